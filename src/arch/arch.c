@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "arch/arch.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+static const struct uni_arch *const arches[] = { &uni_arch_x86_64 };
+
+const struct uni_arch *uni_arch_by_elf_machine(unsigned machine)
+{
+	for (size_t i = 0; i < uni_array_len(arches); i++) {
+		if (arches[i]->elf_machine == machine)
+			return arches[i];
+	}
+	return NULL;
+}
+
+const struct uni_arch *uni_arch_by_name(const char *name)
+{
+	for (size_t i = 0; i < uni_array_len(arches); i++) {
+		if (strcmp(arches[i]->name, name) == 0)
+			return arches[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A CPU architecture as const data, chosen at run time by the image's ELF machine. */
+#ifndef UNI_ARCH_ARCH_H
+#define UNI_ARCH_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/hints.h"
+#include "arch/regs.h"
+#include "arch/stop.h"
+#include "mem/as.h"
+
+/* Where a register lies in a gdb `g` packet (bytes, little endian). */
+struct uni_gdb_reg {
+	uint16_t offset;
+	uint8_t size;
+	bool sys; /* number is a sys[] index, else a DWARF number */
+	uint8_t number;
+};
+
+struct uni_arch {
+	const char *name;     /* "x86_64" */
+	uint16_t elf_machine; /* EM_* */
+	uint8_t word;	      /* bytes of an address: 8 */
+	uint8_t nr_regs;
+	uint8_t fp_reg, sp_reg, pc_reg;	    /* DWARF numbers */
+	const char *const *reg_names;	    /* nr_regs, by DWARF number */
+	const char *const *sys_names;	    /* UNI_SYS_MAX, NULL where unused */
+	const struct uni_gdb_reg *gdb_regs; /* layout without target XML (QEMU's) */
+	size_t nr_gdb_regs;
+	size_t gdb_g_size; /* bytes that a whole `g` reply must at least have */
+
+	/* The paging mode that these registers select; -UNI_EINVAL if they contradict themselves.
+	 */
+	int (*paging)(const struct uni_regs *regs, struct uni_pt_root *ret);
+
+	/* Does a function with these first bytes set up a frame pointer? n may be less than asked.
+	 */
+	bool (*sets_frame)(const uint8_t *code, size_t n);
+
+	/*
+	 * Frame-pointer step: replaces regs (pc, sp, fp, valid) by the caller's. `leaf` is true for
+	 * the first step of a chain, where prologue and frameless corrections apply. hints may be
+	 * NULL. Returns 0, or 1 when the chain ends (*stop_ret says why).
+	 */
+	int (*fp_step)(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
+		struct uni_regs *regs, enum uni_stop *stop_ret);
+
+	/* Removes pointer-authentication bits and the like from a code address. */
+	uint64_t (*strip)(const struct uni_regs *regs, uint64_t pc);
+};
+
+extern const struct uni_arch uni_arch_x86_64;
+
+/* NULL if there is none. */
+const struct uni_arch *uni_arch_by_elf_machine(unsigned machine);
+const struct uni_arch *uni_arch_by_name(const char *name);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "arch/hints.h"
+
+#include "base/checked.h"
+
+const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc)
+{
+	size_t lo = 0, hi = h->nr_funcs;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (h->func[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || !uni_range_has(h->func[lo - 1].start, h->func[lo - 1].size, pc))
+		return NULL;
+	return &h->func[lo - 1];
+}

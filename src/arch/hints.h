@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an image tells about unwinding its code, as plain data: made by obj/, used by unwind/ and
+ * by targets that unwind in the kernel, neither of which knows ELF.
+ *
+ * The frameless map: GCC never sets up the frame pointer in functions that need no stack, even
+ * with -fno-omit-frame-pointer, so there [rbp+8] is the caller's caller. Each function is listed
+ * with how it begins.
+ */
+#ifndef UNI_ARCH_HINTS_H
+#define UNI_ARCH_HINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum uni_func_flags {
+	UNI_FUNC_FRAMELESS = 1u << 0, /* does not begin by setting up a frame pointer */
+	UNI_FUNC_ENTRY = 1u << 1,     /* an entry point: nobody called it, chains end here */
+};
+
+struct uni_func_hint {
+	uint64_t start; /* GVA (already biased) */
+	uint32_t size;	/* bytes */
+	uint32_t flags; /* enum uni_func_flags */
+};
+
+struct uni_unwind_hints {
+	const struct uni_func_hint *func; /* sorted by start, not overlapping; borrowed */
+	size_t nr_funcs;
+	uint64_t text_start, text_size; /* hull of all code of the image, GVA */
+};
+
+/* The function that holds pc, or NULL. */
+const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+
+int uni_write_full(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len != 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int uni_read_file(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	_cleanup_close_ int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_strbuf_ struct uni_strbuf b;
+	size_t size;
+	char *data;
+
+	uni_strbuf_init(&b);
+	if (fd < 0)
+		return uni_err_set(err,
+			errno == ENOENT	  ? UNI_ENOENT
+			: errno == EACCES ? UNI_EPERM
+					  : UNI_EIO,
+			"cannot open %s: %s", path, strerror(errno));
+	for (;;) {
+		ssize_t n;
+
+		if (!uni_strbuf_reserve(&b, 65536))
+			return uni_err_set(err, UNI_ENOMEM, "out of memory reading %s", path);
+		n = read(fd, b.s + b.len, b.cap - b.len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return uni_err_set(
+				err, UNI_EIO, "cannot read %s: %s", path, strerror(errno));
+		if (n == 0)
+			break;
+		b.len += (size_t)n;
+		if (b.len > max)
+			return uni_err_set(
+				err, UNI_ERANGE, "%s is larger than %zu bytes", path, max);
+	}
+	b.s[b.len] = '\0';
+	size = b.len;
+	data = uni_strbuf_detach(&b);
+	if (data == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory reading %s", path);
+	*data_ret = data;
+	*size_ret = size;
+	return 0;
+}
+
+int uni_read_small(const char *path, char *buf, size_t cap)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (len < cap - 1) {
+		ssize_t n = read(fd, buf + len, cap - 1 - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	buf[len] = '\0';
+	return (int)len;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whole reads and writes that survive EINTR and short transfers. */
+#ifndef UNI_BASE_IO_H
+#define UNI_BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* 0 or -errno (a system's errno, not ours: the caller knows what it was writing). */
+int uni_write_full(int fd, const void *data, size_t len);
+
+/*
+ * Reads a whole regular file or stream ("-" is stdin) of at most max bytes. *data_ret is owned by
+ * the caller and has a NUL behind its *size_ret bytes. Larger than max is an error, not a cut.
+ */
+int uni_read_file(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
+
+/* Reads a small /proc or /sys file into buf as a string; its length, or -errno. */
+int uni_read_small(const char *path, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Text that came from a guest, a file or a socket is cleaned once on entry: valid UTF-8, no
+ * control bytes, no bidirectional overrides, bounded length. Each output escapes again for itself.
+ */
+#ifndef UNI_BASE_TEXT_H
+#define UNI_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNI_TEXT_MAX 4096 /* bytes kept of one name */
+
+/*
+ * Copies at most cap - 1 bytes of cleaned text and a NUL to out; stops at a NUL in the input.
+ * Invalid UTF-8 and control characters become U+FFFD or '?' where that does not fit. Returns the
+ * length written. cap must be at least 1.
+ */
+size_t uni_text_clean(char *out, size_t cap, const void *data, size_t len);
+
+/* Strict unsigned number: the whole string, base 10 or 0x..., no sign, no blanks; false if not. */
+bool uni_parse_u64(const char *s, uint64_t *ret);
+/* Strict non-negative decimal such as "99" or "0.5"; false if not. */
+bool uni_parse_double(const char *s, double *ret);
+/* Bytes with an optional suffix K, M, G (1024-based); false if malformed or too large. */
+bool uni_parse_size(const char *s, uint64_t *ret);
+/* Does name match a shell-style glob (*, ?, [a-z])? Linear in the worst case times pattern length.
+ */
+bool uni_glob_match(const char *glob, const char *name);
+
+#endif

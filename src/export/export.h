@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Exporters: one const table a file. They see views, never targets or descriptors. */
+#ifndef UNI_EXPORT_EXPORT_H
+#define UNI_EXPORT_EXPORT_H
+
+#include "base/err.h"
+#include "base/sink.h"
+#include "profile/profile.h"
+
+struct uni_timeline; /* spans and threads: not yet built by anything */
+struct uni_recording;
+struct uni_symtab;
+
+/* What an exporter may look at; each may be NULL, `needs` says which it cannot do without. */
+struct uni_view {
+	const struct uni_profile *profile;
+	const struct uni_timeline *timeline;
+	struct uni_recording *samples; /* single samples in time order */
+	const struct uni_symtab *symtab;
+	const char *title;
+};
+
+enum uni_view_needs {
+	UNI_NEEDS_PROFILE = 1u << 0,
+	UNI_NEEDS_TIMELINE = 1u << 1,
+	UNI_NEEDS_SAMPLES = 1u << 2,
+};
+
+struct uni_export_opt { /* --option name=value of this exporter */
+	const char *name, *value;
+};
+
+struct uni_exporter {
+	const char *name; /* "folded" */
+	const char *ext;  /* "folded" */
+	const char *mime;
+	const char *summary;
+	unsigned needs; /* enum uni_view_needs */
+	int (*write)(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
+		struct uni_sink *out, struct uni_err *err);
+};
+
+extern const struct uni_exporter *const uni_exporters[]; /* ends with NULL */
+const struct uni_exporter *uni_exporter_by_name(const char *name);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Importers: other people's profiles become ours. */
+#ifndef UNI_IMPORT_IMPORT_H
+#define UNI_IMPORT_IMPORT_H
+
+#include "base/err.h"
+#include "obj/usym.h"
+#include "profile/profile.h"
+
+struct uni_import_stats {
+	uint64_t stacks;	 /* accepted */
+	uint64_t truncated;	 /* of those: marked as broken by their format */
+	uint64_t empty;		 /* of those: without a frame */
+	uint64_t bad_lines;	 /* passed over */
+	uint64_t first_bad_line; /* 1-based, 0 = none */
+};
+
+struct uni_import_opts {
+	const struct uni_symtab *symtab; /* names for raw addresses, or NULL */
+	bool diff;    /* folded: the last two numbers are two columns; else only one is */
+	bool reverse; /* frames of each stack leaf first */
+};
+
+struct uni_importer {
+	const char *name;
+	const char *summary;
+	/* Does it look like this format? 0 no .. 100 certainly. */
+	int (*sniff)(const char *data, size_t size);
+	/* Adds to an unfinished profile. Only an input without one good line is an error. */
+	int (*read)(const char *data, size_t size, const struct uni_import_opts *opts,
+		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
+};
+
+extern const struct uni_importer *const uni_importers[]; /* ends with NULL */
+const struct uni_importer *uni_importer_by_name(const char *name);
+const struct uni_importer *uni_importer_sniff(const char *data, size_t size);
+
+#endif

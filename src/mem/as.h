@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address spaces: GVA -> GPA by walking the guest's own page tables, and reads through that.
+ * A space is re-rooted at the start of each sample; its translation and page caches live for one
+ * sample only, so a guest that rewrites its tables is never read through stale ones.
+ * The paging mode is data (struct uni_pt_geometry), so one walker serves every architecture.
+ */
+#ifndef UNI_MEM_AS_H
+#define UNI_MEM_AS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mem/addr.h"
+#include "mem/gmem.h"
+
+#define UNI_PT_LEVELS_MAX 5
+
+/* One level of a page table, root first. All masks apply to the raw entry. */
+struct uni_pt_level {
+	uint8_t shift;	    /* lowest GVA bit that indexes this level */
+	uint8_t bits;	    /* number of index bits */
+	bool leaf_allowed;  /* may an entry here map memory itself? */
+	uint64_t leaf_mask; /* entry & leaf_mask == leaf_value: it is a leaf */
+	uint64_t leaf_value;
+	uint64_t reserved_leaf;	 /* bits that must be 0 in a leaf */
+	uint64_t reserved_table; /* bits that must be 0 in a pointer to a table */
+};
+
+struct uni_pt_geometry {
+	const char *name;   /* "x86_64 4-level", for messages */
+	uint8_t nr_levels;  /* 0: no paging, GVA == GPA (masked by addr_bits) */
+	uint8_t entry_size; /* 4 or 8 bytes */
+	uint8_t va_bits;    /* 0: 32-bit space; else GVAs must be canonical to this many bits */
+	bool canonical;	    /* sign-extended high half (x86_64); else bits above must match root */
+	uint64_t present_mask, present_value;
+	uint64_t table_addr; /* mask of the next table's GPA in an entry */
+	uint64_t leaf_addr;  /* mask of the page's GPA, further cut to the leaf's size */
+	struct uni_pt_level level[UNI_PT_LEVELS_MAX];
+};
+
+/* Where translation starts: what arch->paging() makes of a vCPU's system registers. */
+struct uni_pt_root {
+	const struct uni_pt_geometry *geometry; /* borrowed, static */
+	uni_gpa root;				/* GPA of the top table */
+	uint64_t phys_mask;			/* CPU's physical width; applied to every address */
+	/* A second half with its own table (aarch64 TTBR1); geometry NULL where there is none. */
+	const struct uni_pt_geometry *geometry_high;
+	uni_gpa root_high;
+};
+
+/* Limits for one sample. A guest decides none of them. */
+struct uni_as_budget {
+	uint32_t bytes;	      /* guest bytes copied */
+	uint32_t table_loads; /* page-table entries loaded */
+	uint64_t wall_ns;     /* since uni_as_begin(); 0 = no limit */
+};
+
+struct uni_as_stats { /* of the current sample */
+	uint32_t bytes, table_loads, page_reads;
+};
+
+struct uni_as; /* opaque; one per sampling thread */
+
+/* Borrows m. All memory the space will ever need is allocated here. */
+int uni_as_create(struct uni_gmem *m, const struct uni_as_budget *budget, struct uni_as **ret,
+	struct uni_err *err);
+void uni_as_destroy(struct uni_as *as); /* NULL-safe */
+struct uni_gmem *uni_as_gmem(struct uni_as *as);
+
+/* Default budget: 256 KiB, 4096 table loads, 20 ms. */
+extern const struct uni_as_budget uni_as_budget_default;
+
+/* Starts a sample: new root, empty caches, full budget. root NULL or a virtual gmem: GVA == GPA. */
+void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root);
+
+/*
+ * 0; -UNI_EFAULT not mapped, reserved bits set or table unreadable; -UNI_EBUDGET.
+ * page_size_ret (may be NULL): bytes of the leaf found, e.g. 4096.
+ */
+int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret);
+
+/* Copies [va, va + len), page by page. buf is unspecified on failure. No allocation. */
+int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len);
+/* One little-endian 8-byte word; need not be aligned. */
+int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret);
+
+/*
+ * Copies as much of [va, va + len) as is mapped from its start, in whole pages after the first;
+ * returns the bytes copied (0 if none). For stack slabs.
+ */
+size_t uni_as_read_some(struct uni_as *as, uni_gva va, void *buf, size_t len);
+
+const struct uni_as_stats *uni_as_stats(const struct uni_as *as);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The one door to guest memory. A target describes what it can read as regions and one copying
+ * read function; every range is checked here against the regions before that function sees it.
+ * Nothing returns a pointer into guest memory: copy once, then decide.
+ */
+#ifndef UNI_MEM_GMEM_H
+#define UNI_MEM_GMEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "mem/addr.h"
+
+struct uni_gmem_region {
+	uint64_t start;	 /* GPA, bytes (GVA when the space is UNI_GMEM_VIRTUAL) */
+	uint64_t size;	 /* bytes, not 0; may end exactly at 2^64 */
+	uint64_t cookie; /* the target's own: an HVA, a file offset */
+};
+
+struct uni_gmem_ops {
+	/*
+	 * Copies len bytes at `offset` of region r; the range is inside r. 0, or -UNI_EFAULT when
+	 * nothing backs it, -UNI_EGONE when the target ended. All or nothing.
+	 */
+	int (*read)(
+		void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len);
+	void (*close)(void *ctx); /* may be NULL */
+};
+
+/* What the addresses of the regions are. */
+enum uni_gmem_space {
+	UNI_GMEM_PHYSICAL, /* guest physical: page tables are walked by us */
+	UNI_GMEM_VIRTUAL,  /* guest virtual: the target translates (plain gdb stub, a process) */
+};
+
+struct uni_gmem; /* opaque; owned by the target that made it */
+
+/* Copies the regions (sorted and checked for overlap here). ctx is passed to the ops. */
+int uni_gmem_create(const struct uni_gmem_ops *ops, void *ctx, enum uni_gmem_space space,
+	const struct uni_gmem_region *regions, size_t nr, struct uni_gmem **ret,
+	struct uni_err *err);
+/* Replaces the regions, for memory hot-plug; not while a sample is being taken. */
+int uni_gmem_set_regions(
+	struct uni_gmem *m, const struct uni_gmem_region *regions, size_t nr, struct uni_err *err);
+void uni_gmem_destroy(struct uni_gmem *m); /* NULL-safe; calls ops->close */
+
+enum uni_gmem_space uni_gmem_space(const struct uni_gmem *m);
+size_t uni_gmem_nr_regions(const struct uni_gmem *m);
+const struct uni_gmem_region *uni_gmem_region(const struct uni_gmem *m, size_t i);
+
+/*
+ * Copies [gpa, gpa + len) to buf, crossing adjacent regions if it must. 0, -UNI_ERANGE if any byte
+ * is outside every region, else what the target said. buf is unspecified on failure. No allocation.
+ */
+int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An ELF image: the code and names of a guest. Everything in it is hostile. Addresses here are
+ * SVMA (as linked); callers add the bias. Loaded images are immutable and may be shared.
+ */
+#ifndef UNI_OBJ_IMAGE_H
+#define UNI_OBJ_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+
+#define UNI_BUILD_ID_MAX 32
+
+struct uni_segment { /* PT_LOAD */
+	uint64_t vaddr, paddr, mem_size;
+	const uint8_t *bytes; /* borrowed from the image; file_size bytes */
+	size_t file_size;
+	bool exec, write;
+};
+
+struct uni_symbol {
+	uint64_t addr;	   /* SVMA */
+	uint64_t size;	   /* bytes, never 0: see uni_image_load() */
+	uint32_t name;	   /* offset into the image's names: uni_image_sym_name() */
+	uint8_t type;	   /* STT_* */
+	uint8_t bind;	   /* STB_* */
+	bool guessed_size; /* the ELF said 0; it reaches to the next symbol or the section's end */
+};
+
+struct uni_image;
+
+/*
+ * Loads PATH; if it has no symbol table, looks for PATH.dbg, PATH.debug and FILE.dbg siblings with
+ * the same build-id (or, without build-ids, the same text). ELF32 files that hold 64-bit code load
+ * as well. Sizes: a symbol of size 0 (assembler) reaches to the next symbol or its section's end.
+ * Aliases at one address: global before weak before local, then sized before unsized, then the
+ * shorter name, then strcmp order. Ordinary types are FUNC, GNU_IFUNC and NOTYPE in executable
+ * sections. err says what is wrong with the file.
+ */
+int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err);
+/* The same from memory; name is for messages. data is copied. */
+int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
+	struct uni_err *err);
+void uni_image_destroy(struct uni_image *img); /* NULL-safe */
+
+const char *uni_image_path(const struct uni_image *img);
+/* Path of the file the symbols came from, which may be a .dbg sibling. */
+const char *uni_image_symbol_path(const struct uni_image *img);
+const struct uni_arch *uni_image_arch(
+	const struct uni_image *img);			 /* NULL: machine not supported */
+unsigned uni_image_machine(const struct uni_image *img); /* EM_* */
+size_t uni_image_build_id(const struct uni_image *img, const uint8_t **ret); /* length, 0 = none */
+/* Build-id as lower-case hex; without one "x" + a hash of the text, so every image has a key. */
+const char *uni_image_id(const struct uni_image *img);
+uint64_t uni_image_entry(const struct uni_image *img);
+size_t uni_image_nr_segments(const struct uni_image *img);
+const struct uni_segment *uni_image_segment(const struct uni_image *img, size_t i);
+
+size_t uni_image_nr_symbols(
+	const struct uni_image *img); /* code symbols, sorted by address, no aliases */
+const struct uni_symbol *uni_image_symbol(const struct uni_image *img, size_t i);
+const char *uni_image_sym_name(const struct uni_image *img, const struct uni_symbol *sym);
+/* The symbol that covers the address, or NULL: never the previous one past its end. */
+const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t svma);
+/* By name, also data symbols; the address, size 0 if unknown. -UNI_ENOENT. */
+int uni_image_find(
+	const struct uni_image *img, const char *name, uint64_t *addr_ret, uint64_t *size_ret);
+
+/* Copies file bytes at an SVMA; false if not all are in one segment's file part. */
+bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len);
+
+/* Unwind hints for code loaded at bias; owned by the image, made once at load (bias is added). */
+int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
+	struct uni_err *err);
+
+#endif

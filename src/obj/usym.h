@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * .usym: the symbols of one image as they travel with a session, so that it opens on another
+ * machine without the image. docs/formats/usym.md has the layout.
+ */
+#ifndef UNI_OBJ_USYM_H
+#define UNI_OBJ_USYM_H
+
+#include "obj/image.h"
+
+/* A symbol source: an image or a .usym, looked up alike. */
+struct uni_symtab;
+
+int uni_usym_write(const struct uni_image *img, const char *path, struct uni_err *err);
+int uni_symtab_load(const char *path, struct uni_symtab **ret, struct uni_err *err);
+int uni_symtab_parse(const void *data, size_t size, struct uni_symtab **ret, struct uni_err *err);
+int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err);
+void uni_symtab_destroy(struct uni_symtab *s);		 /* NULL-safe */
+const char *uni_symtab_id(const struct uni_symtab *s);	 /* build-id as hex */
+const char *uni_symtab_path(const struct uni_symtab *s); /* of the image when it was recorded */
+size_t uni_symtab_nr(const struct uni_symtab *s);
+/* Name and offset into the symbol; false: unknown. The name is borrowed. */
+bool uni_symtab_lookup(
+	const struct uni_symtab *s, uint64_t svma, const char **name_ret, uint64_t *offset_ret);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A profile from a recording: names, filters, one tree for all or one below each vCPU. */
+#ifndef UNI_PROFILE_BUILD_H
+#define UNI_PROFILE_BUILD_H
+
+#include "obj/usym.h"
+#include "profile/profile.h"
+#include "session/recording.h"
+
+struct uni_build_opts {
+	const struct uni_symtab *symtab; /* NULL: the recording's own */
+	bool per_vcpu;			 /* a "vcpu N" frame below the root */
+	int64_t vcpu;			 /* only this one; -1 all */
+	uint64_t from_ns, to_ns;	 /* relative to the first sample; to 0 = end */
+	bool addresses;			 /* leave frames as addresses */
+	bool offsets;			 /* name+0xoff */
+	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
+				root */
+};
+
+/* Callers are looked up at pc - 1, the leaf (and UNI_FRAME_EXACT) at pc. The result is finished. */
+int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
+	struct uni_profile **ret, struct uni_err *err);
+
+#endif

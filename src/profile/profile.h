@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An aggregate: frames, and a call tree of them with self and total values. Made from a recording
+ * or an import, seen by reports and exporters. Compact, because 1,000,000 distinct stacks are
+ * usual: a node is 40 bytes, children are found by hashing (parent, frame).
+ */
+#ifndef UNI_PROFILE_PROFILE_H
+#define UNI_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strtab.h"
+
+#define UNI_NODE_NONE UINT32_MAX
+#define UNI_NODE_ROOT 0u
+
+enum uni_frame_kind {
+	UNI_FK_GUEST,	  /* a function of the guest */
+	UNI_FK_UNKNOWN,	  /* an address without a name */
+	UNI_FK_SYNTHETIC, /* ours: [kvm], [vmm], [truncated] */
+	UNI_FK_INLINED,
+};
+
+struct uni_frame {
+	uint32_t name;	/* string: cleaned, without offset */
+	uint32_t image; /* string: short image name, 0 = none */
+	uint32_t file;	/* string, 0 = none */
+	uint32_t line;	/* 0 = none */
+	uint64_t addr;	/* for UNI_FK_UNKNOWN, else function start, 0 = none */
+	uint8_t kind;	/* enum uni_frame_kind */
+};
+
+struct uni_node {
+	uint32_t frame; /* index into frames; the root's is UNI_NODE_NONE */
+	uint32_t parent;
+	uint32_t child; /* first child, UNI_NODE_NONE */
+	uint32_t next;	/* next sibling, UNI_NODE_NONE */
+	double self;	/* value that ended here */
+	double total;	/* self and all below: after uni_profile_finish() */
+};
+
+struct uni_profile;
+
+struct uni_profile *uni_profile_create(void); /* NULL: out of memory */
+void uni_profile_destroy(struct uni_profile *p);
+
+/* Interns; UNI_NODE_NONE when out of memory. */
+uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f);
+/* Shorthand for a frame with only a name. */
+uint32_t uni_profile_frame_named(
+	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind);
+struct uni_strtab *uni_profile_strings(struct uni_profile *p);
+
+/* frames root first. Adds value to the leaf's self; value2 is the second column of a diff. */
+int uni_profile_add(
+	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2);
+/* The child of `parent` with that frame, made if it is not there; UNI_NODE_NONE: out of memory. */
+uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t frame);
+void uni_profile_add_self(struct uni_profile *p, uint32_t node, double value, double value2);
+
+/* Computes totals, orders children by frame name (byte order). Call once, before any reading. */
+int uni_profile_finish(struct uni_profile *p);
+
+size_t uni_profile_nr_nodes(const struct uni_profile *p);
+size_t uni_profile_nr_frames(const struct uni_profile *p);
+const struct uni_node *uni_profile_node(const struct uni_profile *p, uint32_t i);
+const struct uni_frame *uni_profile_get_frame(const struct uni_profile *p, uint32_t i);
+const char *uni_profile_str(const struct uni_profile *p, uint32_t str);
+const char *uni_profile_node_name(
+	const struct uni_profile *p, uint32_t node); /* "all" for the root */
+/* Second column (differential); 0 without one. */
+bool uni_profile_has_second(const struct uni_profile *p);
+double uni_profile_self2(const struct uni_profile *p, uint32_t node);
+double uni_profile_total2(const struct uni_profile *p, uint32_t node);
+double uni_profile_total(const struct uni_profile *p);
+
+/* What the values are: "samples", "us". */
+void uni_profile_set_unit(struct uni_profile *p, const char *unit);
+const char *uni_profile_unit(const struct uni_profile *p);
+
+/* Per function, over the whole tree; recursion counts once in total. */
+struct uni_func_row {
+	uint32_t frame;
+	double self, total;
+	double self2, total2;
+};
+/* Sorted by self, then total, then name. Owned by the caller. */
+int uni_profile_functions(const struct uni_profile *p, struct uni_func_row **ret, size_t *nr_ret);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pause guard: the only way in which the session layer stops a guest. It measures the pause
+ * and ends it on each path: `_cleanup_pause_ struct uni_pause p; ... uni_pause_begin(&p, ...)`.
+ */
+#ifndef UNI_TARGET_GUARD_H
+#define UNI_TARGET_GUARD_H
+
+#include "target/target.h"
+
+struct uni_pause {
+	struct uni_target *t; /* NULL: nothing is held */
+	uint64_t begin_ns;    /* just before the target was asked to stop */
+	uint64_t end_ns;      /* just after it was told to go on */
+};
+
+/* Stops and reads registers; on failure nothing is held. */
+int uni_pause_begin(
+	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret);
+/* Idempotent. Returns release()'s result. */
+int uni_pause_end(struct uni_pause *p);
+void uni_pause_cleanup(struct uni_pause *p);
+
+#define _cleanup_pause_ __attribute__((cleanup(uni_pause_cleanup)))
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A target is a way to reach a running (or dead) guest. Backends are folders below this one, each
+ * a const ops table in the registry; absent ops are NULL and a missing capability bit, never stubs.
+ */
+#ifndef UNI_TARGET_TARGET_H
+#define UNI_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+#include "mem/gmem.h"
+#include "target/spec.h"
+
+#define UNI_VCPU_MAX 64
+
+enum uni_target_caps {
+	UNI_CAP_HOLD = 1u << 0,	    /* snap() can keep the guest stopped until release() */
+	UNI_CAP_NO_PAUSE = 1u << 1, /* snap() without HOLD does not stop the guest at all */
+	UNI_CAP_STREAM = 1u << 2,   /* samples made in the kernel: stream_*() */
+	UNI_CAP_EXITS = 1u << 3,    /* VM exits can be streamed */
+	UNI_CAP_WRITE_TEXT = 1u << 4,
+	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
+	UNI_CAP_DEAD = 1u << 6,	      /* a snapshot: nothing runs, nothing changes */
+	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
+};
+
+enum uni_snap_flags {
+	UNI_SNAP_HOLD = 1u << 0, /* keep stopped until release() */
+};
+
+/* Bytes that memory at gva must hold: loadable read-only segments of the image. Plain data. */
+struct uni_text_hint {
+	uint64_t gva;	      /* link address + bias */
+	uint64_t paddr;	      /* ELF p_paddr */
+	const uint8_t *bytes; /* borrowed for the duration of attach */
+	size_t size;
+	bool exec;
+};
+
+struct uni_attach_opts {
+	const struct uni_arch *arch; /* from the image; NULL: x86_64 */
+	const struct uni_text_hint *text;
+	size_t nr_text;
+	const char *qmp; /* path of a QMP socket, or NULL */
+};
+
+/* What is known of a target; strings are cleaned text. */
+struct uni_target_info {
+	int pid;	    /* VMM process, 0 = none or unknown */
+	char vmm[32];	    /* "qemu", "firecracker", ... "" unknown */
+	char accel[16];	    /* "kvm", "tcg", "" */
+	char name[128];	    /* guest's name */
+	char image[4096];   /* kernel image on the command line, "" unknown */
+	uint32_t nr_vcpus;  /* 0 unknown */
+	uint64_t mem_bytes; /* 0 unknown */
+	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
+};
+
+struct uni_target;
+struct uni_stream_cfg;
+struct uni_sink;
+
+struct uni_target_ops {
+	const char *scheme;  /* "kvm" */
+	const char *summary; /* one line for --help and doctor */
+	const char *keys;    /* "pid=N[,qmp=PATH]" */
+
+	/* Without attaching: what would be reached. May leave fields empty. Optional. */
+	int (*probe)(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
+
+	int (*attach)(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+		struct uni_target **ret, struct uni_err *err);
+	unsigned (*caps)(struct uni_target *t);
+	int (*nr_vcpus)(struct uni_target *t); /* at least 1 */
+
+	/*
+	 * Registers of the vCPUs in the mask, taken together, into ret[vcpu]. With HOLD the guest
+	 * (or those vCPUs) stays stopped until release(). On failure nothing is held. 0,
+	 * -UNI_EGONE, -UNI_EAGAIN (this sample cannot be had, the guest was not harmed), -UNI_EIO.
+	 * No allocation, no printing.
+	 */
+	int (*snap)(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
+	int (*release)(struct uni_target *t); /* idempotent; the pause guard calls it */
+
+	struct uni_gmem *(*gmem)(struct uni_target *t); /* borrowed */
+	void (*info)(struct uni_target *t, struct uni_target_info *ret);
+	/* Is the guest still there? false once it ended: the run closes cleanly. */
+	bool (*alive)(struct uni_target *t);
+
+	/* Optional: samples or exits that the kernel side produces without stopping anything. */
+	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
+		const struct uni_unwind_hints *hints);
+	int (*stream_read)(struct uni_target *t, struct uni_sink *sink);
+	int (*stream_stop)(struct uni_target *t);
+
+	/* Optional: the only writer of guest memory; replaces old by new in verified text, all or
+	 * nothing. */
+	int (*write_text)(struct uni_target *t, uni_gva va, const void *old, const void *new_bytes,
+		size_t len);
+
+	void (*detach)(struct uni_target *t); /* resumes what is held, frees everything */
+};
+
+/* Common part; a backend embeds it as the first member of its own struct. */
+struct uni_target {
+	const struct uni_target_ops *ops;
+	const struct uni_arch *arch;
+};
+
+/* All backends of this build, in order of preference; ends with NULL. */
+extern const struct uni_target_ops *const uni_target_backends[];
+const struct uni_target_ops *uni_target_backend(const char *scheme);
+
+/* By the spec's scheme; errors name the schemes that exist. */
+int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
+int uni_target_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+	struct uni_target **ret, struct uni_err *err);
+void uni_target_detach(struct uni_target *t); /* NULL-safe */
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/sink.h"
+#include "base/strtab.h"
+#include "base/text.h"
+
+/* The 64-bit functions shifted to the top of the space, against plain counting on 8-bit numbers. */
+static void range_exhaustive(void **state)
+{
+	const uint64_t top = UINT64_MAX - 255;
+
+	for (unsigned start = 0; start < 256; start += 3) {
+		for (unsigned size = 0; start + size <= 256; size += 5) {
+			for (unsigned addr = 0; addr < 256; addr++) {
+				for (unsigned len = 0; len < 40; len++) {
+					bool want = addr >= start && addr + len <= start + size;
+
+					assert_int_equal(want, uni_range_contains(top + start, size,
+								       top + addr, len));
+				}
+				assert_int_equal(addr >= start && addr < start + size,
+					uni_range_has(top + start, size, top + addr));
+			}
+		}
+	}
+	assert_true(uni_range_ok(UINT64_MAX, 1));
+	assert_false(uni_range_ok(UINT64_MAX, 2));
+	assert_true(uni_range_overlaps(0, 0, 0, 0) == false);
+	assert_true(uni_range_overlaps(10, 5, 14, 1));
+	assert_false(uni_range_overlaps(10, 5, 15, 1));
+	assert_true(uni_range_overlaps(UINT64_MAX, 1, UINT64_MAX - 3, 4));
+}
+
+static void text_is_cleaned(void **state)
+{
+	char out[32];
+
+	assert_int_equal(uni_text_clean(out, sizeof(out), "ok\x1b[31m", 7), 9);
+	assert_string_equal(out, "ok\xef\xbf\xbd[31m");
+	(void)uni_text_clean(out, sizeof(out),
+		"a\xe2\x80\xae"
+		"b",
+		5); /* right-to-left override */
+	assert_string_equal(out, "a\xef\xbf\xbd"
+				 "b");
+	(void)uni_text_clean(out, sizeof(out), "\xc0\xaf", 2); /* overlong '/' */
+	assert_string_equal(out, "\xef\xbf\xbd\xef\xbf\xbd");
+	(void)uni_text_clean(out, 4, "abcdef", 6);
+	assert_string_equal(out, "abc");
+	(void)uni_text_clean(out, 4, "ab\xc3\xa9", 4); /* does not fit whole: not cut in half */
+	assert_string_equal(out, "ab");
+}
+
+static void numbers_are_strict(void **state)
+{
+	uint64_t v;
+	double d;
+
+	assert_true(uni_parse_u64("18446744073709551615", &v) && v == UINT64_MAX);
+	assert_true(uni_parse_u64("0xfF", &v) && v == 255);
+	assert_false(uni_parse_u64("18446744073709551616", &v));
+	assert_false(uni_parse_u64("", &v));
+	assert_false(uni_parse_u64("-1", &v));
+	assert_false(uni_parse_u64(" 1", &v));
+	assert_false(uni_parse_u64("1x", &v));
+	assert_false(uni_parse_u64("0x", &v));
+	assert_true(uni_parse_double("0.5", &d) && d == 0.5);
+	assert_false(uni_parse_double("nan", &d));
+	assert_false(uni_parse_double(".", &d));
+	assert_true(uni_parse_size("64M", &v) && v == 64u << 20);
+	assert_false(uni_parse_size("99999999999999G", &v));
+}
+
+static void globs(void **state)
+{
+	assert_true(uni_glob_match("tcp_*", "tcp_input"));
+	assert_false(uni_glob_match("tcp_*", "udp_input"));
+	assert_true(uni_glob_match("*[io]nput?", "tcp_input1"));
+	assert_true(uni_glob_match("a*b*c", "aXXbYYbZc"));
+	assert_false(uni_glob_match("a*b*c", "aXXbYYbZ"));
+	assert_true(uni_glob_match("**", ""));
+	assert_true(uni_glob_match("[!a-c]x", "dx"));
+	assert_false(uni_glob_match("[!a-c]x", "bx"));
+}
+
+static void cursor_never_overruns(void **state)
+{
+	const uint8_t data[] = { 1, 2, 3, 4, 5 };
+	struct uni_cursor c = uni_cursor_make(data, sizeof(data));
+
+	assert_int_equal(uni_cursor_u32(&c), 0x04030201);
+	assert_int_equal(uni_cursor_u16(&c), 0);
+	assert_true(c.failed);
+	assert_int_equal(c.failed_at, 4);
+	assert_int_equal(uni_cursor_u8(&c), 0); /* stays failed */
+}
+
+static void json_escapes_and_nests(void **state)
+{
+	struct uni_strbuf b;
+	struct uni_sink *out;
+	struct uni_json j;
+
+	uni_strbuf_init(&b);
+	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
+	uni_json_init(&j, out, false);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "a\"", "</script>\n\xe2\x80\xa8");
+	uni_json_key(&j, "l");
+	uni_json_array(&j);
+	uni_json_u64(&j, UINT64_MAX);
+	uni_json_double(&j, 1.0 / 0.0);
+	uni_json_array_end(&j);
+	uni_json_object_end(&j);
+	assert_int_equal(uni_sink_close(out, NULL), 0);
+	assert_string_equal(b.s,
+		"{\"a\\\"\":\"\\u003c/script>\\u000a\\u2028\",\"l\":[18446744073709551615,null]}");
+	uni_strbuf_deinit(&b);
+}
+
+static void strtab_interns(void **state)
+{
+	struct uni_strtab *t = uni_strtab_create();
+	char name[16];
+
+	for (int i = 0; i < 5000; i++) {
+		int n = snprintf(name, sizeof(name), "n%d", i);
+
+		assert_int_equal(uni_strtab_add(t, name, (size_t)n), i + 1);
+	}
+	assert_int_equal(uni_strtab_add(t, "n77", 3), 78);
+	assert_string_equal(uni_strtab_get(t, 78), "n77");
+	assert_int_equal(uni_strtab_find(t, "nope", 4), UNI_STR_NONE);
+	assert_string_equal(uni_strtab_get(t, UNI_STR_NONE), "");
+	uni_strtab_destroy(t);
+}
+
+static void files_appear_whole_or_not(void **state)
+{
+	char dir[] = "/tmp/uni-base-XXXXXX", path[64];
+	struct uni_sink *out;
+	struct uni_err err = { 0 };
+	char *data;
+	size_t size;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/f", dir);
+	assert_int_equal(uni_sink_open_file(path, &out, &err), 0);
+	uni_sink_printf(out, "%s", "half");
+	assert_int_not_equal(access(path, F_OK), 0);
+	uni_sink_abort(out);
+	assert_int_not_equal(access(path, F_OK), 0);
+	assert_int_equal(uni_sink_open_file(path, &out, &err), 0);
+	uni_sink_puts(out, "whole");
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	assert_int_equal(uni_read_file(path, 100, &data, &size, &err), 0);
+	assert_int_equal(size, 5);
+	assert_string_equal(data, "whole");
+	free(data);
+	assert_int_equal(uni_read_file(path, 4, &data, &size, &err), -UNI_ERANGE);
+	(void)unlink(path);
+	assert_int_equal(rmdir(dir), 0); /* no temporary file was left */
+	err.code = 0;
+	assert_int_equal(uni_sink_open_file("/nonexistent/x", &out, &err), -UNI_EIO);
+	assert_non_null(strstr(err.msg, "/nonexistent/x"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(range_exhaustive),
+		cmocka_unit_test(text_is_cleaned),
+		cmocka_unit_test(numbers_are_strict),
+		cmocka_unit_test(globs),
+		cmocka_unit_test(cursor_never_overruns),
+		cmocka_unit_test(json_escapes_and_nests),
+		cmocka_unit_test(strtab_interns),
+		cmocka_unit_test(files_appear_whole_or_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
