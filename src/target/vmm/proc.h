@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "target/target.h"
+#include "target/vmm/cmdline.h"
 
 /*
  * Fills *ret with what is known of the VMM process: vmm, accel, name, image, nr_vcpus, mem_bytes;
@@ -27,5 +28,11 @@ int uni_vmm_describe(int pid, struct uni_target_info *ret);
  * known VMM executables (a TCG guest has no such file). *ret is owned by the caller: free() it.
  */
 int uni_vmm_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
+
+/* The command line alone, its paths resolved as above. 0 or -UNI_EGONE. */
+int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret);
+
+/* The process' name, cleaned; "" when it is gone. */
+void uni_vmm_comm(int pid, char *out, size_t cap);
 
 #endif
