@@ -31,15 +31,16 @@ static int parse_unix(const char *path, struct uni_gdb_addr *ret, struct uni_err
 	return 0;
 }
 
-static int look_up(const char *host, const char *port, struct uni_gdb_addr *ret, struct uni_err *err)
+static int look_up(
+	const char *host, const char *port, struct uni_gdb_addr *ret, struct uni_err *err)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
 	struct addrinfo *list;
 	int r = getaddrinfo(host, port, &hints, &list);
 
 	if (r != 0)
-		return uni_err_set(err, UNI_ENOENT, "gdb: cannot look up host %s, port %s: %s", host,
-			port, gai_strerror(r));
+		return uni_err_set(err, UNI_ENOENT, "gdb: cannot look up host %s, port %s: %s",
+			host, port, gai_strerror(r));
 	for (struct addrinfo *a = list; a != NULL && ret->nr < UNI_GDB_ADDR_MAX; a = a->ai_next) {
 		if (a->ai_addrlen > sizeof(ret->at[0].sa))
 			continue;
@@ -111,7 +112,8 @@ static int wait_connected(int fd, uint64_t deadline_ns)
 static int connect_one(const struct uni_gdb_addr *addr, int i, uint64_t deadline_ns, int *fd_ret)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)&addr->at[i].sa;
-	_cleanup_close_ int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd =
+		socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int one = 1, e;
 
 	if (fd < 0)
@@ -151,11 +153,11 @@ static int connect_failed(const struct uni_gdb_addr *addr, int e, struct uni_err
 			addr->text, strerror(e));
 	case EACCES:
 	case EPERM:
-		return uni_err_set(err, UNI_EPERM, "may not connect to %s: %s", addr->text,
-			strerror(e));
+		return uni_err_set(
+			err, UNI_EPERM, "may not connect to %s: %s", addr->text, strerror(e));
 	default:
-		return uni_err_set(err, UNI_EIO, "cannot connect to %s: %s", addr->text,
-			strerror(e));
+		return uni_err_set(
+			err, UNI_EIO, "cannot connect to %s: %s", addr->text, strerror(e));
 	}
 }
 

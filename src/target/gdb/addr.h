@@ -30,9 +30,9 @@ int uni_gdb_connect(
 
 /* What this host's tables say about the listener, learnt without connecting. */
 struct uni_gdb_listener {
-	bool local;	/* found in this host's tables */
+	bool local;	 /* found in this host's tables */
 	bool has_client; /* somebody is connected, or waits to be */
-	uint64_t inode; /* of the listening socket */
+	uint64_t inode;	 /* of the listening socket */
 };
 
 void uni_gdb_find_listener(const struct uni_gdb_addr *addr, struct uni_gdb_listener *ret);

@@ -186,7 +186,8 @@ struct tcp_want {
 	unsigned port;
 };
 
-/* A wildcard listener of IPv6 usually serves IPv4 too; "::ffff:a.b.c.d" is IPv4 in an IPv6 table. */
+/* A wildcard listener of IPv6 usually serves IPv4 too; "::ffff:a.b.c.d" is IPv4 in an IPv6 table.
+ */
 static bool tcp_matches(const struct tcp_line *l, const struct tcp_want *w)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -220,8 +221,7 @@ static void scan_tcp(const char *table, const struct tcp_want *w, struct uni_gdb
 	}
 }
 
-static void find_tcp(
-	const struct sockaddr_storage *sa, socklen_t len, struct uni_gdb_listener *ret)
+static void find_tcp(const struct sockaddr_storage *sa, socklen_t len, struct uni_gdb_listener *ret)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;

@@ -53,9 +53,11 @@ static int greet(struct uni_gdb_stub *s, struct uni_err *err)
 		uni_gdb_link_packet(&s->link, "qSupported:vContSupported+;swbreak+;hwbreak+");
 		rc = uni_gdb_link_ask(&s->link, uni_now_ns() + FIRST_NS);
 	}
-	if (rc == -UNI_ETIMEDOUT)
+	s->mute = rc == -UNI_ETIMEDOUT;
+	if (s->mute)
 		return uni_err_set(err, UNI_EBUSY,
-			"the gdb stub does not answer: it serves one debugger at a time; is another "
+			"the gdb stub does not answer: it serves one debugger at a time; is "
+			"another "
 			"one attached, or the VMM stopped?");
 	if (rc == -UNI_EGONE)
 		return uni_err_set(err, UNI_EGONE,
@@ -76,7 +78,7 @@ static int identify(struct uni_gdb_stub *s)
 		return rc;
 	if (uni_gdb_reply_is(&s->link, "0") || uni_gdb_reply_is(&s->link, "1")) {
 		s->phys_was = s->phys = uni_gdb_reply_is(&s->link, "1");
-		s->qemu = true;
+		s->qemu = s->can_phys = true;
 	} else {
 		rc = ask(s, "qqemu.sstepbits");
 		s->qemu = rc == 0 && uni_gdb_reply_starts(&s->link, "ENABLE=");
@@ -157,19 +159,8 @@ static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_e
 	return 0;
 }
 
-static int physical_mode(struct uni_gdb_stub *s, bool want)
-{
-	int rc;
-
-	if (!want || !s->qemu || !s->sysregs || s->phys)
-		return 0;
-	rc = ask(s, "Qqemu.PhyMemMode:1");
-	s->phys = rc == 0 && uni_gdb_reply_is(&s->link, "OK");
-	return rc;
-}
-
-static int set_up(struct uni_gdb_stub *s, bool want_phys, struct uni_regs *regs0_ret,
-	struct uni_err *err)
+static int set_up(
+	struct uni_gdb_stub *s, bool want_phys, struct uni_regs *regs0_ret, struct uni_err *err)
 {
 	int rc = identify(s);
 
@@ -181,8 +172,7 @@ static int set_up(struct uni_gdb_stub *s, bool want_phys, struct uni_regs *regs0
 		rc = check_arch(s, err);
 	if (rc == 0)
 		rc = first_regs(s, regs0_ret, err);
-	if (rc == 0)
-		rc = physical_mode(s, want_phys);
+	s->want_phys = want_phys && s->can_phys && s->sysregs;
 	return rc;
 }
 
@@ -206,7 +196,7 @@ int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arc
 		rc = uni_gdb_stub_resume(s);
 	if (rc == 0)
 		return 0;
-	(void)uni_err_set(err, (enum uni_errcode)-rc, "the gdb stub broke off the handshake: %s",
+	(void)uni_err_set(err, (enum uni_errcode) - rc, "the gdb stub broke off the handshake: %s",
 		uni_strerror(rc));
 	uni_gdb_stub_leave(s);
 	return err != NULL ? -err->code : rc;

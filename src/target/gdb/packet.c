@@ -163,8 +163,8 @@ static bool thread_ok(const uint8_t *text, size_t size)
 	return uni_gdb_hex_u64(text, size, &pos, &v) && pos == size;
 }
 
-int uni_gdb_threads(const uint8_t *reply, size_t size, struct uni_gdb_thread *ret, size_t cap,
-	size_t *nr)
+int uni_gdb_threads(
+	const uint8_t *reply, size_t size, struct uni_gdb_thread *ret, size_t cap, size_t *nr)
 {
 	size_t pos = 1;
 

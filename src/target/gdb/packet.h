@@ -57,7 +57,7 @@ struct uni_gdb_thread {
  * Returns 1 when the list has ended, 0 when more must be asked for, -UNI_EPROTO for nonsense or
  * more than cap threads.
  */
-int uni_gdb_threads(const uint8_t *reply, size_t size, struct uni_gdb_thread *ret, size_t cap,
-	size_t *nr);
+int uni_gdb_threads(
+	const uint8_t *reply, size_t size, struct uni_gdb_thread *ret, size_t cap, size_t *nr);
 
 #endif

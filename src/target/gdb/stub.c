@@ -8,6 +8,7 @@
 #include "target/gdb/regs.h"
 
 #define ANSWER_NS   (2 * UNI_NSEC_PER_SEC)
+#define MUTE_NS	    (100 * UNI_NSEC_PER_MSEC)
 #define READ_BATCH  8	 /* m packets sent in one go */
 #define READ_MAX    2048 /* bytes of one m packet */
 #define INTERRUPT   0x03
@@ -110,9 +111,8 @@ static int recover(struct uni_gdb_stub *s, int rc)
 	}
 	if (s->qemu && resynchronize(s) == 0) {
 		if (was_paused && !s->link.stopped_event)
-			return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS)) == 0 ?
-				       -UNI_EAGAIN :
-				       -UNI_EIO;
+			return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS)) == 0 ? -UNI_EAGAIN
+										       : -UNI_EIO;
 		if (send_resume(s) == 0)
 			return -UNI_EAGAIN;
 	}
@@ -142,8 +142,7 @@ static void queue_question(struct uni_gdb_stub *s, enum question q, int vcpu)
 {
 	static const char *const packet[Q_NR] = { "Hg", "g", "qThreadExtraInfo," };
 
-	uni_gdb_link_packet(
-		&s->link, "%s%s", packet[q], q == Q_REGS ? "" : s->thread[vcpu].text);
+	uni_gdb_link_packet(&s->link, "%s%s", packet[q], q == Q_REGS ? "" : s->thread[vcpu].text);
 }
 
 /* "[halted ]" in hex, as QEMU ends its description of a vCPU. */
@@ -161,9 +160,9 @@ static int take_answer(struct uni_gdb_stub *s, enum question q, struct uni_regs 
 	if (q == Q_SELECT)
 		return uni_gdb_reply_is(l, "OK") ? 0 : -UNI_EAGAIN;
 	if (q == Q_REGS)
-		return uni_gdb_regs(s->arch, l->reply, l->reply_size, s->sysregs, ret) == 0 ?
-			       0 :
-			       -UNI_EAGAIN;
+		return uni_gdb_regs(s->arch, l->reply, l->reply_size, s->sysregs, ret) == 0
+			       ? 0
+			       : -UNI_EAGAIN;
 	if (ret->state == UNI_VCPU_RUNNING && says_halted(l))
 		ret->state = UNI_VCPU_HALTED;
 	return 0;
@@ -191,8 +190,8 @@ static int one_vcpu(struct uni_gdb_stub *s, int vcpu, uint64_t until, struct uni
 			continue;
 		if (!s->qemu)
 			queue_question(s, q, vcpu);
-		rc = s->qemu ? uni_gdb_link_reply(&s->link, until) :
-			       uni_gdb_link_ask(&s->link, until);
+		rc = s->qemu ? uni_gdb_link_reply(&s->link, until)
+			     : uni_gdb_link_ask(&s->link, until);
 		if (rc != 0)
 			return rc;
 		/* All answers must be taken, or the next question gets the wrong one. */
@@ -258,8 +257,7 @@ static size_t chunk_size(const struct uni_gdb_stub *s, size_t left)
 /* 0, -UNI_EFAULT, or a failure of the line. */
 static int take_bytes(struct uni_gdb_stub *s, uint8_t *out, size_t len, uint64_t until)
 {
-	int rc = s->qemu ? uni_gdb_link_reply(&s->link, until) :
-			   uni_gdb_link_ask(&s->link, until);
+	int rc = s->qemu ? uni_gdb_link_reply(&s->link, until) : uni_gdb_link_ask(&s->link, until);
 
 	if (rc != 0)
 		return rc;
@@ -279,7 +277,8 @@ static int read_batch(
 
 	while (nr < (s->qemu ? READ_BATCH : 1) && at < len) {
 		part[nr] = chunk_size(s, len - at);
-		uni_gdb_link_packet(&s->link, "m%llx,%zx", (unsigned long long)(addr + at), part[nr]);
+		uni_gdb_link_packet(
+			&s->link, "m%llx,%zx", (unsigned long long)(addr + at), part[nr]);
 		at += part[nr++];
 	}
 	*done_ret = at;
@@ -297,6 +296,22 @@ static int read_batch(
 	return rc != 0 ? rc : bad;
 }
 
+/* The first read switches QEMU to physical memory; it stays so until we leave. */
+static int physical_mode(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (!s->want_phys || s->phys)
+		return 0;
+	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:1");
+	rc = uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
+	if (rc != 0)
+		return rc;
+	note_stop(s);
+	s->phys = uni_gdb_reply_is(&s->link, "OK");
+	return s->phys ? 0 : -UNI_EPROTO;
+}
+
 int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t len)
 {
 	bool held = s->state == UNI_GDB_HELD;
@@ -308,6 +323,8 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 	if (len == 0)
 		return 0;
 	rc = stop(s);
+	if (rc == 0)
+		rc = physical_mode(s);
 	while (rc == 0 && len != 0) {
 		size_t done;
 
@@ -361,7 +378,7 @@ static int restore_memory_mode(struct uni_gdb_stub *s, uint64_t until)
 
 static int detach_once(struct uni_gdb_stub *s)
 {
-	uint64_t until = deadline(ANSWER_NS / 2);
+	uint64_t until = deadline(s->mute ? MUTE_NS : ANSWER_NS / 2);
 	bool was_paused = s->state == UNI_GDB_PAUSED;
 	int rc;
 
@@ -387,7 +404,7 @@ void uni_gdb_stub_leave(struct uni_gdb_stub *s)
 
 	for (int i = 0; i < RECOVER_MAX && s->state != UNI_GDB_LOST && rc != 0; i++) {
 		rc = detach_once(s);
-		if (rc == -UNI_EGONE)
+		if (rc == -UNI_EGONE || s->mute)
 			break;
 	}
 	s->state = UNI_GDB_LOST;

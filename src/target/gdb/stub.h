@@ -29,11 +29,16 @@ struct uni_gdb_stub {
 	struct uni_gdb_link link;
 	const struct uni_arch *arch;
 	enum uni_gdb_state state;
-	bool qemu;	    /* knows QEMU's own queries: packets may be sent in one go */
-	bool vcont;	    /* wants vCont;c */
-	bool phys;	    /* m reads guest physical memory now */
-	bool phys_was;	    /* and it did so when we came */
-	bool sysregs;	    /* g has the system registers */
+	bool qemu; /* knows QEMU's own queries: packets may be sent in one go */
+	/* It never answered. The detach packet stays in the socket for a stub that accepts us after
+	 * we have gone, and would stop the guest for nobody. */
+	bool mute;
+	bool vcont;	     /* wants vCont;c */
+	bool can_phys;	     /* knows QEMU's physical memory mode */
+	bool want_phys;	     /* m shall read guest physical memory, from the first read on */
+	bool phys;	     /* it does now */
+	bool phys_was;	     /* and it did so when we came */
+	bool sysregs;	     /* g has the system registers */
 	unsigned packet_max; /* longest packet it takes or sends, in characters */
 	int nr_threads;
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
