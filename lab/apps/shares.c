@@ -63,7 +63,7 @@ LAB_FUNC static void round_of_burns(void)
 
 LAB_FUNC void app_main(void)
 {
-	uint64_t rounds = lab_scaled(100000);
+	uint64_t rounds = lab_rounds(100000);
 
 	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
 		round_of_burns();

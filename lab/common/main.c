@@ -4,11 +4,11 @@
 
 static uint64_t deadline_tsc; /* 0: none */
 
-uint64_t lab_scaled(uint64_t n)
+uint64_t lab_rounds(uint64_t dflt)
 {
-	uint64_t scaled = n * lab_arg("scale", 1000) / 1000;
+	uint64_t scaled = dflt * lab_arg("scale", 1000) / 1000;
 
-	return scaled ? scaled : 1;
+	return lab_arg("rounds", scaled ? scaled : 1);
 }
 
 bool lab_stop(void)
@@ -45,6 +45,10 @@ LAB_FUNC static void run_app(void)
 	} while (again && !lab_stop());
 }
 
+__attribute__((weak)) void app_finish(void)
+{
+}
+
 LAB_FUNC void kmain(void)
 {
 	lab_printf("lab: app %s, tsc %lu kHz\n", lab_app_name, lab_truth.tsc_hz / 1000);
@@ -54,6 +58,7 @@ LAB_FUNC void kmain(void)
 	lab_printf("lab: running\n");
 	lab_truth_start();
 	run_app();
+	app_finish();
 	lab_truth_close();
 	lab_truth.state = LAB_STATE_DONE;
 	lab_truth_print();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an app of the lab may use. An app defines lab_app_name and app_main(). */
+/* What an app of the lab may use. An app defines lab_app_name, app_main() and maybe app_finish().
+ */
 #ifndef LAB_H
 #define LAB_H
 
@@ -23,6 +24,7 @@
 extern struct lab_truth lab_truth;
 extern const char lab_app_name[];
 void app_main(void);
+void app_finish(void); /* optional, once after the last app_main() */
 
 /*
  * Console, common/print.c. lab_printf knows %s %c %d %u %x %lu %ld %lx %p %% with 0 and width, and
@@ -42,8 +44,8 @@ void lab_cmdline_init(const char *text);
 uint64_t lab_arg(const char *key, uint64_t dflt);
 bool lab_arg_is(const char *key, const char *value);
 
-/* n, scaled by `scale=` (per mille), at least 1. */
-uint64_t lab_scaled(uint64_t n);
+/* `rounds=`; without it the app's default, scaled by `scale=` (per mille), at least 1. */
+uint64_t lab_rounds(uint64_t dflt);
 /* `secs=` is over: leave the loops. Reads the TSC. */
 bool lab_stop(void);
 
@@ -92,6 +94,23 @@ void lab_relax(void);
 uint64_t lab_stack_alloc(unsigned nr_pages);
 /* Calls fn(arg) on the stack that ends at top; the frame-pointer chain goes on to the caller. */
 void lab_on_stack(void (*fn)(void *arg), void *arg, uint64_t top);
+
+/* Bounds of the stack that kmain runs on. */
+void lab_main_stack(uint64_t *low_ret, uint64_t *high_ret);
+
+/* Timer interrupt, x86_64/timer.c; comes in only in lab_halt() or between enable and disable. */
+void lab_timer_start(unsigned hz, void (*hook)(void));
+uint64_t lab_ticks(void);
+void lab_halt(void);
+void lab_irq_enable(void);
+void lab_irq_disable(void);
+
+/*
+ * Further vCPUs, x86_64/smp.c: starts all there are (up to LAB_MAX_CPUS), which run fn(cpu) and
+ * then halt for good. Returns how many there are, this one included. Once only.
+ */
+unsigned lab_smp_start(void (*fn)(unsigned cpu));
+void lab_smp_wait(void); /* until all have returned from fn */
 
 void kmain(void);
 

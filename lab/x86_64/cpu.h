@@ -25,8 +25,7 @@
 
 /* %gs points at it. */
 struct lab_cpu {
-	uint64_t id;	 /* %gs:0, read by lab_cpu_id() */
-	uint64_t apicid; /* of the local APIC */
+	uint64_t id; /* %gs:0, read by lab_cpu_id() */
 };
 
 struct lab_trap_frame {
@@ -128,6 +127,12 @@ void lab_map(uint64_t va, uint64_t pa, uint64_t flags, unsigned size_shift);
 /* The entry that maps va at the level of size_shift, in the live tables; tables are made. */
 uint64_t *lab_map_entry(uint64_t va, unsigned size_shift);
 bool lab_has_huge(void);
+
+/* apic.c: the local APIC of the vCPU that asks. */
+void lab_apic_accept_pic(void);
+uint32_t lab_apic_id(void);
+void lab_apic_send_init(uint32_t apic_id);
+void lab_apic_send_startup(uint32_t apic_id, uint64_t pa);
 
 /* trap.c */
 void lab_trap_init(void);

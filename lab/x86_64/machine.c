@@ -9,6 +9,7 @@
 #define PIT_COMMAND	 0x43
 
 static struct lab_cpu cpus[LAB_MAX_CPUS];
+static uint64_t main_stack_top;
 
 uint64_t lab_tsc(void)
 {
@@ -79,6 +80,12 @@ static uint64_t main_stack(void)
 	return pa + (lab_arg_is("stack", "2m") ? LAB_LINEAR : LAB_HUGE);
 }
 
+void lab_main_stack(uint64_t *low_ret, uint64_t *high_ret)
+{
+	*low_ret = main_stack_top - MAIN_STACK_PAGES * LAB_PAGE_SIZE;
+	*high_ret = main_stack_top;
+}
+
 /* On the boot stack and the boot tables. */
 uint64_t lab_setup(void)
 {
@@ -94,7 +101,8 @@ uint64_t lab_setup(void)
 	lab_tsc_calibrate();
 	lab_printf("\nlab: RAM up to %lx, largest leaf %s\n", info.ram_end,
 		lab_has_huge() ? "1 GiB" : "2 MiB (no 1 GiB pages in CPUID)");
-	return main_stack();
+	main_stack_top = main_stack();
+	return main_stack_top;
 }
 
 _Noreturn void lab_exit(unsigned code)

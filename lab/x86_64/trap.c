@@ -79,11 +79,3 @@ void lab_trap(const struct lab_trap_frame *f)
 		f->error, f->rip, f->rsp, lab_read_cr2());
 	lab_exit(LAB_EXIT_TRAP + (unsigned)f->vector);
 }
-
-void lab_spurious(void)
-{
-}
-
-__attribute__((weak)) void lab_timer_tick(void)
-{
-}
