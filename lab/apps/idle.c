@@ -24,7 +24,7 @@ static void burn_for(uint64_t cycles)
 	uint64_t end = lab_tsc() + cycles;
 
 	while (lab_tsc() < end)
-		lab_burn(100);
+		lab_burn(20);
 }
 
 LAB_FUNC static void do_work(void)
@@ -51,7 +51,7 @@ LAB_FUNC static void irq_work(void)
 LAB_FUNC static void busy_spin(uint64_t until)
 {
 	while (lab_ticks() < until)
-		lab_burn(100);
+		lab_burn(20);
 }
 
 /* The interrupt handler keeps books, too: ours are shut while interrupts are on. */

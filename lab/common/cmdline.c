@@ -47,7 +47,9 @@ uint64_t lab_arg(const char *key, uint64_t dflt)
 bool lab_arg_is(const char *key, const char *value)
 {
 	const char *s = find_value(key);
-	size_t len = lab_strlen(value);
+	size_t len = value ? lab_strlen(value) : 0;
 
+	if (!value)
+		return s;
 	return s && memcmp(s, value, len) == 0 && (s[len] == ' ' || s[len] == '\0');
 }

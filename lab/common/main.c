@@ -52,6 +52,7 @@ __attribute__((weak)) void app_finish(void)
 LAB_FUNC void kmain(void)
 {
 	lab_printf("lab: app %s, tsc %lu kHz\n", lab_app_name, lab_truth.tsc_hz / 1000);
+	lab_crash_if_asked();
 	if (lab_arg("wait", 0))
 		wait_for_host();
 	lab_truth.state = LAB_STATE_RUNNING;

@@ -42,7 +42,7 @@ _Noreturn void lab_fail(const char *why);
 /* Kernel command line, common/cmdline.c: words `key=value`. */
 void lab_cmdline_init(const char *text);
 uint64_t lab_arg(const char *key, uint64_t dflt);
-bool lab_arg_is(const char *key, const char *value);
+bool lab_arg_is(const char *key, const char *value); /* value NULL: whether there is one */
 
 /* `rounds=`; without it the app's default, scaled by `scale=` (per mille), at least 1. */
 uint64_t lab_rounds(uint64_t dflt);
@@ -92,11 +92,15 @@ void lab_relax(void);
  * pages around it. Returns its top. Never freed.
  */
 uint64_t lab_stack_alloc(unsigned nr_pages);
+/* nr zeroed pages of RAM, contiguous, in the linear map of 2 MiB leaves. Never freed. */
+void *lab_linear_alloc(unsigned nr);
 /* Calls fn(arg) on the stack that ends at top; the frame-pointer chain goes on to the caller. */
 void lab_on_stack(void (*fn)(void *arg), void *arg, uint64_t top);
 
 /* Bounds of the stack that kmain runs on. */
 void lab_main_stack(uint64_t *low_ret, uint64_t *high_ret);
+
+void lab_crash_if_asked(void); /* crash=, x86_64/crash.c */
 
 /* Timer interrupt, x86_64/timer.c; comes in only in lab_halt() or between enable and disable. */
 void lab_timer_start(unsigned hz, void (*hook)(void));

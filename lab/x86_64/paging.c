@@ -121,6 +121,11 @@ void lab_paging_init(const struct lab_boot_info *info)
 	lab_truth.cr3 = root_pa;
 }
 
+void *lab_linear_alloc(unsigned nr)
+{
+	return lab_phys(lab_page_alloc(nr));
+}
+
 uint64_t lab_stack_alloc(unsigned nr_pages)
 {
 	uint64_t base = LAB_STACKS + nr_stacks++ * (uint64_t)LAB_STACK_STRIDE;
