@@ -26,14 +26,17 @@ struct uni_pt_level {
 	uint64_t leaf_value;
 	uint64_t reserved_leaf;	 /* bits that must be 0 in a leaf */
 	uint64_t reserved_table; /* bits that must be 0 in a pointer to a table */
+	/* Address bits that a leaf keeps elsewhere: (entry & leaf_high) << leaf_high_shift. */
+	uint64_t leaf_high;
+	uint8_t leaf_high_shift;
 };
 
 struct uni_pt_geometry {
 	const char *name;   /* "x86_64 4-level", for messages */
-	uint8_t nr_levels;  /* 0: no paging, GVA == GPA (masked by addr_bits) */
+	uint8_t nr_levels;  /* 0: no paging, GVA == GPA */
 	uint8_t entry_size; /* 4 or 8 bytes */
 	uint8_t va_bits;    /* 0: 32-bit space; else GVAs must be canonical to this many bits */
-	bool canonical;	    /* sign-extended high half (x86_64); else bits above must match root */
+	bool canonical;	    /* sign-extended (x86_64); else the bits above are 0, or 1 in high */
 	uint64_t present_mask, present_value;
 	uint64_t table_addr; /* mask of the next table's GPA in an entry */
 	uint64_t leaf_addr;  /* mask of the page's GPA, further cut to the leaf's size */
@@ -44,7 +47,8 @@ struct uni_pt_geometry {
 struct uni_pt_root {
 	const struct uni_pt_geometry *geometry; /* borrowed, static */
 	uni_gpa root;				/* GPA of the top table */
-	uint64_t phys_mask;			/* CPU's physical width; applied to every address */
+	uint64_t phys_mask;			/* CPU's physical width; wider addresses fault */
+	uint64_t reserved; /* bits that must be 0 in every entry of this vCPU: NX while off */
 	/* A second half with its own table (aarch64 TTBR1); geometry NULL where there is none. */
 	const struct uni_pt_geometry *geometry_high;
 	uni_gpa root_high;
@@ -58,7 +62,8 @@ struct uni_as_budget {
 };
 
 struct uni_as_stats { /* of the current sample */
-	uint32_t bytes, table_loads, page_reads;
+	uint32_t bytes, table_loads;
+	uint32_t reads; /* copies asked of the target */
 };
 
 struct uni_as; /* opaque; one per sampling thread */
@@ -72,11 +77,15 @@ struct uni_gmem *uni_as_gmem(struct uni_as *as);
 /* Default budget: 256 KiB, 4096 table loads, 20 ms. */
 extern const struct uni_as_budget uni_as_budget_default;
 
-/* Starts a sample: new root, empty caches, full budget. root NULL or a virtual gmem: GVA == GPA. */
+/*
+ * Starts a sample: new root, empty caches, full budget. root NULL or a virtual gmem: GVA == GPA.
+ * The root is copied, the geometry borrowed.
+ */
 void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root);
 
 /*
- * 0; -UNI_EFAULT not mapped, reserved bits set or table unreadable; -UNI_EBUDGET.
+ * 0; -UNI_EFAULT not mapped, reserved bits set or table unreadable; -UNI_EBUDGET; or what the
+ * target said (-UNI_EGONE). What the address maps to need not be memory.
  * page_size_ret (may be NULL): bytes of the leaf found, e.g. 4096.
  */
 int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret);

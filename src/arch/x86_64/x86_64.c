@@ -1,8 +1,97 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "arch/arch.h"
+#include "arch/x86_64/x86_64.h"
+
+#include "base/checked.h"
+
+static const char *const reg_names[UNI_X86_NR_REGS] = {
+	[UNI_X86_RAX] = "rax",
+	[UNI_X86_RDX] = "rdx",
+	[UNI_X86_RCX] = "rcx",
+	[UNI_X86_RBX] = "rbx",
+	[UNI_X86_RSI] = "rsi",
+	[UNI_X86_RDI] = "rdi",
+	[UNI_X86_RBP] = "rbp",
+	[UNI_X86_RSP] = "rsp",
+	[UNI_X86_R8] = "r8",
+	[UNI_X86_R9] = "r9",
+	[UNI_X86_R10] = "r10",
+	[UNI_X86_R11] = "r11",
+	[UNI_X86_R12] = "r12",
+	[UNI_X86_R13] = "r13",
+	[UNI_X86_R14] = "r14",
+	[UNI_X86_R15] = "r15",
+	[UNI_X86_RIP] = "rip",
+};
+
+static const char *const sys_names[UNI_SYS_MAX] = {
+	[UNI_X86_CR0] = "cr0",
+	[UNI_X86_CR3] = "cr3",
+	[UNI_X86_CR4] = "cr4",
+	[UNI_X86_EFER] = "efer",
+	[UNI_X86_RFLAGS] = "rflags",
+	[UNI_X86_CS] = "cs",
+	[UNI_X86_FS_BASE] = "fs_base",
+	[UNI_X86_GS_BASE] = "gs_base",
+};
+
+/* QEMU's own order (gdb-xml/i386-64bit.xml), sent to clients that read no target description. */
+#define GPR(off, reg)                                       \
+	{                                                   \
+		.offset = (off), .size = 8, .number = (reg) \
+	}
+#define SYS(off, bytes, reg)                                                   \
+	{                                                                      \
+		.offset = (off), .size = (bytes), .sys = true, .number = (reg) \
+	}
+
+static const struct uni_gdb_reg gdb_regs[] = {
+	GPR(0, UNI_X86_RAX),
+	GPR(8, UNI_X86_RBX),
+	GPR(16, UNI_X86_RCX),
+	GPR(24, UNI_X86_RDX),
+	GPR(32, UNI_X86_RSI),
+	GPR(40, UNI_X86_RDI),
+	GPR(48, UNI_X86_RBP),
+	GPR(56, UNI_X86_RSP),
+	GPR(64, UNI_X86_R8),
+	GPR(72, UNI_X86_R9),
+	GPR(80, UNI_X86_R10),
+	GPR(88, UNI_X86_R11),
+	GPR(96, UNI_X86_R12),
+	GPR(104, UNI_X86_R13),
+	GPR(112, UNI_X86_R14),
+	GPR(120, UNI_X86_R15),
+	GPR(128, UNI_X86_RIP),
+	SYS(136, 4, UNI_X86_RFLAGS),
+	SYS(140, 4, UNI_X86_CS), /* then ss, ds, es, fs, gs */
+	SYS(164, 8, UNI_X86_FS_BASE),
+	SYS(172, 8, UNI_X86_GS_BASE), /* then k_gs_base */
+	SYS(188, 8, UNI_X86_CR0),     /* then cr2 */
+	SYS(204, 8, UNI_X86_CR3),
+	SYS(212, 8, UNI_X86_CR4), /* then cr8 */
+	SYS(228, 8, UNI_X86_EFER),
+};
+
+static uint64_t strip(const struct uni_regs *regs, uint64_t pc)
+{
+	return pc;
+}
 
 const struct uni_arch uni_arch_x86_64 = {
 	.name = "x86_64",
 	.elf_machine = 62, /* EM_X86_64 */
 	.word = 8,
+	.nr_regs = UNI_X86_NR_REGS,
+	.fp_reg = UNI_X86_RBP,
+	.sp_reg = UNI_X86_RSP,
+	.pc_reg = UNI_X86_RIP,
+	.reg_names = reg_names,
+	.sys_names = sys_names,
+	.gdb_regs = gdb_regs,
+	.nr_gdb_regs = uni_array_len(gdb_regs),
+	.gdb_g_size = 608, /* with x87 and SSE registers, which are not looked at */
+	.paging = uni_x86_64_paging,
+	.sets_frame = uni_x86_64_sets_frame,
+	.fp_step = uni_x86_64_fp_step,
+	.strip = strip,
 };

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The few instructions around calls, prologues and epilogues; opcodes from Intel SDM volume 2.
+ * No disassembler: what is not known is refused, and the caller falls back to the plain chain.
+ */
+#include <string.h>
+
+#include "arch/x86_64/x86_64.h"
+
+#define RSP 4
+#define RBP 5
+
+static bool starts(const uint8_t *code, size_t n, const char *bytes, size_t len)
+{
+	return n >= len && memcmp(code, bytes, len) == 0;
+}
+#define STARTS(code, n, bytes) starts((code), (n), (bytes), sizeof(bytes) - 1)
+
+/* ModRM, SIB and displacement; 0 if there are fewer than that. */
+static size_t modrm_len(const uint8_t *p, size_t n)
+{
+	uint8_t mod, rm;
+	size_t len = 1;
+
+	if (n < 1)
+		return 0;
+	mod = p[0] >> 6;
+	rm = p[0] & 7;
+	if (mod != 3 && rm == 4) {
+		if (n < 2)
+			return 0;
+		len++;
+		if (mod == 0 && (p[1] & 7) == 5)
+			len += 4;
+	}
+	if (mod == 0 && rm == 5)
+		len += 4;
+	else if (mod == 1)
+		len += 1;
+	else if (mod == 2)
+		len += 4;
+	return len <= n ? len : 0;
+}
+
+/* What follows an opcode of the one-byte map that can stand between the parts of a prologue. */
+enum shape {
+	NONE,	   /* not known to be harmless */
+	DEST_RM,   /* ModRM; writes r/m */
+	DEST_REG,  /* ModRM; writes reg */
+	NO_DEST,   /* ModRM; writes flags only */
+	DEST_RM_8, /* DEST_RM and an 8-bit immediate */
+	DEST_RM_32 /* DEST_RM and a 32-bit immediate (16 with 0x66) */
+};
+
+static enum shape shape_of(uint8_t op)
+{
+	switch (op) {
+	case 0x01: /* add, or, and, sub, xor, mov to r/m */
+	case 0x09:
+	case 0x21:
+	case 0x29:
+	case 0x31:
+	case 0x88:
+	case 0x89:
+		return DEST_RM;
+	case 0x03: /* the same to reg; movsxd, lea */
+	case 0x0b:
+	case 0x23:
+	case 0x2b:
+	case 0x33:
+	case 0x63:
+	case 0x8a:
+	case 0x8b:
+	case 0x8d:
+		return DEST_REG;
+	case 0x38: /* cmp, test */
+	case 0x39:
+	case 0x3a:
+	case 0x3b:
+	case 0x84:
+	case 0x85:
+		return NO_DEST;
+	case 0x83:
+	case 0xc1:
+	case 0xc6:
+		return DEST_RM_8;
+	case 0x81:
+	case 0xc7:
+		return DEST_RM_32;
+	default:
+		return NONE;
+	}
+}
+
+/* movzx, movsx (0F B6..BF), long nop (0F 1F) and SSE moves and xors that touch no stack. */
+static bool harmless_0f(uint8_t op, enum shape *ret)
+{
+	*ret = DEST_REG;
+	if (op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf)
+		return true;
+	*ret = NO_DEST; /* memory or an SSE register */
+	return op == 0x1f || op == 0x10 || op == 0x11 || op == 0x28 || op == 0x29 || op == 0x57 ||
+	       op == 0xef;
+}
+
+/* Length of an instruction that changes neither rsp nor rbp and pushes nothing; 0 if unsure. */
+static size_t harmless_len(const uint8_t *code, size_t n)
+{
+	size_t pos = 0, len, imm = 0;
+	enum shape shape;
+	uint8_t rex = 0, dest;
+	bool op16 = false;
+
+	while (pos < n && (code[pos] == 0x66 || code[pos] == 0xf2 || code[pos] == 0xf3))
+		op16 |= code[pos++] == 0x66;
+	if (pos < n && (code[pos] & 0xf0) == 0x40)
+		rex = code[pos++];
+	if (pos >= n)
+		return 0;
+	if (code[pos] == 0x90)
+		return pos + 1;
+	if ((code[pos] & 0xf8) == 0xb8) { /* mov reg, imm */
+		dest = (uint8_t)((code[pos] & 7) | (rex & 1) << 3);
+		len = pos + 1 + ((rex & 8) != 0 ? 8 : op16 ? 2 : 4);
+		return dest != RSP && dest != RBP && len <= n ? len : 0;
+	}
+	shape = shape_of(code[pos]);
+	if (code[pos] == 0x0f && (++pos >= n || !harmless_0f(code[pos], &shape)))
+		return 0;
+	if (shape == NONE)
+		return 0;
+	pos++;
+	len = modrm_len(code + pos, n - pos);
+	if (len == 0)
+		return 0;
+	if (shape == DEST_REG)
+		dest = (uint8_t)((code[pos] >> 3 & 7) | (rex & 4) << 1);
+	else
+		dest = (uint8_t)((code[pos] & 7) | (rex & 1) << 3);
+	if (shape != NO_DEST && (shape == DEST_REG || code[pos] >> 6 == 3) &&
+		(dest == RSP || dest == RBP))
+		return 0;
+	if (shape == DEST_RM_8)
+		imm = 1;
+	else if (shape == DEST_RM_32)
+		imm = op16 ? 2 : 4;
+	len += pos + imm;
+	return len <= n ? len : 0;
+}
+
+static bool is_mov_rbp_rsp(const uint8_t *code, size_t n)
+{
+	return STARTS(code, n, "\x48\x89\xe5") || STARTS(code, n, "\x48\x8b\xec");
+}
+
+/*
+ * GCC's way to align the stack of a function: lea r10,[rsp+8]; and rsp,-N; push [r10-8], which
+ * copies the return address to where the frame pointer expects it. Its length or 0.
+ */
+static size_t realign_len(const uint8_t *code, size_t n)
+{
+	if (STARTS(code, n, "\x4c\x8d\x54\x24\x08\x48\x83\xe4") && n >= 13 &&
+		memcmp(code + 9, "\x41\xff\x72\xf8", 4) == 0)
+		return 13;
+	return 0;
+}
+
+bool uni_x86_64_prologue(const uint8_t *code, size_t n, struct uni_x86_64_prologue *ret)
+{
+	bool pushed = false;
+	size_t pos = 0, len;
+
+	if (n > UNI_X86_PROLOGUE_MAX)
+		n = UNI_X86_PROLOGUE_MAX;
+	if (STARTS(code, n, "\xf3\x0f\x1e\xfa")) /* endbr64 */
+		pos = 4;
+	pos += realign_len(code + pos, n - pos);
+	while (pos < n) {
+		if (!pushed && code[pos] == 0x55) {
+			pushed = true;
+			ret->push = (uint8_t)pos++;
+			continue;
+		}
+		if (pushed && is_mov_rbp_rsp(code + pos, n - pos)) {
+			ret->mov = (uint8_t)pos;
+			return true;
+		}
+		len = harmless_len(code + pos, n - pos);
+		if (len == 0)
+			return false;
+		pos += len;
+	}
+	return false;
+}
+
+bool uni_x86_64_sets_frame(const uint8_t *code, size_t n)
+{
+	struct uni_x86_64_prologue p;
+
+	return uni_x86_64_prologue(code, n, &p);
+}
+
+bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret)
+{
+	const uint8_t *p = before + UNI_X86_CALL_MAX - 5;
+	uint32_t rel =
+		(uint32_t)p[1] | (uint32_t)p[2] << 8 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 24;
+
+	if (p[0] != 0xe8)
+		return false;
+	*target_ret = ret_addr + (uint64_t)(int64_t)(int32_t)rel;
+	return true;
+}
+
+bool uni_x86_64_indirect_call(const uint8_t *before)
+{
+	for (size_t len = 2; len <= UNI_X86_CALL_MAX; len++) {
+		const uint8_t *p = before + UNI_X86_CALL_MAX - len;
+
+		if (p[0] == 0xff && (p[1] >> 3 & 7) == 2 && modrm_len(p + 1, len - 1) == len - 1)
+			return true;
+	}
+	return false;
+}
+
+bool uni_x86_64_is_ret(const uint8_t *code, size_t n)
+{
+	if (n > 0 && (code[0] == 0xf3 || code[0] == 0xf2)) { /* rep ret, bnd ret */
+		code++;
+		n--;
+	}
+	return n > 0 && (code[0] == 0xc3 || code[0] == 0xc2);
+}
+
+bool uni_x86_64_frame_popped(const uint8_t *before, size_t n)
+{
+	if (n < 2)
+		return false;
+	if (before[n - 1] == 0xc9)
+		return true;
+	return before[n - 1] == 0x5d && before[n - 2] != 0x41; /* 41 5D is pop r13 */
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of this folder share; others use uni_arch_x86_64. */
+#ifndef UNI_ARCH_X86_64_H
+#define UNI_ARCH_X86_64_H
+
+#include "arch/arch.h"
+
+/* Code bytes of a function's start that are enough to find its prologue. */
+#define UNI_X86_PROLOGUE_MAX 32
+
+/* Where a function sets up its frame pointer, as offsets of instructions from its start. */
+struct uni_x86_64_prologue {
+	uint8_t push; /* push rbp */
+	uint8_t mov;  /* mov rbp, rsp */
+};
+
+int uni_x86_64_paging(const struct uni_regs *regs, struct uni_pt_root *ret);
+
+/* False if the function does not begin by setting up a frame pointer. */
+bool uni_x86_64_prologue(const uint8_t *code, size_t n, struct uni_x86_64_prologue *ret);
+bool uni_x86_64_sets_frame(const uint8_t *code, size_t n);
+
+/* Bytes before a return address that hold every form of a near call that we know. */
+#define UNI_X86_CALL_MAX 7
+
+/* Do the UNI_X86_CALL_MAX bytes before ret_addr end in call rel32 (E8)? Its target. */
+bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
+/* Or in a call through a register or memory (FF /2)? */
+bool uni_x86_64_indirect_call(const uint8_t *before);
+bool uni_x86_64_is_ret(const uint8_t *code, size_t n);
+/* Is the instruction that ends before code[n] pop rbp or leave? May be wrong: bytes are guessed. */
+bool uni_x86_64_frame_popped(const uint8_t *before, size_t n);
+
+int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
+	struct uni_regs *regs, enum uni_stop *stop_ret);
+
+#endif

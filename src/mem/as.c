@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two caches, both for one sample: translations by 4 KiB page, and copies of guest memory by
+ * granule (see gmem.h), through which stack words, code bytes and table entries alike are read.
+ * A generation number empties them without touching them.
+ */
+#include "mem/as.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+
+#define PAGE	    4096u
+#define TLB_NR	    64u
+#define CACHE_BYTES (256u * 1024)
+#define WAYS	    4u
+
+struct tlb_entry {
+	uint64_t page;	    /* GVA / PAGE */
+	uint64_t gpa;	    /* of that page */
+	uint64_t leaf_size; /* bytes */
+	uint32_t gen;
+};
+
+struct line {
+	uint64_t base; /* GPA, a multiple of the granule */
+	uint32_t gen;
+};
+
+struct uni_as {
+	struct uni_gmem *m; /* borrowed */
+	struct uni_as_budget budget;
+	struct uni_as_stats stats;
+	struct uni_pt_root root; /* geometry NULL: GVA == GPA */
+	uint64_t begin_ns;
+	size_t granule;
+	unsigned granule_shift, set_bits;
+	uint32_t gen; /* entries of other generations are empty */
+	unsigned next_way;
+	struct tlb_entry tlb[TLB_NR];
+	struct line *line; /* CACHE_BYTES / granule of them, sets of WAYS */
+	uint8_t *data;	   /* CACHE_BYTES; line i has its granule at i * granule */
+};
+
+const struct uni_as_budget uni_as_budget_default = {
+	.bytes = 256u * 1024,
+	.table_loads = 4096,
+	.wall_ns = 20 * UNI_NSEC_PER_MSEC,
+};
+
+int uni_as_create(struct uni_gmem *m, const struct uni_as_budget *budget, struct uni_as **ret,
+	struct uni_err *err)
+{
+	struct uni_as *as = calloc(1, sizeof(*as));
+
+	if (as == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "no memory for an address space");
+	as->m = m;
+	as->budget = budget != NULL ? *budget : uni_as_budget_default;
+	as->granule = uni_gmem_granule(m);
+	as->granule_shift = (unsigned)__builtin_ctzl(as->granule);
+	as->set_bits = (unsigned)__builtin_ctzl(CACHE_BYTES / as->granule / WAYS);
+	as->line = calloc(CACHE_BYTES / as->granule, sizeof(*as->line));
+	as->data = malloc(CACHE_BYTES);
+	if (as->line == NULL || as->data == NULL) {
+		uni_as_destroy(as);
+		return uni_err_set(err, UNI_ENOMEM, "no memory for an address space");
+	}
+	uni_as_begin(as, NULL);
+	*ret = as;
+	return 0;
+}
+
+void uni_as_destroy(struct uni_as *as)
+{
+	if (as == NULL)
+		return;
+	free(as->line);
+	free(as->data);
+	free(as);
+}
+
+struct uni_gmem *uni_as_gmem(struct uni_as *as)
+{
+	return as->m;
+}
+
+void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root)
+{
+	if (root != NULL && uni_gmem_space(as->m) == UNI_GMEM_PHYSICAL)
+		as->root = *root;
+	else
+		memset(&as->root, 0, sizeof(as->root));
+	memset(&as->stats, 0, sizeof(as->stats));
+	as->begin_ns = as->budget.wall_ns != 0 ? uni_now_ns() : 0;
+	if (++as->gen == 0) { /* after 2^32 samples: entries of the first ones would come alive */
+		memset(as->tlb, 0, sizeof(as->tlb));
+		memset(as->line, 0, CACHE_BYTES / as->granule * sizeof(*as->line));
+		as->gen = 1;
+	}
+}
+
+const struct uni_as_stats *uni_as_stats(const struct uni_as *as)
+{
+	return &as->stats;
+}
+
+/* One copy from the target, paid for before it is made. */
+static int fetch(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
+{
+	int rc;
+
+	if (len > as->budget.bytes - as->stats.bytes)
+		return -UNI_EBUDGET;
+	if (as->budget.wall_ns != 0 && uni_now_ns() - as->begin_ns > as->budget.wall_ns)
+		return -UNI_EBUDGET;
+	as->stats.bytes += (uint32_t)len;
+	as->stats.reads++;
+	rc = uni_gmem_read(as->m, uni_gpa_of(gpa), buf, len);
+	return rc == -UNI_ERANGE ? -UNI_EFAULT : rc;
+}
+
+/* Copies [gpa, gpa + len), which lies in one granule. */
+static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
+{
+	uint64_t base = gpa & ~(uint64_t)(as->granule - 1);
+	uint64_t hash = (base >> as->granule_shift) * 0x9e3779b97f4a7c15ull;
+	size_t set = (size_t)(hash >> (64 - as->set_bits)) * WAYS, way;
+	int rc;
+
+	for (way = 0; way < WAYS; way++) {
+		struct line *l = &as->line[set + way];
+
+		if (l->gen == as->gen && l->base == base)
+			goto found;
+		if (l->gen != as->gen)
+			break;
+	}
+	if (way == WAYS)
+		way = as->next_way++ % WAYS;
+	as->line[set + way].gen = as->gen - 1;
+	rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
+	if (rc == -UNI_EFAULT &&
+		len < as->granule) /* a region that begins or ends inside the granule */
+		return fetch(as, gpa, buf, len);
+	if (rc != 0)
+		return rc;
+	as->line[set + way] = (struct line){ .base = base, .gen = as->gen };
+found:
+	memcpy(buf, as->data + (set + way) * as->granule + (gpa - base), len);
+	return 0;
+}
+
+/* Copies [gpa, gpa + len), which lies in one page. */
+static int read_in_page(struct uni_as *as, uint64_t gpa, uint8_t *buf, size_t len)
+{
+	while (len > 0) {
+		size_t room = as->granule - (size_t)(gpa & (as->granule - 1));
+		size_t n = uni_min(len, room);
+		int rc = read_in_granule(as, gpa, buf, n);
+
+		if (rc != 0)
+			return rc;
+		gpa += n;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* The geometry and table that serve va, or false if the address cannot exist. */
+static bool pick_half(const struct uni_as *as, uint64_t va, const struct uni_pt_geometry **g_ret,
+	uint64_t *table_ret)
+{
+	const struct uni_pt_geometry *g = as->root.geometry;
+	unsigned bits = g->va_bits != 0 ? g->va_bits : 32;
+	uint64_t above = va >> (bits - 1); /* with the top bit of the space itself */
+
+	*g_ret = g;
+	*table_ret = as->root.root.v;
+	if (g->canonical)
+		return above == 0 || above == UINT64_MAX >> (bits - 1);
+	if (above >> 1 == 0)
+		return true;
+	if (as->root.geometry_high == NULL)
+		return false;
+	*g_ret = as->root.geometry_high;
+	*table_ret = as->root.root_high.v;
+	return va >> as->root.geometry_high->va_bits ==
+	       UINT64_MAX >> as->root.geometry_high->va_bits;
+}
+
+static int load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *ret)
+{
+	uint8_t raw[8] = { 0 };
+	int rc;
+
+	if (as->stats.table_loads >= as->budget.table_loads)
+		return -UNI_EBUDGET;
+	as->stats.table_loads++;
+	rc = read_in_page(as, gpa, raw, size);
+	if (rc != 0)
+		return rc;
+	*ret = 0;
+	for (size_t i = 0; i < size; i++)
+		*ret |= (uint64_t)raw[i] << (8 * i);
+	return 0;
+}
+
+/* Fills e for the page that holds va. */
+static int walk(struct uni_as *as, uint64_t va, struct tlb_entry *e)
+{
+	const struct uni_pt_geometry *g;
+	uint64_t table, entry, addr;
+
+	if (!pick_half(as, va, &g, &table))
+		return -UNI_EFAULT;
+	if (g->nr_levels == 0) {
+		e->gpa = va & ~(uint64_t)(PAGE - 1);
+		e->leaf_size = PAGE;
+		return 0;
+	}
+	for (unsigned i = 0; i < g->nr_levels; i++) {
+		const struct uni_pt_level *l = &g->level[i];
+		uint64_t index = va >> l->shift & ((1ull << l->bits) - 1);
+		int rc = load_entry(as, table + index * g->entry_size, g->entry_size, &entry);
+		bool leaf;
+
+		if (rc != 0)
+			return rc;
+		if ((entry & g->present_mask) != g->present_value)
+			return -UNI_EFAULT;
+		leaf = l->leaf_allowed && (entry & l->leaf_mask) == l->leaf_value;
+		if ((entry & (as->root.reserved | (leaf ? l->reserved_leaf : l->reserved_table))) !=
+			0)
+			return -UNI_EFAULT;
+		if (leaf) {
+			e->leaf_size = 1ull << l->shift;
+			addr = entry & g->leaf_addr & ~(e->leaf_size - 1);
+			addr |= (entry & l->leaf_high) << l->leaf_high_shift;
+			e->gpa = addr | (va & (e->leaf_size - 1) & ~(uint64_t)(PAGE - 1));
+			return (addr & ~as->root.phys_mask) == 0 ? 0 : -UNI_EFAULT;
+		}
+		table = entry & g->table_addr;
+		if ((table & ~as->root.phys_mask) != 0)
+			return -UNI_EFAULT;
+	}
+	return -UNI_EFAULT;
+}
+
+int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret)
+{
+	uint64_t page = va.v / PAGE;
+	struct tlb_entry *e = &as->tlb[(page ^ page >> 9) % TLB_NR];
+
+	if (as->root.geometry == NULL) {
+		ret->v = va.v;
+		if (page_size_ret != NULL)
+			*page_size_ret = PAGE;
+		return 0;
+	}
+	if (e->gen != as->gen || e->page != page) {
+		struct tlb_entry found = { .page = page, .gen = as->gen };
+		int rc = walk(as, va.v, &found);
+
+		if (rc != 0)
+			return rc;
+		*e = found;
+	}
+	ret->v = e->gpa | (va.v & (PAGE - 1));
+	if (page_size_ret != NULL)
+		*page_size_ret = e->leaf_size;
+	return 0;
+}
+
+/* The part of [va, va + len) that lies in va's page. */
+static size_t in_page(uint64_t va, size_t len)
+{
+	size_t room = PAGE - (size_t)(va & (PAGE - 1));
+
+	return uni_min(len, room);
+}
+
+int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len)
+{
+	uint8_t *out = buf;
+
+	if (!uni_range_ok(va.v, len))
+		return -UNI_EFAULT;
+	while (len > 0) {
+		size_t n = in_page(va.v, len);
+		uni_gpa gpa;
+		int rc = uni_as_translate(as, va, &gpa, NULL);
+
+		if (rc == 0)
+			rc = read_in_page(as, gpa.v, out, n);
+		if (rc != 0)
+			return rc;
+		va.v += n;
+		out += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret)
+{
+	uint8_t b[8];
+	uint64_t v = 0;
+	int rc = uni_as_read(as, va, b, sizeof(b));
+
+	if (rc != 0)
+		return rc;
+	for (unsigned i = 0; i < 8; i++)
+		v |= (uint64_t)b[i] << (8 * i);
+	*ret = v;
+	return 0;
+}
+
+size_t uni_as_read_some(struct uni_as *as, uni_gva va, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		size_t n = in_page(va.v, len - done);
+
+		if (uni_as_read(as, va, (uint8_t *)buf + done, n) != 0)
+			break;
+		done += n;
+		va.v += n;
+		if (va.v == 0) /* the end of the space */
+			break;
+	}
+	return done;
+}
