@@ -380,9 +380,21 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 
 int uni_recorder_add_image(struct uni_recorder *r, const struct uni_image *img, struct uni_err *err)
 {
+	struct uni_symtab *symtab = NULL;
+	int rc = uni_symtab_of_image(img, &symtab, err);
+
+	if (rc == 0)
+		rc = uni_recorder_add_symtab(r, symtab, err);
+	uni_symtab_destroy(symtab);
+	return rc;
+}
+
+int uni_recorder_add_symtab(
+	struct uni_recorder *r, const struct uni_symtab *symtab, struct uni_err *err)
+{
 	_cleanup_strbuf_ struct uni_strbuf name;
 	struct uni_record_meta *m = &r->session->meta;
-	const char *id = uni_image_id(img);
+	const char *id = uni_symtab_id(symtab);
 	int rc;
 
 	uni_strbuf_init(&name);
@@ -391,11 +403,11 @@ int uni_recorder_add_image(struct uni_recorder *r, const struct uni_image *img, 
 	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, id);
 	if (uni_strbuf_failed(&name))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_usym_write(img, name.s, err);
+	rc = uni_symtab_write(symtab, name.s, err);
 	if (rc < 0 || strcmp(m->image_id, id) == 0)
 		return rc;
 	(void)snprintf(m->image_id, sizeof(m->image_id), "%s", id);
-	(void)snprintf(m->image_path, sizeof(m->image_path), "%s", uni_image_path(img));
+	(void)snprintf(m->image_path, sizeof(m->image_path), "%s", uni_symtab_path(symtab));
 	return uni_session_write(r->path, r->session, NULL, 0, err);
 }
 

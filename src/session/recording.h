@@ -69,7 +69,11 @@ struct uni_record_meta {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char uniscope_version[32];
 	char command[1024];
+	bool aggregate; /* counts without times: an import */
+	char unit[32];	/* what weights count, "" = samples */
 };
+
+struct uni_symtab;
 
 struct uni_recorder; /* writing */
 
@@ -82,6 +86,9 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 /* Symbols of the image into symbols/ID.usym. */
 int uni_recorder_add_image(
 	struct uni_recorder *r, const struct uni_image *img, struct uni_err *err);
+/* The same for symbols without an image: what was imported. */
+int uni_recorder_add_symtab(
+	struct uni_recorder *r, const struct uni_symtab *symtab, struct uni_err *err);
 /*
  * Appends; never waits for the disk: what the writer thread cannot take counts as lost. Of one
  * thread only; times that go back within a vCPU are raised to the last one.
@@ -114,7 +121,6 @@ size_t uni_recording_watches(const struct uni_recording *r, const struct uni_wat
 int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
 	void *ctx, uint64_t *torn_ret, struct uni_err *err);
 /* Symbols that travelled with it; NULL if none. Borrowed. */
-struct uni_symtab;
 const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r);
 
 #endif

@@ -269,6 +269,8 @@ static const char *parse_root(const json_t *root, struct uni_session *ret)
 		return "state";
 	get_text(&s, "uniscope", ret->meta.uniscope_version, sizeof(ret->meta.uniscope_version));
 	get_text(&s, "command", ret->meta.command, sizeof(ret->meta.command));
+	ret->meta.aggregate = json_is_true(json_object_get(root, "aggregate"));
+	get_text(&s, "unit", ret->meta.unit, sizeof(ret->meta.unit));
 	ret->meta.frequency = get_double(&s, "frequency_hz");
 	ret->meta.realtime_offset_ns = get_u64(&clock, "realtime_offset_ns");
 	merge_bad(&s, &clock);

@@ -155,6 +155,8 @@ static void put_session(struct uni_json *j, struct uni_strbuf *b, const struct u
 	put_text(j, "uniscope", s->meta.uniscope_version);
 	put_text(j, "command", s->meta.command);
 	uni_json_kv(double, j, "frequency_hz", s->meta.frequency);
+	uni_json_kv(bool, j, "aggregate", s->meta.aggregate);
+	put_text(j, "unit", s->meta.unit);
 	put_clock(j, &s->meta);
 	uni_json_key(j, "guests");
 	uni_json_array(j);
