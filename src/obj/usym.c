@@ -213,7 +213,7 @@ static int parse_header(
 	const uint8_t *magic = uni_cursor_take(c, 8);
 	uint32_t version = uni_cursor_u32(c), header_size = uni_cursor_u32(c);
 
-	if (magic == NULL || memcmp(magic, USYM_MAGIC, 8) != 0)
+	if (c->size < USYM_HEADER_SIZE || memcmp(magic, USYM_MAGIC, 8) != 0)
 		return uni_err_set(err, UNI_EFORMAT, "not a symbol file (.usym)");
 	if (version != USYM_VERSION)
 		return uni_err_set(err, UNI_ENOTSUP,

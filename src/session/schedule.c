@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/schedule.h"
 
+#include "base/checked.h"
+
 #define MAX_NS (UINT64_MAX / 2) /* deadlines far in the future stop here */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
@@ -52,7 +54,16 @@ void uni_sched_served(struct uni_sched *s, uint64_t now_ns)
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
 {
 	if (s->max_duty < 1.0 && end_ns > begin_ns)
-		s->not_before_ns = add_ns(begin_ns, (double)(end_ns - begin_ns) / s->max_duty);
+		s->paid_ns = add_ns(
+			uni_max(s->paid_ns, begin_ns), (double)(end_ns - begin_ns) / s->max_duty);
+}
+
+/* The duty cap: no pause may begin before this. */
+static uint64_t not_before(const struct uni_sched *s)
+{
+	uint64_t slack_ns = add_ns(0, s->period_ns);
+
+	return s->paid_ns > slack_ns ? s->paid_ns - slack_ns : 0;
 }
 
 /*
@@ -86,8 +97,8 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 		n++;
 	}
 	s->skipped += n;
-	n = jump(s, s->not_before_ns);
-	while (deadline(s, s->k) < s->not_before_ns) {
+	n = jump(s, not_before(s));
+	while (deadline(s, s->k) < not_before(s)) {
 		s->k++;
 		n++;
 	}

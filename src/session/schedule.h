@@ -16,8 +16,8 @@ struct uni_sched {
 	double period_ns;
 	double max_duty;
 	bool jitter;
-	uint64_t k;		/* slot of the deadline to serve next */
-	uint64_t not_before_ns; /* the duty cap: no pause may begin before this */
+	uint64_t k;	  /* slot of the deadline to serve next */
+	uint64_t paid_ns; /* the guest has had its share of the time for all pauses by then */
 	uint64_t late, skipped, throttled;
 };
 
@@ -27,7 +27,10 @@ void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, do
 uint64_t uni_sched_deadline(const struct uni_sched *s);
 /* It is being served at now_ns: notes whether that is late. */
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
-/* The guest was paused: the next pause must leave it its share of the time. */
+/*
+ * The guest was paused. Pauses add up to at most max_duty of the time since the start plus one
+ * period: that much slack, because jitter may put two deadlines side by side.
+ */
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
 /*
  * To the next slot that can be served: passes over deadlines that are half a period gone (no
