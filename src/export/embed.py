@@ -11,8 +11,8 @@ with open(src, encoding='ascii') as f:
     lines = [line.strip() for line in f]
 text = '\n'.join(s for s in lines if s and not s.startswith('//')
                  and not (s.startswith('/*') and s.endswith('*/'))) + '\n'
-if ']]>' in text or '/*' in text:
-    sys.exit(src + ': "]]>" and comments over several lines cannot be embedded')
+if ']]>' in text:
+    sys.exit(src + ': "]]>" cannot be embedded')
 with open(dst, 'w', encoding='ascii') as f:
     f.write('/* Made from ' + src.rsplit('/', 1)[-1] + ' by embed.py. */\n')
     f.write('extern const char ' + name + '[];\nconst char ' + name + '[] = {')

@@ -5,6 +5,7 @@
  * a leaf is tied on with '_' ("lambda 3" would read as a differential otherwise).
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"

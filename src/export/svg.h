@@ -37,7 +37,4 @@ int uni_svg_measure(struct uni_svg *g);
 /* Writes one <g> a frame, callers before callees. */
 int uni_svg_draw_frames(struct uni_svg *g);
 
-/* "1,234,567": v rounded; ret has room for 64. */
-void uni_svg_thousands(char *ret, double v);
-
 #endif

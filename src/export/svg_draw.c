@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "export/svg.h"
 #include "export/xml.h"
+#include "profile/text.h"
 
 struct place {
 	uint32_t node;
@@ -81,23 +82,6 @@ int uni_svg_measure(struct uni_svg *g)
 	return visit_all(g, measure);
 }
 
-void uni_svg_thousands(char *ret, double v)
-{
-	char digits[48];
-	int n = snprintf(digits, sizeof(digits), "%.0f", v), o = 0;
-
-	if (n < 0 || n >= (int)sizeof(digits) || v >= 1e36) {
-		(void)snprintf(ret, 64, "%g", v);
-		return;
-	}
-	for (int i = 0; i < n; i++) {
-		if (i != 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
-			ret[o++] = ',';
-		ret[o++] = digits[i];
-	}
-	ret[o] = '\0';
-}
-
 /* "_[k]" and its kin choose the colour and are not shown. */
 static size_t shown_len(const char *name)
 {
@@ -112,9 +96,9 @@ static size_t shown_len(const char *name)
 static void put_title(struct uni_svg *g, const struct place *at, double value)
 {
 	const char *name = uni_profile_node_name(g->p, at->node);
-	char number[64];
+	char number[UNI_NUMBER_MAX];
 
-	uni_svg_thousands(number, value * g->factor);
+	uni_text_number(number, value * g->factor);
 	uni_sink_puts(g->out, "<g><title>");
 	uni_xml_text(g->out, name, shown_len(name), g->ascii);
 	uni_sink_printf(g->out, " (%s ", number);
