@@ -33,12 +33,10 @@ static void try_json(const uint8_t *data, size_t size)
 
 static void check_sample(const struct uni_sample *s, uint64_t *last_ns)
 {
-	volatile uint64_t sum = 0;
-
 	if (s->nr > UNI_CHAIN_MAX || s->stop >= UNI_STOP_NR || s->t_ns < *last_ns)
 		abort();
-	for (size_t i = 0; i < s->nr; i++)
-		sum += s->pc[i] + s->flags[i];
+	if (s->nr != 0 && (s->pc[s->nr - 1] == 1 && s->flags[s->nr - 1] == 0xa5))
+		*last_ns = s->t_ns; /* reads the ends */
 	*last_ns = s->t_ns;
 }
 
