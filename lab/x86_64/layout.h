@@ -9,6 +9,7 @@
 #define LAB_HUGE	 0xffff880000000000 /* the same by 1 GiB leaves, if the CPU has them */
 #define LAB_STACKS	 0xffffc90000000000 /* stacks, 4 KiB leaves, order reversed */
 #define LAB_STACK_STRIDE 0x1000000	    /* a stack and what guards it */
+#define LAB_MAX_STACKS	 256
 #define LAB_APIC	 0xffffffffc0000000 /* local APIC, one uncached page */
 #define LAB_APIC_PA	 0xfee00000
 #define LAB_TRAMPOLINE	 0x8000 /* PA at which further vCPUs start */

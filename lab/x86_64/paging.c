@@ -128,12 +128,16 @@ void *lab_linear_alloc(unsigned nr)
 
 uint64_t lab_stack_alloc(unsigned nr_pages)
 {
-	uint64_t base = LAB_STACKS + nr_stacks++ * (uint64_t)LAB_STACK_STRIDE;
+	/* From the top down: lab_on_stack() then leads from a higher to a lower one, as calls do.
+	 */
+	uint64_t base = LAB_STACKS + (LAB_MAX_STACKS - ++nr_stacks) * (uint64_t)LAB_STACK_STRIDE;
 	uint64_t pa = lab_page_alloc(nr_pages);
 
 	base += LAB_PAGE_SIZE; /* the guard below; the one above is what is left of the stride */
 	if ((nr_pages + 2) * LAB_PAGE_SIZE > LAB_STACK_STRIDE)
 		lab_fail("stack too large");
+	if (nr_stacks > LAB_MAX_STACKS)
+		lab_fail("too many stacks");
 	for (unsigned i = 0; i < nr_pages; i++)
 		lab_map(base + i * LAB_PAGE_SIZE, pa + (nr_pages - 1 - i) * LAB_PAGE_SIZE,
 			PTE_WRITE | PTE_NX, 12);

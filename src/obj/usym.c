@@ -2,12 +2,14 @@
 /* The layout is in docs/formats/usym.md. */
 #include "obj/usym.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/sink.h"
 #include "base/strbuf.h"
@@ -122,6 +124,43 @@ int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, st
 	return 0;
 }
 
+static bool copy_names(
+	const char *path, const char *const *names, size_t nr, struct uni_symtab *s)
+{
+	char clean[UNI_TEXT_MAX];
+	uint64_t h = 0;
+	size_t len;
+
+	for (size_t i = 0; i < nr; i++)
+		h = uni_hash_bytes(names[i], strlen(names[i]), h);
+	uni_strbuf_addf(&s->names, "x%016" PRIx64, h);
+	uni_strbuf_addc(&s->names, '\0');
+	s->path = (uint32_t)s->names.len;
+	len = uni_text_clean(clean, sizeof(clean), path, strlen(path));
+	uni_strbuf_add(&s->names, clean, len + 1);
+	for (; s->nr < nr; s->nr++) {
+		if (s->names.len > UINT32_MAX - UNI_TEXT_MAX)
+			return false;
+		s->v[s->nr] = (struct uni_symbol){ .addr = UNI_NAMES_BASE + s->nr * UNI_NAMES_STEP,
+			.size = UNI_NAMES_STEP,
+			.name = (uint32_t)s->names.len };
+		len = uni_text_clean(clean, sizeof(clean), names[s->nr], strlen(names[s->nr]));
+		uni_strbuf_add(&s->names, clean, len + 1);
+	}
+	return !uni_strbuf_failed(&s->names) && uni_ranges_build(s->v, s->nr, &s->ranges);
+}
+
+int uni_symtab_of_names(const char *path, const char *const *names, size_t nr,
+	struct uni_symtab **ret, struct uni_err *err)
+{
+	_cleanup_(destroy_p) struct uni_symtab *s = symtab_new(nr);
+
+	if (s == NULL || !copy_names(path, names, nr, s))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory for the names of %s", path);
+	*ret = uni_take(s);
+	return 0;
+}
+
 /* FNV-1a, 64 bit, of the file with zeros where the checksum stands. */
 static uint64_t checksum(const uint8_t *data, size_t size)
 {
@@ -177,21 +216,25 @@ static void encode(const struct uni_symtab *s, struct uni_strbuf *b)
 int uni_usym_write(const struct uni_image *img, const char *path, struct uni_err *err)
 {
 	_cleanup_(destroy_p) struct uni_symtab *s = NULL;
+	int rc = uni_symtab_of_image(img, &s, err);
+
+	return rc == 0 ? uni_symtab_write(s, path, err) : rc;
+}
+
+int uni_symtab_write(const struct uni_symtab *s, const char *path, struct uni_err *err)
+{
 	_cleanup_strbuf_ struct uni_strbuf b;
 	struct uni_sink *out;
 	uint64_t sum;
 	int rc;
 
 	uni_strbuf_init(&b);
-	rc = uni_symtab_of_image(img, &s, err);
-	if (rc != 0)
-		return rc;
 	encode(s, &b);
 	if (uni_strbuf_failed(&b))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory writing %s", path);
 	if (b.len > USYM_FILE_MAX)
 		return uni_err_set(err, UNI_ERANGE, "%s has too many symbols to write to %s",
-			uni_image_path(img), path);
+			uni_symtab_path(s), path);
 	sum = checksum((const uint8_t *)b.s, b.len);
 	for (unsigned i = 0; i < 8; i++)
 		b.s[USYM_CHECKSUM_AT + i] = (char)(sum >> 8 * i);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/kvm/hold.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <linux/kvm.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/io.h"
+
+#define SPIN_NS	     (150 * UNI_NSEC_PER_USEC)
+#define SLEEP_MAX_NS UNI_NSEC_PER_MSEC
+
+int uni_hold_seize(struct uni_hold *h)
+{
+	if (ptrace(PTRACE_SEIZE, h->tid, NULL, NULL) != 0)
+		return errno == ESRCH ? -UNI_EGONE : -UNI_EPERM;
+	h->state = UNI_HOLD_SEIZED;
+	h->sig = 0;
+	h->interrupted = false;
+	return 0;
+}
+
+int uni_hold_ask(struct uni_hold *h)
+{
+	h->state = UNI_HOLD_ASKED; /* also if it is dying: its end is collected by poll */
+	return ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL) == 0 ? 0 : -UNI_EGONE;
+}
+
+/* Takes the end of a traced thread from the kernel, or the VMM's parent would wait for us. */
+static void collect(struct uni_hold *h)
+{
+	siginfo_t si = { 0 };
+
+	if (waitid(P_PID, (id_t)h->tid, &si, WEXITED | WNOHANG | __WALL) != 0 || si.si_pid != 0)
+		h->state = UNI_HOLD_FREE;
+	else
+		h->state = UNI_HOLD_DYING;
+}
+
+int uni_hold_poll(struct uni_hold *h)
+{
+	siginfo_t si = { 0 };
+
+	if (h->state == UNI_HOLD_DYING) {
+		collect(h);
+		return -UNI_EGONE;
+	}
+	if (waitid(P_PID, (id_t)h->tid, &si, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) !=
+		0) {
+		h->state = UNI_HOLD_FREE; /* ECHILD: no longer ours */
+		return -UNI_EGONE;
+	}
+	if (si.si_pid == 0)
+		return -UNI_EAGAIN;
+	if (si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED) {
+		collect(h);
+		return -UNI_EGONE;
+	}
+	/* Either stop will do. A job-control stop is an event as well, and goes on after DETACH. */
+	h->interrupted = si.si_status >> 8 == PTRACE_EVENT_STOP && (si.si_status & 0xff) == SIGTRAP;
+	h->sig = si.si_status >> 8 == 0 ? si.si_status : 0;
+	h->state = UNI_HOLD_STOPPED;
+	return 0;
+}
+
+void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
+{
+	uint64_t begin = uni_now_ns(), sleep_ns = 20 * UNI_NSEC_PER_USEC;
+
+	for (;;) {
+		uint32_t waiting = 0;
+		uint64_t now;
+
+		for (uint32_t i = 0; i < nr; i++)
+			waiting +=
+				h[i]->state == UNI_HOLD_ASKED && uni_hold_poll(h[i]) == -UNI_EAGAIN;
+		if (waiting == 0)
+			return;
+		now = uni_now_ns();
+		if (now >= deadline_ns)
+			return;
+		if (now - begin < SPIN_NS) {
+			(void)sched_yield();
+		} else {
+			struct timespec ts = uni_ns_timespec(sleep_ns);
+
+			(void)nanosleep(&ts, NULL);
+			sleep_ns = uni_min(sleep_ns * 2, SLEEP_MAX_NS);
+		}
+	}
+}
+
+void uni_hold_let_go(struct uni_hold *h)
+{
+	switch ((enum uni_hold_state)h->state) {
+	case UNI_HOLD_FREE:
+		return;
+	case UNI_HOLD_DYING:
+		collect(h);
+		return;
+	case UNI_HOLD_SEIZED: /* a running thread cannot be detached */
+		(void)uni_hold_ask(h);
+		return;
+	case UNI_HOLD_ASKED:
+		return;
+	case UNI_HOLD_STOPPED:
+		if (ptrace(PTRACE_DETACH, h->tid, NULL, (void *)(intptr_t)h->sig) == 0)
+			h->state = UNI_HOLD_FREE;
+		else
+			collect(h); /* killed in the stop */
+		return;
+	}
+}
+
+/* KVM_RUN as the kernel shows it at a stop: ioctl(fd, KVM_RUN, 0). */
+static bool regs_in_run(const struct user_regs_struct *r)
+{
+	return r->orig_rax == SYS_ioctl && (uint32_t)r->rsi == KVM_RUN;
+}
+
+bool uni_hold_in_run(struct uni_hold *h, int *fd_ret)
+{
+	struct user_regs_struct r;
+
+	if (ptrace(PTRACE_GETREGS, h->tid, NULL, &r) != 0 || !regs_in_run(&r))
+		return false;
+	*fd_ret = (int)r.rdi;
+	return true;
+}
+
+int uni_hold_restart_run(struct uni_hold *h)
+{
+	struct user_regs_struct r;
+
+	if (!h->interrupted)
+		return 0;
+	if (ptrace(PTRACE_GETREGS, h->tid, NULL, &r) != 0)
+		return -UNI_EGONE;
+	if (!regs_in_run(&r) || r.rax != (unsigned long long)-EINTR)
+		return 0;
+	r.rip -= 2; /* the length of SYSCALL */
+	r.rax = SYS_ioctl;
+	r.orig_rax = (unsigned long long)-1;
+	return ptrace(PTRACE_SETREGS, h->tid, NULL, &r) == 0 ? 0 : -UNI_EGONE;
+}
+
+int uni_tracer_of(int pid, int tid)
+{
+	char path[64], buf[2048];
+	const char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	if (uni_read_small(path, buf, sizeof(buf)) <= 0)
+		return -1;
+	line = strstr(buf, "\nTracerPid:\t");
+	return line != NULL ? (int)strtol(line + 12, NULL, 10) : -1;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stopping a thread of another process for some microseconds, by ptrace.
+ *
+ * The thread is seized for one stop and let go again afterwards, so between samples no signal of
+ * the VMM passes through us, other tracers can attach, and our death changes nothing. During a stop
+ * the kernel detaches when we die and the thread runs on. waitid(WNOWAIT) leaves a signal that
+ * came with the stop where it is, so it is delivered even if we die before letting go.
+ *
+ * ptrace belongs to a thread: ask(), wait() and let_go() are called by the same one.
+ */
+#ifndef UNI_TARGET_KVM_HOLD_H
+#define UNI_TARGET_KVM_HOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum uni_hold_state {
+	UNI_HOLD_FREE,
+	UNI_HOLD_SEIZED, /* traced and running */
+	UNI_HOLD_ASKED,	 /* will stop; may be late */
+	UNI_HOLD_STOPPED,
+	UNI_HOLD_DYING, /* was killed while traced: its end has to be collected */
+};
+
+struct uni_hold {
+	int tid;
+	uint8_t state;	  /* enum uni_hold_state */
+	bool interrupted; /* stopped by us and by no signal: a system call was cut short for us */
+	int sig;	  /* signal to deliver when it goes on */
+};
+
+/* 0, -UNI_EGONE, -UNI_EPERM (no right, or another tracer). No effect on the thread. */
+int uni_hold_seize(struct uni_hold *h);
+/* Asks a seized thread to stop. 0 or -UNI_EGONE. */
+int uni_hold_ask(struct uni_hold *h);
+/* Has it stopped? 0, -UNI_EAGAIN (not yet), -UNI_EGONE (it ended). */
+int uni_hold_poll(struct uni_hold *h);
+/*
+ * Waits until none of nr threads is ASKED, or until the deadline (uni_now_ns() clock). Spins with
+ * sched_yield() at first: a stop takes some 20 us, less than it takes to sleep and be woken.
+ */
+void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns);
+/* Lets it run on. One that has not stopped yet stays ASKED: poll it again. NULL-safe states. */
+void uni_hold_let_go(struct uni_hold *h);
+/*
+ * If the stop cut KVM_RUN short, makes it go on as if nothing had happened (as the kernel does for
+ * SA_RESTART), for VMMs that may not expect EINTR. 0 or -UNI_EGONE.
+ */
+int uni_hold_restart_run(struct uni_hold *h);
+/* Is the stopped thread inside ioctl(fd, KVM_RUN)? *fd_ret is that fd. */
+bool uni_hold_in_run(struct uni_hold *h, int *fd_ret);
+
+/* Who traces a thread: 0 nobody, -1 unknown. */
+int uni_tracer_of(int pid, int tid);
+
+#endif

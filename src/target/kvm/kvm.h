@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kvm target: registers by KVM's synchronized registers, memory of the VMM process by copying.
+ * No code is put into the VMM and no system call is made in it.
+ *
+ * snap() and release() are called by one and the same thread (ptrace's rule); attach() and detach()
+ * may be another's while nothing is held.
+ */
+#ifndef UNI_TARGET_KVM_KVM_H
+#define UNI_TARGET_KVM_KVM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/kvm/vcpu.h"
+#include "target/target.h"
+#include "target/vmm/cmdline.h"
+#include "target/vmm/ram.h"
+
+struct uni_kvm {
+	struct uni_target base; /* first */
+	int pid, pidfd;
+	bool restart_run; /* a VMM that is not known to expect EINTR from KVM_RUN */
+	bool keep_valid;  /* ... or that may use synchronized registers itself */
+	enum uni_kvm_method method;
+	uint32_t nr;
+	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];
+	struct uni_gmem *gmem; /* owned */
+	struct uni_vmm_ram_info ram;
+	struct uni_target_info info;
+};
+
+/* snap.c */
+int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
+int uni_kvm_release(struct uni_target *t);
+bool uni_kvm_alive(struct uni_target *t);
+
+#endif

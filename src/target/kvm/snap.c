@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One sample: stop, read, go on. Nothing here allocates or prints. */
+#include "target/kvm/kvm.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "target/kvm/regs.h"
+
+/* Longer than any scheduling delay of a host that is not lost; a vCPU thread in uninterruptible
+ * sleep exceeds it and is UNKNOWN in this sample. */
+#define STOP_NS (200 * UNI_NSEC_PER_MSEC)
+
+/* What is going on in one call of snap(). */
+struct snap {
+	struct uni_kvm *k;
+	uint64_t mask;
+	struct uni_regs *ret;
+	struct uni_hold *wait[UNI_VCPU_MAX]; /* asked to stop */
+	uint32_t nr_wait;
+	enum uni_kvm_doing doing[UNI_VCPU_MAX];
+};
+
+static bool in_mask(const struct snap *s, uint32_t i)
+{
+	return (s->mask >> i & 1) != 0;
+}
+
+/*
+ * Decides what to do with one vCPU and seizes its thread if it is to be stopped. A thread asleep in
+ * the VMM is left alone: the interrupt would make epoll_wait() and the like return early. Its
+ * registers are those of the guest's last exit, and cannot change while it sleeps; should it wake
+ * during the sample, the sample may be torn, which the unwinder takes for a broken chain.
+ */
+static void prepare(struct snap *s, uint32_t i)
+{
+	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
+	int fd, rc;
+
+	s->doing[i] = UNI_DOING_GONE;
+	if (v->hold.tid == 0)
+		return;
+	if (v->hold.state != UNI_HOLD_FREE) { /* was late the last time: it may stand by now */
+		s->doing[i] = UNI_DOING_RUNNING;
+		return;
+	}
+	s->doing[i] = uni_kvm_doing(v->syscall_fd, &fd);
+	if (s->doing[i] != UNI_DOING_RUNNING && s->doing[i] != UNI_DOING_IN_RUN)
+		return;
+	rc = uni_hold_seize(&v->hold);
+	if (rc != 0) /* EPERM: somebody else traces it now, which may end */
+		s->doing[i] = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
+}
+
+static void ask(struct snap *s, uint32_t i)
+{
+	struct uni_hold *h = &s->k->vcpu[i].hold;
+
+	if (h->state == UNI_HOLD_SEIZED)
+		(void)uni_hold_ask(h);
+	if (h->state == UNI_HOLD_ASKED || h->state == UNI_HOLD_DYING)
+		s->wait[s->nr_wait++] = h;
+}
+
+/* The thread stands, or sleeps in the VMM. Do the registers that KVM left belong to now? */
+static bool is_fresh(struct uni_kvm_vcpu *v, enum uni_kvm_doing doing)
+{
+	int fd;
+
+	/* KVM writes them on every return of KVM_RUN, so only before the first one they are old. */
+	if (!v->primed && v->hold.state == UNI_HOLD_STOPPED)
+		v->primed = doing == UNI_DOING_IN_RUN || uni_hold_in_run(&v->hold, &fd);
+	return v->primed;
+}
+
+/* 0, -UNI_EAGAIN or -UNI_EIO. */
+static int read_one(struct snap *s, uint32_t i)
+{
+	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
+	bool stopped = v->hold.state == UNI_HOLD_STOPPED;
+	struct kvm_sregs sregs;
+	struct kvm_regs regs;
+	int rc;
+
+	if (!stopped && s->doing[i] != UNI_DOING_ELSE)
+		return -UNI_EAGAIN;
+	if (!is_fresh(v, s->doing[i]))
+		return -UNI_EAGAIN;
+	rc = uni_kvm_sync_read(&v->sync, &regs, &sregs);
+	if (rc == -UNI_ESTALE)
+		v->primed = false;
+	if (rc != 0)
+		return rc == -UNI_ESTALE ? -UNI_EAGAIN : rc;
+	uni_kvm_regs_convert(&regs, &sregs, &s->ret[i]);
+	s->ret[i].state = s->doing[i] == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
+	return 0;
+}
+
+static void let_go(struct uni_kvm *k, struct uni_kvm_vcpu *v)
+{
+	if (v->hold.state == UNI_HOLD_ASKED)
+		(void)uni_hold_poll(&v->hold);
+	if (v->hold.state == UNI_HOLD_STOPPED && k->restart_run)
+		(void)uni_hold_restart_run(&v->hold);
+	uni_hold_let_go(&v->hold);
+}
+
+int uni_kvm_release(struct uni_target *t)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	for (uint32_t i = 0; i < k->nr; i++) {
+		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
+			let_go(k, &k->vcpu[i]);
+	}
+	return 0;
+}
+
+static bool process_ended(const struct uni_kvm *k)
+{
+	struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static bool any_thread(const struct uni_kvm *k)
+{
+	for (uint32_t i = 0; i < k->nr; i++) {
+		if (k->vcpu[i].hold.tid != 0)
+			return true;
+	}
+	return false;
+}
+
+bool uni_kvm_alive(struct uni_target *t)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	/* A stop that came late must not wait for the next sample. */
+	(void)uni_kvm_release(t);
+	return any_thread(k) && !process_ended(k);
+}
+
+/* Registers of all that stand; how many there are. */
+static uint32_t read_all(struct snap *s, int *rc_ret)
+{
+	uint32_t nr_read = 0;
+
+	for (uint32_t i = 0; i < s->k->nr; i++) {
+		struct uni_kvm_vcpu *v = &s->k->vcpu[i];
+		int rc;
+
+		if (!in_mask(s, i))
+			continue;
+		rc = read_one(s, i);
+		if (rc == 0) {
+			nr_read++;
+			continue;
+		}
+		*rc_ret = rc != -UNI_EAGAIN ? rc : *rc_ret;
+		/* The thread ended: it was free, or its end was collected while waiting. */
+		if (s->doing[i] == UNI_DOING_GONE ||
+			(s->doing[i] == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
+			v->hold.state == UNI_HOLD_DYING) {
+			s->ret[i].state = UNI_VCPU_OFFLINE;
+			if (v->hold.state == UNI_HOLD_FREE)
+				v->hold.tid = 0;
+		}
+	}
+	return nr_read;
+}
+
+int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+{
+	struct snap s = { .k = (struct uni_kvm *)t, .mask = vcpu_mask, .ret = ret };
+	uint32_t nr_read;
+	int rc = -UNI_EAGAIN;
+
+	for (uint32_t i = 0; i < s.k->nr; i++) {
+		if (!in_mask(&s, i))
+			continue;
+		memset(&ret[i], 0, sizeof(ret[i]));
+		ret[i].state = UNI_VCPU_UNKNOWN;
+		prepare(&s, i);
+	}
+	for (uint32_t i = 0; i < s.k->nr; i++) {
+		if (in_mask(&s, i))
+			ask(&s, i);
+	}
+	if (s.nr_wait != 0)
+		uni_hold_wait(s.wait, s.nr_wait, uni_now_ns() + STOP_NS);
+	nr_read = read_all(&s, &rc);
+	if (nr_read == 0 || (flags & UNI_SNAP_HOLD) == 0)
+		(void)uni_kvm_release(t);
+	if (nr_read != 0)
+		return 0;
+	return process_ended(s.k) || !any_thread(s.k) ? -UNI_EGONE : rc;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The vCPUs of a VMM: KVM's file, the mapping of kvm_run, and the thread that runs it. */
+#ifndef UNI_TARGET_KVM_VCPU_H
+#define UNI_TARGET_KVM_VCPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "target/kvm/hold.h"
+#include "target/kvm/sync.h"
+#include "target/target.h"
+#include "target/vmm/fds.h"
+
+/* What /proc/PID/task/TID/syscall says of a thread. */
+enum uni_kvm_doing {
+	UNI_DOING_RUNNING, /* on a CPU or ready to be */
+	UNI_DOING_IN_RUN,  /* asleep in KVM_RUN: the guest waits for an interrupt */
+	UNI_DOING_ELSE,	   /* asleep in the VMM: must not be woken */
+	UNI_DOING_GONE,
+	UNI_DOING_DENIED, /* we have no right to know */
+};
+
+struct uni_kvm_vcpu {
+	uint32_t id;	/* KVM's number */
+	int fd;		/* in the VMM */
+	int syscall_fd; /* /proc/PID/task/TID/syscall; bound to that thread, not to its number */
+	struct uni_hold hold; /* hold.tid 0: the thread is not known, or ended */
+	struct uni_kvm_sync sync;
+	bool synced; /* sync is open */
+	bool primed; /* KVM_RUN returned since the registers were asked for */
+};
+
+/* data: the file's text. *fd_ret is set for IN_RUN. */
+enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret);
+/* Reads it. One small system call, no allocation. */
+enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret);
+
+/* The vCPU that a thread of this name runs, as VMMs name them; false if the name tells nothing. */
+bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
+
+/*
+ * Finds the thread of each of nr vCPUs. Threads that sleep outside KVM_RUN are not touched; busy
+ * ones are stopped for an instant to see what they do. 0 when at least one was found.
+ */
+int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
+
+#endif
