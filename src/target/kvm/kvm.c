@@ -15,7 +15,7 @@
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
 
-#define PRIME_TRIES  200
+#define PRIME_TRIES  40
 #define PRIME_NS     (5 * UNI_NSEC_PER_MSEC)
 #define DETACH_TRIES 200
 
@@ -146,6 +146,15 @@ static int start_vcpus(struct uni_kvm *k, struct uni_err *err)
 	return 0;
 }
 
+static bool any_unknown(const struct uni_regs *regs, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (regs[i].state == UNI_VCPU_UNKNOWN)
+			return true;
+	}
+	return false;
+}
+
 /*
  * First registers. A vCPU that is in KVM_RUN gives them at the first stop; one that the VMM keeps
  * to itself just then needs another try, and one that sleeps in the VMM gives none before its next
@@ -159,13 +168,13 @@ static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *e
 	for (unsigned tries = 0; tries < PRIME_TRIES; tries++) {
 		int rc = uni_kvm_snap(&k->base, all, ret, 0);
 
-		if (rc == 0)
+		if (rc == 0 && !any_unknown(ret, k->nr))
 			return 0;
 		if (rc == -UNI_EGONE)
 			return uni_err_set(err, UNI_EGONE, "pid %d ended", k->pid);
 		(void)nanosleep(&pause, NULL);
 	}
-	return 0; /* all are UNKNOWN: the image alone has to tell where RAM is */
+	return 0; /* with all UNKNOWN the image alone has to tell where RAM is */
 }
 
 static int find_ram(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_err *err)
