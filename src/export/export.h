@@ -30,12 +30,26 @@ struct uni_export_opt { /* --option name=value of this exporter */
 	const char *name, *value;
 };
 
+/* One option that an exporter knows: for its parser, for --help and for the man page. */
+struct uni_export_optdef {
+	const char *name;   /* "width" */
+	const char *value;  /* "PIXELS"; NULL: a switch (no value, or yes/no) */
+	const char *help;   /* one line with the default */
+	unsigned char type; /* enum uni_export_opt_type, see export/opts.h */
+	size_t offset;	    /* of the member that takes the value */
+};
+
 struct uni_exporter {
 	const char *name; /* "folded" */
 	const char *ext;  /* "folded" */
 	const char *mime;
 	const char *summary;
-	unsigned needs; /* enum uni_view_needs */
+	unsigned needs;				 /* enum uni_view_needs */
+	const struct uni_export_optdef *options; /* ends with a NULL name; NULL = none */
+	/*
+	 * Writes all of it to out, whose owner closes it and sees failed writes. An option that is
+	 * not in the table, or whose value is not understood, is -UNI_EUSAGE before the first byte.
+	 */
 	int (*write)(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
 		struct uni_sink *out, struct uni_err *err);
 };

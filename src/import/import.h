@@ -3,16 +3,24 @@
 #ifndef UNI_IMPORT_IMPORT_H
 #define UNI_IMPORT_IMPORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/err.h"
 #include "obj/usym.h"
 #include "profile/profile.h"
 
+#define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, from the root; the rest: [deeper] */
+
 struct uni_import_stats {
 	uint64_t stacks;	 /* accepted */
 	uint64_t truncated;	 /* of those: marked as broken by their format */
-	uint64_t empty;		 /* of those: without a frame */
+	uint64_t empty;		 /* of those: without a frame; shown as [empty] */
+	uint64_t cut;		 /* of those: deeper than UNI_IMPORT_DEPTH */
 	uint64_t bad_lines;	 /* passed over */
 	uint64_t first_bad_line; /* 1-based, 0 = none */
+	uint64_t missed;	 /* deadlines that the tool which wrote it says it missed */
 };
 
 struct uni_import_opts {

@@ -34,12 +34,18 @@ struct uni_symbol {
 struct uni_image;
 
 /*
- * Loads PATH; if it has no symbol table, looks for PATH.dbg, PATH.debug and FILE.dbg siblings with
- * the same build-id (or, without build-ids, the same text). ELF32 files that hold 64-bit code load
- * as well. Sizes: a symbol of size 0 (assembler) reaches to the next symbol or its section's end.
- * Aliases at one address: global before weak before local, then sized before unsized, then the
- * shorter name, then strcmp order. Ordinary types are FUNC, GNU_IFUNC and NOTYPE in executable
- * sections. err says what is wrong with the file.
+ * Loads PATH; if it has no symbol table, looks for PATH.dbg and PATH.debug, and for BASE, BASE.dbg,
+ * BASE.debug and BASE.elf where PATH is BASE with an ending such as .elf, .bin or .stripped, with
+ * the same build-id (or, without build-ids, the same code); a PATH that is only debug data finds
+ * its code the same way. Having no symbols is not an error: uni_image_note().
+ * ELF32 files that hold 64-bit code load as well.
+ *
+ * Code symbols are FUNC, GNU_IFUNC, and NOTYPE in executable sections. Sizes: a symbol of size 0
+ * (assembler) reaches to the next symbol or its section's end, and inside a symbol that has a size
+ * to that one's end. No symbol reaches past its section.
+ * Aliases at one address: typed before NOTYPE (linker scripts mark `_text` where the first function
+ * lies), then global before weak before local, then sized before unsized, then the shorter name,
+ * then strcmp order. err says what is wrong with the file.
  */
 int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err);
 /* The same from memory; name is for messages. data is copied. */
@@ -50,9 +56,11 @@ void uni_image_destroy(struct uni_image *img); /* NULL-safe */
 const char *uni_image_path(const struct uni_image *img);
 /* Path of the file the symbols came from, which may be a .dbg sibling. */
 const char *uni_image_symbol_path(const struct uni_image *img);
+/* Where symbols were looked for in vain, as a line for the user; NULL if they were found. */
+const char *uni_image_note(const struct uni_image *img);
 const struct uni_arch *uni_image_arch(
 	const struct uni_image *img);			 /* NULL: machine not supported */
-unsigned uni_image_machine(const struct uni_image *img); /* EM_* */
+unsigned uni_image_machine(const struct uni_image *img); /* EM_* of the code */
 size_t uni_image_build_id(const struct uni_image *img, const uint8_t **ret); /* length, 0 = none */
 /* Build-id as lower-case hex; without one "x" + a hash of the text, so every image has a key. */
 const char *uni_image_id(const struct uni_image *img);
@@ -64,16 +72,26 @@ size_t uni_image_nr_symbols(
 	const struct uni_image *img); /* code symbols, sorted by address, no aliases */
 const struct uni_symbol *uni_image_symbol(const struct uni_image *img, size_t i);
 const char *uni_image_sym_name(const struct uni_image *img, const struct uni_symbol *sym);
-/* The symbol that covers the address, or NULL: never the previous one past its end. */
+/*
+ * The symbol that covers the address, or NULL: never the previous one past its end. Of several, one
+ * with a stated size before one with a guessed one (a label inside), then the one that starts last.
+ */
 const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t svma);
-/* By name, also data symbols; the address, size 0 if unknown. -UNI_ENOENT. */
+/*
+ * By name, also data symbols and aliases; the address, size 0 if unknown. Global before weak before
+ * local, then the lower address. Time grows with the number of symbols. -UNI_ENOENT.
+ */
 int uni_image_find(
 	const struct uni_image *img, const char *name, uint64_t *addr_ret, uint64_t *size_ret);
 
 /* Copies file bytes at an SVMA; false if not all are in one segment's file part. */
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len);
 
-/* Unwind hints for code loaded at bias; owned by the image, made once at load (bias is added). */
+/*
+ * Unwind hints for code loaded at bias (which is added); owned by the image, made at the first call
+ * for a bias. That call changes the image: make it before other threads share it. Entries are the
+ * functions at e_entry and at the PVH note's address.
+ */
 int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
 	struct uni_err *err);
 

@@ -11,10 +11,19 @@
 /* A symbol source: an image or a .usym, looked up alike. */
 struct uni_symtab;
 
+int uni_symtab_write(const struct uni_symtab *s, const char *path, struct uni_err *err);
 int uni_usym_write(const struct uni_image *img, const char *path, struct uni_err *err);
 int uni_symtab_load(const char *path, struct uni_symtab **ret, struct uni_err *err);
 int uni_symtab_parse(const void *data, size_t size, struct uni_symtab **ret, struct uni_err *err);
 int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, struct uni_err *err);
+/*
+ * Names without addresses (an import): name i gets [UNI_NAMES_BASE + i * UNI_NAMES_STEP, + STEP).
+ * The id is a hash of the names. They must not be empty and are cleaned.
+ */
+#define UNI_NAMES_BASE 0x1000u
+#define UNI_NAMES_STEP 0x10u
+int uni_symtab_of_names(const char *path, const char *const *names, size_t nr,
+	struct uni_symtab **ret, struct uni_err *err);
 void uni_symtab_destroy(struct uni_symtab *s);		 /* NULL-safe */
 const char *uni_symtab_id(const struct uni_symtab *s);	 /* build-id as hex */
 const char *uni_symtab_path(const struct uni_symtab *s); /* of the image when it was recorded */

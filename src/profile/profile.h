@@ -2,7 +2,8 @@
 /*
  * An aggregate: frames, and a call tree of them with self and total values. Made from a recording
  * or an import, seen by reports and exporters. Compact, because 1,000,000 distinct stacks are
- * usual: a node is 40 bytes, children are found by hashing (parent, frame).
+ * usual: a node is 32 bytes (16 more with a second column), and a child is found by looking at the
+ * first one, then in a hash of (parent, frame) that holds only children with siblings.
  */
 #ifndef UNI_PROFILE_PROFILE_H
 #define UNI_PROFILE_PROFILE_H
@@ -53,14 +54,18 @@ uint32_t uni_profile_frame_named(
 	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind);
 struct uni_strtab *uni_profile_strings(struct uni_profile *p);
 
-/* frames root first. Adds value to the leaf's self; value2 is the second column of a diff. */
+/*
+ * frames root first. Adds value to the leaf's self; value2 is the second column of a diff. Stacks
+ * that share a prefix with the one added before are cheapest.
+ */
 int uni_profile_add(
 	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2);
 /* The child of `parent` with that frame, made if it is not there; UNI_NODE_NONE: out of memory. */
 uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t frame);
 void uni_profile_add_self(struct uni_profile *p, uint32_t node, double value, double value2);
 
-/* Computes totals, orders children by frame name (byte order). Call once, before any reading. */
+/* Computes totals, orders children by frame name (byte order). Call once, before any reading;
+ * nothing may be added afterwards. */
 int uni_profile_finish(struct uni_profile *p);
 
 size_t uni_profile_nr_nodes(const struct uni_profile *p);
@@ -68,13 +73,23 @@ size_t uni_profile_nr_frames(const struct uni_profile *p);
 const struct uni_node *uni_profile_node(const struct uni_profile *p, uint32_t i);
 const struct uni_frame *uni_profile_get_frame(const struct uni_profile *p, uint32_t i);
 const char *uni_profile_str(const struct uni_profile *p, uint32_t str);
+const char *uni_profile_str_len(const struct uni_profile *p, uint32_t str, size_t *len_ret);
 const char *uni_profile_node_name(
 	const struct uni_profile *p, uint32_t node); /* "all" for the root */
-/* Second column (differential); 0 without one. */
+/*
+ * Second column (differential): "before" is the first, "after" the second. On from the first
+ * value2 that is not 0, or at once by uni_profile_enable_second(). Getters give 0 without one.
+ */
+int uni_profile_enable_second(struct uni_profile *p);
 bool uni_profile_has_second(const struct uni_profile *p);
 double uni_profile_self2(const struct uni_profile *p, uint32_t node);
 double uni_profile_total2(const struct uni_profile *p, uint32_t node);
 double uni_profile_total(const struct uni_profile *p);
+/* Frames from the root to the node, the root itself not counted; O(depth). */
+size_t uni_profile_depth(const struct uni_profile *p, uint32_t node);
+
+/* A finished copy with each stack turned over: callees at the root. */
+int uni_profile_reversed(const struct uni_profile *p, struct uni_profile **ret);
 
 /* What the values are: "samples", "us". */
 void uni_profile_set_unit(struct uni_profile *p, const char *unit);
@@ -88,5 +103,8 @@ struct uni_func_row {
 };
 /* Sorted by self, then total, then name. Owned by the caller. */
 int uni_profile_functions(const struct uni_profile *p, struct uni_func_row **ret, size_t *nr_ret);
+/* The same over the nodes at and below `node` only. */
+int uni_profile_functions_below(
+	const struct uni_profile *p, uint32_t node, struct uni_func_row **ret, size_t *nr_ret);
 
 #endif

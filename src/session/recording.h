@@ -39,13 +39,13 @@ struct uni_record_stats {
 	uint64_t late;	    /* served more than half a period after their deadline */
 	uint64_t skipped;   /* deadlines passed over: too late, or the duty cap */
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
-	uint64_t failed;    /* ticks at which the target gave no registers */
+	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
 	uint64_t lost;	    /* samples that could not be written */
 	uint64_t stop[UNI_STOP_NR];
 	struct uni_pause_stats pause;
-	uint64_t begin_ns, end_ns;	/* first and last deadline, CLOCK_MONOTONIC */
-	uint64_t unwind_ns, own_cpu_ns; /* our cost after the resume, and whole CPU time */
+	uint64_t begin_ns, end_ns;	/* of the run, CLOCK_MONOTONIC */
+	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */
 };
 
 /* Memory at a symbol, copied at the first and at the last sample (record --watch). */
@@ -69,22 +69,39 @@ struct uni_record_meta {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char uniscope_version[32];
 	char command[1024];
+	bool aggregate; /* counts without times: an import */
+	char unit[32];	/* what weights count, "" = samples */
 };
+
+struct uni_symtab;
 
 struct uni_recorder; /* writing */
 
-/* path "-"-less name of the folder; must not exist unless `overwrite` and it is a session itself.
+/*
+ * path is the folder's name; it must not exist, unless `overwrite` and it is a session that nobody
+ * records: its files are replaced. Nothing else is ever deleted.
  */
 int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bool overwrite,
 	struct uni_recorder **ret, struct uni_err *err);
 /* Symbols of the image into symbols/ID.usym. */
 int uni_recorder_add_image(
 	struct uni_recorder *r, const struct uni_image *img, struct uni_err *err);
-/* Appends; never blocks the sampling thread for long: a failure counts as lost. */
+/* The same for symbols without an image: what was imported. */
+int uni_recorder_add_symtab(
+	struct uni_recorder *r, const struct uni_symtab *symtab, struct uni_err *err);
+/*
+ * Appends; never waits for the disk: what the writer thread cannot take counts as lost. Of one
+ * thread only; times that go back within a vCPU are raised to the last one.
+ */
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s);
-/* Writes the packets that hold something; at least each second. */
+/* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
+uint64_t uni_recorder_lost(struct uni_recorder *r);
+/* Waits until all samples are written. Unasked for, each is written within a second. */
 int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err);
-/* Last packets, final session.json with state "closed". Frees r in any case. */
+/*
+ * Last packets, final session.json with state "closed". Frees r in any case. -UNI_EIO also when
+ * samples could not be written in the course of the run; what was written is readable.
+ */
 int uni_recorder_close(struct uni_recorder *r, const struct uni_record_stats *stats,
 	const struct uni_watch *watch, size_t nr_watch, struct uni_err *err);
 
@@ -93,17 +110,17 @@ struct uni_recording; /* reading */
 int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_err *err);
 void uni_recording_close(struct uni_recording *r); /* NULL-safe */
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);
+/* Of a session that was not closed: what its samples tell, the rest 0. */
 const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r);
 bool uni_recording_was_closed(const struct uni_recording *r); /* false: the recorder died */
 size_t uni_recording_watches(const struct uni_recording *r, const struct uni_watch **ret);
 /*
  * Calls fn for each sample, in time order across vCPUs; fn returns non-zero to stop (passed on).
- * A torn last packet is skipped and counted in *torn_ret (may be NULL).
+ * Torn and corrupt packets are skipped and counted in *torn_ret (may be NULL).
  */
 int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
 	void *ctx, uint64_t *torn_ret, struct uni_err *err);
 /* Symbols that travelled with it; NULL if none. Borrowed. */
-struct uni_symtab;
 const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r);
 
 #endif

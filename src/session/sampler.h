@@ -13,10 +13,10 @@
 struct uni_sampler_cfg {
 	double frequency;     /* Hz */
 	uint64_t duration_ns; /* 0: until stopped */
-	double max_duty;      /* share of wall time the guest may be paused; 0.10 */
-	bool jitter;
+	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */
+	bool jitter;	      /* the deadline lies anywhere in its period */
 	const struct uni_unwinder *unwinder;
-	struct uni_watch *watch; /* filled: first, last */
+	struct uni_watch *watch; /* first and last are filled; the caller's to free */
 	size_t nr_watch;
 	const atomic_bool *stop; /* set by a signal: end cleanly */
 	/* Every sample, with the guest running again; may be NULL. */

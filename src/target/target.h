@@ -57,6 +57,8 @@ struct uni_target_info {
 	char image[4096];   /* kernel image on the command line, "" unknown */
 	uint32_t nr_vcpus;  /* 0 unknown */
 	uint64_t mem_bytes; /* 0 unknown */
+	char gdb[256];	/* keys of its gdb stub: "unix=/run/q.sock", "" none */
+	char qmp[256];	/* path of its QMP socket, "" none */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
 };
 
@@ -68,6 +70,11 @@ struct uni_target_ops {
 	const char *scheme;  /* "kvm" */
 	const char *summary; /* one line for --help and doctor */
 	const char *keys;    /* "pid=N[,qmp=PATH]" */
+
+	/* Can this backend work on this host at all? 0, or the reason and the remedy in err. Optional. */
+	int (*host_check)(struct uni_err *err);
+	/* Would it reach this guest? The keys for a spec ("pid=12") into keys_ret, or false. Optional. */
+	bool (*claims)(const struct uni_target_info *info, char *keys_ret, size_t cap);
 
 	/* Without attaching: what would be reached. May leave fields empty. Optional. */
 	int (*probe)(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
@@ -114,6 +121,19 @@ struct uni_target {
 /* All backends of this build, in order of preference; ends with NULL. */
 extern const struct uni_target_ops *const uni_target_backends[];
 const struct uni_target_ops *uni_target_backend(const char *scheme);
+
+/* A guest on this host, and how it would be reached. */
+struct uni_found {
+	struct uni_target_info info;
+	char spec[512]; /* "kvm:pid=12", "" if no backend of this build reaches it */
+	char why[160];	/* why this backend, or why none */
+};
+
+/*
+ * Every guest that can be seen; the first backend in order of preference that claims it and works
+ * on this host is chosen. *ret is owned by the caller: free() it.
+ */
+int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err);
 
 /* By the spec's scheme; errors name the schemes that exist. */
 int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Installs what is missing, builds uniscope, boots our demo unikernel under QEMU, profiles it and
+# leaves a flame graph in demo-out/. DEMO_SECONDS sets the length of the recording (10).
+set -eu
+cd "$(dirname "$0")"
+seconds=${DEMO_SECONDS:-10}
+out=demo-out
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "packages"
+sh deps.sh demo
+
+step "build"
+[ -f build/build.ninja ] || meson setup build >build-demo.log 2>&1 || { tail -20 build-demo.log >&2; exit 1; }
+rm -f build-demo.log
+ninja -C build src/cli/uniscope lab/demo-gcc-fp.elf
+uniscope=build/src/cli/uniscope
+
+step "boot the demo unikernel, record it for $seconds s"
+rm -rf "$out"
+mkdir "$out"
+"$uniscope" run build/lab/demo-gcc-fp.elf -F 199 -d "$seconds" -o "$out/demo.uniscope" \
+	--console "$out/console.log"
+
+step "top functions"
+"$uniscope" report "$out/demo.uniscope" --functions 15
+
+"$uniscope" export "$out/demo.uniscope" -f folded -o "$out/demo.folded"
+"$uniscope" export "$out/demo.uniscope" -f svg -o "$out/demo.svg" -O title="uniscope demo"
+
+step "done"
+cat <<END
+Open next:
+  $out/demo.svg        the flame graph, in a browser: click zooms, Ctrl-F searches
+  $out/demo.folded     folded stacks, for other tools
+  $out/demo.uniscope   the session: $uniscope report $out/demo.uniscope --tree
+  $out/console.log     what the guest printed
+END

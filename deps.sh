@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# deps.sh build|demo|test: installs the Debian packages that this step needs and that are missing.
+# Needs root or sudo only if something is missing. Set UNISCOPE_NO_INSTALL=1 to be told instead.
+set -eu
+
+build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev libxxhash-dev
+	libjansson-dev zlib1g-dev"
+demo="qemu-system-x86"
+test="libcmocka-dev clang lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
+	chromium gdb linux-libc-dev procps util-linux"
+
+case ${1:-} in
+build) want=$build ;;
+demo) want="$build $demo" ;;
+test) want="$build $demo $test" ;;
+*)
+	echo "usage: deps.sh build|demo|test" >&2
+	exit 2
+	;;
+esac
+
+missing=
+for p in $want; do
+	dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed ||
+		missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+if [ -n "${UNISCOPE_NO_INSTALL:-}" ]; then
+	echo "deps.sh: missing packages:$missing" >&2
+	exit 1
+fi
+if [ "$(id -u)" = 0 ]; then
+	sudo=
+elif command -v sudo >/dev/null 2>&1; then
+	sudo=sudo
+else
+	echo "deps.sh: install as root:$missing" >&2
+	exit 1
+fi
+echo "installing:$missing"
+log=$(mktemp)
+install() {
+	# shellcheck disable=SC2086
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >"$log" 2>&1
+}
+# A fresh machine has no package lists, an old one has stale ones: look again once.
+if ! install; then
+	$sudo apt-get update >"$log" 2>&1 || { tail -5 "$log" >&2; exit 1; }
+	install || { tail -15 "$log" >&2; echo "deps.sh: could not install$missing" >&2; exit 1; }
+fi
+rm -f "$log"

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Four functions with 50, 25, 15 and 10 % of the instructions; the last one under 31 frames of
+ * recursion. Known answer: self time of burn_a : burn_b : burn_c : burn_d = 50 : 25 : 15 : 10.
+ */
+#include "lab.h"
+
+#define UNIT  1000 /* turns of 4 instructions: 1 % of a round is 4000 instructions */
+#define DEPTH 31
+
+const char lab_app_name[] = "shares";
+
+LAB_FN(burn_a);
+LAB_FN(burn_b);
+LAB_FN(burn_c);
+LAB_FN(burn_d);
+
+LAB_FUNC static void burn_a(void)
+{
+	LAB_ENTER(burn_a);
+	lab_burn(50 * UNIT);
+	LAB_LEAVE(burn_a);
+}
+
+LAB_FUNC static void burn_b(void)
+{
+	LAB_ENTER(burn_b);
+	lab_burn(25 * UNIT);
+	LAB_LEAVE(burn_b);
+}
+
+LAB_FUNC static void burn_c(void)
+{
+	LAB_ENTER(burn_c);
+	lab_burn(15 * UNIT);
+	LAB_LEAVE(burn_c);
+}
+
+LAB_FUNC static void burn_d(void)
+{
+	LAB_ENTER(burn_d);
+	lab_burn(10 * UNIT);
+	LAB_LEAVE(burn_d);
+}
+
+LAB_FUNC static void recurse(unsigned depth)
+{
+	if (depth > 1)
+		recurse(depth - 1);
+	else
+		burn_d();
+	/* Something left to do after the call: this must stay a call. */
+	__asm__ volatile("");
+}
+
+LAB_FUNC static void round_of_burns(void)
+{
+	burn_a();
+	burn_b();
+	burn_c();
+	recurse(DEPTH);
+}
+
+LAB_FUNC void app_main(void)
+{
+	uint64_t rounds = lab_rounds(100000);
+
+	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
+		round_of_burns();
+}

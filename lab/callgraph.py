@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The call graph of a lab image, from its instructions: the oracle that call chains are judged by.
+
+usage: callgraph.py [--objdump PROG] [--indirect FILE]... [--require FILE]... ELF
+
+Prints `caller callee` for each direct call, and for each jump from one function to another
+(callers of `lab_fail` and the like end that way in assembler), each edge of the --indirect files,
+and `entry SYMBOL` for each symbol in which an outermost frame may lie. A --require file names
+edges known by hand: one of them missing is an error. Both kinds of file hold lines
+`caller callee`; lines of functions that an image does not have are skipped if the line starts
+with `?`.
+"""
+import argparse
+import re
+import subprocess
+import sys
+
+ENTRIES = ('lab_pvh_start', 'lab_entry', 'lab_ap_entry', 'lab_thread_entry', 'lab_trap_common')
+SYMBOL = re.compile(r'^[0-9a-f]+ <([^>]+)>:$')
+BRANCH = re.compile(r'\t(?:call|j[a-z]+)q?\s+(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
+
+
+def disassemble(objdump, elf):
+    out = subprocess.run([objdump, '-d', '--no-show-raw-insn', elf], check=True,
+                         stdout=subprocess.PIPE, universal_newlines=True)
+    return out.stdout.splitlines()
+
+
+def direct_edges(lines):
+    edges, functions, current = set(), set(), None
+    for line in lines:
+        match = SYMBOL.match(line)
+        if match:
+            current = match.group(1)
+            functions.add(current)
+            continue
+        match = BRANCH.search(line)
+        # An offset means a jump within a function (or to a local label of the assembler).
+        if match and current and not match.group(2) and match.group(1) != '':
+            is_call = '\tcall' in line
+            if is_call or match.group(1) != current:
+                edges.add((current, match.group(1)))
+    return edges, functions
+
+
+def read_edges(path, functions):
+    edges = set()
+    with open(path, encoding='ascii') as lines:
+        for number, line in enumerate(lines, 1):
+            words = line.split('#')[0].split()
+            if not words:
+                continue
+            optional = words[0] == '?'
+            words = words[1:] if optional else words
+            if len(words) != 2:
+                sys.exit('%s:%d: want `caller callee`' % (path, number))
+            unknown = [w for w in words if w not in functions]
+            if unknown and optional:
+                continue
+            if unknown:
+                sys.exit('%s:%d: no function %s in the image' % (path, number, unknown[0]))
+            edges.add(tuple(words))
+    return edges
+
+
+def main():
+    parser = argparse.ArgumentParser(description='call graph of a lab image')
+    parser.add_argument('--objdump', default='objdump')
+    parser.add_argument('--indirect', action='append', default=[])
+    parser.add_argument('--require', action='append', default=[])
+    parser.add_argument('elf')
+    args = parser.parse_args()
+
+    edges, functions = direct_edges(disassemble(args.objdump, args.elf))
+    for path in args.require:
+        missing = read_edges(path, functions) - edges
+        for caller, callee in sorted(missing):
+            print('%s: no call %s -> %s' % (args.elf, caller, callee), file=sys.stderr)
+        if missing:
+            sys.exit(1)
+    for path in args.indirect:
+        edges |= read_edges(path, functions)
+    for caller, callee in sorted(edges):
+        print(caller, callee)
+    for name in ENTRIES:
+        if name in functions:
+            print('entry', name)
+
+
+if __name__ == '__main__':
+    main()

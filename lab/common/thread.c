@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cooperative round-robin threads on one vCPU. */
+#include "lab.h"
+#include "lab_thread.h"
+
+#define MAX_THREADS 16
+#define STACK_PAGES 4
+
+struct lab_thread *lab_threads, *lab_current;
+
+static struct lab_thread thread_pool[MAX_THREADS];
+static unsigned nr_threads;
+
+void lab_switch(struct lab_thread *from, struct lab_thread *to);
+void lab_thread_entry(void);
+
+static struct lab_thread *thread_new(const char *name)
+{
+	struct lab_thread *t = &thread_pool[nr_threads];
+
+	if (nr_threads == MAX_THREADS)
+		lab_fail("too many threads");
+	t->id = nr_threads;
+	for (unsigned i = 0; name[i] && i + 1 < sizeof(t->name); i++)
+		t->name[i] = name[i];
+	/* Linked once it is complete: the host may look at any time. */
+	if (nr_threads)
+		thread_pool[nr_threads - 1].next = (uint64_t)t;
+	else
+		lab_threads = t;
+	nr_threads++;
+	return t;
+}
+
+void lab_thread_init(void)
+{
+	if (lab_current)
+		return;
+	lab_current = thread_new("main");
+	lab_current->turns = 1;
+	lab_main_stack(&lab_current->stack_low, &lab_current->stack_high);
+}
+
+struct lab_thread *lab_thread_create(const char *name, void (*fn)(void *arg), void *arg)
+{
+	uint64_t top = lab_stack_alloc(STACK_PAGES);
+	uint64_t *rsp = (uint64_t *)top;
+	struct lab_thread *t;
+
+	/* As lab_switch() would have left it; lab_thread_entry finds its call in r12, r13. */
+	*--rsp = 0; /* keeps rsp 16-byte aligned at the call */
+	*--rsp = (uint64_t)lab_thread_entry;
+	*--rsp = 0; /* rbp */
+	*--rsp = 0; /* rbx */
+	*--rsp = (uint64_t)fn;
+	*--rsp = (uint64_t)arg;
+	*--rsp = 0; /* r14 */
+	*--rsp = 0; /* r15 */
+	t = thread_new(name);
+	t->stack_high = top;
+	t->stack_low = top - STACK_PAGES * 4096;
+	t->saved_rsp = (uint64_t)rsp;
+	t->state = LAB_THREAD_READY;
+	return t;
+}
+
+static bool can_run(struct lab_thread *t)
+{
+	if (t->state == LAB_THREAD_SLEEPING && lab_tsc() >= t->wake_tsc)
+		t->state = LAB_THREAD_READY;
+	return t->state == LAB_THREAD_READY;
+}
+
+/* The next one in turn; waits for a sleeper if need be. */
+static struct lab_thread *pick_next(void)
+{
+	for (uint64_t turn = 1;; turn++) {
+		struct lab_thread *t = &thread_pool[(lab_current->id + turn) % nr_threads];
+
+		if (can_run(t))
+			return t;
+		lab_heartbeat();
+	}
+}
+
+LAB_FUNC static void schedule(void)
+{
+	struct lab_thread *from = lab_current, *to = pick_next();
+
+	to->state = LAB_THREAD_RUNNING;
+	to->turns++;
+	if (to == from)
+		return;
+	lab_current = to;
+	lab_switch(from, to);
+}
+
+LAB_FUNC void lab_thread_yield(void)
+{
+	lab_current->state = LAB_THREAD_READY;
+	schedule();
+}
+
+LAB_FUNC void lab_thread_sleep(uint64_t cycles)
+{
+	lab_current->wake_tsc = lab_tsc() + cycles;
+	lab_current->state = LAB_THREAD_SLEEPING;
+	schedule();
+}
+
+LAB_FUNC _Noreturn void lab_thread_exit(void)
+{
+	lab_current->state = LAB_THREAD_EXITED;
+	schedule();
+	lab_fail("an exited thread ran on");
+}
+
+LAB_FUNC void lab_sem_wait(struct lab_semaphore *sem)
+{
+	while (!sem->count) {
+		lab_current->wait_on = (uint64_t)sem;
+		lab_current->state = LAB_THREAD_BLOCKED;
+		schedule();
+	}
+	sem->count--;
+}
+
+LAB_FUNC void lab_sem_post(struct lab_semaphore *sem)
+{
+	sem->count++;
+	for (unsigned i = 0; i < nr_threads; i++) {
+		struct lab_thread *t = &thread_pool[i];
+
+		if (t->state != LAB_THREAD_BLOCKED || t->wait_on != (uint64_t)sem)
+			continue;
+		t->wait_on = 0;
+		t->state = LAB_THREAD_READY;
+		return;
+	}
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The CPU's instructions and this architecture's own interfaces. */
+#ifndef LAB_X86_64_CPU_H
+#define LAB_X86_64_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lab_truth.h"
+#include "layout.h"
+
+#define LAB_PAGE_SIZE 4096ULL
+
+#define MSR_EFER     0xc0000080U
+#define MSR_GS_BASE  0xc0000101U
+#define MSR_APICBASE 0x1bU
+
+#define PTE_PRESENT 0x1ULL
+#define PTE_WRITE   0x2ULL
+#define PTE_PWT	    0x8ULL
+#define PTE_PCD	    0x10ULL
+#define PTE_LARGE   0x80ULL
+#define PTE_NX	    (1ULL << 63)
+#define PTE_ADDR    0x000ffffffffff000ULL
+
+/* %gs points at it. */
+struct lab_cpu {
+	uint64_t id; /* %gs:0, read by lab_cpu_id() */
+};
+
+struct lab_trap_frame {
+	uint64_t vector, error, rip, cs, rflags, rsp, ss;
+};
+
+static inline void lab_outb(uint16_t port, uint8_t value)
+{
+	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static inline void lab_outw(uint16_t port, uint16_t value)
+{
+	__asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static inline void lab_outl(uint16_t port, uint32_t value)
+{
+	__asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static inline uint8_t lab_inb(uint16_t port)
+{
+	uint8_t value;
+
+	__asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
+	return value;
+}
+
+static inline uint64_t lab_rdmsr(uint32_t msr)
+{
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdmsr" : "=a"(lo), "=d"(hi) : "c"(msr));
+	return (uint64_t)hi << 32 | lo;
+}
+
+static inline void lab_wrmsr(uint32_t msr, uint64_t value)
+{
+	__asm__ volatile("wrmsr" : : "c"(msr), "a"((uint32_t)value), "d"((uint32_t)(value >> 32)));
+}
+
+static inline void lab_cpuid(
+	uint32_t leaf, uint32_t *eax, uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+{
+	__asm__ volatile("cpuid"
+			 : "=a"(*eax), "=b"(*ebx), "=c"(*ecx), "=d"(*edx)
+			 : "0"(leaf), "2"(0));
+}
+
+static inline uint64_t lab_read_cr2(void)
+{
+	uint64_t v;
+
+	__asm__ volatile("movq %%cr2, %0" : "=r"(v));
+	return v;
+}
+
+static inline uint64_t lab_read_cr3(void)
+{
+	uint64_t v;
+
+	__asm__ volatile("movq %%cr3, %0" : "=r"(v));
+	return v;
+}
+
+static inline void lab_write_cr3(uint64_t v)
+{
+	__asm__ volatile("movq %0, %%cr3" : : "r"(v) : "memory");
+}
+
+static inline void lab_invlpg(uint64_t va)
+{
+	__asm__ volatile("invlpg (%0)" : : "r"(va) : "memory");
+}
+
+static inline void *lab_phys(uint64_t pa)
+{
+	return (void *)(LAB_LINEAR + pa);
+}
+
+/* pvh.c: what the loader says. */
+struct lab_boot_info {
+	uint64_t ram_end;   /* end of the RAM range that holds the image */
+	unsigned nr_ranges; /* RAM below 4 GiB */
+	struct {
+		uint64_t start, end;
+	} range[16];
+};
+void lab_pvh_read(struct lab_boot_info *ret);
+
+/* paging.c */
+void lab_paging_init(const struct lab_boot_info *info);
+void lab_paging_load(void);
+void lab_page_alloc_init(const struct lab_boot_info *info);
+uint64_t lab_page_alloc(unsigned nr); /* PA of nr zeroed pages in a row; never fails, never freed */
+/* Maps one leaf; size_shift is 12, 21 or 30. */
+void lab_map(uint64_t va, uint64_t pa, uint64_t flags, unsigned size_shift);
+/* The entry that maps va at the level of size_shift, in the live tables; tables are made. */
+uint64_t *lab_map_entry(uint64_t va, unsigned size_shift);
+bool lab_has_huge(void);
+
+/* apic.c: the local APIC of the vCPU that asks. */
+void lab_apic_accept_pic(void);
+uint32_t lab_apic_id(void);
+void lab_apic_send_init(uint32_t apic_id);
+void lab_apic_send_startup(uint32_t apic_id, uint64_t pa);
+
+/* trap.c */
+void lab_trap_init(void);
+void lab_trap_init_cpu(unsigned cpu);
+void lab_trap(const struct lab_trap_frame *frame);
+void lab_timer_tick(void);
+void lab_spurious(void);
+void lab_set_gate(unsigned vector, void (*entry)(void), unsigned ist);
+
+void lab_cpu_init(unsigned cpu);
+void lab_uart_init(void);
+void lab_tsc_calibrate(void);
+uint64_t lab_setup(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where things lie. Read by C, by the assembler and by the linker script. */
+#ifndef LAB_X86_64_LAYOUT_H
+#define LAB_X86_64_LAYOUT_H
+
+#define LAB_IMAGE_OFFSET 0xffffffff80000000 /* VA - PA of the image */
+#define LAB_IMAGE_PA	 0x200000
+#define LAB_LINEAR	 0xffff800000000000 /* RAM below 4 GiB by 2 MiB leaves */
+#define LAB_HUGE	 0xffff880000000000 /* the same by 1 GiB leaves, if the CPU has them */
+#define LAB_STACKS	 0xffffc90000000000 /* stacks, 4 KiB leaves, order reversed */
+#define LAB_STACK_STRIDE 0x1000000	    /* a stack and what guards it */
+#define LAB_MAX_STACKS	 256
+#define LAB_APIC	 0xffffffffc0000000 /* local APIC, one uncached page */
+#define LAB_APIC_PA	 0xfee00000
+#define LAB_TRAMPOLINE	 0x8000 /* PA at which further vCPUs start */
+
+#define LAB_SEL_CODE 0x08
+#define LAB_SEL_DATA 0x10
+#define LAB_SEL_TSS  0x20 /* + 16 * cpu */
+
+#define LAB_BOOT_STACK_SIZE 16384
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where further vCPUs begin, in real mode: copied to LAB_TRAMPOLINE, goes by way of protected mode
+ * and the boot tables to lab_ap_entry in the higher half.
+ */
+#include "layout.h"
+
+#define PA(x) ((x) - LAB_IMAGE_OFFSET)
+#define LOW(x) ((x) - lab_trampoline + LAB_TRAMPOLINE)
+
+	.section .rodata
+	.globl	lab_trampoline, lab_trampoline_end
+lab_trampoline:
+	.code16
+	cli
+	cld
+	xorw	%ax, %ax
+	movw	%ax, %ds
+	lgdtl	LOW(low_gdtr)
+	movl	%cr0, %eax
+	orl	$1, %eax
+	movl	%eax, %cr0
+	ljmpl	$0x18, $LOW(1f)
+	.code32
+1:	movl	$LAB_SEL_DATA, %eax
+	movl	%eax, %ds
+	movl	%eax, %ss
+	movl	$PA(boot_pml4), %eax
+	movl	%eax, %cr3
+	movl	%cr4, %eax
+	orl	$0x20, %eax
+	movl	%eax, %cr4
+	movl	$0xc0000080, %ecx
+	rdmsr
+	orl	$0x100, %eax
+	wrmsr
+	movl	$0x80010033, %eax
+	movl	%eax, %cr0
+	ljmpl	$LAB_SEL_CODE, $LOW(2f)
+	.code64
+2:	movq	$lab_ap_entry, %rax
+	jmp	*%rax
+	.balign	8
+low_gdt:
+	.quad	0
+	.quad	0x00af9b000000ffff	/* 0x08: 64-bit code */
+	.quad	0x00cf93000000ffff	/* 0x10: data */
+	.quad	0x00cf9b000000ffff	/* 0x18: 32-bit code */
+low_gdtr:
+	.word	31
+	.long	LOW(low_gdt)
+lab_trampoline_end:
+
+	.text
+	.globl	lab_ap_entry
+	.type	lab_ap_entry, @function
+lab_ap_entry:
+	.cfi_startproc
+	.cfi_undefined rip		/* the outermost frame */
+	movl	$LAB_SEL_DATA, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	xorl	%eax, %eax
+	movl	%eax, %fs
+	movl	%eax, %gs
+	movq	$boot_gdtr_high, %rax
+	lgdt	(%rax)
+	/* On a stack that the boot tables know as well, until C has loaded the real ones. */
+	movq	$ap_boot_stack + 4096, %rsp
+	xorl	%ebp, %ebp
+	call	lab_ap_setup		/* returns the top of this vCPU's stack */
+	movq	%rax, %rsp
+	xorl	%ebp, %ebp
+	call	lab_ap_main
+	ud2
+	.cfi_endproc
+	.size	lab_ap_entry, . - lab_ap_entry
+
+	.bss
+	.balign	16
+	.type	ap_boot_stack, @object
+ap_boot_stack:
+	.skip	4096
+	.size	ap_boot_stack, 4096
+
+	.section .note.GNU-stack, "", @progbits

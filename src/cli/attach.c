@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/attach.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/term.h"
+#include "session/check.h"
+#include "target/guard.h"
+
+#define RETRY_NS   (200 * UNI_NSEC_PER_MSEC)
+#define TEXT_HINTS 32
+
+/* The one guest with that pid or name; several of one name are an error, not a choice. */
+static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_found *found = NULL;
+	const struct uni_found *hit = NULL;
+	size_t nr = 0;
+	uint64_t pid = 0;
+	bool by_pid = uni_parse_u64(target, &pid);
+	int rc = uni_target_discover(&found, &nr, err);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < nr; i++) {
+		if (by_pid ? (uint64_t)found[i].info.pid != pid : strcmp(found[i].info.name, target) != 0)
+			continue;
+		if (hit != NULL)
+			return uni_err_set(err, UNI_EUSAGE,
+				"%s names several guests (pids %d and %d): give the pid", target,
+				hit->info.pid, found[i].info.pid);
+		hit = &found[i];
+	}
+	if (hit == NULL)
+		return uni_err_set(err, UNI_ENOENT,
+			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the guests"
+			       : "no guest named %s; `uniscope ls` lists the guests, or give a target "
+				 "such as kvm:pid=4121",
+			target);
+	if (hit->spec[0] == '\0')
+		return uni_err_set(err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, hit->why);
+	return uni_spec_parse(hit->spec, ret, err);
+}
+
+int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err)
+{
+	if (strchr(target, ':') != NULL)
+		return uni_spec_parse(target, ret, err);
+	return resolve_found(target, ret, err);
+}
+
+static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	const char *path = args->image;
+	int rc;
+
+	if (path == NULL && g->info.image[0] != '\0')
+		path = g->info.image;
+	if (path == NULL) {
+		if (args->no_image_ok)
+			return 0;
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s does not tell which image it runs: give the ELF with -e IMAGE",
+			g->spec.text);
+	}
+	rc = uni_image_load(path, &g->image, err);
+	if (rc == 0)
+		return uni_image_hints(g->image, g->bias, &g->hints, err);
+	if (args->image != NULL || !args->no_image_ok)
+		return rc;
+	/* Found on a command line but no ELF: a disk or a compressed kernel. Addresses will do. */
+	err->code = 0;
+	return 0;
+}
+
+static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; g->image != NULL && i < uni_image_nr_segments(g->image); i++) {
+		const struct uni_segment *s = uni_image_segment(g->image, i);
+
+		if (s->write || s->file_size == 0 || n == TEXT_HINTS)
+			continue;
+		hint[n++] = (struct uni_text_hint){ .gva = s->vaddr + g->bias,
+			.paddr = s->paddr,
+			.bytes = s->bytes,
+			.size = s->file_size,
+			.exec = s->exec };
+	}
+	return n;
+}
+
+/* One vCPU's registers, and then the check; the guest is held, because a stub cannot read else. */
+static int check_image(struct uni_guest *g, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	struct uni_as *as = NULL;
+	struct uni_pause pause;
+	int rc;
+
+	if (regs == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_pause_begin(&pause, g->t, 1, regs);
+	if (rc != 0)
+		rc = uni_err_set(err, (enum uni_errcode)-rc, "%s gave no registers: %s", g->spec.text,
+			uni_strerror(rc));
+	else
+		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
+	(void)uni_pause_end(&pause);
+	uni_as_destroy(as);
+	return rc;
+}
+
+static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_text_hint hint[TEXT_HINTS];
+	struct uni_attach_opts opts = { .text = hint, .nr_text = text_hints(g, hint) };
+	int rc;
+
+	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
+	opts.qmp = args->qmp;
+	rc = uni_target_attach(&g->spec, &opts, &g->t, err);
+	if (rc != 0)
+		return rc;
+	if (g->image != NULL) {
+		rc = check_image(g, err);
+		if (rc != 0) {
+			uni_target_detach(g->t);
+			g->t = NULL;
+		}
+	}
+	return rc;
+}
+
+/* A guest that still boots has no page tables, or its image is not yet where it will be. */
+static bool worth_a_retry(int rc)
+{
+	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
+}
+
+int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uint64_t until = uni_now_ns() + args->wait_ns;
+	int rc;
+
+	memset(g, 0, sizeof(*g));
+	rc = uni_guest_resolve(args->target, &g->spec, err);
+	if (rc == 0)
+		rc = uni_target_probe(&g->spec, &g->info, err);
+	if (rc == 0)
+		rc = load_image(g, args, err);
+	if (rc == 0)
+		rc = attach_once(g, args, err);
+	while (worth_a_retry(rc) && uni_now_ns() < until) {
+		struct timespec ts = uni_ns_timespec(RETRY_NS);
+
+		uni_progress("waiting for the guest to boot");
+		(void)nanosleep(&ts, NULL);
+		*err = (struct uni_err){ 0 };
+		rc = attach_once(g, args, err);
+	}
+	if (args->wait_ns != 0)
+		uni_progress_end();
+	if (rc != 0) {
+		uni_guest_close(g);
+		return rc;
+	}
+	g->t->ops->info(g->t, &g->info);
+	uni_unwinder_init(&g->unwinder, g->t->arch, g->hints);
+	return 0;
+}
+
+void uni_guest_close(struct uni_guest *g)
+{
+	uni_target_detach(g->t);
+	uni_image_destroy(g->image);
+	g->t = NULL;
+	g->image = NULL;
+	g->hints = NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the words of a command line to an attached, checked guest that can be unwound. */
+#ifndef UNI_CLI_ATTACH_H
+#define UNI_CLI_ATTACH_H
+
+#include "base/err.h"
+#include "mem/as.h"
+#include "obj/image.h"
+#include "target/target.h"
+#include "unwind/unwind.h"
+
+struct uni_attach_args {
+	const char *target; /* spec, pid or name */
+	const char *image;  /* -e, or NULL: from the VMM's command line */
+	const char *qmp;    /* QMP socket, or NULL */
+	uint64_t wait_ns;   /* how long to try again while the guest still boots; 0 = one try */
+	bool no_image_ok;   /* go on without an image (addresses stay unnamed) */
+};
+
+struct uni_guest {
+	struct uni_spec spec;
+	struct uni_target *t;
+	struct uni_target_info info;
+	struct uni_image *image; /* NULL: none */
+	uint64_t bias;
+	const struct uni_unwind_hints *hints; /* NULL: none */
+	struct uni_unwinder unwinder;
+};
+
+/* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
+int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
+
+/* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
+int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);
+
+#endif

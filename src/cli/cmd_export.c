@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "cli/cmd.h"
+#include "cli/source.h"
+#include "cli/term.h"
+#include "export/export.h"
+
+#define MAX_OPTIONS 64
+
+static struct {
+	struct uni_source_args src;
+	const char *format, *output;
+	struct uni_opt_list set;
+	uint64_t vcpu;
+	bool vcpu_given, list;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
+			"what to write: see --list (default: from the end of --output's name)",
+			"folded svg uniprof json", NULL },
+		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+			"where to; - is standard output (default -)", "FILE", NULL },
+		{ 'O', "option", UNI_OPT_LIST, &o.set, "NAME=VALUE",
+			"an option of the format, such as title=... of svg; may be given several times",
+			NULL, NULL },
+		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
+			"what FILE is, when it is no session (default: look at it)", "folded uniprof", NULL },
+		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
+			"folded input has two counts a line: draw the difference", NULL, NULL },
+		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
+			"names for raw addresses: an ELF or a .usym", "FILE", NULL },
+		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.src.build.per_vcpu, NULL,
+			"one tree below each vCPU", NULL, NULL },
+		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
+		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .src.build.vcpu = -1 };
+	return table;
+}
+
+static int list_formats(void)
+{
+	for (size_t i = 0; uni_exporters[i] != NULL; i++)
+		(void)printf("%-10s .%-8s %s\n", uni_exporters[i]->name, uni_exporters[i]->ext,
+			uni_exporters[i]->summary);
+	return UNI_EXIT_OK;
+}
+
+static const struct uni_exporter *choose(struct uni_err *err)
+{
+	const struct uni_exporter *e = NULL;
+	const char *dot = o.output != NULL ? strrchr(o.output, '.') : NULL;
+	_cleanup_strbuf_ struct uni_strbuf known;
+
+	uni_strbuf_init(&known);
+	if (o.format != NULL)
+		e = uni_exporter_by_name(o.format);
+	for (size_t i = 0; uni_exporters[i] != NULL; i++) {
+		uni_strbuf_addf(&known, " %s", uni_exporters[i]->name);
+		if (o.format == NULL && dot != NULL && strcmp(dot + 1, uni_exporters[i]->ext) == 0)
+			e = uni_exporters[i];
+	}
+	if (e == NULL && o.format != NULL)
+		(void)uni_err_set(err, UNI_EUSAGE, "no format '%s'; there are:%s", o.format, known.s);
+	else if (e == NULL)
+		(void)uni_err_set(err, UNI_EUSAGE, "give the format with -f; there are:%s", known.s);
+	return e;
+}
+
+/* NAME=VALUE words to the exporter's form; the strings are cut in copies that *copy_ret owns. */
+static int split_options(struct uni_export_opt *opt, size_t *nr_ret, char **copy_ret,
+	struct uni_err *err)
+{
+	struct uni_strbuf b;
+	size_t at = 0;
+
+	uni_strbuf_init(&b);
+	if (o.set.items.nr > MAX_OPTIONS)
+		return uni_err_set(err, UNI_EUSAGE, "at most %d --option", MAX_OPTIONS);
+	for (size_t i = 0; i < o.set.items.nr; i++)
+		uni_strbuf_add(&b, o.set.items.v[i], strlen(o.set.items.v[i]) + 1);
+	*copy_ret = uni_strbuf_detach(&b);
+	if (*copy_ret == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	for (size_t i = 0; i < o.set.items.nr; i++) {
+		char *name = *copy_ret + at, *eq = strchr(name, '=');
+
+		at += strlen(name) + 1;
+		if (eq != NULL)
+			*eq = '\0';
+		opt[i] = (struct uni_export_opt){ name, eq != NULL ? eq + 1 : "1" };
+	}
+	*nr_ret = o.set.items.nr;
+	return 0;
+}
+
+static int write_it(const struct uni_exporter *e, const struct uni_source *s, struct uni_err *err)
+{
+	struct uni_view view = { .profile = s->profile, .samples = s->rec };
+	struct uni_export_opt opt[MAX_OPTIONS];
+	_cleanup_free_ char *copy = NULL;
+	struct uni_sink *out;
+	size_t nr = 0;
+	int rc;
+
+	if ((e->needs & UNI_NEEDS_SAMPLES) != 0 && s->rec == NULL)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s needs single samples, and %s is an aggregate: import it first", e->name,
+			o.src.path);
+	view.symtab = s->symtab != NULL ? s->symtab
+		: s->rec != NULL	? uni_recording_symtab(s->rec)
+					: NULL;
+	rc = split_options(opt, &nr, &copy, err);
+	if (rc == 0)
+		rc = uni_sink_open_file(o.output != NULL ? o.output : "-", &out, err);
+	if (rc != 0)
+		return rc;
+	rc = e->write(&view, opt, nr, out, err);
+	if (rc != 0) {
+		uni_sink_abort(out);
+		return rc;
+	}
+	return uni_sink_close(out, err);
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const struct uni_exporter *e;
+	struct uni_source s;
+	int rc;
+
+	if (o.list)
+		return list_formats();
+	if (ctx->nr_operands != 1)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope export [OPTIONS] FILE (see --help)"));
+	e = choose(err);
+	if (e == NULL)
+		return UNI_EXIT_USAGE;
+	o.src.path = ctx->operands[0];
+	if (o.vcpu_given)
+		o.src.build.vcpu = (int64_t)o.vcpu;
+	rc = uni_source_open(&o.src, &s, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = write_it(e, &s, err);
+	uni_source_close(&s);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_export = {
+	.name = "export",
+	.operands = "FILE",
+	.summary = "write a session, or folded stacks and the like, in another format",
+	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
+	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"
+		    "  uniscope export web1.uniscope -o web1.svg -O title='web1 under load'\n"
+		    "  uniscope export --diff two-columns.folded -f svg -o diff.svg",
+	.min_operands = 0,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

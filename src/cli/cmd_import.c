@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/source.h"
+#include "cli/term.h"
+#include "profile/aggregate.h"
+
+static struct {
+	struct uni_source_args src;
+	const char *output;
+	bool overwrite, list;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'f', "format", UNI_OPT_STR, &o.src.format, "FORMAT",
+			"what FILE is (default: look at it); see --list", "folded uniprof", NULL },
+		{ 'o', "output", UNI_OPT_STR, &o.output, "NAME", "session folder to write", "FILE",
+			NULL },
+		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
+			"names for raw addresses: an ELF or a .usym", "FILE", NULL },
+		{ 0, "overwrite", UNI_OPT_FLAG, &o.overwrite, NULL,
+			"replace the session that --output names, if there is one", NULL, NULL },
+		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .src.build.vcpu = -1 };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_source s;
+	int rc;
+
+	if (o.list) {
+		for (size_t i = 0; uni_importers[i] != NULL; i++)
+			(void)printf("%-10s %s\n", uni_importers[i]->name, uni_importers[i]->summary);
+		return UNI_EXIT_OK;
+	}
+	if (ctx->nr_operands != 1 || o.output == NULL)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope import -o NAME.uniscope FILE (see --help)"));
+	o.src.path = ctx->operands[0];
+	rc = uni_source_open(&o.src, &s, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	if (s.importer == NULL)
+		rc = uni_err_set(err, UNI_EUSAGE, "%s is a session already", o.src.path);
+	else
+		rc = uni_aggregate_write(s.profile, o.src.path, o.output, o.overwrite, err);
+	if (rc == 0)
+		uni_note("imported %" PRIu64 " stacks of %s from %s (%" PRIu64 " cut short, %" PRIu64
+			 " empty) into %s",
+			s.stats.stacks, s.importer->name, o.src.path, s.stats.truncated, s.stats.empty,
+			o.output);
+	uni_source_close(&s);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_import = {
+	.name = "import",
+	.operands = "FILE",
+	.summary = "make a session of another tool's profile",
+	.details = "The session is an aggregate: it has no times. `report` and `export` also read these\n"
+		   "formats directly.",
+	.examples = "  uniscope import stacks.folded -o old.uniscope\n"
+		    "  uniscope import trace -f uniprof -s app.elf -o old.uniscope",
+	.min_operands = 0,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "cli/cmd.h"
+#include "cli/source.h"
+#include "cli/term.h"
+#include "export/export.h"
+#include "profile/text.h"
+
+static struct {
+	struct uni_source_args src;
+	uint64_t functions, vcpu, depth;
+	double min_percent;
+	bool tree, per_vcpu, json, vcpu_given;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'n', "functions", UNI_OPT_U64, &o.functions, "N",
+			"functions to list; 0 lists all (default 20)", NULL, NULL },
+		{ 't', "tree", UNI_OPT_FLAG, &o.tree, NULL, "also print the call tree", NULL, NULL },
+		{ 0, "depth", UNI_OPT_U64, &o.depth, "N", "levels of the tree; 0 is all (default 0)",
+			NULL, NULL },
+		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
+			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
+		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.per_vcpu, NULL,
+			"a line for each vCPU, and one tree below each", NULL, NULL },
+		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
+		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
+			"names from this ELF or .usym instead of the session's own", "FILE", NULL },
+		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
+			"what FILE is, when it is no session (default: look at it)", "folded uniprof",
+			NULL },
+		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
+			"folded input has two counts a line: show the difference", NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)", NULL,
+			NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .src.build.vcpu = -1, .functions = 20, .min_percent = 0.5 };
+	return table;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void put_pauses(struct uni_sink *out, const struct uni_record_stats *st, double wall)
+{
+	const struct uni_pause_stats *p = &st->pause;
+
+	if (p->nr == 0) {
+		uni_sink_puts(out, "pauses     none\n");
+		return;
+	}
+	uni_sink_printf(out,
+		"pauses     p50 %.1f us, p99 %.1f us, max %.1f us, sum %.1f ms = %.2f %% of the time\n",
+		(double)p->p50_ns / 1e3, (double)p->p99_ns / 1e3, (double)p->max_ns / 1e3,
+		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0);
+}
+
+static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
+{
+	uint64_t all = 0;
+	const char *sep = "";
+
+	for (unsigned i = 0; i < UNI_STOP_NR; i++)
+		all += st->stop[i];
+	uni_sink_printf(out, "chains     %.2f %% end at their root",
+		share(st->stop[UNI_STOP_ROOT], all));
+	for (unsigned i = 1; i < UNI_STOP_NR; i++) {
+		if (st->stop[i] == 0)
+			continue;
+		uni_sink_printf(out, "%s%" PRIu64 " %s", sep[0] != '\0' ? sep : "; cut short: ",
+			st->stop[i], uni_stop_name(i));
+		sep = ", ";
+	}
+	uni_sink_putc(out, '\n');
+}
+
+/* How good the recording is, before anything that was made of it. */
+static void put_quality(struct uni_sink *out, const struct uni_recording *rec)
+{
+	const struct uni_record_meta *m = uni_recording_meta(rec);
+	const struct uni_record_stats *st = uni_recording_stats(rec);
+	double wall = (double)(st->end_ns - st->begin_ns) / 1e9;
+
+	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
+		m->info.vmm, m->info.accel[0] != '\0' ? (m->info.accel[0] == 'k' ? " with KVM" : " without KVM") : "");
+	if (m->info.note[0] != '\0')
+		uni_sink_printf(out, "reached by %s\n", m->info.note);
+	if (m->image_path[0] != '\0')
+		uni_sink_printf(out, "image      %s (%.12s)\n", m->image_path, m->image_id);
+	if (m->aggregate) {
+		uni_sink_printf(out, "aggregate  %" PRIu64 " stacks, without times\n\n", st->samples);
+		return;
+	}
+	uni_sink_printf(out,
+		"samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; %" PRIu64
+		" late, %" PRIu64 " skipped (%" PRIu64 " to spare the guest), %" PRIu64
+		" without registers, %" PRIu64 " lost\n",
+		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency, st->late,
+		st->skipped, st->throttled, st->failed, st->lost);
+	put_stops(out, st);
+	put_pauses(out, st, wall);
+	uni_sink_printf(out, "own cost   %.1f %% of one CPU, %.1f us per sample to unwind\n\n",
+		wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0,
+		st->samples != 0 ? (double)st->unwind_ns / 1e3 / (double)st->samples : 0);
+}
+
+static int print(const struct uni_source *s, struct uni_err *err)
+{
+	struct uni_text_opts text = { .colour = uni_term_colour(stdout),
+		.width = uni_term_colour(stdout) ? uni_term_width(stdout) : 0,
+		.max_rows = o.functions,
+		.min_percent = o.min_percent };
+	struct uni_sink *out;
+	int rc = uni_sink_open_file("-", &out, err);
+
+	if (rc != 0)
+		return rc;
+	if (s->rec != NULL)
+		put_quality(out, s->rec);
+	if (o.functions != 0)
+		text.min_percent = 0;
+	rc = uni_text_functions(s->profile, &text, out);
+	text.min_percent = o.min_percent;
+	text.max_rows = 0;
+	text.max_depth = (unsigned)uni_min(o.depth, (uint64_t)UINT32_MAX);
+	if (rc == 0 && o.per_vcpu) {
+		uni_sink_putc(out, '\n');
+		rc = uni_text_vcpus(s->profile, &text, out);
+	}
+	if (rc == 0 && o.tree) {
+		uni_sink_putc(out, '\n');
+		rc = uni_text_tree(s->profile, &text, out);
+	}
+	if (rc != 0) {
+		uni_sink_abort(out);
+		return uni_err_set(err, (enum uni_errcode)-rc, "cannot print the report: %s",
+			uni_strerror(rc));
+	}
+	return uni_sink_close(out, err);
+}
+
+static int print_json(const struct uni_source *s, struct uni_err *err)
+{
+	const struct uni_exporter *e = uni_exporter_by_name("json");
+	struct uni_view view = { .profile = s->profile, .samples = s->rec };
+	struct uni_sink *out;
+	int rc = uni_sink_open_file("-", &out, err);
+
+	if (rc != 0)
+		return rc;
+	rc = e->write(&view, NULL, 0, out, err);
+	if (rc != 0) {
+		uni_sink_abort(out);
+		return rc;
+	}
+	return uni_sink_close(out, err);
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_source s;
+	int rc;
+
+	o.src.path = ctx->operands[0];
+	o.src.build.per_vcpu = o.per_vcpu;
+	if (o.vcpu_given)
+		o.src.build.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+	rc = uni_source_open(&o.src, &s, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = o.json ? print_json(&s, err) : print(&s, err);
+	uni_source_close(&s);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_report = {
+	.name = "report",
+	.operands = "FILE",
+	.summary = "print what a session found: quality, functions, call tree",
+	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
+	.examples = "  uniscope report web1.uniscope\n"
+		    "  uniscope report --tree --per-vcpu web1.uniscope",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

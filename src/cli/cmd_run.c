@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "cli/cmd.h"
+#include "cli/qemu.h"
+#include "cli/record.h"
+#include "cli/term.h"
+
+static struct {
+	struct uni_record_args rec;
+	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
+	uint64_t mem, vcpus;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'e', "image", UNI_OPT_STR, &o.symbols, "ELF",
+			"ELF with the symbols, when IMAGE and its .dbg sibling have none", "FILE", NULL },
+		UNI_RECORD_OPTIONS(o.rec),
+		{ 0, "accel", UNI_OPT_STR, &o.accel, "kvm|tcg|auto",
+			"how QEMU runs the guest (default auto: KVM if it can be used)", "kvm tcg auto",
+			NULL },
+		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE", "QEMU machine (default q35)",
+			"q35 pc microvm", NULL },
+		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
+			"QEMU CPU model (default: host with KVM, max without)", NULL, NULL },
+		{ 0, "memory", UNI_OPT_SIZE, &o.mem, "SIZE", "guest memory (default 128M)", NULL, NULL },
+		{ 0, "vcpus", UNI_OPT_U64, &o.vcpus, "N", "number of vCPUs (default 1)", NULL, NULL },
+		{ 0, "append", UNI_OPT_STR, &o.append, "TEXT", "the guest's command line", NULL, NULL },
+		{ 0, "console", UNI_OPT_STR, &o.console, "FILE",
+			"where the guest's serial console goes (default: the session's name with "
+			".console.log)",
+			"FILE", NULL },
+		{ 0, "qemu", UNI_OPT_STR, &o.qemu, "PROGRAM",
+			"QEMU to run (default qemu-system-x86_64)", "FILE", NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .rec = UNI_RECORD_DEFAULTS,
+		.accel = "auto",
+		.machine = "q35",
+		.mem = 128u << 20,
+		.vcpus = 1 };
+	return table;
+}
+
+static int check(struct uni_err *err)
+{
+	int rc = uni_record_check_args(&o.rec, err);
+
+	if (rc != 0)
+		return rc;
+	if (strcmp(o.accel, "kvm") != 0 && strcmp(o.accel, "tcg") != 0 && strcmp(o.accel, "auto") != 0)
+		return uni_err_set(err, UNI_EUSAGE, "--accel is kvm, tcg or auto, not '%s'", o.accel);
+	if (o.vcpus < 1 || o.vcpus > UNI_VCPU_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "--vcpus is 1 to %d", UNI_VCPU_MAX);
+	if (o.mem < 1u << 20)
+		return uni_err_set(err, UNI_EUSAGE, "--memory is at least 1M");
+	return 0;
+}
+
+/* NAME of NAME.uniscope, or of the image. */
+static char *console_path(const char *image)
+{
+	const char *base = o.rec.output != NULL ? o.rec.output : strrchr(image, '/');
+	struct uni_strbuf b;
+
+	uni_strbuf_init(&b);
+	if (o.rec.output == NULL)
+		base = base != NULL ? base + 1 : image;
+	uni_strbuf_adds(&b, base);
+	if (b.len > 9 && strcmp(b.s + b.len - 9, ".uniscope") == 0)
+		b.len -= 9;
+	b.s[b.len] = '\0';
+	uni_strbuf_adds(&b, ".console.log");
+	return uni_strbuf_detach(&b);
+}
+
+static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
+{
+	struct uni_attach_args args = { .target = q->target,
+		.image = o.symbols != NULL ? o.symbols : image,
+		.wait_ns = 20 * UNI_NSEC_PER_SEC };
+	struct uni_guest g;
+	int rc = uni_guest_open(&g, &args, err), status;
+
+	if (rc != 0) {
+		if (uni_qemu_ended(q, &status))
+			return uni_err_prefix(err, "the guest ended before it could be recorded");
+		return rc;
+	}
+	rc = uni_record_guest(&g, &o.rec, NULL, err);
+	uni_guest_close(&g);
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const char *image = ctx->operands[0];
+	_cleanup_free_ char *console = o.console != NULL ? strdup(o.console) : console_path(image);
+	struct uni_qemu_args args = { .image = image,
+		.accel = o.accel,
+		.machine = o.machine,
+		.cpu = o.cpu,
+		.append = o.append,
+		.console = console,
+		.program = o.qemu,
+		.mem_bytes = o.mem,
+		.vcpus = o.vcpus,
+		.extra = ctx->rest };
+	struct uni_qemu q;
+	int rc = check(err);
+
+	if (rc == 0 && console == NULL)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = uni_qemu_start(&args, &q, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	if (!o.rec.quiet)
+		uni_note("booted %s under QEMU with %s (%s), console in %s", image, q.accel, q.accel_why,
+			console);
+	rc = record_it(&q, image, err);
+	uni_qemu_stop(&q);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_run = {
+	.name = "run",
+	.operands = "IMAGE",
+	.summary = "boot an image under QEMU, record it, stop it",
+	.details = "The image is an ELF that QEMU boots with -kernel (PVH or multiboot). What stands behind\n"
+		   "-- goes to QEMU as it is.",
+	.examples = "  uniscope run app.elf -d 20\n"
+		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- -device ...",
+	.takes_rest = true,
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/attach.h"
+#include "cli/cmd.h"
+#include "cli/term.h"
+#include "obj/usym.h"
+#include "target/guard.h"
+
+static struct {
+	const char *image, *qmp;
+	bool json, registers;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
+			"the image that the guest runs, with symbols (default: from the VMM's command "
+			"line, and its .dbg sibling)",
+			"FILE", NULL },
+		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
+			"also print the registers of each vCPU", NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
+		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ 0 };
+	return table;
+}
+
+struct shot {
+	struct uni_regs regs[UNI_VCPU_MAX];
+	struct uni_chain chain[UNI_VCPU_MAX];
+	size_t nr;
+	struct uni_symtab *symtab;
+	uint64_t bias;
+	const struct uni_arch *arch;
+};
+
+/* Nothing but reading happens while the guest is held; names come afterwards. */
+static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
+{
+	struct uni_pause pause;
+	struct uni_as *as = NULL;
+	uint64_t mask;
+	int rc;
+
+	shot->nr = (size_t)g->t->ops->nr_vcpus(g->t);
+	shot->bias = g->bias;
+	shot->arch = g->t->arch;
+	mask = shot->nr >= 64 ? UINT64_MAX : (1ull << shot->nr) - 1;
+	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_pause_begin(&pause, g->t, mask, shot->regs);
+	for (size_t i = 0; rc == 0 && i < shot->nr; i++)
+		uni_unwind(&g->unwinder, as, &shot->regs[i], &shot->chain[i]);
+	(void)uni_pause_end(&pause);
+	uni_as_destroy(as);
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode)-rc, "%s gave no registers: %s", g->spec.text,
+			uni_strerror(rc));
+	return g->image != NULL ? uni_symtab_of_image(g->image, &shot->symtab, err) : 0;
+}
+
+static const char *const state_names[] = { "running", "halted", "offline", "unknown" };
+
+/* A return address is looked up one byte back: the call may be the last instruction. */
+static bool lookup(const struct shot *shot, size_t vcpu, size_t i, const char **name, uint64_t *off)
+{
+	const struct uni_chain *c = &shot->chain[vcpu];
+	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
+
+	if (shot->symtab == NULL ||
+		!uni_symtab_lookup(shot->symtab, c->pc[i] - shot->bias - (exact ? 0 : 1), name, off))
+		return false;
+	*off += exact ? 0 : 1;
+	return true;
+}
+
+static void print_registers(const struct shot *shot, size_t vcpu)
+{
+	const struct uni_regs *regs = &shot->regs[vcpu];
+	unsigned column = 0;
+	uint64_t v;
+
+	for (unsigned r = 0; r < shot->arch->nr_regs; r++) {
+		if (!uni_regs_get(regs, r, &v))
+			continue;
+		(void)printf("  %-6s %016" PRIx64 "%s", shot->arch->reg_names[r], v,
+			++column % 3 == 0 ? "\n" : "");
+	}
+	for (unsigned r = 0; r < UNI_SYS_MAX; r++) {
+		if (shot->arch->sys_names[r] == NULL || !uni_regs_get_sys(regs, r, &v))
+			continue;
+		(void)printf("  %-6s %016" PRIx64 "%s", shot->arch->sys_names[r], v,
+			++column % 3 == 0 ? "\n" : "");
+	}
+	if (column % 3 != 0)
+		(void)putchar('\n');
+}
+
+static void print_text(const struct shot *shot)
+{
+	bool colour = uni_term_colour(stdout);
+
+	for (size_t v = 0; v < shot->nr; v++) {
+		const struct uni_chain *c = &shot->chain[v];
+
+		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v, colour ? "\033[0m" : "",
+			state_names[shot->regs[v].state & 3]);
+		if (o.registers)
+			print_registers(shot, v);
+		for (size_t i = 0; i < c->nr; i++) {
+			const char *name;
+			uint64_t off;
+
+			(void)printf("  #%-3zu %016" PRIx64 "  ", i, c->pc[i]);
+			if (lookup(shot, v, i, &name, &off))
+				(void)printf("%s+0x%" PRIx64 "\n", name, off);
+			else
+				(void)puts("[unknown]");
+		}
+		if (c->stop != UNI_STOP_ROOT)
+			(void)printf("  (cut short: %s)\n", uni_stop_name(c->stop));
+		if (v + 1 < shot->nr)
+			(void)putchar('\n');
+	}
+}
+
+static void json_frame(struct uni_json *j, const struct shot *shot, size_t v, size_t i)
+{
+	const char *name;
+	uint64_t off;
+
+	uni_json_object(j);
+	uni_json_kv(hex, j, "pc", shot->chain[v].pc[i]);
+	if (lookup(shot, v, i, &name, &off)) {
+		uni_json_kv(str, j, "name", name);
+		uni_json_kv(u64, j, "offset", off);
+	}
+	uni_json_object_end(j);
+}
+
+static int print_json(const struct shot *shot, struct uni_err *err)
+{
+	struct uni_sink *out;
+	struct uni_json j;
+	uint64_t val;
+	int rc = uni_sink_open_file("-", &out, err);
+
+	if (rc != 0)
+		return rc;
+	uni_json_init(&j, out, true);
+	uni_json_array(&j);
+	for (size_t v = 0; v < shot->nr; v++) {
+		uni_json_object(&j);
+		uni_json_kv(u64, &j, "vcpu", v);
+		uni_json_kv(str, &j, "state", state_names[shot->regs[v].state & 3]);
+		uni_json_kv(str, &j, "stop", uni_stop_name(shot->chain[v].stop));
+		if (o.registers) {
+			uni_json_key(&j, "registers");
+			uni_json_object(&j);
+			for (unsigned r = 0; r < shot->arch->nr_regs; r++) {
+				if (uni_regs_get(&shot->regs[v], r, &val))
+					uni_json_kv(hex, &j, shot->arch->reg_names[r], val);
+			}
+			uni_json_object_end(&j);
+		}
+		uni_json_key(&j, "frames");
+		uni_json_array(&j);
+		for (size_t i = 0; i < shot->chain[v].nr; i++)
+			json_frame(&j, shot, v, i);
+		uni_json_array_end(&j);
+		uni_json_object_end(&j);
+	}
+	uni_json_array_end(&j);
+	return uni_sink_close(out, err);
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_attach_args args = { .target = ctx->operands[0],
+		.image = o.image,
+		.qmp = o.qmp,
+		.no_image_ok = true };
+	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
+	struct uni_guest g;
+	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			      : uni_guest_open(&g, &args, err);
+
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = take(&g, shot, err);
+	if (rc == 0 && o.json)
+		rc = print_json(shot, err);
+	else if (rc == 0)
+		print_text(shot);
+	uni_symtab_destroy(shot->symtab);
+	uni_guest_close(&g);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_stacks = {
+	.name = "stacks",
+	.operands = "TARGET",
+	.summary = "print the call chain of every vCPU now",
+	.details = "Holds the guest for the moment of reading, never longer.",
+	.examples = "  uniscope stacks kvm:pid=4121\n"
+		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

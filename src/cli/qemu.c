@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/qemu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+
+/* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
+#define CPU_KVM	 "host,-arch-capabilities"
+#define START_NS (10 * UNI_NSEC_PER_SEC)
+#define STOP_NS	 (3 * UNI_NSEC_PER_SEC)
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = uni_ns_timespec(ns);
+
+	(void)nanosleep(&ts, NULL);
+}
+
+static void choose_accel(const char *want, struct uni_qemu *q)
+{
+	if (strcmp(want, "auto") != 0) {
+		q->accel = want;
+		q->accel_why = "as asked";
+	} else if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		q->accel = "kvm";
+		q->accel_why = "/dev/kvm can be used";
+	} else {
+		q->accel = "tcg";
+		q->accel_why = errno == ENOENT ? "there is no /dev/kvm" : "/dev/kvm may not be opened";
+	}
+}
+
+/* In the child: only async-signal-safe calls until exec. */
+static void exec_qemu(char **argv, const char *console, pid_t parent)
+{
+	int in = open("/dev/null", O_RDONLY), out = open(console, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+
+	/* Ends with us even if we are killed; checked against a parent that is already gone. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || in < 0 || out < 0)
+		_exit(126);
+	/* Ctrl-C is for us: the guest has to live until the recording is written. */
+	(void)setpgid(0, 0);
+	(void)dup2(in, STDIN_FILENO);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)dup2(out, STDERR_FILENO);
+	(void)execvp(argv[0], argv);
+	_exit(127);
+}
+
+struct argv {
+	UNI_VEC(char *) v;
+	bool failed;
+};
+
+static void arg(struct argv *a, const char *s)
+{
+	char *copy = strdup(s);
+
+	if (copy == NULL || !uni_vec_push(&a->v, copy)) {
+		free(copy);
+		a->failed = true;
+	}
+}
+
+static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
+{
+	char text[256];
+
+	arg(a, args->program != NULL ? args->program : "qemu-system-x86_64");
+	arg(a, "-M");
+	arg(a, args->machine);
+	arg(a, "-accel");
+	arg(a, q->accel);
+	arg(a, "-cpu");
+	arg(a, args->cpu != NULL ? args->cpu
+		: strcmp(q->accel, "kvm") == 0
+			? CPU_KVM
+			: "max");
+	arg(a, "-m");
+	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
+	arg(a, text);
+	arg(a, "-smp");
+	(void)snprintf(text, sizeof(text), "%" PRIu64, args->vcpus);
+	arg(a, text);
+	for (const char *const *p = (const char *const[]){ "-display", "none", "-nodefaults",
+		     "-no-reboot", "-serial", "stdio", "-device",
+		     "isa-debug-exit,iobase=0xf4,iosize=4", NULL };
+		*p != NULL; p++)
+		arg(a, *p);
+	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
+	arg(a, "-gdb");
+	arg(a, text);
+	arg(a, "-kernel");
+	arg(a, args->image);
+	if (args->append != NULL) {
+		arg(a, "-append");
+		arg(a, args->append);
+	}
+	for (char **p = args->extra; p != NULL && *p != NULL; p++)
+		arg(a, *p);
+	if (!uni_vec_push(&a->v, NULL))
+		a->failed = true;
+}
+
+static void free_argv(struct argv *a)
+{
+	uni_vec_foreach (p, &a->v)
+		free(*p);
+	uni_vec_free(&a->v);
+}
+
+int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
+{
+	if (q->pid <= 0)
+		return 1;
+	if (waitpid(q->pid, status_ret, WNOHANG) != q->pid)
+		return 0;
+	q->pid = 0;
+	return 1;
+}
+
+/* The socket appears once QEMU has set up the machine. */
+static int wait_for_socket(struct uni_qemu *q, const struct uni_qemu_args *args, struct uni_err *err)
+{
+	uint64_t until = uni_now_ns() + START_NS;
+	char path[96];
+	struct stat st;
+	int status = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
+	while (stat(path, &st) != 0) {
+		if (uni_qemu_ended(q, &status)) {
+			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+				return uni_err_set(err, UNI_ENOENT,
+					"cannot run %s: install it (Debian: qemu-system-x86) or name it "
+					"with --qemu",
+					args->program != NULL ? args->program : "qemu-system-x86_64");
+			return uni_err_set(err, UNI_EIO,
+				"QEMU ended before the guest booted (status %d); %s has what it said",
+				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+				args->console);
+		}
+		if (uni_now_ns() > until)
+			return uni_err_set(err, UNI_ETIMEDOUT, "QEMU did not start within 10 s; see %s",
+				args->console);
+		nap(10 * UNI_NSEC_PER_MSEC);
+	}
+	return 0;
+}
+
+int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
+{
+	struct argv a = { 0 };
+	pid_t parent = getpid();
+	int rc = 0;
+
+	memset(q, 0, sizeof(*q));
+	if (access(args->image, R_OK) != 0)
+		return uni_err_set(err, UNI_ENOENT, "cannot read image %s: %s", args->image,
+			strerror(errno));
+	choose_accel(args->accel, q);
+	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
+	if (mkdtemp(q->dir) == NULL) {
+		rc = uni_err_set(err, UNI_EIO, "cannot make a folder in /tmp: %s", strerror(errno));
+		q->dir[0] = '\0';
+		return rc;
+	}
+	build_argv(&a, args, q);
+	if (!a.failed)
+		q->pid = fork();
+	if (!a.failed && q->pid == 0)
+		exec_qemu(a.v.v, args->console, parent);
+	if (a.failed || q->pid < 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "cannot start QEMU: %s", strerror(errno));
+	free_argv(&a);
+	if (rc == 0)
+		rc = wait_for_socket(q, args, err);
+	if (rc != 0) {
+		uni_qemu_stop(q);
+		return rc;
+	}
+	if (strcmp(q->accel, "kvm") == 0)
+		(void)snprintf(q->target, sizeof(q->target), "kvm:pid=%d", (int)q->pid);
+	else
+		(void)snprintf(q->target, sizeof(q->target), "gdb:unix=%s/gdb.sock", q->dir);
+	return 0;
+}
+
+void uni_qemu_stop(struct uni_qemu *q)
+{
+	uint64_t until = uni_now_ns() + STOP_NS;
+	char path[96];
+	int status;
+
+	if (q->pid > 0) {
+		(void)kill(q->pid, SIGTERM);
+		while (!uni_qemu_ended(q, &status)) {
+			if (uni_now_ns() > until)
+				(void)kill(q->pid, SIGKILL);
+			nap(10 * UNI_NSEC_PER_MSEC);
+		}
+	}
+	if (q->dir[0] != '\0') {
+		(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
+		(void)unlink(path);
+		(void)rmdir(q->dir);
+		q->dir[0] = '\0';
+	}
+}

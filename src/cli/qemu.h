@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Boots an image under QEMU for `run`, and makes sure that it ends with us. */
+#ifndef UNI_CLI_QEMU_H
+#define UNI_CLI_QEMU_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct uni_qemu_args {
+	const char *image;
+	const char *accel;   /* "kvm", "tcg", "auto" */
+	const char *machine; /* "q35", ... */
+	const char *cpu;     /* NULL: host for KVM, max for TCG */
+	const char *append;  /* guest command line, or NULL */
+	const char *console; /* file for the serial console */
+	const char *program; /* NULL: qemu-system-x86_64 */
+	uint64_t mem_bytes;
+	uint64_t vcpus;
+	char **extra; /* more QEMU arguments, or NULL */
+};
+
+struct uni_qemu {
+	pid_t pid;
+	char dir[64];	 /* private folder with the gdb socket */
+	char target[128]; /* spec that reaches it */
+	const char *accel; /* what auto became */
+	const char *accel_why;
+};
+
+int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *ret, struct uni_err *err);
+/* Has it ended by itself? *status_ret: its wait status. */
+int uni_qemu_ended(struct uni_qemu *q, int *status_ret);
+void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One recording of one attached guest: what `record` and `run` share. */
+#ifndef UNI_CLI_RECORD_H
+#define UNI_CLI_RECORD_H
+
+#include "cli/attach.h"
+#include "cli/options.h"
+#include "session/recording.h"
+
+struct uni_record_args {
+	double frequency;
+	double duration;
+	const char *output;
+	bool overwrite;
+	bool no_jitter;
+	const char *save_replay;
+	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
+	bool quiet;
+};
+
+#define UNI_RECORD_DEFAULTS { .frequency = 99, .duration = 10 }
+
+/* Option entries for the fields above; `a` is a struct uni_record_args. */
+#define UNI_RECORD_OPTIONS(a)                                                                      \
+	{ 'F', "frequency", UNI_OPT_DOUBLE, &(a).frequency, "HZ",                                  \
+		"samples per second of each vCPU (default 99)", NULL, NULL },                      \
+		{ 'd', "duration", UNI_OPT_DOUBLE, &(a).duration, "SECONDS",                       \
+			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL },             \
+		{ 'T', "time", UNI_OPT_DOUBLE, &(a).duration, "SECONDS", "the same as --duration", \
+			NULL, NULL },                                                              \
+		{ 'o', "output", UNI_OPT_STR, &(a).output, "NAME",                                 \
+			"session folder to write (default: the guest's name.uniscope, numbered)",  \
+			"FILE", NULL },                                                            \
+		{ 0, "overwrite", UNI_OPT_FLAG, &(a).overwrite, NULL,                              \
+			"replace the session that --output names, if there is one", NULL, NULL },  \
+		{ 0, "watch", UNI_OPT_LIST, &(a).watch, "SYMBOL[:BYTES]",                          \
+			"copy the memory at this symbol at the first and at the last sample; may " \
+			"be given several times",                                                  \
+			NULL, NULL },                                                              \
+		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
+			"sample at exact multiples of the period", NULL, NULL },                   \
+		{ 0, "save-replay", UNI_OPT_STR, &(a).save_replay, "FILE",                         \
+			"also save the registers and memory that were read, for replay:file=FILE", \
+			"FILE", NULL },                                                            \
+		{ 'q', "quiet", UNI_OPT_FLAG, &(a).quiet, NULL,                                    \
+			"no progress and no summary on stderr", NULL, NULL }
+
+/*
+ * Samples g until the time is over, Ctrl-C, or the guest's end; writes the session; prints the
+ * summary on stderr. path_ret (may be NULL): the folder's name, owned by the caller.
+ */
+int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, char **path_ret,
+	struct uni_err *err);
+
+/* Frequency and duration make sense? -UNI_EUSAGE. */
+int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err);
+
+#endif

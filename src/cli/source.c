@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/source.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "cli/term.h"
+#include "obj/image.h"
+
+#define MAX_INPUT ((size_t)4 << 30)
+
+static int load_symbols(const char *path, struct uni_symtab **ret, struct uni_err *err)
+{
+	struct uni_image *img = NULL;
+	size_t n = strlen(path);
+	int rc;
+
+	if (n > 5 && strcmp(path + n - 5, ".usym") == 0)
+		return uni_symtab_load(path, ret, err);
+	rc = uni_image_load(path, &img, err);
+	if (rc == 0)
+		rc = uni_symtab_of_image(img, ret, err);
+	uni_image_destroy(img);
+	return rc;
+}
+
+static int open_session(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	struct uni_build_opts opts = args->build;
+	int rc = uni_recording_open(args->path, &s->rec, err);
+
+	if (rc != 0)
+		return rc;
+	if (!uni_recording_was_closed(s->rec))
+		uni_note("%s was not closed: the recorder was killed, or still runs; showing what is "
+			 "there",
+			args->path);
+	opts.symtab = s->symtab;
+	return uni_profile_build(s->rec, &opts, &s->profile, err);
+}
+
+static int open_import(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	struct uni_import_opts opts = { .symtab = s->symtab, .diff = args->diff };
+	_cleanup_free_ char *data = NULL;
+	size_t size = 0;
+	int rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
+
+	if (rc != 0)
+		return rc;
+	s->importer = args->format != NULL ? uni_importer_by_name(args->format)
+					   : uni_importer_sniff(data, size);
+	if (s->importer == NULL && args->format != NULL)
+		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
+	if (s->importer == NULL)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is no session and looks like no format that can be imported; name it with "
+			"--from",
+			args->path);
+	s->profile = uni_profile_create();
+	if (s->profile == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = s->importer->read(data, size, &opts, s->profile, &s->stats, err);
+	if (rc == 0 && s->stats.bad_lines != 0)
+		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
+			 "%" PRIu64 ")",
+			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (rc == 0)
+		rc = uni_profile_finish(s->profile);
+	return rc;
+}
+
+int uni_source_open(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	struct stat st;
+	int rc = 0;
+
+	memset(s, 0, sizeof(*s));
+	if (args->symbols != NULL)
+		rc = load_symbols(args->symbols, &s->symtab, err);
+	if (rc == 0) {
+		if (args->format == NULL && stat(args->path, &st) == 0 && S_ISDIR(st.st_mode))
+			rc = open_session(args, s, err);
+		else
+			rc = open_import(args, s, err);
+	}
+	if (rc != 0)
+		uni_source_close(s);
+	return rc;
+}
+
+void uni_source_close(struct uni_source *s)
+{
+	uni_profile_destroy(s->profile);
+	uni_recording_close(s->rec);
+	uni_symtab_destroy(s->symtab);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * uniprof's text, sample by sample in time order, for the tools that were written for it: three
+ * header lines (its stackcollapse passes over exactly three), then a frame a line, leaf first, a
+ * line with the weight ("1"; "0" if the chain is broken off) and a blank line.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "export/opts.h"
+#include "obj/usym.h"
+#include "session/recording.h"
+
+struct uniprof_opts {
+	bool symbols;
+};
+
+static const struct uni_export_optdef options[] = {
+	{ "symbols", NULL, "name+0xoffset instead of addresses; off", UNI_OPT_BOOL,
+		offsetof(struct uniprof_opts, symbols) },
+	{ 0 },
+};
+
+static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *opts,
+	size_t nr_opts, struct uni_sink *out, struct uni_err *err);
+
+const struct uni_exporter uni_exporter_uniprof = {
+	.name = "uniprof",
+	.ext = "stacktrace",
+	.mime = "text/plain",
+	.summary = "uniprof's stack traces, one a sample",
+	.needs = UNI_NEEDS_SAMPLES,
+	.options = options,
+	.write = write_uniprof,
+};
+
+struct writer {
+	struct uni_sink *out;
+	const struct uni_symtab *symtab; /* NULL: addresses */
+	uint64_t bias;
+};
+
+static void put_header(struct uni_sink *out, const struct uni_record_meta *m, uint64_t begin_ns)
+{
+	time_t when = (time_t)((m->realtime_offset_ns + begin_ns) / UNI_NSEC_PER_SEC);
+	char target[sizeof(m->target)], date[64] = "1970-01-01 00:00:00 UTC (+0000)";
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm) != NULL)
+		(void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC (+0000)", &tm);
+	(void)uni_text_clean(target, sizeof(target), m->target, sizeof(m->target));
+	uni_sink_puts(out, "#unikernel stack tracer using uniscope\n");
+	uni_sink_printf(out, "#tracing %s on %s\n\n", target, date);
+}
+
+/* Callers are looked up at the call, which is the instruction before the return address. */
+static void put_frame(struct writer *w, const struct uni_sample *s, size_t i)
+{
+	bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0 || s->pc[i] == 0;
+	uint64_t off, svma = s->pc[i] - w->bias;
+	char clean[UNI_TEXT_MAX];
+	const char *name;
+
+	if (w->symtab != NULL && uni_symtab_lookup(w->symtab, svma - !exact, &name, &off)) {
+		(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
+		uni_sink_printf(w->out, "%s+0x%" PRIx64 "\n", clean, off + !exact);
+	} else {
+		uni_sink_printf(w->out, "0x%" PRIx64 "\n", s->pc[i]);
+	}
+}
+
+static int put_sample(void *ctx, const struct uni_sample *s)
+{
+	struct writer *w = ctx;
+
+	for (size_t i = 0; i < s->nr; i++)
+		put_frame(w, s, i);
+	uni_sink_printf(w->out, "%" PRIu64 "\n\n", s->stop == UNI_STOP_ROOT ? s->weight : 0);
+	return 0;
+}
+
+static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *opts,
+	size_t nr_opts, struct uni_sink *out, struct uni_err *err)
+{
+	struct uniprof_opts o = { 0 };
+	struct writer w = { .out = out };
+	const struct uni_record_meta *meta;
+	int rc = uni_export_opts_parse(&uni_exporter_uniprof, opts, nr_opts, &o, err);
+
+	if (rc == 0)
+		rc = uni_export_check_view(&uni_exporter_uniprof, v, err);
+	if (rc != 0)
+		return rc;
+	meta = uni_recording_meta(v->samples);
+	w.bias = meta->bias;
+	if (o.symbols)
+		w.symtab = v->symtab != NULL ? v->symtab : uni_recording_symtab(v->samples);
+	if (o.symbols && w.symtab == NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"format uniprof: symbols were asked for, but the session has none and no "
+			"image was given");
+	put_header(out, meta, uni_recording_stats(v->samples)->begin_ns);
+	return uni_recording_each(v->samples, put_sample, &w, NULL, err);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "import/import.h"
+
+#include <string.h>
+
+const struct uni_importer *uni_importer_by_name(const char *name)
+{
+	for (size_t i = 0; uni_importers[i] != NULL; i++) {
+		if (strcmp(uni_importers[i]->name, name) == 0)
+			return uni_importers[i];
+	}
+	return NULL;
+}
+
+const struct uni_importer *uni_importer_sniff(const char *data, size_t size)
+{
+	const struct uni_importer *best = NULL;
+	int best_score = 0;
+
+	for (size_t i = 0; uni_importers[i] != NULL; i++) {
+		int score = uni_importers[i]->sniff(data, size);
+
+		if (score > best_score) {
+			best = uni_importers[i];
+			best_score = score;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "import/stack.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+#define COUNT_DIGITS_MAX 15 /* 10^15 < 2^53: sums of a few thousand stay exact enough */
+
+bool uni_line_next(const char *data, size_t size, size_t *pos, struct uni_line *ret)
+{
+	const char *s = data + *pos, *end;
+	size_t left = size - *pos;
+
+	if (left == 0)
+		return false;
+	end = memchr(s, '\n', left);
+	ret->s = s;
+	ret->len = end != NULL ? (size_t)(end - s) : left;
+	*pos += end != NULL ? ret->len + 1 : left;
+	if (ret->len != 0 && s[ret->len - 1] == '\r')
+		ret->len--;
+	return true;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+bool uni_parse_count(const char *s, size_t len, double *ret)
+{
+	double v = 0.0, scale = 1.0;
+	size_t i = 0;
+
+	while (i < len && is_digit(s[i]))
+		v = v * 10.0 + (s[i++] - '0');
+	if (i == 0 || i > COUNT_DIGITS_MAX)
+		return false;
+	if (i < len && s[i] == '.') {
+		for (i++; i < len && is_digit(s[i]); i++) {
+			scale /= 10.0;
+			v += scale * (s[i] - '0');
+		}
+	}
+	if (i != len)
+		return false;
+	*ret = v;
+	return true;
+}
+
+bool uni_line_take_count(struct uni_line *l, double *ret)
+{
+	size_t end = l->len, start;
+
+	while (end != 0 && is_blank(l->s[end - 1]))
+		end--;
+	start = end;
+	while (start != 0 && (is_digit(l->s[start - 1]) || l->s[start - 1] == '.'))
+		start--;
+	if (start == 0 || !is_blank(l->s[start - 1]) ||
+		!uni_parse_count(l->s + start, end - start, ret))
+		return false;
+	while (start != 0 && is_blank(l->s[start - 1]))
+		start--;
+	l->len = start;
+	return true;
+}
+
+bool uni_stack_init(struct uni_stack *s, struct uni_profile *p)
+{
+	memset(s, 0, sizeof(*s));
+	s->p = p;
+	s->raw = uni_strtab_create();
+	return s->raw != NULL;
+}
+
+void uni_stack_deinit(struct uni_stack *s)
+{
+	uni_strtab_destroy(s->raw);
+	uni_vec_free(&s->raw_frames);
+	uni_vec_free(&s->frames);
+}
+
+static uint32_t new_name(struct uni_stack *s, const char *name, size_t len)
+{
+	char clean[UNI_TEXT_MAX + 1];
+	size_t n = uni_text_clean(clean, sizeof(clean), name, len);
+
+	if (n == 0)
+		return uni_profile_frame_named(s->p, "-", 1, UNI_FK_GUEST);
+	return uni_profile_frame_named(s->p, clean, n, UNI_FK_GUEST);
+}
+
+uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len)
+{
+	uint32_t raw = uni_strtab_add(s->raw, name, len), frame = UNI_NODE_NONE;
+
+	if (raw == UNI_STR_NONE)
+		goto fail;
+	if (raw < s->raw_frames.nr && s->raw_frames.v[raw] != UNI_NODE_NONE)
+		return s->raw_frames.v[raw];
+	while (s->raw_frames.nr <= raw) {
+		if (!uni_vec_push(&s->raw_frames, UNI_NODE_NONE))
+			goto fail;
+	}
+	frame = new_name(s, name, len);
+	if (frame == UNI_NODE_NONE)
+		goto fail;
+	s->raw_frames.v[raw] = frame;
+	return frame;
+fail:
+	s->oom = true;
+	return UNI_NODE_NONE;
+}
+
+uint32_t uni_stack_synthetic(struct uni_stack *s, const char *name)
+{
+	uint32_t frame = uni_profile_frame_named(s->p, name, strlen(name), UNI_FK_SYNTHETIC);
+
+	s->oom = s->oom || frame == UNI_NODE_NONE;
+	return frame;
+}
+
+void uni_stack_push(struct uni_stack *s, uint32_t frame)
+{
+	if (s->oom || frame == UNI_NODE_NONE || !uni_vec_push(&s->frames, frame))
+		s->oom = true;
+}
+
+void uni_stack_reverse(struct uni_stack *s)
+{
+	for (size_t i = 0, j = s->frames.nr; i + 1 < j; i++) {
+		uint32_t f = s->frames.v[i];
+
+		s->frames.v[i] = s->frames.v[--j];
+		s->frames.v[j] = f;
+	}
+}
+
+static void mark_truncated(struct uni_stack *s)
+{
+	uni_stack_push(s, uni_stack_synthetic(s, "[truncated]"));
+	if (s->oom)
+		return;
+	memmove(s->frames.v + 1, s->frames.v, (s->frames.nr - 1) * sizeof(*s->frames.v));
+	s->frames.v[0] = uni_stack_synthetic(s, "[truncated]");
+}
+
+int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double value2,
+	struct uni_import_stats *stats)
+{
+	int rc;
+
+	stats->stacks++;
+	stats->truncated += truncated;
+	if (s->frames.nr == 0) {
+		stats->empty++;
+		uni_stack_push(s, uni_stack_synthetic(s, "[empty]"));
+	}
+	if (truncated)
+		mark_truncated(s);
+	if (s->frames.nr > UNI_IMPORT_DEPTH) {
+		stats->cut++;
+		s->frames.nr = UNI_IMPORT_DEPTH - 1;
+		uni_stack_push(s, uni_stack_synthetic(s, "[deeper]"));
+	}
+	rc = s->oom ? -UNI_ENOMEM : uni_profile_add(s->p, s->frames.v, s->frames.nr, value, value2);
+	s->frames.nr = 0;
+	return rc;
+}

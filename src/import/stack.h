@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What importers share: lines, numbers, names that become frames, and the stack being collected. */
+#ifndef UNI_IMPORT_STACK_H
+#define UNI_IMPORT_STACK_H
+
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "import/import.h"
+
+struct uni_line {
+	const char *s; /* borrowed; no newline, no carriage return before it */
+	size_t len;
+};
+
+/* The next line at *pos; false at the end. */
+bool uni_line_next(const char *data, size_t size, size_t *pos, struct uni_line *ret);
+
+/* Digits with an optional fraction, the whole string; false if not, or not below 2^53. */
+bool uni_parse_count(const char *s, size_t len, double *ret);
+/*
+ * "stack 42": takes blanks and the number behind them off the end of the line; false (and nothing
+ * taken) without one.
+ */
+bool uni_line_take_count(struct uni_line *l, double *ret);
+
+struct uni_stack {
+	struct uni_profile *p;	      /* borrowed */
+	struct uni_strtab *raw;	      /* names as they came; the profile has them cleaned */
+	UNI_VEC(uint32_t) raw_frames; /* frame of each */
+	UNI_VEC(uint32_t) frames;
+	bool oom;
+};
+
+/* false: out of memory. */
+bool uni_stack_init(struct uni_stack *s, struct uni_profile *p);
+void uni_stack_deinit(struct uni_stack *s);
+/* Frame of a name: cleaned; "-" for an empty one. UNI_NODE_NONE (and oom) without memory. */
+uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len);
+uint32_t uni_stack_synthetic(struct uni_stack *s, const char *name);
+void uni_stack_push(struct uni_stack *s, uint32_t frame);
+void uni_stack_reverse(struct uni_stack *s);
+/*
+ * Adds what was pushed (root first) and empties it: under "[truncated]" if that is set, "[empty]"
+ * without a frame, cut at UNI_IMPORT_DEPTH. Counts in stats. 0 or -UNI_ENOMEM.
+ */
+int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double value2,
+	struct uni_import_stats *stats);
+
+static inline void uni_stats_bad_line(struct uni_import_stats *stats, uint64_t line)
+{
+	stats->bad_lines++;
+	if (stats->first_bad_line == 0)
+		stats->first_bad_line = line;
+}
+
+#endif

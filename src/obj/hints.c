@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Unwind hints: how each function begins, and which ones nobody calls. */
+#include "obj/image.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "obj/image_priv.h"
+
+/* Enough for a landing pad, the realignment of a stack and the frame pointer's set-up. */
+#define PROLOGUE_BYTES 32
+
+void uni_image_hints_free(struct uni_image_hints *h)
+{
+	while (h != NULL) {
+		struct uni_image_hints *next = h->next;
+
+		free(h->func);
+		free(h);
+		h = next;
+	}
+}
+
+static uint32_t function_flags(const struct uni_image *img, const struct uni_symbol *sym)
+{
+	uint8_t code[PROLOGUE_BYTES];
+	size_t n = (size_t)uni_min(sym->size, (uint64_t)sizeof(code));
+	uint32_t flags = 0;
+
+	/* Without its bytes nothing is claimed about a function. */
+	if (img->arch != NULL && img->arch->sets_frame != NULL &&
+		uni_image_bytes(img, sym->addr, code, n) && !img->arch->sets_frame(code, n))
+		flags |= UNI_FUNC_FRAMELESS;
+	for (size_t i = 0; i < img->nr_entries; i++) {
+		if (uni_range_has(sym->addr, sym->size, img->entries[i]))
+			flags |= UNI_FUNC_ENTRY;
+	}
+	return flags;
+}
+
+/*
+ * One hint a piece of the flattened symbols. A later piece of a function (another symbol lies
+ * inside it) does not begin with the prologue, so a framed one gets no hint there: its start would
+ * be taken for the function's.
+ */
+static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_func_hint *func)
+{
+	const struct uni_ranges *r = &img->syms.ranges;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->nr; i++) {
+		const struct uni_symbol *sym;
+		uint64_t last;
+		uint32_t flags;
+
+		if (r->sym[i] == UNI_RANGE_GAP)
+			continue;
+		sym = &img->syms.v[r->sym[i]];
+		last = i + 1 < r->nr ? r->start[i + 1] - 1 : sym->addr + (sym->size - 1);
+		flags = function_flags(img, sym);
+		if (r->start[i] != sym->addr && !(flags & UNI_FUNC_FRAMELESS))
+			continue;
+		/* What the bias wraps lies outside the hull that was checked: data, not code. */
+		if (nr != 0 && r->start[i] + bias <= func[nr - 1].start)
+			continue;
+		func[nr++] = (struct uni_func_hint){
+			.start = r->start[i] + bias,
+			.size = (uint32_t)(uni_min(last - r->start[i], UINT32_MAX - 1) + 1),
+			.flags = flags,
+		};
+	}
+	return nr;
+}
+
+/* The hull of all code of the image; 0, 0 if it has none. */
+static void text_hull(const struct uni_image *img, uint64_t *start_ret, uint64_t *size_ret)
+{
+	const struct uni_segments *s = &img->file.segs;
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < s->nr; i++) {
+		if (!s->v[i].exec)
+			continue;
+		first = uni_min(first, s->v[i].vaddr);
+		last = uni_max(last, s->v[i].vaddr + (s->v[i].mem_size - 1));
+	}
+	*start_ret = first <= last ? first : 0;
+	/* A hull of all 2^64 bytes loses one: only a broken file has it. */
+	*size_ret = first <= last ? uni_min(last - first, UINT64_MAX - 1) + 1 : 0;
+}
+
+static struct uni_image_hints *hints_new(size_t nr)
+{
+	struct uni_image_hints *h = calloc(1, sizeof(*h));
+
+	if (h == NULL)
+		return NULL;
+	h->func = calloc(nr, sizeof(*h->func));
+	if (h->func == NULL) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
+int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
+	struct uni_err *err)
+{
+	struct uni_image_hints *h;
+	uint64_t start, size;
+	size_t nr;
+
+	for (struct uni_image_hints *old = img->hints; old != NULL; old = old->next) {
+		if (old->bias == bias) {
+			*ret = &old->hints;
+			return 0;
+		}
+	}
+	text_hull(img, &start, &size);
+	/* A bias may be a negative number in two's complement, but the image must stay in one
+	 * piece. */
+	if (!uni_range_ok(start + bias, size))
+		return uni_err_set(err, UNI_ERANGE,
+			"%s: loaded at offset %#llx it would wrap around the address space",
+			img->path, (unsigned long long)bias);
+	h = hints_new(img->syms.ranges.nr + 1);
+	if (h == NULL)
+		return uni_err_set(
+			err, UNI_ENOMEM, "out of memory for unwind hints of %s", img->path);
+	nr = make_funcs(img, bias, h->func);
+	h->bias = bias;
+	h->hints = (struct uni_unwind_hints){
+		.func = h->func,
+		.nr_funcs = nr,
+		.text_start = start + bias,
+		.text_size = size,
+	};
+	h->next = img->hints;
+	img->hints = h;
+	*ret = &h->hints;
+	return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "obj/image.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "obj/image_priv.h"
+
+static void destroy_p(struct uni_image **img)
+{
+	uni_image_destroy(*img);
+}
+
+/* FNV-1a, 64 bit: written down in docs/formats/usym.md, since ids name files. */
+static uint64_t fnv1a(uint64_t h, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return h;
+}
+
+static uint64_t hash_file(const struct uni_objfile *f)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	if (uni_segments_code_bytes(&f->segs) == 0)
+		return fnv1a(h, f->elf.data, f->elf.size);
+	for (size_t i = 0; i < f->segs.nr; i++) {
+		if (f->segs.v[i].exec)
+			h = fnv1a(h, f->segs.v[i].bytes, f->segs.v[i].file_size);
+	}
+	return h;
+}
+
+static void make_id(struct uni_image *img, const struct uni_elf_notes *main_notes,
+	const struct uni_elf_notes *sym_notes)
+{
+	const struct uni_elf_notes *n = main_notes->build_id_len != 0 ? main_notes : sym_notes;
+
+	img->build_id_len = n->build_id_len;
+	memcpy(img->build_id, n->build_id, sizeof(img->build_id));
+	for (size_t i = 0; i < n->build_id_len; i++)
+		(void)snprintf(img->id + 2 * i, 3, "%02x", n->build_id[i]);
+	if (n->build_id_len == 0)
+		(void)snprintf(img->id, sizeof(img->id), "x%016llx",
+			(unsigned long long)hash_file(&img->file));
+}
+
+/* Entry points are physical in PVH notes, and in the e_entry of some higher-half images. */
+static uint64_t entry_svma(const struct uni_segments *s, uint64_t entry, bool physical)
+{
+	for (size_t i = 0; i < s->nr && !physical; i++) {
+		if (uni_range_has(s->v[i].vaddr, s->v[i].mem_size, entry))
+			return entry;
+	}
+	for (size_t i = 0; i < s->nr; i++) {
+		if (uni_range_has(s->v[i].paddr, s->v[i].mem_size, entry))
+			return s->v[i].vaddr + (entry - s->v[i].paddr);
+	}
+	return entry;
+}
+
+static void find_entries(struct uni_image *img)
+{
+	const struct uni_objfile *f = &img->file;
+
+	img->entries[img->nr_entries++] = entry_svma(&f->segs, f->elf.entry, false);
+	if (f->notes.has_pvh_entry)
+		img->entries[img->nr_entries++] = entry_svma(&f->segs, f->notes.pvh_entry, true);
+}
+
+/* From here on only the segments' bytes are needed, and debug data is many times their size. */
+static void drop_rest_of_file(struct uni_objfile *f)
+{
+	size_t total = 0, pos = 0;
+	char *bytes;
+
+	for (size_t i = 0; i < f->segs.nr; i++)
+		total += f->segs.v[i].file_size;
+	bytes = total < f->elf.size ? malloc(total + 1) : NULL;
+	if (bytes == NULL)
+		return; /* nothing is wrong, it only stays larger */
+	for (size_t i = 0; i < f->segs.nr; i++) {
+		struct uni_segment *s = &f->segs.v[i];
+
+		memcpy(bytes + pos, s->bytes, s->file_size);
+		s->bytes = (const uint8_t *)bytes + pos;
+		pos += s->file_size;
+	}
+	free(f->data);
+	f->data = bytes;
+	f->elf.data = NULL;
+	f->elf.size = 0;
+}
+
+/*
+ * Takes over file; sym is the file to read symbols from, or NULL if that is file itself. The
+ * machine is the symbol file's: the other may be a wrapper that says i386.
+ */
+static int build(struct uni_image *img, struct uni_objfile *file, const struct uni_objfile *sym,
+	struct uni_err *err)
+{
+	const struct uni_elf *elf;
+	int rc;
+
+	img->file = *file;
+	*file = (struct uni_objfile){ 0 };
+	if (sym == NULL)
+		sym = &img->file;
+	elf = sym->elf.is64 || !img->file.elf.is64 ? &sym->elf : &img->file.elf;
+	img->symbol_path = strdup(sym->path);
+	if (img->path == NULL || img->symbol_path == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", img->file.path);
+	rc = uni_symbols_read(sym->path, &sym->elf, &img->syms, err);
+	if (rc != 0)
+		return rc;
+	img->machine = uni_elf_code_machine(elf, &img->file.segs);
+	img->arch = uni_arch_by_elf_machine(img->machine);
+	make_id(img, &img->file.notes, &sym->notes);
+	find_entries(img);
+	drop_rest_of_file(&img->file);
+	return 0;
+}
+
+static struct uni_image *image_new(const char *path)
+{
+	struct uni_image *img = calloc(1, sizeof(*img));
+
+	if (img == NULL)
+		return NULL;
+	uni_symbols_init(&img->syms);
+	img->path = strdup(path);
+	return img;
+}
+
+/* Decides which of two files of one build gives the segments: their addresses must be the symbols'.
+ */
+static int build_pair(struct uni_image *img, struct uni_objfile *f, struct uni_objfile *other,
+	struct uni_err *err)
+{
+	if (uni_elf_is_debug_only(&f->elf))
+		return build(img, other, f, err);
+	/* A 32-bit wrapper of a higher-half image has lost the upper half of each address. */
+	if (uni_objfile_is_cut_copy(f, other))
+		return build(img, other, NULL, err);
+	return build(img, f, other, err);
+}
+
+int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err)
+{
+	_cleanup_(uni_objfile_deinit) struct uni_objfile f = { 0 };
+	_cleanup_(uni_objfile_deinit) struct uni_objfile other = { 0 };
+	_cleanup_(destroy_p) struct uni_image *img = image_new(path);
+	bool complete;
+	int rc;
+
+	if (img == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", path);
+	rc = uni_objfile_load(path, &f, err);
+	if (rc != 0)
+		return rc;
+	complete = uni_elf_find_section(&f.elf, SHT_SYMTAB) != 0 && !uni_elf_is_debug_only(&f.elf);
+	if (!complete && uni_objfile_find_sibling(&f, &other, img->note, sizeof(img->note)))
+		rc = build_pair(img, &f, &other, err);
+	else
+		rc = build(img, &f, NULL, err);
+	if (rc == 0)
+		*ret = uni_take(img);
+	return rc;
+}
+
+int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
+	struct uni_err *err)
+{
+	_cleanup_(uni_objfile_deinit) struct uni_objfile f = { 0 };
+	_cleanup_(destroy_p) struct uni_image *img = image_new(name);
+	int rc;
+
+	if (img == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", name);
+	rc = uni_objfile_from_memory(name, data, size, &f, err);
+	if (rc == 0)
+		rc = build(img, &f, NULL, err);
+	if (rc == 0)
+		*ret = uni_take(img);
+	return rc;
+}
+
+void uni_image_destroy(struct uni_image *img)
+{
+	if (img == NULL)
+		return;
+	uni_image_hints_free(img->hints);
+	uni_symbols_deinit(&img->syms);
+	uni_objfile_deinit(&img->file);
+	free(img->path);
+	free(img->symbol_path);
+	free(img);
+}
+
+const char *uni_image_path(const struct uni_image *img)
+{
+	return img->path;
+}
+
+const char *uni_image_symbol_path(const struct uni_image *img)
+{
+	return img->symbol_path;
+}
+
+const char *uni_image_note(const struct uni_image *img)
+{
+	return img->note[0] != '\0' ? img->note : NULL;
+}
+
+const struct uni_arch *uni_image_arch(const struct uni_image *img)
+{
+	return img->arch;
+}
+
+unsigned uni_image_machine(const struct uni_image *img)
+{
+	return img->machine;
+}
+
+size_t uni_image_build_id(const struct uni_image *img, const uint8_t **ret)
+{
+	*ret = img->build_id;
+	return img->build_id_len;
+}
+
+const char *uni_image_id(const struct uni_image *img)
+{
+	return img->id;
+}
+
+uint64_t uni_image_entry(const struct uni_image *img)
+{
+	return img->file.elf.entry;
+}
+
+size_t uni_image_nr_segments(const struct uni_image *img)
+{
+	return img->file.segs.nr;
+}
+
+const struct uni_segment *uni_image_segment(const struct uni_image *img, size_t i)
+{
+	return i < img->file.segs.nr ? &img->file.segs.v[i] : NULL;
+}
+
+size_t uni_image_nr_symbols(const struct uni_image *img)
+{
+	return img->syms.nr;
+}
+
+const struct uni_symbol *uni_image_symbol(const struct uni_image *img, size_t i)
+{
+	return i < img->syms.nr ? &img->syms.v[i] : NULL;
+}
+
+const char *uni_image_sym_name(const struct uni_image *img, const struct uni_symbol *sym)
+{
+	return img->syms.names.s + sym->name;
+}
+
+const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t svma)
+{
+	uint32_t i = uni_ranges_find(&img->syms.ranges, svma);
+
+	return i == UNI_RANGE_GAP ? NULL : &img->syms.v[i];
+}
+
+/* Of symbols of one name: global before weak before local, then the lower address. */
+static bool beats(const struct uni_named *a, const struct uni_named *b)
+{
+	return a->rank != b->rank ? a->rank < b->rank : a->addr < b->addr;
+}
+
+int uni_image_find(
+	const struct uni_image *img, const char *name, uint64_t *addr_ret, uint64_t *size_ret)
+{
+	const struct uni_named *best = NULL;
+
+	for (size_t i = 0; i < img->syms.nr_named; i++) {
+		const struct uni_named *n = &img->syms.named[i];
+
+		if (strcmp(img->syms.names.s + n->name, name) != 0)
+			continue;
+		if (best == NULL || beats(n, best))
+			best = n;
+	}
+	if (best == NULL)
+		return -UNI_ENOENT;
+	*addr_ret = best->addr;
+	*size_ret = best->size;
+	return 0;
+}
+
+bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len)
+{
+	return uni_segments_copy(&img->file.segs, svma, buf, len);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of an image, for the files of this folder. */
+#ifndef UNI_OBJ_IMAGE_PRIV_H
+#define UNI_OBJ_IMAGE_PRIV_H
+
+#include "obj/image.h"
+#include "obj/objfile.h"
+#include "obj/symbols.h"
+
+#define UNI_IMAGE_NOTE_MAX 512
+#define UNI_ENTRIES_MAX	   2
+
+/* Hints for one bias. The image keeps them all, so a pointer handed out stays good. */
+struct uni_image_hints {
+	struct uni_image_hints *next;
+	uint64_t bias;
+	struct uni_unwind_hints hints;
+	struct uni_func_hint *func;
+};
+
+struct uni_image {
+	struct uni_objfile file; /* the segments' bytes are here */
+	char *path, *symbol_path;
+	struct uni_symbols syms;
+	unsigned machine;
+	const struct uni_arch *arch;
+	uint8_t build_id[UNI_BUILD_ID_MAX];
+	size_t build_id_len;
+	char id[2 * UNI_BUILD_ID_MAX + 1];
+	uint64_t entries[UNI_ENTRIES_MAX]; /* SVMA where nobody called: e_entry, PVH note */
+	size_t nr_entries;
+	char note[UNI_IMAGE_NOTE_MAX]; /* "" or why there are no symbols */
+	struct uni_image_hints *hints;
+};
+
+void uni_image_hints_free(struct uni_image_hints *h);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "obj/elffile.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cursor.h"
+
+#define XEN_ELFNOTE_PHYS32_ENTRY 18
+
+/* Bounds on what a hostile file can make us read: real images have a few notes of some dozen bytes.
+ */
+#define NOTE_AREAS_MAX 64
+#define NOTE_AREA_SIZE 65536
+
+static void take_note(const uint8_t *name, size_t name_len, uint32_t type, const uint8_t *desc,
+	size_t len, struct uni_elf_notes *ret)
+{
+	struct uni_cursor c = uni_cursor_make(desc, len);
+
+	if (name_len != 4)
+		return;
+	if (memcmp(name, "GNU", 4) == 0 && type == NT_GNU_BUILD_ID && len != 0 &&
+		len <= UNI_BUILD_ID_MAX && ret->build_id_len == 0) {
+		memcpy(ret->build_id, desc, len);
+		ret->build_id_len = len;
+	}
+	if (memcmp(name, "Xen", 4) == 0 && type == XEN_ELFNOTE_PHYS32_ENTRY &&
+		(len == 4 || len == 8) && !ret->has_pvh_entry) {
+		ret->pvh_entry = len == 4 ? uni_cursor_u32(&c) : uni_cursor_u64(&c);
+		ret->has_pvh_entry = true;
+	}
+}
+
+/* Name and descriptor are each padded to 4 bytes, also in ELF64 files. */
+static const uint8_t *take_padded(struct uni_cursor *c, size_t len)
+{
+	const uint8_t *p = uni_cursor_take(c, len);
+
+	while (p != NULL && c->pos % 4 != 0 && uni_cursor_left(c) != 0)
+		(void)uni_cursor_u8(c);
+	return p;
+}
+
+static void read_area(
+	const struct uni_elf *e, uint64_t off, uint64_t size, struct uni_elf_notes *ret)
+{
+	struct uni_cursor c;
+
+	if (!uni_range_contains(0, e->size, off, size))
+		return;
+	c = uni_cursor_make(e->data + off, (size_t)uni_min(size, (uint64_t)NOTE_AREA_SIZE));
+	while (uni_cursor_left(&c) >= sizeof(Elf64_Nhdr)) {
+		uint32_t name_len = uni_cursor_u32(&c), len = uni_cursor_u32(&c);
+		uint32_t type = uni_cursor_u32(&c);
+		const uint8_t *name = take_padded(&c, name_len);
+		const uint8_t *desc = take_padded(&c, len);
+
+		if (desc == NULL)
+			return;
+		take_note(name, name_len, type, desc, len, ret);
+	}
+}
+
+void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret)
+{
+	unsigned areas = 0;
+
+	*ret = (struct uni_elf_notes){ 0 };
+	/* A segment may join notes that a section keeps apart, and a debug file has sections only.
+	 */
+	for (uint32_t i = 1; i < e->nr_sh && areas < NOTE_AREAS_MAX; i++) {
+		struct uni_elf_sh sh = uni_elf_sh(e, i);
+
+		if (sh.type != SHT_NOTE)
+			continue;
+		read_area(e, sh.offset, sh.size, ret);
+		areas++;
+	}
+	for (uint32_t i = 0; i < e->nr_ph && areas < 2 * NOTE_AREAS_MAX; i++) {
+		struct uni_elf_ph ph = uni_elf_ph(e, i);
+
+		if (ph.type != PT_NOTE)
+			continue;
+		read_area(e, ph.offset, ph.file_size, ret);
+		areas++;
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One ELF file held in memory, and the search for the other file that belongs to it. */
+#ifndef UNI_OBJ_OBJFILE_H
+#define UNI_OBJ_OBJFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "obj/elffile.h"
+
+struct uni_objfile {
+	char *path;
+	char *data; /* a private copy: a mapping would fault when somebody truncates the file */
+	struct uni_elf elf;
+	struct uni_segments segs;
+	struct uni_elf_notes notes;
+};
+
+/* f is zeroed by the caller. */
+int uni_objfile_load(const char *path, struct uni_objfile *f, struct uni_err *err);
+/* Copies data. */
+int uni_objfile_from_memory(const char *name, const void *data, size_t size, struct uni_objfile *f,
+	struct uni_err *err);
+void uni_objfile_deinit(struct uni_objfile *f); /* zeroed files too */
+
+/*
+ * Looks beside f->path for the file with the symbols (f is stripped) or, if f is only debug data,
+ * with the code. True: ret is loaded and is the same build: same build-id or, where one of them has
+ * none, same code. False: note_ret says in a line what was looked for and why it was not taken.
+ */
+bool uni_objfile_find_sibling(
+	const struct uni_objfile *f, struct uni_objfile *ret, char *note_ret, size_t note_cap);
+
+/* Is the wrapper's code the sibling's, but with addresses cut to 32 bits? */
+bool uni_objfile_is_cut_copy(const struct uni_objfile *wrapper, const struct uni_objfile *sibling);
+
+#endif

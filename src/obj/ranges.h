@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an address to the symbol that covers it, in tens of nanoseconds.
+ *
+ * Symbols may nest and overlap, so they are first flattened to pieces that do not: each piece ends
+ * where the next begins, and gaps are pieces of no symbol. Where several symbols cover an address,
+ * one whose size the file states goes before one whose size was guessed (labels inside an assembler
+ * function), then the one that starts last.
+ *
+ *   symbols   A |---------------|      C |-----|
+ *                   B |---|
+ *   pieces    A       B   A     gap      C     gap
+ */
+#ifndef UNI_OBJ_RANGES_H
+#define UNI_OBJ_RANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "obj/image.h"
+
+#define UNI_RANGE_GAP UINT32_MAX
+
+struct uni_ranges {
+	uint64_t *start; /* rising */
+	uint32_t *sym;	 /* index of the symbol, or UNI_RANGE_GAP */
+	size_t nr;
+	uint32_t *bucket; /* the piece that holds the first address of bucket i */
+	size_t nr_buckets;
+	unsigned shift; /* a bucket is 1 << shift bytes, from start[0] on */
+};
+
+/*
+ * syms: sorted by address, all addresses different, sizes not 0 and not past the top. False: out
+ * of memory.
+ */
+bool uni_ranges_build(const struct uni_symbol *syms, size_t nr, struct uni_ranges *ret);
+void uni_ranges_deinit(struct uni_ranges *r);
+/* Index of the symbol that covers addr, or UNI_RANGE_GAP. */
+uint32_t uni_ranges_find(const struct uni_ranges *r, uint64_t addr);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "obj/symbols.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+struct section {
+	uint64_t addr, size;
+	bool alloc, exec;
+};
+
+/* A code symbol on its way: with what decides between aliases and how far it may reach. */
+struct candidate {
+	struct uni_symbol sym;
+	uint64_t section_last;
+	uint32_t name_len;
+	uint8_t rank;
+};
+
+struct reader {
+	const char *file;
+	const struct uni_elf *elf;
+	struct section *sections;
+	uint32_t nr_sections;
+	const uint8_t *table, *strings;
+	size_t table_size, strings_size;
+	size_t names_max;
+	UNI_VEC(struct candidate) code;
+	UNI_VEC(struct uni_named) named;
+	struct uni_strbuf names;
+};
+
+void uni_symbols_init(struct uni_symbols *s)
+{
+	*s = (struct uni_symbols){ 0 };
+	uni_strbuf_init(&s->names);
+}
+
+void uni_symbols_deinit(struct uni_symbols *s)
+{
+	free(s->v);
+	free(s->named);
+	uni_strbuf_deinit(&s->names);
+	uni_ranges_deinit(&s->ranges);
+}
+
+static void reader_deinit(struct reader *r)
+{
+	free(r->sections);
+	uni_vec_free(&r->code);
+	uni_vec_free(&r->named);
+	uni_strbuf_deinit(&r->names);
+}
+
+static int read_sections(struct reader *r, struct uni_err *err)
+{
+	/* st_shndx has 16 bits; what lies above is only in object files with thousands of them. */
+	r->nr_sections = uni_min(r->elf->nr_sh, (uint32_t)SHN_LORESERVE);
+	r->sections = calloc((size_t)r->nr_sections + 1, sizeof(*r->sections));
+	if (r->sections == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", r->file);
+	for (uint32_t i = 1; i < r->nr_sections; i++) {
+		struct uni_elf_sh sh = uni_elf_sh(r->elf, i);
+
+		if (!(sh.flags & SHF_ALLOC) || !uni_range_ok(sh.addr, sh.size))
+			continue;
+		r->sections[i] = (struct section){
+			.addr = sh.addr,
+			.size = sh.size,
+			.alloc = true,
+			.exec = (sh.flags & SHF_EXECINSTR) != 0,
+		};
+	}
+	return 0;
+}
+
+static int open_table(struct reader *r, uint32_t index, struct uni_err *err)
+{
+	const struct uni_elf *e = r->elf;
+	struct uni_elf_sh sh = uni_elf_sh(e, index), str;
+
+	if (sh.ent_size != (e->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)))
+		return uni_err_set(err, UNI_EFORMAT, "%s: symbols of a wrong size", r->file);
+	r->table = uni_elf_section_bytes(e, &sh);
+	if (r->table == NULL)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s: its symbol table lies outside the file: truncated?", r->file);
+	r->table_size = (size_t)sh.size;
+	if (sh.link == 0 || sh.link >= e->nr_sh)
+		return uni_err_set(err, UNI_EFORMAT, "%s: its symbols have no names", r->file);
+	str = uni_elf_sh(e, sh.link);
+	r->strings = uni_elf_section_bytes(e, &str);
+	if (r->strings == NULL)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s: its symbol names lie outside the file: truncated?", r->file);
+	r->strings_size = (size_t)str.size;
+	/*
+	 * Names may share their tails, so copies can be longer than the table, and cleaning can
+	 * triple them; beyond that only a file made to exhaust memory goes.
+	 */
+	r->names_max = uni_min((size_t)UINT32_MAX, 65536 + 16 * r->strings_size);
+	return 0;
+}
+
+/* Adds the cleaned name to the names; false if it is empty (or outside the table). */
+static bool add_name(struct reader *r, uint32_t off, uint32_t *name_ret, uint32_t *len_ret)
+{
+	char name[UNI_TEXT_MAX];
+	size_t len;
+
+	if (off >= r->strings_size)
+		return false;
+	len = uni_text_clean(name, sizeof(name), r->strings + off, r->strings_size - off);
+	if (len == 0)
+		return false;
+	*name_ret = (uint32_t)r->names.len;
+	*len_ret = (uint32_t)len;
+	uni_strbuf_add(&r->names, name, len + 1);
+	return true;
+}
+
+static uint8_t bind_rank(unsigned bind)
+{
+	if (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE)
+		return 0;
+	return bind == STB_WEAK ? 1 : 2;
+}
+
+/* .L labels of assemblers, and the $x/$d marks that say where code and data alternate. */
+static bool is_marker(const char *name, unsigned type, unsigned bind)
+{
+	if (type != STT_NOTYPE || bind != STB_LOCAL)
+		return false;
+	return name[0] == '$' || strncmp(name, ".L", 2) == 0;
+}
+
+static bool is_code(const struct reader *r, const struct uni_elf_sym *sym)
+{
+	unsigned type = ELF64_ST_TYPE(sym->info);
+	const struct section *sec;
+
+	if (sym->section == SHN_UNDEF || sym->section >= r->nr_sections)
+		return false; /* also SHN_ABS: numbers, not places */
+	sec = &r->sections[sym->section];
+	if (!sec->alloc || !uni_range_has(sec->addr, sec->size, sym->addr))
+		return false;
+	/* Hand-written boot sections often lack the flag, but then their functions are typed. */
+	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && sec->exec);
+}
+
+static bool has_address(const struct uni_elf_sym *sym)
+{
+	unsigned type = ELF64_ST_TYPE(sym->info);
+
+	if (sym->section == SHN_UNDEF || sym->section == SHN_COMMON)
+		return false;
+	return type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
+	       type == STT_GNU_IFUNC;
+}
+
+static bool add_symbol(struct reader *r, const struct uni_elf_sym *sym)
+{
+	unsigned type = ELF64_ST_TYPE(sym->info), bind = ELF64_ST_BIND(sym->info);
+	uint32_t name, len;
+	struct uni_named named = { .addr = sym->addr, .size = sym->size, .rank = bind_rank(bind) };
+	struct candidate c = { .rank = bind_rank(bind) };
+	const struct section *sec;
+
+	if (!has_address(sym) || !add_name(r, sym->name, &name, &len))
+		return true;
+	named.name = name;
+	if (!uni_vec_push(&r->named, named))
+		return false;
+	if (!is_code(r, sym) || is_marker(r->names.s + name, type, bind))
+		return true;
+	sec = &r->sections[sym->section];
+	c.section_last = sec->addr + (sec->size - 1);
+	c.name_len = len;
+	c.sym = (struct uni_symbol){
+		.addr = sym->addr,
+		.size = sym->size,
+		.name = name,
+		.type = (uint8_t)type,
+		.bind = (uint8_t)bind,
+	};
+	return uni_vec_push(&r->code, c);
+}
+
+static int read_symbols(struct reader *r, struct uni_err *err)
+{
+	struct uni_elf_sym sym;
+
+	for (size_t i = 1; uni_elf_symbol(r->elf, r->table, r->table_size, i, &sym); i++) {
+		if (!add_symbol(r, &sym) || uni_strbuf_failed(&r->names))
+			return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", r->file);
+		if (r->names.len > r->names_max)
+			return uni_err_set(err, UNI_EFORMAT,
+				"%s: its symbol names overlap without measure", r->file);
+	}
+	return 0;
+}
+
+static int cmp_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* The winner among aliases comes first: the order that image.h states. */
+static int cmp_candidates(const void *pa, const void *pb, void *names)
+{
+	const struct candidate *a = pa, *b = pb;
+	const char *s = names;
+	int r = cmp_u64(a->sym.addr, b->sym.addr);
+
+	if (r == 0)
+		r = (a->sym.type == STT_NOTYPE) - (b->sym.type == STT_NOTYPE);
+	if (r == 0)
+		r = a->rank - b->rank;
+	if (r == 0)
+		r = (a->sym.size == 0) - (b->sym.size == 0);
+	if (r == 0)
+		r = cmp_u64(a->name_len, b->name_len);
+	if (r == 0)
+		r = strcmp(s + a->sym.name, s + b->sym.name);
+	return r != 0 ? r : cmp_u64(a->sym.size, b->sym.size);
+}
+
+/* Keeps the first of each address. Without a size of its own it takes the largest of its aliases.
+ */
+static void drop_aliases(struct reader *r)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->code.nr; i++) {
+		struct candidate *c = &r->code.v[i];
+		struct candidate *kept = nr != 0 ? &r->code.v[nr - 1] : NULL;
+
+		if (kept == NULL || kept->sym.addr != c->sym.addr) {
+			/* Until sizes are settled it says: take one from the aliases. */
+			c->sym.guessed_size = c->sym.size == 0;
+			r->code.v[nr++] = *c;
+		} else if (kept->sym.guessed_size && c->sym.size > kept->sym.size) {
+			kept->sym.size = c->sym.size;
+		}
+	}
+	r->code.nr = nr;
+}
+
+/*
+ * No symbol reaches past its section. One without a size ends before the next symbol, and inside
+ * one that has a size (a label in an assembler function) with that one.
+ */
+static void settle_sizes(struct reader *r)
+{
+	uint64_t sized_last = 0;
+	bool any_sized = false;
+
+	for (size_t i = 0; i < r->code.nr; i++) {
+		struct candidate *c = &r->code.v[i];
+		struct uni_symbol *s = &c->sym;
+		uint64_t last = c->section_last;
+
+		s->guessed_size = s->size == 0;
+		if (!s->guessed_size) {
+			s->size = uni_min(s->size - 1, last - s->addr) + 1;
+			sized_last = uni_max(sized_last, s->addr + (s->size - 1));
+			any_sized = true;
+			continue;
+		}
+		if (i + 1 < r->code.nr)
+			last = uni_min(last, r->code.v[i + 1].sym.addr - 1);
+		if (any_sized && sized_last >= s->addr)
+			last = uni_min(last, sized_last);
+		s->size = last - s->addr + 1;
+	}
+}
+
+static int hand_over(struct reader *r, struct uni_symbols *s, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_symbol *v = calloc(r->code.nr + 1, sizeof(*v));
+
+	if (v == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", r->file);
+	for (size_t i = 0; i < r->code.nr; i++)
+		v[i] = r->code.v[i].sym;
+	if (!uni_ranges_build(v, r->code.nr, &s->ranges))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", r->file);
+	s->v = uni_take(v);
+	s->nr = r->code.nr;
+	s->named = uni_take(r->named.v);
+	s->nr_named = r->named.nr;
+	s->names = r->names;
+	uni_strbuf_init(&r->names);
+	return 0;
+}
+
+int uni_symbols_read(
+	const char *file, const struct uni_elf *e, struct uni_symbols *s, struct uni_err *err)
+{
+	_cleanup_(reader_deinit) struct reader r = { .file = file, .elf = e };
+	uint32_t table = uni_elf_find_section(e, SHT_SYMTAB);
+	int rc;
+
+	uni_strbuf_init(&r.names);
+	if (table == 0)
+		table = uni_elf_find_section(e, SHT_DYNSYM);
+	if (table == 0)
+		return 0;
+	rc = read_sections(&r, err);
+	if (rc == 0)
+		rc = open_table(&r, table, err);
+	if (rc == 0)
+		rc = read_symbols(&r, err);
+	if (rc != 0)
+		return rc;
+	if (r.code.nr != 0)
+		qsort_r(r.code.v, r.code.nr, sizeof(*r.code.v), cmp_candidates, r.names.s);
+	drop_aliases(&r);
+	settle_sizes(&r);
+	return hand_over(&r, s, err);
+}

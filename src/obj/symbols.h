@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names in an ELF file, cleaned, sized and without aliases. */
+#ifndef UNI_OBJ_SYMBOLS_H
+#define UNI_OBJ_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "obj/elffile.h"
+#include "obj/image.h"
+#include "obj/ranges.h"
+
+/* Any symbol with an address, also data and aliases: for finding by name. */
+struct uni_named {
+	uint64_t addr, size;
+	uint32_t name;
+	uint8_t rank; /* global 0, weak 1, local 2 */
+};
+
+struct uni_symbols {
+	struct uni_symbol *v; /* code, sorted, one an address */
+	size_t nr;
+	struct uni_named *named;
+	size_t nr_named;
+	struct uni_strbuf names; /* NUL-terminated strings behind each other */
+	struct uni_ranges ranges;
+};
+
+void uni_symbols_init(struct uni_symbols *s);
+/* From .symtab, else .dynsym; none in the file is not an error. s is initialised and empty. */
+int uni_symbols_read(
+	const char *file, const struct uni_elf *e, struct uni_symbols *s, struct uni_err *err);
+void uni_symbols_deinit(struct uni_symbols *s);
+
+#endif

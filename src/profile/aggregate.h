@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A session made of a profile: what `import` writes. */
+#ifndef UNI_PROFILE_AGGREGATE_H
+#define UNI_PROFILE_AGGREGATE_H
+
+#include "base/err.h"
+#include "profile/profile.h"
+
+/*
+ * Each node's own value becomes one sample with that weight; names travel as made-up addresses
+ * (obj/usym.h). Values are rounded to whole numbers. `from` says where it came from.
+ */
+int uni_aggregate_write(const struct uni_profile *p, const char *from, const char *path,
+	bool overwrite, struct uni_err *err);
+
+#endif

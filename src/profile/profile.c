@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/profile.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "profile/order.h"
+
+struct second {
+	double self, total;
+};
+
+/* tag is the hash itself, so that growing the table does not touch the nodes. */
+struct slot {
+	uint32_t node; /* UNI_NODE_NONE = free */
+	uint32_t tag;
+};
+
+struct uni_profile {
+	struct uni_strtab *strings;
+	UNI_VEC(struct uni_frame) frames;
+	uint32_t *frame_slots; /* frame + 1; 0 = free */
+	size_t nr_frame_slots;
+	UNI_VEC(struct uni_node) nodes;
+	UNI_VEC(struct second) seconds; /* as many as nodes, if has_second */
+	struct slot *slots;		/* children that have siblings */
+	size_t nr_slots, nr_slots_used;
+	UNI_VEC(uint32_t) last_frames; /* the stack added last and its nodes */
+	UNI_VEC(uint32_t) last_nodes;
+	uint32_t unit; /* string */
+	bool has_second, finished;
+};
+
+/* Frames */
+
+static uint32_t frame_hash(const struct uni_frame *f)
+{
+	uint64_t h = uni_hash_pair((uint64_t)f->name << 32 | f->image, f->addr);
+
+	h = uni_hash_pair(h, (uint64_t)f->file << 32 | f->line);
+	return (uint32_t)(uni_hash_pair(h, f->kind) >> 16);
+}
+
+static bool frame_equal(const struct uni_frame *a, const struct uni_frame *b)
+{
+	return a->name == b->name && a->image == b->image && a->file == b->file &&
+	       a->line == b->line && a->addr == b->addr && a->kind == b->kind;
+}
+
+static size_t frame_probe(const struct uni_profile *p, const struct uni_frame *f)
+{
+	size_t mask = p->nr_frame_slots - 1, i = frame_hash(f) & mask;
+
+	while (p->frame_slots[i] != 0 && !frame_equal(&p->frames.v[p->frame_slots[i] - 1], f))
+		i = (i + 1) & mask;
+	return i;
+}
+
+static bool frames_rehash(struct uni_profile *p, size_t nr_slots)
+{
+	uint32_t *old = p->frame_slots;
+
+	p->frame_slots = calloc(nr_slots, sizeof(*p->frame_slots));
+	if (p->frame_slots == NULL) {
+		p->frame_slots = old;
+		return false;
+	}
+	free(old);
+	p->nr_frame_slots = nr_slots;
+	for (size_t k = 0; k < p->frames.nr; k++)
+		p->frame_slots[frame_probe(p, &p->frames.v[k])] = (uint32_t)k + 1;
+	return true;
+}
+
+uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f)
+{
+	size_t i = frame_probe(p, f);
+
+	if (p->frame_slots[i] != 0)
+		return p->frame_slots[i] - 1;
+	if (p->frames.nr >= UNI_NODE_NONE - 1)
+		return UNI_NODE_NONE;
+	if ((p->frames.nr + 1) * 2 > p->nr_frame_slots) {
+		if (!frames_rehash(p, p->nr_frame_slots * 2))
+			return UNI_NODE_NONE;
+		i = frame_probe(p, f);
+	}
+	if (!uni_vec_push(&p->frames, *f))
+		return UNI_NODE_NONE;
+	p->frame_slots[i] = (uint32_t)p->frames.nr;
+	return (uint32_t)p->frames.nr - 1;
+}
+
+uint32_t uni_profile_frame_named(
+	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind)
+{
+	struct uni_frame f = { .name = uni_strtab_add(p->strings, name, len), .kind = kind };
+
+	return f.name == UNI_STR_NONE ? UNI_NODE_NONE : uni_profile_frame(p, &f);
+}
+
+struct uni_strtab *uni_profile_strings(struct uni_profile *p)
+{
+	return p->strings;
+}
+
+/* Nodes */
+
+static uint32_t append_node(struct uni_profile *p, uint32_t parent, uint32_t frame, uint32_t next)
+{
+	struct uni_node n = {
+		.frame = frame, .parent = parent, .child = UNI_NODE_NONE, .next = next
+	};
+	struct second zero = { 0 };
+
+	if (p->nodes.nr >= UNI_NODE_NONE - 1 || !uni_vec_grow(&p->nodes, 1))
+		return UNI_NODE_NONE;
+	if (p->has_second && !uni_vec_push(&p->seconds, zero))
+		return UNI_NODE_NONE;
+	p->nodes.v[p->nodes.nr] = n;
+	return (uint32_t)p->nodes.nr++;
+}
+
+static uint32_t child_tag(uint32_t parent, uint32_t frame)
+{
+	return (uint32_t)(uni_hash_pair(parent, frame) >> 8);
+}
+
+static void slot_put(struct slot *slots, size_t nr_slots, struct slot s)
+{
+	size_t i = s.tag & (nr_slots - 1);
+
+	while (slots[i].node != UNI_NODE_NONE)
+		i = (i + 1) & (nr_slots - 1);
+	slots[i] = s;
+}
+
+static bool slots_grow(struct uni_profile *p)
+{
+	size_t nr = p->nr_slots == 0 ? 256 : p->nr_slots * 2;
+	struct slot *slots = malloc(nr * sizeof(*slots));
+
+	if (slots == NULL)
+		return false;
+	memset(slots, 0xff, nr * sizeof(*slots));
+	for (size_t i = 0; i < p->nr_slots; i++) {
+		if (p->slots[i].node != UNI_NODE_NONE)
+			slot_put(slots, nr, p->slots[i]);
+	}
+	free(p->slots);
+	p->slots = slots;
+	p->nr_slots = nr;
+	return true;
+}
+
+/* Room for two more at no more than half full: all that one new child can need. */
+static bool slots_reserve(struct uni_profile *p)
+{
+	return (p->nr_slots_used + 2) * 2 <= p->nr_slots || slots_grow(p);
+}
+
+static void slots_add(struct uni_profile *p, uint32_t node)
+{
+	const struct uni_node *n = &p->nodes.v[node];
+
+	slot_put(p->slots, p->nr_slots,
+		(struct slot){ .node = node, .tag = child_tag(n->parent, n->frame) });
+	p->nr_slots_used++;
+}
+
+static uint32_t slots_find(const struct uni_profile *p, uint32_t parent, uint32_t frame)
+{
+	uint32_t tag = child_tag(parent, frame);
+	size_t mask = p->nr_slots - 1, i = tag & mask;
+
+	for (; p->slots[i].node != UNI_NODE_NONE; i = (i + 1) & mask) {
+		const struct uni_node *n = &p->nodes.v[p->slots[i].node];
+
+		if (p->slots[i].tag == tag && n->parent == parent && n->frame == frame)
+			return p->slots[i].node;
+	}
+	return UNI_NODE_NONE;
+}
+
+uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t frame)
+{
+	uint32_t first = p->nodes.v[parent].child, node;
+	bool only = false;
+
+	assert(!p->finished && parent < p->nodes.nr && frame < p->frames.nr);
+	if (first != UNI_NODE_NONE) {
+		if (p->nodes.v[first].frame == frame)
+			return first;
+		only = p->nodes.v[first].next == UNI_NODE_NONE;
+		node = only ? UNI_NODE_NONE : slots_find(p, parent, frame);
+		if (node != UNI_NODE_NONE)
+			return node;
+		if (!slots_reserve(p))
+			return UNI_NODE_NONE;
+	}
+	node = append_node(p, parent, frame, first);
+	if (node == UNI_NODE_NONE)
+		return UNI_NODE_NONE;
+	p->nodes.v[parent].child = node;
+	if (only)
+		slots_add(p, first);
+	if (first != UNI_NODE_NONE)
+		slots_add(p, node);
+	return node;
+}
+
+void uni_profile_add_self(struct uni_profile *p, uint32_t node, double value, double value2)
+{
+	p->nodes.v[node].self += value;
+	if (p->has_second)
+		p->seconds.v[node].self += value2;
+}
+
+int uni_profile_add(
+	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2)
+{
+	uint32_t node = UNI_NODE_ROOT;
+	size_t same = 0;
+
+	if (value2 != 0.0 && !p->has_second && uni_profile_enable_second(p) != 0)
+		return -UNI_ENOMEM;
+	while (same < nr && same < p->last_frames.nr && p->last_frames.v[same] == frames[same])
+		same++;
+	if (same != 0)
+		node = p->last_nodes.v[same - 1];
+	p->last_frames.nr = p->last_nodes.nr = same;
+	if (!uni_vec_grow(&p->last_frames, nr - same) || !uni_vec_grow(&p->last_nodes, nr - same))
+		return -UNI_ENOMEM;
+	for (size_t i = same; i < nr; i++) {
+		node = uni_profile_child(p, node, frames[i]);
+		if (node == UNI_NODE_NONE)
+			return -UNI_ENOMEM;
+		p->last_frames.v[i] = frames[i];
+		p->last_nodes.v[i] = node;
+		p->last_frames.nr = p->last_nodes.nr = i + 1;
+	}
+	uni_profile_add_self(p, node, value, value2);
+	return 0;
+}
+
+int uni_profile_enable_second(struct uni_profile *p)
+{
+	if (p->has_second)
+		return 0;
+	if (!uni_vec_grow(&p->seconds, p->nodes.nr))
+		return -UNI_ENOMEM;
+	memset(p->seconds.v, 0, p->nodes.nr * sizeof(*p->seconds.v));
+	p->seconds.nr = p->nodes.nr;
+	p->has_second = true;
+	return 0;
+}
+
+/* A child is always made after its parent, so going backwards sees every child first. */
+static void sum_totals(struct uni_profile *p)
+{
+	for (size_t i = p->nodes.nr; i-- != 0;) {
+		struct uni_node *n = &p->nodes.v[i];
+
+		n->total += n->self;
+		if (n->parent != UNI_NODE_NONE)
+			p->nodes.v[n->parent].total += n->total;
+		if (!p->has_second)
+			continue;
+		p->seconds.v[i].total += p->seconds.v[i].self;
+		if (n->parent != UNI_NODE_NONE)
+			p->seconds.v[n->parent].total += p->seconds.v[i].total;
+	}
+}
+
+int uni_profile_finish(struct uni_profile *p)
+{
+	int rc;
+
+	assert(!p->finished);
+	free(p->slots);
+	p->slots = NULL;
+	p->nr_slots = p->nr_slots_used = 0;
+	rc = uni_profile_order(p, p->nodes.v, p->nodes.nr);
+	if (rc != 0)
+		return rc;
+	sum_totals(p);
+	p->finished = true;
+	return 0;
+}
+
+struct uni_profile *uni_profile_create(void)
+{
+	struct uni_profile *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->strings = uni_strtab_create();
+	if (p->strings == NULL || !frames_rehash(p, 256) ||
+		append_node(p, UNI_NODE_NONE, UNI_NODE_NONE, UNI_NODE_NONE) != UNI_NODE_ROOT) {
+		uni_profile_destroy(p);
+		return NULL;
+	}
+	uni_profile_set_unit(p, "samples");
+	return p;
+}
+
+void uni_profile_destroy(struct uni_profile *p)
+{
+	if (p == NULL)
+		return;
+	uni_strtab_destroy(p->strings);
+	uni_vec_free(&p->frames);
+	free(p->frame_slots);
+	uni_vec_free(&p->nodes);
+	uni_vec_free(&p->seconds);
+	free(p->slots);
+	uni_vec_free(&p->last_frames);
+	uni_vec_free(&p->last_nodes);
+	free(p);
+}
+
+/* Reading */
+
+size_t uni_profile_nr_nodes(const struct uni_profile *p)
+{
+	return p->nodes.nr;
+}
+
+size_t uni_profile_nr_frames(const struct uni_profile *p)
+{
+	return p->frames.nr;
+}
+
+const struct uni_node *uni_profile_node(const struct uni_profile *p, uint32_t i)
+{
+	assert(i < p->nodes.nr);
+	return &p->nodes.v[i];
+}
+
+const struct uni_frame *uni_profile_get_frame(const struct uni_profile *p, uint32_t i)
+{
+	assert(i < p->frames.nr);
+	return &p->frames.v[i];
+}
+
+const char *uni_profile_str(const struct uni_profile *p, uint32_t str)
+{
+	return uni_strtab_get(p->strings, str);
+}
+
+const char *uni_profile_str_len(const struct uni_profile *p, uint32_t str, size_t *len_ret)
+{
+	*len_ret = uni_strtab_len(p->strings, str);
+	return uni_strtab_get(p->strings, str);
+}
+
+const char *uni_profile_node_name(const struct uni_profile *p, uint32_t node)
+{
+	uint32_t frame = uni_profile_node(p, node)->frame;
+
+	return frame == UNI_NODE_NONE ? "all" : uni_profile_str(p, p->frames.v[frame].name);
+}
+
+bool uni_profile_has_second(const struct uni_profile *p)
+{
+	return p->has_second;
+}
+
+double uni_profile_self2(const struct uni_profile *p, uint32_t node)
+{
+	return p->has_second && node < p->seconds.nr ? p->seconds.v[node].self : 0.0;
+}
+
+double uni_profile_total2(const struct uni_profile *p, uint32_t node)
+{
+	return p->has_second && node < p->seconds.nr ? p->seconds.v[node].total : 0.0;
+}
+
+double uni_profile_total(const struct uni_profile *p)
+{
+	return p->nodes.v[UNI_NODE_ROOT].total;
+}
+
+size_t uni_profile_depth(const struct uni_profile *p, uint32_t node)
+{
+	size_t depth = 0;
+
+	while ((node = uni_profile_node(p, node)->parent) != UNI_NODE_NONE)
+		depth++;
+	return depth;
+}
+
+void uni_profile_set_unit(struct uni_profile *p, const char *unit)
+{
+	uint32_t s = uni_strtab_add(p->strings, unit, strlen(unit));
+
+	if (s != UNI_STR_NONE)
+		p->unit = s;
+}
+
+const char *uni_profile_unit(const struct uni_profile *p)
+{
+	return uni_profile_str(p, p->unit);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+#define HOT_PERCENT  10.0
+#define WARM_PERCENT 2.0
+
+void uni_text_number(char *ret, double v)
+{
+	char digits[48];
+	int n = v < 1e30 && v > -1e30 ? snprintf(digits, sizeof(digits), "%.0f", v) : 0, o = 0;
+
+	if (n <= 0 || n >= (int)sizeof(digits)) {
+		(void)snprintf(ret, UNI_NUMBER_MAX, "%g", v);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		if (i != 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
+			ret[o++] = ',';
+		ret[o++] = digits[i];
+	}
+	ret[o] = '\0';
+}
+
+static const char *colour_on(const struct uni_text_opts *opts, double percent)
+{
+	if (!opts->colour || percent < WARM_PERCENT)
+		return "";
+	return percent >= HOT_PERCENT ? "\x1b[1;31m" : "\x1b[33m";
+}
+
+static void heading(const struct uni_text_opts *opts, struct uni_sink *out, const char *text)
+{
+	uni_sink_printf(out, "%s%s%s\n", opts->colour ? "\x1b[2m" : "", text,
+		opts->colour ? "\x1b[0m" : "");
+}
+
+/* The name, cut to the room that is left after `used` columns; a character counts as one. */
+static void put_name(
+	const struct uni_text_opts *opts, struct uni_sink *out, const char *name, size_t used)
+{
+	size_t room = opts->width > used + 8 ? opts->width - used : 8, n = 0, end = 0, cut = 0;
+
+	if (opts->width == 0) {
+		uni_sink_puts(out, name);
+		return;
+	}
+	for (; name[end] != '\0' && n <= room; end++) {
+		if (((unsigned char)name[end] & 0xc0) == 0x80)
+			continue;
+		if (n == room - 2)
+			cut = end;
+		n++;
+	}
+	if (n <= room) {
+		uni_sink_puts(out, name);
+	} else {
+		uni_sink_write(out, name, cut);
+		uni_sink_puts(out, "..");
+	}
+}
+
+static double percent(double v, double total)
+{
+	return total > 0.0 ? 100.0 * v / total : 0.0;
+}
+
+static const char *row_name(const struct uni_profile *p, const struct uni_func_row *row)
+{
+	return uni_profile_str(p, uni_profile_get_frame(p, row->frame)->name);
+}
+
+/* Rows of ours ("vcpu 0", "[truncated]") in which nothing ended only repeat what is below. */
+static bool row_shown(const struct uni_profile *p, const struct uni_func_row *row)
+{
+	return uni_profile_get_frame(p, row->frame)->kind != UNI_FK_SYNTHETIC || row->self != 0.0 ||
+	       row->self2 != 0.0;
+}
+
+struct sums {
+	double before, after; /* after: of the second column */
+	bool diff;
+};
+
+static struct sums sums_of(const struct uni_profile *p)
+{
+	return (struct sums){ .before = uni_profile_total(p),
+		.after = uni_profile_total2(p, UNI_NODE_ROOT),
+		.diff = uni_profile_has_second(p) };
+}
+
+static void put_row(const struct uni_profile *p, const struct uni_text_opts *opts,
+	const struct uni_func_row *row, const struct sums *sum, struct uni_sink *out)
+{
+	char self[UNI_NUMBER_MAX], total[UNI_NUMBER_MAX];
+	double self_percent = percent(row->self, sum->before);
+	size_t used = 48;
+
+	uni_text_number(self, row->self);
+	uni_text_number(total, row->total);
+	uni_sink_printf(out, "%s%12s %8.2f%%%s %14s %8.2f%%  ", colour_on(opts, self_percent), self,
+		self_percent, *colour_on(opts, self_percent) != '\0' ? "\x1b[0m" : "", total,
+		percent(row->total, sum->before));
+	if (sum->diff) {
+		uni_sink_printf(out, "%+9.2f %+9.2f  ",
+			percent(row->self2, sum->after) - self_percent,
+			percent(row->total2, sum->after) - percent(row->total, sum->before));
+		used += 21;
+	}
+	put_name(opts, out, row_name(p, row), used);
+	uni_sink_putc(out, '\n');
+}
+
+int uni_text_functions(
+	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out)
+{
+	_cleanup_free_ struct uni_func_row *rows = NULL;
+	struct sums sum = sums_of(p);
+	size_t nr = 0, shown = 0, left = 0;
+
+	if (uni_profile_functions(p, &rows, &nr) != 0)
+		return -UNI_ENOMEM;
+	heading(opts, out,
+		sum.diff ? "        SELF                     TOTAL           D-SELF   D-TOTAL  "
+			   "FUNCTION"
+			 : "        SELF                     TOTAL            FUNCTION");
+	for (size_t i = 0; i < nr; i++) {
+		if (!row_shown(p, &rows[i]))
+			continue;
+		if ((opts->max_rows != 0 && shown == opts->max_rows) ||
+			percent(rows[i].total, sum.before) < opts->min_percent) {
+			left++;
+			continue;
+		}
+		put_row(p, opts, &rows[i], &sum, out);
+		shown++;
+	}
+	if (left != 0)
+		uni_sink_printf(
+			out, "%12s %zu more function%s\n", "and", left, left == 1 ? "" : "s");
+	return 0;
+}
+
+/* The call tree */
+
+struct branch {
+	uint32_t node;
+	uint32_t depth, indent;
+};
+
+struct tree {
+	const struct uni_profile *p;
+	const struct uni_text_opts *opts;
+	struct uni_sink *out;
+	struct sums sum;
+	UNI_VEC(struct branch) todo; /* the next one is the last */
+	size_t lines, left;
+};
+
+static int lightest_first(const void *a, const void *b, void *ctx)
+{
+	const struct uni_profile *p = ctx;
+	uint32_t x = ((const struct branch *)a)->node, y = ((const struct branch *)b)->node;
+	double tx = uni_profile_node(p, x)->total, ty = uni_profile_node(p, y)->total;
+
+	if (tx != ty)
+		return tx < ty ? -1 : 1;
+	/* Equal ones by name; the last comes first. */
+	return strcmp(uni_profile_node_name(p, y), uni_profile_node_name(p, x));
+}
+
+static void put_branch(struct tree *t, const struct branch *b)
+{
+	const struct uni_node *n = uni_profile_node(t->p, b->node);
+	double total = percent(n->total, t->sum.before), self = percent(n->self, t->sum.before);
+	size_t used = 22;
+
+	uni_sink_printf(t->out, "%s%8.2f%%%s %8.2f%%  ", colour_on(t->opts, total), total,
+		*colour_on(t->opts, total) != '\0' ? "\x1b[0m" : "", self);
+	if (t->sum.diff) {
+		uni_sink_printf(t->out, "%+9.2f  ",
+			percent(uni_profile_total2(t->p, b->node), t->sum.after) - total);
+		used += 11;
+	}
+	for (uint32_t i = 0; i < b->indent; i++)
+		uni_sink_puts(t->out, "| ");
+	put_name(t->opts, t->out, uni_profile_node_name(t->p, b->node), used + 2 * b->indent);
+	uni_sink_putc(t->out, '\n');
+	t->lines++;
+}
+
+/* Only where a path forks does the indent grow, so that deep stacks stay readable. */
+static int push_children(struct tree *t, const struct branch *b)
+{
+	uint32_t c = uni_profile_node(t->p, b->node)->child;
+	size_t from = t->todo.nr, nr;
+
+	for (; c != UNI_NODE_NONE; c = uni_profile_node(t->p, c)->next) {
+		struct branch kid = { .node = c, .depth = b->depth + 1, .indent = b->indent };
+
+		if (percent(uni_profile_node(t->p, c)->total, t->sum.before) <
+				t->opts->min_percent ||
+			(t->opts->max_depth != 0 && kid.depth > t->opts->max_depth))
+			t->left++;
+		else if (!uni_vec_push(&t->todo, kid))
+			return -UNI_ENOMEM;
+	}
+	nr = t->todo.nr - from;
+	if (nr == 0)
+		return 0;
+	qsort_r(t->todo.v + from, nr, sizeof(*t->todo.v), lightest_first, (void *)(uintptr_t)t->p);
+	for (size_t i = from; i < t->todo.nr && nr > 1; i++)
+		t->todo.v[i].indent++;
+	return 0;
+}
+
+int uni_text_tree(
+	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out)
+{
+	struct tree t = { .p = p, .opts = opts, .out = out, .sum = sums_of(p) };
+	struct branch root = { .node = UNI_NODE_ROOT };
+	int rc = uni_vec_push(&t.todo, root) ? 0 : -UNI_ENOMEM;
+
+	heading(opts, out,
+		t.sum.diff ? "   TOTAL      SELF     D-TOTAL  FUNCTION"
+			   : "   TOTAL      SELF   FUNCTION");
+	while (rc == 0 && t.todo.nr != 0) {
+		struct branch b = t.todo.v[--t.todo.nr];
+
+		if (opts->max_rows != 0 && t.lines == opts->max_rows) {
+			t.left += t.todo.nr + 1;
+			break;
+		}
+		put_branch(&t, &b);
+		rc = push_children(&t, &b);
+	}
+	if (t.left != 0)
+		uni_sink_printf(
+			out, "%9s %zu more branch%s\n", "and", t.left, t.left == 1 ? "" : "es");
+	uni_vec_free(&t.todo);
+	return rc;
+}
+
+/* vCPUs */
+
+static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opts, uint32_t node,
+	struct uni_sink *out)
+{
+	_cleanup_free_ struct uni_func_row *rows = NULL;
+	const struct uni_node *n = uni_profile_node(p, node);
+	char number[UNI_NUMBER_MAX];
+	size_t nr = 0, i = 0;
+
+	if (uni_profile_functions_below(p, node, &rows, &nr) != 0)
+		return -UNI_ENOMEM;
+	while (i < nr && !row_shown(p, &rows[i]))
+		i++;
+	uni_text_number(number, n->total);
+	uni_sink_printf(out, "%-10s %14s %8.2f%%  ", uni_profile_node_name(p, node), number,
+		percent(n->total, uni_profile_total(p)));
+	if (i < nr) {
+		uni_sink_printf(out, "%8.2f%%  ", percent(rows[i].self, n->total));
+		put_name(opts, out, row_name(p, &rows[i]), 48);
+	}
+	uni_sink_putc(out, '\n');
+	return 0;
+}
+
+int uni_text_vcpus(
+	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out)
+{
+	uint32_t c = uni_profile_node(p, UNI_NODE_ROOT)->child;
+	bool any = false;
+	int rc = 0;
+
+	for (; c != UNI_NODE_NONE && rc == 0; c = uni_profile_node(p, c)->next) {
+		uint32_t frame = uni_profile_node(p, c)->frame;
+
+		if (uni_profile_get_frame(p, frame)->kind != UNI_FK_SYNTHETIC ||
+			strncmp(uni_profile_node_name(p, c), "vcpu ", 5) != 0)
+			continue;
+		if (!any)
+			heading(opts, out,
+				"VCPU              SAMPLES               HOTTEST FUNCTION");
+		any = true;
+		rc = put_vcpu(p, opts, c, out);
+	}
+	return rc;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/ctf.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+#define EVENT_HEADER  9u
+#define SAMPLE_SIZE   (EVENT_HEADER + 18u)
+#define FRAME_SIZE    9u
+#define STACK_NR_AT   (EVENT_HEADER + 4u) /* of `nr` in a stack event */
+#define STACK_BODY_AT (STACK_NR_AT + 2u)
+
+_Static_assert(STACK_BODY_AT == UNI_CTF_STACK_MIN, "layout");
+_Static_assert(UNI_CTF_HEADER_SIZE + UNI_CTF_STACK_MIN + UNI_CHAIN_MAX * FRAME_SIZE + SAMPLE_SIZE <=
+		       UNI_CTF_PACKET_MAX,
+	"the longest chain fits in an empty packet");
+_Static_assert(UNI_CTF_PACKET_MAX / (UNI_CTF_STACK_MIN + SAMPLE_SIZE) < UNI_CTF_SLOTS / 2,
+	"the hash table never fills");
+
+static uint8_t *put_le(uint8_t *p, uint64_t v, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		*p++ = (uint8_t)(v >> 8 * i);
+	return p;
+}
+
+static uint32_t get_le32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
+{
+	p->next = NULL;
+	p->vcpu = vcpu;
+	p->nr_samples = p->nr_stacks = 0;
+	p->begin_ns = p->end_ns = p->discarded = 0;
+	p->len = UNI_CTF_HEADER_SIZE;
+	memset(p->slot, 0, sizeof(p->slot));
+}
+
+bool uni_ctf_can_hold(const struct uni_sample *s)
+{
+	return s->nr <= UNI_CHAIN_MAX && s->stop < UNI_STOP_NR && s->state <= UNI_VCPU_UNKNOWN &&
+	       (s->nr == 0 || s->pc != NULL);
+}
+
+static uint8_t *put_frames(uint8_t *p, const struct uni_sample *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		p = put_le(p, s->pc[i], 8);
+	if (s->nr == 0)
+		return p;
+	if (s->flags != NULL)
+		memcpy(p, s->flags, s->nr);
+	else
+		memset(p, 0, s->nr);
+	return p + s->nr;
+}
+
+static uint8_t *put_event(struct uni_ctf_packet *p, enum uni_ctf_event id, uint64_t t_ns)
+{
+	return put_le(put_le(p->data + p->len, id, 1), t_ns, 8);
+}
+
+/*
+ * Writes the chain as a stack event behind what is there, and looks whether the packet has an
+ * equal one: then the new bytes are simply not kept. The caller saw that there is room.
+ */
+static uint32_t intern(struct uni_ctf_packet *p, const struct uni_sample *s)
+{
+	uint8_t *start = p->data + p->len;
+	uint8_t *body = put_le(put_event(p, UNI_CTF_STACK, s->t_ns), p->nr_stacks, 4);
+	uint8_t *end = put_frames(put_le(body, s->nr, 2), s);
+	size_t len = (size_t)(end - body);
+	uint64_t h = uni_hash_bytes(body, len, 0);
+
+	for (;; h++) {
+		uint32_t *slot = &p->slot[h % UNI_CTF_SLOTS];
+		const uint8_t *old = p->data + *slot + STACK_NR_AT;
+
+		if (*slot == 0) {
+			*slot = p->len;
+			p->len += (uint32_t)(end - start);
+			return p->nr_stacks++;
+		}
+		/* `nr` comes first, so a longer chain differs before its end is passed. */
+		if (memcmp(old, body, 2) == 0 && memcmp(old, body, len) == 0)
+			return get_le32(old - 4);
+	}
+}
+
+bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s)
+{
+	size_t most = UNI_CTF_STACK_MIN + (size_t)s->nr * FRAME_SIZE + SAMPLE_SIZE;
+	uint32_t weight = s->weight > UINT32_MAX ? UINT32_MAX : (uint32_t)s->weight;
+	uint32_t stack;
+	uint8_t *q;
+
+	if (most > UNI_CTF_PACKET_MAX - p->len)
+		return false;
+	stack = intern(p, s);
+	q = put_event(p, UNI_CTF_SAMPLE, s->t_ns);
+	q = put_le(q, stack, 4);
+	q = put_le(q, weight, 4);
+	q = put_le(q, s->thread, 4);
+	q = put_le(q, s->pause_ns, 4);
+	q = put_le(q, s->state, 1);
+	(void)put_le(q, s->stop, 1);
+	p->len += SAMPLE_SIZE;
+	if (p->nr_samples++ == 0)
+		p->begin_ns = s->t_ns;
+	p->end_ns = s->t_ns;
+	return true;
+}
+
+void uni_ctf_packet_finish(struct uni_ctf_packet *p, const uint8_t uuid[UNI_CTF_UUID], uint64_t seq,
+	uint64_t discarded)
+{
+	uint8_t *q = put_le(p->data, UNI_CTF_MAGIC, 4);
+
+	memcpy(q, uuid, UNI_CTF_UUID);
+	q = put_le(q + UNI_CTF_UUID, 0, 4); /* stream_id */
+	q = put_le(q, p->begin_ns, 8);
+	q = put_le(q, p->end_ns, 8);
+	q = put_le(q, (uint64_t)p->len * 8, 8);
+	q = put_le(q, (uint64_t)p->len * 8, 8);
+	q = put_le(q, discarded, 8);
+	q = put_le(q, seq, 8);
+	(void)put_le(q, p->vcpu, 4);
+}

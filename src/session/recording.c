@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading. Nothing in the folder is trusted: sizes are checked, memory is one packet a vCPU. */
+#include "session/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "obj/usym.h"
+#include "session/ctf.h"
+#include "session/sdir.h"
+#include "session/sjson.h"
+#include "session/stats.h"
+
+struct uni_recording {
+	char *path;
+	struct uni_session *session;
+	struct uni_symtab *symtab; /* NULL: none travelled with it */
+};
+
+/* One vCPU's file while it is read. */
+struct stream {
+	int fd;
+	uint32_t vcpu;
+	uint64_t pos, size; /* bytes of the file */
+	uint64_t end_ns;    /* of the packet before */
+	uint64_t discarded;
+	bool have; /* `sample` is the next one */
+	struct uni_sample sample;
+	struct uni_ctf_reader reader;
+	uint8_t packet[UNI_CTF_PACKET_MAX];
+};
+
+struct merge {
+	const struct uni_recording *rec;
+	size_t nr;
+	uint64_t torn;
+	struct stream *stream[UNI_VCPU_MAX];
+};
+
+/* Bytes read at pos, fewer than len only at the file's end; or -errno. */
+static ssize_t read_at(int fd, uint64_t pos, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (uint8_t *)buf + done, len - done, (off_t)(pos + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+enum packet { PACKET_OK, PACKET_BAD, PACKET_END };
+
+/* Header and body of the packet at st->pos into st->packet; 0 without a credible size. */
+static size_t read_packet(struct stream *st, struct uni_ctf_header *h)
+{
+	uint64_t left = st->size - st->pos;
+	ssize_t got = read_at(st->fd, st->pos, st->packet, UNI_CTF_HEADER_SIZE);
+
+	if (got < 0 || uni_ctf_header_parse(st->packet, (size_t)got, h) < 0 ||
+		h->packet_size > left)
+		return 0;
+	got = read_at(st->fd, st->pos, st->packet, h->packet_size);
+	return got == (ssize_t)h->packet_size ? h->packet_size : 0;
+}
+
+/* What is at st->pos? Moves past it. Bad without a credible size: past everything. */
+static enum packet load_packet(const struct merge *m, struct stream *st)
+{
+	struct uni_ctf_header h;
+	size_t size;
+
+	if (st->pos == st->size)
+		return PACKET_END;
+	size = read_packet(st, &h);
+	if (size == 0) {
+		st->pos = st->size;
+		return PACKET_BAD;
+	}
+	st->pos += size;
+	if (memcmp(h.uuid, m->rec->session->uuid, UNI_CTF_UUID) != 0 || h.vcpu != st->vcpu ||
+		h.begin_ns < st->end_ns || uni_ctf_reader_open(&st->reader, st->packet, size) < 0)
+		return PACKET_BAD;
+	st->end_ns = h.end_ns;
+	st->discarded = uni_max(st->discarded, h.discarded);
+	return PACKET_OK;
+}
+
+static void stream_advance(struct merge *m, struct stream *st)
+{
+	st->have = uni_ctf_reader_next(&st->reader, &st->sample);
+	while (!st->have) {
+		enum packet p = load_packet(m, st);
+
+		if (p == PACKET_END)
+			return;
+		if (p == PACKET_BAD)
+			m->torn++;
+		else
+			st->have = uni_ctf_reader_next(&st->reader, &st->sample);
+	}
+}
+
+static int open_stream(struct merge *m, int dir_fd, uint32_t vcpu, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	struct stream *st;
+	struct stat s;
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, vcpu);
+	/* Not to wait for the other end, should it be a pipe. */
+	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* this vCPU has no samples */
+	if (fd < 0 || fstat(fd, &s) != 0)
+		return uni_err_set(
+			err, UNI_EIO, "cannot read %s/%s: %s", m->rec->path, name, strerror(errno));
+	if (!S_ISREG(s.st_mode))
+		return uni_err_set(
+			err, UNI_EFORMAT, "%s/%s is not a regular file", m->rec->path, name);
+	st = calloc(1, sizeof(*st));
+	if (st == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	st->fd = fd;
+	fd = -1;
+	st->vcpu = vcpu;
+	st->size = (uint64_t)s.st_size;
+	m->stream[m->nr++] = st;
+	stream_advance(m, st);
+	return 0;
+}
+
+static void merge_close(struct merge *m)
+{
+	for (size_t i = 0; i < m->nr; i++) {
+		(void)close(m->stream[i]->fd);
+		free(m->stream[i]);
+	}
+	m->nr = 0;
+}
+
+static int merge_open(struct merge *m, const struct uni_recording *rec, struct uni_err *err)
+{
+	_cleanup_close_ int fd = open(rec->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = 0;
+
+	*m = (struct merge){ .rec = rec };
+	if (fd < 0)
+		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", rec->path, strerror(errno));
+	for (uint32_t v = 0; rc == 0 && v < rec->session->meta.nr_vcpus; v++)
+		rc = open_stream(m, fd, v, err);
+	if (rc < 0)
+		merge_close(m);
+	return rc;
+}
+
+/* The stream with the oldest sample, the lower vCPU first; NULL at the end. */
+static struct stream *merge_first(const struct merge *m)
+{
+	struct stream *first = NULL;
+
+	for (size_t i = 0; i < m->nr; i++) {
+		struct stream *st = m->stream[i];
+
+		if (st->have && (first == NULL || st->sample.t_ns < first->sample.t_ns))
+			first = st;
+	}
+	return first;
+}
+
+static int merge_run(struct merge *m, int (*fn)(void *ctx, const struct uni_sample *s), void *ctx)
+{
+	struct stream *st;
+	int rc = 0;
+
+	while (rc == 0 && (st = merge_first(m)) != NULL) {
+		rc = fn(ctx, &st->sample);
+		stream_advance(m, st);
+	}
+	return rc;
+}
+
+int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
+	void *ctx, uint64_t *torn_ret, struct uni_err *err)
+{
+	struct merge m;
+	int rc = merge_open(&m, r, err);
+
+	if (rc < 0)
+		return rc;
+	rc = merge_run(&m, fn, ctx);
+	if (torn_ret != NULL)
+		*torn_ret = m.torn;
+	merge_close(&m);
+	return rc;
+}
+
+/* Statistics of a session whose recorder died: what the samples themselves can tell. */
+struct recount {
+	struct uni_record_stats *stats;
+	struct uni_hist pause;
+	uint64_t tick_ns;
+};
+
+static int recount_sample(void *ctx, const struct uni_sample *s)
+{
+	struct recount *c = ctx;
+	struct uni_record_stats *st = c->stats;
+
+	/* The vCPUs of one tick share its time, and its pause. */
+	if (st->samples++ == 0 || s->t_ns != c->tick_ns) {
+		st->ticks++;
+		c->tick_ns = s->t_ns;
+		if (s->pause_ns != 0)
+			uni_hist_add(&c->pause, s->pause_ns);
+	}
+	st->stop[s->stop]++;
+	if (s->stop != UNI_STOP_ROOT)
+		st->truncated++;
+	if (st->samples == 1)
+		st->begin_ns = s->t_ns;
+	st->end_ns = s->t_ns;
+	return 0;
+}
+
+static int recount(struct uni_recording *r, struct uni_err *err)
+{
+	_cleanup_free_ struct recount *c = calloc(1, sizeof(*c));
+	struct merge m;
+	int rc;
+
+	if (c == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	c->stats = &r->session->stats;
+	rc = merge_open(&m, r, err);
+	if (rc < 0)
+		return rc;
+	(void)merge_run(&m, recount_sample, c);
+	for (size_t i = 0; i < m.nr; i++) {
+		uint64_t *lost = &c->stats->lost;
+
+		if (__builtin_add_overflow(*lost, m.stream[i]->discarded, lost))
+			*lost = UINT64_MAX;
+	}
+	merge_close(&m);
+	uni_hist_summary(&c->pause, &c->stats->pause);
+	return 0;
+}
+
+static int load_symbols(struct uni_recording *r, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf name;
+	int rc;
+
+	uni_strbuf_init(&name);
+	uni_strbuf_addf(
+		&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, r->session->meta.image_id);
+	if (uni_strbuf_failed(&name))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (r->session->meta.image_id[0] == '\0' || access(name.s, F_OK) != 0)
+		return 0;
+	rc = uni_symtab_load(name.s, &r->symtab, err);
+	if (rc < 0 && err != NULL)
+		(void)uni_err_prefix(err, "symbols of the session (remove them to go without)");
+	return rc;
+}
+
+int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_err *err)
+{
+	struct uni_recording *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (r == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	r->path = strdup(path);
+	r->session = calloc(1, sizeof(*r->session));
+	if (r->path == NULL || r->session == NULL)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	else
+		rc = uni_session_load(path, r->session, err);
+	if (rc == 0)
+		rc = load_symbols(r, err);
+	if (rc == 0 && !r->session->closed)
+		rc = recount(r, err);
+	if (rc < 0) {
+		uni_recording_close(r);
+		return rc;
+	}
+	*ret = r;
+	return 0;
+}
+
+void uni_recording_close(struct uni_recording *r)
+{
+	if (r == NULL)
+		return;
+	if (r->session != NULL)
+		uni_session_deinit(r->session);
+	uni_symtab_destroy(r->symtab);
+	free(r->session);
+	free(r->path);
+	free(r);
+}
+
+const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r)
+{
+	return &r->session->meta;
+}
+
+const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r)
+{
+	return &r->session->stats;
+}
+
+bool uni_recording_was_closed(const struct uni_recording *r)
+{
+	return r->session->closed;
+}
+
+size_t uni_recording_watches(const struct uni_recording *r, const struct uni_watch **ret)
+{
+	*ret = r->session->watch;
+	return r->session->nr_watch;
+}
+
+const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r)
+{
+	return r->symtab;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/schedule.h"
+
+#include "base/checked.h"
+
+#define MAX_NS (UINT64_MAX / 2) /* deadlines far in the future stop here */
+
+/* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static uint64_t add_ns(uint64_t base, double ns)
+{
+	uint64_t sum;
+
+	if (!(ns < (double)MAX_NS) || __builtin_add_overflow(base, (uint64_t)ns, &sum))
+		return MAX_NS;
+	return sum;
+}
+
+void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, double max_duty,
+	bool jitter, uint64_t seed)
+{
+	*s = (struct uni_sched){ .start_ns = start_ns,
+		.seed = seed,
+		.period_ns = 1e9 / frequency,
+		.max_duty = max_duty,
+		.jitter = jitter };
+}
+
+static uint64_t deadline(const struct uni_sched *s, uint64_t k)
+{
+	double in_slot = s->jitter ? (double)(mix(s->seed ^ k) >> 11) * 0x1p-53 : 0.0;
+
+	return add_ns(s->start_ns, ((double)k + in_slot) * s->period_ns);
+}
+
+uint64_t uni_sched_deadline(const struct uni_sched *s)
+{
+	return deadline(s, s->k);
+}
+
+void uni_sched_served(struct uni_sched *s, uint64_t now_ns)
+{
+	if (now_ns > add_ns(uni_sched_deadline(s), s->period_ns / 2))
+		s->late++;
+}
+
+void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (s->max_duty < 1.0 && end_ns > begin_ns)
+		s->paid_ns = add_ns(
+			uni_max(s->paid_ns, begin_ns), (double)(end_ns - begin_ns) / s->max_duty);
+}
+
+/* The duty cap: no pause may begin before this. */
+static uint64_t not_before(const struct uni_sched *s)
+{
+	uint64_t slack_ns = add_ns(0, s->period_ns);
+
+	return s->paid_ns > slack_ns ? s->paid_ns - slack_ns : 0;
+}
+
+/*
+ * Passes over slots that end before to_ns, all but the last, in one step: after a long delay at a
+ * high rate there are millions. Returns how many.
+ */
+static uint64_t jump(struct uni_sched *s, uint64_t to_ns)
+{
+	double slots;
+	uint64_t n;
+
+	if (to_ns <= s->start_ns)
+		return 0;
+	slots = (double)(to_ns - s->start_ns) / s->period_ns - 1.0;
+	if (slots <= (double)s->k)
+		return 0;
+	n = (uint64_t)slots - s->k;
+	s->k += n;
+	return n;
+}
+
+void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
+{
+	uint64_t half_ns = add_ns(0, s->period_ns / 2);
+	uint64_t n;
+
+	s->k++;
+	n = jump(s, now_ns > half_ns ? now_ns - half_ns : 0);
+	while (add_ns(deadline(s, s->k), s->period_ns / 2) < now_ns) {
+		s->k++;
+		n++;
+	}
+	s->skipped += n;
+	n = jump(s, not_before(s));
+	while (deadline(s, s->k) < not_before(s)) {
+		s->k++;
+		n++;
+	}
+	s->skipped += n;
+	s->throttled += n;
+}

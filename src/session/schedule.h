@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When to sample. Time is cut into slots [start + k/F, start + (k+1)/F); with jitter each slot has
+ * one deadline, anywhere in it with equal chance. So the schedule never drifts, deadlines never
+ * change order, and whatever the guest does periodically, even exactly F times a second, each
+ * part of it is sampled by its share of time. Less jitter than the whole slot would not do that.
+ */
+#ifndef UNI_SESSION_SCHEDULE_H
+#define UNI_SESSION_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct uni_sched {
+	uint64_t start_ns, seed;
+	double period_ns;
+	double max_duty;
+	bool jitter;
+	uint64_t k;	  /* slot of the deadline to serve next */
+	uint64_t paid_ns; /* the guest has had its share of the time for all pauses by then */
+	uint64_t late, skipped, throttled;
+};
+
+void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, double max_duty,
+	bool jitter, uint64_t seed);
+/* The deadline of slot s->k. */
+uint64_t uni_sched_deadline(const struct uni_sched *s);
+/* It is being served at now_ns: notes whether that is late. */
+void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
+/*
+ * The guest was paused. Pauses add up to at most max_duty of the time since the start plus one
+ * period: that much slack, because jitter may put two deadlines side by side.
+ */
+void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
+/*
+ * To the next slot that can be served: passes over deadlines that are half a period gone (no
+ * bursts after a delay) and those that the duty cap forbids, and counts both.
+ */
+void uni_sched_advance(struct uni_sched *s, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session.json: everything of a session that is not a sample. */
+#ifndef UNI_SESSION_SJSON_H
+#define UNI_SESSION_SJSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "session/ctf.h"
+#include "session/recording.h"
+
+#define UNI_SESSION_VERSION   1
+#define UNI_SESSION_JSON_MAX  (32u << 20) /* bytes of the file */
+#define UNI_SESSION_WATCH_MAX (64u << 10) /* bytes of one watch */
+#define UNI_SESSION_WATCHES   64u
+
+struct uni_session { /* zeroed is empty; large: not on a stack */
+	struct uni_record_meta meta;
+	struct uni_record_stats stats;
+	bool closed;
+	uint8_t uuid[UNI_CTF_UUID];
+	struct uni_watch *watch; /* owned; only of a parsed session */
+	size_t nr_watch;
+};
+
+/* Writes PATH/session.json under a temporary name and renames it. At most UNI_SESSION_WATCHES. */
+int uni_session_write(const char *path, const struct uni_session *s, const struct uni_watch *watch,
+	size_t nr_watch, struct uni_err *err);
+/* ret is filled only on success; the message does not name the file. */
+int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err);
+void uni_session_deinit(struct uni_session *s); /* of a parsed one */
+int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err);
+/* Does the folder hold a session.json that says it is one, of whatever version? */
+bool uni_session_is_one(const char *path);
+/* May the id be part of a file name? Lower-case hex, an "x" in front allowed. */
+bool uni_session_id_ok(const char *id);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/sjson.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "session/sdir.h"
+
+static void cleanup_json(json_t **j)
+{
+	json_decref(*j);
+}
+
+/*
+ * A member of an object. Absent ones leave the defaults (a later minor change may drop them);
+ * ones of the wrong type fail the file. `bad` remembers the first such name.
+ */
+struct src {
+	const json_t *obj;
+	const char *bad;
+};
+
+static const json_t *member(struct src *s, const char *key, bool (*is_type)(const json_t *))
+{
+	const json_t *v = json_object_get(s->obj, key);
+
+	if (v == NULL)
+		return NULL;
+	if (is_type(v))
+		return v;
+	if (s->bad == NULL)
+		s->bad = key;
+	return NULL;
+}
+
+static bool is_object(const json_t *v)
+{
+	return json_is_object(v);
+}
+
+static bool is_array(const json_t *v)
+{
+	return json_is_array(v);
+}
+
+static bool is_string(const json_t *v)
+{
+	return json_is_string(v);
+}
+
+static bool is_number(const json_t *v)
+{
+	return json_is_number(v);
+}
+
+static bool is_unsigned(const json_t *v)
+{
+	return json_is_integer(v) && json_integer_value(v) >= 0;
+}
+
+static uint64_t get_u64(struct src *s, const char *key)
+{
+	const json_t *v = member(s, key, is_unsigned);
+
+	return v != NULL ? (uint64_t)json_integer_value(v) : 0;
+}
+
+static double get_double(struct src *s, const char *key)
+{
+	const json_t *v = member(s, key, is_number);
+
+	return v != NULL ? json_number_value(v) : 0.0;
+}
+
+static const char *get_str(struct src *s, const char *key)
+{
+	const json_t *v = member(s, key, is_string);
+
+	return v != NULL ? json_string_value(v) : "";
+}
+
+static uint64_t get_hex(struct src *s, const char *key)
+{
+	const char *text = get_str(s, key);
+	uint64_t v = 0;
+
+	if (text[0] != '\0' && !uni_parse_u64(text, &v) && s->bad == NULL)
+		s->bad = key;
+	return v;
+}
+
+static void get_text(struct src *s, const char *key, char *out, size_t cap)
+{
+	const char *text = get_str(s, key);
+
+	(void)uni_text_clean(out, cap, text, strlen(text));
+}
+
+static struct src get_object(struct src *s, const char *key)
+{
+	return (struct src){ .obj = member(s, key, is_object) };
+}
+
+/* Takes over what a sub-object found wrong. */
+static void merge_bad(struct src *s, const struct src *sub)
+{
+	if (s->bad == NULL)
+		s->bad = sub->bad;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* {"t_ns": ..., "bytes": "hex"}: exactly `size` bytes, or something is wrong. */
+static uint8_t *parse_bytes(struct src *watch, const char *key, uint32_t size, uint64_t *t_ret)
+{
+	struct src s = get_object(watch, key);
+	const char *text;
+	uint8_t *data;
+
+	if (s.obj == NULL)
+		return NULL;
+	*t_ret = get_u64(&s, "t_ns");
+	text = get_str(&s, "bytes");
+	data = strlen(text) == (size_t)size * 2 ? malloc(size) : NULL;
+	for (size_t i = 0; data != NULL && i < size; i++) {
+		int hi = hex_digit(text[2 * i]), lo = hex_digit(text[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			s.bad = "bytes";
+		data[i] = (uint8_t)(((unsigned)hi & 15) << 4 | ((unsigned)lo & 15));
+	}
+	if (data == NULL)
+		s.bad = "bytes";
+	merge_bad(watch, &s);
+	return data;
+}
+
+static const char *parse_watch(const json_t *obj, struct uni_watch *w)
+{
+	struct src s = { .obj = obj };
+	uint64_t size = get_u64(&s, "size");
+
+	get_text(&s, "name", w->name, sizeof(w->name));
+	w->gva = get_hex(&s, "address");
+	if (size == 0 || size > UNI_SESSION_WATCH_MAX)
+		return "size";
+	w->size = (uint32_t)size;
+	w->first = parse_bytes(&s, "first", w->size, &w->t_first_ns);
+	w->last = parse_bytes(&s, "last", w->size, &w->t_last_ns);
+	return s.bad;
+}
+
+static void parse_watches(struct src *guest, struct uni_session *ret)
+{
+	const json_t *list = member(guest, "watches", is_array);
+	size_t nr = json_array_size(list);
+
+	if (nr == 0)
+		return;
+	ret->watch = nr <= UNI_SESSION_WATCHES ? calloc(nr, sizeof(*ret->watch)) : NULL;
+	if (ret->watch == NULL) {
+		guest->bad = "watches";
+		return;
+	}
+	ret->nr_watch = nr;
+	for (size_t i = 0; i < nr && guest->bad == NULL; i++)
+		guest->bad = parse_watch(json_array_get(list, i), &ret->watch[i]);
+}
+
+bool uni_session_id_ok(const char *id)
+{
+	size_t n = strlen(id), hex = strspn(id + (id[0] == 'x'), "0123456789abcdef");
+
+	return hex != 0 && hex + (id[0] == 'x') == n &&
+	       n < sizeof(((struct uni_record_meta *)0)->image_id);
+}
+
+static void parse_image(struct src *guest, struct uni_record_meta *m)
+{
+	struct src s = { .obj = json_array_get(member(guest, "images", is_array), 0) };
+
+	if (s.obj == NULL)
+		return;
+	get_text(&s, "path", m->image_path, sizeof(m->image_path));
+	get_text(&s, "id", m->image_id, sizeof(m->image_id));
+	m->bias = get_hex(&s, "bias");
+	if (!uni_session_id_ok(m->image_id)) /* it becomes a file name */
+		s.bad = "id";
+	merge_bad(guest, &s);
+}
+
+static const char *parse_guest(const json_t *obj, struct uni_session *ret)
+{
+	struct src s = { .obj = obj };
+	struct uni_record_meta *m = &ret->meta;
+	uint64_t nr_vcpus = get_u64(&s, "nr_vcpus");
+
+	get_text(&s, "target", m->target, sizeof(m->target));
+	get_text(&s, "arch", m->arch, sizeof(m->arch));
+	get_text(&s, "name", m->info.name, sizeof(m->info.name));
+	get_text(&s, "vmm", m->info.vmm, sizeof(m->info.vmm));
+	get_text(&s, "accel", m->info.accel, sizeof(m->info.accel));
+	get_text(&s, "note", m->info.note, sizeof(m->info.note));
+	get_text(&s, "kernel", m->info.image, sizeof(m->info.image));
+	m->info.pid = (int)(get_u64(&s, "pid") & INT32_MAX);
+	m->info.mem_bytes = get_u64(&s, "mem_bytes");
+	if (nr_vcpus == 0 || nr_vcpus > UNI_VCPU_MAX)
+		return "nr_vcpus";
+	m->nr_vcpus = m->info.nr_vcpus = (uint32_t)nr_vcpus;
+	if (!uni_ctf_uuid_parse(get_str(&s, "trace_uuid"), ret->uuid))
+		return "trace_uuid";
+	if (strcmp(get_str(&s, "folder"), UNI_SDIR_GUEST) != 0)
+		return "folder";
+	if (get_u64(&s, "trace_layout") != UNI_CTF_LAYOUT)
+		return "trace_layout";
+	parse_image(&s, m);
+	parse_watches(&s, ret);
+	return s.bad;
+}
+
+static const char *parse_stats(const json_t *obj, struct uni_record_stats *st)
+{
+	struct src s = { .obj = obj }, stop = get_object(&s, "stop"),
+		   pause = get_object(&s, "pause_ns");
+
+	st->samples = get_u64(&s, "samples");
+	st->ticks = get_u64(&s, "ticks");
+	st->late = get_u64(&s, "late");
+	st->skipped = get_u64(&s, "skipped");
+	st->throttled = get_u64(&s, "throttled");
+	st->failed = get_u64(&s, "failed");
+	st->truncated = get_u64(&s, "truncated");
+	st->lost = get_u64(&s, "lost");
+	for (unsigned i = 0; i < UNI_STOP_NR; i++)
+		st->stop[i] = get_u64(&stop, uni_stop_name(i));
+	st->pause.nr = get_u64(&pause, "nr");
+	st->pause.sum_ns = get_u64(&pause, "sum");
+	st->pause.p50_ns = get_u64(&pause, "p50");
+	st->pause.p99_ns = get_u64(&pause, "p99");
+	st->pause.max_ns = get_u64(&pause, "max");
+	st->begin_ns = get_u64(&s, "begin_ns");
+	st->end_ns = get_u64(&s, "end_ns");
+	st->unwind_ns = get_u64(&s, "unwind_ns");
+	st->own_cpu_ns = get_u64(&s, "own_cpu_ns");
+	merge_bad(&s, &stop);
+	merge_bad(&s, &pause);
+	return s.bad;
+}
+
+/* NULL, or the member that makes no sense. */
+static const char *parse_root(const json_t *root, struct uni_session *ret)
+{
+	struct src s = { .obj = root };
+	struct src clock = get_object(&s, "clock");
+	const char *state = get_str(&s, "state"), *bad;
+
+	ret->closed = strcmp(state, "closed") == 0;
+	if (!ret->closed && strcmp(state, "open") != 0)
+		return "state";
+	get_text(&s, "uniscope", ret->meta.uniscope_version, sizeof(ret->meta.uniscope_version));
+	get_text(&s, "command", ret->meta.command, sizeof(ret->meta.command));
+	ret->meta.aggregate = json_is_true(json_object_get(root, "aggregate"));
+	get_text(&s, "unit", ret->meta.unit, sizeof(ret->meta.unit));
+	ret->meta.frequency = get_double(&s, "frequency_hz");
+	ret->meta.realtime_offset_ns = get_u64(&clock, "realtime_offset_ns");
+	merge_bad(&s, &clock);
+	if (s.bad != NULL)
+		return s.bad;
+	bad = parse_guest(json_array_get(member(&s, "guests", is_array), 0), ret);
+	if (bad == NULL && ret->closed)
+		bad = parse_stats(member(&s, "statistics", is_object), &ret->stats);
+	return bad != NULL ? bad : s.bad;
+}
+
+static int check_version(const json_t *root, struct uni_err *err)
+{
+	struct src s = { .obj = root };
+	uint64_t version;
+
+	if (strcmp(get_str(&s, "format"), "uniscope-session") != 0)
+		return uni_err_set(err, UNI_EFORMAT, "it does not say that it is a session");
+	version = get_u64(&s, "version");
+	if (version != UNI_SESSION_VERSION)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"format version %llu; this uniscope reads version %d",
+			(unsigned long long)version, UNI_SESSION_VERSION);
+	return 0;
+}
+
+void uni_session_deinit(struct uni_session *s)
+{
+	for (size_t i = 0; i < s->nr_watch; i++) {
+		free(s->watch[i].first);
+		free(s->watch[i].last);
+	}
+	free(s->watch);
+	s->watch = NULL;
+	s->nr_watch = 0;
+}
+
+int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err)
+{
+	json_error_t why;
+	_cleanup_(cleanup_json) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+	_cleanup_free_ struct uni_session *s = calloc(1, sizeof(*s));
+	const char *bad;
+	int rc;
+
+	if (root == NULL)
+		return uni_err_set(err, UNI_EFORMAT, "line %d: %s", why.line, why.text);
+	if (s == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = check_version(root, err);
+	if (rc < 0)
+		return rc;
+	bad = parse_root(root, s);
+	if (bad != NULL) {
+		uni_session_deinit(s);
+		return uni_err_set(err, UNI_EFORMAT, "member \"%s\" makes no sense", bad);
+	}
+	*ret = *s;
+	return 0;
+}
+
+static int load_text(const char *path, char **text_ret, size_t *size_ret, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf name;
+	struct stat st;
+
+	uni_strbuf_init(&name);
+	uni_strbuf_addf(&name, "%s/%s", path, UNI_SDIR_JSON);
+	if (uni_strbuf_failed(&name))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	/* A pipe of that name would keep us waiting for ever. */
+	if (stat(name.s, &st) == 0 && !S_ISREG(st.st_mode))
+		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", name.s);
+	return uni_read_file(name.s, UNI_SESSION_JSON_MAX, text_ret, size_ret, err);
+}
+
+int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	int rc = load_text(path, &text, &size, err);
+
+	if (rc < 0) {
+		if (err != NULL)
+			(void)uni_err_prefix(err, "%s is no session that can be read", path);
+		return rc;
+	}
+	rc = uni_session_parse(text, size, ret, err);
+	if (rc < 0 && err != NULL)
+		(void)uni_err_prefix(err, "%s/%s", path, UNI_SDIR_JSON);
+	return rc;
+}
+
+bool uni_session_is_one(const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_(cleanup_json) json_t *root = NULL;
+	struct src s = { 0 };
+	size_t size;
+
+	if (load_text(path, &text, &size, NULL) < 0)
+		return false;
+	root = json_loadb(text, size, 0, NULL);
+	s.obj = root;
+	return strcmp(get_str(&s, "format"), "uniscope-session") == 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where a gdb stub listens, and which local process that is. */
+#ifndef UNI_TARGET_GDB_ADDR_H
+#define UNI_TARGET_GDB_ADDR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "target/spec.h"
+
+#define UNI_GDB_ADDR_MAX 4
+
+struct uni_gdb_addr {
+	char text[300]; /* cleaned, for messages: "unix socket /run/g.sock" */
+	int nr;		/* candidates, tried in order (a host name may have several) */
+	struct {
+		struct sockaddr_storage sa;
+		socklen_t len;
+	} at[UNI_GDB_ADDR_MAX];
+};
+
+/* From unix=PATH or tcp=HOST:PORT; host names are looked up here. */
+int uni_gdb_addr_parse(const struct uni_spec *spec, struct uni_gdb_addr *ret, struct uni_err *err);
+
+/* Connects within timeout_ms; *fd_ret is non-blocking and close-on-exec. */
+int uni_gdb_connect(
+	const struct uni_gdb_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);
+
+/* What this host's tables say about the listener, learnt without connecting. */
+struct uni_gdb_listener {
+	bool local;	 /* found in this host's tables */
+	bool has_client; /* somebody is connected, or waits to be */
+	uint64_t inode;	 /* of the listening socket */
+};
+
+void uni_gdb_find_listener(const struct uni_gdb_addr *addr, struct uni_gdb_listener *ret);
+
+/* The process that has this socket open: its pid, 0 if none can be seen. */
+int uni_gdb_socket_owner(uint64_t inode);
+
+#endif

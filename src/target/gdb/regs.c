@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/gdb/regs.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "target/gdb/packet.h"
+
+/* gdb's names of architectures (bfd's printable names) for ours. */
+static const struct {
+	const char *gdb, *ours;
+} arch_names[] = {
+	{ "i386:x86-64", "x86_64" },
+	{ "aarch64", "aarch64" },
+};
+
+int uni_gdb_check_arch(const struct uni_arch *arch, const char *stub_name, struct uni_err *err)
+{
+	char clean[64];
+
+	for (size_t i = 0; i < uni_array_len(arch_names); i++) {
+		if (strcmp(arch_names[i].gdb, stub_name) == 0 &&
+			strcmp(arch_names[i].ours, arch->name) == 0)
+			return 0;
+	}
+	(void)uni_text_clean(clean, sizeof(clean), stub_name, strlen(stub_name));
+	return uni_err_set(err, UNI_EMISMATCH,
+		"the gdb stub's guest is of architecture %s, expected was %s: is it the right "
+		"guest and image?",
+		clean, arch->name);
+}
+
+bool uni_gdb_xml_arch(const char *xml, char *out, size_t cap)
+{
+	static const char open[] = "<architecture>";
+	const char *p = strstr(xml, open), *end;
+	size_t len;
+
+	if (p == NULL)
+		return false;
+	p += sizeof(open) - 1;
+	end = strchr(p, '<');
+	len = end != NULL ? (size_t)(end - p) : 0;
+	if (len == 0 || len >= cap)
+		return false;
+	memcpy(out, p, len);
+	out[len] = '\0';
+	return true;
+}
+
+static bool get(const uint8_t *hex, size_t size, const struct uni_gdb_reg *reg, uint64_t *ret)
+{
+	uint8_t b[8];
+	size_t at = (size_t)reg->offset * 2;
+
+	if (reg->size > sizeof(b) || !uni_range_contains(0, size, at, (uint64_t)reg->size * 2) ||
+		!uni_gdb_unhex(hex + at, size - at, b, reg->size))
+		return false;
+	*ret = 0;
+	for (size_t i = reg->size; i-- > 0;)
+		*ret = *ret << 8 | b[i];
+	return true;
+}
+
+/*
+ * An x86 vCPU that waits for its first start-up interrupt sits at the reset vector in real mode.
+ * QEMU may call that halted, or (with KVM) running.
+ */
+static bool never_started(const struct uni_arch *arch, const struct uni_regs *r)
+{
+	uint64_t cr0;
+
+	return arch == &uni_arch_x86_64 && uni_regs_get_sys(r, UNI_X86_CR0, &cr0) &&
+	       (cr0 & 1) == 0 && r->pc == 0xfff0;
+}
+
+int uni_gdb_regs(const struct uni_arch *arch, const uint8_t *hex, size_t size, bool with_sys,
+	struct uni_regs *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->state = UNI_VCPU_RUNNING;
+	for (size_t i = 0; i < arch->nr_gdb_regs; i++) {
+		const struct uni_gdb_reg *reg = &arch->gdb_regs[i];
+		uint64_t v;
+
+		if ((reg->sys && !with_sys) || !get(hex, size, reg, &v))
+			continue;
+		if (reg->sys)
+			uni_regs_set_sys(ret, reg->number, v);
+		else
+			uni_regs_set(ret, reg->number, v);
+	}
+	ret->pc_valid = uni_regs_get(ret, arch->pc_reg, &ret->pc);
+	ret->sp_valid = uni_regs_get(ret, arch->sp_reg, &ret->sp);
+	if (!ret->pc_valid)
+		return -UNI_EPROTO;
+	if (never_started(arch, ret))
+		ret->state = UNI_VCPU_OFFLINE;
+	return 0;
+}

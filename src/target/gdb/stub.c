@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/gdb/stub.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "target/gdb/regs.h"
+
+#define ANSWER_NS   (2 * UNI_NSEC_PER_SEC)
+#define MUTE_NS	    (100 * UNI_NSEC_PER_MSEC)
+#define READ_BATCH  8	 /* m packets sent in one go */
+#define READ_MAX    2048 /* bytes of one m packet */
+#define INTERRUPT   0x03
+#define RECOVER_MAX 3
+
+static uint64_t deadline(uint64_t ns)
+{
+	return uni_now_ns() + ns;
+}
+
+/*
+ * QEMU handles its input byte by byte, and 0x03 before the next byte is looked at: the stop and the
+ * questions can travel together, which saves one wake-up of each side while the guest stands.
+ */
+static void queue_stop(struct uni_gdb_stub *s)
+{
+	if (s->state == UNI_GDB_HELD)
+		return;
+	s->link.stopped_event = false;
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+}
+
+/* With QEMU, a guest that was already paused answers the questions but sends no stop packet. */
+static void note_stop(struct uni_gdb_stub *s)
+{
+	if (s->state != UNI_GDB_HELD)
+		s->state = s->link.stopped_event ? UNI_GDB_HELD : UNI_GDB_PAUSED;
+}
+
+/* Stops the guest; with QEMU only queues that, and uni_gdb_link_send() follows. */
+static int stop(struct uni_gdb_stub *s)
+{
+	uint64_t until = deadline(ANSWER_NS);
+	int rc;
+
+	s->stop_ns = s->state == UNI_GDB_HELD ? s->stop_ns : uni_now_ns();
+	if (s->qemu) {
+		queue_stop(s);
+		return 0;
+	}
+	if (s->state != UNI_GDB_RUNNING)
+		return 0;
+	queue_stop(s);
+	rc = uni_gdb_link_send(&s->link, until);
+	if (rc == 0)
+		rc = uni_gdb_link_stopped(&s->link, until);
+	if (rc == 0)
+		s->state = UNI_GDB_HELD;
+	return rc;
+}
+
+static int send_resume(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	s->link.stopped_event = s->link.acked = false;
+	uni_gdb_link_packet(&s->link, "%s", s->vcont ? "vCont;c" : "c");
+	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
+	s->resume_ns = uni_now_ns();
+	if (rc == 0)
+		s->state = UNI_GDB_RUNNING;
+	return rc;
+}
+
+/* Asks for something that only a stopped, listening QEMU answers just so. */
+static int resynchronize(struct uni_gdb_stub *s)
+{
+	int rc = -UNI_EPROTO;
+
+	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
+		uint64_t until = deadline(ANSWER_NS / 2);
+
+		(void)uni_gdb_link_idle(&s->link);
+		uni_gdb_link_reset(&s->link);
+		uni_gdb_link_byte(&s->link, INTERRUPT);
+		uni_gdb_link_byte(&s->link, '+');
+		uni_gdb_link_packet(&s->link, "qC");
+		rc = uni_gdb_link_send(&s->link, until);
+		while (rc == 0) {
+			rc = uni_gdb_link_reply(&s->link, until);
+			if (rc == 0 && uni_gdb_reply_starts(&s->link, "QC"))
+				return 0;
+		}
+	}
+	return rc;
+}
+
+/*
+ * Something went wrong in the middle: whether the guest runs is unknown, so the line is brought to
+ * a known state and the guest resumed, or the stub given up. Returns what the caller returns.
+ */
+static int recover(struct uni_gdb_stub *s, int rc)
+{
+	bool was_paused = s->state == UNI_GDB_PAUSED;
+
+	if (rc == -UNI_EGONE || s->link.gone) {
+		s->state = UNI_GDB_LOST;
+		uni_gdb_link_close(&s->link);
+		return -UNI_EGONE;
+	}
+	if (s->qemu && resynchronize(s) == 0) {
+		if (was_paused && !s->link.stopped_event)
+			return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS)) == 0 ? -UNI_EAGAIN
+										       : -UNI_EIO;
+		if (send_resume(s) == 0)
+			return -UNI_EAGAIN;
+	}
+	uni_gdb_stub_leave(s);
+	return -UNI_EIO;
+}
+
+int uni_gdb_stub_resume(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (s->state != UNI_GDB_HELD)
+		return s->state == UNI_GDB_LOST ? -UNI_EGONE : 0;
+	rc = send_resume(s);
+	return rc != 0 ? recover(s, rc) : 0;
+}
+
+/* Questions about one vCPU, in this order. */
+enum question { Q_SELECT, Q_REGS, Q_STATE, Q_NR };
+
+static bool is_asked(const struct uni_gdb_stub *s, enum question q)
+{
+	return q == Q_REGS || (q == Q_SELECT && s->nr_threads > 1) || (q == Q_STATE && s->qemu);
+}
+
+static void queue_question(struct uni_gdb_stub *s, enum question q, int vcpu)
+{
+	static const char *const packet[Q_NR] = { "Hg", "g", "qThreadExtraInfo," };
+
+	uni_gdb_link_packet(&s->link, "%s%s", packet[q], q == Q_REGS ? "" : s->thread[vcpu].text);
+}
+
+/* "[halted ]" in hex, as QEMU ends its description of a vCPU. */
+static bool says_halted(const struct uni_gdb_link *l)
+{
+	static const char halted[] = "5b68616c746564205d";
+
+	return strstr((const char *)l->reply, halted) != NULL;
+}
+
+static int take_answer(struct uni_gdb_stub *s, enum question q, struct uni_regs *ret)
+{
+	struct uni_gdb_link *l = &s->link;
+
+	if (q == Q_SELECT)
+		return uni_gdb_reply_is(l, "OK") ? 0 : -UNI_EAGAIN;
+	if (q == Q_REGS)
+		return uni_gdb_regs(s->arch, l->reply, l->reply_size, s->sysregs, ret) == 0
+			       ? 0
+			       : -UNI_EAGAIN;
+	if (ret->state == UNI_VCPU_RUNNING && says_halted(l))
+		ret->state = UNI_VCPU_HALTED;
+	return 0;
+}
+
+static void queue_all(struct uni_gdb_stub *s, uint64_t mask)
+{
+	for (int i = 0; i < s->nr_threads; i++) {
+		for (enum question q = 0; q < Q_NR && (mask >> i & 1) != 0; q++) {
+			if (is_asked(s, q))
+				queue_question(s, q, i);
+		}
+	}
+}
+
+/* Asks about one vCPU, or takes the answers to what queue_all() asked. */
+static int one_vcpu(struct uni_gdb_stub *s, int vcpu, uint64_t until, struct uni_regs *ret)
+{
+	int bad = 0;
+
+	for (enum question q = 0; q < Q_NR; q++) {
+		int rc;
+
+		if (!is_asked(s, q))
+			continue;
+		if (!s->qemu)
+			queue_question(s, q, vcpu);
+		rc = s->qemu ? uni_gdb_link_reply(&s->link, until)
+			     : uni_gdb_link_ask(&s->link, until);
+		if (rc != 0)
+			return rc;
+		/* All answers must be taken, or the next question gets the wrong one. */
+		rc = take_answer(s, q, ret);
+		bad = bad != 0 ? bad : rc;
+	}
+	return bad;
+}
+
+static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
+{
+	uint64_t until = deadline(ANSWER_NS);
+	int rc = stop(s), bad = 0;
+	size_t n = 0;
+
+	if (rc == 0 && s->qemu) {
+		queue_all(s, mask);
+		rc = uni_gdb_link_send(&s->link, until);
+	}
+	for (int i = 0; i < s->nr_threads && rc == 0; i++) {
+		if ((mask >> i & 1) == 0)
+			continue;
+		rc = one_vcpu(s, i, until, &ret[n++]);
+		if (rc == -UNI_EAGAIN) {
+			bad = rc;
+			rc = 0;
+		}
+	}
+	if (rc != 0)
+		return rc;
+	note_stop(s);
+	return bad;
+}
+
+int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
+{
+	int rc;
+
+	if (s->state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	rc = all_regs(s, mask, ret);
+	if (rc == -UNI_EAGAIN) {
+		int resumed = uni_gdb_stub_resume(s);
+
+		return resumed != 0 ? resumed : rc;
+	}
+	if (rc != 0)
+		return recover(s, rc);
+	/* A guest that is not ours to resume may be resumed behind our back: leave no debts. */
+	if (s->state == UNI_GDB_PAUSED)
+		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	return 0;
+}
+
+static size_t chunk_size(const struct uni_gdb_stub *s, size_t left)
+{
+	size_t max = s->qemu ? s->packet_max / 2 : (s->packet_max - 8) / 2;
+
+	max = uni_min(max, (size_t)READ_MAX);
+	return uni_min(left, max);
+}
+
+/* 0, -UNI_EFAULT, or a failure of the line. */
+static int take_bytes(struct uni_gdb_stub *s, uint8_t *out, size_t len, uint64_t until)
+{
+	int rc = s->qemu ? uni_gdb_link_reply(&s->link, until) : uni_gdb_link_ask(&s->link, until);
+
+	if (rc != 0)
+		return rc;
+	/* "E14" is an error; bytes always come in pairs of digits. */
+	if (s->link.reply_size != len * 2 || !uni_gdb_unhex(s->link.reply, len * 2, out, len))
+		return -UNI_EFAULT;
+	return 0;
+}
+
+/* Up to READ_BATCH packets' worth; *done_ret says how much was asked for. */
+static int read_batch(
+	struct uni_gdb_stub *s, uint64_t addr, uint8_t *out, size_t len, size_t *done_ret)
+{
+	uint64_t until = deadline(ANSWER_NS);
+	size_t at = 0, part[READ_BATCH];
+	int nr = 0, bad = 0, rc = 0;
+
+	while (nr < (s->qemu ? READ_BATCH : 1) && at < len) {
+		part[nr] = chunk_size(s, len - at);
+		uni_gdb_link_packet(
+			&s->link, "m%llx,%zx", (unsigned long long)(addr + at), part[nr]);
+		at += part[nr++];
+	}
+	*done_ret = at;
+	at = 0;
+	if (s->qemu)
+		rc = uni_gdb_link_send(&s->link, until);
+	for (int i = 0; i < nr && rc == 0; i++) {
+		rc = take_bytes(s, out + at, part[i], until);
+		at += part[i];
+		if (rc == -UNI_EFAULT) {
+			bad = rc;
+			rc = 0;
+		}
+	}
+	return rc != 0 ? rc : bad;
+}
+
+/* The first read switches QEMU to physical memory; it stays so until we leave. */
+static int physical_mode(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (!s->want_phys || s->phys)
+		return 0;
+	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:1");
+	rc = uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
+	if (rc != 0)
+		return rc;
+	note_stop(s);
+	s->phys = uni_gdb_reply_is(&s->link, "OK");
+	return s->phys ? 0 : -UNI_EPROTO;
+}
+
+int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t len)
+{
+	bool held = s->state == UNI_GDB_HELD;
+	uint8_t *out = buf;
+	int rc, resumed;
+
+	if (s->state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	if (len == 0)
+		return 0;
+	rc = stop(s);
+	if (rc == 0)
+		rc = physical_mode(s);
+	while (rc == 0 && len != 0) {
+		size_t done;
+
+		rc = read_batch(s, addr, out, len, &done);
+		if (rc == 0 || rc == -UNI_EFAULT)
+			note_stop(s);
+		addr += done;
+		out += done;
+		len -= done;
+	}
+	if (rc != 0 && rc != -UNI_EFAULT)
+		return recover(s, rc);
+	if (s->state == UNI_GDB_PAUSED)
+		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	resumed = held ? 0 : uni_gdb_stub_resume(s);
+	return resumed != 0 ? resumed : rc;
+}
+
+int uni_gdb_stub_idle(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (s->state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	rc = uni_gdb_link_idle(&s->link);
+	if (rc != 0)
+		return recover(s, rc);
+	if (!s->link.stopped_event || s->state != UNI_GDB_RUNNING)
+		return 0;
+	s->link.stopped_event = false;
+	if (s->qemu && !s->link.acked) {
+		/* Somebody else had resumed the guest already, so QEMU took our `c` for a wish to
+		 * stop it again: undo that. */
+		s->state = UNI_GDB_HELD;
+		return uni_gdb_stub_resume(s);
+	}
+	s->state = UNI_GDB_PAUSED;
+	return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+}
+
+/* Physical memory mode is a switch of QEMU's that outlives the connection. */
+static int restore_memory_mode(struct uni_gdb_stub *s, uint64_t until)
+{
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+	uni_gdb_link_byte(&s->link, '+');
+	if (s->phys == s->phys_was)
+		return 0;
+	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:%d", s->phys_was);
+	return uni_gdb_link_ask(&s->link, until);
+}
+
+static int detach_once(struct uni_gdb_stub *s)
+{
+	uint64_t until = deadline(s->mute ? MUTE_NS : ANSWER_NS / 2);
+	bool was_paused = s->state == UNI_GDB_PAUSED;
+	int rc;
+
+	(void)uni_gdb_link_idle(&s->link);
+	uni_gdb_link_reset(&s->link);
+	if (was_paused && s->phys == s->phys_was)
+		return 0;
+	rc = restore_memory_mode(s, until);
+	if (rc != 0 || (was_paused && !s->link.stopped_event))
+		return rc;
+	s->state = UNI_GDB_HELD;
+	uni_gdb_link_packet(&s->link, "D");
+	rc = uni_gdb_link_ask(&s->link, until);
+	if (rc != 0 || uni_gdb_reply_is(&s->link, "OK"))
+		return rc;
+	/* It cannot detach: make it run, and just go. */
+	return send_resume(s);
+}
+
+void uni_gdb_stub_leave(struct uni_gdb_stub *s)
+{
+	int rc = -UNI_EPROTO;
+
+	for (int i = 0; i < RECOVER_MAX && s->state != UNI_GDB_LOST && rc != 0; i++) {
+		rc = detach_once(s);
+		if (rc == -UNI_EGONE || s->mute)
+			break;
+	}
+	s->state = UNI_GDB_LOST;
+	uni_gdb_link_close(&s->link);
+}

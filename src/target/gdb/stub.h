@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A conversation with a gdb stub: who it is, stop, registers, memory, go on, leave. Runs in the
+ * guardian process, which alone owns the line.
+ *
+ *            snap/hold                  another monitor stops the guest
+ *   RUNNING ----------> HELD    RUNNING ------------------------------> PAUSED
+ *           <----------                 <------------------------------
+ *              resume                   (seen at the next snap)
+ *
+ * A guest that somebody else paused (PAUSED) is read but never resumed by us.
+ */
+#ifndef UNI_TARGET_GDB_STUB_H
+#define UNI_TARGET_GDB_STUB_H
+
+#include "arch/arch.h"
+#include "base/err.h"
+#include "target/gdb/link.h"
+#include "target/target.h"
+
+enum uni_gdb_state {
+	UNI_GDB_RUNNING,
+	UNI_GDB_HELD,	/* stopped by us: ours to resume */
+	UNI_GDB_PAUSED, /* stopped by somebody else */
+	UNI_GDB_LOST,	/* nobody is on the line any more */
+};
+
+struct uni_gdb_stub {
+	struct uni_gdb_link link;
+	const struct uni_arch *arch;
+	enum uni_gdb_state state;
+	bool qemu; /* knows QEMU's own queries: packets may be sent in one go */
+	/* It never answered. The detach packet stays in the socket for a stub that accepts us after
+	 * we have gone, and would stop the guest for nobody. */
+	bool mute;
+	bool vcont;	     /* wants vCont;c */
+	bool can_phys;	     /* knows QEMU's physical memory mode */
+	bool want_phys;	     /* m shall read guest physical memory, from the first read on */
+	bool phys;	     /* it does now */
+	bool phys_was;	     /* and it did so when we came */
+	bool sysregs;	     /* g has the system registers */
+	unsigned packet_max; /* longest packet it takes or sends, in characters */
+	int nr_threads;
+	struct uni_gdb_thread thread[UNI_VCPU_MAX];
+	uint64_t stop_ns, resume_ns; /* of the last pause: before the stop, after the resume */
+};
+
+/* Takes over fd. want_phys: read physical memory if the stub can. Leaves the guest running. */
+int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
+	struct uni_regs *regs0_ret, struct uni_err *err);
+
+/*
+ * Stops the guest and reads registers of the vCPUs in mask, in order, into ret[0..]. It is held
+ * afterwards; on failure it runs (if it can be reached at all). 0, -UNI_EGONE; -UNI_EAGAIN nothing
+ * read but all is well; -UNI_EIO the stub was given up.
+ */
+int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret);
+
+/* Lets a held guest run; nothing to do in other states. */
+int uni_gdb_stub_resume(struct uni_gdb_stub *s);
+
+/* Copies guest memory; stops and resumes around it unless the guest is held. -UNI_EFAULT ... */
+int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t len);
+
+/* Takes what came unasked: somebody paused the guest, the VM ended. */
+int uni_gdb_stub_idle(struct uni_gdb_stub *s);
+
+/* Makes sure that the guest runs, in whatever state the line is, and hangs up. */
+void uni_gdb_stub_leave(struct uni_gdb_stub *s);
+
+#endif

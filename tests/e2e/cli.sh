@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# cli.sh UNISCOPE SRCROOT MANDIR: the command line as a user meets it: help, exit codes, messages,
+# files that appear whole or not at all. TAP.
+set -u
+U=$1 SRC=$2 MAN=$3
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT INT TERM
+n=0
+check() { # DESCRIPTION COMMAND...: ok when the command succeeds
+	what=$1
+	shift
+	n=$((n + 1))
+	if "$@" >"$T/log" 2>&1; then echo "ok $n - $what"; else
+		echo "not ok $n - $what"
+		sed 's/^/# /' "$T/log"
+	fi
+}
+# exits STATUS COMMAND...: the status is just that, stdout stays empty, stderr is one line.
+exits() {
+	want=$1
+	shift
+	"$@" >"$T/out" 2>"$T/err" </dev/null
+	got=$?
+	cat "$T/err"
+	[ "$got" = "$want" ] && [ ! -s "$T/out" ] && [ "$(wc -l <"$T/err")" = 1 ]
+}
+says() { # TEXT COMMAND...: its output (both) holds TEXT
+	text=$1
+	shift
+	"$@" >"$T/both" 2>&1
+	cat "$T/both"
+	grep -qF -- "$text" "$T/both"
+}
+
+commands=$("$U" __complete)
+check "lists its commands" test "$(echo "$commands" | wc -l)" -ge 8
+for c in $commands; do
+	check "$c --help works" "$U" "$c" --help
+	check "$c --help shows how to call it" says "usage: uniscope $c" "$U" "$c" --help
+	for o in $("$U" __complete "$c" | cut -f1); do
+		esc=$(echo "$o" | sed 's/-/\\-/g')
+		grep -qF -- "$esc" "$MAN/uniscope-$c.1" || echo "$c: $o is not in the man page" >>"$T/missing"
+	done
+done
+check "each option is in its man page" test ! -s "$T/missing"
+check "man pages have no empty @OPTIONS@" sh -c "! grep -l '@[A-Z]*@' '$MAN'/*.1"
+
+check "no arguments: usage, exit 2" sh -c "'$U' >/dev/null 2>&1; test \$? = 2"
+check "--version" says "uniscope 0." "$U" --version
+check "unknown command: exit 2" exits 2 "$U" frobnicate
+check "unknown option: exit 2" exits 2 "$U" record --frobnicate x
+check "option without its value: exit 2" exits 2 "$U" record x -F
+check "not a number: exit 2" exits 2 "$U" record x -F 9x
+check "missing operand: exit 2" exits 2 "$U" record
+check "too many operands: exit 2" exits 2 "$U" record a b
+check "frequency out of range: exit 2" exits 2 "$U" record gdb:unix=/nonexistent -F 0
+check "target without keys: exit 2" exits 2 "$U" record kvm:pid
+check "unknown scheme: exit 2" exits 2 "$U" record vmware:pid=1
+check "unknown scheme names the known ones" says "kvm:" "$U" record vmware:pid=1
+check "unknown key: exit 2" exits 2 "$U" stacks kvm:frob=1
+check "no such process: exit 1" exits 1 "$U" stacks kvm:pid=999999999
+check "no such socket: exit 1" exits 1 "$U" stacks gdb:unix=/nonexistent/sock
+check "a name nobody has: exit 1" exits 1 "$U" record no-such-guest-name
+check "no such session: exit 1" exits 1 "$U" report "$T/nothing.uniscope"
+check "no such image: exit 1" exits 1 "$U" run "$T/nothing.elf"
+
+printf 'main;a;b 10\nmain;a 5\nmain;c 85\n' >"$T/in.folded"
+check "report reads folded stacks" says "c" "$U" report "$T/in.folded"
+check "export folded again" "$U" export "$T/in.folded" -f folded -o "$T/out.folded"
+check "folded round trip is equal" sh -c "sort '$T/in.folded' | cmp - '$T/out.folded'"
+check "export svg" "$U" export "$T/in.folded" -o "$T/out.svg"
+check "svg has the title grammar" grep -qF "c (85 samples, 85.00%)" "$T/out.svg"
+check "unknown format: exit 2" exits 2 "$U" export "$T/in.folded" -f frob
+check "unknown svg option: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O frob=1
+check "unwritable output: exit 1" exits 1 "$U" export "$T/in.folded" -f svg -o /nonexistent/x.svg
+check "a failed export leaves nothing" sh -c "! '$U' export '$T/in.folded' -f svg -O width=x -o '$T/none.svg' 2>/dev/null && ! ls '$T'/none* 2>/dev/null"
+check "export to a full disk fails" sh -c "! '$U' export '$T/in.folded' -f folded >/dev/full 2>/dev/null"
+check "import makes a session" "$U" import "$T/in.folded" -o "$T/imp.uniscope"
+check "import refuses to overwrite" exits 1 "$U" import "$T/in.folded" -o "$T/imp.uniscope"
+check "import --overwrite replaces" "$U" import --overwrite "$T/in.folded" -o "$T/imp.uniscope"
+check "an imported session reports" says "85" "$U" report "$T/imp.uniscope"
+check "an imported session exports the same" sh -c "'$U' export '$T/imp.uniscope' -f folded | cmp - '$T/out.folded'"
+printf 'garbage\nmore garbage\n' >"$T/bad"
+check "garbage in: exit 1" exits 1 "$U" report "$T/bad"
+mkdir "$T/precious"
+echo keep >"$T/precious/file"
+check "a folder that is no session is never replaced" exits 1 "$U" import --overwrite "$T/in.folded" -o "$T/precious"
+check "its content is still there" test -f "$T/precious/file"
+check "doctor" sh -c "'$U' doctor | grep -q replay"
+check "doctor --json is JSON" sh -c "'$U' doctor --json | python3 -m json.tool"
+check "ls --json is JSON" sh -c "'$U' ls --json | python3 -m json.tool"
+check "no colour in a pipe" sh -c "! '$U' doctor | grep -q \"\$(printf '\\033')\""
+check "bash completion offers commands and options" bash -c "
+	. '$SRC/completions/uniscope.bash'
+	COMP_WORDS=('$U' rec); COMP_CWORD=1; _uniscope; [ \"\${COMPREPLY[*]}\" = record ] || exit 1
+	COMP_WORDS=('$U' record --freq); COMP_CWORD=2; _uniscope; [ \"\${COMPREPLY[*]}\" = --frequency ]"
+echo "1..$n"

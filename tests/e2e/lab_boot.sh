@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Boots the lab's images briefly and looks at how they end. usage: lab_boot.sh BUILD-DIR
+set -u
+
+build=${1:?usage: lab_boot.sh BUILD-DIR}/lab
+boot=$(dirname "$0")/../../lab/boot
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+nr=0 failed=0
+
+ok()
+{
+	nr=$((nr + 1))
+	echo "ok $nr - $1"
+}
+
+not_ok()
+{
+	nr=$((nr + 1))
+	failed=$((failed + 1))
+	echo "not ok $nr - $1"
+	tail -n 15 "$tmp/out" | sed 's/^/# /'
+}
+
+# boots STATUS IMAGE APPEND [boot's options]: and `lab: done` if the status is that of success
+boots()
+{
+	want=$1 image=$2 append=$3
+	shift 3
+	timeout 60 "$boot" --append "$append" "$@" "$build/$image.elf" >"$tmp/out" 2>&1 </dev/null
+	status=$?
+	what="$image $* ($append)"
+	if [ "$status" -ne "$want" ]; then
+		not_ok "$what: exit status $status, not $want"
+	elif [ "$want" -eq 33 ] && ! grep -q '^lab: done' "$tmp/out"; then
+		not_ok "$what: no 'lab: done'"
+	else
+		ok "$what"
+	fi
+}
+
+# That the last run printed a line like this.
+printed()
+{
+	if grep -Eq "$1" "$tmp/out"; then
+		ok "prints $1"
+	else
+		not_ok "prints $1"
+	fi
+}
+
+# Shares of the last run's books, in per cent: share NAME LOW HIGH
+share()
+{
+	line=$(awk -v name="$1" '$1 == "truth" && $2 != "(root)" { sum += $4 }
+		$1 == "truth" && $2 == name { self = $4 }
+		END { if (sum) printf "%.1f", 100 * self / sum }' "$tmp/out")
+	if awk -v v="$line" -v low="$2" -v high="$3" 'BEGIN { exit !(v != "" && v >= low && v <= high) }'
+	then
+		ok "books: $1 $line %, wanted $2 to $3"
+	else
+		not_ok "books: $1 $line %, wanted $2 to $3"
+	fi
+}
+
+set -- "$build"/shares-*-fp.elf
+if [ ! -e "$1" ]; then
+	echo '1..0 # SKIP no lab images: they are built on x86_64 only'
+	exit 0
+fi
+
+# Each app as each compiler makes it, on the smallest machine.
+small='rounds=20 inner=5'
+for image in "$build"/*.elf; do
+	image=$(basename "$image" .elf)
+	boots 33 "$image" "$small" --accel tcg --smp 2
+done
+
+# The other machines, a CPU without 1 GiB pages, more RAM than we use, other stacks.
+for machine in pc q35; do
+	for app in hostile idle shares smp threads; do
+		boots 33 "$app-gcc-fp" "$small" --accel tcg --machine $machine --smp 2
+	done
+done
+boots 33 shares-gcc-fp "$small stack=2m" --accel tcg --cpu qemu64
+printed 'largest leaf 2 MiB'
+boots 33 shares-gcc-fp "$small stack=1g" --accel tcg --mem 5120
+printed 'largest leaf 1 GiB'
+boots 33 hostile-gcc-fp "$small mode=scribble" --accel tcg --smp 2
+boots 33 idle-gcc-fp "$small busy=1" --accel tcg
+boots 33 smp-gcc-fp "$small" --accel tcg --smp 4
+printed 'smp: 4 vCPUs'
+boots 33 smp-gcc-fp "$small" --accel tcg
+printed "first one's part only"
+
+# What must fail does, and says so in the exit status: 35, or 129 + 2 * vector.
+boots 35 hostile-gcc-fp "mode=scribble" --accel tcg
+boots 141 shares-gcc-fp "crash=undefined" --accel tcg
+for kind in text nx guard identity; do
+	boots 157 shares-gcc-fp "crash=$kind" --accel tcg
+done
+
+# wait=1 waits until a byte comes in on the serial port; secs= ends what would not end.
+{ sleep 1; printf x; } | timeout 60 "$boot" --accel tcg --append 'wait=1 secs=1' \
+	"$build/demo-gcc-fp.elf" >"$tmp/out" 2>&1
+status=$?
+if [ $status -eq 33 ]; then
+	ok 'demo waits for a byte, and stops after secs=1'
+else
+	not_ok "demo with wait=1 secs=1: exit status $status"
+fi
+printed '^lab: waiting'
+
+# The promised shares, as the guests' own books have them.
+boots 33 shares-clang-fp 'scale=20' --accel tcg
+share burn_a 47 53
+share burn_b 23 27
+share burn_c 13.5 16.5
+share burn_d 8.5 11.5
+boots 33 leaf-gcc-fp 'scale=20' --accel tcg
+share caller_a 37 43
+share caller_d 8.5 11.5
+boots 33 threads-gcc-nofp 'scale=20' --accel tcg
+share crunch_a 55 64
+
+if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+	for app in calls1 calls2 deep demo idle leaf shares smp threads; do
+		boots 33 "$app-gcc-fp" 'rounds=1 inner=2' --accel kvm --smp 2
+	done
+	for machine in pc q35; do
+		boots 33 smp-clang-nofp 'rounds=1' --accel kvm --machine $machine --smp 2
+		boots 33 idle-clang-fp 'rounds=20' --accel kvm --machine $machine
+	done
+	boots 33 hostile-clang-fp 'rounds=2 mode=flip' --accel kvm
+	boots 33 hostile-gcc-nofp 'rounds=2 mode=rsp' --accel kvm
+	boots 157 shares-clang-nofp 'crash=nx' --accel kvm
+else
+	ok 'the same under KVM # SKIP /dev/kvm cannot be used here'
+fi
+
+echo "1..$nr"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the conformance suite knows without the target under test: the image's code and symbols, and
+ * whether the guest makes progress, read out of the VMM's process.
+ */
+#ifndef UNI_TESTS_OBSERVE_H
+#define UNI_TESTS_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mem/gmem.h"
+#include "target/target.h"
+
+#define OBSERVE_TEXT_MAX 8
+
+struct observer {
+	uint8_t *file; /* the image */
+	size_t file_size;
+	struct uni_text_hint text[OBSERVE_TEXT_MAX];
+	size_t nr_text;
+	uint64_t text_gva, text_size; /* hull of the code */
+	uint64_t heartbeat_gpa;	      /* 0: the image has no lab_truth */
+	int pid;
+	struct uni_gmem *ram; /* of the VMM; NULL: cannot observe */
+};
+
+/* False (and a message on stderr) when the image cannot be read. */
+bool observer_load(struct observer *o, const char *path);
+/* Finds the guest's RAM in the VMM; false when it cannot be found. */
+bool observer_attach(struct observer *o, int pid);
+void observer_deinit(struct observer *o);
+
+/* The guest's own count of progress. */
+bool observer_heartbeat(struct observer *o, uint64_t *ret);
+/* Does it rise within the time? */
+bool observer_runs(struct observer *o, unsigned timeout_ms);
+/* Does it stay the same for that time? */
+bool observer_stands(struct observer *o, unsigned ms);
+
+#endif

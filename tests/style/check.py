@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
+
+Rules: layers, licence, banned, ranges, size, leaks, docs. Prints each offence and exits 1, or a
+closing line that says how much was looked at."""
+import pathlib
+import re
+import subprocess
+import sys
+
+# A layer may include itself and the layers listed. Kept here a second time on purpose: the build
+# enforces src/meson.build's list, this test the picture in docs/design/architecture.md.
+BELOW = {
+    "base": [],
+    "mem": ["base"],
+    "arch": ["mem", "base"],
+    "obj": ["arch", "mem", "base"],
+    "target": ["arch", "mem", "base"],
+    "unwind": ["arch", "mem", "base"],
+    "session": ["unwind", "target", "obj", "arch", "mem", "base"],
+    "profile": ["session", "unwind", "target", "obj", "arch", "mem", "base"],
+    "export": ["profile", "session", "obj", "arch", "base"],
+    "import": ["profile", "obj", "base"],
+    "cli": ["export", "import", "profile", "session", "unwind", "target", "obj", "arch", "mem",
+            "base"],
+}
+# Backends see the common part of their layer and each other's shared helpers only.
+SHARED_TARGET = {"vmm"}
+BANNED = ("strcpy strcat sprintf vsprintf strtok gets atoi atol atoll atof strncpy strncat system "
+          "popen alloca tmpnam mktemp").split()
+
+
+def tracked(root, *patterns):
+    out = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", *patterns],
+                         check=True, capture_output=True, text=True).stdout
+    return [p for p in (pathlib.Path(root, l) for l in out.splitlines()) if p.is_file()]
+
+
+def code(text):
+    """The text without comments and string contents, line numbers kept."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+    def blank(m):
+        s = m.group(0)
+        if s[0] in "\"'":
+            return s[0] + s[0]
+        return re.sub(r"[^\n]", " ", s)
+
+    return pattern.sub(blank, text)
+
+
+def layers(root):
+    for f in tracked(root, "src/*.c", "src/*.h"):
+        rel = f.relative_to(root).parts
+        layer = rel[1]
+        if len(rel) < 3:
+            continue
+        for n, line in enumerate(f.read_text().splitlines(), 1):
+            m = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if not m:
+                continue
+            inc = m.group(1).split("/")
+            where = f"{f.relative_to(root)}:{n}"
+            if inc[0] in ("uniscope", "config.h") or inc[0].endswith(".inc"):
+                continue
+            if len(inc) < 2:
+                yield f'{where}: include "{m.group(1)}" by its layer: "layer/file.h"'
+            elif inc[0] != layer and inc[0] not in BELOW.get(layer, []):
+                yield f"{where}: {layer} may not include {inc[0]}"
+            elif layer == inc[0] == "target" and len(inc) > 2 and inc[1] not in SHARED_TARGET and \
+                    (len(rel) < 4 or rel[2] != inc[1]):
+                yield f"{where}: only backend {inc[1]} itself may include {m.group(1)}"
+    for f in tracked(root, "include/*.h"):
+        for n, line in enumerate(f.read_text().splitlines(), 1):
+            if re.match(r'\s*#\s*include\s+"', line):
+                yield f"{f.relative_to(root)}:{n}: installed headers include nothing of ours"
+
+
+def licence(root):
+    kinds = ("*.c", "*.h", "*.S", "*.py", "*.sh", "*.js", "*.ts", "*.in", "*.lds", "meson.build")
+    for f in tracked(root, *kinds):
+        head = f.read_text(errors="replace")[:400]
+        generated = "Made by Meson" in head
+        if "SPDX-License-Identifier: BSD-2-Clause" not in head and not generated:
+            yield f"{f.relative_to(root)}: no SPDX line at the top"
+
+
+def banned(root):
+    pattern = re.compile(r"(?<![\w.>])(" + "|".join(BANNED) + r")\s*\(")
+    for f in tracked(root, "*.c", "*.h"):
+        for n, line in enumerate(code(f.read_text()).splitlines(), 1):
+            m = pattern.search(line)
+            if m:
+                yield f"{f.relative_to(root)}:{n}: {m.group(1)}() is banned (docs/HACKING.md)"
+    for f in tracked(root, "src/*.c"):
+        if f.relative_to(root).parts[1] == "cli":
+            continue
+        for n, line in enumerate(code(f.read_text()).splitlines(), 1):
+            if re.search(r"(?<![\w.>])(printf|fprintf|puts|perror|exit|abort)\s*\(", line):
+                yield f"{f.relative_to(root)}:{n}: libraries do not print or exit"
+
+
+def ranges(root):
+    """addr < start + size wraps; base/checked.h has the one right form."""
+    pattern = re.compile(r"[<>]=?\s*\(?\s*[\w.>\[\]-]*(start|addr|base|vaddr|paddr|gpa|gva|va|lo)\b"
+                         r"[\w.\[\]>-]*\s*\+\s*[\w.>\[\]-]*(size|len|length|sz)\b")
+    for f in tracked(root, "src/*.c", "src/*.h", "guest/*.c", "guest/*.h"):
+        if f.name == "checked.h":
+            continue
+        for n, line in enumerate(code(f.read_text()).splitlines(), 1):
+            if pattern.search(line):
+                yield f"{f.relative_to(root)}:{n}: use uni_range_*(): {line.strip()}"
+
+
+def size(root):
+    for f in tracked(root, "*.c", "*.h", "*.js", "*.ts", "*.py"):
+        n = len(f.read_text(errors="replace").splitlines())
+        if n > 600:
+            yield f"{f.relative_to(root)}: {n} lines: more than one concept?"
+
+
+def leaks(root):
+    """The repository speaks of uniscope alone."""
+    pattern = re.compile(r"(?<![\w/.])/(work|root|home/\w+)/|https?://[\w.-]*(registry|mirror|deb)\.")
+    for f in tracked(root):
+        if f.suffix in (".png", ".usym", ".bin") or "corpus" in f.parts or f.name == "check.py":
+            continue
+        for n, line in enumerate(f.read_text(errors="replace").splitlines(), 1):
+            if pattern.search(line):
+                yield f"{f.relative_to(root)}:{n}: names a place of one machine: {line.strip()[:80]}"
+
+
+def docs(root):
+    """Each command has a man page, each document of docs/ is linked from another."""
+    for f in tracked(root, "src/cli/cmd_*.c"):
+        name = f.stem[len("cmd_"):]
+        if not pathlib.Path(root, f"docs/man/uniscope-{name}.1.in").exists():
+            yield f"{f.relative_to(root)}: docs/man/uniscope-{name}.1.in is missing"
+    pages = tracked(root, "*.md")
+    text = {p: p.read_text() for p in pages}
+    for p in pages:
+        rel = p.relative_to(root)
+        for m in re.finditer(r"\]\(([^)#]+?)(#[^)]*)?\)", text[p]):
+            if "://" not in m.group(1) and not (p.parent / m.group(1)).exists():
+                yield f"{rel}: link to {m.group(1)} leads nowhere"
+        if rel.parts[0] == "docs" and not any(
+                p.name in t for q, t in text.items() if q != p):
+            yield f"{rel}: no other document leads to it"
+
+
+def main():
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, docs)}
+    if len(sys.argv) != 3 or sys.argv[1] not in rules:
+        sys.exit(__doc__)
+    found = list(rules[sys.argv[1]](sys.argv[2]))
+    for line in found:
+        print(line)
+    if found:
+        sys.exit(1)
+    print(f"{sys.argv[1]}: {len(tracked(sys.argv[2]))} files looked at, no offence")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# lint.sh clang-format|clang-tidy|cppcheck SRCROOT BUILDROOT: exit 0 clean, 77 tool absent.
+set -u
+tool=$1 src=$2 build=$3
+command -v "$tool" >/dev/null 2>&1 || { echo "skip: $tool is not installed"; exit 77; }
+cd "$src" || exit 1
+
+sources() { git ls-files -co --exclude-standard "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done; }
+
+case $tool in
+clang-format)
+	sources '*.c' '*.h' | xargs clang-format --dry-run -Werror || exit 1
+	;;
+clang-tidy)
+	sources 'src/*.c' | xargs -P 2 -n 4 clang-tidy --quiet --warnings-as-errors='*' -p "$build" \
+		2>/dev/null || exit 1
+	;;
+cppcheck)
+	# Only our own code, through the compilation database, so that include paths are right.
+	mkdir -p "$build/cppcheck"
+	cppcheck -j 2 --project="$build/compile_commands.json" --file-filter="*src/*" \
+		--cppcheck-build-dir="$build/cppcheck" --enable=warning,performance,portability \
+		--inline-suppr --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
+		--suppress=toomanyconfigs --error-exitcode=1 --quiet || exit 1
+	;;
+esac
+echo "$tool: clean"

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "session/schedule.h"
+#include "session/stats.h"
+
+#define START 1000000000ull
+#define MS    1000000ull
+
+static void no_drift(void **state)
+{
+	struct uni_sched s;
+
+	uni_sched_init(&s, START, 3.0, 0.1, false, 1);
+	/* 30 years of thirds of a second: rounding does not add up. */
+	for (uint64_t k = 0; k < 3000000000ull; k += 29999999) {
+		uint64_t exact = START + (uint64_t)((unsigned __int128)k * 1000000000 / 3);
+
+		s.k = k;
+		assert_in_range(uni_sched_deadline(&s), exact - 256, exact + 256);
+	}
+}
+
+static void jitter_covers_its_slot_evenly(void **state)
+{
+	unsigned tenth[10] = { 0 };
+	uint64_t last = 0;
+	struct uni_sched s;
+
+	uni_sched_init(&s, START, 1000.0, 0.1, true, 12345);
+	for (; s.k < 10000; s.k++) {
+		uint64_t slot = START + s.k * MS, d = uni_sched_deadline(&s);
+
+		assert_true(d >= slot && d - slot < MS);
+		assert_true(d >= last);
+		last = d;
+		tenth[(d - slot) * 10 / MS]++;
+	}
+	for (size_t i = 0; i < 10; i++) /* 1000 +- 30 (one sigma) */
+		assert_in_range(tenth[i], 850, 1150);
+}
+
+/* Jitter may put two deadlines side by side: that alone must not meet the duty cap. */
+static void served_in_time_skips_nothing(void **state)
+{
+	struct uni_sched s;
+
+	uni_sched_init(&s, START, 1000.0, 0.1, true, 7);
+	for (unsigned i = 0; i < 5000; i++) {
+		uint64_t now = uni_sched_deadline(&s) + 1000;
+
+		assert_int_equal(s.k, i);
+		uni_sched_served(&s, now);
+		uni_sched_paused(&s, now, now + 30000);
+		uni_sched_advance(&s, now + 30000);
+	}
+	assert_int_equal(s.late, 0);
+	assert_int_equal(s.skipped, 0);
+}
+
+static void a_delay_is_no_burst(void **state)
+{
+	struct uni_sched s;
+	uint64_t now = START + 50 * MS + 100000;
+
+	uni_sched_init(&s, START, 1000.0, 1.0, false, 7);
+	uni_sched_served(&s, now);
+	assert_int_equal(s.late, 1);
+	uni_sched_advance(&s, now);
+	assert_int_equal(s.skipped, 49); /* 1 .. 49 */
+	assert_int_equal(s.throttled, 0);
+	assert_int_equal(s.k, 50); /* 0.1 ms ago: as good as in time */
+	uni_sched_served(&s, now);
+	uni_sched_advance(&s, now);
+	assert_int_equal(s.k, 51);
+	assert_true(uni_sched_deadline(&s) > now);
+	assert_int_equal(s.late, 1);
+}
+
+static void a_week_is_skipped_at_once(void **state)
+{
+	struct uni_sched s;
+	uint64_t now = START + 7 * 86400 * 1000 * MS;
+
+	uni_sched_init(&s, START, 1e6, 1.0, true, 7);
+	uni_sched_advance(&s, now);
+	assert_in_range(uni_sched_deadline(&s), now - 1000, now + 2000);
+	assert_int_equal(s.skipped + 1, s.k);
+}
+
+static void duty_is_capped(void **state)
+{
+	struct uni_sched s;
+	uint64_t now = START, paused = 0, served = 0;
+
+	uni_sched_init(&s, START, 100000.0, 0.1, true, 7);
+	while (now < START + 1000 * MS) {
+		now = uni_sched_deadline(&s) > now ? uni_sched_deadline(&s) : now;
+		uni_sched_served(&s, now);
+		uni_sched_paused(&s, now, now + 50000);
+		now += 50000;
+		paused += 50000;
+		served++;
+		uni_sched_advance(&s, now);
+	}
+	assert_in_range(paused, 95 * MS, 101 * MS);
+	assert_in_range(s.throttled, 80000, 100000);
+	assert_int_equal(s.k, served + s.skipped);
+	/* A cap of 1 is none. */
+	uni_sched_init(&s, START, 1000.0, 1.0, false, 7);
+	uni_sched_paused(&s, START, START + MS);
+	uni_sched_advance(&s, START + MS);
+	assert_int_equal(s.throttled, 0);
+}
+
+static void quantiles(void **state)
+{
+	static struct uni_hist h;
+	struct uni_pause_stats p;
+
+	assert_int_equal(uni_hist_quantile(&h, 0.5), 0);
+	for (uint64_t v = 1; v <= 100000; v++)
+		uni_hist_add(&h, v);
+	uni_hist_summary(&h, &p);
+	assert_int_equal(p.nr, 100000);
+	assert_int_equal(p.sum_ns, 5000050000ull);
+	assert_int_equal(p.max_ns, 100000);
+	assert_in_range(p.p50_ns, 50000 - 1600, 50000 + 1600);
+	assert_in_range(p.p99_ns, 99000 - 3200, 100000);
+	uni_hist_add(&h, UINT64_MAX);
+	uni_hist_add(&h, UINT64_MAX);
+	assert_int_equal(h.sum, UINT64_MAX);
+	assert_int_equal(h.max, UINT64_MAX);
+	assert_true(uni_hist_quantile(&h, 1.0) > UINT64_MAX / 100 * 96);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_drift),
+		cmocka_unit_test(jitter_covers_its_slot_evenly),
+		cmocka_unit_test(served_in_time_skips_nothing),
+		cmocka_unit_test(a_delay_is_no_burst),
+		cmocka_unit_test(a_week_is_skipped_at_once),
+		cmocka_unit_test(duty_is_capped),
+		cmocka_unit_test(quantiles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
