@@ -13,7 +13,7 @@
 
 static struct {
 	struct uni_record_args rec;
-	const char *symbols, *accel, *machine, *append, *console, *qemu;
+	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
 	uint64_t mem, vcpus;
 } o;
 
@@ -28,6 +28,8 @@ static const struct uni_opt *options(void)
 			NULL },
 		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE", "QEMU machine (default q35)",
 			"q35 pc microvm", NULL },
+		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
+			"QEMU CPU model (default: host with KVM, max without)", NULL, NULL },
 		{ 0, "memory", UNI_OPT_SIZE, &o.mem, "SIZE", "guest memory (default 128M)", NULL, NULL },
 		{ 0, "vcpus", UNI_OPT_U64, &o.vcpus, "N", "number of vCPUs (default 1)", NULL, NULL },
 		{ 0, "append", UNI_OPT_STR, &o.append, "TEXT", "the guest's command line", NULL, NULL },
@@ -105,6 +107,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct uni_qemu_args args = { .image = image,
 		.accel = o.accel,
 		.machine = o.machine,
+		.cpu = o.cpu,
 		.append = o.append,
 		.console = console,
 		.program = o.qemu,

@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "base/vec.h"
 
+/* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
+#define CPU_KVM	 "host,-arch-capabilities"
 #define START_NS (10 * UNI_NSEC_PER_SEC)
 #define STOP_NS	 (3 * UNI_NSEC_PER_SEC)
 
@@ -84,7 +86,10 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 	arg(a, "-accel");
 	arg(a, q->accel);
 	arg(a, "-cpu");
-	arg(a, "max");
+	arg(a, args->cpu != NULL ? args->cpu
+		: strcmp(q->accel, "kvm") == 0
+			? CPU_KVM
+			: "max");
 	arg(a, "-m");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
 	arg(a, text);

@@ -12,6 +12,7 @@ struct uni_qemu_args {
 	const char *image;
 	const char *accel;   /* "kvm", "tcg", "auto" */
 	const char *machine; /* "q35", ... */
+	const char *cpu;     /* NULL: host for KVM, max for TCG */
 	const char *append;  /* guest command line, or NULL */
 	const char *console; /* file for the serial console */
 	const char *program; /* NULL: qemu-system-x86_64 */

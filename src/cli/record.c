@@ -14,7 +14,7 @@
 #include "cli/term.h"
 #include "config.h"
 #include "session/sampler.h"
-#include "target/replay/replay.h"
+#include "target/replay/writer.h"
 
 #define MAX_WATCH	16
 #define MAX_WATCH_BYTES (1u << 20)
@@ -187,6 +187,29 @@ static void summary(const struct uni_guest *g, const struct uni_record_stats *st
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
 
+/* From now on everything that is read from the guest is also kept for a replay file. */
+static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
+{
+	struct uni_target *inner = g->t;
+
+	g->t = NULL; /* owned by the tee, also when it fails */
+	return uni_replay_tee(inner, path, &g->t, err);
+}
+
+static int tee_end(struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err)
+{
+	struct uni_replay_saved saved = { 0 };
+	int rc = uni_replay_tee_finish(g->t, &saved, err);
+
+	if (rc == 0 && !args->quiet)
+		uni_note("saved %" PRIu64 " snapshots (%" PRIu64 " kB) in %s%s", saved.snapshots,
+			saved.bytes / 1024, args->save_replay,
+			saved.lost_snapshots + saved.lost_blocks != 0
+				? ", not all: it is full, or memory could not be read"
+				: "");
+	return rc;
+}
+
 static int sample_and_write(struct uni_guest *g, const struct uni_record_args *args,
 	const struct uni_record_meta *meta, const char *path, struct uni_watch *watch,
 	struct uni_err *err)
@@ -219,6 +242,10 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 	rc2 = uni_recorder_close(run.rec, &st, watch, cfg.nr_watch, rc == 0 ? err : NULL);
 	if (rc == 0)
 		rc = rc2;
+	if (args->save_replay != NULL) {
+		rc2 = tee_end(g, args, rc == 0 ? err : NULL);
+		rc = rc != 0 ? rc : rc2;
+	}
 	if (rc == 0 && !args->quiet)
 		summary(g, &st, end, path);
 	return rc;
@@ -238,6 +265,8 @@ int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, ch
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	for (size_t i = 0; rc == 0 && i < args->watch.items.nr; i++)
 		rc = parse_watch(g, args->watch.items.v[i], &watch[i], err);
+	if (rc == 0 && args->save_replay != NULL)
+		rc = tee_begin(g, args->save_replay, err);
 	if (rc != 0)
 		return rc;
 	fill_meta(g, args, meta);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "target/kvm/allow.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
@@ -328,11 +329,46 @@ static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 	*ret = ((struct uni_kvm *)t)->info;
 }
 
+/* What the host can say; the rest depends on the guest and is asked on attaching. */
+static int kvm_host_check(struct uni_err *err)
+{
+	struct uni_kvm_host host;
+	char scope[8] = "0";
+
+	if (access("/dev/kvm", F_OK) != 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
+			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
+	if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		int rc = uni_kvm_host_read(-1, -1, &host, err);
+
+		if (rc != 0)
+			return rc;
+		if (host.sync_regs <= 0)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
+	}
+	if (geteuid() != 0 &&
+		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
+		scope[0] != '0')
+		return uni_err_set(err, UNI_EPERM,
+			"kernel.yama.ptrace_scope is %c: run as root, or set it to 0", scope[0]);
+	return 0;
+}
+
+static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
+	return strcmp(info->accel, "kvm") == 0 && info->pid > 0;
+}
+
 extern const struct uni_target_ops uni_target_kvm;
 const struct uni_target_ops uni_target_kvm = {
 	.scheme = "kvm",
 	.summary = "any VMM that uses KVM on x86, by its process",
 	.keys = "pid=N[,qmp=PATH][,method=auto|sync|procmem]",
+	.host_check = kvm_host_check,
+	.claims = kvm_claims,
 	.probe = kvm_probe,
 	.attach = kvm_attach,
 	.caps = kvm_caps,
