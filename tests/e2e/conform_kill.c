@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sudden deaths: of the profiler, of its guardian, of the VM. */
+#include "conformance.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/text.h"
+
+#define RUNS_MS	    3000
+#define ALARM_S	    30	  /* nothing here may hang */
+#define SWEEP_US    80000 /* random kills fall into this time after the fork */
+#define GUARDIAN_NM "(uni-guardian)"
+
+const char *const gone_states = "attached held reading released";
+
+static int read_page(struct uni_target *t, uint8_t *buf)
+{
+	struct uni_gmem *m = t->ops->gmem(t);
+	const struct uni_gmem_region *r = uni_gmem_region(m, uni_gmem_nr_regions(m) - 1);
+
+	return uni_gmem_read(m, uni_gpa_of(r->start), buf, 4096);
+}
+
+/* Brings the target into the state; false if there is no such word. */
+static bool enter(struct uni_target *t, const char *state)
+{
+	struct uni_regs r;
+
+	if (strcmp(state, "attached") == 0)
+		return true;
+	if (hold(t, &r) != 0)
+		return false;
+	if (strcmp(state, "released") == 0)
+		return t->ops->release(t) == 0;
+	return strcmp(state, "held") == 0 || strcmp(state, "reading") == 0;
+}
+
+/* A profiler that says when it is in its state, and stays there. */
+static _Noreturn void victim(struct suite *s, const char *state, int fd)
+{
+	struct uni_target *t = NULL;
+	uint8_t page[4096];
+
+	if (uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0 || !enter(t, state))
+		_exit(1);
+	(void)uni_write_full(fd, "x", 1);
+	while (strcmp(state, "reading") == 0)
+		(void)read_page(t, page);
+	for (;;)
+		(void)pause();
+}
+
+static bool killed_in(struct suite *s, const char *state)
+{
+	int p[2], status;
+	bool there;
+	char c;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	if (pipe(p) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		(void)close(p[0]);
+		victim(s, state, p[1]);
+	}
+	(void)close(p[1]);
+	there = pid > 0 && read(p[0], &c, 1) == 1;
+	(void)close(p[0]);
+	if (pid <= 0)
+		return false;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	return check(s, there, "a profiler reaches the state %s", state);
+}
+
+void test_kill(struct suite *s)
+{
+	static const char *const states[] = { "attached", "held", "reading", "released" };
+	struct uni_target *t = attach(s);
+	unsigned caps;
+
+	if (t == NULL)
+		return;
+	caps = t->ops->caps(t);
+	uni_target_detach(t);
+	if ((caps & UNI_CAP_DEAD) != 0 || s->obs.ram == NULL) {
+		skip(s, "SIGKILL of the profiler", "nothing that runs can be observed");
+		return;
+	}
+	for (size_t i = 0; i < 4; i++) {
+		if (killed_in(s, states[i]))
+			(void)check(s, observer_runs(&s->obs, RUNS_MS),
+				"the guest runs after SIGKILL of a profiler: %s", states[i]);
+	}
+	(void)check(s, kill_at_random(s, 5) == 5, "and after SIGKILL at 5 random instants");
+	t = attach(s);
+	if (t == NULL)
+		return;
+	(void)check(s, true, "attach again after all that");
+	uni_target_detach(t);
+}
+
+static _Noreturn void busy_victim(struct suite *s)
+{
+	struct uni_target *t = NULL;
+	struct uni_regs r;
+	uint8_t page[4096];
+
+	if (uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0)
+		_exit(1);
+	for (;;) {
+		if (t->ops->snap(t, 1, &r, UNI_SNAP_HOLD) == 0)
+			(void)read_page(t, page);
+		(void)t->ops->release(t);
+		(void)usleep(500);
+	}
+}
+
+unsigned kill_at_random(struct suite *s, unsigned n)
+{
+	unsigned alive = 0;
+
+	srandom((unsigned)uni_now_ns());
+	for (unsigned i = 0; i < n; i++) {
+		useconds_t at = (useconds_t)((unsigned long)random() % SWEEP_US);
+		bool runs;
+		pid_t pid;
+
+		(void)fflush(stdout);
+		pid = fork();
+		if (pid == 0)
+			busy_victim(s);
+		if (pid < 0)
+			break;
+		(void)usleep(at);
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		runs = observer_runs(&s->obs, RUNS_MS);
+		alive += runs;
+		if (!runs)
+			(void)printf("# stopped by a kill after %u us\n", (unsigned)at);
+	}
+	return alive;
+}
+
+/* Our child of that name, 0 if there is none. */
+static int guardian_pid(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	int found = 0;
+
+	while (d != NULL && found == 0 && (e = readdir(d)) != NULL) {
+		char path[300], stat[512], *p;
+		uint64_t pid;
+		int parent = 0;
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name);
+		if (!uni_parse_u64(e->d_name, &pid) || uni_read_small(path, stat, sizeof(stat)) < 0)
+			continue;
+		p = strstr(stat, GUARDIAN_NM);
+		if (p != NULL && sscanf(p + sizeof(GUARDIAN_NM), "%*c %d", &parent) == 1 &&
+			parent == getpid())
+			found = (int)pid;
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	return found;
+}
+
+void test_guardian_kill(struct suite *s)
+{
+	struct uni_target *t = attach(s);
+	struct uni_regs r;
+	int pid;
+
+	if (t == NULL)
+		return;
+	pid = guardian_pid();
+	if (pid == 0 || s->obs.ram == NULL) {
+		skip(s, "SIGKILL of the guardian", "this target has none, or cannot be observed");
+		uni_target_detach(t);
+		return;
+	}
+	(void)check(s, hold(t, &r) == 0, "hold before the guardian dies");
+	(void)kill(pid, SIGKILL);
+	(void)check(s, t->ops->release(t) == -UNI_EGONE, "without it the target is gone");
+	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after its SIGKILL");
+	(void)check(s, !t->ops->alive(t), "the target says so");
+	uni_target_detach(t);
+}
+
+/* Each operation ends, with -UNI_EGONE where it needs the guest. */
+static void check_gone(struct suite *s, struct uni_target *t, const char *state)
+{
+	struct uni_regs r;
+	uint8_t page[4096];
+	int rc;
+
+	rc = read_page(t, page);
+	(void)check(s, rc == -UNI_EGONE, "%s: reading: %s", state, uni_strerror(rc));
+	rc = t->ops->release(t);
+	(void)check(s, rc == 0 || rc == -UNI_EGONE, "%s: release: %s", state, uni_strerror(rc));
+	rc = hold(t, &r);
+	(void)check(s, rc == -UNI_EGONE, "%s: snap: %s", state, uni_strerror(rc));
+	(void)check(s, t->ops->release(t) == 0, "%s: release after a failed snap", state);
+	(void)check(s, t->ops->alive == NULL || !t->ops->alive(t), "%s: it is not alive", state);
+	uni_target_detach(t);
+	(void)check(s, true, "%s: detach", state);
+}
+
+bool vm_gone_in(struct suite *s, const char *state)
+{
+	struct uni_target *t;
+	uint8_t page[4096];
+	pid_t killer = 0;
+
+	(void)alarm(ALARM_S);
+	t = attach(s);
+	if (t == NULL)
+		return false;
+	if (s->vmm == 0 || !check(s, enter(t, state), "the target reaches the state %s", state)) {
+		uni_target_detach(t);
+		return false;
+	}
+	if (strcmp(state, "reading") == 0)
+		killer = fork();
+	if (killer == 0) {
+		(void)usleep(strcmp(state, "reading") == 0 ? 20000 : 0);
+		(void)kill(s->vmm, SIGKILL);
+		if (strcmp(state, "reading") == 0)
+			_exit(0);
+	}
+	for (int i = 0; i < 5000000 && strcmp(state, "reading") == 0; i++) {
+		if (read_page(t, page) != 0)
+			break;
+	}
+	if (killer > 0)
+		(void)waitpid(killer, NULL, 0);
+	(void)usleep(50000);
+	check_gone(s, t, state);
+	(void)printf("1..%u\n", s->nr);
+	return s->failed == 0;
+}

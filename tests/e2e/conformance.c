@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The conformance suite that each target passes. It needs a guest that runs (a lab guest booted
+ * with wait=1, whose heartbeat rises all the time) and speaks TAP.
+ */
+#include "conformance.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+
+static const char usage[] =
+	"usage: conformance [options] TARGET      such as gdb:unix=/run/g.sock or kvm:pid=12\n"
+	"  --image ELF     the guest's image: proves registers and memory, counts heartbeats\n"
+	"  --vmm PID       the VMM process, when the target cannot tell\n"
+	"instead of the suite:\n"
+	"  --gone STATE    kill the VMM in that state: attached held reading released\n"
+	"  --kill N        kill -9 a profiler at N random instants; prints how often the guest "
+	"ran on\n"
+	"  --bench N       pauses of N samples\n"
+	"  --hz F          at this frequency (100)\n";
+
+bool check(struct suite *s, bool ok, const char *fmt, ...)
+{
+	va_list ap;
+
+	s->nr++;
+	s->failed += !ok;
+	(void)printf("%sok %u - ", ok ? "" : "not ", s->nr);
+	va_start(ap, fmt);
+	(void)vprintf(fmt, ap);
+	va_end(ap);
+	(void)printf("\n");
+	(void)fflush(stdout);
+	return ok;
+}
+
+void skip(struct suite *s, const char *what, const char *why)
+{
+	s->nr++;
+	(void)printf("ok %u - %s # SKIP %s\n", s->nr, what, why);
+}
+
+struct uni_target *attach(struct suite *s)
+{
+	struct uni_target *t = NULL;
+	struct uni_err err = { 0 };
+
+	if (uni_target_attach(&s->spec, &s->opts, &t, &err) == 0)
+		return t;
+	(void)check(s, false, "attach: %s", err.msg);
+	return NULL;
+}
+
+int hold(struct uni_target *t, struct uni_regs *regs)
+{
+	unsigned flags = (t->ops->caps(t) & UNI_CAP_HOLD) != 0 ? UNI_SNAP_HOLD : 0;
+	int rc = -UNI_EAGAIN;
+
+	for (int i = 0; i < 20 && rc == -UNI_EAGAIN; i++) {
+		if (i != 0)
+			(void)usleep(2000);
+		rc = t->ops->snap(t, 1, regs, flags);
+	}
+	return rc;
+}
+
+static bool set_up(struct suite *s, const char *target, const char *image)
+{
+	struct uni_target_info info;
+	struct uni_err err = { 0 };
+
+	if (uni_spec_parse(target, &s->spec, &err) != 0 ||
+		uni_target_probe(&s->spec, &info, &err) != 0) {
+		(void)fprintf(stderr, "conformance: %s\n", err.msg);
+		return false;
+	}
+	if (image != NULL && !observer_load(&s->obs, image))
+		return false;
+	s->opts = (struct uni_attach_opts){ .text = s->obs.text, .nr_text = s->obs.nr_text };
+	if (s->vmm == 0)
+		s->vmm = info.pid;
+	(void)observer_attach(&s->obs, s->vmm);
+	return true;
+}
+
+static bool run_suite(struct suite *s)
+{
+	test_basics(s);
+	test_memory(s);
+	test_kill(s);
+	test_guardian_kill(s);
+	(void)printf("1..%u\n", s->nr);
+	return s->failed == 0;
+}
+
+static bool run_kills(struct suite *s, unsigned n)
+{
+	unsigned alive = kill_at_random(s, n);
+
+	(void)printf("%u of %u survived\n", alive, n);
+	return alive == n;
+}
+
+static unsigned number(const char *text)
+{
+	uint64_t v;
+
+	if (uni_parse_u64(text, &v) && v <= 1000000000)
+		return (unsigned)v;
+	(void)fprintf(stderr, "conformance: %s is not a number\n", text);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "image", required_argument, NULL, 'i' },
+		{ "vmm", required_argument, NULL, 'v' },
+		{ "gone", required_argument, NULL, 'g' },
+		{ "kill", required_argument, NULL, 'k' },
+		{ "bench", required_argument, NULL, 'b' },
+		{ "hz", required_argument, NULL, 'f' },
+		{ 0 },
+	};
+	const char *image = NULL, *gone = NULL;
+	unsigned kills = 0, bench = 0, hz = 100;
+	struct suite s = { 0 };
+	bool ok;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 'i':
+			image = optarg;
+			break;
+		case 'v':
+			s.vmm = (int)number(optarg);
+			break;
+		case 'g':
+			gone = optarg;
+			break;
+		case 'k':
+			kills = number(optarg);
+			break;
+		case 'b':
+			bench = number(optarg);
+			break;
+		case 'f':
+			hz = uni_max(number(optarg), 1u);
+			break;
+		default:
+			(void)fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind != argc - 1) {
+		(void)fputs(usage, stderr);
+		return 2;
+	}
+	if (!set_up(&s, argv[optind], image))
+		return 2;
+	if (gone != NULL)
+		ok = vm_gone_in(&s, gone);
+	else if (kills != 0)
+		ok = run_kills(&s, kills);
+	else if (bench != 0)
+		ok = bench_pauses(&s, bench, hz);
+	else
+		ok = run_suite(&s);
+	observer_deinit(&s.obs);
+	return ok ? 0 : 1;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by the parts of the conformance suite (conformance.c says what it is). */
+#ifndef UNI_TESTS_CONFORMANCE_H
+#define UNI_TESTS_CONFORMANCE_H
+
+#include "observe.h"
+
+struct suite {
+	struct uni_spec spec;
+	struct uni_attach_opts opts;
+	struct observer obs;
+	const char *tell; /* file that is made when a victim has reached its state, or NULL */
+	int vmm;	  /* pid, 0 unknown */
+	unsigned nr, failed;
+};
+
+/* One TAP line. */
+bool check(struct suite *s, bool ok, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void skip(struct suite *s, const char *what, const char *why);
+
+/* NULL (and a failed check) when it cannot attach. */
+struct uni_target *attach(struct suite *s);
+
+/* Registers of vCPU 0, held. */
+int hold(struct uni_target *t, struct uni_regs *regs);
+
+/* The groups of tests. */
+void test_basics(struct suite *s);
+void test_memory(struct suite *s);
+void test_kill(struct suite *s);
+void test_guardian_kill(struct suite *s);
+
+/* kill -9 at n random instants; the number after which the guest ran on. */
+unsigned kill_at_random(struct suite *s, unsigned n);
+
+/* The VMM is killed while the target is in the named state. */
+bool vm_gone_in(struct suite *s, const char *state);
+extern const char *const gone_states; /* words */
+
+/* Pauses of n samples at hz: percentiles on stdout. */
+bool bench_pauses(struct suite *s, unsigned n, unsigned hz);
+
+#endif
