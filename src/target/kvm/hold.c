@@ -18,8 +18,8 @@
 #include "base/io.h"
 
 #define SPIN_NS (40 * UNI_NSEC_PER_USEC)
-/* The longer a nap, the longer the guest may stand unnoticed; after NAPS_NS it is not even running.
- */
+/* A nap is how long a guest may stand unnoticed, so naps stay short while the thread merely waits
+ * for a CPU; one that has not stopped after NAPS_NS is blocked in the kernel. */
 #define NAP_NS	     (20 * UNI_NSEC_PER_USEC)
 #define NAPS_NS	     (10 * UNI_NSEC_PER_MSEC)
 #define SLEEP_MAX_NS UNI_NSEC_PER_MSEC
