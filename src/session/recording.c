@@ -136,8 +136,7 @@ static int open_stream(struct merge *m, int dir_fd, uint32_t vcpu, struct uni_er
 	st = calloc(1, sizeof(*st));
 	if (st == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	st->fd = fd;
-	fd = -1;
+	st->fd = uni_take_fd(&fd);
 	st->vcpu = vcpu;
 	st->size = (uint64_t)s.st_size;
 	m->stream[m->nr++] = st;
