@@ -62,6 +62,8 @@ static void survives_sigkill(void **state)
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	st = uni_recording_stats(rec);
 	assert_int_equal(st->samples, c.nr);
+	assert_in_range(st->ticks, c.nr / 3, c.nr / 3 + 100);
+	assert_int_equal(st->pause.nr, c.nr);
 	assert_true(st->truncated >= c.nr / 10);
 	assert_int_equal(st->stop[UNI_STOP_FAULT], st->truncated);
 	assert_in_range(st->pause.p50_ns, 1000, 1050);
