@@ -22,6 +22,7 @@ struct bench {
 	uint8_t mem[CODE_SIZE];
 	uint64_t hole_from, hole_size; /* offsets that the guest does not map */
 	uint64_t reads;
+	bool gone;
 	struct uni_image *img;
 	struct uni_gmem *m;
 	struct uni_as *as;
@@ -35,6 +36,8 @@ static int read_mem(
 	struct bench *b = ctx;
 
 	b->reads++;
+	if (b->gone && b->reads > 10)
+		return -UNI_EGONE;
 	if (offset - b->hole_from < b->hole_size)
 		return -UNI_EFAULT;
 	memcpy(buf, b->mem + offset, len);
@@ -155,6 +158,14 @@ static void another_address_is_not_mapped(void **state)
 	assert_int_equal(check(b, UINT64_MAX - SVMA - 5), -UNI_EMISMATCH); /* wraps */
 }
 
+static void a_guest_that_ends_is_not_another_image(void **state)
+{
+	struct bench *b = *state;
+
+	b->gone = true;
+	assert_int_equal(check(b, BIAS), -UNI_EGONE);
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -166,6 +177,7 @@ int main(void)
 		T(freed_start_up_code_matches),
 		T(another_build_differs),
 		T(another_address_is_not_mapped),
+		T(a_guest_that_ends_is_not_another_image),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,33 @@ static struct count read_all(struct place *p, bool closed, uint64_t *torn_ret)
 	return c;
 }
 
+static void check_meta(const struct place *p, const struct uni_record_meta *meta)
+{
+	assert_string_equal(meta->target, p->meta.target);
+	assert_string_equal(meta->arch, "x86_64");
+	assert_string_equal(meta->command, "record \xef\xbf\xbd\xef\xbf\xbd[31m");
+	assert_string_equal(meta->image_path, p->meta.image_path);
+	assert_string_equal(meta->image_id, "1234ab");
+	assert_true(meta->bias == p->meta.bias);
+	assert_true(meta->frequency == 99.5);
+	assert_int_equal(meta->nr_vcpus, 3);
+	assert_int_equal(meta->info.pid, 77);
+	assert_true(meta->realtime_offset_ns == p->meta.realtime_offset_ns);
+}
+
+static void check_watches(struct uni_recording *rec, const struct uni_watch *want)
+{
+	const struct uni_watch *gw;
+
+	assert_int_equal(uni_recording_watches(rec, &gw), 2);
+	assert_string_equal(gw[0].name, "calls");
+	assert_true(gw[0].gva == UINT64_MAX - 3);
+	assert_memory_equal(gw[0].first, want->first, 4);
+	assert_memory_equal(gw[0].last, want->last, 4);
+	assert_int_equal(gw[0].t_last_ns, 2);
+	assert_null(gw[1].first);
+}
+
 static void round_trip(void **state)
 {
 	struct place *p = *state;
@@ -157,8 +184,6 @@ static void round_trip(void **state)
 		.unwind_ns = 8,
 		.own_cpu_ns = 9 };
 	const struct uni_record_stats *got;
-	const struct uni_record_meta *meta;
-	const struct uni_watch *gw;
 	struct uni_recording *rec;
 	struct count c = { .stop_at = 100 };
 	uint64_t torn = 9;
@@ -175,27 +200,11 @@ static void round_trip(void **state)
 	assert_int_equal(torn, 0);
 
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
-	meta = uni_recording_meta(rec);
-	assert_string_equal(meta->target, p->meta.target);
-	assert_string_equal(meta->arch, "x86_64");
-	assert_string_equal(meta->command, "record \xef\xbf\xbd\xef\xbf\xbd[31m");
-	assert_string_equal(meta->image_path, p->meta.image_path);
-	assert_string_equal(meta->image_id, "1234ab");
-	assert_true(meta->bias == p->meta.bias);
-	assert_true(meta->frequency == 99.5);
-	assert_int_equal(meta->nr_vcpus, 3);
-	assert_int_equal(meta->info.pid, 77);
-	assert_true(meta->realtime_offset_ns == p->meta.realtime_offset_ns);
+	check_meta(p, uni_recording_meta(rec));
 	stats.samples = 10100; /* as written, not as taken */
 	got = uni_recording_stats(rec);
 	assert_memory_equal(got, &stats, sizeof(stats));
-	assert_int_equal(uni_recording_watches(rec, &gw), 2);
-	assert_string_equal(gw[0].name, "calls");
-	assert_true(gw[0].gva == UINT64_MAX - 3);
-	assert_memory_equal(gw[0].first, first, 4);
-	assert_memory_equal(gw[0].last, last, 4);
-	assert_int_equal(gw[0].t_last_ns, 2);
-	assert_null(gw[1].first);
+	check_watches(rec, w);
 	assert_null(uni_recording_symtab(rec));
 	assert_int_equal(uni_recording_each(rec, count, &c, NULL, &p->err), 5); /* passed on */
 	assert_int_equal(c.nr, 100);

@@ -12,7 +12,8 @@ static int other_attach(const struct uni_spec *spec, const struct uni_attach_opt
 
 static int other_host_check(struct uni_err *err)
 {
-	return uni_err_set(err, UNI_ENOTSUP, "it reads x86 registers: use the VMM's gdb stub (gdb:)");
+	return uni_err_set(
+		err, UNI_ENOTSUP, "it reads x86 registers: use the VMM's gdb stub (gdb:)");
 }
 
 extern const struct uni_target_ops uni_target_kvm;
