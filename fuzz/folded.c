@@ -27,6 +27,8 @@ static void write_all(const struct uni_profile *p)
 	}
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct uni_importer *im = uni_importer_by_name("folded");

@@ -5,6 +5,8 @@
 #include "import/import.h"
 #include "obj/usym.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = { "foo", "bar", "baz" };
