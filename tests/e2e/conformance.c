@@ -97,6 +97,7 @@ static bool run_suite(struct suite *s)
 	test_memory(s);
 	test_kill(s);
 	test_guardian_kill(s);
+	test_sleep(s);
 	(void)printf("1..%u\n", s->nr);
 	return s->failed == 0;
 }

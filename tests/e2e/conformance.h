@@ -29,6 +29,7 @@ void test_basics(struct suite *s);
 void test_memory(struct suite *s);
 void test_kill(struct suite *s);
 void test_guardian_kill(struct suite *s);
+void test_sleep(struct suite *s);
 
 /* kill -9 at n random instants; the number after which the guest ran on. */
 unsigned kill_at_random(struct suite *s, unsigned n);
