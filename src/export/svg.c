@@ -178,7 +178,8 @@ static void put_header(struct uni_svg *g)
 		"<stop stop-color=\"%s\" offset=\"5%%\"/><stop stop-color=\"%s\" "
 		"offset=\"95%%\"/></linearGradient></defs>\n",
 		from, to);
-	uni_sink_puts(g->out, "<style>\n");
+	/* A browser window that is taller than the graph goes on in the same colour. */
+	uni_sink_printf(g->out, "<style>\nsvg:root{background:%s}\n", to);
 	uni_sink_puts(g->out, uni_svg_css);
 	uni_sink_puts(g->out, "</style>\n<rect width=\"100%\" height=\"100%\" "
 			      "fill=\"url(#background)\"/>\n");

@@ -213,7 +213,8 @@ function boxKey(ev) {
         closeBox();
         ev.preventDefault();
     }
-    if (!shortcut(ev)) ev.stopPropagation();
+    shortcut(ev);
+    ev.stopPropagation();
 }
 
 function toggleCase() {

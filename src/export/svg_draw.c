@@ -93,13 +93,21 @@ static size_t shown_len(const char *name)
 	return n;
 }
 
-static void put_title(struct uni_svg *g, const struct place *at, double value)
+/* Black on dark reds is hard to read. Relative luminance roughly as WCAG 2 has it. */
+static bool is_dark(struct uni_rgb c)
+{
+	double r = c.r / 255.0, g = c.g / 255.0, b = c.b / 255.0;
+
+	return 0.2126 * r * r + 0.7152 * g * g + 0.0722 * b * b < 0.18;
+}
+
+static void put_title(struct uni_svg *g, const struct place *at, struct uni_rgb fill, double value)
 {
 	const char *name = uni_profile_node_name(g->p, at->node);
 	char number[UNI_NUMBER_MAX];
 
 	uni_text_number(number, value * g->factor);
-	uni_sink_puts(g->out, "<g><title>");
+	uni_sink_puts(g->out, is_dark(fill) ? "<g class=\"dark\"><title>" : "<g><title>");
 	uni_xml_text(g->out, name, shown_len(name), g->ascii);
 	uni_sink_printf(g->out, " (%s ", number);
 	uni_xml_text(g->out, g->countname, strlen(g->countname), g->ascii);
@@ -178,7 +186,7 @@ static void draw(struct uni_svg *g, const struct place *at)
 	struct uni_rgb c = frame_colour(g, at->node);
 
 	y = g->top_pad + row * g->height + (g->inverted ? 0.0 : UNI_SVG_FRAMEPAD);
-	put_title(g, at, value);
+	put_title(g, at, c, value);
 	uni_sink_puts(g->out, "<rect x=\"");
 	put_number(g->out, x, 4);
 	uni_sink_puts(g->out, "%\" y=\"");

@@ -97,6 +97,8 @@ static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *
 		return rc;
 	meta = uni_recording_meta(v->samples);
 	w.bias = meta->bias;
+	/* An imported profile has no addresses but made-up ones. */
+	o.symbols = o.symbols || meta->aggregate;
 	if (o.symbols)
 		w.symtab = v->symtab != NULL ? v->symtab : uni_recording_symtab(v->samples);
 	if (o.symbols && w.symtab == NULL)

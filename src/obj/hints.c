@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
-#include "base/vec.h"
 #include "obj/image_priv.h"
 
 /* Enough for a landing pad, the realignment of a stack and the frame pointer's set-up. */
@@ -91,10 +89,24 @@ static void text_hull(const struct uni_image *img, uint64_t *start_ret, uint64_t
 	*size_ret = first <= last ? uni_min(last - first, UINT64_MAX - 1) + 1 : 0;
 }
 
+static struct uni_image_hints *hints_new(size_t nr)
+{
+	struct uni_image_hints *h = calloc(1, sizeof(*h));
+
+	if (h == NULL)
+		return NULL;
+	h->func = calloc(nr, sizeof(*h->func));
+	if (h->func == NULL) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
 int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
 	struct uni_err *err)
 {
-	_cleanup_free_ struct uni_image_hints *h = NULL;
+	struct uni_image_hints *h;
 	uint64_t start, size;
 	size_t nr;
 
@@ -111,10 +123,8 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 		return uni_err_set(err, UNI_ERANGE,
 			"%s: loaded at offset %#llx it would wrap around the address space",
 			img->path, (unsigned long long)bias);
-	h = calloc(1, sizeof(*h));
-	if (h != NULL)
-		h->func = calloc(img->syms.ranges.nr + 1, sizeof(*h->func));
-	if (h == NULL || h->func == NULL)
+	h = hints_new(img->syms.ranges.nr + 1);
+	if (h == NULL)
 		return uni_err_set(
 			err, UNI_ENOMEM, "out of memory for unwind hints of %s", img->path);
 	nr = make_funcs(img, bias, h->func);
@@ -127,6 +137,6 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 	};
 	h->next = img->hints;
 	img->hints = h;
-	*ret = &uni_take(h)->hints;
+	*ret = &h->hints;
 	return 0;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 
@@ -132,15 +131,13 @@ static char *base_name(const char *path)
 	return NULL;
 }
 
-bool uni_objfile_find_sibling(
-	const struct uni_objfile *f, struct uni_objfile *ret, char *note_ret, size_t note_cap)
+/* base: PATH without its ending, or NULL. */
+static bool try_siblings(const struct uni_objfile *f, const char *base, struct uni_objfile *ret,
+	struct uni_strbuf *note)
 {
 	static const char *const added[] = { ".dbg", ".debug", "", ".elf" };
-	_cleanup_free_ char *base = base_name(f->path);
-	_cleanup_strbuf_ struct uni_strbuf note;
 	const char *const stems[] = { f->path, base };
 
-	uni_strbuf_init(&note);
 	for (size_t i = 0; i < 2 * uni_array_len(added); i++) {
 		const char *stem = stems[i / uni_array_len(added)];
 		const char *end = added[i % uni_array_len(added)];
@@ -151,10 +148,24 @@ bool uni_objfile_find_sibling(
 		if (stem == NULL || (stem == f->path && strcmp(end, ".elf") == 0))
 			continue;
 		uni_strbuf_addf(&path, "%s%s", stem, end);
-		if (!uni_strbuf_failed(&path) && try_sibling(f, path.s, ret, &note))
+		if (!uni_strbuf_failed(&path) && try_sibling(f, path.s, ret, note))
 			return true;
 	}
-	(void)snprintf(note_ret, note_cap, "%s: no %s in it; tried %s", f->path,
-		uni_elf_is_debug_only(&f->elf) ? "code" : "symbols", note.s);
 	return false;
+}
+
+bool uni_objfile_find_sibling(
+	const struct uni_objfile *f, struct uni_objfile *ret, char *note_ret, size_t note_cap)
+{
+	_cleanup_strbuf_ struct uni_strbuf note;
+	char *base = base_name(f->path);
+	bool found;
+
+	uni_strbuf_init(&note);
+	found = try_siblings(f, base, ret, &note);
+	free(base);
+	if (!found)
+		(void)snprintf(note_ret, note_cap, "%s: no %s in it; tried %s", f->path,
+			uni_elf_is_debug_only(&f->elf) ? "code" : "symbols", note.s);
+	return found;
 }

@@ -18,8 +18,8 @@ static uint64_t frame_addr(uint32_t frame)
 	return UNI_NAMES_BASE + (uint64_t)frame * UNI_NAMES_STEP + UNI_NAMES_STEP / 2;
 }
 
-static int make_symtab(const struct uni_profile *p, const char *from, struct uni_symtab **ret,
-	struct uni_err *err)
+static int make_symtab(
+	const struct uni_profile *p, const char *from, struct uni_symtab **ret, struct uni_err *err)
 {
 	size_t nr = uni_profile_nr_frames(p);
 	_cleanup_free_ const char **names = calloc(nr + 1, sizeof(*names));

@@ -28,6 +28,7 @@ struct builder {
 	UNI_VEC(uint32_t) frames;
 	uint64_t first_ns;
 	bool any;
+	bool aggregate; /* imported: addresses are made up, names are all there is */
 };
 
 static size_t known_probe(const struct builder *b, uint64_t pc, bool exact)
@@ -70,13 +71,13 @@ static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
 	const char *name;
 	size_t len;
 
-	if (!b->opts->addresses && b->symtab != NULL &&
+	if ((!b->opts->addresses || b->aggregate) && b->symtab != NULL &&
 		uni_symtab_lookup(b->symtab, svma, &name, &off)) {
-		f.kind = UNI_FK_GUEST;
-		f.addr = svma - off + b->bias;
+		f.kind = b->aggregate && name[0] == '[' ? UNI_FK_SYNTHETIC : UNI_FK_GUEST;
+		f.addr = b->aggregate ? 0 : svma - off + b->bias;
 		f.image = b->image;
 		len = uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
-		if (b->opts->offsets)
+		if (b->opts->offsets && !b->aggregate)
 			len += (size_t)snprintf(
 				text + len, 32, "+0x%" PRIx64, off + (exact ? 0 : 1));
 	} else {
@@ -177,6 +178,9 @@ static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err
 	int rc;
 
 	b->bias = meta->bias;
+	b->aggregate = meta->aggregate;
+	if (meta->unit[0] != '\0')
+		uni_profile_set_unit(b->p, meta->unit);
 	b->symtab = b->opts->symtab != NULL ? b->opts->symtab : uni_recording_symtab(rec);
 	b->image = image_string(b->p, meta->image_path);
 	if (b->image == UNI_STR_NONE || !known_grow(b, 1024))

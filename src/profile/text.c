@@ -153,6 +153,7 @@ int uni_text_functions(
 struct branch {
 	uint32_t node;
 	uint32_t depth, indent;
+	bool forked; /* has siblings on show */
 };
 
 struct tree {
@@ -190,8 +191,8 @@ static void put_branch(struct tree *t, const struct branch *b)
 		used += 11;
 	}
 	for (uint32_t i = 0; i < b->indent; i++)
-		uni_sink_puts(t->out, "| ");
-	put_name(t->opts, t->out, uni_profile_node_name(t->p, b->node), used + 2 * b->indent);
+		uni_sink_puts(t->out, b->forked && i + 1 == b->indent ? "|- " : "|  ");
+	put_name(t->opts, t->out, uni_profile_node_name(t->p, b->node), used + 3 * b->indent);
 	uni_sink_putc(t->out, '\n');
 	t->lines++;
 }
@@ -216,8 +217,10 @@ static int push_children(struct tree *t, const struct branch *b)
 	if (nr == 0)
 		return 0;
 	qsort_r(t->todo.v + from, nr, sizeof(*t->todo.v), lightest_first, (void *)(uintptr_t)t->p);
-	for (size_t i = from; i < t->todo.nr && nr > 1; i++)
+	for (size_t i = from; i < t->todo.nr && nr > 1; i++) {
 		t->todo.v[i].indent++;
+		t->todo.v[i].forked = true;
+	}
 	return 0;
 }
 

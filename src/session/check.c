@@ -19,7 +19,8 @@
 #define ENOUGH(same, readable) ((same)*10 >= (readable)*9)
 
 struct tally {
-	unsigned tried, readable, same;
+	unsigned readable, same;
+	bool gone;
 	uint64_t first_bad; /* address of the first page that differs */
 };
 
@@ -50,12 +51,14 @@ static void compare(struct uni_as *as, const struct uni_pt_root *root,
 	uint8_t buf[PAGE];
 	uint64_t off, gva;
 	size_t len, differ = 0;
+	int rc;
 
 	page_of(seg, bias, page, &off, &len);
 	gva = seg->vaddr + bias + off;
-	t->tried++;
 	uni_as_begin(as, root);
-	if (uni_as_read(as, uni_gva_of(gva), buf, len) != 0)
+	rc = uni_as_read(as, uni_gva_of(gva), buf, len);
+	t->gone = t->gone || rc == -UNI_EGONE;
+	if (rc != 0)
 		return;
 	t->readable++;
 	for (size_t i = 0; i < len; i++)
@@ -91,6 +94,9 @@ static void compare_all(struct uni_as *as, const struct uni_pt_root *root,
 static int verdict(
 	const struct tally *t, const struct uni_image *img, uint64_t bias, struct uni_err *err)
 {
+	if (t->gone)
+		return uni_err_set(err, UNI_EGONE,
+			"the guest ended while its code was compared with %s", uni_image_path(img));
 	if (t->readable == 0)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: the guest has nothing mapped where this image's code would be (entry "

@@ -9,7 +9,7 @@
  *             u64 events_discarded, packet_seq_num, u32 cpu_id
  *   event   = u8 id, u64 timestamp, then
  *             stack:  u32 id, u16 nr, u64 pc[nr], u8 flags[nr]
- *             sample: u32 stack, u32 weight, u32 thread, u32 pause_ns, u8 state, u8 stop
+ *             sample: u32 stack, u64 weight, u32 thread, u32 pause_ns, u8 state, u8 stop
  *
  * A chain is written once in each packet, before the first sample that has it; stack ids count
  * from 0 in each packet, so that any packet decodes alone.

@@ -144,7 +144,7 @@ void uni_ctf_metadata(
 	uni_strbuf_adds(out,
 		"event {\n\tname = \"sample\";\n\tid = 1;\n\tstream_id = 0;\n\tfields := struct {\n"
 		"\t\tuint32_t stack; /* id of a stack event of this packet */\n"
-		"\t\tuint32_t weight; /* sampling periods that it stands for */\n"
+		"\t\tuint64_t weight; /* sampling periods that it stands for */\n"
 		"\t\tuint32_t thread; /* guest thread, 0 = unknown */\n"
 		"\t\tuint32_t pause_ns; /* the guest was stopped so long for it */\n");
 	put_enums(out);

@@ -59,7 +59,7 @@ static bool read_sample(struct uni_ctf_reader *r, struct uni_cursor *c, struct u
 	struct uni_cursor def = uni_cursor_make(r->data, r->h.content_size);
 
 	*ret = (struct uni_sample){ .vcpu = r->h.vcpu, .t_ns = r->last_ns };
-	ret->weight = uni_cursor_u32(c);
+	ret->weight = uni_cursor_u64(c);
 	ret->thread = uni_cursor_u32(c);
 	ret->pause_ns = uni_cursor_u32(c);
 	ret->state = uni_cursor_u8(c);

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 
 #define EVENT_HEADER  9u
-#define SAMPLE_SIZE   (EVENT_HEADER + 18u)
+#define SAMPLE_SIZE   (EVENT_HEADER + 22u)
 #define FRAME_SIZE    9u
 #define STACK_NR_AT   (EVENT_HEADER + 4u) /* of `nr` in a stack event */
 #define STACK_BODY_AT (STACK_NR_AT + 2u)
@@ -94,7 +94,6 @@ static uint32_t intern(struct uni_ctf_packet *p, const struct uni_sample *s)
 bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s)
 {
 	size_t most = UNI_CTF_STACK_MIN + (size_t)s->nr * FRAME_SIZE + SAMPLE_SIZE;
-	uint32_t weight = s->weight > UINT32_MAX ? UINT32_MAX : (uint32_t)s->weight;
 	uint32_t stack;
 	uint8_t *q;
 
@@ -103,7 +102,7 @@ bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s)
 	stack = intern(p, s);
 	q = put_event(p, UNI_CTF_SAMPLE, s->t_ns);
 	q = put_le(q, stack, 4);
-	q = put_le(q, weight, 4);
+	q = put_le(q, s->weight, 8);
 	q = put_le(q, s->thread, 4);
 	q = put_le(q, s->pause_ns, 4);
 	q = put_le(q, s->state, 1);

@@ -27,9 +27,9 @@
 
 /* What a tick took while the guest was held; delivered when it runs again. */
 struct capture {
-	uint64_t t_ns, pause_ns;
 	uint64_t unknown; /* vCPUs without registers this time */
 	uint64_t have;	  /* bit n: chain[n] holds vCPU n */
+	uint64_t t_ns[UNI_VCPU_MAX], pause_ns[UNI_VCPU_MAX];
 	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_chain chain[]; /* one a vCPU */
 };
@@ -124,20 +124,21 @@ static bool wait_until(struct sampler *s, uint64_t deadline_ns)
 }
 
 /*
- * Chains of all vCPUs that have registers. The memory must be read while the guest is held, so
- * the unwinding is done here; a target that copies stack slabs in one go would take them in this
- * place and unwind in deliver().
+ * Chains of the vCPUs in the mask that have registers. The memory must be read while the guest is
+ * held, so the unwinding is done here; a target that copies stack slabs in one go would take them
+ * in this place and unwind in deliver().
  */
-static void capture_chains(struct sampler *s)
+static void capture_chains(struct sampler *s, uint64_t mask)
 {
 	struct capture *c = s->cap;
 	uint64_t begin_ns = uni_now_ns();
 
-	c->t_ns = begin_ns;
-	c->have = c->unknown = 0;
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
 		const struct uni_regs *regs = &c->regs[v];
 
+		if ((mask >> v & 1) == 0)
+			continue;
+		c->t_ns[v] = begin_ns;
 		if (regs->state == UNI_VCPU_OFFLINE)
 			continue;
 		if (regs->state == UNI_VCPU_UNKNOWN || !regs->pc_valid) {
@@ -153,18 +154,23 @@ static void capture_chains(struct sampler *s)
 /* With the guest held: only reads, into memory that is there. */
 static void capture_watches(struct sampler *s)
 {
-	if (s->watcher == NULL || s->cap->t_ns < s->next_watch_ns)
+	uint64_t now_ns;
+
+	if (s->watcher == NULL)
 		return;
-	uni_watcher_read(s->watcher, s->as, s->cap->regs, s->nr_vcpus, s->cap->t_ns);
-	s->next_watch_ns = s->cap->t_ns + WATCH_NS;
+	now_ns = uni_now_ns();
+	if (now_ns < s->next_watch_ns)
+		return;
+	uni_watcher_read(s->watcher, s->as, s->cap->regs, s->nr_vcpus, now_ns);
+	s->next_watch_ns = now_ns + WATCH_NS;
 }
 
 static void deliver_one(struct sampler *s, uint32_t vcpu)
 {
 	const struct uni_chain *chain = &s->cap->chain[vcpu];
-	uint32_t pause_ns = (uint32_t)uni_min(s->cap->pause_ns, (uint64_t)UINT32_MAX);
+	uint32_t pause_ns = (uint32_t)uni_min(s->cap->pause_ns[vcpu], (uint64_t)UINT32_MAX);
 	struct uni_sample sample = {
-		.t_ns = s->cap->t_ns,
+		.t_ns = s->cap->t_ns[vcpu],
 		.weight = 1,
 		.vcpu = vcpu,
 		.pause_ns = pause_ns,
@@ -209,21 +215,23 @@ static void end_pause(struct sampler *s, struct uni_pause *p)
 	s->resume = rc;
 }
 
-static void note_pause(struct sampler *s, const struct uni_pause *p)
+static void note_pause(struct sampler *s, const struct uni_pause *p, uint64_t mask)
 {
-	s->cap->pause_ns = 0;
 	if (s->caps & UNI_CAP_DEAD)
 		return;
-	s->cap->pause_ns = p->end_ns - p->begin_ns;
-	uni_hist_add(&s->pause, s->cap->pause_ns);
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		if (mask >> v & 1)
+			s->cap->pause_ns[v] = p->end_ns - p->begin_ns;
+	}
+	uni_hist_add(&s->pause, p->end_ns - p->begin_ns);
 	uni_sched_paused(&s->sched, p->begin_ns, p->end_ns);
 }
 
-/* All vCPUs in one snap, held while their memory is read. */
-static int tick_held(struct sampler *s, bool only_watches)
+/* One snap, held while memory is read. */
+static int snap_held(struct sampler *s, uint64_t mask, bool only_watches)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
-	int rc = uni_pause_begin(&p, s->t, s->mask, s->cap->regs);
+	int rc = uni_pause_begin(&p, s->t, mask, s->cap->regs);
 
 	if (rc < 0) {
 		/* Where it failed for good the guest may have stood still all the same. */
@@ -231,14 +239,42 @@ static int tick_held(struct sampler *s, bool only_watches)
 			uni_sched_paused(&s->sched, p.begin_ns, p.end_ns);
 		return rc;
 	}
-	if (only_watches)
-		s->cap->t_ns = uni_now_ns();
-	else
-		capture_chains(s);
+	if (!only_watches)
+		capture_chains(s, mask);
 	capture_watches(s);
 	end_pause(s, &p);
-	note_pause(s, &p);
+	note_pause(s, &p, mask);
 	return 0;
+}
+
+/*
+ * A target that can hold single vCPUs is asked for one after the other: each stands still for its
+ * own stack only, and none waits for a vCPU thread that the host has put aside. A tick is good if
+ * one vCPU was.
+ */
+static int tick_held(struct sampler *s, bool only_watches)
+{
+	int rc = 0, good = 0;
+
+	if (s->caps & UNI_CAP_WHOLE_STOP)
+		return snap_held(s, s->mask, only_watches);
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		int one = snap_held(s, 1ull << v, only_watches);
+
+		if (one == -UNI_EGONE)
+			return one;
+		if (one == 0)
+			good++;
+		if (s->resume < 0)
+			break;
+		else
+			rc = one;
+		if (one < 0)
+			s->cap->unknown++;
+	}
+	if (good == 0)
+		s->cap->unknown = 0; /* the whole tick failed and is counted as such */
+	return good != 0 ? 0 : rc;
 }
 
 /* A target that cannot hold: its memory is read while the guest runs, or it does not run. */
@@ -250,19 +286,18 @@ static int tick_free(struct sampler *s, bool only_watches)
 	p.end_ns = uni_now_ns();
 	if (rc < 0)
 		return rc;
-	s->cap->pause_ns = 0;
 	if (!(s->caps & UNI_CAP_NO_PAUSE))
-		note_pause(s, &p);
-	if (only_watches)
-		s->cap->t_ns = p.end_ns;
-	else
-		capture_chains(s);
+		note_pause(s, &p, s->mask);
+	if (!only_watches)
+		capture_chains(s, s->mask);
 	capture_watches(s);
 	return 0;
 }
 
 static int tick(struct sampler *s, bool only_watches)
 {
+	s->cap->have = s->cap->unknown = 0;
+	memset(s->cap->pause_ns, 0, sizeof(s->cap->pause_ns));
 	return s->caps & UNI_CAP_HOLD ? tick_held(s, only_watches) : tick_free(s, only_watches);
 }
 

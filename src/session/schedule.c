@@ -3,7 +3,8 @@
 
 #include "base/checked.h"
 
-#define MAX_NS (UINT64_MAX / 2) /* deadlines far in the future stop here */
+#define MAX_NS	  (UINT64_MAX / 2) /* deadlines far in the future stop here */
+#define CREDIT_NS 500000000.0	   /* of guest time that short pauses can save up for a long one */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
 static uint64_t mix(uint64_t x)
@@ -31,6 +32,8 @@ void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, do
 		.period_ns = 1e9 / frequency,
 		.max_duty = max_duty,
 		.jitter = jitter };
+	/* No credit yet: from the start on, pauses are within their share of the time. */
+	s->paid_ns = add_ns(start_ns, uni_max(s->period_ns, CREDIT_NS));
 }
 
 static uint64_t deadline(const struct uni_sched *s, uint64_t k)
@@ -61,7 +64,7 @@ void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
 /* The duty cap: no pause may begin before this. */
 static uint64_t not_before(const struct uni_sched *s)
 {
-	uint64_t slack_ns = add_ns(0, s->period_ns);
+	uint64_t slack_ns = add_ns(0, uni_max(s->period_ns, CREDIT_NS));
 
 	return s->paid_ns > slack_ns ? s->paid_ns - slack_ns : 0;
 }

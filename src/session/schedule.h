@@ -28,8 +28,9 @@ uint64_t uni_sched_deadline(const struct uni_sched *s);
 /* It is being served at now_ns: notes whether that is late. */
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
 /*
- * The guest was paused. Pauses add up to at most max_duty of the time since the start plus one
- * period: that much slack, because jitter may put two deadlines side by side.
+ * The guest was paused. Pauses add up to at most max_duty of the time since the start, the last one
+ * not counted. What was not used of the last half second is credit: one long pause, which is a
+ * busy host's doing, must not silence a profile that hardly pauses the guest at all.
  */
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
 /*

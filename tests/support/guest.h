@@ -12,10 +12,10 @@
 struct guest {
 	uint8_t *ram;
 	size_t size;
-	uint64_t base;	   /* address of ram[0] */
-	uint64_t reads;	   /* served */
-	uint64_t gone_at;  /* from this read on the target is gone; 0: never */
-	uint32_t mutate;   /* one byte in this many changes at each read; 0: none */
+	uint64_t base;	  /* address of ram[0] */
+	uint64_t reads;	  /* served */
+	uint64_t gone_at; /* from this read on the target is gone; 0: never */
+	uint32_t mutate;  /* one byte in this many changes at each read; 0: none */
 	uint64_t rng;
 	struct uni_gmem *m;
 };

@@ -233,6 +233,19 @@ static uint64_t wall(const struct bench *b)
 	return b->stats.end_ns - b->stats.begin_ns;
 }
 
+/* Where a hold stops them all anyway, they share one. */
+static void whole_stops_are_shared(void **state)
+{
+	struct bench *b = *state;
+
+	b->f.nr_vcpus = 3;
+	b->f.caps |= UNI_CAP_WHOLE_STOP;
+	assert_int_equal(run(b), 0);
+	assert_int_equal(b->nr, 3 * b->stats.ticks);
+	assert_int_equal(b->f.holds, b->stats.ticks);
+	assert_int_equal(b->stats.pause.nr, b->stats.ticks);
+}
+
 static void samples_every_vcpu(void **state)
 {
 	struct bench *b = *state;
@@ -243,7 +256,7 @@ static void samples_every_vcpu(void **state)
 	assert_int_equal(run(b), 0);
 	assert_int_equal(b->end, UNI_END_DURATION);
 	assert_int_equal(b->nr, 3 * b->stats.ticks);
-	assert_int_equal(b->f.holds, b->stats.ticks);
+	assert_int_equal(b->f.holds, 3 * b->stats.ticks); /* each vCPU for itself */
 	assert_int_equal(b->f.releases, b->f.holds);
 	assert_int_equal(b->stats.stop[UNI_STOP_ROOT], b->nr);
 	assert_int_equal(b->stats.truncated, 0);
@@ -253,7 +266,7 @@ static void samples_every_vcpu(void **state)
 	assert_in_range(b->stats.ticks + b->stats.skipped, slots - 1, slots + 2);
 	assert_true(b->stats.ticks > 5);
 	assert_true(b->progresses >= 1);
-	assert_int_equal(b->stats.pause.nr, b->stats.ticks);
+	assert_int_equal(b->stats.pause.nr, 3 * b->stats.ticks);
 	assert_true(b->stats.pause.p50_ns <= b->stats.pause.p99_ns);
 	assert_true(b->stats.pause.p99_ns <= b->stats.pause.max_ns);
 	assert_true(b->stats.own_cpu_ns > 0);
@@ -478,6 +491,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(samples_every_vcpu),
+		T(whole_stops_are_shared),
 		T(vcpus_without_registers),
 		T(slow_target_keeps_the_duty_cap),
 		T(duty_cap_at_100_khz),

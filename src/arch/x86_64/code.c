@@ -44,12 +44,15 @@ static size_t modrm_len(const uint8_t *p, size_t n)
 
 /* What follows an opcode of the one-byte map that can stand between the parts of a prologue. */
 enum shape {
-	NONE,	   /* not known to be harmless */
-	DEST_RM,   /* ModRM; writes r/m */
-	DEST_REG,  /* ModRM; writes reg */
-	NO_DEST,   /* ModRM; writes flags only */
-	DEST_RM_8, /* DEST_RM and an 8-bit immediate */
-	DEST_RM_32 /* DEST_RM and a 32-bit immediate (16 with 0x66) */
+	NONE,	    /* not known to be harmless */
+	DEST_RM,    /* ModRM; writes r/m */
+	DEST_REG,   /* ModRM; writes reg */
+	NO_DEST,    /* ModRM; writes flags only */
+	DEST_RM_8,  /* DEST_RM and an 8-bit immediate */
+	DEST_RM_32, /* DEST_RM and a 32-bit immediate (16 with 0x66) */
+	DEST_REG_8, /* imul reg, r/m, immediate */
+	DEST_REG_32,
+	GROUP_3, /* not, neg: DEST_RM; mul, div: only rax, rdx; but test has an immediate */
 };
 
 static enum shape shape_of(uint8_t op)
@@ -80,37 +83,82 @@ static enum shape shape_of(uint8_t op)
 	case 0x84:
 	case 0x85:
 		return NO_DEST;
-	case 0x83:
+	case 0x83: /* group 1, shifts, mov */
 	case 0xc1:
 	case 0xc6:
 		return DEST_RM_8;
 	case 0x81:
 	case 0xc7:
 		return DEST_RM_32;
+	case 0x6b:
+		return DEST_REG_8;
+	case 0x69:
+		return DEST_REG_32;
+	case 0xf7:
+		return GROUP_3;
+	case 0xd1: /* shifts */
+	case 0xd3:
+		return DEST_RM;
 	default:
 		return NONE;
 	}
 }
 
-/* movzx, movsx (0F B6..BF), long nop (0F 1F) and SSE moves and xors that touch no stack. */
+/* movzx, movsx (0F B6..BF), imul, long nop (0F 1F) and SSE moves and xors that touch no stack. */
 static bool harmless_0f(uint8_t op, enum shape *ret)
 {
 	*ret = DEST_REG;
-	if (op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf)
+	if (op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf || op == 0xaf)
 		return true;
 	*ret = NO_DEST; /* memory or an SSE register */
 	return op == 0x1f || op == 0x10 || op == 0x11 || op == 0x28 || op == 0x29 || op == 0x57 ||
 	       op == 0xef;
 }
 
+/* The register that ModRM at p makes the destination; SIZE_MAX if it is memory. */
+static size_t dest_of(enum shape shape, const uint8_t *p, uint8_t rex)
+{
+	if (shape == DEST_REG || shape == DEST_REG_8 || shape == DEST_REG_32)
+		return (size_t)(p[0] >> 3 & 7) | (size_t)(rex & 4) << 1;
+	return p[0] >> 6 == 3 ? (size_t)(p[0] & 7) | (size_t)(rex & 1) << 3 : SIZE_MAX;
+}
+
+static size_t imm_len(enum shape shape, bool op16)
+{
+	if (shape == DEST_RM_8 || shape == DEST_REG_8)
+		return 1;
+	if (shape == DEST_RM_32 || shape == DEST_REG_32)
+		return op16 ? 2 : 4;
+	return 0;
+}
+
+/* The rest of an instruction from its ModRM at code[pos]; its whole length or 0. */
+static size_t harmless_modrm(
+	const uint8_t *code, size_t pos, size_t n, enum shape shape, uint8_t rex, bool op16)
+{
+	size_t len = modrm_len(code + pos, n - pos), dest;
+
+	if (len == 0 || shape == NONE)
+		return 0;
+	if (shape == GROUP_3 && (code[pos] >> 3 & 7) < 2)
+		return 0;
+	dest = shape == NO_DEST ? SIZE_MAX : dest_of(shape, code + pos, rex);
+	if (dest == RSP || dest == RBP)
+		return 0;
+	len += pos + imm_len(shape, op16);
+	return len <= n ? len : 0;
+}
+
 /* Length of an instruction that changes neither rsp nor rbp and pushes nothing; 0 if unsure. */
 static size_t harmless_len(const uint8_t *code, size_t n)
 {
-	size_t pos = 0, len, imm = 0;
+	size_t pos = 0, dest, len;
 	enum shape shape;
-	uint8_t rex = 0, dest;
+	uint8_t rex = 0;
 	bool op16 = false;
 
+	if (STARTS(code, n, "\xc5\xf8\x77")) /* vzeroupper */
+		return 3;
 	while (pos < n && (code[pos] == 0x66 || code[pos] == 0xf2 || code[pos] == 0xf3))
 		op16 |= code[pos++] == 0x66;
 	if (pos < n && (code[pos] & 0xf0) == 0x40)
@@ -120,35 +168,20 @@ static size_t harmless_len(const uint8_t *code, size_t n)
 	if (code[pos] == 0x90)
 		return pos + 1;
 	if ((code[pos] & 0xf8) == 0xb8) { /* mov reg, imm */
-		dest = (uint8_t)((code[pos] & 7) | (rex & 1) << 3);
+		dest = (size_t)(code[pos] & 7) | (size_t)(rex & 1) << 3;
 		len = pos + 1 + ((rex & 8) != 0 ? 8 : op16 ? 2 : 4);
 		return dest != RSP && dest != RBP && len <= n ? len : 0;
 	}
-	shape = shape_of(code[pos]);
-	if (code[pos] == 0x0f && (++pos >= n || !harmless_0f(code[pos], &shape)))
-		return 0;
-	if (shape == NONE)
-		return 0;
-	pos++;
-	len = modrm_len(code + pos, n - pos);
-	if (len == 0)
-		return 0;
-	if (shape == DEST_REG)
-		dest = (uint8_t)((code[pos] >> 3 & 7) | (rex & 4) << 1);
-	else
-		dest = (uint8_t)((code[pos] & 7) | (rex & 1) << 3);
-	if (shape != NO_DEST && (shape == DEST_REG || code[pos] >> 6 == 3) &&
-		(dest == RSP || dest == RBP))
-		return 0;
-	if (shape == DEST_RM_8)
-		imm = 1;
-	else if (shape == DEST_RM_32)
-		imm = op16 ? 2 : 4;
-	len += pos + imm;
-	return len <= n ? len : 0;
+	if (code[pos] == 0x0f) {
+		if (++pos >= n || !harmless_0f(code[pos], &shape))
+			return 0;
+	} else {
+		shape = shape_of(code[pos]);
+	}
+	return harmless_modrm(code, pos + 1, n, shape, rex, op16);
 }
 
-static bool is_mov_rbp_rsp(const uint8_t *code, size_t n)
+bool uni_x86_64_is_set_frame(const uint8_t *code, size_t n)
 {
 	return STARTS(code, n, "\x48\x89\xe5") || STARTS(code, n, "\x48\x8b\xec");
 }
@@ -181,7 +214,7 @@ bool uni_x86_64_prologue(const uint8_t *code, size_t n, struct uni_x86_64_prolog
 			ret->push = (uint8_t)pos++;
 			continue;
 		}
-		if (pushed && is_mov_rbp_rsp(code + pos, n - pos)) {
+		if (pushed && uni_x86_64_is_set_frame(code + pos, n - pos)) {
 			ret->mov = (uint8_t)pos;
 			return true;
 		}
@@ -223,13 +256,86 @@ bool uni_x86_64_indirect_call(const uint8_t *before)
 	return false;
 }
 
-bool uni_x86_64_is_ret(const uint8_t *code, size_t n)
+static bool is_ret(const uint8_t *code, size_t n)
 {
 	if (n > 0 && (code[0] == 0xf3 || code[0] == 0xf2)) { /* rep ret, bnd ret */
 		code++;
 		n--;
 	}
 	return n > 0 && (code[0] == 0xc3 || code[0] == 0xc2);
+}
+
+/* Length of pop reg or add rsp, N and what it adds to rsp; 0 if it is none, or pops rbp or rsp. */
+static size_t pop_len(const uint8_t *code, size_t n, uint32_t *add_ret)
+{
+	*add_ret = 8;
+	if (n >= 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58)
+		return 2;
+	if (n >= 1 && (code[0] & 0xf8) == 0x58 && code[0] != 0x58 + RSP && code[0] != 0x58 + RBP)
+		return 1;
+	if (!STARTS(code, n, "\x48\x83\xc4") || n < 4 || code[3] > 127)
+		return 0;
+	*add_ret = code[3];
+	return 4;
+}
+
+bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret)
+{
+	uint32_t offset = 0, add;
+	size_t pos = 0, len;
+
+	while (pos < n) {
+		if (is_ret(code + pos, n - pos)) {
+			*offset_ret = offset;
+			return true;
+		}
+		len = pop_len(code + pos, n - pos, &add);
+		if (len != 0)
+			offset += add;
+		else
+			len = harmless_len(code + pos, n - pos);
+		if (len == 0)
+			return false;
+		pos += len;
+	}
+	return false;
+}
+
+/* Length of push reg or sub rsp, N and what it takes off rsp; 0 if it is neither. */
+static size_t push_len(const uint8_t *code, size_t n, uint32_t *sub_ret)
+{
+	*sub_ret = 8;
+	if (n >= 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x50)
+		return 2;
+	if (n >= 1 && (code[0] & 0xf8) == 0x50)
+		return 1;
+	if (STARTS(code, n, "\x48\x83\xec") && n >= 4 && code[3] <= 127) {
+		*sub_ret = code[3];
+		return 4;
+	}
+	if (!STARTS(code, n, "\x48\x81\xec") || n < 7 || code[6] != 0)
+		return 0;
+	*sub_ret = (uint32_t)code[3] | (uint32_t)code[4] << 8 | (uint32_t)code[5] << 16;
+	return 7;
+}
+
+bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret)
+{
+	size_t pos = STARTS(code, n, "\xf3\x0f\x1e\xfa") ? 4 : 0, len;
+	uint32_t sub;
+
+	*offset_ret = 0;
+	while (pos < n) {
+		len = push_len(code + pos, n - pos, &sub);
+		if (len != 0)
+			*offset_ret += sub;
+		else
+			len = harmless_len(code + pos, n - pos);
+		if (len == 0)
+			return false;
+		pos += len;
+	}
+	return true;
 }
 
 bool uni_x86_64_frame_popped(const uint8_t *before, size_t n)

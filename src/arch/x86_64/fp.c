@@ -13,7 +13,8 @@
 #define SEARCH_WORDS  64	     /* how far above rsp a frameless function may have moved it */
 #define STACK_MAX     (1024u * 1024) /* rbp this close above rsp is on the same stack */
 #define CALL_MAX      UNI_X86_CALL_MAX
-#define LEAF_CODE_MAX 16
+#define START_MAX     64 /* code bytes that say how a frameless function begins */
+#define LEAF_CODE_MAX 32
 
 struct leaf {
 	struct uni_as *as;
@@ -76,6 +77,20 @@ static bool is_return_slot(const struct leaf *l, uint64_t addr)
 }
 
 /*
+ * How far the function has moved rsp: for sure if true (there is nothing but pushes and the like
+ * between its start and pc), else a guess from how it begins.
+ */
+static bool moved_since_start(const struct leaf *l, uint32_t *ret)
+{
+	uint8_t code[START_MAX];
+	uint64_t offset = l->pc - l->func->start;
+	size_t n = (size_t)uni_min(offset, (uint64_t)sizeof(code));
+
+	n = uni_as_read_some(l->as, uni_gva_of(l->func->start), code, n);
+	return uni_x86_64_pushed(code, n, ret) && n == offset;
+}
+
+/*
  * A function that sets up no frame where it begins. Its return address is at rsp unless it moved
  * rsp; then it is the lowest word above that a call of this very function left. A function that
  * sets up a frame later on (shrink-wrapping) shows itself: that word is at rbp + 8.
@@ -85,9 +100,14 @@ static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 	uint64_t word, callee = l->func->start;
 	uint8_t slab[SEARCH_WORDS * 8];
 	size_t words = SEARCH_WORDS, got;
+	uint32_t moved;
 
 	if ((l->sp & 7) != 0)
 		return false;
+	if (moved_since_start(l, &moved)) {
+		*loc_ret = l->sp + moved;
+		return true;
+	}
 	if (l->same_stack) /* rbp + 8 is the last one */
 		words = (size_t)uni_min((l->fp - l->sp) / 8 + 2, (uint64_t)words);
 	got = uni_as_read_some(l->as, uni_gva_of(l->sp), slab, words * 8) / 8;
@@ -101,8 +121,12 @@ static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 		uni_as_read_u64(l->as, uni_gva_of(l->fp + 8), &word) == 0 &&
 		returns_from(l, word, callee))
 		return false;
-	*loc_ret = l->sp; /* called through a pointer, or jumped to by what was called */
-	return is_return_slot(l, l->sp);
+	/* Called through a pointer, or jumped to by what was called. */
+	*loc_ret = l->sp + moved;
+	if (is_return_slot(l, *loc_ret))
+		return true;
+	*loc_ret = l->sp;
+	return moved != 0 && is_return_slot(l, l->sp);
 }
 
 /* Before the frame is there, in a function that begins by setting it up? */
@@ -122,9 +146,8 @@ static bool in_prologue(const struct leaf *l, uint64_t *loc_ret)
 	return true;
 }
 
-/* Nothing is known of the function: only what the code at and before pc says. */
-static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n,
-	const uint8_t *before, uint64_t *loc_ret)
+/* Nothing is known of the function: only what the code at pc says. */
+static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n, uint64_t *loc_ret)
 {
 	struct uni_x86_64_prologue p;
 
@@ -135,29 +158,34 @@ static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n,
 		return is_return_slot(l, l->sp);
 	if (n >= 1 && code[0] == 0x55)
 		return is_return_slot(l, l->sp);
-	*loc_ret = l->sp + 8;
-	return before[1] == 0x55 && n >= 3 &&
-	       (memcmp(code, "\x48\x89\xe5", 3) == 0 || memcmp(code, "\x48\x8b\xec", 3) == 0);
+	return false;
 }
 
 /* Where the return address of the interrupted function is, unless it is at rbp + 8. */
 static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 {
 	uint8_t code[LEAF_CODE_MAX], before[2] = { 0 };
+	uint32_t offset;
 	size_t n = uni_as_read_some(l->as, uni_gva_of(l->pc), code, sizeof(code));
 
 	*loc_ret = l->sp;
 	if (n == 0)
 		return false;
-	if (uni_x86_64_is_ret(code, n))
-		return true;
 	if (l->func != NULL && l->pc == l->func->start)
 		return true;
-	if (l->func != NULL && (l->func->flags & UNI_FUNC_FRAMELESS) != 0)
-		return search_frameless(l, loc_ret);
+	if (uni_x86_64_epilogue(code, n, &offset)) {
+		*loc_ret = l->sp + offset;
+		return true;
+	}
 	if (l->pc >= 2)
 		(void)uni_as_read_some(l->as, uni_gva_of(l->pc - 2), before, sizeof(before));
-	if (l->func != NULL ? in_prologue(l, loc_ret) : at_known_code(l, code, n, before, loc_ret))
+	if (before[1] == 0x55 && uni_x86_64_is_set_frame(code, n)) {
+		*loc_ret = l->sp + 8;
+		return true;
+	}
+	if (l->func != NULL && (l->func->flags & UNI_FUNC_FRAMELESS) != 0)
+		return search_frameless(l, loc_ret);
+	if (l->func != NULL ? in_prologue(l, loc_ret) : at_known_code(l, code, n, loc_ret))
 		return true;
 	*loc_ret = l->sp;
 	return uni_x86_64_frame_popped(before, sizeof(before)) && is_return_slot(l, l->sp);

@@ -27,7 +27,19 @@ bool uni_x86_64_sets_frame(const uint8_t *code, size_t n);
 bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 /* Or in a call through a register or memory (FF /2)? */
 bool uni_x86_64_indirect_call(const uint8_t *before);
-bool uni_x86_64_is_ret(const uint8_t *code, size_t n);
+/*
+ * Does this code go straight to a ret without restoring rbp on the way? Then the return address is
+ * *offset_ret above rsp, and rbp, if it was ever changed, is the caller's again.
+ */
+bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret);
+/*
+ * How far a function without a frame has moved rsp after its first n bytes, when these are nothing
+ * but pushes, sub rsp and harmless instructions; true. Else false, and how far it had moved rsp
+ * before the first instruction that is something else.
+ */
+bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret);
+/* mov rbp, rsp? */
+bool uni_x86_64_is_set_frame(const uint8_t *code, size_t n);
 /* Is the instruction that ends before code[n] pop rbp or leave? May be wrong: bytes are guessed. */
 bool uni_x86_64_frame_popped(const uint8_t *before, size_t n);
 

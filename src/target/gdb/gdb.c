@@ -2,6 +2,7 @@
 /* gdb: any gdb stub, over a unix socket or TCP. The guardian process owns the line to it. */
 #include "target/gdb/gdb.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,10 +293,19 @@ static bool gdb_alive(struct uni_target *base)
 	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
+static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	int n = snprintf(keys_ret, cap, "%s", info->gdb);
+
+	/* A comma in a path would have to be doubled; proc.c keeps none. */
+	return info->gdb[0] != '\0' && n > 0 && (size_t)n < cap;
+}
+
 const struct uni_target_ops uni_target_gdb = {
 	.scheme = "gdb",
 	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
 	.keys = "unix=PATH|tcp=HOST:PORT[,qmp=PATH][,pid=N][,mem=auto|process|packets]",
+	.claims = gdb_claims,
 	.probe = gdb_probe,
 	.attach = gdb_attach,
 	.caps = gdb_caps,

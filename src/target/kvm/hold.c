@@ -2,7 +2,6 @@
 #include "target/kvm/hold.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-#define SPIN_NS	     (150 * UNI_NSEC_PER_USEC)
+#define SPIN_NS	     (40 * UNI_NSEC_PER_USEC)
 #define SLEEP_MAX_NS UNI_NSEC_PER_MSEC
 
 int uni_hold_seize(struct uni_hold *h)
@@ -90,9 +89,7 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		now = uni_now_ns();
 		if (now >= deadline_ns)
 			return;
-		if (now - begin < SPIN_NS) {
-			(void)sched_yield();
-		} else {
+		if (now - begin >= SPIN_NS) {
 			struct timespec ts = uni_ns_timespec(sleep_ns);
 
 			(void)nanosleep(&ts, NULL);

@@ -11,11 +11,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "target/kvm/allow.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
+#include "target/vmm/qmp.h"
 
-#define PRIME_TRIES  200
+#define PRIME_TRIES  40
 #define PRIME_NS     (5 * UNI_NSEC_PER_MSEC)
 #define DETACH_TRIES 200
 
@@ -146,6 +148,15 @@ static int start_vcpus(struct uni_kvm *k, struct uni_err *err)
 	return 0;
 }
 
+static bool any_unknown(const struct uni_regs *regs, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (regs[i].state == UNI_VCPU_UNKNOWN)
+			return true;
+	}
+	return false;
+}
+
 /*
  * First registers. A vCPU that is in KVM_RUN gives them at the first stop; one that the VMM keeps
  * to itself just then needs another try, and one that sleeps in the VMM gives none before its next
@@ -154,21 +165,21 @@ static int start_vcpus(struct uni_kvm *k, struct uni_err *err)
 static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *err)
 {
 	const struct timespec pause = uni_ns_timespec(PRIME_NS);
-	uint64_t all = k->nr == 64 ? UINT64_MAX : (1ull << k->nr) - 1;
 
 	for (unsigned tries = 0; tries < PRIME_TRIES; tries++) {
-		int rc = uni_kvm_snap(&k->base, all, ret, 0);
+		int rc = uni_kvm_snap(&k->base, uni_kvm_all(k), ret, 0);
 
-		if (rc == 0)
+		if (rc == 0 && !any_unknown(ret, k->nr))
 			return 0;
 		if (rc == -UNI_EGONE)
 			return uni_err_set(err, UNI_EGONE, "pid %d ended", k->pid);
 		(void)nanosleep(&pause, NULL);
 	}
-	return 0; /* all are UNKNOWN: the image alone has to tell where RAM is */
+	return 0; /* with all UNKNOWN the image alone has to tell where RAM is */
 }
 
-static int find_ram(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_err *err)
+static int find_ram(
+	struct uni_kvm *k, const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = calloc(k->nr, sizeof(*regs));
 	struct uni_vmm_ram_opts ram = { .arch = k->base.arch,
@@ -176,12 +187,21 @@ static int find_ram(struct uni_kvm *k, const struct uni_attach_opts *opts, struc
 		.nr_text = opts->nr_text,
 		.regs = regs,
 		.nr_regs = k->nr };
+	struct uni_qmp *q = NULL;
 	int rc;
 
 	if (regs == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = first_regs(k, regs, err);
-	return rc != 0 ? rc : uni_vmm_ram_attach(k->pid, &ram, &k->gmem, &k->ram, err);
+	if (rc == 0 && qmp != NULL) {
+		rc = uni_qmp_open(qmp, 0, &q, err);
+		ram.gpa2hva = uni_qmp_gpa2hva;
+		ram.gpa2hva_ctx = q;
+	}
+	if (rc == 0)
+		rc = uni_vmm_ram_attach(k->pid, &ram, &k->gmem, &k->ram, err);
+	uni_qmp_close(q);
+	return rc;
 }
 
 static void describe(struct uni_kvm *k)
@@ -201,7 +221,8 @@ static void describe(struct uni_kvm *k)
 	}
 }
 
-static int attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_err *err)
+static int attach_pid(
+	struct uni_kvm *k, const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
 {
 	struct uni_kvm_host host;
 	struct uni_vmm_cmdline cmdline;
@@ -232,7 +253,7 @@ static int attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, str
 	if (rc == 0)
 		rc = start_vcpus(k, err);
 	if (rc == 0)
-		rc = find_ram(k, opts, err);
+		rc = find_ram(k, opts, qmp, err);
 	if (rc == 0)
 		describe(k);
 	return rc;
@@ -275,6 +296,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 {
 	extern const struct uni_target_ops uni_target_kvm;
 	enum uni_kvm_method method = UNI_KVM_AUTO;
+	const char *qmp;
 	struct uni_kvm *k;
 	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp method", err);
 
@@ -300,7 +322,8 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		.pidfd = -1,
 		.method = method,
 	};
-	rc = attach_pid(k, opts, err);
+	qmp = uni_spec_get(spec, "qmp");
+	rc = attach_pid(k, opts, qmp != NULL ? qmp : opts->qmp, err);
 	if (rc != 0)
 		kvm_detach(&k->base);
 	else
@@ -328,11 +351,46 @@ static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 	*ret = ((struct uni_kvm *)t)->info;
 }
 
+/* What the host can say; the rest depends on the guest and is asked on attaching. */
+static int kvm_host_check(struct uni_err *err)
+{
+	struct uni_kvm_host host;
+	char scope[8] = "0";
+
+	if (access("/dev/kvm", F_OK) != 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
+			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
+	if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		int rc = uni_kvm_host_read(-1, -1, &host, err);
+
+		if (rc != 0)
+			return rc;
+		if (host.sync_regs <= 0)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
+	}
+	if (geteuid() != 0 &&
+		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
+		scope[0] != '0')
+		return uni_err_set(err, UNI_EPERM,
+			"kernel.yama.ptrace_scope is %c: run as root, or set it to 0", scope[0]);
+	return 0;
+}
+
+static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
+	return strcmp(info->accel, "kvm") == 0 && info->pid > 0;
+}
+
 extern const struct uni_target_ops uni_target_kvm;
 const struct uni_target_ops uni_target_kvm = {
 	.scheme = "kvm",
 	.summary = "any VMM that uses KVM on x86, by its process",
 	.keys = "pid=N[,qmp=PATH][,method=auto|sync|procmem]",
+	.host_check = kvm_host_check,
+	.claims = kvm_claims,
 	.probe = kvm_probe,
 	.attach = kvm_attach,
 	.caps = kvm_caps,

@@ -30,6 +30,11 @@ struct uni_kvm {
 	struct uni_target_info info;
 };
 
+static inline uint64_t uni_kvm_all(const struct uni_kvm *k)
+{
+	return k->nr == 0 ? 0 : UINT64_MAX >> (UNI_VCPU_MAX - k->nr);
+}
+
 /* snap.c */
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
 int uni_kvm_release(struct uni_target *t);

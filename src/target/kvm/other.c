@@ -10,10 +10,17 @@ static int other_attach(const struct uni_spec *spec, const struct uni_attach_opt
 		spec->text);
 }
 
+static int other_host_check(struct uni_err *err)
+{
+	return uni_err_set(
+		err, UNI_ENOTSUP, "it reads x86 registers: use the VMM's gdb stub (gdb:)");
+}
+
 extern const struct uni_target_ops uni_target_kvm;
 const struct uni_target_ops uni_target_kvm = {
 	.scheme = "kvm",
 	.summary = "any VMM that uses KVM (x86_64 hosts only: not on this one)",
 	.keys = "pid=N",
+	.host_check = other_host_check,
 	.attach = other_attach,
 };

@@ -19,7 +19,6 @@ struct snap {
 	struct uni_regs *ret;
 	struct uni_hold *wait[UNI_VCPU_MAX]; /* asked to stop */
 	uint32_t nr_wait;
-	enum uni_kvm_doing doing[UNI_VCPU_MAX];
 };
 
 static bool in_mask(const struct snap *s, uint32_t i)
@@ -38,19 +37,18 @@ static void prepare(struct snap *s, uint32_t i)
 	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
 	int fd, rc;
 
-	s->doing[i] = UNI_DOING_GONE;
-	if (v->hold.tid == 0)
-		return;
-	if (v->hold.state != UNI_HOLD_FREE) { /* was late the last time: it may stand by now */
-		s->doing[i] = UNI_DOING_RUNNING;
+	if (v->hold.tid == 0) {
+		v->doing = UNI_DOING_GONE;
 		return;
 	}
-	s->doing[i] = uni_kvm_doing(v->syscall_fd, &fd);
-	if (s->doing[i] != UNI_DOING_RUNNING && s->doing[i] != UNI_DOING_IN_RUN)
+	if (v->hold.state != UNI_HOLD_FREE)
+		return; /* is held, or was late the last time and may stand by now */
+	v->doing = uni_kvm_doing(v->syscall_fd, &fd);
+	if (v->doing != UNI_DOING_RUNNING && v->doing != UNI_DOING_IN_RUN)
 		return;
 	rc = uni_hold_seize(&v->hold);
 	if (rc != 0) /* EPERM: somebody else traces it now, which may end */
-		s->doing[i] = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
+		v->doing = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
 }
 
 static void ask(struct snap *s, uint32_t i)
@@ -83,9 +81,9 @@ static int read_one(struct snap *s, uint32_t i)
 	struct kvm_regs regs;
 	int rc;
 
-	if (!stopped && s->doing[i] != UNI_DOING_ELSE)
+	if (!stopped && v->doing != UNI_DOING_ELSE)
 		return -UNI_EAGAIN;
-	if (!is_fresh(v, s->doing[i]))
+	if (!is_fresh(v, v->doing))
 		return -UNI_EAGAIN;
 	rc = uni_kvm_sync_read(&v->sync, &regs, &sregs);
 	if (rc == -UNI_ESTALE)
@@ -93,7 +91,7 @@ static int read_one(struct snap *s, uint32_t i)
 	if (rc != 0)
 		return rc == -UNI_ESTALE ? -UNI_EAGAIN : rc;
 	uni_kvm_regs_convert(&regs, &sregs, &s->ret[i]);
-	s->ret[i].state = s->doing[i] == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
+	s->ret[i].state = v->doing == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
 	return 0;
 }
 
@@ -160,8 +158,8 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 		}
 		*rc_ret = rc != -UNI_EAGAIN ? rc : *rc_ret;
 		/* The thread ended: it was free, or its end was collected while waiting. */
-		if (s->doing[i] == UNI_DOING_GONE ||
-			(s->doing[i] == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
+		if (v->doing == UNI_DOING_GONE ||
+			(v->doing == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
 			v->hold.state == UNI_HOLD_DYING) {
 			s->ret[i].state = UNI_VCPU_OFFLINE;
 			if (v->hold.state == UNI_HOLD_FREE)
@@ -177,6 +175,8 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 	uint32_t nr_read;
 	int rc = -UNI_EAGAIN;
 
+	if (vcpu_mask == 0 || (vcpu_mask & ~uni_kvm_all(s.k)) != 0)
+		return -UNI_EINVAL;
 	for (uint32_t i = 0; i < s.k->nr; i++) {
 		if (!in_mask(&s, i))
 			continue;

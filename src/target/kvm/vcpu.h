@@ -28,8 +28,9 @@ struct uni_kvm_vcpu {
 	int syscall_fd; /* /proc/PID/task/TID/syscall; bound to that thread, not to its number */
 	struct uni_hold hold; /* hold.tid 0: the thread is not known, or ended */
 	struct uni_kvm_sync sync;
-	bool synced; /* sync is open */
-	bool primed; /* KVM_RUN returned since the registers were asked for */
+	uint8_t doing; /* enum uni_kvm_doing, when it was last asked to stop */
+	bool synced;   /* sync is open */
+	bool primed;   /* KVM_RUN returned since the registers were asked for */
 };
 
 /* data: the file's text. *fd_ret is set for IN_RUN. */

@@ -2,6 +2,7 @@
 #include "target/vmm/cmdline.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -23,7 +24,10 @@ enum field {
 	F_ACCEL,
 	F_MACHINE,
 	F_PLATFORM,
-	F_KVM, /* no value */
+	F_GDB,
+	F_QMP,
+	F_KVM,	/* no value */
+	F_GDB1, /* no value: the stub's usual port */
 };
 
 struct opt {
@@ -55,6 +59,10 @@ static const struct opt qemu_opts[] = {
 	{ "append", F_SKIP },
 	{ "initrd", F_SKIP },
 	{ "readconfig", F_OPAQUE },
+	{ "gdb", F_GDB },
+	{ "s", F_GDB1 },
+	{ "qmp", F_QMP },
+	{ "qmp-pretty", F_QMP },
 };
 static const struct opt firecracker_opts[] = {
 	{ "config-file", F_CONFIG },
@@ -232,6 +240,34 @@ static void set_name(const char *value, struct uni_vmm_cmdline *ret)
 		set_text(ret->name, sizeof(ret->name), text);
 }
 
+/*
+ * A character device of QEMU, "unix:PATH,server=on" or "tcp:HOST:PORT,...", as keys of a target.
+ * A path with a comma would need quoting twice: such a one stays unknown.
+ */
+static void set_socket(const char *value, char *unix_ret, size_t unix_cap, char *tcp_ret,
+	size_t tcp_cap)
+{
+	size_t len = strcspn(value, ",");
+	char text[256], host[200];
+	const char *port;
+
+	if (len >= sizeof(text) || (value[len] != '\0' && value[len + 1] == ','))
+		return;
+	memcpy(text, value, len);
+	text[len] = '\0';
+	if (strncmp(text, "unix:", 5) == 0) {
+		set_text(unix_ret, unix_cap, text + 5);
+	} else if (strncmp(text, "tcp:", 4) == 0 && tcp_ret != NULL) {
+		port = strrchr(text + 4, ':');
+		if (port == NULL)
+			return;
+		(void)snprintf(host, sizeof(host), "%.*s", (int)(port - text - 4), text + 4);
+		(void)snprintf(text, sizeof(text), "%s:%.16s",
+			host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host, port + 1);
+		set_text(tcp_ret, tcp_cap, text);
+	}
+}
+
 static void apply(enum field field, const char *value, struct uni_vmm_cmdline *ret)
 {
 	char text[64];
@@ -272,6 +308,16 @@ static void apply(enum field field, const char *value, struct uni_vmm_cmdline *r
 		if (get_key(value, "tdx", NULL, text, sizeof(text)) ||
 			get_key(value, "sev_snp", NULL, text, sizeof(text)))
 			ret->confidential = ret->confidential || strcmp(text, "off") != 0;
+		break;
+	case F_GDB:
+		set_socket(value, ret->gdb_unix, sizeof(ret->gdb_unix), ret->gdb_tcp,
+			sizeof(ret->gdb_tcp));
+		break;
+	case F_GDB1:
+		set_text(ret->gdb_tcp, sizeof(ret->gdb_tcp), "127.0.0.1:1234");
+		break;
+	case F_QMP:
+		set_socket(value, ret->qmp, sizeof(ret->qmp), NULL, 0);
 		break;
 	case F_KVM:
 		set_accel("kvm", ret);
@@ -338,9 +384,11 @@ static void parse_option(
 		ret->confidential = ret->confidential || names_confidential(arg);
 		return;
 	}
-	if (value == NULL && o->field != F_KVM)
+	if (o->field == F_KVM || o->field == F_GDB1)
+		value = "";
+	if (value == NULL)
 		value = next_arg(a);
-	if (value == NULL && o->field != F_KVM)
+	if (value == NULL)
 		return;
 	if (o->field == F_MACHINE && names_confidential(value))
 		ret->confidential = true;

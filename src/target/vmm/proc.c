@@ -87,6 +87,8 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 	if (ret->config[0] != '\0')
 		read_config(pid, ret);
 	resolve(pid, ret->image, sizeof(ret->image));
+	resolve(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
+	resolve(pid, ret->qmp, sizeof(ret->qmp));
 	return 0;
 }
 
@@ -131,6 +133,11 @@ static int describe(int pid, struct uni_vmm_cmdline *c, struct uni_target_info *
 		copy_text(ret->accel, sizeof(ret->accel), c->accel);
 	copy_text(ret->name, sizeof(ret->name), c->name);
 	copy_text(ret->image, sizeof(ret->image), c->image);
+	copy_text(ret->qmp, sizeof(ret->qmp), c->qmp);
+	if (c->gdb_unix[0] != '\0')
+		(void)snprintf(ret->gdb, sizeof(ret->gdb), "unix=%s", c->gdb_unix);
+	else if (c->gdb_tcp[0] != '\0')
+		(void)snprintf(ret->gdb, sizeof(ret->gdb), "tcp=%s", c->gdb_tcp);
 	ret->nr_vcpus = c->nr_vcpus != 0 ? c->nr_vcpus : kvm ? fds.nr_vcpus : 0;
 	ret->mem_bytes = c->mem_bytes;
 	return 0;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Recorded sessions: text that begins like JSON goes to the reader of session.json, all else to
+ * the packet decoder, also with the sizes in the header put right, so that the events are reached.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/ctf.h"
+#include "session/sjson.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_json(const uint8_t *data, size_t size)
+{
+	struct uni_session *s = calloc(1, sizeof(*s));
+	struct uni_err err = { 0 };
+
+	if (s != NULL && uni_session_parse((const char *)data, size, s, &err) == 0) {
+		if (s->meta.nr_vcpus == 0 || s->meta.nr_vcpus > UNI_VCPU_MAX ||
+			s->nr_watch > UNI_SESSION_WATCHES)
+			abort();
+		if (strpbrk(s->meta.image_id, "/.") != NULL)
+			abort();
+		uni_session_deinit(s);
+	} else if (s != NULL && err.code == 0) {
+		abort(); /* each refusal has a message */
+	}
+	free(s);
+}
+
+static void check_sample(const struct uni_sample *s, uint64_t *last_ns)
+{
+	if (s->nr > UNI_CHAIN_MAX || s->stop >= UNI_STOP_NR || s->t_ns < *last_ns)
+		abort();
+	if (s->nr != 0 && (s->pc[s->nr - 1] == 1 && s->flags[s->nr - 1] == 0xa5))
+		*last_ns = s->t_ns; /* reads the ends */
+	*last_ns = s->t_ns;
+}
+
+static void try_packet(const uint8_t *data, size_t size)
+{
+	struct uni_ctf_reader *r = malloc(sizeof(*r));
+	uint64_t last_ns = 0, nr = 0;
+	struct uni_sample s;
+
+	if (r != NULL && uni_ctf_reader_open(r, data, size) == 0) {
+		while (uni_ctf_reader_next(r, &s)) {
+			check_sample(&s, &last_ns);
+			if (++nr > size)
+				abort();
+		}
+	}
+	free(r);
+}
+
+static void put_u64(uint8_t *p, uint64_t v)
+{
+	for (size_t i = 0; i < 8; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void try_with_right_sizes(const uint8_t *data, size_t size)
+{
+	uint8_t *copy;
+
+	if (size < UNI_CTF_HEADER_SIZE || size > UNI_CTF_PACKET_MAX)
+		return;
+	copy = malloc(size);
+	if (copy == NULL)
+		return;
+	memcpy(copy, data, size);
+	put_u64(copy, UNI_CTF_MAGIC | (uint64_t)copy[4] << 32);
+	put_u64(copy + 24, 0);		/* timestamp_begin */
+	put_u64(copy + 32, UINT64_MAX); /* timestamp_end */
+	put_u64(copy + 40, (uint64_t)size * 8);
+	put_u64(copy + 48, (uint64_t)size * 8);
+	memset(copy + 20, 0, 4); /* stream_id */
+	try_packet(copy, size);
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size != 0 && data[0] == '{') {
+		try_json(data, size);
+	} else {
+		try_packet(data, size);
+		try_with_right_sizes(data, size);
+	}
+	return 0;
+}

@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The referee: a recorded profile of a lab guest against what the guest itself kept as the truth.
+
+usage: judge.py --stacks FILE --session DIR --graph FILE [options]
+
+FILE of --stacks is the recording exported as json or folded. DIR holds session.json with the watch
+`lab_truth`: the guest's books (lab/include/lab_truth.h), copied at the first and the last sample.
+--graph is the image's call graph: lines `caller callee` and `entry SYMBOL` (lab/callgraph.py).
+
+Judged are:
+ 1. each function's share of the time, self and total, against the cycles in the guest's books over
+    the same interval: within max(4 standard errors, 1 percentage point);
+ 2. call chains: at least 99.5 % complete, that is, a path of the call graph from an entry down to
+    the sampled function. The unwinder's own opinion is not asked;
+ 3. samples: at least 2000.
+
+`Self` is meant as the books mean it: time in which a function was the innermost one *with books*;
+what it spends in helpers without books is its own. Functions that only count their calls have no
+cycles; --inside gives those a truth: `--inside f=g` says that g's time is all spent in f, `f=0.5*g`
+half of it (total time; a function that keeps cycles is judged by its own).
+
+Exit status: 0 all held, 1 something did not, 2 the input makes no sense.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import struct
+import sys
+
+MAGIC = 0x687475725462616c  # "labTruth"
+VERSION = 1
+MAX_CPUS, MAX_FNS, NAME_SIZE = 4, 64, 32
+HEADER = struct.Struct('<QIIIIIIIIIIQQQ56x')
+CPU = struct.Struct('<QQQQQII512x')
+FN = struct.Struct('<QQQQQ')
+CPU_SIZE = CPU.size + MAX_FNS * FN.size
+TRUTH_SIZE = HEADER.size + MAX_FNS * NAME_SIZE + MAX_CPUS * CPU_SIZE
+STATES = ('booting', 'waiting', 'running', 'done')
+CLONE = re.compile(r'\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*$')
+
+
+class BadInput(Exception):
+    """Input that cannot be judged: exit status 2."""
+
+
+class Books:
+    """One copy of struct lab_truth."""
+
+    def __init__(self, data):
+        if len(data) < TRUTH_SIZE:
+            raise BadInput('lab_truth has %d bytes, want %d' % (len(data), TRUTH_SIZE))
+        (magic, version, header_size, total_size, cpu_size, fn_size, self.nr_cpus, nr_fns,
+         state, _, _, _, self.tsc_hz, _) = HEADER.unpack_from(data, 0)
+        if magic != MAGIC or version != VERSION:
+            raise BadInput('lab_truth has magic %#x version %d' % (magic, version))
+        if (header_size, total_size, cpu_size, fn_size) != (HEADER.size, TRUTH_SIZE, CPU_SIZE,
+                                                            FN.size):
+            raise BadInput('lab_truth is laid out otherwise than this script knows')
+        if nr_fns > MAX_FNS or self.nr_cpus > MAX_CPUS or state >= len(STATES):
+            raise BadInput('lab_truth holds nonsense')
+        self.state = STATES[state]
+        self.names = []
+        for i in range(nr_fns):
+            raw = struct.unpack_from('%ds' % NAME_SIZE, data, HEADER.size + i * NAME_SIZE)[0]
+            self.names.append(raw.split(b'\0')[0].decode('ascii', 'replace'))
+        start = HEADER.size + MAX_FNS * NAME_SIZE
+        self.cpus = [CpuBooks(data, start + i * CPU_SIZE, nr_fns) for i in range(self.nr_cpus)]
+
+
+class CpuBooks:
+    """The books of one vCPU."""
+
+    def __init__(self, data, at, nr_fns):
+        (seq, self.online, self.start, self.last, _, _, _) = CPU.unpack_from(data, at)
+        # The guest was stopped between two instructions of its book-keeping. What is then
+        # missing is the time since the event before, at most; see total() for what is not.
+        self.torn = seq % 2 != 0
+        self.fns = [FN.unpack_from(data, at + CPU.size + i * FN.size) for i in range(nr_fns)]
+
+    def self_cycles(self, fn):
+        return self.fns[fn][1]
+
+    def total(self, fn):
+        _, _, ended, since, active = self.fns[fn]
+        # A torn entry may count an activation whose start is not there yet.
+        if active and since >= self.start:
+            return ended + self.last - since
+        return ended
+
+    def keeps_time(self, fn):
+        _, cycles, ended, since, _ = self.fns[fn]
+        return bool(cycles or ended or since)
+
+
+class Truth:
+    """What the guest did between two copies of its books, all vCPUs together."""
+
+    def __init__(self, first, last):
+        if first.names != last.names:
+            raise BadInput('the two copies of lab_truth are of different guests')
+        if first.state not in ('running', 'done'):
+            raise BadInput('at the first sample the guest was still %s: start recording later'
+                           % first.state)
+        self.names = last.names
+        self.torn = any(c.torn for c in first.cpus + last.cpus)
+        self.tsc_hz = last.tsc_hz
+        self.cycles = 0
+        self.self_cycles = [0] * len(self.names)
+        self.total_cycles = [0] * len(self.names)
+        self.timed = set()
+        self.counted = set()
+        for i, cpu in enumerate(last.cpus):
+            if cpu.online:
+                self.add_cpu(first.cpus[i] if i < len(first.cpus) else None, cpu)
+        if self.cycles <= 0:
+            raise BadInput('no time passed between the two copies of lab_truth')
+        off = abs(sum(self.self_cycles) - self.cycles)
+        if off > 0.01 * self.cycles and not self.torn:
+            raise BadInput("the guest's books do not add up: %d cycles of %d" % (off, self.cycles))
+
+    def add_cpu(self, before, after):
+        if before is not None and not before.online:
+            before = None
+        self.cycles += after.last - (before.last if before else after.start)
+        for fn in range(len(self.names)):
+            self.self_cycles[fn] += after.self_cycles(fn)
+            self.total_cycles[fn] += after.total(fn)
+            if before:
+                self.self_cycles[fn] -= before.self_cycles(fn)
+                self.total_cycles[fn] -= before.total(fn)
+            if after.keeps_time(fn):
+                self.timed.add(fn)
+            elif after.fns[fn][0]:
+                self.counted.add(fn)
+
+    def judged(self):
+        """Functions whose cycles are kept, the root first. Never run is a truth, too: 0 %."""
+        return [fn for fn in range(len(self.names)) if fn in self.timed or fn not in self.counted]
+
+
+class Graph:
+    """The call graph that chains are judged by."""
+
+    def __init__(self, lines):
+        self.edges, self.entries = set(), set()
+        for line in lines:
+            words = line.split('#')[0].split()
+            if not words:
+                continue
+            if len(words) != 2:
+                raise BadInput('call graph: want two words: ' + line.strip())
+            if words[0] == 'entry':
+                self.entries.add(words[1])
+            else:
+                self.edges.add((words[0], words[1]))
+        if not self.edges or not self.entries:
+            raise BadInput('call graph without calls or without entries')
+
+    def fault(self, chain):
+        """None for a complete chain, else what is wrong with it."""
+        if not chain:
+            return 'empty chain'
+        if chain[0] not in self.entries:
+            return 'begins in %s, which is no entry' % chain[0]
+        for caller, callee in zip(chain, chain[1:]):
+            if (caller, callee) not in self.edges:
+                return '%s does not call %s' % (caller, callee)
+        return None
+
+
+def read_text(path):
+    try:
+        with open(path, encoding='utf-8') as f:
+            return f.read()
+    except (OSError, UnicodeDecodeError) as e:
+        raise BadInput('cannot read %s: %s' % (path, e)) from e
+
+
+def parse_json(text, what):
+    try:
+        return json.loads(text)
+    except ValueError as e:
+        raise BadInput('%s: %s' % (what, e)) from e
+
+
+def whole(value):
+    if value != int(value) or value < 0:
+        raise BadInput('%s is not a number of samples' % value)
+    return int(value)
+
+
+def stacks_of_json(doc):
+    if doc.get('format') != 'uniscope-profile':
+        raise BadInput('not a profile in JSON')
+    functions = doc['functions']
+    for stack in doc['stacks']:
+        # Inlined functions are no calls, so the call graph does not have them.
+        frames = [functions[i] for i in stack['frames']]
+        chain = tuple(f['name'] for f in frames if f.get('kind') != 'inlined')
+        yield chain, whole(stack['value'])
+
+
+def stacks_of_folded(text):
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        path, _, count = line.rpartition(' ')
+        if not path or not count.isdigit():
+            raise BadInput('not a folded stack: ' + line)
+        yield tuple(path.split(';')), int(count)
+
+
+def read_stacks(path, drop_roots):
+    """{chain, root first: samples}"""
+    text = read_text(path)
+    if text.lstrip().startswith('{'):
+        try:
+            pairs = list(stacks_of_json(parse_json(text, path)))
+        except (KeyError, IndexError, TypeError, AttributeError) as e:
+            raise BadInput('%s: malformed profile: %r' % (path, e)) from e
+    else:
+        pairs = list(stacks_of_folded(text))
+    stacks = {}
+    for chain, count in pairs:
+        chain = chain[drop_roots:]
+        stacks[chain] = stacks.get(chain, 0) + count
+    return stacks
+
+
+def read_session(path, watch_name):
+    """First and last copy of the books, and the number of samples that were taken (or None)."""
+    if os.path.isdir(path):
+        path = os.path.join(path, 'session.json')
+    doc = parse_json(read_text(path), path)
+    try:
+        watches = [w for g in doc['guests'] for w in g.get('watches', [])
+                   if w['name'] == watch_name]
+        if len(watches) != 1 or 'first' not in watches[0] or 'last' not in watches[0]:
+            raise BadInput('%s: no watch %s with a first and a last copy' % (path, watch_name))
+        first, last = (bytes.fromhex(watches[0][k]['bytes']) for k in ('first', 'last'))
+        taken = doc.get('statistics', {}).get('samples')
+    except (KeyError, TypeError, AttributeError, ValueError) as e:
+        raise BadInput('%s: malformed session: %r' % (path, e)) from e
+    return Books(first), Books(last), taken
+
+
+def plain(name):
+    """Without what compilers add to the name of a clone: books keep the name in the source."""
+    return CLONE.sub('', name)
+
+
+def count_seen(stacks, books):
+    """Samples by function name: self as the books mean it, and total. books: names with books."""
+    self_seen, total_seen = {}, {}
+    for chain, count in stacks.items():
+        names = [plain(n) for n in chain]
+        innermost = next((n for n in reversed(names) if n in books), '(root)')
+        self_seen[innermost] = self_seen.get(innermost, 0) + count
+        for name in set(names):
+            total_seen[name] = total_seen.get(name, 0) + count
+    return self_seen, total_seen
+
+
+class Share:
+    """One share of the time: the guest's against the profile's."""
+
+    def __init__(self, cycles, all_cycles, seen, nr, rules):
+        self.truth = min(max(cycles / all_cycles, 0.0), 1.0)
+        self.seen = seen / nr if nr else 0.0
+        error = math.sqrt(self.truth * (1.0 - self.truth) / nr) if nr else 0.0
+        self.allowed = max(rules.sigmas * error, rules.floor)
+        self.ok = nr > 0 and abs(self.truth - self.seen) <= self.allowed
+
+    def __str__(self):
+        return '%6.2f %6.2f %5.2f %s' % (100 * self.truth, 100 * self.seen, 100 * self.allowed,
+                                         'ok ' if self.ok else 'BAD')
+
+
+def parse_inside(specs, truth):
+    """{function: (factor, index of the one whose time it takes)}"""
+    ret = {}
+    for spec in specs:
+        m = re.fullmatch(r'([^=]+)=(?:([0-9.]+)\*)?(.+)', spec)
+        if not m or m.group(3) not in truth.names:
+            raise BadInput('--inside %s: want FUNCTION=[FACTOR*]FUNCTION_WITH_BOOKS' % spec)
+        try:
+            ret[m.group(1)] = (float(m.group(2) or 1), truth.names.index(m.group(3)))
+        except ValueError as e:
+            raise BadInput('--inside %s: %s' % (spec, e)) from e
+    return ret
+
+
+def judge_shares(stacks, truth, rules, out):
+    nr = sum(stacks.values())
+    judged = truth.judged()
+    self_seen, total_seen = count_seen(stacks, {truth.names[fn] for fn in judged if fn != 0})
+    good = True
+
+    def row(name, parts):
+        nonlocal good
+        good = good and all(p.ok for p in parts if p)
+        print('  %-24s %-26s %s' % (name, parts[0] or '', parts[1] or ''), file=out)
+
+    print('  %-24s %-26s %s' % ('% of the time', 'self:', 'total:'), file=out)
+    print('  %-24s %-26s %s' % ('', *2 * (' guest   seen   +/-',)), file=out)
+    for fn in judged:
+        name = truth.names[fn]
+        own = Share(truth.self_cycles[fn], truth.cycles, self_seen.get(name, 0), nr, rules)
+        total = None
+        if fn != 0:  # all time is the root's
+            total = Share(truth.total_cycles[fn], truth.cycles, total_seen.get(name, 0), nr, rules)
+        row(name, (own, total))
+    for name, (factor, fn) in parse_inside(rules.inside, truth).items():
+        row(name, (None, Share(factor * truth.total_cycles[fn], truth.cycles,
+                               total_seen.get(name, 0), nr, rules)))
+    return good
+
+
+def judge_chains(stacks, graph, taken, rules, out):
+    nr = sum(stacks.values())
+    # Samples that did not make it into the export are no better than broken ones.
+    want, faults = max(nr, taken or 0), {}
+    for chain, count in stacks.items():
+        fault = graph.fault(chain)
+        if fault:
+            faults[fault] = faults.get(fault, 0) + count
+    if want > nr:
+        faults['taken, but not in the export'] = want - nr
+    complete = want - sum(faults.values())
+    share = complete / want if want else 0.0
+    ok = share >= rules.min_complete
+    print('chains: %d of %d complete, %.2f %% (want %.2f %%): %s' % (
+        complete, want, 100 * share, 100 * rules.min_complete, 'ok' if ok else 'BAD'), file=out)
+    for fault, count in sorted(faults.items(), key=lambda f: (-f[1], f[0]))[:rules.show]:
+        print('  %6d  %s' % (count, fault), file=out)
+    return ok
+
+
+def judge(stacks, truth, graph, taken, rules, out=sys.stdout):
+    """True if all that is judged held; prints the tables."""
+    nr = sum(stacks.values())
+    enough = nr >= rules.min_samples
+    seconds = ', %.2f s' % (truth.cycles / truth.tsc_hz) if truth.tsc_hz else ''
+    print('guest: %d cycles of vCPU time%s%s' % (
+        truth.cycles, seconds, ', books torn' if truth.torn else ''), file=out)
+    print('samples: %d (want %d): %s' % (nr, rules.min_samples, 'ok' if enough else 'BAD'),
+          file=out)
+    shares = judge_shares(stacks, truth, rules, out)
+    chains = judge_chains(stacks, graph, taken, rules, out)
+    print('verdict: %s' % ('held' if enough and shares and chains else 'DID NOT HOLD'), file=out)
+    return enough and shares and chains
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser(description='a profile against the truth of a lab guest')
+    parser.add_argument('--stacks', required=True, help='the recording as json or folded')
+    parser.add_argument('--session', required=True, help='the session, or its session.json')
+    parser.add_argument('--graph', required=True, help='call graph of the image')
+    parser.add_argument('--watch', default='lab_truth', help='name of the watch')
+    parser.add_argument('--inside', action='append', default=[], metavar='F=[K*]G',
+                        help='function F takes all (K) of the time of G, which keeps cycles')
+    parser.add_argument('--drop-roots', type=int, default=0, metavar='N',
+                        help='leave out the N outermost frames (thread, vCPU) of each stack')
+    parser.add_argument('--min-samples', type=int, default=2000)
+    parser.add_argument('--min-complete', type=float, default=0.995, metavar='SHARE')
+    parser.add_argument('--sigmas', type=float, default=4.0, help='standard errors allowed')
+    parser.add_argument('--floor', type=float, default=0.01, metavar='SHARE',
+                        help='always allowed difference')
+    parser.add_argument('--show', type=int, default=8, metavar='N', help='faults of chains listed')
+    return parser.parse_args(argv)
+
+
+def main(argv=None, out=sys.stdout):
+    rules = parse_args(argv)
+    try:
+        first, last, taken = read_session(rules.session, rules.watch)
+        truth = Truth(first, last)
+        graph = Graph(read_text(rules.graph).splitlines())
+        stacks = read_stacks(rules.stacks, rules.drop_roots)
+        return 0 if judge(stacks, truth, graph, taken, rules, out) else 1
+    except BadInput as e:
+        print('judge: %s' % e, file=sys.stderr)
+        return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mksession PATH SAMPLES VCPUS: a session with so many samples, for tests of its readers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "session/recording.h"
+
+/* Chains of 1 to 512 frames, equal ones now and then, each state and each stop reason. */
+static void put(struct uni_recorder *r, uint64_t n, uint32_t nr_vcpus, uint64_t t0)
+{
+	static uint64_t pc[UNI_CHAIN_MAX];
+	static uint8_t flags[UNI_CHAIN_MAX];
+	struct uni_sample s = { .t_ns = t0 + n * 1000,
+		.weight = 1 + n % 3,
+		.vcpu = (uint32_t)(n % nr_vcpus),
+		.thread = (uint32_t)(n % 5),
+		.pause_ns = (uint32_t)n,
+		.stop = (uint8_t)(n % UNI_STOP_NR),
+		.state = (uint8_t)(n % 2),
+		.nr = (uint16_t)(n % 97 == 0 ? UNI_CHAIN_MAX : n % 30),
+		.pc = pc,
+		.flags = flags };
+
+	for (size_t i = 0; i < s.nr; i++) {
+		pc[i] = 0xffffffff80000000ull + n % 11 * 16 + i;
+		flags[i] = (uint8_t)(i % 3);
+	}
+	uni_recorder_sample(r, &s);
+	if (n % 1000 == 999)
+		(void)uni_recorder_flush(r, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct uni_record_meta *meta = calloc(1, sizeof(*meta));
+	struct uni_record_stats stats = { 0 };
+	struct uni_recorder *r;
+	struct uni_err err = { 0 };
+	uint64_t nr, vcpus;
+
+	if (meta == NULL || argc != 4 || !uni_parse_u64(argv[2], &nr) ||
+		!uni_parse_u64(argv[3], &vcpus) || vcpus == 0 || vcpus > UNI_VCPU_MAX) {
+		(void)fprintf(stderr, "usage: mksession PATH SAMPLES VCPUS\n");
+		return 2;
+	}
+	meta->nr_vcpus = (uint32_t)vcpus;
+	meta->frequency = 1e6;
+	/* 2023-11-14 22:13:20 UTC, and t0 below: the times that a reader must show. */
+	meta->realtime_offset_ns = 1700000000ull * UNI_NSEC_PER_SEC;
+	if (uni_recorder_create(argv[1], meta, false, &r, &err) == 0) {
+		for (uint64_t n = 0; n < nr; n++)
+			put(r, n, meta->nr_vcpus, 5 * UNI_NSEC_PER_SEC);
+		(void)uni_recorder_close(r, &stats, NULL, 0, &err);
+	}
+	free(meta);
+	if (err.code != 0)
+		(void)fprintf(stderr, "mksession: %s\n", err.msg);
+	return err.code != 0;
+}

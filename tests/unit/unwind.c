@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../support/guest.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "unwind/unwind.h"
+
+#define BASE  0x100000ull
+#define SIZE  (1u << 20)
+#define TEXT  BASE
+#define STACK (BASE + 0x80000)
+
+/* Functions of 0x100 bytes at TEXT; calls between them are written where a test needs them. */
+enum { ENTRY, CALLER, FRAMED, FRAMELESS, MOVED, SHRINK, NR };
+
+static uint64_t fn(unsigned i)
+{
+	return TEXT + i * 0x100;
+}
+
+struct fixture {
+	struct guest g;
+	struct uni_as *as;
+	struct uni_unwinder u;
+	struct uni_func_hint func[NR];
+	struct uni_unwind_hints hints;
+	struct uni_regs regs;
+	struct uni_chain chain;
+};
+
+static void open_with(struct fixture *f, const struct uni_as_budget *budget)
+{
+	memset(f, 0, sizeof(*f));
+	assert_true(guest_init(&f->g, BASE, SIZE, UNI_GMEM_VIRTUAL));
+	memset(f->g.ram, 0x90, 0x1000);
+	for (unsigned i = 0; i < NR; i++)
+		f->func[i] = (struct uni_func_hint){ .start = fn(i), .size = 0x100 };
+	f->func[ENTRY].flags = UNI_FUNC_ENTRY;
+	for (unsigned i = FRAMELESS; i < NR; i++)
+		f->func[i].flags = UNI_FUNC_FRAMELESS;
+	for (unsigned i = ENTRY; i <= FRAMED; i++)
+		guest_copy(&f->g, fn(i), "\x55\x48\x89\xe5", 4);
+	f->hints = (struct uni_unwind_hints){ f->func, NR, TEXT, NR * 0x100 };
+	assert_int_equal(uni_as_create(f->g.m, budget, &f->as, NULL), 0);
+	uni_unwinder_init(&f->u, &uni_arch_x86_64, &f->hints);
+}
+
+static void open_fixture(struct fixture *f)
+{
+	open_with(f, NULL);
+}
+
+static void close_fixture(struct fixture *f)
+{
+	uni_as_destroy(f->as);
+	guest_deinit(&f->g);
+}
+
+/* call rel32 that returns to ret. */
+static void put_call(struct fixture *f, uint64_t ret, uint64_t callee)
+{
+	guest_put(&f->g, ret - 5, 0xe8, 1);
+	guest_put(&f->g, ret - 4, callee - ret, 4);
+}
+
+static void put_frame(struct fixture *f, uint64_t fp, uint64_t next, uint64_t ret)
+{
+	guest_put64(&f->g, fp, next);
+	guest_put64(&f->g, fp + 8, ret);
+}
+
+static void unwind(struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	f->regs = (struct uni_regs){ .pc = pc, .sp = sp, .pc_valid = true, .sp_valid = true };
+	uni_regs_set(&f->regs, UNI_X86_RBP, fp);
+	uni_unwind(&f->u, f->as, &f->regs, &f->chain);
+}
+
+static void expect(const struct fixture *f, enum uni_stop stop, unsigned nr, ...)
+{
+	va_list ap;
+
+	assert_string_equal(uni_stop_name(f->chain.stop), uni_stop_name(stop));
+	assert_int_equal(f->chain.nr, nr);
+	va_start(ap, nr);
+	for (unsigned i = 0; i < nr; i++)
+		assert_true(f->chain.pc[i] == va_arg(ap, uint64_t));
+	va_end(ap);
+	assert_int_equal(f->chain.flags[0], UNI_FRAME_EXACT);
+	for (unsigned i = 1; i < nr; i++)
+		assert_int_equal(f->chain.flags[i], 0);
+}
+
+/* entry -> caller -> (function at pc): caller's frame at STACK + 0x100, entry's at + 0x200. */
+static const uint64_t in_caller = TEXT + CALLER * 0x100 + 0x80;
+static const uint64_t in_entry = TEXT + ENTRY * 0x100 + 0x80;
+
+static void put_callers(struct fixture *f, unsigned callee)
+{
+	put_call(f, in_caller, fn(callee));
+	put_call(f, in_entry, fn(CALLER));
+	put_frame(f, STACK + 0x100, STACK + 0x200, in_entry);
+}
+
+static void plain_chain(void **state)
+{
+	struct fixture f;
+
+	open_fixture(&f);
+	put_callers(&f, FRAMED);
+	put_frame(&f, STACK + 0x40, STACK + 0x100, in_caller);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMED) + 0x50, in_caller, in_entry);
+	f.u.hints = NULL; /* then the entry is not known, and what saved its rbp is 0 */
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMED) + 0x50, in_caller, in_entry);
+	unwind(&f, in_entry, STACK, 0);
+	expect(&f, UNI_STOP_ROOT, 1, in_entry);
+	close_fixture(&f);
+}
+
+/* The return address is kept when the next saved rbp is 0; a zero one is the end as well. */
+static void outermost_caller_is_kept(void **state)
+{
+	struct fixture f;
+
+	open_fixture(&f);
+	put_frame(&f, STACK + 0x40, 0, in_caller);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 2, fn(FRAMED) + 0x50, in_caller);
+	put_frame(&f, STACK + 0x40, STACK + 0x80, 0);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 1, fn(FRAMED) + 0x50);
+	close_fixture(&f);
+}
+
+/* Each position of a framed function, from its first instruction to its ret. */
+static void prologue_and_epilogue(void **state)
+{
+	static const uint64_t slot = STACK + 0x60; /* of the return address */
+	struct fixture f;
+	uint64_t start = fn(FRAMED);
+
+	open_fixture(&f);
+	put_callers(&f, FRAMED);
+	guest_copy(&f.g, start, "\xf3\x0f\x1e\xfa\x55\x31\xc0\x48\x89\xe5", 10);
+	guest_copy(&f.g, start + 0x90, "\x5d\xc3", 2);
+	guest_copy(&f.g, start + 0xa0, "\x5d\xe9", 2); /* pop rbp; jmp somewhere */
+	put_frame(&f, slot - 8, STACK + 0x100, in_caller);
+	for (unsigned pass = 0; pass < 2; pass++) {
+		unwind(&f, start, slot, STACK + 0x100); /* endbr64 */
+		expect(&f, UNI_STOP_ROOT, 3, start, in_caller, in_entry);
+		unwind(&f, start + 4, slot, STACK + 0x100); /* push rbp */
+		expect(&f, UNI_STOP_ROOT, 3, start + 4, in_caller, in_entry);
+		if (pass == 0) { /* xor eax, eax: only who knows the start can tell */
+			unwind(&f, start + 5, slot - 8, STACK + 0x100);
+			expect(&f, UNI_STOP_ROOT, 3, start + 5, in_caller, in_entry);
+		}
+		guest_copy(&f.g, start + 4, "\x90\x90\x55", 3);
+		unwind(&f, start + 7, slot - 8, STACK + 0x100); /* mov rbp, rsp */
+		expect(&f, UNI_STOP_ROOT, 3, start + 7, in_caller, in_entry);
+		guest_copy(&f.g, start + 4, "\x55\x31\xc0", 3);
+		unwind(&f, start + 10, slot - 8, slot - 8);
+		expect(&f, UNI_STOP_ROOT, 3, start + 10, in_caller, in_entry);
+		unwind(&f, start + 0x90, slot - 8, slot - 8); /* pop rbp */
+		expect(&f, UNI_STOP_ROOT, 3, start + 0x90, in_caller, in_entry);
+		unwind(&f, start + 0x91, slot, STACK + 0x100); /* ret */
+		expect(&f, UNI_STOP_ROOT, 3, start + 0x91, in_caller, in_entry);
+		unwind(&f, start + 0xa1, slot, STACK + 0x100); /* jmp */
+		expect(&f, UNI_STOP_ROOT, 3, start + 0xa1, in_caller, in_entry);
+		f.u.hints = NULL;
+	}
+	close_fixture(&f);
+}
+
+static void frameless_functions(void **state)
+{
+	static const uint64_t slot = STACK + 0x60;
+	struct fixture f;
+
+	open_fixture(&f);
+	/* rsp never moved */
+	put_callers(&f, FRAMELESS);
+	guest_put64(&f.g, slot, in_caller);
+	guest_put(&f.g, fn(FRAMELESS), 0x75, 1); /* jne: cannot be decoded through */
+	unwind(&f, fn(FRAMELESS) + 0x20, slot, STACK + 0x100);
+	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMELESS) + 0x20, in_caller, in_entry);
+	/* called through a pointer: call rax */
+	guest_copy(&f.g, in_caller - 7, "\x90\x90\x90\x90\x90\xff\xd0", 7);
+	unwind(&f, fn(FRAMELESS) + 0x20, slot, STACK + 0x100);
+	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMELESS) + 0x20, in_caller, in_entry);
+	/* nobody's return address: the chain of rbp is all there is */
+	guest_copy(&f.g, in_caller - 7, "\x90\x90\x90\x90\x90\x90\x90", 7);
+	unwind(&f, fn(FRAMELESS) + 0x20, slot, STACK + 0x100);
+	expect(&f, UNI_STOP_ROOT, 2, fn(FRAMELESS) + 0x20, in_entry);
+	/* rsp moved by pushes behind a branch: found by the call of this very function */
+	put_callers(&f, MOVED);
+	guest_put(&f.g, fn(MOVED), 0x75, 1);
+	for (unsigned words = 0; words < 12; words++) {
+		guest_put64(&f.g, slot - words * 8, words == 0 ? in_caller : fn(FRAMED) + 0x33);
+		unwind(&f, fn(MOVED) + 0x20, slot - words * 8, STACK + 0x100);
+		expect(&f, UNI_STOP_ROOT, 3, fn(MOVED) + 0x20, in_caller, in_entry);
+	}
+	/* nothing but pushes before pc: counted, whatever was called */
+	guest_copy(&f.g, in_caller - 7, "\x90\x90\x90\x90\x90\xff\xd0", 7);
+	guest_copy(&f.g, fn(MOVED), "\x53\x41\x54\x48\x83\xec\x10\x90", 8);
+	unwind(&f, fn(MOVED) + 7, slot - 32, STACK + 0x100);
+	expect(&f, UNI_STOP_ROOT, 3, fn(MOVED) + 7, in_caller, in_entry);
+	close_fixture(&f);
+}
+
+/* A frame set up late must not be counted twice. */
+static void shrink_wrapped_function(void **state)
+{
+	static const uint64_t fp = STACK + 0x60;
+	struct fixture f;
+
+	open_fixture(&f);
+	put_callers(&f, SHRINK);
+	guest_copy(&f.g, fn(SHRINK), "\x75\x10", 2);
+	put_frame(&f, fp, STACK + 0x100, in_caller);
+	unwind(&f, fn(SHRINK) + 0x40, fp - 0x20, fp); /* the frame is there */
+	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x40, in_caller, in_entry);
+	unwind(&f, fn(SHRINK) + 0x40, fp - 0x1000, fp); /* far below, with its locals */
+	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x40, in_caller, in_entry);
+	unwind(&f, fn(SHRINK) + 0x10, fp + 8, STACK + 0x100); /* the way without a frame */
+	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x10, in_caller, in_entry);
+	close_fixture(&f);
+}
+
+static void hostile_chains_end(void **state)
+{
+	const uint64_t pc = fn(FRAMED) + 0x50, fp = STACK + 0x40;
+	struct fixture f;
+
+	open_fixture(&f);
+	put_frame(&f, fp, fp, in_caller); /* cyclic */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_LOOP, 2, pc, in_caller);
+	put_frame(&f, fp, fp - 0x20, in_caller); /* descending */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_LOOP, 2, pc, in_caller);
+	put_frame(&f, fp, fp + 8, in_caller); /* overlapping */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_LOOP, 2, pc, in_caller);
+	put_frame(&f, fp, fp + 0x21, in_caller); /* misaligned */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_BADPTR, 2, pc, in_caller);
+	put_frame(&f, fp, UINT64_MAX - 15, in_caller); /* wraps */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_BADPTR, 2, pc, in_caller);
+	put_frame(&f, fp, BASE + SIZE, in_caller); /* not mapped */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_FAULT, 2, pc, in_caller);
+	put_frame(&f, fp, BASE + SIZE - 8, in_caller); /* half of it mapped */
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_FAULT, 2, pc, in_caller);
+	unwind(&f, pc, STACK + 0x80, fp); /* below rsp */
+	expect(&f, UNI_STOP_LOOP, 1, pc);
+	f.g.gone_at = 1;
+	unwind(&f, pc, STACK, fp);
+	expect(&f, UNI_STOP_GONE, 1, pc);
+	close_fixture(&f);
+}
+
+static void deep_chains_stop(void **state)
+{
+	static const struct uni_as_budget small = { .bytes = 8192, .table_loads = 16 };
+	struct fixture f;
+
+	for (unsigned depth = UNI_CHAIN_MAX - 2; depth <= 10000; depth += depth < 600 ? 1 : 4700) {
+		open_fixture(&f);
+		for (unsigned i = 0; i < depth; i++)
+			put_frame(&f, STACK + i * 32, i + 1 < depth ? STACK + (i + 1) * 32 : 0,
+				in_caller);
+		unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
+		assert_int_equal(f.chain.nr, uni_min(depth + 1, UNI_CHAIN_MAX));
+		assert_int_equal(
+			f.chain.stop, depth + 1 <= UNI_CHAIN_MAX ? UNI_STOP_ROOT : UNI_STOP_LIMIT);
+		f.u.max_frames = 3;
+		unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
+		assert_int_equal(f.chain.nr, 3);
+		assert_int_equal(f.chain.stop, UNI_STOP_LIMIT);
+		close_fixture(&f);
+	}
+	open_with(&f, &small);
+	for (unsigned i = 0; i < 100; i++)
+		put_frame(&f, STACK + i * 0x1000, STACK + (i + 1) * 0x1000, in_caller);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
+	assert_int_equal(f.chain.stop, UNI_STOP_BUDGET);
+	assert_in_range(f.chain.nr, 2, 3);
+	close_fixture(&f);
+}
+
+static void missing_registers(void **state)
+{
+	struct fixture f;
+
+	open_fixture(&f);
+	f.regs = (struct uni_regs){ 0 };
+	uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+	assert_int_equal(f.chain.nr, 0);
+	assert_int_equal(f.chain.stop, UNI_STOP_NOREGS);
+	f.regs.pc = fn(FRAMED);
+	f.regs.pc_valid = true;
+	uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+	expect(&f, UNI_STOP_NOREGS, 1, fn(FRAMED));
+	close_fixture(&f);
+}
+
+/* Under paging: a return address that is not canonical, not mapped, or outside of the image. */
+static void return_addresses_are_code(void **state)
+{
+	struct uni_regs sys = { 0 };
+	struct fixture f;
+	const uint64_t fp = BASE + 0x40, other = BASE + 0x1000;
+
+	memset(&f, 0, sizeof(f));
+	assert_true(guest_init(&f.g, 0, 2 * SIZE, UNI_GMEM_PHYSICAL));
+	assert_int_equal(uni_as_create(f.g.m, NULL, &f.as, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) /* 4-level, the first 2 MiB are one leaf */
+		guest_put64(&f.g, 0x1000 * (i + 1), i == 2 ? 0x81 : 0x1000 * (i + 2) | 1);
+	uni_regs_set_sys(&sys, UNI_X86_CR0, 0x80000001);
+	uni_regs_set_sys(&sys, UNI_X86_CR3, 0x1000);
+	uni_regs_set_sys(&sys, UNI_X86_CR4, 0x20);
+	uni_regs_set_sys(&sys, UNI_X86_EFER, 0xd00);
+	f.hints = (struct uni_unwind_hints){ .text_start = TEXT, .text_size = 0x100 };
+	for (unsigned pass = 0; pass < 2; pass++) {
+		uni_unwinder_init(&f.u, &uni_arch_x86_64, pass == 0 ? &f.hints : NULL);
+		f.regs = sys;
+		f.regs.pc = TEXT + 0x50;
+		f.regs.sp = BASE;
+		f.regs.pc_valid = f.regs.sp_valid = true;
+		uni_regs_set(&f.regs, UNI_X86_RBP, fp);
+		put_frame(&f, fp, 0, 0x0000800000000000ull);
+		uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+		expect(&f, UNI_STOP_BADPC, 1, TEXT + 0x50);
+		put_frame(&f, fp, 0, 0x200001); /* the next 2 MiB */
+		uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+		expect(&f, UNI_STOP_BADPC, 1, TEXT + 0x50);
+		put_frame(&f, fp, 0, other); /* another image */
+		uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+		expect(&f, UNI_STOP_ROOT, 2, TEXT + 0x50, other);
+	}
+	f.regs.sys_valid = 0; /* no way to read anything */
+	uni_unwind(&f.u, f.as, &f.regs, &f.chain);
+	expect(&f, UNI_STOP_NOREGS, 1, TEXT + 0x50);
+	close_fixture(&f);
+}
+
+static int knows_nothing(
+	void *ctx, struct uni_as *as, bool leaf, struct uni_regs *regs, enum uni_stop *stop_ret)
+{
+	++*(unsigned *)ctx;
+	return -UNI_ENOTSUP;
+}
+
+static int stays(
+	void *ctx, struct uni_as *as, bool leaf, struct uni_regs *regs, enum uni_stop *stop_ret)
+{
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+static void steppers_are_tried_in_order(void **state)
+{
+	static const struct uni_unwinder_ops none = { "none", knows_nothing };
+	static const struct uni_unwinder_ops stay = { "stay", stays };
+	unsigned calls = 0;
+	struct fixture f;
+
+	open_fixture(&f);
+	put_frame(&f, STACK + 0x40, 0, in_caller);
+	f.u.stepper[1] = f.u.stepper[0];
+	f.u.stepper[0].ops = &none;
+	f.u.stepper[0].ctx = &calls;
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 2, fn(FRAMED) + 0x50, in_caller);
+	assert_int_equal(calls, 2);
+	f.u.stepper[1].ops = NULL;
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_BADPC, 1, fn(FRAMED) + 0x50);
+	f.u.stepper[0].ops = &stay; /* the leaf may leave rsp alone, nobody else */
+	calls = 0;
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	assert_int_equal(f.chain.stop, UNI_STOP_LOOP);
+	assert_int_equal(calls, 2);
+	close_fixture(&f);
+}
+
+/* Says what a chain costs; only an absurd price fails. */
+static void price_of_a_frame(void **state)
+{
+	const unsigned depth = 100, rounds = 20000;
+	struct fixture f;
+	uint64_t t, ns;
+
+	open_fixture(&f);
+	for (unsigned i = 0; i < depth; i++)
+		put_frame(&f, STACK + i * 64, STACK + (i + 1) * 64, in_caller);
+	guest_put64(&f.g, STACK + (depth - 1) * 64, 0);
+	t = uni_now_ns();
+	for (unsigned i = 0; i < rounds; i++)
+		unwind(&f, fn(FRAMED) + 0x50, STACK, STACK);
+	ns = uni_now_ns() - t;
+	assert_int_equal(f.chain.nr, depth + 1);
+	print_message("%u ns a chain of %u frames, %u ns a frame\n", (unsigned)(ns / rounds), depth,
+		(unsigned)(ns / rounds / depth));
+	assert_true(ns / rounds / depth < 100000);
+	close_fixture(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_chain),
+		cmocka_unit_test(outermost_caller_is_kept),
+		cmocka_unit_test(prologue_and_epilogue),
+		cmocka_unit_test(frameless_functions),
+		cmocka_unit_test(shrink_wrapped_function),
+		cmocka_unit_test(hostile_chains_end),
+		cmocka_unit_test(deep_chains_stop),
+		cmocka_unit_test(missing_registers),
+		cmocka_unit_test(return_addresses_are_code),
+		cmocka_unit_test(steppers_are_tried_in_order),
+		cmocka_unit_test(price_of_a_frame),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
