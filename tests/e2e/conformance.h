@@ -38,6 +38,10 @@ unsigned kill_at_random(struct suite *s, unsigned n);
 bool vm_gone_in(struct suite *s, const char *state);
 extern const char *const gone_states; /* words */
 
+/* An operator at the monitor, and a second debugger (for targets that share the guest with them).
+ */
+bool operator_at(struct suite *s, const char *qmp);
+
 /* Pauses of n samples at hz: percentiles on stdout. */
 bool bench_pauses(struct suite *s, unsigned n, unsigned hz);
 
