@@ -57,7 +57,7 @@ static void hold_and_release(struct suite *s, struct uni_target *t)
 		(void)check(s, observer_stands(&s->obs, STANDS_MS), "a held guest stands");
 	(void)check(s, hold(t, &b) == 0, "a second snap in a hold");
 	/* A file goes on to its next snapshot. */
-	if ((t->ops->caps(t) & UNI_CAP_DEAD) == 0)
+	if (!is_file(s))
 		(void)check(s, a.pc == b.pc && a.sp == b.sp, "it finds the same registers");
 	(void)check(s, t->ops->release(t) == 0, "release");
 	check_runs(s, "after release");
@@ -92,7 +92,7 @@ static void all_vcpus(struct suite *s, struct uni_target *t)
 		known += r[i].pc_valid || r[i].state == UNI_VCPU_OFFLINE ||
 			 r[i].state == UNI_VCPU_UNKNOWN;
 	(void)check(s, rc == 0 && known == nr, "registers of all %d vCPUs together", nr);
-	if ((t->ops->caps(t) & UNI_CAP_DEAD) != 0)
+	if (is_file(s))
 		return;
 	(void)check(s, t->ops->snap(t, 0, r, 0) == -UNI_EINVAL, "an empty mask is refused");
 	if (nr < UNI_VCPU_MAX)
@@ -115,7 +115,7 @@ void test_basics(struct suite *s)
 	(void)printf("# %s\n", info.note);
 	(void)check(s, t->ops->nr_vcpus(t) >= 1 && t->ops->nr_vcpus(t) <= UNI_VCPU_MAX, "%d vCPUs",
 		t->ops->nr_vcpus(t));
-	if ((caps & UNI_CAP_DEAD) == 0)
+	if (!is_file(s))
 		check_runs(s, "after attach");
 	(void)check(s, hold(t, &r) == 0, "registers");
 	check_registers(s, t, &r);
@@ -127,7 +127,7 @@ void test_basics(struct suite *s)
 		skip(s, "hold and release", "target without hold");
 	(void)check(s, t->ops->alive == NULL || t->ops->alive(t), "it is alive");
 	uni_target_detach(t);
-	if ((caps & UNI_CAP_DEAD) != 0)
+	if (is_file(s))
 		return;
 	check_runs(s, "after detach");
 	if ((caps & UNI_CAP_HOLD) != 0)
@@ -194,7 +194,7 @@ static void page_edges(struct suite *s, struct uni_target *t, struct uni_as *as)
 		skip(s, "code across a page boundary", "no image given");
 		return;
 	}
-	if ((t->ops->caps(t) & UNI_CAP_DEAD) != 0) {
+	if (is_file(s)) {
 		skip(s, "code across a page boundary", "a file holds only what was looked at");
 		return;
 	}

@@ -49,6 +49,11 @@ void skip(struct suite *s, const char *what, const char *why)
 	(void)printf("ok %u - %s # SKIP %s\n", s->nr, what, why);
 }
 
+bool is_file(const struct suite *s)
+{
+	return strcmp(s->spec.scheme, "replay") == 0;
+}
+
 struct uni_target *attach(struct suite *s)
 {
 	struct uni_target *t = NULL;
