@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -189,8 +190,8 @@ static uint64_t below(const char *vmm, const char *machine, uint64_t mem, bool *
 	struct uni_vmm_cmdline c = { .mem_bytes = mem };
 	uint64_t low;
 
-	(void)strncat(c.vmm, vmm, sizeof(c.vmm) - 1);
-	(void)strncat(c.machine, machine, sizeof(c.machine) - 1);
+	(void)snprintf(c.vmm, sizeof(c.vmm), "%s", vmm);
+	(void)snprintf(c.machine, sizeof(c.machine), "%s", machine);
 	*goes_on = uni_vmm_ram_split(&c, &low);
 	return low;
 }

@@ -143,7 +143,7 @@ const struct uni_vmm_map *uni_vmm_maps_find(const struct uni_vmm_maps *maps, uin
 /* Does b go on where a ends, in memory and in what backs it? */
 static bool goes_on(const struct uni_vmm_map *a, const struct uni_vmm_map *b)
 {
-	if (a->start + a->size != b->start || a->shared != b->shared || a->inode != b->inode)
+	if (b->start - a->start != a->size || a->shared != b->shared || a->inode != b->inode)
 		return false;
 	if (a->inode != 0 && a->offset + a->size != b->offset)
 		return false;
