@@ -189,8 +189,8 @@ static uint64_t below(const char *vmm, const char *machine, uint64_t mem, bool *
 	struct uni_vmm_cmdline c = { .mem_bytes = mem };
 	uint64_t low;
 
-	(void)strncat(c.vmm, vmm, sizeof(c.vmm) - 1);
-	(void)strncat(c.machine, machine, sizeof(c.machine) - 1);
+	memcpy(c.vmm, vmm, strlen(vmm) + 1);
+	memcpy(c.machine, machine, strlen(machine) + 1);
 	*goes_on = uni_vmm_ram_split(&c, &low);
 	return low;
 }
