@@ -124,8 +124,7 @@ int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, st
 	return 0;
 }
 
-static bool copy_names(
-	const char *path, const char *const *names, size_t nr, struct uni_symtab *s)
+static bool copy_names(const char *path, const char *const *names, size_t nr, struct uni_symtab *s)
 {
 	char clean[UNI_TEXT_MAX];
 	uint64_t h = 0;

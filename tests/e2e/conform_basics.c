@@ -56,14 +56,15 @@ static void hold_and_release(struct suite *s, struct uni_target *t)
 	if (can_see(s, "a held guest stands"))
 		(void)check(s, observer_stands(&s->obs, STANDS_MS), "a held guest stands");
 	(void)check(s, hold(t, &b) == 0, "a second snap in a hold");
-	(void)check(s, a.pc == b.pc && a.sp == b.sp, "it finds the same registers");
+	/* A file goes on to its next snapshot. */
+	if (!is_file(s))
+		(void)check(s, a.pc == b.pc && a.sp == b.sp, "it finds the same registers");
 	(void)check(s, t->ops->release(t) == 0, "release");
 	check_runs(s, "after release");
 	(void)check(s, t->ops->release(t) == 0, "release twice");
 	check_runs(s, "after a second release");
 	(void)check(s, t->ops->snap(t, 1, &a, 0) == 0, "snap without hold");
 	check_runs(s, "after snap without hold");
-	(void)check(s, t->ops->snap(t, 0, &a, 0) == -UNI_EINVAL, "an empty mask is refused");
 }
 
 static void detach_held(struct suite *s)
@@ -91,6 +92,9 @@ static void all_vcpus(struct suite *s, struct uni_target *t)
 		known += r[i].pc_valid || r[i].state == UNI_VCPU_OFFLINE ||
 			 r[i].state == UNI_VCPU_UNKNOWN;
 	(void)check(s, rc == 0 && known == nr, "registers of all %d vCPUs together", nr);
+	if (is_file(s))
+		return;
+	(void)check(s, t->ops->snap(t, 0, r, 0) == -UNI_EINVAL, "an empty mask is refused");
 	if (nr < UNI_VCPU_MAX)
 		(void)check(s, t->ops->snap(t, 1ull << nr, r, 0) == -UNI_EINVAL,
 			"a vCPU that does not exist is refused");
@@ -111,7 +115,7 @@ void test_basics(struct suite *s)
 	(void)printf("# %s\n", info.note);
 	(void)check(s, t->ops->nr_vcpus(t) >= 1 && t->ops->nr_vcpus(t) <= UNI_VCPU_MAX, "%d vCPUs",
 		t->ops->nr_vcpus(t));
-	if ((caps & UNI_CAP_DEAD) == 0)
+	if (!is_file(s))
 		check_runs(s, "after attach");
 	(void)check(s, hold(t, &r) == 0, "registers");
 	check_registers(s, t, &r);
@@ -123,7 +127,7 @@ void test_basics(struct suite *s)
 		skip(s, "hold and release", "target without hold");
 	(void)check(s, t->ops->alive == NULL || t->ops->alive(t), "it is alive");
 	uni_target_detach(t);
-	if ((caps & UNI_CAP_DEAD) != 0)
+	if (is_file(s))
 		return;
 	check_runs(s, "after detach");
 	if ((caps & UNI_CAP_HOLD) != 0)
@@ -148,8 +152,10 @@ static void region_edges(struct suite *s, struct uni_gmem *m, size_t i)
 		rc == 0 ? "read" : uni_strerror(rc));
 	if (last == UINT64_MAX || adjacent)
 		return;
-	(void)check(s, uni_gmem_read(m, uni_gpa_of(last), b, 2) == -UNI_ERANGE,
-		"one byte past region %zu is out of range", i);
+	/* Where the last byte cannot be had, that is found first. */
+	if (rc == 0)
+		(void)check(s, uni_gmem_read(m, uni_gpa_of(last), b, 2) == -UNI_ERANGE,
+			"one byte past region %zu is out of range", i);
 	(void)check(s, uni_gmem_read(m, uni_gpa_of(last + 1), b, 1) == -UNI_ERANGE,
 		"the first byte past region %zu is out of range", i);
 }
@@ -186,6 +192,10 @@ static void page_edges(struct suite *s, struct uni_target *t, struct uni_as *as)
 		h = s->obs.text[i].exec ? &s->obs.text[i] : h;
 	if (h == NULL || h->size < 4096 + sizeof(buf)) {
 		skip(s, "code across a page boundary", "no image given");
+		return;
+	}
+	if (is_file(s)) {
+		skip(s, "code across a page boundary", "a file holds only what was looked at");
 		return;
 	}
 	len = sizeof(buf);

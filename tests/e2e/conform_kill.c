@@ -86,14 +86,9 @@ static bool killed_in(struct suite *s, const char *state)
 void test_kill(struct suite *s)
 {
 	static const char *const states[] = { "attached", "held", "reading", "released" };
-	struct uni_target *t = attach(s);
-	unsigned caps;
+	struct uni_target *t;
 
-	if (t == NULL)
-		return;
-	caps = t->ops->caps(t);
-	uni_target_detach(t);
-	if ((caps & UNI_CAP_DEAD) != 0 || s->obs.ram == NULL) {
+	if (s->obs.ram == NULL) {
 		skip(s, "SIGKILL of the profiler", "nothing that runs can be observed");
 		return;
 	}
@@ -194,10 +189,57 @@ void test_guardian_kill(struct suite *s)
 	}
 	(void)check(s, hold(t, &r) == 0, "hold before the guardian dies");
 	(void)kill(pid, SIGKILL);
-	(void)check(s, t->ops->release(t) == -UNI_EGONE, "without it the target is gone");
+	(void)check(s, t->ops->release(t) == 0, "release without it");
 	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after its SIGKILL");
+	(void)check(s, hold(t, &r) == -UNI_EGONE, "no more stops without it");
+	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after that, too");
 	(void)check(s, !t->ops->alive(t), "the target says so");
 	uni_target_detach(t);
+}
+
+/* A profiler that is stopped (Ctrl-Z) in a hold; afterwards it must be able to go on. */
+static _Noreturn void sleeper(struct suite *s, int fd)
+{
+	struct uni_target *t = NULL;
+	struct uni_regs r;
+	int rc;
+
+	if (uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0 || hold(t, &r) != 0)
+		_exit(1);
+	(void)uni_write_full(fd, "x", 1);
+	(void)raise(SIGSTOP);
+	rc = t->ops->release(t);
+	if (rc != 0 && rc != -UNI_EAGAIN)
+		_exit(2);
+	if (hold(t, &r) != 0 || t->ops->release(t) != 0)
+		_exit(3);
+	uni_target_detach(t);
+	_exit(0);
+}
+
+void test_sleep(struct suite *s)
+{
+	int p[2], status = 0;
+	pid_t pid;
+	char c;
+
+	if (s->obs.ram == NULL || strcmp(s->spec.scheme, "gdb") != 0 || pipe(p) != 0) {
+		skip(s, "a profiler stopped in a hold", "this target has no guardian");
+		return;
+	}
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		sleeper(s, p[1]);
+	(void)close(p[1]);
+	(void)check(s, pid > 0 && read(p[0], &c, 1) == 1, "a profiler stops in a hold");
+	(void)close(p[0]);
+	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs all the same");
+	(void)kill(pid, SIGCONT);
+	(void)waitpid(pid, &status, 0);
+	(void)check(s, WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		"and the profiler can go on (exit status %d)", WEXITSTATUS(status));
+	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after that");
 }
 
 /* Each operation ends, with -UNI_EGONE where it needs the guest. */

@@ -22,6 +22,7 @@ static const char usage[] =
 	"  --vmm PID       the VMM process, when the target cannot tell\n"
 	"instead of the suite:\n"
 	"  --gone STATE    kill the VMM in that state: attached held reading released\n"
+	"  --operator QMP  somebody stops and resumes the guest at this monitor socket\n"
 	"  --kill N        kill -9 a profiler at N random instants; prints how often the guest "
 	"ran on\n"
 	"  --bench N       pauses of N samples\n"
@@ -46,6 +47,11 @@ void skip(struct suite *s, const char *what, const char *why)
 {
 	s->nr++;
 	(void)printf("ok %u - %s # SKIP %s\n", s->nr, what, why);
+}
+
+bool is_file(const struct suite *s)
+{
+	return strcmp(s->spec.scheme, "replay") == 0;
 }
 
 struct uni_target *attach(struct suite *s)
@@ -97,6 +103,7 @@ static bool run_suite(struct suite *s)
 	test_memory(s);
 	test_kill(s);
 	test_guardian_kill(s);
+	test_sleep(s);
 	(void)printf("1..%u\n", s->nr);
 	return s->failed == 0;
 }
@@ -125,12 +132,13 @@ int main(int argc, char **argv)
 		{ "image", required_argument, NULL, 'i' },
 		{ "vmm", required_argument, NULL, 'v' },
 		{ "gone", required_argument, NULL, 'g' },
+		{ "operator", required_argument, NULL, 'o' },
 		{ "kill", required_argument, NULL, 'k' },
 		{ "bench", required_argument, NULL, 'b' },
 		{ "hz", required_argument, NULL, 'f' },
 		{ 0 },
 	};
-	const char *image = NULL, *gone = NULL;
+	const char *image = NULL, *gone = NULL, *qmp = NULL;
 	unsigned kills = 0, bench = 0, hz = 100;
 	struct suite s = { 0 };
 	bool ok;
@@ -146,6 +154,9 @@ int main(int argc, char **argv)
 			break;
 		case 'g':
 			gone = optarg;
+			break;
+		case 'o':
+			qmp = optarg;
 			break;
 		case 'k':
 			kills = number(optarg);
@@ -169,6 +180,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (gone != NULL)
 		ok = vm_gone_in(&s, gone);
+	else if (qmp != NULL)
+		ok = operator_at(&s, qmp);
 	else if (kills != 0)
 		ok = run_kills(&s, kills);
 	else if (bench != 0)

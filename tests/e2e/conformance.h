@@ -18,6 +18,9 @@ struct suite {
 bool check(struct suite *s, bool ok, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void skip(struct suite *s, const char *what, const char *why);
 
+/* A guest from a file: it never runs, and holds only what was once looked at. */
+bool is_file(const struct suite *s);
+
 /* NULL (and a failed check) when it cannot attach. */
 struct uni_target *attach(struct suite *s);
 
@@ -29,6 +32,7 @@ void test_basics(struct suite *s);
 void test_memory(struct suite *s);
 void test_kill(struct suite *s);
 void test_guardian_kill(struct suite *s);
+void test_sleep(struct suite *s);
 
 /* kill -9 at n random instants; the number after which the guest ran on. */
 unsigned kill_at_random(struct suite *s, unsigned n);
@@ -36,6 +40,10 @@ unsigned kill_at_random(struct suite *s, unsigned n);
 /* The VMM is killed while the target is in the named state. */
 bool vm_gone_in(struct suite *s, const char *state);
 extern const char *const gone_states; /* words */
+
+/* An operator at the monitor, and a second debugger (for targets that share the guest with them).
+ */
+bool operator_at(struct suite *s, const char *qmp);
 
 /* Pauses of n samples at hz: percentiles on stdout. */
 bool bench_pauses(struct suite *s, unsigned n, unsigned hz);

@@ -174,3 +174,12 @@ int uni_gdb_connect(
 	}
 	return connect_failed(addr, e, err);
 }
+
+int uni_gdb_peer_pid(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.pid > 0 ? cred.pid
+											 : 0;
+}

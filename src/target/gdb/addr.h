@@ -28,6 +28,9 @@ int uni_gdb_addr_parse(const struct uni_spec *spec, struct uni_gdb_addr *ret, st
 int uni_gdb_connect(
 	const struct uni_gdb_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);
 
+/* Who listens at the other end of a connected unix socket; 0 where that cannot be known. */
+int uni_gdb_peer_pid(int fd);
+
 /* What this host's tables say about the listener, learnt without connecting. */
 struct uni_gdb_listener {
 	bool local;	 /* found in this host's tables */

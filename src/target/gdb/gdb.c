@@ -77,13 +77,82 @@ static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 	return rc != 0 ? rc : look(spec, &addr, ret, err);
 }
 
+/* The guardian resumed the guest because we were not heard of: forget what we knew. */
+static void lost_hold(struct uni_gdb_target *t)
+{
+	if (t->stub.state != UNI_GDB_HELD)
+		return;
+	t->held = false;
+	uni_gdb_link_reset(&t->stub.link);
+	t->stub.state = UNI_GDB_RUNNING;
+	t->stub.link.acked = true;
+}
+
+int uni_gdb_begin(struct uni_gdb_target *t)
+{
+	bool had_lease = uni_gdb_guardian_has_lease(&t->guardian);
+
+	if (t->stub.state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	if (!uni_gdb_guardian_alive(&t->guardian)) {
+		/* Nobody would let the guest run if we died: so it must not be stopped. */
+		uni_gdb_stub_leave(&t->stub);
+		return -UNI_EGONE;
+	}
+	if (!uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+		lost_hold(t);
+		return -UNI_EAGAIN;
+	}
+	if (t->stub.state == UNI_GDB_HELD && !had_lease)
+		lost_hold(t);
+	return uni_gdb_stub_idle(&t->stub);
+}
+
+void uni_gdb_end(struct uni_gdb_target *t)
+{
+	const struct uni_gdb_stub *s = &t->stub;
+
+	if (s->state == UNI_GDB_LOST)
+		t->held = false;
+	uni_gdb_guardian_flags(&t->guardian,
+		(s->qemu ? UNI_GDB_F_QEMU : 0u) | (s->phys != s->phys_was ? UNI_GDB_F_PHYS : 0u) |
+			(s->state == UNI_GDB_PAUSED ? UNI_GDB_F_PAUSED : 0u) |
+			(s->state == UNI_GDB_LOST ? UNI_GDB_F_FINISHED : 0u));
+	if (s->state == UNI_GDB_HELD)
+		(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_HOLD_MS);
+	else
+		uni_gdb_guardian_unlease(&t->guardian);
+}
+
 static void gdb_detach(struct uni_target *base)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
 
+	/* What cannot be done now, because the guardian is at it, the guardian does at our end. */
+	if (t->guardian.shared != NULL &&
+		uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+		uni_gdb_stub_leave(&t->stub);
+		uni_gdb_guardian_flags(&t->guardian, UNI_GDB_F_FINISHED);
+	}
+	uni_gdb_link_close(&t->stub.link);
 	uni_gdb_guardian_end(&t->guardian);
 	uni_gmem_destroy(t->gmem);
 	free(t);
+}
+
+static int shake_hands(struct uni_gdb_target *t, const struct uni_gdb_addr *addr, bool want_phys,
+	struct uni_err *err)
+{
+	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, &fd, err);
+
+	if (rc != 0)
+		return rc;
+	(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS);
+	if (t->info.pid == 0)
+		t->info.pid = uni_gdb_peer_pid(fd);
+	rc = uni_gdb_stub_open(&t->stub, fd, t->base.arch, want_phys, &t->regs0, err);
+	uni_gdb_end(t);
+	return rc;
 }
 
 static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
@@ -92,6 +161,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	const char *qmp = uni_spec_get(spec, "qmp");
 	struct uni_gdb_addr addr;
 	enum uni_gdb_mem how;
+	bool known;
 	int rc = uni_spec_check_keys(spec, keys, err);
 
 	if (rc == 0)
@@ -100,16 +170,14 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 		rc = uni_gdb_addr_parse(spec, &addr, err);
 	if (rc == 0)
 		rc = look(spec, &addr, &t->info, err);
+	known = t->info.pid != 0;
 	if (rc == 0)
-		rc = uni_gdb_guardian_start(&t->guardian, &addr, t->base.arch,
-			how != UNI_GDB_MEM_PROCESS, &t->hello, err);
+		rc = shake_hands(t, &addr, how != UNI_GDB_MEM_PROCESS, err);
 	if (rc != 0)
 		return rc;
-	if (t->info.pid == 0 && t->hello.peer_pid != 0) {
-		(void)uni_vmm_describe(t->hello.peer_pid, &t->info);
-		t->info.pid = t->hello.peer_pid;
-	}
-	t->info.nr_vcpus = (uint32_t)t->hello.nr_vcpus;
+	if (!known && t->info.pid != 0)
+		(void)uni_vmm_describe(t->info.pid, &t->info);
+	t->info.nr_vcpus = (uint32_t)t->stub.nr_threads;
 	return uni_gdb_mem_open(t, how, opts, qmp != NULL ? qmp : opts->qmp, err);
 }
 
@@ -125,7 +193,9 @@ static int gdb_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		return uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
 	t->base.ops = &uni_target_gdb;
 	t->base.arch = opts->arch != NULL ? opts->arch : &uni_arch_x86_64;
-	t->guardian.fd = -1;
+	t->guardian.sock = -1;
+	t->stub.link.fd = -1;
+	t->stub.state = UNI_GDB_LOST;
 	rc = open_target(t, spec, opts, err);
 	if (rc != 0)
 		gdb_detach(&t->base);
@@ -138,32 +208,45 @@ static unsigned gdb_caps(struct uni_target *base)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
 
-	return UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | (t->hello.sysregs ? UNI_CAP_SYSREGS : 0u);
+	return UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | (t->stub.sysregs ? UNI_CAP_SYSREGS : 0u);
 }
 
 static int gdb_nr_vcpus(struct uni_target *base)
 {
-	return ((struct uni_gdb_target *)base)->hello.nr_vcpus;
+	return ((struct uni_gdb_target *)base)->stub.nr_threads;
+}
+
+static int snap_now(struct uni_gdb_target *t, uint64_t vcpu_mask, bool hold)
+{
+	int rc = uni_gdb_begin(t);
+
+	if (rc == 0)
+		rc = uni_gdb_stub_snap(&t->stub, vcpu_mask, t->regs);
+	if (rc != 0)
+		t->held = false;
+	else
+		t->held = t->held || hold;
+	/* A look at the registers does not end a hold that is on. */
+	if (rc == 0 && !t->held)
+		rc = uni_gdb_stub_resume(&t->stub);
+	uni_gdb_end(t);
+	return rc;
 }
 
 static int gdb_snap(
 	struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
-	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - t->hello.nr_vcpus);
-	bool hold = (flags & UNI_SNAP_HOLD) != 0;
+	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - t->stub.nr_threads);
 	size_t n = 0;
 	int rc;
 
 	if (vcpu_mask == 0 || (vcpu_mask & ~all) != 0)
 		return -UNI_EINVAL;
-	rc = uni_gdb_guardian_snap(&t->guardian, vcpu_mask, hold, t->regs);
-	if (rc != 0) {
-		t->held = false;
+	rc = snap_now(t, vcpu_mask, (flags & UNI_SNAP_HOLD) != 0);
+	if (rc != 0)
 		return rc;
-	}
-	t->held = t->held || hold;
-	for (int i = 0; i < t->hello.nr_vcpus; i++) {
+	for (int i = 0; i < t->stub.nr_threads; i++) {
 		if ((vcpu_mask >> i & 1) != 0)
 			ret[i] = t->regs[n++];
 	}
@@ -173,12 +256,22 @@ static int gdb_snap(
 static int gdb_release(struct uni_target *base)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
-	struct uni_gdb_pause pause;
+	int rc;
 
 	if (!t->held)
 		return 0;
 	t->held = false;
-	return uni_gdb_guardian_release(&t->guardian, &pause);
+	if (t->stub.state != UNI_GDB_HELD)
+		return 0; /* paused by somebody else, who will resume it */
+	/* The guest waits: only what is needed. A dead guardian is noticed before the next stop. */
+	if (!uni_gdb_guardian_has_lease(&t->guardian) ||
+		!uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+		lost_hold(t);
+		return -UNI_EAGAIN;
+	}
+	rc = uni_gdb_stub_resume(&t->stub);
+	uni_gdb_end(t);
+	return rc;
 }
 
 static struct uni_gmem *gdb_gmem(struct uni_target *base)
@@ -193,7 +286,11 @@ static void gdb_info(struct uni_target *base, struct uni_target_info *ret)
 
 static bool gdb_alive(struct uni_target *base)
 {
-	return uni_gdb_guardian_ping(&((struct uni_gdb_target *)base)->guardian) == 0;
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	int rc = uni_gdb_begin(t);
+
+	uni_gdb_end(t);
+	return rc == 0 || rc == -UNI_EAGAIN;
 }
 
 static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)

@@ -4,17 +4,27 @@
 #define UNI_TARGET_GDB_GDB_H
 
 #include "target/gdb/guardian.h"
+#include "target/gdb/stub.h"
 #include "target/target.h"
 
 struct uni_gdb_target {
 	struct uni_target base;
 	struct uni_gdb_guardian guardian;
-	struct uni_gdb_hello hello;
+	struct uni_gdb_stub stub;
+	struct uni_regs regs0; /* vCPU 0 at attach */
 	struct uni_gmem *gmem;
 	struct uni_target_info info;
-	bool held;
-	struct uni_regs regs[UNI_VCPU_MAX]; /* as the guardian sends them: without gaps */
+	bool held;			    /* between a snap with HOLD and release() */
+	struct uni_regs regs[UNI_VCPU_MAX]; /* as the stub gives them: without gaps */
 };
+
+/*
+ * Before and after each exchange with the stub: the lease, what came in the meantime, what the
+ * guardian must know. begin: 0; -UNI_EAGAIN when the guardian has just taken over (a hold, if there
+ * was one, is over); -UNI_EGONE.
+ */
+int uni_gdb_begin(struct uni_gdb_target *t);
+void uni_gdb_end(struct uni_gdb_target *t);
 
 /* mem=: where guest memory is read from. */
 enum uni_gdb_mem {
@@ -24,7 +34,7 @@ enum uni_gdb_mem {
 };
 
 /*
- * Makes t->gmem and completes t->info.note. t->guardian runs, t->hello and t->info are set.
+ * Makes t->gmem and completes t->info.note. t->stub is open, t->regs0 and t->info are set.
  * qmp: path of a monitor socket or NULL.
  */
 int uni_gdb_mem_open(struct uni_gdb_target *t, enum uni_gdb_mem how,

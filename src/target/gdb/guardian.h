@@ -1,67 +1,77 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The guardian: a forked child that owns the line to the stub. A stub leaves the guest stopped when
- * its debugger dies between stop and continue, so no profiler process may be that debugger: when
- * our end of the socket pair closes (exit, crash, SIGKILL) or a hold lasts too long, the guardian
- * makes the guest run and leaves.
+ * The guardian: a forked child that also holds the line to the stub. A stub leaves the guest
+ * stopped when its debugger dies between stop and continue; the guardian then makes it run.
  *
- *   profiler --- socket pair (one message each way) --- guardian --- gdb packets --- stub
+ *   profiler ---- socket pair: its closing is our death ---- guardian
+ *       \            shared page: lease, flags               /
+ *        `------------- line to the stub (dup'd) -----------'
+ *
+ * The guardian opens the line, so that at no instant a stopped guest hangs on the profiler alone,
+ * and hands the profiler a copy; talking through the guardian would wake two more processes in each
+ * pause. Only one of them talks at a time: the profiler while it has a lease (from before a stop to
+ * after the resume) or the guest runs; the guardian when the profiler is dead, or has let its lease
+ * run out (stopped by Ctrl-Z, say).
  */
 #ifndef UNI_TARGET_GDB_GUARDIAN_H
 #define UNI_TARGET_GDB_GUARDIAN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "arch/arch.h"
+#include "base/err.h"
 #include "target/gdb/addr.h"
-#include "target/target.h"
 
-#define UNI_GDB_HOLD_MAX_NS 1000000000ull /* a longer hold is ended by the guardian */
-#define UNI_GDB_READ_MAX    16384	  /* bytes of one read message */
+#define UNI_GDB_LEASE_OP_MS   20000 /* longer than any one operation, with all its recoveries */
+#define UNI_GDB_LEASE_HOLD_MS 1000  /* a guest is held no longer than this without a word */
+
+/* What the guardian must know to leave properly. */
+enum uni_gdb_flags {
+	UNI_GDB_F_QEMU = 1u << 0,
+	UNI_GDB_F_PHYS = 1u << 1,     /* we may have physical memory mode on: to be switched off */
+	UNI_GDB_F_PAUSED = 1u << 2,   /* somebody else paused the guest: not to be resumed */
+	UNI_GDB_F_FINISHED = 1u << 3, /* the profiler has left properly */
+};
+
+struct uni_gdb_shared {
+	_Atomic uint64_t lease_ns; /* end of the lease; 0 none; 1 taken over by the guardian */
+	_Atomic uint32_t flags;	   /* enum uni_gdb_flags */
+};
 
 struct uni_gdb_guardian {
-	int fd;	   /* our end; -1 after the end */
-	pid_t pid; /* 0: none */
-	uint32_t seq;
-	/* For the rescue when the guardian itself is killed. */
-	const struct uni_arch *arch;
-	struct uni_gdb_addr addr;
-	bool paused; /* somebody else had paused the guest when we came */
-};
-
-/* What the handshake found. */
-struct uni_gdb_hello {
-	int nr_vcpus;
-	int peer_pid; /* process that listens there by SO_PEERCRED, 0 unknown */
-	bool qemu, phys, sysregs, paused;
-	uint64_t attach_pause_ns; /* how long the guest stood during the handshake */
-	struct uni_regs regs0;
-};
-
-struct uni_gdb_pause {
-	uint64_t stop_ns, resume_ns; /* as the guardian saw them; resume_ns 0 while held */
+	int sock; /* our end of the pair, -1 */
+	pid_t pid;
+	struct uni_gdb_shared *shared;
 };
 
 /*
- * Forks, connects and shakes hands; the guest runs afterwards. Call before threads exist: the child
- * goes on in a copy of this process. On failure there is no child.
+ * Forks and connects; *fd_ret is our copy of the line. Call before threads exist: the child goes on
+ * in a copy of this process. On failure there is no child.
  */
-int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr,
-	const struct uni_arch *arch, bool want_phys, struct uni_gdb_hello *ret,
+int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, int *fd_ret,
 	struct uni_err *err);
 
-/* The requests; 0, -UNI_EGONE, -UNI_EAGAIN, -UNI_EIO, read also -UNI_EFAULT. No allocation. */
-int uni_gdb_guardian_snap(
-	struct uni_gdb_guardian *g, uint64_t mask, bool hold, struct uni_regs *ret);
-int uni_gdb_guardian_release(struct uni_gdb_guardian *g, struct uni_gdb_pause *ret);
-/* held: part of a hold that must still last; else the guest is stopped for the read alone. */
-int uni_gdb_guardian_read(
-	struct uni_gdb_guardian *g, bool held, uint64_t addr, void *buf, size_t len);
-int uni_gdb_guardian_ping(struct uni_gdb_guardian *g);
+/* Takes or extends the lease, from now on. False: the guardian has taken over, hands off. */
+bool uni_gdb_guardian_lease(struct uni_gdb_guardian *g, unsigned ms);
+/* Is (or was, until just now) the lease ours? To be asked before the guest is resumed. */
+bool uni_gdb_guardian_has_lease(struct uni_gdb_guardian *g);
+/* The guest runs: nothing is at stake. */
+void uni_gdb_guardian_unlease(struct uni_gdb_guardian *g);
 
-/* Lets the guest run, hangs up and waits for the child's end. Idempotent. */
+void uni_gdb_guardian_flags(struct uni_gdb_guardian *g, unsigned flags);
+
+/* Without a guardian nothing may be stopped. */
+bool uni_gdb_guardian_alive(const struct uni_gdb_guardian *g);
+
+/* After UNI_GDB_F_FINISHED it just ends, else it makes the guest run first. Idempotent. */
 void uni_gdb_guardian_end(struct uni_gdb_guardian *g);
+
+/* The child's whole life. */
+_Noreturn void uni_gdb_guardian_main(
+	int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared, void *memory);
+/* Bytes it wants at memory, allocated before the fork. */
+size_t uni_gdb_guardian_memory(void);
 
 #endif

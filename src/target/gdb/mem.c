@@ -18,8 +18,16 @@ static int packet_read(
 	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
 {
 	struct uni_gdb_target *t = ctx;
+	bool held = t->held;
+	int rc = uni_gdb_begin(t);
 
-	return uni_gdb_guardian_read(&t->guardian, t->held, r->start + offset, buf, len);
+	/* What is read after a hold that was ended does not belong to its registers. */
+	if (rc == 0 && held && !t->held)
+		rc = -UNI_EAGAIN;
+	if (rc == 0)
+		rc = uni_gdb_stub_read(&t->stub, r->start + offset, buf, len);
+	uni_gdb_end(t);
+	return rc;
 }
 
 static const struct uni_gmem_ops packet_ops = { .read = packet_read };
@@ -46,7 +54,7 @@ static int by_packets(struct uni_gdb_target *t, struct uni_err *err)
 		{ .start = 0, .size = 1ull << 63 },
 		{ .start = 1ull << 63, .size = 1ull << 63 },
 	};
-	bool phys = t->hello.phys;
+	bool phys = t->stub.want_phys || t->stub.phys;
 	size_t nr = 2;
 
 	if (phys && t->base.arch == &uni_arch_x86_64 &&
@@ -63,8 +71,8 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 		.arch = t->base.arch,
 		.text = opts->text,
 		.nr_text = opts->nr_text,
-		.regs = &t->hello.regs0,
-		.nr_regs = t->hello.sysregs ? 1 : 0,
+		.regs = &t->regs0,
+		.nr_regs = t->stub.sysregs ? 1 : 0,
 	};
 	struct uni_vmm_ram_info info = { 0 };
 	struct uni_qmp *q = NULL;
@@ -73,7 +81,7 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 	if (t->info.pid == 0)
 		return uni_err_set(err, UNI_ENOENT,
 			"the stub's process is not known on this host (pid=N names it)");
-	if (!t->hello.sysregs)
+	if (!t->stub.sysregs)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the stub does not give the registers that select page tables");
 	if (qmp != NULL) {
@@ -111,6 +119,7 @@ int uni_gdb_mem_open(struct uni_gdb_target *t, enum uni_gdb_mem how,
 	}
 	(void)snprintf(t->info.note, sizeof(t->info.note),
 		"registers and %s memory by gdb packets%s%.150s",
-		t->hello.phys ? "physical" : "virtual", why.msg[0] != '\0' ? "; " : "", why.msg);
+		t->stub.want_phys ? "physical" : "virtual", why.msg[0] != '\0' ? "; " : "",
+		why.msg);
 	return by_packets(t, err);
 }

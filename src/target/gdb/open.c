@@ -185,7 +185,6 @@ int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arc
 	uni_gdb_link_init(&s->link, fd);
 	s->arch = arch;
 	s->state = UNI_GDB_HELD;
-	s->stop_ns = uni_now_ns();
 	rc = greet(s, err);
 	if (rc == 0)
 		rc = set_up(s, want_phys, regs0_ret, err);

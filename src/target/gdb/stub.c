@@ -44,7 +44,6 @@ static int stop(struct uni_gdb_stub *s)
 	uint64_t until = deadline(ANSWER_NS);
 	int rc;
 
-	s->stop_ns = s->state == UNI_GDB_HELD ? s->stop_ns : uni_now_ns();
 	if (s->qemu) {
 		queue_stop(s);
 		return 0;
@@ -67,7 +66,6 @@ static int send_resume(struct uni_gdb_stub *s)
 	s->link.stopped_event = s->link.acked = false;
 	uni_gdb_link_packet(&s->link, "%s", s->vcont ? "vCont;c" : "c");
 	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
-	s->resume_ns = uni_now_ns();
 	if (rc == 0)
 		s->state = UNI_GDB_RUNNING;
 	return rc;
@@ -96,26 +94,51 @@ static int resynchronize(struct uni_gdb_stub *s)
 	return rc;
 }
 
+/* A stub that is not QEMU: stopped by now, or never to be. */
+static int generic_reset(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	(void)uni_gdb_link_idle(&s->link);
+	uni_gdb_link_reset(&s->link);
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
+	if (rc != 0)
+		return rc;
+	(void)uni_gdb_link_stopped(&s->link, deadline(ANSWER_NS / 4));
+	uni_gdb_link_byte(&s->link, '+');
+	s->link.ack_due = false;
+	return send_resume(s);
+}
+
+int uni_gdb_stub_reset(struct uni_gdb_stub *s)
+{
+	bool was_paused = s->state == UNI_GDB_PAUSED;
+	int rc;
+
+	if (!s->qemu)
+		return was_paused ? 0 : generic_reset(s);
+	rc = resynchronize(s);
+	if (rc != 0)
+		return rc;
+	if (was_paused && !s->link.stopped_event)
+		return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	return send_resume(s);
+}
+
 /*
  * Something went wrong in the middle: whether the guest runs is unknown, so the line is brought to
  * a known state and the guest resumed, or the stub given up. Returns what the caller returns.
  */
 static int recover(struct uni_gdb_stub *s, int rc)
 {
-	bool was_paused = s->state == UNI_GDB_PAUSED;
-
 	if (rc == -UNI_EGONE || s->link.gone) {
 		s->state = UNI_GDB_LOST;
 		uni_gdb_link_close(&s->link);
 		return -UNI_EGONE;
 	}
-	if (s->qemu && resynchronize(s) == 0) {
-		if (was_paused && !s->link.stopped_event)
-			return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS)) == 0 ? -UNI_EAGAIN
-										       : -UNI_EIO;
-		if (send_resume(s) == 0)
-			return -UNI_EAGAIN;
-	}
+	if (uni_gdb_stub_reset(s) == 0)
+		return -UNI_EAGAIN;
 	uni_gdb_stub_leave(s);
 	return -UNI_EIO;
 }
@@ -365,46 +388,68 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 	return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
 }
 
-/* Physical memory mode is a switch of QEMU's that outlives the connection. */
-static int restore_memory_mode(struct uni_gdb_stub *s, uint64_t until)
+/* Waits for the OK that D gets; answers to what was asked before may come first. */
+static int detached(struct uni_gdb_stub *s, uint64_t until)
 {
-	uni_gdb_link_byte(&s->link, INTERRUPT);
-	uni_gdb_link_byte(&s->link, '+');
+	int rc = uni_gdb_link_ask(&s->link, until);
+
+	while (rc == 0 && !uni_gdb_reply_is(&s->link, "OK")) {
+		/* It does not know D: make it run, and just go. */
+		if (s->link.reply_size == 0)
+			return send_resume(s);
+		rc = uni_gdb_link_reply(&s->link, until);
+	}
+	return rc;
+}
+
+/* Physical memory mode is a switch of QEMU's that outlives the connection. */
+static int restore_memory_mode(struct uni_gdb_stub *s)
+{
 	if (s->phys == s->phys_was)
 		return 0;
 	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:%d", s->phys_was);
-	return uni_gdb_link_ask(&s->link, until);
+	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS / 2));
 }
 
-static int detach_once(struct uni_gdb_stub *s)
+static int leave_qemu(struct uni_gdb_stub *s)
 {
-	uint64_t until = deadline(s->mute ? MUTE_NS : ANSWER_NS / 2);
 	bool was_paused = s->state == UNI_GDB_PAUSED;
-	int rc;
+	int rc = resynchronize(s);
 
-	(void)uni_gdb_link_idle(&s->link);
-	uni_gdb_link_reset(&s->link);
-	if (was_paused && s->phys == s->phys_was)
-		return 0;
-	rc = restore_memory_mode(s, until);
+	if (rc == 0)
+		rc = restore_memory_mode(s);
 	if (rc != 0 || (was_paused && !s->link.stopped_event))
 		return rc;
 	s->state = UNI_GDB_HELD;
 	uni_gdb_link_packet(&s->link, "D");
-	rc = uni_gdb_link_ask(&s->link, until);
-	if (rc != 0 || uni_gdb_reply_is(&s->link, "OK"))
-		return rc;
-	/* It cannot detach: make it run, and just go. */
-	return send_resume(s);
+	rc = detached(s, deadline(ANSWER_NS / 2));
+	return rc;
+}
+
+/* In whatever state the line is: stop (again), then detach. */
+static int leave_blindly(struct uni_gdb_stub *s)
+{
+	(void)uni_gdb_link_idle(&s->link);
+	uni_gdb_link_reset(&s->link);
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+	uni_gdb_link_byte(&s->link, '+');
+	uni_gdb_link_packet(&s->link, "D");
+	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS / 2));
 }
 
 void uni_gdb_stub_leave(struct uni_gdb_stub *s)
 {
 	int rc = -UNI_EPROTO;
 
-	for (int i = 0; i < RECOVER_MAX && s->state != UNI_GDB_LOST && rc != 0; i++) {
-		rc = detach_once(s);
-		if (rc == -UNI_EGONE || s->mute)
+	if (s->state == UNI_GDB_LOST)
+		return;
+	if (s->qemu)
+		rc = leave_qemu(s);
+	else if (s->state == UNI_GDB_PAUSED)
+		rc = 0;
+	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
+		rc = leave_blindly(s);
+		if (s->mute)
 			break;
 	}
 	s->state = UNI_GDB_LOST;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A conversation with a gdb stub: who it is, stop, registers, memory, go on, leave. Runs in the
- * guardian process, which alone owns the line.
+ * A conversation with a gdb stub: who it is, stop, registers, memory, go on, leave.
  *
  *            snap/hold                  another monitor stops the guest
  *   RUNNING ----------> HELD    RUNNING ------------------------------> PAUSED
@@ -42,7 +41,6 @@ struct uni_gdb_stub {
 	unsigned packet_max; /* longest packet it takes or sends, in characters */
 	int nr_threads;
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
-	uint64_t stop_ns, resume_ns; /* of the last pause: before the stop, after the resume */
 };
 
 /* Takes over fd. want_phys: read physical memory if the stub can. Leaves the guest running. */
@@ -64,6 +62,9 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 
 /* Takes what came unasked: somebody paused the guest, the VM ended. */
 int uni_gdb_stub_idle(struct uni_gdb_stub *s);
+
+/* The line is in an unknown state: brings it to a known one, and the guest runs. 0 or why not. */
+int uni_gdb_stub_reset(struct uni_gdb_stub *s);
 
 /* Makes sure that the guest runs, in whatever state the line is, and hangs up. */
 void uni_gdb_stub_leave(struct uni_gdb_stub *s);

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# conformance.sh BUILD-DIR [CASE...]: boots lab guests and runs the conformance suite on each way to
+# reach them. A case is TARGET-ACCEL, such as gdb_unix-tcg; all by default. TAP, one line a run.
+set -u
+build=${1:?usage: conformance.sh BUILD-DIR [CASE...]}
+shift
+suite=$build/tests/e2e/conformance
+image=$build/lab/shares-gcc-fp.elf
+[ -r "$image" ] || image=$build/lab/shares-clang-fp.elf
+boot=$(dirname "$0")/../../lab/boot
+T=$(mktemp -d) || exit 1
+vm=
+end_vm()
+{
+	[ -z "$vm" ] || kill -9 "$vm" 2>/dev/null
+	[ -z "$vm" ] || wait "$vm" 2>/dev/null
+	vm=
+	rm -f "$T/g" "$T/q" "$T/serial"
+}
+trap 'end_vm; rm -rf "$T"' EXIT
+trap 'exit 130' INT TERM
+n=0
+port=$((20000 + $$ % 20000))
+
+# start ACCEL GDB-DEVICE SMP: a guest that waits, beating; its pid in $vm
+start()
+{
+	end_vm
+	# shellcheck disable=SC2094
+	"$boot" --accel "$1" --smp "$3" --append wait=1 --serial "file:$T/serial" --gdb "$2" \
+		--qmp "$T/q" "$image" >"$T/boot" 2>&1 </dev/null &
+	vm=$!
+	for _ in $(seq 200); do
+		grep -q '^lab: waiting' "$T/serial" 2>/dev/null && return 0
+		kill -0 "$vm" 2>/dev/null || break
+		sleep 0.1
+	done
+	sed 's/^/# /' "$T/boot" "$T/serial" 2>/dev/null
+	return 1
+}
+
+result()
+{
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $n - $2 ($(grep -c '^ok' "$T/log") checks)"
+	else
+		echo "not ok $n - $2"
+		grep -v '^ok' "$T/log" | sed 's/^/# /'
+	fi
+}
+
+skip()
+{
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+# run WHAT OPTIONS... TARGET
+run()
+{
+	what=$1
+	shift
+	timeout 120 "$suite" --image "$image" --vmm "$vm" "$@" >"$T/log" 2>&1
+	result $? "$what"
+}
+
+unix="unix:$T/g,server=on,wait=off"
+
+# whole NAME ACCEL GDB-DEVICE TARGET: the suite, then the VM's death in each state
+whole()
+{
+	start "$2" "$3" 2 || { : >"$T/log"; result 1 "$1: a guest boots"; return; }
+	target=$(echo "$4" | sed "s/@PID@/$vm/")
+	run "$1: the suite" "$target"
+	for state in attached held reading released; do
+		start "$2" "$3" 1 || { : >"$T/log"; result 1 "$1: a guest boots"; return; }
+		target=$(echo "$4" | sed "s/@PID@/$vm/")
+		run "$1: the VM dies: $state" --gone "$state" "$target"
+	done
+}
+
+case_gdb_unix() { whole "gdb:unix, $1" "$1" "$unix" "gdb:unix=$T/g"; }
+case_gdb_tcp() { whole "gdb:tcp, $1" "$1" "tcp:127.0.0.1:$port" "gdb:tcp=127.0.0.1:$port"; }
+case_gdb_packets() { whole "gdb:, memory by packets, $1" "$1" "$unix" "gdb:unix=$T/g,mem=packets"; }
+case_kvm() { whole "kvm:, $1" "$1" none "kvm:pid=@PID@"; }
+
+case_gdb_operator()
+{
+	for mem in process packets; do
+		start "$1" "$unix" 1 || { : >"$T/log"; result 1 "a guest boots"; return; }
+		run "gdb: beside an operator, memory by $mem, $1" --operator "$T/q" \
+			"gdb:unix=$T/g,mem=$mem"
+	done
+}
+
+case_replay()
+{
+	start "$1" "$unix" 1 || { : >"$T/log"; result 1 "a guest boots"; return; }
+	"$build/src/cli/uniscope" record -q -e "$image" -d 1 -o "$T/s" --save-replay "$T/r" \
+		"gdb:unix=$T/g" >"$T/log" 2>&1
+	result $? "replay: record one"
+	end_vm
+	timeout 120 "$suite" --image "$image" "replay:file=$T/r" >"$T/log" 2>&1
+	result $? "replay: the suite"
+}
+
+has_kvm=no
+[ -r /dev/kvm ] && [ -w /dev/kvm ] && has_kvm=yes
+cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg gdb_unix-kvm gdb_tcp-kvm kvm-kvm"
+for c in ${*:-$cases}; do
+	accel=${c##*-}
+	if [ "$accel" = kvm ] && [ "$has_kvm" = no ]; then
+		skip "$c" "no /dev/kvm"
+	elif [ "${c%-*}" = kvm ] && ! "$suite" kvm:pid=1 2>&1 | grep -qv 'unknown scheme'; then
+		skip "$c" "this build has no kvm:"
+	else
+		"case_${c%-*}" "$accel"
+	fi
+done
+echo "1..$n"
