@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -190,8 +189,8 @@ static uint64_t below(const char *vmm, const char *machine, uint64_t mem, bool *
 	struct uni_vmm_cmdline c = { .mem_bytes = mem };
 	uint64_t low;
 
-	(void)snprintf(c.vmm, sizeof(c.vmm), "%s", vmm);
-	(void)snprintf(c.machine, sizeof(c.machine), "%s", machine);
+	memcpy(c.vmm, vmm, strlen(vmm) + 1);
+	memcpy(c.machine, machine, strlen(machine) + 1);
 	*goes_on = uni_vmm_ram_split(&c, &low);
 	return low;
 }
