@@ -100,8 +100,10 @@ refused() { # STATUS FILE-WITH-STDERR WANTED-STATUS WORDS
 
 # Does the guest's heart beat?
 beats() {
-	# Only looks: a guest that stands still gives no answer that changes.
-	timeout 30 "$U" record "$target" -q -d 0.5 -F 20 -e "$elf" --watch lab_truth \
-		-o "$T/beat.uniscope" --overwrite &&
-		python3 "$SRC/tests/e2e/ask.py" beats "$T/beat.uniscope"
+	for seconds in 0.5 4; do # a KVM that emulates is slow
+		timeout 30 "$U" record "$target" -q -d $seconds -F 20 -e "$elf" --watch lab_truth \
+			-o "$T/beat.uniscope" --overwrite &&
+			python3 "$SRC/tests/e2e/ask.py" beats "$T/beat.uniscope" && return 0
+	done
+	return 1
 }

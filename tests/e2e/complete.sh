@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm: all of a program's shapes (frameless leaves, deep stacks,
+# several vCPUs, threads, a halted vCPU) give complete chains and the shares of time that the guests'
+# own books tell (judge.py). Fewer samples than truth.sh takes: it is the chains that matter here. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3 accel=$4
+. "$SRC/tests/e2e/guest.sh"
+case " $accels " in
+*" $accel "*) ;;
+*)
+	echo '1..0 # SKIP /dev/kvm cannot be used'
+	exit 0
+	;;
+esac
+here=$SRC/tests/e2e
+
+record() { # SECONDS
+	timeout 60 "$U" record "$target" -F 499 -d "$1" -e "$elf" --watch lab_truth \
+		-o "$T/s.uniscope" --overwrite >"$T/log" 2>&1 || {
+		cat "$T/log"
+		return 1
+	}
+}
+
+complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
+	name=$1 smp=$2 seconds=$3
+	shift 3
+	boot "$accel" "$BUILD/lab/$name.elf" '' --smp "$smp" || return 1
+	sleep 0.5 # a slow guest has yet to open its books
+	record "$seconds" || return 1
+	# A busy host leaves TCG few samples.
+	python3 "$here/ask.py" number "$T/s.uniscope" samples 200 || record 10 || return 1
+	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" &&
+		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
+			--graph "$BUILD/lab/$name.graph" --min-samples 150 "$@"
+}
+
+# The session of the smp guest: each function on its vCPU only.
+own_vcpu() {
+	"$U" report --per-vcpu --json "$T/s.uniscope" >"$T/v.json" || return 1
+	for row in 'vcpu 0:cpu0_hot:' 'vcpu 1:cpu1_hot:' 'vcpu 1:cpu0_hot:not' 'vcpu 0:cpu1_hot:not'; do
+		root=${row%%:*} no=${row##*:} function=${row#*:}
+		# shellcheck disable=SC2086
+		python3 "$here/ask.py" below "$T/v.json" "$root" "${function%:*}" $no || return 1
+	done
+	"$U" report --vcpu 1 --json "$T/s.uniscope" >"$T/v.json" || return 1
+	! grep -q cpu0_hot "$T/v.json" && grep -q cpu1_hot "$T/v.json"
+}
+
+# The session of the idle guest: nearly all samples are of a halted vCPU, in the function that halts.
+halted() {
+	python3 "$here/ask.py" number "$T/s.uniscope" halted 50 &&
+		python3 "$here/ask.py" leaf "$T/s.json" lab_halt 0.5 &&
+		"$U" report "$T/s.uniscope" >"$T/report" && grep '^halted  ' "$T/report"
+}
+
+# The books are charged when a function ends: under a KVM that emulates, 0.1 s late. So longer there.
+long=1
+[ "$accel" = kvm ] && long=3
+for cc in gcc clang; do
+	[ -e "$BUILD/lab/leaf-$cc-fp.elf" ] || continue
+	check "leaf-$cc under $accel" complete leaf-$cc-fp 1 $long
+	check "deep-$cc under $accel" complete deep-$cc-fp 1 1
+	check "threads-$cc under $accel" complete threads-$cc-fp 1 1
+	check "smp-$cc under $accel" complete smp-$cc-fp 2 $long
+	check "smp-$cc under $accel: each vCPU its own functions" own_vcpu
+	# An interrupt in a frameless function hides its caller from frame pointers. And QEMU stops a
+	# TCG guest when its main loop gets a CPU: on a busy host that is once the guest sleeps.
+	check "idle-$cc under $accel" complete idle-$cc-fp 1 1 --min-complete 0.95 --floor 0.12
+	check "idle-$cc under $accel: halted, and said so" halted
+done
+finish

@@ -1,0 +1,176 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# crash.sh UNISCOPE BUILD SRCROOT: what is left when the recorder, the guest or the disk gives up, and
+# when the operator errs: a readable session, one clear line, and a guest that runs on. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+ask="$SRC/tests/e2e/ask.py"
+elf=$(image demo) recorder=''
+trap 'kill -9 $recorder 2>/dev/null; umount "$T/disk" 2>/dev/null; end_guest; rm -rf "$T"' EXIT
+
+start() { # NAME OPTION...: a recording in the background that has begun; its pid in $recorder
+	session=$T/$1.uniscope
+	shift
+	"$U" record "$target" -o "$session" -d 30 --watch lab_truth "$@" >"$T/log" 2>&1 &
+	recorder=$!
+	wait_for 20 test -s "$session/guest-0/samples-vcpu0"
+}
+
+ends() { # WANTED-STATUS
+	wait "$recorder"
+	status=$? recorder=
+	[ $status -eq "$1" ] && return 0
+	echo "status $status:"
+	tr '\r' '\n' <"$T/log"
+	return 1
+}
+
+says() { # WORDS
+	grep -q "$1" "$T/log" && return 0
+	tr '\r' '\n' <"$T/log"
+	return 1
+}
+
+readable() { # SESSION MIN-SAMPLES
+	"$U" report --json "$1" >"$T/r.json" 2>"$T/err" || {
+		cat "$T/err"
+		return 1
+	}
+	python3 -c 'import json, sys
+nr = json.load(open(sys.argv[1]))["total"]
+print(nr, "samples")
+sys.exit(nr < int(sys.argv[2]))' "$T/r.json" "$2"
+}
+
+recorder_killed() {
+	start killed -F 49 || return 1
+	sleep 2
+	kill -9 "$recorder"
+	wait "$recorder" 2>/dev/null
+	recorder=
+	# 2 s at 49 Hz and what came before; a busy host throttles TCG.
+	readable "$session" 10 || return 1
+	"$U" report "$session" >"$T/report" 2>&1 || return 1
+	grep 'was not closed' "$T/report" && grep 'late and skipped ones are not known' "$T/report" &&
+		! grep 'own cost' "$T/report"
+}
+
+# Nearly all of the 2 s are there.
+up_to_the_last_second() {
+	"$U" report "$session" 2>/dev/null | sed -n 's/.* in \([0-9.]*\) s from .*/\1/p' >"$T/wall"
+	cat "$T/wall"
+	awk '{ ok = $1 >= 1 } END { exit !ok }' "$T/wall"
+}
+
+babeltrace_reads() {
+	babeltrace2 "$T/killed.uniscope/guest-0" >"$T/bt" 2>&1 && [ "$(wc -l <"$T/bt")" -ge 10 ]
+}
+
+stopped_by() { # SIGNAL
+	start "sig$1" || return 1
+	sleep 0.3
+	kill "-$1" "$recorder"
+	ends 0 && says 'wrote .*uniscope' && readable "$session" 1 &&
+		! "$U" report "$session" 2>&1 | grep 'not closed'
+}
+
+wrong_image() {
+	timeout 30 "$U" record "$target" -e "$(image shares)" -o "$T/wrong.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'image' && [ ! -e "$T/wrong.uniscope" ]
+}
+
+# The second either is refused, or (a VMM's threads are held only for the samples) both work.
+two_at_once() {
+	start first || return 1
+	timeout 30 "$U" record "$target" -q -d 1 -o "$T/second.uniscope" >"$T/out" 2>&1
+	second=$?
+	if [ "$accel" = tcg ]; then
+		refused $second "$T/out" 1 'another debugger' || return 1
+	elif [ $second -ne 0 ]; then
+		cat "$T/out"
+		return 1
+	fi
+	timeout 30 "$U" record "$target" -q -d 1 -o "$session" --overwrite >"$T/out" 2>&1
+	[ "$accel" = tcg ] || refused $? "$T/out" 1 'recorded by another process' || return 1
+	kill -INT "$recorder"
+	ends 0 && readable "$session" 5
+}
+
+replayed() {
+	timeout 30 "$U" record "$target" -q -F 49 -d 2 -o "$T/live.uniscope" \
+		--save-replay "$T/live.replay" || return 1
+	timeout 60 "$U" record "replay:file=$T/live.replay,once=1" -q -F 1000 -d 60 -e "$elf" \
+		-o "$T/again.uniscope" || return 1
+	"$U" export "$T/live.uniscope" -f folded -o "$T/live.folded" &&
+		"$U" export "$T/again.uniscope" -f folded -o "$T/again.folded" &&
+		python3 "$ask" near "$T/live.folded" "$T/again.folded" 1
+}
+
+# Where the image is no more, names still are.
+without_image() {
+	mkdir -p "$T/there" && cp "$elf" "$T/there/gone.elf" &&
+		timeout 30 "$U" record "$target" -q -d 1 -e "$T/there/gone.elf" -o "$T/here.uniscope" &&
+		mv "$T/here.uniscope" "$T/there/moved.uniscope" && rm "$T/there/gone.elf" &&
+		"$U" export "$T/there/moved.uniscope" -f folded -o "$T/moved.folded" &&
+		grep -q '^lab_entry;kmain;run_app;app_main;' "$T/moved.folded" &&
+		! grep 0x "$T/moved.folded"
+}
+
+disk_full() {
+	mkdir -p "$T/disk" && mount -t tmpfs -o size=1m tmpfs "$T/disk" || return 1
+	start disk/s -F 199 -q || return 1
+	sleep 1
+	dd if=/dev/zero of="$T/disk/fill" bs=4096 2>/dev/null
+	sleep 1.5
+	kill -INT "$recorder"
+	wait "$recorder"
+	status=$? recorder=
+	refused $status "$T/log" 1 'No space left' && readable "$session" 1
+	good=$?
+	umount "$T/disk"
+	return $good
+}
+
+guest_killed() {
+	start dies || return 1
+	kill -9 "$guest"
+	ends 0 && says 'the guest ended; what was collected until then is kept' &&
+		readable "$session" 1
+}
+
+guest_gone() {
+	timeout 30 "$U" record "$target" -e "$elf" -d 1 -o "$T/none.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 1 . && [ ! -e "$T/none.uniscope" ]
+}
+
+for accel in $accels; do
+	rm -rf "$T"/*.uniscope "$T/there"
+	check "a guest boots under $accel" boot "$accel" "$elf" ''
+	check "$accel: SIGKILL: the session can be read and says it was not closed" recorder_killed
+	check "$accel: ... up to the last second" up_to_the_last_second
+	if command -v babeltrace2 >/dev/null; then
+		check "$accel: ... by babeltrace2, too" babeltrace_reads
+	else
+		skip "$accel: ... by babeltrace2, too" 'babeltrace2 is not installed'
+	fi
+	check "$accel: ... the guest runs on" beats
+	check "$accel: Ctrl-C ends a recording cleanly" stopped_by INT
+	check "$accel: SIGTERM ends a recording cleanly" stopped_by TERM
+	check "$accel: a wrong image is one clear error" wrong_image
+	check "$accel: ... the guest runs on" beats
+	check "$accel: two at once" two_at_once
+	check "$accel: a saved replay gives the same profile" replayed
+	check "$accel: a session without its image, elsewhere" without_image
+	if [ "$(id -u)" = 0 ] && mkdir "$T/m" && mount -t tmpfs tmpfs "$T/m" 2>/dev/null; then
+		umount "$T/m"
+		check "$accel: disk full" disk_full
+	else
+		skip "$accel: disk full" 'tmpfs cannot be mounted'
+	fi
+	rmdir "$T/m" 2>/dev/null
+	check "$accel: the guest still runs" beats
+	check "$accel: the guest is killed" guest_killed
+	check "$accel: a guest that is gone is one clear error" guest_gone
+done
+finish
