@@ -38,4 +38,13 @@ static inline void uni_cleanup_fclose(FILE **f)
 		take_;                     \
 	})
 
+/* The same for a descriptor: `st->fd = uni_take_fd(&fd);` */
+static inline int uni_take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
 #endif

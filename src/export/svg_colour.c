@@ -200,7 +200,7 @@ static size_t skip_module(const uint32_t *cp, size_t nr)
 static void prefix_values(const char *name, double *first_ret, double *last_ret)
 {
 	enum { MAX = 1024 };
-	uint32_t cp[MAX], back[MAX];
+	uint32_t cp[MAX] = { 0 }, back[MAX] = { 0 };
 	const char *end = name + strlen(name);
 	size_t nr = 0, skip;
 

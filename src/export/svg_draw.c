@@ -88,7 +88,7 @@ static size_t shown_len(const char *name)
 	size_t n = strlen(name);
 
 	if (n >= 4 && name[n - 4] == '_' && name[n - 3] == '[' && name[n - 1] == ']' &&
-		memchr("kwij", name[n - 2], 4) != NULL)
+		strchr("kwij", name[n - 2]) != NULL)
 		return n - 4;
 	return n;
 }

@@ -42,6 +42,7 @@ struct writer {
 	struct uni_sink *out;
 	const struct uni_symtab *symtab; /* NULL: addresses */
 	uint64_t bias;
+	bool made_up; /* an import: its addresses are none, and offsets say nothing */
 };
 
 static void put_header(struct uni_sink *out, const struct uni_record_meta *m, uint64_t begin_ns)
@@ -65,12 +66,15 @@ static void put_frame(struct writer *w, const struct uni_sample *s, size_t i)
 	char clean[UNI_TEXT_MAX];
 	const char *name;
 
-	if (w->symtab != NULL && uni_symtab_lookup(w->symtab, svma - !exact, &name, &off)) {
-		(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
-		uni_sink_printf(w->out, "%s+0x%" PRIx64 "\n", clean, off + !exact);
-	} else {
+	if (w->symtab == NULL || !uni_symtab_lookup(w->symtab, svma - !exact, &name, &off)) {
 		uni_sink_printf(w->out, "0x%" PRIx64 "\n", s->pc[i]);
+		return;
 	}
+	(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
+	uni_sink_puts(w->out, clean);
+	if (!w->made_up)
+		uni_sink_printf(w->out, "+0x%" PRIx64, off + !exact);
+	uni_sink_putc(w->out, '\n');
 }
 
 static int put_sample(void *ctx, const struct uni_sample *s)
@@ -97,8 +101,8 @@ static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *
 		return rc;
 	meta = uni_recording_meta(v->samples);
 	w.bias = meta->bias;
-	/* An imported profile has no addresses but made-up ones. */
-	o.symbols = o.symbols || meta->aggregate;
+	w.made_up = meta->aggregate;
+	o.symbols = o.symbols || w.made_up;
 	if (o.symbols)
 		w.symtab = v->symtab != NULL ? v->symtab : uni_recording_symtab(v->samples);
 	if (o.symbols && w.symtab == NULL)

@@ -94,7 +94,7 @@ static uint32_t new_name(struct uni_stack *s, const char *name, size_t len)
 
 	if (n == 0)
 		return uni_profile_frame_named(s->p, "-", 1, UNI_FK_GUEST);
-	return uni_profile_frame_named(s->p, clean, n, UNI_FK_GUEST);
+	return uni_profile_frame_named(s->p, clean, n, uni_frame_kind_of(clean));
 }
 
 uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len)

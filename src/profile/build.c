@@ -73,10 +73,10 @@ static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
 
 	if ((!b->opts->addresses || b->aggregate) && b->symtab != NULL &&
 		uni_symtab_lookup(b->symtab, svma, &name, &off)) {
-		f.kind = b->aggregate && name[0] == '[' ? UNI_FK_SYNTHETIC : UNI_FK_GUEST;
-		f.addr = b->aggregate ? 0 : svma - off + b->bias;
-		f.image = b->image;
 		len = uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
+		f.kind = b->aggregate ? uni_frame_kind_of(text) : UNI_FK_GUEST;
+		f.addr = b->aggregate ? 0 : svma - off + b->bias;
+		f.image = b->aggregate ? 0 : b->image;
 		if (b->opts->offsets && !b->aggregate)
 			len += (size_t)snprintf(
 				text + len, 32, "+0x%" PRIx64, off + (exact ? 0 : 1));

@@ -103,6 +103,13 @@ uint32_t uni_profile_frame_named(
 	return f.name == UNI_STR_NONE ? UNI_NODE_NONE : uni_profile_frame(p, &f);
 }
 
+enum uni_frame_kind uni_frame_kind_of(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 2 && name[0] == '[' && name[len - 1] == ']' ? UNI_FK_SYNTHETIC : UNI_FK_GUEST;
+}
+
 struct uni_strtab *uni_profile_strings(struct uni_profile *p)
 {
 	return p->strings;

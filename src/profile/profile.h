@@ -24,6 +24,9 @@ enum uni_frame_kind {
 	UNI_FK_INLINED,
 };
 
+/* What a bare name tells: bracketed ones ("[truncated]") are not functions. */
+enum uni_frame_kind uni_frame_kind_of(const char *name);
+
 struct uni_frame {
 	uint32_t name;	/* string: cleaned, without offset */
 	uint32_t image; /* string: short image name, 0 = none */

@@ -96,6 +96,14 @@ static struct sums sums_of(const struct uni_profile *p)
 		.diff = uni_profile_has_second(p) };
 }
 
+/* Before or after, whichever is more: what is new must not be left out. */
+static double share(const struct sums *sum, double before, double after)
+{
+	double a = percent(before, sum->before), b = percent(after, sum->after);
+
+	return a > b ? a : b;
+}
+
 static void put_row(const struct uni_profile *p, const struct uni_text_opts *opts,
 	const struct uni_func_row *row, const struct sums *sum, struct uni_sink *out)
 {
@@ -135,7 +143,7 @@ int uni_text_functions(
 		if (!row_shown(p, &rows[i]))
 			continue;
 		if ((opts->max_rows != 0 && shown == opts->max_rows) ||
-			percent(rows[i].total, sum.before) < opts->min_percent) {
+			share(&sum, rows[i].total, rows[i].total2) < opts->min_percent) {
 			left++;
 			continue;
 		}
@@ -206,7 +214,7 @@ static int push_children(struct tree *t, const struct branch *b)
 	for (; c != UNI_NODE_NONE; c = uni_profile_node(t->p, c)->next) {
 		struct branch kid = { .node = c, .depth = b->depth + 1, .indent = b->indent };
 
-		if (percent(uni_profile_node(t->p, c)->total, t->sum.before) <
+		if (share(&t->sum, uni_profile_node(t->p, c)->total, uni_profile_total2(t->p, c)) <
 				t->opts->min_percent ||
 			(t->opts->max_depth != 0 && kid.depth > t->opts->max_depth))
 			t->left++;

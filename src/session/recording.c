@@ -136,8 +136,7 @@ static int open_stream(struct merge *m, int dir_fd, uint32_t vcpu, struct uni_er
 	st = calloc(1, sizeof(*st));
 	if (st == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	st->fd = fd;
-	fd = -1;
+	st->fd = uni_take_fd(&fd);
 	st->vcpu = vcpu;
 	st->size = (uint64_t)s.st_size;
 	m->stream[m->nr++] = st;
@@ -214,7 +213,8 @@ int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struc
 struct recount {
 	struct uni_record_stats *stats;
 	struct uni_hist pause;
-	uint64_t tick_ns;
+	uint64_t last_ns;
+	uint64_t of_vcpu[UNI_VCPU_MAX]; /* samples */
 };
 
 static int recount_sample(void *ctx, const struct uni_sample *s)
@@ -222,13 +222,13 @@ static int recount_sample(void *ctx, const struct uni_sample *s)
 	struct recount *c = ctx;
 	struct uni_record_stats *st = c->stats;
 
-	/* The vCPUs of one tick share its time, and its pause. */
-	if (st->samples++ == 0 || s->t_ns != c->tick_ns) {
-		st->ticks++;
-		c->tick_ns = s->t_ns;
-		if (s->pause_ns != 0)
-			uni_hist_add(&c->pause, s->pause_ns);
-	}
+	/* vCPUs that were held together share their time, and one pause. */
+	if ((st->samples++ == 0 || s->t_ns != c->last_ns) && s->pause_ns != 0)
+		uni_hist_add(&c->pause, s->pause_ns);
+	c->last_ns = s->t_ns;
+	/* In each tick a vCPU is sampled once at most. */
+	c->of_vcpu[s->vcpu]++;
+	st->ticks = uni_max(st->ticks, c->of_vcpu[s->vcpu]);
 	st->stop[s->stop]++;
 	if (s->stop != UNI_STOP_ROOT)
 		st->truncated++;

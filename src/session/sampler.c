@@ -397,8 +397,6 @@ static int sampler_init(struct sampler *s, struct uni_target *t, const struct un
 
 	if (n < 1)
 		return uni_err_set(err, UNI_EINVAL, "target %s: it has no vCPU", t->ops->scheme);
-	s->t = t;
-	s->cfg = cfg;
 	s->caps = t->ops->caps(t);
 	s->nr_vcpus = (uint32_t)uni_min(n, UNI_VCPU_MAX);
 	s->mask = s->nr_vcpus == 64 ? UINT64_MAX : (1ull << s->nr_vcpus) - 1;
@@ -431,16 +429,16 @@ static void sampler_start(struct sampler *s)
 static int result(const struct sampler *s, struct uni_err *err)
 {
 	const char *scheme = s->t->ops->scheme;
+	int code = s->resume < 0 ? -s->resume : -s->error;
 
 	if (s->resume < 0 && s->resume != -UNI_EGONE)
-		return uni_err_set(err, (enum uni_errcode) - s->resume,
+		return uni_err_set(err, (enum uni_errcode)code,
 			"target %s: the guest could not be told to go on (%s); detaching tries "
-			"once "
-			"more",
+			"again",
 			scheme, uni_strerror(s->resume));
 	if (s->errors == 0 || s->stats.samples != 0 || s->end == UNI_END_GONE)
 		return 0;
-	return uni_err_set(err, (enum uni_errcode) - s->error,
+	return uni_err_set(err, (enum uni_errcode)code,
 		"target %s: no registers in %llu attempts (%s); is the guest still running, and "
 		"may this user trace its VMM? `uniscope doctor` says more",
 		scheme, (unsigned long long)s->errors, uni_strerror(s->error));
@@ -456,6 +454,8 @@ int uni_sampler_run(struct uni_target *t, const struct uni_sampler_cfg *cfg,
 		return rc;
 	if (s == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	s->t = t;
+	s->cfg = cfg;
 	rc = sampler_init(s, t, cfg, err);
 	if (rc < 0)
 		return rc;

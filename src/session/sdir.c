@@ -162,7 +162,6 @@ int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_er
 	if ((mkdirat(fd, UNI_SDIR_SYMBOLS, 0777) != 0 && errno != EEXIST) ||
 		(mkdirat(fd, UNI_SDIR_GUEST, 0777) != 0 && errno != EEXIST))
 		return cannot_make(path, err);
-	*fd_ret = fd;
-	fd = -1;
+	*fd_ret = uni_take_fd(&fd);
 	return 0;
 }

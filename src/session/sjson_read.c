@@ -350,7 +350,7 @@ static int load_text(const char *path, char **text_ret, size_t *size_ret, struct
 int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err)
 {
 	_cleanup_free_ char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int rc = load_text(path, &text, &size, err);
 
 	if (rc < 0) {
@@ -369,7 +369,7 @@ bool uni_session_is_one(const char *path)
 	_cleanup_free_ char *text = NULL;
 	_cleanup_(cleanup_json) json_t *root = NULL;
 	struct src s = { 0 };
-	size_t size;
+	size_t size = 0;
 
 	if (load_text(path, &text, &size, NULL) < 0)
 		return false;

@@ -24,7 +24,7 @@ enum uni_target_caps {
 	UNI_CAP_EXITS = 1u << 3,    /* VM exits can be streamed */
 	UNI_CAP_WRITE_TEXT = 1u << 4,
 	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
-	UNI_CAP_DEAD = 1u << 6,	      /* a snapshot: nothing runs, nothing changes */
+	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
 	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
 };
 
@@ -57,8 +57,8 @@ struct uni_target_info {
 	char image[4096];   /* kernel image on the command line, "" unknown */
 	uint32_t nr_vcpus;  /* 0 unknown */
 	uint64_t mem_bytes; /* 0 unknown */
-	char gdb[256];	/* keys of its gdb stub: "unix=/run/q.sock", "" none */
-	char qmp[256];	/* path of its QMP socket, "" none */
+	char gdb[256];	    /* keys of its gdb stub: "unix=/run/q.sock", "" none */
+	char qmp[256];	    /* path of its QMP socket, "" none */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
 };
 
@@ -71,9 +71,11 @@ struct uni_target_ops {
 	const char *summary; /* one line for --help and doctor */
 	const char *keys;    /* "pid=N[,qmp=PATH]" */
 
-	/* Can this backend work on this host at all? 0, or the reason and the remedy in err. Optional. */
+	/* Can this backend work on this host at all? 0, or the reason and the remedy in err.
+	 * Optional. */
 	int (*host_check)(struct uni_err *err);
-	/* Would it reach this guest? The keys for a spec ("pid=12") into keys_ret, or false. Optional. */
+	/* Would it reach this guest? The keys for a spec ("pid=12") into keys_ret, or false.
+	 * Optional. */
 	bool (*claims)(const struct uni_target_info *info, char *keys_ret, size_t cap);
 
 	/* Without attaching: what would be reached. May leave fields empty. Optional. */
@@ -116,6 +118,11 @@ struct uni_target_ops {
 struct uni_target {
 	const struct uni_target_ops *ops;
 	const struct uni_arch *arch;
+	/*
+	 * Set by a successful snap() that can tell: the guest stands because of us since then at
+	 * the earliest (uni_now_ns() clock). 0: since snap() was called.
+	 */
+	uint64_t stop_ns;
 };
 
 /* All backends of this build, in order of preference; ends with NULL. */

@@ -200,7 +200,8 @@ static void what_was_seen_is_served(void **state)
 	save(&f);
 	t = attach(f.spec);
 	assert_int_equal(t->ops->nr_vcpus(t), 2);
-	assert_int_equal(t->ops->caps(t) & (UNI_CAP_SYSREGS | UNI_CAP_DEAD), UNI_CAP_SYSREGS);
+	assert_int_equal(
+		t->ops->caps(t), UNI_CAP_HOLD | UNI_CAP_NO_PAUSE | UNI_CAP_DEAD | UNI_CAP_SYSREGS);
 	assert_int_equal(uni_gmem_granule(t->ops->gmem(t)), BLOCK);
 	t->ops->info(t, &info);
 	assert_int_equal(info.mem_bytes, 5000);

@@ -55,7 +55,8 @@ static void served_in_time_skips_nothing(void **state)
 
 		assert_int_equal(s.k, i);
 		uni_sched_served(&s, now);
-		uni_sched_paused(&s, now, now + 30000);
+		/* One in a hundred takes long; it is paid from what the others left. */
+		uni_sched_paused(&s, now, now + (i % 100 == 99 ? 5 * MS : 30000));
 		uni_sched_advance(&s, now + 30000);
 	}
 	assert_int_equal(s.late, 0);
@@ -107,7 +108,7 @@ static void duty_is_capped(void **state)
 		served++;
 		uni_sched_advance(&s, now);
 	}
-	assert_in_range(paused, 95 * MS, 101 * MS);
+	assert_in_range(paused, 95 * MS, 100 * MS + 50000);
 	assert_in_range(s.throttled, 80000, 100000);
 	assert_int_equal(s.k, served + s.skipped);
 	/* A cap of 1 is none. */

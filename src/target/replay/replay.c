@@ -103,14 +103,12 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 static unsigned caps(struct uni_target *t)
 {
 	const struct replay *p = of(t);
-	unsigned c = UNI_CAP_HOLD | UNI_CAP_NO_PAUSE;
+	unsigned c = UNI_CAP_HOLD | UNI_CAP_NO_PAUSE | UNI_CAP_DEAD;
 	struct uni_regs regs;
 
 	uni_replay_file_regs(&p->file, 0, 0, &regs);
 	if (regs.sys_valid != 0)
 		c |= UNI_CAP_SYSREGS;
-	if (p->file.snap.nr == 1)
-		c |= UNI_CAP_DEAD;
 	return c;
 }
 

@@ -244,8 +244,8 @@ static void set_name(const char *value, struct uni_vmm_cmdline *ret)
  * A character device of QEMU, "unix:PATH,server=on" or "tcp:HOST:PORT,...", as keys of a target.
  * A path with a comma would need quoting twice: such a one stays unknown.
  */
-static void set_socket(const char *value, char *unix_ret, size_t unix_cap, char *tcp_ret,
-	size_t tcp_cap)
+static void set_socket(
+	const char *value, char *unix_ret, size_t unix_cap, char *tcp_ret, size_t tcp_cap)
 {
 	size_t len = strcspn(value, ",");
 	char text[256], host[200];
@@ -263,7 +263,8 @@ static void set_socket(const char *value, char *unix_ret, size_t unix_cap, char 
 			return;
 		(void)snprintf(host, sizeof(host), "%.*s", (int)(port - text - 4), text + 4);
 		(void)snprintf(text, sizeof(text), "%s:%.16s",
-			host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host, port + 1);
+			host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host,
+			port + 1);
 		set_text(tcp_ret, tcp_cap, text);
 	}
 }

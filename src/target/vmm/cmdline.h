@@ -17,9 +17,9 @@ struct uni_vmm_cmdline {
 	char name[128];
 	char image[UNI_VMM_PATH_MAX];
 	char config[UNI_VMM_PATH_MAX]; /* a file that says more (Firecracker's --config-file) */
-	char gdb_unix[200]; /* QEMU's gdb stub, as asked for with -gdb or -s */
-	char gdb_tcp[200];  /* HOST:PORT */
-	char qmp[200];	    /* QMP on a unix socket */
+	char gdb_unix[200];	       /* QEMU's gdb stub, as asked for with -gdb or -s */
+	char gdb_tcp[200];	       /* HOST:PORT */
+	char qmp[200];		       /* QMP on a unix socket */
 	uint32_t nr_vcpus;
 	uint64_t mem_bytes;
 	uint64_t max_below_4g; /* QEMU's max-ram-below-4g, 0 = the machine's default */

@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 #define MAPS_MAX ((size_t)64 << 20)
+#define RAM_MAX	 (8ull << 40)
 
 /* One field of a line: digits of `base` up to `end`; false when there is none. */
 static bool take_number(const char **p, const char *stop, int base, uint64_t *ret)
@@ -115,6 +116,12 @@ void uni_vmm_maps_deinit(struct uni_vmm_maps *maps)
 	uni_vec_free(&maps->m);
 }
 
+bool uni_vmm_map_may_be_ram(const struct uni_vmm_map *m)
+{
+	return m->readable && m->size <= RAM_MAX && strncmp(m->name, "anon_inode:", 11) != 0 &&
+	       strncmp(m->name, "[v", 2) != 0;
+}
+
 /* Index of the mapping that holds addr, or nr. */
 static size_t find_index(const struct uni_vmm_maps *maps, uint64_t addr)
 {
@@ -143,9 +150,9 @@ const struct uni_vmm_map *uni_vmm_maps_find(const struct uni_vmm_maps *maps, uin
 /* Does b go on where a ends, in memory and in what backs it? */
 static bool goes_on(const struct uni_vmm_map *a, const struct uni_vmm_map *b)
 {
-	if (a->start + a->size != b->start || a->shared != b->shared || a->inode != b->inode)
+	if (b->start - a->start != a->size || a->shared != b->shared || a->inode != b->inode)
 		return false;
-	if (a->inode != 0 && a->offset + a->size != b->offset)
+	if (a->inode != 0 && b->offset - a->offset != a->size)
 		return false;
 	return strcmp(a->name, b->name) == 0;
 }

@@ -25,6 +25,10 @@ int uni_vmm_maps_parse(const void *data, size_t size, struct uni_vmm_maps *ret);
 int uni_vmm_maps_read(int pid, struct uni_vmm_maps *ret, struct uni_err *err);
 void uni_vmm_maps_deinit(struct uni_vmm_maps *maps);
 
+/* Could guest RAM be in here? Not in KVM's and devices' own mappings, whose reading may have
+ * effects, nor in what is larger than any host's memory (the shadow of a sanitizer). */
+bool uni_vmm_map_may_be_ram(const struct uni_vmm_map *m);
+
 /* The mapping that holds addr, or NULL. */
 const struct uni_vmm_map *uni_vmm_maps_find(const struct uni_vmm_maps *maps, uint64_t addr);
 

@@ -157,32 +157,46 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-int uni_vmm_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err)
-{
-	UNI_VEC(struct uni_target_info) list = { 0 };
-	const struct dirent *e;
-	DIR *dir = opendir("/proc");
-	int rc = 0;
+struct list {
+	UNI_VEC(struct uni_target_info) found;
+};
 
-	if (dir == NULL)
-		return uni_err_set(err, UNI_EIO, "cannot read /proc: %s", strerror(errno));
-	while (rc == 0 && (e = readdir(dir)) != NULL) {
+static int add_all(DIR *proc, struct list *l, struct uni_err *err)
+{
+	const struct dirent *e;
+
+	while ((e = readdir(proc)) != NULL) {
 		struct uni_target_info info;
 		uint64_t pid;
 
 		if (!uni_parse_u64(e->d_name, &pid) || pid > INT32_MAX)
 			continue;
-		if (uni_vmm_describe((int)pid, &info) == 0 && !uni_vec_push(&list, info))
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory listing VMMs");
+		if (uni_vmm_describe((int)pid, &info) != 0)
+			continue;
+		if (!uni_vec_grow(&l->found, 1) || l->found.v == NULL)
+			return uni_err_set(err, UNI_ENOMEM, "out of memory listing VMMs");
+		l->found.v[l->found.nr++] = info;
 	}
-	(void)closedir(dir);
+	return 0;
+}
+
+int uni_vmm_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err)
+{
+	struct list l = { 0 };
+	DIR *proc = opendir("/proc");
+	int rc;
+
+	if (proc == NULL)
+		return uni_err_set(err, UNI_EIO, "cannot read /proc: %s", strerror(errno));
+	rc = add_all(proc, &l, err);
+	(void)closedir(proc);
 	if (rc != 0) {
-		uni_vec_free(&list);
+		uni_vec_free(&l.found);
 		return rc;
 	}
-	if (list.nr != 0)
-		qsort(list.v, list.nr, sizeof(list.v[0]), by_pid);
-	*ret = list.v;
-	*nr_ret = list.nr;
+	if (l.found.nr != 0)
+		qsort(l.found.v, l.found.nr, sizeof(l.found.v[0]), by_pid);
+	*ret = l.found.v;
+	*nr_ret = l.found.nr;
 	return 0;
 }

@@ -164,8 +164,10 @@ static bool try_biggest(struct search *s, struct place *ret)
 {
 	const struct uni_vmm_map *big = NULL;
 
-	uni_vec_foreach (m, &s->maps.m) {
-		if (m->readable && (big == NULL || m->size > big->size))
+	for (size_t i = 0; i < s->maps.m.nr; i++) {
+		const struct uni_vmm_map *m = &s->maps.m.v[i];
+
+		if (uni_vmm_map_may_be_ram(m) && (big == NULL || m->size > big->size))
 			big = m;
 	}
 	if (big == NULL || !uni_range_has(0, big->size, s->probe.paddr))
@@ -254,8 +256,7 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 	if (rc == -UNI_EMISMATCH)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the guest's memory does not hold the image's code: is it the image that "
-			"pid "
-			"%d booted%s%s, and has it been loaded yet?",
+			"pid %d booted%s%s, and has it been loaded yet?",
 			s->pid, s->cmdline.image[0] != '\0' ? ": " : "", s->cmdline.image);
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
@@ -282,7 +283,7 @@ static void describe(struct search *s, const struct place *p, uint64_t begin_ns)
 static int find(struct search *s, struct uni_gmem **ret, struct uni_err *err)
 {
 	uint64_t begin_ns = uni_now_ns();
-	struct place p;
+	struct place p = { 0 };
 	int rc = uni_vmm_cmdline_read(s->pid, &s->cmdline);
 
 	if (rc != 0)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 
 #define PAGE_SIZE	4096u
 #define PAGEMAP_PRESENT (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
@@ -79,29 +79,34 @@ bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_
 	return best != 0;
 }
 
+static int verify_one(int pid, uint64_t hva, const struct uni_text_hint *t, uint8_t *buf)
+{
+	for (size_t o = 0; o < t->size;) {
+		size_t n = uni_min(t->size - o, (size_t)VERIFY_CHUNK);
+		int rc = uni_vmm_copy(pid, hva + o, buf, n);
+
+		if (rc != 0)
+			return rc == -UNI_EFAULT ? -UNI_EMISMATCH : rc;
+		if (memcmp(buf, t->bytes + o, n) != 0)
+			return -UNI_EMISMATCH;
+		o += n;
+	}
+	return 0;
+}
+
 int uni_scan_verify(int pid, uint64_t hva0, const struct uni_text_hint *text, size_t nr)
 {
-	_cleanup_free_ uint8_t *buf = malloc(VERIFY_CHUNK);
+	uint8_t *buf = malloc(VERIFY_CHUNK);
+	int rc = 0;
 
 	if (buf == NULL)
 		return -UNI_ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		if (!is_code(&text[i]))
-			continue;
-		for (size_t o = 0; o < text[i].size;) {
-			size_t n = uni_min(text[i].size - o, (size_t)VERIFY_CHUNK);
-			int rc = uni_vmm_copy(pid, hva0 + text[i].paddr + o, buf, n);
-
-			if (rc == -UNI_EFAULT)
-				return -UNI_EMISMATCH;
-			if (rc != 0)
-				return rc;
-			if (memcmp(buf, text[i].bytes + o, n) != 0)
-				return -UNI_EMISMATCH;
-			o += n;
-		}
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		if (is_code(&text[i]))
+			rc = verify_one(pid, hva0 + text[i].paddr, &text[i], buf);
 	}
-	return 0;
+	free(buf);
+	return rc;
 }
 
 /* State of one scan; big, so it lives on the heap. */
@@ -189,39 +194,40 @@ static int scan_map(struct scan *s, const struct uni_vmm_map *m)
 	return 0;
 }
 
-/* KVM's and devices' own mappings: no RAM, and touching them may have effects. */
-static bool may_hold_ram(const struct uni_vmm_map *m)
+static int scan_maps(struct scan *s, const struct uni_vmm_maps *maps, struct uni_err *err)
 {
-	return m->readable && strncmp(m->name, "anon_inode:", 11) != 0 &&
-	       strncmp(m->name, "[v", 2) != 0;
+	char path[64];
+	int rc = 0;
+
+	if (!uni_scan_pick(s->text, s->nr_text, &s->probe))
+		return uni_err_set(err, UNI_EINVAL, "the image has no code to look for");
+	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", s->pid);
+	s->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	if (s->pagemap < 0)
+		return uni_err_set(err, errno == ENOENT ? UNI_EGONE : UNI_EPERM,
+			"cannot open %s: %s", path, strerror(errno));
+	for (size_t i = 0; rc == 0 && i < maps->m.nr; i++) {
+		if (uni_vmm_map_may_be_ram(&maps->m.v[i]))
+			rc = scan_map(s, &maps->m.v[i]);
+	}
+	(void)close(s->pagemap);
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"cannot read the memory of pid %d: %s", s->pid, uni_strerror(rc));
+	return 0;
 }
 
 int uni_scan_image(int pid, const struct uni_vmm_maps *maps, const struct uni_text_hint *text,
 	size_t nr, struct uni_scan_hits *ret, struct uni_err *err)
 {
-	_cleanup_free_ struct scan *s = calloc(1, sizeof(*s));
-	_cleanup_close_ int pagemap = -1;
-	char path[64];
-	int rc = 0;
+	struct scan *s = calloc(1, sizeof(*s));
+	int rc;
 
 	memset(ret, 0, sizeof(*ret));
 	if (s == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	*s = (struct scan){ .pid = pid, .text = text, .nr_text = nr, .ret = ret };
-	if (!uni_scan_pick(text, nr, &s->probe))
-		return uni_err_set(err, UNI_EINVAL, "the image has no code to look for");
-	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
-	pagemap = open(path, O_RDONLY | O_CLOEXEC);
-	if (pagemap < 0)
-		return uni_err_set(err, errno == ENOENT ? UNI_EGONE : UNI_EPERM,
-			"cannot open %s: %s", path, strerror(errno));
-	s->pagemap = pagemap;
-	for (size_t i = 0; rc == 0 && i < maps->m.nr; i++) {
-		if (may_hold_ram(&maps->m.v[i]))
-			rc = scan_map(s, &maps->m.v[i]);
-	}
-	if (rc != 0)
-		return uni_err_set(err, (enum uni_errcode) - rc,
-			"cannot read the memory of pid %d: %s", pid, uni_strerror(rc));
-	return 0;
+	rc = scan_maps(s, maps, err);
+	free(s);
+	return rc;
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is read of a VMM process: the command line, Firecracker's configuration, /proc/PID/maps. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "target/vmm/cmdline.h"
+#include "target/vmm/fds.h"
+#include "target/vmm/maps.h"
+#include "target/vmm/split.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fuzz_cmdline(const uint8_t *data, size_t size)
+{
+	static const char *const exes[] = { "", "qemu-system-x86_64", "firecracker",
+		"cloud-hypervisor", "crosvm", "lkvm", "solo5-hvt", "other" };
+	struct uni_vmm_cmdline c;
+	uint64_t low;
+
+	for (size_t i = 0; i < uni_array_len(exes); i++) {
+		uni_vmm_cmdline_parse(data, size, exes[i], &c);
+		assert(memchr(c.image, '\0', sizeof(c.image)) != NULL);
+		assert(memchr(c.name, '\0', sizeof(c.name)) != NULL);
+		(void)uni_vmm_ram_split(&c, &low);
+	}
+	memset(&c, 0, sizeof(c));
+	(void)uni_vmm_config_parse(data, size, &c);
+}
+
+static void fuzz_maps(const uint8_t *data, size_t size)
+{
+	struct uni_vmm_maps m;
+	uint64_t start, run, top = 0;
+
+	if (uni_vmm_maps_parse(data, size, &m) != 0)
+		return;
+	for (size_t i = 0; i < m.m.nr; i++) {
+		const struct uni_vmm_map *p = &m.m.v[i];
+		uint32_t id;
+
+		assert(p->size != 0 && uni_range_ok(p->start, p->size) && p->start >= top);
+		top = p->start + (p->size - 1);
+		assert(uni_vmm_maps_find(&m, top) == p);
+		if (uni_vmm_maps_run(&m, p->start, 0, &start, &run))
+			assert(uni_range_contains(start, run, p->start, p->size));
+		(void)uni_vmm_vcpu_of_link(p->name, &id);
+	}
+	uni_vmm_maps_deinit(&m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	fuzz_cmdline(data, size);
+	fuzz_maps(data, size);
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Folded text, one and two columns, on through every exporter that needs no recording. */
+#include <stdlib.h>
+
+#include "export/export.h"
+#include "import/import.h"
+
+static void write_all(const struct uni_profile *p)
+{
+	static const struct uni_export_opt no_pruning = { "minwidth", "0" };
+	struct uni_view v = { .profile = p };
+
+	for (size_t i = 0; uni_exporters[i] != NULL; i++) {
+		const struct uni_exporter *e = uni_exporters[i];
+		struct uni_strbuf b;
+		struct uni_sink *out;
+
+		if (e->needs != UNI_NEEDS_PROFILE)
+			continue;
+		uni_strbuf_init(&b);
+		if (uni_sink_open_strbuf(&b, &out) != 0)
+			abort();
+		(void)e->write(&v, &no_pruning, e->ext[0] == 's', out, NULL);
+		if (uni_sink_close(out, NULL) != 0)
+			abort();
+		uni_strbuf_deinit(&b);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct uni_importer *im = uni_importer_by_name("folded");
+
+	(void)im->sniff((const char *)data, size);
+	for (int diff = 0; diff < 2; diff++) {
+		struct uni_import_opts opts = { .diff = diff != 0, .reverse = size % 2 != 0 };
+		struct uni_profile *p = uni_profile_create();
+		struct uni_import_stats st;
+
+		if (p == NULL)
+			abort();
+		if (im->read((const char *)data, size, &opts, p, &st, NULL) == 0 &&
+			uni_profile_finish(p) == 0)
+			write_all(p);
+		uni_profile_destroy(p);
+	}
+	return 0;
+}

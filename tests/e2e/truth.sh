@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm: profiles of lab guests against the books they keep about
+# themselves (judge.py): shares of time, call chains by the image's own call graph. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3 ACCEL=$4
+here=$SRC/tests/e2e
+
+[ -e "$BUILD/lab/shares-gcc-fp.elf" ] || { echo '1..0 # SKIP no lab images'; exit 0; }
+command -v qemu-system-x86_64 >/dev/null || { echo '1..0 # SKIP qemu-system-x86_64 is not installed'; exit 0; }
+if [ "$ACCEL" = kvm ] && ! { [ -r /dev/kvm ] && [ -w /dev/kvm ]; }; then
+	echo '1..0 # SKIP /dev/kvm cannot be used'
+	exit 0
+fi
+T=$(mktemp -d)
+n=0
+want=${TRUTH_SAMPLES:-2200}
+
+# A guest that waits until it is told to begin, so that its whole run can be recorded.
+start() { # IMAGE APPEND
+	rm -f "$T/in" "$T/gdb"
+	mkfifo "$T/in"
+	set -- "$BUILD/lab/$1.elf" "loop=1 wait=1 $2"
+	[ "$ACCEL" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
+	image=$1 append=$2
+	shift 2
+	"$SRC/lab/boot" --accel "$ACCEL" --append "$append" "$@" "$image" <"$T/in" >"$T/console" 2>&1 &
+	guest=$!
+	exec 9>"$T/in"
+	# A slow guest has yet to open its books after it said that it runs.
+	says 'lab: waiting' && printf x >&9 && says 'lab: running' && sleep 1
+}
+says() { # waits up to 60 s for a line on the console
+	i=0
+	until grep -q "$1" "$T/console"; do
+		i=$((i + 1))
+		[ $i -gt 600 ] && return 1
+		sleep 0.1
+	done
+}
+stop() {
+	exec 9>&-
+	kill "$guest" 2>/dev/null
+	wait "$guest" 2>/dev/null
+}
+trap 'kill $guest 2>/dev/null; rm -rf "$T"' EXIT INT TERM
+guest=
+
+record() { # SECONDS
+	target=kvm:pid=$guest
+	[ "$ACCEL" = tcg ] && target=gdb:unix=$T/gdb
+	"$U" record "$target" -F 299 -d "$1" --watch lab_truth -o "$T/s.uniscope" --overwrite \
+		>"$T/log" 2>&1
+}
+
+judged() { # IMAGE APPEND JUDGE-OPTIONS...
+	name=$1 append=$2
+	shift 2
+	n=$((n + 1))
+	start "$name" "$append" || echo "the guest did not start" >"$T/log"
+	# How many samples fit into a second is a busy host's business: once more, longer.
+	record 10
+	got=$("$U" report "$T/s.uniscope" --json | python3 -c 'import json,sys
+print(int(json.load(sys.stdin)["total"]))' 2>/dev/null)
+	[ "${got:-0}" -ge "$want" ] || record $((10 * want / (${got:-0} + 100) + 10))
+	stop
+	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" >>"$T/log" 2>&1
+	if python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
+		--graph "$BUILD/lab/$name.graph" "$@" >"$T/verdict" 2>&1; then
+		echo "ok $n - $name under $ACCEL"
+	else
+		echo "not ok $n - $name under $ACCEL"
+	fi
+	sed 's/^/# /' "$T/verdict"
+	grep -E 'samples in|paused' "$T/log" | sed 's/^/# /'
+	[ -s "$T/verdict" ] || sed 's/^/# /' "$T/log"
+}
+
+for cc in gcc clang; do
+	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
+	judged shares-$cc-fp ''
+	judged calls1-$cc-fp 'mix=1'
+	judged calls2-$cc-fp 'mix=1'
+done
+echo "1..$n"

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Profiles of recordings: a session is written, opened and aggregated. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "export/export.h"
+#include "obj/usym.h"
+#include "profile/aggregate.h"
+#include "profile/build.h"
+#include "session/recording.h"
+
+#define BIAS 0xffffffff80000000ull
+#define T0   (100 * UNI_NSEC_PER_SEC)
+
+struct place {
+	char dir[32], path[64];
+	struct uni_err err;
+	struct uni_recording *rec;
+};
+
+/* Functions a, b, c at 0x1000, 0x1010, 0x1020. */
+static struct uni_symtab *symbols(struct uni_err *err)
+{
+	static const char *const names[] = { "a", "b", "c\x1b[31m" };
+	struct uni_symtab *s;
+
+	assert_int_equal(uni_symtab_of_names("/boot/app.elf", names, 3, &s, err), 0);
+	return s;
+}
+
+static void sample(struct uni_recorder *r, uint64_t ms, uint32_t vcpu, uint8_t stop,
+	const uint64_t *pc, uint16_t nr)
+{
+	static const uint8_t flags[8] = { 0, 0, 0, UNI_FRAME_EXACT };
+	uint64_t addr[8];
+	struct uni_sample s = { .t_ns = T0 + ms * UNI_NSEC_PER_MSEC,
+		.weight = 1,
+		.vcpu = vcpu,
+		.stop = stop,
+		.nr = nr,
+		.pc = addr,
+		.flags = flags };
+
+	for (size_t i = 0; i < nr; i++)
+		addr[i] = BIAS + pc[i];
+	uni_recorder_sample(r, &s);
+}
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	struct uni_record_meta *meta = calloc(1, sizeof(*meta));
+	struct uni_record_stats st = { .samples = 5, .begin_ns = T0 };
+	struct uni_recorder *r;
+	struct uni_symtab *sym;
+
+	if (p == NULL || meta == NULL)
+		return 1;
+	*state = p;
+	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/uni-build-XXXXXX");
+	if (mkdtemp(p->dir) == NULL)
+		return 1;
+	(void)snprintf(p->path, sizeof(p->path), "%s/a.uniscope", p->dir);
+	(void)snprintf(meta->target, sizeof(meta->target), "kvm:pid=7\n#evil");
+	(void)snprintf(meta->arch, sizeof(meta->arch), "x86_64");
+	(void)snprintf(meta->image_path, sizeof(meta->image_path), "/boot/app.elf");
+	meta->bias = BIAS;
+	meta->nr_vcpus = 2;
+	meta->realtime_offset_ns = (1700000000 - 100) * UNI_NSEC_PER_SEC;
+	assert_int_equal(uni_recorder_create(p->path, meta, false, &r, &p->err), 0);
+	sym = symbols(&p->err);
+	assert_int_equal(uni_recorder_add_symtab(r, sym, &p->err), 0);
+	/* The leaf at its first byte; callers return to the byte behind their last call. */
+	sample(r, 0, 0, UNI_STOP_ROOT, (const uint64_t[]){ 0x1010, 0x1010 }, 2);
+	/* An exact frame (index 3) is looked up as it is. */
+	sample(r, 10, 1, UNI_STOP_ROOT, (const uint64_t[]){ 0x1021, 0x1011, 0x1005, 0x1010 }, 4);
+	sample(r, 20, 0, UNI_STOP_FAULT, (const uint64_t[]){ 0x1025 }, 1);
+	sample(r, 30, 0, UNI_STOP_ROOT, (const uint64_t[]){ 0x9999, 0x1005 }, 2);
+	sample(r, 40, 1, UNI_STOP_NOREGS, NULL, 0);
+	assert_int_equal(uni_recorder_close(r, &st, NULL, 0, &p->err), 0);
+	uni_symtab_destroy(sym);
+	free(meta);
+	assert_int_equal(uni_recording_open(p->path, &p->rec, &p->err), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+	pid_t pid;
+
+	uni_recording_close(p->rec);
+	pid = fork();
+	if (pid == 0) {
+		(void)execlp("rm", "rm", "-rf", p->dir, (char *)NULL);
+		_exit(127);
+	}
+	(void)waitpid(pid, NULL, 0);
+	free(p);
+	return 0;
+}
+
+static void exports(const struct uni_view *v, const char *format, const struct uni_export_opt *opts,
+	size_t nr, const char *want)
+{
+	struct uni_err err = { 0 };
+	struct uni_strbuf b;
+	struct uni_sink *out;
+
+	uni_strbuf_init(&b);
+	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
+	assert_int_equal(uni_exporter_by_name(format)->write(v, opts, nr, out, &err), 0);
+	assert_int_equal(uni_sink_close(out, NULL), 0);
+	assert_string_equal(b.s, want);
+	uni_strbuf_deinit(&b);
+}
+
+static void folds_to(struct place *p, struct uni_build_opts opts, const char *want)
+{
+	struct uni_view v = { 0 };
+	struct uni_profile *profile;
+
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &p->err), 0);
+	v.profile = profile;
+	exports(&v, "folded", NULL, 0, want);
+	uni_profile_destroy(profile);
+}
+
+static void names_and_filters(void **state)
+{
+	struct place *p = *state;
+
+	folds_to(p, (struct uni_build_opts){ .vcpu = -1 },
+		"[no registers] 1\n"
+		"a;0xffffffff80009999 1\n"
+		"a;b 1\n"
+		"b;a;b;c\xef\xbf\xbd[31m 1\n"
+		"c\xef\xbf\xbd[31m 1\n");
+	folds_to(p, (struct uni_build_opts){ .vcpu = -1, .per_vcpu = true, .mark_truncated = true },
+		"vcpu 0;[truncated];c\xef\xbf\xbd[31m 1\n"
+		"vcpu 0;a;0xffffffff80009999 1\n"
+		"vcpu 0;a;b 1\n"
+		"vcpu 1;[no registers] 1\n"
+		"vcpu 1;b;a;b;c\xef\xbf\xbd[31m 1\n");
+	folds_to(p, (struct uni_build_opts){ .vcpu = 1, .offsets = true },
+		"[no registers] 1\n"
+		"b+0x0;a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
+	folds_to(p,
+		(struct uni_build_opts){ .vcpu = 0,
+			.from_ns = 10 * UNI_NSEC_PER_MSEC,
+			.to_ns = 30 * UNI_NSEC_PER_MSEC,
+			.addresses = true },
+		"0xffffffff80001025 1\n");
+}
+
+static void functions_know_where_they_are(void **state)
+{
+	struct place *p = *state;
+	struct uni_build_opts opts = { .vcpu = -1 };
+	struct uni_profile *profile;
+	const struct uni_frame *f;
+	struct uni_func_row *rows;
+	size_t nr;
+
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &p->err), 0);
+	assert_int_equal(uni_profile_functions(profile, &rows, &nr), 0);
+	for (size_t i = 0; i < nr; i++) {
+		f = uni_profile_get_frame(profile, rows[i].frame);
+		if (strcmp(uni_profile_str(profile, f->name), "b") != 0)
+			continue;
+		assert_true(f->addr == BIAS + 0x1010);
+		assert_string_equal(uni_profile_str(profile, f->image), "app.elf");
+		assert_int_equal(f->kind, UNI_FK_GUEST);
+		free(rows);
+		uni_profile_destroy(profile);
+		return;
+	}
+	fail_msg("no function b");
+}
+
+static void uniprof_text(void **state)
+{
+	struct place *p = *state;
+	struct uni_view v = { .samples = p->rec };
+	const struct uni_export_opt symbols_on = { "symbols", "1" };
+
+	exports(&v, "uniprof", NULL, 0,
+		"#unikernel stack tracer using uniscope\n"
+		"#tracing kvm:pid=7\xef\xbf\xbd#evil on 2023-11-14 22:13:20 UTC (+0000)\n\n"
+		"0xffffffff80001010\n0xffffffff80001010\n1\n\n"
+		"0xffffffff80001021\n0xffffffff80001011\n0xffffffff80001005\n"
+		"0xffffffff80001010\n1\n\n"
+		"0xffffffff80001025\n0\n\n"
+		"0xffffffff80009999\n0xffffffff80001005\n1\n\n"
+		"0\n\n");
+	exports(&v, "uniprof", &symbols_on, 1,
+		"#unikernel stack tracer using uniscope\n"
+		"#tracing kvm:pid=7\xef\xbf\xbd#evil on 2023-11-14 22:13:20 UTC (+0000)\n\n"
+		"b+0x0\na+0x10\n1\n\n"
+		"c\xef\xbf\xbd[31m+0x1\nb+0x1\na+0x5\nb+0x0\n1\n\n"
+		"c\xef\xbf\xbd[31m+0x5\n0\n\n"
+		"0xffffffff80009999\na+0x5\n1\n\n"
+		"0\n\n");
+}
+
+/* What an import writes comes back with the same stacks, and without the addresses it made up. */
+static void aggregates_come_back(void **state)
+{
+	struct place *p = *state;
+	struct uni_profile *from = uni_profile_create(), *to;
+	struct uni_build_opts opts = { .vcpu = -1, .offsets = true };
+	struct uni_view v = { 0 };
+	struct uni_recording *rec;
+	char path[80];
+	uint32_t f[2] = { uni_profile_frame_named(from, "[truncated]", 11, UNI_FK_SYNTHETIC),
+		uni_profile_frame_named(from, "work", 4, UNI_FK_GUEST) };
+
+	uni_profile_set_unit(from, "us");
+	assert_int_equal(uni_profile_add(from, f, 2, 40, 0), 0);
+	assert_int_equal(uni_profile_add(from, f + 1, 1, 2, 0), 0);
+	assert_int_equal(uni_profile_finish(from), 0);
+	(void)snprintf(path, sizeof(path), "%s/b.uniscope", p->dir);
+	assert_int_equal(uni_aggregate_write(from, "x.folded", path, false, &p->err), 0);
+	assert_int_equal(uni_recording_open(path, &rec, &p->err), 0);
+	assert_int_equal(uni_profile_build(rec, &opts, &to, &p->err), 0);
+	assert_string_equal(uni_profile_unit(to), "us");
+	v.profile = to;
+	v.samples = rec;
+	exports(&v, "folded", NULL, 0, "[truncated];work 40\nwork 2\n");
+	for (uint32_t i = 0; i < uni_profile_nr_frames(to); i++)
+		assert_true(uni_profile_get_frame(to, i)->addr == 0);
+	exports(&v, "uniprof", NULL, 0,
+		"#unikernel stack tracer using uniscope\n"
+		"#tracing x.folded on 1970-01-01 00:00:00 UTC (+0000)\n\n"
+		"work\n[truncated]\n40\n\nwork\n2\n\n");
+	uni_recording_close(rec);
+	uni_profile_destroy(to);
+	uni_profile_destroy(from);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_and_filters),
+		cmocka_unit_test(functions_know_where_they_are),
+		cmocka_unit_test(uniprof_text),
+		cmocka_unit_test(aggregates_come_back),
+	};
+
+	return cmocka_run_group_tests_name("build", tests, setup, teardown);
+}

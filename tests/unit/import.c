@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "import/import.h"
+
+static const struct uni_import_opts no_opts;
+
+/* "root;leaf SELF [SELF2]" lines in tree order: enough to compare by. */
+static void dump(const struct uni_profile *p, struct uni_strbuf *b)
+{
+	for (uint32_t node = UNI_NODE_ROOT, down = 1; node != UNI_NODE_NONE;) {
+		const struct uni_node *n = uni_profile_node(p, node);
+
+		if (down != 0 && (n->self != 0 || uni_profile_self2(p, node) != 0)) {
+			const char *names[64];
+			size_t nr = 0;
+
+			for (uint32_t at = node; at != UNI_NODE_ROOT; nr++) {
+				names[nr] = uni_profile_node_name(p, at);
+				at = uni_profile_node(p, at)->parent;
+			}
+			while (nr-- != 0)
+				uni_strbuf_addf(b, "%s%s", names[nr], nr != 0 ? ";" : "");
+			uni_strbuf_addf(b, " %g", n->self);
+			if (uni_profile_has_second(p))
+				uni_strbuf_addf(b, " %g", uni_profile_self2(p, node));
+			uni_strbuf_addc(b, '\n');
+		}
+		if (down != 0 && n->child != UNI_NODE_NONE) {
+			node = n->child;
+		} else {
+			down = n->next != UNI_NODE_NONE;
+			node = down != 0 ? n->next : n->parent;
+		}
+	}
+}
+
+static struct uni_import_stats reads(
+	const char *format, const char *text, const struct uni_import_opts *opts, const char *want)
+{
+	struct uni_profile *p = uni_profile_create();
+	struct uni_import_stats st = { 0 };
+	struct uni_err err = { 0 };
+	struct uni_strbuf b;
+
+	uni_strbuf_init(&b);
+	assert_int_equal(
+		uni_importer_by_name(format)->read(text, strlen(text), opts, p, &st, &err), 0);
+	assert_int_equal(uni_profile_finish(p), 0);
+	dump(p, &b);
+	assert_string_equal(b.s, want);
+	uni_strbuf_deinit(&b);
+	uni_profile_destroy(p);
+	return st;
+}
+
+static void fails(const char *format, const char *text, const char *want)
+{
+	struct uni_profile *p = uni_profile_create();
+	struct uni_import_stats st;
+	struct uni_err err = { 0 };
+
+	assert_int_equal(
+		uni_importer_by_name(format)->read(text, strlen(text), &no_opts, p, &st, &err),
+		-UNI_EFORMAT);
+	assert_non_null(strstr(err.msg, want));
+	uni_profile_destroy(p);
+}
+
+static void folded_lines(void **state)
+{
+	struct uni_import_stats st;
+
+	st = reads("folded", "a;b 3\na;c 1.5\r\na;b 4\n\na 2", &no_opts, "a 2\na;b 7\na;c 1.5\n");
+	assert_int_equal(st.stacks, 4);
+	assert_int_equal(st.bad_lines, 0);
+	/* Blanks in names belong to them; the count is the last word. */
+	st = reads("folded", "f(int, long);lambda 3 10\nx   y\t 5  \n", &no_opts,
+		"f(int, long);lambda 3 10\nx   y 5\n");
+	assert_int_equal(st.stacks, 2);
+	st = reads("folded",
+		"a 1\nno count\nb 1e3\nc -4\nd 1.2.3\n;;\nc 99999999999999999999\n5\na 1\n",
+		&no_opts, "a 2\n");
+	assert_int_equal(st.bad_lines, 7);
+	assert_int_equal(st.first_bad_line, 2);
+	st = reads("folded", ";a;;b; 1\n 2\n", &no_opts, "-;a;-;b 1\n[empty] 2\n");
+	assert_int_equal(st.empty, 1);
+	(void)reads("folded", "\x1b[2J;\xff 1\n", &no_opts, "\xef\xbf\xbd[2J;\xef\xbf\xbd 1\n");
+	fails("folded", "", "empty");
+	fails("folded", "hello\nworld\n", "COUNT");
+}
+
+static void folded_options(void **state)
+{
+	struct uni_import_opts opts = { .diff = true };
+	struct uni_import_stats st;
+
+	st = reads("folded", "a;b 3 4\na;c 1\nlambda 3 5 0\nz 0 0\n", &opts,
+		"a;b 3 4\nlambda 3 5 0\n");
+	assert_int_equal(st.bad_lines, 1);
+	assert_int_equal(st.first_bad_line, 2);
+	opts = (struct uni_import_opts){ .reverse = true };
+	(void)reads("folded", "leaf;mid;root 1\nleaf 2\n", &opts, "leaf 2\nroot;mid;leaf 1\n");
+}
+
+static void deep_stacks_are_cut(void **state)
+{
+	struct uni_profile *p = uni_profile_create();
+	struct uni_import_stats st;
+	struct uni_strbuf b;
+	size_t deepest = 0;
+
+	uni_strbuf_init(&b);
+	for (int i = 0; i < 100000; i++)
+		uni_strbuf_adds(&b, "f;");
+	uni_strbuf_adds(&b, "g 1\n");
+	assert_int_equal(
+		uni_importer_by_name("folded")->read(b.s, b.len, &no_opts, p, &st, NULL), 0);
+	assert_int_equal(uni_profile_finish(p), 0);
+	assert_int_equal(st.cut, 1);
+	for (uint32_t i = 0; i < uni_profile_nr_nodes(p); i++) {
+		if (uni_profile_depth(p, i) > deepest)
+			deepest = uni_profile_depth(p, i);
+		if (uni_profile_node(p, i)->self != 0)
+			assert_string_equal(uni_profile_node_name(p, i), "[deeper]");
+	}
+	assert_int_equal(deepest, UNI_IMPORT_DEPTH);
+	uni_profile_destroy(p);
+	/* Leaf first, it is the callers that are lost. */
+	uni_strbuf_reset(&b);
+	for (int i = 0; i < 100000; i++)
+		uni_strbuf_adds(&b, "f+0x1\n");
+	uni_strbuf_adds(&b, "1\n\n");
+	p = uni_profile_create();
+	assert_int_equal(
+		uni_importer_by_name("uniprof")->read(b.s, b.len, &no_opts, p, &st, NULL), 0);
+	assert_int_equal(st.truncated, 1);
+	uni_profile_destroy(p);
+	uni_strbuf_deinit(&b);
+}
+
+#define HEAD                                                             \
+	"#unikernel stack tracer using libxencall hypercall interface\n" \
+	"#tracing domid 5 on 2020-03-01 10:00:00 CET (+0100)\n"          \
+	"\n"
+
+static void uniprof_raw(void **state)
+{
+	struct uni_import_stats st;
+
+	st = reads("uniprof",
+		HEAD "0x1005\n0x1100\n0x1210\n1\n\n0x1005\n0\n\n1\n\nMissed 3 deadlines\n",
+		&no_opts, "0x1210;0x1100;0x1005 1\n[empty] 1\n[truncated];0x1005 1\n");
+	assert_int_equal(st.stacks, 3);
+	assert_int_equal(st.truncated, 1);
+	assert_int_equal(st.empty, 1);
+	assert_int_equal(st.missed, 3);
+	assert_int_equal(st.bad_lines, 0);
+	/* A vCPU that failed has no terminator; a file may end in the middle of a stack. */
+	st = reads("uniprof",
+		HEAD "Failed to get context for VCPU 1, skipping trace. (ret=-3)\n"
+		     "0x1\n1\n\n0x2\n0x3\n",
+		&no_opts, "0x1 1\n[truncated];0x3;0x2 1\n");
+	assert_int_equal(st.bad_lines, 1);
+	assert_int_equal(st.truncated, 1);
+	(void)reads("uniprof", "0x1\n250\n\n  0x2\n  12  \n", &no_opts, "0x1 250\n0x2 12\n");
+	fails("uniprof", "0x1\n0x2\n", "no uniprof text");
+	fails("uniprof", "", "no uniprof text");
+}
+
+/* The expectations that the old pipeline fails: reference values of its own test traces. */
+static void uniprof_symbolized(void **state)
+{
+	static const char *const names[] = { "foo", "bar", "baz" }; /* from 0x1000, 0x10 each */
+	struct uni_import_opts opts = { 0 };
+	struct uni_symtab *sym;
+	struct uni_import_stats st;
+
+	assert_int_equal(uni_symtab_of_names("x", names, 3, &sym, NULL), 0);
+	opts.symtab = sym;
+	/* A caller is looked up at the call; beyond the last symbol nothing has a name. */
+	(void)reads("uniprof", "0x1010\n0x1010\n0x1030\n0xffffffffff\n1\n\n", &opts,
+		"0xffffffffff;baz;foo;bar 1\n");
+	/* A stack that ends in 0 is one truncated stack; the empty one after it is another. */
+	st = reads("uniprof", "0x1005\n0\n\n1\n\n", &opts, "[empty] 1\n[truncated];foo 1\n");
+	assert_int_equal(st.truncated, 1);
+	assert_int_equal(st.empty, 1);
+	uni_symtab_destroy(sym);
+	/* As symbolize leaves it: the terminator 0 gone, a blank line where it was. */
+	st = reads("uniprof", HEAD "foo+0x5\nundef\n\n1\n\n", &no_opts,
+		"[empty] 1\n[truncated];undef;foo 1\n");
+	assert_int_equal(st.truncated, 1);
+	(void)reads("uniprof",
+		"operator+\nstd::operator+(int)+0x10\nbar+0\na+b+0xzz\n1\n\nbar\n1\n\n", &no_opts,
+		"a+b+0xzz;bar;std::operator+(int);operator+ 1\nbar 1\n");
+}
+
+static void sniffing(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} t[] = { { HEAD "0x1\n1\n\n", "uniprof" }, { "0x1\n0x2\n1\n\n", "uniprof" },
+		{ "foo+0x1\nbar\n1\n\n", "uniprof" }, { "a;b 1\na;c 2\n", "folded" },
+		{ "main 5\n", "folded" }, { "a;b 1\nx\na 2\n", "folded" }, { "", NULL },
+		{ "hello\nworld\n", NULL },
+		{ "\x7f"
+		  "ELF\x02\x01\x01",
+			NULL },
+		{ "{\"format\": 1}\n", NULL } };
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		const struct uni_importer *im = uni_importer_sniff(t[i].text, strlen(t[i].text));
+
+		if (t[i].want == NULL)
+			assert_null(im);
+		else
+			assert_string_equal(im != NULL ? im->name : "none", t[i].want);
+	}
+	assert_null(uni_importer_by_name("nonsense"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folded_lines),
+		cmocka_unit_test(folded_options),
+		cmocka_unit_test(deep_stacks_are_cut),
+		cmocka_unit_test(uniprof_raw),
+		cmocka_unit_test(uniprof_symbolized),
+		cmocka_unit_test(sniffing),
+	};
+
+	return cmocka_run_group_tests_name("import", tests, NULL, NULL);
+}
