@@ -154,7 +154,7 @@ static bool fake_packet(struct fake_stub *f)
 	} else if (strcmp(f->line, "qsThreadInfo") == 0) {
 		fake_put(f, f->listed++ == 0 && !f->generic ? "m02" : "l");
 	} else if (strncmp(f->line, "Hg", 2) == 0) {
-		f->thread = atoi(f->line + 2);
+		f->thread = f->line[3] - '0'; /* 01 or 02 */
 		fake_put(f, "OK");
 	} else if (strcmp(f->line, "g") == 0) {
 		fake_regs(f);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -22,11 +23,6 @@ struct guardian {
 	struct uni_gdb_shared *shared;
 	int sock;
 };
-
-size_t uni_gdb_guardian_memory(void)
-{
-	return sizeof(struct guardian);
-}
 
 /*
  * Nothing of the profiler's may be kept open or keep it from ending: a reader of its output waits
@@ -136,21 +132,24 @@ static void guard(struct guardian *g)
 	uni_gdb_stub_leave(&g->stub);
 }
 
-void uni_gdb_guardian_main(
-	int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared, void *memory)
+void uni_gdb_guardian_main(int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared)
 {
-	struct guardian *g = memory;
+	struct guardian *g = calloc(1, sizeof(*g));
 	struct uni_err err = { 0 };
 	int fd = -1;
 
-	memset(g, 0, sizeof(*g));
+	sock = become_guardian(sock);
+	if (g == NULL)
+		(void)uni_err_set(&err, UNI_ENOMEM, "gdb: out of memory");
+	else
+		(void)connect_alone(addr, &fd, &err);
+	/* When the profiler is already gone, its end of the pair will say so. */
+	(void)report(sock, fd, &err);
+	if (fd < 0)
+		_exit(0);
 	g->shared = shared;
-	g->sock = become_guardian(sock);
-	(void)connect_alone(addr, &fd, &err);
+	g->sock = sock;
 	uni_gdb_link_init(&g->stub.link, fd);
-	/* When the profiler is already gone, its end of the pair says so. */
-	(void)report(g->sock, fd, &err);
-	if (fd >= 0)
-		guard(g);
+	guard(g);
 	_exit(0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/gdb/stub.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -300,8 +301,7 @@ static int read_batch(
 
 	while (nr < (s->qemu ? READ_BATCH : 1) && at < len) {
 		part[nr] = chunk_size(s, len - at);
-		uni_gdb_link_packet(
-			&s->link, "m%llx,%zx", (unsigned long long)(addr + at), part[nr]);
+		uni_gdb_link_packet(&s->link, "m%" PRIx64 ",%zx", addr + at, part[nr]);
 		at += part[nr++];
 	}
 	*done_ret = at;
