@@ -105,17 +105,23 @@ static void put_quality(struct uni_sink *out, const struct uni_recording *rec)
 			out, "aggregate  %" PRIu64 " stacks, without times\n\n", st->samples);
 		return;
 	}
-	uni_sink_printf(out,
-		"samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; %" PRIu64
-		" late, %" PRIu64 " skipped (%" PRIu64 " to spare the guest), %" PRIu64
-		" without registers, %" PRIu64 " lost\n",
-		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency, st->late,
-		st->skipped, st->throttled, st->failed, st->lost);
+	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
+		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency);
+	if (uni_recording_was_closed(rec))
+		uni_sink_printf(out,
+			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
+			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
+			st->late, st->skipped, st->throttled, st->failed, st->lost);
+	else
+		uni_sink_puts(out, "late and skipped ones are not known, it was not closed\n");
 	put_stops(out, st);
 	put_pauses(out, st, wall);
-	uni_sink_printf(out, "own cost   %.1f %% of one CPU, %.1f us per sample to unwind\n\n",
-		wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0,
-		st->samples != 0 ? (double)st->unwind_ns / 1e3 / (double)st->samples : 0);
+	if (uni_recording_was_closed(rec))
+		uni_sink_printf(out,
+			"own cost   %.1f %% of one CPU, %.1f us per sample to unwind\n",
+			wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0,
+			st->samples != 0 ? (double)st->unwind_ns / 1e3 / (double)st->samples : 0);
+	uni_sink_putc(out, '\n');
 }
 
 static int print(const struct uni_source *s, struct uni_err *err)
