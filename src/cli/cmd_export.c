@@ -41,7 +41,7 @@ static const struct uni_opt *options(void)
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
-		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats", NULL, NULL },
+		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options", NULL, NULL },
 		UNI_OPT_END,
 	};
 
@@ -51,9 +51,15 @@ static const struct uni_opt *options(void)
 
 static int list_formats(void)
 {
-	for (size_t i = 0; uni_exporters[i] != NULL; i++)
-		(void)printf("%-10s .%-8s %s\n", uni_exporters[i]->name, uni_exporters[i]->ext,
-			uni_exporters[i]->summary);
+	for (size_t i = 0; uni_exporters[i] != NULL; i++) {
+		const struct uni_exporter *e = uni_exporters[i];
+
+		(void)printf("%-10s .%-8s %s\n", e->name, e->ext, e->summary);
+		for (const struct uni_export_optdef *d = e->options; d != NULL && d->name != NULL;
+			d++)
+			(void)printf("  -O %s%s%s: %s\n", d->name, d->value != NULL ? "=" : "",
+				d->value != NULL ? d->value : "", d->help);
+	}
 	return UNI_EXIT_OK;
 }
 

@@ -98,6 +98,22 @@ static void many_samples(void **state)
 	assert_true(f.running && f.detached);
 }
 
+/* QEMU after a gdb was there: it goes on naming processes, and refuses a D without one. */
+static void a_stub_that_names_processes(void **state)
+{
+	struct fake_stub f = { .processes = true };
+	struct talk t;
+
+	begin(&f, &t, false);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.s->nr_threads, 2);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+	end(&f, &t);
+	assert_true(f.running && f.detached);
+}
+
 static void paused_by_another(void **state)
 {
 	struct fake_stub f = { .starts_paused = true };
@@ -289,6 +305,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_life),
 		cmocka_unit_test(many_samples),
+		cmocka_unit_test(a_stub_that_names_processes),
 		cmocka_unit_test(paused_by_another),
 		cmocka_unit_test(resumed_by_another),
 		cmocka_unit_test(a_plain_stub),

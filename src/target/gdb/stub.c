@@ -411,6 +411,20 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
 	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS / 2));
 }
 
+/*
+ * A stub that names processes wants one in D as well. QEMU keeps speaking so to every client after
+ * one (gdb) asked for it, so this is not ours to negotiate: the thread ids tell.
+ */
+static void put_detach(struct uni_gdb_stub *s)
+{
+	const char *id = s->nr_threads != 0 ? s->thread[0].text : "";
+
+	if (id[0] == 'p')
+		uni_gdb_link_packet(&s->link, "D;%.*s", (int)strcspn(id + 1, "."), id + 1);
+	else
+		uni_gdb_link_packet(&s->link, "D");
+}
+
 static int leave_qemu(struct uni_gdb_stub *s)
 {
 	bool was_paused = s->state == UNI_GDB_PAUSED;
@@ -421,7 +435,7 @@ static int leave_qemu(struct uni_gdb_stub *s)
 	if (rc != 0 || (was_paused && !s->link.stopped_event))
 		return rc;
 	s->state = UNI_GDB_HELD;
-	uni_gdb_link_packet(&s->link, "D");
+	put_detach(s);
 	rc = detached(s, deadline(ANSWER_NS / 2));
 	return rc;
 }
@@ -433,7 +447,7 @@ static int leave_blindly(struct uni_gdb_stub *s)
 	uni_gdb_link_reset(&s->link);
 	uni_gdb_link_byte(&s->link, INTERRUPT);
 	uni_gdb_link_byte(&s->link, '+');
-	uni_gdb_link_packet(&s->link, "D");
+	put_detach(s);
 	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS / 2));
 }
 
