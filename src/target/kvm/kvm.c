@@ -138,7 +138,7 @@ static int open_vcpus(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct u
 static int start_vcpus(struct uni_kvm *k, struct uni_err *err)
 {
 	for (uint32_t i = 0; i < k->nr; i++) {
-		int rc = uni_kvm_sync_start(&k->vcpu[i].sync);
+		int rc = uni_kvm_sync_start(&k->vcpu[i].sync, !k->keep_valid);
 
 		if (rc != 0)
 			return uni_err_set(err, (enum uni_errcode) - rc,
