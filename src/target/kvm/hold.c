@@ -17,10 +17,11 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-#define SPIN_NS (40 * UNI_NSEC_PER_USEC)
-/* A nap is how long a guest may stand unnoticed, so naps stay short while the thread merely waits
- * for a CPU; one that has not stopped after NAPS_NS is blocked in the kernel. */
-#define NAP_NS	     (20 * UNI_NSEC_PER_USEC)
+/*
+ * A nap is how long a guest may stand unnoticed, so naps stay short while the thread merely waits
+ * for a CPU; one that has not stopped after NAPS_NS is blocked in the kernel.
+ */
+#define NAP_NS	     (10 * UNI_NSEC_PER_USEC)
 #define NAPS_NS	     (10 * UNI_NSEC_PER_MSEC)
 #define SLEEP_MAX_NS UNI_NSEC_PER_MSEC
 
@@ -82,6 +83,7 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 	uint64_t begin = uni_now_ns(), sleep_ns = NAP_NS;
 
 	for (;;) {
+		struct timespec ts = uni_ns_timespec(sleep_ns);
 		uint32_t waiting = 0;
 		uint64_t now;
 
@@ -93,13 +95,9 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		now = uni_now_ns();
 		if (now >= deadline_ns)
 			return;
-		if (now - begin >= SPIN_NS) {
-			struct timespec ts = uni_ns_timespec(sleep_ns);
-
-			(void)nanosleep(&ts, NULL);
-			if (now - begin >= NAPS_NS)
-				sleep_ns = uni_min(sleep_ns * 2, SLEEP_MAX_NS);
-		}
+		(void)nanosleep(&ts, NULL);
+		if (now - begin >= NAPS_NS)
+			sleep_ns = uni_min(sleep_ns * 2, SLEEP_MAX_NS);
 	}
 }
 
