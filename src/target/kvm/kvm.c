@@ -245,7 +245,7 @@ static int attach_pid(
 		rc = uni_kvm_allow(&host, &cmdline, &fds, err);
 	if (rc != 0)
 		return rc;
-	k->restart_run = cmdline.vmm[0] == '\0';
+	k->restart = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "solo5-hvt") == 0;
 	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
 	rc = open_vcpus(k, &fds, err);
 	if (rc == 0)

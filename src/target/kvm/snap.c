@@ -102,8 +102,8 @@ static void let_go(struct uni_kvm *k, struct uni_kvm_vcpu *v)
 {
 	if (v->hold.state == UNI_HOLD_ASKED)
 		(void)uni_hold_poll(&v->hold);
-	if (v->hold.state == UNI_HOLD_STOPPED && k->restart_run)
-		(void)uni_hold_restart_run(&v->hold);
+	if (v->hold.state == UNI_HOLD_STOPPED && k->restart)
+		(void)uni_hold_restart(&v->hold);
 	uni_hold_let_go(&v->hold);
 }
 
