@@ -30,7 +30,8 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; i < nr; i++) {
-		if (by_pid ? (uint64_t)found[i].info.pid != pid : strcmp(found[i].info.name, target) != 0)
+		if (by_pid ? (uint64_t)found[i].info.pid != pid
+			   : strcmp(found[i].info.name, target) != 0)
 			continue;
 		if (hit != NULL)
 			return uni_err_set(err, UNI_EUSAGE,
@@ -40,12 +41,15 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 	}
 	if (hit == NULL)
 		return uni_err_set(err, UNI_ENOENT,
-			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the guests"
-			       : "no guest named %s; `uniscope ls` lists the guests, or give a target "
+			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the "
+				 "guests"
+			       : "no guest named %s; `uniscope ls` lists the guests, or give a "
+				 "target "
 				 "such as kvm:pid=4121",
 			target);
 	if (hit->spec[0] == '\0')
-		return uni_err_set(err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, hit->why);
+		return uni_err_set(
+			err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, hit->why);
 	return uni_spec_parse(hit->spec, ret, err);
 }
 
@@ -113,8 +117,8 @@ static int check_image(struct uni_guest *g, struct uni_err *err)
 		return rc;
 	rc = uni_pause_begin(&pause, g->t, 1, regs);
 	if (rc != 0)
-		rc = uni_err_set(err, (enum uni_errcode)-rc, "%s gave no registers: %s", g->spec.text,
-			uni_strerror(rc));
+		rc = uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
+			g->spec.text, uni_strerror(rc));
 	else
 		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
 	(void)uni_pause_end(&pause);
@@ -126,13 +130,15 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 {
 	struct uni_text_hint hint[TEXT_HINTS];
 	struct uni_attach_opts opts = { .text = hint, .nr_text = text_hints(g, hint) };
+	struct uni_target *t;
 	int rc;
 
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
-	rc = uni_target_attach(&g->spec, &opts, &g->t, err);
+	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc != 0)
 		return rc;
+	g->t = t;
 	if (g->image != NULL) {
 		rc = check_image(g, err);
 		if (rc != 0) {

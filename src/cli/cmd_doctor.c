@@ -72,9 +72,9 @@ static void print_text(const struct finding *f)
 	bool colour = uni_term_colour(stdout);
 
 	(void)printf("%s%-4s%s %-8s %s\n",
-		!colour	   ? ""
-			: f->ok ? "\033[32m"
-				: "\033[33m",
+		!colour ? ""
+		: f->ok ? "\033[32m"
+			: "\033[33m",
 		f->ok ? "ok" : "no", colour ? "\033[0m" : "", f->what, f->summary);
 	if (!f->ok)
 		(void)printf("              %s\n", f->advice);

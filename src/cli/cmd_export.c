@@ -28,10 +28,12 @@ static const struct uni_opt *options(void)
 		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
 		{ 'O', "option", UNI_OPT_LIST, &o.set, "NAME=VALUE",
-			"an option of the format, such as title=... of svg; may be given several times",
+			"an option of the format, such as title=... of svg; may be given several "
+			"times",
 			NULL, NULL },
 		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
-			"what FILE is, when it is no session (default: look at it)", "folded uniprof", NULL },
+			"what FILE is, when it is no session (default: look at it)",
+			"folded uniprof", NULL },
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: draw the difference", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
@@ -39,7 +41,8 @@ static const struct uni_opt *options(void)
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
-		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats", NULL, NULL },
+		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
+			NULL, NULL },
 		UNI_OPT_END,
 	};
 
@@ -49,9 +52,15 @@ static const struct uni_opt *options(void)
 
 static int list_formats(void)
 {
-	for (size_t i = 0; uni_exporters[i] != NULL; i++)
-		(void)printf("%-10s .%-8s %s\n", uni_exporters[i]->name, uni_exporters[i]->ext,
-			uni_exporters[i]->summary);
+	for (size_t i = 0; uni_exporters[i] != NULL; i++) {
+		const struct uni_exporter *e = uni_exporters[i];
+
+		(void)printf("%-10s .%-8s %s\n", e->name, e->ext, e->summary);
+		for (const struct uni_export_optdef *d = e->options; d != NULL && d->name != NULL;
+			d++)
+			(void)printf("  -O %s%s%s: %s\n", d->name, d->value != NULL ? "=" : "",
+				d->value != NULL ? d->value : "", d->help);
+	}
 	return UNI_EXIT_OK;
 }
 
@@ -70,15 +79,17 @@ static const struct uni_exporter *choose(struct uni_err *err)
 			e = uni_exporters[i];
 	}
 	if (e == NULL && o.format != NULL)
-		(void)uni_err_set(err, UNI_EUSAGE, "no format '%s'; there are:%s", o.format, known.s);
+		(void)uni_err_set(
+			err, UNI_EUSAGE, "no format '%s'; there are:%s", o.format, known.s);
 	else if (e == NULL)
-		(void)uni_err_set(err, UNI_EUSAGE, "give the format with -f; there are:%s", known.s);
+		(void)uni_err_set(
+			err, UNI_EUSAGE, "give the format with -f; there are:%s", known.s);
 	return e;
 }
 
 /* NAME=VALUE words to the exporter's form; the strings are cut in copies that *copy_ret owns. */
-static int split_options(struct uni_export_opt *opt, size_t *nr_ret, char **copy_ret,
-	struct uni_err *err)
+static int split_options(
+	struct uni_export_opt *opt, size_t *nr_ret, char **copy_ret, struct uni_err *err)
 {
 	struct uni_strbuf b;
 	size_t at = 0;
@@ -117,7 +128,7 @@ static int write_it(const struct uni_exporter *e, const struct uni_source *s, st
 			"%s needs single samples, and %s is an aggregate: import it first", e->name,
 			o.src.path);
 	view.symtab = s->symtab != NULL ? s->symtab
-		: s->rec != NULL	? uni_recording_symtab(s->rec)
+		      : s->rec != NULL	? uni_recording_symtab(s->rec)
 					: NULL;
 	rc = split_options(opt, &nr, &copy, err);
 	if (rc == 0)
@@ -141,8 +152,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.list)
 		return list_formats();
 	if (ctx->nr_operands != 1)
-		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
-			"usage: uniscope export [OPTIONS] FILE (see --help)"));
+		return uni_exit_of(uni_err_set(
+			err, UNI_EUSAGE, "usage: uniscope export [OPTIONS] FILE (see --help)"));
 	e = choose(err);
 	if (e == NULL)
 		return UNI_EXIT_USAGE;

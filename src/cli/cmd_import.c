@@ -40,7 +40,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (o.list) {
 		for (size_t i = 0; uni_importers[i] != NULL; i++)
-			(void)printf("%-10s %s\n", uni_importers[i]->name, uni_importers[i]->summary);
+			(void)printf(
+				"%-10s %s\n", uni_importers[i]->name, uni_importers[i]->summary);
 		return UNI_EXIT_OK;
 	}
 	if (ctx->nr_operands != 1 || o.output == NULL)
@@ -55,10 +56,10 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	else
 		rc = uni_aggregate_write(s.profile, o.src.path, o.output, o.overwrite, err);
 	if (rc == 0)
-		uni_note("imported %" PRIu64 " stacks of %s from %s (%" PRIu64 " cut short, %" PRIu64
-			 " empty) into %s",
-			s.stats.stacks, s.importer->name, o.src.path, s.stats.truncated, s.stats.empty,
-			o.output);
+		uni_note("imported %" PRIu64 " stacks of %s from %s (%" PRIu64
+			 " cut short, %" PRIu64 " empty) into %s",
+			s.stats.stacks, s.importer->name, o.src.path, s.stats.truncated,
+			s.stats.empty, o.output);
 	uni_source_close(&s);
 	return uni_exit_of(rc);
 }
@@ -67,7 +68,8 @@ const struct uni_cmd uni_cmd_import = {
 	.name = "import",
 	.operands = "FILE",
 	.summary = "make a session of another tool's profile",
-	.details = "The session is an aggregate: it has no times. `report` and `export` also read these\n"
+	.details = "The session is an aggregate: it has no times. `report` and `export` also read "
+		   "these\n"
 		   "formats directly.",
 	.examples = "  uniscope import stacks.folded -o old.uniscope\n"
 		    "  uniscope import trace -f uniprof -s app.elf -o old.uniscope",

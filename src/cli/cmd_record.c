@@ -13,12 +13,14 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's command "
+			"the image that the guest runs, with symbols (default: from the VMM's "
+			"command "
 			"line, and its .dbg sibling)",
 			"FILE", NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
-			"keep trying for so long while the guest still boots (default 0)", NULL, NULL },
+			"keep trying for so long while the guest still boots (default 0)", NULL,
+			NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
 		UNI_OPT_END,
@@ -50,8 +52,10 @@ const struct uni_cmd uni_cmd_record = {
 	.name = "record",
 	.operands = "TARGET",
 	.summary = "sample the call chains of a running guest into a session",
-	.details = "Attaches to the guest, takes the call chain of each vCPU so many times a second, and\n"
-		   "writes a session folder. The guest runs on whatever happens to uniscope. Ctrl-C ends\n"
+	.details = "Attaches to the guest, takes the call chain of each vCPU so many times a "
+		   "second, and\n"
+		   "writes a session folder. The guest runs on whatever happens to uniscope. "
+		   "Ctrl-C ends\n"
 		   "the recording cleanly; a guest that ends, too.",
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"

@@ -21,9 +21,10 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'n', "functions", UNI_OPT_U64, &o.functions, "N",
 			"functions to list; 0 lists all (default 20)", NULL, NULL },
-		{ 't', "tree", UNI_OPT_FLAG, &o.tree, NULL, "also print the call tree", NULL, NULL },
-		{ 0, "depth", UNI_OPT_U64, &o.depth, "N", "levels of the tree; 0 is all (default 0)",
-			NULL, NULL },
+		{ 't', "tree", UNI_OPT_FLAG, &o.tree, NULL, "also print the call tree", NULL,
+			NULL },
+		{ 0, "depth", UNI_OPT_U64, &o.depth, "N",
+			"levels of the tree; 0 is all (default 0)", NULL, NULL },
 		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
 			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.per_vcpu, NULL,
@@ -32,12 +33,12 @@ static const struct uni_opt *options(void)
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
 			"names from this ELF or .usym instead of the session's own", "FILE", NULL },
 		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
-			"what FILE is, when it is no session (default: look at it)", "folded uniprof",
-			NULL },
+			"what FILE is, when it is no session (default: look at it)",
+			"folded uniprof", NULL },
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: show the difference", NULL, NULL },
-		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)", NULL,
-			NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
+			NULL, NULL },
 		UNI_OPT_END,
 	};
 
@@ -59,7 +60,8 @@ static void put_pauses(struct uni_sink *out, const struct uni_record_stats *st, 
 		return;
 	}
 	uni_sink_printf(out,
-		"pauses     p50 %.1f us, p99 %.1f us, max %.1f us, sum %.1f ms = %.2f %% of the time\n",
+		"pauses     p50 %.1f us, p99 %.1f us, max %.1f us, sum %.1f ms = %.2f %% of the "
+		"time\n",
 		(double)p->p50_ns / 1e3, (double)p->p99_ns / 1e3, (double)p->max_ns / 1e3,
 		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0);
 }
@@ -71,13 +73,13 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		all += st->stop[i];
-	uni_sink_printf(out, "chains     %.2f %% end at their root",
-		share(st->stop[UNI_STOP_ROOT], all));
+	uni_sink_printf(
+		out, "chains     %.2f %% end at their root", share(st->stop[UNI_STOP_ROOT], all));
 	for (unsigned i = 1; i < UNI_STOP_NR; i++) {
 		if (st->stop[i] == 0)
 			continue;
-		uni_sink_printf(out, "%s%" PRIu64 " %s", sep[0] != '\0' ? sep : "; cut short: ",
-			st->stop[i], uni_stop_name(i));
+		uni_sink_printf(out, "%s%" PRIu64 " %s",
+			sep[0] != '\0' ? sep : "; cut short: ", st->stop[i], uni_stop_name(i));
 		sep = ", ";
 	}
 	uni_sink_putc(out, '\n');
@@ -91,26 +93,35 @@ static void put_quality(struct uni_sink *out, const struct uni_recording *rec)
 	double wall = (double)(st->end_ns - st->begin_ns) / 1e9;
 
 	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
-		m->info.vmm, m->info.accel[0] != '\0' ? (m->info.accel[0] == 'k' ? " with KVM" : " without KVM") : "");
+		m->info.vmm,
+		m->info.accel[0] != '\0' ? (m->info.accel[0] == 'k' ? " with KVM" : " without KVM")
+					 : "");
 	if (m->info.note[0] != '\0')
 		uni_sink_printf(out, "reached by %s\n", m->info.note);
 	if (m->image_path[0] != '\0')
 		uni_sink_printf(out, "image      %s (%.12s)\n", m->image_path, m->image_id);
 	if (m->aggregate) {
-		uni_sink_printf(out, "aggregate  %" PRIu64 " stacks, without times\n\n", st->samples);
+		uni_sink_printf(
+			out, "aggregate  %" PRIu64 " stacks, without times\n\n", st->samples);
 		return;
 	}
-	uni_sink_printf(out,
-		"samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; %" PRIu64
-		" late, %" PRIu64 " skipped (%" PRIu64 " to spare the guest), %" PRIu64
-		" without registers, %" PRIu64 " lost\n",
-		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency, st->late,
-		st->skipped, st->throttled, st->failed, st->lost);
+	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
+		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency);
+	if (uni_recording_was_closed(rec))
+		uni_sink_printf(out,
+			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
+			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
+			st->late, st->skipped, st->throttled, st->failed, st->lost);
+	else
+		uni_sink_puts(out, "late and skipped ones are not known, it was not closed\n");
 	put_stops(out, st);
 	put_pauses(out, st, wall);
-	uni_sink_printf(out, "own cost   %.1f %% of one CPU, %.1f us per sample to unwind\n\n",
-		wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0,
-		st->samples != 0 ? (double)st->unwind_ns / 1e3 / (double)st->samples : 0);
+	if (uni_recording_was_closed(rec))
+		uni_sink_printf(out,
+			"own cost   %.1f %% of one CPU, %.1f us per sample to unwind\n",
+			wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0,
+			st->samples != 0 ? (double)st->unwind_ns / 1e3 / (double)st->samples : 0);
+	uni_sink_putc(out, '\n');
 }
 
 static int print(const struct uni_source *s, struct uni_err *err)
@@ -142,7 +153,7 @@ static int print(const struct uni_source *s, struct uni_err *err)
 	}
 	if (rc != 0) {
 		uni_sink_abort(out);
-		return uni_err_set(err, (enum uni_errcode)-rc, "cannot print the report: %s",
+		return uni_err_set(err, (enum uni_errcode) - rc, "cannot print the report: %s",
 			uni_strerror(rc));
 	}
 	return uni_sink_close(out, err);

@@ -21,18 +21,22 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.symbols, "ELF",
-			"ELF with the symbols, when IMAGE and its .dbg sibling have none", "FILE", NULL },
+			"ELF with the symbols, when IMAGE and its .dbg sibling have none", "FILE",
+			NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "accel", UNI_OPT_STR, &o.accel, "kvm|tcg|auto",
-			"how QEMU runs the guest (default auto: KVM if it can be used)", "kvm tcg auto",
-			NULL },
+			"how QEMU runs the guest (default auto: KVM if it can be used)",
+			"kvm tcg auto", NULL },
 		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE", "QEMU machine (default q35)",
 			"q35 pc microvm", NULL },
 		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
 			"QEMU CPU model (default: host with KVM, max without)", NULL, NULL },
-		{ 0, "memory", UNI_OPT_SIZE, &o.mem, "SIZE", "guest memory (default 128M)", NULL, NULL },
-		{ 0, "vcpus", UNI_OPT_U64, &o.vcpus, "N", "number of vCPUs (default 1)", NULL, NULL },
-		{ 0, "append", UNI_OPT_STR, &o.append, "TEXT", "the guest's command line", NULL, NULL },
+		{ 0, "memory", UNI_OPT_SIZE, &o.mem, "SIZE", "guest memory (default 128M)", NULL,
+			NULL },
+		{ 0, "vcpus", UNI_OPT_U64, &o.vcpus, "N", "number of vCPUs (default 1)", NULL,
+			NULL },
+		{ 0, "append", UNI_OPT_STR, &o.append, "TEXT", "the guest's command line", NULL,
+			NULL },
 		{ 0, "console", UNI_OPT_STR, &o.console, "FILE",
 			"where the guest's serial console goes (default: the session's name with "
 			".console.log)",
@@ -56,8 +60,10 @@ static int check(struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	if (strcmp(o.accel, "kvm") != 0 && strcmp(o.accel, "tcg") != 0 && strcmp(o.accel, "auto") != 0)
-		return uni_err_set(err, UNI_EUSAGE, "--accel is kvm, tcg or auto, not '%s'", o.accel);
+	if (strcmp(o.accel, "kvm") != 0 && strcmp(o.accel, "tcg") != 0 &&
+		strcmp(o.accel, "auto") != 0)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--accel is kvm, tcg or auto, not '%s'", o.accel);
 	if (o.vcpus < 1 || o.vcpus > UNI_VCPU_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "--vcpus is 1 to %d", UNI_VCPU_MAX);
 	if (o.mem < 1u << 20)
@@ -124,8 +130,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	if (!o.rec.quiet)
-		uni_note("booted %s under QEMU with %s (%s), console in %s", image, q.accel, q.accel_why,
-			console);
+		uni_note("booted %s under QEMU with %s (%s), console in %s", image, q.accel,
+			q.accel_why, console);
 	rc = record_it(&q, image, err);
 	uni_qemu_stop(&q);
 	return uni_exit_of(rc);
@@ -135,10 +141,12 @@ const struct uni_cmd uni_cmd_run = {
 	.name = "run",
 	.operands = "IMAGE",
 	.summary = "boot an image under QEMU, record it, stop it",
-	.details = "The image is an ELF that QEMU boots with -kernel (PVH or multiboot). What stands behind\n"
+	.details = "The image is an ELF that QEMU boots with -kernel (PVH or multiboot). What "
+		   "stands behind\n"
 		   "-- goes to QEMU as it is.",
 	.examples = "  uniscope run app.elf -d 20\n"
-		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- -device ...",
+		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
+		    "-device ...",
 	.takes_rest = true,
 	.min_operands = 1,
 	.max_operands = 1,

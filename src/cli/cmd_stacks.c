@@ -20,7 +20,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's command "
+			"the image that the guest runs, with symbols (default: from the VMM's "
+			"command "
 			"line, and its .dbg sibling)",
 			"FILE", NULL },
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
@@ -65,8 +66,8 @@ static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 	(void)uni_pause_end(&pause);
 	uni_as_destroy(as);
 	if (rc != 0)
-		return uni_err_set(err, (enum uni_errcode)-rc, "%s gave no registers: %s", g->spec.text,
-			uni_strerror(rc));
+		return uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
+			g->spec.text, uni_strerror(rc));
 	return g->image != NULL ? uni_symtab_of_image(g->image, &shot->symtab, err) : 0;
 }
 
@@ -78,8 +79,8 @@ static bool lookup(const struct shot *shot, size_t vcpu, size_t i, const char **
 	const struct uni_chain *c = &shot->chain[vcpu];
 	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
 
-	if (shot->symtab == NULL ||
-		!uni_symtab_lookup(shot->symtab, c->pc[i] - shot->bias - (exact ? 0 : 1), name, off))
+	if (shot->symtab == NULL || !uni_symtab_lookup(shot->symtab,
+					    c->pc[i] - shot->bias - (exact ? 0 : 1), name, off))
 		return false;
 	*off += exact ? 0 : 1;
 	return true;
@@ -114,8 +115,8 @@ static void print_text(const struct shot *shot)
 	for (size_t v = 0; v < shot->nr; v++) {
 		const struct uni_chain *c = &shot->chain[v];
 
-		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v, colour ? "\033[0m" : "",
-			state_names[shot->regs[v].state & 3]);
+		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v,
+			colour ? "\033[0m" : "", state_names[shot->regs[v].state & 3]);
 		if (o.registers)
 			print_registers(shot, v);
 		for (size_t i = 0; i < c->nr; i++) {
@@ -187,10 +188,9 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct uni_attach_args args = { .target = ctx->operands[0],
-		.image = o.image,
-		.qmp = o.qmp,
-		.no_image_ok = true };
+	struct uni_attach_args args = {
+		.target = ctx->operands[0], .image = o.image, .qmp = o.qmp, .no_image_ok = true
+	};
 	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_guest g;
 	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")

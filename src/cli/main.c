@@ -24,9 +24,10 @@ static void usage(FILE *out)
 		out);
 	for (size_t i = 0; uni_cmds[i] != NULL; i++)
 		(void)fprintf(out, "  %-10s%s\n", uni_cmds[i]->name, uni_cmds[i]->summary);
-	(void)fputs("\nuniscope COMMAND --help tells more. A target is scheme:key=value,... such as\n"
-		    "kvm:pid=4121, gdb:unix=/run/q.sock or gdb:tcp=127.0.0.1:1234, or simply a pid\n"
-		    "or a name that `uniscope ls` shows.\n",
+	(void)fputs(
+		"\nuniscope COMMAND --help tells more. A target is scheme:key=value,... such as\n"
+		"kvm:pid=4121, gdb:unix=/run/q.sock or gdb:tcp=127.0.0.1:1234, or simply a pid\n"
+		"or a name that `uniscope ls` shows.\n",
 		out);
 }
 
@@ -136,7 +137,8 @@ int main(int argc, char **argv)
 	}
 	c = find(argv[1]);
 	if (c == NULL) {
-		(void)fprintf(stderr, "uniscope: no command '%s'; uniscope --help lists them\n", argv[1]);
+		(void)fprintf(
+			stderr, "uniscope: no command '%s'; uniscope --help lists them\n", argv[1]);
 		return UNI_EXIT_USAGE;
 	}
 	return run_command(c, argc - 1, argv + 1);

@@ -48,21 +48,24 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 	case UNI_OPT_LIST: {
 		struct uni_opt_list *l = o->value;
 
-		return uni_vec_push(&l->items, v) ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_vec_push(&l->items, v) ? 0
+						  : uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
 	}
 	return -UNI_EINVAL;
 }
 
 /* "--name", "--name=value", "--name value"; *i advances over a separate value. */
-static int parse_long(const struct uni_opt *opts, int argc, char **argv, int *i, struct uni_err *err)
+static int parse_long(
+	const struct uni_opt *opts, int argc, char **argv, int *i, struct uni_err *err)
 {
 	const char *name = argv[*i] + 2, *eq = strchr(name, '=');
 	size_t len = eq != NULL ? (size_t)(eq - name) : strlen(name);
 	const struct uni_opt *o = find_long(opts, name, len);
 
 	if (o == NULL)
-		return uni_err_set(err, UNI_EUSAGE, "unknown option --%.*s (see --help)", (int)len, name);
+		return uni_err_set(
+			err, UNI_EUSAGE, "unknown option --%.*s (see --help)", (int)len, name);
 	if (o->type == UNI_OPT_FLAG) {
 		if (eq != NULL)
 			return uni_err_set(err, UNI_EUSAGE, "--%s takes no value", o->long_name);
@@ -71,12 +74,14 @@ static int parse_long(const struct uni_opt *opts, int argc, char **argv, int *i,
 	if (eq != NULL)
 		return assign(o, eq + 1, err);
 	if (*i + 1 >= argc)
-		return uni_err_set(err, UNI_EUSAGE, "--%s needs a value (%s)", o->long_name, o->arg);
+		return uni_err_set(
+			err, UNI_EUSAGE, "--%s needs a value (%s)", o->long_name, o->arg);
 	return assign(o, argv[++*i], err);
 }
 
 /* "-F99", "-F 99", "-ab" for flags. */
-static int parse_short(const struct uni_opt *opts, int argc, char **argv, int *i, struct uni_err *err)
+static int parse_short(
+	const struct uni_opt *opts, int argc, char **argv, int *i, struct uni_err *err)
 {
 	for (const char *p = argv[*i] + 1; *p != '\0'; p++) {
 		const struct uni_opt *o = find_short(opts, *p);

@@ -39,7 +39,10 @@ struct uni_opt {
 };
 
 /* Ends an option table. */
-#define UNI_OPT_END { 0, NULL, UNI_OPT_FLAG, NULL, NULL, NULL, NULL, NULL }
+#define UNI_OPT_END                                                 \
+	{                                                           \
+		0, NULL, UNI_OPT_FLAG, NULL, NULL, NULL, NULL, NULL \
+	}
 
 /*
  * Parses argv[1..argc), options and operands in any order; "--" ends the options. Operands are

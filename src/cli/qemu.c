@@ -39,14 +39,16 @@ static void choose_accel(const char *want, struct uni_qemu *q)
 		q->accel_why = "/dev/kvm can be used";
 	} else {
 		q->accel = "tcg";
-		q->accel_why = errno == ENOENT ? "there is no /dev/kvm" : "/dev/kvm may not be opened";
+		q->accel_why =
+			errno == ENOENT ? "there is no /dev/kvm" : "/dev/kvm may not be opened";
 	}
 }
 
 /* In the child: only async-signal-safe calls until exec. */
 static void exec_qemu(char **argv, const char *console, pid_t parent)
 {
-	int in = open("/dev/null", O_RDONLY), out = open(console, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int in = open("/dev/null", O_RDONLY),
+	    out = open(console, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 
 	/* Ends with us even if we are killed; checked against a parent that is already gone. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,10 +88,7 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 	arg(a, "-accel");
 	arg(a, q->accel);
 	arg(a, "-cpu");
-	arg(a, args->cpu != NULL ? args->cpu
-		: strcmp(q->accel, "kvm") == 0
-			? CPU_KVM
-			: "max");
+	arg(a, args->cpu != NULL ? args->cpu : strcmp(q->accel, "kvm") == 0 ? CPU_KVM : "max");
 	arg(a, "-m");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
 	arg(a, text);
@@ -134,7 +133,8 @@ int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 }
 
 /* The socket appears once QEMU has set up the machine. */
-static int wait_for_socket(struct uni_qemu *q, const struct uni_qemu_args *args, struct uni_err *err)
+static int wait_for_socket(
+	struct uni_qemu *q, const struct uni_qemu_args *args, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + START_NS;
 	char path[96];
@@ -146,17 +146,20 @@ static int wait_for_socket(struct uni_qemu *q, const struct uni_qemu_args *args,
 		if (uni_qemu_ended(q, &status)) {
 			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 				return uni_err_set(err, UNI_ENOENT,
-					"cannot run %s: install it (Debian: qemu-system-x86) or name it "
+					"cannot run %s: install it (Debian: qemu-system-x86) or "
+					"name it "
 					"with --qemu",
-					args->program != NULL ? args->program : "qemu-system-x86_64");
+					args->program != NULL ? args->program
+							      : "qemu-system-x86_64");
 			return uni_err_set(err, UNI_EIO,
-				"QEMU ended before the guest booted (status %d); %s has what it said",
+				"QEMU ended before the guest booted (status %d); %s has what it "
+				"said",
 				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
 				args->console);
 		}
 		if (uni_now_ns() > until)
-			return uni_err_set(err, UNI_ETIMEDOUT, "QEMU did not start within 10 s; see %s",
-				args->console);
+			return uni_err_set(err, UNI_ETIMEDOUT,
+				"QEMU did not start within 10 s; see %s", args->console);
 		nap(10 * UNI_NSEC_PER_MSEC);
 	}
 	return 0;
@@ -170,8 +173,8 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 
 	memset(q, 0, sizeof(*q));
 	if (access(args->image, R_OK) != 0)
-		return uni_err_set(err, UNI_ENOENT, "cannot read image %s: %s", args->image,
-			strerror(errno));
+		return uni_err_set(
+			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
 	choose_accel(args->accel, q);
 	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
 	if (mkdtemp(q->dir) == NULL) {

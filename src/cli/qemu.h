@@ -23,8 +23,8 @@ struct uni_qemu_args {
 
 struct uni_qemu {
 	pid_t pid;
-	char dir[64];	 /* private folder with the gdb socket */
-	char target[128]; /* spec that reaches it */
+	char dir[64];	   /* private folder with the gdb socket */
+	char target[128];  /* spec that reaches it */
 	const char *accel; /* what auto became */
 	const char *accel_why;
 };

@@ -19,7 +19,6 @@
 
 #define MAX_WATCH	16
 #define MAX_WATCH_BYTES (1u << 20)
-#define FLUSH_NS	UNI_NSEC_PER_SEC
 
 /* Set by the handler; the sampler looks at it between samples. The one piece of process state. */
 static atomic_bool interrupted;
@@ -31,10 +30,8 @@ static void on_signal(int sig)
 
 struct run {
 	struct uni_recorder *rec;
-	uint64_t flushed_ns;
 	bool quiet;
 	double duration;
-	struct uni_err flush_err;
 };
 
 static void on_sample(void *ctx, const struct uni_sample *s)
@@ -47,12 +44,7 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
 {
 	struct run *run = ctx;
-	uint64_t now = uni_now_ns();
 
-	if (now - run->flushed_ns >= FLUSH_NS) {
-		run->flushed_ns = now;
-		(void)uni_recorder_flush(run->rec, &run->flush_err);
-	}
 	if (run->quiet)
 		return;
 	if (run->duration > 0)
@@ -67,7 +59,8 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err)
 {
 	if (!(args->frequency > 0) || args->frequency > 100000)
-		return uni_err_set(err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
+		return uni_err_set(
+			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
 	if (args->duration < 0 || args->duration > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
 	if (args->watch.items.nr > MAX_WATCH)
@@ -76,8 +69,8 @@ int uni_record_check_args(const struct uni_record_args *args, struct uni_err *er
 }
 
 /* "SYMBOL" or "SYMBOL:BYTES" to an address and a size. */
-static int parse_watch(const struct uni_guest *g, const char *text, struct uni_watch *w,
-	struct uni_err *err)
+static int parse_watch(
+	const struct uni_guest *g, const char *text, struct uni_watch *w, struct uni_err *err)
 {
 	const char *colon = strrchr(text, ':');
 	size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
@@ -133,24 +126,26 @@ static char *default_output(const struct uni_guest *g)
 	return strdup(path);
 }
 
-static void fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
-	struct uni_record_meta *meta)
+static void fill_meta(
+	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
 {
 	memset(meta, 0, sizeof(*meta));
-	(void)uni_text_clean(meta->target, sizeof(meta->target), g->spec.text, strlen(g->spec.text));
+	(void)uni_text_clean(
+		meta->target, sizeof(meta->target), g->spec.text, strlen(g->spec.text));
 	meta->info = g->info;
 	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", g->t->arch->name);
 	if (g->image != NULL) {
-		(void)snprintf(meta->image_path, sizeof(meta->image_path), "%s",
-			uni_image_path(g->image));
-		(void)snprintf(meta->image_id, sizeof(meta->image_id), "%s", uni_image_id(g->image));
+		(void)snprintf(
+			meta->image_path, sizeof(meta->image_path), "%s", uni_image_path(g->image));
+		(void)snprintf(
+			meta->image_id, sizeof(meta->image_id), "%s", uni_image_id(g->image));
 	}
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
 	meta->frequency = args->frequency;
 	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
-	(void)snprintf(meta->uniscope_version, sizeof(meta->uniscope_version), "%s",
-		UNISCOPE_VERSION);
+	(void)snprintf(
+		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
 }
 
 static void us(char *out, size_t cap, uint64_t ns)
@@ -174,15 +169,17 @@ static void summary(const struct uni_guest *g, const struct uni_record_stats *st
 		st->samples, wall, g->t->ops->nr_vcpus(g->t),
 		g->t->ops->nr_vcpus(g->t) == 1 ? "" : "s", st->late, st->skipped, st->truncated);
 	if (st->throttled != 0)
-		uni_note("%" PRIu64 " of the skipped would have kept the guest paused for more than "
+		uni_note("%" PRIu64
+			 " of the skipped would have kept the guest paused for more than "
 			 "10 %% of the time: lower --frequency",
 			st->throttled);
 	if (st->pause.nr != 0 && wall > 0) {
 		us(p50, sizeof(p50), st->pause.p50_ns);
 		us(p99, sizeof(p99), st->pause.p99_ns);
 		us(max, sizeof(max), st->pause.max_ns);
-		uni_note("guest paused %s per sample at the median (p99 %s, max %s), %.2f %% of the "
-			 "time in all",
+		uni_note(
+			"guest paused %s per sample at the median (p99 %s, max %s), %.2f %% of the "
+			"time in all",
 			p50, p99, max, (double)st->pause.sum_ns / 1e7 / wall);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
@@ -227,8 +224,7 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 	const struct uni_record_meta *meta, const char *path, struct uni_watch *watch,
 	struct uni_err *err)
 {
-	struct run run = { .quiet = args->quiet, .duration = args->duration,
-		.flushed_ns = uni_now_ns() };
+	struct run run = { .quiet = args->quiet, .duration = args->duration };
 	struct uni_sampler_cfg cfg = { .frequency = args->frequency,
 		.duration_ns = (uint64_t)(args->duration * 1e9),
 		.max_duty = 0.10,

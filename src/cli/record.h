@@ -18,7 +18,10 @@ struct uni_record_args {
 	bool quiet;
 };
 
-#define UNI_RECORD_DEFAULTS { .frequency = 99, .duration = 10 }
+#define UNI_RECORD_DEFAULTS                     \
+	{                                       \
+		.frequency = 99, .duration = 10 \
+	}
 
 /* Option entries for the fields above; `a` is a struct uni_record_args. */
 #define UNI_RECORD_OPTIONS(a)                                                                      \
@@ -42,8 +45,10 @@ struct uni_record_args {
 		{ 0, "save-replay", UNI_OPT_STR, &(a).save_replay, "FILE",                         \
 			"also save the registers and memory that were read, for replay:file=FILE", \
 			"FILE", NULL },                                                            \
-		{ 'q', "quiet", UNI_OPT_FLAG, &(a).quiet, NULL,                                    \
-			"no progress and no summary on stderr", NULL, NULL }
+	{                                                                                          \
+		'q', "quiet", UNI_OPT_FLAG, &(a).quiet, NULL,                                      \
+			"no progress and no summary on stderr", NULL, NULL                         \
+	}
 
 /*
  * Samples g until the time is over, Ctrl-C, or the guest's end; writes the session; prints the

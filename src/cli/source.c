@@ -28,7 +28,8 @@ static int load_symbols(const char *path, struct uni_symtab **ret, struct uni_er
 	return rc;
 }
 
-static int open_session(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_session(
+	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts opts = args->build;
 	int rc = uni_recording_open(args->path, &s->rec, err);
@@ -36,14 +37,16 @@ static int open_session(const struct uni_source_args *args, struct uni_source *s
 	if (rc != 0)
 		return rc;
 	if (!uni_recording_was_closed(s->rec))
-		uni_note("%s was not closed: the recorder was killed, or still runs; showing what is "
+		uni_note("%s was not closed: the recorder was killed, or still runs; showing what "
+			 "is "
 			 "there",
 			args->path);
 	opts.symtab = s->symtab;
 	return uni_profile_build(s->rec, &opts, &s->profile, err);
 }
 
-static int open_import(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_import(
+	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_import_opts opts = { .symtab = s->symtab, .diff = args->diff };
 	_cleanup_free_ char *data = NULL;
@@ -58,7 +61,8 @@ static int open_import(const struct uni_source_args *args, struct uni_source *s,
 		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
 	if (s->importer == NULL)
 		return uni_err_set(err, UNI_EFORMAT,
-			"%s is no session and looks like no format that can be imported; name it with "
+			"%s is no session and looks like no format that can be imported; name it "
+			"with "
 			"--from",
 			args->path);
 	s->profile = uni_profile_create();

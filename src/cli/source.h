@@ -11,21 +11,22 @@
 struct uni_source {
 	struct uni_recording *rec; /* NULL: it was imported */
 	struct uni_profile *profile;
-	struct uni_symtab *symtab;     /* of --symbols, or NULL */
+	struct uni_symtab *symtab;	     /* of --symbols, or NULL */
 	const struct uni_importer *importer; /* NULL: a session */
 	struct uni_import_stats stats;
 };
 
 struct uni_source_args {
 	const char *path;
-	const char *format; /* importer's name, NULL: look at the content */
+	const char *format;  /* importer's name, NULL: look at the content */
 	const char *symbols; /* ELF or .usym for raw addresses, or NULL */
 	bool diff;
 	struct uni_build_opts build;
 };
 
 /* The profile is finished. Close in any case where this returned 0. */
-int uni_source_open(const struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
+int uni_source_open(
+	const struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
 void uni_source_close(struct uni_source *s);
 
 #endif

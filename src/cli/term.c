@@ -21,7 +21,7 @@ bool uni_term_colour(FILE *f)
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	return (no == NULL || no[0] == '\0') && isatty(fileno(f)) && term != NULL &&
-		strcmp(term, "dumb") != 0;
+	       strcmp(term, "dumb") != 0;
 }
 
 void uni_note(const char *fmt, ...)

@@ -16,9 +16,9 @@ struct json_opts {
 };
 
 static const struct uni_export_optdef options[] = {
-	{ "pretty", NULL, "one member a line; off", UNI_OPT_BOOL,
+	{ "pretty", NULL, "one member a line (default off)", UNI_OPT_BOOL,
 		offsetof(struct json_opts, pretty) },
-	{ "stacks", NULL, "the stacks, not only the function table; on", UNI_OPT_BOOL,
+	{ "stacks", NULL, "the stacks, not only the function table (default on)", UNI_OPT_BOOL,
 		offsetof(struct json_opts, stacks) },
 	{ 0 },
 };

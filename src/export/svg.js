@@ -8,7 +8,7 @@ var script = document.currentScript;
 var svg = script && script.ownerSVGElement || document.documentElement;
 var XHTML = 'http://www.w3.org/1999/xhtml', SVG = 'http://www.w3.org/2000/svg';
 var FG = 'http://github.com/jonhoo/inferno';
-var XPAD = 10, TEXT_PAD = 3, MIN_CHARS = 3;
+var XPAD = 10, TEXT_PAD = 3, MIN_CHARS = 3, DETAILS_ROOM = 420;
 function id(name) { return svg.querySelector('#' + name); }
 // Inside of an HTML page the parser knows no namespaces of ours.
 function fg(el, name) { return el.getAttributeNS(FG, name) || el.getAttribute('fg:' + name); }
@@ -113,7 +113,8 @@ function show(i, byKey) {
         details.textContent = ' ';
         return;
     }
-    details.textContent = nametype + ' ' + f[i].info;
+    details.textContent = nametype + ' ' + fit(f[i].name, width - DETAILS_ROOM) +
+        f[i].info.slice(f[i].name.length);
     if (byKey) {
         cur = i;
         f[i].g.classList.add('cur', 'key');

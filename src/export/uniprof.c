@@ -20,7 +20,7 @@ struct uniprof_opts {
 };
 
 static const struct uni_export_optdef options[] = {
-	{ "symbols", NULL, "name+0xoffset instead of addresses; off", UNI_OPT_BOOL,
+	{ "symbols", NULL, "name+0xoffset instead of addresses (default off)", UNI_OPT_BOOL,
 		offsetof(struct uniprof_opts, symbols) },
 	{ 0 },
 };

@@ -142,8 +142,8 @@ static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t le
 		way = as->next_way++ % WAYS;
 	as->line[set + way].gen = as->gen - 1;
 	rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
-	if (rc == -UNI_EFAULT &&
-		len < as->granule) /* a region that begins or ends inside the granule */
+	/* A region may begin or end inside the granule. */
+	if (rc == -UNI_EFAULT && len < as->granule)
 		return fetch(as, gpa, buf, len);
 	if (rc != 0)
 		return rc;

@@ -9,7 +9,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
-#include "base/hash.h"
 #include "base/io.h"
 #include "base/sink.h"
 #include "base/strbuf.h"
@@ -23,6 +22,8 @@
 #define USYM_CHECKSUM_AT  56
 #define USYM_FILE_MAX	  ((size_t)256 << 20)
 #define USYM_FLAG_GUESSED 1u
+#define FNV_BASIS	  0xcbf29ce484222325ull
+#define FNV_PRIME	  0x100000001b3ull
 
 struct uni_symtab {
 	struct uni_symbol *v;
@@ -127,11 +128,14 @@ int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, st
 static bool copy_names(const char *path, const char *const *names, size_t nr, struct uni_symtab *s)
 {
 	char clean[UNI_TEXT_MAX];
-	uint64_t h = 0;
+	uint64_t h = FNV_BASIS;
 	size_t len;
 
-	for (size_t i = 0; i < nr; i++)
-		h = uni_hash_bytes(names[i], strlen(names[i]), h);
+	for (size_t i = 0; i < nr; i++) {
+		for (const char *c = names[i]; *c != '\0'; c++)
+			h = (h ^ (uint8_t)*c) * FNV_PRIME;
+		h *= FNV_PRIME; /* the end of a name counts too */
+	}
 	uni_strbuf_addf(&s->names, "x%016" PRIx64, h);
 	uni_strbuf_addc(&s->names, '\0');
 	s->path = (uint32_t)s->names.len;
@@ -163,12 +167,12 @@ int uni_symtab_of_names(const char *path, const char *const *names, size_t nr,
 /* FNV-1a, 64 bit, of the file with zeros where the checksum stands. */
 static uint64_t checksum(const uint8_t *data, size_t size)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t h = FNV_BASIS;
 
 	for (size_t i = 0; i < size; i++) {
 		bool own = uni_range_has(USYM_CHECKSUM_AT, 8, i);
 
-		h = (h ^ (own ? 0 : data[i])) * 0x100000001b3ull;
+		h = (h ^ (own ? 0 : data[i])) * FNV_PRIME;
 	}
 	return h;
 }

@@ -9,9 +9,12 @@ int uni_pause_begin(
 	int rc;
 
 	*p = (struct uni_pause){ .begin_ns = uni_now_ns() };
+	t->stop_ns = 0;
 	rc = t->ops->snap(t, vcpu_mask, regs_ret, UNI_SNAP_HOLD);
 	if (rc == 0)
 		p->t = t;
+	if (rc == 0 && t->stop_ns > p->begin_ns)
+		p->begin_ns = t->stop_ns;
 	else
 		p->end_ns = uni_now_ns();
 	return rc;

@@ -10,7 +10,7 @@
 
 struct uni_pause {
 	struct uni_target *t; /* NULL: nothing is held */
-	uint64_t begin_ns;    /* just before the target was asked to stop */
+	uint64_t begin_ns;    /* just before the target was asked to stop, or its stop_ns */
 	uint64_t end_ns;      /* just after it was told to go on */
 };
 

@@ -118,6 +118,11 @@ struct uni_target_ops {
 struct uni_target {
 	const struct uni_target_ops *ops;
 	const struct uni_arch *arch;
+	/*
+	 * Set by a successful snap() that can tell: the guest stands because of us since then at
+	 * the earliest (uni_now_ns() clock). 0: since snap() was called.
+	 */
+	uint64_t stop_ns;
 };
 
 /* All backends of this build, in order of preference; ends with NULL. */

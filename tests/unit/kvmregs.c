@@ -152,10 +152,24 @@ static void protected_guests_are_refused(void **state)
 	assert_non_null(strstr(err.msg, "KVM_CAP_SYNC_REGS"));
 }
 
+static void waiting_for_a_cpu_is_read(void **state)
+{
+	static const char text[] = "1111 2222 3\n", huge[] = "1 99999999999999999999999 3";
+
+	assert_int_equal(uni_kvm_run_delay_parse(text, sizeof(text) - 1), 2222);
+	assert_int_equal(uni_kvm_run_delay_parse(text, 9), 0); /* cut: not known to be whole */
+	assert_int_equal(uni_kvm_run_delay_parse(text, 4), 0);
+	assert_int_equal(uni_kvm_run_delay_parse(huge, sizeof(huge) - 1), 0);
+	assert_int_equal(uni_kvm_run_delay_parse("x y z", 5), 0);
+	assert_int_equal(uni_kvm_run_delay_parse("", 0), 0);
+	assert_int_equal(uni_kvm_run_delay(-1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_register_lands_under_its_name),
+		cmocka_unit_test(waiting_for_a_cpu_is_read),
 		cmocka_unit_test(system_registers),
 		cmocka_unit_test(what_a_thread_does),
 		cmocka_unit_test(names_of_vcpu_threads),

@@ -241,6 +241,25 @@ static void exact_ends_without_paging(void **state)
 	}
 }
 
+/* What lies at 0 does not follow the last byte of the space. */
+static void the_space_does_not_wrap(void **state)
+{
+	static const struct uni_gmem_region both[] = { { 0, 4096 }, { TOP, 0x10000 } };
+	static uint8_t array[0x10000];
+	struct uni_gmem *m;
+	struct uni_as *as;
+	uint8_t buf[64];
+
+	assert_int_equal(
+		uni_gmem_create(&array_ops, array, UNI_GMEM_VIRTUAL, both, 2, &m, NULL), 0);
+	assert_int_equal(uni_as_create(m, NULL, &as, NULL), 0);
+	assert_int_equal(uni_gmem_read(m, uni_gpa_of(UINT64_MAX), buf, 2), -UNI_ERANGE);
+	assert_int_equal(uni_as_read(as, uni_gva_of(UINT64_MAX), buf, 2), -UNI_EFAULT);
+	assert_int_equal(uni_as_read_some(as, uni_gva_of(UINT64_MAX - 9), buf, 64), 10);
+	uni_as_destroy(as);
+	uni_gmem_destroy(m);
+}
+
 static void high_half_has_its_own_table(void **state)
 {
 	struct space s;
@@ -296,6 +315,7 @@ int main(void)
 		cmocka_unit_test(budgets_hold),
 		cmocka_unit_test(gone_is_passed_on),
 		cmocka_unit_test(exact_ends_without_paging),
+		cmocka_unit_test(the_space_does_not_wrap),
 		cmocka_unit_test(high_half_has_its_own_table),
 		cmocka_unit_test(cache_replaces_lines),
 	};

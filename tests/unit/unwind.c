@@ -141,6 +141,40 @@ static void outermost_caller_is_kept(void **state)
 	close_fixture(&f);
 }
 
+/* A call that never returns may be the last instruction: its return address is the next function.
+ */
+static void callers_are_found_before_the_return_address(void **state)
+{
+	struct fixture f;
+
+	open_fixture(&f);
+	f.func[ENTRY].flags = 0;
+	f.func[FRAMED].flags = UNI_FUNC_ENTRY; /* comes right behind CALLER */
+	put_frame(&f, STACK + 0x40, STACK + 0x80, fn(FRAMED));
+	put_frame(&f, STACK + 0x80, 0, in_entry);
+	unwind(&f, in_entry, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 3, in_entry, fn(FRAMED), in_entry);
+	close_fixture(&f);
+}
+
+/* Only what a frame says is known of the caller. */
+static void registers_of_the_caller(void **state)
+{
+	enum uni_stop stop;
+	struct fixture f;
+
+	open_fixture(&f);
+	put_frame(&f, STACK + 0x40, STACK + 0x80, in_caller);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	uni_regs_set(&f.regs, UNI_X86_RBX, 7);
+	assert_int_equal(uni_arch_x86_64.fp_step(f.as, &f.hints, true, &f.regs, &stop), 0);
+	assert_true(f.regs.pc == in_caller && f.regs.r[UNI_X86_RIP] == in_caller);
+	assert_true(f.regs.sp == STACK + 0x50 && f.regs.r[UNI_X86_RSP] == STACK + 0x50);
+	assert_true(f.regs.r[UNI_X86_RBP] == STACK + 0x80);
+	assert_true(f.regs.valid == (1u << UNI_X86_RIP | 1u << UNI_X86_RSP | 1u << UNI_X86_RBP));
+	close_fixture(&f);
+}
+
 /* Each position of a framed function, from its first instruction to its ret. */
 static void prologue_and_epilogue(void **state)
 {
@@ -213,6 +247,12 @@ static void frameless_functions(void **state)
 	guest_copy(&f.g, fn(MOVED), "\x53\x41\x54\x48\x83\xec\x10\x90", 8);
 	unwind(&f, fn(MOVED) + 7, slot - 32, STACK + 0x100);
 	expect(&f, UNI_STOP_ROOT, 3, fn(MOVED) + 7, in_caller, in_entry);
+	/* a push that is too far from the start to be seen */
+	put_callers(&f, MOVED);
+	memset(f.g.ram + MOVED * 0x100, 0x90, 0x100);
+	guest_put64(&f.g, slot - 8, 0);
+	unwind(&f, fn(MOVED) + 0x60, slot - 8, STACK + 0x100);
+	expect(&f, UNI_STOP_ROOT, 3, fn(MOVED) + 0x60, in_caller, in_entry);
 	close_fixture(&f);
 }
 
@@ -229,6 +269,9 @@ static void shrink_wrapped_function(void **state)
 	unwind(&f, fn(SHRINK) + 0x40, fp - 0x20, fp); /* the frame is there */
 	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x40, in_caller, in_entry);
 	unwind(&f, fn(SHRINK) + 0x40, fp - 0x1000, fp); /* far below, with its locals */
+	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x40, in_caller, in_entry);
+	guest_put64(&f.g, fp - 0x1000, in_entry); /* a word that an earlier call left there */
+	unwind(&f, fn(SHRINK) + 0x40, fp - 0x1000, fp);
 	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x40, in_caller, in_entry);
 	unwind(&f, fn(SHRINK) + 0x10, fp + 8, STACK + 0x100); /* the way without a frame */
 	expect(&f, UNI_STOP_ROOT, 3, fn(SHRINK) + 0x10, in_caller, in_entry);
@@ -422,6 +465,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_chain),
 		cmocka_unit_test(outermost_caller_is_kept),
+		cmocka_unit_test(callers_are_found_before_the_return_address),
+		cmocka_unit_test(registers_of_the_caller),
 		cmocka_unit_test(prologue_and_epilogue),
 		cmocka_unit_test(frameless_functions),
 		cmocka_unit_test(shrink_wrapped_function),

@@ -235,7 +235,7 @@ bool uni_x86_64_sets_frame(const uint8_t *code, size_t n)
 
 bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret)
 {
-	const uint8_t *p = before + UNI_X86_CALL_MAX - 5;
+	const uint8_t *p = before + (UNI_X86_CALL_MAX - 5);
 	uint32_t rel =
 		(uint32_t)p[1] | (uint32_t)p[2] << 8 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 24;
 
@@ -248,7 +248,7 @@ bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *
 bool uni_x86_64_indirect_call(const uint8_t *before)
 {
 	for (size_t len = 2; len <= UNI_X86_CALL_MAX; len++) {
-		const uint8_t *p = before + UNI_X86_CALL_MAX - len;
+		const uint8_t *p = before + (UNI_X86_CALL_MAX - len);
 
 		if (p[0] == 0xff && (p[1] >> 3 & 7) == 2 && modrm_len(p + 1, len - 1) == len - 1)
 			return true;

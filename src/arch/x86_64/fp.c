@@ -108,14 +108,13 @@ static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 		*loc_ret = l->sp + moved;
 		return true;
 	}
-	if (l->same_stack) /* rbp + 8 is the last one */
-		words = (size_t)uni_min((l->fp - l->sp) / 8 + 2, (uint64_t)words);
+	if (l->same_stack) /* up to the word that rbp points at */
+		words = (size_t)uni_min((l->fp - l->sp) / 8 + 1, (uint64_t)words);
 	got = uni_as_read_some(l->as, uni_gva_of(l->sp), slab, words * 8) / 8;
 	for (size_t i = 0; i < got; i++) {
-		if (!returns_from(l, le64(slab + i * 8), callee))
-			continue;
 		*loc_ret = l->sp + i * 8;
-		return !l->same_stack || *loc_ret != l->fp + 8;
+		if (returns_from(l, le64(slab + i * 8), callee))
+			return true;
 	}
 	if (l->same_stack && (l->fp & 7) == 0 &&
 		uni_as_read_u64(l->as, uni_gva_of(l->fp + 8), &word) == 0 &&

@@ -122,9 +122,10 @@ static int open_vcpus(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct u
 	int rc = uni_vmm_maps_read(k->pid, &maps, err);
 
 	for (uint32_t i = 0; i < fds->nr_vcpus; i++) {
-		k->vcpu[i] = (struct uni_kvm_vcpu){
-			.id = fds->vcpu[i].id, .fd = fds->vcpu[i].fd, .syscall_fd = -1
-		};
+		k->vcpu[i] = (struct uni_kvm_vcpu){ .id = fds->vcpu[i].id,
+			.fd = fds->vcpu[i].fd,
+			.syscall_fd = -1,
+			.schedstat_fd = -1 };
 		k->nr = i + 1;
 		if (rc != 0)
 			continue;
@@ -284,6 +285,8 @@ static void kvm_detach(struct uni_target *t)
 			uni_kvm_sync_close(&k->vcpu[i].sync, k->keep_valid);
 		if (k->vcpu[i].syscall_fd >= 0)
 			(void)close(k->vcpu[i].syscall_fd);
+		if (k->vcpu[i].schedstat_fd >= 0)
+			(void)close(k->vcpu[i].schedstat_fd);
 	}
 	uni_gmem_destroy(k->gmem);
 	if (k->pidfd >= 0)

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "target/kvm/regs.h"
 
@@ -19,6 +20,7 @@ struct snap {
 	struct uni_regs *ret;
 	struct uni_hold *wait[UNI_VCPU_MAX]; /* asked to stop */
 	uint32_t nr_wait;
+	uint64_t run_delay_ns; /* of the one vCPU that is asked to stop */
 };
 
 static bool in_mask(const struct snap *s, uint32_t i)
@@ -55,8 +57,10 @@ static void ask(struct snap *s, uint32_t i)
 {
 	struct uni_hold *h = &s->k->vcpu[i].hold;
 
-	if (h->state == UNI_HOLD_SEIZED)
+	if (h->state == UNI_HOLD_SEIZED) {
+		s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
 		(void)uni_hold_ask(h);
+	}
 	if (h->state == UNI_HOLD_ASKED || h->state == UNI_HOLD_DYING)
 		s->wait[s->nr_wait++] = h;
 }
@@ -143,6 +147,22 @@ bool uni_kvm_alive(struct uni_target *t)
 	return any_thread(k) && !process_ended(k);
 }
 
+/*
+ * A thread that the host has put aside cannot stop before it gets a CPU again: until then the guest
+ * stands still because of the host, not because of us. Known for one vCPU only: where several are
+ * held, those that stopped wait for the last.
+ */
+static uint64_t waited_for_host(const struct snap *s)
+{
+	for (uint32_t i = 0; s->nr_wait == 1 && i < s->k->nr; i++) {
+		const struct uni_kvm_vcpu *v = &s->k->vcpu[i];
+
+		if (&v->hold == s->wait[0] && v->hold.state == UNI_HOLD_STOPPED)
+			return uni_kvm_run_delay(v->schedstat_fd) - s->run_delay_ns;
+	}
+	return 0;
+}
+
 /* Registers of all that stand; how many there are. */
 static uint32_t read_all(struct snap *s, int *rc_ret)
 {
@@ -175,6 +195,7 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
 {
 	struct snap s = { .k = (struct uni_kvm *)t, .mask = vcpu_mask, .ret = ret };
+	uint64_t ask_ns, wait_ns;
 	uint32_t nr_read;
 	int rc = -UNI_EAGAIN;
 
@@ -187,12 +208,15 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 		ret[i].state = UNI_VCPU_UNKNOWN;
 		prepare(&s, i);
 	}
+	ask_ns = uni_now_ns();
 	for (uint32_t i = 0; i < s.k->nr; i++) {
 		if (in_mask(&s, i))
 			ask(&s, i);
 	}
 	if (s.nr_wait != 0)
-		uni_hold_wait(s.wait, s.nr_wait, uni_now_ns() + STOP_NS);
+		uni_hold_wait(s.wait, s.nr_wait, ask_ns + STOP_NS);
+	wait_ns = waited_for_host(&s);
+	t->stop_ns = ask_ns + uni_min(wait_ns, uni_now_ns() - ask_ns);
 	nr_read = read_all(&s, &rc);
 	if (nr_read == 0 || (flags & UNI_SNAP_HOLD) == 0)
 		(void)uni_kvm_release(t);

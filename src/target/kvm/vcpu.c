@@ -69,6 +69,33 @@ enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret)
 	return n <= 0 ? UNI_DOING_GONE : uni_kvm_doing_parse(buf, (size_t)n, fd_ret);
 }
 
+uint64_t uni_kvm_run_delay_parse(const void *data, size_t size)
+{
+	char text[24];
+	const char *space = memchr(data, ' ', size), *end;
+	uint64_t ns;
+	size_t len;
+
+	if (space == NULL)
+		return 0;
+	space++;
+	len = size - (size_t)(space - (const char *)data);
+	end = memchr(space, ' ', len);
+	if (end == NULL || (size_t)(end - space) >= sizeof(text))
+		return 0;
+	memcpy(text, space, (size_t)(end - space));
+	text[end - space] = '\0';
+	return uni_parse_u64(text, &ns) ? ns : 0;
+}
+
+uint64_t uni_kvm_run_delay(int schedstat_fd)
+{
+	char buf[96];
+	ssize_t n = schedstat_fd >= 0 ? pread(schedstat_fd, buf, sizeof(buf), 0) : -1;
+
+	return n > 0 ? uni_kvm_run_delay_parse(buf, (size_t)n) : 0;
+}
+
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret)
 {
 	/* QEMU (debug-threads=on), Firecracker, Cloud Hypervisor, crosvm, kvmtool. */
@@ -124,11 +151,11 @@ static bool is_assigned(const struct find *f, int tid)
 	return false;
 }
 
-static int open_syscall(int pid, int tid)
+static int open_of_thread(int pid, int tid, const char *name)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -136,6 +163,7 @@ static void assign(struct find *f, struct uni_kvm_vcpu *v, int tid, int syscall_
 {
 	v->hold = (struct uni_hold){ .tid = tid };
 	v->syscall_fd = syscall_fd;
+	v->schedstat_fd = open_of_thread(f->pid, tid, "schedstat");
 	f->nr_found++;
 }
 
@@ -187,7 +215,7 @@ static int fd_of_busy(int tid, int *rc_ret)
 /* 0, or -UNI_EPERM. */
 static int look_at(struct find *f, int tid)
 {
-	int sfd = open_syscall(f->pid, tid), fd = -1, rc = 0;
+	int sfd = open_of_thread(f->pid, tid, "syscall"), fd = -1, rc = 0;
 	struct uni_kvm_vcpu *v = NULL;
 
 	if (sfd < 0)
@@ -246,7 +274,7 @@ static int pass(struct find *f, bool by_name)
 		if (!by_name)
 			rc = look_at(f, (int)tid);
 		else if (uni_kvm_vcpu_of_comm(comm, &i) && i < f->nr && f->v[i].hold.tid == 0)
-			assign(f, &f->v[i], (int)tid, open_syscall(f->pid, (int)tid));
+			assign(f, &f->v[i], (int)tid, open_of_thread(f->pid, (int)tid, "syscall"));
 	}
 	(void)closedir(dir);
 	return rc;
@@ -299,7 +327,7 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	/* A tender of one thread, asleep in its own poll(), has no other thread to be mistaken for.
 	 */
 	if (rc == 0 && f.nr_found == 0 && nr == 1 && f.nr_threads == 1)
-		assign(&f, &v[0], f.last_tid, open_syscall(pid, f.last_tid));
+		assign(&f, &v[0], f.last_tid, open_of_thread(pid, f.last_tid, "syscall"));
 	if (rc == -UNI_EPERM)
 		return denied(pid, f.last_tid, err);
 	if (rc != 0)

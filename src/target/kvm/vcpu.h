@@ -23,9 +23,10 @@ enum uni_kvm_doing {
 };
 
 struct uni_kvm_vcpu {
-	uint32_t id;	/* KVM's number */
-	int fd;		/* in the VMM */
-	int syscall_fd; /* /proc/PID/task/TID/syscall; bound to that thread, not to its number */
+	uint32_t id;	  /* KVM's number */
+	int fd;		  /* in the VMM */
+	int syscall_fd;	  /* /proc/PID/task/TID/syscall; bound to that thread, not to its number */
+	int schedstat_fd; /* /proc/PID/task/TID/schedstat; -1: the kernel keeps none */
 	struct uni_hold hold; /* hold.tid 0: the thread is not known, or ended */
 	struct uni_kvm_sync sync;
 	uint8_t doing; /* enum uni_kvm_doing, when it was last asked to stop */
@@ -37,6 +38,14 @@ struct uni_kvm_vcpu {
 enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret);
 /* Reads it. One small system call, no allocation. */
 enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret);
+
+/*
+ * How long the thread has waited for a host CPU in its life, ns; 0 if that is not known. Grows when
+ * it gets one. A small system call, no allocation.
+ */
+uint64_t uni_kvm_run_delay(int schedstat_fd);
+/* data: the file's text, "on-CPU ns, waiting ns, slices". 0 if it is no such text. */
+uint64_t uni_kvm_run_delay_parse(const void *data, size_t size);
 
 /* The vCPU that a thread of this name runs, as VMMs name them; false if the name tells nothing. */
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);

@@ -101,7 +101,9 @@ static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, 
 	int rc;
 
 	flush(p);
+	p->inner->stop_ns = 0;
 	rc = p->inner->ops->snap(p->inner, vcpu_mask, ret, flags);
+	t->stop_ns = p->inner->stop_ns;
 	if (rc != 0)
 		return rc;
 	for (unsigned i = 0; i < UNI_VCPU_MAX; i++) {

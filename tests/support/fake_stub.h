@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A gdb stub in a thread, for tests: takes its input byte by byte as QEMU's does (the first byte
+ * stops a running guest, '$' acknowledges the last packet), and can be told to lie.
+ */
+#ifndef UNI_TESTS_FAKE_STUB_H
+#define UNI_TESTS_FAKE_STUB_H
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FAKE_G_SIZE 608
+#define FAKE_RAM    0x100000ull
+
+struct fake_stub {
+	/* What it is; set before the start. */
+	bool generic;	    /* no QEMU: none of its queries, and it wants each '+' */
+	bool no_detach;	    /* does not know D */
+	bool processes;	    /* thread ids name a process, and D must */
+	const char *prefix; /* packets that begin so ... */
+	const char *lie;    /* ... are answered by these bytes; "" silence, NULL hangs up */
+	int truths;	    /* after so many true answers */
+	bool starts_paused;
+
+	_Atomic bool running;
+	_Atomic bool detached;
+	_Atomic bool phys;
+	int fd, peer; /* its end; ours for the test */
+	bool pending; /* QEMU's last_packet */
+	int state;    /* 0 idle, 1 line, 2 and 3 checksum */
+	char line[512];
+	size_t size;
+	int thread, listed;
+	pthread_t pthread;
+};
+
+static void fake_send(struct fake_stub *f, const char *bytes, size_t size)
+{
+	(void)!send(f->fd, bytes, size, MSG_NOSIGNAL);
+}
+
+static void fake_put(struct fake_stub *f, const char *payload)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = strlen(payload);
+	char *b = malloc(n + 4);
+	unsigned char sum = 0;
+
+	b[0] = '$';
+	memcpy(b + 1, payload, n);
+	for (size_t i = 0; i < n; i++)
+		sum = (unsigned char)(sum + (unsigned char)payload[i]);
+	b[n + 1] = '#';
+	b[n + 2] = digits[sum >> 4];
+	b[n + 3] = digits[sum & 15];
+	fake_send(f, b, n + 4);
+	free(b);
+	f->pending = true;
+}
+
+static void fake_stop(struct fake_stub *f)
+{
+	f->running = false;
+	fake_put(f, "T02thread:01;");
+}
+
+/* Register n of thread t has the value 0x1000 * t + n, pc 0x401000 * t; cr0 says paging. */
+static void fake_regs(struct fake_stub *f)
+{
+	unsigned char raw[FAKE_G_SIZE] = { 0 };
+	char hex[2 * FAKE_G_SIZE + 1];
+	size_t size = f->generic ? 560 : sizeof(raw);
+
+	for (unsigned i = 0; i < 17; i++) {
+		uint64_t v = 0x1000u * (unsigned)f->thread + i;
+
+		if (i == 16)
+			v = 0x401000u * (unsigned)f->thread;
+		memcpy(raw + (size_t)8 * i, &v, sizeof(v));
+	}
+	raw[188] = 0x11;
+	raw[191] = 0x80;
+	for (size_t i = 0; i < size; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", raw[i]);
+	fake_put(f, hex);
+}
+
+static void fake_memory(struct fake_stub *f)
+{
+	char hex[4097];
+	uint64_t addr, len;
+
+	if (sscanf(f->line, "m%" SCNx64 ",%" SCNx64, &addr, &len) != 2 || addr >= FAKE_RAM ||
+		len > FAKE_RAM - addr || len > 2048) {
+		fake_put(f, "E14");
+		return;
+	}
+	hex[0] = '\0';
+	for (size_t i = 0; i < len; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", (unsigned)((addr + i) & 255));
+	fake_put(f, hex);
+}
+
+struct fake_answer {
+	const char *prefix, *qemu, *generic;
+};
+
+static bool fake_fixed(struct fake_stub *f)
+{
+	static const struct fake_answer answers[] = {
+		{ "qSupported", "PacketSize=1000;qXfer:features:read+;vContSupported+",
+			"PacketSize=3ff" },
+		{ "qfThreadInfo", "m01", "m01,02" },
+		{ "qqemu.", "0", "" },
+		{ "qXfer", "l<target><architecture>i386:x86-64</architecture></target>", "" },
+		{ "qThreadExtraInfo,01", "4350552330205b72756e6e696e675d", "" },
+		{ "qThreadExtraInfo,02", "4350552331205b68616c746564205d", "" },
+		{ "qC", "QC01", "" },
+		{ "vCont?", "vCont;c;C;s;S", "vCont;c;s" },
+		{ "?", "T05thread:01;", "S05" },
+		{ "Hc", "OK", "OK" },
+	};
+
+	if (f->processes && strcmp(f->line, "qfThreadInfo") == 0) {
+		fake_put(f, "mp1.01");
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (strncmp(f->line, answers[i].prefix, strlen(answers[i].prefix)) == 0) {
+			fake_put(f, f->generic ? answers[i].generic : answers[i].qemu);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* False: it hangs up. */
+static bool fake_packet(struct fake_stub *f)
+{
+	if (f->prefix != NULL && strncmp(f->line, f->prefix, strlen(f->prefix)) == 0 &&
+		f->truths-- <= 0) {
+		if (f->lie == NULL)
+			return false;
+		if (f->lie[0] != '\0') {
+			fake_send(f, f->lie, strlen(f->lie));
+			f->pending = true;
+		}
+		return true;
+	}
+	if (fake_fixed(f)) {
+		f->listed = 0;
+	} else if (strcmp(f->line, "qsThreadInfo") == 0) {
+		fake_put(f, f->listed++ != 0 || f->generic ? "l" : f->processes ? "mp1.02" : "m02");
+	} else if (strncmp(f->line, "Hg", 2) == 0) {
+		f->thread = f->line[f->size - 1] - '0'; /* 01 or 02, p1.01 or p1.02 */
+		fake_put(f, "OK");
+	} else if (strcmp(f->line, "g") == 0) {
+		fake_regs(f);
+	} else if (f->line[0] == 'm') {
+		fake_memory(f);
+	} else if (strncmp(f->line, "Qqemu.PhyMemMode:", 17) == 0) {
+		f->phys = f->line[17] == '1';
+		fake_put(f, "OK");
+	} else if (strcmp(f->line, "c") == 0 || strcmp(f->line, "vCont;c") == 0) {
+		f->running = true;
+	} else if (f->processes && strcmp(f->line, "D") == 0) {
+		fake_put(f, "E22");
+	} else if (strcmp(f->line, f->processes ? "D;1" : "D") == 0 && !f->no_detach) {
+		f->running = f->detached = true;
+		fake_put(f, "OK");
+	} else {
+		fake_put(f, "");
+	}
+	return true;
+}
+
+static bool fake_line(struct fake_stub *f)
+{
+	fake_send(f, "+", 1);
+	f->state = 0;
+	f->line[f->size] = '\0';
+	return fake_packet(f);
+}
+
+static bool fake_byte(struct fake_stub *f, char c)
+{
+	if (f->pending) {
+		if (c == '+' || c == '$')
+			f->pending = false;
+		if (c != '$')
+			return true;
+	}
+	if (f->running) {
+		fake_stop(f);
+		return true;
+	}
+	if (f->state == 0) {
+		f->state = c == '$';
+		f->size = 0;
+	} else if (f->state == 1 && c == '#') {
+		f->state = 2;
+	} else if (f->state == 1 && f->size < sizeof(f->line) - 1) {
+		f->line[f->size++] = c;
+	} else if (f->state == 2) {
+		f->state = 3;
+	} else if (f->state == 3) {
+		return fake_line(f);
+	}
+	return true;
+}
+
+static void *fake_main(void *arg)
+{
+	struct fake_stub *f = arg;
+	char buf[4096];
+	ssize_t n;
+
+	/* Who connects stops the guest. */
+	if (!f->generic && !f->starts_paused)
+		fake_stop(f);
+	while ((n = recv(f->fd, buf, sizeof(buf), 0)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (!fake_byte(f, buf[i])) {
+				(void)shutdown(f->fd, SHUT_RDWR);
+				return NULL;
+			}
+		}
+	}
+	return NULL;
+}
+
+static void fake_start(struct fake_stub *f)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		abort();
+	f->fd = pair[0];
+	f->peer = pair[1];
+	f->thread = 1;
+	f->running = false;
+	if (pthread_create(&f->pthread, NULL, fake_main, f) != 0)
+		abort();
+}
+
+/* After the other side has closed. */
+static void fake_join(struct fake_stub *f)
+{
+	(void)pthread_join(f->pthread, NULL);
+	(void)close(f->fd);
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Conversations with a stub that behaves as QEMU's, with others, and with liars. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+
+#include "../support/fake_stub.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "target/gdb/stub.h"
+
+/* One conversation; freed by end(). */
+struct talk {
+	struct uni_gdb_stub *s;
+	struct uni_regs regs[UNI_VCPU_MAX];
+	struct uni_err err;
+	int rc;
+};
+
+static void begin(struct fake_stub *f, struct talk *t, bool phys)
+{
+	memset(t, 0, sizeof(*t));
+	t->s = calloc(1, sizeof(*t->s));
+	assert_non_null(t->s);
+	fake_start(f);
+	assert_int_equal(fcntl(f->peer, F_SETFL, O_NONBLOCK), 0);
+	t->rc = uni_gdb_stub_open(t->s, f->peer, &uni_arch_x86_64, phys, t->regs, &t->err);
+}
+
+static void end(struct fake_stub *f, struct talk *t)
+{
+	uni_gdb_stub_leave(t->s);
+	fake_join(f);
+	free(t->s);
+}
+
+/* The stub's side is a thread: what we sent last may still be on its way. */
+static bool soon(_Atomic bool *flag, bool want)
+{
+	for (int i = 0; i < 1000 && *flag != want; i++)
+		(void)usleep(1000);
+	return *flag == want;
+}
+
+static void a_whole_life(void **state)
+{
+	struct fake_stub f = { 0 };
+	struct talk t;
+	uint8_t b[5000];
+
+	begin(&f, &t, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.s->qemu && t.s->sysregs);
+	assert_int_equal(t.s->nr_threads, 2);
+	assert_true(soon(&f.running, true));
+	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_false(f.running);
+	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+	assert_int_equal(t.regs[0].state, UNI_VCPU_RUNNING);
+	assert_int_equal(t.regs[1].state, UNI_VCPU_HALTED);
+	assert_int_equal(uni_gdb_stub_read(t.s, 0xff0, b, sizeof(b)), 0);
+	assert_true(f.phys);
+	for (size_t i = 0; i < sizeof(b); i++)
+		assert_int_equal(b[i], (0xff0 + i) & 255);
+	assert_int_equal(uni_gdb_stub_read(t.s, FAKE_RAM - 8, b, 16), -UNI_EFAULT);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 2, t.regs), 0);
+	assert_true(t.regs[0].pc == 0x802000);
+	assert_false(f.running);
+	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+	assert_true(soon(&f.running, true));
+	/* A read of a running guest stops it for that time alone. */
+	assert_int_equal(uni_gdb_stub_read(t.s, 0x10, b, 1), 0);
+	assert_int_equal(b[0], 0x10);
+	assert_true(soon(&f.running, true));
+	end(&f, &t);
+	assert_true(f.running && f.detached && !f.phys);
+}
+
+/* A thousand samples stay in step. */
+static void many_samples(void **state)
+{
+	struct fake_stub f = { 0 };
+	struct talk t;
+
+	begin(&f, &t, false);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+		assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+		assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+		if (i % 3 == 0)
+			assert_int_equal(uni_gdb_stub_idle(t.s), 0);
+	}
+	end(&f, &t);
+	assert_true(f.running && f.detached);
+}
+
+/* QEMU after a gdb was there: it goes on naming processes, and refuses a D without one. */
+static void a_stub_that_names_processes(void **state)
+{
+	struct fake_stub f = { .processes = true };
+	struct talk t;
+
+	begin(&f, &t, false);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.s->nr_threads, 2);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+	end(&f, &t);
+	assert_true(f.running && f.detached);
+}
+
+/* What the guardian does: it knows the line and that this is QEMU, nothing else. */
+static void left_by_the_guardian(void **state)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		struct fake_stub f = { .processes = kind >= 2, .no_detach = kind == 1 };
+		struct uni_gdb_stub *s;
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		s = calloc(1, sizeof(*s));
+		assert_non_null(s);
+		uni_gdb_link_init(&s->link, t.s->link.fd);
+		s->qemu = s->link.implicit_ack = kind != 3; /* 3: killed during the handshake */
+		s->state = UNI_GDB_HELD;
+		uni_gdb_stub_leave(s);
+		t.s->state = UNI_GDB_LOST;
+		fake_join(&f);
+		assert_true(f.running);
+		free(s);
+		free(t.s);
+	}
+}
+
+static void paused_by_another(void **state)
+{
+	struct fake_stub f = { .starts_paused = true };
+	struct talk t;
+
+	begin(&f, &t, false);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.s->state, UNI_GDB_PAUSED);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+	assert_int_equal(t.s->state, UNI_GDB_PAUSED);
+	end(&f, &t);
+	assert_false(f.running);
+}
+
+/* Between our stop and our continue another one resumed it: then `$` of `$c` would stop it. */
+static void resumed_by_another(void **state)
+{
+	struct fake_stub f = { 0 };
+	struct talk t;
+
+	begin(&f, &t, false);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+	f.running = true;
+	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+	assert_true(soon(&f.running, false));
+	for (int i = 0; i < 100 && !f.running; i++) {
+		(void)usleep(1000);
+		assert_int_equal(uni_gdb_stub_idle(t.s), 0);
+	}
+	assert_true(soon(&f.running, true));
+	end(&f, &t);
+	assert_true(f.running);
+}
+
+static void a_plain_stub(void **state)
+{
+	struct fake_stub f = { .generic = true, .no_detach = true };
+	struct talk t;
+	uint8_t b[3000];
+
+	begin(&f, &t, true);
+	assert_int_equal(t.rc, 0);
+	assert_false(t.s->qemu || t.s->sysregs || t.s->phys);
+	assert_int_equal(t.s->nr_threads, 2);
+	assert_true(soon(&f.running, true));
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+		assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+		assert_int_equal(t.regs[0].sys_valid, 0);
+		assert_int_equal(uni_gdb_stub_read(t.s, 0x20, b, sizeof(b)), 0);
+		assert_int_equal(b[2999], (0x20 + 2999) & 255);
+		assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+		assert_true(soon(&f.running, true));
+	}
+	end(&f, &t);
+	assert_true(f.running && !f.detached);
+}
+
+/* Lies during the handshake: a clear error, and the guest runs. */
+static void liars_at_the_door(void **state)
+{
+	static const struct {
+		const char *prefix, *lie;
+		int truths, code;
+	} lies[] = {
+		{ "qSupported", "$PacketSize=1000#00", 0, UNI_EPROTO },
+		{ "qSupported", "$a*#8b", 0, UNI_EPROTO },
+		{ "qfThreadInfo", "$mzz#61", 0, UNI_EPROTO },
+		{ "qfThreadInfo", "$E01#a6", 0, UNI_EPROTO },
+		{ "qsThreadInfo", "$m01#ce", 0, UNI_EPROTO }, /* without end */
+		{ "qXfer", "$l<architecture>mips</architecture>#4e", 0, UNI_EMISMATCH },
+		{ "g", "$00#60", 0, UNI_EMISMATCH },
+		{ "g", "$E01#a6", 0, UNI_EMISMATCH },
+		{ "g", "$xxxx#e0", 0, UNI_EMISMATCH },
+		{ "qC", "$QC01#f5", 0, 0 },
+	};
+
+	for (size_t i = 0; i < uni_array_len(lies); i++) {
+		struct fake_stub f = {
+			.prefix = lies[i].prefix, .lie = lies[i].lie, .truths = lies[i].truths
+		};
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, -lies[i].code);
+		assert_int_equal(t.err.code, lies[i].code);
+		end(&f, &t);
+		assert_true(f.running);
+	}
+}
+
+static void hangs_up(void **state)
+{
+	static const char *const at[] = { "qSupported", "qqemu", "qfThreadInfo", "g", "qXfer" };
+
+	for (size_t i = 0; i < uni_array_len(at); i++) {
+		struct fake_stub f = { .prefix = at[i] };
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, -UNI_EGONE);
+		end(&f, &t);
+	}
+}
+
+static void never_answers(void **state)
+{
+	struct fake_stub f = { .prefix = "q", .lie = "" };
+	uint64_t begin_ns = uni_now_ns();
+	struct talk t;
+
+	begin(&f, &t, false);
+	assert_int_equal(t.rc, -UNI_EBUSY);
+	assert_true(uni_now_ns() - begin_ns < 4 * UNI_NSEC_PER_SEC);
+	end(&f, &t);
+	assert_true(f.running); /* the detach that was left for it */
+}
+
+/* Lies in the middle of sampling: this sample is lost, the next one is good, the guest runs. */
+static void liars_in_between(void **state)
+{
+	static const char *const lies[] = { "$E01#a6", "$00#60", "$00#00", "$a*#8b", "-", "$OK#9a",
+		"$xxxx#e0" };
+
+	for (size_t i = 0; i < uni_array_len(lies); i++) {
+		struct fake_stub f = { .prefix = "g", .lie = lies[i], .truths = 1 };
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+		assert_true(soon(&f.running, true));
+		f.prefix = NULL;
+		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		assert_true(t.regs[0].pc == 0x401000);
+		end(&f, &t);
+		assert_true(f.running);
+	}
+}
+
+static void lies_about_memory(void **state)
+{
+	static const struct {
+		const char *lie;
+		int code;
+	} lies[] = {
+		{ "$E14#aa", UNI_EFAULT },
+		{ "$#00", UNI_EFAULT },
+		{ "$00#60", UNI_EFAULT },		/* too short */
+		{ "$0*~0*~0*~#88", UNI_EFAULT },	/* too long */
+		{ "$zzzzzzzzzzzzzzzz#a0", UNI_EFAULT }, /* no digits */
+		{ "$00000000#00", UNI_EAGAIN },		/* wrong checksum */
+		{ "$W00#b7", UNI_EGONE },
+		{ NULL, UNI_EGONE },
+	};
+	uint8_t b[8];
+
+	for (size_t i = 0; i < uni_array_len(lies); i++) {
+		struct fake_stub f = { .prefix = "m", .lie = lies[i].lie };
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		assert_int_equal(uni_gdb_stub_read(t.s, 0x1000, b, sizeof(b)), -lies[i].code);
+		end(&f, &t);
+		if (lies[i].code != UNI_EGONE)
+			assert_true(f.running);
+	}
+}
+
+static void silence_in_between(void **state)
+{
+	struct fake_stub f = { .prefix = "g", .lie = "", .truths = 1 };
+	uint64_t begin_ns;
+	struct talk t;
+
+	begin(&f, &t, false);
+	begin_ns = uni_now_ns();
+	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+	assert_true(uni_now_ns() - begin_ns < 4 * UNI_NSEC_PER_SEC);
+	assert_true(soon(&f.running, true));
+	end(&f, &t);
+	assert_true(f.running);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_life),
+		cmocka_unit_test(many_samples),
+		cmocka_unit_test(a_stub_that_names_processes),
+		cmocka_unit_test(left_by_the_guardian),
+		cmocka_unit_test(paused_by_another),
+		cmocka_unit_test(resumed_by_another),
+		cmocka_unit_test(a_plain_stub),
+		cmocka_unit_test(liars_at_the_door),
+		cmocka_unit_test(hangs_up),
+		cmocka_unit_test(never_answers),
+		cmocka_unit_test(liars_in_between),
+		cmocka_unit_test(lies_about_memory),
+		cmocka_unit_test(silence_in_between),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
