@@ -58,7 +58,9 @@ static void ask(struct snap *s, uint32_t i)
 	struct uni_hold *h = &s->k->vcpu[i].hold;
 
 	if (h->state == UNI_HOLD_SEIZED) {
-		s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
+		if ((s->mask & (s->mask - 1)) ==
+			0) /* else only a delay between the stops of a group */
+			s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
 		(void)uni_hold_ask(h);
 	}
 	if (h->state == UNI_HOLD_ASKED || h->state == UNI_HOLD_DYING)
@@ -154,6 +156,8 @@ bool uni_kvm_alive(struct uni_target *t)
  */
 static uint64_t waited_for_host(const struct snap *s)
 {
+	if ((s->mask & (s->mask - 1)) != 0)
+		return 0;
 	for (uint32_t i = 0; s->nr_wait == 1 && i < s->k->nr; i++) {
 		const struct uni_kvm_vcpu *v = &s->k->vcpu[i];
 
