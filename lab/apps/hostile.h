@@ -26,7 +26,7 @@ void hostile_spin(uint64_t turns, uint64_t rbp, uint64_t rsp);
 void hostile_burn(struct hostile_regs regs); /* hostile_spin with books */
 
 uint64_t hostile_text(unsigned i);	  /* some even address inside a function */
-struct frame *hostile_pages(unsigned nr); /* zeroed, in the linear map */
+struct frame *hostile_pages(unsigned nr); /* zeroed, above all stacks */
 uint64_t link_frames(struct frame *f, unsigned nr, uint64_t last); /* ascending; first address */
 
 /* hostile_chains.c, hostile_tables.c: end with a nameless one */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Broken frame-pointer chains and stack pointers, in plain memory. */
+#include "cpu.h"
 #include "hostile.h"
 
 #define NR_FRAMES   16
 #define LONG_FRAMES 16384
-#define UNMAPPED    0xffffc8fffffff000ULL /* below the stacks */
+#define BAIT	    0xffffd20000000000ULL /* above all stacks: a chain that leads there rises */
+#define UNMAPPED    0xffffd3fffffff000ULL
 
 static uint64_t cycle_rbp, self_rbp, descend_rbp, misaligned_rbp, unmapped_rbp, noncanonical_rbp;
 static uint64_t wrap_rbp, data_rbp, zero_rbp, long_rbp;
@@ -12,7 +14,14 @@ static uint64_t rsp_page;
 
 struct frame *hostile_pages(unsigned nr)
 {
-	return lab_linear_alloc(nr);
+	static uint64_t next = BAIT;
+	uint64_t va = next, pa = lab_page_alloc(nr);
+
+	for (unsigned i = 0; i < nr; i++)
+		*lab_map_entry(va + i * LAB_PAGE_SIZE, 12) =
+			(pa + i * LAB_PAGE_SIZE) | PTE_PRESENT | PTE_WRITE;
+	next += (nr + 1) * LAB_PAGE_SIZE;
+	return (struct frame *)va;
 }
 
 static struct hostile_regs just_rbp(uint64_t rbp)

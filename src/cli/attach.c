@@ -12,10 +12,11 @@
 #include "base/text.h"
 #include "cli/term.h"
 #include "session/check.h"
-#include "target/guard.h"
 
-#define RETRY_NS   (200 * UNI_NSEC_PER_MSEC)
-#define TEXT_HINTS 32
+#define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
+#define TEXT_HINTS  32
+#define HOLD_NS	    UNI_NSEC_PER_SEC
+#define HOLD_NAP_NS (10 * UNI_NSEC_PER_MSEC)
 
 /* The one guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
@@ -102,6 +103,23 @@ static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint)
 	return n;
 }
 
+int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
+	struct uni_regs *regs_ret, struct uni_err *err)
+{
+	struct timespec nap = uni_ns_timespec(HOLD_NAP_NS);
+	uint64_t until = uni_now_ns() + HOLD_NS;
+	int rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+
+	while (rc == -UNI_EAGAIN && uni_now_ns() < until) {
+		(void)nanosleep(&nap, NULL);
+		rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+	}
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
+			g->spec.text, uni_strerror(rc));
+	return 0;
+}
+
 /* One vCPU's registers, and then the check; the guest is held, because a stub cannot read else. */
 static int check_image(struct uni_guest *g, struct uni_err *err)
 {
@@ -115,11 +133,8 @@ static int check_image(struct uni_guest *g, struct uni_err *err)
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
-	rc = uni_pause_begin(&pause, g->t, 1, regs);
-	if (rc != 0)
-		rc = uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
-			g->spec.text, uni_strerror(rc));
-	else
+	rc = uni_guest_hold(g, &pause, 1, regs, err);
+	if (rc == 0)
 		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
 	(void)uni_pause_end(&pause);
 	uni_as_destroy(as);

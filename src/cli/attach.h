@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "mem/as.h"
 #include "obj/image.h"
+#include "target/guard.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 
@@ -30,6 +31,13 @@ struct uni_guest {
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
+
+/*
+ * uni_pause_begin() for a single look, tried for up to a second while the vCPUs are where they
+ * cannot be read, or another tool holds them. err may be NULL.
+ */
+int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
+	struct uni_regs *regs_ret, struct uni_err *err);
 
 /* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);

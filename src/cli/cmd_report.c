@@ -66,6 +66,16 @@ static void put_pauses(struct uni_sink *out, const struct uni_record_stats *st, 
 		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0);
 }
 
+/* A halted vCPU is sampled like any other: its time belongs to the function with the hlt. */
+static void put_halted(struct uni_sink *out, const struct uni_record_stats *st)
+{
+	if (st->halted != 0)
+		uni_sink_printf(out,
+			"halted     %" PRIu64
+			" samples, %.2f %%: the vCPU waited for an interrupt\n",
+			st->halted, share(st->halted, st->samples));
+}
+
 static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 {
 	uint64_t all = 0;
@@ -83,6 +93,25 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 		sep = ", ";
 	}
 	uni_sink_putc(out, '\n');
+}
+
+/* A recorder that was killed left its samples, but could not say what it had missed. */
+static void put_samples(struct uni_sink *out, const struct uni_recording *rec, double wall)
+{
+	const struct uni_record_meta *m = uni_recording_meta(rec);
+	const struct uni_record_stats *st = uni_recording_stats(rec);
+
+	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
+		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency);
+	if (uni_recording_was_closed(rec))
+		uni_sink_printf(out,
+			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
+			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
+			st->late, st->skipped, st->throttled, st->failed, st->lost);
+	else
+		uni_sink_printf(out,
+			"%" PRIu64 " lost; not closed: late and skipped ones are not known\n",
+			st->lost);
 }
 
 /* How good the recording is, before anything that was made of it. */
@@ -105,16 +134,9 @@ static void put_quality(struct uni_sink *out, const struct uni_recording *rec)
 			out, "aggregate  %" PRIu64 " stacks, without times\n\n", st->samples);
 		return;
 	}
-	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
-		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency);
-	if (uni_recording_was_closed(rec))
-		uni_sink_printf(out,
-			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
-			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
-			st->late, st->skipped, st->throttled, st->failed, st->lost);
-	else
-		uni_sink_puts(out, "late and skipped ones are not known, it was not closed\n");
+	put_samples(out, rec, wall);
 	put_stops(out, st);
+	put_halted(out, st);
 	put_pauses(out, st, wall);
 	if (uni_recording_was_closed(rec))
 		uni_sink_printf(out,

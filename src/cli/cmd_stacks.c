@@ -9,7 +9,6 @@
 #include "cli/cmd.h"
 #include "cli/term.h"
 #include "obj/usym.h"
-#include "target/guard.h"
 
 static struct {
 	const char *image, *qmp;
@@ -60,14 +59,13 @@ static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
-	rc = uni_pause_begin(&pause, g->t, mask, shot->regs);
+	rc = uni_guest_hold(g, &pause, mask, shot->regs, err);
 	for (size_t i = 0; rc == 0 && i < shot->nr; i++)
 		uni_unwind(&g->unwinder, as, &shot->regs[i], &shot->chain[i]);
 	(void)uni_pause_end(&pause);
 	uni_as_destroy(as);
 	if (rc != 0)
-		return uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
-			g->spec.text, uni_strerror(rc));
+		return rc;
 	return g->image != NULL ? uni_symtab_of_image(g->image, &shot->symtab, err) : 0;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 /* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
@@ -132,6 +133,47 @@ int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 	return 1;
 }
 
+/* The last line that QEMU wrote, which says why it ended; "nothing" if there is none. */
+static void last_words(const char *console, char *out, size_t cap)
+{
+	int fd = open(console, O_RDONLY | O_CLOEXEC);
+	char buf[512];
+	ssize_t len = 0;
+	char *line;
+
+	(void)snprintf(out, cap, "nothing");
+	if (fd < 0)
+		return;
+	if (lseek(fd, -(off_t)(sizeof(buf) - 1), SEEK_END) < 0)
+		(void)lseek(fd, 0, SEEK_SET);
+	len = read(fd, buf, sizeof(buf) - 1);
+	(void)close(fd);
+	while (len > 0 && (buf[len - 1] == '\n' || buf[len - 1] == '\r'))
+		len--;
+	if (len <= 0)
+		return;
+	buf[len] = '\0';
+	line = strrchr(buf, '\n');
+	(void)uni_text_clean(
+		out, cap, line != NULL ? line + 1 : buf, strlen(line != NULL ? line + 1 : buf));
+}
+
+static int ended_early(const struct uni_qemu_args *args, int status, struct uni_err *err)
+{
+	char words[256];
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return uni_err_set(err, UNI_ENOENT,
+			"cannot run %s: install it (Debian: qemu-system-x86) or name it with "
+			"--qemu",
+			args->program != NULL ? args->program : "qemu-system-x86_64");
+	last_words(args->console, words, sizeof(words));
+	return uni_err_set(err, UNI_EIO,
+		"QEMU ended before %s booted (status %d); its last words: %s (all are in %s)",
+		args->image, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+		words, args->console);
+}
+
 /* The socket appears once QEMU has set up the machine. */
 static int wait_for_socket(
 	struct uni_qemu *q, const struct uni_qemu_args *args, struct uni_err *err)
@@ -143,20 +185,8 @@ static int wait_for_socket(
 
 	(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
 	while (stat(path, &st) != 0) {
-		if (uni_qemu_ended(q, &status)) {
-			if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-				return uni_err_set(err, UNI_ENOENT,
-					"cannot run %s: install it (Debian: qemu-system-x86) or "
-					"name it "
-					"with --qemu",
-					args->program != NULL ? args->program
-							      : "qemu-system-x86_64");
-			return uni_err_set(err, UNI_EIO,
-				"QEMU ended before the guest booted (status %d); %s has what it "
-				"said",
-				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-				args->console);
-		}
+		if (uni_qemu_ended(q, &status))
+			return ended_early(args, status, err);
 		if (uni_now_ns() > until)
 			return uni_err_set(err, UNI_ETIMEDOUT,
 				"QEMU did not start within 10 s; see %s", args->console);

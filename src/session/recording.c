@@ -232,6 +232,8 @@ static int recount_sample(void *ctx, const struct uni_sample *s)
 	st->stop[s->stop]++;
 	if (s->stop != UNI_STOP_ROOT)
 		st->truncated++;
+	if (s->state == UNI_VCPU_HALTED)
+		st->halted++;
 	if (st->samples == 1)
 		st->begin_ns = s->t_ns;
 	st->end_ns = s->t_ns;

@@ -41,6 +41,7 @@ struct uni_record_stats {
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
+	uint64_t halted;    /* samples of vCPUs that waited for an interrupt */
 	uint64_t lost;	    /* samples that could not be written */
 	uint64_t stop[UNI_STOP_NR];
 	struct uni_pause_stats pause;

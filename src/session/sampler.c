@@ -189,6 +189,8 @@ static void deliver_one(struct sampler *s, uint32_t vcpu)
 	s->stats.stop[chain->stop < UNI_STOP_NR ? chain->stop : UNI_STOP_NOREGS]++;
 	if (chain->stop != UNI_STOP_ROOT)
 		s->stats.truncated++;
+	if (sample.state == UNI_VCPU_HALTED)
+		s->stats.halted++;
 	if (s->cfg->on_sample != NULL)
 		s->cfg->on_sample(s->cfg->ctx, &sample);
 }

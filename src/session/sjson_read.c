@@ -240,6 +240,7 @@ static const char *parse_stats(const json_t *obj, struct uni_record_stats *st)
 	st->throttled = get_u64(&s, "throttled");
 	st->failed = get_u64(&s, "failed");
 	st->truncated = get_u64(&s, "truncated");
+	st->halted = get_u64(&s, "halted");
 	st->lost = get_u64(&s, "lost");
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		st->stop[i] = get_u64(&stop, uni_stop_name(i));

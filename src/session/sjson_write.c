@@ -124,6 +124,7 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "throttled", st->throttled);
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "truncated", st->truncated);
+	put_u64(j, "halted", st->halted);
 	put_u64(j, "lost", st->lost);
 	uni_json_key(j, "stop");
 	uni_json_object(j);

@@ -55,6 +55,7 @@ static void round_trip(void **state)
 		.throttled = 3,
 		.failed = 4,
 		.truncated = 5,
+		.halted = 12,
 		.lost = 6,
 		.begin_ns = T0,
 		.end_ns = T0 + 9,

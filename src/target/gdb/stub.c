@@ -72,6 +72,20 @@ static int send_resume(struct uni_gdb_stub *s)
 	return rc;
 }
 
+/* The guardian has not seen the list of threads: the name of the current one will do. */
+static void note_process(struct uni_gdb_stub *s)
+{
+	struct uni_gdb_thread current;
+	uint8_t list[sizeof(current.text) + 1] = "m";
+	size_t nr = 0, len = s->link.reply_size - 2;
+
+	if (s->nr_threads != 0 || len >= sizeof(current.text))
+		return;
+	memcpy(list + 1, s->link.reply + 2, len);
+	if (uni_gdb_threads(list, len + 1, &current, 1, &nr) == 0 && nr == 1)
+		s->thread[0] = current;
+}
+
 /* Asks for something that only a stopped, listening QEMU answers just so. */
 static int resynchronize(struct uni_gdb_stub *s)
 {
@@ -88,8 +102,10 @@ static int resynchronize(struct uni_gdb_stub *s)
 		rc = uni_gdb_link_send(&s->link, until);
 		while (rc == 0) {
 			rc = uni_gdb_link_reply(&s->link, until);
-			if (rc == 0 && uni_gdb_reply_starts(&s->link, "QC"))
-				return 0;
+			if (rc != 0 || !uni_gdb_reply_starts(&s->link, "QC"))
+				continue;
+			note_process(s);
+			return 0;
 		}
 	}
 	return rc;
@@ -394,8 +410,8 @@ static int detached(struct uni_gdb_stub *s, uint64_t until)
 	int rc = uni_gdb_link_ask(&s->link, until);
 
 	while (rc == 0 && !uni_gdb_reply_is(&s->link, "OK")) {
-		/* It does not know D: make it run, and just go. */
-		if (s->link.reply_size == 0)
+		/* It does not know D, or not like that: make it run, and just go. */
+		if (s->link.reply_size == 0 || s->link.reply[0] == 'E')
 			return send_resume(s);
 		rc = uni_gdb_link_reply(&s->link, until);
 	}
@@ -417,7 +433,7 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
  */
 static void put_detach(struct uni_gdb_stub *s)
 {
-	const char *id = s->nr_threads != 0 ? s->thread[0].text : "";
+	const char *id = s->thread[0].text;
 
 	if (id[0] == 'p')
 		uni_gdb_link_packet(&s->link, "D;%.*s", (int)strcspn(id + 1, "."), id + 1);

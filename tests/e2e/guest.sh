@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# For tests that record lab guests; to be sourced. Wants U (uniscope), BUILD and SRC. Gives a folder
+# $T that goes away, TAP, and guests: boot, $guest (its pid), $target (how it is reached), end_guest.
+
+command -v qemu-system-x86_64 >/dev/null || {
+	echo '1..0 # SKIP qemu-system-x86_64 is not installed'
+	exit 0
+}
+ls "$BUILD"/lab/*-fp.elf >/dev/null 2>&1 || {
+	echo '1..0 # SKIP no lab images'
+	exit 0
+}
+T=$(mktemp -d) || exit 1
+n=0 guest='' target='' accels=tcg
+if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+	accels='tcg kvm'
+else
+	echo '# /dev/kvm cannot be used: what needs it is left out'
+fi
+
+end_guest() {
+	[ -z "$guest" ] || kill -9 "$guest" 2>/dev/null
+	[ -z "$guest" ] || wait "$guest" 2>/dev/null
+	guest=
+}
+trap 'end_guest; rm -rf "$T"' EXIT
+trap 'exit 130' INT TERM
+
+# The image with that name by the first compiler there is.
+image() { # APP
+	for cc in gcc clang; do
+		[ -e "$BUILD/lab/$1-$cc-fp.elf" ] || continue
+		echo "$BUILD/lab/$1-$cc-fp.elf"
+		return
+	done
+}
+
+# boot ACCEL IMAGE APPEND [LAB-BOOT-OPTION...]: until the app runs; 1 if it does not.
+boot() {
+	end_guest
+	rm -f "$T/gdb" "$T/serial"
+	accel=$1 elf=$2 append=$3
+	shift 3
+	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
+	"$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
+		"$elf" </dev/null >"$T/boot" 2>&1 &
+	guest=$!
+	target=kvm:pid=$guest
+	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
+	for _ in $(seq 300); do
+		grep -q '^lab: running' "$T/serial" 2>/dev/null && return 0
+		kill -0 "$guest" 2>/dev/null || break
+		sleep 0.1
+	done
+	sed 's/^/# /' "$T/boot" "$T/serial" 2>/dev/null
+	return 1
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+	tries=$(($1 * 10))
+	shift
+	until "$@" 2>/dev/null; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+# check WHAT COMMAND...: one line of TAP; what the command said if it failed.
+check() {
+	n=$((n + 1)) what=$1
+	shift
+	if "$@" >"$T/check" 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		sed 's/^/# /' "$T/check"
+	fi
+}
+
+skip() { # WHAT WHY
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+finish() {
+	echo "1..$n"
+	exit 0
+}
+
+# Did it end with that status, with one line on stderr that holds the words?
+refused() { # STATUS FILE-WITH-STDERR WANTED-STATUS WORDS
+	[ "$1" -eq "$3" ] && [ "$(wc -l <"$2")" -eq 1 ] && grep -q -e "$4" "$2" && return 0
+	echo "status $1, said:"
+	cat "$2"
+	return 1
+}
+
+# Does the guest's heart beat?
+beats() {
+	# Only looks: a guest that stands still gives no answer that changes.
+	timeout 30 "$U" record "$target" -q -d 0.5 -F 20 -e "$elf" --watch lab_truth \
+		-o "$T/beat.uniscope" --overwrite &&
+		python3 "$SRC/tests/e2e/ask.py" beats "$T/beat.uniscope"
+}

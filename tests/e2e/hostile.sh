@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# hostile.sh UNISCOPE BUILD SRCROOT: guests with broken stacks and page tables. uniscope ends with 0
+# and in time, says why chains end, and the guest runs on. With UNISCOPE_ASAN=PROGRAM all of it again
+# under that one. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+ask="$SRC/tests/e2e/ask.py"
+elf=$(image hostile)
+
+hostile() { # ACCEL MODE SMP STOP-WORDS...
+	accel=$1 mode=$2 smp=$3
+	shift 3
+	boot "$accel" "$elf" "mode=$mode" --smp "$smp" || return 1
+	# Enough to see each of several reasons. A busy host leaves TCG few samples: then longer.
+	want=15
+	[ $# -gt 1 ] && want=60
+	for seconds in 1 8; do
+		timeout 30 "$U" record "$target" -q -F 199 -d $seconds -e "$elf" \
+			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 || return 1
+		python3 "$ask" number "$T/s.uniscope" samples $want && break
+	done
+	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
+	"$U" report "$T/s.uniscope" >/dev/null || return 1
+	share=0.6
+	[ "$smp" = 2 ] && share=0.25 # one of the two spins
+	# To get down 10000 frames takes time, too.
+	[ "$mode" = huge ] && share=0.1
+	python3 "$ask" stops "$T/s.uniscope" "$@" &&
+		python3 "$ask" number "$T/s.uniscope" lost 0 0 &&
+		python3 "$ask" leaf "$T/s.json" hostile_spin $share &&
+		python3 "$ask" beats "$T/s.uniscope" &&
+		kill -0 "$guest"
+}
+
+modes() { # ACCEL
+	while read -r mode smp stops; do
+		case " $2 " in
+		*" $mode "* | *' every '*) ;;
+		*) continue ;;
+		esac
+		# shellcheck disable=SC2086
+		check "$mode under $1: $stops" hostile "$1" "$mode" "$smp" $stops
+	done <<'END'
+cycle 1 loop
+self 1 loop
+descend 1 loop
+misaligned 1 bad-pointer
+unmapped 1 fault
+noncanonical 1 loop
+wrap 1 bad-pointer
+data 1 bad-pc
+zero 1
+long 1 limit
+rsp 1 loop
+recursive 1
+flip 1 fault loop bad-pc
+beyond 1 fault
+huge 1 limit
+scribble 2 loop bad-pointer bad-pc fault?
+END
+}
+
+for U in "$U" ${UNISCOPE_ASAN:+"$UNISCOPE_ASAN"}; do
+	modes tcg every
+	case $accels in
+	*kvm*) modes kvm 'misaligned data flip scribble' ;;
+	*) skip 'hostile guests under kvm' '/dev/kvm cannot be used' ;;
+	esac
+done
+finish
