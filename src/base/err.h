@@ -42,6 +42,11 @@ struct uni_err {
 int uni_err_set(struct uni_err *err, enum uni_errcode code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+#ifdef __clang_analyzer__
+/* It does not look into other files, and would suppose that a failure may return 0. */
+#define uni_err_set(err, code, ...) ((void)uni_err_set((err), (code), __VA_ARGS__), -(int)(code))
+#endif
+
 /* Puts "context: " in front of the message that is there; returns -err->code. */
 int uni_err_prefix(struct uni_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

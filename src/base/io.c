@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/strbuf.h"
 
 int uni_write_full(int fd, const void *data, size_t len)
@@ -93,4 +96,23 @@ int uni_read_small(const char *path, char *buf, size_t cap)
 	}
 	buf[len] = '\0';
 	return (int)len;
+}
+
+int uni_wait_fd(int fd, short events, uint64_t deadline_ns)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	for (;;) {
+		uint64_t now = uni_now_ns(), left_ms;
+		int r;
+
+		if (now >= deadline_ns)
+			return -UNI_ETIMEDOUT;
+		left_ms = (deadline_ns - now) / UNI_NSEC_PER_MSEC + 1;
+		r = poll(&p, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+		if (r > 0)
+			return 0;
+		if (r < 0 && errno != EINTR)
+			return -UNI_EIO;
+	}
 }

@@ -18,6 +18,12 @@ int uni_write_full(int fd, const void *data, size_t len);
 int uni_read_file(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
 
+/*
+ * Waits until fd is ready for `events` (poll's) or the deadline (uni_now_ns() clock): 0,
+ * -UNI_ETIMEDOUT, -UNI_EIO. A closed line counts as ready: the next call on it finds out.
+ */
+int uni_wait_fd(int fd, short events, uint64_t deadline_ns);
+
 /* Reads a small /proc or /sys file into buf as a string; its length, or -errno. */
 int uni_read_small(const char *path, char *buf, size_t cap);
 

@@ -19,14 +19,13 @@
 /* Makes room for `extra` more elements of `size` bytes; false when memory or size_t runs out. */
 static inline bool uni_vec_grow_(void **v, size_t nr, size_t *cap, size_t extra, size_t size)
 {
-	size_t want, bytes, n = *cap < 8 ? 8 : *cap;
+	size_t bytes, n = *cap < 8 ? 8 : *cap;
 	void *p;
 
-	if (__builtin_add_overflow(nr, extra, &want))
-		return false;
-	if (want <= *cap)
+	/* nr <= *cap always, and no sum can overflow this way. */
+	if (extra <= *cap - nr)
 		return true;
-	while (n < want) {
+	while (extra > n - nr) {
 		if (__builtin_add_overflow(n, n / 2, &n))
 			return false;
 	}
@@ -55,6 +54,6 @@ static inline bool uni_vec_grow_(void **v, size_t nr, size_t *cap, size_t extra,
 	} while (0)
 
 #define uni_vec_foreach(p, vec) \
-	for (__typeof__((vec)->v) p = (vec)->v; p != NULL && p < (vec)->v + (vec)->nr; p++)
+	for (typeof((vec)->v) p = (vec)->v; p != NULL && p < (vec)->v + (vec)->nr; p++)
 
 #endif

@@ -145,13 +145,15 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 {
 	struct uni_text_hint hint[TEXT_HINTS];
 	struct uni_attach_opts opts = { .text = hint, .nr_text = text_hints(g, hint) };
+	struct uni_target *t;
 	int rc;
 
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
-	rc = uni_target_attach(&g->spec, &opts, &g->t, err);
+	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc != 0)
 		return rc;
+	g->t = t;
 	if (g->image != NULL) {
 		rc = check_image(g, err);
 		if (rc != 0) {

@@ -41,7 +41,8 @@ static const struct uni_opt *options(void)
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
-		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options", NULL, NULL },
+		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
+			NULL, NULL },
 		UNI_OPT_END,
 	};
 

@@ -40,7 +40,7 @@ static void command_help(const struct uni_cmd *c, FILE *out)
 		(void)fprintf(out, "\n%s\n", c->details);
 	(void)fputs("\noptions:\n", out);
 	uni_options_help(c->options(), out, uni_term_width(out));
-	(void)fprintf(out, "  -h, --help%20sprint this\n", "");
+	(void)fprintf(out, "  -h, --help%18sprint this\n", "");
 	if (c->examples != NULL)
 		(void)fprintf(out, "\nexamples:\n%s\n", c->examples);
 }

@@ -2,70 +2,45 @@
 #include "obj/elffile.h"
 
 #include <elf.h>
+#include <gelf.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/cursor.h"
-
-/* An address, offset or size: 4 or 8 bytes by the file's class. */
-static uint64_t get_word(struct uni_cursor *c, bool is64)
-{
-	return is64 ? uni_cursor_u64(c) : uni_cursor_u32(c);
-}
-
-static struct uni_cursor at(const struct uni_elf *e, uint64_t off)
-{
-	struct uni_cursor c = uni_cursor_make(e->data, e->size);
-
-	/* Tables were checked at open, so off fits. */
-	uni_cursor_seek(&c, (size_t)off);
-	return c;
-}
-
-static size_t sh_entry(const struct uni_elf *e)
-{
-	return e->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-}
-
-static size_t ph_entry(const struct uni_elf *e)
-{
-	return e->is64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-}
 
 struct uni_elf_sh uni_elf_sh(const struct uni_elf *e, uint32_t i)
 {
-	struct uni_cursor c = at(e, e->sh_off + (uint64_t)i * sh_entry(e));
-	struct uni_elf_sh sh;
+	Elf_Scn *scn = elf_getscn(e->elf, i);
+	GElf_Shdr sh;
 
-	(void)uni_cursor_u32(&c); /* sh_name: sections are known by type and flags */
-	sh.type = uni_cursor_u32(&c);
-	sh.flags = get_word(&c, e->is64);
-	sh.addr = get_word(&c, e->is64);
-	sh.offset = get_word(&c, e->is64);
-	sh.size = get_word(&c, e->is64);
-	sh.link = uni_cursor_u32(&c);
-	(void)uni_cursor_u32(&c);    /* sh_info */
-	(void)get_word(&c, e->is64); /* sh_addralign */
-	sh.ent_size = get_word(&c, e->is64);
-	return sh;
+	if (scn == NULL || gelf_getshdr(scn, &sh) == NULL)
+		return (struct uni_elf_sh){ 0 };
+	return (struct uni_elf_sh){
+		.type = sh.sh_type,
+		.link = sh.sh_link,
+		.flags = sh.sh_flags,
+		.addr = sh.sh_addr,
+		.offset = sh.sh_offset,
+		.size = sh.sh_size,
+		.ent_size = sh.sh_entsize,
+	};
 }
 
 struct uni_elf_ph uni_elf_ph(const struct uni_elf *e, uint32_t i)
 {
-	struct uni_cursor c = at(e, e->ph_off + (uint64_t)i * ph_entry(e));
-	struct uni_elf_ph ph;
+	GElf_Phdr ph;
 
-	ph.type = uni_cursor_u32(&c);
-	if (e->is64)
-		ph.flags = uni_cursor_u32(&c);
-	ph.offset = get_word(&c, e->is64);
-	ph.vaddr = get_word(&c, e->is64);
-	ph.paddr = get_word(&c, e->is64);
-	ph.file_size = get_word(&c, e->is64);
-	ph.mem_size = get_word(&c, e->is64);
-	if (!e->is64)
-		ph.flags = uni_cursor_u32(&c);
-	return ph;
+	if (gelf_getphdr(e->elf, (int)i, &ph) == NULL)
+		return (struct uni_elf_ph){ 0 };
+	return (struct uni_elf_ph){
+		.type = ph.p_type,
+		.flags = ph.p_flags,
+		.offset = ph.p_offset,
+		.vaddr = ph.p_vaddr,
+		.paddr = ph.p_paddr,
+		.file_size = ph.p_filesz,
+		.mem_size = ph.p_memsz,
+	};
 }
 
 const uint8_t *uni_elf_section_bytes(const struct uni_elf *e, const struct uni_elf_sh *sh)
@@ -76,27 +51,38 @@ const uint8_t *uni_elf_section_bytes(const struct uni_elf *e, const struct uni_e
 	return e->data + sh->offset;
 }
 
-bool uni_elf_symbol(const struct uni_elf *e, const uint8_t *table, size_t size, size_t i,
-	struct uni_elf_sym *ret)
+int uni_elf_symbols(
+	const char *name, const struct uni_elf *e, uint32_t i, Elf_Data **ret, struct uni_err *err)
 {
-	const size_t entry = e->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	struct uni_cursor c;
+	struct uni_elf_sh sh = uni_elf_sh(e, i);
+	Elf_Data *data;
 
-	if (i >= size / entry)
+	if (sh.ent_size != gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT))
+		return uni_err_set(err, UNI_EFORMAT, "%s: symbols of a wrong size", name);
+	if (uni_elf_section_bytes(e, &sh) == NULL)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s: its symbol table lies outside the file: truncated?", name);
+	data = elf_getdata(elf_getscn(e->elf, i), NULL);
+	if (data == NULL || data->d_type != ELF_T_SYM)
+		return uni_err_set(err, UNI_EFORMAT, "%s: libelf cannot read its symbols: %s", name,
+			elf_errmsg(-1));
+	*ret = data;
+	return 0;
+}
+
+bool uni_elf_symbol(Elf_Data *table, size_t i, struct uni_elf_sym *ret)
+{
+	GElf_Sym sym;
+
+	if (table->d_buf == NULL || i > INT_MAX || gelf_getsym(table, (int)i, &sym) == NULL)
 		return false;
-	c = uni_cursor_make(table + i * entry, entry);
-	ret->name = uni_cursor_u32(&c);
-	if (!e->is64) {
-		ret->addr = uni_cursor_u32(&c);
-		ret->size = uni_cursor_u32(&c);
-	}
-	ret->info = uni_cursor_u8(&c);
-	(void)uni_cursor_u8(&c); /* st_other: visibility */
-	ret->section = uni_cursor_u16(&c);
-	if (e->is64) {
-		ret->addr = uni_cursor_u64(&c);
-		ret->size = uni_cursor_u64(&c);
-	}
+	*ret = (struct uni_elf_sym){
+		.name = sym.st_name,
+		.section = sym.st_shndx,
+		.info = sym.st_info,
+		.addr = sym.st_value,
+		.size = sym.st_size,
+	};
 	return true;
 }
 
@@ -125,8 +111,8 @@ bool uni_elf_is_debug_only(const struct uni_elf *e)
 	return nobits;
 }
 
-static int check_ident(
-	const char *name, const uint8_t *data, size_t size, bool *is64_ret, struct uni_err *err)
+/* What libelf would call "no ELF file" without saying why. */
+static int check_ident(const char *name, const uint8_t *data, size_t size, struct uni_err *err)
 {
 	if (size < EI_NIDENT || memcmp(data, ELFMAG, SELFMAG) != 0)
 		return uni_err_set(err, UNI_EFORMAT, "%s is not an ELF file", name);
@@ -136,7 +122,11 @@ static int check_ident(
 	if (data[EI_DATA] != ELFDATA2LSB)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "%s: only little-endian images are supported", name);
-	*is64_ret = data[EI_CLASS] == ELFCLASS64;
+	if (data[EI_VERSION] != EV_CURRENT)
+		return uni_err_set(err, UNI_EFORMAT, "%s: ELF version %u is not known", name,
+			data[EI_VERSION]);
+	if (size < (data[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr)))
+		return uni_err_set(err, UNI_EFORMAT, "%s: the ELF header is cut short", name);
 	return 0;
 }
 
@@ -150,78 +140,88 @@ static int check_type(const char *name, unsigned type, struct uni_err *err)
 	return uni_err_set(err, UNI_EFORMAT, "%s: ELF type %u is not a linked image", name, type);
 }
 
-/* Counts that do not fit e_phnum and e_shnum are in section 0 (gABI, "ELF header"). */
-static void extended_counts(struct uni_elf *e)
+/* A number that does not fit e_phnum is in section 0 (gABI, "ELF header"). */
+static size_t stated_phnum(const struct uni_elf *e, const GElf_Ehdr *h)
 {
-	struct uni_elf_sh sh;
-	struct uni_cursor c;
+	GElf_Shdr sh;
 
-	if (e->sh_off == 0 || !uni_range_contains(0, e->size, e->sh_off, sh_entry(e)))
-		return;
-	sh = uni_elf_sh(e, 0);
-	if (e->nr_sh == 0)
-		e->nr_sh = (uint32_t)uni_min(sh.size, UINT32_MAX);
-	if (e->nr_ph == PN_XNUM) {
-		c = at(e, e->sh_off);
-		(void)uni_cursor_take(&c,
-			e->is64 ? offsetof(Elf64_Shdr, sh_info) : offsetof(Elf32_Shdr, sh_info));
-		e->nr_ph = uni_cursor_u32(&c);
-	}
+	if (h->e_phnum != PN_XNUM || gelf_getshdr(elf_getscn(e->elf, 0), &sh) == NULL)
+		return h->e_phnum;
+	return sh.sh_info;
 }
 
-static int check_tables(
-	const char *name, struct uni_elf *e, unsigned ph_ent, unsigned sh_ent, struct uni_err *err)
+/*
+ * libelf counts no more headers than the file can hold, and says nothing about it: a count that is
+ * not the stated one is that of a truncated file. (If e_shnum leaves it to section 0 and libelf
+ * does not believe that, then there are no sections.)
+ */
+static int count_tables(
+	const char *name, struct uni_elf *e, const GElf_Ehdr *h, struct uni_err *err)
 {
-	if (e->ph_off == 0)
-		e->nr_ph = 0;
-	if (e->sh_off == 0)
-		e->nr_sh = 0;
-	if ((e->nr_ph != 0 && ph_ent != ph_entry(e)) || (e->nr_sh != 0 && sh_ent != sh_entry(e)))
+	size_t ph_size = gelf_fsize(e->elf, ELF_T_PHDR, 1, EV_CURRENT);
+	size_t sh_size = gelf_fsize(e->elf, ELF_T_SHDR, 1, EV_CURRENT);
+	size_t nr_ph = 0, nr_sh = 0;
+
+	if ((h->e_phoff != 0 && h->e_phnum != 0 && h->e_phentsize != ph_size) ||
+		(h->e_shoff != 0 && h->e_shnum != 0 && h->e_shentsize != sh_size))
 		return uni_err_set(
 			err, UNI_EFORMAT, "%s: program or section headers of a wrong size", name);
-	if (!uni_range_contains(0, e->size, e->ph_off, (uint64_t)e->nr_ph * ph_entry(e)))
+	if (h->e_phoff != 0 &&
+		(elf_getphdrnum(e->elf, &nr_ph) != 0 || nr_ph != stated_phnum(e, h) ||
+			!uni_range_contains(0, e->size, h->e_phoff, (uint64_t)nr_ph * ph_size)))
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s: its program headers lie outside the file: truncated?", name);
-	if (!uni_range_contains(0, e->size, e->sh_off, (uint64_t)e->nr_sh * sh_entry(e)))
+	if (h->e_shoff != 0 &&
+		(elf_getshdrnum(e->elf, &nr_sh) != 0 || (h->e_shnum != 0 && nr_sh != h->e_shnum) ||
+			!uni_range_contains(0, e->size, h->e_shoff, (uint64_t)nr_sh * sh_size)))
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s: its section headers lie outside the file: truncated?", name);
+	e->nr_ph = (uint32_t)nr_ph;
+	e->nr_sh = (uint32_t)nr_sh;
 	return 0;
+}
+
+static int read_header(const char *name, struct uni_elf *e, struct uni_err *err)
+{
+	GElf_Ehdr h;
+	int rc;
+
+	if (e->elf == NULL || gelf_getehdr(e->elf, &h) == NULL)
+		return uni_err_set(
+			err, UNI_EFORMAT, "%s: libelf cannot read it: %s", name, elf_errmsg(-1));
+	rc = check_type(name, h.e_type, err);
+	if (rc != 0)
+		return rc;
+	e->is64 = gelf_getclass(e->elf) == ELFCLASS64;
+	e->machine = h.e_machine;
+	e->entry = h.e_entry;
+	return count_tables(name, e, &h, err);
 }
 
 int uni_elf_open(
-	const char *name, const void *data, size_t size, struct uni_elf *ret, struct uni_err *err)
+	const char *name, void *data, size_t size, struct uni_elf *ret, struct uni_err *err)
 {
 	struct uni_elf e = { .data = data, .size = size };
-	struct uni_cursor c = uni_cursor_make(data, size);
-	unsigned ph_ent, sh_ent;
-	int rc;
+	int rc = check_ident(name, data, size, err);
 
-	rc = check_ident(name, data, size, &e.is64, err);
 	if (rc != 0)
 		return rc;
-	uni_cursor_seek(&c, EI_NIDENT);
-	e.type = uni_cursor_u16(&c);
-	e.machine = uni_cursor_u16(&c);
-	(void)uni_cursor_u32(&c); /* e_version: some wrappers leave 0 */
-	e.entry = get_word(&c, e.is64);
-	e.ph_off = get_word(&c, e.is64);
-	e.sh_off = get_word(&c, e.is64);
-	(void)uni_cursor_u32(&c); /* e_flags */
-	(void)uni_cursor_u16(&c); /* e_ehsize */
-	ph_ent = uni_cursor_u16(&c);
-	e.nr_ph = uni_cursor_u16(&c);
-	sh_ent = uni_cursor_u16(&c);
-	e.nr_sh = uni_cursor_u16(&c);
-	(void)uni_cursor_u16(&c); /* e_shstrndx */
-	if (c.failed)
-		return uni_err_set(err, UNI_EFORMAT, "%s: the ELF header is cut short", name);
-	rc = check_type(name, e.type, err);
-	if (rc != 0)
+	(void)elf_version(EV_CURRENT); /* libelf refuses to work without having been asked */
+	e.elf = elf_memory(data, size);
+	rc = read_header(name, &e, err);
+	if (rc != 0) {
+		uni_elf_close(&e);
 		return rc;
-	extended_counts(&e);
-	rc = check_tables(name, &e, ph_ent, sh_ent, err);
-	if (rc != 0)
-		return rc;
+	}
 	*ret = e;
 	return 0;
+}
+
+void uni_elf_close(struct uni_elf *e)
+{
+	(void)elf_end(e->elf);
+	e->elf = NULL;
+	e->data = NULL;
+	e->size = 0;
+	e->nr_ph = e->nr_sh = 0;
 }

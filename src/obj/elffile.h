@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The few structures of ELF that an image needs, read through a bounded cursor.
- *
- * Ours and not libelf: libelf hands out typed pointers into the file and leaves it to the caller
- * to doubt sh_offset, sh_link, st_name and n_descsz, while nothing here is ever a pointer before
- * it has been checked; and headers, symbols and notes of a linked file are few enough lines to
- * read in one sitting. (DWARF is another matter.)
+ * The few structures of ELF that an image needs, read by libelf and doubted by us: counts, offsets,
+ * sizes and links of a hostile file are checked here before anything is done with them. libelf
+ * refuses tables that lie outside the file, but leaves silently out what it refuses, and hands out
+ * sh_offset, sh_size, sh_link and st_name as they stand in the file.
  */
 #ifndef UNI_OBJ_ELFFILE_H
 #define UNI_OBJ_ELFFILE_H
 
+#include <libelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,12 +20,12 @@
 
 /* Both headers' tables are known to lie inside the file: that is what uni_elf_open() checks. */
 struct uni_elf {
+	Elf *elf;	     /* owned */
 	const uint8_t *data; /* borrowed */
 	size_t size;
 	bool is64;
-	uint16_t type, machine; /* ET_*, EM_* */
+	uint16_t machine; /* EM_* */
 	uint64_t entry;
-	uint64_t ph_off, sh_off;
 	uint32_t nr_ph, nr_sh;
 };
 
@@ -47,16 +46,23 @@ struct uni_elf_sym {
 	uint64_t addr, size;
 };
 
-/* Accepts linked (ET_EXEC, ET_DYN) little-endian files of both classes. data is borrowed. */
+/*
+ * Accepts linked (ET_EXEC, ET_DYN) little-endian files of both classes. data is borrowed until
+ * uni_elf_close(), must not change, and is not const only because libelf wants it so.
+ */
 int uni_elf_open(
-	const char *name, const void *data, size_t size, struct uni_elf *ret, struct uni_err *err);
+	const char *name, void *data, size_t size, struct uni_elf *ret, struct uni_err *err);
+/* Afterwards only machine, entry and is64 still say something. Zeroed ones too. */
+void uni_elf_close(struct uni_elf *e);
 struct uni_elf_ph uni_elf_ph(const struct uni_elf *e, uint32_t i); /* i < nr_ph */
 struct uni_elf_sh uni_elf_sh(const struct uni_elf *e, uint32_t i); /* i < nr_sh */
 /* The bytes of a section: NULL if it has none or claims some outside the file. Borrowed. */
 const uint8_t *uni_elf_section_bytes(const struct uni_elf *e, const struct uni_elf_sh *sh);
-/* Symbol i of a table of `size` bytes; false past its end. */
-bool uni_elf_symbol(const struct uni_elf *e, const uint8_t *table, size_t size, size_t i,
-	struct uni_elf_sym *ret);
+/* The symbol table in section i, or why it cannot be read. Borrowed from e. */
+int uni_elf_symbols(
+	const char *name, const struct uni_elf *e, uint32_t i, Elf_Data **ret, struct uni_err *err);
+/* Symbol i of such a table; false past its end. */
+bool uni_elf_symbol(Elf_Data *table, size_t i, struct uni_elf_sym *ret);
 /* The first section of that SHT_ type; 0 (never a real section) if there is none. */
 uint32_t uni_elf_find_section(const struct uni_elf *e, uint32_t type);
 /* A file made by `objcopy --only-keep-debug`: its code sections have no bytes. */

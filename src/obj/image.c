@@ -91,10 +91,9 @@ static void drop_rest_of_file(struct uni_objfile *f)
 		s->bytes = (const uint8_t *)bytes + pos;
 		pos += s->file_size;
 	}
+	uni_elf_close(&f->elf);
 	free(f->data);
 	f->data = bytes;
-	f->elf.data = NULL;
-	f->elf.size = 0;
 }
 
 /*

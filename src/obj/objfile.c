@@ -13,6 +13,7 @@
 void uni_objfile_deinit(struct uni_objfile *f)
 {
 	uni_segments_deinit(&f->segs);
+	uni_elf_close(&f->elf);
 	free(f->data);
 	free(f->path);
 	*f = (struct uni_objfile){ 0 };

@@ -27,8 +27,9 @@ struct reader {
 	const struct uni_elf *elf;
 	struct section *sections;
 	uint32_t nr_sections;
-	const uint8_t *table, *strings;
-	size_t table_size, strings_size;
+	Elf_Data *table;
+	const uint8_t *strings;
+	size_t strings_size;
 	size_t names_max;
 	UNI_VEC(struct candidate) code;
 	UNI_VEC(struct uni_named) named;
@@ -83,14 +84,11 @@ static int open_table(struct reader *r, uint32_t index, struct uni_err *err)
 {
 	const struct uni_elf *e = r->elf;
 	struct uni_elf_sh sh = uni_elf_sh(e, index), str;
+	int rc;
 
-	if (sh.ent_size != (e->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)))
-		return uni_err_set(err, UNI_EFORMAT, "%s: symbols of a wrong size", r->file);
-	r->table = uni_elf_section_bytes(e, &sh);
-	if (r->table == NULL)
-		return uni_err_set(err, UNI_EFORMAT,
-			"%s: its symbol table lies outside the file: truncated?", r->file);
-	r->table_size = (size_t)sh.size;
+	rc = uni_elf_symbols(r->file, e, index, &r->table, err);
+	if (rc != 0)
+		return rc;
 	if (sh.link == 0 || sh.link >= e->nr_sh)
 		return uni_err_set(err, UNI_EFORMAT, "%s: its symbols have no names", r->file);
 	str = uni_elf_sh(e, sh.link);
@@ -195,7 +193,7 @@ static int read_symbols(struct reader *r, struct uni_err *err)
 {
 	struct uni_elf_sym sym;
 
-	for (size_t i = 1; uni_elf_symbol(r->elf, r->table, r->table_size, i, &sym); i++) {
+	for (size_t i = 1; uni_elf_symbol(r->table, i, &sym); i++) {
 		if (!add_symbol(r, &sym) || uni_strbuf_failed(&r->names))
 			return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", r->file);
 		if (r->names.len > r->names_max)

@@ -176,6 +176,7 @@ static int guardian_pid(void)
 void test_guardian_kill(struct suite *s)
 {
 	struct uni_target *t = attach(s);
+	siginfo_t dead;
 	struct uni_regs r;
 	int pid;
 
@@ -189,6 +190,7 @@ void test_guardian_kill(struct suite *s)
 	}
 	(void)check(s, hold(t, &r) == 0, "hold before the guardian dies");
 	(void)kill(pid, SIGKILL);
+	(void)waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT);
 	(void)check(s, t->ops->release(t) == 0, "release without it");
 	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after its SIGKILL");
 	(void)check(s, hold(t, &r) == -UNI_EGONE, "no more stops without it");

@@ -109,9 +109,14 @@ static void paused_while_attached(struct suite *s, const char *qmp)
 	runs(s, "after all");
 }
 
-/* A debugger that is there already; in the end it detaches as gdb does. */
+/*
+ * A debugger that is there already; it talks and detaches as gdb does. QEMU speaks its dialect with
+ * process ids to all who come after it: the guardian must manage with that, too.
+ */
 static void second_debugger(struct suite *s)
 {
+	static const char dialect[] = "+$qSupported:multiprocess+#c6", detach[] = "+$D;1#b0";
+
 	const char *path = uni_spec_get(&s->spec, "unix");
 	struct uni_target *t = NULL;
 	struct uni_err err = { 0 };
@@ -126,7 +131,9 @@ static void second_debugger(struct suite *s)
 	rc = uni_target_attach(&s->spec, &s->opts, &t, &err);
 	(void)check(s, rc == -UNI_EBUSY, "another debugger is there: %s", err.msg);
 	(void)check(s, uni_now_ns() - begin_ns < 4 * UNI_NSEC_PER_SEC, "and that was said soon");
-	(void)uni_write_full(fd, "+$D#44", 6);
+	(void)uni_write_full(fd, dialect, sizeof(dialect) - 1);
+	(void)usleep(50000);
+	(void)uni_write_full(fd, detach, sizeof(detach) - 1);
 	(void)usleep(100000);
 	(void)close(fd);
 	runs(s, "after the other debugger left");
@@ -136,6 +143,7 @@ static void second_debugger(struct suite *s)
 	(void)check(s, sample(t), "and now it can be sampled");
 	uni_target_detach(t);
 	runs(s, "after that");
+	(void)check(s, kill_at_random(s, 10) == 10, "and after SIGKILL at 10 random instants");
 }
 
 bool operator_at(struct suite *s, const char *qmp)

@@ -18,7 +18,7 @@ want=${TRUTH_SAMPLES:-2200}
 
 # A guest that waits until it is told to begin, so that its whole run can be recorded.
 start() { # IMAGE APPEND
-	rm -f "$T/in" "$T/gdb"
+	rm -f "$T/in" "$T/gdb" "$T/console" # no line of the guest before
 	mkfifo "$T/in"
 	set -- "$BUILD/lab/$1.elf" "loop=1 wait=1 $2"
 	[ "$ACCEL" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
@@ -57,12 +57,22 @@ judged() { # IMAGE APPEND JUDGE-OPTIONS...
 	name=$1 append=$2
 	shift 2
 	n=$((n + 1))
-	start "$name" "$append" || echo "the guest did not start" >"$T/log"
-	# How many samples fit into a second is a busy host's business: once more, longer.
-	record 10
-	got=$("$U" report "$T/s.uniscope" --json | python3 -c 'import json,sys
+	if ! start "$name" "$append"; then
+		stop
+		echo "not ok $n - $name under $ACCEL: the guest did not start"
+		sed 's/^/# /' "$T/console"
+		return
+	fi
+	# How many samples fit into a second is a busy host's business: again, longer, if need be.
+	seconds=10
+	for _ in 1 2 3 4; do
+		record $seconds
+		got=$("$U" report "$T/s.uniscope" --json | python3 -c 'import json,sys
 print(int(json.load(sys.stdin)["total"]))' 2>/dev/null)
-	[ "${got:-0}" -ge "$want" ] || record $((10 * want / (${got:-0} + 100) + 10))
+		[ "${got:-0}" -ge "$want" ] && break
+		seconds=$((seconds * want / (${got:-0} + 100) + 10))
+		[ $seconds -gt 100 ] && seconds=100
+	done
 	stop
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" >>"$T/log" 2>&1
 	if python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \

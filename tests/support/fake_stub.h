@@ -23,6 +23,7 @@ struct fake_stub {
 	/* What it is; set before the start. */
 	bool generic;	    /* no QEMU: none of its queries, and it wants each '+' */
 	bool no_detach;	    /* does not know D */
+	bool processes;	    /* thread ids name a process, and D must */
 	const char *prefix; /* packets that begin so ... */
 	const char *lie;    /* ... are answered by these bytes; "" silence, NULL hangs up */
 	int truths;	    /* after so many true answers */
@@ -127,6 +128,10 @@ static bool fake_fixed(struct fake_stub *f)
 		{ "Hc", "OK", "OK" },
 	};
 
+	if (f->processes && strcmp(f->line, "qfThreadInfo") == 0) {
+		fake_put(f, "mp1.01");
+		return true;
+	}
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		if (strncmp(f->line, answers[i].prefix, strlen(answers[i].prefix)) == 0) {
 			fake_put(f, f->generic ? answers[i].generic : answers[i].qemu);
@@ -152,9 +157,9 @@ static bool fake_packet(struct fake_stub *f)
 	if (fake_fixed(f)) {
 		f->listed = 0;
 	} else if (strcmp(f->line, "qsThreadInfo") == 0) {
-		fake_put(f, f->listed++ == 0 && !f->generic ? "m02" : "l");
+		fake_put(f, f->listed++ != 0 || f->generic ? "l" : f->processes ? "mp1.02" : "m02");
 	} else if (strncmp(f->line, "Hg", 2) == 0) {
-		f->thread = atoi(f->line + 2);
+		f->thread = f->line[f->size - 1] - '0'; /* 01 or 02, p1.01 or p1.02 */
 		fake_put(f, "OK");
 	} else if (strcmp(f->line, "g") == 0) {
 		fake_regs(f);
@@ -165,7 +170,9 @@ static bool fake_packet(struct fake_stub *f)
 		fake_put(f, "OK");
 	} else if (strcmp(f->line, "c") == 0 || strcmp(f->line, "vCont;c") == 0) {
 		f->running = true;
-	} else if (strcmp(f->line, "D") == 0 && !f->no_detach) {
+	} else if (f->processes && strcmp(f->line, "D") == 0) {
+		fake_put(f, "E22");
+	} else if (strcmp(f->line, f->processes ? "D;1" : "D") == 0 && !f->no_detach) {
 		f->running = f->detached = true;
 		fake_put(f, "OK");
 	} else {

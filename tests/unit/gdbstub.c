@@ -98,6 +98,47 @@ static void many_samples(void **state)
 	assert_true(f.running && f.detached);
 }
 
+/* QEMU after a gdb was there: it goes on naming processes, and refuses a D without one. */
+static void a_stub_that_names_processes(void **state)
+{
+	struct fake_stub f = { .processes = true };
+	struct talk t;
+
+	begin(&f, &t, false);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.s->nr_threads, 2);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
+	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+	end(&f, &t);
+	assert_true(f.running && f.detached);
+}
+
+/* What the guardian does: it knows the line and that this is QEMU, nothing else. */
+static void left_by_the_guardian(void **state)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		struct fake_stub f = { .processes = kind >= 2, .no_detach = kind == 1 };
+		struct uni_gdb_stub *s;
+		struct talk t;
+
+		begin(&f, &t, false);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		s = calloc(1, sizeof(*s));
+		assert_non_null(s);
+		uni_gdb_link_init(&s->link, t.s->link.fd);
+		s->qemu = s->link.implicit_ack = kind != 3; /* 3: killed during the handshake */
+		s->state = UNI_GDB_HELD;
+		uni_gdb_stub_leave(s);
+		t.s->state = UNI_GDB_LOST;
+		fake_join(&f);
+		assert_true(f.running);
+		free(s);
+		free(t.s);
+	}
+}
+
 static void paused_by_another(void **state)
 {
 	struct fake_stub f = { .starts_paused = true };
@@ -289,6 +330,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_life),
 		cmocka_unit_test(many_samples),
+		cmocka_unit_test(a_stub_that_names_processes),
+		cmocka_unit_test(left_by_the_guardian),
 		cmocka_unit_test(paused_by_another),
 		cmocka_unit_test(resumed_by_another),
 		cmocka_unit_test(a_plain_stub),

@@ -291,6 +291,38 @@ static void errors_say_what_is_wrong(void **state)
 	elf_spec_write(&dbg_spec, &e);
 	e.data[e.sh_off + SPEC_STRTAB * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size) + 7] = 1;
 	expect_error(e.data, e.size, UNI_EFORMAT, "symbol names lie outside");
+	elf_spec_write(&dbg_spec, &e);
+	e.data[e.sh_off + SPEC_SYMTAB * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size)]++;
+	expect_error(e.data, e.size, UNI_EFORMAT, "cannot read its symbols");
+	elf_spec_write(&dbg_spec, &e);
+	e.data[EI_VERSION] = 0;
+	expect_error(e.data, e.size, UNI_EFORMAT, "version 0");
+	elf_spec_write(&dbg_spec, &e);
+	e.data[offsetof(Elf64_Ehdr, e_phnum) + 1] = 0xfe;
+	expect_error(e.data, e.size, UNI_EFORMAT, "program headers lie outside");
+}
+
+/* Counts that do not fit the header are in section 0 (gABI, "ELF header"). */
+static void counts_of_section_0(void **state)
+{
+	struct elf_image e;
+	struct uni_image *img = NULL;
+	size_t segments;
+
+	elf_spec_write(&dbg_spec, &e);
+	assert_int_equal(uni_image_from_memory("t", e.data, e.size, &img, NULL), 0);
+	segments = uni_image_nr_segments(img);
+	uni_image_destroy(img);
+	e.data[e.sh_off + offsetof(Elf64_Shdr, sh_info)] = e.data[offsetof(Elf64_Ehdr, e_phnum)];
+	e.data[e.sh_off + offsetof(Elf64_Shdr, sh_size)] = SPEC_NR_SECTIONS;
+	memset(e.data + offsetof(Elf64_Ehdr, e_phnum), 0xff, 2);
+	memset(e.data + offsetof(Elf64_Ehdr, e_shnum), 0, 2);
+	assert_int_equal(uni_image_from_memory("t", e.data, e.size, &img, NULL), 0);
+	assert_int_equal(uni_image_nr_segments(img), segments);
+	assert_int_not_equal(uni_image_nr_symbols(img), 0);
+	uni_image_destroy(img);
+	e.data[e.sh_off + offsetof(Elf64_Shdr, sh_info) + 3] = 1;
+	expect_error(e.data, e.size, UNI_EFORMAT, "program headers lie outside");
 }
 
 int main(void)
@@ -303,6 +335,7 @@ int main(void)
 			debug_half_finds_its_code, folder_make, folder_remove),
 		cmocka_unit_test(damaged_files_do_no_harm),
 		cmocka_unit_test(errors_say_what_is_wrong),
+		cmocka_unit_test(counts_of_section_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,8 @@ static int cpus_of(const char *json, struct uni_qmp_cpu *ret, size_t *nr)
 
 static void cpus(void **state)
 {
+	static const char twins[] = "{\"return\": [{\"cpu-index\": 1, \"thread-id\": 5}, "
+				    "{\"cpu-index\": 1, \"thread-id\": 6}]}";
 	static const char *const bad[] = {
 		"{\"return\": []}",
 		"{\"return\": {}}",
@@ -133,8 +135,7 @@ static void cpus(void **state)
 		"{\"return\": [{\"cpu-index\": -1, \"thread-id\": 5}]}",
 		"{\"return\": [{\"cpu-index\": 0, \"thread-id\": 4294967296}]}",
 		"{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1.5}]}",
-		"{\"return\": [{\"cpu-index\": 1, \"thread-id\": 5}, {\"cpu-index\": 1, "
-		"\"thread-id\": 6}]}",
+		twins,
 		"{\"return\": [{}, {}, {}]}",
 	};
 	struct uni_qmp_cpu c[2];

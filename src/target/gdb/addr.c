@@ -131,8 +131,7 @@ static int connect_one(const struct uni_gdb_addr *addr, int i, uint64_t deadline
 	/* Every packet waits for an answer: Nagle's delay would be added to each pause. */
 	if (sa->sa_family != AF_UNIX)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	*fd_ret = fd;
-	fd = -1;
+	*fd_ret = uni_take_fd(&fd);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/gdb/packet.h"
@@ -64,20 +65,44 @@ int uni_gdb_socket_owner(uint64_t inode)
 	return 0;
 }
 
+/* Cuts the next word off a line of a /proc table; "" at its end. */
+static char *next_word(char **line)
+{
+	char *word = *line + strspn(*line, " "), *end = word + strcspn(word, " \n");
+
+	*line = *end != '\0' ? end + 1 : end;
+	*end = '\0';
+	return word;
+}
+
+/* A word that is a hex number and nothing else. */
+static bool hex_word(const char *word, uint64_t *ret)
+{
+	size_t pos = 0, len = strlen(word);
+
+	return uni_gdb_hex_u64((const uint8_t *)word, len, &pos, ret) && pos == len;
+}
+
 /* One line of /proc/net/unix: "Num: RefCount Protocol Flags Type St Inode Path". */
 struct unix_line {
-	unsigned flags;
-	uint64_t inode;
+	uint64_t flags, inode;
 	char path[120]; /* sun_path has 108 bytes */
 };
 
-static bool parse_unix_line(const char *line, struct unix_line *ret)
+static bool parse_unix_line(char *line, struct unix_line *ret)
 {
-	int n = 0;
+	char *w[7];
+	size_t len;
 
-	return sscanf(line, "%*x: %*x %*x %x %*x %*x %" SCNu64 " %n", &ret->flags, &ret->inode,
-		       &n) == 2 &&
-	       n != 0 && sscanf(line + n, "%119[^\n]", ret->path) == 1;
+	for (size_t i = 0; i < uni_array_len(w); i++)
+		w[i] = next_word(&line);
+	len = strcspn(line, "\n"); /* the rest: a path may hold blanks */
+	if (!hex_word(w[3], &ret->flags) || !uni_parse_u64(w[6], &ret->inode) || len == 0 ||
+		len >= sizeof(ret->path))
+		return false;
+	memcpy(ret->path, line, len);
+	ret->path[len] = '\0';
+	return true;
 }
 
 /* Is the name that a process bound (perhaps relative to its own folder) this very file? */
@@ -131,31 +156,41 @@ static void find_unix(const char *path, struct uni_gdb_listener *ret)
 struct tcp_line {
 	uint8_t addr[16];
 	size_t addr_size;
-	unsigned port, state;
-	uint64_t inode;
+	uint64_t port, state, inode;
 };
 
-static bool parse_tcp_line(const char *line, struct tcp_line *ret)
+/* "0100007F:04D2" */
+static bool parse_tcp_addr(char *word, struct tcp_line *ret)
 {
-	char hex[33];
+	char *colon = strchr(word, ':');
 
-	if (sscanf(line, " %*u: %32[0-9A-Fa-f]:%x %*[^ ] %x %*s %*s %*s %*u %*u %" SCNu64, hex,
-		    &ret->port, &ret->state, &ret->inode) != 4)
+	if (colon == NULL || !hex_word(colon + 1, &ret->port))
 		return false;
-	ret->addr_size = strlen(hex) / 2;
+	ret->addr_size = (size_t)(colon - word) / 2;
 	if (ret->addr_size != 4 && ret->addr_size != 16)
 		return false;
 	for (size_t i = 0; i < ret->addr_size; i += 4) {
 		uint64_t v = 0;
-		uint32_t word;
+		uint32_t part;
 		size_t pos = 0;
 
-		if (!uni_gdb_hex_u64((const uint8_t *)hex + 2 * i, 8, &pos, &v))
+		if (!uni_gdb_hex_u64((const uint8_t *)word + 2 * i, 8, &pos, &v) || pos != 8)
 			return false;
-		word = (uint32_t)v;
-		memcpy(ret->addr + i, &word, 4);
+		part = (uint32_t)v;
+		memcpy(ret->addr + i, &part, 4);
 	}
 	return true;
+}
+
+/* "sl: local remote st tx:rx tr:when retrnsmt uid timeout inode ..." */
+static bool parse_tcp_line(char *line, struct tcp_line *ret)
+{
+	char *w[10];
+
+	for (size_t i = 0; i < uni_array_len(w); i++)
+		w[i] = next_word(&line);
+	return hex_word(w[3], &ret->state) && uni_parse_u64(w[9], &ret->inode) &&
+	       parse_tcp_addr(w[1], ret);
 }
 
 static bool is_zero(const uint8_t *p, size_t n)

@@ -3,14 +3,12 @@
 #include "target/gdb/guardian.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 
 #define PATIENCE_S 10 /* for the child to connect or to say why not */
@@ -99,12 +97,11 @@ static int receive(int sock, int *fd_ret, struct uni_err *err)
 static int spawn(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, struct uni_err *err)
 {
 	struct timeval patience = { .tv_sec = PATIENCE_S };
-	_cleanup_free_ void *memory = malloc(uni_gdb_guardian_memory());
 	void *page = mmap(NULL, sizeof(*g->shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int pair[2];
 
-	if (page == MAP_FAILED || memory == NULL)
+	if (page == MAP_FAILED)
 		return uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
 	g->shared = page;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -113,7 +110,7 @@ static int spawn(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, st
 	g->sock = pair[0];
 	g->pid = fork();
 	if (g->pid == 0)
-		uni_gdb_guardian_main(pair[1], addr, g->shared, memory);
+		uni_gdb_guardian_main(pair[1], addr, g->shared);
 	(void)close(pair[1]);
 	if (g->pid > 0)
 		return 0;

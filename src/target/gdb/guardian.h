@@ -70,8 +70,6 @@ void uni_gdb_guardian_end(struct uni_gdb_guardian *g);
 
 /* The child's whole life. */
 _Noreturn void uni_gdb_guardian_main(
-	int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared, void *memory);
-/* Bytes it wants at memory, allocated before the fork. */
-size_t uni_gdb_guardian_memory(void);
+	int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared);
 
 #endif

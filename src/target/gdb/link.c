@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/err.h"
 
 void uni_gdb_link_init(struct uni_gdb_link *l, int fd)
@@ -57,25 +58,6 @@ void uni_gdb_link_packet(struct uni_gdb_link *l, const char *fmt, ...)
 		l->tx_full = true;
 }
 
-/* 0 when fd is ready, -UNI_ETIMEDOUT. A closed line counts as ready: the next call finds out. */
-static int wait_ready(int fd, short events, uint64_t deadline_ns)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	for (;;) {
-		uint64_t now = uni_now_ns();
-		int r;
-
-		if (now >= deadline_ns)
-			return -UNI_ETIMEDOUT;
-		r = poll(&p, 1, (int)((deadline_ns - now) / UNI_NSEC_PER_MSEC) + 1);
-		if (r > 0)
-			return 0;
-		if (r < 0 && errno != EINTR)
-			return -UNI_EIO;
-	}
-}
-
 int uni_gdb_link_send(struct uni_gdb_link *l, uint64_t deadline_ns)
 {
 	size_t done = 0;
@@ -96,7 +78,7 @@ int uni_gdb_link_send(struct uni_gdb_link *l, uint64_t deadline_ns)
 			continue;
 		}
 		if (errno == EAGAIN)
-			rc = wait_ready(l->fd, POLLOUT, deadline_ns);
+			rc = uni_wait_fd(l->fd, POLLOUT, deadline_ns);
 		else if (errno != EINTR)
 			rc = -UNI_EGONE;
 		if (rc != 0) {
@@ -221,7 +203,7 @@ static int pump(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns
 		if (rc == -UNI_EAGAIN) {
 			rc = receive(l);
 			if (rc == -UNI_EAGAIN)
-				rc = wait_ready(l->fd, POLLIN, deadline_ns);
+				rc = uni_wait_fd(l->fd, POLLIN, deadline_ns);
 			else if (rc == 0 && uni_now_ns() >= deadline_ns)
 				rc = -UNI_ETIMEDOUT; /* busy with sending junk */
 		}

@@ -40,6 +40,11 @@ static size_t next_packet(const uint8_t *data, size_t size, struct uni_gdb_item 
 	return len + 4;
 }
 
+static bool begins_item(uint8_t c)
+{
+	return c == '+' || c == '-' || c == '$' || c == '%';
+}
+
 size_t uni_gdb_next(const uint8_t *data, size_t size, struct uni_gdb_item *ret)
 {
 	size_t n = 0;
@@ -54,7 +59,7 @@ size_t uni_gdb_next(const uint8_t *data, size_t size, struct uni_gdb_item *ret)
 	if (data[0] == '$' || data[0] == '%')
 		return next_packet(data, size, ret);
 	ret->kind = UNI_GDB_JUNK;
-	while (n < size && memchr("+-$%", data[n], 4) == NULL)
+	while (n < size && !begins_item(data[n]))
 		n++;
 	return n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/gdb/stub.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -71,6 +72,20 @@ static int send_resume(struct uni_gdb_stub *s)
 	return rc;
 }
 
+/* The guardian has not seen the list of threads: the name of the current one will do. */
+static void note_process(struct uni_gdb_stub *s)
+{
+	struct uni_gdb_thread current;
+	uint8_t list[sizeof(current.text) + 1] = "m";
+	size_t nr = 0, len = s->link.reply_size - 2;
+
+	if (s->nr_threads != 0 || len >= sizeof(current.text))
+		return;
+	memcpy(list + 1, s->link.reply + 2, len);
+	if (uni_gdb_threads(list, len + 1, &current, 1, &nr) == 0 && nr == 1)
+		s->thread[0] = current;
+}
+
 /* Asks for something that only a stopped, listening QEMU answers just so. */
 static int resynchronize(struct uni_gdb_stub *s)
 {
@@ -87,8 +102,10 @@ static int resynchronize(struct uni_gdb_stub *s)
 		rc = uni_gdb_link_send(&s->link, until);
 		while (rc == 0) {
 			rc = uni_gdb_link_reply(&s->link, until);
-			if (rc == 0 && uni_gdb_reply_starts(&s->link, "QC"))
-				return 0;
+			if (rc != 0 || !uni_gdb_reply_starts(&s->link, "QC"))
+				continue;
+			note_process(s);
+			return 0;
 		}
 	}
 	return rc;
@@ -300,8 +317,7 @@ static int read_batch(
 
 	while (nr < (s->qemu ? READ_BATCH : 1) && at < len) {
 		part[nr] = chunk_size(s, len - at);
-		uni_gdb_link_packet(
-			&s->link, "m%llx,%zx", (unsigned long long)(addr + at), part[nr]);
+		uni_gdb_link_packet(&s->link, "m%" PRIx64 ",%zx", addr + at, part[nr]);
 		at += part[nr++];
 	}
 	*done_ret = at;
@@ -394,8 +410,8 @@ static int detached(struct uni_gdb_stub *s, uint64_t until)
 	int rc = uni_gdb_link_ask(&s->link, until);
 
 	while (rc == 0 && !uni_gdb_reply_is(&s->link, "OK")) {
-		/* It does not know D: make it run, and just go. */
-		if (s->link.reply_size == 0)
+		/* It does not know D, or not like that: make it run, and just go. */
+		if (s->link.reply_size == 0 || s->link.reply[0] == 'E')
 			return send_resume(s);
 		rc = uni_gdb_link_reply(&s->link, until);
 	}
@@ -411,6 +427,20 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
 	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS / 2));
 }
 
+/*
+ * A stub that names processes wants one in D as well. QEMU keeps speaking so to every client after
+ * one (gdb) asked for it, so this is not ours to negotiate: the thread ids tell.
+ */
+static void put_detach(struct uni_gdb_stub *s)
+{
+	const char *id = s->thread[0].text;
+
+	if (id[0] == 'p')
+		uni_gdb_link_packet(&s->link, "D;%.*s", (int)strcspn(id + 1, "."), id + 1);
+	else
+		uni_gdb_link_packet(&s->link, "D");
+}
+
 static int leave_qemu(struct uni_gdb_stub *s)
 {
 	bool was_paused = s->state == UNI_GDB_PAUSED;
@@ -421,7 +451,7 @@ static int leave_qemu(struct uni_gdb_stub *s)
 	if (rc != 0 || (was_paused && !s->link.stopped_event))
 		return rc;
 	s->state = UNI_GDB_HELD;
-	uni_gdb_link_packet(&s->link, "D");
+	put_detach(s);
 	rc = detached(s, deadline(ANSWER_NS / 2));
 	return rc;
 }
@@ -433,7 +463,7 @@ static int leave_blindly(struct uni_gdb_stub *s)
 	uni_gdb_link_reset(&s->link);
 	uni_gdb_link_byte(&s->link, INTERRUPT);
 	uni_gdb_link_byte(&s->link, '+');
-	uni_gdb_link_packet(&s->link, "D");
+	put_detach(s);
 	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS / 2));
 }
 

@@ -17,12 +17,13 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-#define SPIN_NS (40 * UNI_NSEC_PER_USEC)
-/* A nap is how long a guest may stand unnoticed, so naps stay short while the thread merely waits
- * for a CPU; one that has not stopped after NAPS_NS is blocked in the kernel. */
-#define NAP_NS	     (20 * UNI_NSEC_PER_USEC)
-#define NAPS_NS	     (10 * UNI_NSEC_PER_MSEC)
-#define SLEEP_MAX_NS UNI_NSEC_PER_MSEC
+/*
+ * A nap is how long a guest may stand unnoticed. The thread that is waited for may be waiting for a
+ * CPU itself, even for this one, and naps must leave it some: they grow with the time that passed.
+ */
+#define NAP_NS	   (10 * UNI_NSEC_PER_USEC)
+#define NAP_PART   8
+#define NAP_MAX_NS UNI_NSEC_PER_MSEC
 
 int uni_hold_seize(struct uni_hold *h)
 {
@@ -79,11 +80,12 @@ int uni_hold_poll(struct uni_hold *h)
 
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 {
-	uint64_t begin = uni_now_ns(), sleep_ns = NAP_NS;
+	uint64_t begin = uni_now_ns();
 
 	for (;;) {
 		uint32_t waiting = 0;
-		uint64_t now;
+		struct timespec ts;
+		uint64_t now, nap;
 
 		for (uint32_t i = 0; i < nr; i++)
 			waiting +=
@@ -93,13 +95,9 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		now = uni_now_ns();
 		if (now >= deadline_ns)
 			return;
-		if (now - begin >= SPIN_NS) {
-			struct timespec ts = uni_ns_timespec(sleep_ns);
-
-			(void)nanosleep(&ts, NULL);
-			if (now - begin >= NAPS_NS)
-				sleep_ns = uni_min(sleep_ns * 2, SLEEP_MAX_NS);
-		}
+		nap = uni_min(uni_max((now - begin) / NAP_PART, NAP_NS), NAP_MAX_NS);
+		ts = uni_ns_timespec(nap);
+		(void)nanosleep(&ts, NULL);
 	}
 }
 
@@ -141,7 +139,15 @@ bool uni_hold_in_run(struct uni_hold *h, int *fd_ret)
 	return true;
 }
 
-int uni_hold_restart_run(struct uni_hold *h)
+/* Calls that return EINTR after any stop and have done nothing then (signal(7)). poll() and the
+ * like are begun again by the kernel itself. */
+static bool may_begin_again(const struct user_regs_struct *r)
+{
+	return regs_in_run(r) || r->orig_rax == SYS_epoll_wait || r->orig_rax == SYS_epoll_pwait ||
+	       r->orig_rax == SYS_epoll_pwait2;
+}
+
+int uni_hold_restart(struct uni_hold *h)
 {
 	struct user_regs_struct r;
 
@@ -149,10 +155,10 @@ int uni_hold_restart_run(struct uni_hold *h)
 		return 0;
 	if (ptrace(PTRACE_GETREGS, h->tid, NULL, &r) != 0)
 		return -UNI_EGONE;
-	if (!regs_in_run(&r) || r.rax != (unsigned long long)-EINTR)
+	if (r.rax != (unsigned long long)-EINTR || !may_begin_again(&r))
 		return 0;
 	r.rip -= 2; /* the length of SYSCALL */
-	r.rax = SYS_ioctl;
+	r.rax = r.orig_rax;
 	r.orig_rax = (unsigned long long)-1;
 	return ptrace(PTRACE_SETREGS, h->tid, NULL, &r) == 0 ? 0 : -UNI_EGONE;
 }

@@ -39,19 +39,21 @@ int uni_hold_ask(struct uni_hold *h);
 /* Has it stopped? 0, -UNI_EAGAIN (not yet), -UNI_EGONE (it ended). */
 int uni_hold_poll(struct uni_hold *h);
 /*
- * Waits until none of nr threads is ASKED, or until the deadline (uni_now_ns() clock). Looks again
- * and again at first: a stop takes some 20 us, less than it takes to sleep and be woken. Then it
- * naps, never yields: a thread that wakes up preempts, one that yielded waits for a whole time
- * slice of others while the guest stands (measured: median 6 ms instead of 30 us on a busy host).
+ * Waits until none of nr threads is ASKED, or until the deadline (uni_now_ns() clock). It naps, 10
+ * us at first, plus the caller's timer slack, and neither spins nor yields: the thread may need
+ * this very CPU to get to its stop, and one that wakes up preempts others where one that yielded
+ * waits for their time slices (medians measured on a busy host: naps 60 us, spinning first 90 us,
+ * yielding 6 ms).
  */
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns);
 /* Lets it run on. One that has not stopped yet stays ASKED: poll it again. NULL-safe states. */
 void uni_hold_let_go(struct uni_hold *h);
 /*
- * If the stop cut KVM_RUN short, makes it go on as if nothing had happened (as the kernel does for
- * SA_RESTART), for VMMs that may not expect EINTR. 0 or -UNI_EGONE.
+ * If the stop cut KVM_RUN or epoll_wait() short, makes it go on as if nothing had happened, as the
+ * kernel does for calls that it restarts: for threads that may not expect EINTR. Not after a signal
+ * of the VMM's own, which it may want to see by that EINTR. 0 or -UNI_EGONE.
  */
-int uni_hold_restart_run(struct uni_hold *h);
+int uni_hold_restart(struct uni_hold *h);
 /* Is the stopped thread inside ioctl(fd, KVM_RUN)? *fd_ret is that fd. */
 bool uni_hold_in_run(struct uni_hold *h, int *fd_ret);
 

@@ -139,7 +139,7 @@ static int open_vcpus(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct u
 static int start_vcpus(struct uni_kvm *k, struct uni_err *err)
 {
 	for (uint32_t i = 0; i < k->nr; i++) {
-		int rc = uni_kvm_sync_start(&k->vcpu[i].sync);
+		int rc = uni_kvm_sync_start(&k->vcpu[i].sync, !k->keep_valid);
 
 		if (rc != 0)
 			return uni_err_set(err, (enum uni_errcode) - rc,
@@ -246,7 +246,7 @@ static int attach_pid(
 		rc = uni_kvm_allow(&host, &cmdline, &fds, err);
 	if (rc != 0)
 		return rc;
-	k->restart_run = cmdline.vmm[0] == '\0';
+	k->restart = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "solo5-hvt") == 0;
 	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
 	rc = open_vcpus(k, &fds, err);
 	if (rc == 0)

@@ -20,8 +20,8 @@
 struct uni_kvm {
 	struct uni_target base; /* first */
 	int pid, pidfd;
-	bool restart_run; /* a VMM that is not known to expect EINTR from KVM_RUN */
-	bool keep_valid;  /* ... or that may use synchronized registers itself */
+	bool restart;	 /* VMMs not known to expect EINTR, and those that do all in one thread */
+	bool keep_valid; /* ... or that may use synchronized registers itself */
 	enum uni_kvm_method method;
 	uint32_t nr;
 	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];

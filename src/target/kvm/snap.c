@@ -58,42 +58,47 @@ static void ask(struct snap *s, uint32_t i)
 	struct uni_hold *h = &s->k->vcpu[i].hold;
 
 	if (h->state == UNI_HOLD_SEIZED) {
-		s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
+		if ((s->mask & (s->mask - 1)) ==
+			0) /* else only a delay between the stops of a group */
+			s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
 		(void)uni_hold_ask(h);
 	}
 	if (h->state == UNI_HOLD_ASKED || h->state == UNI_HOLD_DYING)
 		s->wait[s->nr_wait++] = h;
 }
 
-/* The thread stands, or sleeps in the VMM. Do the registers that KVM left belong to now? */
-static bool is_fresh(struct uni_kvm_vcpu *v, enum uni_kvm_doing doing)
+/* KVM writes the registers on every return of KVM_RUN; so does it at this stop, if it cut one. */
+static void look_where(struct uni_kvm_vcpu *v)
 {
 	int fd;
 
-	/* KVM writes them on every return of KVM_RUN, so only before the first one they are old. */
-	if (!v->primed && v->hold.state == UNI_HOLD_STOPPED)
-		v->primed = doing == UNI_DOING_IN_RUN || uni_hold_in_run(&v->hold, &fd);
-	return v->primed;
+	if (v->primed || v->hold.state != UNI_HOLD_STOPPED)
+		return;
+	v->primed = v->doing == UNI_DOING_IN_RUN || (uni_hold_in_run(&v->hold, &fd) && fd == v->fd);
 }
 
 /* 0, -UNI_EAGAIN or -UNI_EIO. */
 static int read_one(struct snap *s, uint32_t i)
 {
 	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
-	bool stopped = v->hold.state == UNI_HOLD_STOPPED;
+	bool stopped = v->hold.state == UNI_HOLD_STOPPED, fresh = false;
 	struct kvm_sregs sregs;
 	struct kvm_regs regs;
 	int rc;
 
 	if (!stopped && v->doing != UNI_DOING_ELSE)
 		return -UNI_EAGAIN;
-	if (!is_fresh(v, v->doing))
-		return -UNI_EAGAIN;
-	rc = uni_kvm_sync_read(&v->sync, &regs, &sregs);
+	look_where(v);
+	rc = uni_kvm_sync_read(&v->sync, &regs, &sregs, &fresh);
 	if (rc == -UNI_ESTALE)
 		v->primed = false;
 	if (rc != 0)
 		return rc == -UNI_ESTALE ? -UNI_EAGAIN : rc;
+	/* Once there was one return since the registers were asked for, they are never old again.
+	 */
+	v->primed = v->primed || fresh;
+	if (!v->primed)
+		return -UNI_EAGAIN;
 	uni_kvm_regs_convert(&regs, &sregs, &s->ret[i]);
 	s->ret[i].state = v->doing == UNI_DOING_RUNNING ? UNI_VCPU_RUNNING : UNI_VCPU_HALTED;
 	return 0;
@@ -103,8 +108,8 @@ static void let_go(struct uni_kvm *k, struct uni_kvm_vcpu *v)
 {
 	if (v->hold.state == UNI_HOLD_ASKED)
 		(void)uni_hold_poll(&v->hold);
-	if (v->hold.state == UNI_HOLD_STOPPED && k->restart_run)
-		(void)uni_hold_restart_run(&v->hold);
+	if (v->hold.state == UNI_HOLD_STOPPED && k->restart)
+		(void)uni_hold_restart(&v->hold);
 	uni_hold_let_go(&v->hold);
 }
 
@@ -151,6 +156,8 @@ bool uni_kvm_alive(struct uni_target *t)
  */
 static uint64_t waited_for_host(const struct snap *s)
 {
+	if ((s->mask & (s->mask - 1)) != 0)
+		return 0;
 	for (uint32_t i = 0; s->nr_wait == 1 && i < s->k->nr; i++) {
 		const struct uni_kvm_vcpu *v = &s->k->vcpu[i];
 

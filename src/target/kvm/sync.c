@@ -21,6 +21,8 @@ struct window {
 	struct kvm_sregs sregs;
 };
 
+#define MARK 0x0ddba11c0ffee000ull /* not canonical: never a guest's rip */
+
 #define WINDOW_OFFSET offsetof(struct kvm_run, kvm_valid_regs)
 
 _Static_assert(offsetof(struct kvm_run, kvm_dirty_regs) ==
@@ -67,19 +69,30 @@ static int read_window(const struct uni_kvm_sync *s, struct window *ret)
 	return 0;
 }
 
-static int write_valid(struct uni_kvm_sync *s, uint64_t valid)
+/* One aligned word, at once. */
+static int write_word(struct uni_kvm_sync *s, size_t offset, uint64_t v)
 {
-	struct iovec local = { .iov_base = &valid, .iov_len = sizeof(valid) };
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)(s->run_hva + WINDOW_OFFSET),
-		.iov_len = sizeof(valid) };
+	struct iovec local = { .iov_base = &v, .iov_len = sizeof(v) };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)(s->run_hva + offset),
+		.iov_len = sizeof(v) };
 
 	if (s->run != NULL) {
-		s->run->kvm_valid_regs = valid;
+		*(volatile uint64_t *)((uintptr_t)s->run + offset) = v;
 		return 0;
 	}
-	if (process_vm_writev(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(valid))
+	if (process_vm_writev(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(v))
 		return 0;
 	return errno == ESRCH ? -UNI_EGONE : -UNI_EIO;
+}
+
+static int write_valid(struct uni_kvm_sync *s, uint64_t valid)
+{
+	return write_word(s, WINDOW_OFFSET, valid);
+}
+
+static int write_rip(struct uni_kvm_sync *s, uint64_t rip)
+{
+	return write_word(s, offsetof(struct kvm_run, s.regs.regs.rip), rip);
 }
 
 int uni_kvm_sync_open(struct uni_kvm_sync *s, int pid, int pidfd, int vcpu_fd, uint64_t run_hva,
@@ -101,16 +114,25 @@ int uni_kvm_sync_open(struct uni_kvm_sync *s, int pid, int pidfd, int vcpu_fd, u
 		return uni_err_set(err, (enum uni_errcode) - rc,
 			"cannot read the vCPU state in pid %d: %s", pid, uni_strerror(rc));
 	s->before = w.valid_regs;
+	s->unused = w.valid_regs == 0 && w.dirty_regs == 0 &&
+		    memcmp(&w.regs, &(struct kvm_regs){ 0 }, sizeof(w.regs)) == 0;
 	return 0;
 }
 
-int uni_kvm_sync_start(struct uni_kvm_sync *s)
+int uni_kvm_sync_start(struct uni_kvm_sync *s, bool vmm_never)
 {
-	return write_valid(s, s->before | WANTED);
+	int rc = 0;
+
+	/* Before the request, or KVM's answer to it could be overwritten. */
+	if (s->unused || vmm_never) {
+		rc = write_rip(s, MARK);
+		s->marked = rc == 0;
+	}
+	return rc != 0 ? rc : write_valid(s, s->before | WANTED);
 }
 
-int uni_kvm_sync_read(
-	struct uni_kvm_sync *s, struct kvm_regs *regs_ret, struct kvm_sregs *sregs_ret)
+int uni_kvm_sync_read(struct uni_kvm_sync *s, struct kvm_regs *regs_ret,
+	struct kvm_sregs *sregs_ret, bool *fresh_ret)
 {
 	struct window w;
 	int rc = read_window(s, &w);
@@ -118,17 +140,25 @@ int uni_kvm_sync_read(
 	if (rc != 0)
 		return rc;
 	if ((w.valid_regs & WANTED) != WANTED) {
+		s->marked = false; /* the VMM has its own ideas of this page */
 		rc = write_valid(s, w.valid_regs | WANTED);
 		return rc != 0 ? rc : -UNI_ESTALE;
 	}
+	if (w.regs.rip == MARK) /* ours, or that of another profiler */
+		return -UNI_EAGAIN;
 	*regs_ret = w.regs;
 	*sregs_ret = w.sregs;
+	*fresh_ret = s->marked;
 	return 0;
 }
 
 void uni_kvm_sync_close(struct uni_kvm_sync *s, bool keep)
 {
+	struct window w;
+
 	(void)write_valid(s, keep ? s->before : 0);
+	if (s->marked && read_window(s, &w) == 0 && w.regs.rip == MARK)
+		(void)write_rip(s, 0);
 	if (s->run != NULL)
 		(void)munmap((void *)(uintptr_t)s->run, s->run_size);
 	s->run = NULL;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Synchronized registers of one vCPU: KVM copies them into struct kvm_run on each return of
- * KVM_RUN once kvm_valid_regs asks for it. That word is all that is ever written here, and only
- * after uni_kvm_allow() said yes: where the registers are protected KVM_RUN would fail and the VMM
- * would die. kvm_dirty_regs and immediate_exit belong to the VMM.
+ * KVM_RUN once kvm_valid_regs asks for it. That word is written only after uni_kvm_allow() said
+ * yes: where the registers are protected KVM_RUN would fail and the VMM would die. kvm_dirty_regs
+ * and immediate_exit belong to the VMM and are never written.
+ *
+ * To tell an old copy from a new one, rip in the copy is marked once, when nobody but KVM uses it
+ * (KVM only writes there unless the VMM sets kvm_dirty_regs).
  */
 #ifndef UNI_TARGET_KVM_SYNC_H
 #define UNI_TARGET_KVM_SYNC_H
@@ -27,20 +30,23 @@ struct uni_kvm_sync {
 	size_t run_size;
 	uint64_t run_hva; /* in the VMM */
 	uint64_t before;  /* kvm_valid_regs as found */
+	bool unused;	  /* nobody ever used synchronized registers of this vCPU */
+	bool marked;	  /* rip was marked: another value there is news */
 };
 
 /* vcpu_fd and run_hva are the VMM's. Writes nothing yet. */
 int uni_kvm_sync_open(struct uni_kvm_sync *s, int pid, int pidfd, int vcpu_fd, uint64_t run_hva,
 	enum uni_kvm_method method, struct uni_err *err);
-/* Asks KVM for the registers. */
-int uni_kvm_sync_start(struct uni_kvm_sync *s);
+/* Asks KVM for the registers. vmm_never: this VMM is known not to use them itself. */
+int uni_kvm_sync_start(struct uni_kvm_sync *s, bool vmm_never);
 /*
- * The registers of the last return of KVM_RUN; whether there was one since start() is the caller's
- * knowledge. 0, -UNI_ESTALE (the VMM took the request back: it is renewed, and nothing is known
- * until the next return), -UNI_EGONE, -UNI_EIO.
+ * The registers of the last return of KVM_RUN. *fresh_ret: it is certain that there was one since
+ * start(); when it is not, only the caller may know. 0, -UNI_EAGAIN (no return yet), -UNI_ESTALE
+ * (the VMM took the request back: it is renewed, and nothing is known until the next return),
+ * -UNI_EGONE, -UNI_EIO.
  */
-int uni_kvm_sync_read(
-	struct uni_kvm_sync *s, struct kvm_regs *regs_ret, struct kvm_sregs *sregs_ret);
+int uni_kvm_sync_read(struct uni_kvm_sync *s, struct kvm_regs *regs_ret,
+	struct kvm_sregs *sregs_ret, bool *fresh_ret);
 /* Takes the request back. keep: the VMM may use the feature itself, so put back what was found. */
 void uni_kvm_sync_close(struct uni_kvm_sync *s, bool keep);
 

@@ -188,7 +188,8 @@ static void thread_comm(int pid, int tid, char *out, size_t cap)
 		out[n - 1] = '\0';
 }
 
-/* Stops a busy thread for an instant; the vCPU file that it is in KVM_RUN with, or -1. */
+/* Stops a busy thread for an instant; the vCPU file that it is in KVM_RUN with, or -1. The VMM is
+ * not known yet, so it gets no EINTR. */
 static int fd_of_busy(int tid, int *rc_ret)
 {
 	struct uni_hold h = { .tid = tid };
@@ -199,15 +200,13 @@ static int fd_of_busy(int tid, int *rc_ret)
 	if (*rc_ret != 0)
 		return -1;
 	*rc_ret = uni_hold_ask(&h);
-	uni_hold_wait(&one, 1, uni_now_ns() + PROBE_NS);
-	if (h.state == UNI_HOLD_STOPPED && uni_hold_in_run(&h, &fd))
-		(void)uni_hold_restart_run(&h);
-	else
-		fd = -1;
-	uni_hold_let_go(&h);
-	/* Late: starved, or deep in the kernel. It must not be left to stop for nobody. */
+	/* Again when it is late (starved, or deep in the kernel): it must not stop for nobody. */
 	for (unsigned i = 0; h.state != UNI_HOLD_FREE && i < PROBE_TRIES; i++) {
 		uni_hold_wait(&one, 1, uni_now_ns() + PROBE_NS);
+		if (h.state == UNI_HOLD_STOPPED) {
+			fd = uni_hold_in_run(&h, &fd) ? fd : -1;
+			(void)uni_hold_restart(&h);
+		}
 		uni_hold_let_go(&h);
 	}
 	return fd;

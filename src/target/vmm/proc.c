@@ -139,6 +139,8 @@ static int describe(int pid, struct uni_vmm_cmdline *c, struct uni_target_info *
 	else if (c->gdb_tcp[0] != '\0')
 		(void)snprintf(ret->gdb, sizeof(ret->gdb), "tcp=%s", c->gdb_tcp);
 	ret->nr_vcpus = c->nr_vcpus != 0 ? c->nr_vcpus : kvm ? fds.nr_vcpus : 0;
+	if (ret->nr_vcpus == 0 && strcmp(c->vmm, "qemu") == 0 && !c->opaque)
+		ret->nr_vcpus = 1; /* what QEMU makes without -smp */
 	ret->mem_bytes = c->mem_bytes;
 	return 0;
 }

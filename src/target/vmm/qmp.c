@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 
 #define TIMEOUT_MS 2000
 #define EVENTS_MAX 4096 /* events taken while one answer is waited for */
@@ -26,24 +27,6 @@ struct uni_qmp {
 	char buf[UNI_QMP_MESSAGE_MAX]; /* received, not parsed yet */
 };
 
-static int wait_for(int fd, short events, uint64_t deadline_ns)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	for (;;) {
-		uint64_t now = uni_now_ns();
-		int r;
-
-		if (now >= deadline_ns)
-			return -UNI_ETIMEDOUT;
-		r = poll(&p, 1, (int)((deadline_ns - now) / UNI_NSEC_PER_MSEC) + 1);
-		if (r > 0)
-			return 0;
-		if (r < 0 && errno != EINTR)
-			return -UNI_EIO;
-	}
-}
-
 static int send_text(struct uni_qmp *q, const char *text, uint64_t deadline_ns)
 {
 	size_t len = strlen(text), done = 0;
@@ -55,7 +38,7 @@ static int send_text(struct uni_qmp *q, const char *text, uint64_t deadline_ns)
 		if (n >= 0)
 			done += (size_t)n;
 		else if (errno == EAGAIN)
-			rc = wait_for(q->fd, POLLOUT, deadline_ns);
+			rc = uni_wait_fd(q->fd, POLLOUT, deadline_ns);
 		else if (errno != EINTR)
 			rc = -UNI_EGONE;
 		if (rc != 0)
@@ -71,7 +54,7 @@ static int fill(struct uni_qmp *q, uint64_t deadline_ns)
 
 	if (q->size == sizeof(q->buf))
 		return -UNI_EPROTO; /* a line that never ends */
-	rc = wait_for(q->fd, POLLIN, deadline_ns);
+	rc = uni_wait_fd(q->fd, POLLIN, deadline_ns);
 	if (rc != 0)
 		return rc;
 	n = recv(q->fd, q->buf + q->size, sizeof(q->buf) - q->size, 0);

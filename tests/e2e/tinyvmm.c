@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tinyvmm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CODE_SIZE 256
+#define SLEEP_MS  2000
+
+/* SI holds the address of the vCPU's counter. */
+static const uint8_t count_code[] = {
+	0x66, 0xff, 0x04, /* 1000: incl (%si) */
+	0xeb, 0xfb,	  /* 1003: jmp 1000 */
+};
+static const uint8_t out_code[] = {
+	0x66, 0xff, 0x04, /* 1000: incl (%si) */
+	0xe6, 0x80,	  /* 1003: out %al, $0x80 */
+	0xeb, 0xf9,	  /* 1005: jmp 1000 */
+};
+static const uint8_t halt_code[] = {
+	0x66, 0xff, 0x04, /* 1000: incl (%si) */
+	0xf4,		  /* 1003: hlt */
+	0xeb, 0xfa,	  /* 1004: jmp 1000 */
+};
+
+/* Each program is followed by bytes that nothing else has, so that it can be looked for. */
+const uint8_t *tiny_code(enum tiny_mode mode)
+{
+	static uint8_t code[TINY_KICKED + TINY_SYNCS][CODE_SIZE];
+	const uint8_t *from = mode == TINY_EXITS    ? out_code
+			      : mode == TINY_SLEEPS ? halt_code
+						    : count_code;
+	size_t size = mode == TINY_EXITS    ? sizeof(out_code)
+		      : mode == TINY_SLEEPS ? sizeof(halt_code)
+					    : sizeof(count_code);
+
+	for (unsigned i = 0; i < CODE_SIZE; i++)
+		code[mode][i] = (uint8_t)(i * 167 + 13);
+	memcpy(code[mode], from, size);
+	return code[mode];
+}
+
+struct vcpu {
+	struct tiny *t;
+	int fd, index;
+	struct kvm_run *run;
+};
+
+static _Noreturn void give_up(struct tiny *t, int why)
+{
+	atomic_store(&t->shared->failed, why != 0 ? why : -1);
+	_exit(9);
+}
+
+/* The guest halted: sleeps like a tender waiting for its network, until the test says go on. */
+static void sleep_in_vmm(struct tiny *t)
+{
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event e;
+
+	atomic_fetch_add(&t->shared->sleeps, 1);
+	while (!atomic_exchange(&t->shared->wake, false)) {
+		/* Would be restarted if it were poll(): epoll_wait() is not (signal(7)). */
+		if (epoll_wait(ep, &e, 1, SLEEP_MS / 100) < 0)
+			give_up(t, errno);
+	}
+	(void)close(ep);
+}
+
+static void one_exit(struct vcpu *v)
+{
+	struct tiny *t = v->t;
+
+	atomic_fetch_add(&t->shared->exits, 1);
+	if (v->index == 0)
+		atomic_store(&t->shared->valid_regs, v->run->kvm_valid_regs);
+	if (v->run->exit_reason == KVM_EXIT_HLT && t->mode == TINY_SLEEPS)
+		sleep_in_vmm(t);
+	else if (v->run->exit_reason != KVM_EXIT_IO)
+		give_up(t, -(int)v->run->exit_reason);
+}
+
+static void *run_vcpu(void *arg)
+{
+	struct vcpu *v = arg;
+
+	for (;;) {
+		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
+			one_exit(v);
+			continue;
+		}
+		if (errno != EINTR || v->t->mode != TINY_KICKED)
+			give_up(v->t, errno);
+	}
+	return NULL;
+}
+
+static void on_kick(int sig)
+{
+}
+
+static bool make_vcpu(struct tiny *t, int kvm, int vm, int index, struct vcpu *v)
+{
+	struct kvm_regs regs = { .rip = TINY_CODE, .rflags = 2, .rsp = 0x7000 };
+	int size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+	struct kvm_sregs sregs;
+
+	*v = (struct vcpu){ .t = t, .index = index, .fd = ioctl(vm, KVM_CREATE_VCPU, index) };
+	if (v->fd < 0 || size < 0)
+		return false;
+	v->run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	if (v->run == MAP_FAILED || ioctl(v->fd, KVM_GET_SREGS, &sregs) != 0)
+		return false;
+	sregs.cs.base = 0;
+	sregs.cs.selector = 0;
+	regs.rsi = TINY_COUNTERS + 64 * (unsigned)index;
+	if (t->mode == TINY_SYNCS)
+		v->run->kvm_valid_regs = KVM_SYNC_X86_REGS;
+	return ioctl(v->fd, KVM_SET_SREGS, &sregs) == 0 && ioctl(v->fd, KVM_SET_REGS, &regs) == 0;
+}
+
+/* The VMM. Says on fd that its guest is about to run. */
+static _Noreturn void vmm(struct tiny *t, unsigned nr, int fd)
+{
+	const struct sigaction sa = { .sa_handler = on_kick };
+	struct kvm_userspace_memory_region ram = { .memory_size = TINY_RAM,
+		.userspace_addr = (uintptr_t)t->ram };
+	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	int vm = kvm >= 0 ? ioctl(kvm, KVM_CREATE_VM, 0) : -1;
+	struct vcpu v[TINY_VCPUS];
+	pthread_t thread[TINY_VCPUS];
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)sigaction(SIGRTMIN, &sa, NULL);
+	if (vm < 0 || ioctl(vm, KVM_SET_USER_MEMORY_REGION, &ram) != 0)
+		_exit(8);
+	memcpy(t->ram + TINY_CODE, tiny_code(t->mode), CODE_SIZE);
+	for (unsigned i = 0; i < nr; i++) {
+		if (!make_vcpu(t, kvm, vm, (int)i, &v[i]))
+			_exit(8);
+	}
+	for (unsigned i = 1; i < nr; i++) {
+		if (pthread_create(&thread[i], NULL, run_vcpu, &v[i]) != 0)
+			_exit(8);
+	}
+	(void)!write(fd, "x", 1);
+	(void)close(fd);
+	if (t->mode == TINY_KICKED)
+		(void)pthread_create(&thread[0], NULL, run_vcpu, &v[0]);
+	while (t->mode == TINY_KICKED) {
+		(void)pthread_kill(thread[0], SIGRTMIN);
+		atomic_fetch_add(&t->shared->kicks, 1);
+		(void)usleep(300);
+	}
+	(void)run_vcpu(&v[0]);
+	_exit(0);
+}
+
+bool tiny_start(struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus)
+{
+	int p[2];
+	char c;
+
+	*t = (struct tiny){ .mode = mode };
+	t->ram = mmap(NULL, TINY_RAM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t->ram == MAP_FAILED || t->shared == MAP_FAILED || pipe(p) != 0)
+		return false;
+	t->pid = fork();
+	if (t->pid == 0) {
+		(void)close(p[0]);
+		vmm(t, nr_vcpus, p[1]);
+	}
+	(void)close(p[1]);
+	if (t->pid < 0 || read(p[0], &c, 1) != 1) {
+		(void)close(p[0]);
+		tiny_end(t);
+		return false;
+	}
+	(void)close(p[0]);
+	return true;
+}
+
+void tiny_end(struct tiny *t)
+{
+	if (t->pid > 0) {
+		(void)kill(t->pid, SIGKILL);
+		(void)waitpid(t->pid, NULL, 0);
+	}
+	(void)munmap(t->ram, TINY_RAM);
+	(void)munmap(t->shared, sizeof(*t->shared));
+	t->pid = 0;
+}
+
+uint32_t tiny_counter(const struct tiny *t, unsigned i)
+{
+	return __atomic_load_n((const uint32_t *)(const void *)(t->ram + TINY_COUNTERS + 64 * i),
+		__ATOMIC_RELAXED);
+}
+
+bool tiny_runs(struct tiny *t, unsigned i)
+{
+	uint32_t before = tiny_counter(t, i);
+
+	for (unsigned n = 0; n < 2000 && tiny_counter(t, i) == before; n++)
+		(void)usleep(1000);
+	return tiny_counter(t, i) != before;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VMMs of a few lines, each awkward in its own way, run in a forked child: real-mode guests, one
+ * thread a vCPU.
+ */
+#ifndef UNI_TESTS_TINYVMM_H
+#define UNI_TESTS_TINYVMM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TINY_VCPUS    4
+#define TINY_RAM      (1u << 20)
+#define TINY_CODE     0x1000u
+#define TINY_COUNTERS 0x8000u /* in guest memory: one 32-bit number a vCPU, 64 bytes apart */
+
+enum tiny_mode {
+	TINY_BRITTLE, /* the guest counts; the VMM gives up when KVM_RUN fails, even with EINTR */
+	TINY_EXITS,   /* the guest leaves by OUT all the time */
+	TINY_SLEEPS,  /* the guest halts; the VMM sleeps in epoll_wait() and gives up on EINTR */
+	TINY_KICKED,  /* as BRITTLE, expects EINTR and gets a signal of its own all the time */
+	TINY_SYNCS,   /* as BRITTLE, uses synchronized registers itself */
+};
+
+/* Shared by the VMM and the test. */
+struct tiny_shared {
+	atomic_int failed; /* errno, or -1, of what made the VMM give up */
+	atomic_ulong sleeps, exits, kicks;
+	atomic_bool wake;	  /* SLEEPS: let the guest run to its next halt */
+	atomic_ullong valid_regs; /* last seen in vCPU 0's kvm_run; BRITTLE never returns: SYNCS */
+};
+
+struct tiny {
+	pid_t pid;
+	enum tiny_mode mode;
+	struct tiny_shared *shared;
+	uint8_t *ram; /* the guest's, also mapped here to see it run */
+};
+
+/* False when this host cannot (no usable /dev/kvm). */
+bool tiny_start(struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus);
+/* Kills it, if it still lives. */
+void tiny_end(struct tiny *t);
+
+/* The guest's own program, as the image's code: 256 bytes at TINY_CODE. */
+const uint8_t *tiny_code(enum tiny_mode mode);
+
+/* Does vCPU i count on, within two seconds? */
+bool tiny_runs(struct tiny *t, unsigned i);
+uint32_t tiny_counter(const struct tiny *t, unsigned i);
+
+#endif
