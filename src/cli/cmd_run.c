@@ -71,19 +71,15 @@ static int check(struct uni_err *err)
 	return 0;
 }
 
-/* NAME of NAME.uniscope, or of the image. */
-static char *console_path(const char *image)
+/* NAME of NAME.uniscope with .console.log instead. */
+static char *console_path(const char *session)
 {
-	const char *base = o.rec.output != NULL ? o.rec.output : strrchr(image, '/');
 	struct uni_strbuf b;
 
 	uni_strbuf_init(&b);
-	if (o.rec.output == NULL)
-		base = base != NULL ? base + 1 : image;
-	uni_strbuf_adds(&b, base);
+	uni_strbuf_adds(&b, session);
 	if (b.len > 9 && strcmp(b.s + b.len - 9, ".uniscope") == 0)
 		b.len -= 9;
-	b.s[b.len] = '\0';
 	uni_strbuf_adds(&b, ".console.log");
 	return uni_strbuf_detach(&b);
 }
@@ -108,8 +104,13 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	const char *image = ctx->operands[0];
-	_cleanup_free_ char *console = o.console != NULL ? strdup(o.console) : console_path(image);
+	const char *image = ctx->operands[0], *slash = strrchr(image, '/');
+	_cleanup_free_ char *output = o.rec.output != NULL
+					      ? strdup(o.rec.output)
+					      : uni_session_name(slash != NULL ? slash + 1 : image);
+	_cleanup_free_ char *console = o.console != NULL
+					       ? strdup(o.console)
+					       : console_path(output != NULL ? output : "guest");
 	struct uni_qemu_args args = { .image = image,
 		.accel = o.accel,
 		.machine = o.machine,
@@ -123,8 +124,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct uni_qemu q;
 	int rc = check(err);
 
-	if (rc == 0 && console == NULL)
+	if (rc == 0 && (output == NULL || console == NULL))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	o.rec.output = output;
 	if (rc == 0)
 		rc = uni_qemu_start(&args, &q, err);
 	if (rc != 0)

@@ -96,7 +96,26 @@ static int parse_watch(
 	return 0;
 }
 
-static void guest_name(const struct uni_guest *g, char *out, size_t cap)
+char *uni_session_name(const char *base)
+{
+	char name[128], path[160];
+	size_t len;
+
+	(void)snprintf(name, sizeof(name), "%s", base[0] != '\0' ? base : "guest");
+	for (char *p = name; *p != '\0'; p++) {
+		if (*p == '/' || *p == ' ')
+			*p = '_';
+	}
+	len = strlen(name);
+	if (len > 4 && strcmp(name + len - 4, ".elf") == 0)
+		name[len - 4] = '\0';
+	(void)snprintf(path, sizeof(path), "%s.uniscope", name);
+	for (unsigned n = 2; access(path, F_OK) == 0 && n < 100000; n++)
+		(void)snprintf(path, sizeof(path), "%s-%u.uniscope", name, n);
+	return strdup(path);
+}
+
+static char *default_output(const struct uni_guest *g)
 {
 	const char *base = g->info.name;
 
@@ -105,25 +124,7 @@ static void guest_name(const struct uni_guest *g, char *out, size_t cap)
 
 		base = slash != NULL ? slash + 1 : uni_image_path(g->image);
 	}
-	(void)snprintf(out, cap, "%s", base[0] != '\0' ? base : "guest");
-	for (char *p = out; *p != '\0'; p++) {
-		if (*p == '/' || *p == ' ')
-			*p = '_';
-	}
-	if (strlen(out) > 4 && strcmp(out + strlen(out) - 4, ".elf") == 0)
-		out[strlen(out) - 4] = '\0';
-}
-
-/* The first of NAME.uniscope, NAME-2.uniscope, ... that does not exist. */
-static char *default_output(const struct uni_guest *g)
-{
-	char name[128], path[160];
-
-	guest_name(g, name, sizeof(name));
-	(void)snprintf(path, sizeof(path), "%s.uniscope", name);
-	for (unsigned n = 2; access(path, F_OK) == 0 && n < 100000; n++)
-		(void)snprintf(path, sizeof(path), "%s-%u.uniscope", name, n);
-	return strdup(path);
+	return uni_session_name(base);
 }
 
 static void fill_meta(

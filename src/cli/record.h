@@ -57,6 +57,9 @@ struct uni_record_args {
 int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, char **path_ret,
 	struct uni_err *err);
 
+/* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
+char *uni_session_name(const char *base);
+
 /* Frequency and duration make sense? -UNI_EUSAGE. */
 int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err);
 

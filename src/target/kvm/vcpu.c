@@ -21,6 +21,7 @@
 #define PROBE_NS    (50 * UNI_NSEC_PER_MSEC)
 #define PROBE_TRIES 40
 #define RETRY_NS    (3 * UNI_NSEC_PER_MSEC)
+#define TRACED_NS   (100 * UNI_NSEC_PER_MSEC) /* far longer than another uniscope holds a thread */
 #define FIELD_MAX   24
 
 /* The next blank-separated number of a line. */
@@ -280,11 +281,18 @@ static int pass(struct find *f, bool by_name)
 	return rc;
 }
 
+/* Another uniscope holds a thread for each of its samples only: who still does later is in the way.
+ */
 static int traced(int pid, int tid, struct uni_err *err)
 {
+	struct timespec nap = uni_ns_timespec(RETRY_NS);
 	int tracer = uni_tracer_of(pid, tid);
 	char comm[32];
 
+	for (uint64_t t = 0; tracer > 0 && t < TRACED_NS; t += RETRY_NS) {
+		(void)nanosleep(&nap, NULL);
+		tracer = uni_tracer_of(pid, tid);
+	}
 	if (tracer <= 0)
 		return 0;
 	uni_vmm_comm(tracer, comm, sizeof(comm));
@@ -313,12 +321,14 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 {
 	struct find f = { .pid = pid, .v = v, .nr = nr };
 	const struct timespec retry = uni_ns_timespec(RETRY_NS);
-	uint64_t deadline = uni_now_ns() + FIND_NS;
+	uint64_t begin = uni_now_ns(), took;
 	int rc;
 
 	for (;;) {
 		rc = pass(&f, false);
-		if (rc != 0 || f.nr_found == nr || uni_now_ns() >= deadline)
+		took = uni_now_ns() - begin;
+		if (f.nr_found == nr || took >= (rc == -UNI_EPERM ? TRACED_NS : FIND_NS) ||
+			(rc != 0 && rc != -UNI_EPERM))
 			break;
 		(void)nanosleep(&retry, NULL); /* a vCPU may be in the VMM for a moment */
 	}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# run.sh UNISCOPE BUILD SRCROOT: `uniscope run` as a newcomer types it, with what newcomers get wrong:
+# one clear line, status 1, and neither a QEMU nor half a session left behind. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+mkdir "$T/w" && cd "$T/w" || exit 1
+case $U in
+/*) ;;
+*) U=$OLDPWD/$U ;;
+esac
+# A name of its own, to find our QEMU by.
+demo=$T/w/demo.elf
+cp "$(image demo)" "$demo"
+
+no_qemu() {
+	for f in $(grep -lsaF "$T/w/" /proc/[0-9]*/cmdline); do
+		comm=$(cat "${f%cmdline}comm" 2>/dev/null)
+		case $comm in
+		qemu*)
+			echo "left behind: $f $comm"
+			return 1
+			;;
+		esac
+	done
+}
+
+runs() { # ACCEL
+	timeout 60 "$U" run --accel "$1" -d 1 "$demo" >"$T/out" 2>&1 || {
+		cat "$T/out"
+		return 1
+	}
+	no_qemu && "$U" report -n 0 demo.uniscope >"$T/report" 2>&1 && grep lab_entry "$T/report" &&
+		rm -r demo.uniscope demo.console.log
+}
+
+fails() { # WORDS OPTION...
+	words=$1
+	shift
+	timeout 60 "$U" run -q -d 1 -o bad.uniscope "$@" >"$T/out" 2>&1
+	refused $? "$T/out" 1 "$words" && no_qemu && [ ! -e bad.uniscope ]
+}
+
+# Whether it is seen before it crashes is a matter of speed.
+crashes() { # ACCEL
+	timeout 60 "$U" run -q -d 5 -o short.uniscope --accel "$1" --append crash=undefined "$demo" \
+		>"$T/out" 2>&1
+	status=$?
+	if [ $status -eq 0 ]; then
+		"$U" report short.uniscope || return 1
+	else
+		refused $status "$T/out" 1 'ended' && [ ! -e short.uniscope ] || return 1
+	fi
+	rm -rf short.uniscope
+	no_qemu
+}
+
+qemu_missing() {
+	PATH=/nonexistent "$U" run -q -d 1 -o bad.uniscope --accel tcg "$demo" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'cannot run qemu-system-x86_64: install it' && [ ! -e bad.uniscope ]
+}
+
+recording() {
+	"$U" run -d 60 --accel "$1" -o "$2" "$demo" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 30 test -s "$2/guest-0/samples-vcpu0" || {
+		cat "$T/out"
+		return 1
+	}
+}
+
+killed() { # ACCEL
+	recording "$1" killed.uniscope || return 1
+	kill -9 $run
+	wait $run 2>/dev/null
+	wait_for 5 no_qemu && "$U" report killed.uniscope && rm -r killed.uniscope
+}
+
+interrupted() { # ACCEL
+	recording "$1" int.uniscope || return 1
+	kill -INT $run
+	wait $run || {
+		cat "$T/out"
+		return 1
+	}
+	no_qemu && "$U" report int.uniscope && rm -r int.uniscope
+}
+
+echo 'this is no program' >text.elf
+for accel in ${ACCELS:-$accels}; do
+	check "demo under $accel" runs "$accel"
+	check "a text file under $accel" fails 'its last words: qemu' --accel "$accel" "$T/w/text.elf"
+	check "/bin/true under $accel" fails 'its last words: qemu' --accel "$accel" /bin/true
+	check "a guest that crashes at once under $accel" crashes "$accel"
+	check "SIGKILL leaves no QEMU under $accel" killed "$accel"
+	check "Ctrl-C ends all under $accel" interrupted "$accel"
+done
+if objcopy -O elf32-i386 /bin/true 32.elf 2>/dev/null; then
+	check 'a 32-bit image' fails 'its last words: qemu' --accel tcg "$T/w/32.elf"
+else
+	skip 'a 32-bit image' 'objcopy cannot make one'
+fi
+check 'no such image' fails 'cannot read image' "$T/w/none.elf"
+check 'QEMU is not installed' qemu_missing
+check 'an option that QEMU does not know' fails 'its last words: qemu' --accel tcg "$demo" -- -nonsense
+finish
