@@ -12,8 +12,10 @@ ls "$BUILD"/lab/*-fp.elf >/dev/null 2>&1 || {
 	exit 0
 }
 T=$(mktemp -d) || exit 1
+# shellcheck disable=SC2034 # for who sources this
 n=0 guest='' target='' accels=tcg
 if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+	# shellcheck disable=SC2034
 	accels='tcg kvm'
 else
 	echo '# /dev/kvm cannot be used: what needs it is left out'
