@@ -57,13 +57,14 @@ static char *export_to(
 
 static void has(const char *text, const char *part)
 {
-	if (strstr(text, part) == NULL)
-		fail_msg("no \"%s\" in:\n%s", part, text);
+	if (text == NULL || strstr(text, part) == NULL)
+		fail_msg("no \"%s\" in:\n%s", part, text != NULL ? text : "(nothing)");
 }
 
 static void has_not(const char *text, const char *part)
 {
-	if (strstr(text, part) != NULL)
+	assert_non_null(text);
+	if (text != NULL && strstr(text, part) != NULL)
 		fail_msg("\"%s\" in:\n%s", part, text);
 }
 
