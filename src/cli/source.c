@@ -28,10 +28,27 @@ static int load_symbols(const char *path, struct uni_symtab **ret, struct uni_er
 	return rc;
 }
 
+/* A damaged session is shown as far as it goes, but never passed off as whole. */
+static void note_damage(
+	const char *path, const struct uni_recording *rec, const struct uni_build_read *read)
+{
+	uint64_t all = uni_recording_stats(rec)->samples;
+
+	if (uni_recording_was_closed(rec) && read->samples < all)
+		uni_note("%s: %" PRIu64 " of %" PRIu64
+			 " samples could not be read: the stream is damaged (%" PRIu64
+			 " torn packets)",
+			path, all - read->samples, all, read->torn);
+	else if (read->torn != 0)
+		uni_note("%s: %" PRIu64 " torn packets were passed over: the stream is damaged",
+			path, read->torn);
+}
+
 static int open_session(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts opts = args->build;
+	struct uni_build_read read;
 	int rc = uni_recording_open(args->path, &s->rec, err);
 
 	if (rc != 0)
@@ -42,7 +59,10 @@ static int open_session(
 			 "there",
 			args->path);
 	opts.symtab = s->symtab;
-	return uni_profile_build(s->rec, &opts, &s->profile, err);
+	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
+	if (rc == 0)
+		note_damage(args->path, s->rec, &read);
+	return rc;
 }
 
 static int open_import(

@@ -81,6 +81,11 @@ check "import refuses to overwrite" exits 1 "$U" import "$T/in.folded" -o "$T/im
 check "import --overwrite replaces" "$U" import --overwrite "$T/in.folded" -o "$T/imp.uniscope"
 check "an imported session reports" says "85" "$U" report "$T/imp.uniscope"
 check "an imported session exports the same" sh -c "'$U' export '$T/imp.uniscope' -f folded | cmp - '$T/out.folded'"
+cp -r "$T/imp.uniscope" "$T/torn.uniscope"
+truncate -s 100 "$T/torn.uniscope/guest-0/samples-vcpu0"
+check "a torn stream is reported, with a note" says "3 of 3 samples could not be read: the stream is damaged (1 torn packets)" "$U" report "$T/torn.uniscope"
+rm "$T/torn.uniscope/guest-0/samples-vcpu0"
+check "a lost stream is exported, with a note" says "3 of 3 samples could not be read" "$U" export "$T/torn.uniscope" -f folded
 printf 'garbage\nmore garbage\n' >"$T/bad"
 check "garbage in: exit 1" exits 1 "$U" report "$T/bad"
 mkdir "$T/precious"

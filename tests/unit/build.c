@@ -131,7 +131,7 @@ static void folds_to(struct place *p, struct uni_build_opts opts, const char *wa
 	struct uni_view v = { 0 };
 	struct uni_profile *profile;
 
-	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &p->err), 0);
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, NULL, &p->err), 0);
 	v.profile = profile;
 	exports(&v, "folded", NULL, 0, want);
 	uni_profile_destroy(profile);
@@ -173,7 +173,7 @@ static void functions_know_where_they_are(void **state)
 	struct uni_func_row *rows;
 	size_t nr;
 
-	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &p->err), 0);
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, NULL, &p->err), 0);
 	assert_int_equal(uni_profile_functions(profile, &rows, &nr), 0);
 	for (size_t i = 0; i < nr; i++) {
 		f = uni_profile_get_frame(profile, rows[i].frame);
@@ -214,6 +214,27 @@ static void uniprof_text(void **state)
 		"0\n\n");
 }
 
+/* A stream that was cut short gives what is left, and the count says that it is not all. */
+static void damage_is_counted(void **state)
+{
+	struct place *p = *state;
+	struct uni_build_opts opts = { .vcpu = 1 };
+	struct uni_build_read read = { 0 };
+	struct uni_profile *profile;
+	char file[128];
+
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &read, &p->err), 0);
+	uni_profile_destroy(profile);
+	assert_int_equal(read.samples, uni_recording_stats(p->rec)->samples);
+	assert_int_equal(read.torn, 0);
+	(void)snprintf(file, sizeof(file), "%s/guest-0/samples-vcpu0", p->path);
+	assert_int_equal(truncate(file, 100), 0);
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &read, &p->err), 0);
+	uni_profile_destroy(profile);
+	assert_int_equal(read.samples, 2); /* those of vCPU 1 */
+	assert_int_equal(read.torn, 1);
+}
+
 /* What an import writes comes back with the same stacks, and without the addresses it made up. */
 static void aggregates_come_back(void **state)
 {
@@ -233,7 +254,7 @@ static void aggregates_come_back(void **state)
 	(void)snprintf(path, sizeof(path), "%s/b.uniscope", p->dir);
 	assert_int_equal(uni_aggregate_write(from, "x.folded", path, false, &p->err), 0);
 	assert_int_equal(uni_recording_open(path, &rec, &p->err), 0);
-	assert_int_equal(uni_profile_build(rec, &opts, &to, &p->err), 0);
+	assert_int_equal(uni_profile_build(rec, &opts, &to, NULL, &p->err), 0);
 	assert_string_equal(uni_profile_unit(to), "us");
 	v.profile = to;
 	v.samples = rec;
@@ -256,6 +277,7 @@ int main(void)
 		cmocka_unit_test(functions_know_where_they_are),
 		cmocka_unit_test(uniprof_text),
 		cmocka_unit_test(aggregates_come_back),
+		cmocka_unit_test(damage_is_counted),
 	};
 
 	return cmocka_run_group_tests_name("build", tests, setup, teardown);
