@@ -86,6 +86,9 @@ truncate -s 100 "$T/torn.uniscope/guest-0/samples-vcpu0"
 check "a torn stream is reported, with a note" says "3 of 3 samples could not be read: the stream is damaged (1 torn packets)" "$U" report "$T/torn.uniscope"
 rm "$T/torn.uniscope/guest-0/samples-vcpu0"
 check "a lost stream is exported, with a note" says "3 of 3 samples could not be read" "$U" export "$T/torn.uniscope" -f folded
+check "a device is no report" exits 1 timeout 10 "$U" report /dev/zero
+check "a device is no image" exits 1 timeout 10 "$U" report -s /dev/zero "$T/in.folded"
+check "standard input may be a pipe" sh -c "cat '$T/in.folded' | '$U' report /dev/stdin"
 printf 'garbage\nmore garbage\n' >"$T/bad"
 check "garbage in: exit 1" exits 1 "$U" report "$T/bad"
 mkdir "$T/precious"
