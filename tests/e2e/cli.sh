@@ -77,6 +77,7 @@ check "unwritable output: exit 1" exits 1 "$U" export "$T/in.folded" -f svg -o /
 check "a failed export leaves nothing" sh -c "! '$U' export '$T/in.folded' -f svg -O width=x -o '$T/none.svg' 2>/dev/null && ! ls '$T'/none* 2>/dev/null"
 check "export to a full disk fails" sh -c "! '$U' export '$T/in.folded' -f folded >/dev/full 2>/dev/null"
 check "import makes a session" "$U" import "$T/in.folded" -o "$T/imp.uniscope"
+check "the session says who made it, and how" sh -c "grep -F 'import $T/in.folded -o $T/imp.uniscope' '$T/imp.uniscope/session.json' && grep -E '\"uniscope\": *\"0\.' '$T/imp.uniscope/session.json'"
 check "import refuses to overwrite" exits 1 "$U" import "$T/in.folded" -o "$T/imp.uniscope"
 check "import --overwrite replaces" "$U" import --overwrite "$T/in.folded" -o "$T/imp.uniscope"
 check "an imported session reports" says "85" "$U" report "$T/imp.uniscope"

@@ -243,6 +243,7 @@ static void aggregates_come_back(void **state)
 	struct uni_build_opts opts = { .vcpu = -1, .offsets = true };
 	struct uni_view v = { 0 };
 	struct uni_recording *rec;
+	const struct uni_aggregate_origin origin = { "x.folded", "9.8", "uniscope import" };
 	char path[80];
 	uint32_t f[2] = { uni_profile_frame_named(from, "[truncated]", 11, UNI_FK_SYNTHETIC),
 		uni_profile_frame_named(from, "work", 4, UNI_FK_GUEST) };
@@ -252,8 +253,10 @@ static void aggregates_come_back(void **state)
 	assert_int_equal(uni_profile_add(from, f + 1, 1, 2, 0), 0);
 	assert_int_equal(uni_profile_finish(from), 0);
 	(void)snprintf(path, sizeof(path), "%s/b.uniscope", p->dir);
-	assert_int_equal(uni_aggregate_write(from, "x.folded", path, false, &p->err), 0);
+	assert_int_equal(uni_aggregate_write(from, &origin, path, false, &p->err), 0);
 	assert_int_equal(uni_recording_open(path, &rec, &p->err), 0);
+	assert_string_equal(uni_recording_meta(rec)->uniscope_version, "9.8");
+	assert_string_equal(uni_recording_meta(rec)->command, "uniscope import");
 	assert_int_equal(uni_profile_build(rec, &opts, &to, NULL, &p->err), 0);
 	assert_string_equal(uni_profile_unit(to), "us");
 	v.profile = to;
