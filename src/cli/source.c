@@ -44,6 +44,24 @@ static void note_damage(
 			path, read->torn);
 }
 
+/* Options that make no sense for this session. */
+static int check_session_args(
+	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t nr = uni_recording_meta(rec)->nr_vcpus;
+
+	if (args->diff)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--diff is for folded input with two counts a line, and %s is a session",
+			args->path);
+	if (args->build.vcpu < (int64_t)nr)
+		return 0;
+	if (nr == 1)
+		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
+	return uni_err_set(err, UNI_EINVAL, "this session has %" PRIu32 " vCPUs (0 to %" PRIu32 ")",
+		nr, nr - 1);
+}
+
 static int open_session(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
@@ -51,6 +69,9 @@ static int open_session(
 	struct uni_build_read read;
 	int rc = uni_recording_open(args->path, &s->rec, err);
 
+	if (rc != 0)
+		return rc;
+	rc = check_session_args(args, s->rec, err);
 	if (rc != 0)
 		return rc;
 	if (!uni_recording_was_closed(s->rec))

@@ -82,6 +82,11 @@ check "import refuses to overwrite" exits 1 "$U" import "$T/in.folded" -o "$T/im
 check "import --overwrite replaces" "$U" import --overwrite "$T/in.folded" -o "$T/imp.uniscope"
 check "an imported session reports" says "85" "$U" report "$T/imp.uniscope"
 check "an imported session exports the same" sh -c "'$U' export '$T/imp.uniscope' -f folded | cmp - '$T/out.folded'"
+check "a vCPU that is not there: exit 1" exits 1 "$U" report --vcpu 7 "$T/imp.uniscope"
+check "it says which are there" says "this session has 1 vCPU (0)" "$U" export --vcpu 7 "$T/imp.uniscope" -f folded
+check "--vcpu beyond all numbers: exit 1" exits 1 "$U" export --vcpu 18446744073709551615 "$T/imp.uniscope" -f folded
+check "--vcpu 0 is there" "$U" report --vcpu 0 "$T/imp.uniscope"
+check "--diff of a session: exit 2" exits 2 "$U" report --diff "$T/imp.uniscope"
 cp -r "$T/imp.uniscope" "$T/torn.uniscope"
 truncate -s 100 "$T/torn.uniscope/guest-0/samples-vcpu0"
 check "a torn stream is reported, with a note" says "3 of 3 samples could not be read: the stream is damaged (1 torn packets)" "$U" report "$T/torn.uniscope"
