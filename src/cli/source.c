@@ -79,6 +79,9 @@ static int open_session(
 			 "is "
 			 "there",
 			args->path);
+	if (s->symtab == NULL && uni_recording_symtab_problem(s->rec) != NULL)
+		uni_note("%s: addresses stay without names (--symbols can give some)",
+			uni_recording_symtab_problem(s->rec));
 	opts.symtab = s->symtab;
 	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
 	if (rc == 0)

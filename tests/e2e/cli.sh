@@ -87,6 +87,12 @@ check "it says which are there" says "this session has 1 vCPU (0)" "$U" export -
 check "--vcpu beyond all numbers: exit 1" exits 1 "$U" export --vcpu 18446744073709551615 "$T/imp.uniscope" -f folded
 check "--vcpu 0 is there" "$U" report --vcpu 0 "$T/imp.uniscope"
 check "--diff of a session: exit 2" exits 2 "$U" report --diff "$T/imp.uniscope"
+cp -r "$T/imp.uniscope" "$T/nameless.uniscope"
+for f in "$T/nameless.uniscope"/symbols/*.usym; do truncate -s 20 "$f"; done
+check "damaged symbols: a note, and the samples" says "addresses stay without names" "$U" report "$T/nameless.uniscope"
+check "damaged symbols: no failure" "$U" export "$T/nameless.uniscope" -f folded
+good=$(echo "$T/imp.uniscope"/symbols/*.usym)
+check "damaged symbols: names from elsewhere" sh -c "'$U' export -s '$good' '$T/nameless.uniscope' -f folded | cmp - '$T/out.folded'"
 cp -r "$T/imp.uniscope" "$T/torn.uniscope"
 truncate -s 100 "$T/torn.uniscope/guest-0/samples-vcpu0"
 check "a torn stream is reported, with a note" says "3 of 3 samples could not be read: the stream is damaged (1 torn packets)" "$U" report "$T/torn.uniscope"

@@ -235,6 +235,38 @@ static void damage_is_counted(void **state)
 	assert_int_equal(read.torn, 1);
 }
 
+/* Symbols that cannot be read cost the names, not the samples. */
+static void damaged_symbols_are_done_without(void **state)
+{
+	struct place *p = *state;
+	struct uni_build_opts opts = { .vcpu = 1 };
+	struct uni_view v = { 0 };
+	struct uni_symtab *sym;
+	struct uni_profile *profile;
+	struct uni_recording *rec;
+	char file[256];
+
+	assert_null(uni_recording_symtab_problem(p->rec));
+	(void)snprintf(file, sizeof(file), "%s/symbols/%s.usym", p->path,
+		uni_recording_meta(p->rec)->image_id);
+	assert_int_equal(truncate(file, 20), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_null(uni_recording_symtab(rec));
+	assert_non_null(strstr(uni_recording_symtab_problem(rec), ".usym"));
+	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
+	v.profile = profile;
+	exports(&v, "folded", NULL, 0,
+		"0xffffffff80001010;0xffffffff80001005;0xffffffff80001011;0xffffffff80001021 1\n"
+		"[no registers] 1\n");
+	uni_profile_destroy(profile);
+	/* Names from elsewhere. */
+	opts.symtab = sym = symbols(&p->err);
+	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
+	uni_profile_destroy(profile);
+	uni_symtab_destroy(sym);
+	uni_recording_close(rec);
+}
+
 /* What an import writes comes back with the same stacks, and without the addresses it made up. */
 static void aggregates_come_back(void **state)
 {
@@ -281,6 +313,7 @@ int main(void)
 		cmocka_unit_test(uniprof_text),
 		cmocka_unit_test(aggregates_come_back),
 		cmocka_unit_test(damage_is_counted),
+		cmocka_unit_test(damaged_symbols_are_done_without),
 	};
 
 	return cmocka_run_group_tests_name("build", tests, setup, teardown);
