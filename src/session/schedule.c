@@ -5,8 +5,8 @@
 
 #define MAX_NS	  (UINT64_MAX / 2) /* deadlines far in the future stop here */
 #define CREDIT_NS 500000000.0	   /* of guest time that short pauses can save up for a long one */
-#define MEAN_OF	  8		   /* ticks, about */
-#define RESERVE	  2.0		   /* usual pauses that must fit before one begins */
+#define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
+#define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
 static uint64_t mix(uint64_t x)
@@ -67,18 +67,29 @@ void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
 
 static void learn(struct uni_sched *s)
 {
-	if (s->tick_ns > 0)
-		s->mean_ns += (s->tick_ns - s->mean_ns) / (s->mean_ns > 0 ? MEAN_OF : 1);
+	s->sum_ns += s->tick_ns;
+	s->longest_ns = uni_max(s->tick_ns, s->longest_ns - s->longest_ns / FORGET);
 	s->tick_ns = 0;
+}
+
+/* When the pauses since the start and one more keep to their share of the time. */
+static uint64_t room_at(const struct uni_sched *s)
+{
+	double share = s->max_duty;
+
+	if (share >= 1.0 || s->sum_ns <= 0)
+		return 0;
+	return add_ns(s->start_ns, uni_min((s->sum_ns + s->longest_ns) / share,
+					   s->sum_ns / (share * (1.0 - RESERVE))));
 }
 
 /* The duty cap: no pause may begin before this. */
 static uint64_t not_before(const struct uni_sched *s)
 {
 	uint64_t slack_ns = add_ns(0, uni_max(s->period_ns, CREDIT_NS));
-	uint64_t paid_ns = add_ns(s->paid_ns, RESERVE * s->mean_ns / s->max_duty);
+	uint64_t bucket_ns = s->paid_ns > slack_ns ? s->paid_ns - slack_ns : 0;
 
-	return paid_ns > slack_ns ? paid_ns - slack_ns : 0;
+	return uni_max(bucket_ns, room_at(s));
 }
 
 /*

@@ -16,10 +16,11 @@ struct uni_sched {
 	double period_ns;
 	double max_duty;
 	bool jitter;
-	uint64_t k;	  /* slot of the deadline to serve next */
-	uint64_t paid_ns; /* the guest has had its share of the time for all pauses by then */
-	double tick_ns;	  /* of pauses since the last advance */
-	double mean_ns;	  /* of a tick's pauses, the recent ones counting most; 0: none yet */
+	uint64_t k;	   /* slot of the deadline to serve next */
+	uint64_t paid_ns;  /* the guest has had its share of the time for all pauses by then */
+	double tick_ns;	   /* of pauses since the last advance */
+	double sum_ns;	   /* of all pauses before */
+	double longest_ns; /* pauses of one tick, the recent ones counting most */
 	/* Skipped and throttled also count deadlines that are still to come: see uni_sched_sum. */
 	uint64_t late, skipped, throttled;
 	uint64_t last_throttled; /* by the last advance */
@@ -33,10 +34,10 @@ uint64_t uni_sched_deadline(const struct uni_sched *s);
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
 /*
  * The guest was paused. Pauses add up to at most max_duty of the time since the start, and one
- * begins only if twice the usual pause keeps to that. One that takes longer still may exceed it,
- * and is paid back: nothing is sampled until its share of the time has gone by. What was not used
- * of the last half second is credit: one long pause, which is a busy host's doing, must not
- * silence a profile that hardly pauses the guest at all.
+ * begins only if the longest of late would keep to that, or a tenth of the share is left. One that
+ * takes longer still may exceed it, and is paid back: nothing is sampled until its share of the
+ * time has gone by. What was not used of the last half second is credit: one long pause, which is
+ * a busy host's doing, must not silence a profile that hardly pauses the guest at all.
  */
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
 /*
