@@ -21,6 +21,8 @@
  * A nap is how long a guest may stand unnoticed. The thread that is waited for may be waiting for a
  * CPU itself, even for this one, and naps must leave it some: they grow with the time that passed.
  */
+#define SPIN_NS	   (40 * UNI_NSEC_PER_USEC)
+#define SPIN_PAUSE 30 /* waits that nap at once after one in which spinning was in vain */
 #define NAP_NS	   (10 * UNI_NSEC_PER_USEC)
 #define NAP_PART   8
 #define NAP_MAX_NS UNI_NSEC_PER_MSEC
@@ -78,9 +80,32 @@ int uni_hold_poll(struct uni_hold *h)
 	return 0;
 }
 
+/* Does looking again and again pay? Not where it did not lately. */
+static bool may_spin(struct uni_hold *const *h, uint32_t nr)
+{
+	bool spin = true;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (h[i]->spin_pause == 0)
+			continue;
+		h[i]->spin_pause--;
+		spin = false;
+	}
+	return spin;
+}
+
+static void spin_failed(struct uni_hold *const *h, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (h[i]->state == UNI_HOLD_ASKED)
+			h[i]->spin_pause = SPIN_PAUSE;
+	}
+}
+
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 {
 	uint64_t begin = uni_now_ns();
+	bool spin = may_spin(h, nr);
 
 	for (;;) {
 		uint32_t waiting = 0;
@@ -95,6 +120,11 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		now = uni_now_ns();
 		if (now >= deadline_ns)
 			return;
+		if (spin && now - begin < SPIN_NS)
+			continue;
+		if (spin)
+			spin_failed(h, nr);
+		spin = false;
 		nap = uni_min(uni_max((now - begin) / NAP_PART, NAP_NS), NAP_MAX_NS);
 		ts = uni_ns_timespec(nap);
 		(void)nanosleep(&ts, NULL);
