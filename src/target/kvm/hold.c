@@ -21,9 +21,9 @@
  * A nap is how long a guest may stand unnoticed. The thread that is waited for may be waiting for a
  * CPU itself, even for this one, and naps must leave it some: they grow with the time that passed.
  */
-#define SPIN_NS	   (40 * UNI_NSEC_PER_USEC)
+#define SPIN_NS	   (25 * UNI_NSEC_PER_USEC)
 #define SPIN_PAUSE 30 /* waits that nap at once after one in which spinning was in vain */
-#define NAP_NS	   (10 * UNI_NSEC_PER_USEC)
+#define NAP_NS	   (50 * UNI_NSEC_PER_USEC)
 #define NAP_PART   8
 #define NAP_MAX_NS UNI_NSEC_PER_MSEC
 
@@ -106,6 +106,10 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 {
 	uint64_t begin = uni_now_ns();
 	bool spin = may_spin(h, nr);
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
 
 	for (;;) {
 		uint32_t waiting = 0;
@@ -127,7 +131,8 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		spin = false;
 		nap = uni_min(uni_max((now - begin) / NAP_PART, NAP_NS), NAP_MAX_NS);
 		ts = uni_ns_timespec(nap);
-		(void)nanosleep(&ts, NULL);
+		/* A stop sends SIGCHLD, which ends this nap at once where the caller blocks it. */
+		(void)sigtimedwait(&child, NULL, &ts);
 	}
 }
 

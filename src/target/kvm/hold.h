@@ -41,11 +41,13 @@ int uni_hold_ask(struct uni_hold *h);
 int uni_hold_poll(struct uni_hold *h);
 /*
  * Waits until none of nr threads is ASKED, or until the deadline (uni_now_ns() clock). It looks
- * again and again for 40 us, longer than a stop takes on an idle host; where that was in vain the
- * thread needs this very CPU to get to its stop, and the next waits nap at once. It never yields:
- * one that wakes up preempts others where one that yielded waits for their time slices. Medians of
- * the pause, idle host and busy host: so 36 and 36 us; always spinning first 30 and 90; always
- * napping 88 and 60; yielding 6 ms on a busy host.
+ * again and again for 25 us, longer than a stop takes on an idle host; where that was in vain the
+ * thread needs this very CPU to get to its stop, and the next waits sleep at once. A stop sends
+ * SIGCHLD, which ends the sleep where the caller (and every thread of its process) blocks that
+ * signal; else it ends by itself a little later. Never yields: one that wakes up preempts others
+ * where one that yielded waits for their time slices. The pause of a sample, median and p99, idle
+ * and busy host alike: so 20 and 45 us; by short naps 36 to 90 and 350 to 1000 us; yielding, on a
+ * busy host, 6 ms.
  */
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns);
 /* Lets it run on. One that has not stopped yet stays ASKED: poll it again. NULL-safe states. */

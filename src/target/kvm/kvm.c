@@ -2,6 +2,7 @@
 #include "target/kvm/kvm.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -222,6 +223,16 @@ static void describe(struct uni_kvm *k)
 	}
 }
 
+/* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
+static void block_child_signal(struct uni_kvm *k)
+{
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)pthread_sigmask(SIG_BLOCK, &child, &k->old_signals);
+}
+
 static int attach_pid(
 	struct uni_kvm *k, const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
 {
@@ -289,6 +300,7 @@ static void kvm_detach(struct uni_target *t)
 			(void)close(k->vcpu[i].schedstat_fd);
 	}
 	uni_gmem_destroy(k->gmem);
+	(void)pthread_sigmask(SIG_SETMASK, &k->old_signals, NULL);
 	if (k->pidfd >= 0)
 		(void)close(k->pidfd);
 	(void)munmap(k, sizeof(*k));
@@ -326,6 +338,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		.method = method,
 	};
 	qmp = uni_spec_get(spec, "qmp");
+	block_child_signal(k);
 	rc = attach_pid(k, opts, qmp != NULL ? qmp : opts->qmp, err);
 	if (rc != 0)
 		kvm_detach(&k->base);
