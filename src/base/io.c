@@ -32,22 +32,15 @@ int uni_write_full(int fd, const void *data, size_t len)
 	return 0;
 }
 
-int uni_read_file(
-	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+/* Everything up to the end of fd, which is closed by the caller. */
+static int read_all(int fd, const char *path, size_t max, char **data_ret, size_t *size_ret,
+	struct uni_err *err)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
-	_cleanup_close_ int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_strbuf_ struct uni_strbuf b;
 	size_t size;
 	char *data;
 
 	uni_strbuf_init(&b);
-	if (fd < 0)
-		return uni_err_set(err,
-			errno == ENOENT	  ? UNI_ENOENT
-			: errno == EACCES ? UNI_EPERM
-					  : UNI_EIO,
-			"cannot open %s: %s", path, strerror(errno));
 	for (;;) {
 		ssize_t n;
 
@@ -74,6 +67,46 @@ int uni_read_file(
 	*data_ret = data;
 	*size_ret = size;
 	return 0;
+}
+
+/* Devices that never end are not read; a terminal on standard input is somebody typing. */
+static int check_kind(int fd, const char *path, size_t max, bool only_regular, struct uni_err *err)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return uni_err_set(err,
+			errno == ENOENT	  ? UNI_ENOENT
+			: errno == EACCES ? UNI_EPERM
+					  : UNI_EIO,
+			"cannot open %s: %s", path, strerror(errno));
+	if (only_regular && !S_ISREG(st.st_mode))
+		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", path);
+	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode) && !isatty(fd))
+		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file or pipe", path);
+	if (S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size > max)
+		return uni_err_set(err, UNI_ERANGE, "%s is larger than %zu bytes", path, max);
+	return 0;
+}
+
+int uni_read_file(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	_cleanup_close_ int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+	int rc = check_kind(fd, path, max, false, err);
+
+	return rc != 0 ? rc : read_all(fd, path, max, data_ret, size_ret, err);
+}
+
+int uni_read_regular(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+{
+	/* Not to wait for the other end, should it be a pipe. */
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int rc = check_kind(fd, path, max, true, err);
+
+	return rc != 0 ? rc : read_all(fd, path, max, data_ret, size_ret, err);
 }
 
 int uni_read_small(const char *path, char *buf, size_t cap)

@@ -13,9 +13,14 @@ int uni_write_full(int fd, const void *data, size_t len);
 
 /*
  * Reads a whole regular file or stream ("-" is stdin) of at most max bytes. *data_ret is owned by
- * the caller and has a NUL behind its *size_ret bytes. Larger than max is an error, not a cut.
+ * the caller and has a NUL behind its *size_ret bytes. Larger than max is an error, not a cut,
+ * and so are directories and devices.
  */
 int uni_read_file(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
+
+/* The same of a regular file only: for files that others name, where a pipe would hang us. */
+int uni_read_regular(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
 
 /*

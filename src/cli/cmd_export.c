@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "cli/cmd.h"
@@ -159,7 +160,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return UNI_EXIT_USAGE;
 	o.src.path = ctx->operands[0];
 	if (o.vcpu_given)
-		o.src.build.vcpu = (int64_t)o.vcpu;
+		o.src.build.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/self.h"
 #include "cli/source.h"
 #include "cli/term.h"
+#include "config.h"
 #include "profile/aggregate.h"
 
 static struct {
@@ -33,6 +35,17 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+static int write_session(const struct uni_source *s, struct uni_err *err)
+{
+	char command[1024];
+	struct uni_aggregate_origin from = {
+		.source = o.src.path, .version = UNISCOPE_VERSION, .command = command
+	};
+
+	uni_self_command(command, sizeof(command));
+	return uni_aggregate_write(s->profile, &from, o.output, o.overwrite, err);
+}
+
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_source s;
@@ -54,7 +67,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (s.importer == NULL)
 		rc = uni_err_set(err, UNI_EUSAGE, "%s is a session already", o.src.path);
 	else
-		rc = uni_aggregate_write(s.profile, o.src.path, o.output, o.overwrite, err);
+		rc = write_session(&s, err);
 	if (rc == 0)
 		uni_note("imported %" PRIu64 " stacks of %s from %s (%" PRIu64
 			 " cut short, %" PRIu64 " empty) into %s",

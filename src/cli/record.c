@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/self.h"
 #include "cli/term.h"
 #include "config.h"
 #include "session/sampler.h"
@@ -157,6 +158,7 @@ static void fill_meta(
 	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
 	(void)snprintf(
 		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
+	uni_self_command(meta->command, sizeof(meta->command));
 }
 
 static void us(char *out, size_t cap, uint64_t ns)

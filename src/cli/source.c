@@ -28,12 +28,50 @@ static int load_symbols(const char *path, struct uni_symtab **ret, struct uni_er
 	return rc;
 }
 
+/* A damaged session is shown as far as it goes, but never passed off as whole. */
+static void note_damage(
+	const char *path, const struct uni_recording *rec, const struct uni_build_read *read)
+{
+	uint64_t all = uni_recording_stats(rec)->samples;
+
+	if (uni_recording_was_closed(rec) && read->samples < all)
+		uni_note("%s: %" PRIu64 " of %" PRIu64
+			 " samples could not be read: the stream is damaged (%" PRIu64
+			 " torn packets)",
+			path, all - read->samples, all, read->torn);
+	else if (read->torn != 0)
+		uni_note("%s: %" PRIu64 " torn packets were passed over: the stream is damaged",
+			path, read->torn);
+}
+
+/* Options that make no sense for this session. */
+static int check_session_args(
+	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t nr = uni_recording_meta(rec)->nr_vcpus;
+
+	if (args->diff)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--diff is for folded input with two counts a line, and %s is a session",
+			args->path);
+	if (args->build.vcpu < (int64_t)nr)
+		return 0;
+	if (nr == 1)
+		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
+	return uni_err_set(err, UNI_EINVAL, "this session has %" PRIu32 " vCPUs (0 to %" PRIu32 ")",
+		nr, nr - 1);
+}
+
 static int open_session(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts opts = args->build;
+	struct uni_build_read read;
 	int rc = uni_recording_open(args->path, &s->rec, err);
 
+	if (rc != 0)
+		return rc;
+	rc = check_session_args(args, s->rec, err);
 	if (rc != 0)
 		return rc;
 	if (!uni_recording_was_closed(s->rec))
@@ -41,8 +79,14 @@ static int open_session(
 			 "is "
 			 "there",
 			args->path);
+	if (s->symtab == NULL && uni_recording_symtab_problem(s->rec) != NULL)
+		uni_note("%s: addresses stay without names (--symbols can give some)",
+			uni_recording_symtab_problem(s->rec));
 	opts.symtab = s->symtab;
-	return uni_profile_build(s->rec, &opts, &s->profile, err);
+	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
+	if (rc == 0)
+		note_damage(args->path, s->rec, &read);
+	return rc;
 }
 
 static int open_import(

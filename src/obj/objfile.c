@@ -46,7 +46,7 @@ int uni_objfile_load(const char *path, struct uni_objfile *f, struct uni_err *er
 {
 	char *data;
 	size_t size;
-	int rc = uni_read_file(path, UNI_ELF_FILE_MAX, &data, &size, err);
+	int rc = uni_read_regular(path, UNI_ELF_FILE_MAX, &data, &size, err);
 
 	return rc != 0 ? rc : parse(path, data, size, f, err);
 }

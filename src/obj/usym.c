@@ -369,7 +369,7 @@ int uni_symtab_load(const char *path, struct uni_symtab **ret, struct uni_err *e
 {
 	_cleanup_free_ char *data = NULL;
 	size_t size;
-	int rc = uni_read_file(path, USYM_FILE_MAX, &data, &size, err);
+	int rc = uni_read_regular(path, USYM_FILE_MAX, &data, &size, err);
 
 	if (rc != 0)
 		return rc;

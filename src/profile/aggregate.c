@@ -77,8 +77,8 @@ static int write_samples(const struct uni_profile *p, struct uni_recorder *rec,
 	return rc;
 }
 
-int uni_aggregate_write(const struct uni_profile *p, const char *from, const char *path,
-	bool overwrite, struct uni_err *err)
+int uni_aggregate_write(const struct uni_profile *p, const struct uni_aggregate_origin *from,
+	const char *path, bool overwrite, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
 	struct uni_record_stats st = { 0 };
@@ -91,9 +91,11 @@ int uni_aggregate_write(const struct uni_profile *p, const char *from, const cha
 	meta->aggregate = true;
 	meta->nr_vcpus = 1;
 	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", uni_arch_x86_64.name);
-	(void)snprintf(meta->target, sizeof(meta->target), "%s", from);
+	(void)snprintf(meta->target, sizeof(meta->target), "%s", from->source);
+	(void)snprintf(meta->uniscope_version, sizeof(meta->uniscope_version), "%s", from->version);
+	(void)snprintf(meta->command, sizeof(meta->command), "%s", from->command);
 	(void)snprintf(meta->unit, sizeof(meta->unit), "%s", uni_profile_unit(p));
-	rc = make_symtab(p, from, &symtab, err);
+	rc = make_symtab(p, from->source, &symtab, err);
 	if (rc == 0)
 		rc = uni_recorder_create(path, meta, overwrite, &rec, err);
 	if (rc == 0) {

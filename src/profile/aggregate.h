@@ -6,11 +6,18 @@
 #include "base/err.h"
 #include "profile/profile.h"
 
+/* Where a profile came from; no member is NULL. */
+struct uni_aggregate_origin {
+	const char *source;  /* file it was read from */
+	const char *version; /* of uniscope */
+	const char *command; /* cleaned */
+};
+
 /*
  * Each node's own value becomes one sample with that weight; names travel as made-up addresses
- * (obj/usym.h). Values are rounded to whole numbers. `from` says where it came from.
+ * (obj/usym.h). Values are rounded to whole numbers.
  */
-int uni_aggregate_write(const struct uni_profile *p, const char *from, const char *path,
-	bool overwrite, struct uni_err *err);
+int uni_aggregate_write(const struct uni_profile *p, const struct uni_aggregate_origin *from,
+	const char *path, bool overwrite, struct uni_err *err);
 
 #endif

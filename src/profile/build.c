@@ -27,6 +27,7 @@ struct builder {
 	size_t nr_slots, nr_known; /* nr_slots is a power of two */
 	UNI_VEC(uint32_t) frames;
 	uint64_t first_ns;
+	struct uni_build_read read;
 	bool any;
 	bool aggregate; /* imported: addresses are made up, names are all there is */
 };
@@ -155,6 +156,7 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 {
 	struct builder *b = ctx;
 
+	b->read.samples++;
 	if (!wanted(b, s))
 		return 0;
 	if (!push_chain(b, s))
@@ -185,14 +187,14 @@ static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err
 	b->image = image_string(b->p, meta->image_path);
 	if (b->image == UNI_STR_NONE || !known_grow(b, 1024))
 		return -UNI_ENOMEM;
-	rc = uni_recording_each(rec, add_sample, b, NULL, err);
+	rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
 	if (rc == 0)
 		rc = uni_profile_finish(b->p);
 	return rc;
 }
 
 int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
-	struct uni_profile **ret, struct uni_err *err)
+	struct uni_profile **ret, struct uni_build_read *read_ret, struct uni_err *err)
 {
 	struct builder b = { .opts = opts, .p = uni_profile_create() };
 	int rc = b.p == NULL ? -UNI_ENOMEM : run(&b, rec, err);
@@ -205,6 +207,8 @@ int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *op
 			return uni_err_set(err, UNI_ENOMEM, "out of memory building the profile");
 		return rc;
 	}
+	if (read_ret != NULL)
+		*read_ret = b.read;
 	*ret = b.p;
 	return 0;
 }

@@ -18,8 +18,17 @@ struct uni_build_opts {
 				root */
 };
 
-/* Callers are looked up at pc - 1, the leaf (and UNI_FRAME_EXACT) at pc. The result is finished. */
+/* What was there to build from, whatever the options left out of it. */
+struct uni_build_read {
+	uint64_t samples; /* read; fewer than the statistics say: the streams are damaged */
+	uint64_t torn;	  /* packets that were passed over */
+};
+
+/*
+ * Callers are looked up at pc - 1, the leaf (and UNI_FRAME_EXACT) at pc. The result is finished.
+ * read_ret may be NULL.
+ */
 int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
-	struct uni_profile **ret, struct uni_err *err);
+	struct uni_profile **ret, struct uni_build_read *read_ret, struct uni_err *err);
 
 #endif

@@ -21,7 +21,8 @@
 struct uni_recording {
 	char *path;
 	struct uni_session *session;
-	struct uni_symtab *symtab; /* NULL: none travelled with it */
+	struct uni_symtab *symtab; /* NULL: none travelled with it, or none that can be read */
+	struct uni_err symtab_err; /* why */
 };
 
 /* One vCPU's file while it is read. */
@@ -264,6 +265,7 @@ static int recount(struct uni_recording *r, struct uni_err *err)
 	return 0;
 }
 
+/* Samples without names are still worth reading, and names may come from elsewhere. */
 static int load_symbols(struct uni_recording *r, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf name;
@@ -276,10 +278,8 @@ static int load_symbols(struct uni_recording *r, struct uni_err *err)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (r->session->meta.image_id[0] == '\0' || access(name.s, F_OK) != 0)
 		return 0;
-	rc = uni_symtab_load(name.s, &r->symtab, err);
-	if (rc < 0 && err != NULL)
-		(void)uni_err_prefix(err, "symbols of the session (remove them to go without)");
-	return rc;
+	rc = uni_symtab_load(name.s, &r->symtab, &r->symtab_err);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "%s", r->symtab_err.msg) : 0;
 }
 
 int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_err *err)
@@ -343,4 +343,9 @@ size_t uni_recording_watches(const struct uni_recording *r, const struct uni_wat
 const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r)
 {
 	return r->symtab;
+}
+
+const char *uni_recording_symtab_problem(const struct uni_recording *r)
+{
+	return r->symtab_err.code != 0 ? r->symtab_err.msg : NULL;
 }

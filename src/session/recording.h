@@ -121,7 +121,9 @@ size_t uni_recording_watches(const struct uni_recording *r, const struct uni_wat
  */
 int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
 	void *ctx, uint64_t *torn_ret, struct uni_err *err);
-/* Symbols that travelled with it; NULL if none. Borrowed. */
+/* Symbols that travelled with it; NULL if none, or if they are damaged. Borrowed. */
 const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r);
+/* Why the symbols that travelled with it cannot be read; NULL if nothing is wrong. Borrowed. */
+const char *uni_recording_symtab_problem(const struct uni_recording *r);
 
 #endif

@@ -80,8 +80,8 @@ static bool alive(const struct sampler *s)
 static void sum_up(struct sampler *s, uint64_t now_ns)
 {
 	s->stats.late = s->sched.late;
-	s->stats.skipped = s->sched.skipped;
-	s->stats.throttled = s->sched.throttled;
+	uni_sched_sum(
+		&s->sched, uni_min(now_ns, s->end_at_ns), &s->stats.skipped, &s->stats.throttled);
 	s->stats.end_ns = now_ns;
 	s->stats.own_cpu_ns = own_cpu_ns() - s->own_cpu_begin_ns;
 	uni_hist_summary(&s->pause, &s->stats.pause);

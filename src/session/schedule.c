@@ -5,6 +5,8 @@
 
 #define MAX_NS	  (UINT64_MAX / 2) /* deadlines far in the future stop here */
 #define CREDIT_NS 500000000.0	   /* of guest time that short pauses can save up for a long one */
+#define MEAN_OF	  8		   /* ticks, about */
+#define RESERVE	  2.0		   /* usual pauses that must fit before one begins */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
 static uint64_t mix(uint64_t x)
@@ -56,17 +58,27 @@ void uni_sched_served(struct uni_sched *s, uint64_t now_ns)
 
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
 {
-	if (s->max_duty < 1.0 && end_ns > begin_ns)
-		s->paid_ns = add_ns(
-			uni_max(s->paid_ns, begin_ns), (double)(end_ns - begin_ns) / s->max_duty);
+	if (s->max_duty >= 1.0 || end_ns <= begin_ns)
+		return;
+	s->paid_ns =
+		add_ns(uni_max(s->paid_ns, begin_ns), (double)(end_ns - begin_ns) / s->max_duty);
+	s->tick_ns += (double)(end_ns - begin_ns);
+}
+
+static void learn(struct uni_sched *s)
+{
+	if (s->tick_ns > 0)
+		s->mean_ns += (s->tick_ns - s->mean_ns) / (s->mean_ns > 0 ? MEAN_OF : 1);
+	s->tick_ns = 0;
 }
 
 /* The duty cap: no pause may begin before this. */
 static uint64_t not_before(const struct uni_sched *s)
 {
 	uint64_t slack_ns = add_ns(0, uni_max(s->period_ns, CREDIT_NS));
+	uint64_t paid_ns = add_ns(s->paid_ns, RESERVE * s->mean_ns / s->max_duty);
 
-	return s->paid_ns > slack_ns ? s->paid_ns - slack_ns : 0;
+	return paid_ns > slack_ns ? paid_ns - slack_ns : 0;
 }
 
 /*
@@ -93,6 +105,7 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	uint64_t half_ns = add_ns(0, s->period_ns / 2);
 	uint64_t n;
 
+	learn(s);
 	s->k++;
 	n = jump(s, now_ns > half_ns ? now_ns - half_ns : 0);
 	while (add_ns(deadline(s, s->k), s->period_ns / 2) < now_ns) {
@@ -107,4 +120,21 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	}
 	s->skipped += n;
 	s->throttled += n;
+	s->last_throttled = n;
+}
+
+void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
+	uint64_t *throttled_ret)
+{
+	/* The first slot whose deadline is later: one before the last that has begun, at most. */
+	double slots = until_ns > s->start_ns
+			       ? (double)(until_ns - s->start_ns) / s->period_ns - 1.0
+			       : 0.0;
+	uint64_t k = slots > 0.0 ? (uint64_t)slots : 0, ahead;
+
+	while (k < s->k && deadline(s, k) <= until_ns)
+		k++;
+	ahead = s->k > k ? s->k - k : 0;
+	*skipped_ret = s->skipped - uni_min(ahead, s->skipped);
+	*throttled_ret = s->throttled - uni_min(ahead, s->last_throttled);
 }

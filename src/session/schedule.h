@@ -18,7 +18,11 @@ struct uni_sched {
 	bool jitter;
 	uint64_t k;	  /* slot of the deadline to serve next */
 	uint64_t paid_ns; /* the guest has had its share of the time for all pauses by then */
+	double tick_ns;	  /* of pauses since the last advance */
+	double mean_ns;	  /* of a tick's pauses, the recent ones counting most; 0: none yet */
+	/* Skipped and throttled also count deadlines that are still to come: see uni_sched_sum. */
 	uint64_t late, skipped, throttled;
+	uint64_t last_throttled; /* by the last advance */
 };
 
 void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, double max_duty,
@@ -28,9 +32,11 @@ uint64_t uni_sched_deadline(const struct uni_sched *s);
 /* It is being served at now_ns: notes whether that is late. */
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns);
 /*
- * The guest was paused. Pauses add up to at most max_duty of the time since the start, the last one
- * not counted. What was not used of the last half second is credit: one long pause, which is a
- * busy host's doing, must not silence a profile that hardly pauses the guest at all.
+ * The guest was paused. Pauses add up to at most max_duty of the time since the start, and one
+ * begins only if twice the usual pause keeps to that. One that takes longer still may exceed it,
+ * and is paid back: nothing is sampled until its share of the time has gone by. What was not used
+ * of the last half second is credit: one long pause, which is a busy host's doing, must not
+ * silence a profile that hardly pauses the guest at all.
  */
 void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
 /*
@@ -38,5 +44,8 @@ void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
  * bursts after a delay) and those that the duty cap forbids, and counts both.
  */
 void uni_sched_advance(struct uni_sched *s, uint64_t now_ns);
+/* How many deadlines up to until_ns were passed over: what a run that ends then has skipped. */
+void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
+	uint64_t *throttled_ret);
 
 #endif

@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -336,16 +335,12 @@ int uni_session_parse(const char *text, size_t size, struct uni_session *ret, st
 static int load_text(const char *path, char **text_ret, size_t *size_ret, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf name;
-	struct stat st;
 
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/%s", path, UNI_SDIR_JSON);
 	if (uni_strbuf_failed(&name))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	/* A pipe of that name would keep us waiting for ever. */
-	if (stat(name.s, &st) == 0 && !S_ISREG(st.st_mode))
-		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", name.s);
-	return uni_read_file(name.s, UNI_SESSION_JSON_MAX, text_ret, size_ret, err);
+	return uni_read_regular(name.s, UNI_SESSION_JSON_MAX, text_ret, size_ret, err);
 }
 
 int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err)

@@ -77,10 +77,30 @@ check "unwritable output: exit 1" exits 1 "$U" export "$T/in.folded" -f svg -o /
 check "a failed export leaves nothing" sh -c "! '$U' export '$T/in.folded' -f svg -O width=x -o '$T/none.svg' 2>/dev/null && ! ls '$T'/none* 2>/dev/null"
 check "export to a full disk fails" sh -c "! '$U' export '$T/in.folded' -f folded >/dev/full 2>/dev/null"
 check "import makes a session" "$U" import "$T/in.folded" -o "$T/imp.uniscope"
+check "the session says who made it, and how" sh -c "grep -F 'import $T/in.folded -o $T/imp.uniscope' '$T/imp.uniscope/session.json' && grep -E '\"uniscope\": *\"0\.' '$T/imp.uniscope/session.json'"
 check "import refuses to overwrite" exits 1 "$U" import "$T/in.folded" -o "$T/imp.uniscope"
 check "import --overwrite replaces" "$U" import --overwrite "$T/in.folded" -o "$T/imp.uniscope"
 check "an imported session reports" says "85" "$U" report "$T/imp.uniscope"
 check "an imported session exports the same" sh -c "'$U' export '$T/imp.uniscope' -f folded | cmp - '$T/out.folded'"
+check "a vCPU that is not there: exit 1" exits 1 "$U" report --vcpu 7 "$T/imp.uniscope"
+check "it says which are there" says "this session has 1 vCPU (0)" "$U" export --vcpu 7 "$T/imp.uniscope" -f folded
+check "--vcpu beyond all numbers: exit 1" exits 1 "$U" export --vcpu 18446744073709551615 "$T/imp.uniscope" -f folded
+check "--vcpu 0 is there" "$U" report --vcpu 0 "$T/imp.uniscope"
+check "--diff of a session: exit 2" exits 2 "$U" report --diff "$T/imp.uniscope"
+cp -r "$T/imp.uniscope" "$T/nameless.uniscope"
+for f in "$T/nameless.uniscope"/symbols/*.usym; do truncate -s 20 "$f"; done
+check "damaged symbols: a note, and the samples" says "addresses stay without names" "$U" report "$T/nameless.uniscope"
+check "damaged symbols: no failure" "$U" export "$T/nameless.uniscope" -f folded
+good=$(echo "$T/imp.uniscope"/symbols/*.usym)
+check "damaged symbols: names from elsewhere" sh -c "'$U' export -s '$good' '$T/nameless.uniscope' -f folded | cmp - '$T/out.folded'"
+cp -r "$T/imp.uniscope" "$T/torn.uniscope"
+truncate -s 100 "$T/torn.uniscope/guest-0/samples-vcpu0"
+check "a torn stream is reported, with a note" says "3 of 3 samples could not be read: the stream is damaged (1 torn packets)" "$U" report "$T/torn.uniscope"
+rm "$T/torn.uniscope/guest-0/samples-vcpu0"
+check "a lost stream is exported, with a note" says "3 of 3 samples could not be read" "$U" export "$T/torn.uniscope" -f folded
+check "a device is no report" exits 1 timeout 10 "$U" report /dev/zero
+check "a device is no image" exits 1 timeout 10 "$U" report -s /dev/zero "$T/in.folded"
+check "standard input may be a pipe" sh -c "cat '$T/in.folded' | '$U' report /dev/stdin"
 printf 'garbage\nmore garbage\n' >"$T/bad"
 check "garbage in: exit 1" exits 1 "$U" report "$T/bad"
 mkdir "$T/precious"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -187,6 +188,42 @@ static void files_appear_whole_or_not(void **state)
 	assert_non_null(strstr(err.msg, "/nonexistent/x"));
 }
 
+/* What never ends, or waits for somebody, is refused at once. */
+static void special_files_are_refused(void **state)
+{
+	char dir[] = "/tmp/uni-base-XXXXXX", path[64], *data;
+	struct uni_err err = { 0 };
+	size_t size;
+	int fd[2];
+
+	assert_int_equal(uni_read_file("/dev/zero", 100, &data, &size, &err), -UNI_EFORMAT);
+	assert_string_equal(err.msg, "/dev/zero is not a regular file or pipe");
+	assert_int_equal(uni_read_file("/tmp", 100, &data, &size, NULL), -UNI_EFORMAT);
+	assert_int_equal(uni_read_regular("/dev/zero", 100, &data, &size, NULL), -UNI_EFORMAT);
+	assert_int_equal(uni_read_regular("/nonexistent", 9, &data, &size, NULL), -UNI_ENOENT);
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/f", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	err.code = 0;
+	assert_int_equal(uni_read_regular(path, 100, &data, &size, &err), -UNI_EFORMAT);
+	assert_non_null(strstr(err.msg, "is not a regular file"));
+	(void)unlink(path);
+	(void)rmdir(dir);
+	/* A pipe is a stream like any other. */
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(uni_write_full(fd[1], "abc", 3), 0);
+	(void)close(fd[1]);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
+	assert_int_equal(uni_read_file(path, 100, &data, &size, NULL), 0);
+	assert_string_equal(data, "abc");
+	free(data);
+	(void)close(fd[0]);
+	/* A regular file of /proc has no size, and is read all the same. */
+	assert_int_equal(uni_read_regular("/proc/self/stat", 4096, &data, &size, NULL), 0);
+	assert_true(size > 10);
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +235,7 @@ int main(void)
 		cmocka_unit_test(json_escapes_and_nests),
 		cmocka_unit_test(strtab_interns),
 		cmocka_unit_test(files_appear_whole_or_not),
+		cmocka_unit_test(special_files_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

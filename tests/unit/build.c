@@ -131,7 +131,7 @@ static void folds_to(struct place *p, struct uni_build_opts opts, const char *wa
 	struct uni_view v = { 0 };
 	struct uni_profile *profile;
 
-	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &p->err), 0);
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, NULL, &p->err), 0);
 	v.profile = profile;
 	exports(&v, "folded", NULL, 0, want);
 	uni_profile_destroy(profile);
@@ -173,7 +173,7 @@ static void functions_know_where_they_are(void **state)
 	struct uni_func_row *rows;
 	size_t nr;
 
-	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &p->err), 0);
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, NULL, &p->err), 0);
 	assert_int_equal(uni_profile_functions(profile, &rows, &nr), 0);
 	for (size_t i = 0; i < nr; i++) {
 		f = uni_profile_get_frame(profile, rows[i].frame);
@@ -214,6 +214,59 @@ static void uniprof_text(void **state)
 		"0\n\n");
 }
 
+/* A stream that was cut short gives what is left, and the count says that it is not all. */
+static void damage_is_counted(void **state)
+{
+	struct place *p = *state;
+	struct uni_build_opts opts = { .vcpu = 1 };
+	struct uni_build_read read = { 0 };
+	struct uni_profile *profile;
+	char file[128];
+
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &read, &p->err), 0);
+	uni_profile_destroy(profile);
+	assert_int_equal(read.samples, uni_recording_stats(p->rec)->samples);
+	assert_int_equal(read.torn, 0);
+	(void)snprintf(file, sizeof(file), "%s/guest-0/samples-vcpu0", p->path);
+	assert_int_equal(truncate(file, 100), 0);
+	assert_int_equal(uni_profile_build(p->rec, &opts, &profile, &read, &p->err), 0);
+	uni_profile_destroy(profile);
+	assert_int_equal(read.samples, 2); /* those of vCPU 1 */
+	assert_int_equal(read.torn, 1);
+}
+
+/* Symbols that cannot be read cost the names, not the samples. */
+static void damaged_symbols_are_done_without(void **state)
+{
+	struct place *p = *state;
+	struct uni_build_opts opts = { .vcpu = 1 };
+	struct uni_view v = { 0 };
+	struct uni_symtab *sym;
+	struct uni_profile *profile;
+	struct uni_recording *rec;
+	char file[256];
+
+	assert_null(uni_recording_symtab_problem(p->rec));
+	(void)snprintf(file, sizeof(file), "%s/symbols/%s.usym", p->path,
+		uni_recording_meta(p->rec)->image_id);
+	assert_int_equal(truncate(file, 20), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_null(uni_recording_symtab(rec));
+	assert_non_null(strstr(uni_recording_symtab_problem(rec), ".usym"));
+	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
+	v.profile = profile;
+	exports(&v, "folded", NULL, 0,
+		"0xffffffff80001010;0xffffffff80001005;0xffffffff80001011;0xffffffff80001021 1\n"
+		"[no registers] 1\n");
+	uni_profile_destroy(profile);
+	/* Names from elsewhere. */
+	opts.symtab = sym = symbols(&p->err);
+	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
+	uni_profile_destroy(profile);
+	uni_symtab_destroy(sym);
+	uni_recording_close(rec);
+}
+
 /* What an import writes comes back with the same stacks, and without the addresses it made up. */
 static void aggregates_come_back(void **state)
 {
@@ -222,6 +275,7 @@ static void aggregates_come_back(void **state)
 	struct uni_build_opts opts = { .vcpu = -1, .offsets = true };
 	struct uni_view v = { 0 };
 	struct uni_recording *rec;
+	const struct uni_aggregate_origin origin = { "x.folded", "9.8", "uniscope import" };
 	char path[80];
 	uint32_t f[2] = { uni_profile_frame_named(from, "[truncated]", 11, UNI_FK_SYNTHETIC),
 		uni_profile_frame_named(from, "work", 4, UNI_FK_GUEST) };
@@ -231,9 +285,11 @@ static void aggregates_come_back(void **state)
 	assert_int_equal(uni_profile_add(from, f + 1, 1, 2, 0), 0);
 	assert_int_equal(uni_profile_finish(from), 0);
 	(void)snprintf(path, sizeof(path), "%s/b.uniscope", p->dir);
-	assert_int_equal(uni_aggregate_write(from, "x.folded", path, false, &p->err), 0);
+	assert_int_equal(uni_aggregate_write(from, &origin, path, false, &p->err), 0);
 	assert_int_equal(uni_recording_open(path, &rec, &p->err), 0);
-	assert_int_equal(uni_profile_build(rec, &opts, &to, &p->err), 0);
+	assert_string_equal(uni_recording_meta(rec)->uniscope_version, "9.8");
+	assert_string_equal(uni_recording_meta(rec)->command, "uniscope import");
+	assert_int_equal(uni_profile_build(rec, &opts, &to, NULL, &p->err), 0);
 	assert_string_equal(uni_profile_unit(to), "us");
 	v.profile = to;
 	v.samples = rec;
@@ -256,6 +312,8 @@ int main(void)
 		cmocka_unit_test(functions_know_where_they_are),
 		cmocka_unit_test(uniprof_text),
 		cmocka_unit_test(aggregates_come_back),
+		cmocka_unit_test(damage_is_counted),
+		cmocka_unit_test(damaged_symbols_are_done_without),
 	};
 
 	return cmocka_run_group_tests_name("build", tests, setup, teardown);

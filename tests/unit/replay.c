@@ -327,7 +327,8 @@ static void bad_specs_say_why(void **state)
 		{ "replay:", -UNI_EUSAGE, "replay:file=PATH" },
 		{ "replay:pid=1", -UNI_EUSAGE, "unknown key pid" },
 		{ "replay:file=/nonexistent/x", -UNI_ENOENT, "/nonexistent/x" },
-		{ "replay:file=/dev/null", -UNI_EFORMAT, "not a replay file" },
+		{ "replay:file=/proc/self/status", -UNI_EFORMAT, "not a replay file" },
+		{ "replay:file=/dev/null", -UNI_EFORMAT, "not a regular file" },
 		{ "replay:file=/dev/null,once=x", -UNI_EUSAGE, "once is not a number" },
 	};
 

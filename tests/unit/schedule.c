@@ -118,6 +118,54 @@ static void duty_is_capped(void **state)
 	assert_int_equal(s.throttled, 0);
 }
 
+/* After a long pause the next deadline may be behind the end: those in between were not missed. */
+static void only_deadlines_of_the_run_are_skipped(void **state)
+{
+	uint64_t skipped, throttled, ends[] = { 1, 100, 1000, 1001, 3000, 60000 };
+	struct uni_sched s;
+
+	for (unsigned jitter = 0; jitter < 2; jitter++) {
+		uni_sched_init(&s, START, 1000.0, 0.1, jitter, 3);
+		uni_sched_sum(&s, START + 5 * MS, &skipped, &throttled);
+		assert_int_equal(skipped + throttled, 0);
+		uni_sched_paused(&s, START + MS, START + 1000 * MS);
+		uni_sched_advance(&s, START + 1000 * MS);
+		assert_in_range(s.k, 9000, 40000); /* it is paid back */
+		for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+			uni_sched_sum(&s, START + ends[i] * MS, &skipped, &throttled);
+			/* One tick was served. Slot ends[i] has just begun. */
+			assert_true(skipped + 1 <= ends[i] + 1);
+			assert_true(skipped + 2 >= (ends[i] < s.k ? ends[i] : s.k));
+			assert_true(throttled <= skipped);
+			assert_true(ends[i] >= 1000 || throttled == 0);
+		}
+		assert_int_equal(skipped, s.skipped);
+		assert_int_equal(throttled, s.throttled);
+	}
+}
+
+/* Pauses of about the same length never exceed the cap, not even the last one. */
+static void usual_pauses_keep_to_the_cap(void **state)
+{
+	uint64_t now = START, paused = 0;
+	struct uni_sched s;
+
+	uni_sched_init(&s, START, 997.0, 0.1, true, 7);
+	while (now < START + 3000 * MS) {
+		uint64_t pause = 5 * MS + s.k % 7 * MS;
+
+		now = uni_sched_deadline(&s) > now ? uni_sched_deadline(&s) : now;
+		uni_sched_served(&s, now);
+		uni_sched_paused(&s, now, now + pause);
+		now += pause;
+		paused += pause;
+		if (now > START + 200 * MS) /* the first ones are not known yet */
+			assert_true(paused * 10 <= now - START);
+		uni_sched_advance(&s, now);
+	}
+	assert_in_range(paused, 260 * MS, 300 * MS);
+}
+
 static void quantiles(void **state)
 {
 	static struct uni_hist h;
@@ -148,6 +196,8 @@ int main(void)
 		cmocka_unit_test(a_delay_is_no_burst),
 		cmocka_unit_test(a_week_is_skipped_at_once),
 		cmocka_unit_test(duty_is_capped),
+		cmocka_unit_test(only_deadlines_of_the_run_are_skipped),
+		cmocka_unit_test(usual_pauses_keep_to_the_cap),
 		cmocka_unit_test(quantiles),
 	};
 

@@ -52,7 +52,7 @@ static int load(
 {
 	const struct uni_replay_file *f = &p->file;
 	size_t size;
-	int rc = uni_read_file(path, FILE_MAX, &p->data, &size, err);
+	int rc = uni_read_regular(path, FILE_MAX, &p->data, &size, err);
 
 	if (rc == 0)
 		rc = uni_replay_file_init(&p->file, p->data, size, err);

@@ -69,7 +69,7 @@ static void read_config(int pid, struct uni_vmm_cmdline *c)
 	size_t size;
 
 	resolve(pid, c->config, sizeof(c->config));
-	if (uni_read_file(c->config, CONFIG_MAX, &data, &size, NULL) == 0)
+	if (uni_read_regular(c->config, CONFIG_MAX, &data, &size, NULL) == 0)
 		(void)uni_vmm_config_parse(data, size, c);
 }
 
