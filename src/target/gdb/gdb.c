@@ -51,7 +51,7 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
 	struct uni_target_info *ret, struct uni_err *err)
 {
-	struct uni_gdb_listener l;
+	struct uni_gdb_listener l = { 0 };
 	int pid = 0, rc = spec_pid(spec, &pid, err);
 
 	memset(ret, 0, sizeof(*ret));
@@ -64,6 +64,9 @@ static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
 	if (pid != 0)
 		(void)uni_vmm_describe(pid, ret);
 	ret->pid = pid;
+	if (pid == 0 && l.local)
+		(void)snprintf(ret->note, sizeof(ret->note),
+			"this user may not look at the process behind it");
 	return 0;
 }
 
