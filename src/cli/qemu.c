@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -46,14 +47,13 @@ static void choose_accel(const char *want, struct uni_qemu *q)
 }
 
 /* In the child: only async-signal-safe calls until exec. */
-static void exec_qemu(char **argv, const char *console, pid_t parent)
+static void exec_qemu(char **argv, int out, pid_t parent)
 {
-	int in = open("/dev/null", O_RDONLY),
-	    out = open(console, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int in = open("/dev/null", O_RDONLY);
 
 	/* Ends with us even if we are killed; checked against a parent that is already gone. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || in < 0 || out < 0)
+	if (getppid() != parent || in < 0)
 		_exit(126);
 	/* Ctrl-C is for us: the guest has to live until the recording is written. */
 	(void)setpgid(0, 0);
@@ -195,16 +195,32 @@ static int wait_for_socket(
 	return 0;
 }
 
-int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
+/* What can be known to fail before a VM is made. */
+static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
 {
-	struct argv a = { 0 };
-	pid_t parent = getpid();
-	int rc = 0;
-
-	memset(q, 0, sizeof(*q));
 	if (access(args->image, R_OK) != 0)
 		return uni_err_set(
 			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
+	*console_ret = open(args->console, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (*console_ret < 0)
+		return uni_err_set(err, errno == EACCES || errno == EROFS ? UNI_EPERM : UNI_EIO,
+			"cannot write %s, where the guest's console goes: %s (--console FILE "
+			"names another)",
+			args->console, strerror(errno));
+	return 0;
+}
+
+int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
+{
+	_cleanup_close_ int console = -1;
+	struct argv a = { 0 };
+	pid_t parent = getpid();
+	int rc;
+
+	memset(q, 0, sizeof(*q));
+	rc = open_files(args, &console, err);
+	if (rc != 0)
+		return rc;
 	choose_accel(args->accel, q);
 	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
 	if (mkdtemp(q->dir) == NULL) {
@@ -216,7 +232,7 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	if (!a.failed)
 		q->pid = fork();
 	if (!a.failed && q->pid == 0)
-		exec_qemu(a.v.v, args->console, parent);
+		exec_qemu(a.v.v, console, parent);
 	if (a.failed || q->pid < 0)
 		rc = uni_err_set(err, UNI_ENOMEM, "cannot start QEMU: %s", strerror(errno));
 	free_argv(&a);
