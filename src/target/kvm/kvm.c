@@ -17,9 +17,9 @@
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
 
-#define PRIME_TRIES  40
-#define PRIME_NS     (5 * UNI_NSEC_PER_MSEC)
-#define DETACH_TRIES 200
+#define PRIME_TRIES 40
+#define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
+#define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {
@@ -250,7 +250,7 @@ static int attach_pid(
 	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
 	rc = open_vcpus(k, &fds, err);
 	if (rc == 0)
-		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, err);
+		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, err);
 	if (rc == 0)
 		rc = start_vcpus(k, err);
 	if (rc == 0)
@@ -266,7 +266,7 @@ static bool any_held(const struct uni_kvm *k)
 		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
 			return true;
 	}
-	return false;
+	return k->late.nr != 0;
 }
 
 static void kvm_detach(struct uni_target *t)
@@ -274,9 +274,12 @@ static void kvm_detach(struct uni_target *t)
 	struct uni_kvm *k = (struct uni_kvm *)t;
 	const struct timespec pause = uni_ns_timespec(PRIME_NS);
 
+	uint64_t until = uni_now_ns() + DETACH_NS;
+
 	(void)uni_kvm_release(t);
-	/* A thread that has not stopped yet would stop for nobody. */
-	for (unsigned tries = 0; any_held(k) && tries < DETACH_TRIES; tries++) {
+	/* A thread that has not stopped yet would stop for nobody; one that was killed and is not
+	 * collected keeps the VMM a zombie. */
+	while (any_held(k) && uni_now_ns() < until) {
 		(void)nanosleep(&pause, NULL);
 		(void)uni_kvm_release(t);
 	}
