@@ -352,6 +352,13 @@ static struct uni_gmem *kvm_gmem(struct uni_target *t)
 	return ((struct uni_kvm *)t)->gmem;
 }
 
+static int kvm_blocked(struct uni_target *t, struct uni_err *err)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+}
+
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 {
 	*ret = ((struct uni_kvm *)t)->info;
@@ -402,6 +409,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.caps = kvm_caps,
 	.nr_vcpus = kvm_nr_vcpus,
 	.snap = uni_kvm_snap,
+	.blocked = kvm_blocked,
 	.release = uni_kvm_release,
 	.gmem = kvm_gmem,
 	.info = kvm_info,

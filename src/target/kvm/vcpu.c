@@ -22,7 +22,7 @@
 #define PROBE_NS  (2 * UNI_NSEC_PER_SEC) /* starved, or deep in the kernel */
 #define END_NS	  (50 * UNI_NSEC_PER_MSEC)
 #define RETRY_NS  (3 * UNI_NSEC_PER_MSEC)
-#define TRACED_NS (100 * UNI_NSEC_PER_MSEC) /* far longer than another uniscope holds a thread */
+#define TRACED_NS (300 * UNI_NSEC_PER_MSEC) /* longer than another uniscope holds a thread */
 #define FIELD_MAX 24
 
 /* The next blank-separated number of a line. */
@@ -325,6 +325,28 @@ static int traced(int pid, int tid, struct uni_err *err)
 		comm, tracer);
 }
 
+int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < nr; i++) {
+		if (v[i].hold.tid != 0 && v[i].hold.state == UNI_HOLD_FREE) /* else by us */
+			rc = traced(pid, v[i].hold.tid, err);
+	}
+	return rc;
+}
+
+/* Who may read this file may trace: the rights are the same. */
+static bool has_right(int pid, int tid)
+{
+	int sfd = open_of_thread(pid, tid, "syscall"), fd;
+	bool ok = sfd >= 0 && uni_kvm_doing(sfd, &fd) != UNI_DOING_DENIED;
+
+	if (sfd >= 0)
+		(void)close(sfd);
+	return ok;
+}
+
 static int denied(int pid, int tid, struct uni_err *err)
 {
 	char scope[8] = "";
@@ -333,6 +355,11 @@ static int denied(int pid, int tid, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
+	if (has_right(pid, tid))
+		return uni_err_set(err, UNI_EBUSY,
+			"pid %d is being traced by another process now and then: only one can "
+			"trace a process at a time",
+			pid);
 	if (uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
 		scope[0] != '0')
 		hint = "; kernel.yama.ptrace_scope forbids it without CAP_SYS_PTRACE";
@@ -370,7 +397,5 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	if (f.nr_found == 0)
 		return uni_err_set(err, UNI_EAGAIN,
 			"no thread of pid %d was seen running a vCPU: is the guest paused?", pid);
-	for (uint32_t i = 0; rc == 0 && i < nr; i++)
-		rc = v[i].hold.tid != 0 ? traced(pid, v[i].hold.tid, err) : 0;
-	return rc;
+	return uni_kvm_traced(pid, v, nr, err);
 }

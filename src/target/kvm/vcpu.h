@@ -73,4 +73,8 @@ bool uni_kvm_late_end(struct uni_kvm_late *late);
 int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
 	struct uni_err *err);
 
+/* Does another process trace one of the vCPUs' threads, and for longer than another uniscope holds
+ * one? 0 or -UNI_EBUSY. */
+int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
+
 #endif
