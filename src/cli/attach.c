@@ -16,8 +16,8 @@
 
 #define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
 #define TEXT_HINTS  32
-#define HOLD_NS	    UNI_NSEC_PER_SEC
-#define HOLD_NAP_NS (10 * UNI_NSEC_PER_MSEC)
+#define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
+#define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
 
 void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX])
 {
@@ -142,6 +142,12 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	while (rc == -UNI_EAGAIN && uni_now_ns() < until) {
 		(void)nanosleep(&nap, NULL);
 		rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+	}
+	if (rc == -UNI_EAGAIN && g->t->ops->blocked != NULL) {
+		int busy = g->t->ops->blocked(g->t, err);
+
+		if (busy != 0)
+			return busy;
 	}
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",

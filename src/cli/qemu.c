@@ -18,11 +18,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cli/term.h"
 
 /* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
 #define CPU_KVM	 "host,-arch-capabilities"
 #define START_NS (10 * UNI_NSEC_PER_SEC)
 #define STOP_NS	 (3 * UNI_NSEC_PER_SEC)
+#define KILL_NS	 (10 * UNI_NSEC_PER_SEC)
 
 static void nap(uint64_t ns)
 {
@@ -125,10 +127,17 @@ static void free_argv(struct argv *a)
 
 int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 {
+	int status = 0;
+	pid_t r;
+
 	if (q->pid <= 0)
 		return 1;
-	if (waitpid(q->pid, status_ret, WNOHANG) != q->pid)
+	r = waitpid(q->pid, &status, WNOHANG);
+	/* A thread that is traced by us reports its stops, too. ECHILD: collected as such a thread.
+	 */
+	if (r == 0 || (r < 0 && errno != ECHILD) || (r > 0 && WIFSTOPPED(status)))
 		return 0;
+	*status_ret = r > 0 ? status : 0;
 	q->pid = 0;
 	return 1;
 }
@@ -249,20 +258,44 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	return 0;
 }
 
-void uni_qemu_stop(struct uni_qemu *q)
+/* Ended threads that we traced, should any be left: uncollected they keep QEMU a zombie. */
+static void collect_threads(struct uni_qemu *q)
 {
-	uint64_t until = uni_now_ns() + STOP_NS;
-	char path[96];
+	int status;
+	pid_t r;
+
+	while ((r = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (r == q->pid && !WIFSTOPPED(status))
+			q->pid = 0;
+	}
+}
+
+static void end_process(struct uni_qemu *q)
+{
+	uint64_t begin = uni_now_ns(), took = 0;
 	int status;
 
-	if (q->pid > 0) {
-		(void)kill(q->pid, SIGTERM);
-		while (!uni_qemu_ended(q, &status)) {
-			if (uni_now_ns() > until)
-				(void)kill(q->pid, SIGKILL);
-			nap(10 * UNI_NSEC_PER_MSEC);
+	(void)kill(q->pid, SIGTERM);
+	while (!uni_qemu_ended(q, &status) && took < STOP_NS + KILL_NS) {
+		if (took > STOP_NS) {
+			(void)kill(q->pid, SIGKILL);
+			collect_threads(q);
 		}
+		nap(10 * UNI_NSEC_PER_MSEC);
+		took = uni_now_ns() - begin;
 	}
+	if (q->pid > 0)
+		uni_note("QEMU, pid %d, was killed and does not end: not waiting for it",
+			(int)q->pid);
+	q->pid = 0;
+}
+
+void uni_qemu_stop(struct uni_qemu *q)
+{
+	char path[96];
+
+	if (q->pid > 0)
+		end_process(q);
 	if (q->dir[0] != '\0') {
 		(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
 		(void)unlink(path);

@@ -198,6 +198,24 @@ int uni_hold_restart(struct uni_hold *h)
 	return ptrace(PTRACE_SETREGS, h->tid, NULL, &r) == 0 ? 0 : -UNI_EGONE;
 }
 
+bool uni_hold_end(struct uni_hold *h, bool restart, uint64_t deadline_ns)
+{
+	const struct timespec nap = uni_ns_timespec(NAP_MAX_NS);
+
+	for (;;) {
+		if (h->state == UNI_HOLD_ASKED)
+			(void)uni_hold_poll(h);
+		if (h->state == UNI_HOLD_STOPPED && restart)
+			(void)uni_hold_restart(h);
+		uni_hold_let_go(h);
+		if (h->state == UNI_HOLD_FREE)
+			return true;
+		if (uni_now_ns() >= deadline_ns)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
 int uni_tracer_of(int pid, int tid)
 {
 	char path[64], buf[2048];

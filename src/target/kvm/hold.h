@@ -53,6 +53,12 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 /* Lets it run on. One that has not stopped yet stays ASKED: poll it again. NULL-safe states. */
 void uni_hold_let_go(struct uni_hold *h);
 /*
+ * Lets go of it whatever its state, and waits for what takes time: a stop that is late (restart: as
+ * uni_hold_restart()), the end of a thread that was killed. False if it is not FREE by the
+ * deadline.
+ */
+bool uni_hold_end(struct uni_hold *h, bool restart, uint64_t deadline_ns);
+/*
  * If the stop cut KVM_RUN or epoll_wait() short, makes it go on as if nothing had happened, as the
  * kernel does for calls that it restarts: for threads that may not expect EINTR. Not after a signal
  * of the VMM's own, which it may want to see by that EINTR. 0 or -UNI_EGONE.

@@ -18,9 +18,9 @@
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
 
-#define PRIME_TRIES  40
-#define PRIME_NS     (5 * UNI_NSEC_PER_MSEC)
-#define DETACH_TRIES 200
+#define PRIME_TRIES 40
+#define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
+#define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {
@@ -261,7 +261,7 @@ static int attach_pid(
 	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
 	rc = open_vcpus(k, &fds, err);
 	if (rc == 0)
-		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, err);
+		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, err);
 	if (rc == 0)
 		rc = start_vcpus(k, err);
 	if (rc == 0)
@@ -277,7 +277,7 @@ static bool any_held(const struct uni_kvm *k)
 		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
 			return true;
 	}
-	return false;
+	return k->late.nr != 0;
 }
 
 static void kvm_detach(struct uni_target *t)
@@ -285,9 +285,12 @@ static void kvm_detach(struct uni_target *t)
 	struct uni_kvm *k = (struct uni_kvm *)t;
 	const struct timespec pause = uni_ns_timespec(PRIME_NS);
 
+	uint64_t until = uni_now_ns() + DETACH_NS;
+
 	(void)uni_kvm_release(t);
-	/* A thread that has not stopped yet would stop for nobody. */
-	for (unsigned tries = 0; any_held(k) && tries < DETACH_TRIES; tries++) {
+	/* A thread that has not stopped yet would stop for nobody; one that was killed and is not
+	 * collected keeps the VMM a zombie. */
+	while (any_held(k) && uni_now_ns() < until) {
 		(void)nanosleep(&pause, NULL);
 		(void)uni_kvm_release(t);
 	}
@@ -362,6 +365,13 @@ static struct uni_gmem *kvm_gmem(struct uni_target *t)
 	return ((struct uni_kvm *)t)->gmem;
 }
 
+static int kvm_blocked(struct uni_target *t, struct uni_err *err)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+}
+
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 {
 	*ret = ((struct uni_kvm *)t)->info;
@@ -412,6 +422,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.caps = kvm_caps,
 	.nr_vcpus = kvm_nr_vcpus,
 	.snap = uni_kvm_snap,
+	.blocked = kvm_blocked,
 	.release = uni_kvm_release,
 	.gmem = kvm_gmem,
 	.info = kvm_info,
