@@ -11,4 +11,5 @@ mkdir -p "$dir"
 for l in "$layer" "$@"; do
 	ln -s "$src/src/$l" "$dir/$l"
 done
-ln -s "$src/include/uniscope" "$dir/uniscope"
+# Headers shared with guests, once there are any.
+[ ! -d "$src/include/uniscope" ] || ln -s "$src/include/uniscope" "$dir/uniscope"

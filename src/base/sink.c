@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 
 #define SINK_BUF (64 * 1024)
@@ -76,12 +77,23 @@ int uni_sink_open_strbuf(struct uni_strbuf *b, struct uni_sink **ret)
 	return 0;
 }
 
+/* What a symbolic link leads to, so that the link stays one; NULL for anything else. */
+static char *link_target(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+}
+
 int uni_sink_open_file(const char *path, struct uni_sink **ret, struct uni_err *err)
 {
+	_cleanup_free_ char *target = link_target(path);
 	struct uni_strbuf tmp;
 	struct uni_sink *s;
 	struct stat st;
 
+	if (target != NULL)
+		path = target;
 	if (strcmp(path, "-") == 0)
 		return uni_sink_open_fd(STDOUT_FILENO, "standard output", ret, err);
 	s = sink_new(path);

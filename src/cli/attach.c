@@ -2,6 +2,7 @@
 #include "cli/attach.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,8 +16,28 @@
 
 #define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
 #define TEXT_HINTS  32
-#define HOLD_NS	    UNI_NSEC_PER_SEC
-#define HOLD_NAP_NS (10 * UNI_NSEC_PER_MSEC)
+#define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
+#define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
+
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX])
+{
+	const char *slash = strrchr(info->image, '/');
+	const char *base = slash != NULL ? slash + 1 : info->image;
+	size_t len = strlen(base);
+	uint64_t number;
+
+	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%s", info->name);
+	if (ret[0] != '\0')
+		return;
+	if (len > 4 && strcmp(base + len - 4, ".elf") == 0)
+		len -= 4;
+	if (len >= UNI_GUEST_NAME_MAX)
+		return;
+	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.*s", (int)len, base);
+	/* These would be taken for a pid or for a target. */
+	if (uni_parse_u64(ret, &number) || strchr(ret, ':') != NULL)
+		ret[0] = '\0';
+}
 
 /* The one guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
@@ -31,8 +52,10 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; i < nr; i++) {
-		if (by_pid ? (uint64_t)found[i].info.pid != pid
-			   : strcmp(found[i].info.name, target) != 0)
+		char name[UNI_GUEST_NAME_MAX];
+
+		uni_guest_name(&found[i].info, name);
+		if (by_pid ? (uint64_t)found[i].info.pid != pid : strcmp(name, target) != 0)
 			continue;
 		if (hit != NULL)
 			return uni_err_set(err, UNI_EUSAGE,
@@ -56,6 +79,10 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err)
 {
+	if (target[0] == '\0')
+		return uni_err_set(err, UNI_EUSAGE,
+			"the target is empty: give a guest's name or pid (`uniscope ls`), or a "
+			"target such as kvm:pid=4121");
 	if (strchr(target, ':') != NULL)
 		return uni_spec_parse(target, ret, err);
 	return resolve_found(target, ret, err);
@@ -64,6 +91,7 @@ int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *
 static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	const char *path = args->image;
+	bool blind = g->info.pid == 0 && g->info.note[0] != '\0';
 	int rc;
 
 	if (path == NULL && g->info.image[0] != '\0')
@@ -72,8 +100,9 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 		if (args->no_image_ok)
 			return 0;
 		return uni_err_set(err, UNI_EUSAGE,
-			"%s does not tell which image it runs: give the ELF with -e IMAGE",
-			g->spec.text);
+			"%s does not tell which image it runs%s%s%s: give the ELF with -e IMAGE",
+			g->spec.text, blind ? " (" : "", blind ? g->info.note : "",
+			blind ? ")" : "");
 	}
 	rc = uni_image_load(path, &g->image, err);
 	if (rc == 0)
@@ -114,6 +143,12 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 		(void)nanosleep(&nap, NULL);
 		rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
 	}
+	if (rc == -UNI_EAGAIN && g->t->ops->blocked != NULL) {
+		int busy = g->t->ops->blocked(g->t, err);
+
+		if (busy != 0)
+			return busy;
+	}
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
 			g->spec.text, uni_strerror(rc));
@@ -151,6 +186,11 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
 	rc = uni_target_attach(&g->spec, &opts, &t, err);
+	if (rc == -UNI_EMISMATCH && g->image != NULL)
+		return uni_err_prefix(err,
+			"%s does not fit the guest (with -e, give the file that was booted, of the "
+			"same build)",
+			uni_image_path(g->image));
 	if (rc != 0)
 		return rc;
 	g->t = t;

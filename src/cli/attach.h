@@ -33,7 +33,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
 
 /*
- * uni_pause_begin() for a single look, tried for up to a second while the vCPUs are where they
+ * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they
  * cannot be read, or another tool holds them. err may be NULL.
  */
 int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
@@ -41,5 +41,10 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 
 /* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);
+
+#define UNI_GUEST_NAME_MAX 128
+
+/* What ls calls a guest: its name, else its image's without folder and .elf; "" if neither is. */
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX]);
 
 #endif

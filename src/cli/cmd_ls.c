@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/attach.h"
 #include "cli/cmd.h"
 #include "cli/term.h"
 #include "target/target.h"
@@ -44,8 +45,11 @@ static void print_table(const struct uni_found *found, size_t nr)
 	size_t name_w = 4, spec_w = 6;
 
 	for (size_t i = 0; i < nr; i++) {
-		size_t n = strlen(found[i].info.name), s = strlen(found[i].spec);
+		char name[UNI_GUEST_NAME_MAX];
+		size_t n, s = strlen(found[i].spec);
 
+		uni_guest_name(&found[i].info, name);
+		n = strlen(name);
 		name_w = n > name_w ? n : name_w;
 		spec_w = s > spec_w ? s : spec_w;
 	}
@@ -53,13 +57,14 @@ static void print_table(const struct uni_found *found, size_t nr)
 		"ACCEL", "VCPUS", "MEMORY", (int)spec_w, "TARGET", "IMAGE");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_target_info *in = &found[i].info;
-		char mem[32], vcpus[16] = "-";
+		char mem[32], vcpus[16] = "-", name[UNI_GUEST_NAME_MAX];
 
+		uni_guest_name(in, name);
 		size_text(mem, sizeof(mem), in->mem_bytes);
 		if (in->nr_vcpus != 0)
 			(void)snprintf(vcpus, sizeof(vcpus), "%" PRIu32, in->nr_vcpus);
 		(void)printf("%-8d %-*s %-16s %-5s %5s %7s  %-*s %s\n", in->pid, (int)name_w,
-			dash(in->name), dash(in->vmm), dash(in->accel), vcpus, mem, (int)spec_w,
+			dash(name), dash(in->vmm), dash(in->accel), vcpus, mem, (int)spec_w,
 			dash(found[i].spec), dash(in->image));
 		if (found[i].spec[0] == '\0')
 			(void)printf("         (%s)\n", found[i].why);

@@ -100,12 +100,16 @@ static int run_command(const struct uni_cmd *c, int argc, char **argv)
 	status = rc != 0 ? uni_exit_of(rc) : c->run(&ctx, &err);
 	if (err.code != 0)
 		(void)fprintf(stderr, "uniscope: %s: %s\n", c->name, err.msg);
-	/* A full disk or a closed pipe behind stdout is a failure like any other. */
-	if (fflush(stdout) != 0 && status == UNI_EXIT_OK) {
-		(void)fprintf(stderr, "uniscope: %s: cannot write to standard output\n", c->name);
-		status = UNI_EXIT_FAILED;
-	}
 	return status;
+}
+
+/* A full disk or a closed pipe behind stdout is a failure like any other. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return status;
+	(void)fputs("uniscope: cannot write to standard output\n", stderr);
+	return status != UNI_EXIT_OK ? status : UNI_EXIT_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -118,7 +122,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		(void)puts("uniscope " UNISCOPE_VERSION);
-		return UNI_EXIT_OK;
+		return finish(UNI_EXIT_OK);
 	}
 	if (strcmp(argv[1], "__complete") == 0)
 		return complete(argc, argv);
@@ -133,7 +137,7 @@ int main(int argc, char **argv)
 			command_help(c, stdout);
 		else
 			usage(stdout);
-		return UNI_EXIT_OK;
+		return finish(UNI_EXIT_OK);
 	}
 	c = find(argv[1]);
 	if (c == NULL) {
@@ -141,5 +145,5 @@ int main(int argc, char **argv)
 			stderr, "uniscope: no command '%s'; uniscope --help lists them\n", argv[1]);
 		return UNI_EXIT_USAGE;
 	}
-	return run_command(c, argc - 1, argv + 1);
+	return finish(run_command(c, argc - 1, argv + 1));
 }

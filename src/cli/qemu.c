@@ -14,14 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cli/term.h"
 
 /* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
 #define CPU_KVM	 "host,-arch-capabilities"
 #define START_NS (10 * UNI_NSEC_PER_SEC)
 #define STOP_NS	 (3 * UNI_NSEC_PER_SEC)
+#define KILL_NS	 (10 * UNI_NSEC_PER_SEC)
 
 static void nap(uint64_t ns)
 {
@@ -46,14 +49,13 @@ static void choose_accel(const char *want, struct uni_qemu *q)
 }
 
 /* In the child: only async-signal-safe calls until exec. */
-static void exec_qemu(char **argv, const char *console, pid_t parent)
+static void exec_qemu(char **argv, int out, pid_t parent)
 {
-	int in = open("/dev/null", O_RDONLY),
-	    out = open(console, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int in = open("/dev/null", O_RDONLY);
 
 	/* Ends with us even if we are killed; checked against a parent that is already gone. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || in < 0 || out < 0)
+	if (getppid() != parent || in < 0)
 		_exit(126);
 	/* Ctrl-C is for us: the guest has to live until the recording is written. */
 	(void)setpgid(0, 0);
@@ -125,10 +127,17 @@ static void free_argv(struct argv *a)
 
 int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 {
+	int status = 0;
+	pid_t r;
+
 	if (q->pid <= 0)
 		return 1;
-	if (waitpid(q->pid, status_ret, WNOHANG) != q->pid)
+	r = waitpid(q->pid, &status, WNOHANG);
+	/* A thread that is traced by us reports its stops, too. ECHILD: collected as such a thread.
+	 */
+	if (r == 0 || (r < 0 && errno != ECHILD) || (r > 0 && WIFSTOPPED(status)))
 		return 0;
+	*status_ret = r > 0 ? status : 0;
 	q->pid = 0;
 	return 1;
 }
@@ -195,16 +204,32 @@ static int wait_for_socket(
 	return 0;
 }
 
-int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
+/* What can be known to fail before a VM is made. */
+static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
 {
-	struct argv a = { 0 };
-	pid_t parent = getpid();
-	int rc = 0;
-
-	memset(q, 0, sizeof(*q));
 	if (access(args->image, R_OK) != 0)
 		return uni_err_set(
 			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
+	*console_ret = open(args->console, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (*console_ret < 0)
+		return uni_err_set(err, errno == EACCES || errno == EROFS ? UNI_EPERM : UNI_EIO,
+			"cannot write %s, where the guest's console goes: %s (--console FILE "
+			"names another)",
+			args->console, strerror(errno));
+	return 0;
+}
+
+int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
+{
+	_cleanup_close_ int console = -1;
+	struct argv a = { 0 };
+	pid_t parent = getpid();
+	int rc;
+
+	memset(q, 0, sizeof(*q));
+	rc = open_files(args, &console, err);
+	if (rc != 0)
+		return rc;
 	choose_accel(args->accel, q);
 	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
 	if (mkdtemp(q->dir) == NULL) {
@@ -216,7 +241,7 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	if (!a.failed)
 		q->pid = fork();
 	if (!a.failed && q->pid == 0)
-		exec_qemu(a.v.v, args->console, parent);
+		exec_qemu(a.v.v, console, parent);
 	if (a.failed || q->pid < 0)
 		rc = uni_err_set(err, UNI_ENOMEM, "cannot start QEMU: %s", strerror(errno));
 	free_argv(&a);
@@ -233,20 +258,44 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	return 0;
 }
 
-void uni_qemu_stop(struct uni_qemu *q)
+/* Ended threads that we traced, should any be left: uncollected they keep QEMU a zombie. */
+static void collect_threads(struct uni_qemu *q)
 {
-	uint64_t until = uni_now_ns() + STOP_NS;
-	char path[96];
+	int status;
+	pid_t r;
+
+	while ((r = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (r == q->pid && !WIFSTOPPED(status))
+			q->pid = 0;
+	}
+}
+
+static void end_process(struct uni_qemu *q)
+{
+	uint64_t begin = uni_now_ns(), took = 0;
 	int status;
 
-	if (q->pid > 0) {
-		(void)kill(q->pid, SIGTERM);
-		while (!uni_qemu_ended(q, &status)) {
-			if (uni_now_ns() > until)
-				(void)kill(q->pid, SIGKILL);
-			nap(10 * UNI_NSEC_PER_MSEC);
+	(void)kill(q->pid, SIGTERM);
+	while (!uni_qemu_ended(q, &status) && took < STOP_NS + KILL_NS) {
+		if (took > STOP_NS) {
+			(void)kill(q->pid, SIGKILL);
+			collect_threads(q);
 		}
+		nap(10 * UNI_NSEC_PER_MSEC);
+		took = uni_now_ns() - begin;
 	}
+	if (q->pid > 0)
+		uni_note("QEMU, pid %d, was killed and does not end: not waiting for it",
+			(int)q->pid);
+	q->pid = 0;
+}
+
+void uni_qemu_stop(struct uni_qemu *q)
+{
+	char path[96];
+
+	if (q->pid > 0)
+		end_process(q);
 	if (q->dir[0] != '\0') {
 		(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
 		(void)unlink(path);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -22,11 +23,18 @@
 #define MAX_WATCH_BYTES (1u << 20)
 
 /* Set by the handler; the sampler looks at it between samples. The one piece of process state. */
-static atomic_bool interrupted;
+static atomic_bool interrupted, suspended;
 
 static void on_signal(int sig)
 {
-	atomic_store(&interrupted, true);
+	atomic_store(sig == SIGTSTP ? &suspended : &interrupted, true);
+}
+
+/* Ctrl-Z takes effect here, between samples: a guest must not stand still with us. */
+static void suspend_if_asked(void)
+{
+	if (atomic_exchange(&suspended, false))
+		(void)raise(SIGSTOP);
 }
 
 struct run {
@@ -39,6 +47,7 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct run *run = ctx;
 
+	suspend_if_asked();
 	uni_recorder_sample(run->rec, s);
 }
 
@@ -46,6 +55,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 {
 	struct run *run = ctx;
 
+	suspend_if_asked();
 	if (run->quiet)
 		return;
 	if (run->duration > 0)
@@ -271,7 +281,9 @@ int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, ch
 {
 	_cleanup_free_ char *path = args->output != NULL ? strdup(args->output) : default_output(g);
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
-	struct sigaction sa = { .sa_handler = on_signal }, old_int, old_term;
+	/* A closed terminal ends the recording as cleanly as Ctrl-C. */
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP };
+	struct sigaction sa = { .sa_handler = on_signal }, old[uni_array_len(signals)];
 	struct uni_watch watch[MAX_WATCH];
 	int rc = 0;
 
@@ -286,11 +298,12 @@ int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, ch
 		return rc;
 	fill_meta(g, args, meta);
 	atomic_store(&interrupted, false);
-	(void)sigaction(SIGINT, &sa, &old_int);
-	(void)sigaction(SIGTERM, &sa, &old_term);
+	atomic_store(&suspended, false);
+	for (size_t i = 0; i < uni_array_len(signals); i++)
+		(void)sigaction(signals[i], &sa, &old[i]);
 	rc = sample_and_write(g, args, meta, path, watch, err);
-	(void)sigaction(SIGINT, &old_int, NULL);
-	(void)sigaction(SIGTERM, &old_term, NULL);
+	for (size_t i = 0; i < uni_array_len(signals); i++)
+		(void)sigaction(signals[i], &old[i], NULL);
 	for (size_t i = 0; i < MAX_WATCH; i++) {
 		free(watch[i].first);
 		free(watch[i].last);

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 unsigned uni_term_width(FILE *f)
 {
 	struct winsize ws;
@@ -26,14 +28,16 @@ bool uni_term_colour(FILE *f)
 
 void uni_note(const char *fmt, ...)
 {
+	char line[4096], clean[4096];
 	va_list ap;
 
-	uni_progress_end();
-	(void)fputs("uniscope: ", stderr);
 	va_start(ap, fmt);
-	(void)vfprintf(stderr, fmt, ap);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	(void)fputc('\n', stderr);
+	/* File names and the like are other people's words. */
+	(void)uni_text_clean(clean, sizeof(clean), line, strlen(line));
+	uni_progress_end();
+	(void)fprintf(stderr, "uniscope: %s\n", clean);
 }
 
 void uni_progress(const char *fmt, ...)

@@ -146,7 +146,7 @@ int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_er
 		return cannot_make(path, err);
 	if (!made && !overwrite)
 		return uni_err_set(err, UNI_EBUSY,
-			"%s exists; record to another name, or ask to overwrite it", path);
+			"%s exists: give another name, or --overwrite to replace it", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && !made)
 		return uni_err_set(err, UNI_EBUSY,

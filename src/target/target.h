@@ -93,6 +93,11 @@ struct uni_target_ops {
 	 * No allocation, no printing.
 	 */
 	int (*snap)(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
+	/*
+	 * Optional. After a snap() that gave nothing: is somebody else in the way? 0 nobody that is
+	 * known, or -UNI_EBUSY with the reason. May take some 100 ms; nothing is held.
+	 */
+	int (*blocked)(struct uni_target *t, struct uni_err *err);
 	int (*release)(struct uni_target *t); /* idempotent; the pause guard calls it */
 
 	struct uni_gmem *(*gmem)(struct uni_target *t); /* borrowed */

@@ -7,6 +7,7 @@ U=$1 SRC=$2 MAN=$3
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 n=0
+mkfifo "$T/fifo"
 check() { # DESCRIPTION COMMAND...: ok when the command succeeds
 	what=$1
 	shift
@@ -56,6 +57,9 @@ check "missing operand: exit 2" exits 2 "$U" record
 check "too many operands: exit 2" exits 2 "$U" record a b
 check "frequency out of range: exit 2" exits 2 "$U" record gdb:unix=/nonexistent -F 0
 check "target without keys: exit 2" exits 2 "$U" record kvm:pid
+check "empty target: exit 2" exits 2 "$U" record ''
+check "a console that cannot be written is named" says "cannot write $T/none/c.log" \
+	"$U" run --console "$T/none/c.log" -o "$T/r.uniscope" "$U"
 check "unknown scheme: exit 2" exits 2 "$U" record vmware:pid=1
 check "unknown scheme names the known ones" says "kvm:" "$U" record vmware:pid=1
 check "unknown key: exit 2" exits 2 "$U" stacks kvm:frob=1
@@ -79,6 +83,7 @@ check "export to a full disk fails" sh -c "! '$U' export '$T/in.folded' -f folde
 check "import makes a session" "$U" import "$T/in.folded" -o "$T/imp.uniscope"
 check "the session says who made it, and how" sh -c "grep -F 'import $T/in.folded -o $T/imp.uniscope' '$T/imp.uniscope/session.json' && grep -E '\"uniscope\": *\"0\.' '$T/imp.uniscope/session.json'"
 check "import refuses to overwrite" exits 1 "$U" import "$T/in.folded" -o "$T/imp.uniscope"
+check "and names --overwrite" says --overwrite "$U" import "$T/in.folded" -o "$T/imp.uniscope"
 check "import --overwrite replaces" "$U" import --overwrite "$T/in.folded" -o "$T/imp.uniscope"
 check "an imported session reports" says "85" "$U" report "$T/imp.uniscope"
 check "an imported session exports the same" sh -c "'$U' export '$T/imp.uniscope' -f folded | cmp - '$T/out.folded'"
@@ -110,6 +115,16 @@ check "its content is still there" test -f "$T/precious/file"
 check "doctor" sh -c "'$U' doctor | grep -q replay"
 check "doctor --json is JSON" sh -c "'$U' doctor --json | python3 -m json.tool"
 check "ls --json is JSON" sh -c "'$U' ls --json | python3 -m json.tool"
+# A process that looks like a nameless QEMU.
+cp "$(readlink -f /proc/$$/exe)" "$T/qemu-system-x86_64"
+"$T/qemu-system-x86_64" -c 'read -r line; :' vm -kernel /none/shop-cli.elf \
+	-gdb "unix:$T/gdb.sock,server=on,wait=off" <"$T/fifo" 9>&- &
+vm=$!
+exec 9>"$T/fifo"
+check "ls shows a nameless guest by its image" says "$vm " sh -c "'$U' ls | grep ' shop-cli '"
+check "and that name is a target" says "$T/gdb.sock" "$U" record shop-cli -d 1 -o "$T/s.uniscope"
+exec 9>&-
+wait "$vm"
 check "no colour in a pipe" sh -c "! '$U' doctor | grep -q \"\$(printf '\\033')\""
 check "bash completion offers commands and options" bash -c "
 	. '$SRC/completions/uniscope.bash'

@@ -24,7 +24,7 @@ hostile() { # ACCEL MODE SMP STOP-WORDS...
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
 	"$U" report "$T/s.uniscope" >/dev/null || return 1
 	share=0.6
-	[ "$smp" = 2 ] && share=0.25 # one of the two spins
+	[ "$smp" = 2 ] && share=0.1 # one of the two spins, and only once the other is up
 	# To get down 10000 frames takes time, too.
 	[ "$mode" = huge ] && share=0.1
 	python3 "$ask" stops "$T/s.uniscope" "$@" &&

@@ -253,6 +253,33 @@ static void other_tracer(void)
 	tiny_end(&t);
 }
 
+/* One that comes after us is named too, when snap() fails for it. */
+static void later_tracer(void)
+{
+	struct uni_target *target;
+	struct uni_err err = { 0 };
+	struct uni_regs r;
+	struct tiny t;
+
+	if (!check(tiny_start(&t, TINY_BRITTLE, 1), "a VMM to be traced later starts"))
+		return;
+	target = attach(&t, "auto");
+	if (target == NULL) {
+		tiny_end(&t);
+		return;
+	}
+	(void)check(target->ops->blocked(target, &err) == 0, "nobody is in the way");
+	if (ptrace(PTRACE_SEIZE, t.pid, NULL, NULL) == 0) {
+		(void)check(target->ops->snap(target, 1, &r, 0) == -UNI_EAGAIN, "no sample then");
+		(void)check(target->ops->blocked(target, &err) == -UNI_EBUSY &&
+				    strstr(err.msg, "is being traced by e2e-kvm") != NULL,
+			"%s", err.msg);
+	}
+	uni_target_detach(target);
+	(void)check(lives(&t) && tiny_runs(&t, 0), "it runs on");
+	tiny_end(&t);
+}
+
 int main(void)
 {
 	struct tiny t;
@@ -272,6 +299,7 @@ int main(void)
 	own_use();
 	refusals();
 	other_tracer();
+	later_tracer();
 	(void)printf("1..%u\n", nr_checks);
 	return nr_failed == 0 ? 0 : 1;
 }

@@ -29,6 +29,7 @@ struct fake_stub {
 	int truths;	    /* after so many true answers */
 	bool starts_paused;
 
+	_Atomic bool frozen; /* takes nothing in for as long as this is set */
 	_Atomic bool running;
 	_Atomic bool detached;
 	_Atomic bool phys;
@@ -226,6 +227,8 @@ static void *fake_main(void *arg)
 	if (!f->generic && !f->starts_paused)
 		fake_stop(f);
 	while ((n = recv(f->fd, buf, sizeof(buf), 0)) > 0) {
+		while (f->frozen)
+			(void)usleep(1000);
 		for (ssize_t i = 0; i < n; i++) {
 			if (!fake_byte(f, buf[i])) {
 				(void)shutdown(f->fd, SHUT_RDWR);

@@ -153,7 +153,7 @@ static void strtab_interns(void **state)
 
 static void files_appear_whole_or_not(void **state)
 {
-	char dir[] = "/tmp/uni-base-XXXXXX", path[64];
+	char dir[] = "/tmp/uni-base-XXXXXX", path[64], link[64], one[1];
 	struct uni_sink *out;
 	struct uni_err err = { 0 };
 	char *data;
@@ -173,6 +173,13 @@ static void files_appear_whole_or_not(void **state)
 	assert_int_equal(size, 5);
 	assert_string_equal(data, "whole");
 	free(data);
+	(void)snprintf(link, sizeof(link), "%s/l", dir);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(uni_sink_open_file(link, &out, &err), 0);
+	uni_sink_puts(out, "whole");
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	assert_int_equal(readlink(link, one, sizeof(one)), 1); /* still a link */
+	(void)unlink(link);
 	assert_int_equal(uni_read_file(path, 4, &data, &size, &err), -UNI_ERANGE);
 	(void)unlink(path);
 	assert_int_equal(rmdir(dir), 0); /* no temporary file was left */

@@ -325,6 +325,61 @@ static void silence_in_between(void **state)
 	assert_true(f.running);
 }
 
+/* The VMM is stopped for a while: nobody is kept waiting, and later all goes on. */
+static void a_vmm_that_sleeps(void **state)
+{
+	for (int held = 0; held < 2; held++) {
+		struct fake_stub f = { 0 };
+		uint64_t begin_ns;
+		struct talk t;
+		int rc = -UNI_EAGAIN;
+
+		begin(&f, &t, false);
+		if (held != 0)
+			assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		f.frozen = true;
+		begin_ns = uni_now_ns();
+		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+		assert_true(uni_now_ns() - begin_ns < 2 * UNI_NSEC_PER_SEC);
+		assert_true(t.s->silent);
+		begin_ns = uni_now_ns();
+		for (int i = 0; i < 10; i++) {
+			assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+			assert_int_equal(uni_gdb_stub_idle(t.s), -UNI_EAGAIN);
+		}
+		assert_true(uni_now_ns() - begin_ns < UNI_NSEC_PER_SEC);
+		f.frozen = false;
+		for (int i = 0; i < 1000 && rc == -UNI_EAGAIN; i++) {
+			(void)usleep(1000);
+			rc = uni_gdb_stub_idle(t.s);
+		}
+		assert_int_equal(rc, 0);
+		assert_true(soon(&f.running, true));
+		for (int i = 0; i < 5; i++) {
+			assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+			assert_int_equal(t.regs[1].pc, 0x802000);
+			assert_int_equal(uni_gdb_stub_resume(t.s), 0);
+		}
+		end(&f, &t);
+		assert_true(f.running);
+	}
+}
+
+/* The guardian's part: whoever asked is gone, and the guest runs once its VMM listens again. */
+static void a_vmm_that_sleeps_when_we_leave(void **state)
+{
+	struct fake_stub f = { 0 };
+	struct talk t;
+
+	begin(&f, &t, false);
+	f.frozen = true;
+	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+	f.frozen = false;
+	uni_gdb_stub_await(t.s);
+	end(&f, &t);
+	assert_true(f.running);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +396,8 @@ int main(void)
 		cmocka_unit_test(liars_in_between),
 		cmocka_unit_test(lies_about_memory),
 		cmocka_unit_test(silence_in_between),
+		cmocka_unit_test(a_vmm_that_sleeps),
+		cmocka_unit_test(a_vmm_that_sleeps_when_we_leave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -228,6 +229,58 @@ static void a_late_stop_is_ended(void **state)
 	end(&c);
 }
 
+static void *say_tid(void *tid)
+{
+	atomic_store((atomic_int *)tid, gettid());
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+static _Noreturn void with_threads(atomic_int *tid)
+{
+	pthread_t t;
+
+	(void)pthread_create(&t, NULL, say_tid, &tid[0]);
+	(void)pthread_create(&t, NULL, say_tid, &tid[1]);
+	for (;;)
+		(void)pause();
+}
+
+/* One seized, one asked to stop: uncollected they would keep their process a zombie. */
+static void ended_threads_are_collected(void **state)
+{
+	atomic_int *tid =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct uni_hold h[2] = { 0 };
+	pid_t pid, r = 0;
+
+	assert_ptr_not_equal(tid, MAP_FAILED);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		with_threads(tid);
+	for (int i = 0; i < 2; i++) {
+		while (atomic_load(&tid[i]) == 0)
+			nap();
+		h[i].tid = atomic_load(&tid[i]);
+		assert_int_equal(uni_hold_seize(&h[i]), 0);
+	}
+	(void)uni_hold_ask(&h[1]);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	for (int i = 0; i < 20; i++)
+		nap();
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* held back by its threads */
+	for (int i = 0; i < 2; i++)
+		assert_true(uni_hold_end(&h[i], true, uni_now_ns() + 10 * UNI_NSEC_PER_SEC));
+	for (int i = 0; i < 2000 && r == 0; i++) {
+		r = waitpid(pid, NULL, WNOHANG);
+		nap();
+	}
+	assert_int_equal(r, pid);
+	(void)munmap(tid, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +290,7 @@ int main(void)
 		cmocka_unit_test(killed_while_held),
 		cmocka_unit_test(killed_before_it_stops),
 		cmocka_unit_test(a_late_stop_is_ended),
+		cmocka_unit_test(ended_threads_are_collected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

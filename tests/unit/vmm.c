@@ -349,12 +349,20 @@ static void wrong_images_are_refused(void **state)
 	struct uni_gmem *m = NULL;
 	struct vm vm;
 
-	/* One byte at the very end differs. */
+	/* One byte at the very end differs, and no registers say that it is the RAM for all that.
+	 */
 	vm_init(&vm);
 	vm.ram[PADDR + CODE_SIZE - 1] ^= 1;
+	assert_int_equal(find_ram(&vm, 0, &m, &info, &err), -UNI_EMISMATCH);
+	assert_non_null(strstr(err.msg, "nearly"));
+
+	/* More than one byte in a hundred does: then registers do not help either. */
+	for (unsigned i = 0; i <= CODE_SIZE / 100; i++)
+		vm.ram[PADDR + CODE_SIZE - 1 - i] = (uint8_t)~vm.code[CODE_SIZE - 1 - i];
+	memset(&err, 0, sizeof(err));
 	assert_int_equal(find_ram(&vm, 1, &m, &info, &err), -UNI_EMISMATCH);
 	assert_non_null(strstr(err.msg, "began like it"));
-	vm.ram[PADDR + CODE_SIZE - 1] ^= 1;
+	memcpy(vm.ram + PADDR, vm.code, CODE_SIZE);
 
 	/* The code is there, the vCPU's tables lead elsewhere. */
 	put_entry(&vm, MIB + 2 * PAGE + 8, (4 * MIB) | 3 | 1 << 7);
@@ -368,6 +376,79 @@ static void wrong_images_are_refused(void **state)
 	assert_int_equal(find_ram(&vm, 1, &m, &info, &err), -UNI_EINVAL);
 	vm_deinit(&vm);
 	assert_null(m);
+}
+
+/* A guest that changed its own code, and the loader's copy that nobody changed. */
+static void patched_code_is_proved_by_the_walk(void **state)
+{
+	struct uni_vmm_ram_info info;
+	struct uni_err err = { 0 };
+	struct uni_gmem *m = NULL;
+	struct vm vm;
+	uint8_t *big, *copy;
+
+	vm_init(&vm);
+	for (unsigned i = 0; i < 40; i++)
+		vm.ram[PADDR + CODE_SIZE - 1 - 2 * i] ^= 0xff;
+	/* RAM is the biggest mapping; then another is, and the whole process is searched. */
+	for (int turn = 0; turn < 2; turn++) {
+		big = turn != 0 ? pages(64 * MIB) : NULL;
+		copy = loader_copy(&vm);
+		assert_int_equal(find_ram(&vm, 1, &m, &info, &err), 0);
+		assert_int_equal(info.hva0, (uintptr_t)vm.ram);
+		assert_int_equal(info.proof, UNI_RAM_PROOF_TEXT | UNI_RAM_PROOF_WALK);
+		assert_int_equal(info.nr_differ, 40);
+		assert_non_null(strstr(info.note, "code verified but for 40 changed bytes"));
+		uni_gmem_destroy(m);
+		/* Without registers only what is exact counts. */
+		assert_int_equal(find_ram(&vm, 0, &m, &info, &err), 0);
+		assert_ptr_not_equal((uint8_t *)(uintptr_t)info.hva0, vm.ram);
+		assert_int_equal(info.nr_differ, 0);
+		uni_gmem_destroy(m);
+		(void)munmap(copy, 4 * PAGE);
+		if (big != NULL)
+			(void)munmap(big, 64 * MIB);
+	}
+	vm_deinit(&vm);
+}
+
+/* The tables lead to a place that holds two fifths of the code. */
+static void half_the_code_is_refused(void **state)
+{
+	struct uni_vmm_ram_info info;
+	struct uni_err err = { 0 };
+	struct uni_gmem *m = NULL;
+	struct vm vm;
+
+	vm_init(&vm);
+	for (unsigned i = CODE_SIZE * 39 / 100; i < CODE_SIZE; i++)
+		vm.ram[PADDR + i] = (uint8_t)~vm.code[i];
+	assert_int_equal(find_ram(&vm, 1, &m, &info, &err), -UNI_EMISMATCH);
+	assert_null(m);
+	vm_deinit(&vm);
+}
+
+/* 600 bytes of 80000 would do, but not all of them in one page. */
+static void one_other_page_is_refused(void **state)
+{
+	struct uni_text_hint hint = { .paddr = 64, .size = 80000, .exec = true };
+	uint8_t *ram = pages(1 << 17), *code = pages(1 << 17);
+	uint64_t differ;
+
+	for (unsigned i = 0; i < hint.size; i++)
+		code[i] = ram[64 + i] = (uint8_t)((i * 2654435761u) >> 13);
+	hint.bytes = code;
+	for (unsigned i = 0; i < 600; i++)
+		ram[64 + i * 100] ^= 1;
+	assert_int_equal(uni_scan_verify(getpid(), (uintptr_t)ram, &hint, 1, &differ), 0);
+	assert_int_equal(differ, 600);
+	memcpy(ram + 64, code, hint.size);
+	for (unsigned i = 0; i < 600; i++)
+		ram[16 * PAGE + i] ^= 1;
+	assert_int_equal(
+		uni_scan_verify(getpid(), (uintptr_t)ram, &hint, 1, &differ), -UNI_EMISMATCH);
+	(void)munmap(ram, 1 << 17);
+	(void)munmap(code, 1 << 17);
 }
 
 static int fake_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
@@ -404,6 +485,11 @@ static void the_vmm_is_asked(void **state)
 	opts.text = &vm.hint;
 	opts.nr_text = 1;
 	vm.ram[PADDR] ^= 1;
+	assert_int_equal(uni_vmm_ram_attach(getpid(), &opts, &m, &info, &err), 0);
+	assert_int_equal(info.proof, UNI_RAM_PROOF_VMM | UNI_RAM_PROOF_TEXT);
+	assert_int_equal(info.nr_differ, 1);
+	uni_gmem_destroy(m);
+	memset(vm.ram + PADDR, 0, PAGE);
 	assert_int_equal(uni_vmm_ram_attach(getpid(), &opts, &m, &info, &err), -UNI_EMISMATCH);
 	vm_deinit(&vm);
 }
@@ -459,6 +545,9 @@ int main(void)
 		cmocka_unit_test(ram_is_found_and_proved),
 		cmocka_unit_test(ram_behind_other_mappings),
 		cmocka_unit_test(wrong_images_are_refused),
+		cmocka_unit_test(patched_code_is_proved_by_the_walk),
+		cmocka_unit_test(half_the_code_is_refused),
+		cmocka_unit_test(one_other_page_is_refused),
 		cmocka_unit_test(the_vmm_is_asked),
 		cmocka_unit_test(absent_pages_stay_absent),
 		cmocka_unit_test(processes),

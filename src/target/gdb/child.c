@@ -169,6 +169,8 @@ static void guard(struct guardian *g)
 	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_FINISHED) != 0)
 		return;
 	learn_state(g);
+	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_SILENT) != 0)
+		uni_gdb_stub_await(&g->stub);
 	uni_gdb_stub_leave(&g->stub);
 }
 

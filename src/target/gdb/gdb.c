@@ -51,7 +51,7 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
 	struct uni_target_info *ret, struct uni_err *err)
 {
-	struct uni_gdb_listener l;
+	struct uni_gdb_listener l = { 0 };
 	int pid = 0, rc = spec_pid(spec, &pid, err);
 
 	memset(ret, 0, sizeof(*ret));
@@ -64,6 +64,9 @@ static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
 	if (pid != 0)
 		(void)uni_vmm_describe(pid, ret);
 	ret->pid = pid;
+	if (pid == 0 && l.local)
+		(void)snprintf(ret->note, sizeof(ret->note),
+			"this user may not look at the process behind it");
 	return 0;
 }
 
@@ -117,6 +120,7 @@ void uni_gdb_end(struct uni_gdb_target *t)
 	uni_gdb_guardian_flags(&t->guardian,
 		(s->qemu ? UNI_GDB_F_QEMU : 0u) | (s->phys != s->phys_was ? UNI_GDB_F_PHYS : 0u) |
 			(s->state == UNI_GDB_PAUSED ? UNI_GDB_F_PAUSED : 0u) |
+			(s->silent ? UNI_GDB_F_SILENT : 0u) |
 			(s->state == UNI_GDB_LOST ? UNI_GDB_F_FINISHED : 0u));
 	if (s->state == UNI_GDB_HELD)
 		(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_HOLD_MS);
@@ -129,8 +133,13 @@ static void gdb_detach(struct uni_target *base)
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
 
 	/* What cannot be done now, because the guardian is at it, the guardian does at our end. */
-	if (t->guardian.shared != NULL &&
-		uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+	if (t->stub.silent && t->stub.state != UNI_GDB_LOST)
+		(void)uni_gdb_stub_listen(&t->stub, 0);
+	/* One that is still silent is left to the guardian, which has the time to wait. */
+	if (t->guardian.shared != NULL && t->stub.silent && t->stub.state != UNI_GDB_LOST)
+		uni_gdb_end(t);
+	else if (t->guardian.shared != NULL &&
+		 uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
 		uni_gdb_stub_leave(&t->stub);
 		uni_gdb_guardian_flags(&t->guardian, UNI_GDB_F_FINISHED);
 	}

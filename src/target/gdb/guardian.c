@@ -51,7 +51,8 @@ bool uni_gdb_guardian_alive(const struct uni_gdb_guardian *g)
 
 void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
 {
-	uint64_t until = uni_now_ns() + END_MS * UNI_NSEC_PER_MSEC;
+	bool silent = g->shared != NULL && (atomic_load(&g->shared->flags) & UNI_GDB_F_SILENT) != 0;
+	uint64_t until = uni_now_ns() + (silent ? 0 : END_MS * UNI_NSEC_PER_MSEC);
 
 	if (g->sock >= 0)
 		(void)close(g->sock);

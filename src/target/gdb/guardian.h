@@ -33,6 +33,7 @@ enum uni_gdb_flags {
 	UNI_GDB_F_PHYS = 1u << 1,     /* we may have physical memory mode on: to be switched off */
 	UNI_GDB_F_PAUSED = 1u << 2,   /* somebody else paused the guest: not to be resumed */
 	UNI_GDB_F_FINISHED = 1u << 3, /* the profiler has left properly */
+	UNI_GDB_F_SILENT = 1u << 4,   /* the stub does not answer: wait until it does */
 };
 
 struct uni_gdb_shared {
@@ -65,7 +66,10 @@ void uni_gdb_guardian_flags(struct uni_gdb_guardian *g, unsigned flags);
 /* Without a guardian nothing may be stopped. */
 bool uni_gdb_guardian_alive(const struct uni_gdb_guardian *g);
 
-/* After UNI_GDB_F_FINISHED it just ends, else it makes the guest run first. Idempotent. */
+/*
+ * After UNI_GDB_F_FINISHED it just ends, else it makes the guest run first; with UNI_GDB_F_SILENT
+ * that may take any time, and it is not waited for. Idempotent.
+ */
 void uni_gdb_guardian_end(struct uni_gdb_guardian *g);
 
 /* The child's whole life. */

@@ -12,7 +12,8 @@
 #include "target/vmm/qmp.h"
 #include "target/vmm/ram.h"
 
-#define GIB (1ull << 30)
+#define GIB	  (1ull << 30)
+#define CAUSE_MAX 150
 
 static int packet_read(
 	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
@@ -100,6 +101,16 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 	return rc;
 }
 
+/* Why memory is not read from the process, short enough for a line of a report. */
+static const char *short_cause(int rc, const char *msg)
+{
+	if (rc == -UNI_EMISMATCH)
+		return "the image is not where it should be in the VMM's process";
+	if (rc == -UNI_EPERM)
+		return "the VMM's process may not be read";
+	return strlen(msg) <= CAUSE_MAX ? msg : "the VMM's process cannot be read";
+}
+
 int uni_gdb_mem_open(struct uni_gdb_target *t, enum uni_gdb_mem how,
 	const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
 {
@@ -118,8 +129,8 @@ int uni_gdb_mem_open(struct uni_gdb_target *t, enum uni_gdb_mem how,
 		return 0;
 	}
 	(void)snprintf(t->info.note, sizeof(t->info.note),
-		"registers and %s memory by gdb packets%s%.150s",
+		"registers and %s memory by gdb packets%s%s",
 		t->stub.want_phys ? "physical" : "virtual", why.msg[0] != '\0' ? "; " : "",
-		why.msg);
+		why.msg[0] != '\0' ? short_cause(rc, why.msg) : "");
 	return by_packets(t, err);
 }

@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "target/gdb/regs.h"
 
-#define ANSWER_NS   (2 * UNI_NSEC_PER_SEC)
+#define ANSWER_NS   UNI_NSEC_PER_SEC
+#define AGAIN_NS    (500 * UNI_NSEC_PER_MSEC) /* once more, before it counts as silent */
 #define MUTE_NS	    (100 * UNI_NSEC_PER_MSEC)
 #define READ_BATCH  8	 /* m packets sent in one go */
 #define READ_MAX    2048 /* bytes of one m packet */
@@ -92,7 +93,7 @@ static int resynchronize(struct uni_gdb_stub *s)
 	int rc = -UNI_EPROTO;
 
 	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
-		uint64_t until = deadline(ANSWER_NS / 2);
+		uint64_t until = deadline(ANSWER_NS);
 
 		(void)uni_gdb_link_idle(&s->link);
 		uni_gdb_link_reset(&s->link);
@@ -122,7 +123,7 @@ static int generic_reset(struct uni_gdb_stub *s)
 	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
 	if (rc != 0)
 		return rc;
-	(void)uni_gdb_link_stopped(&s->link, deadline(ANSWER_NS / 4));
+	(void)uni_gdb_link_stopped(&s->link, deadline(ANSWER_NS / 2));
 	uni_gdb_link_byte(&s->link, '+');
 	s->link.ack_due = false;
 	return send_resume(s);
@@ -153,6 +154,11 @@ static int recover(struct uni_gdb_stub *s, int rc)
 		s->state = UNI_GDB_LOST;
 		uni_gdb_link_close(&s->link);
 		return -UNI_EGONE;
+	}
+	if (rc == -UNI_ETIMEDOUT && s->qemu) {
+		uni_gdb_stub_silence(s);
+		rc = uni_gdb_stub_listen(s, AGAIN_NS);
+		return rc != 0 ? rc : -UNI_EAGAIN;
 	}
 	if (uni_gdb_stub_reset(s) == 0)
 		return -UNI_EAGAIN;
@@ -272,6 +278,9 @@ int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *re
 
 	if (s->state == UNI_GDB_LOST)
 		return -UNI_EGONE;
+	rc = uni_gdb_stub_listen(s, 0);
+	if (rc != 0)
+		return rc;
 	rc = all_regs(s, mask, ret);
 	if (rc == -UNI_EAGAIN) {
 		int resumed = uni_gdb_stub_resume(s);
@@ -361,6 +370,9 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 		return -UNI_EGONE;
 	if (len == 0)
 		return 0;
+	rc = uni_gdb_stub_listen(s, 0);
+	if (rc != 0)
+		return rc;
 	rc = stop(s);
 	if (rc == 0)
 		rc = physical_mode(s);
@@ -388,6 +400,8 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 
 	if (s->state == UNI_GDB_LOST)
 		return -UNI_EGONE;
+	if (s->silent)
+		return uni_gdb_stub_listen(s, 0);
 	rc = uni_gdb_link_idle(&s->link);
 	if (rc != 0)
 		return recover(s, rc);
@@ -424,7 +438,7 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
 	if (s->phys == s->phys_was)
 		return 0;
 	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:%d", s->phys_was);
-	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS / 2));
+	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
 }
 
 /*
@@ -452,8 +466,7 @@ static int leave_qemu(struct uni_gdb_stub *s)
 		return rc;
 	s->state = UNI_GDB_HELD;
 	put_detach(s);
-	rc = detached(s, deadline(ANSWER_NS / 2));
-	return rc;
+	return detached(s, deadline(ANSWER_NS));
 }
 
 /* In whatever state the line is: stop (again), then detach. */
@@ -464,7 +477,7 @@ static int leave_blindly(struct uni_gdb_stub *s)
 	uni_gdb_link_byte(&s->link, INTERRUPT);
 	uni_gdb_link_byte(&s->link, '+');
 	put_detach(s);
-	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS / 2));
+	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS));
 }
 
 void uni_gdb_stub_leave(struct uni_gdb_stub *s)

@@ -32,6 +32,7 @@ struct uni_gdb_stub {
 	/* It never answered. The detach packet stays in the socket for a stub that accepts us after
 	 * we have gone, and would stop the guest for nobody. */
 	bool mute;
+	bool silent;	     /* it stopped answering and was asked a question */
 	bool vcont;	     /* wants vCont;c */
 	bool can_phys;	     /* knows QEMU's physical memory mode */
 	bool want_phys;	     /* m shall read guest physical memory, from the first read on */
@@ -65,6 +66,15 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s);
 
 /* The line is in an unknown state: brings it to a known one, and the guest runs. 0 or why not. */
 int uni_gdb_stub_reset(struct uni_gdb_stub *s);
+
+/* It did not answer in time: asks it the question whose answer tells that it listens again. */
+void uni_gdb_stub_silence(struct uni_gdb_stub *s);
+
+/* Has a silent stub answered by now? Then 0, and the guest runs; else -UNI_EAGAIN, -UNI_EGONE. */
+int uni_gdb_stub_listen(struct uni_gdb_stub *s, uint64_t wait_ns);
+
+/* Waits for a silent stub, however long it takes, until it answers or is gone. */
+void uni_gdb_stub_await(struct uni_gdb_stub *s);
 
 /* Makes sure that the guest runs, in whatever state the line is, and hangs up. */
 void uni_gdb_stub_leave(struct uni_gdb_stub *s);

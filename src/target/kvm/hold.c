@@ -21,7 +21,9 @@
  * A nap is how long a guest may stand unnoticed. The thread that is waited for may be waiting for a
  * CPU itself, even for this one, and naps must leave it some: they grow with the time that passed.
  */
-#define NAP_NS	   (10 * UNI_NSEC_PER_USEC)
+#define SPIN_NS	   (25 * UNI_NSEC_PER_USEC)
+#define SPIN_PAUSE 30 /* waits that nap at once after one in which spinning was in vain */
+#define NAP_NS	   (50 * UNI_NSEC_PER_USEC)
 #define NAP_PART   8
 #define NAP_MAX_NS UNI_NSEC_PER_MSEC
 
@@ -78,9 +80,36 @@ int uni_hold_poll(struct uni_hold *h)
 	return 0;
 }
 
+/* Does looking again and again pay? Not where it did not lately. */
+static bool may_spin(struct uni_hold *const *h, uint32_t nr)
+{
+	bool spin = true;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (h[i]->spin_pause == 0)
+			continue;
+		h[i]->spin_pause--;
+		spin = false;
+	}
+	return spin;
+}
+
+static void spin_failed(struct uni_hold *const *h, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (h[i]->state == UNI_HOLD_ASKED)
+			h[i]->spin_pause = SPIN_PAUSE;
+	}
+}
+
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 {
 	uint64_t begin = uni_now_ns();
+	bool spin = may_spin(h, nr);
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
 
 	for (;;) {
 		uint32_t waiting = 0;
@@ -95,9 +124,15 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		now = uni_now_ns();
 		if (now >= deadline_ns)
 			return;
+		if (spin && now - begin < SPIN_NS)
+			continue;
+		if (spin)
+			spin_failed(h, nr);
+		spin = false;
 		nap = uni_min(uni_max((now - begin) / NAP_PART, NAP_NS), NAP_MAX_NS);
 		ts = uni_ns_timespec(nap);
-		(void)nanosleep(&ts, NULL);
+		/* A stop sends SIGCHLD, which ends this nap at once where the caller blocks it. */
+		(void)sigtimedwait(&child, NULL, &ts);
 	}
 }
 
@@ -161,6 +196,24 @@ int uni_hold_restart(struct uni_hold *h)
 	r.rax = r.orig_rax;
 	r.orig_rax = (unsigned long long)-1;
 	return ptrace(PTRACE_SETREGS, h->tid, NULL, &r) == 0 ? 0 : -UNI_EGONE;
+}
+
+bool uni_hold_end(struct uni_hold *h, bool restart, uint64_t deadline_ns)
+{
+	const struct timespec nap = uni_ns_timespec(NAP_MAX_NS);
+
+	for (;;) {
+		if (h->state == UNI_HOLD_ASKED)
+			(void)uni_hold_poll(h);
+		if (h->state == UNI_HOLD_STOPPED && restart)
+			(void)uni_hold_restart(h);
+		uni_hold_let_go(h);
+		if (h->state == UNI_HOLD_FREE)
+			return true;
+		if (uni_now_ns() >= deadline_ns)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
 }
 
 int uni_tracer_of(int pid, int tid)

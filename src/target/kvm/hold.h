@@ -27,9 +27,10 @@ enum uni_hold_state {
 
 struct uni_hold {
 	int tid;
-	uint8_t state;	  /* enum uni_hold_state */
-	bool interrupted; /* stopped by us and by no signal: a system call was cut short for us */
-	int sig;	  /* signal to deliver when it goes on */
+	uint8_t state;	    /* enum uni_hold_state */
+	uint8_t spin_pause; /* waits for which spinning is not tried */
+	bool interrupted;   /* stopped by us and by no signal: a system call was cut short for us */
+	int sig;	    /* signal to deliver when it goes on */
 };
 
 /* 0, -UNI_EGONE, -UNI_EPERM (no right, or another tracer). No effect on the thread. */
@@ -39,15 +40,24 @@ int uni_hold_ask(struct uni_hold *h);
 /* Has it stopped? 0, -UNI_EAGAIN (not yet), -UNI_EGONE (it ended). */
 int uni_hold_poll(struct uni_hold *h);
 /*
- * Waits until none of nr threads is ASKED, or until the deadline (uni_now_ns() clock). It naps, 10
- * us at first, plus the caller's timer slack, and neither spins nor yields: the thread may need
- * this very CPU to get to its stop, and one that wakes up preempts others where one that yielded
- * waits for their time slices (medians measured on a busy host: naps 60 us, spinning first 90 us,
- * yielding 6 ms).
+ * Waits until none of nr threads is ASKED, or until the deadline (uni_now_ns() clock). It looks
+ * again and again for 25 us, longer than a stop takes on an idle host; where that was in vain the
+ * thread needs this very CPU to get to its stop, and the next waits sleep at once. A stop sends
+ * SIGCHLD, which ends the sleep where the caller (and every thread of its process) blocks that
+ * signal; else it ends by itself a little later. Never yields: one that wakes up preempts others
+ * where one that yielded waits for their time slices. The pause of a sample, median and p99, idle
+ * and busy host alike: so 20 and 45 us; by short naps 36 to 90 and 350 to 1000 us; yielding, on a
+ * busy host, 6 ms.
  */
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns);
 /* Lets it run on. One that has not stopped yet stays ASKED: poll it again. NULL-safe states. */
 void uni_hold_let_go(struct uni_hold *h);
+/*
+ * Lets go of it whatever its state, and waits for what takes time: a stop that is late (restart: as
+ * uni_hold_restart()), the end of a thread that was killed. False if it is not FREE by the
+ * deadline.
+ */
+bool uni_hold_end(struct uni_hold *h, bool restart, uint64_t deadline_ns);
 /*
  * If the stop cut KVM_RUN or epoll_wait() short, makes it go on as if nothing had happened, as the
  * kernel does for calls that it restarts: for threads that may not expect EINTR. Not after a signal

@@ -2,6 +2,7 @@
 #include "target/kvm/kvm.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,9 +18,9 @@
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
 
-#define PRIME_TRIES  40
-#define PRIME_NS     (5 * UNI_NSEC_PER_MSEC)
-#define DETACH_TRIES 200
+#define PRIME_TRIES 40
+#define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
+#define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {
@@ -222,6 +223,16 @@ static void describe(struct uni_kvm *k)
 	}
 }
 
+/* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
+static void block_child_signal(struct uni_kvm *k)
+{
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)pthread_sigmask(SIG_BLOCK, &child, &k->old_signals);
+}
+
 static int attach_pid(
 	struct uni_kvm *k, const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
 {
@@ -250,7 +261,7 @@ static int attach_pid(
 	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
 	rc = open_vcpus(k, &fds, err);
 	if (rc == 0)
-		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, err);
+		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, err);
 	if (rc == 0)
 		rc = start_vcpus(k, err);
 	if (rc == 0)
@@ -266,7 +277,7 @@ static bool any_held(const struct uni_kvm *k)
 		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
 			return true;
 	}
-	return false;
+	return k->late.nr != 0;
 }
 
 static void kvm_detach(struct uni_target *t)
@@ -274,9 +285,12 @@ static void kvm_detach(struct uni_target *t)
 	struct uni_kvm *k = (struct uni_kvm *)t;
 	const struct timespec pause = uni_ns_timespec(PRIME_NS);
 
+	uint64_t until = uni_now_ns() + DETACH_NS;
+
 	(void)uni_kvm_release(t);
-	/* A thread that has not stopped yet would stop for nobody. */
-	for (unsigned tries = 0; any_held(k) && tries < DETACH_TRIES; tries++) {
+	/* A thread that has not stopped yet would stop for nobody; one that was killed and is not
+	 * collected keeps the VMM a zombie. */
+	while (any_held(k) && uni_now_ns() < until) {
 		(void)nanosleep(&pause, NULL);
 		(void)uni_kvm_release(t);
 	}
@@ -289,6 +303,7 @@ static void kvm_detach(struct uni_target *t)
 			(void)close(k->vcpu[i].schedstat_fd);
 	}
 	uni_gmem_destroy(k->gmem);
+	(void)pthread_sigmask(SIG_SETMASK, &k->old_signals, NULL);
 	if (k->pidfd >= 0)
 		(void)close(k->pidfd);
 	(void)munmap(k, sizeof(*k));
@@ -326,6 +341,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		.method = method,
 	};
 	qmp = uni_spec_get(spec, "qmp");
+	block_child_signal(k);
 	rc = attach_pid(k, opts, qmp != NULL ? qmp : opts->qmp, err);
 	if (rc != 0)
 		kvm_detach(&k->base);
@@ -347,6 +363,13 @@ static int kvm_nr_vcpus(struct uni_target *t)
 static struct uni_gmem *kvm_gmem(struct uni_target *t)
 {
 	return ((struct uni_kvm *)t)->gmem;
+}
+
+static int kvm_blocked(struct uni_target *t, struct uni_err *err)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
 }
 
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
@@ -399,6 +422,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.caps = kvm_caps,
 	.nr_vcpus = kvm_nr_vcpus,
 	.snap = uni_kvm_snap,
+	.blocked = kvm_blocked,
 	.release = uni_kvm_release,
 	.gmem = kvm_gmem,
 	.info = kvm_info,

@@ -9,6 +9,7 @@
 #ifndef UNI_TARGET_KVM_KVM_H
 #define UNI_TARGET_KVM_KVM_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +26,9 @@ struct uni_kvm {
 	enum uni_kvm_method method;
 	uint32_t nr;
 	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];
-	struct uni_gmem *gmem; /* owned */
+	sigset_t old_signals;	  /* of the attaching thread */
+	struct uni_kvm_late late; /* from looking for the vCPUs' threads */
+	struct uni_gmem *gmem;	  /* owned */
 	struct uni_vmm_ram_info ram;
 	struct uni_target_info info;
 };

@@ -121,6 +121,7 @@ int uni_kvm_release(struct uni_target *t)
 		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
 			let_go(k, &k->vcpu[i]);
 	}
+	(void)uni_kvm_late_end(&k->late);
 	return 0;
 }
 

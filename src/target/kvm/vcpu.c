@@ -11,18 +11,19 @@
 #include <unistd.h>
 #include <linux/kvm.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "target/vmm/proc.h"
 
-#define FIND_NS	    (1000 * UNI_NSEC_PER_MSEC)
-#define PROBE_NS    (50 * UNI_NSEC_PER_MSEC)
-#define PROBE_TRIES 40
-#define RETRY_NS    (3 * UNI_NSEC_PER_MSEC)
-#define TRACED_NS   (100 * UNI_NSEC_PER_MSEC) /* far longer than another uniscope holds a thread */
-#define FIELD_MAX   24
+#define FIND_NS	  (1000 * UNI_NSEC_PER_MSEC)
+#define PROBE_NS  (2 * UNI_NSEC_PER_SEC) /* starved, or deep in the kernel */
+#define END_NS	  (50 * UNI_NSEC_PER_MSEC)
+#define RETRY_NS  (3 * UNI_NSEC_PER_MSEC)
+#define TRACED_NS (300 * UNI_NSEC_PER_MSEC) /* longer than another uniscope holds a thread */
+#define FIELD_MAX 24
 
 /* The next blank-separated number of a line. */
 static bool next_number(struct uni_cursor *c, uint64_t *ret)
@@ -129,6 +130,7 @@ bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret)
 struct find {
 	int pid;
 	struct uni_kvm_vcpu *v;
+	struct uni_kvm_late *late;
 	uint32_t nr, nr_found;
 	uint32_t nr_threads; /* of the VMM itself */
 	int last_tid;
@@ -189,27 +191,48 @@ static void thread_comm(int pid, int tid, char *out, size_t cap)
 		out[n - 1] = '\0';
 }
 
+bool uni_kvm_late_end(struct uni_kvm_late *late)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < late->nr; i++) {
+		if (!uni_hold_end(&late->hold[i], true, 0))
+			late->hold[nr++] = late->hold[i];
+	}
+	late->nr = nr;
+	return nr == 0;
+}
+
+static bool is_late(const struct uni_kvm_late *late, int tid)
+{
+	for (uint32_t i = 0; i < late->nr; i++) {
+		if (late->hold[i].tid == tid)
+			return true;
+	}
+	return false;
+}
+
 /* Stops a busy thread for an instant; the vCPU file that it is in KVM_RUN with, or -1. The VMM is
  * not known yet, so it gets no EINTR. */
-static int fd_of_busy(int tid, int *rc_ret)
+static int fd_of_busy(struct uni_kvm_late *late, int tid, int *rc_ret)
 {
+	uint64_t until = uni_now_ns() + PROBE_NS;
 	struct uni_hold h = { .tid = tid };
 	struct uni_hold *one = &h;
 	int fd = -1;
 
+	/* Without a place to remember it, it may not be touched. */
+	if (late->nr == UNI_KVM_LATE_MAX)
+		return -1;
 	*rc_ret = uni_hold_seize(&h);
 	if (*rc_ret != 0)
 		return -1;
 	*rc_ret = uni_hold_ask(&h);
-	/* Again when it is late (starved, or deep in the kernel): it must not stop for nobody. */
-	for (unsigned i = 0; h.state != UNI_HOLD_FREE && i < PROBE_TRIES; i++) {
-		uni_hold_wait(&one, 1, uni_now_ns() + PROBE_NS);
-		if (h.state == UNI_HOLD_STOPPED) {
-			fd = uni_hold_in_run(&h, &fd) ? fd : -1;
-			(void)uni_hold_restart(&h);
-		}
-		uni_hold_let_go(&h);
-	}
+	uni_hold_wait(&one, 1, until);
+	if (h.state == UNI_HOLD_STOPPED)
+		fd = uni_hold_in_run(&h, &fd) ? fd : -1;
+	if (!uni_hold_end(&h, true, uni_max(until, uni_now_ns() + END_NS)))
+		late->hold[late->nr++] = h;
 	return fd;
 }
 
@@ -223,7 +246,7 @@ static int look_at(struct find *f, int tid)
 		return errno == EACCES || errno == EPERM ? -UNI_EPERM : 0;
 	switch (uni_kvm_doing(sfd, &fd)) {
 	case UNI_DOING_RUNNING:
-		fd = fd_of_busy(tid, &rc);
+		fd = fd_of_busy(f->late, tid, &rc);
 		break;
 	case UNI_DOING_IN_RUN:
 		break;
@@ -259,6 +282,7 @@ static int pass(struct find *f, bool by_name)
 	if (dir == NULL)
 		return -UNI_EGONE;
 	f->nr_threads = 0;
+	(void)uni_kvm_late_end(f->late);
 	while (rc == 0 && f->nr_found < f->nr && (e = readdir(dir)) != NULL) {
 		uint64_t tid;
 		uint32_t i;
@@ -270,7 +294,7 @@ static int pass(struct find *f, bool by_name)
 			continue;
 		f->nr_threads++;
 		f->last_tid = (int)tid;
-		if (is_assigned(f, (int)tid))
+		if (is_assigned(f, (int)tid) || is_late(f->late, (int)tid))
 			continue;
 		if (!by_name)
 			rc = look_at(f, (int)tid);
@@ -301,6 +325,28 @@ static int traced(int pid, int tid, struct uni_err *err)
 		comm, tracer);
 }
 
+int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < nr; i++) {
+		if (v[i].hold.tid != 0 && v[i].hold.state == UNI_HOLD_FREE) /* else by us */
+			rc = traced(pid, v[i].hold.tid, err);
+	}
+	return rc;
+}
+
+/* Who may read this file may trace: the rights are the same. */
+static bool has_right(int pid, int tid)
+{
+	int sfd = open_of_thread(pid, tid, "syscall"), fd;
+	bool ok = sfd >= 0 && uni_kvm_doing(sfd, &fd) != UNI_DOING_DENIED;
+
+	if (sfd >= 0)
+		(void)close(sfd);
+	return ok;
+}
+
 static int denied(int pid, int tid, struct uni_err *err)
 {
 	char scope[8] = "";
@@ -309,6 +355,11 @@ static int denied(int pid, int tid, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
+	if (has_right(pid, tid))
+		return uni_err_set(err, UNI_EBUSY,
+			"pid %d is being traced by another process now and then: only one can "
+			"trace a process at a time",
+			pid);
 	if (uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
 		scope[0] != '0')
 		hint = "; kernel.yama.ptrace_scope forbids it without CAP_SYS_PTRACE";
@@ -317,9 +368,10 @@ static int denied(int pid, int tid, struct uni_err *err)
 		pid, hint);
 }
 
-int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err)
+int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
+	struct uni_err *err)
 {
-	struct find f = { .pid = pid, .v = v, .nr = nr };
+	struct find f = { .pid = pid, .v = v, .nr = nr, .late = late };
 	const struct timespec retry = uni_ns_timespec(RETRY_NS);
 	uint64_t begin = uni_now_ns(), took;
 	int rc;
@@ -345,7 +397,5 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	if (f.nr_found == 0)
 		return uni_err_set(err, UNI_EAGAIN,
 			"no thread of pid %d was seen running a vCPU: is the guest paused?", pid);
-	for (uint32_t i = 0; rc == 0 && i < nr; i++)
-		rc = v[i].hold.tid != 0 ? traced(pid, v[i].hold.tid, err) : 0;
-	return rc;
+	return uni_kvm_traced(pid, v, nr, err);
 }

@@ -50,10 +50,31 @@ uint64_t uni_kvm_run_delay_parse(const void *data, size_t size);
 /* The vCPU that a thread of this name runs, as VMMs name them; false if the name tells nothing. */
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
 
+#define UNI_KVM_LATE_MAX 16
+
+/*
+ * Threads that were looked at and could not be let go yet: their stop is late, or their end is not
+ * collected. Forgotten, they would stop for nobody, or keep the VMM a zombie for as long as we
+ * live.
+ */
+struct uni_kvm_late {
+	struct uni_hold hold[UNI_KVM_LATE_MAX];
+	uint32_t nr;
+};
+
+/* Lets go of those that can be by now; true if none is left. */
+bool uni_kvm_late_end(struct uni_kvm_late *late);
+
 /*
  * Finds the thread of each of nr vCPUs. Threads that sleep outside KVM_RUN are not touched; busy
- * ones are stopped for an instant to see what they do. 0 when at least one was found.
+ * ones are stopped for an instant to see what they do. 0 when at least one was found. *late is the
+ * caller's to end, also after an error.
  */
-int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
+int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
+	struct uni_err *err);
+
+/* Does another process trace one of the vCPUs' threads, and for longer than another uniscope holds
+ * one? 0 or -UNI_EBUSY. */
+int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
 
 #endif

@@ -35,8 +35,10 @@ struct search {
 
 /* One place where RAM may be. */
 struct place {
-	uint64_t hva0; /* of GPA 0; wraps below the mapping when RAM begins higher */
-	uint64_t size; /* of the run of mappings it lies in, for ties */
+	uint64_t hva0;	 /* of GPA 0; wraps below the mapping when RAM begins higher */
+	uint64_t size;	 /* of the run of mappings it lies in, for ties */
+	uint64_t differ; /* bytes of code that are others than the image's */
+	unsigned proof;
 	uint32_t nr;
 	struct uni_gmem_region region[2];
 };
@@ -163,6 +165,7 @@ static enum walk walk(const struct search *s, const struct place *p)
 static bool try_biggest(struct search *s, struct place *ret)
 {
 	const struct uni_vmm_map *big = NULL;
+	uint64_t differ;
 
 	for (size_t i = 0; i < s->maps.m.nr; i++) {
 		const struct uni_vmm_map *m = &s->maps.m.v[i];
@@ -172,12 +175,13 @@ static bool try_biggest(struct search *s, struct place *ret)
 	}
 	if (big == NULL || !uni_range_has(0, big->size, s->probe.paddr))
 		return false;
-	if (uni_scan_verify(s->pid, big->start, s->opts->text, s->opts->nr_text) != 0 ||
+	if (uni_scan_verify(s->pid, big->start, s->opts->text, s->opts->nr_text, &differ) != 0 ||
 		!lay_out(s, big->start, big->start + s->probe.paddr, ret))
 		return false;
 	if (walk(s, ret) != WALK_YES)
 		return false;
-	s->info.proof = UNI_RAM_PROOF_TEXT | UNI_RAM_PROOF_WALK;
+	ret->differ = differ;
+	ret->proof = UNI_RAM_PROOF_TEXT | UNI_RAM_PROOF_WALK;
 	s->info.nr_hits = 1;
 	return true;
 }
@@ -190,6 +194,27 @@ static int not_found(const struct search *s, const struct uni_scan_hits *hits, s
 		"that this VMM booted%s%s, and has it been loaded yet?",
 		s->pid, hits->nr_pages, (unsigned)hits->nr_partial,
 		s->cmdline.image[0] != '\0' ? ": " : "", s->cmdline.image);
+}
+
+/*
+ * Copies of the image lie about in a VMM: its loader keeps one, exact where the RAM may be patched.
+ * Only a vCPU's page tables tell them apart, so what these prove comes first. A loader's copy may
+ * hold page tables that the image came with, but is no larger than the image.
+ */
+static bool is_better(const struct place *p, const struct place *than)
+{
+	if (p->proof != than->proof)
+		return p->proof > than->proof;
+	if (p->size != than->size)
+		return p->size > than->size;
+	return p->differ < than->differ;
+}
+
+/* Where it is not quite the image's code, the code proves nothing and the walk must. */
+static bool is_proved(struct place *p, enum walk w)
+{
+	p->proof = UNI_RAM_PROOF_TEXT | (w == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
+	return w == WALK_YES || (w == WALK_NONE && p->differ == 0);
 }
 
 static int find_by_image(struct search *s, struct place *ret, struct uni_err *err)
@@ -207,30 +232,24 @@ static int find_by_image(struct search *s, struct place *ret, struct uni_err *er
 		return rc;
 	s->info.nr_hits = hits.nr + hits.nr_partial;
 	for (uint32_t i = 0; i < hits.nr; i++) {
-		enum walk w;
-		unsigned proof;
-
 		if (!lay_out(s, hits.hva0[i], hits.hva0[i] + s->probe.paddr, &p))
 			continue;
-		w = walk(s, &p);
-		nr_no += w == WALK_NO;
-		if (w == WALK_NO)
+		p.differ = hits.differ[i];
+		if (!is_proved(&p, walk(s, &p))) {
+			nr_no++;
 			continue;
-		proof = UNI_RAM_PROOF_TEXT | (w == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
-		if (!found || proof > s->info.proof ||
-			(proof == s->info.proof && p.size > ret->size)) {
-			*ret = p;
-			s->info.proof = proof;
 		}
+		if (!found || is_better(&p, ret))
+			*ret = p;
 		found = true;
 	}
 	if (found)
 		return 0;
 	if (nr_no != 0)
 		return uni_err_set(err, UNI_EMISMATCH,
-			"the image's code is in the memory of pid %d at %u place(s), but no vCPU's "
-			"page "
-			"tables lead there: the guest is still booting, or runs another image",
+			"the image's code, or nearly that, is in the memory of pid %d at %u "
+			"place(s), but no vCPU's page tables lead there: the guest is still "
+			"booting, or runs another image",
 			s->pid, (unsigned)nr_no);
 	return not_found(s, &hits, err);
 }
@@ -249,10 +268,10 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 			", where pid %d has no memory: does "
 			"that socket belong to another process?",
 			hva0, s->pid);
-	s->info.proof = UNI_RAM_PROOF_VMM;
+	ret->proof = UNI_RAM_PROOF_VMM;
 	if (!s->has_text)
 		return 0;
-	rc = uni_scan_verify(s->pid, hva0, s->opts->text, s->opts->nr_text);
+	rc = uni_scan_verify(s->pid, hva0, s->opts->text, s->opts->nr_text, &ret->differ);
 	if (rc == -UNI_EMISMATCH)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the guest's memory does not hold the image's code: is it the image that "
@@ -261,22 +280,28 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
 			"cannot read the memory of pid %d: %s", s->pid, uni_strerror(rc));
-	s->info.proof |= UNI_RAM_PROOF_TEXT | (walk(s, ret) == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
+	ret->proof |= UNI_RAM_PROOF_TEXT | (walk(s, ret) == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
 	return 0;
 }
 
 static void describe(struct search *s, const struct place *p, uint64_t begin_ns)
 {
 	struct uni_vmm_ram_info *i = &s->info;
+	char changed[48] = "";
 
 	i->hva0 = p->hva0;
+	i->proof = p->proof;
+	i->nr_differ = p->differ;
 	for (uint32_t k = 0; k < p->nr; k++)
 		i->size_bytes += p->region[k].size;
 	i->scan_ns = uni_now_ns() - begin_ns;
-	(void)snprintf(i->note, sizeof(i->note), "RAM by %s: %" PRIu64 " MiB%s%s%s",
+	if (p->differ != 0)
+		(void)snprintf(
+			changed, sizeof(changed), " but for %" PRIu64 " changed bytes", p->differ);
+	(void)snprintf(i->note, sizeof(i->note), "RAM by %s: %" PRIu64 " MiB%s%s%s%s",
 		(i->proof & UNI_RAM_PROOF_VMM) != 0 ? "the VMM's word" : "image scan",
 		i->size_bytes >> 20, (i->proof & UNI_RAM_PROOF_TEXT) != 0 ? ", code verified" : "",
-		(i->proof & UNI_RAM_PROOF_WALK) != 0 ? ", page walk verified" : "",
+		changed, (i->proof & UNI_RAM_PROOF_WALK) != 0 ? ", page walk verified" : "",
 		s->cmdline.mem_bytes > i->size_bytes ? ", RAM above the first hole not found" : "");
 }
 

@@ -36,7 +36,9 @@ struct uni_vmm_ram_opts {
 };
 
 enum uni_vmm_ram_proof {
-	UNI_RAM_PROOF_TEXT = 1u << 0, /* all executable bytes of the image are there */
+	/* The executable bytes of the image are there, but for nr_differ. Where some differ,
+	 * another proof is always with it. */
+	UNI_RAM_PROOF_TEXT = 1u << 0,
 	UNI_RAM_PROOF_WALK = 1u << 1, /* a vCPU's page tables lead to them */
 	UNI_RAM_PROOF_VMM = 1u << 2,  /* the VMM itself said where it is */
 };
@@ -46,6 +48,7 @@ struct uni_vmm_ram_info {
 	uint64_t size_bytes; /* guest bytes that can be read, all regions */
 	unsigned proof;	     /* enum uni_vmm_ram_proof */
 	uint32_t nr_hits;    /* places that began like the image */
+	uint64_t nr_differ;  /* bytes of code that the guest changed */
 	uint64_t scan_ns;
 	char note[160]; /* one line for reports: "RAM by image scan: 64 MiB ..." */
 };

@@ -79,31 +79,69 @@ bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_
 	return best != 0;
 }
 
-static int verify_one(int pid, uint64_t hva, const struct uni_text_hint *t, uint8_t *buf)
+/* Bytes of this page that are others; a page with too many is another page. */
+static uint64_t count_differing(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	uint64_t nr = 0;
+
+	if (memcmp(a, b, n) == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		nr += a[i] != b[i];
+	return nr;
+}
+
+static int compare(const uint8_t *a, const struct uni_text_hint *t, size_t o, size_t size,
+	uint64_t most, uint64_t *differ)
+{
+	for (size_t at = 0; at < size;) {
+		size_t n =
+			uni_min(size - at, (size_t)(PAGE_SIZE - (t->paddr + o + at) % PAGE_SIZE));
+		uint64_t nr = count_differing(a + at, t->bytes + o + at, n);
+
+		*differ += nr;
+		if (nr > UNI_SCAN_PAGE_DIFFER_MAX || *differ > most)
+			return -UNI_EMISMATCH;
+		at += n;
+	}
+	return 0;
+}
+
+static int verify_one(int pid, uint64_t hva, const struct uni_text_hint *t, uint8_t *buf,
+	uint64_t most, uint64_t *differ)
 {
 	for (size_t o = 0; o < t->size;) {
-		size_t n = uni_min(t->size - o, (size_t)VERIFY_CHUNK);
+		/* Pieces end where pages do: how much of a page differs must be seen at once. */
+		size_t n =
+			uni_min(t->size - o, (size_t)(VERIFY_CHUNK - (t->paddr + o) % PAGE_SIZE));
 		int rc = uni_vmm_copy(pid, hva + o, buf, n);
 
 		if (rc != 0)
 			return rc == -UNI_EFAULT ? -UNI_EMISMATCH : rc;
-		if (memcmp(buf, t->bytes + o, n) != 0)
-			return -UNI_EMISMATCH;
+		rc = compare(buf, t, o, n, most, differ);
+		if (rc != 0)
+			return rc;
 		o += n;
 	}
 	return 0;
 }
 
-int uni_scan_verify(int pid, uint64_t hva0, const struct uni_text_hint *text, size_t nr)
+int uni_scan_verify(
+	int pid, uint64_t hva0, const struct uni_text_hint *text, size_t nr, uint64_t *differ_ret)
 {
 	uint8_t *buf = malloc(VERIFY_CHUNK);
+	uint64_t total = 0;
 	int rc = 0;
 
+	*differ_ret = 0;
 	if (buf == NULL)
 		return -UNI_ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		total += is_code(&text[i]) ? text[i].size : 0;
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
 		if (is_code(&text[i]))
-			rc = verify_one(pid, hva0 + text[i].paddr, &text[i], buf);
+			rc = verify_one(pid, hva0 + text[i].paddr, &text[i], buf,
+				total / UNI_SCAN_DIFFER_PART, differ_ret);
 	}
 	free(buf);
 	return rc;
@@ -125,14 +163,17 @@ struct scan {
 static int check_place(struct scan *s, uint64_t hva)
 {
 	uint64_t hva0 = hva - s->probe.paddr; /* may wrap: then RAM does not begin at GPA 0 */
-	int rc = uni_scan_verify(s->pid, hva0, s->text, s->nr_text);
+	uint64_t differ;
+	int rc = uni_scan_verify(s->pid, hva0, s->text, s->nr_text, &differ);
 
 	if (rc == -UNI_EMISMATCH) {
 		s->ret->nr_partial++;
 		return 0;
 	}
-	if (rc == 0 && s->ret->nr < UNI_SCAN_HITS_MAX)
+	if (rc == 0 && s->ret->nr < UNI_SCAN_HITS_MAX) {
+		s->ret->differ[s->ret->nr] = differ;
 		s->ret->hva0[s->ret->nr++] = hva0;
+	}
 	return rc;
 }
 
