@@ -280,6 +280,47 @@ static void later_tracer(void)
 	tiny_end(&t);
 }
 
+/* Ctrl-Z, wherever it hits: the guest goes on, and the profiler stays stopped. */
+static void stopped_profiler(void)
+{
+	struct uni_target *target;
+	struct uni_regs r;
+	struct tiny t;
+	bool run = true, stays = true;
+	int status = 0;
+	pid_t pid;
+
+	if (!check(tiny_start(&t, TINY_BRITTLE, 1), "a VMM of a stopped profiler starts"))
+		return;
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		target = attach(&t, "auto");
+		for (unsigned i = 0; target != NULL && i < 3; i++) {
+			bool ok = target->ops->snap(target, 1, &r, UNI_SNAP_HOLD) == 0;
+
+			(void)raise(SIGSTOP);
+			if (!ok || target->ops->release(target) != 0 || !target->ops->alive(target))
+				_exit(1);
+		}
+		uni_target_detach(target);
+		_exit(target != NULL ? 0 : 1);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		(void)waitpid(pid, &status, WUNTRACED); /* in the hold */
+		(void)usleep(1500000);
+		run = run && tiny_runs(&t, 0);
+		stays = stays && waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
+		(void)kill(pid, SIGCONT);
+	}
+	(void)waitpid(pid, &status, 0);
+	(void)check(run, "the guest runs while its profiler is stopped in a hold");
+	(void)check(stays, "the profiler is stopped again after it let go");
+	(void)check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and can go on");
+	(void)check(lives(&t) && tiny_runs(&t, 0), "the VMM never noticed");
+	tiny_end(&t);
+}
+
 int main(void)
 {
 	struct tiny t;
@@ -300,6 +341,7 @@ int main(void)
 	refusals();
 	other_tracer();
 	later_tracer();
+	stopped_profiler();
 	(void)printf("1..%u\n", nr_checks);
 	return nr_failed == 0 ? 0 : 1;
 }

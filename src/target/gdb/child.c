@@ -7,15 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "base/text.h"
 #include "target/gdb/guardian.h"
 #include "target/gdb/stub.h"
+#include "target/rename.h"
 
 #define CONNECT_MS 2000
 #define LOOK_MS	   200 /* how often the lease is looked at */
@@ -28,41 +27,6 @@ struct guardian {
 	struct uni_gdb_shared *shared;
 	int sock;
 };
-
-/* The number in field n (from 1) of /proc/self/stat, 0 if there is none. */
-static uint64_t stat_field(const char *stat, int n)
-{
-	const char *p = strrchr(stat, ')'); /* the name before it, field 2, may hold anything */
-	char word[24];
-	uint64_t v;
-
-	for (int i = 2; i < n && p != NULL; i++)
-		p = strchr(p + 1, ' ');
-	if (p == NULL)
-		return 0;
-	(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(p + 1, " \n"), p + 1);
-	return uni_parse_u64(word, &v) ? v : 0;
-}
-
-/*
- * By name and by command line this is no profiler: whoever kills all profilers (pkill -f) must not
- * kill what cleans up after them. The arguments lie where the kernel put them, in our own copy.
- */
-static void take_name(void)
-{
-	char stat[1024];
-	uint64_t start, end;
-
-	(void)prctl(PR_SET_NAME, name);
-	if (uni_read_small("/proc/self/stat", stat, sizeof(stat)) < 0)
-		return;
-	start = stat_field(stat, 48);
-	end = stat_field(stat, 49);
-	if (start == 0 || end < start || end - start < sizeof(name))
-		return;
-	memset((void *)(uintptr_t)start, 0, end - start);
-	memcpy((void *)(uintptr_t)start, name, sizeof(name));
-}
 
 /*
  * Nothing of the profiler's may be kept open or keep it from ending: a reader of its output waits
@@ -78,7 +42,7 @@ static int become_guardian(int sock)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)setsid();
-	take_name();
+	uni_target_rename(name);
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		(void)dup2(null, fd);

@@ -259,9 +259,12 @@ static int attach_pid(
 		return rc;
 	k->restart = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "solo5-hvt") == 0;
 	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
+	uni_kvm_watchdog_start(&k->watchdog);
 	rc = open_vcpus(k, &fds, err);
+	uni_kvm_watchdog_hold(&k->watchdog);
 	if (rc == 0)
 		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, err);
+	(void)uni_kvm_release(&k->base);
 	if (rc == 0)
 		rc = start_vcpus(k, err);
 	if (rc == 0)
@@ -269,15 +272,6 @@ static int attach_pid(
 	if (rc == 0)
 		describe(k);
 	return rc;
-}
-
-static bool any_held(const struct uni_kvm *k)
-{
-	for (uint32_t i = 0; i < k->nr; i++) {
-		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
-			return true;
-	}
-	return k->late.nr != 0;
 }
 
 static void kvm_detach(struct uni_target *t)
@@ -290,10 +284,12 @@ static void kvm_detach(struct uni_target *t)
 	(void)uni_kvm_release(t);
 	/* A thread that has not stopped yet would stop for nobody; one that was killed and is not
 	 * collected keeps the VMM a zombie. */
-	while (any_held(k) && uni_now_ns() < until) {
+	while (uni_kvm_any_held(k) && uni_now_ns() < until) {
 		(void)nanosleep(&pause, NULL);
 		(void)uni_kvm_release(t);
 	}
+	uni_kvm_watchdog_stop_again(&k->watchdog);
+	uni_kvm_watchdog_end(&k->watchdog);
 	for (uint32_t i = 0; i < k->nr; i++) {
 		if (k->vcpu[i].synced)
 			uni_kvm_sync_close(&k->vcpu[i].sync, k->keep_valid);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "target/kvm/vcpu.h"
+#include "target/kvm/watchdog.h"
 #include "target/target.h"
 #include "target/vmm/cmdline.h"
 #include "target/vmm/ram.h"
@@ -26,8 +27,9 @@ struct uni_kvm {
 	enum uni_kvm_method method;
 	uint32_t nr;
 	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];
-	sigset_t old_signals;	  /* of the attaching thread */
+	struct uni_kvm_watchdog watchdog;
 	struct uni_kvm_late late; /* from looking for the vCPUs' threads */
+	sigset_t old_signals;	  /* of the attaching thread */
 	struct uni_gmem *gmem;	  /* owned */
 	struct uni_vmm_ram_info ram;
 	struct uni_target_info info;
@@ -41,6 +43,7 @@ static inline uint64_t uni_kvm_all(const struct uni_kvm *k)
 /* snap.c */
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
 int uni_kvm_release(struct uni_target *t);
+bool uni_kvm_any_held(const struct uni_kvm *k);
 bool uni_kvm_alive(struct uni_target *t);
 
 #endif

@@ -113,6 +113,15 @@ static void let_go(struct uni_kvm *k, struct uni_kvm_vcpu *v)
 	uni_hold_let_go(&v->hold);
 }
 
+bool uni_kvm_any_held(const struct uni_kvm *k)
+{
+	for (uint32_t i = 0; i < k->nr; i++) {
+		if (k->vcpu[i].hold.state != UNI_HOLD_FREE)
+			return true;
+	}
+	return k->late.nr != 0;
+}
+
 int uni_kvm_release(struct uni_target *t)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
@@ -122,6 +131,10 @@ int uni_kvm_release(struct uni_target *t)
 			let_go(k, &k->vcpu[i]);
 	}
 	(void)uni_kvm_late_end(&k->late);
+	if (uni_kvm_any_held(k)) /* one that is late may stand at any time */
+		uni_kvm_watchdog_hold(&k->watchdog);
+	else
+		uni_kvm_watchdog_free(&k->watchdog);
 	return 0;
 }
 
@@ -147,6 +160,7 @@ bool uni_kvm_alive(struct uni_target *t)
 
 	/* A stop that came late must not wait for the next sample. */
 	(void)uni_kvm_release(t);
+	uni_kvm_watchdog_stop_again(&k->watchdog);
 	return any_thread(k) && !process_ended(k);
 }
 
@@ -206,6 +220,8 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 
 	if (vcpu_mask == 0 || (vcpu_mask & ~uni_kvm_all(s.k)) != 0)
 		return -UNI_EINVAL;
+	uni_kvm_watchdog_stop_again(&s.k->watchdog);
+	uni_kvm_watchdog_hold(&s.k->watchdog);
 	for (uint32_t i = 0; i < s.k->nr; i++) {
 		if (!in_mask(&s, i))
 			continue;
