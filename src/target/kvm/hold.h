@@ -46,8 +46,8 @@ int uni_hold_poll(struct uni_hold *h);
  * SIGCHLD, which ends the sleep where the caller (and every thread of its process) blocks that
  * signal; else it ends by itself a little later. Never yields: one that wakes up preempts others
  * where one that yielded waits for their time slices. The pause of a sample, median and p99, idle
- * and busy host alike: so 20 and 45 us; by short naps 36 to 90 and 350 to 1000 us; yielding, on a
- * busy host, 6 ms.
+ * and busy host: so 16 to 38 and 25 to 60 us; by short naps 36 to 90 and 350 to 1000 us; yielding,
+ * on a busy host, 6 ms.
  */
 void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns);
 /* Lets it run on. One that has not stopped yet stays ASKED: poll it again. NULL-safe states. */
