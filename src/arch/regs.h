@@ -14,6 +14,12 @@ enum uni_vcpu_state {
 	UNI_VCPU_HALTED,  /* waits for an interrupt: registers are of its last exit, still true */
 	UNI_VCPU_OFFLINE, /* not started, or removed: no registers */
 	UNI_VCPU_UNKNOWN, /* could not be read this time */
+	/* Told apart only by targets that look from the kernel; the registers are of the last
+	 * exit. */
+	UNI_VCPU_KVM,	 /* the host's KVM works for it */
+	UNI_VCPU_VMM,	 /* its thread runs in the VMM */
+	UNI_VCPU_STOLEN, /* ready to run, but the host runs something else */
+	UNI_VCPU_STATE_NR
 };
 
 struct uni_regs {

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "mem/gmem.h"
 #include "target/spec.h"
+#include "target/stream.h"
 
 #define UNI_VCPU_MAX 64
 
@@ -46,6 +47,8 @@ struct uni_attach_opts {
 	const struct uni_text_hint *text;
 	size_t nr_text;
 	const char *qmp; /* path of a QMP socket, or NULL */
+	/* What the guests of one run share (programs in the kernel); NULL: this one has its own. */
+	struct uni_target_shared *shared;
 };
 
 /* What is known of a target; strings are cleaned text. */
@@ -63,8 +66,7 @@ struct uni_target_info {
 };
 
 struct uni_target;
-struct uni_stream_cfg;
-struct uni_sink;
+struct uni_target_shared;
 
 struct uni_target_ops {
 	const char *scheme;  /* "kvm" */
@@ -105,10 +107,17 @@ struct uni_target_ops {
 	/* Is the guest still there? false once it ended: the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);
 
-	/* Optional: samples or exits that the kernel side produces without stopping anything. */
+	/*
+	 * Optional, with UNI_CAP_STREAM: samples or exits that the kernel side makes without
+	 * stopping anything. The hints are copied. stream_read() hands over what has gathered, in
+	 * time order within a vCPU, and does not wait; -UNI_EGONE after the guest's end, when
+	 * everything was handed over. stream_stop() is idempotent; what is left can still be read.
+	 */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
-		const struct uni_unwind_hints *hints);
-	int (*stream_read)(struct uni_target *t, struct uni_sink *sink);
+		const struct uni_unwind_hints *hints, struct uni_err *err);
+	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);
+	void (*stream_stats)(struct uni_target *t, struct uni_stream_stats *ret);
+	int (*stream_times)(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stream_stop)(struct uni_target *t);
 
 	/* Optional: the only writer of guest memory; replaces old by new in verified text, all or

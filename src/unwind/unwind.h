@@ -4,13 +4,9 @@
 #define UNI_UNWIND_UNWIND_H
 
 #include "arch/arch.h"
+#include "arch/frame.h"
 
 #define UNI_CHAIN_MAX 512 /* frames of one chain */
-
-enum uni_frame_flags {
-	UNI_FRAME_GUESS = 1u << 0, /* found by scanning, may be wrong */
-	UNI_FRAME_EXACT = 1u << 1, /* an interrupted pc, not a return address: look up as it is */
-};
 
 struct uni_chain {
 	uint16_t nr;

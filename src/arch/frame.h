@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is known of a frame of a call chain besides its address. */
+#ifndef UNI_ARCH_FRAME_H
+#define UNI_ARCH_FRAME_H
+
+enum uni_frame_flags {
+	UNI_FRAME_GUESS = 1u << 0, /* found by scanning, may be wrong */
+	UNI_FRAME_EXACT = 1u << 1, /* an interrupted pc, not a return address: look up as it is */
+};
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples and VM exits that the host's kernel makes of a running guest, without stopping it. A
+ * backend with UNI_CAP_STREAM starts them, hands over what has gathered when it is asked, and
+ * counts what was lost. All times are CLOCK_MONOTONIC, ns.
+ */
+#ifndef UNI_TARGET_STREAM_H
+#define UNI_TARGET_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct uni_stream_cfg {
+	double frequency; /* samples a second of each vCPU thread's CPU time; 0: none */
+	bool ordered;	  /* each sample with its time; false: counts of equal chains, cheaper */
+	uint32_t exits_every; /* 0: no exits; N: one exit in N of each vCPU */
+};
+
+/* Call chains are borrowed for the duration of the call that delivers them. */
+struct uni_stream_sample {
+	uint64_t t_ns;	 /* when; of an aggregate: when it was read out */
+	uint64_t weight; /* periods it stands for */
+	uint32_t vcpu;
+	uint8_t stop;  /* enum uni_stop */
+	uint8_t state; /* enum uni_vcpu_state */
+	uint16_t nr;
+	const uint64_t *pc;   /* leaf first */
+	const uint8_t *flags; /* enum uni_frame_flags */
+};
+
+/* Whose numbers the exit reasons are. */
+enum uni_exit_isa {
+	UNI_EXIT_ISA_KVM, /* KVM_EXIT_* of its user interface */
+	UNI_EXIT_ISA_VMX, /* SDM volume 3, appendix C */
+	UNI_EXIT_ISA_SVM, /* APM volume 2, appendix C */
+	UNI_EXIT_ISA_ARM, /* exception class of ESR_EL2 */
+};
+
+/* What kind of number uni_stream_exit.info is. */
+enum uni_exit_info {
+	UNI_EXIT_INFO_NONE,
+	UNI_EXIT_INFO_PORT,	 /* I/O port; size, direction in bits 16.. */
+	UNI_EXIT_INFO_MMIO,	 /* GPA */
+	UNI_EXIT_INFO_HYPERCALL, /* its number */
+	UNI_EXIT_INFO_MSR,
+};
+
+struct uni_stream_exit {
+	uint64_t t_ns;	  /* of the exit */
+	uint64_t host_ns; /* until the guest was entered again */
+	uint64_t weight;  /* exits it stands for */
+	uint64_t info;
+	uint32_t vcpu;
+	uint32_t reason;   /* as the hardware or KVM numbers it */
+	uint8_t isa;	   /* enum uni_exit_isa */
+	uint8_t info_kind; /* enum uni_exit_info */
+	bool userspace;	   /* the VMM had to handle it */
+	uint8_t stop;
+	uint16_t nr;
+	const uint64_t *pc;
+	const uint8_t *flags;
+};
+
+struct uni_stream_sink {
+	void *ctx;
+	void (*sample)(void *ctx, const struct uni_stream_sample *s);
+	void (*exit)(void *ctx, const struct uni_stream_exit *e); /* NULL: not wanted */
+};
+
+/* Since stream_start(). */
+struct uni_stream_stats {
+	uint64_t samples;	     /* delivered, by weight */
+	uint64_t lost;		     /* made but not kept: ring or map full */
+	uint64_t failed;	     /* no registers or no page tables */
+	uint64_t exits, exits_lost;  /* delivered, by weight; not kept */
+	uint64_t host_ns, host_runs; /* CPU time in the kernel's part, and how often it ran; 0: the
+					kernel does not count it */
+};
+
+/* Where a vCPU's wall time went since stream_start(); the sum is the wall time. */
+struct uni_vcpu_times {
+	uint64_t guest_ns;  /* also KVM's part where the two cannot be told apart */
+	uint64_t kvm_ns;    /* KVM worked for it */
+	uint64_t vmm_ns;    /* its thread ran in the VMM */
+	uint64_t idle_ns;   /* halted, or its thread slept in the VMM */
+	uint64_t stolen_ns; /* ready to run, but the host ran something else */
+	uint64_t exits;	    /* 0 if they are not counted */
+	bool split;	    /* guest and kvm were told apart */
+};
+
+#endif
