@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -17,7 +18,7 @@ struct known {
 	bool exact;
 };
 
-struct builder {
+struct uni_builder {
 	const struct uni_build_opts *opts;
 	const struct uni_symtab *symtab;
 	struct uni_profile *p;
@@ -32,7 +33,7 @@ struct builder {
 	bool aggregate; /* imported: addresses are made up, names are all there is */
 };
 
-static size_t known_probe(const struct builder *b, uint64_t pc, bool exact)
+static size_t known_probe(const struct uni_builder *b, uint64_t pc, bool exact)
 {
 	size_t mask = b->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
 
@@ -42,7 +43,7 @@ static size_t known_probe(const struct builder *b, uint64_t pc, bool exact)
 	return i;
 }
 
-static bool known_grow(struct builder *b, size_t nr_slots)
+static bool known_grow(struct uni_builder *b, size_t nr_slots)
 {
 	struct known *old = b->known;
 	size_t nr_old = b->nr_slots;
@@ -64,7 +65,7 @@ static bool known_grow(struct builder *b, size_t nr_slots)
 }
 
 /* One frame of a function, or of an address that has none. */
-static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
+static uint32_t make_frame(struct uni_builder *b, uint64_t pc, bool exact)
 {
 	struct uni_frame f = { .kind = UNI_FK_UNKNOWN, .addr = pc };
 	uint64_t svma = (exact ? pc : pc - 1) - b->bias, off = 0;
@@ -88,7 +89,7 @@ static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
 	return f.name == UNI_STR_NONE ? UNI_NODE_NONE : uni_profile_frame(b->p, &f);
 }
 
-static uint32_t find_frame(struct builder *b, uint64_t pc, bool exact)
+static uint32_t find_frame(struct uni_builder *b, uint64_t pc, bool exact)
 {
 	size_t i = known_probe(b, pc, exact);
 	uint32_t frame = b->known[i].frame;
@@ -106,17 +107,17 @@ static uint32_t find_frame(struct builder *b, uint64_t pc, bool exact)
 	return frame;
 }
 
-static bool push(struct builder *b, uint32_t frame)
+static bool push(struct uni_builder *b, uint32_t frame)
 {
 	return frame != UNI_NODE_NONE && uni_vec_push(&b->frames, frame);
 }
 
-static bool push_synthetic(struct builder *b, const char *name)
+static bool push_synthetic(struct uni_builder *b, const char *name)
 {
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
-static bool wanted(struct builder *b, const struct uni_sample *s)
+static bool wanted(struct uni_builder *b, const struct uni_sample *s)
 {
 	uint64_t since;
 
@@ -130,7 +131,7 @@ static bool wanted(struct builder *b, const struct uni_sample *s)
 	return since >= b->opts->from_ns && (b->opts->to_ns == 0 || since < b->opts->to_ns);
 }
 
-static bool push_chain(struct builder *b, const struct uni_sample *s)
+static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 {
 	char vcpu[32];
 
@@ -152,10 +153,8 @@ static bool push_chain(struct builder *b, const struct uni_sample *s)
 	return true;
 }
 
-static int add_sample(void *ctx, const struct uni_sample *s)
+int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 {
-	struct builder *b = ctx;
-
 	b->read.samples++;
 	if (!wanted(b, s))
 		return 0;
@@ -174,41 +173,86 @@ static uint32_t image_string(struct uni_profile *p, const char *path)
 	return uni_strtab_add(uni_profile_strings(p), clean, len);
 }
 
-static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
+static int builder_init(struct uni_builder *b, const struct uni_build_source *src)
+{
+	b->p = uni_profile_create();
+	if (b->p == NULL)
+		return -UNI_ENOMEM;
+	b->bias = src->bias;
+	b->symtab = b->opts->symtab != NULL ? b->opts->symtab : src->symtab;
+	b->image = image_string(b->p, src->image_path);
+	return b->image != UNI_STR_NONE && known_grow(b, 1024) ? 0 : -UNI_ENOMEM;
+}
+
+int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_source *src,
+	struct uni_builder **ret)
+{
+	struct uni_builder *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return -UNI_ENOMEM;
+	b->opts = opts;
+	if (builder_init(b, src) != 0) {
+		uni_builder_destroy(b);
+		return -UNI_ENOMEM;
+	}
+	*ret = b;
+	return 0;
+}
+
+int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret)
+{
+	int rc = uni_profile_finish(b->p);
+
+	if (rc == 0)
+		*ret = uni_take(b->p);
+	return rc;
+}
+
+void uni_builder_destroy(struct uni_builder *b)
+{
+	if (b == NULL)
+		return;
+	uni_profile_destroy(b->p);
+	free(b->known);
+	uni_vec_free(&b->frames);
+	free(b);
+}
+
+static int add_sample(void *ctx, const struct uni_sample *s)
+{
+	return uni_builder_add(ctx, s);
+}
+
+static int run(struct uni_builder *b, struct uni_recording *rec, struct uni_profile **ret,
+	struct uni_err *err)
 {
 	const struct uni_record_meta *meta = uni_recording_meta(rec);
 	int rc;
 
-	b->bias = meta->bias;
 	b->aggregate = meta->aggregate;
 	if (meta->unit[0] != '\0')
 		uni_profile_set_unit(b->p, meta->unit);
-	b->symtab = b->opts->symtab != NULL ? b->opts->symtab : uni_recording_symtab(rec);
-	b->image = image_string(b->p, meta->image_path);
-	if (b->image == UNI_STR_NONE || !known_grow(b, 1024))
-		return -UNI_ENOMEM;
 	rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
-	if (rc == 0)
-		rc = uni_profile_finish(b->p);
-	return rc;
+	return rc != 0 ? rc : uni_builder_finish(b, ret);
 }
 
 int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
 	struct uni_profile **ret, struct uni_build_read *read_ret, struct uni_err *err)
 {
-	struct builder b = { .opts = opts, .p = uni_profile_create() };
-	int rc = b.p == NULL ? -UNI_ENOMEM : run(&b, rec, err);
+	const struct uni_record_meta *meta = uni_recording_meta(rec);
+	struct uni_build_source src = { .symtab = uni_recording_symtab(rec),
+		.bias = meta->bias,
+		.image_path = meta->image_path };
+	struct uni_builder *b = NULL;
+	int rc = uni_builder_create(opts, &src, &b);
 
-	free(b.known);
-	uni_vec_free(&b.frames);
-	if (rc != 0) {
-		uni_profile_destroy(b.p);
-		if (rc == -UNI_ENOMEM)
-			return uni_err_set(err, UNI_ENOMEM, "out of memory building the profile");
-		return rc;
-	}
-	if (read_ret != NULL)
-		*read_ret = b.read;
-	*ret = b.p;
-	return 0;
+	if (rc == 0)
+		rc = run(b, rec, ret, err);
+	if (rc == 0 && read_ret != NULL)
+		*read_ret = b->read;
+	uni_builder_destroy(b);
+	if (rc == -UNI_ENOMEM)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory building the profile");
+	return rc;
 }
