@@ -2,7 +2,6 @@
 #include "cli/record.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/hurry.h"
 #include "cli/self.h"
 #include "cli/term.h"
 #include "config.h"
@@ -126,7 +126,7 @@ char *uni_session_name(const char *base)
 	return strdup(path);
 }
 
-static char *default_output(const struct uni_guest *g)
+char *uni_record_default_output(const struct uni_guest *g)
 {
 	const char *base = g->info.name;
 
@@ -138,8 +138,7 @@ static char *default_output(const struct uni_guest *g)
 	return uni_session_name(base);
 }
 
-static void fill_meta(
-	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
+void uni_record_fill_meta(const struct uni_guest *g, double frequency, struct uni_record_meta *meta)
 {
 	memset(meta, 0, sizeof(*meta));
 	(void)uni_text_clean(
@@ -154,7 +153,7 @@ static void fill_meta(
 	}
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
-	meta->frequency = args->frequency;
+	meta->frequency = frequency;
 	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
 	(void)snprintf(
 		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
@@ -196,18 +195,6 @@ static void summary(const struct uni_guest *g, const struct uni_record_stats *st
 			p50, p99, max, (double)st->pause.sum_ns / 1e7 / wall);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
-}
-
-/*
- * A guest stands still for as long as this thread waits for a CPU, so it goes before all others
- * while it samples: it sleeps nearly always and each pause is bounded. Without the right to that,
- * pauses are longer on a busy host, and the report says so.
- */
-static void hurry(bool on)
-{
-	struct sched_param p = { .sched_priority = on ? 1 : 0 };
-
-	(void)sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &p);
 }
 
 /* From now on everything that is read from the guest is also kept for a replay file. */
@@ -258,9 +245,9 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 	if (g->image != NULL)
 		rc = uni_recorder_add_image(run.rec, g->image, err);
 	if (rc == 0) {
-		hurry(true);
+		uni_hurry(true);
 		rc = uni_sampler_run(g->t, &cfg, &st, &end, err);
-		hurry(false);
+		uni_hurry(false);
 	}
 	if (!args->quiet)
 		uni_progress_end();
@@ -279,7 +266,8 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, char **path_ret,
 	struct uni_err *err)
 {
-	_cleanup_free_ char *path = args->output != NULL ? strdup(args->output) : default_output(g);
+	_cleanup_free_ char *path =
+		args->output != NULL ? strdup(args->output) : uni_record_default_output(g);
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
 	/* A closed terminal ends the recording as cleanly as Ctrl-C. */
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP };
@@ -296,7 +284,7 @@ int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, ch
 		rc = tee_begin(g, args->save_replay, err);
 	if (rc != 0)
 		return rc;
-	fill_meta(g, args, meta);
+	uni_record_fill_meta(g, args->frequency, meta);
 	atomic_store(&interrupted, false);
 	atomic_store(&suspended, false);
 	for (size_t i = 0; i < uni_array_len(signals); i++)

@@ -60,6 +60,12 @@ int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, ch
 /* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
 char *uni_session_name(const char *base);
 
+/* The same for a guest: by its name, else its image's. */
+char *uni_record_default_output(const struct uni_guest *g);
+/* What a session says of the guest, this host and this command. */
+void uni_record_fill_meta(
+	const struct uni_guest *g, double frequency, struct uni_record_meta *meta);
+
 /* Frequency and duration make sense? -UNI_EUSAGE. */
 int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err);
 
