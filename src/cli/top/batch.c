@@ -46,7 +46,7 @@ static void put_rows(
 {
 	size_t nr = opts->max_rows != 0 ? uni_min(opts->max_rows, top->nr_rows) : top->nr_rows;
 
-	uni_sink_puts(out, "   SELF%  TOTAL%        SELF  FUNCTION\n");
+	uni_sink_puts(out, "   SELF%  TOTAL%     SAMPLES  FUNCTION\n");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_func_row *r = &top->rows[i];
 		char number[UNI_NUMBER_MAX];
@@ -67,15 +67,19 @@ static void put_tree(const struct uni_top *top, struct uni_sink *out)
 		uni_sink_puts(out, "   no samples\n");
 		return;
 	}
-	uni_sink_puts(out, "  TOTAL%   SELF%  FUNCTION\n");
+	/* Turned over, a caller's "self" would be that of the function. */
+	uni_sink_printf(out, "%s  TOTAL%%  FUNCTION\n", top->callers ? "        " : "   SELF%");
 	for (size_t i = 0; i < top->outline.lines.nr; i++) {
 		const struct uni_outline_line *l = &top->outline.lines.v[i];
 		const struct uni_node *n = uni_profile_node(top->focus, l->node);
 
 		if (l->node == UNI_NODE_ROOT)
 			continue;
-		uni_sink_printf(out, "%8.2f%8.2f  ", uni_top_percent(top, n->total),
-			uni_top_percent(top, n->self));
+		if (top->callers)
+			uni_sink_printf(out, "%8s", "");
+		else
+			uni_sink_printf(out, "%8.2f", uni_top_percent(top, n->self));
+		uni_sink_printf(out, "%8.2f  ", uni_top_percent(top, n->total));
 		for (uint32_t k = 0; k < l->indent; k++)
 			uni_sink_puts(out, l->forked && k + 1 == l->indent ? "|- " : "|  ");
 		uni_sink_printf(out, "%s\n", uni_profile_node_name(top->focus, l->node));
@@ -189,7 +193,8 @@ static void json_tree(const struct uni_top *top, struct uni_json *j)
 		uni_json_object(j);
 		uni_json_kv(u64, j, "depth", l->depth - 1);
 		uni_json_kv(str, j, "name", uni_profile_node_name(top->focus, l->node));
-		uni_json_kv(double, j, "self", n->self);
+		if (!top->callers)
+			uni_json_kv(double, j, "self", n->self);
 		uni_json_kv(double, j, "total", n->total);
 		uni_json_object_end(j);
 	}

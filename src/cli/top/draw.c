@@ -11,8 +11,6 @@
 
 #define HOT_PERCENT    10.0
 #define WARM_PERCENT   2.0
-#define NUMBERS_WIDTH  18 /* "  SELF%  TOTAL%  " and a blank */
-#define SAMPLES_WIDTH  11
 #define SAMPLES_FROM   70 /* columns of the screen from which on there is room for it */
 #define CALLS_MIN_ROWS 11 /* rows for both tables from which on there are two */
 
@@ -35,31 +33,38 @@ static void bar(int row, const char *left, const char *right)
 static void draw_title(const struct uni_ui *ui)
 {
 	const struct uni_top *top = &ui->run->top;
+	const char *what = top->frozen_ns != 0 ? "PAUSED  " : top->ended ? "ENDED  " : "";
 	char left[UNI_SAY_MAX], right[160], window[128];
-	const char *what = top->frozen_ns != 0 ? "PAUSED " : top->ended ? "ENDED " : "";
 
 	uni_say_window(window, sizeof(window), top);
-	(void)snprintf(left, sizeof(left), " uniscope top  %s", ui->run->guest);
 	(void)snprintf(right, sizeof(right), "%s%s", what, window);
-	bar(0, left, right);
+	(void)snprintf(left, sizeof(left), " uniscope top  %s", ui->run->guest);
 	/* On a narrow screen what is shown matters more than whose it is. */
 	if ((int)(strlen(left) + strlen(right)) + 3 > uni_screen_columns())
-		bar(0, right, "");
+		(void)snprintf(left, sizeof(left), " %.*s",
+			uni_max(uni_screen_columns() - (int)strlen(right) - 4, 0), ui->run->guest);
+	bar(0, left, right);
 }
 
-/* Parts side by side, as many as fit whole. */
-static void draw_parts(int row, const struct uni_say_parts *p)
+/* Parts side by side in at most so many lines; what does not fit whole is left out. */
+static int draw_parts(int row, int height, const struct uni_say_parts *p)
 {
-	int column = 0;
+	int column = 0, line = 0;
 
 	for (size_t i = 0; i < p->nr; i++) {
 		int len = (int)strlen(p->v[i]);
 
-		if (column != 0 && column + 2 + len > uni_screen_columns())
-			continue;
+		if (column != 0 && column + 2 + len > uni_screen_columns()) {
+			if (line + 1 == height)
+				continue;
+			line++;
+			column = 0;
+		}
 		column += column != 0 ? 2 : 0;
-		column += text(row, column, p->bad[i] ? UNI_INK_BAD : UNI_INK_PLAIN, p->v[i]);
+		column +=
+			text(row + line, column, p->bad[i] ? UNI_INK_BAD : UNI_INK_PLAIN, p->v[i]);
 	}
+	return line + 1;
 }
 
 static int draw_head(const struct uni_ui *ui)
@@ -67,15 +72,14 @@ static int draw_head(const struct uni_ui *ui)
 	const struct uni_top *top = &ui->run->top;
 	struct uni_say_parts parts;
 	char end[UNI_SAY_MAX];
-	int row = 0, rows = uni_screen_rows();
+	int row = 1, rows = uni_screen_rows();
 
 	draw_title(ui);
 	uni_say_quality(&parts, top);
-	draw_parts(++row, &parts);
+	row += draw_parts(row, rows >= 16 ? 2 : 1, &parts);
 	uni_say_end(end, sizeof(end), top);
 	if (end[0] != '\0')
-		(void)text(++row, 0, UNI_INK_BAD, end);
-	row++;
+		(void)text(row++, 0, UNI_INK_BAD, end);
 	/* A quarter of the screen, if it is a screen worth the name. */
 	return row + uni_ui_draw_vcpus(top, row, rows >= 12 ? rows / 4 : rows >= 8 ? 1 : 0);
 }
@@ -164,8 +168,13 @@ static void draw_call(const struct uni_ui *ui, int row, size_t i)
 	char numbers[128], name[UNI_SAY_MAX];
 	size_t len = 0;
 
-	(void)snprintf(numbers, sizeof(numbers), "%7.2f %7.2f  ", uni_top_percent(top, n->self),
-		uni_top_percent(top, n->total));
+	/* Turned over, a caller's "self" would be that of the function. */
+	if (top->callers)
+		(void)snprintf(numbers, sizeof(numbers), "%7s %7.2f  ", "",
+			uni_top_percent(top, n->total));
+	else
+		(void)snprintf(numbers, sizeof(numbers), "%7.2f %7.2f  ",
+			uni_top_percent(top, n->self), uni_top_percent(top, n->total));
 	for (uint32_t k = 0; k < l->indent && len + 4 < sizeof(name); k++, len += 3)
 		memcpy(name + len, l->forked && k + 1 == l->indent ? "|- " : "|  ", 4);
 	(void)snprintf(
@@ -181,8 +190,9 @@ static void draw_calls(struct uni_ui *ui, int row, int height)
 	size_t nr = top->outline.lines.nr != 0 ? top->outline.lines.nr - 1 : 0;
 	char head[UNI_SAY_MAX];
 
-	(void)snprintf(head, sizeof(head), "  SELF%%  TOTAL%%  %s %s",
-		top->callers ? "CALLERS OF" : "CALLS OF", top->selected_name);
+	(void)snprintf(head, sizeof(head), "%s  TOTAL%%  %s %s",
+		top->callers ? "       " : "  SELF%", top->callers ? "CALLERS OF" : "CALLS OF",
+		top->selected_name);
 	bar(row, head, "");
 	row++;
 	height--;
@@ -231,12 +241,11 @@ static void draw_foot(struct uni_ui *ui, int row)
 static void draw_tables(struct uni_ui *ui, int row, int height)
 {
 	const struct uni_top *top = &ui->run->top;
-	int calls = 0, wanted;
+	int calls = 0;
 
 	if (!ui->hide_calls && (height >= CALLS_MIN_ROWS || ui->pane == UNI_PANE_CALLS)) {
-		wanted = (int)uni_max(top->outline.lines.nr, (size_t)2);
-		calls = uni_max(height * 2 / 5, height - 1 - (int)top->nr_rows);
-		calls = uni_max(uni_min(calls, wanted), uni_min(height, 4));
+		/* Not by how many calls there are: the line between must not jump. */
+		calls = uni_max(height * 2 / 5, height - 2 - (int)uni_min(top->nr_rows, 1000u));
 	}
 	if (ui->pane == UNI_PANE_CALLS && height < CALLS_MIN_ROWS)
 		calls = height;

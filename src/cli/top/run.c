@@ -49,7 +49,8 @@ static void name_guest(struct uni_top_run *r)
 
 	uni_guest_name(&r->g->info, name);
 	(void)uni_text_clean(spec, sizeof(spec), r->g->spec.text, strlen(r->g->spec.text));
-	if (name[0] != '\0')
+	/* Some targets have a name only because their file has. */
+	if (name[0] != '\0' && strstr(spec, name) == NULL)
 		(void)snprintf(r->guest, sizeof(r->guest), "%s (%s)", name, spec);
 	else
 		(void)snprintf(r->guest, sizeof(r->guest), "%s", spec);

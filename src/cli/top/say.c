@@ -74,7 +74,7 @@ static void say_pause(struct uni_say_parts *p, const struct uni_top_quality *q)
 	}
 	uni_say_ns(p50, sizeof(p50), (double)q->p50_ns);
 	uni_say_ns(p99, sizeof(p99), (double)q->p99_ns);
-	add(p, false, "pause p50 %s p99 %s, %.2f%% of time", p50, p99, 100.0 * q->duty);
+	add(p, false, "pauses %s, p99 %s, %.1f%%", p50, p99, 100.0 * q->duty);
 }
 
 void uni_say_quality(struct uni_say_parts *p, const struct uni_top *top)
