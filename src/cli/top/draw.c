@@ -111,15 +111,15 @@ static void draw_function(const struct uni_ui *ui, int row, size_t i)
 	const struct uni_top *top = &ui->run->top;
 	const struct uni_func_row *r = &top->rows[i];
 	double self = uni_top_percent(top, r->self);
-	char numbers[128], samples[UNI_NUMBER_MAX];
-	int n;
+	double total = uni_top_percent(top, r->total);
+	char numbers[160], samples[UNI_NUMBER_MAX];
 
-	n = snprintf(numbers, sizeof(numbers), "%7.2f %7.2f", self, uni_top_percent(top, r->total));
-	if (uni_screen_columns() >= SAMPLES_FROM && n > 0) {
-		uni_text_number(samples, r->self);
-		(void)snprintf(numbers + n, sizeof(numbers) - (size_t)n, " %10s", samples);
-	}
-	(void)strncat(numbers, "  ", sizeof(numbers) - strlen(numbers) - 1);
+	uni_text_number(samples, r->self);
+	if (uni_screen_columns() >= SAMPLES_FROM)
+		(void)snprintf(
+			numbers, sizeof(numbers), "%7.2f %7.2f %10s  ", self, total, samples);
+	else
+		(void)snprintf(numbers, sizeof(numbers), "%7.2f %7.2f  ", self, total);
 	draw_row(row, i == top->selected, ui->pane == UNI_PANE_FUNCTIONS, self, numbers,
 		uni_top_row_name(top, i));
 }

@@ -338,6 +338,8 @@ static void doing_key(struct uni_ui *ui, int32_t key)
 void uni_ui_key(struct uni_ui *ui, int32_t key)
 {
 	if (key == UNI_KEY_RESIZE) {
+		/* Terminals do not agree on what becomes of the old picture. */
+		uni_screen_redraw();
 		ui->changed = true;
 	} else if (ui->filtering && key != UNI_KEY_END_OF_INPUT) {
 		filter_key(ui, key);
