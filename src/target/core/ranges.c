@@ -52,6 +52,23 @@ static int by_start(const void *a, const void *b)
 	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
 }
 
+/* Takes off b what lies at or before the last byte of a; false if nothing is left. */
+static bool cut_front(const struct uni_gmem_region *a, struct uni_gmem_region *b)
+{
+	uint64_t last = a->start + (a->size - 1);
+	uint64_t cut;
+
+	if (b->start > last)
+		return true;
+	cut = last - b->start; /* and one more */
+	if (cut >= b->size - 1)
+		return false;
+	b->start += cut + 1;
+	b->cookie += cut + 1;
+	b->size -= cut + 1;
+	return true;
+}
+
 void uni_core_join_memory(struct uni_core_file *f, bool bridge)
 {
 	struct uni_gmem_region *v = f->region.v;
@@ -62,23 +79,14 @@ void uni_core_join_memory(struct uni_core_file *f, bool bridge)
 	qsort(v, f->region.nr, sizeof(*v), by_start);
 	for (size_t i = 1; i < f->region.nr; i++) {
 		struct uni_gmem_region *a = &v[n], b = v[i];
-		uint64_t gap = b.start - a->start; /* of the starts: sorted, so not negative */
-		bool same = b.cookie - a->cookie == gap;
+		uint64_t gap = b.start - a->start;
 
-		if (same && (gap <= a->size || bridge)) {
+		/* a may begin behind b: its front was cut off. */
+		if (b.start >= a->start && b.cookie - a->cookie == gap &&
+			(gap <= a->size || bridge))
 			a->size = uni_max(a->size, gap + b.size);
-			continue;
-		}
-		if (gap < a->size) { /* two places for some bytes: the first one counts */
-			uint64_t cut = a->size - gap;
-
-			if (cut >= b.size)
-				continue;
-			b.start += cut;
-			b.cookie += cut;
-			b.size -= cut;
-		}
-		v[++n] = b;
+		else if (cut_front(a, &b))
+			v[++n] = b;
 	}
 	f->region.nr = n + 1;
 }
