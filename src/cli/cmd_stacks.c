@@ -196,6 +196,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
+	/* What a file holds, and what it lacks. */
+	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
+		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);
 	rc = take(&g, shot, err);
 	if (rc == 0 && o.json)
 		rc = print_json(shot, err);
@@ -210,9 +213,12 @@ const struct uni_cmd uni_cmd_stacks = {
 	.name = "stacks",
 	.operands = "TARGET",
 	.summary = "print the call chain of every vCPU now",
-	.details = "Holds the guest for the moment of reading, never longer.",
+	.details = "Holds the guest for the moment of reading, never longer. Of a dead guest "
+		   "(core:) it "
+		   "prints what the file holds.",
 	.examples = "  uniscope stacks kvm:pid=4121\n"
-		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf",
+		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf\n"
+		    "  uniscope stacks core:file=vm.core -e app.elf",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,
