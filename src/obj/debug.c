@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "obj/debug_priv.h"
+#include "obj/debugfile.h"
+#include "obj/image_priv.h"
 
 #define CUS_MAX		((size_t)1 << 20)
 #define UNPACKED_MAX	((uint64_t)4 << 30)
@@ -201,20 +203,77 @@ static int open_dwarf(struct uni_debug *d, struct uni_err *err)
 	return 0;
 }
 
-int uni_debug_from_memory(const char *name, const void *data, size_t size, struct uni_debug **ret,
-	struct uni_err *err)
+static int debug_new(struct uni_objfile *file, struct uni_debug **ret, struct uni_err *err)
 {
 	_cleanup_(destroy_p) struct uni_debug *d = calloc(1, sizeof(*d));
 	int rc;
 
-	if (d == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", name);
-	rc = uni_objfile_from_memory(name, data, size, &d->file, err);
-	if (rc == 0)
-		rc = open_dwarf(d, err);
+	if (d == NULL) {
+		uni_objfile_deinit(file);
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	d->file = *file;
+	*file = (struct uni_objfile){ 0 };
+	rc = open_dwarf(d, err);
 	if (rc == 0)
 		*ret = uni_take(d);
 	return rc;
+}
+
+int uni_debug_from_memory(const char *name, const void *data, size_t size, struct uni_debug **ret,
+	struct uni_err *err)
+{
+	struct uni_objfile file = { 0 };
+	int rc = uni_objfile_from_memory(name, data, size, &file, err);
+
+	return rc == 0 ? debug_new(&file, ret, err) : rc;
+}
+
+/* Is it still the file that the image was made of, and has it DWARF? */
+static bool load_own(const struct uni_image *img, const char *path, struct uni_objfile *ret)
+{
+	struct uni_objfile f = { 0 };
+
+	if (uni_objfile_load(path, &f, NULL) != 0)
+		return false;
+	if (uni_elf_has_dwarf(&f.elf) && f.notes.build_id_len == img->build_id_len &&
+		memcmp(f.notes.build_id, img->build_id, img->build_id_len) == 0) {
+		*ret = f;
+		return true;
+	}
+	uni_objfile_deinit(&f);
+	return false;
+}
+
+static bool find_elsewhere(const struct uni_image *img, const struct uni_image_search *search,
+	struct uni_objfile *ret, struct uni_strbuf *note)
+{
+	_cleanup_(uni_objfile_deinit) struct uni_objfile f = { 0 };
+
+	if (uni_objfile_load(img->path, &f, NULL) != 0)
+		return false;
+	if (uni_objfile_find_debug(&f, search, uni_elf_has_dwarf, ret, note))
+		return true;
+	if (!uni_objfile_find_sibling(&f, ret, note))
+		return false;
+	if (uni_elf_has_dwarf(&ret->elf))
+		return true;
+	uni_objfile_deinit(ret);
+	return false;
+}
+
+int uni_debug_of_image(const struct uni_image *img, const struct uni_image_search *search,
+	struct uni_debug **ret, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf note;
+	struct uni_objfile file = { 0 };
+
+	uni_strbuf_init(&note);
+	if (!load_own(img, img->symbol_path, &file) && !load_own(img, img->path, &file) &&
+		!find_elsewhere(img, search, &file, &note))
+		return uni_err_set(err, UNI_ENOENT, "%s has no debug data%s%s", img->path,
+			note.len != 0 ? "; tried " : "", note.s);
+	return debug_new(&file, ret, err);
 }
 
 static void load_cu(struct uni_debug *d, struct uni_cu *cu)
