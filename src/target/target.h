@@ -27,6 +27,7 @@ enum uni_target_caps {
 	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
 	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
 	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
+	UNI_CAP_STILL = 1u << 8,      /* one moment only: each snap() shows the same */
 };
 
 enum uni_snap_flags {
