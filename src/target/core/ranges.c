@@ -33,10 +33,12 @@ int uni_core_add_memory(struct uni_core_file *f, const struct uni_core_src *src,
 	}
 	if (r.size == 0)
 		return 0;
-	last = f->region.nr != 0 ? &f->region.v[f->region.nr - 1] : NULL;
-	if (last != NULL && follows(last, &r) && uni_range_ok(last->start, last->size + r.size)) {
-		last->size += r.size;
-		return 0;
+	if (f->region.nr != 0) {
+		last = &f->region.v[f->region.nr - 1];
+		if (follows(last, &r) && uni_range_ok(last->start, last->size + r.size)) {
+			last->size += r.size;
+			return 0;
+		}
 	}
 	if (f->region.nr == REGIONS_MAX)
 		return uni_err_set(err, UNI_ENOTSUP, "its memory is in too many pieces");
