@@ -69,8 +69,6 @@ static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 	return g->image != NULL ? uni_symtab_of_image(g->image, &shot->symtab, err) : 0;
 }
 
-static const char *const state_names[] = { "running", "halted", "offline", "unknown" };
-
 /* A return address is looked up one byte back: the call may be the last instruction. */
 static bool lookup(const struct shot *shot, size_t vcpu, size_t i, const char **name, uint64_t *off)
 {
@@ -114,7 +112,7 @@ static void print_text(const struct shot *shot)
 		const struct uni_chain *c = &shot->chain[v];
 
 		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v,
-			colour ? "\033[0m" : "", state_names[shot->regs[v].state & 3]);
+			colour ? "\033[0m" : "", uni_vcpu_state_name(shot->regs[v].state));
 		if (o.registers)
 			print_registers(shot, v);
 		for (size_t i = 0; i < c->nr; i++) {
@@ -162,7 +160,7 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	for (size_t v = 0; v < shot->nr; v++) {
 		uni_json_object(&j);
 		uni_json_kv(u64, &j, "vcpu", v);
-		uni_json_kv(str, &j, "state", state_names[shot->regs[v].state & 3]);
+		uni_json_kv(str, &j, "state", uni_vcpu_state_name(shot->regs[v].state));
 		uni_json_kv(str, &j, "stop", uni_stop_name(shot->chain[v].stop));
 		if (o.registers) {
 			uni_json_key(&j, "registers");
@@ -196,6 +194,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
+	/* What a file holds, and what it lacks. */
+	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
+		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);
 	rc = take(&g, shot, err);
 	if (rc == 0 && o.json)
 		rc = print_json(shot, err);
@@ -210,9 +211,12 @@ const struct uni_cmd uni_cmd_stacks = {
 	.name = "stacks",
 	.operands = "TARGET",
 	.summary = "print the call chain of every vCPU now",
-	.details = "Holds the guest for the moment of reading, never longer.",
+	.details = "Holds the guest for the moment of reading, never longer. Of a dead guest "
+		   "(core:) it "
+		   "prints what the file holds.",
 	.examples = "  uniscope stacks kvm:pid=4121\n"
-		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf",
+		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf\n"
+		    "  uniscope stacks core:file=vm.core -e app.elf",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

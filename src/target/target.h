@@ -28,6 +28,7 @@ enum uni_target_caps {
 	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
 	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
 	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
+	UNI_CAP_STILL = 1u << 8,      /* one moment only: each snap() shows the same */
 };
 
 enum uni_snap_flags {
@@ -153,6 +154,11 @@ struct uni_target {
 /* All backends of this build, in order of preference; ends with NULL. */
 extern const struct uni_target_ops *const uni_target_backends[];
 const struct uni_target_ops *uni_target_backend(const char *scheme);
+
+#define UNI_GUEST_NAME_MAX 128
+
+/* What a guest is called: its name, else its image's without folder and .elf; "" if neither is. */
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX]);
 
 /* A guest on this host, and how it would be reached. */
 struct uni_found {
