@@ -4,6 +4,7 @@
 #define UNI_CLI_SOURCE_H
 
 #include "base/err.h"
+#include "cli/options.h"
 #include "import/import.h"
 #include "profile/build.h"
 #include "session/recording.h"
@@ -19,7 +20,8 @@ struct uni_source {
 struct uni_source_args {
 	const char *path;
 	const char *format;  /* importer's name, NULL: look at the content */
-	const char *symbols; /* ELF or .usym for raw addresses, or NULL */
+	const char *symbols; /* ELF, .usym or text table for raw addresses, or NULL */
+	struct uni_opt_list debug_dirs;
 	bool diff;
 	struct uni_build_opts build;
 };

@@ -18,6 +18,7 @@ struct uni_view {
 	struct uni_recording *samples; /* single samples in time order */
 	const struct uni_symtab *symtab;
 	const char *title;
+	bool mangled; /* names from symtab as the linker has them */
 };
 
 enum uni_view_needs {

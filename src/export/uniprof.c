@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "export/opts.h"
+#include "obj/demangle.h"
 #include "obj/usym.h"
 #include "session/recording.h"
 
@@ -42,6 +43,7 @@ struct writer {
 	struct uni_sink *out;
 	const struct uni_symtab *symtab; /* NULL: addresses */
 	uint64_t bias;
+	bool mangled;
 	bool made_up; /* an import: its addresses are none, and offsets say nothing */
 };
 
@@ -70,7 +72,8 @@ static void put_frame(struct writer *w, const struct uni_sample *s, size_t i)
 		uni_sink_printf(w->out, "0x%" PRIx64 "\n", s->pc[i]);
 		return;
 	}
-	(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
+	if (w->made_up || w->mangled || !uni_demangle(name, clean, sizeof(clean)))
+		(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
 	uni_sink_puts(w->out, clean);
 	if (!w->made_up)
 		uni_sink_printf(w->out, "+0x%" PRIx64, off + !exact);
@@ -102,6 +105,7 @@ static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *
 	meta = uni_recording_meta(v->samples);
 	w.bias = meta->bias;
 	w.made_up = meta->aggregate;
+	w.mangled = v->mangled;
 	o.symbols = o.symbols || w.made_up;
 	if (o.symbols)
 		w.symtab = v->symtab != NULL ? v->symtab : uni_recording_symtab(v->samples);

@@ -3,108 +3,19 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/text.h"
 #include "base/vec.h"
-
-/* The same few thousand addresses come again and again: each is symbolized once. */
-struct known {
-	uint64_t pc;
-	uint32_t frame; /* UNI_NODE_NONE = free slot */
-	bool exact;
-};
 
 struct builder {
 	const struct uni_build_opts *opts;
-	const struct uni_symtab *symtab;
 	struct uni_profile *p;
-	uint64_t bias;
-	uint32_t image; /* string */
-	struct known *known;
-	size_t nr_slots, nr_known; /* nr_slots is a power of two */
+	struct uni_namer *namer;
 	UNI_VEC(uint32_t) frames;
 	uint64_t first_ns;
 	struct uni_build_read read;
 	bool any;
-	bool aggregate; /* imported: addresses are made up, names are all there is */
 };
-
-static size_t known_probe(const struct builder *b, uint64_t pc, bool exact)
-{
-	size_t mask = b->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
-
-	while (b->known[i].frame != UNI_NODE_NONE &&
-		(b->known[i].pc != pc || b->known[i].exact != exact))
-		i = (i + 1) & mask;
-	return i;
-}
-
-static bool known_grow(struct builder *b, size_t nr_slots)
-{
-	struct known *old = b->known;
-	size_t nr_old = b->nr_slots;
-
-	b->known = malloc(nr_slots * sizeof(*b->known));
-	if (b->known == NULL) {
-		b->known = old;
-		return false;
-	}
-	b->nr_slots = nr_slots;
-	for (size_t i = 0; i < nr_slots; i++)
-		b->known[i].frame = UNI_NODE_NONE;
-	for (size_t i = 0; i < nr_old; i++) {
-		if (old[i].frame != UNI_NODE_NONE)
-			b->known[known_probe(b, old[i].pc, old[i].exact)] = old[i];
-	}
-	free(old);
-	return true;
-}
-
-/* One frame of a function, or of an address that has none. */
-static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
-{
-	struct uni_frame f = { .kind = UNI_FK_UNKNOWN, .addr = pc };
-	uint64_t svma = (exact ? pc : pc - 1) - b->bias, off = 0;
-	char text[UNI_TEXT_MAX + 32];
-	const char *name;
-	size_t len;
-
-	if ((!b->opts->addresses || b->aggregate) && b->symtab != NULL &&
-		uni_symtab_lookup(b->symtab, svma, &name, &off)) {
-		len = uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
-		f.kind = b->aggregate ? uni_frame_kind_of(text) : UNI_FK_GUEST;
-		f.addr = b->aggregate ? 0 : svma - off + b->bias;
-		f.image = b->aggregate ? 0 : b->image;
-		if (b->opts->offsets && !b->aggregate)
-			len += (size_t)snprintf(
-				text + len, 32, "+0x%" PRIx64, off + (exact ? 0 : 1));
-	} else {
-		len = (size_t)snprintf(text, sizeof(text), "0x%" PRIx64, pc);
-	}
-	f.name = uni_strtab_add(uni_profile_strings(b->p), text, len);
-	return f.name == UNI_STR_NONE ? UNI_NODE_NONE : uni_profile_frame(b->p, &f);
-}
-
-static uint32_t find_frame(struct builder *b, uint64_t pc, bool exact)
-{
-	size_t i = known_probe(b, pc, exact);
-	uint32_t frame = b->known[i].frame;
-
-	if (frame != UNI_NODE_NONE)
-		return frame;
-	if ((b->nr_known + 1) * 2 > b->nr_slots && !known_grow(b, b->nr_slots * 2))
-		return UNI_NODE_NONE;
-	frame = make_frame(b, pc, exact);
-	if (frame == UNI_NODE_NONE)
-		return UNI_NODE_NONE;
-	b->known[known_probe(b, pc, exact)] =
-		(struct known){ .pc = pc, .frame = frame, .exact = exact };
-	b->nr_known++;
-	return frame;
-}
 
 static bool push(struct builder *b, uint32_t frame)
 {
@@ -114,6 +25,18 @@ static bool push(struct builder *b, uint32_t frame)
 static bool push_synthetic(struct builder *b, const char *name)
 {
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
+}
+
+static bool push_address(struct builder *b, uint64_t pc, bool exact)
+{
+	size_t nr;
+	const uint32_t *frames = uni_namer_frames(b->namer, pc, exact, &nr);
+
+	for (size_t i = 0; frames != NULL && i < nr; i++) {
+		if (!push(b, frames[i]))
+			return false;
+	}
+	return frames != NULL;
 }
 
 static bool wanted(struct builder *b, const struct uni_sample *s)
@@ -146,7 +69,7 @@ static bool push_chain(struct builder *b, const struct uni_sample *s)
 	for (size_t i = s->nr; i-- != 0;) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 
-		if (!push(b, find_frame(b, s->pc[i], exact)))
+		if (!push_address(b, s->pc[i], exact))
 			return false;
 	}
 	return true;
@@ -164,28 +87,21 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 	return uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
 }
 
-/* "/boot/app.dbg" is shown as "app.dbg". */
-static uint32_t image_string(struct uni_profile *p, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
-	char clean[256];
-	size_t len = uni_text_clean(clean, sizeof(clean), base, strlen(base));
-
-	return uni_strtab_add(uni_profile_strings(p), clean, len);
-}
-
 static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
 {
 	const struct uni_record_meta *meta = uni_recording_meta(rec);
+	struct uni_namer_from from = { .p = b->p,
+		.symtab = b->opts->symtab != NULL ? b->opts->symtab : uni_recording_symtab(rec),
+		.bias = meta->bias,
+		.image = meta->image_path,
+		.names_only = meta->aggregate,
+		.naming = &b->opts->naming };
 	int rc;
 
-	b->bias = meta->bias;
-	b->aggregate = meta->aggregate;
 	if (meta->unit[0] != '\0')
 		uni_profile_set_unit(b->p, meta->unit);
-	b->symtab = b->opts->symtab != NULL ? b->opts->symtab : uni_recording_symtab(rec);
-	b->image = image_string(b->p, meta->image_path);
-	if (b->image == UNI_STR_NONE || !known_grow(b, 1024))
+	b->namer = uni_namer_create(&from);
+	if (b->namer == NULL)
 		return -UNI_ENOMEM;
 	rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
 	if (rc == 0)
@@ -199,7 +115,7 @@ int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *op
 	struct builder b = { .opts = opts, .p = uni_profile_create() };
 	int rc = b.p == NULL ? -UNI_ENOMEM : run(&b, rec, err);
 
-	free(b.known);
+	uni_namer_destroy(b.namer);
 	uni_vec_free(&b.frames);
 	if (rc != 0) {
 		uni_profile_destroy(b.p);
