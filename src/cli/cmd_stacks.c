@@ -90,8 +90,6 @@ static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 	return find_symbols(g, shot, err);
 }
 
-static const char *const state_names[] = { "running", "halted", "offline", "unknown" };
-
 /* What is printed of one entry of a chain: the function that has the code, and those inlined. */
 struct named {
 	const char *name; /* NULL: unknown */
@@ -186,7 +184,7 @@ static void print_text(const struct shot *shot)
 		const struct uni_chain *c = &shot->chain[v];
 
 		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v,
-			colour ? "\033[0m" : "", state_names[shot->regs[v].state & 3]);
+			colour ? "\033[0m" : "", uni_vcpu_state_name(shot->regs[v].state));
 		if (o.registers)
 			print_registers(shot, v);
 		for (size_t i = 0; i < c->nr; i++)
@@ -246,7 +244,7 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	for (size_t v = 0; v < shot->nr; v++) {
 		uni_json_object(&j);
 		uni_json_kv(u64, &j, "vcpu", v);
-		uni_json_kv(str, &j, "state", state_names[shot->regs[v].state & 3]);
+		uni_json_kv(str, &j, "state", uni_vcpu_state_name(shot->regs[v].state));
 		uni_json_kv(str, &j, "stop", uni_stop_name(shot->chain[v].stop));
 		if (o.registers) {
 			uni_json_key(&j, "registers");
@@ -281,6 +279,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
+	/* What a file holds, and what it lacks. */
+	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
+		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);
 	rc = take(&g, shot, err);
 	if (rc == 0 && o.json)
 		rc = print_json(shot, err);
@@ -295,9 +296,12 @@ const struct uni_cmd uni_cmd_stacks = {
 	.name = "stacks",
 	.operands = "TARGET",
 	.summary = "print the call chain of every vCPU now",
-	.details = "Holds the guest for the moment of reading, never longer.",
+	.details = "Holds the guest for the moment of reading, never longer. Of a dead guest "
+		   "(core:) it "
+		   "prints what the file holds.",
 	.examples = "  uniscope stacks kvm:pid=4121\n"
-		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf",
+		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf\n"
+		    "  uniscope stacks core:file=vm.core -e app.elf",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

@@ -122,6 +122,9 @@ static int build(struct uni_image *img, struct uni_objfile *file, const struct u
 	img->arch = uni_arch_by_elf_machine(img->machine);
 	make_id(img, &img->file.notes, &sym->notes);
 	find_entries(img);
+	rc = uni_image_read_cfi(img, sym, err);
+	if (rc != 0)
+		return rc;
 	drop_rest_of_file(&img->file);
 	return 0;
 }
@@ -217,6 +220,7 @@ void uni_image_destroy(struct uni_image *img)
 	if (img == NULL)
 		return;
 	uni_image_hints_free(img->hints);
+	uni_cfi_destroy(img->cfi);
 	uni_symbols_deinit(&img->syms);
 	uni_objfile_deinit(&img->file);
 	free(img->path);

@@ -16,8 +16,8 @@
 struct addresses {
 	uint64_t *slot;
 	size_t nr, nr_slots; /* nr_slots is a power of two */
-	uint64_t bias;
-	bool no_memory;
+	const struct uni_recording *rec;
+	const char *id; /* of the image whose addresses they are */
 };
 
 static size_t probe(const struct addresses *a, uint64_t addr)
@@ -66,11 +66,14 @@ static bool add(struct addresses *a, uint64_t addr)
 static int add_sample(void *ctx, const struct uni_sample *s)
 {
 	struct addresses *a = ctx;
+	const struct uni_record_meta *meta = uni_recording_guest(a->rec, s->guest).meta;
 
+	if (strcmp(meta->image_id, a->id) != 0)
+		return 0;
 	for (size_t i = 0; i < s->nr; i++) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 
-		if (!add(a, s->pc[i] - a->bias - (exact ? 0 : 1)))
+		if (!add(a, s->pc[i] - meta->bias - (exact ? 0 : 1)))
 			return -UNI_ENOMEM;
 	}
 	return 0;
@@ -87,17 +90,15 @@ static void compact(struct addresses *a)
 	}
 }
 
-static int collect(const char *path, const char *id, struct addresses *a, struct uni_err *err)
+static int collect(const char *path, struct addresses *a, struct uni_err *err)
 {
 	struct uni_recording *rec = NULL;
 	int rc = uni_recording_open(path, &rec, err);
 
 	if (rc != 0)
 		return rc;
-	if (strcmp(uni_recording_meta(rec)->image_id, id) == 0) {
-		a->bias = uni_recording_meta(rec)->bias;
-		rc = uni_recording_each(rec, add_sample, a, NULL, err);
-	}
+	a->rec = rec;
+	rc = uni_recording_each(rec, add_sample, a, NULL, err);
 	uni_recording_close(rec);
 	compact(a);
 	return rc != -UNI_ENOMEM ? rc : uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -121,7 +122,7 @@ static int write_places(const char *path, struct uni_symtab *symtab, struct addr
 int uni_session_add_places(const char *path, const struct uni_image *img,
 	const struct uni_image_search *search, const char **note_ret, struct uni_err *err)
 {
-	struct addresses a = { 0 };
+	struct addresses a = { .id = uni_image_id(img) };
 	struct uni_symtab *symtab = NULL;
 	struct uni_debug *debug = NULL;
 	int rc = uni_debug_of_image(img, search, &debug, err);
@@ -135,7 +136,7 @@ int uni_session_add_places(const char *path, const struct uni_image *img,
 		return rc;
 	}
 	uni_symtab_set_debug(symtab, debug);
-	rc = collect(path, uni_image_id(img), &a, err);
+	rc = collect(path, &a, err);
 	if (rc == 0)
 		rc = write_places(path, symtab, &a, err);
 	*note_ret = uni_debug_note(debug);
