@@ -2,7 +2,6 @@
 #include "cli/record.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -199,18 +198,6 @@ static void summary(const struct uni_guest *g, const struct uni_record_stats *st
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
 
-/*
- * A guest stands still for as long as this thread waits for a CPU, so it goes before all others
- * while it samples: it sleeps nearly always and each pause is bounded. Without the right to that,
- * pauses are longer on a busy host, and the report says so.
- */
-static void hurry(bool on)
-{
-	struct sched_param p = { .sched_priority = on ? 1 : 0 };
-
-	(void)sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &p);
-}
-
 /* From now on everything that is read from the guest is also kept for a replay file. */
 static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 {
@@ -258,6 +245,7 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 		.duration_ns = (uint64_t)(args->duration * 1e9),
 		.max_duty = 0.10,
 		.jitter = !args->no_jitter,
+		.hurry = true,
 		.unwinder = &g->unwinder,
 		.watch = watch,
 		.nr_watch = args->watch.items.nr,
@@ -278,11 +266,8 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 		rc = uni_recorder_add_symtab(run.rec, 0, g->symtab, err);
 	else if (g->image != NULL)
 		rc = uni_recorder_add_image(run.rec, 0, g->image, err);
-	if (rc == 0) {
-		hurry(true);
+	if (rc == 0)
 		rc = uni_sampler_run(g->t, &cfg, &st, &end, err);
-		hurry(false);
-	}
 	if (!args->quiet)
 		uni_progress_end();
 	rc2 = uni_recorder_close(run.rec, &result, 1, rc == 0 ? err : NULL);
