@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/clock.h"
+#include <stdlib.h>
+
+#include "base/cleanup.h"
 #include "cli/cmd.h"
 #include "cli/top/run.h"
 #include "cli/top/signals.h"
@@ -15,8 +17,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's "
-			"command line, and its .dbg sibling)",
+			"the image that the guest runs, with symbols, or only these as nm prints "
+			"them (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
 		{ 'F', "frequency", UNI_OPT_DOUBLE, &o.top.frequency, "HZ",
 			"samples per second of each vCPU (default 99)", NULL, NULL },
@@ -41,6 +43,8 @@ static const struct uni_opt *options(void)
 		{ 0, "idle", UNI_OPT_FLAG, &o.top.idle, NULL,
 			"also count samples of vCPUs that are halted, or have no host CPU", NULL,
 			NULL },
+		UNI_NAMING_OPTIONS(o.top.naming),
+		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
 		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
 			"print snapshots as plain text instead of using the terminal", NULL, NULL },
 		{ 'n', "count", UNI_OPT_U64, &o.top.count, "N",
@@ -81,11 +85,13 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.image = o.image,
 		.qmp = o.qmp,
 		.no_image_ok = true,
+		.search = uni_search_of(&o.top.debug_dirs),
 		.wait_ns = (uint64_t)(o.wait * 1e9) };
 	bool batch = o.batch || o.top.json;
-	struct uni_top_run r = { 0 };
+	_cleanup_free_ struct uni_top_run *r = calloc(1, sizeof(*r));
 	struct uni_guest g;
-	int rc = uni_top_check_args(&o.top, err);
+	int rc = r == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			   : uni_top_check_args(&o.top, err);
 
 	if (rc == 0 && o.count_given && !batch)
 		rc = uni_err_set(err, UNI_EUSAGE, "--count needs --batch");
@@ -94,10 +100,10 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	uni_top_signals_take();
-	rc = uni_top_run_init(&r, &g, &o.top, err);
+	rc = uni_top_run_init(r, &g, &o.top, err);
 	if (rc == 0)
-		rc = batch ? uni_top_run_batch(&r, err) : uni_top_run_screen(&r, err);
-	uni_top_run_deinit(&r);
+		rc = batch ? uni_top_run_batch(r, err) : uni_top_run_screen(r, err);
+	uni_top_run_deinit(r);
 	uni_guest_close(&g);
 	uni_top_signals_restore();
 	return uni_exit_of(rc);

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile from a recording: names, filters, one tree for all or one below each vCPU. */
+/*
+ * A profile from a recording: names, filters, one tree for all or one below each vCPU. Where a
+ * sample is not of the guest's own code, a frame of ours at the leaf says so: "[idle]", "[kvm]",
+ * "[vmm]", "[stolen]". With more than one guest, each has its name as the root frame.
+ */
 #ifndef UNI_PROFILE_BUILD_H
 #define UNI_PROFILE_BUILD_H
 
 #include "obj/usym.h"
+#include "profile/namer.h"
 #include "profile/profile.h"
 #include "session/recording.h"
 
 struct uni_build_opts {
 	const struct uni_symtab *symtab; /* NULL: the recording's own */
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
-	int64_t vcpu;			 /* only this one; -1 all */
+	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
 	uint64_t from_ns, to_ns;	 /* relative to the first sample; to 0 = end */
-	bool addresses;			 /* leave frames as addresses */
-	bool offsets;			 /* name+0xoff */
+	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
 };
+
+#define UNI_BUILD_DEFAULTS               \
+	{                                \
+		.filter = UNI_FILTER_ALL \
+	}
+
+/* The leaf frame of a vCPU's state, "[idle]"; NULL: none, it ran guest code. */
+const char *uni_state_frame(unsigned state);
 
 /* What was there to build from, whatever the options left out of it. */
 struct uni_build_read {
@@ -24,20 +36,22 @@ struct uni_build_read {
 	uint64_t torn;	  /* packets that were passed over */
 };
 
-/* Where a profile's names come from when no recording tells. */
-struct uni_build_source {
+/* A guest whose samples are added one by one. All borrowed. */
+struct uni_build_guest {
+	const char *root;		 /* frame above all its chains; NULL: none */
 	const struct uni_symtab *symtab; /* NULL: addresses stay unnamed */
 	uint64_t bias;
 	const char *image_path;
+	bool names_only; /* imported: addresses are made up */
 };
 
 /* A profile made of samples one by one: what uni_profile_build() does with those of a recording. */
 struct uni_builder;
 
-/* opts and what src points at are borrowed. opts->symtab goes before src's. */
-int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_source *src,
-	struct uni_builder **ret);
-/* 0 or -UNI_ENOMEM. */
+/* guest[] by the numbers that samples carry; opts and guest[] are borrowed. 0 or -UNI_ENOMEM. */
+int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_guest *guest,
+	uint32_t nr_guests, struct uni_builder **ret);
+/* s->guest is one of them. 0 or -UNI_ENOMEM. */
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s);
 /* The finished profile, owned by the caller; b can only be destroyed after that. */
 int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret);

@@ -6,11 +6,6 @@
 
 #include "base/cleanup.h"
 
-bool uni_live_is_idle(uint8_t state)
-{
-	return state == UNI_VCPU_HALTED || state == UNI_VCPU_STOLEN;
-}
-
 static void sum_up(struct uni_live_sums *sums, const struct uni_history_chain *c, uint64_t weight)
 {
 	sums->weight += weight;
@@ -32,10 +27,6 @@ static int add_chains(const struct uni_history *h, const uint64_t *weight,
 		if (weight[i] == 0 || !uni_history_chain(h, i, &c))
 			continue;
 		sum_up(sums, &c, weight[i]);
-		if ((opts->vcpu >= 0 && (uint64_t)opts->vcpu != c.vcpu) ||
-			(!opts->idle && uni_live_is_idle(c.state)))
-			continue;
-		sums->shown += weight[i];
 		s = (struct uni_sample){ .weight = weight[i],
 			.vcpu = c.vcpu,
 			.stop = c.stop,
@@ -43,18 +34,21 @@ static int add_chains(const struct uni_history *h, const uint64_t *weight,
 			.nr = c.nr,
 			.pc = c.pc,
 			.flags = c.flags };
+		if (!uni_sample_passes(&opts->filter, &s))
+			continue;
+		sums->shown += weight[i];
 		rc = uni_builder_add(b, &s);
 	}
 	return rc;
 }
 
-int uni_live_profile(const struct uni_history *h, const struct uni_build_source *src,
+int uni_live_profile(const struct uni_history *h, const struct uni_build_guest *guest,
 	const struct uni_live_opts *opts, struct uni_profile **ret, struct uni_live_sums *sums_ret)
 {
 	_cleanup_free_ uint64_t *weight = calloc(uni_history_nr_chains(h) + 1, sizeof(*weight));
-	struct uni_build_opts how = { .vcpu = -1 };
+	struct uni_build_opts how = { .filter = UNI_FILTER_ALL, .naming = opts->naming };
 	struct uni_builder *b = NULL;
-	int rc = weight == NULL ? -UNI_ENOMEM : uni_builder_create(&how, src, &b);
+	int rc = weight == NULL ? -UNI_ENOMEM : uni_builder_create(&how, guest, 1, &b);
 
 	if (rc != 0)
 		return rc;

@@ -10,8 +10,8 @@
 struct uni_live_opts {
 	uint64_t since_ns; /* samples after this; 0: since the start */
 	uint64_t until_ns; /* and up to this */
-	int64_t vcpu;	   /* only this one; -1 all */
-	bool idle;	   /* also samples of vCPUs that had nothing to do, or no CPU to do it on */
+	struct uni_sample_filter filter;
+	struct uni_naming naming;
 };
 
 /* Weights of the window, whatever the options left out of the profile. */
@@ -22,11 +22,8 @@ struct uni_live_sums {
 	uint64_t state[UNI_VCPU_MAX][UNI_VCPU_STATE_NR];
 };
 
-/* Was the vCPU without a CPU, by its own will or the host's? */
-bool uni_live_is_idle(uint8_t state);
-
-/* 0 or -UNI_ENOMEM; the profile is finished and owned by the caller. */
-int uni_live_profile(const struct uni_history *h, const struct uni_build_source *src,
+/* 0 or -UNI_ENOMEM; the profile is finished and owned by the caller. Samples are of one guest. */
+int uni_live_profile(const struct uni_history *h, const struct uni_build_guest *guest,
 	const struct uni_live_opts *opts, struct uni_profile **ret, struct uni_live_sums *sums_ret);
 
 enum uni_live_sort { UNI_LIVE_SELF, UNI_LIVE_TOTAL, UNI_LIVE_NAME, UNI_LIVE_SORT_NR };

@@ -23,7 +23,7 @@ struct entry {
 struct chain {
 	uint64_t weight, hash;
 	uint64_t refs; /* entries that have it */
-	uint32_t vcpu;
+	uint32_t guest, vcpu;
 	uint8_t stop, state;
 	uint16_t nr;
 	uint64_t pc[]; /* nr of them, then nr flags */
@@ -55,7 +55,8 @@ static size_t chain_size(uint16_t nr)
 
 static uint64_t hash_of(const struct uni_sample *s)
 {
-	uint64_t seed = (uint64_t)s->vcpu << 16 | (uint64_t)s->state << 8 | s->stop;
+	uint64_t seed = (uint64_t)s->guest << 48 ^ (uint64_t)s->vcpu << 16 ^
+			(uint64_t)s->state << 8 ^ s->stop;
 
 	return s->nr == 0 ? uni_hash_pair(seed, 0)
 			  : uni_hash_bytes(s->pc, s->nr * sizeof(*s->pc), seed);
@@ -63,8 +64,8 @@ static uint64_t hash_of(const struct uni_sample *s)
 
 static bool same(const struct chain *c, const struct uni_sample *s, uint64_t hash)
 {
-	if (c == NULL || c->hash != hash || c->nr != s->nr || c->vcpu != s->vcpu ||
-		c->state != s->state || c->stop != s->stop)
+	if (c == NULL || c->hash != hash || c->nr != s->nr || c->guest != s->guest ||
+		c->vcpu != s->vcpu || c->state != s->state || c->stop != s->stop)
 		return false;
 	return s->nr == 0 || (memcmp(c->pc, s->pc, s->nr * sizeof(*s->pc)) == 0 &&
 				     memcmp(chain_flags(c), s->flags, s->nr) == 0);
@@ -285,6 +286,7 @@ bool uni_history_chain(const struct uni_history *h, size_t i, struct uni_history
 	if (c == NULL)
 		return false;
 	*ret = (struct uni_history_chain){ .weight = c->weight,
+		.guest = c->guest,
 		.vcpu = c->vcpu,
 		.stop = c->stop,
 		.state = c->state,
@@ -326,6 +328,7 @@ int uni_history_each(
 		const struct chain *c = h->chain.v[e->chain];
 		struct uni_sample s = { .t_ns = e->t_ns,
 			.weight = e->weight,
+			.guest = c->guest,
 			.vcpu = c->vcpu,
 			.thread = e->thread,
 			.pause_ns = e->pause_ns,

@@ -16,10 +16,10 @@
 
 struct uni_history;
 
-/* Where a sample was: a chain of one vCPU in one state. */
+/* Where a sample was: a chain of one vCPU of one guest in one state. */
 struct uni_history_chain {
 	uint64_t weight; /* of all its samples since the start */
-	uint32_t vcpu;
+	uint32_t guest, vcpu;
 	uint8_t stop, state;
 	uint16_t nr;
 	const uint64_t *pc;   /* borrowed until the next change of the history */

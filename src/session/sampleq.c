@@ -16,7 +16,7 @@ struct record {
 	uint16_t nr;
 	uint8_t stop, state;
 	uint64_t t_ns, weight;
-	uint32_t vcpu, thread, pause_ns;
+	uint32_t guest, vcpu, thread, pause_ns;
 	bool filler;
 };
 
@@ -65,6 +65,7 @@ static void put(uint8_t *at, size_t size, const struct uni_sample *s)
 		.state = s->state,
 		.t_ns = s->t_ns,
 		.weight = s->weight,
+		.guest = s->guest,
 		.vcpu = s->vcpu,
 		.thread = s->thread,
 		.pause_ns = s->pause_ns };
@@ -123,6 +124,7 @@ bool uni_sampleq_pop(struct uni_sampleq *q, struct uni_sample *ret)
 	memcpy(&r, at, sizeof(r));
 	*ret = (struct uni_sample){ .t_ns = r.t_ns,
 		.weight = r.weight,
+		.guest = r.guest,
 		.vcpu = r.vcpu,
 		.thread = r.thread,
 		.pause_ns = r.pause_ns,

@@ -41,7 +41,7 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_int_equal(
 		uni_symtab_of_names("x", names, uni_array_len(names), &f->symtab, NULL), 0);
-	s.src = (struct uni_build_source){ .symtab = f->symtab, .image_path = "x" };
+	s.guest = (struct uni_build_guest){ .symtab = f->symtab, .image_path = "x" };
 	assert_int_equal(uni_top_init(&f->top, &s), 0);
 	*state = f;
 	return 0;
@@ -185,10 +185,10 @@ static void test_idle_and_vcpu(void **state)
 	feed_usual(f);
 	f->top.idle = true;
 	refresh(f, 110 * SEC);
-	assert_string_equal(uni_top_row_name(&f->top, 0), "halt");
+	assert_string_equal(uni_top_row_name(&f->top, 0), "[idle]");
 	f->top.vcpu = 1;
 	assert_int_equal(uni_top_again(&f->top), 0);
-	assert_rows(&f->top, "halt 100 100; leaf 10 10; main 0 110; ");
+	assert_rows(&f->top, "[idle] 100 100; leaf 10 10; main 0 110; halt 0 100; ");
 	f->top.idle = false;
 	assert_int_equal(uni_top_again(&f->top), 0);
 	assert_rows(&f->top, "leaf 10 10; main 0 10; ");
@@ -297,7 +297,7 @@ static void test_quality(void **state)
 	f->status.at_ns = 110 * SEC;
 	*st = (struct uni_record_stats){ .begin_ns = 100 * SEC,
 		.end_ns = 110 * SEC,
-		.samples = 1000,
+		.weight = 1000,
 		.ticks = 900,
 		.skipped = 100,
 		.lost = 3,
@@ -315,7 +315,7 @@ static void test_quality(void **state)
 	assert_string_equal(p.v[4], "host 20 us/sample");
 	assert_string_equal(p.v[5], "10.0% skipped");
 	/* Rates are of the time since the last refresh. */
-	st->samples = 1050;
+	st->weight = 1050;
 	f->status.at_ns = 112 * SEC;
 	refresh(f, 112 * SEC);
 	assert_float_equal(f->top.quality.rate, 25.0, 1e-9);
@@ -328,16 +328,16 @@ static void test_quality(void **state)
 static void test_streams(void **state)
 {
 	struct fixture *f = *state;
-	struct uni_vcpu_times *t = f->status.times;
+	struct uni_vcpu_times *t = f->status.stats.times;
 	struct uni_say_parts p;
 
 	feed_usual(f);
-	f->status.streams = true;
-	f->status.nr_times = 2;
+	f->status.stats.nr_times = 2;
+	f->status.stats.host_ns = 3000;
+	f->status.stats.host_runs = 2;
 	f->status.at_ns = 110 * SEC;
 	f->status.stats.begin_ns = 100 * SEC;
-	f->status.stats.samples = 200;
-	f->status.stream = (struct uni_stream_stats){ .host_ns = 3000, .host_runs = 2 };
+	f->status.stats.weight = 200;
 	t[0] = (struct uni_vcpu_times){ .guest_ns = 5 * SEC, .idle_ns = 5 * SEC };
 	refresh(f, 110 * SEC);
 	t[0].guest_ns += SEC;

@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "cli/hurry.h"
 #include "session/sampleq.h"
 
 #define QUEUE_BYTES (8u << 20)
@@ -19,60 +18,22 @@ struct uni_feed {
 	struct uni_sampler_cfg cfg;
 	struct uni_sampleq *queue;
 	pthread_t thread;
-	atomic_bool stop, hold;
+	atomic_bool stop;
+	pthread_rwlock_t gate; /* for writing while this process is stopped */
+	bool held;
 	pthread_mutex_t lock; /* of what follows; held for copies only */
-	pthread_cond_t changed;
-	bool parked;
 	struct uni_feed_status status;
 };
-
-/* Between samples, with the guest running. */
-static void park_if_asked(struct uni_feed *f)
-{
-	if (!atomic_load_explicit(&f->hold, memory_order_relaxed))
-		return;
-	(void)pthread_mutex_lock(&f->lock);
-	f->parked = true;
-	(void)pthread_cond_broadcast(&f->changed);
-	while (atomic_load(&f->hold) && !atomic_load(&f->stop))
-		(void)pthread_cond_wait(&f->changed, &f->lock);
-	f->parked = false;
-	(void)pthread_mutex_unlock(&f->lock);
-}
 
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct uni_feed *f = ctx;
 
 	(void)uni_sampleq_push(f->queue, s);
-	park_if_asked(f);
-}
-
-/* With the lock held. */
-static void read_times(struct uni_feed *f)
-{
-	const struct uni_target_ops *ops = f->g->t->ops;
-	int nr = ops->nr_vcpus(f->g->t);
-
-	if (!(ops->caps(f->g->t) & UNI_CAP_STREAM))
-		return;
-	if (ops->stream_stats != NULL) {
-		ops->stream_stats(f->g->t, &f->status.stream);
-		f->status.streams = true;
-	}
-	if (ops->stream_times == NULL)
-		return;
-	f->status.nr_times = 0;
-	for (int v = 0; v < uni_min(nr, UNI_VCPU_MAX); v++) {
-		if (ops->stream_times(f->g->t, (uint32_t)v, &f->status.times[v]) != 0)
-			memset(&f->status.times[v], 0, sizeof(f->status.times[v]));
-		f->status.nr_times = (uint32_t)v + 1;
-	}
 }
 
 static void publish(struct uni_feed *f, const struct uni_record_stats *stats)
 {
-	read_times(f);
 	f->status.stats = *stats;
 	f->status.at_ns = uni_now_ns();
 }
@@ -86,7 +47,6 @@ static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_
 		publish(f, stats);
 		(void)pthread_mutex_unlock(&f->lock);
 	}
-	park_if_asked(f);
 }
 
 static void *sample(void *arg)
@@ -97,9 +57,7 @@ static void *sample(void *arg)
 	struct uni_err err = { 0 };
 	int rc;
 
-	uni_hurry(true);
 	rc = uni_sampler_run(f->g->t, &f->cfg, &stats, &end, &err);
-	uni_hurry(false);
 	(void)pthread_mutex_lock(&f->lock);
 	if (rc == 0)
 		publish(f, &stats);
@@ -107,7 +65,6 @@ static void *sample(void *arg)
 	f->status.end = end;
 	f->status.rc = rc;
 	f->status.err = err;
-	(void)pthread_cond_broadcast(&f->changed);
 	(void)pthread_mutex_unlock(&f->lock);
 	return NULL;
 }
@@ -115,7 +72,7 @@ static void *sample(void *arg)
 static void feed_free(struct uni_feed *f)
 {
 	uni_sampleq_destroy(f->queue);
-	(void)pthread_cond_destroy(&f->changed);
+	(void)pthread_rwlock_destroy(&f->gate);
 	(void)pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -123,7 +80,7 @@ static void feed_free(struct uni_feed *f)
 static struct uni_feed *feed_new(struct uni_guest *g, double frequency)
 {
 	struct uni_feed *f = calloc(1, sizeof(*f));
-	pthread_condattr_t attr;
+	pthread_rwlockattr_t attr;
 
 	if (f == NULL)
 		return NULL;
@@ -131,16 +88,19 @@ static struct uni_feed *feed_new(struct uni_guest *g, double frequency)
 	f->cfg = (struct uni_sampler_cfg){ .frequency = frequency,
 		.max_duty = 0.10,
 		.jitter = true,
+		.hurry = true,
+		.gate = &f->gate,
 		.unwinder = &g->unwinder,
 		.stop = &f->stop,
 		.on_sample = on_sample,
 		.on_progress = on_progress,
 		.ctx = f };
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&f->lock, NULL);
-	(void)pthread_cond_init(&f->changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
+	/* Who waits to stop this process must not wait for a gap between samples for ever. */
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(&f->gate, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
 	f->queue = uni_sampleq_create(QUEUE_BYTES);
 	if (f->queue == NULL) {
 		feed_free(f);
@@ -211,19 +171,13 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 void uni_feed_hold(struct uni_feed *f)
 {
 	struct timespec until = uni_ns_timespec(uni_now_ns() + HOLD_NS);
-	int r = 0;
 
-	(void)pthread_mutex_lock(&f->lock);
-	atomic_store(&f->hold, true);
-	while (!f->parked && !f->status.ended && r == 0)
-		r = pthread_cond_timedwait(&f->changed, &f->lock, &until);
-	(void)pthread_mutex_unlock(&f->lock);
+	f->held = pthread_rwlock_clockwrlock(&f->gate, CLOCK_MONOTONIC, &until) == 0;
 }
 
 void uni_feed_go_on(struct uni_feed *f)
 {
-	(void)pthread_mutex_lock(&f->lock);
-	atomic_store(&f->hold, false);
-	(void)pthread_cond_broadcast(&f->changed);
-	(void)pthread_mutex_unlock(&f->lock);
+	if (f->held)
+		(void)pthread_rwlock_unlock(&f->gate);
+	f->held = false;
 }

@@ -14,10 +14,6 @@ struct uni_feed_status {
 	uint64_t at_ns; /* 0: nothing is known yet */
 	struct uni_record_stats stats;
 	uint64_t dropped; /* samples that were taken, but the reader was too slow for them */
-	bool streams;	  /* made in the host's kernel: `stream` is filled, nothing is stopped */
-	struct uni_stream_stats stream;
-	uint32_t nr_times; /* vCPUs in times; 0: this target does not tell */
-	struct uni_vcpu_times times[UNI_VCPU_MAX];
 	/* Once it has ended: */
 	bool ended;
 	enum uni_sampler_end end;

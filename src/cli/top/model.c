@@ -146,9 +146,9 @@ static int arrange(struct uni_top *top)
 
 static int rebuild(struct uni_top *top)
 {
-	struct uni_live_opts opts = {
-		.until_ns = top->shown_ns, .vcpu = top->vcpu, .idle = top->idle
-	};
+	struct uni_live_opts opts = { .until_ns = top->shown_ns,
+		.filter = { .guest = -1, .vcpu = top->vcpu, .on_cpu = !top->idle },
+		.naming = top->naming };
 	struct uni_profile *p = NULL;
 	struct uni_live_sums sums;
 	int rc;
@@ -156,7 +156,7 @@ static int rebuild(struct uni_top *top)
 	/* Before the window is full, it is all that there is. */
 	if (top->window_ns != 0 && top->shown_ns - top->start_ns > top->window_ns)
 		opts.since_ns = top->shown_ns - top->window_ns;
-	rc = uni_live_profile(top->history, &top->setup.src, &opts, &p, &sums);
+	rc = uni_live_profile(top->history, &top->setup.guest, &opts, &p, &sums);
 	if (rc != 0)
 		return rc;
 	drop_focus(top);

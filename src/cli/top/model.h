@@ -37,7 +37,7 @@ struct uni_top_quality {
 };
 
 struct uni_top_setup {
-	struct uni_build_source src; /* what it points at is borrowed */
+	struct uni_build_guest guest; /* what it points at is borrowed */
 	uint32_t nr_vcpus;
 	size_t memory_bytes;
 	uint64_t start_ns;
@@ -54,6 +54,7 @@ struct uni_top {
 	char filter[UNI_TOP_NAME_MAX];
 	int64_t vcpu; /* -1: all */
 	bool idle, callers;
+	struct uni_naming naming;
 	uint64_t frozen_ns; /* nothing later is shown; 0: not frozen */
 
 	/* What there is to see. */

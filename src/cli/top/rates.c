@@ -18,12 +18,10 @@ static uint64_t grown(uint64_t now, uint64_t before)
 static void host_cost(struct uni_top_quality *q, const struct uni_feed_status *st)
 {
 	q->host_ns = -1.0;
-	if (st->streams) {
-		if (st->stream.host_ns != 0)
-			q->host_ns = ratio(st->stream.host_ns, st->stream.host_runs);
-	} else if (st->stats.samples != 0) {
-		q->host_ns = ratio(st->stats.own_cpu_ns, st->stats.samples);
-	}
+	if (st->stats.host_runs != 0)
+		q->host_ns = ratio(st->stats.host_ns, st->stats.host_runs);
+	else if (st->stats.nr_times == 0 && st->stats.weight != 0)
+		q->host_ns = ratio(st->stats.own_cpu_ns, st->stats.weight);
 }
 
 static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
@@ -40,7 +38,7 @@ static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
 		return;
 	/* No news since the last refresh: the old rates hold. */
 	if (wall_ns != 0) {
-		q->rate = 1e9 * ratio(grown(now->samples, before->samples), wall_ns);
+		q->rate = 1e9 * ratio(grown(now->weight, before->weight), wall_ns);
 		q->host_cpu = ratio(grown(now->own_cpu_ns, before->own_cpu_ns), wall_ns);
 	}
 	q->lost = now->lost;
@@ -106,9 +104,9 @@ void uni_top_rates(struct uni_top *top, const struct uni_feed_status *st)
 
 	rate_quality(top, st);
 	for (uint32_t i = 0; i < uni_min(top->setup.nr_vcpus, UNI_VCPU_MAX); i++) {
-		if (i < st->nr_times)
-			vcpu_from_times(
-				&top->vcpus[i], &st->times[i], &top->last.times[i], wall_ns);
+		if (i < st->stats.nr_times)
+			vcpu_from_times(&top->vcpus[i], &st->stats.times[i],
+				&top->last.stats.times[i], wall_ns);
 		else
 			vcpu_from_states(&top->vcpus[i], top->sums.state[i]);
 	}

@@ -56,6 +56,21 @@ static void name_guest(struct uni_top_run *r)
 		(void)snprintf(r->guest, sizeof(r->guest), "%s", spec);
 }
 
+static int find_symbols(struct uni_top_run *r, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&r->args->debug_dirs);
+	int rc = 0;
+
+	r->symtab = r->g->symtab;
+	if (r->symtab != NULL || r->g->image == NULL)
+		return 0;
+	rc = uni_symtab_of_image(r->g->image, &r->own_symtab, err);
+	r->symtab = r->own_symtab;
+	if (rc == 0 && (r->args->naming.inlined || r->args->naming.lines))
+		uni_symbols_add_debug(r->g->image, &search, r->own_symtab);
+	return rc;
+}
+
 static int settings(struct uni_top_run *r, struct uni_err *err)
 {
 	const struct uni_top_args *a = r->args;
@@ -64,6 +79,7 @@ static int settings(struct uni_top_run *r, struct uni_err *err)
 	r->top.window_ns = (uint64_t)(a->window * 1e9);
 	r->top.idle = a->idle;
 	r->top.callers = a->callers;
+	r->top.naming = a->naming;
 	if (a->filter != NULL)
 		(void)uni_text_clean(
 			r->top.filter, sizeof(r->top.filter), a->filter, strlen(a->filter));
@@ -80,7 +96,7 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *g, const struct un
 {
 	struct uni_top_setup setup = { .memory_bytes = args->memory_bytes,
 		.start_ns = uni_now_ns(),
-		.src = { .bias = g->bias, .image_path = "" } };
+		.guest = { .bias = g->bias, .image_path = "" } };
 	int rc = 0;
 
 	memset(r, 0, sizeof(*r));
@@ -92,13 +108,12 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *g, const struct un
 	if (r->meta == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	uni_record_fill_meta(g, args->frequency, r->meta);
-	if (g->image != NULL) {
-		setup.src.image_path = uni_image_path(g->image);
-		rc = uni_symtab_of_image(g->image, &r->symtab, err);
-	}
+	rc = find_symbols(r, err);
 	if (rc != 0)
 		return rc;
-	setup.src.symtab = r->symtab;
+	if (g->image != NULL)
+		setup.guest.image_path = uni_image_path(g->image);
+	setup.guest.symtab = r->symtab;
 	setup.nr_vcpus = r->nr_vcpus;
 	if (uni_top_init(&r->top, &setup) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -110,10 +125,10 @@ void uni_top_run_deinit(struct uni_top_run *r)
 {
 	uni_feed_stop(r->feed);
 	uni_top_deinit(&r->top);
-	uni_symtab_destroy(r->symtab);
+	uni_symtab_destroy(r->own_symtab);
 	free(r->meta);
 	r->feed = NULL;
-	r->symtab = NULL;
+	r->own_symtab = NULL;
 	r->meta = NULL;
 }
 

@@ -4,6 +4,7 @@
 #define UNI_CLI_TOP_RUN_H
 
 #include "cli/attach.h"
+#include "cli/symbols.h"
 #include "cli/top/feed.h"
 #include "cli/top/model.h"
 
@@ -16,13 +17,16 @@ struct uni_top_args {
 	const char *sort, *filter, *function, *output;
 	uint64_t vcpu;
 	bool vcpu_given, idle, callers, json;
+	struct uni_naming naming;
+	struct uni_opt_list debug_dirs;
 };
 
 struct uni_top_run {
 	const struct uni_top_args *args;
-	struct uni_guest *g;	      /* borrowed; the feed's while it runs */
-	struct uni_record_meta *meta; /* of a session that is saved */
-	struct uni_symtab *symtab;
+	struct uni_guest *g;	       /* borrowed; the feed's while it runs */
+	struct uni_record_meta *meta;  /* of a session that is saved */
+	struct uni_symtab *own_symtab; /* of the image; NULL: it came as a table, or not at all */
+	const struct uni_symtab *symtab;
 	struct uni_feed *feed;
 	struct uni_top top;
 	uint32_t nr_vcpus;
