@@ -16,10 +16,8 @@ struct uni_attach_args {
 	const char *image;  /* -e: ELF or table of symbols; NULL: from the VMM's command line */
 	const char *table;  /* of symbols, besides the image; NULL: none */
 	const char *qmp;    /* QMP socket, or NULL */
-	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
-	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
-	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
-	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
+	uint64_t wait_ns;   /* how long to try again while the guest still boots; 0 = one try */
+	bool no_image_ok;   /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
 };
 
@@ -27,7 +25,7 @@ struct uni_guest {
 	struct uni_spec spec;
 	struct uni_target *t;
 	struct uni_target_info info;
-	struct uni_image *image;   /* NULL: none */
+	struct uni_image *image; /* NULL: none */
 	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
 	uint64_t bias;
 	const struct uni_unwind_hints *hints; /* NULL: none */
@@ -44,6 +42,12 @@ void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct 
  */
 int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	struct uni_regs *regs_ret, struct uni_err *err);
+
+/*
+ * Is its image what the guest runs? Looks through one vCPU's registers; the guest is held, because
+ * a stub cannot read else. Done by uni_guest_open().
+ */
+int uni_guest_check(struct uni_guest *g, struct uni_err *err);
 
 /* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);

@@ -201,9 +201,12 @@ static void summary(const struct uni_guest *g, const struct uni_record_stats *st
 static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 {
 	struct uni_target *inner = g->t;
+	int rc;
 
 	g->t = NULL; /* owned by the tee, also when it fails */
-	return uni_replay_tee(inner, path, &g->t, err);
+	rc = uni_replay_tee(inner, path, &g->t, err);
+	/* It reads code, which unwinding need not: so that the replay can be checked as well. */
+	return rc == 0 && g->image != NULL ? uni_guest_check(g, err) : rc;
 }
 
 static int tee_end(struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err)
