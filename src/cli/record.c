@@ -15,6 +15,7 @@
 #include "cli/self.h"
 #include "cli/term.h"
 #include "config.h"
+#include "session/places.h"
 #include "session/sampler.h"
 #include "target/replay/writer.h"
 
@@ -220,6 +221,21 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 	return rc;
 }
 
+/* What the source says about the addresses goes with the session, if the image has debug data. */
+static void add_places(
+	const struct uni_guest *g, const struct uni_record_args *args, const char *path)
+{
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
+	struct uni_err err = { 0 };
+	const char *note = NULL;
+	int rc = uni_session_add_places(path, g->image, &search, &note, &err);
+
+	if (rc != 0 && rc != -UNI_ENOENT)
+		uni_note("no lines and inlined functions in %s: %s", path, err.msg);
+	else if (note != NULL)
+		uni_note("%s: %s", uni_image_path(g->image), note);
+}
+
 static int sample_and_write(struct uni_guest *g, const struct uni_record_args *args,
 	const struct uni_record_meta *meta, const char *path, struct uni_watch *watch,
 	struct uni_err *err)
@@ -246,7 +262,9 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 
 	if (rc != 0)
 		return rc;
-	if (g->image != NULL)
+	if (g->symtab != NULL)
+		rc = uni_recorder_add_symtab(run.rec, 0, g->symtab, err);
+	else if (g->image != NULL)
 		rc = uni_recorder_add_image(run.rec, 0, g->image, err);
 	if (rc == 0)
 		rc = uni_sampler_run(g->t, &cfg, &st, &end, err);
@@ -255,6 +273,8 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 	rc2 = uni_recorder_close(run.rec, &result, 1, rc == 0 ? err : NULL);
 	if (rc == 0)
 		rc = rc2;
+	if (rc == 0 && g->image != NULL && g->symtab == NULL)
+		add_places(g, args, path);
 	if (args->save_replay != NULL) {
 		rc2 = tee_end(g, args, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;
