@@ -89,7 +89,9 @@ static int print(const struct uni_source *s, struct uni_err *err)
 static int print_json(const struct uni_source *s, struct uni_err *err)
 {
 	const struct uni_exporter *e = uni_exporter_by_name("json");
-	struct uni_view view = { .profile = s->profile, .samples = s->rec };
+	struct uni_view view = {
+		.profile = s->profile, .samples = s->rec, .filter = &o.src.build.filter
+	};
 	struct uni_sink *out;
 	int rc = uni_sink_open_file("-", &out, err);
 
