@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/clock.h"
 #include "cli/cmd.h"
+#include "cli/guests.h"
 #include "cli/record.h"
 
 static struct {
 	struct uni_record_args rec;
 	const char *image, *qmp;
 	double wait;
+	bool all;
 } o;
 
 static const struct uni_opt *options(void)
@@ -16,6 +17,9 @@ static const struct uni_opt *options(void)
 			"the image that the guest runs, with symbols, or only these as nm prints "
 			"them (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
+		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
+			"every guest on this host that can be attached, in one session", NULL,
+			NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
 			"keep trying for so long while the guest still boots (default 0)", NULL,
@@ -29,39 +33,59 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope record [OPTIONS] TARGET... (or --all, without one)");
+	if (o.rec.save_replay != NULL && (o.all || ctx->nr_operands > 1))
+		return uni_err_set(err, UNI_EUSAGE, "--save-replay is for one guest");
+	return uni_record_check_args(&o.rec, err);
+}
+
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct uni_attach_args args = { .target = ctx->operands[0],
-		.image = o.image,
-		.qmp = o.qmp,
-		.search = uni_search_of(&o.rec.debug_dirs),
-		.wait_ns = (uint64_t)(o.wait * 1e9) };
-	struct uni_guest g;
-	int rc = uni_record_check_args(&o.rec, err);
+	const struct uni_guests_args args = { .targets = ctx->operands,
+		.nr = ctx->nr_operands,
+		.all = o.all,
+		.attach = { .image = o.image,
+			.qmp = o.qmp,
+			.method = o.rec.method,
+			.search = uni_search_of(&o.rec.debug_dirs),
+			.wait_ns = (uint64_t)(o.wait * 1e9),
+			.no_image_ok = o.all } };
+	struct uni_guests all = { 0 };
+	int rc = check(ctx, err);
 
 	if (rc == 0)
-		rc = uni_guest_open(&g, &args, err);
-	if (rc == 0) {
-		rc = uni_record_guest(&g, &o.rec, NULL, err);
-		uni_guest_close(&g);
-	}
+		rc = uni_guests_open(&all, &args, err);
+	if (rc == 0)
+		rc = uni_record_guests(all.open.v, all.open.nr, &o.rec, NULL, err);
+	uni_guests_close(&all);
+	/* What was named and could not be had is a failure; of --all nothing was named. */
+	if (rc == 0 && all.nr_failed != 0 && !o.all)
+		return UNI_EXIT_FAILED;
 	return uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_cmd_record = {
 	.name = "record",
-	.operands = "TARGET",
+	.operands = "TARGET...",
 	.summary = "sample the call chains of a running guest into a session",
 	.details = "Attaches to the guest, takes the call chain of each vCPU so many times a "
 		   "second, and\n"
 		   "writes a session folder. The guest runs on whatever happens to uniscope. "
 		   "Ctrl-C ends\n"
-		   "the recording cleanly; a guest that ends, too.",
+		   "the recording cleanly; a guest that ends, too. Several guests are recorded at "
+		   "once into\n"
+		   "one session, kept apart; one that cannot be attached is said, and the others "
+		   "go on.",
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"
-		    "  uniscope record web1 -o web1.uniscope",
-	.min_operands = 1,
-	.max_operands = 1,
+		    "  uniscope record web1 -o web1.uniscope\n"
+		    "  uniscope record --all -F 99 -d 60",
+	.min_operands = 0,
+	.max_operands = SIZE_MAX,
 	.options = options,
 	.run = run,
 };

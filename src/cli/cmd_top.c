@@ -3,14 +3,15 @@
 
 #include "base/cleanup.h"
 #include "cli/cmd.h"
+#include "cli/guests.h"
 #include "cli/top/run.h"
 #include "cli/top/signals.h"
 
 static struct {
 	struct uni_top_args top;
-	const char *image, *qmp;
+	const char *image, *qmp, *method;
 	double wait;
-	bool batch, count_given;
+	bool all, batch, count_given;
 } o;
 
 static const struct uni_opt *options(void)
@@ -20,6 +21,8 @@ static const struct uni_opt *options(void)
 			"the image that the guest runs, with symbols, or only these as nm prints "
 			"them (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
+		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
+			"every guest on this host that can be attached", NULL, NULL },
 		{ 'F', "frequency", UNI_OPT_DOUBLE, &o.top.frequency, "HZ",
 			"samples per second of each vCPU (default 99)", NULL, NULL },
 		{ 'i', "interval", UNI_OPT_DOUBLE, &o.top.interval, "SECONDS",
@@ -43,6 +46,11 @@ static const struct uni_opt *options(void)
 		{ 0, "idle", UNI_OPT_FLAG, &o.top.idle, NULL,
 			"also count samples of vCPUs that are halted, or have no host CPU", NULL,
 			NULL },
+		{ 0, "method", UNI_OPT_STR, &o.method, "auto|bpf|pause",
+			"how a kvm: guest is sampled: by the host's kernel, which never stops it "
+			"(bpf), or with a stop for each sample (pause); auto is bpf where "
+			"permitted (default auto)",
+			"auto bpf pause", NULL },
 		UNI_NAMING_OPTIONS(o.top.naming),
 		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
 		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
@@ -79,51 +87,73 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope top [OPTIONS] TARGET... (or --all, without one)");
+	if (o.count_given && !o.batch && !o.top.json)
+		return uni_err_set(err, UNI_EUSAGE, "--count needs --batch");
+	return uni_top_check_args(&o.top, err);
+}
+
+static int show(const struct uni_guests *all, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_top_run *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (r == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_top_signals_take();
+	rc = uni_top_run_init(r, all->open.v, all->open.nr, &o.top, err);
+	if (rc == 0)
+		rc = o.batch || o.top.json ? uni_top_run_batch(r, err) : uni_top_run_screen(r, err);
+	uni_top_run_deinit(r);
+	uni_top_signals_restore();
+	return rc;
+}
+
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct uni_attach_args args = { .target = ctx->operands[0],
-		.image = o.image,
-		.qmp = o.qmp,
-		.no_image_ok = true,
-		.search = uni_search_of(&o.top.debug_dirs),
-		.wait_ns = (uint64_t)(o.wait * 1e9) };
-	bool batch = o.batch || o.top.json;
-	_cleanup_free_ struct uni_top_run *r = calloc(1, sizeof(*r));
-	struct uni_guest g;
-	int rc = r == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			   : uni_top_check_args(&o.top, err);
+	const struct uni_guests_args args = { .targets = ctx->operands,
+		.nr = ctx->nr_operands,
+		.all = o.all,
+		.attach = { .image = o.image,
+			.qmp = o.qmp,
+			.method = o.method,
+			.search = uni_search_of(&o.top.debug_dirs),
+			.wait_ns = (uint64_t)(o.wait * 1e9),
+			.no_image_ok = true } };
+	struct uni_guests all = { 0 };
+	int rc = check(ctx, err);
 
-	if (rc == 0 && o.count_given && !batch)
-		rc = uni_err_set(err, UNI_EUSAGE, "--count needs --batch");
 	if (rc == 0)
-		rc = uni_guest_open(&g, &args, err);
-	if (rc != 0)
-		return uni_exit_of(rc);
-	uni_top_signals_take();
-	rc = uni_top_run_init(r, &g, &o.top, err);
+		rc = uni_guests_open(&all, &args, err);
 	if (rc == 0)
-		rc = batch ? uni_top_run_batch(r, err) : uni_top_run_screen(r, err);
-	uni_top_run_deinit(r);
-	uni_guest_close(&g);
-	uni_top_signals_restore();
+		rc = show(&all, err);
+	uni_guests_close(&all);
 	return uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_cmd_top = {
 	.name = "top",
-	.operands = "TARGET",
+	.operands = "TARGET...",
 	.summary = "watch where the time of a running guest goes, live",
 	.details = "Samples like record and shows, again and again, the functions that the guest "
 		   "spends its\n"
 		   "time in, the calls below the selected one, what each vCPU does, and how good "
 		   "the sampling\n"
-		   "is. The key ? lists the keys. --batch prints snapshots for scripts.",
+		   "is. The key ? lists the keys. --batch prints snapshots for scripts. Several "
+		   "guests "
+		   "are\n"
+		   "shown together, each below its name.",
 	.examples = "  uniscope top kvm:pid=4121\n"
 		    "  uniscope top web1 -F 499 --window 30\n"
+		    "  uniscope top --all\n"
 		    "  uniscope top web1 --batch -n 5 -i 2\n"
 		    "  uniscope top web1 --json -n 0 | jq -c .functions[0]",
-	.min_operands = 1,
-	.max_operands = 1,
+	.min_operands = 0,
+	.max_operands = SIZE_MAX,
 	.options = options,
 	.run = run,
 };

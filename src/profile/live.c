@@ -6,17 +6,22 @@
 
 #include "base/cleanup.h"
 
-static void sum_up(struct uni_live_sums *sums, const struct uni_history_chain *c, uint64_t weight)
+static void sum_up(struct uni_live_sums *sums, const struct uni_live_guests *guests,
+	const struct uni_history_chain *c, uint64_t weight)
 {
+	uint32_t first = guests->first_vcpu[c->guest],
+		 nr = guests->first_vcpu[c->guest + 1] - first;
+
 	sums->weight += weight;
 	if (c->stop == UNI_STOP_ROOT)
 		sums->complete += weight;
-	if (c->vcpu < UNI_VCPU_MAX && c->state < UNI_VCPU_STATE_NR)
-		sums->state[c->vcpu][c->state] += weight;
+	if (c->vcpu < nr && c->state < UNI_VCPU_STATE_NR)
+		sums->state[first + c->vcpu][c->state] += weight;
 }
 
-static int add_chains(const struct uni_history *h, const uint64_t *weight,
-	const struct uni_live_opts *opts, struct uni_builder *b, struct uni_live_sums *sums)
+static int add_chains(const struct uni_history *h, const struct uni_live_guests *guests,
+	const uint64_t *weight, const struct uni_live_opts *opts, struct uni_builder *b,
+	struct uni_live_sums *sums)
 {
 	struct uni_history_chain c;
 	int rc = 0;
@@ -24,10 +29,11 @@ static int add_chains(const struct uni_history *h, const uint64_t *weight,
 	for (size_t i = 0; i < uni_history_nr_chains(h) && rc == 0; i++) {
 		struct uni_sample s;
 
-		if (weight[i] == 0 || !uni_history_chain(h, i, &c))
+		if (weight[i] == 0 || !uni_history_chain(h, i, &c) || c.guest >= guests->nr)
 			continue;
-		sum_up(sums, &c, weight[i]);
+		sum_up(sums, guests, &c, weight[i]);
 		s = (struct uni_sample){ .weight = weight[i],
+			.guest = c.guest,
 			.vcpu = c.vcpu,
 			.stop = c.stop,
 			.state = c.state,
@@ -42,19 +48,20 @@ static int add_chains(const struct uni_history *h, const uint64_t *weight,
 	return rc;
 }
 
-int uni_live_profile(const struct uni_history *h, const struct uni_build_guest *guest,
+int uni_live_profile(const struct uni_history *h, const struct uni_live_guests *guests,
 	const struct uni_live_opts *opts, struct uni_profile **ret, struct uni_live_sums *sums_ret)
 {
 	_cleanup_free_ uint64_t *weight = calloc(uni_history_nr_chains(h) + 1, sizeof(*weight));
 	struct uni_build_opts how = { .filter = UNI_FILTER_ALL, .naming = opts->naming };
 	struct uni_builder *b = NULL;
-	int rc = weight == NULL ? -UNI_ENOMEM : uni_builder_create(&how, guest, 1, &b);
+	int rc = weight == NULL ? -UNI_ENOMEM
+				: uni_builder_create(&how, guests->guest, guests->nr, &b);
 
 	if (rc != 0)
 		return rc;
 	memset(sums_ret, 0, sizeof(*sums_ret));
 	uni_history_weigh(h, opts->since_ns, opts->until_ns, weight);
-	rc = add_chains(h, weight, opts, b, sums_ret);
+	rc = add_chains(h, guests, weight, opts, b, sums_ret);
 	if (rc == 0)
 		rc = uni_builder_finish(b, ret);
 	uni_builder_destroy(b);

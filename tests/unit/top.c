@@ -29,19 +29,23 @@ static uint64_t pc(unsigned i)
 
 struct fixture {
 	struct uni_symtab *symtab;
+	struct uni_build_guest guest;
 	struct uni_top top;
 	struct uni_feed_status status;
 };
 
 static int setup(void **state)
 {
+	static const uint32_t first_vcpu[] = { 0, 2 };
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct uni_top_setup s = { .nr_vcpus = 2, .memory_bytes = 1 << 20, .start_ns = 100 * SEC };
+	struct uni_top_setup s = { .memory_bytes = 1 << 20, .start_ns = 100 * SEC };
 
 	assert_non_null(f);
 	assert_int_equal(
 		uni_symtab_of_names("x", names, uni_array_len(names), &f->symtab, NULL), 0);
-	s.guest = (struct uni_build_guest){ .symtab = f->symtab, .image_path = "x" };
+	f->guest = (struct uni_build_guest){ .symtab = f->symtab, .image_path = "x" };
+	s.guests =
+		(struct uni_live_guests){ .guest = &f->guest, .first_vcpu = first_vcpu, .nr = 1 };
 	assert_int_equal(uni_top_init(&f->top, &s), 0);
 	*state = f;
 	return 0;
@@ -328,11 +332,12 @@ static void test_quality(void **state)
 static void test_streams(void **state)
 {
 	struct fixture *f = *state;
-	struct uni_vcpu_times *t = f->status.stats.times;
+	struct uni_vcpu_times *t = f->status.times;
 	struct uni_say_parts p;
 
 	feed_usual(f);
-	f->status.stats.nr_times = 2;
+	f->status.streams = true;
+	f->status.timed[0] = f->status.timed[1] = true;
 	f->status.stats.host_ns = 3000;
 	f->status.stats.host_runs = 2;
 	f->status.at_ns = 110 * SEC;

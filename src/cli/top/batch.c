@@ -23,7 +23,6 @@ static void put_head(const struct uni_top *top, const struct uni_batch_opts *opt
 {
 	char window[UNI_SAY_MAX], settings[UNI_SAY_MAX], end[UNI_SAY_MAX];
 	struct uni_say_parts parts;
-	uint32_t nr = uni_min(top->setup.nr_vcpus, UNI_VCPU_MAX);
 
 	uni_say_window(window, sizeof(window), top);
 	uni_say_settings(settings, sizeof(settings), top);
@@ -31,9 +30,13 @@ static void put_head(const struct uni_top *top, const struct uni_batch_opts *opt
 		out, "%s: snapshot %" PRIu64 ", %s, %s\n", opts->guest, number, window, settings);
 	uni_say_quality(&parts, top);
 	put_parts(out, &parts, ", ");
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++) {
+		struct uni_top_place at = uni_top_place(top, i);
+
 		uni_say_vcpu(&parts, &top->vcpus[i]);
-		uni_sink_printf(out, "vCPU %-3" PRIu32 " ", i);
+		if (top->setup.guests.nr > 1)
+			uni_sink_printf(out, "%s ", opts->names[at.guest].name);
+		uni_sink_printf(out, "vCPU %-3" PRIu32 " ", at.vcpu);
 		put_parts(out, &parts, "  ");
 	}
 	uni_say_end(end, sizeof(end), top);
@@ -138,15 +141,19 @@ static void json_share(struct uni_json *j, const char *key, double v)
 		uni_json_null(j);
 }
 
-static void json_vcpus(const struct uni_top *top, struct uni_json *j)
+static void json_vcpus(
+	const struct uni_top *top, const struct uni_batch_opts *opts, struct uni_json *j)
 {
 	uni_json_key(j, "vcpus");
 	uni_json_array(j);
-	for (uint32_t i = 0; i < uni_min(top->setup.nr_vcpus, UNI_VCPU_MAX); i++) {
+	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++) {
 		const struct uni_top_vcpu *v = &top->vcpus[i];
+		struct uni_top_place at = uni_top_place(top, i);
 
 		uni_json_object(j);
-		uni_json_kv(u64, j, "vcpu", i);
+		if (top->setup.guests.nr > 1)
+			uni_json_kv(str, j, "guest_name", opts->names[at.guest].name);
+		uni_json_kv(u64, j, "vcpu", at.vcpu);
 		json_share(j, "guest", v->guest);
 		json_share(j, "kvm", v->split || v->sampled ? v->kvm : -1.0);
 		json_share(j, "vmm", v->vmm);
@@ -217,7 +224,7 @@ void uni_batch_json(const struct uni_top *top, const struct uni_batch_opts *opts
 	uni_json_kv(
 		double, &j, "total", top->profile != NULL ? uni_profile_total(top->profile) : 0.0);
 	json_quality(top, &j);
-	json_vcpus(top, &j);
+	json_vcpus(top, opts, &j);
 	json_rows(top, opts, &j);
 	if (opts->tree)
 		json_tree(top, &j);

@@ -4,12 +4,13 @@
 #define UNI_CLI_TOP_BATCH_H
 
 #include "base/sink.h"
-#include "cli/top/model.h"
+#include "cli/top/run.h"
 
 struct uni_batch_opts {
-	const char *guest; /* cleaned */
-	size_t max_rows;   /* 0: all */
-	bool tree;	   /* also the calls of the selected function */
+	const char *guest;		   /* cleaned */
+	const struct uni_top_guest *names; /* of the guests, if there are several */
+	size_t max_rows;		   /* 0: all */
+	bool tree;			   /* also the calls of the selected function */
 };
 
 /* `number` counts from 1. Text is followed by an empty line. */

@@ -38,11 +38,11 @@ static void draw_title(const struct uni_ui *ui)
 
 	uni_say_window(window, sizeof(window), top);
 	(void)snprintf(right, sizeof(right), "%s%s", what, window);
-	(void)snprintf(left, sizeof(left), " uniscope top  %s", ui->run->guest);
+	(void)snprintf(left, sizeof(left), " uniscope top  %s", ui->run->title);
 	/* On a narrow screen what is shown matters more than whose it is. */
 	if ((int)(strlen(left) + strlen(right)) + 3 > uni_screen_columns())
 		(void)snprintf(left, sizeof(left), " %.*s",
-			uni_max(uni_screen_columns() - (int)strlen(right) - 4, 0), ui->run->guest);
+			uni_max(uni_screen_columns() - (int)strlen(right) - 4, 0), ui->run->title);
 	bar(0, left, right);
 }
 
@@ -81,7 +81,7 @@ static int draw_head(const struct uni_ui *ui)
 	if (end[0] != '\0')
 		(void)text(row++, 0, UNI_INK_BAD, end);
 	/* A quarter of the screen, if it is a screen worth the name. */
-	return row + uni_ui_draw_vcpus(top, row, rows >= 12 ? rows / 4 : rows >= 8 ? 1 : 0);
+	return row + uni_ui_draw_vcpus(ui->run, row, rows >= 12 ? rows / 4 : rows >= 8 ? 1 : 0);
 }
 
 static enum uni_ink heat(double percent)

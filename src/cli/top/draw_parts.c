@@ -7,11 +7,13 @@
 #include "cli/top/screen.h"
 #include "cli/top/ui.h"
 
-#define LABEL_WIDTH 8 /* "vCPU 63 " */
-#define METER_MIN   8 /* without its brackets */
-#define METER_MAX   40
-#define COLUMN_MIN  72 /* of the screen for one vCPU */
-#define GAP	    3
+#define LABEL_WIDTH    8 /* "vCPU 63 " */
+#define LABEL_NAME_MAX 20
+#define LABEL_REST     10 /* "+512 more " */
+#define METER_MIN      8  /* without its brackets */
+#define METER_MAX      40
+#define COLUMN_MIN     72 /* of the screen for one vCPU */
+#define GAP	       3
 
 /* A share of the meter, from `from` on; returns where it ends. */
 static int stretch(
@@ -40,12 +42,12 @@ static void meter(int row, int column, int width, const struct uni_top_vcpu *v)
 }
 
 /* Parts go as long as the meter keeps its least width. */
-static void draw_vcpu(
-	int row, int column, int width, const char *label, const struct uni_top_vcpu *v)
+static void draw_vcpu(int row, int column, int width, const char *label, int label_width,
+	const struct uni_top_vcpu *v)
 {
 	struct uni_say_parts parts;
 	size_t nr = 0;
-	int used = 0, room = width - LABEL_WIDTH - 2 - METER_MIN, length;
+	int used = 0, room = width - label_width - 2 - METER_MIN, length;
 
 	uni_say_vcpu(&parts, v);
 	for (; nr < parts.nr; nr++) {
@@ -55,11 +57,11 @@ static void draw_vcpu(
 			break;
 		used += len;
 	}
-	length = uni_min(width - LABEL_WIDTH - 2 - used, METER_MAX);
-	(void)uni_screen_put(row, column, LABEL_WIDTH, UNI_INK_KEY, label);
+	length = uni_min(width - label_width - 2 - used, METER_MAX);
+	(void)uni_screen_put(row, column, label_width, UNI_INK_KEY, label);
 	if (length > 0)
-		meter(row, column + LABEL_WIDTH, length, v);
-	column += LABEL_WIDTH + uni_max(length, 0) + 2;
+		meter(row, column + label_width, length, v);
+	column += label_width + uni_max(length, 0) + 2;
 	for (size_t i = 0; i < nr; i++)
 		column += 2 + uni_screen_put(row, column + 2, width, UNI_INK_PLAIN, parts.v[i]);
 }
@@ -70,7 +72,7 @@ static double plus(double sum, double v)
 }
 
 /* Many vCPUs in one line: the mean of those from `first` on of which something is known. */
-static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32_t nr)
+static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32_t nr, int labels)
 {
 	struct uni_top_vcpu mean = {
 		.guest = -1, .kvm = -1, .vmm = -1, .idle = -1, .stolen = -1, .exits = -1
@@ -100,35 +102,53 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 	}
 	(void)snprintf(label, sizeof(label), first == 0 ? "%" PRIu32 " vCPUs" : "+%" PRIu32 " more",
 		nr - first);
-	draw_vcpu(row, 0, uni_screen_columns(), label, &mean);
+	draw_vcpu(row, 0, uni_screen_columns(), label, uni_max(labels, LABEL_REST), &mean);
 }
 
-int uni_ui_draw_vcpus(const struct uni_top *top, int row, int height)
+static int label_width(const struct uni_top_run *r)
 {
-	uint32_t nr = uni_min(top->setup.nr_vcpus, UNI_VCPU_MAX), shown;
-	int columns = uni_max(uni_screen_columns() / COLUMN_MIN, 1);
+	size_t longest = 0;
+
+	for (uint32_t i = 0; r->nr_guests > 1 && i < r->nr_guests; i++)
+		longest = uni_max(longest, strlen(r->guest[i].name));
+	/* "name 12 " */
+	return (int)uni_min(longest, (size_t)LABEL_NAME_MAX) + (longest != 0 ? 4 : LABEL_WIDTH);
+}
+
+static void make_label(char *out, size_t cap, const struct uni_top_run *r, uint32_t i)
+{
+	struct uni_top_place at = uni_top_place(&r->top, i);
+
+	if (r->nr_guests > 1)
+		(void)snprintf(out, cap, "%.*s %" PRIu32, LABEL_NAME_MAX, r->guest[at.guest].name,
+			at.vcpu);
+	else
+		(void)snprintf(out, cap, "vCPU %" PRIu32, at.vcpu);
+}
+
+int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height)
+{
+	uint32_t nr = uni_top_nr_vcpus(&r->top), shown;
+	int columns = nr == 1 ? 1 : uni_max(uni_screen_columns() / COLUMN_MIN, 1);
 	int width = (uni_screen_columns() - GAP * (columns - 1)) / columns, lines;
+	int labels = label_width(r);
 
 	if (height <= 0 || nr == 0)
 		return 0;
-	if (nr == 1) {
-		columns = 1;
-		width = uni_screen_columns();
-	}
 	lines = ((int)nr + columns - 1) / columns;
 	if (lines <= height) {
 		shown = nr;
 	} else {
 		lines = height;
 		shown = (uint32_t)((height - 1) * columns);
-		draw_rest(top, row + height - 1, shown, nr);
+		draw_rest(&r->top, row + height - 1, shown, nr, labels);
 	}
 	for (uint32_t i = 0; i < shown; i++) {
-		int at = (int)i / columns, column = (int)i % columns * (width + GAP);
-		char label[32];
+		char label[64];
 
-		(void)snprintf(label, sizeof(label), "vCPU %-2" PRIu32, i);
-		draw_vcpu(row + at, column, width, label, &top->vcpus[i]);
+		make_label(label, sizeof(label), r, i);
+		draw_vcpu(row + (int)i / columns, (int)i % columns * (width + GAP), width, label,
+			labels, &r->top.vcpus[i]);
 	}
 	return lines;
 }
@@ -146,6 +166,7 @@ void uni_ui_draw_help(int row, int height)
 		{ "w W", "a longer, a shorter window of time; the last one is since the start" },
 		{ "i", "count idle (halted or without a host CPU), too" },
 		{ "v V", "only one vCPU, the next, the one before; all" },
+		{ "m M", "only one guest, if there are several" },
 		{ "Space, p", "pause: the picture stands still, sampling goes on" },
 		{ "z", "forget what was sampled and start anew" },
 		{ "s", "save what was seen as a session, for report and export" },

@@ -10,103 +10,118 @@
 #include "base/clock.h"
 #include "session/sampleq.h"
 
-#define QUEUE_BYTES (8u << 20)
-#define HOLD_NS	    UNI_NSEC_PER_SEC
+#define QUEUE_BYTES	  (8u << 20) /* of one guest; of many together four times that */
+#define QUEUE_BYTES_LEAST (1u << 20)
+#define HOLD_NS		  UNI_NSEC_PER_SEC
+
+/* One guest; what its sampling thread calls gets this. */
+struct part {
+	struct uni_sampleq *queue;
+	uint32_t nr_vcpus;    /* when it began */
+	pthread_mutex_t lock; /* of what follows; held for copies only */
+	uint64_t at_ns;
+	struct uni_record_stats stats;
+};
 
 struct uni_feed {
-	struct uni_guest *g; /* the thread's while it runs */
-	struct uni_sampler_cfg cfg;
-	struct uni_sampleq *queue;
+	size_t nr;
+	struct part *part;
+	struct uni_sampler_job *job; /* nr; the thread's while it runs */
+	size_t next;		     /* whose sample is taken out next */
 	pthread_t thread;
 	atomic_bool stop;
+	atomic_bool ended;     /* job[] has the results */
 	pthread_rwlock_t gate; /* for writing while this process is stopped */
 	bool held;
-	pthread_mutex_t lock; /* of what follows; held for copies only */
-	struct uni_feed_status status;
 };
 
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
-	struct uni_feed *f = ctx;
+	struct part *p = ctx;
 
-	(void)uni_sampleq_push(f->queue, s);
-}
-
-static void publish(struct uni_feed *f, const struct uni_record_stats *stats)
-{
-	f->status.stats = *stats;
-	f->status.at_ns = uni_now_ns();
+	(void)uni_sampleq_push(p->queue, s);
 }
 
 static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns)
 {
-	struct uni_feed *f = ctx;
+	struct part *p = ctx;
 
 	/* A reader that is in the middle of its copy gets the next one. */
-	if (pthread_mutex_trylock(&f->lock) == 0) {
-		publish(f, stats);
-		(void)pthread_mutex_unlock(&f->lock);
-	}
+	if (pthread_mutex_trylock(&p->lock) != 0)
+		return;
+	p->stats = *stats;
+	p->at_ns = uni_now_ns();
+	(void)pthread_mutex_unlock(&p->lock);
 }
 
 static void *sample(void *arg)
 {
 	struct uni_feed *f = arg;
-	enum uni_sampler_end end = UNI_END_STOPPED;
-	struct uni_record_stats stats = { 0 };
-	struct uni_err err = { 0 };
-	int rc;
 
-	rc = uni_sampler_run(f->g->t, &f->cfg, &stats, &end, &err);
-	(void)pthread_mutex_lock(&f->lock);
-	if (rc == 0)
-		publish(f, &stats);
-	f->status.ended = true;
-	f->status.end = end;
-	f->status.rc = rc;
-	f->status.err = err;
-	(void)pthread_mutex_unlock(&f->lock);
+	uni_sampler_run_all(f->job, f->nr);
+	atomic_store_explicit(&f->ended, true, memory_order_release);
 	return NULL;
 }
 
 static void feed_free(struct uni_feed *f)
 {
-	uni_sampleq_destroy(f->queue);
+	for (size_t i = 0; f->part != NULL && i < f->nr; i++) {
+		uni_sampleq_destroy(f->part[i].queue);
+		(void)pthread_mutex_destroy(&f->part[i].lock);
+	}
 	(void)pthread_rwlock_destroy(&f->gate);
-	(void)pthread_mutex_destroy(&f->lock);
+	free(f->part);
+	free(f->job);
 	free(f);
 }
 
-static struct uni_feed *feed_new(struct uni_guest *g, double frequency)
+static bool fill_part(struct uni_feed *f, size_t i, struct uni_guest *g, double frequency)
 {
-	struct uni_feed *f = calloc(1, sizeof(*f));
-	pthread_rwlockattr_t attr;
+	struct part *p = &f->part[i];
 
-	if (f == NULL)
-		return NULL;
-	f->g = g;
-	f->cfg = (struct uni_sampler_cfg){ .frequency = frequency,
+	f->job[i].t = g->t;
+	f->job[i].cfg = (struct uni_sampler_cfg){ .guest = (uint32_t)i,
+		.frequency = frequency,
 		.max_duty = 0.10,
 		.jitter = true,
 		.hurry = true,
-		.gate = &f->gate,
 		.unwinder = &g->unwinder,
 		.stop = &f->stop,
+		.gate = &f->gate,
 		.on_sample = on_sample,
 		.on_progress = on_progress,
-		.ctx = f };
-	(void)pthread_mutex_init(&f->lock, NULL);
+		.ctx = p };
+	p->nr_vcpus = (uint32_t)uni_max(g->t->ops->nr_vcpus(g->t), 1);
+	p->queue = uni_sampleq_create(
+		uni_max(uni_min(QUEUE_BYTES, 4 * QUEUE_BYTES / f->nr), QUEUE_BYTES_LEAST));
+	return p->queue != NULL;
+}
+
+static struct uni_feed *feed_new(struct uni_guest *const *g, size_t nr, double frequency)
+{
+	struct uni_feed *f = calloc(1, sizeof(*f));
+	pthread_rwlockattr_t attr;
+	bool ok;
+
+	if (f == NULL)
+		return NULL;
 	/* Who waits to stop this process must not wait for a gap between samples for ever. */
 	(void)pthread_rwlockattr_init(&attr);
 	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	(void)pthread_rwlock_init(&f->gate, &attr);
 	(void)pthread_rwlockattr_destroy(&attr);
-	f->queue = uni_sampleq_create(QUEUE_BYTES);
-	if (f->queue == NULL) {
-		feed_free(f);
-		return NULL;
-	}
-	return f;
+	f->part = calloc(nr, sizeof(*f->part));
+	f->job = calloc(nr, sizeof(*f->job));
+	f->nr = nr;
+	ok = f->part != NULL && f->job != NULL;
+	for (size_t i = 0; f->part != NULL && i < nr; i++)
+		(void)pthread_mutex_init(&f->part[i].lock, NULL);
+	for (size_t i = 0; ok && i < nr; i++)
+		ok = fill_part(f, i, g[i], frequency);
+	if (ok)
+		return f;
+	feed_free(f);
+	return NULL;
 }
 
 /* All signals are the main thread's business, but for SIGCHLD, which is the other one's. */
@@ -128,10 +143,10 @@ static int start_thread(struct uni_feed *f, struct uni_err *err)
 	return 0;
 }
 
-int uni_feed_start(
-	struct uni_guest *g, double frequency, struct uni_feed **ret, struct uni_err *err)
+int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, struct uni_feed **ret,
+	struct uni_err *err)
 {
-	struct uni_feed *f = feed_new(g, frequency);
+	struct uni_feed *f = feed_new(g, nr, frequency);
 	int rc;
 
 	if (f == NULL)
@@ -155,17 +170,79 @@ void uni_feed_stop(struct uni_feed *f)
 	feed_free(f);
 }
 
+/* One guest's after the other: each of the queues is emptied. */
 bool uni_feed_next(struct uni_feed *f, struct uni_sample *ret)
 {
-	return uni_sampleq_pop(f->queue, ret);
+	for (size_t i = 0; i < f->nr; i++) {
+		if (uni_sampleq_pop(f->part[f->next].queue, ret))
+			return true;
+		f->next = (f->next + 1) % f->nr;
+	}
+	return false;
+}
+
+bool uni_feed_ended(const struct uni_feed *f)
+{
+	return atomic_load_explicit(&f->ended, memory_order_acquire);
+}
+
+static void add_guest(struct uni_feed_status *st, const struct uni_record_stats *stats,
+	uint32_t first, uint32_t nr_vcpus)
+{
+	uni_record_stats_add(&st->stats, stats);
+	st->streams |= stats->host_runs != 0 || stats->nr_times != 0;
+	for (uint32_t v = 0; v < uni_min(nr_vcpus, UNI_SESSION_VCPUS_MAX - first); v++) {
+		st->timed[first + v] = v < stats->nr_times;
+		if (v < stats->nr_times)
+			st->times[first + v] = stats->times[v];
+	}
+}
+
+/* The thread has ended: its results are there to be read. */
+static void add_result(struct uni_feed_status *st, const struct uni_sampler_job *job)
+{
+	if (job->end == UNI_END_GONE)
+		st->end = UNI_END_GONE;
+	if (job->rc == 0)
+		return;
+	if (st->nr_failed++ != 0)
+		return;
+	st->err = job->err;
+	st->rc = job->rc;
 }
 
 void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 {
-	(void)pthread_mutex_lock(&f->lock);
-	*ret = f->status;
-	(void)pthread_mutex_unlock(&f->lock);
-	ret->dropped = uni_sampleq_lost(f->queue);
+	uint32_t first = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->ended = uni_feed_ended(f);
+	ret->end = UNI_END_STOPPED;
+	for (size_t i = 0; i < f->nr; i++) {
+		struct part *p = &f->part[i];
+
+		(void)pthread_mutex_lock(&p->lock);
+		if (ret->ended && f->job[i].rc == 0 && f->job[i].stats.begin_ns != 0)
+			p->stats = f->job[i].stats;
+		add_guest(ret, &p->stats, first, p->nr_vcpus);
+		ret->at_ns = uni_max(ret->at_ns, p->at_ns);
+		(void)pthread_mutex_unlock(&p->lock);
+		ret->dropped += uni_sampleq_lost(p->queue);
+		first += p->nr_vcpus;
+		if (ret->ended)
+			add_result(ret, &f->job[i]);
+	}
+	if (ret->ended)
+		ret->at_ns = uni_max(ret->at_ns, ret->stats.end_ns);
+	if (ret->nr_failed < f->nr)
+		ret->rc = 0;
+}
+
+void uni_feed_guest_stats(struct uni_feed *f, size_t i, struct uni_record_stats *ret)
+{
+	(void)pthread_mutex_lock(&f->part[i].lock);
+	*ret = f->part[i].stats;
+	(void)pthread_mutex_unlock(&f->part[i].lock);
 }
 
 void uni_feed_hold(struct uni_feed *f)

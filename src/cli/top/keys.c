@@ -158,13 +158,33 @@ static void change_window(struct uni_ui *ui, bool longer)
 	ui->again = true;
 }
 
+/* All, 0, 1, ... nr - 1, and round again. */
+static int64_t step(int64_t at, int64_t nr, bool next)
+{
+	return (at + 1 + (next ? 1 : nr)) % (nr + 1) - 1;
+}
+
+static void change_guest(struct uni_ui *ui, bool next)
+{
+	struct uni_top *top = &ui->run->top;
+
+	top->guest = step(top->guest, ui->run->nr_guests, next);
+	top->vcpu = -1;
+	ui->again = true;
+}
+
+/* With several guests that is the vCPU of that number of each, or of the one that is shown. */
 static void change_vcpu(struct uni_ui *ui, bool next)
 {
 	struct uni_top *top = &ui->run->top;
-	int64_t nr = (int64_t)ui->run->nr_vcpus;
+	const uint32_t *first = ui->run->first_vcpu;
+	int64_t nr = 0;
 
-	/* All, 0, 1, ... nr - 1, and round again. */
-	top->vcpu = (top->vcpu + 1 + (next ? 1 : nr)) % (nr + 1) - 1;
+	for (uint32_t i = 0; i < ui->run->nr_guests; i++) {
+		if (top->guest < 0 || top->guest == i)
+			nr = uni_max(nr, (int64_t)(first[i + 1] - first[i]));
+	}
+	top->vcpu = step(top->vcpu, nr, next);
 	ui->again = true;
 }
 
@@ -287,6 +307,10 @@ static bool setting_key(struct uni_ui *ui, int32_t key)
 	case 'v':
 	case 'V':
 		change_vcpu(ui, key == 'v');
+		break;
+	case 'm':
+	case 'M':
+		change_guest(ui, key == 'm');
 		break;
 	case 'w':
 	case 'W':

@@ -19,7 +19,7 @@ int uni_top_init(struct uni_top *top, const struct uni_top_setup *setup)
 	memset(top, 0, sizeof(*top));
 	top->setup = *setup;
 	top->start_ns = setup->start_ns;
-	top->vcpu = -1;
+	top->guest = top->vcpu = -1;
 	top->quality.host_ns = -1.0;
 	top->selected = SIZE_MAX;
 	top->history = uni_history_create(setup->memory_bytes);
@@ -48,6 +48,21 @@ void uni_top_add(struct uni_top *top, const struct uni_sample *s)
 {
 	if (uni_history_add(top->history, s) != 0)
 		top->quality.dropped += s->weight;
+}
+
+uint32_t uni_top_nr_vcpus(const struct uni_top *top)
+{
+	return top->setup.guests.first_vcpu[top->setup.guests.nr];
+}
+
+struct uni_top_place uni_top_place(const struct uni_top *top, uint32_t i)
+{
+	const uint32_t *first = top->setup.guests.first_vcpu;
+	uint32_t guest = 0;
+
+	while (guest + 1 < top->setup.guests.nr && i >= first[guest + 1])
+		guest++;
+	return (struct uni_top_place){ .guest = guest, .vcpu = i - first[guest] };
 }
 
 const char *uni_top_row_name(const struct uni_top *top, size_t row)
@@ -147,22 +162,20 @@ static int arrange(struct uni_top *top)
 static int rebuild(struct uni_top *top)
 {
 	struct uni_live_opts opts = { .until_ns = top->shown_ns,
-		.filter = { .guest = -1, .vcpu = top->vcpu, .on_cpu = !top->idle },
+		.filter = { .guest = top->guest, .vcpu = top->vcpu, .on_cpu = !top->idle },
 		.naming = top->naming };
 	struct uni_profile *p = NULL;
-	struct uni_live_sums sums;
 	int rc;
 
 	/* Before the window is full, it is all that there is. */
 	if (top->window_ns != 0 && top->shown_ns - top->start_ns > top->window_ns)
 		opts.since_ns = top->shown_ns - top->window_ns;
-	rc = uni_live_profile(top->history, &top->setup.guest, &opts, &p, &sums);
+	rc = uni_live_profile(top->history, &top->setup.guests, &opts, &p, &top->sums);
 	if (rc != 0)
 		return rc;
 	drop_focus(top);
 	uni_profile_destroy(top->profile);
 	top->profile = p;
-	top->sums = sums;
 	top->from_ns = opts.since_ns != 0 ? opts.since_ns : top->start_ns;
 	/* Its frames were the old profile's. */
 	top->nr_rows = 0;

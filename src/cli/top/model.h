@@ -37,8 +37,7 @@ struct uni_top_quality {
 };
 
 struct uni_top_setup {
-	struct uni_build_guest guest; /* what it points at is borrowed */
-	uint32_t nr_vcpus;
+	struct uni_live_guests guests; /* what it points at is borrowed */
 	size_t memory_bytes;
 	uint64_t start_ns;
 };
@@ -52,7 +51,7 @@ struct uni_top {
 	uint64_t window_ns; /* 0: since the start */
 	enum uni_live_sort sort;
 	char filter[UNI_TOP_NAME_MAX];
-	int64_t vcpu; /* -1: all */
+	int64_t guest, vcpu; /* only this one; -1: all */
 	bool idle, callers;
 	struct uni_naming naming;
 	uint64_t frozen_ns; /* nothing later is shown; 0: not frozen */
@@ -70,7 +69,7 @@ struct uni_top {
 	struct uni_outline outline;
 	uint64_t shown_ns, from_ns; /* the window */
 	struct uni_top_quality quality;
-	struct uni_top_vcpu vcpus[UNI_VCPU_MAX];
+	struct uni_top_vcpu vcpus[UNI_SESSION_VCPUS_MAX]; /* of all guests */
 
 	struct uni_feed_status last; /* at the last refresh */
 	bool ended;
@@ -94,6 +93,15 @@ int uni_top_select(struct uni_top *top, size_t row);
 int uni_top_select_frame(struct uni_top *top, uint32_t frame);
 int uni_top_select_name(struct uni_top *top, const char *name);
 
+/* Of all guests. */
+uint32_t uni_top_nr_vcpus(const struct uni_top *top);
+
+struct uni_top_place {
+	uint32_t guest, vcpu;
+};
+
+/* Whose vCPU number i of all is. */
+struct uni_top_place uni_top_place(const struct uni_top *top, uint32_t i);
 /* Cleaned, never NULL. */
 const char *uni_top_row_name(const struct uni_top *top, size_t row);
 /* In percent of what the profile holds. */

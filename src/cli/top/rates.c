@@ -20,7 +20,7 @@ static void host_cost(struct uni_top_quality *q, const struct uni_feed_status *s
 	q->host_ns = -1.0;
 	if (st->stats.host_runs != 0)
 		q->host_ns = ratio(st->stats.host_ns, st->stats.host_runs);
-	else if (st->stats.nr_times == 0 && st->stats.weight != 0)
+	else if (!st->streams && st->stats.weight != 0)
 		q->host_ns = ratio(st->stats.own_cpu_ns, st->stats.weight);
 }
 
@@ -45,7 +45,8 @@ static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
 	q->failed = now->failed;
 	q->skipped = ratio(now->skipped, now->ticks + now->skipped);
 	q->paused = now->pause.nr != 0;
-	q->duty = ratio(now->pause.sum_ns, grown(now->end_ns, now->begin_ns));
+	q->duty =
+		ratio(now->pause.sum_ns, grown(now->end_ns, now->begin_ns)) / top->setup.guests.nr;
 	q->p50_ns = now->pause.p50_ns;
 	q->p99_ns = now->pause.p99_ns;
 	q->max_ns = now->pause.max_ns;
@@ -103,10 +104,10 @@ void uni_top_rates(struct uni_top *top, const struct uni_feed_status *st)
 		grown(st->at_ns, top->last.at_ns != 0 ? top->last.at_ns : st->stats.begin_ns);
 
 	rate_quality(top, st);
-	for (uint32_t i = 0; i < uni_min(top->setup.nr_vcpus, UNI_VCPU_MAX); i++) {
-		if (i < st->stats.nr_times)
-			vcpu_from_times(&top->vcpus[i], &st->stats.times[i],
-				&top->last.stats.times[i], wall_ns);
+	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++) {
+		if (st->timed[i])
+			vcpu_from_times(
+				&top->vcpus[i], &st->times[i], &top->last.times[i], wall_ns);
 		else
 			vcpu_from_states(&top->vcpus[i], top->sums.state[i]);
 	}

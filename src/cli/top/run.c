@@ -43,37 +43,77 @@ int uni_top_check_args(const struct uni_top_args *a, struct uni_err *err)
 	return 0;
 }
 
-static void name_guest(struct uni_top_run *r)
+/* "web1 (kvm:pid=12)", or "3 guests: web1, web2, db". */
+static void make_title(struct uni_top_run *r)
 {
-	char name[UNI_GUEST_NAME_MAX], spec[160];
+	char spec[160];
+	size_t len;
 
-	uni_guest_name(&r->g->info, name);
-	(void)uni_text_clean(spec, sizeof(spec), r->g->spec.text, strlen(r->g->spec.text));
-	/* Some targets have a name only because their file has. */
-	if (name[0] != '\0' && strstr(spec, name) == NULL)
-		(void)snprintf(r->guest, sizeof(r->guest), "%s (%s)", name, spec);
-	else
-		(void)snprintf(r->guest, sizeof(r->guest), "%s", spec);
+	if (r->nr_guests == 1) {
+		(void)uni_text_clean(
+			spec, sizeof(spec), r->g[0]->spec.text, strlen(r->g[0]->spec.text));
+		/* Some targets have a name only because their file has. */
+		if (r->guest[0].name[0] != '\0' && strstr(spec, r->guest[0].name) == NULL)
+			(void)snprintf(
+				r->title, sizeof(r->title), "%s (%s)", r->guest[0].name, spec);
+		else
+			(void)snprintf(r->title, sizeof(r->title), "%s", spec);
+		return;
+	}
+	(void)snprintf(r->title, sizeof(r->title), "%u guests:", r->nr_guests);
+	for (uint32_t i = 0; i < r->nr_guests; i++) {
+		len = strlen(r->title);
+		(void)snprintf(r->title + len, sizeof(r->title) - len, "%s %s", i != 0 ? "," : "",
+			r->guest[i].name);
+	}
 }
 
-static int find_symbols(struct uni_top_run *r, struct uni_err *err)
+static int find_symbols(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&r->args->debug_dirs);
-	int rc = 0;
+	const struct uni_guest *g = r->g[i];
+	struct uni_top_guest *tg = &r->guest[i];
+	int rc;
 
-	r->symtab = r->g->symtab;
-	if (r->symtab != NULL || r->g->image == NULL)
+	tg->symtab = g->symtab;
+	if (tg->symtab != NULL || g->image == NULL)
 		return 0;
-	rc = uni_symtab_of_image(r->g->image, &r->own_symtab, err);
-	r->symtab = r->own_symtab;
+	rc = uni_symtab_of_image(g->image, &tg->own_symtab, err);
+	tg->symtab = tg->own_symtab;
 	if (rc == 0 && (r->args->naming.inlined || r->args->naming.lines))
-		uni_symbols_add_debug(r->g->image, &search, r->own_symtab);
+		uni_symbols_add_debug(g->image, &search, tg->own_symtab);
 	return rc;
+}
+
+static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
+{
+	struct uni_guest *g = r->g[i];
+	struct uni_top_guest *tg = &r->guest[i];
+	int rc = find_symbols(r, i, err);
+
+	if (rc != 0)
+		return rc;
+	if (r->nr_guests > 1)
+		uni_record_name_guest(r->g, r->nr_guests, i, tg->name);
+	else
+		uni_guest_name(&g->info, tg->name);
+	uni_record_fill_meta(g, r->args->frequency, false, &tg->meta);
+	r->build[i] = (struct uni_build_guest){ .root = r->nr_guests > 1 ? tg->name : NULL,
+		.symtab = tg->symtab,
+		.bias = g->bias,
+		.image_path = g->image != NULL ? uni_image_path(g->image) : "" };
+	r->first_vcpu[i + 1] = r->first_vcpu[i] + uni_max(tg->meta.nr_vcpus, 1u);
+	if (r->first_vcpu[i + 1] > UNI_SESSION_VCPUS_MAX)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the guests have more than %d vCPUs together: name fewer of them",
+			UNI_SESSION_VCPUS_MAX);
+	return 0;
 }
 
 static int settings(struct uni_top_run *r, struct uni_err *err)
 {
 	const struct uni_top_args *a = r->args;
+	uint32_t most = 0;
 
 	(void)find_sort(a->sort, &r->top.sort);
 	r->top.window_ns = (uint64_t)(a->window * 1e9);
@@ -83,53 +123,56 @@ static int settings(struct uni_top_run *r, struct uni_err *err)
 	if (a->filter != NULL)
 		(void)uni_text_clean(
 			r->top.filter, sizeof(r->top.filter), a->filter, strlen(a->filter));
-	if (a->vcpu_given && a->vcpu >= r->nr_vcpus)
-		return uni_err_set(err, UNI_EUSAGE, "--vcpu %llu: the guest has %u",
-			(unsigned long long)a->vcpu, r->nr_vcpus);
+	for (uint32_t i = 0; i < r->nr_guests; i++)
+		most = uni_max(most, r->first_vcpu[i + 1] - r->first_vcpu[i]);
+	if (a->vcpu_given && a->vcpu >= most)
+		return uni_err_set(err, UNI_EUSAGE, "--vcpu %llu: there are %u",
+			(unsigned long long)a->vcpu, most);
 	if (a->vcpu_given)
 		r->top.vcpu = (int64_t)a->vcpu;
 	return a->function != NULL ? uni_top_select_name(&r->top, a->function) : 0;
 }
 
-int uni_top_run_init(struct uni_top_run *r, struct uni_guest *g, const struct uni_top_args *args,
-	struct uni_err *err)
+int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t nr,
+	const struct uni_top_args *args, struct uni_err *err)
 {
 	struct uni_top_setup setup = { .memory_bytes = args->memory_bytes,
-		.start_ns = uni_now_ns(),
-		.guest = { .bias = g->bias, .image_path = "" } };
+		.start_ns = uni_now_ns() };
 	int rc = 0;
 
 	memset(r, 0, sizeof(*r));
 	r->args = args;
 	r->g = g;
-	r->nr_vcpus = (uint32_t)uni_max(g->t->ops->nr_vcpus(g->t), 1);
-	name_guest(r);
-	r->meta = calloc(1, sizeof(*r->meta));
-	if (r->meta == NULL)
+	r->nr_guests = (uint32_t)nr;
+	r->guest = calloc(nr, sizeof(*r->guest));
+	r->build = calloc(nr, sizeof(*r->build));
+	r->first_vcpu = calloc(nr + 1, sizeof(*r->first_vcpu));
+	if (r->guest == NULL || r->build == NULL || r->first_vcpu == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	uni_record_fill_meta(g, args->frequency, r->meta);
-	rc = find_symbols(r, err);
+	for (uint32_t i = 0; rc == 0 && i < nr; i++)
+		rc = prepare_guest(r, i, err);
 	if (rc != 0)
 		return rc;
-	if (g->image != NULL)
-		setup.guest.image_path = uni_image_path(g->image);
-	setup.guest.symtab = r->symtab;
-	setup.nr_vcpus = r->nr_vcpus;
+	make_title(r);
+	setup.guests = (struct uni_live_guests){
+		.guest = r->build, .first_vcpu = r->first_vcpu, .nr = r->nr_guests
+	};
 	if (uni_top_init(&r->top, &setup) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = settings(r, err);
-	return rc != 0 ? rc : uni_feed_start(g, args->frequency, &r->feed, err);
+	return rc != 0 ? rc : uni_feed_start(g, nr, args->frequency, &r->feed, err);
 }
 
 void uni_top_run_deinit(struct uni_top_run *r)
 {
 	uni_feed_stop(r->feed);
 	uni_top_deinit(&r->top);
-	uni_symtab_destroy(r->own_symtab);
-	free(r->meta);
-	r->feed = NULL;
-	r->own_symtab = NULL;
-	r->meta = NULL;
+	for (uint32_t i = 0; r->guest != NULL && i < r->nr_guests; i++)
+		uni_symtab_destroy(r->guest[i].own_symtab);
+	free(r->guest);
+	free(r->build);
+	free(r->first_vcpu);
+	memset(r, 0, sizeof(*r));
 }
 
 void uni_top_run_drain(struct uni_top_run *r)
@@ -142,12 +185,10 @@ void uni_top_run_drain(struct uni_top_run *r)
 
 int uni_top_run_refresh(struct uni_top_run *r, struct uni_err *err)
 {
-	struct uni_feed_status status;
-
 	/* Status first: what it says has ended, has ended with all samples in the queue. */
-	uni_feed_status(r->feed, &status);
+	uni_feed_status(r->feed, &r->status);
 	uni_top_run_drain(r);
-	if (uni_top_refresh(&r->top, uni_now_ns(), &status) != 0)
+	if (uni_top_refresh(&r->top, uni_now_ns(), &r->status) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	return 0;
 }

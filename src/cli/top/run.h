@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One run of `top`: a guest, the thread that samples it, and the model that shows it. */
+/* One run of `top`: guests, the thread that samples them, and the model that shows them. */
 #ifndef UNI_CLI_TOP_RUN_H
 #define UNI_CLI_TOP_RUN_H
 
@@ -21,24 +21,33 @@ struct uni_top_args {
 	struct uni_opt_list debug_dirs;
 };
 
-struct uni_top_run {
-	const struct uni_top_args *args;
-	struct uni_guest *g;	       /* borrowed; the feed's while it runs */
-	struct uni_record_meta *meta;  /* of a session that is saved */
+/* What a guest needs besides what record has. */
+struct uni_top_guest {
+	char name[UNI_GUEST_NAME_MAX];
+	struct uni_record_meta meta;   /* of a session that is saved */
 	struct uni_symtab *own_symtab; /* of the image; NULL: it came as a table, or not at all */
 	const struct uni_symtab *symtab;
+};
+
+struct uni_top_run {
+	const struct uni_top_args *args;
+	struct uni_guest *const *g; /* nr_guests, borrowed; the feed's while it runs */
+	uint32_t nr_guests;
+	struct uni_top_guest *guest;
+	struct uni_build_guest *build;
+	uint32_t *first_vcpu; /* nr_guests + 1 */
 	struct uni_feed *feed;
+	struct uni_feed_status status;
 	struct uni_top top;
-	uint32_t nr_vcpus;
-	char guest[320]; /* how it is called on the screen */
+	char title[320]; /* what the screen says of the guests */
 };
 
 /* -UNI_EUSAGE: what makes no sense. */
 int uni_top_check_args(const struct uni_top_args *args, struct uni_err *err);
 
 /* Starts sampling. Deinit in any case. */
-int uni_top_run_init(struct uni_top_run *r, struct uni_guest *g, const struct uni_top_args *args,
-	struct uni_err *err);
+int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t nr,
+	const struct uni_top_args *args, struct uni_err *err);
 void uni_top_run_deinit(struct uni_top_run *r);
 
 /* Moves the samples that have come into the model. */

@@ -16,8 +16,6 @@
 /* Until the time has come, or there is no more to come. False: the user wants no more. */
 static bool wait_until(struct uni_top_run *r, uint64_t deadline_ns, bool *ended_ret)
 {
-	struct uni_feed_status status;
-
 	for (;;) {
 		uint64_t now_ns = uni_now_ns();
 		struct timespec ts = uni_ns_timespec(uni_min(deadline_ns, now_ns + NAP_NS));
@@ -26,10 +24,9 @@ static bool wait_until(struct uni_top_run *r, uint64_t deadline_ns, bool *ended_
 			return false;
 		if (uni_top_asked_to_suspend())
 			uni_top_run_suspend(r);
+		*ended_ret = uni_feed_ended(r->feed);
 		uni_top_run_drain(r);
-		uni_feed_status(r->feed, &status);
-		*ended_ret = status.ended;
-		if (status.ended || now_ns >= deadline_ns)
+		if (*ended_ret || now_ns >= deadline_ns)
 			return true;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 	}
@@ -38,9 +35,10 @@ static bool wait_until(struct uni_top_run *r, uint64_t deadline_ns, bool *ended_
 /* 0, 1: nobody reads any more, or -UNI_E*. */
 static int print(struct uni_top_run *r, uint64_t number, struct uni_err *err)
 {
-	struct uni_batch_opts opts = {
-		.guest = r->guest, .max_rows = r->args->rows, .tree = r->args->function != NULL
-	};
+	struct uni_batch_opts opts = { .guest = r->title,
+		.names = r->guest,
+		.max_rows = r->args->rows,
+		.tree = r->args->function != NULL };
 	_cleanup_strbuf_ struct uni_strbuf text;
 	struct uni_sink *out = NULL;
 	int e;

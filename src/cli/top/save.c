@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/record.h"
@@ -15,8 +16,9 @@
 #define SAMPLE_BYTES (2 * UNI_CTF_STACK_MIN + 32u) /* without frames, at most */
 
 struct save {
+	struct uni_top_run *run;
 	struct uni_recorder *rec;
-	struct uni_record_stats stats;
+	struct uni_record_stats *stats; /* one a guest */
 	struct uni_err *err;
 	size_t since_flush; /* bytes, at most */
 };
@@ -25,9 +27,11 @@ static int save_sample(void *ctx, const struct uni_sample *s)
 {
 	struct save *save = ctx;
 
+	if (s->guest >= save->run->nr_guests)
+		return 0;
 	uni_recorder_sample(save->rec, s);
-	save->stats.samples++;
-	uni_record_stats_count(&save->stats, s);
+	save->stats[s->guest].samples++;
+	uni_record_stats_count(&save->stats[s->guest], s);
 	/* Here the disk may keep us waiting. */
 	save->since_flush += SAMPLE_BYTES + s->nr * 9u;
 	if (save->since_flush < FLUSH_BYTES)
@@ -37,55 +41,86 @@ static int save_sample(void *ctx, const struct uni_sample *s)
 }
 
 /* The run's statistics, but of the samples only those that are saved. */
-static void begin_stats(const struct uni_top_run *r, struct uni_record_stats *st)
+static void begin_stats(const struct save *save)
 {
+	const struct uni_top_run *r = save->run;
 	struct uni_history_info info;
 
 	uni_history_info(r->top.history, &info);
-	*st = r->top.last.stats;
-	st->samples = st->weight = st->truncated = 0;
-	memset(st->stop, 0, sizeof(st->stop));
-	memset(st->state, 0, sizeof(st->state));
-	if (info.kept != 0 && info.oldest_ns > st->begin_ns)
-		st->begin_ns = info.oldest_ns;
-	st->end_ns = info.newest_ns > st->end_ns ? info.newest_ns : st->end_ns;
+	for (uint32_t i = 0; i < r->nr_guests; i++) {
+		struct uni_record_stats *st = &save->stats[i];
+
+		uni_feed_guest_stats(r->feed, i, st);
+		st->samples = st->weight = st->truncated = 0;
+		memset(st->stop, 0, sizeof(st->stop));
+		memset(st->state, 0, sizeof(st->state));
+		if (info.kept != 0 && info.oldest_ns > st->begin_ns)
+			st->begin_ns = info.oldest_ns;
+		st->end_ns = uni_max(info.newest_ns, st->end_ns);
+	}
 }
 
-static int write_all(struct uni_top_run *r, struct save *save, struct uni_err *err)
+static int begin_guests(struct save *save, const char *path)
 {
-	const struct uni_guest_result result = { .stats = &save->stats };
-	int rc = 0, rc2;
+	const struct uni_top_run *r = save->run;
+	int rc = uni_recorder_create(path, &r->guest[0].meta, false, &save->rec, save->err);
+	uint32_t number = 0;
 
-	if (r->symtab != NULL)
-		rc = uni_recorder_add_symtab(save->rec, 0, r->symtab, err);
+	for (uint32_t i = 0; rc == 0 && i < r->nr_guests; i++) {
+		if (i != 0)
+			rc = uni_recorder_add_guest(
+				save->rec, &r->guest[i].meta, &number, save->err);
+		if (rc == 0 && r->guest[i].symtab != NULL)
+			rc = uni_recorder_add_symtab(
+				save->rec, number, r->guest[i].symtab, save->err);
+	}
+	return rc;
+}
 
+static int write_all(struct save *save, const char *path)
+{
+	struct uni_guest_result result[UNI_GUEST_MAX];
+	uint32_t nr = save->run->nr_guests;
+	int rc = begin_guests(save, path), rc2;
+
+	if (save->rec == NULL)
+		return rc;
 	if (rc == 0)
-		rc = uni_history_each(r->top.history, save_sample, save);
-	rc2 = uni_recorder_close(save->rec, &result, 1, rc == 0 ? err : NULL);
+		rc = uni_history_each(save->run->top.history, save_sample, save);
+	for (uint32_t i = 0; i < nr; i++)
+		result[i] = (struct uni_guest_result){ .stats = &save->stats[i] };
+	rc2 = uni_recorder_close(save->rec, result, nr, rc == 0 ? save->err : NULL);
 	return rc != 0 ? rc : rc2;
+}
+
+/* Without them the session is as good as it was on the screen. */
+static void add_places(const struct uni_top_run *r, const char *path)
+{
+	const struct uni_image_search search = uni_search_of(&r->args->debug_dirs);
+	const char *note = NULL;
+
+	for (uint32_t i = 0; i < r->nr_guests; i++) {
+		if (r->guest[i].own_symtab != NULL)
+			(void)uni_session_add_places(path, r->g[i]->image, &search, &note, NULL);
+	}
 }
 
 int uni_top_run_save(struct uni_top_run *r, char **path_ret, struct uni_err *err)
 {
-	_cleanup_free_ char *path = r->args->output != NULL ? uni_session_name(r->args->output)
-							    : uni_record_default_output(r->g);
-	const struct uni_image_search search = uni_search_of(&r->args->debug_dirs);
-	struct save save = { .err = err };
-	const char *note = NULL;
+	_cleanup_free_ char *path = r->args->output != NULL
+					    ? uni_session_name(r->args->output)
+					    : uni_record_default_output(r->g[0], r->nr_guests);
+	_cleanup_free_ struct uni_record_stats *stats = calloc(r->nr_guests, sizeof(*stats));
+	struct save save = { .run = r, .stats = stats, .err = err };
 	int rc;
 
-	if (path == NULL)
+	if (stats == NULL || path == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_recorder_create(path, r->meta, false, &save.rec, err);
+	begin_stats(&save);
+	rc = write_all(&save, path);
 	if (rc != 0)
 		return rc;
-	begin_stats(r, &save.stats);
-	rc = write_all(r, &save, err);
-	if (rc != 0)
-		return rc;
-	/* Without them the session is as good as it was on the screen. */
-	if (r->g->image != NULL && r->own_symtab != NULL)
-		(void)uni_session_add_places(path, r->g->image, &search, &note, NULL);
+	add_places(r, path);
 	*path_ret = uni_take(path);
 	return 0;
 }

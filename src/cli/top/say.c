@@ -38,11 +38,16 @@ void uni_say_window(char *out, size_t cap, const struct uni_top *top)
 
 void uni_say_settings(char *out, size_t cap, const struct uni_top *top)
 {
-	char vcpu[48] = "";
+	char vcpu[48] = "", guest[UNI_GUEST_NAME_MAX + 16] = "";
 
 	if (top->vcpu >= 0)
 		(void)snprintf(vcpu, sizeof(vcpu), ", vCPU %" PRId64 " only", top->vcpu);
-	(void)snprintf(out, cap, "by %s%s%s%s%s%s", uni_live_sort_name(top->sort), vcpu,
+	if (top->guest >= 0)
+		(void)snprintf(guest, sizeof(guest), ", %s only",
+			top->setup.guests.guest[top->guest].root != NULL
+				? top->setup.guests.guest[top->guest].root
+				: "this guest");
+	(void)snprintf(out, cap, "by %s%s%s%s%s%s%s", uni_live_sort_name(top->sort), guest, vcpu,
 		top->idle ? ", with idle" : "", top->filter[0] != '\0' ? ", only *" : "",
 		top->filter, top->filter[0] != '\0' ? "*" : "");
 }
@@ -138,7 +143,8 @@ void uni_say_end(char *out, size_t cap, const struct uni_top *top)
 	if (st->rc != 0)
 		(void)snprintf(out, cap, "sampling ended: %s", st->err.msg);
 	else if (st->end == UNI_END_GONE)
-		(void)snprintf(out, cap, "the guest ended; what was seen until then stays");
+		(void)snprintf(out, cap, "the guest%s ended; what was seen until then stays",
+			top->setup.guests.nr > 1 ? "s" : "");
 	else
 		(void)snprintf(out, cap, "sampling ended");
 }

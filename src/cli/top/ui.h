@@ -30,7 +30,7 @@ void uni_ui_draw(struct uni_ui *ui);
 /* The list of keys, from that row on. */
 void uni_ui_draw_help(int row, int height);
 /* The lines of vCPUs, at most so many; returns how many there are. */
-int uni_ui_draw_vcpus(const struct uni_top *top, int row, int height);
+int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height);
 
 /*
  * What a key means: changes settings, sets ui->again when the model must be shown anew, ui->changed
