@@ -184,9 +184,12 @@ static struct chain *chain_new(const struct uni_sample *s, uint64_t hash)
 
 	if (c == NULL)
 		return NULL;
-	*c = (struct chain){
-		.hash = hash, .vcpu = s->vcpu, .stop = s->stop, .state = s->state, .nr = s->nr
-	};
+	*c = (struct chain){ .hash = hash,
+		.guest = s->guest,
+		.vcpu = s->vcpu,
+		.stop = s->stop,
+		.state = s->state,
+		.nr = s->nr };
 	if (s->nr != 0) {
 		memcpy(c->pc, s->pc, s->nr * sizeof(*s->pc));
 		memcpy(c->pc + s->nr, s->flags, s->nr);

@@ -96,7 +96,9 @@ static void test_same_chain_once(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(uni_history_add(h, &s), 0);
 	assert_int_equal(uni_history_nr_chains(h), 1);
-	/* Another vCPU, state, stop, flag or length makes another chain. */
+	/* Another guest, vCPU, state, stop, flag or length makes another chain. */
+	s.guest = 1;
+	assert_int_equal(uni_history_add(h, &s), 0);
 	s.vcpu = 1;
 	assert_int_equal(uni_history_add(h, &s), 0);
 	s.state = UNI_VCPU_HALTED;
@@ -110,7 +112,7 @@ static void test_same_chain_once(void **state)
 	s.nr = 0;
 	assert_int_equal(uni_history_add(h, &s), 0);
 	assert_int_equal(uni_history_add(h, &s), 0);
-	assert_int_equal(uni_history_nr_chains(h), 7);
+	assert_int_equal(uni_history_nr_chains(h), 8);
 	s.nr = UNI_CHAIN_MAX + 1;
 	assert_int_equal(uni_history_add(h, &s), -UNI_EINVAL);
 	uni_history_destroy(h);
@@ -173,6 +175,7 @@ static int collect(void *ctx, const struct uni_sample *s)
 	assert_int_equal(s->t_ns, want->t_ns);
 	assert_int_equal(s->pause_ns, want->pause_ns);
 	assert_int_equal(s->thread, want->thread);
+	assert_int_equal(s->guest, want->guest);
 	assert_int_equal(s->vcpu, want->vcpu);
 	assert_int_equal(s->state, want->state);
 	assert_int_equal(s->nr, 3);
@@ -189,6 +192,7 @@ static void test_each(void **state)
 
 	(void)state;
 	assert_non_null(h);
+	s.guest = 5;
 	s.pause_ns = 11;
 	s.thread = 22;
 	s.state = UNI_VCPU_HALTED;
@@ -245,9 +249,12 @@ static void *feed(void *arg)
 
 	for (uint64_t i = 0; i < MANY; i++) {
 		uint16_t nr = (uint16_t)(i % 64);
-		struct uni_sample s = {
-			.t_ns = i, .weight = 1, .nr = nr, .pc = pc, .flags = flags
-		};
+		struct uni_sample s = { .t_ns = i,
+			.weight = 1,
+			.guest = (uint32_t)i,
+			.nr = nr,
+			.pc = pc,
+			.flags = flags };
 
 		for (uint16_t k = 0; k < nr; k++) {
 			pc[k] = i * 64 + k;
@@ -289,6 +296,7 @@ static void test_queue_between_threads(void **state)
 		}
 		assert_true(s.t_ns >= next);
 		assert_int_equal(s.nr, s.t_ns % 64);
+		assert_int_equal(s.guest, s.t_ns);
 		for (uint16_t k = 0; k < s.nr; k++) {
 			assert_int_equal(s.pc[k], s.t_ns * 64 + k);
 			assert_int_equal(s.flags[k], (uint8_t)(s.t_ns + k));

@@ -202,6 +202,48 @@ static void test_idle_and_vcpu(void **state)
 	assert_true(f->top.vcpus[1].stolen < 0.0 && f->top.vcpus[1].exits < 0.0);
 }
 
+/* Equal addresses of two guests are two functions, below the names of the guests. */
+static void test_two_guests(void **state)
+{
+	static const char *const other[] = { "first", "second" };
+	static const uint32_t first_vcpu[] = { 0, 2, 3 };
+	static const uint8_t flags[1];
+	const uint64_t at = pc(1);
+	struct uni_sample s = { .t_ns = 101 * SEC,
+		.weight = 3,
+		.guest = 1,
+		.nr = 1,
+		.pc = &at,
+		.flags = flags,
+		.stop = UNI_STOP_ROOT };
+	struct fixture *f = *state;
+	struct uni_build_guest guest[2] = { f->guest, f->guest };
+	struct uni_symtab *symtab;
+
+	assert_int_equal(uni_symtab_of_names("y", other, 2, &symtab, NULL), 0);
+	guest[0].root = "g0";
+	guest[1].root = "g1";
+	guest[1].symtab = symtab;
+	f->top.setup.guests = (struct uni_live_guests){ guest, first_vcpu, 2 };
+	FEED(f, 101 * SEC, 1, UNI_VCPU_RUNNING, 2, WORK_A, MAIN);
+	uni_top_add(&f->top, &s);
+	s.guest = 2; /* there is none */
+	uni_top_add(&f->top, &s);
+	refresh(f, 110 * SEC);
+	assert_rows(&f->top, "second 3 3; Work_a 2 2; g1 0 3; g0 0 2; main 0 2; ");
+	assert_int_equal(uni_top_nr_vcpus(&f->top), 3);
+	assert_true(f->top.vcpus[0].guest < 0.0);
+	assert_true(f->top.vcpus[1].guest == 1.0 && f->top.vcpus[2].guest == 1.0);
+	assert_int_equal(uni_top_place(&f->top, 1).guest, 0);
+	assert_int_equal(uni_top_place(&f->top, 2).guest, 1);
+	assert_int_equal(uni_top_place(&f->top, 2).vcpu, 0);
+	f->top.guest = 0;
+	assert_int_equal(uni_top_again(&f->top), 0);
+	assert_rows(&f->top, "Work_a 2 2; g0 0 2; main 0 2; ");
+	f->top.setup.guests.guest = &f->guest;
+	uni_symtab_destroy(symtab);
+}
+
 static void test_frozen(void **state)
 {
 	struct fixture *f = *state;
@@ -436,6 +478,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_filter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_window, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_and_vcpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_guests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_selection_follows_the_function, setup, teardown),
