@@ -212,7 +212,8 @@ static int choose_method(struct uni_spec *spec, const char *method, struct uni_e
 			"--method bpf is for kvm: targets, and this is %s", spec->text);
 	if (strcmp(spec->scheme, "kvm") != 0)
 		return 0;
-	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text, method);
+	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text,
+		strcmp(method, "pause") == 0 ? "stop" : method);
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
 	return uni_spec_parse(text, spec, err);
