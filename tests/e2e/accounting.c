@@ -78,7 +78,7 @@ static struct shares truth(const struct counters *a, const struct counters *b)
 
 	s.vmm = run / wall * book_vmm / (book_vmm + book_run);
 	s.inside = run / wall - s.vmm;
-	s.idle = 1 - run / wall - s.stolen;
+	s.idle = fmax(0, 1 - run / wall - s.stolen);
 	return s;
 }
 

@@ -36,12 +36,12 @@ static const uint8_t halt_code[] = {
 
 static const uint8_t burn_code[] = {
 	0x66, 0xff, 0x04, /* 1000: incl (%si) */
-	0xb9, 200, 0,	  /* 1003: mov $200, %cx */
+	0xb9, 0x10, 0x27, /* 1003: mov $10000, %cx */
 	0xe2, 0xfe,	  /* 1006: loop 1006 */
 	0xe6, 0x80,	  /* 1008: out %al, $0x80 */
 	0xeb, 0xf4,	  /* 100a: jmp 1000 */
 	0x66, 0xff, 0x04, /* 100c: incl (%si): HALT_ENTRY, the other vCPUs */
-	0xb9, 200, 0,	  /* 100f: mov $200, %cx */
+	0xb9, 0x10, 0x27, /* 100f: mov $10000, %cx */
 	0xe2, 0xfe,	  /* 1012: loop 1012 */
 	0xf4,		  /* 1014: hlt */
 	0xeb, 0xf5,	  /* 1015: jmp 100c */
