@@ -49,28 +49,40 @@ truth() { # IMAGE HZ
 	[ $seconds != failed ] && sed -n '/^samples\|^chains\|^verdict/s/^/# /p' "$T/verdict" >&3
 }
 
+# What a process has in the kernel, as "KIND ID" lines.
+kernel_objects() { # PID
+	for kind in prog map link; do
+		bpftool $kind list -j | python3 -c 'import json, sys
+for o in json.load(sys.stdin):
+	if any(p["pid"] == int(sys.argv[2]) for p in o.get("pids", [])):
+		print(sys.argv[1], o["id"])' $kind "$1"
+	done
+}
+loaded() { # PID
+	kernel_objects "$1" >"$T/objects" && grep -q '^prog' "$T/objects" && grep -q '^link' "$T/objects"
+}
+gone() {
+	while read -r kind id; do
+		bpftool "$kind" show id "$id" >/dev/null 2>&1 && return 1
+	done <"$T/objects"
+	return 0
+}
 killed() {
 	boot kvm "$(image shares)" '' || return 1
 	for round in 1 2 3 4 5; do
-		"$U" record "$target,via=bpf" -F 997 -d 30 -e "$elf" -q -o "$T/k$round.uniscope" &
+		"$U" record "$target,via=bpf" -F 997 -d 60 -e "$elf" -q -o "$T/k$round.uniscope" &
 		victim=$!
-		wait_for 10 sh -c "bpftool prog list -j --bpffs | grep -q '\"pid\":$victim,'" ||
-			wait_for 1 true
+		wait_for 20 loaded $victim || return 1
 		sleep 0.$round
 		kill -9 $victim
 		wait $victim 2>/dev/null
-		for kind in prog map link; do
-			wait_for 5 no_pid $kind $victim || {
-				echo "left behind: $kind"
-				bpftool $kind list
-				return 1
-			}
-		done
+		wait_for 5 gone || {
+			echo 'left behind of:'
+			cat "$T/objects"
+			return 1
+		}
 	done
 	beats
-}
-no_pid() { # KIND PID
-	! bpftool "$1" list -j | grep -q "\"pid\":$2[,}]"
 }
 
 # Two capabilities are enough, for a user who is neither root nor has any other.
