@@ -6,26 +6,31 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
-#include "obj/image.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
-static int load_symbols(const char *path, struct uni_symtab **ret, struct uni_err *err)
+static bool wants_places(const struct uni_source_args *args)
 {
-	struct uni_image *img = NULL;
-	size_t n = strlen(path);
-	int rc;
+	return args->build.naming.inlined || args->build.naming.lines;
+}
 
-	if (n > 5 && strcmp(path + n - 5, ".usym") == 0)
-		return uni_symtab_load(path, ret, err);
-	rc = uni_image_load(path, &img, err);
-	if (rc == 0)
-		rc = uni_symtab_of_image(img, ret, err);
-	uni_image_destroy(img);
-	return rc;
+/* Lines were asked for, and there are none to be had. */
+static void note_places(const struct uni_source_args *args, const struct uni_recording *rec)
+{
+	for (uint32_t i = 0; wants_places(args) && i < uni_recording_nr_guests(rec); i++) {
+		const struct uni_symtab *symtab = uni_recording_guest(rec, i).symtab;
+
+		if (symtab == NULL || uni_symtab_has_places(symtab))
+			continue;
+		uni_note("%s has no lines and inlined functions of %s, which had no debug data when it "
+			 "was recorded (--symbols with the ELF can give some)",
+			args->path, uni_symtab_path(symtab));
+	}
 }
 
 /* A damaged session is shown as far as it goes, but never passed off as whole. */
@@ -44,17 +49,58 @@ static void note_damage(
 			path, read->torn);
 }
 
+static void note_symbols(const struct uni_recording *rec)
+{
+	const char *last = NULL;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		const char *problem = uni_recording_guest(rec, i).symtab_problem;
+
+		/* Guests with the same image have the same problem. */
+		if (problem != NULL && problem != last)
+			uni_note("%s: addresses stay without names (--symbols can give some)",
+				problem);
+		last = problem != NULL ? problem : last;
+	}
+}
+
+static int choose_guest(
+	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t guest;
+	int rc;
+
+	if (args->guest == NULL)
+		return 0;
+	rc = uni_recording_find_guest(rec, args->guest, &guest, err);
+	if (rc == 0)
+		args->build.filter.guest = guest;
+	return rc;
+}
+
+/* Of the guest that is shown, or the most that any has. */
+static uint32_t nr_vcpus(const struct uni_source_args *args, const struct uni_recording *rec)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if (args->build.filter.guest < 0 || args->build.filter.guest == i)
+			nr = uni_max(nr, uni_recording_guest(rec, i).meta->nr_vcpus);
+	}
+	return nr;
+}
+
 /* Options that make no sense for this session. */
 static int check_session_args(
 	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
 {
-	uint32_t nr = uni_recording_meta(rec)->nr_vcpus;
+	uint32_t nr = nr_vcpus(args, rec);
 
 	if (args->diff)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--diff is for folded input with two counts a line, and %s is a session",
 			args->path);
-	if (args->build.vcpu < (int64_t)nr)
+	if (args->build.filter.vcpu < (int64_t)nr)
 		return 0;
 	if (nr == 1)
 		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
@@ -62,41 +108,56 @@ static int check_session_args(
 		nr, nr - 1);
 }
 
-static int open_session(
-	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_session(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	struct uni_build_opts opts = args->build;
+	struct uni_build_opts opts;
 	struct uni_build_read read;
 	int rc = uni_recording_open(args->path, &s->rec, err);
 
+	if (rc == 0)
+		rc = choose_guest(args, s->rec, err);
+	if (rc == 0)
+		rc = check_session_args(args, s->rec, err);
 	if (rc != 0)
 		return rc;
-	rc = check_session_args(args, s->rec, err);
-	if (rc != 0)
-		return rc;
+	opts = args->build;
 	if (!uni_recording_was_closed(s->rec))
 		uni_note("%s was not closed: the recorder was killed, or still runs; showing what "
 			 "is "
 			 "there",
 			args->path);
-	if (s->symtab == NULL && uni_recording_symtab_problem(s->rec) != NULL)
-		uni_note("%s: addresses stay without names (--symbols can give some)",
-			uni_recording_symtab_problem(s->rec));
+	if (s->symtab == NULL)
+		note_symbols(s->rec);
 	opts.symtab = s->symtab;
+	if (s->symtab == NULL)
+		note_places(args, s->rec);
 	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
 	if (rc == 0)
 		note_damage(args->path, s->rec, &read);
 	return rc;
 }
 
+/* What a file without single samples cannot tell. */
+static int check_import_args(const struct uni_source_args *args, struct uni_err *err)
+{
+	if (args->guest == NULL && !args->build.filter.on_cpu)
+		return 0;
+	return uni_err_set(err, UNI_EUSAGE, "%s is for sessions, and %s is none",
+		args->guest != NULL ? "--guest" : "--on-cpu", args->path);
+}
+
 static int open_import(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	struct uni_import_opts opts = { .symtab = s->symtab, .diff = args->diff };
+	struct uni_import_opts opts = { .symtab = s->symtab,
+		.diff = args->diff,
+		.mangled = args->build.naming.mangled };
 	_cleanup_free_ char *data = NULL;
 	size_t size = 0;
-	int rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
+	int rc = check_import_args(args, err);
 
+	if (rc == 0)
+		rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
 	if (rc != 0)
 		return rc;
 	s->importer = args->format != NULL ? uni_importer_by_name(args->format)
@@ -122,14 +183,15 @@ static int open_import(
 	return rc;
 }
 
-int uni_source_open(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
 	struct stat st;
 	int rc = 0;
 
 	memset(s, 0, sizeof(*s));
 	if (args->symbols != NULL)
-		rc = load_symbols(args->symbols, &s->symtab, err);
+		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
 	if (rc == 0) {
 		if (args->format == NULL && stat(args->path, &st) == 0 && S_ISDIR(st.st_mode))
 			rc = open_session(args, s, err);

@@ -98,17 +98,17 @@ uint32_t uni_elf_find_section(const struct uni_elf *e, uint32_t type)
 uint32_t uni_elf_find_named(const struct uni_elf *e, const char *name)
 {
 	size_t names;
+	GElf_Shdr sh;
 
-	if (e->nr_sh == 0 || elf_getshdrstrndx(e->elf, &names) != 0)
+	if (elf_getshdrstrndx(e->elf, &names) != 0)
 		return 0;
 	for (uint32_t i = 1; i < e->nr_sh; i++) {
-		const char *s;
-		GElf_Shdr sh;
+		Elf_Scn *scn = elf_getscn(e->elf, i);
+		const char *found = scn != NULL && gelf_getshdr(scn, &sh) != NULL
+					    ? elf_strptr(e->elf, names, sh.sh_name)
+					    : NULL;
 
-		if (gelf_getshdr(elf_getscn(e->elf, i), &sh) == NULL)
-			continue;
-		s = elf_strptr(e->elf, names, sh.sh_name);
-		if (s != NULL && strcmp(s, name) == 0)
+		if (found != NULL && strcmp(found, name) == 0)
 			return i;
 	}
 	return 0;

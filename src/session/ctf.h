@@ -24,7 +24,7 @@
 #include "base/strbuf.h"
 #include "session/recording.h"
 
-#define UNI_CTF_LAYOUT	    1 /* of this file; the reader refuses others */
+#define UNI_CTF_LAYOUT	    2 /* of this file; 1 is the same with states up to 3 */
 #define UNI_CTF_MAGIC	    0xc1fc1fc1u
 #define UNI_CTF_UUID	    16
 #define UNI_CTF_PACKET_MAX  65536u /* bytes */
@@ -48,7 +48,7 @@ bool uni_ctf_uuid_parse(const char *s, uint8_t ret[UNI_CTF_UUID]);
 /* A packet being filled. Large: never on a stack. */
 struct uni_ctf_packet {
 	struct uni_ctf_packet *next; /* the recorder's lists */
-	uint32_t vcpu, nr_samples, nr_stacks;
+	uint32_t guest, vcpu, nr_samples, nr_stacks;
 	uint64_t begin_ns, end_ns; /* first and last event */
 	uint64_t discarded;	   /* samples of this stream lost before the packet was ended */
 	uint32_t len;
@@ -56,7 +56,7 @@ struct uni_ctf_packet {
 	uint8_t data[UNI_CTF_PACKET_MAX];
 };
 
-void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu);
+void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu); /* guest: the caller's */
 /* false: does not fit, p is unchanged. The sample is sound (uni_ctf_can_hold) and not older. */
 bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s);
 /* Can the layout express it at all? */

@@ -65,7 +65,7 @@ static bool read_sample(struct uni_ctf_reader *r, struct uni_cursor *c, struct u
 	ret->state = uni_cursor_u8(c);
 	ret->stop = uni_cursor_u8(c);
 	if (c->failed || stack >= r->nr_stacks || ret->stop >= UNI_STOP_NR ||
-		ret->state > UNI_VCPU_UNKNOWN)
+		ret->state >= UNI_VCPU_STATE_NR)
 		return false;
 	uni_cursor_seek(&def, r->stack[stack]);
 	ret->nr = uni_cursor_u16(&def);

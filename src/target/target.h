@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/err.h"
 #include "mem/gmem.h"
+#include "target/hostway.h"
 #include "target/spec.h"
 #include "target/stream.h"
 
@@ -27,6 +28,7 @@ enum uni_target_caps {
 	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
 	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
 	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
+	UNI_CAP_STILL = 1u << 8,      /* one moment only: each snap() shows the same */
 };
 
 enum uni_snap_flags {
@@ -62,6 +64,9 @@ struct uni_target_info {
 	uint64_t mem_bytes; /* 0 unknown */
 	char gdb[256];	    /* keys of its gdb stub: "unix=/run/q.sock", "" none */
 	char qmp[256];	    /* path of its QMP socket, "" none */
+	uint32_t uid;	    /* whose process it is */
+	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
+	bool denied;	    /* not permitted to look into the process: the rest is what it says */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
 };
 
@@ -76,9 +81,16 @@ struct uni_target_ops {
 	/* Can this backend work on this host at all? 0, or the reason and the remedy in err.
 	 * Optional. */
 	int (*host_check)(struct uni_err *err);
+	/* Thing by thing, for doctor: fills up to cap ways of this backend, the first its plain
+	 * one, and returns how many. Optional: without it host_check() says all. */
+	uint32_t (*host_ways)(struct uni_host_way *ret, uint32_t cap);
 	/* Would it reach this guest? The keys for a spec ("pid=12") into keys_ret, or false.
 	 * Optional. */
 	bool (*claims)(const struct uni_target_info *info, char *keys_ret, size_t cap);
+	/* By which of the ways that host_ways() told would it be reached, and why so (short text
+	 * into why_ret)? The way's index; or -UNI_EPERM, -UNI_ENOTSUP and why not. Optional. */
+	int (*choose)(const struct uni_target_info *info, const struct uni_host_way *ways,
+		uint32_t nr, char *why_ret, size_t cap);
 
 	/* Without attaching: what would be reached. May leave fields empty. Optional. */
 	int (*probe)(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
@@ -143,11 +155,17 @@ struct uni_target {
 extern const struct uni_target_ops *const uni_target_backends[];
 const struct uni_target_ops *uni_target_backend(const char *scheme);
 
+#define UNI_GUEST_NAME_MAX 128
+
+/* What a guest is called: its name, else its image's without folder and .elf; "" if neither is. */
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX]);
+
 /* A guest on this host, and how it would be reached. */
 struct uni_found {
 	struct uni_target_info info;
 	char spec[512]; /* "kvm:pid=12", "" if no backend of this build reaches it */
-	char why[160];	/* why this backend, or why none */
+	char way[16];	/* as doctor names it: "kvm-bpf", "kvm", "gdb"; "" none */
+	char why[240];	/* why this way, or why none */
 };
 
 /*
