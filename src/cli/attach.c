@@ -198,13 +198,22 @@ static bool worth_a_retry(int rc)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
+static int use_unwinder(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uni_unwinder_init(&g->unwinder, g->t != NULL ? g->t->arch : NULL, g->hints);
+	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + args->wait_ns;
 	int rc;
 
 	memset(g, 0, sizeof(*g));
-	rc = uni_guest_resolve(args->target, &g->spec, err);
+	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
+	if (rc == 0)
+		rc = uni_guest_resolve(args->target, &g->spec, err);
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)
@@ -226,8 +235,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);
-	uni_unwinder_init(&g->unwinder, g->t->arch, g->hints);
-	return 0;
+	return use_unwinder(g, args, err);
 }
 
 void uni_guest_close(struct uni_guest *g)

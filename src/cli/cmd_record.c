@@ -35,6 +35,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.image = o.image,
 		.qmp = o.qmp,
 		.search = uni_search_of(&o.rec.debug_dirs),
+		.unwind = o.rec.unwind,
 		.wait_ns = (uint64_t)(o.wait * 1e9) };
 	struct uni_guest g;
 	int rc = uni_record_check_args(&o.rec, err);

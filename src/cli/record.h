@@ -15,6 +15,7 @@ struct uni_record_args {
 	bool overwrite;
 	bool no_jitter;
 	const char *save_replay;
+	const char *unwind;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
@@ -42,7 +43,7 @@ struct uni_record_args {
 			"copy the memory at this symbol at the first and at the last sample; may " \
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
-		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                              \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs), UNI_UNWIND_OPTION((a).unwind),               \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \
 		{ 0, "save-replay", UNI_OPT_STR, &(a).save_replay, "FILE",                         \
