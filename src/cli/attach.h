@@ -21,6 +21,7 @@ struct uni_attach_args {
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
+	const char *unwind; /* "cfi,fp,scan", or NULL: all of them */
 };
 
 struct uni_guest {
@@ -34,6 +35,15 @@ struct uni_guest {
 	struct uni_unwinder unwinder;
 };
 
+#define UNI_UNWIND_OPTION(v)                                                                     \
+	{                                                                                        \
+		0, "unwind", UNI_OPT_STR, &(v), "LIST",                                          \
+			"how callers are found, tried in this order: cfi (call frame "           \
+			"information), fp (frame pointers), scan (guesses, marked so); default " \
+			"cfi,fp,scan",                                                           \
+			NULL, NULL                                                               \
+	}
+
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
@@ -45,10 +55,8 @@ void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct 
 int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	struct uni_regs *regs_ret, struct uni_err *err);
 
-/*
- * Is its image what the guest runs? Looks through one vCPU's registers; the guest is held, because
- * a stub cannot read else. Done by uni_guest_open().
- */
+/* The code that the guest runs, by its own page tables, against the image's. uni_guest_open() has
+ * done it once. */
 int uni_guest_check(struct uni_guest *g, struct uni_err *err);
 
 /* TARGET to a spec: as it is, by pid, or by the name that ls shows. */

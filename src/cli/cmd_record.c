@@ -53,7 +53,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.method = o.rec.method,
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.wait_ns = (uint64_t)(o.wait * 1e9),
-			.no_image_ok = o.all } };
+			.no_image_ok = o.all,
+			.unwind = o.rec.unwind } };
 	struct uni_guests all = { 0 };
 	int rc = check(ctx, err);
 

@@ -9,7 +9,7 @@
 
 static struct {
 	struct uni_top_args top;
-	const char *image, *qmp, *method;
+	const char *image, *qmp, *method, *unwind;
 	double wait;
 	bool all, batch, count_given;
 } o;
@@ -53,6 +53,7 @@ static const struct uni_opt *options(void)
 			"auto bpf pause", NULL },
 		UNI_NAMING_OPTIONS(o.top.naming),
 		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
+		UNI_UNWIND_OPTION(o.unwind),
 		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
 			"print snapshots as plain text instead of using the terminal", NULL, NULL },
 		{ 'n', "count", UNI_OPT_U64, &o.top.count, "N",
@@ -123,7 +124,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.method = o.method,
 			.search = uni_search_of(&o.top.debug_dirs),
 			.wait_ns = (uint64_t)(o.wait * 1e9),
-			.no_image_ok = true } };
+			.no_image_ok = true,
+			.unwind = o.unwind } };
 	struct uni_guests all = { 0 };
 	int rc = check(ctx, err);
 
