@@ -202,6 +202,31 @@ def suspend():
         quit_well(t)
 
 
+def suspend_paused():
+    """The same with many stops a second: whenever it comes, none is under way. The guest's own CPU
+    time, while we are stopped, tells that it is not."""
+    pid = int(TARGET.split("pid=")[1])
+
+    def cpu():
+        fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    with top("--method", "pause", "-F", "997") as t:
+        until(t, lambda f: "burn_a" in f, "functions")
+        for _ in range(5):
+            t.read(0.2)
+            t.type("\x1a")
+            _, status = os.waitpid(t.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status), status
+            before, until_s = cpu(), time.monotonic() + 10
+            while cpu() < before + 3:
+                assert time.monotonic() < until_s, "the guest stands still"
+                time.sleep(0.05)
+            os.kill(t.pid, signal.SIGCONT)
+            t.wait(lambda s: s.alt, "the screen is back")
+        quit_well(t)
+
+
 def colour():
     with top() as t:
         until(t, lambda f: "cpu0_hot" in f, "functions")
