@@ -16,8 +16,10 @@ struct uni_attach_args {
 	const char *image;  /* -e: ELF or table of symbols; NULL: from the VMM's command line */
 	const char *table;  /* of symbols, besides the image; NULL: none */
 	const char *qmp;    /* QMP socket, or NULL */
-	uint64_t wait_ns;   /* how long to try again while the guest still boots; 0 = one try */
-	bool no_image_ok;   /* go on without an image (addresses stay unnamed) */
+	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
+	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
+	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
+	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
 	const char *unwind; /* "cfi,fp,scan", or NULL: all of them */
 };

@@ -97,5 +97,6 @@ const struct uni_arch uni_arch_x86_64 = {
 	.sets_frame = uni_x86_64_sets_frame,
 	.after_call = uni_x86_64_after_call,
 	.fp_step = uni_x86_64_fp_step,
+	.leaf_rules = uni_x86_64_leaf_rules,
 	.strip = strip,
 };
