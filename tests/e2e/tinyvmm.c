@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CODE_SIZE 256
@@ -33,20 +34,36 @@ static const uint8_t halt_code[] = {
 	0xeb, 0xfa,	  /* 1004: jmp 1000 */
 };
 
+static const uint8_t timed_code[] = {
+	0xf4,					   /* 1000: hlt */
+	0xb9, TINY_OUTS & 255, TINY_OUTS >> 8,	   /* 1001: mov $TINY_OUTS, %cx */
+	0xe6, 0x80,				   /* 1004: out %al, $0x80 */
+	0xe2, 0xfc,				   /* 1006: loop 1004 */
+	0xb9, TINY_OUTS4 & 255, TINY_OUTS4 >> 8,   /* 1008: mov $TINY_OUTS4, %cx */
+	0x66, 0xe7, 0x84,			   /* 100b: outl %eax, $0x84 */
+	0xe2, 0xfb,				   /* 100e: loop 100b */
+	0xb9, TINY_STORES & 255, TINY_STORES >> 8, /* 1010: mov $TINY_STORES, %cx */
+	0x66, 0xa3, TINY_MMIO & 255, 0x00, /* 1013: movl %eax, TINY_MMIO & 255; ds is the rest */
+	0xe2, 0xfa,			   /* 1017: loop 1013 */
+	0xf4,				   /* 1019: hlt */
+	0xeb, 0xfd,			   /* 101a: jmp 1019 */
+};
+
 /* Each program is followed by bytes that nothing else has, so that it can be looked for. */
 const uint8_t *tiny_code(enum tiny_mode mode)
 {
-	static uint8_t code[TINY_KICKED + TINY_SYNCS][CODE_SIZE];
-	const uint8_t *from = mode == TINY_EXITS    ? out_code
-			      : mode == TINY_SLEEPS ? halt_code
-						    : count_code;
-	size_t size = mode == TINY_EXITS    ? sizeof(out_code)
-		      : mode == TINY_SLEEPS ? sizeof(halt_code)
-					    : sizeof(count_code);
+	static uint8_t code[TINY_TIMED + 1][CODE_SIZE];
 
 	for (unsigned i = 0; i < CODE_SIZE; i++)
 		code[mode][i] = (uint8_t)(i * 167 + 13);
-	memcpy(code[mode], from, size);
+	if (mode == TINY_TIMED)
+		memcpy(code[mode], timed_code, sizeof(timed_code));
+	else if (mode == TINY_EXITS)
+		memcpy(code[mode], out_code, sizeof(out_code));
+	else if (mode == TINY_SLEEPS)
+		memcpy(code[mode], halt_code, sizeof(halt_code));
+	else
+		memcpy(code[mode], count_code, sizeof(count_code));
 	return code[mode];
 }
 
@@ -90,10 +107,57 @@ static void one_exit(struct vcpu *v)
 		give_up(t, -(int)v->run->exit_reason);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static enum tiny_timed kind_of(const struct kvm_run *run)
+{
+	if (run->exit_reason == KVM_EXIT_IO)
+		return run->io.size == 4 ? TINY_T_OUT4 : TINY_T_OUT;
+	return run->exit_reason == KVM_EXIT_MMIO ? TINY_T_STORE : TINY_T_HALT;
+}
+
+/* Pretends to emulate a device: some kinds take longer than others. */
+static void work(enum tiny_timed kind, uint64_t since_ns)
+{
+	static const uint64_t work_ns[TINY_T_NR] = { 15000, 60000, 30000, 1000 };
+
+	while (now_ns() - since_ns < work_ns[kind])
+		;
+}
+
+/* TIMED: the vCPU's loop, with a watch around all that happens outside of KVM_RUN. */
+static void *run_timed(struct vcpu *v)
+{
+	for (;;) {
+		uint64_t begin_ns;
+		enum tiny_timed kind;
+
+		if (ioctl(v->fd, KVM_RUN, 0) != 0)
+			give_up(v->t, errno);
+		begin_ns = now_ns();
+		kind = kind_of(v->run);
+		atomic_fetch_add(&v->t->shared->exits, 1);
+		if (kind == TINY_T_HALT)
+			sleep_in_vmm(v->t);
+		work(kind, begin_ns);
+		atomic_fetch_add(&v->t->shared->timed[kind].exits, 1);
+		atomic_fetch_add(&v->t->shared->timed[kind].host_ns, now_ns() - begin_ns);
+	}
+	return NULL;
+}
+
 static void *run_vcpu(void *arg)
 {
 	struct vcpu *v = arg;
 
+	if (v->t->mode == TINY_TIMED)
+		return run_timed(v);
 	for (;;) {
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
 			one_exit(v);
@@ -123,6 +187,8 @@ static bool make_vcpu(struct tiny *t, int kvm, int vm, int index, struct vcpu *v
 		return false;
 	sregs.cs.base = 0;
 	sregs.cs.selector = 0;
+	if (t->mode == TINY_TIMED)
+		sregs.ds.base = TINY_MMIO & ~255u;
 	regs.rsi = TINY_COUNTERS + 64 * (unsigned)index;
 	if (t->mode == TINY_SYNCS)
 		v->run->kvm_valid_regs = KVM_SYNC_X86_REGS;
