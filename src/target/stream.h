@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "target/exit_kind.h"
+
 struct uni_stream_cfg {
 	double frequency; /* samples a second of each vCPU thread's CPU time; 0: none */
 	bool ordered;	  /* each sample with its time; false: counts of equal chains, cheaper */
@@ -26,33 +28,6 @@ struct uni_stream_sample {
 	uint16_t nr;
 	const uint64_t *pc;   /* leaf first */
 	const uint8_t *flags; /* enum uni_frame_flags */
-};
-
-/* Whose numbers the exit reasons are. */
-enum uni_exit_isa {
-	UNI_EXIT_ISA_KVM, /* KVM_EXIT_* of its user interface */
-	UNI_EXIT_ISA_VMX, /* SDM volume 3, appendix C; basic reason, without the flags above bit 15
-			   */
-	UNI_EXIT_ISA_SVM, /* APM volume 2, appendix C */
-	UNI_EXIT_ISA_ARM, /* exception class of ESR_EL2 */
-	UNI_EXIT_ISA_NR
-};
-
-/* What kind of number uni_stream_exit.info is. */
-enum uni_exit_info {
-	UNI_EXIT_INFO_NONE,
-	UNI_EXIT_INFO_PORT,	 /* I/O port */
-	UNI_EXIT_INFO_MMIO,	 /* GPA */
-	UNI_EXIT_INFO_HYPERCALL, /* its number */
-	UNI_EXIT_INFO_MSR,
-	UNI_EXIT_INFO_NR
-};
-
-enum uni_exit_access {
-	UNI_EXIT_ACCESS_NONE, /* or not known */
-	UNI_EXIT_ACCESS_READ, /* by the guest: in, rdmsr */
-	UNI_EXIT_ACCESS_WRITE,
-	UNI_EXIT_ACCESS_NR
 };
 
 /*
