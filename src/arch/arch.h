@@ -26,6 +26,7 @@ struct uni_arch {
 	uint8_t word;	      /* bytes of an address: 8 */
 	uint8_t nr_regs;
 	uint8_t fp_reg, sp_reg, pc_reg;	    /* DWARF numbers */
+	uint64_t callee_saved;		    /* bit n: a call leaves register n as it was */
 	const char *const *reg_names;	    /* nr_regs, by DWARF number */
 	const char *const *sys_names;	    /* UNI_SYS_MAX, NULL where unused */
 	const struct uni_gdb_reg *gdb_regs; /* layout without target XML (QEMU's) */

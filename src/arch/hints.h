@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct uni_cfi_table;
+
 enum uni_func_flags {
 	UNI_FUNC_FRAMELESS = 1u << 0, /* does not begin by setting up a frame pointer */
 	UNI_FUNC_ENTRY = 1u << 1,     /* an entry point: nobody called it, chains end here */
@@ -27,7 +29,8 @@ struct uni_func_hint {
 struct uni_unwind_hints {
 	const struct uni_func_hint *func; /* sorted by start, not overlapping; borrowed */
 	size_t nr_funcs;
-	uint64_t text_start, text_size; /* hull of all code of the image, GVA */
+	uint64_t text_start, text_size;	 /* hull of all code of the image, GVA */
+	const struct uni_cfi_table *cfi; /* arch/cfi.h; NULL: the image has none. Borrowed */
 };
 
 /* The function that holds pc, or NULL. */

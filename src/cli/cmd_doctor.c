@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "cli/cmd.h"
@@ -24,11 +25,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-struct finding {
-	const char *what, *summary;
-	bool ok;
-	char advice[640];
-};
+#define NR_WAYS 16
 
 static bool on_path(const char *program)
 {
@@ -48,39 +45,69 @@ static bool on_path(const char *program)
 	return false;
 }
 
-static void check_backend(const struct uni_target_ops *ops, struct finding *f)
+static uint32_t check_backend(
+	const struct uni_target_ops *ops, struct uni_host_way *ret, uint32_t cap)
 {
 	struct uni_err err = { 0 };
 
-	f->what = ops->scheme;
-	f->summary = ops->summary;
-	f->ok = ops->host_check == NULL || ops->host_check(&err) == 0;
-	(void)snprintf(f->advice, sizeof(f->advice), "%s", err.msg);
+	if (ops->host_ways != NULL)
+		return ops->host_ways(ret, cap);
+	*ret = (struct uni_host_way){ .name = ops->scheme, .summary = ops->summary };
+	ret->ok = ops->host_check == NULL || ops->host_check(&err) == 0;
+	(void)snprintf(ret->advice, sizeof(ret->advice), "%s", err.msg);
+	return 1;
 }
 
-static void check_qemu(struct finding *f)
+static void check_qemu(struct uni_host_way *ret)
 {
-	f->what = "run";
-	f->summary = "boot images under QEMU";
-	f->ok = on_path("qemu-system-x86_64");
-	(void)snprintf(f->advice, sizeof(f->advice), "%s",
-		f->ok ? "" : "qemu-system-x86_64 is not installed (Debian: qemu-system-x86)");
+	*ret = (struct uni_host_way){ .name = "run", .summary = "boot images under QEMU" };
+	ret->ok = on_path("qemu-system-x86_64");
+	(void)snprintf(ret->advice, sizeof(ret->advice), "%s",
+		ret->ok ? "" : "qemu-system-x86_64 is not installed (Debian: qemu-system-x86)");
 }
 
-static void print_text(const struct finding *f)
+static void print_mark(bool ok)
 {
 	bool colour = uni_term_colour(stdout);
 
-	(void)printf("%s%-4s%s %-8s %s\n",
+	(void)printf("%s%-4s%s ",
 		!colour ? ""
-		: f->ok ? "\033[32m"
+		: ok	? "\033[32m"
 			: "\033[33m",
-		f->ok ? "ok" : "no", colour ? "\033[0m" : "", f->what, f->summary);
-	if (!f->ok)
-		(void)printf("              %s\n", f->advice);
+		ok ? "ok" : "no", colour ? "\033[0m" : "");
 }
 
-static int print_all(const struct finding *f, size_t nr, struct uni_err *err)
+static void print_text(const struct uni_host_way *w)
+{
+	bool said = false;
+
+	print_mark(w->ok);
+	(void)printf("%-8s %s\n", w->name, w->summary);
+	for (uint32_t i = 0; i < w->nr; i++) {
+		said = said || !w->fact[i].ok;
+		(void)printf("     ");
+		print_mark(w->fact[i].ok);
+		(void)printf("%-14s %s\n", w->fact[i].name, w->fact[i].text);
+	}
+	if (!w->ok && !said)
+		(void)printf("              %s\n", w->advice);
+}
+
+static void print_facts(struct uni_json *j, const struct uni_host_way *w)
+{
+	uni_json_key(j, "checks");
+	uni_json_array(j);
+	for (uint32_t i = 0; i < w->nr; i++) {
+		uni_json_object(j);
+		uni_json_kv(str, j, "name", w->fact[i].name);
+		uni_json_kv(bool, j, "ok", w->fact[i].ok);
+		uni_json_kv(str, j, "text", w->fact[i].text);
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static int print_all(const struct uni_host_way *w, size_t nr, struct uni_err *err)
 {
 	struct uni_sink *out;
 	struct uni_json j;
@@ -88,7 +115,7 @@ static int print_all(const struct finding *f, size_t nr, struct uni_err *err)
 
 	if (!o.json) {
 		for (size_t i = 0; i < nr; i++)
-			print_text(&f[i]);
+			print_text(&w[i]);
 		return 0;
 	}
 	rc = uni_sink_open_file("-", &out, err);
@@ -98,10 +125,11 @@ static int print_all(const struct finding *f, size_t nr, struct uni_err *err)
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++) {
 		uni_json_object(&j);
-		uni_json_kv(str, &j, "name", f[i].what);
-		uni_json_kv(str, &j, "summary", f[i].summary);
-		uni_json_kv(bool, &j, "ok", f[i].ok);
-		uni_json_kv(str, &j, "advice", f[i].ok ? NULL : f[i].advice);
+		uni_json_kv(str, &j, "name", w[i].name);
+		uni_json_kv(str, &j, "summary", w[i].summary);
+		uni_json_kv(bool, &j, "ok", w[i].ok);
+		uni_json_kv(str, &j, "advice", w[i].ok ? NULL : w[i].advice);
+		print_facts(&j, &w[i]);
 		uni_json_object_end(&j);
 	}
 	uni_json_array_end(&j);
@@ -110,19 +138,22 @@ static int print_all(const struct finding *f, size_t nr, struct uni_err *err)
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct finding f[16];
-	size_t nr = 0;
+	_cleanup_free_ struct uni_host_way *w = calloc(NR_WAYS, sizeof(*w));
+	uint32_t nr = 0;
 	bool any = false;
 	int rc;
 
-	memset(f, 0, sizeof(f));
-	for (size_t i = 0; uni_target_backends[i] != NULL && nr < 15; i++) {
-		check_backend(uni_target_backends[i], &f[nr]);
-		any = any || f[nr].ok;
-		nr++;
+	if (w == NULL)
+		return uni_exit_of(uni_err_set(err, UNI_ENOMEM, "out of memory"));
+	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - 2; i++) {
+		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 1 - nr);
+
+		for (uint32_t k = nr; k < nr + n; k++)
+			any = any || w[k].ok;
+		nr += n;
 	}
-	check_qemu(&f[nr++]);
-	rc = print_all(f, nr, err);
+	check_qemu(&w[nr++]);
+	rc = print_all(w, nr, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
 	return any ? UNI_EXIT_OK : UNI_EXIT_FAILED;

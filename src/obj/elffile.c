@@ -95,6 +95,25 @@ uint32_t uni_elf_find_section(const struct uni_elf *e, uint32_t type)
 	return 0;
 }
 
+uint32_t uni_elf_find_named(const struct uni_elf *e, const char *name)
+{
+	size_t names;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(e->elf, &names) != 0)
+		return 0;
+	for (uint32_t i = 1; i < e->nr_sh; i++) {
+		Elf_Scn *scn = elf_getscn(e->elf, i);
+		const char *found = scn != NULL && gelf_getshdr(scn, &sh) != NULL
+					    ? elf_strptr(e->elf, names, sh.sh_name)
+					    : NULL;
+
+		if (found != NULL && strcmp(found, name) == 0)
+			return i;
+	}
+	return 0;
+}
+
 bool uni_elf_is_debug_only(const struct uni_elf *e)
 {
 	bool nobits = false;

@@ -65,6 +65,8 @@ int uni_elf_symbols(
 bool uni_elf_symbol(Elf_Data *table, size_t i, struct uni_elf_sym *ret);
 /* The first section of that SHT_ type; 0 (never a real section) if there is none. */
 uint32_t uni_elf_find_section(const struct uni_elf *e, uint32_t type);
+/* The first section of that name; 0 if there is none. */
+uint32_t uni_elf_find_named(const struct uni_elf *e, const char *name);
 /* A file made by `objcopy --only-keep-debug`: its code sections have no bytes. */
 bool uni_elf_is_debug_only(const struct uni_elf *e);
 

@@ -135,6 +135,11 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 		.text_start = start + bias,
 		.text_size = size,
 	};
+	if (img->cfi != NULL) {
+		h->cfi = img->cfi->table;
+		h->cfi.base += bias;
+		h->hints.cfi = &h->cfi;
+	}
 	h->next = img->hints;
 	img->hints = h;
 	*ret = &h->hints;

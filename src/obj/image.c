@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "obj/debugfile.h"
 #include "obj/image_priv.h"
 
 static void destroy_p(struct uni_image **img)
@@ -121,6 +122,9 @@ static int build(struct uni_image *img, struct uni_objfile *file, const struct u
 	img->arch = uni_arch_by_elf_machine(img->machine);
 	make_id(img, &img->file.notes, &sym->notes);
 	find_entries(img);
+	rc = uni_image_read_cfi(img, sym, err);
+	if (rc != 0)
+		return rc;
 	drop_rest_of_file(&img->file);
 	return 0;
 }
@@ -149,12 +153,29 @@ static int build_pair(struct uni_image *img, struct uni_objfile *f, struct uni_o
 	return build(img, f, other, err);
 }
 
-int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err)
+/* The other file of a split or stripped image; img->note says where it was looked for in vain. */
+static bool find_other(struct uni_image *img, const struct uni_objfile *f,
+	const struct uni_image_search *search, struct uni_objfile *ret)
+{
+	_cleanup_strbuf_ struct uni_strbuf note;
+	bool no_code = uni_elf_is_debug_only(&f->elf);
+
+	uni_strbuf_init(&note);
+	if (uni_objfile_find_sibling(f, ret, &note))
+		return true;
+	if (!no_code && uni_objfile_find_debug(f, search, uni_elf_has_symtab, ret, &note))
+		return true;
+	(void)snprintf(img->note, sizeof(img->note), "%s: no %s in it; tried %s", f->path,
+		no_code ? "code" : "symbols", note.s);
+	return false;
+}
+
+int uni_image_load_from(const char *path, const struct uni_image_search *search,
+	struct uni_image **ret, struct uni_err *err)
 {
 	_cleanup_(uni_objfile_deinit) struct uni_objfile f = { 0 };
 	_cleanup_(uni_objfile_deinit) struct uni_objfile other = { 0 };
 	_cleanup_(destroy_p) struct uni_image *img = image_new(path);
-	bool complete;
 	int rc;
 
 	if (img == NULL)
@@ -162,14 +183,19 @@ int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err
 	rc = uni_objfile_load(path, &f, err);
 	if (rc != 0)
 		return rc;
-	complete = uni_elf_find_section(&f.elf, SHT_SYMTAB) != 0 && !uni_elf_is_debug_only(&f.elf);
-	if (!complete && uni_objfile_find_sibling(&f, &other, img->note, sizeof(img->note)))
+	if ((!uni_elf_has_symtab(&f.elf) || uni_elf_is_debug_only(&f.elf)) &&
+		find_other(img, &f, search, &other))
 		rc = build_pair(img, &f, &other, err);
 	else
 		rc = build(img, &f, NULL, err);
 	if (rc == 0)
 		*ret = uni_take(img);
 	return rc;
+}
+
+int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err)
+{
+	return uni_image_load_from(path, NULL, ret, err);
 }
 
 int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
@@ -194,6 +220,7 @@ void uni_image_destroy(struct uni_image *img)
 	if (img == NULL)
 		return;
 	uni_image_hints_free(img->hints);
+	uni_cfi_destroy(img->cfi);
 	uni_symbols_deinit(&img->syms);
 	uni_objfile_deinit(&img->file);
 	free(img->path);

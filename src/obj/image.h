@@ -33,11 +33,18 @@ struct uni_symbol {
 
 struct uni_image;
 
+/* Where debug data may be that was split off, before /usr/lib/debug. */
+struct uni_image_search {
+	const char *const *debug_dirs; /* borrowed */
+	size_t nr_debug_dirs;
+};
+
 /*
  * Loads PATH; if it has no symbol table, looks for PATH.dbg and PATH.debug, and for BASE, BASE.dbg,
  * BASE.debug and BASE.elf where PATH is BASE with an ending such as .elf, .bin or .stripped, with
  * the same build-id (or, without build-ids, the same code); a PATH that is only debug data finds
- * its code the same way. Having no symbols is not an error: uni_image_note().
+ * its code the same way. After these come the files that a distribution would have (debugfile.h).
+ * search may be NULL. Having no symbols is not an error: uni_image_note().
  * ELF32 files that hold 64-bit code load as well.
  *
  * Code symbols are FUNC, GNU_IFUNC, and NOTYPE in executable sections. Sizes: a symbol of size 0
@@ -47,7 +54,9 @@ struct uni_image;
  * lies), then global before weak before local, then sized before unsized, then the shorter name,
  * then strcmp order. err says what is wrong with the file.
  */
-int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err);
+int uni_image_load_from(const char *path, const struct uni_image_search *search,
+	struct uni_image **ret, struct uni_err *err);
+int uni_image_load(const char *path, struct uni_image **ret, struct uni_err *err); /* search NULL */
 /* The same from memory; name is for messages. data is copied. */
 int uni_image_from_memory(const char *name, const void *data, size_t size, struct uni_image **ret,
 	struct uni_err *err);

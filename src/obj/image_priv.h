@@ -3,6 +3,7 @@
 #ifndef UNI_OBJ_IMAGE_PRIV_H
 #define UNI_OBJ_IMAGE_PRIV_H
 
+#include "obj/cfi.h"
 #include "obj/image.h"
 #include "obj/objfile.h"
 #include "obj/symbols.h"
@@ -15,6 +16,7 @@ struct uni_image_hints {
 	struct uni_image_hints *next;
 	uint64_t bias;
 	struct uni_unwind_hints hints;
+	struct uni_cfi_table cfi; /* the image's at this bias */
 	struct uni_func_hint *func;
 };
 
@@ -31,8 +33,11 @@ struct uni_image {
 	size_t nr_entries;
 	char note[UNI_IMAGE_NOTE_MAX]; /* "" or why there are no symbols */
 	struct uni_image_hints *hints;
+	struct uni_cfi *cfi; /* NULL: the image has no call frame information */
 };
 
 void uni_image_hints_free(struct uni_image_hints *h);
+/* Compiles the call frame information of img->file and sym (which may be img->file itself). */
+int uni_image_read_cfi(struct uni_image *img, const struct uni_objfile *sym, struct uni_err *err);
 
 #endif

@@ -74,7 +74,7 @@ bool uni_objfile_is_cut_copy(const struct uni_objfile *wrapper, const struct uni
 	       uni_segments_same_code(&wrapper->segs, &sibling->segs, UINT32_MAX);
 }
 
-static bool same_build(const struct uni_objfile *a, const struct uni_objfile *b)
+bool uni_objfile_same_build(const struct uni_objfile *a, const struct uni_objfile *b)
 {
 	uint64_t mask = a->elf.is64 == b->elf.is64 ? UINT64_MAX : UINT32_MAX;
 
@@ -106,7 +106,7 @@ static bool try_sibling(const struct uni_objfile *f, const char *path, struct un
 			err.code == UNI_ENOENT ? "not there" : uni_strerror(err.code));
 		return false;
 	}
-	if (same_build(f, &other) && completes(f, &other)) {
+	if (uni_objfile_same_build(f, &other) && completes(f, &other)) {
 		*ret = other;
 		return true;
 	}
@@ -156,17 +156,11 @@ static bool try_siblings(const struct uni_objfile *f, const char *base, struct u
 }
 
 bool uni_objfile_find_sibling(
-	const struct uni_objfile *f, struct uni_objfile *ret, char *note_ret, size_t note_cap)
+	const struct uni_objfile *f, struct uni_objfile *ret, struct uni_strbuf *note)
 {
-	_cleanup_strbuf_ struct uni_strbuf note;
 	char *base = base_name(f->path);
-	bool found;
+	bool found = try_siblings(f, base, ret, note);
 
-	uni_strbuf_init(&note);
-	found = try_siblings(f, base, ret, &note);
 	free(base);
-	if (!found)
-		(void)snprintf(note_ret, note_cap, "%s: no %s in it; tried %s", f->path,
-			uni_elf_is_debug_only(&f->elf) ? "code" : "symbols", note.s);
 	return found;
 }

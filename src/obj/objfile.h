@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "obj/elffile.h"
 
 struct uni_objfile {
@@ -24,13 +25,16 @@ int uni_objfile_from_memory(const char *name, const void *data, size_t size, str
 	struct uni_err *err);
 void uni_objfile_deinit(struct uni_objfile *f); /* zeroed files too */
 
+/* Same build-id or, where one of them has none, same code. */
+bool uni_objfile_same_build(const struct uni_objfile *a, const struct uni_objfile *b);
+
 /*
  * Looks beside f->path for the file with the symbols (f is stripped) or, if f is only debug data,
- * with the code. True: ret is loaded and is the same build: same build-id or, where one of them has
- * none, same code. False: note_ret says in a line what was looked for and why it was not taken.
+ * with the code. True: ret is loaded and is the same build. note collects what was looked for and why
+ * it was not taken.
  */
 bool uni_objfile_find_sibling(
-	const struct uni_objfile *f, struct uni_objfile *ret, char *note_ret, size_t note_cap);
+	const struct uni_objfile *f, struct uni_objfile *ret, struct uni_strbuf *note);
 
 /* Is the wrapper's code the sibling's, but with addresses cut to 32 bits? */
 bool uni_objfile_is_cut_copy(const struct uni_objfile *wrapper, const struct uni_objfile *sibling);

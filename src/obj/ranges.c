@@ -118,17 +118,15 @@ void uni_ranges_deinit(struct uni_ranges *r)
 	*r = (struct uni_ranges){ 0 };
 }
 
-uint32_t uni_ranges_find(const struct uni_ranges *r, uint64_t addr)
+/* The piece that holds addr, which is not below the first one. */
+static size_t find_piece(const struct uni_ranges *r, uint64_t addr)
 {
+	uint64_t b = (addr - r->start[0]) >> r->shift;
 	size_t lo, hi;
-	uint64_t b;
 
-	if (r->nr == 0 || addr < r->start[0])
-		return UNI_RANGE_GAP;
-	b = (addr - r->start[0]) >> r->shift;
 	/* Behind the last piece's start there is only that piece. */
 	if (b >= r->nr_buckets)
-		return r->sym[r->nr - 1];
+		return r->nr - 1;
 	lo = r->bucket[b];
 	hi = b + 1 < r->nr_buckets ? (size_t)r->bucket[b + 1] : r->nr - 1;
 	while (lo < hi) {
@@ -139,5 +137,34 @@ uint32_t uni_ranges_find(const struct uni_ranges *r, uint64_t addr)
 		else
 			hi = mid - 1;
 	}
-	return r->sym[lo];
+	return lo;
+}
+
+uint32_t uni_ranges_find(const struct uni_ranges *r, uint64_t addr)
+{
+	if (r->nr == 0 || addr < r->start[0])
+		return UNI_RANGE_GAP;
+	return r->sym[find_piece(r, addr)];
+}
+
+uint32_t uni_ranges_find_in(const struct uni_ranges *r, uint64_t addr, struct uni_span *span)
+{
+	uint64_t first = span->start, last = span->start + (span->size - 1), end;
+	uint32_t sym = UNI_RANGE_GAP;
+
+	if (r->nr == 0)
+		return UNI_RANGE_GAP;
+	if (addr < r->start[0]) {
+		end = r->start[0] - 1;
+	} else {
+		size_t i = find_piece(r, addr);
+
+		sym = r->sym[i];
+		first = uni_max(first, r->start[i]);
+		end = i + 1 < r->nr ? r->start[i + 1] - 1 : UINT64_MAX;
+	}
+	last = uni_min(last, end);
+	span->start = first;
+	span->size = uni_min(last - first, UINT64_MAX - 1) + 1;
+	return sym;
 }

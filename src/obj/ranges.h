@@ -32,12 +32,18 @@ struct uni_ranges {
 };
 
 /*
- * syms: sorted by address, all addresses different, sizes not 0 and not past the top. False: out
- * of memory.
+ * syms: sorted by address, sizes not 0 and not past the top. Of those that start together the last
+ * one counts as the one that starts last. False: out of memory.
  */
 bool uni_ranges_build(const struct uni_symbol *syms, size_t nr, struct uni_ranges *ret);
 void uni_ranges_deinit(struct uni_ranges *r);
 /* Index of the symbol that covers addr, or UNI_RANGE_GAP. */
 uint32_t uni_ranges_find(const struct uni_ranges *r, uint64_t addr);
+/* Neighbouring addresses that have something in common; size is not 0. */
+struct uni_span {
+	uint64_t start, size;
+};
+/* The same, and cuts the span, which holds addr, to the piece. */
+uint32_t uni_ranges_find_in(const struct uni_ranges *r, uint64_t addr, struct uni_span *span);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef UNI_OBJ_USYM_H
 #define UNI_OBJ_USYM_H
 
+#include "obj/debug.h"
 #include "obj/image.h"
 
 /* A symbol source: an image or a .usym, looked up alike. */
@@ -31,5 +32,17 @@ size_t uni_symtab_nr(const struct uni_symtab *s);
 /* Name and offset into the symbol; false: unknown. The name is borrowed. */
 bool uni_symtab_lookup(
 	const struct uni_symtab *s, uint64_t svma, const char **name_ret, uint64_t *offset_ret);
+
+/*
+ * Lines and inlined functions. They come from debug data that the source is given (and then owns),
+ * or from a .usym that kept those of some addresses.
+ */
+void uni_symtab_set_debug(struct uni_symtab *s, struct uni_debug *debug);
+bool uni_symtab_has_places(const struct uni_symtab *s);
+/* As uni_debug_lookup(), not for several threads at once. */
+size_t uni_symtab_places(
+	const struct uni_symtab *s, uint64_t svma, struct uni_place ret[UNI_INLINE_MAX]);
+/* Keeps those of these addresses, so that they are written too. Sorts svma. Once only. */
+int uni_symtab_keep_places(struct uni_symtab *s, uint64_t *svma, size_t nr, struct uni_err *err);
 
 #endif

@@ -332,7 +332,7 @@ static bool serve(struct sampler *s)
 	deliver(s);
 	if (s->resume == -UNI_EGONE)
 		s->end = UNI_END_GONE;
-	return s->resume == 0;
+	return s->resume == 0 && (s->caps & UNI_CAP_STILL) == 0;
 }
 
 static void run(struct sampler *s)

@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/err.h"
 #include "mem/gmem.h"
+#include "target/hostway.h"
 #include "target/spec.h"
 #include "target/stream.h"
 
@@ -27,6 +28,7 @@ enum uni_target_caps {
 	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
 	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
 	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
+	UNI_CAP_STILL = 1u << 8,      /* one moment only: each snap() shows the same */
 };
 
 enum uni_snap_flags {
@@ -76,6 +78,9 @@ struct uni_target_ops {
 	/* Can this backend work on this host at all? 0, or the reason and the remedy in err.
 	 * Optional. */
 	int (*host_check)(struct uni_err *err);
+	/* Thing by thing, for doctor: fills up to cap ways of this backend, the first its plain
+	 * one, and returns how many. Optional: without it host_check() says all. */
+	uint32_t (*host_ways)(struct uni_host_way *ret, uint32_t cap);
 	/* Would it reach this guest? The keys for a spec ("pid=12") into keys_ret, or false.
 	 * Optional. */
 	bool (*claims)(const struct uni_target_info *info, char *keys_ret, size_t cap);

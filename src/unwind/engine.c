@@ -5,39 +5,66 @@
 
 #include "base/checked.h"
 
+#define SWITCHES_MAX 8 /* of the stack, downwards, within one chain */
+
+struct walk {
+	const struct uni_unwinder *u;
+	struct uni_as *as;
+	struct uni_chain *ret;
+	struct uni_regs regs; /* of the frame that was found last */
+	struct uni_step st;
+	unsigned switches;
+};
+
+static void add(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
+{
+	size_t i = 0;
+
+	while (u->stepper[i].ops != NULL)
+		i++;
+	u->stepper[i].ops = ops;
+	u->stepper[i].ctx = u;
+}
+
 void uni_unwinder_init(
 	struct uni_unwinder *u, const struct uni_arch *arch, const struct uni_unwind_hints *hints)
 {
 	memset(u, 0, sizeof(*u));
 	u->arch = arch;
 	u->hints = hints;
-	u->stepper[0].ops = &uni_unwind_fp;
-	u->stepper[0].ctx = u;
+	if (hints != NULL && hints->cfi != NULL)
+		add(u, &uni_unwind_cfi);
+	add(u, &uni_unwind_fp);
 }
 
 /* One frame up with the first stepper that knows the way. 1: the chain ends. */
-static int step(const struct uni_unwinder *u, struct uni_as *as, bool leaf, struct uni_regs *regs,
-	enum uni_stop *stop_ret)
+static int step(struct walk *w)
 {
-	bool had_sp = regs->sp_valid;
-	uint64_t sp = regs->sp;
+	const struct uni_unwinder *u = w->u;
+	bool had_sp = w->regs.sp_valid, leaf = w->st.exact;
+	uint64_t sp = w->regs.sp;
 	int rc = -UNI_ENOTSUP;
 
 	for (size_t i = 0; i < uni_array_len(u->stepper) && u->stepper[i].ops != NULL; i++) {
-		rc = u->stepper[i].ops->step(u->stepper[i].ctx, as, leaf, regs, stop_ret);
+		w->st = (struct uni_step){ .leaf = leaf };
+		rc = u->stepper[i].ops->step(u->stepper[i].ctx, w->as, &w->regs, &w->st);
 		if (rc != -UNI_ENOTSUP)
 			break;
 	}
 	if (rc == -UNI_ENOTSUP)
-		*stop_ret = UNI_STOP_BADPC; /* code that nobody can unwind */
+		w->st.stop = UNI_STOP_BADPC; /* code that nobody can unwind */
 	if (rc != 0)
 		return 1;
+	if (!had_sp || !w->regs.sp_valid || w->regs.sp > sp)
+		return 0;
 	/* A leaf may not have touched the stack (a return address in a register). */
-	if (had_sp && regs->sp_valid && (regs->sp < sp || (regs->sp == sp && !leaf))) {
-		*stop_ret = UNI_STOP_LOOP;
-		return 1;
-	}
-	return 0;
+	if (w->regs.sp == sp && leaf)
+		return 0;
+	/* What was interrupted may have been on another stack, but not without end. */
+	if (w->st.exact && w->switches++ < SWITCHES_MAX)
+		return 0;
+	w->st.stop = UNI_STOP_LOOP;
+	return 1;
 }
 
 static int begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs)
@@ -55,32 +82,38 @@ static int begin(const struct uni_unwinder *u, struct uni_as *as, const struct u
 	return rc;
 }
 
+/* Appends a frame of what the walk's registers and last step say. */
+static void append(struct walk *w)
+{
+	struct uni_chain *c = w->ret;
+
+	c->pc[c->nr] = w->u->arch->strip(&w->regs, w->regs.pc);
+	c->flags[c->nr] = (uint8_t)((w->st.exact ? UNI_FRAME_EXACT : 0) |
+				    (w->st.guess ? UNI_FRAME_GUESS : 0));
+	c->nr++;
+}
+
 void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret)
 {
+	struct walk w = { .u = u, .as = as, .ret = ret, .regs = *regs, .st.exact = true };
 	uint16_t max = u->max_frames;
-	struct uni_regs cur = *regs;
-	enum uni_stop stop = UNI_STOP_NOREGS;
 
 	if (max == 0 || max > UNI_CHAIN_MAX)
 		max = UNI_CHAIN_MAX;
 	ret->nr = 0;
 	ret->stop = UNI_STOP_NOREGS;
-	if (!cur.pc_valid)
+	if (!regs->pc_valid)
 		return;
-	ret->pc[0] = u->arch->strip(&cur, cur.pc);
-	ret->flags[0] = UNI_FRAME_EXACT;
-	ret->nr = 1;
+	append(&w);
 	if (begin(u, as, regs) != 0)
 		return;
-	while (step(u, as, ret->nr == 1, &cur, &stop) == 0) {
+	while (step(&w) == 0) {
 		if (ret->nr == max) {
-			stop = UNI_STOP_LIMIT;
+			w.st.stop = UNI_STOP_LIMIT;
 			break;
 		}
-		ret->pc[ret->nr] = u->arch->strip(&cur, cur.pc);
-		ret->flags[ret->nr] = 0;
-		ret->nr++;
+		append(&w);
 	}
-	ret->stop = (uint8_t)stop;
+	ret->stop = (uint8_t)w.st.stop;
 }

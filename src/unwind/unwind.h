@@ -16,14 +16,22 @@ struct uni_chain {
 	uint8_t flags[UNI_CHAIN_MAX];
 };
 
+/* One step from a frame to its caller. */
+struct uni_step {
+	bool leaf;	    /* in: pc is an interrupted one, no return address */
+	bool exact;	    /* out: so is the caller's, which was interrupted */
+	bool guess;	    /* out: the caller was guessed */
+	enum uni_stop stop; /* out, when the chain ends here */
+};
+
 /*
  * A way to go from a frame to its caller. step() returns 0 and rewrites regs, 1 when the chain
- * ends here (*stop_ret), or -UNI_ENOTSUP when it knows nothing of this pc and the next one may try.
+ * ends here (stop says why), or -UNI_ENOTSUP when it knows nothing of this pc and the next one may
+ * try; regs are then as they were.
  */
 struct uni_unwinder_ops {
 	const char *name;
-	int (*step)(void *ctx, struct uni_as *as, bool leaf, struct uni_regs *regs,
-		enum uni_stop *stop_ret);
+	int (*step)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st);
 };
 
 struct uni_unwinder {
@@ -36,11 +44,13 @@ struct uni_unwinder {
 	} stepper[4]; /* tried in order; ops NULL ends the list */
 };
 
-extern const struct uni_unwinder_ops uni_unwind_fp; /* ctx: the struct uni_unwinder itself */
+/* ctx of each: the struct uni_unwinder itself. */
+extern const struct uni_unwinder_ops uni_unwind_cfi; /* the image's unwind rows */
+extern const struct uni_unwinder_ops uni_unwind_fp;  /* frame pointers */
 
 /*
- * Frame pointers only, for a start. The unwinder may be moved or copied only before this call:
- * a stepper's ctx points at it.
+ * Unwind rows where the image has them, else frame pointers. The unwinder may be moved or copied
+ * only before this call: a stepper's ctx points at it.
  */
 void uni_unwinder_init(
 	struct uni_unwinder *u, const struct uni_arch *arch, const struct uni_unwind_hints *hints);

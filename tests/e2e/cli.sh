@@ -113,7 +113,12 @@ echo keep >"$T/precious/file"
 check "a folder that is no session is never replaced" exits 1 "$U" import --overwrite "$T/in.folded" -o "$T/precious"
 check "its content is still there" test -f "$T/precious/file"
 check "doctor" sh -c "'$U' doctor | grep -q replay"
-check "doctor --json is JSON" sh -c "'$U' doctor --json | python3 -m json.tool"
+check "doctor tells what the sampler in the kernel needs, thing by thing" sh -c "'$U' doctor --json |
+	python3 -c 'import json, sys
+ways = {w[\"name\"]: w for w in json.load(sys.stdin)}
+bpf = {c[\"name\"]: c for c in ways[\"kvm-bpf\"][\"checks\"]}
+assert \"capabilities\" in bpf and bpf[\"capabilities\"][\"text\"]
+assert ways[\"kvm-bpf\"][\"ok\"] == all(c[\"ok\"] for c in bpf.values())'"
 check "ls --json is JSON" sh -c "'$U' ls --json | python3 -m json.tool"
 # A process that looks like a nameless QEMU.
 cp "$(readlink -f /proc/$$/exe)" "$T/qemu-system-x86_64"

@@ -124,15 +124,14 @@ static int fake_read(
 static const struct uni_gmem_ops fake_gmem_ops = { .read = fake_read };
 
 /* One word is one frame; 0 is the end. */
-static int fake_step(
-	void *ctx, struct uni_as *as, bool leaf, struct uni_regs *regs, enum uni_stop *stop_ret)
+static int fake_step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	uint64_t word;
 
-	*stop_ret = UNI_STOP_FAULT;
+	st->stop = UNI_STOP_FAULT;
 	if (uni_as_read_u64(as, uni_gva_of(regs->sp), &word) != 0)
 		return 1;
-	*stop_ret = UNI_STOP_ROOT;
+	st->stop = UNI_STOP_ROOT;
 	if (word == 0)
 		return 1;
 	regs->pc = word;

@@ -398,15 +398,13 @@ static void return_addresses_are_code(void **state)
 	close_fixture(&f);
 }
 
-static int knows_nothing(
-	void *ctx, struct uni_as *as, bool leaf, struct uni_regs *regs, enum uni_stop *stop_ret)
+static int knows_nothing(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	++*(unsigned *)ctx;
 	return -UNI_ENOTSUP;
 }
 
-static int stays(
-	void *ctx, struct uni_as *as, bool leaf, struct uni_regs *regs, enum uni_stop *stop_ret)
+static int stays(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	++*(unsigned *)ctx;
 	return 0;

@@ -125,9 +125,9 @@ static void damage_is_found(void **state)
 		assert_int_equal(uni_symtab_parse(data, i, &s, NULL), -UNI_EFORMAT);
 	}
 	assert_null(s);
-	data[8] = 2;
+	data[8] = 3;
 	assert_int_equal(uni_symtab_parse(data, size, &s, &err), -UNI_ENOTSUP);
-	assert_non_null(strstr(err.msg, "version 2"));
+	assert_non_null(strstr(err.msg, "version 3"));
 	free(data);
 }
 

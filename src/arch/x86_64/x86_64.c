@@ -85,6 +85,9 @@ const struct uni_arch uni_arch_x86_64 = {
 	.fp_reg = UNI_X86_RBP,
 	.sp_reg = UNI_X86_RSP,
 	.pc_reg = UNI_X86_RIP,
+	.callee_saved = 1u << UNI_X86_RBX | 1u << UNI_X86_RBP | 1u << UNI_X86_RSP |
+			1u << UNI_X86_R12 | 1u << UNI_X86_R13 | 1u << UNI_X86_R14 |
+			1u << UNI_X86_R15,
 	.reg_names = reg_names,
 	.sys_names = sys_names,
 	.gdb_regs = gdb_regs,

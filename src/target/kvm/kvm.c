@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "target/kvm/allow.h"
+#include "target/kvm/ways.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
@@ -412,6 +413,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.summary = "any VMM that uses KVM on x86, by its process",
 	.keys = "pid=N[,qmp=PATH][,method=auto|sync|procmem]",
 	.host_check = kvm_host_check,
+	.host_ways = uni_kvm_host_ways,
 	.claims = kvm_claims,
 	.probe = kvm_probe,
 	.attach = kvm_attach,

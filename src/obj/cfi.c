@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "obj/cfi.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "obj/cfi_priv.h"
+
+/* Instructions that may be run in all, per byte of the sections: real images need less than one. */
+#define INSNS_PER_BYTE 8u
+#define PASSES_MAX     4
+
+static bool in_code(const struct uni_cfi_source *src, const struct uni_cfi_fde *f)
+{
+	for (size_t i = 0; i < src->nr_code; i++) {
+		if (uni_range_contains(src->code[i].start, src->code[i].size, f->start, f->size))
+			return true;
+	}
+	return false;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct uni_cfi_fde *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->cie < y->cie ? -1 : x->cie > y->cie;
+}
+
+/* Ranges that are not covered by any before them in the order of sections. */
+static void drop_overlaps(struct uni_cfi_entries *e)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < e->fde.nr; i++) {
+		struct uni_cfi_fde f = e->fde.v[i];
+		struct uni_cfi_fde *last = nr != 0 ? &e->fde.v[nr - 1] : NULL;
+
+		if (last == NULL || !uni_range_overlaps(last->start, last->size, f.start, f.size)) {
+			e->fde.v[nr++] = f;
+			continue;
+		}
+		/* A section that comes first is believed first. */
+		if (e->cie.v[f.cie].section < e->cie.v[last->cie].section)
+			*last = f;
+	}
+	e->fde.nr = nr;
+}
+
+static int gather(const struct uni_cfi_source *src, struct uni_cfi_entries *e)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < src->nr_sections; i++) {
+		if (!uni_cfi_parse(&src->section[i], (uint32_t)i, src->arch->word, e))
+			return -UNI_ENOMEM;
+	}
+	for (size_t i = 0; i < e->fde.nr; i++) {
+		if (in_code(src, &e->fde.v[i]))
+			e->fde.v[nr++] = e->fde.v[i];
+	}
+	e->fde.nr = nr;
+	if (nr != 0)
+		qsort(e->fde.v, nr, sizeof(*e->fde.v), by_start);
+	drop_overlaps(e);
+	return 0;
+}
+
+static bool is_entry(const struct uni_cfi_source *src, const struct uni_cfi_fde *f)
+{
+	for (size_t i = 0; i < src->nr_entries; i++) {
+		if (uni_range_has(f->start, f->size, src->entry[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Nobody called this function, whatever it says itself. */
+static void emit_root(struct uni_cfi_builder *b, uint64_t start, const struct uni_cfi_cie *cie)
+{
+	struct uni_cfi_state s = { 0 };
+
+	s.cfa = (struct uni_cfi_val){ .how = UNI_CFI_REG, .reg = b->arch->sp_reg };
+	for (size_t i = 0; i < UNI_REG_MAX; i++)
+		s.reg[i].how = UNI_CFI_UNDEF;
+	s.reg[b->arch->sp_reg].how = UNI_CFI_NONE;
+	uni_cfi_emit(b, start, &s, cie);
+}
+
+static void emit_rows(struct uni_cfi_builder *b, const struct uni_cfi_source *src,
+	const struct uni_cfi_entries *e)
+{
+	uint64_t budget = 1024;
+
+	for (size_t i = 0; i < src->nr_sections; i++)
+		budget += src->section[i].size * INSNS_PER_BYTE;
+	for (size_t i = 0; i < e->fde.nr && !b->oom; i++) {
+		const struct uni_cfi_fde *f = &e->fde.v[i];
+		const struct uni_cfi_cie *cie = &e->cie.v[f->cie];
+
+		/* Rows count 32 bits from the base, and each costs a byte of instructions. */
+		if (!uni_range_contains(b->base, UINT32_MAX, f->start, f->size) ||
+			b->row.nr + f->insn_size + 3 > UNI_CFI_ROWS_MAX)
+			continue;
+		if (is_entry(src, f))
+			emit_root(b, f->start, cie);
+		else
+			uni_cfi_run(b, &src->section[cie->section], cie, f, &budget);
+		uni_cfi_emit(b, f->start + f->size, NULL, NULL);
+	}
+}
+
+/*
+ * Where rows count from: the largest part of the code, if not all of it is within 4 GiB (boot code
+ * at the bottom and the rest in the higher half). What lies below or far above is left out.
+ */
+static uint64_t choose_base(const struct uni_cfi_source *src, const struct uni_cfi_entries *e)
+{
+	const struct uni_cfi_fde *last = &e->fde.v[e->fde.nr - 1];
+	uint64_t best = e->fde.v[0].start, most = 0;
+
+	if (last->start - best < UINT32_MAX - last->size)
+		return best;
+	for (size_t i = 0; i < src->nr_code; i++) {
+		if (src->code[i].size > most) {
+			most = src->code[i].size;
+			best = src->code[i].start;
+		}
+	}
+	return best;
+}
+
+static bool make_buckets(struct uni_cfi *c)
+{
+	struct uni_cfi_table *t = &c->table;
+	uint32_t r = 0;
+
+	/* About one for each row, so that few steps are left to search. */
+	while (t->shift < 31 && (t->size >> t->shift) > t->nr_rows)
+		t->shift++;
+	t->nr_buckets = (t->size >> t->shift) + 1;
+	c->bucket = calloc(t->nr_buckets, sizeof(*c->bucket));
+	if (c->bucket == NULL)
+		return false;
+	for (uint32_t i = 0; i < t->nr_buckets; i++) {
+		while (r + 1 < t->nr_rows && t->row[r + 1].start <= (uint64_t)i << t->shift)
+			r++;
+		c->bucket[i] = r;
+	}
+	t->bucket = c->bucket;
+	return true;
+}
+
+/* Takes the builder's arrays over. */
+static int finish(struct uni_cfi_builder *b, struct uni_cfi **ret)
+{
+	struct uni_cfi *c;
+
+	if (b->rule.nr < 2)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return -UNI_ENOMEM;
+	c->row = uni_take(b->row.v);
+	c->rule = uni_take(b->rule.v);
+	c->other = uni_take(b->other.v);
+	c->op = uni_take(b->op.v);
+	c->table = (struct uni_cfi_table){
+		.base = b->base,
+		.row = c->row,
+		.rule = c->rule,
+		.other = c->other,
+		.op = c->op,
+		.nr_rows = (uint32_t)b->row.nr,
+		.nr_rules = (uint32_t)b->rule.nr,
+		.nr_others = (uint32_t)b->other.nr,
+		.nr_ops = (uint32_t)b->op.nr,
+		.size = c->row[b->row.nr - 1].start,
+		.regs = b->follow,
+	};
+	if (!make_buckets(c)) {
+		uni_cfi_destroy(c);
+		return -UNI_ENOMEM;
+	}
+	*ret = c;
+	return 0;
+}
+
+static void builder_deinit(struct uni_cfi_builder *b)
+{
+	uni_vec_free(&b->row);
+	uni_vec_free(&b->rule);
+	uni_vec_free(&b->other);
+	uni_vec_free(&b->op);
+	uni_vec_free(&b->expr);
+	free(b->hash);
+}
+
+/*
+ * Most code finds its callers by sp and the frame pointer. Only where a CFA or an expression asks
+ * for another register must that one be followed through all frames, so the first pass finds out.
+ */
+static int compile(
+	const struct uni_cfi_source *src, struct uni_cfi_entries *e, struct uni_cfi **ret)
+{
+	uint64_t known =
+		1ull << src->arch->sp_reg | 1ull << src->arch->fp_reg | 1ull << src->arch->pc_reg;
+	uint64_t follow = 0;
+	int rc;
+
+	for (int pass = 1;; pass++) {
+		struct uni_cfi_builder b = { .arch = src->arch, .follow = follow };
+		struct uni_cfi_row first = { 0 };
+
+		b.base = choose_base(src, e);
+		b.oom = !uni_vec_push(&b.row, first);
+		emit_rows(&b, src, e);
+		if (!b.oom && (b.used & ~known & ~follow) != 0 && pass < PASSES_MAX) {
+			follow |= b.used & ~known;
+			builder_deinit(&b);
+			continue;
+		}
+		rc = b.oom ? -UNI_ENOMEM : finish(&b, ret);
+		builder_deinit(&b);
+		return rc;
+	}
+}
+
+int uni_cfi_compile(const struct uni_cfi_source *src, struct uni_cfi **ret)
+{
+	struct uni_cfi_entries e = { 0 };
+	int rc = gather(src, &e);
+
+	*ret = NULL;
+	if (rc == 0 && e.fde.nr != 0)
+		rc = compile(src, &e, ret);
+	uni_vec_free(&e.cie);
+	uni_vec_free(&e.fde);
+	return rc;
+}
+
+void uni_cfi_destroy(struct uni_cfi *c)
+{
+	if (c == NULL)
+		return;
+	free(c->row);
+	free(c->bucket);
+	free(c->rule);
+	free(c->other);
+	free(c->op);
+	free(c);
+}

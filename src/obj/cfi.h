@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Call frame information (.eh_frame and .debug_frame; DWARF 5, 6.4) compiled into the rows of
+ * arch/cfi.h. Everything in the sections is hostile: what makes no sense has no rows, and the
+ * unwinder goes on there without them.
+ */
+#ifndef UNI_OBJ_CFI_H
+#define UNI_OBJ_CFI_H
+
+#include "arch/arch.h"
+#include "arch/cfi.h"
+
+struct uni_cfi_section {
+	const uint8_t *data; /* borrowed for the call */
+	size_t size;
+	uint64_t addr; /* SVMA of data[0]: pc-relative pointers count from there */
+	bool eh;       /* laid out as .eh_frame, else as .debug_frame */
+};
+
+struct uni_cfi_code { /* where code lies, SVMA; call frame information of anything else is noise */
+	uint64_t start, size;
+};
+
+struct uni_cfi_source {
+	const struct uni_arch *arch;
+	/* Where they speak of the same code, the first one is believed. */
+	const struct uni_cfi_section *section;
+	size_t nr_sections;
+	const struct uni_cfi_code *code;
+	size_t nr_code;
+	const uint64_t *entry; /* SVMA in functions that nobody called: they get no caller */
+	size_t nr_entries;
+};
+
+struct uni_cfi {
+	struct uni_cfi_table table; /* its base is an SVMA; borrows the arrays below */
+	struct uni_cfi_row *row;
+	uint32_t *bucket;
+	struct uni_cfi_rule *rule;
+	struct uni_cfi_val *other;
+	struct uni_cfi_op *op;
+};
+
+/* 0 or -UNI_ENOMEM. *ret is NULL if the sections tell nothing of any code. */
+int uni_cfi_compile(const struct uni_cfi_source *src, struct uni_cfi **ret);
+void uni_cfi_destroy(struct uni_cfi *c); /* NULL-safe */
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of debug data, for the files of this folder. */
+#ifndef UNI_OBJ_DEBUG_PRIV_H
+#define UNI_OBJ_DEBUG_PRIV_H
+
+#include <elfutils/libdw.h>
+
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "obj/debug.h"
+#include "obj/objfile.h"
+#include "obj/ranges.h"
+
+#define UNI_SCOPE_NONE UINT32_MAX
+
+/* A function, or one that was inlined into it. Names are looked up when they are first asked for. */
+struct uni_scope {
+	Dwarf_Off die;
+	uint32_t parent; /* a lower index: UNI_SCOPE_NONE if it is not inlined */
+	uint32_t name;	 /* string; UNI_STR_NONE: not looked up yet; 0: it has none */
+	uint32_t call_file, call_line;
+};
+
+struct uni_row {
+	uint32_t file, line;
+};
+
+struct uni_cu {
+	Dwarf_Off die;
+	bool loaded;
+	struct uni_ranges scopes, rows; /* pieces; their numbers are indices into these: */
+	struct uni_scope *scope;
+	struct uni_row *row;
+	Dwarf_Files *files; /* libdw's */
+	uint32_t *file;	    /* strings, by the numbers of the unit's files: as uni_scope.name */
+	size_t nr_files;
+};
+
+struct uni_debug {
+	struct uni_objfile file;
+	Dwarf *dw;
+	struct uni_strtab *strings;
+	UNI_VEC(struct uni_cu) cus;
+	struct uni_ranges ranges; /* of all units */
+	uint32_t *range_cu;	  /* index of a unit, by the number in `ranges` */
+	uint64_t steps;		  /* left: bounds the time that a malicious file can cost */
+	bool exhausted, no_memory;
+};
+
+/* Takes so many steps; false if there were not as many left. */
+bool uni_debug_spend(struct uni_debug *d, uint64_t steps);
+
+/* Fills the tables of a unit; what cannot be read is left out. False: out of memory. */
+bool uni_cu_read_scopes(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);
+bool uni_cu_read_rows(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "obj/demangle.h"
+
+#include <ctype.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define CALLS_MAX 65536u
+
+/* Where libiberty puts its result, piece by piece. */
+struct collect {
+	char text[UNI_TEXT_MAX];
+	size_t len;
+	unsigned calls;
+	jmp_buf enough;
+};
+
+/*
+ * A name of a hundred bytes can stand for one of 2^30, as parts of it are referred to again and
+ * again. libiberty has no other way to be stopped; it holds no memory at this point.
+ */
+static void on_piece(const char *s, size_t len, void *ctx)
+{
+	struct collect *c = ctx;
+
+	if (len >= sizeof(c->text) - c->len || ++c->calls > CALLS_MAX)
+		longjmp(c->enough, 1);
+	memcpy(c->text + c->len, s, len);
+	c->len += len;
+}
+
+static bool by_libiberty(const char *name, struct collect *c)
+{
+	int ok;
+
+	if (setjmp(c->enough) != 0)
+		return false;
+	ok = rust_demangle_callback(name, DMGL_NO_OPTS, on_piece, c);
+	if (ok == 0 && name[0] == '_' && name[1] == 'Z') {
+		c->len = 0;
+		ok = cplus_demangle_v3_callback(name, DMGL_NO_OPTS, on_piece, c);
+	}
+	return ok != 0 && c->len != 0;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "$2b" is '+': operators, and what else an assembler's symbol cannot have in it. */
+static bool ocaml_escape(const char *s, char *ret)
+{
+	int hi = s[0] == '$' ? hex(s[1]) : -1, lo = hi >= 0 ? hex(s[2]) : -1;
+
+	if (lo < 0 || !isprint(hi * 16 + lo))
+		return false;
+	*ret = (char)(hi * 16 + lo);
+	return true;
+}
+
+/*
+ * Where the compiler's own number ("_123") begins. That of a function without a name stays, since
+ * it is all that tells one from the other.
+ */
+static size_t ocaml_end(const char *s)
+{
+	size_t len = strlen(s), end = len;
+
+	while (end != 0 && isdigit((unsigned char)s[end - 1]))
+		end--;
+	if (end == len || end < 2 || s[end - 1] != '_')
+		return len;
+	end--;
+	if (end >= 5 && (strncmp(s + end - 5, "__fun", 5) == 0 || strncmp(s + end - 4, ".fun", 4) == 0))
+		return len;
+	return s[end - 1] == '_' || s[end - 1] == '.' ? len : end;
+}
+
+/* camlModule__Sub__function_123, since OCaml 5.1 camlModule.Sub.function_123. */
+static bool by_ocaml(const char *name, struct collect *c)
+{
+	const char *s = name + 4;
+	size_t end;
+
+	if (strncmp(name, "caml", 4) != 0 || !isupper((unsigned char)name[4]) ||
+		(strstr(s, "__") == NULL && strchr(s, '.') == NULL))
+		return false;
+	end = ocaml_end(s);
+	for (size_t i = 0; i < end && c->len < sizeof(c->text) - 1; c->len++) {
+		if (s[i] == '_' && s[i + 1] == '_' && i + 2 < end) {
+			c->text[c->len] = '.';
+			i += 2;
+		} else if (i + 2 < end && ocaml_escape(s + i, &c->text[c->len])) {
+			i += 3;
+		} else {
+			c->text[c->len] = s[i++];
+		}
+	}
+	return true;
+}
+
+bool uni_demangle(const char *name, char *ret, size_t cap)
+{
+	struct collect c;
+
+	c.len = 0;
+	c.calls = 0;
+	if (name[0] == '_' ? !by_libiberty(name, &c) : !by_ocaml(name, &c))
+		return false;
+	if (c.len >= cap)
+		return false;
+	(void)uni_text_clean(ret, cap, c.text, c.len);
+	return true;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/kvm/ways.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "target/kvm/allow.h"
+#include "target/kvm/bpfcheck.h"
+#include "target/target.h"
+
+/* First line of a small file below root; false if it cannot be read. */
+static bool line_of(const char *root, const char *name, char *out, size_t cap)
+{
+	char path[512];
+	int n;
+
+	(void)snprintf(path, sizeof(path), "%s%s", root, name);
+	n = uni_read_small(path, out, cap);
+	out[n > 0 ? strcspn(out, "\n") : 0] = '\0';
+	return n > 0;
+}
+
+static void check_ptrace(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
+{
+	char scope[16];
+
+	if (!line_of(h->root, "/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+		uni_host_fact_add(w, "ptrace", true, "own processes may be traced (no yama)");
+	else if (scope[0] == '3')
+		uni_host_fact_add(w, "ptrace", false,
+			"kernel.yama.ptrace_scope is 3: nobody may trace until the next boot");
+	else if (scope[0] == '0' || h->privileged)
+		uni_host_fact_add(w, "ptrace", true, "kernel.yama.ptrace_scope is %s", scope);
+	else
+		uni_host_fact_add(w, "ptrace", false,
+			"kernel.yama.ptrace_scope is %s: run as root, or: sysctl -w "
+			"kernel.yama.ptrace_scope=0",
+			scope);
+}
+
+static void check_schedstat(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
+{
+	char line[128];
+
+	/* The kernel writes zeros where it does not count; who reads it ran at least once. */
+	if (line_of(h->root, "/proc/self/schedstat", line, sizeof(line)) &&
+		strcmp(line, "0 0 0") != 0)
+		uni_host_fact_add(w, "schedstat", true, "idle and stolen time are known");
+	else
+		uni_host_fact_add(w, "schedstat", false,
+			"the kernel does not count how long threads wait for a CPU: idle and "
+			"stolen time cannot be told apart (CONFIG_SCHED_INFO; boot with "
+			"delayacct)");
+}
+
+void uni_kvm_pause_facts(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
+{
+	if (!h->asked)
+		uni_host_fact_add(w, "registers", true,
+			"not asked: /dev/kvm cannot be opened; a VMM's own file will do");
+	else if (h->sync_regs <= 0)
+		uni_host_fact_add(w, "registers", false,
+			"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
+	else
+		uni_host_fact_add(w, "registers", true, "KVM_CAP_SYNC_REGS is %d", h->sync_regs);
+	check_ptrace(h, w);
+	if (h->getfd_errno == 0)
+		uni_host_fact_add(w, "pidfd_getfd", true, "a VMM's files can be shared");
+	else
+		uni_host_fact_add(w, "pidfd_getfd", false,
+			"%s: registers are read with process_vm_readv, which takes longer "
+			"(needs Linux 5.6, and no seccomp filter against it)",
+			strerror(h->getfd_errno));
+	check_schedstat(h, w);
+}
+
+static int try_getfd(void)
+{
+	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, getpid(), 0u);
+	_cleanup_close_ int fd = -1;
+
+	if (self < 0)
+		return errno;
+	fd = (int)syscall(SYS_pidfd_getfd, self, self, 0u);
+	return fd >= 0 ? 0 : errno;
+}
+
+uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
+{
+	extern const struct uni_target_ops uni_target_kvm;
+	struct uni_kvm_pause_host host = { .root = "", .privileged = geteuid() == 0 };
+	struct uni_kvm_host kvm = { 0 };
+	struct uni_err err = { 0 };
+
+	if (cap < 2)
+		return 0;
+	ret[0] = (struct uni_host_way){ .name = uni_target_kvm.scheme,
+		.summary = uni_target_kvm.summary };
+	ret[0].ok = uni_target_kvm.host_check(&err) == 0;
+	(void)snprintf(ret[0].advice, sizeof(ret[0].advice), "%s", err.msg);
+	host.asked = uni_kvm_host_read(-1, -1, &kvm, NULL) == 0;
+	host.sync_regs = kvm.sync_regs;
+	host.getfd_errno = try_getfd();
+	uni_kvm_pause_facts(&host, &ret[0]);
+	uni_kvm_bpf_way(&ret[1]);
+	return 2;
+}

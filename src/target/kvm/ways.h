@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kvm target's ways to a guest, for doctor: by pausing it, and by the sampler in the kernel. */
+#ifndef UNI_TARGET_KVM_WAYS_H
+#define UNI_TARGET_KVM_WAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/hostway.h"
+
+/* Where the answers come from; tests make up their own. */
+struct uni_kvm_pause_host {
+	const char *root; /* before /proc; "" for this host's */
+	bool privileged;  /* has CAP_SYS_PTRACE */
+	bool asked;	  /* KVM could be asked: sync_regs is known */
+	int sync_regs;	  /* KVM_CAP_SYNC_REGS */
+	int getfd_errno;  /* of pidfd_getfd() on ourselves */
+};
+
+/* Adds facts to way. */
+void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_way *way);
+
+uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap);
+
+#endif

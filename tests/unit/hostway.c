@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "target/kvm/bpfcheck.h"
+#include "target/kvm/ways.h"
+
+#define CAP_NONE  "0000000000000000"
+#define CAP_BOTH  "000000c000000000" /* 38 and 39 */
+#define CAP_BPF	  "0000008000000000"
+#define CAP_ADMIN "0000000000200000"
+
+/* A made-up host that can do all, before a test takes something away. */
+struct place {
+	char root[64];
+	struct uni_kvm_bpf_host h;
+};
+
+static void put_bytes(const struct place *p, const char *name, const void *data, size_t size)
+{
+	char path[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s%s", p->root, name);
+	for (char *s = path + strlen(p->root) + 1; (s = strchr(s, '/')) != NULL; s++) {
+		*s = '\0';
+		assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+		*s = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, size, f), size);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void put(const struct place *p, const char *name, const char *text)
+{
+	put_bytes(p, name, text, strlen(text));
+}
+
+static void drop(const struct place *p, const char *name)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s%s", p->root, name);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void caps(const struct place *p, const char *effective, int seccomp)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+		"Name:\tuniscope\nCapPrm:\tffffffffffffffff\nCapEff:\t%s\nSeccomp:\t%d\n",
+		effective, seccomp);
+	put(p, "/proc/self/status", text);
+}
+
+static const char btf[] = "\0task_struct\0kvm_vcpu\0BPF_FUNC_loop\0BPF_FUNC_x";
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	(void)snprintf(p->root, sizeof(p->root), "/tmp/uniscope-hostway-XXXXXX");
+	assert_non_null(mkdtemp(p->root));
+	p->h = (struct uni_kvm_bpf_host){ .root = p->root,
+		.exe = "/opt/uniscope",
+		.release = "6.1.0-18-amd64",
+		.memlock_bytes = 8 << 20 };
+	caps(p, CAP_BOTH, 0);
+	put(p, "/proc/self/uid_map", "         0          0 4294967295\n");
+	put(p, "/proc/sys/kernel/cap_last_cap", "40\n");
+	put(p, "/proc/sys/kernel/perf_event_paranoid", "3\n");
+	put(p, "/proc/sys/kernel/unprivileged_bpf_disabled", "2\n");
+	put(p, "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	put_bytes(p, "/sys/kernel/btf/vmlinux", btf, sizeof(btf));
+	*state = p;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+
+	(void)nftw(p->root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free(p);
+	return 0;
+}
+
+/* The way fails, for this fact, and the advice holds this text. */
+static void refused(const struct place *p, const char *fact, const char *text)
+{
+	struct uni_host_way w;
+	bool found = false;
+
+	uni_kvm_bpf_judge(&p->h, &w);
+	assert_false(w.ok);
+	if (strstr(w.advice, text) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", text, w.advice);
+	for (uint32_t i = 0; i < w.nr; i++) {
+		if (strcmp(w.fact[i].name, fact) == 0) {
+			assert_false(w.fact[i].ok);
+			found = true;
+		} else {
+			assert_true(w.fact[i].ok); /* one cause, one complaint */
+		}
+	}
+	assert_true(found);
+}
+
+static void permitted(const struct place *p)
+{
+	struct uni_host_way w;
+
+	uni_kvm_bpf_judge(&p->h, &w);
+	if (!w.ok)
+		fail_msg("%s", w.advice);
+	assert_string_equal(w.advice, "");
+	assert_string_equal(w.name, "kvm-bpf");
+	assert_true(w.nr >= 8);
+}
+
+static void a_host_that_permits_it(void **state)
+{
+	struct place *p = *state;
+
+	permitted(p);
+	caps(p, CAP_ADMIN, 0);
+	permitted(p);
+	/* What is not there forbids nothing. */
+	drop(p, "/sys/kernel/security/lockdown");
+	drop(p, "/proc/self/uid_map");
+	permitted(p);
+}
+
+static void each_kernel_option(void **state)
+{
+	static const char no_loop[] = "\0kvm_vcpu\0BPF_FUNC_loops";
+	static const char no_kvm[] = "\0kvm_vcpu_arch\0BPF_FUNC_loop";
+	struct place *p = *state;
+
+	p->h.prog_errno = ENOSYS;
+	refused(p, "bpf", "CONFIG_BPF_SYSCALL");
+	p->h.prog_errno = EINVAL;
+	refused(p, "perf events", "CONFIG_BPF_EVENTS");
+	p->h.prog_errno = 0;
+	p->h.event_errno = ENOSYS;
+	refused(p, "perf events", "CONFIG_PERF_EVENTS");
+	p->h.event_errno = 0;
+	put_bytes(p, "/sys/kernel/btf/vmlinux", no_loop, sizeof(no_loop));
+	refused(p, "bpf_loop", "5.17");
+	put_bytes(p, "/sys/kernel/btf/vmlinux", no_kvm, sizeof(no_kvm));
+	refused(p, "kvm types", "not loaded");
+	put(p, "/sys/module/kvm/initstate", "live\n");
+	refused(p, "kvm types", "CONFIG_DEBUG_INFO_BTF_MODULES");
+	put(p, "/sys/kernel/btf/kvm", "x");
+	permitted(p);
+	drop(p, "/sys/kernel/btf/vmlinux");
+	refused(p, "btf", "CONFIG_DEBUG_INFO_BTF=y");
+}
+
+static void each_capability(void **state)
+{
+	struct place *p = *state;
+
+	/* The trials fail, too, and say nothing more. */
+	p->h.prog_errno = EPERM;
+	p->h.event_errno = EACCES;
+	caps(p, CAP_NONE, 0);
+	refused(p, "capabilities",
+		"CAP_BPF and CAP_PERFMON are missing: run as root, or once: setcap "
+		"cap_bpf,cap_perfmon+ep /opt/uniscope");
+	caps(p, CAP_BPF, 0);
+	refused(p, "capabilities", "CAP_PERFMON is missing");
+	caps(p, "0000004000000000", 0);
+	refused(p, "capabilities", "CAP_BPF is missing");
+	/* A kernel from before they were split off. */
+	put(p, "/proc/sys/kernel/cap_last_cap", "37\n");
+	caps(p, CAP_NONE, 0);
+	refused(p, "capabilities", "CAP_SYS_ADMIN is missing");
+	caps(p, CAP_ADMIN, 0);
+	p->h.prog_errno = p->h.event_errno = 0;
+	permitted(p);
+}
+
+static void what_forbids_it_all_the_same(void **state)
+{
+	struct place *p = *state;
+
+	p->h.event_errno = EACCES;
+	refused(p, "event", "sysctl -w kernel.perf_event_paranoid=2");
+	p->h.event_errno = EMFILE;
+	refused(p, "event", strerror(EMFILE));
+	p->h.event_errno = 0;
+	p->h.prog_errno = EPERM;
+	refused(p, "program", "kernel.unprivileged_bpf_disabled is 2");
+	caps(p, CAP_BOTH, 2);
+	refused(p, "program", "seccomp");
+	put(p, "/proc/self/uid_map", "         0       1000          1\n");
+	refused(p, "user namespace", "on the host");
+	put(p, "/proc/self/uid_map", "         0          0 4294967295\n");
+	p->h.prog_errno = 0;
+	put(p, "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	refused(p, "lockdown", "lockdown=integrity");
+}
+
+static void locked_memory_of_old_kernels(void **state)
+{
+	struct place *p = *state;
+
+	p->h.release = "5.10.0-28-amd64";
+	refused(p, "memlock", "RLIMIT_MEMLOCK is 8192 KiB");
+	p->h.memlock_bytes = UINT64_MAX;
+	permitted(p);
+	p->h.memlock_bytes = 65536;
+	caps(p, "000000c001000000", 0); /* with CAP_SYS_RESOURCE the limit can be lifted */
+	permitted(p);
+	caps(p, CAP_BOTH, 0);
+	p->h.release = "5.11.0";
+	permitted(p);
+}
+
+static void all_causes_are_named(void **state)
+{
+	struct place *p = *state;
+	struct uni_host_way w;
+
+	caps(p, CAP_NONE, 0);
+	p->h.prog_errno = p->h.event_errno = EPERM;
+	put(p, "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	uni_kvm_bpf_judge(&p->h, &w);
+	assert_false(w.ok);
+	assert_non_null(strstr(w.advice, "lockdown"));
+	assert_non_null(strstr(w.advice, "; CAP_BPF"));
+}
+
+static const struct uni_host_fact *fact(const struct uni_host_way *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (strcmp(w->fact[i].name, name) == 0)
+			return &w->fact[i];
+	}
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+static void the_pausing_method(void **state)
+{
+	struct place *p = *state;
+	struct uni_kvm_pause_host h = { .root = p->root, .asked = true, .sync_regs = 7 };
+	struct uni_host_way w = { 0 };
+
+	put(p, "/proc/self/schedstat", "123 45 6\n");
+	uni_kvm_pause_facts(&h, &w);
+	assert_int_equal(w.nr, 4);
+	for (uint32_t i = 0; i < w.nr; i++)
+		assert_true(w.fact[i].ok);
+
+	w.nr = 0;
+	put(p, "/proc/self/schedstat", "0 0 0\n");
+	put(p, "/proc/sys/kernel/yama/ptrace_scope", "1\n");
+	h.sync_regs = 0;
+	h.getfd_errno = ENOSYS;
+	uni_kvm_pause_facts(&h, &w);
+	for (uint32_t i = 0; i < w.nr; i++)
+		assert_false(w.fact[i].ok);
+	assert_non_null(strstr(fact(&w, "ptrace")->text, "kernel.yama.ptrace_scope=0"));
+	assert_non_null(strstr(fact(&w, "pidfd_getfd")->text, "5.6"));
+
+	w.nr = 0;
+	h.privileged = true;
+	uni_kvm_pause_facts(&h, &w);
+	assert_true(fact(&w, "ptrace")->ok);
+	w.nr = 0;
+	put(p, "/proc/sys/kernel/yama/ptrace_scope", "3\n"); /* nor may root */
+	uni_kvm_pause_facts(&h, &w);
+	assert_false(fact(&w, "ptrace")->ok);
+}
+
+static void hostile_texts(void **state)
+{
+	struct place *p = *state;
+	struct uni_host_way w;
+
+	put(p, "/proc/self/status", "CapEff:\tzzz\nSeccomp:");
+	put(p, "/proc/self/uid_map", "");
+	put(p, "/proc/sys/kernel/cap_last_cap", "");
+	put(p, "/sys/kernel/security/lockdown", "\x1b[31m");
+	p->h.release = "";
+	uni_kvm_bpf_judge(&p->h, &w);
+	assert_true(w.ok); /* the trials worked: that counts */
+	assert_null(strchr(fact(&w, "lockdown")->text, '\x1b'));
+}
+
+static void this_host_gives_an_answer(void **state)
+{
+	struct uni_err err = { 0 };
+	struct uni_host_way w;
+	int rc = uni_kvm_bpf_check(&err);
+
+	uni_kvm_bpf_way(&w);
+	assert_int_equal(rc == 0, w.ok);
+	if (rc != 0)
+		assert_string_equal(err.msg, w.advice);
+}
+
+int main(void)
+{
+#define WITH_PLACE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_PLACE(a_host_that_permits_it),
+		WITH_PLACE(each_kernel_option),
+		WITH_PLACE(each_capability),
+		WITH_PLACE(what_forbids_it_all_the_same),
+		WITH_PLACE(locked_memory_of_old_kernels),
+		WITH_PLACE(all_causes_are_named),
+		WITH_PLACE(the_pausing_method),
+		WITH_PLACE(hostile_texts),
+		cmocka_unit_test(this_host_gives_an_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
