@@ -14,18 +14,34 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_session(const struct uni_session *s)
+{
+	uint64_t nr_vcpus = 0;
+
+	if (s->nr_guests == 0 || s->nr_guests > UNI_GUEST_MAX)
+		abort();
+	for (uint32_t i = 0; i < s->nr_guests; i++) {
+		const struct uni_session_guest *g = s->guest[i];
+
+		if (g->meta.nr_vcpus == 0 || g->meta.nr_vcpus > UNI_VCPU_MAX ||
+			g->nr_watch > UNI_SESSION_WATCHES || g->stats.nr_times > UNI_VCPU_MAX)
+			abort();
+		if (strpbrk(g->meta.image_id, "/.") != NULL)
+			abort();
+		nr_vcpus += g->meta.nr_vcpus;
+	}
+	if (nr_vcpus > UNI_SESSION_VCPUS_MAX)
+		abort();
+}
+
 static void try_json(const uint8_t *data, size_t size)
 {
 	struct uni_session *s = calloc(1, sizeof(*s));
 	struct uni_err err = { 0 };
 
 	if (s != NULL && uni_session_parse((const char *)data, size, s, &err) == 0) {
-		if (s->meta.nr_vcpus == 0 || s->meta.nr_vcpus > UNI_VCPU_MAX ||
-			s->nr_watch > UNI_SESSION_WATCHES)
-			abort();
-		if (strpbrk(s->meta.image_id, "/.") != NULL)
-			abort();
-		uni_session_deinit(s);
+		check_session(s);
+		uni_session_free_parsed(s);
 	} else if (s != NULL && err.code == 0) {
 		abort(); /* each refusal has a message */
 	}
@@ -34,7 +50,8 @@ static void try_json(const uint8_t *data, size_t size)
 
 static void check_sample(const struct uni_sample *s, uint64_t *last_ns)
 {
-	if (s->nr > UNI_CHAIN_MAX || s->stop >= UNI_STOP_NR || s->t_ns < *last_ns)
+	if (s->nr > UNI_CHAIN_MAX || s->stop >= UNI_STOP_NR || s->state >= UNI_VCPU_STATE_NR ||
+		s->t_ns < *last_ns)
 		abort();
 	if (s->nr != 0 && (s->pc[s->nr - 1] == 1 && s->flags[s->nr - 1] == 0xa5))
 		*last_ns = s->t_ns; /* reads the ends */

@@ -22,6 +22,9 @@ enum uni_vcpu_state {
 	UNI_VCPU_STATE_NR
 };
 
+/* Lower-case word for reports and files: "running", ... */
+const char *uni_vcpu_state_name(unsigned state);
+
 struct uni_regs {
 	uint64_t valid; /* bit n: r[n] is known; pc, sp, sys[] have bits below */
 	uint64_t r[UNI_REG_MAX];

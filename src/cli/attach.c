@@ -19,26 +19,6 @@
 #define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
 #define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
 
-void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX])
-{
-	const char *slash = strrchr(info->image, '/');
-	const char *base = slash != NULL ? slash + 1 : info->image;
-	size_t len = strlen(base);
-	uint64_t number;
-
-	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%s", info->name);
-	if (ret[0] != '\0')
-		return;
-	if (len > 4 && strcmp(base + len - 4, ".elf") == 0)
-		len -= 4;
-	if (len >= UNI_GUEST_NAME_MAX)
-		return;
-	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.*s", (int)len, base);
-	/* These would be taken for a pid or for a target. */
-	if (uni_parse_u64(ret, &number) || strchr(ret, ':') != NULL)
-		ret[0] = '\0';
-}
-
 /* The one guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
 {

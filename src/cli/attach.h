@@ -42,9 +42,4 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 /* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
 int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);
 
-#define UNI_GUEST_NAME_MAX 128
-
-/* What ls calls a guest: its name, else its image's without folder and .elf; "" if neither is. */
-void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX]);
-
 #endif

@@ -42,12 +42,13 @@ static const struct uni_opt *options(void)
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
+		UNI_SOURCE_OPTIONS(o.src),
 		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
 			NULL, NULL },
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .src.build.vcpu = -1 };
+	o = (__typeof__(o)){ .src.build = UNI_BUILD_DEFAULTS };
 	return table;
 }
 
@@ -128,9 +129,8 @@ static int write_it(const struct uni_exporter *e, const struct uni_source *s, st
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s needs single samples, and %s is an aggregate: import it first", e->name,
 			o.src.path);
-	view.symtab = s->symtab != NULL ? s->symtab
-		      : s->rec != NULL	? uni_recording_symtab(s->rec)
-					: NULL;
+	view.symtab = s->symtab;
+	view.filter = &o.src.build.filter;
 	rc = split_options(opt, &nr, &copy, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(o.output != NULL ? o.output : "-", &out, err);
@@ -160,7 +160,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return UNI_EXIT_USAGE;
 	o.src.path = ctx->operands[0];
 	if (o.vcpu_given)
-		o.src.build.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);

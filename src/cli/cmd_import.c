@@ -31,7 +31,7 @@ static const struct uni_opt *options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .src.build.vcpu = -1 };
+	o = (__typeof__(o)){ .src.build = UNI_BUILD_DEFAULTS };
 	return table;
 }
 

@@ -30,6 +30,7 @@ static const struct uni_opt *options(void)
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.per_vcpu, NULL,
 			"a line for each vCPU, and one tree below each", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
+		UNI_SOURCE_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
 			"names from this ELF or .usym instead of the session's own", "FILE", NULL },
 		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
@@ -42,7 +43,7 @@ static const struct uni_opt *options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .src.build.vcpu = -1, .functions = 20, .min_percent = 0.5 };
+	o = (__typeof__(o)){ .src.build = UNI_BUILD_DEFAULTS, .functions = 20, .min_percent = 0.5 };
 	return table;
 }
 
@@ -66,14 +67,26 @@ static void put_pauses(struct uni_sink *out, const struct uni_record_stats *st, 
 		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0);
 }
 
-/* A halted vCPU is sampled like any other: its time belongs to the function with the hlt. */
-static void put_halted(struct uni_sink *out, const struct uni_record_stats *st)
+/* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
+static void put_states(struct uni_sink *out, const struct uni_record_stats *st)
 {
-	if (st->halted != 0)
-		uni_sink_printf(out,
-			"halted     %" PRIu64
-			" samples, %.2f %%: the vCPU waited for an interrupt\n",
-			st->halted, share(st->halted, st->samples));
+	static const struct {
+		uint8_t state;
+		const char *word, *meaning;
+	} rows[] = {
+		{ UNI_VCPU_HALTED, "halted", "the vCPU waited for an interrupt" },
+		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
+		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
+		{ UNI_VCPU_STOLEN, "stolen", "the host ran something else" },
+	};
+
+	for (size_t i = 0; i < uni_array_len(rows); i++) {
+		uint64_t n = st->state[rows[i].state];
+
+		if (n != 0)
+			uni_sink_printf(out, "%-10s %" PRIu64 " samples, %.2f %%: %s\n",
+				rows[i].word, n, share(n, st->weight), rows[i].meaning);
+	}
 }
 
 static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
@@ -136,7 +149,7 @@ static void put_quality(struct uni_sink *out, const struct uni_recording *rec)
 	}
 	put_samples(out, rec, wall);
 	put_stops(out, st);
-	put_halted(out, st);
+	put_states(out, st);
 	put_pauses(out, st, wall);
 	if (uni_recording_was_closed(rec))
 		uni_sink_printf(out,
@@ -206,7 +219,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.path = ctx->operands[0];
 	o.src.build.per_vcpu = o.per_vcpu;
 	if (o.vcpu_given)
-		o.src.build.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);

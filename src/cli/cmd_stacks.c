@@ -69,8 +69,6 @@ static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 	return g->image != NULL ? uni_symtab_of_image(g->image, &shot->symtab, err) : 0;
 }
 
-static const char *const state_names[] = { "running", "halted", "offline", "unknown" };
-
 /* A return address is looked up one byte back: the call may be the last instruction. */
 static bool lookup(const struct shot *shot, size_t vcpu, size_t i, const char **name, uint64_t *off)
 {
@@ -114,7 +112,7 @@ static void print_text(const struct shot *shot)
 		const struct uni_chain *c = &shot->chain[v];
 
 		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v,
-			colour ? "\033[0m" : "", state_names[shot->regs[v].state & 3]);
+			colour ? "\033[0m" : "", uni_vcpu_state_name(shot->regs[v].state));
 		if (o.registers)
 			print_registers(shot, v);
 		for (size_t i = 0; i < c->nr; i++) {
@@ -162,7 +160,7 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	for (size_t v = 0; v < shot->nr; v++) {
 		uni_json_object(&j);
 		uni_json_kv(u64, &j, "vcpu", v);
-		uni_json_kv(str, &j, "state", state_names[shot->regs[v].state & 3]);
+		uni_json_kv(str, &j, "state", uni_vcpu_state_name(shot->regs[v].state));
 		uni_json_kv(str, &j, "stop", uni_stop_name(shot->chain[v].stop));
 		if (o.registers) {
 			uni_json_key(&j, "registers");

@@ -251,12 +251,15 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 		.ctx = &run };
 	enum uni_sampler_end end = UNI_END_DURATION;
 	struct uni_record_stats st = { 0 };
+	const struct uni_guest_result result = {
+		.stats = &st, .watch = watch, .nr_watch = cfg.nr_watch
+	};
 	int rc = uni_recorder_create(path, meta, args->overwrite, &run.rec, err), rc2;
 
 	if (rc != 0)
 		return rc;
 	if (g->image != NULL)
-		rc = uni_recorder_add_image(run.rec, g->image, err);
+		rc = uni_recorder_add_image(run.rec, 0, g->image, err);
 	if (rc == 0) {
 		hurry(true);
 		rc = uni_sampler_run(g->t, &cfg, &st, &end, err);
@@ -264,7 +267,7 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 	}
 	if (!args->quiet)
 		uni_progress_end();
-	rc2 = uni_recorder_close(run.rec, &st, watch, cfg.nr_watch, rc == 0 ? err : NULL);
+	rc2 = uni_recorder_close(run.rec, &result, 1, rc == 0 ? err : NULL);
 	if (rc == 0)
 		rc = rc2;
 	if (args->save_replay != NULL) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "cli/term.h"
@@ -44,17 +45,58 @@ static void note_damage(
 			path, read->torn);
 }
 
+static void note_symbols(const struct uni_recording *rec)
+{
+	const char *last = NULL;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		const char *problem = uni_recording_guest(rec, i).symtab_problem;
+
+		/* Guests with the same image have the same problem. */
+		if (problem != NULL && problem != last)
+			uni_note("%s: addresses stay without names (--symbols can give some)",
+				problem);
+		last = problem != NULL ? problem : last;
+	}
+}
+
+static int choose_guest(
+	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t guest;
+	int rc;
+
+	if (args->guest == NULL)
+		return 0;
+	rc = uni_recording_find_guest(rec, args->guest, &guest, err);
+	if (rc == 0)
+		args->build.filter.guest = guest;
+	return rc;
+}
+
+/* Of the guest that is shown, or the most that any has. */
+static uint32_t nr_vcpus(const struct uni_source_args *args, const struct uni_recording *rec)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if (args->build.filter.guest < 0 || args->build.filter.guest == i)
+			nr = uni_max(nr, uni_recording_guest(rec, i).meta->nr_vcpus);
+	}
+	return nr;
+}
+
 /* Options that make no sense for this session. */
 static int check_session_args(
 	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
 {
-	uint32_t nr = uni_recording_meta(rec)->nr_vcpus;
+	uint32_t nr = nr_vcpus(args, rec);
 
 	if (args->diff)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--diff is for folded input with two counts a line, and %s is a session",
 			args->path);
-	if (args->build.vcpu < (int64_t)nr)
+	if (args->build.filter.vcpu < (int64_t)nr)
 		return 0;
 	if (nr == 1)
 		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
@@ -62,31 +104,40 @@ static int check_session_args(
 		nr, nr - 1);
 }
 
-static int open_session(
-	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_session(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	struct uni_build_opts opts = args->build;
+	struct uni_build_opts opts;
 	struct uni_build_read read;
 	int rc = uni_recording_open(args->path, &s->rec, err);
 
+	if (rc == 0)
+		rc = choose_guest(args, s->rec, err);
+	if (rc == 0)
+		rc = check_session_args(args, s->rec, err);
 	if (rc != 0)
 		return rc;
-	rc = check_session_args(args, s->rec, err);
-	if (rc != 0)
-		return rc;
+	opts = args->build;
 	if (!uni_recording_was_closed(s->rec))
 		uni_note("%s was not closed: the recorder was killed, or still runs; showing what "
 			 "is "
 			 "there",
 			args->path);
-	if (s->symtab == NULL && uni_recording_symtab_problem(s->rec) != NULL)
-		uni_note("%s: addresses stay without names (--symbols can give some)",
-			uni_recording_symtab_problem(s->rec));
+	if (s->symtab == NULL)
+		note_symbols(s->rec);
 	opts.symtab = s->symtab;
 	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
 	if (rc == 0)
 		note_damage(args->path, s->rec, &read);
 	return rc;
+}
+
+/* What a file without single samples cannot tell. */
+static int check_import_args(const struct uni_source_args *args, struct uni_err *err)
+{
+	if (args->guest == NULL && !args->build.filter.on_cpu)
+		return 0;
+	return uni_err_set(err, UNI_EUSAGE, "%s is for sessions, and %s is none",
+		args->guest != NULL ? "--guest" : "--on-cpu", args->path);
 }
 
 static int open_import(
@@ -95,8 +146,10 @@ static int open_import(
 	struct uni_import_opts opts = { .symtab = s->symtab, .diff = args->diff };
 	_cleanup_free_ char *data = NULL;
 	size_t size = 0;
-	int rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
+	int rc = check_import_args(args, err);
 
+	if (rc == 0)
+		rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
 	if (rc != 0)
 		return rc;
 	s->importer = args->format != NULL ? uni_importer_by_name(args->format)
@@ -122,7 +175,7 @@ static int open_import(
 	return rc;
 }
 
-int uni_source_open(const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct stat st;
 	int rc = 0;

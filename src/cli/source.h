@@ -4,6 +4,7 @@
 #define UNI_CLI_SOURCE_H
 
 #include "base/err.h"
+#include "cli/options.h"
 #include "import/import.h"
 #include "profile/build.h"
 #include "session/recording.h"
@@ -21,12 +22,23 @@ struct uni_source_args {
 	const char *format;  /* importer's name, NULL: look at the content */
 	const char *symbols; /* ELF or .usym for raw addresses, or NULL */
 	bool diff;
-	struct uni_build_opts build;
+	const char *guest;	     /* number or name of the only one to show, NULL: all */
+	struct uni_build_opts build; /* filter.guest is set from the above */
 };
 
+/* Option entries that all who show a session have; `a` is a struct uni_source_args. */
+#define UNI_SOURCE_OPTIONS(a)                                                                     \
+	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                          \
+		"only this guest, of a session with several", NULL, NULL },                       \
+	{                                                                                         \
+		0, "on-cpu", UNI_OPT_FLAG, &(a).build.filter.on_cpu, NULL,                        \
+			"leave out the time in which a vCPU was idle, or the host ran something " \
+			"else",                                                                   \
+			NULL, NULL                                                                \
+	}
+
 /* The profile is finished. Close in any case where this returned 0. */
-int uni_source_open(
-	const struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
+int uni_source_open(struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
 void uni_source_close(struct uni_source *s);
 
 #endif

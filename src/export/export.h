@@ -9,14 +9,16 @@
 
 struct uni_timeline; /* spans and threads: not yet built by anything */
 struct uni_recording;
+struct uni_sample_filter;
 struct uni_symtab;
 
 /* What an exporter may look at; each may be NULL, `needs` says which it cannot do without. */
 struct uni_view {
 	const struct uni_profile *profile;
 	const struct uni_timeline *timeline;
-	struct uni_recording *samples; /* single samples in time order */
-	const struct uni_symtab *symtab;
+	struct uni_recording *samples;		/* single samples in time order */
+	const struct uni_sample_filter *filter; /* of the samples; NULL: all */
+	const struct uni_symtab *symtab; /* instead of what travelled with the samples, or NULL */
 	const char *title;
 };
 

@@ -39,9 +39,11 @@ const struct uni_exporter uni_exporter_uniprof = {
 };
 
 struct writer {
+	const struct uni_view *view;
 	struct uni_sink *out;
-	const struct uni_symtab *symtab; /* NULL: addresses */
+	const struct uni_symtab *symtab; /* of the sample's guest; NULL: addresses */
 	uint64_t bias;
+	bool symbols;
 	bool made_up; /* an import: its addresses are none, and offsets say nothing */
 };
 
@@ -77,10 +79,33 @@ static void put_frame(struct writer *w, const struct uni_sample *s, size_t i)
 	uni_sink_putc(w->out, '\n');
 }
 
+static const struct uni_symtab *symtab_of(
+	const struct uni_view *v, const struct uni_recorded_guest *g)
+{
+	return v->symtab != NULL ? v->symtab : g->symtab;
+}
+
+static bool has_symbols(const struct uni_view *v)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(v->samples); i++) {
+		struct uni_recorded_guest g = uni_recording_guest(v->samples, i);
+
+		if (symtab_of(v, &g) != NULL)
+			return true;
+	}
+	return false;
+}
+
 static int put_sample(void *ctx, const struct uni_sample *s)
 {
 	struct writer *w = ctx;
+	struct uni_recorded_guest g;
 
+	if (w->view->filter != NULL && !uni_sample_passes(w->view->filter, s))
+		return 0;
+	g = uni_recording_guest(w->view->samples, s->guest);
+	w->bias = g.meta->bias;
+	w->symtab = w->symbols ? symtab_of(w->view, &g) : NULL;
 	for (size_t i = 0; i < s->nr; i++)
 		put_frame(w, s, i);
 	uni_sink_printf(w->out, "%" PRIu64 "\n\n", s->stop == UNI_STOP_ROOT ? s->weight : 0);
@@ -91,7 +116,7 @@ static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *
 	size_t nr_opts, struct uni_sink *out, struct uni_err *err)
 {
 	struct uniprof_opts o = { 0 };
-	struct writer w = { .out = out };
+	struct writer w = { .view = v, .out = out };
 	const struct uni_record_meta *meta;
 	int rc = uni_export_opts_parse(&uni_exporter_uniprof, opts, nr_opts, &o, err);
 
@@ -100,12 +125,9 @@ static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *
 	if (rc != 0)
 		return rc;
 	meta = uni_recording_meta(v->samples);
-	w.bias = meta->bias;
 	w.made_up = meta->aggregate;
-	o.symbols = o.symbols || w.made_up;
-	if (o.symbols)
-		w.symtab = v->symtab != NULL ? v->symtab : uni_recording_symtab(v->samples);
-	if (o.symbols && w.symtab == NULL)
+	w.symbols = o.symbols || w.made_up;
+	if (w.symbols && !has_symbols(v))
 		return uni_err_set(err, UNI_EUSAGE,
 			"format uniprof: symbols were asked for, but the session has none and no "
 			"image was given");

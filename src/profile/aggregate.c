@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "obj/usym.h"
 #include "session/recording.h"
+#include "session/stats.h"
 
 /* The recorder never waits, so we do: often enough that its buffers cannot run full. */
 #define FLUSH_EVERY 512u
@@ -68,8 +69,7 @@ static int write_samples(const struct uni_profile *p, struct uni_recorder *rec,
 		s.stop = c->stop;
 		uni_recorder_sample(rec, &s);
 		st->samples++;
-		st->stop[c->stop]++;
-		st->truncated += c->stop != UNI_STOP_ROOT;
+		uni_record_stats_count(st, &s);
 		st->end_ns = s.t_ns;
 		if (st->samples % FLUSH_EVERY == 0)
 			rc = uni_recorder_flush(rec, err);
@@ -82,6 +82,7 @@ int uni_aggregate_write(const struct uni_profile *p, const struct uni_aggregate_
 {
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
 	struct uni_record_stats st = { 0 };
+	const struct uni_guest_result result = { .stats = &st };
 	struct uni_recorder *rec = NULL;
 	struct uni_symtab *symtab = NULL;
 	int rc, rc2;
@@ -99,10 +100,10 @@ int uni_aggregate_write(const struct uni_profile *p, const struct uni_aggregate_
 	if (rc == 0)
 		rc = uni_recorder_create(path, meta, overwrite, &rec, err);
 	if (rc == 0) {
-		rc = uni_recorder_add_symtab(rec, symtab, err);
+		rc = uni_recorder_add_symtab(rec, 0, symtab, err);
 		if (rc == 0)
 			rc = write_samples(p, rec, &st, err);
-		rc2 = uni_recorder_close(rec, &st, NULL, 0, rc == 0 ? err : NULL);
+		rc2 = uni_recorder_close(rec, &result, 1, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;
 	}
 	uni_symtab_destroy(symtab);

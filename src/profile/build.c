@@ -17,14 +17,20 @@ struct known {
 	bool exact;
 };
 
-struct builder {
-	const struct uni_build_opts *opts;
+struct guest {
 	const struct uni_symtab *symtab;
-	struct uni_profile *p;
 	uint64_t bias;
 	uint32_t image; /* string */
+	uint32_t root;	/* frame above all its chains; UNI_NODE_NONE */
 	struct known *known;
 	size_t nr_slots, nr_known; /* nr_slots is a power of two */
+};
+
+struct builder {
+	const struct uni_build_opts *opts;
+	struct uni_profile *p;
+	struct guest *guest;
+	uint32_t nr_guests;
 	UNI_VEC(uint32_t) frames;
 	uint64_t first_ns;
 	struct uni_build_read read;
@@ -32,52 +38,52 @@ struct builder {
 	bool aggregate; /* imported: addresses are made up, names are all there is */
 };
 
-static size_t known_probe(const struct builder *b, uint64_t pc, bool exact)
+static size_t known_probe(const struct guest *g, uint64_t pc, bool exact)
 {
-	size_t mask = b->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
+	size_t mask = g->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
 
-	while (b->known[i].frame != UNI_NODE_NONE &&
-		(b->known[i].pc != pc || b->known[i].exact != exact))
+	while (g->known[i].frame != UNI_NODE_NONE &&
+		(g->known[i].pc != pc || g->known[i].exact != exact))
 		i = (i + 1) & mask;
 	return i;
 }
 
-static bool known_grow(struct builder *b, size_t nr_slots)
+static bool known_grow(struct guest *g, size_t nr_slots)
 {
-	struct known *old = b->known;
-	size_t nr_old = b->nr_slots;
+	struct known *old = g->known;
+	size_t nr_old = g->nr_slots;
 
-	b->known = malloc(nr_slots * sizeof(*b->known));
-	if (b->known == NULL) {
-		b->known = old;
+	g->known = malloc(nr_slots * sizeof(*g->known));
+	if (g->known == NULL) {
+		g->known = old;
 		return false;
 	}
-	b->nr_slots = nr_slots;
+	g->nr_slots = nr_slots;
 	for (size_t i = 0; i < nr_slots; i++)
-		b->known[i].frame = UNI_NODE_NONE;
+		g->known[i].frame = UNI_NODE_NONE;
 	for (size_t i = 0; i < nr_old; i++) {
 		if (old[i].frame != UNI_NODE_NONE)
-			b->known[known_probe(b, old[i].pc, old[i].exact)] = old[i];
+			g->known[known_probe(g, old[i].pc, old[i].exact)] = old[i];
 	}
 	free(old);
 	return true;
 }
 
 /* One frame of a function, or of an address that has none. */
-static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
+static uint32_t make_frame(struct builder *b, struct guest *g, uint64_t pc, bool exact)
 {
 	struct uni_frame f = { .kind = UNI_FK_UNKNOWN, .addr = pc };
-	uint64_t svma = (exact ? pc : pc - 1) - b->bias, off = 0;
+	uint64_t svma = (exact ? pc : pc - 1) - g->bias, off = 0;
 	char text[UNI_TEXT_MAX + 32];
 	const char *name;
 	size_t len;
 
-	if ((!b->opts->addresses || b->aggregate) && b->symtab != NULL &&
-		uni_symtab_lookup(b->symtab, svma, &name, &off)) {
+	if ((!b->opts->addresses || b->aggregate) && g->symtab != NULL &&
+		uni_symtab_lookup(g->symtab, svma, &name, &off)) {
 		len = uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
 		f.kind = b->aggregate ? uni_frame_kind_of(text) : UNI_FK_GUEST;
-		f.addr = b->aggregate ? 0 : svma - off + b->bias;
-		f.image = b->aggregate ? 0 : b->image;
+		f.addr = b->aggregate ? 0 : svma - off + g->bias;
+		f.image = b->aggregate ? 0 : g->image;
 		if (b->opts->offsets && !b->aggregate)
 			len += (size_t)snprintf(
 				text + len, 32, "+0x%" PRIx64, off + (exact ? 0 : 1));
@@ -88,21 +94,21 @@ static uint32_t make_frame(struct builder *b, uint64_t pc, bool exact)
 	return f.name == UNI_STR_NONE ? UNI_NODE_NONE : uni_profile_frame(b->p, &f);
 }
 
-static uint32_t find_frame(struct builder *b, uint64_t pc, bool exact)
+static uint32_t find_frame(struct builder *b, struct guest *g, uint64_t pc, bool exact)
 {
-	size_t i = known_probe(b, pc, exact);
-	uint32_t frame = b->known[i].frame;
+	size_t i = known_probe(g, pc, exact);
+	uint32_t frame = g->known[i].frame;
 
 	if (frame != UNI_NODE_NONE)
 		return frame;
-	if ((b->nr_known + 1) * 2 > b->nr_slots && !known_grow(b, b->nr_slots * 2))
+	if ((g->nr_known + 1) * 2 > g->nr_slots && !known_grow(g, g->nr_slots * 2))
 		return UNI_NODE_NONE;
-	frame = make_frame(b, pc, exact);
+	frame = make_frame(b, g, pc, exact);
 	if (frame == UNI_NODE_NONE)
 		return UNI_NODE_NONE;
-	b->known[known_probe(b, pc, exact)] =
+	g->known[known_probe(g, pc, exact)] =
 		(struct known){ .pc = pc, .frame = frame, .exact = exact };
-	b->nr_known++;
+	g->nr_known++;
 	return frame;
 }
 
@@ -116,6 +122,22 @@ static bool push_synthetic(struct builder *b, const char *name)
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
+const char *uni_state_frame(unsigned state)
+{
+	switch (state) {
+	case UNI_VCPU_HALTED:
+		return "[idle]";
+	case UNI_VCPU_KVM:
+		return "[kvm]";
+	case UNI_VCPU_VMM:
+		return "[vmm]";
+	case UNI_VCPU_STOLEN:
+		return "[stolen]";
+	default:
+		return NULL;
+	}
+}
+
 static bool wanted(struct builder *b, const struct uni_sample *s)
 {
 	uint64_t since;
@@ -125,31 +147,41 @@ static bool wanted(struct builder *b, const struct uni_sample *s)
 		b->any = true;
 	}
 	since = s->t_ns - b->first_ns;
-	if (b->opts->vcpu >= 0 && (uint64_t)b->opts->vcpu != s->vcpu)
+	return since >= b->opts->from_ns && (b->opts->to_ns == 0 || since < b->opts->to_ns) &&
+	       uni_sample_passes(&b->opts->filter, s);
+}
+
+/* What is above the guest's own frames. */
+static bool push_roots(struct builder *b, const struct guest *g, const struct uni_sample *s)
+{
+	char vcpu[32];
+
+	(void)snprintf(vcpu, sizeof(vcpu), "vcpu %" PRIu32, s->vcpu);
+	if (g->root != UNI_NODE_NONE && !push(b, g->root))
 		return false;
-	return since >= b->opts->from_ns && (b->opts->to_ns == 0 || since < b->opts->to_ns);
+	return !b->opts->per_vcpu || push_synthetic(b, vcpu);
 }
 
 static bool push_chain(struct builder *b, const struct uni_sample *s)
 {
-	char vcpu[32];
+	struct guest *g = &b->guest[s->guest];
+	const char *leaf = uni_state_frame(s->state);
 
 	b->frames.nr = 0;
-	(void)snprintf(vcpu, sizeof(vcpu), "vcpu %" PRIu32, s->vcpu);
-	if (b->opts->per_vcpu && !push_synthetic(b, vcpu))
+	if (!push_roots(b, g, s))
 		return false;
 	if (s->nr == 0)
-		return push_synthetic(b, "[no registers]");
+		return push_synthetic(b, leaf != NULL ? leaf : "[no registers]");
 	if (b->opts->mark_truncated && s->stop != UNI_STOP_ROOT &&
 		!push_synthetic(b, "[truncated]"))
 		return false;
 	for (size_t i = s->nr; i-- != 0;) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 
-		if (!push(b, find_frame(b, s->pc[i], exact)))
+		if (!push(b, find_frame(b, g, s->pc[i], exact)))
 			return false;
 	}
-	return true;
+	return leaf == NULL || push_synthetic(b, leaf);
 }
 
 static int add_sample(void *ctx, const struct uni_sample *s)
@@ -174,23 +206,54 @@ static uint32_t image_string(struct uni_profile *p, const char *path)
 	return uni_strtab_add(uni_profile_strings(p), clean, len);
 }
 
+static int begin_guest(struct builder *b, const struct uni_recording *rec, uint32_t number)
+{
+	struct uni_recorded_guest from = uni_recording_guest(rec, number);
+	struct guest *g = &b->guest[number];
+	char name[UNI_GUEST_NAME_MAX], clean[UNI_GUEST_NAME_MAX];
+	size_t len;
+
+	g->bias = from.meta->bias;
+	g->symtab = b->opts->symtab != NULL ? b->opts->symtab : from.symtab;
+	g->image = image_string(b->p, from.meta->image_path);
+	g->root = UNI_NODE_NONE;
+	if (g->image == UNI_STR_NONE || !known_grow(g, 1024))
+		return -UNI_ENOMEM;
+	if (b->nr_guests == 1 || b->opts->filter.guest >= 0)
+		return 0;
+	uni_recording_guest_name(rec, number, name);
+	len = uni_text_clean(clean, sizeof(clean), name, strlen(name));
+	g->root = uni_profile_frame_named(b->p, clean, len, UNI_FK_SYNTHETIC);
+	return g->root == UNI_NODE_NONE ? -UNI_ENOMEM : 0;
+}
+
 static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
 {
 	const struct uni_record_meta *meta = uni_recording_meta(rec);
-	int rc;
+	int rc = 0;
 
-	b->bias = meta->bias;
 	b->aggregate = meta->aggregate;
 	if (meta->unit[0] != '\0')
 		uni_profile_set_unit(b->p, meta->unit);
-	b->symtab = b->opts->symtab != NULL ? b->opts->symtab : uni_recording_symtab(rec);
-	b->image = image_string(b->p, meta->image_path);
-	if (b->image == UNI_STR_NONE || !known_grow(b, 1024))
+	b->nr_guests = uni_recording_nr_guests(rec);
+	b->guest = calloc(b->nr_guests, sizeof(*b->guest));
+	if (b->guest == NULL)
 		return -UNI_ENOMEM;
-	rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
+	for (uint32_t i = 0; rc == 0 && i < b->nr_guests; i++)
+		rc = begin_guest(b, rec, i);
+	if (rc == 0)
+		rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
 	if (rc == 0)
 		rc = uni_profile_finish(b->p);
 	return rc;
+}
+
+static void builder_deinit(struct builder *b)
+{
+	for (uint32_t i = 0; b->guest != NULL && i < b->nr_guests; i++)
+		free(b->guest[i].known);
+	free(b->guest);
+	uni_vec_free(&b->frames);
 }
 
 int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
@@ -199,8 +262,7 @@ int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *op
 	struct builder b = { .opts = opts, .p = uni_profile_create() };
 	int rc = b.p == NULL ? -UNI_ENOMEM : run(&b, rec, err);
 
-	free(b.known);
-	uni_vec_free(&b.frames);
+	builder_deinit(&b);
 	if (rc != 0) {
 		uni_profile_destroy(b.p);
 		if (rc == -UNI_ENOMEM)

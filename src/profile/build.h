@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile from a recording: names, filters, one tree for all or one below each vCPU. */
+/*
+ * A profile from a recording: names, filters, one tree for all or one below each vCPU. Where a
+ * sample is not of the guest's own code, a frame of ours at the leaf says so: "[idle]", "[kvm]",
+ * "[vmm]", "[stolen]". With more than one guest, each has its name as the root frame.
+ */
 #ifndef UNI_PROFILE_BUILD_H
 #define UNI_PROFILE_BUILD_H
 
@@ -10,13 +14,21 @@
 struct uni_build_opts {
 	const struct uni_symtab *symtab; /* NULL: the recording's own */
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
-	int64_t vcpu;			 /* only this one; -1 all */
+	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
 	uint64_t from_ns, to_ns;	 /* relative to the first sample; to 0 = end */
 	bool addresses;			 /* leave frames as addresses */
 	bool offsets;			 /* name+0xoff */
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
 };
+
+#define UNI_BUILD_DEFAULTS               \
+	{                                \
+		.filter = UNI_FILTER_ALL \
+	}
+
+/* The leaf frame of a vCPU's state, "[idle]"; NULL: none, it ran guest code. */
+const char *uni_state_frame(unsigned state);
 
 /* What was there to build from, whatever the options left out of it. */
 struct uni_build_read {

@@ -261,12 +261,12 @@ int uni_text_tree(
 
 /* vCPUs */
 
-static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opts, uint32_t node,
-	struct uni_sink *out)
+static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opts,
+	const char *guest, uint32_t node, struct uni_sink *out)
 {
 	_cleanup_free_ struct uni_func_row *rows = NULL;
 	const struct uni_node *n = uni_profile_node(p, node);
-	char number[UNI_NUMBER_MAX];
+	char number[UNI_NUMBER_MAX], name[64];
 	size_t nr = 0, i = 0;
 
 	if (uni_profile_functions_below(p, node, &rows, &nr) != 0)
@@ -274,8 +274,10 @@ static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opt
 	while (i < nr && !row_shown(p, &rows[i]))
 		i++;
 	uni_text_number(number, n->total);
-	uni_sink_printf(out, "%-10s %14s %8.2f%%  ", uni_profile_node_name(p, node), number,
-		percent(n->total, uni_profile_total(p)));
+	(void)snprintf(name, sizeof(name), "%.40s%s%.16s", guest, guest[0] != '\0' ? " " : "",
+		uni_profile_node_name(p, node));
+	uni_sink_printf(
+		out, "%-10s %14s %8.2f%%  ", name, number, percent(n->total, uni_profile_total(p)));
 	if (i < nr) {
 		uni_sink_printf(out, "%8.2f%%  ", percent(rows[i].self, n->total));
 		put_name(opts, out, row_name(p, &rows[i]), 48);
@@ -284,24 +286,47 @@ static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opt
 	return 0;
 }
 
+static bool is_synthetic(const struct uni_profile *p, uint32_t node)
+{
+	uint32_t frame = uni_profile_node(p, node)->frame;
+
+	return uni_profile_get_frame(p, frame)->kind == UNI_FK_SYNTHETIC;
+}
+
+static bool is_vcpu(const struct uni_profile *p, uint32_t node)
+{
+	return is_synthetic(p, node) && strncmp(uni_profile_node_name(p, node), "vcpu ", 5) == 0;
+}
+
+/* Those right below the root, or below a guest's frame. */
+static int put_vcpus(const struct uni_profile *p, const struct uni_text_opts *opts,
+	const char *guest, uint32_t parent, bool *any, struct uni_sink *out)
+{
+	uint32_t c = uni_profile_node(p, parent)->child;
+	int rc = 0;
+
+	for (; c != UNI_NODE_NONE && rc == 0; c = uni_profile_node(p, c)->next) {
+		if (!is_vcpu(p, c))
+			continue;
+		if (!*any)
+			heading(opts, out,
+				"VCPU              SAMPLES               HOTTEST FUNCTION");
+		*any = true;
+		rc = put_vcpu(p, opts, guest, c, out);
+	}
+	return rc;
+}
+
 int uni_text_vcpus(
 	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out)
 {
 	uint32_t c = uni_profile_node(p, UNI_NODE_ROOT)->child;
 	bool any = false;
-	int rc = 0;
+	int rc = put_vcpus(p, opts, "", UNI_NODE_ROOT, &any, out);
 
 	for (; c != UNI_NODE_NONE && rc == 0; c = uni_profile_node(p, c)->next) {
-		uint32_t frame = uni_profile_node(p, c)->frame;
-
-		if (uni_profile_get_frame(p, frame)->kind != UNI_FK_SYNTHETIC ||
-			strncmp(uni_profile_node_name(p, c), "vcpu ", 5) != 0)
-			continue;
-		if (!any)
-			heading(opts, out,
-				"VCPU              SAMPLES               HOTTEST FUNCTION");
-		any = true;
-		rc = put_vcpu(p, opts, c, out);
+		if (is_synthetic(p, c) && !is_vcpu(p, c))
+			rc = put_vcpus(p, opts, uni_profile_node_name(p, c), c, &any, out);
 	}
 	return rc;
 }

@@ -28,8 +28,8 @@ int uni_text_functions(
 int uni_text_tree(
 	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out);
 /*
- * One row for each "vcpu N" frame below the root (uni_build_opts.per_vcpu), with its hottest
- * function. Nothing if there is no such frame.
+ * One row for each "vcpu N" frame below the root or below a guest's (uni_build_opts.per_vcpu), with
+ * its hottest function. Nothing if there is no such frame.
  */
 int uni_text_vcpus(
 	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out);

@@ -27,7 +27,7 @@
 #include "base/strbuf.h"
 #include "session/recording.h"
 
-#define UNI_CTF_LAYOUT	    1 /* of this file; the reader refuses others */
+#define UNI_CTF_LAYOUT	    2 /* of this file; 1 is the same with states up to 3 */
 #define UNI_CTF_MAGIC	    0xc1fc1fc1u
 #define UNI_CTF_UUID	    16
 #define UNI_CTF_PACKET_MAX  65536u /* bytes */
@@ -53,17 +53,17 @@ bool uni_ctf_uuid_parse(const char *s, uint8_t ret[UNI_CTF_UUID]);
 
 /* A packet being filled. Large: never on a stack. */
 struct uni_ctf_packet {
-	struct uni_ctf_packet *next;	      /* the recorder's lists */
-	uint32_t vcpu, nr_samples, nr_stacks; /* nr_samples: or exits */
-	uint32_t stream;		      /* enum uni_ctf_stream */
-	uint64_t begin_ns, end_ns;	      /* first and last event */
+	struct uni_ctf_packet *next;		     /* the recorder's lists */
+	uint32_t guest, vcpu, nr_samples, nr_stacks; /* nr_samples: or exits */
+	uint32_t stream;			     /* enum uni_ctf_stream */
+	uint64_t begin_ns, end_ns;		     /* first and last event */
 	uint64_t discarded; /* samples of this stream lost before the packet was ended */
 	uint32_t len;
 	uint32_t slot[UNI_CTF_SLOTS]; /* hash of the chain -> offset of its event, 0 = free */
 	uint8_t data[UNI_CTF_PACKET_MAX];
 };
 
-/* Of samples; for exits `stream` is set afterwards. */
+/* Of samples; the guest, and for exits `stream`, are the caller's. */
 void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu);
 /* false: does not fit, p is unchanged. The sample is sound (uni_ctf_can_hold) and not older. */
 bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s);

@@ -106,17 +106,18 @@ void uni_ctf_metadata_stream(struct uni_strbuf *out, enum uni_ctf_stream id, con
 }
 
 /* Labels are quoted: some have a dash. */
-static void put_enums(struct uni_strbuf *out)
+static void put_enum(struct uni_strbuf *out, const char *(*name)(unsigned), unsigned nr)
 {
 	uni_strbuf_adds(out, "\t\tenum : uint8_t {\n");
-	uni_strbuf_addf(out,
-		"\t\t\t\"running\" = %d, \"halted\" = %d, \"offline\" = %d, "
-		"\"unknown\" = %d\n",
-		UNI_VCPU_RUNNING, UNI_VCPU_HALTED, UNI_VCPU_OFFLINE, UNI_VCPU_UNKNOWN);
-	uni_strbuf_adds(out, "\t\t} state; /* of the vCPU */\n\t\tenum : uint8_t {\n");
-	for (unsigned i = 0; i < UNI_STOP_NR; i++)
-		uni_strbuf_addf(out, "\t\t\t\"%s\" = %u%s\n", uni_stop_name(i), i,
-			i + 1 < UNI_STOP_NR ? "," : "");
+	for (unsigned i = 0; i < nr; i++)
+		uni_strbuf_addf(out, "\t\t\t\"%s\" = %u%s\n", name(i), i, i + 1 < nr ? "," : "");
+}
+
+static void put_enums(struct uni_strbuf *out)
+{
+	put_enum(out, uni_vcpu_state_name, UNI_VCPU_STATE_NR);
+	uni_strbuf_adds(out, "\t\t} state; /* of the vCPU */\n");
+	put_enum(out, uni_stop_name, UNI_STOP_NR);
 	uni_strbuf_adds(out, "\t\t} stop; /* why the chain ends */\n");
 }
 

@@ -79,7 +79,7 @@ static bool read_sample(struct uni_ctf_reader *r, struct uni_cursor *c, void *re
 	ret->pause_ns = uni_cursor_u32(c);
 	ret->state = uni_cursor_u8(c);
 	ret->stop = uni_cursor_u8(c);
-	if (c->failed || ret->stop >= UNI_STOP_NR || ret->state > UNI_VCPU_UNKNOWN)
+	if (c->failed || ret->stop >= UNI_STOP_NR || ret->state >= UNI_VCPU_STATE_NR)
 		return false;
 	ret->pc = r->pc;
 	ret->flags = r->flags;

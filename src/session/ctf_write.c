@@ -34,6 +34,7 @@ static uint32_t get_le32(const uint8_t *p)
 void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
 {
 	p->next = NULL;
+	p->guest = 0;
 	p->vcpu = vcpu;
 	p->stream = UNI_CTF_SAMPLES;
 	p->nr_samples = p->nr_stacks = 0;
@@ -44,7 +45,7 @@ void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
 
 bool uni_ctf_can_hold(const struct uni_sample *s)
 {
-	return s->nr <= UNI_CHAIN_MAX && s->stop < UNI_STOP_NR && s->state <= UNI_VCPU_UNKNOWN &&
+	return s->nr <= UNI_CHAIN_MAX && s->stop < UNI_STOP_NR && s->state < UNI_VCPU_STATE_NR &&
 	       (s->nr == 0 || s->pc != NULL);
 }
 

@@ -18,17 +18,26 @@
 #include "session/sjson.h"
 #include "session/stats.h"
 
+/* One image's names. */
+struct names {
+	const char *id;		   /* borrowed from the session */
+	struct uni_symtab *symtab; /* NULL: none travelled with it, or none that can be read */
+	struct uni_err err;	   /* why */
+};
+
 struct uni_recording {
 	char *path;
-	struct uni_session *session;
-	struct uni_symtab *symtab; /* NULL: none travelled with it, or none that can be read */
-	struct uni_err symtab_err; /* why */
+	struct uni_session session;
+	struct uni_record_stats sum;
+	uint32_t names_of[UNI_GUEST_MAX]; /* guests with one image share its names */
+	uint32_t nr_names;
+	struct names names[UNI_GUEST_MAX];
 };
 
 /* One vCPU's file while it is read. */
 struct stream {
 	int fd;
-	uint32_t vcpu;
+	uint32_t guest, vcpu;
 	uint64_t pos, size; /* bytes of the file */
 	uint64_t end_ns;    /* of the packet before */
 	uint64_t discarded;
@@ -42,7 +51,8 @@ struct merge {
 	const struct uni_recording *rec;
 	size_t nr;
 	uint64_t torn;
-	struct stream *stream[UNI_VCPU_MAX];
+	uint64_t discarded[UNI_GUEST_MAX];	      /* of streams that are at their end */
+	struct stream *stream[UNI_SESSION_VCPUS_MAX]; /* those with samples left */
 };
 
 /* Bytes read at pos, fewer than len only at the file's end; or -errno. */
@@ -93,8 +103,9 @@ static enum packet load_packet(const struct merge *m, struct stream *st)
 		return PACKET_BAD;
 	}
 	st->pos += size;
-	if (memcmp(h.uuid, m->rec->session->uuid, UNI_CTF_UUID) != 0 || h.vcpu != st->vcpu ||
-		h.begin_ns < st->end_ns || uni_ctf_reader_open(&st->reader, st->packet, size) < 0)
+	if (memcmp(h.uuid, m->rec->session.guest[st->guest]->uuid, UNI_CTF_UUID) != 0 ||
+		h.vcpu != st->vcpu || h.begin_ns < st->end_ns ||
+		uni_ctf_reader_open(&st->reader, st->packet, size) < 0)
 		return PACKET_BAD;
 	st->end_ns = h.end_ns;
 	st->discarded = uni_max(st->discarded, h.discarded);
@@ -114,16 +125,28 @@ static void stream_advance(struct merge *m, struct stream *st)
 		else
 			st->have = uni_ctf_reader_next(&st->reader, &st->sample);
 	}
+	st->sample.guest = st->guest;
 }
 
-static int open_stream(struct merge *m, int dir_fd, uint32_t vcpu, struct uni_err *err)
+static void stream_close(struct merge *m, struct stream *st)
+{
+	uint64_t *sum = &m->discarded[st->guest];
+
+	if (__builtin_add_overflow(*sum, st->discarded, sum))
+		*sum = UINT64_MAX;
+	(void)close(st->fd);
+	free(st);
+}
+
+static int open_stream(
+	struct merge *m, int dir_fd, uint32_t guest, uint32_t vcpu, struct uni_err *err)
 {
 	_cleanup_close_ int fd = -1;
 	struct stream *st;
 	struct stat s;
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, vcpu);
+	(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, guest, vcpu);
 	/* Not to wait for the other end, should it be a pipe. */
 	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
@@ -138,20 +161,21 @@ static int open_stream(struct merge *m, int dir_fd, uint32_t vcpu, struct uni_er
 	if (st == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	st->fd = uni_take_fd(&fd);
+	st->guest = guest;
 	st->vcpu = vcpu;
 	st->size = (uint64_t)s.st_size;
-	m->stream[m->nr++] = st;
 	stream_advance(m, st);
+	if (st->have)
+		m->stream[m->nr++] = st;
+	else
+		stream_close(m, st);
 	return 0;
 }
 
 static void merge_close(struct merge *m)
 {
-	for (size_t i = 0; i < m->nr; i++) {
-		(void)close(m->stream[i]->fd);
-		free(m->stream[i]);
-	}
-	m->nr = 0;
+	while (m->nr != 0)
+		stream_close(m, m->stream[--m->nr]);
 }
 
 static int merge_open(struct merge *m, const struct uni_recording *rec, struct uni_err *err)
@@ -162,35 +186,44 @@ static int merge_open(struct merge *m, const struct uni_recording *rec, struct u
 	*m = (struct merge){ .rec = rec };
 	if (fd < 0)
 		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", rec->path, strerror(errno));
-	for (uint32_t v = 0; rc == 0 && v < rec->session->meta.nr_vcpus; v++)
-		rc = open_stream(m, fd, v, err);
+	for (uint32_t g = 0; rc == 0 && g < rec->session.nr_guests; g++) {
+		uint32_t nr_vcpus = rec->session.guest[g]->meta.nr_vcpus;
+
+		for (uint32_t v = 0; rc == 0 && v < nr_vcpus; v++)
+			rc = open_stream(m, fd, g, v, err);
+	}
 	if (rc < 0)
 		merge_close(m);
 	return rc;
 }
 
-/* The stream with the oldest sample, the lower vCPU first; NULL at the end. */
-static struct stream *merge_first(const struct merge *m)
+/* The stream with the oldest sample; of equal ones the first guest's, the lowest vCPU's. */
+static size_t merge_first(const struct merge *m)
 {
-	struct stream *first = NULL;
+	size_t first = 0;
 
-	for (size_t i = 0; i < m->nr; i++) {
-		struct stream *st = m->stream[i];
-
-		if (st->have && (first == NULL || st->sample.t_ns < first->sample.t_ns))
-			first = st;
+	for (size_t i = 1; i < m->nr; i++) {
+		if (m->stream[i]->sample.t_ns < m->stream[first]->sample.t_ns)
+			first = i;
 	}
 	return first;
 }
 
 static int merge_run(struct merge *m, int (*fn)(void *ctx, const struct uni_sample *s), void *ctx)
 {
-	struct stream *st;
 	int rc = 0;
 
-	while (rc == 0 && (st = merge_first(m)) != NULL) {
+	while (rc == 0 && m->nr != 0) {
+		size_t i = merge_first(m);
+		struct stream *st = m->stream[i];
+
 		rc = fn(ctx, &st->sample);
 		stream_advance(m, st);
+		if (st->have)
+			continue;
+		stream_close(m, st);
+		m->nr--;
+		memmove(&m->stream[i], &m->stream[i + 1], (m->nr - i) * sizeof(m->stream[0]));
 	}
 	return rc;
 }
@@ -198,30 +231,38 @@ static int merge_run(struct merge *m, int (*fn)(void *ctx, const struct uni_samp
 int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
 	void *ctx, uint64_t *torn_ret, struct uni_err *err)
 {
-	struct merge m;
-	int rc = merge_open(&m, r, err);
+	_cleanup_free_ struct merge *m = malloc(sizeof(*m));
+	int rc;
 
+	if (m == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = merge_open(m, r, err);
 	if (rc < 0)
 		return rc;
-	rc = merge_run(&m, fn, ctx);
+	rc = merge_run(m, fn, ctx);
 	if (torn_ret != NULL)
-		*torn_ret = m.torn;
-	merge_close(&m);
+		*torn_ret = m->torn;
+	merge_close(m);
 	return rc;
 }
 
-/* Statistics of a session whose recorder died: what the samples themselves can tell. */
+/* Statistics of a guest whose recorder died: what the samples themselves can tell. */
 struct recount {
-	struct uni_record_stats *stats;
 	struct uni_hist pause;
 	uint64_t last_ns;
 	uint64_t of_vcpu[UNI_VCPU_MAX]; /* samples */
 };
 
+struct recounts {
+	struct uni_recording *rec;
+	struct recount of_guest[];
+};
+
 static int recount_sample(void *ctx, const struct uni_sample *s)
 {
-	struct recount *c = ctx;
-	struct uni_record_stats *st = c->stats;
+	struct recounts *all = ctx;
+	struct recount *c = &all->of_guest[s->guest];
+	struct uni_record_stats *st = &all->rec->session.guest[s->guest]->stats;
 
 	/* vCPUs that were held together share their time, and one pause. */
 	if ((st->samples++ == 0 || s->t_ns != c->last_ns) && s->pause_ns != 0)
@@ -230,11 +271,7 @@ static int recount_sample(void *ctx, const struct uni_sample *s)
 	/* In each tick a vCPU is sampled once at most. */
 	c->of_vcpu[s->vcpu]++;
 	st->ticks = uni_max(st->ticks, c->of_vcpu[s->vcpu]);
-	st->stop[s->stop]++;
-	if (s->stop != UNI_STOP_ROOT)
-		st->truncated++;
-	if (s->state == UNI_VCPU_HALTED)
-		st->halted++;
+	uni_record_stats_count(st, s);
 	if (st->samples == 1)
 		st->begin_ns = s->t_ns;
 	st->end_ns = s->t_ns;
@@ -243,43 +280,61 @@ static int recount_sample(void *ctx, const struct uni_sample *s)
 
 static int recount(struct uni_recording *r, struct uni_err *err)
 {
-	_cleanup_free_ struct recount *c = calloc(1, sizeof(*c));
-	struct merge m;
+	_cleanup_free_ struct merge *m = malloc(sizeof(*m));
+	_cleanup_free_ struct recounts *c =
+		calloc(1, sizeof(*c) + r->session.nr_guests * sizeof(c->of_guest[0]));
 	int rc;
 
-	if (c == NULL)
+	if (c == NULL || m == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	c->stats = &r->session->stats;
-	rc = merge_open(&m, r, err);
+	c->rec = r;
+	rc = merge_open(m, r, err);
 	if (rc < 0)
 		return rc;
-	(void)merge_run(&m, recount_sample, c);
-	for (size_t i = 0; i < m.nr; i++) {
-		uint64_t *lost = &c->stats->lost;
+	(void)merge_run(m, recount_sample, c);
+	merge_close(m);
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
+		struct uni_record_stats *st = &r->session.guest[i]->stats;
 
-		if (__builtin_add_overflow(*lost, m.stream[i]->discarded, lost))
-			*lost = UINT64_MAX;
+		st->lost = m->discarded[i];
+		uni_hist_summary(&c->of_guest[i].pause, &st->pause);
 	}
-	merge_close(&m);
-	uni_hist_summary(&c->pause, &c->stats->pause);
 	return 0;
 }
 
 /* Samples without names are still worth reading, and names may come from elsewhere. */
-static int load_symbols(struct uni_recording *r, struct uni_err *err)
+static int load_names(struct uni_recording *r, struct names *n, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf name;
 	int rc;
 
 	uni_strbuf_init(&name);
-	uni_strbuf_addf(
-		&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, r->session->meta.image_id);
+	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, n->id);
 	if (uni_strbuf_failed(&name))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	if (r->session->meta.image_id[0] == '\0' || access(name.s, F_OK) != 0)
+	if (n->id[0] == '\0' || access(name.s, F_OK) != 0)
 		return 0;
-	rc = uni_symtab_load(name.s, &r->symtab, &r->symtab_err);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "%s", r->symtab_err.msg) : 0;
+	rc = uni_symtab_load(name.s, &n->symtab, &n->err);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "%s", n->err.msg) : 0;
+}
+
+static int load_symbols(struct uni_recording *r, struct uni_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t g = 0; rc == 0 && g < r->session.nr_guests; g++) {
+		const char *id = r->session.guest[g]->meta.image_id;
+		uint32_t i = 0;
+
+		while (i < r->nr_names && strcmp(r->names[i].id, id) != 0)
+			i++;
+		r->names_of[g] = i;
+		if (i < r->nr_names)
+			continue;
+		r->names[r->nr_names++].id = id;
+		rc = load_names(r, &r->names[i], err);
+	}
+	return rc;
 }
 
 int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_err *err)
@@ -290,19 +345,19 @@ int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_
 	if (r == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	r->path = strdup(path);
-	r->session = calloc(1, sizeof(*r->session));
-	if (r->path == NULL || r->session == NULL)
+	if (r->path == NULL)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	else
-		rc = uni_session_load(path, r->session, err);
+		rc = uni_session_load(path, &r->session, err);
 	if (rc == 0)
 		rc = load_symbols(r, err);
-	if (rc == 0 && !r->session->closed)
+	if (rc == 0 && !r->session.closed)
 		rc = recount(r, err);
 	if (rc < 0) {
 		uni_recording_close(r);
 		return rc;
 	}
+	uni_session_sum(&r->session, &r->sum);
 	*ret = r;
 	return 0;
 }
@@ -311,41 +366,42 @@ void uni_recording_close(struct uni_recording *r)
 {
 	if (r == NULL)
 		return;
-	if (r->session != NULL)
-		uni_session_deinit(r->session);
-	uni_symtab_destroy(r->symtab);
-	free(r->session);
+	uni_session_free_parsed(&r->session);
+	for (uint32_t i = 0; i < r->nr_names; i++)
+		uni_symtab_destroy(r->names[i].symtab);
 	free(r->path);
 	free(r);
 }
 
+bool uni_recording_was_closed(const struct uni_recording *r)
+{
+	return r->session.closed;
+}
+
+uint32_t uni_recording_nr_guests(const struct uni_recording *r)
+{
+	return r->session.nr_guests;
+}
+
+struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uint32_t guest)
+{
+	const struct uni_session_guest *g = r->session.guest[guest];
+	const struct names *n = &r->names[r->names_of[guest]];
+
+	return (struct uni_recorded_guest){ .meta = &g->meta,
+		.stats = &g->stats,
+		.watch = g->watch,
+		.nr_watch = g->nr_watch,
+		.symtab = n->symtab,
+		.symtab_problem = n->err.code != 0 ? n->err.msg : NULL };
+}
+
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r)
 {
-	return &r->session->meta;
+	return &r->session.guest[0]->meta;
 }
 
 const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r)
 {
-	return &r->session->stats;
-}
-
-bool uni_recording_was_closed(const struct uni_recording *r)
-{
-	return r->session->closed;
-}
-
-size_t uni_recording_watches(const struct uni_recording *r, const struct uni_watch **ret)
-{
-	*ret = r->session->watch;
-	return r->session->nr_watch;
-}
-
-const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r)
-{
-	return r->symtab;
-}
-
-const char *uni_recording_symtab_problem(const struct uni_recording *r)
-{
-	return r->symtab_err.code != 0 ? r->symtab_err.msg : NULL;
+	return &r->sum;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A recording on disk: NAME.uniscope/ with session.json, symbols/ and guest-N/ (a CTF 1.8 trace).
- * docs/formats/session.md describes every file. The writer gives the folder its final name at
- * once and flushes whole packets, so a crash loses at most the packet being filled.
+ * A recording on disk: NAME.uniscope/ with session.json, symbols/ and, for each guest, guest-N/ (a
+ * CTF 1.8 trace). docs/formats/session.md describes every file. The writer gives the folder its
+ * final name at once and flushes whole packets, so a crash loses at most the packet being filled.
  */
 #ifndef UNI_SESSION_RECORDING_H
 #define UNI_SESSION_RECORDING_H
@@ -15,9 +15,13 @@
 #include "target/target.h"
 #include "unwind/unwind.h"
 
+#define UNI_GUEST_MAX	      64  /* of a session */
+#define UNI_SESSION_VCPUS_MAX 512 /* of all its guests; each has a file */
+
 struct uni_sample {
 	uint64_t t_ns;	 /* host CLOCK_MONOTONIC */
 	uint64_t weight; /* how many periods it stands for; 1 */
+	uint32_t guest;	 /* number in the session, from 0 */
 	uint32_t vcpu;
 	uint32_t thread;      /* guest thread, 0 = unknown */
 	uint32_t pause_ns;    /* how long the guest was stopped for it, 0 = not at all */
@@ -33,20 +37,29 @@ struct uni_pause_stats {
 	uint64_t nr, sum_ns, p50_ns, p99_ns, max_ns;
 };
 
+/*
+ * Of one guest; of a session the sums (percentiles of pauses: the worst guest's). What is counted
+ * by chain, by state or by samples taken counts weights, not entries.
+ */
 struct uni_record_stats {
-	uint64_t samples;   /* taken and written (all vCPUs) */
+	uint64_t samples;   /* entries taken and written (all vCPUs) */
+	uint64_t weight;    /* periods that the samples taken stand for: samples, if each has 1 */
 	uint64_t ticks;	    /* deadlines that were served */
 	uint64_t late;	    /* served more than half a period after their deadline */
 	uint64_t skipped;   /* deadlines passed over: too late, or the duty cap */
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
-	uint64_t halted;    /* samples of vCPUs that waited for an interrupt */
-	uint64_t lost;	    /* samples that could not be written */
+	uint64_t lost;	    /* samples that were made and not kept */
 	uint64_t stop[UNI_STOP_NR];
+	uint64_t state[UNI_VCPU_STATE_NR]; /* where the vCPU was */
 	struct uni_pause_stats pause;
 	uint64_t begin_ns, end_ns;	/* of the run, CLOCK_MONOTONIC */
 	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */
+	/* Of samples that the kernel made: CPU time of its part, how often it ran; 0 unknown. */
+	uint64_t host_ns, host_runs;
+	uint32_t nr_times; /* vCPUs with known times; of a session's sum 0 */
+	struct uni_vcpu_times times[UNI_VCPU_MAX];
 };
 
 /* Memory at a symbol, copied at the first and at the last sample (record --watch). */
@@ -58,8 +71,11 @@ struct uni_watch {
 	uint8_t *first, *last; /* size bytes each; NULL: not read */
 };
 
+/* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
+	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
+	char why[256];	  /* why not in a better way; "" it is the best one */
 	struct uni_target_info info;
 	char arch[16];
 	char image_path[4096];
@@ -74,56 +90,99 @@ struct uni_record_meta {
 	char unit[32];	/* what weights count, "" = samples */
 };
 
+/* Which samples; zeroed is none but vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
+struct uni_sample_filter {
+	int64_t guest, vcpu; /* -1: all */
+	bool on_cpu;	     /* neither idle nor stolen time */
+};
+
+#define UNI_FILTER_ALL                  \
+	{                               \
+		.guest = -1, .vcpu = -1 \
+	}
+
+bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);
+
+/* Adds one guest's numbers to a session's. */
+void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one);
+
 struct uni_symtab;
 
 struct uni_recorder; /* writing */
 
 /*
- * path is the folder's name; it must not exist, unless `overwrite` and it is a session that nobody
- * records: its files are replaced. Nothing else is ever deleted.
+ * A session with one guest, number 0. path is the folder's name; it must not exist, unless
+ * `overwrite` and it is a session that nobody records: its files are replaced. Nothing else is ever
+ * deleted.
  */
 int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bool overwrite,
 	struct uni_recorder **ret, struct uni_err *err);
-/* Symbols of the image into symbols/ID.usym. */
+/* One more; *guest_ret is its number. Of the thread that created r, also while others record. */
+int uni_recorder_add_guest(struct uni_recorder *r, const struct uni_record_meta *meta,
+	uint32_t *guest_ret, struct uni_err *err);
+/* Symbols of the guest's image into symbols/ID.usym. */
 int uni_recorder_add_image(
-	struct uni_recorder *r, const struct uni_image *img, struct uni_err *err);
+	struct uni_recorder *r, uint32_t guest, const struct uni_image *img, struct uni_err *err);
 /* The same for symbols without an image: what was imported. */
-int uni_recorder_add_symtab(
-	struct uni_recorder *r, const struct uni_symtab *symtab, struct uni_err *err);
+int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
+	struct uni_err *err);
 /*
- * Appends; never waits for the disk: what the writer thread cannot take counts as lost. Of one
- * thread only; times that go back within a vCPU are raised to the last one.
+ * Appends; never waits for the disk: what the writer thread cannot take counts as lost. Of any
+ * thread, with no guest held; times that go back within a vCPU are raised to the last one.
  */
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s);
 /* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
 uint64_t uni_recorder_lost(struct uni_recorder *r);
 /* Waits until all samples are written. Unasked for, each is written within a second. */
 int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err);
+
+/* How a guest's part of the run went; borrowed until the recorder is closed. */
+struct uni_guest_result {
+	const struct uni_record_stats *stats;
+	const struct uni_watch *watch;
+	size_t nr_watch;
+};
+
 /*
- * Last packets, final session.json with state "closed". Frees r in any case. -UNI_EIO also when
- * samples could not be written in the course of the run; what was written is readable.
+ * Last packets, final session.json with state "closed". Frees r in any case. result[] has the
+ * guests in order; guests above nr have no statistics. -UNI_EIO also when samples could not be
+ * written in the course of the run; what was written is readable.
  */
-int uni_recorder_close(struct uni_recorder *r, const struct uni_record_stats *stats,
-	const struct uni_watch *watch, size_t nr_watch, struct uni_err *err);
+int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *result, size_t nr,
+	struct uni_err *err);
 
 struct uni_recording; /* reading */
 
+/* A guest of it; all borrowed. */
+struct uni_recorded_guest {
+	const struct uni_record_meta *meta;
+	/* Of a session that was not closed: what its samples tell, the rest 0. */
+	const struct uni_record_stats *stats;
+	const struct uni_watch *watch;
+	size_t nr_watch;
+	const struct uni_symtab *symtab; /* travelled with it; NULL: none, or damaged */
+	const char *symtab_problem;	 /* why it cannot be read; NULL: nothing is wrong */
+};
+
 int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_err *err);
-void uni_recording_close(struct uni_recording *r); /* NULL-safe */
-const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);
-/* Of a session that was not closed: what its samples tell, the rest 0. */
-const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r);
-bool uni_recording_was_closed(const struct uni_recording *r); /* false: the recorder died */
-size_t uni_recording_watches(const struct uni_recording *r, const struct uni_watch **ret);
+void uni_recording_close(struct uni_recording *r);		 /* NULL-safe */
+bool uni_recording_was_closed(const struct uni_recording *r);	 /* false: the recorder died */
+uint32_t uni_recording_nr_guests(const struct uni_recording *r); /* at least 1 */
+struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uint32_t guest);
+/* What it is called, unlike all others of the session: its name, its image's, or "guest-N". */
+void uni_recording_guest_name(
+	const struct uni_recording *r, uint32_t guest, char ret[UNI_GUEST_NAME_MAX]);
+/* By number or by that name. -UNI_ENOENT, and the message lists the names. */
+int uni_recording_find_guest(
+	const struct uni_recording *r, const char *text, uint32_t *ret, struct uni_err *err);
+
+const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);   /* guest 0's */
+const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r); /* the sum */
 /*
- * Calls fn for each sample, in time order across vCPUs; fn returns non-zero to stop (passed on).
- * Torn and corrupt packets are skipped and counted in *torn_ret (may be NULL).
+ * Calls fn for each sample, in time order across vCPUs and guests; fn returns non-zero to stop
+ * (passed on). Torn and corrupt packets are skipped and counted in *torn_ret (may be NULL).
  */
 int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
 	void *ctx, uint64_t *torn_ret, struct uni_err *err);
-/* Symbols that travelled with it; NULL if none, or if they are damaged. Borrowed. */
-const struct uni_symtab *uni_recording_symtab(const struct uni_recording *r);
-/* Why the symbols that travelled with it cannot be read; NULL if nothing is wrong. Borrowed. */
-const char *uni_recording_symtab_problem(const struct uni_recording *r);
 
 #endif

@@ -172,6 +172,7 @@ static void deliver_one(struct sampler *s, uint32_t vcpu)
 	struct uni_sample sample = {
 		.t_ns = s->cap->t_ns[vcpu],
 		.weight = 1,
+		.guest = s->cfg->guest,
 		.vcpu = vcpu,
 		.pause_ns = pause_ns,
 		.stop = chain->stop,
@@ -186,11 +187,7 @@ static void deliver_one(struct sampler *s, uint32_t vcpu)
 		return;
 	}
 	s->stats.samples++;
-	s->stats.stop[chain->stop < UNI_STOP_NR ? chain->stop : UNI_STOP_NOREGS]++;
-	if (chain->stop != UNI_STOP_ROOT)
-		s->stats.truncated++;
-	if (sample.state == UNI_VCPU_HALTED)
-		s->stats.halted++;
+	uni_record_stats_count(&s->stats, &sample);
 	if (s->cfg->on_sample != NULL)
 		s->cfg->on_sample(s->cfg->ctx, &sample);
 }

@@ -11,6 +11,7 @@
 #include "session/recording.h"
 
 struct uni_sampler_cfg {
+	uint32_t guest;	      /* number that its samples carry */
 	double frequency;     /* Hz */
 	uint64_t duration_ns; /* 0: until stopped */
 	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,7 +13,10 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "session/recording.h"
 #include "session/sjson.h"
+
+#define GUEST_NAME 32 /* bytes of a guest's folder name */
 
 static void cleanup_closedir(DIR **d)
 {
@@ -36,9 +40,21 @@ static bool is_ours(const char *sub, const char *name)
 	       has_prefix(name, "samples-vcpu");
 }
 
+static void guest_name(char ret[GUEST_NAME], unsigned guest)
+{
+	(void)snprintf(ret, GUEST_NAME, UNI_SDIR_GUEST, guest);
+}
+
 static bool is_subdir(const char *name)
 {
-	return strcmp(name, UNI_SDIR_SYMBOLS) == 0 || strcmp(name, UNI_SDIR_GUEST) == 0;
+	char guest[GUEST_NAME];
+
+	for (unsigned i = 0; i < UNI_GUEST_MAX; i++) {
+		guest_name(guest, i);
+		if (strcmp(name, guest) == 0)
+			return true;
+	}
+	return strcmp(name, UNI_SDIR_SYMBOLS) == 0;
 }
 
 /* An entry that keeps the folder from being replaced; its name for the message. */
@@ -93,11 +109,18 @@ static int sweep_one(
 
 static int sweep(const char *path, int dir_fd, bool remove_them, struct uni_err *err)
 {
-	static const char *const subs[] = { UNI_SDIR_SYMBOLS, UNI_SDIR_GUEST, NULL };
-	int rc = 0;
+	int rc = sweep_one(path, dir_fd, NULL, remove_them, err);
 
-	for (size_t i = 0; rc == 0 && i < sizeof(subs) / sizeof(subs[0]); i++)
-		rc = sweep_one(path, dir_fd, subs[i], remove_them, err);
+	if (rc == 0)
+		rc = sweep_one(path, dir_fd, UNI_SDIR_SYMBOLS, remove_them, err);
+	for (unsigned i = 0; rc == 0 && i < UNI_GUEST_MAX; i++) {
+		char guest[GUEST_NAME];
+
+		guest_name(guest, i);
+		rc = sweep_one(path, dir_fd, guest, remove_them, err);
+		if (rc == 0 && remove_them)
+			(void)unlinkat(dir_fd, guest, AT_REMOVEDIR);
+	}
 	return rc;
 }
 
@@ -159,9 +182,18 @@ int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_er
 		rc = replace(path, fd, err);
 	if (rc < 0)
 		return rc;
-	if ((mkdirat(fd, UNI_SDIR_SYMBOLS, 0777) != 0 && errno != EEXIST) ||
-		(mkdirat(fd, UNI_SDIR_GUEST, 0777) != 0 && errno != EEXIST))
+	if (mkdirat(fd, UNI_SDIR_SYMBOLS, 0777) != 0 && errno != EEXIST)
 		return cannot_make(path, err);
 	*fd_ret = uni_take_fd(&fd);
+	return 0;
+}
+
+int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err)
+{
+	char name[GUEST_NAME];
+
+	guest_name(name, guest);
+	if (mkdirat(fd, name, 0777) != 0 && errno != EEXIST)
+		return cannot_make(path, err);
 	return 0;
 }

@@ -9,15 +9,17 @@
 
 #define UNI_SDIR_JSON	 "session.json"
 #define UNI_SDIR_SYMBOLS "symbols"
-#define UNI_SDIR_GUEST	 "guest-0"
-#define UNI_SDIR_STREAM	 "guest-0/samples-vcpu%u"
+#define UNI_SDIR_GUEST	 "guest-%u"
+#define UNI_SDIR_STREAM	 "guest-%u/samples-vcpu%u"
 
 /*
- * Makes path with its empty sub-folders and locks it; *fd_ret is the folder, the caller's to
+ * Makes path with its empty symbols folder and locks it; *fd_ret is the folder, the caller's to
  * close. An existing path is refused, unless `overwrite` and it is a session that holds nothing
  * but session files and that nobody records: then those files are removed,
  * but for session.json, which the caller replaces.
  */
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
+/* Makes guest-N in it, or takes an empty one that is there. */
+int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err);
 
 #endif

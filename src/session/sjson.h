@@ -10,26 +10,37 @@
 #include "session/ctf.h"
 #include "session/recording.h"
 
-#define UNI_SESSION_VERSION   1
+#define UNI_SESSION_VERSION   2		  /* 1 had one guest, and its statistics at the root */
 #define UNI_SESSION_JSON_MAX  (32u << 20) /* bytes of the file */
 #define UNI_SESSION_WATCH_MAX (64u << 10) /* bytes of one watch */
 #define UNI_SESSION_WATCHES   64u
 
-struct uni_session { /* zeroed is empty; large: not on a stack */
+struct uni_session_guest { /* large */
 	struct uni_record_meta meta;
 	struct uni_record_stats stats;
-	bool closed;
 	uint8_t uuid[UNI_CTF_UUID];
-	struct uni_watch *watch; /* owned; only of a parsed session */
+	/* Of a parsed session owned, else borrowed by who fills them in. */
+	struct uni_watch *watch;
 	size_t nr_watch;
 };
 
-/* Writes PATH/session.json under a temporary name and renames it. At most UNI_SESSION_WATCHES. */
-int uni_session_write(const char *path, const struct uni_session *s, const struct uni_watch *watch,
-	size_t nr_watch, struct uni_err *err);
+struct uni_session { /* zeroed is empty */
+	bool closed;
+	uint32_t nr_guests;
+	struct uni_session_guest *guest[UNI_GUEST_MAX]; /* owned */
+};
+
+/* A zeroed guest more; NULL: out of memory. There is room. */
+struct uni_session_guest *uni_session_add_guest(struct uni_session *s);
+void uni_session_deinit(struct uni_session *s);	     /* of one with borrowed watches */
+void uni_session_free_parsed(struct uni_session *s); /* of a parsed one */
+/* All guests' numbers together. */
+void uni_session_sum(const struct uni_session *s, struct uni_record_stats *ret);
+
+/* Writes PATH/session.json under a temporary name and renames it. */
+int uni_session_write(const char *path, const struct uni_session *s, struct uni_err *err);
 /* ret is filled only on success; the message does not name the file. */
 int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err);
-void uni_session_deinit(struct uni_session *s); /* of a parsed one */
 int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err);
 /* Does the folder hold a session.json that says it is one, of whatever version? */
 bool uni_session_is_one(const char *path);

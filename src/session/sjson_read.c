@@ -2,9 +2,11 @@
 #include "session/sjson.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/text.h"
@@ -159,7 +161,7 @@ static const char *parse_watch(const json_t *obj, struct uni_watch *w)
 	return s.bad;
 }
 
-static void parse_watches(struct src *guest, struct uni_session *ret)
+static void parse_watches(struct src *guest, struct uni_session_guest *ret)
 {
 	const json_t *list = member(guest, "watches", is_array);
 	size_t nr = json_array_size(list);
@@ -198,13 +200,38 @@ static void parse_image(struct src *guest, struct uni_record_meta *m)
 	merge_bad(guest, &s);
 }
 
-static const char *parse_guest(const json_t *obj, struct uni_session *ret)
+static bool is_folder(const char *name, uint32_t guest)
+{
+	char want[32];
+
+	(void)snprintf(want, sizeof(want), UNI_SDIR_GUEST, guest);
+	return strcmp(name, want) == 0;
+}
+
+/* The members that make up what the samples are; NULL or the bad one. */
+static const char *parse_trace(struct src *s, uint32_t number, struct uni_session_guest *ret)
+{
+	uint64_t nr_vcpus = get_u64(s, "nr_vcpus"), layout = get_u64(s, "trace_layout");
+
+	if (nr_vcpus == 0 || nr_vcpus > UNI_VCPU_MAX)
+		return "nr_vcpus";
+	ret->meta.nr_vcpus = ret->meta.info.nr_vcpus = (uint32_t)nr_vcpus;
+	if (!uni_ctf_uuid_parse(get_str(s, "trace_uuid"), ret->uuid))
+		return "trace_uuid";
+	if (!is_folder(get_str(s, "folder"), number))
+		return "folder";
+	return layout == 0 || layout > UNI_CTF_LAYOUT ? "trace_layout" : NULL;
+}
+
+static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_session_guest *ret)
 {
 	struct src s = { .obj = obj };
 	struct uni_record_meta *m = &ret->meta;
-	uint64_t nr_vcpus = get_u64(&s, "nr_vcpus");
+	const char *bad;
 
 	get_text(&s, "target", m->target, sizeof(m->target));
+	get_text(&s, "method", m->method, sizeof(m->method));
+	get_text(&s, "why", m->why, sizeof(m->why));
 	get_text(&s, "arch", m->arch, sizeof(m->arch));
 	get_text(&s, "name", m->info.name, sizeof(m->info.name));
 	get_text(&s, "vmm", m->info.vmm, sizeof(m->info.vmm));
@@ -213,21 +240,61 @@ static const char *parse_guest(const json_t *obj, struct uni_session *ret)
 	get_text(&s, "kernel", m->info.image, sizeof(m->info.image));
 	m->info.pid = (int)(get_u64(&s, "pid") & INT32_MAX);
 	m->info.mem_bytes = get_u64(&s, "mem_bytes");
-	if (nr_vcpus == 0 || nr_vcpus > UNI_VCPU_MAX)
-		return "nr_vcpus";
-	m->nr_vcpus = m->info.nr_vcpus = (uint32_t)nr_vcpus;
-	if (!uni_ctf_uuid_parse(get_str(&s, "trace_uuid"), ret->uuid))
-		return "trace_uuid";
-	if (strcmp(get_str(&s, "folder"), UNI_SDIR_GUEST) != 0)
-		return "folder";
-	if (get_u64(&s, "trace_layout") != UNI_CTF_LAYOUT)
-		return "trace_layout";
+	bad = parse_trace(&s, number, ret);
+	if (bad != NULL)
+		return bad;
 	parse_image(&s, m);
 	parse_watches(&s, ret);
 	return s.bad;
 }
 
-static const char *parse_stats(const json_t *obj, struct uni_record_stats *st)
+static void parse_times(struct src *stats, struct uni_record_stats *st)
+{
+	const json_t *list = member(stats, "vcpus", is_array);
+	size_t nr = json_array_size(list);
+
+	if (nr > UNI_VCPU_MAX) {
+		stats->bad = "vcpus";
+		return;
+	}
+	st->nr_times = (uint32_t)nr;
+	for (size_t i = 0; i < nr; i++) {
+		struct src s = { .obj = json_array_get(list, i) };
+		struct uni_vcpu_times *t = &st->times[i];
+
+		t->guest_ns = get_u64(&s, "guest_ns");
+		t->kvm_ns = get_u64(&s, "kvm_ns");
+		t->vmm_ns = get_u64(&s, "vmm_ns");
+		t->idle_ns = get_u64(&s, "idle_ns");
+		t->stolen_ns = get_u64(&s, "stolen_ns");
+		t->exits = get_u64(&s, "exits");
+		t->split = json_is_true(json_object_get(s.obj, "split"));
+		merge_bad(stats, &s);
+	}
+}
+
+/* Version 1 had neither weights nor states; its samples all weighed 1. */
+static void parse_old_stats(struct src *s, struct uni_record_stats *st)
+{
+	st->weight = st->samples;
+	st->state[UNI_VCPU_HALTED] = uni_min(get_u64(s, "halted"), st->samples);
+	st->state[UNI_VCPU_RUNNING] = st->samples - st->state[UNI_VCPU_HALTED];
+}
+
+static void parse_new_stats(struct src *s, struct uni_record_stats *st)
+{
+	struct src state = get_object(s, "state");
+
+	st->weight = get_u64(s, "weight");
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
+		st->state[i] = get_u64(&state, uni_vcpu_state_name(i));
+	st->host_ns = get_u64(s, "host_ns");
+	st->host_runs = get_u64(s, "host_runs");
+	parse_times(s, st);
+	merge_bad(s, &state);
+}
+
+static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_record_stats *st)
 {
 	struct src s = { .obj = obj }, stop = get_object(&s, "stop"),
 		   pause = get_object(&s, "pause_ns");
@@ -239,7 +306,6 @@ static const char *parse_stats(const json_t *obj, struct uni_record_stats *st)
 	st->throttled = get_u64(&s, "throttled");
 	st->failed = get_u64(&s, "failed");
 	st->truncated = get_u64(&s, "truncated");
-	st->halted = get_u64(&s, "halted");
 	st->lost = get_u64(&s, "lost");
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		st->stop[i] = get_u64(&stop, uni_stop_name(i));
@@ -252,37 +318,74 @@ static const char *parse_stats(const json_t *obj, struct uni_record_stats *st)
 	st->end_ns = get_u64(&s, "end_ns");
 	st->unwind_ns = get_u64(&s, "unwind_ns");
 	st->own_cpu_ns = get_u64(&s, "own_cpu_ns");
+	if (version == 1)
+		parse_old_stats(&s, st);
+	else
+		parse_new_stats(&s, st);
 	merge_bad(&s, &stop);
 	merge_bad(&s, &pause);
 	return s.bad;
 }
 
-/* NULL, or the member that makes no sense. */
-static const char *parse_root(const json_t *root, struct uni_session *ret)
+/* What is the run's, into every guest. */
+static const char *parse_run(struct src *s, struct uni_record_meta *run)
 {
+	struct src clock = get_object(s, "clock");
+
+	get_text(s, "uniscope", run->uniscope_version, sizeof(run->uniscope_version));
+	get_text(s, "command", run->command, sizeof(run->command));
+	run->aggregate = json_is_true(json_object_get(s->obj, "aggregate"));
+	get_text(s, "unit", run->unit, sizeof(run->unit));
+	run->frequency = get_double(s, "frequency_hz");
+	run->realtime_offset_ns = get_u64(&clock, "realtime_offset_ns");
+	merge_bad(s, &clock);
+	return s->bad;
+}
+
+static const char *parse_guests(
+	struct src *s, const struct uni_record_meta *run, uint64_t version, struct uni_session *ret)
+{
+	const json_t *list = member(s, "guests", is_array);
+	size_t nr = json_array_size(list), nr_vcpus = 0;
+	const char *bad = NULL;
+
+	/* Version 1 said that there is one. */
+	if (nr == 0 || nr > UNI_GUEST_MAX || (version == 1 && nr > 1))
+		return "guests";
+	for (uint32_t i = 0; bad == NULL && i < nr; i++) {
+		struct uni_session_guest *g = uni_session_add_guest(ret);
+		const json_t *obj = json_array_get(list, i);
+
+		if (g == NULL)
+			return "guests";
+		g->meta = *run;
+		bad = parse_guest(obj, i, g);
+		nr_vcpus += g->meta.nr_vcpus;
+		if (bad == NULL && ret->closed)
+			bad = parse_stats(
+				json_object_get(version == 1 ? s->obj : obj, "statistics"), version,
+				&g->stats);
+	}
+	return bad == NULL && nr_vcpus > UNI_SESSION_VCPUS_MAX ? "guests" : bad;
+}
+
+/* NULL, or the member that makes no sense. */
+static const char *parse_root(const json_t *root, uint64_t version, struct uni_session *ret)
+{
+	_cleanup_free_ struct uni_record_meta *run = calloc(1, sizeof(*run));
 	struct src s = { .obj = root };
-	struct src clock = get_object(&s, "clock");
 	const char *state = get_str(&s, "state"), *bad;
 
 	ret->closed = strcmp(state, "closed") == 0;
 	if (!ret->closed && strcmp(state, "open") != 0)
 		return "state";
-	get_text(&s, "uniscope", ret->meta.uniscope_version, sizeof(ret->meta.uniscope_version));
-	get_text(&s, "command", ret->meta.command, sizeof(ret->meta.command));
-	ret->meta.aggregate = json_is_true(json_object_get(root, "aggregate"));
-	get_text(&s, "unit", ret->meta.unit, sizeof(ret->meta.unit));
-	ret->meta.frequency = get_double(&s, "frequency_hz");
-	ret->meta.realtime_offset_ns = get_u64(&clock, "realtime_offset_ns");
-	merge_bad(&s, &clock);
-	if (s.bad != NULL)
-		return s.bad;
-	bad = parse_guest(json_array_get(member(&s, "guests", is_array), 0), ret);
-	if (bad == NULL && ret->closed)
-		bad = parse_stats(member(&s, "statistics", is_object), &ret->stats);
+	bad = run != NULL ? parse_run(&s, run) : "uniscope";
+	if (bad == NULL)
+		bad = parse_guests(&s, run, version, ret);
 	return bad != NULL ? bad : s.bad;
 }
 
-static int check_version(const json_t *root, struct uni_err *err)
+static int check_version(const json_t *root, uint64_t *ret, struct uni_err *err)
 {
 	struct src s = { .obj = root };
 	uint64_t version;
@@ -290,45 +393,34 @@ static int check_version(const json_t *root, struct uni_err *err)
 	if (strcmp(get_str(&s, "format"), "uniscope-session") != 0)
 		return uni_err_set(err, UNI_EFORMAT, "it does not say that it is a session");
 	version = get_u64(&s, "version");
-	if (version != UNI_SESSION_VERSION)
+	if (version == 0 || version > UNI_SESSION_VERSION)
 		return uni_err_set(err, UNI_ENOTSUP,
-			"format version %llu; this uniscope reads version %d",
+			"format version %llu; this uniscope reads versions 1 to %d",
 			(unsigned long long)version, UNI_SESSION_VERSION);
+	*ret = version;
 	return 0;
-}
-
-void uni_session_deinit(struct uni_session *s)
-{
-	for (size_t i = 0; i < s->nr_watch; i++) {
-		free(s->watch[i].first);
-		free(s->watch[i].last);
-	}
-	free(s->watch);
-	s->watch = NULL;
-	s->nr_watch = 0;
 }
 
 int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err)
 {
 	json_error_t why;
 	_cleanup_(cleanup_json) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
-	_cleanup_free_ struct uni_session *s = calloc(1, sizeof(*s));
+	struct uni_session s = { 0 };
+	uint64_t version = 0;
 	const char *bad;
 	int rc;
 
 	if (root == NULL)
 		return uni_err_set(err, UNI_EFORMAT, "line %d: %s", why.line, why.text);
-	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = check_version(root, err);
+	rc = check_version(root, &version, err);
 	if (rc < 0)
 		return rc;
-	bad = parse_root(root, s);
+	bad = parse_root(root, version, &s);
 	if (bad != NULL) {
-		uni_session_deinit(s);
+		uni_session_free_parsed(&s);
 		return uni_err_set(err, UNI_EFORMAT, "member \"%s\" makes no sense", bad);
 	}
-	*ret = *s;
+	*ret = s;
 	return 0;
 }
 

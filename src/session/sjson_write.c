@@ -2,8 +2,10 @@
 #include "session/sjson.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "session/sdir.h"
@@ -48,12 +50,13 @@ static void put_watch_value(struct uni_json *j, struct uni_strbuf *b, const char
 	uni_json_object_end(j);
 }
 
-static void put_watches(
-	struct uni_json *j, struct uni_strbuf *b, const struct uni_watch *watch, size_t nr)
+static void put_watches(struct uni_json *j, struct uni_strbuf *b, const struct uni_session_guest *g)
 {
 	uni_json_key(j, "watches");
 	uni_json_array(j);
-	for (const struct uni_watch *w = watch; nr != 0; nr--, w++) {
+	for (size_t i = 0; i < g->nr_watch; i++) {
+		const struct uni_watch *w = &g->watch[i];
+
 		uni_json_object(j);
 		put_text(j, "name", w->name);
 		uni_json_kv(hex, j, "address", w->gva);
@@ -79,30 +82,6 @@ static void put_image(struct uni_json *j, const struct uni_record_meta *m)
 	uni_json_array_end(j);
 }
 
-/* All but the watches; the object stays open. */
-static void begin_guest(struct uni_json *j, const struct uni_session *s)
-{
-	const struct uni_record_meta *m = &s->meta;
-	char uuid[37];
-
-	uni_ctf_uuid_print(s->uuid, uuid);
-	uni_json_object(j);
-	uni_json_kv(str, j, "folder", UNI_SDIR_GUEST);
-	uni_json_kv(str, j, "trace_uuid", uuid);
-	put_u64(j, "trace_layout", UNI_CTF_LAYOUT);
-	put_text(j, "target", m->target);
-	put_text(j, "arch", m->arch);
-	put_u64(j, "nr_vcpus", m->nr_vcpus);
-	put_text(j, "name", m->info.name);
-	put_text(j, "vmm", m->info.vmm);
-	put_text(j, "accel", m->info.accel);
-	put_text(j, "note", m->info.note);
-	put_text(j, "kernel", m->info.image);
-	put_u64(j, "pid", m->info.pid > 0 ? (uint64_t)m->info.pid : 0);
-	put_u64(j, "mem_bytes", m->info.mem_bytes);
-	put_image(j, m);
-}
-
 static void put_clock(struct uni_json *j, const struct uni_record_meta *m)
 {
 	uni_json_key(j, "clock");
@@ -113,24 +92,52 @@ static void put_clock(struct uni_json *j, const struct uni_record_meta *m)
 	uni_json_object_end(j);
 }
 
+static void put_times(struct uni_json *j, const struct uni_record_stats *st)
+{
+	uni_json_key(j, "vcpus");
+	uni_json_array(j);
+	for (uint32_t v = 0; v < st->nr_times; v++) {
+		const struct uni_vcpu_times *t = &st->times[v];
+
+		uni_json_object(j);
+		put_u64(j, "guest_ns", t->guest_ns);
+		put_u64(j, "kvm_ns", t->kvm_ns);
+		put_u64(j, "vmm_ns", t->vmm_ns);
+		put_u64(j, "idle_ns", t->idle_ns);
+		put_u64(j, "stolen_ns", t->stolen_ns);
+		put_u64(j, "exits", t->exits);
+		uni_json_kv(bool, j, "split", t->split);
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void put_counts(struct uni_json *j, const char *key, const uint64_t *count, unsigned nr,
+	const char *(*name)(unsigned))
+{
+	uni_json_key(j, key);
+	uni_json_object(j);
+	for (unsigned i = 0; i < nr; i++)
+		put_u64(j, name(i), count[i]);
+	uni_json_object_end(j);
+}
+
 static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 {
 	uni_json_key(j, "statistics");
 	uni_json_object(j);
 	put_u64(j, "samples", st->samples);
+	put_u64(j, "weight", st->weight);
 	put_u64(j, "ticks", st->ticks);
 	put_u64(j, "late", st->late);
 	put_u64(j, "skipped", st->skipped);
 	put_u64(j, "throttled", st->throttled);
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "truncated", st->truncated);
-	put_u64(j, "halted", st->halted);
+	put_u64(j, "halted", st->state[UNI_VCPU_HALTED]);
 	put_u64(j, "lost", st->lost);
-	uni_json_key(j, "stop");
-	uni_json_object(j);
-	for (unsigned i = 0; i < UNI_STOP_NR; i++)
-		put_u64(j, uni_stop_name(i), st->stop[i]);
-	uni_json_object_end(j);
+	put_counts(j, "stop", st->stop, UNI_STOP_NR, uni_stop_name);
+	put_counts(j, "state", st->state, UNI_VCPU_STATE_NR, uni_vcpu_state_name);
 	uni_json_key(j, "pause_ns");
 	uni_json_object(j);
 	put_u64(j, "nr", st->pause.nr);
@@ -143,54 +150,102 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "end_ns", st->end_ns);
 	put_u64(j, "unwind_ns", st->unwind_ns);
 	put_u64(j, "own_cpu_ns", st->own_cpu_ns);
+	put_u64(j, "host_ns", st->host_ns);
+	put_u64(j, "host_runs", st->host_runs);
+	if (st->nr_times != 0)
+		put_times(j, st);
+	uni_json_object_end(j);
+}
+
+static void put_guest(
+	struct uni_json *j, struct uni_strbuf *b, const struct uni_session *s, uint32_t number)
+{
+	const struct uni_session_guest *g = s->guest[number];
+	const struct uni_record_meta *m = &g->meta;
+	char uuid[37], folder[32];
+
+	uni_ctf_uuid_print(g->uuid, uuid);
+	(void)snprintf(folder, sizeof(folder), UNI_SDIR_GUEST, number);
+	uni_json_object(j);
+	uni_json_kv(str, j, "folder", folder);
+	uni_json_kv(str, j, "trace_uuid", uuid);
+	put_u64(j, "trace_layout", UNI_CTF_LAYOUT);
+	put_text(j, "target", m->target);
+	put_text(j, "method", m->method);
+	put_text(j, "why", m->why);
+	put_text(j, "arch", m->arch);
+	put_u64(j, "nr_vcpus", m->nr_vcpus);
+	put_text(j, "name", m->info.name);
+	put_text(j, "vmm", m->info.vmm);
+	put_text(j, "accel", m->info.accel);
+	put_text(j, "note", m->info.note);
+	put_text(j, "kernel", m->info.image);
+	put_u64(j, "pid", m->info.pid > 0 ? (uint64_t)m->info.pid : 0);
+	put_u64(j, "mem_bytes", m->info.mem_bytes);
+	put_image(j, m);
+	put_watches(j, b, g);
+	if (s->closed)
+		put_stats(j, &g->stats);
 	uni_json_object_end(j);
 }
 
 static void put_session(struct uni_json *j, struct uni_strbuf *b, const struct uni_session *s,
-	const struct uni_watch *watch, size_t nr_watch)
+	const struct uni_record_stats *sum)
 {
+	const struct uni_record_meta *run = &s->guest[0]->meta;
+
 	uni_json_object(j);
 	uni_json_kv(str, j, "format", "uniscope-session");
 	put_u64(j, "version", UNI_SESSION_VERSION);
 	uni_json_kv(str, j, "state", s->closed ? "closed" : "open");
-	put_text(j, "uniscope", s->meta.uniscope_version);
-	put_text(j, "command", s->meta.command);
-	uni_json_kv(double, j, "frequency_hz", s->meta.frequency);
-	uni_json_kv(bool, j, "aggregate", s->meta.aggregate);
-	put_text(j, "unit", s->meta.unit);
-	put_clock(j, &s->meta);
+	put_text(j, "uniscope", run->uniscope_version);
+	put_text(j, "command", run->command);
+	uni_json_kv(double, j, "frequency_hz", run->frequency);
+	uni_json_kv(bool, j, "aggregate", run->aggregate);
+	put_text(j, "unit", run->unit);
+	put_clock(j, run);
 	uni_json_key(j, "guests");
 	uni_json_array(j);
-	begin_guest(j, s);
-	put_watches(j, b, watch, nr_watch);
-	uni_json_object_end(j);
+	for (uint32_t i = 0; i < s->nr_guests; i++)
+		put_guest(j, b, s, i);
 	uni_json_array_end(j);
 	if (s->closed)
-		put_stats(j, &s->stats);
+		put_stats(j, sum);
 	uni_json_object_end(j);
 }
 
-int uni_session_write(const char *path, const struct uni_session *s, const struct uni_watch *watch,
-	size_t nr_watch, struct uni_err *err)
+static int check_watches(const struct uni_session *s, struct uni_err *err)
 {
+	for (uint32_t i = 0; i < s->nr_guests; i++) {
+		if (s->guest[i]->nr_watch > UNI_SESSION_WATCHES)
+			return uni_err_set(err, UNI_EINVAL,
+				"%zu watches are more than the %u possible", s->guest[i]->nr_watch,
+				UNI_SESSION_WATCHES);
+	}
+	return 0;
+}
+
+int uni_session_write(const char *path, const struct uni_session *s, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_record_stats *sum = calloc(1, sizeof(*sum));
 	_cleanup_strbuf_ struct uni_strbuf name, bytes;
 	struct uni_sink *out = NULL;
 	struct uni_json j;
-	int rc;
+	int rc = check_watches(s, err);
 
 	uni_strbuf_init(&name);
 	uni_strbuf_init(&bytes);
-	if (nr_watch > UNI_SESSION_WATCHES)
-		return uni_err_set(err, UNI_EINVAL, "%zu watches are more than the %u possible",
-			nr_watch, UNI_SESSION_WATCHES);
+	if (rc < 0)
+		return rc;
 	uni_strbuf_addf(&name, "%s/%s", path, UNI_SDIR_JSON);
-	if (uni_strbuf_failed(&name))
+	if (uni_strbuf_failed(&name) || sum == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_session_sum(s, sum);
 	rc = uni_sink_open_file(name.s, &out, err);
 	if (rc < 0)
 		return rc;
 	uni_json_init(&j, out, true);
-	put_session(&j, &bytes, s, watch, nr_watch);
+	put_session(&j, &bytes, s, sum);
 	if (uni_strbuf_failed(&bytes)) {
 		uni_sink_abort(out);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");

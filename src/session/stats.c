@@ -61,3 +61,65 @@ void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret)
 	ret->p99_ns = uni_hist_quantile(h, 0.99);
 	ret->max_ns = h->max;
 }
+
+/* Sums of hostile numbers stop at the top. */
+static void add(uint64_t *sum, uint64_t v)
+{
+	if (__builtin_add_overflow(*sum, v, sum))
+		*sum = UINT64_MAX;
+}
+
+void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample *s)
+{
+	unsigned stop = s->stop < UNI_STOP_NR ? s->stop : UNI_STOP_NOREGS;
+	unsigned state = s->state < UNI_VCPU_STATE_NR ? s->state : UNI_VCPU_UNKNOWN;
+
+	add(&st->weight, s->weight);
+	add(&st->stop[stop], s->weight);
+	add(&st->state[state], s->weight);
+	if (stop != UNI_STOP_ROOT)
+		add(&st->truncated, s->weight);
+}
+
+static void add_pauses(struct uni_pause_stats *sum, const struct uni_pause_stats *one)
+{
+	add(&sum->nr, one->nr);
+	add(&sum->sum_ns, one->sum_ns);
+	sum->p50_ns = uni_max(sum->p50_ns, one->p50_ns);
+	sum->p99_ns = uni_max(sum->p99_ns, one->p99_ns);
+	sum->max_ns = uni_max(sum->max_ns, one->max_ns);
+}
+
+void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one)
+{
+	add(&sum->samples, one->samples);
+	add(&sum->weight, one->weight);
+	add(&sum->ticks, one->ticks);
+	add(&sum->late, one->late);
+	add(&sum->skipped, one->skipped);
+	add(&sum->throttled, one->throttled);
+	add(&sum->failed, one->failed);
+	add(&sum->truncated, one->truncated);
+	add(&sum->lost, one->lost);
+	for (unsigned i = 0; i < UNI_STOP_NR; i++)
+		add(&sum->stop[i], one->stop[i]);
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
+		add(&sum->state[i], one->state[i]);
+	add_pauses(&sum->pause, &one->pause);
+	if (one->begin_ns != 0 && (sum->begin_ns == 0 || one->begin_ns < sum->begin_ns))
+		sum->begin_ns = one->begin_ns;
+	sum->end_ns = uni_max(sum->end_ns, one->end_ns);
+	add(&sum->unwind_ns, one->unwind_ns);
+	/* Each guest's is that of the whole process. */
+	sum->own_cpu_ns = uni_max(sum->own_cpu_ns, one->own_cpu_ns);
+	add(&sum->host_ns, one->host_ns);
+	add(&sum->host_runs, one->host_runs);
+}
+
+bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s)
+{
+	if ((f->guest >= 0 && (uint64_t)f->guest != s->guest) ||
+		(f->vcpu >= 0 && (uint64_t)f->vcpu != s->vcpu))
+		return false;
+	return !f->on_cpu || (s->state != UNI_VCPU_HALTED && s->state != UNI_VCPU_STOLEN);
+}

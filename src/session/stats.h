@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A histogram of durations that never allocates: 16 steps an octave, so percentiles are exact to
- * 1/32 of their value. */
+/*
+ * Statistics: a histogram of durations that never allocates (16 steps an octave, so percentiles are
+ * exact to 1/32 of their value), and counting samples.
+ */
 #ifndef UNI_SESSION_STATS_H
 #define UNI_SESSION_STATS_H
 
@@ -20,5 +22,8 @@ void uni_hist_add(struct uni_hist *h, uint64_t v);
 /* The value that a share q (0..1) of the entries does not pass; 0 if there are none. */
 uint64_t uni_hist_quantile(const struct uni_hist *h, double q);
 void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret);
+
+/* What one sample adds to the numbers that count weights: its chain, its state, itself. */
+void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample *s);
 
 #endif

@@ -6,7 +6,28 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "target/vmm/proc.h"
+
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX])
+{
+	const char *slash = strrchr(info->image, '/');
+	const char *base = slash != NULL ? slash + 1 : info->image;
+	size_t len = strlen(base);
+	uint64_t number;
+
+	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%s", info->name);
+	if (ret[0] != '\0')
+		return;
+	if (len > 4 && strcmp(base + len - 4, ".elf") == 0)
+		len -= 4;
+	if (len >= UNI_GUEST_NAME_MAX)
+		return;
+	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.*s", (int)len, base);
+	/* These would be taken for a pid or for a target. */
+	if (uni_parse_u64(ret, &number) || strchr(ret, ':') != NULL)
+		ret[0] = '\0';
+}
 
 static void choose(struct uni_found *f)
 {

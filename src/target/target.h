@@ -148,6 +148,11 @@ struct uni_target {
 extern const struct uni_target_ops *const uni_target_backends[];
 const struct uni_target_ops *uni_target_backend(const char *scheme);
 
+#define UNI_GUEST_NAME_MAX 128
+
+/* What a guest is called: its name, else its image's without folder and .elf; "" if neither is. */
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX]);
+
 /* A guest on this host, and how it would be reached. */
 struct uni_found {
 	struct uni_target_info info;

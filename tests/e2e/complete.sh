@@ -51,8 +51,10 @@ own_vcpu() {
 # The session of the idle guest: nearly all samples are of a halted vCPU, in the function that halts.
 halted() {
 	python3 "$here/ask.py" number "$T/s.uniscope" halted 50 &&
-		python3 "$here/ask.py" leaf "$T/s.json" lab_halt 0.5 &&
-		"$U" report "$T/s.uniscope" >"$T/report" && grep '^halted  ' "$T/report"
+		python3 "$here/ask.py" leaf "$T/s.json" 'lab_halt;[idle]' 0.5 &&
+		"$U" report "$T/s.uniscope" >"$T/report" && grep '^halted  ' "$T/report" &&
+		"$U" export --on-cpu "$T/s.uniscope" -f folded -o "$T/on.folded" &&
+		! grep -q '\[idle\]' "$T/on.folded"
 }
 
 # The books are charged when a function ends: under a KVM that emulates, 0.1 s late. So longer there.

@@ -42,12 +42,20 @@ check "wall-clock time" grep -q '^\[2023-11-14 22:13:25.000001000\].* sample: ' 
 check "each vCPU has its own stream" grep -q 'sample: { cpu_id = 3 }' "$T/text"
 check "stop reasons have names" grep -q 'stop = ( "bad-pointer" ' "$T/text"
 check "states have names" grep -q 'state = ( "halted" ' "$T/text"
+check "the new ones, too" grep -q 'state = ( "stolen" ' "$T/text"
 check "chains are addresses" grep -q 'pc = \[ \[0\] = 0xFFFFFFFF80000010, ' "$T/text"
 check "one sample" reads 1 1
 check "is one sample" counts 1
 check "no sample: no message" reads 0 2
 check "64 vCPUs" reads 640 64
 check "are all there" counts 640
+# Several guests: a trace each, and all of them in one go.
+check "three guests: no message" sh -c '
+	"$1" "$2/m.uniscope" 1000 2 3 &&
+	babeltrace2 --clock-gmt --clock-date "$2/m.uniscope" >"$2/text" 2>"$2/err" &&
+	cat "$2/err" && [ ! -s "$2/err" ]' sh "$MK" "$T"
+check "all samples of all guests" counts 3000
+check "in time order across guests" in_order
 # A recorder that died after a whole packet leaves a trace that is as good.
 check "without the last packets" sh -c '
 	"$1" "$2/k.uniscope" 3000 1 && f=$2/k.uniscope/guest-0/samples-vcpu0 &&

@@ -16,9 +16,11 @@ Judged are:
  3. samples: at least 2000.
 
 `Self` is meant as the books mean it: time in which a function was the innermost one *with books*;
-what it spends in helpers without books is its own. Functions that only count their calls have no
-cycles; --inside gives those a truth: `--inside f=g` says that g's time is all spent in f, `f=0.5*g`
-half of it (total time; a function that keeps cycles is judged by its own).
+what it spends in helpers without books is its own. The guest's clock runs on while its vCPU waits
+or the host runs something else, so samples of such moments (`[idle]`, `[stolen]` below a function)
+count like any other. Functions that only count their calls have no cycles; --inside gives those a
+truth: `--inside f=g` says that g's time is all spent in f, `f=0.5*g` half of it (total time; a
+function that keeps cycles is judged by its own).
 
 Exit status: 0 all held, 1 something did not, 2 the input makes no sense.
 """
@@ -39,6 +41,8 @@ FN = struct.Struct('<QQQQQ')
 CPU_SIZE = CPU.size + MAX_FNS * FN.size
 TRUTH_SIZE = HEADER.size + MAX_FNS * NAME_SIZE + MAX_CPUS * CPU_SIZE
 STATES = ('booting', 'waiting', 'running', 'done')
+# Leaf frames that say where the vCPU was, not what the guest called.
+VCPU_STATES = ('[idle]', '[kvm]', '[vmm]', '[stolen]')
 CLONE = re.compile(r'\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*$')
 
 
@@ -226,6 +230,8 @@ def read_stacks(path, drop_roots):
     stacks = {}
     for chain, count in pairs:
         chain = chain[drop_roots:]
+        if chain and chain[-1] in VCPU_STATES:
+            chain = chain[:-1]
         stacks[chain] = stacks.get(chain, 0) + count
     return stacks
 

@@ -127,6 +127,15 @@ class JudgeTest(unittest.TestCase):
         self.assertIn(text, said)
         return said
 
+    def test_frames_of_states_are_no_calls(self):
+        stacks = {}
+        for i, (chain, count) in enumerate(sorted(drawn().items())):
+            stacks[chain + (judge.VCPU_STATES[i % 4],)] = count
+        for as_json in (False, True):
+            self.expect(0, 'verdict: held', stacks, as_json=as_json)
+        unknown = {chain + ('[other]',): count for chain, count in drawn().items()}
+        self.expect(1, 'does not call [other]', unknown)
+
     def test_true_profiles_hold(self):
         for seed in range(20):
             self.expect(0, 'verdict: held', drawn(2000, seed=seed))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mksession PATH SAMPLES VCPUS: a session with so many samples, for tests of its readers. */
+/* mksession PATH SAMPLES VCPUS [GUESTS]: a session with so many samples of each guest, for tests of
+ * its readers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +9,23 @@
 #include "base/text.h"
 #include "session/recording.h"
 
+struct args {
+	uint64_t nr, vcpus, guests;
+};
+
 /* Chains of 1 to 512 frames, equal ones now and then, each state and each stop reason. */
-static void put(struct uni_recorder *r, uint64_t n, uint32_t nr_vcpus, uint64_t t0)
+static void put(struct uni_recorder *r, uint32_t guest, uint64_t n, uint32_t nr_vcpus, uint64_t t0)
 {
 	static uint64_t pc[UNI_CHAIN_MAX];
 	static uint8_t flags[UNI_CHAIN_MAX];
 	struct uni_sample s = { .t_ns = t0 + n * 1000,
 		.weight = 1 + n % 3,
+		.guest = guest,
 		.vcpu = (uint32_t)(n % nr_vcpus),
 		.thread = (uint32_t)(n % 5),
 		.pause_ns = (uint32_t)n,
 		.stop = (uint8_t)(n % UNI_STOP_NR),
-		.state = (uint8_t)(n % 2),
+		.state = (uint8_t)(n % UNI_VCPU_STATE_NR),
 		.nr = (uint16_t)(n % 97 == 0 ? UNI_CHAIN_MAX : n % 30),
 		.pc = pc,
 		.flags = flags };
@@ -33,27 +39,43 @@ static void put(struct uni_recorder *r, uint64_t n, uint32_t nr_vcpus, uint64_t 
 		(void)uni_recorder_flush(r, NULL);
 }
 
+/* All guests alike: t0 apart by a nanosecond, so that they interleave. */
+static void fill(struct uni_recorder *r, const struct args *a, struct uni_err *err)
+{
+	struct uni_record_stats stats = { 0 };
+	struct uni_guest_result result[UNI_GUEST_MAX];
+
+	for (uint64_t n = 0; n < a->nr; n++) {
+		for (uint32_t g = 0; g < a->guests; g++)
+			put(r, g, n, (uint32_t)a->vcpus, 5 * UNI_NSEC_PER_SEC + g);
+	}
+	for (size_t g = 0; g < a->guests; g++)
+		result[g] = (struct uni_guest_result){ .stats = &stats };
+	(void)uni_recorder_close(r, result, a->guests, err);
+}
+
 int main(int argc, char **argv)
 {
 	struct uni_record_meta *meta = calloc(1, sizeof(*meta));
-	struct uni_record_stats stats = { 0 };
+	struct args a = { .guests = 1 };
 	struct uni_recorder *r;
 	struct uni_err err = { 0 };
-	uint64_t nr, vcpus;
+	uint32_t guest;
 
-	if (meta == NULL || argc != 4 || !uni_parse_u64(argv[2], &nr) ||
-		!uni_parse_u64(argv[3], &vcpus) || vcpus == 0 || vcpus > UNI_VCPU_MAX) {
-		(void)fprintf(stderr, "usage: mksession PATH SAMPLES VCPUS\n");
+	if (meta == NULL || (argc != 4 && argc != 5) || !uni_parse_u64(argv[2], &a.nr) ||
+		!uni_parse_u64(argv[3], &a.vcpus) || a.vcpus == 0 || a.vcpus > UNI_VCPU_MAX ||
+		(argc == 5 && !uni_parse_u64(argv[4], &a.guests)) || a.guests > UNI_GUEST_MAX) {
+		(void)fprintf(stderr, "usage: mksession PATH SAMPLES VCPUS [GUESTS]\n");
 		return 2;
 	}
-	meta->nr_vcpus = (uint32_t)vcpus;
+	meta->nr_vcpus = (uint32_t)a.vcpus;
 	meta->frequency = 1e6;
-	/* 2023-11-14 22:13:20 UTC, and t0 below: the times that a reader must show. */
+	/* 2023-11-14 22:13:20 UTC, and t0 above: the times that a reader must show. */
 	meta->realtime_offset_ns = 1700000000ull * UNI_NSEC_PER_SEC;
 	if (uni_recorder_create(argv[1], meta, false, &r, &err) == 0) {
-		for (uint64_t n = 0; n < nr; n++)
-			put(r, n, meta->nr_vcpus, 5 * UNI_NSEC_PER_SEC);
-		(void)uni_recorder_close(r, &stats, NULL, 0, &err);
+		for (uint64_t g = 1; g < a.guests && err.code == 0; g++)
+			(void)uni_recorder_add_guest(r, meta, &guest, &err);
+		fill(r, &a, &err);
 	}
 	free(meta);
 	if (err.code != 0)

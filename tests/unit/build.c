@@ -62,6 +62,7 @@ static int setup(void **state)
 	struct place *p = calloc(1, sizeof(*p));
 	struct uni_record_meta *meta = calloc(1, sizeof(*meta));
 	struct uni_record_stats st = { .samples = 5, .begin_ns = T0 };
+	const struct uni_guest_result result = { .stats = &st };
 	struct uni_recorder *r;
 	struct uni_symtab *sym;
 
@@ -80,7 +81,7 @@ static int setup(void **state)
 	meta->realtime_offset_ns = (1700000000 - 100) * UNI_NSEC_PER_SEC;
 	assert_int_equal(uni_recorder_create(p->path, meta, false, &r, &p->err), 0);
 	sym = symbols(&p->err);
-	assert_int_equal(uni_recorder_add_symtab(r, sym, &p->err), 0);
+	assert_int_equal(uni_recorder_add_symtab(r, 0, sym, &p->err), 0);
 	/* The leaf at its first byte; callers return to the byte behind their last call. */
 	sample(r, 0, 0, UNI_STOP_ROOT, (const uint64_t[]){ 0x1010, 0x1010 }, 2);
 	/* An exact frame (index 3) is looked up as it is. */
@@ -88,7 +89,7 @@ static int setup(void **state)
 	sample(r, 20, 0, UNI_STOP_FAULT, (const uint64_t[]){ 0x1025 }, 1);
 	sample(r, 30, 0, UNI_STOP_ROOT, (const uint64_t[]){ 0x9999, 0x1005 }, 2);
 	sample(r, 40, 1, UNI_STOP_NOREGS, NULL, 0);
-	assert_int_equal(uni_recorder_close(r, &st, NULL, 0, &p->err), 0);
+	assert_int_equal(uni_recorder_close(r, &result, 1, &p->err), 0);
 	uni_symtab_destroy(sym);
 	free(meta);
 	assert_int_equal(uni_recording_open(p->path, &p->rec, &p->err), 0);
@@ -141,23 +142,26 @@ static void names_and_filters(void **state)
 {
 	struct place *p = *state;
 
-	folds_to(p, (struct uni_build_opts){ .vcpu = -1 },
+	folds_to(p, (struct uni_build_opts)UNI_BUILD_DEFAULTS,
 		"[no registers] 1\n"
 		"a;0xffffffff80009999 1\n"
 		"a;b 1\n"
 		"b;a;b;c\xef\xbf\xbd[31m 1\n"
 		"c\xef\xbf\xbd[31m 1\n");
-	folds_to(p, (struct uni_build_opts){ .vcpu = -1, .per_vcpu = true, .mark_truncated = true },
+	folds_to(p,
+		(struct uni_build_opts){
+			.filter = UNI_FILTER_ALL, .per_vcpu = true, .mark_truncated = true },
 		"vcpu 0;[truncated];c\xef\xbf\xbd[31m 1\n"
 		"vcpu 0;a;0xffffffff80009999 1\n"
 		"vcpu 0;a;b 1\n"
 		"vcpu 1;[no registers] 1\n"
 		"vcpu 1;b;a;b;c\xef\xbf\xbd[31m 1\n");
-	folds_to(p, (struct uni_build_opts){ .vcpu = 1, .offsets = true },
+	folds_to(p,
+		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 1 }, .offsets = true },
 		"[no registers] 1\n"
 		"b+0x0;a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
 	folds_to(p,
-		(struct uni_build_opts){ .vcpu = 0,
+		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 0 },
 			.from_ns = 10 * UNI_NSEC_PER_MSEC,
 			.to_ns = 30 * UNI_NSEC_PER_MSEC,
 			.addresses = true },
@@ -167,7 +171,7 @@ static void names_and_filters(void **state)
 static void functions_know_where_they_are(void **state)
 {
 	struct place *p = *state;
-	struct uni_build_opts opts = { .vcpu = -1 };
+	struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
 	struct uni_profile *profile;
 	const struct uni_frame *f;
 	struct uni_func_row *rows;
@@ -218,7 +222,7 @@ static void uniprof_text(void **state)
 static void damage_is_counted(void **state)
 {
 	struct place *p = *state;
-	struct uni_build_opts opts = { .vcpu = 1 };
+	struct uni_build_opts opts = { .filter = { .guest = -1, .vcpu = 1 } };
 	struct uni_build_read read = { 0 };
 	struct uni_profile *profile;
 	char file[128];
@@ -239,20 +243,20 @@ static void damage_is_counted(void **state)
 static void damaged_symbols_are_done_without(void **state)
 {
 	struct place *p = *state;
-	struct uni_build_opts opts = { .vcpu = 1 };
+	struct uni_build_opts opts = { .filter = { .guest = -1, .vcpu = 1 } };
 	struct uni_view v = { 0 };
 	struct uni_symtab *sym;
 	struct uni_profile *profile;
 	struct uni_recording *rec;
 	char file[256];
 
-	assert_null(uni_recording_symtab_problem(p->rec));
+	assert_null(uni_recording_guest(p->rec, 0).symtab_problem);
 	(void)snprintf(file, sizeof(file), "%s/symbols/%s.usym", p->path,
 		uni_recording_meta(p->rec)->image_id);
 	assert_int_equal(truncate(file, 20), 0);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
-	assert_null(uni_recording_symtab(rec));
-	assert_non_null(strstr(uni_recording_symtab_problem(rec), ".usym"));
+	assert_null(uni_recording_guest(rec, 0).symtab);
+	assert_non_null(strstr(uni_recording_guest(rec, 0).symtab_problem, ".usym"));
 	assert_int_equal(uni_profile_build(rec, &opts, &profile, NULL, &p->err), 0);
 	v.profile = profile;
 	exports(&v, "folded", NULL, 0,
@@ -272,7 +276,7 @@ static void aggregates_come_back(void **state)
 {
 	struct place *p = *state;
 	struct uni_profile *from = uni_profile_create(), *to;
-	struct uni_build_opts opts = { .vcpu = -1, .offsets = true };
+	struct uni_build_opts opts = { .filter = UNI_FILTER_ALL, .offsets = true };
 	struct uni_view v = { 0 };
 	struct uni_recording *rec;
 	const struct uni_aggregate_origin origin = { "x.folded", "9.8", "uniscope import" };

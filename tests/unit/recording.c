@@ -24,9 +24,9 @@ static void check_meta(const struct place *p, const struct uni_record_meta *meta
 
 static void check_watches(struct uni_recording *rec, const struct uni_watch *want)
 {
-	const struct uni_watch *gw;
+	const struct uni_watch *gw = uni_recording_guest(rec, 0).watch;
 
-	assert_int_equal(uni_recording_watches(rec, &gw), 2);
+	assert_int_equal(uni_recording_guest(rec, 0).nr_watch, 2);
 	assert_string_equal(gw[0].name, "calls");
 	assert_true(gw[0].gva == UINT64_MAX - 3);
 	assert_memory_equal(gw[0].first, want->first, 4);
@@ -55,7 +55,7 @@ static void round_trip(void **state)
 		.throttled = 3,
 		.failed = 4,
 		.truncated = 5,
-		.halted = 12,
+		.weight = 10101,
 		.lost = 6,
 		.begin_ns = T0,
 		.end_ns = T0 + 9,
@@ -67,23 +67,29 @@ static void round_trip(void **state)
 	uint64_t torn = 9;
 
 	stats.stop[UNI_STOP_LOOP] = 11;
+	stats.state[UNI_VCPU_HALTED] = 12;
+	stats.state[UNI_VCPU_STOLEN] = 13;
+	stats.host_ns = 14;
+	stats.host_runs = 15;
+	stats.nr_times = 2;
+	stats.times[1] = (struct uni_vcpu_times){ 1, 2, 3, 4, 5, 6, true };
 	stats.pause = (struct uni_pause_stats){ 1, 2, 3, 4, 5 };
 	for (uint64_t n = 0; n < 10000; n++)
 		put(r, n);
 	assert_int_equal(uni_recorder_flush(r, &p->err), 0);
 	for (uint64_t n = 10000; n < 10100; n++)
 		put(r, n);
-	assert_int_equal(uni_recorder_close(r, &stats, w, 2, &p->err), 0);
+	assert_int_equal(close_with(r, &stats, w, 2, &p->err), 0);
 	assert_int_equal(read_all(p, true, &torn).nr, 10100);
 	assert_int_equal(torn, 0);
 
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	check_meta(p, uni_recording_meta(rec));
 	stats.samples = 10100; /* as written, not as taken */
-	got = uni_recording_stats(rec);
+	got = uni_recording_guest(rec, 0).stats;
 	assert_memory_equal(got, &stats, sizeof(stats));
 	check_watches(rec, w);
-	assert_null(uni_recording_symtab(rec));
+	assert_null(uni_recording_guest(rec, 0).symtab);
 	assert_int_equal(uni_recording_each(rec, count, &c, NULL, &p->err), 5); /* passed on */
 	assert_int_equal(c.nr, 100);
 	uni_recording_close(rec);
@@ -113,12 +119,12 @@ static void symbols_travel(void **state)
 	r = create(p);
 	elf_spec_write(&spec, &e);
 	assert_int_equal(uni_image_from_memory("/k.elf", e.data, e.size, &img, &p->err), 0);
-	assert_int_equal(uni_recorder_add_image(r, img, &p->err), 0);
+	assert_int_equal(uni_recorder_add_image(r, 0, img, &p->err), 0);
 	uni_image_destroy(img);
-	assert_int_equal(uni_recorder_close(r, &stats, NULL, 0, &p->err), 0);
+	assert_int_equal(close_with(r, &stats, NULL, 0, &p->err), 0);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
-	assert_non_null(uni_recording_symtab(rec));
-	assert_true(uni_symtab_lookup(uni_recording_symtab(rec), 0x1004, &name, &off));
+	assert_non_null(uni_recording_guest(rec, 0).symtab);
+	assert_true(uni_symtab_lookup(uni_recording_guest(rec, 0).symtab, 0x1004, &name, &off));
 	assert_string_equal(name, "main");
 	assert_string_equal(uni_recording_meta(rec)->image_path, "/k.elf");
 	uni_recording_close(rec);
@@ -141,7 +147,7 @@ static int try_create(struct place *p, const char *path, bool overwrite)
 
 	p->err.code = 0;
 	rc = uni_recorder_create(path, &p->meta, overwrite, &r, &p->err);
-	return rc < 0 ? rc : uni_recorder_close(r, &stats, NULL, 0, &p->err);
+	return rc < 0 ? rc : close_with(r, &stats, NULL, 0, &p->err);
 }
 
 static void never_replaces_what_is_no_session(void **state)
@@ -179,7 +185,7 @@ static void replaces_a_session_when_asked(void **state)
 	/* Nobody may take the folder away from a running recorder. */
 	assert_int_equal(try_create(p, p->path, true), -UNI_EBUSY);
 	assert_non_null(strstr(p->err.msg, "being recorded"));
-	assert_int_equal(uni_recorder_close(r, &stats, NULL, 0, &p->err), 0);
+	assert_int_equal(close_with(r, &stats, NULL, 0, &p->err), 0);
 	assert_int_equal(try_create(p, p->path, false), -UNI_EBUSY);
 	assert_int_equal(read_all(p, true, NULL).nr, 10);
 
@@ -215,7 +221,7 @@ static void unasked_samples_are_written_within_a_second(void **state)
 		(void)usleep(20000);
 	}
 	assert_int_equal(read_all(p, false, NULL).nr, 1); /* open sessions are read as well */
-	assert_int_equal(uni_recorder_close(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
 }
 
 static void lost_samples_are_counted(void **state)
@@ -232,7 +238,7 @@ static void lost_samples_are_counted(void **state)
 	uni_recorder_sample(r, &s); /* the layout has no word for it */
 	assert_int_equal(uni_recorder_lost(r), 2);
 	put(r, 0);
-	assert_int_equal(uni_recorder_close(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	assert_int_equal(uni_recording_stats(rec)->lost, 2);
 	assert_int_equal(uni_recording_stats(rec)->samples, 1);

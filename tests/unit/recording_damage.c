@@ -70,7 +70,7 @@ static void survives_sigkill(void **state)
 	uni_recording_close(rec);
 	/* The lock died with it. */
 	assert_int_equal(uni_recorder_create(p->path, &p->meta, true, &r, &p->err), 0);
-	assert_int_equal(uni_recorder_close(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
 }
 
 static void torn_tail_is_counted(void **state)
@@ -86,7 +86,7 @@ static void torn_tail_is_counted(void **state)
 		if (n % 100 == 99)
 			assert_int_equal(uni_recorder_flush(r, NULL), 0);
 	}
-	assert_int_equal(uni_recorder_close(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
 	(void)snprintf(file, sizeof(file), "%s/guest-0/samples-vcpu1", p->path);
 	assert_int_equal(stat(file, &st), 0);
 	assert_int_equal(truncate(file, st.st_size - 1), 0);
@@ -123,7 +123,7 @@ static void corrupt_packet_is_passed_over(void **state)
 		if (n % 100 == 99)
 			assert_int_equal(uni_recorder_flush(r, NULL), 0);
 	}
-	assert_int_equal(uni_recorder_close(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
 	(void)snprintf(file, sizeof(file), "%s/guest-0/samples-vcpu0", p->path);
 	assert_int_equal(uni_read_file(file, 1 << 20, &data, &size, NULL), 0);
 	assert_int_equal(uni_ctf_header_parse(data, size, &h), 0);
@@ -158,7 +158,7 @@ static int record_on_a_full_disk(struct place *p)
 		if (n % 1000 == 0)
 			(void)uni_recorder_flush(r, NULL);
 	}
-	rc = uni_recorder_close(r, &(struct uni_record_stats){ 0 }, NULL, 0, &p->err);
+	rc = close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, &p->err);
 	return rc == -UNI_EIO && strstr(p->err.msg, "samples lost") != NULL ? 0 : 1;
 }
 
@@ -206,7 +206,7 @@ static int parse_with(const char *from, const char *to, struct uni_err *err)
 	err->code = 0;
 	rc = uni_session_parse(text, (size_t)n, s, err);
 	if (rc == 0)
-		uni_session_deinit(s);
+		uni_session_free_parsed(s);
 	free(s);
 	return rc;
 }
@@ -229,7 +229,8 @@ static void corrupt_json_is_refused(void **state)
 		{ "0x10", "0x10000000000000000" },
 		{ "\"open\"", "\"ajar\"" },
 		{ "4304", "43" },
-		{ "\"trace_layout\": 1", "\"trace_layout\": 2" },
+		{ "\"trace_layout\": 1", "\"trace_layout\": 3" },
+		{ "\"trace_layout\": 1", "\"trace_layout\": 0" },
 		{ "[{\"folder\"", "[{\"folder\": 1, \"folder\"" },
 		{ "}]}]}", "}]}]" },
 		{ "uniscope-session", "other" },
@@ -242,8 +243,10 @@ static void corrupt_json_is_refused(void **state)
 			fail_msg("accepted: %s", swaps[i][1]);
 		assert_true(err.msg[0] != '\0');
 	}
-	assert_int_equal(parse_with("\"version\": 1", "\"version\": 2", &err), -UNI_ENOTSUP);
-	assert_non_null(strstr(err.msg, "version 2"));
+	assert_int_equal(parse_with("\"version\": 1", "\"version\": 2", &err), 0);
+	assert_int_equal(parse_with("\"version\": 1", "\"version\": 3", &err), -UNI_ENOTSUP);
+	assert_int_equal(parse_with("\"version\": 1", "\"version\": 0", &err), -UNI_ENOTSUP);
+	assert_non_null(strstr(err.msg, "version 0"));
 }
 
 int main(void)

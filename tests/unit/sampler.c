@@ -258,7 +258,7 @@ static void samples_every_vcpu(void **state)
 	assert_int_equal(b->f.holds, 3 * b->stats.ticks); /* each vCPU for itself */
 	assert_int_equal(b->f.releases, b->f.holds);
 	assert_int_equal(b->stats.stop[UNI_STOP_ROOT], b->nr);
-	assert_int_equal(b->stats.halted, b->stats.samples / 3);
+	assert_int_equal(b->stats.state[UNI_VCPU_HALTED], b->stats.samples / 3);
 	assert_int_equal(b->stats.truncated, 0);
 	assert_int_equal(b->stats.failed, 0);
 	/* Each slot was served or counted: the schedule does not drift. */

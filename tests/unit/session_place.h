@@ -125,6 +125,15 @@ static inline struct count read_all(struct place *p, bool closed, uint64_t *torn
 	return c;
 }
 
+/* Closes a session of one guest. */
+static inline int close_with(struct uni_recorder *r, const struct uni_record_stats *stats,
+	const struct uni_watch *watch, size_t nr, struct uni_err *err)
+{
+	const struct uni_guest_result result = { .stats = stats, .watch = watch, .nr_watch = nr };
+
+	return uni_recorder_close(r, &result, 1, err);
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 #endif
