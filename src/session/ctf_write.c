@@ -38,7 +38,7 @@ void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
 	p->vcpu = vcpu;
 	p->stream = UNI_CTF_SAMPLES;
 	p->nr_samples = p->nr_stacks = 0;
-	p->begin_ns = p->end_ns = p->discarded = 0;
+	p->begin_ns = p->end_ns = p->discarded = p->exits = 0;
 	p->len = UNI_CTF_HEADER_SIZE;
 	memset(p->slot, 0, sizeof(p->slot));
 }
