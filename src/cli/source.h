@@ -10,8 +10,8 @@
 #include "session/recording.h"
 
 struct uni_source {
-	struct uni_recording *rec; /* NULL: it was imported */
-	struct uni_profile *profile;
+	struct uni_recording *rec;	     /* NULL: it was imported */
+	struct uni_profile *profile;	     /* NULL: args.no_profile, of a session */
 	struct uni_symtab *symtab;	     /* of --symbols, or NULL */
 	const struct uni_importer *importer; /* NULL: a session */
 	struct uni_import_stats stats;
@@ -22,6 +22,8 @@ struct uni_source_args {
 	const char *format;  /* importer's name, NULL: look at the content */
 	const char *symbols; /* ELF or .usym for raw addresses, or NULL */
 	bool diff;
+	bool no_profile;	     /* only the recording is wanted, if it is one */
+	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
 	const char *guest;	     /* number or name of the only one to show, NULL: all */
 	struct uni_build_opts build; /* filter.guest is set from the above */
 };
@@ -36,6 +38,10 @@ struct uni_source_args {
 			"else",                                                                   \
 			NULL, NULL                                                                \
 	}
+
+/* Says on stderr how much of what there is could not be read, if any. */
+void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
+	const struct uni_build_read *read);
 
 /* The profile is finished. Close in any case where this returned 0. */
 int uni_source_open(struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
