@@ -17,9 +17,10 @@
 #ifndef UNI_TARGET_KVM_BPF_EXIT_BPF_H
 #define UNI_TARGET_KVM_BPF_EXIT_BPF_H
 
+#include "target/kvm/bpf/record.bpf.h"
+
 #include "target/kvm/bpf/exit_abi.h"
 #include "target/kvm/bpf/exit_what.bpf.h"
-#include "target/kvm/bpf/record.bpf.h"
 
 struct trace_event_raw_kvm_exit {
 	unsigned int exit_reason;
