@@ -13,9 +13,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's "
-			"command "
-			"line, and its .dbg sibling)",
+			"the image that the guest runs, with symbols, or only these as nm prints "
+			"them (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
@@ -35,6 +34,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct uni_attach_args args = { .target = ctx->operands[0],
 		.image = o.image,
 		.qmp = o.qmp,
+		.search = uni_search_of(&o.rec.debug_dirs),
 		.wait_ns = (uint64_t)(o.wait * 1e9) };
 	struct uni_guest g;
 	int rc = uni_record_check_args(&o.rec, err);

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "cli/cmd.h"
 #include "cli/source.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
 #include "export/export.h"
 #include "profile/exits.h"
@@ -33,7 +34,10 @@ static const struct uni_opt *options(void)
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names from this ELF or .usym instead of the session's own", "FILE", NULL },
+			"names from this ELF, .usym or output of nm instead of the session's own",
+			"FILE", NULL },
+		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
+		UNI_NAMING_OPTIONS(o.src.build.naming),
 		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
 			"what FILE is, when it is no session (default: look at it)",
 			"folded uniprof", NULL },

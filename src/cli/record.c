@@ -2,7 +2,6 @@
 #include "cli/record.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "cli/self.h"
 #include "cli/term.h"
 #include "config.h"
+#include "session/places.h"
 #include "session/sampler.h"
 #include "target/replay/writer.h"
 
@@ -198,18 +198,6 @@ static void summary(const struct uni_guest *g, const struct uni_record_stats *st
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
 
-/*
- * A guest stands still for as long as this thread waits for a CPU, so it goes before all others
- * while it samples: it sleeps nearly always and each pause is bounded. Without the right to that,
- * pauses are longer on a busy host, and the report says so.
- */
-static void hurry(bool on)
-{
-	struct sched_param p = { .sched_priority = on ? 1 : 0 };
-
-	(void)sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &p);
-}
-
 /* From now on everything that is read from the guest is also kept for a replay file. */
 static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 {
@@ -233,6 +221,21 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 	return rc;
 }
 
+/* What the source says about the addresses goes with the session, if the image has debug data. */
+static void add_places(
+	const struct uni_guest *g, const struct uni_record_args *args, const char *path)
+{
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
+	struct uni_err err = { 0 };
+	const char *note = NULL;
+	int rc = uni_session_add_places(path, g->image, &search, &note, &err);
+
+	if (rc != 0 && rc != -UNI_ENOENT)
+		uni_note("no lines and inlined functions in %s: %s", path, err.msg);
+	else if (note != NULL)
+		uni_note("%s: %s", uni_image_path(g->image), note);
+}
+
 static int sample_and_write(struct uni_guest *g, const struct uni_record_args *args,
 	const struct uni_record_meta *meta, const char *path, struct uni_watch *watch,
 	struct uni_err *err)
@@ -242,6 +245,7 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 		.duration_ns = (uint64_t)(args->duration * 1e9),
 		.max_duty = 0.10,
 		.jitter = !args->no_jitter,
+		.hurry = true,
 		.unwinder = &g->unwinder,
 		.watch = watch,
 		.nr_watch = args->watch.items.nr,
@@ -258,18 +262,19 @@ static int sample_and_write(struct uni_guest *g, const struct uni_record_args *a
 
 	if (rc != 0)
 		return rc;
-	if (g->image != NULL)
+	if (g->symtab != NULL)
+		rc = uni_recorder_add_symtab(run.rec, 0, g->symtab, err);
+	else if (g->image != NULL)
 		rc = uni_recorder_add_image(run.rec, 0, g->image, err);
-	if (rc == 0) {
-		hurry(true);
+	if (rc == 0)
 		rc = uni_sampler_run(g->t, &cfg, &st, &end, err);
-		hurry(false);
-	}
 	if (!args->quiet)
 		uni_progress_end();
 	rc2 = uni_recorder_close(run.rec, &result, 1, rc == 0 ? err : NULL);
 	if (rc == 0)
 		rc = rc2;
+	if (rc == 0 && g->image != NULL && g->symtab == NULL)
+		add_places(g, args, path);
 	if (args->save_replay != NULL) {
 		rc2 = tee_end(g, args, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;

@@ -5,6 +5,7 @@
 
 #include "cli/attach.h"
 #include "cli/options.h"
+#include "cli/symbols.h"
 #include "session/recording.h"
 
 struct uni_record_args {
@@ -15,6 +16,7 @@ struct uni_record_args {
 	bool no_jitter;
 	const char *save_replay;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
+	struct uni_opt_list debug_dirs;
 	bool quiet;
 };
 
@@ -40,6 +42,7 @@ struct uni_record_args {
 			"copy the memory at this symbol at the first and at the last sample; may " \
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \
 		{ 0, "save-replay", UNI_OPT_STR, &(a).save_replay, "FILE",                         \

@@ -20,7 +20,8 @@ struct uni_source {
 struct uni_source_args {
 	const char *path;
 	const char *format;  /* importer's name, NULL: look at the content */
-	const char *symbols; /* ELF or .usym for raw addresses, or NULL */
+	const char *symbols; /* ELF, .usym or text table for raw addresses, or NULL */
+	struct uni_opt_list debug_dirs;
 	bool diff;
 	bool no_profile;	     /* only the recording is wanted, if it is one */
 	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */

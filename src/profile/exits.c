@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "profile/exits.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,12 +29,19 @@ struct uni_exit_table {
 	size_t nr;
 };
 
+struct guest {
+	struct uni_namer *namer;
+	uint32_t name; /* string: "" if it is the only one */
+};
+
 struct builder {
 	struct uni_exit_table *t;
 	const struct uni_recording *rec;
 	const struct uni_build_opts *opts;
-	uint32_t *guest_name; /* strings, by guest */
-	uint32_t *slot;	      /* hash of a row -> its number + 1 */
+	struct uni_naming naming; /* inlined functions are part of the one they are in */
+	struct uni_profile *frames;
+	struct guest *guest;
+	uint32_t *slot; /* hash of a row -> its number + 1 */
 	size_t nr_slots;
 	uint64_t first_ns;
 	bool any;
@@ -83,19 +88,16 @@ static uint32_t add_name(struct builder *b, const char *s)
 
 static uint32_t function_name(struct builder *b, const struct uni_stream_exit *e)
 {
-	struct uni_recorded_guest g = uni_recording_guest(b->rec, e->guest);
-	const struct uni_symtab *symtab = b->opts->symtab != NULL ? b->opts->symtab : g.symtab;
-	const char *name;
-	char addr[32];
-	uint64_t off;
+	const uint32_t *frame;
+	size_t nr;
 
 	if (e->nr == 0)
 		return add_name(b, "[no registers]");
-	if (!b->opts->addresses && symtab != NULL &&
-		uni_symtab_lookup(symtab, e->pc[0] - g.meta->bias, &name, &off))
-		return add_name(b, name);
-	(void)snprintf(addr, sizeof(addr), "0x%" PRIx64, e->pc[0]);
-	return add_name(b, addr);
+	frame = uni_namer_frames(b->guest[e->guest].namer, e->pc[0], true, &nr);
+	if (frame == NULL)
+		return UNI_STR_NONE;
+	return add_name(
+		b, uni_profile_str(b->frames, uni_profile_get_frame(b->frames, *frame)->name));
 }
 
 static bool same(const struct sum *a, const struct sum *b)
@@ -160,7 +162,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 {
 	struct builder *b = ctx;
 	char label[UNI_EXIT_LABEL_MAX];
-	struct sum key = { .isa = e->isa, .guest = b->guest_name[e->guest] }, *s;
+	struct sum key = { .isa = e->isa, .guest = b->guest[e->guest].name }, *s;
 
 	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
 		b->read.exits = UINT64_MAX;
@@ -240,22 +242,49 @@ static int finish(struct uni_exit_table *t)
 	return 0;
 }
 
-/* Names of guests matter only where there are several. */
-static int name_guests(struct builder *b)
+static int begin_guest(struct builder *b, uint32_t number)
 {
-	uint32_t nr = uni_recording_nr_guests(b->rec);
+	struct uni_recorded_guest from = uni_recording_guest(b->rec, number);
+	struct guest *g = &b->guest[number];
 	char name[UNI_GUEST_NAME_MAX];
 
-	b->guest_name = calloc(nr, sizeof(*b->guest_name));
-	if (b->guest_name == NULL)
+	g->namer = uni_namer_create(&(struct uni_namer_from){ .p = b->frames,
+		.symtab = b->opts->symtab != NULL ? b->opts->symtab : from.symtab,
+		.bias = from.meta->bias,
+		.image = from.meta->image_path,
+		.naming = &b->naming });
+	if (g->namer == NULL)
 		return -UNI_ENOMEM;
-	for (uint32_t i = 0; nr > 1 && i < nr; i++) {
-		uni_recording_guest_name(b->rec, i, name);
-		b->guest_name[i] = add_name(b, name);
-		if (b->guest_name[i] == UNI_STR_NONE)
-			return -UNI_ENOMEM;
-	}
-	return 0;
+	if (uni_recording_nr_guests(b->rec) == 1)
+		return 0;
+	uni_recording_guest_name(b->rec, number, name);
+	g->name = add_name(b, name);
+	return g->name == UNI_STR_NONE ? -UNI_ENOMEM : 0;
+}
+
+static int begin_guests(struct builder *b)
+{
+	uint32_t nr = uni_recording_nr_guests(b->rec);
+	int rc = 0;
+
+	b->naming = b->opts->naming;
+	b->naming.inlined = false;
+	b->frames = uni_profile_create();
+	b->guest = calloc(nr, sizeof(*b->guest));
+	if (b->frames == NULL || b->guest == NULL)
+		return -UNI_ENOMEM;
+	for (uint32_t i = 0; rc == 0 && i < nr; i++)
+		rc = begin_guest(b, i);
+	return rc;
+}
+
+static void builder_deinit(struct builder *b)
+{
+	for (uint32_t i = 0; b->guest != NULL && i < uni_recording_nr_guests(b->rec); i++)
+		uni_namer_destroy(b->guest[i].namer);
+	uni_profile_destroy(b->frames);
+	free(b->guest);
+	free(b->slot);
 }
 
 static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
@@ -269,7 +298,7 @@ static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err
 	t->sums = calloc(MAX_ROWS, sizeof(*t->sums));
 	if (b->slot == NULL || t->names == NULL || t->sums == NULL)
 		return -UNI_ENOMEM;
-	rc = name_guests(b);
+	rc = begin_guests(b);
 	if (rc == 0)
 		rc = uni_recording_each_exit(rec, add_exit, b, &b->read.torn, err);
 	return rc == 0 ? finish(t) : rc;
@@ -281,8 +310,7 @@ int uni_exit_table_build(struct uni_recording *rec, const struct uni_build_opts 
 	struct builder b = { .t = calloc(1, sizeof(*b.t)), .rec = rec, .opts = opts };
 	int rc = b.t != NULL ? run(&b, rec, err) : -UNI_ENOMEM;
 
-	free(b.slot);
-	free(b.guest_name);
+	builder_deinit(&b);
 	if (rc != 0) {
 		uni_exit_table_destroy(b.t);
 		if (rc == -UNI_ENOMEM)

@@ -56,8 +56,8 @@ static void hold_and_release(struct suite *s, struct uni_target *t)
 	if (can_see(s, "a held guest stands"))
 		(void)check(s, observer_stands(&s->obs, STANDS_MS), "a held guest stands");
 	(void)check(s, hold(t, &b) == 0, "a second snap in a hold");
-	/* A file goes on to its next snapshot. */
-	if (!is_file(s))
+	/* It goes on to its next snapshot. */
+	if (!is_recording(s))
 		(void)check(s, a.pc == b.pc && a.sp == b.sp, "it finds the same registers");
 	(void)check(s, t->ops->release(t) == 0, "release");
 	check_runs(s, "after release");
@@ -92,7 +92,7 @@ static void all_vcpus(struct suite *s, struct uni_target *t)
 		known += r[i].pc_valid || r[i].state == UNI_VCPU_OFFLINE ||
 			 r[i].state == UNI_VCPU_UNKNOWN;
 	(void)check(s, rc == 0 && known == nr, "registers of all %d vCPUs together", nr);
-	if (is_file(s))
+	if (is_recording(s))
 		return;
 	(void)check(s, t->ops->snap(t, 0, r, 0) == -UNI_EINVAL, "an empty mask is refused");
 	if (nr < UNI_VCPU_MAX)
@@ -194,7 +194,7 @@ static void page_edges(struct suite *s, struct uni_target *t, struct uni_as *as)
 		skip(s, "code across a page boundary", "no image given");
 		return;
 	}
-	if (is_file(s)) {
+	if (is_recording(s)) {
 		skip(s, "code across a page boundary", "a file holds only what was looked at");
 		return;
 	}

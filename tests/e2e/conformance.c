@@ -51,6 +51,11 @@ void skip(struct suite *s, const char *what, const char *why)
 
 bool is_file(const struct suite *s)
 {
+	return is_recording(s) || strcmp(s->spec.scheme, "core") == 0;
+}
+
+bool is_recording(const struct suite *s)
+{
 	return strcmp(s->spec.scheme, "replay") == 0;
 }
 

@@ -18,8 +18,10 @@ struct suite {
 bool check(struct suite *s, bool ok, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void skip(struct suite *s, const char *what, const char *why);
 
-/* A guest from a file: it never runs, and holds only what was once looked at. */
+/* A guest from a file: it never runs. */
 bool is_file(const struct suite *s);
+/* One that holds only what was once looked at, moment after moment. */
+bool is_recording(const struct suite *s);
 
 /* NULL (and a failed check) when it cannot attach. */
 struct uni_target *attach(struct suite *s);

@@ -106,9 +106,22 @@ case_replay()
 	result $? "replay: the suite"
 }
 
+case_core()
+{
+	start "$1" none 2 || { : >"$T/log"; result 1 "core: a guest boots"; return; }
+	for paging in false true; do
+		python3 "$(dirname "$0")/qmp.py" "$T/q" dump-guest-memory \
+			"{\"paging\": $paging, \"protocol\": \"file:$T/core\"}" >"$T/log" 2>&1
+		result $? "core: make one, paging $paging"
+		timeout 120 "$suite" --image "$image" "core:file=$T/core" >"$T/log" 2>&1
+		result $? "core: the suite, paging $paging"
+	done
+	end_vm
+}
+
 has_kvm=no
 [ -r /dev/kvm ] && [ -w /dev/kvm ] && has_kvm=yes
-cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg gdb_unix-kvm gdb_tcp-kvm kvm-kvm"
+cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg core-tcg core-kvm gdb_unix-kvm gdb_tcp-kvm kvm-kvm"
 for c in ${*:-$cases}; do
 	accel=${c##*-}
 	if [ "$accel" = kvm ] && [ "$has_kvm" = no ]; then

@@ -211,6 +211,11 @@ static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, 
 	return 0;
 }
 
+static int release(struct uni_target *t)
+{
+	return 0; /* nothing ran before either */
+}
+
 static struct uni_gmem *gmem(struct uni_target *t)
 {
 	return of(t)->gmem;
@@ -263,6 +268,7 @@ const struct uni_target_ops uni_target_core = {
 	.caps = caps,
 	.nr_vcpus = nr_vcpus,
 	.snap = snap,
+	.release = release,
 	.gmem = gmem,
 	.info = info,
 	.alive = alive,

@@ -67,7 +67,12 @@ int uni_core_parse_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
 	if (rc != 0)
 		return rc;
 	uni_core_join_memory(f, mappings);
-	if (mappings && f->region.nr != 0)
-		extend(f, e, ph);
+	if (!mappings || f->region.nr == 0)
+		return 0;
+	extend(f, e, ph);
+	f->mem_bytes = f->missing; /* mappings overlap: what counts is what they come to */
+	uni_vec_foreach (r, &f->region) {
+		f->mem_bytes += r->size;
+	}
 	return 0;
 }

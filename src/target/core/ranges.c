@@ -19,22 +19,26 @@ int uni_core_add_memory(struct uni_core_file *f, const struct uni_core_src *src,
 	uint64_t room = offset < src->size ? src->size - offset : 0;
 	struct uni_gmem_region r = { .start = start, .size = size, .cookie = offset };
 	struct uni_gmem_region *last;
+	uint64_t total;
 
 	if (!uni_range_ok(start, size))
 		return uni_err_set(err, UNI_EFORMAT, "memory at 0x%llx wraps around",
 			(unsigned long long)start);
-	if (__builtin_add_overflow(f->mem_bytes, size, &f->mem_bytes))
+	if (__builtin_add_overflow(f->mem_bytes, size, &total))
 		return uni_err_set(err, UNI_EFORMAT, "it claims more memory than can be");
+	f->mem_bytes = total;
 	if (size > room) {
 		f->missing += size - room;
 		r.size = room;
 	}
 	if (r.size == 0)
 		return 0;
-	last = f->region.nr != 0 ? &f->region.v[f->region.nr - 1] : NULL;
-	if (last != NULL && follows(last, &r) && uni_range_ok(last->start, last->size + r.size)) {
-		last->size += r.size;
-		return 0;
+	if (f->region.nr != 0) {
+		last = &f->region.v[f->region.nr - 1];
+		if (follows(last, &r) && uni_range_ok(last->start, last->size + r.size)) {
+			last->size += r.size;
+			return 0;
+		}
 	}
 	if (f->region.nr == REGIONS_MAX)
 		return uni_err_set(err, UNI_ENOTSUP, "its memory is in too many pieces");

@@ -273,6 +273,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.host_check = kvm_host_check,
 	.host_ways = uni_kvm_host_ways,
 	.claims = kvm_claims,
+	.choose = uni_kvm_choose,
 	.probe = kvm_probe,
 	.attach = kvm_attach,
 	.caps = kvm_caps,

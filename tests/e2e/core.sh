@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# core.sh UNISCOPE BUILD SRCROOT: a guest that was stopped, dumped and killed shows the stacks that it
+# had, from each kind of file; files that are damaged or something else are told apart. TAP.
+set -u
+# shellcheck disable=SC2034 # for guest.sh
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+elf=$(image smp)
+
+qmp() { python3 "$SRC/tests/e2e/qmp.py" "$T/q" "$@"; }
+dump() { # NAME PAGING [FORMAT]
+	qmp dump-guest-memory "{\"paging\": $2, \"protocol\": \"file:$T/$1\"${3:+, \"format\": \"$3\"}}"
+}
+
+# A stopped guest, how it looks now, and all its files; then it is killed.
+make_files() { # ACCEL
+	boot "$1" "$elf" "" --smp 2 --qmp "$T/q" --gdb "unix:$T/gdb,server=on,wait=off" || return 1
+	sleep 1
+	qmp stop '{}' || return 1
+	"$U" stacks --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
+	dump blocks.core false && dump paged.core true && dump kdump.core false kdump-zlib &&
+		qmp human-monitor-command '{"command-line": "info registers -a"}' >"$T/regs" &&
+		qmp pmemsave "{\"val\": 0, \"size\": 67108864, \"filename\": \"$T/raw\"}" || return 1
+	end_guest
+}
+
+# The same frames with the same names, of two vCPUs that ran.
+same() { # TARGET
+	"$U" stacks --json "$1" -e "$elf" >"$T/dead" || return 1
+	python3 - "$T/live" "$T/dead" <<'P'
+import json, sys
+live, dead = (json.load(open(f)) for f in sys.argv[1:])
+print(live, dead)
+names = [[f["name"] for f in v["frames"]] for v in live]
+assert len(names) == 2 and names[0][-1] == "lab_entry" and names[1][-1] == "lab_ap_entry", names
+assert all(len(n) > 3 for n in names), names
+assert [v["stop"] for v in dead] == ["root"] * 2
+assert [v["frames"] for v in live] == [v["frames"] for v in dead]
+P
+}
+
+recorded() { # one sample of each vCPU
+	"$U" record -q "core:file=$T/blocks.core" -e "$elf" --watch lab_truth -o "$T/s.uniscope" &&
+		"$U" report --json "$T/s.uniscope" >"$T/r.json" &&
+		python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["total"])
+sys.exit(r["total"] != 2)' "$T/r.json" &&
+		grep -q '"first"' "$T/s.uniscope/session.json"
+}
+
+refused_file() { # FILE WANTED-STATUS WORDS
+	"$U" stacks "core:file=$1" -e "$elf" >/dev/null 2>"$T/err"
+	refused $? "$T/err" "$2" "$3"
+}
+
+cut_off() {
+	size=$(stat -c %s "$T/blocks.core")
+	head -c $((size - 20000000)) "$T/blocks.core" >"$T/cut.core"
+	same "core:file=$T/cut.core" 2>"$T/err" || return 1
+	cat "$T/err"
+	# 65600 KiB less 20000000 bytes: 19532 KiB and some are missing.
+	grep -q 'the file is cut off: 1953[0-9] KiB of them are missing' "$T/err" || return 1
+	head -c 1500000 "$T/blocks.core" >"$T/cut.core"
+	refused_file "$T/cut.core" 1 'nothing mapped where'
+}
+
+for accel in $accels; do
+	check "$accel: a guest is stopped and dumped" make_files "$accel"
+	check "$accel: QEMU's dump shows the live stacks" same "core:file=$T/blocks.core"
+	check "$accel: and one made with paging" same "core:file=$T/paged.core"
+	check "$accel: and raw memory with registers" same "core:raw=$T/raw,regs=$T/regs"
+done
+check 'a recording of a dead guest is one sample a vCPU' recorded
+check 'a dump that is cut off is read as far as it goes' cut_off
+check 'a kdump-compressed dump is refused' refused_file "$T/kdump.core" 1 'dump the guest again as ELF'
+check 'an image is no core' refused_file "$elf" 1 'goes to -e'
+finish
