@@ -160,7 +160,7 @@ static unsigned kvm_caps(struct uni_target *t)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
 
-	return UNI_CAP_HOLD | UNI_CAP_SYSREGS | (k->kernel != NULL ? UNI_CAP_STREAM : 0);
+	return UNI_CAP_HOLD | UNI_CAP_SYSREGS | (k->kernel != NULL ? UNI_CAP_STREAM | UNI_CAP_EXITS : 0);
 }
 
 static int kvm_nr_vcpus(struct uni_target *t)

@@ -15,8 +15,8 @@ struct uni_bpf_exit_key {
 	u32 reason;
 	u32 number; /* of the vCPU: the target's */
 	u8 isa;
-	u8 what; /* enum uni_exit_info, and enum uni_exit_access << 4 */
-	u8 how; /* bytes of the access, and whether it went to the VMM */
+	u8 what;   /* enum uni_exit_info, and enum uni_exit_access << 4 */
+	u8 how;	   /* bytes of the access, and whether it went to the VMM */
 	u8 bucket; /* of its length: uni_exit_bucket() */
 };
 
@@ -28,14 +28,14 @@ struct uni_bpf_exit_sum {
 
 /* One vCPU, by the index that it has in "vcpus". */
 struct uni_bpf_exit {
-	u32 every; /* loader: one exit in so many is looked at; 0: none */
+	u32 every;    /* loader: one exit in so many is looked at; 0: none */
 	u32 by_entry; /* program: the trace point kvm_exit began it, so kvm_entry ends it */
-	u64 seq; /* program: exits begun */
-	u64 lost; /* program: looked at, but not kept */
+	u64 seq;      /* program: exits begun */
+	u64 lost;     /* program: looked at, but not kept */
 	/* Program: the exit under way. */
-	u64 begin_ns; /* 0: there is none */
+	u64 begin_ns;		  /* 0: there is none */
 	u64 asleep_ns, stolen_ns; /* the vCPU's totals then */
-	u64 looked; /* 0: it is one of those between */
+	u64 looked;		  /* 0: it is one of those between */
 	struct uni_bpf_exit_key key;
 	/* Program: an access that KVM has seen, and that may yet go to the VMM. */
 	u64 seen_info, seen_pc;

@@ -118,8 +118,8 @@ static inline __attribute__((always_inline)) void uni_exit_svm(
 }
 
 /* From the record of the trace point kvm_exit and two registers. */
-static inline __attribute__((always_inline)) void uni_exit_by_cpu(struct uni_exit_what *w, u32 isa,
-	u32 reason, u64 info1, u64 info2, u64 rax, u64 rcx)
+static inline __attribute__((always_inline)) void uni_exit_by_cpu(
+	struct uni_exit_what *w, u32 isa, u32 reason, u64 info1, u64 info2, u64 rax, u64 rcx)
 {
 	uni_exit_set(w, UNI_EXIT_INFO_NONE, 0, UNI_EXIT_ACCESS_NONE, 0);
 	w->reason = reason;
@@ -160,7 +160,8 @@ static inline __attribute__((always_inline)) void uni_exit_by_run(
 			run->mmio.len);
 		break;
 	case UNI_KVM_EXIT_HYPERCALL:
-		uni_exit_set(w, UNI_EXIT_INFO_HYPERCALL, run->hypercall.nr, UNI_EXIT_ACCESS_NONE, 0);
+		uni_exit_set(
+			w, UNI_EXIT_INFO_HYPERCALL, run->hypercall.nr, UNI_EXIT_ACCESS_NONE, 0);
 		break;
 	case UNI_KVM_EXIT_RDMSR:
 		uni_exit_set(w, UNI_EXIT_INFO_MSR, run->msr.index, UNI_EXIT_ACCESS_READ, 8);

@@ -14,12 +14,14 @@
 
 struct bpf_link;
 struct ring_buffer;
+struct uni_kvm_exits;
 
 /* What is known of one vCPU besides what the kernel side keeps. */
 struct uni_kvm_stream_vcpu {
 	int index; /* in the object's vcpu[]; -1: this vCPU is not known yet */
 	uint32_t tid;
-	uint64_t ptr; /* struct kvm_vcpu * */
+	uint32_t exit_tid; /* its exits are watched by this; exits.c */
+	uint64_t ptr;	   /* struct kvm_vcpu * */
 	struct bpf_link *sample, *leave;
 	uint64_t since_ns;		/* it is sampled since */
 	uint64_t carry[UNI_BPF_STATES]; /* ns that do not make a whole period */
@@ -54,6 +56,7 @@ struct uni_kvm_stream {
 	struct uni_kvm_scan scan; /* the latest */
 	uint64_t delivered, cost0_ns, cost0_runs, runs0;
 	uint8_t flags[UNI_BPF_FRAMES];
+	struct uni_kvm_exits *exits;	    /* NULL: not wanted */
 	const struct uni_stream_sink *sink; /* during stream_read() */
 };
 
@@ -80,15 +83,17 @@ void uni_kvm_stream_stop(struct uni_kvm_stream *s);
 void uni_kvm_stream_destroy(struct uni_kvm_stream *s); /* NULL-safe */
 
 /* maps.c */
-int uni_kvm_stream_make_maps(struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts,
-	struct uni_err *err);
+int uni_kvm_stream_make_maps(
+	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err);
 void uni_kvm_stream_free_maps(struct uni_kvm_stream *s);
 
 /* events.c: begins or ends to sample the threads that the scan knows, and the memory it knows. */
 int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err);
 void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
 
-/* deliver.c: one record of the ring, the counters, and what was open at the end. */
+/* deliver.c: the chain of a number, NULL if there is none (yet); one record of the ring, the
+ * counters, and what was open at the end. */
+const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number);
 int uni_kvm_stream_record(void *ctx, void *data, size_t size);
 void uni_kvm_stream_counts(struct uni_kvm_stream *s);
 void uni_kvm_stream_open_ends(struct uni_kvm_stream *s);

@@ -14,9 +14,6 @@
  * All of it happens in the vCPU's thread, so nothing here is shared. The times that the thread was
  * off the CPU are the sampler's.
  */
-#ifndef UNI_TARGET_KVM_BPF_EXIT_BPF_H
-#define UNI_TARGET_KVM_BPF_EXIT_BPF_H
-
 #include "target/kvm/bpf/record.bpf.h"
 
 #include "target/kvm/bpf/exit_abi.h"
@@ -30,7 +27,9 @@ struct trace_event_raw_kvm_exit {
 	u64 info2;
 } UNI_RELOC;
 
-/* Of trace points: numbers of their arguments, and values. */
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Of trace points: values of their arguments. */
 #define UNI_PIO_OUT    1
 #define UNI_MMIO_WRITE 2
 
@@ -54,12 +53,13 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_HASH);
-		__uint(max_entries, 1);
-		__uint(key_size, sizeof(struct uni_bpf_exit_key));
-		__uint(value_size, sizeof(struct uni_bpf_exit_sum));
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_HASH);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(struct uni_bpf_exit_key));
+			__uint(value_size, sizeof(struct uni_bpf_exit_sum));
+		});
 } exit_sums SEC(".maps");
 
 /* The vCPU whose thread this is. */
@@ -71,7 +71,8 @@ struct uni_exit_place {
 
 static __always_inline bool uni_exit_find(struct uni_exit_place *ret)
 {
-	u32 tid = (u32)bpf_get_current_pid_tgid(), guest, *i = bpf_map_lookup_elem(&by_thread, &tid);
+	u32 tid = (u32)bpf_get_current_pid_tgid(), guest,
+	    *i = bpf_map_lookup_elem(&by_thread, &tid);
 
 	if (i == NULL)
 		return false;
@@ -90,7 +91,8 @@ static __always_inline const struct kvm_vcpu *uni_exit_vcpu(const struct uni_exi
 }
 
 /* How long the thread has slept, and how long it has waited for a CPU, up to now. */
-static __always_inline void uni_exit_off(const struct uni_exit_place *p, u64 now, u64 *asleep, u64 *stolen)
+static __always_inline void uni_exit_off(
+	const struct uni_exit_place *p, u64 now, u64 *asleep, u64 *stolen)
 {
 	struct uni_off_time t;
 
@@ -144,13 +146,13 @@ static __always_inline void uni_exit_more(struct uni_bpf_exit *x, const struct u
 	x->key.how = (x->key.how & UNI_BPF_EXIT_USERSPACE) | (w->size & UNI_BPF_EXIT_SIZE_MASK);
 }
 
-static __always_inline void uni_exit_add(const struct uni_exit_place *p, u64 host, u64 asleep, u64 stolen)
+static __always_inline void uni_exit_add(
+	const struct uni_exit_place *p, u64 host, u64 asleep, u64 stolen)
 {
 	struct uni_bpf_exit *x = p->x;
-	struct uni_bpf_exit_sum first = { .exits = 1,
-		.host_ns = host,
-		.asleep_ns = asleep,
-		.stolen_ns = stolen };
+	struct uni_bpf_exit_sum first = {
+		.exits = 1, .host_ns = host, .asleep_ns = asleep, .stolen_ns = stolen
+	};
 	struct uni_bpf_exit_sum *sum;
 	u32 guest = p->v->guest;
 	void *inner = bpf_map_lookup_elem(&exit_sums, &guest);
@@ -225,7 +227,8 @@ int uni_kvm_fpu(u64 *ctx)
 }
 
 /* Was it that access that KVM saw before? Then the guest's rip of that time is the right one. */
-static __always_inline u64 uni_exit_seen_pc(const struct uni_bpf_exit *x, const struct uni_exit_what *w)
+static __always_inline u64 uni_exit_seen_pc(
+	const struct uni_bpf_exit *x, const struct uni_exit_what *w)
 {
 	if (w->info_kind == UNI_EXIT_INFO_NONE || w->info_kind != x->seen_kind ||
 		w->info != x->seen_info)
@@ -293,7 +296,8 @@ SEC("raw_tp/kvm_mmio")
 int uni_kvm_mmio(u64 *ctx)
 {
 	uni_exit_access(UNI_EXIT_INFO_MMIO, ctx[2],
-		(u32)ctx[0] == UNI_MMIO_WRITE ? UNI_EXIT_ACCESS_WRITE : UNI_EXIT_ACCESS_READ, ctx[1]);
+		(u32)ctx[0] == UNI_MMIO_WRITE ? UNI_EXIT_ACCESS_WRITE : UNI_EXIT_ACCESS_READ,
+		ctx[1]);
 	return 0;
 }
 
@@ -321,5 +325,3 @@ int uni_kvm_vcpu_wakeup(u64 *ctx)
 		uni_exit_add(&p, ctx[0], ctx[1] != 0 ? ctx[0] : 0, 0);
 	return 0;
 }
-
-#endif
