@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/stop.h"
 #include "base/checked.h"
 #include "mem/as.h"
 #include "target/kvm/bpf/object.h"
@@ -29,11 +30,14 @@ struct uni_kvm_kernel {
 	struct text_place text[TEXT_MAX];
 };
 
-/* While code is read. */
+/* While sampling is being started. */
 struct reader {
 	const struct uni_kvm_kernel *k;
+	const struct uni_arch *arch;
+	const struct uni_unwind_hints *hints;
 	struct uni_gmem *gmem;
-	struct uni_as *as; /* NULL: no vCPU has paging on */
+	struct uni_as *as; /* NULL: no memory */
+	bool paged;	   /* as has a vCPU's page tables */
 };
 
 static void free_shared(void *bpf)
@@ -159,7 +163,7 @@ static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
 	while (len != 0) {
 		size_t n = uni_min(len, (size_t)(PAGE - gva % PAGE));
 
-		if ((r->as == NULL || uni_as_read(r->as, uni_gva_of(gva), p, n) != 0) &&
+		if ((!r->paged || uni_as_read(r->as, uni_gva_of(gva), p, n) != 0) &&
 			!read_physical(r, gva, p, n))
 			memset(p, 0, n);
 		p += n;
@@ -168,24 +172,39 @@ static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
 	}
 }
 
-/* An address space by the first vCPU that has one. No budget: nothing stands still. */
-static struct uni_as *space_of(const struct uni_kvm_kernel *k, struct uni_gmem *gmem,
-	const struct uni_arch *arch, struct uni_regs *regs_ret)
+/* Roots the address space at this vCPU's tables; false: it has none. */
+static bool take_tables(struct reader *r, const struct uni_bpf_regs *from, struct uni_regs *regs_ret)
 {
-	const struct uni_as_budget budget = { UINT32_MAX, UINT32_MAX, 0 };
-	struct uni_as *as = NULL;
 	struct uni_pt_root root;
 
-	for (uint32_t i = 0; i < k->scan.nr_vcpus; i++) {
-		uni_kvm_scan_regs(&k->scan.vcpu[i].vcpu.regs, regs_ret);
-		if (regs_ret->state != UNI_VCPU_UNKNOWN && arch->paging(regs_ret, &root) == 0 &&
-			root.geometry->nr_levels != 0 &&
-			uni_as_create(gmem, &budget, &as, NULL) == 0) {
-			uni_as_begin(as, &root);
-			return as;
-		}
+	uni_kvm_scan_regs(from, regs_ret);
+	if (r->as == NULL || regs_ret->state == UNI_VCPU_UNKNOWN ||
+		r->arch->paging(regs_ret, &root) != 0)
+		return false;
+	uni_as_begin(r->as, &root);
+	return root.geometry->nr_levels != 0;
+}
+
+static uint16_t chain(
+	void *ctx, const struct uni_bpf_regs *from, uint64_t *pc_ret, uint8_t *stop_ret)
+{
+	enum uni_stop stop = UNI_STOP_NOREGS;
+	struct reader *r = ctx;
+	struct uni_regs regs;
+	uint16_t nr = 0;
+
+	*stop_ret = UNI_STOP_NOREGS;
+	if (!take_tables(r, from, &regs))
+		return 0;
+	pc_ret[nr++] = regs.pc;
+	while (r->arch->fp_step(r->as, r->hints, nr == 1, &regs, &stop) == 0) {
+		stop = UNI_STOP_LIMIT;
+		if (nr == UNI_BPF_FRAMES)
+			break;
+		pc_ret[nr++] = regs.pc;
 	}
-	return NULL;
+	*stop_ret = (uint8_t)stop;
+	return nr;
 }
 
 /* KVM on this host says which samples hit the guest; software KVMs do not. */
@@ -199,13 +218,16 @@ static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *c
 	const struct uni_unwind_hints *hints, struct uni_gmem *gmem, const struct uni_arch *arch,
 	struct uni_err *err)
 {
-	struct reader reader = { .k = k, .gmem = gmem };
+	/* No budget: nothing stands still for this. */
+	const struct uni_as_budget budget = { UINT32_MAX, UINT32_MAX, 0 };
+	struct reader reader = { .k = k, .arch = arch, .hints = hints, .gmem = gmem };
 	struct uni_kvm_stream_opts opts = { .bpf = k->bpf,
 		.pid = k->pid,
 		.arch = arch,
 		.scan = &k->scan,
 		.hints = hints,
 		.code = { read_code, &reader },
+		.unwinder = { chain, &reader },
 		.sys = k->sys,
 		.split = host_splits() };
 	struct uni_regs regs;
@@ -218,8 +240,11 @@ static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *c
 	rc = uni_kvm_scan(k->bpf, k->pid, &k->scan, err);
 	if (rc != 0)
 		return rc;
-	reader.as = gmem != NULL ? space_of(k, gmem, arch, &regs) : NULL;
-	rc = uni_kvm_stream_start(&opts, cfg, &k->stream, err);
+	rc = uni_as_create(gmem, &budget, &reader.as, err);
+	for (uint32_t i = 0; rc == 0 && !reader.paged && i < k->scan.nr_vcpus; i++)
+		reader.paged = take_tables(&reader, &k->scan.vcpu[i].vcpu.regs, &regs);
+	if (rc == 0)
+		rc = uni_kvm_stream_start(&opts, cfg, &k->stream, err);
 	uni_as_destroy(reader.as);
 	return rc;
 }

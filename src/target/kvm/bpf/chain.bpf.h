@@ -20,8 +20,8 @@ struct uni_leaf {
 	const struct uni_bpf_guest *g;
 	struct uni_bpf_scratch *s;
 	u64 callee; /* where the function that holds pc begins */
-	u32 found; /* index in slab[] */
-	u32 nr;
+	u32 found; /* index in window[] */
+	u32 pad;
 };
 
 static __always_inline bool uni_in_text(const struct uni_bpf_guest *g, u64 pc)
@@ -108,29 +108,9 @@ static __always_inline bool uni_is_return(const struct uni_bpf_guest *g, u32 gue
 	       (uni_direct_call(before, ret_addr, &target) || uni_indirect_call(before));
 }
 
-/* Reads `bytes` (a multiple of 8, at most the slab) from a stack; words that could be had. */
-static __always_inline u32 uni_read_slab(
-	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u32 bytes)
-{
-	u32 first = (u32)(UNI_PAGE - (va & (UNI_PAGE - 1))), rest;
-
-	if (first > bytes)
-		first = bytes;
-	rest = bytes - first;
-	UNI_OPAQUE(first);
-	UNI_OPAQUE(rest);
-	if (first > UNI_SLAB_WORDS * 8 || rest >= UNI_SLAB_WORDS * 8)
-		return 0;
-	if (!uni_read_stack(g, s, va, s->slab, first))
-		return 0;
-	if (rest == 0 || !uni_read_stack(g, s, va + first, (u8 *)s->slab + first, rest))
-		return first / 8;
-	return bytes / 8;
-}
-
 static long uni_leaf_step(u32 i, struct uni_leaf *l)
 {
-	u64 word = l->s->slab[i & (UNI_SLAB_WORDS - 1)];
+	u64 word = l->s->window[i & (UNI_WINDOW_WORDS - 1)];
 
 	if (!uni_in_text(l->g, word - 1) ||
 		!uni_returns_from(l->g, l->s->guest, word, l->callee))
@@ -145,35 +125,47 @@ static long uni_leaf_step_down(u32 i, struct uni_leaf *l)
 	return uni_leaf_step(UNI_BELOW_WORDS - 1 - i, l);
 }
 
+/* Searches the window, which begins at va, up to `words` words; they become less by what it holds. */
+static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u64 *words, u64 *loc)
+{
+	u32 nr = l->s->window_len;
+
+	if (nr > *words)
+		nr = (u32)*words;
+	*words -= nr;
+	bpf_loop(nr, uni_leaf_step, l, 0);
+	*loc = va + (u64)l->found * 8;
+	return l->found != UNI_BPF_NONE;
+}
+
 /* UNI_LEAF_SEARCH; *loc: where the return address is. */
 static __always_inline bool uni_leaf_search(const struct uni_bpf_guest *g,
 	struct uni_bpf_scratch *s, u64 callee, u32 moved, u64 *loc)
 {
 	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
-	u64 sp = s->regs.sp, fp = s->regs.fp, words = UNI_SLAB_WORDS, word;
+	u64 sp = s->regs.sp, fp = s->regs.fp, words = UNI_WINDOW_WORDS, word = 0, page;
 	bool same_stack = fp >= sp && fp - sp < UNI_STACK_MAX;
 
 	if ((sp & 7) != 0)
 		return false;
 	if (same_stack && (fp - sp) / 8 + 1 < words)
 		words = (fp - sp) / 8 + 1;
-	l.nr = uni_read_slab(g, s, sp, (u32)words * 8);
-	bpf_loop(l.nr, uni_leaf_step, &l, 0);
-	if (l.found != UNI_BPF_NONE) {
-		*loc = sp + l.found * 8;
+	if (uni_window_load(g, s, sp) && uni_leaf_search_window(&l, sp, &words, loc))
 		return true;
-	}
-	/* Set up its frame later on? */
-	if (same_stack && (fp & 7) == 0 && (fp & (UNI_PAGE - 1)) != UNI_PAGE - 8 &&
-		uni_read_stack(g, s, fp + 8, &word, sizeof(word)) &&
+	page = (sp & ~(UNI_PAGE - 1)) + UNI_PAGE;
+	if (words != 0 && s->window_len < UNI_WINDOW_WORDS && uni_window_load(g, s, page) &&
+		uni_leaf_search_window(&l, page, &words, loc))
+		return true;
+	/* Called through a pointer, or jumped to by what was called; not if its own frame is there
+	 * already, because it set that up later on. */
+	if (same_stack && (fp & 7) == 0 && uni_stack_word(g, s, fp + 8, &word) &&
 		uni_returns_from(g, s->guest, word, callee))
 		return false;
-	/* Called through a pointer, or jumped to by what was called. */
 	*loc = sp + moved * 8;
-	if (moved < l.nr && uni_is_return(g, s->guest, s->slab[moved & (UNI_SLAB_WORDS - 1)]))
+	if (uni_stack_word(g, s, *loc, &word) && uni_is_return(g, s->guest, word))
 		return true;
 	*loc = sp;
-	return moved != 0 && l.nr != 0 && uni_is_return(g, s->guest, s->slab[0]);
+	return moved != 0 && uni_stack_word(g, s, sp, &word) && uni_is_return(g, s->guest, word);
 }
 
 /* rsp is not known, and rbp is the caller's or of this function, as the rule says. */
@@ -183,10 +175,7 @@ static __always_inline bool uni_leaf_below(
 	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
 	u64 low = s->regs.fp - UNI_BELOW_WORDS * 8;
 
-	if ((low & 7) != 0)
-		return false;
-	l.nr = uni_read_slab(g, s, low, UNI_BELOW_WORDS * 8);
-	if (l.nr < UNI_BELOW_WORDS)
+	if ((low & 7) != 0 || !uni_window_load(g, s, low) || s->window_len < UNI_BELOW_WORDS)
 		return false;
 	bpf_loop(UNI_BELOW_WORDS, uni_leaf_step_down, &l, 0);
 	*loc = low + (u64)l.found * 8;
@@ -215,7 +204,7 @@ static __always_inline bool uni_leaf_unknown(
 static __always_inline bool uni_leaf_find(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 *loc)
 {
-	u64 off = s->regs.pc - g->text_start, callee;
+	u64 off = s->regs.pc - g->text_start, callee, word;
 	const struct uni_bpf_text *t;
 	u32 rule;
 
@@ -237,8 +226,8 @@ static __always_inline bool uni_leaf_find(
 	if (rule >= UNI_LEAF_SEARCH)
 		return uni_leaf_search(g, s, callee, rule - UNI_LEAF_SEARCH, loc);
 	*loc = s->regs.sp;
-	return (s->regs.sp & 7) == 0 && uni_read_slab(g, s, s->regs.sp, 8) == 1 &&
-	       uni_is_return(g, s->guest, s->slab[0]);
+	return (s->regs.sp & 7) == 0 && uni_stack_word(g, s, s->regs.sp, &word) &&
+	       uni_is_return(g, s->guest, word);
 }
 
 /* Adds the caller that returns to ret_addr; false: the chain ends, s->stop says why. */
@@ -272,30 +261,25 @@ struct uni_frames {
 static long uni_frame_step(u32 i, struct uni_frames *f)
 {
 	struct uni_bpf_scratch *s = f->s;
-	u64 fp = s->fp, frame[2];
+	u64 fp = s->fp, caller_fp = 0, ret_addr = 0;
 
 	s->stop = UNI_STOP_ROOT;
 	if (fp == 0)
 		return 1;
 	s->stop = UNI_STOP_BADPTR;
-	if ((fp & 7) != 0 || fp > ~0ull - sizeof(frame))
+	if ((fp & 7) != 0 || fp > ~0ull - 16)
 		return 1;
 	s->stop = UNI_STOP_LOOP;
 	if (s->has_sp && fp < s->sp)
 		return 1;
 	s->stop = UNI_STOP_FAULT;
-	if ((fp & (UNI_PAGE - 1)) == UNI_PAGE - 8) {
-		if (!uni_read_stack(f->g, s, fp, &frame[0], 8) ||
-			!uni_read_stack(f->g, s, fp + 8, &frame[1], 8))
-			return 1;
-	} else if (!uni_read_stack(f->g, s, fp, frame, sizeof(frame))) {
+	if (!uni_stack_pair(f->g, s, fp, &caller_fp, &ret_addr))
 		return 1;
-	}
-	if (!uni_push_frame(f->g, s, frame[1]))
+	if (!uni_push_frame(f->g, s, ret_addr))
 		return 1;
-	s->sp = fp + sizeof(frame);
+	s->sp = fp + 16;
 	s->has_sp = 1;
-	s->fp = frame[0];
+	s->fp = caller_fp;
 	return 0;
 }
 
@@ -306,7 +290,7 @@ static long uni_frame_step(u32 i, struct uni_frames *f)
 __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s)
 {
 	struct uni_frames f = { .g = g, .s = s };
-	u64 loc = 0, ret_addr;
+	u64 loc = 0, ret_addr = 0;
 
 	if (g == NULL || s == NULL)
 		return 0;
@@ -318,13 +302,13 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 	s->nr = 1;
 	s->hash = (s->regs.pc + 1) * UNI_HASH_MUL;
 	s->page_va = UNI_PAGE_NONE;
+	s->window_len = 0;
 	s->fp = s->regs.fp;
 	s->sp = s->regs.sp;
 	s->has_sp = (s->regs.have & UNI_BPF_HAVE_SP) != 0;
 	if (uni_leaf_find(g, s, &loc)) {
 		s->stop = UNI_STOP_FAULT;
-		if ((loc & (UNI_PAGE - 1)) > UNI_PAGE - 8 ||
-			!uni_read_stack(g, s, loc, &ret_addr, sizeof(ret_addr)))
+		if ((loc & 7) != 0 || !uni_stack_word(g, s, loc, &ret_addr))
 			return 1;
 		if (!uni_push_frame(g, s, ret_addr))
 			return 1;

@@ -99,6 +99,18 @@ static void define(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, const 
 	c->nr = cut(s, c->pc, r->nr, &c->stop);
 }
 
+uint32_t uni_kvm_stream_define(
+	struct uni_kvm_stream *s, uint32_t vcpu, const uint64_t *pc, uint16_t nr, uint8_t stop)
+{
+	struct uni_bpf_guest *g = &s->bpf->guest[s->guest];
+	struct uni_bpf_rec r = { .number = vcpu, .nr = nr, .stop = stop };
+
+	/* Programs may be giving numbers at the same time. */
+	r.chain = __atomic_fetch_add(&g->nr_chains, 1, __ATOMIC_RELAXED);
+	define(s, &r, pc);
+	return uni_kvm_stream_chain(s, r.chain) != NULL ? r.chain : UNI_BPF_NONE;
+}
+
 static void inline_sample(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, uint64_t *pc)
 {
 	struct uni_kvm_chain c = { .pc = pc, .stop = r->stop };
@@ -174,7 +186,9 @@ void uni_kvm_stream_open_ends(struct uni_kvm_stream *s)
 		const struct uni_kvm_chain *c = uni_kvm_stream_chain(s, m->out_chain);
 		uint32_t state = m->out_state == UNI_BPF_STOLEN ? UNI_BPF_HALTED : m->out_state;
 
-		hand_over_time(s, i, state % UNI_BPF_STATES, c, m->out_ns, v->end_idle);
-		hand_over_time(s, i, UNI_BPF_STOLEN, c, m->out_ns, v->end_stolen);
+		uint64_t t_ns = s->cfg.ordered ? m->out_ns : uni_now_ns();
+
+		hand_over_time(s, i, state % UNI_BPF_STATES, c, t_ns, v->end_idle);
+		hand_over_time(s, i, UNI_BPF_STOLEN, c, t_ns, v->end_stolen);
 	}
 }

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/stop.h"
 #include "base/clock.h"
 #include "target/kvm/bpf/exits.h"
 
@@ -68,13 +69,20 @@ void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *
 }
 
 /* Where the thread stands as sampling begins: what it sleeps or waits for is counted from now. */
-static void begin_times(struct uni_bpf_vcpu *m, const struct uni_bpf_item *item)
+static void begin_times(
+	struct uni_kvm_stream *s, struct uni_bpf_vcpu *m, const struct uni_bpf_item *item)
 {
+	uint64_t pc[UNI_BPF_FRAMES];
+	uint8_t stop = UNI_STOP_NOREGS;
+	uint16_t nr = 0;
+
 	m->out_clock = 0;
 	if (item->vcpu.on_cpu != 0)
 		return;
+	if (s->unwinder != NULL)
+		nr = s->unwinder->chain(s->unwinder->ctx, &item->vcpu.regs, pc, &stop);
 	m->out_state = item->vcpu.on_rq != 0 ? UNI_BPF_STOLEN : UNI_BPF_HALTED;
-	m->out_chain = UNI_BPF_NONE;
+	m->out_chain = uni_kvm_stream_define(s, m->number, pc, nr, stop);
 	m->out_delay = item->vcpu.delay;
 	m->out_ns = item->vcpu.now_ns;
 	m->out_clock = 1;
@@ -89,7 +97,7 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 	struct uni_bpf_vcpu *m = &s->bpf->vcpu[v->index];
 	int r;
 
-	begin_times(m, item);
+	begin_times(s, m, item);
 	if (v->since_ns == 0)
 		v->since_ns = item->vcpu.now_ns;
 	v->tid = item->vcpu.tid;

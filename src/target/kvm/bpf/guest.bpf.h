@@ -13,15 +13,22 @@
 #include "target/kvm/bpf/abi.h"
 #include "target/kvm/bpf/kernel.bpf.h"
 
-#define UNI_SLAB_WORDS 64 /* how far above rsp a function without a frame may have moved it */
+/*
+ * Words of the stack that are read at once: one copy of 512 bytes costs hardly more than one of 16,
+ * and holds ten frames or so. Also how far above rsp a function without a frame may have moved it.
+ */
+#define UNI_WINDOW_WORDS 64
 
 /* What one program works with; too big for its stack. One for each CPU and kind of program. */
 struct uni_bpf_scratch {
 	struct uni_bpf_rec rec; /* with pc[]: a record */
 	u64 pc[UNI_BPF_FRAMES];
-	u64 slab[2 * UNI_SLAB_WORDS]; /* the verifier cannot add up two parts that fit */
+	u64 window[UNI_WINDOW_WORDS + 2];
+	u64 window_va; /* what window[] holds: from here */
+	u32 window_len; /* so many words; 0: nothing */
+	u32 pad;
 	struct uni_bpf_regs regs;
-	u64 page_va, page_hva; /* the stack's page that was read last */
+	u64 page_va, page_hva; /* the stack's page that was translated last */
 	u64 fp, sp; /* of the frame that is next */
 	u64 hash;
 	u32 nr;
@@ -190,20 +197,69 @@ __noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf
 	return 0;
 }
 
-/* One word of the guest's stack that does not cross a page's end. */
-static __always_inline bool uni_read_stack(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s,
-	u64 va, void *dst, u32 size)
+/*
+ * Makes window[] hold the stack from va (a multiple of 8) on, up to its page's end; 0: it is not
+ * mapped.
+ */
+__noinline int uni_window_load(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va)
 {
 	u64 page = va & ~(UNI_PAGE - 1);
+	u32 size = (u32)(UNI_PAGE - (va & (UNI_PAGE - 1)));
 
+	if (g == NULL || s == NULL)
+		return 0;
+	s->window_len = 0;
 	if (page != s->page_va) {
 		s->page_va = UNI_PAGE_NONE;
 		s->page_hva = uni_translate(g, &s->regs, page);
 		if (s->page_hva == 0)
-			return false;
+			return 0;
 		s->page_va = page;
 	}
-	return uni_read_user(dst, size, s->page_hva + (va & (UNI_PAGE - 1))) == 0;
+	if (size >= UNI_WINDOW_WORDS * 8)
+		size = UNI_WINDOW_WORDS * 8;
+	UNI_OPAQUE(size);
+	if (size > UNI_WINDOW_WORDS * 8)
+		return 0;
+	if (uni_read_user(s->window, size, s->page_hva + (va & (UNI_PAGE - 1))) != 0)
+		return 0;
+	s->window_va = va;
+	s->window_len = size / 8;
+	return 1;
+}
+
+/* The word of the stack at va, a multiple of 8. */
+static __always_inline bool uni_stack_word(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *ret)
+{
+	u64 at = (va - s->window_va) / 8;
+
+	if (va < s->window_va || at >= s->window_len) {
+		if (!uni_window_load(g, s, va))
+			return false;
+		at = 0;
+	}
+	*ret = s->window[at & (UNI_WINDOW_WORDS - 1)];
+	return true;
+}
+
+/* Two words, which may lie in two pages. */
+static __always_inline bool uni_stack_pair(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *first, u64 *second)
+{
+	u64 at = (va - s->window_va) / 8;
+
+	if (va < s->window_va || at + 1 >= s->window_len) {
+		if (!uni_window_load(g, s, va))
+			return false;
+		at = 0;
+	}
+	*first = s->window[at & (UNI_WINDOW_WORDS - 1)];
+	if (at + 1 >= s->window_len)
+		return uni_stack_word(g, s, va + 8, second);
+	*second = s->window[(at & (UNI_WINDOW_WORDS - 1)) + 1];
+	return true;
 }
 
 #endif

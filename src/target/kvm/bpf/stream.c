@@ -69,7 +69,9 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 		tell_guest(s, opts);
 		s->running = true;
 		s->start_ns = s->looked_ns = uni_now_ns();
+		s->unwinder = &opts->unwinder;
 		rc = uni_kvm_stream_follow(s, err);
+		s->unwinder = NULL;
 	}
 	if (rc == 0 && cfg->exits_every != 0)
 		rc = uni_kvm_exits_start(s, err);

@@ -57,7 +57,18 @@ struct uni_kvm_stream {
 	uint64_t delivered, cost0_ns, cost0_runs, runs0;
 	uint8_t flags[UNI_BPF_FRAMES];
 	struct uni_kvm_exits *exits;	    /* NULL: not wanted */
-	const struct uni_stream_sink *sink; /* during stream_read() */
+	const struct uni_stream_sink *sink;	/* during stream_read() */
+	const struct uni_kvm_unwinder *unwinder; /* during the start */
+};
+
+/*
+ * The chain of a vCPU that is off the CPU as sampling begins, whose registers stay as they are: the
+ * kernel side has not seen it leave. Up to UNI_BPF_FRAMES into pc_ret; how many.
+ */
+struct uni_kvm_unwinder {
+	uint16_t (*chain)(
+		void *ctx, const struct uni_bpf_regs *regs, uint64_t *pc_ret, uint8_t *stop_ret);
+	void *ctx;
 };
 
 /* What the loader must know of the guest to start. Borrowed during the call. */
@@ -68,6 +79,7 @@ struct uni_kvm_stream_opts {
 	const struct uni_kvm_scan *scan;
 	const struct uni_unwind_hints *hints; /* may be NULL */
 	struct uni_kvm_code code;
+	struct uni_kvm_unwinder unwinder;
 	struct uni_regs sys; /* sys[]: control registers that the kernel may have no copy of */
 	bool split;	     /* this KVM tells guest from KVM */
 };
@@ -95,6 +107,9 @@ void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *
  * counters, and what was open at the end. */
 const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number);
 int uni_kvm_stream_record(void *ctx, void *data, size_t size);
+/* A chain that the kernel side does not know; its number, or UNI_BPF_NONE. */
+uint32_t uni_kvm_stream_define(
+	struct uni_kvm_stream *s, uint32_t vcpu, const uint64_t *pc, uint16_t nr, uint8_t stop);
 void uni_kvm_stream_counts(struct uni_kvm_stream *s);
 void uni_kvm_stream_open_ends(struct uni_kvm_stream *s);
 
