@@ -145,21 +145,33 @@ static bool run(struct tiny *t, struct uni_target *target, uint32_t every, struc
 	return true;
 }
 
+static void print_times(const struct tiny *t, const struct seen *seen, unsigned i)
+{
+	const struct sum *s = &seen->of[i];
+	double wall = (double)atomic_load(&t->shared->timed[i].host_ns) / (double)s->exits;
+	double cpu = (double)atomic_load(&t->shared->timed[i].cpu_ns) / (double)s->exits;
+	double host = (double)s->host_ns / (double)s->exits;
+	double on_cpu = (double)(s->host_ns - s->stolen_ns) / (double)s->exits;
+
+	(void)printf("# %-22s us an exit: VMM %7.2f seen %7.2f %+7.2f %%; on CPU: VMM %7.2f seen "
+		     "%7.2f %+7.2f %%\n",
+		want[i].label, wall / 1e3, host / 1e3, 100 * (host - wall) / wall, cpu / 1e3,
+		on_cpu / 1e3, 100 * (on_cpu - cpu) / cpu);
+}
+
+/*
+ * Ours begins before KVM_RUN returns, and ends after it is called again: a busy host takes the CPU
+ * away on the way out of the kernel, so what it stole is compared by nobody's clock.
+ */
 static void compare_times(const struct tiny *t, const struct seen *seen, bool verbose)
 {
 	for (unsigned i = 0; i < TINY_T_HALT; i++) {
-		double theirs = (double)atomic_load(&t->shared->timed[i].host_ns);
-		double ours = (double)seen->of[i].host_ns;
+		double theirs = (double)atomic_load(&t->shared->timed[i].cpu_ns);
+		double ours = (double)(seen->of[i].host_ns - seen->of[i].stolen_ns);
 
 		if (verbose)
-			(void)printf(
-				"# %-22s VMM %8.2f us, seen %8.2f us, %+.2f %%; stolen %.2f ms\n",
-				want[i].label, theirs / 1e3 / (double)seen->of[i].exits,
-				ours / 1e3 / (double)seen->of[i].exits,
-				100 * (ours - theirs) / theirs,
-				(double)seen->of[i].stolen_ns / 1e6);
-		/* Ours has the way into the kernel and out of it in it, theirs has not. */
-		(void)check(ours > theirs && ours < 1.25 * theirs,
+			print_times(t, seen, i);
+		(void)check(ours > theirs && ours < 1.3 * theirs,
 			"%s: %.1f ms of host time, the VMM measured %.1f", want[i].label,
 			ours / 1e6, theirs / 1e6);
 	}

@@ -37,9 +37,10 @@ enum tiny_mode {
 
 enum tiny_timed { TINY_T_OUT, TINY_T_OUT4, TINY_T_STORE, TINY_T_HALT, TINY_T_NR };
 
-/* Of the exits of one kind: how many, and the time from KVM_RUN's return to the next KVM_RUN. */
+/* Of the exits of one kind: how many, and from KVM_RUN's return to the next KVM_RUN. */
 struct tiny_time {
-	atomic_ulong exits, host_ns;
+	atomic_ulong exits, host_ns; /* wall time */
+	atomic_ulong cpu_ns;	     /* the thread's CPU time */
 };
 
 /* Shared by the VMM and the test. */

@@ -134,6 +134,8 @@ static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 	x->key.how = w->size & UNI_BPF_EXIT_SIZE_MASK;
 	x->key.bucket = 0;
 	x->key.chain = uni_exit_chain(p, pc, now);
+	/* The host would not have spent the time since then without us. */
+	x->begin_ns = bpf_ktime_get_ns();
 }
 
 /* What only came out later of an exit that is under way. */
