@@ -173,6 +173,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
+	opts.shared = args->shared;
 	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc == -UNI_EMISMATCH && g->image != NULL)
 		return uni_err_prefix(err,
@@ -198,6 +199,25 @@ static bool worth_a_retry(int rc)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
+/* Only kvm: has a choice, and a key for it; others pause, or need not. */
+static int choose_method(struct uni_spec *spec, const char *method, struct uni_err *err)
+{
+	char text[sizeof(spec->text)];
+	int n;
+
+	if (method == NULL || strcmp(method, "auto") == 0)
+		return 0;
+	if (strcmp(spec->scheme, "kvm") != 0 && strcmp(method, "bpf") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--method bpf is for kvm: targets, and this is %s", spec->text);
+	if (strcmp(spec->scheme, "kvm") != 0)
+		return 0;
+	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text, method);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
+	return uni_spec_parse(text, spec, err);
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + args->wait_ns;
@@ -205,6 +225,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 
 	memset(g, 0, sizeof(*g));
 	rc = uni_guest_resolve(args->target, &g->spec, err);
+	if (rc == 0)
+		rc = choose_method(&g->spec, args->method, err);
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)

@@ -94,7 +94,7 @@ static struct text take_name(struct text *t)
 	return *t;
 }
 
-/* "g     F .text\t0000000000000026 .hidden main" */
+/* "g     F .text\t0000000000000026 .hidden main". The name is empty if it is no place. */
 static bool parse_objdump(struct text t, struct entry *e, struct text *name)
 {
 	const char *tab = memchr(t.s, '\t', t.len), *flags = t.s + 1;
@@ -111,13 +111,15 @@ static bool parse_objdump(struct text t, struct entry *e, struct text *name)
 	*name = rest;
 	word = take_word(name);
 	/* Visibility and other st_other bits stand between. */
-	if (word.len == 0 || (word.s[0] != '.' && strncmp(word.s, "0x", 2) != 0))
+	if (word.len < 2 || (word.s[0] != '.' && memcmp(word.s, "0x", 2) != 0))
 		*name = rest;
 	*name = take_name(name);
 	e->rank = flags[1] == 'w' ? WEAK : flags[0] == 'l' ? LOCAL : GLOBAL;
 	e->code = flags[6] == 'F' || (flags[6] == ' ' && flags[5] == ' ' && section.len >= 5 &&
 					     strncmp(section.s, ".text", 5) == 0);
-	return section.len != 0 && section.s[0] != '*' && flags[6] != 'f' && flags[5] != 'd';
+	if (section.len == 0 || section.s[0] == '*' || flags[6] == 'f' || flags[5] == 'd')
+		name->len = 0;
+	return true;
 }
 
 /* Of nm, and of the first flag of objdump: l, g, u, !. */
