@@ -143,7 +143,20 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	return 0;
 }
 
-/* One vCPU's registers, and then the check; the guest is held, because a stub cannot read else. */
+/* One vCPU's registers; held, because a stub cannot read memory else, unless that is not needed. */
+static int take_registers(
+	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = g->t->ops;
+
+	*p = (struct uni_pause){ 0 };
+	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
+		ops->snap(g->t, 1, ret, 0) == 0)
+		return 0;
+	return uni_guest_hold(g, p, 1, ret, err);
+}
+
+/* The code that the guest runs, by its own page tables, against the image's. */
 static int check_image(struct uni_guest *g, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
@@ -156,7 +169,7 @@ static int check_image(struct uni_guest *g, struct uni_err *err)
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
-	rc = uni_guest_hold(g, &pause, 1, regs, err);
+	rc = take_registers(g, &pause, regs, err);
 	if (rc == 0)
 		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
 	(void)uni_pause_end(&pause);
