@@ -62,6 +62,20 @@ struct {
 		});
 } exit_sums SEC(".maps");
 
+/* Only of guests of which not every exit is looked at. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNI_BPF_GUESTS);
+	__type(key, u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_HASH);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(struct uni_bpf_exit_kind));
+			__uint(value_size, sizeof(struct uni_bpf_exit_last));
+		});
+} exit_lasts SEC(".maps");
+
 /* The vCPU whose thread this is. */
 struct uni_exit_place {
 	struct uni_bpf_exit *x;
@@ -115,6 +129,56 @@ static __always_inline u32 uni_exit_chain(const struct uni_exit_place *p, u64 pc
 	return uni_number(p->g, s, p->v, &full);
 }
 
+/* n exits like that one more. */
+static __always_inline void uni_exit_sum(
+	struct uni_bpf_exit_sum *to, u64 n, const struct uni_bpf_exit_sum *each)
+{
+	to->exits += n;
+	to->host_ns += n * each->host_ns;
+	to->asleep_ns += n * each->asleep_ns;
+	to->stolen_ns += n * each->stolen_ns;
+}
+
+/* One in so many is looked at. Here: is it one of those between? */
+static __always_inline bool uni_exit_between(
+	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 pc)
+{
+	u32 guest = p->v->guest;
+	void *lasts = bpf_map_lookup_elem(&exit_lasts, &guest), *sums;
+	struct uni_bpf_exit *x = p->x;
+	struct uni_bpf_exit_last *last;
+	struct uni_bpf_exit_sum *sum;
+	unsigned long rip = 0;
+
+	if (lasts == NULL)
+		return false;
+	if (pc == 0)
+		UNI_CORE(rip, uni_exit_vcpu(p), arch.regs[VCPU_REGS_RIP]);
+	x->kind.pc = pc != 0 ? pc : rip;
+	x->kind.info = w->info;
+	x->kind.reason = w->reason;
+	x->kind.number = p->v->number;
+	x->kind.isa = w->isa;
+	x->kind.what = w->info_kind | (u8)(w->access << 4);
+	last = bpf_map_lookup_elem(lasts, &x->kind);
+	if (last == NULL)
+		return false;
+	if (last->left != 0) {
+		last->left--;
+		last->sum.exits++;
+		return true;
+	}
+	/* Those since the last one go to it, before it is forgotten. */
+	sums = bpf_map_lookup_elem(&exit_sums, &guest);
+	sum = sums != NULL ? bpf_map_lookup_elem(sums, &last->key) : NULL;
+	if (sum != NULL)
+		uni_exit_sum(sum, last->sum.exits, &last->sum);
+	else
+		x->lost += last->sum.exits;
+	last->sum.exits = 0;
+	return false;
+}
+
 static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 	const struct uni_exit_what *w, u64 pc, bool by_entry, u64 now)
 {
@@ -122,7 +186,8 @@ static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 
 	x->begin_ns = now;
 	x->by_entry = by_entry;
-	x->looked = x->seq++ % x->every == 0;
+	x->seq++;
+	x->looked = x->every == 1 || !uni_exit_between(p, w, pc);
 	if (x->looked == 0)
 		return;
 	uni_exit_off(p, now, &x->asleep_ns, &x->stolen_ns);
@@ -148,11 +213,26 @@ static __always_inline void uni_exit_more(struct uni_bpf_exit *x, const struct u
 	x->key.how = (x->key.how & UNI_BPF_EXIT_USERSPACE) | (w->size & UNI_BPF_EXIT_SIZE_MASK);
 }
 
+/* The next ones of its kind are taken to be like it. */
+static __always_inline void uni_exit_remember(
+	const struct uni_exit_place *p, const struct uni_bpf_exit_sum *sum)
+{
+	struct uni_bpf_exit_last last = { .key = p->x->key, .sum = *sum };
+	u32 guest = p->v->guest;
+	void *lasts = bpf_map_lookup_elem(&exit_lasts, &guest);
+
+	last.sum.exits = 0;
+	last.left = p->x->every - 1;
+	/* Where there is no room, each exit of that kind is looked at. */
+	if (lasts != NULL)
+		bpf_map_update_elem(lasts, &p->x->kind, &last, BPF_ANY);
+}
+
 static __always_inline void uni_exit_add(
 	const struct uni_exit_place *p, u64 host, u64 asleep, u64 stolen)
 {
 	struct uni_bpf_exit *x = p->x;
-	struct uni_bpf_exit_sum first = {
+	const struct uni_bpf_exit_sum one = {
 		.exits = 1, .host_ns = host, .asleep_ns = asleep, .stolen_ns = stolen
 	};
 	struct uni_bpf_exit_sum *sum;
@@ -163,15 +243,12 @@ static __always_inline void uni_exit_add(
 		return;
 	x->key.bucket = uni_exit_bucket(host);
 	sum = bpf_map_lookup_elem(inner, &x->key);
-	if (sum == NULL) {
-		if (bpf_map_update_elem(inner, &x->key, &first, BPF_ANY) != 0)
-			x->lost++;
-		return;
-	}
-	sum->exits++;
-	sum->host_ns += host;
-	sum->asleep_ns += asleep;
-	sum->stolen_ns += stolen;
+	if (sum != NULL)
+		uni_exit_sum(sum, 1, &one);
+	else if (bpf_map_update_elem(inner, &x->key, &one, BPF_ANY) != 0)
+		x->lost++;
+	if (x->every > 1)
+		uni_exit_remember(p, &one);
 }
 
 static __always_inline void uni_exit_end(const struct uni_exit_place *p, u64 now)

@@ -45,6 +45,7 @@ static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struc
 			"the programs that watch VM exits cannot be loaded: %s", strerror(-r));
 	p->by_thread_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "by_thread"));
 	p->sums_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exit_sums"));
+	p->lasts_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exit_lasts"));
 	map = mmap(NULL, EXITS_LEN, PROT_READ | PROT_WRITE, MAP_SHARED,
 		bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exits")), 0);
 	if (map == MAP_FAILED)

@@ -15,7 +15,7 @@ struct bpf_link;
 
 struct uni_kvm_exit_progs {
 	struct bpf_object *obj;
-	int by_thread_fd, sums_fd;
+	int by_thread_fd, sums_fd, lasts_fd;
 	struct uni_bpf_exit *exit; /* the map itself: UNI_BPF_VCPUS */
 	unsigned users;		   /* guests; attached while there are some */
 	struct bpf_link *link[UNI_KVM_EXIT_PROGS_MAX];

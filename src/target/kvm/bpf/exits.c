@@ -15,10 +15,12 @@
 #include "target/exit_kind.h"
 #include "target/kvm/bpf/exit_progs.h"
 
-#define MAX_SUMS  32768u /* kinds of exits of a guest: more are counted as lost */
+#define MAX_SUMS  32768u /* of a guest: exits that would need more are counted as lost */
+#define MAX_LASTS 16384u /* kinds of exits of which not every one is looked at */
 #define BATCH	  512u
-#define SETTLE_NS UNI_NSEC_PER_MSEC /* programs that run when they are told to stop, end by then \
-				     */
+#define SETTLE_NS                                                                      \
+	UNI_NSEC_PER_MSEC /* programs that run when they are told to stop, end by then \
+			   */
 
 /* What was handed over of one kind. */
 struct seen {
@@ -28,7 +30,7 @@ struct seen {
 
 struct uni_kvm_exits {
 	struct uni_kvm_exit_progs *progs; /* borrowed from the loaded sampler */
-	int sums_fd;
+	int sums_fd, lasts_fd;
 	bool stopped, ended; /* ended: exits that were under way were handed over */
 	uint64_t delivered;
 	struct seen *seen; /* a hash of 2 * MAX_SUMS */
@@ -41,18 +43,39 @@ static struct uni_bpf_exit *exit_of(const struct uni_kvm_stream *s, uint32_t vcp
 	return &s->exits->progs->exit[s->vcpu[vcpu].index];
 }
 
-static int make_sums(struct uni_kvm_stream *s, struct uni_err *err)
+static int make_map(const char *name, uint32_t key, uint32_t value, uint32_t nr, int outer,
+	uint32_t guest, int *ret, struct uni_err *err)
 {
-	uint32_t guest = (uint32_t)s->guest, fd;
-	struct uni_kvm_exits *x = s->exits;
+	uint32_t fd;
 
-	x->sums_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "uni_exit_sums", sizeof(x->key[0]),
-		sizeof(x->sum[0]), MAX_SUMS, NULL);
-	fd = (uint32_t)x->sums_fd;
-	if (x->sums_fd < 0 || bpf_map_update_elem(x->progs->sums_fd, &guest, &fd, 0) != 0)
+	*ret = bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, nr, NULL);
+	fd = (uint32_t)*ret;
+	if (*ret < 0 || bpf_map_update_elem(outer, &guest, &fd, 0) != 0)
 		return uni_err_set(err, errno == EPERM ? UNI_EPERM : UNI_ENOMEM,
 			"cannot make room for VM exits in the kernel: %s", strerror(errno));
 	return 0;
+}
+
+static int make_maps(struct uni_kvm_stream *s, struct uni_err *err)
+{
+	struct uni_kvm_exits *x = s->exits;
+	int rc = make_map("uni_exit_sums", sizeof(struct uni_bpf_exit_key),
+		sizeof(struct uni_bpf_exit_sum), MAX_SUMS, x->progs->sums_fd, (uint32_t)s->guest,
+		&x->sums_fd, err);
+
+	if (rc == 0 && s->cfg.exits_every > 1)
+		rc = make_map("uni_exit_lasts", sizeof(struct uni_bpf_exit_kind),
+			sizeof(struct uni_bpf_exit_last), MAX_LASTS, x->progs->lasts_fd,
+			(uint32_t)s->guest, &x->lasts_fd, err);
+	return rc;
+}
+
+static void drop_map(int outer, uint32_t guest, int fd)
+{
+	if (fd < 0)
+		return;
+	(void)bpf_map_delete_elem(outer, &guest);
+	(void)close(fd);
 }
 
 int uni_kvm_exits_start(struct uni_kvm_stream *s, struct uni_err *err)
@@ -62,7 +85,7 @@ int uni_kvm_exits_start(struct uni_kvm_stream *s, struct uni_err *err)
 
 	if (x == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	x->sums_fd = -1;
+	x->sums_fd = x->lasts_fd = -1;
 	x->seen = calloc(2ul * MAX_SUMS, sizeof(*x->seen));
 	rc = x->seen != NULL ? uni_kvm_exit_progs_get(s->bpf, err)
 			     : uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -73,7 +96,7 @@ int uni_kvm_exits_start(struct uni_kvm_stream *s, struct uni_err *err)
 	}
 	x->progs = s->bpf->exits;
 	s->exits = x;
-	rc = make_sums(s, err);
+	rc = make_maps(s, err);
 	if (rc == 0)
 		uni_kvm_exits_follow(s);
 	return rc;
@@ -115,12 +138,11 @@ static bool hand_over(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *k
 	const struct uni_bpf_exit_sum *sum, uint64_t t_ns)
 {
 	const struct uni_kvm_chain *c = uni_kvm_stream_chain(s, k->chain);
-	const uint64_t every = s->cfg.exits_every;
 	const struct uni_stream_exit e = { .t_ns = t_ns,
-		.weight = sum->exits * every,
-		.host_ns = sum->host_ns * every,
-		.asleep_ns = sum->asleep_ns * every,
-		.stolen_ns = sum->stolen_ns * every,
+		.weight = sum->exits,
+		.host_ns = sum->host_ns,
+		.asleep_ns = sum->asleep_ns,
+		.stolen_ns = sum->stolen_ns,
 		.info = k->info,
 		.vcpu = k->number,
 		.reason = k->reason,
@@ -178,7 +200,29 @@ static void read_sums(struct uni_kvm_stream *s, uint64_t now)
 	}
 }
 
-/* The guest was not entered again until the end: these exits lasted to it. */
+/* Those after the last that was looked at of each kind. */
+static void read_lasts(struct uni_kvm_stream *s)
+{
+	struct uni_bpf_exit_kind kind, next;
+	struct uni_bpf_exit_last last;
+	int fd = s->exits->lasts_fd, r = fd >= 0 ? bpf_map_get_next_key(fd, NULL, &next) : -1;
+
+	while (r == 0) {
+		kind = next;
+		r = bpf_map_get_next_key(fd, &kind, &next);
+		if (bpf_map_lookup_elem(fd, &kind, &last) != 0 || last.sum.exits == 0)
+			continue;
+		last.sum.host_ns *= last.sum.exits;
+		last.sum.asleep_ns *= last.sum.exits;
+		last.sum.stolen_ns *= last.sum.exits;
+		(void)hand_over(s, &last.key, &last.sum, s->stop_ns);
+	}
+}
+
+/*
+ * Exits after which the guest was not entered again. They lasted to the end, unless the guest ended
+ * with them: then nobody waited.
+ */
 static void read_open(struct uni_kvm_stream *s)
 {
 	for (uint32_t i = 0; i < s->nr_vcpus; i++) {
@@ -190,6 +234,8 @@ static void read_open(struct uni_kvm_stream *s)
 			.asleep_ns = m->idle_ns + v->end_idle - x->asleep_ns,
 			.stolen_ns = m->stolen_ns + v->end_stolen - x->stolen_ns };
 
+		if (s->gone)
+			sum = (struct uni_bpf_exit_sum){ .exits = 1 };
 		if (x->begin_ns != 0 && x->looked != 0 && s->stop_ns > x->begin_ns)
 			(void)hand_over(s, &x->key, &sum, s->stop_ns);
 	}
@@ -202,6 +248,7 @@ void uni_kvm_exits_read(struct uni_kvm_stream *s)
 	read_sums(s, s->stop_ns != 0 ? s->stop_ns : uni_now_ns());
 	if (!s->exits->stopped)
 		return;
+	read_lasts(s);
 	read_open(s);
 	s->exits->ended = true;
 }
@@ -229,7 +276,7 @@ void uni_kvm_exits_stats(const struct uni_kvm_stream *s, struct uni_stream_stats
 		return;
 	ret->exits = s->exits->delivered;
 	for (uint32_t i = 0; i < s->nr_vcpus; i++)
-		ret->exits_lost += exit_of(s, i)->lost * s->cfg.exits_every;
+		ret->exits_lost += exit_of(s, i)->lost;
 }
 
 uint64_t uni_kvm_exits_of(const struct uni_kvm_stream *s, uint32_t vcpu)
@@ -240,17 +287,14 @@ uint64_t uni_kvm_exits_of(const struct uni_kvm_stream *s, uint32_t vcpu)
 void uni_kvm_exits_destroy(struct uni_kvm_stream *s)
 {
 	struct uni_kvm_exits *x = s->exits;
-	uint32_t guest = (uint32_t)s->guest;
 
 	if (x == NULL)
 		return;
 	uni_kvm_exits_stop(s);
 	for (uint32_t i = 0; i < s->nr_vcpus; i++)
 		memset(exit_of(s, i), 0, sizeof(struct uni_bpf_exit));
-	if (x->sums_fd >= 0) {
-		(void)bpf_map_delete_elem(x->progs->sums_fd, &guest);
-		(void)close(x->sums_fd);
-	}
+	drop_map(x->progs->sums_fd, (uint32_t)s->guest, x->sums_fd);
+	drop_map(x->progs->lasts_fd, (uint32_t)s->guest, x->lasts_fd);
 	uni_kvm_exit_progs_put(s->bpf);
 	free(x->seen);
 	free(x);

@@ -114,7 +114,7 @@ void uni_kvm_stream_stop(struct uni_kvm_stream *s)
 	if (!s->running)
 		return;
 	uni_kvm_exits_stop(s);
-	(void)uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL);
+	s->gone = uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) != 0;
 	uni_kvm_stream_close_times(s);
 	for (uint32_t i = 0; i < s->nr_vcpus; i++)
 		uni_kvm_stream_leave(s, &s->vcpu[i]);

@@ -46,6 +46,7 @@ struct uni_kvm_stream {
 	uint64_t looked_ns;	    /* for new vCPUs and memory */
 	bool running, ends_due;	    /* ends_due: open ends are to be handed over */
 	bool cycles;		    /* the hardware's counter and NMI */
+	bool gone;		    /* the guest was, when it was stopped */
 	int text_fd, chains_fd, counts_fd, ring_fd;
 	const uint64_t *counts; /* UNI_BPF_STATES for each chain */
 	struct ring_buffer *ring;
