@@ -143,7 +143,20 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	return 0;
 }
 
-/* One vCPU's registers, and then the check; the guest is held, because a stub cannot read else. */
+/* One vCPU's registers; held, because a stub cannot read memory else, unless that is not needed. */
+static int take_registers(
+	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = g->t->ops;
+
+	*p = (struct uni_pause){ 0 };
+	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
+		ops->snap(g->t, 1, ret, 0) == 0)
+		return 0;
+	return uni_guest_hold(g, p, 1, ret, err);
+}
+
+/* The code that the guest runs, by its own page tables, against the image's. */
 static int check_image(struct uni_guest *g, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
@@ -156,7 +169,7 @@ static int check_image(struct uni_guest *g, struct uni_err *err)
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
-	rc = uni_guest_hold(g, &pause, 1, regs, err);
+	rc = take_registers(g, &pause, regs, err);
 	if (rc == 0)
 		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
 	(void)uni_pause_end(&pause);
@@ -173,6 +186,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
+	opts.shared = args->shared;
 	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc == -UNI_EMISMATCH && g->image != NULL)
 		return uni_err_prefix(err,
@@ -198,6 +212,26 @@ static bool worth_a_retry(int rc)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
+/* Only kvm: has a choice, and a key for it; others pause, or need not. */
+static int choose_method(struct uni_spec *spec, const char *method, struct uni_err *err)
+{
+	char text[sizeof(spec->text)];
+	int n;
+
+	if (method == NULL || strcmp(method, "auto") == 0)
+		return 0;
+	if (strcmp(spec->scheme, "kvm") != 0 && strcmp(method, "bpf") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--method bpf is for kvm: targets, and this is %s", spec->text);
+	if (strcmp(spec->scheme, "kvm") != 0)
+		return 0;
+	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text,
+		strcmp(method, "pause") == 0 ? "stop" : method);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
+	return uni_spec_parse(text, spec, err);
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + args->wait_ns;
@@ -205,6 +239,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 
 	memset(g, 0, sizeof(*g));
 	rc = uni_guest_resolve(args->target, &g->spec, err);
+	if (rc == 0)
+		rc = choose_method(&g->spec, args->method, err);
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)
