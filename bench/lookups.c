@@ -93,7 +93,8 @@ int main(int argc, char **argv)
 			known += uni_debug_lookup(d, addr[i], place, NULL) != 0;
 	}
 	(void)printf("places %.4g\n", (double)n * 1e9 / (double)(uni_now_ns() - begin));
-	(void)printf("frames %.3f a lookup; %" PRIu64 " known\n", (double)frames / ADDRESSES, known);
+	(void)printf(
+		"frames %.3f a lookup; %" PRIu64 " known\n", (double)frames / ADDRESSES, known);
 	uni_debug_destroy(d);
 	uni_image_destroy(img);
 	return 0;

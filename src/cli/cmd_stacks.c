@@ -268,10 +268,11 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	struct uni_attach_args args = {
-		.target = ctx->operands[0], .image = o.image, .qmp = o.qmp, .no_image_ok = true,
-		.search = uni_search_of(&o.debug_dirs)
-	};
+	struct uni_attach_args args = { .target = ctx->operands[0],
+		.image = o.image,
+		.qmp = o.qmp,
+		.no_image_ok = true,
+		.search = uni_search_of(&o.debug_dirs) };
 	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_guest g;
 	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")

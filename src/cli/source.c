@@ -27,7 +27,8 @@ static void note_places(const struct uni_source_args *args, const struct uni_rec
 
 		if (symtab == NULL || uni_symtab_has_places(symtab))
 			continue;
-		uni_note("%s has no lines and inlined functions of %s, which had no debug data when it "
+		uni_note("%s has no lines and inlined functions of %s, which had no debug data "
+			 "when it "
 			 "was recorded (--symbols with the ELF can give some)",
 			args->path, uni_symtab_path(symtab));
 	}
@@ -149,9 +150,9 @@ static int check_import_args(const struct uni_source_args *args, struct uni_err 
 static int open_import(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	struct uni_import_opts opts = { .symtab = s->symtab,
-		.diff = args->diff,
-		.mangled = args->build.naming.mangled };
+	struct uni_import_opts opts = {
+		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
+	};
 	_cleanup_free_ char *data = NULL;
 	size_t size = 0;
 	int rc = check_import_args(args, err);

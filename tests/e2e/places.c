@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "obj/debug.h"
 
-static void put_place(const struct uni_image *img, uint64_t addr, const struct uni_place *p, bool last)
+static void put_place(
+	const struct uni_image *img, uint64_t addr, const struct uni_place *p, bool last)
 {
 	const struct uni_symbol *sym = last ? uni_image_lookup(img, addr) : NULL;
 	const char *name = sym != NULL ? uni_image_sym_name(img, sym) : p->function;
