@@ -144,7 +144,7 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 }
 
 /* One vCPU's registers, and then the check; the guest is held, because a stub cannot read else. */
-static int check_image(struct uni_guest *g, struct uni_err *err)
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
 	struct uni_as *as = NULL;
@@ -184,7 +184,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 		return rc;
 	g->t = t;
 	if (g->image != NULL) {
-		rc = check_image(g, err);
+		rc = uni_guest_check_image(g, err);
 		if (rc != 0) {
 			uni_target_detach(g->t);
 			g->t = NULL;

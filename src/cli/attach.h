@@ -38,6 +38,9 @@ struct uni_guest {
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
 
+/* Does the guest run its image? uni_guest_open() has asked this. */
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
+
 /*
  * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they
  * cannot be read, or another tool holds them. err may be NULL.
