@@ -63,7 +63,7 @@ long=1
 for cc in gcc clang; do
 	[ -e "$BUILD/lab/leaf-$cc-fp.elf" ] || continue
 	check "leaf-$cc under $how" complete leaf-$cc-fp 1 $long
-	check "deep-$cc under $how" complete deep-$cc-fp 1 1
+	check "deep-$cc under $how" complete deep-$cc-fp 1 $long
 	check "threads-$cc under $how" complete threads-$cc-fp 1 1
 	check "smp-$cc under $how" complete smp-$cc-fp 2 $long
 	check "smp-$cc under $how: each vCPU its own functions" own_vcpu
