@@ -16,11 +16,13 @@ struct uni_attach_args {
 	const char *image;  /* -e: ELF or table of symbols; NULL: from the VMM's command line */
 	const char *table;  /* of symbols, besides the image; NULL: none */
 	const char *qmp;    /* QMP socket, or NULL */
+	bool exits;	    /* VM exits are wanted: only the kernel sees them */
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
+	const char *unwind; /* "cfi,fp,scan", or NULL: all of them */
 };
 
 struct uni_guest {
@@ -32,7 +34,17 @@ struct uni_guest {
 	uint64_t bias;
 	const struct uni_unwind_hints *hints; /* NULL: none */
 	struct uni_unwinder unwinder;
+	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
 };
+
+#define UNI_UNWIND_OPTION(v)                                                                     \
+	{                                                                                        \
+		0, "unwind", UNI_OPT_STR, &(v), "LIST",                                          \
+			"how callers are found, tried in this order: cfi (call frame "           \
+			"information), fp (frame pointers), scan (guesses, marked so); default " \
+			"cfi,fp,scan",                                                           \
+			NULL, NULL                                                               \
+	}
 
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);

@@ -90,9 +90,11 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 	bool is_table = o.symbols != NULL && uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF;
 	struct uni_attach_args args = { .target = q->target,
 		.method = o.rec.method,
+		.exits = o.rec.exits != NULL,
 		.image = o.symbols != NULL && !is_table ? o.symbols : image,
 		.table = is_table ? o.symbols : NULL,
 		.search = uni_search_of(&o.rec.debug_dirs),
+		.unwind = o.rec.unwind,
 		.wait_ns = 20 * UNI_NSEC_PER_SEC };
 	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err), status;
