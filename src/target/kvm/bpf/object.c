@@ -4,12 +4,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/kvm/bpf/btf.h"
 #include "target/kvm/bpfcheck.h"
 
 static size_t map_bytes(size_t elems, size_t size)
@@ -47,8 +50,15 @@ static int why_not(int r, struct uni_err *err)
 static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "uniscope");
-	int r;
+	_cleanup_close_ int types = -1;
+	char path[32];
+	int r, rc = uni_btf_with_kvm(&types, err);
 
+	if (rc != 0)
+		return rc;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+	if (types >= 0)
+		opts.btf_custom_path = path;
 	(void)libbpf_set_print(NULL); /* a library does not print */
 	b->obj = bpf_object__open_mem(uni_bpf_object, uni_bpf_object_size, &opts);
 	if (b->obj == NULL)
