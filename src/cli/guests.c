@@ -98,9 +98,9 @@ static int open_all(struct uni_guests *all, const struct uni_guests_args *how, s
 
 int uni_guests_open(struct uni_guests *all, const struct uni_guests_args *how, struct uni_err *err)
 {
-	/* Without it each guest has its own, that is all. */
-	if (how->all || how->nr > 1)
-		all->shared = uni_target_shared_create();
+	all->shared = uni_target_shared_create();
+	if (all->shared == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (how->all)
 		return open_all(all, how, err);
 	if (how->nr == 1)

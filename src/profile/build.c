@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "target/exit.h"
 
 struct guest {
 	struct uni_namer *namer;
@@ -120,6 +122,57 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 	return uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
 }
 
+/* The leaf on top of the chain that was pushed; part NULL: of the exit itself. */
+static int add_part(struct uni_builder *b, const char *part, uint64_t value)
+{
+	size_t nr = b->frames.nr;
+	int rc;
+
+	if (value == 0)
+		return 0;
+	if (part != NULL && !push_synthetic(b, part))
+		return -UNI_ENOMEM;
+	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)value, 0.0);
+	b->frames.nr = nr;
+	return rc;
+}
+
+static int add_times(struct uni_builder *b, const struct uni_stream_exit *e)
+{
+	uint64_t asleep = uni_min(e->asleep_ns, e->host_ns);
+	uint64_t stolen = uni_min(e->stolen_ns, e->host_ns - asleep);
+	int rc = add_part(b, NULL, e->host_ns - asleep - stolen);
+
+	if (rc == 0)
+		rc = add_part(b, "[stolen]", stolen);
+	if (rc == 0 && !uni_exit_is_halt(e->isa, e->reason))
+		rc = add_part(b, "[asleep]", asleep);
+	return rc;
+}
+
+static int add_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	struct uni_builder *b = ctx;
+	const struct uni_sample chain = { .t_ns = e->t_ns,
+		.guest = e->guest,
+		.vcpu = e->vcpu,
+		.stop = e->stop,
+		.nr = e->nr,
+		.pc = e->pc,
+		.flags = e->flags };
+	char label[UNI_EXIT_LABEL_MAX], leaf[UNI_EXIT_LABEL_MAX + 8];
+
+	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
+		b->read.exits = UINT64_MAX;
+	if (!wanted(b, &chain))
+		return 0;
+	uni_exit_label(e, label);
+	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);
+	if (!push_chain(b, &chain) || !push_synthetic(b, leaf))
+		return -UNI_ENOMEM;
+	return b->opts->what == UNI_BUILD_EXITS ? add_part(b, NULL, e->weight) : add_times(b, e);
+}
+
 static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from, uint32_t number)
 {
 	struct guest *g = &b->guest[number];
@@ -212,15 +265,26 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 	}
 }
 
+static void set_unit(struct uni_builder *b, const struct uni_record_meta *meta)
+{
+	if (b->opts->what == UNI_BUILD_EXITS)
+		uni_profile_set_unit(b->p, "exits");
+	else if (b->opts->what == UNI_BUILD_EXIT_TIMES)
+		uni_profile_set_unit(b->p, "ns");
+	else if (meta->unit[0] != '\0')
+		uni_profile_set_unit(b->p, meta->unit);
+}
+
 static int run(struct uni_builder *b, struct uni_recording *rec, struct uni_profile **ret,
 	struct uni_err *err)
 {
-	const struct uni_record_meta *meta = uni_recording_meta(rec);
 	int rc;
 
-	if (meta->unit[0] != '\0')
-		uni_profile_set_unit(b->p, meta->unit);
-	rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
+	set_unit(b, uni_recording_meta(rec));
+	if (b->opts->what == UNI_BUILD_SAMPLES)
+		rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
+	else
+		rc = uni_recording_each_exit(rec, add_exit, b, &b->read.torn, err);
 	return rc != 0 ? rc : uni_builder_finish(b, ret);
 }
 

@@ -88,6 +88,7 @@ static int find_symbols(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 {
 	struct uni_guest *g = r->g[i];
+	const struct uni_record_args as_recorded = { .frequency = r->args->frequency };
 	struct uni_top_guest *tg = &r->guest[i];
 	int rc = find_symbols(r, i, err);
 
@@ -97,7 +98,7 @@ static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 		uni_record_name_guest(r->g, r->nr_guests, i, tg->name);
 	else
 		uni_guest_name(&g->info, tg->name);
-	uni_record_fill_meta(g, r->args->frequency, false, &tg->meta);
+	uni_record_fill_meta(g, &as_recorded, &tg->meta);
 	r->build[i] = (struct uni_build_guest){ .root = r->nr_guests > 1 ? tg->name : NULL,
 		.symtab = tg->symtab,
 		.bias = g->bias,
