@@ -17,8 +17,8 @@ struct uni_record_args {
 	const char *method; /* auto, bpf, pause; NULL: auto */
 	bool aggregate;
 	const char *save_replay;
-	const char *exits;	   /* NULL: none; "": every one; "N": one in N */
-	uint32_t exits_every;	   /* the same as a number, by uni_record_check_args() */
+	const char *exits;    /* NULL: none; "": every one; "N": one in N */
+	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
 	const char *unwind;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
@@ -60,7 +60,7 @@ struct uni_record_args {
 		{ 0, "exits", UNI_OPT_MAYBE, &(a).exits, "[=N]",                                   \
 			"also record what makes the guest leave to the host: every VM exit, with " \
 			"its call chain and how long the host took; with N, a look at one in N "   \
-			"of each kind. Needs bpf. With -F 0, only that",                                         \
+			"of each kind. Needs bpf. With -F 0, only that",                           \
 			NULL, NULL },                                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \
