@@ -8,6 +8,7 @@
 #include "cli/cmd.h"
 #include "cli/record.h"
 #include "cli/term.h"
+#include "target/shared.h"
 
 static struct {
 	struct uni_record_args rec;
@@ -51,6 +52,7 @@ static struct uni_attach_args attach_args(const struct guests *all, const char *
 		.image = o.image,
 		.qmp = o.qmp,
 		.method = o.rec.method,
+		.exits = o.rec.exits != NULL,
 		.shared = all->shared,
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.wait_ns = (uint64_t)(o.wait * 1e9),
@@ -164,6 +166,7 @@ static void close_guests(struct guests *all)
 		free(g);
 	}
 	uni_vec_free(&all->open);
+	uni_target_shared_destroy(all->shared);
 }
 
 static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
@@ -181,8 +184,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct guests all = { 0 };
 	int rc = check(ctx, err);
 
-	if (rc == 0)
-		rc = open_guests(ctx, &all, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	all.shared = uni_target_shared_create();
+	rc = all.shared != NULL ? open_guests(ctx, &all, err)
+				: uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = uni_record_guests(all.open.v, all.open.nr, &o.rec, NULL, err);
 	close_guests(&all);

@@ -228,13 +228,18 @@ static void fill_meta(
 	uni_self_command(meta->command, sizeof(meta->command));
 }
 
-/* From now on everything that is read from the guest is also kept for a replay file. */
+/*
+ * From now on everything that is read from the guest is also kept for a replay file; and first the
+ * code by which whoever opens that is sure of the image.
+ */
 static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 {
 	struct uni_target *inner = g->t;
+	int rc;
 
 	g->t = NULL; /* owned by the tee, also when it fails */
-	return uni_replay_tee(inner, path, &g->t, err);
+	rc = uni_replay_tee(inner, path, &g->t, err);
+	return rc == 0 && g->image != NULL ? uni_guest_check_image(g, err) : rc;
 }
 
 static int tee_end(struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err)
