@@ -14,6 +14,7 @@
 #define TINY_VCPUS    4
 #define TINY_RAM      (1u << 20)
 #define TINY_CODE     0x1000u
+#define TINY_PLUGGED  0x200000u /* GROWS: memory that comes later, with a frame of vCPU 1's */
 #define TINY_COUNTERS 0x8000u /* in guest memory: one 32-bit number a vCPU, 64 bytes apart */
 
 enum tiny_mode {
@@ -22,13 +23,14 @@ enum tiny_mode {
 	TINY_SLEEPS,  /* the guest halts; the VMM sleeps in epoll_wait() and gives up on EINTR */
 	TINY_KICKED,  /* as BRITTLE, expects EINTR and gets a signal of its own all the time */
 	TINY_SYNCS,   /* as BRITTLE, uses synchronized registers itself */
+	TINY_GROWS,   /* as BRITTLE with one vCPU; when woken, plugs in memory and a second one */
 };
 
 /* Shared by the VMM and the test. */
 struct tiny_shared {
 	atomic_int failed; /* errno, or -1, of what made the VMM give up */
 	atomic_ulong sleeps, exits, kicks;
-	atomic_bool wake;	  /* SLEEPS: let the guest run to its next halt */
+	atomic_bool wake;	  /* SLEEPS: let the guest run to its next halt; GROWS: now */
 	atomic_ullong valid_regs; /* last seen in vCPU 0's kvm_run; BRITTLE never returns: SYNCS */
 };
 
