@@ -17,6 +17,7 @@ struct uni_record_args {
 	const char *method; /* auto, bpf, pause; NULL: auto */
 	bool aggregate;
 	const char *save_replay;
+	const char *unwind;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
@@ -44,7 +45,7 @@ struct uni_record_args {
 			"copy the memory at this symbol at the first and at the last sample; may " \
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
-		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                              \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs), UNI_UNWIND_OPTION((a).unwind),               \
 		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
 			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \
