@@ -350,7 +350,7 @@ static void killed(void)
 		nr_prog = ids_of(pid, "prog_id:", prog);
 		nr_map = ids_of(pid, "map_id:", map);
 	}
-	(void)check(nr_prog >= 3 && nr_map >= 10 && still_there(bpf_prog_get_fd_by_id, prog, 1) == 1,
+	(void)check(nr_prog >= 2 && nr_map >= 10 && still_there(bpf_prog_get_fd_by_id, prog, 1) == 1,
 		"%zu programs and %zu maps are in the kernel", nr_prog, nr_map);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
