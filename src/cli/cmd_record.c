@@ -85,6 +85,7 @@ const struct uni_cmd uni_cmd_record = {
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"
 		    "  uniscope record web1 -o web1.uniscope\n"
+		    "  uniscope record web1 --exits -F 0 -d 5\n"
 		    "  uniscope record --all -F 99 -d 60",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,

@@ -58,9 +58,9 @@ struct uni_record_args {
 			"but samples lose their times",                                            \
 			NULL, NULL },                                                              \
 		{ 0, "exits", UNI_OPT_MAYBE, &(a).exits, "[=N]",                                   \
-			"also record what makes the guest leave to the host: every VM exit, or "   \
-			"one in N of each vCPU, with its call chain and how long the host took; "  \
-			"needs bpf. With -F 0, only that",                                         \
+			"also record what makes the guest leave to the host: every VM exit, with " \
+			"its call chain and how long the host took; with N, a look at one in N "   \
+			"of each kind. Needs bpf. With -F 0, only that",                           \
 			NULL, NULL },                                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "target/kvm/bpf/btf.h"
 #include "target/kvm/bpf/exit_progs.h"
 #include "target/kvm/bpfcheck.h"
@@ -65,8 +64,7 @@ static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 	r = bpf_object__load(b->obj);
 	if (r != 0)
 		return why_not(r, err);
-	b->sample = bpf_object__find_program_by_name(b->obj, "uni_sample");
-	b->leave = bpf_object__find_program_by_name(b->obj, "uni_switch");
+	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");
 	b->chains_fd = map_fd(b->obj, "chains");
@@ -158,16 +156,12 @@ void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu)
 
 void uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret)
 {
-	const struct bpf_program *const prog[] = { b->sample, b->leave };
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
 
 	*ns_ret = *runs_ret = 0;
-	for (size_t i = 0; i < uni_array_len(prog); i++) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(prog[i]), &info, &len) != 0)
-			continue;
-		*ns_ret += info.run_time_ns;
-		*runs_ret += info.run_cnt;
-	}
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(b->event), &info, &len) != 0)
+		return;
+	*ns_ret = info.run_time_ns;
+	*runs_ret = info.run_cnt;
 }
