@@ -32,6 +32,8 @@ struct uni_kvm_bpf {
 	bool guest_used[UNI_BPF_GUESTS];
 	bool vcpu_used[UNI_BPF_VCPUS];
 	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not wanted yet */
+	int types_fd;			  /* the kernel's types with KVM's; -1: libbpf finds them */
+	char types[32];			  /* its path; "" none */
 	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
 };
 
