@@ -8,7 +8,8 @@ build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev li
 	libiberty-dev libxxhash-dev libjansson-dev zlib1g-dev clang libbpf-dev"
 demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
-	chromium gdb linux-libc-dev procps util-linux g++ rustc elfutils llvm"
+	chromium gdb linux-libc-dev procps util-linux bpftool libcap2-bin
+	g++ rustc elfutils llvm"
 
 case ${1:-} in
 build) want=$build ;;

@@ -232,13 +232,22 @@ static int choose_method(struct uni_spec *spec, const char *method, struct uni_e
 	return uni_spec_parse(text, spec, err);
 }
 
+static int use_unwinder(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uni_unwinder_init(&g->unwinder, g->t != NULL ? g->t->arch : NULL, g->hints);
+	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + args->wait_ns;
 	int rc;
 
 	memset(g, 0, sizeof(*g));
-	rc = uni_guest_resolve(args->target, &g->spec, err);
+	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
+	if (rc == 0)
+		rc = uni_guest_resolve(args->target, &g->spec, err);
 	if (rc == 0)
 		rc = choose_method(&g->spec, args->method, err);
 	if (rc == 0)
@@ -262,8 +271,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);
-	uni_unwinder_init(&g->unwinder, g->t->arch, g->hints);
-	return 0;
+	return use_unwinder(g, args, err);
 }
 
 void uni_guest_close(struct uni_guest *g)

@@ -54,7 +54,8 @@ static struct uni_attach_args attach_args(const struct guests *all, const char *
 		.shared = all->shared,
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.wait_ns = (uint64_t)(o.wait * 1e9),
-		.no_image_ok = o.all };
+		.no_image_ok = o.all,
+		.unwind = o.rec.unwind };
 }
 
 /* One guest is recorded once, however often and by whatever name it was given. */

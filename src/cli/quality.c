@@ -166,6 +166,16 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 			st->late, st->skipped, st->throttled, st->failed, st->lost);
 }
 
+static void put_exits(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	if (g->meta->exits_every == 0)
+		return;
+	uni_sink_printf(out, "exits      %" PRIu64, g->stats->exits);
+	if (g->meta->exits_every > 1)
+		uni_sink_printf(out, " (one in %" PRIu32 " looked at)", g->meta->exits_every);
+	uni_sink_printf(out, ", %" PRIu64 " lost: see --exits\n", g->stats->exits_lost);
+}
+
 static void put_cost(struct uni_sink *out, const struct uni_record_stats *st)
 {
 	double wall = uni_quality_seconds(st), host_us = uni_quality_host_us(st);
@@ -222,6 +232,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 	}
 	put_samples(out, g, closed);
 	put_stops(out, g->stats);
+	put_exits(out, g);
 	put_states(out, g->stats);
 	put_pauses(out, g);
 	if (closed)

@@ -69,6 +69,13 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	uni_recorder_sample(part->run->rec, s);
 }
 
+static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
+{
+	struct part *part = ctx;
+
+	uni_recorder_exit(part->run->rec, e);
+}
+
 /* One thread at a time, and none more often than an eye can follow. */
 static bool may_show(struct run *run)
 {
@@ -103,9 +110,31 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err)
+static int check_exits(struct uni_record_args *args, struct uni_err *err)
 {
-	if (!(args->frequency > 0) || args->frequency > 100000)
+	uint64_t n = 1;
+
+	args->exits_every = 0;
+	if (args->exits == NULL)
+		return 0;
+	if (args->exits[0] != '\0' && (!uni_parse_u64(args->exits, &n) || n == 0 || n > UINT32_MAX))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exits=%s: one exit in how many? A whole number above 0", args->exits);
+	if (args->method != NULL && strcmp(args->method, "pause") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exits needs the host's kernel (--method bpf), not pauses");
+	args->exits_every = (uint32_t)n;
+	return 0;
+}
+
+int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
+{
+	int rc = check_exits(args, err);
+
+	if (rc != 0)
+		return rc;
+	if (!(args->frequency > 0 || (args->frequency == 0 && args->exits_every != 0)) ||
+		args->frequency > 100000)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
 	if (args->duration < 0 || args->duration > 1e7)
@@ -150,6 +179,28 @@ static char *default_output(const struct uni_guest *g, size_t nr)
 	return uni_session_name(base);
 }
 
+static bool sees_exits(const struct uni_guest *g)
+{
+	return (g->t->ops->caps(g->t) & UNI_CAP_EXITS) != 0;
+}
+
+/* One guest whose exits cannot be seen is an error; of several the others' are. */
+static int check_seen(const struct run *run, struct uni_err *err)
+{
+	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		const char *why = g->info.why[0] != '\0' ? g->info.why : "they need a kvm: target";
+
+		if (sees_exits(g))
+			continue;
+		if (run->nr == 1)
+			return uni_err_set(err, UNI_ENOTSUP, "%s: its VM exits cannot be seen: %s",
+				g->spec.text, why);
+		uni_note("%s: its VM exits cannot be seen: %s", run->part[i].name, why);
+	}
+	return 0;
+}
+
 static void fill_meta(
 	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
 {
@@ -170,6 +221,7 @@ static void fill_meta(
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
 	meta->frequency = args->frequency;
+	meta->exits_every = sees_exits(g) ? args->exits_every : 0;
 	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
 	(void)snprintf(
 		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
@@ -252,6 +304,8 @@ static void fill_job(struct run *run, size_t i)
 		.max_duty = 0.10,
 		.jitter = !args->no_jitter,
 		.counts = args->aggregate,
+		.exits_every = part->meta.exits_every,
+		.on_exit = on_exit_seen,
 		.hurry = true,
 		.unwinder = &part->g->unwinder,
 		.watch = part->watches.watch,
@@ -398,6 +452,8 @@ static int prepare(struct run *run, struct uni_err *err)
 		rc = find_watches(run, &run->part[i], err);
 	if (rc == 0 && run->args->save_replay != NULL)
 		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
+	if (rc == 0)
+		rc = check_seen(run, err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
 		fill_meta(run->part[i].g, run->args, &run->part[i].meta);
 		fill_job(run, i);

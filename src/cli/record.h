@@ -17,6 +17,9 @@ struct uni_record_args {
 	const char *method; /* auto, bpf, pause; NULL: auto */
 	bool aggregate;
 	const char *save_replay;
+	const char *exits;	   /* NULL: none; "": every one; "N": one in N */
+	uint32_t exits_every;	   /* the same as a number, by uni_record_check_args() */
+	const char *unwind;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
@@ -44,7 +47,7 @@ struct uni_record_args {
 			"copy the memory at this symbol at the first and at the last sample; may " \
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
-		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                              \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs), UNI_UNWIND_OPTION((a).unwind),               \
 		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
 			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \
@@ -53,6 +56,11 @@ struct uni_record_args {
 		{ 0, "aggregate", UNI_OPT_FLAG, &(a).aggregate, NULL,                              \
 			"with bpf, only count equal chains in the kernel: cheaper at high rates, " \
 			"but samples lose their times",                                            \
+			NULL, NULL },                                                              \
+		{ 0, "exits", UNI_OPT_MAYBE, &(a).exits, "[=N]",                                   \
+			"also record what makes the guest leave to the host: every VM exit, or "   \
+			"one in N of each vCPU, with its call chain and how long the host took; "  \
+			"needs bpf. With -F 0, only that",                                         \
 			NULL, NULL },                                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \
@@ -76,6 +84,6 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 char *uni_session_name(const char *base);
 
 /* Frequency and duration make sense? -UNI_EUSAGE. */
-int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err);
+int uni_record_check_args(struct uni_record_args *args, struct uni_err *err);
 
 #endif

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "target/exit.h"
 
 struct guest {
 	struct uni_namer *namer;
@@ -121,6 +123,57 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 	return uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
 }
 
+/* The leaf on top of the chain that was pushed; part NULL: of the exit itself. */
+static int add_part(struct builder *b, const char *part, uint64_t value)
+{
+	size_t nr = b->frames.nr;
+	int rc;
+
+	if (value == 0)
+		return 0;
+	if (part != NULL && !push_synthetic(b, part))
+		return -UNI_ENOMEM;
+	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)value, 0.0);
+	b->frames.nr = nr;
+	return rc;
+}
+
+static int add_times(struct builder *b, const struct uni_stream_exit *e)
+{
+	uint64_t asleep = uni_min(e->asleep_ns, e->host_ns);
+	uint64_t stolen = uni_min(e->stolen_ns, e->host_ns - asleep);
+	int rc = add_part(b, NULL, e->host_ns - asleep - stolen);
+
+	if (rc == 0)
+		rc = add_part(b, "[stolen]", stolen);
+	if (rc == 0 && !uni_exit_is_halt(e->isa, e->reason))
+		rc = add_part(b, "[asleep]", asleep);
+	return rc;
+}
+
+static int add_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	struct builder *b = ctx;
+	const struct uni_sample chain = { .t_ns = e->t_ns,
+		.guest = e->guest,
+		.vcpu = e->vcpu,
+		.stop = e->stop,
+		.nr = e->nr,
+		.pc = e->pc,
+		.flags = e->flags };
+	char label[UNI_EXIT_LABEL_MAX], leaf[UNI_EXIT_LABEL_MAX + 8];
+
+	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
+		b->read.exits = UINT64_MAX;
+	if (!wanted(b, &chain))
+		return 0;
+	uni_exit_label(e, label);
+	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);
+	if (!push_chain(b, &chain) || !push_synthetic(b, leaf))
+		return -UNI_ENOMEM;
+	return b->opts->what == UNI_BUILD_EXITS ? add_part(b, NULL, e->weight) : add_times(b, e);
+}
+
 static int begin_guest(struct builder *b, const struct uni_recording *rec, uint32_t number)
 {
 	struct uni_recorded_guest from = uni_recording_guest(rec, number);
@@ -147,21 +200,32 @@ static int begin_guest(struct builder *b, const struct uni_recording *rec, uint3
 	return g->root == UNI_NODE_NONE ? -UNI_ENOMEM : 0;
 }
 
+static void set_unit(struct builder *b, const struct uni_record_meta *meta)
+{
+	if (b->opts->what == UNI_BUILD_EXITS)
+		uni_profile_set_unit(b->p, "exits");
+	else if (b->opts->what == UNI_BUILD_EXIT_TIMES)
+		uni_profile_set_unit(b->p, "ns");
+	else if (meta->unit[0] != '\0')
+		uni_profile_set_unit(b->p, meta->unit);
+}
+
 static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
 {
 	const struct uni_record_meta *meta = uni_recording_meta(rec);
 	int rc = 0;
 
-	if (meta->unit[0] != '\0')
-		uni_profile_set_unit(b->p, meta->unit);
+	set_unit(b, meta);
 	b->nr_guests = uni_recording_nr_guests(rec);
 	b->guest = calloc(b->nr_guests, sizeof(*b->guest));
 	if (b->guest == NULL)
 		return -UNI_ENOMEM;
 	for (uint32_t i = 0; rc == 0 && i < b->nr_guests; i++)
 		rc = begin_guest(b, rec, i);
-	if (rc == 0)
+	if (rc == 0 && b->opts->what == UNI_BUILD_SAMPLES)
 		rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
+	else if (rc == 0)
+		rc = uni_recording_each_exit(rec, add_exit, b, &b->read.torn, err);
 	if (rc == 0)
 		rc = uni_profile_finish(b->p);
 	return rc;

@@ -74,6 +74,19 @@ static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
 		job->cfg.on_sample(job->cfg.ctx, &sample);
 }
 
+static void on_stream_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	struct guest *g = ctx;
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	struct uni_stream_exit exit = *e;
+
+	exit.guest = cfg->guest;
+	if (__builtin_add_overflow(g->job->stats.exits, e->weight, &g->job->stats.exits))
+		g->job->stats.exits = UINT64_MAX;
+	if (cfg->on_exit != NULL)
+		cfg->on_exit(cfg->ctx, &exit);
+}
+
 /* Brings the counters that live elsewhere into the statistics. */
 static void sum_up(struct guest *g, uint64_t now_ns)
 {
@@ -83,6 +96,7 @@ static void sum_up(struct guest *g, uint64_t now_ns)
 	if (g->ops->stream_stats != NULL)
 		g->ops->stream_stats(g->job->t, &in);
 	st->lost = in.lost;
+	st->exits_lost = in.exits_lost;
 	st->failed = g->failed + in.failed;
 	st->host_ns = in.host_ns;
 	st->host_runs = in.host_runs;
@@ -145,7 +159,9 @@ static void read_watches(struct guest *g, unsigned tries)
 
 static int drain(struct guest *g)
 {
-	const struct uni_stream_sink sink = { .ctx = g, .sample = on_stream_sample };
+	const struct uni_stream_sink sink = {
+		.ctx = g, .sample = on_stream_sample, .exit = on_stream_exit
+	};
 
 	return g->ops->stream_read(g->job->t, &sink);
 }
@@ -176,7 +192,7 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 	sum_up_times(g);
 	job->end = end;
 	g->active = false;
-	if (g->error < 0 && job->stats.samples == 0 && end != UNI_END_GONE)
+	if (g->error < 0 && job->stats.samples == 0 && job->stats.exits == 0 && end != UNI_END_GONE)
 		job->rc = uni_err_set(&job->err, (enum uni_errcode) - g->error,
 			"target %s: the kernel's samples cannot be read (%s)", g->ops->scheme,
 			uni_strerror(g->error));
@@ -253,7 +269,8 @@ static int prepare_watches(struct guest *g, struct uni_err *err)
 static int start(struct guest *g, struct uni_sampler_job *job)
 {
 	const struct uni_stream_cfg cfg = { .frequency = job->cfg.frequency,
-		.ordered = !job->cfg.counts };
+		.ordered = !job->cfg.counts,
+		.exits_every = job->cfg.exits_every };
 	uint64_t now_ns;
 	int rc;
 

@@ -125,11 +125,14 @@ static void enter_caller(const struct frame *f, uint64_t pc, struct uni_regs *ca
 static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
-	struct frame f = { .u = u, .t = u->hints->cfi, .as = as, .regs = regs };
+	struct frame f = { .u = u, .as = as, .regs = regs };
 	struct uni_regs caller;
 	uint64_t pc;
 	int rc;
 
+	if (u->hints == NULL || u->hints->cfi == NULL)
+		return -UNI_ENOTSUP;
+	f.t = u->hints->cfi;
 	/* A return address may be the first byte behind a function that never returns. */
 	f.rule = uni_cfi_find(f.t, st->leaf ? regs->pc : regs->pc - 1);
 	if (f.rule == NULL)

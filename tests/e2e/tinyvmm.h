@@ -28,6 +28,25 @@ enum tiny_mode {
 	 * long.
 	 */
 	TINY_BURNS,
+	/*
+	 * The guest halts until `wake`, leaves a known number of times (TINY_OUTS, ...) and halts
+	 * for good; the VMM works a while for each exit, and measures how long.
+	 */
+	TINY_TIMED,
+};
+
+/* What the guest of TINY_TIMED does: port 0x80 a byte, port 0x84 four bytes, memory at MMIO. */
+#define TINY_OUTS   5000u
+#define TINY_OUTS4  500u
+#define TINY_STORES 250u
+#define TINY_MMIO   0xd0000010u
+
+enum tiny_timed { TINY_T_OUT, TINY_T_OUT4, TINY_T_STORE, TINY_T_HALT, TINY_T_NR };
+
+/* Of the exits of one kind: how many, and from KVM_RUN's return to the next KVM_RUN. */
+struct tiny_time {
+	atomic_ulong exits, host_ns; /* wall time */
+	atomic_ulong cpu_ns;	     /* the thread's CPU time */
 };
 
 /* Shared by the VMM and the test. */
@@ -39,6 +58,7 @@ struct tiny_shared {
 		atomic_int tid;
 		atomic_ullong run_ns, vmm_ns; /* CPU time in KVM_RUN, and of the VMM */
 	} books[TINY_VCPUS];		      /* BURNS */
+	struct tiny_time timed[TINY_T_NR];    /* TIMED */
 	atomic_ullong valid_regs; /* last seen in vCPU 0's kvm_run; BRITTLE never returns: SYNCS */
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "target/kvm/bpf/exit_progs.h"
 #include "target/kvm/bpfcheck.h"
 
 static size_t map_bytes(size_t elems, size_t size)
@@ -96,6 +97,7 @@ void uni_kvm_bpf_unload(struct uni_kvm_bpf *b)
 		return;
 	if (b->stats_fd >= 0)
 		(void)close(b->stats_fd);
+	uni_kvm_exit_progs_unload(b->exits);
 	if (b->guest != NULL)
 		(void)munmap(b->guest, map_bytes(UNI_BPF_GUESTS, sizeof(*b->guest)));
 	if (b->vcpu != NULL)

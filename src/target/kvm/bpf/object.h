@@ -16,6 +16,7 @@
 
 struct bpf_object;
 struct bpf_program;
+struct uni_kvm_exit_progs;
 
 /* The object file, made by the build. */
 extern const uint64_t uni_bpf_object[];
@@ -30,6 +31,7 @@ struct uni_kvm_bpf {
 	pthread_mutex_t lock;	     /* of what follows */
 	bool guest_used[UNI_BPF_GUESTS];
 	bool vcpu_used[UNI_BPF_VCPUS];
+	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not wanted yet */
 	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
 };
 
