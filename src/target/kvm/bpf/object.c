@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "target/kvm/bpf/btf.h"
 #include "target/kvm/bpf/exit_progs.h"
 #include "target/kvm/bpfcheck.h"
 
@@ -44,18 +45,40 @@ static int why_not(int r, struct uni_err *err)
 		strerror(-r));
 }
 
-static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
+struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "uniscope");
-	int r;
+	struct bpf_object_open_opts opts;
+	struct bpf_object *obj;
+	char path[64];
+	int r = 0, btf = uni_kvm_btf_open(path, sizeof(path));
 
 	(void)libbpf_set_print(NULL); /* a library does not print */
-	b->obj = bpf_object__open_mem(uni_bpf_object, uni_bpf_object_size, &opts);
+	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
+	opts.sz = sizeof(opts);
+	opts.object_name = name;
+	opts.btf_custom_path = btf >= 0 ? path : NULL;
+	obj = bpf_object__open_mem(data, size, &opts);
+	if (obj == NULL)
+		r = -errno;
+	if (obj != NULL && set_up != NULL)
+		r = set_up(obj, ctx);
+	if (r == 0)
+		r = bpf_object__load(obj);
+	if (btf >= 0)
+		(void)close(btf);
+	if (r == 0)
+		return obj;
+	bpf_object__close(obj);
+	errno = -r;
+	return NULL;
+}
+
+static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
+{
+	b->obj = uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL);
 	if (b->obj == NULL)
 		return why_not(-errno, err);
-	r = bpf_object__load(b->obj);
-	if (r != 0)
-		return why_not(r, err);
 	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");
