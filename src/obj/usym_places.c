@@ -123,7 +123,8 @@ static bool place_strings(struct keeper *k)
 		if (names->len > UINT32_MAX - UNI_TEXT_MAX)
 			return false;
 		offset[i] = (uint32_t)names->len;
-		uni_strbuf_add(names, uni_strtab_get(k->strings, i), uni_strtab_len(k->strings, i) + 1);
+		uni_strbuf_add(
+			names, uni_strtab_get(k->strings, i), uni_strtab_len(k->strings, i) + 1);
 	}
 	for (size_t i = 0; i < k->places.nr; i++) {
 		k->places.v[i].function = offset[k->places.v[i].function];

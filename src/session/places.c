@@ -104,8 +104,8 @@ static int collect(const char *path, struct addresses *a, struct uni_err *err)
 	return rc != -UNI_ENOMEM ? rc : uni_err_set(err, UNI_ENOMEM, "out of memory");
 }
 
-static int write_places(const char *path, struct uni_symtab *symtab, struct addresses *a,
-	struct uni_err *err)
+static int write_places(
+	const char *path, struct uni_symtab *symtab, struct addresses *a, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf name;
 	int rc = uni_symtab_keep_places(symtab, a->slot, a->nr, err);
