@@ -76,10 +76,11 @@ const uint8_t *tiny_code(enum tiny_mode mode)
 		[TINY_SLEEPS] = { halt_code, sizeof(halt_code) },
 		[TINY_KICKED] = { count_code, sizeof(count_code) },
 		[TINY_SYNCS] = { count_code, sizeof(count_code) },
+		[TINY_GROWS] = { count_code, sizeof(count_code) },
 		[TINY_BURNS] = { burn_code, sizeof(burn_code) },
 		[TINY_TIMED] = { timed_code, sizeof(timed_code) },
 	};
-	static uint8_t code[TINY_TIMED + 1][CODE_SIZE];
+	static uint8_t code[TINY_NR][CODE_SIZE];
 
 	for (unsigned i = 0; i < CODE_SIZE; i++)
 		code[mode][i] = (uint8_t)(i * 167 + 13);
@@ -249,9 +250,30 @@ static bool make_vcpu(struct tiny *t, int kvm, int vm, int index, struct vcpu *v
 	if (t->mode == TINY_BURNS && index != 0)
 		regs.rip = HALT_ENTRY;
 	regs.rsi = TINY_COUNTERS + 64 * (unsigned)index;
+	if (t->mode == TINY_GROWS && index == 1)
+		regs.rbp = TINY_PLUGGED;
 	if (t->mode == TINY_SYNCS)
 		v->run->kvm_valid_regs = KVM_SYNC_X86_REGS;
 	return ioctl(v->fd, KVM_SET_SREGS, &sregs) == 0 && ioctl(v->fd, KVM_SET_REGS, &regs) == 0;
+}
+
+/* Memory with a frame whose return address is in the guest's code, and a vCPU that stands on it. */
+static void grow(struct tiny *t, int kvm, int vm, struct vcpu *v)
+{
+	struct kvm_userspace_memory_region more = { .slot = 1,
+		.guest_phys_addr = TINY_PLUGGED,
+		.memory_size = TINY_RAM };
+	uint64_t frame[2] = { 0, TINY_CODE + 3 };
+	void *p = mmap(NULL, TINY_RAM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+
+	if (p == MAP_FAILED)
+		give_up(t, errno);
+	memcpy(p, frame, sizeof(frame));
+	more.userspace_addr = (uintptr_t)p;
+	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &more) != 0 || !make_vcpu(t, kvm, vm, 1, v) ||
+		pthread_create(&thread, NULL, run_vcpu, v) != 0)
+		give_up(t, errno);
 }
 
 /* The VMM. Says on fd that its guest is about to run. */
@@ -282,6 +304,14 @@ static _Noreturn void vmm(struct tiny *t, unsigned nr, int fd)
 	(void)close(fd);
 	if (t->mode == TINY_KICKED)
 		(void)pthread_create(&thread[0], NULL, run_vcpu, &v[0]);
+	if (t->mode == TINY_GROWS) {
+		(void)pthread_create(&thread[0], NULL, run_vcpu, &v[0]);
+		while (!atomic_load(&t->shared->wake))
+			(void)usleep(1000);
+		grow(t, kvm, vm, &v[1]);
+		for (;;)
+			(void)pause();
+	}
 	while (t->mode == TINY_KICKED) {
 		(void)pthread_kill(thread[0], SIGRTMIN);
 		atomic_fetch_add(&t->shared->kicks, 1);

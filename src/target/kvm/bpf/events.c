@@ -44,7 +44,8 @@ static int open_ticks(const struct uni_kvm_stream *s, uint32_t tid, bool *cycles
 }
 
 /* The link owns the event. */
-static int attach(const struct bpf_program *prog, int event, int vcpu, struct bpf_link **ret)
+static int attach(
+	const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
 {
 	struct bpf_perf_event_opts opts;
 
@@ -52,7 +53,7 @@ static int attach(const struct bpf_program *prog, int event, int vcpu, struct bp
 		return -errno;
 	memset(&opts, 0, sizeof(opts));
 	opts.sz = sizeof(opts);
-	opts.bpf_cookie = (uint64_t)vcpu;
+	opts.bpf_cookie = cookie;
 	*ret = bpf_program__attach_perf_event_opts(prog, event, &opts);
 	if (*ret != NULL)
 		return 0;
@@ -95,15 +96,16 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 		.sample_period = 1 };
 	struct uni_bpf_vcpu *m = &s->bpf->vcpu[v->index];
+	uint32_t index = (uint32_t)v->index;
 	int r;
 
 	begin_times(s, m, item);
 	if (v->since_ns == 0)
 		v->since_ns = item->vcpu.now_ns;
 	v->tid = item->vcpu.tid;
-	r = attach(s->bpf->leave, open_event(v->tid, &out), v->index, &v->leave);
+	r = attach(s->bpf->event, open_event(v->tid, &out), index | UNI_BPF_LEAVES, &v->leave);
 	if (r == 0 && s->cfg.frequency > 0)
-		r = attach(s->bpf->sample, open_ticks(s, v->tid, &s->cycles), v->index, &v->sample);
+		r = attach(s->bpf->event, open_ticks(s, v->tid, &s->cycles), index, &v->sample);
 	if (r == 0)
 		return 0;
 	uni_kvm_stream_leave(s, v);
