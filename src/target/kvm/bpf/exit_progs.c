@@ -37,6 +37,8 @@ static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struc
 	int r;
 
 	opts.btf_custom_path = b->types[0] != '\0' ? b->types : NULL;
+	if (b->types_fd >= 0)
+		opts.btf_custom_path = b->types;
 	p->obj = bpf_object__open_mem(uni_bpf_exit_object, uni_bpf_exit_object_size, &opts);
 	r = p->obj != NULL ? share_maps(p, b) : -errno;
 	if (r == 0)
