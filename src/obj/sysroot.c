@@ -144,7 +144,9 @@ size_t uni_sysroot_nr(const struct uni_sysroot *s)
 const char *uni_sysroot_find(
 	const struct uni_sysroot *s, const uint8_t *build_id, size_t len, size_t i)
 {
-	uni_vec_foreach (e, &s->file) {
+	for (size_t k = 0; k < s->file.nr; k++) {
+		const struct entry *e = &s->file.v[k];
+
 		if (e->len == len && memcmp(e->id, build_id, len) == 0 && i-- == 0)
 			return e->path;
 	}
