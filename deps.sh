@@ -5,9 +5,9 @@
 set -eu
 
 build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev libxxhash-dev
-	libjansson-dev zlib1g-dev"
+	libjansson-dev zlib1g-dev clang libbpf-dev"
 demo="qemu-system-x86"
-test="libcmocka-dev clang lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
+test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
 	chromium gdb linux-libc-dev procps util-linux"
 
 case ${1:-} in

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is read of a VMM process: the command line, Firecracker's configuration, /proc/PID/maps. */
+/* What is read of a VMM process: the command line, configuration files, API answers,
+ * /proc/PID/maps. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "target/vmm/api.h"
 #include "target/vmm/cmdline.h"
+#include "target/vmm/config.h"
 #include "target/vmm/fds.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/split.h"
@@ -28,6 +31,19 @@ static void fuzz_cmdline(const uint8_t *data, size_t size)
 	}
 	memset(&c, 0, sizeof(c));
 	(void)uni_vmm_config_parse(data, size, &c);
+	assert(memchr(c.image, '\0', sizeof(c.image)) != NULL);
+}
+
+static void fuzz_http(const uint8_t *data, size_t size)
+{
+	struct uni_vmm_cmdline c;
+	size_t body = 0, len = 0;
+
+	if (uni_vmm_http_parse((const char *)data, size, &body, &len) != 0)
+		return;
+	assert(uni_range_contains(0, size, body, len));
+	memset(&c, 0, sizeof(c));
+	(void)uni_vmm_config_parse(data + body, len, &c);
 }
 
 static void fuzz_maps(const uint8_t *data, size_t size)
@@ -54,6 +70,7 @@ static void fuzz_maps(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	fuzz_cmdline(data, size);
+	fuzz_http(data, size);
 	fuzz_maps(data, size);
 	return 0;
 }

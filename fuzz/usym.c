@@ -19,6 +19,21 @@ static void fix_checksum(uint8_t *data, size_t size)
 	memcpy(data + 56, &h, 8);
 }
 
+static void check_places(const struct uni_symtab *s, uint64_t addr)
+{
+	struct uni_place place[UNI_INLINE_MAX];
+	size_t n = uni_symtab_places(s, addr, place);
+
+	if (n > UNI_INLINE_MAX)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		if (place[i].function != NULL && strlen(place[i].function) == 0)
+			abort();
+		if (place[i].file != NULL && strlen(place[i].file) == 0)
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size + 1);
@@ -40,6 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				(off > a * 0x400000000000000 + a * 8 || strlen(name) == 0))
 				abort();
 		}
+		for (uint64_t a = 0; a < 0x2000; a += 5)
+			check_places(s, a);
 		if (strpbrk(uni_symtab_id(s), "/.") != NULL)
 			abort();
 		(void)strlen(uni_symtab_path(s));

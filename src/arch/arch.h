@@ -49,6 +49,13 @@ struct uni_arch {
 	int (*fp_step)(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 		struct uni_regs *regs, enum uni_stop *stop_ret);
 
+	/*
+	 * What fp_step() finds out from code alone for the leaf, as a rule of arch/leaf.h for each
+	 * of the n bytes of code from hints->text_start on. 0 or -UNI_ENOMEM.
+	 */
+	int (*leaf_rules)(const struct uni_unwind_hints *hints, const uint8_t *code, size_t n,
+		uint8_t *rule_ret);
+
 	/* Removes pointer-authentication bits and the like from a code address. */
 	uint64_t (*strip)(const struct uni_regs *regs, uint64_t pc);
 };

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/check.h"
 
@@ -70,24 +71,31 @@ int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *
 
 static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	const char *path = args->image;
+	bool is_table = args->image != NULL && uni_symbols_kind_of(args->image) != UNI_SYMBOLS_ELF;
+	const char *table = is_table ? args->image : args->table;
+	const char *path = is_table ? NULL : args->image;
+	bool given = path != NULL, optional = args->no_image_ok || is_table;
 	bool blind = g->info.pid == 0 && g->info.note[0] != '\0';
-	int rc;
+	int rc = 0;
 
+	if (table != NULL)
+		rc = uni_symbols_load(table, &args->search, false, &g->symtab, err);
+	if (rc != 0)
+		return rc;
 	if (path == NULL && g->info.image[0] != '\0')
 		path = g->info.image;
 	if (path == NULL) {
-		if (args->no_image_ok)
+		if (optional)
 			return 0;
 		return uni_err_set(err, UNI_EUSAGE,
 			"%s does not tell which image it runs%s%s%s: give the ELF with -e IMAGE",
 			g->spec.text, blind ? " (" : "", blind ? g->info.note : "",
 			blind ? ")" : "");
 	}
-	rc = uni_image_load(path, &g->image, err);
+	rc = uni_image_load_from(path, &args->search, &g->image, err);
 	if (rc == 0)
 		return uni_image_hints(g->image, g->bias, &g->hints, err);
-	if (args->image != NULL || !args->no_image_ok)
+	if (given || !optional)
 		return rc;
 	/* Found on a command line but no ELF: a disk or a compressed kernel. Addresses will do. */
 	err->code = 0;
@@ -165,6 +173,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
+	opts.shared = args->shared;
 	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc == -UNI_EMISMATCH && g->image != NULL)
 		return uni_err_prefix(err,
@@ -190,6 +199,25 @@ static bool worth_a_retry(int rc)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
+/* Only kvm: has a choice, and a key for it; others pause, or need not. */
+static int choose_method(struct uni_spec *spec, const char *method, struct uni_err *err)
+{
+	char text[sizeof(spec->text)];
+	int n;
+
+	if (method == NULL || strcmp(method, "auto") == 0)
+		return 0;
+	if (strcmp(spec->scheme, "kvm") != 0 && strcmp(method, "bpf") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--method bpf is for kvm: targets, and this is %s", spec->text);
+	if (strcmp(spec->scheme, "kvm") != 0)
+		return 0;
+	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text, method);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
+	return uni_spec_parse(text, spec, err);
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + args->wait_ns;
@@ -197,6 +225,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 
 	memset(g, 0, sizeof(*g));
 	rc = uni_guest_resolve(args->target, &g->spec, err);
+	if (rc == 0)
+		rc = choose_method(&g->spec, args->method, err);
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)
@@ -226,6 +256,8 @@ void uni_guest_close(struct uni_guest *g)
 {
 	uni_target_detach(g->t);
 	uni_image_destroy(g->image);
+	uni_symtab_destroy(g->symtab);
+	g->symtab = NULL;
 	g->t = NULL;
 	g->image = NULL;
 	g->hints = NULL;

@@ -6,23 +6,29 @@
 #include "base/err.h"
 #include "mem/as.h"
 #include "obj/image.h"
+#include "obj/usym.h"
 #include "target/guard.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 
 struct uni_attach_args {
 	const char *target; /* spec, pid or name */
-	const char *image;  /* -e, or NULL: from the VMM's command line */
+	const char *image;  /* -e: ELF or table of symbols; NULL: from the VMM's command line */
+	const char *table;  /* of symbols, besides the image; NULL: none */
 	const char *qmp;    /* QMP socket, or NULL */
-	uint64_t wait_ns;   /* how long to try again while the guest still boots; 0 = one try */
-	bool no_image_ok;   /* go on without an image (addresses stay unnamed) */
+	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
+	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
+	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
+	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
+	struct uni_image_search search;
 };
 
 struct uni_guest {
 	struct uni_spec spec;
 	struct uni_target *t;
 	struct uni_target_info info;
-	struct uni_image *image; /* NULL: none */
+	struct uni_image *image;   /* NULL: none */
+	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
 	uint64_t bias;
 	const struct uni_unwind_hints *hints; /* NULL: none */
 	struct uni_unwinder unwinder;

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "cli/cmd.h"
 #include "cli/source.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
 #include "export/export.h"
 
@@ -38,7 +39,10 @@ static const struct uni_opt *options(void)
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: draw the difference", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names for raw addresses: an ELF or a .usym", "FILE", NULL },
+			"names for raw addresses: an ELF, a .usym or the output of nm", "FILE",
+			NULL },
+		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
+		UNI_NAMING_OPTIONS(o.src.build.naming),
 		{ 0, "per-vcpu", UNI_OPT_FLAG, &o.src.build.per_vcpu, NULL,
 			"one tree below each vCPU", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
@@ -131,6 +135,7 @@ static int write_it(const struct uni_exporter *e, const struct uni_source *s, st
 			o.src.path);
 	view.symtab = s->symtab;
 	view.filter = &o.src.build.filter;
+	view.mangled = o.src.build.naming.mangled;
 	rc = split_options(opt, &nr, &copy, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(o.output != NULL ? o.output : "-", &out, err);

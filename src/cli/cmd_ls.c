@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/attach.h"
@@ -40,34 +41,59 @@ static const char *dash(const char *s)
 	return s[0] != '\0' ? s : "-";
 }
 
+#define NR_COLUMNS 10
+#define WIDTH_MAX  48 /* of a column: longer texts stick out */
+
+struct row {
+	char pid[16], vcpus[16], mem[32], name[UNI_GUEST_NAME_MAX];
+	const char *column[NR_COLUMNS];
+};
+
+static void fill_row(const struct uni_found *f, struct row *r)
+{
+	const struct uni_target_info *in = &f->info;
+	const char *const column[NR_COLUMNS] = { r->pid, r->name, in->vmm, in->accel, r->vcpus,
+		r->mem, f->spec, in->image, f->way, f->why };
+
+	(void)snprintf(r->pid, sizeof(r->pid), "%d", in->pid);
+	uni_guest_name(in, r->name);
+	size_text(r->mem, sizeof(r->mem), in->mem_bytes);
+	(void)snprintf(r->vcpus, sizeof(r->vcpus), "-");
+	if (in->nr_vcpus != 0)
+		(void)snprintf(r->vcpus, sizeof(r->vcpus), "%" PRIu32, in->nr_vcpus);
+	for (size_t c = 0; c < NR_COLUMNS; c++)
+		r->column[c] = dash(column[c]);
+}
+
+static void print_row(const struct row *r, const size_t *width)
+{
+	for (size_t c = 0; c < NR_COLUMNS; c++)
+		(void)printf("%s%-*s", c != 0 ? "  " : "", c + 1 < NR_COLUMNS ? (int)width[c] : 0,
+			r->column[c]);
+	(void)printf("\n");
+}
+
 static void print_table(const struct uni_found *found, size_t nr)
 {
-	size_t name_w = 4, spec_w = 6;
+	static const struct row head = { .column = { "PID", "NAME", "VMM", "ACCEL", "VCPUS",
+						 "MEMORY", "TARGET", "IMAGE", "BACKEND", "WHY" } };
+	size_t width[NR_COLUMNS];
+	struct row r;
 
+	for (size_t c = 0; c < NR_COLUMNS; c++)
+		width[c] = strlen(head.column[c]);
 	for (size_t i = 0; i < nr; i++) {
-		char name[UNI_GUEST_NAME_MAX];
-		size_t n, s = strlen(found[i].spec);
+		fill_row(&found[i], &r);
+		for (size_t c = 0; c < NR_COLUMNS; c++) {
+			size_t w = uni_min(strlen(r.column[c]), (size_t)WIDTH_MAX);
 
-		uni_guest_name(&found[i].info, name);
-		n = strlen(name);
-		name_w = n > name_w ? n : name_w;
-		spec_w = s > spec_w ? s : spec_w;
+			width[c] = uni_max(width[c], w);
+		}
 	}
-	(void)printf("%-8s %-*s %-16s %-5s %5s %7s  %-*s %s\n", "PID", (int)name_w, "NAME", "VMM",
-		"ACCEL", "VCPUS", "MEMORY", (int)spec_w, "TARGET", "IMAGE");
+	print_row(&head, width);
 	for (size_t i = 0; i < nr; i++) {
-		const struct uni_target_info *in = &found[i].info;
-		char mem[32], vcpus[16] = "-", name[UNI_GUEST_NAME_MAX];
-
-		uni_guest_name(in, name);
-		size_text(mem, sizeof(mem), in->mem_bytes);
-		if (in->nr_vcpus != 0)
-			(void)snprintf(vcpus, sizeof(vcpus), "%" PRIu32, in->nr_vcpus);
-		(void)printf("%-8d %-*s %-16s %-5s %5s %7s  %-*s %s\n", in->pid, (int)name_w,
-			dash(name), dash(in->vmm), dash(in->accel), vcpus, mem, (int)spec_w,
-			dash(found[i].spec), dash(in->image));
-		if (found[i].spec[0] == '\0')
-			(void)printf("         (%s)\n", found[i].why);
+		fill_row(&found[i], &r);
+		print_row(&r, width);
 	}
 }
 
@@ -93,7 +119,11 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 		uni_json_kv(u64, &j, "memory_bytes", in->mem_bytes);
 		uni_json_kv(str, &j, "image", in->image);
 		uni_json_kv(str, &j, "target", found[i].spec[0] != '\0' ? found[i].spec : NULL);
+		uni_json_kv(str, &j, "backend", found[i].way[0] != '\0' ? found[i].way : NULL);
 		uni_json_kv(str, &j, "why", found[i].why);
+		uni_json_kv(u64, &j, "uid", in->uid);
+		if (in->ns_pid != 0)
+			uni_json_kv(i64, &j, "pid_in_container", in->ns_pid);
 		uni_json_object_end(&j);
 	}
 	uni_json_array_end(&j);

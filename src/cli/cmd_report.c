@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "cli/cmd.h"
+#include "cli/quality.h"
 #include "cli/source.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
 #include "export/export.h"
 #include "profile/text.h"
@@ -32,7 +33,10 @@ static const struct uni_opt *options(void)
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names from this ELF or .usym instead of the session's own", "FILE", NULL },
+			"names from this ELF, .usym or output of nm instead of the session's own",
+			"FILE", NULL },
+		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
+		UNI_NAMING_OPTIONS(o.src.build.naming),
 		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
 			"what FILE is, when it is no session (default: look at it)",
 			"folded uniprof", NULL },
@@ -47,118 +51,6 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static double share(uint64_t part, uint64_t whole)
-{
-	return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
-}
-
-static void put_pauses(struct uni_sink *out, const struct uni_record_stats *st, double wall)
-{
-	const struct uni_pause_stats *p = &st->pause;
-
-	if (p->nr == 0) {
-		uni_sink_puts(out, "pauses     none\n");
-		return;
-	}
-	uni_sink_printf(out,
-		"pauses     p50 %.1f us, p99 %.1f us, max %.1f us, sum %.1f ms = %.2f %% of the "
-		"time\n",
-		(double)p->p50_ns / 1e3, (double)p->p99_ns / 1e3, (double)p->max_ns / 1e3,
-		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0);
-}
-
-/* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
-static void put_states(struct uni_sink *out, const struct uni_record_stats *st)
-{
-	static const struct {
-		uint8_t state;
-		const char *word, *meaning;
-	} rows[] = {
-		{ UNI_VCPU_HALTED, "halted", "the vCPU waited for an interrupt" },
-		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
-		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
-		{ UNI_VCPU_STOLEN, "stolen", "the host ran something else" },
-	};
-
-	for (size_t i = 0; i < uni_array_len(rows); i++) {
-		uint64_t n = st->state[rows[i].state];
-
-		if (n != 0)
-			uni_sink_printf(out, "%-10s %" PRIu64 " samples, %.2f %%: %s\n",
-				rows[i].word, n, share(n, st->weight), rows[i].meaning);
-	}
-}
-
-static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
-{
-	uint64_t all = 0;
-	const char *sep = "";
-
-	for (unsigned i = 0; i < UNI_STOP_NR; i++)
-		all += st->stop[i];
-	uni_sink_printf(
-		out, "chains     %.2f %% end at their root", share(st->stop[UNI_STOP_ROOT], all));
-	for (unsigned i = 1; i < UNI_STOP_NR; i++) {
-		if (st->stop[i] == 0)
-			continue;
-		uni_sink_printf(out, "%s%" PRIu64 " %s",
-			sep[0] != '\0' ? sep : "; cut short: ", st->stop[i], uni_stop_name(i));
-		sep = ", ";
-	}
-	uni_sink_putc(out, '\n');
-}
-
-/* A recorder that was killed left its samples, but could not say what it had missed. */
-static void put_samples(struct uni_sink *out, const struct uni_recording *rec, double wall)
-{
-	const struct uni_record_meta *m = uni_recording_meta(rec);
-	const struct uni_record_stats *st = uni_recording_stats(rec);
-
-	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
-		st->samples, wall, m->nr_vcpus, m->nr_vcpus == 1 ? "" : "s", m->frequency);
-	if (uni_recording_was_closed(rec))
-		uni_sink_printf(out,
-			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
-			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
-			st->late, st->skipped, st->throttled, st->failed, st->lost);
-	else
-		uni_sink_printf(out,
-			"%" PRIu64 " lost; not closed: late and skipped ones are not known\n",
-			st->lost);
-}
-
-/* How good the recording is, before anything that was made of it. */
-static void put_quality(struct uni_sink *out, const struct uni_recording *rec)
-{
-	const struct uni_record_meta *m = uni_recording_meta(rec);
-	const struct uni_record_stats *st = uni_recording_stats(rec);
-	double wall = (double)(st->end_ns - st->begin_ns) / 1e9;
-
-	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
-		m->info.vmm,
-		m->info.accel[0] != '\0' ? (m->info.accel[0] == 'k' ? " with KVM" : " without KVM")
-					 : "");
-	if (m->info.note[0] != '\0')
-		uni_sink_printf(out, "reached by %s\n", m->info.note);
-	if (m->image_path[0] != '\0')
-		uni_sink_printf(out, "image      %s (%.12s)\n", m->image_path, m->image_id);
-	if (m->aggregate) {
-		uni_sink_printf(
-			out, "aggregate  %" PRIu64 " stacks, without times\n\n", st->samples);
-		return;
-	}
-	put_samples(out, rec, wall);
-	put_stops(out, st);
-	put_states(out, st);
-	put_pauses(out, st, wall);
-	if (uni_recording_was_closed(rec))
-		uni_sink_printf(out,
-			"own cost   %.1f %% of one CPU, %.1f us per sample to unwind\n",
-			wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0,
-			st->samples != 0 ? (double)st->unwind_ns / 1e3 / (double)st->samples : 0);
-	uni_sink_putc(out, '\n');
-}
-
 static int print(const struct uni_source *s, struct uni_err *err)
 {
 	struct uni_text_opts text = { .colour = uni_term_colour(stdout),
@@ -171,7 +63,7 @@ static int print(const struct uni_source *s, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	if (s->rec != NULL)
-		put_quality(out, s->rec);
+		uni_quality_print(s->rec, o.src.build.filter.guest, out);
 	if (o.functions != 0)
 		text.min_percent = 0;
 	rc = uni_text_functions(s->profile, &text, out);
@@ -197,7 +89,9 @@ static int print(const struct uni_source *s, struct uni_err *err)
 static int print_json(const struct uni_source *s, struct uni_err *err)
 {
 	const struct uni_exporter *e = uni_exporter_by_name("json");
-	struct uni_view view = { .profile = s->profile, .samples = s->rec };
+	struct uni_view view = {
+		.profile = s->profile, .samples = s->rec, .filter = &o.src.build.filter
+	};
 	struct uni_sink *out;
 	int rc = uni_sink_open_file("-", &out, err);
 

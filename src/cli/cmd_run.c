@@ -21,8 +21,9 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.symbols, "ELF",
-			"ELF with the symbols, when IMAGE and its .dbg sibling have none", "FILE",
-			NULL },
+			"ELF with the symbols, or these as nm prints them, when IMAGE and its .dbg "
+			"sibling have none",
+			"FILE", NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "accel", UNI_OPT_STR, &o.accel, "kvm|tcg|auto",
 			"how QEMU runs the guest (default auto: KVM if it can be used)",
@@ -86,10 +87,14 @@ static char *console_path(const char *session)
 
 static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 {
+	bool is_table = o.symbols != NULL && uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF;
 	struct uni_attach_args args = { .target = q->target,
-		.image = o.symbols != NULL ? o.symbols : image,
+		.method = o.rec.method,
+		.image = o.symbols != NULL && !is_table ? o.symbols : image,
+		.table = is_table ? o.symbols : NULL,
+		.search = uni_search_of(&o.rec.debug_dirs),
 		.wait_ns = 20 * UNI_NSEC_PER_SEC };
-	struct uni_guest g;
+	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err), status;
 
 	if (rc != 0) {
@@ -97,7 +102,7 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 			return uni_err_prefix(err, "the guest ended before it could be recorded");
 		return rc;
 	}
-	rc = uni_record_guest(&g, &o.rec, NULL, err);
+	rc = uni_record_guests(one, 1, &o.rec, NULL, err);
 	uni_guest_close(&g);
 	return rc;
 }

@@ -5,13 +5,18 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/attach.h"
 #include "cli/cmd.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
+#include "obj/demangle.h"
 #include "obj/usym.h"
 
 static struct {
 	const char *image, *qmp;
+	struct uni_opt_list debug_dirs;
+	struct uni_naming naming;
 	bool json, registers;
 } o;
 
@@ -19,10 +24,11 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols (default: from the VMM's "
-			"command "
-			"line, and its .dbg sibling)",
+			"the image that the guest runs, with symbols, or only these as nm prints "
+			"them (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
+		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
+		UNI_NAMING_OPTIONS(o.naming),
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
 			"also print the registers of each vCPU", NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
@@ -39,10 +45,25 @@ struct shot {
 	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_chain chain[UNI_VCPU_MAX];
 	size_t nr;
-	struct uni_symtab *symtab;
+	const struct uni_symtab *symtab;
+	struct uni_symtab *own; /* NULL: symtab is the guest's */
 	uint64_t bias;
 	const struct uni_arch *arch;
 };
+
+static int find_symbols(const struct uni_guest *g, struct shot *shot, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
+	int rc = 0;
+
+	if (g->symtab == NULL && g->image != NULL) {
+		rc = uni_symtab_of_image(g->image, &shot->own, err);
+		if (rc == 0 && (o.naming.inlined || o.naming.lines))
+			uni_symbols_add_debug(g->image, &search, shot->own);
+	}
+	shot->symtab = g->symtab != NULL ? g->symtab : shot->own;
+	return rc;
+}
 
 /* Nothing but reading happens while the guest is held; names come afterwards. */
 static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
@@ -66,20 +87,40 @@ static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 	uni_as_destroy(as);
 	if (rc != 0)
 		return rc;
-	return g->image != NULL ? uni_symtab_of_image(g->image, &shot->symtab, err) : 0;
+	return find_symbols(g, shot, err);
+}
+
+/* What is printed of one entry of a chain: the function that has the code, and those inlined. */
+struct named {
+	const char *name; /* NULL: unknown */
+	uint64_t off;
+	size_t nr; /* places, the last one is of `name` itself; 0: not known or not asked for */
+	struct uni_place place[UNI_INLINE_MAX];
+	char text[UNI_TEXT_MAX];
+};
+
+static const char *shown_name(const char *name, char text[UNI_TEXT_MAX])
+{
+	return !o.naming.mangled && uni_demangle(name, text, UNI_TEXT_MAX) ? text : name;
 }
 
 /* A return address is looked up one byte back: the call may be the last instruction. */
-static bool lookup(const struct shot *shot, size_t vcpu, size_t i, const char **name, uint64_t *off)
+static void lookup(const struct shot *shot, size_t vcpu, size_t i, struct named *ret)
 {
 	const struct uni_chain *c = &shot->chain[vcpu];
 	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
+	uint64_t svma = c->pc[i] - shot->bias - (exact ? 0 : 1);
 
-	if (shot->symtab == NULL || !uni_symtab_lookup(shot->symtab,
-					    c->pc[i] - shot->bias - (exact ? 0 : 1), name, off))
-		return false;
-	*off += exact ? 0 : 1;
-	return true;
+	ret->name = NULL;
+	ret->nr = 0;
+	if (shot->symtab == NULL)
+		return;
+	if (o.naming.inlined || o.naming.lines)
+		ret->nr = uni_symtab_places(shot->symtab, svma, ret->place);
+	if (uni_symtab_lookup(shot->symtab, svma, &ret->name, &ret->off)) {
+		ret->name = shown_name(ret->name, ret->text);
+		ret->off += exact ? 0 : 1;
+	}
 }
 
 static void print_registers(const struct shot *shot, size_t vcpu)
@@ -104,6 +145,37 @@ static void print_registers(const struct shot *shot, size_t vcpu)
 		(void)putchar('\n');
 }
 
+static void print_line(const struct uni_place *p)
+{
+	if (o.naming.lines && p->file != NULL)
+		(void)printf(" (%s:%" PRIu32 ")", p->file, p->line);
+}
+
+static void print_frame(const struct shot *shot, size_t vcpu, size_t i)
+{
+	uint64_t pc = shot->chain[vcpu].pc[i];
+	struct named n;
+	char text[UNI_TEXT_MAX];
+
+	lookup(shot, vcpu, i, &n);
+	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
+		const char *name = n.place[k].function;
+
+		(void)printf("  #%-3zu %016" PRIx64 "  %s", i, pc,
+			name != NULL ? shown_name(name, text) : "[unknown]");
+		print_line(&n.place[k]);
+		(void)puts(" [inlined]");
+	}
+	(void)printf("  #%-3zu %016" PRIx64 "  ", i, pc);
+	if (n.name != NULL)
+		(void)printf("%s+0x%" PRIx64, n.name, n.off);
+	else
+		(void)fputs("[unknown]", stdout);
+	if (n.nr != 0)
+		print_line(&n.place[n.nr - 1]);
+	(void)putchar('\n');
+}
+
 static void print_text(const struct shot *shot)
 {
 	bool colour = uni_term_colour(stdout);
@@ -115,16 +187,8 @@ static void print_text(const struct shot *shot)
 			colour ? "\033[0m" : "", uni_vcpu_state_name(shot->regs[v].state));
 		if (o.registers)
 			print_registers(shot, v);
-		for (size_t i = 0; i < c->nr; i++) {
-			const char *name;
-			uint64_t off;
-
-			(void)printf("  #%-3zu %016" PRIx64 "  ", i, c->pc[i]);
-			if (lookup(shot, v, i, &name, &off))
-				(void)printf("%s+0x%" PRIx64 "\n", name, off);
-			else
-				(void)puts("[unknown]");
-		}
+		for (size_t i = 0; i < c->nr; i++)
+			print_frame(shot, v, i);
 		if (c->stop != UNI_STOP_ROOT)
 			(void)printf("  (cut short: %s)\n", uni_stop_name(c->stop));
 		if (v + 1 < shot->nr)
@@ -132,17 +196,37 @@ static void print_text(const struct shot *shot)
 	}
 }
 
+static void json_line(struct uni_json *j, const struct uni_place *p)
+{
+	if (!o.naming.lines || p->file == NULL)
+		return;
+	uni_json_kv(str, j, "file", p->file);
+	uni_json_kv(u64, j, "line", p->line);
+}
+
 static void json_frame(struct uni_json *j, const struct shot *shot, size_t v, size_t i)
 {
-	const char *name;
-	uint64_t off;
+	struct named n;
+	char text[UNI_TEXT_MAX];
 
+	lookup(shot, v, i, &n);
+	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
+		uni_json_object(j);
+		uni_json_kv(hex, j, "pc", shot->chain[v].pc[i]);
+		if (n.place[k].function != NULL)
+			uni_json_kv(str, j, "name", shown_name(n.place[k].function, text));
+		uni_json_kv(bool, j, "inlined", true);
+		json_line(j, &n.place[k]);
+		uni_json_object_end(j);
+	}
 	uni_json_object(j);
 	uni_json_kv(hex, j, "pc", shot->chain[v].pc[i]);
-	if (lookup(shot, v, i, &name, &off)) {
-		uni_json_kv(str, j, "name", name);
-		uni_json_kv(u64, j, "offset", off);
+	if (n.name != NULL) {
+		uni_json_kv(str, j, "name", n.name);
+		uni_json_kv(u64, j, "offset", n.off);
 	}
+	if (n.nr != 0)
+		json_line(j, &n.place[n.nr - 1]);
 	uni_json_object_end(j);
 }
 
@@ -185,7 +269,8 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_attach_args args = {
-		.target = ctx->operands[0], .image = o.image, .qmp = o.qmp, .no_image_ok = true
+		.target = ctx->operands[0], .image = o.image, .qmp = o.qmp, .no_image_ok = true,
+		.search = uni_search_of(&o.debug_dirs)
 	};
 	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_guest g;
@@ -202,7 +287,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = print_json(shot, err);
 	else if (rc == 0)
 		print_text(shot);
-	uni_symtab_destroy(shot->symtab);
+	uni_symtab_destroy(shot->own);
 	uni_guest_close(&g);
 	return uni_exit_of(rc);
 }

@@ -2,7 +2,6 @@
 #include "cli/record.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,13 +13,15 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/self.h"
+#include "cli/summary.h"
 #include "cli/term.h"
+#include "cli/watches.h"
 #include "config.h"
+#include "session/places.h"
 #include "session/sampler.h"
 #include "target/replay/writer.h"
 
-#define MAX_WATCH	16
-#define MAX_WATCH_BYTES (1u << 20)
+#define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
 
 /* Set by the handler; the sampler looks at it between samples. The one piece of process state. */
 static atomic_bool interrupted, suspended;
@@ -30,41 +31,76 @@ static void on_signal(int sig)
 	atomic_store(sig == SIGTSTP ? &suspended : &interrupted, true);
 }
 
-/* Ctrl-Z takes effect here, between samples: a guest must not stand still with us. */
-static void suspend_if_asked(void)
-{
-	if (atomic_exchange(&suspended, false))
-		(void)raise(SIGSTOP);
-}
+/* One guest of the run; its callbacks get this, each from the thread that samples it. */
+struct part {
+	struct run *run;
+	struct uni_guest *g;
+	char name[UNI_GUEST_NAME_MAX]; /* "" when it is the only one */
+	struct uni_watches watches;
+	struct uni_record_meta meta;
+	atomic_uint_least64_t samples, missed;
+};
 
 struct run {
+	const struct uni_record_args *args;
 	struct uni_recorder *rec;
-	bool quiet;
-	double duration;
+	pthread_rwlock_t gate; /* read: a guest is held; written: the process may be stopped */
+	atomic_uint_least64_t next_progress_ns;
+	size_t nr;
+	struct uni_sampler_job *job; /* nr, as the parts */
+	struct part *part;
 };
+
+/* Ctrl-Z takes effect here, while no guest is held: none must stand still with us. */
+static void suspend_if_asked(struct run *run)
+{
+	if (!atomic_exchange(&suspended, false))
+		return;
+	(void)pthread_rwlock_wrlock(&run->gate);
+	(void)raise(SIGSTOP);
+	(void)pthread_rwlock_unlock(&run->gate);
+}
 
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
-	struct run *run = ctx;
+	struct part *part = ctx;
 
-	suspend_if_asked();
-	uni_recorder_sample(run->rec, s);
+	suspend_if_asked(part->run);
+	uni_recorder_sample(part->run->rec, s);
+}
+
+/* One thread at a time, and none more often than an eye can follow. */
+static bool may_show(struct run *run)
+{
+	uint64_t now_ns = uni_now_ns(), next_ns = atomic_load(&run->next_progress_ns);
+
+	return now_ns >= next_ns && atomic_compare_exchange_strong(
+					    &run->next_progress_ns, &next_ns, now_ns + PROGRESS_NS);
 }
 
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
 {
-	struct run *run = ctx;
+	struct part *part = ctx;
+	struct run *run = part->run;
+	uint64_t samples = 0, missed = 0;
+	char guests[32] = "", length[32] = "";
 
-	suspend_if_asked();
-	if (run->quiet)
+	suspend_if_asked(run);
+	atomic_store(&part->samples, run->args->aggregate ? st->weight : st->samples);
+	atomic_store(&part->missed, st->skipped + st->lost);
+	if (run->args->quiet || !may_show(run))
 		return;
-	if (run->duration > 0)
-		uni_progress("recording %.1f / %.0f s, %" PRIu64 " samples, %" PRIu64 " skipped",
-			(double)elapsed_ns / 1e9, run->duration, st->samples, st->skipped);
-	else
-		uni_progress("recording %.1f s, %" PRIu64 " samples, %" PRIu64
-			     " skipped (Ctrl-C ends it)",
-			(double)elapsed_ns / 1e9, st->samples, st->skipped);
+	for (size_t i = 0; i < run->nr; i++) {
+		samples += atomic_load(&run->part[i].samples);
+		missed += atomic_load(&run->part[i].missed);
+	}
+	if (run->nr > 1)
+		(void)snprintf(guests, sizeof(guests), " of %zu guests", run->nr);
+	if (run->args->duration > 0)
+		(void)snprintf(length, sizeof(length), " / %.0f", run->args->duration);
+	uni_progress("recording %.1f%s s, %" PRIu64 " samples%s, %" PRIu64 " skipped or lost%s",
+		(double)elapsed_ns / 1e9, length, samples, guests, missed,
+		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
 int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err)
@@ -74,36 +110,12 @@ int uni_record_check_args(const struct uni_record_args *args, struct uni_err *er
 			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
 	if (args->duration < 0 || args->duration > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
-	if (args->watch.items.nr > MAX_WATCH)
-		return uni_err_set(err, UNI_EUSAGE, "at most %d --watch", MAX_WATCH);
-	return 0;
-}
-
-/* "SYMBOL" or "SYMBOL:BYTES" to an address and a size. */
-static int parse_watch(
-	const struct uni_guest *g, const char *text, struct uni_watch *w, struct uni_err *err)
-{
-	const char *colon = strrchr(text, ':');
-	size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
-	uint64_t addr, size;
-
-	memset(w, 0, sizeof(*w));
-	if (g->image == NULL)
-		return uni_err_set(err, UNI_EUSAGE, "--watch needs an image (-e) to find %s", text);
-	if (len >= sizeof(w->name))
-		return uni_err_set(err, UNI_EUSAGE, "--watch %s: the name is too long", text);
-	memcpy(w->name, text, len);
-	if (uni_image_find(g->image, w->name, &addr, &size) != 0)
-		return uni_err_set(err, UNI_ENOENT, "--watch: %s has no symbol %s",
-			uni_image_symbol_path(g->image), w->name);
-	if (colon != NULL && !uni_parse_size(colon + 1, &size))
-		return uni_err_set(err, UNI_EUSAGE, "--watch %s: not a number of bytes", text);
-	if (size == 0 || size > MAX_WATCH_BYTES)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--watch %s: %" PRIu64 " bytes; give 1 to %u as SYMBOL:BYTES", text, size,
-			MAX_WATCH_BYTES);
-	w->gva = addr + g->bias;
-	w->size = (uint32_t)size;
+	if (args->watch.items.nr > UNI_WATCHES_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "at most %d --watch", UNI_WATCHES_MAX);
+	if (args->method != NULL && strcmp(args->method, "auto") != 0 &&
+		strcmp(args->method, "bpf") != 0 && strcmp(args->method, "pause") != 0)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--method is auto, bpf or pause, not '%s'", args->method);
 	return 0;
 }
 
@@ -126,9 +138,9 @@ char *uni_session_name(const char *base)
 	return strdup(path);
 }
 
-static char *default_output(const struct uni_guest *g)
+static char *default_output(const struct uni_guest *g, size_t nr)
 {
-	const char *base = g->info.name;
+	const char *base = nr == 1 ? g->info.name : "guests";
 
 	if (base[0] == '\0' && g->image != NULL) {
 		const char *slash = strrchr(uni_image_path(g->image), '/');
@@ -145,6 +157,9 @@ static void fill_meta(
 	(void)uni_text_clean(
 		meta->target, sizeof(meta->target), g->spec.text, strlen(g->spec.text));
 	meta->info = g->info;
+	(void)snprintf(meta->method, sizeof(meta->method), "%s", uni_sampler_method(g->t));
+	(void)snprintf(meta->why, sizeof(meta->why), "%s", g->info.why);
+	meta->counts = args->aggregate && strcmp(meta->method, "bpf") == 0;
 	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", g->t->arch->name);
 	if (g->image != NULL) {
 		(void)snprintf(
@@ -159,55 +174,6 @@ static void fill_meta(
 	(void)snprintf(
 		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
 	uni_self_command(meta->command, sizeof(meta->command));
-}
-
-static void us(char *out, size_t cap, uint64_t ns)
-{
-	if (ns < 10 * UNI_NSEC_PER_MSEC)
-		(void)snprintf(out, cap, "%.1f us", (double)ns / 1e3);
-	else
-		(void)snprintf(out, cap, "%.1f ms", (double)ns / 1e6);
-}
-
-static void summary(const struct uni_guest *g, const struct uni_record_stats *st,
-	enum uni_sampler_end end, const char *path)
-{
-	double wall = (double)(st->end_ns - st->begin_ns) / 1e9;
-	char p50[32], p99[32], max[32];
-
-	if (end == UNI_END_GONE)
-		uni_note("the guest ended; what was collected until then is kept");
-	uni_note("%" PRIu64 " samples in %.1f s from %d vCPU%s, %" PRIu64 " late, %" PRIu64
-		 " skipped, %" PRIu64 " chains cut short",
-		st->samples, wall, g->t->ops->nr_vcpus(g->t),
-		g->t->ops->nr_vcpus(g->t) == 1 ? "" : "s", st->late, st->skipped, st->truncated);
-	if (st->throttled != 0)
-		uni_note("%" PRIu64
-			 " of the skipped would have kept the guest paused for more than "
-			 "10 %% of the time: lower --frequency",
-			st->throttled);
-	if (st->pause.nr != 0 && wall > 0) {
-		us(p50, sizeof(p50), st->pause.p50_ns);
-		us(p99, sizeof(p99), st->pause.p99_ns);
-		us(max, sizeof(max), st->pause.max_ns);
-		uni_note(
-			"guest paused %s per sample at the median (p99 %s, max %s), %.2f %% of the "
-			"time in all",
-			p50, p99, max, (double)st->pause.sum_ns / 1e7 / wall);
-	}
-	uni_note("wrote %s: try `uniscope report %s`", path, path);
-}
-
-/*
- * A guest stands still for as long as this thread waits for a CPU, so it goes before all others
- * while it samples: it sleeps nearly always and each pause is bounded. Without the right to that,
- * pauses are longer on a busy host, and the report says so.
- */
-static void hurry(bool on)
-{
-	struct sched_param p = { .sched_priority = on ? 1 : 0 };
-
-	(void)sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &p);
 }
 
 /* From now on everything that is read from the guest is also kept for a replay file. */
@@ -233,84 +199,235 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 	return rc;
 }
 
-static int sample_and_write(struct uni_guest *g, const struct uni_record_args *args,
-	const struct uni_record_meta *meta, const char *path, struct uni_watch *watch,
-	struct uni_err *err)
+/* What the source says about the addresses goes with the session, if the image has debug data. */
+static void add_places(
+	const struct uni_guest *g, const struct uni_record_args *args, const char *path)
 {
-	struct run run = { .quiet = args->quiet, .duration = args->duration };
-	struct uni_sampler_cfg cfg = { .frequency = args->frequency,
-		.duration_ns = (uint64_t)(args->duration * 1e9),
-		.max_duty = 0.10,
-		.jitter = !args->no_jitter,
-		.unwinder = &g->unwinder,
-		.watch = watch,
-		.nr_watch = args->watch.items.nr,
-		.stop = &interrupted,
-		.on_sample = on_sample,
-		.on_progress = on_progress,
-		.ctx = &run };
-	enum uni_sampler_end end = UNI_END_DURATION;
-	struct uni_record_stats st = { 0 };
-	const struct uni_guest_result result = {
-		.stats = &st, .watch = watch, .nr_watch = cfg.nr_watch
-	};
-	int rc = uni_recorder_create(path, meta, args->overwrite, &run.rec, err), rc2;
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
+	struct uni_err err = { 0 };
+	const char *note = NULL;
+	int rc = uni_session_add_places(path, g->image, &search, &note, &err);
 
-	if (rc != 0)
-		return rc;
-	if (g->image != NULL)
-		rc = uni_recorder_add_image(run.rec, 0, g->image, err);
-	if (rc == 0) {
-		hurry(true);
-		rc = uni_sampler_run(g->t, &cfg, &st, &end, err);
-		hurry(false);
+	if (rc != 0 && rc != -UNI_ENOENT)
+		uni_note("no lines and inlined functions in %s: %s", path, err.msg);
+	else if (note != NULL)
+		uni_note("%s: %s", uni_image_path(g->image), note);
+}
+
+static int add_symbols(
+	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err)
+{
+	if (g->symtab != NULL)
+		return uni_recorder_add_symtab(rec, number, g->symtab, err);
+	return g->image != NULL ? uni_recorder_add_image(rec, number, g->image, err) : 0;
+}
+
+/* The session with all its guests, and their names' symbols. */
+static int begin_session(struct run *run, const char *path, struct uni_err *err)
+{
+	int rc =
+		uni_recorder_create(path, &run->part[0].meta, run->args->overwrite, &run->rec, err);
+	uint32_t number = 0;
+
+	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
+		struct part *part = &run->part[i];
+
+		if (i != 0)
+			rc = uni_recorder_add_guest(run->rec, &part->meta, &number, err);
+		if (rc == 0)
+			rc = add_symbols(run->rec, number, part->g, err);
+		run->job[i].cfg.guest = number;
 	}
-	if (!args->quiet)
-		uni_progress_end();
-	rc2 = uni_recorder_close(run.rec, &result, 1, rc == 0 ? err : NULL);
-	if (rc == 0)
-		rc = rc2;
-	if (args->save_replay != NULL) {
-		rc2 = tee_end(g, args, rc == 0 ? err : NULL);
-		rc = rc != 0 ? rc : rc2;
-	}
-	if (rc == 0 && !args->quiet)
-		summary(g, &st, end, path);
 	return rc;
 }
 
-int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, char **path_ret,
-	struct uni_err *err)
+static void fill_job(struct run *run, size_t i)
 {
-	_cleanup_free_ char *path = args->output != NULL ? strdup(args->output) : default_output(g);
-	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
-	/* A closed terminal ends the recording as cleanly as Ctrl-C. */
+	const struct uni_record_args *args = run->args;
+	struct part *part = &run->part[i];
+
+	run->job[i].t = part->g->t;
+	run->job[i].cfg = (struct uni_sampler_cfg){ .frequency = args->frequency,
+		.duration_ns = (uint64_t)(args->duration * 1e9),
+		.max_duty = 0.10,
+		.jitter = !args->no_jitter,
+		.counts = args->aggregate,
+		.hurry = true,
+		.unwinder = &part->g->unwinder,
+		.watch = part->watches.watch,
+		.nr_watch = part->watches.nr,
+		.stop = &interrupted,
+		.gate = &run->gate,
+		.on_sample = on_sample,
+		.on_progress = on_progress,
+		.ctx = part };
+}
+
+/* A run is good if one guest was recorded; what is wrong with others is said. */
+static int result_of(const struct run *run, struct uni_err *err)
+{
+	size_t nr_good = 0;
+
+	for (size_t i = 0; i < run->nr; i++)
+		nr_good += run->job[i].rc == 0;
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_sampler_job *job = &run->job[i];
+
+		if (job->rc == 0)
+			continue;
+		if (nr_good == 0)
+			return uni_err_set(err, (enum uni_errcode) - job->rc, "%s", job->err.msg);
+		uni_note("%s: %s", run->part[i].name, job->err.msg);
+	}
+	return 0;
+}
+
+static int end_session(struct run *run, struct uni_err *err)
+{
+	struct uni_guest_result result[UNI_GUEST_MAX];
+
+	for (size_t i = 0; i < run->nr; i++)
+		result[i] = (struct uni_guest_result){ .stats = &run->job[i].stats,
+			.watch = run->part[i].watches.watch,
+			.nr_watch = run->part[i].watches.nr };
+	return uni_recorder_close(run->rec, result, run->nr, err);
+}
+
+static void add_all_places(const struct run *run, const char *path)
+{
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+
+		if (g->image != NULL && g->symtab == NULL)
+			add_places(g, run->args, path);
+	}
+}
+
+static void summarize(const struct run *run, const char *path)
+{
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_sampler_job *job = &run->job[i];
+
+		if (job->rc == 0)
+			uni_summary_guest(
+				run->part[i].name, &run->part[i].meta, &job->stats, job->end);
+	}
+	uni_note("wrote %s: try `uniscope report %s`", path, path);
+}
+
+static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
+{
+	const struct uni_record_args *args = run->args;
+	int rc = begin_session(run, path, err), rc2;
+
+	if (rc == 0) {
+		uni_sampler_run_all(run->job, run->nr);
+		if (!args->quiet)
+			uni_progress_end();
+		rc = result_of(run, err);
+	}
+	rc2 = run->rec != NULL ? end_session(run, rc == 0 ? err : NULL) : 0;
+	if (rc == 0)
+		rc = rc2;
+	if (rc == 0)
+		add_all_places(run, path);
+	if (args->save_replay != NULL) {
+		rc2 = tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
+		rc = rc != 0 ? rc : rc2;
+	}
+	if (rc == 0 && !args->quiet)
+		summarize(run, path);
+	return rc;
+}
+
+/* A closed terminal ends the recording as cleanly as Ctrl-C. */
+static int with_signals(struct run *run, const char *path, struct uni_err *err)
+{
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP };
 	struct sigaction sa = { .sa_handler = on_signal }, old[uni_array_len(signals)];
-	struct uni_watch watch[MAX_WATCH];
-	int rc = 0;
+	int rc;
 
-	memset(watch, 0, sizeof(watch));
-	if (path == NULL || meta == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	for (size_t i = 0; rc == 0 && i < args->watch.items.nr; i++)
-		rc = parse_watch(g, args->watch.items.v[i], &watch[i], err);
-	if (rc == 0 && args->save_replay != NULL)
-		rc = tee_begin(g, args->save_replay, err);
-	if (rc != 0)
-		return rc;
-	fill_meta(g, args, meta);
 	atomic_store(&interrupted, false);
 	atomic_store(&suspended, false);
 	for (size_t i = 0; i < uni_array_len(signals); i++)
 		(void)sigaction(signals[i], &sa, &old[i]);
-	rc = sample_and_write(g, args, meta, path, watch, err);
+	rc = sample_and_write(run, path, err);
 	for (size_t i = 0; i < uni_array_len(signals); i++)
 		(void)sigaction(signals[i], &old[i], NULL);
-	for (size_t i = 0; i < MAX_WATCH; i++) {
-		free(watch[i].first);
-		free(watch[i].last);
+	return rc;
+}
+
+/* Guests that share a name go by their target. */
+static void name_parts(struct run *run)
+{
+	for (size_t i = 0; run->nr > 1 && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		char name[UNI_GUEST_NAME_MAX];
+		bool alone = true;
+
+		uni_guest_name(&g->info, name);
+		for (size_t k = 0; alone && k < run->nr; k++) {
+			char other[UNI_GUEST_NAME_MAX];
+
+			uni_guest_name(&run->part[k].g->info, other);
+			alone = k == i || strcmp(name, other) != 0;
+		}
+		if (name[0] == '\0' || !alone)
+			(void)snprintf(name, sizeof(name), "%.120s", g->spec.text);
+		(void)snprintf(run->part[i].name, sizeof(run->part[i].name), "%s", name);
 	}
+}
+
+static int find_watches(struct run *run, struct part *part, struct uni_err *err)
+{
+	int rc = uni_watches_find(part->g, &run->args->watch, &part->watches, err);
+
+	if (rc == 0 || run->nr == 1)
+		return rc;
+	uni_note("%s: nothing is watched: %s", part->name, err->msg);
+	*err = (struct uni_err){ 0 };
+	return 0;
+}
+
+static int prepare(struct run *run, struct uni_err *err)
+{
+	int rc = 0;
+
+	name_parts(run);
+	for (size_t i = 0; rc == 0 && i < run->nr; i++)
+		rc = find_watches(run, &run->part[i], err);
+	if (rc == 0 && run->args->save_replay != NULL)
+		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
+	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
+		fill_meta(run->part[i].g, run->args, &run->part[i].meta);
+		fill_job(run, i);
+	}
+	return rc;
+}
+
+int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
+	char **path_ret, struct uni_err *err)
+{
+	_cleanup_free_ char *path =
+		args->output != NULL ? strdup(args->output) : default_output(g[0], nr);
+	_cleanup_free_ struct uni_sampler_job *job = calloc(nr, sizeof(*job));
+	_cleanup_free_ struct part *part = calloc(nr, sizeof(*part));
+	struct run run = { .args = args, .nr = nr, .job = job, .part = part };
+	int rc;
+
+	if (path == NULL || job == NULL || part == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	(void)pthread_rwlock_init(&run.gate, NULL);
+	for (size_t i = 0; i < nr; i++) {
+		part[i].run = &run;
+		part[i].g = g[i];
+	}
+	rc = prepare(&run, err);
+	if (rc == 0)
+		rc = with_signals(&run, path, err);
+	for (size_t i = 0; i < nr; i++)
+		uni_watches_deinit(&part[i].watches);
+	(void)pthread_rwlock_destroy(&run.gate);
 	if (rc == 0 && path_ret != NULL)
 		*path_ret = uni_take(path);
 	return rc;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One recording of one attached guest: what `record` and `run` share. */
+/* A recording of attached guests: what `record` and `run` share. */
 #ifndef UNI_CLI_RECORD_H
 #define UNI_CLI_RECORD_H
 
 #include "cli/attach.h"
 #include "cli/options.h"
+#include "cli/symbols.h"
 #include "session/recording.h"
 
 struct uni_record_args {
@@ -13,8 +14,11 @@ struct uni_record_args {
 	const char *output;
 	bool overwrite;
 	bool no_jitter;
+	const char *method; /* auto, bpf, pause; NULL: auto */
+	bool aggregate;
 	const char *save_replay;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
+	struct uni_opt_list debug_dirs;
 	bool quiet;
 };
 
@@ -40,6 +44,16 @@ struct uni_record_args {
 			"copy the memory at this symbol at the first and at the last sample; may " \
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                              \
+		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
+			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
+			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \
+			"permitted (default auto)",                                                \
+			"auto bpf pause", NULL },                                                  \
+		{ 0, "aggregate", UNI_OPT_FLAG, &(a).aggregate, NULL,                              \
+			"with bpf, only count equal chains in the kernel: cheaper at high rates, " \
+			"but samples lose their times",                                            \
+			NULL, NULL },                                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \
 		{ 0, "save-replay", UNI_OPT_STR, &(a).save_replay, "FILE",                         \
@@ -51,11 +65,12 @@ struct uni_record_args {
 	}
 
 /*
- * Samples g until the time is over, Ctrl-C, or the guest's end; writes the session; prints the
- * summary on stderr. path_ret (may be NULL): the folder's name, owned by the caller.
+ * Samples all of them, 1 to UNI_GUEST_MAX, until the time is over, Ctrl-C, or their end; writes one
+ * session; prints the summary on stderr. path_ret (may be NULL): the folder's name, owned by the
+ * caller.
  */
-int uni_record_guest(struct uni_guest *g, const struct uni_record_args *args, char **path_ret,
-	struct uni_err *err);
+int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
+	char **path_ret, struct uni_err *err);
 
 /* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
 char *uni_session_name(const char *base);

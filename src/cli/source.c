@@ -9,24 +9,28 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "cli/symbols.h"
 #include "cli/term.h"
-#include "obj/image.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
-static int load_symbols(const char *path, struct uni_symtab **ret, struct uni_err *err)
+static bool wants_places(const struct uni_source_args *args)
 {
-	struct uni_image *img = NULL;
-	size_t n = strlen(path);
-	int rc;
+	return args->build.naming.inlined || args->build.naming.lines;
+}
 
-	if (n > 5 && strcmp(path + n - 5, ".usym") == 0)
-		return uni_symtab_load(path, ret, err);
-	rc = uni_image_load(path, &img, err);
-	if (rc == 0)
-		rc = uni_symtab_of_image(img, ret, err);
-	uni_image_destroy(img);
-	return rc;
+/* Lines were asked for, and there are none to be had. */
+static void note_places(const struct uni_source_args *args, const struct uni_recording *rec)
+{
+	for (uint32_t i = 0; wants_places(args) && i < uni_recording_nr_guests(rec); i++) {
+		const struct uni_symtab *symtab = uni_recording_guest(rec, i).symtab;
+
+		if (symtab == NULL || uni_symtab_has_places(symtab))
+			continue;
+		uni_note("%s has no lines and inlined functions of %s, which had no debug data when it "
+			 "was recorded (--symbols with the ELF can give some)",
+			args->path, uni_symtab_path(symtab));
+	}
 }
 
 /* A damaged session is shown as far as it goes, but never passed off as whole. */
@@ -125,6 +129,8 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 	if (s->symtab == NULL)
 		note_symbols(s->rec);
 	opts.symtab = s->symtab;
+	if (s->symtab == NULL)
+		note_places(args, s->rec);
 	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
 	if (rc == 0)
 		note_damage(args->path, s->rec, &read);
@@ -143,7 +149,9 @@ static int check_import_args(const struct uni_source_args *args, struct uni_err 
 static int open_import(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	struct uni_import_opts opts = { .symtab = s->symtab, .diff = args->diff };
+	struct uni_import_opts opts = { .symtab = s->symtab,
+		.diff = args->diff,
+		.mangled = args->build.naming.mangled };
 	_cleanup_free_ char *data = NULL;
 	size_t size = 0;
 	int rc = check_import_args(args, err);
@@ -177,12 +185,13 @@ static int open_import(
 
 int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
 	struct stat st;
 	int rc = 0;
 
 	memset(s, 0, sizeof(*s));
 	if (args->symbols != NULL)
-		rc = load_symbols(args->symbols, &s->symtab, err);
+		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
 	if (rc == 0) {
 		if (args->format == NULL && stat(args->path, &st) == 0 && S_ISDIR(st.st_mode))
 			rc = open_session(args, s, err);

@@ -20,7 +20,8 @@ struct uni_source {
 struct uni_source_args {
 	const char *path;
 	const char *format;  /* importer's name, NULL: look at the content */
-	const char *symbols; /* ELF or .usym for raw addresses, or NULL */
+	const char *symbols; /* ELF, .usym or text table for raw addresses, or NULL */
+	struct uni_opt_list debug_dirs;
 	bool diff;
 	const char *guest;	     /* number or name of the only one to show, NULL: all */
 	struct uni_build_opts build; /* filter.guest is set from the above */

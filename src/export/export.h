@@ -20,6 +20,7 @@ struct uni_view {
 	const struct uni_sample_filter *filter; /* of the samples; NULL: all */
 	const struct uni_symtab *symtab; /* instead of what travelled with the samples, or NULL */
 	const char *title;
+	bool mangled; /* names from symtab as the linker has them */
 };
 
 enum uni_view_needs {

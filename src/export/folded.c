@@ -2,7 +2,8 @@
 /*
  * Folded stacks, "root;caller;leaf 42" a line, in the order of the tree. Other readers split at
  * ';' and take one or two numbers off the end, so in names ';' becomes ':' and a number that ends
- * a leaf is tied on with '_' ("lambda 3" would read as a differential otherwise).
+ * a leaf is tied on with '_' ("lambda 3" would read as a differential otherwise). Inlined functions
+ * end in "_[i]", as other makers of folded stacks mark them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +28,13 @@ static size_t number_blank(const char *s, size_t len)
 	if (i != len && i != 0 && is_digit(s[i]) && (s[i - 1] == ' ' || s[i - 1] == '\t'))
 		return i - 1;
 	return len;
+}
+
+static bool is_inlined(const struct uni_profile *p, uint32_t node)
+{
+	uint32_t frame = uni_profile_node(p, node)->frame;
+
+	return frame != UNI_NODE_NONE && uni_profile_get_frame(p, frame)->kind == UNI_FK_INLINED;
 }
 
 static void put_name(struct uni_sink *out, const char *s, bool leaf)
@@ -81,6 +89,8 @@ static void put_stack(struct folder *f)
 		if (i != 0)
 			uni_sink_putc(f->out, ';');
 		put_name(f->out, uni_profile_node_name(f->p, f->path.v[i]), i + 1 == f->path.nr);
+		if (is_inlined(f->p, f->path.v[i]))
+			uni_sink_puts(f->out, "_[i]");
 	}
 	put_value(f->out, self);
 	if (uni_profile_has_second(f->p))

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "export/json_recording.h"
 #include "export/opts.h"
 
 struct json_opts {
@@ -74,7 +75,7 @@ static void put_function(struct writer *w, const struct uni_func_row *row)
 	struct uni_json *j = &w->json;
 
 	uni_json_object(j);
-	uni_json_kv(str, j, "name", uni_profile_str(w->p, f->name));
+	uni_json_kv(str, j, "name", uni_profile_str(w->p, f->plain != 0 ? f->plain : f->name));
 	uni_json_kv(str, j, "kind", kind_name(f->kind));
 	if (f->image != 0)
 		uni_json_kv(str, j, "image", uni_profile_str(w->p, f->image));
@@ -132,6 +133,8 @@ static int put_document(struct writer *w, const struct uni_view *v, const struct
 	put_value(j, "total", uni_profile_total(w->p));
 	if (uni_profile_has_second(w->p))
 		put_value(j, "total2", uni_profile_total2(w->p, UNI_NODE_ROOT));
+	if (v->samples != NULL && !uni_recording_meta(v->samples)->aggregate)
+		uni_json_recording(j, v->samples, v->filter);
 	uni_json_key(j, "functions");
 	uni_json_array(j);
 	for (size_t i = 0; i < w->nr_rows; i++)

@@ -240,6 +240,17 @@ struct uni_rgb uni_colour_name(struct uni_colours *c, const char *name)
 	return (struct uni_rgb){ out[0], out[1], out[2] };
 }
 
+struct uni_rgb uni_colour_inlined(struct uni_colours *c, const char *name)
+{
+	struct uni_colours aqua = *c;
+	struct uni_rgb ret;
+
+	aqua.palette = uni_palette_by_name("aqua");
+	ret = uni_colour_name(&aqua, name);
+	c->rand = aqua.rand;
+	return ret;
+}
+
 struct uni_rgb uni_colour_delta(double delta, double max)
 {
 	double size = delta < 0 ? -delta : delta;

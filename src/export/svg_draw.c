@@ -144,6 +144,13 @@ static void put_number(struct uni_sink *out, double v, int digits)
 	uni_sink_write(out, buf, (size_t)n);
 }
 
+static bool is_inlined(const struct uni_profile *p, uint32_t node)
+{
+	uint32_t frame = uni_profile_node(p, node)->frame;
+
+	return frame != UNI_NODE_NONE && uni_profile_get_frame(p, frame)->kind == UNI_FK_INLINED;
+}
+
 static struct uni_rgb frame_colour(struct uni_svg *g, uint32_t node)
 {
 	const char *name = node == UNI_NODE_ROOT ? "" : uni_profile_node_name(g->p, node);
@@ -151,6 +158,8 @@ static struct uni_rgb frame_colour(struct uni_svg *g, uint32_t node)
 	if (g->diff && strcmp(name, "-") != 0 && strcmp(name, "--") != 0)
 		return uni_colour_delta(
 			node_delta(g, node) * (g->negate ? -1.0 : 1.0), g->max_delta);
+	if (is_inlined(g->p, node))
+		return uni_colour_inlined(&g->colours, name);
 	return uni_colour_name(&g->colours, name);
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "export/opts.h"
+#include "obj/demangle.h"
 #include "obj/usym.h"
 #include "session/recording.h"
 
@@ -72,7 +73,8 @@ static void put_frame(struct writer *w, const struct uni_sample *s, size_t i)
 		uni_sink_printf(w->out, "0x%" PRIx64 "\n", s->pc[i]);
 		return;
 	}
-	(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
+	if (w->made_up || w->view->mangled || !uni_demangle(name, clean, sizeof(clean)))
+		(void)uni_text_clean(clean, sizeof(clean), name, UNI_TEXT_MAX);
 	uni_sink_puts(w->out, clean);
 	if (!w->made_up)
 		uni_sink_printf(w->out, "+0x%" PRIx64, off + !exact);

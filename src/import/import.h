@@ -26,6 +26,7 @@ struct uni_import_stats {
 struct uni_import_opts {
 	const struct uni_symtab *symtab; /* names for raw addresses, or NULL */
 	bool diff;    /* folded: the last two numbers are two columns; else only one is */
+	bool mangled; /* names from symtab as the linker has them */
 	bool reverse; /* frames of each stack leaf first */
 };
 

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "import/stack.h"
+#include "obj/demangle.h"
 
 #define SNIFF_LINES 64
 
@@ -139,6 +141,15 @@ struct reader {
 	bool cut; /* the current stack is deeper than is kept: its root is lost */
 };
 
+static uint32_t symbol_frame(struct reader *r, const char *name)
+{
+	char text[UNI_TEXT_MAX];
+
+	if (!r->opts->mangled && uni_demangle(name, text, sizeof(text)))
+		name = text;
+	return uni_stack_name(&r->stack, name, strlen(name));
+}
+
 /* Callers are return addresses: the call is the instruction before. */
 static uint32_t address_frame(struct reader *r, uint64_t addr)
 {
@@ -149,7 +160,7 @@ static uint32_t address_frame(struct reader *r, uint64_t addr)
 	int n;
 
 	if (r->opts->symtab != NULL && uni_symtab_lookup(r->opts->symtab, at, &name, &offset))
-		return uni_stack_name(&r->stack, name, strlen(name));
+		return symbol_frame(r, name);
 	n = snprintf(text, sizeof(text), "0x%" PRIx64, addr);
 	f.name = uni_strtab_add(uni_profile_strings(r->stack.p), text, (size_t)n);
 	return f.name != UNI_STR_NONE ? uni_profile_frame(r->stack.p, &f) : UNI_NODE_NONE;

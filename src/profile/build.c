@@ -6,24 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
 
-/* The same few thousand addresses come again and again: each is symbolized once. */
-struct known {
-	uint64_t pc;
-	uint32_t frame; /* UNI_NODE_NONE = free slot */
-	bool exact;
-};
-
 struct guest {
-	const struct uni_symtab *symtab;
-	uint64_t bias;
-	uint32_t image; /* string */
-	uint32_t root;	/* frame above all its chains; UNI_NODE_NONE */
-	struct known *known;
-	size_t nr_slots, nr_known; /* nr_slots is a power of two */
+	struct uni_namer *namer;
+	uint32_t root; /* frame above all its chains; UNI_NODE_NONE */
 };
 
 struct builder {
@@ -35,82 +23,7 @@ struct builder {
 	uint64_t first_ns;
 	struct uni_build_read read;
 	bool any;
-	bool aggregate; /* imported: addresses are made up, names are all there is */
 };
-
-static size_t known_probe(const struct guest *g, uint64_t pc, bool exact)
-{
-	size_t mask = g->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
-
-	while (g->known[i].frame != UNI_NODE_NONE &&
-		(g->known[i].pc != pc || g->known[i].exact != exact))
-		i = (i + 1) & mask;
-	return i;
-}
-
-static bool known_grow(struct guest *g, size_t nr_slots)
-{
-	struct known *old = g->known;
-	size_t nr_old = g->nr_slots;
-
-	g->known = malloc(nr_slots * sizeof(*g->known));
-	if (g->known == NULL) {
-		g->known = old;
-		return false;
-	}
-	g->nr_slots = nr_slots;
-	for (size_t i = 0; i < nr_slots; i++)
-		g->known[i].frame = UNI_NODE_NONE;
-	for (size_t i = 0; i < nr_old; i++) {
-		if (old[i].frame != UNI_NODE_NONE)
-			g->known[known_probe(g, old[i].pc, old[i].exact)] = old[i];
-	}
-	free(old);
-	return true;
-}
-
-/* One frame of a function, or of an address that has none. */
-static uint32_t make_frame(struct builder *b, struct guest *g, uint64_t pc, bool exact)
-{
-	struct uni_frame f = { .kind = UNI_FK_UNKNOWN, .addr = pc };
-	uint64_t svma = (exact ? pc : pc - 1) - g->bias, off = 0;
-	char text[UNI_TEXT_MAX + 32];
-	const char *name;
-	size_t len;
-
-	if ((!b->opts->addresses || b->aggregate) && g->symtab != NULL &&
-		uni_symtab_lookup(g->symtab, svma, &name, &off)) {
-		len = uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
-		f.kind = b->aggregate ? uni_frame_kind_of(text) : UNI_FK_GUEST;
-		f.addr = b->aggregate ? 0 : svma - off + g->bias;
-		f.image = b->aggregate ? 0 : g->image;
-		if (b->opts->offsets && !b->aggregate)
-			len += (size_t)snprintf(
-				text + len, 32, "+0x%" PRIx64, off + (exact ? 0 : 1));
-	} else {
-		len = (size_t)snprintf(text, sizeof(text), "0x%" PRIx64, pc);
-	}
-	f.name = uni_strtab_add(uni_profile_strings(b->p), text, len);
-	return f.name == UNI_STR_NONE ? UNI_NODE_NONE : uni_profile_frame(b->p, &f);
-}
-
-static uint32_t find_frame(struct builder *b, struct guest *g, uint64_t pc, bool exact)
-{
-	size_t i = known_probe(g, pc, exact);
-	uint32_t frame = g->known[i].frame;
-
-	if (frame != UNI_NODE_NONE)
-		return frame;
-	if ((g->nr_known + 1) * 2 > g->nr_slots && !known_grow(g, g->nr_slots * 2))
-		return UNI_NODE_NONE;
-	frame = make_frame(b, g, pc, exact);
-	if (frame == UNI_NODE_NONE)
-		return UNI_NODE_NONE;
-	g->known[known_probe(g, pc, exact)] =
-		(struct known){ .pc = pc, .frame = frame, .exact = exact };
-	g->nr_known++;
-	return frame;
-}
 
 static bool push(struct builder *b, uint32_t frame)
 {
@@ -120,6 +33,18 @@ static bool push(struct builder *b, uint32_t frame)
 static bool push_synthetic(struct builder *b, const char *name)
 {
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
+}
+
+static bool push_address(struct builder *b, const struct guest *g, uint64_t pc, bool exact)
+{
+	size_t nr;
+	const uint32_t *frames = uni_namer_frames(g->namer, pc, exact, &nr);
+
+	for (size_t i = 0; frames != NULL && i < nr; i++) {
+		if (!push(b, frames[i]))
+			return false;
+	}
+	return frames != NULL;
 }
 
 const char *uni_state_frame(unsigned state)
@@ -178,7 +103,7 @@ static bool push_chain(struct builder *b, const struct uni_sample *s)
 	for (size_t i = s->nr; i-- != 0;) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 
-		if (!push(b, find_frame(b, g, s->pc[i], exact)))
+		if (!push_address(b, g, s->pc[i], exact))
 			return false;
 	}
 	return leaf == NULL || push_synthetic(b, leaf);
@@ -196,16 +121,6 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 	return uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
 }
 
-/* "/boot/app.dbg" is shown as "app.dbg". */
-static uint32_t image_string(struct uni_profile *p, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
-	char clean[256];
-	size_t len = uni_text_clean(clean, sizeof(clean), base, strlen(base));
-
-	return uni_strtab_add(uni_profile_strings(p), clean, len);
-}
-
 static int begin_guest(struct builder *b, const struct uni_recording *rec, uint32_t number)
 {
 	struct uni_recorded_guest from = uni_recording_guest(rec, number);
@@ -213,11 +128,16 @@ static int begin_guest(struct builder *b, const struct uni_recording *rec, uint3
 	char name[UNI_GUEST_NAME_MAX], clean[UNI_GUEST_NAME_MAX];
 	size_t len;
 
-	g->bias = from.meta->bias;
-	g->symtab = b->opts->symtab != NULL ? b->opts->symtab : from.symtab;
-	g->image = image_string(b->p, from.meta->image_path);
+	g->namer = uni_namer_create(&(struct uni_namer_from){
+		.p = b->p,
+		.symtab = b->opts->symtab != NULL ? b->opts->symtab : from.symtab,
+		.bias = from.meta->bias,
+		.image = from.meta->image_path,
+		.names_only = from.meta->aggregate,
+		.naming = &b->opts->naming,
+	});
 	g->root = UNI_NODE_NONE;
-	if (g->image == UNI_STR_NONE || !known_grow(g, 1024))
+	if (g->namer == NULL)
 		return -UNI_ENOMEM;
 	if (b->nr_guests == 1 || b->opts->filter.guest >= 0)
 		return 0;
@@ -232,7 +152,6 @@ static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err
 	const struct uni_record_meta *meta = uni_recording_meta(rec);
 	int rc = 0;
 
-	b->aggregate = meta->aggregate;
 	if (meta->unit[0] != '\0')
 		uni_profile_set_unit(b->p, meta->unit);
 	b->nr_guests = uni_recording_nr_guests(rec);
@@ -251,7 +170,7 @@ static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err
 static void builder_deinit(struct builder *b)
 {
 	for (uint32_t i = 0; b->guest != NULL && i < b->nr_guests; i++)
-		free(b->guest[i].known);
+		uni_namer_destroy(b->guest[i].namer);
 	free(b->guest);
 	uni_vec_free(&b->frames);
 }

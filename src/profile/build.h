@@ -8,6 +8,7 @@
 #define UNI_PROFILE_BUILD_H
 
 #include "obj/usym.h"
+#include "profile/namer.h"
 #include "profile/profile.h"
 #include "session/recording.h"
 
@@ -16,8 +17,7 @@ struct uni_build_opts {
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
 	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
 	uint64_t from_ns, to_ns;	 /* relative to the first sample; to 0 = end */
-	bool addresses;			 /* leave frames as addresses */
-	bool offsets;			 /* name+0xoff */
+	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
 };

@@ -77,6 +77,12 @@ static const char *row_name(const struct uni_profile *p, const struct uni_func_r
 	return uni_profile_str(p, uni_profile_get_frame(p, row->frame)->name);
 }
 
+static void put_kind(const struct uni_profile *p, uint32_t frame, struct uni_sink *out)
+{
+	if (frame != UNI_NODE_NONE && uni_profile_get_frame(p, frame)->kind == UNI_FK_INLINED)
+		uni_sink_puts(out, " [inlined]");
+}
+
 /* Rows of ours ("vcpu 0", "[truncated]") in which nothing ended only repeat what is below. */
 static bool row_shown(const struct uni_profile *p, const struct uni_func_row *row)
 {
@@ -123,6 +129,7 @@ static void put_row(const struct uni_profile *p, const struct uni_text_opts *opt
 		used += 21;
 	}
 	put_name(opts, out, row_name(p, row), used);
+	put_kind(p, row->frame, out);
 	uni_sink_putc(out, '\n');
 }
 
@@ -201,6 +208,7 @@ static void put_branch(struct tree *t, const struct branch *b)
 	for (uint32_t i = 0; i < b->indent; i++)
 		uni_sink_puts(t->out, b->forked && i + 1 == b->indent ? "|- " : "|  ");
 	put_name(t->opts, t->out, uni_profile_node_name(t->p, b->node), used + 3 * b->indent);
+	put_kind(t->p, n->frame, t->out);
 	uni_sink_putc(t->out, '\n');
 	t->lines++;
 }

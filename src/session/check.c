@@ -121,18 +121,18 @@ static uint64_t all_pages(const struct uni_image *img, uint64_t bias)
 	return total;
 }
 
-enum uni_place uni_check_place(struct uni_as *as, const struct uni_pt_root *root,
+enum uni_fit uni_check_fit(struct uni_as *as, const struct uni_pt_root *root,
 	const struct uni_image *img, uint64_t bias)
 {
 	uint64_t total = all_pages(img, bias);
 	struct tally t = { 0 };
 
 	if (total == 0)
-		return UNI_PLACE_OTHER;
+		return UNI_FIT_OTHER;
 	compare_all(as, root, img, bias, total, &t);
 	if (t.readable == 0)
-		return UNI_PLACE_EMPTY;
-	return ENOUGH(t.same, t.readable) ? UNI_PLACE_SAME : UNI_PLACE_OTHER;
+		return UNI_FIT_EMPTY;
+	return ENOUGH(t.same, t.readable) ? UNI_FIT_SAME : UNI_FIT_OTHER;
 }
 
 int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct uni_regs *regs,

@@ -250,12 +250,12 @@ static bool may_run(struct search *s, const struct uni_image *img, uint64_t bias
 
 static bool is_there(struct search *s, const struct uni_image *img, const struct place *p)
 {
-	enum uni_place what = uni_check_place(s->as, s->is_virtual ? NULL : &s->root, img, p->bias);
+	enum uni_fit what = uni_check_fit(s->as, s->is_virtual ? NULL : &s->root, img, p->bias);
 
 	/* A core may lack the code, which is in the file anyway. */
-	if (what == UNI_PLACE_EMPTY)
+	if (what == UNI_FIT_EMPTY)
 		return p->by_id && s->is_virtual;
-	return what == UNI_PLACE_SAME && may_run(s, img, p->bias);
+	return what == UNI_FIT_SAME && may_run(s, img, p->bias);
 }
 
 /* The best of the places where an image may be. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sampling loop over one target: absolute deadlines start + k/F with jitter, the pause guard,
- * a duty cap, unwinding after the resume where the target allows, statistics.
+ * Sampling running guests, in the best way that each target has: samples made by the host's kernel
+ * (streamer.c), which stop nothing, or a pause for each sample (pauser.c).
  */
 #ifndef UNI_SESSION_SAMPLER_H
 #define UNI_SESSION_SAMPLER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "session/recording.h"
@@ -16,11 +17,18 @@ struct uni_sampler_cfg {
 	uint64_t duration_ns; /* 0: until stopped */
 	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */
 	bool jitter;	      /* the deadline lies anywhere in its period */
-	const struct uni_unwinder *unwinder;
-	struct uni_watch *watch; /* first and last are filled; the caller's to free */
+	bool counts;	      /* counts of equal chains will do, where the kernel makes them */
+	bool hurry;	      /* a thread that pauses guests goes before all others, if it may */
+	const struct uni_unwinder *unwinder; /* and its hints for the kernel */
+	struct uni_watch *watch;	     /* first and last are filled; the caller's to free */
 	size_t nr_watch;
 	const atomic_bool *stop; /* set by a signal: end cleanly */
-	/* Every sample, with the guest running again; may be NULL. */
+	/*
+	 * NULL, or held for reading while a guest is held: who wants to stop the whole process
+	 * takes it for writing, outside of the callbacks below or inside, both are fine.
+	 */
+	pthread_rwlock_t *gate;
+	/* Every sample, with the guest running; may be NULL. */
 	void (*on_sample)(void *ctx, const struct uni_sample *s);
 	/* About five times a second; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns);
@@ -33,8 +41,27 @@ enum uni_sampler_end {
 	UNI_END_GONE,	  /* the guest ended; what was collected is good */
 };
 
+/* How this target will be sampled: "bpf", "pause", "read" (while it runs) or "replay". */
+const char *uni_sampler_method(struct uni_target *t);
+
 /* Runs to its end. Negative only when nothing useful could be done (err says why). */
 int uni_sampler_run(struct uni_target *t, const struct uni_sampler_cfg *cfg,
 	struct uni_record_stats *stats_ret, enum uni_sampler_end *end_ret, struct uni_err *err);
+
+/* One guest of several; rc and below are results, as above. */
+struct uni_sampler_job {
+	struct uni_target *t;
+	struct uni_sampler_cfg cfg;
+	int rc;
+	struct uni_err err;
+	enum uni_sampler_end end;
+	struct uni_record_stats stats;
+};
+
+/*
+ * All of them at once; guests that end or fail leave the others alone. Those that stream share the
+ * calling thread, the others have one each: their callbacks come from there. At most UNI_GUEST_MAX.
+ */
+void uni_sampler_run_all(struct uni_sampler_job *job, size_t nr);
 
 #endif

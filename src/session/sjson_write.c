@@ -173,6 +173,7 @@ static void put_guest(
 	put_text(j, "target", m->target);
 	put_text(j, "method", m->method);
 	put_text(j, "why", m->why);
+	uni_json_kv(bool, j, "counts", m->counts);
 	put_text(j, "arch", m->arch);
 	put_u64(j, "nr_vcpus", m->nr_vcpus);
 	put_text(j, "name", m->info.name);

@@ -17,6 +17,7 @@
 
 #define SPARE_PACKETS	   4u
 #define PACKETS_PER_STREAM 2u
+#define BURST_PACKETS	   64u /* more, made when many samples come at once */
 #define WAKE_NS		   (200 * UNI_NSEC_PER_MSEC)
 #define OLD_NS		   (750 * UNI_NSEC_PER_MSEC) /* with WAKE_NS: on disk within a second */
 
@@ -48,6 +49,7 @@ struct uni_writer {
 	struct uni_ctf_packet *queue, **queue_end;
 	size_t in_flight; /* queued or being written */
 	size_t nr_begun;  /* packets begun and not yet queued */
+	size_t nr_burst;  /* packets made on top of the pool */
 	bool idle;	  /* the thread waits without a time: nothing is begun */
 	bool stop;
 	uint64_t lost_elsewhere; /* samples of guests that do not exist */
@@ -84,15 +86,28 @@ static void submit_old(struct uni_writer *w, uint64_t since_ns)
 	}
 }
 
-/* An empty packet for the stream; NULL when the thread is so far behind that there is none. */
-static struct uni_ctf_packet *begin_packet(
-	struct uni_writer *w, struct stream *st, const struct uni_sample *s)
+/* NULL when the thread is so far behind that there is none. No guest is held, so it may be made. */
+static struct uni_ctf_packet *empty_packet(struct uni_writer *w)
 {
 	struct uni_ctf_packet *p = w->pool;
 
+	if (p != NULL) {
+		w->pool = p->next;
+		return p;
+	}
+	p = w->nr_burst < BURST_PACKETS ? malloc(sizeof(*p)) : NULL;
+	w->nr_burst += p != NULL;
+	return p;
+}
+
+/* For the stream, to be filled. */
+static struct uni_ctf_packet *begin_packet(
+	struct uni_writer *w, struct stream *st, const struct uni_sample *s)
+{
+	struct uni_ctf_packet *p = empty_packet(w);
+
 	if (p == NULL)
 		return NULL;
-	w->pool = p->next;
 	uni_ctf_packet_start(p, s->vcpu);
 	p->guest = s->guest;
 	st->cur = p;

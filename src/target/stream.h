@@ -23,6 +23,7 @@ struct uni_stream_sample {
 	uint32_t vcpu;
 	uint8_t stop;  /* enum uni_stop */
 	uint8_t state; /* enum uni_vcpu_state */
+	bool vmm;      /* HALTED: its thread slept in the VMM, not in KVM */
 	uint16_t nr;
 	const uint64_t *pc;   /* leaf first */
 	const uint8_t *flags; /* enum uni_frame_flags */

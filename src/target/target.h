@@ -64,7 +64,11 @@ struct uni_target_info {
 	uint64_t mem_bytes; /* 0 unknown */
 	char gdb[256];	    /* keys of its gdb stub: "unix=/run/q.sock", "" none */
 	char qmp[256];	    /* path of its QMP socket, "" none */
+	uint32_t uid;	    /* whose process it is */
+	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
+	bool denied;	    /* not permitted to look into the process: the rest is what it says */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
+	char why[256];	    /* of an attached one: why its backend's best way is not taken, "" it is */
 };
 
 struct uni_target;
@@ -84,6 +88,10 @@ struct uni_target_ops {
 	/* Would it reach this guest? The keys for a spec ("pid=12") into keys_ret, or false.
 	 * Optional. */
 	bool (*claims)(const struct uni_target_info *info, char *keys_ret, size_t cap);
+	/* By which of the ways that host_ways() told would it be reached, and why so (short text
+	 * into why_ret)? The way's index; or -UNI_EPERM, -UNI_ENOTSUP and why not. Optional. */
+	int (*choose)(const struct uni_target_info *info, const struct uni_host_way *ways,
+		uint32_t nr, char *why_ret, size_t cap);
 
 	/* Without attaching: what would be reached. May leave fields empty. Optional. */
 	int (*probe)(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
@@ -157,7 +165,8 @@ void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_
 struct uni_found {
 	struct uni_target_info info;
 	char spec[512]; /* "kvm:pid=12", "" if no backend of this build reaches it */
-	char why[160];	/* why this backend, or why none */
+	char way[16];	/* as doctor names it: "kvm-bpf", "kvm", "gdb"; "" none */
+	char why[240];	/* why this way, or why none */
 };
 
 /*

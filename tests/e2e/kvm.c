@@ -44,7 +44,7 @@ static int try_attach(
 	char s[64];
 	int rc;
 
-	(void)snprintf(s, sizeof(s), "kvm:pid=%d,method=%s", (int)t->pid, method);
+	(void)snprintf(s, sizeof(s), "kvm:pid=%d,via=%s", (int)t->pid, method);
 	rc = uni_spec_parse(s, &spec, err);
 	return rc != 0 ? rc : uni_target_attach(&spec, &opts, ret, err);
 }

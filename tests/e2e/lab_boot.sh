@@ -112,6 +112,25 @@ else
 fi
 printed '^lab: waiting'
 
+# What the guest sees of being stopped: ten times 30 ms at the least are missing. It may see more.
+"$boot" --accel tcg --append 'rounds=50' "$build/gaps-gcc-fp.elf" >"$tmp/out" 2>&1 </dev/null &
+pid=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	sleep 0.1
+	kill -STOP $pid
+	sleep 0.03
+	kill -CONT $pid
+done
+wait $pid
+before=$(awk '$1 == "gaps:" { print $5, $NF; exit }' "$tmp/out")
+after=$(awk '$1 == "gaps:" { last = $5 " " $NF } END { print last }' "$tmp/out")
+lost=$((${after% *} - ${before% *})) long=$((${after#* } - ${before#* }))
+if [ "$lost" -ge 200000 ] && [ "$long" -ge 6 ]; then
+	ok "gaps sees stops: $long long ones, $lost us"
+else
+	not_ok "gaps sees stops: only $long long ones, $lost us"
+fi
+
 # The promised shares, as the guests' own books have them. The bounds are wide: a busy host takes time
 # away from whichever function it likes.
 boots 33 shares-clang-fp 'scale=20' --accel tcg
@@ -126,7 +145,7 @@ boots 33 threads-gcc-nofp 'scale=20' --accel tcg
 share crunch_a 40 80
 
 if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
-	for app in calls1 calls2 deep demo idle leaf shares smp threads; do
+	for app in calls1 calls2 deep demo gaps idle leaf shares smp threads; do
 		boots 33 "$app-gcc-fp" 'rounds=1 inner=2' --accel kvm --smp 2
 	done
 	for machine in pc q35; do

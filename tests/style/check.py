@@ -82,7 +82,9 @@ def licence(root):
     for f in tracked(root, *kinds):
         head = f.read_text(errors="replace")[:400]
         generated = "Made by Meson" in head
-        if "SPDX-License-Identifier: BSD-2-Clause" not in head and not generated:
+        # Programs for the kernel, and what they share with their loader, are under either.
+        either = "SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)" in head
+        if "SPDX-License-Identifier: BSD-2-Clause" not in head and not generated and not either:
             yield f"{f.relative_to(root)}: no SPDX line at the top"
 
 

@@ -157,14 +157,14 @@ static void names_and_filters(void **state)
 		"vcpu 1;[no registers] 1\n"
 		"vcpu 1;b;a;b;c\xef\xbf\xbd[31m 1\n");
 	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 1 }, .offsets = true },
+		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 1 }, .naming.offsets = true },
 		"[no registers] 1\n"
 		"b+0x0;a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
 	folds_to(p,
 		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 0 },
 			.from_ns = 10 * UNI_NSEC_PER_MSEC,
 			.to_ns = 30 * UNI_NSEC_PER_MSEC,
-			.addresses = true },
+			.naming.addresses = true },
 		"0xffffffff80001025 1\n");
 }
 
@@ -276,7 +276,7 @@ static void aggregates_come_back(void **state)
 {
 	struct place *p = *state;
 	struct uni_profile *from = uni_profile_create(), *to;
-	struct uni_build_opts opts = { .filter = UNI_FILTER_ALL, .offsets = true };
+	struct uni_build_opts opts = { .filter = UNI_FILTER_ALL, .naming.offsets = true };
 	struct uni_view v = { 0 };
 	struct uni_recording *rec;
 	const struct uni_aggregate_origin origin = { "x.folded", "9.8", "uniscope import" };

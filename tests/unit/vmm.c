@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "target/vmm/cmdline.h"
+#include "target/vmm/config.h"
 #include "target/vmm/fds.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"

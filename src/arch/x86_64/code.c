@@ -279,23 +279,36 @@ static size_t pop_len(const uint8_t *code, size_t n, uint32_t *add_ret)
 	return 4;
 }
 
+size_t uni_x86_64_epilogue_step(const uint8_t *code, size_t n, uint32_t *add_ret, bool *ret_ret)
+{
+	size_t len;
+
+	*add_ret = 0;
+	*ret_ret = is_ret(code, n);
+	if (*ret_ret)
+		return code[0] == 0xf3 || code[0] == 0xf2 ? 2 : 1;
+	len = pop_len(code, n, add_ret);
+	if (len != 0)
+		return len;
+	*add_ret = 0;
+	return harmless_len(code, n);
+}
+
 bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret)
 {
 	uint32_t offset = 0, add;
 	size_t pos = 0, len;
+	bool ret;
 
 	while (pos < n) {
-		if (is_ret(code + pos, n - pos)) {
+		len = uni_x86_64_epilogue_step(code + pos, n - pos, &add, &ret);
+		if (ret) {
 			*offset_ret = offset;
 			return true;
 		}
-		len = pop_len(code + pos, n - pos, &add);
-		if (len != 0)
-			offset += add;
-		else
-			len = harmless_len(code + pos, n - pos);
 		if (len == 0)
 			return false;
+		offset += add;
 		pos += len;
 	}
 	return false;
@@ -319,6 +332,16 @@ static size_t push_len(const uint8_t *code, size_t n, uint32_t *sub_ret)
 	return 7;
 }
 
+size_t uni_x86_64_push_step(const uint8_t *code, size_t n, uint32_t *sub_ret)
+{
+	size_t len = push_len(code, n, sub_ret);
+
+	if (len != 0)
+		return len;
+	*sub_ret = 0;
+	return harmless_len(code, n);
+}
+
 bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret)
 {
 	size_t pos = STARTS(code, n, "\xf3\x0f\x1e\xfa") ? 4 : 0, len;
@@ -326,13 +349,10 @@ bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret)
 
 	*offset_ret = 0;
 	while (pos < n) {
-		len = push_len(code + pos, n - pos, &sub);
-		if (len != 0)
-			*offset_ret += sub;
-		else
-			len = harmless_len(code + pos, n - pos);
+		len = uni_x86_64_push_step(code + pos, n - pos, &sub);
 		if (len == 0)
 			return false;
+		*offset_ret += sub;
 		pos += len;
 	}
 	return true;

@@ -13,8 +13,8 @@
 #define SEARCH_WORDS  64	     /* how far above rsp a frameless function may have moved it */
 #define STACK_MAX     (1024u * 1024) /* rbp this close above rsp is on the same stack */
 #define CALL_MAX      UNI_X86_CALL_MAX
-#define START_MAX     64 /* code bytes that say how a frameless function begins */
-#define LEAF_CODE_MAX 32
+#define START_MAX     UNI_X86_START_MAX
+#define LEAF_CODE_MAX UNI_X86_LEAF_CODE_MAX
 
 struct leaf {
 	struct uni_as *as;

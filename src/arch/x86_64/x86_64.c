@@ -96,5 +96,6 @@ const struct uni_arch uni_arch_x86_64 = {
 	.paging = uni_x86_64_paging,
 	.sets_frame = uni_x86_64_sets_frame,
 	.fp_step = uni_x86_64_fp_step,
+	.leaf_rules = uni_x86_64_leaf_rules,
 	.strip = strip,
 };

@@ -32,16 +32,29 @@ bool uni_x86_64_indirect_call(const uint8_t *before);
  * *offset_ret above rsp, and rbp, if it was ever changed, is the caller's again.
  */
 bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret);
+/* One instruction of it: its length, or 0 if it is none; whether it is the ret, else what it adds
+ * to rsp. */
+size_t uni_x86_64_epilogue_step(const uint8_t *code, size_t n, uint32_t *add_ret, bool *ret_ret);
 /*
  * How far a function without a frame has moved rsp after its first n bytes, when these are nothing
  * but pushes, sub rsp and harmless instructions; true. Else false, and how far it had moved rsp
  * before the first instruction that is something else.
  */
 bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret);
+/* One instruction of these: its length, or 0 if it is none, and what it takes off rsp. */
+size_t uni_x86_64_push_step(const uint8_t *code, size_t n, uint32_t *sub_ret);
 /* mov rbp, rsp? */
 bool uni_x86_64_is_set_frame(const uint8_t *code, size_t n);
 /* Is the instruction that ends before code[n] pop rbp or leave? May be wrong: bytes are guessed. */
 bool uni_x86_64_frame_popped(const uint8_t *before, size_t n);
+
+/* How much of the code at pc, and of a frameless function's start, a leaf step looks at. */
+#define UNI_X86_LEAF_CODE_MAX 32
+#define UNI_X86_START_MAX     64
+
+/* leaf.c: what a leaf step finds out from code alone, for each byte of it; see arch/leaf.h. */
+int uni_x86_64_leaf_rules(const struct uni_unwind_hints *hints, const uint8_t *code, size_t n,
+	uint8_t *rule_ret);
 
 int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 	struct uni_regs *regs, enum uni_stop *stop_ret);

@@ -310,11 +310,21 @@ static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_
 	return info->gdb[0] != '\0' && n > 0 && (size_t)n < cap;
 }
 
+static int gdb_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
+	uint32_t nr, char *why_ret, size_t cap)
+{
+	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s",
+		info->denied ? "; its memory comes by packets, too: the process may not be read"
+			     : "");
+	return 0;
+}
+
 const struct uni_target_ops uni_target_gdb = {
 	.scheme = "gdb",
 	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
 	.keys = "unix=PATH|tcp=HOST:PORT[,qmp=PATH][,pid=N][,mem=auto|process|packets]",
 	.claims = gdb_claims,
+	.choose = gdb_choose,
 	.probe = gdb_probe,
 	.attach = gdb_attach,
 	.caps = gdb_caps,

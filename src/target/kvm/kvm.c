@@ -19,7 +19,6 @@
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
 
-#define PRIME_TRIES 40
 #define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
 #define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
 
@@ -39,25 +38,30 @@ static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 	return 0;
 }
 
-static int get_method(const struct uni_spec *spec, enum uni_kvm_method *ret, struct uni_err *err)
+static int get_via(const struct uni_spec *spec, enum uni_kvm_via *ret,
+	enum uni_kvm_method *method_ret, struct uni_err *err)
 {
-	const char *m = uni_spec_get(spec, "method");
+	const char *m = uni_spec_get(spec, "via");
 
+	*ret = UNI_KVM_VIA_STOP;
+	*method_ret = UNI_KVM_AUTO;
 	if (m == NULL || strcmp(m, "auto") == 0)
-		*ret = UNI_KVM_AUTO;
+		*ret = UNI_KVM_VIA_AUTO;
+	else if (strcmp(m, "bpf") == 0)
+		*ret = UNI_KVM_VIA_BPF;
 	else if (strcmp(m, "sync") == 0)
-		*ret = UNI_KVM_MAPPED;
+		*method_ret = UNI_KVM_MAPPED;
 	else if (strcmp(m, "procmem") == 0)
-		*ret = UNI_KVM_PROCMEM;
-	else
-		return uni_err_set(
-			err, UNI_EUSAGE, "target %s: method is auto, sync or procmem", spec->text);
+		*method_ret = UNI_KVM_PROCMEM;
+	else if (strcmp(m, "stop") != 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"target %s: via is auto, bpf, stop, sync or procmem", spec->text);
 	return 0;
 }
 
 static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
-	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp method", err);
+	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp via", err);
 
 	if (rc == 0)
 		rc = get_pid(spec, &pid, err);
@@ -65,163 +69,6 @@ static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 		return rc;
 	rc = uni_vmm_describe(pid, ret);
 	return rc == -UNI_EGONE ? uni_err_set(err, UNI_EGONE, "there is no process %d", pid) : 0;
-}
-
-/* The process is none whose vCPUs can be reached: says what it is instead. */
-static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
-{
-	char comm[32];
-
-	uni_vmm_comm(k->pid, comm, sizeof(comm));
-	if (strcmp(k->info.accel, "tcg") == 0)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"pid %d (%s) does not use KVM (it emulates the CPU, or was given no "
-			"accelerator): "
-			"start it with -gdb and use the gdb: target",
-			k->pid, comm);
-	if (fds->nr_vms != 0)
-		return uni_err_set(err, UNI_EAGAIN, "pid %d (%s) has a KVM VM without vCPUs (yet)",
-			k->pid, comm);
-	return uni_err_set(
-		err, UNI_EINVAL, "pid %d (%s) is no VMM: it holds no KVM VM", k->pid, comm);
-}
-
-static int read_fds(const struct uni_kvm *k, struct uni_vmm_fds *ret, struct uni_err *err)
-{
-	int rc = uni_vmm_fds_read(k->pid, ret);
-
-	if (rc == -UNI_EPERM)
-		return uni_err_set(err, UNI_EPERM,
-			"not permitted to look into pid %d: it needs the VMM's own user, or "
-			"CAP_SYS_PTRACE",
-			k->pid);
-	if (rc != 0)
-		return uni_err_set(err, UNI_EGONE, "there is no process %d", k->pid);
-	if (ret->nr_vcpus == 0)
-		return no_vcpus(k, ret, err);
-	if (ret->duplicate)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"pid %d runs more than one VM: which one is meant cannot be told", k->pid);
-	return 0;
-}
-
-/* Where the VMM maps kvm_run of this vCPU; 0 if it does not. */
-static uint64_t run_hva(const struct uni_vmm_maps *maps, uint32_t id)
-{
-	for (size_t i = 0; i < maps->m.nr; i++) {
-		const struct uni_vmm_map *m = &maps->m.v[i];
-		uint32_t n;
-
-		if (uni_vmm_vcpu_of_link(m->name, &n) && n == id && m->offset == 0)
-			return m->start;
-	}
-	return 0;
-}
-
-static int open_vcpus(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
-{
-	_cleanup_maps_ struct uni_vmm_maps maps = { 0 };
-	int rc = uni_vmm_maps_read(k->pid, &maps, err);
-
-	for (uint32_t i = 0; i < fds->nr_vcpus; i++) {
-		k->vcpu[i] = (struct uni_kvm_vcpu){ .id = fds->vcpu[i].id,
-			.fd = fds->vcpu[i].fd,
-			.syscall_fd = -1,
-			.schedstat_fd = -1 };
-		k->nr = i + 1;
-		if (rc != 0)
-			continue;
-		rc = uni_kvm_sync_open(&k->vcpu[i].sync, k->pid, k->pidfd, k->vcpu[i].fd,
-			run_hva(&maps, k->vcpu[i].id), k->method, err);
-		k->vcpu[i].synced = rc == 0;
-	}
-	return rc;
-}
-
-static int start_vcpus(struct uni_kvm *k, struct uni_err *err)
-{
-	for (uint32_t i = 0; i < k->nr; i++) {
-		int rc = uni_kvm_sync_start(&k->vcpu[i].sync, !k->keep_valid);
-
-		if (rc != 0)
-			return uni_err_set(err, (enum uni_errcode) - rc,
-				"cannot ask for the registers of pid %d: %s", k->pid,
-				uni_strerror(rc));
-	}
-	return 0;
-}
-
-static bool any_unknown(const struct uni_regs *regs, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++) {
-		if (regs[i].state == UNI_VCPU_UNKNOWN)
-			return true;
-	}
-	return false;
-}
-
-/*
- * First registers. A vCPU that is in KVM_RUN gives them at the first stop; one that the VMM keeps
- * to itself just then needs another try, and one that sleeps in the VMM gives none before its next
- * exit, which must not hold up the attach.
- */
-static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *err)
-{
-	const struct timespec pause = uni_ns_timespec(PRIME_NS);
-
-	for (unsigned tries = 0; tries < PRIME_TRIES; tries++) {
-		int rc = uni_kvm_snap(&k->base, uni_kvm_all(k), ret, 0);
-
-		if (rc == 0 && !any_unknown(ret, k->nr))
-			return 0;
-		if (rc == -UNI_EGONE)
-			return uni_err_set(err, UNI_EGONE, "pid %d ended", k->pid);
-		(void)nanosleep(&pause, NULL);
-	}
-	return 0; /* with all UNKNOWN the image alone has to tell where RAM is */
-}
-
-static int find_ram(
-	struct uni_kvm *k, const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
-{
-	_cleanup_free_ struct uni_regs *regs = calloc(k->nr, sizeof(*regs));
-	struct uni_vmm_ram_opts ram = { .arch = k->base.arch,
-		.text = opts->text,
-		.nr_text = opts->nr_text,
-		.regs = regs,
-		.nr_regs = k->nr };
-	struct uni_qmp *q = NULL;
-	int rc;
-
-	if (regs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = first_regs(k, regs, err);
-	if (rc == 0 && qmp != NULL) {
-		rc = uni_qmp_open(qmp, 0, &q, err);
-		ram.gpa2hva = uni_qmp_gpa2hva;
-		ram.gpa2hva_ctx = q;
-	}
-	if (rc == 0)
-		rc = uni_vmm_ram_attach(k->pid, &ram, &k->gmem, &k->ram, err);
-	uni_qmp_close(q);
-	return rc;
-}
-
-static void describe(struct uni_kvm *k)
-{
-	uint32_t nr_lost = 0;
-
-	for (uint32_t i = 0; i < k->nr; i++)
-		nr_lost += k->vcpu[i].hold.tid == 0;
-	k->info.nr_vcpus = k->nr;
-	(void)snprintf(k->info.note, sizeof(k->info.note), "synchronized registers (%s), %s",
-		k->vcpu[0].sync.run != NULL ? "kvm_run mapped" : "process_vm_readv", k->ram.note);
-	if (nr_lost != 0) {
-		size_t n = strlen(k->info.note);
-
-		(void)snprintf(k->info.note + n, sizeof(k->info.note) - n,
-			", %u vCPUs not seen running", (unsigned)nr_lost);
-	}
 }
 
 /* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
@@ -232,47 +79,6 @@ static void block_child_signal(struct uni_kvm *k)
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
 	(void)pthread_sigmask(SIG_BLOCK, &child, &k->old_signals);
-}
-
-static int attach_pid(
-	struct uni_kvm *k, const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err)
-{
-	struct uni_kvm_host host;
-	struct uni_vmm_cmdline cmdline;
-	struct uni_vmm_fds fds;
-	int rc;
-
-	k->pidfd = (int)syscall(SYS_pidfd_open, k->pid, 0u);
-	if (k->pidfd < 0)
-		return uni_err_set(err, errno == EINVAL ? UNI_EINVAL : UNI_EGONE,
-			"there is no process %d", k->pid);
-	(void)uni_vmm_describe(k->pid, &k->info);
-	rc = read_fds(k, &fds, err);
-	if (rc != 0)
-		return rc;
-	rc = uni_vmm_cmdline_read(k->pid, &cmdline);
-	if (rc != 0)
-		return uni_err_set(err, UNI_EGONE, "pid %d ended", k->pid);
-	rc = uni_kvm_host_read(k->pidfd, fds.kvm_fd, &host, err);
-	if (rc == 0)
-		rc = uni_kvm_allow(&host, &cmdline, &fds, err);
-	if (rc != 0)
-		return rc;
-	k->restart = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "solo5-hvt") == 0;
-	k->keep_valid = cmdline.vmm[0] == '\0' || strcmp(cmdline.vmm, "crosvm") == 0;
-	uni_kvm_watchdog_start(&k->watchdog);
-	rc = open_vcpus(k, &fds, err);
-	uni_kvm_watchdog_hold(&k->watchdog);
-	if (rc == 0)
-		rc = uni_kvm_find_threads(k->pid, k->vcpu, k->nr, &k->late, err);
-	(void)uni_kvm_release(&k->base);
-	if (rc == 0)
-		rc = start_vcpus(k, err);
-	if (rc == 0)
-		rc = find_ram(k, opts, qmp, err);
-	if (rc == 0)
-		describe(k);
-	return rc;
 }
 
 static void kvm_detach(struct uni_target *t)
@@ -289,6 +95,8 @@ static void kvm_detach(struct uni_target *t)
 		(void)nanosleep(&pause, NULL);
 		(void)uni_kvm_release(t);
 	}
+	if (k->kernel != NULL)
+		k->side->close(k->kernel);
 	uni_kvm_watchdog_stop_again(&k->watchdog);
 	uni_kvm_watchdog_end(&k->watchdog);
 	for (uint32_t i = 0; i < k->nr; i++) {
@@ -310,15 +118,16 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 	struct uni_target **ret, struct uni_err *err)
 {
 	extern const struct uni_target_ops uni_target_kvm;
-	enum uni_kvm_method method = UNI_KVM_AUTO;
+	enum uni_kvm_method method;
+	enum uni_kvm_via via;
 	const char *qmp;
 	struct uni_kvm *k;
-	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp method", err);
+	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp via", err);
 
 	if (rc == 0)
 		rc = get_pid(spec, &pid, err);
 	if (rc == 0)
-		rc = get_method(spec, &method, err);
+		rc = get_via(spec, &via, &method, err);
 	if (rc != 0)
 		return rc;
 	if (opts->arch != NULL && opts->arch != &uni_arch_x86_64)
@@ -339,7 +148,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 	};
 	qmp = uni_spec_get(spec, "qmp");
 	block_child_signal(k);
-	rc = attach_pid(k, opts, qmp != NULL ? qmp : opts->qmp, err);
+	rc = uni_kvm_attach_pid(k, opts, via, qmp != NULL ? qmp : opts->qmp, err);
 	if (rc != 0)
 		kvm_detach(&k->base);
 	else
@@ -349,7 +158,9 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 
 static unsigned kvm_caps(struct uni_target *t)
 {
-	return UNI_CAP_HOLD | UNI_CAP_SYSREGS;
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return UNI_CAP_HOLD | UNI_CAP_SYSREGS | (k->kernel != NULL ? UNI_CAP_STREAM : 0);
 }
 
 static int kvm_nr_vcpus(struct uni_target *t)
@@ -366,12 +177,59 @@ static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
 
+	if (k->unprepared.code != 0) {
+		*err = k->unprepared;
+		return -err->code;
+	}
 	return uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
 }
 
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 {
 	*ret = ((struct uni_kvm *)t)->info;
+}
+
+static int kvm_stream_start(struct uni_target *t, const struct uni_stream_cfg *cfg,
+	const struct uni_unwind_hints *hints, struct uni_err *err)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	if (k->kernel == NULL)
+		return uni_err_set(err, UNI_ENOTSUP, "kvm: %s", k->info.note);
+	return k->side->start(k->kernel, cfg, hints, k->gmem, k->base.arch, err);
+}
+
+static int kvm_stream_read(struct uni_target *t, const struct uni_stream_sink *sink)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+	bool alive = uni_kvm_alive(t);
+	int rc = k->kernel != NULL ? k->side->read(k->kernel, sink) : -UNI_ENOTSUP;
+
+	/* What was made before its end was read after that. */
+	return rc == 0 && !alive ? -UNI_EGONE : rc;
+}
+
+static void kvm_stream_stats(struct uni_target *t, struct uni_stream_stats *ret)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	memset(ret, 0, sizeof(*ret));
+	if (k->kernel != NULL)
+		k->side->stats(k->kernel, ret);
+}
+
+static int kvm_stream_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return k->kernel != NULL ? k->side->times(k->kernel, vcpu, ret) : -UNI_ENOTSUP;
+}
+
+static int kvm_stream_stop(struct uni_target *t)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return k->kernel != NULL ? k->side->stop(k->kernel) : 0;
 }
 
 /* What the host can say; the rest depends on the guest and is asked on attaching. */
@@ -411,10 +269,11 @@ extern const struct uni_target_ops uni_target_kvm;
 const struct uni_target_ops uni_target_kvm = {
 	.scheme = "kvm",
 	.summary = "any VMM that uses KVM on x86, by its process",
-	.keys = "pid=N[,qmp=PATH][,method=auto|sync|procmem]",
+	.keys = "pid=N[,qmp=PATH][,via=auto|bpf|stop|sync|procmem]",
 	.host_check = kvm_host_check,
 	.host_ways = uni_kvm_host_ways,
 	.claims = kvm_claims,
+	.choose = uni_kvm_choose,
 	.probe = kvm_probe,
 	.attach = kvm_attach,
 	.caps = kvm_caps,
@@ -425,5 +284,10 @@ const struct uni_target_ops uni_target_kvm = {
 	.gmem = kvm_gmem,
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
+	.stream_start = kvm_stream_start,
+	.stream_read = kvm_stream_read,
+	.stream_stats = kvm_stream_stats,
+	.stream_times = kvm_stream_times,
+	.stream_stop = kvm_stream_stop,
 	.detach = kvm_detach,
 };

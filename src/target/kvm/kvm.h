@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kvm target: registers by KVM's synchronized registers, memory of the VMM process by copying.
- * No code is put into the VMM and no system call is made in it.
+ * The kvm target: samples made by programs in the kernel where that is permitted, else (and for
+ * snapshots) registers by KVM's synchronized registers; memory of the VMM process by copying. No
+ * code is put into the VMM and no system call is made in it.
  *
  * snap() and release() are called by one and the same thread (ptrace's rule); attach() and detach()
  * may be another's while nothing is held.
@@ -13,17 +14,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "target/kvm/kernel.h"
 #include "target/kvm/vcpu.h"
 #include "target/kvm/watchdog.h"
 #include "target/target.h"
 #include "target/vmm/cmdline.h"
 #include "target/vmm/ram.h"
 
+enum uni_kvm_via {
+	UNI_KVM_VIA_AUTO, /* the kernel side if it can be had */
+	UNI_KVM_VIA_BPF,  /* it or nothing */
+	UNI_KVM_VIA_STOP, /* without it */
+};
+
 struct uni_kvm {
 	struct uni_target base; /* first */
 	int pid, pidfd;
 	bool restart;	 /* VMMs not known to expect EINTR, and those that do all in one thread */
 	bool keep_valid; /* ... or that may use synchronized registers itself */
+	const struct uni_kvm_kernel_ops *side;
+	struct uni_kvm_kernel *kernel; /* NULL: vCPUs have to be stopped for samples */
+	bool prepared;		       /* for stopping vCPUs */
+	struct uni_err unprepared;     /* why not, after it was tried */
 	enum uni_kvm_method method;
 	uint32_t nr;
 	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];
@@ -39,6 +51,12 @@ static inline uint64_t uni_kvm_all(const struct uni_kvm *k)
 {
 	return k->nr == 0 ? 0 : UINT64_MAX >> (UNI_VCPU_MAX - k->nr);
 }
+
+/* attach.c */
+int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, enum uni_kvm_via via,
+	const char *qmp, struct uni_err *err);
+/* Makes ready what stops vCPUs, once a snapshot is asked for after all. */
+int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err);
 
 /* snap.c */
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);

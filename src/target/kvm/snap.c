@@ -161,7 +161,7 @@ bool uni_kvm_alive(struct uni_target *t)
 	/* A stop that came late must not wait for the next sample. */
 	(void)uni_kvm_release(t);
 	uni_kvm_watchdog_stop_again(&k->watchdog);
-	return any_thread(k) && !process_ended(k);
+	return (any_thread(k) || !k->prepared) && !process_ended(k);
 }
 
 /*
@@ -211,6 +211,14 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 	return nr_read;
 }
 
+/* A run that was sampled by the kernel side until now has touched nothing of the VMM. */
+static bool is_prepared(struct uni_kvm *k)
+{
+	if (!k->prepared && k->unprepared.code == 0)
+		k->prepared = uni_kvm_prepare(k, &k->unprepared) == 0;
+	return k->prepared;
+}
+
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
 {
 	struct snap s = { .k = (struct uni_kvm *)t, .mask = vcpu_mask, .ret = ret };
@@ -220,6 +228,8 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 
 	if (vcpu_mask == 0 || (vcpu_mask & ~uni_kvm_all(s.k)) != 0)
 		return -UNI_EINVAL;
+	if (!is_prepared(s.k))
+		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	uni_kvm_watchdog_stop_again(&s.k->watchdog);
 	uni_kvm_watchdog_hold(&s.k->watchdog);
 	for (uint32_t i = 0; i < s.k->nr; i++) {

@@ -12,7 +12,9 @@
 #include "base/io.h"
 #include "target/kvm/allow.h"
 #include "target/kvm/bpfcheck.h"
-#include "target/target.h"
+#include "target/vmm/cmdline.h"
+#include "target/vmm/fds.h"
+#include "target/vmm/proc.h"
 
 /* First line of a small file below root; false if it cannot be read. */
 static bool line_of(const char *root, const char *name, char *out, size_t cap)
@@ -110,4 +112,68 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	uni_kvm_pause_facts(&host, &ret[0]);
 	uni_kvm_bpf_way(&ret[1]);
 	return 2;
+}
+
+/* The names of what a way lacks: "capabilities, lockdown". */
+static void lacks(const struct uni_host_way *w, char *out, size_t cap)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < w->nr; i++) {
+		int n;
+
+		if (w->fact[i].ok)
+			continue;
+		n = snprintf(out + len, cap - len, "%s%s", len != 0 ? ", " : "", w->fact[i].name);
+		if (n < 0 || (size_t)n >= cap - len)
+			return;
+		len += (size_t)n;
+	}
+}
+
+/* What attaching would refuse, as far as it can be seen without touching the VMM. */
+static int check_guest(const struct uni_target_info *info, struct uni_err *err)
+{
+	struct uni_vmm_cmdline cmdline;
+	struct uni_vmm_fds fds;
+	struct uni_kvm_host host;
+
+	if (info->denied)
+		return uni_err_set(err, UNI_EPERM,
+			"not permitted to look into it (it belongs to uid %u): run as that user or "
+			"as root",
+			info->uid);
+	if (uni_vmm_fds_read(info->pid, &fds) != 0 ||
+		uni_vmm_cmdline_read(info->pid, &cmdline) != 0)
+		return uni_err_set(err, UNI_EGONE, "it ended just now");
+	if (fds.nr_vms > 1)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the process runs more than one VM: which one is meant cannot be told");
+	if (uni_kvm_host_read(-1, -1, &host, NULL) != 0)
+		return 0; /* attaching borrows the VMM's file for that */
+	return uni_kvm_allow(&host, &cmdline, &fds, err);
+}
+
+int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way *ways, uint32_t nr,
+	char *why_ret, size_t cap)
+{
+	struct uni_err err = { 0 };
+	char missing[160];
+	int rc = check_guest(info, &err);
+
+	if (rc != 0) {
+		(void)snprintf(why_ret, cap, "%s", err.msg);
+		return rc;
+	}
+	if (nr > 1 && ways[1].ok) {
+		(void)snprintf(why_ret, cap, "sampled in the host's kernel, never stopped");
+		return 1;
+	}
+	if (nr > 1)
+		lacks(&ways[1], missing, sizeof(missing));
+	(void)snprintf(why_ret, cap,
+		"stopped for each sample; for the sampler in the kernel see doctor: %s",
+		nr > 1 ? missing : "-");
+	return 0;
 }

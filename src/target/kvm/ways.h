@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "target/hostway.h"
+#include "target/target.h"
 
 /* Where the answers come from; tests make up their own. */
 struct uni_kvm_pause_host {
@@ -21,5 +21,7 @@ struct uni_kvm_pause_host {
 void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_way *way);
 
 uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap);
+int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way *ways, uint32_t nr,
+	char *why_ret, size_t cap);
 
 #endif

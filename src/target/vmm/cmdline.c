@@ -1,134 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/vmm/cmdline.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "target/vmm/vmms.h"
 
 #define NR_ARGS_MAX 4096
 
-/* What the value of an option means. */
-enum field {
-	F_SKIP, /* takes a value that must not be mistaken for an option */
-	F_NAME,
-	F_ID, /* the guest's name, whole */
-	F_IMAGE,
-	F_CONFIG,
-	F_OPAQUE,
-	F_MEM_MIB, /* a number without a suffix is MiB */
-	F_MEM,	   /* ... is bytes */
-	F_CPUS,
-	F_ACCEL,
-	F_MACHINE,
-	F_PLATFORM,
-	F_GDB,
-	F_QMP,
-	F_KVM,	/* no value */
-	F_GDB1, /* no value: the stub's usual port */
-};
-
-struct opt {
-	const char *name; /* without dashes */
-	enum field field;
-};
-
-/* Where the image stands when it is no option's value. */
-enum positional { POS_NONE, POS_FIRST, POS_LAST };
-
-struct vmm {
-	const char *name;
-	const char *exe; /* start of the executable's name */
-	const char *accel;
-	const struct opt *opts;
-	size_t nr_opts;
-	enum positional image;
-};
-
-static const struct opt qemu_opts[] = {
-	{ "name", F_NAME },
-	{ "kernel", F_IMAGE },
-	{ "m", F_MEM_MIB },
-	{ "smp", F_CPUS },
-	{ "accel", F_ACCEL },
-	{ "machine", F_MACHINE },
-	{ "M", F_MACHINE },
-	{ "enable-kvm", F_KVM },
-	{ "append", F_SKIP },
-	{ "initrd", F_SKIP },
-	{ "readconfig", F_OPAQUE },
-	{ "gdb", F_GDB },
-	{ "s", F_GDB1 },
-	{ "qmp", F_QMP },
-	{ "qmp-pretty", F_QMP },
-};
-static const struct opt firecracker_opts[] = {
-	{ "config-file", F_CONFIG },
-	{ "id", F_ID },
-	{ "api-sock", F_SKIP },
-};
-static const struct opt ch_opts[] = {
-	{ "kernel", F_IMAGE },
-	{ "firmware", F_SKIP },
-	{ "memory", F_MEM },
-	{ "cpus", F_CPUS },
-	{ "platform", F_PLATFORM },
-	{ "cmdline", F_SKIP },
-};
-static const struct opt crosvm_opts[] = {
-	{ "m", F_MEM_MIB },
-	{ "mem", F_MEM_MIB },
-	{ "c", F_CPUS },
-	{ "cpus", F_CPUS },
-	{ "name", F_ID },
-	{ "p", F_SKIP },
-	{ "params", F_SKIP },
-};
-static const struct opt kvmtool_opts[] = {
-	{ "k", F_IMAGE },
-	{ "kernel", F_IMAGE },
-	{ "m", F_MEM_MIB },
-	{ "mem", F_MEM_MIB },
-	{ "c", F_CPUS },
-	{ "cpus", F_CPUS },
-	{ "name", F_ID },
-	{ "n", F_SKIP },
-	{ "p", F_SKIP },
-	{ "params", F_SKIP },
-};
-static const struct opt solo5_opts[] = {
-	{ "mem", F_MEM_MIB },
-};
-
-#define OPTS(t) .opts = (t), .nr_opts = uni_array_len(t)
-static const struct vmm vmms[] = {
-	{ "qemu", "qemu-system-", "", OPTS(qemu_opts), POS_NONE },
-	{ "qemu", "qemu-kvm", "kvm", OPTS(qemu_opts), POS_NONE },
-	{ "firecracker", "firecracker", "kvm", OPTS(firecracker_opts), POS_NONE },
-	{ "cloud-hypervisor", "cloud-hypervisor", "kvm", OPTS(ch_opts), POS_NONE },
-	{ "crosvm", "crosvm", "kvm", OPTS(crosvm_opts), POS_LAST },
-	{ "kvmtool", "lkvm", "kvm", OPTS(kvmtool_opts), POS_NONE },
-	{ "kvmtool", "kvmtool", "kvm", OPTS(kvmtool_opts), POS_NONE },
-	{ "solo5-hvt", "solo5-hvt", "kvm", OPTS(solo5_opts), POS_FIRST },
-};
-
-static const struct vmm *find_vmm(const char *exe)
-{
-	const char *slash = strrchr(exe, '/');
-	const char *base = slash != NULL ? slash + 1 : exe;
-
-	for (size_t i = 0; i < uni_array_len(vmms); i++) {
-		if (strncmp(base, vmms[i].exe, strlen(vmms[i].exe)) == 0)
-			return &vmms[i];
-	}
-	return NULL;
-}
-
 const char *uni_vmm_of_exe(const char *exe)
 {
-	const struct vmm *v = find_vmm(exe);
+	const struct uni_vmm_kind *v = uni_vmm_kind_of(exe);
 
 	return v != NULL ? v->name : NULL;
 }
@@ -269,59 +153,83 @@ static void set_socket(
 	}
 }
 
-static void apply(enum field field, const char *value, struct uni_vmm_cmdline *ret)
+/* "PATH", "path=PATH" or "fd=N" (Cloud Hypervisor's two forms more). */
+static void set_api(const char *value, struct uni_vmm_cmdline *ret)
+{
+	char text[sizeof(ret->api)];
+
+	ret->api[0] = '\0';
+	if (get_key(value, "path", "path", text, sizeof(text)))
+		set_text(ret->api, sizeof(ret->api), text);
+}
+
+static void apply(enum uni_vmm_field field, const char *value, struct uni_vmm_cmdline *ret)
 {
 	char text[64];
 
 	switch (field) {
-	case F_SKIP:
+	case UNI_VMM_SKIP:
+	case UNI_VMM_FLAG:
 		break;
-	case F_NAME:
+	case UNI_VMM_NAME:
 		set_name(value, ret);
 		break;
-	case F_ID:
+	case UNI_VMM_ID:
 		set_text(ret->name, sizeof(ret->name), value);
 		break;
-	case F_IMAGE:
+	case UNI_VMM_IMAGE:
 		set_text(ret->image, sizeof(ret->image), value);
 		break;
-	case F_CONFIG:
+	case UNI_VMM_FIRMWARE:
+		if (ret->image[0] == '\0') /* a kernel that comes later wins */
+			set_text(ret->image, sizeof(ret->image), value);
+		break;
+	case UNI_VMM_CONFIG:
 		set_text(ret->config, sizeof(ret->config), value);
 		break;
-	case F_OPAQUE:
+	case UNI_VMM_OPAQUE:
 		ret->opaque = true;
 		break;
-	case F_MEM_MIB:
-	case F_MEM:
-		set_mem(value, field == F_MEM_MIB, ret);
+	case UNI_VMM_MEM_MIB:
+	case UNI_VMM_MEM:
+		set_mem(value, field == UNI_VMM_MEM_MIB, ret);
 		break;
-	case F_CPUS:
+	case UNI_VMM_CPUS:
 		set_cpus(value, ret);
 		break;
-	case F_ACCEL:
+	case UNI_VMM_ACCEL:
 		if (get_key(value, "accel", "accel", text, sizeof(text)))
 			set_accel(text, ret);
 		break;
-	case F_MACHINE:
+	case UNI_VMM_MACHINE:
 		set_machine(value, ret);
 		break;
-	case F_PLATFORM:
+	case UNI_VMM_PLATFORM:
 		if (get_key(value, "tdx", NULL, text, sizeof(text)) ||
 			get_key(value, "sev_snp", NULL, text, sizeof(text)))
 			ret->confidential = ret->confidential || strcmp(text, "off") != 0;
 		break;
-	case F_GDB:
+	case UNI_VMM_GDB:
 		set_socket(value, ret->gdb_unix, sizeof(ret->gdb_unix), ret->gdb_tcp,
 			sizeof(ret->gdb_tcp));
 		break;
-	case F_GDB1:
+	case UNI_VMM_FLAG_GDB:
 		set_text(ret->gdb_tcp, sizeof(ret->gdb_tcp), "127.0.0.1:1234");
 		break;
-	case F_QMP:
+	case UNI_VMM_QMP:
 		set_socket(value, ret->qmp, sizeof(ret->qmp), NULL, 0);
 		break;
-	case F_KVM:
+	case UNI_VMM_API:
+		set_api(value, ret);
+		break;
+	case UNI_VMM_FLAG_KVM:
 		set_accel("kvm", ret);
+		break;
+	case UNI_VMM_FLAG_HIDDEN:
+		ret->confidential = true;
+		break;
+	case UNI_VMM_FLAG_NO_API:
+		ret->api[0] = '\0';
 		break;
 	}
 }
@@ -361,7 +269,8 @@ static const char *next_arg(struct args *a)
 	return s;
 }
 
-static const struct opt *find_opt(const struct vmm *v, const char *arg, const char **value_ret)
+static const struct uni_vmm_opt *find_opt(
+	const struct uni_vmm_kind *v, const char *arg, const char **value_ret)
 {
 	const char *name = arg + 1 + (arg[1] == '-');
 	size_t len = strcspn(name, "=");
@@ -375,90 +284,106 @@ static const struct opt *find_opt(const struct vmm *v, const char *arg, const ch
 	return NULL;
 }
 
-static void parse_option(
-	const struct vmm *v, const char *arg, struct args *a, struct uni_vmm_cmdline *ret)
+struct words {
+	const char *run;    /* the sub-command */
+	const char *first;  /* the first behind it, or of all where there is none */
+	const char *unsure; /* taken for the value of an option that is not known */
+};
+
+static void parse_option(const struct uni_vmm_kind *v, const char *arg, struct args *a,
+	struct words *w, struct uni_vmm_cmdline *ret)
 {
 	const char *value;
-	const struct opt *o = find_opt(v, arg, &value);
+	const struct uni_vmm_opt *o = find_opt(v, arg, &value);
 
 	if (o == NULL) {
+		struct args look = *a;
+		const char *next = value == NULL && v->values ? next_arg(&look) : NULL;
+
 		ret->confidential = ret->confidential || names_confidential(arg);
+		if (next != NULL && next[0] != '-') {
+			ret->confidential = ret->confidential || names_confidential(next);
+			w->unsure = next;
+			*a = look;
+		}
 		return;
 	}
-	if (o->field == F_KVM || o->field == F_GDB1)
+	if (o->field >= UNI_VMM_FLAG)
 		value = "";
 	if (value == NULL)
 		value = next_arg(a);
 	if (value == NULL)
 		return;
-	if (o->field == F_MACHINE && names_confidential(value))
+	if (o->field == UNI_VMM_MACHINE && names_confidential(value))
 		ret->confidential = true;
 	apply(o->field, value, ret);
 }
 
-static void parse_args(const struct vmm *v, struct args *a, struct uni_vmm_cmdline *ret)
+static void take_word(
+	const struct uni_vmm_kind *v, const char *arg, struct words *w, struct uni_vmm_cmdline *ret)
 {
-	const char *arg, *first = NULL, *last = NULL;
+	if (v->image != UNI_VMM_POS_FIRST && names_confidential(arg))
+		ret->confidential = true;
+	if (v->image == UNI_VMM_POS_BEHIND && w->run == NULL)
+		w->run = arg;
+	else if (w->first == NULL)
+		w->first = arg;
+}
+
+static void parse_args(const struct uni_vmm_kind *v, struct args *a, struct uni_vmm_cmdline *ret)
+{
+	struct words w = { 0 };
 	bool options = true;
+	const char *arg;
 
 	for (size_t n = 0; n < NR_ARGS_MAX && (arg = next_arg(a)) != NULL; n++) {
-		if (options && strcmp(arg, "--") == 0) {
+		if (options && strcmp(arg, "--") == 0)
 			options = false;
-		} else if (options && arg[0] == '-' && arg[1] != '\0') {
-			parse_option(v, arg, a, ret);
-		} else {
-			if (v->image != POS_FIRST && names_confidential(arg))
-				ret->confidential = true;
-			if (first == NULL)
-				first = arg;
-			last = arg;
-		}
+		else if (options && arg[0] == '-' && arg[1] != '\0')
+			parse_option(v, arg, a, &w, ret);
+		else
+			take_word(v, arg, &w, ret);
 		/* Behind solo5's image stand the guest's own arguments. */
-		if (v->image == POS_FIRST && first != NULL)
+		if (v->image == UNI_VMM_POS_FIRST && w.first != NULL)
 			break;
 	}
-	if (v->image == POS_FIRST && first != NULL)
-		set_text(ret->image, sizeof(ret->image), first);
-	if (v->image == POS_LAST && last != NULL && last != first) /* first is "run" */
-		set_text(ret->image, sizeof(ret->image), last);
+	if (v->image == UNI_VMM_POS_NONE)
+		return;
+	if (w.first == NULL)
+		w.first = w.unsure;
+	if (w.first != NULL && (v->image == UNI_VMM_POS_FIRST || ret->image[0] == '\0'))
+		set_text(ret->image, sizeof(ret->image), w.first);
+}
+
+/* What the guest got without being asked for; only where the command line says all there is. */
+static void set_defaults(const struct uni_vmm_kind *v, struct uni_vmm_cmdline *ret)
+{
+	bool told = strcmp(v->name, "qemu") == 0 || ret->image[0] != '\0';
+
+	if (ret->opaque || ret->config[0] != '\0' || !told)
+		return;
+	ret->default_mem_bytes = (uint64_t)v->mem_mib << 20;
+	ret->default_vcpus = v->cpus;
 }
 
 void uni_vmm_cmdline_parse(
 	const void *data, size_t size, const char *exe, struct uni_vmm_cmdline *ret)
 {
 	struct args a = { .data = data, .size = size };
-	const struct vmm *v = find_vmm(exe);
+	const struct uni_vmm_kind *v = uni_vmm_kind_of(exe);
 	const char *argv0 = next_arg(&a);
 
 	memset(ret, 0, sizeof(*ret));
 	if (v == NULL && exe[0] == '\0' && argv0 != NULL)
-		v = find_vmm(argv0);
+		v = uni_vmm_kind_of(argv0);
 	if (v == NULL)
 		return;
 	set_text(ret->vmm, sizeof(ret->vmm), v->name);
+	if (v->api != NULL)
+		set_text(ret->api, sizeof(ret->api), v->api);
+	ret->only_kvm = strcmp(v->accel, "kvm") == 0 && strcmp(v->name, "qemu") != 0;
 	parse_args(v, &a, ret);
+	set_defaults(v, ret);
 	if (ret->accel[0] == '\0')
 		set_text(ret->accel, sizeof(ret->accel), v->accel);
-}
-
-bool uni_vmm_config_parse(const void *data, size_t size, struct uni_vmm_cmdline *ret)
-{
-	json_t *root = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
-	const char *image = json_string_value(
-		json_object_get(json_object_get(root, "boot-source"), "kernel_image_path"));
-	const json_t *machine = json_object_get(root, "machine-config");
-	json_int_t cpus = json_integer_value(json_object_get(machine, "vcpu_count"));
-	json_int_t mib = json_integer_value(json_object_get(machine, "mem_size_mib"));
-	uint64_t bytes;
-	bool ok = image != NULL;
-
-	if (image != NULL && ret->image[0] == '\0')
-		set_text(ret->image, sizeof(ret->image), image);
-	if (cpus > 0 && cpus <= UINT32_MAX && ret->nr_vcpus == 0)
-		ret->nr_vcpus = (uint32_t)cpus;
-	if (mib > 0 && ret->mem_bytes == 0 &&
-		!__builtin_mul_overflow((uint64_t)mib, 1ull << 20, &bytes))
-		ret->mem_bytes = bytes;
-	json_decref(root);
-	return ok;
 }

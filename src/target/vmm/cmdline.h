@@ -20,11 +20,15 @@ struct uni_vmm_cmdline {
 	char gdb_unix[200];	       /* QEMU's gdb stub, as asked for with -gdb or -s */
 	char gdb_tcp[200];	       /* HOST:PORT */
 	char qmp[200];		       /* QMP on a unix socket */
+	char api[200];		       /* HTTP on a unix socket: Firecracker, Cloud Hypervisor */
 	uint32_t nr_vcpus;
 	uint64_t mem_bytes;
-	uint64_t max_below_4g; /* QEMU's max-ram-below-4g, 0 = the machine's default */
-	bool confidential;     /* asks for SEV, TDX or another guest that hides its registers */
-	bool opaque;	       /* names a file of further options that were not read */
+	uint32_t default_vcpus;	    /* what it got where the line says nothing; 0 unknown */
+	uint64_t default_mem_bytes; /* the same */
+	uint64_t max_below_4g;	    /* QEMU's max-ram-below-4g, 0 = the machine's default */
+	bool confidential; /* asks for SEV, TDX or another guest that hides its registers */
+	bool only_kvm;	   /* this VMM runs guests under KVM and in no other way */
+	bool opaque;	   /* names a file of further options that were not read */
 };
 
 /* The VMM that an executable's name stands for, or NULL. A path or " (deleted)" does not matter. */
@@ -37,8 +41,5 @@ const char *uni_vmm_of_exe(const char *exe);
  */
 void uni_vmm_cmdline_parse(
 	const void *data, size_t size, const char *exe, struct uni_vmm_cmdline *ret);
-
-/* Firecracker's JSON: fills what is still unknown in ret. False if it is no such file. */
-bool uni_vmm_config_parse(const void *data, size_t size, struct uni_vmm_cmdline *ret);
 
 #endif

@@ -59,6 +59,7 @@ int uni_vmm_fds_read(int pid, struct uni_vmm_fds *ret)
 {
 	char path[64], link[128];
 	const struct dirent *e;
+	size_t nr_hidden = 0, nr_seen = 0;
 	DIR *dir;
 
 	memset(ret, 0, sizeof(*ret));
@@ -71,11 +72,15 @@ int uni_vmm_fds_read(int pid, struct uni_vmm_fds *ret)
 		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
 		uint64_t fd;
 
+		if (n < 0 && errno == EACCES)
+			nr_hidden++;
 		if (n <= 0 || !uni_parse_u64(e->d_name, &fd) || fd > INT32_MAX)
 			continue;
+		nr_seen++;
 		link[n] = '\0';
 		add_link(ret, link, (int)fd);
 	}
 	(void)closedir(dir);
-	return 0;
+	/* Root without CAP_SYS_PTRACE may see that there are files, but not which. */
+	return nr_hidden != 0 && nr_seen == 0 ? -UNI_EPERM : 0;
 }

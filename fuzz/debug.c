@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DWARF: whatever opens must answer each address in bounded time, with clean strings and a span that
+ * holds the address.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "obj/debug.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void check_text(const char *s)
+{
+	char clean[UNI_TEXT_MAX];
+
+	if (s == NULL)
+		return;
+	require(strlen(s) < UNI_TEXT_MAX);
+	require(uni_text_clean(clean, sizeof(clean), s, strlen(s)) == strlen(s));
+	require(strcmp(clean, s) == 0);
+}
+
+static void check_address(struct uni_debug *d, uint64_t addr)
+{
+	struct uni_place place[UNI_INLINE_MAX];
+	struct uni_span span;
+	size_t n = uni_debug_lookup(d, addr, place, &span);
+
+	require(n <= UNI_INLINE_MAX);
+	require(n == 0 || uni_range_has(span.start, span.size, addr));
+	for (size_t i = 0; i < n; i++) {
+		check_text(place[i].function);
+		check_text(place[i].file);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct uni_debug *d;
+	struct uni_err err = { 0 };
+
+	if (uni_debug_from_memory("fuzz", data, size, &d, &err) != 0)
+		return 0;
+	for (uint64_t a = 0; a < 0x400; a += 3) {
+		check_address(d, 0x1000 + a);
+		check_address(d, a * 0x40000000000000);
+	}
+	uni_debug_load_all(d);
+	check_address(d, UINT64_MAX);
+	uni_debug_destroy(d);
+	return 0;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What record says on stderr when it is done. */
+#ifndef UNI_CLI_SUMMARY_H
+#define UNI_CLI_SUMMARY_H
+
+#include "session/sampler.h"
+
+/* of: the guest's name, when there is more than one; else "". */
+void uni_summary_guest(const char *of, const struct uni_record_meta *m,
+	const struct uni_record_stats *st, enum uni_sampler_end end);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/namer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "obj/demangle.h"
+
+#define SUFFIX_MAX 300 /* "+0xoff (file.c:12)" */
+
+/* Its frames are nr entries of the pool. */
+struct known {
+	uint64_t pc;
+	uint32_t first;
+	uint16_t nr; /* 0 = free slot */
+	bool exact;
+};
+
+struct uni_namer {
+	struct uni_namer_from from;
+	uint32_t image; /* string */
+	struct known *known;
+	size_t nr_slots, nr_known; /* nr_slots is a power of two */
+	UNI_VEC(uint32_t) pool;	   /* frames */
+};
+
+/* What is known of one address before it becomes frames. */
+struct found {
+	uint64_t pc, svma, off;
+	const char *symbol; /* NULL: none covers it */
+	bool exact;
+};
+
+static size_t known_probe(const struct uni_namer *n, uint64_t pc, bool exact)
+{
+	size_t mask = n->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
+
+	while (n->known[i].nr != 0 && (n->known[i].pc != pc || n->known[i].exact != exact))
+		i = (i + 1) & mask;
+	return i;
+}
+
+static bool known_grow(struct uni_namer *n, size_t nr_slots)
+{
+	struct known *old = n->known;
+	size_t nr_old = n->nr_slots;
+
+	n->known = calloc(nr_slots, sizeof(*n->known));
+	if (n->known == NULL) {
+		n->known = old;
+		return false;
+	}
+	n->nr_slots = nr_slots;
+	for (size_t i = 0; i < nr_old; i++) {
+		if (old[i].nr != 0)
+			n->known[known_probe(n, old[i].pc, old[i].exact)] = old[i];
+	}
+	free(old);
+	return true;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* "/boot/app.dbg" is shown as "app.dbg". */
+static uint32_t image_string(struct uni_profile *p, const char *path)
+{
+	const char *base = base_of(path);
+	char clean[256];
+	size_t len = uni_text_clean(clean, sizeof(clean), base, strlen(base));
+
+	return uni_strtab_add(uni_profile_strings(p), clean, len);
+}
+
+struct uni_namer *uni_namer_create(const struct uni_namer_from *from)
+{
+	struct uni_namer *n = calloc(1, sizeof(*n));
+
+	if (n == NULL)
+		return NULL;
+	n->from = *from;
+	n->image = image_string(from->p, from->image);
+	if (n->image == UNI_STR_NONE || !known_grow(n, 1024)) {
+		uni_namer_destroy(n);
+		return NULL;
+	}
+	return n;
+}
+
+void uni_namer_destroy(struct uni_namer *n)
+{
+	if (n == NULL)
+		return;
+	free(n->known);
+	uni_vec_free(&n->pool);
+	free(n);
+}
+
+static bool push(struct uni_namer *n, const struct uni_frame *f)
+{
+	uint32_t frame = f->name != UNI_STR_NONE ? uni_profile_frame(n->from.p, f) : UNI_NODE_NONE;
+
+	return frame != UNI_NODE_NONE && uni_vec_push(&n->pool, frame);
+}
+
+static bool push_address(struct uni_namer *n, const struct found *at)
+{
+	struct uni_frame f = { .kind = UNI_FK_UNKNOWN, .addr = at->pc };
+	char text[32];
+	int len = snprintf(text, sizeof(text), "0x%" PRIx64, at->pc);
+
+	f.name = uni_strtab_add(uni_profile_strings(n->from.p), text, (size_t)len);
+	return push(n, &f);
+}
+
+/* The name as it is shown, clean; its length. */
+static size_t put_name(const struct uni_namer *n, const char *name, char text[UNI_TEXT_MAX])
+{
+	if (!n->from.naming->mangled && !n->from.names_only && uni_demangle(name, text, UNI_TEXT_MAX))
+		return strlen(text);
+	return uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
+}
+
+/* Adds the line to the name and to the frame, which keeps the bare name as well. */
+static size_t put_line(struct uni_namer *n, const struct uni_place *place, struct uni_frame *f,
+	char *text, size_t len)
+{
+	struct uni_strtab *strings = uni_profile_strings(n->from.p);
+
+	if (!n->from.naming->lines || place->file == NULL || place->line == 0)
+		return len;
+	f->plain = uni_strtab_add(strings, text, len);
+	f->file = uni_strtab_add(strings, place->file, strlen(place->file));
+	if (f->plain == UNI_STR_NONE || f->file == UNI_STR_NONE)
+		f->plain = f->file = 0;
+	f->line = place->line;
+	return len + (size_t)snprintf(text + len, SUFFIX_MAX, " (%.255s:%" PRIu32 ")",
+			     base_of(place->file), place->line);
+}
+
+/* The function that has the code; NULL for a name: what the place says. */
+static bool push_function(
+	struct uni_namer *n, const struct found *at, const struct uni_place *place)
+{
+	const char *name = at->symbol != NULL ? at->symbol : place->function;
+	struct uni_frame f = { .kind = UNI_FK_GUEST, .image = n->image };
+	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX];
+	size_t len;
+
+	if (name == NULL)
+		return push_address(n, at);
+	len = put_name(n, name, text);
+	if (n->from.names_only) {
+		f.kind = (uint8_t)uni_frame_kind_of(text);
+		f.image = 0;
+	} else if (at->symbol != NULL) {
+		f.addr = at->svma - at->off + n->from.bias;
+		if (n->from.naming->offsets)
+			len += (size_t)snprintf(text + len, SUFFIX_MAX, "+0x%" PRIx64,
+				at->off + (at->exact ? 0 : 1));
+	}
+	len = put_line(n, place, &f, text, len);
+	f.name = uni_strtab_add(uni_profile_strings(n->from.p), text, len);
+	return push(n, &f);
+}
+
+static bool push_inlined(struct uni_namer *n, const struct uni_place *place)
+{
+	struct uni_frame f = { .kind = UNI_FK_INLINED, .image = n->image };
+	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX];
+	size_t len = put_name(n, place->function != NULL ? place->function : "[inlined]", text);
+
+	len = put_line(n, place, &f, text, len);
+	f.name = uni_strtab_add(uni_profile_strings(n->from.p), text, len);
+	return push(n, &f);
+}
+
+/* Adds the frames of one address to the pool. */
+static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
+{
+	const struct uni_naming *how = n->from.naming;
+	struct found at = { .pc = pc, .svma = (exact ? pc : pc - 1) - n->from.bias, .exact = exact };
+	struct uni_place place[UNI_INLINE_MAX];
+	const struct uni_place none = { 0 };
+	size_t nr = 0;
+
+	if (n->from.symtab == NULL || (how->addresses && !n->from.names_only))
+		return push_address(n, &at);
+	if (!uni_symtab_lookup(n->from.symtab, at.svma, &at.symbol, &at.off))
+		at.symbol = NULL;
+	if (!n->from.names_only && (how->inlined || how->lines || at.symbol == NULL))
+		nr = uni_symtab_places(n->from.symtab, at.svma, place);
+	if (!push_function(n, &at, nr != 0 ? &place[nr - 1] : &none))
+		return false;
+	for (size_t i = nr != 0 ? nr - 1 : 0; how->inlined && i-- != 0;) {
+		if (!push_inlined(n, &place[i]))
+			return false;
+	}
+	return true;
+}
+
+const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, bool exact, size_t *nr_ret)
+{
+	const struct known *k = &n->known[known_probe(n, pc, exact)];
+	size_t first = n->pool.nr, nr;
+
+	if (k->nr != 0) {
+		*nr_ret = k->nr;
+		return &n->pool.v[k->first];
+	}
+	if (((n->nr_known + 1) * 2 > n->nr_slots && !known_grow(n, n->nr_slots * 2)) ||
+		first > UINT32_MAX - UNI_INLINE_MAX || !make_frames(n, pc, exact))
+		return NULL;
+	nr = n->pool.nr - first;
+	n->known[known_probe(n, pc, exact)] = (struct known){
+		.pc = pc, .first = (uint32_t)first, .nr = (uint16_t)nr, .exact = exact
+	};
+	n->nr_known++;
+	*nr_ret = nr;
+	return &n->pool.v[first];
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The programs in the kernel, loaded once for all guests of a run. Everything they are goes away
+ * with the last file descriptor, so a profiler that is killed leaves nothing behind.
+ */
+#ifndef UNI_TARGET_KVM_BPF_OBJECT_H
+#define UNI_TARGET_KVM_BPF_OBJECT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "target/kvm/bpf/abi.h"
+
+struct bpf_object;
+struct bpf_program;
+
+/* The object file, made by the build. */
+extern const uint64_t uni_bpf_object[];
+extern const size_t uni_bpf_object_size;
+
+struct uni_kvm_bpf {
+	struct bpf_object *obj;
+	struct bpf_program *sample, *leave, *files;
+	int texts_fd, chains_fd, counts_fd, rings_fd, by_vcpu_fd;
+	struct uni_bpf_guest *guest; /* the map itself: UNI_BPF_GUESTS */
+	struct uni_bpf_vcpu *vcpu;   /* UNI_BPF_VCPUS */
+	pthread_mutex_t lock;	     /* of what follows */
+	bool guest_used[UNI_BPF_GUESTS];
+	bool vcpu_used[UNI_BPF_VCPUS];
+	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
+};
+
+/* Loads the programs: takes about 0.1 s, and CAP_BPF and CAP_PERFMON. */
+int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err);
+void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
+
+/* A number for a guest or a vCPU, or -1: all are taken. Thread-safe. */
+int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b);
+int uni_kvm_bpf_take_vcpu(struct uni_kvm_bpf *b);
+/* Clears its entry, too. */
+void uni_kvm_bpf_put_guest(struct uni_kvm_bpf *b, int guest);
+void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu);
+
+/* CPU time and runs of the sampling programs since they were loaded; 0, 0: not counted. */
+void uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret);
+
+#endif

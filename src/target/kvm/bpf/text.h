@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The image's code as the kernel side wants it: bytes, rules of arch/leaf.h, function starts. */
+#ifndef UNI_TARGET_KVM_BPF_TEXT_H
+#define UNI_TARGET_KVM_BPF_TEXT_H
+
+#include <stdbool.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+#include "target/kvm/bpf/abi.h"
+
+#define UNI_KVM_TEXT_MAX (64u << 20) /* bytes of code */
+
+/* Copies what is at gva in the guest, as much as there is; the rest of buf is left as it is. */
+struct uni_kvm_code {
+	void (*read)(void *ctx, uint64_t gva, void *buf, size_t len);
+	void *ctx;
+};
+
+/* Elements for a text map; *ret is the caller's: free() it. 0, -UNI_ENOMEM, -UNI_ENOTSUP. Pure but
+ * for code->read(). */
+int uni_kvm_text_make(const struct uni_arch *arch, const struct uni_unwind_hints *hints,
+	const struct uni_kvm_code *code, struct uni_bpf_text **ret, size_t *nr_ret,
+	struct uni_err *err);
+
+#endif

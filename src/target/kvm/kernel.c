@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/kvm/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arch/stop.h"
+#include "base/checked.h"
+#include "mem/as.h"
+#include "target/kvm/bpf/object.h"
+#include "target/kvm/bpf/stream.h"
+#include "target/shared.h"
+
+#define TEXT_MAX 16
+#define PAGE	 4096u
+
+struct text_place {
+	uint64_t gva, paddr, size;
+};
+
+struct uni_kvm_kernel {
+	int pid;
+	struct uni_kvm_bpf *bpf;
+	bool owned; /* bpf is ours alone */
+	struct uni_kvm_scan scan;
+	struct uni_kvm_stream *stream; /* NULL: never started */
+	struct uni_regs sys; /* only sys[] */
+	uint32_t nr_text;
+	struct text_place text[TEXT_MAX];
+};
+
+/* While sampling is being started. */
+struct reader {
+	const struct uni_kvm_kernel *k;
+	const struct uni_arch *arch;
+	const struct uni_unwind_hints *hints;
+	struct uni_gmem *gmem;
+	struct uni_as *as; /* NULL: no memory */
+	bool paged;	   /* as has a vCPU's page tables */
+};
+
+static void free_shared(void *bpf)
+{
+	uni_kvm_bpf_unload(bpf);
+}
+
+static int get_bpf(struct uni_kvm_kernel *k, struct uni_target_shared *shared, struct uni_err *err)
+{
+	int rc = 0;
+
+	k->owned = shared == NULL;
+	if (k->owned)
+		return uni_kvm_bpf_load(&k->bpf, err);
+	(void)pthread_mutex_lock(&shared->lock);
+	if (shared->kvm == NULL) {
+		rc = uni_kvm_bpf_load(&k->bpf, err);
+		shared->kvm = k->bpf;
+		shared->kvm_free = free_shared;
+	}
+	k->bpf = shared->kvm;
+	(void)pthread_mutex_unlock(&shared->lock);
+	return rc;
+}
+
+static void kernel_close(struct uni_kvm_kernel *k)
+{
+	if (k == NULL)
+		return;
+	uni_kvm_stream_destroy(k->stream);
+	if (k->owned)
+		uni_kvm_bpf_unload(k->bpf);
+	free(k);
+}
+
+static int kernel_open(int pid, struct uni_target_shared *shared, struct uni_kvm_kernel **ret,
+	struct uni_err *err)
+{
+	struct uni_kvm_kernel *k = calloc(1, sizeof(*k));
+	int rc;
+
+	if (k == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	k->pid = pid;
+	rc = get_bpf(k, shared, err);
+	if (rc == 0)
+		rc = uni_kvm_scan(k->bpf, pid, &k->scan, err);
+	if (rc == 0)
+		rc = uni_kvm_scan_allow(&k->scan, err);
+	if (rc == 0)
+		*ret = k;
+	else
+		kernel_close(k);
+	return rc;
+}
+
+static const struct uni_kvm_scan *kernel_scan(const struct uni_kvm_kernel *k)
+{
+	return &k->scan;
+}
+
+static size_t kernel_regions(
+	const struct uni_kvm_kernel *k, struct uni_gmem_region *ret, size_t cap)
+{
+	size_t n = uni_min((size_t)k->scan.nr_slots, cap);
+
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (struct uni_gmem_region){ .start = k->scan.slot[i].gpa,
+			.size = k->scan.slot[i].size,
+			.cookie = k->scan.slot[i].hva };
+	return n;
+}
+
+static int kernel_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
+{
+	const struct uni_kvm_kernel *k = ctx;
+
+	for (uint32_t i = 0; i < k->scan.nr_slots; i++) {
+		const struct uni_bpf_slot *s = &k->scan.slot[i];
+
+		if (!uni_range_has(s->gpa, s->size, gpa))
+			continue;
+		*hva_ret = s->hva + (gpa - s->gpa);
+		return 0;
+	}
+	return -UNI_ENOENT;
+}
+
+static void kernel_keep_text(
+	struct uni_kvm_kernel *k, const struct uni_text_hint *text, size_t nr)
+{
+	for (size_t i = 0; i < nr && k->nr_text < TEXT_MAX; i++) {
+		if (text[i].exec)
+			k->text[k->nr_text++] = (struct text_place){ text[i].gva, text[i].paddr,
+				text[i].size };
+	}
+}
+
+static void kernel_keep_sys(struct uni_kvm_kernel *k, const struct uni_regs *regs)
+{
+	k->sys = *regs;
+}
+
+/* The part of [gva, gva + len) that lies in one page, by the image's own physical address. */
+static bool read_physical(const struct reader *r, uint64_t gva, void *buf, size_t len)
+{
+	for (uint32_t i = 0; i < r->k->nr_text; i++) {
+		const struct text_place *t = &r->k->text[i];
+
+		if (uni_range_contains(t->gva, t->size, gva, len) &&
+			uni_gmem_read(r->gmem, uni_gpa_of(t->paddr + (gva - t->gva)), buf, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What is not there stays zero: no code that a chain could lead through. */
+static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
+{
+	const struct reader *r = ctx;
+	uint8_t *p = buf;
+
+	while (len != 0) {
+		size_t n = uni_min(len, (size_t)(PAGE - gva % PAGE));
+
+		if ((!r->paged || uni_as_read(r->as, uni_gva_of(gva), p, n) != 0) &&
+			!read_physical(r, gva, p, n))
+			memset(p, 0, n);
+		p += n;
+		gva += n;
+		len -= n;
+	}
+}
+
+/* Roots the address space at this vCPU's tables; false: it has none. */
+static bool take_tables(struct reader *r, const struct uni_bpf_regs *from, struct uni_regs *regs_ret)
+{
+	struct uni_pt_root root;
+
+	uni_kvm_scan_regs(from, regs_ret);
+	if (r->as == NULL || regs_ret->state == UNI_VCPU_UNKNOWN ||
+		r->arch->paging(regs_ret, &root) != 0)
+		return false;
+	uni_as_begin(r->as, &root);
+	return root.geometry->nr_levels != 0;
+}
+
+static uint16_t chain(
+	void *ctx, const struct uni_bpf_regs *from, uint64_t *pc_ret, uint8_t *stop_ret)
+{
+	enum uni_stop stop = UNI_STOP_NOREGS;
+	struct reader *r = ctx;
+	struct uni_regs regs;
+	uint16_t nr = 0;
+
+	*stop_ret = UNI_STOP_NOREGS;
+	if (!take_tables(r, from, &regs))
+		return 0;
+	pc_ret[nr++] = regs.pc;
+	while (r->arch->fp_step(r->as, r->hints, nr == 1, &regs, &stop) == 0) {
+		stop = UNI_STOP_LIMIT;
+		if (nr == UNI_BPF_FRAMES)
+			break;
+		pc_ret[nr++] = regs.pc;
+	}
+	*stop_ret = (uint8_t)stop;
+	return nr;
+}
+
+/* KVM on this host says which samples hit the guest; software KVMs do not. */
+static bool host_splits(void)
+{
+	return access("/sys/module/kvm_intel", F_OK) == 0 ||
+	       access("/sys/module/kvm_amd", F_OK) == 0;
+}
+
+static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *cfg,
+	const struct uni_unwind_hints *hints, struct uni_gmem *gmem, const struct uni_arch *arch,
+	struct uni_err *err)
+{
+	/* No budget: nothing stands still for this. */
+	const struct uni_as_budget budget = { UINT32_MAX, UINT32_MAX, 0 };
+	struct reader reader = { .k = k, .arch = arch, .hints = hints, .gmem = gmem };
+	struct uni_kvm_stream_opts opts = { .bpf = k->bpf,
+		.pid = k->pid,
+		.arch = arch,
+		.scan = &k->scan,
+		.hints = hints,
+		.code = { read_code, &reader },
+		.unwinder = { chain, &reader },
+		.sys = k->sys,
+		.split = host_splits() };
+	struct uni_regs regs;
+	int rc;
+
+	if (k->stream != NULL) {
+		uni_kvm_stream_destroy(k->stream);
+		k->stream = NULL;
+	}
+	rc = uni_kvm_scan(k->bpf, k->pid, &k->scan, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_as_create(gmem, &budget, &reader.as, err);
+	for (uint32_t i = 0; rc == 0 && !reader.paged && i < k->scan.nr_vcpus; i++)
+		reader.paged = take_tables(&reader, &k->scan.vcpu[i].vcpu.regs, &regs);
+	if (rc == 0)
+		rc = uni_kvm_stream_start(&opts, cfg, &k->stream, err);
+	uni_as_destroy(reader.as);
+	return rc;
+}
+
+static int kernel_read(struct uni_kvm_kernel *k, const struct uni_stream_sink *sink)
+{
+	return k->stream != NULL ? uni_kvm_stream_read(k->stream, sink) : -UNI_EINVAL;
+}
+
+static void kernel_stats(const struct uni_kvm_kernel *k, struct uni_stream_stats *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (k->stream != NULL)
+		uni_kvm_stream_stats(k->stream, ret);
+}
+
+static int kernel_times(struct uni_kvm_kernel *k, uint32_t vcpu, struct uni_vcpu_times *ret)
+{
+	return k->stream != NULL ? uni_kvm_stream_times(k->stream, vcpu, ret) : -UNI_EINVAL;
+}
+
+static int kernel_stop(struct uni_kvm_kernel *k)
+{
+	if (k->stream != NULL)
+		uni_kvm_stream_stop(k->stream);
+	return 0;
+}
+
+const struct uni_kvm_kernel_ops *uni_kvm_kernel_ops(struct uni_err *err)
+{
+	static const struct uni_kvm_kernel_ops ops = {
+		.open = kernel_open,
+		.close = kernel_close,
+		.scan = kernel_scan,
+		.regions = kernel_regions,
+		.gpa2hva = kernel_gpa2hva,
+		.keep_text = kernel_keep_text,
+		.keep_sys = kernel_keep_sys,
+		.start = kernel_start,
+		.read = kernel_read,
+		.stats = kernel_stats,
+		.times = kernel_times,
+		.stop = kernel_stop,
+	};
+
+	return &ops;
+}

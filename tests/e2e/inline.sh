@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# inline.sh UNISCOPE BUILD SRCROOT tcg|kvm: C++ and Rust guests whose hot functions are all inlined:
+# the session shows the names and lines that the source has, without the image. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3 accel=$4
+. "$SRC/tests/e2e/guest.sh"
+case " $accels " in
+*" $accel "*) ;;
+*)
+	echo '1..0 # SKIP /dev/kvm cannot be used'
+	exit 0
+	;;
+esac
+here=$SRC/tests/e2e
+s=$T/s.uniscope
+
+# From a copy of the image, which is gone afterwards: all names are in the session.
+records() { # IMAGE
+	cp "$BUILD/lab/$1.elf" "$T/app.elf" && boot "$accel" "$T/app.elf" '' || return 1
+	for seconds in 3 10; do # a busy host leaves TCG few samples
+		timeout 60 "$U" record "$target" -q -F 199 -d $seconds -e "$T/app.elf" -o "$s" \
+			--overwrite || return 1
+		python3 "$here/ask.py" number "$s" samples 120 && break
+	done
+	rm "$T/app.elf"
+}
+
+names() { # SOURCE
+	"$U" export "$s" --inline --lines -f json -o "$T/s.json" &&
+		python3 "$here/inline_judge.py" "$T/s.json" "$SRC/lab/apps/$1"
+}
+
+marked() { # SERVE
+	"$U" export "$s" --inline -f folded -o "$T/s.folded" &&
+		grep -q "app_main;$1;.*absorb_\[i\];.*mix_\[i\]" "$T/s.folded" &&
+		"$U" export "$s" --inline -o "$T/s.svg" && grep -q 'mix (' "$T/s.svg" &&
+		"$U" export "$s" -f folded -o "$T/s.folded" && ! grep -q '_\[i\]\|mix' "$T/s.folded"
+}
+
+raw() { # MANGLED
+	"$U" export "$s" --no-demangle -f folded -o "$T/s.folded" && grep -q "app_main;$1" "$T/s.folded"
+}
+
+now() { # SERVE: the chain as it is at the moment
+	"$U" stacks "$target" -e "$elf" --inline --lines >"$T/out" && cat "$T/out" &&
+		grep -q "$1+0x" "$T/out" && grep -q '#0 .*burn (.*:[0-9]*) \[inlined\]' "$T/out"
+}
+
+for image in cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp; do
+	source=cxx.cc serve='server::Engine::serve' mangled=_ZNK6server6Engine5serveEv
+	case $image in
+	rust-*) source=rust.rs serve='<*labrust::server::Engine>*::serve' mangled='_[RZ]N.*serve' ;;
+	esac
+	if [ ! -e "$BUILD/lab/$image.elf" ]; then
+		skip "$image under $accel" 'it was not built: is g++, clang or rustc missing?'
+		continue
+	fi
+	check "$image under $accel is recorded" records "$image"
+	check "$image under $accel: inlined names and lines as in the source" names "$source"
+	check "$image under $accel: folded and svg mark them" marked "$serve"
+	check "$image under $accel: names as the linker has them" raw "$mangled"
+	# The guest spends a hundredth of its time elsewhere.
+	elf=$BUILD/lab/$image.elf
+	check "$image under $accel: stacks shows them now" wait_for 5 now "$serve"
+done
+finish

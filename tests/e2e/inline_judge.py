@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""inline_judge.py PROFILE.json SOURCE: do a profile's inlined functions and lines fit the source?
+
+The profile is of lab/apps/cxx.cc or rust.rs, exported with --inline --lines. Checked: the shares
+that the source states for its inlined functions, and for each frame of that file that its line is
+one of a call of the next frame's function."""
+import json
+import os
+import re
+import sys
+
+SHARES = {"absorb": 60, "scan": 30, "reply": 10}
+TOLERANCE = 10  # three standard deviations of 200 samples
+
+
+def short(name):
+    """The last word of a name; those of closures are their variable's."""
+    if re.search(r"closure|operator\(\)|lambda", name):
+        return "reply"
+    while re.search(r"<[^<>]*>", name):
+        name = re.sub(r"<[^<>]*>", "", name)
+    return name.split("::")[-1]
+
+
+def check_lines(frames, file, text):
+    """Each frame in `file` calls the next one on its line. Yields what does not fit."""
+    for caller, callee in zip(frames, frames[1:]):
+        if os.path.basename(caller.get("file", "")) != file or callee["kind"] == "synthetic":
+            continue
+        line = text[caller["line"] - 1]
+        if short(callee["name"]) not in line and not short(callee["name"]).startswith("lab_"):
+            yield f'{caller["name"]} calls {callee["name"]} on line {caller["line"]}: {line.strip()}'
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        profile = json.load(f)
+    with open(sys.argv[2], encoding="utf-8") as f:
+        text = f.read().splitlines()
+    file, functions = os.path.basename(sys.argv[2]), profile["functions"]
+    sums, wrong, total = dict.fromkeys(SHARES, 0), set(), 0
+    for stack in profile["stacks"]:
+        frames = [functions[i] for i in stack["frames"]]
+        names = [short(f["name"]) for f in frames]
+        if "serve" not in names:
+            continue
+        total += stack["value"]
+        inlined = [n for n, f in zip(names, frames) if f["kind"] == "inlined"]
+        for name in SHARES:
+            sums[name] += stack["value"] if name in inlined else 0
+        if "absorb" in inlined and "mix" not in inlined and inlined[-1] != "absorb":
+            wrong.add("absorb without mix: " + ";".join(names))
+        wrong.update(check_lines(frames, file, text))
+    print(f"{total} samples in serve: {sums}")
+    for name, want in SHARES.items():
+        share = 100 * sums[name] / total if total else 0
+        if abs(share - want) > TOLERANCE:
+            wrong.add(f"{name} has {share:.1f} %, the source says {want}")
+    print("\n".join(sorted(wrong)))
+    sys.exit(1 if wrong or total < 100 else 0)
+
+
+main()

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# ls.sh UNISCOPE BUILD SRCROOT: `uniscope ls` on guests of other users, in containers, and on processes
+# that only look like VMMs. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+
+# Is the Python expression true of the entry with that pid (g; None if there is none)?
+lists() { # PID EXPRESSION COMMAND...
+	pid=$1 expression=$2
+	shift 2
+	"$@" ls --json >"$T/ls.json" || return 1
+	cat "$T/ls.json"
+	python3 -c 'import json, sys
+g = next((g for g in json.load(open(sys.argv[1])) if g["pid"] == int(sys.argv[2])), None)
+sys.exit(not eval("(" + sys.argv[3] + ")"))' "$T/ls.json" "$pid" "$expression"
+}
+
+# Processes with a VMM name and without a guest: Firecracker before its start, a crosvm helper.
+pretend() { # NAME ARGUMENT...
+	cp "$(readlink -f /proc/$$/exe)" "$T/$1"
+	"$T/$1" -c 'read -r line; :' "$@" <"$T/fifo" 9>&- &
+	fake=$!
+}
+chmod 755 "$T"
+mkfifo "$T/fifo"
+exec 9<>"$T/fifo"
+pretend firecracker --id vm1 --no-api
+fc=$fake
+pretend crosvm run --mem 64 vmlinux
+crosvm=$fake
+wait_for 5 grep -q crosvm /proc/$crosvm/comm
+check 'a Firecracker that runs no guest is none' lists $fc 'g is None' "$U"
+check 'nor is a helper of crosvm' lists $crosvm 'g is None' "$U"
+
+nobody='setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all'
+if [ "$(id -u)" = 0 ] && $nobody true 2>/dev/null; then
+	cp "$U" "$T/uniscope" && chmod 755 "$T/uniscope"
+	check 'who may not look into a VMM is told so' lists $fc '
+		g["target"] is None and g["backend"] is None and g["name"] == "vm1" and g["uid"] == 0
+		and "not permitted" in g["why"] and "uid 0" in g["why"]' $nobody "$T/uniscope"
+else
+	skip 'who may not look into a VMM is told so' 'not root, or no setpriv'
+fi
+exec 9>&-
+wait $fc $crosvm
+
+kvm_guest() {
+	boot kvm "$(image idle)" '' --smp 2 || return 1
+	lists "$guest" 'g["vmm"] == "qemu" and g["vcpus"] == 2 and g["memory_bytes"] == 64 << 20
+		and g["target"] == "kvm:pid=%d" % g["pid"] and g["image"].endswith("-fp.elf")
+		and g["backend"] in ("kvm-bpf", "kvm") and g["why"]' "$U"
+}
+# The backend is the one that doctor permits.
+as_doctor_says() {
+	"$U" doctor --json >"$T/doctor.json"
+	bpf=$(python3 -c 'import json, sys
+print(next(w["ok"] for w in json.load(open(sys.argv[1])) if w["name"] == "kvm-bpf"))' "$T/doctor.json")
+	want=kvm
+	[ "$bpf" = True ] && want=kvm-bpf
+	lists "$guest" "g['backend'] == '$want'" "$U"
+}
+# An image that only the VMM's own mount namespace has, and a pid of its own in there.
+contained() {
+	end_guest
+	rm -f "$T/serial"
+	mkdir -p "$T/c"
+	unshare -p -f -m --mount-proc sh -c 'mount -t tmpfs none "$1" && cp "$2" "$1/app.elf" &&
+		"$3" --accel kvm --append loop=1 --serial "file:$4" "$1/app.elf" & wait' sh \
+		"$T/c" "$(image shares)" "$SRC/lab/boot" "$T/serial" </dev/null >"$T/boot" 2>&1 &
+	outer=$!
+	wait_for 20 grep -q '^lab: running' "$T/serial" || return 1
+	guest=$(grep -lsaF "$T/c/app.elf" /proc/[0-9]*/cmdline | while read -r f; do
+		readlink "${f%cmdline}exe" | grep -q /qemu-system && basename "${f%/cmdline}"
+	done)
+	lists "$guest" 'g["pid_in_container"] < 100 and g["image"].startswith("/proc/")
+		and g["target"] == "kvm:pid=%d" % g["pid"]' "$U" &&
+		"$U" stacks "$guest" >"$T/stacks" && grep lab_entry "$T/stacks"
+}
+case " $accels " in
+*' kvm '*)
+	check 'a KVM guest with all that is known of it' kvm_guest
+	check 'by the backend that doctor permits' as_doctor_says
+	if unshare -p -f -m --mount-proc true 2>/dev/null; then
+		check 'a guest in a container, with its image' contained
+		kill -9 "$guest" 2>/dev/null
+		wait "$outer" 2>/dev/null
+		guest=
+	else
+		skip 'a guest in a container, with its image' 'unshare is not permitted'
+	fi
+	;;
+*)
+	skip 'a KVM guest with all that is known of it' '/dev/kvm cannot be used'
+	;;
+esac
+finish

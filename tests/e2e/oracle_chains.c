@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * oracle_chains TARGET IMAGE SAMPLES [LEAST]: holds the guest so many times, a little irregularly,
+ * and unwinds each stack twice: by us, and by elfutils' libdwfl from the same registers and memory.
+ * Prints what was found; 0 if no chain is longer than libdwfl's or different from it, and at least
+ * LEAST per cent (99) are equal to it and reach the root.
+ */
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "obj/image.h"
+#include "target/target.h"
+#include "unwind/unwind.h"
+
+#define SHOWN 5
+
+struct oracle {
+	struct uni_target *t;
+	struct uni_image *img;
+	const struct uni_unwind_hints *hints;
+	struct uni_unwinder u;
+	struct uni_as *as;
+	Dwfl *dwfl;
+	struct uni_regs regs[UNI_VCPU_MAX];
+	const struct uni_regs *cur; /* whose stack is unwound */
+	struct uni_chain ours, theirs;
+	unsigned long same, complete, shorter, longer, different, frames;
+	unsigned shown;
+};
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	if (*thread_arg != NULL)
+		return 0;
+	*thread_arg = arg;
+	return 1;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
+{
+	struct oracle *o = arg;
+	uint64_t v;
+
+	if (uni_as_read_u64(o->as, uni_gva_of(addr), &v) != 0)
+		return false;
+	*ret = v;
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	struct oracle *o = arg;
+	Dwarf_Word r[UNI_X86_NR_REGS];
+
+	for (unsigned i = 0; i < UNI_X86_NR_REGS; i++)
+		r[i] = o->cur->r[i];
+	r[UNI_X86_RSP] = o->cur->sp;
+	r[UNI_X86_RIP] = o->cur->pc;
+	return dwfl_thread_state_registers(thread, 0, UNI_X86_NR_REGS, r);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.memory_read = read_word,
+	.set_initial_registers = set_registers,
+};
+
+static int add_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct uni_chain *c = arg;
+	Dwarf_Addr pc;
+	bool exact;
+
+	if (c->nr == UNI_CHAIN_MAX || !dwfl_frame_pc(frame, &pc, &exact))
+		return DWARF_CB_ABORT;
+	c->flags[c->nr] = exact ? UNI_FRAME_EXACT : 0;
+	c->pc[c->nr++] = pc;
+	return DWARF_CB_OK;
+}
+
+static int each_thread(Dwfl_Thread *thread, void *arg)
+{
+	struct oracle *o = arg;
+
+	/* An error is an end: the frames before it count. */
+	(void)dwfl_thread_getframes(thread, add_frame, &o->theirs);
+	return DWARF_CB_OK;
+}
+
+static bool open_dwfl(struct oracle *o, const char *path)
+{
+	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo };
+	bool ok;
+
+	o->dwfl = dwfl_begin(&callbacks);
+	if (o->dwfl == NULL)
+		return false;
+	dwfl_report_begin(o->dwfl);
+	ok = dwfl_report_elf(o->dwfl, "guest", path, -1, 0, false) != NULL &&
+	     dwfl_report_end(o->dwfl, NULL, NULL) == 0 &&
+	     dwfl_attach_state(o->dwfl, NULL, 1, &thread_callbacks, o);
+	if (!ok)
+		fprintf(stderr, "libdwfl: %s\n", dwfl_errmsg(-1));
+	return ok;
+}
+
+static void show(const char *who, const struct oracle *o, const struct uni_chain *c)
+{
+	printf("# %-7s %3u", who, c->nr);
+	for (unsigned i = 0; i < uni_min(c->nr, 12); i++) {
+		const struct uni_symbol *s =
+			uni_image_lookup(o->img, c->pc[i] - ((c->flags[i] & UNI_FRAME_EXACT) == 0));
+
+		printf(" %s%s", s != NULL ? uni_image_sym_name(o->img, s) : "?",
+			(c->flags[i] & UNI_FRAME_EXACT) != 0 ? "*" : "");
+	}
+	printf("\n");
+}
+
+/*
+ * libdwfl takes the pc of an interrupt's own frame for exact, too, though it is that of a call;
+ * what was interrupted must be exact on both sides.
+ */
+static bool same_frames(const struct uni_chain *a, const struct uni_chain *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (a->pc[i] != b->pc[i] || (a->flags[i] & ~b->flags[i]) != 0)
+			return false;
+		if (i > 0 && (b->flags[i] & ~a->flags[i]) != 0 &&
+			(i + 1 == b->nr || b->flags[i + 1] == 0))
+			return false;
+	}
+	return true;
+}
+
+static bool judge(struct oracle *o)
+{
+	const struct uni_chain *a = &o->ours, *b = &o->theirs;
+	unsigned n = uni_min(a->nr, b->nr);
+
+	o->frames += a->nr;
+	if (!same_frames(a, b, n)) {
+		o->different++;
+		return false;
+	}
+	o->longer += a->nr > b->nr;
+	o->shorter += a->nr < b->nr;
+	o->same += a->nr == b->nr;
+	o->complete += a->nr == b->nr && a->stop == UNI_STOP_ROOT;
+	return a->nr == b->nr && a->stop == UNI_STOP_ROOT;
+}
+
+static void compare(struct oracle *o, const struct uni_regs *regs)
+{
+	o->cur = regs;
+	o->theirs.nr = 0;
+	uni_unwind(&o->u, o->as, regs, &o->ours); /* leaves the space rooted for libdwfl */
+	(void)dwfl_getthreads(o->dwfl, each_thread, o);
+	if (judge(o) || o->shown++ >= SHOWN)
+		return;
+	printf("# pc 0x%llx, stop %s\n", (unsigned long long)regs->pc, uni_stop_name(o->ours.stop));
+	show("ours", o, &o->ours);
+	show("libdwfl", o, &o->theirs);
+}
+
+static bool sample(struct oracle *o)
+{
+	int nr = o->t->ops->nr_vcpus(o->t);
+	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+	int rc = o->t->ops->snap(o->t, mask, o->regs, UNI_SNAP_HOLD);
+
+	if (rc == -UNI_EAGAIN)
+		return true;
+	if (rc != 0) {
+		fprintf(stderr, "no registers: %s\n", uni_strerror(rc));
+		return false;
+	}
+	for (int i = 0; i < nr; i++) {
+		if (o->regs[i].pc_valid && o->regs[i].state != UNI_VCPU_OFFLINE)
+			compare(o, &o->regs[i]);
+	}
+	return o->t->ops->release == NULL || o->t->ops->release(o->t) == 0;
+}
+
+static bool open_guest(struct oracle *o, const char *target, const char *path, struct uni_err *err)
+{
+	static const struct uni_as_budget budget = { .bytes = 64u << 20, .table_loads = 1u << 20 };
+	struct uni_text_hint text[8];
+	struct uni_attach_opts opts = { .text = text };
+	struct uni_spec spec;
+
+	if (uni_image_load(path, &o->img, err) != 0 ||
+		uni_image_hints(o->img, 0, &o->hints, err) != 0 ||
+		uni_spec_parse(target, &spec, err) != 0)
+		return false;
+	opts.arch = uni_image_arch(o->img);
+	for (size_t i = 0; i < uni_image_nr_segments(o->img) && opts.nr_text < 8; i++) {
+		const struct uni_segment *s = uni_image_segment(o->img, i);
+
+		if (!s->write && s->file_size != 0)
+			text[opts.nr_text++] = (struct uni_text_hint){ s->vaddr, s->paddr, s->bytes,
+				s->file_size, s->exec };
+	}
+	if (uni_target_attach(&spec, &opts, &o->t, err) != 0)
+		return false;
+	uni_unwinder_init(&o->u, opts.arch, o->hints);
+	return uni_as_create(o->t->ops->gmem(o->t), &budget, &o->as, err) == 0;
+}
+
+static int report(const struct oracle *o, double least)
+{
+	unsigned long all = o->same + o->shorter + o->longer + o->different;
+
+	printf("%lu chains of %.1f frames: %lu equal, %lu of them complete (%.2f %%); %lu shorter, "
+	       "%lu longer, %lu different\n",
+		all, all != 0 ? (double)o->frames / (double)all : 0.0, o->same, o->complete,
+		all != 0 ? 100.0 * (double)o->complete / (double)all : 0.0, o->shorter, o->longer,
+		o->different);
+	return all == 0 || o->longer != 0 || o->different != 0 ||
+	       (double)o->complete * 100.0 < least * (double)all;
+}
+
+int main(int argc, char **argv)
+{
+	struct oracle *o = calloc(1, sizeof(*o));
+	struct uni_err err = { 0 };
+	bool ok;
+
+	if (argc < 4 || o == NULL) {
+		fprintf(stderr, "usage: oracle_chains TARGET IMAGE SAMPLES [LEAST]\n");
+		return 2;
+	}
+	ok = open_guest(o, argv[1], argv[2], &err) && open_dwfl(o, argv[2]);
+	for (long i = strtol(argv[3], NULL, 10); ok && i > 0; i--) {
+		struct timespec ts = uni_ns_timespec((uint64_t)(i % 7 + 1) * 311000);
+
+		ok = sample(o);
+		(void)nanosleep(&ts, NULL);
+	}
+	if (!ok && err.code != 0)
+		fprintf(stderr, "%s\n", err.msg);
+	uni_target_detach(o->t);
+	dwfl_end(o->dwfl);
+	uni_as_destroy(o->as);
+	uni_image_destroy(o->img);
+	ok = ok && report(o, argc > 4 ? strtod(argv[4], NULL) : 99.0) == 0;
+	free(o);
+	return ok ? 0 : 1;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Guests that are sampled by the kernel, played by targets that make what they are told to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "session/sampler.h"
+
+#define MEM_GVA 0x10000u
+#define MS	UNI_NSEC_PER_MSEC
+#define MAX	3
+
+struct fake {
+	struct uni_target t;
+	struct uni_gmem *m;
+	unsigned caps;
+	uint64_t word[4]; /* guest memory at MEM_GVA */
+	int fail_start, fail_read;
+	uint64_t gone_after; /* reads; 0: never */
+	uint64_t per_read;   /* samples that each read hands over */
+	uint64_t at_stop;    /* and that stop leaves behind */
+	bool dead;	     /* not alive any more, and no word of it */
+
+	struct uni_stream_cfg started;
+	const struct uni_unwind_hints *hints;
+	bool running, held;
+	uint64_t reads, stops, snaps, made;
+};
+
+static unsigned fake_caps(struct uni_target *t)
+{
+	return ((struct fake *)t)->caps;
+}
+
+static int fake_nr_vcpus(struct uni_target *t)
+{
+	return 2;
+}
+
+static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, unsigned flags)
+{
+	struct fake *f = (struct fake *)t;
+
+	f->snaps++;
+	f->held = (flags & UNI_SNAP_HOLD) != 0;
+	for (unsigned v = 0; v < 2; v++) {
+		if (!(mask >> v & 1))
+			continue;
+		ret[v].pc_valid = ret[v].sp_valid = true;
+		ret[v].pc = 0x1000;
+		ret[v].sp = MEM_GVA;
+	}
+	return 0;
+}
+
+static int fake_release(struct uni_target *t)
+{
+	((struct fake *)t)->held = false;
+	return 0;
+}
+
+static struct uni_gmem *fake_gmem(struct uni_target *t)
+{
+	return ((struct fake *)t)->m;
+}
+
+static bool fake_alive(struct uni_target *t)
+{
+	return !((struct fake *)t)->dead;
+}
+
+static int fake_start(struct uni_target *t, const struct uni_stream_cfg *cfg,
+	const struct uni_unwind_hints *hints, struct uni_err *err)
+{
+	struct fake *f = (struct fake *)t;
+
+	if (f->fail_start != 0)
+		return uni_err_set(err, (enum uni_errcode) - f->fail_start, "no such map");
+	f->started = *cfg;
+	f->hints = hints;
+	f->running = true;
+	return 0;
+}
+
+/* Sample n: states in turn, every fifth cut short, every eleventh without a chain. */
+static void make(struct fake *f, const struct uni_stream_sink *sink)
+{
+	static const uint64_t pc[] = { 0x1000, 0x2000 };
+	static const uint8_t flags[] = { 0, UNI_FRAME_GUESS };
+	uint64_t n = f->made++;
+	const struct uni_stream_sample s = { .t_ns = uni_now_ns(),
+		.weight = 1 + n % 2,
+		.vcpu = n % 2,
+		.stop = n % 5 == 0 ? UNI_STOP_FAULT : UNI_STOP_ROOT,
+		.state = n % UNI_VCPU_STATE_NR,
+		.nr = n % 11 == 0 ? 0 : 2,
+		.pc = pc,
+		.flags = flags };
+
+	sink->sample(sink->ctx, &s);
+}
+
+static int fake_stream_read(struct uni_target *t, const struct uni_stream_sink *sink)
+{
+	struct fake *f = (struct fake *)t;
+	uint64_t nr = f->running ? f->per_read : f->at_stop;
+
+	f->reads++;
+	f->at_stop = f->running ? f->at_stop : 0;
+	if (f->fail_read != 0)
+		return f->fail_read;
+	while (nr-- != 0)
+		make(f, sink);
+	return f->gone_after != 0 && f->reads >= f->gone_after ? -UNI_EGONE : 0;
+}
+
+static void fake_stats(struct uni_target *t, struct uni_stream_stats *ret)
+{
+	*ret = (struct uni_stream_stats){ .lost = 11, .failed = 5, .host_ns = 700, .host_runs = 7 };
+}
+
+static int fake_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
+{
+	*ret = (struct uni_vcpu_times){ .guest_ns = 100 + vcpu, .exits = 3 };
+	return 0;
+}
+
+static int fake_stop(struct uni_target *t)
+{
+	struct fake *f = (struct fake *)t;
+
+	f->running = false;
+	f->stops++;
+	return 0;
+}
+
+static const struct uni_target_ops fake_ops = {
+	.scheme = "fake",
+	.caps = fake_caps,
+	.nr_vcpus = fake_nr_vcpus,
+	.snap = fake_snap,
+	.release = fake_release,
+	.gmem = fake_gmem,
+	.alive = fake_alive,
+	.stream_start = fake_start,
+	.stream_read = fake_stream_read,
+	.stream_stats = fake_stats,
+	.stream_times = fake_times,
+	.stream_stop = fake_stop,
+};
+
+static int fake_mem_read(
+	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
+{
+	struct fake *f = ctx;
+
+	f->word[1]++; /* a counter: how often memory was looked at */
+	memcpy(buf, (const uint8_t *)f->word + offset, len);
+	return 0;
+}
+
+static const struct uni_gmem_ops fake_gmem_ops = { .read = fake_mem_read };
+
+/* What the callbacks of one guest saw. */
+struct seen {
+	struct bench *b;
+	uint64_t nr, weight, wrong, progresses, stop_after;
+	uint64_t of_state[UNI_VCPU_STATE_NR];
+	pthread_t thread;
+};
+
+struct bench {
+	struct fake f[MAX];
+	struct seen seen[MAX];
+	struct uni_sampler_job job[MAX];
+	struct uni_unwinder u;
+	struct uni_unwind_hints hints;
+	atomic_bool stop;
+};
+
+static void on_sample(void *ctx, const struct uni_sample *s)
+{
+	struct seen *seen = ctx;
+	ptrdiff_t guest = seen - seen->b->seen;
+
+	if ((ptrdiff_t)s->guest != guest || s->vcpu > 1 || s->t_ns == 0 || seen->b->f[guest].held)
+		seen->wrong++;
+	if (s->nr != 0 && s->pc[0] != 0x1000)
+		seen->wrong++;
+	seen->nr++;
+	seen->weight += s->weight;
+	seen->of_state[s->state]++;
+	seen->thread = pthread_self();
+	if (seen->nr == seen->stop_after)
+		atomic_store(&seen->b->stop, true);
+}
+
+static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
+{
+	((struct seen *)ctx)->progresses += st->host_ns == 700;
+}
+
+static int setup(void **state)
+{
+	const struct uni_gmem_region region = { .start = MEM_GVA, .size = 32 };
+	struct bench *b = calloc(1, sizeof(*b));
+	int rc = b == NULL;
+
+	*state = b;
+	for (uint32_t i = 0; rc == 0 && i < MAX; i++) {
+		b->seen[i].b = b;
+		b->f[i] = (struct fake){ .t = { .ops = &fake_ops, .arch = &uni_arch_x86_64 },
+			.caps = UNI_CAP_HOLD | UNI_CAP_STREAM,
+			.per_read = 70 };
+		b->job[i].t = &b->f[i].t;
+		b->job[i].cfg = (struct uni_sampler_cfg){ .guest = i,
+			.frequency = 500,
+			.duration_ns = 500 * MS,
+			.max_duty = 0.1,
+			.unwinder = &b->u,
+			.stop = &b->stop,
+			.on_sample = on_sample,
+			.on_progress = on_progress,
+			.ctx = &b->seen[i] };
+		rc = uni_gmem_create(
+			&fake_gmem_ops, &b->f[i], UNI_GMEM_VIRTUAL, &region, 1, &b->f[i].m, NULL);
+	}
+	if (rc == 0)
+		uni_unwinder_init(&b->u, &uni_arch_x86_64, &b->hints);
+	return rc;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	for (uint32_t i = 0; i < MAX; i++)
+		uni_gmem_destroy(b->f[i].m);
+	free(b);
+	return 0;
+}
+
+static void run_one(struct bench *b)
+{
+	uni_sampler_run_all(b->job, 1);
+	assert_int_equal(b->seen[0].wrong, 0);
+	assert_int_equal(b->job[0].stats.samples, b->seen[0].nr);
+	assert_int_equal(b->job[0].stats.weight, b->seen[0].weight);
+}
+
+static void samples_become_ours(void **state)
+{
+	struct bench *b = *state;
+	const struct uni_record_stats *st = &b->job[0].stats;
+	uint64_t without, sum = 0;
+
+	b->f[0].at_stop = 70;
+	run_one(b);
+	assert_int_equal(b->job[0].rc, 0);
+	assert_int_equal(b->job[0].end, UNI_END_DURATION);
+	assert_string_equal(uni_sampler_method(&b->f[0].t), "bpf");
+	assert_true(b->f[0].started.ordered);
+	assert_true(b->f[0].started.frequency == 500);
+	assert_int_equal(b->f[0].started.exits_every, 0);
+	assert_ptr_equal(b->f[0].hints, &b->hints);
+	/* Few reads, and nothing of what they and the end gave is missing. */
+	assert_in_range(b->f[0].reads, 3, 4);
+	assert_int_equal(b->f[0].stops, 1);
+	assert_int_equal(b->f[0].made, 70 * b->f[0].reads);
+	/* Without a chain and in the guest, that is n = 0, 77, 154, ...: nothing to keep. */
+	without = (b->f[0].made + 76) / 77;
+	assert_int_equal(st->samples, b->f[0].made - without);
+	assert_true(st->failed >= 5 + without);
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
+		sum += st->state[i];
+	assert_int_equal(sum, st->weight);
+	assert_true(st->weight > st->samples);
+	assert_true(b->seen[0].of_state[UNI_VCPU_STOLEN] > 0);
+	assert_int_equal(st->truncated, st->stop[UNI_STOP_FAULT]);
+	assert_int_equal(st->truncated + st->stop[UNI_STOP_ROOT], st->weight);
+	assert_int_equal(st->lost, 11);
+	assert_int_equal(st->host_ns, 700);
+	assert_int_equal(st->host_runs, 7);
+	assert_int_equal(st->nr_times, 2);
+	assert_int_equal(st->times[1].guest_ns, 101);
+	assert_true(st->end_ns - st->begin_ns >= 500 * MS);
+	assert_true(b->seen[0].progresses >= 1);
+	/* The guest was never stopped, nor even looked at. */
+	assert_int_equal(b->f[0].snaps, 0);
+	assert_int_equal(st->pause.nr, 0);
+}
+
+static void stops_when_asked(void **state)
+{
+	struct bench *b = *state;
+
+	b->job[0].cfg.duration_ns = 0;
+	b->seen[0].stop_after = 100;
+	b->f[0].at_stop = 30;
+	run_one(b);
+	assert_int_equal(b->job[0].rc, 0);
+	assert_int_equal(b->job[0].end, UNI_END_STOPPED);
+	assert_int_equal(b->f[0].made, 170); /* what was left was read after the stop */
+}
+
+static void guests_end(void **state)
+{
+	struct bench *b = *state;
+
+	b->job[0].cfg.duration_ns = b->job[1].cfg.duration_ns = 0;
+	b->f[0].gone_after = 2;
+	b->f[1].dead = true;
+	uni_sampler_run_all(b->job, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(b->job[i].rc, 0);
+		assert_int_equal(b->job[i].end, UNI_END_GONE);
+		assert_int_equal(b->f[i].stops, 1);
+	}
+	assert_int_equal(b->f[0].made, 140);
+	assert_int_equal(b->f[1].made, 70);
+	assert_true(b->seen[0].nr > b->seen[1].nr);
+}
+
+static void counts_are_read_seldom(void **state)
+{
+	struct bench *b = *state;
+
+	b->job[0].cfg.counts = true;
+	run_one(b);
+	assert_false(b->f[0].started.ordered);
+	assert_int_equal(b->f[0].reads, 1); /* at the end */
+}
+
+static void high_rates_are_read_often(void **state)
+{
+	struct bench *b = *state;
+
+	b->job[0].cfg.frequency = 100000;
+	run_one(b);
+	assert_in_range(b->f[0].reads, 5, 27); /* not below 20 ms */
+}
+
+static void failing_for_good_gives_up(void **state)
+{
+	struct bench *b = *state;
+
+	b->job[0].cfg.duration_ns = 0;
+	b->f[0].fail_read = -UNI_EIO;
+	run_one(b);
+	assert_int_equal(b->job[0].rc, -UNI_EIO);
+	assert_non_null(strstr(b->job[0].err.msg, "fake"));
+	assert_int_equal(b->f[0].stops, 1);
+}
+
+static void watches_hold_the_guest(void **state)
+{
+	struct bench *b = *state;
+	struct uni_watch w = { .name = "counter", .gva = MEM_GVA + 8, .size = 8 };
+	uint64_t first, last;
+
+	b->job[0].cfg.watch = &w;
+	b->job[0].cfg.nr_watch = 1;
+	run_one(b);
+	assert_non_null(w.last);
+	memcpy(&first, w.first, 8);
+	memcpy(&last, w.last, 8);
+	assert_true(last > first);
+	assert_true(w.t_last_ns > w.t_first_ns + 400 * MS);
+	assert_int_equal(b->f[0].snaps, 2);
+	assert_int_equal(b->job[0].stats.pause.nr, 2);
+	assert_false(b->f[0].held);
+	free(w.first);
+	free(w.last);
+}
+
+/* Two that stream, one of which cannot start, and one that is paused: each for itself. */
+static void guests_do_not_mind_each_other(void **state)
+{
+	struct bench *b = *state;
+
+	b->f[0].caps = UNI_CAP_HOLD;
+	b->f[1].fail_start = -UNI_EPERM;
+	b->f[2].gone_after = 2;
+	uni_sampler_run_all(b->job, 3);
+	assert_string_equal(uni_sampler_method(&b->f[0].t), "pause");
+	assert_int_equal(b->job[0].rc, 0);
+	assert_int_equal(b->job[0].end, UNI_END_DURATION);
+	assert_true(b->job[0].stats.ticks > 5);
+	assert_int_equal(b->job[0].stats.pause.nr, 2 * b->job[0].stats.ticks);
+	assert_int_equal(b->job[1].rc, -UNI_EPERM);
+	assert_non_null(strstr(b->job[1].err.msg, "no such map"));
+	assert_int_equal(b->job[2].rc, 0);
+	assert_int_equal(b->job[2].end, UNI_END_GONE);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(b->seen[i].wrong, 0);
+		assert_int_equal(b->seen[i].nr, b->job[i].stats.samples);
+	}
+	assert_int_equal(b->seen[1].nr, 0);
+	/* Streams are read by who called. */
+	assert_true(pthread_equal(b->seen[2].thread, pthread_self()));
+	assert_false(pthread_equal(b->seen[0].thread, pthread_self()));
+}
+
+static void *close_the_gate(void *arg)
+{
+	struct bench *b = arg;
+	pthread_rwlock_t *gate = b->job[0].cfg.gate;
+	uint64_t before;
+
+	for (unsigned i = 0; i < 20; i++) {
+		(void)pthread_rwlock_wrlock(gate);
+		before = b->f[0].snaps + b->f[1].snaps;
+		(void)usleep(10000);
+		b->seen[2].wrong +=
+			b->f[0].held || b->f[1].held || b->f[0].snaps + b->f[1].snaps != before;
+		(void)pthread_rwlock_unlock(gate);
+		(void)usleep(1000);
+	}
+	return NULL;
+}
+
+/* While the gate is closed no guest is held: then the process may be stopped. */
+static void the_gate_keeps_guests_running(void **state)
+{
+	struct bench *b = *state;
+	pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
+	pthread_t closer;
+
+	for (unsigned i = 0; i < 2; i++) {
+		b->f[i].caps = UNI_CAP_HOLD;
+		b->job[i].cfg.gate = &gate;
+	}
+	assert_int_equal(pthread_create(&closer, NULL, close_the_gate, b), 0);
+	uni_sampler_run_all(b->job, 2);
+	assert_int_equal(pthread_join(closer, NULL), 0);
+	assert_int_equal(b->seen[2].wrong, 0);
+	assert_true(b->seen[0].nr > 0 && b->seen[1].nr > 0);
+	(void)pthread_rwlock_destroy(&gate);
+}
+
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(samples_become_ours),
+		T(stops_when_asked),
+		T(guests_end),
+		T(counts_are_read_seldom),
+		T(high_rates_are_read_often),
+		T(failing_for_good_gives_up),
+		T(watches_hold_the_guest),
+		T(guests_do_not_mind_each_other),
+		T(the_gate_keeps_guests_running),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
