@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/images.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/check.h"
@@ -93,9 +94,7 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 			blind ? ")" : "");
 	}
 	rc = uni_image_load_from(path, &args->search, &g->image, err);
-	if (rc == 0)
-		return uni_image_hints(g->image, g->bias, &g->hints, err);
-	if (given || !optional)
+	if (rc == 0 || given || !optional)
 		return rc;
 	/* Found on a command line but no ELF: a disk or a compressed kernel. Addresses will do. */
 	err->code = 0;
@@ -164,13 +163,29 @@ static int check_image(struct uni_guest *g, struct uni_err *err)
 	return rc;
 }
 
-static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+/* Is it where it was linked for, else (`anywhere`) where is it; and are there others? */
+static int find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->image != NULL && !anywhere)
+		rc = check_image(g, err);
+	if (rc == 0 && (anywhere || (args->sysroot != NULL && args->sysroot->items.nr != 0)))
+		rc = uni_guest_find_images(g, args, anywhere, err);
+	return rc;
+}
+
+static int attach_at(
+	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
 {
 	struct uni_text_hint hint[TEXT_HINTS];
-	struct uni_attach_opts opts = { .text = hint, .nr_text = text_hints(g, hint) };
+	struct uni_attach_opts opts = { .text = hint, .anywhere = anywhere };
 	struct uni_target *t;
 	int rc;
 
+	g->bias = 0;
+	opts.nr_text = text_hints(g, hint);
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
 	opts.shared = args->shared;
@@ -183,20 +198,51 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	if (rc != 0)
 		return rc;
 	g->t = t;
-	if (g->image != NULL) {
-		rc = check_image(g, err);
-		if (rc != 0) {
-			uni_target_detach(g->t);
-			g->t = NULL;
-		}
+	rc = find_images(g, args, anywhere, err);
+	if (rc != 0) {
+		uni_target_detach(g->t);
+		g->t = NULL;
+		uni_guest_drop_images(g);
 	}
 	return rc;
+}
+
+/* First where it was linked for; what does not fit there may have been moved. */
+static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_err moved = { 0 };
+	int rc = attach_at(g, args, false, err);
+
+	if (rc != -UNI_EMISMATCH || g->image == NULL)
+		return rc;
+	if (attach_at(g, args, true, &moved) != 0) {
+		g->bias = 0;
+		return rc; /* the first cause says more */
+	}
+	err->code = 0;
+	return 0;
 }
 
 /* A guest that still boots has no page tables, or its image is not yet where it will be. */
 static bool worth_a_retry(int rc)
 {
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
+}
+
+/*
+ * While a guest boots, its image may be seen where it was loaded, before it moves to where it will
+ * run. It has settled when two looks find it at the same place. Else it is let go for another one.
+ */
+static bool is_settling(
+	struct uni_guest *g, const struct uni_attach_args *args, int rc, uint64_t *bias)
+{
+	if (rc != 0 || args->wait_ns == 0 || g->bias == *bias)
+		return false;
+	*bias = g->bias;
+	uni_target_detach(g->t);
+	g->t = NULL;
+	uni_guest_drop_images(g);
+	return true;
 }
 
 /* Only kvm: has a choice, and a key for it; others pause, or need not. */
@@ -220,7 +266,7 @@ static int choose_method(struct uni_spec *spec, const char *method, struct uni_e
 
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	uint64_t until = uni_now_ns() + args->wait_ns;
+	uint64_t until = uni_now_ns() + args->wait_ns, bias = 0;
 	int rc;
 
 	memset(g, 0, sizeof(*g));
@@ -233,7 +279,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = load_image(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
-	while (worth_a_retry(rc) && uni_now_ns() < until) {
+	while ((worth_a_retry(rc) || is_settling(g, args, rc, &bias)) && uni_now_ns() < until) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
 		uni_progress("waiting for the guest to boot");
@@ -243,11 +289,21 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	}
 	if (args->wait_ns != 0)
 		uni_progress_end();
+	if (rc == 0 && g->t == NULL)
+		rc = uni_err_set(err, UNI_ETIMEDOUT,
+			"%s: its image is at another address each time: is it still booting?",
+			g->spec.text);
 	if (rc != 0) {
 		uni_guest_close(g);
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);
+	if (g->image != NULL && g->hints == NULL)
+		rc = uni_image_hints(g->image, g->bias, &g->hints, err);
+	if (rc != 0) {
+		uni_guest_close(g);
+		return rc;
+	}
 	uni_unwinder_init(&g->unwinder, g->t->arch, g->hints);
 	return 0;
 }
@@ -255,6 +311,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 void uni_guest_close(struct uni_guest *g)
 {
 	uni_target_detach(g->t);
+	uni_guest_drop_images(g);
 	uni_image_destroy(g->image);
 	uni_symtab_destroy(g->symtab);
 	g->symtab = NULL;

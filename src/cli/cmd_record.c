@@ -53,6 +53,7 @@ static struct uni_attach_args attach_args(const struct guests *all, const char *
 		.method = o.rec.method,
 		.shared = all->shared,
 		.search = uni_search_of(&o.rec.debug_dirs),
+		.sysroot = &o.rec.sysroot,
 		.wait_ns = (uint64_t)(o.wait * 1e9),
 		.no_image_ok = o.all };
 }

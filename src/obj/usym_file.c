@@ -138,8 +138,8 @@ struct header {
 static uint64_t stated_size(const struct header *h)
 {
 	return USYM_HEADER_SIZE + (uint64_t)h->nr * USYM_RECORD_SIZE +
-	       (uint64_t)h->nr_spans * USYM_SPAN_SIZE +
-	       (uint64_t)h->nr_places * USYM_PLACE_SIZE + h->names_size;
+	       (uint64_t)h->nr_spans * USYM_SPAN_SIZE + (uint64_t)h->nr_places * USYM_PLACE_SIZE +
+	       h->names_size;
 }
 
 static int parse_header(
@@ -240,8 +240,7 @@ static bool check_more_names(const struct uni_symtab *s)
 /* A string of the names that is neither id nor path; 0 is none. */
 static bool check_ref(const struct uni_symtab *s, uint32_t off)
 {
-	return off == 0 ||
-	       (off > s->path && off < s->names.len && s->names.s[off - 1] == '\0');
+	return off == 0 || (off > s->path && off < s->names.len && s->names.s[off - 1] == '\0');
 }
 
 static bool parse_span(struct uni_cursor *c, struct uni_symtab *s, uint32_t nr_places)
@@ -255,8 +254,7 @@ static bool parse_span(struct uni_cursor *c, struct uni_symtab *s, uint32_t nr_p
 	span->nr = uni_cursor_u32(c);
 	if (span->size == 0 || !uni_range_ok(span->start, span->size))
 		return false;
-	if (prev != NULL &&
-		(span->start <= prev->start || span->start - prev->start < prev->size))
+	if (prev != NULL && (span->start <= prev->start || span->start - prev->start < prev->size))
 		return false;
 	return span->nr != 0 && span->nr <= UNI_INLINE_MAX &&
 	       uni_range_contains(0, nr_places, span->first, span->nr);
@@ -266,15 +264,16 @@ static int parse_places(
 	struct uni_cursor *c, const struct header *h, struct uni_symtab *s, struct uni_err *err)
 {
 	if (!check_more_names(s))
-		return uni_err_set(err, UNI_EFORMAT, "symbol file: its further names are malformed");
+		return uni_err_set(
+			err, UNI_EFORMAT, "symbol file: its further names are malformed");
 	s->spans = calloc((size_t)h->nr_spans + 1, sizeof(*s->spans));
 	s->places = calloc((size_t)h->nr_places + 1, sizeof(*s->places));
 	if (s->spans == NULL || s->places == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory for a symbol file");
 	for (; s->nr_spans < h->nr_spans; s->nr_spans++) {
 		if (!parse_span(c, s, h->nr_places))
-			return uni_err_set(
-				err, UNI_EFORMAT, "symbol file: span %zu is malformed", s->nr_spans);
+			return uni_err_set(err, UNI_EFORMAT, "symbol file: span %zu is malformed",
+				s->nr_spans);
 	}
 	for (; s->nr_places < h->nr_places; s->nr_places++) {
 		struct uni_symtab_place *p = &s->places[s->nr_places];

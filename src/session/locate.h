@@ -11,8 +11,7 @@
 #include "mem/as.h"
 #include "obj/image.h"
 #include "obj/sysroot.h"
-
-#define UNI_IMAGES_MAX 32 /* of one guest */
+#include "session/recording.h"
 
 struct uni_located {
 	struct uni_image *image;

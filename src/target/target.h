@@ -48,6 +48,7 @@ struct uni_attach_opts {
 	const struct uni_arch *arch; /* from the image; NULL: x86_64 */
 	const struct uni_text_hint *text;
 	size_t nr_text;
+	bool anywhere;	 /* the text may be mapped elsewhere, and loaded elsewhere, than it says */
 	const char *qmp; /* path of a QMP socket, or NULL */
 	/* What the guests of one run share (programs in the kernel); NULL: this one has its own. */
 	struct uni_target_shared *shared;
@@ -68,7 +69,7 @@ struct uni_target_info {
 	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
 	bool denied;	    /* not permitted to look into the process: the rest is what it says */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
-	char why[256];	    /* of an attached one: why its backend's best way is not taken, "" it is */
+	char why[256]; /* of an attached one: why its backend's best way is not taken, "" it is */
 };
 
 struct uni_target;

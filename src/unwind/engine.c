@@ -32,8 +32,12 @@ void uni_unwinder_init(
 	memset(u, 0, sizeof(*u));
 	u->arch = arch;
 	u->hints = hints;
-	if (hints != NULL && hints->cfi != NULL)
+	for (; hints != NULL; hints = hints->next) {
+		if (hints->cfi == NULL)
+			continue;
 		add(u, &uni_unwind_cfi);
+		break;
+	}
 	add(u, &uni_unwind_fp);
 }
 
