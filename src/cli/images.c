@@ -31,8 +31,10 @@ static int add_sysroot(struct finder *f, const char *path, const struct uni_imag
 	struct uni_err *err)
 {
 	struct uni_located *l = &f->list[f->nr];
+	struct uni_image_search how = *search;
 	int rc;
 
+	how.called = true;
 	if (!is_file(path)) {
 		if (f->nr_roots == UNI_IMAGES_MAX)
 			return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
@@ -42,7 +44,7 @@ static int add_sysroot(struct finder *f, const char *path, const struct uni_imag
 	}
 	if (f->nr == UNI_IMAGES_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
-	rc = uni_image_load_from(path, search, &l->image, err);
+	rc = uni_image_load_from(path, &how, &l->image, err);
 	l->owned = rc == 0;
 	f->nr += rc == 0;
 	return rc;

@@ -155,6 +155,8 @@ static bool has_id(const struct uni_image *img, const uint8_t *id, size_t len)
 /* The index of an image with that build-id, from a sysroot if need be; UNI_IMAGES_MAX: none. */
 static size_t image_of(struct search *s, const uint8_t *id, size_t len)
 {
+	static const struct uni_image_search how = { .called = true };
+
 	for (size_t i = 0; i < s->nr; i++) {
 		if (has_id(s->list[i].image, id, len))
 			return i;
@@ -167,7 +169,7 @@ static size_t image_of(struct search *s, const uint8_t *id, size_t len)
 			struct uni_located l = { .owned = true };
 			struct uni_err err = { 0 };
 
-			if (uni_image_load(path, &l.image, &err) != 0)
+			if (uni_image_load_from(path, &how, &l.image, &err) != 0)
 				continue;
 			if (uni_image_arch(l.image) != s->args->arch) {
 				uni_image_destroy(l.image);
