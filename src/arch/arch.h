@@ -12,6 +12,9 @@
 #include "arch/stop.h"
 #include "mem/as.h"
 
+/* Bytes before a return address that hold every form of a call. */
+#define UNI_CALL_BYTES 7
+
 /* Where a register lies in a gdb `g` packet (bytes, little endian). */
 struct uni_gdb_reg {
 	uint16_t offset;
@@ -40,6 +43,12 @@ struct uni_arch {
 	/* Does a function with these first bytes set up a frame pointer? n may be less than asked.
 	 */
 	bool (*sets_frame)(const uint8_t *code, size_t n);
+
+	/*
+	 * Do the UNI_CALL_BYTES bytes before a return address end in a call? Its target, or 0 if
+	 * it goes through a register or memory.
+	 */
+	bool (*after_call)(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 
 	/*
 	 * Frame-pointer step: replaces regs (pc, sp, fp, valid) by the caller's. `leaf` is true for

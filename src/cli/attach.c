@@ -142,7 +142,20 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	return 0;
 }
 
-/* One vCPU's registers, and then the check; the guest is held, because a stub cannot read else. */
+/* One vCPU's registers; held, because a stub cannot read memory else, unless that is not needed. */
+static int take_registers(
+	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = g->t->ops;
+
+	*p = (struct uni_pause){ 0 };
+	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
+		ops->snap(g->t, 1, ret, 0) == 0)
+		return 0;
+	return uni_guest_hold(g, p, 1, ret, err);
+}
+
+/* The code that the guest runs, by its own page tables, against the image's. */
 static int check_image(struct uni_guest *g, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
@@ -155,7 +168,7 @@ static int check_image(struct uni_guest *g, struct uni_err *err)
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
-	rc = uni_guest_hold(g, &pause, 1, regs, err);
+	rc = take_registers(g, &pause, regs, err);
 	if (rc == 0)
 		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
 	(void)uni_pause_end(&pause);
@@ -258,10 +271,18 @@ static int choose_method(struct uni_spec *spec, const char *method, struct uni_e
 			"--method bpf is for kvm: targets, and this is %s", spec->text);
 	if (strcmp(spec->scheme, "kvm") != 0)
 		return 0;
-	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text, method);
+	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text,
+		strcmp(method, "pause") == 0 ? "stop" : method);
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
 	return uni_spec_parse(text, spec, err);
+}
+
+static int use_unwinder(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uni_unwinder_init(&g->unwinder, g->t != NULL ? g->t->arch : NULL, g->hints);
+	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
 }
 
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
@@ -270,7 +291,9 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	int rc;
 
 	memset(g, 0, sizeof(*g));
-	rc = uni_guest_resolve(args->target, &g->spec, err);
+	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
+	if (rc == 0)
+		rc = uni_guest_resolve(args->target, &g->spec, err);
 	if (rc == 0)
 		rc = choose_method(&g->spec, args->method, err);
 	if (rc == 0)
@@ -304,8 +327,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		uni_guest_close(g);
 		return rc;
 	}
-	uni_unwinder_init(&g->unwinder, g->t->arch, g->hints);
-	return 0;
+	return use_unwinder(g, args, err);
 }
 
 void uni_guest_close(struct uni_guest *g)

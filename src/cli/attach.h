@@ -24,6 +24,7 @@ struct uni_attach_args {
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
 	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */
+	const char *unwind; /* "cfi,fp,scan", or NULL: all of them */
 };
 
 struct uni_guest {
@@ -39,6 +40,15 @@ struct uni_guest {
 	const struct uni_unwind_hints *hints;	       /* NULL: none */
 	struct uni_unwinder unwinder;
 };
+
+#define UNI_UNWIND_OPTION(v)                                                                     \
+	{                                                                                        \
+		0, "unwind", UNI_OPT_STR, &(v), "LIST",                                          \
+			"how callers are found, tried in this order: cfi (call frame "           \
+			"information), fp (frame pointers), scan (guesses, marked so); default " \
+			"cfi,fp,scan",                                                           \
+			NULL, NULL                                                               \
+	}
 
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);

@@ -15,7 +15,7 @@
 #include "obj/usym.h"
 
 static struct {
-	const char *image, *qmp;
+	const char *image, *qmp, *unwind;
 	struct uni_opt_list debug_dirs, sysroot;
 	struct uni_naming naming;
 	bool json, registers;
@@ -31,6 +31,7 @@ static const struct uni_opt *options(void)
 		UNI_SYSROOT_OPTION(o.sysroot),
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
 		UNI_NAMING_OPTIONS(o.naming),
+		UNI_UNWIND_OPTION(o.unwind),
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
 			"also print the registers of each vCPU", NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
@@ -268,7 +269,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.qmp = o.qmp,
 		.no_image_ok = true,
 		.search = uni_search_of(&o.debug_dirs),
-		.sysroot = &o.sysroot };
+		.sysroot = &o.sysroot,
+		.unwind = o.unwind };
 	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_guest g;
 	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")

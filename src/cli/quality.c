@@ -150,8 +150,8 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 	const struct uni_record_stats *st = g->stats;
 
 	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
-		g->meta->counts ? st->weight : st->samples, uni_quality_seconds(st),
-		g->meta->nr_vcpus, g->meta->nr_vcpus == 1 ? "" : "s", g->meta->frequency);
+		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
+		g->meta->nr_vcpus == 1 ? "" : "s", g->meta->frequency);
 	if (!closed)
 		uni_sink_printf(out,
 			"%" PRIu64 " lost; not closed: late and skipped ones are not known\n",

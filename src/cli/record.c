@@ -86,7 +86,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	char guests[32] = "", length[32] = "";
 
 	suspend_if_asked(run);
-	atomic_store(&part->samples, run->args->aggregate ? st->weight : st->samples);
+	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
 	if (run->args->quiet || !may_show(run))
 		return;

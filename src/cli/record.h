@@ -19,6 +19,7 @@ struct uni_record_args {
 	bool aggregate;
 	const char *save_replay;
 	struct uni_opt_list sysroot;
+	const char *unwind;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
@@ -47,6 +48,7 @@ struct uni_record_args {
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
 		UNI_SYSROOT_OPTION((a).sysroot), UNI_DEBUG_DIR_OPTION((a).debug_dirs),             \
+		UNI_UNWIND_OPTION((a).unwind),                                                     \
 		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
 			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \

@@ -53,7 +53,7 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 			st->late, st->skipped);
 	uni_note("%s%s%" PRIu64 " samples in %.1f s from %" PRIu32 " vCPU%s, %s, %" PRIu64
 		 " chains cut short (%.2f %% complete)",
-		of, sep, m->counts ? st->weight : st->samples, uni_quality_seconds(st), m->nr_vcpus,
+		of, sep, st->weight, uni_quality_seconds(st), m->nr_vcpus,
 		m->nr_vcpus == 1 ? "" : "s", missed, st->truncated, complete);
 	if (st->throttled != 0)
 		uni_note("%s%s%" PRIu64

@@ -14,6 +14,7 @@ struct walk {
 	struct uni_regs regs; /* of the frame that was found last */
 	struct uni_step st;
 	unsigned switches;
+	bool guessed; /* and so is all that follows from it */
 };
 
 static void add(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
@@ -26,48 +27,102 @@ static void add(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
 	u->stepper[i].ctx = u;
 }
 
+static bool has(const struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
+{
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
+		if (u->stepper[i].ops == ops)
+			return true;
+	}
+	return false;
+}
+
 void uni_unwinder_init(
 	struct uni_unwinder *u, const struct uni_arch *arch, const struct uni_unwind_hints *hints)
 {
 	memset(u, 0, sizeof(*u));
 	u->arch = arch;
 	u->hints = hints;
-	for (; hints != NULL; hints = hints->next) {
-		if (hints->cfi == NULL)
-			continue;
-		add(u, &uni_unwind_cfi);
-		break;
-	}
+	add(u, &uni_unwind_cfi);
 	add(u, &uni_unwind_fp);
+	add(u, &uni_unwind_scan);
+}
+
+int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *err)
+{
+	static const struct uni_unwinder_ops *const all[] = { &uni_unwind_cfi, &uni_unwind_fp,
+		&uni_unwind_scan };
+	struct uni_unwinder chosen = *u;
+
+	memset(chosen.stepper, 0, sizeof(chosen.stepper));
+	for (const char *p = names;; p++) {
+		size_t len = strcspn(p, ","), i = 0;
+
+		while (i < uni_array_len(all) &&
+			(strlen(all[i]->name) != len || memcmp(all[i]->name, p, len) != 0))
+			i++;
+		if (i == uni_array_len(all) || has(&chosen, all[i]))
+			return uni_err_set(err, UNI_EUSAGE,
+				"cannot unwind by '%s': give some of cfi, fp and scan, separated "
+				"by commas, each once",
+				names);
+		add(&chosen, all[i]);
+		p += len;
+		if (*p == '\0')
+			break;
+	}
+	memcpy(u->stepper, chosen.stepper, sizeof(u->stepper));
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++)
+		u->stepper[i].ctx = u;
+	return 0;
+}
+
+/* May the stack pointer of a caller be this one? */
+static bool rises(struct walk *w, const struct uni_regs *caller, bool leaf)
+{
+	if (!w->regs.sp_valid || !caller->sp_valid || caller->sp > w->regs.sp)
+		return true;
+	/* A leaf may not have touched the stack (a return address in a register). */
+	if (caller->sp == w->regs.sp && leaf)
+		return true;
+	/* What was interrupted may have been on another stack, but not without end. */
+	return w->st.exact && w->switches++ < SWITCHES_MAX;
+}
+
+/* Is the chain broken for this reason, so that guessing may go on? */
+static bool broken(enum uni_stop stop)
+{
+	return stop == UNI_STOP_LOOP || stop == UNI_STOP_BADPTR || stop == UNI_STOP_BADPC ||
+	       stop == UNI_STOP_FAULT || stop == UNI_STOP_NOREGS;
 }
 
 /* One frame up with the first stepper that knows the way. 1: the chain ends. */
 static int step(struct walk *w)
 {
 	const struct uni_unwinder *u = w->u;
-	bool had_sp = w->regs.sp_valid, leaf = w->st.exact;
-	uint64_t sp = w->regs.sp;
-	int rc = -UNI_ENOTSUP;
+	bool leaf = w->st.exact;
+	enum uni_stop stop = UNI_STOP_NR;
 
 	for (size_t i = 0; i < uni_array_len(u->stepper) && u->stepper[i].ops != NULL; i++) {
+		const struct uni_unwinder_ops *ops = u->stepper[i].ops;
+		struct uni_regs caller = w->regs;
+		int rc;
+
+		if (stop != UNI_STOP_NR && !ops->guesses)
+			continue;
 		w->st = (struct uni_step){ .leaf = leaf };
-		rc = u->stepper[i].ops->step(u->stepper[i].ctx, w->as, &w->regs, &w->st);
-		if (rc != -UNI_ENOTSUP)
+		rc = ops->step(u->stepper[i].ctx, w->as, &caller, &w->st);
+		if (rc == -UNI_ENOTSUP)
+			continue;
+		if (rc == 0 && rises(w, &caller, leaf)) {
+			w->regs = caller;
+			w->guessed |= w->st.guess;
+			return 0;
+		}
+		stop = rc == 0 ? UNI_STOP_LOOP : w->st.stop;
+		if (!broken(stop))
 			break;
 	}
-	if (rc == -UNI_ENOTSUP)
-		w->st.stop = UNI_STOP_BADPC; /* code that nobody can unwind */
-	if (rc != 0)
-		return 1;
-	if (!had_sp || !w->regs.sp_valid || w->regs.sp > sp)
-		return 0;
-	/* A leaf may not have touched the stack (a return address in a register). */
-	if (w->regs.sp == sp && leaf)
-		return 0;
-	/* What was interrupted may have been on another stack, but not without end. */
-	if (w->st.exact && w->switches++ < SWITCHES_MAX)
-		return 0;
-	w->st.stop = UNI_STOP_LOOP;
+	w->st.stop = stop != UNI_STOP_NR ? stop : UNI_STOP_BADPC; /* nobody can unwind this code */
 	return 1;
 }
 
@@ -92,8 +147,8 @@ static void append(struct walk *w)
 	struct uni_chain *c = w->ret;
 
 	c->pc[c->nr] = w->u->arch->strip(&w->regs, w->regs.pc);
-	c->flags[c->nr] = (uint8_t)((w->st.exact ? UNI_FRAME_EXACT : 0) |
-				    (w->st.guess ? UNI_FRAME_GUESS : 0));
+	c->flags[c->nr] =
+		(uint8_t)((w->st.exact ? UNI_FRAME_EXACT : 0) | (w->guessed ? UNI_FRAME_GUESS : 0));
 	c->nr++;
 }
 

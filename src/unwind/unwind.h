@@ -5,6 +5,7 @@
 
 #include "arch/arch.h"
 #include "arch/frame.h"
+#include "base/err.h"
 
 #define UNI_CHAIN_MAX 512 /* frames of one chain */
 
@@ -32,6 +33,8 @@ struct uni_step {
 struct uni_unwinder_ops {
 	const char *name;
 	int (*step)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st);
+	bool guesses; /* a last resort: also tried where another one found that the chain is broken
+		       */
 };
 
 struct uni_unwinder {
@@ -45,15 +48,29 @@ struct uni_unwinder {
 };
 
 /* ctx of each: the struct uni_unwinder itself. */
-extern const struct uni_unwinder_ops uni_unwind_cfi; /* the image's unwind rows */
-extern const struct uni_unwinder_ops uni_unwind_fp;  /* frame pointers */
+extern const struct uni_unwinder_ops uni_unwind_cfi;  /* the image's unwind rows */
+extern const struct uni_unwinder_ops uni_unwind_fp;   /* frame pointers */
+extern const struct uni_unwinder_ops uni_unwind_scan; /* looks for return addresses; guesses */
 
 /*
- * Unwind rows where the image has them, else frame pointers. The unwinder may be moved or copied
- * only before this call: a stepper's ctx points at it.
+ * Unwind rows where the image has them, else frame pointers, else a scan. The unwinder may be moved
+ * or copied only before this call: a stepper's ctx points at it.
  */
 void uni_unwinder_init(
 	struct uni_unwinder *u, const struct uni_arch *arch, const struct uni_unwind_hints *hints);
+
+/*
+ * Only these steppers, by name, in this order: "cfi,fp,scan". -UNI_EUSAGE for other words; the
+ * unwinder is then as it was.
+ */
+int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *err);
+
+/*
+ * Is this a return address, in the image's code and behind a call? Of a function's start, or
+ * through a register or memory; target_ret is 0 then.
+ */
+bool uni_unwind_after_call(
+	const struct uni_unwinder *u, struct uni_as *as, uint64_t ret_addr, uint64_t *target_ret);
 
 /*
  * Unwinds one vCPU: sets the space's root from regs (uni_as_begin), then steps. Always fills ret,

@@ -9,15 +9,15 @@ U=$1 BUILD=$2 SRC=$3
 ask="$SRC/tests/e2e/ask.py"
 elf=$(image hostile)
 
-hostile() { # ACCEL MODE SMP STOP-WORDS...
-	accel=$1 mode=$2 smp=$3
-	shift 3
+hostile() { # UNWIND ACCEL MODE SMP STOP-WORDS...
+	unwind=$1 accel=$2 mode=$3 smp=$4
+	shift 4
 	boot "$accel" "$elf" "mode=$mode" --smp "$smp" || return 1
 	# Enough to see each of several reasons. A busy host leaves TCG few samples: then longer.
 	want=15
 	[ $# -gt 1 ] && want=60
 	for seconds in 0.6 8; do
-		timeout 30 "$U" record "$target" -q -F 199 -d $seconds -e "$elf" \
+		timeout 30 "$U" record "$target" -q -F 199 -d $seconds -e "$elf" --unwind "$unwind" \
 			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 || return 1
 		python3 "$ask" number "$T/s.uniscope" samples $want && break
 	done
@@ -41,7 +41,7 @@ modes() { # ACCEL
 		*) continue ;;
 		esac
 		# shellcheck disable=SC2086
-		check "$mode under $1: $stops" hostile "$1" "$mode" "$smp" $stops
+		check "$mode under $1: $stops" hostile fp "$1" "$mode" "$smp" $stops
 	done <<'END'
 cycle 1 loop
 self 1 loop
@@ -64,6 +64,13 @@ END
 
 for U in "$U" ${UNISCOPE_ASAN:+"$UNISCOPE_ASAN"}; do
 	modes tcg every
+	# Where rows tell where the caller is, rbp is not even looked at.
+	for mode in cycle unmapped data long; do
+		check "$mode under tcg, by call frame information: root" \
+			hostile cfi,fp,scan tcg "$mode" 1 root
+	done
+	check 'scanning under tcg: ends' hostile fp,scan tcg all 1 \
+		'loop?' 'bad-pointer?' 'bad-pc?' 'fault?' 'limit?'
 	case $accels in
 	*kvm*) modes kvm 'misaligned flip scribble' ;;
 	*) skip 'hostile guests under kvm' '/dev/kvm cannot be used' ;;

@@ -134,7 +134,7 @@ static void groups(void)
 
 	if (!check(tiny_start(&t, TINY_BRITTLE, TINY_VCPUS), "4 vCPUs start"))
 		return;
-	target = attach(&t, "auto");
+	target = attach(&t, "stop");
 	if (target == NULL) {
 		tiny_end(&t);
 		return;
@@ -169,7 +169,7 @@ static void sleeper(void)
 		return;
 	while (atomic_load(&t.shared->sleeps) == 0)
 		(void)usleep(1000);
-	target = attach(&t, "auto");
+	target = attach(&t, "stop");
 	if (target == NULL) {
 		tiny_end(&t);
 		return;
@@ -201,12 +201,12 @@ static void own_use(void)
 
 	if (!check(tiny_start(&t, TINY_SYNCS, 1), "a VMM that uses sync registers starts"))
 		return;
-	target = attach(&t, "auto");
+	target = attach(&t, "stop");
 	if (target != NULL) {
 		(void)check(sample(target, 1, 20) >= 19, "it is sampled");
 		uni_target_detach(target);
 	}
-	target = attach(&t, "auto"); /* and again, as it was found */
+	target = attach(&t, "stop"); /* and again, as it was found */
 	(void)check(target != NULL && sample(target, 1, 20) >= 19, "twice");
 	uni_target_detach(target);
 	(void)check(lives(&t) && tiny_runs(&t, 0), "it runs on");
@@ -220,17 +220,17 @@ static void refusals(void)
 	struct tiny t, nobody = { .pid = getpid(), .mode = TINY_BRITTLE };
 	int rc;
 
-	rc = try_attach(&nobody, "auto", &target, &err);
+	rc = try_attach(&nobody, "stop", &target, &err);
 	(void)check(rc == -UNI_EINVAL && strstr(err.msg, "is no VMM") != NULL, "%s", err.msg);
 	memset(&err, 0, sizeof(err));
 	nobody.pid = INT32_MAX;
-	rc = try_attach(&nobody, "auto", &target, &err);
+	rc = try_attach(&nobody, "stop", &target, &err);
 	(void)check(rc == -UNI_EGONE, "%s", err.msg);
 	if (!check(tiny_start(&t, TINY_KICKED, 1), "a VMM to be refused starts"))
 		return;
 	memset(&err, 0, sizeof(err));
 	t.mode = TINY_SLEEPS; /* another image */
-	rc = try_attach(&t, "auto", &target, &err);
+	rc = try_attach(&t, "stop", &target, &err);
 	(void)check(rc == -UNI_EMISMATCH, "%s", err.msg);
 	tiny_end(&t);
 }
@@ -246,7 +246,7 @@ static void other_tracer(void)
 		return;
 	(void)usleep(20000);
 	if (ptrace(PTRACE_SEIZE, t.pid, NULL, NULL) == 0) {
-		rc = try_attach(&t, "auto", &target, &err);
+		rc = try_attach(&t, "stop", &target, &err);
 		(void)check(rc == -UNI_EBUSY, "%s", err.msg);
 	}
 	(void)check(lives(&t) && tiny_runs(&t, 0), "the traced VMM runs on");
@@ -263,7 +263,7 @@ static void later_tracer(void)
 
 	if (!check(tiny_start(&t, TINY_BRITTLE, 1), "a VMM to be traced later starts"))
 		return;
-	target = attach(&t, "auto");
+	target = attach(&t, "stop");
 	if (target == NULL) {
 		tiny_end(&t);
 		return;
@@ -295,7 +295,7 @@ static void stopped_profiler(void)
 	(void)fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		target = attach(&t, "auto");
+		target = attach(&t, "stop");
 		for (unsigned i = 0; target != NULL && i < 3; i++) {
 			bool ok = target->ops->snap(target, 1, &r, UNI_SNAP_HOLD) == 0;
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CODE_SIZE 256
@@ -33,26 +34,47 @@ static const uint8_t halt_code[] = {
 	0xeb, 0xfa,	  /* 1004: jmp 1000 */
 };
 
+static const uint8_t burn_code[] = {
+	0x66, 0xff, 0x04, /* 1000: incl (%si) */
+	0xb9, 0x10, 0x27, /* 1003: mov $10000, %cx */
+	0xe2, 0xfe,	  /* 1006: loop 1006 */
+	0xe6, 0x80,	  /* 1008: out %al, $0x80 */
+	0xeb, 0xf4,	  /* 100a: jmp 1000 */
+	0x66, 0xff, 0x04, /* 100c: incl (%si): HALT_ENTRY, the other vCPUs */
+	0xb9, 0x10, 0x27, /* 100f: mov $10000, %cx */
+	0xe2, 0xfe,	  /* 1012: loop 1012 */
+	0xf4,		  /* 1014: hlt */
+	0xeb, 0xf5,	  /* 1015: jmp 100c */
+};
+
+#define HALT_ENTRY 0x100c
+
 /* Each program is followed by bytes that nothing else has, so that it can be looked for. */
 const uint8_t *tiny_code(enum tiny_mode mode)
 {
-	static uint8_t code[TINY_KICKED + TINY_SYNCS][CODE_SIZE];
-	const uint8_t *from = mode == TINY_EXITS    ? out_code
-			      : mode == TINY_SLEEPS ? halt_code
-						    : count_code;
-	size_t size = mode == TINY_EXITS    ? sizeof(out_code)
-		      : mode == TINY_SLEEPS ? sizeof(halt_code)
-					    : sizeof(count_code);
+	static const struct {
+		const uint8_t *code;
+		size_t size;
+	} programs[] = {
+		[TINY_BRITTLE] = { count_code, sizeof(count_code) },
+		[TINY_EXITS] = { out_code, sizeof(out_code) },
+		[TINY_SLEEPS] = { halt_code, sizeof(halt_code) },
+		[TINY_KICKED] = { count_code, sizeof(count_code) },
+		[TINY_SYNCS] = { count_code, sizeof(count_code) },
+		[TINY_BURNS] = { burn_code, sizeof(burn_code) },
+	};
+	static uint8_t code[TINY_BURNS + 1][CODE_SIZE];
 
 	for (unsigned i = 0; i < CODE_SIZE; i++)
 		code[mode][i] = (uint8_t)(i * 167 + 13);
-	memcpy(code[mode], from, size);
+	memcpy(code[mode], programs[mode].code, programs[mode].size);
 	return code[mode];
 }
 
 struct vcpu {
 	struct tiny *t;
 	int fd, index;
+	uint64_t last_ns; /* BURNS: CPU time at the last exit */
 	struct kvm_run *run;
 };
 
@@ -77,6 +99,31 @@ static void sleep_in_vmm(struct tiny *t)
 	(void)close(ep);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Between two runs of the guest: works or sleeps, and writes down whose time it was. */
+static void keep_books(struct vcpu *v, uint64_t before, uint64_t after)
+{
+	struct tiny_books *b = &v->t->shared->books[v->index];
+	uint64_t ran = after - before;
+	struct timespec nap = { .tv_nsec = (long)(2 * ran % 1000000000u) };
+
+	if (v->last_ns != 0)
+		atomic_fetch_add(&b->vmm_ns, before - v->last_ns);
+	atomic_fetch_add(&b->run_ns, ran);
+	v->last_ns = after;
+	if (v->index != 0)
+		(void)nanosleep(&nap, NULL);
+	while (v->index == 0 && cpu_ns() - after < ran / 2)
+		continue;
+}
+
 static void one_exit(struct vcpu *v)
 {
 	struct tiny *t = v->t;
@@ -86,7 +133,8 @@ static void one_exit(struct vcpu *v)
 		atomic_store(&t->shared->valid_regs, v->run->kvm_valid_regs);
 	if (v->run->exit_reason == KVM_EXIT_HLT && t->mode == TINY_SLEEPS)
 		sleep_in_vmm(t);
-	else if (v->run->exit_reason != KVM_EXIT_IO)
+	else if (v->run->exit_reason != KVM_EXIT_IO &&
+		 !(v->run->exit_reason == KVM_EXIT_HLT && t->mode == TINY_BURNS))
 		give_up(t, -(int)v->run->exit_reason);
 }
 
@@ -94,8 +142,15 @@ static void *run_vcpu(void *arg)
 {
 	struct vcpu *v = arg;
 
+	bool books = v->t->mode == TINY_BURNS;
+
+	atomic_store(&v->t->shared->books[v->index].tid, gettid());
 	for (;;) {
+		uint64_t before = books ? cpu_ns() : 0;
+
 		if (ioctl(v->fd, KVM_RUN, 0) == 0) {
+			if (books)
+				keep_books(v, before, cpu_ns());
 			one_exit(v);
 			continue;
 		}
@@ -123,6 +178,8 @@ static bool make_vcpu(struct tiny *t, int kvm, int vm, int index, struct vcpu *v
 		return false;
 	sregs.cs.base = 0;
 	sregs.cs.selector = 0;
+	if (t->mode == TINY_BURNS && index != 0)
+		regs.rip = HALT_ENTRY;
 	regs.rsi = TINY_COUNTERS + 64 * (unsigned)index;
 	if (t->mode == TINY_SYNCS)
 		v->run->kvm_valid_regs = KVM_SYNC_X86_REGS;

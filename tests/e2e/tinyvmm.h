@@ -22,13 +22,23 @@ enum tiny_mode {
 	TINY_SLEEPS,  /* the guest halts; the VMM sleeps in epoll_wait() and gives up on EINTR */
 	TINY_KICKED,  /* as BRITTLE, expects EINTR and gets a signal of its own all the time */
 	TINY_SYNCS,   /* as BRITTLE, uses synchronized registers itself */
+	/*
+	 * Keeps books of its time. vCPU 0: the guest counts, leaves by OUT, and the VMM works half
+	 * as long as the guest did. Others: the guest counts and halts, the VMM sleeps twice as
+	 * long.
+	 */
+	TINY_BURNS,
 };
 
 /* Shared by the VMM and the test. */
 struct tiny_shared {
 	atomic_int failed; /* errno, or -1, of what made the VMM give up */
 	atomic_ulong sleeps, exits, kicks;
-	atomic_bool wake;	  /* SLEEPS: let the guest run to its next halt */
+	atomic_bool wake; /* SLEEPS: let the guest run to its next halt */
+	struct tiny_books {
+		atomic_int tid;
+		atomic_ullong run_ns, vmm_ns; /* CPU time in KVM_RUN, and of the VMM */
+	} books[TINY_VCPUS];		      /* BURNS */
 	atomic_ullong valid_regs; /* last seen in vCPU 0's kvm_run; BRITTLE never returns: SYNCS */
 };
 

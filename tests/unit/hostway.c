@@ -158,6 +158,9 @@ static void each_kernel_option(void **state)
 	static const char no_kvm[] = "\0kvm_vcpu_arch\0BPF_FUNC_loop";
 	struct place *p = *state;
 
+	p->h.absent = "clang was missing";
+	refused(p, "build", "clang was missing");
+	p->h.absent = NULL;
 	p->h.prog_errno = ENOSYS;
 	refused(p, "bpf", "CONFIG_BPF_SYSCALL");
 	p->h.prog_errno = EINVAL;

@@ -256,6 +256,14 @@ bool uni_x86_64_indirect_call(const uint8_t *before)
 	return false;
 }
 
+bool uni_x86_64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret)
+{
+	if (uni_x86_64_direct_call(before, ret_addr, target_ret))
+		return true;
+	*target_ret = 0;
+	return uni_x86_64_indirect_call(before);
+}
+
 static bool is_ret(const uint8_t *code, size_t n)
 {
 	if (n > 0 && (code[0] == 0xf3 || code[0] == 0xf2)) { /* rep ret, bnd ret */

@@ -95,6 +95,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.gdb_g_size = 608, /* with x87 and SSE registers, which are not looked at */
 	.paging = uni_x86_64_paging,
 	.sets_frame = uni_x86_64_sets_frame,
+	.after_call = uni_x86_64_after_call,
 	.fp_step = uni_x86_64_fp_step,
 	.leaf_rules = uni_x86_64_leaf_rules,
 	.strip = strip,

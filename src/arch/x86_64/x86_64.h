@@ -21,12 +21,14 @@ bool uni_x86_64_prologue(const uint8_t *code, size_t n, struct uni_x86_64_prolog
 bool uni_x86_64_sets_frame(const uint8_t *code, size_t n);
 
 /* Bytes before a return address that hold every form of a near call that we know. */
-#define UNI_X86_CALL_MAX 7
+#define UNI_X86_CALL_MAX UNI_CALL_BYTES
 
 /* Do the UNI_X86_CALL_MAX bytes before ret_addr end in call rel32 (E8)? Its target. */
 bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 /* Or in a call through a register or memory (FF /2)? */
 bool uni_x86_64_indirect_call(const uint8_t *before);
+/* Either of them; target 0 for an indirect one. */
+bool uni_x86_64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 /*
  * Does this code go straight to a ret without restoring rbp on the way? Then the return address is
  * *offset_ret above rsp, and rbp, if it was ever changed, is the caller's again.

@@ -127,8 +127,9 @@ static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *e
 	const struct timespec pause = uni_ns_timespec(PRIME_NS);
 
 	for (unsigned tries = 0; tries < PRIME_TRIES; tries++) {
-		int rc = uni_kvm_snap(&k->base, uni_kvm_all(k), ret, 0);
+		int rc = uni_kvm_snap(&k->base, uni_kvm_all(k), ret, UNI_SNAP_HOLD);
 
+		(void)uni_kvm_release(&k->base);
 		if (rc == 0 && !any_unknown(ret, k->nr))
 			return 0;
 		if (rc == -UNI_EGONE)
@@ -250,13 +251,20 @@ static int prepare(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_
 
 int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err)
 {
+	_cleanup_free_ struct uni_regs *regs = NULL;
 	struct uni_vmm_fds fds;
 	int rc = read_fds(k, &fds, err);
 
 	if (rc == 0 && fds.nr_vcpus < k->nr)
 		rc = uni_err_set(err, UNI_EGONE, "vCPUs of pid %d were unplugged", k->pid);
 	fds.nr_vcpus = k->nr;
-	return rc == 0 ? prepare(k, &fds, err) : rc;
+	if (rc == 0)
+		rc = prepare(k, &fds, err);
+	if (rc != 0)
+		return rc;
+	k->prepared = true;
+	regs = calloc(k->nr, sizeof(*regs));
+	return regs != NULL ? first_regs(k, regs, err) : 0;
 }
 
 /* 0: the kernel side is there. Else why not, which is an error only if it was asked for. */
@@ -296,10 +304,9 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 		rc = open_kernel(k, opts, err);
 	else if (rc == 0 && via == UNI_KVM_VIA_AUTO)
 		(void)open_kernel(k, opts, &why);
-	if (rc == 0 && k->kernel == NULL) {
+	if (rc == 0 && k->kernel == NULL)
 		rc = prepare(k, &fds, err);
-		k->prepared = rc == 0;
-	}
+	k->prepared = rc == 0 && k->kernel == NULL;
 	if (rc == 0)
 		rc = find_ram(k, opts, qmp, err);
 	if (rc == 0)

@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "target/kvm/kernel.h"
 
 #define BTF_MAX ((size_t)64 << 20)
 
@@ -295,6 +296,8 @@ void uni_kvm_bpf_judge(const struct uni_kvm_bpf_host *host, struct uni_host_way 
 		.summary = "sampler in the host's kernel: KVM guests are never stopped",
 	};
 	read_rights(host, &r);
+	if (host->absent != NULL)
+		uni_host_fact_add(way_ret, "build", false, "%s", host->absent);
 	check_syscall(host, way_ret);
 	check_btf(host, way_ret);
 	check_perf(host, way_ret);
@@ -344,12 +347,15 @@ void uni_kvm_bpf_way(struct uni_host_way *way_ret)
 	struct uni_kvm_bpf_host host = { .root = "" };
 	struct rlimit lim = { 0 };
 	struct utsname uts = { 0 };
+	struct uni_err absent = { 0 };
 	char exe[200];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[n > 0 ? n : 0] = '\0';
 	(void)uname(&uts);
 	(void)getrlimit(RLIMIT_MEMLOCK, &lim);
+	if (uni_kvm_kernel_ops(&absent) == NULL)
+		host.absent = absent.msg;
 	host.exe = exe;
 	host.release = uts.release;
 	host.memlock_bytes = lim.rlim_cur;

@@ -14,6 +14,7 @@
 
 /* Where the answers come from; tests make up their own. */
 struct uni_kvm_bpf_host {
+	const char *absent;	/* why this build has no sampler at all; NULL: it has */
 	const char *root;	/* before /proc and /sys; "" for this host's */
 	const char *exe;	/* our own path, for the line that grants; "" unknown */
 	const char *release;	/* of the kernel: "6.1.0-18-amd64" */

@@ -99,6 +99,11 @@ static const struct uni_kvm_scan *kernel_scan(const struct uni_kvm_kernel *k)
 	return &k->scan;
 }
 
+static int kernel_look(struct uni_kvm_kernel *k)
+{
+	return uni_kvm_scan(k->bpf, k->pid, &k->scan, NULL);
+}
+
 static size_t kernel_regions(
 	const struct uni_kvm_kernel *k, struct uni_gmem_region *ret, size_t cap)
 {
@@ -279,6 +284,7 @@ const struct uni_kvm_kernel_ops *uni_kvm_kernel_ops(struct uni_err *err)
 		.open = kernel_open,
 		.close = kernel_close,
 		.scan = kernel_scan,
+		.look = kernel_look,
 		.regions = kernel_regions,
 		.gpa2hva = kernel_gpa2hva,
 		.keep_text = kernel_keep_text,

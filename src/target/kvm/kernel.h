@@ -19,8 +19,9 @@ struct uni_kvm_kernel_ops {
 		struct uni_err *err);
 	void (*close)(struct uni_kvm_kernel *k); /* NULL-safe; ends sampling */
 
-	/* What was seen when it was opened. Borrowed. */
+	/* What was seen when it was opened, or looked at again. Borrowed. */
 	const struct uni_kvm_scan *(*scan)(const struct uni_kvm_kernel *k);
+	int (*look)(struct uni_kvm_kernel *k); /* again. 0, -UNI_EGONE, ... */
 	/* Where guest memory is, exactly, as regions with HVAs for cookies. How many. */
 	size_t (*regions)(
 		const struct uni_kvm_kernel *k, struct uni_gmem_region *ret, size_t cap);

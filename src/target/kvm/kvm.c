@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -160,7 +161,8 @@ static unsigned kvm_caps(struct uni_target *t)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
 
-	return UNI_CAP_HOLD | UNI_CAP_SYSREGS | (k->kernel != NULL ? UNI_CAP_STREAM : 0);
+	return UNI_CAP_HOLD | UNI_CAP_SYSREGS |
+	       (k->kernel != NULL ? UNI_CAP_STREAM | UNI_CAP_NO_PAUSE : 0);
 }
 
 static int kvm_nr_vcpus(struct uni_target *t)
@@ -189,6 +191,34 @@ static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 	*ret = ((struct uni_kvm *)t)->info;
 }
 
+/*
+ * Where the hardware keeps control registers to itself (VMX), KVM has fresh copies only after
+ * somebody asked. One sample made by stopping asks, and they hardly ever change in a unikernel.
+ */
+static void ask_for_sys(struct uni_kvm *k)
+{
+	const struct uni_kvm_scan *scan = k->side->scan(k->kernel);
+	struct uni_regs *regs;
+
+	for (uint32_t i = 0; i < scan->nr_vcpus; i++) {
+		if (uni_kvm_scan_has_sys(&scan->vcpu[i].vcpu.regs))
+			return;
+	}
+	regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	if (regs == NULL)
+		return;
+	for (uint32_t i = 0; i < k->nr; i++) {
+		int rc = uni_kvm_snap(&k->base, 1ull << i, regs, UNI_SNAP_HOLD);
+
+		(void)uni_kvm_release(&k->base);
+		if (rc != 0 || regs[i].sys_valid == 0)
+			continue;
+		k->side->keep_sys(k->kernel, &regs[i]);
+		break;
+	}
+	free(regs);
+}
+
 static int kvm_stream_start(struct uni_target *t, const struct uni_stream_cfg *cfg,
 	const struct uni_unwind_hints *hints, struct uni_err *err)
 {
@@ -196,6 +226,7 @@ static int kvm_stream_start(struct uni_target *t, const struct uni_stream_cfg *c
 
 	if (k->kernel == NULL)
 		return uni_err_set(err, UNI_ENOTSUP, "kvm: %s", k->info.note);
+	ask_for_sys(k);
 	return k->side->start(k->kernel, cfg, hints, k->gmem, k->base.arch, err);
 }
 

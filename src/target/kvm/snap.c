@@ -215,8 +215,35 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 static bool is_prepared(struct uni_kvm *k)
 {
 	if (!k->prepared && k->unprepared.code == 0)
-		k->prepared = uni_kvm_prepare(k, &k->unprepared) == 0;
+		(void)uni_kvm_prepare(k, &k->unprepared);
 	return k->prepared;
+}
+
+/* Without stopping anything: the registers of each vCPU's last exit. */
+static int snap_running(struct uni_kvm *k, uint64_t vcpu_mask, struct uni_regs *ret)
+{
+	const struct uni_kvm_scan *scan = k->side->scan(k->kernel);
+	uint32_t nr_read = 0;
+
+	if (k->side->look(k->kernel) != 0)
+		return process_ended(k) ? -UNI_EGONE : -UNI_EAGAIN;
+	for (uint32_t i = 0; i < k->nr; i++) {
+		const struct uni_bpf_item *item = &scan->vcpu[i];
+
+		if ((vcpu_mask >> i & 1) == 0)
+			continue;
+		memset(&ret[i], 0, sizeof(ret[i]));
+		ret[i].state = UNI_VCPU_OFFLINE;
+		if (i >= scan->nr_vcpus || item->vcpu.tid == 0)
+			continue;
+		uni_kvm_scan_regs(&item->vcpu.regs, &ret[i]);
+		if (ret[i].state == UNI_VCPU_UNKNOWN)
+			continue;
+		nr_read++;
+		if (item->vcpu.on_rq == 0)
+			ret[i].state = UNI_VCPU_HALTED;
+	}
+	return nr_read != 0 ? 0 : -UNI_EAGAIN;
 }
 
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
@@ -228,6 +255,8 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 
 	if (vcpu_mask == 0 || (vcpu_mask & ~uni_kvm_all(s.k)) != 0)
 		return -UNI_EINVAL;
+	if (s.k->kernel != NULL && (flags & UNI_SNAP_HOLD) == 0)
+		return snap_running(s.k, vcpu_mask, ret);
 	if (!is_prepared(s.k))
 		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	uni_kvm_watchdog_stop_again(&s.k->watchdog);

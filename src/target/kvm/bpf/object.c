@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "target/kvm/bpfcheck.h"
 
 static size_t map_bytes(size_t elems, size_t size)
 {
@@ -32,17 +33,14 @@ static void *map_values(int fd, size_t elems, size_t size)
 
 static int why_not(int r, struct uni_err *err)
 {
-	if (r == -EPERM || r == -EACCES)
-		return uni_err_set(err, UNI_EPERM,
-			"the kernel-side sampler may not be loaded: it needs CAP_BPF and "
-			"CAP_PERFMON, or root");
-	if (r == -ESRCH || access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"the kernel-side sampler cannot be loaded: this kernel does not describe "
-			"itself (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)");
+	int rc = uni_kvm_bpf_check(err);
+
+	if (rc != 0)
+		return rc;
 	return uni_err_set(err, UNI_ENOTSUP,
-		"the kernel-side sampler cannot be loaded (%s): it needs Linux 5.17 with KVM built "
-		"in or its module loaded",
+		"the kernel-side sampler cannot be loaded (%s), although all that it needs seems "
+		"to "
+		"be there",
 		strerror(-r));
 }
 

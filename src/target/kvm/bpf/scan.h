@@ -32,6 +32,14 @@ int uni_kvm_scan_parse(const void *data, size_t size, struct uni_kvm_scan *ret);
 /* Can its memory and registers be read at all? 0, or -UNI_ENOTSUP with the reason. Pure. */
 int uni_kvm_scan_allow(const struct uni_kvm_scan *scan, struct uni_err *err);
 
+/* Has KVM fresh copies of the control registers that paging depends on? */
+static inline bool uni_kvm_scan_has_sys(const struct uni_bpf_regs *r)
+{
+	const uint32_t sys = UNI_BPF_HAVE_CR0 | UNI_BPF_HAVE_CR3 | UNI_BPF_HAVE_CR4;
+
+	return (r->have & sys) == sys;
+}
+
 /* A vCPU's registers as far as they are known. */
 void uni_kvm_scan_regs(const struct uni_bpf_regs *r, struct uni_regs *ret);
 

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# sampler.sh UNISCOPE BUILD SRCROOT: the sampler in the host's kernel: shares of time and call chains
+# against the guests' own books, what it takes from a guest, without root, and what is left behind
+# when it is killed. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+here=$SRC/tests/e2e
+case " $accels " in
+*' kvm '*) ;;
+*)
+	echo '1..0 # SKIP /dev/kvm cannot be used'
+	exit 0
+	;;
+esac
+"$U" doctor --json >"$T/doctor.json"
+why=$(python3 -c 'import json, sys
+w = next(w for w in json.load(open(sys.argv[1])) if w["name"] == "kvm-bpf")
+print(w["advice"] or "")' "$T/doctor.json")
+[ -z "$why" ] || {
+	echo "1..0 # SKIP $why"
+	exit 0
+}
+
+record() { # SECONDS HZ [OPTION...]
+	seconds=$1 hz=$2
+	shift 2
+	timeout 120 "$U" record "$target,via=bpf" -F "$hz" -d "$seconds" -e "$elf" -o "$T/s.uniscope" \
+		--overwrite "$@" >"$T/log" 2>&1 || {
+		cat "$T/log"
+		return 1
+	}
+}
+
+# A guest charges its books when a function ends, and the host may have been elsewhere just then: the
+# longer the recording, the less that counts.
+truth() { # IMAGE HZ
+	boot kvm "$BUILD/lab/$1.elf" '' || return 1
+	sleep 1
+	for seconds in 10 20 40; do
+		record $seconds "$2" --watch lab_truth || return 1
+		"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
+		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
+			--graph "$BUILD/lab/$1.graph" --min-complete 0.9995 >"$T/verdict" 2>&1 && break
+		seconds=failed
+	done
+	cat "$T/verdict" "$T/log"
+	[ $seconds != failed ] && sed -n '/^samples\|^chains\|^verdict/s/^/# /p' "$T/verdict" >&3
+}
+
+# What a process has in the kernel, as "KIND ID" lines.
+kernel_objects() { # PID
+	for kind in prog map link; do
+		bpftool $kind list -j | python3 -c 'import json, sys
+for o in json.load(sys.stdin):
+	if any(p["pid"] == int(sys.argv[2]) for p in o.get("pids", [])):
+		print(sys.argv[1], o["id"])' $kind "$1"
+	done
+}
+loaded() { # PID
+	kernel_objects "$1" >"$T/objects" && grep -q '^prog' "$T/objects" && grep -q '^link' "$T/objects"
+}
+gone() {
+	while read -r kind id; do
+		bpftool "$kind" show id "$id" >/dev/null 2>&1 && return 1
+	done <"$T/objects"
+	return 0
+}
+killed() {
+	boot kvm "$(image shares)" '' || return 1
+	for round in 1 2 3 4 5; do
+		"$U" record "$target,via=bpf" -F 997 -d 60 -e "$elf" -q -o "$T/k$round.uniscope" &
+		victim=$!
+		wait_for 20 loaded $victim || return 1
+		sleep 0.$round
+		kill -9 $victim
+		wait $victim 2>/dev/null
+		wait_for 5 gone || {
+			echo 'left behind of:'
+			cat "$T/objects"
+			return 1
+		}
+	done
+	beats
+}
+
+# Two capabilities are enough, for a user who is neither root nor has any other.
+capable() {
+	cp "$U" "$T/uniscope" && chmod 755 "$T" "$T/uniscope" &&
+		setcap cap_bpf,cap_perfmon+ep "$T/uniscope" || return 1
+	mkdir -p "$T/nobody" && cp "$(image shares)" "$T/nobody/app.elf" && chown -R 65534 "$T/nobody"
+	end_guest
+	nobody="setpriv --reuid=65534 --regid=65534 --groups=$(stat -c %g /dev/kvm) --inh-caps=-all"
+	rm -f "$T/serial"
+	$nobody "$SRC/lab/boot" --accel kvm --append loop=1 --serial "file:$T/nobody/serial" \
+		"$T/nobody/app.elf" </dev/null >"$T/boot" 2>&1 &
+	guest=$!
+	wait_for 20 grep -q '^lab: running' "$T/nobody/serial" || return 1
+	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -F 997 -d 1 -q \
+		-o "$T/nobody/s.uniscope" && "$T/uniscope" report "$T/nobody/s.uniscope" >"$T/report" &&
+		grep 'pauses  *none' "$T/report" && grep -q burn_a "$T/report" || return 1
+	# And without them it says which, and how to get them.
+	setcap -r "$T/uniscope"
+	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -d 1 -q -o "$T/nobody/t.uniscope" \
+		2>"$T/err"
+	refused $? "$T/err" 1 'CAP_BPF and CAP_PERFMON are missing.*setcap'
+}
+
+exec 3>&1
+for cc in gcc clang; do
+	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
+	check "shares-$cc at 997 Hz" truth shares-$cc-fp 997
+	check "shares-$cc at 10,000 Hz" truth shares-$cc-fp 10000
+done
+if command -v bpftool >/dev/null; then
+	check 'killed at any instant, it leaves nothing in the kernel, and the guest runs on' killed
+else
+	skip 'killed at any instant, it leaves nothing in the kernel' 'bpftool is not installed'
+fi
+if [ "$(id -u)" = 0 ] && command -v setcap >/dev/null && command -v setpriv >/dev/null; then
+	check 'CAP_BPF and CAP_PERFMON are enough; without them it says so' capable
+else
+	skip 'CAP_BPF and CAP_PERFMON are enough' 'not root, or no setcap and setpriv'
+fi
+finish
