@@ -6,11 +6,13 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "obj/headers.h"
 #include "session/check.h"
 #include "session/pages.h"
 
+#define TIME_NS	    (8 * UNI_NSEC_PER_SEC)
 #define PROBES	    4 /* pages of an image's code that are looked for */
 #define PROBE_BYTES 64
 #define PLACES_MAX  256 /* of one image, and of ELF headers */
@@ -309,8 +311,8 @@ static int run(struct search *s)
 	for (size_t i = 0; rc == 0 && i < s->nr; i++)
 		rc = add_probes(s, i) ? 0 : -UNI_ENOMEM;
 	if (rc == 0)
-		rc = uni_pages_each(
-			s->args->gmem, s->is_virtual ? NULL : &s->root, look_at_page, s);
+		rc = uni_pages_each(s->args->gmem, s->is_virtual ? NULL : &s->root,
+			s->args->time_ns != 0 ? s->args->time_ns : TIME_NS, look_at_page, s);
 	return rc == 0 ? take_headers(s) : rc;
 }
 

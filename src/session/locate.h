@@ -26,6 +26,7 @@ struct uni_locate_args {
 	size_t nr_regs;
 	const struct uni_sysroot *const *sysroot; /* where images may come from, nr_sysroots */
 	size_t nr_sysroots;
+	uint64_t time_ns; /* at most, of looking through memory; 0: 8 s */
 };
 
 /*

@@ -8,12 +8,8 @@
 
 #define CHUNK	  65536u
 #define PAGES_MAX (1u << 24) /* 64 GiB of mappings */
-#define TIME_NS	  (8 * UNI_NSEC_PER_SEC)
-
-static const struct uni_as_budget budget = {
-	.bytes = 512u << 20, .table_loads = 1u << 25, .wall_ns = TIME_NS
-};
-
+#define LOADS_MAX (1u << 25)
+#define LOAD_NS	  64u /* loading a cached table's entry takes less */
 struct walk {
 	struct uni_gmem *m;
 	uni_page_fn fn;
@@ -91,6 +87,10 @@ static int read_mapping(struct walk *w, const struct uni_mapping *map)
 
 static int walk_tables(struct walk *w, const struct uni_pt_root *root)
 {
+	const uint64_t time_ns = w->until_ns - uni_min(uni_now_ns(), w->until_ns - 1);
+	const struct uni_as_budget budget = { .bytes = 512u << 20,
+		.table_loads = (uint32_t)uni_min(time_ns / LOAD_NS, (uint64_t)LOADS_MAX),
+		.wall_ns = time_ns };
 	struct uni_as *as = NULL;
 	struct uni_mapping map;
 	uint64_t next = 0;
@@ -124,9 +124,10 @@ static int walk_regions(struct walk *w)
 	return rc;
 }
 
-int uni_pages_each(struct uni_gmem *m, const struct uni_pt_root *root, uni_page_fn fn, void *ctx)
+int uni_pages_each(struct uni_gmem *m, const struct uni_pt_root *root, uint64_t time_ns,
+	uni_page_fn fn, void *ctx)
 {
-	struct walk w = { .m = m, .fn = fn, .ctx = ctx, .until_ns = uni_now_ns() + TIME_NS };
+	struct walk w = { .m = m, .fn = fn, .ctx = ctx, .until_ns = uni_now_ns() + time_ns };
 	int rc;
 
 	w.buf = malloc(CHUNK);

@@ -11,9 +11,11 @@
 typedef bool (*uni_page_fn)(void *ctx, uint64_t gva, bool exec, const uint8_t *bytes);
 
 /*
- * root NULL: a virtual gmem, all of whose regions are mapped. Bounded in pages and in time, and a
- * page that lies at several addresses comes several times. 0 or -UNI_EGONE, -UNI_ENOMEM.
+ * root NULL: a virtual gmem, all of whose regions are mapped. Bounded in pages and in time
+ * (time_ns), and a page that lies at several addresses comes several times. 0 or -UNI_EGONE,
+ * -UNI_ENOMEM.
  */
-int uni_pages_each(struct uni_gmem *m, const struct uni_pt_root *root, uni_page_fn fn, void *ctx);
+int uni_pages_each(struct uni_gmem *m, const struct uni_pt_root *root, uint64_t time_ns,
+	uni_page_fn fn, void *ctx);
 
 #endif
