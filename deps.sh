@@ -4,11 +4,12 @@
 # Needs root or sudo only if something is missing. Set UNISCOPE_NO_INSTALL=1 to be told instead.
 set -eu
 
-build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev libxxhash-dev
-	libjansson-dev zlib1g-dev clang libbpf-dev"
+build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev libdw-dev
+	libiberty-dev libxxhash-dev libjansson-dev libncurses-dev zlib1g-dev clang libbpf-dev"
 demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
-	chromium gdb linux-libc-dev procps util-linux"
+	chromium gdb linux-libc-dev procps util-linux bpftool libcap2-bin
+	g++ rustc elfutils llvm"
 
 case ${1:-} in
 build) want=$build ;;

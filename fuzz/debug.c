@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DWARF: whatever opens must answer each address in bounded time, with clean strings and a span that
- * holds the address.
+ * DWARF: whatever opens must answer each address in bounded time, with clean strings and a span
+ * that holds the address.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)uni_text_clean(name, sizeof(name), data, size);
 	if (!uni_demangle(name, text, sizeof(text)))
 		return 0;
-	if (text[0] == '\0' || uni_text_clean(clean, sizeof(clean), text, sizeof(text)) != strlen(text) ||
+	if (text[0] == '\0' ||
+		uni_text_clean(clean, sizeof(clean), text, sizeof(text)) != strlen(text) ||
 		strcmp(clean, text) != 0)
 		abort();
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "session/ctf.h"
 #include "session/sjson.h"
+#include "target/exit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -73,6 +74,26 @@ static void try_packet(const uint8_t *data, size_t size)
 	free(r);
 }
 
+static void try_exits(const uint8_t *data, size_t size)
+{
+	struct uni_ctf_reader *r = malloc(sizeof(*r));
+	uint64_t last_ns = 0, nr = 0;
+	struct uni_stream_exit e;
+
+	if (r != NULL && uni_ctf_reader_open_exits(r, data, size) == 0) {
+		while (uni_ctf_reader_next_exit(r, &e)) {
+			if (!uni_exit_is_sound(&e, UNI_CHAIN_MAX) || e.t_ns < last_ns)
+				abort();
+			if (e.nr != 0 && (e.pc[e.nr - 1] == 1 && e.flags[e.nr - 1] == 0xa5))
+				last_ns = e.t_ns; /* reads the ends */
+			last_ns = e.t_ns;
+			if (++nr > size)
+				abort();
+		}
+	}
+	free(r);
+}
+
 static void put_u64(uint8_t *p, uint64_t v)
 {
 	for (size_t i = 0; i < 8; i++)
@@ -96,6 +117,8 @@ static void try_with_right_sizes(const uint8_t *data, size_t size)
 	put_u64(copy + 48, (uint64_t)size * 8);
 	memset(copy + 20, 0, 4); /* stream_id */
 	try_packet(copy, size);
+	copy[20] = UNI_CTF_EXITS;
+	try_exits(copy, size);
 	free(copy);
 }
 
@@ -105,6 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_json(data, size);
 	} else {
 		try_packet(data, size);
+		try_exits(data, size);
 		try_with_right_sizes(data, size);
 	}
 	return 0;

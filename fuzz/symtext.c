@@ -35,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (!uni_symtab_lookup(s, probes[i], &name, &off))
 				continue;
 			require(off <= probes[i] && name[0] != '\0');
-			require(uni_text_clean(clean, sizeof(clean), name, strlen(name)) == strlen(name));
+			require(uni_text_clean(clean, sizeof(clean), name, strlen(name)) ==
+				strlen(name));
 			require(strcmp(clean, name) == 0);
 		}
 	}

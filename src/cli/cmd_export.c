@@ -47,6 +47,10 @@ static const struct uni_opt *options(void)
 			"one tree below each vCPU", NULL, NULL },
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
+		{ 0, "exits", UNI_OPT_MAYBE, &o.src.exits, "[=count|time]",
+			"what made the guest leave, instead of samples: exits by their number "
+			"(default), or by the nanoseconds until the guest went on",
+			NULL, NULL },
 		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
 			NULL, NULL },
 		UNI_OPT_END,
@@ -133,6 +137,9 @@ static int write_it(const struct uni_exporter *e, const struct uni_source *s, st
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s needs single samples, and %s is an aggregate: import it first", e->name,
 			o.src.path);
+	if ((e->needs & UNI_NEEDS_SAMPLES) != 0 && o.src.exits != NULL)
+		return uni_err_set(
+			err, UNI_ENOTSUP, "%s holds single samples: it cannot show exits", e->name);
 	view.symtab = s->symtab;
 	view.filter = &o.src.build.filter;
 	view.mangled = o.src.build.naming.mangled;
@@ -181,6 +188,7 @@ const struct uni_cmd uni_cmd_export = {
 	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
 	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"
 		    "  uniscope export web1.uniscope -o web1.svg -O title='web1 under load'\n"
+		    "  uniscope export --exits=time web1.uniscope -o exits.svg\n"
 		    "  uniscope export --diff two-columns.folded -f svg -o diff.svg",
 	.min_operands = 0,
 	.max_operands = 1,

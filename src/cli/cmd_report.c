@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -8,6 +9,7 @@
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "export/export.h"
+#include "profile/exits.h"
 #include "profile/text.h"
 
 static struct {
@@ -42,6 +44,11 @@ static const struct uni_opt *options(void)
 			"folded uniprof", NULL },
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: show the difference", NULL, NULL },
+		{ 0, "exits", UNI_OPT_MAYBE, &o.src.exits, "[=count|time]",
+			"what made the guest leave, and what that cost: a table by exit and "
+			"function; with --tree also the chains, by number or by nanoseconds "
+			"(--json: of the table)",
+			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		UNI_OPT_END,
@@ -86,6 +93,65 @@ static int print(const struct uni_source *s, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
+static void put_exit_quality(
+	struct uni_sink *out, const struct uni_recording *rec, const struct uni_exit_table *t)
+{
+	const struct uni_record_stats *st = uni_recording_stats(rec);
+	const struct uni_exit_row *sum = uni_exit_table_sum(t);
+	double wall = (double)(st->end_ns - st->begin_ns);
+	uint32_t every = uni_recording_meta(rec)->exits_every;
+
+	uni_sink_printf(out, "exits      %.0f in %.1f s, ", sum->exits, wall / 1e9);
+	if (every > 1)
+		uni_sink_printf(out, "one in %" PRIu32 " looked at, ", every);
+	uni_sink_printf(
+		out, "%" PRIu64 " lost; %.0f went to the VMM\n", st->exits_lost, sum->userspace);
+	uni_sink_printf(out,
+		"host time  %.1f ms, %.2f %% of one CPU, and %.1f ms asleep, %.1f ms stolen\n\n",
+		sum->host_ns / 1e6, wall > 0 ? sum->host_ns / wall * 100 : 0, sum->asleep_ns / 1e6,
+		sum->stolen_ns / 1e6);
+}
+
+static int put_exits(const struct uni_source *s, const struct uni_exit_table *t,
+	const struct uni_text_opts *text, struct uni_sink *out)
+{
+	struct uni_text_opts tree = *text;
+
+	put_exit_quality(out, s->rec, t);
+	uni_text_exits(t, text, out);
+	if (s->profile == NULL)
+		return 0;
+	tree.max_rows = 0;
+	tree.max_depth = (unsigned)uni_min(o.depth, (uint64_t)UINT32_MAX);
+	uni_sink_putc(out, '\n');
+	return uni_text_tree(s->profile, &tree, out);
+}
+
+static int print_exits(const struct uni_source *s, struct uni_err *err)
+{
+	struct uni_text_opts text = { .colour = uni_term_colour(stdout),
+		.max_rows = o.functions,
+		.min_percent = o.functions != 0 ? 0 : o.min_percent };
+	struct uni_build_opts opts = o.src.build;
+	struct uni_exit_table *t = NULL;
+	struct uni_build_read read;
+	struct uni_sink *out;
+	int rc;
+
+	opts.symtab = s->symtab;
+	rc = uni_exit_table_build(s->rec, &opts, &t, &read, err);
+	if (rc != 0)
+		return rc;
+	uni_source_note_damage(&o.src, s, &read);
+	rc = uni_sink_open_file("-", &out, err);
+	if (rc == 0 && o.json)
+		uni_json_exits(t, out);
+	else if (rc == 0 && put_exits(s, t, &text, out) != 0)
+		uni_sink_puts(out, "(out of memory)\n");
+	uni_exit_table_destroy(t);
+	return rc == 0 ? uni_sink_close(out, err) : rc;
+}
+
 static int print_json(const struct uni_source *s, struct uni_err *err)
 {
 	const struct uni_exporter *e = uni_exporter_by_name("json");
@@ -112,12 +178,16 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	o.src.path = ctx->operands[0];
 	o.src.build.per_vcpu = o.per_vcpu;
+	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
 	if (o.vcpu_given)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = o.json ? print_json(&s, err) : print(&s, err);
+	if (o.src.exits != NULL)
+		rc = print_exits(&s, err);
+	else
+		rc = o.json ? print_json(&s, err) : print(&s, err);
 	uni_source_close(&s);
 	return uni_exit_of(rc);
 }
@@ -128,7 +198,8 @@ const struct uni_cmd uni_cmd_report = {
 	.summary = "print what a session found: quality, functions, call tree",
 	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
 	.examples = "  uniscope report web1.uniscope\n"
-		    "  uniscope report --tree --per-vcpu web1.uniscope",
+		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
+		    "  uniscope report --exits web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

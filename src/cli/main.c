@@ -57,8 +57,10 @@ static int complete(int argc, char **argv)
 	}
 	if (c == NULL)
 		return UNI_EXIT_FAILED;
+	/* What follows an option whose value is optional is not its value. */
 	for (const struct uni_opt *o = c->options(); o->long_name != NULL; o++)
-		(void)printf("--%s\t%s\t%s\n", o->long_name, o->arg != NULL ? o->arg : "",
+		(void)printf("--%s\t%s\t%s\n", o->long_name,
+			o->arg != NULL && o->type != UNI_OPT_MAYBE ? o->arg : "",
 			o->words != NULL ? o->words : "");
 	return UNI_EXIT_OK;
 }

@@ -37,6 +37,7 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 		*(bool *)o->value = true;
 		return 0;
 	case UNI_OPT_STR:
+	case UNI_OPT_MAYBE:
 		*(const char **)o->value = v;
 		return 0;
 	case UNI_OPT_U64:
@@ -73,6 +74,8 @@ static int parse_long(
 	}
 	if (eq != NULL)
 		return assign(o, eq + 1, err);
+	if (o->type == UNI_OPT_MAYBE)
+		return assign(o, "", err);
 	if (*i + 1 >= argc)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--%s needs a value (%s)", o->long_name, o->arg);
@@ -165,7 +168,8 @@ void uni_options_help(const struct uni_opt *opts, FILE *out, unsigned width)
 		int n = o->short_name != '\0' ? fprintf(out, "  -%c, ", o->short_name)
 					      : fprintf(out, "      ");
 
-		n += fprintf(out, "--%s%s%s", o->long_name, o->arg != NULL ? " " : "",
+		n += fprintf(out, "--%s%s%s", o->long_name,
+			o->arg != NULL && o->type != UNI_OPT_MAYBE ? " " : "",
 			o->arg != NULL ? o->arg : "");
 		if (n < 0)
 			return;
@@ -188,7 +192,8 @@ void uni_options_man(const struct uni_opt *opts, FILE *out)
 			(void)fputs(*p == '-' ? "\\-" : (char[]){ *p, '\0' }, out);
 		(void)fputs("\\fR", out);
 		if (o->arg != NULL)
-			(void)fprintf(out, " \\fI%s\\fR", o->arg);
+			(void)fprintf(
+				out, "%s\\fI%s\\fR", o->type == UNI_OPT_MAYBE ? "" : " ", o->arg);
 		(void)fprintf(out, "\n%s.\n", o->help);
 	}
 }

@@ -20,6 +20,7 @@ enum uni_opt_type {
 	UNI_OPT_DOUBLE, /* double */
 	UNI_OPT_SIZE,	/* uint64_t with K, M, G */
 	UNI_OPT_STR,	/* const char * */
+	UNI_OPT_MAYBE,	/* const char *: "" for --name, VALUE for --name=VALUE; no short name */
 	UNI_OPT_LIST,	/* struct uni_opt_list: may be repeated */
 };
 
@@ -32,7 +33,7 @@ struct uni_opt {
 	const char *long_name;
 	enum uni_opt_type type;
 	void *value;	   /* of the type above */
-	const char *arg;   /* name of the argument in help, NULL for flags */
+	const char *arg;   /* name of the argument in help, NULL for flags; of MAYBE "[=N]" */
 	const char *help;  /* one sentence, no full stop at the end */
 	const char *words; /* space-separated values that completion offers, or "FILE", or NULL */
 	bool *given;	   /* set when the option was there; may be NULL */

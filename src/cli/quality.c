@@ -63,7 +63,7 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st)
 	return sum;
 }
 
-void uni_quality_method(char ret[2 * UNI_QUALITY_TEXT], const struct uni_record_meta *m)
+void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m)
 {
 	static const struct {
 		const char *method, *text;
@@ -79,7 +79,7 @@ void uni_quality_method(char ret[2 * UNI_QUALITY_TEXT], const struct uni_record_
 		if (strcmp(known[i].method, m->method) == 0)
 			text = known[i].text;
 	}
-	(void)snprintf(ret, 2 * UNI_QUALITY_TEXT, "%s%s%s%s", text, m->counts ? ", counts" : "",
+	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", text, m->counts ? ", counts" : "",
 		m->why[0] != '\0' ? "; " : "", m->why);
 }
 
@@ -166,6 +166,16 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 			st->late, st->skipped, st->throttled, st->failed, st->lost);
 }
 
+static void put_exits(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	if (g->meta->exits_every == 0)
+		return;
+	uni_sink_printf(out, "exits      %" PRIu64, g->stats->exits);
+	if (g->meta->exits_every > 1)
+		uni_sink_printf(out, " (one in %" PRIu32 " looked at)", g->meta->exits_every);
+	uni_sink_printf(out, ", %" PRIu64 " lost: see --exits\n", g->stats->exits_lost);
+}
+
 static void put_cost(struct uni_sink *out, const struct uni_record_stats *st)
 {
 	double wall = uni_quality_seconds(st), host_us = uni_quality_host_us(st);
@@ -197,7 +207,7 @@ static void put_times(struct uni_sink *out, const struct uni_record_stats *st)
 
 static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 {
-	char method[2 * UNI_QUALITY_TEXT];
+	char method[UNI_QUALITY_METHOD];
 
 	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
 		m->info.vmm,
@@ -222,6 +232,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 	}
 	put_samples(out, g, closed);
 	put_stops(out, g->stats);
+	put_exits(out, g);
 	put_states(out, g->stats);
 	put_pauses(out, g);
 	if (closed)

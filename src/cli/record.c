@@ -69,6 +69,13 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	uni_recorder_sample(part->run->rec, s);
 }
 
+static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
+{
+	struct part *part = ctx;
+
+	uni_recorder_exit(part->run->rec, e);
+}
+
 /* One thread at a time, and none more often than an eye can follow. */
 static bool may_show(struct run *run)
 {
@@ -103,9 +110,31 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-int uni_record_check_args(const struct uni_record_args *args, struct uni_err *err)
+static int check_exits(struct uni_record_args *args, struct uni_err *err)
 {
-	if (!(args->frequency > 0) || args->frequency > 100000)
+	uint64_t n = 1;
+
+	args->exits_every = 0;
+	if (args->exits == NULL)
+		return 0;
+	if (args->exits[0] != '\0' && (!uni_parse_u64(args->exits, &n) || n == 0 || n > UINT32_MAX))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exits=%s: one exit in how many? A whole number above 0", args->exits);
+	if (args->method != NULL && strcmp(args->method, "pause") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exits needs the host's kernel (--method bpf), not pauses");
+	args->exits_every = (uint32_t)n;
+	return 0;
+}
+
+int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
+{
+	int rc = check_exits(args, err);
+
+	if (rc != 0)
+		return rc;
+	if (!(args->frequency > 0 || (args->frequency == 0 && args->exits_every != 0)) ||
+		args->frequency > 100000)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
 	if (args->duration < 0 || args->duration > 1e7)
@@ -138,7 +167,7 @@ char *uni_session_name(const char *base)
 	return strdup(path);
 }
 
-static char *default_output(const struct uni_guest *g, size_t nr)
+char *uni_record_default_output(const struct uni_guest *g, size_t nr)
 {
 	const char *base = nr == 1 ? g->info.name : "guests";
 
@@ -150,7 +179,29 @@ static char *default_output(const struct uni_guest *g, size_t nr)
 	return uni_session_name(base);
 }
 
-static void fill_meta(
+static bool sees_exits(const struct uni_guest *g)
+{
+	return (g->t->ops->caps(g->t) & UNI_CAP_EXITS) != 0;
+}
+
+/* One guest whose exits cannot be seen is an error; of several the others' are. */
+static int check_seen(const struct run *run, struct uni_err *err)
+{
+	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		const char *why = g->info.why[0] != '\0' ? g->info.why : "they need a kvm: target";
+
+		if (sees_exits(g))
+			continue;
+		if (run->nr == 1)
+			return uni_err_set(err, UNI_ENOTSUP, "%s: its VM exits cannot be seen: %s",
+				g->spec.text, why);
+		uni_note("%s: its VM exits cannot be seen: %s", run->part[i].name, why);
+	}
+	return 0;
+}
+
+void uni_record_fill_meta(
 	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
 {
 	memset(meta, 0, sizeof(*meta));
@@ -170,19 +221,25 @@ static void fill_meta(
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
 	meta->frequency = args->frequency;
+	meta->exits_every = sees_exits(g) ? args->exits_every : 0;
 	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
 	(void)snprintf(
 		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
 	uni_self_command(meta->command, sizeof(meta->command));
 }
 
-/* From now on everything that is read from the guest is also kept for a replay file. */
+/*
+ * From now on everything that is read from the guest is also kept for a replay file; and first the
+ * code by which whoever opens that is sure of the image.
+ */
 static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 {
 	struct uni_target *inner = g->t;
+	int rc;
 
 	g->t = NULL; /* owned by the tee, also when it fails */
-	return uni_replay_tee(inner, path, &g->t, err);
+	rc = uni_replay_tee(inner, path, &g->t, err);
+	return rc == 0 && g->image != NULL ? uni_guest_check_image(g, err) : rc;
 }
 
 static int tee_end(struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err)
@@ -258,6 +315,8 @@ static void fill_job(struct run *run, size_t i)
 		.max_duty = 0.10,
 		.jitter = !args->no_jitter,
 		.counts = args->aggregate,
+		.exits_every = part->meta.exits_every,
+		.on_exit = on_exit_seen,
 		.hurry = true,
 		.unwinder = &part->g->unwinder,
 		.watch = part->watches.watch,
@@ -365,25 +424,20 @@ static int with_signals(struct run *run, const char *path, struct uni_err *err)
 	return rc;
 }
 
-/* Guests that share a name go by their target. */
-static void name_parts(struct run *run)
+void uni_record_name_guest(
+	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX])
 {
-	for (size_t i = 0; run->nr > 1 && i < run->nr; i++) {
-		const struct uni_guest *g = run->part[i].g;
-		char name[UNI_GUEST_NAME_MAX];
-		bool alone = true;
+	bool alone = true;
 
-		uni_guest_name(&g->info, name);
-		for (size_t k = 0; alone && k < run->nr; k++) {
-			char other[UNI_GUEST_NAME_MAX];
+	uni_guest_name(&g[i]->info, ret);
+	for (size_t k = 0; alone && k < nr; k++) {
+		char other[UNI_GUEST_NAME_MAX];
 
-			uni_guest_name(&run->part[k].g->info, other);
-			alone = k == i || strcmp(name, other) != 0;
-		}
-		if (name[0] == '\0' || !alone)
-			(void)snprintf(name, sizeof(name), "%.120s", g->spec.text);
-		(void)snprintf(run->part[i].name, sizeof(run->part[i].name), "%s", name);
+		uni_guest_name(&g[k]->info, other);
+		alone = k == i || strcmp(ret, other) != 0;
 	}
+	if (ret[0] == '\0' || !alone)
+		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.120s", g[i]->spec.text);
 }
 
 static int find_watches(struct run *run, struct part *part, struct uni_err *err)
@@ -401,13 +455,14 @@ static int prepare(struct run *run, struct uni_err *err)
 {
 	int rc = 0;
 
-	name_parts(run);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++)
 		rc = find_watches(run, &run->part[i], err);
 	if (rc == 0 && run->args->save_replay != NULL)
 		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
+	if (rc == 0)
+		rc = check_seen(run, err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
-		fill_meta(run->part[i].g, run->args, &run->part[i].meta);
+		uni_record_fill_meta(run->part[i].g, run->args, &run->part[i].meta);
 		fill_job(run, i);
 	}
 	return rc;
@@ -417,7 +472,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	char **path_ret, struct uni_err *err)
 {
 	_cleanup_free_ char *path =
-		args->output != NULL ? strdup(args->output) : default_output(g[0], nr);
+		args->output != NULL ? strdup(args->output) : uni_record_default_output(g[0], nr);
 	_cleanup_free_ struct uni_sampler_job *job = calloc(nr, sizeof(*job));
 	_cleanup_free_ struct part *part = calloc(nr, sizeof(*part));
 	struct run run = { .args = args, .nr = nr, .job = job, .part = part };
@@ -429,6 +484,8 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	for (size_t i = 0; i < nr; i++) {
 		part[i].run = &run;
 		part[i].g = g[i];
+		if (nr > 1)
+			uni_record_name_guest(g, nr, i, part[i].name);
 	}
 	rc = prepare(&run, err);
 	if (rc == 0)

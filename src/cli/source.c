@@ -27,26 +27,29 @@ static void note_places(const struct uni_source_args *args, const struct uni_rec
 
 		if (symtab == NULL || uni_symtab_has_places(symtab))
 			continue;
-		uni_note("%s has no lines and inlined functions of %s, which had no debug data when it "
+		uni_note("%s has no lines and inlined functions of %s, which had no debug data "
+			 "when it "
 			 "was recorded (--symbols with the ELF can give some)",
 			args->path, uni_symtab_path(symtab));
 	}
 }
 
 /* A damaged session is shown as far as it goes, but never passed off as whole. */
-static void note_damage(
-	const char *path, const struct uni_recording *rec, const struct uni_build_read *read)
+void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
+	const struct uni_build_read *read)
 {
-	uint64_t all = uni_recording_stats(rec)->samples;
+	const struct uni_record_stats *st = uni_recording_stats(s->rec);
+	uint64_t all = args->exits != NULL ? st->exits : st->samples;
+	uint64_t got = args->exits != NULL ? read->exits : read->samples;
 
-	if (uni_recording_was_closed(rec) && read->samples < all)
+	if (uni_recording_was_closed(s->rec) && got < all)
 		uni_note("%s: %" PRIu64 " of %" PRIu64
-			 " samples could not be read: the stream is damaged (%" PRIu64
-			 " torn packets)",
-			path, all - read->samples, all, read->torn);
+			 " %s could not be read: the stream is damaged (%" PRIu64 " torn packets)",
+			args->path, all - got, all, args->exits != NULL ? "exits" : "samples",
+			read->torn);
 	else if (read->torn != 0)
 		uni_note("%s: %" PRIu64 " torn packets were passed over: the stream is damaged",
-			path, read->torn);
+			args->path, read->torn);
 }
 
 static void note_symbols(const struct uni_recording *rec)
@@ -108,6 +111,30 @@ static int check_session_args(
 		nr, nr - 1);
 }
 
+/* --exits[=count|time] */
+static int choose_what(
+	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t every = 0;
+
+	if (args->exits == NULL)
+		return 0;
+	if (args->exits[0] == '\0' || strcmp(args->exits, "count") == 0)
+		args->build.what = UNI_BUILD_EXITS;
+	else if (strcmp(args->exits, "time") == 0)
+		args->build.what = UNI_BUILD_EXIT_TIMES;
+	else
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exits=%s: exits are added up by count or by time", args->exits);
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++)
+		every = uni_max(every, uni_recording_guest(rec, i).meta->exits_every);
+	if (every == 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has no VM exits: record them with `uniscope record --exits`",
+			args->path);
+	return 0;
+}
+
 static int open_session(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts opts;
@@ -118,6 +145,8 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 		rc = choose_guest(args, s->rec, err);
 	if (rc == 0)
 		rc = check_session_args(args, s->rec, err);
+	if (rc == 0)
+		rc = choose_what(args, s->rec, err);
 	if (rc != 0)
 		return rc;
 	opts = args->build;
@@ -131,27 +160,32 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 	opts.symtab = s->symtab;
 	if (s->symtab == NULL)
 		note_places(args, s->rec);
+	if (args->no_profile)
+		return 0;
 	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
 	if (rc == 0)
-		note_damage(args->path, s->rec, &read);
+		uni_source_note_damage(args, s, &read);
 	return rc;
 }
 
 /* What a file without single samples cannot tell. */
 static int check_import_args(const struct uni_source_args *args, struct uni_err *err)
 {
-	if (args->guest == NULL && !args->build.filter.on_cpu)
+	if (args->guest == NULL && args->exits == NULL && !args->build.filter.on_cpu)
 		return 0;
 	return uni_err_set(err, UNI_EUSAGE, "%s is for sessions, and %s is none",
-		args->guest != NULL ? "--guest" : "--on-cpu", args->path);
+		args->guest != NULL   ? "--guest"
+		: args->exits != NULL ? "--exits"
+				      : "--on-cpu",
+		args->path);
 }
 
 static int open_import(
 	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
-	struct uni_import_opts opts = { .symtab = s->symtab,
-		.diff = args->diff,
-		.mangled = args->build.naming.mangled };
+	struct uni_import_opts opts = {
+		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
+	};
 	_cleanup_free_ char *data = NULL;
 	size_t size = 0;
 	int rc = check_import_args(args, err);

@@ -10,8 +10,8 @@
 #include "session/recording.h"
 
 struct uni_source {
-	struct uni_recording *rec; /* NULL: it was imported */
-	struct uni_profile *profile;
+	struct uni_recording *rec;	     /* NULL: it was imported */
+	struct uni_profile *profile;	     /* NULL: args.no_profile, of a session */
 	struct uni_symtab *symtab;	     /* of --symbols, or NULL */
 	const struct uni_importer *importer; /* NULL: a session */
 	struct uni_import_stats stats;
@@ -23,6 +23,8 @@ struct uni_source_args {
 	const char *symbols; /* ELF, .usym or text table for raw addresses, or NULL */
 	struct uni_opt_list debug_dirs;
 	bool diff;
+	bool no_profile;	     /* only the recording is wanted, if it is one */
+	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
 	const char *guest;	     /* number or name of the only one to show, NULL: all */
 	struct uni_build_opts build; /* filter.guest is set from the above */
 };
@@ -37,6 +39,10 @@ struct uni_source_args {
 			"else",                                                                   \
 			NULL, NULL                                                                \
 	}
+
+/* Says on stderr how much of what there is could not be read, if any. */
+void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
+	const struct uni_build_read *read);
 
 /* The profile is finished. Close in any case where this returned 0. */
 int uni_source_open(struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);

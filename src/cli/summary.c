@@ -62,6 +62,15 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 			of, sep, st->throttled);
 }
 
+static void exits(const char *of, const char *sep, const struct uni_record_meta *m,
+	const struct uni_record_stats *st)
+{
+	if (m->exits_every == 0)
+		return;
+	uni_note("%s%s%" PRIu64 " VM exits, %" PRIu64 " lost: see `report --exits`", of, sep,
+		st->exits, st->exits_lost);
+}
+
 static void times(const char *of, const char *sep, const struct uni_record_stats *st)
 {
 	struct uni_vcpu_times all = uni_quality_all_vcpus(st);
@@ -82,12 +91,13 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	const struct uni_record_stats *st, enum uni_sampler_end end)
 {
 	const char *sep = of[0] != '\0' ? ": " : "";
-	char method[2 * UNI_QUALITY_TEXT];
+	char method[UNI_QUALITY_METHOD];
 	double host_us = uni_quality_host_us(st);
 
 	if (end == UNI_END_GONE)
 		uni_note("%s%sthe guest ended; what was collected until then is kept", of, sep);
 	samples(of, sep, m, st);
+	exits(of, sep, m, st);
 	uni_quality_method(method, m);
 	if (host_us >= 0)
 		uni_note("%s%s%s, %.2f us of the host's time each", of, sep, method, host_us);

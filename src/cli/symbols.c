@@ -18,7 +18,11 @@ enum uni_symbols_kind uni_symbols_kind_of(const char *path)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char head[8] = { 0 };
 
-	if (fd < 0 || read(fd, head, sizeof(head)) <= 0 || memcmp(head, "\x7f" "ELF", 4) == 0)
+	if (fd < 0 || read(fd, head, sizeof(head)) <= 0 ||
+		memcmp(head,
+			"\x7f"
+			"ELF",
+			4) == 0)
 		return UNI_SYMBOLS_ELF;
 	return memcmp(head, "uniusym", 8) == 0 ? UNI_SYMBOLS_USYM : UNI_SYMBOLS_TEXT;
 }

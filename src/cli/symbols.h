@@ -17,8 +17,8 @@ enum uni_symbols_kind {
 enum uni_symbols_kind uni_symbols_kind_of(const char *path);
 
 /*
- * ELF, .usym, or a table in text. With `places`, ELF brings its lines and inlined functions; that it
- * has none is said on stderr, not an error.
+ * ELF, .usym, or a table in text. With `places`, ELF brings its lines and inlined functions; that
+ * it has none is said on stderr, not an error.
  */
 int uni_symbols_load(const char *path, const struct uni_image_search *search, bool places,
 	struct uni_symtab **ret, struct uni_err *err);
@@ -27,12 +27,12 @@ int uni_symbols_load(const char *path, const struct uni_image_search *search, bo
 void uni_symbols_add_debug(
 	const struct uni_image *img, const struct uni_image_search *search, struct uni_symtab *s);
 
-#define UNI_DEBUG_DIR_OPTION(list)                                                               \
-	{                                                                                        \
-		0, "debug-dir", UNI_OPT_LIST, &(list), "DIR",                                    \
-			"look for split-off debug files here, before /usr/lib/debug; may be "    \
-			"given several times",                                                   \
-			"FILE", NULL                                                             \
+#define UNI_DEBUG_DIR_OPTION(list)                                                            \
+	{                                                                                     \
+		0, "debug-dir", UNI_OPT_LIST, &(list), "DIR",                                 \
+			"look for split-off debug files here, before /usr/lib/debug; may be " \
+			"given several times",                                                \
+			"FILE", NULL                                                          \
 	}
 
 static inline struct uni_image_search uni_search_of(const struct uni_opt_list *debug_dirs)
@@ -41,14 +41,14 @@ static inline struct uni_image_search uni_search_of(const struct uni_opt_list *d
 }
 
 /* Option entries for a struct uni_naming. */
-#define UNI_NAMING_OPTIONS(n)                                                                    \
-	{ 0, "inline", UNI_OPT_FLAG, &(n).inlined, NULL,                                         \
-		"a frame for each inlined function, if the image had debug data", NULL, NULL },  \
-		{ 0, "lines", UNI_OPT_FLAG, &(n).lines, NULL,                                    \
-			"tell source lines apart: function (file.c:12)", NULL, NULL },           \
-	{                                                                                        \
-		0, "no-demangle", UNI_OPT_FLAG, &(n).mangled, NULL,                              \
-			"C++, Rust and OCaml names as the linker has them", NULL, NULL           \
+#define UNI_NAMING_OPTIONS(n)                                                                   \
+	{ 0, "inline", UNI_OPT_FLAG, &(n).inlined, NULL,                                        \
+		"a frame for each inlined function, if the image had debug data", NULL, NULL }, \
+		{ 0, "lines", UNI_OPT_FLAG, &(n).lines, NULL,                                   \
+			"tell source lines apart: function (file.c:12)", NULL, NULL },          \
+	{                                                                                       \
+		0, "no-demangle", UNI_OPT_FLAG, &(n).mangled, NULL,                             \
+			"C++, Rust and OCaml names as the linker has them", NULL, NULL          \
 	}
 
 #endif

@@ -14,11 +14,11 @@
 #include "obj/debugfile.h"
 #include "obj/image_priv.h"
 
-#define CUS_MAX		((size_t)1 << 20)
-#define UNPACKED_MAX	((uint64_t)4 << 30)
-#define STEPS_PER_BYTE	4 /* ordinary files need a tenth of one */
-#define STEPS_MIN	((uint64_t)1 << 20)
-#define NAME_LINKS_MAX	16
+#define CUS_MAX	       ((size_t)1 << 20)
+#define UNPACKED_MAX   ((uint64_t)4 << 30)
+#define STEPS_PER_BYTE 4 /* ordinary files need a tenth of one */
+#define STEPS_MIN      ((uint64_t)1 << 20)
+#define NAME_LINKS_MAX 16
 
 bool uni_debug_spend(struct uni_debug *d, uint64_t steps)
 {
@@ -124,9 +124,9 @@ static bool add_cu(struct uni_debug *d, Dwarf_Die *die, struct cu_ranges *ranges
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		struct uni_symbol r = { .addr = start,
-			.size = end - start,
-			.name = (uint32_t)d->cus.nr };
+		struct uni_symbol r = {
+			.addr = start, .size = end - start, .name = (uint32_t)d->cus.nr
+		};
 
 		if (!uni_debug_spend(d, 1))
 			return true;
@@ -190,8 +190,8 @@ static int open_dwarf(struct uni_debug *d, struct uni_err *err)
 		return rc;
 	d->dw = dwarf_begin_elf(d->file.elf.elf, DWARF_C_READ, NULL);
 	if (d->dw == NULL)
-		return uni_err_set(err, UNI_ENOENT, "%s has no debug data: %s", name,
-			dwarf_errmsg(-1));
+		return uni_err_set(
+			err, UNI_ENOENT, "%s has no debug data: %s", name, dwarf_errmsg(-1));
 	/* Else libdw opens whatever file .gnu_debugaltlink names. */
 	dwarf_setalt(d->dw, d->dw);
 	d->steps = uni_max(STEPS_MIN, STEPS_PER_BYTE * (uint64_t)d->file.elf.size);
@@ -351,9 +351,8 @@ static const char *scope_name(struct uni_debug *d, struct uni_scope *s)
 	Dwarf_Die die;
 
 	if (s->name == UNI_STR_NONE)
-		s->name = dwarf_offdie(d->dw, s->die, &die) == NULL
-				  ? 0
-				  : intern(d, find_name(&die));
+		s->name =
+			dwarf_offdie(d->dw, s->die, &die) == NULL ? 0 : intern(d, find_name(&die));
 	return s->name != 0 ? uni_strtab_get(d->strings, s->name) : NULL;
 }
 
@@ -384,8 +383,8 @@ static const char *file_name(struct uni_debug *d, struct uni_cu *cu, uint32_t i)
 }
 
 /* From the place at the address outward; `line` is where the code of that scope stands. */
-static size_t put_places(
-	struct uni_debug *d, struct uni_cu *cu, uint32_t scope, struct uni_row at, struct uni_place *ret)
+static size_t put_places(struct uni_debug *d, struct uni_cu *cu, uint32_t scope, struct uni_row at,
+	struct uni_place *ret)
 {
 	size_t n = 0;
 

@@ -29,9 +29,9 @@ struct uni_debug;
 int uni_debug_from_memory(const char *name, const void *data, size_t size, struct uni_debug **ret,
 	struct uni_err *err);
 /*
- * The debug data of an image: in the file that its symbols came from, in the image itself, or in one
- * that belongs to it (image.h says where it is looked for). -UNI_ENOENT: there is none; err says
- * where it was looked for.
+ * The debug data of an image: in the file that its symbols came from, in the image itself, or in
+ * one that belongs to it (image.h says where it is looked for). -UNI_ENOENT: there is none; err
+ * says where it was looked for.
  */
 int uni_debug_of_image(const struct uni_image *img, const struct uni_image_search *search,
 	struct uni_debug **ret, struct uni_err *err);

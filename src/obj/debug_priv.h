@@ -13,7 +13,8 @@
 
 #define UNI_SCOPE_NONE UINT32_MAX
 
-/* A function, or one that was inlined into it. Names are looked up when they are first asked for. */
+/* A function, or one that was inlined into it. Names are looked up when they are first asked for.
+ */
 struct uni_scope {
 	Dwarf_Off die;
 	uint32_t parent; /* a lower index: UNI_SCOPE_NONE if it is not inlined */

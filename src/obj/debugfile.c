@@ -87,7 +87,8 @@ static const char *debug_link(const struct uni_elf *e, uint32_t *crc_ret)
 	uint32_t i = uni_elf_find_named(e, ".gnu_debuglink");
 	struct uni_elf_sh sh = i != 0 ? uni_elf_sh(e, i) : (struct uni_elf_sh){ 0 };
 	const uint8_t *data = i != 0 ? uni_elf_section_bytes(e, &sh) : NULL;
-	size_t len = data != NULL ? strnlen((const char *)data, sh.size) : 0, at = (len + 4) & ~3ull;
+	size_t len = data != NULL ? strnlen((const char *)data, sh.size) : 0,
+	       at = (len + 4) & ~3ull;
 
 	/* A name only: the file may not lead us elsewhere. */
 	if (len == 0 || !uni_range_contains(0, sh.size, at, 4) || memchr(data, '/', len) != NULL)

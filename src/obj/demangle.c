@@ -77,7 +77,8 @@ static size_t ocaml_end(const char *s)
 	if (end == len || end < 2 || s[end - 1] != '_')
 		return len;
 	end--;
-	if (end >= 5 && (strncmp(s + end - 5, "__fun", 5) == 0 || strncmp(s + end - 4, ".fun", 4) == 0))
+	if (end >= 5 &&
+		(strncmp(s + end - 5, "__fun", 5) == 0 || strncmp(s + end - 4, ".fun", 4) == 0))
 		return len;
 	return s[end - 1] == '_' || s[end - 1] == '.' ? len : end;
 }

@@ -12,9 +12,9 @@
 #include "base/vec.h"
 #include "obj/usym_priv.h"
 
-#define PAGE		4096u
-#define OBJDUMP_FLAGS	7u /* "g     F" */
-#define SYMBOLS_MAX	((size_t)1 << 24)
+#define PAGE	      4096u
+#define OBJDUMP_FLAGS 7u /* "g     F" */
+#define SYMBOLS_MAX   ((size_t)1 << 24)
 
 enum rank { GLOBAL, WEAK, LOCAL };
 
@@ -131,7 +131,8 @@ static bool parse_type(char type, struct entry *e)
 	if (strchr("wWvV", type) != NULL)
 		e->rank = WEAK;
 	else
-		e->rank = type == 'g' || type == '!' || isupper((unsigned char)type) ? GLOBAL : LOCAL;
+		e->rank =
+			type == 'g' || type == '!' || isupper((unsigned char)type) ? GLOBAL : LOCAL;
 	return true;
 }
 

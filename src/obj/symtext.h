@@ -12,8 +12,8 @@
  * Lines of another shape are passed over, so headers do no harm; a text without one function is
  * -UNI_EFORMAT. Undefined and absolute symbols are dropped. A symbol without a size reaches to the
  * next one, be it data, but no further than UNI_SYMTEXT_REACH; the last one to the end of the page
- * behind its own. Of several at one address: global before weak before local, then the shorter name,
- * then strcmp order. The id is a hash of addresses and names.
+ * behind its own. Of several at one address: global before weak before local, then the shorter
+ * name, then strcmp order. The id is a hash of addresses and names.
  */
 #define UNI_SYMTEXT_REACH ((uint64_t)1 << 20)
 int uni_symtab_of_text(const char *path, const void *data, size_t size, struct uni_symtab **ret,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A profile from a recording: names, filters, one tree for all or one below each vCPU. Where a
- * sample is not of the guest's own code, a frame of ours at the leaf says so: "[idle]", "[kvm]",
+ * A profile from a recording, of its samples or of its VM exits: names, filters, one tree for all
+ * or one below each vCPU. Where a sample is not of the guest's own code, a frame of ours at the
+ * leaf says so: "[idle]", "[kvm]",
  * "[vmm]", "[stolen]". With more than one guest, each has its name as the root frame.
  */
 #ifndef UNI_PROFILE_BUILD_H
@@ -12,7 +13,19 @@
 #include "profile/profile.h"
 #include "session/recording.h"
 
+/*
+ * What is added up. With exits a frame "[exit io out 0x3f8]" is the leaf; of times, what the thread
+ * slept or had no CPU is below it as "[asleep]" and "[stolen]", but for halts: the guest had
+ * nothing to do then, which is nobody's cost, and it is left out.
+ */
+enum uni_build_what {
+	UNI_BUILD_SAMPLES,
+	UNI_BUILD_EXITS,      /* their number */
+	UNI_BUILD_EXIT_TIMES, /* ns until the guest was entered again */
+};
+
 struct uni_build_opts {
+	enum uni_build_what what;
 	const struct uni_symtab *symtab; /* NULL: the recording's own */
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
 	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
@@ -33,8 +46,30 @@ const char *uni_state_frame(unsigned state);
 /* What was there to build from, whatever the options left out of it. */
 struct uni_build_read {
 	uint64_t samples; /* read; fewer than the statistics say: the streams are damaged */
+	uint64_t exits;	  /* the same, by weight */
 	uint64_t torn;	  /* packets that were passed over */
 };
+
+/* A guest whose samples are added one by one. All borrowed. */
+struct uni_build_guest {
+	const char *root;		 /* frame above all its chains; NULL: none */
+	const struct uni_symtab *symtab; /* NULL: addresses stay unnamed */
+	uint64_t bias;
+	const char *image_path;
+	bool names_only; /* imported: addresses are made up */
+};
+
+/* A profile made of samples one by one: what uni_profile_build() does with those of a recording. */
+struct uni_builder;
+
+/* guest[] by the numbers that samples carry; opts and guest[] are borrowed. 0 or -UNI_ENOMEM. */
+int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_guest *guest,
+	uint32_t nr_guests, struct uni_builder **ret);
+/* s->guest is one of them. 0 or -UNI_ENOMEM. */
+int uni_builder_add(struct uni_builder *b, const struct uni_sample *s);
+/* The finished profile, owned by the caller; b can only be destroyed after that. */
+int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret);
+void uni_builder_destroy(struct uni_builder *b); /* NULL-safe */
 
 /*
  * Callers are looked up at pc - 1, the leaf (and UNI_FRAME_EXACT) at pc. The result is finished.

@@ -125,7 +125,8 @@ static bool push_address(struct uni_namer *n, const struct found *at)
 /* The name as it is shown, clean; its length. */
 static size_t put_name(const struct uni_namer *n, const char *name, char text[UNI_TEXT_MAX])
 {
-	if (!n->from.naming->mangled && !n->from.names_only && uni_demangle(name, text, UNI_TEXT_MAX))
+	if (!n->from.naming->mangled && !n->from.names_only &&
+		uni_demangle(name, text, UNI_TEXT_MAX))
 		return strlen(text);
 	return uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
 }
@@ -200,7 +201,9 @@ static bool pick_image(struct uni_namer *n, uint64_t svma)
 static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
 {
 	const struct uni_naming *how = n->from.naming;
-	struct found at = { .pc = pc, .svma = (exact ? pc : pc - 1) - n->from.bias, .exact = exact };
+	struct found at = {
+		.pc = pc, .svma = (exact ? pc : pc - 1) - n->from.bias, .exact = exact
+	};
 	struct uni_place place[UNI_INLINE_MAX];
 	const struct uni_place none = { 0 };
 	size_t nr = 0;

@@ -10,8 +10,11 @@
  *   event   = u8 id, u64 timestamp, then
  *             stack:  u32 id, u16 nr, u64 pc[nr], u8 flags[nr]
  *             sample: u32 stack, u64 weight, u32 thread, u32 pause_ns, u8 state, u8 stop
+ *             or, in a stream of exits (stream_id 1),
+ *             exit:   u32 stack, u64 weight, host_ns, asleep_ns, stolen_ns, info, u32 reason,
+ *                     u8 isa, info_kind, access, size, userspace, stop
  *
- * A chain is written once in each packet, before the first sample that has it; stack ids count
+ * A chain is written once in each packet, before the first event that has it; stack ids count
  * from 0 in each packet, so that any packet decodes alone.
  */
 #ifndef UNI_SESSION_CTF_H
@@ -33,9 +36,12 @@
 #define UNI_CTF_STACKS_MAX  (UNI_CTF_PACKET_MAX / UNI_CTF_STACK_MIN)
 #define UNI_CTF_SLOTS	    4096u /* more than twice the stacks that fit with their samples */
 
+enum uni_ctf_stream { UNI_CTF_SAMPLES = 0, UNI_CTF_EXITS = 1, UNI_CTF_STREAM_NR };
+
 enum uni_ctf_event {
 	UNI_CTF_STACK = 0,
 	UNI_CTF_SAMPLE = 1,
+	UNI_CTF_EXIT = 1,
 };
 
 /* The text of guest-N/metadata. */
@@ -47,20 +53,25 @@ bool uni_ctf_uuid_parse(const char *s, uint8_t ret[UNI_CTF_UUID]);
 
 /* A packet being filled. Large: never on a stack. */
 struct uni_ctf_packet {
-	struct uni_ctf_packet *next; /* the recorder's lists */
-	uint32_t guest, vcpu, nr_samples, nr_stacks;
-	uint64_t begin_ns, end_ns; /* first and last event */
-	uint64_t discarded;	   /* samples of this stream lost before the packet was ended */
+	struct uni_ctf_packet *next;		     /* the recorder's lists */
+	uint32_t guest, vcpu, nr_samples, nr_stacks; /* nr_samples: or exits */
+	uint32_t stream;			     /* enum uni_ctf_stream */
+	uint64_t exits;				     /* that its events stand for */
+	uint64_t begin_ns, end_ns;		     /* first and last event */
+	uint64_t discarded; /* samples of this stream lost before the packet was ended */
 	uint32_t len;
 	uint32_t slot[UNI_CTF_SLOTS]; /* hash of the chain -> offset of its event, 0 = free */
 	uint8_t data[UNI_CTF_PACKET_MAX];
 };
 
-void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu); /* guest: the caller's */
+/* Of samples; the guest, and for exits `stream`, are the caller's. */
+void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu);
 /* false: does not fit, p is unchanged. The sample is sound (uni_ctf_can_hold) and not older. */
 bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s);
+bool uni_ctf_packet_add_exit(struct uni_ctf_packet *p, const struct uni_stream_exit *e);
 /* Can the layout express it at all? */
 bool uni_ctf_can_hold(const struct uni_sample *s);
+bool uni_ctf_can_hold_exit(const struct uni_stream_exit *e);
 /* Fills in header and context; data[0 .. len) is then a whole packet. */
 void uni_ctf_packet_finish(struct uni_ctf_packet *p, const uint8_t uuid[UNI_CTF_UUID], uint64_t seq,
 	uint64_t discarded);
@@ -69,7 +80,7 @@ struct uni_ctf_header {
 	uint8_t uuid[UNI_CTF_UUID];
 	uint64_t begin_ns, end_ns, discarded, seq;
 	uint32_t content_size, packet_size; /* bytes */
-	uint32_t vcpu;
+	uint32_t vcpu, stream;
 };
 
 /* Of the packet at data, which may be cut. -UNI_EFORMAT: none of ours, or an impossible size. */
@@ -83,7 +94,7 @@ struct uni_ctf_reader {
 	uint64_t last_ns;
 	uint32_t nr_stacks;
 	uint32_t stack[UNI_CTF_STACKS_MAX]; /* where the event's `nr` is */
-	uint64_t pc[UNI_CHAIN_MAX];	    /* of the sample returned last */
+	uint64_t pc[UNI_CHAIN_MAX];	    /* of the event returned last */
 	uint8_t flags[UNI_CHAIN_MAX];
 };
 
@@ -94,5 +105,9 @@ struct uni_ctf_reader {
 int uni_ctf_reader_open(struct uni_ctf_reader *r, const void *data, size_t size);
 /* false at the end. The sample's pc and flags are valid until the next call. */
 bool uni_ctf_reader_next(struct uni_ctf_reader *r, struct uni_sample *ret);
+
+/* The same for a packet of exits. */
+int uni_ctf_reader_open_exits(struct uni_ctf_reader *r, const void *data, size_t size);
+bool uni_ctf_reader_next_exit(struct uni_ctf_reader *r, struct uni_stream_exit *ret);
 
 #endif

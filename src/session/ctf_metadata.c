@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "session/ctf_priv.h"
 
 /* Where the dashes of a UUID are, in bytes (RFC 4122, section 3). */
 static bool dash_before(size_t byte)
@@ -65,20 +66,19 @@ static const char types[] =
 	"typealias integer { size = 64; align = 8; signed = false; base = 16; } := address_t;\n"
 	"\n";
 
-static const char stream[] =
+static const char time_type[] =
 	"typealias integer {\n"
 	"\tsize = 64; align = 8; signed = false; map = clock.monotonic.value;\n"
 	"} := time_t;\n"
-	"\n"
-	"/* One file a vCPU: samples-vcpuN. */\n"
-	"stream {\n"
-	"\tid = 0;\n"
+	"\n";
+
+static const char context[] =
 	"\tpacket.context := struct {\n"
 	"\t\ttime_t timestamp_begin; /* of the first event of the packet */\n"
 	"\t\ttime_t timestamp_end; /* of the last one */\n"
 	"\t\tuint64_t content_size; /* bits */\n"
 	"\t\tuint64_t packet_size; /* bits */\n"
-	"\t\tuint64_t events_discarded; /* samples of this vCPU lost so far */\n"
+	"\t\tuint64_t events_discarded; /* samples or exits of this vCPU lost so far */\n"
 	"\t\tuint64_t packet_seq_num;\n"
 	"\t\tuint32_t cpu_id; /* number of the vCPU */\n"
 	"\t};\n"
@@ -87,20 +87,23 @@ static const char stream[] =
 	"\t\ttime_t timestamp;\n"
 	"\t};\n"
 	"};\n"
-	"\n"
-	"/* A call chain, before the first sample of the packet that has it. */\n"
-	"event {\n"
-	"\tname = \"stack\";\n"
-	"\tid = 0;\n"
-	"\tstream_id = 0;\n"
-	"\tfields := struct {\n"
-	"\t\tuint32_t id; /* counts from 0 in each packet */\n"
-	"\t\tuint16_t nr; /* frames */\n"
-	"\t\taddress_t pc[nr]; /* leaf first: its pc, then return addresses */\n"
-	"\t\tflags_t flags[nr]; /* 1: found by scanning, 2: an interrupted pc */\n"
-	"\t};\n"
-	"};\n"
 	"\n";
+
+void uni_ctf_metadata_stream(struct uni_strbuf *out, enum uni_ctf_stream id, const char *files)
+{
+	uni_strbuf_addf(out, "/* One file a vCPU: %s-vcpuN. */\nstream {\n\tid = %d;\n", files, id);
+	uni_strbuf_adds(out, context);
+	uni_strbuf_addf(out,
+		"/* A call chain, before the first event of the packet that has it. */\n"
+		"event {\n\tname = \"stack\";\n\tid = %d;\n\tstream_id = %d;\n"
+		"\tfields := struct {\n"
+		"\t\tuint32_t id; /* counts from 0 in each packet */\n"
+		"\t\tuint16_t nr; /* frames */\n"
+		"\t\taddress_t pc[nr]; /* leaf first: its pc, then return addresses */\n"
+		"\t\tflags_t flags[nr]; /* 1: found by scanning, 2: an interrupted pc */\n"
+		"\t};\n};\n\n",
+		UNI_CTF_STACK, id);
+}
 
 /* Labels are quoted: some have a dash. */
 static void put_enum(struct uni_strbuf *out, const char *(*name)(unsigned), unsigned nr)
@@ -141,7 +144,8 @@ void uni_ctf_metadata(
 		";\n\toffset = %" PRIu64 ";\n\tabsolute = TRUE;\n};\n\n",
 		(uint64_t)(realtime_offset_ns / UNI_NSEC_PER_SEC),
 		(uint64_t)(realtime_offset_ns % UNI_NSEC_PER_SEC));
-	uni_strbuf_adds(out, stream);
+	uni_strbuf_adds(out, time_type);
+	uni_ctf_metadata_stream(out, UNI_CTF_SAMPLES, "samples");
 	uni_strbuf_adds(out,
 		"event {\n\tname = \"sample\";\n\tid = 1;\n\tstream_id = 0;\n\tfields := struct {\n"
 		"\t\tuint32_t stack; /* id of a stack event of this packet */\n"
@@ -150,4 +154,5 @@ void uni_ctf_metadata(
 		"\t\tuint32_t pause_ns; /* the guest was stopped so long for it */\n");
 	put_enums(out);
 	uni_strbuf_adds(out, "\t};\n};\n");
+	uni_ctf_metadata_exits(out);
 }

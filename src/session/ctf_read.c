@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "session/ctf_priv.h"
 
 /* A size in bits that the context states; 0 if it cannot be. */
 static uint32_t size_of_bits(uint64_t bits)
@@ -17,11 +18,11 @@ int uni_ctf_header_parse(const void *data, size_t size, struct uni_ctf_header *r
 {
 	struct uni_cursor c = uni_cursor_make(data, size);
 	struct uni_ctf_header h = { 0 };
-	uint32_t magic, stream_id;
+	uint32_t magic;
 
 	magic = uni_cursor_u32(&c);
 	uni_cursor_copy(&c, h.uuid, sizeof(h.uuid));
-	stream_id = uni_cursor_u32(&c);
+	h.stream = uni_cursor_u32(&c);
 	h.begin_ns = uni_cursor_u64(&c);
 	h.end_ns = uni_cursor_u64(&c);
 	h.content_size = size_of_bits(uni_cursor_u64(&c));
@@ -29,7 +30,7 @@ int uni_ctf_header_parse(const void *data, size_t size, struct uni_ctf_header *r
 	h.discarded = uni_cursor_u64(&c);
 	h.seq = uni_cursor_u64(&c);
 	h.vcpu = uni_cursor_u32(&c);
-	if (c.failed || magic != UNI_CTF_MAGIC || stream_id != 0)
+	if (c.failed || magic != UNI_CTF_MAGIC || h.stream >= UNI_CTF_STREAM_NR)
 		return -UNI_EFORMAT;
 	if (h.content_size == 0 || h.packet_size < h.content_size || h.begin_ns > h.end_ns)
 		return -UNI_EFORMAT;
@@ -37,7 +38,7 @@ int uni_ctf_header_parse(const void *data, size_t size, struct uni_ctf_header *r
 	return 0;
 }
 
-/* Both return false for bytes that the writer never makes. */
+/* False for bytes that the writer never makes. */
 static bool read_stack(struct uni_ctf_reader *r, struct uni_cursor *c)
 {
 	uint32_t id = uni_cursor_u32(c);
@@ -53,10 +54,24 @@ static bool read_stack(struct uni_ctf_reader *r, struct uni_cursor *c)
 	return true;
 }
 
-static bool read_sample(struct uni_ctf_reader *r, struct uni_cursor *c, struct uni_sample *ret)
+bool uni_ctf_chain(struct uni_ctf_reader *r, uint32_t stack, uint16_t *nr_ret)
 {
-	uint32_t stack = uni_cursor_u32(c);
 	struct uni_cursor def = uni_cursor_make(r->data, r->h.content_size);
+
+	if (stack >= r->nr_stacks)
+		return false;
+	uni_cursor_seek(&def, r->stack[stack]);
+	*nr_ret = uni_cursor_u16(&def);
+	for (size_t i = 0; i < *nr_ret; i++)
+		r->pc[i] = uni_cursor_u64(&def);
+	uni_cursor_copy(&def, r->flags, *nr_ret);
+	return !def.failed;
+}
+
+static bool read_sample(struct uni_ctf_reader *r, struct uni_cursor *c, void *ret_sample)
+{
+	struct uni_sample *ret = ret_sample;
+	uint32_t stack = uni_cursor_u32(c);
 
 	*ret = (struct uni_sample){ .vcpu = r->h.vcpu, .t_ns = r->last_ns };
 	ret->weight = uni_cursor_u64(c);
@@ -64,21 +79,14 @@ static bool read_sample(struct uni_ctf_reader *r, struct uni_cursor *c, struct u
 	ret->pause_ns = uni_cursor_u32(c);
 	ret->state = uni_cursor_u8(c);
 	ret->stop = uni_cursor_u8(c);
-	if (c->failed || stack >= r->nr_stacks || ret->stop >= UNI_STOP_NR ||
-		ret->state >= UNI_VCPU_STATE_NR)
+	if (c->failed || ret->stop >= UNI_STOP_NR || ret->state >= UNI_VCPU_STATE_NR)
 		return false;
-	uni_cursor_seek(&def, r->stack[stack]);
-	ret->nr = uni_cursor_u16(&def);
-	for (size_t i = 0; i < ret->nr; i++)
-		r->pc[i] = uni_cursor_u64(&def);
-	uni_cursor_copy(&def, r->flags, ret->nr);
 	ret->pc = r->pc;
 	ret->flags = r->flags;
-	return !def.failed;
+	return uni_ctf_chain(r, stack, &ret->nr);
 }
 
-/* 1: a sample is in *ret, 0: the end, -UNI_EFORMAT. */
-static int next(struct uni_ctf_reader *r, struct uni_sample *ret)
+int uni_ctf_step(struct uni_ctf_reader *r, uni_ctf_body *body, void *ret)
 {
 	struct uni_cursor c = uni_cursor_make(r->data, r->h.content_size);
 	bool ok = true;
@@ -94,7 +102,7 @@ static int next(struct uni_ctf_reader *r, struct uni_sample *ret)
 		if (id == UNI_CTF_STACK) {
 			ok = read_stack(r, &c);
 		} else {
-			ok = id == UNI_CTF_SAMPLE && read_sample(r, &c, ret);
+			ok = id == UNI_CTF_SAMPLE && body(r, &c, ret);
 			r->pos = c.pos;
 			if (ok)
 				return 1;
@@ -111,24 +119,31 @@ static void rewind_to_events(struct uni_ctf_reader *r)
 	r->nr_stacks = 0;
 }
 
-int uni_ctf_reader_open(struct uni_ctf_reader *r, const void *data, size_t size)
+int uni_ctf_open(struct uni_ctf_reader *r, const void *data, size_t size, uint32_t stream,
+	uni_ctf_body *body, void *scratch)
 {
-	struct uni_sample s;
 	int rc = uni_ctf_header_parse(data, size, &r->h);
 
 	if (rc < 0)
 		return rc;
-	if (r->h.content_size > size)
+	if (r->h.content_size > size || r->h.stream != stream)
 		return -UNI_EFORMAT;
 	r->data = data;
 	rewind_to_events(r);
-	while ((rc = next(r, &s)) > 0)
+	while ((rc = uni_ctf_step(r, body, scratch)) > 0)
 		;
 	rewind_to_events(r);
 	return rc;
 }
 
+int uni_ctf_reader_open(struct uni_ctf_reader *r, const void *data, size_t size)
+{
+	struct uni_sample s;
+
+	return uni_ctf_open(r, data, size, UNI_CTF_SAMPLES, read_sample, &s);
+}
+
 bool uni_ctf_reader_next(struct uni_ctf_reader *r, struct uni_sample *ret)
 {
-	return next(r, ret) > 0;
+	return uni_ctf_step(r, read_sample, ret) > 0;
 }

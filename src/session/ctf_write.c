@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "session/ctf_priv.h"
 
-#define EVENT_HEADER  9u
+#define EVENT_HEADER  UNI_CTF_EVENT_HEADER
 #define SAMPLE_SIZE   (EVENT_HEADER + 22u)
-#define FRAME_SIZE    9u
+#define FRAME_SIZE    UNI_CTF_FRAME_SIZE
 #define STACK_NR_AT   (EVENT_HEADER + 4u) /* of `nr` in a stack event */
 #define STACK_BODY_AT (STACK_NR_AT + 2u)
 
@@ -18,7 +19,7 @@ _Static_assert(UNI_CTF_HEADER_SIZE + UNI_CTF_STACK_MIN + UNI_CHAIN_MAX * FRAME_S
 _Static_assert(UNI_CTF_PACKET_MAX / (UNI_CTF_STACK_MIN + SAMPLE_SIZE) < UNI_CTF_SLOTS / 2,
 	"the hash table never fills");
 
-static uint8_t *put_le(uint8_t *p, uint64_t v, size_t bytes)
+uint8_t *uni_ctf_put_le(uint8_t *p, uint64_t v, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		*p++ = (uint8_t)(v >> 8 * i);
@@ -35,8 +36,9 @@ void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
 	p->next = NULL;
 	p->guest = 0;
 	p->vcpu = vcpu;
+	p->stream = UNI_CTF_SAMPLES;
 	p->nr_samples = p->nr_stacks = 0;
-	p->begin_ns = p->end_ns = p->discarded = 0;
+	p->begin_ns = p->end_ns = p->discarded = p->exits = 0;
 	p->len = UNI_CTF_HEADER_SIZE;
 	memset(p->slot, 0, sizeof(p->slot));
 }
@@ -50,7 +52,7 @@ bool uni_ctf_can_hold(const struct uni_sample *s)
 static uint8_t *put_frames(uint8_t *p, const struct uni_sample *s)
 {
 	for (size_t i = 0; i < s->nr; i++)
-		p = put_le(p, s->pc[i], 8);
+		p = uni_ctf_put_le(p, s->pc[i], 8);
 	if (s->nr == 0)
 		return p;
 	if (s->flags != NULL)
@@ -60,20 +62,21 @@ static uint8_t *put_frames(uint8_t *p, const struct uni_sample *s)
 	return p + s->nr;
 }
 
-static uint8_t *put_event(struct uni_ctf_packet *p, enum uni_ctf_event id, uint64_t t_ns)
+uint8_t *uni_ctf_put_event(struct uni_ctf_packet *p, enum uni_ctf_event id, uint64_t t_ns)
 {
-	return put_le(put_le(p->data + p->len, id, 1), t_ns, 8);
+	return uni_ctf_put_le(uni_ctf_put_le(p->data + p->len, id, 1), t_ns, 8);
 }
 
 /*
  * Writes the chain as a stack event behind what is there, and looks whether the packet has an
  * equal one: then the new bytes are simply not kept. The caller saw that there is room.
  */
-static uint32_t intern(struct uni_ctf_packet *p, const struct uni_sample *s)
+uint32_t uni_ctf_intern(struct uni_ctf_packet *p, const struct uni_sample *s)
 {
 	uint8_t *start = p->data + p->len;
-	uint8_t *body = put_le(put_event(p, UNI_CTF_STACK, s->t_ns), p->nr_stacks, 4);
-	uint8_t *end = put_frames(put_le(body, s->nr, 2), s);
+	uint8_t *body =
+		uni_ctf_put_le(uni_ctf_put_event(p, UNI_CTF_STACK, s->t_ns), p->nr_stacks, 4);
+	uint8_t *end = put_frames(uni_ctf_put_le(body, s->nr, 2), s);
 	size_t len = (size_t)(end - body);
 	uint64_t h = uni_hash_bytes(body, len, 0);
 
@@ -92,6 +95,14 @@ static uint32_t intern(struct uni_ctf_packet *p, const struct uni_sample *s)
 	}
 }
 
+void uni_ctf_packet_grow(struct uni_ctf_packet *p, uint32_t size, uint64_t t_ns)
+{
+	p->len += size;
+	if (p->nr_samples++ == 0)
+		p->begin_ns = t_ns;
+	p->end_ns = t_ns;
+}
+
 bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s)
 {
 	size_t most = UNI_CTF_STACK_MIN + (size_t)s->nr * FRAME_SIZE + SAMPLE_SIZE;
@@ -100,33 +111,30 @@ bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s)
 
 	if (most > UNI_CTF_PACKET_MAX - p->len)
 		return false;
-	stack = intern(p, s);
-	q = put_event(p, UNI_CTF_SAMPLE, s->t_ns);
-	q = put_le(q, stack, 4);
-	q = put_le(q, s->weight, 8);
-	q = put_le(q, s->thread, 4);
-	q = put_le(q, s->pause_ns, 4);
-	q = put_le(q, s->state, 1);
-	(void)put_le(q, s->stop, 1);
-	p->len += SAMPLE_SIZE;
-	if (p->nr_samples++ == 0)
-		p->begin_ns = s->t_ns;
-	p->end_ns = s->t_ns;
+	stack = uni_ctf_intern(p, s);
+	q = uni_ctf_put_event(p, UNI_CTF_SAMPLE, s->t_ns);
+	q = uni_ctf_put_le(q, stack, 4);
+	q = uni_ctf_put_le(q, s->weight, 8);
+	q = uni_ctf_put_le(q, s->thread, 4);
+	q = uni_ctf_put_le(q, s->pause_ns, 4);
+	q = uni_ctf_put_le(q, s->state, 1);
+	(void)uni_ctf_put_le(q, s->stop, 1);
+	uni_ctf_packet_grow(p, SAMPLE_SIZE, s->t_ns);
 	return true;
 }
 
 void uni_ctf_packet_finish(struct uni_ctf_packet *p, const uint8_t uuid[UNI_CTF_UUID], uint64_t seq,
 	uint64_t discarded)
 {
-	uint8_t *q = put_le(p->data, UNI_CTF_MAGIC, 4);
+	uint8_t *q = uni_ctf_put_le(p->data, UNI_CTF_MAGIC, 4);
 
 	memcpy(q, uuid, UNI_CTF_UUID);
-	q = put_le(q + UNI_CTF_UUID, 0, 4); /* stream_id */
-	q = put_le(q, p->begin_ns, 8);
-	q = put_le(q, p->end_ns, 8);
-	q = put_le(q, (uint64_t)p->len * 8, 8);
-	q = put_le(q, (uint64_t)p->len * 8, 8);
-	q = put_le(q, discarded, 8);
-	q = put_le(q, seq, 8);
-	(void)put_le(q, p->vcpu, 4);
+	q = uni_ctf_put_le(q + UNI_CTF_UUID, p->stream, 4);
+	q = uni_ctf_put_le(q, p->begin_ns, 8);
+	q = uni_ctf_put_le(q, p->end_ns, 8);
+	q = uni_ctf_put_le(q, (uint64_t)p->len * 8, 8);
+	q = uni_ctf_put_le(q, (uint64_t)p->len * 8, 8);
+	q = uni_ctf_put_le(q, discarded, 8);
+	q = uni_ctf_put_le(q, seq, 8);
+	(void)uni_ctf_put_le(q, p->vcpu, 4);
 }

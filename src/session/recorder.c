@@ -112,7 +112,8 @@ static int open_guest(struct uni_recorder *r, struct uni_err *err)
 	if (rc == 0)
 		rc = write_metadata(r, number, err);
 	if (rc == 0)
-		rc = uni_writer_add_guest(r->writer, g->meta.nr_vcpus, g->uuid, err);
+		rc = uni_writer_add_guest(
+			r->writer, g->meta.nr_vcpus, g->uuid, g->meta.exits_every != 0, err);
 	return rc;
 }
 
@@ -228,6 +229,11 @@ void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s)
 	uni_writer_sample(r->writer, s);
 }
 
+void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e)
+{
+	uni_writer_exit(r->writer, e);
+}
+
 uint64_t uni_recorder_lost(struct uni_recorder *r)
 {
 	return uni_writer_total(r->writer).lost;
@@ -263,6 +269,8 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 	}
 	g->stats.samples = c.written;
 	g->stats.lost += c.lost;
+	g->stats.exits = c.exits;
+	g->stats.exits_lost += c.exits_lost;
 }
 
 int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *result, size_t nr,

@@ -42,14 +42,18 @@ struct stream {
 	uint64_t pos, size; /* bytes of the file */
 	uint64_t end_ns;    /* of the packet before */
 	uint64_t discarded;
-	bool have; /* `sample` is the next one */
-	struct uni_sample sample;
+	bool have; /* `sample` or `exit` is the next one */
+	union {
+		struct uni_sample sample;
+		struct uni_stream_exit exit;
+	};
 	struct uni_ctf_reader reader;
 	uint8_t packet[UNI_CTF_PACKET_MAX];
 };
 
 struct merge {
 	const struct uni_recording *rec;
+	enum uni_ctf_stream kind;
 	size_t nr;
 	uint64_t torn;
 	uint64_t discarded[UNI_GUEST_MAX];	      /* of streams that are at their end */
@@ -90,6 +94,31 @@ static size_t read_packet(struct stream *st, struct uni_ctf_header *h)
 	return got == (ssize_t)h->packet_size ? h->packet_size : 0;
 }
 
+static int reader_open(const struct merge *m, struct stream *st, size_t size)
+{
+	return m->kind == UNI_CTF_EXITS ? uni_ctf_reader_open_exits(&st->reader, st->packet, size)
+					: uni_ctf_reader_open(&st->reader, st->packet, size);
+}
+
+static bool reader_next(const struct merge *m, struct stream *st)
+{
+	bool have;
+
+	if (m->kind == UNI_CTF_EXITS) {
+		have = uni_ctf_reader_next_exit(&st->reader, &st->exit);
+		st->exit.guest = st->guest;
+	} else {
+		have = uni_ctf_reader_next(&st->reader, &st->sample);
+		st->sample.guest = st->guest;
+	}
+	return have;
+}
+
+static uint64_t next_ns(const struct merge *m, const struct stream *st)
+{
+	return m->kind == UNI_CTF_EXITS ? st->exit.t_ns : st->sample.t_ns;
+}
+
 /* What is at st->pos? Moves past it. Bad without a credible size: past everything. */
 static enum packet load_packet(const struct merge *m, struct stream *st)
 {
@@ -105,8 +134,7 @@ static enum packet load_packet(const struct merge *m, struct stream *st)
 	}
 	st->pos += size;
 	if (memcmp(h.uuid, m->rec->session.guest[st->guest]->uuid, UNI_CTF_UUID) != 0 ||
-		h.vcpu != st->vcpu || h.begin_ns < st->end_ns ||
-		uni_ctf_reader_open(&st->reader, st->packet, size) < 0)
+		h.vcpu != st->vcpu || h.begin_ns < st->end_ns || reader_open(m, st, size) < 0)
 		return PACKET_BAD;
 	st->end_ns = h.end_ns;
 	st->discarded = uni_max(st->discarded, h.discarded);
@@ -115,7 +143,7 @@ static enum packet load_packet(const struct merge *m, struct stream *st)
 
 static void stream_advance(struct merge *m, struct stream *st)
 {
-	st->have = uni_ctf_reader_next(&st->reader, &st->sample);
+	st->have = reader_next(m, st);
 	while (!st->have) {
 		enum packet p = load_packet(m, st);
 
@@ -124,9 +152,8 @@ static void stream_advance(struct merge *m, struct stream *st)
 		if (p == PACKET_BAD)
 			m->torn++;
 		else
-			st->have = uni_ctf_reader_next(&st->reader, &st->sample);
+			st->have = reader_next(m, st);
 	}
-	st->sample.guest = st->guest;
 }
 
 static void stream_close(struct merge *m, struct stream *st)
@@ -147,11 +174,14 @@ static int open_stream(
 	struct stat s;
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, guest, vcpu);
+	if (m->kind == UNI_CTF_EXITS)
+		(void)snprintf(name, sizeof(name), UNI_SDIR_EXITS, guest, vcpu);
+	else
+		(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, guest, vcpu);
 	/* Not to wait for the other end, should it be a pipe. */
 	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
-		return 0; /* this vCPU has no samples */
+		return 0; /* this vCPU has none */
 	if (fd < 0 || fstat(fd, &s) != 0)
 		return uni_err_set(
 			err, UNI_EIO, "cannot read %s/%s: %s", m->rec->path, name, strerror(errno));
@@ -179,12 +209,13 @@ static void merge_close(struct merge *m)
 		stream_close(m, m->stream[--m->nr]);
 }
 
-static int merge_open(struct merge *m, const struct uni_recording *rec, struct uni_err *err)
+static int merge_open(struct merge *m, const struct uni_recording *rec, enum uni_ctf_stream kind,
+	struct uni_err *err)
 {
 	_cleanup_close_ int fd = open(rec->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc = 0;
 
-	*m = (struct merge){ .rec = rec };
+	*m = (struct merge){ .rec = rec, .kind = kind };
 	if (fd < 0)
 		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", rec->path, strerror(errno));
 	for (uint32_t g = 0; rc == 0 && g < rec->session.nr_guests; g++) {
@@ -204,13 +235,20 @@ static size_t merge_first(const struct merge *m)
 	size_t first = 0;
 
 	for (size_t i = 1; i < m->nr; i++) {
-		if (m->stream[i]->sample.t_ns < m->stream[first]->sample.t_ns)
+		if (next_ns(m, m->stream[i]) < next_ns(m, m->stream[first]))
 			first = i;
 	}
 	return first;
 }
 
-static int merge_run(struct merge *m, int (*fn)(void *ctx, const struct uni_sample *s), void *ctx)
+/* Who takes them: one of the two. */
+struct taker {
+	int (*sample)(void *ctx, const struct uni_sample *s);
+	int (*exit)(void *ctx, const struct uni_stream_exit *e);
+	void *ctx;
+};
+
+static int merge_run(struct merge *m, const struct taker *to)
 {
 	int rc = 0;
 
@@ -218,7 +256,8 @@ static int merge_run(struct merge *m, int (*fn)(void *ctx, const struct uni_samp
 		size_t i = merge_first(m);
 		struct stream *st = m->stream[i];
 
-		rc = fn(ctx, &st->sample);
+		rc = m->kind == UNI_CTF_EXITS ? to->exit(to->ctx, &st->exit)
+					      : to->sample(to->ctx, &st->sample);
 		stream_advance(m, st);
 		if (st->have)
 			continue;
@@ -229,22 +268,39 @@ static int merge_run(struct merge *m, int (*fn)(void *ctx, const struct uni_samp
 	return rc;
 }
 
-int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
-	void *ctx, uint64_t *torn_ret, struct uni_err *err)
+static int each(const struct uni_recording *r, enum uni_ctf_stream kind, const struct taker *to,
+	uint64_t *torn_ret, struct uni_err *err)
 {
 	_cleanup_free_ struct merge *m = malloc(sizeof(*m));
 	int rc;
 
 	if (m == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = merge_open(m, r, err);
+	rc = merge_open(m, r, kind, err);
 	if (rc < 0)
 		return rc;
-	rc = merge_run(m, fn, ctx);
+	rc = merge_run(m, to);
 	if (torn_ret != NULL)
 		*torn_ret = m->torn;
 	merge_close(m);
 	return rc;
+}
+
+int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
+	void *ctx, uint64_t *torn_ret, struct uni_err *err)
+{
+	const struct taker to = { .sample = fn, .ctx = ctx };
+
+	return each(r, UNI_CTF_SAMPLES, &to, torn_ret, err);
+}
+
+int uni_recording_each_exit(struct uni_recording *r,
+	int (*fn)(void *ctx, const struct uni_stream_exit *e), void *ctx, uint64_t *torn_ret,
+	struct uni_err *err)
+{
+	const struct taker to = { .exit = fn, .ctx = ctx };
+
+	return each(r, UNI_CTF_EXITS, &to, torn_ret, err);
 }
 
 /* Statistics of a guest whose recorder died: what the samples themselves can tell. */
@@ -279,6 +335,35 @@ static int recount_sample(void *ctx, const struct uni_sample *s)
 	return 0;
 }
 
+static int recount_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	struct recounts *all = ctx;
+	uint64_t *sum = &all->rec->session.guest[e->guest]->stats.exits;
+
+	if (__builtin_add_overflow(*sum, e->weight, sum))
+		*sum = UINT64_MAX;
+	return 0;
+}
+
+/* Also notes, for each guest, what its streams say was lost. */
+static int recount_streams(struct uni_recording *r, struct recounts *c, enum uni_ctf_stream kind,
+	struct merge *m, struct uni_err *err)
+{
+	const struct taker to = { .sample = recount_sample, .exit = recount_exit, .ctx = c };
+	int rc = merge_open(m, r, kind, err);
+
+	if (rc < 0)
+		return rc;
+	(void)merge_run(m, &to);
+	merge_close(m);
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
+		struct uni_record_stats *st = &r->session.guest[i]->stats;
+
+		*(kind == UNI_CTF_EXITS ? &st->exits_lost : &st->lost) = m->discarded[i];
+	}
+	return 0;
+}
+
 static int recount(struct uni_recording *r, struct uni_err *err)
 {
 	_cleanup_free_ struct merge *m = malloc(sizeof(*m));
@@ -289,18 +374,12 @@ static int recount(struct uni_recording *r, struct uni_err *err)
 	if (c == NULL || m == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	c->rec = r;
-	rc = merge_open(m, r, err);
-	if (rc < 0)
-		return rc;
-	(void)merge_run(m, recount_sample, c);
-	merge_close(m);
-	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
-		struct uni_record_stats *st = &r->session.guest[i]->stats;
-
-		st->lost = m->discarded[i];
-		uni_hist_summary(&c->of_guest[i].pause, &st->pause);
-	}
-	return 0;
+	rc = recount_streams(r, c, UNI_CTF_SAMPLES, m, err);
+	if (rc == 0)
+		rc = recount_streams(r, c, UNI_CTF_EXITS, m, err);
+	for (uint32_t i = 0; rc == 0 && i < r->session.nr_guests; i++)
+		uni_hist_summary(&c->of_guest[i].pause, &r->session.guest[i]->stats.pause);
+	return rc;
 }
 
 /* Samples without names are still worth reading, and names may come from elsewhere. */

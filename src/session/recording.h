@@ -51,6 +51,7 @@ struct uni_record_stats {
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
 	uint64_t lost;	    /* samples that were made and not kept */
+	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
 	uint64_t stop[UNI_STOP_NR];
 	uint64_t state[UNI_VCPU_STATE_NR]; /* where the vCPU was */
 	struct uni_pause_stats pause;
@@ -84,7 +85,7 @@ struct uni_record_image {
 struct uni_record_meta {
 	char target[512]; /* spec as given */
 	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
-	char why[256];	  /* why not in a better way; "" it is the best one */
+	char why[512];	  /* why not in a better way; "" it is the best one */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
 	struct uni_target_info info;
 	char arch[16];
@@ -95,6 +96,7 @@ struct uni_record_meta {
 	uint32_t nr_more;
 	uint32_t nr_vcpus;
 	double frequency;	     /* asked, Hz */
+	uint32_t exits_every;	     /* one VM exit in so many was looked at; 0: none */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char uniscope_version[32];
 	char command[1024];
@@ -146,6 +148,8 @@ int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct
  * thread, with no guest held; times that go back within a vCPU are raised to the last one.
  */
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s);
+/* The same for VM exits, of a guest whose meta has exits_every; e->guest is its number. */
+void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e);
 /* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
 uint64_t uni_recorder_lost(struct uni_recorder *r);
 /* Waits until all samples are written. Unasked for, each is written within a second. */
@@ -199,5 +203,9 @@ const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r
  */
 int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
 	void *ctx, uint64_t *torn_ret, struct uni_err *err);
+/* The same for VM exits. */
+int uni_recording_each_exit(struct uni_recording *r,
+	int (*fn)(void *ctx, const struct uni_stream_exit *e), void *ctx, uint64_t *torn_ret,
+	struct uni_err *err);
 
 #endif

@@ -41,8 +41,13 @@ uint64_t uni_run_end_ns(const struct uni_sampler_cfg *cfg, uint64_t now_ns)
 
 int uni_run_check(struct uni_target *t, const struct uni_sampler_cfg *cfg, struct uni_err *err)
 {
-	if (!isfinite(cfg->frequency) || cfg->frequency <= 0.0 ||
-		cfg->frequency > UNI_FREQUENCY_MAX)
+	bool exits = cfg->exits_every != 0;
+
+	if (exits && (!uni_streamer_can(t) || !(t->ops->caps(t) & UNI_CAP_EXITS)))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"target %s: VM exits are seen by the host's kernel only", t->ops->scheme);
+	if (!isfinite(cfg->frequency) || cfg->frequency < 0.0 ||
+		cfg->frequency > UNI_FREQUENCY_MAX || (cfg->frequency == 0.0 && !exits))
 		return uni_err_set(err, UNI_EINVAL,
 			"cannot sample %g times a second: give a frequency above 0 and up to %g",
 			cfg->frequency, UNI_FREQUENCY_MAX);

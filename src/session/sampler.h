@@ -13,10 +13,11 @@
 
 struct uni_sampler_cfg {
 	uint32_t guest;	      /* number that its samples carry */
-	double frequency;     /* Hz */
+	double frequency;     /* Hz; 0: no samples, only exits */
 	uint64_t duration_ns; /* 0: until stopped */
 	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */
 	bool jitter;	      /* the deadline lies anywhere in its period */
+	uint32_t exits_every; /* one VM exit in so many, 0: none; needs UNI_CAP_EXITS */
 	bool counts;	      /* counts of equal chains will do, where the kernel makes them */
 	bool hurry;	      /* a thread that pauses guests goes before all others, if it may */
 	const struct uni_unwinder *unwinder; /* and its hints for the kernel */
@@ -30,6 +31,8 @@ struct uni_sampler_cfg {
 	pthread_rwlock_t *gate;
 	/* Every sample, with the guest running; may be NULL. */
 	void (*on_sample)(void *ctx, const struct uni_sample *s);
+	/* VM exits, the same way. */
+	void (*on_exit)(void *ctx, const struct uni_stream_exit *e);
 	/* About five times a second; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns);
 	void *ctx;

@@ -11,6 +11,7 @@
 #define UNI_SDIR_SYMBOLS "symbols"
 #define UNI_SDIR_GUEST	 "guest-%u"
 #define UNI_SDIR_STREAM	 "guest-%u/samples-vcpu%u"
+#define UNI_SDIR_EXITS	 "guest-%u/exits-vcpu%u"
 
 /*
  * Makes path with its empty symbols folder and locks it; *fd_ret is the folder, the caller's to

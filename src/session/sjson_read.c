@@ -259,6 +259,7 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 	get_text(&s, "kernel", m->info.image, sizeof(m->info.image));
 	m->info.pid = (int)(get_u64(&s, "pid") & INT32_MAX);
 	m->info.mem_bytes = get_u64(&s, "mem_bytes");
+	m->exits_every = (uint32_t)uni_min(get_u64(&s, "exits_every"), (uint64_t)UINT32_MAX);
 	bad = parse_trace(&s, number, ret);
 	if (bad != NULL)
 		return bad;
@@ -326,6 +327,8 @@ static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_r
 	st->failed = get_u64(&s, "failed");
 	st->truncated = get_u64(&s, "truncated");
 	st->lost = get_u64(&s, "lost");
+	st->exits = get_u64(&s, "exits");
+	st->exits_lost = get_u64(&s, "exits_lost");
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		st->stop[i] = get_u64(&stop, uni_stop_name(i));
 	st->pause.nr = get_u64(&pause, "nr");

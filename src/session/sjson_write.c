@@ -143,6 +143,8 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "truncated", st->truncated);
 	put_u64(j, "halted", st->state[UNI_VCPU_HALTED]);
 	put_u64(j, "lost", st->lost);
+	put_u64(j, "exits", st->exits);
+	put_u64(j, "exits_lost", st->exits_lost);
 	put_counts(j, "stop", st->stop, UNI_STOP_NR, uni_stop_name);
 	put_counts(j, "state", st->state, UNI_VCPU_STATE_NR, uni_vcpu_state_name);
 	uni_json_key(j, "pause_ns");
@@ -183,6 +185,7 @@ static void put_guest(
 	uni_json_kv(bool, j, "counts", m->counts);
 	put_text(j, "arch", m->arch);
 	put_u64(j, "nr_vcpus", m->nr_vcpus);
+	put_u64(j, "exits_every", m->exits_every);
 	put_text(j, "name", m->info.name);
 	put_text(j, "vmm", m->info.vmm);
 	put_text(j, "accel", m->info.accel);

@@ -101,6 +101,8 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add(&sum->failed, one->failed);
 	add(&sum->truncated, one->truncated);
 	add(&sum->lost, one->lost);
+	add(&sum->exits, one->exits);
+	add(&sum->exits_lost, one->exits_lost);
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
 		add(&sum->stop[i], one->stop[i]);
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)

@@ -74,6 +74,19 @@ static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
 		job->cfg.on_sample(job->cfg.ctx, &sample);
 }
 
+static void on_stream_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	struct guest *g = ctx;
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	struct uni_stream_exit exit = *e;
+
+	exit.guest = cfg->guest;
+	if (__builtin_add_overflow(g->job->stats.exits, e->weight, &g->job->stats.exits))
+		g->job->stats.exits = UINT64_MAX;
+	if (cfg->on_exit != NULL)
+		cfg->on_exit(cfg->ctx, &exit);
+}
+
 /* Brings the counters that live elsewhere into the statistics. */
 static void sum_up(struct guest *g, uint64_t now_ns)
 {
@@ -83,6 +96,7 @@ static void sum_up(struct guest *g, uint64_t now_ns)
 	if (g->ops->stream_stats != NULL)
 		g->ops->stream_stats(g->job->t, &in);
 	st->lost = in.lost;
+	st->exits_lost = in.exits_lost;
 	st->failed = g->failed + in.failed;
 	st->host_ns = in.host_ns;
 	st->host_runs = in.host_runs;
@@ -103,7 +117,7 @@ static void progress(struct guest *g, uint64_t now_ns)
 }
 
 /* One look through this vCPU. A guest whose memory is watched is held for it, nothing else is. */
-static int look(struct guest *g, uint32_t vcpu)
+static int look(struct guest *g, uint32_t vcpu, bool keep)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	struct uni_target *t = g->job->t;
@@ -115,7 +129,8 @@ static int look(struct guest *g, uint32_t vcpu)
 				 : g->ops->snap(t, 1ull << vcpu, g->regs, 0);
 	if (rc < 0)
 		return rc;
-	uni_watcher_read(g->watcher, g->as, g->regs, g->nr_vcpus, uni_now_ns());
+	if (keep)
+		uni_watcher_read(g->watcher, g->as, g->regs, g->nr_vcpus, uni_now_ns());
 	if (!(caps & UNI_CAP_HOLD))
 		return 0;
 	rc = uni_pause_end(&p);
@@ -123,7 +138,7 @@ static int look(struct guest *g, uint32_t vcpu)
 	return rc;
 }
 
-static void read_watches(struct guest *g, unsigned tries)
+static void read_watches(struct guest *g, unsigned tries, bool keep)
 {
 	struct timespec nap = uni_ns_timespec(HOLD_NAP_NS);
 	pthread_rwlock_t *gate = g->job->cfg.gate;
@@ -136,7 +151,7 @@ static void read_watches(struct guest *g, unsigned tries)
 			(void)nanosleep(&nap, NULL);
 		if (gate != NULL)
 			(void)pthread_rwlock_rdlock(gate);
-		rc = look(g, i % g->nr_vcpus);
+		rc = look(g, i % g->nr_vcpus, keep);
 		if (gate != NULL)
 			(void)pthread_rwlock_unlock(gate);
 	}
@@ -145,7 +160,9 @@ static void read_watches(struct guest *g, unsigned tries)
 
 static int drain(struct guest *g)
 {
-	const struct uni_stream_sink sink = { .ctx = g, .sample = on_stream_sample };
+	const struct uni_stream_sink sink = {
+		.ctx = g, .sample = on_stream_sample, .exit = on_stream_exit
+	};
 
 	return g->ops->stream_read(g->job->t, &sink);
 }
@@ -168,7 +185,7 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 
 	/* The last values belong to the end of the run; a guest that ended keeps the refreshed. */
 	if (end != UNI_END_GONE)
-		read_watches(g, HOLD_TRIES);
+		read_watches(g, HOLD_TRIES, true);
 	if (g->ops->stream_stop != NULL)
 		(void)g->ops->stream_stop(job->t);
 	(void)drain(g);
@@ -176,7 +193,7 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 	sum_up_times(g);
 	job->end = end;
 	g->active = false;
-	if (g->error < 0 && job->stats.samples == 0 && end != UNI_END_GONE)
+	if (g->error < 0 && job->stats.samples == 0 && job->stats.exits == 0 && end != UNI_END_GONE)
 		job->rc = uni_err_set(&job->err, (enum uni_errcode) - g->error,
 			"target %s: the kernel's samples cannot be read (%s)", g->ops->scheme,
 			uni_strerror(g->error));
@@ -220,7 +237,7 @@ static void step(struct guest *g, uint64_t now_ns)
 	if (now_ns >= g->next_drain_ns && !fetch(g, now_ns))
 		return;
 	if (g->watcher != NULL && now_ns >= g->next_watch_ns)
-		read_watches(g, 1);
+		read_watches(g, 1, true);
 	progress(g, now_ns);
 }
 
@@ -253,7 +270,8 @@ static int prepare_watches(struct guest *g, struct uni_err *err)
 static int start(struct guest *g, struct uni_sampler_job *job)
 {
 	const struct uni_stream_cfg cfg = { .frequency = job->cfg.frequency,
-		.ordered = !job->cfg.counts };
+		.ordered = !job->cfg.counts,
+		.exits_every = job->cfg.exits_every };
 	uint64_t now_ns;
 	int rc;
 
@@ -263,6 +281,8 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	rc = prepare_watches(g, &job->err);
 	if (rc < 0)
 		return rc;
+	/* A target may need time to get ready for its first hold: before anything is sampled. */
+	read_watches(g, HOLD_TRIES, false);
 	g->own_cpu_begin_ns = uni_run_cpu_ns();
 	rc = g->ops->stream_start(job->t, &cfg, job->cfg.unwinder->hints, &job->err);
 	if (rc < 0)
@@ -274,7 +294,7 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	g->next_drain_ns = now_ns + g->drain_ns;
 	g->next_progress_ns = now_ns + UNI_PROGRESS_NS;
 	g->active = true;
-	read_watches(g, HOLD_TRIES);
+	read_watches(g, HOLD_TRIES, true);
 	return 0;
 }
 

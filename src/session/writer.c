@@ -28,14 +28,21 @@ struct stream {
 	/* Under the lock: */
 	struct uni_ctf_packet *cur; /* NULL: none begun */
 	uint64_t cur_since_ns, last_ns;
-	uint64_t lost; /* samples of this stream that are in no packet on disk or in memory */
+	uint64_t lost; /* of this stream that are in no packet on disk or in memory */
 };
 
 struct guest {
 	uint8_t uuid[UNI_CTF_UUID];
-	uint64_t written, lost; /* samples */
-	uint32_t nr_streams;
-	struct stream stream[];
+	struct uni_writer_count count;
+	uint32_t nr_vcpus;
+	struct stream stream[]; /* of samples, then as many of exits */
+};
+
+/* What is written: one of the two. */
+struct item {
+	const struct uni_sample *sample;
+	const struct uni_stream_exit *exit;
+	uint32_t guest, vcpu;
 };
 
 struct uni_writer {
@@ -52,8 +59,8 @@ struct uni_writer {
 	size_t nr_burst;  /* packets made on top of the pool */
 	bool idle;	  /* the thread waits without a time: nothing is begun */
 	bool stop;
-	uint64_t lost_elsewhere; /* samples of guests that do not exist */
-	int write_errno;	 /* of the first packet that could not be written */
+	struct uni_writer_count elsewhere; /* of guests that do not exist */
+	int write_errno;		   /* of the first packet that could not be written */
 	uint32_t nr_guests;
 	struct guest *guest[UNI_GUEST_MAX];
 };
@@ -77,7 +84,7 @@ static void submit(struct uni_writer *w, struct stream *st)
 static void submit_old(struct uni_writer *w, uint64_t since_ns)
 {
 	for (uint32_t g = 0; g < w->nr_guests; g++) {
-		for (uint32_t v = 0; v < w->guest[g]->nr_streams; v++) {
+		for (uint32_t v = 0; v < UNI_CTF_STREAM_NR * w->guest[g]->nr_vcpus; v++) {
 			struct stream *st = &w->guest[g]->stream[v];
 
 			if (st->cur != NULL && st->cur_since_ns <= since_ns)
@@ -102,14 +109,15 @@ static struct uni_ctf_packet *empty_packet(struct uni_writer *w)
 
 /* For the stream, to be filled. */
 static struct uni_ctf_packet *begin_packet(
-	struct uni_writer *w, struct stream *st, const struct uni_sample *s)
+	struct uni_writer *w, struct stream *st, const struct item *it)
 {
 	struct uni_ctf_packet *p = empty_packet(w);
 
 	if (p == NULL)
 		return NULL;
-	uni_ctf_packet_start(p, s->vcpu);
-	p->guest = s->guest;
+	uni_ctf_packet_start(p, it->vcpu);
+	p->guest = it->guest;
+	p->stream = it->exit != NULL ? UNI_CTF_EXITS : UNI_CTF_SAMPLES;
 	st->cur = p;
 	st->cur_since_ns = uni_now_ns();
 	/* A thread that sleeps until there is something has to look at the clock again. */
@@ -118,29 +126,57 @@ static struct uni_ctf_packet *begin_packet(
 	return p;
 }
 
-static bool add(struct uni_writer *w, struct stream *st, const struct uni_sample *s)
+static bool packet_add(struct uni_ctf_packet *p, const struct item *it)
 {
-	if (st->cur != NULL && uni_ctf_packet_add(st->cur, s))
+	return it->exit != NULL ? uni_ctf_packet_add_exit(p, it->exit)
+				: uni_ctf_packet_add(p, it->sample);
+}
+
+static bool add(struct uni_writer *w, struct stream *st, const struct item *it)
+{
+	if (st->cur != NULL && packet_add(st->cur, it))
 		return true;
 	submit(w, st);
-	return begin_packet(w, st, s) != NULL && uni_ctf_packet_add(st->cur, s);
+	return begin_packet(w, st, it) != NULL && packet_add(st->cur, it);
+}
+
+/* Readers of CTF need times that never go back within a stream. */
+static uint64_t sane_time(struct stream *st, uint64_t t_ns)
+{
+	st->last_ns = uni_max(t_ns, st->last_ns);
+	return st->last_ns;
 }
 
 static void put_sample(struct uni_writer *w, struct guest *g, const struct uni_sample *s)
 {
-	struct stream *st = s->vcpu < g->nr_streams ? &g->stream[s->vcpu] : NULL;
+	struct stream *st = s->vcpu < g->nr_vcpus ? &g->stream[s->vcpu] : NULL;
 	struct uni_sample sane = *s;
+	struct item it = { .sample = &sane, .guest = s->guest, .vcpu = s->vcpu };
 
 	if (st != NULL && uni_ctf_can_hold(s)) {
-		/* Readers of CTF need times that never go back within a stream. */
-		sane.t_ns = uni_max(s->t_ns, st->last_ns);
-		st->last_ns = sane.t_ns;
-		if (add(w, st, &sane))
+		sane.t_ns = sane_time(st, s->t_ns);
+		if (add(w, st, &it))
 			return;
 	}
-	g->lost++;
+	g->count.lost++;
 	if (st != NULL)
 		st->lost++;
+}
+
+static void put_exit(struct uni_writer *w, struct guest *g, const struct uni_stream_exit *e)
+{
+	struct stream *st = e->vcpu < g->nr_vcpus ? &g->stream[g->nr_vcpus + e->vcpu] : NULL;
+	struct uni_stream_exit sane = *e;
+	struct item it = { .exit = &sane, .guest = e->guest, .vcpu = e->vcpu };
+
+	if (st != NULL && uni_ctf_can_hold_exit(e)) {
+		sane.t_ns = sane_time(st, e->t_ns);
+		if (add(w, st, &it))
+			return;
+	}
+	g->count.exits_lost += e->weight;
+	if (st != NULL)
+		st->lost += e->weight;
 }
 
 void uni_writer_sample(struct uni_writer *w, const struct uni_sample *s)
@@ -149,7 +185,17 @@ void uni_writer_sample(struct uni_writer *w, const struct uni_sample *s)
 	if (s->guest < w->nr_guests && !w->stop)
 		put_sample(w, w->guest[s->guest], s);
 	else
-		w->lost_elsewhere++;
+		w->elsewhere.lost++;
+	(void)pthread_mutex_unlock(&w->lock);
+}
+
+void uni_writer_exit(struct uni_writer *w, const struct uni_stream_exit *e)
+{
+	(void)pthread_mutex_lock(&w->lock);
+	if (e->guest < w->nr_guests && !w->stop)
+		put_exit(w, w->guest[e->guest], e);
+	else
+		w->elsewhere.exits_lost += e->weight;
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -159,7 +205,10 @@ static int open_stream(struct uni_writer *w, struct stream *st, const struct uni
 
 	if (st->fd >= 0)
 		return 0;
-	(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, p->guest, p->vcpu);
+	if (p->stream == UNI_CTF_EXITS)
+		(void)snprintf(name, sizeof(name), UNI_SDIR_EXITS, p->guest, p->vcpu);
+	else
+		(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, p->guest, p->vcpu);
 	st->fd = openat(w->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 	return st->fd < 0 ? -errno : 0;
 }
@@ -185,10 +234,15 @@ static int append(struct stream *st, const uint8_t *data, size_t len)
 	return 0;
 }
 
+static struct stream *stream_of(struct guest *g, const struct uni_ctf_packet *p)
+{
+	return &g->stream[p->stream * g->nr_vcpus + p->vcpu];
+}
+
 /* Without the lock: only this thread touches fd, size and seq. */
 static int write_packet(struct uni_writer *w, struct guest *g, struct uni_ctf_packet *p)
 {
-	struct stream *st = &g->stream[p->vcpu];
+	struct stream *st = stream_of(g, p);
 	int rc = open_stream(w, st, p);
 
 	if (rc < 0)
@@ -198,6 +252,18 @@ static int write_packet(struct uni_writer *w, struct guest *g, struct uni_ctf_pa
 	if (rc == 0)
 		st->seq++;
 	return rc;
+}
+
+static void count_packet(struct guest *g, const struct uni_ctf_packet *p, bool ok)
+{
+	struct uni_writer_count *c = &g->count;
+
+	if (p->stream == UNI_CTF_EXITS)
+		*(ok ? &c->exits : &c->exits_lost) += p->exits;
+	else
+		*(ok ? &c->written : &c->lost) += p->nr_samples;
+	if (!ok)
+		stream_of(g, p)->lost += p->stream == UNI_CTF_EXITS ? p->exits : p->nr_samples;
 }
 
 /* Called and returns with the lock held. */
@@ -213,14 +279,9 @@ static void write_first(struct uni_writer *w)
 	(void)pthread_mutex_unlock(&w->lock);
 	rc = write_packet(w, g, p);
 	(void)pthread_mutex_lock(&w->lock);
-	if (rc == 0) {
-		g->written += p->nr_samples;
-	} else {
-		g->lost += p->nr_samples;
-		g->stream[p->vcpu].lost += p->nr_samples;
-		if (w->write_errno == 0)
-			w->write_errno = -rc;
-	}
+	count_packet(g, p, rc == 0);
+	if (rc != 0 && w->write_errno == 0)
+		w->write_errno = -rc;
 	p->next = w->pool;
 	w->pool = p;
 	w->in_flight--;
@@ -322,17 +383,18 @@ int uni_writer_create(int dir_fd, struct uni_writer **ret, struct uni_err *err)
 }
 
 int uni_writer_add_guest(struct uni_writer *w, uint32_t nr_vcpus, const uint8_t uuid[UNI_CTF_UUID],
-	struct uni_err *err)
+	bool exits, struct uni_err *err)
 {
-	struct guest *g = calloc(1, sizeof(*g) + nr_vcpus * sizeof(g->stream[0]));
+	size_t nr_streams = (size_t)UNI_CTF_STREAM_NR * nr_vcpus;
+	struct guest *g = calloc(1, sizeof(*g) + nr_streams * sizeof(g->stream[0]));
 
-	if (g == NULL || !fill_pool(w, nr_vcpus * PACKETS_PER_STREAM)) {
+	if (g == NULL || !fill_pool(w, (exits ? nr_streams : nr_vcpus) * PACKETS_PER_STREAM)) {
 		free(g);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
 	memcpy(g->uuid, uuid, UNI_CTF_UUID);
-	g->nr_streams = nr_vcpus;
-	for (uint32_t i = 0; i < nr_vcpus; i++)
+	g->nr_vcpus = nr_vcpus;
+	for (size_t i = 0; i < nr_streams; i++)
 		g->stream[i].fd = -1;
 	(void)pthread_mutex_lock(&w->lock);
 	w->guest[w->nr_guests++] = g;
@@ -345,23 +407,25 @@ struct uni_writer_count uni_writer_count(struct uni_writer *w, uint32_t guest)
 	struct uni_writer_count c = { 0 };
 
 	(void)pthread_mutex_lock(&w->lock);
-	if (guest < w->nr_guests) {
-		c.written = w->guest[guest]->written;
-		c.lost = w->guest[guest]->lost;
-	}
+	if (guest < w->nr_guests)
+		c = w->guest[guest]->count;
 	(void)pthread_mutex_unlock(&w->lock);
 	return c;
 }
 
 struct uni_writer_count uni_writer_total(struct uni_writer *w)
 {
-	struct uni_writer_count c = { 0 };
+	struct uni_writer_count c;
 
 	(void)pthread_mutex_lock(&w->lock);
-	c.lost = w->lost_elsewhere;
+	c = w->elsewhere;
 	for (uint32_t g = 0; g < w->nr_guests; g++) {
-		c.written += w->guest[g]->written;
-		c.lost += w->guest[g]->lost;
+		const struct uni_writer_count *one = &w->guest[g]->count;
+
+		c.written += one->written;
+		c.lost += one->lost;
+		c.exits += one->exits;
+		c.exits_lost += one->exits_lost;
 	}
 	(void)pthread_mutex_unlock(&w->lock);
 	return c;
@@ -383,7 +447,7 @@ int uni_writer_flush(struct uni_writer *w)
 static void close_streams(struct uni_writer *w)
 {
 	for (uint32_t g = 0; g < w->nr_guests; g++) {
-		for (uint32_t v = 0; v < w->guest[g]->nr_streams; v++) {
+		for (uint32_t v = 0; v < UNI_CTF_STREAM_NR * w->guest[g]->nr_vcpus; v++) {
 			struct stream *st = &w->guest[g]->stream[v];
 
 			/* Network file systems report a full disk here. */

@@ -21,16 +21,18 @@ void uni_writer_destroy(struct uni_writer *w);
 /*
  * Streams for the next guest, from number 0 on; its folder is there. Its samples may come from
  * other threads afterwards. At most UNI_GUEST_MAX guests with UNI_SESSION_VCPUS_MAX vCPUs: the
- * caller saw to it.
+ * caller saw to it. exits: there will be some.
  */
 int uni_writer_add_guest(struct uni_writer *w, uint32_t nr_vcpus, const uint8_t uuid[UNI_CTF_UUID],
-	struct uni_err *err);
+	bool exits, struct uni_err *err);
 
 /* Never waits for the disk; of any thread. */
 void uni_writer_sample(struct uni_writer *w, const struct uni_sample *s);
+void uni_writer_exit(struct uni_writer *w, const struct uni_stream_exit *e);
 
 struct uni_writer_count {
-	uint64_t written, lost; /* samples */
+	uint64_t written, lost;	    /* samples */
+	uint64_t exits, exits_lost; /* by weight */
 };
 
 /* Of one guest so far. */

@@ -10,10 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "target/exit_kind.h"
+
 struct uni_stream_cfg {
 	double frequency; /* samples a second of each vCPU thread's CPU time; 0: none */
 	bool ordered;	  /* each sample with its time; false: counts of equal chains, cheaper */
-	uint32_t exits_every; /* 0: no exits; N: one exit in N of each vCPU */
+	/* 0: no exits; N: one exit in N of each kind and vCPU is looked at, all are counted */
+	uint32_t exits_every;
 };
 
 /* Call chains are borrowed for the duration of the call that delivers them. */
@@ -29,32 +32,25 @@ struct uni_stream_sample {
 	const uint8_t *flags; /* enum uni_frame_flags */
 };
 
-/* Whose numbers the exit reasons are. */
-enum uni_exit_isa {
-	UNI_EXIT_ISA_KVM, /* KVM_EXIT_* of its user interface */
-	UNI_EXIT_ISA_VMX, /* SDM volume 3, appendix C */
-	UNI_EXIT_ISA_SVM, /* APM volume 2, appendix C */
-	UNI_EXIT_ISA_ARM, /* exception class of ESR_EL2 */
-};
-
-/* What kind of number uni_stream_exit.info is. */
-enum uni_exit_info {
-	UNI_EXIT_INFO_NONE,
-	UNI_EXIT_INFO_PORT,	 /* I/O port; size, direction in bits 16.. */
-	UNI_EXIT_INFO_MMIO,	 /* GPA */
-	UNI_EXIT_INFO_HYPERCALL, /* its number */
-	UNI_EXIT_INFO_MSR,
-};
-
+/*
+ * Exits that are equal but for their times. The times are sums over all of them; one delivery holds
+ * only exits of about the same length (within a fourth of it), so that a sum over their number
+ * still tells long ones from short ones.
+ */
 struct uni_stream_exit {
-	uint64_t t_ns;	  /* of the exit */
-	uint64_t host_ns; /* until the guest was entered again */
-	uint64_t weight;  /* exits it stands for */
+	uint64_t t_ns;	    /* of the exit; of several: not later than the delivery */
+	uint64_t weight;    /* exits it stands for */
+	uint64_t host_ns;   /* until the guest was entered again */
+	uint64_t asleep_ns; /* of that: the vCPU's thread slept (in a halt: idle time) */
+	uint64_t stolen_ns; /* of that: it was ready, but the host ran something else */
 	uint64_t info;
+	uint32_t guest; /* of a session; a target leaves it 0 */
 	uint32_t vcpu;
 	uint32_t reason;   /* as the hardware or KVM numbers it */
 	uint8_t isa;	   /* enum uni_exit_isa */
 	uint8_t info_kind; /* enum uni_exit_info */
+	uint8_t access;	   /* enum uni_exit_access */
+	uint8_t size;	   /* of the access, bytes; 0 unknown */
 	bool userspace;	   /* the VMM had to handle it */
 	uint8_t stop;
 	uint16_t nr;

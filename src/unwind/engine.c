@@ -82,7 +82,7 @@ static bool rises(struct walk *w, const struct uni_regs *caller, bool leaf)
 	if (!w->regs.sp_valid || !caller->sp_valid || caller->sp > w->regs.sp)
 		return true;
 	/* A leaf may not have touched the stack (a return address in a register). */
-	if (caller->sp == w->regs.sp && leaf)
+	if (caller->sp == w->regs.sp && leaf && !w->st.exact)
 		return true;
 	/* What was interrupted may have been on another stack, but not without end. */
 	return w->st.exact && w->switches++ < SWITCHES_MAX;

@@ -26,8 +26,7 @@ bool uni_unwind_after_call(
 	if (*target_ret == 0)
 		return true;
 	callee = uni_hints_find(h, *target_ret);
-	return callee == NULL ? uni_hints_of(h, *target_ret) != NULL
-			      : callee->start == *target_ret;
+	return callee == NULL ? uni_hints_of(h, *target_ret) != NULL : callee->start == *target_ret;
 }
 
 /* Where a return address was found; 0: nowhere. */

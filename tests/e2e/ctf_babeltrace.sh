@@ -44,6 +44,10 @@ check "stop reasons have names" grep -q 'stop = ( "bad-pointer" ' "$T/text"
 check "states have names" grep -q 'state = ( "halted" ' "$T/text"
 check "the new ones, too" grep -q 'state = ( "stolen" ' "$T/text"
 check "chains are addresses" grep -q 'pc = \[ \[0\] = 0xFFFFFFFF80000010, ' "$T/text"
+check "exits are there" test "$(grep -c ' exit: ' "$T/text")" = 2000
+check "each vCPU has its own stream of them" grep -q 'exit: { cpu_id = 2 }' "$T/text"
+check "what they were has names" grep -q 'isa = ( "VMX" : .*info_kind = ( "port" : .*access = ( "read" ' "$T/text"
+check "ports are in hex" grep -q 'info = 0x3F8, ' "$T/text"
 check "one sample" reads 1 1
 check "is one sample" counts 1
 check "no sample: no message" reads 0 2

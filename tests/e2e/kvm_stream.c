@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kvm_stream TARGET IMAGE SECONDS HZ counts|ordered [CHECK...]: samples a guest from the kernel and
- * prints what it saw as "KEY VALUE" lines, and folded stacks as "stack A;B;C N". For tests and for
- * looking at.
+ * kvm_stream TARGET IMAGE SECONDS HZ counts|ordered: samples a guest from the kernel and
+ * prints what it saw as "KEY VALUE" lines, and folded stacks as "stack A;B;C N". Chains that do not
+ * end where a lab guest's begin are "broken". For tests and for looking at.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "obj/image.h"
-#include "target/shared.h"
 #include "target/target.h"
 
 #define STACKS_MAX 65536
+#define SELF_MAX   1024
 #define TEXT_HINTS 16
 
 struct stack {
@@ -29,12 +29,13 @@ struct stack {
 
 struct run {
 	struct uni_image *image;
-	const char *root; /* chains must end there, or in lab_ap_entry or lab_thread_entry */
 	uint64_t total, broken, depth, late;
 	uint64_t by_state[UNI_VCPU_STATE_NR], by_stop[UNI_STOP_NR], in_vmm;
 	uint64_t last_ns[UNI_VCPU_MAX];
 	struct stack *stack;
 	size_t nr_stacks;
+	struct stack self[SELF_MAX]; /* functions, while the guest ran */
+	size_t nr_self;
 };
 
 static const char *name_of(const struct run *r, uint64_t pc)
@@ -42,6 +43,20 @@ static const char *name_of(const struct run *r, uint64_t pc)
 	const struct uni_symbol *s = uni_image_lookup(r->image, pc);
 
 	return s != NULL ? uni_image_sym_name(r->image, s) : "?";
+}
+
+static void count_self(struct run *r, const struct uni_stream_sample *s)
+{
+	const char *name = name_of(r, s->pc[0]);
+
+	for (size_t i = 0; i < r->nr_self; i++) {
+		if (strcmp(r->self[i].folded, name) == 0) {
+			r->self[i].n += s->weight;
+			return;
+		}
+	}
+	if (r->nr_self < SELF_MAX)
+		r->self[r->nr_self++] = (struct stack){ strdup(name), s->weight };
 }
 
 static void count_stack(struct run *r, const struct uni_stream_sample *s)
@@ -88,7 +103,16 @@ static void on_sample(void *ctx, const struct uni_stream_sample *s)
 				     strcmp(root, "lab_thread_entry") == 0);
 
 		r->broken += whole ? 0 : s->weight;
+		if (!whole && r->broken <= 20) {
+			(void)printf("broken_chain %s state %u:", uni_stop_name(s->stop), s->state);
+			for (uint16_t i = 0; i < s->nr && i < 12; i++)
+				(void)printf(" %" PRIx64 "=%s", s->pc[i],
+					name_of(r, i == 0 ? s->pc[i] : s->pc[i] - 1));
+			(void)printf("\n");
+		}
 		count_stack(r, s);
+		if (s->state == UNI_VCPU_RUNNING)
+			count_self(r, s);
 	}
 }
 
@@ -131,6 +155,8 @@ static void print(const struct run *r, struct uni_target *t)
 	t->ops->stream_stats(t, &st);
 	for (size_t i = 0; i < r->nr_stacks; i++)
 		(void)printf("stack %s %" PRIu64 "\n", r->stack[i].folded, r->stack[i].n);
+	for (size_t i = 0; i < r->nr_self; i++)
+		(void)printf("self %s %" PRIu64 "\n", r->self[i].folded, r->self[i].n);
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
 		(void)printf("%s %" PRIu64 "\n", state[i], r->by_state[i]);
 	for (unsigned i = 0; i < UNI_STOP_NR; i++) {
@@ -208,6 +234,8 @@ int main(int argc, char **argv)
 	uni_target_detach(t);
 	for (size_t i = 0; i < r.nr_stacks; i++)
 		free(r.stack[i].folded);
+	for (size_t i = 0; i < r.nr_self; i++)
+		free(r.self[i].folded);
 	free(r.stack);
 	uni_image_destroy(r.image);
 	return rc == 0 ? 0 : 1;

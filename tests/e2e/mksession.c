@@ -13,6 +13,28 @@ struct args {
 	uint64_t nr, vcpus, guests;
 };
 
+/* An exit of the sample's chain. */
+static void put_exit(struct uni_recorder *r, const struct uni_sample *s, uint64_t n)
+{
+	const struct uni_stream_exit e = { .t_ns = s->t_ns,
+		.weight = n,
+		.host_ns = n * 5000,
+		.info = 0x3f8 + n % 3,
+		.guest = s->guest,
+		.vcpu = s->vcpu,
+		.reason = 2,
+		.isa = (uint8_t)(n / 10 % UNI_EXIT_ISA_NR),
+		.info_kind = (uint8_t)(n / 10 % UNI_EXIT_INFO_NR),
+		.access = (uint8_t)(n / 10 % UNI_EXIT_ACCESS_NR),
+		.userspace = n % 20 == 0,
+		.stop = s->stop,
+		.nr = s->nr,
+		.pc = s->pc,
+		.flags = s->flags };
+
+	uni_recorder_exit(r, &e);
+}
+
 /* Chains of 1 to 512 frames, equal ones now and then, each state and each stop reason. */
 static void put(struct uni_recorder *r, uint32_t guest, uint64_t n, uint32_t nr_vcpus, uint64_t t0)
 {
@@ -35,6 +57,8 @@ static void put(struct uni_recorder *r, uint32_t guest, uint64_t n, uint32_t nr_
 		flags[i] = (uint8_t)(i % 3);
 	}
 	uni_recorder_sample(r, &s);
+	if (n % 10 == 0)
+		put_exit(r, &s, n);
 	if (n % 1000 == 999)
 		(void)uni_recorder_flush(r, NULL);
 }
@@ -70,6 +94,7 @@ int main(int argc, char **argv)
 	}
 	meta->nr_vcpus = (uint32_t)a.vcpus;
 	meta->frequency = 1e6;
+	meta->exits_every = 10;
 	/* 2023-11-14 22:13:20 UTC, and t0 above: the times that a reader must show. */
 	meta->realtime_offset_ns = 1700000000ull * UNI_NSEC_PER_SEC;
 	if (uni_recorder_create(argv[1], meta, false, &r, &err) == 0) {

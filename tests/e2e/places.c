@@ -5,14 +5,13 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "base/text.h"
 #include "obj/debug.h"
 
-static void put_place(const struct uni_image *img, uint64_t addr, const struct uni_place *p, bool last)
+static void put_place(
+	const struct uni_image *img, uint64_t addr, const struct uni_place *p, bool last)
 {
 	const struct uni_symbol *sym = last ? uni_image_lookup(img, addr) : NULL;
 	const char *name = sym != NULL ? uni_image_sym_name(img, sym) : p->function;
@@ -37,20 +36,17 @@ int main(int argc, char **argv)
 	struct uni_err err = { 0 };
 	struct uni_image *img = NULL;
 	struct uni_debug *d = NULL;
-	char *data = NULL, line[64];
-	size_t size = 0;
+	char line[64];
 
 	if (argc != 2) {
 		(void)fputs("usage: places IMAGE <ADDRESSES\n", stderr);
 		return 2;
 	}
 	if (uni_image_load(argv[1], &img, &err) != 0 ||
-		uni_read_regular(argv[1], (size_t)1 << 30, &data, &size, &err) != 0 ||
-		uni_debug_from_memory(argv[1], data, size, &d, &err) != 0) {
+		uni_debug_of_image(img, NULL, &d, &err) != 0) {
 		(void)fprintf(stderr, "places: %s\n", err.msg);
 		return 1;
 	}
-	free(data);
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		uint64_t addr;
 

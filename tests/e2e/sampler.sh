@@ -51,12 +51,8 @@ truth() { # IMAGE HZ
 
 # What a process has in the kernel, as "KIND ID" lines.
 kernel_objects() { # PID
-	for kind in prog map link; do
-		bpftool $kind list -j | python3 -c 'import json, sys
-for o in json.load(sys.stdin):
-	if any(p["pid"] == int(sys.argv[2]) for p in o.get("pids", [])):
-		print(sys.argv[1], o["id"])' $kind "$1"
-	done
+	cat /proc/"$1"/fdinfo/* 2>/dev/null |
+		sed -n 's/^\(prog\|map\|link\)_id:[[:space:]]*/\1 /p' | sort -u
 }
 loaded() { # PID
 	kernel_objects "$1" >"$T/objects" && grep -q '^prog' "$T/objects" && grep -q '^link' "$T/objects"

@@ -34,6 +34,21 @@ static const uint8_t halt_code[] = {
 	0xeb, 0xfa,	  /* 1004: jmp 1000 */
 };
 
+static const uint8_t timed_code[] = {
+	0xf4,					   /* 1000: hlt */
+	0xb9, TINY_OUTS & 255, TINY_OUTS >> 8,	   /* 1001: mov $TINY_OUTS, %cx */
+	0xe6, 0x80,				   /* 1004: out %al, $0x80 */
+	0xe2, 0xfc,				   /* 1006: loop 1004 */
+	0xb9, TINY_OUTS4 & 255, TINY_OUTS4 >> 8,   /* 1008: mov $TINY_OUTS4, %cx */
+	0x66, 0xe7, 0x84,			   /* 100b: outl %eax, $0x84 */
+	0xe2, 0xfb,				   /* 100e: loop 100b */
+	0xb9, TINY_STORES & 255, TINY_STORES >> 8, /* 1010: mov $TINY_STORES, %cx */
+	0x66, 0xa3, TINY_MMIO & 255, 0x00, /* 1013: movl %eax, TINY_MMIO & 255; ds is the rest */
+	0xe2, 0xfa,			   /* 1017: loop 1013 */
+	0xf4,				   /* 1019: hlt */
+	0xeb, 0xfd,			   /* 101a: jmp 1019 */
+};
+
 static const uint8_t burn_code[] = {
 	0x66, 0xff, 0x04, /* 1000: incl (%si) */
 	0xb9, 0x10, 0x27, /* 1003: mov $10000, %cx */
@@ -61,9 +76,11 @@ const uint8_t *tiny_code(enum tiny_mode mode)
 		[TINY_SLEEPS] = { halt_code, sizeof(halt_code) },
 		[TINY_KICKED] = { count_code, sizeof(count_code) },
 		[TINY_SYNCS] = { count_code, sizeof(count_code) },
+		[TINY_GROWS] = { count_code, sizeof(count_code) },
 		[TINY_BURNS] = { burn_code, sizeof(burn_code) },
+		[TINY_TIMED] = { timed_code, sizeof(timed_code) },
 	};
-	static uint8_t code[TINY_BURNS + 1][CODE_SIZE];
+	static uint8_t code[TINY_NR][CODE_SIZE];
 
 	for (unsigned i = 0; i < CODE_SIZE; i++)
 		code[mode][i] = (uint8_t)(i * 167 + 13);
@@ -138,13 +155,63 @@ static void one_exit(struct vcpu *v)
 		give_up(t, -(int)v->run->exit_reason);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static enum tiny_timed kind_of(const struct kvm_run *run)
+{
+	if (run->exit_reason == KVM_EXIT_IO)
+		return run->io.size == 4 ? TINY_T_OUT4 : TINY_T_OUT;
+	return run->exit_reason == KVM_EXIT_MMIO ? TINY_T_STORE : TINY_T_HALT;
+}
+
+/* Pretends to emulate a device: some kinds take longer than others. */
+static void work(enum tiny_timed kind, uint64_t since_ns)
+{
+	static const uint64_t work_ns[TINY_T_NR] = { 100000, 300000, 200000, 1000 };
+
+	while (clock_ns(CLOCK_MONOTONIC) - since_ns < work_ns[kind])
+		;
+}
+
+/* TIMED: the vCPU's loop, with a watch around all that happens outside of KVM_RUN. */
+static void *run_timed(struct vcpu *v)
+{
+	for (;;) {
+		uint64_t begin_ns, cpu_ns;
+		struct tiny_time *sum;
+		enum tiny_timed kind;
+
+		if (ioctl(v->fd, KVM_RUN, 0) != 0)
+			give_up(v->t, errno);
+		begin_ns = clock_ns(CLOCK_MONOTONIC);
+		cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		kind = kind_of(v->run);
+		sum = &v->t->shared->timed[kind];
+		atomic_fetch_add(&v->t->shared->exits, 1);
+		if (kind == TINY_T_HALT)
+			sleep_in_vmm(v->t);
+		work(kind, begin_ns);
+		atomic_fetch_add(&sum->exits, 1);
+		atomic_fetch_add(&sum->cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+		atomic_fetch_add(&sum->host_ns, clock_ns(CLOCK_MONOTONIC) - begin_ns);
+	}
+	return NULL;
+}
+
 static void *run_vcpu(void *arg)
 {
 	struct vcpu *v = arg;
-
 	bool books = v->t->mode == TINY_BURNS;
 
 	atomic_store(&v->t->shared->books[v->index].tid, gettid());
+	if (v->t->mode == TINY_TIMED)
+		return run_timed(v);
 	for (;;) {
 		uint64_t before = books ? cpu_ns() : 0;
 
@@ -178,12 +245,35 @@ static bool make_vcpu(struct tiny *t, int kvm, int vm, int index, struct vcpu *v
 		return false;
 	sregs.cs.base = 0;
 	sregs.cs.selector = 0;
+	if (t->mode == TINY_TIMED)
+		sregs.ds.base = TINY_MMIO & ~255u;
 	if (t->mode == TINY_BURNS && index != 0)
 		regs.rip = HALT_ENTRY;
 	regs.rsi = TINY_COUNTERS + 64 * (unsigned)index;
+	if (t->mode == TINY_GROWS && index == 1)
+		regs.rbp = TINY_PLUGGED;
 	if (t->mode == TINY_SYNCS)
 		v->run->kvm_valid_regs = KVM_SYNC_X86_REGS;
 	return ioctl(v->fd, KVM_SET_SREGS, &sregs) == 0 && ioctl(v->fd, KVM_SET_REGS, &regs) == 0;
+}
+
+/* Memory with a frame whose return address is in the guest's code, and a vCPU that stands on it. */
+static void grow(struct tiny *t, int kvm, int vm, struct vcpu *v)
+{
+	struct kvm_userspace_memory_region more = { .slot = 1,
+		.guest_phys_addr = TINY_PLUGGED,
+		.memory_size = TINY_RAM };
+	uint64_t frame[2] = { 0, TINY_CODE + 3 };
+	void *p = mmap(NULL, TINY_RAM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+
+	if (p == MAP_FAILED)
+		give_up(t, errno);
+	memcpy(p, frame, sizeof(frame));
+	more.userspace_addr = (uintptr_t)p;
+	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &more) != 0 || !make_vcpu(t, kvm, vm, 1, v) ||
+		pthread_create(&thread, NULL, run_vcpu, v) != 0)
+		give_up(t, errno);
 }
 
 /* The VMM. Says on fd that its guest is about to run. */
@@ -214,6 +304,14 @@ static _Noreturn void vmm(struct tiny *t, unsigned nr, int fd)
 	(void)close(fd);
 	if (t->mode == TINY_KICKED)
 		(void)pthread_create(&thread[0], NULL, run_vcpu, &v[0]);
+	if (t->mode == TINY_GROWS) {
+		(void)pthread_create(&thread[0], NULL, run_vcpu, &v[0]);
+		while (!atomic_load(&t->shared->wake))
+			(void)usleep(1000);
+		grow(t, kvm, vm, &v[1]);
+		for (;;)
+			(void)pause();
+	}
 	while (t->mode == TINY_KICKED) {
 		(void)pthread_kill(thread[0], SIGRTMIN);
 		atomic_fetch_add(&t->shared->kicks, 1);

@@ -14,6 +14,7 @@
 #define TINY_VCPUS    4
 #define TINY_RAM      (1u << 20)
 #define TINY_CODE     0x1000u
+#define TINY_PLUGGED  0x200000u /* GROWS: memory that comes later, with a frame of vCPU 1's */
 #define TINY_COUNTERS 0x8000u /* in guest memory: one 32-bit number a vCPU, 64 bytes apart */
 
 enum tiny_mode {
@@ -22,23 +23,45 @@ enum tiny_mode {
 	TINY_SLEEPS,  /* the guest halts; the VMM sleeps in epoll_wait() and gives up on EINTR */
 	TINY_KICKED,  /* as BRITTLE, expects EINTR and gets a signal of its own all the time */
 	TINY_SYNCS,   /* as BRITTLE, uses synchronized registers itself */
+	TINY_GROWS,   /* as BRITTLE with one vCPU; when woken, plugs in memory and a second one */
 	/*
 	 * Keeps books of its time. vCPU 0: the guest counts, leaves by OUT, and the VMM works half
 	 * as long as the guest did. Others: the guest counts and halts, the VMM sleeps twice as
 	 * long.
 	 */
 	TINY_BURNS,
+	/*
+	 * The guest halts until `wake`, leaves a known number of times (TINY_OUTS, ...) and halts
+	 * for good; the VMM works a while for each exit, and measures how long.
+	 */
+	TINY_TIMED,
+	TINY_NR
+};
+
+/* What the guest of TINY_TIMED does: port 0x80 a byte, port 0x84 four bytes, memory at MMIO. */
+#define TINY_OUTS   5000u
+#define TINY_OUTS4  500u
+#define TINY_STORES 250u
+#define TINY_MMIO   0xd0000010u
+
+enum tiny_timed { TINY_T_OUT, TINY_T_OUT4, TINY_T_STORE, TINY_T_HALT, TINY_T_NR };
+
+/* Of the exits of one kind: how many, and from KVM_RUN's return to the next KVM_RUN. */
+struct tiny_time {
+	atomic_ulong exits, host_ns; /* wall time */
+	atomic_ulong cpu_ns;	     /* the thread's CPU time */
 };
 
 /* Shared by the VMM and the test. */
 struct tiny_shared {
 	atomic_int failed; /* errno, or -1, of what made the VMM give up */
 	atomic_ulong sleeps, exits, kicks;
-	atomic_bool wake; /* SLEEPS: let the guest run to its next halt */
+	atomic_bool wake; /* SLEEPS: let the guest run to its next halt; GROWS: now */
 	struct tiny_books {
 		atomic_int tid;
 		atomic_ullong run_ns, vmm_ns; /* CPU time in KVM_RUN, and of the VMM */
 	} books[TINY_VCPUS];		      /* BURNS */
+	struct tiny_time timed[TINY_T_NR];    /* TIMED */
 	atomic_ullong valid_regs; /* last seen in vCPU 0's kvm_run; BRITTLE never returns: SYNCS */
 };
 

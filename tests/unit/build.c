@@ -157,7 +157,8 @@ static void names_and_filters(void **state)
 		"vcpu 1;[no registers] 1\n"
 		"vcpu 1;b;a;b;c\xef\xbf\xbd[31m 1\n");
 	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = 1 }, .naming.offsets = true },
+		(struct uni_build_opts){
+			.filter = { .guest = -1, .vcpu = 1 }, .naming.offsets = true },
 		"[no registers] 1\n"
 		"b+0x0;a+0x5;b+0x1;c\xef\xbf\xbd[31m+0x1 1\n");
 	folds_to(p,

@@ -277,7 +277,8 @@ static void split_end(const struct split *s)
 
 static void make_folders(char *path, size_t from)
 {
-	for (char *slash = strchr(path + from + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(path + from + 1, '/'); slash != NULL;
+		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		(void)mkdir(path, 0700);
 		*slash = '/';

@@ -102,8 +102,8 @@ static void kallsyms(void **state)
 	expect(s, 0xffffffff81000060, "_text", 0x60);
 	expect(s, 0xffffffffc0100001, "init_module", 1);
 	uni_symtab_destroy(s);
-	refused("0000000000000000 T startup_64\n0000000000000000 t init_module\t[ext4]\n", UNI_EPERM,
-		"kptr_restrict");
+	refused("0000000000000000 T startup_64\n0000000000000000 t init_module\t[ext4]\n",
+		UNI_EPERM, "kptr_restrict");
 }
 
 static const char objdump_t[] = "\n"

@@ -177,8 +177,9 @@ static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
 	}
 }
 
-/* Roots the address space at this vCPU's tables; false: it has none. */
-static bool take_tables(struct reader *r, const struct uni_bpf_regs *from, struct uni_regs *regs_ret)
+/* Makes the address space this vCPU's; false: it is not known. *paged_ret: it has page tables. */
+static bool take_space(struct reader *r, const struct uni_bpf_regs *from, struct uni_regs *regs_ret,
+	bool *paged_ret)
 {
 	struct uni_pt_root root;
 
@@ -187,7 +188,8 @@ static bool take_tables(struct reader *r, const struct uni_bpf_regs *from, struc
 		r->arch->paging(regs_ret, &root) != 0)
 		return false;
 	uni_as_begin(r->as, &root);
-	return root.geometry->nr_levels != 0;
+	*paged_ret = root.geometry->nr_levels != 0;
+	return true;
 }
 
 static uint16_t chain(
@@ -197,9 +199,10 @@ static uint16_t chain(
 	struct reader *r = ctx;
 	struct uni_regs regs;
 	uint16_t nr = 0;
+	bool paged;
 
 	*stop_ret = UNI_STOP_NOREGS;
-	if (!take_tables(r, from, &regs))
+	if (!take_space(r, from, &regs, &paged))
 		return 0;
 	pc_ret[nr++] = regs.pc;
 	while (r->arch->fp_step(r->as, r->hints, nr == 1, &regs, &stop) == 0) {
@@ -247,7 +250,7 @@ static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *c
 		return rc;
 	rc = uni_as_create(gmem, &budget, &reader.as, err);
 	for (uint32_t i = 0; rc == 0 && !reader.paged && i < k->scan.nr_vcpus; i++)
-		reader.paged = take_tables(&reader, &k->scan.vcpu[i].vcpu.regs, &regs);
+		(void)take_space(&reader, &k->scan.vcpu[i].vcpu.regs, &regs, &reader.paged);
 	if (rc == 0)
 		rc = uni_kvm_stream_start(&opts, cfg, &k->stream, err);
 	uni_as_destroy(reader.as);

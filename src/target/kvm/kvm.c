@@ -162,7 +162,7 @@ static unsigned kvm_caps(struct uni_target *t)
 	const struct uni_kvm *k = (struct uni_kvm *)t;
 
 	return UNI_CAP_HOLD | UNI_CAP_SYSREGS |
-	       (k->kernel != NULL ? UNI_CAP_STREAM | UNI_CAP_NO_PAUSE : 0);
+	       (k->kernel != NULL ? UNI_CAP_STREAM | UNI_CAP_EXITS | UNI_CAP_NO_PAUSE : 0);
 }
 
 static int kvm_nr_vcpus(struct uni_target *t)

@@ -12,7 +12,7 @@ static inline __attribute__((always_inline)) void middle(void)
 
 __attribute__((noinline)) void outer(void)
 {
-	middle(); /* @outer */
+	middle();						/* @outer */
 	__asm__ volatile(".globl spot_after\nspot_after: nop"); /* @after */
 }
 

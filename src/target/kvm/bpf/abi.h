@@ -33,6 +33,9 @@ typedef uint64_t u64;
 #define UNI_BPF_STOLEN	 6 /* UNI_VCPU_STOLEN; counts ns */
 #define UNI_BPF_VMM_IDLE 7 /* asleep, but not in KVM_RUN; counts ns */
 
+/* An event's cookie is the index of the vCPU, and this if its thread leaves the CPU. */
+#define UNI_BPF_LEAVES (1u << 31)
+
 /* struct uni_bpf_guest.flags */
 #define UNI_BPF_ORDERED (1u << 0) /* a record for each sample; else it is only counted */
 #define UNI_BPF_SPLIT	(1u << 1) /* this KVM says when a sample hit the guest */

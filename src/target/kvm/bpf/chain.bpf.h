@@ -100,11 +100,12 @@ static __always_inline bool uni_returns_from(
 	       uni_direct_call(before, ret_addr, &target) && target == callee;
 }
 
-static __always_inline bool uni_is_return(const struct uni_bpf_guest *g, u32 guest, u64 ret_addr)
+/* A function of its own to the verifier, which would go through it for each caller's state. */
+__noinline int uni_is_return(const struct uni_bpf_guest *g, u32 guest, u64 ret_addr)
 {
 	u64 before, target;
 
-	return uni_code_before(g, guest, ret_addr, &before) &&
+	return g != NULL && uni_code_before(g, guest, ret_addr, &before) &&
 	       (uni_direct_call(before, ret_addr, &target) || uni_indirect_call(before));
 }
 

@@ -70,7 +70,7 @@ static void hand_over_time(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t sta
 	hand_over(s, vcpu, state, c, t_ns, ns / s->period_ns);
 }
 
-static struct uni_kvm_chain *chain_of(struct uni_kvm_stream *s, uint64_t number)
+const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number)
 {
 	if (number >= s->chains.nr || s->chains.v[number].pc == NULL)
 		return NULL;
@@ -108,7 +108,7 @@ uint32_t uni_kvm_stream_define(
 	/* Programs may be giving numbers at the same time. */
 	r.chain = __atomic_fetch_add(&g->nr_chains, 1, __ATOMIC_RELAXED);
 	define(s, &r, pc);
-	return chain_of(s, r.chain) != NULL ? r.chain : UNI_BPF_NONE;
+	return uni_kvm_stream_chain(s, r.chain) != NULL ? r.chain : UNI_BPF_NONE;
 }
 
 static void inline_sample(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, uint64_t *pc)
@@ -129,13 +129,14 @@ int uni_kvm_stream_record(void *ctx, void *data, size_t size)
 	if (size < sizeof(*r) || s->sink == NULL)
 		return 0;
 	if (r->type == UNI_BPF_SAMPLE) {
-		hand_over(s, r->number, r->state, chain_of(s, r->chain), r->t_ns, 1);
+		hand_over(s, r->number, r->state, uni_kvm_stream_chain(s, r->chain), r->t_ns, 1);
 		return 0;
 	}
 	if (r->type == UNI_BPF_OFF && size >= sizeof(*r) + sizeof(off)) {
 		memcpy(&off, r + 1, sizeof(off));
-		hand_over_time(s, r->number, r->state, chain_of(s, r->chain), r->t_ns, off.idle_ns);
-		hand_over_time(s, r->number, UNI_BPF_STOLEN, chain_of(s, r->chain),
+		hand_over_time(s, r->number, r->state, uni_kvm_stream_chain(s, r->chain), r->t_ns,
+			off.idle_ns);
+		hand_over_time(s, r->number, UNI_BPF_STOLEN, uni_kvm_stream_chain(s, r->chain),
 			r->t_ns + off.idle_ns, off.stolen_ns);
 		return 0;
 	}
@@ -182,7 +183,7 @@ void uni_kvm_stream_open_ends(struct uni_kvm_stream *s)
 	for (uint32_t i = 0; i < s->nr_vcpus; i++) {
 		struct uni_kvm_stream_vcpu *v = &s->vcpu[i];
 		const struct uni_bpf_vcpu *m = &s->bpf->vcpu[v->index];
-		const struct uni_kvm_chain *c = chain_of(s, m->out_chain);
+		const struct uni_kvm_chain *c = uni_kvm_stream_chain(s, m->out_chain);
 		uint32_t state = m->out_state == UNI_BPF_STOLEN ? UNI_BPF_HALTED : m->out_state;
 
 		uint64_t t_ns = s->cfg.ordered ? m->out_ns : uni_now_ns();

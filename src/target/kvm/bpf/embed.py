@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""embed.py OBJECT OUTPUT.c: the bytes of a BPF object as uni_bpf_object[] (aligned as ELF wants)
-and uni_bpf_object_size. Debug sections go: BTF, which the loader needs, is none of them."""
+"""embed.py OBJECT OUTPUT.c NAME HEADER: the bytes of a BPF object as NAME[] (aligned as ELF wants)
+and NAME_size, which HEADER declares. Debug sections go: BTF, which the loader needs, is none of them."""
 import struct
 import sys
 
-src, dst = sys.argv[1:]
+src, dst, array, header = sys.argv[1:]
 with open(src, 'rb') as f:
     data = bytearray(f.read())
 
@@ -36,9 +36,9 @@ size = len(out)
 out += b'\0' * (-size % 8)
 words = struct.unpack('<%dQ' % (len(out) // 8), out)
 with open(dst, 'w', encoding='ascii') as f:
-    f.write('/* Made by embed.py. */\n#include "target/kvm/bpf/object.h"\n\n')
-    f.write('const size_t uni_bpf_object_size = %d;\n' % size)
-    f.write('const uint64_t uni_bpf_object[] = {')
+    f.write('/* Made by embed.py. */\n#include "%s"\n\n' % header)
+    f.write('const size_t %s_size = %d;\n' % (array, size))
+    f.write('const uint64_t %s[] = {' % array)
     for i, w in enumerate(words):
         f.write(('\n\t' if i % 4 == 0 else ' ') + '0x%x,' % w)
     f.write('\n};\n')

@@ -10,13 +10,14 @@
 
 #include "arch/stop.h"
 #include "base/clock.h"
-#include "target/kvm/bpf/stream.h"
+#include "target/kvm/bpf/exits.h"
 
 static int open_event(uint32_t tid, struct perf_event_attr *attr)
 {
 	attr->size = sizeof(*attr);
 	attr->disabled = 1;
-	/* The sample's address makes perf ask KVM for the guest's pc, which VMX then has at hand. */
+	/* The sample's address makes perf ask KVM for the guest's pc, which VMX then has at hand.
+	 */
 	attr->sample_type = PERF_SAMPLE_IP;
 	return (int)syscall(SYS_perf_event_open, attr, (int)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -43,7 +44,8 @@ static int open_ticks(const struct uni_kvm_stream *s, uint32_t tid, bool *cycles
 }
 
 /* The link owns the event. */
-static int attach(const struct bpf_program *prog, int event, int vcpu, struct bpf_link **ret)
+static int attach(
+	const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
 {
 	struct bpf_perf_event_opts opts;
 
@@ -51,7 +53,7 @@ static int attach(const struct bpf_program *prog, int event, int vcpu, struct bp
 		return -errno;
 	memset(&opts, 0, sizeof(opts));
 	opts.sz = sizeof(opts);
-	opts.bpf_cookie = (uint64_t)vcpu;
+	opts.bpf_cookie = cookie;
 	*ret = bpf_program__attach_perf_event_opts(prog, event, &opts);
 	if (*ret != NULL)
 		return 0;
@@ -94,15 +96,16 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 		.sample_period = 1 };
 	struct uni_bpf_vcpu *m = &s->bpf->vcpu[v->index];
+	uint32_t index = (uint32_t)v->index;
 	int r;
 
 	begin_times(s, m, item);
 	if (v->since_ns == 0)
 		v->since_ns = item->vcpu.now_ns;
 	v->tid = item->vcpu.tid;
-	r = attach(s->bpf->leave, open_event(v->tid, &out), v->index, &v->leave);
-	if (r == 0)
-		r = attach(s->bpf->sample, open_ticks(s, v->tid, &s->cycles), v->index, &v->sample);
+	r = attach(s->bpf->event, open_event(v->tid, &out), index | UNI_BPF_LEAVES, &v->leave);
+	if (r == 0 && s->cfg.frequency > 0)
+		r = attach(s->bpf->event, open_ticks(s, v->tid, &s->cycles), index, &v->sample);
 	if (r == 0)
 		return 0;
 	uni_kvm_stream_leave(s, v);
@@ -112,8 +115,8 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 		return uni_err_set(err, UNI_EPERM,
 			"not permitted to sample thread %u of pid %d: it needs CAP_PERFMON", v->tid,
 			s->pid);
-	return uni_err_set(err, UNI_EIO, "cannot sample a thread of pid %d: %s", s->pid,
-		strerror(-r));
+	return uni_err_set(
+		err, UNI_EIO, "cannot sample a thread of pid %d: %s", s->pid, strerror(-r));
 }
 
 static struct uni_kvm_stream_vcpu *find(struct uni_kvm_stream *s, const struct uni_bpf_item *item)
@@ -147,7 +150,8 @@ static void tell_memory(const struct uni_kvm_stream *s)
 	uint32_t next = 1 - (g->cur_slots & 1);
 
 	for (uint32_t i = 0; i < UNI_BPF_SLOTS; i++)
-		g->slot[next][i] = i < s->scan.nr_slots ? s->scan.slot[i] : (struct uni_bpf_slot){ 0 };
+		g->slot[next][i] =
+			i < s->scan.nr_slots ? s->scan.slot[i] : (struct uni_bpf_slot){ 0 };
 	g->nr_slots[next] = s->scan.nr_slots;
 	__atomic_store_n(&g->cur_slots, next, __ATOMIC_RELEASE);
 	g->generation = s->scan.generation;
@@ -176,11 +180,12 @@ int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err)
 			s->bpf->vcpu[v->index].vcpu = v->ptr;
 			(void)bpf_map_update_elem(s->bpf->by_vcpu_fd, &v->ptr, &index, 0);
 		}
-		if (item->vcpu.tid == v->tid || item->vcpu.tid == 0 || s->cfg.frequency <= 0)
+		if (item->vcpu.tid == v->tid || item->vcpu.tid == 0)
 			continue;
 		uni_kvm_stream_leave(s, v);
 		r = enter(s, v, item, err);
 		rc = r != 0 && r != -UNI_EGONE ? r : rc;
 	}
+	uni_kvm_exits_follow(s);
 	return rc;
 }

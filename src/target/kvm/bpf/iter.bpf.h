@@ -177,6 +177,8 @@ static __always_inline void emit_vcpu(struct seq_file *seq, const struct kvm_vcp
 	bpf_seq_write(seq, &item, UNI_BPF_ITEM_SIZE(vcpu));
 }
 
+int uni_files(struct bpf_iter__task_file *ctx); /* -Wmissing-prototypes, where it is tested */
+
 SEC("iter/task_file")
 int uni_files(struct bpf_iter__task_file *ctx)
 {

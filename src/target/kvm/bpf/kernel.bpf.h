@@ -153,6 +153,8 @@ struct kvm {
 
 /* x86: indices of arch.regs[] and bits of arch.regs_avail. */
 enum kvm_reg {
+	VCPU_REGS_RAX = 0,
+	VCPU_REGS_RCX = 1,
 	VCPU_REGS_RSP = 4,
 	VCPU_REGS_RBP = 5,
 	VCPU_REGS_RIP = 16,
@@ -176,6 +178,7 @@ struct kvm_vcpu {
 	struct kvm *kvm;
 	int vcpu_id;
 	struct pid *pid;
+	void *run; /* struct kvm_run, see exit_what.bpf.h */
 	struct kvm_vcpu_arch arch;
 } UNI_RELOC;
 

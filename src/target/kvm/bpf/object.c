@@ -4,12 +4,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/checked.h"
+#include "target/kvm/bpf/btf.h"
+#include "target/kvm/bpf/exit_progs.h"
 #include "target/kvm/bpfcheck.h"
 
 static size_t map_bytes(size_t elems, size_t size)
@@ -47,8 +49,14 @@ static int why_not(int r, struct uni_err *err)
 static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "uniscope");
-	int r;
+	int r, rc = uni_btf_with_kvm(&b->types_fd, err);
 
+	if (rc != 0)
+		return rc;
+	if (b->types_fd >= 0) {
+		(void)snprintf(b->types, sizeof(b->types), "/proc/self/fd/%d", b->types_fd);
+		opts.btf_custom_path = b->types;
+	}
 	(void)libbpf_set_print(NULL); /* a library does not print */
 	b->obj = bpf_object__open_mem(uni_bpf_object, uni_bpf_object_size, &opts);
 	if (b->obj == NULL)
@@ -56,8 +64,7 @@ static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 	r = bpf_object__load(b->obj);
 	if (r != 0)
 		return why_not(r, err);
-	b->sample = bpf_object__find_program_by_name(b->obj, "uni_sample");
-	b->leave = bpf_object__find_program_by_name(b->obj, "uni_switch");
+	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");
 	b->chains_fd = map_fd(b->obj, "chains");
@@ -79,7 +86,7 @@ int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err)
 	if (b == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	(void)pthread_mutex_init(&b->lock, NULL);
-	b->stats_fd = -1;
+	b->types_fd = b->stats_fd = -1;
 	rc = open_object(b, err);
 	if (rc != 0) {
 		uni_kvm_bpf_unload(b);
@@ -96,6 +103,9 @@ void uni_kvm_bpf_unload(struct uni_kvm_bpf *b)
 		return;
 	if (b->stats_fd >= 0)
 		(void)close(b->stats_fd);
+	if (b->types_fd >= 0)
+		(void)close(b->types_fd);
+	uni_kvm_exit_progs_unload(b->exits);
 	if (b->guest != NULL)
 		(void)munmap(b->guest, map_bytes(UNI_BPF_GUESTS, sizeof(*b->guest)));
 	if (b->vcpu != NULL)
@@ -146,16 +156,12 @@ void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu)
 
 void uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret)
 {
-	const struct bpf_program *const prog[] = { b->sample, b->leave };
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
 
 	*ns_ret = *runs_ret = 0;
-	for (size_t i = 0; i < uni_array_len(prog); i++) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(prog[i]), &info, &len) != 0)
-			continue;
-		*ns_ret += info.run_time_ns;
-		*runs_ret += info.run_cnt;
-	}
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(b->event), &info, &len) != 0)
+		return;
+	*ns_ret = info.run_time_ns;
+	*runs_ret = info.run_cnt;
 }

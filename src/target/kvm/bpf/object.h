@@ -16,6 +16,7 @@
 
 struct bpf_object;
 struct bpf_program;
+struct uni_kvm_exit_progs;
 
 /* The object file, made by the build. */
 extern const uint64_t uni_bpf_object[];
@@ -23,13 +24,16 @@ extern const size_t uni_bpf_object_size;
 
 struct uni_kvm_bpf {
 	struct bpf_object *obj;
-	struct bpf_program *sample, *leave, *files;
+	struct bpf_program *event, *files;
 	int texts_fd, chains_fd, counts_fd, rings_fd, by_vcpu_fd;
 	struct uni_bpf_guest *guest; /* the map itself: UNI_BPF_GUESTS */
 	struct uni_bpf_vcpu *vcpu;   /* UNI_BPF_VCPUS */
 	pthread_mutex_t lock;	     /* of what follows */
 	bool guest_used[UNI_BPF_GUESTS];
 	bool vcpu_used[UNI_BPF_VCPUS];
+	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not wanted yet */
+	int types_fd;			  /* the kernel's types with KVM's; -1: libbpf finds them */
+	char types[32];			  /* its path; "" none */
 	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
 };
 
@@ -44,7 +48,7 @@ int uni_kvm_bpf_take_vcpu(struct uni_kvm_bpf *b);
 void uni_kvm_bpf_put_guest(struct uni_kvm_bpf *b, int guest);
 void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu);
 
-/* CPU time and runs of the sampling programs since they were loaded; 0, 0: not counted. */
+/* CPU time and runs of the sampling program since it was loaded; 0, 0: not counted. */
 void uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret);
 
 #endif

@@ -32,8 +32,8 @@ static __always_inline bool uni_emit_chain(struct uni_bpf_scratch *s, u8 type)
  * The number of the chain in s; a chain that is new gets one and is defined by a record.
  * UNI_BPF_NONE: there are too many, or the record was lost. *full tells which.
  */
-static __always_inline u32 uni_number(
-	struct uni_bpf_guest *g, struct uni_bpf_scratch *s, const struct uni_bpf_vcpu *v, bool *full)
+static __always_inline u32 uni_number(struct uni_bpf_guest *g, struct uni_bpf_scratch *s,
+	const struct uni_bpf_vcpu *v, bool *full)
 {
 	u32 guest = s->guest, n, *known;
 	void *inner = bpf_map_lookup_elem(&chains, &guest);
@@ -85,30 +85,51 @@ struct uni_off_rec {
 	struct uni_bpf_off off;
 };
 
+/* Time off the CPU that was not settled yet. */
+struct uni_off_time {
+	u64 idle_ns, stolen_ns;
+};
+
 /*
- * A thread that had left the CPU is back on it: says how long it slept and how long it waited for
- * a CPU. The scheduler keeps both times exactly, in its own clock.
+ * How long the thread, which is on the CPU, was off it since it left it last: asleep, and waiting
+ * for a CPU. The scheduler keeps both times exactly, in its own clock.
  */
-static __always_inline void uni_settle(struct uni_bpf_guest *g, struct uni_bpf_vcpu *v,
-	const struct task_struct *t, u64 now)
+static __always_inline void uni_off_since(struct uni_bpf_guest *g, const struct uni_bpf_vcpu *v,
+	const struct task_struct *t, u64 now, struct uni_off_time *ret)
 {
 	u64 begin = v->out_clock, arrival = t->sched_info.last_arrival;
-	u64 off = uni_clock_off(g, now, t->se.cfs_rq->rq->clock), away, idle, stolen;
-	u32 state = v->out_state, chain = (u32)v->out_chain;
-	struct uni_off_rec r = { 0 };
+	u64 off = uni_clock_off(g, now, t->se.cfs_rq->rq->clock), away, stolen;
 
+	ret->idle_ns = ret->stolen_ns = 0;
 	if (begin == 0)
 		return;
 	if (begin == 1)
 		begin = v->out_ns - off;
-	v->out_clock = 0;
 	if ((long long)(arrival - begin) <= 0)
 		return;
 	away = arrival - begin;
 	stolen = t->sched_info.run_delay - v->out_delay;
-	if (stolen > away || state == UNI_BPF_STOLEN)
+	if (stolen > away || v->out_state == UNI_BPF_STOLEN)
 		stolen = away;
-	idle = away - stolen;
+	ret->idle_ns = away - stolen;
+	ret->stolen_ns = stolen;
+}
+
+/* A thread that had left the CPU is back on it: adds up how long it was away. */
+static __always_inline void uni_settle(
+	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, const struct task_struct *t, u64 now)
+{
+	u32 state = v->out_state, chain = (u32)v->out_chain;
+	struct uni_off_rec r = { 0 };
+	struct uni_off_time off;
+	u64 idle, stolen;
+
+	uni_off_since(g, v, t, now, &off);
+	v->out_clock = 0;
+	idle = off.idle_ns;
+	stolen = off.stolen_ns;
+	if (idle + stolen == 0)
+		return;
 	v->stolen_ns += stolen;
 	if (state == UNI_BPF_VMM_IDLE)
 		v->vmm_idle_ns += idle;
@@ -161,9 +182,9 @@ static __always_inline bool uni_is_vcpu(
 	return (u32)pid == g->tgid;
 }
 
-/* The chain of a vCPU of which nothing else is known to be wrong; 0: none. */
-static __always_inline int uni_take(struct uni_bpf_guest *g, struct uni_bpf_vcpu *v,
-	struct uni_bpf_scratch *s)
+/* The chain of a vCPU that left the guest at pc (0: where its registers say); 0: none. */
+static __always_inline int uni_take_at(
+	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, struct uni_bpf_scratch *s, u64 pc)
 {
 	const struct kvm_vcpu *vcpu = (const struct kvm_vcpu *)v->vcpu;
 
@@ -173,7 +194,17 @@ static __always_inline int uni_take(struct uni_bpf_guest *g, struct uni_bpf_vcpu
 	uni_watch(g, (const struct kvm *)g->kvm);
 	uni_regs_read(vcpu, &s->regs);
 	uni_regs_complete(&s->regs, g);
+	if (pc != 0) {
+		s->regs.pc = pc;
+		s->regs.have |= UNI_BPF_HAVE_PC;
+	}
 	return uni_chain(g, s);
+}
+
+static __always_inline int uni_take(
+	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, struct uni_bpf_scratch *s)
+{
+	return uni_take_at(g, v, s, 0);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The programs that sample KVM guests from the host's kernel: one at each tick of a vCPU thread's
- * CPU time, one when it leaves the CPU, and the iterator that finds vCPUs and memory.
+ * The programs that sample KVM guests from the host's kernel: one for events of vCPU threads, and
+ * the iterator that finds vCPUs and memory.
  */
 #include "target/kvm/bpf/record.bpf.h"
 #include "target/kvm/bpf/iter.bpf.h"
@@ -36,6 +36,18 @@ static __always_inline u32 state_of(const u64 *ctx, const struct uni_bpf_guest *
 	return from_guest != 0 ? UNI_BPF_GUEST : UNI_BPF_KVM;
 }
 
+/* What a thread is off the CPU for. */
+static __always_inline u32 off_state_of(const struct task_struct *t)
+{
+	bool sleeps = t->on_rq == 0;
+
+	if (UNI_HAS(t->se.sched_delayed))
+		sleeps = sleeps || t->se.sched_delayed != 0;
+	if (!sleeps)
+		return UNI_BPF_STOLEN;
+	return in_run(t) ? UNI_BPF_HALTED : UNI_BPF_VMM_IDLE;
+}
+
 /* The vCPU that the event belongs to, its guest and a place to work. */
 struct place {
 	struct uni_bpf_vcpu *v;
@@ -43,9 +55,9 @@ struct place {
 	struct uni_bpf_scratch *s;
 };
 
-static __always_inline bool find_place(void *ctx, struct place *ret)
+static __always_inline bool find_place(u32 i, struct place *ret)
 {
-	u32 i = (u32)bpf_get_attach_cookie(ctx), which = UNI_SCRATCH_PERF, guest;
+	u32 which = UNI_SCRATCH_PERF, guest;
 
 	ret->v = bpf_map_lookup_elem(&vcpus, &i);
 	if (ret->v == NULL || ret->v->vcpu == 0)
@@ -56,22 +68,17 @@ static __always_inline bool find_place(void *ctx, struct place *ret)
 	return ret->g != NULL && ret->s != NULL;
 }
 
-static __always_inline void deliver(const struct place *p, u32 state, u64 now)
+/* chain: its number, or UNI_BPF_NONE; full: because there are too many. */
+static __always_inline void deliver(const struct place *p, u32 state, u32 chain, bool full)
 {
 	struct uni_bpf_scratch *s = p->s;
-	bool full, ok = true;
-	u32 chain;
+	bool ok = true;
 
-	s->rec.t_ns = now;
-	s->rec.state = (u8)state;
-	chain = uni_number(p->g, s, p->v, &full);
+	s->rec.number = p->v->number;
+	s->rec.chain = chain;
 	if (chain == UNI_BPF_NONE) {
-		s->rec.number = p->v->number;
-		s->rec.chain = UNI_BPF_NONE;
 		ok = full && uni_emit_chain(s, UNI_BPF_INLINE);
 	} else if ((p->g->flags & UNI_BPF_ORDERED) != 0) {
-		s->rec.number = p->v->number;
-		s->rec.chain = chain;
 		s->rec.type = UNI_BPF_SAMPLE;
 		ok = uni_emit(s->guest, &s->rec, sizeof(s->rec));
 	} else {
@@ -81,54 +88,49 @@ static __always_inline void deliver(const struct place *p, u32 state, u64 now)
 		__sync_fetch_and_add(&p->g->lost, 1);
 }
 
-SEC("perf_event")
-int uni_sample(u64 *ctx)
+/* What is settled when the thread is back on the CPU. */
+static __always_inline void leave(const struct place *p, u32 state, u32 chain, u64 now,
+	const struct task_struct *t)
 {
-	const struct task_struct *t = bpf_get_current_task_btf();
-	u64 now = bpf_ktime_get_ns();
-	struct place p;
-	u32 state;
-
-	if (!find_place(ctx, &p))
-		return 0;
-	__sync_fetch_and_add(&p.g->runs, 1);
-	uni_settle(p.g, p.v, t, now);
-	state = state_of(ctx, p.g, (const struct kvm_vcpu *)p.v->vcpu, t);
-	p.v->samples[state & (UNI_BPF_STATES - 1)]++;
-	if (uni_take(p.g, p.v, p.s) == 0) {
-		__sync_fetch_and_add(&p.g->failed, 1);
-		return 0;
-	}
-	deliver(&p, state, now);
-	return 0;
+	p->v->out_state = state;
+	p->v->out_chain = chain;
+	p->v->out_ns = now;
+	p->v->out_delay = t->sched_info.run_delay;
+	p->v->out_clock = t->se.cfs_rq->rq->clock;
 }
 
-/* The thread leaves the CPU: to sleep, or because the host runs something else. */
+/*
+ * A tick of a vCPU thread's CPU time, or (UNI_BPF_LEAVES) the thread leaves the CPU: to sleep, or
+ * because the host runs something else. One program for both, which halves what loading costs.
+ */
 SEC("perf_event")
-int uni_switch(u64 *ctx)
+int uni_event(u64 *ctx)
 {
 	const struct task_struct *t = bpf_get_current_task_btf();
+	u32 cookie = (u32)bpf_get_attach_cookie(ctx), state, chain = UNI_BPF_NONE;
 	u64 now = bpf_ktime_get_ns();
-	bool full, sleeps;
+	bool leaves = (cookie & UNI_BPF_LEAVES) != 0, full = false, took;
 	struct place p;
-	u32 chain = UNI_BPF_NONE;
 
-	if (!find_place(ctx, &p))
+	if (!find_place(cookie & ~UNI_BPF_LEAVES, &p))
 		return 0;
 	__sync_fetch_and_add(&p.g->runs, 1);
 	uni_settle(p.g, p.v, t, now);
-	sleeps = t->on_rq == 0;
-	if (UNI_HAS(t->se.sched_delayed))
-		sleeps = sleeps || t->se.sched_delayed != 0;
-	p.v->out_state = !sleeps ? UNI_BPF_STOLEN : in_run(t) ? UNI_BPF_HALTED : UNI_BPF_VMM_IDLE;
-	if (uni_take(p.g, p.v, p.s) != 0) {
-		p.s->rec.t_ns = now;
-		p.s->rec.state = (u8)p.v->out_state;
+	state = leaves ? off_state_of(t)
+		       : state_of(ctx, p.g, (const struct kvm_vcpu *)p.v->vcpu, t);
+	p.s->rec.t_ns = now;
+	p.s->rec.state = (u8)state;
+	took = uni_take(p.g, p.v, p.s) != 0;
+	if (took)
 		chain = uni_number(p.g, p.s, p.v, &full);
+	else if (!leaves)
+		__sync_fetch_and_add(&p.g->failed, 1);
+	if (leaves) {
+		leave(&p, state, chain, now, t);
+		return 0;
 	}
-	p.v->out_chain = chain;
-	p.v->out_ns = now;
-	p.v->out_delay = t->sched_info.run_delay;
-	p.v->out_clock = t->se.cfs_rq->rq->clock;
+	p.v->samples[state & (UNI_BPF_STATES - 1)]++;
+	if (took)
+		deliver(&p, state, chain, full);
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "arch/frame.h"
 #include "base/clock.h"
+#include "target/kvm/bpf/exits.h"
 
 #define LOOK_NS (2 * UNI_NSEC_PER_SEC) /* vCPUs that never ran announce themselves nowhere */
 
@@ -72,6 +73,8 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 		rc = uni_kvm_stream_follow(s, err);
 		s->unwinder = NULL;
 	}
+	if (rc == 0 && cfg->exits_every != 0)
+		rc = uni_kvm_exits_start(s, err);
 	if (rc == 0)
 		*ret = s;
 	else
@@ -98,6 +101,7 @@ int uni_kvm_stream_read(struct uni_kvm_stream *s, const struct uni_stream_sink *
 	(void)ring_buffer__consume(s->ring);
 	if (!s->cfg.ordered)
 		uni_kvm_stream_counts(s);
+	uni_kvm_exits_read(s);
 	if (s->ends_due)
 		uni_kvm_stream_open_ends(s);
 	s->ends_due = false;
@@ -109,7 +113,8 @@ void uni_kvm_stream_stop(struct uni_kvm_stream *s)
 {
 	if (!s->running)
 		return;
-	(void)uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL);
+	uni_kvm_exits_stop(s);
+	s->gone = uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) != 0;
 	uni_kvm_stream_close_times(s);
 	for (uint32_t i = 0; i < s->nr_vcpus; i++)
 		uni_kvm_stream_leave(s, &s->vcpu[i]);
@@ -128,6 +133,7 @@ void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stat
 	ret->samples = s->delivered;
 	ret->lost = g->lost;
 	ret->failed = g->failed;
+	uni_kvm_exits_stats(s, ret);
 	uni_kvm_bpf_cost(s->bpf, &ns, &runs);
 	ns -= s->cost0_ns;
 	runs -= s->cost0_runs;
@@ -141,6 +147,7 @@ void uni_kvm_stream_destroy(struct uni_kvm_stream *s)
 {
 	if (s == NULL)
 		return;
+	uni_kvm_exits_destroy(s);
 	for (uint32_t i = 0; i < s->nr_vcpus; i++) {
 		uni_kvm_stream_leave(s, &s->vcpu[i]);
 		(void)bpf_map_delete_elem(s->bpf->by_vcpu_fd, &s->vcpu[i].ptr);

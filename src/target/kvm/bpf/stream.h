@@ -14,12 +14,14 @@
 
 struct bpf_link;
 struct ring_buffer;
+struct uni_kvm_exits;
 
 /* What is known of one vCPU besides what the kernel side keeps. */
 struct uni_kvm_stream_vcpu {
 	int index; /* in the object's vcpu[]; -1: this vCPU is not known yet */
 	uint32_t tid;
-	uint64_t ptr; /* struct kvm_vcpu * */
+	uint32_t exit_tid; /* its exits are watched by this; exits.c */
+	uint64_t ptr;	   /* struct kvm_vcpu * */
 	struct bpf_link *sample, *leave;
 	uint64_t since_ns;		/* it is sampled since */
 	uint64_t carry[UNI_BPF_STATES]; /* ns that do not make a whole period */
@@ -44,6 +46,7 @@ struct uni_kvm_stream {
 	uint64_t looked_ns;	    /* for new vCPUs and memory */
 	bool running, ends_due;	    /* ends_due: open ends are to be handed over */
 	bool cycles;		    /* the hardware's counter and NMI */
+	bool gone;		    /* the guest was, when it was stopped */
 	int text_fd, chains_fd, counts_fd, ring_fd;
 	const uint64_t *counts; /* UNI_BPF_STATES for each chain */
 	struct ring_buffer *ring;
@@ -54,6 +57,7 @@ struct uni_kvm_stream {
 	struct uni_kvm_scan scan; /* the latest */
 	uint64_t delivered, cost0_ns, cost0_runs, runs0;
 	uint8_t flags[UNI_BPF_FRAMES];
+	struct uni_kvm_exits *exits;	    /* NULL: not wanted */
 	const struct uni_stream_sink *sink;	/* during stream_read() */
 	const struct uni_kvm_unwinder *unwinder; /* during the start */
 };
@@ -92,15 +96,17 @@ void uni_kvm_stream_stop(struct uni_kvm_stream *s);
 void uni_kvm_stream_destroy(struct uni_kvm_stream *s); /* NULL-safe */
 
 /* maps.c */
-int uni_kvm_stream_make_maps(struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts,
-	struct uni_err *err);
+int uni_kvm_stream_make_maps(
+	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err);
 void uni_kvm_stream_free_maps(struct uni_kvm_stream *s);
 
 /* events.c: begins or ends to sample the threads that the scan knows, and the memory it knows. */
 int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err);
 void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
 
-/* deliver.c: one record of the ring, the counters, and what was open at the end. */
+/* deliver.c: the chain of a number, NULL if there is none (yet); one record of the ring, the
+ * counters, and what was open at the end. */
+const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number);
 int uni_kvm_stream_record(void *ctx, void *data, size_t size);
 /* A chain that the kernel side does not know; its number, or UNI_BPF_NONE. */
 uint32_t uni_kvm_stream_define(

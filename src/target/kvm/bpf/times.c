@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "target/kvm/bpf/stream.h"
+#include "target/kvm/bpf/exits.h"
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
@@ -89,6 +89,7 @@ int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcp
 		ret->vmm_ns = (uint64_t)((double)on * (double)m->samples[UNI_BPF_VMM] / (double)n);
 	}
 	ret->guest_ns = minus(on, ret->kvm_ns + ret->vmm_ns);
+	ret->exits = uni_kvm_exits_of(s, vcpu);
 	ret->split = (s->bpf->guest[s->guest].flags & UNI_BPF_SPLIT) != 0;
 	return 0;
 }

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# exits.sh UNISCOPE BUILD SRCROOT: VM exits of a guest that leaves a known number of times: each is
+# counted, with the right reason and port, in the right function and below the right callers. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+judge="$SRC/tests/e2e/exits.py"
+[ "$accels" != tcg ] || {
+	echo '1..0 # SKIP /dev/kvm cannot be used'
+	exit 0
+}
+recorder=''
+clean_up() {
+	[ -z "$recorder" ] || kill -9 "$recorder" 2>/dev/null
+	[ -z "$recorder" ] || wait "$recorder" 2>/dev/null
+	exec 7>&-
+	end_guest
+	rm -rf "$T"
+}
+trap clean_up EXIT
+
+# A guest that waits for a byte on its serial port: a pipe.
+waits() { # IMAGE APPEND
+	end_guest
+	rm -f "$T/in" "$T/out"
+	mkfifo "$T/in"
+	"$SRC/lab/boot" --accel kvm --append "wait=1 $2" "$1" <"$T/in" >"$T/out" 2>&1 &
+	guest=$!
+	target=kvm:pid=$guest
+	exec 7>"$T/in"
+	wait_for 30 grep -q '^lab: waiting' "$T/out"
+}
+
+# Records while it does its work, to its end.
+records() { # OPTION...
+	session=$T/s.uniscope
+	rm -rf "$session"
+	"$U" record "$target" -o "$session" -d 60 "$@" >"$T/log" 2>&1 &
+	recorder=$!
+	# Waiting, it looks at its serial port: these are exits, too.
+	wait_for 20 test -s "$session/guest-0/exits-vcpu0" || {
+		cat "$T/log"
+		return 1
+	}
+	printf x >&7
+	wait "$recorder" || {
+		cat "$T/log"
+		return 1
+	}
+	recorder=
+	wait "$guest"
+	guest=
+	grep -q '^lab: done' "$T/out"
+}
+
+judged() { # EVERY [chains]
+	"$U" report --exits --json "$session" >"$T/exits.json" &&
+		"$U" export --exits -f folded "$session" >"$T/count.folded" &&
+		"$U" export --exits=time -f folded "$session" >"$T/time.folded" &&
+		python3 "$judge" "$T" "$@"
+}
+
+says() { # WORDS COMMAND...
+	words=$1
+	shift
+	"$@" >"$T/said" 2>&1
+	grep -q -e "$words" "$T/said" && return 0
+	cat "$T/said"
+	return 1
+}
+
+fp=$(image ports)
+nofp=$(echo "$fp" | sed 's/-fp\.elf$/-nofp.elf/')
+check 'a guest that will leave a known number of times' waits "$fp" rounds=1
+check 'is recorded with all its exits' records --exits -F 99
+check 'numbers, reasons, functions and callers are exact' judged 1 chains
+check 'the report has a table' says '10,000 .* io out 0x80 *out_often' "$U" report --exits "$session"
+check 'and a tree' says '\[exit io out 0x84\]' "$U" report --exits=time --tree "$session"
+check 'the ordinary report is that of samples' says 'samples  ' "$U" report "$session"
+check 'and tells of exits' says 'exits  .* 0 lost' "$U" report "$session"
+check 'a flame graph' says 'exit mmio write 0xd0000010' "$U" export --exits -f svg "$session"
+check 'single samples are none' says 'holds single samples' "$U" export --exits -f uniprof "$session"
+check 'by what?' says 'by count or by time' "$U" export --exits=size -f folded "$session"
+
+check 'one without frame pointers' waits "$nofp" rounds=1
+check 'one exit in 7, no samples' records --exits=7 -F 0
+check 'numbers are as exact' judged 7
+check 'three rounds' waits "$fp" rounds=3
+check 'one exit in 100' records --exits=100
+check 'numbers are as exact, and so are callers' judged 100 chains 3
+
+check 'a guest without KVM' boot tcg "$(image demo)" ''
+check 'has no exits that could be seen' says 'VM exits cannot be seen' "$U" record "$target" --exits -d 1
+check 'nor has one that is paused' says 'needs the host' "$U" record "$target" --exits --method pause -d 1
+check 'one in none' says 'one exit in how many' "$U" record "$target" --exits=0 -d 1
+check 'a session of it' "$U" record "$target" -q -d 1 -o "$T/none.uniscope"
+check 'says that it has none' says 'has no VM exits' "$U" report --exits "$T/none.uniscope"
+finish

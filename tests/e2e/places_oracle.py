@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""places_oracle.py PLACES LAB-FOLDER: inlined functions and lines of each instruction of each lab image,
+as uniscope, eu-addr2line and llvm-symbolizer tell them. TAP.
+
+eu-addr2line is asked about GCC's images only: it finds units by .debug_aranges, which clang does not
+write. Padding between functions is left out: it belongs to nobody."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+PEERS = {
+    "eu-addr2line": (["eu-addr2line", "-a", "-f", "-i", "-e"], lambda image: "-clang-" not in image),
+    "llvm-symbolizer": (["llvm-symbolizer", "-a", "--inlines", "--no-demangle", "-e"], lambda image: True),
+}
+PADDING = re.compile(r"\bnop|xchg +%ax,%ax|data16|^cs ")
+
+
+def run(argv, text=None):
+    return subprocess.run(argv, input=text, capture_output=True, text=True, check=False).stdout
+
+
+def addresses(image):
+    """Of its instructions."""
+    found = []
+    for line in run(["objdump", "-d", "--no-show-raw-insn", image]).splitlines():
+        m = re.match(r"^ *([0-9a-f]+):\t(.*)", line)
+        if m and not PADDING.search(m.group(2)):
+            found.append("0x" + m.group(1))
+    return found
+
+
+def norm(line):
+    """Without columns, discriminators, folders, and the endings that compilers give to parts of functions."""
+    line = re.sub(r" inlined at .*| \(discriminator.*", "", line)
+    line = re.sub(r"\.(cold|constprop|isra|part)(\.\d+)?", "", line)
+    m = re.match(r"^(.*?):(\d+|\?)(:\d+)?$", line)
+    return f"{m.group(1).split('/')[-1]}:{m.group(2).replace('?', '0')}" if m else line
+
+
+def blocks(text):
+    """{address: [function, file:line, ...]}, innermost first."""
+    ret, at = {}, None
+    for line in text.splitlines():
+        if re.match(r"0x[0-9a-f]+$", line):
+            at = int(line, 16)
+            ret[at] = []
+        elif line and at is not None:
+            ret[at].append(norm(line))
+    return ret
+
+
+def compare(name, ours, theirs):
+    """The addresses at which they differ, as TAP comments. A peer that knows nothing has no say."""
+    return [f"# {name} {a:#x}: {ours[a]} against {theirs.get(a)}" for a in ours
+            if theirs.get(a) != ours[a]]
+
+
+def main():
+    places, folder = sys.argv[1:]
+    images = sorted(str(p) for p in pathlib.Path(folder).glob("*.elf"))
+    peers = {n: p for n, p in PEERS.items() if shutil.which(n)}
+    for peer in PEERS.keys() - peers.keys():
+        print(f"# {peer} is not installed: not asked")
+    if not images or not peers or not shutil.which("objdump"):
+        print("1..0 # SKIP no lab images, or neither eu-addr2line nor llvm-symbolizer")
+        return
+    nr = 0
+    for image in images:
+        name = pathlib.Path(image).stem
+        asked = addresses(image)
+        text = "".join(a + "\n" for a in asked)
+        ours = blocks(run([places, image], text))
+        inlined = sum(len(b) > 2 for b in ours.values())
+        for peer, (argv, fits) in peers.items():
+            if not fits(name):
+                continue
+            nr += 1
+            bad = compare(name, ours, blocks(run([*argv, image], text)))
+            ok = not bad and len(ours) == len(asked) > 500 and inlined > 0
+            print(f"{'ok' if ok else 'not ok'} {nr} - {name}: {len(asked)} instructions, {inlined} of "
+                  f"inlined functions, as {peer}")
+            print("\n".join(bad[:8]) + "\n" if bad else "", end="")
+    print(f"1..{nr}")
+
+
+main()

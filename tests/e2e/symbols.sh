@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# symbols.sh UNISCOPE BUILD SRCROOT: where names can come from when the image that boots has none: tables
+# in text, split-off debug files. A guest under TCG. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+for tool in nm objdump objcopy strip readelf; do
+	command -v $tool >/dev/null || {
+		echo "1..0 # SKIP $tool is not installed"
+		exit 0
+	}
+done
+full=$(image demo)
+stripped=$T/app.img s=$T/s.uniscope
+
+strip -s -o "$stripped" "$full"
+nm "$full" >"$T/nm"
+nm -S -n "$full" >"$T/nm-S"
+sed 's/$/\t[module]/' "$T/nm" >"$T/kallsyms"
+objdump -t "$full" >"$T/objdump-t"
+objdump -x "$full" >"$T/objdump-x"
+awk '{print $1, $2, $NF}' "$T/objdump-x" >"$T/columns"
+tables='nm nm-S kallsyms objdump-t objdump-x columns'
+
+functions() { # REPORT-OPTIONS...: the table of functions
+	"$U" report -n 0 "$@" "$s" | sed -n '/FUNCTION/,$p'
+}
+
+records() { # OPTIONS...
+	timeout 60 "$U" record "$target" -q -F 199 -d 1 -o "$s" --overwrite "$@"
+}
+
+nameless() {
+	records -e "$stripped" && functions >"$T/none" && grep -q '0xffffffff80' "$T/none" &&
+		! grep -q lab_entry "$T/none"
+}
+
+# What each table says of that session is what the ELF says.
+tables_agree() {
+	functions -s "$full" >"$T/want" && grep -q ' lab_entry' "$T/want" || return 1
+	for t in $tables; do
+		functions -s "$T/$t" >"$T/got" && diff "$T/want" "$T/got" || return 1
+	done
+}
+
+with_table() { # the image is found on the command line of no VMM here: frame pointers will do
+	for t in nm objdump-x; do
+		records -e "$T/$t" && functions | grep ' lab_entry' || return 1
+		"$U" stacks "$target" -e "$T/$t" | grep 'lab_entry+0x' || return 1
+	done
+}
+
+run_with_table() {
+	(cd "$T" && timeout 60 "$U" run -q --accel tcg -d 1 -e "$T/nm" -o run.uniscope "$stripped" &&
+		"$U" report -n 0 run.uniscope | grep ' lab_entry')
+}
+
+not_a_table() {
+	"$U" record "$target" -q -d 1 -e "$SRC/README.md" -o "$T/no.uniscope" 2>"$T/said"
+	refused $? "$T/said" 1 'neither an ELF image nor a .usym nor a symbol table' &&
+		[ ! -e "$T/no.uniscope" ]
+}
+
+# /DIR/.build-id/xx/yyyy.debug
+debug_dir() {
+	id=$(readelf -n "$full" | sed -n 's/.*Build ID: //p') && [ -n "$id" ] || return 1
+	rest=${id#??}
+	mkdir -p "$T/dbg/.build-id/${id%"$rest"}" &&
+		objcopy --only-keep-debug "$full" "$T/dbg/.build-id/${id%"$rest"}/$rest.debug" &&
+		records -e "$stripped" --debug-dir "$T/dbg" &&
+		functions --lines --inline >"$T/got" && grep ' kmain (main.c:[0-9]*)' "$T/got" &&
+		"$U" stacks "$target" -e "$stripped" --debug-dir "$T/dbg" --lines |
+		grep 'lab_entry+0x.*boot.S:'
+}
+
+no_debug_data() {
+	strip -g -o "$T/nodebug" "$full" && records -e "$T/nodebug" &&
+		"$U" report --inline "$s" >"$T/got" 2>"$T/said" && grep ' lab_entry' "$T/got" &&
+		grep 'no lines and inlined functions' "$T/said"
+}
+
+boot tcg "$stripped" '' || {
+	echo '1..1'
+	echo 'not ok 1 - the stripped guest boots'
+	exit 0
+}
+check 'a stripped image gives addresses' nameless
+check 'tables in text say what the ELF says' tables_agree
+check 'record and stacks take tables' with_table
+check 'run takes a table beside its image' run_with_table
+check 'other text is refused' not_a_table
+check 'symbols, lines and inlined functions by build-id' debug_dir
+check 'no debug data: said, not failed' no_debug_data
+finish

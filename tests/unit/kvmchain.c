@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel side's chains against the unwinder's, on this very program's code with made-up stacks
+ * and page tables; and KVM's structures as different hosts fill them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj/image.h"
+#include "unwind/unwind.h"
+
+#define UNI_BPF_PORT "../support/bpf_port.h"
+#include "target/kvm/bpf/chain.bpf.h"
+#include "target/kvm/bpf/text.h"
+
+#define RAM_SIZE   (16u << 20)
+#define RAM_GPA	   0x40000000ull
+#define STACK_VA   0xffffc90000000000ull
+#define STACK_SIZE 0x8000u
+#define PAGE	   4096u
+
+struct fixture {
+	uint8_t *ram;
+	uint64_t next; /* free page, from the end of the stack and the text */
+	uint64_t root;
+	struct uni_image *image;
+	const struct uni_unwind_hints *hints;
+	struct uni_unwinder unwinder;
+	struct uni_gmem *gmem;
+	struct uni_as *as;
+	struct uni_bpf_text *text;
+	struct uni_bpf_guest guest;
+	struct uni_bpf_scratch scratch;
+	uint64_t *call; /* return addresses in the text */
+	size_t nr_calls;
+	uint64_t rng;
+};
+
+static uint64_t rnd(struct fixture *f)
+{
+	f->rng ^= f->rng << 13;
+	f->rng ^= f->rng >> 7;
+	f->rng ^= f->rng << 17;
+	return f->rng;
+}
+
+static uint8_t *at(struct fixture *f, uint64_t gpa)
+{
+	return f->ram + (gpa - RAM_GPA);
+}
+
+static uint64_t new_page(struct fixture *f)
+{
+	uint64_t gpa = f->next;
+
+	f->next += PAGE;
+	assert_true(f->next <= RAM_GPA + RAM_SIZE);
+	return gpa;
+}
+
+static uint64_t *entry(struct fixture *f, uint64_t table, unsigned i)
+{
+	return (uint64_t *)(void *)at(f, table + i * 8);
+}
+
+/* 4 KiB leaves, each on a page that is not next to the one before. */
+static uint64_t map(struct fixture *f, uint64_t va)
+{
+	uint64_t table = f->root;
+
+	for (unsigned shift = 39; shift > 12; shift -= 9) {
+		uint64_t *e = entry(f, table, va >> shift & 511);
+
+		if (*e == 0)
+			*e = new_page(f) | 3;
+		table = *e & UNI_PT_ADDR;
+	}
+	if (*entry(f, table, va >> 12 & 511) == 0)
+		*entry(f, table, va >> 12 & 511) = new_page(f) | 3;
+	return *entry(f, table, va >> 12 & 511) & UNI_PT_ADDR;
+}
+
+static void poke(struct fixture *f, uint64_t va, uint64_t value)
+{
+	for (unsigned i = 0; i < 8; i++)
+		*at(f, map(f, va + i) + (va + i) % PAGE) = (uint8_t)(value >> (8 * i));
+}
+
+static int read_ram(
+	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
+{
+	memcpy(buf, (const uint8_t *)ctx + r->cookie + offset, len);
+	return 0;
+}
+
+static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
+{
+	struct fixture *f = ctx;
+
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = *at(f, map(f, gva + i) + (gva + i) % PAGE);
+}
+
+static void load_text(struct fixture *f)
+{
+	struct uni_kvm_code code = { read_code, f };
+	uint64_t va = f->hints->text_start, end = va + f->hints->text_size;
+	struct uni_err err = { 0 };
+
+	for (; va < end; va++) {
+		uint8_t b = 0;
+
+		(void)uni_image_bytes(f->image, va, &b, 1);
+		*at(f, map(f, va) + va % PAGE) = b;
+	}
+	assert_int_equal(uni_kvm_text_make(&uni_arch_x86_64, f->hints, &code, &f->text,
+				 &bpf_text_nr, &err),
+		0);
+	bpf_text = f->text;
+	f->call = malloc(f->hints->text_size * sizeof(*f->call));
+	assert_non_null(f->call);
+	for (va = f->hints->text_start + 8; va < end; va++) {
+		uint8_t op[5];
+
+		read_code(f, va - 5, op, 5);
+		if (op[0] == 0xe8 || (op[3] == 0xff && (op[4] & 0xf8) == 0xd0))
+			f->call[f->nr_calls++] = va;
+	}
+	assert_true(f->nr_calls > 100);
+}
+
+static int setup(void **state)
+{
+	static const struct uni_gmem_ops ops = { .read = read_ram };
+	const struct uni_gmem_region region = { .start = RAM_GPA, .size = RAM_SIZE };
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct uni_err err = { 0 };
+
+	assert_non_null(f);
+	f->rng = 0x9e3779b97f4a7c15ull;
+	f->ram = calloc(1, RAM_SIZE);
+	assert_non_null(f->ram);
+	f->next = RAM_GPA;
+	f->root = new_page(f);
+	assert_int_equal(uni_image_load("/proc/self/exe", &f->image, &err), 0);
+	assert_int_equal(uni_image_hints(f->image, 0, &f->hints, &err), 0);
+	assert_true(f->hints->nr_funcs > 100 && f->hints->text_size < RAM_SIZE / 2);
+	load_text(f);
+	assert_int_equal(
+		uni_gmem_create(&ops, f->ram, UNI_GMEM_PHYSICAL, &region, 1, &f->gmem, &err), 0);
+	assert_int_equal(uni_as_create(f->gmem, NULL, &f->as, &err), 0);
+	uni_unwinder_init(&f->unwinder, &uni_arch_x86_64, f->hints);
+	f->unwinder.stepper[0].ops = &uni_unwind_fp; /* and nothing else */
+	f->unwinder.stepper[0].ctx = &f->unwinder;
+	f->unwinder.stepper[1].ops = NULL;
+	bpf_user = f->ram;
+	bpf_user_size = RAM_SIZE;
+	f->guest.text_start = f->hints->text_start;
+	f->guest.text_size = f->hints->text_size;
+	/* Several slots, of which the right one is not the first. */
+	f->guest.slot[0][0] = (struct uni_bpf_slot){ 0, 0x1000000, 0x10000 };
+	f->guest.slot[0][1] = (struct uni_bpf_slot){ 0xfff00000, 0x100000, 0x10000 };
+	f->guest.slot[0][2] =
+		(struct uni_bpf_slot){ RAM_GPA, RAM_SIZE, (uint64_t)(uintptr_t)f->ram };
+	f->guest.nr_slots[0] = 3;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	uni_as_destroy(f->as);
+	uni_gmem_destroy(f->gmem);
+	uni_image_destroy(f->image);
+	free(f->text);
+	free(f->call);
+	free(f->ram);
+	free(f);
+	return 0;
+}
+
+static void long_mode(struct fixture *f, struct uni_bpf_regs *r)
+{
+	r->cr0 = UNI_CR0_PG | 1;
+	r->cr4 = UNI_CR4_PAE;
+	r->cr3 = f->root;
+	r->efer = UNI_EFER_LMA | UNI_EFER_NXE | 1u << 8;
+	r->have = UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP | UNI_BPF_HAVE_CR0 | UNI_BPF_HAVE_CR3 |
+		  UNI_BPF_HAVE_CR4;
+}
+
+static uint64_t some_call(struct fixture *f)
+{
+	return f->call[rnd(f) % f->nr_calls];
+}
+
+/* A stack full of what stacks are full of: return addresses, pointers into it, numbers. */
+static void fill_stack(struct fixture *f)
+{
+	for (uint64_t va = STACK_VA; va < STACK_VA + STACK_SIZE; va += 8) {
+		uint64_t kind = rnd(f) % 8, value = rnd(f) >> (rnd(f) % 64);
+
+		if (kind < 2)
+			value = some_call(f);
+		else if (kind == 2)
+			value = STACK_VA + rnd(f) % STACK_SIZE;
+		poke(f, va, value);
+	}
+}
+
+/* Frames from sp up, with the pc's own call in front, so that all is as it would be. */
+static uint64_t true_frames(struct fixture *f, uint64_t fp, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		uint64_t next = fp + 16 + rnd(f) % 20 * 8;
+
+		poke(f, fp, i + 1 == nr ? 0 : next);
+		poke(f, fp + 8, some_call(f));
+		fp = next;
+	}
+	return fp;
+}
+
+/* A call of the very function that holds pc, for the search in functions without a frame. */
+static void poke_call_of(struct fixture *f, uint64_t va, uint64_t pc)
+{
+	const struct uni_func_hint *h = uni_hints_find(f->hints, pc);
+
+	for (size_t i = 0; h != NULL && i < f->nr_calls; i++) {
+		uint8_t op[5];
+		int32_t rel;
+
+		read_code(f, f->call[i] - 5, op, 5);
+		memcpy(&rel, op + 1, 4);
+		if (op[0] != 0xe8 || f->call[i] + (uint64_t)(int64_t)rel != h->start)
+			continue;
+		poke(f, va, f->call[i]);
+		return;
+	}
+}
+
+static unsigned rule_of(const struct fixture *f, uint64_t pc)
+{
+	uint64_t off = pc - f->hints->text_start;
+
+	return off < f->hints->text_size ? f->text[off / 8].rule >> off % 8 * 8 & 0xff : 256;
+}
+
+static void compare(struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	struct uni_bpf_regs *b = &f->scratch.regs;
+	struct uni_regs r = { 0 };
+	struct uni_chain want;
+	uint16_t nr;
+	uint8_t stop;
+
+	long_mode(f, b);
+	b->pc = r.pc = pc;
+	b->sp = r.sp = sp;
+	b->fp = fp;
+	r.pc_valid = r.sp_valid = true;
+	uni_regs_set(&r, UNI_X86_RIP, pc);
+	uni_regs_set(&r, UNI_X86_RSP, sp);
+	uni_regs_set(&r, UNI_X86_RBP, fp);
+	uni_regs_set_sys(&r, UNI_X86_CR0, b->cr0);
+	uni_regs_set_sys(&r, UNI_X86_CR3, b->cr3);
+	uni_regs_set_sys(&r, UNI_X86_CR4, b->cr4);
+	uni_regs_set_sys(&r, UNI_X86_EFER, b->efer);
+	uni_unwind(&f->unwinder, f->as, &r, &want);
+	assert_int_equal(uni_chain(&f->guest, &f->scratch), 1);
+	nr = (uint16_t)f->scratch.nr;
+	stop = (uint8_t)f->scratch.stop;
+	/* The loader cuts chains at entry points. */
+	for (uint16_t i = 0; i < nr; i++) {
+		const struct uni_func_hint *h =
+			uni_hints_find(f->hints, f->scratch.pc[i] - (i != 0));
+
+		if (h == NULL || (h->flags & UNI_FUNC_ENTRY) == 0)
+			continue;
+		nr = (uint16_t)(i + 1);
+		stop = UNI_STOP_ROOT;
+	}
+	if (nr != want.nr || stop != want.stop ||
+		memcmp(f->scratch.pc, want.pc, nr * sizeof(want.pc[0])) != 0)
+		fail_msg("pc %#llx (rule %u) sp %#llx fp %#llx: %u frames (stop %u), want %u (stop "
+			 "%u)",
+			(unsigned long long)pc, rule_of(f, pc), (unsigned long long)sp,
+			(unsigned long long)fp, nr, stop, want.nr, want.stop);
+}
+
+/* Every pc of the code, with the stack of a frame that is set up, or not yet, or no more. */
+static void test_same_as_unwinder(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t end = f->hints->text_size;
+
+	fill_stack(f);
+	for (uint64_t off = 0; off < end; off += 1 + rnd(f) % 3) {
+		uint64_t pc = f->hints->text_start + off;
+		uint64_t sp = STACK_VA + rnd(f) % (STACK_SIZE / 2) / 8 * 8;
+		uint64_t fp = sp + rnd(f) % 24 * 8;
+
+		if (off % 4096 < 3)
+			fill_stack(f);
+		(void)true_frames(f, fp, 1 + rnd(f) % 6);
+		if (rnd(f) % 2 == 0)
+			poke_call_of(f, sp + rnd(f) % 6 * 8, pc);
+		compare(f, pc, sp, fp);
+	}
+}
+
+/* Nonsense is the same nonsense. */
+static void test_same_nonsense(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_stack(f);
+	for (unsigned i = 0; i < 30000; i++) {
+		uint64_t pc = rnd(f) % 8 == 0 ? rnd(f)
+					      : f->hints->text_start + rnd(f) % f->hints->text_size;
+		uint64_t sp = STACK_VA + rnd(f) % (STACK_SIZE + 4096) / 8 * 8;
+		uint64_t fp = rnd(f) % 4 == 0 ? rnd(f) : STACK_VA + rnd(f) % STACK_SIZE;
+
+		if (i % 1000 == 0)
+			fill_stack(f);
+		compare(f, pc, sp, fp / (rnd(f) % 4 == 0 ? 1 : 8) * (rnd(f) % 4 == 0 ? 1 : 8));
+	}
+}
+
+static void test_deep(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t pc = 0;
+
+	for (size_t i = 0; i < f->hints->nr_funcs && pc == 0; i++) {
+		const struct uni_func_hint *h = &f->hints->func[i];
+
+		if (h->flags == 0 && h->size > 64)
+			pc = h->start + 48;
+	}
+	memset(&f->scratch, 0, sizeof(f->scratch));
+	for (uint64_t fp = STACK_VA; fp < STACK_VA + STACK_SIZE; fp += 16) {
+		poke(f, fp, fp + 16);
+		poke(f, fp + 8, f->call[0]);
+	}
+	compare(f, pc, STACK_VA, STACK_VA);
+	assert_int_equal(f->scratch.stop, UNI_STOP_LIMIT);
+	assert_int_equal(f->scratch.nr, UNI_BPF_FRAMES);
+}
+
+static uint64_t hva_of(struct fixture *f, const struct uni_bpf_regs *r, uint64_t va)
+{
+	uint64_t hva = uni_translate(&f->guest, r, va);
+
+	return hva == 0 ? 0 : hva - (uint64_t)(uintptr_t)f->ram + RAM_GPA;
+}
+
+static void test_page_tables(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t pml5 = new_page(f), pml4 = new_page(f), pdpt = new_page(f), pd = new_page(f);
+	struct uni_bpf_regs r = { 0 };
+
+	long_mode(f, &r);
+	r.cr3 = pml4 | 0x18; /* flags are no address */
+	*entry(f, pml4, 1) = pdpt | 3;
+	*entry(f, pdpt, 0) = pd | 3;
+	*entry(f, pdpt, 1) = RAM_GPA | 0x1000 | 0x83; /* 1 GiB, bit 12 is PAT */
+	*entry(f, pd, 3) = RAM_GPA | 0x200000 | 0x1000 | 0x83;
+	*entry(f, pd, 4) = RAM_GPA | 0x400000 | 0x4000 | 0x83; /* a reserved bit */
+	assert_int_equal(hva_of(f, &r, 0x8000000000ull + 3 * 0x200000 + 0x12345), RAM_GPA + 0x212345);
+	assert_int_equal(hva_of(f, &r, 0x8000000000ull + 4 * 0x200000), 0);
+	assert_int_equal(hva_of(f, &r, 0x8040000000ull + 0x5678), RAM_GPA + 0x5678);
+	assert_int_equal(hva_of(f, &r, 0x8040000000ull + 0x1000000), 0); /* beyond RAM */
+	assert_int_equal(hva_of(f, &r, 0x8080000000ull), 0);		 /* not present */
+	assert_int_equal(hva_of(f, &r, 0x0000900000000000ull), 0);	 /* not canonical */
+	*entry(f, pd, 3) |= UNI_PT_NX;
+	assert_int_not_equal(hva_of(f, &r, 0x8000000000ull + 3 * 0x200000), 0);
+	r.efer &= ~UNI_EFER_NXE; /* then NX is reserved */
+	assert_int_equal(hva_of(f, &r, 0x8000000000ull + 3 * 0x200000), 0);
+	*entry(f, pml4, 1) |= UNI_PT_LARGE; /* no 512 GiB pages */
+	assert_int_equal(hva_of(f, &r, 0x8040000000ull), 0);
+	*entry(f, pml4, 1) &= ~UNI_PT_LARGE;
+	*entry(f, pml5, 2) = pml4 | 3;
+	r.cr3 = pml5;
+	r.cr4 |= UNI_CR4_LA57;
+	assert_int_equal(hva_of(f, &r, 0x2008040000000ull + 0x5678), RAM_GPA + 0x5678);
+	assert_int_equal(hva_of(f, &r, 0x0100000000000000ull), 0);
+	r.cr4 &= ~UNI_CR4_PAE;
+	assert_int_equal(hva_of(f, &r, 0x2008040000000ull), 0);
+	r.cr0 = 1;
+	assert_int_equal(hva_of(f, &r, RAM_GPA + 0x777), RAM_GPA + 0x777);
+	assert_int_equal(uni_translate(NULL, &r, 0), 0);
+	assert_int_equal(uni_translate(&f->guest, NULL, 0), 0);
+}
+
+static void absent(const char *a, const char *b, const char *c)
+{
+	memset(bpf_absent, 0, sizeof(bpf_absent));
+	bpf_absent[0] = "___arm64";
+	bpf_absent[1] = a;
+	bpf_absent[2] = b;
+	bpf_absent[3] = c;
+}
+
+static struct kvm_vcpu a_vcpu(void)
+{
+	struct kvm_vcpu v = { .arch = { .regs_avail = ~0u,
+				      .cr0 = 0x80000011,
+				      .cr3 = 0x21c000,
+				      .cr4 = 0x20,
+				      .efer = 0x500 } };
+
+	v.arch.regs[4] = 0x1111;
+	v.arch.regs[5] = 0x2222;
+	v.arch.regs[16] = 0x3333;
+	return v;
+}
+
+static const uint32_t all = UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP | UNI_BPF_HAVE_CR0 |
+			    UNI_BPF_HAVE_CR3 | UNI_BPF_HAVE_CR4;
+
+/* SVM and software KVMs: everything is there after each exit. */
+static void test_registers_svm(void **state)
+{
+	struct kvm_vcpu v = a_vcpu();
+	struct uni_bpf_regs r = { 0 };
+
+	absent(NULL, NULL, NULL);
+	uni_regs_read(&v, &r);
+	assert_int_equal(r.have, all);
+	assert_int_equal(r.pc, 0x3333);
+	assert_int_equal(r.sp, 0x1111);
+	assert_int_equal(r.fp, 0x2222);
+	assert_int_equal(r.cr0, 0x80000011);
+	assert_int_equal(r.cr3, 0x21c000);
+	assert_int_equal(r.cr4, 0x20);
+	assert_int_equal(r.efer, 0x500);
+	/* A kernel from before control registers were cached lazily. */
+	absent("VCPU_EXREG_CR0", "VCPU_EXREG_CR3", "VCPU_EXREG_CR4");
+	v.arch.regs_avail = 0x1ffff;
+	uni_regs_read(&v, &r);
+	assert_int_equal(r.have, all);
+}
+
+/* VMX: rip, rsp and control registers are only there when somebody has asked. */
+static void test_registers_vmx(void **state)
+{
+	const uint32_t lazy = 1u << 16 | 1u << 4 | 1u << 18 | 1u << 19 | 1u << 20;
+	struct uni_bpf_guest g = { .cr3 = 0x777000, .sys_have = UNI_BPF_HAVE_CR3 };
+	struct kvm_vcpu v = a_vcpu();
+	struct uni_bpf_regs r = { 0 };
+
+	absent(NULL, NULL, NULL);
+	v.arch.regs_avail = ~lazy;
+	uni_regs_read(&v, &r);
+	assert_int_equal(r.have, 0);
+	assert_int_equal(r.fp, 0x2222);
+	v.arch.regs_avail = ~lazy | 1u << 16; /* perf asked for rip */
+	uni_regs_read(&v, &r);
+	assert_int_equal(r.have, UNI_BPF_HAVE_PC);
+	assert_int_equal(r.pc, 0x3333);
+	uni_regs_complete(&r, &g);
+	assert_int_equal(r.cr3, 0x777000);
+	assert_int_equal(r.cr4, 0x20); /* nobody knows better than the old copy */
+	v.arch.regs_avail |= 1u << 19;
+	uni_regs_read(&v, &r);
+	uni_regs_complete(&r, &g);
+	assert_int_equal(r.cr3, 0x21c000);
+}
+
+static void test_registers_arm64(void **state)
+{
+	struct kvm_vcpu___arm64 v = { 0 };
+	struct uni_bpf_regs r = { 0 };
+
+	memset(bpf_absent, 0, sizeof(bpf_absent));
+	v.arch.ctxt.regs.pc = 1;
+	v.arch.ctxt.regs.sp = 2;
+	v.arch.ctxt.regs.regs[29] = 3;
+	v.arch.ctxt.regs.regs[30] = 4;
+	uni_regs_read((const struct kvm_vcpu *)(const void *)&v, &r);
+	assert_int_equal(r.have, UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP);
+	assert_int_equal(r.pc, 1);
+	assert_int_equal(r.sp, 2);
+	assert_int_equal(r.fp, 3);
+	assert_int_equal(r.lr, 4);
+	absent(NULL, NULL, NULL);
+}
+
+/* No rsp: the return address of a function without a frame is found below the caller's rbp. */
+static void test_without_rsp(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t fp = STACK_VA + 0x1800;
+	uint64_t word = 0, found = 0;
+
+	for (size_t i = 0; i < f->hints->nr_funcs && found == 0; i++) {
+		const struct uni_func_hint *h = &f->hints->func[i];
+
+		if ((h->flags & UNI_FUNC_FRAMELESS) == 0 || h->size < 4)
+			continue;
+		for (uint64_t va = fp - 256; va < fp; va += 8)
+			poke(f, va, 0x1234);
+		poke_call_of(f, fp - 72, h->start);
+		read_code(f, fp - 72, &word, 8);
+		found = word != 0x1234 ? h->start : 0;
+	}
+	assert_int_not_equal(found, 0);
+	poke(f, fp, 0);
+	poke(f, fp + 8, f->call[7]);
+	long_mode(f, &f->scratch.regs);
+	f->scratch.regs.have &= ~UNI_BPF_HAVE_SP;
+	f->scratch.regs.pc = found;
+	f->scratch.regs.sp = 0xdead; /* is not looked at */
+	f->scratch.regs.fp = fp;
+	assert_int_equal(uni_chain(&f->guest, &f->scratch), 1);
+	assert_int_equal(f->scratch.stop, UNI_STOP_ROOT);
+	assert_int_equal(f->scratch.nr, 3);
+	assert_int_equal(f->scratch.pc[1], word);
+	assert_int_equal(f->scratch.pc[2], f->call[7]);
+	poke(f, fp - 72, 0x1234);
+	assert_int_equal(uni_chain(&f->guest, &f->scratch), 1);
+	assert_int_equal(f->scratch.nr, 2);
+	f->scratch.regs.have = 0;
+	assert_int_equal(uni_chain(&f->guest, &f->scratch), 0);
+	assert_int_equal(f->scratch.stop, UNI_STOP_NOREGS);
+}
+
+/* A sample costs reads of the VMM's memory: a window of the stack each, and the tables' entries. */
+static void test_reads(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t pc = 0, sp = STACK_VA + 0x2000;
+
+	for (size_t i = 0; i < f->hints->nr_funcs && pc == 0; i++) {
+		if (f->hints->func[i].flags == 0 && f->hints->func[i].size > 64)
+			pc = f->hints->func[i].start + 48;
+	}
+	for (unsigned i = 0; i < 10; i++) {
+		poke(f, sp + i * 48, i == 9 ? 0 : sp + (i + 1) * 48);
+		poke(f, sp + i * 48 + 8, f->call[3]);
+	}
+	bpf_user_reads = 0;
+	compare(f, pc, sp, sp);
+	assert_int_equal(f->scratch.nr, 11);
+	assert_true(bpf_user_reads <= 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_as_unwinder),
+		cmocka_unit_test(test_same_nonsense),
+		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_page_tables),
+		cmocka_unit_test(test_registers_svm),
+		cmocka_unit_test(test_registers_vmx),
+		cmocka_unit_test(test_registers_arm64),
+		cmocka_unit_test(test_without_rsp),
+		cmocka_unit_test(test_reads),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
