@@ -256,8 +256,8 @@ static int merge_run(struct merge *m, const struct taker *to)
 		size_t i = merge_first(m);
 		struct stream *st = m->stream[i];
 
-		rc = m->kind == UNI_CTF_EXITS ? to->exit(to->ctx, &st->exit)
-					      : to->sample(to->ctx, &st->sample);
+		rc = to->exit != NULL ? to->exit(to->ctx, &st->exit)
+				      : to->sample(to->ctx, &st->sample);
 		stream_advance(m, st);
 		if (st->have)
 			continue;
