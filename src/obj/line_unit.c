@@ -56,6 +56,11 @@ static const char *string_at(const struct uni_bytes *section, uint64_t offset)
 	return (const char *)section->p + offset;
 }
 
+static const char *dir_at(const struct lists *l, uint64_t i)
+{
+	return i < l->dirs.nr && l->dirs.v != NULL ? l->dirs.v[i] : NULL;
+}
+
 /* Versions 2 to 4: file numbers begin at 1, directory 0 is where the compiler ran. */
 static bool read_old_lists(struct uni_cursor *c, struct lists *l)
 {
@@ -70,7 +75,7 @@ static bool read_old_lists(struct uni_cursor *c, struct lists *l)
 	}
 	while (*(s = take_string(c)) != '\0') {
 		uint64_t dir = uni_cfi_uleb(c);
-		struct uni_line_file f = { s, dir < l->dirs.nr ? l->dirs.v[dir] : NULL };
+		struct uni_line_file f = { s, dir_at(l, dir) };
 
 		(void)uni_cfi_uleb(c); /* time */
 		(void)uni_cfi_uleb(c); /* size */
@@ -178,8 +183,7 @@ static bool read_lists(struct uni_cursor *c, struct lists *l)
 
 		if (!read_entry(c, l, &f, &e))
 			return false;
-		file = (struct uni_line_file){ e.path,
-			e.dir < l->dirs.nr ? l->dirs.v[e.dir] : NULL };
+		file = (struct uni_line_file){ e.path, dir_at(l, e.dir) };
 		if (!uni_vec_push(&l->files, file))
 			return false;
 	}
