@@ -240,7 +240,7 @@ def verdict(seen):
 
 
 @bench
-def slowdown(args, seconds=5):
+def slowdown(args, seconds=4):
     """Samples a second that are really made, and how much slower the guest gets."""
     need_sampler(args)
     with Watched(args) as w:

@@ -157,7 +157,7 @@ static int take_registers(
 }
 
 /* The code that the guest runs, by its own page tables, against the image's. */
-static int check_image(struct uni_guest *g, struct uni_err *err)
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
 	struct uni_as *as = NULL;
@@ -197,7 +197,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 		return rc;
 	g->t = t;
 	if (g->image != NULL) {
-		rc = check_image(g, err);
+		rc = uni_guest_check_image(g, err);
 		if (rc != 0) {
 			uni_target_detach(g->t);
 			g->t = NULL;
@@ -212,24 +212,74 @@ static bool worth_a_retry(int rc)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
-/* Only kvm: has a choice, and a key for it; others pause, or need not. */
-static int choose_method(struct uni_spec *spec, const char *method, struct uni_err *err)
+/* Do functions without a frame pointer make up most of the code? */
+static bool mostly_frameless(const struct uni_unwind_hints *h)
 {
-	char text[sizeof(spec->text)];
+	uint64_t with = 0, without = 0;
+
+	for (size_t i = 0; i < h->nr_funcs; i++) {
+		if (h->func[i].flags & UNI_FUNC_FRAMELESS)
+			without += h->func[i].size;
+		else
+			with += h->func[i].size;
+	}
+	return without > with;
+}
+
+/*
+ * The kernel follows frame pointers only. Why a guest is better stopped, and its chains are found
+ * in another way; NULL: it need not be.
+ */
+static const char *why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
+{
+	const struct uni_unwinder *u = &g->unwinder;
+	bool has_cfi = g->hints != NULL && g->hints->cfi != NULL, fp = false, cfi = false;
+
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
+		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
+		cfi = cfi || u->stepper[i].ops == &uni_unwind_cfi;
+	}
+	if (args->exits)
+		return NULL;
+	if (args->unwind != NULL && !fp)
+		return "the kernel follows frame pointers only, and --unwind leaves them out";
+	if (cfi && has_cfi && mostly_frameless(g->hints))
+		return "the image keeps no frame pointers, and the kernel follows nothing else";
+	return NULL;
+}
+
+static int check_method(
+	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	if (args->method == NULL || strcmp(args->method, "bpf") != 0 ||
+		strcmp(g->spec.scheme, "kvm") == 0)
+		return 0;
+	return uni_err_set(
+		err, UNI_EUSAGE, "--method bpf is for kvm: targets, and this is %s", g->spec.text);
+}
+
+/* Only kvm: has a choice, and a key for it; others pause, or need not. */
+static int choose_method(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	bool is_auto = args->method == NULL || strcmp(args->method, "auto") == 0;
+	const char *via = is_auto || strcmp(args->method, "bpf") != 0 ? "stop" : "bpf";
+	char text[sizeof(g->spec.text)];
 	int n;
 
-	if (method == NULL || strcmp(method, "auto") == 0)
+	if (strcmp(g->spec.scheme, "kvm") != 0)
 		return 0;
-	if (strcmp(spec->scheme, "kvm") != 0 && strcmp(method, "bpf") == 0)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--method bpf is for kvm: targets, and this is %s", spec->text);
-	if (strcmp(spec->scheme, "kvm") != 0)
-		return 0;
-	n = snprintf(text, sizeof(text), "%s,via=%s", spec->text,
-		strcmp(method, "pause") == 0 ? "stop" : method);
+	if (is_auto) {
+		const char *why = why_to_stop(g, args);
+
+		if (why == NULL || uni_spec_get(&g->spec, "via") != NULL)
+			return 0;
+		(void)snprintf(g->why, sizeof(g->why), "%s", why);
+	}
+	n = snprintf(text, sizeof(text), "%s,via=%s", g->spec.text, via);
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
-	return uni_spec_parse(text, spec, err);
+	return uni_spec_parse(text, &g->spec, err);
 }
 
 static int use_unwinder(
@@ -249,11 +299,13 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	if (rc == 0)
 		rc = uni_guest_resolve(args->target, &g->spec, err);
 	if (rc == 0)
-		rc = choose_method(&g->spec, args->method, err);
+		rc = check_method(g, args, err);
 	if (rc == 0)
 		rc = uni_target_probe(&g->spec, &g->info, err);
 	if (rc == 0)
 		rc = load_image(g, args, err);
+	if (rc == 0)
+		rc = choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
 	while (worth_a_retry(rc) && uni_now_ns() < until) {
@@ -271,6 +323,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);
+	if (g->info.why[0] == '\0')
+		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
 	return use_unwinder(g, args, err);
 }
 

@@ -16,6 +16,7 @@ struct uni_attach_args {
 	const char *image;  /* -e: ELF or table of symbols; NULL: from the VMM's command line */
 	const char *table;  /* of symbols, besides the image; NULL: none */
 	const char *qmp;    /* QMP socket, or NULL */
+	bool exits;	    /* VM exits are wanted: only the kernel sees them */
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
@@ -33,6 +34,7 @@ struct uni_guest {
 	uint64_t bias;
 	const struct uni_unwind_hints *hints; /* NULL: none */
 	struct uni_unwinder unwinder;
+	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
 };
 
 #define UNI_UNWIND_OPTION(v)                                                                     \
@@ -47,6 +49,9 @@ struct uni_guest {
 /* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
+
+/* Does the guest run its image? uni_guest_open() has asked this. */
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
 
 /*
  * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they

@@ -63,7 +63,7 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st)
 	return sum;
 }
 
-void uni_quality_method(char ret[2 * UNI_QUALITY_TEXT], const struct uni_record_meta *m)
+void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m)
 {
 	static const struct {
 		const char *method, *text;
@@ -79,7 +79,7 @@ void uni_quality_method(char ret[2 * UNI_QUALITY_TEXT], const struct uni_record_
 		if (strcmp(known[i].method, m->method) == 0)
 			text = known[i].text;
 	}
-	(void)snprintf(ret, 2 * UNI_QUALITY_TEXT, "%s%s%s%s", text, m->counts ? ", counts" : "",
+	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", text, m->counts ? ", counts" : "",
 		m->why[0] != '\0' ? "; " : "", m->why);
 }
 
@@ -207,7 +207,7 @@ static void put_times(struct uni_sink *out, const struct uni_record_stats *st)
 
 static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 {
-	char method[2 * UNI_QUALITY_TEXT];
+	char method[UNI_QUALITY_METHOD];
 
 	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
 		m->info.vmm,

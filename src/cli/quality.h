@@ -6,14 +6,15 @@
 #include "base/sink.h"
 #include "session/recording.h"
 
-#define UNI_QUALITY_TEXT 256
+#define UNI_QUALITY_TEXT   256
+#define UNI_QUALITY_METHOD 640
 
 /* "guest and KVM 97.1 %, VMM 1.0 %, idle 0.5 %, stolen 1.4 %". */
 void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *t);
 /* All vCPUs' times together. */
 struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 /* "samples made by the host's kernel (bpf)", or by a lesser method and why; "" unknown. */
-void uni_quality_method(char ret[2 * UNI_QUALITY_TEXT], const struct uni_record_meta *m);
+void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* Host CPU time for a sample, us; negative: not counted. */

@@ -17,8 +17,8 @@ struct uni_record_args {
 	const char *method; /* auto, bpf, pause; NULL: auto */
 	bool aggregate;
 	const char *save_replay;
-	const char *exits;	   /* NULL: none; "": every one; "N": one in N */
-	uint32_t exits_every;	   /* the same as a number, by uni_record_check_args() */
+	const char *exits;    /* NULL: none; "": every one; "N": one in N */
+	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
 	const char *unwind;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
@@ -58,9 +58,9 @@ struct uni_record_args {
 			"but samples lose their times",                                            \
 			NULL, NULL },                                                              \
 		{ 0, "exits", UNI_OPT_MAYBE, &(a).exits, "[=N]",                                   \
-			"also record what makes the guest leave to the host: every VM exit, or "   \
-			"one in N of each vCPU, with its call chain and how long the host took; "  \
-			"needs bpf. With -F 0, only that",                                         \
+			"also record what makes the guest leave to the host: every VM exit, with " \
+			"its call chain and how long the host took; with N, a look at one in N "   \
+			"of each kind. Needs bpf. With -F 0, only that",                           \
 			NULL, NULL },                                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \
@@ -82,6 +82,15 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 
 /* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
 char *uni_session_name(const char *base);
+
+/* The same for guests: by the name of the one, else its image's. */
+char *uni_record_default_output(const struct uni_guest *g, size_t nr);
+/* What a session says of the guest, this host and this command. */
+void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
+	struct uni_record_meta *meta);
+/* What guest i of several is called; those that share a name go by their target. */
+void uni_record_name_guest(
+	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX]);
 
 /* Frequency and duration make sense? -UNI_EUSAGE. */
 int uni_record_check_args(struct uni_record_args *args, struct uni_err *err);

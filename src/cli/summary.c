@@ -91,7 +91,7 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	const struct uni_record_stats *st, enum uni_sampler_end end)
 {
 	const char *sep = of[0] != '\0' ? ": " : "";
-	char method[2 * UNI_QUALITY_TEXT];
+	char method[UNI_QUALITY_METHOD];
 	double host_us = uni_quality_host_us(st);
 
 	if (end == UNI_END_GONE)

@@ -76,7 +76,7 @@ struct uni_watch {
 struct uni_record_meta {
 	char target[512]; /* spec as given */
 	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
-	char why[256];	  /* why not in a better way; "" it is the best one */
+	char why[512];	  /* why not in a better way; "" it is the best one */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
 	struct uni_target_info info;
 	char arch[16];

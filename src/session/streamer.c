@@ -117,7 +117,7 @@ static void progress(struct guest *g, uint64_t now_ns)
 }
 
 /* One look through this vCPU. A guest whose memory is watched is held for it, nothing else is. */
-static int look(struct guest *g, uint32_t vcpu)
+static int look(struct guest *g, uint32_t vcpu, bool keep)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	struct uni_target *t = g->job->t;
@@ -129,7 +129,8 @@ static int look(struct guest *g, uint32_t vcpu)
 				 : g->ops->snap(t, 1ull << vcpu, g->regs, 0);
 	if (rc < 0)
 		return rc;
-	uni_watcher_read(g->watcher, g->as, g->regs, g->nr_vcpus, uni_now_ns());
+	if (keep)
+		uni_watcher_read(g->watcher, g->as, g->regs, g->nr_vcpus, uni_now_ns());
 	if (!(caps & UNI_CAP_HOLD))
 		return 0;
 	rc = uni_pause_end(&p);
@@ -137,7 +138,7 @@ static int look(struct guest *g, uint32_t vcpu)
 	return rc;
 }
 
-static void read_watches(struct guest *g, unsigned tries)
+static void read_watches(struct guest *g, unsigned tries, bool keep)
 {
 	struct timespec nap = uni_ns_timespec(HOLD_NAP_NS);
 	pthread_rwlock_t *gate = g->job->cfg.gate;
@@ -150,7 +151,7 @@ static void read_watches(struct guest *g, unsigned tries)
 			(void)nanosleep(&nap, NULL);
 		if (gate != NULL)
 			(void)pthread_rwlock_rdlock(gate);
-		rc = look(g, i % g->nr_vcpus);
+		rc = look(g, i % g->nr_vcpus, keep);
 		if (gate != NULL)
 			(void)pthread_rwlock_unlock(gate);
 	}
@@ -184,7 +185,7 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 
 	/* The last values belong to the end of the run; a guest that ended keeps the refreshed. */
 	if (end != UNI_END_GONE)
-		read_watches(g, HOLD_TRIES);
+		read_watches(g, HOLD_TRIES, true);
 	if (g->ops->stream_stop != NULL)
 		(void)g->ops->stream_stop(job->t);
 	(void)drain(g);
@@ -236,7 +237,7 @@ static void step(struct guest *g, uint64_t now_ns)
 	if (now_ns >= g->next_drain_ns && !fetch(g, now_ns))
 		return;
 	if (g->watcher != NULL && now_ns >= g->next_watch_ns)
-		read_watches(g, 1);
+		read_watches(g, 1, true);
 	progress(g, now_ns);
 }
 
@@ -280,6 +281,8 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	rc = prepare_watches(g, &job->err);
 	if (rc < 0)
 		return rc;
+	/* A target may need time to get ready for its first hold: before anything is sampled. */
+	read_watches(g, HOLD_TRIES, false);
 	g->own_cpu_begin_ns = uni_run_cpu_ns();
 	rc = g->ops->stream_start(job->t, &cfg, job->cfg.unwinder->hints, &job->err);
 	if (rc < 0)
@@ -291,7 +294,7 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	g->next_drain_ns = now_ns + g->drain_ns;
 	g->next_progress_ns = now_ns + UNI_PROGRESS_NS;
 	g->active = true;
-	read_watches(g, HOLD_TRIES);
+	read_watches(g, HOLD_TRIES, true);
 	return 0;
 }
 

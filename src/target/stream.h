@@ -15,7 +15,8 @@
 struct uni_stream_cfg {
 	double frequency; /* samples a second of each vCPU thread's CPU time; 0: none */
 	bool ordered;	  /* each sample with its time; false: counts of equal chains, cheaper */
-	uint32_t exits_every; /* 0: no exits; N: one exit in N of each vCPU */
+	/* 0: no exits; N: one exit in N of each kind and vCPU is looked at, all are counted */
+	uint32_t exits_every;
 };
 
 /* Call chains are borrowed for the duration of the call that delivers them. */

@@ -7,8 +7,8 @@ ask.py stops SESSION WORD...       did the chains that were cut short end for th
                                    for each at least once?  WORD? may be missing, root always may
 ask.py number SESSION MEMBER MIN [MAX]   is that statistic in the range?
 ask.py below JSON ROOT FUNCTION [not]    is (is not) the function in stacks of that outermost frame?
-ask.py leaf JSON FUNCTION SHARE    do so many (0 to 1) of the samples end in it? FUNCTION may be
-                                   f;g: in g called by f
+ask.py leaf JSON FUNCTION SHARE    do so many (0 to 1) of the samples end in it, whatever the vCPU
+                                   did there? FUNCTION may be f;[idle]: in f, with the vCPU idle
 ask.py near FOLDED FOLDED N        do the two differ by at most N samples?
 """
 import json
@@ -16,6 +16,7 @@ import os
 import struct
 import sys
 
+STATES = ('[idle]', '[kvm]', '[vmm]', '[stolen]')
 HEARTBEAT = 48  # struct lab_truth, lab/include/lab_truth.h
 
 
@@ -63,6 +64,8 @@ def below(path, root, function, no=None):
 def leaf(path, function, share):
     every = stacks(path)
     end = function.split(';')
+    if not function.endswith(']'):
+        every = [(s[:-1] if s and s[-1] in STATES else s, v) for s, v in every]
     nr, of = sum(v for s, v in every if s[-len(end):] == end), sum(v for s, v in every)
     print('%d of %d end in %s' % (nr, of, function))
     return of > 0 and nr >= float(share) * of

@@ -1,23 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm: all of a program's shapes (frameless leaves, deep stacks,
+# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf: all of a program's shapes (frameless leaves, deep stacks,
 # several vCPUs, threads, a halted vCPU) give complete chains and the shares of time that the guests'
 # own books tell (judge.py), with frame pointers and without. Fewer samples than truth.sh takes: it is
 # the chains that matter here. TAP.
 set -u
-U=$1 BUILD=$2 SRC=$3 accel=$4
+U=$1 BUILD=$2 SRC=$3 how=$4
 . "$SRC/tests/e2e/guest.sh"
-case " $accels " in
-*" $accel "*) ;;
+case " $ways " in
+*" $how "*) ;;
 *)
-	echo '1..0 # SKIP /dev/kvm cannot be used'
+	echo "1..0 # SKIP $how cannot be used here (uniscope doctor says why)"
 	exit 0
 	;;
 esac
 here=$SRC/tests/e2e
 
 record() { # SECONDS
-	timeout 60 "$U" record "$target" -F 499 -d "$1" -e "$elf" --watch lab_truth \
+	timeout 60 "$U" record "$target" "$(method "$how")" -F 499 -d "$1" -e "$elf" --watch lab_truth \
 		-o "$T/s.uniscope" --overwrite >"$T/log" 2>&1 || {
 		cat "$T/log"
 		return 1
@@ -27,7 +27,7 @@ record() { # SECONDS
 complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	name=$1 smp=$2 seconds=$3
 	shift 3
-	boot "$accel" "$BUILD/lab/$name.elf" '' --smp "$smp" || return 1
+	boot "$how" "$BUILD/lab/$name.elf" '' --smp "$smp" || return 1
 	sleep 0.5 # a slow guest has yet to open its books
 	record "$seconds" || return 1
 	# A busy host leaves TCG few samples.
@@ -60,21 +60,21 @@ halted() {
 
 # The books are charged when a function ends: under a KVM that emulates, 0.1 s late. So longer there.
 long=1
-[ "$accel" = kvm ] && long=3
+[ "$how" = tcg ] || long=3
 for cc in gcc clang; do
 	[ -e "$BUILD/lab/leaf-$cc-fp.elf" ] || continue
-	check "leaf-$cc under $accel" complete leaf-$cc-fp 1 $long
-	check "deep-$cc under $accel" complete deep-$cc-fp 1 1
-	check "threads-$cc under $accel" complete threads-$cc-fp 1 1
-	check "smp-$cc under $accel" complete smp-$cc-fp 2 $long
-	check "smp-$cc under $accel: each vCPU its own functions" own_vcpu
+	check "leaf-$cc under $how" complete leaf-$cc-fp 1 $long
+	check "deep-$cc under $how" complete deep-$cc-fp 1 $long
+	check "threads-$cc under $how" complete threads-$cc-fp 1 1
+	check "smp-$cc under $how" complete smp-$cc-fp 2 $long
+	check "smp-$cc under $how: each vCPU its own functions" own_vcpu
 	# QEMU stops a TCG guest when its main loop gets a CPU: on a busy host that is once the guest
 	# sleeps.
-	check "idle-$cc under $accel" complete idle-$cc-fp 1 1 --floor 0.12
-	check "idle-$cc under $accel: halted, and said so" halted
-	check "leaf-$cc without frame pointers under $accel" complete leaf-$cc-nofp 1 $long
-	check "deep-$cc without frame pointers under $accel" complete deep-$cc-nofp 1 1
-	check "threads-$cc without frame pointers under $accel" complete threads-$cc-nofp 1 1
-	check "idle-$cc without frame pointers under $accel" complete idle-$cc-nofp 1 1 --floor 0.12
+	check "idle-$cc under $how" complete idle-$cc-fp 1 1 --floor 0.12
+	check "idle-$cc under $how: halted, and said so" halted
+	check "leaf-$cc without frame pointers under $how" complete leaf-$cc-nofp 1 $long
+	check "deep-$cc without frame pointers under $how" complete deep-$cc-nofp 1 $long
+	check "threads-$cc without frame pointers under $how" complete threads-$cc-nofp 1 1
+	check "idle-$cc without frame pointers under $how" complete idle-$cc-nofp 1 1 --floor 0.12
 done
 finish

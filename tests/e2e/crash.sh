@@ -19,7 +19,7 @@ trap clean_up EXIT
 start() { # NAME OPTION...: a recording in the background that has begun; its pid in $recorder
 	session=$T/$1.uniscope
 	shift
-	"$U" record "$target" -o "$session" -d 30 --watch lab_truth "$@" >"$T/log" 2>&1 &
+	"$U" record "$target" "$(method "$way")" -o "$session" -d 30 --watch lab_truth "$@" >"$T/log" 2>&1 &
 	recorder=$!
 	wait_for 20 test -s "$session/guest-0/samples-vcpu0"
 }
@@ -83,14 +83,16 @@ stopped_by() { # SIGNAL
 }
 
 wrong_image() {
-	timeout 30 "$U" record "$target" -e "$(image shares)" -o "$T/wrong.uniscope" >"$T/out" 2>&1
+	timeout 30 "$U" record "$target" "$(method "$way")" -e "$(image shares)" \
+		-o "$T/wrong.uniscope" >"$T/out" 2>&1
 	refused $? "$T/out" 1 'image' && [ ! -e "$T/wrong.uniscope" ]
 }
 
 # The second either is refused, or (a VMM's threads are held only for the samples) both work.
 two_at_once() {
 	start first || return 1
-	timeout 30 "$U" record "$target" -q -d 1 -o "$T/second.uniscope" >"$T/out" 2>&1
+	timeout 30 "$U" record "$target" "$(method "$way")" -q -d 1 -o "$T/second.uniscope" \
+		>"$T/out" 2>&1
 	second=$?
 	if [ "$accel" = tcg ]; then
 		refused $second "$T/out" 1 'another debugger' || return 1
@@ -98,7 +100,8 @@ two_at_once() {
 		cat "$T/out"
 		return 1
 	fi
-	timeout 30 "$U" record "$target" -q -d 1 -o "$session" --overwrite >"$T/out" 2>&1
+	timeout 30 "$U" record "$target" "$(method "$way")" -q -d 1 -o "$session" --overwrite \
+		>"$T/out" 2>&1
 	[ "$accel" = tcg ] || refused $? "$T/out" 1 'recorded by another process' || return 1
 	kill -INT "$recorder"
 	ends 0 && readable "$session" 5
@@ -147,30 +150,30 @@ guest_killed() {
 }
 
 guest_gone() {
-	timeout 30 "$U" record "$target" -e "$elf" -d 1 -o "$T/none.uniscope" >"$T/out" 2>&1
+	timeout 30 "$U" record "$target" "$(method "$way")" -e "$elf" -d 1 -o "$T/none.uniscope" >"$T/out" 2>&1
 	refused $? "$T/out" 1 . && [ ! -e "$T/none.uniscope" ]
 }
 
-for accel in ${ACCELS:-$accels}; do
+for way in ${ACCELS:-$ways}; do
 	rm -rf "$T"/*.uniscope "$T/there"
-	check "a guest boots under $accel" boot "$accel" "$elf" ''
-	check "$accel: SIGKILL: the session can be read and says it was not closed" recorder_killed
-	check "$accel: ... up to the last second" up_to_the_last_second
+	check "a guest boots under $way" boot "$way" "$elf" ''
+	check "$way: SIGKILL: the session can be read and says it was not closed" recorder_killed
+	check "$way: ... up to the last second" up_to_the_last_second
 	if command -v babeltrace2 >/dev/null; then
-		check "$accel: ... by babeltrace2, too" babeltrace_reads
+		check "$way: ... by babeltrace2, too" babeltrace_reads
 	else
-		skip "$accel: ... by babeltrace2, too" 'babeltrace2 is not installed'
+		skip "$way: ... by babeltrace2, too" 'babeltrace2 is not installed'
 	fi
-	check "$accel: ... the guest runs on" beats
-	check "$accel: Ctrl-C ends a recording cleanly" stopped_by INT
-	check "$accel: SIGTERM ends a recording cleanly" stopped_by TERM
-	check "$accel: a wrong image is one clear error" wrong_image
-	check "$accel: ... the guest runs on" beats
-	check "$accel: two at once" two_at_once
-	check "$accel: a saved replay gives the same profile" replayed
-	check "$accel: the guest still runs" beats
-	check "$accel: the guest is killed" guest_killed
-	check "$accel: a guest that is gone is one clear error" guest_gone
+	check "$way: ... the guest runs on" beats
+	check "$way: Ctrl-C ends a recording cleanly" stopped_by INT
+	check "$way: SIGTERM ends a recording cleanly" stopped_by TERM
+	check "$way: a wrong image is one clear error" wrong_image
+	check "$way: ... the guest runs on" beats
+	check "$way: two at once" two_at_once
+	check "$way: a saved replay gives the same profile" replayed
+	check "$way: the guest still runs" beats
+	check "$way: the guest is killed" guest_killed
+	check "$way: a guest that is gone is one clear error" guest_gone
 done
 
 check 'a guest boots' boot "${accels##* }" "$elf" ''

@@ -21,6 +21,22 @@ else
 	echo '# /dev/kvm cannot be used: what needs it is left out'
 fi
 
+# How they are sampled: under KVM also by the host's kernel, where that is permitted.
+ways=$accels
+if [ "$accels" = 'tcg kvm' ] && "$U" doctor | grep -q '^ok *kvm-bpf '; then
+	# shellcheck disable=SC2034
+	ways='tcg kvm bpf'
+fi
+
+# For record, of a guest that was booted with that: how it is to be sampled.
+method() { # WAY
+	case $1 in
+	kvm) echo --method=pause ;;
+	bpf) echo --method=bpf ;;
+	*) echo --method=auto ;;
+	esac
+}
+
 end_guest() {
 	[ -z "$guest" ] || kill -9 "$guest" 2>/dev/null
 	[ -z "$guest" ] || wait "$guest" 2>/dev/null
@@ -38,12 +54,13 @@ image() { # APP
 	done
 }
 
-# boot ACCEL IMAGE APPEND [LAB-BOOT-OPTION...]: until the app runs; 1 if it does not.
+# boot ACCEL IMAGE APPEND [LAB-BOOT-OPTION...]: until the app runs; 1 if it does not. bpf is kvm.
 boot() {
 	end_guest
 	rm -f "$T/gdb" "$T/serial"
 	accel=$1 elf=$2 append=$3
 	shift 3
+	[ "$accel" = bpf ] && accel=kvm
 	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
 	"$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
 		"$elf" </dev/null >"$T/boot" 2>&1 &

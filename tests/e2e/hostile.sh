@@ -9,15 +9,16 @@ U=$1 BUILD=$2 SRC=$3
 ask="$SRC/tests/e2e/ask.py"
 elf=$(image hostile)
 
-hostile() { # UNWIND ACCEL MODE SMP STOP-WORDS...
-	unwind=$1 accel=$2 mode=$3 smp=$4
+hostile() { # UNWIND WAY MODE SMP STOP-WORDS...
+	unwind=$1 way=$2 mode=$3 smp=$4
 	shift 4
-	boot "$accel" "$elf" "mode=$mode" --smp "$smp" || return 1
+	boot "$way" "$elf" "mode=$mode" --smp "$smp" || return 1
 	# Enough to see each of several reasons. A busy host leaves TCG few samples: then longer.
 	want=15
 	[ $# -gt 1 ] && want=60
 	for seconds in 0.6 8; do
-		timeout 30 "$U" record "$target" -q -F 199 -d $seconds -e "$elf" --unwind "$unwind" \
+		timeout 30 "$U" record "$target" "$(method "$way")" -q -F 199 -d $seconds -e "$elf" \
+			--unwind "$unwind" \
 			--watch lab_truth -o "$T/s.uniscope" --overwrite 2>&1 || return 1
 		python3 "$ask" number "$T/s.uniscope" samples $want && break
 	done
@@ -34,7 +35,7 @@ hostile() { # UNWIND ACCEL MODE SMP STOP-WORDS...
 		kill -0 "$guest"
 }
 
-modes() { # ACCEL
+modes() { # WAY
 	while read -r mode smp stops; do
 		case " $2 " in
 		*" $mode "* | *' every '*) ;;

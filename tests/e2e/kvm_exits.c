@@ -228,6 +228,52 @@ static void once(uint32_t every, bool verbose)
 	tiny_end(&t);
 }
 
+static void on_any_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	uint64_t *sum = ctx;
+
+	*sum += e->weight;
+}
+
+/* As many a second as this host can make: the kernel adds them up, so none is ever lost. */
+static void fast(uint32_t every, bool verbose)
+{
+	struct uni_target *target = NULL;
+	struct uni_stream_cfg cfg = { .exits_every = every };
+	uint64_t sum = 0, at_least, at_most, begin;
+	const struct uni_stream_sink sink = { &sum, on_sample, on_any_exit };
+	struct uni_stream_stats st;
+	struct uni_err err = { 0 };
+	struct tiny t;
+
+	if (!check(tiny_start(&t, TINY_EXITS, 1), "a VMM that does nothing but exits"))
+		return;
+	if (check(attach(&t, &target, &err) == 0, "attach %s", err.msg)) {
+		at_most = atomic_load(&t.shared->exits);
+		(void)check(target->ops->stream_start(target, &cfg, NULL, &err) == 0,
+			"one exit in %" PRIu32 " %s", every, err.msg);
+		begin = atomic_load(&t.shared->exits);
+		for (unsigned i = 0; i < 10; i++) {
+			(void)usleep(100000);
+			(void)target->ops->stream_read(target, &sink);
+		}
+		at_least = atomic_load(&t.shared->exits) - begin;
+		(void)target->ops->stream_stop(target);
+		at_most = atomic_load(&t.shared->exits) - at_most + 1;
+		(void)target->ops->stream_read(target, &sink);
+		target->ops->stream_stats(target, &st);
+		/* The VMM counts an exit a moment after we do. */
+		(void)check(sum + 1 >= at_least && sum <= at_most && st.exits == sum &&
+				    st.exits_lost == 0,
+			"%" PRIu64 " exits, and the VMM counted %" PRIu64 " to %" PRIu64, sum,
+			at_least, at_most);
+		if (verbose)
+			(void)printf("# %" PRIu64 " exits in a second\n", sum);
+	}
+	uni_target_detach(target);
+	tiny_end(&t);
+}
+
 int main(int argc, char **argv)
 {
 	const struct uni_target_ops *kvm = uni_target_backend("kvm");
@@ -241,6 +287,8 @@ int main(int argc, char **argv)
 	}
 	once(1, verbose);
 	once(10, verbose);
+	fast(1, verbose);
+	fast(1000, verbose);
 	(void)printf("1..%u\n", nr_checks);
 	return nr_failed != 0;
 }

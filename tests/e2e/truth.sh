@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm: profiles of lab guests against the books they keep about
+# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf: profiles of lab guests against the books they keep about
 # themselves (judge.py): shares of time, call chains by the image's own call graph. TAP.
 set -u
-U=$1 BUILD=$2 SRC=$3 ACCEL=$4
+U=$1 BUILD=$2 SRC=$3 HOW=$4 ACCEL=$4
+[ "$HOW" = bpf ] && ACCEL=kvm
 here=$SRC/tests/e2e
 
 [ -e "$BUILD/lab/shares-gcc-fp.elf" ] || { echo '1..0 # SKIP no lab images'; exit 0; }
@@ -11,6 +12,15 @@ command -v qemu-system-x86_64 >/dev/null || { echo '1..0 # SKIP qemu-system-x86_
 if [ "$ACCEL" = kvm ] && ! { [ -r /dev/kvm ] && [ -w /dev/kvm ]; }; then
 	echo '1..0 # SKIP /dev/kvm cannot be used'
 	exit 0
+fi
+method=auto
+[ "$HOW" = kvm ] && method=pause
+if [ "$HOW" = bpf ]; then
+	method=bpf
+	"$U" doctor | grep -q '^ok *kvm-bpf ' || {
+		echo '1..0 # SKIP the host does not let us sample in its kernel (uniscope doctor says why)'
+		exit 0
+	}
 fi
 T=$(mktemp -d)
 n=0
@@ -49,7 +59,7 @@ guest=
 record() { # SECONDS
 	target=kvm:pid=$guest
 	[ "$ACCEL" = tcg ] && target=gdb:unix=$T/gdb
-	"$U" record "$target" -F 299 -d "$1" --watch lab_truth -o "$T/s.uniscope" --overwrite \
+	"$U" record "$target" --method "$method" -F 299 -d "$1" --watch lab_truth -o "$T/s.uniscope" --overwrite \
 		>"$T/log" 2>&1
 }
 
@@ -59,7 +69,7 @@ judged() { # IMAGE APPEND JUDGE-OPTIONS...
 	n=$((n + 1))
 	if ! start "$name" "$append"; then
 		stop
-		echo "not ok $n - $name under $ACCEL: the guest did not start"
+		echo "not ok $n - $name under $HOW: the guest did not start"
 		sed 's/^/# /' "$T/console"
 		return
 	fi
@@ -77,9 +87,9 @@ print(int(json.load(sys.stdin)["total"]))' 2>/dev/null)
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" >>"$T/log" 2>&1
 	if python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
 		--graph "$BUILD/lab/$name.graph" "$@" >"$T/verdict" 2>&1; then
-		echo "ok $n - $name under $ACCEL"
+		echo "ok $n - $name under $HOW"
 	else
-		echo "not ok $n - $name under $ACCEL"
+		echo "not ok $n - $name under $HOW"
 	fi
 	sed 's/^/# /' "$T/verdict"
 	grep -E 'samples in|paused' "$T/log" | sed 's/^/# /'

@@ -162,8 +162,7 @@ static int take_regions(struct uni_kvm *k, struct uni_err *err)
 	k->ram.size_bytes = 0;
 	for (size_t i = 0; i < n; i++)
 		k->ram.size_bytes += region[i].size;
-	(void)snprintf(k->ram.note, sizeof(k->ram.note),
-		"RAM by the kernel's memory slots: %llu MiB",
+	(void)snprintf(k->ram.note, sizeof(k->ram.note), "RAM by the kernel's memory slots: %llu MiB",
 		(unsigned long long)(k->ram.size_bytes >> 20));
 	return rc;
 }
@@ -205,9 +204,9 @@ static void describe(struct uni_kvm *k, const char *why_not)
 	size_t n;
 
 	k->info.nr_vcpus = k->nr;
+	(void)snprintf(k->info.why, sizeof(k->info.why), "%.500s", why_not);
 	if (k->kernel != NULL) {
-		(void)snprintf(k->info.note, sizeof(k->info.note),
-			"sampled by the kernel (BPF), %s", k->ram.note);
+		(void)snprintf(k->info.note, sizeof(k->info.note), "%s", k->ram.note);
 		return;
 	}
 	for (uint32_t i = 0; i < k->nr; i++)
@@ -218,9 +217,6 @@ static void describe(struct uni_kvm *k, const char *why_not)
 	if (nr_lost != 0)
 		(void)snprintf(k->info.note + n, sizeof(k->info.note) - n,
 			", %u vCPUs not seen running", (unsigned)nr_lost);
-	n = strlen(k->info.note);
-	if (why_not[0] != '\0')
-		(void)snprintf(k->info.note + n, sizeof(k->info.note) - n, "; %s", why_not);
 }
 
 /* What stops vCPUs and reads their registers; nothing is asked of KVM before it is allowed. */
