@@ -10,8 +10,10 @@ static void (*volatile die)(void) = abort;
 
 __attribute__((noinline)) void crash_inner(unsigned depth)
 {
-	if (depth == 0)
+	if (depth == 0) {
 		die();
+		return;
+	}
 	turns = depth;
 	crash_inner(depth - 1);
 	turns++;
