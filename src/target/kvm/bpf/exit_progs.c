@@ -32,10 +32,13 @@ static int share_maps(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b)
 
 static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struct uni_err *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "uniscope_exits");
+	struct bpf_object_open_opts opts;
 	void *map;
 	int r;
 
+	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
+	opts.sz = sizeof(opts);
+	opts.object_name = "uniscope_exits";
 	opts.btf_custom_path = b->types[0] != '\0' ? b->types : NULL;
 	if (b->types_fd >= 0)
 		opts.btf_custom_path = b->types;
