@@ -118,6 +118,9 @@ static void lookup(const struct shot *shot, size_t vcpu, size_t i, struct named 
 		return;
 	if (o.naming.inlined || o.naming.lines)
 		ret->nr = uni_symtab_places(shot->symtab, svma, ret->place);
+	if (ret->nr != 0 && ret->place[ret->nr - 1].function != NULL &&
+		uni_symtab_is_guess(shot->symtab, svma))
+		return;
 	if (uni_symtab_lookup(shot->symtab, svma, &ret->name, &ret->off)) {
 		ret->name = shown_name(ret->name, ret->text);
 		ret->off += exact ? 0 : 1;
@@ -170,6 +173,8 @@ static void print_frame(const struct shot *shot, size_t vcpu, size_t i)
 	(void)printf("  #%-3zu %016" PRIx64 "  ", i, pc);
 	if (n.name != NULL)
 		(void)printf("%s+0x%" PRIx64, n.name, n.off);
+	else if (n.nr != 0 && n.place[n.nr - 1].function != NULL)
+		(void)fputs(shown_name(n.place[n.nr - 1].function, text), stdout);
 	else
 		(void)fputs("[unknown]", stdout);
 	if (n.nr != 0)
@@ -225,6 +230,8 @@ static void json_frame(struct uni_json *j, const struct shot *shot, size_t v, si
 	if (n.name != NULL) {
 		uni_json_kv(str, j, "name", n.name);
 		uni_json_kv(u64, j, "offset", n.off);
+	} else if (n.nr != 0 && n.place[n.nr - 1].function != NULL) {
+		uni_json_kv(str, j, "name", shown_name(n.place[n.nr - 1].function, text));
 	}
 	if (n.nr != 0)
 		json_line(j, &n.place[n.nr - 1]);

@@ -167,7 +167,7 @@ char *uni_session_name(const char *base)
 	return strdup(path);
 }
 
-static char *default_output(const struct uni_guest *g, size_t nr)
+char *uni_record_default_output(const struct uni_guest *g, size_t nr)
 {
 	const char *base = nr == 1 ? g->info.name : "guests";
 
@@ -201,7 +201,7 @@ static int check_seen(const struct run *run, struct uni_err *err)
 	return 0;
 }
 
-static void fill_meta(
+void uni_record_fill_meta(
 	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
 {
 	memset(meta, 0, sizeof(*meta));
@@ -416,25 +416,20 @@ static int with_signals(struct run *run, const char *path, struct uni_err *err)
 	return rc;
 }
 
-/* Guests that share a name go by their target. */
-static void name_parts(struct run *run)
+void uni_record_name_guest(
+	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX])
 {
-	for (size_t i = 0; run->nr > 1 && i < run->nr; i++) {
-		const struct uni_guest *g = run->part[i].g;
-		char name[UNI_GUEST_NAME_MAX];
-		bool alone = true;
+	bool alone = true;
 
-		uni_guest_name(&g->info, name);
-		for (size_t k = 0; alone && k < run->nr; k++) {
-			char other[UNI_GUEST_NAME_MAX];
+	uni_guest_name(&g[i]->info, ret);
+	for (size_t k = 0; alone && k < nr; k++) {
+		char other[UNI_GUEST_NAME_MAX];
 
-			uni_guest_name(&run->part[k].g->info, other);
-			alone = k == i || strcmp(name, other) != 0;
-		}
-		if (name[0] == '\0' || !alone)
-			(void)snprintf(name, sizeof(name), "%.120s", g->spec.text);
-		(void)snprintf(run->part[i].name, sizeof(run->part[i].name), "%s", name);
+		uni_guest_name(&g[k]->info, other);
+		alone = k == i || strcmp(ret, other) != 0;
 	}
+	if (ret[0] == '\0' || !alone)
+		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.120s", g[i]->spec.text);
 }
 
 static int find_watches(struct run *run, struct part *part, struct uni_err *err)
@@ -452,7 +447,6 @@ static int prepare(struct run *run, struct uni_err *err)
 {
 	int rc = 0;
 
-	name_parts(run);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++)
 		rc = find_watches(run, &run->part[i], err);
 	if (rc == 0 && run->args->save_replay != NULL)
@@ -460,7 +454,7 @@ static int prepare(struct run *run, struct uni_err *err)
 	if (rc == 0)
 		rc = check_seen(run, err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
-		fill_meta(run->part[i].g, run->args, &run->part[i].meta);
+		uni_record_fill_meta(run->part[i].g, run->args, &run->part[i].meta);
 		fill_job(run, i);
 	}
 	return rc;
@@ -470,7 +464,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	char **path_ret, struct uni_err *err)
 {
 	_cleanup_free_ char *path =
-		args->output != NULL ? strdup(args->output) : default_output(g[0], nr);
+		args->output != NULL ? strdup(args->output) : uni_record_default_output(g[0], nr);
 	_cleanup_free_ struct uni_sampler_job *job = calloc(nr, sizeof(*job));
 	_cleanup_free_ struct part *part = calloc(nr, sizeof(*part));
 	struct run run = { .args = args, .nr = nr, .job = job, .part = part };
@@ -482,6 +476,8 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	for (size_t i = 0; i < nr; i++) {
 		part[i].run = &run;
 		part[i].g = g[i];
+		if (nr > 1)
+			uni_record_name_guest(g, nr, i, part[i].name);
 	}
 	rc = prepare(&run, err);
 	if (rc == 0)

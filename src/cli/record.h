@@ -83,6 +83,15 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 /* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
 char *uni_session_name(const char *base);
 
+/* The same for guests: by the name of the one, else its image's. */
+char *uni_record_default_output(const struct uni_guest *g, size_t nr);
+/* What a session says of the guest, this host and this command. */
+void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
+	struct uni_record_meta *meta);
+/* What guest i of several is called; those that share a name go by their target. */
+void uni_record_name_guest(
+	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX]);
+
 /* Frequency and duration make sense? -UNI_EUSAGE. */
 int uni_record_check_args(struct uni_record_args *args, struct uni_err *err);
 

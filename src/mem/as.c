@@ -16,6 +16,8 @@
 #define TLB_NR	    64u
 #define CACHE_BYTES (256u * 1024)
 #define WAYS	    4u
+#define HABITS	    24u
+#define HABIT_AGE   64u /* samples after which a granule is not prefetched any more */
 
 struct tlb_entry {
 	uint64_t page;	    /* GVA / PAGE */
@@ -27,6 +29,13 @@ struct tlb_entry {
 struct line {
 	uint64_t base; /* GPA, a multiple of the granule */
 	uint32_t gen;
+	bool noted; /* that this sample needed it */
+};
+
+/* A granule that a sample needed, and the last one that did. */
+struct habit {
+	uint64_t base;
+	uint32_t gen; /* 0: none */
 };
 
 struct uni_as {
@@ -40,6 +49,8 @@ struct uni_as {
 	uint32_t gen; /* entries of other generations are empty */
 	unsigned next_way;
 	struct tlb_entry tlb[TLB_NR];
+	bool sealed, missed;
+	struct habit habit[HABITS];
 	struct line *line; /* CACHE_BYTES / granule of them, sets of WAYS */
 	uint8_t *data;	   /* CACHE_BYTES; line i has its granule at i * granule */
 };
@@ -94,10 +105,12 @@ void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root)
 	else
 		memset(&as->root, 0, sizeof(as->root));
 	memset(&as->stats, 0, sizeof(as->stats));
+	as->sealed = as->missed = false;
 	as->begin_ns = as->budget.wall_ns != 0 ? uni_now_ns() : 0;
 	if (++as->gen == 0) { /* after 2^32 samples: entries of the first ones would come alive */
 		memset(as->tlb, 0, sizeof(as->tlb));
 		memset(as->line, 0, CACHE_BYTES / as->granule * sizeof(*as->line));
+		memset(as->habit, 0, sizeof(as->habit));
 		as->gen = 1;
 	}
 }
@@ -112,6 +125,10 @@ static int fetch(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 {
 	int rc;
 
+	if (as->sealed) {
+		as->missed = true;
+		return -UNI_EFAULT;
+	}
 	if (len > as->budget.bytes - as->stats.bytes)
 		return -UNI_EBUDGET;
 	if (as->budget.wall_ns != 0 && uni_now_ns() - as->begin_ns > as->budget.wall_ns)
@@ -122,35 +139,126 @@ static int fetch(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 	return rc == -UNI_ERANGE ? -UNI_EFAULT : rc;
 }
 
+/* This sample needs the granule; the next ones will, too. */
+static void note(struct uni_as *as, struct line *l)
+{
+	struct habit *oldest = &as->habit[0];
+
+	l->noted = true;
+	for (size_t i = 0; i < HABITS; i++) {
+		struct habit *h = &as->habit[i];
+
+		if (h->gen != 0 && h->base == l->base) {
+			h->gen = as->gen;
+			return;
+		}
+		if (h->gen < oldest->gen)
+			oldest = h;
+	}
+	*oldest = (struct habit){ .base = l->base, .gen = as->gen };
+}
+
+/* The set of lines in which a granule is looked for. */
+static size_t set_of(const struct uni_as *as, uint64_t base)
+{
+	uint64_t hash = (base >> as->granule_shift) * 0x9e3779b97f4a7c15ull;
+
+	return (size_t)(hash >> (64 - as->set_bits)) * WAYS;
+}
+
+/* The way that holds the granule (true), or where it could be put: WAYS if nowhere for free. */
+static bool find_way(const struct uni_as *as, uint64_t base, size_t set, size_t *ret)
+{
+	*ret = WAYS;
+	for (size_t way = 0; way < WAYS; way++) {
+		const struct line *l = &as->line[set + way];
+
+		if (l->gen == as->gen && l->base == base) {
+			*ret = way;
+			return true;
+		}
+		if (l->gen != as->gen && *ret == WAYS)
+			*ret = way;
+	}
+	return false;
+}
+
 /* Copies [gpa, gpa + len), which lies in one granule. */
 static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 {
 	uint64_t base = gpa & ~(uint64_t)(as->granule - 1);
-	uint64_t hash = (base >> as->granule_shift) * 0x9e3779b97f4a7c15ull;
-	size_t set = (size_t)(hash >> (64 - as->set_bits)) * WAYS, way;
+	size_t set = set_of(as, base), way;
+	struct line *l;
 	int rc;
 
-	for (way = 0; way < WAYS; way++) {
-		struct line *l = &as->line[set + way];
-
-		if (l->gen == as->gen && l->base == base)
-			goto found;
-		if (l->gen != as->gen)
-			break;
+	if (!find_way(as, base, set, &way)) {
+		if (way == WAYS)
+			way = as->next_way++ % WAYS;
+		l = &as->line[set + way];
+		l->gen = as->gen - 1;
+		rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
+		/* A region may begin or end inside the granule. */
+		if (rc == -UNI_EFAULT && len < as->granule)
+			return fetch(as, gpa, buf, len);
+		if (rc != 0)
+			return rc;
+		*l = (struct line){ .base = base, .gen = as->gen };
 	}
-	if (way == WAYS)
-		way = as->next_way++ % WAYS;
-	as->line[set + way].gen = as->gen - 1;
-	rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
-	/* A region may begin or end inside the granule. */
-	if (rc == -UNI_EFAULT && len < as->granule)
-		return fetch(as, gpa, buf, len);
-	if (rc != 0)
-		return rc;
-	as->line[set + way] = (struct line){ .base = base, .gen = as->gen };
-found:
+	l = &as->line[set + way];
+	if (!l->noted)
+		note(as, l);
 	memcpy(buf, as->data + (set + way) * as->granule + (gpa - base), len);
 	return 0;
+}
+
+void uni_as_prefetch(struct uni_as *as)
+{
+	size_t room = (as->budget.bytes - as->stats.bytes) / as->granule;
+	size_t line[HABITS], nr = 0, done;
+	uni_gpa gpa[HABITS];
+	void *buf[HABITS];
+
+	if (!uni_gmem_can_read_many(as->m))
+		return;
+	for (size_t i = 0; i < HABITS && nr < room; i++) {
+		const struct habit *h = &as->habit[i];
+		size_t set = set_of(as, h->base), way;
+
+		if (h->gen == 0 || as->gen - h->gen > HABIT_AGE ||
+			find_way(as, h->base, set, &way) || way == WAYS)
+			continue;
+		/* Taken before it is filled: another habit must not get the same line. */
+		as->line[set + way] = (struct line){ .base = h->base, .gen = as->gen };
+		line[nr] = set + way;
+		gpa[nr].v = h->base;
+		buf[nr++] = as->data + (set + way) * as->granule;
+	}
+	done = uni_gmem_read_many(as->m, gpa, buf, as->granule, nr);
+	as->stats.bytes += (uint32_t)(done * as->granule);
+	as->stats.reads += nr != 0;
+	for (size_t i = done; i < nr; i++)
+		as->line[line[i]].gen = as->gen - 1;
+}
+
+void uni_as_touch(struct uni_as *as, uni_gva va, size_t len)
+{
+	for (size_t done = 0; done < len && done <= UINT64_MAX - va.v;) {
+		uint8_t byte;
+		uint64_t at = va.v + done;
+
+		(void)uni_as_read(as, uni_gva_of(at), &byte, 1);
+		done += as->granule - (size_t)(at & (as->granule - 1));
+	}
+}
+
+void uni_as_seal(struct uni_as *as)
+{
+	as->sealed = true;
+}
+
+bool uni_as_missed(const struct uni_as *as)
+{
+	return as->missed;
 }
 
 /* Copies [gpa, gpa + len), which lies in one page. */

@@ -84,6 +84,20 @@ extern const struct uni_as_budget uni_as_budget_default;
 void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root);
 
 /*
+ * After uni_as_begin(): fetches what the last samples needed (tables, stack, code) in one request,
+ * where the target can. What is used of it is of now, whatever the last samples saw.
+ */
+void uni_as_prefetch(struct uni_as *as);
+/* Fetches what of [va, va + len) is mapped and not there yet. */
+void uni_as_touch(struct uni_as *as, uni_gva va, size_t len);
+/*
+ * From now to the next uni_as_begin() the target is left alone: what has not been fetched gives
+ * -UNI_EFAULT, and then uni_as_missed() is true. For unwinding after the guest runs again.
+ */
+void uni_as_seal(struct uni_as *as);
+bool uni_as_missed(const struct uni_as *as);
+
+/*
  * 0; -UNI_EFAULT not mapped, reserved bits set or table unreadable; -UNI_EBUDGET; or what the
  * target said (-UNI_EGONE). What the address maps to need not be memory.
  * page_size_ret (may be NULL): bytes of the leaf found, e.g. 4096.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mem/gmem.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,4 +176,29 @@ int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+bool uni_gmem_can_read_many(const struct uni_gmem *m)
+{
+	return m->ops->read_many != NULL;
+}
+
+size_t uni_gmem_read_many(
+	struct uni_gmem *m, const uni_gpa *gpa, void *const *buf, size_t len, size_t nr)
+{
+	struct uni_gmem_piece piece[UNI_GMEM_MANY_MAX];
+	size_t n = 0;
+	int rc;
+
+	if (m->ops->read_many == NULL)
+		return 0;
+	for (; n < nr && n < uni_array_len(piece); n++) {
+		const struct uni_gmem_region *r = find(m, gpa[n].v);
+
+		if (r == NULL || !uni_range_contains(r->start, r->size, gpa[n].v, len))
+			break;
+		piece[n] = (struct uni_gmem_piece){ r, gpa[n].v - r->start, buf[n], len };
+	}
+	rc = n != 0 ? m->ops->read_many(m->ctx, piece, n) : 0;
+	return rc > 0 ? (size_t)rc : 0;
 }

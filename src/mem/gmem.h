@@ -7,6 +7,7 @@
 #ifndef UNI_MEM_GMEM_H
 #define UNI_MEM_GMEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,14 @@ struct uni_gmem_region {
 	uint64_t cookie; /* the target's own: an HVA, a file offset */
 };
 
+/* One of several copies that are asked for at once. */
+struct uni_gmem_piece {
+	const struct uni_gmem_region *r;
+	uint64_t offset;
+	void *buf;
+	size_t len;
+};
+
 struct uni_gmem_ops {
 	/*
 	 * Copies len bytes at `offset` of region r; the range is inside r. 0, or -UNI_EFAULT when
@@ -26,6 +35,11 @@ struct uni_gmem_ops {
 	 */
 	int (*read)(
 		void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len);
+	/*
+	 * Optional, where one request for many pieces costs little more than one for one: how many
+	 * of them, from the first on, were copied whole; or as read().
+	 */
+	int (*read_many)(void *ctx, const struct uni_gmem_piece *piece, size_t nr);
 	void (*close)(void *ctx); /* may be NULL */
 };
 
@@ -66,5 +80,14 @@ size_t uni_gmem_granule(const struct uni_gmem *m);
  * is outside every region, else what the target said. buf is unspecified on failure. No allocation.
  */
 int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len);
+
+/*
+ * Copies pieces of len bytes each at once: how many, from the first on. 0 if the target cannot, or
+ * not now; that is no error, they can still be read one by one. No allocation.
+ */
+#define UNI_GMEM_MANY_MAX 32
+bool uni_gmem_can_read_many(const struct uni_gmem *m);
+size_t uni_gmem_read_many(
+	struct uni_gmem *m, const uni_gpa *gpa, void *const *buf, size_t len, size_t nr);
 
 #endif

@@ -164,7 +164,7 @@ bool uni_cu_read_scopes(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die)
 	if (w.ranges.nr != 0)
 		qsort(w.ranges.v, w.ranges.nr, sizeof(*w.ranges.v), cmp_ranges);
 	ok = !w.no_memory && uni_ranges_build(w.ranges.v, w.ranges.nr, &cu->scopes);
-	if (ok)
+	if (ok && w.ranges.v != NULL)
 		renumber(&cu->scopes, w.ranges.v);
 	cu->scope = w.scopes.v;
 	uni_vec_free(&w.ranges);

@@ -30,8 +30,8 @@ bool uni_objfile_same_build(const struct uni_objfile *a, const struct uni_objfil
 
 /*
  * Looks beside f->path for the file with the symbols (f is stripped) or, if f is only debug data,
- * with the code. True: ret is loaded and is the same build. note collects what was looked for and why
- * it was not taken.
+ * with the code. True: ret is loaded and is the same build. note collects what was looked for and
+ * why it was not taken.
  */
 bool uni_objfile_find_sibling(
 	const struct uni_objfile *f, struct uni_objfile *ret, struct uni_strbuf *note);

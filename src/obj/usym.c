@@ -70,6 +70,13 @@ bool uni_symtab_lookup(
 	return true;
 }
 
+bool uni_symtab_is_guess(const struct uni_symtab *s, uint64_t svma)
+{
+	uint32_t i = uni_ranges_find(&s->ranges, svma);
+
+	return i != UNI_RANGE_GAP && s->v[i].guessed_size;
+}
+
 static bool copy_image(const struct uni_image *img, struct uni_symtab *s)
 {
 	const char *path = uni_image_path(img);

@@ -32,6 +32,11 @@ size_t uni_symtab_nr(const struct uni_symtab *s);
 /* Name and offset into the symbol; false: unknown. The name is borrowed. */
 bool uni_symtab_lookup(
 	const struct uni_symtab *s, uint64_t svma, const char **name_ret, uint64_t *offset_ret);
+/*
+ * Is the symbol there only said to cover the address because nothing better follows (its size is a
+ * guess)? Then a function that debug data names goes before it.
+ */
+bool uni_symtab_is_guess(const struct uni_symtab *s, uint64_t svma);
 
 /*
  * Lines and inlined functions. They come from debug data that the source is given (and then owns),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "target/exit.h"
@@ -16,7 +17,7 @@ struct guest {
 	uint32_t root; /* frame above all its chains; UNI_NODE_NONE */
 };
 
-struct builder {
+struct uni_builder {
 	const struct uni_build_opts *opts;
 	struct uni_profile *p;
 	struct guest *guest;
@@ -27,17 +28,17 @@ struct builder {
 	bool any;
 };
 
-static bool push(struct builder *b, uint32_t frame)
+static bool push(struct uni_builder *b, uint32_t frame)
 {
 	return frame != UNI_NODE_NONE && uni_vec_push(&b->frames, frame);
 }
 
-static bool push_synthetic(struct builder *b, const char *name)
+static bool push_synthetic(struct uni_builder *b, const char *name)
 {
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
-static bool push_address(struct builder *b, const struct guest *g, uint64_t pc, bool exact)
+static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, bool exact)
 {
 	size_t nr;
 	const uint32_t *frames = uni_namer_frames(g->namer, pc, exact, &nr);
@@ -65,7 +66,7 @@ const char *uni_state_frame(unsigned state)
 	}
 }
 
-static bool wanted(struct builder *b, const struct uni_sample *s)
+static bool wanted(struct uni_builder *b, const struct uni_sample *s)
 {
 	uint64_t since;
 
@@ -79,7 +80,7 @@ static bool wanted(struct builder *b, const struct uni_sample *s)
 }
 
 /* What is above the guest's own frames. */
-static bool push_roots(struct builder *b, const struct guest *g, const struct uni_sample *s)
+static bool push_roots(struct uni_builder *b, const struct guest *g, const struct uni_sample *s)
 {
 	char vcpu[32];
 
@@ -89,7 +90,7 @@ static bool push_roots(struct builder *b, const struct guest *g, const struct un
 	return !b->opts->per_vcpu || push_synthetic(b, vcpu);
 }
 
-static bool push_chain(struct builder *b, const struct uni_sample *s)
+static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 {
 	struct guest *g = &b->guest[s->guest];
 	const char *leaf = uni_state_frame(s->state);
@@ -111,10 +112,8 @@ static bool push_chain(struct builder *b, const struct uni_sample *s)
 	return leaf == NULL || push_synthetic(b, leaf);
 }
 
-static int add_sample(void *ctx, const struct uni_sample *s)
+int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 {
-	struct builder *b = ctx;
-
 	b->read.samples++;
 	if (!wanted(b, s))
 		return 0;
@@ -124,7 +123,7 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 }
 
 /* The leaf on top of the chain that was pushed; part NULL: of the exit itself. */
-static int add_part(struct builder *b, const char *part, uint64_t value)
+static int add_part(struct uni_builder *b, const char *part, uint64_t value)
 {
 	size_t nr = b->frames.nr;
 	int rc;
@@ -138,7 +137,7 @@ static int add_part(struct builder *b, const char *part, uint64_t value)
 	return rc;
 }
 
-static int add_times(struct builder *b, const struct uni_stream_exit *e)
+static int add_times(struct uni_builder *b, const struct uni_stream_exit *e)
 {
 	uint64_t asleep = uni_min(e->asleep_ns, e->host_ns);
 	uint64_t stolen = uni_min(e->stolen_ns, e->host_ns - asleep);
@@ -153,7 +152,7 @@ static int add_times(struct builder *b, const struct uni_stream_exit *e)
 
 static int add_exit(void *ctx, const struct uni_stream_exit *e)
 {
-	struct builder *b = ctx;
+	struct uni_builder *b = ctx;
 	const struct uni_sample chain = { .t_ns = e->t_ns,
 		.guest = e->guest,
 		.vcpu = e->vcpu,
@@ -174,33 +173,99 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 	return b->opts->what == UNI_BUILD_EXITS ? add_part(b, NULL, e->weight) : add_times(b, e);
 }
 
-static int begin_guest(struct builder *b, const struct uni_recording *rec, uint32_t number)
+static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from, uint32_t number)
 {
-	struct uni_recorded_guest from = uni_recording_guest(rec, number);
 	struct guest *g = &b->guest[number];
-	char name[UNI_GUEST_NAME_MAX], clean[UNI_GUEST_NAME_MAX];
+	char clean[UNI_GUEST_NAME_MAX];
 	size_t len;
 
 	g->namer = uni_namer_create(&(struct uni_namer_from){
 		.p = b->p,
-		.symtab = b->opts->symtab != NULL ? b->opts->symtab : from.symtab,
-		.bias = from.meta->bias,
-		.image = from.meta->image_path,
-		.names_only = from.meta->aggregate,
+		.symtab = b->opts->symtab != NULL ? b->opts->symtab : from->symtab,
+		.bias = from->bias,
+		.image = from->image_path,
+		.names_only = from->names_only,
 		.naming = &b->opts->naming,
 	});
 	g->root = UNI_NODE_NONE;
 	if (g->namer == NULL)
 		return -UNI_ENOMEM;
-	if (b->nr_guests == 1 || b->opts->filter.guest >= 0)
+	if (from->root == NULL)
 		return 0;
-	uni_recording_guest_name(rec, number, name);
-	len = uni_text_clean(clean, sizeof(clean), name, strlen(name));
+	len = uni_text_clean(clean, sizeof(clean), from->root, strlen(from->root));
 	g->root = uni_profile_frame_named(b->p, clean, len, UNI_FK_SYNTHETIC);
 	return g->root == UNI_NODE_NONE ? -UNI_ENOMEM : 0;
 }
 
-static void set_unit(struct builder *b, const struct uni_record_meta *meta)
+int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_guest *guest,
+	uint32_t nr_guests, struct uni_builder **ret)
+{
+	struct uni_builder *b = calloc(1, sizeof(*b));
+	int rc = 0;
+
+	if (b == NULL)
+		return -UNI_ENOMEM;
+	b->opts = opts;
+	b->p = uni_profile_create();
+	b->guest = calloc(nr_guests, sizeof(*b->guest));
+	if (b->p == NULL || b->guest == NULL)
+		rc = -UNI_ENOMEM;
+	for (; rc == 0 && b->nr_guests < nr_guests; b->nr_guests++)
+		rc = begin_guest(b, &guest[b->nr_guests], b->nr_guests);
+	if (rc != 0)
+		uni_builder_destroy(b);
+	else
+		*ret = b;
+	return rc;
+}
+
+int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret)
+{
+	int rc = uni_profile_finish(b->p);
+
+	if (rc == 0)
+		*ret = uni_take(b->p);
+	return rc;
+}
+
+void uni_builder_destroy(struct uni_builder *b)
+{
+	if (b == NULL)
+		return;
+	for (uint32_t i = 0; i < b->nr_guests; i++)
+		uni_namer_destroy(b->guest[i].namer);
+	uni_profile_destroy(b->p);
+	free(b->guest);
+	uni_vec_free(&b->frames);
+	free(b);
+}
+
+static int add_sample(void *ctx, const struct uni_sample *s)
+{
+	return uni_builder_add(ctx, s);
+}
+
+/* With more than one guest on show, each is told apart by its root. */
+static void describe_guests(const struct uni_recording *rec, const struct uni_build_opts *opts,
+	struct uni_build_guest *ret, char (*name)[UNI_GUEST_NAME_MAX])
+{
+	uint32_t nr = uni_recording_nr_guests(rec);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct uni_recorded_guest from = uni_recording_guest(rec, i);
+
+		uni_recording_guest_name(rec, i, name[i]);
+		ret[i] = (struct uni_build_guest){
+			.root = nr == 1 || opts->filter.guest >= 0 ? NULL : name[i],
+			.symtab = from.symtab,
+			.bias = from.meta->bias,
+			.image_path = from.meta->image_path,
+			.names_only = from.meta->aggregate,
+		};
+	}
+}
+
+static void set_unit(struct uni_builder *b, const struct uni_record_meta *meta)
 {
 	if (b->opts->what == UNI_BUILD_EXITS)
 		uni_profile_set_unit(b->p, "exits");
@@ -210,50 +275,38 @@ static void set_unit(struct builder *b, const struct uni_record_meta *meta)
 		uni_profile_set_unit(b->p, meta->unit);
 }
 
-static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
+static int run(struct uni_builder *b, struct uni_recording *rec, struct uni_profile **ret,
+	struct uni_err *err)
 {
-	const struct uni_record_meta *meta = uni_recording_meta(rec);
-	int rc = 0;
+	int rc;
 
-	set_unit(b, meta);
-	b->nr_guests = uni_recording_nr_guests(rec);
-	b->guest = calloc(b->nr_guests, sizeof(*b->guest));
-	if (b->guest == NULL)
-		return -UNI_ENOMEM;
-	for (uint32_t i = 0; rc == 0 && i < b->nr_guests; i++)
-		rc = begin_guest(b, rec, i);
-	if (rc == 0 && b->opts->what == UNI_BUILD_SAMPLES)
+	set_unit(b, uni_recording_meta(rec));
+	if (b->opts->what == UNI_BUILD_SAMPLES)
 		rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
-	else if (rc == 0)
+	else
 		rc = uni_recording_each_exit(rec, add_exit, b, &b->read.torn, err);
-	if (rc == 0)
-		rc = uni_profile_finish(b->p);
-	return rc;
-}
-
-static void builder_deinit(struct builder *b)
-{
-	for (uint32_t i = 0; b->guest != NULL && i < b->nr_guests; i++)
-		uni_namer_destroy(b->guest[i].namer);
-	free(b->guest);
-	uni_vec_free(&b->frames);
+	return rc != 0 ? rc : uni_builder_finish(b, ret);
 }
 
 int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
 	struct uni_profile **ret, struct uni_build_read *read_ret, struct uni_err *err)
 {
-	struct builder b = { .opts = opts, .p = uni_profile_create() };
-	int rc = b.p == NULL ? -UNI_ENOMEM : run(&b, rec, err);
+	uint32_t nr = uni_recording_nr_guests(rec);
+	_cleanup_free_ struct uni_build_guest *guest = calloc(nr, sizeof(*guest));
+	_cleanup_free_ char(*name)[UNI_GUEST_NAME_MAX] = calloc(nr, sizeof(*name));
+	struct uni_builder *b = NULL;
+	int rc = -UNI_ENOMEM;
 
-	builder_deinit(&b);
-	if (rc != 0) {
-		uni_profile_destroy(b.p);
-		if (rc == -UNI_ENOMEM)
-			return uni_err_set(err, UNI_ENOMEM, "out of memory building the profile");
-		return rc;
+	if (guest != NULL && name != NULL) {
+		describe_guests(rec, opts, guest, name);
+		rc = uni_builder_create(opts, guest, nr, &b);
 	}
-	if (read_ret != NULL)
-		*read_ret = b.read;
-	*ret = b.p;
-	return 0;
+	if (rc == 0)
+		rc = run(b, rec, ret, err);
+	if (rc == 0 && read_ret != NULL)
+		*read_ret = b->read;
+	uni_builder_destroy(b);
+	if (rc == -UNI_ENOMEM)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory building the profile");
+	return rc;
 }

@@ -50,6 +50,27 @@ struct uni_build_read {
 	uint64_t torn;	  /* packets that were passed over */
 };
 
+/* A guest whose samples are added one by one. All borrowed. */
+struct uni_build_guest {
+	const char *root;		 /* frame above all its chains; NULL: none */
+	const struct uni_symtab *symtab; /* NULL: addresses stay unnamed */
+	uint64_t bias;
+	const char *image_path;
+	bool names_only; /* imported: addresses are made up */
+};
+
+/* A profile made of samples one by one: what uni_profile_build() does with those of a recording. */
+struct uni_builder;
+
+/* guest[] by the numbers that samples carry; opts and guest[] are borrowed. 0 or -UNI_ENOMEM. */
+int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_guest *guest,
+	uint32_t nr_guests, struct uni_builder **ret);
+/* s->guest is one of them. 0 or -UNI_ENOMEM. */
+int uni_builder_add(struct uni_builder *b, const struct uni_sample *s);
+/* The finished profile, owned by the caller; b can only be destroyed after that. */
+int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret);
+void uni_builder_destroy(struct uni_builder *b); /* NULL-safe */
+
 /*
  * Callers are looked up at pc - 1, the leaf (and UNI_FRAME_EXACT) at pc. The result is finished.
  * read_ret may be NULL.

@@ -195,13 +195,18 @@ static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
 	struct uni_place place[UNI_INLINE_MAX];
 	const struct uni_place none = { 0 };
 	size_t nr = 0;
+	bool guess;
 
 	if (n->from.symtab == NULL || (how->addresses && !n->from.names_only))
 		return push_address(n, &at);
 	if (!uni_symtab_lookup(n->from.symtab, at.svma, &at.symbol, &at.off))
 		at.symbol = NULL;
-	if (!n->from.names_only && (how->inlined || how->lines || at.symbol == NULL))
+	guess = at.symbol == NULL || uni_symtab_is_guess(n->from.symtab, at.svma);
+	if (!n->from.names_only && (how->inlined || how->lines || guess))
 		nr = uni_symtab_places(n->from.symtab, at.svma, place);
+	if (guess && at.symbol != NULL && nr != 0 && place[nr - 1].function != NULL &&
+		strcmp(at.symbol, place[nr - 1].function) != 0)
+		at.symbol = NULL;
 	if (!push_function(n, &at, nr != 0 ? &place[nr - 1] : &none))
 		return false;
 	for (size_t i = nr != 0 ? nr - 1 : 0; how->inlined && i-- != 0;) {

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/vec.h"
+#include "profile/outline.h"
 
 #define HOT_PERCENT  10.0
 #define WARM_PERCENT 2.0
@@ -102,14 +102,6 @@ static struct sums sums_of(const struct uni_profile *p)
 		.diff = uni_profile_has_second(p) };
 }
 
-/* Before or after, whichever is more: what is new must not be left out. */
-static double share(const struct sums *sum, double before, double after)
-{
-	double a = percent(before, sum->before), b = percent(after, sum->after);
-
-	return a > b ? a : b;
-}
-
 static void put_row(const struct uni_profile *p, const struct uni_text_opts *opts,
 	const struct uni_func_row *row, const struct sums *sum, struct uni_sink *out)
 {
@@ -150,7 +142,7 @@ int uni_text_functions(
 		if (!row_shown(p, &rows[i]))
 			continue;
 		if ((opts->max_rows != 0 && shown == opts->max_rows) ||
-			share(&sum, rows[i].total, rows[i].total2) < opts->min_percent) {
+			uni_outline_share(p, rows[i].total, rows[i].total2) < opts->min_percent) {
 			left++;
 			continue;
 		}
@@ -165,34 +157,14 @@ int uni_text_functions(
 
 /* The call tree */
 
-struct branch {
-	uint32_t node;
-	uint32_t depth, indent;
-	bool forked; /* has siblings on show */
-};
-
 struct tree {
 	const struct uni_profile *p;
 	const struct uni_text_opts *opts;
 	struct uni_sink *out;
 	struct sums sum;
-	UNI_VEC(struct branch) todo; /* the next one is the last */
-	size_t lines, left;
 };
 
-static int lightest_first(const void *a, const void *b, void *ctx)
-{
-	const struct uni_profile *p = ctx;
-	uint32_t x = ((const struct branch *)a)->node, y = ((const struct branch *)b)->node;
-	double tx = uni_profile_node(p, x)->total, ty = uni_profile_node(p, y)->total;
-
-	if (tx != ty)
-		return tx < ty ? -1 : 1;
-	/* Equal ones by name; the last comes first. */
-	return strcmp(uni_profile_node_name(p, y), uni_profile_node_name(p, x));
-}
-
-static void put_branch(struct tree *t, const struct branch *b)
+static void put_branch(const struct tree *t, const struct uni_outline_line *b)
 {
 	const struct uni_node *n = uni_profile_node(t->p, b->node);
 	double total = percent(n->total, t->sum.before), self = percent(n->self, t->sum.before);
@@ -210,60 +182,27 @@ static void put_branch(struct tree *t, const struct branch *b)
 	put_name(t->opts, t->out, uni_profile_node_name(t->p, b->node), used + 3 * b->indent);
 	put_kind(t->p, n->frame, t->out);
 	uni_sink_putc(t->out, '\n');
-	t->lines++;
-}
-
-/* Only where a path forks does the indent grow, so that deep stacks stay readable. */
-static int push_children(struct tree *t, const struct branch *b)
-{
-	uint32_t c = uni_profile_node(t->p, b->node)->child;
-	size_t from = t->todo.nr, nr;
-
-	for (; c != UNI_NODE_NONE; c = uni_profile_node(t->p, c)->next) {
-		struct branch kid = { .node = c, .depth = b->depth + 1, .indent = b->indent };
-
-		if (share(&t->sum, uni_profile_node(t->p, c)->total, uni_profile_total2(t->p, c)) <
-				t->opts->min_percent ||
-			(t->opts->max_depth != 0 && kid.depth > t->opts->max_depth))
-			t->left++;
-		else if (!uni_vec_push(&t->todo, kid))
-			return -UNI_ENOMEM;
-	}
-	nr = t->todo.nr - from;
-	if (nr == 0)
-		return 0;
-	qsort_r(t->todo.v + from, nr, sizeof(*t->todo.v), lightest_first, (void *)(uintptr_t)t->p);
-	for (size_t i = from; i < t->todo.nr && nr > 1; i++) {
-		t->todo.v[i].indent++;
-		t->todo.v[i].forked = true;
-	}
-	return 0;
 }
 
 int uni_text_tree(
 	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out)
 {
 	struct tree t = { .p = p, .opts = opts, .out = out, .sum = sums_of(p) };
-	struct branch root = { .node = UNI_NODE_ROOT };
-	int rc = uni_vec_push(&t.todo, root) ? 0 : -UNI_ENOMEM;
+	struct uni_outline_opts how = { .max_lines = opts->max_rows,
+		.min_percent = opts->min_percent,
+		.max_depth = opts->max_depth };
+	struct uni_outline o = { 0 };
+	int rc = uni_outline_init(&o, p, &how);
 
 	heading(opts, out,
 		t.sum.diff ? "   TOTAL      SELF     D-TOTAL  FUNCTION"
 			   : "   TOTAL      SELF   FUNCTION");
-	while (rc == 0 && t.todo.nr != 0) {
-		struct branch b = t.todo.v[--t.todo.nr];
-
-		if (opts->max_rows != 0 && t.lines == opts->max_rows) {
-			t.left += t.todo.nr + 1;
-			break;
-		}
-		put_branch(&t, &b);
-		rc = push_children(&t, &b);
-	}
-	if (t.left != 0)
+	uni_vec_foreach (l, &o.lines)
+		put_branch(&t, l);
+	if (o.left != 0)
 		uni_sink_printf(
-			out, "%9s %zu more branch%s\n", "and", t.left, t.left == 1 ? "" : "es");
-	uni_vec_free(&t.todo);
+			out, "%9s %zu more branch%s\n", "and", o.left, o.left == 1 ? "" : "es");
+	uni_outline_deinit(&o);
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "session/run.h"
 #include "session/schedule.h"
+#include "session/slab.h"
 #include "session/stats.h"
 #include "session/watch.h"
 #include "target/guard.h"
@@ -41,6 +42,7 @@ struct sampler {
 	uint32_t nr_vcpus;
 	uint64_t mask;
 	struct uni_as *as;
+	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
 	struct uni_watcher *watcher;
 	struct capture *cap;
 	struct uni_sched sched;
@@ -102,12 +104,14 @@ static bool wait_until(struct sampler *s, uint64_t deadline_ns)
 	}
 }
 
+/* What a pause is for; RETAKE: chains for which the slab was too small. */
+enum purpose { CHAINS, RETAKE, WATCHES };
+
 /*
- * Chains of the vCPUs in the mask that have registers. The memory must be read while the guest is
- * held, so the unwinding is done here; a target that copies stack slabs in one go would take them
- * in this place and unwind in deliver().
+ * Chains of the vCPUs in the mask that have registers, or what finish_chains() needs for them. The
+ * memory must be read while the guest is held.
  */
-static void capture_chains(struct sampler *s, uint64_t mask)
+static void capture_chains(struct sampler *s, uint64_t mask, enum purpose purpose)
 {
 	struct capture *c = s->cap;
 	uint64_t begin_ns = uni_now_ns();
@@ -121,13 +125,31 @@ static void capture_chains(struct sampler *s, uint64_t mask)
 		if (regs->state == UNI_VCPU_OFFLINE)
 			continue;
 		if (regs->state == UNI_VCPU_UNKNOWN || !regs->pc_valid) {
-			c->unknown++;
+			c->unknown += purpose == CHAINS;
 			continue;
 		}
-		uni_unwind(s->cfg->unwinder, s->as, regs, &c->chain[v]);
+		if (s->slab != NULL && purpose == CHAINS)
+			uni_slab_take(s->slab, v, regs);
+		else
+			uni_unwind(s->cfg->unwinder, s->as, regs, &c->chain[v]);
 		c->have |= 1ull << v;
 	}
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
+}
+
+/* With the guest running again: the vCPUs whose slab was too small. */
+static uint64_t finish_chains(struct sampler *s, uint64_t mask)
+{
+	uint64_t begin_ns = uni_now_ns(), again = 0;
+	struct capture *c = s->cap;
+
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		if ((mask & c->have) >> v & 1 &&
+			!uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]))
+			again |= 1ull << v;
+	}
+	s->stats.unwind_ns += uni_now_ns() - begin_ns;
+	return again;
 }
 
 /* With the guest held: only reads, into memory that is there. */
@@ -199,14 +221,14 @@ static void note_pause(struct sampler *s, const struct uni_pause *p, uint64_t ma
 		return;
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
 		if (mask >> v & 1)
-			s->cap->pause_ns[v] = p->end_ns - p->begin_ns;
+			s->cap->pause_ns[v] += p->end_ns - p->begin_ns;
 	}
 	uni_hist_add(&s->pause, p->end_ns - p->begin_ns);
 	uni_sched_paused(&s->sched, p->begin_ns, p->end_ns);
 }
 
 /* One snap, held while memory is read. */
-static int snap_held(struct sampler *s, uint64_t mask, bool only_watches)
+static int hold_once(struct sampler *s, uint64_t mask, enum purpose purpose)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	int rc = uni_pause_begin(&p, s->t, mask, s->cap->regs);
@@ -217,12 +239,26 @@ static int snap_held(struct sampler *s, uint64_t mask, bool only_watches)
 			uni_sched_paused(&s->sched, p.begin_ns, p.end_ns);
 		return rc;
 	}
-	if (!only_watches)
-		capture_chains(s, mask);
-	capture_watches(s);
+	if (purpose != WATCHES)
+		capture_chains(s, mask, purpose);
+	if (purpose != RETAKE)
+		capture_watches(s);
 	end_pause(s, &p);
 	note_pause(s, &p, mask);
 	return 0;
+}
+
+static int snap_held(struct sampler *s, uint64_t mask, bool only_watches)
+{
+	int rc = hold_once(s, mask, only_watches ? WATCHES : CHAINS);
+	uint64_t again = 0;
+
+	if (rc == 0 && s->slab != NULL && !only_watches)
+		again = finish_chains(s, mask);
+	/* If it cannot be had once more, the shorter chain is what there is. */
+	if (again != 0 && s->resume == 0)
+		(void)hold_once(s, again, RETAKE);
+	return rc;
 }
 
 /*
@@ -267,7 +303,7 @@ static int tick_free(struct sampler *s, bool only_watches)
 	if (!(s->caps & UNI_CAP_NO_PAUSE))
 		note_pause(s, &p, s->mask);
 	if (!only_watches)
-		capture_chains(s, s->mask);
+		capture_chains(s, s->mask, CHAINS);
 	capture_watches(s);
 	return 0;
 }
@@ -341,6 +377,7 @@ static void sampler_free(struct sampler *s)
 	if (s == NULL)
 		return;
 	uni_watcher_destroy(s->watcher);
+	uni_slab_destroy(s->slab);
 	uni_as_destroy(s->as);
 	free(s->cap);
 	free(s);
@@ -376,6 +413,8 @@ static int sampler_init(struct sampler *s, struct uni_target *t, const struct un
 	memset(s->cap->chain, 0xff, s->nr_vcpus * sizeof(s->cap->chain[0]));
 	budget = budget_for(s->nr_vcpus);
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
+	if (rc == 0)
+		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);
 	if (rc == 0 && cfg->nr_watch != 0)
 		rc = uni_watcher_create(cfg->watch, cfg->nr_watch, t->arch, &s->watcher, err);
 	return rc;

@@ -126,7 +126,7 @@ static int step(struct walk *w)
 	return 1;
 }
 
-static int begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs)
+int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs)
 {
 	struct uni_pt_root root;
 	int rc;
@@ -152,7 +152,18 @@ static void append(struct walk *w)
 	c->nr++;
 }
 
-void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
+/* Nothing but the pc, for a start. False if not even that is known. */
+static bool start_chain(struct walk *w)
+{
+	w->ret->nr = 0;
+	w->ret->stop = UNI_STOP_NOREGS;
+	w->ret->top_sp = w->regs.sp;
+	if (w->regs.pc_valid)
+		append(w);
+	return w->regs.pc_valid;
+}
+
+void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret)
 {
 	struct walk w = { .u = u, .as = as, .ret = ret, .regs = *regs, .st.exact = true };
@@ -160,12 +171,7 @@ void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct un
 
 	if (max == 0 || max > UNI_CHAIN_MAX)
 		max = UNI_CHAIN_MAX;
-	ret->nr = 0;
-	ret->stop = UNI_STOP_NOREGS;
-	if (!regs->pc_valid)
-		return;
-	append(&w);
-	if (begin(u, as, regs) != 0)
+	if (!start_chain(&w))
 		return;
 	while (step(&w) == 0) {
 		if (ret->nr == max) {
@@ -175,4 +181,16 @@ void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct un
 		append(&w);
 	}
 	ret->stop = (uint8_t)w.st.stop;
+	ret->top_sp = w.regs.sp;
+}
+
+void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
+	struct uni_chain *ret)
+{
+	struct walk w = { .u = u, .as = as, .ret = ret, .regs = *regs, .st.exact = true };
+
+	if (regs->pc_valid && uni_unwind_begin(u, as, regs) == 0)
+		uni_unwind_go(u, as, regs, ret);
+	else
+		(void)start_chain(&w);
 }

@@ -11,7 +11,8 @@
 
 struct uni_chain {
 	uint16_t nr;
-	uint8_t stop;		    /* enum uni_stop */
+	uint8_t stop;	 /* enum uni_stop */
+	uint64_t top_sp; /* stack pointer of the last frame: the stack up to there was needed */
 	uint64_t pc[UNI_CHAIN_MAX]; /* leaf first; pc[0] is the interrupted pc, others return
 				       addresses */
 	uint8_t flags[UNI_CHAIN_MAX];
@@ -77,6 +78,14 @@ bool uni_unwind_after_call(
  * with at least pc[0] if the pc is known; never fails: trouble is a stop reason.
  */
 void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
+	struct uni_chain *ret);
+
+/*
+ * The same in two parts, so that memory can be fetched in between and the guest be let go before
+ * the second: the space's root from regs (0, or as arch->paging()), and the steps.
+ */
+int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs);
+void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * oracle_chains TARGET IMAGE SAMPLES [LEAST]: holds the guest so many times, a little irregularly,
- * and unwinds each stack twice: by us, and by elfutils' libdwfl from the same registers and memory.
- * Prints what was found; 0 if no chain is longer than libdwfl's or different from it, and at least
- * LEAST per cent (99) are equal to it and reach the root.
+ * oracle_chains TARGET IMAGE SAMPLES [LEAST [time]]: holds the guest so many times, a little
+ * irregularly, and unwinds each stack twice: by us, and by elfutils' libdwfl from the same
+ * registers and memory. Prints what was found; 0 if no chain is longer than libdwfl's or different
+ * from it, and at least LEAST per cent (99) are equal to it and reach the root. With `time` also
+ * what a frame costs both, the memory being at hand.
  */
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
@@ -11,13 +12,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "arch/cfi.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "obj/image.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 
-#define SHOWN 5
+#define SHOWN	    5
+#define TIMED_MAX   10000u
+#define TIMED_TURNS 16u
+#define LOOKUPS	    2000000u
 
 struct oracle {
 	struct uni_target *t;
@@ -31,6 +36,9 @@ struct oracle {
 	struct uni_chain ours, theirs;
 	unsigned long same, complete, shorter, longer, different, frames;
 	unsigned shown;
+	bool timed;
+	size_t nr_timed;
+	double our_ns[TIMED_MAX], their_ns[TIMED_MAX]; /* a frame */
 };
 
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
@@ -156,12 +164,31 @@ static bool judge(struct oracle *o)
 	return a->nr == b->nr && a->stop == UNI_STOP_ROOT;
 }
 
+/* Both once more, with everything in our cache. */
+static void measure(struct oracle *o, const struct uni_regs *regs)
+{
+	uint64_t t = uni_now_ns();
+
+	if (o->nr_timed == TIMED_MAX || o->ours.nr == 0)
+		return;
+	for (unsigned i = 0; i < TIMED_TURNS; i++)
+		uni_unwind_go(&o->u, o->as, regs, &o->ours);
+	o->our_ns[o->nr_timed] = (double)(uni_now_ns() - t) / TIMED_TURNS / o->ours.nr;
+	o->theirs.nr = 0;
+	t = uni_now_ns();
+	(void)dwfl_getthreads(o->dwfl, each_thread, o);
+	o->their_ns[o->nr_timed++] =
+		(double)(uni_now_ns() - t) / (o->theirs.nr != 0 ? o->theirs.nr : 1);
+}
+
 static void compare(struct oracle *o, const struct uni_regs *regs)
 {
 	o->cur = regs;
 	o->theirs.nr = 0;
 	uni_unwind(&o->u, o->as, regs, &o->ours); /* leaves the space rooted for libdwfl */
 	(void)dwfl_getthreads(o->dwfl, each_thread, o);
+	if (o->timed)
+		measure(o, regs);
 	if (judge(o) || o->shown++ >= SHOWN)
 		return;
 	printf("# pc 0x%llx, stop %s\n", (unsigned long long)regs->pc, uni_stop_name(o->ours.stop));
@@ -213,6 +240,40 @@ static bool open_guest(struct oracle *o, const char *target, const char *path, s
 	return uni_as_create(o->t->ops->gmem(o->t), &budget, &o->as, err) == 0;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(double *v, size_t nr)
+{
+	qsort(v, nr, sizeof(*v), by_value);
+	return nr != 0 ? v[nr / 2] : 0;
+}
+
+/* Million lookups a second of addresses all over the code. */
+static double lookup_rate(const struct uni_cfi_table *t)
+{
+	uint64_t begin = uni_now_ns(), pc = 0, found = 0, ns;
+
+	for (unsigned i = 0; i < LOOKUPS; i++) {
+		pc = pc * 6364136223846793005ull + 1442695040888963407ull;
+		found += uni_cfi_find(t, t->base + (pc >> 32) % t->size) != NULL;
+	}
+	ns = uni_now_ns() - begin;
+	return found != 0 && ns != 0 ? LOOKUPS * 1e3 / (double)ns : 0;
+}
+
+static void report_times(struct oracle *o)
+{
+	printf("a frame, median: %.0f ns, libdwfl %.0f ns; ", median(o->our_ns, o->nr_timed),
+		median(o->their_ns, o->nr_timed));
+	printf("%.1f million lookups a second in %u rows\n", lookup_rate(o->hints->cfi),
+		o->hints->cfi->nr_rows);
+}
+
 static int report(const struct oracle *o, double least)
 {
 	unsigned long all = o->same + o->shorter + o->longer + o->different;
@@ -233,9 +294,10 @@ int main(int argc, char **argv)
 	bool ok;
 
 	if (argc < 4 || o == NULL) {
-		fprintf(stderr, "usage: oracle_chains TARGET IMAGE SAMPLES [LEAST]\n");
+		fprintf(stderr, "usage: oracle_chains TARGET IMAGE SAMPLES [LEAST [time]]\n");
 		return 2;
 	}
+	o->timed = argc > 5 && strcmp(argv[5], "time") == 0;
 	ok = open_guest(o, argv[1], argv[2], &err) && open_dwfl(o, argv[2]);
 	for (long i = strtol(argv[3], NULL, 10); ok && i > 0; i--) {
 		struct timespec ts = uni_ns_timespec((uint64_t)(i % 7 + 1) * 311000);
@@ -245,6 +307,8 @@ int main(int argc, char **argv)
 	}
 	if (!ok && err.code != 0)
 		fprintf(stderr, "%s\n", err.msg);
+	if (ok && o->timed && o->hints->cfi != NULL)
+		report_times(o);
 	uni_target_detach(o->t);
 	dwfl_end(o->dwfl);
 	uni_as_destroy(o->as);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -53,12 +54,38 @@ static int ram_read(
 	return uni_vmm_copy(ram->pid, r->cookie + offset, buf, len);
 }
 
+/* The kernel copies pieces in order and stops in front of one that it cannot copy whole. */
+static int ram_read_many(void *ctx, const struct uni_gmem_piece *piece, size_t nr)
+{
+	struct iovec local[UNI_GMEM_MANY_MAX] = { 0 }, remote[UNI_GMEM_MANY_MAX] = { 0 };
+	const struct ram *ram = ctx;
+	size_t whole = 0;
+	ssize_t n;
+
+	if (nr == 0 || nr > uni_array_len(local))
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t hva = piece[i].r->cookie + piece[i].offset;
+
+		local[i] = (struct iovec){ piece[i].buf, piece[i].len };
+		remote[i] = (struct iovec){ (void *)(uintptr_t)hva, piece[i].len };
+	}
+	n = process_vm_readv(ram->pid, local, nr, remote, nr, 0);
+	while (n > 0 && whole < nr && (size_t)n >= piece[whole].len)
+		n -= (ssize_t)piece[whole++].len;
+	return (int)whole;
+}
+
 static void ram_close(void *ctx)
 {
 	free(ctx);
 }
 
-static const struct uni_gmem_ops ram_ops = { .read = ram_read, .close = ram_close };
+static const struct uni_gmem_ops ram_ops = {
+	.read = ram_read,
+	.read_many = ram_read_many,
+	.close = ram_close,
+};
 
 static int make_gmem(int pid, const struct place *p, struct uni_gmem **ret, struct uni_err *err)
 {

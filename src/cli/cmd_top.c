@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "cli/cmd.h"
+#include "cli/guests.h"
+#include "cli/top/run.h"
+#include "cli/top/signals.h"
+
+static struct {
+	struct uni_top_args top;
+	const char *image, *qmp, *method, *unwind;
+	double wait;
+	bool all, batch, count_given;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
+			"the image that the guest runs, with symbols, or only these as nm prints "
+			"them (default: from the VMM's command line, and its .dbg sibling)",
+			"FILE", NULL },
+		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
+			"every guest on this host that can be attached", NULL, NULL },
+		{ 'F', "frequency", UNI_OPT_DOUBLE, &o.top.frequency, "HZ",
+			"samples per second of each vCPU (default 99)", NULL, NULL },
+		{ 'i', "interval", UNI_OPT_DOUBLE, &o.top.interval, "SECONDS",
+			"time between two refreshes, or snapshots (default 1)", NULL, NULL },
+		{ 'w', "window", UNI_OPT_DOUBLE, &o.top.window, "SECONDS",
+			"show the last so many seconds, 0 all since the start (default 10; with "
+			"--batch the interval)",
+			NULL, &o.top.window_given },
+		{ 's', "sort", UNI_OPT_STR, &o.top.sort, "KEY",
+			"order of the functions: self, total or name (default self)",
+			"self total name", NULL },
+		{ 0, "filter", UNI_OPT_STR, &o.top.filter, "TEXT",
+			"only functions whose name holds this, in upper or lower case", NULL,
+			NULL },
+		{ 0, "function", UNI_OPT_STR, &o.top.function, "NAME",
+			"select this function; with --batch also print what it calls", NULL, NULL },
+		{ 0, "callers", UNI_OPT_FLAG, &o.top.callers, NULL,
+			"show who calls the selected function, not what it calls", NULL, NULL },
+		{ 0, "vcpu", UNI_OPT_U64, &o.top.vcpu, "N", "only samples of this vCPU", NULL,
+			&o.top.vcpu_given },
+		{ 0, "idle", UNI_OPT_FLAG, &o.top.idle, NULL,
+			"also count samples of vCPUs that are halted, or have no host CPU", NULL,
+			NULL },
+		{ 0, "method", UNI_OPT_STR, &o.method, "auto|bpf|pause",
+			"how a kvm: guest is sampled: by the host's kernel, which never stops it "
+			"(bpf), or with a stop for each sample (pause); auto is bpf where "
+			"permitted (default auto)",
+			"auto bpf pause", NULL },
+		{ 0, "no-exits", UNI_OPT_FLAG, &o.top.no_exits, NULL,
+			"do not count VM exits, where the host's kernel can: guests that exit very "
+			"often are a little faster without",
+			NULL, NULL },
+		UNI_NAMING_OPTIONS(o.top.naming),
+		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
+		UNI_UNWIND_OPTION(o.unwind),
+		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
+			"print snapshots as plain text instead of using the terminal", NULL, NULL },
+		{ 'n', "count", UNI_OPT_U64, &o.top.count, "N",
+			"end after so many snapshots, 0 never (default 1); needs --batch or "
+			"--json",
+			NULL, &o.count_given },
+		{ 0, "json", UNI_OPT_FLAG, &o.top.json, NULL, "--batch with one JSON object a line",
+			NULL, NULL },
+		{ 0, "rows", UNI_OPT_U64, &o.top.rows, "N",
+			"functions in a snapshot, 0 all (default 20)", NULL, NULL },
+		{ 0, "history", UNI_OPT_SIZE, &o.top.memory_bytes, "SIZE",
+			"memory for samples and call chains; the oldest go first (default 64M)",
+			NULL, NULL },
+		{ 'o', "output", UNI_OPT_STR, &o.top.output, "NAME",
+			"what the key s saves: NAME.uniscope, numbered (default: the guest's name)",
+			"FILE", NULL },
+		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
+			"keep trying for so long while the guest still boots (default 0)", NULL,
+			NULL },
+		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .top = { .frequency = 99,
+				     .interval = 1,
+				     .window = 10,
+				     .count = 1,
+				     .rows = 20,
+				     .memory_bytes = 64u << 20,
+				     .sort = "self" } };
+	return table;
+}
+
+static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope top [OPTIONS] TARGET... (or --all, without one)");
+	if (o.count_given && !o.batch && !o.top.json)
+		return uni_err_set(err, UNI_EUSAGE, "--count needs --batch");
+	return uni_top_check_args(&o.top, err);
+}
+
+static int show(const struct uni_guests *all, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_top_run *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (r == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_top_signals_take();
+	rc = uni_top_run_init(r, all->open.v, all->open.nr, &o.top, err);
+	if (rc == 0)
+		rc = o.batch || o.top.json ? uni_top_run_batch(r, err) : uni_top_run_screen(r, err);
+	uni_top_run_deinit(r);
+	uni_top_signals_restore();
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const struct uni_guests_args args = { .targets = ctx->operands,
+		.nr = ctx->nr_operands,
+		.all = o.all,
+		.attach = { .image = o.image,
+			.qmp = o.qmp,
+			.method = o.method,
+			.search = uni_search_of(&o.top.debug_dirs),
+			.wait_ns = (uint64_t)(o.wait * 1e9),
+			.no_image_ok = true,
+			.unwind = o.unwind } };
+	struct uni_guests all = { 0 };
+	int rc = check(ctx, err);
+
+	if (rc == 0)
+		rc = uni_guests_open(&all, &args, err);
+	if (rc == 0)
+		rc = show(&all, err);
+	uni_guests_close(&all);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_top = {
+	.name = "top",
+	.operands = "TARGET...",
+	.summary = "watch where the time of a running guest goes, live",
+	.details = "Samples like record and shows, again and again, the functions that the guest "
+		   "spends its\n"
+		   "time in, the calls below the selected one, what each vCPU does, and how good "
+		   "the sampling\n"
+		   "is. The key ? lists the keys. --batch prints snapshots for scripts. Several "
+		   "guests "
+		   "are\n"
+		   "shown together, each below its name.",
+	.examples = "  uniscope top kvm:pid=4121\n"
+		    "  uniscope top web1 -F 499 --window 30\n"
+		    "  uniscope top --all\n"
+		    "  uniscope top web1 --batch -n 5 -i 2\n"
+		    "  uniscope top web1 --json -n 0 | jq -c .functions[0]",
+	.min_operands = 0,
+	.max_operands = SIZE_MAX,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# top.sh UNISCOPE BUILDROOT SRCROOT: uniscope top, in a pipe and in a terminal, on real guests and
+# on a replay of one. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+# shellcheck source-path=SCRIPTDIR source=guest.sh
+. "$SRC/tests/e2e/guest.sh"
+cd "$T" || exit 1
+mkfifo "$T/pipe"
+
+# Nothing but printable characters and newlines.
+plain() { # FILE
+	! LC_ALL=C grep -q '[^[:print:]]' "$1"
+}
+# The share of each burn_* of `shares`, as far as so few samples can tell; reads until they are not
+# too few, however slow the machine is today.
+shares() { # JSON-LINES-PIPE
+	python3 - "$1" <<'END'
+import json, math, sys
+want = {"burn_a": 0.5, "burn_b": 0.25, "burn_c": 0.15, "burn_d": 0.1}
+got, lines = dict.fromkeys(want, 0), []
+for line in open(sys.argv[1]):
+    lines.append(json.loads(line))
+    for f in lines[-1]["functions"]:
+        got[f["name"]] = got.get(f["name"], 0) + f["self"]
+    n = sum(got[k] for k in want)
+    if n >= 300:
+        break
+print(n, got, lines[-1]["quality"], lines[-1]["vcpus"])
+assert n >= 300
+for k in want:
+    assert abs(got[k] / n - want[k]) < 5 * math.sqrt(want[k] * (1 - want[k]) / n) + 0.01, k
+assert all(l["quality"]["complete"] > 0.99 for l in lines if l["quality"]["samples"] > 100)
+assert [l["snapshot"] for l in lines] == list(range(1, len(lines) + 1))
+END
+}
+# Where the host's kernel makes the samples, it stops nothing and knows more of each vCPU.
+streamed() { # JSON-LINES
+	python3 - "$1" <<'END'
+import json, sys
+s = [json.loads(l) for l in open(sys.argv[1])][-1]
+print(s["quality"], s["vcpus"])
+v = s["vcpus"][0]
+assert s["quality"]["pause"] is None
+assert abs(v["guest"] + v["vmm"] + v["idle"] + v["stolen"] + (v["kvm"] or 0) - 1) < 0.01
+assert v["exits_per_s"] > 50 # 100 Hz timer
+assert 0 < s["quality"]["host_ns_per_sample"] < 1e6
+END
+}
+ends_well() { # STATUS-FILE
+	test "$(cat "$1")" = 0
+}
+
+for accel in $accels; do
+	boot "$accel" "$(image shares)" '' || exit 1
+	(timeout 120 "$U" top "$target" -e "$elf" --json -n 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
+		echo $? >"$T/st") &
+	t=$!
+	check "$accel: shares are right" shares "$T/pipe"
+	wait $t
+	check "$accel: a reader that has enough is no failure" ends_well "$T/st"
+	check "$accel: ... and nothing to talk about" test ! -s "$T/err"
+	timeout 60 "$U" top "$target" -e "$elf" --batch -n 2 --function app_main >"$T/text" 2>&1
+	check "$accel: text has the functions and the calls" \
+		sh -c "grep -q ' burn_a$' '$T/text' && grep -q '^calls of app_main$' '$T/text'"
+	check "$accel: text is plain" plain "$T/text"
+	check "$accel: two snapshots" test "$(grep -c snapshot "$T/text")" = 2
+	timeout -s INT 3 "$U" top "$target" -e "$elf" --batch -n 0 -i 0.5 >"$T/text" 2>"$T/err"
+	check "$accel: Ctrl-C ends it well" test $? = 124 -a ! -s "$T/err" -a -s "$T/text"
+	check "$accel: the guest runs on" beats
+	(timeout 60 "$U" top "$target" -e "$elf" --json -n 0 -i 30 >"$T/json" 2>"$T/err"
+		echo $? >"$T/st") &
+	t=$!
+	sleep 2
+	end_guest
+	wait $t
+	check "$accel: a guest that ends is said to have, at once" \
+		sh -c "test \"\$(cat '$T/st')\" = 0 && grep -q '\"ended\":true' '$T/json'"
+done
+
+# Several guests at once; what one does is not taken for what the other does.
+if [ "$accels" != tcg ]; then
+	boot kvm "$(image idle)" '' || exit 1
+	if "$U" doctor | grep -q '^ok *kvm-bpf'; then
+		timeout 60 "$U" top "$target" --json -n 2 -i 2 >"$T/json" 2>"$T/err"
+		check "kvm: sampled without a stop" streamed "$T/json"
+		timeout 60 "$U" top "$target" --json --no-exits >"$T/json" 2>"$T/err"
+		check "kvm: exits are not counted if unwanted" \
+			grep -q '"exits_per_s":null' "$T/json"
+	else
+		skip "kvm: sampled without a stop" "uniscope doctor says why not"
+	fi
+	first=$guest
+	guest=
+	boot kvm "$(image shares)" '' || exit 1
+	timeout 120 "$U" top "kvm:pid=$first" "$target" --json -n 1 -i 5 --idle --rows 0 >"$T/json" \
+		2>"$T/err"
+	check "two guests" python3 - "$T/json" <<'END'
+import json, sys
+s = json.load(open(sys.argv[1]))
+f = {x["name"]: x for x in s["functions"]}
+print(s)
+names = sorted({v["guest_name"] for v in s["vcpus"]})
+assert len(names) == 2 and "idle" in names[0] and "shares" in names[1], names
+busy, idle = f[names[1]]["total"], f[names[0]]["total"]
+assert busy and idle and busy + idle == s["total"]
+assert 0 < sum(f[k]["self"] for k in f if k.startswith("burn_")) <= busy
+assert 0 < sum(f[k]["self"] for k in f if k in ("do_work", "[idle]", "lab_halt")) <= idle
+END
+	check "two guests: nothing to complain about" test ! -s "$T/err"
+	# Stopped by Ctrl-Z: no guest stands still with it, also where each sample is a stop.
+	check "Ctrl-Z with a guest that is stopped for samples" timeout 120 \
+		python3 "$SRC/tests/e2e/top_screen.py" suspend_paused "$U" "$target" "$elf"
+	check "the guest runs on" beats
+	kill -9 "$first"
+	wait "$first" 2>/dev/null
+fi
+
+boot tcg "$(image smp)" '' --smp 2 || exit 1
+check "a replay to look at" "$U" record "$target" -e "$elf" -q -d 3 -F 49 \
+	--save-replay "$T/smp.replay" -o "$T/smp.uniscope"
+check "live guest: keys" python3 "$SRC/tests/e2e/top_screen.py" keys "$U" "$target" "$elf"
+end_guest
+for case in keys select pause sizes save signals suspend colour gone refused; do
+	check "screen: $case" timeout 120 python3 "$SRC/tests/e2e/top_screen.py" "$case" "$U" \
+		"replay:file=$T/smp.replay" "$elf"
+done
+finish
