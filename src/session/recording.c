@@ -256,8 +256,10 @@ static int merge_run(struct merge *m, const struct taker *to)
 		size_t i = merge_first(m);
 		struct stream *st = m->stream[i];
 
-		rc = to->exit != NULL ? to->exit(to->ctx, &st->exit)
-				      : to->sample(to->ctx, &st->sample);
+		if (m->kind == UNI_CTF_EXITS && to->exit != NULL)
+			rc = to->exit(to->ctx, &st->exit);
+		else if (m->kind == UNI_CTF_SAMPLES && to->sample != NULL)
+			rc = to->sample(to->ctx, &st->sample);
 		stream_advance(m, st);
 		if (st->have)
 			continue;
