@@ -51,6 +51,10 @@ static const struct uni_opt *options(void)
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "
 			"permitted (default auto)",
 			"auto bpf pause", NULL },
+		{ 0, "no-exits", UNI_OPT_FLAG, &o.top.no_exits, NULL,
+			"do not count VM exits, where the host's kernel can: guests that exit very "
+			"often are a little faster without",
+			NULL, NULL },
 		UNI_NAMING_OPTIONS(o.top.naming),
 		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
 		UNI_UNWIND_OPTION(o.unwind),

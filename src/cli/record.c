@@ -258,25 +258,31 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 
 /* What the source says about the addresses goes with the session, if the image has debug data. */
 static void add_places(
-	const struct uni_guest *g, const struct uni_record_args *args, const char *path)
+	const struct uni_image *img, const struct uni_record_args *args, const char *path)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
 	struct uni_err err = { 0 };
 	const char *note = NULL;
-	int rc = uni_session_add_places(path, g->image, &search, &note, &err);
+	int rc = uni_session_add_places(path, img, &search, &note, &err);
 
 	if (rc != 0 && rc != -UNI_ENOENT)
 		uni_note("no lines and inlined functions in %s: %s", path, err.msg);
 	else if (note != NULL)
-		uni_note("%s: %s", uni_image_path(g->image), note);
+		uni_note("%s: %s", uni_image_path(img), note);
 }
 
 static int add_symbols(
 	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err)
 {
+	int rc = 0;
+
 	if (g->symtab != NULL)
-		return uni_recorder_add_symtab(rec, number, g->symtab, err);
-	return g->image != NULL ? uni_recorder_add_image(rec, number, g->image, err) : 0;
+		rc = uni_recorder_add_symtab(rec, number, g->symtab, err);
+	else if (g->image != NULL)
+		rc = uni_recorder_add_image(rec, number, g->image, err);
+	for (size_t i = 0; rc == 0 && i < g->nr_more; i++)
+		rc = uni_recorder_add_more(rec, number, g->more[i].image, g->more[i].bias, err);
+	return rc;
 }
 
 /* The session with all its guests, and their names' symbols. */
@@ -358,7 +364,9 @@ static void add_all_places(const struct run *run, const char *path)
 		const struct uni_guest *g = run->part[i].g;
 
 		if (g->image != NULL && g->symtab == NULL)
-			add_places(g, run->args, path);
+			add_places(g->image, run->args, path);
+		for (size_t k = 0; k < g->nr_more; k++)
+			add_places(g->more[k].image, run->args, path);
 	}
 }
 

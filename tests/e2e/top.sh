@@ -35,6 +35,19 @@ assert all(l["quality"]["complete"] > 0.99 for l in lines if l["quality"]["sampl
 assert [l["snapshot"] for l in lines] == list(range(1, len(lines) + 1))
 END
 }
+# Where the host's kernel makes the samples, it stops nothing and knows more of each vCPU.
+streamed() { # JSON-LINES
+	python3 - "$1" <<'END'
+import json, sys
+s = [json.loads(l) for l in open(sys.argv[1])][-1]
+print(s["quality"], s["vcpus"])
+v = s["vcpus"][0]
+assert s["quality"]["pause"] is None
+assert abs(v["guest"] + v["vmm"] + v["idle"] + v["stolen"] + (v["kvm"] or 0) - 1) < 0.01
+assert v["exits_per_s"] > 50 # 100 Hz timer
+assert 0 < s["quality"]["host_ns_per_sample"] < 1e6
+END
+}
 ends_well() { # STATUS-FILE
 	test "$(cat "$1")" = 0
 }
@@ -69,6 +82,15 @@ done
 # Several guests at once; what one does is not taken for what the other does.
 if [ "$accels" != tcg ]; then
 	boot kvm "$(image idle)" '' || exit 1
+	if "$U" doctor | grep -q '^ok *kvm-bpf'; then
+		timeout 60 "$U" top "$target" --json -n 2 -i 2 >"$T/json" 2>"$T/err"
+		check "kvm: sampled without a stop" streamed "$T/json"
+		timeout 60 "$U" top "$target" --json --no-exits >"$T/json" 2>"$T/err"
+		check "kvm: exits are not counted if unwanted" \
+			grep -q '"exits_per_s":null' "$T/json"
+	else
+		skip "kvm: sampled without a stop" "uniscope doctor says why not"
+	fi
 	first=$guest
 	guest=
 	boot kvm "$(image shares)" '' || exit 1

@@ -140,6 +140,22 @@ static void names_from_debug_data(void **state)
 	end(&f);
 }
 
+/* A symbol without a size that happens to reach so far does not hide the function that DWARF knows.
+ */
+static void guesses_give_way(void **state)
+{
+	static const char table[] = "0000000000400000 T _start_of_all\n"
+				    "0000000000410000 D data\n";
+	struct uni_symtab *s;
+	struct fixture f;
+
+	assert_int_equal(uni_symtab_of_text("t", table, strlen(table), &s, NULL), 0);
+	begin(&f, &(struct uni_naming){ .inlined = true }, s);
+	expect(&f, f.inlined, true, "outer|middle+|innermost+");
+	expect(&f, BIAS + 0x400010, true, "_start_of_all");
+	end(&f);
+}
+
 static char *export_to(const struct uni_profile *p, const char *format)
 {
 	struct uni_view v = { .profile = p };
@@ -199,6 +215,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(inlined_functions),
 		cmocka_unit_test(lines),
 		cmocka_unit_test(names_from_debug_data),
+		cmocka_unit_test(guesses_give_way),
 		cmocka_unit_test(exporters_mark_them),
 	};
 

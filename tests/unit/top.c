@@ -402,7 +402,7 @@ static void test_streams(void **state)
 	assert_string_equal(p.v[0], "guest  50.0%");
 	assert_string_equal(p.v[1], "idle   0.0%");
 	assert_string_equal(p.v[2], "stolen  12.5%");
-	assert_string_equal(p.v[3], "2,000 exits/s");
+	assert_string_equal(p.v[3], "   2,000 exits/s");
 	assert_string_equal(p.v[4], "kvm  25.0%");
 	assert_string_equal(p.v[5], "vmm  12.5%");
 	uni_say_quality(&p, &f->top);

@@ -41,29 +41,48 @@ static void meter(int row, int column, int width, const struct uni_top_vcpu *v)
 	(void)uni_screen_put(row, column + width + 1, 1, UNI_INK_KEY, "]");
 }
 
-/* Parts go as long as the meter keeps its least width. */
-static void draw_vcpu(int row, int column, int width, const char *label, int label_width,
+/* How the lines of vCPUs are laid out, so that they stand below each other. */
+struct layout {
+	int label, meter;
+	size_t nr; /* parts that have room while the meter keeps its least width */
+	int part[UNI_SAY_PARTS_MAX]; /* the widest of each */
+};
+
+static void widen(struct layout *l, const struct uni_top_vcpu *v)
+{
+	struct uni_say_parts parts;
+
+	uni_say_vcpu(&parts, v);
+	l->nr = uni_max(l->nr, parts.nr);
+	for (size_t i = 0; i < parts.nr; i++)
+		l->part[i] = uni_max(l->part[i], (int)strlen(parts.v[i]));
+}
+
+static void fit(struct layout *l, int width)
+{
+	int room = width - l->label - 2, used = 0;
+	size_t nr = 0;
+
+	while (nr < l->nr && used + 2 + l->part[nr] <= room - METER_MIN)
+		used += 2 + l->part[nr++];
+	l->nr = nr;
+	l->meter = uni_max(uni_min(room - used, METER_MAX), 0);
+}
+
+static void draw_vcpu(int row, int column, const char *label, const struct layout *l,
 	const struct uni_top_vcpu *v)
 {
 	struct uni_say_parts parts;
-	size_t nr = 0;
-	int used = 0, room = width - label_width - 2 - METER_MIN, length;
 
 	uni_say_vcpu(&parts, v);
-	for (; nr < parts.nr; nr++) {
-		int len = (int)strlen(parts.v[nr]) + 2;
-
-		if (used + len > room)
-			break;
-		used += len;
+	(void)uni_screen_put(row, column, l->label, UNI_INK_KEY, label);
+	if (l->meter > 0)
+		meter(row, column + l->label, l->meter, v);
+	column += l->label + l->meter + 2;
+	for (size_t i = 0; i < uni_min(l->nr, parts.nr); i++) {
+		(void)uni_screen_put(row, column + 2, l->part[i], UNI_INK_PLAIN, parts.v[i]);
+		column += 2 + l->part[i];
 	}
-	length = uni_min(width - label_width - 2 - used, METER_MAX);
-	(void)uni_screen_put(row, column, label_width, UNI_INK_KEY, label);
-	if (length > 0)
-		meter(row, column + label_width, length, v);
-	column += label_width + uni_max(length, 0) + 2;
-	for (size_t i = 0; i < nr; i++)
-		column += 2 + uni_screen_put(row, column + 2, width, UNI_INK_PLAIN, parts.v[i]);
 }
 
 static double plus(double sum, double v)
@@ -77,6 +96,7 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 	struct uni_top_vcpu mean = {
 		.guest = -1, .kvm = -1, .vmm = -1, .idle = -1, .stolen = -1, .exits = -1
 	};
+	struct layout l = { 0 };
 	unsigned known = 0;
 	char label[32];
 
@@ -102,7 +122,10 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 	}
 	(void)snprintf(label, sizeof(label), first == 0 ? "%" PRIu32 " vCPUs" : "+%" PRIu32 " more",
 		nr - first);
-	draw_vcpu(row, 0, uni_screen_columns(), label, uni_max(labels, LABEL_REST), &mean);
+	l.label = uni_max(labels, LABEL_REST);
+	widen(&l, &mean);
+	fit(&l, uni_screen_columns());
+	draw_vcpu(row, 0, label, &l, &mean);
 }
 
 static int label_width(const struct uni_top_run *r)
@@ -131,7 +154,7 @@ int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height)
 	uint32_t nr = uni_top_nr_vcpus(&r->top), shown;
 	int columns = nr == 1 ? 1 : uni_max(uni_screen_columns() / COLUMN_MIN, 1);
 	int width = (uni_screen_columns() - GAP * (columns - 1)) / columns, lines;
-	int labels = label_width(r);
+	struct layout l = { .label = label_width(r) };
 
 	if (height <= 0 || nr == 0)
 		return 0;
@@ -141,14 +164,17 @@ int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height)
 	} else {
 		lines = height;
 		shown = (uint32_t)((height - 1) * columns);
-		draw_rest(&r->top, row + height - 1, shown, nr, labels);
+		draw_rest(&r->top, row + height - 1, shown, nr, l.label);
 	}
+	for (uint32_t i = 0; i < shown; i++)
+		widen(&l, &r->top.vcpus[i]);
+	fit(&l, width);
 	for (uint32_t i = 0; i < shown; i++) {
 		char label[64];
 
 		make_label(label, sizeof(label), r, i);
-		draw_vcpu(row + (int)i / columns, (int)i % columns * (width + GAP), width, label,
-			labels, &r->top.vcpus[i]);
+		draw_vcpu(row + (int)i / columns, (int)i % columns * (width + GAP), label, &l,
+			&r->top.vcpus[i]);
 	}
 	return lines;
 }

@@ -13,9 +13,11 @@
 #define QUEUE_BYTES	  (8u << 20) /* of one guest; of many together four times that */
 #define QUEUE_BYTES_LEAST (1u << 20)
 #define HOLD_NS		  UNI_NSEC_PER_SEC
+#define EXITS_EVERY	  1000u /* all are counted; so few are looked at more closely */
 
 /* One guest; what its sampling thread calls gets this. */
 struct part {
+	struct uni_target *t;
 	struct uni_sampleq *queue;
 	uint32_t nr_vcpus;    /* when it began */
 	pthread_mutex_t lock; /* of what follows; held for copies only */
@@ -42,6 +44,20 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	(void)uni_sampleq_push(p->queue, s);
 }
 
+/* The statistics have them at the end only. */
+static void read_times(struct part *p)
+{
+	const struct uni_target_ops *ops = p->t->ops;
+	uint32_t v = 0;
+
+	if (!(ops->caps(p->t) & UNI_CAP_STREAM) || ops->stream_times == NULL)
+		return;
+	while (v < uni_min(p->nr_vcpus, UNI_VCPU_MAX) &&
+		ops->stream_times(p->t, v, &p->stats.times[v]) == 0)
+		v++;
+	p->stats.nr_times = v;
+}
+
 static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns)
 {
 	struct part *p = ctx;
@@ -50,8 +66,23 @@ static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_
 	if (pthread_mutex_trylock(&p->lock) != 0)
 		return;
 	p->stats = *stats;
+	read_times(p);
 	p->at_ns = uni_now_ns();
 	(void)pthread_mutex_unlock(&p->lock);
+}
+
+/* True: no guest could be sampled as long as their exits are counted; so they are not any more. */
+static bool give_up_exits(struct uni_feed *f)
+{
+	bool counted = false;
+
+	for (size_t i = 0; i < f->nr; i++) {
+		if (f->job[i].rc == 0 || f->job[i].stats.begin_ns != 0)
+			return false;
+		counted |= f->job[i].cfg.exits_every != 0;
+		f->job[i].cfg.exits_every = 0;
+	}
+	return counted;
 }
 
 static void *sample(void *arg)
@@ -59,6 +90,9 @@ static void *sample(void *arg)
 	struct uni_feed *f = arg;
 
 	uni_sampler_run_all(f->job, f->nr);
+	/* Better without VM exits than not at all. */
+	if (give_up_exits(f))
+		uni_sampler_run_all(f->job, f->nr);
 	atomic_store_explicit(&f->ended, true, memory_order_release);
 	return NULL;
 }
@@ -75,13 +109,15 @@ static void feed_free(struct uni_feed *f)
 	free(f);
 }
 
-static bool fill_part(struct uni_feed *f, size_t i, struct uni_guest *g, double frequency)
+static bool fill_part(
+	struct uni_feed *f, size_t i, struct uni_guest *g, double frequency, bool exits)
 {
 	struct part *p = &f->part[i];
 
-	f->job[i].t = g->t;
+	p->t = f->job[i].t = g->t;
 	f->job[i].cfg = (struct uni_sampler_cfg){ .guest = (uint32_t)i,
 		.frequency = frequency,
+		.exits_every = exits && (g->t->ops->caps(g->t) & UNI_CAP_EXITS) ? EXITS_EVERY : 0,
 		.max_duty = 0.10,
 		.jitter = true,
 		.hurry = true,
@@ -97,7 +133,8 @@ static bool fill_part(struct uni_feed *f, size_t i, struct uni_guest *g, double 
 	return p->queue != NULL;
 }
 
-static struct uni_feed *feed_new(struct uni_guest *const *g, size_t nr, double frequency)
+static struct uni_feed *feed_new(
+	struct uni_guest *const *g, size_t nr, double frequency, bool exits)
 {
 	struct uni_feed *f = calloc(1, sizeof(*f));
 	pthread_rwlockattr_t attr;
@@ -117,7 +154,7 @@ static struct uni_feed *feed_new(struct uni_guest *const *g, size_t nr, double f
 	for (size_t i = 0; f->part != NULL && i < nr; i++)
 		(void)pthread_mutex_init(&f->part[i].lock, NULL);
 	for (size_t i = 0; ok && i < nr; i++)
-		ok = fill_part(f, i, g[i], frequency);
+		ok = fill_part(f, i, g[i], frequency, exits);
 	if (ok)
 		return f;
 	feed_free(f);
@@ -143,10 +180,10 @@ static int start_thread(struct uni_feed *f, struct uni_err *err)
 	return 0;
 }
 
-int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, struct uni_feed **ret,
-	struct uni_err *err)
+int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool exits,
+	struct uni_feed **ret, struct uni_err *err)
 {
-	struct uni_feed *f = feed_new(g, nr, frequency);
+	struct uni_feed *f = feed_new(g, nr, frequency, exits);
 	int rc;
 
 	if (f == NULL)

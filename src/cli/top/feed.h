@@ -30,11 +30,12 @@ struct uni_feed;
 
 /*
  * Starts to sample g[nr], which are borrowed and must not be used for anything else until
- * uni_feed_stop(). Samples carry their number. The caller has blocked SIGCHLD or not: it is blocked
+ * uni_feed_stop(). Samples carry their number. With `exits`, VM exits are counted where they can
+ * be. The caller has blocked SIGCHLD or not: it is blocked
  * from now on in the calling thread, because a target may wait for it in the other one.
  */
-int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, struct uni_feed **ret,
-	struct uni_err *err);
+int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool exits,
+	struct uni_feed **ret, struct uni_err *err);
 /* Ends it, waits for the thread, frees. NULL-safe. */
 void uni_feed_stop(struct uni_feed *f);
 

@@ -76,7 +76,7 @@ static void vcpu_from_states(struct uni_top_vcpu *v, const uint64_t *state)
 }
 
 static void vcpu_from_times(struct uni_top_vcpu *v, const struct uni_vcpu_times *now,
-	const struct uni_vcpu_times *before, uint64_t wall_ns)
+	const struct uni_vcpu_times *before, uint64_t wall_ns, bool exits)
 {
 	uint64_t guest = grown(now->guest_ns, before->guest_ns);
 	uint64_t kvm = grown(now->kvm_ns, before->kvm_ns);
@@ -94,20 +94,24 @@ static void vcpu_from_times(struct uni_top_vcpu *v, const struct uni_vcpu_times 
 		.stolen = ratio(stolen, sum),
 		.exits = -1.0,
 		.split = now->split };
-	if (now->exits != 0 && wall_ns != 0)
+	if (exits && wall_ns != 0)
 		v->exits = 1e9 * ratio(grown(now->exits, before->exits), wall_ns);
 }
 
 void uni_top_rates(struct uni_top *top, const struct uni_feed_status *st)
 {
+	bool exits = false;
 	uint64_t wall_ns =
 		grown(st->at_ns, top->last.at_ns != 0 ? top->last.at_ns : st->stats.begin_ns);
 
+	/* Where they are counted, one vCPU at least has some. */
+	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++)
+		exits |= st->times[i].exits != 0;
 	rate_quality(top, st);
 	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++) {
 		if (st->timed[i])
 			vcpu_from_times(
-				&top->vcpus[i], &st->times[i], &top->last.times[i], wall_ns);
+				&top->vcpus[i], &st->times[i], &top->last.times[i], wall_ns, exits);
 		else
 			vcpu_from_states(&top->vcpus[i], top->sums.state[i]);
 	}

@@ -161,7 +161,8 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t n
 	if (uni_top_init(&r->top, &setup) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = settings(r, err);
-	return rc != 0 ? rc : uni_feed_start(g, nr, args->frequency, &r->feed, err);
+	return rc != 0 ? rc
+		       : uni_feed_start(g, nr, args->frequency, !args->no_exits, &r->feed, err);
 }
 
 void uni_top_run_deinit(struct uni_top_run *r)

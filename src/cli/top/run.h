@@ -16,7 +16,7 @@ struct uni_top_args {
 	uint64_t memory_bytes;
 	const char *sort, *filter, *function, *output;
 	uint64_t vcpu;
-	bool vcpu_given, idle, callers, json;
+	bool vcpu_given, idle, callers, json, no_exits;
 	struct uni_naming naming;
 	struct uni_opt_list debug_dirs;
 };

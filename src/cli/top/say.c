@@ -126,7 +126,7 @@ void uni_say_vcpu(struct uni_say_parts *p, const struct uni_top_vcpu *v)
 	add_share(p, "stolen", v->stolen);
 	if (v->exits >= 0.0) {
 		uni_text_number(number, v->exits);
-		add(p, false, "%s exits/s", number);
+		add(p, false, "%8s exits/s", number);
 	}
 	if (v->split || v->sampled)
 		add_share(p, "kvm", v->kvm);

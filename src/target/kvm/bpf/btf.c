@@ -1,109 +1,96 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/kvm/bpf/btf.h"
 
-#include <errno.h>
 #include <linux/btf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/err.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 
-#define FILE_MAX ((size_t)64 << 20)
+#define BASE_PATH   "/sys/kernel/btf/vmlinux"
+#define MODULE_PATH "/sys/kernel/btf/kvm"
+#define BTF_MAX	    (256u << 20)
 
-/* The two sections of one BTF. */
+/* The two parts of a description, inside its bytes. */
 struct parts {
 	const uint8_t *types, *strings;
 	uint32_t types_size, strings_size;
 };
 
-static bool split_up(const void *data, size_t size, struct parts *ret)
+static int find_parts(const uint8_t *data, size_t size, struct parts *ret)
 {
 	struct btf_header h;
 
 	if (size < sizeof(h))
-		return false;
+		return -UNI_EFORMAT;
 	memcpy(&h, data, sizeof(h));
-	if (h.magic != BTF_MAGIC || h.version != BTF_VERSION || h.hdr_len < sizeof(h) ||
-		h.hdr_len > size || h.type_len % 4 != 0)
-		return false;
+	if (h.magic != BTF_MAGIC || h.version != 1 || h.hdr_len < sizeof(h) || h.hdr_len > size)
+		return -UNI_EFORMAT;
 	size -= h.hdr_len;
 	if (!uni_range_contains(0, size, h.type_off, h.type_len) ||
 		!uni_range_contains(0, size, h.str_off, h.str_len))
-		return false;
-	*ret = (struct parts){ .types = (const uint8_t *)data + h.hdr_len + h.type_off,
-		.strings = (const uint8_t *)data + h.hdr_len + h.str_off,
-		.types_size = h.type_len,
-		.strings_size = h.str_len };
-	return true;
-}
-
-static uint8_t *put(uint8_t *at, const void *data, size_t size)
-{
-	if (size != 0)
-		memcpy(at, data, size);
-	return at + size;
-}
-
-int uni_btf_join(const void *base, size_t base_size, const void *split, size_t split_size,
-	void **ret, size_t *size_ret)
-{
-	struct btf_header h = { .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(h) };
-	struct parts a, b;
-	uint8_t *out, *at;
-
-	if (!split_up(base, base_size, &a) || !split_up(split, split_size, &b) ||
-		__builtin_add_overflow(a.types_size, b.types_size, &h.type_len) ||
-		__builtin_add_overflow(a.strings_size, b.strings_size, &h.str_len))
 		return -UNI_EFORMAT;
-	h.str_off = h.type_len;
-	*size_ret = sizeof(h) + (size_t)h.type_len + h.str_len;
-	out = malloc(*size_ret);
-	if (out == NULL)
-		return -UNI_ENOMEM;
-	at = put(out, &h, sizeof(h));
-	at = put(at, a.types, a.types_size);
-	at = put(at, b.types, b.types_size);
-	at = put(at, a.strings, a.strings_size);
-	(void)put(at, b.strings, b.strings_size);
-	*ret = out;
+	*ret = (struct parts){ data + h.hdr_len + h.type_off, data + h.hdr_len + h.str_off,
+		h.type_len, h.str_len };
 	return 0;
 }
 
-static int save(const void *data, size_t size, int *fd_ret, struct uni_err *err)
+int uni_kvm_btf_join(const uint8_t *base, size_t base_size, const uint8_t *module,
+	size_t module_size, uint8_t **ret, size_t *size_ret)
 {
-	int fd = memfd_create("uniscope-btf", MFD_CLOEXEC), r = -errno;
+	struct btf_header h = { .magic = BTF_MAGIC, .version = 1, .hdr_len = sizeof(h) };
+	struct parts a, b;
+	uint8_t *p;
+	int rc = find_parts(base, base_size, &a);
 
-	if (fd >= 0)
-		r = uni_write_full(fd, data, size);
-	if (r == 0) {
-		*fd_ret = fd;
-		return 0;
-	}
-	if (fd >= 0)
-		(void)close(fd);
-	return uni_err_set(err, UNI_EIO, "cannot keep the types of the kernel: %s", strerror(-r));
-}
-
-int uni_btf_with_kvm(int *fd_ret, struct uni_err *err)
-{
-	_cleanup_free_ char *base = NULL, *split = NULL;
-	_cleanup_free_ void *joined = NULL;
-	size_t base_size, split_size, size = 0;
-	int rc;
-
-	*fd_ret = -1;
-	if (uni_read_regular("/sys/kernel/btf/kvm", FILE_MAX, &split, &split_size, NULL) != 0)
-		return 0;
-	rc = uni_read_regular("/sys/kernel/btf/vmlinux", FILE_MAX, &base, &base_size, err);
+	if (rc == 0)
+		rc = find_parts(module, module_size, &b);
 	if (rc != 0)
 		return rc;
-	rc = uni_btf_join(base, base_size, split, split_size, &joined, &size);
-	if (rc != 0)
-		return uni_err_set(err, (enum uni_errcode) - rc,
-			"the types of the kernel or of KVM's module make no sense");
-	return save(joined, size, fd_ret, err);
+	if (__builtin_add_overflow(a.types_size, b.types_size, &h.type_len) ||
+		__builtin_add_overflow(a.strings_size, b.strings_size, &h.str_len) ||
+		h.type_len > BTF_MAX || h.str_len > BTF_MAX)
+		return -UNI_EFORMAT;
+	h.str_off = h.type_len;
+	*size_ret = sizeof(h) + h.type_len + h.str_len;
+	*ret = p = malloc(*size_ret);
+	if (p == NULL)
+		return -UNI_ENOMEM;
+	memcpy(p, &h, sizeof(h));
+	p += sizeof(h);
+	memcpy(p, a.types, a.types_size);
+	p += a.types_size;
+	memcpy(p, b.types, b.types_size);
+	p += b.types_size;
+	memcpy(p, a.strings, a.strings_size);
+	p += a.strings_size;
+	memcpy(p, b.strings, b.strings_size);
+	return 0;
+}
+
+int uni_kvm_btf_open(char *path_ret, size_t cap)
+{
+	_cleanup_free_ char *base = NULL;
+	_cleanup_free_ char *module = NULL;
+	_cleanup_free_ uint8_t *both = NULL;
+	_cleanup_close_ int fd = -1;
+	size_t base_size = 0, module_size = 0, size = 0;
+
+	if (access(MODULE_PATH, R_OK) != 0 ||
+		uni_read_file(MODULE_PATH, BTF_MAX, &module, &module_size, NULL) != 0 ||
+		uni_read_file(BASE_PATH, BTF_MAX, &base, &base_size, NULL) != 0 ||
+		uni_kvm_btf_join((const uint8_t *)base, base_size, (const uint8_t *)module,
+			module_size, &both, &size) != 0)
+		return -1;
+	fd = memfd_create("uniscope-btf", MFD_CLOEXEC);
+	if (fd < 0 || uni_write_full(fd, both, size) != 0)
+		return -1;
+	(void)snprintf(path_ret, cap, "/proc/self/fd/%d", fd);
+	return uni_take_fd(&fd);
 }

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where KVM is a module its types are not among the kernel's own. libbpf finds them by asking the
- * kernel for the modules one by one, which only CAP_SYS_ADMIN may; the files below /sys/kernel/btf
- * anybody may read. So the module's types are put behind the kernel's, as if it were built in.
+ * Where KVM is a module, its structures are described by /sys/kernel/btf/kvm, which goes on where
+ * the kernel's own description ends. The loader library would ask the kernel for all modules'
+ * descriptions, which takes CAP_SYS_ADMIN and time; both files can be read by everybody.
  */
 #ifndef UNI_TARGET_KVM_BPF_BTF_H
 #define UNI_TARGET_KVM_BPF_BTF_H
 
 #include <stddef.h>
-
-#include "base/err.h"
-
-/*
- * split: BTF of a module, whose numbers of types and offsets of strings go on where those of base
- * end. *ret is owned by the caller: free() it. 0, -UNI_EFORMAT, -UNI_ENOMEM.
- */
-int uni_btf_join(const void *base, size_t base_size, const void *split, size_t split_size,
-	void **ret, size_t *size_ret);
+#include <stdint.h>
 
 /*
- * A file (of memory, close-on-exec) that describes this host's kernel with KVM in it. *fd_ret is
- * -1 where KVM is built in, so that nothing is to be joined, or where no module describes itself.
+ * One description out of the kernel's and a module's: types and strings of the second are numbered
+ * on from those of the first. *ret is the caller's: free() it. 0, -UNI_EFORMAT, -UNI_ENOMEM. Pure.
  */
-int uni_btf_with_kvm(int *fd_ret, struct uni_err *err);
+int uni_kvm_btf_join(const uint8_t *base, size_t base_size, const uint8_t *module,
+	size_t module_size, uint8_t **ret, size_t *size_ret);
+
+/*
+ * A file in memory with both, for bpf_object_open_opts.btf_custom_path (its path goes to path_ret);
+ * the caller closes it after loading. -1: KVM is no module here, and nothing is needed.
+ */
+int uni_kvm_btf_open(char *path_ret, size_t cap);
 
 #endif

@@ -14,14 +14,15 @@
 _Static_assert(EXITS_LEN % 4096 == 0, "it is mapped");
 
 /* Maps that the sampler has already are used, not made again. */
-static int share_maps(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b)
+static int share_maps(struct bpf_object *obj, void *ctx)
 {
+	const struct bpf_object *sampler = ctx;
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, p->obj)
+	bpf_object__for_each_map(map, obj)
 	{
 		const struct bpf_map *theirs =
-			bpf_object__find_map_by_name(b->obj, bpf_map__name(map));
+			bpf_object__find_map_by_name(sampler, bpf_map__name(map));
 		int r = theirs != NULL ? bpf_map__reuse_fd(map, bpf_map__fd(theirs)) : 0;
 
 		if (r != 0)
@@ -32,18 +33,13 @@ static int share_maps(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b)
 
 static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struct uni_err *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "uniscope_exits");
 	void *map;
-	int r;
 
-	opts.btf_custom_path = b->types[0] != '\0' ? b->types : NULL;
-	p->obj = bpf_object__open_mem(uni_bpf_exit_object, uni_bpf_exit_object_size, &opts);
-	r = p->obj != NULL ? share_maps(p, b) : -errno;
-	if (r == 0)
-		r = bpf_object__load(p->obj);
-	if (r != 0)
-		return uni_err_set(err, r == -EPERM ? UNI_EPERM : UNI_ENOTSUP,
-			"the programs that watch VM exits cannot be loaded: %s", strerror(-r));
+	p->obj = uni_kvm_bpf_open(uni_bpf_exit_object, uni_bpf_exit_object_size, "uniscope_exits",
+		share_maps, b->obj);
+	if (p->obj == NULL)
+		return uni_err_set(err, errno == EPERM ? UNI_EPERM : UNI_ENOTSUP,
+			"the programs that watch VM exits cannot be loaded: %s", strerror(errno));
 	p->by_thread_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "by_thread"));
 	p->sums_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exit_sums"));
 	p->lasts_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exit_lasts"));

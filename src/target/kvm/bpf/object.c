@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,24 +45,40 @@ static int why_not(int r, struct uni_err *err)
 		strerror(-r));
 }
 
+struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx)
+{
+	struct bpf_object_open_opts opts;
+	struct bpf_object *obj;
+	char path[64];
+	int r = 0, btf = uni_kvm_btf_open(path, sizeof(path));
+
+	(void)libbpf_set_print(NULL); /* a library does not print */
+	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
+	opts.sz = sizeof(opts);
+	opts.object_name = name;
+	opts.btf_custom_path = btf >= 0 ? path : NULL;
+	obj = bpf_object__open_mem(data, size, &opts);
+	if (obj == NULL)
+		r = -errno;
+	if (obj != NULL && set_up != NULL)
+		r = set_up(obj, ctx);
+	if (r == 0)
+		r = bpf_object__load(obj);
+	if (btf >= 0)
+		(void)close(btf);
+	if (r == 0)
+		return obj;
+	bpf_object__close(obj);
+	errno = -r;
+	return NULL;
+}
+
 static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "uniscope");
-	int r, rc = uni_btf_with_kvm(&b->types_fd, err);
-
-	if (rc != 0)
-		return rc;
-	if (b->types_fd >= 0) {
-		(void)snprintf(b->types, sizeof(b->types), "/proc/self/fd/%d", b->types_fd);
-		opts.btf_custom_path = b->types;
-	}
-	(void)libbpf_set_print(NULL); /* a library does not print */
-	b->obj = bpf_object__open_mem(uni_bpf_object, uni_bpf_object_size, &opts);
+	b->obj = uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL);
 	if (b->obj == NULL)
 		return why_not(-errno, err);
-	r = bpf_object__load(b->obj);
-	if (r != 0)
-		return why_not(r, err);
 	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");
@@ -86,7 +101,7 @@ int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err)
 	if (b == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	(void)pthread_mutex_init(&b->lock, NULL);
-	b->types_fd = b->stats_fd = -1;
+	b->stats_fd = -1;
 	rc = open_object(b, err);
 	if (rc != 0) {
 		uni_kvm_bpf_unload(b);
@@ -103,8 +118,6 @@ void uni_kvm_bpf_unload(struct uni_kvm_bpf *b)
 		return;
 	if (b->stats_fd >= 0)
 		(void)close(b->stats_fd);
-	if (b->types_fd >= 0)
-		(void)close(b->types_fd);
 	uni_kvm_exit_progs_unload(b->exits);
 	if (b->guest != NULL)
 		(void)munmap(b->guest, map_bytes(UNI_BPF_GUESTS, sizeof(*b->guest)));

@@ -32,14 +32,19 @@ struct uni_kvm_bpf {
 	bool guest_used[UNI_BPF_GUESTS];
 	bool vcpu_used[UNI_BPF_VCPUS];
 	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not wanted yet */
-	int types_fd;			  /* the kernel's types with KVM's; -1: libbpf finds them */
-	char types[32];			  /* its path; "" none */
 	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
 };
 
 /* Loads the programs: takes about 0.1 s, and CAP_BPF and CAP_PERFMON. */
 int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err);
 void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
+
+/*
+ * Opens and loads an object file of ours. set_up (may be NULL) is called in between. NULL: errno
+ * says why. Other objects than this one use it as well.
+ */
+struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx);
 
 /* A number for a guest or a vCPU, or -1: all are taken. Thread-safe. */
 int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b);
