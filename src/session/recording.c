@@ -248,6 +248,13 @@ struct taker {
 	void *ctx;
 };
 
+static int hand_out(const struct merge *m, const struct stream *st, const struct taker *to)
+{
+	if (m->kind == UNI_CTF_EXITS)
+		return to->exit != NULL ? to->exit(to->ctx, &st->exit) : 0;
+	return to->sample != NULL ? to->sample(to->ctx, &st->sample) : 0;
+}
+
 static int merge_run(struct merge *m, const struct taker *to)
 {
 	int rc = 0;
@@ -256,8 +263,7 @@ static int merge_run(struct merge *m, const struct taker *to)
 		size_t i = merge_first(m);
 		struct stream *st = m->stream[i];
 
-		rc = to->exit != NULL ? to->exit(to->ctx, &st->exit)
-				      : to->sample(to->ctx, &st->sample);
+		rc = hand_out(m, st, to);
 		stream_advance(m, st);
 		if (st->have)
 			continue;
