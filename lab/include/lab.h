@@ -97,6 +97,13 @@ void *lab_linear_alloc(unsigned nr);
 /* Calls fn(arg) on the stack that ends at top; the frame-pointer chain goes on to the caller. */
 void lab_on_stack(void (*fn)(void *arg), void *arg, uint64_t top);
 
+/*
+ * Loads the ELF program that came beside the image (-initrd), x86_64/program.c: to a page-aligned
+ * address chosen by the TSC, each segment on pages of its own, code alone executable. Returns its
+ * entry point.
+ */
+uint64_t lab_program_load(void);
+
 /* Bounds of the stack that kmain runs on. */
 void lab_main_stack(uint64_t *low_ret, uint64_t *high_ret);
 

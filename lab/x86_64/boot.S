@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* PVH entry (32-bit, paging off, %ebx = start info) up to kmain on its stack. */
+/* PVH entry (32-bit, paging off, %ebx = start info) up to lab_entry in the higher half. */
 #include "layout.h"
 
 #define PA(x) ((x) - LAB_IMAGE_OFFSET)
@@ -37,52 +37,6 @@ lab_pvh_start:
 	jmp	*%rax
 	.size	lab_pvh_start, . - lab_pvh_start
 
-	.text
-	.globl	lab_entry
-	.type	lab_entry, @function
-lab_entry:
-	.cfi_startproc
-	.cfi_undefined rip		/* the outermost frame */
-	movl	$LAB_SEL_DATA, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
-	xorl	%eax, %eax
-	movl	%eax, %fs
-	movl	%eax, %gs
-	movq	$boot_gdtr_high, %rax
-	lgdt	(%rax)
-	movq	$lab_boot_stack + LAB_BOOT_STACK_SIZE, %rsp
-	xorl	%ebp, %ebp
-	call	lab_setup		/* returns the top of the main stack */
-	movq	%rax, %rsp
-	xorl	%ebp, %ebp
-	call	kmain
-	ud2
-	.cfi_endproc
-	.size	lab_entry, . - lab_entry
-
-	/* lab_on_stack(fn, arg, top): rbp links both stacks, for walkers and for us. */
-	.globl	lab_on_stack
-	.type	lab_on_stack, @function
-lab_on_stack:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register rbp
-	movq	%rdx, %rsp
-	movq	%rdi, %rax
-	movq	%rsi, %rdi
-	call	*%rax
-	leave
-	.cfi_def_cfa rsp, 8
-	.cfi_restore rbp
-	ret
-	.cfi_endproc
-	.size	lab_on_stack, . - lab_on_stack
-
 	/*
 	 * Boot tables: PA 0-1 GiB by 2 MiB leaves, seen at 0 (for the jump only), at LAB_LINEAR and
 	 * at LAB_IMAGE_OFFSET. paging.c builds the real ones; further vCPUs start on these.
@@ -112,41 +66,10 @@ boot_pd:
 	.set	i, i + 1
 	.endr
 
-	.globl	lab_gdt
-	.type	lab_gdt, @object
-lab_gdt:
-	.quad	0
-	.quad	0x00af9b000000ffff	/* 0x08: 64-bit code, ring 0 */
-	.quad	0x00cf93000000ffff	/* 0x10: data */
-	.quad	0
-	.fill	8, 8, 0			/* 0x20: four TSS, two slots each */
-	.size	lab_gdt, . - lab_gdt
-lab_gdt_end:
-
 	.balign	8
 	.word	0
-	.globl	boot_gdtr
 boot_gdtr:
-	.word	lab_gdt_end - lab_gdt - 1
+	.word	LAB_GDT_SIZE - 1
 	.quad	PA(lab_gdt)
-	.balign	8
-	.globl	boot_gdtr_high
-boot_gdtr_high:
-	.word	lab_gdt_end - lab_gdt - 1
-	.quad	lab_gdt
-
-	.globl	lab_start_info
-	.type	lab_start_info, @object
-	.balign	8
-lab_start_info:
-	.quad	0
-	.size	lab_start_info, 8
-
-	.bss
-	.balign	16
-	.type	lab_boot_stack, @object
-lab_boot_stack:
-	.skip	LAB_BOOT_STACK_SIZE
-	.size	lab_boot_stack, LAB_BOOT_STACK_SIZE
 
 	.section .note.GNU-stack, "", @progbits

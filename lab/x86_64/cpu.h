@@ -114,10 +114,12 @@ struct lab_boot_info {
 	struct {
 		uint64_t start, end;
 	} range[16];
+	uint64_t module_pa, module_size; /* -initrd; size 0: none */
 };
 void lab_pvh_read(struct lab_boot_info *ret);
 
 /* paging.c */
+extern uint64_t lab_boot_cr3; /* of the tables that vCPUs start on */
 void lab_paging_init(const struct lab_boot_info *info);
 void lab_paging_load(void);
 void lab_page_alloc_init(const struct lab_boot_info *info);
@@ -127,6 +129,9 @@ void lab_map(uint64_t va, uint64_t pa, uint64_t flags, unsigned size_shift);
 /* The entry that maps va at the level of size_shift, in the live tables; tables are made. */
 uint64_t *lab_map_entry(uint64_t va, unsigned size_shift);
 bool lab_has_huge(void);
+
+/* program.c */
+void lab_program_init(const struct lab_boot_info *info);
 
 /* apic.c: the local APIC of the vCPU that asks. */
 void lab_apic_accept_pic(void);

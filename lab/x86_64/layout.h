@@ -12,11 +12,14 @@
 #define LAB_MAX_STACKS	 256
 #define LAB_APIC	 0xffffffffc0000000 /* local APIC, one uncached page */
 #define LAB_APIC_PA	 0xfee00000
-#define LAB_TRAMPOLINE	 0x8000 /* PA at which further vCPUs start */
+#define LAB_TRAMPOLINE	 0x8000		    /* PA at which further vCPUs start */
+#define LAB_PIE_TABLES	 0x10000	    /* PA of boot_pie.S's tables, 7 pages */
+#define LAB_PROGRAMS	 0x0000100000000000 /* programs that are loaded at run time */
 
 #define LAB_SEL_CODE 0x08
 #define LAB_SEL_DATA 0x10
 #define LAB_SEL_TSS  0x20 /* + 16 * cpu */
+#define LAB_GDT_SIZE 96
 
 #define LAB_BOOT_STACK_SIZE 16384
 

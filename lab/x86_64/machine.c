@@ -96,6 +96,7 @@ uint64_t lab_setup(void)
 	lab_trap_init();
 	lab_truth_init();
 	lab_pvh_read(&info);
+	lab_program_init(&info);
 	lab_page_alloc_init(&info);
 	lab_paging_init(&info);
 	lab_tsc_calibrate();

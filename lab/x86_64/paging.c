@@ -8,10 +8,17 @@
 
 extern char lab_text_start[], lab_text_end[], lab_data_start[], lab_image_end[];
 
+uint64_t lab_boot_cr3;
 static uint64_t next_free_pa, free_end_pa;
 static uint64_t root_pa;
 static bool has_nx, has_huge;
 static unsigned nr_stacks;
+
+/* VA - PA of the image: LAB_IMAGE_OFFSET, unless it has moved. */
+static uint64_t lab_image_offset(void)
+{
+	return (uint64_t)lab_text_start - LAB_IMAGE_PA;
+}
 
 uint64_t lab_page_alloc(unsigned nr)
 {
@@ -26,7 +33,7 @@ uint64_t lab_page_alloc(unsigned nr)
 
 void lab_page_alloc_init(const struct lab_boot_info *info)
 {
-	next_free_pa = (uint64_t)lab_image_end - LAB_IMAGE_OFFSET;
+	next_free_pa = (uint64_t)lab_image_end - lab_image_offset();
 	/* The boot tables reach 1 GiB; all we need is far below. */
 	free_end_pa = info->ram_end < (1ULL << 30) ? info->ram_end : 1ULL << 30;
 }
@@ -67,7 +74,7 @@ static void map_image(void)
 			flags |= PTE_NX;
 		if (va >= (uint64_t)lab_data_start)
 			flags |= PTE_WRITE;
-		lab_map(va, va - LAB_IMAGE_OFFSET, flags, 12);
+		lab_map(va, va - lab_image_offset(), flags, 12);
 	}
 }
 
@@ -111,6 +118,7 @@ void lab_paging_load(void)
 
 void lab_paging_init(const struct lab_boot_info *info)
 {
+	lab_boot_cr3 = lab_read_cr3();
 	look_at_cpu();
 	root_pa = lab_page_alloc(1);
 	map_image();

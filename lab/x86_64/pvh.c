@@ -14,6 +14,10 @@ struct start_info {
 	uint32_t memmap_entries, reserved;
 };
 
+struct module {
+	uint64_t pa, size, cmdline_pa, reserved;
+};
+
 struct memmap_entry {
 	uint64_t addr, size;
 	uint32_t type, reserved;
@@ -51,6 +55,12 @@ void lab_pvh_read(struct lab_boot_info *ret)
 	map = lab_phys(si->memmap_pa);
 	for (uint32_t i = 0; i < si->memmap_entries; i++)
 		add_range(ret, &map[i]);
+	if (si->nr_modules) {
+		const struct module *m = lab_phys(si->modlist_pa);
+
+		ret->module_pa = m->pa;
+		ret->module_size = m->size;
+	}
 	if (!ret->ram_end)
 		lab_fail("the image is not in RAM, says the loader");
 }

@@ -8,7 +8,9 @@
 
 #define AP_STACK_PAGES 16
 
-extern const char lab_trampoline[], lab_trampoline_end[];
+extern const char lab_trampoline[], lab_trampoline_end[], lab_trampoline_cr3[],
+	lab_trampoline_entry[];
+extern char lab_ap_entry[];
 
 uint64_t lab_ap_setup(void);
 void lab_ap_main(void);
@@ -77,13 +79,15 @@ static bool start_one(unsigned cpu)
 
 unsigned lab_smp_start(void (*fn)(unsigned cpu))
 {
+	char *low = lab_phys(LAB_TRAMPOLINE);
 	unsigned cpu = 1;
 
 	if (lab_apic_id() != 0)
 		lab_fail("the boot vCPU is not local APIC 0");
 	ap_fn = fn;
-	memcpy(lab_phys(LAB_TRAMPOLINE), lab_trampoline,
-		(size_t)(lab_trampoline_end - lab_trampoline));
+	memcpy(low, lab_trampoline, (size_t)(lab_trampoline_end - lab_trampoline));
+	*(uint64_t *)(low + (lab_trampoline_cr3 - lab_trampoline)) = lab_boot_cr3;
+	*(uint64_t *)(low + (lab_trampoline_entry - lab_trampoline)) = (uint64_t)lab_ap_entry;
 	while (cpu < LAB_MAX_CPUS && start_one(cpu))
 		lab_truth.nr_cpus = ++cpu;
 	return cpu;

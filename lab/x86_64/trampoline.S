@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where further vCPUs begin, in real mode: copied to LAB_TRAMPOLINE, goes by way of protected mode
- * and the boot tables to lab_ap_entry in the higher half.
+ * and the boot tables to lab_ap_entry in the higher half. Both are filled in where it was copied to.
  */
 #include "layout.h"
 
-#define PA(x) ((x) - LAB_IMAGE_OFFSET)
 #define LOW(x) ((x) - lab_trampoline + LAB_TRAMPOLINE)
 
 	.section .rodata
@@ -25,7 +24,7 @@ lab_trampoline:
 1:	movl	$LAB_SEL_DATA, %eax
 	movl	%eax, %ds
 	movl	%eax, %ss
-	movl	$PA(boot_pml4), %eax
+	movl	LOW(lab_trampoline_cr3), %eax
 	movl	%eax, %cr3
 	movl	%cr4, %eax
 	orl	$0x20, %eax
@@ -38,8 +37,7 @@ lab_trampoline:
 	movl	%eax, %cr0
 	ljmpl	$LAB_SEL_CODE, $LOW(2f)
 	.code64
-2:	movq	$lab_ap_entry, %rax
-	jmp	*%rax
+2:	jmp	*LOW(lab_trampoline_entry)
 	.balign	8
 low_gdt:
 	.quad	0
@@ -49,6 +47,12 @@ low_gdt:
 low_gdtr:
 	.word	31
 	.long	LOW(low_gdt)
+	.balign	8
+	.globl	lab_trampoline_cr3, lab_trampoline_entry
+lab_trampoline_cr3:
+	.quad	0
+lab_trampoline_entry:
+	.quad	0
 lab_trampoline_end:
 
 	.text
@@ -64,10 +68,9 @@ lab_ap_entry:
 	xorl	%eax, %eax
 	movl	%eax, %fs
 	movl	%eax, %gs
-	movq	$boot_gdtr_high, %rax
-	lgdt	(%rax)
+	lgdt	boot_gdtr_high(%rip)
 	/* On a stack that the boot tables know as well, until C has loaded the real ones. */
-	movq	$ap_boot_stack + 4096, %rsp
+	leaq	ap_boot_stack + 4096(%rip), %rsp
 	xorl	%ebp, %ebp
 	call	lab_ap_setup		/* returns the top of this vCPU's stack */
 	movq	%rax, %rsp

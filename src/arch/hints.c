@@ -3,7 +3,14 @@
 
 #include "base/checked.h"
 
-const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc)
+const struct uni_unwind_hints *uni_hints_of(const struct uni_unwind_hints *h, uint64_t pc)
+{
+	while (h != NULL && !uni_range_has(h->text_start, h->text_size, pc))
+		h = h->next;
+	return h;
+}
+
+static const struct uni_func_hint *find_in(const struct uni_unwind_hints *h, uint64_t pc)
 {
 	size_t lo = 0, hi = h->nr_funcs;
 
@@ -18,4 +25,13 @@ const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uin
 	if (lo == 0 || !uni_range_has(h->func[lo - 1].start, h->func[lo - 1].size, pc))
 		return NULL;
 	return &h->func[lo - 1];
+}
+
+const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc)
+{
+	const struct uni_func_hint *f = NULL;
+
+	for (; h != NULL && f == NULL; h = h->next)
+		f = find_in(h, pc);
+	return f;
 }

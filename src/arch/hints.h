@@ -29,11 +29,14 @@ struct uni_func_hint {
 struct uni_unwind_hints {
 	const struct uni_func_hint *func; /* sorted by start, not overlapping; borrowed */
 	size_t nr_funcs;
-	uint64_t text_start, text_size;	 /* hull of all code of the image, GVA */
-	const struct uni_cfi_table *cfi; /* arch/cfi.h; NULL: the image has none. Borrowed */
+	uint64_t text_start, text_size;	     /* hull of all code of the image, GVA */
+	const struct uni_cfi_table *cfi;     /* arch/cfi.h; NULL: the image has none. Borrowed */
+	const struct uni_unwind_hints *next; /* of another image of the same guest, or NULL */
 };
 
-/* The function that holds pc, or NULL. */
+/* Those, from h on, of the image whose hull of code holds pc; NULL: none. h may be NULL. */
+const struct uni_unwind_hints *uni_hints_of(const struct uni_unwind_hints *h, uint64_t pc);
+/* The function that holds pc, in any of the images, or NULL. */
 const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/images.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/check.h"
@@ -94,7 +95,7 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 	}
 	rc = uni_image_load_from(path, &args->search, &g->image, err);
 	if (rc == 0)
-		return uni_image_hints(g->image, g->bias, &g->hints, err);
+		return uni_image_hints(g->image, 0, &g->hints, err);
 	if (given || !optional)
 		return rc;
 	/* Found on a command line but no ELF: a disk or a compressed kernel. Addresses will do. */
@@ -177,13 +178,29 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 	return rc;
 }
 
-static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+/* Is it where it was linked for, else (`anywhere`) where is it; and are there others? */
+static int find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->image != NULL && !anywhere)
+		rc = uni_guest_check_image(g, err);
+	if (rc == 0 && (anywhere || (args->sysroot != NULL && args->sysroot->items.nr != 0)))
+		rc = uni_guest_find_images(g, args, anywhere, err);
+	return rc;
+}
+
+static int attach_at(
+	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
 {
 	struct uni_text_hint hint[TEXT_HINTS];
-	struct uni_attach_opts opts = { .text = hint, .nr_text = text_hints(g, hint) };
+	struct uni_attach_opts opts = { .text = hint, .anywhere = anywhere };
 	struct uni_target *t;
 	int rc;
 
+	g->bias = 0;
+	opts.nr_text = text_hints(g, hint);
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
 	opts.shared = args->shared;
@@ -196,20 +213,51 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	if (rc != 0)
 		return rc;
 	g->t = t;
-	if (g->image != NULL) {
-		rc = uni_guest_check_image(g, err);
-		if (rc != 0) {
-			uni_target_detach(g->t);
-			g->t = NULL;
-		}
+	rc = find_images(g, args, anywhere, err);
+	if (rc != 0) {
+		uni_target_detach(g->t);
+		g->t = NULL;
+		uni_guest_drop_images(g);
 	}
 	return rc;
+}
+
+/* First where it was linked for; what does not fit there may have been moved. */
+static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_err moved = { 0 };
+	int rc = attach_at(g, args, false, err);
+
+	if (rc != -UNI_EMISMATCH || g->image == NULL)
+		return rc;
+	if (attach_at(g, args, true, &moved) != 0) {
+		g->bias = 0;
+		return rc; /* the first cause says more */
+	}
+	err->code = 0;
+	return 0;
 }
 
 /* A guest that still boots has no page tables, or its image is not yet where it will be. */
 static bool worth_a_retry(int rc)
 {
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
+}
+
+/*
+ * While a guest boots, its image may be seen where it was loaded, before it moves to where it will
+ * run. It has settled when two looks find it at the same place. Else it is let go for another one.
+ */
+static bool is_settling(
+	struct uni_guest *g, const struct uni_attach_args *args, int rc, uint64_t *bias)
+{
+	if (rc != 0 || args->wait_ns == 0 || g->bias == *bias)
+		return false;
+	*bias = g->bias;
+	uni_target_detach(g->t);
+	g->t = NULL;
+	uni_guest_drop_images(g);
+	return true;
 }
 
 /* Do functions without a frame pointer make up most of the code? */
@@ -243,6 +291,9 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 		return NULL;
 	if (args->unwind != NULL && !fp)
 		return "the kernel follows frame pointers only, and --unwind leaves them out";
+	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
+		return "the kernel knows the functions of one image only, and --sysroot gives "
+		       "others";
 	if (cfi && has_cfi && mostly_frameless(g->hints))
 		return "the image keeps no frame pointers, and the kernel follows nothing else";
 	return NULL;
@@ -291,7 +342,7 @@ static int use_unwinder(
 
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	uint64_t until = uni_now_ns() + args->wait_ns;
+	uint64_t until = uni_now_ns() + args->wait_ns, bias = 0;
 	int rc;
 
 	memset(g, 0, sizeof(*g));
@@ -308,7 +359,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
-	while (worth_a_retry(rc) && uni_now_ns() < until) {
+	while ((worth_a_retry(rc) || is_settling(g, args, rc, &bias)) && uni_now_ns() < until) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
 		uni_progress("waiting for the guest to boot");
@@ -318,6 +369,10 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	}
 	if (args->wait_ns != 0)
 		uni_progress_end();
+	if (rc == 0 && g->t == NULL)
+		rc = uni_err_set(err, UNI_ETIMEDOUT,
+			"%s: its image is at another address each time: is it still booting?",
+			g->spec.text);
 	if (rc != 0) {
 		uni_guest_close(g);
 		return rc;
@@ -325,12 +380,19 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	g->t->ops->info(g->t, &g->info);
 	if (g->info.why[0] == '\0')
 		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
+	if (g->image != NULL && g->nr_more == 0)
+		rc = uni_image_hints(g->image, g->bias, &g->hints, err);
+	if (rc != 0) {
+		uni_guest_close(g);
+		return rc;
+	}
 	return use_unwinder(g, args, err);
 }
 
 void uni_guest_close(struct uni_guest *g)
 {
 	uni_target_detach(g->t);
+	uni_guest_drop_images(g);
 	uni_image_destroy(g->image);
 	uni_symtab_destroy(g->symtab);
 	g->symtab = NULL;

@@ -4,9 +4,11 @@
 #define UNI_CLI_ATTACH_H
 
 #include "base/err.h"
+#include "cli/options.h"
 #include "mem/as.h"
 #include "obj/image.h"
 #include "obj/usym.h"
+#include "session/locate.h"
 #include "target/guard.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
@@ -22,7 +24,8 @@ struct uni_attach_args {
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
-	const char *unwind; /* "cfi,fp,scan", or NULL: all of them */
+	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */
+	const char *unwind;		    /* "cfi,fp,scan", or NULL: all of them */
 };
 
 struct uni_guest {
@@ -32,7 +35,10 @@ struct uni_guest {
 	struct uni_image *image;   /* NULL: none */
 	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
 	uint64_t bias;
-	const struct uni_unwind_hints *hints; /* NULL: none */
+	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
+	size_t nr_more;
+	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
+	const struct uni_unwind_hints *hints;	       /* NULL: none */
 	struct uni_unwinder unwinder;
 	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
 };

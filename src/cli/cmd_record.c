@@ -53,6 +53,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.method = o.rec.method,
 			.exits = o.rec.exits != NULL,
 			.search = uni_search_of(&o.rec.debug_dirs),
+			.sysroot = &o.rec.sysroot,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = o.all,
 			.unwind = o.rec.unwind } };

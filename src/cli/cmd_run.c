@@ -94,6 +94,7 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 		.image = o.symbols != NULL && !is_table ? o.symbols : image,
 		.table = is_table ? o.symbols : NULL,
 		.search = uni_search_of(&o.rec.debug_dirs),
+		.sysroot = &o.rec.sysroot,
 		.unwind = o.rec.unwind,
 		.wait_ns = 20 * UNI_NSEC_PER_SEC };
 	struct uni_guest g, *const one[] = { &g };

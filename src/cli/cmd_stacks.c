@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/attach.h"
 #include "cli/cmd.h"
+#include "cli/images.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "obj/demangle.h"
@@ -15,7 +16,7 @@
 
 static struct {
 	const char *image, *qmp, *unwind;
-	struct uni_opt_list debug_dirs;
+	struct uni_opt_list debug_dirs, sysroot;
 	struct uni_naming naming;
 	bool json, registers;
 } o;
@@ -27,6 +28,7 @@ static const struct uni_opt *options(void)
 			"the image that the guest runs, with symbols, or only these as nm prints "
 			"them (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
+		UNI_SYSROOT_OPTION(o.sysroot),
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
 		UNI_NAMING_OPTIONS(o.naming),
 		UNI_UNWIND_OPTION(o.unwind),
@@ -46,8 +48,7 @@ struct shot {
 	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_chain chain[UNI_VCPU_MAX];
 	size_t nr;
-	const struct uni_symtab *symtab;
-	struct uni_symtab *own; /* NULL: symtab is the guest's */
+	struct uni_guest_symbols symbols;
 	uint64_t bias;
 	const struct uni_arch *arch;
 };
@@ -55,15 +56,9 @@ struct shot {
 static int find_symbols(const struct uni_guest *g, struct shot *shot, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
-	int rc = 0;
 
-	if (g->symtab == NULL && g->image != NULL) {
-		rc = uni_symtab_of_image(g->image, &shot->own, err);
-		if (rc == 0 && (o.naming.inlined || o.naming.lines))
-			uni_symbols_add_debug(g->image, &search, shot->own);
-	}
-	shot->symtab = g->symtab != NULL ? g->symtab : shot->own;
-	return rc;
+	return uni_guest_symbols_load(
+		g, &search, o.naming.inlined || o.naming.lines, &shot->symbols, err);
 }
 
 /* Nothing but reading happens while the guest is held; names come afterwards. */
@@ -114,14 +109,14 @@ static void lookup(const struct shot *shot, size_t vcpu, size_t i, struct named 
 
 	ret->name = NULL;
 	ret->nr = 0;
-	if (shot->symtab == NULL)
+	if (shot->symbols.symtab == NULL)
 		return;
 	if (o.naming.inlined || o.naming.lines)
-		ret->nr = uni_symtab_places(shot->symtab, svma, ret->place);
+		ret->nr = uni_symtab_places(shot->symbols.symtab, svma, ret->place);
 	if (ret->nr != 0 && ret->place[ret->nr - 1].function != NULL &&
-		uni_symtab_is_guess(shot->symtab, svma))
+		uni_symtab_is_guess(shot->symbols.symtab, svma))
 		return;
-	if (uni_symtab_lookup(shot->symtab, svma, &ret->name, &ret->off)) {
+	if (uni_symtab_lookup(shot->symbols.symtab, svma, &ret->name, &ret->off)) {
 		ret->name = shown_name(ret->name, ret->text);
 		ret->off += exact ? 0 : 1;
 	}
@@ -281,6 +276,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.qmp = o.qmp,
 		.no_image_ok = true,
 		.search = uni_search_of(&o.debug_dirs),
+		.sysroot = &o.sysroot,
 		.unwind = o.unwind };
 	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_guest g;
@@ -297,7 +293,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = print_json(shot, err);
 	else if (rc == 0)
 		print_text(shot);
-	uni_symtab_destroy(shot->own);
+	uni_guest_symbols_free(&shot->symbols);
 	uni_guest_close(&g);
 	return uni_exit_of(rc);
 }

@@ -110,44 +110,6 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-static int check_exits(struct uni_record_args *args, struct uni_err *err)
-{
-	uint64_t n = 1;
-
-	args->exits_every = 0;
-	if (args->exits == NULL)
-		return 0;
-	if (args->exits[0] != '\0' && (!uni_parse_u64(args->exits, &n) || n == 0 || n > UINT32_MAX))
-		return uni_err_set(err, UNI_EUSAGE,
-			"--exits=%s: one exit in how many? A whole number above 0", args->exits);
-	if (args->method != NULL && strcmp(args->method, "pause") == 0)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--exits needs the host's kernel (--method bpf), not pauses");
-	args->exits_every = (uint32_t)n;
-	return 0;
-}
-
-int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
-{
-	int rc = check_exits(args, err);
-
-	if (rc != 0)
-		return rc;
-	if (!(args->frequency > 0 || (args->frequency == 0 && args->exits_every != 0)) ||
-		args->frequency > 100000)
-		return uni_err_set(
-			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
-	if (args->duration < 0 || args->duration > 1e7)
-		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
-	if (args->watch.items.nr > UNI_WATCHES_MAX)
-		return uni_err_set(err, UNI_EUSAGE, "at most %d --watch", UNI_WATCHES_MAX);
-	if (args->method != NULL && strcmp(args->method, "auto") != 0 &&
-		strcmp(args->method, "bpf") != 0 && strcmp(args->method, "pause") != 0)
-		return uni_err_set(
-			err, UNI_EUSAGE, "--method is auto, bpf or pause, not '%s'", args->method);
-	return 0;
-}
-
 char *uni_session_name(const char *base)
 {
 	char name[128], path[160];
@@ -258,25 +220,31 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 
 /* What the source says about the addresses goes with the session, if the image has debug data. */
 static void add_places(
-	const struct uni_guest *g, const struct uni_record_args *args, const char *path)
+	const struct uni_image *img, const struct uni_record_args *args, const char *path)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
 	struct uni_err err = { 0 };
 	const char *note = NULL;
-	int rc = uni_session_add_places(path, g->image, &search, &note, &err);
+	int rc = uni_session_add_places(path, img, &search, &note, &err);
 
 	if (rc != 0 && rc != -UNI_ENOENT)
 		uni_note("no lines and inlined functions in %s: %s", path, err.msg);
 	else if (note != NULL)
-		uni_note("%s: %s", uni_image_path(g->image), note);
+		uni_note("%s: %s", uni_image_path(img), note);
 }
 
 static int add_symbols(
 	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err)
 {
+	int rc = 0;
+
 	if (g->symtab != NULL)
-		return uni_recorder_add_symtab(rec, number, g->symtab, err);
-	return g->image != NULL ? uni_recorder_add_image(rec, number, g->image, err) : 0;
+		rc = uni_recorder_add_symtab(rec, number, g->symtab, err);
+	else if (g->image != NULL)
+		rc = uni_recorder_add_image(rec, number, g->image, err);
+	for (size_t i = 0; rc == 0 && i < g->nr_more; i++)
+		rc = uni_recorder_add_more(rec, number, g->more[i].image, g->more[i].bias, err);
+	return rc;
 }
 
 /* The session with all its guests, and their names' symbols. */
@@ -358,7 +326,9 @@ static void add_all_places(const struct run *run, const char *path)
 		const struct uni_guest *g = run->part[i].g;
 
 		if (g->image != NULL && g->symtab == NULL)
-			add_places(g, run->args, path);
+			add_places(g->image, run->args, path);
+		for (size_t k = 0; k < g->nr_more; k++)
+			add_places(g->more[k].image, run->args, path);
 	}
 }
 
@@ -460,6 +430,17 @@ static int prepare(struct run *run, struct uni_err *err)
 	return rc;
 }
 
+/* Who wants to stop the process does not wait for ever behind guests that are held in turn. */
+static void init_gate(pthread_rwlock_t *gate)
+{
+	pthread_rwlockattr_t attr;
+
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(gate, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
+}
+
 int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
 	char **path_ret, struct uni_err *err)
 {
@@ -472,7 +453,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 
 	if (path == NULL || job == NULL || part == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	(void)pthread_rwlock_init(&run.gate, NULL);
+	init_gate(&run.gate);
 	for (size_t i = 0; i < nr; i++) {
 		part[i].run = &run;
 		part[i].g = g[i];

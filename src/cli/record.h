@@ -4,6 +4,7 @@
 #define UNI_CLI_RECORD_H
 
 #include "cli/attach.h"
+#include "cli/images.h"
 #include "cli/options.h"
 #include "cli/symbols.h"
 #include "session/recording.h"
@@ -17,6 +18,7 @@ struct uni_record_args {
 	const char *method; /* auto, bpf, pause; NULL: auto */
 	bool aggregate;
 	const char *save_replay;
+	struct uni_opt_list sysroot;
 	const char *exits;    /* NULL: none; "": every one; "N": one in N */
 	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
 	const char *unwind;
@@ -47,7 +49,8 @@ struct uni_record_args {
 			"copy the memory at this symbol at the first and at the last sample; may " \
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
-		UNI_DEBUG_DIR_OPTION((a).debug_dirs), UNI_UNWIND_OPTION((a).unwind),               \
+		UNI_SYSROOT_OPTION((a).sysroot), UNI_DEBUG_DIR_OPTION((a).debug_dirs),             \
+		UNI_UNWIND_OPTION((a).unwind),                                                     \
 		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
 			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \

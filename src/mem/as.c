@@ -317,17 +317,23 @@ static int load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	return 0;
 }
 
-/* Fills e for the page that holds va. */
-static int walk(struct uni_as *as, uint64_t va, struct tlb_entry *e)
+/* What a walk found, or where it ended. */
+struct walked {
+	uint64_t gpa;  /* of the page that holds the address */
+	uint64_t span; /* bytes of the leaf, or that the entry without one stands for */
+	bool no_exec;  /* some entry on the way forbids to run what is there */
+};
+
+static int walk(struct uni_as *as, uint64_t va, struct walked *ret)
 {
 	const struct uni_pt_geometry *g;
 	uint64_t table, entry, addr;
 
+	*ret = (struct walked){ .span = PAGE };
 	if (!pick_half(as, va, &g, &table))
 		return -UNI_EFAULT;
 	if (g->nr_levels == 0) {
-		e->gpa = va & ~(uint64_t)(PAGE - 1);
-		e->leaf_size = PAGE;
+		ret->gpa = va & ~(uint64_t)(PAGE - 1);
 		return 0;
 	}
 	for (unsigned i = 0; i < g->nr_levels; i++) {
@@ -336,6 +342,7 @@ static int walk(struct uni_as *as, uint64_t va, struct tlb_entry *e)
 		int rc = load_entry(as, table + index * g->entry_size, g->entry_size, &entry);
 		bool leaf;
 
+		ret->span = 1ull << l->shift;
 		if (rc != 0)
 			return rc;
 		if ((entry & g->present_mask) != g->present_value)
@@ -344,11 +351,11 @@ static int walk(struct uni_as *as, uint64_t va, struct tlb_entry *e)
 		if ((entry & (as->root.reserved | (leaf ? l->reserved_leaf : l->reserved_table))) !=
 			0)
 			return -UNI_EFAULT;
+		ret->no_exec = ret->no_exec || (entry & g->no_exec) != 0;
 		if (leaf) {
-			e->leaf_size = 1ull << l->shift;
-			addr = entry & g->leaf_addr & ~(e->leaf_size - 1);
+			addr = entry & g->leaf_addr & ~(ret->span - 1);
 			addr |= (entry & l->leaf_high) << l->leaf_high_shift;
-			e->gpa = addr | (va & (e->leaf_size - 1) & ~(uint64_t)(PAGE - 1));
+			ret->gpa = addr | (va & (ret->span - 1) & ~(uint64_t)(PAGE - 1));
 			return (addr & ~as->root.phys_mask) == 0 ? 0 : -UNI_EFAULT;
 		}
 		table = entry & g->table_addr;
@@ -356,6 +363,59 @@ static int walk(struct uni_as *as, uint64_t va, struct tlb_entry *e)
 			return -UNI_EFAULT;
 	}
 	return -UNI_EFAULT;
+}
+
+/* Fills e for the page that holds va. */
+static int fill(struct uni_as *as, uint64_t va, struct tlb_entry *e)
+{
+	struct walked w;
+	int rc = walk(as, va, &w);
+
+	e->gpa = w.gpa;
+	e->leaf_size = w.span;
+	return rc;
+}
+
+/* The first address after those that cannot exist, 0 if there are only such. */
+static uint64_t high_half(const struct uni_as *as)
+{
+	const struct uni_pt_geometry *g = as->root.geometry_high;
+
+	if (g != NULL && g->va_bits != 0)
+		return ~0ull << g->va_bits;
+	g = as->root.geometry;
+	return g->canonical ? ~0ull << (g->va_bits - 1) : 0;
+}
+
+int uni_as_next(struct uni_as *as, uni_gva from, struct uni_mapping *ret)
+{
+	const struct uni_pt_geometry *g;
+	uint64_t va = from.v & ~(uint64_t)(PAGE - 1), table;
+
+	if (as->root.geometry == NULL || as->root.geometry->nr_levels == 0)
+		return -UNI_ENOENT;
+	do {
+		struct walked w;
+		int rc;
+
+		if (!pick_half(as, va, &g, &table)) {
+			if (va >= high_half(as))
+				return -UNI_ENOENT;
+			va = high_half(as);
+		}
+		rc = walk(as, va, &w);
+		if (rc == 0) {
+			*ret = (struct uni_mapping){ .gva = uni_gva_of(va),
+				.gpa = uni_gpa_of(w.gpa),
+				.size = w.span - (va & (w.span - 1)),
+				.exec = !w.no_exec };
+			return 0;
+		}
+		if (rc != -UNI_EFAULT)
+			return rc;
+		va = (va | (w.span - 1)) + 1;
+	} while (va != 0);
+	return -UNI_ENOENT;
 }
 
 int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret)
@@ -371,7 +431,7 @@ int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page
 	}
 	if (e->gen != as->gen || e->page != page) {
 		struct tlb_entry found = { .page = page, .gen = as->gen };
-		int rc = walk(as, va.v, &found);
+		int rc = fill(as, va.v, &found);
 
 		if (rc != 0)
 			return rc;

@@ -40,6 +40,7 @@ struct uni_pt_geometry {
 	uint64_t present_mask, present_value;
 	uint64_t table_addr; /* mask of the next table's GPA in an entry */
 	uint64_t leaf_addr;  /* mask of the page's GPA, further cut to the leaf's size */
+	uint64_t no_exec;    /* set in any entry on the way: what is mapped cannot be run */
 	struct uni_pt_level level[UNI_PT_LEVELS_MAX];
 };
 
@@ -103,6 +104,20 @@ bool uni_as_missed(const struct uni_as *as);
  * page_size_ret (may be NULL): bytes of the leaf found, e.g. 4096.
  */
 int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret);
+
+struct uni_mapping {
+	uni_gva gva;
+	uni_gpa gpa;
+	uint64_t size; /* bytes, up to the leaf's end */
+	bool exec;
+};
+
+/*
+ * What is mapped at `from` or, if nothing is, next after it; from is rounded down to a page.
+ * -UNI_ENOENT: nothing any more, or there are no page tables to tell (no paging, a virtual gmem);
+ * -UNI_EBUDGET: a guest's tables may be endless.
+ */
+int uni_as_next(struct uni_as *as, uni_gva from, struct uni_mapping *ret);
 
 /* Copies [va, va + len), page by page. buf is unspecified on failure. No allocation. */
 int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len);

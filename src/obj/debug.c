@@ -40,6 +40,7 @@ void uni_debug_destroy(struct uni_debug *d)
 		free(d->cus.v[i].scope);
 		free(d->cus.v[i].row);
 		free(d->cus.v[i].file);
+		uni_line_unit_close(&d->cus.v[i].line);
 	}
 	uni_vec_free(&d->cus);
 	uni_ranges_deinit(&d->ranges);
@@ -163,7 +164,7 @@ static bool index_ranges(struct uni_debug *d, struct cu_ranges *ranges)
 /* Only the heads of the units are read: which addresses are in which. */
 static bool index_cus(struct uni_debug *d)
 {
-	struct cu_ranges ranges = { .zero_ok = code_at_zero(d) };
+	struct cu_ranges ranges = { .zero_ok = d->code_at_zero };
 	Dwarf_CU *cu = NULL;
 	uint8_t type;
 	Dwarf_Half version;
@@ -178,6 +179,23 @@ static bool index_cus(struct uni_debug *d)
 	ok = ok && index_ranges(d, &ranges);
 	uni_vec_free(&ranges.v);
 	return ok;
+}
+
+/* libdw has unpacked it in place, if it was compressed (with an old-fashioned name, .zdebug too).
+ */
+static struct uni_bytes find_section(const struct uni_debug *d, const char *name)
+{
+	uint32_t i = uni_elf_find_named(&d->file.elf, name);
+	char old[32];
+	Elf_Data *data;
+
+	(void)snprintf(old, sizeof(old), ".z%s", name + 1);
+	if (i == 0)
+		i = uni_elf_find_named(&d->file.elf, old);
+	data = i != 0 ? elf_getdata(elf_getscn(d->file.elf.elf, i), NULL) : NULL;
+	if (data == NULL || data->d_buf == NULL)
+		return (struct uni_bytes){ 0 };
+	return (struct uni_bytes){ data->d_buf, data->d_size };
 }
 
 /* Takes over d->file. */
@@ -195,6 +213,9 @@ static int open_dwarf(struct uni_debug *d, struct uni_err *err)
 	/* Else libdw opens whatever file .gnu_debugaltlink names. */
 	dwarf_setalt(d->dw, d->dw);
 	d->steps = uni_max(STEPS_MIN, STEPS_PER_BYTE * (uint64_t)d->file.elf.size);
+	d->sections = (struct uni_line_sections){ find_section(d, ".debug_line"),
+		find_section(d, ".debug_line_str"), find_section(d, ".debug_str") };
+	d->code_at_zero = code_at_zero(d);
 	d->strings = uni_strtab_create();
 	if (d->strings == NULL || !index_cus(d))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory for the debug data of %s", name);
@@ -356,29 +377,30 @@ static const char *scope_name(struct uni_debug *d, struct uni_scope *s)
 	return s->name != 0 ? uni_strtab_get(d->strings, s->name) : NULL;
 }
 
-/* Relative names are so to the directory in which the compiler ran. */
-static uint32_t intern_file(struct uni_debug *d, struct uni_cu *cu, const char *name)
+/* Relative names are so to a directory of the list, and that one to where the compiler ran. */
+static uint32_t intern_file(struct uni_debug *d, struct uni_cu *cu, const struct uni_line_file *f)
 {
+	const char *dir = f->dir, *comp = NULL;
 	Dwarf_Attribute a;
 	Dwarf_Die die;
-	const char *dir = NULL;
 	char path[UNI_TEXT_MAX];
 
-	if (name != NULL && name[0] != '/' && dwarf_offdie(d->dw, cu->die, &die) != NULL &&
+	if (f->name == NULL || f->name[0] == '/')
+		return intern(d, f->name);
+	if ((dir == NULL || dir[0] != '/') && dwarf_offdie(d->dw, cu->die, &die) != NULL &&
 		dwarf_attr(&die, DW_AT_comp_dir, &a) != NULL)
-		dir = dwarf_formstring(&a);
-	if (dir == NULL)
-		return intern(d, name);
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+		comp = dwarf_formstring(&a);
+	(void)snprintf(path, sizeof(path), "%s%s%s%s%s", comp != NULL ? comp : "",
+		comp != NULL ? "/" : "", dir != NULL ? dir : "", dir != NULL ? "/" : "", f->name);
 	return intern(d, path);
 }
 
 static const char *file_name(struct uni_debug *d, struct uni_cu *cu, uint32_t i)
 {
-	if (i >= cu->nr_files)
+	if (i >= cu->line.nr_files)
 		return NULL;
 	if (cu->file[i] == UNI_STR_NONE)
-		cu->file[i] = intern_file(d, cu, dwarf_filesrc(cu->files, i, NULL, NULL));
+		cu->file[i] = intern_file(d, cu, &cu->line.files[i]);
 	return cu->file[i] != 0 ? uni_strtab_get(d->strings, cu->file[i]) : NULL;
 }
 

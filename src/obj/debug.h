@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From an address to what its source says: the functions that were inlined there, and file and line
- * of each. Read from DWARF 4 and 5 by libdw, a compilation unit at a time and only when an address
- * of it is asked for, into tables of pieces that are searched in some hundred nanoseconds.
+ * of each. Read from DWARF 2 to 5, the tree by libdw, a compilation unit at a time and only when an
+ * address of it is asked for, into tables of pieces that are searched in some hundred nanoseconds.
  */
 #ifndef UNI_OBJ_DEBUG_H
 #define UNI_OBJ_DEBUG_H

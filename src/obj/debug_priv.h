@@ -8,6 +8,7 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "obj/debug.h"
+#include "obj/line_unit.h"
 #include "obj/objfile.h"
 #include "obj/ranges.h"
 
@@ -32,14 +33,15 @@ struct uni_cu {
 	struct uni_ranges scopes, rows; /* pieces; their numbers are indices into these: */
 	struct uni_scope *scope;
 	struct uni_row *row;
-	Dwarf_Files *files; /* libdw's */
-	uint32_t *file;	    /* strings, by the numbers of the unit's files: as uni_scope.name */
-	size_t nr_files;
+	struct uni_line_unit line; /* its files stay */
+	uint32_t *file;		   /* strings, by the numbers of the files: as uni_scope.name */
 };
 
 struct uni_debug {
 	struct uni_objfile file;
 	Dwarf *dw;
+	struct uni_line_sections sections; /* borrowed from file */
+	bool code_at_zero;
 	struct uni_strtab *strings;
 	UNI_VEC(struct uni_cu) cus;
 	struct uni_ranges ranges; /* of all units */

@@ -93,6 +93,8 @@ struct uni_elf_notes {
 };
 
 void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret);
+/* Adds those of one note area to ret, which is zeroed at first. */
+void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes *ret);
 
 /* EM_* of the instructions, which is not e_machine in an ELF32 wrapper around 64-bit code. */
 unsigned uni_elf_code_machine(const struct uni_elf *e, const struct uni_segments *s);

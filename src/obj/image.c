@@ -69,6 +69,8 @@ static void find_entries(struct uni_image *img)
 {
 	const struct uni_objfile *f = &img->file;
 
+	if (img->called)
+		return;
 	img->entries[img->nr_entries++] = entry_svma(&f->segs, f->elf.entry, false);
 	if (f->notes.has_pvh_entry)
 		img->entries[img->nr_entries++] = entry_svma(&f->segs, f->notes.pvh_entry, true);
@@ -180,6 +182,7 @@ int uni_image_load_from(const char *path, const struct uni_image_search *search,
 
 	if (img == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", path);
+	img->called = search != NULL && search->called;
 	rc = uni_objfile_load(path, &f, err);
 	if (rc != 0)
 		return rc;

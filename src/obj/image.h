@@ -37,6 +37,7 @@ struct uni_image;
 struct uni_image_search {
 	const char *const *debug_dirs; /* borrowed */
 	size_t nr_debug_dirs;
+	bool called; /* the guest loads it by itself: chains go on at its entry point */
 };
 
 /*

@@ -43,14 +43,10 @@ static const uint8_t *take_padded(struct uni_cursor *c, size_t len)
 	return p;
 }
 
-static void read_area(
-	const struct uni_elf *e, uint64_t off, uint64_t size, struct uni_elf_notes *ret)
+void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes *ret)
 {
-	struct uni_cursor c;
+	struct uni_cursor c = uni_cursor_make(data, uni_min(size, (size_t)NOTE_AREA_SIZE));
 
-	if (!uni_range_contains(0, e->size, off, size))
-		return;
-	c = uni_cursor_make(e->data + off, (size_t)uni_min(size, (uint64_t)NOTE_AREA_SIZE));
 	while (uni_cursor_left(&c) >= sizeof(Elf64_Nhdr)) {
 		uint32_t name_len = uni_cursor_u32(&c), len = uni_cursor_u32(&c);
 		uint32_t type = uni_cursor_u32(&c);
@@ -61,6 +57,13 @@ static void read_area(
 			return;
 		take_note(name, name_len, type, desc, len, ret);
 	}
+}
+
+static void read_area(
+	const struct uni_elf *e, uint64_t off, uint64_t size, struct uni_elf_notes *ret)
+{
+	if (uni_range_contains(0, e->size, off, size))
+		uni_elf_notes_parse(e->data + off, (size_t)size, ret);
 }
 
 void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret)

@@ -34,6 +34,7 @@ void uni_symtab_destroy(struct uni_symtab *s)
 	uni_debug_destroy(s->debug);
 	free(s->spans);
 	free(s->places);
+	free(s->part);
 	free(s->v);
 	free(s);
 }
@@ -55,14 +56,57 @@ const char *uni_symtab_path(const struct uni_symtab *s)
 
 size_t uni_symtab_nr(const struct uni_symtab *s)
 {
-	return s->nr;
+	size_t nr = s->nr;
+
+	for (size_t i = 0; i < s->nr_parts; i++)
+		nr += s->part[i].symtab->nr;
+	return nr;
+}
+
+int uni_symtab_join(
+	const struct uni_symtab_part *part, size_t nr, struct uni_symtab **ret, struct uni_err *err)
+{
+	_cleanup_(destroy_p) struct uni_symtab *s = uni_symtab_new(0);
+	const struct uni_symtab *first = part[0].symtab;
+
+	if (s != NULL)
+		s->part = malloc(nr * sizeof(*part));
+	if (s == NULL || s->part == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory for symbols");
+	memcpy(s->part, part, nr * sizeof(*part));
+	s->nr_parts = nr;
+	s->machine = first->machine;
+	uni_strbuf_add(&s->names, uni_symtab_id(first), strlen(uni_symtab_id(first)) + 1);
+	s->path = (uint32_t)s->names.len;
+	uni_strbuf_add(&s->names, uni_symtab_path(first), strlen(uni_symtab_path(first)) + 1);
+	if (uni_strbuf_failed(&s->names) || !uni_ranges_build(s->v, 0, &s->ranges))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory for symbols");
+	*ret = uni_take(s);
+	return 0;
+}
+
+const struct uni_symtab *uni_symtab_part(
+	const struct uni_symtab *s, uint64_t svma, uint64_t *svma_ret)
+{
+	for (size_t i = 0; i < s->nr_parts; i++) {
+		uint64_t at = svma + s->part[i].delta;
+
+		if (uni_ranges_find(&s->part[i].symtab->ranges, at) == UNI_RANGE_GAP)
+			continue;
+		*svma_ret = at;
+		return s->part[i].symtab;
+	}
+	*svma_ret = svma;
+	return s->nr_parts != 0 ? s->part[0].symtab : s;
 }
 
 bool uni_symtab_lookup(
 	const struct uni_symtab *s, uint64_t svma, const char **name_ret, uint64_t *offset_ret)
 {
-	uint32_t i = uni_ranges_find(&s->ranges, svma);
+	uint32_t i;
 
+	s = uni_symtab_part(s, svma, &svma);
+	i = uni_ranges_find(&s->ranges, svma);
 	if (i == UNI_RANGE_GAP)
 		return false;
 	*name_ret = s->names.s + s->v[i].name;

@@ -25,6 +25,20 @@ int uni_symtab_of_image(const struct uni_image *img, struct uni_symtab **ret, st
 #define UNI_NAMES_STEP 0x10u
 int uni_symtab_of_names(const char *path, const char *const *names, size_t nr,
 	struct uni_symtab **ret, struct uni_err *err);
+/* One image of several in a guest: an address of the first one plus delta is one of this. */
+struct uni_symtab_part {
+	const struct uni_symtab *symtab; /* borrowed */
+	uint64_t delta;			 /* 0 of the first */
+};
+/*
+ * Several images as one source, which has the first one's id, path and addresses. It must not
+ * outlive them, cannot be written and keeps no places of its own.
+ */
+int uni_symtab_join(const struct uni_symtab_part *part, size_t nr, struct uni_symtab **ret,
+	struct uni_err *err);
+/* The image of a join that knows svma (in *svma_ret: its own address of it), else the first. */
+const struct uni_symtab *uni_symtab_part(
+	const struct uni_symtab *s, uint64_t svma, uint64_t *svma_ret);
 void uni_symtab_destroy(struct uni_symtab *s);		 /* NULL-safe */
 const char *uni_symtab_id(const struct uni_symtab *s);	 /* build-id as hex */
 const char *uni_symtab_path(const struct uni_symtab *s); /* of the image when it was recorded */

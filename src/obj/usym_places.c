@@ -19,7 +19,11 @@ void uni_symtab_set_debug(struct uni_symtab *s, struct uni_debug *debug)
 
 bool uni_symtab_has_places(const struct uni_symtab *s)
 {
-	return s->nr_spans != 0 || s->debug != NULL;
+	bool any = s->nr_spans != 0 || s->debug != NULL;
+
+	for (size_t i = 0; i < s->nr_parts; i++)
+		any = any || uni_symtab_has_places(s->part[i].symtab);
+	return any;
 }
 
 /* The span that holds svma, or NULL. */
@@ -43,8 +47,10 @@ static const struct uni_symtab_span *find_span(const struct uni_symtab *s, uint6
 size_t uni_symtab_places(
 	const struct uni_symtab *s, uint64_t svma, struct uni_place ret[UNI_INLINE_MAX])
 {
-	const struct uni_symtab_span *span = find_span(s, svma);
+	const struct uni_symtab_span *span;
 
+	s = uni_symtab_part(s, svma, &svma);
+	span = find_span(s, svma);
 	if (span == NULL)
 		return s->debug != NULL ? uni_debug_lookup(s->debug, svma, ret, NULL) : 0;
 	for (size_t i = 0; i < span->nr; i++) {

@@ -32,7 +32,9 @@ struct uni_symtab {
 	size_t nr_spans;
 	struct uni_symtab_place *places;
 	size_t nr_places;
-	struct uni_debug *debug; /* NULL: only what the spans say is known */
+	struct uni_debug *debug;      /* NULL: only what the spans say is known */
+	struct uni_symtab_part *part; /* a join: it has nothing but these */
+	size_t nr_parts;
 };
 
 struct uni_symtab *uni_symtab_new(size_t nr); /* room for so many symbols; NULL: out of memory */

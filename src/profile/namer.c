@@ -23,7 +23,7 @@ struct known {
 
 struct uni_namer {
 	struct uni_namer_from from;
-	uint32_t image; /* string */
+	uint32_t image; /* string; of the address that is being named */
 	struct known *known;
 	size_t nr_slots, nr_known; /* nr_slots is a power of two */
 	UNI_VEC(uint32_t) pool;	   /* frames */
@@ -185,6 +185,18 @@ static bool push_inlined(struct uni_namer *n, const struct uni_place *place)
 	return push(n, &f);
 }
 
+/* A guest may have several images. */
+static bool pick_image(struct uni_namer *n, uint64_t svma)
+{
+	const struct uni_symtab *whole = n->from.symtab, *part;
+	bool is_first;
+
+	part = uni_symtab_part(whole, svma, &svma);
+	is_first = strcmp(uni_symtab_id(part), uni_symtab_id(whole)) == 0;
+	n->image = image_string(n->from.p, is_first ? n->from.image : uni_symtab_path(part));
+	return n->image != UNI_STR_NONE;
+}
+
 /* Adds the frames of one address to the pool. */
 static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
 {
@@ -199,6 +211,8 @@ static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
 
 	if (n->from.symtab == NULL || (how->addresses && !n->from.names_only))
 		return push_address(n, &at);
+	if (!n->from.names_only && !pick_image(n, at.svma))
+		return false;
 	if (!uni_symtab_lookup(n->from.symtab, at.svma, &at.symbol, &at.off))
 		at.symbol = NULL;
 	guess = at.symbol == NULL || uni_symtab_is_guess(n->from.symtab, at.svma);

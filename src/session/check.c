@@ -101,8 +101,7 @@ static int verdict(
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: the guest has nothing mapped where this image's code would be (entry "
 			"0x%" PRIx64 "); is it the image that the guest booted, and has it booted "
-			"yet? Images that are loaded at another address than they were linked for "
-			"are not supported yet",
+			"yet?",
 			uni_image_path(img), uni_image_entry(img) + bias);
 	if (!ENOUGH(t->same, t->readable))
 		return uni_err_set(err, UNI_EMISMATCH,
@@ -113,16 +112,37 @@ static int verdict(
 	return 0;
 }
 
+static uint64_t all_pages(const struct uni_image *img, uint64_t bias)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < uni_image_nr_segments(img); i++)
+		total += nr_pages(uni_image_segment(img, i), bias);
+	return total;
+}
+
+enum uni_fit uni_check_fit(struct uni_as *as, const struct uni_pt_root *root,
+	const struct uni_image *img, uint64_t bias)
+{
+	uint64_t total = all_pages(img, bias);
+	struct tally t = { 0 };
+
+	if (total == 0)
+		return UNI_FIT_OTHER;
+	compare_all(as, root, img, bias, total, &t);
+	if (t.readable == 0)
+		return UNI_FIT_EMPTY;
+	return ENOUGH(t.same, t.readable) ? UNI_FIT_SAME : UNI_FIT_OTHER;
+}
+
 int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct uni_regs *regs,
 	const struct uni_image *img, uint64_t bias, struct uni_err *err)
 {
 	bool is_virtual = uni_gmem_space(uni_as_gmem(as)) == UNI_GMEM_VIRTUAL;
 	struct uni_pt_root root;
 	struct tally t = { 0 };
-	uint64_t total = 0;
+	uint64_t total = all_pages(img, bias);
 
-	for (size_t i = 0; i < uni_image_nr_segments(img); i++)
-		total += nr_pages(uni_image_segment(img, i), bias);
 	if (total == 0)
 		return uni_err_set(
 			err, UNI_EMISMATCH, "%s: it has no code to compare", uni_image_path(img));

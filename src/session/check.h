@@ -14,4 +14,14 @@
 int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct uni_regs *regs,
 	const struct uni_image *img, uint64_t bias, struct uni_err *err);
 
+enum uni_fit {
+	UNI_FIT_EMPTY, /* nothing of the image's code can be read there */
+	UNI_FIT_OTHER, /* other code */
+	UNI_FIT_SAME,
+};
+
+/* The same comparison without words. root NULL: addresses are not translated. */
+enum uni_fit uni_check_fit(struct uni_as *as, const struct uni_pt_root *root,
+	const struct uni_image *img, uint64_t bias);
+
 #endif

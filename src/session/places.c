@@ -63,20 +63,26 @@ static bool add(struct addresses *a, uint64_t addr)
 }
 
 /* As the profile will ask: callers at the call. */
+static bool add_chain(struct addresses *a, const struct uni_sample *s, uint64_t bias)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
+
+		if (!add(a, s->pc[i] - bias - (exact ? 0 : 1)))
+			return false;
+	}
+	return true;
+}
+
 static int add_sample(void *ctx, const struct uni_sample *s)
 {
 	struct addresses *a = ctx;
 	const struct uni_record_meta *meta = uni_recording_guest(a->rec, s->guest).meta;
+	bool ok = strcmp(meta->image_id, a->id) != 0 || add_chain(a, s, meta->bias);
 
-	if (strcmp(meta->image_id, a->id) != 0)
-		return 0;
-	for (size_t i = 0; i < s->nr; i++) {
-		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
-
-		if (!add(a, s->pc[i] - meta->bias - (exact ? 0 : 1)))
-			return -UNI_ENOMEM;
-	}
-	return 0;
+	for (uint32_t i = 0; ok && i < meta->nr_more; i++)
+		ok = strcmp(meta->more[i].id, a->id) != 0 || add_chain(a, s, meta->more[i].bias);
+	return ok ? 0 : -UNI_ENOMEM;
 }
 
 /* The addresses to the front of the slots. */

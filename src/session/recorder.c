@@ -170,13 +170,11 @@ int uni_recorder_add_image(
 	return rc;
 }
 
-int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
-	struct uni_err *err)
+static int write_symbols(
+	const struct uni_recorder *r, const struct uni_symtab *symtab, struct uni_err *err)
 {
-	struct uni_record_meta *m = &r->session.guest[guest]->meta;
 	_cleanup_strbuf_ struct uni_strbuf name;
 	const char *id = uni_symtab_id(symtab);
-	int rc;
 
 	uni_strbuf_init(&name);
 	if (!uni_session_id_ok(id))
@@ -184,12 +182,46 @@ int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct
 	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, id);
 	if (uni_strbuf_failed(&name))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_symtab_write(symtab, name.s, err);
+	return uni_symtab_write(symtab, name.s, err);
+}
+
+int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
+	struct uni_err *err)
+{
+	struct uni_record_meta *m = &r->session.guest[guest]->meta;
+	const char *id = uni_symtab_id(symtab);
+	int rc = write_symbols(r, symtab, err);
+
 	if (rc < 0 || strcmp(m->image_id, id) == 0)
 		return rc;
 	(void)snprintf(m->image_id, sizeof(m->image_id), "%s", id);
 	(void)snprintf(m->image_path, sizeof(m->image_path), "%s", uni_symtab_path(symtab));
 	return uni_session_write(r->path, &r->session, err);
+}
+
+int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
+	uint64_t bias, struct uni_err *err)
+{
+	struct uni_record_meta *m = &r->session.guest[guest]->meta;
+	struct uni_symtab *symtab = NULL;
+	struct uni_record_image *more;
+	int rc;
+
+	if (m->nr_more == UNI_IMAGES_MAX - 1)
+		return uni_err_set(
+			err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+	rc = uni_symtab_of_image(img, &symtab, err);
+	if (rc == 0)
+		rc = write_symbols(r, symtab, err);
+	if (rc == 0) {
+		more = &m->more[m->nr_more++];
+		more->bias = bias;
+		(void)snprintf(more->id, sizeof(more->id), "%s", uni_symtab_id(symtab));
+		(void)snprintf(more->path, sizeof(more->path), "%s", uni_symtab_path(symtab));
+		rc = uni_session_write(r->path, &r->session, err);
+	}
+	uni_symtab_destroy(symtab);
+	return rc;
 }
 
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s)

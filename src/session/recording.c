@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
+#include "base/vec.h"
 #include "obj/usym.h"
 #include "session/ctf.h"
 #include "session/sdir.h"
@@ -30,8 +31,8 @@ struct uni_recording {
 	struct uni_session session;
 	struct uni_record_stats sum;
 	uint32_t names_of[UNI_GUEST_MAX]; /* guests with one image share its names */
-	uint32_t nr_names;
-	struct names names[UNI_GUEST_MAX];
+	UNI_VEC(struct names) names;
+	struct uni_symtab *join[UNI_GUEST_MAX]; /* of guests with several images */
 };
 
 /* One vCPU's file while it is read. */
@@ -247,6 +248,13 @@ struct taker {
 	void *ctx;
 };
 
+static int hand_out(const struct merge *m, const struct stream *st, const struct taker *to)
+{
+	if (m->kind == UNI_CTF_EXITS)
+		return to->exit != NULL ? to->exit(to->ctx, &st->exit) : 0;
+	return to->sample != NULL ? to->sample(to->ctx, &st->sample) : 0;
+}
+
 static int merge_run(struct merge *m, const struct taker *to)
 {
 	int rc = 0;
@@ -255,8 +263,7 @@ static int merge_run(struct merge *m, const struct taker *to)
 		size_t i = merge_first(m);
 		struct stream *st = m->stream[i];
 
-		rc = m->kind == UNI_CTF_EXITS ? to->exit(to->ctx, &st->exit)
-					      : to->sample(to->ctx, &st->sample);
+		rc = hand_out(m, st, to);
 		stream_advance(m, st);
 		if (st->have)
 			continue;
@@ -397,21 +404,55 @@ static int load_names(struct uni_recording *r, struct names *n, struct uni_err *
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "%s", n->err.msg) : 0;
 }
 
+static int find_names(struct uni_recording *r, const char *id, uint32_t *ret, struct uni_err *err)
+{
+	struct names n = { .id = id };
+	int rc;
+
+	for (*ret = 0; *ret < r->names.nr; ++*ret) {
+		if (strcmp(r->names.v[*ret].id, id) == 0)
+			return 0;
+	}
+	rc = load_names(r, &n, err);
+	if (rc == 0 && !uni_vec_push(&r->names, n)) {
+		uni_symtab_destroy(n.symtab);
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	return rc;
+}
+
+/* The names of all images of a guest that has several. */
+static int join_names(struct uni_recording *r, uint32_t guest, struct uni_err *err)
+{
+	const struct uni_record_meta *m = &r->session.guest[guest]->meta;
+	struct uni_symtab_part part[UNI_IMAGES_MAX];
+	const struct uni_symtab *main_one = r->names.v[r->names_of[guest]].symtab;
+	size_t nr = 0;
+
+	if (m->nr_more == 0 || main_one == NULL)
+		return 0;
+	part[nr++] = (struct uni_symtab_part){ .symtab = main_one };
+	for (uint32_t i = 0; i < m->nr_more; i++) {
+		uint32_t at;
+		int rc = find_names(r, m->more[i].id, &at, err);
+
+		if (rc != 0)
+			return rc;
+		if (r->names.v[at].symtab != NULL)
+			part[nr++] = (struct uni_symtab_part){ .symtab = r->names.v[at].symtab,
+				.delta = m->bias - m->more[i].bias };
+	}
+	return uni_symtab_join(part, nr, &r->join[guest], err);
+}
+
 static int load_symbols(struct uni_recording *r, struct uni_err *err)
 {
 	int rc = 0;
 
 	for (uint32_t g = 0; rc == 0 && g < r->session.nr_guests; g++) {
-		const char *id = r->session.guest[g]->meta.image_id;
-		uint32_t i = 0;
-
-		while (i < r->nr_names && strcmp(r->names[i].id, id) != 0)
-			i++;
-		r->names_of[g] = i;
-		if (i < r->nr_names)
-			continue;
-		r->names[r->nr_names++].id = id;
-		rc = load_names(r, &r->names[i], err);
+		rc = find_names(r, r->session.guest[g]->meta.image_id, &r->names_of[g], err);
+		if (rc == 0)
+			rc = join_names(r, g, err);
 	}
 	return rc;
 }
@@ -446,8 +487,11 @@ void uni_recording_close(struct uni_recording *r)
 	if (r == NULL)
 		return;
 	uni_session_free_parsed(&r->session);
-	for (uint32_t i = 0; i < r->nr_names; i++)
-		uni_symtab_destroy(r->names[i].symtab);
+	for (size_t i = 0; i < UNI_GUEST_MAX; i++)
+		uni_symtab_destroy(r->join[i]);
+	for (size_t i = 0; i < r->names.nr; i++)
+		uni_symtab_destroy(r->names.v[i].symtab);
+	uni_vec_free(&r->names);
 	free(r->path);
 	free(r);
 }
@@ -465,13 +509,13 @@ uint32_t uni_recording_nr_guests(const struct uni_recording *r)
 struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uint32_t guest)
 {
 	const struct uni_session_guest *g = r->session.guest[guest];
-	const struct names *n = &r->names[r->names_of[guest]];
+	const struct names *n = &r->names.v[r->names_of[guest]];
 
 	return (struct uni_recorded_guest){ .meta = &g->meta,
 		.stats = &g->stats,
 		.watch = g->watch,
 		.nr_watch = g->nr_watch,
-		.symtab = n->symtab,
+		.symtab = r->join[guest] != NULL ? r->join[guest] : n->symtab,
 		.symtab_problem = n->err.code != 0 ? n->err.msg : NULL };
 }
 

@@ -72,6 +72,15 @@ struct uni_watch {
 	uint8_t *first, *last; /* size bytes each; NULL: not read */
 };
 
+#define UNI_IMAGES_MAX 32 /* of one guest */
+
+/* A program or library that a guest runs besides its main image. */
+struct uni_record_image {
+	char path[512];
+	char id[80];
+	uint64_t bias; /* AVMA - SVMA */
+};
+
 /* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
@@ -83,6 +92,8 @@ struct uni_record_meta {
 	char image_path[4096];
 	char image_id[80];
 	uint64_t bias; /* AVMA - SVMA */
+	struct uni_record_image more[UNI_IMAGES_MAX - 1];
+	uint32_t nr_more;
 	uint32_t nr_vcpus;
 	double frequency;	     /* asked, Hz */
 	uint32_t exits_every;	     /* one VM exit in so many was looked at; 0: none */
@@ -126,6 +137,9 @@ int uni_recorder_add_guest(struct uni_recorder *r, const struct uni_record_meta 
 /* Symbols of the guest's image into symbols/ID.usym. */
 int uni_recorder_add_image(
 	struct uni_recorder *r, uint32_t guest, const struct uni_image *img, struct uni_err *err);
+/* A further one of this guest, at that bias. */
+int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
+	uint64_t bias, struct uni_err *err);
 /* The same for symbols without an image: what was imported. */
 int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
 	struct uni_err *err);

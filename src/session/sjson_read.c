@@ -186,9 +186,23 @@ bool uni_session_id_ok(const char *id)
 	       n < sizeof(((struct uni_record_meta *)0)->image_id);
 }
 
-static void parse_image(struct src *guest, struct uni_record_meta *m)
+static void parse_more(struct src *guest, const json_t *obj, struct uni_record_meta *m)
 {
-	struct src s = { .obj = json_array_get(member(guest, "images", is_array), 0) };
+	struct uni_record_image *more = &m->more[m->nr_more++];
+	struct src s = { .obj = obj };
+
+	get_text(&s, "path", more->path, sizeof(more->path));
+	get_text(&s, "id", more->id, sizeof(more->id));
+	more->bias = get_hex(&s, "bias");
+	if (!uni_session_id_ok(more->id))
+		s.bad = "id";
+	merge_bad(guest, &s);
+}
+
+static void parse_images(struct src *guest, struct uni_record_meta *m)
+{
+	const json_t *list = member(guest, "images", is_array);
+	struct src s = { .obj = json_array_get(list, 0) };
 
 	if (s.obj == NULL)
 		return;
@@ -198,6 +212,10 @@ static void parse_image(struct src *guest, struct uni_record_meta *m)
 	if (!uni_session_id_ok(m->image_id)) /* it becomes a file name */
 		s.bad = "id";
 	merge_bad(guest, &s);
+	if (json_array_size(list) > UNI_IMAGES_MAX)
+		guest->bad = "images";
+	for (size_t i = 1; guest->bad == NULL && i < json_array_size(list); i++)
+		parse_more(guest, json_array_get(list, i), m);
 }
 
 static bool is_folder(const char *name, uint32_t guest)
@@ -245,7 +263,7 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 	bad = parse_trace(&s, number, ret);
 	if (bad != NULL)
 		return bad;
-	parse_image(&s, m);
+	parse_images(&s, m);
 	parse_watches(&s, ret);
 	return s.bad;
 }

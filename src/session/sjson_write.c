@@ -68,16 +68,23 @@ static void put_watches(struct uni_json *j, struct uni_strbuf *b, const struct u
 	uni_json_array_end(j);
 }
 
-static void put_image(struct uni_json *j, const struct uni_record_meta *m)
+static void put_image(struct uni_json *j, const char *path, const char *id, uint64_t bias)
+{
+	uni_json_object(j);
+	put_text(j, "path", path);
+	put_text(j, "id", id);
+	uni_json_kv(hex, j, "bias", bias);
+	uni_json_object_end(j);
+}
+
+static void put_images(struct uni_json *j, const struct uni_record_meta *m)
 {
 	uni_json_key(j, "images");
 	uni_json_array(j);
 	if (m->image_id[0] != '\0') {
-		uni_json_object(j);
-		put_text(j, "path", m->image_path);
-		put_text(j, "id", m->image_id);
-		uni_json_kv(hex, j, "bias", m->bias);
-		uni_json_object_end(j);
+		put_image(j, m->image_path, m->image_id, m->bias);
+		for (uint32_t i = 0; i < m->nr_more; i++)
+			put_image(j, m->more[i].path, m->more[i].id, m->more[i].bias);
 	}
 	uni_json_array_end(j);
 }
@@ -186,7 +193,7 @@ static void put_guest(
 	put_text(j, "kernel", m->info.image);
 	put_u64(j, "pid", m->info.pid > 0 ? (uint64_t)m->info.pid : 0);
 	put_u64(j, "mem_bytes", m->info.mem_bytes);
-	put_image(j, m);
+	put_images(j, m);
 	put_watches(j, b, g);
 	if (s->closed)
 		put_stats(j, &g->stats);

@@ -48,6 +48,7 @@ struct uni_attach_opts {
 	const struct uni_arch *arch; /* from the image; NULL: x86_64 */
 	const struct uni_text_hint *text;
 	size_t nr_text;
+	bool anywhere;	 /* the text may be mapped elsewhere, and loaded elsewhere, than it says */
 	const char *qmp; /* path of a QMP socket, or NULL */
 	/* What the guests of one run share (programs in the kernel); NULL: this one has its own. */
 	struct uni_target_shared *shared;

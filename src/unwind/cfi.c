@@ -83,17 +83,16 @@ static void carry(
 		caller->sp = x;
 }
 
-/* Is there code at a return address? Outside of this image anything that is mapped may be. */
+/* Is there code at a return address? Outside of all images anything that is mapped may be. */
 static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 {
-	const struct uni_unwind_hints *h = f->u->hints;
 	uni_gpa gpa;
 	int rc;
 
 	*stop_ret = UNI_STOP_ROOT;
 	if (pc == 0)
 		return 1;
-	if (uni_range_has(h->text_start, h->text_size, pc - 1))
+	if (uni_hints_of(f->u->hints, pc - 1) != NULL)
 		return 0;
 	rc = uni_as_translate(f->as, uni_gva_of(pc - 1), &gpa, NULL);
 	*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
@@ -122,6 +121,16 @@ static void enter_caller(const struct frame *f, uint64_t pc, struct uni_regs *ca
 	uni_regs_set(caller, a->pc_reg, pc);
 }
 
+static void find_rule(struct frame *f, uint64_t pc)
+{
+	const struct uni_unwind_hints *h = f->u->hints;
+
+	for (; h != NULL && f->rule == NULL; h = h->next) {
+		f->t = h->cfi;
+		f->rule = f->t != NULL ? uni_cfi_find(f->t, pc) : NULL;
+	}
+}
+
 static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
@@ -130,11 +139,8 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 	uint64_t pc;
 	int rc;
 
-	if (u->hints == NULL || u->hints->cfi == NULL)
-		return -UNI_ENOTSUP;
-	f.t = u->hints->cfi;
 	/* A return address may be the first byte behind a function that never returns. */
-	f.rule = uni_cfi_find(f.t, st->leaf ? regs->pc : regs->pc - 1);
+	find_rule(&f, st->leaf ? regs->pc : regs->pc - 1);
 	if (f.rule == NULL)
 		return -UNI_ENOTSUP;
 	st->stop = UNI_STOP_ROOT;

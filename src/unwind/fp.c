@@ -8,14 +8,15 @@
  */
 static bool doubtful(const struct uni_unwinder *u, uint64_t pc)
 {
+	const struct uni_unwind_hints *h = uni_hints_of(u->hints, pc);
 	const struct uni_func_hint *f;
 
-	if (u->hints == NULL || u->stepper[1].ops == NULL)
+	if (h == NULL || u->stepper[1].ops == NULL)
 		return false;
 	f = uni_hints_find(u->hints, pc);
 	if (f != NULL && (f->flags & UNI_FUNC_FRAMELESS) == 0)
 		return false;
-	return f != NULL || u->hints->cfi != NULL;
+	return f != NULL || h->cfi != NULL;
 }
 
 static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)

@@ -18,7 +18,7 @@ bool uni_unwind_after_call(
 	uint8_t before[UNI_CALL_BYTES];
 
 	if (h == NULL || u->arch->after_call == NULL || ret_addr < sizeof(before) ||
-		!uni_range_has(h->text_start, h->text_size, ret_addr - 1))
+		uni_hints_of(h, ret_addr - 1) == NULL)
 		return false;
 	if (uni_as_read(as, uni_gva_of(ret_addr - sizeof(before)), before, sizeof(before)) != 0 ||
 		!u->arch->after_call(before, ret_addr, target_ret))
@@ -26,8 +26,7 @@ bool uni_unwind_after_call(
 	if (*target_ret == 0)
 		return true;
 	callee = uni_hints_find(h, *target_ret);
-	return callee == NULL ? uni_range_has(h->text_start, h->text_size, *target_ret)
-			      : callee->start == *target_ret;
+	return callee == NULL ? uni_hints_of(h, *target_ret) != NULL : callee->start == *target_ret;
 }
 
 /* Where a return address was found; 0: nowhere. */

@@ -74,7 +74,14 @@ fi
 small='rounds=20 inner=5'
 for image in "$build"/*.elf; do
 	image=$(basename "$image" .elf)
-	boots 33 "$image" "$small" --accel tcg --smp 2
+	case $image in
+	program-*) ;; # not booted, but loaded
+	loads-*)
+		boots 33 "$image" "$small" --accel tcg --initrd "$build/program-${image#loads-}.elf"
+		boots 35 "$image" "$small" --accel tcg # without the program
+		;;
+	*) boots 33 "$image" "$small" --accel tcg --smp 2 ;;
+	esac
 done
 
 # The other machines, a CPU without 1 GiB pages, more RAM than we use, other stacks.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""places_oracle.py PLACES LAB-FOLDER: inlined functions and lines of each instruction of each lab image,
-as uniscope, eu-addr2line and llvm-symbolizer tell them. TAP.
+"""places_oracle.py PLACES LAB-FOLDER: inlined functions and lines of each instruction of each lab image
+that has debug data, as uniscope, eu-addr2line and llvm-symbolizer tell them. TAP.
 
 eu-addr2line is asked about GCC's images only: it finds units by .debug_aranges, which clang does not
 write. Padding between functions is left out: it belongs to nobody."""
@@ -61,6 +61,7 @@ def compare(name, ours, theirs):
 def main():
     places, folder = sys.argv[1:]
     images = sorted(str(p) for p in pathlib.Path(folder).glob("*.elf"))
+    images = [i for i in images if ".debug_info" in run(["objdump", "-h", i])]
     peers = {n: p for n, p in PEERS.items() if shutil.which(n)}
     for peer in PEERS.keys() - peers.keys():
         print(f"# {peer} is not installed: not asked")

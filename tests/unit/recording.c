@@ -130,6 +130,68 @@ static void symbols_travel(void **state)
 	uni_recording_close(rec);
 }
 
+static struct uni_image *image_of(const char *path, const char *function, const char *build_id)
+{
+	const struct spec_sym sym = { function, 0x1000, 0x10, STT_FUNC, STB_GLOBAL, SPEC_TEXT };
+	const struct elf_spec spec = { .text = 0x1000,
+		.data = 0x9000,
+		.code_size = 0x40,
+		.syms = &sym,
+		.nr_syms = 1,
+		.build_id = build_id };
+	struct uni_image *img = NULL;
+	struct elf_image e;
+
+	elf_spec_write(&spec, &e);
+	assert_int_equal(uni_image_from_memory(path, e.data, e.size, &img, NULL), 0);
+	return img;
+}
+
+/* Two programs linked to the same addresses, in one guest. */
+static void several_images_travel(void **state)
+{
+	struct place *p = *state;
+	struct uni_image *kernel = image_of("/k.elf", "kmain", "\x12\x34");
+	struct uni_image *app = image_of("/lib/app", "start", "\x56\x78");
+	const uint64_t app_bias = 0x7f0000000000;
+	struct uni_record_stats stats = { 0 };
+	const struct uni_symtab *names, *part;
+	const struct uni_record_meta *meta;
+	struct uni_recording *rec;
+	struct uni_recorder *r;
+	const char *name;
+	uint64_t off, svma;
+
+	p->meta.image_id[0] = '\0';
+	r = create(p);
+	assert_int_equal(uni_recorder_add_image(r, 0, kernel, &p->err), 0);
+	for (unsigned i = 1; i < UNI_IMAGES_MAX; i++)
+		assert_int_equal(uni_recorder_add_more(r, 0, app, app_bias + i, &p->err), 0);
+	assert_int_equal(uni_recorder_add_more(r, 0, app, 5, &p->err), -UNI_ERANGE);
+	uni_image_destroy(kernel);
+	uni_image_destroy(app);
+	assert_int_equal(close_with(r, &stats, NULL, 0, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	meta = uni_recording_meta(rec);
+	assert_int_equal(meta->nr_more, UNI_IMAGES_MAX - 1);
+	assert_string_equal(meta->more[0].path, "/lib/app");
+	assert_int_equal(meta->more[2].bias, app_bias + 3);
+	/* As all who name addresses do: by the main image's bias. */
+	names = uni_recording_guest(rec, 0).symtab;
+	assert_true(uni_symtab_lookup(names, 0x1004, &name, &off));
+	assert_string_equal(name, "kmain");
+	assert_true(uni_symtab_lookup(names, 0x1004 + app_bias + 1 - meta->bias, &name, &off));
+	assert_string_equal(name, "start");
+	assert_int_equal(off, 4);
+	assert_false(uni_symtab_lookup(names, 0x5000, &name, &off));
+	part = uni_symtab_part(names, 0x1004 + app_bias + 1 - meta->bias, &svma);
+	assert_string_equal(uni_symtab_path(part), "/lib/app");
+	assert_int_equal(svma, 0x1004);
+	assert_string_equal(uni_symtab_path(uni_symtab_part(names, 0x5000, &svma)), "/k.elf");
+	assert_string_equal(uni_symtab_id(names), "1234");
+	uni_recording_close(rec);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -259,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(round_trip),
 		T(symbols_travel),
+		T(several_images_travel),
 		T(never_replaces_what_is_no_session),
 		T(replaces_a_session_when_asked),
 		T(unasked_samples_are_written_within_a_second),

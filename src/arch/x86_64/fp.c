@@ -49,7 +49,7 @@ static bool read_before(const struct leaf *l, uint64_t ret_addr, uint8_t *before
 
 static bool in_text(const struct uni_unwind_hints *h, uint64_t pc)
 {
-	return h != NULL && uni_range_has(h->text_start, h->text_size, pc);
+	return uni_hints_of(h, pc) != NULL;
 }
 
 /* Does a call of exactly this address return here? */
@@ -201,7 +201,8 @@ static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints,
 		*stop_ret = UNI_STOP_ROOT;
 		return 1;
 	}
-	/* Several images: code outside of this one's hull is fine where anything is mapped. */
+	/* Images that we do not know: code outside of all hulls is fine where anything is mapped.
+	 */
 	if (!in_text(hints, ret_addr - 1)) {
 		rc = uni_as_translate(as, uni_gva_of(ret_addr - 1), &gpa, NULL);
 		if (rc != 0) {

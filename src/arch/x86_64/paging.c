@@ -85,6 +85,7 @@ static const struct uni_pt_geometry pae = {
 	.present_value = PRESENT,
 	.table_addr = TABLE_ADDR,
 	.leaf_addr = TABLE_ADDR,
+	.no_exec = NX,
 	.level = {
 		{ .shift = 30, .bits = 2,
 			.reserved_table = BITS(63, 52) | BITS(8, 5) | BITS(2, 1) },
@@ -107,6 +108,7 @@ static const struct uni_pt_geometry four_level = {
 	.present_value = PRESENT,
 	.table_addr = TABLE_ADDR,
 	.leaf_addr = TABLE_ADDR,
+	.no_exec = NX,
 	.level = { LEVEL_TABLES(39), LEVEL_1G, LEVEL_2M, LEVEL_4K },
 };
 
@@ -120,6 +122,7 @@ static const struct uni_pt_geometry five_level = {
 	.present_value = PRESENT,
 	.table_addr = TABLE_ADDR,
 	.leaf_addr = TABLE_ADDR,
+	.no_exec = NX,
 	.level = { LEVEL_TABLES(48), LEVEL_TABLES(39), LEVEL_1G, LEVEL_2M, LEVEL_4K },
 };
 

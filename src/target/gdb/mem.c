@@ -72,6 +72,7 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 		.arch = t->base.arch,
 		.text = opts->text,
 		.nr_text = opts->nr_text,
+		.anywhere = opts->anywhere,
 		.regs = &t->regs0,
 		.nr_regs = t->stub.sysregs ? 1 : 0,
 	};

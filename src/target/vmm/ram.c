@@ -18,6 +18,11 @@
 
 #define FOUR_GIB (1ull << 32)
 
+/* For looking through all that a guest maps. */
+static const struct uni_as_budget all_tables = {
+	.bytes = 64u << 20, .table_loads = 1u << 22, .wall_ns = UNI_NSEC_PER_SEC
+};
+
 struct ram {
 	int pid;
 };
@@ -38,6 +43,7 @@ struct search {
 struct place {
 	uint64_t hva0;	 /* of GPA 0; wraps below the mapping when RAM begins higher */
 	uint64_t size;	 /* of the run of mappings it lies in, for ties */
+	uint64_t moved;	 /* how far above its stated physical address the code is */
 	uint64_t differ; /* bytes of code that are others than the image's */
 	unsigned proof;
 	uint32_t nr;
@@ -144,9 +150,25 @@ static bool lay_out(const struct search *s, uint64_t hva0, uint64_t hva, struct 
 
 enum walk { WALK_NONE, WALK_YES, WALK_NO };
 
-/* Where do this vCPU's page tables, read through m, lead for the code's first address? */
+/* Does any executable mapping lead to the code at gpa? */
+static bool leads_to(struct uni_as *as, uint64_t gpa)
+{
+	struct uni_mapping m;
+	uint64_t next = 0;
+
+	while (uni_as_next(as, uni_gva_of(next), &m) == 0) {
+		if (m.exec && uni_range_has(m.gpa.v, m.size, gpa))
+			return true;
+		next = m.gva.v + m.size;
+		if (next == 0)
+			break;
+	}
+	return false;
+}
+
+/* Where do this vCPU's page tables, read through as, lead for the code's first address? */
 static enum walk walk_one(const struct search *s, struct uni_as *as, const struct uni_regs *regs,
-	const struct uni_text_hint *t)
+	const struct uni_text_hint *t, uint64_t moved)
 {
 	struct uni_pt_root root;
 	uni_gpa gpa;
@@ -157,6 +179,8 @@ static enum walk walk_one(const struct search *s, struct uni_as *as, const struc
 		root.geometry->nr_levels == 0)
 		return WALK_NONE; /* not paging (yet): proves nothing either way */
 	uni_as_begin(as, &root);
+	if (s->opts->anywhere)
+		return leads_to(as, t->paddr + moved) ? WALK_YES : WALK_NO;
 	if (uni_as_translate(as, uni_gva_of(t->gva), &gpa, NULL) != 0)
 		return WALK_NO;
 	return gpa.v == t->paddr ? WALK_YES : WALK_NO;
@@ -175,9 +199,9 @@ static enum walk walk(const struct search *s, const struct place *p)
 		return WALK_NONE;
 	if (make_gmem(s->pid, p, &m, NULL) != 0)
 		return WALK_NONE;
-	if (uni_as_create(m, &uni_as_budget_default, &as, NULL) == 0) {
+	if (uni_as_create(m, s->opts->anywhere ? &all_tables : NULL, &as, NULL) == 0) {
 		for (size_t i = 0; result != WALK_YES && i < s->opts->nr_regs; i++) {
-			enum walk w = walk_one(s, as, &s->opts->regs[i], t);
+			enum walk w = walk_one(s, as, &s->opts->regs[i], t, p->moved);
 
 			result = w != WALK_NONE ? w : result;
 		}
@@ -244,6 +268,26 @@ static bool is_proved(struct place *p, enum walk w)
 	return w == WALK_YES || (w == WALK_NONE && p->differ == 0);
 }
 
+/* The place that the i-th hit makes likely: where the image says it is loaded or, if it may be
+ * anywhere, wherever it is in a mapping that begins with the first byte of RAM. */
+static bool place_of(
+	struct search *s, const struct uni_scan_hits *hits, uint32_t i, struct place *ret)
+{
+	uint64_t hva = hits->hva0[i] + s->probe.paddr, start, run;
+
+	if (lay_out(s, hits->hva0[i], hva, ret)) {
+		ret->differ = hits->differ[i];
+		if (is_proved(ret, walk(s, ret)))
+			return true;
+	}
+	if (!s->opts->anywhere || !uni_vmm_maps_run(&s->maps, hva, hva, &start, &run) ||
+		!lay_out(s, start, hva, ret))
+		return false;
+	ret->differ = hits->differ[i];
+	ret->moved = hits->hva0[i] - start;
+	return walk(s, ret) == WALK_YES && is_proved(ret, WALK_YES);
+}
+
 static int find_by_image(struct search *s, struct place *ret, struct uni_err *err)
 {
 	struct uni_scan_hits hits;
@@ -259,10 +303,7 @@ static int find_by_image(struct search *s, struct place *ret, struct uni_err *er
 		return rc;
 	s->info.nr_hits = hits.nr + hits.nr_partial;
 	for (uint32_t i = 0; i < hits.nr; i++) {
-		if (!lay_out(s, hits.hva0[i], hits.hva0[i] + s->probe.paddr, &p))
-			continue;
-		p.differ = hits.differ[i];
-		if (!is_proved(&p, walk(s, &p))) {
+		if (!place_of(s, &hits, i, &p)) {
 			nr_no++;
 			continue;
 		}
@@ -299,6 +340,8 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 	if (!s->has_text)
 		return 0;
 	rc = uni_scan_verify(s->pid, hva0, s->opts->text, s->opts->nr_text, &ret->differ);
+	if (rc == -UNI_EMISMATCH && s->opts->anywhere)
+		return 0; /* what is where is found out later */
 	if (rc == -UNI_EMISMATCH)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the guest's memory does not hold the image's code: is it the image that "

@@ -22,6 +22,7 @@ struct uni_vmm_ram_opts {
 	 * are not empty count. */
 	const struct uni_text_hint *text;
 	size_t nr_text;
+	bool anywhere; /* as in struct uni_attach_opts */
 
 	/* Registers of the vCPUs (nr_regs of them, those in state OFFLINE or UNKNOWN are passed
 	 * over), for the proof by page walk; nr_regs 0: no such proof. Borrowed. */

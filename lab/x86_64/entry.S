@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the first instruction in the higher half to kmain on its stack. Position-independent. */
+#include "layout.h"
+
+	.text
+	.globl	lab_entry
+	.type	lab_entry, @function
+lab_entry:
+	.cfi_startproc
+	.cfi_undefined rip		/* the outermost frame */
+	movl	$LAB_SEL_DATA, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	xorl	%eax, %eax
+	movl	%eax, %fs
+	movl	%eax, %gs
+	lgdt	boot_gdtr_high(%rip)
+	leaq	lab_boot_stack + LAB_BOOT_STACK_SIZE(%rip), %rsp
+	xorl	%ebp, %ebp
+	call	lab_setup		/* returns the top of the main stack */
+	movq	%rax, %rsp
+	xorl	%ebp, %ebp
+	call	kmain
+	ud2
+	.cfi_endproc
+	.size	lab_entry, . - lab_entry
+
+	/* lab_on_stack(fn, arg, top): rbp links both stacks, for walkers and for us. */
+	.globl	lab_on_stack
+	.type	lab_on_stack, @function
+lab_on_stack:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+	movq	%rdx, %rsp
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	call	*%rax
+	leave
+	.cfi_def_cfa rsp, 8
+	.cfi_restore rbp
+	ret
+	.cfi_endproc
+	.size	lab_on_stack, . - lab_on_stack
+
+	.data
+	.balign	8
+	.globl	lab_gdt
+	.type	lab_gdt, @object
+lab_gdt:
+	.quad	0
+	.quad	0x00af9b000000ffff	/* 0x08: 64-bit code, ring 0 */
+	.quad	0x00cf93000000ffff	/* 0x10: data */
+	.quad	0
+	.fill	8, 8, 0			/* 0x20: four TSS, two slots each */
+	.size	lab_gdt, . - lab_gdt
+	.if	. - lab_gdt != LAB_GDT_SIZE
+	.error	"LAB_GDT_SIZE"
+	.endif
+
+	.balign	8
+	.globl	boot_gdtr_high
+boot_gdtr_high:
+	.word	LAB_GDT_SIZE - 1
+	.quad	lab_gdt
+
+	.globl	lab_start_info
+	.type	lab_start_info, @object
+	.balign	8
+lab_start_info:
+	.quad	0
+	.size	lab_start_info, 8
+
+	.bss
+	.balign	16
+	.type	lab_boot_stack, @object
+lab_boot_stack:
+	.skip	LAB_BOOT_STACK_SIZE
+	.size	lab_boot_stack, LAB_BOOT_STACK_SIZE
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/images.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "cli/symbols.h"
+#include "cli/term.h"
+
+/* What a search works with. */
+struct finder {
+	struct uni_located list[UNI_IMAGES_MAX]; /* the main image first, if there is one */
+	bool found[UNI_IMAGES_MAX];
+	size_t nr, nr_given; /* given: the main image and files, not what folders hold */
+	struct uni_sysroot *root[UNI_IMAGES_MAX];
+	size_t nr_roots;
+	struct uni_regs regs[UNI_VCPU_MAX];
+};
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A file is looked for by its code as well, a folder's only by their build-id. */
+static int add_sysroot(struct finder *f, const char *path, const struct uni_image_search *search,
+	struct uni_err *err)
+{
+	struct uni_located *l = &f->list[f->nr];
+	struct uni_image_search how = *search;
+	int rc;
+
+	how.called = true;
+	if (!is_file(path)) {
+		if (f->nr_roots == UNI_IMAGES_MAX)
+			return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
+		rc = uni_sysroot_open(path, &f->root[f->nr_roots], err);
+		f->nr_roots += rc == 0;
+		return rc;
+	}
+	if (f->nr == UNI_IMAGES_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
+	rc = uni_image_load_from(path, &how, &l->image, err);
+	l->owned = rc == 0;
+	f->nr += rc == 0;
+	return rc;
+}
+
+static int hold_regs(struct uni_guest *g, struct finder *f, size_t nr, struct uni_err *err)
+{
+	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+	struct uni_pause pause;
+	int rc = uni_guest_hold(g, &pause, mask, f->regs, err);
+
+	(void)uni_pause_end(&pause);
+	return rc;
+}
+
+static int look(struct uni_guest *g, struct finder *f, struct uni_err *err)
+{
+	struct uni_locate_args args = { .gmem = g->t->ops->gmem(g->t),
+		.arch = g->t->arch,
+		.regs = f->regs,
+		.nr_regs = (size_t)g->t->ops->nr_vcpus(g->t),
+		.sysroot = (const struct uni_sysroot *const *)f->root,
+		.nr_sysroots = f->nr_roots };
+	int rc = hold_regs(g, f, args.nr_regs, err);
+
+	return rc != 0 ? rc : uni_locate(&args, f->list, f->found, &f->nr, err);
+}
+
+/* What was found becomes the guest's. */
+static void take(struct uni_guest *g, struct finder *f, bool moved)
+{
+	size_t first = g->image != NULL;
+
+	if (first != 0 && moved)
+		g->bias = f->list[0].bias;
+	for (size_t i = first; i < f->nr; i++) {
+		if (i < f->nr_given && !f->found[i]) {
+			uni_note("%s: not found in the guest's memory",
+				uni_image_path(f->list[i].image));
+			continue;
+		}
+		g->more[g->nr_more++] = f->list[i];
+		f->list[i].owned = false;
+	}
+	/* Without another, the first one found is the main one. */
+	if (g->image == NULL && g->symtab == NULL && g->nr_more != 0) {
+		g->image = g->more[0].image;
+		g->bias = g->more[0].bias;
+		memmove(g->more, g->more + 1, --g->nr_more * sizeof(g->more[0]));
+	}
+}
+
+static int chain_one(
+	struct uni_guest *g, struct uni_image *img, uint64_t bias, size_t *nr, struct uni_err *err)
+{
+	const struct uni_unwind_hints *h;
+	int rc = uni_image_hints(img, bias, &h, err);
+
+	if (rc != 0)
+		return rc;
+	g->chain[*nr] = *h;
+	if (*nr != 0)
+		g->chain[*nr - 1].next = &g->chain[*nr];
+	g->hints = &g->chain[0];
+	++*nr;
+	return 0;
+}
+
+static int chain_hints(struct uni_guest *g, struct uni_err *err)
+{
+	size_t nr = 0;
+	int rc = g->image != NULL ? chain_one(g, g->image, g->bias, &nr, err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < g->nr_more && nr < UNI_IMAGES_MAX; i++)
+		rc = chain_one(g, g->more[i].image, g->more[i].bias, &nr, err);
+	return rc;
+}
+
+static int find(struct uni_guest *g, const struct uni_attach_args *args, struct finder *f,
+	bool moved, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->image != NULL)
+		f->list[f->nr++] = (struct uni_located){ .image = g->image, .bias = g->bias };
+	for (size_t i = 0; rc == 0 && args->sysroot != NULL && i < args->sysroot->items.nr; i++)
+		rc = add_sysroot(f, args->sysroot->items.v[i], &args->search, err);
+	f->nr_given = f->nr;
+	if (rc == 0)
+		rc = look(g, f, err);
+	if (rc == 0 && moved && !f->found[0])
+		rc = uni_err_set(err, UNI_EMISMATCH, "%s: not found anywhere in the guest's memory",
+			uni_image_path(g->image));
+	if (rc != 0)
+		return rc;
+	take(g, f, moved);
+	return chain_hints(g, err);
+}
+
+int uni_guest_find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err)
+{
+	_cleanup_free_ struct finder *f = calloc(1, sizeof(*f));
+	int rc = f == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			   : find(g, args, f, moved, err);
+
+	for (size_t i = 0; f != NULL && i < f->nr_roots; i++)
+		uni_sysroot_close(f->root[i]);
+	for (size_t i = 0; f != NULL && i < f->nr; i++) {
+		if (f->list[i].owned)
+			uni_image_destroy(f->list[i].image);
+	}
+	return rc;
+}
+
+void uni_guest_drop_images(struct uni_guest *g)
+{
+	for (size_t i = 0; i < g->nr_more; i++)
+		uni_image_destroy(g->more[i].image);
+	g->nr_more = 0;
+	g->hints = NULL;
+}
+
+static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img,
+	const struct uni_image_search *search, bool places, struct uni_err *err)
+{
+	int rc = uni_symtab_of_image(img, &s->own[s->nr], err);
+
+	if (rc != 0)
+		return rc;
+	if (places)
+		uni_symbols_add_debug(img, search, s->own[s->nr]);
+	s->nr++;
+	return 0;
+}
+
+int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_search *search,
+	bool places, struct uni_guest_symbols *ret, struct uni_err *err)
+{
+	struct uni_symtab_part part[UNI_IMAGES_MAX];
+	size_t nr = 0;
+	int rc = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (g->symtab != NULL) {
+		part[nr++] = (struct uni_symtab_part){ .symtab = g->symtab };
+	} else if (g->image != NULL) {
+		rc = add_symbols(ret, g->image, search, places, err);
+		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[0] };
+	}
+	for (size_t i = 0; rc == 0 && i < g->nr_more && nr < UNI_IMAGES_MAX; i++) {
+		rc = add_symbols(ret, g->more[i].image, search, places, err);
+		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[ret->nr - 1],
+			.delta = g->bias - g->more[i].bias };
+	}
+	if (rc == 0 && nr > 1) {
+		rc = uni_symtab_join(part, nr, &ret->own[ret->nr], err);
+		ret->nr += rc == 0;
+		ret->symtab = ret->own[ret->nr - 1];
+	} else if (rc == 0 && nr == 1) {
+		ret->symtab = part[0].symtab;
+	}
+	if (rc != 0)
+		uni_guest_symbols_free(ret);
+	return rc;
+}
+
+void uni_guest_symbols_free(struct uni_guest_symbols *s)
+{
+	while (s->nr != 0) /* a join goes before its parts */
+		uni_symtab_destroy(s->own[--s->nr]);
+	s->symtab = NULL;
+}

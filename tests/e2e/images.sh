@@ -1,0 +1,197 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# images.sh UNISCOPE BUILD SRCROOT: an image that moved itself as it booted, and a program that the
+# guest loaded, are found in its memory: complete chains, with the names of both, true biases. TAP.
+set -u
+# shellcheck disable=SC2034 # for guest.sh
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+
+variants=$(cd "$BUILD/lab" && ls deep-pie-*.elf | sed 's/^deep-pie-\(.*\)\.elf$/\1/')
+
+# The names of vCPU 0's chain, leaf first, in one line; it must have reached its root.
+chain() { # TARGET OPTION...
+	"$U" stacks --json "$@" >"$T/stacks" || return 1
+	python3 -c 'import json, sys
+v = json.load(open(sys.argv[1]))[0]
+print(v["stop"], " ".join(f.get("name", "?") for f in v["frames"]))' "$T/stacks"
+}
+
+# Frames of down_* in turn, between the root and hot_work, and then 200 of them. A dump shows one
+# moment, which may be on the way down or up; a guest is asked until it is at its work.
+deep_chain() { # TARGET OPTION...
+	for _ in $(seq 20); do
+		chain "$@" >"$T/chain" || return 1
+		cat "$T/chain"
+		python3 -c 'import sys
+words = open(sys.argv[1]).read().split()
+names = words[:0:-1]
+assert words[0] == "root" and "?" not in names, words
+assert names[:4] == ["lab_entry", "kmain", "run_app", "app_main"], names[:4]
+down = [n for n in names if n.startswith("down_")]
+assert down == [f"down_{c}" for c in ("abc" * 67)[:len(down)]], down
+assert len(down) == 200 or "hot_work" not in names
+sys.exit(0 if "hot_work" in names else 3)' "$T/chain"
+		status=$?
+		[ $status -ne 3 ] && return $status
+		case $1 in core:*) return 0 ;; esac
+	done
+	return 1
+}
+
+moved() { # ACCEL VARIANT
+	elf=$BUILD/lab/deep-pie-$2.elf
+	boot "$1" "$elf" "" --qmp "$T/q" || return 1
+	deep_chain "$target" || return 1
+	# Between two descents it is in app_main itself.
+	"$U" record "$target" -q -d 1 -o "$T/s.uniscope" --overwrite -e "$elf" &&
+		"$U" export -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+	head -c 300 "$T/folded"
+	python3 - "$T/s.uniscope/session.json" "$T/stacks" "$elf" "$T/folded" <<'P'
+import json, subprocess, sys
+session, stacks, elf, folded = sys.argv[1:]
+bias = int(json.load(open(session))["guests"][0]["images"][0]["bias"], 16)
+symbols = {}
+for line in subprocess.check_output(["nm", elf], text=True).splitlines():
+    address, _, name = line.split()
+    symbols[name] = int(address, 16)
+for f in json.load(open(stacks))[0]["frames"]:
+    assert int(f["pc"], 16) == (symbols[f["name"]] + f["offset"] + bias) % 2**64, f
+assert bias % 4096 == 0 and bias != 0
+good = total = 0
+for line in open(folded):
+    names, weight = line.rsplit(" ", 1)
+    total += int(weight)
+    if names.startswith("lab_entry;kmain;run_app;app_main;down_"):
+        good += int(weight)
+print(good, total)
+assert total >= 1 and good >= 0.9 * total
+P
+}
+
+moves_each_time() { # TCG
+	: >"$T/places"
+	for _ in 1 2 3; do
+		boot tcg "$BUILD/lab/deep-pie-${variants%%
+*}.elf" "" || return 1
+		chain "$target" -e "$elf" >/dev/null || return 1
+		grep -o '"pc": "0x[0-9a-f]*"' "$T/stacks" | tail -1 >>"$T/places"
+	done
+	cat "$T/places"
+	[ "$(sort -u "$T/places" | wc -l)" -gt 1 ]
+}
+
+dead() { # the same of a core
+	python3 "$SRC/tests/e2e/qmp.py" "$T/q" stop '{}' dump-guest-memory \
+		"{\"paging\": false, \"protocol\": \"file:$T/core\"}" >/dev/null &&
+		deep_chain "core:file=$T/core" -e "$elf"
+}
+
+other_build() { # an image of the same shape that was not booted
+	for other in $variants; do
+		[ "$BUILD/lab/deep-pie-$other.elf" != "$elf" ] || continue
+		"$U" stacks "$target" -e "$BUILD/lab/deep-pie-$other.elf" >/dev/null 2>"$T/err"
+		refused $? "$T/err" 1 'deep-pie' || return 1
+		return 0
+	done
+}
+
+both='lab_entry kmain run_app app_main call_program program_start program_outer program_inner'
+# Until both kinds of stack were seen: in the program, and in the image below the program.
+loaded() { # SYSROOT
+	: >"$T/seen"
+	for _ in $(seq 60); do
+		chain "$target" -e "$elf" --sysroot "$1" >>"$T/seen" || return 1
+		grep -q ' program_burn program_inner' "$T/seen" &&
+			grep -q ' service_burn service_work program_inner' "$T/seen" && break
+		sleep 0.05
+	done
+	sort "$T/seen" | uniq -c
+	python3 -c 'import sys
+want = sys.argv[2].split()[::-1]
+kinds = set()
+for line in open(sys.argv[1]):
+    stop, *names = line.split()
+    assert stop == "root" and names[-5:] == want[-5:] and "?" not in names, line
+    if "program_inner" in names:
+        assert names[names.index("program_inner"):] == want, line
+    kinds.add(names[0])
+assert {"program_burn", "service_burn"} <= kinds, kinds' "$T/seen" "$both"
+}
+
+recorded() { # SYSROOT
+	for seconds in 1 3 8; do # on a busy host there are few samples
+		"$U" record "$target" -q -e "$elf" --sysroot "$1" -d $seconds -o "$T/s.uniscope" \
+			--overwrite && "$U" export -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+		grep -q 'program_inner;program_burn ' "$T/folded" &&
+			grep -q 'program_inner;service_work;service_burn ' "$T/folded" && break
+	done
+	"$U" export -f json "$T/s.uniscope" -o "$T/json" || return 1
+	cat "$T/folded"
+	python3 - "$T/s.uniscope/session.json" "$T/folded" "$T/json" "$T/serial" <<'P'
+import json, re, sys
+session, folded, profile, serial = sys.argv[1:]
+images = json.load(open(session))["guests"][0]["images"]
+assert len(images) == 2 and "program-" in images[1]["path"], images
+said = re.search("program at ([0-9a-f]+)", open(serial).read()).group(1)
+assert int(images[1]["bias"], 16) == int(said, 16), (images, said)
+assert int(images[0]["bias"], 16) == 0
+below = set()
+for line in open(folded):
+    names = line.rsplit(" ", 1)[0].split(";")
+    assert names[:4] == ["lab_entry", "kmain", "run_app", "app_main"], names
+    below |= {tuple(names[-2:])}
+print(below)
+assert {("program_inner", "program_burn"), ("service_work", "service_burn")} <= below
+text = open(profile).read()
+assert "program-" in text and "loads-" in text
+P
+}
+
+without() { # what is not there is said, and the rest works
+	"$U" stacks "$target" -e "$elf" --sysroot "$BUILD/lab/program-$1.elf" >"$T/out" 2>"$T/err"
+	cat "$T/err" "$T/out"
+	grep -q "program-$1.elf: not found in the guest's memory" "$T/err" && grep -q lab_entry "$T/out"
+}
+
+none() { # no image but what the folder holds
+	rm -rf "$T/root" && mkdir -p "$T/root/a/b" &&
+		cp "$BUILD/lab/program-$1.elf" "$T/root/a/b/app" &&
+		python3 "$SRC/tests/e2e/qmp.py" "$T/q" stop '{}' dump-guest-memory \
+			"{\"paging\": false, \"protocol\": \"file:$T/core\"}" >/dev/null || return 1
+	"$U" stacks "core:file=$T/core" --sysroot "$T/root" >"$T/out" || return 1
+	cat "$T/out"
+	grep -q 'program_start+' "$T/out" && grep -q '\[unknown\]' "$T/out"
+}
+
+for accel in $accels; do
+	list=$variants
+	[ "$accel" = tcg ] || list=$(echo "$variants" | grep -m1 -e -fp)
+	for v in $list; do
+		check "$accel: $v, an image that moved is found" moved "$accel" "$v"
+	done
+done
+check 'and in a core' dead
+elf=$BUILD/lab/deep-pie-${variants%%
+*}.elf
+check 'it lies elsewhere each time, and is found each time' moves_each_time
+check 'an image of another build is not found' other_build
+
+for accel in $accels; do
+	list=$(echo "$variants" | grep -m1 -e -fp)
+	[ "$accel" = kvm ] || list=$variants
+	for v in $list; do
+		elf=$BUILD/lab/loads-$v.elf
+		program=$BUILD/lab/program-$v.elf
+		check "$accel: $v, a guest loads a program" \
+			boot "$accel" "$elf" "" --qmp "$T/q" --initrd "$program"
+		wait_for 20 grep -q 'program at' "$T/serial"
+		check "$accel: $v, chains go through both images" loaded "$program"
+		check "$accel: $v, both travel with a session" recorded "$BUILD/lab"
+	done
+done
+for other in $variants; do
+	[ "$other" != "$v" ] && check 'a file that is not there is told' without "$other" && break
+done
+check 'a program alone, found by its build-id in a folder' none "$v"
+finish
