@@ -84,6 +84,7 @@ class Guest:
             if "lab: running" in open(f"{self.dir}/console").read():
                 return self
             time.sleep(0.1)
+        self.__exit__()
         raise Skip("the guest did not start")
 
     def __exit__(self, *_):

@@ -38,6 +38,14 @@ class Watched:
 
     def __enter__(self):
         self.guest.__enter__()
+        try:
+            self.find_thread()
+        except BaseException:
+            self.guest.__exit__()
+            raise
+        return self
+
+    def find_thread(self):
         self.pid = self.guest.p.pid
         # The vCPU's thread is the busy one.
         time.sleep(0.5)
@@ -45,7 +53,6 @@ class Watched:
                    key=lambda t: int(read(f"{t}/schedstat").split()[0]))
         self.tid = int(os.path.basename(task))
         self.schedstat = f"{task}/schedstat"
-        return self
 
     def __exit__(self, *a):
         self.guest.__exit__(*a)
