@@ -82,7 +82,7 @@ static void print_text(const struct uni_host_way *w)
 	bool said = false;
 
 	print_mark(w->ok);
-	(void)printf("%-8s %s\n", w->name, w->summary);
+	(void)printf("%-9s %s\n", w->name, w->summary);
 	for (uint32_t i = 0; i < w->nr; i++) {
 		said = said || !w->fact[i].ok;
 		(void)printf("     ");
@@ -90,7 +90,7 @@ static void print_text(const struct uni_host_way *w)
 		(void)printf("%-14s %s\n", w->fact[i].name, w->fact[i].text);
 	}
 	if (!w->ok && !said)
-		(void)printf("              %s\n", w->advice);
+		(void)printf("               %s\n", w->advice);
 }
 
 static void print_facts(struct uni_json *j, const struct uni_host_way *w)
@@ -145,7 +145,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (w == NULL)
 		return uni_exit_of(uni_err_set(err, UNI_ENOMEM, "out of memory"));
-	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - 2; i++) {
+	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - 4; i++) {
 		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 1 - nr);
 
 		for (uint32_t k = nr; k < nr + n; k++)

@@ -110,44 +110,6 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-static int check_exits(struct uni_record_args *args, struct uni_err *err)
-{
-	uint64_t n = 1;
-
-	args->exits_every = 0;
-	if (args->exits == NULL)
-		return 0;
-	if (args->exits[0] != '\0' && (!uni_parse_u64(args->exits, &n) || n == 0 || n > UINT32_MAX))
-		return uni_err_set(err, UNI_EUSAGE,
-			"--exits=%s: one exit in how many? A whole number above 0", args->exits);
-	if (args->method != NULL && strcmp(args->method, "pause") == 0)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--exits needs the host's kernel (--method bpf), not pauses");
-	args->exits_every = (uint32_t)n;
-	return 0;
-}
-
-int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
-{
-	int rc = check_exits(args, err);
-
-	if (rc != 0)
-		return rc;
-	if (!(args->frequency > 0 || (args->frequency == 0 && args->exits_every != 0)) ||
-		args->frequency > 100000)
-		return uni_err_set(
-			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
-	if (args->duration < 0 || args->duration > 1e7)
-		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
-	if (args->watch.items.nr > UNI_WATCHES_MAX)
-		return uni_err_set(err, UNI_EUSAGE, "at most %d --watch", UNI_WATCHES_MAX);
-	if (args->method != NULL && strcmp(args->method, "auto") != 0 &&
-		strcmp(args->method, "bpf") != 0 && strcmp(args->method, "pause") != 0)
-		return uni_err_set(
-			err, UNI_EUSAGE, "--method is auto, bpf or pause, not '%s'", args->method);
-	return 0;
-}
-
 char *uni_session_name(const char *base)
 {
 	char name[128], path[160];
@@ -468,6 +430,17 @@ static int prepare(struct run *run, struct uni_err *err)
 	return rc;
 }
 
+/* Who wants to stop the process does not wait for ever behind guests that are held in turn. */
+static void init_gate(pthread_rwlock_t *gate)
+{
+	pthread_rwlockattr_t attr;
+
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(gate, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
+}
+
 int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
 	char **path_ret, struct uni_err *err)
 {
@@ -480,7 +453,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 
 	if (path == NULL || job == NULL || part == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	(void)pthread_rwlock_init(&run.gate, NULL);
+	init_gate(&run.gate);
 	for (size_t i = 0; i < nr; i++) {
 		part[i].run = &run;
 		part[i].g = g[i];

@@ -248,6 +248,13 @@ struct taker {
 	void *ctx;
 };
 
+static int hand_out(const struct merge *m, const struct stream *st, const struct taker *to)
+{
+	if (m->kind == UNI_CTF_EXITS)
+		return to->exit != NULL ? to->exit(to->ctx, &st->exit) : 0;
+	return to->sample != NULL ? to->sample(to->ctx, &st->sample) : 0;
+}
+
 static int merge_run(struct merge *m, const struct taker *to)
 {
 	int rc = 0;
@@ -256,8 +263,7 @@ static int merge_run(struct merge *m, const struct taker *to)
 		size_t i = merge_first(m);
 		struct stream *st = m->stream[i];
 
-		rc = m->kind == UNI_CTF_EXITS ? to->exit(to->ctx, &st->exit)
-					      : to->sample(to->ctx, &st->sample);
+		rc = hand_out(m, st, to);
 		stream_advance(m, st);
 		if (st->have)
 			continue;
@@ -349,7 +355,10 @@ static int recount_exit(void *ctx, const struct uni_stream_exit *e)
 static int recount_streams(struct uni_recording *r, struct recounts *c, enum uni_ctf_stream kind,
 	struct merge *m, struct uni_err *err)
 {
-	const struct taker to = { .sample = recount_sample, .exit = recount_exit, .ctx = c };
+	const bool exits = kind == UNI_CTF_EXITS;
+	const struct taker to = { .sample = exits ? NULL : recount_sample,
+		.exit = exits ? recount_exit : NULL,
+		.ctx = c };
 	int rc = merge_open(m, r, kind, err);
 
 	if (rc < 0)
@@ -359,7 +368,7 @@ static int recount_streams(struct uni_recording *r, struct recounts *c, enum uni
 	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
 		struct uni_record_stats *st = &r->session.guest[i]->stats;
 
-		*(kind == UNI_CTF_EXITS ? &st->exits_lost : &st->lost) = m->discarded[i];
+		*(exits ? &st->exits_lost : &st->lost) = m->discarded[i];
 	}
 	return 0;
 }

@@ -66,6 +66,19 @@ cut_off() {
 	refused_file "$T/cut.core" 1 'nothing mapped where'
 }
 
+# What Linux leaves of a process: its code is not in it, and it ran at a random address.
+process_core() {
+	(cd "$T" && ulimit -c unlimited && rm -f core core.* && exec "$BUILD/tests/e2e/crasher") 2>/dev/null
+	set -- "$T"/core*
+	[ -s "$1" ] || { echo 'it left no core'; return 1; }
+	libc=$(ldd "$BUILD/tests/e2e/crasher" | sed -n 's/.*libc[^ ]* => \([^ ]*\).*/\1/p')
+	"$U" stacks "core:file=$1" -e "$BUILD/tests/e2e/crasher" --sysroot "$libc" >"$T/out" 2>"$T/err"
+	status=$?
+	cat "$T/err" "$T/out"
+	[ $status -eq 0 ] && grep -q 'process core' "$T/err" &&
+		tr '\n' ' ' <"$T/out" | grep -q 'abort+.*crash_inner+.*crash_inner+.*crash_inner+.*crash_inner+.*crash_outer+.* main+'
+}
+
 for accel in $accels; do
 	check "$accel: a guest is stopped and dumped" make_files "$accel"
 	check "$accel: QEMU's dump shows the live stacks" same "core:file=$T/blocks.core"
@@ -75,5 +88,9 @@ done
 check 'a recording of a dead guest is one sample a vCPU' recorded
 check 'a dump that is cut off is read as far as it goes' cut_off
 check 'a kdump-compressed dump is refused' refused_file "$T/kdump.core" 1 'dump the guest again as ELF'
+case $(cat /proc/sys/kernel/core_pattern) in
+core*) check "a process's core, of a moved program and its library" process_core ;;
+*) skip "a process's core" 'the kernel does not leave cores where we are (kernel.core_pattern)' ;;
+esac
 check 'an image is no core' refused_file "$elf" 1 'goes to -e'
 finish

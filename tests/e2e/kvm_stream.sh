@@ -86,6 +86,9 @@ for cc in gcc clang; do
 	check "deep-$cc: 200 frames" recorded deep-$cc-fp 1 2 997 counts 'whole() and v["depth"] > 190'
 	# rbp is the other thread's for two instructions of lab_switch.
 	check "threads-$cc" recorded threads-$cc-fp 1 2 997 ordered 'whole(0.005)'
+	check "shares-$cc without frame pointers" recorded shares-$cc-nofp 1 2 997 ordered 'whole(0.002)'
+	check "deep-$cc without frame pointers" recorded deep-$cc-nofp 1 2 997 counts \
+		'whole(0.002) and v["depth"] > 190'
 	check "smp-$cc: two vCPUs" recorded smp-$cc-fp 2 2 997 counts 'whole() and len(times) == 2'
 done
 

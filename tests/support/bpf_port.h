@@ -114,4 +114,13 @@ static inline const struct uni_bpf_text *uni_text_at(u32 guest, u32 at)
 	return at < bpf_text_nr ? &bpf_text[at] : NULL;
 }
 
+static const struct uni_bpf_cfi *bpf_cfi;
+static size_t bpf_cfi_nr;
+
+static inline const struct uni_bpf_cfi *uni_cfi_at(u32 guest, u32 at)
+{
+	(void)guest;
+	return at < bpf_cfi_nr ? &bpf_cfi[at] : NULL;
+}
+
 #endif

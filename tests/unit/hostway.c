@@ -299,6 +299,33 @@ static void the_pausing_method(void **state)
 	assert_false(fact(&w, "ptrace")->ok);
 }
 
+static void what_vm_exits_need(void **state)
+{
+	struct place *p = *state;
+	struct uni_host_way bpf = { .ok = true }, w;
+
+	uni_kvm_exits_judge(p->root, &bpf, &w);
+	assert_true(w.ok); /* a KVM in software */
+	put(p, "/sys/module/kvm_amd/initstate", "live\n");
+	put(p, "/sys/kernel/tracing/README", "");
+	drop(p, "/sys/kernel/tracing/README"); /* the empty folder to mount it on */
+	uni_kvm_exits_judge(p->root, &bpf, &w);
+	assert_false(w.ok);
+	assert_non_null(strstr(w.advice, "mount -t tracefs"));
+	put(p, "/sys/kernel/tracing/events/sched/enable", "0\n");
+	uni_kvm_exits_judge(p->root, &bpf, &w);
+	assert_false(w.ok);
+	assert_non_null(strstr(w.advice, "CONFIG_TRACEPOINTS"));
+	put(p, "/sys/kernel/tracing/events/kvm/kvm_exit/id", "1234\n");
+	uni_kvm_exits_judge(p->root, &bpf, &w);
+	assert_true(w.ok);
+	bpf.ok = false;
+	uni_kvm_exits_judge(p->root, &bpf, &w);
+	assert_false(w.ok);
+	assert_false(fact(&w, "sampler")->ok);
+	assert_true(fact(&w, "trace points")->ok);
+}
+
 static void hostile_texts(void **state)
 {
 	struct place *p = *state;
@@ -337,6 +364,7 @@ int main(void)
 		WITH_PLACE(locked_memory_of_old_kernels),
 		WITH_PLACE(all_causes_are_named),
 		WITH_PLACE(the_pausing_method),
+		WITH_PLACE(what_vm_exits_need),
 		WITH_PLACE(hostile_texts),
 		cmocka_unit_test(this_host_gives_an_answer),
 	};

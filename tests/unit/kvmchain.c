@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/cfi.h"
 #include "obj/image.h"
 #include "unwind/unwind.h"
 
@@ -34,7 +35,7 @@ struct fixture {
 	struct uni_unwinder unwinder;
 	struct uni_gmem *gmem;
 	struct uni_as *as;
-	struct uni_bpf_text *text;
+	struct uni_kvm_text text;
 	struct uni_bpf_guest guest;
 	struct uni_bpf_scratch scratch;
 	uint64_t *call; /* return addresses in the text */
@@ -119,10 +120,14 @@ static void load_text(struct fixture *f)
 		(void)uni_image_bytes(f->image, va, &b, 1);
 		*at(f, map(f, va) + va % PAGE) = b;
 	}
-	assert_int_equal(uni_kvm_text_make(&uni_arch_x86_64, f->hints, &code, &f->text,
-				 &bpf_text_nr, &err),
-		0);
-	bpf_text = f->text;
+	assert_int_equal(
+		uni_kvm_text_make(&uni_arch_x86_64, f->hints, &code, &f->text, &err), 0);
+	assert_null(f->text.cfi); /* this program has frame pointers */
+	assert_int_equal(uni_kvm_text_add_cfi(&f->text, &uni_arch_x86_64, f->hints), 0);
+	bpf_text = f->text.text;
+	bpf_text_nr = f->text.nr;
+	bpf_cfi = f->text.cfi;
+	bpf_cfi_nr = f->text.nr_cfi;
 	f->call = malloc(f->hints->text_size * sizeof(*f->call));
 	assert_non_null(f->call);
 	for (va = f->hints->text_start + 8; va < end; va++) {
@@ -133,6 +138,13 @@ static void load_text(struct fixture *f)
 			f->call[f->nr_calls++] = va;
 	}
 	assert_true(f->nr_calls > 100);
+}
+
+/* The unwinder by unwind rows only, or by frame pointers only. */
+static void use_rows(struct fixture *f, bool rows)
+{
+	assert_int_equal(uni_unwinder_use(&f->unwinder, rows ? "cfi" : "fp", NULL), 0);
+	f->guest.flags = rows ? UNI_BPF_CFI : 0;
 }
 
 static int setup(void **state)
@@ -158,9 +170,7 @@ static int setup(void **state)
 	budget.wall_ns = 0; /* a busy machine is no broken chain */
 	assert_int_equal(uni_as_create(f->gmem, &budget, &f->as, &err), 0);
 	uni_unwinder_init(&f->unwinder, &uni_arch_x86_64, f->hints);
-	f->unwinder.stepper[0].ops = &uni_unwind_fp; /* and nothing else */
-	f->unwinder.stepper[0].ctx = &f->unwinder;
-	f->unwinder.stepper[1].ops = NULL;
+	use_rows(f, false);
 	bpf_user = f->ram;
 	bpf_user_size = RAM_SIZE;
 	f->guest.text_start = f->hints->text_start;
@@ -182,7 +192,7 @@ static int teardown(void **state)
 	uni_as_destroy(f->as);
 	uni_gmem_destroy(f->gmem);
 	uni_image_destroy(f->image);
-	free(f->text);
+	uni_kvm_text_free(&f->text);
 	free(f->call);
 	free(f->ram);
 	free(f);
@@ -253,10 +263,14 @@ static unsigned rule_of(const struct fixture *f, uint64_t pc)
 {
 	uint64_t off = pc - f->hints->text_start;
 
-	return off < f->hints->text_size ? f->text[off / 8].rule >> off % 8 * 8 & 0xff : 256;
+	return off < f->hints->text_size ? f->text.text[off / 8].rule >> off % 8 * 8 & 0xff : 256;
 }
 
-static void compare(struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+static bool expressed(const struct fixture *f, const struct uni_chain *c);
+
+/* Several frames? */
+static bool compare_rows(
+	struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t *compared)
 {
 	struct uni_bpf_regs *b = &f->scratch.regs;
 	struct uni_regs r = { 0 };
@@ -290,12 +304,26 @@ static void compare(struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
 		nr = (uint16_t)(i + 1);
 		stop = UNI_STOP_ROOT;
 	}
+	if (compared != NULL && !expressed(f, &want))
+		return false;
+	if (compared != NULL)
+		++*compared;
+	if (compared != NULL && want.stop == UNI_STOP_BADPC && nr >= want.nr) {
+		nr = want.nr; /* code without rows: we go on by frame pointers */
+		stop = want.stop;
+	}
 	if (nr != want.nr || stop != want.stop ||
 		memcmp(f->scratch.pc, want.pc, nr * sizeof(want.pc[0])) != 0)
 		fail_msg("pc %#llx (rule %u) sp %#llx fp %#llx: %u frames (stop %u), want %u (stop "
 			 "%u)",
 			(unsigned long long)pc, rule_of(f, pc), (unsigned long long)sp,
 			(unsigned long long)fp, nr, stop, want.nr, want.stop);
+	return nr > 2;
+}
+
+static void compare(struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	(void)compare_rows(f, pc, sp, fp, NULL);
 }
 
 /* Every pc of the code, with the stack of a frame that is set up, or not yet, or no more. */
@@ -335,6 +363,52 @@ static void test_same_nonsense(void **state)
 			fill_stack(f);
 		compare(f, pc, sp, fp / (rnd(f) % 4 == 0 ? 1 : 8) * (rnd(f) % 4 == 0 ? 1 : 8));
 	}
+}
+
+/* Can the rows of this chain be said in the kernel? Registers besides rsp and rbp cannot. */
+static bool expressed(const struct fixture *f, const struct uni_chain *c)
+{
+	for (uint16_t i = 0; i < c->nr; i++) {
+		const struct uni_cfi_rule *r = uni_cfi_find(f->hints->cfi, c->pc[i] - (i != 0));
+
+		if (r != NULL && (r->cfa.how != UNI_CFI_REG ||
+					 (r->cfa.reg != UNI_X86_RSP && r->cfa.reg != UNI_X86_RBP) ||
+					 r->fp.how == UNI_CFI_AT_EXPR || r->flags != 0))
+			return false;
+	}
+	return true;
+}
+
+/* The same by unwind rows: each function's caller is found with a true frame of its rows. */
+static void test_same_by_rows(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t end = f->hints->text_size, compared = 0, whole = 0;
+
+	assert_non_null(f->hints->cfi);
+	use_rows(f, true);
+	fill_stack(f);
+	for (uint64_t off = 0; off < end; off += 1 + rnd(f) % 3) {
+		uint64_t pc = f->hints->text_start + off, sp, fp, cfa;
+		const struct uni_cfi_rule *r;
+
+		sp = STACK_VA + rnd(f) % (STACK_SIZE / 2) / 8 * 8;
+		fp = sp + rnd(f) % 24 * 8;
+		if (off % 4096 < 3)
+			fill_stack(f);
+		for (unsigned i = 0; i < 4; i++) { /* frames that its rows lead through */
+			r = uni_cfi_find(f->hints->cfi, i == 0 ? pc : f->call[i] - 1);
+			if (r == NULL || r->cfa.how != UNI_CFI_REG)
+				break;
+			cfa = (r->cfa.reg == UNI_X86_RBP ? fp : sp + 48 * i) +
+			      (uint64_t)(int64_t)r->cfa.arg;
+			poke(f, cfa - 8, f->call[i + 1]);
+		}
+		whole += compare_rows(f, pc, sp, fp, &compared);
+	}
+	use_rows(f, false);
+	assert_true(compared > end / 8);
+	assert_true(whole > compared / 20);
 }
 
 static void test_deep(void **state)
@@ -562,6 +636,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_as_unwinder),
 		cmocka_unit_test(test_same_nonsense),
+		cmocka_unit_test(test_same_by_rows),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_page_tables),
 		cmocka_unit_test(test_registers_svm),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/cfi.h"
 #include "arch/stop.h"
 #include "base/checked.h"
 #include "mem/as.h"
@@ -192,6 +193,55 @@ static bool take_space(struct reader *r, const struct uni_bpf_regs *from, struct
 	return true;
 }
 
+static bool reg_of(const struct reader *r, const struct uni_regs *regs, uint8_t reg, uint64_t *ret)
+{
+	*ret = regs->sp;
+	return reg == r->arch->sp_reg ? regs->sp_valid : uni_regs_get(regs, reg, ret);
+}
+
+/*
+ * One frame up by the image's unwind rows, as far as the kernel side knows them: 0, 1 (the chain
+ * ends), or -UNI_ENOTSUP (frame pointers have to do).
+ */
+static int row_step(const struct reader *r, bool leaf, struct uni_regs *regs, enum uni_stop *stop)
+{
+	const struct uni_cfi_rule *rule = NULL;
+	uint64_t cfa, pc, fp;
+
+	if (r->hints != NULL && r->hints->cfi != NULL)
+		rule = uni_cfi_find(r->hints->cfi, leaf ? regs->pc : regs->pc - 1);
+	*stop = UNI_STOP_ROOT;
+	if (rule != NULL && rule->ra.how == UNI_CFI_UNDEF)
+		return 1;
+	if (rule == NULL || rule->cfa.how != UNI_CFI_REG || rule->ra.how != UNI_CFI_AT_CFA ||
+		!reg_of(r, regs, rule->cfa.reg, &cfa))
+		return -UNI_ENOTSUP;
+	cfa += (uint64_t)(int64_t)rule->cfa.arg;
+	*stop = UNI_STOP_FAULT;
+	if (uni_as_read_u64(r->as, uni_gva_of(cfa + (uint64_t)(int64_t)rule->ra.arg), &pc) != 0)
+		return 1;
+	*stop = pc == 0 ? UNI_STOP_ROOT : UNI_STOP_LOOP;
+	if (pc == 0 || cfa < regs->sp || (cfa == regs->sp && !leaf))
+		return 1;
+	*stop = UNI_STOP_BADPC;
+	if (!uni_range_has(r->hints->text_start, r->hints->text_size, pc - 1))
+		return 1;
+	if (rule->fp.how == UNI_CFI_AT_CFA &&
+		uni_as_read_u64(r->as, uni_gva_of(cfa + (uint64_t)(int64_t)rule->fp.arg), &fp) == 0)
+		uni_regs_set(regs, r->arch->fp_reg, fp);
+	uni_regs_set(regs, r->arch->sp_reg, cfa);
+	regs->pc = pc;
+	regs->sp = cfa;
+	return 0;
+}
+
+static int step(const struct reader *r, bool leaf, struct uni_regs *regs, enum uni_stop *stop)
+{
+	int rc = row_step(r, leaf, regs, stop);
+
+	return rc != -UNI_ENOTSUP ? rc : r->arch->fp_step(r->as, r->hints, leaf, regs, stop);
+}
+
 static uint16_t chain(
 	void *ctx, const struct uni_bpf_regs *from, uint64_t *pc_ret, uint8_t *stop_ret)
 {
@@ -205,7 +255,7 @@ static uint16_t chain(
 	if (!take_space(r, from, &regs, &paged))
 		return 0;
 	pc_ret[nr++] = regs.pc;
-	while (r->arch->fp_step(r->as, r->hints, nr == 1, &regs, &stop) == 0) {
+	while (step(r, nr == 1, &regs, &stop) == 0) {
 		stop = UNI_STOP_LIMIT;
 		if (nr == UNI_BPF_FRAMES)
 			break;

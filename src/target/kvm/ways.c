@@ -82,6 +82,53 @@ void uni_kvm_pause_facts(const struct uni_kvm_pause_host *h, struct uni_host_way
 	check_schedstat(h, w);
 }
 
+static bool is_there(const char *root, const char *name, int how)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s%s", root, name);
+	return access(path, how) == 0;
+}
+
+/* On VMX and SVM the reason of an exit is told by a trace point that is found through tracefs; the
+ * others, which are all that a software KVM has, need nothing. */
+static void check_tracefs(const char *root, struct uni_host_way *w)
+{
+	bool hardware = is_there(root, "/sys/module/kvm_intel", F_OK) ||
+			is_there(root, "/sys/module/kvm_amd", F_OK);
+
+	if (!hardware)
+		uni_host_fact_add(w, "trace points", true, "tracefs is not needed for this KVM");
+	else if (is_there(root, "/sys/kernel/tracing/events/kvm/kvm_exit/id", R_OK))
+		uni_host_fact_add(w, "trace points", true, "/sys/kernel/tracing");
+	else if (is_there(root, "/sys/kernel/tracing/events", F_OK))
+		uni_host_fact_add(w, "trace points", false,
+			"there is no trace point kvm:kvm_exit: the kernel needs "
+			"CONFIG_TRACEPOINTS=y and KVM's module loaded");
+	else if (is_there(root, "/sys/kernel/tracing", R_OK | X_OK))
+		uni_host_fact_add(w, "trace points", false,
+			"tracefs is not mounted: mount -t tracefs nodev /sys/kernel/tracing");
+	else
+		uni_host_fact_add(w, "trace points", false,
+			"/sys/kernel/tracing may not be read: run as root, or let a group in "
+			"(mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing)");
+}
+
+void uni_kvm_exits_judge(
+	const char *root, const struct uni_host_way *bpf, struct uni_host_way *way_ret)
+{
+	*way_ret = (struct uni_host_way){
+		.name = "kvm-exits",
+		.summary = "what makes a KVM guest exit, and where (record --exits)",
+	};
+	if (bpf->ok)
+		uni_host_fact_add(way_ret, "sampler", true, "kvm-bpf works");
+	else
+		uni_host_fact_add(way_ret, "sampler", false, "it rests on kvm-bpf, see there");
+	check_tracefs(root, way_ret);
+	uni_host_way_judge(way_ret);
+}
+
 static int try_getfd(void)
 {
 	_cleanup_close_ int self = (int)syscall(SYS_pidfd_open, getpid(), 0u);
@@ -100,7 +147,7 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	struct uni_kvm_host kvm = { 0 };
 	struct uni_err err = { 0 };
 
-	if (cap < 2)
+	if (cap < 3)
 		return 0;
 	ret[0] = (struct uni_host_way){ .name = uni_target_kvm.scheme,
 		.summary = uni_target_kvm.summary };
@@ -111,7 +158,8 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	host.getfd_errno = try_getfd();
 	uni_kvm_pause_facts(&host, &ret[0]);
 	uni_kvm_bpf_way(&ret[1]);
-	return 2;
+	uni_kvm_exits_judge("", &ret[1], &ret[2]);
+	return 3;
 }
 
 /* The names of what a way lacks: "capabilities, lockdown". */

@@ -3,7 +3,7 @@
  * What the programs in the kernel and their loader share: maps' values and records. Compiled by
  * both compilers, so only fixed-width types, and no holes where the kernel would copy them out.
  *
- * Each guest has maps of its own (inner maps of the arrays "texts", "chains", "counts", "rings"),
+ * Each guest has maps of its own (inner maps of the arrays "texts", "cfis", "chains", ...),
  * so that guests do not lose each other's samples. A call chain is kept once: its first sample
  * puts it into the ring as UNI_BPF_CHAIN with a number, and from then on it is that number.
  */
@@ -39,6 +39,7 @@ typedef uint64_t u64;
 /* struct uni_bpf_guest.flags */
 #define UNI_BPF_ORDERED (1u << 0) /* a record for each sample; else it is only counted */
 #define UNI_BPF_SPLIT	(1u << 1) /* this KVM says when a sample hit the guest */
+#define UNI_BPF_CFI	(1u << 2) /* the image has no frame pointers: unwind by "cfis" */
 
 /* struct uni_bpf_guest.sys_have and struct uni_bpf_regs.have */
 #define UNI_BPF_HAVE_PC	 (1u << 0)
@@ -98,9 +99,30 @@ struct uni_bpf_vcpu {
 	u64 samples[UNI_BPF_STATES];
 };
 
+/* Where a caller's registers are, of an image without frame pointers; see arch/cfi.h. */
+struct uni_bpf_cfi {
+	int cfa, ra, fp, sp; /* CFA is that much above a register; others are saved above CFA */
+	u8 cfa_of;	     /* enum uni_bpf_cfi_how: SP, FP, or NONE */
+	u8 ra_how;	     /* AT_CFA, UNDEF, or NONE */
+	u8 fp_how;	     /* SAME, AT_CFA, or NONE: it is lost */
+	u8 sp_how;	     /* AT_CFA, or NONE: it is CFA itself */
+	u8 interrupted;	     /* the caller was: its pc is exact */
+	u8 pad[3];
+};
+
+enum uni_bpf_cfi_how {
+	UNI_BPF_CFI_NONE, /* not known, or not expressed here: frame pointers have to do */
+	UNI_BPF_CFI_SP,
+	UNI_BPF_CFI_FP,
+	UNI_BPF_CFI_SAME,
+	UNI_BPF_CFI_AT_CFA,
+	UNI_BPF_CFI_UNDEF, /* there is no caller */
+};
+
 /* 8 bytes of the image's code and what is known of them; see arch/leaf.h for the rules. */
 struct uni_bpf_text {
 	u64 code;
+	u16 cfi[8]; /* index in the guest's "cfis" of each byte of code; 0: NONE */
 	u64 rule; /* one byte for each byte of code */
 	u32 func; /* where the function that holds the first byte begins, from text_start */
 	u32 next; /* and one that begins in the middle; 0: none */
@@ -127,7 +149,7 @@ struct uni_bpf_rec {
 	u32 chain;
 	u16 nr;
 	u8 type, stop, state;
-	u8 pad[3];
+	u8 exact[3]; /* of pc[]: frames that were interrupted, 0: none */
 };
 
 struct uni_bpf_off {

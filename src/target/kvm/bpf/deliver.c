@@ -35,6 +35,13 @@ static uint16_t cut(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t
 	return nr;
 }
 
+/* Frames that were interrupted, besides the first. */
+static void mark(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, uint8_t flags)
+{
+	for (size_t i = 0; c != NULL && i < uni_array_len(c->exact) && c->exact[i] != 0; i++)
+		s->flags[c->exact[i]] = flags;
+}
+
 static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
 	const struct uni_kvm_chain *c, uint64_t t_ns, uint64_t weight)
 {
@@ -53,7 +60,9 @@ static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
 	if (weight == 0)
 		return;
 	s->delivered += weight;
+	mark(s, c, UNI_FRAME_EXACT);
 	s->sink->sample(s->sink->ctx, &sample);
+	mark(s, c, 0);
 }
 
 /* Time off the CPU becomes samples: one for each period, what is left stays for the next time. */
@@ -96,6 +105,7 @@ static void define(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, const 
 	memcpy(c->pc, pc, (size_t)r->nr * sizeof(*pc));
 	c->stop = r->stop;
 	c->vcpu = r->number;
+	memcpy(c->exact, r->exact, sizeof(c->exact));
 	c->nr = cut(s, c->pc, r->nr, &c->stop);
 }
 
@@ -114,6 +124,8 @@ uint32_t uni_kvm_stream_define(
 static void inline_sample(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, uint64_t *pc)
 {
 	struct uni_kvm_chain c = { .pc = pc, .stop = r->stop };
+
+	memcpy(c.exact, r->exact, sizeof(c.exact));
 
 	c.nr = cut(s, pc, r->nr, &c.stop);
 	hand_over(s, r->number, r->state, &c, r->t_ns, 1);

@@ -16,8 +16,7 @@
  */
 #include "target/kvm/bpf/record.bpf.h"
 
-#include "target/kvm/bpf/exit_abi.h"
-#include "target/kvm/bpf/exit_what.bpf.h"
+#include "target/kvm/bpf/exit_logic.bpf.h"
 
 struct trace_event_raw_kvm_exit {
 	unsigned int exit_reason;
@@ -76,13 +75,7 @@ struct {
 		});
 } exit_lasts SEC(".maps");
 
-/* The vCPU whose thread this is. */
-struct uni_exit_place {
-	struct uni_bpf_exit *x;
-	struct uni_bpf_vcpu *v;
-	struct uni_bpf_guest *g;
-};
-
+/* False: this thread is none of a vCPU that is watched. */
 static __always_inline bool uni_exit_find(struct uni_exit_place *ret)
 {
 	u32 tid = (u32)bpf_get_current_pid_tgid(), guest,
@@ -99,12 +92,11 @@ static __always_inline bool uni_exit_find(struct uni_exit_place *ret)
 	return ret->g != NULL;
 }
 
-static __always_inline const struct kvm_vcpu *uni_exit_vcpu(const struct uni_exit_place *p)
+static __always_inline u64 uni_exit_now(void)
 {
-	return (const struct kvm_vcpu *)p->v->vcpu;
+	return bpf_ktime_get_ns();
 }
 
-/* How long the thread has slept, and how long it has waited for a CPU, up to now. */
 static __always_inline void uni_exit_off(
 	const struct uni_exit_place *p, u64 now, u64 *asleep, u64 *stolen)
 {
@@ -115,7 +107,6 @@ static __always_inline void uni_exit_off(
 	*stolen = p->v->stolen_ns + t.stolen_ns;
 }
 
-/* The number of the chain; pc is where the guest left, 0: where its registers say. */
 static __always_inline u32 uni_exit_chain(const struct uni_exit_place *p, u64 pc, u64 now)
 {
 	u32 which = UNI_SCRATCH_EXIT;
@@ -129,198 +120,83 @@ static __always_inline u32 uni_exit_chain(const struct uni_exit_place *p, u64 pc
 	return uni_number(p->g, s, p->v, &full);
 }
 
-/* n exits like that one more. */
-static __always_inline void uni_exit_sum(
-	struct uni_bpf_exit_sum *to, u64 n, const struct uni_bpf_exit_sum *each)
-{
-	to->exits += n;
-	to->host_ns += n * each->host_ns;
-	to->asleep_ns += n * each->asleep_ns;
-	to->stolen_ns += n * each->stolen_ns;
-}
-
-/* One in so many is looked at. Here: is it one of those between? */
-static __always_inline bool uni_exit_between(
-	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 pc)
+static __always_inline struct uni_bpf_exit_sum *uni_exit_sum_of(
+	const struct uni_exit_place *p, const struct uni_bpf_exit_key *key)
 {
 	u32 guest = p->v->guest;
-	void *lasts = bpf_map_lookup_elem(&exit_lasts, &guest), *sums;
-	struct uni_bpf_exit *x = p->x;
-	struct uni_bpf_exit_last *last;
-	struct uni_bpf_exit_sum *sum;
-	unsigned long rip = 0;
+	void *sums = bpf_map_lookup_elem(&exit_sums, &guest);
 
-	if (lasts == NULL)
-		return false;
-	if (pc == 0)
-		UNI_CORE(rip, uni_exit_vcpu(p), arch.regs[VCPU_REGS_RIP]);
-	x->kind.pc = pc != 0 ? pc : rip;
-	x->kind.info = w->info;
-	x->kind.reason = w->reason;
-	x->kind.number = p->v->number;
-	x->kind.isa = w->isa;
-	x->kind.what = w->info_kind | (u8)(w->access << 4);
-	last = bpf_map_lookup_elem(lasts, &x->kind);
-	if (last == NULL)
-		return false;
-	if (last->left != 0) {
-		last->left--;
-		last->sum.exits++;
-		return true;
-	}
-	/* Those since the last one go to it, before it is forgotten. */
-	sums = bpf_map_lookup_elem(&exit_sums, &guest);
-	sum = sums != NULL ? bpf_map_lookup_elem(sums, &last->key) : NULL;
-	if (sum != NULL)
-		uni_exit_sum(sum, last->sum.exits, &last->sum);
-	else
-		x->lost += last->sum.exits;
-	last->sum.exits = 0;
-	return false;
+	return sums != NULL ? bpf_map_lookup_elem(sums, key) : NULL;
 }
 
-static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
-	const struct uni_exit_what *w, u64 pc, bool by_entry, u64 now)
+static __always_inline bool uni_exit_sum_new(const struct uni_exit_place *p,
+	const struct uni_bpf_exit_key *key, const struct uni_bpf_exit_sum *sum)
 {
-	struct uni_bpf_exit *x = p->x;
+	u32 guest = p->v->guest;
+	void *sums = bpf_map_lookup_elem(&exit_sums, &guest);
 
-	x->begin_ns = now;
-	x->by_entry = by_entry;
-	x->seq++;
-	x->looked = x->every == 1 || !uni_exit_between(p, w, pc);
-	if (x->looked == 0)
-		return;
-	uni_exit_off(p, now, &x->asleep_ns, &x->stolen_ns);
-	x->key.info = w->info;
-	x->key.reason = w->reason;
-	x->key.number = p->v->number;
-	x->key.isa = w->isa;
-	x->key.what = w->info_kind | (u8)(w->access << 4);
-	x->key.how = w->size & UNI_BPF_EXIT_SIZE_MASK;
-	x->key.bucket = 0;
-	x->key.chain = uni_exit_chain(p, pc, now);
-	/* The host would not have spent the time since then without us. */
-	x->begin_ns = bpf_ktime_get_ns();
+	return sums != NULL && bpf_map_update_elem(sums, key, sum, BPF_ANY) == 0;
 }
 
-/* What only came out later of an exit that is under way. */
-static __always_inline void uni_exit_more(struct uni_bpf_exit *x, const struct uni_exit_what *w)
+static __always_inline struct uni_bpf_exit_last *uni_exit_last_of(
+	const struct uni_exit_place *p, const struct uni_bpf_exit_kind *kind)
 {
-	if ((x->key.what & 0xf) != UNI_EXIT_INFO_NONE || w->info_kind == UNI_EXIT_INFO_NONE)
-		return;
-	x->key.info = w->info;
-	x->key.what = w->info_kind | (u8)(w->access << 4);
-	x->key.how = (x->key.how & UNI_BPF_EXIT_USERSPACE) | (w->size & UNI_BPF_EXIT_SIZE_MASK);
-}
-
-/* The next ones of its kind are taken to be like it. */
-static __always_inline void uni_exit_remember(
-	const struct uni_exit_place *p, const struct uni_bpf_exit_sum *sum)
-{
-	struct uni_bpf_exit_last last = { .key = p->x->key, .sum = *sum };
 	u32 guest = p->v->guest;
 	void *lasts = bpf_map_lookup_elem(&exit_lasts, &guest);
 
-	last.sum.exits = 0;
-	last.left = p->x->every - 1;
-	/* Where there is no room, each exit of that kind is looked at. */
-	if (lasts != NULL)
-		bpf_map_update_elem(lasts, &p->x->kind, &last, BPF_ANY);
+	return lasts != NULL ? bpf_map_lookup_elem(lasts, kind) : NULL;
 }
 
-static __always_inline void uni_exit_add(
-	const struct uni_exit_place *p, u64 host, u64 asleep, u64 stolen)
+static __always_inline void uni_exit_last_set(const struct uni_exit_place *p,
+	const struct uni_bpf_exit_kind *kind, const struct uni_bpf_exit_last *last)
 {
-	struct uni_bpf_exit *x = p->x;
-	const struct uni_bpf_exit_sum one = {
-		.exits = 1, .host_ns = host, .asleep_ns = asleep, .stolen_ns = stolen
-	};
-	struct uni_bpf_exit_sum *sum;
 	u32 guest = p->v->guest;
-	void *inner = bpf_map_lookup_elem(&exit_sums, &guest);
+	void *lasts = bpf_map_lookup_elem(&exit_lasts, &guest);
 
-	if (inner == NULL)
-		return;
-	x->key.bucket = uni_exit_bucket(host);
-	sum = bpf_map_lookup_elem(inner, &x->key);
-	if (sum != NULL)
-		uni_exit_sum(sum, 1, &one);
-	else if (bpf_map_update_elem(inner, &x->key, &one, BPF_ANY) != 0)
-		x->lost++;
-	if (x->every > 1)
-		uni_exit_remember(p, &one);
-}
-
-static __always_inline void uni_exit_end(const struct uni_exit_place *p, u64 now)
-{
-	struct uni_bpf_exit *x = p->x;
-	u64 begin = x->begin_ns, asleep, stolen;
-
-	x->begin_ns = 0;
-	if (begin == 0 || x->looked == 0)
-		return;
-	uni_exit_off(p, now, &asleep, &stolen);
-	uni_exit_add(p, now - begin, asleep - x->asleep_ns, stolen - x->stolen_ns);
+	if (lasts != NULL)
+		bpf_map_update_elem(lasts, kind, last, BPF_ANY);
 }
 
 SEC("tp/kvm/kvm_exit")
 int uni_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 {
-	u64 now = bpf_ktime_get_ns(), rax = 0, rcx = 0;
-	unsigned long w = 0;
-	struct uni_exit_what what;
+	u64 now = bpf_ktime_get_ns();
 	struct uni_exit_place p;
 
-	if (!uni_exit_find(&p))
-		return 0;
-	/* One that did not end: KVM went on with the next without entering the guest. */
-	uni_exit_end(&p, now);
-	UNI_CORE(w, uni_exit_vcpu(&p), arch.regs[VCPU_REGS_RAX]);
-	rax = w;
-	UNI_CORE(w, uni_exit_vcpu(&p), arch.regs[VCPU_REGS_RCX]);
-	rcx = w;
-	uni_exit_by_cpu(&what, ctx->isa, ctx->exit_reason, ctx->info1, ctx->info2, rax, rcx);
-	uni_exit_begin(&p, &what, ctx->guest_rip, what.isa != UNI_EXIT_ISA_KVM, now);
+	if (uni_exit_find(&p))
+		uni_exit_on_exit(&p, ctx->isa, ctx->exit_reason, ctx->info1, ctx->info2,
+			ctx->guest_rip, now);
 	return 0;
 }
 
 SEC("raw_tp/kvm_entry")
 int uni_kvm_entry(void *ctx)
 {
+	u64 now = bpf_ktime_get_ns();
 	struct uni_exit_place p;
 
 	if (uni_exit_find(&p))
-		uni_exit_end(&p, bpf_ktime_get_ns());
+		uni_exit_end(&p, now);
 	return 0;
 }
 
-/* KVM_RUN begins (the guest's FPU state is loaded) or ends. */
+/* (load): KVM_RUN begins, and the guest's FPU state is loaded, or it ends. */
 SEC("raw_tp/kvm_fpu")
 int uni_kvm_fpu(u64 *ctx)
 {
+	u64 now = bpf_ktime_get_ns();
 	struct uni_exit_place p;
 
-	if (ctx[0] != 0 && uni_exit_find(&p) && p.x->by_entry == 0)
-		uni_exit_end(&p, bpf_ktime_get_ns());
+	if (ctx[0] != 0 && uni_exit_find(&p))
+		uni_exit_on_run(&p, now);
 	return 0;
 }
 
-/* Was it that access that KVM saw before? Then the guest's rip of that time is the right one. */
-static __always_inline u64 uni_exit_seen_pc(
-	const struct uni_bpf_exit *x, const struct uni_exit_what *w)
-{
-	if (w->info_kind == UNI_EXIT_INFO_NONE || w->info_kind != x->seen_kind ||
-		w->info != x->seen_info)
-		return 0;
-	return x->seen_pc;
-}
-
-/* KVM_RUN is about to return: (reason, error). */
+/* (reason, error) */
 SEC("raw_tp/kvm_userspace_exit")
 int uni_kvm_userspace_exit(u64 *ctx)
 {
 	u64 now = bpf_ktime_get_ns();
-	struct uni_exit_what w;
 	struct uni_kvm_run run = { 0 };
 	struct uni_exit_place p;
 	void *addr = NULL;
@@ -330,43 +206,19 @@ int uni_kvm_userspace_exit(u64 *ctx)
 	UNI_CORE(addr, uni_exit_vcpu(&p), run);
 	if (addr != NULL)
 		bpf_probe_read_kernel(&run, sizeof(run), addr);
-	uni_exit_by_run(&w, &run, (u32)ctx[0], (int)ctx[1]);
-	if (p.x->begin_ns == 0)
-		uni_exit_begin(&p, &w, uni_exit_seen_pc(p.x, &w), false, now);
-	else if (p.x->by_entry == 0 && p.x->key.reason == 0)
-		p.x->key.reason = w.reason;
-	p.x->seen_kind = UNI_EXIT_INFO_NONE;
-	uni_exit_more(p.x, &w);
-	p.x->key.how |= UNI_BPF_EXIT_USERSPACE;
+	uni_exit_on_return(&p, &run, (u32)ctx[0], (int)ctx[1], now);
 	return 0;
-}
-
-/* An access by the guest: of an exit under way, or one that may become an exit to the VMM. */
-static __always_inline void uni_exit_access(u8 kind, u64 info, u8 access, u64 size)
-{
-	struct uni_exit_place p;
-	struct uni_exit_what w;
-	unsigned long pc = 0;
-
-	if (!uni_exit_find(&p))
-		return;
-	uni_exit_set(&w, kind, info, access, size);
-	if (p.x->begin_ns != 0) {
-		uni_exit_more(p.x, &w);
-		return;
-	}
-	UNI_CORE(pc, uni_exit_vcpu(&p), arch.regs[VCPU_REGS_RIP]);
-	p.x->seen_kind = kind;
-	p.x->seen_info = info;
-	p.x->seen_pc = pc;
 }
 
 /* (direction, port, size, count, data) */
 SEC("raw_tp/kvm_pio")
 int uni_kvm_pio(u64 *ctx)
 {
-	if ((u32)ctx[0] == UNI_PIO_OUT)
-		uni_exit_access(UNI_EXIT_INFO_PORT, (u32)ctx[1], UNI_EXIT_ACCESS_WRITE, ctx[2]);
+	struct uni_exit_place p;
+
+	if ((u32)ctx[0] == UNI_PIO_OUT && uni_exit_find(&p))
+		uni_exit_on_access(
+			&p, UNI_EXIT_INFO_PORT, (u32)ctx[1], UNI_EXIT_ACCESS_WRITE, ctx[2]);
 	return 0;
 }
 
@@ -374,9 +226,13 @@ int uni_kvm_pio(u64 *ctx)
 SEC("raw_tp/kvm_mmio")
 int uni_kvm_mmio(u64 *ctx)
 {
-	uni_exit_access(UNI_EXIT_INFO_MMIO, ctx[2],
-		(u32)ctx[0] == UNI_MMIO_WRITE ? UNI_EXIT_ACCESS_WRITE : UNI_EXIT_ACCESS_READ,
-		ctx[1]);
+	struct uni_exit_place p;
+
+	if (uni_exit_find(&p))
+		uni_exit_on_access(&p, UNI_EXIT_INFO_MMIO, ctx[2],
+			(u32)ctx[0] == UNI_MMIO_WRITE ? UNI_EXIT_ACCESS_WRITE
+						      : UNI_EXIT_ACCESS_READ,
+			ctx[1]);
 	return 0;
 }
 
@@ -384,23 +240,21 @@ int uni_kvm_mmio(u64 *ctx)
 SEC("raw_tp/kvm_fast_mmio")
 int uni_kvm_fast_mmio(u64 *ctx)
 {
-	uni_exit_access(UNI_EXIT_INFO_MMIO, ctx[0], UNI_EXIT_ACCESS_WRITE, 0);
+	struct uni_exit_place p;
+
+	if (uni_exit_find(&p))
+		uni_exit_on_access(&p, UNI_EXIT_INFO_MMIO, ctx[0], UNI_EXIT_ACCESS_WRITE, 0);
 	return 0;
 }
 
-/* (ns, slept, valid): a halt inside KVM is over. Where it was an exit, that is under way. */
+/* (ns, slept, valid) */
 SEC("raw_tp/kvm_vcpu_wakeup")
 int uni_kvm_vcpu_wakeup(u64 *ctx)
 {
-	struct uni_exit_what w = { .isa = UNI_EXIT_ISA_KVM, .reason = UNI_KVM_EXIT_HLT };
 	u64 now = bpf_ktime_get_ns();
 	struct uni_exit_place p;
 
-	if (!uni_exit_find(&p) || p.x->begin_ns != 0)
-		return 0;
-	uni_exit_begin(&p, &w, 0, false, now);
-	p.x->begin_ns = 0;
-	if (p.x->looked != 0)
-		uni_exit_add(&p, ctx[0], ctx[1] != 0 ? ctx[0] : 0, 0);
+	if (uni_exit_find(&p))
+		uni_exit_on_wakeup(&p, ctx[0], ctx[1] != 0, now);
 	return 0;
 }

@@ -34,7 +34,9 @@ struct uni_bpf_scratch {
 	u32 nr;
 	u32 stop; /* enum uni_stop */
 	u32 guest; /* index */
-	u32 has_sp;
+	u32 has_sp, has_fp; /* these two are known */
+	u32 exact;	    /* the last frame was interrupted: its pc is no return address */
+	u32 nr_exact, pad2;
 	struct uni_bpf_chain_key key;
 };
 
@@ -198,7 +200,7 @@ __noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf
 }
 
 /*
- * Makes window[] hold the stack from va (a multiple of 8) on, up to its page's end; 0: it is not
+ * Makes window[] hold the stack from va on, up to its page's end; 0: it is not
  * mapped.
  */
 __noinline int uni_window_load(
@@ -229,14 +231,14 @@ __noinline int uni_window_load(
 	return 1;
 }
 
-/* The word of the stack at va, a multiple of 8. */
+/* The word of the stack at va; one that is not aligned must not cross a page's end. */
 static __always_inline bool uni_stack_word(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *ret)
 {
 	u64 at = (va - s->window_va) / 8;
 
-	if (va < s->window_va || at >= s->window_len) {
-		if (!uni_window_load(g, s, va))
+	if (va < s->window_va || (va - s->window_va) % 8 != 0 || at >= s->window_len) {
+		if (!uni_window_load(g, s, va) || s->window_len == 0)
 			return false;
 		at = 0;
 	}
@@ -244,13 +246,13 @@ static __always_inline bool uni_stack_word(
 	return true;
 }
 
-/* Two words, which may lie in two pages. */
+/* Two words at a multiple of 8, which may lie in two pages. */
 static __always_inline bool uni_stack_pair(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *first, u64 *second)
 {
 	u64 at = (va - s->window_va) / 8;
 
-	if (va < s->window_va || at + 1 >= s->window_len) {
+	if (va < s->window_va || (va - s->window_va) % 8 != 0 || at + 1 >= s->window_len) {
 		if (!uni_window_load(g, s, va))
 			return false;
 		at = 0;

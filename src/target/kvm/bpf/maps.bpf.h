@@ -57,6 +57,19 @@ struct {
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
 	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+		__uint(max_entries, 1);
+		__uint(key_size, sizeof(u32));
+		__uint(value_size, sizeof(struct uni_bpf_cfi));
+	});
+} cfis SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNI_BPF_GUESTS);
+	__type(key, u32);
+	__array(values, struct {
 		__uint(type, BPF_MAP_TYPE_HASH);
 		__uint(max_entries, 1);
 		__uint(key_size, sizeof(struct uni_bpf_chain_key));
@@ -94,6 +107,13 @@ struct {
 static __always_inline const struct uni_bpf_text *uni_text_at(u32 guest, u32 at)
 {
 	void *inner = bpf_map_lookup_elem(&texts, &guest);
+
+	return inner != NULL ? bpf_map_lookup_elem(inner, &at) : NULL;
+}
+
+static __always_inline const struct uni_bpf_cfi *uni_cfi_at(u32 guest, u32 at)
+{
+	void *inner = bpf_map_lookup_elem(&cfis, &guest);
 
 	return inner != NULL ? bpf_map_lookup_elem(inner, &at) : NULL;
 }

@@ -44,32 +44,49 @@ static int make(const struct shape *m, int outer, int guest, int *ret, struct un
 	return 0;
 }
 
+/* A map filled with nr elements of size bytes. */
+static int make_filled(const struct shape *m, int outer, int guest, const void *data, int *ret,
+	struct uni_err *err)
+{
+	size_t bytes = (size_t)m->nr * m->value;
+	int rc = make(m, outer, guest, ret, err);
+	void *p;
+
+	if (rc != 0)
+		return rc;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *ret, 0);
+	if (p == MAP_FAILED)
+		return uni_err_set(err, UNI_ENOMEM, "cannot map the kernel-side sampler's %s",
+			m->name);
+	memcpy(p, data, bytes);
+	(void)munmap(p, bytes);
+	return 0;
+}
+
 static int make_text(
 	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
 {
-	_cleanup_free_ struct uni_bpf_text *text = NULL;
-	struct shape shape = { BPF_MAP_TYPE_ARRAY, "uni_text", sizeof(uint32_t), sizeof(*text), 0,
-		F_MMAPABLE | F_INNER_MAP };
-	size_t nr = 0, bytes;
-	void *p;
+	struct shape text = { BPF_MAP_TYPE_ARRAY, "uni_text", sizeof(uint32_t),
+		sizeof(struct uni_bpf_text), 0, F_MMAPABLE | F_INNER_MAP };
+	struct shape cfi = { BPF_MAP_TYPE_ARRAY, "uni_cfi", sizeof(uint32_t),
+		sizeof(struct uni_bpf_cfi), 0, F_MMAPABLE | F_INNER_MAP };
+	struct uni_kvm_text t;
 	int rc;
 
 	if (opts->hints == NULL || opts->hints->text_size == 0)
 		return 0;
-	rc = uni_kvm_text_make(opts->arch, opts->hints, &opts->code, &text, &nr, err);
+	rc = uni_kvm_text_make(opts->arch, opts->hints, &opts->code, &t, err);
 	if (rc != 0)
 		return rc;
-	shape.nr = (uint32_t)nr;
-	rc = make(&shape, s->bpf->texts_fd, s->guest, &s->text_fd, err);
-	if (rc != 0)
-		return rc;
-	bytes = nr * sizeof(*text);
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->text_fd, 0);
-	if (p == MAP_FAILED)
-		return uni_err_set(err, UNI_ENOMEM, "cannot map the kernel-side sampler's text");
-	memcpy(p, text, bytes);
-	(void)munmap(p, bytes);
-	return 0;
+	text.nr = (uint32_t)t.nr;
+	cfi.nr = (uint32_t)t.nr_cfi;
+	rc = make_filled(&text, s->bpf->texts_fd, s->guest, t.text, &s->text_fd, err);
+	if (rc == 0 && t.nr_cfi != 0) {
+		rc = make_filled(&cfi, s->bpf->cfis_fd, s->guest, t.cfi, &s->cfi_fd, err);
+		s->bpf->guest[s->guest].flags |= UNI_BPF_CFI;
+	}
+	uni_kvm_text_free(&t);
+	return rc;
 }
 
 int uni_kvm_stream_make_maps(
@@ -118,6 +135,7 @@ void uni_kvm_stream_free_maps(struct uni_kvm_stream *s)
 	if (s->counts != NULL)
 		(void)munmap((void *)(uintptr_t)s->counts, COUNTS_LEN);
 	drop(s->bpf->texts_fd, s->guest, s->text_fd);
+	drop(s->bpf->cfis_fd, s->guest, s->cfi_fd);
 	drop(s->bpf->chains_fd, s->guest, s->chains_fd);
 	drop(s->bpf->counts_fd, s->guest, s->counts_fd);
 	drop(s->bpf->rings_fd, s->guest, s->ring_fd);

@@ -82,6 +82,7 @@ static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");
+	b->cfis_fd = map_fd(b->obj, "cfis");
 	b->chains_fd = map_fd(b->obj, "chains");
 	b->counts_fd = map_fd(b->obj, "counts");
 	b->rings_fd = map_fd(b->obj, "rings");

@@ -29,7 +29,7 @@ static void tell_guest(const struct uni_kvm_stream *s, const struct uni_kvm_stre
 
 	g->kvm = s->scan.kvm;
 	g->tgid = s->scan.tgid;
-	g->flags = (s->cfg.ordered ? UNI_BPF_ORDERED : 0) | (opts->split ? UNI_BPF_SPLIT : 0);
+	g->flags |= (s->cfg.ordered ? UNI_BPF_ORDERED : 0) | (opts->split ? UNI_BPF_SPLIT : 0);
 	if (opts->hints != NULL) {
 		g->text_start = opts->hints->text_start;
 		g->text_size = opts->hints->text_size;
@@ -55,7 +55,7 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 	s->cfg = *cfg;
 	s->period_ns = cfg->frequency > 0 ? (uint64_t)(1e9 / cfg->frequency + 0.5) : UINT64_MAX;
 	s->scan = *opts->scan;
-	s->text_fd = s->chains_fd = s->counts_fd = s->ring_fd = -1;
+	s->text_fd = s->cfi_fd = s->chains_fd = s->counts_fd = s->ring_fd = -1;
 	s->flags[0] = UNI_FRAME_EXACT;
 	s->guest = uni_kvm_bpf_take_guest(s->bpf);
 	if (s->guest < 0)

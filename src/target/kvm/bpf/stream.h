@@ -33,6 +33,7 @@ struct uni_kvm_chain {
 	uint64_t *pc; /* owned; NULL: not defined (yet) */
 	uint16_t nr;
 	uint8_t stop;
+	uint8_t exact[3]; /* frames that were interrupted; 0: no more */
 	uint32_t vcpu;
 	uint64_t seen[UNI_BPF_STATES]; /* counts handed over */
 };
@@ -47,7 +48,7 @@ struct uni_kvm_stream {
 	bool running, ends_due;	    /* ends_due: open ends are to be handed over */
 	bool cycles;		    /* the hardware's counter and NMI */
 	bool gone;		    /* the guest was, when it was stopped */
-	int text_fd, chains_fd, counts_fd, ring_fd;
+	int text_fd, cfi_fd, chains_fd, counts_fd, ring_fd;
 	const uint64_t *counts; /* UNI_BPF_STATES for each chain */
 	struct ring_buffer *ring;
 	UNI_VEC(struct uni_kvm_chain) chains;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The image's code as the kernel side wants it: bytes, rules of arch/leaf.h, function starts. */
+/* The image's code as the kernel side wants it: bytes, rules of arch/leaf.h, function starts, and
+ * unwind rows. */
 #ifndef UNI_TARGET_KVM_BPF_TEXT_H
 #define UNI_TARGET_KVM_BPF_TEXT_H
 
@@ -9,7 +10,7 @@
 #include "base/err.h"
 #include "target/kvm/bpf/abi.h"
 
-#define UNI_KVM_TEXT_MAX (64u << 20) /* bytes of code */
+#define UNI_KVM_TEXT_MAX (32u << 20) /* bytes of code */
 
 /* Copies what is at gva in the guest, as much as there is; the rest of buf is left as it is. */
 struct uni_kvm_code {
@@ -17,10 +18,20 @@ struct uni_kvm_code {
 	void *ctx;
 };
 
-/* Elements for a text map; *ret is the caller's: free() it. 0, -UNI_ENOMEM, -UNI_ENOTSUP. Pure but
- * for code->read(). */
+/* What goes into a guest's maps. */
+struct uni_kvm_text {
+	struct uni_bpf_text *text;
+	struct uni_bpf_cfi *cfi; /* NULL: the image has frame pointers, or no unwind rows */
+	size_t nr, nr_cfi;
+};
+
+/* 0, -UNI_ENOMEM, -UNI_ENOTSUP. Pure but for code->read(). */
 int uni_kvm_text_make(const struct uni_arch *arch, const struct uni_unwind_hints *hints,
-	const struct uni_kvm_code *code, struct uni_bpf_text **ret, size_t *nr_ret,
-	struct uni_err *err);
+	const struct uni_kvm_code *code, struct uni_kvm_text *ret, struct uni_err *err);
+void uni_kvm_text_free(struct uni_kvm_text *t);
+
+/* Unwind rows too: make() does it for images whose functions mostly set up no frame. */
+int uni_kvm_text_add_cfi(
+	struct uni_kvm_text *t, const struct uni_arch *arch, const struct uni_unwind_hints *hints);
 
 #endif
