@@ -4,6 +4,10 @@
  * the frame-pointer step finds out from the instructions, found out before. For those who unwind
  * where there is no time to look at code: programs in the kernel. They include this, so no more
  * than constants are here.
+ *
+ * One byte holds moves of rsp by up to 1016 bytes (248 where a search may follow). Functions that
+ * move it further without a frame pointer are of images that have none at all, and these are
+ * unwound by their unwind rows.
  */
 #ifndef UNI_ARCH_LEAF_H
 #define UNI_ARCH_LEAF_H

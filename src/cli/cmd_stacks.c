@@ -113,13 +113,16 @@ static void lookup(const struct shot *shot, size_t vcpu, size_t i, struct named 
 		return;
 	if (o.naming.inlined || o.naming.lines)
 		ret->nr = uni_symtab_places(shot->symbols.symtab, svma, ret->place);
-	if (ret->nr != 0 && ret->place[ret->nr - 1].function != NULL &&
-		uni_symtab_is_guess(shot->symbols.symtab, svma))
+	if (!uni_symtab_lookup(shot->symbols.symtab, svma, &ret->name, &ret->off))
 		return;
-	if (uni_symtab_lookup(shot->symbols.symtab, svma, &ret->name, &ret->off)) {
-		ret->name = shown_name(ret->name, ret->text);
-		ret->off += exact ? 0 : 1;
+	if (ret->nr != 0 && ret->place[ret->nr - 1].function != NULL &&
+		strcmp(ret->place[ret->nr - 1].function, ret->name) != 0 &&
+		uni_symtab_is_guess(shot->symbols.symtab, svma)) {
+		ret->name = NULL;
+		return;
 	}
+	ret->name = shown_name(ret->name, ret->text);
+	ret->off += exact ? 0 : 1;
 }
 
 static void print_registers(const struct shot *shot, size_t vcpu)

@@ -108,7 +108,7 @@ static void emit_rows(struct uni_cfi_builder *b, const struct uni_cfi_source *sr
 			emit_root(b, f->start, cie);
 		else
 			uni_cfi_run(b, &src->section[cie->section], cie, f, &budget);
-		uni_cfi_emit(b, f->start + f->size, NULL, NULL);
+		uni_cfi_emit(b, f->size + f->start, NULL, NULL);
 	}
 }
 

@@ -132,10 +132,10 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 	const struct uni_cfi_cie *cie, struct draft *d)
 {
 	const struct uni_arch *a = b->arch;
-	uint64_t skip = bit(a->fp_reg) | bit(a->sp_reg) | bit(a->pc_reg);
+	uint64_t rest = b->follow & ~(bit(a->fp_reg) | bit(a->sp_reg) | bit(a->pc_reg));
 	struct uni_cfi_val sp = s->reg[a->sp_reg];
 
-	memset(d, 0, sizeof(*d));
+	memset(&d->rule, 0, sizeof(d->rule));
 	if (s->cfa.how == UNI_CFI_NONE || !ra_rule(a, s, cie->ra, &d->rule.ra))
 		return false;
 	d->rule.cfa = s->cfa;
@@ -147,10 +147,10 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 		sp.of = a->sp_reg;
 		d->other[d->rule.nr_other++] = sp;
 	}
-	for (unsigned reg = 0; reg < UNI_REG_MAX; reg++) {
-		struct uni_cfi_val v = reg_rule(a, s, reg);
+	for (; rest != 0; rest &= rest - 1) {
+		struct uni_cfi_val v = reg_rule(a, s, (unsigned)__builtin_ctzll(rest));
 
-		if ((b->follow & ~skip & bit(reg)) != 0 && v.how != UNI_CFI_SAME)
+		if (v.how != UNI_CFI_SAME)
 			d->other[d->rule.nr_other++] = v;
 	}
 	note_use(b, &d->rule.cfa);

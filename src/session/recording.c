@@ -355,7 +355,10 @@ static int recount_exit(void *ctx, const struct uni_stream_exit *e)
 static int recount_streams(struct uni_recording *r, struct recounts *c, enum uni_ctf_stream kind,
 	struct merge *m, struct uni_err *err)
 {
-	const struct taker to = { .sample = recount_sample, .exit = recount_exit, .ctx = c };
+	const bool exits = kind == UNI_CTF_EXITS;
+	const struct taker to = { .sample = exits ? NULL : recount_sample,
+		.exit = exits ? recount_exit : NULL,
+		.ctx = c };
 	int rc = merge_open(m, r, kind, err);
 
 	if (rc < 0)
@@ -365,7 +368,7 @@ static int recount_streams(struct uni_recording *r, struct recounts *c, enum uni
 	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
 		struct uni_record_stats *st = &r->session.guest[i]->stats;
 
-		*(kind == UNI_CTF_EXITS ? &st->exits_lost : &st->lost) = m->discarded[i];
+		*(exits ? &st->exits_lost : &st->lost) = m->discarded[i];
 	}
 	return 0;
 }

@@ -257,7 +257,8 @@ static void shared(void)
 	if (!check(tiny_start(&ta, TINY_BRITTLE, 1) && tiny_start(&tb, TINY_SLEEPS, 1), "two VMMs"))
 		return;
 	(void)usleep(50000);
-	if (check(attach(&ta, "bpf", both, &a, &err) == 0 && attach(&tb, "bpf", both, &b, &err) == 0,
+	if (check(attach(&ta, "bpf", both, &a, &err) == 0 &&
+			    attach(&tb, "bpf", both, &b, &err) == 0,
 		    "both attached %s", err.msg)) {
 		(void)check(a->ops->stream_start(a, &cfg, NULL, &err) == 0 &&
 				    b->ops->stream_start(b, &cfg, NULL, &err) == 0,
@@ -350,7 +351,8 @@ static void killed(void)
 		nr_prog = ids_of(pid, "prog_id:", prog);
 		nr_map = ids_of(pid, "map_id:", map);
 	}
-	(void)check(nr_prog >= 2 && nr_map >= 10 && still_there(bpf_prog_get_fd_by_id, prog, 1) == 1,
+	(void)check(
+		nr_prog >= 2 && nr_map >= 10 && still_there(bpf_prog_get_fd_by_id, prog, 1) == 1,
 		"%zu programs and %zu maps are in the kernel", nr_prog, nr_map);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);

@@ -139,8 +139,9 @@ static void print_times(struct uni_target *t)
 		struct uni_vcpu_times v;
 
 		if (t->ops->stream_times(t, (uint32_t)i, &v) == 0)
-			(void)printf("times %d guest %.4f kvm %.4f vmm %.4f idle %.4f stolen %.4f\n",
-				i, (double)v.guest_ns / 1e9, (double)v.kvm_ns / 1e9,
+			(void)printf(
+				"times %d guest %.4f kvm %.4f vmm %.4f idle %.4f stolen %.4f\n", i,
+				(double)v.guest_ns / 1e9, (double)v.kvm_ns / 1e9,
 				(double)v.vmm_ns / 1e9, (double)v.idle_ns / 1e9,
 				(double)v.stolen_ns / 1e9);
 	}

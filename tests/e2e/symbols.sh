@@ -71,7 +71,7 @@ debug_dir() {
 		records -e "$stripped" --debug-dir "$T/dbg" &&
 		functions --lines --inline >"$T/got" && grep ' kmain (main.c:[0-9]*)' "$T/got" &&
 		"$U" stacks "$target" -e "$stripped" --debug-dir "$T/dbg" --lines |
-		grep 'lab_entry+0x.*boot.S:'
+		grep 'lab_entry+0x.*[.]S:'
 }
 
 no_debug_data() {

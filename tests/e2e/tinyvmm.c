@@ -260,9 +260,9 @@ static bool make_vcpu(struct tiny *t, int kvm, int vm, int index, struct vcpu *v
 /* Memory with a frame whose return address is in the guest's code, and a vCPU that stands on it. */
 static void grow(struct tiny *t, int kvm, int vm, struct vcpu *v)
 {
-	struct kvm_userspace_memory_region more = { .slot = 1,
-		.guest_phys_addr = TINY_PLUGGED,
-		.memory_size = TINY_RAM };
+	struct kvm_userspace_memory_region more = {
+		.slot = 1, .guest_phys_addr = TINY_PLUGGED, .memory_size = TINY_RAM
+	};
 	uint64_t frame[2] = { 0, TINY_CODE + 3 };
 	void *p = mmap(NULL, TINY_RAM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_t thread;

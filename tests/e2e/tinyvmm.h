@@ -15,7 +15,7 @@
 #define TINY_RAM      (1u << 20)
 #define TINY_CODE     0x1000u
 #define TINY_PLUGGED  0x200000u /* GROWS: memory that comes later, with a frame of vCPU 1's */
-#define TINY_COUNTERS 0x8000u /* in guest memory: one 32-bit number a vCPU, 64 bytes apart */
+#define TINY_COUNTERS 0x8000u	/* in guest memory: one 32-bit number a vCPU, 64 bytes apart */
 
 enum tiny_mode {
 	TINY_BRITTLE, /* the guest counts; the VMM gives up when KVM_RUN fails, even with EINTR */

@@ -133,6 +133,15 @@ def leaks(root):
                 yield f"{f.relative_to(root)}:{n}: names a place of one machine: {line.strip()[:80]}"
 
 
+def markers(root):
+    """Left by a merge: they compile in no C file, but do in manual pages."""
+    for f in tracked(root):
+        text = f.read_bytes().decode("utf-8", "replace")
+        for n, line in enumerate(text.splitlines(), 1):
+            if re.match(r"(<{7}|>{7}|\|{7}) ", line):
+                yield f"{f}:{n}: left by a merge: {line[:40]}"
+
+
 def docs(root):
     """Each command has a man page, each document of docs/ is linked from another."""
     for f in tracked(root, "src/cli/cmd_*.c"):
@@ -152,7 +161,7 @@ def docs(root):
 
 
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, docs)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))

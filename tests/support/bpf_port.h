@@ -40,14 +40,14 @@ static inline bool bpf_has(const char *what)
 #define UNI_SIZEOF(type)	   sizeof(type)
 #define UNI_OFFSETOF(type, member) offsetof(type, member)
 
-#define bpf_loop(n, step, ctx, flags)                     \
-	do {                                              \
-		u32 n_ = (u32)(n);                        \
-                                                          \
-		for (u32 i_ = 0; i_ < n_; i_++) {         \
-			if ((step)(i_, (ctx)) != 0)       \
-				break;                    \
-		}                                         \
+#define bpf_loop(n, step, ctx, flags)               \
+	do {                                        \
+		u32 n_ = (u32)(n);                  \
+                                                    \
+		for (u32 i_ = 0; i_ < n_; i_++) {   \
+			if ((step)(i_, (ctx)) != 0) \
+				break;              \
+		}                                   \
 	} while (0)
 
 /* The VMM's memory is the test's own, where it says so. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The kernel side's chains against the unwinder's, on this very program's code with made-up stacks
- * and page tables; and KVM's structures as different hosts fill them.
+ * and page tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "arch/cfi.h"
+#include "arch/x86_64/x86_64.h"
+#include "base/checked.h"
 #include "obj/image.h"
 #include "unwind/unwind.h"
 
@@ -38,7 +40,8 @@ struct fixture {
 	struct uni_kvm_text text;
 	struct uni_bpf_guest guest;
 	struct uni_bpf_scratch scratch;
-	uint64_t *call; /* return addresses in the text */
+	uint64_t *call;	  /* return addresses in the text */
+	uint64_t *target; /* where the call before it goes; 0: through a pointer */
 	size_t nr_calls;
 	uint64_t rng;
 };
@@ -120,8 +123,7 @@ static void load_text(struct fixture *f)
 		(void)uni_image_bytes(f->image, va, &b, 1);
 		*at(f, map(f, va) + va % PAGE) = b;
 	}
-	assert_int_equal(
-		uni_kvm_text_make(&uni_arch_x86_64, f->hints, &code, &f->text, &err), 0);
+	assert_int_equal(uni_kvm_text_make(&uni_arch_x86_64, f->hints, &code, &f->text, &err), 0);
 	assert_null(f->text.cfi); /* this program has frame pointers */
 	assert_int_equal(uni_kvm_text_add_cfi(&f->text, &uni_arch_x86_64, f->hints), 0);
 	bpf_text = f->text.text;
@@ -129,13 +131,19 @@ static void load_text(struct fixture *f)
 	bpf_cfi = f->text.cfi;
 	bpf_cfi_nr = f->text.nr_cfi;
 	f->call = malloc(f->hints->text_size * sizeof(*f->call));
+	f->target = malloc(f->hints->text_size * sizeof(*f->target));
 	assert_non_null(f->call);
+	assert_non_null(f->target);
 	for (va = f->hints->text_start + 8; va < end; va++) {
 		uint8_t op[5];
+		int32_t rel;
 
 		read_code(f, va - 5, op, 5);
-		if (op[0] == 0xe8 || (op[3] == 0xff && (op[4] & 0xf8) == 0xd0))
-			f->call[f->nr_calls++] = va;
+		if (op[0] != 0xe8 && (op[3] != 0xff || (op[4] & 0xf8) != 0xd0))
+			continue;
+		memcpy(&rel, op + 1, 4);
+		f->target[f->nr_calls] = op[0] == 0xe8 ? va + (uint64_t)(int64_t)rel : 0;
+		f->call[f->nr_calls++] = va;
 	}
 	assert_true(f->nr_calls > 100);
 }
@@ -194,6 +202,7 @@ static int teardown(void **state)
 	uni_image_destroy(f->image);
 	uni_kvm_text_free(&f->text);
 	free(f->call);
+	free(f->target);
 	free(f->ram);
 	free(f);
 	return 0;
@@ -247,16 +256,17 @@ static void poke_call_of(struct fixture *f, uint64_t va, uint64_t pc)
 	const struct uni_func_hint *h = uni_hints_find(f->hints, pc);
 
 	for (size_t i = 0; h != NULL && i < f->nr_calls; i++) {
-		uint8_t op[5];
-		int32_t rel;
-
-		read_code(f, f->call[i] - 5, op, 5);
-		memcpy(&rel, op + 1, 4);
-		if (op[0] != 0xe8 || f->call[i] + (uint64_t)(int64_t)rel != h->start)
+		if (f->target[i] != h->start)
 			continue;
 		poke(f, va, f->call[i]);
 		return;
 	}
+}
+
+/* The next pc to try: all of a small program's, some of a large one's. */
+static uint64_t next_pc(struct fixture *f, uint64_t off)
+{
+	return off + 1 + rnd(f) % (3 + f->hints->text_size / 50000);
 }
 
 static unsigned rule_of(const struct fixture *f, uint64_t pc)
@@ -268,6 +278,20 @@ static unsigned rule_of(const struct fixture *f, uint64_t pc)
 
 static bool expressed(const struct fixture *f, const struct uni_chain *c);
 
+/* Frames beyond what one byte can say, of functions that set up no frame pointer: not done. */
+static bool is_far(struct fixture *f, uint64_t pc)
+{
+	const struct uni_func_hint *h = uni_hints_find(f->hints, pc);
+	uint8_t code[UNI_X86_START_MAX];
+	uint32_t moved = 0;
+
+	if (h == NULL || (h->flags & UNI_FUNC_FRAMELESS) == 0)
+		return false;
+	read_code(f, h->start, code, sizeof(code));
+	(void)uni_x86_64_pushed(code, uni_min(sizeof(code), (size_t)(pc - h->start)), &moved);
+	return moved / 8 > UNI_LEAF_SEARCH_MAX - UNI_LEAF_SEARCH;
+}
+
 /* Several frames? */
 static bool compare_rows(
 	struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t *compared)
@@ -278,6 +302,8 @@ static bool compare_rows(
 	uint16_t nr;
 	uint8_t stop;
 
+	if (is_far(f, pc))
+		return false;
 	long_mode(f, b);
 	b->pc = r.pc = pc;
 	b->sp = r.sp = sp;
@@ -333,12 +359,12 @@ static void test_same_as_unwinder(void **state)
 	uint64_t end = f->hints->text_size;
 
 	fill_stack(f);
-	for (uint64_t off = 0; off < end; off += 1 + rnd(f) % 3) {
+	for (uint64_t off = 0; off < end; off = next_pc(f, off)) {
 		uint64_t pc = f->hints->text_start + off;
 		uint64_t sp = STACK_VA + rnd(f) % (STACK_SIZE / 2) / 8 * 8;
 		uint64_t fp = sp + rnd(f) % 24 * 8;
 
-		if (off % 4096 < 3)
+		if (rnd(f) % 1500 == 0)
 			fill_stack(f);
 		(void)true_frames(f, fp, 1 + rnd(f) % 6);
 		if (rnd(f) % 2 == 0)
@@ -388,13 +414,13 @@ static void test_same_by_rows(void **state)
 	assert_non_null(f->hints->cfi);
 	use_rows(f, true);
 	fill_stack(f);
-	for (uint64_t off = 0; off < end; off += 1 + rnd(f) % 3) {
+	for (uint64_t off = 0; off < end; off = next_pc(f, off)) {
 		uint64_t pc = f->hints->text_start + off, sp, fp, cfa;
 		const struct uni_cfi_rule *r;
 
 		sp = STACK_VA + rnd(f) % (STACK_SIZE / 2) / 8 * 8;
 		fp = sp + rnd(f) % 24 * 8;
-		if (off % 4096 < 3)
+		if (rnd(f) % 1500 == 0)
 			fill_stack(f);
 		for (unsigned i = 0; i < 4; i++) { /* frames that its rows lead through */
 			r = uni_cfi_find(f->hints->cfi, i == 0 ? pc : f->call[i] - 1);
@@ -407,8 +433,8 @@ static void test_same_by_rows(void **state)
 		whole += compare_rows(f, pc, sp, fp, &compared);
 	}
 	use_rows(f, false);
-	assert_true(compared > end / 8);
-	assert_true(whole > compared / 20);
+	assert_true(compared > 1000);
+	assert_true(whole > 200);
 }
 
 static void test_deep(void **state)
@@ -452,7 +478,8 @@ static void test_page_tables(void **state)
 	*entry(f, pdpt, 1) = RAM_GPA | 0x1000 | 0x83; /* 1 GiB, bit 12 is PAT */
 	*entry(f, pd, 3) = RAM_GPA | 0x200000 | 0x1000 | 0x83;
 	*entry(f, pd, 4) = RAM_GPA | 0x400000 | 0x4000 | 0x83; /* a reserved bit */
-	assert_int_equal(hva_of(f, &r, 0x8000000000ull + 3 * 0x200000 + 0x12345), RAM_GPA + 0x212345);
+	assert_int_equal(
+		hva_of(f, &r, 0x8000000000ull + 3 * 0x200000 + 0x12345), RAM_GPA + 0x212345);
 	assert_int_equal(hva_of(f, &r, 0x8000000000ull + 4 * 0x200000), 0);
 	assert_int_equal(hva_of(f, &r, 0x8040000000ull + 0x5678), RAM_GPA + 0x5678);
 	assert_int_equal(hva_of(f, &r, 0x8040000000ull + 0x1000000), 0); /* beyond RAM */
@@ -476,100 +503,6 @@ static void test_page_tables(void **state)
 	assert_int_equal(hva_of(f, &r, RAM_GPA + 0x777), RAM_GPA + 0x777);
 	assert_int_equal(uni_translate(NULL, &r, 0), 0);
 	assert_int_equal(uni_translate(&f->guest, NULL, 0), 0);
-}
-
-static void absent(const char *a, const char *b, const char *c)
-{
-	memset(bpf_absent, 0, sizeof(bpf_absent));
-	bpf_absent[0] = "___arm64";
-	bpf_absent[1] = a;
-	bpf_absent[2] = b;
-	bpf_absent[3] = c;
-}
-
-static struct kvm_vcpu a_vcpu(void)
-{
-	struct kvm_vcpu v = { .arch = { .regs_avail = ~0u,
-				      .cr0 = 0x80000011,
-				      .cr3 = 0x21c000,
-				      .cr4 = 0x20,
-				      .efer = 0x500 } };
-
-	v.arch.regs[4] = 0x1111;
-	v.arch.regs[5] = 0x2222;
-	v.arch.regs[16] = 0x3333;
-	return v;
-}
-
-static const uint32_t all = UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP | UNI_BPF_HAVE_CR0 |
-			    UNI_BPF_HAVE_CR3 | UNI_BPF_HAVE_CR4;
-
-/* SVM and software KVMs: everything is there after each exit. */
-static void test_registers_svm(void **state)
-{
-	struct kvm_vcpu v = a_vcpu();
-	struct uni_bpf_regs r = { 0 };
-
-	absent(NULL, NULL, NULL);
-	uni_regs_read(&v, &r);
-	assert_int_equal(r.have, all);
-	assert_int_equal(r.pc, 0x3333);
-	assert_int_equal(r.sp, 0x1111);
-	assert_int_equal(r.fp, 0x2222);
-	assert_int_equal(r.cr0, 0x80000011);
-	assert_int_equal(r.cr3, 0x21c000);
-	assert_int_equal(r.cr4, 0x20);
-	assert_int_equal(r.efer, 0x500);
-	/* A kernel from before control registers were cached lazily. */
-	absent("VCPU_EXREG_CR0", "VCPU_EXREG_CR3", "VCPU_EXREG_CR4");
-	v.arch.regs_avail = 0x1ffff;
-	uni_regs_read(&v, &r);
-	assert_int_equal(r.have, all);
-}
-
-/* VMX: rip, rsp and control registers are only there when somebody has asked. */
-static void test_registers_vmx(void **state)
-{
-	const uint32_t lazy = 1u << 16 | 1u << 4 | 1u << 18 | 1u << 19 | 1u << 20;
-	struct uni_bpf_guest g = { .cr3 = 0x777000, .sys_have = UNI_BPF_HAVE_CR3 };
-	struct kvm_vcpu v = a_vcpu();
-	struct uni_bpf_regs r = { 0 };
-
-	absent(NULL, NULL, NULL);
-	v.arch.regs_avail = ~lazy;
-	uni_regs_read(&v, &r);
-	assert_int_equal(r.have, 0);
-	assert_int_equal(r.fp, 0x2222);
-	v.arch.regs_avail = ~lazy | 1u << 16; /* perf asked for rip */
-	uni_regs_read(&v, &r);
-	assert_int_equal(r.have, UNI_BPF_HAVE_PC);
-	assert_int_equal(r.pc, 0x3333);
-	uni_regs_complete(&r, &g);
-	assert_int_equal(r.cr3, 0x777000);
-	assert_int_equal(r.cr4, 0x20); /* nobody knows better than the old copy */
-	v.arch.regs_avail |= 1u << 19;
-	uni_regs_read(&v, &r);
-	uni_regs_complete(&r, &g);
-	assert_int_equal(r.cr3, 0x21c000);
-}
-
-static void test_registers_arm64(void **state)
-{
-	struct kvm_vcpu___arm64 v = { 0 };
-	struct uni_bpf_regs r = { 0 };
-
-	memset(bpf_absent, 0, sizeof(bpf_absent));
-	v.arch.ctxt.regs.pc = 1;
-	v.arch.ctxt.regs.sp = 2;
-	v.arch.ctxt.regs.regs[29] = 3;
-	v.arch.ctxt.regs.regs[30] = 4;
-	uni_regs_read((const struct kvm_vcpu *)(const void *)&v, &r);
-	assert_int_equal(r.have, UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP);
-	assert_int_equal(r.pc, 1);
-	assert_int_equal(r.sp, 2);
-	assert_int_equal(r.fp, 3);
-	assert_int_equal(r.lr, 4);
-	absent(NULL, NULL, NULL);
 }
 
 /* No rsp: the return address of a function without a frame is found below the caller's rbp. */
@@ -639,9 +572,6 @@ int main(void)
 		cmocka_unit_test(test_same_by_rows),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_page_tables),
-		cmocka_unit_test(test_registers_svm),
-		cmocka_unit_test(test_registers_vmx),
-		cmocka_unit_test(test_registers_arm64),
 		cmocka_unit_test(test_without_rsp),
 		cmocka_unit_test(test_reads),
 	};

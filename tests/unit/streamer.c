@@ -263,6 +263,7 @@ static void samples_become_ours(void **state)
 	uint64_t without, sum = 0;
 
 	b->f[0].at_stop = 70;
+	b->job[0].cfg.duration_ns = 1000 * MS;
 	run_one(b);
 	assert_int_equal(b->job[0].rc, 0);
 	assert_int_equal(b->job[0].end, UNI_END_DURATION);
@@ -272,7 +273,7 @@ static void samples_become_ours(void **state)
 	assert_int_equal(b->f[0].started.exits_every, 0);
 	assert_ptr_equal(b->f[0].hints, &b->hints);
 	/* Few reads, and nothing of what they and the end gave is missing. */
-	assert_in_range(b->f[0].reads, 3, 4);
+	assert_in_range(b->f[0].reads, 2, 6);
 	assert_int_equal(b->f[0].stops, 1);
 	assert_int_equal(b->f[0].made, 70 * b->f[0].reads);
 	/* Without a chain and in the guest, that is n = 0, 77, 154, ...: nothing to keep. */
@@ -291,7 +292,7 @@ static void samples_become_ours(void **state)
 	assert_int_equal(st->host_runs, 7);
 	assert_int_equal(st->nr_times, 2);
 	assert_int_equal(st->times[1].guest_ns, 101);
-	assert_true(st->end_ns - st->begin_ns >= 500 * MS);
+	assert_true(st->end_ns - st->begin_ns >= 1000 * MS);
 	assert_true(b->seen[0].progresses >= 1);
 	/* The guest was never stopped, nor even looked at. */
 	assert_int_equal(b->f[0].snaps, 0);
@@ -389,6 +390,7 @@ static void guests_do_not_mind_each_other(void **state)
 	b->f[0].caps = UNI_CAP_HOLD;
 	b->f[1].fail_start = -UNI_EPERM;
 	b->f[2].gone_after = 2;
+	b->job[2].cfg.duration_ns = 0;
 	uni_sampler_run_all(b->job, 3);
 	assert_string_equal(uni_sampler_method(&b->f[0].t), "pause");
 	assert_int_equal(b->job[0].rc, 0);

@@ -111,8 +111,7 @@ static void apply_code(const uint8_t *code, size_t n, const struct epilogue *epi
 			continue;
 		if (epi[i].reach <= UNI_X86_LEAF_CODE_MAX)
 			rule[i] = at(epi[i].add, UNI_LEAF_FRAME);
-		else if (i >= 1 && code[i - 1] == 0x55 &&
-			 uni_x86_64_is_set_frame(code + i, n - i))
+		else if (i >= 1 && code[i - 1] == 0x55 && uni_x86_64_is_set_frame(code + i, n - i))
 			rule[i] = at(8, UNI_LEAF_FRAME);
 		else if (rule[i] == UNI_LEAF_FRAME && i >= 2 &&
 			 uni_x86_64_frame_popped(code + i - 2, 2))

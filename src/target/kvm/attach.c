@@ -162,7 +162,8 @@ static int take_regions(struct uni_kvm *k, struct uni_err *err)
 	k->ram.size_bytes = 0;
 	for (size_t i = 0; i < n; i++)
 		k->ram.size_bytes += region[i].size;
-	(void)snprintf(k->ram.note, sizeof(k->ram.note), "RAM by the kernel's memory slots: %llu MiB",
+	(void)snprintf(k->ram.note, sizeof(k->ram.note),
+		"RAM by the kernel's memory slots: %llu MiB",
 		(unsigned long long)(k->ram.size_bytes >> 20));
 	return rc;
 }

@@ -26,7 +26,7 @@ struct uni_kvm_kernel {
 	bool owned; /* bpf is ours alone */
 	struct uni_kvm_scan scan;
 	struct uni_kvm_stream *stream; /* NULL: never started */
-	struct uni_regs sys; /* only sys[] */
+	struct uni_regs sys;	       /* only sys[] */
 	uint32_t nr_text;
 	struct text_place text[TEXT_MAX];
 };
@@ -74,8 +74,8 @@ static void kernel_close(struct uni_kvm_kernel *k)
 	free(k);
 }
 
-static int kernel_open(int pid, struct uni_target_shared *shared, struct uni_kvm_kernel **ret,
-	struct uni_err *err)
+static int kernel_open(
+	int pid, struct uni_target_shared *shared, struct uni_kvm_kernel **ret, struct uni_err *err)
 {
 	struct uni_kvm_kernel *k = calloc(1, sizeof(*k));
 	int rc;
@@ -132,13 +132,12 @@ static int kernel_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
 	return -UNI_ENOENT;
 }
 
-static void kernel_keep_text(
-	struct uni_kvm_kernel *k, const struct uni_text_hint *text, size_t nr)
+static void kernel_keep_text(struct uni_kvm_kernel *k, const struct uni_text_hint *text, size_t nr)
 {
 	for (size_t i = 0; i < nr && k->nr_text < TEXT_MAX; i++) {
 		if (text[i].exec)
-			k->text[k->nr_text++] = (struct text_place){ text[i].gva, text[i].paddr,
-				text[i].size };
+			k->text[k->nr_text++] =
+				(struct text_place){ text[i].gva, text[i].paddr, text[i].size };
 	}
 }
 
@@ -154,7 +153,8 @@ static bool read_physical(const struct reader *r, uint64_t gva, void *buf, size_
 		const struct text_place *t = &r->k->text[i];
 
 		if (uni_range_contains(t->gva, t->size, gva, len) &&
-			uni_gmem_read(r->gmem, uni_gpa_of(t->paddr + (gva - t->gva)), buf, len) == 0)
+			uni_gmem_read(r->gmem, uni_gpa_of(t->paddr + (gva - t->gva)), buf, len) ==
+				0)
 			return true;
 	}
 	return false;

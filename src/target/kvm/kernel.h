@@ -23,14 +23,12 @@ struct uni_kvm_kernel_ops {
 	const struct uni_kvm_scan *(*scan)(const struct uni_kvm_kernel *k);
 	int (*look)(struct uni_kvm_kernel *k); /* again. 0, -UNI_EGONE, ... */
 	/* Where guest memory is, exactly, as regions with HVAs for cookies. How many. */
-	size_t (*regions)(
-		const struct uni_kvm_kernel *k, struct uni_gmem_region *ret, size_t cap);
+	size_t (*regions)(const struct uni_kvm_kernel *k, struct uni_gmem_region *ret, size_t cap);
 	/* For uni_vmm_ram_opts.gpa2hva; ctx is the kernel side. */
 	int (*gpa2hva)(void *ctx, uint64_t gpa, uint64_t *hva_ret);
 	/* Physical places of the image's code, by which it is read while the guest has not set up
 	 * paging. */
-	void (*keep_text)(
-		struct uni_kvm_kernel *k, const struct uni_text_hint *text, size_t nr);
+	void (*keep_text)(struct uni_kvm_kernel *k, const struct uni_text_hint *text, size_t nr);
 	/* Control registers, from a sample made another way, for where KVM has no copy. */
 	void (*keep_sys)(struct uni_kvm_kernel *k, const struct uni_regs *regs);
 

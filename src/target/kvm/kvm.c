@@ -20,8 +20,8 @@
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
 
-#define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
-#define DETACH_NS   (5 * UNI_NSEC_PER_SEC)
+#define PRIME_NS  (5 * UNI_NSEC_PER_MSEC)
+#define DETACH_NS (5 * UNI_NSEC_PER_SEC)
 
 static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 {

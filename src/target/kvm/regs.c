@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "target/kvm/bpf/scan.h"
 
 /* struct kvm_regs is in the order of its own (rax rbx rcx rdx ...), DWARF has rax rdx rcx rbx. */
 static const struct {
@@ -51,4 +52,28 @@ void uni_kvm_regs_convert(
 	uni_regs_set_sys(ret, UNI_X86_CS, sregs->cs.selector);
 	uni_regs_set_sys(ret, UNI_X86_FS_BASE, sregs->fs.base);
 	uni_regs_set_sys(ret, UNI_X86_GS_BASE, sregs->gs.base);
+}
+
+void uni_kvm_scan_regs(const struct uni_bpf_regs *r, struct uni_regs *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->state = UNI_VCPU_UNKNOWN;
+	if ((r->have & UNI_BPF_HAVE_PC) == 0)
+		return;
+	ret->state = UNI_VCPU_RUNNING;
+	ret->pc = r->pc;
+	ret->pc_valid = true;
+	uni_regs_set(ret, UNI_X86_RIP, r->pc);
+	uni_regs_set(ret, UNI_X86_RBP, r->fp);
+	ret->sp_valid = (r->have & UNI_BPF_HAVE_SP) != 0;
+	ret->sp = ret->sp_valid ? r->sp : 0;
+	if (ret->sp_valid)
+		uni_regs_set(ret, UNI_X86_RSP, r->sp);
+	if ((r->have & UNI_BPF_HAVE_CR0) != 0)
+		uni_regs_set_sys(ret, UNI_X86_CR0, r->cr0);
+	if ((r->have & UNI_BPF_HAVE_CR3) != 0)
+		uni_regs_set_sys(ret, UNI_X86_CR3, r->cr3);
+	if ((r->have & UNI_BPF_HAVE_CR4) != 0)
+		uni_regs_set_sys(ret, UNI_X86_CR4, r->cr4);
+	uni_regs_set_sys(ret, UNI_X86_EFER, r->efer);
 }

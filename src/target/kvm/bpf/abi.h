@@ -18,11 +18,11 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 #endif
 
-#define UNI_BPF_GUESTS	64   /* of one loaded object */
-#define UNI_BPF_VCPUS	1024 /* of all its guests together */
-#define UNI_BPF_SLOTS	64   /* of a guest, after neighbours were joined */
-#define UNI_BPF_FRAMES	512  /* of a chain; a power of two */
-#define UNI_BPF_NONE	0xffffffffu
+#define UNI_BPF_GUESTS 64   /* of one loaded object */
+#define UNI_BPF_VCPUS  1024 /* of all its guests together */
+#define UNI_BPF_SLOTS  64   /* of a guest, after neighbours were joined */
+#define UNI_BPF_FRAMES 512  /* of a chain; a power of two */
+#define UNI_BPF_NONE   0xffffffffu
 
 /* Counters of a chain, and states in records. Below 7 they are enum uni_vcpu_state. */
 #define UNI_BPF_STATES	 8
@@ -62,13 +62,13 @@ struct uni_bpf_slot {
 
 /* One guest. The loader writes it, but for the fields that are marked. */
 struct uni_bpf_guest {
-	u64 kvm; /* struct kvm * */
-	u64 generation; /* of its memory slots, when they were read */
+	u64 kvm;		   /* struct kvm * */
+	u64 generation;		   /* of its memory slots, when they were read */
 	u64 text_start, text_size; /* hull of the image's code; 0: no image */
-	u64 cr0, cr3, cr4, efer; /* by another way, where the kernel's copy may be stale */
-	u64 lost; /* program: samples that no room was left for */
-	u64 failed; /* program: no registers */
-	u64 runs; /* program: how often one ran */
+	u64 cr0, cr3, cr4, efer;   /* by another way, where the kernel's copy may be stale */
+	u64 lost;		   /* program: samples that no room was left for */
+	u64 failed;		   /* program: no registers */
+	u64 runs;		   /* program: how often one ran */
 	u64 clock_off; /* program: CLOCK_MONOTONIC less the scheduler's clock, at least */
 	u32 tgid;
 	u32 flags;
@@ -76,7 +76,7 @@ struct uni_bpf_guest {
 	u32 sys_have;
 	u32 nr_slots[2];
 	u32 cur_slots; /* which of the two is in use */
-	u32 changed; /* program: memory or vCPUs are others now */
+	u32 changed;   /* program: memory or vCPUs are others now */
 	u32 nr_chains; /* program: numbers given to chains */
 	u32 max_chains;
 	struct uni_bpf_slot slot[2][UNI_BPF_SLOTS];
@@ -84,14 +84,14 @@ struct uni_bpf_guest {
 
 /* One vCPU. */
 struct uni_bpf_vcpu {
-	u64 vcpu; /* struct kvm_vcpu *; 0: none */
-	u32 id; /* KVM's number */
-	u32 guest; /* index */
-	u32 number; /* the target's */
+	u64 vcpu;      /* struct kvm_vcpu *; 0: none */
+	u32 id;	       /* KVM's number */
+	u32 guest;     /* index */
+	u32 number;    /* the target's */
 	u32 out_state; /* program: what it is off the CPU for: UNI_BPF_HALTED, ... */
 	/* Program: since when it is off the CPU; 0: it is not, or that was settled. */
 	u64 out_clock; /* scheduler's clock; 1: not known, take out_ns */
-	u64 out_ns; /* CLOCK_MONOTONIC */
+	u64 out_ns;    /* CLOCK_MONOTONIC */
 	u64 out_delay; /* how long it had waited for a CPU in its life */
 	u64 out_chain; /* number of its chain then, or UNI_BPF_NONE */
 	/* Program: totals, ns. */
@@ -123,9 +123,9 @@ enum uni_bpf_cfi_how {
 struct uni_bpf_text {
 	u64 code;
 	u16 cfi[8]; /* index in the guest's "cfis" of each byte of code; 0: NONE */
-	u64 rule; /* one byte for each byte of code */
-	u32 func; /* where the function that holds the first byte begins, from text_start */
-	u32 next; /* and one that begins in the middle; 0: none */
+	u64 rule;   /* one byte for each byte of code */
+	u32 func;   /* where the function that holds the first byte begins, from text_start */
+	u32 next;   /* and one that begins in the middle; 0: none */
 };
 
 struct uni_bpf_chain_key {
@@ -138,9 +138,9 @@ struct uni_bpf_chain_key {
 
 enum uni_bpf_rec_type {
 	UNI_BPF_CHAIN = 1, /* defines a number; pc[] follows */
-	UNI_BPF_SAMPLE, /* of a chain that has one */
-	UNI_BPF_INLINE, /* a sample with pc[], there are too many chains */
-	UNI_BPF_OFF, /* was off the CPU: struct uni_bpf_off follows; t_ns is its begin */
+	UNI_BPF_SAMPLE,	   /* of a chain that has one */
+	UNI_BPF_INLINE,	   /* a sample with pc[], there are too many chains */
+	UNI_BPF_OFF,	   /* was off the CPU: struct uni_bpf_off follows; t_ns is its begin */
 };
 
 struct uni_bpf_rec {
@@ -180,7 +180,7 @@ struct uni_bpf_item {
 		} slot;
 		struct {
 			u64 vcpu; /* struct kvm_vcpu * */
-			u32 tid; /* by the innermost pid namespace of the VMM */
+			u32 tid;  /* by the innermost pid namespace of the VMM */
 			u32 protected_regs;
 			u64 now_ns, clock; /* the clock of its run queue, maybe of a while ago */
 			u64 arrival, queued, delay, exec_ns;

@@ -20,7 +20,7 @@ struct uni_leaf {
 	const struct uni_bpf_guest *g;
 	struct uni_bpf_scratch *s;
 	u64 callee; /* where the function that holds pc begins */
-	u32 found; /* index in window[] */
+	u32 found;  /* index in window[] */
 	u32 pad;
 };
 
@@ -30,7 +30,8 @@ static __always_inline bool uni_in_text(const struct uni_bpf_guest *g, u64 pc)
 }
 
 /* The 8 bytes of code before an address in the image; false if it has no 8 there. */
-static __always_inline bool uni_code_before(const struct uni_bpf_guest *g, u32 guest, u64 addr, u64 *ret)
+static __always_inline bool uni_code_before(
+	const struct uni_bpf_guest *g, u32 guest, u64 addr, u64 *ret)
 {
 	u64 off = addr - g->text_start - 8;
 	u32 at = (u32)(off >> 3), shift = (u32)(off & 7) * 8;
@@ -113,8 +114,7 @@ static long uni_leaf_step(u32 i, struct uni_leaf *l)
 {
 	u64 word = l->s->window[i & (UNI_WINDOW_WORDS - 1)];
 
-	if (!uni_in_text(l->g, word - 1) ||
-		!uni_returns_from(l->g, l->s->guest, word, l->callee))
+	if (!uni_in_text(l->g, word - 1) || !uni_returns_from(l->g, l->s->guest, word, l->callee))
 		return 0;
 	l->found = i;
 	return 1;
@@ -126,7 +126,8 @@ static long uni_leaf_step_down(u32 i, struct uni_leaf *l)
 	return uni_leaf_step(UNI_BELOW_WORDS - 1 - i, l);
 }
 
-/* Searches the window, which begins at va, up to `words` words; they become less by what it holds. */
+/* Searches the window, which begins at va, up to `words` words; they become less by what it holds.
+ */
 static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u64 *words, u64 *loc)
 {
 	u32 nr = l->s->window_len;
@@ -140,8 +141,8 @@ static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u
 }
 
 /* UNI_LEAF_SEARCH; *loc: where the return address is. */
-static __always_inline bool uni_leaf_search(const struct uni_bpf_guest *g,
-	struct uni_bpf_scratch *s, u64 callee, u32 moved, u64 *loc)
+static __always_inline bool uni_leaf_search(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u32 moved, u64 *loc)
 {
 	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
 	u64 sp = s->regs.sp, fp = s->regs.fp, words = UNI_WINDOW_WORDS, word = 0, page;

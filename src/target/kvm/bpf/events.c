@@ -44,8 +44,7 @@ static int open_ticks(const struct uni_kvm_stream *s, uint32_t tid, bool *cycles
 }
 
 /* The link owns the event. */
-static int attach(
-	const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
+static int attach(const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
 {
 	struct bpf_perf_event_opts opts;
 

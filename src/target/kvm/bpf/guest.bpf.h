@@ -24,37 +24,37 @@ struct uni_bpf_scratch {
 	struct uni_bpf_rec rec; /* with pc[]: a record */
 	u64 pc[UNI_BPF_FRAMES];
 	u64 window[UNI_WINDOW_WORDS + 2];
-	u64 window_va; /* what window[] holds: from here */
+	u64 window_va;	/* what window[] holds: from here */
 	u32 window_len; /* so many words; 0: nothing */
 	u32 pad;
 	struct uni_bpf_regs regs;
 	u64 page_va, page_hva; /* the stack's page that was translated last */
-	u64 fp, sp; /* of the frame that is next */
+	u64 fp, sp;	       /* of the frame that is next */
 	u64 hash;
 	u32 nr;
-	u32 stop; /* enum uni_stop */
-	u32 guest; /* index */
+	u32 stop;	    /* enum uni_stop */
+	u32 guest;	    /* index */
 	u32 has_sp, has_fp; /* these two are known */
 	u32 exact;	    /* the last frame was interrupted: its pc is no return address */
 	u32 nr_exact, pad2;
 	struct uni_bpf_chain_key key;
 };
 
-#define UNI_CR0_PG	(1ull << 31)
-#define UNI_CR4_PAE	(1ull << 5)
-#define UNI_CR4_LA57	(1ull << 12)
-#define UNI_EFER_LMA	(1ull << 10)
-#define UNI_EFER_NXE	(1ull << 11)
-#define UNI_PT_ADDR	0x000ffffffffff000ull
-#define UNI_PT_PRESENT	1ull
-#define UNI_PT_LARGE	(1ull << 7)
-#define UNI_PT_NX	(1ull << 63)
-#define UNI_PAGE	4096ull
-#define UNI_PAGE_NONE	1ull /* no page begins there */
+#define UNI_CR0_PG     (1ull << 31)
+#define UNI_CR4_PAE    (1ull << 5)
+#define UNI_CR4_LA57   (1ull << 12)
+#define UNI_EFER_LMA   (1ull << 10)
+#define UNI_EFER_NXE   (1ull << 11)
+#define UNI_PT_ADDR    0x000ffffffffff000ull
+#define UNI_PT_PRESENT 1ull
+#define UNI_PT_LARGE   (1ull << 7)
+#define UNI_PT_NX      (1ull << 63)
+#define UNI_PAGE       4096ull
+#define UNI_PAGE_NONE  1ull /* no page begins there */
 
 /* Is that control register's copy a good one? Old kernels keep them all up to date. */
-#define UNI_SYS_AVAIL(avail, name)                          \
-	(!UNI_HAS_ENUM(enum kvm_reg, VCPU_EXREG_##name) ||  \
+#define UNI_SYS_AVAIL(avail, name)                         \
+	(!UNI_HAS_ENUM(enum kvm_reg, VCPU_EXREG_##name) || \
 		((avail) >> UNI_ENUM(enum kvm_reg, VCPU_EXREG_##name) & 1) != 0)
 
 static __always_inline void uni_regs_x86(const struct kvm_vcpu *v, struct uni_bpf_regs *r)
@@ -135,8 +135,7 @@ struct uni_slot_search {
 
 static long uni_slot_step(u32 i, struct uni_slot_search *s)
 {
-	const struct uni_bpf_slot *slot =
-		&s->g->slot[s->g->cur_slots & 1][i & (UNI_BPF_SLOTS - 1)];
+	const struct uni_bpf_slot *slot = &s->g->slot[s->g->cur_slots & 1][i & (UNI_BPF_SLOTS - 1)];
 	u64 off = s->gpa - slot->gpa;
 
 	if (off >= slot->size)
@@ -203,8 +202,7 @@ __noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf
  * Makes window[] hold the stack from va on, up to its page's end; 0: it is not
  * mapped.
  */
-__noinline int uni_window_load(
-	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va)
+__noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va)
 {
 	u64 page = va & ~(UNI_PAGE - 1);
 	u32 size = (u32)(UNI_PAGE - (va & (UNI_PAGE - 1)));

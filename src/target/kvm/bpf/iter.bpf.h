@@ -136,8 +136,8 @@ static __always_inline void fill_task(struct uni_bpf_item *item, const struct kv
 		return;
 	UNI_CORE(level, pid, level);
 	/* numbers[] has as many elements as there are namespaces around it. */
-	bpf_probe_read_kernel(&n, sizeof(n), (const void *)((u64)pid +
-		UNI_OFFSETOF(struct pid, numbers)));
+	bpf_probe_read_kernel(
+		&n, sizeof(n), (const void *)((u64)pid + UNI_OFFSETOF(struct pid, numbers)));
 	item->vcpu.tid = (u32)n;
 	UNI_CORE(node, pid, tasks[0].first);
 	if (node == NULL)

@@ -43,38 +43,41 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_ARRAY);
-		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-		__uint(max_entries, 1);
-		__uint(key_size, sizeof(u32));
-		__uint(value_size, sizeof(struct uni_bpf_text));
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(u32));
+			__uint(value_size, sizeof(struct uni_bpf_text));
+		});
 } texts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_ARRAY);
-		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-		__uint(max_entries, 1);
-		__uint(key_size, sizeof(u32));
-		__uint(value_size, sizeof(struct uni_bpf_cfi));
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(u32));
+			__uint(value_size, sizeof(struct uni_bpf_cfi));
+		});
 } cfis SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_HASH);
-		__uint(max_entries, 1);
-		__uint(key_size, sizeof(struct uni_bpf_chain_key));
-		__uint(value_size, sizeof(u32));
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_HASH);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(struct uni_bpf_chain_key));
+			__uint(value_size, sizeof(u32));
+		});
 } chains SEC(".maps");
 
 struct uni_bpf_counts {
@@ -85,23 +88,25 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_ARRAY);
-		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-		__uint(max_entries, 1);
-		__uint(key_size, sizeof(u32));
-		__uint(value_size, sizeof(struct uni_bpf_counts));
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(u32));
+			__uint(value_size, sizeof(struct uni_bpf_counts));
+		});
 } counts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, UNI_BPF_GUESTS);
 	__type(key, u32);
-	__array(values, struct {
-		__uint(type, BPF_MAP_TYPE_RINGBUF);
-		__uint(max_entries, 4096);
-	});
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_RINGBUF);
+			__uint(max_entries, 4096);
+		});
 } rings SEC(".maps");
 
 static __always_inline const struct uni_bpf_text *uni_text_at(u32 guest, u32 at)

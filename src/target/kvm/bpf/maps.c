@@ -56,8 +56,8 @@ static int make_filled(const struct shape *m, int outer, int guest, const void *
 		return rc;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *ret, 0);
 	if (p == MAP_FAILED)
-		return uni_err_set(err, UNI_ENOMEM, "cannot map the kernel-side sampler's %s",
-			m->name);
+		return uni_err_set(
+			err, UNI_ENOMEM, "cannot map the kernel-side sampler's %s", m->name);
 	memcpy(p, data, bytes);
 	(void)munmap(p, bytes);
 	return 0;
@@ -110,7 +110,8 @@ int uni_kvm_stream_make_maps(
 		return rc;
 	p = mmap(NULL, COUNTS_LEN, PROT_READ, MAP_SHARED, s->counts_fd, 0);
 	if (p == MAP_FAILED)
-		return uni_err_set(err, UNI_ENOMEM, "cannot map the kernel-side sampler's counters");
+		return uni_err_set(
+			err, UNI_ENOMEM, "cannot map the kernel-side sampler's counters");
 	s->counts = p;
 	s->ring = ring_buffer__new(s->ring_fd, uni_kvm_stream_record, s, NULL);
 	if (s->ring == NULL)

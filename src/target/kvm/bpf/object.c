@@ -53,7 +53,7 @@ struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *n
 	char path[64];
 	int r = 0, btf = uni_kvm_btf_open(path, sizeof(path));
 
-	(void)libbpf_set_print(NULL); /* a library does not print */
+	(void)libbpf_set_print(NULL);	/* a library does not print */
 	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
 	opts.sz = sizeof(opts);
 	opts.object_name = name;

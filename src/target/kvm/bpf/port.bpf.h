@@ -24,10 +24,10 @@ typedef u16 __be16;
 typedef u32 __be32;
 typedef u32 __wsum;
 
-#define true  1
+#define true 1
 #define false 0
-#define bool  _Bool
-#define NULL  ((void *)0)
+#define bool _Bool
+#define NULL ((void *)0)
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>

@@ -6,10 +6,10 @@
 #include "target/kvm/bpf/record.bpf.h"
 #include "target/kvm/bpf/iter.bpf.h"
 
-#define CTX_CS	     17 /* struct pt_regs of the interrupted host code, in words */
-#define CS_USER	     3
-#define SYS_IOCTL    16
-#define IOCTL_RUN    0xae80u /* KVM_RUN */
+#define CTX_CS	  17 /* struct pt_regs of the interrupted host code, in words */
+#define CS_USER	  3
+#define SYS_IOCTL 16
+#define IOCTL_RUN 0xae80u /* KVM_RUN */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -89,8 +89,8 @@ static __always_inline void deliver(const struct place *p, u32 state, u32 chain,
 }
 
 /* What is settled when the thread is back on the CPU. */
-static __always_inline void leave(const struct place *p, u32 state, u32 chain, u64 now,
-	const struct task_struct *t)
+static __always_inline void leave(
+	const struct place *p, u32 state, u32 chain, u64 now, const struct task_struct *t)
 {
 	p->v->out_state = state;
 	p->v->out_chain = chain;

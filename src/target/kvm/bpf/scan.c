@@ -175,30 +175,6 @@ int uni_kvm_scan_allow(const struct uni_kvm_scan *scan, struct uni_err *err)
 	return 0;
 }
 
-void uni_kvm_scan_regs(const struct uni_bpf_regs *r, struct uni_regs *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	ret->state = UNI_VCPU_UNKNOWN;
-	if ((r->have & UNI_BPF_HAVE_PC) == 0)
-		return;
-	ret->state = UNI_VCPU_RUNNING;
-	ret->pc = r->pc;
-	ret->pc_valid = true;
-	uni_regs_set(ret, UNI_X86_RIP, r->pc);
-	uni_regs_set(ret, UNI_X86_RBP, r->fp);
-	ret->sp_valid = (r->have & UNI_BPF_HAVE_SP) != 0;
-	ret->sp = ret->sp_valid ? r->sp : 0;
-	if (ret->sp_valid)
-		uni_regs_set(ret, UNI_X86_RSP, r->sp);
-	if ((r->have & UNI_BPF_HAVE_CR0) != 0)
-		uni_regs_set_sys(ret, UNI_X86_CR0, r->cr0);
-	if ((r->have & UNI_BPF_HAVE_CR3) != 0)
-		uni_regs_set_sys(ret, UNI_X86_CR3, r->cr3);
-	if ((r->have & UNI_BPF_HAVE_CR4) != 0)
-		uni_regs_set_sys(ret, UNI_X86_CR4, r->cr4);
-	uni_regs_set_sys(ret, UNI_X86_EFER, r->efer);
-}
-
 /* All that the iterator writes about one process. *ret is the caller's. */
 static int run(int link_fd, uint8_t **ret, size_t *size_ret)
 {

@@ -40,7 +40,7 @@ static inline bool uni_kvm_scan_has_sys(const struct uni_bpf_regs *r)
 	return (r->have & sys) == sys;
 }
 
-/* A vCPU's registers as far as they are known. */
+/* A vCPU's registers as far as they are known; in regs.c, which every build has. */
 void uni_kvm_scan_regs(const struct uni_bpf_regs *r, struct uni_regs *ret);
 
 #endif

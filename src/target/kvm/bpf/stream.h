@@ -58,8 +58,8 @@ struct uni_kvm_stream {
 	struct uni_kvm_scan scan; /* the latest */
 	uint64_t delivered, cost0_ns, cost0_runs, runs0;
 	uint8_t flags[UNI_BPF_FRAMES];
-	struct uni_kvm_exits *exits;	    /* NULL: not wanted */
-	const struct uni_stream_sink *sink;	/* during stream_read() */
+	struct uni_kvm_exits *exits;		 /* NULL: not wanted */
+	const struct uni_stream_sink *sink;	 /* during stream_read() */
 	const struct uni_kvm_unwinder *unwinder; /* during the start */
 };
 
