@@ -100,14 +100,19 @@ lab_pvh_start:
 5:	leaq	lab_entry(%rip), %rax
 	addq	%r8, %rax
 	jmp	*%rax
+	.size	lab_pvh_start, . - lab_pvh_start
+
 	.balign	8
+	.type	pie_gdt, @object
+	.size	pie_gdt, pie_gdtr - pie_gdt
 pie_gdt:
 	.quad	0
 	.quad	0x00af9b000000ffff	/* 0x08: 64-bit code, ring 0 */
 	.quad	0x00cf93000000ffff	/* 0x10: data */
+	.type	pie_gdtr, @object
+	.size	pie_gdtr, 6
 pie_gdtr:
 	.word	23
 	.long	PA(pie_gdt)
-	.size	lab_pvh_start, . - lab_pvh_start
 
 	.section .note.GNU-stack, "", @progbits

@@ -31,7 +31,7 @@ struct uni_image {
 	char id[2 * UNI_BUILD_ID_MAX + 1];
 	uint64_t entries[UNI_ENTRIES_MAX]; /* SVMA where nobody called: e_entry, PVH note */
 	size_t nr_entries;
-	bool called; /* it has none: somebody calls it */
+	bool called;		       /* it has none: somebody calls it */
 	char note[UNI_IMAGE_NOTE_MAX]; /* "" or why there are no symbols */
 	struct uni_image_hints *hints;
 	struct uni_cfi *cfi; /* NULL: the image has no call frame information */

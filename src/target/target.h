@@ -69,7 +69,7 @@ struct uni_target_info {
 	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
 	bool denied;	    /* not permitted to look into the process: the rest is what it says */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
-	char why[512];	    /* of an attached one: why its backend's best way is not taken, "" it is */
+	char why[512]; /* of an attached one: why its backend's best way is not taken, "" it is */
 };
 
 struct uni_target;

@@ -140,7 +140,8 @@ static void buckets_are_narrow_and_rise(void **state)
 	}
 	for (unsigned bit = 2; bit < 64; bit++) {
 		assert_int_equal(uni_exit_bucket(1ull << bit), bit * 4);
-		assert_int_equal(uni_exit_bucket((1ull << bit) - 1), bit * 4 - 1 - (bit == 2 ? 4 : 0));
+		assert_int_equal(
+			uni_exit_bucket((1ull << bit) - 1), bit * 4 - 1 - (bit == 2 ? 4 : 0));
 	}
 	assert_int_equal(uni_exit_bucket(UINT64_MAX), 255);
 }

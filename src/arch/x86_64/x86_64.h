@@ -55,8 +55,8 @@ bool uni_x86_64_frame_popped(const uint8_t *before, size_t n);
 #define UNI_X86_START_MAX     64
 
 /* leaf.c: what a leaf step finds out from code alone, for each byte of it; see arch/leaf.h. */
-int uni_x86_64_leaf_rules(const struct uni_unwind_hints *hints, const uint8_t *code, size_t n,
-	uint8_t *rule_ret);
+int uni_x86_64_leaf_rules(
+	const struct uni_unwind_hints *hints, const uint8_t *code, size_t n, uint8_t *rule_ret);
 
 int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 	struct uni_regs *regs, enum uni_stop *stop_ret);
