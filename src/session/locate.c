@@ -284,7 +284,10 @@ static bool choose(struct search *s, size_t image)
 	return best != 0;
 }
 
-/* The first vCPU that has page tables; without any, addresses are physical. */
+/*
+ * The first vCPU that has page tables. One that is known to have none runs firmware: the image lies
+ * where that has copied it, but does not run yet. Where nothing is known, addresses are physical.
+ */
 static int find_root(struct search *s)
 {
 	bool any = false;
@@ -295,7 +298,8 @@ static int find_root(struct search *s)
 		struct uni_pt_root root;
 
 		if (r->state == UNI_VCPU_OFFLINE || r->state == UNI_VCPU_UNKNOWN ||
-			s->args->arch->paging(r, &root) != 0)
+			s->args->arch->paging(r, &root) != 0 ||
+			(root.geometry->nr_levels == 0 && r->sys_valid != 0))
 			continue;
 		if (!any || s->root.geometry->nr_levels == 0)
 			s->root = root;

@@ -7,6 +7,10 @@ U=$1 BUILD=$2 SRC=$3
 # shellcheck source-path=SCRIPTDIR source=guest.sh
 . "$SRC/tests/e2e/guest.sh"
 cd "$T" || exit 1
+case $U in
+/*) ;;
+*) U=$OLDPWD/$U ;;
+esac
 mkfifo "$T/pipe"
 
 # Nothing but printable characters and newlines.

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <math.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ static int open_ticks(const struct uni_kvm_stream *s, uint32_t tid, bool *cycles
 	struct perf_event_attr cycles = { .type = PERF_TYPE_HARDWARE,
 		.config = PERF_COUNT_HW_CPU_CYCLES,
 		.freq = 1,
-		.sample_freq = (uint64_t)(s->cfg.frequency + 0.5) };
+		.sample_freq = (uint64_t)llround(s->cfg.frequency) };
 	struct perf_event_attr clock = { .type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = s->period_ns };

@@ -187,12 +187,10 @@ static int run(int link_fd, uint8_t **ret, size_t *size_ret)
 		return -errno;
 	for (;;) {
 		if (cap - size < 8192) {
-			uint8_t *p = realloc(buf, cap + 32768);
+			uint8_t *p = cap <= READ_MAX ? realloc(buf, cap + 32768) : NULL;
 
-			if (p == NULL || cap > READ_MAX) {
-				buf = p != NULL ? p : buf;
+			if (p == NULL)
 				return -ENOMEM;
-			}
 			buf = p;
 			cap += 32768;
 		}
