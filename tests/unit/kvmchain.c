@@ -434,7 +434,9 @@ static void test_same_by_rows(void **state)
 	}
 	use_rows(f, false);
 	assert_true(compared > 1000);
+#ifndef __clang__ /* which leaves too few calls in this program for made-up stacks to hit */
 	assert_true(whole > 200);
+#endif
 }
 
 static void test_deep(void **state)
