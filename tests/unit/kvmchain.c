@@ -405,6 +405,12 @@ static bool expressed(const struct fixture *f, const struct uni_chain *c)
 	return true;
 }
 
+#ifdef __clang__
+#define CLANG true
+#else
+#define CLANG false
+#endif
+
 /* The same by unwind rows: each function's caller is found with a true frame of its rows. */
 static void test_same_by_rows(void **state)
 {
@@ -434,9 +440,8 @@ static void test_same_by_rows(void **state)
 	}
 	use_rows(f, false);
 	assert_true(compared > 1000);
-#ifndef __clang__ /* which leaves too few calls in this program for made-up stacks to hit */
-	assert_true(whole > 200);
-#endif
+	/* Clang leaves too few calls in this program for made-up stacks to hit four in a row. */
+	assert_true(whole > 200 || CLANG);
 }
 
 static void test_deep(void **state)
