@@ -4,6 +4,10 @@
 # in text, split-off debug files. A guest under TCG. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3
+case $U in
+/*) ;;
+*) U=$PWD/$U ;;
+esac
 . "$SRC/tests/e2e/guest.sh"
 for tool in nm objdump objcopy strip readelf; do
 	command -v $tool >/dev/null || {
