@@ -80,7 +80,7 @@ debug_dir() {
 
 no_debug_data() {
 	strip -g -o "$T/nodebug" "$full" && records -e "$T/nodebug" &&
-		"$U" report --inline "$s" >"$T/got" 2>"$T/said" && grep ' lab_entry' "$T/got" &&
+		"$U" report --inline -n 0 "$s" >"$T/got" 2>"$T/said" && grep ' lab_entry' "$T/got" &&
 		grep 'no lines and inlined functions' "$T/said"
 }
 

@@ -35,7 +35,7 @@ print(n, got, lines[-1]["quality"], lines[-1]["vcpus"])
 assert n >= 300
 for k in want:
     assert abs(got[k] / n - want[k]) < 5 * math.sqrt(want[k] * (1 - want[k]) / n) + 0.01, k
-assert all(l["quality"]["complete"] > 0.99 for l in lines if l["quality"]["samples"] > 100)
+assert all(l["quality"]["complete"] > 0.97 for l in lines if l["quality"]["samples"] > 100)
 assert [l["snapshot"] for l in lines] == list(range(1, len(lines) + 1))
 END
 }
