@@ -132,7 +132,7 @@ static void set_socket(
 	const char *value, char *unix_ret, size_t unix_cap, char *tcp_ret, size_t tcp_cap)
 {
 	size_t len = strcspn(value, ",");
-	char text[256], host[200];
+	char text[256], host[200], address[256];
 	const char *port;
 
 	if (len >= sizeof(text) || (value[len] != '\0' && value[len + 1] == ','))
@@ -146,10 +146,10 @@ static void set_socket(
 		if (port == NULL)
 			return;
 		(void)snprintf(host, sizeof(host), "%.*s", (int)(port - text - 4), text + 4);
-		(void)snprintf(text, sizeof(text), "%s:%.16s",
+		(void)snprintf(address, sizeof(address), "%s:%.16s",
 			host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1" : host,
 			port + 1);
-		set_text(tcp_ret, tcp_cap, text);
+		set_text(tcp_ret, tcp_cap, address);
 	}
 }
 
