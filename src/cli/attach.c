@@ -260,42 +260,25 @@ static bool is_settling(
 	return true;
 }
 
-/* Do functions without a frame pointer make up most of the code? */
-static bool mostly_frameless(const struct uni_unwind_hints *h)
-{
-	uint64_t with = 0, without = 0;
-
-	for (size_t i = 0; i < h->nr_funcs; i++) {
-		if (h->func[i].flags & UNI_FUNC_FRAMELESS)
-			without += h->func[i].size;
-		else
-			with += h->func[i].size;
-	}
-	return without > with;
-}
-
 /*
- * The kernel follows frame pointers only. Why a guest is better stopped, and its chains are found
- * in another way; NULL: it need not be.
+ * The kernel follows frame pointers, or the rows of an image without them. Why a guest is better
+ * stopped, and its chains are found in another way; NULL: it need not be.
  */
 static const char *why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
 {
 	const struct uni_unwinder *u = &g->unwinder;
-	bool has_cfi = g->hints != NULL && g->hints->cfi != NULL, fp = false, cfi = false;
+	bool fp = false;
 
-	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++)
 		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
-		cfi = cfi || u->stepper[i].ops == &uni_unwind_cfi;
-	}
 	if (args->exits)
 		return NULL;
 	if (args->unwind != NULL && !fp)
-		return "the kernel follows frame pointers only, and --unwind leaves them out";
+		return "the kernel chooses itself how it unwinds, and --unwind leaves out "
+		       "frame pointers";
 	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
 		return "the kernel knows the functions of one image only, and --sysroot gives "
 		       "others";
-	if (cfi && has_cfi && mostly_frameless(g->hints))
-		return "the image keeps no frame pointers, and the kernel follows nothing else";
 	return NULL;
 }
 
