@@ -182,7 +182,7 @@ int uni_kvm_entry(void *ctx)
 
 /* (load): KVM_RUN begins, and the guest's FPU state is loaded, or it ends. */
 SEC("raw_tp/kvm_fpu")
-int uni_kvm_fpu(u64 *ctx)
+int uni_kvm_fpu(const u64 *ctx)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct uni_exit_place p;
