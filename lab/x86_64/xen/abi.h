@@ -118,7 +118,10 @@ _Static_assert(sizeof(struct xen_vcpu_info) == 64, "layout");
 struct xen_shared_info {
 	struct xen_vcpu_info vcpu[32];
 	uint64_t event_pending[64], event_mask[64];
+	uint8_t rest_of_page[4096 - 32 * 64 - 2 * 512];
 };
+
+_Static_assert(sizeof(struct xen_shared_info) == 4096, "layout");
 
 struct xen_console {
 	char in[1024], out[2048];
