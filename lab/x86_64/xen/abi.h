@@ -45,7 +45,7 @@
 #define XEN_VCPU_INITIALISE	    0
 #define XEN_VCPU_UP		    1
 #define XEN_VCPU_DOWN		    2
-#define XEN_VCPU_SET_PERIODIC_TIMER 6
+#define XEN_VCPU_SET_SINGLESHOT_TIMER 8
 
 #define XEN_EVENT_BIND_VIRQ	1
 #define XEN_EVENT_SEND		4
@@ -185,6 +185,11 @@ struct xen_hvm_param {
 
 struct xen_bind_virq {
 	uint32_t virq, vcpu, port;
+};
+
+struct xen_singleshot {
+	uint64_t timeout_ns; /* system time */
+	uint32_t flags, pad;
 };
 
 struct xen_callback {
