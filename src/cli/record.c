@@ -341,8 +341,8 @@ static void summarize(const struct run *run, const char *path)
 		if (job->rc != 0)
 			continue;
 		job->t->ops->info(job->t, &info);
-		uni_summary_guest(run->part[i].name, &run->part[i].meta, &job->stats, job->end,
-			info.ended);
+		uni_summary_guest(
+			run->part[i].name, &run->part[i].meta, &job->stats, job->end, info.ended);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }

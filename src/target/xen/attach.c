@@ -90,8 +90,8 @@ static void map_stacks(struct uni_xen_target *t)
 	struct uni_as *as = NULL;
 	size_t n = 0;
 
-	if (uni_xen_call_contexts(t->call, t->dom.domid,
-		    UINT64_MAX >> (UNI_VCPU_MAX - t->nr_vcpus), false, &have) != 0 ||
+	if (uni_xen_call_contexts(t->call, t->dom.domid, UINT64_MAX >> (UNI_VCPU_MAX - t->nr_vcpus),
+		    false, &have) != 0 ||
 		uni_as_create(t->gmem, NULL, &as, NULL) != 0)
 		return;
 	for (uint32_t v = 0; v < t->nr_vcpus; v++) {

@@ -12,13 +12,13 @@
 #include "target/target.h"
 #include "target/xen/abi.h"
 
-#define PAGE		4096u
-#define VERSION_FIRST	0x06u
-#define VERSION_LAST	0x20u
-#define NO_VCPU		UINT32_MAX
-#define OPS		(UNI_VCPU_MAX + 2)
-#define SINGLE		(OPS - 1)  /* the domctl that is used alone */
-#define PAUSE		(OPS - 2)  /* the one that stands first in a multicall */
+#define PAGE	      4096u
+#define VERSION_FIRST 0x06u
+#define VERSION_LAST  0x20u
+#define NO_VCPU	      UINT32_MAX
+#define OPS	      (UNI_VCPU_MAX + 2)
+#define SINGLE	      (OPS - 1) /* the domctl that is used alone */
+#define PAUSE	      (OPS - 2) /* the one that stands first in a multicall */
 
 /* One buffer holds all that the hypervisor reads and writes. */
 struct shared {
@@ -283,6 +283,16 @@ static int take_result(int64_t result, uint32_t vcpu, uint64_t *have)
 	return code_of((int)result);
 }
 
+/* The only entry, as a call of its own. Its failure is its result. */
+static int call_alone(struct uni_xen_call *x)
+{
+	struct uni_xen_multicall *e = &x->shared->entry[0];
+
+	e->result = (uint64_t)(int64_t)x->m->call1(
+		x->conn, UNI_XEN_NR_DOMCTL, (void *)(uintptr_t)e->args[0]);
+	return 0;
+}
+
 int uni_xen_call_contexts(
 	struct uni_xen_call *x, uint32_t domid, uint64_t mask, bool pause, uint64_t *have_ret)
 {
@@ -297,7 +307,11 @@ int uni_xen_call_contexts(
 		if ((mask >> v & 1) != 0)
 			add_entry(x, nr++, ask_context(x, domid, v));
 	}
-	rc = x->m->call2(x->conn, UNI_XEN_NR_MULTICALL, x->shared->entry, nr);
+	/* One alone needs no list. */
+	if (nr == 1)
+		rc = call_alone(x);
+	else
+		rc = x->m->call2(x->conn, UNI_XEN_NR_MULTICALL, x->shared->entry, nr);
 	if (rc < 0)
 		return code_of(rc);
 	nr = 0;

@@ -21,7 +21,7 @@ struct uni_xen_call; /* opaque; a connection and the buffers of its hypercalls *
 struct uni_xen_dominfo {
 	uint32_t domid;
 	bool dying, hvm, shutdown, paused;
-	uint8_t reason; /* enum uni_xen_reason, if shutdown or dying */
+	uint8_t reason;	   /* enum uni_xen_reason, if shutdown or dying */
 	uint32_t nr_vcpus; /* that may exist; some may never have been started */
 	uint64_t mem_bytes, max_mem_bytes;
 	uint8_t uuid[UNI_XEN_UUID_BYTES];

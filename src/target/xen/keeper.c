@@ -169,8 +169,8 @@ static int start_child(
 			strerror(errno));
 	if (poll(&(struct pollfd){ .fd = k->sock, .events = POLLIN }, 1, START_MS) != 1 ||
 		recv(k->sock, &ok, 1, MSG_DONTWAIT) != 1 || !ok)
-		return uni_err_set(err, UNI_EIO,
-			"xen: the process that would end a pause did not start");
+		return uni_err_set(
+			err, UNI_EIO, "xen: the process that would end a pause did not start");
 	return 0;
 }
 

@@ -59,7 +59,8 @@ static inline void uni_xen_keeper_hold(struct uni_xen_keeper *k, uint64_t now_ns
 	atomic_store(&k->state->since_ns, now_ns);
 }
 
-/* False: the keeper has ended the hold. Ask before the unpause; call uni_xen_keeper_done() after. */
+/* False: the keeper has ended the hold. Ask before the unpause; call uni_xen_keeper_done() after.
+ */
 static inline bool uni_xen_keeper_holds(struct uni_xen_keeper *k)
 {
 	return atomic_load(&k->state->since_ns) != UINT64_MAX;

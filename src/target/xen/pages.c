@@ -41,8 +41,8 @@ static void forget(struct uni_xen_pages *p)
 		p->slot[i].frame = NOWHERE;
 }
 
-int uni_xen_pages_create(struct uni_xen_call *x, uint32_t domid, struct uni_xen_pages **ret,
-	struct uni_err *err)
+int uni_xen_pages_create(
+	struct uni_xen_call *x, uint32_t domid, struct uni_xen_pages **ret, struct uni_err *err)
 {
 	struct uni_xen_pages *p = calloc(1, sizeof(*p));
 

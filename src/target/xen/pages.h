@@ -18,8 +18,8 @@
 struct uni_xen_pages; /* opaque */
 
 /* Borrows x. All memory it needs is allocated here, but for the mappings. */
-int uni_xen_pages_create(struct uni_xen_call *x, uint32_t domid, struct uni_xen_pages **ret,
-	struct uni_err *err);
+int uni_xen_pages_create(
+	struct uni_xen_call *x, uint32_t domid, struct uni_xen_pages **ret, struct uni_err *err);
 void uni_xen_pages_destroy(struct uni_xen_pages *p); /* NULL-safe; unmaps */
 
 /* Copies [addr, addr + len), crossing frames if it must. 0 or -UNI_EFAULT. */

@@ -37,8 +37,8 @@ static int ascending(const void *a, const void *b)
 size_t uni_xen_store_domains(struct uni_xen_call *x, uint32_t *ret, size_t cap)
 {
 	size_t nr = 0, n = 0;
-	_cleanup_free_ char **names = uni_xen_call_module(x)->store_list(
-		uni_xen_call_conn(x), "/local/domain", &nr);
+	_cleanup_free_ char **names =
+		uni_xen_call_module(x)->store_list(uni_xen_call_conn(x), "/local/domain", &nr);
 
 	for (size_t i = 0; names != NULL && i < nr && n < cap; i++) {
 		uint64_t domid;
@@ -92,8 +92,8 @@ static void kernel_from_notes(const struct uni_xen_dominfo *d, char *ret, size_t
 	size_t size;
 
 	uni_xen_uuid_text(d->uuid, uuid);
-	(void)snprintf(path, sizeof(path), "/var/lib/xen/userdata-d.%u.%s.libxl-json", d->domid,
-		uuid);
+	(void)snprintf(
+		path, sizeof(path), "/var/lib/xen/userdata-d.%u.%s.libxl-json", d->domid, uuid);
 	if (uni_read_regular(path, NOTES_MAX, &json, &size, NULL) == 0)
 		uni_xen_store_kernel_of(json, size, ret, cap);
 }

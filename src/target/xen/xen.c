@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 
-#define LOOK_NS	  (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
-#define REMAP_NS  (10 * UNI_NSEC_PER_SEC)   /* a guest frame may be other memory by then */
+#define LOOK_NS	 (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
+#define REMAP_NS (10 * UNI_NSEC_PER_SEC)   /* a guest frame may be other memory by then */
 
 static struct uni_xen_target *of(struct uni_target *t)
 {

@@ -21,8 +21,8 @@ struct uni_xen_target {
 	struct uni_xen_dominfo dom;   /* at the last look */
 	struct uni_target_info info;
 	uint32_t nr_vcpus;
-	bool pause;   /* it may be held; else it runs on while it is looked at */
-	bool dead;    /* a preserved domain: nothing runs in it any more */
+	bool pause;	   /* it may be held; else it runs on while it is looked at */
+	bool dead;	   /* a preserved domain: nothing runs in it any more */
 	bool found_paused; /* somebody's pause, from before we came: to be looked at, not sampled */
 	bool others_pause; /* somebody's pause since then */
 	bool may_hold;	   /* as of the last look */
