@@ -11,7 +11,7 @@ extern char lab_text_start[], lab_text_end[], lab_data_start[], lab_image_end[];
 uint64_t lab_boot_cr3;
 static uint64_t next_free_pa, free_end_pa;
 static uint64_t root_pa;
-static bool has_nx, has_huge;
+static bool has_nx, has_huge, is_adopted;
 static unsigned nr_stacks;
 
 /* VA - PA of the image: LAB_IMAGE_OFFSET, unless it has moved. */
@@ -119,6 +119,8 @@ static void enable_nx(void)
 
 void lab_paging_load(void)
 {
+	if (is_adopted) /* they are on it, all of them */
+		return;
 	enable_nx();
 	lab_write_cr3(root_pa);
 }
@@ -140,6 +142,7 @@ void lab_paging_adopt(uint64_t pa)
 {
 	look_at_cpu();
 	root_pa = pa;
+	is_adopted = true;
 	map_image();
 }
 

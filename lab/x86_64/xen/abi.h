@@ -45,7 +45,7 @@
 #define XEN_VCPU_INITIALISE	    0
 #define XEN_VCPU_UP		    1
 #define XEN_VCPU_DOWN		    2
-#define XEN_VCPU_SET_PERIODIC_TIMER 6
+#define XEN_VCPU_SET_SINGLESHOT_TIMER 8
 
 #define XEN_EVENT_BIND_VIRQ	1
 #define XEN_EVENT_SEND		4
@@ -118,7 +118,10 @@ _Static_assert(sizeof(struct xen_vcpu_info) == 64, "layout");
 struct xen_shared_info {
 	struct xen_vcpu_info vcpu[32];
 	uint64_t event_pending[64], event_mask[64];
+	uint8_t rest_of_page[4096 - 32 * 64 - 2 * 512];
 };
+
+_Static_assert(sizeof(struct xen_shared_info) == 4096, "layout");
 
 struct xen_console {
 	char in[1024], out[2048];
@@ -182,6 +185,11 @@ struct xen_hvm_param {
 
 struct xen_bind_virq {
 	uint32_t virq, vcpu, port;
+};
+
+struct xen_singleshot {
+	uint64_t timeout_ns; /* system time */
+	uint32_t flags, pad;
 };
 
 struct xen_callback {

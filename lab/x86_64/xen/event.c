@@ -13,6 +13,7 @@
 static volatile uint64_t nr_ticks;
 static void (*tick_hook)(void);
 static uint32_t timer_port;
+static uint64_t period_ns, next_ns;
 
 extern char lab_pv_upcall[];
 
@@ -24,6 +25,43 @@ void lab_xen_event_init(void)
 	for (unsigned i = 0; i < 64; i++)
 		lab_xen_shared.event_mask[i] = ~0ULL;
 	vcpu->upcall_mask = 1;
+}
+
+static void must(int64_t rc, const char *why)
+{
+	if (rc)
+		lab_fail(why);
+}
+
+/* Xen's system time: what timers are set by. */
+static uint64_t now_ns(void)
+{
+	const volatile struct xen_vcpu_info *vcpu = &lab_xen_shared.vcpu[0];
+	uint64_t cycles, base;
+	uint32_t version;
+
+	do {
+		version = vcpu->time.version;
+		cycles = lab_tsc() - vcpu->time.tsc_timestamp;
+		cycles = vcpu->time.tsc_shift < 0 ? cycles >> -vcpu->time.tsc_shift
+						  : cycles << vcpu->time.tsc_shift;
+		base = vcpu->time.system_time +
+		       (uint64_t)((unsigned __int128)cycles * vcpu->time.tsc_to_system_mul >> 32);
+	} while (version % 2 || version != vcpu->time.version);
+	return base;
+}
+
+/* One at a time: the periodic timer that Xen has stands still while a vCPU sleeps. */
+static void set_timer(void)
+{
+	uint64_t now = now_ns();
+	struct xen_singleshot timer;
+
+	next_ns = next_ns + period_ns > now ? next_ns + period_ns : now;
+	timer = (struct xen_singleshot){ .timeout_ns = next_ns };
+	must(lab_hypercall(
+		     XEN_VCPU_OP, XEN_VCPU_SET_SINGLESHOT_TIMER, lab_cpu_id(), (uint64_t)&timer, 0),
+		"no timer");
 }
 
 static void acknowledge(void)
@@ -39,6 +77,7 @@ static void acknowledge(void)
 void lab_timer_tick(void)
 {
 	acknowledge();
+	set_timer();
 	nr_ticks++;
 	if (tick_hook)
 		tick_hook();
@@ -46,12 +85,6 @@ void lab_timer_tick(void)
 
 void lab_spurious(void)
 {
-}
-
-static void must(int64_t rc, const char *why)
-{
-	if (rc)
-		lab_fail(why);
 }
 
 static void route_events(void)
@@ -74,9 +107,10 @@ static void route_events(void)
 void lab_timer_start(unsigned hz, void (*hook)(void))
 {
 	struct xen_bind_virq bind = { .virq = XEN_VIRQ_TIMER };
-	uint64_t period_ns = NS_A_SECOND / hz;
 
 	tick_hook = hook;
+	period_ns = NS_A_SECOND / hz;
+	next_ns = now_ns();
 	route_events();
 	must(lab_hypercall(
 		     XEN_EVENT_CHANNEL_OP, XEN_EVENT_BIND_VIRQ, (uint64_t)&bind, 0, 0),
@@ -84,9 +118,7 @@ void lab_timer_start(unsigned hz, void (*hook)(void))
 	timer_port = bind.port;
 	__atomic_fetch_and(&lab_xen_shared.event_mask[timer_port / 64],
 		~(1ULL << timer_port % 64), __ATOMIC_SEQ_CST);
-	must(lab_hypercall(
-		     XEN_VCPU_OP, XEN_VCPU_SET_PERIODIC_TIMER, 0, (uint64_t)&period_ns, 0),
-		"no periodic timer");
+	set_timer();
 }
 
 uint64_t lab_ticks(void)

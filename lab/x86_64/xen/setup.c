@@ -10,7 +10,6 @@ extern char lab_pv_trap_entries[], hypercall_page[];
 
 bool lab_xen_pv;
 struct xen_shared_info lab_xen_shared __attribute__((aligned(4096)));
-static char rest_of_page[4096 - sizeof(struct xen_shared_info)] __attribute__((used));
 static struct lab_cpu cpus[LAB_MAX_CPUS];
 
 uint64_t lab_pv_setup(const struct xen_pv_start_info *info);
