@@ -63,29 +63,26 @@ static __always_inline void uni_regs_x86(const struct kvm_vcpu *v, struct uni_bp
 	unsigned long w = 0;
 
 	if (UNI_HAS(v->arch.regs_avail))
-		UNI_CORE(avail, v, arch.regs_avail);
-	if (UNI_CORE(w, v, arch.regs[VCPU_REGS_RBP]) != 0) {
-		r->have = 0;
-		return;
-	}
+		UNI_PEEK(avail, v, arch.regs_avail);
+	UNI_PEEK(w, v, arch.regs[VCPU_REGS_RBP]);
 	r->fp = w;
 	if ((avail >> VCPU_REGS_RIP & 1) != 0) {
-		UNI_CORE(w, v, arch.regs[VCPU_REGS_RIP]);
+		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RIP]);
 		r->pc = w;
 		have |= UNI_BPF_HAVE_PC;
 	}
 	if ((avail >> VCPU_REGS_RSP & 1) != 0) {
-		UNI_CORE(w, v, arch.regs[VCPU_REGS_RSP]);
+		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RSP]);
 		r->sp = w;
 		have |= UNI_BPF_HAVE_SP;
 	}
-	UNI_CORE(w, v, arch.cr0);
+	UNI_PEEK(w, v, arch.cr0);
 	r->cr0 = w;
-	UNI_CORE(w, v, arch.cr3);
+	UNI_PEEK(w, v, arch.cr3);
 	r->cr3 = w;
-	UNI_CORE(w, v, arch.cr4);
+	UNI_PEEK(w, v, arch.cr4);
 	r->cr4 = w;
-	UNI_CORE(r->efer, v, arch.efer);
+	UNI_PEEK(r->efer, v, arch.efer);
 	if (UNI_SYS_AVAIL(avail, CR0))
 		have |= UNI_BPF_HAVE_CR0;
 	if (UNI_SYS_AVAIL(avail, CR3))

@@ -159,10 +159,9 @@ static __always_inline void uni_watch(struct uni_bpf_guest *g, const struct kvm 
 	u64 generation = 0;
 	int online = 0;
 
-	UNI_CORE(ms, kvm, memslots[0]);
-	if (ms == NULL || bpf_core_read(&generation, sizeof(generation), &ms->generation) != 0)
-		return;
-	UNI_CORE(online, kvm, online_vcpus.counter);
+	UNI_PEEK(ms, kvm, memslots[0]);
+	UNI_PEEK(generation, ms, generation);
+	UNI_PEEK(online, kvm, online_vcpus.counter);
 	if (generation != g->generation || (u32)online != g->online)
 		g->changed = 1;
 }
@@ -174,11 +173,11 @@ static __always_inline bool uni_is_vcpu(
 	struct kvm *kvm = NULL;
 	int pid = 0, id = -1;
 
-	UNI_CORE(kvm, vcpu, kvm);
-	UNI_CORE(id, vcpu, vcpu_id);
+	UNI_PEEK(kvm, vcpu, kvm);
+	UNI_PEEK(id, vcpu, vcpu_id);
 	if ((u64)kvm != g->kvm || (u32)id != v->id)
 		return false;
-	UNI_CORE(pid, kvm, userspace_pid);
+	UNI_PEEK(pid, kvm, userspace_pid);
 	return (u32)pid == g->tgid;
 }
 

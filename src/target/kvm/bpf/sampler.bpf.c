@@ -32,7 +32,7 @@ static __always_inline u32 state_of(const u64 *ctx, const struct uni_bpf_guest *
 		return UNI_BPF_VMM;
 	if ((g->flags & UNI_BPF_SPLIT) == 0 || !UNI_HAS(vcpu->arch.handling_intr_from_guest))
 		return UNI_BPF_GUEST;
-	UNI_CORE(from_guest, vcpu, arch.handling_intr_from_guest);
+	UNI_PEEK(from_guest, vcpu, arch.handling_intr_from_guest);
 	return from_guest != 0 ? UNI_BPF_GUEST : UNI_BPF_KVM;
 }
 
