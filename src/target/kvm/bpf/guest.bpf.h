@@ -156,9 +156,11 @@ static __always_inline u64 uni_gpa_to_hva(const struct uni_bpf_guest *g, u64 gpa
 
 /*
  * GVA to HVA through the guest's 4- or 5-level tables (SDM 4.5), or without paging; 0: not mapped,
- * reserved bits are set, or it is no RAM. 32-bit guests have no call chains of 64-bit words.
+ * reserved bits are set, it may not be run but is to be (exec), or it is no RAM. 32-bit guests have
+ * no call chains of 64-bit words.
  */
-__noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf_regs *r, u64 va)
+__noinline u64 uni_translate(
+	const struct uni_bpf_guest *g, const struct uni_bpf_regs *r, u64 va, bool exec)
 {
 	u64 table, entry, mask, hva;
 	u32 shift;
@@ -180,7 +182,7 @@ __noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf
 			return 0;
 		if ((entry & UNI_PT_PRESENT) == 0)
 			return 0;
-		if ((entry & UNI_PT_NX) != 0 && (r->efer & UNI_EFER_NXE) == 0)
+		if ((entry & UNI_PT_NX) != 0 && (exec || (r->efer & UNI_EFER_NXE) == 0))
 			return 0;
 		if (shift == 12 || (entry & UNI_PT_LARGE) != 0) {
 			mask = (1ull << shift) - 1;
@@ -209,7 +211,7 @@ __noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scr
 	s->window_len = 0;
 	if (page != s->page_va) {
 		s->page_va = UNI_PAGE_NONE;
-		s->page_hva = uni_translate(g, &s->regs, page);
+		s->page_hva = uni_translate(g, &s->regs, page, false);
 		if (s->page_hva == 0)
 			return 0;
 		s->page_va = page;
