@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "target/kvm/allow.h"
+#include "target/kvm/rights.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
@@ -48,10 +49,7 @@ static int read_fds(const struct uni_kvm *k, struct uni_vmm_fds *ret, struct uni
 	int rc = uni_vmm_fds_read(k->pid, ret);
 
 	if (rc == -UNI_EPERM)
-		return uni_err_set(err, UNI_EPERM,
-			"not permitted to look into pid %d: it needs the VMM's own user, or "
-			"CAP_SYS_PTRACE",
-			k->pid);
+		return uni_kvm_rights_check(k->pid, err);
 	if (rc != 0)
 		return uni_err_set(err, UNI_EGONE, "there is no process %d", k->pid);
 	if (ret->nr_vcpus == 0)

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "target/kvm/allow.h"
+#include "target/kvm/rights.h"
 #include "target/kvm/ways.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
@@ -282,11 +283,13 @@ static int kvm_host_check(struct uni_err *err)
 			return uni_err_set(err, UNI_ENOTSUP,
 				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
 	}
-	if (geteuid() != 0 &&
+	if (!uni_kvm_rights_trace_all(uni_kvm_rights_caps()) &&
 		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
 		scope[0] != '0')
 		return uni_err_set(err, UNI_EPERM,
-			"kernel.yama.ptrace_scope is %c: run as root, or set it to 0", scope[0]);
+			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: run as "
+			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
+			scope[0]);
 	return 0;
 }
 
