@@ -25,6 +25,14 @@
 #define PRIME_TRIES 40
 #define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
 
+int uni_kvm_no_vm(int pid, struct uni_err *err)
+{
+	char comm[32];
+
+	uni_vmm_comm(pid, comm, sizeof(comm));
+	return uni_err_set(err, UNI_EINVAL, "pid %d (%s) is no VMM: it holds no KVM VM", pid, comm);
+}
+
 /* The process is none whose vCPUs can be reached: says what it is instead. */
 static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
 {
@@ -40,8 +48,7 @@ static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, stru
 	if (fds->nr_vms != 0)
 		return uni_err_set(err, UNI_EAGAIN, "pid %d (%s) has a KVM VM without vCPUs (yet)",
 			k->pid, comm);
-	return uni_err_set(
-		err, UNI_EINVAL, "pid %d (%s) is no VMM: it holds no KVM VM", k->pid, comm);
+	return uni_kvm_no_vm(k->pid, err);
 }
 
 static int read_fds(const struct uni_kvm *k, struct uni_vmm_fds *ret, struct uni_err *err)

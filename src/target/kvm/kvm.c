@@ -70,7 +70,12 @@ static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 	if (rc != 0)
 		return rc;
 	rc = uni_vmm_describe(pid, ret);
-	return rc == -UNI_EGONE ? uni_err_set(err, UNI_EGONE, "there is no process %d", pid) : 0;
+	if (rc == -UNI_EGONE)
+		return uni_err_set(err, UNI_EGONE, "there is no process %d", pid);
+	if (rc == 0)
+		return 0;
+	rc = uni_kvm_rights_check(pid, err);
+	return rc != 0 ? rc : uni_kvm_no_vm(pid, err);
 }
 
 /* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
@@ -179,12 +184,19 @@ static struct uni_gmem *kvm_gmem(struct uni_target *t)
 static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
+	struct uni_target_info now;
+	int rc;
 
 	if (k->unprepared.code != 0) {
 		*err = k->unprepared;
 		return -err->code;
 	}
-	return uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+	rc = uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+	if (rc == 0 && uni_vmm_describe(k->pid, &now) == 0 && now.stopped)
+		rc = uni_err_set(err, UNI_EBUSY,
+			"the VMM, pid %d, stands still by a signal: kill -CONT %d lets it run",
+			k->pid, k->pid);
+	return rc;
 }
 
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)

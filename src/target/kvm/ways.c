@@ -210,21 +210,25 @@ int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way
 	char *why_ret, size_t cap)
 {
 	struct uni_err err = { 0 };
-	char missing[160];
+	char missing[160], halt[96] = "";
 	int rc = check_guest(info, &err);
 
 	if (rc != 0) {
 		(void)snprintf(why_ret, cap, "%s", err.msg);
 		return rc;
 	}
+	if (info->stopped)
+		(void)snprintf(halt, sizeof(halt),
+			"its VMM stands still by a signal (kill -CONT %d lets it run); ",
+			info->pid);
 	if (nr > 1 && ways[1].ok) {
-		(void)snprintf(why_ret, cap, "sampled in the host's kernel, never stopped");
+		(void)snprintf(why_ret, cap, "%ssampled in the host's kernel, never stopped", halt);
 		return 1;
 	}
 	if (nr > 1)
 		lacks(&ways[1], missing, sizeof(missing));
 	(void)snprintf(why_ret, cap,
-		"stopped for each sample; for the sampler in the kernel see doctor: %s",
+		"%sstopped for each sample; for the sampler in the kernel see doctor: %s", halt,
 		nr > 1 ? missing : "-");
 	return 0;
 }
