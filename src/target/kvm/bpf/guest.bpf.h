@@ -125,6 +125,23 @@ static __always_inline void uni_regs_complete(struct uni_bpf_regs *r, const stru
 		r->cr4 = g->cr4;
 }
 
+/*
+ * Time off the CPU that no room is left for, in samples that it would have made: how many are whole
+ * now, with what was left of the last time.
+ */
+static __always_inline u64 uni_lost_samples(
+	const struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, u64 ns)
+{
+	u64 n;
+
+	if (g->period_ns == 0)
+		return 0;
+	v->lost_ns += ns;
+	n = v->lost_ns / g->period_ns;
+	v->lost_ns -= n * g->period_ns;
+	return n;
+}
+
 struct uni_slot_search {
 	const struct uni_bpf_guest *g;
 	u64 gpa, hva;

@@ -82,7 +82,7 @@ static __always_inline void deliver(const struct place *p, u32 state, u32 chain,
 		s->rec.type = UNI_BPF_SAMPLE;
 		ok = uni_emit(s->guest, &s->rec, sizeof(s->rec));
 	} else {
-		uni_count(s->guest, chain, state, 1);
+		ok = uni_count(s->guest, chain, state, 1);
 	}
 	if (!ok)
 		__sync_fetch_and_add(&p->g->lost, 1);
