@@ -237,7 +237,8 @@ static void once(uint32_t every, bool verbose)
 				"halts: %.1f ms asleep of %.1f",
 				(double)seen.of[TINY_T_HALT].asleep_ns / 1e6,
 				(double)seen.of[TINY_T_HALT].host_ns / 1e6);
-		(void)check(seen.of[TINY_T_OUT].asleep_ns == 0, "others never sleep: %.3f ms", (double)seen.of[TINY_T_OUT].asleep_ns / 1e6);
+		(void)check(seen.of[TINY_T_OUT].asleep_ns == 0, "others never sleep: %.3f ms",
+			(double)seen.of[TINY_T_OUT].asleep_ns / 1e6);
 	}
 	uni_target_detach(target);
 	(void)check(atomic_load(&t.shared->failed) == 0 && waitpid(t.pid, NULL, WNOHANG) == 0,
