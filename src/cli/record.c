@@ -336,10 +336,12 @@ static void summarize(const struct run *run, const char *path)
 {
 	for (size_t i = 0; i < run->nr; i++) {
 		const struct uni_sampler_job *job = &run->job[i];
+		struct uni_record_meta *m = &run->part[i].meta;
 
+		/* Some may have been plugged in. */
+		m->nr_vcpus = uni_max(m->nr_vcpus, job->stats.nr_times);
 		if (job->rc == 0)
-			uni_summary_guest(
-				run->part[i].name, &run->part[i].meta, &job->stats, job->end);
+			uni_summary_guest(run->part[i].name, m, &job->stats, job->end);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }

@@ -167,16 +167,20 @@ static int drain(struct guest *g)
 	return g->ops->stream_read(g->job->t, &sink);
 }
 
-/* At the end only: a target that runs may have to look at the whole VMM for this. */
+/*
+ * At the end only: a target that runs may have to look at the whole VMM for this. Of those that
+ * were plugged in as well, and of one that never ran nothing is known.
+ */
 static void sum_up_times(struct guest *g)
 {
 	struct uni_record_stats *st = &g->job->stats;
-	uint32_t v = 0;
 
-	while (g->ops->stream_times != NULL && v < g->nr_vcpus &&
-		g->ops->stream_times(g->job->t, v, &st->times[v]) == 0)
-		v++;
-	st->nr_times = v;
+	for (uint32_t v = 0; g->ops->stream_times != NULL && v < UNI_VCPU_MAX; v++) {
+		if (g->ops->stream_times(g->job->t, v, &st->times[v]) == 0)
+			st->nr_times = v + 1;
+		else
+			st->times[v] = (struct uni_vcpu_times){ 0 };
+	}
 }
 
 static void finish(struct guest *g, enum uni_sampler_end end)

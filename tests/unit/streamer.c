@@ -134,6 +134,9 @@ static void fake_stats(struct uni_target *t, struct uni_stream_stats *ret)
 
 static int fake_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
 {
+	/* Of four, two were plugged in, and one never ran. */
+	if (vcpu > 3 || vcpu == 2)
+		return -UNI_ENOENT;
 	*ret = (struct uni_vcpu_times){ .guest_ns = 100 + vcpu, .exits = 3 };
 	return 0;
 }
@@ -295,8 +298,10 @@ static void samples_become_ours(void **state)
 	assert_int_equal(st->lost, 11);
 	assert_int_equal(st->host_ns, 700);
 	assert_int_equal(st->host_runs, 7);
-	assert_int_equal(st->nr_times, 2);
+	assert_int_equal(st->nr_times, 4);
 	assert_int_equal(st->times[1].guest_ns, 101);
+	assert_int_equal(st->times[2].guest_ns, 0);
+	assert_int_equal(st->times[3].guest_ns, 103);
 	assert_true(st->end_ns - st->begin_ns >= 1000 * MS);
 	assert_true(b->seen[0].progresses >= 1);
 	/* The guest was never stopped, nor even looked at. */
