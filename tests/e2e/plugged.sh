@@ -129,4 +129,15 @@ sys.exit(not (v["vcpu"] == 1 and (v["guest"] or 0) + (v["stolen"] or 0) > 0.2))
 END
 }
 check 'top: it has its line' lines
+
+# However short it is and however long it took to begin.
+not_empty() {
+	begin && "$U" top "$target" -e "$T/names" --json -n 1 -i 0.1 -F 997 >"$T/top" || return 1
+	cat "$T/top"
+	python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+sys.exit(not (s["quality"]["samples"] > 0 and s["functions"] and s["quality"]["rate"] > 0))' \
+		"$T/top"
+}
+check 'top: the first snapshot is not empty' not_empty
 echo "1..$n"
