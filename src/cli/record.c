@@ -316,7 +316,8 @@ static int end_session(struct run *run, struct uni_err *err)
 	for (size_t i = 0; i < run->nr; i++)
 		result[i] = (struct uni_guest_result){ .stats = &run->job[i].stats,
 			.watch = run->part[i].watches.watch,
-			.nr_watch = run->part[i].watches.nr };
+			.nr_watch = run->part[i].watches.nr,
+			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL };
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
 
@@ -415,6 +416,25 @@ static int find_watches(struct run *run, struct part *part, struct uni_err *err)
 	return 0;
 }
 
+/* The same for counting in the kernel: what is paused gives single samples. */
+static int check_counts(const struct run *run, struct uni_err *err)
+{
+	for (size_t i = 0; run->args->aggregate && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		const char *why = g->info.why[0] != '\0' ? g->info.why : "it needs a kvm: target";
+
+		if (strcmp(uni_sampler_method(g->t), "bpf") == 0)
+			continue;
+		if (run->nr == 1)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"%s: --aggregate counts in the host's kernel, which cannot sample "
+				"it: %s",
+				g->spec.text, why);
+		uni_note("%s: its samples are not aggregated: %s", run->part[i].name, why);
+	}
+	return 0;
+}
+
 static int prepare(struct run *run, struct uni_err *err)
 {
 	int rc = 0;
@@ -425,6 +445,8 @@ static int prepare(struct run *run, struct uni_err *err)
 		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
 	if (rc == 0)
 		rc = check_seen(run, err);
+	if (rc == 0)
+		rc = check_counts(run, err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
 		uni_record_fill_meta(run->part[i].g, run->args, &run->part[i].meta);
 		fill_job(run, i);

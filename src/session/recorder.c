@@ -264,6 +264,9 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 
 	if (from != NULL) {
 		g->stats = *from->stats;
+		if (from->failed != NULL)
+			(void)snprintf(
+				g->meta.failed, sizeof(g->meta.failed), "%s", from->failed);
 		/* Not freed, nor written to: the writer of JSON only reads. */
 		g->watch = (struct uni_watch *)(uintptr_t)from->watch;
 		g->nr_watch = from->nr_watch;

@@ -97,6 +97,12 @@ check 'by what?' says 'by count or by time' "$U" export --exits=size -f folded "
 check 'one without frame pointers' waits "$nofp" rounds=1
 check 'one exit in 7, no samples' records --exits=7 -F 0
 check 'numbers are as exact' judged 7
+nothing_of_samples() {
+	cat "$T/log"
+	! grep -q ' samples in ' "$T/log" && "$U" report "$session" >"$T/said" && cat "$T/said" &&
+		! grep -q '^samples ' "$T/said" && grep -q '^exits ' "$T/said"
+}
+check 'nothing is said of samples' nothing_of_samples
 check 'three rounds' waits "$fp" rounds=3
 check 'one exit in 100' records --exits=100
 check 'numbers are as exact, and so are callers' judged 100 chains 3

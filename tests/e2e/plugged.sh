@@ -130,6 +130,19 @@ END
 }
 check 'top: it has its line' lines
 
+# What guest 0 could not be recorded for is said instead of numbers.
+failed() {
+	python3 - "$T/s.uniscope/session.json" <<'END'
+import json, sys
+doc = json.load(open(sys.argv[1]))
+doc["guests"][0]["failed"] = "no such map"
+json.dump(doc, open(sys.argv[1], "w"))
+END
+	"$U" report "$T/s.uniscope" >"$T/report" && cat "$T/report" &&
+		grep -q '^samples  *none: no such map' "$T/report" && ! grep -q ' lost' "$T/report"
+}
+check 'a guest that could not be recorded: why' failed
+
 # However short it is and however long it took to begin.
 not_empty() {
 	begin && "$U" top "$target" -e "$T/names" --json -n 1 -i 0.1 -F 997 >"$T/top" || return 1

@@ -309,6 +309,25 @@ static void lost_samples_are_counted(void **state)
 	uni_recording_close(rec);
 }
 
+/* One of the guests could not be recorded, and the session says why. */
+static void a_failed_guest_says_why(void **state)
+{
+	struct place *p = *state;
+	struct uni_recorder *r = create(p);
+	const struct uni_record_stats stats = { .end_ns = 1 };
+	const struct uni_guest_result result[2] = { { .stats = &stats },
+		{ .stats = &stats, .failed = "no such map" } };
+	struct uni_recording *rec;
+	uint32_t number;
+
+	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
+	assert_int_equal(uni_recorder_close(r, result, 2, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_string_equal(uni_recording_guest(rec, 0).meta->failed, "");
+	assert_string_equal(uni_recording_guest(rec, 1).meta->failed, "no such map");
+	uni_recording_close(rec);
+}
+
 static int count_vcpus(void *ctx, const struct uni_sample *s)
 {
 	((uint64_t *)ctx)[s->vcpu]++;
@@ -404,6 +423,7 @@ int main(void)
 		T(replaces_a_session_when_asked),
 		T(unasked_samples_are_written_within_a_second),
 		T(lost_samples_are_counted),
+		T(a_failed_guest_says_why),
 		T(plugged_in_vcpus_are_written),
 		T(vcpus_are_bounded),
 		T(missing_session_is_one_clear_line),
