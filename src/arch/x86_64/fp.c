@@ -160,6 +160,22 @@ static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n, u
 	return false;
 }
 
+/* In code that the hypervisor wrote, of which no image knows anything. */
+static bool in_stub(const struct leaf *l, uint64_t *loc_ret)
+{
+	uint64_t start = l->pc & ~(uint64_t)(UNI_STUB_BYTES - 1);
+	uint8_t code[UNI_STUB_BYTES];
+	size_t n = (size_t)(l->pc - start);
+	uint32_t offset;
+
+	if (!uni_hints_in_stubs(l->hints, l->pc) ||
+		uni_as_read(l->as, uni_gva_of(start), code, n) != 0 ||
+		!uni_x86_64_stub(code, n, &offset))
+		return false;
+	*loc_ret = l->sp + offset;
+	return true;
+}
+
 /* Where the return address of the interrupted function is, unless it is at rbp + 8. */
 static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 {
@@ -170,6 +186,8 @@ static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 	*loc_ret = l->sp;
 	if (n == 0)
 		return false;
+	if (in_stub(l, loc_ret))
+		return true;
 	if (l->func != NULL && l->pc == l->func->start)
 		return true;
 	if (uni_x86_64_epilogue(code, n, &offset)) {
@@ -194,17 +212,15 @@ static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints, uint64_t ret_addr,
 	uint64_t sp, uint64_t fp, struct uni_regs *regs, enum uni_stop *stop_ret)
 {
-	uni_gpa gpa;
 	int rc;
 
 	if (ret_addr == 0) {
 		*stop_ret = UNI_STOP_ROOT;
 		return 1;
 	}
-	/* Images that we do not know: code outside of all hulls is fine where anything is mapped.
-	 */
+	/* Images that we do not know: outside of all hulls, what can be run is code. */
 	if (!in_text(hints, ret_addr - 1)) {
-		rc = uni_as_translate(as, uni_gva_of(ret_addr - 1), &gpa, NULL);
+		rc = uni_as_check_exec(as, uni_gva_of(ret_addr - 1));
 		if (rc != 0) {
 			*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
 			return 1;

@@ -70,7 +70,8 @@ const char *uni_xen_store_kind(struct uni_xen_call *x, const struct uni_xen_domi
 
 void uni_xen_store_kernel_of(const char *json, size_t size, char *ret, size_t cap)
 {
-	json_t *root = json_loadb(json, size, 0, NULL);
+	/* xl ends it with a zero byte. */
+	json_t *root = json_loadb(json, size, JSON_DISABLE_EOF_CHECK, NULL);
 	const json_t *b_info = json_object_get(root, "b_info");
 	const char *kernel = json_string_value(json_object_get(b_info, "kernel"));
 
