@@ -115,6 +115,9 @@ bool observer_attach(struct observer *o, int pid)
 	return false;
 }
 
+/* Whatever a busy host needs. */
+static const struct uni_as_budget at_leisure = { .bytes = 4096, .table_loads = 64 };
+
 bool observer_attach_beside(struct observer *o, const char *target)
 {
 	const struct uni_attach_opts opts = { .text = o->text, .nr_text = o->nr_text };
@@ -127,7 +130,7 @@ bool observer_attach_beside(struct observer *o, const char *target)
 		uni_target_attach(&spec, &opts, &o->other, &err) == 0 &&
 		o->other->ops->snap(o->other, 1, &r, 0) == 0 &&
 		o->other->arch->paging(&r, &o->root) == 0 &&
-		uni_as_create(o->other->ops->gmem(o->other), NULL, &o->as, &err) == 0)
+		uni_as_create(o->other->ops->gmem(o->other), &at_leisure, &o->as, &err) == 0)
 		return true;
 	(void)fprintf(stderr, "conformance: cannot observe by %s: %s\n", target, err.msg);
 	return false;
@@ -162,14 +165,15 @@ bool observer_runs(struct observer *o, unsigned timeout_ms)
 {
 	uint64_t until = uni_now_ns() + timeout_ms * UNI_NSEC_PER_MSEC, first, now;
 
-	if (!observer_heartbeat(o, &first))
-		return false;
+	bool sees = observer_heartbeat(o, &first);
+
 	do {
 		(void)usleep(1000);
-		if (!observer_heartbeat(o, &now))
-			return false;
-	} while (now == first && uni_now_ns() < until);
-	return now != first;
+		sees = sees && observer_heartbeat(o, &now);
+	} while (sees && now == first && uni_now_ns() < until);
+	if (!sees)
+		(void)printf("# the heartbeat cannot be read\n");
+	return sees && now != first;
 }
 
 bool observer_stands(struct observer *o, unsigned ms)
