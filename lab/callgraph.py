@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 ENTRIES = ('lab_pvh_start', 'lab_entry', 'lab_ap_entry', 'lab_thread_entry', 'lab_trap_common',
-           'lab_pv_start', 'lab_pv_ap_start')
+           'lab_pv_start', 'lab_pv_ap_start', 'lab_pvh_ap_start')
 SYMBOL = re.compile(r'^[0-9a-f]+ <([^>]+)>:$')
 BRANCH = re.compile(r'\t(?:call|j[a-z]+)q?\s+(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
 

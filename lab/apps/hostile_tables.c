@@ -26,8 +26,8 @@ static void prepare_recursive(void)
 		lab_fail("no self-referencing slot is allowed here: leave mode=recursive out");
 	table_va = SELF_BASE | (RECURSIVE >> 9 & 0x7ffffffff8);
 	for (unsigned i = 0; i < NR_FRAMES; i++) {
-		lab_pte_set(&f[2 * i], i + 1 < NR_FRAMES ? table_va + (i + 1) * 16
-							 : ROOT_BY_SELF + 256 * 8);
+		lab_pte_set(&f[2 * i],
+			i + 1 < NR_FRAMES ? table_va + (i + 1) * 16 : ROOT_BY_SELF + 256 * 8);
 		lab_pte_set(&f[2 * i + 1], hostile_text(i));
 	}
 	if (*(volatile uint64_t *)table_va != f[0])
@@ -61,8 +61,8 @@ static void prepare_flip(void)
 }
 
 /*
- * A good chain, a cycle, nothing, no table, and a large leaf over the image's own text (a hypervisor
- * that looks at tables makes that one nothing).
+ * A good chain, a cycle, nothing, no table, and a large leaf over the image's own text (a
+ * hypervisor that looks at tables makes that one nothing).
  */
 static struct hostile_regs step_flip(uint64_t turn)
 {

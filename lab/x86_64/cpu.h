@@ -114,8 +114,8 @@ struct lab_boot_info {
 void lab_pvh_read(struct lab_boot_info *ret);
 
 /*
- * paging.c. Physical addresses are what the machine calls so; where the guest runs on machine frames
- * (Xen PV) they are its own count of its pages, and tables.c stands between.
+ * paging.c. Physical addresses are what the machine calls so; where the guest runs on machine
+ * frames (Xen PV) they are its own count of its pages, and tables.c stands between.
  */
 extern uint64_t lab_boot_cr3; /* of the tables that vCPUs start on */
 void lab_paging_init(const struct lab_boot_info *info);
@@ -133,8 +133,8 @@ bool lab_has_huge(void);
 uint64_t lab_root_pa(void);
 
 /* tables.c: how page tables are read and written here. */
-uint64_t lab_table_alloc(void);		 /* PA of a zeroed page that can become a table */
-uint64_t lab_table_pa(uint64_t entry);	 /* of what the entry points to */
+uint64_t lab_table_alloc(void);	       /* PA of a zeroed page that can become a table */
+uint64_t lab_table_pa(uint64_t entry); /* of what the entry points to */
 /* False: a hypervisor does not allow that entry; it is 0 now. */
 bool lab_pte_set(uint64_t *entry, uint64_t value);
 void lab_tlb_flush(uint64_t va);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Exception and interrupt entries. */
-#include "irq.h"
+#include "irq.inc"
 #include "layout.h"
 
 /*

@@ -15,8 +15,9 @@
 #include "base/text.h"
 
 #define RUNS_MS	    3000
-#define ALARM_S	    30	  /* nothing here may hang */
-#define SWEEP_US    80000 /* random kills fall into this time after the fork */
+#define ALARM_S	    30	   /* nothing here may hang */
+#define SWEEP_US    80000  /* random kills fall into this time after the fork */
+#define NOTICED_US  300000 /* its death need not be seen at once */
 #define GUARDIAN_NM "(uni-guardian)"
 
 const char *const gone_states = "attached held reading released";
@@ -105,6 +106,19 @@ void test_kill(struct suite *s)
 	uni_target_detach(t);
 }
 
+bool hold_for_ever(struct suite *s)
+{
+	struct uni_target *t = attach(s);
+	struct uni_regs r;
+
+	if (t == NULL || hold(t, &r) != 0)
+		return false;
+	(void)printf("held\n");
+	(void)fflush(stdout);
+	for (;;)
+		(void)pause();
+}
+
 unsigned kill_in_hold(struct suite *s, unsigned n)
 {
 	unsigned alive = 0;
@@ -187,7 +201,7 @@ void test_guardian_kill(struct suite *s)
 	struct uni_target *t = attach(s);
 	siginfo_t dead;
 	struct uni_regs r;
-	int pid;
+	int pid, rc;
 
 	if (t == NULL)
 		return;
@@ -202,9 +216,12 @@ void test_guardian_kill(struct suite *s)
 	(void)waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT);
 	(void)check(s, t->ops->release(t) == 0, "release without it");
 	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after its SIGKILL");
-	(void)check(s, hold(t, &r) == -UNI_EGONE, "no more stops without it");
-	(void)check(s, observer_runs(&s->obs, RUNS_MS), "the guest runs after that, too");
-	(void)check(s, !t->ops->alive(t), "the target says so");
+	(void)usleep(NOTICED_US);
+	rc = hold(t, &r);
+	/* Either it gives up, or it goes on without stops. */
+	(void)check(s, rc == -UNI_EGONE || rc == 0, "a snap without it: %s", uni_strerror(rc));
+	(void)check(s, observer_runs(&s->obs, RUNS_MS), "no more stops without it");
+	(void)check(s, t->ops->alive(t) == (rc == 0), "the target says so");
 	uni_target_detach(t);
 }
 

@@ -28,6 +28,7 @@ static const char usage[] =
 	"  --kill N        kill -9 a profiler at N random instants; prints how often the guest "
 	"ran on\n"
 	"  --kill-held N   the same, in N holds\n"
+	"  --hold          says \"held\" in a hold, and stays there\n"
 	"  --bench N       pauses of N samples\n"
 	"  --hz F          at this frequency (100)\n";
 
@@ -139,6 +140,7 @@ static unsigned number(const char *text)
 struct choice {
 	const char *image, *gone, *qmp, *beside;
 	unsigned kills, holds, bench, hz;
+	bool hold;
 };
 
 static bool parse(int argc, char **argv, struct choice *ret, struct suite *s)
@@ -152,6 +154,7 @@ static bool parse(int argc, char **argv, struct choice *ret, struct suite *s)
 		{ "operator", required_argument, NULL, 'o' },
 		{ "kill", required_argument, NULL, 'k' },
 		{ "kill-held", required_argument, NULL, 'h' },
+		{ "hold", no_argument, NULL, 'H' },
 		{ "bench", required_argument, NULL, 'b' },
 		{ "hz", required_argument, NULL, 'f' },
 		{ 0 },
@@ -183,6 +186,9 @@ static bool parse(int argc, char **argv, struct choice *ret, struct suite *s)
 			break;
 		case 'h':
 			ret->holds = number(optarg);
+			break;
+		case 'H':
+			ret->hold = true;
 			break;
 		case 'b':
 			ret->bench = number(optarg);
@@ -217,6 +223,8 @@ int main(int argc, char **argv)
 		ok = run_kills(kill_at_random, &s, choice.kills);
 	else if (choice.holds != 0)
 		ok = run_kills(kill_in_hold, &s, choice.holds);
+	else if (choice.hold)
+		ok = hold_for_ever(&s);
 	else if (choice.bench != 0)
 		ok = bench_pauses(&s, choice.bench, choice.hz);
 	else

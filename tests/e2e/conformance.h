@@ -39,6 +39,8 @@ void test_sleep(struct suite *s);
 
 /* kill -9 in n holds; the number after which the guest ran on. */
 unsigned kill_in_hold(struct suite *s, unsigned n);
+/* Says "held" when it holds the guest, and stays there; false if it cannot. */
+bool hold_for_ever(struct suite *s);
 /* kill -9 at n random instants; the number after which the guest ran on. */
 unsigned kill_at_random(struct suite *s, unsigned n);
 

@@ -120,9 +120,13 @@ bool observer_attach_beside(struct observer *o, const char *target)
 	const struct uni_attach_opts opts = { .text = o->text, .nr_text = o->nr_text };
 	struct uni_err err = { 0 };
 	struct uni_spec spec;
+	struct uni_regs r;
 
+	/* Lab guests stay on one root. Its registers may not be had while it is paused. */
 	if (o->heartbeat_gva != 0 && uni_spec_parse(target, &spec, &err) == 0 &&
 		uni_target_attach(&spec, &opts, &o->other, &err) == 0 &&
+		o->other->ops->snap(o->other, 1, &r, 0) == 0 &&
+		o->other->arch->paging(&r, &o->root) == 0 &&
 		uni_as_create(o->other->ops->gmem(o->other), NULL, &o->as, &err) == 0)
 		return true;
 	(void)fprintf(stderr, "conformance: cannot observe by %s: %s\n", target, err.msg);
@@ -144,22 +148,12 @@ void observer_deinit(struct observer *o)
 	memset(o, 0, sizeof(*o));
 }
 
-static bool heartbeat_beside(struct observer *o, uint64_t *ret)
-{
-	struct uni_pt_root root;
-	struct uni_regs r;
-
-	if (o->as == NULL || o->other->ops->snap(o->other, 1, &r, 0) != 0 ||
-		o->other->arch->paging(&r, &root) != 0)
-		return false;
-	uni_as_begin(o->as, &root);
-	return uni_as_read_u64(o->as, uni_gva_of(o->heartbeat_gva), ret) == 0;
-}
-
 bool observer_heartbeat(struct observer *o, uint64_t *ret)
 {
-	if (o->as != NULL)
-		return heartbeat_beside(o, ret);
+	if (o->as != NULL) {
+		uni_as_begin(o->as, &o->root);
+		return uni_as_read_u64(o->as, uni_gva_of(o->heartbeat_gva), ret) == 0;
+	}
 	return o->ram != NULL &&
 	       uni_gmem_read(o->ram, uni_gpa_of(o->heartbeat_gpa), ret, sizeof(*ret)) == 0;
 }

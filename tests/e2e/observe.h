@@ -28,6 +28,7 @@ struct observer {
 	struct uni_gmem *ram;	  /* of the VMM, or NULL */
 	struct uni_target *other; /* the second attachment, or NULL */
 	struct uni_as *as;	  /* of that one */
+	struct uni_pt_root root;  /* that the guest runs on */
 };
 
 /* False (and a message on stderr) when the image cannot be read. */

@@ -14,8 +14,7 @@ trap 'exit 130' INT TERM
 export BUILD SRC
 n=0
 
-"$SRC/lab/xen/share" "$BUILD" "$T" || exit 1
-cp "$SRC/lab/xen/guest" "$T/root/usr/local/bin/"
+"$SRC/lab/xen/share" "$BUILD" "$T" "$BUILD/tests/e2e/conformance" "$SRC/lab/xen/guest" || exit 1
 cp "$cases/run.sh" "$cases/lib.sh" "$T/"
 mkdir "$T/cases"
 for c in $(grep -l "^# boot: $boot\$" "$cases"/cases/*.sh); do

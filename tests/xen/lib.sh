@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 # For the cases, in dom0. CASE is the case's name, out/$CASE its folder, which is outside afterwards.
+# shellcheck disable=SC2034 # for who sources this
 n=0 out=/mnt/out/$CASE T=$(mktemp -d)
 
 # check WHAT COMMAND...: one line of TAP; what the command said if it failed.
@@ -9,10 +10,11 @@ check() {
 	shift
 	if "$@" >"$T/check" 2>&1; then
 		echo "ok $n - $what"
-	else
-		echo "not ok $n - $what"
-		sed 's/^/# /' "$T/check"
+		return
 	fi
+	echo "not ok $n - $what"
+	sed 's/^/# /' "$T/check"
+	return 1
 }
 
 # Every case ends here: one that does not has not reported.
@@ -20,35 +22,45 @@ finish() {
 	echo "1..$n"
 }
 
-# start NAME OPTION-OF-GUEST...: a guest, until it runs its app. $dom is its number.
-start() {
-	name=$1
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+	tries=$(($1 * 10))
 	shift
-	dom=$(guest -n "$name" "$@") || return 1
-	said "$name" '^lab: running' 30
-}
-
-# said NAME WORDS SECONDS: does the guest's console say so in time?
-said() {
-	tries=$(($3 * 10))
-	until grep -q "$2" "/mnt/log/console/guest-$1.log" 2>/dev/null; do
+	until "$@" 2>/dev/null; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || return 1
 		usleep 100000
 	done
 }
 
-# The state that xl shows, without the dots: b, r, p, s, c, d; nothing for one that runs by turns.
+# start NAME OPTION-OF-GUEST...: a guest, until it runs its app. $dom is its number.
+start() {
+	name=$1
+	shift
+	rm -f "/mnt/log/console/guest-$name.log"
+	dom=$(guest -n "$name" "$@") && said "$name" '^lab: running' 60
+}
+
+# said NAME WORDS SECONDS: does the guest's console say so in time?
+said() {
+	wait_for "$3" grep -q "$2" "/mnt/log/console/guest-$1.log"
+}
+
+# The state that xl shows, without the dashes: b, r, p, s, c, d; empty if it waits for its turn.
 state() { # DOMAIN
 	xl list "$1" 2>/dev/null | awk 'NR == 2 { gsub("-", "", $5); print $5 }'
 }
 
-# Are there no domains but dom0, whole or half gone (xl shows these as (null))?
+exists() { # DOMAIN
+	xl domid "$1" >/dev/null 2>&1
+}
+
+# Are there no domains but dom0, neither whole nor half gone (xl shows these as (null))?
 nothing_left() {
-	tries=50
-	until [ "$(xl list | wc -l)" -eq 2 ]; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || { xl list; return 1; }
-		usleep 100000
-	done
+	wait_for 10 only_dom0 && return
+	xl list
+	return 1
+}
+only_dom0() {
+	[ "$(xl list | wc -l)" -eq 2 ]
 }

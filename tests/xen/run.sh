@@ -7,10 +7,12 @@ for file in cases/*.sh; do
 	mkdir -p "out/$name"
 	read -r begin _ </proc/uptime
 	limit=$(sed -n 's/^# limit: //p' "$file")
-	CASE=$name timeout "${limit:-60}" sh -c '. ./lib.sh; . "./cases/$CASE.sh"; finish' \
-		>"out/$name/tap" 2>"out/$name/log"
+	CASE=$name setsid timeout "${limit:-60}" sh -c '. ./lib.sh; . "./cases/$CASE.sh"; finish' \
+		>"out/$name/tap" 2>"out/$name/log" &
+	wait $!
 	echo $? >"out/$name/status"
-	# No case finds what another one left behind.
+	# No case finds what another one left behind: neither processes nor domains.
+	kill -9 -$! 2>/dev/null
 	for d in $(xl list | awk 'NR > 1 && $2 != 0 { print $2 }'); do
 		echo "$d was left behind" >>"out/$name/log"
 		xl destroy "$d" >>"out/$name/log" 2>&1

@@ -42,9 +42,9 @@
 #define XEN_SHUTDOWN_CRASH    3
 #define XEN_SHUTDOWN_WATCHDOG 4
 
-#define XEN_VCPU_INITIALISE	    0
-#define XEN_VCPU_UP		    1
-#define XEN_VCPU_DOWN		    2
+#define XEN_VCPU_INITIALISE	      0
+#define XEN_VCPU_UP		      1
+#define XEN_VCPU_DOWN		      2
 #define XEN_VCPU_SET_SINGLESHOT_TIMER 8
 
 #define XEN_EVENT_BIND_VIRQ	1
@@ -60,26 +60,26 @@
 #define XEN_MEMORY_ADD_TO_PHYSMAP 7
 #define XEN_MAPSPACE_SHARED_INFO  0
 
-#define XEN_HVM_SET_PARAM	     0
-#define XEN_HVM_GET_PARAM	     1
-#define XEN_HVM_PARAM_CALLBACK	     0
-#define XEN_HVM_PARAM_CONSOLE_PFN    17
-#define XEN_HVM_PARAM_CONSOLE_EVENT  18
-#define XEN_HVM_CALLBACK_BY_VECTOR   (2ULL << 56)
-#define XEN_HVM_VCPU_MODE_64	     1
+#define XEN_HVM_SET_PARAM	    0
+#define XEN_HVM_GET_PARAM	    1
+#define XEN_HVM_PARAM_CALLBACK	    0
+#define XEN_HVM_PARAM_CONSOLE_PFN   17
+#define XEN_HVM_PARAM_CONSOLE_EVENT 18
+#define XEN_HVM_CALLBACK_BY_VECTOR  (2ULL << 56)
+#define XEN_HVM_VCPU_MODE_64	    1
 
-#define XEN_CPUID_FIRST	       0x40000000
-#define XEN_CPUID_LAST	       0x4000ff00
-#define XEN_CPUID_STEP	       0x100
-#define XEN_CPUID_SIGNATURE_B  0x566e6558
-#define XEN_CPUID_SIGNATURE_C  0x65584d4d
-#define XEN_CPUID_SIGNATURE_D  0x4d4d566e
+#define XEN_CPUID_FIRST	      0x40000000
+#define XEN_CPUID_LAST	      0x4000ff00
+#define XEN_CPUID_STEP	      0x100
+#define XEN_CPUID_SIGNATURE_B 0x566e6558
+#define XEN_CPUID_SIGNATURE_C 0x65584d4d
+#define XEN_CPUID_SIGNATURE_D 0x4d4d566e
 
 /* Flat segments of PV guests: ring 3, where also their kernels run. */
-#define XEN_PV_CS	     0xe033
-#define XEN_PV_SS	     0xe02b
+#define XEN_PV_CS	       0xe033
+#define XEN_PV_SS	       0xe02b
 #define XEN_PV_MACHINE_TO_PHYS 0xffff800000000000
-#define XEN_PV_IN_KERNEL     (1 << 2)
+#define XEN_PV_IN_KERNEL       (1 << 2)
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The domain's console, a ring that a program in dom0 empties. Each line is one hypercall. While the
- * app runs, lines that find no room are dropped, so that the time of a line does not depend on dom0;
- * console=wait waits.
+ * The domain's console, a ring that a program in dom0 empties. Each line is one hypercall. While
+ * the app runs, lines that find no room are dropped, so that the time of a line does not depend on
+ * dom0; console=wait waits.
  */
 #include "lab.h"
 #include "../cpu.h"

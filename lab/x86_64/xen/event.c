@@ -96,8 +96,8 @@ static void route_events(void)
 		.value = XEN_HVM_CALLBACK_BY_VECTOR | VECTOR_TIMER };
 
 	if (lab_xen_pv)
-		must(lab_hypercall(XEN_CALLBACK_OP, XEN_CALLBACK_REGISTER, (uint64_t)&callback, 0,
-			     0),
+		must(lab_hypercall(
+			     XEN_CALLBACK_OP, XEN_CALLBACK_REGISTER, (uint64_t)&callback, 0, 0),
 			"no upcalls");
 	else
 		must(lab_hypercall(XEN_HVM_OP, XEN_HVM_SET_PARAM, (uint64_t)&param, 0, 0),
@@ -112,12 +112,11 @@ void lab_timer_start(unsigned hz, void (*hook)(void))
 	period_ns = NS_A_SECOND / hz;
 	next_ns = now_ns();
 	route_events();
-	must(lab_hypercall(
-		     XEN_EVENT_CHANNEL_OP, XEN_EVENT_BIND_VIRQ, (uint64_t)&bind, 0, 0),
+	must(lab_hypercall(XEN_EVENT_CHANNEL_OP, XEN_EVENT_BIND_VIRQ, (uint64_t)&bind, 0, 0),
 		"no timer event");
 	timer_port = bind.port;
-	__atomic_fetch_and(&lab_xen_shared.event_mask[timer_port / 64],
-		~(1ULL << timer_port % 64), __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&lab_xen_shared.event_mask[timer_port / 64], ~(1ULL << timer_port % 64),
+		__ATOMIC_SEQ_CST);
 	set_timer();
 }
 

@@ -19,7 +19,8 @@ static void set_traps(void)
 	static struct xen_trap_info traps[33];
 
 	for (unsigned v = 0; v < 32; v++)
-		traps[v] = (struct xen_trap_info){ .vector = (uint8_t)v, .cs = XEN_PV_CS,
+		traps[v] = (struct xen_trap_info){ .vector = (uint8_t)v,
+			.cs = XEN_PV_CS,
 			.address = (uint64_t)lab_pv_trap_entries + 32 * v };
 	if (lab_hypercall(XEN_SET_TRAP_TABLE, (uint64_t)traps, 0, 0, 0) != 0)
 		lab_fail("no trap table");
@@ -65,8 +66,8 @@ uint64_t lab_pv_setup(const struct xen_pv_start_info *info)
 	lab_cmdline_init(info->cmd_line);
 	lab_xen_memory_init(info);
 	lab_truth.cr3 = lab_xen_machine(lab_root_pa());
-	lab_xen_console_init(lab_phys(lab_table_pa(info->console_mfn * LAB_PAGE_SIZE)),
-		info->console_event);
+	lab_xen_console_init(
+		lab_phys(lab_table_pa(info->console_mfn * LAB_PAGE_SIZE)), info->console_event);
 	if (lab_hypercall(XEN_UPDATE_VA_MAPPING, (uint64_t)&lab_xen_shared,
 		    info->shared_info_ma | leaf, XEN_UVMF_INVLPG, 0) != 0)
 		lab_fail("the shared page cannot be mapped");

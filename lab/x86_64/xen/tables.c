@@ -2,8 +2,8 @@
 /*
  * Page tables on Xen. PVH guests have them as a machine has. In PV guests they hold machine frames,
  * are mapped read-only wherever they are mapped, and are written by Xen, when it is asked and finds
- * nothing wrong with the entry. What this lab calls a physical address is there the number of a page
- * among the domain's own (PFN), times its size.
+ * nothing wrong with the entry. What this lab calls a physical address is there the number of a
+ * page among the domain's own (PFN), times its size.
  *
  * The domain builder has mapped LAB_IMAGE_OFFSET + PA for the image, what it put behind it, and at
  * least 512 KiB more. We hang a map of all pages (LAB_LINEAR) into its root and go on from there.
@@ -101,8 +101,7 @@ static void fill_linear(uint64_t tables_pa, unsigned nr_tables, uint64_t old_pa,
 			PTE_WRITE;
 	for (uint64_t pfn = 0; pfn < nr_pages; pfn++) {
 		uint64_t pa = pfn * LAB_PAGE_SIZE;
-		bool is_table =
-			(pa >= tables_pa && pa < end) || (pa >= old_pa && pa < old_end);
+		bool is_table = (pa >= tables_pa && pa < end) || (pa >= old_pa && pa < old_end);
 
 		l1[pfn] = lab_xen_machine(pa) | PTE_PRESENT | PTE_NX | (is_table ? 0 : PTE_WRITE);
 	}

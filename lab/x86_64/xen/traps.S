@@ -3,7 +3,7 @@
  * Entries of PV guests. Xen calls them on the stack they meet, with what the CPU pushes and below that
  * r11 and rcx. Exceptions are fatal and go on as those of PVH guests do.
  */
-#include "../irq.h"
+#include "../irq.inc"
 #include "abi.h"
 
 	.text

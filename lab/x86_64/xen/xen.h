@@ -10,7 +10,7 @@
 /* Where PVH guests see the console's page. */
 #define LAB_XEN_CONSOLE 0xffffffffc0001000
 
-extern bool lab_xen_pv; /* else PVH */
+extern bool lab_xen_pv;			      /* else PVH */
 extern struct xen_shared_info lab_xen_shared; /* a page */
 
 void lab_xen_console_init(struct xen_console *ring, uint32_t event);
