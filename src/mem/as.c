@@ -215,6 +215,7 @@ static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t le
 {
 	uint64_t base = gpa & ~(uint64_t)(as->granule - 1);
 	size_t set = set_of(as, base), way;
+	const uint8_t *at;
 	struct line *l;
 	int rc;
 
@@ -229,7 +230,11 @@ static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t le
 	l = &as->line[set + way];
 	if (as->habits && !l->noted)
 		note(as, l);
-	memcpy(buf, as->data + (set + way) * as->granule + (gpa - base), len);
+	at = as->data + (set + way) * as->granule + (gpa - base);
+	if (len == sizeof(uint64_t)) /* nearly always, and known to the compiler here */
+		memcpy(buf, at, sizeof(uint64_t));
+	else
+		memcpy(buf, at, len);
 	return 0;
 }
 
@@ -537,23 +542,28 @@ static void remember(struct uni_as *as, uint64_t va, uint64_t gpa)
 	as->hot_gen = as->gen;
 }
 
-int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret)
+static __attribute__((noinline)) int read_u64_cold(struct uni_as *as, uni_gva va, uint64_t *ret)
 {
-	uint64_t offset = va.v - as->hot_va;
 	uint8_t b[8];
 	uni_gpa gpa;
 	int rc;
 
-	if (as->hot_gen == as->gen && offset <= as->granule - sizeof(b)) {
-		*ret = le64(as->hot + offset);
-		return 0;
-	}
 	rc = uni_as_read(as, va, b, sizeof(b));
 	if (rc != 0)
 		return rc;
 	*ret = le64(b);
 	if (uni_as_translate(as, va, &gpa, NULL) == 0)
 		remember(as, va.v, gpa.v);
+	return 0;
+}
+
+int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret)
+{
+	uint64_t offset = va.v - as->hot_va;
+
+	if (as->hot_gen != as->gen || offset > as->granule - sizeof(*ret))
+		return read_u64_cold(as, va, ret);
+	*ret = le64(as->hot + offset);
 	return 0;
 }
 

@@ -132,6 +132,43 @@ static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 	uni_regs_set(caller, a->pc_reg, pc);
 }
 
+/*
+ * Nearly all rules: a CFA above a register, return address and frame pointer on the stack at most.
+ * The same as below, in few instructions. 0, or -UNI_EAGAIN: it is another kind, or something is
+ * wrong with it.
+ */
+static int step_plain(const struct frame *f, struct uni_regs *regs)
+{
+	const struct uni_arch *a = f->u->arch;
+	const struct uni_cfi_rule *r = f->rule;
+	uint64_t cfa, pc, fp;
+
+	if (r->cfa.how != UNI_CFI_REG || r->ra.how != UNI_CFI_AT_CFA || r->nr_other != 0 ||
+		(r->fp.how != UNI_CFI_AT_CFA && r->fp.how != UNI_CFI_SAME))
+		return -UNI_EAGAIN;
+	if (!uni_regs_get(regs, r->cfa.reg, &cfa) || r->cfa.reg == a->pc_reg)
+		return -UNI_EAGAIN;
+	cfa += (uint64_t)(int64_t)r->cfa.arg;
+	fp = regs->r[a->fp_reg];
+	if (r->fp.how == UNI_CFI_AT_CFA &&
+		uni_as_read_u64(f->as, uni_gva_of(cfa + (uint64_t)(int64_t)r->fp.arg), &fp) != 0)
+		return -UNI_EAGAIN;
+	if (uni_as_read_u64(f->as, uni_gva_of(cfa + (uint64_t)(int64_t)r->ra.arg), &pc) != 0)
+		return -UNI_EAGAIN;
+	pc = a->strip(regs, pc);
+	if (pc == 0 || !uni_range_has(f->u->hints->text_start, f->u->hints->text_size, pc - 1))
+		return -UNI_EAGAIN;
+	regs->valid &= f->t->regs | 1ull << a->fp_reg;
+	if (r->fp.how == UNI_CFI_AT_CFA)
+		uni_regs_set(regs, a->fp_reg, fp);
+	uni_regs_set(regs, a->sp_reg, cfa);
+	uni_regs_set(regs, a->pc_reg, pc);
+	regs->sp = cfa;
+	regs->pc = pc;
+	regs->sp_valid = regs->pc_valid = true;
+	return 0;
+}
+
 static void find_rule(struct frame *f, uint64_t pc)
 {
 	const struct uni_unwind_hints *h = f->u->hints;
@@ -153,6 +190,10 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 	find_rule(&f, st->leaf ? regs->pc : regs->pc - 1);
 	if (f.rule == NULL)
 		return -UNI_ENOTSUP;
+	st->exact = (f.rule->flags & UNI_CFI_SIGNAL) != 0;
+	if (step_plain(&f, regs) == 0)
+		return 0;
+	st->exact = false;
 	st->stop = UNI_STOP_ROOT;
 	if (f.rule->ra.how == UNI_CFI_UNDEF)
 		return 1;

@@ -208,6 +208,7 @@ static int open_domain(struct uni_xen_target *t, const struct uni_xen_module *m,
 		rc = make_gmem(t, err);
 	if (rc == 0)
 		map_stacks(t);
+	t->next_drop_ns = uni_now_ns() + UNI_XEN_REMAP_NS;
 	return rc;
 }
 

@@ -303,10 +303,8 @@ int uni_xen_call_contexts(
 
 	if (pause)
 		add_entry(x, nr++, prepare(x, PAUSE, UNI_XEN_PAUSE, domid));
-	for (uint32_t v = 0; v < x->nr_vcpus; v++) {
-		if ((mask >> v & 1) != 0)
-			add_entry(x, nr++, ask_context(x, domid, v));
-	}
+	for (uint64_t m = mask; m != 0; m &= m - 1)
+		add_entry(x, nr++, ask_context(x, domid, (uint32_t)__builtin_ctzll(m)));
 	/* One alone needs no list. */
 	if (nr == 1)
 		rc = call_alone(x);
@@ -318,13 +316,9 @@ int uni_xen_call_contexts(
 	rc = pause ? code_of((int)(int64_t)e[nr++].result) : 0;
 	if (rc < 0)
 		return rc;
-	for (uint32_t v = 0; v < x->nr_vcpus; v++) {
-		if ((mask >> v & 1) == 0)
-			continue;
-		if (rc == 0)
-			rc = take_result((int64_t)e[nr].result, v, &have);
-		nr++;
-	}
+	for (uint64_t m = mask; m != 0 && rc == 0; m &= m - 1)
+		rc = take_result(
+			(int64_t)e[nr++].result, (uint32_t)__builtin_ctzll(m), &have);
 	if (rc < 0 && pause)
 		(void)uni_xen_call_unpause(x, domid);
 	if (rc == 0)

@@ -111,6 +111,7 @@ static _Noreturn void child(struct uni_xen_keeper *k, const struct uni_xen_modul
 	ok = uni_xen_call_open(m, 0, 0, &x, NULL) == 0;
 	if (send(k->sock, &ok, 1, MSG_NOSIGNAL) == 1 && ok)
 		keep(x, k);
+	uni_xen_call_close(x);
 	_exit(0);
 }
 

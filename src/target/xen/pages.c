@@ -9,6 +9,7 @@
 
 #define CHUNKS	256u  /* mappings at most */
 #define SLOTS	8192u /* of the table: twice what the mappings can hold, a power of two */
+#define RECENT	16u
 #define NOWHERE UINT64_MAX
 
 /* One mapping: a call, and one call to undo it. */
@@ -28,7 +29,7 @@ struct uni_xen_pages {
 	bool sealed;
 	uint32_t nr_chunks, mapped;
 	uint64_t calls;
-	struct slot last; /* most reads are of the same few frames */
+	struct slot recent[RECENT]; /* by frame: most reads are of the same few */
 	struct chunk chunk[CHUNKS];
 	struct slot slot[SLOTS];
 };
@@ -36,7 +37,8 @@ struct uni_xen_pages {
 static void forget(struct uni_xen_pages *p)
 {
 	p->nr_chunks = p->mapped = 0;
-	p->last.frame = NOWHERE;
+	for (size_t i = 0; i < RECENT; i++)
+		p->recent[i].frame = NOWHERE;
 	for (size_t i = 0; i < SLOTS; i++)
 		p->slot[i].frame = NOWHERE;
 }
@@ -135,10 +137,11 @@ void uni_xen_pages_map(struct uni_xen_pages *p, const uint64_t *frame, size_t nr
 
 static const uint8_t *frame_at(struct uni_xen_pages *p, uint64_t frame)
 {
+	struct slot *recent = &p->recent[frame % RECENT];
 	const struct slot *s;
 
-	if (p->last.frame == frame)
-		return p->last.at;
+	if (recent->frame == frame)
+		return recent->at;
 	s = find(p, frame);
 	if (s->frame == NOWHERE) {
 		uni_xen_pages_map(p, &frame, 1);
@@ -146,7 +149,7 @@ static const uint8_t *frame_at(struct uni_xen_pages *p, uint64_t frame)
 	}
 	if (s->frame == NOWHERE)
 		return NULL;
-	p->last = *s;
+	*recent = *s;
 	return s->at;
 }
 

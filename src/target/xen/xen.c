@@ -10,7 +10,6 @@
 #include "base/clock.h"
 
 #define LOOK_NS	 (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
-#define REMAP_NS (10 * UNI_NSEC_PER_SEC)   /* a guest frame may be other memory by then */
 
 static struct uni_xen_target *of(struct uni_target *t)
 {
@@ -54,7 +53,7 @@ static void look(struct uni_xen_target *t, uint64_t now_ns)
 	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;
 	if (now_ns < t->next_drop_ns || t->dead)
 		return;
-	t->next_drop_ns = now_ns + REMAP_NS;
+	t->next_drop_ns = now_ns + UNI_XEN_REMAP_NS;
 	uni_xen_pages_drop(t->pages);
 }
 

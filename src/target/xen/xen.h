@@ -10,6 +10,9 @@
 #include "target/xen/pages.h"
 #include "target/xen/vcpu.h"
 
+/* Mappings are renewed after so long: a guest frame may be other memory by then. */
+#define UNI_XEN_REMAP_NS 10000000000ull
+
 struct uni_xen_target {
 	struct uni_target base;
 	const struct uni_xen_arch *arch;
