@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# boot: run
+# limit: 300
+# A domain ends while it is recorded: the recording ends with it, by exit status 0, keeps what it
+# has, and says in one line what happened. Nothing of the domain is left.
+recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid
+	name=$CASE-$1 session=$out/$1.uniscope
+	shift
+	start "$name" "$@" || return
+	uniscope record "xen:dom=$name" -F 50 -d 200 -o "$session" --overwrite >"$T/said" 2>&1 &
+	pid=$!
+}
+ended() { # WORDS
+	wait $pid
+	status=$?
+	cat "$T/said"
+	[ $status -eq 0 ] && [ "$(grep -c -- "$1" "$T/said")" -eq 1 ] &&
+		uniscope report "$session" >"$T/report" && grep 'app_main' "$T/report"
+}
+absent() { ! exists "$name"; }
+# A domain whose pages are mapped stays, without a name.
+gone() { wait_for 10 absent && nothing_left; }
+
+destroyed() {
+	recording destroyed -t "$1" shares loop=1 && sleep 3 && xl destroy "$name" &&
+		ended 'was destroyed' && gone
+}
+by_itself() { # TYPE HOW WORDS: the guest ends
+	recording "$2" -t "$1" -o 'on_crash="destroy"' shares secs=4 end="$2" && ended "$3" && gone
+}
+saved() { # it leaves, to be somewhere else: nothing is done about it here
+	recording suspend -t "$1" shares secs=4 end=suspend &&
+		ended 'was suspended' && xl destroy "$name" && gone
+}
+# Dead, and kept by an operator's wish: as it died, for as long as he likes.
+preserved() { # TYPE HOW WORDS
+	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares secs=4 \
+		end="$2" && ended "$3" && uniscope stacks "xen:dom=$name" >"$T/stacks" && cat "$T/stacks" &&
+		grep -q kmain "$T/stacks" &&
+		uniscope record "xen:dom=$name" -F 50 -d 1 --watch lab_truth -o "$session" --overwrite &&
+		uniscope stacks "xen:dom=$name" | cmp - "$T/stacks" && exists "$name" &&
+		xl destroy "$name" && gone
+}
+
+check 'pv: destroyed' destroyed pv
+check 'pvh: destroyed' destroyed pvh
+check 'pv: powered off' by_itself pv poweroff 'powered off'
+check 'pvh: crashed' by_itself pvh crash 'crashed'
+check 'pvh: gone elsewhere' saved pvh
+check 'pv: crashed, preserved' preserved pv crash 'crashed'
+check 'pvh: powered off, preserved' preserved pvh poweroff 'powered off'
