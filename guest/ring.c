@@ -88,6 +88,8 @@ static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
 		return 0;
 	/* Whoever comes first says when; a writer that this one interrupted finds it said. */
 	uni_machine_swap(&next->ts_begin, 0, uni_machine_time());
+	next->words_before = old->words_before + ((wptr & SUB_MASK) - UNI_TRACE_SUB_HEAD) / 8;
+	uni_machine_release();
 	if (!uni_machine_swap(&c->wptr, wptr, (uint64_t)next + UNI_TRACE_SUB_HEAD))
 		return 1;
 	c->next = 0;

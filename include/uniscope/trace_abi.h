@@ -99,10 +99,11 @@ struct uni_trace_sub {
 	uint64_t packet_seq;   /* = begin_seq */
 	uint64_t lost;	       /* events of this CPU that found no room so far, 64 bits */
 	uint32_t cpu;
-	int32_t open_bytes;   /* minus the bytes that are not written yet; 0: closed */
-	uint64_t begin_seq;   /* N, from 1 on: valid; 0: being made ready */
-	uint64_t end_seq;     /* N as well once it is closed: whole and final */
-	uint64_t reserved[4]; /* 0: the word before the first record is no entry */
+	int32_t open_bytes;    /* minus the bytes that are not written yet; 0: closed */
+	uint64_t begin_seq;    /* N, from 1 on: valid; 0: being made ready */
+	uint64_t end_seq;      /* N as well once it is closed: whole and final */
+	uint64_t words_before; /* 8-byte words of records that this CPU wrote before it */
+	uint64_t reserved[3];  /* 0: the word before the first record is no entry */
 };
 
 /* One CPU's part that each event touches. Written by that CPU alone. */

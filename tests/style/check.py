@@ -17,6 +17,7 @@ BELOW = {
     "arch": ["mem", "base"],
     "obj": ["arch", "mem", "base"],
     "target": ["arch", "mem", "base"],
+    "trace": ["obj", "arch", "mem", "base"],
     "unwind": ["arch", "mem", "base"],
     "session": ["unwind", "target", "obj", "arch", "mem", "base"],
     "profile": ["session", "unwind", "target", "obj", "arch", "mem", "base"],
