@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "guesttrace_work.h"
+#include "trace/record.h"
 #include "trace/ring.h"
 #include "uniscope/trace.h"
 
@@ -85,53 +88,37 @@ static void trace_end(struct ring_memory *m)
 
 /* What a trace holds, by walking its records as the host will. */
 struct seen {
-	uint64_t entries, exits, leaves, words, syncs;
+	uint64_t entries, exits, leaves, records, syncs;
 	uint64_t last; /* time */
 	uint64_t backwards;
 	int64_t depth, lowest;
 };
 
+static const struct uni_ring_info *info;
+
 static int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 {
-	const uint64_t *w = (const uint64_t *)s;
+	struct uni_trace_cursor c = uni_trace_records(info, s, content);
+	struct uni_trace_record rec;
 	struct seen *seen = arg;
-	uint64_t now = s->ts_begin;
 
 	assert_int_equal(s->ctf_magic, UNI_TRACE_CTF_MAGIC);
-	seen->backwards += now < seen->last;
-	for (size_t i = UNI_TRACE_SUB_HEAD / 8; i < content / 8; i++) {
-		int32_t step = (int32_t)((uint32_t)w[i] - (uint32_t)now);
-
-		seen->words++;
-		seen->backwards += step < 0;
-		now += (uint64_t)(int64_t)step;
-		switch (uni_trace_head.kinds[w[i] >> 32 & 15]) {
-		case UNI_TRACE_KIND_ENTRY:
-			seen->entries++;
-			seen->depth++;
-			break;
-		case UNI_TRACE_KIND_EXIT:
-			seen->exits++;
-			seen->depth--;
-			if (seen->depth < seen->lowest)
-				seen->lowest = seen->depth;
-			break;
-		case UNI_TRACE_KIND_LEAF:
-			seen->leaves++;
-			break;
-		case UNI_TRACE_KIND_SYNC:
-			seen->syncs++;
-			i += w[i] >> 36;
-			break;
-		case UNI_TRACE_KIND_EXT:
-			i += w[i] >> 36 & 0xfff;
-			break;
-		default:
-			fail_msg("word %zu of sub-buffer %llu is %016llx", i,
-				(unsigned long long)s->begin_seq, (unsigned long long)w[i]);
-		}
+	while (uni_trace_next(&c, &rec)) {
+		seen->records++;
+		/* Back by a little reads as forward by almost a wrap, which takes a second and
+		 * more. */
+		seen->backwards += rec.time < seen->last ||
+				   (seen->last != 0 && rec.time - seen->last > UINT32_MAX / 2);
+		seen->last = rec.time;
+		seen->entries += rec.kind == UNI_TRACE_KIND_ENTRY;
+		seen->exits += rec.kind == UNI_TRACE_KIND_EXIT;
+		seen->leaves += rec.kind == UNI_TRACE_KIND_LEAF;
+		seen->syncs += rec.kind == UNI_TRACE_KIND_SYNC;
+		seen->depth = (int64_t)seen->entries - (int64_t)seen->exits;
+		if (seen->depth < seen->lowest)
+			seen->lowest = seen->depth;
 	}
-	seen->last = now;
+	assert_ptr_equal(c.at, c.end);
 	return 0;
 }
 
@@ -142,6 +129,7 @@ static struct uni_ring *open_ring(void)
 
 	if (uni_ring_open(&self, (uint64_t)&uni_trace_head, &r, &err) != 0)
 		fail_msg("%s", err.msg);
+	info = uni_ring_info(r);
 	return r;
 }
 
@@ -212,7 +200,8 @@ static void short_calls_vanish(void **state)
 	cpu.min_time = 0x7fffffff;
 	work_fib(21);
 	seen = read_all(&stats);
-	assert_int_equal(seen.words - seen.syncs, 0); /* all of it is shorter, the outermost too */
+	assert_int_equal(
+		seen.records - seen.syncs, 0); /* all of it is shorter, the outermost too */
 
 	cpu.min_time = 1; /* nothing is */
 	work_calls = 0;
@@ -232,7 +221,7 @@ static void full_ring_stops_and_counts(void **state)
 	work_fib(21);
 	seen = read_all(&stats);
 	assert_true(cpu.lost > 0);
-	assert_int_equal(seen.words - seen.syncs + cpu.lost, work_calls * 2);
+	assert_int_equal(seen.records - seen.syncs + cpu.lost, work_calls * 2);
 	assert_int_equal(stats.lapped, 0);
 	assert_int_equal(stats.packets, 4);
 	trace_end(&m);
@@ -251,7 +240,7 @@ static void old_sub_buffers_are_overwritten(void **state)
 	assert_true(stats.lapped > 0);
 	/* A clock's wrap, which tells the time in three words, may be among those overwritten. */
 	assert_in_range(
-		seen.words - seen.syncs + stats.lapped_words, work_calls * 2, work_calls * 2 + 3);
+		seen.records - seen.syncs + stats.lapped_words, work_calls * 2, work_calls * 2 + 3);
 	assert_int_equal(seen.backwards, 0);
 	trace_end(&m);
 }
@@ -343,17 +332,17 @@ static void interrupts(void (*exit)(void), enum uni_trace_ring_mode mode, unsign
 	lost = stats->lapped_words + cpu.lost;
 	assert_int_equal(seen.backwards, 0);
 	assert_int_equal(stats->torn, 0);
+	if (mode == UNI_TRACE_OVERWRITE)
+		assert_int_equal(lost + stats->lapped, 0); /* each round was read */
 	if (exit == uni_trace_exit) {
-		assert_int_equal(seen.words - seen.syncs + lost, work_calls * 2 + others);
-		if (lost == 0)
-			assert_int_equal(seen.entries, seen.exits);
-	} else if (lost == 0 && exit == uni_trace_exit_lite) {
+		assert_int_equal(seen.records - seen.syncs + lost, work_calls * 2 + others);
+	} else if (exit == uni_trace_exit_lite) {
 		assert_int_equal(seen.entries + seen.leaves, work_calls);
-		assert_int_equal(seen.entries, seen.exits);
-	} else if (lost == 0) {
-		assert_int_equal(seen.entries, seen.exits);
+	} else {
 		assert_true(seen.entries <= work_calls);
 	}
+	if (mode == UNI_TRACE_OVERWRITE)
+		assert_int_equal(seen.entries, seen.exits);
 	print_message("%lu interrupts, %lu calls, %llu lost\n", nr_interrupts, work_calls,
 		(unsigned long long)lost);
 	uni_ring_close(r);
@@ -380,6 +369,65 @@ static void interrupted_full(void **state)
 	interrupts(uni_trace_exit, UNI_TRACE_STOP, 4, 0, 23, 2000);
 }
 
+/* --- a writer that laps its reader --------------------------------------------------------------
+ */
+
+static atomic_bool writer_ends;
+
+static void *writer(void *arg)
+{
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu), 0);
+	while (!atomic_load_explicit(&writer_ends, memory_order_relaxed))
+		work_fib(12);
+	return NULL;
+}
+
+/* Copies slowly, so that the writer comes round in the middle of it. */
+static int read_slowly(void *ctx, uint64_t va, void *buf, size_t len)
+{
+	size_t half = len / 2 & ~(size_t)7;
+
+	memcpy(buf, (const void *)va, half);
+	if (len == UNI_TRACE_SUB_SIZE && rand() % 4 == 0)
+		usleep(300);
+	memcpy((char *)buf + half, (const char *)va + half, len - half);
+	return 0;
+}
+
+static void overrun_is_noticed(void **state)
+{
+	const struct uni_ring_source slow = { read_slowly, NULL };
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	const struct uni_ring_stats *stats;
+	struct uni_ring *r = open_ring();
+	struct seen seen = { 0 };
+	struct uni_err err = { 0 };
+	unsigned want = 300 * (unsigned)times;
+	pthread_t t;
+
+	uni_ring_close(r);
+	assert_int_equal(uni_ring_open(&slow, (uint64_t)&uni_trace_head, &r, &err), 0);
+	info = uni_ring_info(r);
+	stats = uni_ring_stats(r, 0);
+	atomic_store(&writer_ends, false);
+	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
+	while (stats->packets < want || stats->torn < want / 10)
+		assert_int_equal(uni_ring_poll(r, 0, count, &seen), 0);
+	atomic_store(&writer_ends, true);
+	pthread_join(t, NULL);
+	assert_int_equal(uni_ring_drain(r, 0, count, &seen), 0);
+	assert_int_equal(seen.backwards, 0);
+	/* Each wrap of the clock tells the time in three words, which may be among those
+	 * overwritten. */
+	assert_in_range(seen.records - seen.syncs + stats->lapped_words, work_calls * 2,
+		work_calls * 2 + 3 * (work_calls / 1000000 + 2));
+	print_message("%llu packets read, %llu overwritten, of these %llu while they were copied\n",
+		(unsigned long long)stats->packets, (unsigned long long)stats->lapped,
+		(unsigned long long)stats->torn);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
 /* argument: how many times the usual number of interrupts (docs/benchmarks.md has a long run) */
 int main(int argc, char **argv)
 {
@@ -391,6 +439,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(full_ring_stops_and_counts),
 		cmocka_unit_test(old_sub_buffers_are_overwritten),
 		cmocka_unit_test(freezing_keeps_what_was),
+		cmocka_unit_test(overrun_is_noticed),
 		cmocka_unit_test(interrupted_graph),
 		cmocka_unit_test(interrupted_lite),
 		cmocka_unit_test(interrupted_min),
