@@ -182,7 +182,9 @@ function uni_trace_exit_min
 
 /* What an exit is that nobody patched. */
 	.weak	__x86_return_thunk
-function __x86_return_thunk
+	.type	__x86_return_thunk, @function
+	.balign	16
+__x86_return_thunk:
 	ret
 	int3
 	.size	__x86_return_thunk, . - __x86_return_thunk
