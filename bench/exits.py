@@ -73,8 +73,8 @@ def recorded(args, rounds, every):
     """CPU seconds, exits a second and the session's statistics."""
     with Leaver(args, rounds) as g:
         session = f"{g.dir}/s.uniscope"
-        argv = [args.uniscope, "record", f"kvm:pid={g.p.pid},via=bpf", f"--exits={every}", "-F", "0", "-d",
-                "600", "-q", "-o", session]
+        argv = [args.uniscope, "record", f"kvm:pid={g.p.pid},via=bpf", f"--exits={every}",
+                "-F", "0", "-d", "600", "-q", "-o", session]
         with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as p:
             while not glob.glob(f"{session}/guest-0/exits-vcpu*"):
                 if p.poll() is not None:
