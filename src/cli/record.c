@@ -151,7 +151,13 @@ static int check_seen(const struct run *run, struct uni_err *err)
 {
 	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
 		const struct uni_guest *g = run->part[i].g;
-		const char *why = g->info.why[0] != '\0' ? g->info.why : "they need a kvm: target";
+		const char *why = "they need a kvm: target";
+
+		if (g->info.why[0] != '\0')
+			why = g->info.why;
+		else if (strcmp(g->spec.scheme, "kvm") == 0)
+			why = "it was asked to be stopped for each sample (via=, --method), and "
+			      "only the sampler in the host's kernel sees them";
 
 		if (sees_exits(g))
 			continue;

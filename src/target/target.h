@@ -68,6 +68,8 @@ struct uni_target_info {
 	uint32_t uid;	    /* whose process it is */
 	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
 	bool denied;	    /* not permitted to look into the process: the rest is what it says */
+	bool stopped;	    /* its process stands still by a signal (SIGSTOP) or a debugger */
+	bool absent;	    /* nothing is there (yet); note says what is not */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
 	char why[512]; /* of an attached one: why its backend's best way is not taken, "" it is */
 };

@@ -140,6 +140,11 @@ ways = {w[\"name\"]: w for w in json.load(sys.stdin)}
 bpf = {c[\"name\"]: c for c in ways[\"kvm-bpf\"][\"checks\"]}
 assert \"capabilities\" in bpf and bpf[\"capabilities\"][\"text\"]
 assert ways[\"kvm-bpf\"][\"ok\"] == all(c[\"ok\"] for c in bpf.values())'"
+check "kvm: of a process that is no VMM says so" sh -c "'$U' record kvm:pid=\$\$ -d 1 -o '$T/no' 2>&1 |
+	grep 'is no VMM: it holds no KVM VM'"
+check "gdb: without a socket names it, not the image" sh -c "'$U' record 'gdb:unix=$T/absent' -d 1 \
+	-o '$T/no' 2>&1 | grep 'there is no unix socket $T/absent' | grep -v -e '-e IMAGE'"
+check "doctor of a process that is no VMM" exits 1 "$U" doctor kvm:pid=$$
 check "ls --json is JSON" sh -c "'$U' ls --json | python3 -m json.tool"
 # A process that looks like a nameless QEMU.
 cp "$(readlink -f /proc/$$/exe)" "$T/qemu-system-x86_64"

@@ -83,6 +83,11 @@ for v in st["vcpus"]:
 fp=$(image ports)
 nofp=$(echo "$fp" | sed 's/-fp\.elf$/-nofp.elf/')
 check 'a guest that will leave a known number of times' waits "$fp" rounds=1
+sees_none() { # of a guest that is stopped for samples: says why
+	"$U" record "$target,via=stop" --exits -d 1 -q -o "$T/none" >"$T/out" 2>&1
+	[ $? = 1 ] && grep 'only the sampler in the host.s kernel sees them' "$T/out"
+}
+check 'stopped for samples, it has none to show' sees_none
 check 'is recorded with all its exits' records --exits -F 99
 check 'numbers, reasons, functions and callers are exact' judged 1 chains
 check 'the run is as long as its vCPU' no_more_time_than_passed

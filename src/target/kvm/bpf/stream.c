@@ -29,6 +29,7 @@ static void tell_guest(const struct uni_kvm_stream *s, const struct uni_kvm_stre
 
 	g->kvm = s->scan.kvm;
 	g->tgid = s->scan.tgid;
+	g->period_ns = s->period_ns;
 	g->flags |= (s->cfg.ordered ? UNI_BPF_ORDERED : 0) | (opts->split ? UNI_BPF_SPLIT : 0);
 	if (opts->hints != NULL) {
 		g->text_start = opts->hints->text_start;
