@@ -128,6 +128,8 @@ struct uni_target_ops {
 	 * stopping anything. The hints are copied. stream_read() hands over what has gathered, in
 	 * time order within a vCPU, and does not wait; -UNI_EGONE after the guest's end, when
 	 * everything was handed over. stream_stop() is idempotent; what is left can still be read.
+	 * vCPUs that are plugged in on the way are followed and get the next numbers;
+	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);

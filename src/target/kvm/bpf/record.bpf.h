@@ -96,7 +96,7 @@ struct uni_off_time {
  * How long the thread, which is on the CPU, was off it since it left it last: asleep, and waiting
  * for a CPU. The scheduler keeps both times exactly, in its own clock.
  */
-static __always_inline void uni_off_since(struct uni_bpf_guest *g, const struct uni_bpf_vcpu *v,
+static __always_inline void uni_off_since(struct uni_bpf_guest *g, struct uni_bpf_vcpu *v,
 	const struct task_struct *t, u64 now, struct uni_off_time *ret)
 {
 	u64 begin = v->out_clock, arrival = t->sched_info.last_arrival;
@@ -105,8 +105,9 @@ static __always_inline void uni_off_since(struct uni_bpf_guest *g, const struct 
 	ret->idle_ns = ret->stolen_ns = 0;
 	if (begin == 0)
 		return;
+	/* Once and for all: with an offset known better later on, the time would shrink. */
 	if (begin == 1)
-		begin = v->out_ns - off;
+		begin = v->out_clock = v->out_ns - off;
 	if ((long long)(arrival - begin) <= 0)
 		return;
 	away = arrival - begin;
