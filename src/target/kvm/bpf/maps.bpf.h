@@ -21,14 +21,6 @@ struct {
 	__type(value, struct uni_bpf_vcpu);
 } vcpus SEC(".maps");
 
-/* struct kvm_vcpu * to the index in vcpus, for programs that do not belong to a thread. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, UNI_BPF_VCPUS);
-	__type(key, u64);
-	__type(value, u32);
-} by_vcpu SEC(".maps");
-
 /* One for each kind of program that another may interrupt. */
 enum { UNI_SCRATCH_PERF, UNI_SCRATCH_EXIT, UNI_SCRATCH_NR };
 
