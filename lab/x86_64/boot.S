@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* PVH entry (32-bit, paging off, %ebx = start info) up to lab_entry in the higher half. */
 #include "layout.h"
-#include "long_mode.h"
+#include "long_mode.inc"
 
 #define PA(x) ((x) - LAB_IMAGE_OFFSET)
 

@@ -10,7 +10,7 @@
  *   14000 directory of the image's tables   15000, 16000 those
  */
 #include "layout.h"
-#include "long_mode.h"
+#include "long_mode.inc"
 
 #define PA(x)	 ((x) - lab_pvh_start + LAB_IMAGE_PA)
 #define TABLES	 LAB_PIE_TABLES

@@ -4,7 +4,7 @@
  * and the boot tables to lab_ap_entry in the higher half. Both are filled in where it was copied to.
  */
 #include "layout.h"
-#include "long_mode.h"
+#include "long_mode.inc"
 
 #define LOW(x) ((x) - lab_trampoline + LAB_TRAMPOLINE)
 
