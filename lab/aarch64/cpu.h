@@ -12,24 +12,24 @@
 #define LAB_PAGE_SIZE 4096ULL
 
 /* Descriptors (Arm ARM, D8.3). */
-#define PTE_VALID   0x1ULL
-#define PTE_TABLE   0x2ULL /* or a page, at the last level */
-#define PTE_DEVICE  (0ULL << 2)
-#define PTE_NORMAL  (1ULL << 2)
-#define PTE_RO	    (1ULL << 7)
-#define PTE_SHARED  (3ULL << 8)
-#define PTE_AF	    (1ULL << 10)
-#define PTE_PXN	    (1ULL << 53)
-#define PTE_UXN	    (1ULL << 54)
-#define PTE_ADDR    0x0000fffffffff000ULL
+#define PTE_VALID  0x1ULL
+#define PTE_TABLE  0x2ULL /* or a page, at the last level */
+#define PTE_DEVICE (0ULL << 2)
+#define PTE_NORMAL (1ULL << 2)
+#define PTE_RO	   (1ULL << 7)
+#define PTE_SHARED (3ULL << 8)
+#define PTE_AF	   (1ULL << 10)
+#define PTE_PXN	   (1ULL << 53)
+#define PTE_UXN	   (1ULL << 54)
+#define PTE_ADDR   0x0000fffffffff000ULL
 
-#define lab_read_sysreg(name)                                             \
-	({                                                                \
-		uint64_t lab_v_;                                          \
-		__asm__ volatile("mrs %0, " #name : "=r"(lab_v_));        \
-		lab_v_;                                                   \
+#define lab_read_sysreg(name)                                      \
+	({                                                         \
+		uint64_t lab_v_;                                   \
+		__asm__ volatile("mrs %0, " #name : "=r"(lab_v_)); \
+		lab_v_;                                            \
 	})
-#define lab_write_sysreg(name, v)                                                            \
+#define lab_write_sysreg(name, v) \
 	__asm__ volatile("msr " #name ", %0\n\tisb" : : "r"((uint64_t)(v)) : "memory")
 
 /* Through the linear map, which holds RAM and the devices that we use. */

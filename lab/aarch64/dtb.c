@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two things of the device tree (Devicetree Specification, chapter 5): /chosen/bootargs, /memory. */
+/* Two things of the device tree (Devicetree Specification, chapter 5): /chosen/bootargs, /memory.
+ */
 #include "lab.h"
 #include "cpu.h"
 

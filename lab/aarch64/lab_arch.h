@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAB_BARRIER()	__asm__ volatile("dmb ish" ::: "memory")
-#define LAB_SAVED_REGS	"x19", "x20", "x21"
+#define LAB_BARRIER()  __asm__ volatile("dmb ish" ::: "memory")
+#define LAB_SAVED_REGS "x19", "x20", "x21"
 
 /*
  * n turns of exactly 4 instructions each, the same code wherever it is used: time spent is

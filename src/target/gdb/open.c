@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "target/gdb/question.h"
 #include "target/gdb/regs.h"
 #include "target/gdb/stub.h"
 
@@ -139,6 +140,19 @@ static int check_arch(struct uni_gdb_stub *s, struct uni_err *err)
 	return uni_gdb_check_arch(s->arch, name, err);
 }
 
+/* Without all that it takes to walk page tables, memory is read by virtual addresses. */
+static int named_regs(struct uni_gdb_stub *s, struct uni_regs *ret)
+{
+	uint64_t until = uni_now_ns() + ANSWER_NS;
+	int rc = uni_gdb_question_learn(s);
+
+	if (rc == 0)
+		rc = uni_gdb_question_named(s, until, ret);
+	for (size_t i = 0; i < s->arch->nr_gdb_named; i++)
+		s->sysregs &= (ret->sys_valid >> s->arch->gdb_named[i].number & 1) != 0;
+	return rc;
+}
+
 static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_err *err)
 {
 	int rc = 0;
@@ -156,7 +170,7 @@ static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_e
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the gdb stub's registers (%zu bytes) are not those of %s",
 			s->link.reply_size / 2, s->arch->name);
-	return 0;
+	return s->sysregs && s->arch->nr_gdb_named != 0 ? named_regs(s, ret) : 0;
 }
 
 static int set_up(
