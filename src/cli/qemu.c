@@ -73,7 +73,7 @@ static void choose_accel(const char *want, struct uni_qemu *q)
 		q->accel_why = "as asked";
 	} else if (q->kind->foreign) {
 		q->accel = "tcg";
-		q->accel_why = "its code is not this host's";
+		q->accel_why = "the image is not for this host";
 	} else if (access("/dev/kvm", R_OK | W_OK) == 0) {
 		q->accel = "kvm";
 		q->accel_why = "/dev/kvm can be used";

@@ -41,9 +41,11 @@ complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	shift 3
 	boot "$how" "$lab/$name.elf" '' --smp "$smp" || return 1
 	sleep 0.5 # a slow guest has yet to open its books
-	record "$seconds" || return 1
 	# A busy host leaves TCG few samples.
-	python3 "$here/ask.py" number "$T/s.uniscope" samples 200 || record 10 || return 1
+	for seconds in "$seconds" 10 30; do
+		record "$seconds" || return 1
+		python3 "$here/ask.py" number "$T/s.uniscope" samples 200 && break
+	done
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" &&
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
 			--graph "$lab/$name.graph" --min-samples 150 --min-complete $whole "$@"

@@ -128,16 +128,20 @@ static int list_threads(struct uni_gdb_stub *s)
 }
 
 /* Only where the stub describes its architecture at all; without that the size of `g` decides. */
-static int check_arch(struct uni_gdb_stub *s, struct uni_err *err)
+static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
 {
 	char name[64];
 	int rc = ask(s, "qXfer:features:read:target.xml:0,3c0");
+	bool named;
 
 	if (rc != 0)
 		return rc;
-	if (!uni_gdb_xml_arch((const char *)s->link.reply, name, sizeof(name)))
-		return 0;
-	return uni_gdb_check_arch(s->arch, name, err);
+	named = uni_gdb_xml_arch((const char *)s->link.reply, name, sizeof(name));
+	if (s->arch == NULL && named)
+		s->arch = uni_gdb_arch_of(name);
+	if (s->arch == NULL)
+		s->arch = &uni_arch_x86_64;
+	return named ? uni_gdb_check_arch(s->arch, name, err) : 0;
 }
 
 /* Without all that it takes to walk page tables, memory is read by virtual addresses. */
@@ -183,7 +187,7 @@ static int set_up(
 	if (rc == 0)
 		rc = list_threads(s);
 	if (rc == 0)
-		rc = check_arch(s, err);
+		rc = know_arch(s, err);
 	if (rc == 0)
 		rc = first_regs(s, regs0_ret, err);
 	s->want_phys = want_phys && s->can_phys && s->sysregs;

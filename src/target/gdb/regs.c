@@ -15,15 +15,21 @@ static const struct {
 	{ "aarch64", "aarch64" },
 };
 
+const struct uni_arch *uni_gdb_arch_of(const char *stub_name)
+{
+	for (size_t i = 0; i < uni_array_len(arch_names); i++) {
+		if (strcmp(arch_names[i].gdb, stub_name) == 0)
+			return uni_arch_by_name(arch_names[i].ours);
+	}
+	return NULL;
+}
+
 int uni_gdb_check_arch(const struct uni_arch *arch, const char *stub_name, struct uni_err *err)
 {
 	char clean[64];
 
-	for (size_t i = 0; i < uni_array_len(arch_names); i++) {
-		if (strcmp(arch_names[i].gdb, stub_name) == 0 &&
-			strcmp(arch_names[i].ours, arch->name) == 0)
-			return 0;
-	}
+	if (uni_gdb_arch_of(stub_name) == arch)
+		return 0;
 	(void)uni_text_clean(clean, sizeof(clean), stub_name, strlen(stub_name));
 	return uni_err_set(err, UNI_EMISMATCH,
 		"the gdb stub's guest is of architecture %s, expected was %s: is it the right "

@@ -50,7 +50,10 @@ struct uni_gdb_stub {
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
 };
 
-/* Takes over fd. want_phys: read physical memory if the stub can. Leaves the guest running. */
+/*
+ * Takes over fd. arch NULL: what the stub calls it, x86_64 if it does not say. want_phys: read
+ * physical memory if the stub can. Leaves the guest running.
+ */
 int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
 	struct uni_regs *regs0_ret, struct uni_err *err);
 
