@@ -55,16 +55,14 @@ static int enter_caller(
 	const struct step *s, uint64_t ret_addr, uint64_t sp, uint64_t fp, enum uni_stop *stop_ret)
 {
 	struct uni_regs *regs = s->regs;
-	uni_gpa gpa;
 	int rc;
 
 	*stop_ret = UNI_STOP_ROOT;
 	if (ret_addr == 0)
 		return 1;
-	/* Images that we do not know: code outside of all hulls is fine where anything is mapped.
-	 */
+	/* Images that we do not know: outside of all hulls, what can be run is code. */
 	if (uni_hints_of(s->hints, ret_addr - 1) == NULL) {
-		rc = uni_as_translate(s->as, uni_gva_of(ret_addr - 1), &gpa, NULL);
+		rc = uni_as_check_exec(s->as, uni_gva_of(ret_addr - 1));
 		*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
 		if (rc != 0)
 			return 1;
