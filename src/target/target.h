@@ -45,7 +45,7 @@ struct uni_text_hint {
 };
 
 struct uni_attach_opts {
-	const struct uni_arch *arch; /* from the image; NULL: x86_64 */
+	const struct uni_arch *arch; /* from the image; NULL: what the guest says, else x86_64 */
 	const struct uni_text_hint *text;
 	size_t nr_text;
 	bool anywhere;	 /* the text may be mapped elsewhere, and loaded elsewhere, than it says */
