@@ -19,7 +19,9 @@ import sys
 ENTRIES = ('lab_pvh_start', 'lab_entry', 'lab_ap_entry', 'lab_thread_entry', 'lab_trap_common',
            'lab_pv_start', 'lab_pv_ap_start', 'lab_pvh_ap_start')
 SYMBOL = re.compile(r'^[0-9a-f]+ <([^>]+)>:$')
-BRANCH = re.compile(r'\t(?:call|j[a-z]+)q?\s+(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
+# x86's, and aarch64's: bl, b, b.ne, cbz x0, tbnz w0, #3,
+BRANCH = re.compile(r'\t(?:call|j[a-z]+|bl?|b\.[a-z]+|cbn?z|tbn?z)q?\s+(?:[wx][0-9]+, (?:#\S+, )?)?'
+                    r'(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
 
 
 def disassemble(objdump, elf):
@@ -39,7 +41,8 @@ def direct_edges(lines):
         match = BRANCH.search(line)
         if not match or not current:
             continue
-        is_call, target, offset = '\tcall' in line, match.group(1), match.group(2)
+        is_call = '\tcall' in line or '\tbl\t' in line
+        target, offset = match.group(1), match.group(2)
         # A jump to an offset stays within a function (or is to a local label of the assembler);
         # a call to one is a hypercall: their page is one symbol.
         if (is_call and not (offset and target == current)) or (not offset and target != current):
