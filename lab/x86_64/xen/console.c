@@ -15,11 +15,13 @@ static uint32_t ring_event;
 static char line[256];
 static unsigned line_length;
 static uint64_t nr_dropped;
+static bool may_drop; /* while the app runs */
 
 void lab_xen_console_init(struct xen_console *the_ring, uint32_t event)
 {
 	ring = the_ring;
 	ring_event = event;
+	may_drop = !lab_arg_is("console", "wait");
 }
 
 LAB_FUNC static void console_notify(void)
@@ -42,12 +44,12 @@ static uint32_t console_room(void)
 
 LAB_FUNC static void console_write(const char *text, unsigned length)
 {
-	bool may_drop = lab_truth.state == LAB_STATE_RUNNING && !lab_arg_is("console", "wait");
+	bool drop = may_drop && lab_truth.state == LAB_STATE_RUNNING;
 	uint32_t prod;
 
 	if (!ring)
 		return;
-	while (!may_drop && console_room() < length)
+	while (!drop && console_room() < length)
 		console_wait();
 	if (console_room() < length) {
 		nr_dropped++;

@@ -130,8 +130,11 @@ void lab_xen_memory_init(const struct xen_pv_start_info *info)
 		if (!remap(LAB_IMAGE_OFFSET + pa, lab_xen_machine(pa) | PTE_PRESENT | PTE_NX))
 			lab_fail("a page cannot be made a table");
 	}
+	/* There are no large leaves: both maps are one. */
 	if (!set_entry(lab_xen_machine(root_pa) + LAB_LINEAR_SLOT * 8,
-		    lab_xen_machine(tables_pa) | PTE_PRESENT | PTE_WRITE))
+		    lab_xen_machine(tables_pa) | PTE_PRESENT | PTE_WRITE) ||
+		!set_entry(lab_xen_machine(root_pa) + LAB_HUGE_SLOT * 8,
+			lab_xen_machine(tables_pa) | PTE_PRESENT | PTE_WRITE))
 		lab_fail("the linear map is refused");
 	lab_page_alloc_init(region_end, nr_pages * LAB_PAGE_SIZE);
 	lab_paging_adopt(root_pa);
