@@ -25,6 +25,9 @@ bool uni_unwind_after_call(
 		return false;
 	if (*target_ret == 0)
 		return true;
+	/* Stubs of the hypervisor are called where they lie in their page. */
+	if (uni_hints_in_stubs(h, *target_ret))
+		return true;
 	callee = uni_hints_find(h, *target_ret);
 	return callee == NULL ? uni_hints_of(h, *target_ret) != NULL : callee->start == *target_ret;
 }
