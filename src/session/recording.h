@@ -72,6 +72,17 @@ struct uni_watch {
 	uint8_t *first, *last; /* size bytes each; NULL: not read */
 };
 
+#define UNI_SESSION_THREADS_MAX 16384 /* of one guest, in the course of a session */
+
+/* A guest thread that samples belong to. */
+struct uni_record_thread {
+	uint32_t id;	 /* uni_sample.thread: from 1 on, in the order in which they were seen */
+	uint64_t object; /* address of what the guest keeps of it */
+	uint64_t number; /* the guest's own, where has_number */
+	bool has_number;
+	char name[64]; /* clean; "" it has none */
+};
+
 #define UNI_IMAGES_MAX 32 /* of one guest */
 
 /* A program or library that a guest runs besides its main image. */
