@@ -3,8 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "obj/debug.h"
+#include "session/sampler.h"
 
 int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *search,
 	struct uni_model **ret, struct uni_err *err)
@@ -22,6 +24,33 @@ int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *se
 	rc = uni_model_open(&from, ret, err);
 	uni_debug_destroy(from.debug);
 	return rc;
+}
+
+int uni_guest_threads(const struct uni_guest *g, const struct uni_image_search *search, bool all,
+	struct uni_model **ret, struct uni_err *err)
+{
+	bool streams = strcmp(uni_sampler_method(g->t), "bpf") == 0;
+	int rc = 0;
+
+	*ret = NULL;
+	if (streams && all)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"threads: %s is sampled without a stop, and then only vCPUs are seen",
+			g->spec.text);
+	if (!streams)
+		rc = uni_guest_model(g, search, ret, err);
+	if (rc == 0 || all)
+		return rc;
+	*err = (struct uni_err){ 0 };
+	return 0;
+}
+
+void uni_guest_say_threads(const struct uni_guest *g, const struct uni_model *model, bool all,
+	struct uni_record_meta *meta)
+{
+	meta->threads = model != NULL && all;
+	(void)snprintf(meta->model, sizeof(meta->model), "%s",
+		model != NULL ? uni_model_name(g->image) : "");
 }
 
 void uni_thread_waits_for(

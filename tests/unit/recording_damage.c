@@ -229,7 +229,7 @@ static void corrupt_json_is_refused(void **state)
 		{ "0x10", "0x10000000000000000" },
 		{ "\"open\"", "\"ajar\"" },
 		{ "4304", "43" },
-		{ "\"trace_layout\": 1", "\"trace_layout\": 3" },
+		{ "\"trace_layout\": 1", "\"trace_layout\": 4" },
 		{ "\"trace_layout\": 1", "\"trace_layout\": 0" },
 		{ "[{\"folder\"", "[{\"folder\": 1, \"folder\"" },
 		{ "}]}]}", "}]}]" },
