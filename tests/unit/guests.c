@@ -259,8 +259,8 @@ static void states_are_leaves(void **state)
 		"app;app;[vmm] 1\n");
 	/* What is off-CPU is on no vCPU, whatever number it has. */
 	folds_to(p,
-		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = -1, .off_cpu = true },
-			.per_vcpu = true },
+		(struct uni_build_opts){
+			.filter = { .guest = -1, .vcpu = -1, .off_cpu = true }, .per_vcpu = true },
 		"[no vcpu];app;app;[blocked] 1\n"
 		"[no vcpu];app;app;[ready] 1\n"
 		"[no vcpu];app;app;[sleeping] 1\n");

@@ -189,6 +189,8 @@ static const char sound[] =
 	"\"guests\": [{\"folder\": \"guest-0\", \"trace_layout\": 1, \"nr_vcpus\": 2,\n"
 	"\"trace_uuid\": \"12345678-0102-4304-8506-0708090a0bff\",\n"
 	"\"images\": [{\"id\": \"12ab\", \"bias\": \"0x10\"}],\n"
+	"\"model\": \"lab\", \"threads\": [{\"id\": 1, \"name\": \"a\", \"object\": \"0x20\"},\n"
+	"{\"id\": 2, \"number\": 5}],\n"
 	"\"watches\": [{\"size\": 2, \"first\": {\"t_ns\": 1, \"bytes\": \"00ff\"}}]}]}";
 
 /* The sound text with one part replaced. */
@@ -234,6 +236,13 @@ static void corrupt_json_is_refused(void **state)
 		{ "[{\"folder\"", "[{\"folder\": 1, \"folder\"" },
 		{ "}]}]}", "}]}]" },
 		{ "uniscope-session", "other" },
+		{ "\"id\": 2", "\"id\": 3" },
+		{ "\"id\": 2", "\"id\": \"2\"" },
+		{ "\"name\": \"a\"", "\"name\": 1" },
+		{ "0x20", "x20" },
+		{ "\"number\": 5", "\"number\": -5" },
+		{ "\"threads\": [", "\"threads\": 1, \"other\": [" },
+		{ "\"lab\"", "7" },
 	};
 	struct uni_err err = { 0 };
 
