@@ -98,6 +98,7 @@ struct uni_record_meta {
 	char target[512]; /* spec as given */
 	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
 	char why[512];	  /* why not in a better way; "" it is the best one */
+	char failed[512]; /* why it could not be recorded at all; "" it was */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
 	bool threads;	  /* all threads were sampled, running or not */
 	char model[16];	  /* by which its threads are known: "unikraft"; "" they are not */
@@ -189,6 +190,7 @@ struct uni_guest_result {
 	const struct uni_record_stats *stats;
 	const struct uni_watch *watch;
 	size_t nr_watch;
+	const char *failed; /* why it could not be recorded; NULL: it was */
 };
 
 /*
