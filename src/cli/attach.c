@@ -275,6 +275,8 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
 	if (args->exits)
 		return NULL;
+	if (args->threads)
+		return "the threads that do not run are read while the guest is stopped";
 	if (args->unwind != NULL && !fp)
 		return "the kernel chooses itself how it unwinds, and --unwind leaves out "
 		       "frame pointers";
