@@ -9,7 +9,7 @@ build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev li
 demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
 	chromium gdb linux-libc-dev procps util-linux bpftool libcap2-bin
-	g++ rustc elfutils llvm"
+	g++ rustc elfutils llvm qemu-system-arm gcc-aarch64-linux-gnu"
 
 case ${1:-} in
 build) want=$build ;;

@@ -21,6 +21,8 @@ static void look_at(const uint8_t *text, size_t size)
 {
 	struct uni_gdb_thread thread[4];
 	struct uni_regs regs;
+	uint32_t number;
+	uint64_t value;
 	uint8_t frame[600];
 	char name[32], *copy;
 	size_t nr = 0, pos = 0;
@@ -30,11 +32,14 @@ static void look_at(const uint8_t *text, size_t size)
 	for (size_t i = 0; i < nr; i++)
 		require(strpbrk(thread[i].text, "#$") == NULL);
 	(void)uni_gdb_regs(&uni_arch_x86_64, text, size, true, &regs);
+	(void)uni_gdb_regs(&uni_arch_aarch64, text, size, true, &regs);
+	(void)uni_gdb_reg_value(text, size, &value);
 	copy = malloc(size + 1);
 	require(copy != NULL);
 	memcpy(copy, text, size);
 	copy[size] = '\0';
 	(void)uni_gdb_xml_arch(copy, name, sizeof(name));
+	(void)uni_gdb_xml_reg(copy, "SCTLR", &number);
 	/* What we would send must come back as it was. */
 	if (strpbrk(copy, "#$}*") == NULL && uni_gdb_frame(frame, sizeof(frame), &pos, copy)) {
 		struct uni_gdb_item item;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Page tables: CR0, CR3, CR4, EFER and one address (8 bytes each), one byte of options, then guest
- * memory from 0. Whatever it says, a walk loads no more entries than there are levels, says the
- * same twice, and never reads outside of the memory.
+ * Page tables: CR0, CR3, CR4, EFER (or, if the options say aarch64, SCTLR, TTBR0, TTBR1, TCR) and
+ * one address (8 bytes each), one byte of options, then guest memory from 0. Whatever it says, a
+ * walk loads no more entries than there are levels, says the same twice, and never reads outside of
+ * the memory.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,20 +46,20 @@ static void walk(struct guest *g, struct uni_cursor c)
 	static const struct uni_as_budget budget = { .bytes = 1u << 20, .table_loads = 1000 };
 	struct uni_regs regs = { 0 };
 	struct uni_pt_root root;
+	const struct uni_arch *arch;
 	struct uni_as *as = NULL;
 	uint64_t va;
 	uint8_t options;
 
-	uni_regs_set_sys(&regs, UNI_X86_CR0, uni_cursor_u64(&c));
-	uni_regs_set_sys(&regs, UNI_X86_CR3, uni_cursor_u64(&c));
-	uni_regs_set_sys(&regs, UNI_X86_CR4, uni_cursor_u64(&c));
-	uni_regs_set_sys(&regs, UNI_X86_EFER, uni_cursor_u64(&c));
+	/* Both number theirs from 0: CR0 to EFER, SCTLR to TCR. */
+	for (unsigned i = 0; i < 4; i++)
+		uni_regs_set_sys(&regs, i, uni_cursor_u64(&c));
 	va = uni_cursor_u64(&c);
 	options = uni_cursor_u8(&c);
 	uni_gmem_set_granule(g->m, (size_t)64 << (options & 7));
 	g->mutate = (options & 8) != 0 ? 1000 : 0;
-	if (uni_arch_x86_64.paging(&regs, &root) != 0 ||
-		uni_as_create(g->m, &budget, &as, NULL) != 0)
+	arch = (options & 16) != 0 ? &uni_arch_aarch64 : &uni_arch_x86_64;
+	if (arch->paging(&regs, &root) != 0 || uni_as_create(g->m, &budget, &as, NULL) != 0)
 		return;
 	uni_as_begin(as, &root);
 	for (unsigned i = 0; i < VAS; i++) {

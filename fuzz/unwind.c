@@ -24,6 +24,7 @@ enum {
 	GONE = 4,
 	TOP = 8, /* the memory ends where the space ends */
 	SMALL = 16,
+	AARCH64 = 32, /* x30 is the first word of the memory */
 };
 
 static void check(const struct uni_chain *c, const struct uni_as *as, uint32_t bytes)
@@ -56,6 +57,13 @@ static size_t read_hints(
 	return nr;
 }
 
+static uint64_t first_word(const uint8_t *ram, size_t size)
+{
+	struct uni_cursor c = uni_cursor_make(ram, size);
+
+	return uni_cursor_u64(&c);
+}
+
 static void run(const uint8_t *ram, size_t size, struct uni_cursor *c)
 {
 	struct uni_regs regs = { .pc_valid = true, .sp_valid = true };
@@ -65,13 +73,19 @@ static void run(const uint8_t *ram, size_t size, struct uni_cursor *c)
 	struct uni_unwinder u;
 	struct uni_chain chain;
 	struct uni_as *as = NULL;
+	const struct uni_arch *arch;
 	struct guest g;
 	uint8_t options;
+	uint64_t fp;
 
 	regs.pc = uni_cursor_u64(c);
 	regs.sp = uni_cursor_u64(c);
-	uni_regs_set(&regs, UNI_X86_RBP, uni_cursor_u64(c));
+	fp = uni_cursor_u64(c);
 	options = uni_cursor_u8(c);
+	arch = (options & AARCH64) != 0 ? &uni_arch_aarch64 : &uni_arch_x86_64;
+	uni_regs_set(&regs, arch->fp_reg, fp);
+	if (arch == &uni_arch_aarch64)
+		uni_regs_set(&regs, UNI_A64_LR, first_word(ram, size));
 	(void)read_hints(c, BASE, func, &hints);
 	budget.wall_ns = 0;
 	if ((options & SMALL) != 0)
@@ -82,7 +96,7 @@ static void run(const uint8_t *ram, size_t size, struct uni_cursor *c)
 		memcpy(g.ram, ram, size);
 		g.mutate = (options & MUTATE) != 0 ? 50 : 0;
 		g.gone_at = (options & GONE) != 0 ? 2 : 0;
-		uni_unwinder_init(&u, &uni_arch_x86_64, (options & NO_HINTS) != 0 ? NULL : &hints);
+		uni_unwinder_init(&u, arch, (options & NO_HINTS) != 0 ? NULL : &hints);
 		uni_unwind(&u, as, &regs, &chain);
 		check(&chain, as, budget.bytes);
 	}

@@ -18,7 +18,9 @@ import sys
 
 ENTRIES = ('lab_pvh_start', 'lab_entry', 'lab_ap_entry', 'lab_thread_entry', 'lab_trap_common')
 SYMBOL = re.compile(r'^[0-9a-f]+ <([^>]+)>:$')
-BRANCH = re.compile(r'\t(?:call|j[a-z]+)q?\s+(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
+# x86's, and aarch64's: bl, b, b.ne, cbz x0, tbnz w0, #3,
+BRANCH = re.compile(r'\t(?:call|j[a-z]+|bl?|b\.[a-z]+|cbn?z|tbn?z)q?\s+(?:[wx][0-9]+, (?:#\S+, )?)?'
+                    r'(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
 
 
 def disassemble(objdump, elf):
@@ -38,7 +40,7 @@ def direct_edges(lines):
         match = BRANCH.search(line)
         # An offset means a jump within a function (or to a local label of the assembler).
         if match and current and not match.group(2) and match.group(1) != '':
-            is_call = '\tcall' in line
+            is_call = '\tcall' in line or '\tbl\t' in line
             if is_call or match.group(1) != current:
                 edges.add((current, match.group(1)))
     return edges, functions

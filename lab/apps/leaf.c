@@ -29,9 +29,9 @@ LAB_FUNC static void leaf_y(uint64_t turns)
 
 LAB_FUNC static void leaf_z(uint64_t turns)
 {
-	__asm__ volatile("" : : : "rbx", "r12", "r13");
+	__asm__ volatile("" : : : LAB_SAVED_REGS);
 	lab_burn(turns);
-	__asm__ volatile("" : : : "rbx", "r12", "r13");
+	__asm__ volatile("" : : : LAB_SAVED_REGS);
 }
 
 LAB_FUNC static void caller_a(void)

@@ -4,17 +4,13 @@
 
 void *memcpy(void *dst, const void *src, size_t size)
 {
-	void *d = dst;
-
-	__asm__ volatile("rep movsb" : "+D"(d), "+S"(src), "+c"(size) : : "memory");
+	lab_copy(dst, src, size);
 	return dst;
 }
 
 void *memset(void *dst, int c, size_t size)
 {
-	void *d = dst;
-
-	__asm__ volatile("rep stosb" : "+D"(d), "+c"(size) : "a"(c) : "memory");
+	lab_fill(dst, c, size);
 	return dst;
 }
 

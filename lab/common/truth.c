@@ -6,8 +6,6 @@ struct lab_truth lab_truth;
 
 extern struct lab_fn lab_fns_start[], lab_fns_end[];
 
-#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
-
 static void name_copy(char *dst, const char *src)
 {
 	size_t i = 0;
@@ -35,7 +33,7 @@ void lab_truth_init(void)
 		fn->index = t->nr_fns;
 		name_copy(t->fn_name[t->nr_fns++], fn->name);
 	}
-	COMPILER_BARRIER();
+	LAB_BARRIER();
 	t->magic = LAB_TRUTH_MAGIC; /* last: whoever sees it may trust the rest */
 }
 
@@ -50,13 +48,12 @@ void lab_heartbeat(void)
 	__atomic_fetch_add(&lab_truth.heartbeat, 1, __ATOMIC_RELAXED);
 }
 
-/* x86 keeps stores in order, so seq needs no more than the compiler's discipline. */
 static inline uint64_t books_open(struct lab_cpu_truth *c)
 {
 	uint64_t now;
 
 	c->seq++;
-	COMPILER_BARRIER();
+	LAB_BARRIER();
 	now = lab_tsc();
 	c->fn[c->current].self_cycles += now - c->last_tsc;
 	c->last_tsc = now;
@@ -65,7 +62,7 @@ static inline uint64_t books_open(struct lab_cpu_truth *c)
 
 static inline void books_shut(struct lab_cpu_truth *c)
 {
-	COMPILER_BARRIER();
+	LAB_BARRIER();
 	c->seq++;
 	lab_heartbeat();
 }
@@ -75,7 +72,7 @@ void lab_truth_start(void)
 	struct lab_cpu_truth *c = my_books();
 
 	c->seq++;
-	COMPILER_BARRIER();
+	LAB_BARRIER();
 	c->online = 1;
 	c->start_tsc = c->last_tsc = lab_tsc();
 	c->fn[0].since_tsc = c->start_tsc;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lab_arch.h" /* lab_burn() and others, of the architecture */
 #include "lab_truth.h"
 
 /* Part of the known call graph: never inlined, cloned or split, so that paths are certain. */
@@ -81,7 +82,7 @@ void lab_truth_close(void); /* charge what is left */
 void lab_truth_print(void);
 void lab_heartbeat(void);
 
-/* Architecture, x86_64/. */
+/* Architecture, x86_64/ or aarch64/. */
 uint64_t lab_tsc(void);
 unsigned lab_cpu_id(void);
 bool lab_serial_pending(void);
@@ -124,22 +125,5 @@ unsigned lab_smp_start(void (*fn)(unsigned cpu));
 void lab_smp_wait(void); /* until all have returned from fn */
 
 void kmain(void);
-
-/*
- * n turns of exactly 4 instructions each, the same code wherever it is used: time spent is
- * proportional to n. Inline on purpose: the instructions belong to the function that burns.
- */
-static inline __attribute__((always_inline)) void lab_burn(uint64_t n)
-{
-	uint64_t x = n;
-
-	__asm__ volatile("1:	leaq	3(%1), %1\n"
-			 "	xorq	%0, %1\n"
-			 "	decq	%0\n"
-			 "	jnz	1b\n"
-			 : "+r"(n), "+r"(x)
-			 :
-			 : "cc");
-}
 
 #endif

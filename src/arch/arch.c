@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-static const struct uni_arch *const arches[] = { &uni_arch_x86_64 };
+static const struct uni_arch *const arches[] = { &uni_arch_x86_64, &uni_arch_aarch64 };
 
 const struct uni_arch *uni_arch_by_elf_machine(unsigned machine)
 {

@@ -23,6 +23,12 @@ struct uni_gdb_reg {
 	uint8_t number;
 };
 
+/* A system register that no `g` packet has: a stub that describes its registers is asked for it. */
+struct uni_gdb_named {
+	const char *name; /* in the description */
+	uint8_t number;	  /* sys[] index; several names may have the same */
+};
+
 struct uni_arch {
 	const char *name;     /* "x86_64" */
 	uint16_t elf_machine; /* EM_* */
@@ -34,11 +40,16 @@ struct uni_arch {
 	const char *const *sys_names;	    /* UNI_SYS_MAX, NULL where unused */
 	const struct uni_gdb_reg *gdb_regs; /* layout without target XML (QEMU's) */
 	size_t nr_gdb_regs;
-	size_t gdb_g_size; /* bytes that a whole `g` reply must at least have */
+	size_t gdb_g_size;		       /* bytes that a whole `g` reply must at least have */
+	const struct uni_gdb_named *gdb_named; /* paging() wants all of these numbers */
+	size_t nr_gdb_named;
 
 	/* The paging mode that these registers select; -UNI_EINVAL if they contradict themselves.
 	 */
 	int (*paging)(const struct uni_regs *regs, struct uni_pt_root *ret);
+
+	/* Do a stopped vCPU's registers say that it has never run? NULL: they cannot. */
+	bool (*never_started)(const struct uni_regs *regs);
 
 	/* Does a function with these first bytes set up a frame pointer? n may be less than asked.
 	 */
@@ -60,7 +71,7 @@ struct uni_arch {
 
 	/*
 	 * What fp_step() finds out from code alone for the leaf, as a rule of arch/leaf.h for each
-	 * of the n bytes of code from hints->text_start on. 0 or -UNI_ENOMEM.
+	 * of the n bytes of code from hints->text_start on. 0 or -UNI_ENOMEM. NULL: none are made.
 	 */
 	int (*leaf_rules)(const struct uni_unwind_hints *hints, const uint8_t *code, size_t n,
 		uint8_t *rule_ret);
@@ -76,7 +87,7 @@ struct uni_arch {
 	uint64_t (*strip)(const struct uni_regs *regs, uint64_t pc);
 };
 
-extern const struct uni_arch uni_arch_x86_64;
+extern const struct uni_arch uni_arch_x86_64, uni_arch_aarch64;
 
 /* NULL if there is none. */
 const struct uni_arch *uni_arch_by_elf_machine(unsigned machine);

@@ -93,7 +93,6 @@ enum uni_aarch64_sys {
 	UNI_A64_TTBR1,
 	UNI_A64_TCR,
 	UNI_A64_PSTATE,
-	UNI_A64_PAC_MASK,
 };
 
 static inline void uni_regs_set(struct uni_regs *regs, unsigned reg, uint64_t value)

@@ -28,8 +28,9 @@ static const struct uni_opt *options(void)
 		{ 0, "accel", UNI_OPT_STR, &o.accel, "kvm|tcg|auto",
 			"how QEMU runs the guest (default auto: KVM if it can be used)",
 			"kvm tcg auto", NULL },
-		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE", "QEMU machine (default q35)",
-			"q35 pc microvm", NULL },
+		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE",
+			"QEMU machine (default q35; virt for an image of aarch64)",
+			"q35 pc microvm virt", NULL },
 		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
 			"QEMU CPU model (default: host with KVM, max without)", NULL, NULL },
 		{ 0, "memory", UNI_OPT_SIZE, &o.mem, "SIZE", "guest memory (default 128M)", NULL,
@@ -43,15 +44,15 @@ static const struct uni_opt *options(void)
 			".console.log)",
 			"FILE", NULL },
 		{ 0, "qemu", UNI_OPT_STR, &o.qemu, "PROGRAM",
-			"QEMU to run (default qemu-system-x86_64)", "FILE", NULL },
+			"QEMU to run (default qemu-system-x86_64, or that of the image's "
+			"architecture)",
+			"FILE", NULL },
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .rec = UNI_RECORD_DEFAULTS,
-		.accel = "auto",
-		.machine = "q35",
-		.mem = 128u << 20,
-		.vcpus = 1 };
+	o = (__typeof__(o)){
+		.rec = UNI_RECORD_DEFAULTS, .accel = "auto", .mem = 128u << 20, .vcpus = 1
+	};
 	return table;
 }
 
@@ -151,9 +152,10 @@ const struct uni_cmd uni_cmd_run = {
 	.name = "run",
 	.operands = "IMAGE",
 	.summary = "boot an image under QEMU, record it, stop it",
-	.details = "The image is an ELF that QEMU boots with -kernel (PVH or multiboot). What "
-		   "stands behind\n"
-		   "-- goes to QEMU as it is.",
+	.details =
+		"The image is an ELF that QEMU boots with -kernel: by PVH or multiboot on x86_64, "
+		"at its\n"
+		"entry point on aarch64. What stands behind -- goes to QEMU as it is.",
 	.examples = "  uniscope run app.elf -d 20\n"
 		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
 		    "-device ...",

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -33,11 +34,46 @@ static void nap(uint64_t ns)
 	(void)nanosleep(&ts, NULL);
 }
 
+/* How an image of each architecture is booted; the first one where it cannot be told. */
+static const struct uni_qemu_kind {
+	uint16_t elf_machine;
+	const char *program, *package, *machine;
+	bool debug_exit; /* a guest may end QEMU by isa-debug-exit */
+	bool foreign;	 /* to the hosts whose KVM we know */
+} kinds[] = {
+	{ 62, "qemu-system-x86_64", "qemu-system-x86", "q35", true, false },
+	{ 183, "qemu-system-aarch64", "qemu-system-arm", "virt", false, true },
+};
+
+static const struct uni_qemu_kind *kind_of(const char *image)
+{
+	_cleanup_close_ int fd = open(image, O_RDONLY | O_CLOEXEC);
+	uint8_t head[20];
+
+	/* e_machine of a little-endian file; QEMU says what is wrong with others. */
+	if (fd < 0 || read(fd, head, sizeof(head)) != (ssize_t)sizeof(head) ||
+		memcmp(head, "\177ELF", 4) != 0 || head[5] != 1)
+		return &kinds[0];
+	for (size_t i = 1; i < uni_array_len(kinds); i++) {
+		if (kinds[i].elf_machine == (head[18] | head[19] << 8))
+			return &kinds[i];
+	}
+	return &kinds[0];
+}
+
+static const char *program_of(const struct uni_qemu_args *args, const struct uni_qemu *q)
+{
+	return args->program != NULL ? args->program : q->kind->program;
+}
+
 static void choose_accel(const char *want, struct uni_qemu *q)
 {
 	if (strcmp(want, "auto") != 0) {
 		q->accel = want;
 		q->accel_why = "as asked";
+	} else if (q->kind->foreign) {
+		q->accel = "tcg";
+		q->accel_why = "the image is not for this host";
 	} else if (access("/dev/kvm", R_OK | W_OK) == 0) {
 		q->accel = "kvm";
 		q->accel_why = "/dev/kvm can be used";
@@ -85,9 +121,9 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 {
 	char text[256];
 
-	arg(a, args->program != NULL ? args->program : "qemu-system-x86_64");
+	arg(a, program_of(args, q));
 	arg(a, "-M");
-	arg(a, args->machine);
+	arg(a, args->machine != NULL ? args->machine : q->kind->machine);
 	arg(a, "-accel");
 	arg(a, q->accel);
 	arg(a, "-cpu");
@@ -99,10 +135,13 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->vcpus);
 	arg(a, text);
 	for (const char *const *p = (const char *const[]){ "-display", "none", "-nodefaults",
-		     "-no-reboot", "-serial", "stdio", "-device",
-		     "isa-debug-exit,iobase=0xf4,iosize=4", NULL };
+		     "-no-reboot", "-serial", "stdio", NULL };
 		*p != NULL; p++)
 		arg(a, *p);
+	if (q->kind->debug_exit) {
+		arg(a, "-device");
+		arg(a, "isa-debug-exit,iobase=0xf4,iosize=4");
+	}
 	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
 	arg(a, "-gdb");
 	arg(a, text);
@@ -167,15 +206,15 @@ static void last_words(const char *console, char *out, size_t cap)
 		out, cap, line != NULL ? line + 1 : buf, strlen(line != NULL ? line + 1 : buf));
 }
 
-static int ended_early(const struct uni_qemu_args *args, int status, struct uni_err *err)
+static int ended_early(
+	const struct uni_qemu_args *args, const struct uni_qemu *q, int status, struct uni_err *err)
 {
 	char words[256];
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return uni_err_set(err, UNI_ENOENT,
-			"cannot run %s: install it (Debian: qemu-system-x86) or name it with "
-			"--qemu",
-			args->program != NULL ? args->program : "qemu-system-x86_64");
+			"cannot run %s: install it (Debian: %s) or name it with --qemu",
+			program_of(args, q), q->kind->package);
 	last_words(args->console, words, sizeof(words));
 	return uni_err_set(err, UNI_EIO,
 		"QEMU ended before %s booted (status %d); its last words: %s (all are in %s)",
@@ -195,7 +234,7 @@ static int wait_for_socket(
 	(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
 	while (stat(path, &st) != 0) {
 		if (uni_qemu_ended(q, &status))
-			return ended_early(args, status, err);
+			return ended_early(args, q, status, err);
 		if (uni_now_ns() > until)
 			return uni_err_set(err, UNI_ETIMEDOUT,
 				"QEMU did not start within 10 s; see %s", args->console);
@@ -230,6 +269,7 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	rc = open_files(args, &console, err);
 	if (rc != 0)
 		return rc;
+	q->kind = kind_of(args->image);
 	choose_accel(args->accel, q);
 	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
 	if (mkdtemp(q->dir) == NULL) {

@@ -11,20 +11,23 @@
 struct uni_qemu_args {
 	const char *image;
 	const char *accel;   /* "kvm", "tcg", "auto" */
-	const char *machine; /* "q35", ... */
+	const char *machine; /* "q35", ...; NULL: by the image */
 	const char *cpu;     /* NULL: host for KVM, max for TCG */
 	const char *append;  /* guest command line, or NULL */
 	const char *console; /* file for the serial console */
-	const char *program; /* NULL: qemu-system-x86_64 */
+	const char *program; /* NULL: by the image, qemu-system-x86_64 or its like */
 	uint64_t mem_bytes;
 	uint64_t vcpus;
 	char **extra; /* more QEMU arguments, or NULL */
 };
 
+struct uni_qemu_kind;
+
 struct uni_qemu {
 	pid_t pid;
-	char dir[64];	   /* private folder with the gdb socket */
-	char target[128];  /* spec that reaches it */
+	char dir[64];	  /* private folder with the gdb socket */
+	char target[128]; /* spec that reaches it */
+	const struct uni_qemu_kind *kind;
 	const char *accel; /* what auto became */
 	const char *accel_why;
 };

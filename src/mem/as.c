@@ -11,8 +11,9 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "mem/walk.h"
 
-#define PAGE	    4096u
+#define PAGE	    UNI_AS_PAGE
 #define TLB_NR	    64u
 #define CACHE_BYTES (256u * 1024)
 #define WAYS	    4u
@@ -279,29 +280,12 @@ static int read_in_page(struct uni_as *as, uint64_t gpa, uint8_t *buf, size_t le
 	return 0;
 }
 
-/* The geometry and table that serve va, or false if the address cannot exist. */
-static bool pick_half(const struct uni_as *as, uint64_t va, const struct uni_pt_geometry **g_ret,
-	uint64_t *table_ret)
+const struct uni_pt_root *uni_as_root(const struct uni_as *as)
 {
-	const struct uni_pt_geometry *g = as->root.geometry;
-	unsigned bits = g->va_bits != 0 ? g->va_bits : 32;
-	uint64_t above = va >> (bits - 1); /* with the top bit of the space itself */
-
-	*g_ret = g;
-	*table_ret = as->root.root.v;
-	if (g->canonical)
-		return above == 0 || above == UINT64_MAX >> (bits - 1);
-	if (above >> 1 == 0)
-		return true;
-	if (as->root.geometry_high == NULL)
-		return false;
-	*g_ret = as->root.geometry_high;
-	*table_ret = as->root.root_high.v;
-	return va >> as->root.geometry_high->va_bits ==
-	       UINT64_MAX >> as->root.geometry_high->va_bits;
+	return &as->root;
 }
 
-static int load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *ret)
+int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *ret)
 {
 	uint8_t raw[8] = { 0 };
 	int rc;
@@ -318,106 +302,16 @@ static int load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	return 0;
 }
 
-/* What a walk found, or where it ended. */
-struct walked {
-	uint64_t gpa;  /* of the page that holds the address */
-	uint64_t span; /* bytes of the leaf, or that the entry without one stands for */
-	bool no_exec;  /* some entry on the way forbids to run what is there */
-};
-
-static int walk(struct uni_as *as, uint64_t va, struct walked *ret)
-{
-	const struct uni_pt_geometry *g;
-	uint64_t table, entry, addr;
-
-	*ret = (struct walked){ .span = PAGE };
-	if (!pick_half(as, va, &g, &table))
-		return -UNI_EFAULT;
-	if (g->nr_levels == 0) {
-		ret->gpa = va & ~(uint64_t)(PAGE - 1);
-		return 0;
-	}
-	for (unsigned i = 0; i < g->nr_levels; i++) {
-		const struct uni_pt_level *l = &g->level[i];
-		uint64_t index = va >> l->shift & ((1ull << l->bits) - 1);
-		int rc = load_entry(as, table + index * g->entry_size, g->entry_size, &entry);
-		bool leaf;
-
-		ret->span = 1ull << l->shift;
-		if (rc != 0)
-			return rc;
-		if ((entry & g->present_mask) != g->present_value)
-			return -UNI_EFAULT;
-		leaf = l->leaf_allowed && (entry & l->leaf_mask) == l->leaf_value;
-		if ((entry & (as->root.reserved | (leaf ? l->reserved_leaf : l->reserved_table))) !=
-			0)
-			return -UNI_EFAULT;
-		ret->no_exec = ret->no_exec || (entry & g->no_exec) != 0;
-		if (leaf) {
-			addr = entry & g->leaf_addr & ~(ret->span - 1);
-			addr |= (entry & l->leaf_high) << l->leaf_high_shift;
-			ret->gpa = addr | (va & (ret->span - 1) & ~(uint64_t)(PAGE - 1));
-			return (addr & ~as->root.phys_mask) == 0 ? 0 : -UNI_EFAULT;
-		}
-		table = entry & g->table_addr;
-		if ((table & ~as->root.phys_mask) != 0)
-			return -UNI_EFAULT;
-	}
-	return -UNI_EFAULT;
-}
-
 /* Fills e for the page that holds va. */
 static int fill(struct uni_as *as, uint64_t va, struct tlb_entry *e)
 {
-	struct walked w;
-	int rc = walk(as, va, &w);
+	struct uni_walked w;
+	int rc = uni_as_walk(as, va, &w);
 
 	e->gpa = w.gpa;
 	e->leaf_size = w.span;
 	e->no_exec = w.no_exec;
 	return rc;
-}
-
-/* The first address after those that cannot exist, 0 if there are only such. */
-static uint64_t high_half(const struct uni_as *as)
-{
-	const struct uni_pt_geometry *g = as->root.geometry_high;
-
-	if (g != NULL && g->va_bits != 0)
-		return ~0ull << g->va_bits;
-	g = as->root.geometry;
-	return g->canonical ? ~0ull << (g->va_bits - 1) : 0;
-}
-
-int uni_as_next(struct uni_as *as, uni_gva from, struct uni_mapping *ret)
-{
-	const struct uni_pt_geometry *g;
-	uint64_t va = from.v & ~(uint64_t)(PAGE - 1), table;
-
-	if (as->root.geometry == NULL || as->root.geometry->nr_levels == 0)
-		return -UNI_ENOENT;
-	do {
-		struct walked w;
-		int rc;
-
-		if (!pick_half(as, va, &g, &table)) {
-			if (va >= high_half(as))
-				return -UNI_ENOENT;
-			va = high_half(as);
-		}
-		rc = walk(as, va, &w);
-		if (rc == 0) {
-			*ret = (struct uni_mapping){ .gva = uni_gva_of(va),
-				.gpa = uni_gpa_of(w.gpa),
-				.size = w.span - (va & (w.span - 1)),
-				.exec = !w.no_exec };
-			return 0;
-		}
-		if (rc != -UNI_EFAULT)
-			return rc;
-		va = (va | (w.span - 1)) + 1;
-	} while (va != 0);
-	return -UNI_ENOENT;
 }
 
 /* The entry of the page that holds va, which must be in page tables. */

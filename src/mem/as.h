@@ -40,7 +40,12 @@ struct uni_pt_geometry {
 	uint64_t present_mask, present_value;
 	uint64_t table_addr; /* mask of the next table's GPA in an entry */
 	uint64_t leaf_addr;  /* mask of the page's GPA, further cut to the leaf's size */
-	uint64_t no_exec;    /* set in any entry on the way: what is mapped cannot be run */
+	/* Address bits that a pointer to a table keeps elsewhere, as level[].leaf_high. */
+	uint64_t table_high;
+	uint8_t table_high_shift;
+	/* Set in any entry on the way, in the leaf, in what points to a table: what is mapped
+	 * cannot be run. */
+	uint64_t no_exec, no_exec_leaf, no_exec_table;
 	struct uni_pt_level level[UNI_PT_LEVELS_MAX];
 };
 
@@ -53,6 +58,12 @@ struct uni_pt_root {
 	/* A second half with its own table (aarch64 TTBR1); geometry NULL where there is none. */
 	const struct uni_pt_geometry *geometry_high;
 	uni_gpa root_high;
+	/*
+	 * Where the space is smaller than the geometry's, 0: it is not. Levels above it are left
+	 * out: the table at the root is that of the first one that has bits of it.
+	 */
+	uint8_t va_bits, va_bits_high;
+	bool ignore_top, ignore_top_high; /* bits 63:56 of GVAs are tags; bit 55 tells the half */
 };
 
 /* Limits for one sample. A guest decides none of them. */

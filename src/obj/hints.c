@@ -7,8 +7,11 @@
 #include "base/checked.h"
 #include "obj/image_priv.h"
 
-/* Enough for a landing pad, the realignment of a stack and the frame pointer's set-up. */
-#define PROLOGUE_BYTES 32
+/*
+ * Enough for a landing pad, the realignment of a stack and the frame pointer's set-up; on aarch64
+ * all callee-saved registers may be stored before.
+ */
+#define PROLOGUE_BYTES 64
 
 void uni_image_hints_free(struct uni_image_hints *h)
 {

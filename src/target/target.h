@@ -45,7 +45,7 @@ struct uni_text_hint {
 };
 
 struct uni_attach_opts {
-	const struct uni_arch *arch; /* from the image; NULL: x86_64 */
+	const struct uni_arch *arch; /* from the image; NULL: what the guest says, else x86_64 */
 	const struct uni_text_hint *text;
 	size_t nr_text;
 	bool anywhere;	 /* the text may be mapped elsewhere, and loaded elsewhere, than it says */
@@ -184,6 +184,9 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 int uni_target_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err);
+/* For a backend's probe(): attaches to what nothing happens to by that, and asks. */
+int uni_target_look(const struct uni_target_ops *ops, const struct uni_spec *spec,
+	struct uni_target_info *ret, struct uni_err *err);
 void uni_target_detach(struct uni_target *t); /* NULL-safe */
 
 #endif

@@ -1,11 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf: all of a program's shapes (frameless leaves, deep stacks,
+# complete.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: all of a program's shapes (frameless leaves, deep stacks,
 # several vCPUs, threads, a halted vCPU) give complete chains and the shares of time that the guests'
 # own books tell (judge.py), with frame pointers and without. Fewer samples than truth.sh takes: it is
-# the chains that matter here. TAP.
+# the chains that matter here. aarch64 is by TCG. TAP.
 set -u
-U=$1 BUILD=$2 SRC=$3 how=$4
+U=$1 BUILD=$2 SRC=$3 how=$4 under=$4 unwind=
+lab=$BUILD/lab qemu=qemu-system-x86_64
+[ "$how" = aarch64 ] && lab=$BUILD/lab/aarch64 qemu=qemu-system-aarch64 how=tcg
+command -v $qemu >/dev/null || {
+	echo "1..0 # SKIP $qemu is not installed"
+	exit 0
+}
 . "$SRC/tests/e2e/guest.sh"
 case " $ways " in
 *" $how "*) ;;
@@ -17,7 +23,8 @@ esac
 here=$SRC/tests/e2e
 
 record() { # SECONDS
-	timeout 60 "$U" record "$target" "$(method "$how")" -F 499 -d "$1" -e "$elf" --watch lab_truth \
+	# shellcheck disable=SC2086
+	timeout 60 "$U" record "$target" "$(method "$how")" -F 499 -d "$1" -e "$elf" ${unwind:+--unwind $unwind} --watch lab_truth \
 		-o "$T/s.uniscope" --overwrite >"$T/log" 2>&1 || {
 		cat "$T/log"
 		return 1
@@ -32,14 +39,16 @@ whole=0.995
 complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	name=$1 smp=$2 seconds=$3
 	shift 3
-	boot "$how" "$BUILD/lab/$name.elf" '' --smp "$smp" || return 1
+	boot "$how" "$lab/$name.elf" '' --smp "$smp" || return 1
 	sleep 0.5 # a slow guest has yet to open its books
-	record "$seconds" || return 1
 	# A busy host leaves TCG few samples.
-	python3 "$here/ask.py" number "$T/s.uniscope" samples 200 || record 10 || return 1
+	for seconds in "$seconds" 10 30; do
+		record "$seconds" || return 1
+		python3 "$here/ask.py" number "$T/s.uniscope" samples 200 && break
+	done
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" &&
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
-			--graph "$BUILD/lab/$name.graph" --min-samples 150 --min-complete $whole "$@"
+			--graph "$lab/$name.graph" --min-samples 150 --min-complete $whole "$@"
 }
 
 # The session of the smp guest: each function on its vCPU only.
@@ -67,19 +76,36 @@ halted() {
 long=1
 [ "$how" = tcg ] || long=3
 for cc in gcc clang; do
-	[ -e "$BUILD/lab/leaf-$cc-fp.elf" ] || continue
-	check "leaf-$cc under $how" complete leaf-$cc-fp 1 $long
-	check "deep-$cc under $how" complete deep-$cc-fp 1 $long
-	check "threads-$cc under $how" complete threads-$cc-fp 1 1
-	check "smp-$cc under $how" complete smp-$cc-fp 2 $long
-	check "smp-$cc under $how: each vCPU its own functions" own_vcpu
+	[ -e "$lab/leaf-$cc-fp.elf" ] || continue
+	check "leaf-$cc under $under" complete leaf-$cc-fp 1 $long
+	check "deep-$cc under $under" complete deep-$cc-fp 1 $long
+	[ ! -e "$lab/threads-$cc-fp.elf" ] || check "threads-$cc under $under" complete threads-$cc-fp 1 1
+	check "smp-$cc under $under" complete smp-$cc-fp 2 $long
+	check "smp-$cc under $under: each vCPU its own functions" own_vcpu
 	# QEMU stops a TCG guest when its main loop gets a CPU: on a busy host that is once the guest
 	# sleeps.
-	check "idle-$cc under $how" complete idle-$cc-fp 1 1 --floor 0.12
-	check "idle-$cc under $how: halted, and said so" halted
-	check "leaf-$cc without frame pointers under $how" complete leaf-$cc-nofp 1 $long
-	check "deep-$cc without frame pointers under $how" complete deep-$cc-nofp 1 $long
-	check "threads-$cc without frame pointers under $how" complete threads-$cc-nofp 1 1
-	check "idle-$cc without frame pointers under $how" complete idle-$cc-nofp 1 1 --floor 0.12
+	check "idle-$cc under $under" complete idle-$cc-fp 1 1 --floor 0.12
+	check "idle-$cc under $under: halted, and said so" halted
+	check "leaf-$cc without frame pointers under $under" complete leaf-$cc-nofp 1 $long
+	check "deep-$cc without frame pointers under $under" complete deep-$cc-nofp 1 $long
+	[ ! -e "$lab/threads-$cc-nofp.elf" ] ||
+		check "threads-$cc without frame pointers under $under" complete threads-$cc-nofp 1 1
+	check "idle-$cc without frame pointers under $under" complete idle-$cc-nofp 1 1 --floor 0.12
 done
+
+# Where the return address of a leaf is in a register: by frame records alone, too; and signed ones.
+if [ "$under" = aarch64 ]; then
+	unwind=fp
+	for cc in gcc clang; do
+		[ -e "$lab/leaf-$cc-fp.elf" ] || continue
+		for app in leaf deep calls2 demo; do
+			check "$app-$cc under $under, by frame records" complete $app-$cc-fp 1 $long
+		done
+	done
+	unwind=cfi
+	for image in "$lab"/leaf-*-pac.elf; do
+		image=$(basename "$image" .elf)
+		check "$image: signed return addresses" complete "$image" 1 $long
+	done
+fi
 finish

@@ -62,14 +62,18 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
-	struct oracle *o = arg;
-	Dwarf_Word r[UNI_X86_NR_REGS];
+	const struct oracle *o = arg;
+	const struct uni_arch *a = o->u.arch;
+	Dwarf_Word r[UNI_REG_MAX];
+	bool own_pc = a == &uni_arch_aarch64; /* libdwfl keeps it apart from the registers */
 
-	for (unsigned i = 0; i < UNI_X86_NR_REGS; i++)
+	for (unsigned i = 0; i < a->nr_regs; i++)
 		r[i] = o->cur->r[i];
-	r[UNI_X86_RSP] = o->cur->sp;
-	r[UNI_X86_RIP] = o->cur->pc;
-	return dwfl_thread_state_registers(thread, 0, UNI_X86_NR_REGS, r);
+	r[a->sp_reg] = o->cur->sp;
+	r[a->pc_reg] = o->cur->pc;
+	if (own_pc)
+		dwfl_thread_state_register_pc(thread, o->cur->pc);
+	return dwfl_thread_state_registers(thread, 0, a->nr_regs - own_pc, r);
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {

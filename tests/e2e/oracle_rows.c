@@ -57,8 +57,10 @@ static bool same_register(
 
 	if (dwarf_frame_register(f, reg, mem, &ops, &n) != 0)
 		return differ(o, pc, "libdw's register", reg, 0);
-	if (n == 0 && ops == NULL)
-		return v->how == UNI_CFI_SAME || differ(o, pc, "rule", v->how, UNI_CFI_SAME);
+	if (n == 0 && ops == NULL) /* a return address that stays in its register has its number */
+		return v->how == UNI_CFI_SAME ||
+		       (v->how == UNI_CFI_REG && v->reg == reg && v->arg == 0) ||
+		       differ(o, pc, "rule", v->how, UNI_CFI_SAME);
 	if (n == 0)
 		return v->how == UNI_CFI_UNDEF || differ(o, pc, "rule", v->how, UNI_CFI_UNDEF);
 	if (ops[0].atom == DW_OP_regx)

@@ -1,14 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf: profiles of lab guests against the books they keep about
-# themselves (judge.py): shares of time, call chains by the image's own call graph. TAP.
+# truth.sh UNISCOPE BUILD SRCROOT tcg|kvm|bpf|aarch64: profiles of lab guests against the books they keep about
+# themselves (judge.py): shares of time, call chains by the image's own call graph. aarch64 is by TCG.
+# TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 HOW=$4 ACCEL=$4
+LAB=$BUILD/lab qemu=qemu-system-x86_64
 [ "$HOW" = bpf ] && ACCEL=kvm
+[ "$HOW" = aarch64 ] && ACCEL=tcg LAB=$BUILD/lab/aarch64 qemu=qemu-system-aarch64
 here=$SRC/tests/e2e
 
-[ -e "$BUILD/lab/shares-gcc-fp.elf" ] || { echo '1..0 # SKIP no lab images'; exit 0; }
-command -v qemu-system-x86_64 >/dev/null || { echo '1..0 # SKIP qemu-system-x86_64 is not installed'; exit 0; }
+ls "$LAB"/shares-*-fp.elf >/dev/null 2>&1 || { echo '1..0 # SKIP no lab images: is there a compiler?'; exit 0; }
+command -v $qemu >/dev/null || { echo "1..0 # SKIP $qemu is not installed"; exit 0; }
 if [ "$ACCEL" = kvm ] && ! { [ -r /dev/kvm ] && [ -w /dev/kvm ]; }; then
 	echo '1..0 # SKIP /dev/kvm cannot be used'
 	exit 0
@@ -30,7 +33,7 @@ want=${TRUTH_SAMPLES:-2200}
 start() { # IMAGE APPEND
 	rm -f "$T/in" "$T/gdb" "$T/console" # no line of the guest before
 	mkfifo "$T/in"
-	set -- "$BUILD/lab/$1.elf" "loop=1 wait=1 $2"
+	set -- "$LAB/$1.elf" "loop=1 wait=1 $2"
 	[ "$ACCEL" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
 	image=$1 append=$2
 	shift 2
@@ -86,7 +89,7 @@ print(int(json.load(sys.stdin)["total"]))' 2>/dev/null)
 	stop
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" >>"$T/log" 2>&1
 	if python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
-		--graph "$BUILD/lab/$name.graph" "$@" >"$T/verdict" 2>&1; then
+		--graph "$LAB/$name.graph" "$@" >"$T/verdict" 2>&1; then
 		echo "ok $n - $name under $HOW"
 	else
 		echo "not ok $n - $name under $HOW"
@@ -101,11 +104,12 @@ print(int(json.load(sys.stdin)["total"]))' 2>/dev/null)
 torn=
 [ "$HOW" = bpf ] && torn='--min-complete 0.97'
 for cc in gcc clang; do
-	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
+	[ -e "$LAB/shares-$cc-fp.elf" ] || continue
 	judged shares-$cc-fp ''
 	# shellcheck disable=SC2086
 	judged calls1-$cc-fp 'mix=1' $torn
 	# shellcheck disable=SC2086
 	judged calls2-$cc-fp 'mix=1' $torn
 done
+[ "$HOW" = aarch64 ] && judged shares-gcc-pac ''
 echo "1..$n"

@@ -23,6 +23,8 @@ struct fake_stub {
 	/* What it is; set before the start. */
 	bool generic;	    /* no QEMU: none of its queries, and it wants each '+' */
 	bool no_detach;	    /* does not know D */
+	bool aarch64;	    /* its system registers are asked for one by one */
+	bool no_tcr;	    /* and one of them is not there */
 	bool processes;	    /* thread ids name a process, and D must */
 	const char *prefix; /* packets that begin so ... */
 	const char *lie;    /* ... are answered by these bytes; "" silence, NULL hangs up */
@@ -93,6 +95,58 @@ static void fake_regs(struct fake_stub *f)
 	fake_put(f, hex);
 }
 
+/* aarch64's: x0 to x30, sp, pc of 8 bytes with the same values, and pstate of 4. */
+static void fake_a64_regs(struct fake_stub *f)
+{
+	char hex[2 * 268 + 1];
+
+	for (unsigned i = 0; i < 33; i++) {
+		uint64_t v = i == 32 ? 0x401000u * (unsigned)f->thread
+				     : 0x1000u * (unsigned)f->thread + i;
+
+		for (unsigned b = 0; b < 8; b++)
+			(void)snprintf(
+				hex + 2 * (8 * i + b), 3, "%02x", (unsigned)(v >> 8 * b & 255));
+	}
+	(void)snprintf(hex + 2 * 264, 9, "c5030000");
+	fake_put(f, hex);
+}
+
+/* Their description, in pieces as large as the client asked for; register n has the value n. */
+static bool fake_a64_packet(struct fake_stub *f)
+{
+	static const char xml[] =
+		"<?xml version=\"1.0\"?><feature name=\"org.qemu.gdb.arm.sys.regs\">"
+		"<reg name=\"TCR_EL1\" bitsize=\"64\" regnum=\"174\" group=\"cp_regs\"/>"
+		"<reg name=\"SCTLR\" bitsize=\"64\" regnum=\"92\" group=\"cp_regs\"/>"
+		"<reg name=\"TTBR0_EL1\" bitsize=\"64\" regnum=\"171\" group=\"cp_regs\"/>"
+		"<reg name=\"TTBR1_EL1\" bitsize=\"64\" regnum=\"175\" group=\"cp_regs\"/>"
+		"</feature>";
+	char *at = strstr(f->line, "system-registers.xml:"), part[128], hex[17];
+	const char *from = f->no_tcr ? strstr(xml, "<reg name=\"SCTLR") : xml;
+	uint64_t offset = 0, len = 0;
+	unsigned reg;
+
+	if (strcmp(f->line, "g") == 0) {
+		fake_a64_regs(f);
+	} else if (sscanf(f->line, "p%x", &reg) == 1) {
+		(void)snprintf(hex, sizeof(hex), "%02x00000000000000", reg & 255);
+		fake_put(f, hex);
+	} else if (at != NULL &&
+		   sscanf(at, "system-registers.xml:%" SCNx64 ",%" SCNx64, &offset, &len) == 2 &&
+		   offset <= strlen(from)) {
+		len = len < 100 ? len : 100; /* a stub may send less than it is asked for */
+		(void)snprintf(part, sizeof(part), "%c%.*s",
+			strlen(from + offset) > len ? 'm' : 'l', (int)len, from + offset);
+		fake_put(f, part);
+	} else if (strncmp(f->line, "qXfer", 5) == 0) {
+		fake_put(f, "l<target><architecture>aarch64</architecture></target>");
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void fake_memory(struct fake_stub *f)
 {
 	char hex[4097];
@@ -155,6 +209,8 @@ static bool fake_packet(struct fake_stub *f)
 		}
 		return true;
 	}
+	if (f->aarch64 && fake_a64_packet(f))
+		return true;
 	if (fake_fixed(f)) {
 		f->listed = 0;
 	} else if (strcmp(f->line, "qsThreadInfo") == 0) {

@@ -207,6 +207,29 @@ static void architectures(void **state)
 	assert_non_null(strstr(err.msg, "aarch64"));
 }
 
+static void described_registers(void **state)
+{
+	static const char xml[] = "<reg name=\"A\" bitsize=\"64\" regnum=\"12\"/>"
+				  "<reg name=\"AB\" regnum=\"70000\"/><reg name=\"C\" x=\"1\"/>"
+				  "<reg name=\"D\" regnum=\"\"/><reg name=\"E\" regnum=\"7";
+	uint32_t n = 0;
+	uint64_t v = 0;
+
+	assert_true(uni_gdb_xml_reg(xml, "A", &n) && n == 12);
+	assert_true(uni_gdb_xml_reg(xml, "AB", &n) && n == 70000);
+	assert_false(uni_gdb_xml_reg(xml, "B", &n));
+	assert_false(uni_gdb_xml_reg(xml, "C", &n)); /* the number is another one's */
+	assert_false(uni_gdb_xml_reg(xml, "D", &n));
+	assert_false(uni_gdb_xml_reg(xml, "E", &n));
+	assert_false(uni_gdb_xml_reg("<reg name=\"A\" regnum=\"99999999999\">", "A", &n));
+	assert_true(uni_gdb_reg_value((const uint8_t *)"efcdab8967452301", 16, &v));
+	assert_true(v == 0x0123456789abcdef);
+	assert_true(uni_gdb_reg_value((const uint8_t *)"3412", 4, &v) && v == 0x1234);
+	assert_false(uni_gdb_reg_value((const uint8_t *)"E14", 0, &v));
+	assert_false(uni_gdb_reg_value((const uint8_t *)"xxxxxxxxxxxxxxxx", 16, &v));
+	assert_false(uni_gdb_reg_value((const uint8_t *)"000000000000000000", 18, &v));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +241,7 @@ int main(void)
 		cmocka_unit_test(thread_lists),
 		cmocka_unit_test(registers),
 		cmocka_unit_test(architectures),
+		cmocka_unit_test(described_registers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

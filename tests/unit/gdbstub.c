@@ -28,7 +28,9 @@ static void begin(struct fake_stub *f, struct talk *t, bool phys)
 	assert_non_null(t->s);
 	fake_start(f);
 	assert_int_equal(fcntl(f->peer, F_SETFL, O_NONBLOCK), 0);
-	t->rc = uni_gdb_stub_open(t->s, f->peer, &uni_arch_x86_64, phys, t->regs, &t->err);
+	/* Without an image it is the stub that says what it is. */
+	t->rc = uni_gdb_stub_open(
+		t->s, f->peer, f->aarch64 ? NULL : &uni_arch_x86_64, phys, t->regs, &t->err);
 }
 
 static void end(struct fake_stub *f, struct talk *t)
@@ -78,6 +80,52 @@ static void a_whole_life(void **state)
 	assert_true(soon(&f.running, true));
 	end(&f, &t);
 	assert_true(f.running && f.detached && !f.phys);
+}
+
+/* Registers that g does not have are asked for by the numbers of the stub's own description. */
+static void registers_by_name(void **state)
+{
+	struct fake_stub f = { .aarch64 = true };
+	struct talk t;
+
+	begin(&f, &t, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.s->sysregs && t.s->want_phys);
+	assert_ptr_equal(t.s->arch, &uni_arch_aarch64);
+	assert_int_equal(t.s->nr_named, 4);
+	assert_int_equal(t.regs[0].sys_valid, 0x1f);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	for (int i = 0; i < 2; i++) {
+		const struct uni_regs *r = &t.regs[i];
+		uint64_t v;
+
+		assert_true(r->pc == 0x401000u * (1 + (unsigned)i));
+		assert_true(r->sp == 0x1000u * (1 + (unsigned)i) + 31);
+		assert_true(uni_regs_get(r, UNI_A64_LR, &v) && v == r->sp - 1);
+		assert_true(uni_regs_get_sys(r, UNI_A64_SCTLR, &v) && v == 92);
+		assert_true(uni_regs_get_sys(r, UNI_A64_TTBR0, &v) && v == 171);
+		assert_true(uni_regs_get_sys(r, UNI_A64_TTBR1, &v) && v == 175);
+		assert_true(uni_regs_get_sys(r, UNI_A64_TCR, &v) && v == 174);
+		assert_true(uni_regs_get_sys(r, UNI_A64_PSTATE, &v) && v == 0x3c5);
+	}
+	assert_int_equal(t.regs[0].state, UNI_VCPU_RUNNING);
+	assert_int_equal(t.regs[1].state, UNI_VCPU_HALTED);
+	end(&f, &t);
+	assert_true(f.running && f.detached);
+}
+
+/* Without one of them page tables cannot be walked: the stub has to translate. */
+static void register_that_is_missing(void **state)
+{
+	struct fake_stub f = { .aarch64 = true, .no_tcr = true };
+	struct talk t;
+
+	begin(&f, &t, true);
+	assert_int_equal(t.rc, 0);
+	assert_false(t.s->sysregs || t.s->want_phys);
+	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+	assert_true(t.regs[0].pc == 0x401000);
+	end(&f, &t);
 }
 
 /* A thousand samples stay in step. */
@@ -384,6 +432,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_life),
+		cmocka_unit_test(registers_by_name),
+		cmocka_unit_test(register_that_is_missing),
 		cmocka_unit_test(many_samples),
 		cmocka_unit_test(a_stub_that_names_processes),
 		cmocka_unit_test(left_by_the_guardian),

@@ -72,6 +72,17 @@ static const struct uni_gdb_reg gdb_regs[] = {
 	SYS(228, 8, UNI_X86_EFER),
 };
 
+/*
+ * One that waits for its first start-up interrupt sits at the reset vector in real mode. QEMU may
+ * call that halted, or (with KVM) running.
+ */
+static bool never_started(const struct uni_regs *regs)
+{
+	uint64_t cr0;
+
+	return uni_regs_get_sys(regs, UNI_X86_CR0, &cr0) && (cr0 & 1) == 0 && regs->pc == 0xfff0;
+}
+
 static uint64_t strip(const struct uni_regs *regs, uint64_t pc)
 {
 	return pc;
@@ -94,6 +105,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.nr_gdb_regs = uni_array_len(gdb_regs),
 	.gdb_g_size = 608, /* with x87 and SSE registers, which are not looked at */
 	.paging = uni_x86_64_paging,
+	.never_started = never_started,
 	.sets_frame = uni_x86_64_sets_frame,
 	.after_call = uni_x86_64_after_call,
 	.fp_step = uni_x86_64_fp_step,

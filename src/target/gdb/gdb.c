@@ -152,8 +152,8 @@ static void gdb_detach(struct uni_target *base)
 	free(t);
 }
 
-static int shake_hands(struct uni_gdb_target *t, const struct uni_gdb_addr *addr, bool want_phys,
-	struct uni_err *err)
+static int shake_hands(struct uni_gdb_target *t, const struct uni_gdb_addr *addr,
+	const struct uni_arch *arch, bool want_phys, struct uni_err *err)
 {
 	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, &fd, err);
 
@@ -162,7 +162,9 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_gdb_addr *addr
 	(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS);
 	if (t->info.pid == 0)
 		t->info.pid = uni_gdb_peer_pid(fd);
-	rc = uni_gdb_stub_open(&t->stub, fd, t->base.arch, want_phys, &t->regs0, err);
+	rc = uni_gdb_stub_open(&t->stub, fd, arch, want_phys, &t->regs0, err);
+	if (rc == 0)
+		t->base.arch = t->stub.arch;
 	uni_gdb_end(t);
 	return rc;
 }
@@ -184,7 +186,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 		rc = look(spec, &addr, &t->info, err);
 	known = t->info.pid != 0;
 	if (rc == 0)
-		rc = shake_hands(t, &addr, how != UNI_GDB_MEM_PROCESS, err);
+		rc = shake_hands(t, &addr, opts->arch, how != UNI_GDB_MEM_PROCESS, err);
 	if (rc != 0)
 		return rc;
 	if (!known && t->info.pid != 0)
@@ -204,7 +206,6 @@ static int gdb_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 	if (t == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
 	t->base.ops = &uni_target_gdb;
-	t->base.arch = opts->arch != NULL ? opts->arch : &uni_arch_x86_64;
 	t->guardian.sock = -1;
 	t->stub.link.fd = -1;
 	t->stub.state = UNI_GDB_LOST;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "target/gdb/question.h"
 #include "target/gdb/regs.h"
 #include "target/gdb/stub.h"
 
@@ -127,16 +128,33 @@ static int list_threads(struct uni_gdb_stub *s)
 }
 
 /* Only where the stub describes its architecture at all; without that the size of `g` decides. */
-static int check_arch(struct uni_gdb_stub *s, struct uni_err *err)
+static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
 {
 	char name[64];
 	int rc = ask(s, "qXfer:features:read:target.xml:0,3c0");
+	bool named;
 
 	if (rc != 0)
 		return rc;
-	if (!uni_gdb_xml_arch((const char *)s->link.reply, name, sizeof(name)))
-		return 0;
-	return uni_gdb_check_arch(s->arch, name, err);
+	named = uni_gdb_xml_arch((const char *)s->link.reply, name, sizeof(name));
+	if (s->arch == NULL && named)
+		s->arch = uni_gdb_arch_of(name);
+	if (s->arch == NULL)
+		s->arch = &uni_arch_x86_64;
+	return named ? uni_gdb_check_arch(s->arch, name, err) : 0;
+}
+
+/* Without all that it takes to walk page tables, memory is read by virtual addresses. */
+static int named_regs(struct uni_gdb_stub *s, struct uni_regs *ret)
+{
+	uint64_t until = uni_now_ns() + ANSWER_NS;
+	int rc = uni_gdb_question_learn(s);
+
+	if (rc == 0)
+		rc = uni_gdb_question_named(s, until, ret);
+	for (size_t i = 0; i < s->arch->nr_gdb_named; i++)
+		s->sysregs &= (ret->sys_valid >> s->arch->gdb_named[i].number & 1) != 0;
+	return rc;
 }
 
 static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_err *err)
@@ -156,7 +174,7 @@ static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_e
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the gdb stub's registers (%zu bytes) are not those of %s",
 			s->link.reply_size / 2, s->arch->name);
-	return 0;
+	return s->sysregs && s->arch->nr_gdb_named != 0 ? named_regs(s, ret) : 0;
 }
 
 static int set_up(
@@ -169,7 +187,7 @@ static int set_up(
 	if (rc == 0)
 		rc = list_threads(s);
 	if (rc == 0)
-		rc = check_arch(s, err);
+		rc = know_arch(s, err);
 	if (rc == 0)
 		rc = first_regs(s, regs0_ret, err);
 	s->want_phys = want_phys && s->can_phys && s->sysregs;

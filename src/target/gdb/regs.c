@@ -15,15 +15,21 @@ static const struct {
 	{ "aarch64", "aarch64" },
 };
 
+const struct uni_arch *uni_gdb_arch_of(const char *stub_name)
+{
+	for (size_t i = 0; i < uni_array_len(arch_names); i++) {
+		if (strcmp(arch_names[i].gdb, stub_name) == 0)
+			return uni_arch_by_name(arch_names[i].ours);
+	}
+	return NULL;
+}
+
 int uni_gdb_check_arch(const struct uni_arch *arch, const char *stub_name, struct uni_err *err)
 {
 	char clean[64];
 
-	for (size_t i = 0; i < uni_array_len(arch_names); i++) {
-		if (strcmp(arch_names[i].gdb, stub_name) == 0 &&
-			strcmp(arch_names[i].ours, arch->name) == 0)
-			return 0;
-	}
+	if (uni_gdb_arch_of(stub_name) == arch)
+		return 0;
 	(void)uni_text_clean(clean, sizeof(clean), stub_name, strlen(stub_name));
 	return uni_err_set(err, UNI_EMISMATCH,
 		"the gdb stub's guest is of architecture %s, expected was %s: is it the right "
@@ -63,16 +69,39 @@ static bool get(const uint8_t *hex, size_t size, const struct uni_gdb_reg *reg, 
 	return true;
 }
 
-/*
- * An x86 vCPU that waits for its first start-up interrupt sits at the reset vector in real mode.
- * QEMU may call that halted, or (with KVM) running.
- */
-static bool never_started(const struct uni_arch *arch, const struct uni_regs *r)
+bool uni_gdb_reg_value(const uint8_t *hex, size_t size, uint64_t *ret)
 {
-	uint64_t cr0;
+	const struct uni_gdb_reg all = { .size = (uint8_t)uni_min(size / 2, (size_t)9) };
 
-	return arch == &uni_arch_x86_64 && uni_regs_get_sys(r, UNI_X86_CR0, &cr0) &&
-	       (cr0 & 1) == 0 && r->pc == 0xfff0;
+	return all.size != 0 && get(hex, size, &all, ret);
+}
+
+/* The number of attribute regnum="N" in the tag that goes on at p. */
+static bool regnum(const char *p, uint32_t *ret)
+{
+	static const char key[] = " regnum=\"";
+	const char *end = strchr(p, '>'), *at = strstr(p, key);
+	uint64_t v = 0;
+
+	if (end == NULL || at == NULL || at > end)
+		return false;
+	for (at += sizeof(key) - 1; *at >= '0' && *at <= '9' && v <= UINT16_MAX; at++)
+		v = v * 10 + (uint64_t)(*at - '0');
+	*ret = (uint32_t)v;
+	return *at == '"' && at[-1] != '"';
+}
+
+bool uni_gdb_xml_reg(const char *xml, const char *name, uint32_t *ret)
+{
+	static const char open[] = "<reg name=\"";
+	size_t len = strlen(name);
+
+	for (const char *p = strstr(xml, open); p != NULL; p = strstr(p, open)) {
+		p += sizeof(open) - 1;
+		if (strncmp(p, name, len) == 0 && p[len] == '"')
+			return regnum(p + len + 1, ret);
+	}
+	return false;
 }
 
 int uni_gdb_regs(const struct uni_arch *arch, const uint8_t *hex, size_t size, bool with_sys,
@@ -95,7 +124,7 @@ int uni_gdb_regs(const struct uni_arch *arch, const uint8_t *hex, size_t size, b
 	ret->sp_valid = uni_regs_get(ret, arch->sp_reg, &ret->sp);
 	if (!ret->pc_valid)
 		return -UNI_EPROTO;
-	if (never_started(arch, ret))
+	if (arch->never_started != NULL && arch->never_started(ret))
 		ret->state = UNI_VCPU_OFFLINE;
 	return 0;
 }

@@ -18,6 +18,15 @@
 int uni_gdb_regs(const struct uni_arch *arch, const uint8_t *hex, size_t size, bool with_sys,
 	struct uni_regs *ret);
 
+/* The number in a `p` reply: up to 8 bytes, little endian. False if it is none. */
+bool uni_gdb_reg_value(const uint8_t *hex, size_t size, uint64_t *ret);
+
+/* The regnum of <reg name="NAME" ...> in a target description; false if there is none. */
+bool uni_gdb_xml_reg(const char *xml, const char *name, uint32_t *ret);
+
+/* Ours for what the stub calls its architecture; NULL for those that we do not know. */
+const struct uni_arch *uni_gdb_arch_of(const char *stub_name);
+
 /* What the stub calls its architecture, against ours: 0, or -UNI_EMISMATCH and err. */
 int uni_gdb_check_arch(const struct uni_arch *arch, const char *stub_name, struct uni_err *err);
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "target/gdb/question.h"
 #include "target/gdb/regs.h"
 
 #define ANSWER_NS   UNI_NSEC_PER_SEC
@@ -176,77 +177,6 @@ int uni_gdb_stub_resume(struct uni_gdb_stub *s)
 	return rc != 0 ? recover(s, rc) : 0;
 }
 
-/* Questions about one vCPU, in this order. */
-enum question { Q_SELECT, Q_REGS, Q_STATE, Q_NR };
-
-static bool is_asked(const struct uni_gdb_stub *s, enum question q)
-{
-	return q == Q_REGS || (q == Q_SELECT && s->nr_threads > 1) || (q == Q_STATE && s->qemu);
-}
-
-static void queue_question(struct uni_gdb_stub *s, enum question q, int vcpu)
-{
-	static const char *const packet[Q_NR] = { "Hg", "g", "qThreadExtraInfo," };
-
-	uni_gdb_link_packet(&s->link, "%s%s", packet[q], q == Q_REGS ? "" : s->thread[vcpu].text);
-}
-
-/* "[halted ]" in hex, as QEMU ends its description of a vCPU. */
-static bool says_halted(const struct uni_gdb_link *l)
-{
-	static const char halted[] = "5b68616c746564205d";
-
-	return strstr((const char *)l->reply, halted) != NULL;
-}
-
-static int take_answer(struct uni_gdb_stub *s, enum question q, struct uni_regs *ret)
-{
-	struct uni_gdb_link *l = &s->link;
-
-	if (q == Q_SELECT)
-		return uni_gdb_reply_is(l, "OK") ? 0 : -UNI_EAGAIN;
-	if (q == Q_REGS)
-		return uni_gdb_regs(s->arch, l->reply, l->reply_size, s->sysregs, ret) == 0
-			       ? 0
-			       : -UNI_EAGAIN;
-	if (ret->state == UNI_VCPU_RUNNING && says_halted(l))
-		ret->state = UNI_VCPU_HALTED;
-	return 0;
-}
-
-static void queue_all(struct uni_gdb_stub *s, uint64_t mask)
-{
-	for (int i = 0; i < s->nr_threads; i++) {
-		for (enum question q = 0; q < Q_NR && (mask >> i & 1) != 0; q++) {
-			if (is_asked(s, q))
-				queue_question(s, q, i);
-		}
-	}
-}
-
-/* Asks about one vCPU, or takes the answers to what queue_all() asked. */
-static int one_vcpu(struct uni_gdb_stub *s, int vcpu, uint64_t until, struct uni_regs *ret)
-{
-	int bad = 0;
-
-	for (enum question q = 0; q < Q_NR; q++) {
-		int rc;
-
-		if (!is_asked(s, q))
-			continue;
-		if (!s->qemu)
-			queue_question(s, q, vcpu);
-		rc = s->qemu ? uni_gdb_link_reply(&s->link, until)
-			     : uni_gdb_link_ask(&s->link, until);
-		if (rc != 0)
-			return rc;
-		/* All answers must be taken, or the next question gets the wrong one. */
-		rc = take_answer(s, q, ret);
-		bad = bad != 0 ? bad : rc;
-	}
-	return bad;
-}
-
 static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
 {
 	uint64_t until = deadline(ANSWER_NS);
@@ -254,13 +184,16 @@ static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
 	size_t n = 0;
 
 	if (rc == 0 && s->qemu) {
-		queue_all(s, mask);
+		for (int i = 0; i < s->nr_threads; i++) {
+			if ((mask >> i & 1) != 0)
+				uni_gdb_question_queue(s, i);
+		}
 		rc = uni_gdb_link_send(&s->link, until);
 	}
 	for (int i = 0; i < s->nr_threads && rc == 0; i++) {
 		if ((mask >> i & 1) == 0)
 			continue;
-		rc = one_vcpu(s, i, until, &ret[n++]);
+		rc = uni_gdb_question_answer(s, i, until, &ret[n++]);
 		if (rc == -UNI_EAGAIN) {
 			bad = rc;
 			rc = 0;

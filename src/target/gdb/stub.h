@@ -32,19 +32,28 @@ struct uni_gdb_stub {
 	/* It never answered. The detach packet stays in the socket for a stub that accepts us after
 	 * we have gone, and would stop the guest for nobody. */
 	bool mute;
-	bool silent;	     /* it stopped answering and was asked a question */
-	bool vcont;	     /* wants vCont;c */
-	bool can_phys;	     /* knows QEMU's physical memory mode */
-	bool want_phys;	     /* m shall read guest physical memory, from the first read on */
-	bool phys;	     /* it does now */
-	bool phys_was;	     /* and it did so when we came */
-	bool sysregs;	     /* g has the system registers */
+	bool silent;	/* it stopped answering and was asked a question */
+	bool vcont;	/* wants vCont;c */
+	bool can_phys;	/* knows QEMU's physical memory mode */
+	bool want_phys; /* m shall read guest physical memory, from the first read on */
+	bool phys;	/* it does now */
+	bool phys_was;	/* and it did so when we came */
+	bool sysregs;	/* it gives the registers that select page tables */
+	/* System registers that are not in g: the stub's numbers of them, and sys[] indices. */
+	struct {
+		uint32_t ask;
+		uint8_t number;
+	} named[UNI_SYS_MAX];
+	unsigned nr_named;
 	unsigned packet_max; /* longest packet it takes or sends, in characters */
 	int nr_threads;
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
 };
 
-/* Takes over fd. want_phys: read physical memory if the stub can. Leaves the guest running. */
+/*
+ * Takes over fd. arch NULL: what the stub calls it, x86_64 if it does not say. want_phys: read
+ * physical memory if the stub can. Leaves the guest running.
+ */
 int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
 	struct uni_regs *regs0_ret, struct uni_err *err);
 

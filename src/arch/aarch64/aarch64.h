@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of this folder share; others use uni_arch_aarch64. */
+#ifndef UNI_ARCH_AARCH64_H
+#define UNI_ARCH_AARCH64_H
+
+#include "arch/arch.h"
+
+#define UNI_A64_INSN 4u /* bytes of an instruction */
+
+int uni_aarch64_paging(const struct uni_regs *regs, struct uni_pt_root *ret);
+/* Address bits of the half that bit 55 of va selects; 48 where nothing is known. */
+unsigned uni_aarch64_va_bits(const struct uni_regs *regs, uint64_t va);
+
+/*
+ * Where a function that begins with this code makes x29 point at its frame record, as the offset of
+ * that instruction. False if it does not begin so.
+ */
+bool uni_aarch64_prologue(const uint8_t *code, size_t n, size_t *set_ret);
+bool uni_aarch64_sets_frame(const uint8_t *code, size_t n);
+bool uni_aarch64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
+/* Does this code go straight to a return without loading x30? Then that is the return address. */
+bool uni_aarch64_epilogue(const uint8_t *code, size_t n);
+
+int uni_aarch64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
+	struct uni_regs *regs, enum uni_stop *stop_ret);
+
+#endif
