@@ -63,7 +63,7 @@ static const struct {
 /* In order, with the way back kept here: a hostile tree is as deep as that and no deeper. */
 static void each_of_tree(struct uni_look *look, uint64_t node)
 {
-	uint64_t stack[DEPTH_MAX];
+	uint64_t stack[DEPTH_MAX] = { 0 };
 	unsigned depth = 0;
 
 	while (node != 0 || depth != 0) {

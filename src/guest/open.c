@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "guest/model.h"
 
 static bool has_symbol(const struct uni_image *img, const char *name)
@@ -95,6 +96,17 @@ static int find_symbols(struct uni_model *m, const struct uni_image *img, struct
 	return 0;
 }
 
+static int nobody_knows(struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf known;
+
+	uni_strbuf_init(&known);
+	for (size_t i = 0; uni_guest_models[i] != NULL; i++)
+		uni_strbuf_addf(&known, "%s %s", i != 0 ? "," : "", uni_guest_models[i]->name);
+	return uni_err_set(err, UNI_ENOENT, "threads: no model knows this guest (there are:%s)",
+		uni_strbuf_failed(&known) ? "" : known.s);
+}
+
 static void close_p(struct uni_model **m)
 {
 	uni_model_close(*m);
@@ -111,10 +123,8 @@ int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, st
 	m->arch = uni_image_arch(from->img);
 	m->bias = from->bias;
 	if (m->ops == NULL || m->arch == NULL)
-		return uni_err_set(err, UNI_ENOENT,
-			"threads: no model knows this guest (there are: lab, unikraft, minios, "
-			"nanos)");
-	m->member = calloc(nr_members(m->ops), sizeof(*m->member));
+		return nobody_knows(err);
+	m->member = calloc(nr_members(m->ops) + 1, sizeof(*m->member));
 	if (m->member == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	name_members(m->ops, m->member);

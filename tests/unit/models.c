@@ -184,7 +184,9 @@ static void expect_restored(const struct bench *b, uint32_t i)
 
 static void check_unikraft(struct bench *b)
 {
+	const struct uni_regs *r;
 	struct uni_guest_thread t;
+	uint64_t v;
 
 	walk(b, 2);
 	assert_int_equal(b->list->nr, 5);
@@ -195,9 +197,14 @@ static void check_unikraft(struct bench *b)
 	expect(b, 3, "exited", "exited", UNI_THREAD_EXITED, -1);
 	expect(b, 4, "starts", "starts", UNI_THREAD_READY, -1);
 	expect_restored(b, 1);
-	/* One that was never switched out goes on where it begins. */
-	assert_int_equal(b->list->v[4].regs.pc, address(b, "ctx_start"));
-	assert_int_equal(b->list->v[4].regs.sp, address(b, "stack_waits") + 56);
+	/* One that has not run yet begins in its function. */
+	r = &b->list->v[4].regs;
+	assert_int_equal(r->pc, address(b, "_start"));
+	assert_int_equal(r->sp, address(b, "stack_starts") + 24);
+	assert_true(uni_regs_get(r, UNI_X86_RDI, &v) && v == 77);
+	assert_true(uni_regs_get(r, UNI_X86_R9, &v) && v == 0);
+	assert_true(uni_regs_get(r, UNI_X86_RBX, &v) && v == 0);
+	assert_true(uni_regs_get(r, UNI_X86_RBP, &v) && v == 0);
 	assert_int_equal(uni_model_current(b->model, b->as, b->regs, 0, &t), 0);
 	assert_string_equal(t.name, "runs");
 	assert_int_equal(uni_model_current(b->model, b->as, b->regs, 1, &t), -UNI_ENOENT);

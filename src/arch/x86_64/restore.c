@@ -1,29 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a switch between threads: pops, and a return (SDM volume 2: POP 58+r, RET C3). */
+/*
+ * The end of a switch between threads: pops, and a return (SDM volume 2: POP 58+r, RET C3). A
+ * thread that has not run yet begins in code that also clears registers (XOR r, r: 31 /r), and
+ * returns into its function, maybe by way of more such code.
+ */
 #include "arch/x86_64/x86_64.h"
 
-#define CODE_MAX  32u /* bytes: six pops and a return take 11 */
-#define STEPS_MAX 24u
+#define CODE_MAX   64u /* bytes: six pops and a return take 11, clearing all registers 42 */
+#define STEPS_MAX  32u
+#define STAGES_MAX 3u
 
 /* As instructions number them, in the order of DWARF. */
 static const uint8_t dwarf_of[8] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
 	UNI_X86_RSP, UNI_X86_RBP, UNI_X86_RSI, UNI_X86_RDI };
 
+enum what { OTHER, POP, CLEAR, RET };
+
 struct instr {
-	uint8_t len; /* 0: none of those */
-	bool is_ret;
-	uint8_t reg; /* DWARF number of what is popped */
+	enum what what;
+	uint8_t len;
+	uint8_t reg; /* DWARF number */
 };
 
 static struct instr decode(const uint8_t *code, size_t n)
 {
-	if (n >= 1 && code[0] == 0xc3)
-		return (struct instr){ .len = 1, .is_ret = true };
-	if (n >= 1 && (code[0] & 0xf8) == 0x58 && code[0] != 0x5c)
-		return (struct instr){ .len = 1, .reg = dwarf_of[code[0] & 7] };
-	if (n >= 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x58)
-		return (struct instr){ .len = 2, .reg = (uint8_t)(UNI_X86_R8 + (code[1] & 7)) };
-	return (struct instr){ 0 };
+	bool rex = n >= 1 && (code[0] & 0xf0) == 0x40;
+	uint8_t wide = rex ? code[0] & 15 : 0, at = rex ? 1 : 0, r, m;
+
+	if (n < (size_t)at + 2)
+		return (struct instr){ .what = n == 1 && code[0] == 0xc3 ? RET : OTHER, .len = 1 };
+	if (code[at] == 0xc3 && !rex)
+		return (struct instr){ RET, 1, 0 };
+	if ((code[at] & 0xf8) == 0x58 && (wide & 6) == 0) {
+		r = (uint8_t)((code[at] & 7) | (wide & 1) << 3);
+		return (struct instr){ r != 4 ? POP : OTHER, (uint8_t)(at + 1),
+			r < 8 ? dwarf_of[r] : r };
+	}
+	r = (uint8_t)((code[at + 1] >> 3 & 7) | (wide & 4) << 1);
+	m = (uint8_t)((code[at + 1] & 7) | (wide & 1) << 3);
+	if (code[at] == 0x31 && code[at + 1] >> 6 == 3 && r == m && r != 4)
+		return (struct instr){ CLEAR, (uint8_t)(at + 2), r < 8 ? dwarf_of[r] : r };
+	return (struct instr){ OTHER, 1, 0 };
 }
 
 static int pop(struct uni_as *as, struct uni_regs *regs, uint64_t *ret)
@@ -37,28 +54,41 @@ static int pop(struct uni_as *as, struct uni_regs *regs, uint64_t *ret)
 	return rc;
 }
 
-int uni_x86_64_restore(struct uni_as *as, struct uni_regs *regs)
+/* Up to and with a return. 0: that was the end; 1: the code begins a thread, and may go on. */
+static int stage(struct uni_as *as, struct uni_regs *regs)
 {
 	uint8_t code[CODE_MAX];
 	size_t n = uni_as_read_some(as, uni_gva_of(regs->pc), code, sizeof(code)), at = 0;
+	int begins = 0;
 
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		struct instr in = decode(code + at, n - at);
-		uint64_t word;
-		int rc;
+		uint64_t word = 0;
+		int rc = 0;
 
-		if (in.len == 0)
-			break;
-		rc = pop(as, regs, &word);
+		if (at == n || in.what == OTHER)
+			return 0;
+		if (in.what != CLEAR)
+			rc = pop(as, regs, &word);
 		if (rc != 0)
 			return rc;
+		if (in.what == RET) {
+			regs->pc = word;
+			return begins;
+		}
 		at += in.len;
 		regs->pc += in.len;
-		if (in.is_ret) {
-			regs->pc = word;
-			break;
-		}
+		begins |= in.what == CLEAR && in.reg != UNI_X86_RAX; /* that may be a result */
 		uni_regs_set(regs, in.reg, word);
 	}
 	return 0;
+}
+
+int uni_x86_64_restore(struct uni_as *as, struct uni_regs *regs)
+{
+	int rc = 1;
+
+	for (unsigned i = 0; i < STAGES_MAX && rc == 1; i++)
+		rc = stage(as, regs);
+	return rc == 1 ? 0 : rc;
 }

@@ -48,10 +48,10 @@ struct uk_sched {
 	struct uk_sched *next;
 };
 
-void ukarch_ctx_switch(void), ctx_start(void);
-extern char switched_out[], called_from[];
+void ukarch_ctx_switch(void), _start(void);
+extern char switched_out[], called_from[], ctx_clear[], ctx_call[];
 
-__asm__(".globl ukarch_ctx_switch, switched_out, ctx_start, called_from\n"
+__asm__(".globl ukarch_ctx_switch, switched_out, called_from, ctx_clear, ctx_call\n"
 	"ukarch_ctx_switch:\n"
 	"	push %rbp\n"
 	"	push %rbx\n"
@@ -63,14 +63,22 @@ __asm__(".globl ukarch_ctx_switch, switched_out, ctx_start, called_from\n"
 	"	pop %rbx\n"
 	"	pop %rbp\n"
 	"	ret\n"
-	"ctx_start:\n"
-	"	xor %ebp, %ebp\n"
-	"	call ukarch_ctx_switch\n"
 	"called_from:\n"
+	"	ret\n"
+	"ctx_clear:\n"
+	"	xor %rdi, %rdi\n"
+	"	xor %r9, %r9\n"
+	"	xor %ebx, %ebx\n"
+	"	ret\n"
+	"ctx_call:\n"
+	"	xor %rbp, %rbp\n"
+	"	pop %rdi\n"
 	"	ret\n");
 
 /* r15, r14, r13, r12, rbx, rbp, return address, and one word more. */
 uint64_t stack_waits[8] = { 15, 14, 13, 12, 3, 6, (uint64_t)called_from, 99 };
+/* One that has not run yet, with the argument of its function. */
+uint64_t stack_starts[4] = { (uint64_t)ctx_call, 77, (uint64_t)_start, 0 };
 
 struct uk_sched sched_two;
 struct uk_thread waits, sleeps, starts, runs, exited;
@@ -94,13 +102,12 @@ struct uk_thread sleeps = { .ctx = { (uintptr_t)switched_out, (uintptr_t)stack_w
 	.wakeup_time = 5,
 	NAME(NULL).thread_list = { &exited, NULL } };
 struct uk_thread exited = { .flags = EXITED, NAME("exited").thread_list = { NULL, NULL } };
-struct uk_thread starts = { .ctx = { (uintptr_t)ctx_start, (uintptr_t)&stack_waits[7] },
+struct uk_thread starts = { .ctx = { (uintptr_t)ctx_clear, (uintptr_t)stack_starts },
 	.flags = RUNNABLE,
 	NAME("starts").thread_list = { NULL, NULL } };
 
 struct uk_thread *__uk_sched_thread_current[2] = { &runs, NULL };
 
-void _start(void);
 void _start(void)
 {
 	ukarch_ctx_switch();
