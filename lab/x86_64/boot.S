@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* PVH entry (32-bit, paging off, %ebx = start info) up to lab_entry in the higher half. */
 #include "layout.h"
+#include "long_mode.inc"
 
 #define PA(x) ((x) - LAB_IMAGE_OFFSET)
 
@@ -20,16 +21,7 @@ lab_pvh_start:
 	cld
 	movl	%ebx, PA(lab_start_info)
 	movl	$PA(boot_pml4), %eax
-	movl	%eax, %cr3
-	movl	%cr4, %eax
-	orl	$0x20, %eax		/* PAE */
-	movl	%eax, %cr4
-	movl	$0xc0000080, %ecx	/* EFER */
-	rdmsr
-	orl	$0x100, %eax		/* LME */
-	wrmsr
-	movl	$0x80010033, %eax	/* PG WP NE ET MP PE */
-	movl	%eax, %cr0
+	enable_paging
 	lgdt	PA(boot_gdtr)
 	ljmp	$LAB_SEL_CODE, $PA(1f)
 	.code64

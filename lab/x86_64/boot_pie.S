@@ -10,6 +10,7 @@
  *   14000 directory of the image's tables   15000, 16000 those
  */
 #include "layout.h"
+#include "long_mode.inc"
 
 #define PA(x)	 ((x) - lab_pvh_start + LAB_IMAGE_PA)
 #define TABLES	 LAB_PIE_TABLES
@@ -59,16 +60,7 @@ lab_pvh_start:
 	cmpl	$1024, %ecx
 	jb	2b
 	movl	$TABLES, %eax
-	movl	%eax, %cr3
-	movl	%cr4, %eax
-	orl	$0x20, %eax		/* PAE */
-	movl	%eax, %cr4
-	movl	$0xc0000080, %ecx	/* EFER */
-	rdmsr
-	orl	$0x100, %eax		/* LME */
-	wrmsr
-	movl	$0x80010033, %eax	/* PG WP NE ET MP PE */
-	movl	%eax, %cr0
+	enable_paging
 	lgdt	PA(pie_gdtr)
 	ljmp	$LAB_SEL_CODE, $PA(3f)
 	.code64

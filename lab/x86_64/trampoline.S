@@ -4,6 +4,7 @@
  * and the boot tables to lab_ap_entry in the higher half. Both are filled in where it was copied to.
  */
 #include "layout.h"
+#include "long_mode.inc"
 
 #define LOW(x) ((x) - lab_trampoline + LAB_TRAMPOLINE)
 
@@ -25,16 +26,7 @@ lab_trampoline:
 	movl	%eax, %ds
 	movl	%eax, %ss
 	movl	LOW(lab_trampoline_cr3), %eax
-	movl	%eax, %cr3
-	movl	%cr4, %eax
-	orl	$0x20, %eax
-	movl	%eax, %cr4
-	movl	$0xc0000080, %ecx
-	rdmsr
-	orl	$0x100, %eax
-	wrmsr
-	movl	$0x80010033, %eax
-	movl	%eax, %cr0
+	enable_paging
 	ljmpl	$LAB_SEL_CODE, $LOW(2f)
 	.code64
 2:	jmp	*LOW(lab_trampoline_entry)

@@ -265,8 +265,7 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 	if (from != NULL) {
 		g->stats = *from->stats;
 		if (from->failed != NULL)
-			(void)snprintf(
-				g->meta.failed, sizeof(g->meta.failed), "%s", from->failed);
+			(void)snprintf(g->meta.failed, sizeof(g->meta.failed), "%s", from->failed);
 		/* Not freed, nor written to: the writer of JSON only reads. */
 		g->watch = (struct uni_watch *)(uintptr_t)from->watch;
 		g->nr_watch = from->nr_watch;
@@ -274,6 +273,7 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 	g->meta.nr_vcpus = uni_max(g->meta.nr_vcpus, uni_writer_nr_vcpus(r->writer, guest));
 	g->stats.nr_times = uni_min(g->stats.nr_times, g->meta.nr_vcpus);
 	g->stats.samples = c.written;
+	g->stats.weight -= uni_min(g->stats.weight, c.lost);
 	g->stats.lost += c.lost;
 	g->stats.exits = c.exits;
 	g->stats.exits_lost += c.exits_lost;

@@ -43,7 +43,7 @@ struct uni_pause_stats {
  */
 struct uni_record_stats {
 	uint64_t samples;   /* entries taken and written (all vCPUs) */
-	uint64_t weight;    /* periods that the samples taken stand for: samples, if each has 1 */
+	uint64_t weight;    /* periods that the samples stand for: as many, if each has 1 */
 	uint64_t ticks;	    /* deadlines that were served */
 	uint64_t late;	    /* served more than half a period after their deadline */
 	uint64_t skipped;   /* deadlines passed over: too late, or the duty cap */

@@ -29,8 +29,9 @@ struct guest {
 	struct uni_sampler_job *job;
 	const struct uni_target_ops *ops;
 	bool active;
-	uint32_t nr_vcpus;
-	uint64_t end_at_ns; /* UINT64_MAX: none */
+	uint32_t nr_vcpus;   /* as it began */
+	uint32_t nr_sampled; /* with those that were plugged in */
+	uint64_t end_at_ns;  /* UINT64_MAX: none */
 	uint64_t drain_ns, next_drain_ns, next_progress_ns, next_watch_ns;
 	uint64_t own_cpu_begin_ns;
 	uint64_t failed;       /* samples without a chain that tell nothing */
@@ -71,6 +72,7 @@ static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
 		g->failed += s->weight;
 		return;
 	}
+	g->nr_sampled = uni_max(g->nr_sampled, uni_min(s->vcpu, UNI_VCPU_MAX - 1u) + 1);
 	job->stats.samples++;
 	uni_record_stats_count(&job->stats, &sample);
 	if (job->cfg.on_sample != NULL)
@@ -229,12 +231,26 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 			uni_strerror(g->error));
 }
 
+/* More often the more vCPUs there are. */
+static uint64_t drain_period(const struct guest *g)
+{
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	double ns = DRAIN_SAMPLES * 1e9 / (cfg->frequency * (double)g->nr_sampled);
+
+	if (cfg->counts)
+		return COUNTS_NS;
+	if (ns >= (double)DRAIN_NS)
+		return DRAIN_NS;
+	return uni_max((uint64_t)ns, DRAIN_MIN_NS);
+}
+
 /* What has gathered. False: there will be no more. */
 static bool fetch(struct guest *g, uint64_t now_ns)
 {
 	bool alive = uni_run_alive(g->job->t);
 	int rc = drain(g);
 
+	g->drain_ns = drain_period(g);
 	g->next_drain_ns = uni_max(g->next_drain_ns + g->drain_ns, now_ns + g->drain_ns / 2);
 	if (rc == -UNI_EGONE || !alive) {
 		finish(g, UNI_END_GONE);
@@ -269,18 +285,6 @@ static void step(struct guest *g, uint64_t now_ns)
 	if (g->watcher != NULL && now_ns >= g->next_watch_ns)
 		read_watches(g, 1, true);
 	progress(g, now_ns);
-}
-
-static uint64_t drain_period(const struct guest *g)
-{
-	const struct uni_sampler_cfg *cfg = &g->job->cfg;
-	double ns = DRAIN_SAMPLES * 1e9 / (cfg->frequency * (double)g->nr_vcpus);
-
-	if (cfg->counts)
-		return COUNTS_NS;
-	if (ns >= (double)DRAIN_NS)
-		return DRAIN_NS;
-	return uni_max((uint64_t)ns, DRAIN_MIN_NS);
 }
 
 static int prepare_watches(struct guest *g, struct uni_err *err)
@@ -318,6 +322,7 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	g->job = job;
 	g->ops = job->t->ops;
 	g->nr_vcpus = (uint32_t)uni_min(g->ops->nr_vcpus(job->t), UNI_VCPU_MAX);
+	g->nr_sampled = g->nr_vcpus;
 	rc = prepare_watches(g, &job->err);
 	if (rc < 0)
 		return rc;

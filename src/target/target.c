@@ -46,6 +46,20 @@ int uni_target_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 	return ops->attach(spec, opts != NULL ? opts : &no_opts, ret, err);
 }
 
+int uni_target_look(const struct uni_target_ops *ops, const struct uni_spec *spec,
+	struct uni_target_info *ret, struct uni_err *err)
+{
+	static const struct uni_attach_opts opts;
+	struct uni_target *t;
+	int rc = ops->attach(spec, &opts, &t, err);
+
+	if (rc != 0)
+		return rc;
+	ops->info(t, ret);
+	ops->detach(t);
+	return 0;
+}
+
 void uni_target_detach(struct uni_target *t)
 {
 	if (t != NULL)

@@ -192,6 +192,9 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 int uni_target_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 int uni_target_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err);
+/* For a backend's probe(): attaches to what nothing happens to by that, and asks. */
+int uni_target_look(const struct uni_target_ops *ops, const struct uni_spec *spec,
+	struct uni_target_info *ret, struct uni_err *err);
 void uni_target_detach(struct uni_target *t); /* NULL-safe */
 
 #endif

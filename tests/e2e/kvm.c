@@ -2,7 +2,6 @@
 /* The kvm target on VMMs that would not forgive a mistake. TAP. */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -11,25 +10,8 @@
 
 #include "base/checked.h"
 #include "target/target.h"
+#include "tap.h"
 #include "tinyvmm.h"
-
-static unsigned nr_checks, nr_failed;
-
-static bool check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool check(bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	nr_checks++;
-	nr_failed += !ok;
-	(void)printf("%sok %u - ", ok ? "" : "not ", nr_checks);
-	va_start(ap, fmt);
-	(void)vprintf(fmt, ap);
-	va_end(ap);
-	(void)printf("\n");
-	(void)fflush(stdout);
-	return ok;
-}
 
 static int try_attach(
 	const struct tiny *t, const char *method, struct uni_target **ret, struct uni_err *err)

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,27 +18,10 @@
 #include "base/clock.h"
 #include "target/shared.h"
 #include "target/target.h"
+#include "tap.h"
 #include "tinyvmm.h"
 
 #define IDS_MAX 64
-
-static unsigned nr_checks, nr_failed;
-
-static bool check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool check(bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	nr_checks++;
-	nr_failed += !ok;
-	(void)printf("%sok %u - ", ok ? "" : "not ", nr_checks);
-	va_start(ap, fmt);
-	(void)vprintf(fmt, ap);
-	va_end(ap);
-	(void)printf("\n");
-	(void)fflush(stdout);
-	return ok;
-}
 
 static int attach(const struct tiny *t, const char *via, struct uni_target_shared *shared,
 	struct uni_target **ret, struct uni_err *err)

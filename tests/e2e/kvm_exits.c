@@ -4,7 +4,6 @@
  * times must be those that it measured. TAP. `kvm_exits -v` prints the times, for looking at.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,27 +12,10 @@
 #include "base/clock.h"
 #include "target/exit.h"
 #include "target/target.h"
+#include "tap.h"
 #include "tinyvmm.h"
 
 #define WAIT_NS (20 * UNI_NSEC_PER_SEC)
-
-static unsigned nr_checks, nr_failed;
-
-static bool check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool check(bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	nr_checks++;
-	nr_failed += !ok;
-	(void)printf("%sok %u - ", ok ? "" : "not ", nr_checks);
-	va_start(ap, fmt);
-	(void)vprintf(fmt, ap);
-	va_end(ap);
-	(void)printf("\n");
-	(void)fflush(stdout);
-	return ok;
-}
 
 /* Where each kind of exit is made, and how it is called; see timed_code in tinyvmm.c. */
 static const struct {

@@ -158,7 +158,7 @@ static int record_on_a_full_disk(struct place *p)
 		if (n % 1000 == 0)
 			(void)uni_recorder_flush(r, NULL);
 	}
-	rc = close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, &p->err);
+	rc = close_with(r, &(struct uni_record_stats){ .weight = 100000 }, NULL, 0, &p->err);
 	return rc == -UNI_EIO && strstr(p->err.msg, "samples lost") != NULL ? 0 : 1;
 }
 
@@ -180,6 +180,7 @@ static void full_disk_loses_samples_not_the_session(void **state)
 	assert_in_range(c.nr, 1000, 20000);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	assert_int_equal(uni_recording_stats(rec)->samples, c.nr);
+	assert_int_equal(uni_recording_stats(rec)->weight, 2 * c.nr); /* as in the streams */
 	assert_int_equal(uni_recording_stats(rec)->lost, 2 * (50000 - c.nr)); /* by weight */
 	uni_recording_close(rec);
 }

@@ -28,6 +28,7 @@ struct fake {
 	uint64_t per_read;   /* samples that each read hands over */
 	uint64_t at_stop;    /* and that stop leaves behind */
 	uint64_t begin_ns;   /* when it says that it began */
+	uint32_t plugged;    /* vCPU that the samples are of, besides 0 and 1 */
 	bool dead;	     /* not alive any more, and no word of it */
 
 	struct uni_stream_cfg started;
@@ -99,7 +100,7 @@ static void make(struct fake *f, const struct uni_stream_sink *sink)
 	uint64_t n = f->made++;
 	const struct uni_stream_sample s = { .t_ns = uni_now_ns(),
 		.weight = 1 + n % 2,
-		.vcpu = n % 2,
+		.vcpu = n % 2 != 0 && f->plugged != 0 ? f->plugged : n % 2,
 		.stop = n % 5 == 0 ? UNI_STOP_FAULT : UNI_STOP_ROOT,
 		.state = n % UNI_VCPU_STATE_NR,
 		.nr = n % 11 == 0 ? 0 : 2,
@@ -199,7 +200,8 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	struct seen *seen = ctx;
 	ptrdiff_t guest = seen - seen->b->seen;
 
-	if ((ptrdiff_t)s->guest != guest || s->vcpu > 1 || s->t_ns == 0 || seen->b->f[guest].held)
+	if ((ptrdiff_t)s->guest != guest || (s->vcpu > 1 && s->vcpu != seen->b->f[guest].plugged) ||
+		s->t_ns == 0 || seen->b->f[guest].held)
 		seen->wrong++;
 	if (s->nr != 0 && s->pc[0] != 0x1000)
 		seen->wrong++;
@@ -375,6 +377,17 @@ static void high_rates_are_read_often(void **state)
 	assert_in_range(b->f[0].reads, 5, 27); /* not below 20 ms */
 }
 
+/* 2000 Hz of two vCPUs are read each 200 ms, of sixteen each 62 ms. */
+static void more_vcpus_are_read_more_often(void **state)
+{
+	struct bench *b = *state;
+
+	b->job[0].cfg.frequency = 2000;
+	b->f[0].plugged = 15;
+	run_one(b);
+	assert_in_range(b->f[0].reads, 4, 9);
+}
+
 static void failing_for_good_gives_up(void **state)
 {
 	struct bench *b = *state;
@@ -485,6 +498,7 @@ int main(void)
 		T(guests_end),
 		T(counts_are_read_seldom),
 		T(high_rates_are_read_often),
+		T(more_vcpus_are_read_more_often),
 		T(failing_for_good_gives_up),
 		T(watches_hold_the_guest),
 		T(guests_do_not_mind_each_other),

@@ -248,15 +248,9 @@ static bool alive(struct uni_target *t)
 
 static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
-	static const struct uni_attach_opts opts;
-	struct uni_target *t;
-	int rc = attach(spec, &opts, &t, err);
+	extern const struct uni_target_ops uni_target_core;
 
-	if (rc != 0)
-		return rc;
-	info(t, ret);
-	detach(t);
-	return 0;
+	return uni_target_look(&uni_target_core, spec, ret, err);
 }
 
 const struct uni_target_ops uni_target_core = {

@@ -174,11 +174,8 @@ int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err)
 		if (v == NULL)
 			continue;
 		if (v->ptr != item->vcpu.vcpu) {
-			uint32_t index = (uint32_t)v->index;
-
 			v->ptr = item->vcpu.vcpu;
 			s->bpf->vcpu[v->index].vcpu = v->ptr;
-			(void)bpf_map_update_elem(s->bpf->by_vcpu_fd, &v->ptr, &index, 0);
 		}
 		if (item->vcpu.tid == v->tid || item->vcpu.tid == 0)
 			continue;

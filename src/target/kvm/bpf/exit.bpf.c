@@ -48,32 +48,10 @@ struct {
 	__type(value, struct uni_bpf_exit);
 } exits SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, UNI_BPF_GUESTS);
-	__type(key, u32);
-	__array(
-		values, struct {
-			__uint(type, BPF_MAP_TYPE_HASH);
-			__uint(max_entries, 1);
-			__uint(key_size, sizeof(struct uni_bpf_exit_key));
-			__uint(value_size, sizeof(struct uni_bpf_exit_sum));
-		});
-} exit_sums SEC(".maps");
+UNI_PER_GUEST(exit_sums, UNI_INNER_HASH(struct uni_bpf_exit_key, struct uni_bpf_exit_sum));
 
 /* Only of guests of which not every exit is looked at. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, UNI_BPF_GUESTS);
-	__type(key, u32);
-	__array(
-		values, struct {
-			__uint(type, BPF_MAP_TYPE_HASH);
-			__uint(max_entries, 1);
-			__uint(key_size, sizeof(struct uni_bpf_exit_kind));
-			__uint(value_size, sizeof(struct uni_bpf_exit_last));
-		});
-} exit_lasts SEC(".maps");
+UNI_PER_GUEST(exit_lasts, UNI_INNER_HASH(struct uni_bpf_exit_kind, struct uni_bpf_exit_last));
 
 /* False: this thread is none of a vCPU that is watched. */
 static __always_inline bool uni_exit_find(struct uni_exit_place *ret)
@@ -123,10 +101,7 @@ static __always_inline u32 uni_exit_chain(const struct uni_exit_place *p, u64 pc
 static __always_inline struct uni_bpf_exit_sum *uni_exit_sum_of(
 	const struct uni_exit_place *p, const struct uni_bpf_exit_key *key)
 {
-	u32 guest = p->v->guest;
-	void *sums = bpf_map_lookup_elem(&exit_sums, &guest);
-
-	return sums != NULL ? bpf_map_lookup_elem(sums, key) : NULL;
+	return UNI_OF_GUEST(exit_sums, p->v->guest, key);
 }
 
 static __always_inline bool uni_exit_sum_new(const struct uni_exit_place *p,
@@ -141,10 +116,7 @@ static __always_inline bool uni_exit_sum_new(const struct uni_exit_place *p,
 static __always_inline struct uni_bpf_exit_last *uni_exit_last_of(
 	const struct uni_exit_place *p, const struct uni_bpf_exit_kind *kind)
 {
-	u32 guest = p->v->guest;
-	void *lasts = bpf_map_lookup_elem(&exit_lasts, &guest);
-
-	return lasts != NULL ? bpf_map_lookup_elem(lasts, kind) : NULL;
+	return UNI_OF_GUEST(exit_lasts, p->v->guest, kind);
 }
 
 static __always_inline void uni_exit_last_set(const struct uni_exit_place *p,

@@ -86,7 +86,6 @@ static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 	b->chains_fd = map_fd(b->obj, "chains");
 	b->counts_fd = map_fd(b->obj, "counts");
 	b->rings_fd = map_fd(b->obj, "rings");
-	b->by_vcpu_fd = map_fd(b->obj, "by_vcpu");
 	b->guest = map_values(map_fd(b->obj, "guests"), UNI_BPF_GUESTS, sizeof(*b->guest));
 	b->vcpu = map_values(map_fd(b->obj, "vcpus"), UNI_BPF_VCPUS, sizeof(*b->vcpu));
 	if (b->guest == NULL || b->vcpu == NULL)

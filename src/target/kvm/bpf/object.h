@@ -25,7 +25,7 @@ extern const size_t uni_bpf_object_size;
 struct uni_kvm_bpf {
 	struct bpf_object *obj;
 	struct bpf_program *event, *files;
-	int texts_fd, cfis_fd, chains_fd, counts_fd, rings_fd, by_vcpu_fd;
+	int texts_fd, cfis_fd, chains_fd, counts_fd, rings_fd;
 	struct uni_bpf_guest *guest; /* the map itself: UNI_BPF_GUESTS */
 	struct uni_bpf_vcpu *vcpu;   /* UNI_BPF_VCPUS */
 	pthread_mutex_t lock;	     /* of what follows */

@@ -64,8 +64,7 @@ static __always_inline u32 uni_number(struct uni_bpf_guest *g, struct uni_bpf_sc
 /* False: that chain has no counters. */
 static __always_inline bool uni_count(u32 guest, u32 chain, u32 state, u64 by)
 {
-	void *inner = bpf_map_lookup_elem(&counts, &guest);
-	struct uni_bpf_counts *c = inner != NULL ? bpf_map_lookup_elem(inner, &chain) : NULL;
+	struct uni_bpf_counts *c = UNI_OF_GUEST(counts, guest, &chain);
 
 	if (c == NULL)
 		return false;

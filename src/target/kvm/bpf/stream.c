@@ -166,7 +166,6 @@ void uni_kvm_stream_destroy(struct uni_kvm_stream *s)
 	uni_kvm_exits_destroy(s);
 	for (uint32_t i = 0; i < s->nr_vcpus; i++) {
 		uni_kvm_stream_leave(s, &s->vcpu[i]);
-		(void)bpf_map_delete_elem(s->bpf->by_vcpu_fd, &s->vcpu[i].ptr);
 		uni_kvm_bpf_put_vcpu(s->bpf, s->vcpu[i].index);
 	}
 	if (s->guest >= 0) {

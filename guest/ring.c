@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rings of sub-buffers, one for each CPU.
+ *
+ * A writer reserves by moving wptr (an unlocked compare-and-swap that has read the time after it
+ * read wptr, so that times never decrease), writes, and takes its bytes off the sub-buffer's
+ * open_bytes. Interrupts may nest at any instruction. The sub-buffer is closed by whoever makes
+ * open_bytes 0, which can only be after its last byte was given out: the writer that moves on to
+ * the next sub-buffer gives back the bytes that stay unused.
+ *
+ * The next sub-buffer is made ready one ahead, so that moving on is one swap as well. Only an
+ * interrupt that fills a whole sub-buffer while it interrupts that making ready finds no next one:
+ * then events are lost, and counted. A sub-buffer with a record still unwritten from a whole round
+ * ago (a thread was set aside in the middle of it) is passed over. */
+#include "uniscope/trace.h"
+
+#include "cpu.h"
+#include "machine.h"
+#include "ring.h"
+
+#define MAX_CPUS 256
+#define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
+
+static struct uni_trace_ring rings[MAX_CPUS];
+
+struct uni_trace_head uni_trace_head;
+
+#ifndef UNI_TRACE_GS
+struct uni_trace_cpu uni_trace_cpu0;
+#endif
+
+static struct uni_trace_sub *sub_of(uint64_t wptr)
+{
+	return (struct uni_trace_sub *)(wptr & ~SUB_MASK);
+}
+
+/* A sub-buffer that can be written from now on, or 0: one that has an unwritten record is left. */
+static uint64_t make_ready(struct uni_trace_cpu *c, uint64_t seq)
+{
+	const struct uni_trace_ring *r = &rings[c->cpu];
+
+	if (uni_trace_head.ring_mode == UNI_TRACE_STOP && seq > r->nr_subs)
+		return 0;
+	for (uint64_t i = 0; i < r->nr_subs - 1; i++, seq++) {
+		struct uni_trace_sub *s =
+			(struct uni_trace_sub *)(r->base + seq % r->nr_subs * UNI_TRACE_SUB_SIZE);
+
+		if (s->begin_seq && s->open_bytes)
+			continue;
+		s->begin_seq = 0;
+		uni_machine_release();
+		s->ts_begin = 0;
+		s->ts_end = 0;
+		s->content_size = UNI_TRACE_SUB_HEAD * 8;
+		s->packet_seq = seq;
+		s->lost = c->lost;
+		s->open_bytes = -(UNI_TRACE_SUB_SIZE - UNI_TRACE_SUB_HEAD);
+		uni_machine_release();
+		s->begin_seq = seq;
+		return (uint64_t)s;
+	}
+	return 0;
+}
+
+void uni_trace_close(struct uni_trace_sub *s)
+{
+	uni_machine_release();
+	s->end_seq = s->begin_seq;
+}
+
+void uni_trace_written(uint64_t at, int32_t bytes)
+{
+	struct uni_trace_sub *s = sub_of(at);
+
+	if (uni_machine_add(&s->open_bytes, bytes))
+		uni_trace_close(s);
+}
+
+/* The ring goes on behind `wptr`, whose sub-buffer has no room for what comes. Returns whether it
+ * is worth another try. */
+static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
+{
+	struct uni_trace_sub *old = sub_of(wptr);
+	struct uni_trace_sub *next = (struct uni_trace_sub *)c->next;
+
+	if (c->wptr != wptr)
+		return 1;
+	if (c->frozen || !next || next->begin_seq <= old->begin_seq)
+		return 0;
+	/* Whoever comes first says when; a writer that this one interrupted finds it said. */
+	uni_machine_swap(&next->ts_begin, 0, uni_machine_time());
+	next->words_before = old->words_before + ((wptr & SUB_MASK) - UNI_TRACE_SUB_HEAD) / 8;
+	uni_machine_release();
+	if (!uni_machine_swap(&c->wptr, wptr, (uint64_t)next + UNI_TRACE_SUB_HEAD))
+		return 1;
+	c->next = 0;
+	old->ts_end = next->ts_begin;
+	old->content_size = (wptr & SUB_MASK) * 8;
+	old->lost = c->lost;
+	uni_machine_release();
+	uni_trace_written(wptr, UNI_TRACE_SUB_SIZE - (int32_t)(wptr & SUB_MASK));
+	c->next = make_ready(c, next->begin_seq + 1);
+	return 1;
+}
+
+static void freeze(struct uni_trace_cpu *c)
+{
+	uint64_t wptr;
+
+	if (c->frozen)
+		return;
+	do {
+		wptr = *(volatile uint64_t *)&c->wptr;
+		*(volatile uint64_t *)&c->frozen = wptr;
+	} while (!uni_machine_swap(&c->wptr, wptr, wptr | (SUB_MASK - 7)));
+}
+
+static void tell_time(struct uni_trace_cpu *c);
+
+/* Room for `bytes`, and the time it was given at; 0 if there is none. */
+static uint64_t reserve(struct uni_trace_cpu *c, uint64_t bytes, uint64_t *now_ret, int any_time)
+{
+	for (;;) {
+		uint64_t wptr = *(volatile uint64_t *)&c->wptr;
+
+		*now_ret = uni_machine_time();
+		if (!any_time && *(volatile uint32_t *)&c->hi != *now_ret >> 32)
+			tell_time(c);
+		else if ((wptr & SUB_MASK) + bytes <= SUB_MASK - 7) {
+			if (uni_machine_swap(&c->wptr, wptr, wptr + bytes))
+				return wptr;
+		} else if (!move_on(c, wptr)) {
+			if (!any_time)
+				uni_machine_count(&c->lost);
+			return 0;
+		}
+	}
+}
+
+static int write(
+	struct uni_trace_cpu *c, uint64_t first, const uint64_t *words, unsigned nr, int any_time)
+{
+	uint64_t bytes = 8 + (uint64_t)nr * 8;
+	uint64_t now, at = reserve(c, bytes, &now, any_time);
+	uint64_t *to = (uint64_t *)at;
+
+	if (!at)
+		return -1;
+	for (unsigned i = 0; i < nr; i++)
+		to[1 + i] = words[i];
+	to[0] = (uint32_t)now | first << 32;
+	uni_machine_release();
+	uni_trace_written(at, (int32_t)bytes);
+	return 0;
+}
+
+/* The upper half of the time is not what it was: the whole of it is told before anything that has
+ * the new one. An interrupt in between tells it, too. Or a trigger on another CPU wants this one's
+ * ring to stop, and set `hi` so that it comes here. */
+static void tell_time(struct uni_trace_cpu *c)
+{
+	uint64_t now = uni_machine_time();
+	uint64_t words[2] = { now, uni_trace_head.epoch };
+
+	write(c, (uint64_t)UNI_TRACE_SYNC | 2 << 4, words, 2, 1);
+	*(volatile uint32_t *)&c->hi = (uint32_t)(now >> 32);
+	uni_machine_full();
+	if (*(volatile uint32_t *)&uni_trace_head.frozen)
+		freeze(c);
+}
+
+int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *words, unsigned nr)
+{
+	return write(c, first, words, nr, 0);
+}
+
+int uni_trace_event(unsigned class, const uint64_t *words, unsigned nr)
+{
+	if (nr > UNI_TRACE_MAX_WORDS || class > 0xffff)
+		return -1;
+	return uni_trace_write(uni_trace_this_cpu(),
+		UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t) class << 16, words, nr);
+}
+
+void uni_trace_switch(uint64_t prev, uint64_t next, uint32_t reason)
+{
+	uint64_t words[3] = { prev, next, reason };
+
+	uni_trace_event(UNI_TRACE_CLASS_SWITCH, words, 3);
+}
+
+static void ask_all(void)
+{
+	for (unsigned i = 0; i < uni_trace_head.nr_cpus; i++)
+		((volatile struct uni_trace_cpu *)rings[i].cpu)->hi = ~0u;
+}
+
+void uni_trace_freeze(void)
+{
+	uni_trace_head.frozen = 1;
+	freeze(uni_trace_this_cpu());
+	ask_all();
+}
+
+static void thaw(struct uni_trace_cpu *c)
+{
+	uint64_t wptr = c->frozen;
+
+	if (!wptr)
+		return;
+	uni_machine_swap(&c->wptr, wptr | (SUB_MASK - 7), wptr);
+	uni_machine_release();
+	c->frozen = 0;
+}
+
+void uni_trace_thaw(void)
+{
+	uni_trace_head.frozen = 0;
+	for (unsigned i = 0; i < uni_trace_head.nr_cpus; i++)
+		thaw((struct uni_trace_cpu *)rings[i].cpu);
+}
+
+void uni_trace_new_epoch(void)
+{
+	uni_trace_head.epoch++;
+	ask_all();
+}
+
+uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus)
+{
+	return nr_cpus ? (size / nr_cpus) & ~SUB_MASK : 0;
+}
+
+static const uint8_t magic[16] = UNI_TRACE_MAGIC;
+
+static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t tsc_hz)
+{
+	struct uni_trace_head *h = &uni_trace_head;
+	uint64_t mix = uni_machine_time();
+
+	h->version = UNI_TRACE_VERSION;
+	h->size = sizeof(*h);
+	h->machine = UNI_TRACE_MACHINE;
+	h->nr_cpus = nr_cpus;
+	h->sub_size = UNI_TRACE_SUB_SIZE;
+	h->ring_mode = mode;
+	h->tsc_hz = tsc_hz;
+	h->rings = (uint64_t)rings;
+	h->text_window = uni_trace_text() & ~0xffffffffULL;
+	uni_trace_machine_init(h);
+	/* Tells this boot's trace from others', no more: a linear congruential step (Knuth's MMIX).
+	 */
+	for (unsigned i = 0; i < sizeof(h->uuid); i++) {
+		mix = mix * 6364136223846793005ULL + 1442695040888963407ULL;
+		h->uuid[i] = (uint8_t)(mix >> 56);
+	}
+}
+
+static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64_t size)
+{
+	struct uni_trace_ring *r = &rings[i];
+
+	r->cpu = (uint64_t)c;
+	r->base = base;
+	r->nr_subs = size / UNI_TRACE_SUB_SIZE;
+	for (uint64_t n = 0; n < r->nr_subs; n++) {
+		struct uni_trace_sub *s = (struct uni_trace_sub *)(base + n * UNI_TRACE_SUB_SIZE);
+
+		*s = (struct uni_trace_sub){ .ctf_magic = UNI_TRACE_CTF_MAGIC,
+			.packet_size = UNI_TRACE_SUB_SIZE * 8ULL,
+			.cpu = i };
+		for (unsigned b = 0; b < sizeof(s->uuid); b++)
+			s->uuid[b] = uni_trace_head.uuid[b];
+	}
+	c->cpu = i;
+	c->lost = 0;
+	c->frozen = 0;
+	c->hi = (uint32_t)(uni_machine_time() >> 32);
+	c->next = make_ready(c, 1);
+	((struct uni_trace_sub *)c->next)->ts_begin = uni_machine_time();
+	c->wptr = c->next + UNI_TRACE_SUB_HEAD;
+	c->next = make_ready(c, 2);
+	c->self = (uint64_t)c;
+}
+
+int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
+	enum uni_trace_ring_mode mode, uint64_t tsc_hz)
+{
+	uint64_t base = ((uint64_t)mem + SUB_MASK) & ~SUB_MASK;
+	uint64_t skipped = base - (uint64_t)mem, each;
+
+	if (!nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
+		return -1;
+	each = uni_trace_ring_size(size - skipped, nr_cpus);
+	if (each < UNI_TRACE_SUB_MIN * (uint64_t)UNI_TRACE_SUB_SIZE)
+		return -1;
+	describe(nr_cpus, mode, tsc_hz);
+	for (unsigned i = 0; i < nr_cpus; i++)
+		init_ring(i, cpus[i], base + i * each, each);
+	uni_machine_release();
+	for (unsigned i = 0; i < sizeof(magic); i++)
+		uni_trace_head.magic[i] = magic[i];
+	return 0;
+}

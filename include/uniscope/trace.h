@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tracer that a guest links: what the guest calls. Freestanding: no libc, no allocation, no
+ * floating point. guest/README.md says which compiler flags the traced code needs. */
+#ifndef UNISCOPE_TRACE_H
+#define UNISCOPE_TRACE_H
+
+#include <stdint.h>
+#include "uniscope/trace_abi.h"
+
+/* Where a guest finds its own struct uni_trace_cpu: at %gs:UNI_TRACE_GS of each CPU, which the
+ * guest reserves (64 bytes, 64-byte aligned), or, without UNI_TRACE_GS, in one variable: a single
+ * CPU. */
+
+/* Rings from memory that the guest gives: it stays the library's. Rounds down to whole sub-buffers
+ * for each CPU; needs UNI_TRACE_SUB_MIN of them each. `cpus` holds the addresses of the CPUs'
+ * areas, NULL for the single one. `tsc_hz` 0: not known. Returns 0, or -1 with nothing done: too
+ * little memory, too many CPUs. Call it once, on any CPU, before tracing. */
+int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
+	enum uni_trace_ring_mode mode, uint64_t tsc_hz);
+
+/* What init() leaves of `size` bytes for each CPU's ring. */
+uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus);
+
+/* The counter may have jumped (resume, migration): a new epoch, told in every ring as it writes on.
+ */
+void uni_trace_new_epoch(void);
+
+/* Thread `next` runs on this CPU from now on, after `prev`: any numbers that tell threads apart
+ * (their control block's address is what the host can name). Call it in the switch, with the
+ * stack of either. */
+void uni_trace_switch(uint64_t prev, uint64_t next, uint32_t reason);
+
+/* Stops the rings where they are, this CPU's at once and the others' with their next event: what
+ * they hold is kept until uni_trace_thaw(); events in between count as lost. */
+void uni_trace_freeze(void);
+void uni_trace_thaw(void);
+
+/* An event of `nr` words (at most UNI_TRACE_MAX_WORDS) of extended class `class`; the last word's
+ * bit 32 must be 0. Safe anywhere, interrupts included. Returns 0, or -1 if it was lost. */
+int uni_trace_event(unsigned class, const uint64_t *words, unsigned nr);
+#define UNI_TRACE_MAX_WORDS 64
+
+extern struct uni_trace_head uni_trace_head;
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The trace ring in guest memory, as guest and host both see it.
+ *
+ * A guest has one struct uni_trace_head (symbol `uni_trace_head`, or found by its magic) which
+ * names one struct uni_trace_cpu for each CPU, which names a ring of sub-buffers. A sub-buffer is a
+ * packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
+ * saving one is a copy. Everything is little-endian; addresses are guest virtual.
+ *
+ * Who writes what: the guest writes all of it but `uni_trace_host`, the cache line that the host's
+ * one writer may change. The host believes nothing in here: it captures the geometry once, checks
+ * it, and copies before it looks. */
+#ifndef UNISCOPE_TRACE_ABI_H
+#define UNISCOPE_TRACE_ABI_H
+
+#define UNI_TRACE_MAGIC	  "uniscope trace\x01" /* 16 bytes with the NUL that ends it */
+#define UNI_TRACE_VERSION 1
+
+#define UNI_TRACE_SUB_SHIFT 16
+#define UNI_TRACE_SUB_SIZE  (1 << UNI_TRACE_SUB_SHIFT) /* bytes, also its alignment */
+#define UNI_TRACE_SUB_HEAD  128
+#define UNI_TRACE_SUB_MIN   4 /* sub-buffers of a ring, at least */
+#define UNI_TRACE_CTF_MAGIC 0xc1fc1fc1u
+
+/* Where the fields lie that assembly touches; checked below. */
+#define UNI_TRACE_SUB_OPEN     76
+#define UNI_TRACE_CPU_WPTR     0
+#define UNI_TRACE_CPU_HI       8
+#define UNI_TRACE_CPU_MIN_TIME 12
+#define UNI_TRACE_CPU_DEPTH    16
+#define UNI_TRACE_CPU_MAX      20
+
+#define UNI_TRACE_LEAF_FLIP 7 /* entry id ^ this = leaf id */
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+#include <stdint.h>
+
+/* A record is one aligned word: low half of the time stamp, id, payload (28 bits).
+ * Ids of entries are odd and all others even: bit 32 of the newest word tells whether it is the
+ * entry of the call that returns now. Every record of several words therefore ends in a word whose
+ * bit 32 is 0. Which ids mean entry and exit depends on the architecture (head.kinds): the
+ * payload's low nibble is what the return address of the patched call, or the stack pointer,
+ * happens to end in. */
+enum uni_trace_id {
+	UNI_TRACE_EXIT_UNALIGNED =
+		0,		    /* x86_64: as EXIT, the stack was 8-byte aligned at the call */
+	UNI_TRACE_ENTRY = 5,	    /* x86_64: payload is the function's address >> 4 */
+	UNI_TRACE_LEAF = 2,	    /* ENTRY ^ 7: a call that made none; its end has no time */
+	UNI_TRACE_ENTRY_BRANCH = 9, /* x86_64: as ENTRY, after an ENDBR */
+	UNI_TRACE_LEAF_BRANCH = 14,
+	UNI_TRACE_EXIT = 8, /* x86_64: payload is the stack pointer >> 4 */
+	UNI_TRACE_SYNC = 6, /* payload: words that follow (2): the whole time stamp, the epoch */
+	UNI_TRACE_EXT = 4,  /* payload: class << 12 | words that follow */
+	UNI_TRACE_PAD = 10, /* nothing; payload 0 */
+};
+
+/* Classes of extended records, with their words. */
+enum uni_trace_class {
+	UNI_TRACE_CLASS_ENTRY = 1, /* u32 function address, u32 0: a function that is not aligned */
+	UNI_TRACE_CLASS_SWITCH = 2, /* u64 previous thread, u64 next thread, u32 reason, u32 0 */
+	UNI_TRACE_CLASS_ARGS = 3,  /* six u64 of a call's argument registers, u32 function, u32 0 */
+	UNI_TRACE_CLASS_VALUE = 4, /* u64 returned, u32 function, u32 0 */
+	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
+};
+
+/* What an id means on this architecture. */
+enum uni_trace_kind {
+	UNI_TRACE_KIND_NONE,
+	UNI_TRACE_KIND_ENTRY,
+	UNI_TRACE_KIND_EXIT,
+	UNI_TRACE_KIND_LEAF,
+	UNI_TRACE_KIND_SYNC,
+	UNI_TRACE_KIND_EXT,
+	UNI_TRACE_KIND_PAD,
+};
+
+enum uni_trace_mode {
+	UNI_TRACE_NOP,
+	UNI_TRACE_FUNCTION, /* entries only */
+	UNI_TRACE_LITE,	    /* entries and exits, calls that make none have no end time */
+	UNI_TRACE_GRAPH,    /* entries and exits */
+};
+
+enum uni_trace_ring_mode {
+	UNI_TRACE_OVERWRITE, /* the oldest sub-buffer goes: flight recorder, and streams */
+	UNI_TRACE_STOP,	     /* the newest event goes, and is counted */
+};
+
+/* A sub-buffer's first bytes: packet header and packet context of CTF. Written by its CPU alone, or
+ * by a thread that began a record on it. */
+struct uni_trace_sub {
+	uint32_t ctf_magic;
+	uint8_t uuid[16];
+	uint32_t stream_id;
+	uint64_t ts_begin; /* cycles of the CPU's time-stamp counter, all 64 bits */
+	uint64_t ts_end;
+	uint64_t content_size; /* bits, as CTF counts; valid once closed */
+	uint64_t packet_size;  /* bits */
+	uint64_t packet_seq;   /* = begin_seq */
+	uint64_t lost;	       /* events of this CPU that found no room so far, 64 bits */
+	uint32_t cpu;
+	int32_t open_bytes;    /* minus the bytes that are not written yet; 0: closed */
+	uint64_t begin_seq;    /* N, from 1 on: valid; 0: being made ready */
+	uint64_t end_seq;      /* N as well once it is closed: whole and final */
+	uint64_t words_before; /* 8-byte words of records that this CPU wrote before it */
+	uint64_t reserved[3];  /* 0: the word before the first record is no entry */
+};
+
+/* One CPU's part that each event touches. Written by that CPU alone. */
+struct uni_trace_cpu {
+	uint64_t wptr;	   /* address of the next record; in the last word of a sub-buffer: full */
+	uint32_t hi;	   /* upper half of the newest time stamp */
+	uint32_t min_time; /* cycles: shorter calls are dropped; 0: none */
+	int32_t depth;	   /* open calls of the current thread, when a depth limit is set */
+	int32_t max_depth;
+	uint64_t self;	 /* address of this struct */
+	uint64_t next;	 /* address of the sub-buffer that is made ready, or 0 */
+	uint64_t lost;	 /* events that found no room */
+	uint64_t frozen; /* wptr as it was when a trigger stopped the ring, or 0: it runs */
+	uint32_t cpu;
+	uint32_t reserved;
+};
+
+/* A ring's place and size: constant after init. */
+struct uni_trace_ring {
+	uint64_t cpu;  /* address of its struct uni_trace_cpu */
+	uint64_t base; /* of the first sub-buffer, UNI_TRACE_SUB_SIZE-aligned */
+	uint64_t nr_subs;
+	uint64_t reserved;
+};
+
+/* The one line that the host may write, with the guest's CPUs stopped. */
+struct uni_trace_host {
+	uint32_t mode; /* enum uni_trace_mode; what the sites are patched to */
+	uint32_t reserved[15];
+};
+
+struct uni_trace_head {
+	uint8_t magic[16];
+	uint32_t version;
+	uint32_t size;	  /* of this struct */
+	uint32_t machine; /* ELF e_machine */
+	uint32_t nr_cpus;
+	uint32_t sub_size;
+	uint32_t ring_mode; /* enum uni_trace_ring_mode */
+	uint8_t uuid[16];
+	uint64_t text_window; /* upper 32 bits of the traced functions' addresses, << 32 */
+	uint64_t tsc_hz;      /* 0: not known */
+	uint64_t rings;	      /* address of struct uni_trace_ring[nr_cpus] */
+	uint32_t epoch;	      /* changes when the counter may have jumped: resume, migration */
+	uint32_t frozen;      /* every ring is to stop, or has */
+	uint64_t hooks;	      /* address of the table of hooks, struct uni_trace_hooks */
+	uint8_t kinds[16];    /* enum uni_trace_kind of each record id */
+	uint64_t reserved2;
+	struct uni_trace_host host __attribute__((aligned(64)));
+};
+
+/* What a patched site may call; addresses in the guest. */
+struct uni_trace_hooks {
+	uint64_t entry, entry_any, entry_limit, entry_args;
+	uint64_t exit, exit_lite, exit_min, exit_limit, exit_value;
+	uint64_t plain_exit; /* __x86_return_thunk: as the compiler made it */
+};
+
+#define UNI_TRACE_ASSERT(what) _Static_assert(what, #what)
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_sub) == UNI_TRACE_SUB_HEAD);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, open_bytes) == UNI_TRACE_SUB_OPEN);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, begin_seq) == 80);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, wptr) == UNI_TRACE_CPU_WPTR);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, hi) == UNI_TRACE_CPU_HI);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, min_time) == UNI_TRACE_CPU_MIN_TIME);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, depth) == UNI_TRACE_CPU_DEPTH);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, max_depth) == UNI_TRACE_CPU_MAX);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_cpu) == 64 && sizeof(struct uni_trace_ring) == 32);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, host) == 128);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 192);
+#endif
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records of a packet (uniscope/trace_abi.h) one after the other, with whole time stamps.
+ * Everything comes from the guest: an id or a length that makes no sense ends the packet, and the
+ * caller counts what was left of it.
+ */
+#ifndef UNI_TRACE_RECORD_H
+#define UNI_TRACE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "trace/ring.h"
+
+struct uni_trace_record {
+	uint64_t time; /* cycles of the CPU's counter */
+	uint64_t
+		value; /* ENTRY, LEAF: the function's address; EXIT: the stack pointer's low half */
+	uint8_t kind;  /* enum uni_trace_kind */
+	uint16_t cls;  /* EXT: enum uni_trace_class */
+	uint16_t nr;   /* words that follow */
+	const uint64_t *words; /* in the packet */
+};
+
+struct uni_trace_cursor {
+	const uint64_t *at, *end;
+	uint64_t now;
+	uint64_t window;
+	const uint8_t *kinds;
+};
+
+/* packet, content: as uni_ring_packet_fn gets them; info must outlive the cursor. */
+static inline struct uni_trace_cursor uni_trace_records(
+	const struct uni_ring_info *info, const struct uni_trace_sub *packet, size_t content)
+{
+	const uint64_t *words = (const uint64_t *)(const void *)packet;
+
+	return (struct uni_trace_cursor){ .at = words + UNI_TRACE_SUB_HEAD / 8,
+		.end = words + content / 8,
+		.now = packet->ts_begin,
+		.window = info->text_window,
+		.kinds = info->kinds };
+}
+
+/* The words behind a record of several; 0xffff: more than there are. */
+static inline unsigned uni_trace_words(uint64_t word, uint8_t kind)
+{
+	if (kind == UNI_TRACE_KIND_SYNC)
+		return 2;
+	return kind == UNI_TRACE_KIND_EXT ? (unsigned)(word >> 36 & 0xfff) : 0;
+}
+
+/* False at the end, or where the rest makes no sense (then c->at < c->end). */
+static inline bool uni_trace_next(struct uni_trace_cursor *c, struct uni_trace_record *ret)
+{
+	uint64_t word;
+	uint8_t kind;
+	unsigned nr;
+
+	if (c->at >= c->end)
+		return false;
+	word = *c->at;
+	kind = c->kinds[word >> 32 & 15];
+	nr = uni_trace_words(word, kind);
+	if (kind == UNI_TRACE_KIND_NONE || nr >= (size_t)(c->end - c->at))
+		return false;
+	/* 32 bits tell the time from one record to the next; more than one wrap tells a SYNC. */
+	c->now += (uint32_t)((uint32_t)word - (uint32_t)c->now);
+	ret->kind = kind;
+	ret->value = c->window | (word >> 32 & ~UINT64_C(15));
+	ret->cls = (uint16_t)(word >> 48);
+	ret->nr = (uint16_t)nr;
+	ret->words = c->at + 1;
+	if (kind == UNI_TRACE_KIND_SYNC && ret->words[0] > c->now)
+		c->now = ret->words[0];
+	ret->time = c->now;
+	c->at += 1 + nr;
+	return true;
+}
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace/ring.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
+
+struct cpu {
+	uint64_t cpu, base, nr_subs;
+	uint64_t next_seq;   /* of the sub-buffer to read next */
+	uint64_t next_words; /* words that were before it, when that is known */
+	struct uni_ring_stats stats;
+};
+
+struct uni_ring {
+	struct uni_ring_source source;
+	struct uni_ring_info info;
+	union {
+		struct uni_trace_sub head;
+		uint8_t bytes[UNI_TRACE_SUB_SIZE];
+	} copy;
+	struct cpu cpu[]; /* info.nr_cpus */
+};
+
+static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
+{
+	return r->source.read(r->source.ctx, va, buf, len);
+}
+
+static int check_head(const struct uni_trace_head *h, struct uni_err *err)
+{
+	static const uint8_t magic[16] = UNI_TRACE_MAGIC;
+
+	if (memcmp(h->magic, magic, sizeof(magic)) != 0)
+		return uni_err_set(err, UNI_EFORMAT,
+			"no trace ring in this guest: it was never set up (uni_trace_init)");
+	if (h->version != UNI_TRACE_VERSION || h->size < sizeof(*h))
+		return uni_err_set(err, UNI_EFORMAT,
+			"the guest's trace ring has version %u, this program reads version %u",
+			h->version, UNI_TRACE_VERSION);
+	if (h->sub_size != UNI_TRACE_SUB_SIZE)
+		return uni_err_set(
+			err, UNI_EFORMAT, "trace ring with sub-buffers of %u bytes", h->sub_size);
+	if (h->nr_cpus == 0 || h->nr_cpus > UNI_RING_CPUS_MAX)
+		return uni_err_set(err, UNI_EFORMAT, "trace ring of %u CPUs (1 to %d are possible)",
+			h->nr_cpus, UNI_RING_CPUS_MAX);
+	return 0;
+}
+
+static int open_cpu(struct uni_ring *r, unsigned i, uint64_t rings, struct uni_err *err)
+{
+	struct uni_trace_ring ring;
+	struct cpu *c = &r->cpu[i];
+
+	if (get(r, rings + i * sizeof(ring), &ring, sizeof(ring)) != 0)
+		return uni_err_set(
+			err, UNI_EFAULT, "the guest's table of trace rings cannot be read");
+	if (ring.base & SUB_MASK || ring.nr_subs < UNI_TRACE_SUB_MIN ||
+		ring.nr_subs > UNI_RING_SUBS_MAX ||
+		!uni_range_ok(ring.base, ring.nr_subs * UNI_TRACE_SUB_SIZE) ||
+		!uni_range_ok(ring.cpu, sizeof(struct uni_trace_cpu)))
+		return uni_err_set(err, UNI_EFORMAT,
+			"the trace ring of CPU %u has an impossible place or size", i);
+	c->cpu = ring.cpu;
+	c->base = ring.base;
+	c->nr_subs = ring.nr_subs;
+	c->next_seq = 1;
+	return 0;
+}
+
+int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct uni_ring **ret,
+	struct uni_err *err)
+{
+	struct uni_trace_head h;
+	struct uni_ring *r;
+	int rc;
+
+	if (source->read(source->ctx, head, &h, sizeof(h)) != 0)
+		return uni_err_set(err, UNI_EFAULT,
+			"the guest's uni_trace_head at %#llx cannot be read",
+			(unsigned long long)head);
+	rc = check_head(&h, err);
+	if (rc != 0)
+		return rc;
+	r = calloc(1, sizeof(*r) + h.nr_cpus * sizeof(r->cpu[0]));
+	if (r == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	r->source = *source;
+	r->info = (struct uni_ring_info){ .nr_cpus = h.nr_cpus,
+		.machine = h.machine,
+		.ring_mode = h.ring_mode,
+		.text_window = h.text_window & ~UINT64_C(0xffffffff),
+		.tsc_hz = h.tsc_hz,
+		.hooks = h.hooks };
+	memcpy(r->info.uuid, h.uuid, sizeof(h.uuid));
+	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));
+	for (unsigned i = 0; i < h.nr_cpus && rc == 0; i++)
+		rc = open_cpu(r, i, h.rings, err);
+	if (rc != 0) {
+		uni_ring_close(r);
+		return rc;
+	}
+	*ret = r;
+	return 0;
+}
+
+void uni_ring_close(struct uni_ring *r)
+{
+	free(r);
+}
+
+const struct uni_ring_info *uni_ring_info(const struct uni_ring *r)
+{
+	return &r->info;
+}
+
+const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned cpu)
+{
+	return &r->cpu[cpu].stats;
+}
+
+static uint64_t slot(const struct cpu *c, uint64_t seq)
+{
+	return c->base + seq % c->nr_subs * UNI_TRACE_SUB_SIZE;
+}
+
+/* The sub-buffer that the CPU writes now: its number, and how far it is written. */
+static int now_written(const struct uni_ring *r, const struct cpu *c, uint64_t *seq, uint64_t *end)
+{
+	struct uni_trace_cpu state;
+	struct uni_trace_sub head;
+	uint64_t wptr;
+	int rc = get(r, c->cpu, &state, sizeof(state));
+
+	if (rc != 0)
+		return rc;
+	wptr = state.frozen ? state.frozen : state.wptr;
+	if (!uni_range_contains(c->base, c->nr_subs * UNI_TRACE_SUB_SIZE, wptr, 8))
+		return -UNI_EFORMAT;
+	rc = get(r, wptr & ~SUB_MASK, &head, sizeof(head));
+	if (rc != 0)
+		return rc;
+	*seq = head.begin_seq;
+	*end = wptr & SUB_MASK;
+	return 0;
+}
+
+static int again(const struct uni_ring *r, const struct cpu *c, uint64_t seq, bool *same)
+{
+	uint64_t now;
+	int rc =
+		get(r, slot(c, seq) + offsetof(struct uni_trace_sub, begin_seq), &now, sizeof(now));
+
+	*same = rc == 0 && now == seq;
+	return rc;
+}
+
+/* What the guest overwrote before this packet was read, told by what the packet says of itself. */
+static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_fn fn, void *arg)
+{
+	struct cpu *c = &r->cpu[i];
+	const struct uni_trace_sub *s = &r->copy.head;
+
+	if (s->words_before > c->next_words)
+		c->stats.lapped_words += s->words_before - c->next_words;
+	c->stats.packets++;
+	c->stats.words += (content - UNI_TRACE_SUB_HEAD) / 8;
+	c->stats.guest_lost = s->lost;
+	c->next_words = s->words_before + (content - UNI_TRACE_SUB_HEAD) / 8;
+	return fn(arg, i, s, content);
+}
+
+static size_t closed_content(const struct uni_trace_sub *s)
+{
+	uint64_t bytes = s->content_size / 8;
+
+	if (s->content_size % 64 != 0 || bytes < UNI_TRACE_SUB_HEAD ||
+		bytes > UNI_TRACE_SUB_SIZE - 8)
+		return 0;
+	return (size_t)bytes;
+}
+
+/* Returns 1 if sub-buffer c->next_seq is not closed yet, 0 when it was dealt with. */
+static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packet_fn fn, void *arg)
+{
+	struct cpu *c = &r->cpu[i];
+	uint64_t seq = c->next_seq;
+	const struct uni_trace_sub *s = &r->copy.head;
+	size_t content;
+	bool same;
+	int rc = get(r, slot(c, seq), &r->copy, sizeof(*s));
+
+	if (rc != 0)
+		return rc;
+	if (s->begin_seq != seq) {
+		/* Overwritten; or passed over, for an older record in it is still unwritten. */
+		c->stats.lapped += s->begin_seq > seq || s->begin_seq == 0;
+		c->next_seq++;
+		return 0;
+	}
+	if (s->end_seq != seq) {
+		/* A writer that was set aside holds it open, maybe for ever: half a ring is
+		 * patience. */
+		if (now - seq <= c->nr_subs / 2)
+			return 1;
+		c->stats.lapped++;
+		c->next_seq++;
+		return 0;
+	}
+	rc = get(r, slot(c, seq), &r->copy, sizeof(r->copy));
+	if (rc == 0)
+		rc = again(r, c, seq, &same);
+	if (rc != 0)
+		return rc;
+	c->next_seq++;
+	content = closed_content(s);
+	if (!same || s->begin_seq != seq || s->end_seq != seq || content == 0) {
+		c->stats.lapped++;
+		c->stats.torn++;
+		return 0;
+	}
+	return give(r, i, content, fn, arg);
+}
+
+/* So far behind that the writer would catch up while we copy: leaves a quarter of the ring. */
+static void skip_lapped(struct cpu *c, uint64_t now)
+{
+	uint64_t from;
+
+	if (now < c->next_seq || now - c->next_seq < c->nr_subs - 1)
+		return;
+	from = now - c->nr_subs * 3 / 4;
+	c->stats.lapped += from - c->next_seq;
+	c->next_seq = from;
+}
+
+int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg)
+{
+	struct cpu *c = &r->cpu[cpu];
+	uint64_t now, end;
+	int rc = now_written(r, c, &now, &end);
+
+	if (rc != 0)
+		return rc;
+	/* The ring's own size bounds what one poll does, whatever numbers the guest shows. */
+	for (uint64_t n = 0; n < c->nr_subs && c->next_seq < now; n++) {
+		skip_lapped(c, now);
+		rc = read_one(r, cpu, now, fn, arg);
+		if (rc != 0)
+			return rc < 0 ? rc : 0;
+	}
+	return 0;
+}
+
+/* Bytes of the copy up to `end` that hold records: one that goes back in time was never written. */
+static size_t written_content(const struct uni_ring *r, size_t end)
+{
+	const uint8_t *p = r->copy.bytes;
+	uint32_t last = (uint32_t)r->copy.head.ts_begin;
+	size_t at = UNI_TRACE_SUB_HEAD;
+
+	while (at < end) {
+		uint64_t word;
+		size_t words = 1;
+
+		memcpy(&word, p + at, 8);
+		if ((int32_t)((uint32_t)word - last) < 0)
+			break;
+		last = (uint32_t)word;
+		if (r->info.kinds[word >> 32 & 15] == UNI_TRACE_KIND_SYNC)
+			words += word >> 36;
+		else if (r->info.kinds[word >> 32 & 15] == UNI_TRACE_KIND_EXT)
+			words += word >> 36 & 0xfff;
+		if (words > (end - at) / 8)
+			break;
+		at += words * 8;
+	}
+	return at;
+}
+
+int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg)
+{
+	struct cpu *c = &r->cpu[cpu];
+	uint64_t now, end;
+	int rc = now_written(r, c, &now, &end);
+
+	for (uint64_t n = 0; rc == 0 && n < c->nr_subs && c->next_seq < now; n++) {
+		skip_lapped(c, now);
+		rc = read_one(r, cpu, now, fn, arg);
+		if (rc > 0) { /* it never will be closed */
+			c->stats.lapped++;
+			c->next_seq++;
+			rc = 0;
+		}
+	}
+	if (rc == 0 && c->next_seq == now && end > UNI_TRACE_SUB_HEAD) {
+		rc = get(r, slot(c, now), &r->copy, sizeof(r->copy));
+		c->next_seq++;
+		if (rc == 0 && r->copy.head.begin_seq == now)
+			rc = give(r, cpu, written_content(r, (size_t)end), fn, arg);
+	}
+	return rc;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading a guest's trace rings (uniscope/trace_abi.h) while the guest writes them. Nothing is
+ * written to the guest. Sub-buffers are copied, then validated, then given out: what the guest does
+ * to them afterwards changes nothing. A guest that lies can only spoil its own trace: the geometry
+ * is captured once, and work per poll is bounded by the size of the ring.
+ */
+#ifndef UNI_TRACE_RING_H
+#define UNI_TRACE_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "uniscope/trace_abi.h"
+
+#define UNI_RING_CPUS_MAX 256
+#define UNI_RING_SUBS_MAX (1u << 20) /* of one CPU: 64 GiB */
+
+/* Guest memory by virtual address. Returns 0, or -UNI_E* with buf undefined. */
+struct uni_ring_source {
+	int (*read)(void *ctx, uint64_t va, void *buf, size_t len);
+	void *ctx;
+};
+
+struct uni_ring; /* opaque */
+
+struct uni_ring_info {
+	uint32_t nr_cpus, machine, ring_mode;
+	uint64_t text_window; /* upper half of traced functions' addresses */
+	uint64_t tsc_hz;      /* 0: not known */
+	uint64_t hooks;	      /* address of struct uni_trace_hooks */
+	uint8_t uuid[16], kinds[16];
+};
+
+/* Of one CPU. Words are the 8-byte units of records: one a function event. */
+struct uni_ring_stats {
+	uint64_t packets, words; /* given out */
+	uint64_t lapped;	 /* sub-buffers overwritten before they were read */
+	uint64_t torn;		 /* of these, noticed after the copy */
+	uint64_t lapped_words;	 /* their words, as far as later packets tell */
+	uint64_t guest_lost;	 /* events that the guest itself had no room for */
+};
+
+/* head: address of the guest's uni_trace_head. The source must outlive the ring. UNI_EFORMAT: no
+ * ring there, or one that is malformed; the message says in what. */
+int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct uni_ring **ret,
+	struct uni_err *err);
+void uni_ring_close(struct uni_ring *r); /* NULL-safe */
+const struct uni_ring_info *uni_ring_info(const struct uni_ring *r);
+const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned cpu);
+
+/* packet: UNI_TRACE_SUB_SIZE bytes, a copy; content: its valid bytes, header included. A negative
+ * return ends the poll and is returned. */
+typedef int (*uni_ring_packet_fn)(
+	void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
+
+/* Gives out every sub-buffer of this CPU that was closed since the last poll, in order. */
+int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
+
+/* After the last poll, with the guest stopped or dead: also what is not closed. Records that a
+ * stopped writer has reserved and not written end it. */
+int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
+
+#endif

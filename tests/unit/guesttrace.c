@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The guest's tracer as a native program: its hooks and rings, written by real calls, interrupted
+ * at every instruction, overrun, and read by the host's reader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "guesttrace_work.h"
+#include "trace/record.h"
+#include "trace/ring.h"
+#include "uniscope/trace.h"
+
+#define ARCH_SET_GS 0x1001
+#define TRAP_FLAG   0x100
+
+static struct uni_trace_cpu cpu __attribute__((aligned(64)));
+
+void uni_trace_entry(void);
+void uni_trace_exit(void);
+void uni_trace_exit_lite(void);
+void uni_trace_exit_min(void);
+
+/* Where the traced work goes: the sites of a guest are patched, these jump through a variable. */
+void (*entry_hook)(void), (*exit_hook)(void);
+
+__asm__(".globl work_entry, work_exit\n"
+	"work_entry: jmp *entry_hook(%rip)\n"
+	"work_exit: jmp *exit_hook(%rip)\n"
+	".globl work_skip_entry, work_skip_exit\n"
+	"work_skip_entry: ret\n"
+	"work_skip_exit: ret\n");
+void work_skip_entry(void);
+void work_skip_exit(void);
+
+static int read_self(void *ctx, uint64_t va, void *buf, size_t len)
+{
+	memcpy(buf, (const void *)va, len);
+	return 0;
+}
+
+static const struct uni_ring_source self = { read_self, NULL };
+
+struct ring_memory {
+	void *mem;
+	char *start;
+	size_t size;
+};
+
+static struct ring_memory trace_start(
+	unsigned subs, enum uni_trace_ring_mode mode, void (*exit)(void))
+{
+	struct uni_trace_cpu *const cpus[] = { &cpu };
+	struct ring_memory m = { .size = ((size_t)subs + 1) * UNI_TRACE_SUB_SIZE + 8192 };
+
+	/* Not aligned: init() has to skip to the first whole sub-buffer. */
+	m.mem = mmap(NULL, m.size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	assert_ptr_not_equal(m.mem, MAP_FAILED);
+	memset(&cpu, 0, sizeof(cpu));
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu), 0);
+	m.start = (char *)m.mem + 4096;
+	if (((uint64_t)m.start & (UNI_TRACE_SUB_SIZE - 1)) == 0)
+		m.start += 4096;
+	assert_int_equal(uni_trace_init(m.start, m.size - 8192, 1, cpus, mode, 0), 0);
+	entry_hook = uni_trace_entry;
+	exit_hook = exit;
+	work_calls = 0;
+	return m;
+}
+
+static void trace_end(struct ring_memory *m)
+{
+	entry_hook = work_skip_entry;
+	exit_hook = work_skip_exit;
+	munmap(m->mem, m->size);
+}
+
+/* What a trace holds, by walking its records as the host will. */
+struct seen {
+	uint64_t entries, exits, leaves, records, syncs;
+	uint64_t last; /* time */
+	uint64_t backwards;
+	int64_t depth, lowest;
+};
+
+static const struct uni_ring_info *info;
+
+static int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(info, s, content);
+	struct uni_trace_record rec;
+	struct seen *seen = arg;
+
+	assert_int_equal(s->ctf_magic, UNI_TRACE_CTF_MAGIC);
+	while (uni_trace_next(&c, &rec)) {
+		seen->records++;
+		/* Back by a little reads as forward by almost a wrap, which takes a second and
+		 * more. */
+		seen->backwards += rec.time < seen->last ||
+				   (seen->last != 0 && rec.time - seen->last > UINT32_MAX / 2);
+		seen->last = rec.time;
+		seen->entries += rec.kind == UNI_TRACE_KIND_ENTRY;
+		seen->exits += rec.kind == UNI_TRACE_KIND_EXIT;
+		seen->leaves += rec.kind == UNI_TRACE_KIND_LEAF;
+		seen->syncs += rec.kind == UNI_TRACE_KIND_SYNC;
+		seen->depth = (int64_t)seen->entries - (int64_t)seen->exits;
+		if (seen->depth < seen->lowest)
+			seen->lowest = seen->depth;
+	}
+	assert_ptr_equal(c.at, c.end);
+	return 0;
+}
+
+static struct uni_ring *open_ring(void)
+{
+	struct uni_err err = { 0 };
+	struct uni_ring *r = NULL;
+
+	if (uni_ring_open(&self, (uint64_t)&uni_trace_head, &r, &err) != 0)
+		fail_msg("%s", err.msg);
+	info = uni_ring_info(r);
+	return r;
+}
+
+static struct seen read_all(struct uni_ring_stats *stats)
+{
+	struct seen seen = { 0 };
+	struct uni_ring *r = open_ring();
+
+	assert_int_equal(uni_ring_drain(r, 0, count, &seen), 0);
+	*stats = *uni_ring_stats(r, 0);
+	uni_ring_close(r);
+	return seen;
+}
+
+static void graph_has_every_call(void **state)
+{
+	struct ring_memory m = trace_start(64, UNI_TRACE_STOP, uni_trace_exit);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	work_fib(21);
+	seen = read_all(&stats);
+	assert_int_equal(seen.entries, work_calls);
+	assert_int_equal(seen.exits, work_calls);
+	assert_int_equal(seen.depth, 0);
+	assert_int_equal(seen.lowest, 0);
+	assert_int_equal(seen.backwards, 0);
+	assert_int_equal(stats.lapped + stats.torn + cpu.lost, 0);
+	trace_end(&m);
+}
+
+static void lite_leaves_have_no_end(void **state)
+{
+	struct ring_memory m = trace_start(64, UNI_TRACE_STOP, uni_trace_exit_lite);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	work_fib(21);
+	seen = read_all(&stats);
+	assert_int_equal(seen.entries + seen.leaves, work_calls);
+	assert_int_equal(seen.entries, seen.exits);
+	/* Every call of fib(n) with n >= 2 makes two more; the others are leaves, but for one that
+	 * each edge of a sub-buffer parts from its entry. */
+	assert_in_range(seen.leaves, (work_calls + 1) / 2 - stats.packets, (work_calls + 1) / 2);
+	assert_int_equal(seen.backwards, 0);
+	trace_end(&m);
+}
+
+static void function_has_entries_only(void **state)
+{
+	struct ring_memory m = trace_start(64, UNI_TRACE_STOP, work_skip_exit);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	work_fib(21);
+	seen = read_all(&stats);
+	assert_int_equal(seen.entries, work_calls);
+	assert_int_equal(seen.exits, 0);
+	trace_end(&m);
+}
+
+static void short_calls_vanish(void **state)
+{
+	struct ring_memory m = trace_start(64, UNI_TRACE_STOP, uni_trace_exit_min);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	cpu.min_time = 0x7fffffff;
+	work_fib(21);
+	seen = read_all(&stats);
+	assert_int_equal(
+		seen.records - seen.syncs, 0); /* all of it is shorter, the outermost too */
+
+	cpu.min_time = 1; /* nothing is */
+	work_calls = 0;
+	work_fib(10);
+	seen = read_all(&stats);
+	assert_int_equal(seen.entries, work_calls);
+	assert_int_equal(seen.exits, work_calls);
+	trace_end(&m);
+}
+
+static void full_ring_stops_and_counts(void **state)
+{
+	struct ring_memory m = trace_start(4, UNI_TRACE_STOP, uni_trace_exit);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	work_fib(21);
+	seen = read_all(&stats);
+	assert_true(cpu.lost > 0);
+	assert_int_equal(seen.records - seen.syncs + cpu.lost, work_calls * 2);
+	assert_int_equal(stats.lapped, 0);
+	assert_int_equal(stats.packets, 4);
+	trace_end(&m);
+}
+
+static void old_sub_buffers_are_overwritten(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	work_fib(23);
+	seen = read_all(&stats);
+	assert_int_equal(cpu.lost, 0);
+	assert_true(stats.packets >= 6 && stats.packets <= 8);
+	assert_true(stats.lapped > 0);
+	/* A clock's wrap, which tells the time in three words, may be among those overwritten. */
+	assert_in_range(
+		seen.records - seen.syncs + stats.lapped_words, work_calls * 2, work_calls * 2 + 3);
+	assert_int_equal(seen.backwards, 0);
+	trace_end(&m);
+}
+
+static void freezing_keeps_what_was(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring_stats stats;
+	struct seen seen;
+	unsigned long before, during;
+
+	work_fib(10);
+	before = work_calls;
+	uni_trace_freeze();
+	work_fib(23);
+	during = work_calls - before;
+	seen = read_all(&stats);
+	assert_int_equal(seen.entries, before);
+	assert_int_equal(cpu.lost, during * 2);
+	uni_trace_thaw();
+	work_fib(10);
+	seen = read_all(&stats);
+	assert_int_equal(seen.entries, before * 2);
+	trace_end(&m);
+}
+
+/* --- interrupts at every instruction -----------------------------------------------------------
+ */
+
+static volatile int in_trap;
+static unsigned long times = 1;
+static volatile unsigned long nr_traps, nr_interrupts, period;
+
+/* A trap after each instruction while the flag is set: inside the tracer it makes traced calls, as
+ * an interrupt there would. */
+static void on_trap(int sig, siginfo_t *si, void *uc)
+{
+	(void)sig;
+	(void)si;
+	(void)uc;
+	if (in_trap || nr_traps++ % period != 0)
+		return;
+	in_trap = 1;
+	nr_interrupts++;
+	work_interrupt(3);
+	in_trap = 0;
+}
+
+static inline void set_trap_flag(int on)
+{
+	if (on)
+		__asm__ volatile("pushfq; orq %0, (%%rsp); popfq" ::"i"(TRAP_FLAG)
+				 : "memory", "cc");
+	else
+		__asm__ volatile("pushfq; andq %0, (%%rsp); popfq" ::"i"(~TRAP_FLAG)
+				 : "memory", "cc");
+}
+
+static uint64_t room(void)
+{
+	return UNI_TRACE_SUB_SIZE - (cpu.wptr & (UNI_TRACE_SUB_SIZE - 1));
+}
+
+static void interrupts(void (*exit)(void), enum uni_trace_ring_mode mode, unsigned subs,
+	int min_time, unsigned every, unsigned long number)
+{
+	struct ring_memory m = trace_start(subs, mode, exit);
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	struct seen seen = { 0 };
+	struct uni_ring *r = open_ring();
+	const struct uni_ring_stats *stats = uni_ring_stats(r, 0);
+	uint64_t lost, others = 0;
+
+	sigaction(SIGTRAP, &sa, NULL);
+	cpu.min_time = (uint32_t)min_time;
+	nr_traps = nr_interrupts = 0;
+	period = every;
+	while (nr_interrupts < number * times) {
+		/* Traps are slow: go on without them until the sub-buffer's edge is near. */
+		for (int i = 0; i < 9000 && nr_traps % 3 == 0 && room() > 256; i++)
+			others++, uni_trace_event(UNI_TRACE_CLASS_USER, NULL, 0);
+		set_trap_flag(1);
+		work_fib(4);
+		set_trap_flag(0);
+		if (mode == UNI_TRACE_OVERWRITE)
+			assert_int_equal(uni_ring_poll(r, 0, count, &seen), 0);
+	}
+	assert_int_equal(uni_ring_drain(r, 0, count, &seen), 0);
+	lost = stats->lapped_words + cpu.lost;
+	assert_int_equal(seen.backwards, 0);
+	assert_int_equal(stats->torn, 0);
+	if (mode == UNI_TRACE_OVERWRITE)
+		assert_int_equal(lost + stats->lapped, 0); /* each round was read */
+	if (exit == uni_trace_exit) {
+		assert_int_equal(seen.records - seen.syncs + lost, work_calls * 2 + others);
+	} else if (exit == uni_trace_exit_lite) {
+		assert_int_equal(seen.entries + seen.leaves, work_calls);
+	} else {
+		assert_true(seen.entries <= work_calls);
+	}
+	if (mode == UNI_TRACE_OVERWRITE)
+		assert_int_equal(seen.entries, seen.exits);
+	print_message("%lu interrupts, %lu calls, %llu lost\n", nr_interrupts, work_calls,
+		(unsigned long long)lost);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
+static void interrupted_graph(void **state)
+{
+	interrupts(uni_trace_exit, UNI_TRACE_OVERWRITE, 8, 0, 23, 3000);
+}
+
+static void interrupted_lite(void **state)
+{
+	interrupts(uni_trace_exit_lite, UNI_TRACE_OVERWRITE, 8, 0, 23, 3000);
+}
+
+static void interrupted_min(void **state)
+{
+	interrupts(uni_trace_exit_min, UNI_TRACE_OVERWRITE, 8, 1 << 18, 43, 2000);
+}
+
+static void interrupted_full(void **state)
+{
+	interrupts(uni_trace_exit, UNI_TRACE_STOP, 4, 0, 23, 2000);
+}
+
+/* --- a writer that laps its reader --------------------------------------------------------------
+ */
+
+static atomic_bool writer_ends;
+
+static void *writer(void *arg)
+{
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu), 0);
+	while (!atomic_load_explicit(&writer_ends, memory_order_relaxed))
+		work_fib(12);
+	return NULL;
+}
+
+/* Copies slowly, so that the writer comes round in the middle of it. */
+static int read_slowly(void *ctx, uint64_t va, void *buf, size_t len)
+{
+	size_t half = len / 2 & ~(size_t)7;
+
+	memcpy(buf, (const void *)va, half);
+	if (len == UNI_TRACE_SUB_SIZE && rand() % 4 == 0)
+		usleep(300);
+	memcpy((char *)buf + half, (const char *)va + half, len - half);
+	return 0;
+}
+
+static void overrun_is_noticed(void **state)
+{
+	const struct uni_ring_source slow = { read_slowly, NULL };
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	const struct uni_ring_stats *stats;
+	struct uni_ring *r = open_ring();
+	struct seen seen = { 0 };
+	struct uni_err err = { 0 };
+	unsigned want = 300 * (unsigned)times;
+	pthread_t t;
+
+	uni_ring_close(r);
+	assert_int_equal(uni_ring_open(&slow, (uint64_t)&uni_trace_head, &r, &err), 0);
+	info = uni_ring_info(r);
+	stats = uni_ring_stats(r, 0);
+	atomic_store(&writer_ends, false);
+	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
+	while (stats->packets < want || stats->torn < want / 10)
+		assert_int_equal(uni_ring_poll(r, 0, count, &seen), 0);
+	atomic_store(&writer_ends, true);
+	pthread_join(t, NULL);
+	assert_int_equal(uni_ring_drain(r, 0, count, &seen), 0);
+	assert_int_equal(seen.backwards, 0);
+	/* Each wrap of the clock tells the time in three words, which may be among those
+	 * overwritten. */
+	assert_in_range(seen.records - seen.syncs + stats->lapped_words, work_calls * 2,
+		work_calls * 2 + 3 * (work_calls / 1000000 + 2));
+	print_message("%llu packets read, %llu overwritten, of these %llu while they were copied\n",
+		(unsigned long long)stats->packets, (unsigned long long)stats->lapped,
+		(unsigned long long)stats->torn);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
+/* argument: how many times the usual number of interrupts (docs/benchmarks.md has a long run) */
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(graph_has_every_call),
+		cmocka_unit_test(lite_leaves_have_no_end),
+		cmocka_unit_test(function_has_entries_only),
+		cmocka_unit_test(short_calls_vanish),
+		cmocka_unit_test(full_ring_stops_and_counts),
+		cmocka_unit_test(old_sub_buffers_are_overwritten),
+		cmocka_unit_test(freezing_keeps_what_was),
+		cmocka_unit_test(overrun_is_noticed),
+		cmocka_unit_test(interrupted_graph),
+		cmocka_unit_test(interrupted_lite),
+		cmocka_unit_test(interrupted_min),
+		cmocka_unit_test(interrupted_full),
+	};
+
+	if (argc > 1)
+		times = strtoul(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
