@@ -15,19 +15,21 @@ struct line {
 	const char *path; /* in the text */
 };
 
+/* "start-end perms offset device inode   path": the kernel wrote it. */
 static bool parse_line(char *text, struct line *ret)
 {
-	unsigned long start, offset;
-	int at = 0;
+	char *at;
 
-	if (sscanf(text, "%lx-%*x %4s %lx %*s %*s %n", &start, ret->perms, &offset, &at) != 3 ||
-		at == 0)
-		return false;
 	text[strcspn(text, "\n")] = '\0';
-	ret->start = start;
-	ret->offset = offset;
-	ret->path = text + at;
-	return ret->path[0] == '/';
+	ret->start = strtoull(text, &at, 16);
+	at = strchr(at, ' ');
+	if (at == NULL || strlen(at) < 7)
+		return false;
+	memcpy(ret->perms, at + 1, 4);
+	ret->perms[4] = '\0';
+	ret->offset = strtoull(at + 6, NULL, 16);
+	ret->path = strchr(at, '/');
+	return ret->path != NULL;
 }
 
 /* As this process can open it: the other one may live in another root. */
