@@ -37,8 +37,7 @@ static const struct uni_opt *options(void)
 			"the same, and write names instead of addresses", "FILE", NULL },
 		{ 'v', "verbose", UNI_OPT_FLAG, &o.verbose, NULL, "say how the guest is reached",
 			NULL, NULL },
-		{ 'V', "version", UNI_OPT_FLAG, &o.version, NULL, "print the version", NULL,
-			NULL },
+		{ 'V', "version", UNI_OPT_FLAG, &o.version, NULL, "print the version", NULL, NULL },
 		{ 0, "method", UNI_OPT_STR, &o.rec.method, "auto|bpf|pause",
 			"how a kvm: guest is sampled, as of record (default auto)",
 			"auto bpf pause", NULL },
@@ -97,7 +96,8 @@ static int trace(struct uni_guest *g, const char *path, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_sink_open_file(path, &out, err);
 	if (rc == 0 && o.verbose)
-		uni_note("%s: %s%s%s", g->spec.text, g->info.note, g->image != NULL ? ", image " : "",
+		uni_note("%s: %s%s%s", g->spec.text, g->info.note,
+			g->image != NULL ? ", image " : "",
 			g->image != NULL ? uni_image_path(g->image) : "");
 	if (rc == 0)
 		rc = uni_tracer_run(g, &args, out, err);

@@ -98,8 +98,8 @@ static void copy(struct translator *t, struct uni_line l)
 }
 
 /* 0 bytes into a symbol: `bare` leaves that out, unless digits alone would look like a count. */
-static bool put_frame(const struct uni_symtab *symtab, uint64_t svma, bool exact, bool bare,
-	struct uni_sink *out)
+static bool put_frame(
+	const struct uni_symtab *symtab, uint64_t svma, bool exact, bool bare, struct uni_sink *out)
 {
 	const char *name;
 	uint64_t off;
@@ -159,8 +159,8 @@ static bool ends_here(const char *data, size_t size, size_t pos)
 	return !next_line(data, size, &pos, clean, &next) || next.len == 0 || next.s[0] == '#';
 }
 
-static void translate(struct translator *t, struct uni_line l, const char *data, size_t size,
-	size_t pos)
+static void translate(
+	struct translator *t, struct uni_line l, const char *data, size_t size, size_t pos)
 {
 	double count = 1.0;
 	uint64_t number;

@@ -19,7 +19,8 @@ struct tracer {
 	struct uni_sink *out;
 	uint64_t bias;
 	pthread_rwlock_t gate;
-	uint64_t first_ns, next; /* with say_missed: the first sample, and the next deadline */
+	bool says_missed;	 /* asked to, and there are deadlines to be missed */
+	uint64_t first_ns, next; /* with says_missed: the first sample, and the next deadline */
 };
 
 static void put_trace(struct tracer *t, const struct uni_sample *s)
@@ -70,13 +71,11 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	struct tracer *t = ctx;
 
 	uni_signals_suspend(&t->gate);
-	if (t->args->say_missed && s->vcpu == 0 && s->t_ns >= t->first_ns)
+	if (t->says_missed && s->vcpu == 0 && s->t_ns >= t->first_ns)
 		say_missed(t, s->t_ns);
 	/* Older readers know no other count than 1. */
 	for (uint64_t i = 0; i < s->weight && !uni_sink_failed(t->out); i++)
 		put_trace(t, s);
-	if (uni_sink_failed(t->out))
-		uni_signals_ask_to_stop();
 }
 
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
@@ -86,6 +85,9 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	(void)st;
 	(void)elapsed_ns;
 	uni_signals_suspend(&t->gate);
+	uni_sink_flush(t->out); /* who reads a pipe wants to see them */
+	if (uni_sink_failed(t->out))
+		uni_signals_ask_to_stop();
 }
 
 static void sum_up(const struct uni_guest *g, const struct uni_tracer_args *args,
@@ -124,6 +126,8 @@ int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, stru
 	struct uni_signals signals;
 	int rc;
 
+	/* The kernel takes samples when the time has come, or not at all. */
+	t.says_missed = args->say_missed && strcmp(uni_sampler_method(g->t), "bpf") != 0;
 	uni_signals_init_gate(&t.gate);
 	uni_uniprof_header(out, args->target, uni_realtime_ns(), true);
 	uni_signals_begin(&signals);
