@@ -35,8 +35,7 @@ static void usage(FILE *out)
 		    "usage: uniscope COMMAND [OPTIONS] [OPERANDS]\n\ncommands:\n",
 		out);
 	for (size_t i = 0; uni_cmds[i] != NULL; i++)
-		(void)fprintf(
-			out, "  %-*s%s\n", width, uni_cmds[i]->name, uni_cmds[i]->summary);
+		(void)fprintf(out, "  %-*s%s\n", width, uni_cmds[i]->name, uni_cmds[i]->summary);
 	(void)fputs(
 		"\nuniscope COMMAND --help tells more. A target is scheme:key=value,... such as\n"
 		"kvm:pid=4121, gdb:unix=/run/q.sock or gdb:tcp=127.0.0.1:1234, or simply a pid\n"
