@@ -234,7 +234,7 @@ static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
 static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b, uint64_t lines)
 {
 	size_t size = b->len - b->len % UNI_XENCTX_WORD, at = 0;
-	uint64_t step = p->args->bytes_per_line;
+	uint64_t step = p->args->bytes_per_line, gap = b->addr;
 
 	for (uint64_t line = 0; line < lines && at < size; line++) {
 		size_t len = (size_t)uni_min(step, (uint64_t)(size - at));
@@ -248,8 +248,9 @@ static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b,
 		(void)fputc('\n', p->out);
 		at += len;
 	}
+	gap += b->len;
 	if (at == size && b->len < b->wanted)
-		(void)fprintf(p->out, " (nothing is mapped at %016" PRIx64 ")\n", b->addr + b->len);
+		(void)fprintf(p->out, " (nothing is mapped at %016" PRIx64 ")\n", gap);
 	(void)fputc('\n', p->out);
 }
 
