@@ -88,6 +88,8 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 	if (path == NULL) {
 		if (optional)
 			return 0;
+		if (g->info.absent)
+			return uni_err_set(err, UNI_ENOENT, "%s: %s", g->spec.text, g->info.note);
 		return uni_err_set(err, UNI_EUSAGE,
 			"%s does not tell which image it runs%s%s%s: give the ELF with -e IMAGE",
 			g->spec.text, blind ? " (" : "", blind ? g->info.note : "",
@@ -361,6 +363,10 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);
+	if (g->info.stopped)
+		uni_note("the VMM, pid %d, stands still by a signal, and its guest with it: "
+			 "kill -CONT %d lets it run",
+			g->info.pid, g->info.pid);
 	if (g->info.why[0] == '\0')
 		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
 	if (g->image != NULL && g->nr_more == 0)

@@ -6,6 +6,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
+#include "cli/attach.h"
 #include "cli/cmd.h"
 #include "cli/term.h"
 #include "target/target.h"
@@ -25,7 +27,8 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-#define NR_WAYS 16
+#define NR_WAYS	     16
+#define BACKEND_WAYS 4 /* of one backend */
 
 static bool on_path(const char *program)
 {
@@ -64,6 +67,55 @@ static void check_qemu(struct uni_host_way *ret)
 	ret->ok = on_path("qemu-system-x86_64");
 	(void)snprintf(ret->advice, sizeof(ret->advice), "%s",
 		ret->ok ? "" : "qemu-system-x86_64 is not installed (Debian: qemu-system-x86)");
+}
+
+/* A pid is KVM's if it can be: without rights, its gdb stub may be all that is seen of it. */
+static int find_target(const char *text, struct uni_spec *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *kvm = uni_target_backend("kvm");
+	struct uni_target_info info;
+	char spec[64], keys[64];
+	uint64_t pid;
+
+	if (!uni_parse_u64(text, &pid) || kvm == NULL || kvm->claims == NULL)
+		return uni_guest_resolve(text, ret, err);
+	(void)snprintf(spec, sizeof(spec), "kvm:pid=%.20s", text);
+	if (uni_spec_parse(spec, ret, NULL) == 0 && uni_target_probe(ret, &info, NULL) == 0 &&
+		kvm->claims(&info, keys, sizeof(keys)))
+		return 0;
+	return uni_guest_resolve(text, ret, err);
+}
+
+/* This user and that guest: may it be reached, and by which of its backend's ways? */
+static int check_target(const char *text, struct uni_host_way *ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_host_way *way = calloc(BACKEND_WAYS, sizeof(*way));
+	const struct uni_target_ops *ops;
+	struct uni_target_info info;
+	struct uni_spec spec;
+	char why[640] = "the guest itself is asked on attaching";
+	uint32_t nr;
+	int rc = way != NULL ? find_target(text, &spec, err)
+			     : uni_err_set(err, UNI_ENOMEM, "out of memory");
+
+	if (rc == 0)
+		rc = uni_target_probe(&spec, &info, err);
+	if (rc != 0)
+		return rc;
+	*ret = (struct uni_host_way){ .name = "target", .summary = "the guest that was asked for" };
+	ops = uni_target_backend(spec.scheme);
+	nr = check_backend(ops, way, BACKEND_WAYS);
+	uni_host_fact_add(ret, "host", way[0].ok, "%s",
+		way[0].ok ? "this way of reaching guests works here" : way[0].advice);
+	rc = ops->choose != NULL ? ops->choose(&info, way, nr, why, sizeof(why)) : 0;
+	uni_host_fact_add(
+		ret, "process", rc >= 0, "%s", rc >= 0 ? "this user may look into it" : why);
+	uni_host_way_judge(ret);
+	if (rc >= 0)
+		uni_host_fact_add(ret, way[rc].name, true, "%s", why);
+	for (uint32_t i = 1; i < nr && rc == 0; i++)
+		uni_host_fact_add(ret, way[i].name, way[i].ok, "%s", way[i].advice);
+	return 0;
 }
 
 static void print_mark(bool ok)
@@ -145,14 +197,20 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (w == NULL)
 		return uni_exit_of(uni_err_set(err, UNI_ENOMEM, "out of memory"));
-	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - 4; i++) {
-		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 1 - nr);
+	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - BACKEND_WAYS; i++) {
+		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 2 - nr);
 
 		for (uint32_t k = nr; k < nr + n; k++)
 			any = any || w[k].ok;
 		nr += n;
 	}
 	check_qemu(&w[nr++]);
+	if (ctx->nr_operands != 0) {
+		rc = check_target(ctx->operands[0], &w[nr], err);
+		if (rc != 0)
+			return uni_exit_of(rc);
+		any = w[nr++].ok;
+	}
 	rc = print_all(w, nr, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
@@ -161,8 +219,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_doctor = {
 	.name = "doctor",
-	.operands = "",
+	.operands = "[TARGET]",
 	.summary = "say which ways to reach a guest work on this host, and what is missing",
+	.details = "With a target also: may this user look into that guest, and how would it be "
+		   "sampled?",
+	.max_operands = 1,
 	.options = options,
 	.run = run,
 };

@@ -40,6 +40,8 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			"usage: uniscope record [OPTIONS] TARGET... (or --all, without one)");
 	if (o.rec.save_replay != NULL && (o.all || ctx->nr_operands > 1))
 		return uni_err_set(err, UNI_EUSAGE, "--save-replay is for one guest");
+	if (o.wait < 0 || o.wait > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	return uni_record_check_args(&o.rec, err);
 }
 

@@ -99,6 +99,8 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			"usage: uniscope top [OPTIONS] TARGET... (or --all, without one)");
 	if (o.count_given && !o.batch && !o.top.json)
 		return uni_err_set(err, UNI_EUSAGE, "--count needs --batch");
+	if (o.wait < 0 || o.wait > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	return uni_top_check_args(&o.top, err);
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,9 +122,15 @@ static int run_command(const struct uni_cmd *c, int argc, char **argv)
 /* A full disk or a closed pipe behind stdout is a failure like any other. */
 static int finish(int status)
 {
+	int e;
+
+	errno = 0;
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
 		return status;
-	(void)fputs("uniscope: cannot write to standard output\n", stderr);
+	/* What failed in an earlier write is still there to fail again. */
+	e = errno;
+	(void)fprintf(stderr, "uniscope: cannot write to standard output: %s\n",
+		e != 0 ? strerror(e) : "not all of it was taken");
 	return status != UNI_EXIT_OK ? status : UNI_EXIT_FAILED;
 }
 
@@ -139,10 +147,10 @@ int main(int argc, char **argv)
 		return finish(UNI_EXIT_OK);
 	}
 	if (strcmp(argv[1], "__complete") == 0)
-		return complete(argc, argv);
+		return finish(complete(argc, argv));
 	if (strcmp(argv[1], "__man-options") == 0 && argc == 3 && (c = find(argv[2])) != NULL) {
 		uni_options_man(c->options(), stdout);
-		return UNI_EXIT_OK;
+		return finish(UNI_EXIT_OK);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 		strcmp(argv[1], "help") == 0) {

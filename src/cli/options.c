@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/options.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -28,6 +30,21 @@ static int bad_value(const struct uni_opt *o, const char *v, const char *what, s
 	return uni_err_set(err, UNI_EUSAGE, "--%s takes %s, not '%s'", o->long_name, what, v);
 }
 
+/* Also what is out of any range, so that who knows the range can say it: "-1", "1e9". */
+static bool parse_number(const char *s, double *ret)
+{
+	char *end;
+	double v;
+
+	if (s[0] == '\0' || strspn(s, "0123456789.eE+-") != strlen(s))
+		return false;
+	v = strtod(s, &end);
+	if (*end != '\0' || end == s || !isfinite(v))
+		return false;
+	*ret = v;
+	return true;
+}
+
 static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 {
 	if (o->given != NULL)
@@ -43,7 +60,7 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 	case UNI_OPT_U64:
 		return uni_parse_u64(v, o->value) ? 0 : bad_value(o, v, "a whole number", err);
 	case UNI_OPT_DOUBLE:
-		return uni_parse_double(v, o->value) ? 0 : bad_value(o, v, "a number", err);
+		return parse_number(v, o->value) ? 0 : bad_value(o, v, "a number", err);
 	case UNI_OPT_SIZE:
 		return uni_parse_size(v, o->value) ? 0 : bad_value(o, v, "a size such as 64M", err);
 	case UNI_OPT_LIST: {

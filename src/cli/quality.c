@@ -28,6 +28,11 @@ bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni
 	       (strcmp(m->method, "bpf") == 0 || strcmp(m->method, "read") == 0);
 }
 
+bool uni_quality_exits_only(const struct uni_record_meta *m)
+{
+	return m->frequency == 0 && m->exits_every != 0;
+}
+
 void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *t)
 {
 	double all = (double)t->guest_ns + (double)t->kvm_ns + (double)t->vmm_ns +
@@ -225,15 +230,22 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
 {
 	put_origin(out, g->meta);
+	if (g->meta->failed[0] != '\0') {
+		uni_sink_printf(out, "samples    none: %s\n\n", g->meta->failed);
+		return;
+	}
 	if (g->meta->aggregate) {
 		uni_sink_printf(
 			out, "aggregate  %" PRIu64 " stacks, without times\n\n", g->stats->samples);
 		return;
 	}
-	put_samples(out, g, closed);
-	put_stops(out, g->stats);
+	if (!uni_quality_exits_only(g->meta)) {
+		put_samples(out, g, closed);
+		put_stops(out, g->stats);
+	}
 	put_exits(out, g);
-	put_states(out, g->stats);
+	if (!uni_quality_exits_only(g->meta))
+		put_states(out, g->stats);
 	put_pauses(out, g);
 	if (closed)
 		put_cost(out, g->stats);

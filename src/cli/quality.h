@@ -17,6 +17,8 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
+/* No samples were asked for (record --exits -F 0). */
+bool uni_quality_exits_only(const struct uni_record_meta *m);
 /* Host CPU time for a sample, us; negative: not counted. */
 double uni_quality_host_us(const struct uni_record_stats *st);
 double uni_quality_share(uint64_t part, uint64_t whole); /* in %, 0 of nothing */

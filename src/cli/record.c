@@ -133,7 +133,13 @@ static int check_seen(const struct run *run, struct uni_err *err)
 {
 	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
 		const struct uni_guest *g = run->part[i].g;
-		const char *why = g->info.why[0] != '\0' ? g->info.why : "they need a kvm: target";
+		const char *why = "they need a kvm: target";
+
+		if (g->info.why[0] != '\0')
+			why = g->info.why;
+		else if (strcmp(g->spec.scheme, "kvm") == 0)
+			why = "it was asked to be stopped for each sample (via=, --method), and "
+			      "only the sampler in the host's kernel sees them";
 
 		if (sees_exits(g))
 			continue;
@@ -298,7 +304,8 @@ static int end_session(struct run *run, struct uni_err *err)
 	for (size_t i = 0; i < run->nr; i++)
 		result[i] = (struct uni_guest_result){ .stats = &run->job[i].stats,
 			.watch = run->part[i].watches.watch,
-			.nr_watch = run->part[i].watches.nr };
+			.nr_watch = run->part[i].watches.nr,
+			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL };
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
 
@@ -318,10 +325,12 @@ static void summarize(const struct run *run, const char *path)
 {
 	for (size_t i = 0; i < run->nr; i++) {
 		const struct uni_sampler_job *job = &run->job[i];
+		struct uni_record_meta *m = &run->part[i].meta;
 
+		/* Some may have been plugged in. */
+		m->nr_vcpus = uni_max(m->nr_vcpus, job->stats.nr_times);
 		if (job->rc == 0)
-			uni_summary_guest(
-				run->part[i].name, &run->part[i].meta, &job->stats, job->end);
+			uni_summary_guest(run->part[i].name, m, &job->stats, job->end);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
@@ -389,6 +398,25 @@ static int find_watches(struct run *run, struct part *part, struct uni_err *err)
 	return 0;
 }
 
+/* The same for counting in the kernel: what is paused gives single samples. */
+static int check_counts(const struct run *run, struct uni_err *err)
+{
+	for (size_t i = 0; run->args->aggregate && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		const char *why = g->info.why[0] != '\0' ? g->info.why : "it needs a kvm: target";
+
+		if (strcmp(uni_sampler_method(g->t), "bpf") == 0)
+			continue;
+		if (run->nr == 1)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"%s: --aggregate counts in the host's kernel, which cannot sample "
+				"it: %s",
+				g->spec.text, why);
+		uni_note("%s: its samples are not aggregated: %s", run->part[i].name, why);
+	}
+	return 0;
+}
+
 static int prepare(struct run *run, struct uni_err *err)
 {
 	int rc = 0;
@@ -399,6 +427,8 @@ static int prepare(struct run *run, struct uni_err *err)
 		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
 	if (rc == 0)
 		rc = check_seen(run, err);
+	if (rc == 0)
+		rc = check_counts(run, err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
 		uni_record_fill_meta(run->part[i].g, run->args, &run->part[i].meta);
 		fill_job(run, i);

@@ -29,14 +29,20 @@ int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	if (!(args->frequency > 0 || (args->frequency == 0 && args->exits_every != 0)) ||
-		args->frequency > 100000)
+	if (args->frequency == 0 && args->exits_every == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--frequency 0 takes no samples: that needs --exits, else give up to "
+			"100000 Hz");
+	if (!(args->frequency >= 0) || args->frequency > 100000)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
 	if (args->duration < 0 || args->duration > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
 	if (args->watch.items.nr > UNI_WATCHES_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "at most %d --watch", UNI_WATCHES_MAX);
+	if (args->aggregate && args->method != NULL && strcmp(args->method, "pause") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--aggregate needs the host's kernel (--method bpf), not pauses");
 	if (args->method != NULL && strcmp(args->method, "auto") != 0 &&
 		strcmp(args->method, "bpf") != 0 && strcmp(args->method, "pause") != 0)
 		return uni_err_set(

@@ -96,10 +96,12 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 
 	if (end == UNI_END_GONE)
 		uni_note("%s%sthe guest ended; what was collected until then is kept", of, sep);
-	samples(of, sep, m, st);
+	/* Without samples there is nothing to say of them. */
+	if (!uni_quality_exits_only(m))
+		samples(of, sep, m, st);
 	exits(of, sep, m, st);
 	uni_quality_method(method, m);
-	if (host_us >= 0)
+	if (host_us >= 0 && !uni_quality_exits_only(m))
 		uni_note("%s%s%s, %.2f us of the host's time each", of, sep, method, host_us);
 	else if (strcmp(m->method, "bpf") == 0 || m->why[0] != '\0')
 		uni_note("%s%s%s", of, sep, method);

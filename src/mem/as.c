@@ -24,6 +24,7 @@ struct tlb_entry {
 	uint64_t gpa;	    /* of that page */
 	uint64_t leaf_size; /* bytes */
 	uint32_t gen;
+	bool no_exec;
 };
 
 struct line {
@@ -373,6 +374,7 @@ static int fill(struct uni_as *as, uint64_t va, struct tlb_entry *e)
 
 	e->gpa = w.gpa;
 	e->leaf_size = w.span;
+	e->no_exec = w.no_exec;
 	return rc;
 }
 
@@ -418,29 +420,49 @@ int uni_as_next(struct uni_as *as, uni_gva from, struct uni_mapping *ret)
 	return -UNI_ENOENT;
 }
 
-int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret)
+/* The entry of the page that holds va, which must be in page tables. */
+static int look_up(struct uni_as *as, uint64_t va, const struct tlb_entry **ret)
 {
-	uint64_t page = va.v / PAGE;
+	uint64_t page = va / PAGE;
 	struct tlb_entry *e = &as->tlb[(page ^ page >> 9) % TLB_NR];
 
-	if (as->root.geometry == NULL) {
-		ret->v = va.v;
-		if (page_size_ret != NULL)
-			*page_size_ret = PAGE;
-		return 0;
-	}
 	if (e->gen != as->gen || e->page != page) {
 		struct tlb_entry found = { .page = page, .gen = as->gen };
-		int rc = fill(as, va.v, &found);
+		int rc = fill(as, va, &found);
 
 		if (rc != 0)
 			return rc;
 		*e = found;
 	}
-	ret->v = e->gpa | (va.v & (PAGE - 1));
+	*ret = e;
+	return 0;
+}
+
+int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret)
+{
+	static const struct tlb_entry flat = { .leaf_size = PAGE };
+	const struct tlb_entry *e = &flat;
+	int rc = as->root.geometry == NULL ? 0 : look_up(as, va.v, &e);
+
+	if (rc != 0)
+		return rc;
+	ret->v = e == &flat ? va.v : e->gpa | (va.v & (PAGE - 1));
 	if (page_size_ret != NULL)
 		*page_size_ret = e->leaf_size;
 	return 0;
+}
+
+int uni_as_check_exec(struct uni_as *as, uni_gva va)
+{
+	const struct tlb_entry *e;
+	int rc;
+
+	if (as->root.geometry == NULL)
+		return 0;
+	rc = look_up(as, va.v, &e);
+	if (rc != 0)
+		return rc;
+	return e->no_exec ? -UNI_EFAULT : 0;
 }
 
 /* The part of [va, va + len) that lies in va's page. */

@@ -105,6 +105,9 @@ bool uni_as_missed(const struct uni_as *as);
  */
 int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret);
 
+/* May what is mapped there be run? 0, or as uni_as_translate(): -UNI_EFAULT also if it may not. */
+int uni_as_check_exec(struct uni_as *as, uni_gva va);
+
 struct uni_mapping {
 	uni_gva gva;
 	uni_gpa gpa;

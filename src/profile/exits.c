@@ -135,14 +135,16 @@ static struct sum *find_row(struct builder *b, const struct sum *key)
 static void add_to(struct sum *s, const struct uni_stream_exit *e)
 {
 	uint64_t asleep = uni_min(e->asleep_ns, e->host_ns);
+	uint64_t stolen = uni_min(e->stolen_ns, e->host_ns - asleep);
+	double host_ns = (double)(e->host_ns - stolen);
 
 	s->exits += (double)e->weight;
 	s->userspace += e->userspace ? (double)e->weight : 0;
-	s->host_ns += (double)e->host_ns;
+	s->host_ns += host_ns;
 	s->asleep_ns += (double)asleep;
-	s->stolen_ns += (double)uni_min(e->stolen_ns, e->host_ns - asleep);
+	s->stolen_ns += (double)stolen;
 	if (e->weight != 0)
-		s->length[class_of((double)e->host_ns / (double)e->weight)] += (double)e->weight;
+		s->length[class_of(host_ns / (double)e->weight)] += (double)e->weight;
 }
 
 static bool wanted(struct builder *b, const struct uni_stream_exit *e)

@@ -18,9 +18,11 @@ struct uni_exit_row {
 	const char *guest;    /* its name, "" if there is only one; borrowed; cleaned */
 	bool halt;	      /* asleep is idle time */
 	double exits;
-	double userspace; /* of these the VMM had to handle */
-	double host_ns, asleep_ns, stolen_ns;
-	double p50_ns, p99_ns; /* of the exits' lengths, within an eighth */
+	double userspace;      /* of these the VMM had to handle */
+	double host_ns;	       /* until the guest was entered again, but for what was stolen */
+	double asleep_ns;      /* of that: the thread slept */
+	double stolen_ns;      /* besides: it was ready, and the host ran something else */
+	double p50_ns, p99_ns; /* of host_ns of single exits, within an eighth */
 };
 
 struct uni_exit_table;

@@ -56,7 +56,7 @@ struct uni_ctf_packet {
 	struct uni_ctf_packet *next;		     /* the recorder's lists */
 	uint32_t guest, vcpu, nr_samples, nr_stacks; /* nr_samples: or exits */
 	uint32_t stream;			     /* enum uni_ctf_stream */
-	uint64_t exits;				     /* that its events stand for */
+	uint64_t weight;			     /* of its samples or exits */
 	uint64_t begin_ns, end_ns;		     /* first and last event */
 	uint64_t discarded; /* samples of this stream lost before the packet was ended */
 	uint32_t len;

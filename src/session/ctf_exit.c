@@ -38,7 +38,7 @@ bool uni_ctf_packet_add_exit(struct uni_ctf_packet *p, const struct uni_stream_e
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		q = uni_ctf_put_le(q, bytes[i], 1);
 	uni_ctf_packet_grow(p, EXIT_SIZE, e->t_ns);
-	p->exits += e->weight;
+	p->weight += e->weight;
 	return true;
 }
 

@@ -38,7 +38,7 @@ void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
 	p->vcpu = vcpu;
 	p->stream = UNI_CTF_SAMPLES;
 	p->nr_samples = p->nr_stacks = 0;
-	p->begin_ns = p->end_ns = p->discarded = p->exits = 0;
+	p->begin_ns = p->end_ns = p->discarded = p->weight = 0;
 	p->len = UNI_CTF_HEADER_SIZE;
 	memset(p->slot, 0, sizeof(p->slot));
 }
@@ -120,6 +120,7 @@ bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s)
 	q = uni_ctf_put_le(q, s->state, 1);
 	(void)uni_ctf_put_le(q, s->stop, 1);
 	uni_ctf_packet_grow(p, SAMPLE_SIZE, s->t_ns);
+	p->weight += s->weight;
 	return true;
 }
 

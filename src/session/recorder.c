@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/sink.h"
 #include "obj/usym.h"
@@ -77,7 +78,7 @@ static int check_meta(
 		return uni_err_set(
 			err, UNI_EINVAL, "a session holds at most %d guests", UNI_GUEST_MAX);
 	for (uint32_t i = 0; i < s->nr_guests; i++)
-		nr_vcpus += s->guest[i]->meta.nr_vcpus;
+		nr_vcpus += s->guest[i]->meta.nr_vcpus; /* the writer knows of those that came */
 	if (nr_vcpus > UNI_SESSION_VCPUS_MAX)
 		return uni_err_set(err, UNI_EINVAL, "a session holds at most %d vCPUs in all",
 			UNI_SESSION_VCPUS_MAX);
@@ -263,10 +264,15 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 
 	if (from != NULL) {
 		g->stats = *from->stats;
+		if (from->failed != NULL)
+			(void)snprintf(
+				g->meta.failed, sizeof(g->meta.failed), "%s", from->failed);
 		/* Not freed, nor written to: the writer of JSON only reads. */
 		g->watch = (struct uni_watch *)(uintptr_t)from->watch;
 		g->nr_watch = from->nr_watch;
 	}
+	g->meta.nr_vcpus = uni_max(g->meta.nr_vcpus, uni_writer_nr_vcpus(r->writer, guest));
+	g->stats.nr_times = uni_min(g->stats.nr_times, g->meta.nr_vcpus);
 	g->stats.samples = c.written;
 	g->stats.lost += c.lost;
 	g->stats.exits = c.exits;

@@ -373,6 +373,27 @@ static int recount_streams(struct uni_recording *r, struct recounts *c, enum uni
 	return 0;
 }
 
+/* While it is recorded, session.json has the vCPUs of the beginning. */
+static int find_vcpus(struct uni_recording *r, struct uni_err *err)
+{
+	_cleanup_close_ int fd = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t all = 0;
+
+	if (fd < 0)
+		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", r->path, strerror(errno));
+	for (uint32_t i = 0; i < r->session.nr_guests; i++)
+		all += r->session.guest[i]->meta.nr_vcpus;
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
+		struct uni_record_meta *m = &r->session.guest[i]->meta;
+		uint32_t more = uni_sdir_nr_vcpus(fd, i, m->nr_vcpus) - m->nr_vcpus;
+
+		more = uni_min(more, UNI_SESSION_VCPUS_MAX - all);
+		m->nr_vcpus = m->info.nr_vcpus = m->nr_vcpus + more;
+		all += more;
+	}
+	return 0;
+}
+
 static int recount(struct uni_recording *r, struct uni_err *err)
 {
 	_cleanup_free_ struct merge *m = malloc(sizeof(*m));
@@ -474,6 +495,8 @@ int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_
 		rc = uni_session_load(path, &r->session, err);
 	if (rc == 0)
 		rc = load_symbols(r, err);
+	if (rc == 0 && !r->session.closed)
+		rc = find_vcpus(r, err);
 	if (rc == 0 && !r->session.closed)
 		rc = recount(r, err);
 	if (rc < 0) {

@@ -86,6 +86,7 @@ struct uni_record_meta {
 	char target[512]; /* spec as given */
 	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
 	char why[512];	  /* why not in a better way; "" it is the best one */
+	char failed[512]; /* why it could not be recorded at all; "" it was */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
 	struct uni_target_info info;
 	char arch[16];
@@ -160,6 +161,7 @@ struct uni_guest_result {
 	const struct uni_record_stats *stats;
 	const struct uni_watch *watch;
 	size_t nr_watch;
+	const char *failed; /* why it could not be recorded; NULL: it was */
 };
 
 /*

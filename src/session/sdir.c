@@ -197,3 +197,19 @@ int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err 
 		return cannot_make(path, err);
 	return 0;
 }
+
+unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least)
+{
+	char samples[64], exits[64];
+
+	for (unsigned v = UNI_VCPU_MAX; v > least; v--) {
+		struct stat st;
+
+		(void)snprintf(samples, sizeof(samples), UNI_SDIR_STREAM, guest, v - 1);
+		(void)snprintf(exits, sizeof(exits), UNI_SDIR_EXITS, guest, v - 1);
+		if (fstatat(fd, samples, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+			fstatat(fd, exits, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return v;
+	}
+	return least;
+}

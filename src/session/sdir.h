@@ -22,5 +22,7 @@
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
 /* Makes guest-N in it, or takes an empty one that is there. */
 int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err);
+/* How many vCPUs have streams in guest-N, or `least` if that is more. */
+unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least);
 
 #endif

@@ -182,6 +182,8 @@ static void put_guest(
 	put_text(j, "target", m->target);
 	put_text(j, "method", m->method);
 	put_text(j, "why", m->why);
+	if (m->failed[0] != '\0')
+		put_text(j, "failed", m->failed);
 	uni_json_kv(bool, j, "counts", m->counts);
 	put_text(j, "arch", m->arch);
 	put_u64(j, "nr_vcpus", m->nr_vcpus);

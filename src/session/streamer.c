@@ -167,29 +167,35 @@ static int drain(struct guest *g)
 	return g->ops->stream_read(g->job->t, &sink);
 }
 
-/* At the end only: a target that runs may have to look at the whole VMM for this. */
+/*
+ * At the end only: a target that runs may have to look at the whole VMM for this. Of those that
+ * were plugged in as well, and of one that never ran nothing is known.
+ */
 static void sum_up_times(struct guest *g)
 {
 	struct uni_record_stats *st = &g->job->stats;
-	uint32_t v = 0;
 
-	while (g->ops->stream_times != NULL && v < g->nr_vcpus &&
-		g->ops->stream_times(g->job->t, v, &st->times[v]) == 0)
-		v++;
-	st->nr_times = v;
+	for (uint32_t v = 0; g->ops->stream_times != NULL && v < UNI_VCPU_MAX; v++) {
+		if (g->ops->stream_times(g->job->t, v, &st->times[v]) == 0)
+			st->nr_times = v + 1;
+		else
+			st->times[v] = (struct uni_vcpu_times){ 0 };
+	}
 }
 
 static void finish(struct guest *g, enum uni_sampler_end end)
 {
 	struct uni_sampler_job *job = g->job;
+	uint64_t end_ns;
 
 	/* The last values belong to the end of the run; a guest that ended keeps the refreshed. */
 	if (end != UNI_END_GONE)
 		read_watches(g, HOLD_TRIES, true);
 	if (g->ops->stream_stop != NULL)
 		(void)g->ops->stream_stop(job->t);
+	end_ns = uni_now_ns();
 	(void)drain(g);
-	sum_up(g, uni_now_ns());
+	sum_up(g, end_ns);
 	sum_up_times(g);
 	job->end = end;
 	g->active = false;
@@ -267,12 +273,22 @@ static int prepare_watches(struct guest *g, struct uni_err *err)
 	return rc;
 }
 
+/* What comes before its first sample, a target needs to get ready, and is none of the run. */
+static uint64_t told_begin(const struct guest *g, uint64_t asked_ns)
+{
+	struct uni_stream_stats in = { 0 };
+
+	if (g->ops->stream_stats != NULL)
+		g->ops->stream_stats(g->job->t, &in);
+	return in.begin_ns != 0 ? in.begin_ns : asked_ns;
+}
+
 static int start(struct guest *g, struct uni_sampler_job *job)
 {
 	const struct uni_stream_cfg cfg = { .frequency = job->cfg.frequency,
 		.ordered = !job->cfg.counts,
 		.exits_every = job->cfg.exits_every };
-	uint64_t now_ns;
+	uint64_t begin_ns;
 	int rc;
 
 	g->job = job;
@@ -284,15 +300,16 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	/* A target may need time to get ready for its first hold: before anything is sampled. */
 	read_watches(g, HOLD_TRIES, false);
 	g->own_cpu_begin_ns = uni_run_cpu_ns();
+	begin_ns = uni_now_ns();
 	rc = g->ops->stream_start(job->t, &cfg, job->cfg.unwinder->hints, &job->err);
 	if (rc < 0)
 		return rc;
-	now_ns = uni_now_ns();
-	job->stats.begin_ns = job->stats.end_ns = now_ns;
-	g->end_at_ns = uni_run_end_ns(&job->cfg, now_ns);
+	begin_ns = told_begin(g, begin_ns);
+	job->stats.begin_ns = job->stats.end_ns = begin_ns;
+	g->end_at_ns = uni_run_end_ns(&job->cfg, begin_ns);
 	g->drain_ns = drain_period(g);
-	g->next_drain_ns = now_ns + g->drain_ns;
-	g->next_progress_ns = now_ns + UNI_PROGRESS_NS;
+	g->next_drain_ns = begin_ns + g->drain_ns;
+	g->next_progress_ns = begin_ns + UNI_PROGRESS_NS;
 	g->active = true;
 	read_watches(g, HOLD_TRIES, true);
 	return 0;

@@ -1,42 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/writer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "session/sdir.h"
+#include "session/wstream.h"
 
 #define SPARE_PACKETS	   4u
 #define PACKETS_PER_STREAM 2u
 #define BURST_PACKETS	   64u /* more, made when many samples come at once */
 #define WAKE_NS		   (200 * UNI_NSEC_PER_MSEC)
 #define OLD_NS		   (750 * UNI_NSEC_PER_MSEC) /* with WAKE_NS: on disk within a second */
-
-struct stream {
-	/* The writer thread's own: */
-	int fd; /* -1 until the first packet */
-	uint64_t size, seq;
-	/* Under the lock: */
-	struct uni_ctf_packet *cur; /* NULL: none begun */
-	uint64_t cur_since_ns, last_ns;
-	uint64_t lost; /* of this stream that are in no packet on disk or in memory */
-};
-
-struct guest {
-	uint8_t uuid[UNI_CTF_UUID];
-	struct uni_writer_count count;
-	uint32_t nr_vcpus;
-	struct stream stream[]; /* of samples, then as many of exits */
-};
 
 /* What is written: one of the two. */
 struct item {
@@ -54,18 +33,20 @@ struct uni_writer {
 	pthread_cond_t work, done;
 	struct uni_ctf_packet *pool; /* free ones */
 	struct uni_ctf_packet *queue, **queue_end;
-	size_t in_flight; /* queued or being written */
-	size_t nr_begun;  /* packets begun and not yet queued */
-	size_t nr_burst;  /* packets made on top of the pool */
-	bool idle;	  /* the thread waits without a time: nothing is begun */
+	size_t in_flight;  /* queued or being written */
+	size_t nr_begun;   /* packets begun and not yet queued */
+	size_t nr_burst;   /* packets made on top of the pool */
+	uint32_t nr_vcpus; /* of all guests */
+	uint32_t nr_late;  /* of these, came later: the pool is not made for them */
+	bool idle;	   /* the thread waits without a time: nothing is begun */
 	bool stop;
 	struct uni_writer_count elsewhere; /* of guests that do not exist */
 	int write_errno;		   /* of the first packet that could not be written */
 	uint32_t nr_guests;
-	struct guest *guest[UNI_GUEST_MAX];
+	struct uni_wguest *guest[UNI_GUEST_MAX];
 };
 
-static void submit(struct uni_writer *w, struct stream *st)
+static void submit(struct uni_writer *w, struct uni_wstream *st)
 {
 	struct uni_ctf_packet *p = uni_take(st->cur);
 
@@ -80,16 +61,23 @@ static void submit(struct uni_writer *w, struct stream *st)
 	(void)pthread_cond_signal(&w->work);
 }
 
+static void submit_old_of(
+	struct uni_writer *w, struct uni_wguest *g, unsigned kind, uint64_t since_ns)
+{
+	for (uint32_t v = 0; v < g->nr_vcpus; v++) {
+		struct uni_wstream *st = g->stream[kind][v];
+
+		if (st != NULL && st->cur != NULL && st->cur_since_ns <= since_ns)
+			submit(w, st);
+	}
+}
+
 /* Hands over packets begun at or before `since_ns`. */
 static void submit_old(struct uni_writer *w, uint64_t since_ns)
 {
 	for (uint32_t g = 0; g < w->nr_guests; g++) {
-		for (uint32_t v = 0; v < UNI_CTF_STREAM_NR * w->guest[g]->nr_vcpus; v++) {
-			struct stream *st = &w->guest[g]->stream[v];
-
-			if (st->cur != NULL && st->cur_since_ns <= since_ns)
-				submit(w, st);
-		}
+		for (unsigned kind = 0; kind < UNI_CTF_STREAM_NR; kind++)
+			submit_old_of(w, w->guest[g], kind, since_ns);
 	}
 }
 
@@ -102,14 +90,15 @@ static struct uni_ctf_packet *empty_packet(struct uni_writer *w)
 		w->pool = p->next;
 		return p;
 	}
-	p = w->nr_burst < BURST_PACKETS ? malloc(sizeof(*p)) : NULL;
+	p = w->nr_burst < BURST_PACKETS + PACKETS_PER_STREAM * w->nr_late ? malloc(sizeof(*p))
+									  : NULL;
 	w->nr_burst += p != NULL;
 	return p;
 }
 
 /* For the stream, to be filled. */
 static struct uni_ctf_packet *begin_packet(
-	struct uni_writer *w, struct stream *st, const struct item *it)
+	struct uni_writer *w, struct uni_wstream *st, const struct item *it)
 {
 	struct uni_ctf_packet *p = empty_packet(w);
 
@@ -132,7 +121,7 @@ static bool packet_add(struct uni_ctf_packet *p, const struct item *it)
 				: uni_ctf_packet_add(p, it->sample);
 }
 
-static bool add(struct uni_writer *w, struct stream *st, const struct item *it)
+static bool add(struct uni_writer *w, struct uni_wstream *st, const struct item *it)
 {
 	if (st->cur != NULL && packet_add(st->cur, it))
 		return true;
@@ -141,15 +130,36 @@ static bool add(struct uni_writer *w, struct stream *st, const struct item *it)
 }
 
 /* Readers of CTF need times that never go back within a stream. */
-static uint64_t sane_time(struct stream *st, uint64_t t_ns)
+static uint64_t sane_time(struct uni_wstream *st, uint64_t t_ns)
 {
 	st->last_ns = uni_max(t_ns, st->last_ns);
 	return st->last_ns;
 }
 
-static void put_sample(struct uni_writer *w, struct guest *g, const struct uni_sample *s)
+/* Of a vCPU that may have been plugged in just now. NULL: there is no room for one more. */
+static struct uni_wstream *stream_of(
+	struct uni_writer *w, struct uni_wguest *g, enum uni_ctf_stream kind, uint32_t vcpu)
 {
-	struct stream *st = s->vcpu < g->nr_vcpus ? &g->stream[s->vcpu] : NULL;
+	struct uni_wstream *st;
+	uint32_t more;
+
+	if (vcpu < g->nr_vcpus)
+		return uni_wstream_get(g, kind, vcpu);
+	more = vcpu < UNI_VCPU_MAX ? vcpu + 1 - g->nr_vcpus : UNI_VCPU_MAX;
+	if (vcpu >= UNI_VCPU_MAX || more > UNI_SESSION_VCPUS_MAX - w->nr_vcpus)
+		return NULL;
+	st = uni_wstream_get(g, kind, vcpu);
+	if (st == NULL)
+		return NULL;
+	g->nr_vcpus += more;
+	w->nr_vcpus += more;
+	w->nr_late += more;
+	return st;
+}
+
+static void put_sample(struct uni_writer *w, struct uni_wguest *g, const struct uni_sample *s)
+{
+	struct uni_wstream *st = stream_of(w, g, UNI_CTF_SAMPLES, s->vcpu);
 	struct uni_sample sane = *s;
 	struct item it = { .sample = &sane, .guest = s->guest, .vcpu = s->vcpu };
 
@@ -158,14 +168,14 @@ static void put_sample(struct uni_writer *w, struct guest *g, const struct uni_s
 		if (add(w, st, &it))
 			return;
 	}
-	g->count.lost++;
+	g->count.lost += s->weight;
 	if (st != NULL)
-		st->lost++;
+		st->lost += s->weight;
 }
 
-static void put_exit(struct uni_writer *w, struct guest *g, const struct uni_stream_exit *e)
+static void put_exit(struct uni_writer *w, struct uni_wguest *g, const struct uni_stream_exit *e)
 {
-	struct stream *st = e->vcpu < g->nr_vcpus ? &g->stream[g->nr_vcpus + e->vcpu] : NULL;
+	struct uni_wstream *st = stream_of(w, g, UNI_CTF_EXITS, e->vcpu);
 	struct uni_stream_exit sane = *e;
 	struct item it = { .exit = &sane, .guest = e->guest, .vcpu = e->vcpu };
 
@@ -185,7 +195,7 @@ void uni_writer_sample(struct uni_writer *w, const struct uni_sample *s)
 	if (s->guest < w->nr_guests && !w->stop)
 		put_sample(w, w->guest[s->guest], s);
 	else
-		w->elsewhere.lost++;
+		w->elsewhere.lost += s->weight;
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -199,85 +209,32 @@ void uni_writer_exit(struct uni_writer *w, const struct uni_stream_exit *e)
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
-static int open_stream(struct uni_writer *w, struct stream *st, const struct uni_ctf_packet *p)
-{
-	char name[64];
-
-	if (st->fd >= 0)
-		return 0;
-	if (p->stream == UNI_CTF_EXITS)
-		(void)snprintf(name, sizeof(name), UNI_SDIR_EXITS, p->guest, p->vcpu);
-	else
-		(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, p->guest, p->vcpu);
-	st->fd = openat(w->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-	return st->fd < 0 ? -errno : 0;
-}
-
-/* One write(2) a packet; what does not go in whole is taken back. 0 or -errno. */
-static int append(struct stream *st, const uint8_t *data, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = write(st->fd, data + done, len - done);
-		int r = n < 0 ? errno : EIO;
-
-		if (n < 0 && r == EINTR)
-			continue;
-		if (n <= 0) {
-			(void)!ftruncate(st->fd, (off_t)st->size);
-			return -r;
-		}
-		done += (size_t)n;
-	}
-	st->size += len;
-	return 0;
-}
-
-static struct stream *stream_of(struct guest *g, const struct uni_ctf_packet *p)
-{
-	return &g->stream[p->stream * g->nr_vcpus + p->vcpu];
-}
-
-/* Without the lock: only this thread touches fd, size and seq. */
-static int write_packet(struct uni_writer *w, struct guest *g, struct uni_ctf_packet *p)
-{
-	struct stream *st = stream_of(g, p);
-	int rc = open_stream(w, st, p);
-
-	if (rc < 0)
-		return rc;
-	uni_ctf_packet_finish(p, g->uuid, st->seq, p->discarded);
-	rc = append(st, p->data, p->len);
-	if (rc == 0)
-		st->seq++;
-	return rc;
-}
-
-static void count_packet(struct guest *g, const struct uni_ctf_packet *p, bool ok)
+static void count_packet(struct uni_wguest *g, const struct uni_ctf_packet *p, bool ok)
 {
 	struct uni_writer_count *c = &g->count;
 
-	if (p->stream == UNI_CTF_EXITS)
-		*(ok ? &c->exits : &c->exits_lost) += p->exits;
+	if (ok && p->stream == UNI_CTF_EXITS)
+		c->exits += p->weight;
+	else if (ok)
+		c->written += p->nr_samples;
 	else
-		*(ok ? &c->written : &c->lost) += p->nr_samples;
+		*(p->stream == UNI_CTF_EXITS ? &c->exits_lost : &c->lost) += p->weight;
 	if (!ok)
-		stream_of(g, p)->lost += p->stream == UNI_CTF_EXITS ? p->exits : p->nr_samples;
+		g->stream[p->stream][p->vcpu]->lost += p->weight;
 }
 
 /* Called and returns with the lock held. */
 static void write_first(struct uni_writer *w)
 {
 	struct uni_ctf_packet *p = w->queue;
-	struct guest *g = w->guest[p->guest];
+	struct uni_wguest *g = w->guest[p->guest];
 	int rc;
 
 	w->queue = p->next;
 	if (w->queue == NULL)
 		w->queue_end = &w->queue;
 	(void)pthread_mutex_unlock(&w->lock);
-	rc = write_packet(w, g, p);
+	rc = uni_wstream_write(g, w->dir_fd, p);
 	(void)pthread_mutex_lock(&w->lock);
 	count_packet(g, p, rc == 0);
 	if (rc != 0 && w->write_errno == 0)
@@ -382,24 +339,53 @@ int uni_writer_create(int dir_fd, struct uni_writer **ret, struct uni_err *err)
 	return 0;
 }
 
+static bool make_streams(struct uni_wguest *g, uint32_t nr_vcpus, bool exits)
+{
+	for (uint32_t v = 0; v < nr_vcpus; v++) {
+		if (uni_wstream_get(g, UNI_CTF_SAMPLES, v) == NULL ||
+			(exits && uni_wstream_get(g, UNI_CTF_EXITS, v) == NULL))
+			return false;
+	}
+	g->nr_vcpus = nr_vcpus;
+	return true;
+}
+
 int uni_writer_add_guest(struct uni_writer *w, uint32_t nr_vcpus, const uint8_t uuid[UNI_CTF_UUID],
 	bool exits, struct uni_err *err)
 {
-	size_t nr_streams = (size_t)UNI_CTF_STREAM_NR * nr_vcpus;
-	struct guest *g = calloc(1, sizeof(*g) + nr_streams * sizeof(g->stream[0]));
+	size_t nr_streams = (size_t)(exits ? 2 : 1) * nr_vcpus;
+	struct uni_wguest *g = calloc(1, sizeof(*g));
+	bool fits;
 
-	if (g == NULL || !fill_pool(w, (exits ? nr_streams : nr_vcpus) * PACKETS_PER_STREAM)) {
-		free(g);
+	if (g == NULL || !make_streams(g, nr_vcpus, exits) ||
+		!fill_pool(w, nr_streams * PACKETS_PER_STREAM)) {
+		uni_wstream_free_all(g);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
 	memcpy(g->uuid, uuid, UNI_CTF_UUID);
-	g->nr_vcpus = nr_vcpus;
-	for (size_t i = 0; i < nr_streams; i++)
-		g->stream[i].fd = -1;
 	(void)pthread_mutex_lock(&w->lock);
-	w->guest[w->nr_guests++] = g;
+	/* Those of others may have got more since the caller looked. */
+	fits = nr_vcpus <= UNI_SESSION_VCPUS_MAX - w->nr_vcpus;
+	if (fits) {
+		w->guest[w->nr_guests++] = g;
+		w->nr_vcpus += nr_vcpus;
+	}
 	(void)pthread_mutex_unlock(&w->lock);
-	return 0;
+	if (fits)
+		return 0;
+	uni_wstream_free_all(g);
+	return uni_err_set(
+		err, UNI_EINVAL, "a session holds at most %d vCPUs in all", UNI_SESSION_VCPUS_MAX);
+}
+
+uint32_t uni_writer_nr_vcpus(struct uni_writer *w, uint32_t guest)
+{
+	uint32_t nr;
+
+	(void)pthread_mutex_lock(&w->lock);
+	nr = w->guest[guest]->nr_vcpus;
+	(void)pthread_mutex_unlock(&w->lock);
+	return nr;
 }
 
 struct uni_writer_count uni_writer_count(struct uni_writer *w, uint32_t guest)
@@ -447,14 +433,10 @@ int uni_writer_flush(struct uni_writer *w)
 static void close_streams(struct uni_writer *w)
 {
 	for (uint32_t g = 0; g < w->nr_guests; g++) {
-		for (uint32_t v = 0; v < UNI_CTF_STREAM_NR * w->guest[g]->nr_vcpus; v++) {
-			struct stream *st = &w->guest[g]->stream[v];
+		int rc = uni_wstream_close_all(w->guest[g]);
 
-			/* Network file systems report a full disk here. */
-			if (st->fd >= 0 && close(st->fd) != 0 && w->write_errno == 0)
-				w->write_errno = errno;
-			st->fd = -1;
-		}
+		if (rc < 0 && w->write_errno == 0)
+			w->write_errno = -rc;
 	}
 }
 
@@ -485,7 +467,7 @@ void uni_writer_destroy(struct uni_writer *w)
 		free(p);
 	}
 	for (uint32_t g = 0; g < w->nr_guests; g++)
-		free(w->guest[g]);
+		uni_wstream_free_all(w->guest[g]);
 	(void)pthread_cond_destroy(&w->work);
 	(void)pthread_cond_destroy(&w->done);
 	(void)pthread_mutex_destroy(&w->lock);

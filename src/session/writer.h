@@ -20,8 +20,9 @@ void uni_writer_destroy(struct uni_writer *w);
 
 /*
  * Streams for the next guest, from number 0 on; its folder is there. Its samples may come from
- * other threads afterwards. At most UNI_GUEST_MAX guests with UNI_SESSION_VCPUS_MAX vCPUs: the
- * caller saw to it. exits: there will be some.
+ * other threads afterwards. At most UNI_GUEST_MAX guests: the caller saw to it. exits: there will
+ * be some. Samples and exits of further vCPUs, which were plugged in since, are written as well, as
+ * long as there are no more than UNI_SESSION_VCPUS_MAX in all.
  */
 int uni_writer_add_guest(struct uni_writer *w, uint32_t nr_vcpus, const uint8_t uuid[UNI_CTF_UUID],
 	bool exits, struct uni_err *err);
@@ -31,12 +32,15 @@ void uni_writer_sample(struct uni_writer *w, const struct uni_sample *s);
 void uni_writer_exit(struct uni_writer *w, const struct uni_stream_exit *e);
 
 struct uni_writer_count {
-	uint64_t written, lost;	    /* samples */
+	uint64_t written;	    /* samples */
+	uint64_t lost;		    /* the same by weight */
 	uint64_t exits, exits_lost; /* by weight */
 };
 
 /* Of one guest so far. */
 struct uni_writer_count uni_writer_count(struct uni_writer *w, uint32_t guest);
+/* With those that came later. */
+uint32_t uni_writer_nr_vcpus(struct uni_writer *w, uint32_t guest);
 /* Of all, with those of guests that do not exist. */
 struct uni_writer_count uni_writer_total(struct uni_writer *w);
 

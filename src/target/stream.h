@@ -66,6 +66,7 @@ struct uni_stream_sink {
 
 /* Since stream_start(). */
 struct uni_stream_stats {
+	uint64_t begin_ns;	     /* nothing was counted before; 0: not told */
 	uint64_t samples;	     /* delivered, by weight */
 	uint64_t lost;		     /* made but not kept: ring or map full */
 	uint64_t failed;	     /* no registers or no page tables */

@@ -68,6 +68,8 @@ struct uni_target_info {
 	uint32_t uid;	    /* whose process it is */
 	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
 	bool denied;	    /* not permitted to look into the process: the rest is what it says */
+	bool stopped;	    /* its process stands still by a signal (SIGSTOP) or a debugger */
+	bool absent;	    /* nothing is there (yet); note says what is not */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
 	char why[512]; /* of an attached one: why its backend's best way is not taken, "" it is */
 };
@@ -126,6 +128,8 @@ struct uni_target_ops {
 	 * stopping anything. The hints are copied. stream_read() hands over what has gathered, in
 	 * time order within a vCPU, and does not wait; -UNI_EGONE after the guest's end, when
 	 * everything was handed over. stream_stop() is idempotent; what is left can still be read.
+	 * vCPUs that are plugged in on the way are followed and get the next numbers;
+	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);

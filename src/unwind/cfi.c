@@ -83,10 +83,9 @@ static void carry(
 		caller->sp = x;
 }
 
-/* Is there code at a return address? Outside of all images anything that is mapped may be. */
+/* Is there code at a return address? Outside of all images what can be run is. */
 static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 {
-	uni_gpa gpa;
 	int rc;
 
 	*stop_ret = UNI_STOP_ROOT;
@@ -94,7 +93,7 @@ static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 		return 1;
 	if (uni_hints_of(f->u->hints, pc - 1) != NULL)
 		return 0;
-	rc = uni_as_translate(f->as, uni_gva_of(pc - 1), &gpa, NULL);
+	rc = uni_as_check_exec(f->as, uni_gva_of(pc - 1));
 	*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
 	return rc != 0;
 }

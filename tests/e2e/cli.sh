@@ -62,6 +62,16 @@ check "bpf is for kvm: targets: exit 2" exits 2 "$U" record gdb:unix=/nonexisten
 check "several targets, none there: exit 1" sh -c '"$1" record no-such-guest nor-such; [ $? = 1 ]' sh "$U"
 check "and each is said" says "nor-such: left out: no guest named nor-such" "$U" record no-such-guest nor-such
 check "--save-replay of several: exit 2" exits 2 "$U" record a b --save-replay "$T/r"
+for v in '-d -1' '-d 1e9' '-F -1' '-F 1e9' '-F 100000.5' '--wait=-1'; do
+	# shellcheck disable=SC2086
+	check "record $v: exit 2" exits 2 "$U" record gdb:unix=/nonexistent $v
+	check "and what may be given" grep -Eq '(between 0|above 0) and (at most )?10+ (s|Hz)' "$T/err"
+done
+check "no samples without --exits" says 'needs --exits' "$U" record gdb:unix=/nonexistent -F 0
+check "top has its ranges, too" says 'between 0.1 and 3600' "$U" top gdb:unix=/nonexistent -i -1
+check "inf is no number" says 'takes a number' "$U" record gdb:unix=/nonexistent -d inf
+check "1e1 is one" says '/nonexistent' "$U" record gdb:unix=/nonexistent -d 1e1
+check "pauses are not aggregated" says 'needs the host' "$U" record kvm:pid=1 --aggregate --method pause
 check "frequency out of range: exit 2" exits 2 "$U" record gdb:unix=/nonexistent -F 0
 check "target without keys: exit 2" exits 2 "$U" record kvm:pid
 check "empty target: exit 2" exits 2 "$U" record ''
@@ -86,6 +96,10 @@ check "unknown format: exit 2" exits 2 "$U" export "$T/in.folded" -f frob
 check "unknown svg option: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O frob=1
 check "unwritable output: exit 1" exits 1 "$U" export "$T/in.folded" -f svg -o /nonexistent/x.svg
 check "a failed export leaves nothing" sh -c "! '$U' export '$T/in.folded' -f svg -O width=x -o '$T/none.svg' 2>/dev/null && ! ls '$T'/none* 2>/dev/null"
+for c in ls doctor --version --help 'record --help' "export $T/in.folded -f folded" \
+	"report $T/in.folded" __complete '__complete record' '__man-options record'; do
+	check "$c to a full disk says why" sh -c "'$U' $c 2>&1 >/dev/full | grep -q 'No space left'"
+done
 check "export to a full disk fails" sh -c "! '$U' export '$T/in.folded' -f folded >/dev/full 2>/dev/null"
 check "import makes a session" "$U" import "$T/in.folded" -o "$T/imp.uniscope"
 check "the session says who made it, and how" sh -c "grep -F 'import $T/in.folded -o $T/imp.uniscope' '$T/imp.uniscope/session.json' && grep -E '\"uniscope\": *\"0\.' '$T/imp.uniscope/session.json'"
@@ -126,6 +140,11 @@ ways = {w[\"name\"]: w for w in json.load(sys.stdin)}
 bpf = {c[\"name\"]: c for c in ways[\"kvm-bpf\"][\"checks\"]}
 assert \"capabilities\" in bpf and bpf[\"capabilities\"][\"text\"]
 assert ways[\"kvm-bpf\"][\"ok\"] == all(c[\"ok\"] for c in bpf.values())'"
+check "kvm: of a process that is no VMM says so" sh -c "'$U' record kvm:pid=\$\$ -d 1 -o '$T/no' 2>&1 |
+	grep 'is no VMM: it holds no KVM VM'"
+check "gdb: without a socket names it, not the image" sh -c "'$U' record 'gdb:unix=$T/absent' -d 1 \
+	-o '$T/no' 2>&1 | grep 'there is no unix socket $T/absent' | grep -v -e '-e IMAGE'"
+check "doctor of a process that is no VMM" exits 1 "$U" doctor kvm:pid=$$
 check "ls --json is JSON" sh -c "'$U' ls --json | python3 -m json.tool"
 # A process that looks like a nameless QEMU.
 cp "$(readlink -f /proc/$$/exe)" "$T/qemu-system-x86_64"

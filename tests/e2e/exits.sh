@@ -70,11 +70,27 @@ says() { # WORDS COMMAND...
 	return 1
 }
 
+# What it took to get ready is not among what was recorded.
+no_more_time_than_passed() {
+	python3 -c 'import json, sys
+st = json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["statistics"]
+for v in st["vcpus"]:
+    spent = sum(v[k] for k in v if k.endswith("_ns"))
+    print(spent, "of", st["end_ns"] - st["begin_ns"])
+    sys.exit(not 0 < spent <= st["end_ns"] - st["begin_ns"])' "$session"
+}
+
 fp=$(image ports)
 nofp=$(echo "$fp" | sed 's/-fp\.elf$/-nofp.elf/')
 check 'a guest that will leave a known number of times' waits "$fp" rounds=1
+sees_none() { # of a guest that is stopped for samples: says why
+	"$U" record "$target,via=stop" --exits -d 1 -q -o "$T/none" >"$T/out" 2>&1
+	[ $? = 1 ] && grep 'only the sampler in the host.s kernel sees them' "$T/out"
+}
+check 'stopped for samples, it has none to show' sees_none
 check 'is recorded with all its exits' records --exits -F 99
 check 'numbers, reasons, functions and callers are exact' judged 1 chains
+check 'the run is as long as its vCPU' no_more_time_than_passed
 check 'the report has a table' says '10,000 .* io out 0x80 *out_often' "$U" report --exits "$session"
 check 'and a tree' says '\[exit io out 0x84\]' "$U" report --exits=time --tree "$session"
 check 'the ordinary report is that of samples' says 'samples  ' "$U" report "$session"
@@ -86,6 +102,12 @@ check 'by what?' says 'by count or by time' "$U" export --exits=size -f folded "
 check 'one without frame pointers' waits "$nofp" rounds=1
 check 'one exit in 7, no samples' records --exits=7 -F 0
 check 'numbers are as exact' judged 7
+nothing_of_samples() {
+	cat "$T/log"
+	! grep -q ' samples in ' "$T/log" && "$U" report "$session" >"$T/said" && cat "$T/said" &&
+		! grep -q '^samples ' "$T/said" && grep -q '^exits ' "$T/said"
+}
+check 'nothing is said of samples' nothing_of_samples
 check 'three rounds' waits "$fp" rounds=3
 check 'one exit in 100' records --exits=100
 check 'numbers are as exact, and so are callers' judged 100 chains 3

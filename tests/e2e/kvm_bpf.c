@@ -91,9 +91,9 @@ static int sample(struct uni_target *t, bool ordered, unsigned ms, struct seen *
 {
 	const struct uni_stream_cfg cfg = { .frequency = 997, .ordered = ordered };
 	const struct uni_stream_sink sink = { .ctx = ret, .sample = on_sample };
-	uint64_t end = uni_now_ns() + ms * UNI_NSEC_PER_MSEC;
 	struct uni_err err = { 0 };
 	int rc = t->ops->stream_start(t, &cfg, NULL, &err);
+	uint64_t end = uni_now_ns() + ms * UNI_NSEC_PER_MSEC;
 
 	if (rc != 0)
 		(void)printf("# %s\n", err.msg);

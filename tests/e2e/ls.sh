@@ -61,6 +61,18 @@ print(next(w["ok"] for w in json.load(open(sys.argv[1])) if w["name"] == "kvm-bp
 	[ "$bpf" = True ] && want=kvm-bpf
 	lists "$guest" "g['backend'] == '$want'" "$U"
 }
+# A VMM that was stopped has a guest that does nothing: no idle guest, and nobody's fault but its own.
+stands_still() {
+	kill -STOP "$guest"
+	lists "$guest" '"kill -CONT" in g["why"]' "$U"
+	listed=$?
+	"$U" stacks "kvm:pid=$guest,via=stop" >"$T/out" 2>&1
+	stacks=$?
+	timeout 20 "$U" record "kvm:pid=$guest" -d 0.2 -q -o "$T/still" >"$T/rec" 2>&1
+	kill -CONT "$guest"
+	[ $listed = 0 ] && [ $stacks = 1 ] && grep 'stands still by a signal' "$T/out" &&
+		grep 'stands still by a signal' "$T/rec"
+}
 # An image that only the VMM's own mount namespace has, and a pid of its own in there.
 contained() {
 	end_guest
@@ -82,6 +94,7 @@ case " $accels " in
 *' kvm '*)
 	check 'a KVM guest with all that is known of it' kvm_guest
 	check 'by the backend that doctor permits' as_doctor_says
+	check 'and whether its VMM stands still' stands_still
 	if unshare -p -f -m --mount-proc true 2>/dev/null; then
 		check 'a guest in a container, with its image' contained
 		kill -9 "$guest" 2>/dev/null

@@ -96,8 +96,22 @@ capable() {
 	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -F 997 -d 1 -q \
 		-o "$T/nobody/s.uniscope" && "$T/uniscope" report "$T/nobody/s.uniscope" >"$T/report" &&
 		grep 'pauses  *none' "$T/report" && grep -q burn_a "$T/report" || return 1
+	$nobody "$T/uniscope" doctor "kvm:pid=$guest" >"$T/out" &&
+		grep -q '^ *ok *kvm-bpf .*never stopped' "$T/out" || return 1
+	# They are no right to another user's process: what is, is said.
+	other='setpriv --reuid=65533 --regid=65533 --clear-groups --inh-caps=-all'
+	lacks='belongs to uid 65534, this is uid 65533, and CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH are missing'
+	$other "$T/uniscope" doctor "kvm:pid=$guest" >"$T/out"
+	[ $? = 1 ] && grep "no *process .*$lacks" "$T/out" || return 1
+	$other "$T/uniscope" stacks "kvm:pid=$guest" >"$T/out" 2>"$T/err"
+	refused $? "$T/err" 1 "$lacks" || return 1
+	setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep "$T/uniscope"
+	$other "$T/uniscope" stacks "kvm:pid=$guest,via=bpf" >"$T/out" 2>&1 &&
+		grep -q app_main "$T/out" || return 1
 	# And without them it says which, and how to get them.
 	setcap -r "$T/uniscope"
+	$nobody "$T/uniscope" doctor "kvm:pid=$guest" >"$T/out" &&
+		grep 'no *kvm-bpf  *CAP_BPF and CAP_PERFMON are missing' "$T/out" || return 1
 	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -d 1 -q -o "$T/nobody/t.uniscope" \
 		2>"$T/err"
 	refused $? "$T/err" 1 'CAP_BPF and CAP_PERFMON are missing.*setcap'

@@ -34,6 +34,9 @@ static inline bool bpf_has(const char *what)
 
 #define UNI_CORE(dst, ptr, member) \
 	((ptr) == NULL ? -1 : (memcpy(&(dst), &(ptr)->member, sizeof(dst)), 0))
+#define UNI_PEEK(dst, ptr, member)                            \
+	((ptr) == NULL ? (void)memset(&(dst), 0, sizeof(dst)) \
+		       : (void)memcpy(&(dst), &(ptr)->member, sizeof(dst)))
 #define UNI_HAS(member)		   bpf_has(#member)
 #define UNI_ENUM(type, value)	   ((unsigned)(value))
 #define UNI_HAS_ENUM(type, value)  bpf_has(#value)

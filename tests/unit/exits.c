@@ -155,7 +155,8 @@ static void table(void **state)
 	assert_int_equal(uni_exit_table_build(rec, &opts, &t, &read, &p->err), 0);
 	assert_int_equal(read.exits, 1121);
 	assert_int_equal(uni_exit_table_rows(t, &row), 4);
-	assert_row(&row[0], "io out 0x3f8", "a", 1010, 30e6);
+	assert_row(&row[0], "io out 0x3f8", "a", 1010, 29e6);
+	/* What the host gave to others is not what the exits cost. */
 	assert_true(row[0].userspace == 1010 && row[0].stolen_ns == 1e6 && !row[0].halt);
 	assert_true(row[0].p50_ns > 17500 && row[0].p50_ns < 22500);
 	assert_true(row[0].p99_ns > 17500 && row[0].p99_ns < 22500); /* 10 of 1010 are longer */
@@ -168,7 +169,7 @@ static void table(void **state)
 	assert_row(&row[3], "VMX-0x309", "[no registers]", 1, 5);
 	assert_true(row[3].asleep_ns == 5);
 	sum = uni_exit_table_sum(t);
-	assert_true(sum->exits == 1121 && sum->host_ns == 50e6 + 5 && sum->userspace == 1010);
+	assert_true(sum->exits == 1121 && sum->host_ns == 49e6 + 5 && sum->userspace == 1010);
 	uni_exit_table_destroy(t);
 	uni_exit_table_destroy(NULL);
 	uni_recording_close(rec);
@@ -203,11 +204,11 @@ static void printed(void **state)
 	uni_strbuf_init(&b);
 	print(t, false, 2, &b);
 	assert_string_equal(b.s,
-		"       EXITS            HOST ms         MEAN us    P99 us  ASLEEP ms   VMM  "
+		"       EXITS            HOST ms         MEAN us    P99 us ASLEEP ms STOLEN ms   VMM  "
 		"EXIT                   FUNCTION\n"
-		"       1,010  90.91%       30.0  75.00%      29.7      18.4       0.0   100%  "
+		"       1,010  90.91%       29.0  74.36%      28.7      18.4       0.0       1.0   100%  "
 		"io out 0x3f8           a\n"
-		"         100   9.00%       10.0  25.00%     100.0         -     890.0     0%  "
+		"         100   9.00%       10.0  25.64%     100.0         -     890.0       0.0     0%  "
 		"hlt                    b\n"
 		"         and 1 more row\n");
 	print(t, true, 0, &b);

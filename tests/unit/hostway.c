@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "target/kvm/bpfcheck.h"
+#include "target/kvm/rights.h"
 #include "target/kvm/ways.h"
 
 #define CAP_NONE  "0000000000000000"
@@ -299,6 +300,53 @@ static void the_pausing_method(void **state)
 	assert_false(fact(&w, "ptrace")->ok);
 }
 
+/* Not permitted, in these words. */
+static void not_for_us(const struct uni_kvm_rights *r, const char *text)
+{
+	struct uni_err err = { 0 };
+
+	assert_int_equal(uni_kvm_rights_judge(r, &err), -UNI_EPERM);
+	if (strstr(err.msg, text) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", text, err.msg);
+}
+
+/* CAP_BPF and CAP_PERFMON are for the kernel; a VMM's process is guarded by others. */
+static void whose_process_it_is(void **state)
+{
+	const uint64_t ptrace = 1u << 19, search = 1u << 2;
+	struct uni_kvm_rights r = { .pid = 4121, .mine = 1000, .theirs = 1000 };
+	struct place *p = *state;
+	struct uni_host_way w;
+
+	not_for_us(&r, "hides itself, and CAP_SYS_PTRACE is missing");
+	r.files = true;
+	r.scope = '1';
+	not_for_us(&r, "kernel.yama.ptrace_scope is 1 and CAP_SYS_PTRACE is missing");
+	r.scope = '3';
+	r.caps = ptrace;
+	not_for_us(&r, "nobody may trace until the next boot");
+	r.trace = true;
+	assert_int_equal(uni_kvm_rights_judge(&r, NULL), 0);
+
+	r = (struct uni_kvm_rights){ .pid = 4121, .mine = 1000, .caps = 3ull << 38 };
+	not_for_us(&r, "it belongs to uid 0, this is uid 1000, and CAP_SYS_PTRACE and "
+		       "CAP_DAC_READ_SEARCH are missing");
+	r.caps = ptrace;
+	not_for_us(&r, "and CAP_DAC_READ_SEARCH is missing");
+	r.caps = search;
+	not_for_us(&r, "and CAP_SYS_PTRACE is missing");
+	r.caps = ptrace | search;
+	not_for_us(&r, "although the capabilities are there");
+
+	p->h.uid = 1000;
+	uni_kvm_bpf_judge(&p->h, &w);
+	assert_true(w.ok);
+	assert_non_null(strstr(fact(&w, "processes")->text, "VMMs of uid 1000 only"));
+	caps(p, "000000c000080004", 0);
+	uni_kvm_bpf_judge(&p->h, &w);
+	assert_string_equal(fact(&w, "processes")->text, "VMMs of every user");
+}
+
 static void what_vm_exits_need(void **state)
 {
 	struct place *p = *state;
@@ -364,6 +412,7 @@ int main(void)
 		WITH_PLACE(locked_memory_of_old_kernels),
 		WITH_PLACE(all_causes_are_named),
 		WITH_PLACE(the_pausing_method),
+		WITH_PLACE(whose_process_it_is),
 		WITH_PLACE(what_vm_exits_need),
 		WITH_PLACE(hostile_texts),
 		cmocka_unit_test(this_host_gives_an_answer),

@@ -73,7 +73,7 @@ static uint64_t *entry(struct fixture *f, uint64_t table, unsigned i)
 	return (uint64_t *)(void *)at(f, table + i * 8);
 }
 
-/* 4 KiB leaves, each on a page that is not next to the one before. */
+/* 4 KiB leaves, each on a page that is not next to the one before; a stack is no code. */
 static uint64_t map(struct fixture *f, uint64_t va)
 {
 	uint64_t table = f->root;
@@ -86,7 +86,8 @@ static uint64_t map(struct fixture *f, uint64_t va)
 		table = *e & UNI_PT_ADDR;
 	}
 	if (*entry(f, table, va >> 12 & 511) == 0)
-		*entry(f, table, va >> 12 & 511) = new_page(f) | 3;
+		*entry(f, table, va >> 12 & 511) =
+			new_page(f) | 3 | (va - STACK_VA < STACK_SIZE ? UNI_PT_NX : 0);
 	return *entry(f, table, va >> 12 & 511) & UNI_PT_ADDR;
 }
 
@@ -465,9 +466,31 @@ static void test_deep(void **state)
 	assert_int_equal(f->scratch.nr, UNI_BPF_FRAMES);
 }
 
+/* What lies where only data can be is no return address, to either of us. */
+static void test_stack_is_no_code(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t pc = 0;
+
+	for (size_t i = 0; i < f->hints->nr_funcs && pc == 0; i++) {
+		const struct uni_func_hint *h = &f->hints->func[i];
+
+		if (h->flags == 0 && h->size > 64)
+			pc = h->start + 48;
+	}
+	memset(&f->scratch, 0, sizeof(f->scratch));
+	poke(f, STACK_VA, STACK_VA + 16);
+	poke(f, STACK_VA + 8, f->call[0]);
+	poke(f, STACK_VA + 16, STACK_VA + 32);
+	poke(f, STACK_VA + 24, STACK_VA + 64);
+	compare(f, pc, STACK_VA, STACK_VA);
+	assert_int_equal(f->scratch.stop, UNI_STOP_BADPC);
+	assert_int_equal(f->scratch.nr, 2);
+}
+
 static uint64_t hva_of(struct fixture *f, const struct uni_bpf_regs *r, uint64_t va)
 {
-	uint64_t hva = uni_translate(&f->guest, r, va);
+	uint64_t hva = uni_translate(&f->guest, r, va, false);
 
 	return hva == 0 ? 0 : hva - (uint64_t)(uintptr_t)f->ram + RAM_GPA;
 }
@@ -494,6 +517,11 @@ static void test_page_tables(void **state)
 	assert_int_equal(hva_of(f, &r, 0x0000900000000000ull), 0);	 /* not canonical */
 	*entry(f, pd, 3) |= UNI_PT_NX;
 	assert_int_not_equal(hva_of(f, &r, 0x8000000000ull + 3 * 0x200000), 0);
+	assert_int_equal(uni_translate(&f->guest, &r, 0x8000000000ull + 3 * 0x200000, true), 0);
+	assert_int_not_equal(uni_translate(&f->guest, &r, 0x8040000000ull, true), 0);
+	*entry(f, pml4, 1) |= UNI_PT_NX; /* of all below */
+	assert_int_equal(uni_translate(&f->guest, &r, 0x8040000000ull, true), 0);
+	*entry(f, pml4, 1) &= ~UNI_PT_NX;
 	r.efer &= ~UNI_EFER_NXE; /* then NX is reserved */
 	assert_int_equal(hva_of(f, &r, 0x8000000000ull + 3 * 0x200000), 0);
 	*entry(f, pml4, 1) |= UNI_PT_LARGE; /* no 512 GiB pages */
@@ -508,8 +536,8 @@ static void test_page_tables(void **state)
 	assert_int_equal(hva_of(f, &r, 0x2008040000000ull), 0);
 	r.cr0 = 1;
 	assert_int_equal(hva_of(f, &r, RAM_GPA + 0x777), RAM_GPA + 0x777);
-	assert_int_equal(uni_translate(NULL, &r, 0), 0);
-	assert_int_equal(uni_translate(&f->guest, NULL, 0), 0);
+	assert_int_equal(uni_translate(NULL, &r, 0, false), 0);
+	assert_int_equal(uni_translate(&f->guest, NULL, 0, false), 0);
 }
 
 /* No rsp: the return address of a function without a frame is found below the caller's rbp. */
@@ -578,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_same_nonsense),
 		cmocka_unit_test(test_same_by_rows),
 		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_stack_is_no_code),
 		cmocka_unit_test(test_page_tables),
 		cmocka_unit_test(test_without_rsp),
 		cmocka_unit_test(test_reads),

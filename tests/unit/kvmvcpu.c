@@ -106,12 +106,29 @@ static void test_registers_arm64(void **state)
 	absent(NULL, NULL, NULL);
 }
 
+/* Time that no chain can be charged with is lost in samples, not in nanoseconds. */
+static void test_lost_time(void **state)
+{
+	struct uni_bpf_guest g = { .period_ns = 1000 };
+	struct uni_bpf_vcpu v = { 0 };
+
+	assert_int_equal(uni_lost_samples(&g, &v, 2500), 2);
+	assert_int_equal(uni_lost_samples(&g, &v, 499), 0);
+	assert_int_equal(uni_lost_samples(&g, &v, 1), 1);
+	assert_int_equal(v.lost_ns, 0);
+	g.period_ns = UINT64_MAX; /* only exits are wanted */
+	assert_int_equal(uni_lost_samples(&g, &v, 5000), 0);
+	g.period_ns = 0;
+	assert_int_equal(uni_lost_samples(&g, &v, 5000), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_registers_svm),
 		cmocka_unit_test(test_registers_vmx),
 		cmocka_unit_test(test_registers_arm64),
+		cmocka_unit_test(test_lost_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

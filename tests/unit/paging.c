@@ -332,6 +332,10 @@ static void nx_needs_nxe(void **state)
 			build(&w, &c, 0x6001);
 			w.g.ram[w.entry_at[level] + 7] |= 0x80;
 			assert_int_equal(translate(&w, c.va, &gpa, &size), nxe ? 0 : -UNI_EFAULT);
+			assert_int_equal(uni_as_check_exec(w.as, uni_gva_of(c.va)), -UNI_EFAULT);
+			w.g.ram[w.entry_at[level] + 7] &= 0x7f;
+			assert_int_equal(translate(&w, c.va, &gpa, &size), 0);
+			assert_int_equal(uni_as_check_exec(w.as, uni_gva_of(c.va)), 0);
 		}
 	}
 	walk_close(&w);

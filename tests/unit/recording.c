@@ -291,19 +291,116 @@ static void lost_samples_are_counted(void **state)
 	struct place *p = *state;
 	struct uni_recorder *r = create(p);
 	uint64_t pc = 1;
-	struct uni_sample s = { .vcpu = 3, .nr = 1, .pc = &pc };
+	struct uni_sample s = { .weight = 5, .vcpu = UNI_VCPU_MAX, .nr = 1, .pc = &pc };
 	struct uni_recording *rec;
 
 	uni_recorder_sample(r, &s); /* no such vCPU */
 	s.vcpu = 0;
 	s.stop = UNI_STOP_NR;
 	uni_recorder_sample(r, &s); /* the layout has no word for it */
-	assert_int_equal(uni_recorder_lost(r), 2);
+	s.guest = 1;
+	uni_recorder_sample(r, &s); /* no such guest */
+	assert_int_equal(uni_recorder_lost(r), 15);
 	put(r, 0);
 	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
-	assert_int_equal(uni_recording_stats(rec)->lost, 2);
+	assert_int_equal(uni_recording_stats(rec)->lost, 10);
 	assert_int_equal(uni_recording_stats(rec)->samples, 1);
+	uni_recording_close(rec);
+}
+
+/* One of the guests could not be recorded, and the session says why. */
+static void a_failed_guest_says_why(void **state)
+{
+	struct place *p = *state;
+	struct uni_recorder *r = create(p);
+	const struct uni_record_stats stats = { .end_ns = 1 };
+	const struct uni_guest_result result[2] = { { .stats = &stats },
+		{ .stats = &stats, .failed = "no such map" } };
+	struct uni_recording *rec;
+	uint32_t number;
+
+	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
+	assert_int_equal(uni_recorder_close(r, result, 2, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_string_equal(uni_recording_guest(rec, 0).meta->failed, "");
+	assert_string_equal(uni_recording_guest(rec, 1).meta->failed, "no such map");
+	uni_recording_close(rec);
+}
+
+static int count_vcpus(void *ctx, const struct uni_sample *s)
+{
+	((uint64_t *)ctx)[s->vcpu]++;
+	return 0;
+}
+
+static void check_plugged(struct place *p, bool closed)
+{
+	uint64_t of[UNI_VCPU_MAX] = { 0 };
+	struct uni_recording *rec;
+
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_int_equal(uni_recording_was_closed(rec), closed);
+	assert_int_equal(uni_recording_meta(rec)->nr_vcpus, 7);
+	assert_int_equal(uni_recording_each(rec, count_vcpus, of, NULL, &p->err), 0);
+	assert_int_equal(of[0], 1);
+	assert_int_equal(of[4], 1000);
+	assert_int_equal(of[6], 1);
+	assert_int_equal(uni_recording_stats(rec)->samples, 1002);
+	assert_int_equal(uni_recording_stats(rec)->lost, 0);
+	uni_recording_close(rec);
+}
+
+/* vCPUs that nobody knew of at the beginning, of a session that is open and of one that is not. */
+static void plugged_in_vcpus_are_written(void **state)
+{
+	struct place *p = *state;
+	struct uni_recorder *r = create(p);
+	uint64_t pc = 1;
+	struct uni_sample s = { .t_ns = T0, .weight = 1, .vcpu = 4, .nr = 1, .pc = &pc };
+	struct uni_record_stats stats = { .nr_times = 7 };
+
+	stats.times[6].guest_ns = 9;
+	put(r, 0);
+	for (unsigned i = 0; i < 1000; i++)
+		uni_recorder_sample(r, &s);
+	s.vcpu = 6;
+	uni_recorder_sample(r, &s);
+	assert_int_equal(uni_recorder_flush(r, &p->err), 0);
+	check_plugged(p, false);
+	assert_int_equal(close_with(r, &stats, NULL, 0, &p->err), 0);
+	check_plugged(p, true);
+}
+
+/* A session has files for so many vCPUs only, whichever guest they belong to. */
+static void vcpus_are_bounded(void **state)
+{
+	struct place *p = *state;
+	uint32_t number, guests = UNI_SESSION_VCPUS_MAX / UNI_VCPU_MAX;
+	uint64_t pc = 1;
+	struct uni_sample s = { .weight = 1, .vcpu = 62, .nr = 1, .pc = &pc };
+	struct uni_recording *rec;
+	struct uni_recorder *r;
+
+	p->meta.nr_vcpus = UNI_VCPU_MAX;
+	r = create(p);
+	for (uint32_t i = 2; i < guests; i++)
+		assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
+	p->meta.nr_vcpus = 1;
+	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
+	s.guest = number;
+	uni_recorder_sample(r, &s); /* the 63rd: room for one more */
+	p->meta.nr_vcpus = 2;
+	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), -UNI_EINVAL);
+	p->meta.nr_vcpus = 1;
+	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
+	s.vcpu = 63;
+	uni_recorder_sample(r, &s);
+	assert_int_equal(uni_recorder_lost(r), 1);
+	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_int_equal(uni_recording_guest(rec, number - 1).meta->nr_vcpus, 63);
+	assert_int_equal(uni_recording_guest(rec, number - 1).stats->lost, 1);
 	uni_recording_close(rec);
 }
 
@@ -326,6 +423,9 @@ int main(void)
 		T(replaces_a_session_when_asked),
 		T(unasked_samples_are_written_within_a_second),
 		T(lost_samples_are_counted),
+		T(a_failed_guest_says_why),
+		T(plugged_in_vcpus_are_written),
+		T(vcpus_are_bounded),
 		T(missing_session_is_one_clear_line),
 	};
 

@@ -107,7 +107,7 @@ static void what_cannot_be_written_is_counted(void **state)
 {
 	struct place *p = *state;
 	struct uni_recorder *r = create_with_exits(p);
-	struct uni_stream_exit e = { .weight = 5, .vcpu = 3 };
+	struct uni_stream_exit e = { .weight = 5, .vcpu = UNI_VCPU_MAX };
 	struct uni_recording *rec;
 
 	uni_recorder_exit(r, &e); /* no such vCPU */
@@ -122,6 +122,26 @@ static void what_cannot_be_written_is_counted(void **state)
 	assert_int_equal(uni_recording_stats(rec)->exits_lost, 10);
 	assert_int_equal(uni_recording_stats(rec)->lost, 0);
 	uni_recording_close(rec);
+}
+
+static void those_of_a_plugged_in_vcpu_are_written(void **state)
+{
+	struct place *p = *state;
+	struct uni_recorder *r = create_with_exits(p);
+	struct uni_stream_exit e = { .t_ns = T0, .weight = 5, .vcpu = 5 };
+	struct uni_recording *rec;
+
+	uni_recorder_exit(r, &e);
+	assert_int_equal(uni_recorder_flush(r, &p->err), 0);
+	for (unsigned closed = 0; closed < 2; closed++) {
+		if (closed)
+			assert_int_equal(
+				close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+		assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+		assert_int_equal(uni_recording_meta(rec)->nr_vcpus, 6);
+		assert_int_equal(uni_recording_stats(rec)->exits, 5);
+		uni_recording_close(rec);
+	}
 }
 
 /* A packet of samples in a file of exits is none of ours. */
@@ -150,6 +170,7 @@ int main(void)
 		T(beside_samples),
 		T(a_killed_recorder_leaves_them),
 		T(what_cannot_be_written_is_counted),
+		T(those_of_a_plugged_in_vcpu_are_written),
 		T(swapped_files_are_torn),
 	};
 

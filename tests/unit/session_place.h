@@ -75,14 +75,14 @@ static inline struct uni_recorder *create(struct place *p)
 	return r;
 }
 
-/* Sample n: one each ms, vCPU n % 3, chain and stop reason from n. */
+/* Sample n, which stands for two: one each ms, vCPU n % 3, chain and stop reason from n. */
 static inline void put(struct uni_recorder *r, uint64_t n)
 {
 	uint64_t pc[8] = { 0x1000 + n % 100, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000, 0x7000,
 		0x8000 };
 	uint8_t flags[8] = { 0, UNI_FRAME_GUESS };
 	struct uni_sample s = { .t_ns = T0 + n * UNI_NSEC_PER_MSEC,
-		.weight = 1,
+		.weight = 2,
 		.vcpu = (uint32_t)(n % 3),
 		.pause_ns = (uint32_t)(1000 + n % 50),
 		.stop = n % 10 == 0 ? UNI_STOP_FAULT : UNI_STOP_ROOT,

@@ -27,6 +27,7 @@ struct fake {
 	uint64_t gone_after; /* reads; 0: never */
 	uint64_t per_read;   /* samples that each read hands over */
 	uint64_t at_stop;    /* and that stop leaves behind */
+	uint64_t begin_ns;   /* when it says that it began */
 	bool dead;	     /* not alive any more, and no word of it */
 
 	struct uni_stream_cfg started;
@@ -124,11 +125,18 @@ static int fake_stream_read(struct uni_target *t, const struct uni_stream_sink *
 
 static void fake_stats(struct uni_target *t, struct uni_stream_stats *ret)
 {
-	*ret = (struct uni_stream_stats){ .lost = 11, .failed = 5, .host_ns = 700, .host_runs = 7 };
+	*ret = (struct uni_stream_stats){ .begin_ns = ((struct fake *)t)->begin_ns,
+		.lost = 11,
+		.failed = 5,
+		.host_ns = 700,
+		.host_runs = 7 };
 }
 
 static int fake_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
 {
+	/* Of four, two were plugged in, and one never ran. */
+	if (vcpu > 3 || vcpu == 2)
+		return -UNI_ENOENT;
 	*ret = (struct uni_vcpu_times){ .guest_ns = 100 + vcpu, .exits = 3 };
 	return 0;
 }
@@ -290,13 +298,31 @@ static void samples_become_ours(void **state)
 	assert_int_equal(st->lost, 11);
 	assert_int_equal(st->host_ns, 700);
 	assert_int_equal(st->host_runs, 7);
-	assert_int_equal(st->nr_times, 2);
+	assert_int_equal(st->nr_times, 4);
 	assert_int_equal(st->times[1].guest_ns, 101);
+	assert_int_equal(st->times[2].guest_ns, 0);
+	assert_int_equal(st->times[3].guest_ns, 103);
 	assert_true(st->end_ns - st->begin_ns >= 1000 * MS);
 	assert_true(b->seen[0].progresses >= 1);
 	/* The guest was never stopped, nor even looked at. */
 	assert_int_equal(b->f[0].snaps, 0);
 	assert_int_equal(st->pause.nr, 0);
+}
+
+/* A target that took long to get ready says when it began; one that does not, when it was asked. */
+static void begins_when_the_target_does(void **state)
+{
+	struct bench *b = *state;
+	uint64_t before_ns = uni_now_ns();
+
+	b->job[0].cfg.duration_ns = 50 * MS;
+	run_one(b);
+	assert_in_range(b->job[0].stats.begin_ns, before_ns, b->job[0].stats.end_ns - 50 * MS);
+	b->f[0].begin_ns = uni_now_ns() - 40 * MS;
+	b->seen[0].nr = b->seen[0].weight = 0;
+	b->job[0].stats = (struct uni_record_stats){ 0 };
+	run_one(b);
+	assert_int_equal(b->job[0].stats.begin_ns, b->f[0].begin_ns);
 }
 
 static void stops_when_asked(void **state)
@@ -454,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(samples_become_ours),
+		T(begins_when_the_target_does),
 		T(stops_when_asked),
 		T(guests_end),
 		T(counts_are_read_seldom),

@@ -410,6 +410,43 @@ static void test_streams(void **state)
 	assert_string_equal(p.v[4], "host 1.5 us/sample");
 }
 
+/* A vCPU of the first of two guests comes later: those behind it keep what is known of them. */
+static void test_plugged_in(void **state)
+{
+	static const uint32_t before[] = { 0, 2, 3 }, after[] = { 0, 3, 4 };
+	struct fixture *f = *state;
+	struct uni_build_guest guest[2] = { f->guest, f->guest };
+	struct uni_feed_status *st = &f->status;
+
+	guest[0].root = "g0";
+	guest[1].root = "g1";
+	memcpy(f->top.first_vcpu, before, sizeof(before));
+	memcpy(st->first_vcpu, before, sizeof(before));
+	f->top.setup.guests = (struct uni_live_guests){ guest, f->top.first_vcpu, 2 };
+	st->at_ns = 110 * SEC;
+	st->stats.begin_ns = 100 * SEC;
+	st->timed[0] = st->timed[1] = st->timed[2] = true;
+	st->times[2] = (struct uni_vcpu_times){ .guest_ns = 10 * SEC, .exits = 50 };
+	refresh(f, 110 * SEC);
+	assert_int_equal(uni_top_nr_vcpus(&f->top), 3);
+	memcpy(st->first_vcpu, after, sizeof(after));
+	st->timed[3] = true;
+	st->times[3] = (struct uni_vcpu_times){ .guest_ns = 11 * SEC, .idle_ns = SEC, .exits = 70 };
+	st->times[2] = (struct uni_vcpu_times){ .vmm_ns = SEC, .exits = 8 };
+	st->at_ns = 112 * SEC;
+	FEED(f, 111 * SEC, 2, UNI_VCPU_RUNNING, 2, WORK_A, MAIN);
+	refresh(f, 112 * SEC);
+	assert_int_equal(uni_top_nr_vcpus(&f->top), 4);
+	assert_int_equal(uni_top_place(&f->top, 2).guest, 0);
+	assert_int_equal(uni_top_place(&f->top, 3).guest, 1);
+	assert_float_equal(f->top.vcpus[2].vmm, 1.0, 1e-9);
+	assert_float_equal(f->top.vcpus[2].exits, 4.0, 1e-9);
+	assert_float_equal(f->top.vcpus[3].guest, 0.5, 1e-9);
+	assert_float_equal(f->top.vcpus[3].exits, 10.0, 1e-9);
+	assert_int_equal(f->top.sums.state[2][UNI_VCPU_RUNNING], 2);
+	f->top.setup.guests = (struct uni_live_guests){ &f->guest, f->top.first_vcpu, 1 };
+}
+
 static void test_memory_is_bounded(void **state)
 {
 	struct fixture *f = *state;
@@ -486,6 +523,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_recursion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quality, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_streams, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_plugged_in, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
 		cmocka_unit_test(test_nanoseconds),

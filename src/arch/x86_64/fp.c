@@ -194,17 +194,15 @@ static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints, uint64_t ret_addr,
 	uint64_t sp, uint64_t fp, struct uni_regs *regs, enum uni_stop *stop_ret)
 {
-	uni_gpa gpa;
 	int rc;
 
 	if (ret_addr == 0) {
 		*stop_ret = UNI_STOP_ROOT;
 		return 1;
 	}
-	/* Images that we do not know: code outside of all hulls is fine where anything is mapped.
-	 */
+	/* Images that we do not know: outside of all hulls, what can be run is code. */
 	if (!in_text(hints, ret_addr - 1)) {
-		rc = uni_as_translate(as, uni_gva_of(ret_addr - 1), &gpa, NULL);
+		rc = uni_as_check_exec(as, uni_gva_of(ret_addr - 1));
 		if (rc != 0) {
 			*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
 			return 1;

@@ -19,8 +19,9 @@
 struct part {
 	struct uni_target *t;
 	struct uni_sampleq *queue;
-	uint32_t nr_vcpus;    /* when it began */
+	uint32_t seen_vcpus;  /* the sampling thread's: their numbers are below */
 	pthread_mutex_t lock; /* of what follows; held for copies only */
+	uint32_t nr_vcpus;    /* with those that were plugged in */
 	uint64_t at_ns;
 	struct uni_record_stats stats;
 };
@@ -41,6 +42,8 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct part *p = ctx;
 
+	if (s->vcpu < UNI_VCPU_MAX)
+		p->seen_vcpus = uni_max(p->seen_vcpus, s->vcpu + 1);
 	(void)uni_sampleq_push(p->queue, s);
 }
 
@@ -48,14 +51,22 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 static void read_times(struct part *p)
 {
 	const struct uni_target_ops *ops = p->t->ops;
-	uint32_t v = 0;
+	struct uni_record_stats *st = &p->stats;
 
 	if (!(ops->caps(p->t) & UNI_CAP_STREAM) || ops->stream_times == NULL)
 		return;
-	while (v < uni_min(p->nr_vcpus, UNI_VCPU_MAX) &&
-		ops->stream_times(p->t, v, &p->stats.times[v]) == 0)
-		v++;
-	p->stats.nr_times = v;
+	for (uint32_t v = 0; v < UNI_VCPU_MAX; v++) {
+		if (ops->stream_times(p->t, v, &st->times[v]) == 0)
+			st->nr_times = v + 1;
+		else
+			st->times[v] = (struct uni_vcpu_times){ 0 };
+	}
+}
+
+/* vCPUs may have been plugged in. Under the lock. */
+static void count_vcpus(struct part *p)
+{
+	p->nr_vcpus = uni_max(p->nr_vcpus, uni_max(p->seen_vcpus, p->stats.nr_times));
 }
 
 static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns)
@@ -67,6 +78,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_
 		return;
 	p->stats = *stats;
 	read_times(p);
+	count_vcpus(p);
 	p->at_ns = uni_now_ns();
 	(void)pthread_mutex_unlock(&p->lock);
 }
@@ -223,12 +235,17 @@ bool uni_feed_ended(const struct uni_feed *f)
 	return atomic_load_explicit(&f->ended, memory_order_acquire);
 }
 
-static void add_guest(struct uni_feed_status *st, const struct uni_record_stats *stats,
-	uint32_t first, uint32_t nr_vcpus)
+/* Guest i, with all that there is room for. */
+static void add_guest(struct uni_feed_status *st, size_t i, const struct part *p)
 {
+	const struct uni_record_stats *stats = &p->stats;
+	uint32_t first = st->first_vcpu[i];
+	uint32_t nr_vcpus = uni_min(p->nr_vcpus, UNI_SESSION_VCPUS_MAX - first);
+
 	uni_record_stats_add(&st->stats, stats);
 	st->streams |= stats->host_runs != 0 || stats->nr_times != 0;
-	for (uint32_t v = 0; v < uni_min(nr_vcpus, UNI_SESSION_VCPUS_MAX - first); v++) {
+	st->first_vcpu[i + 1] = first + nr_vcpus;
+	for (uint32_t v = 0; v < nr_vcpus; v++) {
 		st->timed[first + v] = v < stats->nr_times;
 		if (v < stats->nr_times)
 			st->times[first + v] = stats->times[v];
@@ -250,8 +267,6 @@ static void add_result(struct uni_feed_status *st, const struct uni_sampler_job 
 
 void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 {
-	uint32_t first = 0;
-
 	memset(ret, 0, sizeof(*ret));
 	ret->ended = uni_feed_ended(f);
 	ret->end = UNI_END_STOPPED;
@@ -261,11 +276,12 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 		(void)pthread_mutex_lock(&p->lock);
 		if (ret->ended && f->job[i].rc == 0 && f->job[i].stats.begin_ns != 0)
 			p->stats = f->job[i].stats;
-		add_guest(ret, &p->stats, first, p->nr_vcpus);
+		if (ret->ended)
+			count_vcpus(p);
+		add_guest(ret, i, p);
 		ret->at_ns = uni_max(ret->at_ns, p->at_ns);
 		(void)pthread_mutex_unlock(&p->lock);
 		ret->dropped += uni_sampleq_lost(p->queue);
-		first += p->nr_vcpus;
 		if (ret->ended)
 			add_result(ret, &f->job[i]);
 	}

@@ -177,7 +177,7 @@ static void change_guest(struct uni_ui *ui, bool next)
 static void change_vcpu(struct uni_ui *ui, bool next)
 {
 	struct uni_top *top = &ui->run->top;
-	const uint32_t *first = ui->run->first_vcpu;
+	const uint32_t *first = top->first_vcpu;
 	int64_t nr = 0;
 
 	for (uint32_t i = 0; i < ui->run->nr_guests; i++) {

@@ -18,6 +18,9 @@ int uni_top_init(struct uni_top *top, const struct uni_top_setup *setup)
 {
 	memset(top, 0, sizeof(*top));
 	top->setup = *setup;
+	memcpy(top->first_vcpu, setup->guests.first_vcpu,
+		(setup->guests.nr + 1) * sizeof(top->first_vcpu[0]));
+	top->setup.guests.first_vcpu = top->first_vcpu;
 	top->start_ns = setup->start_ns;
 	top->guest = top->vcpu = -1;
 	top->quality.host_ns = -1.0;
@@ -182,11 +185,40 @@ static int rebuild(struct uni_top *top)
 	return arrange(top);
 }
 
+/* vCPUs were plugged in: what is known of the others moves, so that each has its line. */
+static void make_room(struct uni_top *top, const uint32_t *first)
+{
+	struct uni_feed_status *last = &top->last;
+
+	for (uint32_t g = top->setup.guests.nr; g-- != 0;) {
+		uint32_t from = top->first_vcpu[g], all = first[g + 1] - first[g];
+		uint32_t nr = uni_min(top->first_vcpu[g + 1] - from, all), more = all - nr;
+
+		memmove(&top->vcpus[first[g]], &top->vcpus[from], nr * sizeof(top->vcpus[0]));
+		memmove(&last->times[first[g]], &last->times[from], nr * sizeof(last->times[0]));
+		memset(&top->vcpus[first[g] + nr], 0, more * sizeof(top->vcpus[0]));
+		memset(&last->times[first[g] + nr], 0, more * sizeof(last->times[0]));
+	}
+	memcpy(top->first_vcpu, first, (top->setup.guests.nr + 1) * sizeof(*first));
+}
+
+static void follow_vcpus(struct uni_top *top, const uint32_t *first)
+{
+	for (uint32_t g = 0; g < top->setup.guests.nr; g++) {
+		if (first[g + 1] - first[g] > top->first_vcpu[g + 1] - top->first_vcpu[g]) {
+			make_room(top, first);
+			return;
+		}
+	}
+}
+
 int uni_top_refresh(struct uni_top *top, uint64_t now_ns, const struct uni_feed_status *status)
 {
 	int rc;
 
 	top->ended = status->ended;
+	if (status->first_vcpu[top->setup.guests.nr] != 0)
+		follow_vcpus(top, status->first_vcpu);
 	if (top->frozen_ns == 0)
 		top->shown_ns = now_ns;
 	rc = rebuild(top);

@@ -43,7 +43,8 @@ struct uni_top_setup {
 };
 
 struct uni_top {
-	struct uni_top_setup setup;
+	struct uni_top_setup setup; /* guests.first_vcpu is that below */
+	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
 	struct uni_history *history;
 	uint64_t start_ns; /* of what is shown as "since start" */
 

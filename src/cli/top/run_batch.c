@@ -11,7 +11,8 @@
 #include "cli/top/run.h"
 #include "cli/top/signals.h"
 
-#define NAP_NS (50 * UNI_NSEC_PER_MSEC)
+#define NAP_NS	 (50 * UNI_NSEC_PER_MSEC)
+#define BEGIN_NS (10 * UNI_NSEC_PER_SEC) /* for a target to get ready; then we go on without */
 
 /* Until the time has come, or there is no more to come. False: the user wants no more. */
 static bool wait_until(struct uni_top_run *r, uint64_t deadline_ns, bool *ended_ret)
@@ -30,6 +31,28 @@ static bool wait_until(struct uni_top_run *r, uint64_t deadline_ns, bool *ended_
 			return true;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 	}
+}
+
+/*
+ * Until something is known. A target may need longer to get ready than an interval is long, and a
+ * snapshot of that time would be empty: the first interval begins as the sampling does.
+ */
+static uint64_t wait_for_begin(struct uni_top_run *r)
+{
+	uint64_t now_ns = uni_now_ns(), give_up_ns = now_ns + BEGIN_NS;
+	struct timespec nap = uni_ns_timespec(NAP_NS);
+
+	for (;;) {
+		uni_feed_status(r->feed, &r->status);
+		if (r->status.at_ns != 0 || r->status.ended || now_ns >= give_up_ns ||
+			uni_top_asked_to_end())
+			break;
+		if (uni_top_asked_to_suspend())
+			uni_top_run_suspend(r);
+		(void)nanosleep(&nap, NULL);
+		now_ns = uni_now_ns();
+	}
+	return r->status.stats.begin_ns != 0 ? r->status.stats.begin_ns : now_ns;
 }
 
 /* 0, 1: nobody reads any more, or -UNI_E*. */
@@ -76,7 +99,7 @@ static int result(const struct uni_top_run *r, struct uni_err *err)
 int uni_top_run_batch(struct uni_top_run *r, struct uni_err *err)
 {
 	uint64_t interval_ns = (uint64_t)(r->args->interval * 1e9);
-	uint64_t deadline_ns = uni_now_ns();
+	uint64_t deadline_ns = wait_for_begin(r);
 	bool ended = false;
 	int rc = 0;
 

@@ -135,6 +135,14 @@ static int connect_one(const struct uni_gdb_addr *addr, int i, uint64_t deadline
 	return 0;
 }
 
+bool uni_gdb_missing(const struct uni_gdb_addr *addr)
+{
+	const struct sockaddr_un *un = (const void *)&addr->at[0].sa;
+
+	return addr->nr != 0 && un->sun_family == AF_UNIX && un->sun_path[0] != '\0' &&
+	       access(un->sun_path, F_OK) != 0 && errno == ENOENT;
+}
+
 static int connect_failed(const struct uni_gdb_addr *addr, int e, struct uni_err *err)
 {
 	switch (e) {

@@ -24,6 +24,9 @@ struct uni_gdb_addr {
 /* From unix=PATH or tcp=HOST:PORT; host names are looked up here. */
 int uni_gdb_addr_parse(const struct uni_spec *spec, struct uni_gdb_addr *ret, struct uni_err *err);
 
+/* A unix socket whose file is not there? Without connecting, which would stop the guest. */
+bool uni_gdb_missing(const struct uni_gdb_addr *addr);
+
 /* Connects within timeout_ms; *fd_ret is non-blocking and close-on-exec. */
 int uni_gdb_connect(
 	const struct uni_gdb_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);

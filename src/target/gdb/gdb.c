@@ -64,7 +64,10 @@ static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
 	if (pid != 0)
 		(void)uni_vmm_describe(pid, ret);
 	ret->pid = pid;
-	if (pid == 0 && l.local)
+	if (pid == 0 && uni_gdb_missing(addr)) {
+		ret->absent = true;
+		(void)snprintf(ret->note, sizeof(ret->note), "there is no %.200s", addr->text);
+	} else if (pid == 0 && l.local)
 		(void)snprintf(ret->note, sizeof(ret->note),
 			"this user may not look at the process behind it");
 	return 0;

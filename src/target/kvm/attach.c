@@ -17,12 +17,21 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "target/kvm/allow.h"
+#include "target/kvm/rights.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
 #include "target/vmm/qmp.h"
 
 #define PRIME_TRIES 40
 #define PRIME_NS    (5 * UNI_NSEC_PER_MSEC)
+
+int uni_kvm_no_vm(int pid, struct uni_err *err)
+{
+	char comm[32];
+
+	uni_vmm_comm(pid, comm, sizeof(comm));
+	return uni_err_set(err, UNI_EINVAL, "pid %d (%s) is no VMM: it holds no KVM VM", pid, comm);
+}
 
 /* The process is none whose vCPUs can be reached: says what it is instead. */
 static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
@@ -39,8 +48,7 @@ static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, stru
 	if (fds->nr_vms != 0)
 		return uni_err_set(err, UNI_EAGAIN, "pid %d (%s) has a KVM VM without vCPUs (yet)",
 			k->pid, comm);
-	return uni_err_set(
-		err, UNI_EINVAL, "pid %d (%s) is no VMM: it holds no KVM VM", k->pid, comm);
+	return uni_kvm_no_vm(k->pid, err);
 }
 
 static int read_fds(const struct uni_kvm *k, struct uni_vmm_fds *ret, struct uni_err *err)
@@ -48,10 +56,7 @@ static int read_fds(const struct uni_kvm *k, struct uni_vmm_fds *ret, struct uni
 	int rc = uni_vmm_fds_read(k->pid, ret);
 
 	if (rc == -UNI_EPERM)
-		return uni_err_set(err, UNI_EPERM,
-			"not permitted to look into pid %d: it needs the VMM's own user, or "
-			"CAP_SYS_PTRACE",
-			k->pid);
+		return uni_kvm_rights_check(k->pid, err);
 	if (rc != 0)
 		return uni_err_set(err, UNI_EGONE, "there is no process %d", k->pid);
 	if (ret->nr_vcpus == 0)

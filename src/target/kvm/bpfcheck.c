@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "target/kvm/kernel.h"
+#include "target/kvm/rights.h"
 
 #define BTF_MAX ((size_t)64 << 20)
 
@@ -225,6 +226,21 @@ static void check_caps(
 			"count only outside, so run uniscope on the host");
 }
 
+/* The sampler also reads a VMM's list of files and memory, as any debugger does. */
+static void check_whose(
+	const struct uni_kvm_bpf_host *h, const struct rights *r, struct uni_host_way *w)
+{
+	if (!r->known)
+		return;
+	if (uni_kvm_rights_read_all(r->caps))
+		uni_host_fact_add(w, "processes", true, "VMMs of every user");
+	else
+		uni_host_fact_add(w, "processes", true,
+			"VMMs of uid %u only: those of others need CAP_SYS_PTRACE and "
+			"CAP_DAC_READ_SEARCH too, or root",
+			h->uid);
+}
+
 /* As far as nothing above explains it already. */
 static void check_trials(
 	const struct uni_kvm_bpf_host *h, const struct rights *r, struct uni_host_way *w)
@@ -303,6 +319,7 @@ void uni_kvm_bpf_judge(const struct uni_kvm_bpf_host *host, struct uni_host_way 
 	check_perf(host, way_ret);
 	check_lockdown(host, way_ret);
 	check_caps(host, &r, way_ret);
+	check_whose(host, &r, way_ret);
 	check_memlock(host, &r, way_ret);
 	check_trials(host, &r, way_ret);
 	uni_host_way_judge(way_ret);
@@ -357,6 +374,7 @@ void uni_kvm_bpf_way(struct uni_host_way *way_ret)
 	if (uni_kvm_kernel_ops(&absent) == NULL)
 		host.absent = absent.msg;
 	host.exe = exe;
+	host.uid = geteuid();
 	host.release = uts.release;
 	host.memlock_bytes = lim.rlim_cur;
 	host.prog_errno = try_program();

@@ -18,6 +18,7 @@ struct uni_kvm_bpf_host {
 	const char *root;	/* before /proc and /sys; "" for this host's */
 	const char *exe;	/* our own path, for the line that grants; "" unknown */
 	const char *release;	/* of the kernel: "6.1.0-18-amd64" */
+	uint32_t uid;		/* effective */
 	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK */
 	int prog_errno;		/* of loading a perf_event program; 0: it loaded */
 	int event_errno;	/* of opening a cpu-clock event that counts the kernel, too */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "target/kvm/allow.h"
+#include "target/kvm/rights.h"
 #include "target/kvm/ways.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
@@ -69,7 +70,12 @@ static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 	if (rc != 0)
 		return rc;
 	rc = uni_vmm_describe(pid, ret);
-	return rc == -UNI_EGONE ? uni_err_set(err, UNI_EGONE, "there is no process %d", pid) : 0;
+	if (rc == -UNI_EGONE)
+		return uni_err_set(err, UNI_EGONE, "there is no process %d", pid);
+	if (rc == 0)
+		return 0;
+	rc = uni_kvm_rights_check(pid, err);
+	return rc != 0 ? rc : uni_kvm_no_vm(pid, err);
 }
 
 /* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
@@ -178,12 +184,19 @@ static struct uni_gmem *kvm_gmem(struct uni_target *t)
 static int kvm_blocked(struct uni_target *t, struct uni_err *err)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
+	struct uni_target_info now;
+	int rc;
 
 	if (k->unprepared.code != 0) {
 		*err = k->unprepared;
 		return -err->code;
 	}
-	return uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+	rc = uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+	if (rc == 0 && uni_vmm_describe(k->pid, &now) == 0 && now.stopped)
+		rc = uni_err_set(err, UNI_EBUSY,
+			"the VMM, pid %d, stands still by a signal: kill -CONT %d lets it run",
+			k->pid, k->pid);
+	return rc;
 }
 
 static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
@@ -282,11 +295,13 @@ static int kvm_host_check(struct uni_err *err)
 			return uni_err_set(err, UNI_ENOTSUP,
 				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
 	}
-	if (geteuid() != 0 &&
+	if (!uni_kvm_rights_trace_all(uni_kvm_rights_caps()) &&
 		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
 		scope[0] != '0')
 		return uni_err_set(err, UNI_EPERM,
-			"kernel.yama.ptrace_scope is %c: run as root, or set it to 0", scope[0]);
+			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: run as "
+			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
+			scope[0]);
 	return 0;
 }
 

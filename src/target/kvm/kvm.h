@@ -53,6 +53,7 @@ static inline uint64_t uni_kvm_all(const struct uni_kvm *k)
 }
 
 /* attach.c */
+int uni_kvm_no_vm(int pid, struct uni_err *err); /* an error: that process is no VMM */
 int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, enum uni_kvm_via via,
 	const char *qmp, struct uni_err *err);
 /* Makes ready what stops vCPUs, once a snapshot is asked for after all. */

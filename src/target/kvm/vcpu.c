@@ -16,6 +16,7 @@
 #include "base/cursor.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "target/kvm/rights.h"
 #include "target/vmm/proc.h"
 
 #define FIND_NS	  (1000 * UNI_NSEC_PER_MSEC)
@@ -349,8 +350,6 @@ static bool has_right(int pid, int tid)
 
 static int denied(int pid, int tid, struct uni_err *err)
 {
-	char scope[8] = "";
-	const char *hint = "";
 	int rc = traced(pid, tid, err);
 
 	if (rc != 0)
@@ -360,12 +359,8 @@ static int denied(int pid, int tid, struct uni_err *err)
 			"pid %d is being traced by another process now and then: only one can "
 			"trace a process at a time",
 			pid);
-	if (uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
-		scope[0] != '0')
-		hint = "; kernel.yama.ptrace_scope forbids it without CAP_SYS_PTRACE";
-	return uni_err_set(err, UNI_EPERM,
-		"not permitted to trace pid %d: it needs the VMM's own user, or CAP_SYS_PTRACE%s",
-		pid, hint);
+	rc = uni_kvm_rights_check(pid, err);
+	return rc != 0 ? rc : uni_err_set(err, UNI_EPERM, "not permitted to trace pid %d", pid);
 }
 
 int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "target/kvm/allow.h"
 #include "target/kvm/bpfcheck.h"
+#include "target/kvm/rights.h"
 #include "target/vmm/cmdline.h"
 #include "target/vmm/fds.h"
 #include "target/vmm/proc.h"
@@ -41,8 +42,8 @@ static void check_ptrace(const struct uni_kvm_pause_host *h, struct uni_host_way
 		uni_host_fact_add(w, "ptrace", true, "kernel.yama.ptrace_scope is %s", scope);
 	else
 		uni_host_fact_add(w, "ptrace", false,
-			"kernel.yama.ptrace_scope is %s: run as root, or: sysctl -w "
-			"kernel.yama.ptrace_scope=0",
+			"kernel.yama.ptrace_scope is %s and CAP_SYS_PTRACE is missing: run as "
+			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
 			scope);
 }
 
@@ -143,7 +144,8 @@ static int try_getfd(void)
 uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 {
 	extern const struct uni_target_ops uni_target_kvm;
-	struct uni_kvm_pause_host host = { .root = "", .privileged = geteuid() == 0 };
+	struct uni_kvm_pause_host host = { .root = "",
+		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()) };
 	struct uni_kvm_host kvm = { 0 };
 	struct uni_err err = { 0 };
 
@@ -187,14 +189,15 @@ static int check_guest(const struct uni_target_info *info, struct uni_err *err)
 	struct uni_vmm_fds fds;
 	struct uni_kvm_host host;
 
-	if (info->denied)
-		return uni_err_set(err, UNI_EPERM,
-			"not permitted to look into it (it belongs to uid %u): run as that user or "
-			"as root",
-			info->uid);
+	int rc = uni_kvm_rights_check(info->pid, err);
+
+	if (rc != 0)
+		return rc;
 	if (uni_vmm_fds_read(info->pid, &fds) != 0 ||
 		uni_vmm_cmdline_read(info->pid, &cmdline) != 0)
 		return uni_err_set(err, UNI_EGONE, "it ended just now");
+	if (fds.nr_vms == 0)
+		return uni_err_set(err, UNI_EINVAL, "it holds no KVM VM");
 	if (fds.nr_vms > 1)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the process runs more than one VM: which one is meant cannot be told");
@@ -207,21 +210,25 @@ int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way
 	char *why_ret, size_t cap)
 {
 	struct uni_err err = { 0 };
-	char missing[160];
+	char missing[160], halt[96] = "";
 	int rc = check_guest(info, &err);
 
 	if (rc != 0) {
 		(void)snprintf(why_ret, cap, "%s", err.msg);
 		return rc;
 	}
+	if (info->stopped)
+		(void)snprintf(halt, sizeof(halt),
+			"its VMM stands still by a signal (kill -CONT %d lets it run); ",
+			info->pid);
 	if (nr > 1 && ways[1].ok) {
-		(void)snprintf(why_ret, cap, "sampled in the host's kernel, never stopped");
+		(void)snprintf(why_ret, cap, "%ssampled in the host's kernel, never stopped", halt);
 		return 1;
 	}
 	if (nr > 1)
 		lacks(&ways[1], missing, sizeof(missing));
 	(void)snprintf(why_ret, cap,
-		"stopped for each sample; for the sampler in the kernel see doctor: %s",
+		"%sstopped for each sample; for the sampler in the kernel see doctor: %s", halt,
 		nr > 1 ? missing : "-");
 	return 0;
 }

@@ -140,6 +140,8 @@ static void read_status(int pid, struct uni_target_info *ret, int *parent_ret)
 		return;
 	status_line(text, "\nPPid:\t", line, sizeof(line));
 	*parent_ret = (int)strtol(line, NULL, 10);
+	status_line(text, "\nState:\t", line, sizeof(line));
+	ret->stopped = line[0] == 'T' || line[0] == 't';
 	status_line(text, "\nUid:\t", line, sizeof(line));
 	last = strchr(line, '\t'); /* real, effective, ... */
 	ret->uid = (uint32_t)strtoul(last != NULL ? last : line, NULL, 10);

@@ -66,6 +66,7 @@ struct uni_bpf_guest {
 	u64 generation;		   /* of its memory slots, when they were read */
 	u64 text_start, text_size; /* hull of the image's code; 0: no image */
 	u64 cr0, cr3, cr4, efer;   /* by another way, where the kernel's copy may be stale */
+	u64 period_ns;		   /* of samples */
 	u64 lost;		   /* program: samples that no room was left for */
 	u64 failed;		   /* program: no registers */
 	u64 runs;		   /* program: how often one ran */
@@ -94,6 +95,7 @@ struct uni_bpf_vcpu {
 	u64 out_ns;    /* CLOCK_MONOTONIC */
 	u64 out_delay; /* how long it had waited for a CPU in its life */
 	u64 out_chain; /* number of its chain then, or UNI_BPF_NONE */
+	u64 lost_ns;   /* time off the CPU that no room was left for, less than a period */
 	/* Program: totals, ns. */
 	u64 idle_ns, vmm_idle_ns, stolen_ns;
 	u64 samples[UNI_BPF_STATES];

@@ -193,7 +193,7 @@ static __always_inline bool uni_leaf_unknown(
 	*loc = s->regs.sp;
 	if ((pc & (UNI_PAGE - 1)) > UNI_PAGE - sizeof(code))
 		return false;
-	hva = uni_translate(g, &s->regs, pc);
+	hva = uni_translate(g, &s->regs, pc, false);
 	if (hva == 0 || uni_read_user(&code, sizeof(code), hva) != 0)
 		return false;
 	if ((code & 0xff) == 0x55 || (code & 0xff) == 0xc3 || (code & 0xffffffff) == 0xfa1e0ff3)
@@ -240,7 +240,7 @@ static __always_inline bool uni_check_pc(
 	if (ret_addr == 0)
 		return false;
 	s->stop = UNI_STOP_BADPC;
-	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1) != 0;
+	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
 }
 
 /* Adds the caller that returns to ret_addr; false: the chain ends, s->stop says why. */

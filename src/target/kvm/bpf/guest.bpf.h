@@ -63,29 +63,26 @@ static __always_inline void uni_regs_x86(const struct kvm_vcpu *v, struct uni_bp
 	unsigned long w = 0;
 
 	if (UNI_HAS(v->arch.regs_avail))
-		UNI_CORE(avail, v, arch.regs_avail);
-	if (UNI_CORE(w, v, arch.regs[VCPU_REGS_RBP]) != 0) {
-		r->have = 0;
-		return;
-	}
+		UNI_PEEK(avail, v, arch.regs_avail);
+	UNI_PEEK(w, v, arch.regs[VCPU_REGS_RBP]);
 	r->fp = w;
 	if ((avail >> VCPU_REGS_RIP & 1) != 0) {
-		UNI_CORE(w, v, arch.regs[VCPU_REGS_RIP]);
+		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RIP]);
 		r->pc = w;
 		have |= UNI_BPF_HAVE_PC;
 	}
 	if ((avail >> VCPU_REGS_RSP & 1) != 0) {
-		UNI_CORE(w, v, arch.regs[VCPU_REGS_RSP]);
+		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RSP]);
 		r->sp = w;
 		have |= UNI_BPF_HAVE_SP;
 	}
-	UNI_CORE(w, v, arch.cr0);
+	UNI_PEEK(w, v, arch.cr0);
 	r->cr0 = w;
-	UNI_CORE(w, v, arch.cr3);
+	UNI_PEEK(w, v, arch.cr3);
 	r->cr3 = w;
-	UNI_CORE(w, v, arch.cr4);
+	UNI_PEEK(w, v, arch.cr4);
 	r->cr4 = w;
-	UNI_CORE(r->efer, v, arch.efer);
+	UNI_PEEK(r->efer, v, arch.efer);
 	if (UNI_SYS_AVAIL(avail, CR0))
 		have |= UNI_BPF_HAVE_CR0;
 	if (UNI_SYS_AVAIL(avail, CR3))
@@ -128,6 +125,23 @@ static __always_inline void uni_regs_complete(struct uni_bpf_regs *r, const stru
 		r->cr4 = g->cr4;
 }
 
+/*
+ * Time off the CPU that no room is left for, in samples that it would have made: how many are whole
+ * now, with what was left of the last time.
+ */
+static __always_inline u64 uni_lost_samples(
+	const struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, u64 ns)
+{
+	u64 n;
+
+	if (g->period_ns == 0)
+		return 0;
+	v->lost_ns += ns;
+	n = v->lost_ns / g->period_ns;
+	v->lost_ns -= n * g->period_ns;
+	return n;
+}
+
 struct uni_slot_search {
 	const struct uni_bpf_guest *g;
 	u64 gpa, hva;
@@ -159,9 +173,11 @@ static __always_inline u64 uni_gpa_to_hva(const struct uni_bpf_guest *g, u64 gpa
 
 /*
  * GVA to HVA through the guest's 4- or 5-level tables (SDM 4.5), or without paging; 0: not mapped,
- * reserved bits are set, or it is no RAM. 32-bit guests have no call chains of 64-bit words.
+ * reserved bits are set, it may not be run but is to be (exec), or it is no RAM. 32-bit guests have
+ * no call chains of 64-bit words.
  */
-__noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf_regs *r, u64 va)
+__noinline u64 uni_translate(
+	const struct uni_bpf_guest *g, const struct uni_bpf_regs *r, u64 va, bool exec)
 {
 	u64 table, entry, mask, hva;
 	u32 shift;
@@ -183,7 +199,7 @@ __noinline u64 uni_translate(const struct uni_bpf_guest *g, const struct uni_bpf
 			return 0;
 		if ((entry & UNI_PT_PRESENT) == 0)
 			return 0;
-		if ((entry & UNI_PT_NX) != 0 && (r->efer & UNI_EFER_NXE) == 0)
+		if ((entry & UNI_PT_NX) != 0 && (exec || (r->efer & UNI_EFER_NXE) == 0))
 			return 0;
 		if (shift == 12 || (entry & UNI_PT_LARGE) != 0) {
 			mask = (1ull << shift) - 1;
@@ -212,7 +228,7 @@ __noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scr
 	s->window_len = 0;
 	if (page != s->page_va) {
 		s->page_va = UNI_PAGE_NONE;
-		s->page_hva = uni_translate(g, &s->regs, page);
+		s->page_hva = uni_translate(g, &s->regs, page, false);
 		if (s->page_hva == 0)
 			return 0;
 		s->page_va = page;

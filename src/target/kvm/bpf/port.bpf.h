@@ -53,6 +53,27 @@ enum {
 #define UNI_SIZEOF(type)	   bpf_core_type_size(type)
 #define UNI_OFFSETOF(type, member) bpf_core_field_offset(type, member)
 
+/*
+ * A member of a structure of the kernel, or 0 where it cannot be read. A call to read memory costs
+ * as much as many instructions; since Linux 6.2 a program can have the address cast to a type and
+ * then load by itself, and faults are caught all the same. The type only has to be one of the
+ * kernel proper, as KVM's are not where it is a module, and begin with a number of 8 bytes.
+ */
+enum special_kfunc_type { KF_bpf_rdonly_cast = 1 };
+extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym __weak;
+struct pt_regs;
+
+#define UNI_PEEK(dst, ptr, member)                                                           \
+	do {                                                                                 \
+		const void *at_ = __builtin_preserve_access_index(&(ptr)->member);           \
+                                                                                             \
+		if (bpf_core_enum_value_exists(enum special_kfunc_type, KF_bpf_rdonly_cast)) \
+			(dst) = *(const volatile typeof(dst) *)bpf_rdonly_cast(              \
+				at_, bpf_core_type_id_kernel(struct pt_regs));               \
+		else if (bpf_probe_read_kernel(&(dst), sizeof(dst), at_) != 0)               \
+			(dst) = 0;                                                           \
+	} while (0)
+
 /* Memory of the VMM, which is current. */
 static __always_inline long uni_read_user(void *dst, u32 size, u64 hva)
 {

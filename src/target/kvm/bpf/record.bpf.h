@@ -61,13 +61,16 @@ static __always_inline u32 uni_number(struct uni_bpf_guest *g, struct uni_bpf_sc
 	return n;
 }
 
-static __always_inline void uni_count(u32 guest, u32 chain, u32 state, u64 by)
+/* False: that chain has no counters. */
+static __always_inline bool uni_count(u32 guest, u32 chain, u32 state, u64 by)
 {
 	void *inner = bpf_map_lookup_elem(&counts, &guest);
 	struct uni_bpf_counts *c = inner != NULL ? bpf_map_lookup_elem(inner, &chain) : NULL;
 
-	if (c != NULL)
-		__sync_fetch_and_add(&c->n[state & (UNI_BPF_STATES - 1)], by);
+	if (c == NULL)
+		return false;
+	__sync_fetch_and_add(&c->n[state & (UNI_BPF_STATES - 1)], by);
+	return true;
 }
 
 /* CLOCK_MONOTONIC less the scheduler's clock: a run queue's clock is never ahead, so the least. */
@@ -94,7 +97,7 @@ struct uni_off_time {
  * How long the thread, which is on the CPU, was off it since it left it last: asleep, and waiting
  * for a CPU. The scheduler keeps both times exactly, in its own clock.
  */
-static __always_inline void uni_off_since(struct uni_bpf_guest *g, const struct uni_bpf_vcpu *v,
+static __always_inline void uni_off_since(struct uni_bpf_guest *g, struct uni_bpf_vcpu *v,
 	const struct task_struct *t, u64 now, struct uni_off_time *ret)
 {
 	u64 begin = v->out_clock, arrival = t->sched_info.last_arrival;
@@ -103,8 +106,9 @@ static __always_inline void uni_off_since(struct uni_bpf_guest *g, const struct 
 	ret->idle_ns = ret->stolen_ns = 0;
 	if (begin == 0)
 		return;
+	/* Once and for all: with an offset known better later on, the time would shrink. */
 	if (begin == 1)
-		begin = v->out_ns - off;
+		begin = v->out_clock = v->out_ns - off;
 	if ((long long)(arrival - begin) <= 0)
 		return;
 	away = arrival - begin;
@@ -113,6 +117,14 @@ static __always_inline void uni_off_since(struct uni_bpf_guest *g, const struct 
 		stolen = away;
 	ret->idle_ns = away - stolen;
 	ret->stolen_ns = stolen;
+}
+
+static __always_inline void uni_lose(struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, u64 ns)
+{
+	u64 n = uni_lost_samples(g, v, ns);
+
+	if (n != 0)
+		__sync_fetch_and_add(&g->lost, n);
 }
 
 /* A thread that had left the CPU is back on it: adds up how long it was away. */
@@ -135,10 +147,10 @@ static __always_inline void uni_settle(
 		v->vmm_idle_ns += idle;
 	v->idle_ns += idle;
 	if ((g->flags & UNI_BPF_ORDERED) == 0) {
-		if (idle != 0)
-			uni_count(v->guest, chain, state, idle);
-		if (stolen != 0)
-			uni_count(v->guest, chain, UNI_BPF_STOLEN, stolen);
+		if (idle != 0 && !uni_count(v->guest, chain, state, idle))
+			uni_lose(g, v, idle);
+		if (stolen != 0 && !uni_count(v->guest, chain, UNI_BPF_STOLEN, stolen))
+			uni_lose(g, v, stolen);
 		return;
 	}
 	r.rec.t_ns = v->out_ns;
@@ -149,7 +161,7 @@ static __always_inline void uni_settle(
 	r.off.idle_ns = idle;
 	r.off.stolen_ns = stolen;
 	if (!uni_emit(v->guest, &r, sizeof(r)))
-		__sync_fetch_and_add(&g->lost, 1);
+		uni_lose(g, v, idle + stolen);
 }
 
 /* Is the guest another than the loader knows: memory or vCPUs plugged in or out? */
@@ -159,10 +171,9 @@ static __always_inline void uni_watch(struct uni_bpf_guest *g, const struct kvm 
 	u64 generation = 0;
 	int online = 0;
 
-	UNI_CORE(ms, kvm, memslots[0]);
-	if (ms == NULL || bpf_core_read(&generation, sizeof(generation), &ms->generation) != 0)
-		return;
-	UNI_CORE(online, kvm, online_vcpus.counter);
+	UNI_PEEK(ms, kvm, memslots[0]);
+	UNI_PEEK(generation, ms, generation);
+	UNI_PEEK(online, kvm, online_vcpus.counter);
 	if (generation != g->generation || (u32)online != g->online)
 		g->changed = 1;
 }
@@ -174,11 +185,11 @@ static __always_inline bool uni_is_vcpu(
 	struct kvm *kvm = NULL;
 	int pid = 0, id = -1;
 
-	UNI_CORE(kvm, vcpu, kvm);
-	UNI_CORE(id, vcpu, vcpu_id);
+	UNI_PEEK(kvm, vcpu, kvm);
+	UNI_PEEK(id, vcpu, vcpu_id);
 	if ((u64)kvm != g->kvm || (u32)id != v->id)
 		return false;
-	UNI_CORE(pid, kvm, userspace_pid);
+	UNI_PEEK(pid, kvm, userspace_pid);
 	return (u32)pid == g->tgid;
 }
 

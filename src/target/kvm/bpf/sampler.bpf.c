@@ -32,7 +32,7 @@ static __always_inline u32 state_of(const u64 *ctx, const struct uni_bpf_guest *
 		return UNI_BPF_VMM;
 	if ((g->flags & UNI_BPF_SPLIT) == 0 || !UNI_HAS(vcpu->arch.handling_intr_from_guest))
 		return UNI_BPF_GUEST;
-	UNI_CORE(from_guest, vcpu, arch.handling_intr_from_guest);
+	UNI_PEEK(from_guest, vcpu, arch.handling_intr_from_guest);
 	return from_guest != 0 ? UNI_BPF_GUEST : UNI_BPF_KVM;
 }
 
@@ -82,7 +82,7 @@ static __always_inline void deliver(const struct place *p, u32 state, u32 chain,
 		s->rec.type = UNI_BPF_SAMPLE;
 		ok = uni_emit(s->guest, &s->rec, sizeof(s->rec));
 	} else {
-		uni_count(s->guest, chain, state, 1);
+		ok = uni_count(s->guest, chain, state, 1);
 	}
 	if (!ok)
 		__sync_fetch_and_add(&p->g->lost, 1);

@@ -29,6 +29,7 @@ static void tell_guest(const struct uni_kvm_stream *s, const struct uni_kvm_stre
 
 	g->kvm = s->scan.kvm;
 	g->tgid = s->scan.tgid;
+	g->period_ns = s->period_ns;
 	g->flags |= (s->cfg.ordered ? UNI_BPF_ORDERED : 0) | (opts->split ? UNI_BPF_SPLIT : 0);
 	if (opts->hints != NULL) {
 		g->text_start = opts->hints->text_start;
@@ -40,6 +41,27 @@ static void tell_guest(const struct uni_kvm_stream *s, const struct uni_kvm_stre
 		g->sys_have |= UNI_BPF_HAVE_CR3;
 	if (uni_regs_get_sys(&opts->sys, UNI_X86_CR4, (uint64_t *)&g->cr4))
 		g->sys_have |= UNI_BPF_HAVE_CR4;
+}
+
+/*
+ * All that takes long is done: what is counted begins here. Where the threads stand is looked at
+ * once more, because what they sleep is counted from that look on.
+ */
+static int go(struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
+{
+	int rc;
+
+	uni_kvm_bpf_cost(s->bpf, &s->cost0_ns, &s->cost0_runs);
+	s->start_ns = s->looked_ns = uni_now_ns();
+	rc = uni_kvm_scan(s->bpf, s->pid, &s->scan, err);
+	if (rc != 0)
+		return rc;
+	tell_guest(s, opts);
+	s->running = true;
+	s->unwinder = &opts->unwinder;
+	rc = uni_kvm_stream_follow(s, err);
+	s->unwinder = NULL;
+	return rc;
 }
 
 int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct uni_stream_cfg *cfg,
@@ -64,17 +86,10 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = uni_kvm_stream_make_maps(s, opts, err);
-	if (rc == 0) {
-		uni_kvm_bpf_cost(s->bpf, &s->cost0_ns, &s->cost0_runs);
-		tell_guest(s, opts);
-		s->running = true;
-		s->start_ns = s->looked_ns = uni_now_ns();
-		s->unwinder = &opts->unwinder;
-		rc = uni_kvm_stream_follow(s, err);
-		s->unwinder = NULL;
-	}
 	if (rc == 0 && cfg->exits_every != 0)
 		rc = uni_kvm_exits_start(s, err);
+	if (rc == 0)
+		rc = go(s, opts, err);
 	if (rc == 0)
 		*ret = s;
 	else
@@ -130,6 +145,7 @@ void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stat
 	uint64_t ns, runs;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->begin_ns = s->start_ns;
 	ret->samples = s->delivered;
 	ret->lost = g->lost;
 	ret->failed = g->failed;
