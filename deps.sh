@@ -10,10 +10,15 @@ demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
 	chromium gdb linux-libc-dev procps util-linux bpftool libcap2-bin
 	g++ rustc elfutils llvm"
+# For the Xen lab: Debian 12 on amd64 has these. Without them its tests skip.
+xen="xen-utils-4.17 xenstore-utils libxen-dev linux-image-amd64 busybox cpio kmod"
+# With GRUB there, the hypervisor's package would be what the machine boots next: lab/xen/mkdom0
+# takes it apart instead.
+command -v update-grub >/dev/null 2>&1 || xen="$xen xen-hypervisor-4.17-amd64"
 
 case ${1:-} in
-build) want=$build ;;
-demo) want="$build $demo" ;;
+build) want=$build xen='' ;;
+demo) want="$build $demo" xen='' ;;
 test) want="$build $demo $test" ;;
 *)
 	echo "usage: deps.sh build|demo|test" >&2
@@ -21,33 +26,42 @@ test) want="$build $demo $test" ;;
 	;;
 esac
 
-missing=
-for p in $want; do
-	dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed ||
-		missing="$missing $p"
-done
-[ -n "$missing" ] || exit 0
-if [ -n "${UNISCOPE_NO_INSTALL:-}" ]; then
-	echo "deps.sh: missing packages:$missing" >&2
-	exit 1
-fi
-if [ "$(id -u)" = 0 ]; then
-	sudo=
-elif command -v sudo >/dev/null 2>&1; then
-	sudo=sudo
-else
-	echo "deps.sh: install as root:$missing" >&2
-	exit 1
-fi
-echo "installing:$missing"
-log=$(mktemp)
 install() {
 	# shellcheck disable=SC2086
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >"$log" 2>&1
 }
-# A fresh machine has no package lists, an old one has stale ones: look again once.
-if ! install; then
-	$sudo apt-get update >"$log" 2>&1 || { tail -5 "$log" >&2; exit 1; }
-	install || { tail -15 "$log" >&2; echo "deps.sh: could not install$missing" >&2; exit 1; }
-fi
-rm -f "$log"
+
+# obtain PACKAGE...: those that are missing; 1 and why on stderr if that cannot be done.
+obtain() {
+	missing=
+	for p in "$@"; do
+		dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed ||
+			missing="$missing $p"
+	done
+	[ -n "$missing" ] || return 0
+	if [ -n "${UNISCOPE_NO_INSTALL:-}" ]; then
+		echo "deps.sh: missing packages:$missing" >&2
+		return 1
+	fi
+	if [ "$(id -u)" = 0 ]; then
+		sudo=
+	elif command -v sudo >/dev/null 2>&1; then
+		sudo=sudo
+	else
+		echo "deps.sh: install as root:$missing" >&2
+		return 1
+	fi
+	echo "installing:$missing"
+	log=$(mktemp)
+	# A fresh machine has no package lists, an old one has stale ones: look again once.
+	if ! install; then
+		$sudo apt-get update >"$log" 2>&1 || { tail -5 "$log" >&2; return 1; }
+		install || { tail -15 "$log" >&2; echo "deps.sh: could not install$missing" >&2; return 1; }
+	fi
+	rm -f "$log"
+}
+
+# shellcheck disable=SC2086
+obtain $want || exit 1
+# shellcheck disable=SC2086
+obtain $xen || echo 'deps.sh: goes on without the Xen lab' >&2

@@ -16,7 +16,8 @@ import re
 import subprocess
 import sys
 
-ENTRIES = ('lab_pvh_start', 'lab_entry', 'lab_ap_entry', 'lab_thread_entry', 'lab_trap_common')
+ENTRIES = ('lab_pvh_start', 'lab_entry', 'lab_ap_entry', 'lab_thread_entry', 'lab_trap_common',
+           'lab_pv_start', 'lab_pv_ap_start')
 SYMBOL = re.compile(r'^[0-9a-f]+ <([^>]+)>:$')
 BRANCH = re.compile(r'\t(?:call|j[a-z]+)q?\s+(?:0x)?[0-9a-f]+ <([^+>]+)(\+0x[0-9a-f]+)?>')
 
@@ -36,11 +37,13 @@ def direct_edges(lines):
             functions.add(current)
             continue
         match = BRANCH.search(line)
-        # An offset means a jump within a function (or to a local label of the assembler).
-        if match and current and not match.group(2) and match.group(1) != '':
-            is_call = '\tcall' in line
-            if is_call or match.group(1) != current:
-                edges.add((current, match.group(1)))
+        if not match or not current:
+            continue
+        is_call, target, offset = '\tcall' in line, match.group(1), match.group(2)
+        # A jump to an offset stays within a function (or is to a local label of the assembler);
+        # a call to one is a hypercall: their page is one symbol.
+        if (is_call and not (offset and target == current)) or (not offset and target != current):
+            edges.add((current, target))
     return edges, functions
 
 

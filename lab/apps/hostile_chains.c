@@ -18,8 +18,7 @@ struct frame *hostile_pages(unsigned nr)
 	uint64_t va = next, pa = lab_page_alloc(nr);
 
 	for (unsigned i = 0; i < nr; i++)
-		*lab_map_entry(va + i * LAB_PAGE_SIZE, 12) =
-			(pa + i * LAB_PAGE_SIZE) | PTE_PRESENT | PTE_WRITE;
+		lab_map(va + i * LAB_PAGE_SIZE, pa + i * LAB_PAGE_SIZE, PTE_WRITE, 12);
 	next += (nr + 1) * LAB_PAGE_SIZE;
 	return (struct frame *)va;
 }

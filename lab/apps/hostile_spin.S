@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hostile_spin(turns, rbp, rsp): spins with the given rbp and, unless it is 0, the given rsp, which
- * are never used. Interrupts are off. Its CFI rows tell the truth all the time.
+ * are never used. Interrupts are off all the time. Its CFI rows tell the truth all the time.
  */
 	.text
 	.globl	hostile_spin
 	.type	hostile_spin, @function
 hostile_spin:
 	.cfi_startproc
-	cli
 	movq	%rbp, %r8
 	.cfi_register rbp, r8
 	movq	%rsp, %r9

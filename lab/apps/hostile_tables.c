@@ -20,17 +20,17 @@ static uint64_t *pt_entry, *pd_entry, pd_value;
  */
 static void prepare_recursive(void)
 {
-	uint64_t *root = lab_phys(lab_read_cr3() & PTE_ADDR);
-	struct frame *f = (struct frame *)lab_map_entry(RECURSIVE, 12);
+	uint64_t *self = lab_map_entry(SELF_BASE, 39), *f = lab_map_entry(RECURSIVE, 12);
 
-	root[SELF_SLOT] = (lab_read_cr3() & PTE_ADDR) | PTE_PRESENT | PTE_WRITE;
+	if (!lab_pte_set(self, lab_root_pa() | PTE_PRESENT))
+		lab_fail("no self-referencing slot is allowed here: leave mode=recursive out");
 	table_va = SELF_BASE | (RECURSIVE >> 9 & 0x7ffffffff8);
 	for (unsigned i = 0; i < NR_FRAMES; i++) {
-		f[i].next = i + 1 < NR_FRAMES ? table_va + (i + 1) * sizeof(*f)
-					      : ROOT_BY_SELF + 256 * 8;
-		f[i].ret = hostile_text(i);
+		lab_pte_set(&f[2 * i], i + 1 < NR_FRAMES ? table_va + (i + 1) * 16
+							 : ROOT_BY_SELF + 256 * 8);
+		lab_pte_set(&f[2 * i + 1], hostile_text(i));
 	}
-	if (*(volatile uint64_t *)table_va != f[0].next)
+	if (*(volatile uint64_t *)table_va != f[0])
 		lab_fail("the self-referencing slot does not work");
 }
 
@@ -57,41 +57,44 @@ static void prepare_flip(void)
 	f[0].ret = hostile_text(1);
 	pt_entry = lab_map_entry(SCRATCH, 12);
 	pd_entry = lab_map_entry(SCRATCH, 21);
-	pd_value = *pd_entry;
+	pd_value = lab_table_pa(*pd_entry) | PTE_PRESENT | PTE_WRITE;
 }
 
-/* A good chain, a cycle, nothing, no table, and a large leaf over the image's own text. */
+/*
+ * A good chain, a cycle, nothing, no table, and a large leaf over the image's own text (a hypervisor
+ * that looks at tables makes that one nothing).
+ */
 static struct hostile_regs step_flip(uint64_t turn)
 {
-	*pd_entry = pd_value;
+	lab_pte_set(pd_entry, pd_value);
 	switch (turn % 5) {
 	case 0:
-		*pt_entry = page_a | PTE_PRESENT | PTE_WRITE;
+		lab_pte_set(pt_entry, page_a | PTE_PRESENT | PTE_WRITE);
 		break;
 	case 1:
-		*pt_entry = page_b | PTE_PRESENT | PTE_WRITE;
+		lab_pte_set(pt_entry, page_b | PTE_PRESENT | PTE_WRITE);
 		break;
 	case 2:
-		*pt_entry = 0;
+		lab_pte_set(pt_entry, 0);
 		break;
 	case 3:
-		*pd_entry = 0;
+		lab_pte_set(pd_entry, 0);
 		break;
 	default:
-		*pd_entry = LAB_IMAGE_PA | PTE_PRESENT | PTE_LARGE;
+		lab_pte_set(pd_entry, LAB_IMAGE_PA | PTE_PRESENT | PTE_LARGE);
 	}
-	lab_invlpg(SCRATCH);
+	lab_tlb_flush(SCRATCH);
 	return (struct hostile_regs){ .rbp = SCRATCH };
 }
 
 /* Entries that a walker must not follow: reserved bits, or beyond all memory. */
 static struct hostile_regs step_beyond(uint64_t turn)
 {
-	*pd_entry = pd_value;
-	*pt_entry = PTE_PRESENT | PTE_WRITE | 0x000ffffffffff000ULL;
+	lab_pte_set(pd_entry, pd_value);
+	lab_pte_set(pt_entry, PTE_PRESENT | PTE_WRITE | 0x000ffffffffff000ULL);
 	if (turn & 1)
-		*pd_entry = PTE_PRESENT | PTE_WRITE | 0x0000fff000000000ULL;
-	lab_invlpg(SCRATCH);
+		lab_pte_set(pd_entry, PTE_PRESENT | PTE_WRITE | 0x0000fff000000000ULL);
+	lab_tlb_flush(SCRATCH);
 	return (struct hostile_regs){ .rbp = SCRATCH };
 }
 

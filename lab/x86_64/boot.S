@@ -47,9 +47,9 @@ lab_pvh_start:
 	.type	boot_pml4, @object
 boot_pml4:
 	.quad	PA(boot_pdpt_low) + 3
-	.fill	255, 8, 0
+	.fill	LAB_LINEAR_SLOT - 1, 8, 0
 	.quad	PA(boot_pdpt_low) + 3
-	.fill	254, 8, 0
+	.fill	510 - LAB_LINEAR_SLOT, 8, 0
 	.quad	PA(boot_pdpt_high) + 3
 	.size	boot_pml4, . - boot_pml4
 boot_pdpt_low:

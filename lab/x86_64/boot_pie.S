@@ -29,7 +29,7 @@ lab_pvh_start:
 	movl	$7 * 1024, %ecx
 	rep stosl
 	movl	$TABLES + 0x1003, TABLES
-	movl	$TABLES + 0x1003, TABLES + 256 * 8
+	movl	$TABLES + 0x1003, TABLES + LAB_LINEAR_SLOT * 8
 	movl	$TABLES + 0x2003, TABLES + 511 * 8
 	movl	$TABLES + 0x3003, TABLES + 0x1000
 	movl	$TABLES + 0x4003, TABLES + 0x2000 + 510 * 8

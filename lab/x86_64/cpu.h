@@ -97,11 +97,6 @@ static inline void lab_write_cr3(uint64_t v)
 	__asm__ volatile("movq %0, %%cr3" : : "r"(v) : "memory");
 }
 
-static inline void lab_invlpg(uint64_t va)
-{
-	__asm__ volatile("invlpg (%0)" : : "r"(va) : "memory");
-}
-
 static inline void *lab_phys(uint64_t pa)
 {
 	return (void *)(LAB_LINEAR + pa);
@@ -118,17 +113,31 @@ struct lab_boot_info {
 };
 void lab_pvh_read(struct lab_boot_info *ret);
 
-/* paging.c */
+/*
+ * paging.c. Physical addresses are what the machine calls so; where the guest runs on machine frames
+ * (Xen PV) they are its own count of its pages, and tables.c stands between.
+ */
 extern uint64_t lab_boot_cr3; /* of the tables that vCPUs start on */
 void lab_paging_init(const struct lab_boot_info *info);
 void lab_paging_load(void);
-void lab_page_alloc_init(const struct lab_boot_info *info);
+/* Instead of lab_paging_init(): takes over live tables in which LAB_LINEAR is mapped. */
+void lab_paging_adopt(uint64_t root_pa);
+void lab_page_alloc_init(uint64_t start, uint64_t end);
+void lab_page_alloc_behind_image(const struct lab_boot_info *info);
 uint64_t lab_page_alloc(unsigned nr); /* PA of nr zeroed pages in a row; never fails, never freed */
 /* Maps one leaf; size_shift is 12, 21 or 30. */
 void lab_map(uint64_t va, uint64_t pa, uint64_t flags, unsigned size_shift);
 /* The entry that maps va at the level of size_shift, in the live tables; tables are made. */
 uint64_t *lab_map_entry(uint64_t va, unsigned size_shift);
 bool lab_has_huge(void);
+uint64_t lab_root_pa(void);
+
+/* tables.c: how page tables are read and written here. */
+uint64_t lab_table_alloc(void);		 /* PA of a zeroed page that can become a table */
+uint64_t lab_table_pa(uint64_t entry);	 /* of what the entry points to */
+/* False: a hypervisor does not allow that entry; it is 0 now. */
+bool lab_pte_set(uint64_t *entry, uint64_t value);
+void lab_tlb_flush(uint64_t va);
 
 /* program.c */
 void lab_program_init(const struct lab_boot_info *info);
@@ -138,6 +147,12 @@ void lab_apic_accept_pic(void);
 uint32_t lab_apic_id(void);
 void lab_apic_send_init(uint32_t apic_id);
 void lab_apic_send_startup(uint32_t apic_id, uint64_t pa);
+
+/* smp.c, and what it is made of in sipi.c: false if there is no such vCPU. */
+uint64_t lab_ap_setup(void);
+void lab_ap_main(void);
+bool lab_vcpu_start(unsigned cpu, uint64_t stack_top, unsigned attempt);
+void lab_vcpu_park(void); /* stops this one for good */
 
 /* trap.c */
 void lab_trap_init(void);
@@ -150,6 +165,7 @@ void lab_set_gate(unsigned vector, void (*entry)(void), unsigned ist);
 void lab_cpu_init(unsigned cpu);
 void lab_uart_init(void);
 void lab_tsc_calibrate(void);
+uint64_t lab_main_stack_init(void); /* returns its top */
 uint64_t lab_setup(void);
 
 #endif

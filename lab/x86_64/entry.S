@@ -26,6 +26,31 @@ lab_entry:
 	.cfi_endproc
 	.size	lab_entry, . - lab_entry
 
+	/* Where further vCPUs begin, on the boot tables. */
+	.globl	lab_ap_entry
+	.type	lab_ap_entry, @function
+lab_ap_entry:
+	.cfi_startproc
+	.cfi_undefined rip		/* the outermost frame */
+	movl	$LAB_SEL_DATA, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	xorl	%eax, %eax
+	movl	%eax, %fs
+	movl	%eax, %gs
+	lgdt	boot_gdtr_high(%rip)
+	/* On a stack that the boot tables know as well, until C has loaded the real ones. */
+	leaq	ap_boot_stack + 4096(%rip), %rsp
+	xorl	%ebp, %ebp
+	call	lab_ap_setup		/* returns the top of this vCPU's stack */
+	movq	%rax, %rsp
+	xorl	%ebp, %ebp
+	call	lab_ap_main
+	ud2
+	.cfi_endproc
+	.size	lab_ap_entry, . - lab_ap_entry
+
 	/* lab_on_stack(fn, arg, top): rbp links both stacks, for walkers and for us. */
 	.globl	lab_on_stack
 	.type	lab_on_stack, @function
@@ -81,5 +106,11 @@ lab_start_info:
 lab_boot_stack:
 	.skip	LAB_BOOT_STACK_SIZE
 	.size	lab_boot_stack, LAB_BOOT_STACK_SIZE
+
+	.balign	16
+	.type	ap_boot_stack, @object
+ap_boot_stack:
+	.skip	4096
+	.size	ap_boot_stack, 4096
 
 	.section .note.GNU-stack, "", @progbits

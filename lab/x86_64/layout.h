@@ -5,7 +5,8 @@
 
 #define LAB_IMAGE_OFFSET 0xffffffff80000000 /* VA - PA of the image */
 #define LAB_IMAGE_PA	 0x200000
-#define LAB_LINEAR	 0xffff800000000000 /* RAM below 4 GiB by 2 MiB leaves */
+#define LAB_LINEAR	 0xffffa00000000000 /* RAM below 4 GiB by 2 MiB leaves; not in Xen's hole */
+#define LAB_LINEAR_SLOT	 320		    /* its entry in the root */
 #define LAB_HUGE	 0xffff880000000000 /* the same by 1 GiB leaves, if the CPU has them */
 #define LAB_STACKS	 0xffffc90000000000 /* stacks, 4 KiB leaves, order reversed */
 #define LAB_STACK_STRIDE 0x1000000	    /* a stack and what guards it */

@@ -3,34 +3,11 @@
 #include "lab.h"
 #include "cpu.h"
 
-#define MAIN_STACK_PAGES 64
-#define PIT_HZ		 1193182ULL
-#define PIT_COUNTER	 0x40
-#define PIT_COMMAND	 0x43
+#define PIT_HZ	    1193182ULL
+#define PIT_COUNTER 0x40
+#define PIT_COMMAND 0x43
 
 static struct lab_cpu cpus[LAB_MAX_CPUS];
-static uint64_t main_stack_top;
-
-uint64_t lab_tsc(void)
-{
-	uint32_t lo, hi;
-
-	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
-	return (uint64_t)hi << 32 | lo;
-}
-
-unsigned lab_cpu_id(void)
-{
-	uint64_t id;
-
-	__asm__("movq %%gs:0, %0" : "=r"(id));
-	return (unsigned)id;
-}
-
-void lab_relax(void)
-{
-	__asm__ volatile("pause");
-}
 
 static uint16_t pit_read(void)
 {
@@ -69,23 +46,6 @@ void lab_cpu_init(unsigned cpu)
 	lab_trap_init_cpu(cpu);
 }
 
-/* Where the app runs: stack=4k (default, reversed pages), 2m or 1g (in that linear map). */
-static uint64_t main_stack(void)
-{
-	uint64_t pa;
-
-	if (!lab_arg_is("stack", "2m") && !lab_arg_is("stack", "1g"))
-		return lab_stack_alloc(MAIN_STACK_PAGES);
-	pa = lab_page_alloc(MAIN_STACK_PAGES) + MAIN_STACK_PAGES * LAB_PAGE_SIZE;
-	return pa + (lab_arg_is("stack", "2m") ? LAB_LINEAR : LAB_HUGE);
-}
-
-void lab_main_stack(uint64_t *low_ret, uint64_t *high_ret)
-{
-	*low_ret = main_stack_top - MAIN_STACK_PAGES * LAB_PAGE_SIZE;
-	*high_ret = main_stack_top;
-}
-
 /* On the boot stack and the boot tables. */
 uint64_t lab_setup(void)
 {
@@ -97,13 +57,12 @@ uint64_t lab_setup(void)
 	lab_truth_init();
 	lab_pvh_read(&info);
 	lab_program_init(&info);
-	lab_page_alloc_init(&info);
+	lab_page_alloc_behind_image(&info);
 	lab_paging_init(&info);
 	lab_tsc_calibrate();
 	lab_printf("\nlab: RAM up to %lx, largest leaf %s\n", info.ram_end,
 		lab_has_huge() ? "1 GiB" : "2 MiB (no 1 GiB pages in CPUID)");
-	main_stack_top = main_stack();
-	return main_stack_top;
+	return lab_main_stack_init();
 }
 
 _Noreturn void lab_exit(unsigned code)

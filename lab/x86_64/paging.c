@@ -11,7 +11,7 @@ extern char lab_text_start[], lab_text_end[], lab_data_start[], lab_image_end[];
 uint64_t lab_boot_cr3;
 static uint64_t next_free_pa, free_end_pa;
 static uint64_t root_pa;
-static bool has_nx, has_huge;
+static bool has_nx, has_huge, is_adopted;
 static unsigned nr_stacks;
 
 /* VA - PA of the image: LAB_IMAGE_OFFSET, unless it has moved. */
@@ -31,11 +31,17 @@ uint64_t lab_page_alloc(unsigned nr)
 	return pa;
 }
 
-void lab_page_alloc_init(const struct lab_boot_info *info)
+void lab_page_alloc_init(uint64_t start, uint64_t end)
 {
-	next_free_pa = (uint64_t)lab_image_end - lab_image_offset();
+	next_free_pa = start;
+	free_end_pa = end;
+}
+
+void lab_page_alloc_behind_image(const struct lab_boot_info *info)
+{
 	/* The boot tables reach 1 GiB; all we need is far below. */
-	free_end_pa = info->ram_end < (1ULL << 30) ? info->ram_end : 1ULL << 30;
+	lab_page_alloc_init((uint64_t)lab_image_end - lab_image_offset(),
+		info->ram_end < (1ULL << 30) ? info->ram_end : 1ULL << 30);
 }
 
 uint64_t *lab_map_entry(uint64_t va, unsigned size_shift)
@@ -46,10 +52,10 @@ uint64_t *lab_map_entry(uint64_t va, unsigned size_shift)
 		uint64_t *entry = &table[(va >> shift) & 511];
 
 		if (!(*entry & PTE_PRESENT))
-			*entry = lab_page_alloc(1) | PTE_WRITE | PTE_PRESENT;
+			lab_pte_set(entry, lab_table_alloc() | PTE_WRITE | PTE_PRESENT);
 		else if (*entry & PTE_LARGE)
 			lab_fail("a large leaf is in the way");
-		table = lab_phys(*entry & PTE_ADDR);
+		table = lab_phys(lab_table_pa(*entry));
 	}
 	return &table[(va >> size_shift) & 511];
 }
@@ -60,7 +66,8 @@ void lab_map(uint64_t va, uint64_t pa, uint64_t flags, unsigned size_shift)
 		flags |= PTE_LARGE;
 	if (!has_nx)
 		flags &= ~PTE_NX;
-	*lab_map_entry(va, size_shift) = pa | flags | PTE_PRESENT;
+	if (!lab_pte_set(lab_map_entry(va, size_shift), pa | flags | PTE_PRESENT))
+		lab_fail("a page cannot be mapped");
 }
 
 static void map_image(void)
@@ -112,6 +119,8 @@ static void enable_nx(void)
 
 void lab_paging_load(void)
 {
+	if (is_adopted) /* they are on it, all of them */
+		return;
 	enable_nx();
 	lab_write_cr3(root_pa);
 }
@@ -127,6 +136,19 @@ void lab_paging_init(const struct lab_boot_info *info)
 	lab_map(LAB_APIC, LAB_APIC_PA, PTE_WRITE | PTE_NX | PTE_PCD | PTE_PWT, 12);
 	lab_paging_load();
 	lab_truth.cr3 = root_pa;
+}
+
+void lab_paging_adopt(uint64_t pa)
+{
+	look_at_cpu();
+	root_pa = pa;
+	is_adopted = true;
+	map_image();
+}
+
+uint64_t lab_root_pa(void)
+{
+	return root_pa;
 }
 
 void *lab_linear_alloc(unsigned nr)

@@ -55,36 +55,4 @@ lab_trampoline_entry:
 	.quad	0
 lab_trampoline_end:
 
-	.text
-	.globl	lab_ap_entry
-	.type	lab_ap_entry, @function
-lab_ap_entry:
-	.cfi_startproc
-	.cfi_undefined rip		/* the outermost frame */
-	movl	$LAB_SEL_DATA, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
-	xorl	%eax, %eax
-	movl	%eax, %fs
-	movl	%eax, %gs
-	lgdt	boot_gdtr_high(%rip)
-	/* On a stack that the boot tables know as well, until C has loaded the real ones. */
-	leaq	ap_boot_stack + 4096(%rip), %rsp
-	xorl	%ebp, %ebp
-	call	lab_ap_setup		/* returns the top of this vCPU's stack */
-	movq	%rax, %rsp
-	xorl	%ebp, %ebp
-	call	lab_ap_main
-	ud2
-	.cfi_endproc
-	.size	lab_ap_entry, . - lab_ap_entry
-
-	.bss
-	.balign	16
-	.type	ap_boot_stack, @object
-ap_boot_stack:
-	.skip	4096
-	.size	ap_boot_stack, 4096
-
 	.section .note.GNU-stack, "", @progbits

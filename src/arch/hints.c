@@ -35,3 +35,10 @@ const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uin
 		f = find_in(h, pc);
 	return f;
 }
+
+bool uni_hints_in_stubs(const struct uni_unwind_hints *h, uint64_t pc)
+{
+	while (h != NULL && !(h->has_stubs && uni_range_has(h->stubs, UNI_STUBS_BYTES, pc)))
+		h = h->next;
+	return h != NULL;
+}

@@ -10,6 +10,7 @@
 #ifndef UNI_ARCH_HINTS_H
 #define UNI_ARCH_HINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,16 +27,23 @@ struct uni_func_hint {
 	uint32_t flags; /* enum uni_func_flags */
 };
 
+#define UNI_STUBS_BYTES 4096u
+#define UNI_STUB_BYTES	32u
+
 struct uni_unwind_hints {
 	const struct uni_func_hint *func; /* sorted by start, not overlapping; borrowed */
 	size_t nr_funcs;
 	uint64_t text_start, text_size;	     /* hull of all code of the image, GVA */
 	const struct uni_cfi_table *cfi;     /* arch/cfi.h; NULL: the image has none. Borrowed */
 	const struct uni_unwind_hints *next; /* of another image of the same guest, or NULL */
+	uint64_t stubs; /* GVA of a page of stubs that the hypervisor wrote, where has_stubs */
+	bool has_stubs;
 };
 
 /* Those, from h on, of the image whose hull of code holds pc; NULL: none. h may be NULL. */
 const struct uni_unwind_hints *uni_hints_of(const struct uni_unwind_hints *h, uint64_t pc);
+/* Is pc in a page of stubs, of any of the images? */
+bool uni_hints_in_stubs(const struct uni_unwind_hints *h, uint64_t pc);
 /* The function that holds pc, in any of the images, or NULL. */
 const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc);
 

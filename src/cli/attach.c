@@ -287,6 +287,15 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 static int check_method(
 	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
+	bool stops = args->method != NULL && strcmp(args->method, "pause") == 0;
+
+	if (args->no_pause && stops)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
+	if (args->no_pause && strcmp(g->spec.scheme, "gdb") == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: a gdb stub tells nothing of a guest that runs (%s)",
+			g->spec.text);
 	if (args->method == NULL || strcmp(args->method, "bpf") != 0 ||
 		strcmp(g->spec.scheme, "kvm") == 0)
 		return 0;
@@ -294,28 +303,38 @@ static int check_method(
 		err, UNI_EUSAGE, "--method bpf is for kvm: targets, and this is %s", g->spec.text);
 }
 
-/* Only kvm: has a choice, and a key for it; others pause, or need not. */
+static int add_key(struct uni_guest *g, const char *key, const char *value, struct uni_err *err)
+{
+	char text[sizeof(g->spec.text)];
+	int n = snprintf(text, sizeof(text), "%s,%s=%s", g->spec.text, key, value);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
+	return uni_spec_parse(text, &g->spec, err);
+}
+
+/* kvm: and xen: have a choice, and a key for it; others pause, or need not. */
 static int choose_method(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	bool is_auto = args->method == NULL || strcmp(args->method, "auto") == 0;
 	const char *via = is_auto || strcmp(args->method, "bpf") != 0 ? "stop" : "bpf";
-	char text[sizeof(g->spec.text)];
-	int n;
 
+	if (strcmp(g->spec.scheme, "xen") == 0 && args->no_pause &&
+		uni_spec_get(&g->spec, "pause") == NULL)
+		return add_key(g, "pause", "no", err);
 	if (strcmp(g->spec.scheme, "kvm") != 0)
 		return 0;
-	if (is_auto) {
+	if (is_auto && args->no_pause) {
+		via = "bpf";
+	} else if (is_auto) {
 		const char *why = why_to_stop(g, args);
 
 		if (why == NULL || uni_spec_get(&g->spec, "via") != NULL)
 			return 0;
 		(void)snprintf(g->why, sizeof(g->why), "%s", why);
 	}
-	n = snprintf(text, sizeof(text), "%s,via=%s", g->spec.text, via);
-	if (n < 0 || (size_t)n >= sizeof(text))
-		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
-	return uni_spec_parse(text, &g->spec, err);
+	return add_key(g, "via", via, err);
 }
 
 static int use_unwinder(

@@ -20,6 +20,7 @@ struct uni_attach_args {
 	const char *qmp;    /* QMP socket, or NULL */
 	bool exits;	    /* VM exits are wanted: only the kernel sees them */
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
+	bool no_pause;	    /* the guest may not be stopped at all */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
@@ -42,6 +43,14 @@ struct uni_guest {
 	struct uni_unwinder unwinder;
 	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
 };
+
+#define UNI_NO_PAUSE_OPTION(v)                                                                   \
+	{                                                                                        \
+		0, "no-pause", UNI_OPT_FLAG, &(v), NULL,                                         \
+			"never stop the guest: xen: reads its stack while it runs (a chain may " \
+			"break, and is marked then), kvm: needs method bpf, gdb: cannot",        \
+			NULL, NULL                                                               \
+	}
 
 #define UNI_UNWIND_OPTION(v)                                                                     \
 	{                                                                                        \

@@ -55,7 +55,9 @@ static void fill_row(const struct uni_found *f, struct row *r)
 	const char *const column[NR_COLUMNS] = { r->pid, r->name, in->vmm, in->accel, r->vcpus,
 		r->mem, f->spec, in->image, f->way, f->why };
 
-	(void)snprintf(r->pid, sizeof(r->pid), "%d", in->pid);
+	(void)snprintf(r->pid, sizeof(r->pid), "-");
+	if (in->pid != 0)
+		(void)snprintf(r->pid, sizeof(r->pid), "%d", in->pid);
 	uni_guest_name(in, r->name);
 	size_text(r->mem, sizeof(r->mem), in->mem_bytes);
 	(void)snprintf(r->vcpus, sizeof(r->vcpus), "-");
@@ -122,6 +124,8 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 		uni_json_kv(str, &j, "backend", found[i].way[0] != '\0' ? found[i].way : NULL);
 		uni_json_kv(str, &j, "why", found[i].why);
 		uni_json_kv(u64, &j, "uid", in->uid);
+		if (in->domid != 0)
+			uni_json_kv(u64, &j, "domain", in->domid);
 		if (in->ns_pid != 0)
 			uni_json_kv(i64, &j, "pid_in_container", in->ns_pid);
 		uni_json_object_end(&j);

@@ -53,6 +53,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.attach = { .image = o.image,
 			.qmp = o.qmp,
 			.method = o.rec.method,
+			.no_pause = o.rec.no_pause,
 			.exits = o.rec.exits != NULL,
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.sysroot = &o.rec.sysroot,

@@ -104,6 +104,7 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 	bool is_table = o.symbols != NULL && uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF;
 	struct uni_attach_args args = { .target = q->target,
 		.method = o.rec.method,
+		.no_pause = o.rec.no_pause,
 		.exits = o.rec.exits != NULL,
 		.image = o.symbols != NULL && !is_table ? o.symbols : image,
 		.table = is_table ? o.symbols : NULL,

@@ -11,7 +11,7 @@ static struct {
 	struct uni_top_args top;
 	const char *image, *qmp, *method, *unwind;
 	double wait;
-	bool all, batch, count_given;
+	bool all, batch, count_given, no_pause;
 } o;
 
 static const struct uni_opt *options(void)
@@ -51,6 +51,7 @@ static const struct uni_opt *options(void)
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "
 			"permitted (default auto)",
 			"auto bpf pause", NULL },
+		UNI_NO_PAUSE_OPTION(o.no_pause),
 		{ 0, "no-exits", UNI_OPT_FLAG, &o.top.no_exits, NULL,
 			"do not count VM exits, where the host's kernel can: guests that exit very "
 			"often are a little faster without",
@@ -128,6 +129,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.attach = { .image = o.image,
 			.qmp = o.qmp,
 			.method = o.method,
+			.no_pause = o.no_pause,
 			.search = uni_search_of(&o.top.debug_dirs),
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = true,

@@ -326,11 +326,14 @@ static void summarize(const struct run *run, const char *path)
 	for (size_t i = 0; i < run->nr; i++) {
 		const struct uni_sampler_job *job = &run->job[i];
 		struct uni_record_meta *m = &run->part[i].meta;
+		struct uni_target_info info;
 
 		/* Some may have been plugged in. */
 		m->nr_vcpus = uni_max(m->nr_vcpus, job->stats.nr_times);
-		if (job->rc == 0)
-			uni_summary_guest(run->part[i].name, m, &job->stats, job->end);
+		if (job->rc != 0)
+			continue;
+		job->t->ops->info(job->t, &info);
+		uni_summary_guest(run->part[i].name, m, &job->stats, job->end, info.ended);
 	}
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }

@@ -16,6 +16,7 @@ struct uni_record_args {
 	bool overwrite;
 	bool no_jitter;
 	const char *method; /* auto, bpf, pause; NULL: auto */
+	bool no_pause;
 	bool aggregate;
 	const char *save_replay;
 	struct uni_opt_list sysroot;
@@ -56,6 +57,7 @@ struct uni_record_args {
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \
 			"permitted (default auto)",                                                \
 			"auto bpf pause", NULL },                                                  \
+		UNI_NO_PAUSE_OPTION((a).no_pause),                                                 \
 		{ 0, "aggregate", UNI_OPT_FLAG, &(a).aggregate, NULL,                              \
 			"with bpf, only count equal chains in the kernel: cheaper at high rates, " \
 			"but samples lose their times",                                            \

@@ -88,14 +88,15 @@ static void times(const char *of, const char *sep, const struct uni_record_stats
 }
 
 void uni_summary_guest(const char *of, const struct uni_record_meta *m,
-	const struct uni_record_stats *st, enum uni_sampler_end end)
+	const struct uni_record_stats *st, enum uni_sampler_end end, const char *how)
 {
 	const char *sep = of[0] != '\0' ? ": " : "";
 	char method[UNI_QUALITY_METHOD];
 	double host_us = uni_quality_host_us(st);
 
 	if (end == UNI_END_GONE)
-		uni_note("%s%sthe guest ended; what was collected until then is kept", of, sep);
+		uni_note("%s%s%s; what was collected until then is kept", of, sep,
+			how[0] != '\0' ? how : "the guest ended");
 	/* Without samples there is nothing to say of them. */
 	if (!uni_quality_exits_only(m))
 		samples(of, sep, m, st);

@@ -5,8 +5,8 @@
 
 #include "session/sampler.h"
 
-/* of: the guest's name, when there is more than one; else "". */
+/* of: the guest's name, when there is more than one; else "". how it ended, "" unknown. */
 void uni_summary_guest(const char *of, const struct uni_record_meta *m,
-	const struct uni_record_stats *st, enum uni_sampler_end end);
+	const struct uni_record_stats *st, enum uni_sampler_end end, const char *how);
 
 #endif

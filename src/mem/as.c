@@ -6,6 +6,7 @@
  */
 #include "mem/as.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,11 @@ struct uni_as {
 	unsigned next_way;
 	struct tlb_entry tlb[TLB_NR];
 	bool sealed, missed;
+	bool habits; /* worth noting: the target can fetch many granules at once */
+	/* The granule that a word was read from last, by address: the next one is mostly in it. */
+	uint64_t hot_va;
+	const uint8_t *hot;
+	uint32_t hot_gen;
 	struct habit habit[HABITS];
 	struct line *line; /* CACHE_BYTES / granule of them, sets of WAYS */
 	uint8_t *data;	   /* CACHE_BYTES; line i has its granule at i * granule */
@@ -71,6 +77,7 @@ int uni_as_create(struct uni_gmem *m, const struct uni_as_budget *budget, struct
 		return uni_err_set(err, UNI_ENOMEM, "no memory for an address space");
 	as->m = m;
 	as->budget = budget != NULL ? *budget : uni_as_budget_default;
+	as->habits = uni_gmem_can_read_many(m);
 	as->granule = uni_gmem_granule(m);
 	as->granule_shift = (unsigned)__builtin_ctzl(as->granule);
 	as->set_bits = (unsigned)__builtin_ctzl(CACHE_BYTES / as->granule / WAYS);
@@ -184,6 +191,25 @@ static bool find_way(const struct uni_as *as, uint64_t base, size_t set, size_t 
 	return false;
 }
 
+/* Makes room for a granule and fetches it into line set + *way_ret. */
+static int fill_line(struct uni_as *as, uint64_t base, size_t set, size_t *way_ret)
+{
+	size_t way = *way_ret;
+	struct line *l;
+	int rc;
+
+	if (way == WAYS)
+		way = as->next_way++ % WAYS;
+	l = &as->line[set + way];
+	l->gen = as->gen - 1;
+	as->hot_gen = as->gen - 1; /* it may have been that one */
+	rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
+	if (rc == 0)
+		*l = (struct line){ .base = base, .gen = as->gen };
+	*way_ret = way;
+	return rc;
+}
+
 /* Copies [gpa, gpa + len), which lies in one granule. */
 static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 {
@@ -193,20 +219,15 @@ static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t le
 	int rc;
 
 	if (!find_way(as, base, set, &way)) {
-		if (way == WAYS)
-			way = as->next_way++ % WAYS;
-		l = &as->line[set + way];
-		l->gen = as->gen - 1;
-		rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
+		rc = fill_line(as, base, set, &way);
 		/* A region may begin or end inside the granule. */
 		if (rc == -UNI_EFAULT && len < as->granule)
 			return fetch(as, gpa, buf, len);
 		if (rc != 0)
 			return rc;
-		*l = (struct line){ .base = base, .gen = as->gen };
 	}
 	l = &as->line[set + way];
-	if (!l->noted)
+	if (as->habits && !l->noted)
 		note(as, l);
 	memcpy(buf, as->data + (set + way) * as->granule + (gpa - base), len);
 	return 0;
@@ -301,6 +322,14 @@ static bool pick_half(const struct uni_as *as, uint64_t va, const struct uni_pt_
 	       UINT64_MAX >> as->root.geometry_high->va_bits;
 }
 
+static uint64_t le64(const uint8_t b[8])
+{
+	uint64_t v;
+
+	memcpy(&v, b, sizeof(v));
+	return le64toh(v);
+}
+
 static int load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *ret)
 {
 	uint8_t raw[8] = { 0 };
@@ -309,12 +338,12 @@ static int load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	if (as->stats.table_loads >= as->budget.table_loads)
 		return -UNI_EBUDGET;
 	as->stats.table_loads++;
-	rc = read_in_page(as, gpa, raw, size);
+	/* A table lies where a guest says; its entries mostly where they should. */
+	rc = (gpa & 7) == 0 ? read_in_granule(as, gpa, raw, size)
+			    : read_in_page(as, gpa, raw, size);
 	if (rc != 0)
 		return rc;
-	*ret = 0;
-	for (size_t i = 0; i < size; i++)
-		*ret |= (uint64_t)raw[i] << (8 * i);
+	*ret = le64(raw);
 	return 0;
 }
 
@@ -495,17 +524,36 @@ int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len)
 	return 0;
 }
 
+/* The granule that was just read from is there: its next words need no way to it. */
+static void remember(struct uni_as *as, uint64_t va, uint64_t gpa)
+{
+	uint64_t mask = as->granule - 1, base = gpa & ~mask;
+	size_t set = set_of(as, base), way;
+
+	if (!find_way(as, base, set, &way))
+		return;
+	as->hot_va = va & ~mask;
+	as->hot = as->data + (set + way) * as->granule;
+	as->hot_gen = as->gen;
+}
+
 int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret)
 {
+	uint64_t offset = va.v - as->hot_va;
 	uint8_t b[8];
-	uint64_t v = 0;
-	int rc = uni_as_read(as, va, b, sizeof(b));
+	uni_gpa gpa;
+	int rc;
 
+	if (as->hot_gen == as->gen && offset <= as->granule - sizeof(b)) {
+		*ret = le64(as->hot + offset);
+		return 0;
+	}
+	rc = uni_as_read(as, va, b, sizeof(b));
 	if (rc != 0)
 		return rc;
-	for (unsigned i = 0; i < 8; i++)
-		v |= (uint64_t)b[i] << (8 * i);
-	*ret = v;
+	*ret = le64(b);
+	if (uni_as_translate(as, va, &gpa, NULL) == 0)
+		remember(as, va.v, gpa.v);
 	return 0;
 }
 

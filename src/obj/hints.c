@@ -107,7 +107,8 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 	struct uni_err *err)
 {
 	struct uni_image_hints *h;
-	uint64_t start, size;
+	uint64_t start, size, stubs = 0;
+	bool has_stubs;
 	size_t nr;
 
 	for (struct uni_image_hints *old = img->hints; old != NULL; old = old->next) {
@@ -128,12 +129,15 @@ int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwin
 		return uni_err_set(
 			err, UNI_ENOMEM, "out of memory for unwind hints of %s", img->path);
 	nr = make_funcs(img, bias, h->func);
+	has_stubs = uni_image_stubs(img, &stubs);
 	h->bias = bias;
 	h->hints = (struct uni_unwind_hints){
 		.func = h->func,
 		.nr_funcs = nr,
 		.text_start = start + bias,
 		.text_size = size,
+		.has_stubs = has_stubs,
+		.stubs = stubs + bias,
 	};
 	if (img->cfi != NULL) {
 		h->cfi = img->cfi->table;

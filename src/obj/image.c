@@ -74,6 +74,8 @@ static void find_entries(struct uni_image *img)
 	img->entries[img->nr_entries++] = entry_svma(&f->segs, f->elf.entry, false);
 	if (f->notes.has_pvh_entry)
 		img->entries[img->nr_entries++] = entry_svma(&f->segs, f->notes.pvh_entry, true);
+	if (f->notes.has_pv_entry)
+		img->entries[img->nr_entries++] = f->notes.pv_entry;
 }
 
 /* From here on only the segments' bytes are needed, and debug data is many times their size. */
@@ -333,4 +335,11 @@ int uni_image_find(
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len)
 {
 	return uni_segments_copy(&img->file.segs, svma, buf, len);
+}
+
+bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret)
+{
+	if (img->file.notes.has_stubs)
+		*svma_ret = img->file.notes.stubs;
+	return img->file.notes.has_stubs;
 }

@@ -98,9 +98,15 @@ int uni_image_find(
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len);
 
 /*
+ * The page of code that the hypervisor writes into the guest, by Xen's note; in the file it holds
+ * nothing. False if there is none.
+ */
+bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
+
+/*
  * Unwind hints for code loaded at bias (which is added); owned by the image, made at the first call
  * for a bias. That call changes the image: make it before other threads share it. Entries are the
- * functions at e_entry and at the PVH note's address.
+ * functions at e_entry and at the addresses that Xen's notes give.
  */
 int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
 	struct uni_err *err);

@@ -7,18 +7,41 @@
 #include "base/checked.h"
 #include "base/cursor.h"
 
-#define XEN_ELFNOTE_PHYS32_ENTRY 18
+/* public/elfnote.h */
+#define XEN_ELFNOTE_ENTRY	   1
+#define XEN_ELFNOTE_HYPERCALL_PAGE 2
+#define XEN_ELFNOTE_PHYS32_ENTRY   18
 
 /* Bounds on what a hostile file can make us read: real images have a few notes of some dozen bytes.
  */
 #define NOTE_AREAS_MAX 64
 #define NOTE_AREA_SIZE 65536
 
-static void take_note(const uint8_t *name, size_t name_len, uint32_t type, const uint8_t *desc,
-	size_t len, struct uni_elf_notes *ret)
+/* The first of a kind counts. */
+static void take_address(const uint8_t *desc, size_t len, uint64_t *ret, bool *has_ret)
 {
 	struct uni_cursor c = uni_cursor_make(desc, len);
 
+	if ((len != 4 && len != 8) || *has_ret)
+		return;
+	*ret = len == 4 ? uni_cursor_u32(&c) : uni_cursor_u64(&c);
+	*has_ret = true;
+}
+
+static void take_xen_note(
+	uint32_t type, const uint8_t *desc, size_t len, struct uni_elf_notes *ret)
+{
+	if (type == XEN_ELFNOTE_PHYS32_ENTRY)
+		take_address(desc, len, &ret->pvh_entry, &ret->has_pvh_entry);
+	if (type == XEN_ELFNOTE_ENTRY)
+		take_address(desc, len, &ret->pv_entry, &ret->has_pv_entry);
+	if (type == XEN_ELFNOTE_HYPERCALL_PAGE)
+		take_address(desc, len, &ret->stubs, &ret->has_stubs);
+}
+
+static void take_note(const uint8_t *name, size_t name_len, uint32_t type, const uint8_t *desc,
+	size_t len, struct uni_elf_notes *ret)
+{
 	if (name_len != 4)
 		return;
 	if (memcmp(name, "GNU", 4) == 0 && type == NT_GNU_BUILD_ID && len != 0 &&
@@ -26,11 +49,8 @@ static void take_note(const uint8_t *name, size_t name_len, uint32_t type, const
 		memcpy(ret->build_id, desc, len);
 		ret->build_id_len = len;
 	}
-	if (memcmp(name, "Xen", 4) == 0 && type == XEN_ELFNOTE_PHYS32_ENTRY &&
-		(len == 4 || len == 8) && !ret->has_pvh_entry) {
-		ret->pvh_entry = len == 4 ? uni_cursor_u32(&c) : uni_cursor_u64(&c);
-		ret->has_pvh_entry = true;
-	}
+	if (memcmp(name, "Xen", 4) == 0)
+		take_xen_note(type, desc, len, ret);
 }
 
 /* Name and descriptor are each padded to 4 bytes, also in ELF64 files. */

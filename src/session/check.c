@@ -45,7 +45,16 @@ static uint64_t nr_pages(const struct uni_segment *seg, uint64_t bias)
 	return seg->file_size <= head ? 1 : 1 + (seg->file_size - head + PAGE - 1) / PAGE;
 }
 
-static void compare(struct uni_as *as, const struct uni_pt_root *root,
+/* The hypervisor has written there. */
+static bool is_stubs(const struct uni_image *img, uint64_t svma, size_t len)
+{
+	uint64_t stubs;
+
+	return uni_image_stubs(img, &stubs) &&
+	       uni_range_overlaps(stubs, UNI_STUBS_BYTES, svma, len);
+}
+
+static void compare(struct uni_as *as, const struct uni_pt_root *root, const struct uni_image *img,
 	const struct uni_segment *seg, uint64_t bias, uint64_t page, struct tally *t)
 {
 	uint8_t buf[PAGE];
@@ -54,6 +63,8 @@ static void compare(struct uni_as *as, const struct uni_pt_root *root,
 	int rc;
 
 	page_of(seg, bias, page, &off, &len);
+	if (is_stubs(img, seg->vaddr + off, len))
+		return;
 	gva = seg->vaddr + bias + off;
 	uni_as_begin(as, root);
 	rc = uni_as_read(as, uni_gva_of(gva), buf, len);
@@ -84,7 +95,7 @@ static void compare_all(struct uni_as *as, const struct uni_pt_root *root,
 
 			if (page - before >= n)
 				break;
-			compare(as, root, seg, bias, page - before, t);
+			compare(as, root, img, seg, bias, page - before, t);
 			done++;
 		}
 		before += n;

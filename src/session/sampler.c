@@ -60,7 +60,7 @@ int uni_run_check(struct uni_target *t, const struct uni_sampler_cfg *cfg, struc
 			err, UNI_ENOTSUP, "target %s: cannot be sampled", t->ops->scheme);
 	if (t->ops->nr_vcpus(t) < 1)
 		return uni_err_set(err, UNI_EINVAL, "target %s: it has no vCPU", t->ops->scheme);
-	return 0;
+	return t->ops->may_sample != NULL ? t->ops->may_sample(t, err) : 0;
 }
 
 const char *uni_sampler_method(struct uni_target *t)

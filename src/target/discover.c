@@ -106,6 +106,26 @@ static int ask_hosts(struct reach **ret, size_t *nr_ret, struct uni_err *err)
 	return 0;
 }
 
+/* Adds the guests that a backend finds by itself. */
+static int add_listed(const struct uni_target_ops *ops, struct uni_target_info **all, size_t *nr,
+	struct uni_err *err)
+{
+	_cleanup_free_ struct uni_target_info *info = NULL;
+	struct uni_target_info *grown;
+	size_t more = 0;
+	int rc = ops->list(&info, &more, err);
+
+	if (rc != 0 || more == 0)
+		return rc;
+	grown = reallocarray(*all, *nr + more, sizeof(*grown));
+	if (grown == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	memcpy(grown + *nr, info, more * sizeof(*info));
+	*all = grown;
+	*nr += more;
+	return 0;
+}
+
 int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_target_info *info = NULL;
@@ -114,6 +134,10 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 	size_t nr = 0, nr_reach = 0;
 	int rc = uni_vmm_list(&info, &nr, err);
 
+	for (size_t i = 0; rc == 0 && uni_target_backends[i] != NULL; i++) {
+		if (uni_target_backends[i]->list != NULL)
+			rc = add_listed(uni_target_backends[i], &info, &nr, err);
+	}
 	if (rc == 0 && nr != 0)
 		rc = ask_hosts(&reach, &nr_reach, err);
 	if (rc != 0)

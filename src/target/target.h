@@ -68,9 +68,11 @@ struct uni_target_info {
 	uint32_t uid;	    /* whose process it is */
 	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
 	bool denied;	    /* not permitted to look into the process: the rest is what it says */
+	uint32_t domid;	    /* of a Xen domain; 0: it is none */
 	bool stopped;	    /* its process stands still by a signal (SIGSTOP) or a debugger */
 	bool absent;	    /* nothing is there (yet); note says what is not */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
+	char ended[240];    /* of an attached one: how it ended, if its backend can tell; else "" */
 	char why[512]; /* of an attached one: why its backend's best way is not taken, "" it is */
 };
 
@@ -96,6 +98,9 @@ struct uni_target_ops {
 	int (*choose)(const struct uni_target_info *info, const struct uni_host_way *ways,
 		uint32_t nr, char *why_ret, size_t cap);
 
+	/* Guests of this host that are no processes. *ret is the caller's: free() it. Optional. */
+	int (*list)(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
+
 	/* Without attaching: what would be reached. May leave fields empty. Optional. */
 	int (*probe)(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 
@@ -103,6 +108,9 @@ struct uni_target_ops {
 		struct uni_target **ret, struct uni_err *err);
 	unsigned (*caps)(struct uni_target *t);
 	int (*nr_vcpus)(struct uni_target *t); /* at least 1 */
+
+	/* May it be sampled, not only looked at? 0, or why not. Optional. */
+	int (*may_sample)(struct uni_target *t, struct uni_err *err);
 
 	/*
 	 * Registers of the vCPUs in the mask, taken together, into ret[vcpu]. With HOLD the guest

@@ -98,18 +98,30 @@ static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 	return rc != 0;
 }
 
-/* The caller's registers, its pc apart. */
-static void enter_caller(const struct frame *f, uint64_t pc, struct uni_regs *caller)
+/*
+ * The caller's registers in place of the callee's. Few rules are of more than the frame pointer;
+ * these are all worked out from the callee's registers, so a copy of them is needed.
+ */
+static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 {
 	const struct uni_arch *a = f->u->arch;
 	const struct uni_cfi_rule *r = f->rule;
+	struct uni_regs callee;
+	uint64_t fp = 0;
+	int rc = r->fp.how == UNI_CFI_SAME ? 0 : value(f, &r->fp, a->fp_reg, &fp);
 
+	if (r->nr_other != 0) {
+		callee = *caller;
+		f->regs = &callee;
+	}
 	caller->valid &= f->t->regs | 1ull << a->fp_reg;
 	caller->sp = f->cfa;
 	caller->sp_valid = true;
 	uni_regs_set(caller, a->sp_reg, f->cfa);
-	if (r->fp.how != UNI_CFI_SAME)
-		carry(f, &r->fp, a->fp_reg, caller);
+	if (rc != 0)
+		caller->valid &= ~(1ull << a->fp_reg);
+	else if (r->fp.how != UNI_CFI_SAME)
+		uni_regs_set(caller, a->fp_reg, fp);
 	for (unsigned i = 0; i < r->nr_other; i++) {
 		const struct uni_cfi_val *v = &f->t->other[r->other + i];
 
@@ -134,7 +146,6 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 {
 	const struct uni_unwinder *u = ctx;
 	struct frame f = { .u = u, .as = as, .regs = regs };
-	struct uni_regs caller;
 	uint64_t pc;
 	int rc;
 
@@ -157,9 +168,7 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 	pc = u->arch->strip(regs, pc);
 	if (check_pc(&f, pc, &st->stop) != 0)
 		return 1;
-	caller = *regs;
-	enter_caller(&f, pc, &caller);
-	*regs = caller;
+	enter_caller(&f, pc, regs);
 	st->exact = (f.rule->flags & UNI_CFI_SIGNAL) != 0;
 	return 0;
 }

@@ -76,13 +76,41 @@ int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *
 	return 0;
 }
 
-/* May the stack pointer of a caller be this one? */
-static bool rises(struct walk *w, const struct uni_regs *caller, bool leaf)
+/* What can be told of a frame once its registers have become its caller's. */
+struct callee {
+	uint64_t pc, sp, fp, valid;
+	bool sp_valid;
+};
+
+static struct callee remember(const struct walk *w)
 {
-	if (!w->regs.sp_valid || !caller->sp_valid || caller->sp > w->regs.sp)
+	const struct uni_regs *r = &w->regs;
+
+	return (struct callee){ r->pc, r->sp, r->r[w->u->arch->fp_reg], r->valid, r->sp_valid };
+}
+
+/* Back to it, for who guesses: the registers that only rows know of are lost. */
+static void step_back(struct walk *w, const struct callee *c)
+{
+	const struct uni_arch *a = w->u->arch;
+	struct uni_regs *r = &w->regs;
+
+	r->valid = c->valid & (1ull << a->fp_reg | 1ull << a->sp_reg | 1ull << a->pc_reg);
+	r->r[a->fp_reg] = c->fp;
+	r->r[a->sp_reg] = r->sp = c->sp;
+	r->r[a->pc_reg] = r->pc = c->pc;
+	r->sp_valid = c->sp_valid;
+}
+
+/* May the stack pointer of a caller be this one? */
+static bool rises(struct walk *w, const struct callee *callee, bool leaf)
+{
+	const struct uni_regs *caller = &w->regs;
+
+	if (!callee->sp_valid || !caller->sp_valid || caller->sp > callee->sp)
 		return true;
 	/* A leaf may not have touched the stack (a return address in a register). */
-	if (caller->sp == w->regs.sp && leaf && !w->st.exact)
+	if (caller->sp == callee->sp && leaf && !w->st.exact)
 		return true;
 	/* What was interrupted may have been on another stack, but not without end. */
 	return w->st.exact && w->switches++ < SWITCHES_MAX;
@@ -104,20 +132,21 @@ static int step(struct walk *w)
 
 	for (size_t i = 0; i < uni_array_len(u->stepper) && u->stepper[i].ops != NULL; i++) {
 		const struct uni_unwinder_ops *ops = u->stepper[i].ops;
-		struct uni_regs caller = w->regs;
+		struct callee callee = remember(w);
 		int rc;
 
 		if (stop != UNI_STOP_NR && !ops->guesses)
 			continue;
 		w->st = (struct uni_step){ .leaf = leaf };
-		rc = ops->step(u->stepper[i].ctx, w->as, &caller, &w->st);
+		rc = ops->step(u->stepper[i].ctx, w->as, &w->regs, &w->st);
 		if (rc == -UNI_ENOTSUP)
 			continue;
-		if (rc == 0 && rises(w, &caller, leaf)) {
-			w->regs = caller;
+		if (rc == 0 && rises(w, &callee, leaf)) {
 			w->guessed |= w->st.guess;
 			return 0;
 		}
+		if (rc == 0)
+			step_back(w, &callee);
 		stop = rc == 0 ? UNI_STOP_LOOP : w->st.stop;
 		if (!broken(stop))
 			break;
@@ -185,13 +214,20 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 	ret->top_sp = w.regs.sp;
 }
 
+/* Without page tables nothing but the pc is to be had. */
+static void unwind_blind(
+	const struct uni_unwinder *u, const struct uni_regs *regs, struct uni_chain *ret)
+{
+	struct walk w = { .u = u, .ret = ret, .regs = *regs, .st.exact = true };
+
+	(void)start_chain(&w);
+}
+
 void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret)
 {
-	struct walk w = { .u = u, .as = as, .ret = ret, .regs = *regs, .st.exact = true };
-
 	if (regs->pc_valid && uni_unwind_begin(u, as, regs) == 0)
 		uni_unwind_go(u, as, regs, ret);
 	else
-		(void)start_chain(&w);
+		unwind_blind(u, regs, ret);
 }

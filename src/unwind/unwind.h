@@ -30,7 +30,7 @@ struct uni_step {
 /*
  * A way to go from a frame to its caller. step() returns 0 and rewrites regs, 1 when the chain
  * ends here (stop says why), or -UNI_ENOTSUP when it knows nothing of this pc and the next one may
- * try; regs are then as they were.
+ * try; regs are then, both times, as they were.
  */
 struct uni_unwinder_ops {
 	const char *name;

@@ -17,7 +17,7 @@
 
 static bool can_see(struct suite *s, const char *what)
 {
-	if (s->obs.ram != NULL)
+	if (observer_sees(&s->obs))
 		return true;
 	skip(s, what, "the guest cannot be observed");
 	return false;

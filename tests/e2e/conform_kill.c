@@ -80,7 +80,7 @@ static bool killed_in(struct suite *s, const char *state)
 		return false;
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, &status, 0);
-	return check(s, there, "a profiler reaches the state %s", state);
+	return there;
 }
 
 void test_kill(struct suite *s)
@@ -88,12 +88,12 @@ void test_kill(struct suite *s)
 	static const char *const states[] = { "attached", "held", "reading", "released" };
 	struct uni_target *t;
 
-	if (s->obs.ram == NULL) {
+	if (!observer_sees(&s->obs)) {
 		skip(s, "SIGKILL of the profiler", "nothing that runs can be observed");
 		return;
 	}
 	for (size_t i = 0; i < 4; i++) {
-		if (killed_in(s, states[i]))
+		if (check(s, killed_in(s, states[i]), "a profiler reaches the state %s", states[i]))
 			(void)check(s, observer_runs(&s->obs, RUNS_MS),
 				"the guest runs after SIGKILL of a profiler: %s", states[i]);
 	}
@@ -103,6 +103,15 @@ void test_kill(struct suite *s)
 		return;
 	(void)check(s, true, "attach again after all that");
 	uni_target_detach(t);
+}
+
+unsigned kill_in_hold(struct suite *s, unsigned n)
+{
+	unsigned alive = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		alive += killed_in(s, "held") && observer_runs(&s->obs, RUNS_MS);
+	return alive;
 }
 
 static _Noreturn void busy_victim(struct suite *s)
@@ -183,7 +192,7 @@ void test_guardian_kill(struct suite *s)
 	if (t == NULL)
 		return;
 	pid = guardian_pid();
-	if (pid == 0 || s->obs.ram == NULL) {
+	if (pid == 0 || !observer_sees(&s->obs)) {
 		skip(s, "SIGKILL of the guardian", "this target has none, or cannot be observed");
 		uni_target_detach(t);
 		return;
@@ -219,13 +228,18 @@ static _Noreturn void sleeper(struct suite *s, int fd)
 	_exit(0);
 }
 
+static bool has_guardian(const struct suite *s)
+{
+	return strcmp(s->spec.scheme, "gdb") == 0 || strcmp(s->spec.scheme, "xen") == 0;
+}
+
 void test_sleep(struct suite *s)
 {
 	int p[2], status = 0;
 	pid_t pid;
 	char c;
 
-	if (s->obs.ram == NULL || strcmp(s->spec.scheme, "gdb") != 0 || pipe(p) != 0) {
+	if (!observer_sees(&s->obs) || !has_guardian(s) || pipe(p) != 0) {
 		skip(s, "a profiler stopped in a hold", "this target has no guardian");
 		return;
 	}
@@ -263,6 +277,23 @@ static void check_gone(struct suite *s, struct uni_target *t, const char *state)
 	(void)check(s, true, "%s: detach", state);
 }
 
+/* What its VMM's death, or an operator who destroys a domain, does. */
+static void end_vm(const struct suite *s)
+{
+	pid_t pid;
+
+	if (s->domain == NULL) {
+		(void)kill(s->vmm, SIGKILL);
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		(void)execlp("xl", "xl", "destroy", s->domain, (char *)NULL);
+		_exit(127);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
 bool vm_gone_in(struct suite *s, const char *state)
 {
 	struct uni_target *t;
@@ -273,7 +304,8 @@ bool vm_gone_in(struct suite *s, const char *state)
 	t = attach(s);
 	if (t == NULL)
 		return false;
-	if (s->vmm == 0 || !check(s, enter(t, state), "the target reaches the state %s", state)) {
+	if ((s->vmm == 0 && s->domain == NULL) ||
+		!check(s, enter(t, state), "the target reaches the state %s", state)) {
 		uni_target_detach(t);
 		return false;
 	}
@@ -281,7 +313,7 @@ bool vm_gone_in(struct suite *s, const char *state)
 		killer = fork();
 	if (killer == 0) {
 		(void)usleep(strcmp(state, "reading") == 0 ? 20000 : 0);
-		(void)kill(s->vmm, SIGKILL);
+		end_vm(s);
 		if (strcmp(state, "reading") == 0)
 			_exit(0);
 	}

@@ -148,7 +148,7 @@ static void second_debugger(struct suite *s)
 
 bool operator_at(struct suite *s, const char *qmp)
 {
-	if (s->obs.ram == NULL)
+	if (!observer_sees(&s->obs))
 		return check(s, false, "the guest can be observed");
 	paused_before(s, qmp);
 	paused_while_attached(s, qmp);

@@ -20,11 +20,14 @@ static const char usage[] =
 	"usage: conformance [options] TARGET      such as gdb:unix=/run/g.sock or kvm:pid=12\n"
 	"  --image ELF     the guest's image: proves registers and memory, counts heartbeats\n"
 	"  --vmm PID       the VMM process, when the target cannot tell\n"
+	"  --beside TARGET a second way to the guest, to see it run where there is no VMM process\n"
+	"  --domain DOM    Xen's: --gone destroys it by xl\n"
 	"instead of the suite:\n"
 	"  --gone STATE    kill the VMM in that state: attached held reading released\n"
 	"  --operator QMP  somebody stops and resumes the guest at this monitor socket\n"
 	"  --kill N        kill -9 a profiler at N random instants; prints how often the guest "
 	"ran on\n"
+	"  --kill-held N   the same, in N holds\n"
 	"  --bench N       pauses of N samples\n"
 	"  --hz F          at this frequency (100)\n";
 
@@ -83,7 +86,7 @@ int hold(struct uni_target *t, struct uni_regs *regs)
 	return rc;
 }
 
-static bool set_up(struct suite *s, const char *target, const char *image)
+static bool set_up(struct suite *s, const char *target, const char *image, const char *beside)
 {
 	struct uni_target_info info;
 	struct uni_err err = { 0 };
@@ -98,6 +101,8 @@ static bool set_up(struct suite *s, const char *target, const char *image)
 	s->opts = (struct uni_attach_opts){ .text = s->obs.text, .nr_text = s->obs.nr_text };
 	if (s->vmm == 0)
 		s->vmm = info.pid;
+	if (beside != NULL)
+		return observer_attach_beside(&s->obs, beside);
 	(void)observer_attach(&s->obs, s->vmm);
 	return true;
 }
@@ -113,9 +118,9 @@ static bool run_suite(struct suite *s)
 	return s->failed == 0;
 }
 
-static bool run_kills(struct suite *s, unsigned n)
+static bool run_kills(unsigned (*kills)(struct suite *s, unsigned n), struct suite *s, unsigned n)
 {
-	unsigned alive = kill_at_random(s, n);
+	unsigned alive = kills(s, n);
 
 	(void)printf("%u of %u survived\n", alive, n);
 	return alive == n;
@@ -131,66 +136,89 @@ static unsigned number(const char *text)
 	exit(2);
 }
 
-int main(int argc, char **argv)
+struct choice {
+	const char *image, *gone, *qmp, *beside;
+	unsigned kills, holds, bench, hz;
+};
+
+static bool parse(int argc, char **argv, struct choice *ret, struct suite *s)
 {
 	static const struct option longs[] = {
 		{ "image", required_argument, NULL, 'i' },
 		{ "vmm", required_argument, NULL, 'v' },
+		{ "beside", required_argument, NULL, 's' },
+		{ "domain", required_argument, NULL, 'd' },
 		{ "gone", required_argument, NULL, 'g' },
 		{ "operator", required_argument, NULL, 'o' },
 		{ "kill", required_argument, NULL, 'k' },
+		{ "kill-held", required_argument, NULL, 'h' },
 		{ "bench", required_argument, NULL, 'b' },
 		{ "hz", required_argument, NULL, 'f' },
 		{ 0 },
 	};
-	const char *image = NULL, *gone = NULL, *qmp = NULL;
-	unsigned kills = 0, bench = 0, hz = 100;
-	struct suite s = { 0 };
-	bool ok;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
 		case 'i':
-			image = optarg;
+			ret->image = optarg;
 			break;
 		case 'v':
-			s.vmm = (int)number(optarg);
+			s->vmm = (int)number(optarg);
+			break;
+		case 's':
+			ret->beside = optarg;
+			break;
+		case 'd':
+			s->domain = optarg;
 			break;
 		case 'g':
-			gone = optarg;
+			ret->gone = optarg;
 			break;
 		case 'o':
-			qmp = optarg;
+			ret->qmp = optarg;
 			break;
 		case 'k':
-			kills = number(optarg);
+			ret->kills = number(optarg);
+			break;
+		case 'h':
+			ret->holds = number(optarg);
 			break;
 		case 'b':
-			bench = number(optarg);
+			ret->bench = number(optarg);
 			break;
 		case 'f':
-			hz = uni_max(number(optarg), 1u);
+			ret->hz = uni_max(number(optarg), 1u);
 			break;
 		default:
-			(void)fputs(usage, stderr);
-			return 2;
+			return false;
 		}
 	}
-	if (optind != argc - 1) {
+	return optind == argc - 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct choice choice = { .hz = 100 };
+	struct suite s = { 0 };
+	bool ok;
+
+	if (!parse(argc, argv, &choice, &s)) {
 		(void)fputs(usage, stderr);
 		return 2;
 	}
-	if (!set_up(&s, argv[optind], image))
+	if (!set_up(&s, argv[optind], choice.image, choice.beside))
 		return 2;
-	if (gone != NULL)
-		ok = vm_gone_in(&s, gone);
-	else if (qmp != NULL)
-		ok = operator_at(&s, qmp);
-	else if (kills != 0)
-		ok = run_kills(&s, kills);
-	else if (bench != 0)
-		ok = bench_pauses(&s, bench, hz);
+	if (choice.gone != NULL)
+		ok = vm_gone_in(&s, choice.gone);
+	else if (choice.qmp != NULL)
+		ok = operator_at(&s, choice.qmp);
+	else if (choice.kills != 0)
+		ok = run_kills(kill_at_random, &s, choice.kills);
+	else if (choice.holds != 0)
+		ok = run_kills(kill_in_hold, &s, choice.holds);
+	else if (choice.bench != 0)
+		ok = bench_pauses(&s, choice.bench, choice.hz);
 	else
 		ok = run_suite(&s);
 	observer_deinit(&s.obs);

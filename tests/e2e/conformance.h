@@ -9,8 +9,9 @@ struct suite {
 	struct uni_spec spec;
 	struct uni_attach_opts opts;
 	struct observer obs;
-	const char *tell; /* file that is made when a victim has reached its state, or NULL */
-	int vmm;	  /* pid, 0 unknown */
+	const char *tell;   /* file that is made when a victim has reached its state, or NULL */
+	int vmm;	    /* pid, 0 unknown */
+	const char *domain; /* of Xen, to be destroyed in place of the VMM, or NULL */
 	unsigned nr, failed;
 };
 
@@ -36,10 +37,12 @@ void test_kill(struct suite *s);
 void test_guardian_kill(struct suite *s);
 void test_sleep(struct suite *s);
 
+/* kill -9 in n holds; the number after which the guest ran on. */
+unsigned kill_in_hold(struct suite *s, unsigned n);
 /* kill -9 at n random instants; the number after which the guest ran on. */
 unsigned kill_at_random(struct suite *s, unsigned n);
 
-/* The VMM is killed while the target is in the named state. */
+/* The VMM is killed (or the domain destroyed) while the target is in the named state. */
 bool vm_gone_in(struct suite *s, const char *state);
 extern const char *const gone_states; /* words */
 

@@ -93,8 +93,10 @@ bool observer_load(struct observer *o, const char *path)
 			add_segment(o, &p);
 	}
 	truth = symbol_value(elf, "lab_truth");
-	if (truth != 0)
+	if (truth != 0) {
+		o->heartbeat_gva = truth + offsetof(struct lab_truth, heartbeat);
 		o->heartbeat_gpa = physical(elf, truth) + offsetof(struct lab_truth, heartbeat);
+	}
 	(void)elf_end(elf);
 	return true;
 }
@@ -113,15 +115,51 @@ bool observer_attach(struct observer *o, int pid)
 	return false;
 }
 
+bool observer_attach_beside(struct observer *o, const char *target)
+{
+	const struct uni_attach_opts opts = { .text = o->text, .nr_text = o->nr_text };
+	struct uni_err err = { 0 };
+	struct uni_spec spec;
+
+	if (o->heartbeat_gva != 0 && uni_spec_parse(target, &spec, &err) == 0 &&
+		uni_target_attach(&spec, &opts, &o->other, &err) == 0 &&
+		uni_as_create(o->other->ops->gmem(o->other), NULL, &o->as, &err) == 0)
+		return true;
+	(void)fprintf(stderr, "conformance: cannot observe by %s: %s\n", target, err.msg);
+	return false;
+}
+
+bool observer_sees(const struct observer *o)
+{
+	return o->ram != NULL || o->as != NULL;
+}
+
 void observer_deinit(struct observer *o)
 {
+	uni_as_destroy(o->as);
+	if (o->other != NULL)
+		uni_target_detach(o->other);
 	uni_gmem_destroy(o->ram);
 	free(o->file);
 	memset(o, 0, sizeof(*o));
 }
 
+static bool heartbeat_beside(struct observer *o, uint64_t *ret)
+{
+	struct uni_pt_root root;
+	struct uni_regs r;
+
+	if (o->as == NULL || o->other->ops->snap(o->other, 1, &r, 0) != 0 ||
+		o->other->arch->paging(&r, &root) != 0)
+		return false;
+	uni_as_begin(o->as, &root);
+	return uni_as_read_u64(o->as, uni_gva_of(o->heartbeat_gva), ret) == 0;
+}
+
 bool observer_heartbeat(struct observer *o, uint64_t *ret)
 {
+	if (o->as != NULL)
+		return heartbeat_beside(o, ret);
 	return o->ram != NULL &&
 	       uni_gmem_read(o->ram, uni_gpa_of(o->heartbeat_gpa), ret, sizeof(*ret)) == 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the conformance suite knows without the target under test: the image's code and symbols, and
- * whether the guest makes progress, read out of the VMM's process.
+ * whether the guest makes progress, read out of the VMM's process, or where there is none by a
+ * second attachment that never stops the guest.
  */
 #ifndef UNI_TESTS_OBSERVE_H
 #define UNI_TESTS_OBSERVE_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mem/as.h"
 #include "mem/gmem.h"
 #include "target/target.h"
 
@@ -20,16 +22,23 @@ struct observer {
 	struct uni_text_hint text[OBSERVE_TEXT_MAX];
 	size_t nr_text;
 	uint64_t text_gva, text_size; /* hull of the code */
-	uint64_t heartbeat_gpa;	      /* 0: the image has no lab_truth */
+	uint64_t heartbeat_gva;	      /* 0: the image has no lab_truth */
+	uint64_t heartbeat_gpa;
 	int pid;
-	struct uni_gmem *ram; /* of the VMM; NULL: cannot observe */
+	struct uni_gmem *ram;	  /* of the VMM, or NULL */
+	struct uni_target *other; /* the second attachment, or NULL */
+	struct uni_as *as;	  /* of that one */
 };
 
 /* False (and a message on stderr) when the image cannot be read. */
 bool observer_load(struct observer *o, const char *path);
 /* Finds the guest's RAM in the VMM; false when it cannot be found. */
 bool observer_attach(struct observer *o, int pid);
+/* Attaches a second time. False, and a message on stderr, when that does not work. */
+bool observer_attach_beside(struct observer *o, const char *target);
 void observer_deinit(struct observer *o);
+/* Can it tell whether the guest runs? */
+bool observer_sees(const struct observer *o);
 
 /* The guest's own count of progress. */
 bool observer_heartbeat(struct observer *o, uint64_t *ret);

@@ -366,6 +366,50 @@ bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret)
 	return true;
 }
 
+/*
+ * One instruction of a stub, and what it takes off rsp; 0 if it is none. Xen writes
+ *
+ *   PV   push rcx; push r11; mov eax, N; syscall; pop r11; pop rcx; ret
+ *   HVM  mov eax, N; vmcall or vmmcall; ret
+ */
+static size_t stub_step(const uint8_t *code, size_t n, int *sub_ret)
+{
+	size_t wide = n >= 2 && code[0] == 0x41 ? 1 : 0;
+	uint8_t op = n > wide ? (uint8_t)(code[wide] & 0xf8) : 0;
+
+	*sub_ret = 0;
+	if (op == 0x50 || op == 0x58) {
+		*sub_ret = op == 0x50 ? 8 : -8;
+		return wide + 1;
+	}
+	if (n >= 5 && code[0] == 0xb8)
+		return 5;
+	if (STARTS(code, n, "\x0f\x05"))
+		return 2;
+	if (STARTS(code, n, "\x0f\x01\xc1") || STARTS(code, n, "\x0f\x01\xd9"))
+		return 3;
+	return 0;
+}
+
+bool uni_x86_64_stub(const uint8_t *code, size_t n, uint32_t *offset_ret)
+{
+	int offset = 0, sub;
+	size_t pos = 0;
+
+	while (pos < n) {
+		size_t len = stub_step(code + pos, n - pos, &sub);
+
+		if (len == 0)
+			return false;
+		pos += len;
+		offset += sub;
+	}
+	if (offset < 0)
+		return false;
+	*offset_ret = (uint32_t)offset;
+	return true;
+}
+
 bool uni_x86_64_frame_popped(const uint8_t *before, size_t n)
 {
 	if (n < 2)

@@ -160,6 +160,22 @@ static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n, u
 	return false;
 }
 
+/* In code that the hypervisor wrote, of which no image knows anything. */
+static bool in_stub(const struct leaf *l, uint64_t *loc_ret)
+{
+	uint64_t start = l->pc & ~(uint64_t)(UNI_STUB_BYTES - 1);
+	uint8_t code[UNI_STUB_BYTES];
+	size_t n = (size_t)(l->pc - start);
+	uint32_t offset;
+
+	if (!uni_hints_in_stubs(l->hints, l->pc) ||
+		uni_as_read(l->as, uni_gva_of(start), code, n) != 0 ||
+		!uni_x86_64_stub(code, n, &offset))
+		return false;
+	*loc_ret = l->sp + offset;
+	return true;
+}
+
 /* Where the return address of the interrupted function is, unless it is at rbp + 8. */
 static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 {
@@ -170,6 +186,8 @@ static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 	*loc_ret = l->sp;
 	if (n == 0)
 		return false;
+	if (in_stub(l, loc_ret))
+		return true;
 	if (l->func != NULL && l->pc == l->func->start)
 		return true;
 	if (uni_x86_64_epilogue(code, n, &offset)) {

@@ -47,6 +47,11 @@ bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret);
 size_t uni_x86_64_push_step(const uint8_t *code, size_t n, uint32_t *sub_ret);
 /* mov rbp, rsp? */
 bool uni_x86_64_is_set_frame(const uint8_t *code, size_t n);
+/*
+ * How far a stub that a hypervisor wrote (Xen's hypercall page) has moved rsp after its first n
+ * bytes. False if these are no such stub, or it has returned before.
+ */
+bool uni_x86_64_stub(const uint8_t *code, size_t n, uint32_t *offset_ret);
 /* Is the instruction that ends before code[n] pop rbp or leave? May be wrong: bytes are guessed. */
 bool uni_x86_64_frame_popped(const uint8_t *before, size_t n);
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starting a further vCPU by INIT and SIPI. Which there are we learn by asking: local APIC numbers
+ * count up from 0 on all machines we boot on.
+ */
+#include "lab.h"
+#include "cpu.h"
+
+extern const char lab_trampoline[], lab_trampoline_end[], lab_trampoline_cr3[],
+	lab_trampoline_entry[];
+extern char lab_ap_entry[];
+
+static void wait_cycles(uint64_t cycles)
+{
+	uint64_t start = lab_tsc();
+
+	while (lab_tsc() - start < cycles)
+		lab_relax();
+}
+
+static void place_trampoline(void)
+{
+	char *low = lab_phys(LAB_TRAMPOLINE);
+
+	memcpy(low, lab_trampoline, (size_t)(lab_trampoline_end - lab_trampoline));
+	*(uint64_t *)(low + (lab_trampoline_cr3 - lab_trampoline)) = lab_boot_cr3;
+	*(uint64_t *)(low + (lab_trampoline_entry - lab_trampoline)) = (uint64_t)lab_ap_entry;
+}
+
+bool lab_vcpu_start(unsigned cpu, uint64_t stack_top, unsigned attempt)
+{
+	const uint64_t ms = (lab_truth.tsc_hz ? lab_truth.tsc_hz : 3000000000) / 1000;
+
+	if (lab_apic_id() != 0)
+		lab_fail("the boot vCPU is not local APIC 0");
+	if (!attempt) {
+		place_trampoline();
+		lab_apic_send_init(cpu);
+		wait_cycles(10 * ms);
+	}
+	lab_apic_send_startup(cpu, LAB_TRAMPOLINE);
+	return true;
+}
+
+void lab_vcpu_park(void)
+{
+	for (;;)
+		__asm__ volatile("cli\n\thlt");
+}

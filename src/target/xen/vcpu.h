@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What differs between machines: the layout of a vCPU's context. */
+#ifndef UNI_TARGET_XEN_VCPU_H
+#define UNI_TARGET_XEN_VCPU_H
+
+#include "arch/arch.h"
+
+struct uni_xen_arch {
+	const char *machine; /* as uname says */
+	const struct uni_arch *arch;
+	size_t ctx_bytes; /* struct vcpu_guest_context */
+	/* From a context of so many bytes; a PV domain's has other control registers. */
+	void (*regs)(const uint8_t *ctx, bool pv, struct uni_regs *ret);
+};
+
+extern const struct uni_xen_arch uni_xen_arch_x86_64;
+
+/* The host's, which is its guests' too; NULL: not known. */
+const struct uni_xen_arch *uni_xen_arch_of_host(void);
+
+#endif

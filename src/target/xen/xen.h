@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The xen: target's own struct, shared by its parts. */
+#ifndef UNI_TARGET_XEN_XEN_H
+#define UNI_TARGET_XEN_XEN_H
+
+#include "target/target.h"
+#include "target/xen/call.h"
+#include "target/xen/keeper.h"
+#include "target/xen/load.h"
+#include "target/xen/pages.h"
+#include "target/xen/vcpu.h"
+
+struct uni_xen_target {
+	struct uni_target base;
+	const struct uni_xen_arch *arch;
+	struct uni_xen_lib lib;
+	struct uni_xen_call *call;
+	struct uni_xen_pages *pages;
+	struct uni_gmem *gmem;
+	struct uni_xen_keeper keeper; /* where pause */
+	struct uni_xen_dominfo dom;   /* at the last look */
+	struct uni_target_info info;
+	uint32_t nr_vcpus;
+	bool pause;	   /* it may be held; else it runs on while it is looked at */
+	bool dead;	   /* a preserved domain: nothing runs in it any more */
+	bool found_paused; /* somebody's pause, from before we came: to be looked at, not sampled */
+	bool others_pause; /* somebody's pause since then */
+	bool may_hold;	   /* as of the last look */
+	bool held;
+	bool gone;
+	uint64_t next_look_ns, next_drop_ns;
+};
+
+extern const struct uni_target_ops uni_target_xen;
+
+/* For tests: with a table of theirs in place of the loaded module. */
+int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
+	const struct uni_spec *spec, struct uni_target **ret, struct uni_err *err);
+
+/* attach.c: fills a zeroed t whose lib is there; on failure uni_xen_target_free() is due. */
+int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m,
+	const char *state_dir, const struct uni_spec *spec, struct uni_err *err);
+void uni_xen_target_free(struct uni_xen_target *t);
+
+int uni_xen_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
+
+/* describe.c */
+void uni_xen_describe(
+	struct uni_xen_call *x, const struct uni_xen_dominfo *d, struct uni_target_info *ret);
+/* Domains of this host; *ret is owned by the caller. */
+int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
+uint32_t uni_xen_host_ways(struct uni_host_way *ret, uint32_t cap);
+/* What became of a domain that runs no more: "powered off", "was destroyed", ... */
+const char *uni_xen_fate(const struct uni_xen_dominfo *d);
+
+#endif
