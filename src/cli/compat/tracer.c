@@ -90,7 +90,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 		uni_signals_ask_to_stop();
 }
 
-static void sum_up(const struct uni_guest *g, const struct uni_tracer_args *args,
+static void sum_up(struct uni_guest *g, const struct uni_tracer_args *args,
 	const struct uni_record_stats *stats, enum uni_sampler_end end)
 {
 	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
@@ -103,7 +103,8 @@ static void sum_up(const struct uni_guest *g, const struct uni_tracer_args *args
 	if (args->quiet || meta == NULL)
 		return;
 	uni_record_fill_meta(g, &rec, meta);
-	uni_summary_guest("", meta, stats, end);
+	g->t->ops->info(g->t, &g->info);
+	uni_summary_guest("", meta, stats, end, g->info.ended);
 }
 
 int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, struct uni_sink *out,
