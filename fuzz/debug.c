@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "obj/debug.h"
+#include "obj/members.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,6 +45,20 @@ static void check_address(struct uni_debug *d, uint64_t addr)
 	}
 }
 
+static void check_members(struct uni_debug *d)
+{
+	struct uni_member m[] = { { .path = "a" }, { .path = "b.a", .optional = true },
+		{ .path = "next.next", .optional = true } };
+	static const char *const tags[] = { "s", "node", "" };
+
+	for (size_t i = 0; i < uni_array_len(tags); i++) {
+		if (uni_debug_members(d, tags[i], m, uni_array_len(m), NULL) != 0)
+			continue;
+		for (size_t k = 0; k < uni_array_len(m); k++)
+			require(!m[k].found || m[k].offset <= UNI_MEMBER_MAX);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_debug *d;
@@ -57,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_address(d, a * 0x40000000000000);
 	}
 	uni_debug_load_all(d);
+	check_members(d);
 	check_address(d, UINT64_MAX);
 	uni_debug_destroy(d);
 	return 0;

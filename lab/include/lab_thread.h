@@ -13,7 +13,7 @@
  *                            + 48  return address into the caller of lab_switch, or, before its
  *                                  first turn, the start of lab_thread_entry
  *
- * Of the thread on the CPU saved_rsp is stale.
+ * and goes on at lab_switch_resume. Of the thread on the CPU saved_rsp is stale.
  */
 #ifndef LAB_THREAD_H
 #define LAB_THREAD_H

@@ -25,6 +25,8 @@ lab_switch:
 	.cfi_rel_offset r15, 0
 	movq	%rsp, 8(%rdi)
 	movq	8(%rsi), %rsp		/* the rows stay true: it is the same frame of another stack */
+	.globl	lab_switch_resume
+lab_switch_resume:			/* where a thread that is on no CPU goes on */
 	popq	%r15
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore r15

@@ -76,6 +76,13 @@ struct uni_arch {
 	int (*leaf_rules)(const struct uni_unwind_hints *hints, const uint8_t *code, size_t n,
 		uint8_t *rule_ret);
 
+	/*
+	 * regs are those of a thread that is on no CPU: pc and sp as its guest saved them. Where
+	 * the code at pc only takes saved registers off the stack and returns, that is done: regs
+	 * are then those of the caller of the switch. 0, or what reading said; NULL: not known.
+	 */
+	int (*restore)(struct uni_as *as, struct uni_regs *regs);
+
 	/* Removes pointer-authentication bits and the like from a code address. */
 	uint64_t (*strip)(const struct uni_regs *regs, uint64_t pc);
 };

@@ -19,8 +19,17 @@ enum uni_vcpu_state {
 	UNI_VCPU_KVM,	 /* the host's KVM works for it */
 	UNI_VCPU_VMM,	 /* its thread runs in the VMM */
 	UNI_VCPU_STOLEN, /* ready to run, but the host runs something else */
+	/* Of no vCPU: of a guest's thread that was on none (record --threads). */
+	UNI_OFF_CPU_READY,    /* it could run */
+	UNI_OFF_CPU_BLOCKED,  /* until somebody wakes it */
+	UNI_OFF_CPU_SLEEPING, /* until some time, at most */
 	UNI_VCPU_STATE_NR
 };
+
+static inline bool uni_state_is_off_cpu(unsigned state)
+{
+	return state >= UNI_OFF_CPU_READY && state <= UNI_OFF_CPU_SLEEPING;
+}
 
 /* Lower-case word for reports and files: "running", ... */
 const char *uni_vcpu_state_name(unsigned state);

@@ -9,6 +9,9 @@ static const char *const names[UNI_VCPU_STATE_NR] = {
 	[UNI_VCPU_KVM] = "kvm",
 	[UNI_VCPU_VMM] = "vmm",
 	[UNI_VCPU_STOLEN] = "stolen",
+	[UNI_OFF_CPU_READY] = "ready",
+	[UNI_OFF_CPU_BLOCKED] = "blocked",
+	[UNI_OFF_CPU_SLEEPING] = "sleeping",
 };
 
 const char *uni_vcpu_state_name(unsigned state)

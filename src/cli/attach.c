@@ -48,7 +48,7 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 	if (hit == NULL)
 		return uni_err_set(err, UNI_ENOENT,
 			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the "
-				 "guests"
+				 "guests (a unikernel built as a process is proc:pid=N)"
 			       : "no guest named %s; `uniscope ls` lists the guests, or give a "
 				 "target "
 				 "such as kvm:pid=4121",
@@ -186,6 +186,8 @@ static int find_images(
 {
 	int rc = 0;
 
+	if (g->t->ops->files != NULL)
+		return uni_guest_place_files(g, args, err);
 	if (g->image != NULL && !anywhere)
 		rc = uni_guest_check_image(g, err);
 	if (rc == 0 && (anywhere || (args->sysroot != NULL && args->sysroot->items.nr != 0)))
@@ -275,6 +277,8 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
 	if (args->exits)
 		return NULL;
+	if (args->threads)
+		return "the threads that do not run are read while the guest is stopped";
 	if (args->unwind != NULL && !fp)
 		return "the kernel chooses itself how it unwinds, and --unwind leaves out "
 		       "frame pointers";

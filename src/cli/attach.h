@@ -19,6 +19,7 @@ struct uni_attach_args {
 	const char *table;  /* of symbols, besides the image; NULL: none */
 	const char *qmp;    /* QMP socket, or NULL */
 	bool exits;	    /* VM exits are wanted: only the kernel sees them */
+	bool threads;	    /* all threads are wanted: only a stopped guest's are a whole list */
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
 	bool no_pause;	    /* the guest may not be stopped at all */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */

@@ -55,6 +55,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.method = o.rec.method,
 			.no_pause = o.rec.no_pause,
 			.exits = o.rec.exits != NULL,
+			.threads = o.rec.threads,
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.sysroot = &o.rec.sysroot,
 			.wait_ns = (uint64_t)(o.wait * 1e9),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -11,14 +12,18 @@
 #include "cli/images.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
+#include "cli/threads.h"
 #include "obj/demangle.h"
 #include "obj/usym.h"
+#include "session/threads.h"
+
+#define LOOKS_MAX 4 /* until all threads are had */
 
 static struct {
 	const char *image, *qmp, *unwind;
 	struct uni_opt_list debug_dirs, sysroot;
 	struct uni_naming naming;
-	bool json, registers;
+	bool json, registers, threads;
 } o;
 
 static const struct uni_opt *options(void)
@@ -34,6 +39,10 @@ static const struct uni_opt *options(void)
 		UNI_UNWIND_OPTION(o.unwind),
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
 			"also print the registers of each vCPU", NULL, NULL },
+		{ 't', "threads", UNI_OPT_FLAG, &o.threads, NULL,
+			"the chain of every thread of the guest, running or not, instead of every "
+			"vCPU",
+			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
@@ -44,13 +53,26 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+/* What is printed under one head. */
+struct stack {
+	const struct uni_chain *chain;
+	const struct uni_regs *regs;
+	const struct uni_guest_thread *thread; /* NULL: it is a vCPU's */
+	size_t vcpu;			       /* of a thread that is on none: SIZE_MAX */
+};
+
 struct shot {
 	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_chain chain[UNI_VCPU_MAX];
-	size_t nr;
+	size_t nr_vcpus;
 	struct uni_guest_symbols symbols;
 	uint64_t bias;
 	const struct uni_arch *arch;
+	const struct uni_guest *g;
+	struct uni_model *model;     /* NULL: threads are not asked for */
+	struct uni_threads *threads; /* likewise */
+	size_t nr;
+	struct stack stack[UNI_VCPU_MAX + UNI_THREADS_MAX];
 };
 
 static int find_symbols(const struct uni_guest *g, struct shot *shot, struct uni_err *err)
@@ -62,28 +84,115 @@ static int find_symbols(const struct uni_guest *g, struct shot *shot, struct uni
 }
 
 /* Nothing but reading happens while the guest is held; names come afterwards. */
+static int hold_and_read(
+	struct uni_guest *g, struct shot *shot, struct uni_as *as, struct uni_err *err)
+{
+	size_t nr = shot->nr_vcpus;
+	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+	struct uni_pause pause;
+	int rc = uni_guest_hold(g, &pause, mask, shot->regs, err);
+
+	for (size_t i = 0; rc == 0 && i < nr; i++)
+		uni_unwind(&g->unwinder, as, &shot->regs[i], &shot->chain[i]);
+	if (rc == 0 && shot->threads != NULL)
+		uni_threads_take(shot->threads, shot->regs, (uint32_t)nr);
+	(void)uni_pause_end(&pause);
+	return rc;
+}
+
+/* Again, if there was not room for all threads, or not enough was read of some stack. */
+static int read_guest(
+	struct uni_guest *g, struct shot *shot, struct uni_as *as, struct uni_err *err)
+{
+	int rc = hold_and_read(g, shot, as, err);
+
+	for (unsigned i = 0; rc == 0 && shot->threads != NULL && i < LOOKS_MAX; i++) {
+		bool again = uni_threads_unwind(shot->threads);
+
+		again |= uni_threads_list(shot->threads)->cut == UNI_THREADS_MORE;
+		if (!again || i + 1 == LOOKS_MAX)
+			break;
+		uni_threads_prepare(shot->threads);
+		rc = hold_and_read(g, shot, as, err);
+	}
+	return rc;
+}
+
+static void list_vcpu(struct shot *shot, size_t v, const struct uni_guest_thread *t)
+{
+	shot->stack[shot->nr++] = (struct stack){
+		.chain = &shot->chain[v], .regs = &shot->regs[v], .thread = t, .vcpu = v
+	};
+}
+
+/* Threads in the guest's order; then vCPUs that have none. */
+static void list_threads(struct shot *shot)
+{
+	static const struct uni_chain none = { .stop = UNI_STOP_NOREGS };
+	const struct uni_thread_list *list = uni_threads_list(shot->threads);
+	uint64_t has_thread = 0;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct uni_guest_thread *t = &list->v[i];
+		const struct uni_chain *c = uni_threads_chain(shot->threads, i);
+
+		if (t->vcpu >= 0) {
+			list_vcpu(shot, (size_t)t->vcpu, t);
+			has_thread |= 1ull << t->vcpu;
+			continue;
+		}
+		shot->stack[shot->nr++] = (struct stack){ .chain = c != NULL ? c : &none,
+			.regs = &t->regs,
+			.thread = t,
+			.vcpu = SIZE_MAX };
+	}
+	for (size_t v = 0; v < shot->nr_vcpus; v++) {
+		if ((has_thread >> v & 1) == 0)
+			list_vcpu(shot, v, NULL);
+	}
+	if (uni_threads_cut_text(list->cut) != NULL)
+		uni_note("%s: there may be more than are shown", uni_threads_cut_text(list->cut));
+}
+
+static int open_threads(struct uni_guest *g, struct shot *shot, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
+	int rc = uni_guest_model(g, &search, &shot->model, err);
+
+	return rc == 0 ? uni_threads_create(g->t, &g->unwinder, shot->model, &shot->threads, err)
+		       : rc;
+}
+
 static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 {
-	struct uni_pause pause;
 	struct uni_as *as = NULL;
-	uint64_t mask;
-	int rc;
+	int rc = o.threads ? open_threads(g, shot, err) : 0;
 
-	shot->nr = (size_t)g->t->ops->nr_vcpus(g->t);
+	shot->nr_vcpus = (size_t)uni_min(g->t->ops->nr_vcpus(g->t), UNI_VCPU_MAX);
 	shot->bias = g->bias;
 	shot->arch = g->t->arch;
-	mask = shot->nr >= 64 ? UINT64_MAX : (1ull << shot->nr) - 1;
-	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
-	if (rc != 0)
-		return rc;
-	rc = uni_guest_hold(g, &pause, mask, shot->regs, err);
-	for (size_t i = 0; rc == 0 && i < shot->nr; i++)
-		uni_unwind(&g->unwinder, as, &shot->regs[i], &shot->chain[i]);
-	(void)uni_pause_end(&pause);
+	shot->g = g;
+	if (rc == 0)
+		rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+	if (rc == 0)
+		rc = read_guest(g, shot, as, err);
 	uni_as_destroy(as);
 	if (rc != 0)
 		return rc;
+	if (o.threads)
+		list_threads(shot);
+	else
+		for (size_t v = 0; v < shot->nr_vcpus; v++)
+			list_vcpu(shot, v, NULL);
 	return find_symbols(g, shot, err);
+}
+
+static void shot_free(struct shot *shot)
+{
+	uni_guest_symbols_free(&shot->symbols);
+	uni_threads_destroy(shot->threads);
+	uni_model_close(shot->model);
+	free(shot);
 }
 
 /* What is printed of one entry of a chain: the function that has the code, and those inlined. */
@@ -101,9 +210,8 @@ static const char *shown_name(const char *name, char text[UNI_TEXT_MAX])
 }
 
 /* A return address is looked up one byte back: the call may be the last instruction. */
-static void lookup(const struct shot *shot, size_t vcpu, size_t i, struct named *ret)
+static void lookup(const struct shot *shot, const struct uni_chain *c, size_t i, struct named *ret)
 {
-	const struct uni_chain *c = &shot->chain[vcpu];
 	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
 	uint64_t svma = c->pc[i] - shot->bias - (exact ? 0 : 1);
 
@@ -125,9 +233,8 @@ static void lookup(const struct shot *shot, size_t vcpu, size_t i, struct named 
 	ret->off += exact ? 0 : 1;
 }
 
-static void print_registers(const struct shot *shot, size_t vcpu)
+static void print_registers(const struct shot *shot, const struct uni_regs *regs)
 {
-	const struct uni_regs *regs = &shot->regs[vcpu];
 	unsigned column = 0;
 	uint64_t v;
 
@@ -153,13 +260,13 @@ static void print_line(const struct uni_place *p)
 		(void)printf(" (%s:%" PRIu32 ")", p->file, p->line);
 }
 
-static void print_frame(const struct shot *shot, size_t vcpu, size_t i)
+static void print_frame(const struct shot *shot, const struct uni_chain *c, size_t i)
 {
-	uint64_t pc = shot->chain[vcpu].pc[i];
+	uint64_t pc = c->pc[i];
 	struct named n;
 	char text[UNI_TEXT_MAX];
 
-	lookup(shot, vcpu, i, &n);
+	lookup(shot, c, i, &n);
 	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
 		const char *name = n.place[k].function;
 
@@ -180,22 +287,40 @@ static void print_frame(const struct shot *shot, size_t vcpu, size_t i)
 	(void)putchar('\n');
 }
 
-static void print_text(const struct shot *shot)
+static void print_head(const struct shot *shot, const struct stack *k)
 {
 	bool colour = uni_term_colour(stdout);
+	const char *on = colour ? "\033[1m" : "", *off = colour ? "\033[0m" : "";
+	const struct uni_guest_thread *t = k->thread;
+	char says[256], number[32] = "";
 
-	for (size_t v = 0; v < shot->nr; v++) {
-		const struct uni_chain *c = &shot->chain[v];
+	if (t == NULL) {
+		(void)printf("%svCPU %zu%s (%s)\n", on, k->vcpu, off,
+			uni_vcpu_state_name(k->regs->state));
+		return;
+	}
+	uni_thread_say(shot->g, t, says, sizeof(says));
+	if (t->has_number)
+		(void)snprintf(number, sizeof(number), " %" PRIu64, t->number);
+	else if (t->name[0] == '\0')
+		(void)snprintf(number, sizeof(number), " 0x%" PRIx64, t->object);
+	(void)printf("%sthread%s%s%s%s (%s)\n", on, number, t->name[0] != '\0' ? " " : "", t->name,
+		off, says);
+}
 
-		(void)printf("%svCPU %zu%s (%s)\n", colour ? "\033[1m" : "", v,
-			colour ? "\033[0m" : "", uni_vcpu_state_name(shot->regs[v].state));
+static void print_text(const struct shot *shot)
+{
+	for (size_t k = 0; k < shot->nr; k++) {
+		const struct uni_chain *c = shot->stack[k].chain;
+
+		print_head(shot, &shot->stack[k]);
 		if (o.registers)
-			print_registers(shot, v);
+			print_registers(shot, shot->stack[k].regs);
 		for (size_t i = 0; i < c->nr; i++)
-			print_frame(shot, v, i);
+			print_frame(shot, c, i);
 		if (c->stop != UNI_STOP_ROOT)
 			(void)printf("  (cut short: %s)\n", uni_stop_name(c->stop));
-		if (v + 1 < shot->nr)
+		if (k + 1 < shot->nr)
 			(void)putchar('\n');
 	}
 }
@@ -208,15 +333,16 @@ static void json_line(struct uni_json *j, const struct uni_place *p)
 	uni_json_kv(u64, j, "line", p->line);
 }
 
-static void json_frame(struct uni_json *j, const struct shot *shot, size_t v, size_t i)
+static void json_frame(
+	struct uni_json *j, const struct shot *shot, const struct uni_chain *c, size_t i)
 {
 	struct named n;
 	char text[UNI_TEXT_MAX];
 
-	lookup(shot, v, i, &n);
+	lookup(shot, c, i, &n);
 	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
 		uni_json_object(j);
-		uni_json_kv(hex, j, "pc", shot->chain[v].pc[i]);
+		uni_json_kv(hex, j, "pc", c->pc[i]);
 		if (n.place[k].function != NULL)
 			uni_json_kv(str, j, "name", shown_name(n.place[k].function, text));
 		uni_json_kv(bool, j, "inlined", true);
@@ -224,7 +350,7 @@ static void json_frame(struct uni_json *j, const struct shot *shot, size_t v, si
 		uni_json_object_end(j);
 	}
 	uni_json_object(j);
-	uni_json_kv(hex, j, "pc", shot->chain[v].pc[i]);
+	uni_json_kv(hex, j, "pc", c->pc[i]);
 	if (n.name != NULL) {
 		uni_json_kv(str, j, "name", n.name);
 		uni_json_kv(u64, j, "offset", n.off);
@@ -236,38 +362,66 @@ static void json_frame(struct uni_json *j, const struct shot *shot, size_t v, si
 	uni_json_object_end(j);
 }
 
+static void json_thread(
+	struct uni_json *j, const struct shot *shot, const struct uni_guest_thread *t)
+{
+	char what[160];
+
+	uni_thread_waits_for(shot->g, t, what, sizeof(what));
+	uni_json_kv(hex, j, "thread", t->object);
+	if (t->has_number)
+		uni_json_kv(u64, j, "number", t->number);
+	uni_json_kv(str, j, "name", t->name);
+	uni_json_kv(str, j, "state", uni_thread_state_name(t->state));
+	if (what[0] != '\0')
+		uni_json_kv(str, j, "waits_for", what);
+}
+
+static void json_registers(struct uni_json *j, const struct shot *shot, const struct uni_regs *regs)
+{
+	uint64_t val;
+
+	uni_json_key(j, "registers");
+	uni_json_object(j);
+	for (unsigned r = 0; r < shot->arch->nr_regs; r++) {
+		if (uni_regs_get(regs, r, &val))
+			uni_json_kv(hex, j, shot->arch->reg_names[r], val);
+	}
+	uni_json_object_end(j);
+}
+
+static void json_stack(struct uni_json *j, const struct shot *shot, const struct stack *k)
+{
+	uni_json_object(j);
+	if (k->thread != NULL)
+		json_thread(j, shot, k->thread);
+	if (k->vcpu != SIZE_MAX)
+		uni_json_kv(u64, j, "vcpu", k->vcpu);
+	if (k->thread == NULL)
+		uni_json_kv(str, j, "state", uni_vcpu_state_name(k->regs->state));
+	uni_json_kv(str, j, "stop", uni_stop_name(k->chain->stop));
+	if (o.registers)
+		json_registers(j, shot, k->regs);
+	uni_json_key(j, "frames");
+	uni_json_array(j);
+	for (size_t i = 0; i < k->chain->nr; i++)
+		json_frame(j, shot, k->chain, i);
+	uni_json_array_end(j);
+	uni_json_object_end(j);
+}
+
 static int print_json(const struct shot *shot, struct uni_err *err)
 {
 	struct uni_sink *out;
 	struct uni_json j;
-	uint64_t val;
 	int rc = uni_sink_open_file("-", &out, err);
 
 	if (rc != 0)
 		return rc;
 	uni_json_init(&j, out, true);
 	uni_json_array(&j);
-	for (size_t v = 0; v < shot->nr; v++) {
-		uni_json_object(&j);
-		uni_json_kv(u64, &j, "vcpu", v);
-		uni_json_kv(str, &j, "state", uni_vcpu_state_name(shot->regs[v].state));
-		uni_json_kv(str, &j, "stop", uni_stop_name(shot->chain[v].stop));
-		if (o.registers) {
-			uni_json_key(&j, "registers");
-			uni_json_object(&j);
-			for (unsigned r = 0; r < shot->arch->nr_regs; r++) {
-				if (uni_regs_get(&shot->regs[v], r, &val))
-					uni_json_kv(hex, &j, shot->arch->reg_names[r], val);
-			}
-			uni_json_object_end(&j);
-		}
-		uni_json_key(&j, "frames");
-		uni_json_array(&j);
-		for (size_t i = 0; i < shot->chain[v].nr; i++)
-			json_frame(&j, shot, v, i);
-		uni_json_array_end(&j);
-		uni_json_object_end(&j);
-	}
+	for (size_t k = 0; k < shot->nr; k++)
+		json_stack(&j, shot, &shot->stack[k]);
 	uni_json_array_end(&j);
 	return uni_sink_close(out, err);
 }
@@ -281,13 +435,15 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.search = uni_search_of(&o.debug_dirs),
 		.sysroot = &o.sysroot,
 		.unwind = o.unwind };
-	_cleanup_free_ struct shot *shot = calloc(1, sizeof(*shot));
+	struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_guest g;
 	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
 			      : uni_guest_open(&g, &args, err);
 
-	if (rc != 0)
+	if (rc != 0) {
+		free(shot);
 		return uni_exit_of(rc);
+	}
 	/* What a file holds, and what it lacks. */
 	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
 		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);
@@ -296,7 +452,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = print_json(shot, err);
 	else if (rc == 0)
 		print_text(shot);
-	uni_guest_symbols_free(&shot->symbols);
+	shot_free(shot);
 	uni_guest_close(&g);
 	return uni_exit_of(rc);
 }
@@ -304,11 +460,12 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_stacks = {
 	.name = "stacks",
 	.operands = "TARGET",
-	.summary = "print the call chain of every vCPU now",
+	.summary = "print the call chain of every vCPU, or thread, now",
 	.details = "Holds the guest for the moment of reading, never longer. Of a dead guest "
 		   "(core:) it "
 		   "prints what the file holds.",
 	.examples = "  uniscope stacks kvm:pid=4121\n"
+		    "  uniscope stacks --threads web1\n"
 		    "  uniscope stacks --registers gdb:tcp=127.0.0.1:1234 -e app.elf\n"
 		    "  uniscope stacks core:file=vm.core -e app.elf",
 	.min_operands = 1,

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
+#include "session/pages.h"
 
 /* What a search works with. */
 struct finder {
@@ -158,6 +160,71 @@ int uni_guest_find_images(
 			uni_image_destroy(f->list[i].image);
 	}
 	return rc;
+}
+
+struct placing {
+	struct uni_guest *g;
+	struct uni_image_search search;
+	bool placed; /* the main image */
+};
+
+/* Where the image's first byte was linked to lie. */
+static uint64_t first_byte(const struct uni_image *img)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < uni_image_nr_segments(img); i++)
+		first = uni_min(first, uni_image_segment(img, i)->vaddr);
+	return first & ~(uint64_t)(UNI_PAGE_BYTES - 1);
+}
+
+static bool same_build(const struct uni_image *a, const struct uni_image *b)
+{
+	const uint8_t *x, *y;
+	size_t len = uni_image_build_id(a, &x);
+
+	if (len != 0 || uni_image_build_id(b, &y) != 0)
+		return uni_image_build_id(b, &y) == len && memcmp(x, y, len) == 0;
+	return strcmp(uni_image_path(a), uni_image_path(b)) == 0;
+}
+
+/* A file that is no ELF, or of another machine, has no place here. */
+static void place_file(void *ctx, const char *path, uni_gva gva)
+{
+	struct placing *p = ctx;
+	struct uni_guest *g = p->g;
+	struct uni_image *img;
+	struct uni_err err = { 0 };
+
+	if (uni_image_load_from(path, &p->search, &img, &err) != 0)
+		return;
+	if (g->image != NULL && !p->placed && same_build(g->image, img)) {
+		g->bias = gva.v - first_byte(g->image);
+		p->placed = true;
+	} else if (uni_image_arch(img) == g->t->arch && g->nr_more < UNI_IMAGES_MAX - 1) {
+		g->more[g->nr_more++] = (struct uni_located){
+			.image = img, .bias = gva.v - first_byte(img), .owned = true
+		};
+		return;
+	}
+	uni_image_destroy(img);
+}
+
+int uni_guest_place_files(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct placing p = { .g = g, .search = args->search };
+	int rc;
+
+	p.search.called = true;
+	rc = g->t->ops->files(g->t, place_file, &p);
+	if (rc != 0)
+		return uni_err_set(
+			err, (enum uni_errcode) - rc, "%s: %s", g->spec.text, uni_strerror(rc));
+	/* What a tender loaded is no file of its own in there: it is where it was linked for. */
+	if (g->image != NULL && !p.placed)
+		rc = uni_guest_check_image(g, err);
+	return rc != 0 ? rc : chain_hints(g, err);
 }
 
 void uni_guest_drop_images(struct uni_guest *g)

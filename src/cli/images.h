@@ -19,6 +19,9 @@
  */
 int uni_guest_find_images(
 	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err);
+/* The same where the target itself knows which files are mapped, and where (ops->files). */
+int uni_guest_place_files(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 /* Drops them, for another try. */
 void uni_guest_drop_images(struct uni_guest *g);
 

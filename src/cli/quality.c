@@ -119,6 +119,9 @@ static void put_states(struct uni_sink *out, const struct uni_record_stats *st)
 		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
 		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
 		{ UNI_VCPU_STOLEN, "stolen", "the host ran something else" },
+		{ UNI_OFF_CPU_READY, "ready", "a thread could have run, and was on no vCPU" },
+		{ UNI_OFF_CPU_BLOCKED, "blocked", "a thread waited to be woken" },
+		{ UNI_OFF_CPU_SLEEPING, "sleeping", "a thread waited for a time to come" },
 	};
 
 	for (size_t i = 0; i < uni_array_len(rows); i++) {

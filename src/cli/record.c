@@ -15,6 +15,7 @@
 #include "cli/self.h"
 #include "cli/summary.h"
 #include "cli/term.h"
+#include "cli/threads.h"
 #include "cli/watches.h"
 #include "config.h"
 #include "session/places.h"
@@ -35,8 +36,10 @@ static void on_signal(int sig)
 struct part {
 	struct run *run;
 	struct uni_guest *g;
+	uint32_t number;	       /* in the session */
 	char name[UNI_GUEST_NAME_MAX]; /* "" when it is the only one */
 	struct uni_watches watches;
+	struct uni_model *model; /* of its threads; NULL: none */
 	struct uni_record_meta meta;
 	atomic_uint_least64_t samples, missed;
 };
@@ -67,6 +70,13 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 
 	suspend_if_asked(part->run);
 	uni_recorder_sample(part->run->rec, s);
+}
+
+static void on_thread(void *ctx, const struct uni_record_thread *t)
+{
+	struct part *part = ctx;
+
+	(void)uni_recorder_thread(part->run->rec, part->number, t);
 }
 
 static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
@@ -108,37 +118,6 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	uni_progress("recording %.1f%s s, %" PRIu64 " samples%s, %" PRIu64 " skipped or lost%s",
 		(double)elapsed_ns / 1e9, length, samples, guests, missed,
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
-}
-
-char *uni_session_name(const char *base)
-{
-	char name[128], path[160];
-	size_t len;
-
-	(void)snprintf(name, sizeof(name), "%s", base[0] != '\0' ? base : "guest");
-	for (char *p = name; *p != '\0'; p++) {
-		if (*p == '/' || *p == ' ')
-			*p = '_';
-	}
-	len = strlen(name);
-	if (len > 4 && strcmp(name + len - 4, ".elf") == 0)
-		name[len - 4] = '\0';
-	(void)snprintf(path, sizeof(path), "%s.uniscope", name);
-	for (unsigned n = 2; access(path, F_OK) == 0 && n < 100000; n++)
-		(void)snprintf(path, sizeof(path), "%s-%u.uniscope", name, n);
-	return strdup(path);
-}
-
-char *uni_record_default_output(const struct uni_guest *g, size_t nr)
-{
-	const char *base = nr == 1 ? g->info.name : "guests";
-
-	if (base[0] == '\0' && g->image != NULL) {
-		const char *slash = strrchr(uni_image_path(g->image), '/');
-
-		base = slash != NULL ? slash + 1 : uni_image_path(g->image);
-	}
-	return uni_session_name(base);
 }
 
 static bool sees_exits(const struct uni_guest *g)
@@ -267,7 +246,7 @@ static int begin_session(struct run *run, const char *path, struct uni_err *err)
 			rc = uni_recorder_add_guest(run->rec, &part->meta, &number, err);
 		if (rc == 0)
 			rc = add_symbols(run->rec, number, part->g, err);
-		run->job[i].cfg.guest = number;
+		run->job[i].cfg.guest = part->number = number;
 	}
 	return rc;
 }
@@ -285,6 +264,9 @@ static void fill_job(struct run *run, size_t i)
 		.counts = args->aggregate,
 		.exits_every = part->meta.exits_every,
 		.on_exit = on_exit_seen,
+		.model = part->model,
+		.threads = args->threads && part->model != NULL,
+		.on_thread = on_thread,
 		.hurry = true,
 		.unwinder = &part->g->unwinder,
 		.watch = part->watches.watch,
@@ -398,22 +380,6 @@ static int with_signals(struct run *run, const char *path, struct uni_err *err)
 	return rc;
 }
 
-void uni_record_name_guest(
-	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX])
-{
-	bool alone = true;
-
-	uni_guest_name(&g[i]->info, ret);
-	for (size_t k = 0; alone && k < nr; k++) {
-		char other[UNI_GUEST_NAME_MAX];
-
-		uni_guest_name(&g[k]->info, other);
-		alone = k == i || strcmp(ret, other) != 0;
-	}
-	if (ret[0] == '\0' || !alone)
-		(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.120s", g[i]->spec.text);
-}
-
 static int find_watches(struct run *run, struct part *part, struct uni_err *err)
 {
 	int rc = uni_watches_find(part->g, &run->args->watch, &part->watches, err);
@@ -421,6 +387,19 @@ static int find_watches(struct run *run, struct part *part, struct uni_err *err)
 	if (rc == 0 || run->nr == 1)
 		return rc;
 	uni_note("%s: nothing is watched: %s", part->name, err->msg);
+	*err = (struct uni_err){ 0 };
+	return 0;
+}
+
+/* Asked for and not to be had is an error of the one guest, and a note of several. */
+static int find_threads(struct run *run, struct part *part, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&run->args->debug_dirs);
+	int rc = uni_guest_threads(part->g, &search, run->args->threads, &part->model, err);
+
+	if (rc == 0 || run->nr == 1)
+		return rc;
+	uni_note("%s: only its vCPUs are sampled: %s", part->name, err->msg);
 	*err = (struct uni_err){ 0 };
 	return 0;
 }
@@ -450,6 +429,8 @@ static int prepare(struct run *run, struct uni_err *err)
 
 	for (size_t i = 0; rc == 0 && i < run->nr; i++)
 		rc = find_watches(run, &run->part[i], err);
+	for (size_t i = 0; rc == 0 && i < run->nr; i++)
+		rc = find_threads(run, &run->part[i], err);
 	if (rc == 0 && run->args->save_replay != NULL)
 		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
 	if (rc == 0)
@@ -458,6 +439,8 @@ static int prepare(struct run *run, struct uni_err *err)
 		rc = check_counts(run, err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
 		uni_record_fill_meta(run->part[i].g, run->args, &run->part[i].meta);
+		uni_guest_say_threads(
+			run->part[i].g, run->part[i].model, run->args->threads, &run->part[i].meta);
 		fill_job(run, i);
 	}
 	return rc;
@@ -496,8 +479,10 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	rc = prepare(&run, err);
 	if (rc == 0)
 		rc = with_signals(&run, path, err);
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		uni_watches_deinit(&part[i].watches);
+		uni_model_close(part[i].model);
+	}
 	(void)pthread_rwlock_destroy(&run.gate);
 	if (rc == 0 && path_ret != NULL)
 		*path_ret = uni_take(path);

@@ -23,6 +23,7 @@ struct uni_record_args {
 	const char *exits;    /* NULL: none; "": every one; "N": one in N */
 	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
 	const char *unwind;
+	bool threads;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
@@ -66,6 +67,11 @@ struct uni_record_args {
 			"also record what makes the guest leave to the host: every VM exit, with " \
 			"its call chain and how long the host took; with N, a look at one in N "   \
 			"of each kind. Needs bpf. With -F 0, only that",                           \
+			NULL, NULL },                                                              \
+		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                  \
+			"sample every thread of the guest, running or not: where the time of "     \
+			"each goes (report and export: --off-cpu, --thread). Stops the guest for " \
+			"each sample",                                                             \
 			NULL, NULL },                                                              \
 		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
 			"sample at exact multiples of the period", NULL, NULL },                   \

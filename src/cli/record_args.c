@@ -23,10 +23,24 @@ static int check_exits(struct uni_record_args *args, struct uni_err *err)
 	return 0;
 }
 
+static int check_threads(const struct uni_record_args *args, struct uni_err *err)
+{
+	if (!args->threads)
+		return 0;
+	if (args->exits != NULL || args->aggregate ||
+		(args->method != NULL && strcmp(args->method, "bpf") == 0))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--threads stops the guest for each sample: it goes with neither --exits, "
+			"--aggregate nor --method bpf");
+	return 0;
+}
+
 int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
 {
 	int rc = check_exits(args, err);
 
+	if (rc == 0)
+		rc = check_threads(args, err);
 	if (rc != 0)
 		return rc;
 	if (args->frequency == 0 && args->exits_every == 0)

@@ -135,6 +135,33 @@ static int choose_what(
 	return 0;
 }
 
+static bool has_all_threads(const struct uni_recording *rec)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if (uni_recording_guest(rec, i).meta->threads)
+			return true;
+	}
+	return false;
+}
+
+static int choose_threads(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	struct uni_build_opts *build = &args->build;
+	int rc = 0;
+
+	if (build->filter.off_cpu && build->filter.on_cpu)
+		return uni_err_set(err, UNI_EUSAGE, "--on-cpu and --off-cpu leave nothing");
+	if (build->filter.off_cpu && !has_all_threads(s->rec))
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has only what ran: record with `uniscope record --threads`",
+			args->path);
+	build->per_thread = build->per_thread || build->filter.off_cpu;
+	if (args->thread != NULL)
+		rc = uni_recording_find_threads(s->rec, args->thread, &s->threads, err);
+	build->filter.threads = s->threads;
+	return rc;
+}
+
 static int open_session(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts opts;
@@ -147,6 +174,8 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 		rc = check_session_args(args, s->rec, err);
 	if (rc == 0)
 		rc = choose_what(args, s->rec, err);
+	if (rc == 0)
+		rc = choose_threads(args, s, err);
 	if (rc != 0)
 		return rc;
 	opts = args->build;
@@ -171,13 +200,24 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 /* What a file without single samples cannot tell. */
 static int check_import_args(const struct uni_source_args *args, struct uni_err *err)
 {
-	if (args->guest == NULL && args->exits == NULL && !args->build.filter.on_cpu)
-		return 0;
-	return uni_err_set(err, UNI_EUSAGE, "%s is for sessions, and %s is none",
-		args->guest != NULL   ? "--guest"
-		: args->exits != NULL ? "--exits"
-				      : "--on-cpu",
-		args->path);
+	const struct {
+		bool given;
+		const char *name;
+	} options[] = {
+		{ args->guest != NULL, "--guest" },
+		{ args->exits != NULL, "--exits" },
+		{ args->thread != NULL, "--thread" },
+		{ args->build.filter.on_cpu, "--on-cpu" },
+		{ args->build.filter.off_cpu, "--off-cpu" },
+		{ args->build.per_thread, "--per-thread" },
+	};
+
+	for (size_t i = 0; i < uni_array_len(options); i++) {
+		if (options[i].given)
+			return uni_err_set(err, UNI_EUSAGE, "%s is for sessions, and %s is none",
+				options[i].name, args->path);
+	}
+	return 0;
 }
 
 static int open_import(
@@ -241,6 +281,7 @@ void uni_source_close(struct uni_source *s)
 {
 	uni_profile_destroy(s->profile);
 	uni_recording_close(s->rec);
+	uni_thread_set_destroy(s->threads);
 	uni_symtab_destroy(s->symtab);
 	memset(s, 0, sizeof(*s));
 }

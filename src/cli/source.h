@@ -13,6 +13,7 @@ struct uni_source {
 	struct uni_recording *rec;	     /* NULL: it was imported */
 	struct uni_profile *profile;	     /* NULL: args.no_profile, of a session */
 	struct uni_symtab *symtab;	     /* of --symbols, or NULL */
+	struct uni_thread_set *threads;	     /* of --thread, or NULL */
 	const struct uni_importer *importer; /* NULL: a session */
 	struct uni_import_stats stats;
 };
@@ -26,18 +27,29 @@ struct uni_source_args {
 	bool no_profile;	     /* only the recording is wanted, if it is one */
 	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
 	const char *guest;	     /* number or name of the only one to show, NULL: all */
-	struct uni_build_opts build; /* filter.guest is set from the above */
+	const char *thread;	     /* glob of the names of threads to show, NULL: all */
+	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
 };
 
 /* Option entries that all who show a session have; `a` is a struct uni_source_args. */
 #define UNI_SOURCE_OPTIONS(a)                                                                     \
 	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                          \
 		"only this guest, of a session with several", NULL, NULL },                       \
-	{                                                                                         \
-		0, "on-cpu", UNI_OPT_FLAG, &(a).build.filter.on_cpu, NULL,                        \
+		{ 0, "on-cpu", UNI_OPT_FLAG, &(a).build.filter.on_cpu, NULL,                      \
 			"leave out the time in which a vCPU was idle, or the host ran something " \
-			"else",                                                                   \
-			NULL, NULL                                                                \
+			"else, "                                                                  \
+			"and threads that were on no vCPU",                                       \
+			NULL, NULL },                                                             \
+		{ 0, "off-cpu", UNI_OPT_FLAG, &(a).build.filter.off_cpu, NULL,                    \
+			"only threads that were on no vCPU: what each waits for, below its name " \
+			"(record --threads)",                                                     \
+			NULL, NULL },                                                             \
+		{ 0, "thread", UNI_OPT_STR, &(a).thread, "NAME",                                  \
+			"only threads whose name matches; * and ? stand for any text", NULL,      \
+			NULL },                                                                   \
+	{                                                                                         \
+		0, "per-thread", UNI_OPT_FLAG, &(a).build.per_thread, NULL,                       \
+			"one tree below each thread's name", NULL, NULL                           \
 	}
 
 /* Says on stderr how much of what there is could not be read, if any. */

@@ -94,7 +94,7 @@ static uint64_t high_half(const struct uni_pt_root *r)
 	if (g != NULL && g->va_bits != 0)
 		return ~0ull << g->va_bits;
 	g = r->geometry;
-	return g->canonical ? ~0ull << (g->va_bits - 1) : 0;
+	return g->canonical && g->va_bits != 0 ? ~0ull << (g->va_bits - 1) : 0;
 }
 
 int uni_as_next(struct uni_as *as, uni_gva from, struct uni_mapping *ret)

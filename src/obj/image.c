@@ -332,6 +332,26 @@ int uni_image_find(
 	return 0;
 }
 
+const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64_t *off_ret)
+{
+	const struct uni_named *best = NULL;
+
+	for (size_t i = 0; i < img->syms.nr_named; i++) {
+		const struct uni_named *n = &img->syms.named[i];
+
+		if (!uni_range_has(n->addr, n->size, svma))
+			continue;
+		/* The innermost, as a member of a table that has a name, too. */
+		if (best == NULL || n->size < best->size ||
+			(n->size == best->size && beats(n, best)))
+			best = n;
+	}
+	if (best == NULL)
+		return NULL;
+	*off_ret = svma - best->addr;
+	return img->syms.names.s + best->name;
+}
+
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len)
 {
 	return uni_segments_copy(&img->file.segs, svma, buf, len);

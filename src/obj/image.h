@@ -94,6 +94,9 @@ const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t 
 int uni_image_find(
 	const struct uni_image *img, const char *name, uint64_t *addr_ret, uint64_t *size_ret);
 
+/* The name of what is there, code or data, and how far into it; NULL. Also slow. */
+const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64_t *off_ret);
+
 /* Copies file bytes at an SVMA; false if not all are in one segment's file part. */
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len);
 

@@ -15,6 +15,8 @@
 struct guest {
 	struct uni_namer *namer;
 	uint32_t root; /* frame above all its chains; UNI_NODE_NONE */
+	const struct uni_record_thread *thread;
+	size_t nr_thread;
 };
 
 struct uni_builder {
@@ -61,6 +63,12 @@ const char *uni_state_frame(unsigned state)
 		return "[vmm]";
 	case UNI_VCPU_STOLEN:
 		return "[stolen]";
+	case UNI_OFF_CPU_READY:
+		return "[ready]";
+	case UNI_OFF_CPU_BLOCKED:
+		return "[blocked]";
+	case UNI_OFF_CPU_SLEEPING:
+		return "[sleeping]";
 	default:
 		return NULL;
 	}
@@ -82,12 +90,19 @@ static bool wanted(struct uni_builder *b, const struct uni_sample *s)
 /* What is above the guest's own frames. */
 static bool push_roots(struct uni_builder *b, const struct guest *g, const struct uni_sample *s)
 {
-	char vcpu[32];
+	char vcpu[32] = "[no vcpu]", name[UNI_GUEST_NAME_MAX], thread[UNI_GUEST_NAME_MAX + 8];
 
-	(void)snprintf(vcpu, sizeof(vcpu), "vcpu %" PRIu32, s->vcpu);
+	if (!uni_state_is_off_cpu(s->state))
+		(void)snprintf(vcpu, sizeof(vcpu), "vcpu %" PRIu32, s->vcpu);
 	if (g->root != UNI_NODE_NONE && !push(b, g->root))
 		return false;
-	return !b->opts->per_vcpu || push_synthetic(b, vcpu);
+	if (b->opts->per_vcpu && !push_synthetic(b, vcpu))
+		return false;
+	if (!b->opts->per_thread)
+		return true;
+	uni_record_thread_name(g->thread, g->nr_thread, s->thread, name);
+	(void)snprintf(thread, sizeof(thread), "%s%s", name[0] != '[' ? "thread " : "", name);
+	return push_synthetic(b, thread);
 }
 
 static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
@@ -188,6 +203,8 @@ static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from
 		.naming = &b->opts->naming,
 	});
 	g->root = UNI_NODE_NONE;
+	g->thread = from->thread;
+	g->nr_thread = from->nr_thread;
 	if (g->namer == NULL)
 		return -UNI_ENOMEM;
 	if (from->root == NULL)
@@ -261,6 +278,8 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 			.bias = from.meta->bias,
 			.image_path = from.meta->image_path,
 			.names_only = from.meta->aggregate,
+			.thread = from.thread,
+			.nr_thread = from.nr_thread,
 		};
 	}
 }

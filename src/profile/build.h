@@ -3,7 +3,8 @@
  * A profile from a recording, of its samples or of its VM exits: names, filters, one tree for all
  * or one below each vCPU. Where a sample is not of the guest's own code, a frame of ours at the
  * leaf says so: "[idle]", "[kvm]",
- * "[vmm]", "[stolen]". With more than one guest, each has its name as the root frame.
+ * "[vmm]", "[stolen]"; of a thread that was on no vCPU "[ready]", "[blocked]", "[sleeping]". With
+ * more than one guest, each has its name as the root frame.
  */
 #ifndef UNI_PROFILE_BUILD_H
 #define UNI_PROFILE_BUILD_H
@@ -28,6 +29,7 @@ struct uni_build_opts {
 	enum uni_build_what what;
 	const struct uni_symtab *symtab; /* NULL: the recording's own */
 	bool per_vcpu;			 /* a "vcpu N" frame below the root */
+	bool per_thread;		 /* a "thread NAME" frame below that */
 	struct uni_sample_filter filter; /* begin with UNI_FILTER_ALL */
 	uint64_t from_ns, to_ns;	 /* relative to the first sample; to 0 = end */
 	struct uni_naming naming;
@@ -57,6 +59,8 @@ struct uni_build_guest {
 	uint64_t bias;
 	const char *image_path;
 	bool names_only; /* imported: addresses are made up */
+	const struct uni_record_thread *thread;
+	size_t nr_thread;
 };
 
 /* A profile made of samples one by one: what uni_profile_build() does with those of a recording. */

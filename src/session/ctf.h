@@ -27,7 +27,7 @@
 #include "base/strbuf.h"
 #include "session/recording.h"
 
-#define UNI_CTF_LAYOUT	    2 /* of this file; 1 is the same with states up to 3 */
+#define UNI_CTF_LAYOUT	    3 /* of this file; 1 is the same with states up to 3, 2 up to 6 */
 #define UNI_CTF_MAGIC	    0xc1fc1fc1u
 #define UNI_CTF_UUID	    16
 #define UNI_CTF_PACKET_MAX  65536u /* bytes */

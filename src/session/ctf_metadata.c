@@ -116,7 +116,7 @@ static void put_enum(struct uni_strbuf *out, const char *(*name)(unsigned), unsi
 static void put_enums(struct uni_strbuf *out)
 {
 	put_enum(out, uni_vcpu_state_name, UNI_VCPU_STATE_NR);
-	uni_strbuf_adds(out, "\t\t} state; /* of the vCPU */\n");
+	uni_strbuf_adds(out, "\t\t} state; /* of the vCPU, or of a thread that is on none */\n");
 	put_enum(out, uni_stop_name, UNI_STOP_NR);
 	uni_strbuf_adds(out, "\t\t} stop; /* why the chain ends */\n");
 }
@@ -150,7 +150,7 @@ void uni_ctf_metadata(
 		"event {\n\tname = \"sample\";\n\tid = 1;\n\tstream_id = 0;\n\tfields := struct {\n"
 		"\t\tuint32_t stack; /* id of a stack event of this packet */\n"
 		"\t\tuint64_t weight; /* sampling periods that it stands for */\n"
-		"\t\tuint32_t thread; /* guest thread, 0 = unknown */\n"
+		"\t\tuint32_t thread; /* guest thread, see session.json; 0 = unknown */\n"
 		"\t\tuint32_t pause_ns; /* the guest was stopped so long for it */\n");
 	put_enums(out);
 	uni_strbuf_adds(out, "\t};\n};\n");

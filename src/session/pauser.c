@@ -13,11 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "session/run.h"
-#include "session/schedule.h"
-#include "session/slab.h"
-#include "session/stats.h"
-#include "session/watch.h"
+#include "session/pauser.h"
 #include "target/guard.h"
 
 #define NAP_NS	      (50 * UNI_NSEC_PER_MSEC) /* a stop request waits no longer than this */
@@ -25,40 +21,8 @@
 #define GIVE_UP_TICKS 20u
 #define RELEASE_TRIES 3
 
-/* What a tick took while the guest was held; delivered when it runs again. */
-struct capture {
-	uint64_t unknown; /* vCPUs without registers this time */
-	uint64_t have;	  /* bit n: chain[n] holds vCPU n */
-	uint64_t t_ns[UNI_VCPU_MAX], pause_ns[UNI_VCPU_MAX];
-	struct uni_regs regs[UNI_VCPU_MAX];
-	struct uni_chain chain[]; /* one a vCPU */
-};
-
-/* Everything is allocated before the first pause. */
-struct sampler {
-	struct uni_target *t;
-	const struct uni_sampler_cfg *cfg;
-	unsigned caps;
-	uint32_t nr_vcpus;
-	uint64_t mask;
-	struct uni_as *as;
-	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
-	struct uni_watcher *watcher;
-	struct capture *cap;
-	struct uni_sched sched;
-	struct uni_hist pause;
-	struct uni_record_stats stats;
-	uint64_t end_at_ns; /* UINT64_MAX: none */
-	uint64_t next_progress_ns, next_watch_ns;
-	uint64_t own_cpu_begin_ns;
-	uint64_t errors; /* failed ticks in a row that were no -UNI_EAGAIN */
-	int error;	 /* the last of them */
-	int resume;	 /* 0, or why the guest could not be told to go on */
-	enum uni_sampler_end end;
-};
-
 /* Brings the counters that live elsewhere into the statistics. */
-static void sum_up(struct sampler *s, uint64_t now_ns)
+static void sum_up(struct uni_pauser *s, uint64_t now_ns)
 {
 	s->stats.late = s->sched.late;
 	uni_sched_sum(
@@ -68,7 +32,7 @@ static void sum_up(struct sampler *s, uint64_t now_ns)
 	uni_hist_summary(&s->pause, &s->stats.pause);
 }
 
-static void progress(struct sampler *s, uint64_t now_ns)
+static void progress(struct uni_pauser *s, uint64_t now_ns)
 {
 	if (s->cfg->on_progress == NULL || now_ns < s->next_progress_ns)
 		return;
@@ -81,7 +45,7 @@ static void progress(struct sampler *s, uint64_t now_ns)
  * Waits for the deadline in naps. False: the run is over, s->end says why. A clock_nanosleep that
  * a signal interrupts returns early, so a stop request is seen at once.
  */
-static bool wait_until(struct sampler *s, uint64_t deadline_ns)
+static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 {
 	for (;;) {
 		uint64_t now_ns = uni_now_ns(), until_ns;
@@ -107,13 +71,29 @@ static bool wait_until(struct sampler *s, uint64_t deadline_ns)
 /* What a pause is for; RETAKE: chains for which the slab was too small. */
 enum purpose { CHAINS, RETAKE, WATCHES };
 
+/* The thread that the vCPU runs, where not all threads are looked at anyway. */
+static void capture_thread(struct uni_pauser *s, uint32_t v)
+{
+	struct uni_capture *c = s->cap;
+
+	if (s->threads != NULL || s->cfg->model == NULL)
+		return;
+	if (s->slab != NULL) { /* else the space was used for the chain just now */
+		if (uni_unwind_begin(s->cfg->unwinder, s->as, &c->regs[v]) != 0)
+			return;
+		uni_as_prefetch(s->as);
+	}
+	if (uni_model_current(s->cfg->model, s->as, c->regs, v, &c->thread[v]) == 0)
+		c->have_thread |= 1ull << v;
+}
+
 /*
  * Chains of the vCPUs in the mask that have registers, or what finish_chains() needs for them. The
  * memory must be read while the guest is held.
  */
-static void capture_chains(struct sampler *s, uint64_t mask, enum purpose purpose)
+static void capture_chains(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
 {
-	struct capture *c = s->cap;
+	struct uni_capture *c = s->cap;
 	uint64_t begin_ns = uni_now_ns();
 
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
@@ -133,27 +113,33 @@ static void capture_chains(struct sampler *s, uint64_t mask, enum purpose purpos
 		else
 			uni_unwind(s->cfg->unwinder, s->as, regs, &c->chain[v]);
 		c->have |= 1ull << v;
+		capture_thread(s, v);
 	}
+	if (s->threads != NULL)
+		uni_threads_take(s->threads, c->regs, s->nr_vcpus);
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 }
 
-/* With the guest running again: the vCPUs whose slab was too small. */
-static uint64_t finish_chains(struct sampler *s, uint64_t mask)
+/* With the guest running again: the vCPUs whose slab, or whose threads', was too small. */
+static uint64_t finish_chains(struct uni_pauser *s, uint64_t mask)
 {
 	uint64_t begin_ns = uni_now_ns(), again = 0;
-	struct capture *c = s->cap;
+	struct uni_capture *c = s->cap;
 
-	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
 		if ((mask & c->have) >> v & 1 &&
 			!uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]))
 			again |= 1ull << v;
 	}
+	/* Threads are of the moment of their vCPUs: once more is once more for all. */
+	if (s->threads != NULL && uni_threads_unwind(s->threads))
+		again = mask;
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 	return again;
 }
 
 /* With the guest held: only reads, into memory that is there. */
-static void capture_watches(struct sampler *s)
+static void capture_watches(struct uni_pauser *s)
 {
 	uint64_t now_ns;
 
@@ -166,45 +152,8 @@ static void capture_watches(struct sampler *s)
 	s->next_watch_ns = now_ns + UNI_WATCH_NS;
 }
 
-static void deliver_one(struct sampler *s, uint32_t vcpu)
-{
-	const struct uni_chain *chain = &s->cap->chain[vcpu];
-	uint32_t pause_ns = (uint32_t)uni_min(s->cap->pause_ns[vcpu], (uint64_t)UINT32_MAX);
-	struct uni_sample sample = {
-		.t_ns = s->cap->t_ns[vcpu],
-		.weight = 1,
-		.guest = s->cfg->guest,
-		.vcpu = vcpu,
-		.pause_ns = pause_ns,
-		.stop = chain->stop,
-		.state = s->cap->regs[vcpu].state,
-		.nr = chain->nr,
-		.pc = chain->pc,
-		.flags = chain->flags,
-	};
-
-	if (chain->nr == 0) {
-		s->stats.failed++;
-		return;
-	}
-	s->stats.samples++;
-	uni_record_stats_count(&s->stats, &sample);
-	if (s->cfg->on_sample != NULL)
-		s->cfg->on_sample(s->cfg->ctx, &sample);
-}
-
-static void deliver(struct sampler *s)
-{
-	s->stats.ticks++;
-	s->stats.failed += s->cap->unknown;
-	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
-		if (s->cap->have >> v & 1)
-			deliver_one(s, v);
-	}
-}
-
 /* Ends the pause, whatever it takes: a guest that stays stopped is the worst that can happen. */
-static void end_pause(struct sampler *s, struct uni_pause *p)
+static void end_pause(struct uni_pauser *s, struct uni_pause *p)
 {
 	int rc = uni_pause_end(p);
 
@@ -215,7 +164,7 @@ static void end_pause(struct sampler *s, struct uni_pause *p)
 	s->resume = rc;
 }
 
-static void note_pause(struct sampler *s, const struct uni_pause *p, uint64_t mask)
+static void note_pause(struct uni_pauser *s, const struct uni_pause *p, uint64_t mask)
 {
 	if (s->caps & UNI_CAP_DEAD)
 		return;
@@ -228,7 +177,7 @@ static void note_pause(struct sampler *s, const struct uni_pause *p, uint64_t ma
 }
 
 /* One snap, held while memory is read. */
-static int hold_once(struct sampler *s, uint64_t mask, enum purpose purpose)
+static int hold_once(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	int rc = uni_pause_begin(&p, s->t, mask, s->cap->regs);
@@ -248,16 +197,16 @@ static int hold_once(struct sampler *s, uint64_t mask, enum purpose purpose)
 	return 0;
 }
 
-static int snap_held(struct sampler *s, uint64_t mask, bool only_watches)
+static int snap_held(struct uni_pauser *s, uint64_t mask, bool only_watches)
 {
 	int rc = hold_once(s, mask, only_watches ? WATCHES : CHAINS);
 	uint64_t again = 0;
 
-	if (rc == 0 && s->slab != NULL && !only_watches)
+	if (rc == 0 && !only_watches)
 		again = finish_chains(s, mask);
 	/* If it cannot be had once more, the shorter chain is what there is. */
-	if (again != 0 && s->resume == 0)
-		(void)hold_once(s, again, RETAKE);
+	if (again != 0 && s->resume == 0 && hold_once(s, again, RETAKE) == 0 && s->threads != NULL)
+		(void)uni_threads_unwind(s->threads);
 	return rc;
 }
 
@@ -266,11 +215,12 @@ static int snap_held(struct sampler *s, uint64_t mask, bool only_watches)
  * own stack only, and none waits for a vCPU thread that the host has put aside. A tick is good if
  * one vCPU was.
  */
-static int tick_held(struct sampler *s, bool only_watches)
+static int tick_held(struct uni_pauser *s, bool only_watches)
 {
 	int rc = 0, good = 0;
 
-	if (s->caps & UNI_CAP_WHOLE_STOP)
+	/* A list of threads is only whole while nothing changes it. */
+	if ((s->caps & UNI_CAP_WHOLE_STOP) || s->threads != NULL)
 		return snap_held(s, s->mask, only_watches);
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
 		int one = snap_held(s, 1ull << v, only_watches);
@@ -292,7 +242,7 @@ static int tick_held(struct sampler *s, bool only_watches)
 }
 
 /* A target that cannot hold: its memory is read while the guest runs, or it does not run. */
-static int tick_free(struct sampler *s, bool only_watches)
+static int tick_free(struct uni_pauser *s, bool only_watches)
 {
 	struct uni_pause p = { .begin_ns = uni_now_ns() };
 	int rc = s->t->ops->snap(s->t, s->mask, s->cap->regs, 0);
@@ -302,17 +252,20 @@ static int tick_free(struct sampler *s, bool only_watches)
 		return rc;
 	if (!(s->caps & UNI_CAP_NO_PAUSE))
 		note_pause(s, &p, s->mask);
-	if (!only_watches)
+	if (!only_watches) {
 		capture_chains(s, s->mask, CHAINS);
+		if (s->threads != NULL)
+			(void)uni_threads_unwind(s->threads);
+	}
 	capture_watches(s);
 	return 0;
 }
 
-static int tick(struct sampler *s, bool only_watches)
+static int tick(struct uni_pauser *s, bool only_watches)
 {
 	int rc;
 
-	s->cap->have = s->cap->unknown = 0;
+	s->cap->have = s->cap->unknown = s->cap->have_thread = 0;
 	memset(s->cap->pause_ns, 0, sizeof(s->cap->pause_ns));
 	if (!(s->caps & UNI_CAP_HOLD))
 		return tick_free(s, only_watches);
@@ -325,7 +278,7 @@ static int tick(struct sampler *s, bool only_watches)
 }
 
 /* A tick without registers. False: the run is over. */
-static bool tick_failed(struct sampler *s, int rc)
+static bool tick_failed(struct uni_pauser *s, int rc)
 {
 	if (rc == -UNI_EGONE || !uni_run_alive(s->t)) {
 		s->end = UNI_END_GONE;
@@ -340,23 +293,25 @@ static bool tick_failed(struct sampler *s, int rc)
 	       uni_now_ns() - s->stats.begin_ns < GIVE_UP_NS;
 }
 
-static bool serve(struct sampler *s)
+static bool serve(struct uni_pauser *s)
 {
 	int rc;
 
 	uni_sched_served(&s->sched, uni_now_ns());
 	memset(s->cap->regs, 0, s->nr_vcpus * sizeof(s->cap->regs[0]));
+	if (s->threads != NULL)
+		uni_threads_prepare(s->threads);
 	rc = tick(s, false);
 	if (rc < 0)
 		return tick_failed(s, rc);
 	s->errors = 0;
-	deliver(s);
+	uni_pauser_deliver(s);
 	if (s->resume == -UNI_EGONE)
 		s->end = UNI_END_GONE;
 	return s->resume == 0 && (s->caps & UNI_CAP_STILL) == 0;
 }
 
-static void run(struct sampler *s)
+static void run(struct uni_pauser *s)
 {
 	while (wait_until(s, uni_sched_deadline(&s->sched))) {
 		if (!serve(s))
@@ -372,18 +327,20 @@ static void run(struct sampler *s)
 	sum_up(s, uni_now_ns());
 }
 
-static void sampler_free(struct sampler *s)
+static void sampler_free(struct uni_pauser *s)
 {
 	if (s == NULL)
 		return;
 	uni_watcher_destroy(s->watcher);
+	uni_threads_destroy(s->threads);
+	uni_thread_ids_destroy(s->ids);
 	uni_slab_destroy(s->slab);
 	uni_as_destroy(s->as);
 	free(s->cap);
 	free(s);
 }
 
-static void cleanup_sampler(struct sampler **s)
+static void cleanup_sampler(struct uni_pauser **s)
 {
 	sampler_free(*s);
 }
@@ -397,8 +354,18 @@ static struct uni_as_budget budget_for(uint32_t nr_vcpus)
 	return b;
 }
 
-static int sampler_init(struct sampler *s, struct uni_target *t, const struct uni_sampler_cfg *cfg,
-	struct uni_err *err)
+static int init_threads(struct uni_pauser *s, struct uni_err *err)
+{
+	s->ids = uni_thread_ids_create();
+	if (s->ids == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return s->cfg->threads
+		       ? uni_threads_create(s->t, s->cfg->unwinder, s->cfg->model, &s->threads, err)
+		       : 0;
+}
+
+static int sampler_init(struct uni_pauser *s, struct uni_target *t,
+	const struct uni_sampler_cfg *cfg, struct uni_err *err)
 {
 	struct uni_as_budget budget;
 	int n = t->ops->nr_vcpus(t), rc;
@@ -417,10 +384,10 @@ static int sampler_init(struct sampler *s, struct uni_target *t, const struct un
 		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);
 	if (rc == 0 && cfg->nr_watch != 0)
 		rc = uni_watcher_create(cfg->watch, cfg->nr_watch, t->arch, &s->watcher, err);
-	return rc;
+	return rc == 0 && cfg->model != NULL ? init_threads(s, err) : rc;
 }
 
-static void sampler_start(struct sampler *s)
+static void sampler_start(struct uni_pauser *s)
 {
 	uint64_t now_ns = uni_now_ns();
 
@@ -432,7 +399,7 @@ static void sampler_start(struct sampler *s)
 		now_ns ^ (uint64_t)getpid() << 32);
 }
 
-static int result(const struct sampler *s, struct uni_err *err)
+static int result(const struct uni_pauser *s, struct uni_err *err)
 {
 	const char *scheme = s->t->ops->scheme;
 	int code = s->resume < 0 ? -s->resume : -s->error;
@@ -463,7 +430,7 @@ static void hurry(bool on)
 }
 
 /* Sleeps of this thread end up to 50 us late by default. */
-static void run_on_time(struct sampler *s)
+static void run_on_time(struct uni_pauser *s)
 {
 	int slack = prctl(PR_GET_TIMERSLACK);
 
@@ -480,7 +447,7 @@ static void run_on_time(struct sampler *s)
 
 void uni_pauser_run(struct uni_sampler_job *job)
 {
-	_cleanup_(cleanup_sampler) struct sampler *s = calloc(1, sizeof(*s));
+	_cleanup_(cleanup_sampler) struct uni_pauser *s = calloc(1, sizeof(*s));
 
 	if (s == NULL) {
 		job->rc = uni_err_set(&job->err, UNI_ENOMEM, "out of memory");

@@ -3,6 +3,8 @@
 #include "session/recording.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -10,19 +12,40 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/sink.h"
 #include "obj/usym.h"
 #include "session/sdir.h"
 #include "session/sjson.h"
 #include "session/writer.h"
 
-/* All but the writer belongs to the thread that created the recorder. */
+#define THREADS_OLD_NS \
+	UNI_NSEC_PER_SEC /* new threads are in session.json after this at the latest */
+
+/*
+ * All but the writer and the guests' threads belongs to the thread that created the recorder. The
+ * lock is for the latter, and for whoever writes session.json.
+ */
 struct uni_recorder {
 	char *path;
 	int dir_fd;
 	struct uni_session session;
 	struct uni_writer *writer;
+	pthread_mutex_t lock;
+	atomic_uint_least64_t unsaved_ns; /* since when there are threads that session.json lacks;
+					     0: there are none */
 };
+
+static int write_session(struct uni_recorder *r, struct uni_err *err)
+{
+	int rc;
+
+	(void)pthread_mutex_lock(&r->lock);
+	atomic_store(&r->unsaved_ns, 0);
+	rc = uni_session_write(r->path, &r->session, err);
+	(void)pthread_mutex_unlock(&r->lock);
+	return rc;
+}
 
 static void recorder_free(struct uni_recorder *r)
 {
@@ -30,6 +53,7 @@ static void recorder_free(struct uni_recorder *r)
 	if (r->dir_fd >= 0)
 		(void)close(r->dir_fd);
 	uni_session_deinit(&r->session);
+	(void)pthread_mutex_destroy(&r->lock);
 	free(r->path);
 	free(r);
 }
@@ -90,10 +114,13 @@ static int begin_guest(
 	struct uni_recorder *r, const struct uni_record_meta *meta, struct uni_err *err)
 {
 	int rc = check_meta(&r->session, meta, err);
-	struct uni_session_guest *g = rc == 0 ? uni_session_add_guest(&r->session) : NULL;
+	struct uni_session_guest *g;
 
 	if (rc < 0)
 		return rc;
+	(void)pthread_mutex_lock(&r->lock);
+	g = uni_session_add_guest(&r->session);
+	(void)pthread_mutex_unlock(&r->lock);
 	if (g == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	g->meta = *meta;
@@ -109,7 +136,7 @@ static int open_guest(struct uni_recorder *r, struct uni_err *err)
 
 	/* session.json first: whatever happens next, the folder can be recognised as ours. */
 	if (rc == 0)
-		rc = uni_session_write(r->path, &r->session, err);
+		rc = write_session(r, err);
 	if (rc == 0)
 		rc = write_metadata(r, number, err);
 	if (rc == 0)
@@ -127,6 +154,7 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 	if (r == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	r->dir_fd = -1;
+	(void)pthread_mutex_init(&r->lock, NULL);
 	r->path = strdup(path);
 	rc = r->path != NULL ? begin_guest(r, meta, err)
 			     : uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -197,7 +225,7 @@ int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct
 		return rc;
 	(void)snprintf(m->image_id, sizeof(m->image_id), "%s", id);
 	(void)snprintf(m->image_path, sizeof(m->image_path), "%s", uni_symtab_path(symtab));
-	return uni_session_write(r->path, &r->session, err);
+	return write_session(r, err);
 }
 
 int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
@@ -219,15 +247,56 @@ int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct u
 		more->bias = bias;
 		(void)snprintf(more->id, sizeof(more->id), "%s", uni_symtab_id(symtab));
 		(void)snprintf(more->path, sizeof(more->path), "%s", uni_symtab_path(symtab));
-		rc = uni_session_write(r->path, &r->session, err);
+		rc = write_session(r, err);
 	}
 	uni_symtab_destroy(symtab);
 	return rc;
 }
 
+static bool add_thread(struct uni_session_guest *g, const struct uni_record_thread *thread)
+{
+	size_t cap = g->cap_thread != 0 ? 2 * g->cap_thread : 16;
+
+	if (thread->id != g->nr_thread + 1 || g->nr_thread == UNI_SESSION_THREADS_MAX)
+		return false;
+	if (g->nr_thread == g->cap_thread) {
+		struct uni_record_thread *v = reallocarray(g->thread, cap, sizeof(*v));
+
+		if (v == NULL)
+			return false;
+		g->thread = v;
+		g->cap_thread = cap;
+	}
+	g->thread[g->nr_thread++] = *thread;
+	return true;
+}
+
+int uni_recorder_thread(
+	struct uni_recorder *r, uint32_t guest, const struct uni_record_thread *thread)
+{
+	uint64_t none = 0;
+	bool ok;
+
+	(void)pthread_mutex_lock(&r->lock);
+	ok = add_thread(r->session.guest[guest], thread);
+	(void)pthread_mutex_unlock(&r->lock);
+	(void)atomic_compare_exchange_strong(&r->unsaved_ns, &none, uni_now_ns());
+	return ok ? 0 : -UNI_ENOMEM;
+}
+
+/* A recorder that is killed leaves the names of all but its newest threads. */
+static void save_threads(struct uni_recorder *r)
+{
+	uint64_t since_ns = atomic_load(&r->unsaved_ns);
+
+	if (since_ns != 0 && uni_now_ns() - since_ns >= THREADS_OLD_NS)
+		(void)write_session(r, NULL); /* closing tries again, and says what is wrong */
+}
+
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s)
 {
 	uni_writer_sample(r->writer, s);
+	save_threads(r);
 }
 
 void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e)
@@ -287,7 +356,7 @@ int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *re
 	for (uint32_t i = 0; i < r->session.nr_guests; i++)
 		take_result(r, i, i < nr ? &result[i] : NULL);
 	r->session.closed = true;
-	rc_json = uni_session_write(r->path, &r->session, rc == 0 ? err : NULL);
+	rc_json = write_session(r, rc == 0 ? err : NULL);
 	recorder_free(r);
 	return rc < 0 ? rc : rc_json;
 }

@@ -332,7 +332,7 @@ static int recount_sample(void *ctx, const struct uni_sample *s)
 		uni_hist_add(&c->pause, s->pause_ns);
 	c->last_ns = s->t_ns;
 	/* In each tick a vCPU is sampled once at most. */
-	c->of_vcpu[s->vcpu]++;
+	c->of_vcpu[s->vcpu] += !uni_state_is_off_cpu(s->state);
 	st->ticks = uni_max(st->ticks, c->of_vcpu[s->vcpu]);
 	uni_record_stats_count(st, s);
 	if (st->samples == 1)
@@ -541,6 +541,8 @@ struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uin
 		.stats = &g->stats,
 		.watch = g->watch,
 		.nr_watch = g->nr_watch,
+		.thread = g->thread,
+		.nr_thread = g->nr_thread,
 		.symtab = r->join[guest] != NULL ? r->join[guest] : n->symtab,
 		.symtab_problem = n->err.code != 0 ? n->err.msg : NULL };
 }

@@ -23,10 +23,11 @@ struct uni_sample {
 	uint64_t weight; /* how many periods it stands for; 1 */
 	uint32_t guest;	 /* number in the session, from 0 */
 	uint32_t vcpu;
-	uint32_t thread;      /* guest thread, 0 = unknown */
+	uint32_t thread;      /* guest thread: uni_record_thread.id, 0 = unknown */
 	uint32_t pause_ns;    /* how long the guest was stopped for it, 0 = not at all */
 	uint8_t stop;	      /* enum uni_stop */
-	uint8_t state;	      /* enum uni_vcpu_state */
+	uint8_t state;	      /* enum uni_vcpu_state; off-CPU ones are of the thread, and vcpu says
+				 nothing */
 	uint16_t nr;	      /* frames */
 	const uint64_t *pc;   /* leaf first, nr of them; borrowed */
 	const uint8_t *flags; /* enum uni_frame_flags, nr of them; borrowed */
@@ -72,6 +73,17 @@ struct uni_watch {
 	uint8_t *first, *last; /* size bytes each; NULL: not read */
 };
 
+#define UNI_SESSION_THREADS_MAX 16384 /* of one guest, in the course of a session */
+
+/* A guest thread that samples belong to. */
+struct uni_record_thread {
+	uint32_t id;	 /* uni_sample.thread: from 1 on, in the order in which they were seen */
+	uint64_t object; /* address of what the guest keeps of it */
+	uint64_t number; /* the guest's own, where has_number */
+	bool has_number;
+	char name[64]; /* clean; "" it has none */
+};
+
 #define UNI_IMAGES_MAX 32 /* of one guest */
 
 /* A program or library that a guest runs besides its main image. */
@@ -88,6 +100,8 @@ struct uni_record_meta {
 	char why[512];	  /* why not in a better way; "" it is the best one */
 	char failed[512]; /* why it could not be recorded at all; "" it was */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
+	bool threads;	  /* all threads were sampled, running or not */
+	char model[16];	  /* by which its threads are known: "unikraft"; "" they are not */
 	struct uni_target_info info;
 	char arch[16];
 	char image_path[4096];
@@ -108,7 +122,18 @@ struct uni_record_meta {
 /* Which samples; zeroed is none but vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
 struct uni_sample_filter {
 	int64_t guest, vcpu; /* -1: all */
-	bool on_cpu;	     /* neither idle nor stolen time */
+	bool on_cpu;	     /* neither idle nor stolen time, nor threads on no vCPU */
+	bool off_cpu;	     /* threads on no vCPU only */
+	const struct uni_thread_set *threads; /* these only; NULL: all, also samples of none */
+};
+
+/* Threads of each guest of a session. */
+struct uni_thread_set {
+	uint32_t nr_guests;
+	struct {
+		uint32_t nr; /* ids below this */
+		bool *has;   /* by id; owned */
+	} guest[UNI_GUEST_MAX];
 };
 
 #define UNI_FILTER_ALL                  \
@@ -116,6 +141,7 @@ struct uni_sample_filter {
 		.guest = -1, .vcpu = -1 \
 	}
 
+bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread);
 bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);
 
 /* Adds one guest's numbers to a session's. */
@@ -149,6 +175,9 @@ int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct
  * thread, with no guest held; times that go back within a vCPU are raised to the last one.
  */
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s);
+/* The next thread of a guest, in the order of ids, before its first sample. Of any thread. */
+int uni_recorder_thread(
+	struct uni_recorder *r, uint32_t guest, const struct uni_record_thread *thread);
 /* The same for VM exits, of a guest whose meta has exits_every; e->guest is its number. */
 void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e);
 /* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
@@ -181,6 +210,8 @@ struct uni_recorded_guest {
 	const struct uni_record_stats *stats;
 	const struct uni_watch *watch;
 	size_t nr_watch;
+	const struct uni_record_thread *thread; /* id n is thread[n - 1] */
+	size_t nr_thread;
 	const struct uni_symtab *symtab; /* travelled with it; NULL: none, or damaged */
 	const char *symtab_problem;	 /* why it cannot be read; NULL: nothing is wrong */
 };
@@ -196,6 +227,17 @@ void uni_recording_guest_name(
 /* By number or by that name. -UNI_ENOENT, and the message lists the names. */
 int uni_recording_find_guest(
 	const struct uni_recording *r, const char *text, uint32_t *ret, struct uni_err *err);
+
+/*
+ * The threads whose name matches a shell-style glob; freed by uni_thread_set_destroy().
+ * -UNI_ENOENT: there is none, and the message has the names.
+ */
+int uni_recording_find_threads(const struct uni_recording *r, const char *glob,
+	struct uni_thread_set **ret, struct uni_err *err);
+void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
+/* What a thread is called: its name, else its number or address. id 0: "[no thread]". */
+void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
+	char ret[UNI_GUEST_NAME_MAX]);
 
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);   /* guest 0's */
 const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r); /* the sum */

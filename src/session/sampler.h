@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "guest/guest.h"
 #include "session/recording.h"
 
 struct uni_sampler_cfg {
@@ -21,7 +22,10 @@ struct uni_sampler_cfg {
 	bool counts;	      /* counts of equal chains will do, where the kernel makes them */
 	bool hurry;	      /* a thread that pauses guests goes before all others, if it may */
 	const struct uni_unwinder *unwinder; /* and its hints for the kernel */
-	struct uni_watch *watch;	     /* first and last are filled; the caller's to free */
+	/* By which threads are known, where the guest is paused; NULL: samples have no thread. */
+	const struct uni_model *model;
+	bool threads;		 /* every thread, running or not, and not only those on vCPUs */
+	struct uni_watch *watch; /* first and last are filled; the caller's to free */
 	size_t nr_watch;
 	const atomic_bool *stop; /* set by a signal: end cleanly */
 	/*
@@ -31,6 +35,8 @@ struct uni_sampler_cfg {
 	pthread_rwlock_t *gate;
 	/* Every sample, with the guest running; may be NULL. */
 	void (*on_sample)(void *ctx, const struct uni_sample *s);
+	/* A thread, before its first sample; may be NULL. */
+	void (*on_thread)(void *ctx, const struct uni_record_thread *t);
 	/* VM exits, the same way. */
 	void (*on_exit)(void *ctx, const struct uni_stream_exit *e);
 	/* About five times a second; may be NULL. */

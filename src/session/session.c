@@ -17,8 +17,10 @@ struct uni_session_guest *uni_session_add_guest(struct uni_session *s)
 
 void uni_session_deinit(struct uni_session *s)
 {
-	while (s->nr_guests != 0)
-		free(s->guest[--s->nr_guests]);
+	while (s->nr_guests != 0) {
+		free(s->guest[--s->nr_guests]->thread);
+		free(s->guest[s->nr_guests]);
+	}
 }
 
 void uni_session_free_parsed(struct uni_session *s)

@@ -22,6 +22,9 @@ struct uni_session_guest { /* large */
 	/* Of a parsed session owned, else borrowed by who fills them in. */
 	struct uni_watch *watch;
 	size_t nr_watch;
+	/* Owned. */
+	struct uni_record_thread *thread;
+	size_t nr_thread, cap_thread;
 };
 
 struct uni_session { /* zeroed is empty */

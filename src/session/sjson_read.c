@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "session/sdir.h"
+#include "session/sjson_priv.h"
 
 static void cleanup_json(json_t **j)
 {
@@ -266,7 +267,7 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 		return bad;
 	parse_images(&s, m);
 	parse_watches(&s, ret);
-	return s.bad;
+	return s.bad != NULL ? s.bad : uni_session_parse_threads(obj, ret);
 }
 
 static void parse_times(struct src *stats, struct uni_record_stats *st)

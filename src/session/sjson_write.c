@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "session/sdir.h"
+#include "session/sjson_priv.h"
 
 /* JSON must be UTF-8, and paths and command lines need not be. */
 static void put_text(struct uni_json *j, const char *key, const char *s)
@@ -197,6 +198,7 @@ static void put_guest(
 	put_u64(j, "mem_bytes", m->info.mem_bytes);
 	put_images(j, m);
 	put_watches(j, b, g);
+	uni_session_put_threads(j, g);
 	if (s->closed)
 		put_stats(j, &g->stats);
 	uni_json_object_end(j);

@@ -118,10 +118,24 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add(&sum->host_runs, one->host_runs);
 }
 
+bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread)
+{
+	return guest < set->nr_guests && thread < set->guest[guest].nr &&
+	       set->guest[guest].has[thread];
+}
+
 bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s)
 {
-	if ((f->guest >= 0 && (uint64_t)f->guest != s->guest) ||
-		(f->vcpu >= 0 && (uint64_t)f->vcpu != s->vcpu))
+	const bool off_cpu = uni_state_is_off_cpu(s->state);
+
+	if (f->guest >= 0 && (uint64_t)f->guest != s->guest)
 		return false;
-	return !f->on_cpu || (s->state != UNI_VCPU_HALTED && s->state != UNI_VCPU_STOLEN);
+	if (f->vcpu >= 0 && (off_cpu || (uint64_t)f->vcpu != s->vcpu))
+		return false;
+	if (f->threads != NULL && !uni_thread_set_has(f->threads, s->guest, s->thread))
+		return false;
+	if (f->off_cpu && !off_cpu)
+		return false;
+	return !f->on_cpu ||
+	       !(off_cpu || s->state == UNI_VCPU_HALTED || s->state == UNI_VCPU_STOLEN);
 }

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "session/rawstack.h"
 #include "session/run.h"
 #include "session/stats.h"
 #include "session/watch.h"
@@ -36,7 +37,9 @@ struct guest {
 	uint64_t failed;       /* samples without a chain that tell nothing */
 	uint64_t errors_since; /* 0: the last read went well */
 	int error;
-	struct uni_as *as; /* for the watches, with the two below */
+	struct uni_rawstack *raw; /* made with the first such sample */
+	struct uni_chain chain;	  /* of the last one */
+	struct uni_as *as;	  /* for the watches, with the two below */
 	struct uni_watcher *watcher;
 	struct uni_hist pause;
 	struct uni_regs regs[UNI_VCPU_MAX];
@@ -74,6 +77,27 @@ static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
 	uni_record_stats_count(&job->stats, &sample);
 	if (job->cfg.on_sample != NULL)
 		job->cfg.on_sample(job->cfg.ctx, &sample);
+}
+
+/* A sample that is still to be unwound. */
+static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
+{
+	struct guest *g = ctx;
+	struct uni_stream_sample sample = {
+		.t_ns = s->t_ns, .weight = s->weight, .vcpu = s->vcpu, .state = s->regs.state
+	};
+
+	if (g->raw == NULL &&
+		uni_rawstack_create(g->job->t, g->job->cfg.unwinder, &g->raw, NULL) != 0) {
+		g->failed += s->weight;
+		return;
+	}
+	uni_rawstack_unwind(g->raw, s, &g->chain);
+	sample.stop = g->chain.stop;
+	sample.nr = g->chain.nr;
+	sample.pc = g->chain.pc;
+	sample.flags = g->chain.flags;
+	on_stream_sample(g, &sample);
 }
 
 static void on_stream_exit(void *ctx, const struct uni_stream_exit *e)
@@ -163,7 +187,7 @@ static void read_watches(struct guest *g, unsigned tries, bool keep)
 static int drain(struct guest *g)
 {
 	const struct uni_stream_sink sink = {
-		.ctx = g, .sample = on_stream_sample, .exit = on_stream_exit
+		.ctx = g, .raw = on_stream_raw, .sample = on_stream_sample, .exit = on_stream_exit
 	};
 
 	return g->ops->stream_read(g->job->t, &sink);
@@ -372,6 +396,7 @@ void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
 
 		uni_watcher_destroy(g->watcher);
 		uni_as_destroy(g->as);
+		uni_rawstack_destroy(g->raw);
 		free(g);
 	}
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/regs.h"
 #include "target/exit_kind.h"
 
 struct uni_stream_cfg {
@@ -58,10 +59,22 @@ struct uni_stream_exit {
 	const uint8_t *flags;
 };
 
+/* A sample that is to be unwound by whoever gets it: registers, and what lay above the stack
+ * pointer. */
+struct uni_stream_raw {
+	uint64_t t_ns, weight;
+	uint32_t vcpu;
+	struct uni_regs regs;
+	const uint8_t *stack; /* borrowed during the call; from regs.sp on */
+	size_t stack_size;
+};
+
 struct uni_stream_sink {
 	void *ctx;
 	void (*sample)(void *ctx, const struct uni_stream_sample *s);
 	void (*exit)(void *ctx, const struct uni_stream_exit *e); /* NULL: not wanted */
+	/* NULL: samples that are still to be unwound cannot be taken */
+	void (*raw)(void *ctx, const struct uni_stream_raw *s);
 };
 
 /* Since stream_start(). */

@@ -79,6 +79,9 @@ struct uni_target_info {
 struct uni_target;
 struct uni_target_shared;
 
+/* A file with code that is mapped, its first byte at gva. */
+typedef void (*uni_target_file_fn)(void *ctx, const char *path, uni_gva gva);
+
 struct uni_target_ops {
 	const char *scheme;  /* "kvm" */
 	const char *summary; /* one line for --help and doctor */
@@ -127,6 +130,11 @@ struct uni_target_ops {
 	int (*release)(struct uni_target *t); /* idempotent; the pause guard calls it */
 
 	struct uni_gmem *(*gmem)(struct uni_target *t); /* borrowed */
+	/*
+	 * Optional: the files whose code is mapped, where somebody knows that (an operating system
+	 * below the guest). 0 or -UNI_EGONE.
+	 */
+	int (*files)(struct uni_target *t, uni_target_file_fn fn, void *ctx);
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? false once it ended: the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);

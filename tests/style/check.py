@@ -19,11 +19,12 @@ BELOW = {
     "target": ["arch", "mem", "base"],
     "trace": ["obj", "arch", "mem", "base"],
     "unwind": ["arch", "mem", "base"],
-    "session": ["unwind", "target", "obj", "arch", "mem", "base"],
-    "profile": ["session", "unwind", "target", "obj", "arch", "mem", "base"],
+    "guest": ["obj", "arch", "mem", "base"],
+    "session": ["guest", "unwind", "target", "obj", "arch", "mem", "base"],
+    "profile": ["session", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["profile", "session", "obj", "arch", "base"],
     "import": ["profile", "obj", "base"],
-    "cli": ["export", "import", "profile", "session", "unwind", "target", "obj", "arch", "mem",
+    "cli": ["export", "import", "profile", "session", "guest", "unwind", "target", "obj", "arch", "mem",
             "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.

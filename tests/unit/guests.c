@@ -245,8 +245,11 @@ static void states_are_leaves(void **state)
 	assert_int_equal(close_with(r, &st, NULL, 0, &p->err), 0);
 	folds_to(p, (struct uni_build_opts)UNI_BUILD_DEFAULTS,
 		"app;app 3\n"
+		"app;app;[blocked] 1\n"
 		"app;app;[idle] 1\n"
 		"app;app;[kvm] 1\n"
+		"app;app;[ready] 1\n"
+		"app;app;[sleeping] 1\n"
 		"app;app;[stolen] 1\n"
 		"app;app;[vmm] 1\n");
 	folds_to(p,
@@ -254,6 +257,16 @@ static void states_are_leaves(void **state)
 		"app;app 3\n"
 		"app;app;[kvm] 1\n"
 		"app;app;[vmm] 1\n");
+	/* What is off-CPU is on no vCPU, whatever number it has. */
+	folds_to(p,
+		(struct uni_build_opts){
+			.filter = { .guest = -1, .vcpu = -1, .off_cpu = true }, .per_vcpu = true },
+		"[no vcpu];app;app;[blocked] 1\n"
+		"[no vcpu];app;app;[ready] 1\n"
+		"[no vcpu];app;app;[sleeping] 1\n");
+	folds_to(p,
+		(struct uni_build_opts){ .filter = { .guest = -1, .vcpu = UNI_OFF_CPU_BLOCKED } },
+		"");
 }
 
 static void guests_are_roots(void **state)

@@ -190,6 +190,8 @@ static const char sound[] =
 	"\"guests\": [{\"folder\": \"guest-0\", \"trace_layout\": 1, \"nr_vcpus\": 2,\n"
 	"\"trace_uuid\": \"12345678-0102-4304-8506-0708090a0bff\",\n"
 	"\"images\": [{\"id\": \"12ab\", \"bias\": \"0x10\"}],\n"
+	"\"model\": \"lab\", \"threads\": [{\"id\": 1, \"name\": \"a\", \"object\": \"0x20\"},\n"
+	"{\"id\": 2, \"number\": 5}],\n"
 	"\"watches\": [{\"size\": 2, \"first\": {\"t_ns\": 1, \"bytes\": \"00ff\"}}]}]}";
 
 /* The sound text with one part replaced. */
@@ -230,11 +232,18 @@ static void corrupt_json_is_refused(void **state)
 		{ "0x10", "0x10000000000000000" },
 		{ "\"open\"", "\"ajar\"" },
 		{ "4304", "43" },
-		{ "\"trace_layout\": 1", "\"trace_layout\": 3" },
+		{ "\"trace_layout\": 1", "\"trace_layout\": 4" },
 		{ "\"trace_layout\": 1", "\"trace_layout\": 0" },
 		{ "[{\"folder\"", "[{\"folder\": 1, \"folder\"" },
 		{ "}]}]}", "}]}]" },
 		{ "uniscope-session", "other" },
+		{ "\"id\": 2", "\"id\": 3" },
+		{ "\"id\": 2", "\"id\": \"2\"" },
+		{ "\"name\": \"a\"", "\"name\": 1" },
+		{ "0x20", "x20" },
+		{ "\"number\": 5", "\"number\": -5" },
+		{ "\"threads\": [", "\"threads\": 1, \"other\": [" },
+		{ "\"lab\"", "7" },
 	};
 	struct uni_err err = { 0 };
 

@@ -102,7 +102,7 @@ static void make(struct fake *f, const struct uni_stream_sink *sink)
 		.weight = 1 + n % 2,
 		.vcpu = n % 2 != 0 && f->plugged != 0 ? f->plugged : n % 2,
 		.stop = n % 5 == 0 ? UNI_STOP_FAULT : UNI_STOP_ROOT,
-		.state = n % UNI_VCPU_STATE_NR,
+		.state = n % (UNI_VCPU_STOLEN + 1),
 		.nr = n % 11 == 0 ? 0 : 2,
 		.pc = pc,
 		.flags = flags };

@@ -110,5 +110,6 @@ const struct uni_arch uni_arch_x86_64 = {
 	.after_call = uni_x86_64_after_call,
 	.fp_step = uni_x86_64_fp_step,
 	.leaf_rules = uni_x86_64_leaf_rules,
+	.restore = uni_x86_64_restore,
 	.strip = strip,
 };

@@ -66,4 +66,7 @@ int uni_x86_64_leaf_rules(
 int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 	struct uni_regs *regs, enum uni_stop *stop_ret);
 
+/* restore.c: see arch.h. */
+int uni_x86_64_restore(struct uni_as *as, struct uni_regs *regs);
+
 #endif

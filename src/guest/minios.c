@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mini-OS: one list, cooperative, one vCPU. It has no variable for the current thread: the lowest
+ * word of a stack has the address of its thread. A thread that was switched out goes on at the end
+ * of __arch_switch_threads().
+ */
+#include "guest/model.h"
+
+#define RUNNABLE 1u /* RUNNABLE_FLAG of sched.h */
+
+/* Stacks are aligned to their size, which no debug data tells: 64 KiB on x86, unless configured. */
+#define STACK_SHIFT_MIN 12u
+#define STACK_SHIFT_MAX 20u
+
+enum { SWITCH, LIST };
+enum { NAME, STACK, SP, IP, NEXT, FLAGS, WAKEUP, NR };
+
+static const char *const paths[NR] = { "name", "stack", "sp", "ip", "thread_list.tqe_next", "flags",
+	"wakeup_time" };
+
+static const struct uni_model_struct structs[] = { { "thread", NR, paths }, { 0 } };
+
+static void each(struct uni_look *look)
+{
+	uint64_t first;
+
+	if (uni_look_u64(look, look->m->sym[LIST], &first))
+		uni_look_list(look, first, NEXT);
+}
+
+static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
+{
+	uint64_t ip, sp, flags, wakeup, name;
+
+	if (!uni_look_member(look, t->object, IP, &ip) ||
+		!uni_look_member(look, t->object, SP, &sp) ||
+		!uni_look_member(look, t->object, FLAGS, &flags) ||
+		!uni_look_member(look, t->object, WAKEUP, &wakeup) ||
+		!uni_look_member(look, t->object, NAME, &name))
+		return false;
+	if (flags & RUNNABLE)
+		t->state = UNI_THREAD_READY;
+	else
+		t->state = wakeup != 0 ? UNI_THREAD_SLEEPING : UNI_THREAD_BLOCKED;
+	if (name != 0)
+		uni_look_text(look, name, UNI_THREAD_NAME_MAX - 1, t->name, sizeof(t->name));
+	if (look->list != NULL)
+		uni_look_saved(look, ip, sp, t);
+	return true;
+}
+
+/* Both point at each other: the word at the stack's start, and the thread's pointer to its stack.
+ */
+static uint64_t current(struct uni_look *look, uint32_t vcpu)
+{
+	const struct uni_regs *regs = &look->regs[vcpu];
+
+	for (unsigned shift = STACK_SHIFT_MIN; regs->sp_valid && shift <= STACK_SHIFT_MAX;
+		shift++) {
+		uint64_t base = regs->sp >> shift << shift, object, stack;
+
+		if (uni_look_u64(look, base, &object) && object != 0 &&
+			uni_look_member(look, object, STACK, &stack) && stack == base)
+			return object;
+	}
+	return 0;
+}
+
+const struct uni_guest_ops uni_guest_minios = {
+	.name = "minios",
+	.title = "Mini-OS",
+	.syms = { [SWITCH] = "__arch_switch_threads", [LIST] = "thread_list" },
+	.structs = structs,
+	.each = each,
+	.read = read_thread,
+	.current = current,
+};

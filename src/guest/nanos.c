@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Nanos: the threads of each process in a tree by their number. What a thread had in its registers
+ * when it last entered the kernel is in its frame; a system call that blocks keeps no kernel stack,
+ * so its chain is that of the program, and what it waits for is the name of a queue.
+ */
+#include <elf.h>
+
+#include "base/checked.h"
+#include "guest/model.h"
+
+#define PROCESSES_MAX 64u
+#define DEPTH_MAX     64u	 /* of the tree: balanced, and of at most 2^31 threads */
+#define NO_QUEUE      UINT64_MAX /* INVALID_ADDRESS: it waits, but for no queue */
+
+enum { CPUINFOS, PROCESSES };
+enum {
+	FRAME,
+	NAME,
+	SYSCALL,
+	TID,
+	NODE,
+	NR_THREAD,
+	BLOCKED_ON = NR_THREAD,
+	BQ_NAME,
+	BQ_NAME_LEN,
+	TREE,
+	ROOT,
+	CHILD,
+	CONTEXT,
+	VEC_START,
+	VEC_END,
+	VEC_CONTENTS,
+	NR,
+};
+
+static const char *const thread_paths[] = { "context.frame", "name", "syscall", "tid", "n" };
+static const char *const syscall_paths[] = { "uc.blocked_on" };
+static const char *const queue_paths[] = { "?name.ptr", "?name.len" };
+static const char *const process_paths[] = { "threads" };
+static const char *const tree_paths[] = { "root" };
+static const char *const node_paths[] = { "c" };
+static const char *const cpu_paths[] = { "m.current_context" };
+static const char *const vector_paths[] = { "start", "end", "contents" };
+
+static const struct uni_model_struct structs[] = { { "thread", NR_THREAD, thread_paths },
+	{ "syscall_context", 1, syscall_paths }, { "blockq", 2, queue_paths },
+	{ "process", 1, process_paths }, { "rbtree", 1, tree_paths }, { "rbnode", 1, node_paths },
+	{ "cpuinfo", 1, cpu_paths }, { "buffer", 3, vector_paths }, { 0 } };
+
+/* Words of a frame (src/x86_64/frame.h), by DWARF number of the register; 0xff: not in it. */
+static const struct {
+	unsigned machine, pc, sp, nr;
+	struct {
+		uint8_t reg, word;
+	} reg[8];
+} frames[] = {
+	{ EM_X86_64, 16, 7, 6,
+		{ { UNI_X86_RBX, 1 }, { UNI_X86_RBP, 6 }, { UNI_X86_R12, 12 }, { UNI_X86_R13, 13 },
+			{ UNI_X86_R14, 14 }, { UNI_X86_R15, 15 } } },
+};
+
+/* In order, with the way back kept here: a hostile tree is as deep as that and no deeper. */
+static void each_of_tree(struct uni_look *look, uint64_t node)
+{
+	uint64_t stack[DEPTH_MAX] = { 0 };
+	unsigned depth = 0;
+
+	while (node != 0 || depth != 0) {
+		uint64_t at = node != 0 ? uni_look_at(look, node, CHILD) : 0;
+
+		if (node != 0) {
+			if (depth == DEPTH_MAX || at == 0 || !uni_look_u64(look, at, &node)) {
+				look->list->cut =
+					depth == DEPTH_MAX ? UNI_THREADS_LOOP : UNI_THREADS_FAULT;
+				return;
+			}
+			stack[depth++] = at;
+			continue;
+		}
+		at = stack[--depth];
+		node = at - look->m->member[CHILD].offset;
+		if (!uni_look_add(look, node - look->m->member[NODE].offset) ||
+			!uni_look_u64(look, at + 8, &node))
+			return;
+	}
+}
+
+static void each(struct uni_look *look)
+{
+	uint64_t nr = uni_min(look->m->sym_size[PROCESSES] / 8, PROCESSES_MAX);
+
+	for (uint64_t i = 0; i < nr; i++) {
+		uint64_t process, tree, root;
+
+		if (uni_look_u64(look, look->m->sym[PROCESSES] + i * 8, &process) && process != 0 &&
+			uni_look_member(look, process, TREE, &tree) && tree != 0 &&
+			uni_look_member(look, tree, ROOT, &root))
+			each_of_tree(look, root);
+	}
+}
+
+static void read_frame(struct uni_look *look, struct uni_guest_thread *t)
+{
+	uint64_t frame = uni_look_at(look, t->object, FRAME), word;
+
+	uni_look_blank(look, t);
+	for (size_t i = 0; i < uni_array_len(frames) && frame != 0; i++) {
+		if (frames[i].machine != look->m->arch->elf_machine)
+			continue;
+		t->regs.pc_valid = uni_look_u64(look, frame + 8u * frames[i].pc, &t->regs.pc);
+		t->regs.sp_valid = uni_look_u64(look, frame + 8u * frames[i].sp, &t->regs.sp);
+		if (t->regs.sp_valid)
+			uni_regs_set(&t->regs, look->m->arch->sp_reg, t->regs.sp);
+		for (size_t k = 0; k < frames[i].nr; k++) {
+			if (uni_look_u64(look, frame + 8u * frames[i].reg[k].word, &word))
+				uni_regs_set(&t->regs, frames[i].reg[k].reg, word);
+		}
+	}
+}
+
+/* The name of a queue says what it is for: "pipe read", "epoll". */
+static void read_queue(struct uni_look *look, struct uni_guest_thread *t)
+{
+	uint64_t at, len;
+
+	if (t->wait_on == NO_QUEUE) {
+		t->wait_on = 0;
+		return;
+	}
+	if (uni_look_member(look, t->wait_on, BQ_NAME, &at) &&
+		uni_look_member(look, t->wait_on, BQ_NAME_LEN, &len))
+		uni_look_text(look, at, (size_t)uni_min(len, sizeof(t->wait_name) - 1),
+			t->wait_name, sizeof(t->wait_name));
+}
+
+static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
+{
+	uint64_t call;
+
+	if (!uni_look_member(look, t->object, TID, &t->number) ||
+		!uni_look_member(look, t->object, SYSCALL, &call))
+		return false;
+	t->has_number = true;
+	t->state = UNI_THREAD_READY;
+	if (call != 0 && uni_look_member(look, call, BLOCKED_ON, &t->wait_on) && t->wait_on != 0) {
+		t->state = UNI_THREAD_BLOCKED;
+		read_queue(look, t);
+	}
+	uni_look_text(look, uni_look_at(look, t->object, NAME), look->m->member[NAME].size, t->name,
+		sizeof(t->name));
+	if (look->list != NULL)
+		read_frame(look, t);
+	return true;
+}
+
+/* The context that a CPU runs; 0: not known. */
+static uint64_t context_of(struct uni_look *look, uint32_t vcpu)
+{
+	uint64_t vector, start, end, contents, cpu, context = 0;
+
+	if (uni_look_u64(look, look->m->sym[CPUINFOS], &vector) &&
+		uni_look_member(look, vector, VEC_START, &start) &&
+		uni_look_member(look, vector, VEC_END, &end) &&
+		uni_look_member(look, vector, VEC_CONTENTS, &contents) && end > start &&
+		(end - start) / 8 > vcpu &&
+		uni_look_u64(look, contents + start + 8ull * vcpu, &cpu))
+		(void)uni_look_member(look, cpu, CONTEXT, &context);
+	return context;
+}
+
+/*
+ * A thread's own context is at its start, and so is a system call's, which has the thread's
+ * address: without the list there is no telling which of them it is.
+ */
+static uint64_t current(struct uni_look *look, uint32_t vcpu)
+{
+	uint64_t context = context_of(look, vcpu), call;
+
+	for (uint32_t i = 0; context != 0 && look->list != NULL && i < look->list->nr; i++) {
+		const struct uni_guest_thread *t = &look->list->v[i];
+
+		if (t->object == context ||
+			(uni_look_member(look, t->object, SYSCALL, &call) && call == context))
+			return t->object;
+	}
+	return 0;
+}
+
+const struct uni_guest_ops uni_guest_nanos = {
+	.name = "nanos",
+	.title = "Nanos",
+	.syms = { [CPUINFOS] = "cpuinfos", [PROCESSES] = "processes" },
+	.structs = structs,
+	.each = each,
+	.read = read_thread,
+	.current = current,
+};

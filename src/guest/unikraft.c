@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unikraft since its schedulers have a list of their threads (0.11): uk_sched_head leads from
+ * scheduler to scheduler. A thread that was switched out goes on at the end of ukarch_ctx_switch().
+ */
+#include "guest/model.h"
+
+#define SCHEDULERS_MAX 16
+
+enum { HEAD, CURRENT };
+enum {
+	IP,
+	SP,
+	FLAGS,
+	NAME,
+	NEXT,
+	WAKEUP,
+	AUXSP,
+	NR_THREAD,
+	FIRST = NR_THREAD,
+	NEXT_SCHED,
+	NR,
+};
+
+static const char *const thread_paths[NR_THREAD] = { "ctx.ip", "ctx.sp", "flags", "name",
+	"thread_list.tqe_next", "wakeup_time", "?auxsp" };
+static const char *const sched_paths[NR - NR_THREAD] = { "thread_list.tqh_first", "next" };
+
+static const struct uni_model_struct structs[] = { { "uk_thread", NR_THREAD, thread_paths },
+	{ "uk_sched", NR - NR_THREAD, sched_paths }, { 0 } };
+
+static void each(struct uni_look *look)
+{
+	uint64_t sched, first;
+
+	if (!uni_look_u64(look, look->m->sym[HEAD], &sched))
+		return;
+	for (unsigned i = 0; sched != 0 && i < SCHEDULERS_MAX; i++) {
+		if (!uni_look_member(look, sched, FIRST, &first))
+			return;
+		uni_look_list(look, first, NEXT);
+		if (!uni_look_member(look, sched, NEXT_SCHED, &sched))
+			return;
+	}
+}
+
+/* The flags moved up by one when that for an auxiliary stack came (0.17). */
+static uint8_t state_of(const struct uni_look *look, uint64_t flags, uint64_t wakeup)
+{
+	unsigned shift = look->m->member[AUXSP].found ? 1 : 0;
+
+	if (flags & 0x8u << shift)
+		return UNI_THREAD_EXITED;
+	if (flags & 0x4u << shift)
+		return UNI_THREAD_READY;
+	return wakeup != 0 ? UNI_THREAD_SLEEPING : UNI_THREAD_BLOCKED;
+}
+
+static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
+{
+	uint64_t ip, sp, flags, wakeup, name;
+
+	if (!uni_look_member(look, t->object, IP, &ip) ||
+		!uni_look_member(look, t->object, SP, &sp) ||
+		!uni_look_member(look, t->object, FLAGS, &flags) ||
+		!uni_look_member(look, t->object, WAKEUP, &wakeup) ||
+		!uni_look_member(look, t->object, NAME, &name))
+		return false;
+	t->state = state_of(look, flags, wakeup);
+	if (name != 0)
+		uni_look_text(look, name, UNI_THREAD_NAME_MAX - 1, t->name, sizeof(t->name));
+	if (look->list != NULL)
+		uni_look_saved(look, ip, sp, t);
+	return true;
+}
+
+/* One word a CPU, in the order in which they were started. */
+static uint64_t current(struct uni_look *look, uint32_t vcpu)
+{
+	uint64_t object = 0;
+
+	if (vcpu < look->m->sym_size[CURRENT] / 8)
+		(void)uni_look_u64(look, look->m->sym[CURRENT] + (uint64_t)vcpu * 8, &object);
+	return object;
+}
+
+const struct uni_guest_ops uni_guest_unikraft = {
+	.name = "unikraft",
+	.title = "Unikraft",
+	.syms = { [HEAD] = "uk_sched_head", [CURRENT] = "__uk_sched_thread_current" },
+	.structs = structs,
+	.each = each,
+	.read = read_thread,
+	.current = current,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "obj/members.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+#include "obj/debug_priv.h"
+
+#define NESTING_MAX 8 /* unnamed structures, and names of one path */
+#define TYPE_LINKS  16
+
+struct spot {
+	Dwarf_Die die;	 /* of the member's type */
+	uint64_t offset; /* from the outermost structure */
+	bool has_die;
+};
+
+static bool is_structure(Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+
+	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
+}
+
+/* The type of die without typedefs and qualifiers; false if it has none. */
+static bool plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute a;
+
+	*ret = *die;
+	for (unsigned i = 0; i < TYPE_LINKS && uni_debug_spend(d, 1); i++) {
+		if (dwarf_attr(ret, DW_AT_type, &a) == NULL || dwarf_formref_die(&a, ret) == NULL)
+			return false;
+		switch (dwarf_tag(ret)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Members of unions need not say that they are at 0; bit fields and expressions are not for us. */
+static bool offset_of(Dwarf_Die *die, uint64_t *ret)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word v;
+
+	*ret = 0;
+	if (dwarf_attr(die, DW_AT_data_bit_offset, &a) != NULL)
+		return false;
+	if (dwarf_attr(die, DW_AT_data_member_location, &a) == NULL)
+		return true;
+	if (dwarf_formudata(&a, &v) != 0 || v > UNI_MEMBER_MAX)
+		return false;
+	*ret = v;
+	return true;
+}
+
+/* The member of that name in the structure, or in an unnamed one in it. */
+static bool find_here(struct uni_debug *d, Dwarf_Die *structure, const char *name, size_t len,
+	unsigned depth, struct spot *ret)
+{
+	Dwarf_Die die, type;
+	int more = dwarf_child(structure, &die);
+
+	for (; more == 0 && uni_debug_spend(d, 1); more = dwarf_siblingof(&die, &die)) {
+		const char *is = dwarf_diename(&die);
+		uint64_t offset;
+
+		if (dwarf_tag(&die) != DW_TAG_member || !offset_of(&die, &offset))
+			continue;
+		if (is != NULL && strlen(is) == len && memcmp(is, name, len) == 0) {
+			ret->offset += offset;
+			ret->has_die = plain_type(d, &die, &ret->die);
+			return true;
+		}
+		if (is == NULL && depth < NESTING_MAX && plain_type(d, &die, &type) &&
+			is_structure(&type) && find_here(d, &type, name, len, depth + 1, ret)) {
+			ret->offset += offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool find_member(struct uni_debug *d, Dwarf_Die *structure, struct uni_member *m)
+{
+	struct spot at = { .die = *structure, .has_die = true };
+	const char *name = m->path;
+	Dwarf_Word size;
+
+	m->found = false;
+	for (unsigned i = 0; i < NESTING_MAX; i++) {
+		size_t len = strcspn(name, ".");
+		struct spot next = { .offset = at.offset };
+
+		if (!at.has_die || !find_here(d, &at.die, name, len, 0, &next))
+			return false;
+		at = next;
+		name += len;
+		if (*name == '\0') {
+			m->offset = at.offset;
+			m->size = 0;
+			if (at.has_die && dwarf_aggregate_size(&at.die, &size) == 0)
+				m->size = size;
+			m->found = m->offset <= UNI_MEMBER_MAX;
+			return m->found;
+		}
+		name++;
+	}
+	return false;
+}
+
+/* All that must be there? Else the first that is not. */
+static const char *missing(
+	struct uni_debug *d, Dwarf_Die *structure, struct uni_member *member, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!find_member(d, structure, &member[i]) && !member[i].optional)
+			return member[i].path;
+	}
+	return NULL;
+}
+
+static bool has_tag(Dwarf_Die *die, const char *tag)
+{
+	const char *name = is_structure(die) ? dwarf_diename(die) : NULL;
+
+	return name != NULL && strcmp(name, tag) == 0 && dwarf_hasattr(die, DW_AT_declaration) == 0;
+}
+
+int uni_debug_members(struct uni_debug *d, const char *tag, struct uni_member *member, size_t nr,
+	const char **missing_ret)
+{
+	const char *lacks = NULL;
+
+	for (size_t i = 0; i < nr; i++)
+		member[i].found = false;
+	for (size_t i = 0; i < d->cus.nr; i++) {
+		Dwarf_Die cu, die;
+		int more;
+
+		if (dwarf_offdie(d->dw, d->cus.v[i].die, &cu) == NULL)
+			continue;
+		more = dwarf_child(&cu, &die);
+		for (; more == 0 && uni_debug_spend(d, 1); more = dwarf_siblingof(&die, &die)) {
+			if (!has_tag(&die, tag))
+				continue;
+			lacks = missing(d, &die, member, nr);
+			if (lacks == NULL)
+				return 0;
+		}
+	}
+	for (size_t i = 0; i < nr; i++)
+		member[i].found = false;
+	if (missing_ret != NULL)
+		*missing_ret = lacks;
+	return -UNI_ENOENT;
+}

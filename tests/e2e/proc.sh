@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# proc.sh UNISCOPE BUILD SRCROOT PROCESS: processes as guests. Lab apps against their own books, by
+# perf events and by stopping; a position-independent program with threads and shared libraries, which
+# must not notice. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3 PROCESS=$4
+T=$(mktemp -d) || exit 1
+n=0 pid=''
+end() {
+	[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null
+	[ -z "$pid" ] || wait "$pid" 2>/dev/null
+	pid=
+}
+trap 'end; rm -rf "$T"' EXIT
+trap 'exit 130' INT TERM
+
+check() { # WHAT COMMAND...
+	n=$((n + 1)) what=$1
+	shift
+	if "$@" >"$T/check" 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		sed 's/^/# /' "$T/check"
+	fi
+}
+
+# Shares of time and complete chains, as the app's own books and code have them.
+books() { # APP-VARIANT WAY
+	end
+	"$BUILD/lab/process/$1" loop=1 >"$T/out" 2>&1 </dev/null &
+	pid=$!
+	for _ in $(seq 100); do
+		grep -q '^lab: running' "$T/out" && break
+		sleep 0.1
+	done
+	# A busy host leaves few samples.
+	for seconds in 2 10 30; do
+		timeout 60 "$U" record "proc:pid=$pid,via=$2" -q -F 499 -d $seconds --watch lab_truth \
+			-o "$T/s.uniscope" --overwrite || return 1
+		python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 200 && break
+	done
+	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" &&
+		python3 "$SRC/tests/e2e/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
+			--graph "$BUILD/lab/process/$1.graph" --min-samples 150
+}
+
+sorter() {
+	end
+	rm -f "$T/in"
+	mkfifo "$T/in"
+	"$PROCESS" <"$T/in" >"$T/out" &
+	pid=$!
+	exec 9>"$T/in"
+	sleep 0.5
+}
+
+# The callback below the C library's qsort below ours: two images, both moved.
+sorts() { # WAY
+	timeout 60 "$U" record "proc:pid=$pid,via=$1" -q -F 499 -d 3 -o "$T/p.uniscope" --overwrite &&
+		"$U" export "$T/p.uniscope" -f folded -o "$T/p.folded" || return 1
+	grep -q 'main;sort_some;.*;compare ' "$T/p.folded" && grep -q '^_start;' "$T/p.folded" && return 0
+	head -5 "$T/p.folded"
+	return 1
+}
+
+# Sleeping threads are seen as such, where they wait.
+sleeps() {
+	"$U" stacks "proc:pid=$pid" >"$T/stacks" || return 1
+	cat "$T/stacks"
+	[ "$(grep -c '^vCPU' "$T/stacks")" -eq 3 ] && [ "$(grep -c 'halted' "$T/stacks")" -ge 2 ] &&
+		grep -q wait_for_ever "$T/stacks" && grep -q poller "$T/stacks"
+}
+
+unnoticed() {
+	printf x >&9
+	wait "$pid"
+	pid=
+	cat "$T/out"
+	grep -q '^interrupted 0 times' "$T/out"
+}
+
+refuses() { # WORDS TARGET
+	"$U" stacks "$2" >"$T/said" 2>&1 && return 1
+	cat "$T/said"
+	grep -q -e "$1" "$T/said"
+}
+
+# The profiler dies with a thread stopped, again and again: the process runs on.
+survives() {
+	for _ in 1 2 3 4 5 6 7 8; do
+		"$U" record "proc:pid=$pid,via=stop" -q -F 5000 --max-duty 1 -d 30 -o "$T/k.uniscope" \
+			--overwrite &
+		profiler=$!
+		sleep 0.3
+		kill -9 $profiler
+		wait $profiler 2>/dev/null
+	done
+	before=$(cut -d' ' -f14 "/proc/$pid/stat")
+	sleep 1
+	[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ]
+}
+
+ways=stop
+sleep 60 &
+pid=$!
+if "$U" stacks "proc:pid=$pid,via=perf" >/dev/null 2>&1; then
+	ways='perf stop'
+else
+	echo '# perf events are not permitted here: only stopping is tried'
+fi
+for way in $ways; do
+	for app in shares leaf deep; do
+		for variant in gcc-fp gcc-nofp clang-nofp; do
+			[ -e "$BUILD/lab/process/$app-$variant" ] || continue
+			[ $way = stop ] && [ $variant = clang-nofp ] && continue
+			check "$app-$variant by $way" books $app-$variant $way
+		done
+	done
+done
+sorter
+for way in $ways; do
+	check "through shared libraries by $way" sorts $way
+done
+check 'sleeping threads' sleeps
+check 'the profiler is killed' survives
+check 'nobody noticed' unnoticed
+check 'no such process' refuses 'there is no process' proc:pid=4194303
+check 'no pid' refuses 'which process' proc:via=stop
+echo "1..$n"

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A process to look at: position independent, with shared libraries. Its main thread sorts all the
+ * time through the C library, others sleep: one in a condition variable, one in epoll_wait(), which
+ * would notice to be stopped. Prints how often that happened when it is told to end (a byte).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define NR 4096
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static atomic_uint interrupted;
+
+__attribute__((noinline)) static int compare(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+	for (volatile int i = 0; i < 20; i++) {
+	}
+	return (x > y) - (x < y);
+}
+
+__attribute__((noinline)) static void sort_some(unsigned *v)
+{
+	static unsigned seed = 1;
+
+	for (unsigned i = 0; i < NR; i++)
+		v[i] = seed = seed * 1103515245u + 12345u;
+	qsort(v, NR, sizeof(*v), compare);
+	__asm__ volatile(""); /* something left to do: this stays a call */
+}
+
+__attribute__((noinline)) static void wait_for_ever(void)
+{
+	(void)pthread_mutex_lock(&lock);
+	for (;;)
+		(void)pthread_cond_wait(&never, &lock);
+}
+
+static void *waiter(void *arg)
+{
+	wait_for_ever();
+	return arg;
+}
+
+static void *poller(void *arg)
+{
+	int fd = epoll_create1(0);
+	struct epoll_event e;
+
+	for (;;) {
+		if (epoll_wait(fd, &e, 1, -1) < 0 && errno == EINTR)
+			interrupted++;
+	}
+	return arg;
+}
+
+int main(void)
+{
+	struct pollfd told = { .fd = STDIN_FILENO, .events = POLLIN };
+	unsigned *v = malloc(NR * sizeof(*v));
+	pthread_t t;
+
+	if (v == NULL || pthread_create(&t, NULL, waiter, NULL) != 0 ||
+		pthread_create(&t, NULL, poller, NULL) != 0)
+		return 1;
+	while (poll(&told, 1, 0) == 0)
+		sort_some(v);
+	printf("interrupted %u times\n", interrupted);
+	return 0;
+}
