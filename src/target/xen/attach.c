@@ -30,6 +30,9 @@ static int gmem_read(
 	struct uni_xen_target *t = ctx;
 	int rc = uni_xen_pages_read(t->pages, r->start + offset, buf, len);
 
+	/* A frame that is not there may be a guest's trick, or no guest any more. */
+	if (rc != 0 && !t->gone && t->next_look_ns != 0)
+		uni_xen_look(t, uni_now_ns());
 	return rc != 0 && t->gone ? -UNI_EGONE : rc;
 }
 

@@ -317,8 +317,7 @@ int uni_xen_call_contexts(
 	if (rc < 0)
 		return rc;
 	for (uint64_t m = mask; m != 0 && rc == 0; m &= m - 1)
-		rc = take_result(
-			(int64_t)e[nr++].result, (uint32_t)__builtin_ctzll(m), &have);
+		rc = take_result((int64_t)e[nr++].result, (uint32_t)__builtin_ctzll(m), &have);
 	if (rc < 0 && pause)
 		(void)uni_xen_call_unpause(x, domid);
 	if (rc == 0)

@@ -48,9 +48,9 @@ int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid);
 int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret);
 
 /*
- * The contexts of the vCPUs in the mask (below nr_vcpus), all at once, after pausing the domain if it is asked for;
- * have_ret: of which there is one (others were never started). On failure nothing is paused.
- * -UNI_EAGAIN: not now.
+ * The contexts of the vCPUs in the mask (below nr_vcpus), all at once, after pausing the domain if
+ * it is asked for; have_ret: of which there is one (others were never started). On failure nothing
+ * is paused. -UNI_EAGAIN: not now.
  */
 int uni_xen_call_contexts(
 	struct uni_xen_call *x, uint32_t domid, uint64_t mask, bool pause, uint64_t *have_ret);

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 
-#define LOOK_NS	 (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
+#define LOOK_NS	      (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
+#define LOOK_AGAIN_NS (5 * UNI_NSEC_PER_MSEC)	/* where somebody else has it paused */
 
 static struct uni_xen_target *of(struct uni_target *t)
 {
@@ -29,38 +30,49 @@ static void lose(struct uni_xen_target *t)
 		uni_xen_fate(&t->dom));
 }
 
-static void look(struct uni_xen_target *t, uint64_t now_ns)
+/* Has it ended, or is it another one's number by now? */
+static bool has_ended(struct uni_xen_target *t)
 {
 	struct uni_xen_dominfo d;
-	int rc;
+	int rc = uni_xen_call_info(t->call, t->dom.domid, &d);
 
-	t->next_look_ns = now_ns + LOOK_NS;
-	if (t->gone || t->held)
-		return;
-	rc = uni_xen_call_info(t->call, t->dom.domid, &d);
 	if (rc == 0 && memcmp(d.uuid, t->dom.uuid, sizeof(d.uuid)) != 0)
-		rc = -UNI_EGONE; /* the number is another domain's */
+		rc = -UNI_EGONE;
 	if (rc == -UNI_EGONE)
 		t->dom.dying = true;
 	else if (rc == 0)
 		t->dom = d;
-	if (t->dom.dying || (t->dom.shutdown && !t->dead)) {
-		lose(t);
-		return;
-	}
-	if (!t->dom.paused)
-		t->found_paused = false;
-	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;
-	if (now_ns < t->next_drop_ns || t->dead)
-		return;
-	t->next_drop_ns = now_ns + UNI_XEN_REMAP_NS;
-	uni_xen_pages_drop(t->pages);
+	return t->dom.dying || (t->dom.shutdown && !t->dead);
 }
 
 /* May it be stopped by us, now? */
 static bool may_hold(struct uni_xen_target *t)
 {
 	return t->pause && !t->dead && !t->found_paused && uni_xen_keeper_alive(&t->keeper);
+}
+
+void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
+{
+	t->next_look_ns = now_ns + LOOK_NS;
+	if (t->gone)
+		return;
+	if (has_ended(t)) {
+		lose(t);
+		return;
+	}
+	if (t->held) /* and so it is paused */
+		return;
+	if (!t->dom.paused)
+		t->found_paused = false;
+	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;
+	/* It may be another profiler's, for a moment. */
+	if (t->others_pause)
+		t->next_look_ns = now_ns + LOOK_AGAIN_NS;
+	t->may_hold = may_hold(t);
+	if (now_ns < t->next_drop_ns || t->dead)
+		return;
+	t->next_drop_ns = now_ns + UNI_XEN_REMAP_NS;
+	uni_xen_pages_drop(t->pages);
 }
 
 static void take_regs(
@@ -80,18 +92,16 @@ static int xen_snap(struct uni_target *base, uint64_t mask, struct uni_regs *ret
 {
 	struct uni_xen_target *t = of(base);
 	uint64_t now_ns = uni_now_ns(), have;
-	bool hold = false;
+	bool hold;
 	int rc;
 
 	if (mask == 0 || (t->nr_vcpus < 64 && mask >> t->nr_vcpus != 0))
 		return -UNI_EINVAL;
-	if (now_ns >= t->next_look_ns) {
-		look(t, now_ns);
-		t->may_hold = may_hold(t);
-	}
+	if (now_ns >= t->next_look_ns)
+		uni_xen_look(t, now_ns);
 	if (t->gone)
 		return -UNI_EGONE;
-	if (t->others_pause)
+	if (t->others_pause && t->pause)
 		return -UNI_EAGAIN;
 	hold = (flags & UNI_SNAP_HOLD) != 0 && t->may_hold && !t->held;
 	if (hold)
@@ -120,6 +130,8 @@ static int xen_release(struct uni_target *base)
 	t->held = false;
 	if (uni_xen_keeper_holds(&t->keeper))
 		rc = uni_xen_call_unpause(t->call, t->dom.domid);
+	else if (has_ended(t))
+		rc = -UNI_EGONE;
 	if (rc == -UNI_EIO || rc == -UNI_EPERM)
 		t->held = true; /* to be tried again, by us or the keeper */
 	else
@@ -146,7 +158,7 @@ static int xen_may_sample(struct uni_target *base, struct uni_err *err)
 {
 	struct uni_xen_target *t = of(base);
 
-	look(t, uni_now_ns());
+	uni_xen_look(t, uni_now_ns());
 	if (!t->pause || t->dead || t->gone || (!t->found_paused && !t->others_pause))
 		return 0;
 	return uni_err_set(err, UNI_EBUSY,
@@ -171,7 +183,7 @@ static bool xen_alive(struct uni_target *base)
 	uint64_t now_ns = uni_now_ns();
 
 	if (now_ns >= t->next_look_ns)
-		look(t, now_ns);
+		uni_xen_look(t, now_ns);
 	return !t->gone;
 }
 

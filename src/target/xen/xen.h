@@ -40,6 +40,9 @@ extern const struct uni_target_ops uni_target_xen;
 int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
 	const struct uni_spec *spec, struct uni_target **ret, struct uni_err *err);
 
+/* Asks for the domain's state; where it ended, all that is mapped of it is dropped. */
+void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns);
+
 /* attach.c: fills a zeroed t whose lib is there; on failure uni_xen_target_free() is due. */
 int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m,
 	const char *state_dir, const struct uni_spec *spec, struct uni_err *err);
