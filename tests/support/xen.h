@@ -29,7 +29,7 @@
 
 struct hv {
 	uint32_t version;
-	int refuse; /* errno of every domctl, 0: none */
+	int refuse;	    /* errno of every domctl, 0: none */
 	_Atomic int pauses; /* that are on */
 	_Atomic unsigned nr_pauses, nr_unpauses, nr_contexts, nr_maps;
 	_Atomic int mapped; /* pages that are mapped now */
@@ -54,8 +54,8 @@ static inline void hv_create(void)
 	hv->ram_fd = memfd_create("ram", 0);
 	if (hv->ram_fd < 0 || ftruncate(hv->ram_fd, HV_FRAMES * HV_PAGE) != 0)
 		abort();
-	hv->ram = mmap(NULL, HV_FRAMES * HV_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, hv->ram_fd,
-		0);
+	hv->ram =
+		mmap(NULL, HV_FRAMES * HV_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, hv->ram_fd, 0);
 	hv->version = 0x15;
 	memset(hv->uuid, 0xa7, sizeof(hv->uuid));
 	(void)snprintf(hv->name, sizeof(hv->name), "web");

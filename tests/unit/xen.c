@@ -53,7 +53,7 @@ static void make_guest(bool hvm)
 	hv_put(FRAME(2) + 8 * (STACK_VA >> 21 & 511), FRAME(3) | PRESENT);
 	hv_put(FRAME(3) + 8 * (STACK_VA >> 12 & 511), FRAME(4) | PRESENT);
 	for (unsigned v = 0; v < HV_VCPUS; v++) {
-		hv_ctx_put(v, 512, 1u << 5); /* online */
+		hv_ctx_put(v, 512, 1u << 5);			      /* online */
 		hv_ctx_put(v, HV_CTX_REG + 4 * 8, STACK_VA + 16 + v); /* rbp */
 		hv_ctx_put(v, HV_CTX_REG + 16 * 8, CODE_VA + v);      /* rip */
 		hv_ctx_put(v, HV_CTX_REG + 19 * 8, STACK_VA + 8);     /* rsp */
@@ -210,9 +210,9 @@ static void reads_large_pages(void **state)
 	assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
 	assert_int_equal(t->arch->paging(&regs[0], &root), 0);
 	uni_as_begin(as, &root);
-	assert_int_equal(uni_as_read_u64(as,
-				 uni_gva_of((STACK_VA & ~0x1fffffull) + FRAME(7) - big + 0x18),
-				 &word),
+	assert_int_equal(
+		uni_as_read_u64(
+			as, uni_gva_of((STACK_VA & ~0x1fffffull) + FRAME(7) - big + 0x18), &word),
 		0);
 	assert_int_equal(word, 0x77);
 	assert_int_equal(
