@@ -44,6 +44,7 @@ static int record_it(struct run *r, struct uni_err *err)
 	char target[4352];
 	struct uni_attach_args args = { .target = target,
 		.method = rec->method,
+		.no_pause = rec->no_pause,
 		.exits = rec->exits != NULL,
 		.image = r->image,
 		.table = is_table ? symbols : NULL,
