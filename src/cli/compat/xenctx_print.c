@@ -223,6 +223,11 @@ static uint64_t word_at(const struct uni_xenctx_bytes *b, size_t at)
 	return v;
 }
 
+static size_t shown_words(const struct uni_xenctx_bytes *b)
+{
+	return (size_t)(uni_min((uint64_t)b->len, b->shown) / UNI_XENCTX_WORD);
+}
+
 static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
 {
 	(void)fputs("  ", p->out);
@@ -233,7 +238,7 @@ static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
 /* Whole words, so many bytes a line; what is not mapped ends it. */
 static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b, uint64_t lines)
 {
-	size_t size = b->len - b->len % UNI_XENCTX_WORD, at = 0;
+	size_t size = shown_words(b) * UNI_XENCTX_WORD, at = 0;
 	uint64_t step = p->args->bytes_per_line, gap = b->addr;
 
 	for (uint64_t line = 0; line < lines && at < size; line++) {
@@ -249,7 +254,7 @@ static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b,
 		at += len;
 	}
 	gap += b->len;
-	if (at == size && b->len < b->wanted)
+	if (at == size && b->len < b->shown)
 		(void)fprintf(p->out, " (nothing is mapped at %016" PRIx64 ")\n", gap);
 	(void)fputc('\n', p->out);
 }
@@ -325,8 +330,9 @@ static void put_stack_trace(const struct printer *p, const struct uni_xenctx_vcp
 	(void)fputs("Stack Trace:\n", p->out);
 	if (v->chain.nr != 0)
 		put_frame(p, v, 0);
-	for (size_t at = 0; b->len - at >= UNI_XENCTX_WORD; at += UNI_XENCTX_WORD) {
-		uint64_t word = word_at(b, at), addr = b->addr + at;
+	for (size_t i = 0; i < shown_words(b); i++) {
+		uint64_t word = word_at(b, i * UNI_XENCTX_WORD);
+		uint64_t addr = b->addr + i * UNI_XENCTX_WORD;
 
 		while (frame < v->chain.nr && (!place_of(v, frame, &place) || place < addr))
 			frame++; /* on no stack, or on another one */
