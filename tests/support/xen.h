@@ -29,14 +29,14 @@
 
 struct hv {
 	uint32_t version;
-	int refuse; /* errno of every domctl, 0: none */
+	int refuse;	    /* errno of every domctl, 0: none */
 	_Atomic int pauses; /* that are on */
 	_Atomic unsigned nr_pauses, nr_unpauses, nr_contexts, nr_maps;
 	_Atomic int mapped; /* pages that are mapped now */
 	bool hvm, dying, shutdown, absent;
 	uint8_t reason;
 	uint8_t uuid[16];
-	uint64_t never_started; /* mask of vCPUs */
+	uint64_t never_started, blocked; /* masks of vCPUs */
 	uint8_t ctx[HV_VCPUS][HV_CTX];
 	int ram_fd;
 	uint8_t *ram;
@@ -54,8 +54,8 @@ static inline void hv_create(void)
 	hv->ram_fd = memfd_create("ram", 0);
 	if (hv->ram_fd < 0 || ftruncate(hv->ram_fd, HV_FRAMES * HV_PAGE) != 0)
 		abort();
-	hv->ram = mmap(NULL, HV_FRAMES * HV_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, hv->ram_fd,
-		0);
+	hv->ram =
+		mmap(NULL, HV_FRAMES * HV_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, hv->ram_fd, 0);
 	hv->version = 0x15;
 	memset(hv->uuid, 0xa7, sizeof(hv->uuid));
 	(void)snprintf(hv->name, sizeof(hv->name), "web");
@@ -138,6 +138,9 @@ static inline int hv_domctl(struct uni_xen_domctl *op)
 		return hv_unpause();
 	case UNI_XEN_VCPU_CONTEXT:
 		return hv_context(op);
+	case UNI_XEN_VCPU_INFO:
+		op->u.vcpu_info.blocked = hv->blocked >> op->u.vcpu_info.vcpu & 1;
+		return 0;
 	case UNI_XEN_ADDRESS_SIZE:
 		op->u.address_size = 64;
 		return hv->hvm ? -EOPNOTSUPP : 0;

@@ -54,7 +54,7 @@ static void make_guest(bool hvm)
 	hv_put(FRAME(2) + 8 * (STACK_VA >> 21 & 511), FRAME(3) | PRESENT);
 	hv_put(FRAME(3) + 8 * (STACK_VA >> 12 & 511), FRAME(4) | PRESENT);
 	for (unsigned v = 0; v < HV_VCPUS; v++) {
-		hv_ctx_put(v, 512, 1u << 5); /* online */
+		hv_ctx_put(v, 512, 1u << 5);			      /* online */
 		hv_ctx_put(v, HV_CTX_REG + 4 * 8, STACK_VA + 16 + v); /* rbp */
 		hv_ctx_put(v, HV_CTX_REG + 16 * 8, CODE_VA + v);      /* rip */
 		hv_ctx_put(v, HV_CTX_REG + 19 * 8, STACK_VA + 8);     /* rsp */
@@ -211,9 +211,9 @@ static void reads_large_pages(void **state)
 	assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
 	assert_int_equal(t->arch->paging(&regs[0], &root), 0);
 	uni_as_begin(as, &root);
-	assert_int_equal(uni_as_read_u64(as,
-				 uni_gva_of((STACK_VA & ~0x1fffffull) + FRAME(7) - big + 0x18),
-				 &word),
+	assert_int_equal(
+		uni_as_read_u64(
+			as, uni_gva_of((STACK_VA & ~0x1fffffull) + FRAME(7) - big + 0x18), &word),
 		0);
 	assert_int_equal(word, 0x77);
 	assert_int_equal(
@@ -223,6 +223,31 @@ static void reads_large_pages(void **state)
 		0);
 	assert_int_equal(word, 0x77);
 	uni_as_destroy(as);
+	uni_target_detach(t);
+}
+
+static void knows_who_waits(void **state)
+{
+	struct uni_regs regs[HV_VCPUS];
+	struct uni_target *t;
+
+	make_guest(true);
+	hv->blocked = 1u << 1;
+	t = attached("xen:dom=7,pause=no");
+	assert_int_equal(t->ops->snap(t, 7, regs, 0), 0);
+	assert_int_equal(regs[0].state, UNI_VCPU_RUNNING);
+	assert_int_equal(regs[1].state, UNI_VCPU_HALTED);
+	/* It waits again, at the same place; another one has come to wait at a new one. */
+	hv->blocked = 1u << 1 | 1u << 2;
+	hv_ctx_put(2, HV_CTX_REG + 16 * 8, CODE_VA + 100);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(t->ops->snap(t, 7, regs, 0), 0);
+	assert_int_equal(regs[1].state, UNI_VCPU_HALTED);
+	assert_int_equal(regs[2].state, UNI_VCPU_HALTED);
+	/* And on. */
+	hv_ctx_put(1, HV_CTX_REG + 16 * 8, CODE_VA + 200);
+	assert_int_equal(t->ops->snap(t, 7, regs, 0), 0);
+	assert_int_equal(regs[1].state, UNI_VCPU_RUNNING);
 	uni_target_detach(t);
 }
 
@@ -569,6 +594,7 @@ int main(void)
 		TEST(reads_pv),
 		TEST(reads_pvh),
 		TEST(reads_large_pages),
+		TEST(knows_who_waits),
 		TEST(never_pauses),
 		TEST(leaves_operators_pause),
 		TEST(ends),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct vcpu_guest_context of arm64 (public/arch-arm.h). Written after the header; no such host was
- * there to run it on.
+ * struct vcpu_guest_context of arm64 (public/arch-arm.h). Written after the header; no such host
+ * was there to run it on.
  *
  *     0  flags      8..255  x0..x30    256  pc    264  cpsr    272..295  spsr of each mode
  *   296  sp_el0   304  sp_el1   312  elr_el1   320  sctlr   328  ttbcr   336  ttbr0   344  ttbr1
