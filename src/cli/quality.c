@@ -213,14 +213,24 @@ static void put_times(struct uni_sink *out, const struct uni_record_stats *st)
 	}
 }
 
+/* By what a guest runs, besides its VMM. */
+static const char *accel_text(const struct uni_target_info *info)
+{
+	if (info->accel[0] == '\0')
+		return "";
+	if (strcmp(info->vmm, "xen") == 0)
+		return strcmp(info->accel, "pv") == 0	 ? " PV"
+		       : strcmp(info->accel, "pvh") == 0 ? " PVH"
+							 : " HVM";
+	return info->accel[0] == 'k' ? " with KVM" : " without KVM";
+}
+
 static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 {
 	char method[UNI_QUALITY_METHOD];
 
 	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
-		m->info.vmm,
-		m->info.accel[0] != '\0' ? (m->info.accel[0] == 'k' ? " with KVM" : " without KVM")
-					 : "");
+		m->info.vmm, accel_text(&m->info));
 	if (m->info.note[0] != '\0')
 		uni_sink_printf(out, "reached by %s\n", m->info.note);
 	uni_quality_method(method, m);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
-Rules: layers, licence, banned, ranges, size, leaks, docs. Prints each offence and exits 1, or a
+Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen. Prints each offence and exits 1, or a
 closing line that says how much was looked at."""
 import pathlib
 import re
@@ -135,6 +135,25 @@ def leaks(root):
                 yield f"{f.relative_to(root)}:{n}: names a place of one machine: {line.strip()[:80]}"
 
 
+def xen(root):
+    """What changes with Xen's releases stays in one place."""
+    names = re.compile(r"\b(xencall|xenforeignmemory|xengnttab|xs_(open|read|directory)|xc_)\w*\s*\(|"
+                       r"__HYPERVISOR_\w+|XEN_(DOMCTL|SYSCTL)_\w+|\bUNI_XEN_(NR_|PAUSE|UNPAUSE|INFO|VCPU)")
+    headers = re.compile(r'#\s*include\s*[<"](xen[\w/]*|xs)\.h[>"]|#\s*include\s*<xen/')
+    paths = re.compile(r'"[^"]*(/local/domain|/libxl/|/vm/%|/proc/xen|/dev/xen|/sys/hypervisor)')
+    for f in tracked(root, "src/*.c", "src/*.h", "guest/*.c", "guest/*.h"):
+        rel = f.relative_to(root).as_posix()
+        if rel.startswith("src/target/xen/"):
+            if re.search(r"#\s*include\s*<xen(ctrl|guest)\.h>", f.read_text()):
+                yield f"{rel}: libxenctrl has another interface in each release"
+            continue
+        text = f.read_text()
+        for pattern, subject in ((names, code(text)), (headers, text), (paths, text)):
+            for n, line in enumerate(subject.splitlines(), 1):
+                if pattern.search(line):
+                    yield f"{rel}:{n}: Xen's interfaces belong into src/target/xen: {line.strip()[:60]}"
+
+
 def markers(root):
     """Left by a merge: they compile in no C file, but do in manual pages."""
     for f in tracked(root):
@@ -163,7 +182,7 @@ def docs(root):
 
 
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))

@@ -36,7 +36,7 @@ struct hv {
 	bool hvm, dying, shutdown, absent;
 	uint8_t reason;
 	uint8_t uuid[16];
-	uint64_t never_started; /* mask of vCPUs */
+	uint64_t never_started, blocked; /* masks of vCPUs */
 	uint8_t ctx[HV_VCPUS][HV_CTX];
 	int ram_fd;
 	uint8_t *ram;
@@ -138,6 +138,9 @@ static inline int hv_domctl(struct uni_xen_domctl *op)
 		return hv_unpause();
 	case UNI_XEN_VCPU_CONTEXT:
 		return hv_context(op);
+	case UNI_XEN_VCPU_INFO:
+		op->u.vcpu_info.blocked = hv->blocked >> op->u.vcpu_info.vcpu & 1;
+		return 0;
 	case UNI_XEN_ADDRESS_SIZE:
 		op->u.address_size = 64;
 		return hv->hvm ? -EOPNOTSUPP : 0;

@@ -19,6 +19,7 @@ enum uni_xen_domctl_cmd { /* XEN_DOMCTL_* */
 	UNI_XEN_UNPAUSE = 4,
 	UNI_XEN_INFO = 5,
 	UNI_XEN_VCPU_CONTEXT = 13,
+	UNI_XEN_VCPU_INFO = 14,
 	UNI_XEN_ADDRESS_SIZE = 36, /* of a PV domain */
 };
 
@@ -56,6 +57,14 @@ struct uni_xen_abi_vcpu {
 	uint64_t context; /* pointer */
 };
 
+/* struct xen_domctl_getvcpuinfo */
+struct uni_xen_abi_vcpu_info {
+	uint32_t vcpu;
+	uint8_t online, blocked, running, pad;
+	uint64_t cpu_time;
+	uint32_t cpu;
+};
+
 /* struct xen_domctl: its union has 128 bytes */
 struct uni_xen_domctl {
 	uint32_t cmd, interface_version;
@@ -64,6 +73,7 @@ struct uni_xen_domctl {
 	union {
 		struct uni_xen_abi_info info;
 		struct uni_xen_abi_vcpu vcpu;
+		struct uni_xen_abi_vcpu_info vcpu_info;
 		uint32_t address_size;
 		uint8_t bytes[256]; /* more than any release has */
 	} u;
@@ -77,6 +87,7 @@ struct uni_xen_multicall {
 
 static_assert(offsetof(struct uni_xen_domctl, u) == 16, "domctl");
 static_assert(offsetof(struct uni_xen_abi_vcpu, context) == 8, "vcpucontext");
+static_assert(offsetof(struct uni_xen_abi_vcpu_info, blocked) == 5, "getvcpuinfo");
 static_assert(offsetof(struct uni_xen_abi_info, tot_pages) == 8, "getdomaininfo");
 static_assert(offsetof(struct uni_xen_abi_info, nr_online_vcpus) == 64, "getdomaininfo");
 static_assert(offsetof(struct uni_xen_abi_info, handle) == 76, "getdomaininfo");

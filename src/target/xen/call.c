@@ -253,6 +253,17 @@ int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret)
 	return code_of(rc);
 }
 
+int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret)
+{
+	struct uni_xen_domctl *op = prepare(x, SINGLE, UNI_XEN_VCPU_INFO, domid);
+	int rc;
+
+	op->u.vcpu_info = (struct uni_xen_abi_vcpu_info){ .vcpu = vcpu };
+	rc = do_single(x);
+	*ret = rc == 0 && op->u.vcpu_info.blocked != 0;
+	return code_of(rc);
+}
+
 static void add_entry(struct uni_xen_call *x, size_t i, const struct uni_xen_domctl *op)
 {
 	x->shared->entry[i] = (struct uni_xen_multicall){

@@ -47,6 +47,9 @@ int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid);
 /* Bits of an address of a PV domain. */
 int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret);
 
+/* Does the vCPU wait for an event? */
+int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret);
+
 /*
  * The contexts of the vCPUs in the mask (below nr_vcpus), all at once, after pausing the domain if
  * it is asked for; have_ret: of which there is one (others were never started). On failure nothing

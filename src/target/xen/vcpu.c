@@ -8,6 +8,7 @@
 
 static const struct uni_xen_arch *const arches[] = {
 	&uni_xen_arch_x86_64,
+	&uni_xen_arch_aarch64,
 };
 
 const struct uni_xen_arch *uni_xen_arch_of_host(void)

@@ -13,7 +13,7 @@ struct uni_xen_arch {
 	void (*regs)(const uint8_t *ctx, bool pv, struct uni_regs *ret);
 };
 
-extern const struct uni_xen_arch uni_xen_arch_x86_64;
+extern const struct uni_xen_arch uni_xen_arch_x86_64, uni_xen_arch_aarch64;
 
 /* The host's, which is its guests' too; NULL: not known. */
 const struct uni_xen_arch *uni_xen_arch_of_host(void);

@@ -75,16 +75,33 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 	uni_xen_pages_drop(t->pages);
 }
 
-static void take_regs(
-	const struct uni_xen_target *t, uint64_t mask, uint64_t have, struct uni_regs *ret)
+/*
+ * Asking costs as much as the unpause does, so only those are asked about that stand where they
+ * stood last, or were never seen.
+ */
+static void find_halted(struct uni_xen_target *t, uint32_t vcpu, struct uni_regs *regs)
+{
+	bool seen = t->last[vcpu].pc != 0, blocked = false;
+	bool same = t->last[vcpu].pc == regs->pc && t->last[vcpu].sp == regs->sp;
+
+	t->last[vcpu].pc = regs->pc;
+	t->last[vcpu].sp = regs->sp;
+	if ((same || !seen) && regs->state == UNI_VCPU_RUNNING &&
+		uni_xen_call_blocked(t->call, t->dom.domid, vcpu, &blocked) == 0 && blocked)
+		regs->state = UNI_VCPU_HALTED;
+}
+
+static void take_regs(struct uni_xen_target *t, uint64_t mask, uint64_t have, struct uni_regs *ret)
 {
 	for (uint32_t v = 0; v < t->nr_vcpus; v++) {
 		if ((mask >> v & 1) == 0)
 			continue;
-		if ((have >> v & 1) != 0)
-			t->arch->regs(uni_xen_call_context(t->call, v), !t->dom.hvm, &ret[v]);
-		else
+		if ((have >> v & 1) == 0) {
 			ret[v] = (struct uni_regs){ .state = UNI_VCPU_OFFLINE };
+			continue;
+		}
+		t->arch->regs(uni_xen_call_context(t->call, v), !t->dom.hvm, &ret[v]);
+		find_halted(t, v, &ret[v]);
 	}
 }
 

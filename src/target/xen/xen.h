@@ -32,6 +32,10 @@ struct uni_xen_target {
 	bool held;
 	bool gone;
 	uint64_t next_look_ns, next_drop_ns;
+	/* Where each vCPU was last: one that is there again may wait for something. */
+	struct {
+		uint64_t pc, sp;
+	} last[UNI_VCPU_MAX];
 };
 
 extern const struct uni_target_ops uni_target_xen;
