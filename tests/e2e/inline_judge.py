@@ -49,7 +49,8 @@ def main():
         inlined = [n for n, f in zip(names, frames) if f["kind"] == "inlined"]
         for name in SHARES:
             sums[name] += stack["value"] if name in inlined else 0
-        if "absorb" in inlined and "mix" not in inlined and inlined[-1] != "absorb":
+        # What it hands to mix it has multiplied, rarely seen.
+        if "absorb" in inlined and "mix" not in inlined and inlined[-1] not in ("absorb", "wrapping_mul"):
             wrong.add("absorb without mix: " + ";".join(names))
         wrong.update(check_lines(frames, file, text))
     print(f"{total} samples in serve: {sums}")
