@@ -11,6 +11,7 @@ struct uni_gmem {
 	void *ctx;
 	enum uni_gmem_space space;
 	size_t granule;
+	bool direct;
 	struct uni_gmem_region *region; /* sorted by start, not overlapping */
 	size_t nr;
 };
@@ -132,6 +133,16 @@ void uni_gmem_set_granule(struct uni_gmem *m, size_t bytes)
 size_t uni_gmem_granule(const struct uni_gmem *m)
 {
 	return m->granule;
+}
+
+void uni_gmem_set_direct(struct uni_gmem *m)
+{
+	m->direct = true;
+}
+
+bool uni_gmem_is_direct(const struct uni_gmem *m)
+{
+	return m->direct;
 }
 
 /* The region that holds the byte at gpa, or NULL. */
