@@ -462,12 +462,19 @@ static __attribute__((noinline)) int read_u64_cold(struct uni_as *as, uni_gva va
 	uni_gpa gpa;
 	int rc;
 
-	rc = uni_as_read(as, va, b, sizeof(b));
+	if (in_page(va.v, sizeof(b)) < sizeof(b)) {
+		rc = uni_as_read(as, va, b, sizeof(b));
+		if (rc == 0)
+			*ret = le64(b);
+		return rc;
+	}
+	rc = uni_as_translate(as, va, &gpa, NULL);
+	if (rc == 0)
+		rc = read_in_page(as, gpa.v, b, sizeof(b));
 	if (rc != 0)
 		return rc;
 	*ret = le64(b);
-	if (uni_as_translate(as, va, &gpa, NULL) == 0)
-		remember(as, va.v, gpa.v);
+	remember(as, va.v, gpa.v);
 	return 0;
 }
 

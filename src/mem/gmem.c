@@ -168,6 +168,10 @@ int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 	uint64_t at = gpa.v;
 	uint8_t *out = buf;
 
+	/* Low memory is nearly all there is. */
+	if (m->nr != 0 && uni_range_contains(m->region[0].start, m->region[0].size, at, len) &&
+		len != 0)
+		return m->ops->read(m->ctx, &m->region[0], at - m->region[0].start, buf, len);
 	if (!uni_range_ok(at, len))
 		return -UNI_ERANGE;
 	while (len > 0) {
