@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "obj/nm.h"
+#include "obj/symtext.h"
 #include "obj/usym.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -51,6 +53,31 @@ static void check_hints(struct uni_image *img, uint64_t bias)
 				h->func[i].start, h->func[i].size));
 }
 
+/* What is listed as nm does reads back, and no more functions than there are lines. */
+static void check_list(const uint8_t *data, size_t size)
+{
+	struct uni_strbuf text;
+	struct uni_symtab *s;
+	struct uni_sink *out;
+	size_t lines = 0;
+
+	uni_strbuf_init(&text);
+	require(uni_sink_open_strbuf(&text, &out) == 0);
+	if (uni_nm_from_memory("fuzz", data, size, out, NULL) != 0) {
+		uni_sink_abort(out);
+		uni_strbuf_deinit(&text);
+		return;
+	}
+	require(uni_sink_close(out, NULL) == 0);
+	for (size_t i = 0; i < text.len; i++)
+		lines += text.s[i] == '\n';
+	if (uni_symtab_of_nm("fuzz", text.s, text.len, &s, NULL) == 0) {
+		require(uni_symtab_nr(s) <= lines);
+		uni_symtab_destroy(s);
+	}
+	uni_strbuf_deinit(&text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_image *img;
@@ -58,6 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct uni_err err = { 0 };
 	uint64_t addr, sym_size;
 	uint8_t buf[16];
+
+	check_list(data, size);
 
 	if (uni_image_from_memory("fuzz", data, size, &img, &err) != 0)
 		return 0;

@@ -16,6 +16,17 @@ static void require(bool ok)
 		abort();
 }
 
+/* Which of two aliases is taken does not change where there are symbols. */
+static void same_places(const struct uni_symtab *s, const uint8_t *data, size_t size)
+{
+	struct uni_symtab *other;
+	struct uni_err err = { 0 };
+
+	require(uni_symtab_of_nm("fuzz", data, size, &other, &err) == 0);
+	require(uni_symtab_nr(other) == uni_symtab_nr(s));
+	uni_symtab_destroy(other);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_symtab *s;
@@ -23,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (uni_symtab_of_text("fuzz", data, size, &s, &err) != 0)
 		return 0;
+	same_places(s, data, size);
 	require(uni_symtab_nr(s) != 0 && uni_symtab_nr(s) <= size);
 	for (uint64_t a = 0; a < 256; a++) {
 		const uint64_t probes[] = { a, a << 8, a << 56, 0x1000 + a, UINT64_MAX - a };

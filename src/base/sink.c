@@ -128,7 +128,7 @@ int uni_sink_open_file(const char *path, struct uni_sink **ret, struct uni_err *
 	return 0;
 }
 
-static void flush(struct uni_sink *s)
+void uni_sink_flush(struct uni_sink *s)
 {
 	int r;
 
@@ -161,7 +161,7 @@ void uni_sink_write(struct uni_sink *s, const void *data, size_t len)
 		p += n;
 		len -= n;
 		if (s->fill == SINK_BUF)
-			flush(s);
+			uni_sink_flush(s);
 	}
 }
 
@@ -217,7 +217,7 @@ int uni_sink_close(struct uni_sink *s, struct uni_err *err)
 {
 	int rc = 0;
 
-	flush(s);
+	uni_sink_flush(s);
 	if (s->own_fd && close(s->fd) != 0 && s->error == 0)
 		s->error = errno;
 	if (s->own_fd)

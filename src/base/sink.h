@@ -29,6 +29,8 @@ void uni_sink_puts(struct uni_sink *s, const char *str);
 void uni_sink_putc(struct uni_sink *s, char c);
 void uni_sink_printf(struct uni_sink *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* For readers that wait: what was accepted is written now. */
+void uni_sink_flush(struct uni_sink *s);
 uint64_t uni_sink_bytes(const struct uni_sink *s); /* accepted so far */
 bool uni_sink_failed(const struct uni_sink *s);
 

@@ -9,12 +9,15 @@
 #include "cli/cmd.h"
 #include "cli/qemu.h"
 #include "cli/record.h"
+#include "cli/run_xl.h"
 #include "cli/term.h"
 
 static struct {
 	struct uni_record_args rec;
 	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
 	uint64_t mem, vcpus;
+	const char *xl, *target;
+	bool five_files;
 } o;
 
 static const struct uni_opt *options(void)
@@ -47,6 +50,17 @@ static const struct uni_opt *options(void)
 			"QEMU to run (default qemu-system-x86_64, or that of the image's "
 			"architecture)",
 			"FILE", NULL },
+		{ 0, "xl", UNI_OPT_STR, &o.xl, "CFG",
+			"boot with Xen's xl what this configuration of a domain says, and destroy "
+			"it in the end; also draws NAME.svg",
+			"FILE", NULL },
+		{ 0, "five-files", UNI_OPT_FLAG, &o.five_files, NULL,
+			"with --xl, also write the domain's -stacktrace, .syms, -stacktrace.syms, "
+			"-stackcollapse and -flamegraph.svg, as generate-flame-graph",
+			NULL, NULL },
+		{ 0, "target", UNI_OPT_STR, &o.target, "TARGET",
+			"with --xl, how the domain is reached (default xen:dom=N with its number)",
+			NULL, NULL },
 		UNI_OPT_END,
 	};
 
@@ -112,7 +126,7 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const char *image = ctx->operands[0], *slash = strrchr(image, '/');
 	_cleanup_free_ char *output = o.rec.output != NULL
@@ -140,28 +154,66 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_qemu_start(&args, &q, err);
 	if (rc != 0)
-		return uni_exit_of(rc);
+		return rc;
 	if (!o.rec.quiet)
 		uni_note("booted %s under QEMU with %s (%s), console in %s", image, q.accel,
 			q.accel_why, console);
 	rc = record_it(&q, image, err);
 	uni_qemu_stop(&q);
-	return uni_exit_of(rc);
+	return rc;
+}
+
+static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const struct uni_run_xl_args args = { .rec = &o.rec,
+		.config = o.xl,
+		.image = o.symbols,
+		.target = o.target,
+		.five_files = o.five_files };
+	int rc = uni_record_check_args(&o.rec, err);
+
+	if (rc != 0)
+		return rc;
+	if (ctx->nr_operands != 0 || ctx->rest != NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--xl boots the kernel that %s names: give its ELF with -e, and nothing "
+			"for QEMU",
+			o.xl);
+	return uni_run_xl(&args, err);
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	if (o.xl != NULL)
+		return uni_exit_of(boot_with_xl(ctx, err));
+	if (ctx->nr_operands != 1)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope run [OPTIONS] IMAGE, or uniscope run --xl CFG (see "
+			"--help)"));
+	if (o.five_files || o.target != NULL)
+		return uni_exit_of(
+			uni_err_set(err, UNI_EUSAGE, "--five-files and --target go with --xl"));
+	return uni_exit_of(boot_with_qemu(ctx, err));
 }
 
 const struct uni_cmd uni_cmd_run = {
 	.name = "run",
 	.operands = "IMAGE",
-	.summary = "boot an image under QEMU, record it, stop it",
+	.summary = "boot an image under QEMU, or a domain with xl, record it, stop it",
 	.details =
 		"The image is an ELF that QEMU boots with -kernel: by PVH or multiboot on x86_64, "
 		"at its\n"
-		"entry point on aarch64. What stands behind -- goes to QEMU as it is.",
+		"entry point on aarch64. What stands behind -- goes to QEMU as it is. With --xl no "
+		"IMAGE\n"
+		"is given: Xen boots what CFG says, and -e is the ELF with the symbols (default: "
+		"CFG's\n"
+		"kernel).",
 	.examples = "  uniscope run app.elf -d 20\n"
 		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
-		    "-device ...",
+		    "-device ...\n"
+		    "  uniscope run --xl app.cfg -e app.dbg -F 100 -d 240 --five-files",
 	.takes_rest = true,
-	.min_operands = 1,
+	.min_operands = 0,
 	.max_operands = 1,
 	.options = options,
 	.run = run,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "cli/cmd.h"
 #include "cli/term.h"
@@ -19,13 +20,24 @@ static const struct uni_cmd *find(const char *name)
 	return NULL;
 }
 
+static int longest_name(void)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; uni_cmds[i] != NULL; i++)
+		longest = uni_max(longest, strlen(uni_cmds[i]->name));
+	return (int)longest;
+}
+
 static void usage(FILE *out)
 {
+	int width = longest_name() + 2;
+
 	(void)fputs("uniscope: see inside a unikernel from the outside\n\n"
 		    "usage: uniscope COMMAND [OPTIONS] [OPERANDS]\n\ncommands:\n",
 		out);
 	for (size_t i = 0; uni_cmds[i] != NULL; i++)
-		(void)fprintf(out, "  %-10s%s\n", uni_cmds[i]->name, uni_cmds[i]->summary);
+		(void)fprintf(out, "  %-*s%s\n", width, uni_cmds[i]->name, uni_cmds[i]->summary);
 	(void)fputs(
 		"\nuniscope COMMAND --help tells more. A target is scheme:key=value,... such as\n"
 		"kvm:pid=4121, gdb:unix=/run/q.sock or gdb:tcp=127.0.0.1:1234, or simply a pid\n"

@@ -2,7 +2,6 @@
 #include "cli/record.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/self.h"
+#include "cli/signals.h"
 #include "cli/summary.h"
 #include "cli/term.h"
 #include "cli/threads.h"
@@ -23,14 +23,6 @@
 #include "target/replay/writer.h"
 
 #define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
-
-/* Set by the handler; the sampler looks at it between samples. The one piece of process state. */
-static atomic_bool interrupted, suspended;
-
-static void on_signal(int sig)
-{
-	atomic_store(sig == SIGTSTP ? &suspended : &interrupted, true);
-}
 
 /* One guest of the run; its callbacks get this, each from the thread that samples it. */
 struct part {
@@ -54,21 +46,11 @@ struct run {
 	struct part *part;
 };
 
-/* Ctrl-Z takes effect here, while no guest is held: none must stand still with us. */
-static void suspend_if_asked(struct run *run)
-{
-	if (!atomic_exchange(&suspended, false))
-		return;
-	(void)pthread_rwlock_wrlock(&run->gate);
-	(void)raise(SIGSTOP);
-	(void)pthread_rwlock_unlock(&run->gate);
-}
-
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct part *part = ctx;
 
-	suspend_if_asked(part->run);
+	uni_signals_suspend(&part->run->gate);
 	uni_recorder_sample(part->run->rec, s);
 }
 
@@ -102,7 +84,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	uint64_t samples = 0, missed = 0;
 	char guests[32] = "", length[32] = "";
 
-	suspend_if_asked(run);
+	uni_signals_suspend(&run->gate);
 	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
 	if (run->args->quiet || !may_show(run))
@@ -271,7 +253,7 @@ static void fill_job(struct run *run, size_t i)
 		.unwinder = &part->g->unwinder,
 		.watch = part->watches.watch,
 		.nr_watch = part->watches.nr,
-		.stop = &interrupted,
+		.stop = uni_signals_stop(),
 		.gate = &run->gate,
 		.on_sample = on_sample,
 		.on_progress = on_progress,
@@ -363,20 +345,14 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 	return rc;
 }
 
-/* A closed terminal ends the recording as cleanly as Ctrl-C. */
 static int with_signals(struct run *run, const char *path, struct uni_err *err)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP };
-	struct sigaction sa = { .sa_handler = on_signal }, old[uni_array_len(signals)];
+	struct uni_signals signals;
 	int rc;
 
-	atomic_store(&interrupted, false);
-	atomic_store(&suspended, false);
-	for (size_t i = 0; i < uni_array_len(signals); i++)
-		(void)sigaction(signals[i], &sa, &old[i]);
+	uni_signals_begin(&signals);
 	rc = sample_and_write(run, path, err);
-	for (size_t i = 0; i < uni_array_len(signals); i++)
-		(void)sigaction(signals[i], &old[i], NULL);
+	uni_signals_end(&signals);
 	return rc;
 }
 
@@ -446,17 +422,6 @@ static int prepare(struct run *run, struct uni_err *err)
 	return rc;
 }
 
-/* Who wants to stop the process does not wait for ever behind guests that are held in turn. */
-static void init_gate(pthread_rwlock_t *gate)
-{
-	pthread_rwlockattr_t attr;
-
-	(void)pthread_rwlockattr_init(&attr);
-	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	(void)pthread_rwlock_init(gate, &attr);
-	(void)pthread_rwlockattr_destroy(&attr);
-}
-
 int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
 	char **path_ret, struct uni_err *err)
 {
@@ -469,7 +434,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 
 	if (path == NULL || job == NULL || part == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	init_gate(&run.gate);
+	uni_signals_init_gate(&run.gate);
 	for (size_t i = 0; i < nr; i++) {
 		part[i].run = &run;
 		part[i].g = g[i];

@@ -7,11 +7,13 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "export/opts.h"
+#include "export/uniprof.h"
 #include "obj/demangle.h"
 #include "obj/usym.h"
 #include "session/recording.h"
@@ -48,17 +50,52 @@ struct writer {
 	bool made_up; /* an import: its addresses are none, and offsets say nothing */
 };
 
-static void put_header(struct uni_sink *out, const struct uni_record_meta *m, uint64_t begin_ns)
+/* "xen:dom=3", with more keys or not: its number as text, else NULL. */
+static const char *domain_of(const char *target, size_t *len_ret)
 {
-	time_t when = (time_t)((m->realtime_offset_ns + begin_ns) / UNI_NSEC_PER_SEC);
-	char target[sizeof(m->target)], date[64] = "1970-01-01 00:00:00 UTC (+0000)";
+	static const char prefix[] = "xen:dom=";
+	const char *dom = target + sizeof(prefix) - 1;
+	size_t len;
+
+	if (strncmp(target, prefix, sizeof(prefix) - 1) != 0)
+		return NULL;
+	len = strspn(dom, "0123456789");
+	*len_ret = len;
+	return len != 0 && (dom[len] == '\0' || dom[len] == ',') ? dom : NULL;
+}
+
+void uni_uniprof_header(
+	struct uni_sink *out, const char *target, uint64_t realtime_ns, bool local_time)
+{
+	time_t when = (time_t)(realtime_ns / UNI_NSEC_PER_SEC);
+	char clean[UNI_TEXT_MAX], date[80] = "1970-01-01 00:00:00 UTC (+0000)";
+	const char *dom;
+	size_t len;
 	struct tm tm;
 
-	if (gmtime_r(&when, &tm) != NULL)
+	if (local_time && localtime_r(&when, &tm) != NULL)
+		(void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %Z (%z)", &tm);
+	else if (gmtime_r(&when, &tm) != NULL)
 		(void)strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC (+0000)", &tm);
+	(void)uni_text_clean(clean, sizeof(clean), target, strlen(target));
+	dom = domain_of(clean, &len);
+	if (dom != NULL)
+		uni_sink_printf(out,
+			"#unikernel stack tracer using libxencall hypercall interface\n"
+			"#tracing domid %.*s on %s\n\n",
+			(int)len, dom, date);
+	else
+		uni_sink_printf(out,
+			"#unikernel stack tracer using uniscope\n#tracing %s on %s\n\n", clean,
+			date);
+}
+
+static void put_header(struct uni_sink *out, const struct uni_record_meta *m, uint64_t begin_ns)
+{
+	char target[sizeof(m->target)];
+
 	(void)uni_text_clean(target, sizeof(target), m->target, sizeof(m->target));
-	uni_sink_puts(out, "#unikernel stack tracer using uniscope\n");
-	uni_sink_printf(out, "#tracing %s on %s\n\n", target, date);
+	uni_uniprof_header(out, target, m->realtime_offset_ns + begin_ns, false);
 }
 
 /* Callers are looked up at the call, which is the instruction before the return address. */

@@ -90,9 +90,9 @@ struct uni_elf_notes {
 	size_t build_id_len; /* 0: none */
 	uint64_t pvh_entry;  /* physical address of XEN_ELFNOTE_PHYS32_ENTRY */
 	bool has_pvh_entry;
-	uint64_t pv_entry;  /* address of XEN_ELFNOTE_ENTRY */
+	uint64_t pv_entry; /* address of XEN_ELFNOTE_ENTRY */
 	bool has_pv_entry;
-	uint64_t stubs;	    /* XEN_ELFNOTE_HYPERCALL_PAGE: an address, filled in by Xen */
+	uint64_t stubs; /* XEN_ELFNOTE_HYPERCALL_PAGE: an address, filled in by Xen */
 	bool has_stubs;
 };
 

@@ -9,7 +9,7 @@
 #include "obj/symbols.h"
 
 #define UNI_IMAGE_NOTE_MAX 512
-#define UNI_ENTRIES_MAX 3
+#define UNI_ENTRIES_MAX	   3
 
 /* Hints for one bias. The image keeps them all, so a pointer handed out stays good. */
 struct uni_image_hints {

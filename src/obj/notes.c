@@ -28,8 +28,7 @@ static void take_address(const uint8_t *desc, size_t len, uint64_t *ret, bool *h
 	*has_ret = true;
 }
 
-static void take_xen_note(
-	uint32_t type, const uint8_t *desc, size_t len, struct uni_elf_notes *ret)
+static void take_xen_note(uint32_t type, const uint8_t *desc, size_t len, struct uni_elf_notes *ret)
 {
 	if (type == XEN_ELFNOTE_PHYS32_ENTRY)
 		take_address(desc, len, &ret->pvh_entry, &ret->has_pvh_entry);

@@ -30,6 +30,7 @@ struct table {
 	struct uni_strbuf names;
 	size_t nr_code;
 	bool all_zero; /* as /proc/kallsyms shows them to those who may not see */
+	bool last_wins;
 };
 
 /* A piece of a line that is still to be read. */
@@ -217,19 +218,27 @@ static bool read_lines(struct table *t, const char *data, size_t size)
 	return !uni_strbuf_failed(&t->names);
 }
 
-static int cmp_entries(const void *pa, const void *pb, void *names)
+/* Names lie in the order of their lines. */
+static int cmp_aliases(const struct table *t, const struct entry *a, const struct entry *b)
+{
+	int r;
+
+	if (t->last_wins)
+		return (a->name < b->name) - (a->name > b->name);
+	r = (a->name_len > b->name_len) - (a->name_len < b->name_len);
+	return r != 0 ? r : strcmp(t->names.s + a->name, t->names.s + b->name);
+}
+
+static int cmp_entries(const void *pa, const void *pb, void *ctx)
 {
 	const struct entry *a = pa, *b = pb;
-	const char *s = names;
 	int r = (a->addr > b->addr) - (a->addr < b->addr);
 
 	if (r == 0)
 		r = b->code - a->code;
 	if (r == 0)
 		r = a->rank - b->rank;
-	if (r == 0)
-		r = (a->name_len > b->name_len) - (a->name_len < b->name_len);
-	return r != 0 ? r : strcmp(s + a->name, s + b->name);
+	return r != 0 ? r : cmp_aliases(ctx, a, b);
 }
 
 /* To the next address that the table speaks of; entry i is the first of its own. */
@@ -299,10 +308,10 @@ static void table_deinit(struct table *t)
 	uni_strbuf_deinit(&t->names);
 }
 
-int uni_symtab_of_text(const char *path, const void *data, size_t size, struct uni_symtab **ret,
-	struct uni_err *err)
+static int symtab_of(const char *path, const void *data, size_t size, bool last_wins,
+	struct uni_symtab **ret, struct uni_err *err)
 {
-	_cleanup_(table_deinit) struct table t = { .all_zero = true };
+	_cleanup_(table_deinit) struct table t = { .all_zero = true, .last_wins = last_wins };
 	struct uni_symtab *s = NULL;
 
 	uni_strbuf_init(&t.names);
@@ -318,7 +327,7 @@ int uni_symtab_of_text(const char *path, const void *data, size_t size, struct u
 			"all addresses in %s are 0: the kernel hides them from those who lack the "
 			"right to see them (kptr_restrict)",
 			path);
-	qsort_r(t.v.v, t.v.nr, sizeof(*t.v.v), cmp_entries, t.names.s);
+	qsort_r(t.v.v, t.v.nr, sizeof(*t.v.v), cmp_entries, &t);
 	s = uni_symtab_new(t.nr_code);
 	if (s == NULL || !fill(s, &t, path)) {
 		uni_symtab_destroy(s);
@@ -326,4 +335,16 @@ int uni_symtab_of_text(const char *path, const void *data, size_t size, struct u
 	}
 	*ret = s;
 	return 0;
+}
+
+int uni_symtab_of_text(const char *path, const void *data, size_t size, struct uni_symtab **ret,
+	struct uni_err *err)
+{
+	return symtab_of(path, data, size, false, ret, err);
+}
+
+int uni_symtab_of_nm(const char *path, const void *data, size_t size, struct uni_symtab **ret,
+	struct uni_err *err)
+{
+	return symtab_of(path, data, size, true, ret, err);
 }

@@ -18,5 +18,10 @@
 #define UNI_SYMTEXT_REACH ((uint64_t)1 << 20)
 int uni_symtab_of_text(const char *path, const void *data, size_t size, struct uni_symtab **ret,
 	struct uni_err *err);
+/*
+ * The same, as older tools chose: of several at one address and of the same rank, the last line's.
+ */
+int uni_symtab_of_nm(const char *path, const void *data, size_t size, struct uni_symtab **ret,
+	struct uni_err *err);
 
 #endif

@@ -127,6 +127,7 @@ static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 
 		carry(f, v, v->of, caller);
 	}
+	f->regs = caller;
 	caller->pc = pc;
 	caller->pc_valid = true;
 	uni_regs_set(caller, a->pc_reg, pc);

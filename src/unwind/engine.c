@@ -185,6 +185,7 @@ static void append(struct walk *w)
 	struct uni_chain *c = w->ret;
 
 	c->pc[c->nr] = w->u->arch->strip(&w->regs, w->regs.pc);
+	c->sp[c->nr] = w->regs.sp_valid ? w->regs.sp : 0;
 	c->flags[c->nr] =
 		(uint8_t)((w->st.exact ? UNI_FRAME_EXACT : 0) | (w->guessed ? UNI_FRAME_GUESS : 0));
 	c->nr++;

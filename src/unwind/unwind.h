@@ -15,6 +15,7 @@ struct uni_chain {
 	uint64_t top_sp; /* stack pointer of the last frame: the stack up to there was needed */
 	uint64_t pc[UNI_CHAIN_MAX]; /* leaf first; pc[0] is the interrupted pc, others return
 				       addresses */
+	uint64_t sp[UNI_CHAIN_MAX]; /* stack pointer in each frame; 0: not known */
 	uint8_t flags[UNI_CHAIN_MAX];
 };
 

@@ -166,7 +166,7 @@ def markers(root):
 def docs(root):
     """Each command has a man page, each document of docs/ is linked from another."""
     for f in tracked(root, "src/cli/cmd_*.c"):
-        name = f.stem[len("cmd_"):]
+        name = f.stem[len("cmd_"):].replace("_", "-")
         if not pathlib.Path(root, f"docs/man/uniscope-{name}.1.in").exists():
             yield f"{f.relative_to(root)}: docs/man/uniscope-{name}.1.in is missing"
     pages = tracked(root, "*.md")

@@ -67,6 +67,23 @@ static void nm(void **state)
 	uni_symtab_destroy(s);
 }
 
+/* symbolize took the last of several; a global name still goes before a local one. */
+static void nm_aliases(void **state)
+{
+	static const char text[] = "1000 T foo\n1100 T bar\n1100 T bar_alias\n1200 T glob\n"
+				   "1200 t loc\n";
+	struct uni_symtab *s = NULL;
+	struct uni_err err = { 0 };
+
+	assert_int_equal(uni_symtab_of_nm("t.syms", text, strlen(text), &s, &err), 0);
+	expect(s, 0x1100, "bar_alias", 0);
+	expect(s, 0x1200, "glob", 0);
+	uni_symtab_destroy(s);
+	s = parse(text);
+	expect(s, 0x1100, "bar", 0);
+	uni_symtab_destroy(s);
+}
+
 /* Data ends a function, sizes are believed, and nothing reaches further than a megabyte. */
 static void ends(void **state)
 {
@@ -187,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nm),
+		cmocka_unit_test(nm_aliases),
 		cmocka_unit_test(ends),
 		cmocka_unit_test(kallsyms),
 		cmocka_unit_test(objdump),

@@ -121,6 +121,9 @@ static void plain_chain(void **state)
 	put_frame(&f, STACK + 0x40, STACK + 0x100, in_caller);
 	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
 	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMED) + 0x50, in_caller, in_entry);
+	assert_int_equal(f.chain.sp[0], STACK);
+	assert_int_equal(f.chain.sp[1], STACK + 0x50);
+	assert_int_equal(f.chain.sp[2], STACK + 0x110);
 	f.u.hints = NULL; /* then the entry is not known, and what saved its rbp is 0 */
 	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
 	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMED) + 0x50, in_caller, in_entry);

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "cli/compat/xenctx.h"
+#include "obj/demangle.h"
+
+#define NONE "----------------" /* a register that this target does not show */
+
+struct printer {
+	const struct uni_guest *g;
+	const struct uni_xenctx_args *args;
+	FILE *out;
+};
+
+/* Return addresses are looked up at the call. */
+static void put_symbol(const struct printer *p, uint64_t addr, bool exact)
+{
+	char text[UNI_TEXT_MAX];
+	const char *name;
+	uint64_t off;
+
+	if (p->args->symtab == NULL ||
+		!uni_symtab_lookup(p->args->symtab, addr - p->g->bias - !exact, &name, &off))
+		return;
+	off += !exact;
+	(void)fprintf(p->out, " %s", uni_demangle(name, text, sizeof(text)) ? text : name);
+	if (off != 0)
+		(void)fprintf(p->out, "+0x%" PRIx64, off);
+}
+
+/* Could this word be a place in the guest's code? */
+static bool is_code(const struct printer *p, uint64_t word)
+{
+	const struct uni_image *img = p->g->image;
+	const char *name;
+	uint64_t off;
+
+	for (size_t i = 0; img != NULL && i < uni_image_nr_segments(img); i++) {
+		const struct uni_segment *s = uni_image_segment(img, i);
+
+		if (s->exec && uni_range_has(s->vaddr + p->g->bias, s->mem_size, word))
+			return true;
+	}
+	if (img != NULL)
+		return false;
+	if (p->args->symtab != NULL)
+		return uni_symtab_lookup(p->args->symtab, word - p->g->bias, &name, &off);
+	return word >= p->args->kernel_start;
+}
+
+/* By bit, what is said of it while clear and while set. */
+static const struct {
+	uint8_t bit;
+	const char *clear, *set;
+} flag_names[] = {
+	{ 21, NULL, "cid" },
+	{ 20, NULL, "vip" },
+	{ 19, NULL, "vif" },
+	{ 18, NULL, "ac" },
+	{ 17, NULL, "v86" },
+	{ 16, NULL, "rf" },
+	{ 14, NULL, "nt" },
+	{ 11, NULL, "o" },
+	{ 10, NULL, "d=b" },
+	{ 9, NULL, "i" },
+	{ 8, NULL, "tf" },
+	{ 7, NULL, "s" },
+	{ 6, "nz", "z" },
+	{ 4, NULL, "a" },
+	{ 2, NULL, "p" },
+	{ 0, NULL, "c" },
+};
+
+static void put_flags(const struct printer *p, const struct uni_regs *regs)
+{
+	uint64_t flags;
+
+	if (!uni_regs_get_sys(regs, UNI_X86_RFLAGS, &flags)) {
+		(void)fputs("flags: --------\n", p->out);
+		return;
+	}
+	(void)fprintf(p->out, "flags: %08" PRIx64, flags);
+	for (size_t i = 0; i < uni_array_len(flag_names); i++) {
+		bool set = (flags >> flag_names[i].bit & 1) != 0;
+		const char *word = set ? flag_names[i].set : flag_names[i].clear;
+
+		if (word != NULL)
+			(void)fprintf(p->out, " %s", word);
+	}
+	(void)fputc('\n', p->out);
+}
+
+static void put_value(const struct printer *p, bool known, uint64_t value)
+{
+	if (known)
+		(void)fprintf(p->out, "%016" PRIx64, value);
+	else
+		(void)fputs(NONE, p->out);
+}
+
+static void put_sys(
+	const struct printer *p, const char *before, const struct uni_regs *regs, unsigned sys)
+{
+	uint64_t value = 0;
+	bool known = uni_regs_get_sys(regs, sys, &value);
+
+	(void)fputs(before, p->out);
+	put_value(p, known, value);
+}
+
+/* Selectors that no target of ours reads are shown as unknown, not as 0. */
+static void put_segments(const struct printer *p, const struct uni_regs *regs)
+{
+	uint64_t cs, base;
+
+	if (uni_regs_get_sys(regs, UNI_X86_CS, &cs))
+		(void)fprintf(p->out, " cs: %04" PRIx64, cs & 0xffff);
+	else
+		(void)fputs(" cs: ----", p->out);
+	(void)fputs("\t ss: ----\t ds: ----\t es: ----\n", p->out);
+	put_sys(p, " fs: ---- @ ", regs, UNI_X86_FS_BASE);
+	if (uni_regs_get_sys(regs, UNI_X86_FS_BASE, &base))
+		put_symbol(p, base, true);
+	put_sys(p, "\n gs: ---- @ ", regs, UNI_X86_GS_BASE);
+	(void)fputs("/" NONE, p->out);
+	if (uni_regs_get_sys(regs, UNI_X86_GS_BASE, &base))
+		put_symbol(p, base, true);
+	(void)fputc('\n', p->out);
+}
+
+static void put_control(const struct printer *p, const struct uni_regs *regs)
+{
+	put_sys(p, "\ncr0: ", regs, UNI_X86_CR0);
+	(void)fputs("\ncr2: " NONE, p->out);
+	put_sys(p, "\ncr3: ", regs, UNI_X86_CR3);
+	put_sys(p, "\ncr4: ", regs, UNI_X86_CR4);
+	(void)fputs("\n\n", p->out);
+	for (unsigned i = 0; i < 8; i++) {
+		if (i != 4 && i != 5)
+			(void)fprintf(p->out, "dr%u: " NONE "\n", i);
+	}
+	put_sys(p, "efer: ", regs, UNI_X86_EFER);
+	(void)fputc('\n', p->out);
+}
+
+static void put_x86(const struct printer *p, const struct uni_regs *regs)
+{
+	static const uint8_t order[] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
+		UNI_X86_RSI, UNI_X86_RDI, UNI_X86_RBP, UNI_X86_R8, UNI_X86_R9, UNI_X86_R10,
+		UNI_X86_R11, UNI_X86_R12, UNI_X86_R13, UNI_X86_R14, UNI_X86_R15 };
+
+	(void)fputs("rip: ", p->out);
+	put_value(p, regs->pc_valid, regs->pc);
+	if (regs->pc_valid)
+		put_symbol(p, regs->pc, true);
+	(void)fputc('\n', p->out);
+	put_flags(p, regs);
+	(void)fputs("rsp: ", p->out);
+	put_value(p, regs->sp_valid, regs->sp);
+	(void)fputc('\n', p->out);
+	for (size_t i = 0; i < uni_array_len(order); i++) {
+		uint64_t value = 0;
+		bool known = uni_regs_get(regs, order[i], &value);
+
+		(void)fprintf(p->out, "%3s: ", p->g->t->arch->reg_names[order[i]]);
+		put_value(p, known, value);
+		(void)fputc(i % 3 == 2 ? '\n' : '\t', p->out);
+	}
+	put_segments(p, regs);
+	if (p->args->all_regs)
+		put_control(p, regs);
+}
+
+static void put_generic(const struct printer *p, const struct uni_regs *regs)
+{
+	const struct uni_arch *arch = p->g->t->arch;
+	unsigned column = 0;
+	uint64_t v;
+
+	for (unsigned r = 0; r < arch->nr_regs; r++) {
+		if (uni_regs_get(regs, r, &v))
+			(void)fprintf(p->out, "%5s: %016" PRIx64 "%c", arch->reg_names[r], v,
+				++column % 3 == 0 ? '\n' : '\t');
+	}
+	for (unsigned r = 0; p->args->all_regs && r < UNI_SYS_MAX; r++) {
+		if (arch->sys_names[r] != NULL && uni_regs_get_sys(regs, r, &v))
+			(void)fprintf(p->out, "%5s: %016" PRIx64 "%c", arch->sys_names[r], v,
+				++column % 3 == 0 ? '\n' : '\t');
+	}
+	if (column % 3 != 0)
+		(void)fputc('\n', p->out);
+}
+
+static void put_code(const struct printer *p, uint64_t pc, const struct uni_xenctx_vcpu *v)
+{
+	(void)fprintf(p->out, "Code (instr addr %08" PRIx64 ")\n", pc);
+	for (unsigned i = 0; i < UNI_XENCTX_CODE; i++) {
+		const char *around = i == UNI_XENCTX_BEFORE ? "<>" : "";
+
+		if (i != 0)
+			(void)fputc(' ', p->out);
+		if (around[0] != '\0')
+			(void)fputc(around[0], p->out);
+		if (v->has_code[i])
+			(void)fprintf(p->out, "%02x", v->code[i]);
+		else
+			(void)fputs("--", p->out);
+		if (around[0] != '\0')
+			(void)fputc(around[1], p->out);
+	}
+	(void)fputs("\n\n", p->out);
+}
+
+static uint64_t word_at(const struct uni_xenctx_bytes *b, size_t at)
+{
+	uint64_t v = 0;
+
+	for (size_t i = UNI_XENCTX_WORD; i-- != 0;)
+		v = v << 8 | b->v[at + i];
+	return v;
+}
+
+static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
+{
+	(void)fputs("  ", p->out);
+	for (size_t i = 0; i < len; i++)
+		(void)fputc(v[i] >= 0x20 && v[i] < 0x7f ? v[i] : '.', p->out);
+}
+
+/* Whole words, so many bytes a line; what is not mapped ends it. */
+static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b, uint64_t lines)
+{
+	size_t size = b->len - b->len % UNI_XENCTX_WORD, at = 0;
+	uint64_t step = p->args->bytes_per_line, gap = b->addr;
+
+	for (uint64_t line = 0; line < lines && at < size; line++) {
+		size_t len = (size_t)uni_min(step, (uint64_t)(size - at));
+
+		if (p->args->tagged)
+			(void)fprintf(p->out, "%016" PRIx64 ":", b->addr + at);
+		for (size_t i = 0; i < len; i += UNI_XENCTX_WORD)
+			(void)fprintf(p->out, " %016" PRIx64, word_at(b, at + i));
+		if (p->args->ascii)
+			put_ascii(p, b->v + at, len);
+		(void)fputc('\n', p->out);
+		at += len;
+	}
+	gap += b->len;
+	if (at == size && b->len < b->wanted)
+		(void)fprintf(p->out, " (nothing is mapped at %016" PRIx64 ")\n", gap);
+	(void)fputc('\n', p->out);
+}
+
+static void put_frame(const struct printer *p, const struct uni_chain *c, size_t i)
+{
+	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
+
+	if (i == 0 || c->sp[i] == 0)
+		(void)fprintf(p->out, "%20s", "");
+	else /* where the return address stands */
+		(void)fprintf(p->out, "%016" PRIx64 ":   ",
+			exact ? c->sp[i] : c->sp[i] - p->g->t->arch->word);
+	(void)fprintf(p->out, "[<%016" PRIx64 ">]", c->pc[i]);
+	put_symbol(p, c->pc[i], exact);
+	if (i == 0)
+		(void)fputs(" <--", p->out);
+	(void)fputs((c->flags[i] & UNI_FRAME_GUESS) != 0 ? " ?\n" : "\n", p->out);
+}
+
+static void put_end(const struct printer *p, const struct uni_chain *c)
+{
+	if (c->stop != UNI_STOP_ROOT)
+		(void)fprintf(p->out, "%20s(cut short: %s)\n", "", uni_stop_name(c->stop));
+}
+
+static void put_trace(const struct printer *p, const struct uni_chain *c)
+{
+	(void)fputs("Call Trace:\n", p->out);
+	for (size_t i = 0; i < c->nr; i++)
+		put_frame(p, c, i);
+	put_end(p, c);
+}
+
+/* Every word of the stack: those of the chain as in a call trace, and what else may be code. */
+static void put_stack_trace(const struct printer *p, const struct uni_xenctx_vcpu *v)
+{
+	const struct uni_xenctx_bytes *b = &v->stack;
+	size_t frame = 1;
+
+	(void)fputs("Stack Trace:\n", p->out);
+	if (v->chain.nr != 0)
+		put_frame(p, &v->chain, 0);
+	for (size_t at = 0; b->len - at >= UNI_XENCTX_WORD; at += UNI_XENCTX_WORD) {
+		uint64_t word = word_at(b, at), addr = b->addr + at;
+
+		while (frame < v->chain.nr && v->chain.sp[frame] != 0 && v->chain.sp[frame] <= addr)
+			frame++; /* of another stack, or kept in a register */
+		if (frame < v->chain.nr && v->chain.pc[frame] == word &&
+			v->chain.sp[frame] - UNI_XENCTX_WORD == addr) {
+			put_frame(p, &v->chain, frame++);
+			continue;
+		}
+		(void)fprintf(p->out, "%016" PRIx64 ":   %s%016" PRIx64 "%s", addr,
+			is_code(p, word) ? "[<" : "  ", word, is_code(p, word) ? ">]" : "");
+		if (is_code(p, word)) {
+			put_symbol(p, word, false);
+			(void)fputs(" ?", p->out);
+		}
+		(void)fputc('\n', p->out);
+	}
+	put_end(p, &v->chain);
+}
+
+static void put_vcpu(
+	const struct printer *p, const struct uni_regs *regs, const struct uni_xenctx_vcpu *v)
+{
+	if (p->g->t->arch == &uni_arch_x86_64)
+		put_x86(p, regs);
+	else
+		put_generic(p, regs);
+	if (regs->pc_valid)
+		put_code(p, regs->pc, v);
+	if (p->args->has_memory) {
+		(void)fprintf(p->out, "Memory (address %016" PRIx64 "):\n", v->memory.addr);
+		put_lines(p, &v->memory, UNI_XENCTX_LINES_ALL);
+	}
+	if (!p->args->stack_trace) {
+		(void)fputs("Stack:\n", p->out);
+		put_lines(p, &v->stack, p->args->lines);
+	}
+	if (p->args->stack_trace)
+		put_stack_trace(p, v);
+	else
+		put_trace(p, &v->chain);
+}
+
+void uni_xenctx_print(const struct uni_guest *g, const struct uni_xenctx_args *args,
+	const struct uni_xenctx *x, FILE *out)
+{
+	const struct printer p = { .g = g, .args = args, .out = out };
+
+	for (size_t i = 0; i < x->nr; i++) {
+		bool offline = x->regs[i].state == UNI_VCPU_OFFLINE;
+
+		if (x->vcpu[i] == NULL)
+			continue;
+		if (offline)
+			(void)fprintf(out, "vcpu%zu offline\n\n", i);
+		else if (args->all_vcpus)
+			(void)fprintf(out, "vcpu%zu:\n", i);
+		if (offline)
+			continue;
+		put_vcpu(&p, &x->regs[i], x->vcpu[i]);
+		if (args->all_vcpus)
+			(void)fputc('\n', out);
+	}
+}

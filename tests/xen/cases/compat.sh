@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# boot: run
+# limit: 400
+# The front ends for older tools on real domains. The files are judged outside.
+image=/mnt/guests/xen-calls1-gcc-fp.elf
+[ -e $image ] || image=/mnt/guests/xen-calls1-clang-fp.elf
+mkdir "$out/files"
+config() { # TYPE
+	cat >"$T/app.cfg" <<-EOF
+		name = "app"
+		type = "$1"
+		kernel = "$image"
+		memory = 64
+		vcpus = 1
+		extra = "loop=1"
+		tsc_mode = "native"
+		on_reboot = "destroy"
+	EOF
+}
+
+traces() { # TYPE
+	uniscope uniprof -F 50 -T 2 "$out/raw-$1" "$dom" || return 1
+	uniscope uniprof -F 50 -T 1 -q -E $image "$out/named-$1" "$dom"
+	echo "$dom" >"$out/dom-$1"
+}
+left_running() { xl domid "$name" && [ "$(state "$dom" | tr -d rb)" = "" ]; }
+views() { uniscope xenctx -S "$dom" && uniscope xenctx -a "$dom" >"$out/ctx-$1"; }
+
+for type in pv pvh; do
+	check "$type: a guest runs" start "$type" -t $type xen-calls1 loop=1
+	check "$type: uniprof with a domain's number" traces $type
+	check "$type: xenctx with a domain's number" views $type
+	check "$type: the guest was left running" left_running
+	xl destroy "$dom"
+done
+
+record() { (cd "$out/files" && uniscope run --xl "$T/app.cfg" -F 50 -d 2 --five-files); }
+config pvh
+check 'run --xl' record
+check 'run --xl destroyed the domain' nothing_left
+script() {
+	(cd "$out/files" && uniscope generate-flame-graph -f 50 -t 2 -n app -c "$T/app.cfg" -x $image) >"$out/said"
+}
+mv "$out/files" "$out/run"
+mkdir "$out/files"
+config pv
+check 'generate-flame-graph' script
+check 'generate-flame-graph leaves the domain' test -n "$(xl domid app)"
+xl destroy app
+check 'nothing is left' nothing_left
