@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 
 #include "../support/xen.h"
-#include "arch/x86_64/x86_64.h"
 #include "base/clock.h"
 #include "target/guard.h"
 #include "target/xen/store.h"
@@ -522,68 +521,6 @@ static void finds_domain(void **state)
 	assert_string_equal(kernel, "");
 }
 
-/* Against the offsets in the header, counted by hand. */
-static void decodes_arm(void **state)
-{
-	uint64_t ctx[44] = { [0] = 1 };
-	struct uni_regs r = { 0 };
-
-	assert_int_equal(uni_xen_arch_aarch64.ctx_bytes, sizeof(ctx));
-	for (uint64_t i = 0; i < 31; i++)
-		ctx[1 + i] = 100 + i;
-	ctx[32] = 0xffff000000080000ull; /* pc */
-	ctx[33] = 5;			 /* cpsr: EL1h */
-	ctx[37] = 0xe10;		 /* sp_el0 */
-	ctx[38] = 0xe11;		 /* sp_el1 */
-	ctx[40] = 0x5c;			 /* sctlr */
-	ctx[41] = 0x7c;			 /* tcr */
-	ctx[42] = 0x70;			 /* ttbr0 */
-	ctx[43] = 0x71;			 /* ttbr1 */
-	uni_xen_arch_aarch64.regs((const uint8_t *)ctx, false, &r);
-	assert_int_equal(r.state, UNI_VCPU_RUNNING);
-	assert_int_equal(r.pc, 0xffff000000080000ull);
-	assert_int_equal(r.sp, 0xe11);
-	assert_int_equal(r.r[UNI_A64_FP], 129);
-	assert_int_equal(r.r[UNI_A64_LR], 130);
-	assert_int_equal(r.sys[UNI_A64_SCTLR], 0x5c);
-	assert_int_equal(r.sys[UNI_A64_TCR], 0x7c);
-	assert_int_equal(r.sys[UNI_A64_TTBR0], 0x70);
-	assert_int_equal(r.sys[UNI_A64_TTBR1], 0x71);
-	ctx[33] = 4; /* EL1t */
-	ctx[0] = 0;
-	uni_xen_arch_aarch64.regs((const uint8_t *)ctx, false, &r);
-	assert_int_equal(r.sp, 0xe10);
-	assert_int_equal(r.state, UNI_VCPU_OFFLINE);
-}
-
-/* Callers of both kinds of stubs, at each of their bytes. */
-static void knows_stubs(void **state)
-{
-	static const uint8_t pv[] = { 0x51, 0x41, 0x53, 0xb8, 29, 0, 0, 0, 0x0f, 0x05, 0x41, 0x5b,
-		0x59, 0xc3 };
-	static const uint8_t svm[] = { 0xb8, 29, 0, 0, 0, 0x0f, 0x01, 0xd9, 0xc3 };
-	static const struct {
-		size_t n;
-		uint32_t offset;
-	} pv_at[] = { { 0, 0 }, { 1, 8 }, { 3, 16 }, { 8, 16 }, { 10, 16 }, { 12, 8 }, { 13, 0 } };
-	const struct uni_unwind_hints h = { .has_stubs = true, .stubs = 0x5000 };
-	uint32_t offset;
-
-	for (size_t i = 0; i < 7; i++) {
-		assert_true(uni_x86_64_stub(pv, pv_at[i].n, &offset));
-		assert_int_equal(offset, pv_at[i].offset);
-	}
-	assert_true(uni_x86_64_stub(svm, 5, &offset));
-	assert_int_equal(offset, 0);
-	assert_true(uni_x86_64_stub(svm, 8, &offset));
-	assert_int_equal(offset, 0);
-	assert_false(uni_x86_64_stub(svm, 9, &offset)); /* behind its end */
-	assert_false(uni_x86_64_stub((const uint8_t *)"\x58", 1, &offset));
-	assert_true(uni_hints_in_stubs(&h, 0x5fff));
-	assert_false(uni_hints_in_stubs(&h, 0x6000));
-	assert_false(uni_hints_in_stubs(NULL, 0x5000));
-}
-
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -604,8 +541,6 @@ int main(void)
 		TEST(survives_stop),
 		TEST(shares_domain),
 		TEST(finds_domain),
-		TEST(decodes_arm),
-		TEST(knows_stubs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
