@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/images.h"
+#include "cli/signals.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/check.h"
@@ -367,7 +368,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
-	while ((worth_a_retry(rc) || is_settling(g, args, rc, &bias)) && uni_now_ns() < until) {
+	while ((worth_a_retry(rc) || is_settling(g, args, rc, &bias)) && uni_now_ns() < until &&
+		!atomic_load(uni_signals_stop())) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
 		uni_progress("waiting for the guest to boot");

@@ -41,6 +41,7 @@ static const struct uni_opt *options(void)
 		{ 0, "method", UNI_OPT_STR, &o.rec.method, "auto|bpf|pause",
 			"how a kvm: guest is sampled, as of record (default auto)",
 			"auto bpf pause", NULL },
+		UNI_NO_PAUSE_OPTION(o.rec.no_pause),
 		{ 0, "unwind", UNI_OPT_STR, &o.rec.unwind, "LIST",
 			"how callers are found, tried in this order, as of record (default cfi,fp: "
 			"the format has no mark for guesses)",
@@ -117,6 +118,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.image = o.elf != NULL ? o.elf : o.named_elf,
 		.qmp = o.qmp,
 		.method = o.rec.method,
+		.no_pause = o.rec.no_pause,
 		.no_image_ok = true,
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.unwind = o.rec.unwind };

@@ -44,6 +44,7 @@ static int record_it(struct run *r, struct uni_err *err)
 	char target[4352];
 	struct uni_attach_args args = { .target = target,
 		.method = rec->method,
+		.no_pause = rec->no_pause,
 		.exits = rec->exits != NULL,
 		.image = r->image,
 		.table = is_table ? symbols : NULL,
@@ -58,6 +59,10 @@ static int record_it(struct run *r, struct uni_err *err)
 	rc = uni_guest_open(&g, &args, err);
 	if (rc != 0)
 		return rc;
+	if (atomic_load(uni_signals_stop())) {
+		uni_guest_close(&g);
+		return uni_err_set(err, UNI_EAGAIN, "interrupted before anything was recorded");
+	}
 	rc = uni_record_guests(one, 1, rec, &r->session, err);
 	uni_guest_close(&g);
 	return rc;

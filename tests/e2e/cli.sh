@@ -96,7 +96,7 @@ check "unknown format: exit 2" exits 2 "$U" export "$T/in.folded" -f frob
 check "unknown svg option: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O frob=1
 check "unwritable output: exit 1" exits 1 "$U" export "$T/in.folded" -f svg -o /nonexistent/x.svg
 check "a failed export leaves nothing" sh -c "! '$U' export '$T/in.folded' -f svg -O width=x -o '$T/none.svg' 2>/dev/null && ! ls '$T'/none* 2>/dev/null"
-for c in ls doctor --version --help 'record --help' "export $T/in.folded -f folded" \
+for c in 'ls --json' doctor --version --help 'record --help' "export $T/in.folded -f folded" \
 	"report $T/in.folded" __complete '__complete record' '__man-options record'; do
 	check "$c to a full disk says why" sh -c "'$U' $c 2>&1 >/dev/full | grep -q 'No space left'"
 done

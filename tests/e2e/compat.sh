@@ -273,6 +273,23 @@ left_behind() { # the domain that could not be recorded
 }
 check "run --xl destroys what it cannot record" left_behind
 
+ctrl_c() { # the recording is kept, the domain is not
+	rm -rf work && mkdir work && : >xl.log
+	(cd work && timeout -s INT 8 "$U" run --xl ../app.cfg -F 20 -d 0 --target "gdb:unix=$T/xl.gdb") >out 2>&1
+	cat out
+	[ -d work/app.uniscope ] && [ -s work/app.svg ] && [ ! -e domain ] &&
+		"$U" report work/app.uniscope | grep -q lab_entry
+}
+check "run --xl: Ctrl-C ends the recording, and the domain" ctrl_c
+
+ctrl_c_early() { # while it waits for a guest that does not come up
+	begin=$(date +%s)
+	(cd work && timeout -s INT 3 "$U" run --xl ../app.cfg -q -d 1 --target "gdb:unix=$T/none") >out 2>&1
+	cat out
+	[ $(($(date +%s) - begin)) -lt 15 ] && [ ! -e domain ]
+}
+check "run --xl: Ctrl-C before that, too" ctrl_c_early
+
 xl_fails() {
 	touch fail
 	(cd work && timeout 60 "$U" run --xl ../app.cfg -q) >out 2>err

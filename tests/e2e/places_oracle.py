@@ -33,10 +33,15 @@ def addresses(image):
     return found
 
 
+# Labels inside of functions, which llvm-symbolizer takes for functions of their own.
+LABELS = {"lab_switch_resume": "lab_switch"}
+
+
 def norm(line):
     """Without columns, discriminators, folders, and the endings that compilers give to parts of functions."""
     line = re.sub(r" inlined at .*| \(discriminator.*", "", line)
     line = re.sub(r"\.(cold|constprop|isra|part)(\.\d+)?", "", line)
+    line = LABELS.get(line, line)
     m = re.match(r"^(.*?):(\d+|\?)(:\d+)?$", line)
     return f"{m.group(1).split('/')[-1]}:{m.group(2).replace('?', '0')}" if m else line
 

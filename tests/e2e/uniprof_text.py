@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """uniprof_text.py raw|named FILE MIN [ROOT]: is FILE in the grammar that uniprof's readers know, with at
-least MIN traces, nine in ten of them whole and ending in function ROOT?
+least MIN traces, nine in ten of them whole and ending in a function that ROOT, a pattern, matches?
 uniprof_text.py collapse FILE: what a stackcollapse makes of it: three lines are skipped, a number ends a
 trace, what stands behind the last '+' goes, root first, sorted."""
 import re
@@ -34,7 +34,7 @@ def check(kind, path, least, root):
             broken += 1
         else:
             whole += 1
-            assert not root or trace[-1].startswith(root + "+0x"), trace
+            assert not root or re.match(f"({root})\\+0x", trace[-1]), trace
         trace = []
     assert not trace, "the last trace does not end"
     assert whole + broken >= least, f"{whole} + {broken} traces, not {least}"

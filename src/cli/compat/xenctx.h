@@ -7,12 +7,13 @@
 
 #include "cli/attach.h"
 
-#define UNI_XENCTX_CODE	     32 /* bytes around the instruction, which stands at UNI_XENCTX_BEFORE */
-#define UNI_XENCTX_BEFORE    21
-#define UNI_XENCTX_PAGE	     4096u
-#define UNI_XENCTX_PAGES_MAX 64 /* of stack, or of memory */
-#define UNI_XENCTX_WORD	     8u
-#define UNI_XENCTX_LINES_ALL UINT64_MAX
+#define UNI_XENCTX_CODE	      32 /* bytes around the instruction, which stands at UNI_XENCTX_BEFORE */
+#define UNI_XENCTX_BEFORE     21
+#define UNI_XENCTX_PAGE	      4096u
+#define UNI_XENCTX_PAGES_MAX  64 /* of stack, or of memory */
+#define UNI_XENCTX_PAGES_READ 4u /* of stack, at the least: call traces cross pages */
+#define UNI_XENCTX_WORD	      8u
+#define UNI_XENCTX_LINES_ALL  UINT64_MAX
 
 struct uni_xenctx_args {
 	const struct uni_symtab *symtab; /* NULL: addresses stay without names */
@@ -23,11 +24,12 @@ struct uni_xenctx_args {
 	uint64_t vcpu, pages, lines, bytes_per_line;
 };
 
-/* Memory from `addr` on, as far as it was mapped and asked for. */
+/* Memory from `addr` on. */
 struct uni_xenctx_bytes {
-	uint64_t addr, wanted;
-	size_t len;
-	uint8_t *v; /* `wanted` of them are there */
+	uint64_t addr;
+	uint64_t shown; /* as much of it may be printed; the rest is to find return addresses in */
+	size_t len;	/* so much was mapped, of what was asked for */
+	uint8_t *v;
 };
 
 struct uni_xenctx_vcpu {

@@ -223,6 +223,11 @@ static uint64_t word_at(const struct uni_xenctx_bytes *b, size_t at)
 	return v;
 }
 
+static size_t shown_words(const struct uni_xenctx_bytes *b)
+{
+	return (size_t)(uni_min((uint64_t)b->len, b->shown) / UNI_XENCTX_WORD);
+}
+
 static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
 {
 	(void)fputs("  ", p->out);
@@ -233,7 +238,7 @@ static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
 /* Whole words, so many bytes a line; what is not mapped ends it. */
 static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b, uint64_t lines)
 {
-	size_t size = b->len - b->len % UNI_XENCTX_WORD, at = 0;
+	size_t size = shown_words(b) * UNI_XENCTX_WORD, at = 0;
 	uint64_t step = p->args->bytes_per_line, gap = b->addr;
 
 	for (uint64_t line = 0; line < lines && at < size; line++) {
@@ -249,22 +254,53 @@ static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b,
 		at += len;
 	}
 	gap += b->len;
-	if (at == size && b->len < b->wanted)
+	if (at == size && b->len < b->shown)
 		(void)fprintf(p->out, " (nothing is mapped at %016" PRIx64 ")\n", gap);
 	(void)fputc('\n', p->out);
 }
 
-static void put_frame(const struct printer *p, const struct uni_chain *c, size_t i)
+static bool holds(const struct uni_xenctx_bytes *b, uint64_t addr, uint64_t word)
 {
-	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
+	return uni_range_contains(b->addr, b->len, addr, UNI_XENCTX_WORD) &&
+	       word_at(b, addr - b->addr) == word;
+}
 
-	if (i == 0 || c->sp[i] == 0)
+/*
+ * Where the return address to frame i stands, in the frame of its callee: on x86 at the upper end,
+ * on aarch64 near the lower one. False if it is on no stack (in a register, interrupted), or was
+ * not read.
+ */
+static bool place_of(const struct uni_xenctx_vcpu *v, size_t i, uint64_t *ret)
+{
+	const struct uni_chain *c = &v->chain;
+	uint64_t from, words;
+
+	if (i == 0 || c->sp[i] <= c->sp[i - 1] || (c->flags[i] & UNI_FRAME_EXACT) != 0)
+		return false;
+	*ret = c->sp[i] - UNI_XENCTX_WORD;
+	if (holds(&v->stack, *ret, c->pc[i]))
+		return true;
+	from = c->sp[i - 1];
+	words = uni_min(c->sp[i] - from, (uint64_t)v->stack.len) / UNI_XENCTX_WORD;
+	for (uint64_t k = 0; k < words; k++) {
+		*ret = from + k * UNI_XENCTX_WORD;
+		if (holds(&v->stack, *ret, c->pc[i]))
+			return true;
+	}
+	return false;
+}
+
+static void put_frame(const struct printer *p, const struct uni_xenctx_vcpu *v, size_t i)
+{
+	const struct uni_chain *c = &v->chain;
+	uint64_t at;
+
+	if (place_of(v, i, &at))
+		(void)fprintf(p->out, "%016" PRIx64 ":   ", at);
+	else
 		(void)fprintf(p->out, "%20s", "");
-	else /* where the return address stands */
-		(void)fprintf(p->out, "%016" PRIx64 ":   ",
-			exact ? c->sp[i] : c->sp[i] - p->g->t->arch->word);
 	(void)fprintf(p->out, "[<%016" PRIx64 ">]", c->pc[i]);
-	put_symbol(p, c->pc[i], exact);
+	put_symbol(p, c->pc[i], i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0);
 	if (i == 0)
 		(void)fputs(" <--", p->out);
 	(void)fputs((c->flags[i] & UNI_FRAME_GUESS) != 0 ? " ?\n" : "\n", p->out);
@@ -276,31 +312,32 @@ static void put_end(const struct printer *p, const struct uni_chain *c)
 		(void)fprintf(p->out, "%20s(cut short: %s)\n", "", uni_stop_name(c->stop));
 }
 
-static void put_trace(const struct printer *p, const struct uni_chain *c)
+static void put_trace(const struct printer *p, const struct uni_xenctx_vcpu *v)
 {
 	(void)fputs("Call Trace:\n", p->out);
-	for (size_t i = 0; i < c->nr; i++)
-		put_frame(p, c, i);
-	put_end(p, c);
+	for (size_t i = 0; i < v->chain.nr; i++)
+		put_frame(p, v, i);
+	put_end(p, &v->chain);
 }
 
 /* Every word of the stack: those of the chain as in a call trace, and what else may be code. */
 static void put_stack_trace(const struct printer *p, const struct uni_xenctx_vcpu *v)
 {
 	const struct uni_xenctx_bytes *b = &v->stack;
+	uint64_t place = 0;
 	size_t frame = 1;
 
 	(void)fputs("Stack Trace:\n", p->out);
 	if (v->chain.nr != 0)
-		put_frame(p, &v->chain, 0);
-	for (size_t at = 0; b->len - at >= UNI_XENCTX_WORD; at += UNI_XENCTX_WORD) {
-		uint64_t word = word_at(b, at), addr = b->addr + at;
+		put_frame(p, v, 0);
+	for (size_t i = 0; i < shown_words(b); i++) {
+		uint64_t word = word_at(b, i * UNI_XENCTX_WORD);
+		uint64_t addr = b->addr + i * UNI_XENCTX_WORD;
 
-		while (frame < v->chain.nr && v->chain.sp[frame] != 0 && v->chain.sp[frame] <= addr)
-			frame++; /* of another stack, or kept in a register */
-		if (frame < v->chain.nr && v->chain.pc[frame] == word &&
-			v->chain.sp[frame] - UNI_XENCTX_WORD == addr) {
-			put_frame(p, &v->chain, frame++);
+		while (frame < v->chain.nr && (!place_of(v, frame, &place) || place < addr))
+			frame++; /* on no stack, or on another one */
+		if (frame < v->chain.nr && place == addr) {
+			put_frame(p, v, frame++);
 			continue;
 		}
 		(void)fprintf(p->out, "%016" PRIx64 ":   %s%016" PRIx64 "%s", addr,
@@ -334,7 +371,7 @@ static void put_vcpu(
 	if (p->args->stack_trace)
 		put_stack_trace(p, v);
 	else
-		put_trace(p, &v->chain);
+		put_trace(p, v);
 }
 
 void uni_xenctx_print(const struct uni_guest *g, const struct uni_xenctx_args *args,

@@ -28,6 +28,11 @@ static bool reserve(struct uni_xenctx_bytes *b, uint64_t size)
 	return b->v != NULL;
 }
 
+static uint64_t stack_pages(const struct uni_xenctx_args *args)
+{
+	return uni_max(args->pages, (uint64_t)UNI_XENCTX_PAGES_READ);
+}
+
 /* Before the guest is held: room for all that may be asked for. */
 static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, struct uni_err *err)
 {
@@ -36,7 +41,7 @@ static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, str
 			continue;
 		x->vcpu[v] = calloc(1, sizeof(*x->vcpu[v]));
 		if (x->vcpu[v] == NULL ||
-			!reserve(&x->vcpu[v]->stack, args->pages * UNI_XENCTX_PAGE) ||
+			!reserve(&x->vcpu[v]->stack, stack_pages(args) * UNI_XENCTX_PAGE) ||
 			!reserve(&x->vcpu[v]->memory, args->pages * UNI_XENCTX_PAGE))
 			return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
@@ -44,17 +49,18 @@ static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, str
 }
 
 /* From addr to the end of the last of so many pages, the first being addr's own. */
-static uint64_t to_limit(const struct uni_xenctx_args *args, uint64_t addr)
+static uint64_t to_limit(uint64_t pages, uint64_t addr)
 {
-	uint64_t size = args->pages * UNI_XENCTX_PAGE - addr % UNI_XENCTX_PAGE;
+	uint64_t size = pages * UNI_XENCTX_PAGE - addr % UNI_XENCTX_PAGE;
 
 	return uni_min(size, UINT64_MAX - addr);
 }
 
-static void take_bytes(struct uni_as *as, uint64_t addr, uint64_t size, struct uni_xenctx_bytes *b)
+static void take_bytes(
+	struct uni_as *as, uint64_t addr, uint64_t size, uint64_t shown, struct uni_xenctx_bytes *b)
 {
 	b->addr = addr;
-	b->wanted = size;
+	b->shown = shown;
 	b->len = uni_as_read_some(as, (uni_gva){ addr }, b->v, size);
 }
 
@@ -67,7 +73,7 @@ static void take_code(struct uni_as *as, uint64_t pc, struct uni_xenctx_vcpu *v)
 
 static uint64_t memory_size(const struct uni_xenctx_args *args)
 {
-	uint64_t most = to_limit(args, args->memory), size;
+	uint64_t most = to_limit(args->pages, args->memory), size;
 
 	if (__builtin_mul_overflow(args->lines, args->bytes_per_line, &size))
 		return most;
@@ -84,9 +90,10 @@ static void take_vcpu(const struct uni_guest *g, const struct uni_xenctx_args *a
 	if (regs->pc_valid)
 		take_code(as, regs->pc, v);
 	if (regs->sp_valid || args->has_dump)
-		take_bytes(as, stack, to_limit(args, stack), &v->stack);
+		take_bytes(as, stack, to_limit(stack_pages(args), stack),
+			to_limit(args->pages, stack), &v->stack);
 	if (args->has_memory)
-		take_bytes(as, args->memory, memory_size(args), &v->memory);
+		take_bytes(as, args->memory, memory_size(args), memory_size(args), &v->memory);
 }
 
 int uni_xenctx_take(struct uni_guest *g, const struct uni_xenctx_args *args, struct uni_xenctx *x,

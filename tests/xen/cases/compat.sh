@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
 # boot: run
-# limit: 400
+# limit: 200
 # The front ends for older tools on real domains. The files are judged outside.
 image=/mnt/guests/xen-calls1-gcc-fp.elf
 [ -e $image ] || image=/mnt/guests/xen-calls1-clang-fp.elf
@@ -21,14 +21,15 @@ config() { # TYPE
 
 traces() { # TYPE
 	uniscope uniprof -F 50 -T 2 "$out/raw-$1" "$dom" || return 1
-	uniscope uniprof -F 50 -T 1 -q -E $image "$out/named-$1" "$dom"
+	uniscope uniprof -F 50 -T 1 -q -E $image "$out/named-$1" "$dom" || return 1
+	uniscope uniprof --no-pause -F 50 -T 1 -q -E $image "$out/running-$1" "$dom" || return 1
 	echo "$dom" >"$out/dom-$1"
 }
 left_running() { xl domid "$name" && [ "$(state "$dom" | tr -d rb)" = "" ]; }
 views() { uniscope xenctx -S "$dom" && uniscope xenctx -a "$dom" >"$out/ctx-$1"; }
 
 for type in pv pvh; do
-	check "$type: a guest runs" start "$type" -t $type xen-calls1 loop=1
+	check "$type: a guest runs" start "$CASE-$type" -t $type calls1 loop=1
 	check "$type: uniprof with a domain's number" traces $type
 	check "$type: xenctx with a domain's number" views $type
 	check "$type: the guest was left running" left_running
