@@ -11,6 +11,7 @@ struct uni_gmem {
 	void *ctx;
 	enum uni_gmem_space space;
 	size_t granule;
+	bool direct;
 	struct uni_gmem_region *region; /* sorted by start, not overlapping */
 	size_t nr;
 };
@@ -134,6 +135,16 @@ size_t uni_gmem_granule(const struct uni_gmem *m)
 	return m->granule;
 }
 
+void uni_gmem_set_direct(struct uni_gmem *m)
+{
+	m->direct = true;
+}
+
+bool uni_gmem_is_direct(const struct uni_gmem *m)
+{
+	return m->direct;
+}
+
 /* The region that holds the byte at gpa, or NULL. */
 static const struct uni_gmem_region *find(const struct uni_gmem *m, uint64_t gpa)
 {
@@ -157,6 +168,10 @@ int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 	uint64_t at = gpa.v;
 	uint8_t *out = buf;
 
+	/* Low memory is nearly all there is. */
+	if (m->nr != 0 && uni_range_contains(m->region[0].start, m->region[0].size, at, len) &&
+		len != 0)
+		return m->ops->read(m->ctx, &m->region[0], at - m->region[0].start, buf, len);
 	if (!uni_range_ok(at, len))
 		return -UNI_ERANGE;
 	while (len > 0) {

@@ -76,6 +76,13 @@ void uni_gmem_set_granule(struct uni_gmem *m, size_t bytes);
 size_t uni_gmem_granule(const struct uni_gmem *m);
 
 /*
+ * A copy costs no more than its bytes, as out of a mapping: an address space then keeps none of the
+ * page tables' entries, and looks at the clock less often.
+ */
+void uni_gmem_set_direct(struct uni_gmem *m);
+bool uni_gmem_is_direct(const struct uni_gmem *m);
+
+/*
  * Copies [gpa, gpa + len) to buf, crossing adjacent regions if it must. 0, -UNI_ERANGE if any byte
  * is outside every region, else what the target said. buf is unspecified on failure. No allocation.
  */

@@ -10,6 +10,7 @@
 /* Instructions that may be run in all, per byte of the sections: real images need less than one. */
 #define INSNS_PER_BYTE 8u
 #define PASSES_MAX     4
+#define FEW_ROWS       16384u
 
 static bool in_code(const struct uni_cfi_source *src, const struct uni_cfi_fde *f)
 {
@@ -135,10 +136,15 @@ static uint64_t choose_base(const struct uni_cfi_source *src, const struct uni_c
 static bool make_buckets(struct uni_cfi *c)
 {
 	struct uni_cfi_table *t = &c->table;
+	uint32_t per_row = t->nr_rows < FEW_ROWS ? 8 : 1;
 	uint32_t r = 0;
 
-	/* About one for each row, so that few steps are left to search. */
-	while (t->shift < 31 && (t->size >> t->shift) > t->nr_rows)
+	/*
+	 * About one for each row, so that few steps are left to search. Rows lie close together
+	 * where functions begin and end, so more of them help, where they cost no memory to speak
+	 * of.
+	 */
+	while (t->shift < 31 && (t->size >> t->shift) > (uint64_t)t->nr_rows * per_row)
 		t->shift++;
 	t->nr_buckets = (t->size >> t->shift) + 1;
 	c->bucket = calloc(t->nr_buckets, sizeof(*c->bucket));

@@ -155,6 +155,15 @@ static int step(struct walk *w)
 	return 1;
 }
 
+/* The first stepper's short way, as far as that goes. */
+static void run(struct walk *w, uint16_t max)
+{
+	const struct uni_unwinder_ops *ops = w->u->stepper[0].ops;
+
+	if (ops != NULL && ops->run != NULL && !w->guessed)
+		ops->run(w->u->stepper[0].ctx, w->as, &w->regs, &w->st, w->ret, max);
+}
+
 int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs)
 {
 	struct uni_pt_root root;
@@ -203,7 +212,10 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 		max = UNI_CHAIN_MAX;
 	if (!start_chain(&w))
 		return;
-	while (step(&w) == 0) {
+	for (;;) {
+		run(&w, max);
+		if (step(&w) != 0)
+			break;
 		if (ret->nr == max) {
 			w.st.stop = UNI_STOP_LIMIT;
 			break;

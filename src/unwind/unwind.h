@@ -35,6 +35,13 @@ struct uni_step {
 struct uni_unwinder_ops {
 	const char *name;
 	int (*step)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st);
+	/*
+	 * Optional: appends as many frames as it surely knows, for which step() would do the same,
+	 * up to max in all; regs are then those of the last. st->exact in and out: regs->pc is an
+	 * interrupted pc.
+	 */
+	void (*run)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st,
+		struct uni_chain *c, uint16_t max);
 	bool guesses; /* a last resort: also tried where another one found that the chain is broken
 		       */
 };

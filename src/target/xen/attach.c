@@ -69,6 +69,8 @@ static int make_gmem(struct uni_xen_target *t, struct uni_err *err)
 	rc = uni_gmem_create(&gmem_ops, t, UNI_GMEM_PHYSICAL, r, nr, &t->gmem, err);
 	if (rc == 0)
 		uni_gmem_set_granule(t->gmem, GRANULE);
+	if (rc == 0)
+		uni_gmem_set_direct(t->gmem);
 	return rc;
 }
 

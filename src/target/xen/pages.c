@@ -164,7 +164,10 @@ int uni_xen_pages_read(struct uni_xen_pages *p, uint64_t addr, void *buf, size_t
 
 		if (at == NULL)
 			return -UNI_EFAULT;
-		memcpy(out, at + offset, n);
+		if (n == sizeof(uint64_t)) /* a page table's entry: known to the compiler here */
+			memcpy(out, at + offset, sizeof(uint64_t));
+		else
+			memcpy(out, at + offset, n);
 		addr += n;
 		out += n;
 		len -= n;

@@ -21,6 +21,8 @@
 /* Words of the user registers that have a place of their own. */
 enum { RIP = 16, CS, RFLAGS, RSP };
 
+#define KNOWN ((1ull << UNI_X86_NR_REGS) - 1)
+
 #define CR0_PE	(1ull << 0)
 #define CR0_PG	(1ull << 31)
 #define CR4_PAE (1ull << 5)
@@ -43,15 +45,16 @@ static void regs_of(const uint8_t *ctx, bool pv, struct uni_regs *ret)
 	uint64_t cr0 = word(ctx, CONTROL), cr4 = word(ctx, CONTROL + 4 * 8);
 	size_t i;
 
-	ret->valid = 0;
+	ret->valid = KNOWN;
 	ret->sys_valid = 0;
+#pragma GCC unroll 16
 	for (i = 0; i < sizeof(order); i++)
-		uni_regs_set(ret, order[i], word(ctx, USER_REGS + 8 * i));
+		ret->r[order[i]] = word(ctx, USER_REGS + 8 * i);
 	ret->pc = word(ctx, USER_REGS + RIP * 8);
 	ret->sp = word(ctx, USER_REGS + RSP * 8);
 	ret->pc_valid = ret->sp_valid = true;
-	uni_regs_set(ret, UNI_X86_RIP, ret->pc);
-	uni_regs_set(ret, UNI_X86_RSP, ret->sp);
+	ret->r[UNI_X86_RIP] = ret->pc;
+	ret->r[UNI_X86_RSP] = ret->sp;
 	uni_regs_set_sys(ret, UNI_X86_CS, word(ctx, USER_REGS + CS * 8) & 0xffff);
 	uni_regs_set_sys(ret, UNI_X86_RFLAGS, word(ctx, USER_REGS + RFLAGS * 8));
 	uni_regs_set_sys(ret, UNI_X86_FS_BASE, word(ctx, FS_BASE));
