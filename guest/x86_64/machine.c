@@ -47,7 +47,6 @@ void uni_trace_machine_init(struct uni_trace_head *h)
 		[UNI_TRACE_LEAF_BRANCH] = UNI_TRACE_KIND_LEAF,
 		[UNI_TRACE_SYNC] = UNI_TRACE_KIND_SYNC,
 		[UNI_TRACE_EXT] = UNI_TRACE_KIND_EXT,
-		[UNI_TRACE_PAD] = UNI_TRACE_KIND_PAD,
 	};
 
 	for (unsigned i = 0; i < sizeof(kinds); i++)

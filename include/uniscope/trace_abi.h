@@ -6,9 +6,8 @@
  * packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
  * saving one is a copy. Everything is little-endian; addresses are guest virtual.
  *
- * Who writes what: the guest writes all of it but `uni_trace_host`, the cache line that the host's
- * one writer may change. The host believes nothing in here: it captures the geometry once, checks
- * it, and copies before it looks. */
+ * The guest writes all of it, the host none. The host believes nothing in here: it captures the
+ * geometry once, checks it, and copies before it looks. */
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H
 
@@ -26,8 +25,6 @@
 #define UNI_TRACE_CPU_WPTR     0
 #define UNI_TRACE_CPU_HI       8
 #define UNI_TRACE_CPU_MIN_TIME 12
-#define UNI_TRACE_CPU_DEPTH    16
-#define UNI_TRACE_CPU_MAX      20
 
 #define UNI_TRACE_LEAF_FLIP 7 /* entry id ^ this = leaf id */
 
@@ -51,16 +48,13 @@ enum uni_trace_id {
 	UNI_TRACE_EXIT = 8, /* x86_64: payload is the stack pointer >> 4 */
 	UNI_TRACE_SYNC = 6, /* payload: words that follow (2): the whole time stamp, the epoch */
 	UNI_TRACE_EXT = 4,  /* payload: class << 12 | words that follow */
-	UNI_TRACE_PAD = 10, /* nothing; payload 0 */
 };
 
 /* Classes of extended records, with their words. */
 enum uni_trace_class {
 	UNI_TRACE_CLASS_ENTRY = 1, /* u32 function address, u32 0: a function that is not aligned */
 	UNI_TRACE_CLASS_SWITCH = 2, /* u64 previous thread, u64 next thread, u32 reason, u32 0 */
-	UNI_TRACE_CLASS_ARGS = 3,  /* six u64 of a call's argument registers, u32 function, u32 0 */
-	UNI_TRACE_CLASS_VALUE = 4, /* u64 returned, u32 function, u32 0 */
-	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
+	UNI_TRACE_CLASS_USER = 64,  /* from here on: events of the thread and promise API */
 };
 
 /* What an id means on this architecture. */
@@ -71,14 +65,6 @@ enum uni_trace_kind {
 	UNI_TRACE_KIND_LEAF,
 	UNI_TRACE_KIND_SYNC,
 	UNI_TRACE_KIND_EXT,
-	UNI_TRACE_KIND_PAD,
-};
-
-enum uni_trace_mode {
-	UNI_TRACE_NOP,
-	UNI_TRACE_FUNCTION, /* entries only */
-	UNI_TRACE_LITE,	    /* entries and exits, calls that make none have no end time */
-	UNI_TRACE_GRAPH,    /* entries and exits */
 };
 
 enum uni_trace_ring_mode {
@@ -111,14 +97,13 @@ struct uni_trace_cpu {
 	uint64_t wptr;	   /* address of the next record; in the last word of a sub-buffer: full */
 	uint32_t hi;	   /* upper half of the newest time stamp */
 	uint32_t min_time; /* cycles: shorter calls are dropped; 0: none */
-	int32_t depth;	   /* open calls of the current thread, when a depth limit is set */
-	int32_t max_depth;
+	uint64_t reserved;
 	uint64_t self;	 /* address of this struct */
 	uint64_t next;	 /* address of the sub-buffer that is made ready, or 0 */
 	uint64_t lost;	 /* events that found no room */
 	uint64_t frozen; /* wptr as it was when a trigger stopped the ring, or 0: it runs */
 	uint32_t cpu;
-	uint32_t reserved;
+	uint32_t reserved2;
 };
 
 /* A ring's place and size: constant after init. */
@@ -127,12 +112,6 @@ struct uni_trace_ring {
 	uint64_t base; /* of the first sub-buffer, UNI_TRACE_SUB_SIZE-aligned */
 	uint64_t nr_subs;
 	uint64_t reserved;
-};
-
-/* The one line that the host may write, with the guest's CPUs stopped. */
-struct uni_trace_host {
-	uint32_t mode; /* enum uni_trace_mode; what the sites are patched to */
-	uint32_t reserved[15];
 };
 
 struct uni_trace_head {
@@ -151,14 +130,13 @@ struct uni_trace_head {
 	uint32_t frozen;      /* every ring is to stop, or has */
 	uint64_t hooks;	      /* address of the table of hooks, struct uni_trace_hooks */
 	uint8_t kinds[16];    /* enum uni_trace_kind of each record id */
-	uint64_t reserved2;
-	struct uni_trace_host host __attribute__((aligned(64)));
+	uint64_t reserved2[2];
 };
 
 /* What a patched site may call; addresses in the guest. */
 struct uni_trace_hooks {
-	uint64_t entry, entry_any, entry_limit, entry_args;
-	uint64_t exit, exit_lite, exit_min, exit_limit, exit_value;
+	uint64_t entry, entry_any;
+	uint64_t exit, exit_lite, exit_min;
 	uint64_t plain_exit; /* __x86_return_thunk: as the compiler made it */
 };
 
@@ -169,10 +147,7 @@ UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, begin_seq) == 80);
 UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, wptr) == UNI_TRACE_CPU_WPTR);
 UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, hi) == UNI_TRACE_CPU_HI);
 UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, min_time) == UNI_TRACE_CPU_MIN_TIME);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, depth) == UNI_TRACE_CPU_DEPTH);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, max_depth) == UNI_TRACE_CPU_MAX);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 128);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_cpu) == 64 && sizeof(struct uni_trace_ring) == 32);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, host) == 128);
-UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 192);
 #endif
 #endif

@@ -27,6 +27,7 @@
 static struct uni_trace_cpu cpu __attribute__((aligned(64)));
 
 void uni_trace_entry(void);
+void uni_trace_entry_any(void);
 void uni_trace_exit(void);
 void uni_trace_exit_lite(void);
 void uni_trace_exit_min(void);
@@ -267,6 +268,46 @@ static void freezing_keeps_what_was(void **state)
 	trace_end(&m);
 }
 
+/* The functions of code that is not aligned, and what the guest tells by itself. */
+static int extended(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(info, s, content);
+	struct uni_trace_record rec;
+	uint64_t *sum = arg;
+
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind == UNI_TRACE_KIND_SYNC)
+			sum[2] += rec.words[1] == 1; /* the new epoch */
+		if (rec.kind != UNI_TRACE_KIND_EXT)
+			continue;
+		if (rec.cls == UNI_TRACE_CLASS_ENTRY)
+			sum[0] += (info->text_window | rec.words[0]) == (uint64_t)work_fib;
+		if (rec.cls == UNI_TRACE_CLASS_SWITCH && rec.nr == 3)
+			sum[1] += rec.words[0] == 7 && rec.words[1] == 9 && rec.words[2] == 3;
+	}
+	return 0;
+}
+
+static void other_records(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_STOP, uni_trace_exit);
+	struct uni_ring *r = open_ring();
+	uint64_t sum[3] = { 0 };
+
+	entry_hook = uni_trace_entry_any;
+	work_fib(10);
+	uni_trace_switch(7, 9, 3);
+	uni_trace_new_epoch();
+	uni_trace_switch(7, 9, 3);
+	assert_int_equal(uni_ring_drain(r, 0, extended, sum), 0);
+	assert_int_equal(sum[0], work_calls);
+	assert_int_equal(sum[1], 2);
+	assert_int_equal(sum[2], 1);
+	assert_int_equal(uni_trace_event(UNI_TRACE_CLASS_USER, NULL, UNI_TRACE_MAX_WORDS + 1), -1);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
 /* --- interrupts at every instruction -----------------------------------------------------------
  */
 
@@ -439,6 +480,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(full_ring_stops_and_counts),
 		cmocka_unit_test(old_sub_buffers_are_overwritten),
 		cmocka_unit_test(freezing_keeps_what_was),
+		cmocka_unit_test(other_records),
 		cmocka_unit_test(overrun_is_noticed),
 		cmocka_unit_test(interrupted_graph),
 		cmocka_unit_test(interrupted_lite),
