@@ -70,6 +70,10 @@ halted() {
 # The books are charged when a function ends: under a KVM that emulates, 0.1 s late. So longer there.
 long=1
 [ "$how" = tcg ] || long=3
+# By frame pointers, which is what the kernel goes by where there are any, an interrupt in a function
+# without a frame hides that one's caller: 0.7 % of the idle guest's samples.
+hidden=
+[ "$how" = bpf ] && hidden='--min-complete 0.95'
 for cc in gcc clang; do
 	[ -e "$lab/leaf-$cc-fp.elf" ] || continue
 	check "leaf-$cc under $under" complete leaf-$cc-fp 1 $long
@@ -79,7 +83,8 @@ for cc in gcc clang; do
 	check "smp-$cc under $under: each vCPU its own functions" own_vcpu
 	# QEMU stops a TCG guest when its main loop gets a CPU: on a busy host that is once the guest
 	# sleeps.
-	check "idle-$cc under $under" complete idle-$cc-fp 1 1 --floor 0.12
+	# shellcheck disable=SC2086
+	check "idle-$cc under $under" complete idle-$cc-fp 1 1 --floor 0.12 $hidden
 	check "idle-$cc under $under: halted, and said so" halted
 	check "leaf-$cc without frame pointers under $under" complete leaf-$cc-nofp 1 $long
 	check "deep-$cc without frame pointers under $under" complete deep-$cc-nofp 1 $long
