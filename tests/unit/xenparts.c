@@ -43,6 +43,20 @@ static void decodes_arm(void **state)
 	assert_int_equal(r.state, UNI_VCPU_OFFLINE);
 }
 
+static bool arm_may_wait(uint32_t insn)
+{
+	return uni_xen_arch_aarch64.may_wait((const uint8_t *)&insn);
+}
+
+static void knows_arm_waits(void **state)
+{
+	assert_true(arm_may_wait(0xd503207f)); /* wfi */
+	assert_true(arm_may_wait(0xd4000002)); /* hvc #0 */
+	assert_true(arm_may_wait(0xd4000002 | 0xea1 << 5));
+	assert_false(arm_may_wait(0xd503205f)); /* wfe: only yields */
+	assert_false(arm_may_wait(0xd503201f)); /* nop */
+}
+
 /* Callers of both kinds of stubs, at each of their bytes. */
 static void knows_stubs(void **state)
 {
@@ -75,6 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_arm),
+		cmocka_unit_test(knows_arm_waits),
 		cmocka_unit_test(knows_stubs),
 	};
 

@@ -67,9 +67,20 @@ static void regs_of(const uint8_t *ctx, bool pv, struct uni_regs *ret)
 	ret->state = (word(ctx, FLAGS) & FLAG_ONLINE) != 0 ? UNI_VCPU_RUNNING : UNI_VCPU_OFFLINE;
 }
 
+static bool may_wait(const uint8_t *before)
+{
+	static const uint8_t hlt[] = { 0xf4 }, syscall_insn[] = { 0x0f, 0x05 },
+			     vmcall[] = { 0x0f, 0x01, 0xc1 }, vmmcall[] = { 0x0f, 0x01, 0xd9 };
+	const uint8_t *end = before + UNI_XEN_WAIT_BYTES;
+
+	return memcmp(end - 1, hlt, 1) == 0 || memcmp(end - 2, syscall_insn, 2) == 0 ||
+	       memcmp(end - 3, vmcall, 3) == 0 || memcmp(end - 3, vmmcall, 3) == 0;
+}
+
 const struct uni_xen_arch uni_xen_arch_x86_64 = {
 	.machine = "x86_64",
 	.arch = &uni_arch_x86_64,
 	.ctx_bytes = CTX_BYTES,
 	.regs = regs_of,
+	.may_wait = may_wait,
 };
