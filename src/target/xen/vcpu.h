@@ -13,6 +13,8 @@ struct uni_xen_arch {
 	size_t ctx_bytes; /* struct vcpu_guest_context */
 	/* From a context of so many bytes; a PV domain's has other control registers. */
 	void (*regs)(const uint8_t *ctx, bool pv, struct uni_regs *ret);
+	/* From the same; NULL: there is no more. */
+	void (*more)(const uint8_t *ctx, struct uni_more_regs *ret);
 	/*
 	 * The UNI_XEN_WAIT_BYTES bytes before a pc: may the vCPU wait for an event there, behind an
 	 * instruction that halts it, or that calls the hypervisor?

@@ -205,6 +205,16 @@ static int xen_may_sample(struct uni_target *base, struct uni_err *err)
 		t->dom.domid, t->dom.domid);
 }
 
+static bool xen_more_regs(struct uni_target *base, uint32_t vcpu, struct uni_more_regs *ret)
+{
+	const struct uni_xen_target *t = of(base);
+
+	if (t->arch->more == NULL || vcpu >= t->nr_vcpus)
+		return false;
+	t->arch->more(uni_xen_call_context(t->call, vcpu), ret);
+	return true;
+}
+
 static struct uni_gmem *xen_gmem(struct uni_target *base)
 {
 	return of(base)->gmem;
@@ -303,6 +313,7 @@ const struct uni_target_ops uni_target_xen = {
 	.may_sample = xen_may_sample,
 	.snap = xen_snap,
 	.release = xen_release,
+	.more_regs = xen_more_regs,
 	.gmem = xen_gmem,
 	.info = xen_info,
 	.alive = xen_alive,
