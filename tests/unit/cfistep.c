@@ -148,14 +148,14 @@ static void word(struct fixture *f, unsigned at, uint64_t v)
 static void unwind(struct fixture *f, uint64_t pc)
 {
 	struct uni_unwinder long_way = f->u;
-	struct uni_unwinder_ops ops = *f->u.stepper[0].ops;
+	struct uni_unwinder_ops steps = *f->u.stepper[0].ops;
 	struct uni_chain c = { 0 };
 
 	f->regs.pc = pc;
 	memset(&f->chain, 0, sizeof(f->chain));
 	uni_unwind(&f->u, f->as, &f->regs, &f->chain);
-	ops.run = NULL;
-	long_way.stepper[0].ops = &ops;
+	steps.run = NULL;
+	long_way.stepper[0].ops = &steps;
 	uni_unwind(&long_way, f->as, &f->regs, &c);
 	assert_memory_equal(&c, &f->chain, sizeof(c));
 }
