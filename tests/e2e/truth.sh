@@ -42,8 +42,7 @@ start() { # IMAGE APPEND
 	"$SRC/lab/boot" --accel "$ACCEL" --append "$append" "$@" "$image" <"$T/in" >"$T/console" 2>&1 &
 	guest=$!
 	exec 9>"$T/in"
-	# A slow guest has yet to open its books after it said that it runs.
-	says 'lab: waiting' && printf x >&9 && says 'lab: running' && sleep 1
+	says 'lab: waiting' && printf x >&9 && says 'lab: running'
 }
 says() { # waits up to 60 s for a line on the console
 	i=0
