@@ -22,6 +22,7 @@ struct uni_attach_args {
 	bool threads;	    /* all threads are wanted: only a stopped guest's are a whole list */
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
 	bool no_pause;	    /* the guest may not be stopped at all */
+	bool once;	    /* registers are read once, now: no kernel can do that for us */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
