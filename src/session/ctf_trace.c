@@ -170,20 +170,3 @@ void uni_ctf_trace_header(struct uni_ctf_trace_state *st, const struct uni_trace
 	st->next_words = from->words_before + words;
 	st->end = ret->ts_end;
 }
-
-size_t uni_ctf_trace_check(const void *data, size_t size, const uint8_t uuid[16], uint32_t cpu)
-{
-	struct uni_trace_sub h;
-	uint64_t bytes;
-
-	if (size < sizeof(h))
-		return 0;
-	memcpy(&h, data, sizeof(h));
-	bytes = h.packet_size / 8;
-	if (h.ctf_magic != UNI_TRACE_CTF_MAGIC || memcmp(h.uuid, uuid, sizeof(h.uuid)) != 0 ||
-		h.stream_id != UNI_CTF_EVENTS + cpu || h.cpu != cpu || h.packet_size % 64 != 0 ||
-		bytes < sizeof(h) || bytes > UNI_TRACE_SUB_SIZE || bytes > size ||
-		h.content_size != h.packet_size)
-		return 0;
-	return (size_t)bytes;
-}

@@ -38,10 +38,4 @@ void uni_ctf_trace_header(struct uni_ctf_trace_state *st, const struct uni_trace
 	size_t content, uint64_t end, const uint8_t uuid[16], uint32_t cpu,
 	struct uni_trace_sub *ret);
 
-/*
- * Of the packet at data, which may be cut: its bytes (header included, a multiple of 8), or 0: it
- * is none of this stream's.
- */
-size_t uni_ctf_trace_check(const void *data, size_t size, const uint8_t uuid[16], uint32_t cpu);
-
 #endif

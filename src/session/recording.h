@@ -249,6 +249,7 @@ void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
 void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
 	char ret[UNI_GUEST_NAME_MAX]);
 
+const char *uni_recording_path(const struct uni_recording *r); /* as it was opened */
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);   /* guest 0's */
 const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r); /* the sum */
 /*

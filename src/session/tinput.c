@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/strbuf.h"
-#include "session/ctf_trace.h"
 #include "session/sdir.h"
 
 struct uni_tinput {
@@ -20,18 +19,6 @@ struct uni_tinput {
 	struct uni_trace_stream stream[UNI_VCPU_MAX];
 	struct uni_trace_thread_name *thread;
 };
-
-/* How much of the file is packets of this stream; what is behind a torn one is left out. */
-static size_t whole_packets(const void *data, size_t size, const uint8_t uuid[16], uint32_t cpu)
-{
-	size_t at = 0, n;
-
-	do {
-		n = uni_ctf_trace_check((const uint8_t *)data + at, size - at, uuid, cpu);
-		at += n;
-	} while (n != 0);
-	return at;
-}
 
 static int map_stream(const struct uni_recording *rec, uint32_t guest, uint32_t cpu,
 	struct uni_trace_stream *ret, struct uni_err *err)
