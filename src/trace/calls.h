@@ -45,15 +45,15 @@ enum uni_call_flags {
 struct uni_call_event {
 	uint8_t type, flags;
 	uint16_t cpu;
-	uint32_t thread; /* uni_calls_thread() */
-	uint32_t func;	 /* of the struct uni_funcs */
-	uint32_t depth;	 /* open calls of the thread below it; of LEAVE as its ENTER */
-	uint64_t tsc;	 /* CPU 0's counter */
-	uint64_t ns;	 /* host CLOCK_MONOTONIC */
+	uint32_t thread;   /* uni_calls_thread() */
+	uint32_t func;	   /* of the struct uni_funcs */
+	uint32_t depth;	   /* open calls of the thread below it; of LEAVE as its ENTER */
+	uint64_t tsc;	   /* CPU 0's counter */
+	uint64_t ns;	   /* host CLOCK_MONOTONIC */
 	uint64_t duration; /* LEAVE, ns */
 	uint64_t self;	   /* LEAVE: of that, neither in traced calls it made nor in `off` */
 	union {
-		uint64_t off;	/* LEAVE: the thread was on no CPU, while this call was its newest */
+		uint64_t off; /* LEAVE: the thread was on no CPU, while this call was its newest */
 		uint64_t count; /* LOST */
 		struct {
 			uint32_t next, reason; /* SWITCH */
@@ -106,8 +106,7 @@ void uni_calls_close(struct uni_calls *c); /* NULL-safe */
  * The next events, valid until the next call: *nr_ret of them, at least 1. 0 at the end (of what
  * is there now: see uni_calls_more()); 1 if there are events; -UNI_ENOMEM.
  */
-int uni_calls_read(
-	struct uni_calls *c, const struct uni_call_event **ret, size_t *nr_ret);
+int uni_calls_read(struct uni_calls *c, const struct uni_call_event **ret, size_t *nr_ret);
 /*
  * For live traces: *in was given the data that follows (what was read before is gone), or `live` is
  * false now. Reads may go on.
