@@ -118,7 +118,7 @@ void lab_irq_enable(void);
 void lab_irq_disable(void);
 
 /*
- * Further vCPUs, x86_64/smp.c: starts all there are (up to LAB_MAX_CPUS), which run fn(cpu) and
+ * Further vCPUs, common/smp.c: starts all there are (up to LAB_MAX_CPUS), which run fn(cpu) and
  * then halt for good. Returns how many there are, this one included. Once only.
  */
 unsigned lab_smp_start(void (*fn)(unsigned cpu));
