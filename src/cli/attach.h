@@ -31,6 +31,8 @@ struct uni_attach_args {
 	const char *unwind;		    /* "cfi,fp,scan", or NULL: all of them */
 };
 
+struct uni_finder;
+
 struct uni_guest {
 	struct uni_spec spec;
 	struct uni_target *t;
@@ -40,6 +42,7 @@ struct uni_guest {
 	uint64_t bias;
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;
+	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
 	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
 	const struct uni_unwind_hints *hints;	       /* NULL: none */
 	struct uni_unwinder unwinder;
