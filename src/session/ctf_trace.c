@@ -44,7 +44,8 @@ static void put_clock(struct uni_strbuf *out, unsigned cpu, const struct uni_rec
 		s -= whole;
 	}
 	uni_strbuf_addf(out,
-		"clock {\n\tname = \"tsc%u\";\n\tdescription = \"time-stamp counter of guest CPU %u; "
+		"clock {\n\tname = \"tsc%u\";\n\tdescription = \"time-stamp counter of guest CPU "
+		"%u; "
 		"relation to the host's clock: %s\";\n\tfreq = %" PRIu64 ";\n",
 		cpu, cpu, c->source[0] != '\0' ? c->source : "none", hz);
 	if (c->error_ns != UINT64_MAX)
@@ -131,7 +132,8 @@ static void put_event(struct uni_strbuf *out, unsigned cpu, unsigned id, uint8_t
 void uni_ctf_metadata_trace(
 	struct uni_strbuf *out, const struct uni_record_trace *trace, uint64_t realtime_offset_ns)
 {
-	uni_strbuf_adds(out, "\n/* Function calls. One file a CPU of the guest: events-vcpuN. */\n");
+	uni_strbuf_adds(
+		out, "\n/* Function calls. One file a CPU of the guest: events-vcpuN. */\n");
 	for (unsigned cpu = 0; cpu < trace->nr_cpus; cpu++) {
 		put_clock(out, cpu, &trace->cpu[cpu].clock, realtime_offset_ns);
 		put_stream(out, cpu);

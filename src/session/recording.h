@@ -116,8 +116,8 @@ struct uni_record_meta {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char uniscope_version[32];
 	char command[1024];
-	bool aggregate; /* counts without times: an import */
-	char unit[32];	/* what weights count, "" = samples */
+	bool aggregate;		       /* counts without times: an import */
+	char unit[32];		       /* what weights count, "" = samples */
 	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
 };
 

@@ -59,8 +59,7 @@ void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
 	put_u64(j, "functions", t->nr_functions);
 	put_u64(j, "sites", t->nr_sites);
 	put_u64(j, "machine", t->info.machine);
-	uni_json_kv(str, j, "ring",
-		t->info.ring_mode == UNI_TRACE_STOP ? "stop" : "overwrite");
+	uni_json_kv(str, j, "ring", t->info.ring_mode == UNI_TRACE_STOP ? "stop" : "overwrite");
 	uni_json_kv(hex, j, "text_window", t->info.text_window);
 	put_u64(j, "tsc_hz", t->info.tsc_hz);
 	uni_json_key(j, "kinds");

@@ -69,16 +69,16 @@ static int name_threads(
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	for (size_t i = 0; i < g->nr_thread; i++)
 		t->thread[i] = (struct uni_trace_thread_name){ .id = g->thread[i].object,
-			.number = g->thread[i].has_number ? g->thread[i].number
-							  : g->thread[i].object,
+			.number =
+				g->thread[i].has_number ? g->thread[i].number : g->thread[i].object,
 			.name = g->thread[i].name };
 	t->in.thread = t->thread;
 	t->in.nr_threads = g->nr_thread;
 	return 0;
 }
 
-static int open_all(struct uni_tinput *t, const struct uni_recording *rec, uint32_t guest,
-	struct uni_err *err)
+static int open_all(
+	struct uni_tinput *t, const struct uni_recording *rec, uint32_t guest, struct uni_err *err)
 {
 	const struct uni_recorded_guest g = uni_recording_guest(rec, guest);
 	const struct uni_record_trace *trace = &g.meta->trace;

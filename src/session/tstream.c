@@ -181,8 +181,7 @@ void uni_tstream_end(
 	st->guest_lost = guest_lost;
 }
 
-void uni_tstream_stats(
-	const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret)
+void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret)
 {
 	const struct stream *st = &t->stream[cpu];
 

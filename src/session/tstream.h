@@ -18,8 +18,8 @@ int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
 void uni_tstream_destroy(struct uni_tstream *t);
 
 /*
- * Where this CPU's stream begins: what it lost and wrote before is not of this trace. Without it the
- * stream begins with the boot: what was overwritten before the first packet counts as lost.
+ * Where this CPU's stream begins: what it lost and wrote before is not of this trace. Without it
+ * the stream begins with the boot: what was overwritten before the first packet counts as lost.
  */
 void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64_t words_before,
 	uint64_t guest_lost);
@@ -35,8 +35,7 @@ void uni_tstream_end(
 	struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost, uint64_t words_before);
 
 /* Packets, words and losses so far. */
-void uni_tstream_stats(
-	const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret);
+void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret);
 /* 0, or -errno of the first packet that could not be written. */
 int uni_tstream_errno(const struct uni_tstream *t);
 
