@@ -126,7 +126,7 @@ struct uni_trace_cpu {
 	uint64_t lost;	 /* events that found no room */
 	uint64_t frozen; /* wptr as it was when a trigger stopped the ring, or 0: it runs */
 	uint32_t cpu;
-	uint32_t reserved2;
+	uint32_t held; /* it is not to be frozen or thawed right now */
 };
 
 /* A ring's place and size: constant after init. */
