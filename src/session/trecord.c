@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/trecord.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,10 +14,13 @@
 #define BUSY_NAP_NS  (500 * UNI_NSEC_PER_USEC)
 #define IDLE_NAP_NS  (10 * UNI_NSEC_PER_MSEC)
 #define LOOK_NS	     (1 * UNI_NSEC_PER_MSEC)
-#define LOOK_EACH_NS UNI_NSEC_PER_SEC
-#define PROGRESS_NS  (150 * UNI_NSEC_PER_MSEC)
-#define HOLD_NS	     (2 * UNI_NSEC_PER_SEC)
-#define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest stands */
+#define LOOK_EACH_NS (250 * UNI_NSEC_PER_MSEC)
+#define FIRST_NS                                                                         \
+	(20 * UNI_NSEC_PER_MSEC) /* between looks until there was one that saw something \
+				  */
+#define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
+#define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
+#define KEEP	    4 /* sub-buffers of a CPU that are kept while the guest stands */
 
 static uint32_t nr_cpus(const struct uni_trecord_cfg *cfg)
 {
@@ -77,10 +81,14 @@ static int poll_all(const struct uni_trecord_cfg *cfg, uint64_t *packets_ret)
 	return rc;
 }
 
-static void look_at_clocks(const struct uni_trecord_cfg *cfg)
+/* Returns when to look again. */
+static uint64_t look_at_clocks(const struct uni_trecord_cfg *cfg)
 {
+	bool any = false;
+
 	for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++)
-		uni_tclock_look(cfg->clock, uni_tracer_ring(cfg->tracer), i, LOOK_NS);
+		any |= uni_tclock_look(cfg->clock, uni_tracer_ring(cfg->tracer), i, LOOK_NS);
+	return uni_now_ns() + (any ? LOOK_EACH_NS : FIRST_NS);
 }
 
 static bool is_gone(const struct uni_trecord_cfg *cfg, int rc)
@@ -91,17 +99,15 @@ static bool is_gone(const struct uni_trecord_cfg *cfg, int rc)
 int uni_trecord_run(
 	const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret, struct uni_err *err)
 {
-	uint64_t begin_ns = uni_now_ns(), shown_ns = begin_ns, looked_ns = 0;
+	uint64_t begin_ns = uni_now_ns(), shown_ns = begin_ns, look_ns = 0;
 
 	for (;;) {
 		uint64_t packets, now_ns = uni_now_ns();
 		struct timespec nap;
 		int rc;
 
-		if (now_ns - looked_ns >= LOOK_EACH_NS) {
-			look_at_clocks(cfg);
-			looked_ns = now_ns;
-		}
+		if (now_ns >= look_ns)
+			look_ns = look_at_clocks(cfg);
 		rc = poll_all(cfg, &packets);
 		if (rc != 0 && is_gone(cfg, rc)) {
 			*ret = UNI_TRECORD_GONE;
@@ -207,7 +213,10 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 {
 	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
 
-	for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++) {
+	uint32_t nr = uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX);
+	const struct uni_record_clock *known = NULL;
+
+	for (uint32_t i = 0; i < nr; i++) {
 		struct uni_record_trace_cpu *c = &ret->cpu[i];
 		const struct uni_ring_stats *st = uni_ring_stats(ring, i);
 
@@ -215,5 +224,18 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 		c->lapped = st->lapped;
 		c->torn = st->torn;
 		uni_tclock_result(cfg->clock, uni_ring_info(ring), i, &c->clock);
+		if (known == NULL && c->clock.error_ns != UINT64_MAX)
+			known = &c->clock;
+	}
+	/* Counters of one machine are one counter, as a rule: better than nothing for those CPUs
+	 * that recorded too little to tell. */
+	for (uint32_t i = 0; i < nr; i++) {
+		struct uni_record_clock *c = &ret->cpu[i].clock;
+
+		if (known != NULL && c->error_ns == UINT64_MAX) {
+			*c = *known;
+			c->error_ns = UINT64_MAX;
+			(void)snprintf(c->source, sizeof(c->source), "other-cpu");
+		}
 	}
 }
