@@ -365,8 +365,13 @@ void uni_walk_restart(struct uni_walk *w, uint64_t time)
 
 void uni_walk_finish(struct uni_walk *w)
 {
-	uint64_t time = uni_min(w->end, w->to);
+	uint64_t time = w->end;
 
+	/* Behind the window the trace goes on. */
+	for (uint32_t i = 0; i < w->nr_cpus; i++) {
+		if (w->cpu[i].at != w->cpu[i].end)
+			time = w->to;
+	}
 	if (w->begin == UNI_WALK_NEVER)
 		w->begin = w->end;
 	w->stats.begin_ns = uni_walk_ns(w, uni_max(w->begin, w->from));
