@@ -18,9 +18,11 @@
 #define FIRST_NS                                                                         \
 	(20 * UNI_NSEC_PER_MSEC) /* between looks until there was one that saw something \
 				  */
-#define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
-#define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
-#define KEEP	    4 /* sub-buffers of a CPU that are kept while the guest stands */
+#define PROGRESS_NS  (150 * UNI_NSEC_PER_MSEC)
+#define HOLD_NS	     (2 * UNI_NSEC_PER_SEC)
+#define WHOLE_TRIES  20
+#define WHOLE_NAP_NS UNI_NSEC_PER_MSEC
+#define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest stands */
 
 static uint32_t nr_cpus(const struct uni_trecord_cfg *cfg)
 {
@@ -173,6 +175,37 @@ static int hold(struct uni_target *t, struct uni_pause *p)
 	return rc;
 }
 
+/* With the guest standing: is a CPU in the middle of writing a record? */
+static int look_at_all(const struct uni_trecord_cfg *cfg, struct kept *k, bool *whole_ret)
+{
+	int rc = 0;
+
+	*whole_ret = true;
+	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++) {
+		rc = uni_ring_now(uni_tracer_ring(cfg->tracer), i, &k->now[i]);
+		*whole_ret = *whole_ret && k->now[i].whole;
+	}
+	return rc;
+}
+
+/* Holds the guest, preferably where every record is whole. */
+static int hold_whole(const struct uni_trecord_cfg *cfg, struct kept *k, struct uni_pause *p)
+{
+	const struct timespec nap = uni_ns_timespec(WHOLE_NAP_NS);
+	bool whole = false;
+
+	for (int i = 0;; i++) {
+		int rc = hold(cfg->t, p);
+
+		if (rc == 0)
+			rc = look_at_all(cfg, k, &whole);
+		if (rc != 0 || whole || i == WHOLE_TRIES)
+			return rc;
+		(void)uni_pause_end(p);
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
 int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, struct uni_err *err)
 {
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
@@ -189,11 +222,9 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	k->cap = cap;
 	rc = poll_all(cfg, &packets);
 	if (rc == 0)
-		rc = hold(cfg->t, &pause);
+		rc = hold_whole(cfg, k, &pause);
 	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
 		rc = uni_ring_drain(ring, i, keep, k);
-	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
-		rc = uni_ring_now(ring, i, &k->now[i]);
 	(void)uni_pause_end(&pause);
 	if (pause.end_ns > pause.begin_ns)
 		*pause_ns_ret = pause.end_ns - pause.begin_ns;

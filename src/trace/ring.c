@@ -175,7 +175,8 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 	*ret = (struct uni_ring_now){ .seq = head.begin_seq,
 		.words = head.words_before,
 		.lost = state.lost,
-		.time = head.ts_begin };
+		.time = head.ts_begin,
+		.whole = head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE };
 	if (end <= UNI_TRACE_SUB_HEAD)
 		return 0;
 	ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
