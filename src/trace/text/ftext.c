@@ -126,15 +126,15 @@ static void bad_line(struct uni_ftext_stats *st)
 		st->first_bad_line = st->lines;
 }
 
-/* Keeps what belongs to the tracer of this text, which the first good line tells if no header did. */
+/* Keeps what belongs to the tracer of this text, which the first good line tells if no header did.
+ */
 static int take(struct uni_ftext *t, enum uni_ftext_form form, const struct uni_ftext_line *line,
 	struct uni_ftext_stats *st)
 {
 	enum uni_ftext_tracer tracer =
 		form == UNI_FTEXT_FORM_GRAPH ? UNI_FTEXT_GRAPH : UNI_FTEXT_FUNCTION;
 
-	if (form == UNI_FTEXT_FORM_BAD ||
-		(t->tracer != UNI_FTEXT_NOP && t->tracer != tracer)) {
+	if (form == UNI_FTEXT_FORM_BAD || (t->tracer != UNI_FTEXT_NOP && t->tracer != tracer)) {
 		bad_line(st);
 		return 0;
 	}
@@ -146,8 +146,8 @@ static int take(struct uni_ftext *t, enum uni_ftext_form form, const struct uni_
 	return uni_vec_push(&t->events, line->event) ? 0 : -UNI_ENOMEM;
 }
 
-static int parse_all(
-	const char *data, size_t size, struct uni_ftext *t, struct uni_ftext_stats *st, bool *header)
+static int parse_all(const char *data, size_t size, struct uni_ftext *t, struct uni_ftext_stats *st,
+	bool *header)
 {
 	enum uni_ftext_tracer tracer;
 	struct uni_line l;

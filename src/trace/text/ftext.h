@@ -29,14 +29,15 @@ enum uni_ftext_kind {
 };
 
 enum uni_ftext_flag {
-	UNI_FTEXT_TIMED = 1u << 0,   /* there was a duration, and it could be read */
-	UNI_FTEXT_DAMAGED = 1u << 1, /* the duration lost leading or trailing digits: ns is a guess */
-	UNI_FTEXT_BARE = 1u << 2,    /* CLOSE: a brace without a name */
-	UNI_FTEXT_OWNED = 1u << 3,   /* the line itself names the thread */
+	UNI_FTEXT_TIMED = 1u << 0, /* there was a duration, and it could be read */
+	UNI_FTEXT_DAMAGED =
+		1u << 1,	   /* the duration lost leading or trailing digits: ns is a guess */
+	UNI_FTEXT_BARE = 1u << 2,  /* CLOSE: a brace without a name */
+	UNI_FTEXT_OWNED = 1u << 3, /* the line itself names the thread */
 };
 
 struct uni_ftext_event {
-	uint64_t ns; /* duration; HIT: time, as the trace counts it */
+	uint64_t ns;	 /* duration; HIT: time, as the trace counts it */
 	uint32_t name;	 /* string; SWITCH: thread that left */
 	uint32_t other;	 /* HIT: string, the caller; SWITCH: thread that came */
 	uint32_t thread; /* OWNED */
@@ -96,8 +97,8 @@ int uni_ftext_parse(const char *data, size_t size, struct uni_ftext *t,
 void uni_ftext_write(const struct uni_ftext *t, struct uni_sink *out);
 void uni_ftext_write_header(enum uni_ftext_tracer tracer, struct uni_sink *out);
 
-#define UNI_FTEXT_DURATION	13 /* columns */
-#define UNI_FTEXT_DURATION_MAX	32
+#define UNI_FTEXT_DURATION     13 /* columns */
+#define UNI_FTEXT_DURATION_MAX 32
 /* "! 207.666 us ", what stands in the column DURATION: its length. No NUL. */
 size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX]);
 

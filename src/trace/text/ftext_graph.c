@@ -144,8 +144,7 @@ static enum uni_ftext_form parse_close(
 		e->flags |= UNI_FTEXT_BARE;
 		return UNI_FTEXT_FORM_GRAPH;
 	}
-	name = uni_ftext_trim(
-		(struct uni_line){ begin + 2, (size_t)(l.s + l.len - begin) - 4 });
+	name = uni_ftext_trim((struct uni_line){ begin + 2, (size_t)(l.s + l.len - begin) - 4 });
 	cut = find(name, " ret=");
 	if (cut != NULL)
 		name.len = (size_t)(cut - name.s);

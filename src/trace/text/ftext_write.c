@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/clock.h"
 #include "trace/text/ftext.h"
 
 #define NUMBER	  8  /* columns of the duration's number */
@@ -17,11 +18,10 @@
 void uni_ftext_write_header(enum uni_ftext_tracer tracer, struct uni_sink *out)
 {
 	if (tracer == UNI_FTEXT_GRAPH) {
-		uni_sink_puts(out,
-			"# tracer: function_graph\n"
-			"#\n"
-			"# CPU  DURATION                  FUNCTION CALLS\n"
-			"# |     |   |                     |   |   |   |\n");
+		uni_sink_puts(out, "# tracer: function_graph\n"
+				   "#\n"
+				   "# CPU  DURATION                  FUNCTION CALLS\n"
+				   "# |     |   |                     |   |   |   |\n");
 		return;
 	}
 	uni_sink_printf(out,
@@ -150,11 +150,11 @@ static void put_hit(
 	if (!t->seconds)
 		uni_sink_printf(out, "%" PRIu64, e->ns);
 	else if (e->ns % UNI_NSEC_PER_USEC == 0)
-		uni_sink_printf(out, "%" PRIu64 ".%06" PRIu64, e->ns / UNI_NSEC_PER_SEC,
+		uni_sink_printf(out, "%llu.%06llu", e->ns / UNI_NSEC_PER_SEC,
 			e->ns % UNI_NSEC_PER_SEC / UNI_NSEC_PER_USEC);
 	else
-		uni_sink_printf(out, "%" PRIu64 ".%09" PRIu64, e->ns / UNI_NSEC_PER_SEC,
-			e->ns % UNI_NSEC_PER_SEC);
+		uni_sink_printf(
+			out, "%llu.%09llu", e->ns / UNI_NSEC_PER_SEC, e->ns % UNI_NSEC_PER_SEC);
 	uni_sink_printf(out, ": %s <-%s\n", uni_strtab_get(t->strings, e->name),
 		uni_strtab_get(t->strings, e->other));
 }
@@ -162,7 +162,9 @@ static void put_hit(
 void uni_ftext_write(const struct uni_ftext *t, struct uni_sink *out)
 {
 	uni_ftext_write_header(t->tracer, out);
-	uni_vec_foreach(e, &t->events) {
+	for (size_t i = 0; i < t->events.nr; i++) {
+		const struct uni_ftext_event *e = &t->events.v[i];
+
 		if (e->kind == UNI_FTEXT_HIT)
 			put_hit(t, e, out);
 		else if (e->kind == UNI_FTEXT_SWITCH)
