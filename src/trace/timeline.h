@@ -6,6 +6,7 @@
 #ifndef UNI_TRACE_TIMELINE_H
 #define UNI_TRACE_TIMELINE_H
 
+#include "base/sink.h"
 #include "trace/calls.h"
 
 struct uni_timeline {
@@ -14,7 +15,8 @@ struct uni_timeline {
 	int (*read)(void *ctx, const struct uni_call_event **ret, size_t *nr_ret);
 	const char *(*func)(const void *ctx, uint32_t func); /* clean; "" for UNI_FUNC_NONE */
 	const char *(*thread)(const void *ctx, uint32_t thread, uint64_t *number_ret);
-	uint64_t (*address)(const void *ctx, uint32_t func); /* NULL: functions are names only */
+	/* Instead of reading it: the text that Nanos prints; function: not function_graph. */
+	int (*text)(void *ctx, bool function, struct uni_sink *out, struct uni_err *err);
 };
 
 #endif

@@ -364,9 +364,26 @@ static int read_events(void *ctx, const struct uni_call_event **ret, size_t *nr_
 	return c->batch.nr != 0;
 }
 
+/* A text has one form; as a call graph, entries alone would be nothing. */
+static int write_text(void *ctx, bool function, struct uni_sink *out, struct uni_err *err)
+{
+	const struct uni_fcalls *c = ctx;
+
+	if (function && c->t->tracer == UNI_FTEXT_GRAPH)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"a function_graph text has no times, which function needs");
+	if (!function && c->t->tracer == UNI_FTEXT_FUNCTION)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"a text of the tracer function has entries only: give -O tracer=function");
+	uni_ftext_write(c->t, out);
+	return 0;
+}
+
 struct uni_timeline uni_fcalls_timeline(struct uni_fcalls *c)
 {
-	return (struct uni_timeline){
-		.ctx = c, .read = read_events, .func = func_name, .thread = thread_name
-	};
+	return (struct uni_timeline){ .ctx = c,
+		.read = read_events,
+		.func = func_name,
+		.thread = thread_name,
+		.text = write_text };
 }
