@@ -116,7 +116,7 @@ void uni_calls_more(struct uni_calls *c);
 struct uni_calls_thread uni_calls_thread(const struct uni_calls *c, uint32_t thread);
 uint32_t uni_calls_nr_threads(const struct uni_calls *c);
 /* "NAME" and number of a thread as text formats tell them: name "tid" if it has none. */
-const char *uni_calls_thread_name(const struct uni_calls *c, uint32_t thread, uint64_t *number_ret);
+const char *uni_calls_thread_name(struct uni_calls *c, uint32_t thread, uint64_t *number_ret);
 const uint64_t *uni_calls_words(const struct uni_calls *c, const struct uni_call_event *e);
 const struct uni_calls_stats *uni_calls_stats(const struct uni_calls *c);
 

@@ -13,8 +13,8 @@ struct uni_timeline {
 	void *ctx;
 	/* As uni_calls_read(): 1; 0 at the end; -UNI_ENOMEM. */
 	int (*read)(void *ctx, const struct uni_call_event **ret, size_t *nr_ret);
-	const char *(*func)(const void *ctx, uint32_t func); /* clean; "" for UNI_FUNC_NONE */
-	const char *(*thread)(const void *ctx, uint32_t thread, uint64_t *number_ret);
+	const char *(*func)(void *ctx, uint32_t func); /* clean; "" for UNI_FUNC_NONE */
+	const char *(*thread)(void *ctx, uint32_t thread, uint64_t *number_ret);
 	/* Instead of reading it: the text that Nanos prints; function: not function_graph. */
 	int (*text)(void *ctx, bool function, struct uni_sink *out, struct uni_err *err);
 };

@@ -88,14 +88,14 @@ const struct uni_fcalls_stats *uni_fcalls_stats(const struct uni_fcalls *c)
 	return &c->stats;
 }
 
-static const char *func_name(const void *ctx, uint32_t func)
+static const char *func_name(void *ctx, uint32_t func)
 {
 	const struct uni_fcalls *c = ctx;
 
 	return uni_strtab_get(c->t->strings, func);
 }
 
-static const char *thread_name(const void *ctx, uint32_t thread, uint64_t *number_ret)
+static const char *thread_name(void *ctx, uint32_t thread, uint64_t *number_ret)
 {
 	const struct uni_fcalls *c = ctx;
 	const char *name;
