@@ -8,8 +8,6 @@
 
 struct uni_call_source; /* opaque */
 
-/* Is there something in this file that uni_call_source_open() can read? */
-bool uni_call_source_is(const char *path);
 /* The guest, names and CPU of args count. What the text has damaged is said on stderr. */
 int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);

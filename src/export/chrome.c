@@ -12,8 +12,8 @@
 #include "base/vec.h"
 #include "export/opts.h"
 
-#define GUEST	 1
-#define CPUS	 2
+#define GUEST 1
+#define CPUS  2
 
 struct running {
 	uint64_t since_ns;
@@ -44,16 +44,16 @@ const struct uni_exporter uni_exporter_chrome = {
 
 static void put_us(struct uni_sink *out, const char *key, uint64_t ns)
 {
-	uni_sink_printf(out, ",\"%s\":%llu.%03llu", key, ns / UNI_NSEC_PER_USEC,
-		ns % UNI_NSEC_PER_USEC);
+	uni_sink_printf(
+		out, ",\"%s\":%llu.%03llu", key, ns / UNI_NSEC_PER_USEC, ns % UNI_NSEC_PER_USEC);
 }
 
 static void begin(struct writer *w, char ph, unsigned pid, uint64_t tid, const char *name)
 {
 	uni_sink_puts(w->out, w->any ? ",\n" : "\n");
 	w->any = true;
-	uni_sink_printf(w->out, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%" PRIu64 ",\"name\":", ph, pid,
-		tid);
+	uni_sink_printf(
+		w->out, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%" PRIu64 ",\"name\":", ph, pid, tid);
 	uni_json_init(&w->json, w->out, false);
 	uni_json_str(&w->json, name);
 }
@@ -152,8 +152,8 @@ static int one(struct writer *w, const struct uni_call_event *e)
 			e->ns >= e->duration ? e->ns - e->duration : 0, e->duration);
 		uni_sink_printf(w->out, ",\"args\":{\"cpu\":%u", e->cpu);
 		put_us(w->out, "self_us", e->self);
-		uni_sink_puts(w->out,
-			(e->flags & UNI_CALL_CUT) != 0 ? ",\"returned\":false}}" : "}}");
+		uni_sink_puts(
+			w->out, (e->flags & UNI_CALL_CUT) != 0 ? ",\"returned\":false}}" : "}}");
 		return 0;
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:

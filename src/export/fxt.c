@@ -27,14 +27,14 @@
 #define SWITCHED    (UINT64_C(1) << 60)
 #define RUNNABLE    1 /* state of the thread that goes: "suspended" would claim to know why */
 
-#define STRINGS_MAX 0x7fff
-#define THREADS_MAX 255
+#define STRINGS_MAX    0x7fff
+#define THREADS_MAX    255
 #define NAME_MAX_BYTES 1024
-#define INLINE	    0x8000
-#define PROCESS	    1 /* koid of the guest; threads follow */
-#define CATEGORY    1 /* strings that are always there */
-#define PROCESS_KEY 2
-#define FIRST_FREE  3
+#define INLINE	       0x8000
+#define PROCESS	       1 /* koid of the guest; threads follow */
+#define CATEGORY       1 /* strings that are always there */
+#define PROCESS_KEY    2
+#define FIRST_FREE     3
 
 struct writer {
 	const struct uni_timeline *tl;
@@ -213,7 +213,8 @@ static int put_switch(struct writer *w, const struct uni_call_event *e)
 
 	if (rc != 0)
 		return rc;
-	put_word(w, SCHEDULING | 4 << 4 | (uint64_t)e->cpu << 20 | (uint64_t)RUNNABLE << 36 | SWITCHED);
+	put_word(w,
+		SCHEDULING | 4 << 4 | (uint64_t)e->cpu << 20 | (uint64_t)RUNNABLE << 36 | SWITCHED);
 	put_word(w, e->ns);
 	put_word(w, thread_koid(e->thread));
 	put_word(w, thread_koid(e->next));

@@ -55,8 +55,7 @@ static uint64_t address(struct writer *w, uint32_t func)
 
 static int put(struct writer *w, const struct uni_call_event *e, enum uni_uftrace_type type)
 {
-	return uni_uftrace_put(
-		&w->data, e->thread, type, e->ns, e->depth, address(w, e->func));
+	return uni_uftrace_put(&w->data, e->thread, type, e->ns, e->depth, address(w, e->func));
 }
 
 static int call(struct writer *w, const struct uni_call_event *e)
@@ -92,8 +91,8 @@ static int one(struct writer *w, const struct uni_call_event *e)
 		rc = put(w, e, UNI_UFTRACE_ENTRY);
 		return rc != 0 ? rc : put(w, e, UNI_UFTRACE_EXIT);
 	case UNI_CALL_LOST:
-		return uni_uftrace_put(
-			&w->data, e->thread, UNI_UFTRACE_LOST, e->ns, 0, uni_min(e->count, 0xffffffu));
+		return uni_uftrace_put(&w->data, e->thread, UNI_UFTRACE_LOST, e->ns, 0,
+			uni_min(e->count, 0xffffffu));
 	default:
 		return 0;
 	}
@@ -147,7 +146,8 @@ static int put_symbols(struct writer *w, struct uni_err *err)
 	for (uint32_t i = 0; i < w->nr_funcs; i++) {
 		const char *name = w->tl->func(w->tl->ctx, i);
 
-		uni_strbuf_addf(&b, "%016llx T %s\n", (unsigned long long)FIRST + (uint64_t)i * STEP,
+		uni_strbuf_addf(&b, "%016llx T %s\n",
+			(unsigned long long)FIRST + (uint64_t)i * STEP,
 			name[0] != '\0' ? name : "[unknown]");
 	}
 	uni_strbuf_addf(&b, "%016llx ? __sym_end\n",
@@ -217,8 +217,9 @@ static int put_info(struct writer *w, struct uni_err *err)
 	for (size_t i = 0; i < w->data.tasks.nr; i++)
 		nr += w->data.tasks.v[i].used;
 	add_header(&b);
-	uni_strbuf_addf(&b, "exename:/guest\ncmdline:uniscope export -f uftrace\n"
-			    "taskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=",
+	uni_strbuf_addf(&b,
+		"exename:/guest\ncmdline:uniscope export -f uftrace\n"
+		"taskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=",
 		nr);
 	for (size_t i = 0; i < w->data.tasks.nr; i++) {
 		if (w->data.tasks.v[i].used)

@@ -33,8 +33,8 @@ static int flush_task(struct uni_uftrace_data *d, uint32_t thread)
 
 	if (t->records.len == 0)
 		return 0;
-	(void)snprintf(name, sizeof(name), "%lu.dat",
-		(unsigned long)thread + UNI_UFTRACE_FIRST_TID);
+	(void)snprintf(
+		name, sizeof(name), "%lu.dat", (unsigned long)thread + UNI_UFTRACE_FIRST_TID);
 	fd = openat(d->dir_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	r = fd < 0 ? -errno : uni_write_full(fd, t->records.s, t->records.len);
 	uni_strbuf_deinit(&t->records);
@@ -79,7 +79,7 @@ int uni_uftrace_put(struct uni_uftrace_data *d, uint32_t thread, enum uni_uftrac
 
 void uni_uftrace_deinit(struct uni_uftrace_data *d)
 {
-	uni_vec_foreach(t, &d->tasks) {
+	uni_vec_foreach (t, &d->tasks) {
 		uni_strbuf_deinit(&t->records);
 	}
 	uni_vec_free(&d->tasks);

@@ -31,8 +31,8 @@ static int add_graph(const struct uni_ftext *t, struct uni_profile *p, struct un
 
 static void push(struct uni_stack *s, const struct uni_ftext *t, uint32_t name)
 {
-	uni_stack_push(s,
-		uni_stack_name(s, uni_strtab_get(t->strings, name), uni_strtab_len(t->strings, name)));
+	uni_stack_push(s, uni_stack_name(s, uni_strtab_get(t->strings, name),
+				  uni_strtab_len(t->strings, name)));
 }
 
 static int add_hits(const struct uni_ftext *t, struct uni_profile *p, struct uni_import_stats *st)

@@ -34,8 +34,8 @@ static uint32_t frame_of(struct adder *a, uint32_t func)
 		name = a->tl->func(a->tl->ctx, func);
 		if (name[0] == '\0')
 			name = "[unknown]";
-		a->frames.v[func] = uni_profile_frame_named(
-			a->p, name, strlen(name), uni_frame_kind_of(name));
+		a->frames.v[func] =
+			uni_profile_frame_named(a->p, name, strlen(name), uni_frame_kind_of(name));
 	}
 	return a->frames.v[func];
 }

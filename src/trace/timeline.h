@@ -19,4 +19,14 @@ struct uni_timeline {
 	int (*text)(void *ctx, bool function, struct uni_sink *out, struct uni_err *err);
 };
 
+struct uni_trace_timeline; /* opaque: that of a trace */
+
+/* in, filter and what naming borrows must outlive it. */
+int uni_trace_timeline_open(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
+	const struct uni_funcs_naming *naming, struct uni_trace_timeline **ret,
+	struct uni_err *err);
+void uni_trace_timeline_close(struct uni_trace_timeline *t); /* NULL-safe */
+struct uni_timeline uni_trace_timeline_get(struct uni_trace_timeline *t);
+const struct uni_calls_stats *uni_trace_timeline_stats(const struct uni_trace_timeline *t);
+
 #endif
