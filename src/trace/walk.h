@@ -61,6 +61,7 @@ struct uni_walk_slot {
 };
 
 struct uni_walk_ops;
+struct uni_trace_record;
 
 struct uni_walk {
 	const struct uni_trace_input *in;
@@ -124,8 +125,6 @@ void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, s
 struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until);
 /* Finds the CPU's next record: c->next. */
 void uni_walk_peek(struct uni_walk *w, struct uni_walk_cpu *c);
-/* The CPU's switch record at c->at, where a span stops-> */
-void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c);
 
 uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time);
 uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns); /* the counter at this time */
