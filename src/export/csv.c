@@ -3,6 +3,8 @@
  * A row for each call that returned, in the order of their ends: what Nanos' parse-trace.py makes
  * of a function_graph text. Lines end in CR LF and names are quoted where they need it (RFC 4180).
  */
+#include "export/csv.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,7 +34,7 @@ const struct uni_exporter uni_exporter_csv = {
 	.write = write_csv,
 };
 
-static void put_name(struct uni_sink *out, const char *s)
+void uni_csv_text(struct uni_sink *out, const char *s)
 {
 	if (strpbrk(s, ",\"") == NULL) {
 		uni_sink_puts(out, s);
@@ -66,7 +68,7 @@ static void put_row(struct uni_sink *out, const struct uni_timeline *tl, const s
 
 	if (!o->cpu)
 		(void)tl->thread(tl->ctx, e->thread, &number);
-	put_name(out, tl->func(tl->ctx, e->func));
+	uni_csv_text(out, tl->func(tl->ctx, e->func));
 	uni_sink_printf(out, ",%" PRIu64, number);
 	put_us(out, e->duration);
 	put_us(out, e->self);
