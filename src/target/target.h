@@ -130,6 +130,10 @@ struct uni_target_ops {
 	int (*blocked)(struct uni_target *t, struct uni_err *err);
 	int (*release)(struct uni_target *t); /* idempotent; the pause guard calls it */
 
+	/* Optional: registers to be shown, of the last snap(). False: there are none of that vCPU.
+	 */
+	bool (*more_regs)(struct uni_target *t, uint32_t vcpu, struct uni_more_regs *ret);
+
 	struct uni_gmem *(*gmem)(struct uni_target *t); /* borrowed */
 	/*
 	 * Optional: the files whose code is mapped, where somebody knows that (an operating system
@@ -148,6 +152,7 @@ struct uni_target_ops {
 	 * vCPUs that are plugged in on the way are followed and get the next numbers;
 	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
+	const char *stream_method; /* what of the kernel's makes the samples: "bpf", "perf" */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);
 	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);

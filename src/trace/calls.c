@@ -79,6 +79,7 @@ static void put_enter(struct uni_calls *s, struct uni_walk_cpu *c, const struct 
 		return;
 	e->flags = (uint8_t)flags;
 	e->func = f->func;
+	e->caller = f[-1].func;
 	e->depth = (uint32_t)(f - t->frame) - lowest(s, t);
 }
 
@@ -152,6 +153,7 @@ static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_w
 	if (e == NULL)
 		return;
 	e->func = func;
+	e->caller = top->func;
 	e->depth = low == 0 ? 0 : (uint32_t)(top - t->frame) + 1 - low;
 }
 

@@ -38,8 +38,9 @@ enum uni_call_type {
 
 enum uni_call_flags {
 	UNI_CALL_CUT = 1,   /* LEAVE: not seen to return; the time is when that was noticed */
-	UNI_CALL_BEGAN = 2, /* LEAVE: the call began before the time window did; the duration is
-			       the window's part */
+	UNI_CALL_BEGAN = 2, /* ENTER, LEAVE: the call began before the time window; time and
+			       duration are the window's part */
+	UNI_CALL_OPEN = 4,  /* with CUT: open at the end of the trace, or of the window */
 };
 
 struct uni_call_event {
@@ -53,6 +54,7 @@ struct uni_call_event {
 	uint64_t duration; /* LEAVE, ns */
 	uint64_t self;	   /* LEAVE: of that, neither in traced calls it made nor in `off` */
 	union {
+		uint32_t caller; /* ENTER, LEAF; UNI_FUNC_NONE: not known */
 		uint64_t off; /* LEAVE: the thread was on no CPU, while this call was its newest */
 		uint64_t count; /* LOST */
 		struct {

@@ -9,9 +9,10 @@
 #include "trace/hist.h"
 #include "trace/walk.h"
 
-#define HISTS_MAX    32768 /* functions with percentiles: memory */
-#define RECURSES_MAX 1024  /* calls of a thread, outermost first, that are looked at for recursion \
-			    */
+#define HISTS_MAX 32768 /* functions with percentiles: memory */
+#define RECURSES_MAX                                                                 \
+	1024 /* calls of a thread, outermost first, that are looked at for recursion \
+	      */
 
 /* Of a function on one CPU, in cycles. */
 struct row {

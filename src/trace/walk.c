@@ -138,7 +138,7 @@ static uint64_t time_of(const struct uni_walk_cpu *c)
 /* Who returned, and which thread runs, is not known from here on. */
 static void lose(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t count, uint64_t time)
 {
-	uni_walk_cut(w, c, 1, time_of(c));
+	uni_walk_cut(w, c, 1, time_of(c), UNI_CALL_CUT);
 	w->losses++;
 	w->stats.lost += count;
 	if (w->ops->other != NULL)
@@ -229,7 +229,7 @@ static void resync(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint
 	t->frame[t->nr - 2].returned = uni_max(t->frame[t->nr - 2].returned, sp);
 	w->ops->leave(w, c, &t->frame[t->nr - 1], time, 0);
 	t->nr--;
-	uni_walk_cut(w, c, keep, time);
+	uni_walk_cut(w, c, keep, time, UNI_CALL_CUT);
 }
 
 static void push(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
@@ -372,7 +372,7 @@ void uni_walk_finish(struct uni_walk *w)
 	w->stats.begin_ns = uni_walk_ns(w, uni_max(w->begin, w->from));
 	w->stats.end_ns = uni_walk_ns(w, time);
 	for (uint32_t i = 0; i < w->nr_cpus; i++)
-		uni_walk_cut(w, &w->cpu[i], 1, time);
+		uni_walk_cut(w, &w->cpu[i], 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);
 	for (uint32_t i = 0; i < w->nr_threads; i++) {
 		if (w->thread[i].nr > 1)
 			uni_walk_cut_away(w, i, time);

@@ -102,14 +102,15 @@ void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c)
 		run_on(w, c, thread);
 }
 
-void uni_walk_cut(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t keep, uint64_t time)
+void uni_walk_cut(
+	struct uni_walk *w, struct uni_walk_cpu *c, uint32_t keep, uint64_t time, unsigned flags)
 {
 	struct uni_walk_thread *t = &w->thread[c->thread];
 
 	t->too_deep = 0;
 	while (t->nr > keep) {
 		w->stats.cut++;
-		w->ops->leave(w, c, &t->frame[t->nr - 1], time, UNI_CALL_CUT);
+		w->ops->leave(w, c, &t->frame[t->nr - 1], time, flags);
 		t->nr--;
 	}
 	if (keep == 1)
@@ -126,7 +127,7 @@ void uni_walk_cut_away(struct uni_walk *w, uint32_t thread, uint64_t time)
 		t->frame[t->nr - 1].off += time - t->off_since;
 	if (w->ops->switched != NULL)
 		w->ops->switched(w, c, time);
-	uni_walk_cut(w, c, 1, time);
+	uni_walk_cut(w, c, 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);
 }
 
 /* What runs on c turns out to be thread `id`. */
@@ -139,7 +140,7 @@ static void learn(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint6
 		return;
 	if (*slot != 0) {
 		/* It has run before, elsewhere or before a loss: what it did then is its own. */
-		uni_walk_cut(w, c, 1, time);
+		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
 		return;
 	}
 	*slot = c->thread + 1;
@@ -177,7 +178,7 @@ void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t prev, 
 		w->ops->switched(w, c, time);
 	if (t->losses != w->losses) {
 		/* It may have run where events were lost. */
-		uni_walk_cut(w, c, 1, time);
+		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
 		t->losses = w->losses;
 	} else if (t->off_since != 0 && time > t->off_since) {
 		t->frame[t->nr - 1].off += time - t->off_since;

@@ -12,7 +12,8 @@ void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c);
 void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t prev, uint64_t next,
 	uint32_t reason, uint64_t time);
 /* The calls of the CPU's thread from frame `keep` on are over. */
-void uni_walk_cut(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t keep, uint64_t time);
+void uni_walk_cut(
+	struct uni_walk *w, struct uni_walk_cpu *c, uint32_t keep, uint64_t time, unsigned flags);
 /* The same for all calls of a thread that is on no CPU. */
 void uni_walk_cut_away(struct uni_walk *w, uint32_t thread, uint64_t time);
 
