@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UNI_PROMISE_NOBODY UINT64_MAX /* an id: no thread, the idle loop */
+#define UNI_PROMISE_NOBODY 0xffffffffffffffffULL /* an id: no thread, the idle loop */
 
 enum uni_promise_kind {
 	UNI_PE_CREATE = 0,	/* thread made other, of `type` */
