@@ -2,15 +2,11 @@
 /* Events of threads and promises: extended records, written in place where there is room. */
 #include "uniscope/promise.h"
 
-#include "uniscope/trace.h"
-
 #include "cpu.h"
 #include "machine.h"
 #include "ring.h"
 
 #define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
-
-volatile uint32_t uni_promise_on;
 
 /* As write() in ring.c, which has the reasons and takes over where this has no room or the time's
  * upper half is new; inlined with a number of words that is known, it costs little more than the

@@ -22,7 +22,7 @@
 
 static struct uni_trace_ring rings[MAX_CPUS];
 
-struct uni_trace_head uni_trace_head;
+struct uni_trace_head uni_trace_head __attribute__((aligned(64)));
 
 #ifndef UNI_TRACE_GS
 struct uni_trace_cpu uni_trace_cpu0;
@@ -230,6 +230,40 @@ uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus)
 	return nr_cpus ? (size / nr_cpus) & ~SUB_MASK : 0;
 }
 
+void uni_trace_enable(int on)
+{
+	*(volatile uint32_t *)&uni_trace_head.control.enable = on != 0;
+}
+
+void uni_trace_set_mode(unsigned mode)
+{
+	*(volatile uint32_t *)&uni_trace_head.control.mode = mode;
+}
+
+void uni_trace_set_min_time(uint32_t cycles)
+{
+	*(volatile uint32_t *)&uni_trace_head.control.min_time = cycles;
+}
+
+void uni_trace_set_max_depth(uint32_t calls)
+{
+	volatile struct uni_trace_control *c = &uni_trace_head.control;
+
+	c->max_depth = 0;
+	c->run++;
+	c->max_depth = calls;
+}
+
+uint64_t uni_trace_swap_depth(uint64_t next)
+{
+	struct uni_trace_cpu *c = uni_trace_this_cpu();
+	uint64_t prev = (uint64_t)c->run << 32 | c->depth;
+
+	c->depth = (uint32_t)next;
+	c->run = (uint32_t)(next >> 32);
+	return prev;
+}
+
 static const uint8_t magic[16] = UNI_TRACE_MAGIC;
 
 static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t tsc_hz)
@@ -244,6 +278,7 @@ static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t t
 	h->sub_size = UNI_TRACE_SUB_SIZE;
 	h->ring_mode = mode;
 	h->tsc_hz = tsc_hz;
+	h->control.enable = 1;
 	h->rings = (uint64_t)rings;
 	h->text_window = uni_trace_text() & ~0xffffffffULL;
 	uni_trace_machine_init(h);

@@ -12,6 +12,7 @@
 #define UNISCOPE_PROMISE_H
 
 #include <stdint.h>
+#include "uniscope/trace.h"
 
 #define UNI_PROMISE_NOBODY 0xffffffffffffffffULL
 
@@ -66,20 +67,23 @@ enum uni_promise_why_idle { UNI_PROMISE_WAIT_FOR_WORK, UNI_PROMISE_SUSPEND, UNI_
 
 #define UNI_PROMISE_TEXT 128
 
-/* Off at first. Only after uni_trace_init(). */
-extern volatile uint32_t uni_promise_on;
-
-/* What the calls below do while uni_promise_on is set; not to be called otherwise. */
+/* What the calls below do while control.promises is set, which the host writes, or the guest: not
+ * before uni_trace_init(). Not to be called otherwise. */
 void uni_promise_word(unsigned kind, uint64_t a);
 void uni_promise_two(unsigned kind, uint64_t a, uint64_t b);
 void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c);
 void uni_promise_text1(unsigned kind, uint64_t a, const char *text);
 void uni_promise_text2(unsigned kind, uint64_t a, uint64_t b, const char *text);
 
-#define UNI_PROMISE_CALL(call)                           \
-	do {                                             \
-		if (__builtin_expect(uni_promise_on, 0)) \
-			call;                            \
+static inline int uni_promise_on(void)
+{
+	return *(volatile uint32_t *)&uni_trace_head.control.promises != 0;
+}
+
+#define UNI_PROMISE_CALL(call)                             \
+	do {                                               \
+		if (__builtin_expect(uni_promise_on(), 0)) \
+			call;                              \
 	} while (0)
 
 static inline void uni_promise_create(uint64_t self, uint64_t made, enum uni_promise_kind_of type)

@@ -92,6 +92,7 @@ LAB_FUNC static void schedule(void)
 	if (to == from)
 		return;
 	lab_current = to;
+	lab_trace_switch(from, to);
 	lab_switch(from, to);
 }
 

@@ -124,6 +124,21 @@ void lab_irq_disable(void);
 unsigned lab_smp_start(void (*fn)(unsigned cpu));
 void lab_smp_wait(void); /* until all have returned from fn */
 
+/* common/trace.c: the tracer of guest/, in the images that have it. */
+#ifdef LAB_TRACE
+struct lab_thread;
+void lab_trace_init(void);
+void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to);
+#else
+static inline void lab_trace_init(void)
+{
+}
+#define lab_trace_switch(from, to) ((void)0)
+#endif
+/* x86_64/: what the tracer keeps for each vCPU. */
+struct uni_trace_cpu;
+struct uni_trace_cpu *lab_trace_cpu(unsigned cpu);
+
 void kmain(void);
 
 #endif

@@ -78,6 +78,7 @@ struct uni_target_info {
 
 struct uni_target;
 struct uni_target_shared;
+struct uni_patch_job;
 
 /* A file with code that is mapped, its first byte at gva. */
 typedef void (*uni_target_file_fn)(void *ctx, const char *path, uni_gva gva);
@@ -154,10 +155,11 @@ struct uni_target_ops {
 	int (*stream_times)(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stream_stop)(struct uni_target *t);
 
-	/* Optional: the only writer of guest memory; replaces old by new in verified text, all or
-	 * nothing. */
-	int (*write_text)(struct uni_target *t, uni_gva va, const void *old, const void *new_bytes,
-		size_t len);
+	/*
+	 * Optional, with UNI_CAP_WRITE_TEXT: the only writer of guest memory (target/patch.h).
+	 * Stops all vCPUs once; all or nothing. 0 or as uni_patch_run().
+	 */
+	int (*write_text)(struct uni_target *t, struct uni_patch_job *job);
 
 	void (*detach)(struct uni_target *t); /* resumes what is held, frees everything */
 };

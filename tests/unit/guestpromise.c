@@ -49,7 +49,7 @@ static void begin(unsigned subs)
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu), 0);
 	assert_int_equal(
 		uni_trace_init(memory, memory_size, 1, cpus, UNI_TRACE_OVERWRITE, 1000000000), 0);
-	uni_promise_on = 1;
+	uni_trace_head.control.promises = 1;
 }
 
 struct seen {
@@ -94,7 +94,7 @@ static struct seen *finish(void)
 	struct uni_err err = { 0 };
 
 	assert_non_null(seen);
-	uni_promise_on = 0;
+	uni_trace_head.control.promises = 0;
 	assert_int_equal(uni_ring_open(&self, (uint64_t)&uni_trace_head, &r, &err), 0);
 	info = uni_ring_info(r);
 	assert_int_equal(uni_ring_drain(r, 0, take, seen), 0);
@@ -186,7 +186,7 @@ static void nothing_while_off(void **state)
 
 	(void)state;
 	begin(4);
-	uni_promise_on = 0;
+	uni_trace_head.control.promises = 0;
 	uni_promise_switch(1);
 	uni_promise_named_wait(1, 2, "x");
 	s = finish();
