@@ -301,6 +301,12 @@ static int check_method(
 		return uni_err_set(err, UNI_ENOTSUP,
 			"--no-pause: a gdb stub tells nothing of a guest that runs (%s)",
 			g->spec.text);
+	if (args->no_pause && args->once &&
+		(strcmp(g->spec.scheme, "kvm") == 0 || strcmp(g->spec.scheme, "proc") == 0))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: registers of %s are had only by stopping it for a moment; "
+			"`uniscope record` can do without",
+			g->spec.text);
 	if (args->method == NULL || strcmp(args->method, "bpf") != 0 ||
 		strcmp(g->spec.scheme, "kvm") == 0)
 		return 0;

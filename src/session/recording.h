@@ -166,7 +166,7 @@ int uni_recorder_add_guest(struct uni_recorder *r, const struct uni_record_meta 
 /* Symbols of the guest's image into symbols/ID.usym. */
 int uni_recorder_add_image(
 	struct uni_recorder *r, uint32_t guest, const struct uni_image *img, struct uni_err *err);
-/* A further one of this guest, at that bias. */
+/* A further one of this guest, at that bias; its first one, if it has none. Of any thread. */
 int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
 	uint64_t bias, struct uni_err *err);
 /* The same for symbols without an image: what was imported. */

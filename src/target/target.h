@@ -130,6 +130,10 @@ struct uni_target_ops {
 	int (*blocked)(struct uni_target *t, struct uni_err *err);
 	int (*release)(struct uni_target *t); /* idempotent; the pause guard calls it */
 
+	/* Optional: registers to be shown, of the last snap(). False: there are none of that vCPU.
+	 */
+	bool (*more_regs)(struct uni_target *t, uint32_t vcpu, struct uni_more_regs *ret);
+
 	struct uni_gmem *(*gmem)(struct uni_target *t); /* borrowed */
 	/*
 	 * Optional: the files whose code is mapped, where somebody knows that (an operating system

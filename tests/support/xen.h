@@ -31,7 +31,7 @@ struct hv {
 	uint32_t version;
 	int refuse;	    /* errno of every domctl, 0: none */
 	_Atomic int pauses; /* that are on */
-	_Atomic unsigned nr_pauses, nr_unpauses, nr_contexts, nr_maps;
+	_Atomic unsigned nr_pauses, nr_unpauses, nr_contexts, nr_maps, nr_asked;
 	_Atomic int mapped; /* pages that are mapped now */
 	bool hvm, dying, shutdown, absent;
 	uint8_t reason;
@@ -139,6 +139,7 @@ static inline int hv_domctl(struct uni_xen_domctl *op)
 	case UNI_XEN_VCPU_CONTEXT:
 		return hv_context(op);
 	case UNI_XEN_VCPU_INFO:
+		hv->nr_asked++;
 		op->u.vcpu_info.blocked = hv->blocked >> op->u.vcpu_info.vcpu & 1;
 		return 0;
 	case UNI_XEN_ADDRESS_SIZE:

@@ -51,6 +51,21 @@ state() { # DOMAIN
 	xl list "$1" 2>/dev/null | awk 'NR == 2 { gsub("-", "", $5); print $5 }'
 }
 
+# recorded NAME TYPE VCPUS "APP WORDS" SECONDS RECORD-OPTION...: a guest that keeps books about
+# itself, recorded and exported for judge.sh, and destroyed.
+recorded() {
+	name=$CASE-$1 session=$out/$1.uniscope
+	type=$2 vcpus=$3 app=$4 seconds=$5
+	shift 5
+	# shellcheck disable=SC2086 # words
+	start "$name" -t "$type" -s "$vcpus" $app loop=1 &&
+		uniscope record "xen:dom=$name" -F 600 -d $seconds --watch lab_truth -o "$session" "$@" &&
+		uniscope export "$session" -f json -o "$session.json"
+	status=$?
+	xl destroy "$name"
+	return $status
+}
+
 exists() { # DOMAIN
 	xl domid "$1" >/dev/null 2>&1
 }

@@ -26,12 +26,26 @@ traces() { # TYPE
 	echo "$dom" >"$out/dom-$1"
 }
 left_running() { xl domid "$name" && [ "$(state "$dom" | tr -d rb)" = "" ]; }
+# Of a vCPU that stands still, the registers are those that Xen's own xenctx shows, all of them.
+registers() {
+	sed -n '/^flags/,/^dr7/p'
+}
+same_registers() {
+	xl pause "$dom"
+	xenctx -a "$dom" 2>&1 | registers >"$T/theirs"
+	uniscope xenctx -a "$dom" | registers >"$T/ours"
+	xl unpause "$dom"
+	grep -q '^dr7' "$T/theirs" && diff "$T/theirs" "$T/ours"
+}
+running_stack() { uniscope stacks --no-pause "xen:dom=$dom" | grep kmain; }
 views() { uniscope xenctx -S "$dom" && uniscope xenctx -a "$dom" >"$out/ctx-$1"; }
 
 for type in pv pvh; do
 	check "$type: a guest runs" start "$CASE-$type" -t $type calls1 loop=1
 	check "$type: uniprof with a domain's number" traces $type
 	check "$type: xenctx with a domain's number" views $type
+	check "$type: all registers are as Xen's xenctx shows them" same_registers
+	check "$type: a stack without a pause" running_stack
 	check "$type: the guest was left running" left_running
 	xl destroy "$dom"
 done
