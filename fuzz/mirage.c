@@ -31,7 +31,6 @@ static void ask(const struct uni_promise_model *m)
 		uni_promise_text_why(out, m, i);
 	uni_promise_text_wakeups(out, m, 20);
 	uni_promise_text_findings(out, m, &f);
-	uni_promise_text_quality(out, m);
 	uni_promise_json(out, m, &f);
 	(void)uni_sink_close(out, &err);
 	uni_strbuf_deinit(&text);

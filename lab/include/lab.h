@@ -100,8 +100,8 @@ void lab_on_stack(void (*fn)(void *arg), void *arg, uint64_t top);
 
 /*
  * Loads the ELF program that came beside the image (-initrd), x86_64/program.c: to a page-aligned
- * address chosen by the TSC, each segment on pages of its own, code alone executable. Returns its
- * entry point.
+ * address chosen by the TSC, each segment on pages of its own, code alone executable; it has a link
+ * map, to which its DT_DEBUG points. Returns its entry point.
  */
 uint64_t lab_program_load(void);
 

@@ -290,21 +290,3 @@ void uni_promise_text_findings(
 		steps(out, m, longest[i], "    ");
 	}
 }
-
-void uni_promise_text_quality(struct uni_sink *out, const struct uni_promise_model *m)
-{
-	char a[24];
-
-	if (m->gaps != 0)
-		uni_sink_printf(out,
-			"%" PRIu64 " gaps, the last at %s: what is missing there may have woken "
-			"whom you see waiting\n",
-			m->gaps, at(m, m->last_gap, a));
-	if (m->lost != 0)
-		uni_sink_printf(out, "%" PRIu64 " events lost\n", m->lost);
-	if (m->backwards != 0)
-		uni_sink_printf(out, "%" PRIu64 " events were out of order\n", m->backwards);
-	if (m->not_kept != 0)
-		uni_sink_printf(out, "%" PRIu64 " waits of promises that had %u others not kept\n",
-			m->not_kept, UNI_PROMISE_WAITS);
-}

@@ -19,8 +19,6 @@ void uni_promise_text_why(struct uni_sink *out, const struct uni_promise_model *
 void uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max);
 void uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f);
-/* What is missing from the trace, a line each; nothing if it is whole. */
-void uni_promise_text_quality(struct uni_sink *out, const struct uni_promise_model *m);
 
 /* All of the model: docs/formats/promises.md. */
 void uni_promise_json(

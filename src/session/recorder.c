@@ -270,8 +270,7 @@ int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct u
 		(void)pthread_mutex_unlock(&r->lock);
 	}
 	if (!ok)
-		rc = uni_err_set(
-			err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+		rc = uni_err_set(err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
 	if (rc == 0)
 		rc = write_session(r, err);
 	uni_symtab_destroy(symtab);

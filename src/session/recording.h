@@ -97,7 +97,8 @@ struct uni_record_image {
 /* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
-	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
+	char method[16];  /* how it is sampled: "bpf", "perf", "pause", "read", "replay"; "" unknown
+			   */
 	char why[512];	  /* why not in a better way; "" it is the best one */
 	char failed[512]; /* why it could not be recorded at all; "" it was */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */

@@ -152,6 +152,7 @@ struct uni_target_ops {
 	 * vCPUs that are plugged in on the way are followed and get the next numbers;
 	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
+	const char *stream_method; /* what of the kernel's makes the samples: "bpf", "perf" */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);
 	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);

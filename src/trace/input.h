@@ -54,6 +54,8 @@ struct uni_trace_input {
 	bool live; /* more may come when these are read: uni_calls_more() */
 };
 
+#define UNI_TRACE_HZ_MIN 1000000 /* below it is no counter's rate, and ns would not fit */
+
 /* Counter differences to ns: 1 cycle counts as 1 ns if the counter's rate is not known. */
 struct uni_trace_rate {
 	uint64_t mult; /* ns << 32 a cycle */
@@ -63,8 +65,7 @@ static inline struct uni_trace_rate uni_trace_rate(const struct uni_trace_input 
 {
 	uint64_t hz = in->info.tsc_hz;
 
-	/* Below 1 MHz it is no counter's rate, and ns would not fit. */
-	if (hz < 1000000)
+	if (hz < UNI_TRACE_HZ_MIN)
 		return (struct uni_trace_rate){ UINT64_C(1) << 32 };
 	return (struct uni_trace_rate){ (uint64_t)(((unsigned __int128)1000000000 << 32) / hz) };
 }
@@ -88,6 +89,7 @@ struct uni_trace_packet {
 	uint64_t lapped;      /* words missing before it */
 	uint64_t lost;	      /* events missing within it or right behind it */
 	uint64_t words_after; /* as words_before of the next packet, if nothing is missing */
+	uint64_t lost_total;  /* its header's */
 };
 
 /*

@@ -29,7 +29,7 @@ T=$(mktemp -d)
 n=0
 want=${TRUTH_SAMPLES:-2200} least=
 # A foreign architecture takes longer to get there: fewer, and wider bounds.
-[ "$HOW" = aarch64 ] && want=900 least="--min-samples 500"
+[ "$HOW" = aarch64 ] && want=700 least="--min-samples 500"
 
 # A guest that waits until it is told to begin, so that its whole run can be recorded.
 start() { # IMAGE APPEND

@@ -381,6 +381,11 @@ static void nanos(void **state)
 		assert_int_equal(t->regs.sp, 0x7000);
 		assert_true(uni_regs_get(&t->regs, UNI_X86_R12, &v) && v == 12);
 		assert_int_equal(b.list->v[1].wait_on, 0);
+		/* The kernel's own process has one that has nowhere to go on: it is left out. */
+		put64(&b, "third", offset_of(&b, "thread", "context.frame") + 16 * 8, 0);
+		walk(&b, 1);
+		assert_int_equal(b.list->nr, 3);
+		expect(&b, 2, "fourth", "", UNI_THREAD_RUNNING, 0);
 		/* A tree whose branches grow together, and one that is as deep as it likes. */
 		put64(&b, "third", offset_of(&b, "thread", "n") + 8,
 			address(&b, "second") + offset_of(&b, "thread", "n"));
