@@ -73,11 +73,12 @@ static bool wanted(
 static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_t i)
 {
 	const struct uni_promise *p = &m->all.v[i];
-	char born[24], lived[24], ran[24], waited[24], name[NAME], by[NAME];
+	char id[24], born[24], lived[24], ran[24], waited[24], name[NAME], by[NAME];
 	static const char *const fates[] = { "open", "resolved", "failed", "became" };
 
-	uni_sink_printf(out, "%-9s %6" PRIu64 " %-11s %12s %11s %11s %11s %5" PRIu32 "  %s",
-		p->fate == UNI_FATE_OPEN && p->should_resolve ? "NEVER" : fates[p->fate], p->id,
+	(void)snprintf(id, sizeof(id), p->id > UINT32_MAX ? "0x%" PRIx64 : "%" PRIu64, p->id);
+	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5" PRIu32 "  %s",
+		p->fate == UNI_FATE_OPEN && p->should_resolve ? "NEVER" : fates[p->fate], id,
 		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "-" : uni_promise_type_name(p->type),
 		at(m, p->begin, born), duration(life(m, p), lived), duration(p->run_ns, ran),
 		duration(p->wait_ns, waited), p->nr_runs,
@@ -105,7 +106,7 @@ int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_mode
 	}
 	if (rows.nr != 0)
 		qsort_r(rows.v, rows.nr, sizeof(rows.v[0]), order, (void *)(uintptr_t)m);
-	uni_sink_printf(out, "%-9s %6s %-11s %12s %11s %11s %11s %5s  %s\n", "STATE", "ID", "TYPE",
+	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5s  %s\n", "STATE", "ID", "TYPE",
 		"BORN", "LIFE", "RUN", "WAIT", "RUNS", "NAME");
 	nr = opts->max != 0 && opts->max < rows.nr ? opts->max : rows.nr;
 	for (size_t i = 0; i < nr; i++)
