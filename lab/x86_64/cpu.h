@@ -10,6 +10,7 @@
 #include "layout.h"
 
 #define LAB_PAGE_SIZE 4096ULL
+#define LAB_TRACE_GS  64
 
 #define MSR_EFER     0xc0000080U
 #define MSR_GS_BASE  0xc0000101U
@@ -25,8 +26,10 @@
 
 /* %gs points at it. */
 struct lab_cpu {
-	uint64_t id; /* %gs:0, read by lab_cpu_id() */
-};
+	uint64_t id;	    /* %gs:0, read by lab_cpu_id() */
+	uint64_t unused[7];
+	uint64_t trace[8]; /* %gs:LAB_TRACE_GS, the tracer's (guest/) where it is linked */
+} __attribute__((aligned(64)));
 
 struct lab_trap_frame {
 	uint64_t vector, error, rip, cs, rflags, rsp, ss;

@@ -46,8 +46,8 @@ struct guest {
 
 bool uni_streamer_can(struct uni_target *t)
 {
-	return (t->ops->caps(t) & UNI_CAP_STREAM) && t->ops->stream_start != NULL &&
-	       t->ops->stream_read != NULL;
+	return (t->ops->caps(t) & UNI_CAP_STREAM) && t->ops->stream_method != NULL &&
+	       t->ops->stream_start != NULL && t->ops->stream_read != NULL;
 }
 
 static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)

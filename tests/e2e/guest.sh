@@ -62,7 +62,8 @@ boot() {
 	shift 3
 	[ "$accel" = bpf ] && accel=kvm
 	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
-	"$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
+	# shellcheck disable=SC2086 # words
+	${ahead:-} "$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
 		"$elf" </dev/null >"$T/boot" 2>&1 &
 	guest=$!
 	target=kvm:pid=$guest

@@ -162,6 +162,7 @@ static const struct uni_target_ops fake_ops = {
 	.release = fake_release,
 	.gmem = fake_gmem,
 	.alive = fake_alive,
+	.stream_method = "fake",
 	.stream_start = fake_start,
 	.stream_read = fake_stream_read,
 	.stream_stats = fake_stats,
@@ -280,7 +281,7 @@ static void samples_become_ours(void **state)
 	run_one(b);
 	assert_int_equal(b->job[0].rc, 0);
 	assert_int_equal(b->job[0].end, UNI_END_DURATION);
-	assert_string_equal(uni_sampler_method(&b->f[0].t), "bpf");
+	assert_string_equal(uni_sampler_method(&b->f[0].t), "fake");
 	assert_true(b->f[0].started.ordered);
 	assert_true(b->f[0].started.frequency == 500);
 	assert_int_equal(b->f[0].started.exits_every, 0);
