@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNI_REG_MAX 40
-#define UNI_SYS_MAX 8
+#define UNI_REG_MAX  40
+#define UNI_SYS_MAX  8
+#define UNI_MORE_MAX 16
 
 enum uni_vcpu_state {
 	UNI_VCPU_RUNNING, /* on a host CPU or ready to be: registers are of this moment */
@@ -44,6 +45,18 @@ struct uni_regs {
 	bool pc_valid, sp_valid;
 };
 
+/* Registers that no profiler needs, to be shown. */
+struct uni_more_regs {
+	uint32_t valid; /* bit n: v[n] is known */
+	uint64_t v[UNI_MORE_MAX];
+};
+
+static inline void uni_more_regs_set(struct uni_more_regs *m, unsigned reg, uint64_t value)
+{
+	m->v[reg] = value;
+	m->valid |= 1u << reg;
+}
+
 /* x86_64: DWARF register numbers, System V psABI figure 3.36. */
 enum uni_x86_64_reg {
 	UNI_X86_RAX,
@@ -75,6 +88,20 @@ enum uni_x86_64_sys {
 	UNI_X86_CS,
 	UNI_X86_FS_BASE,
 	UNI_X86_GS_BASE,
+};
+
+/* x86_64: what only a person wants to see. */
+enum uni_x86_64_more {
+	UNI_X86_SS,
+	UNI_X86_DS,
+	UNI_X86_ES,
+	UNI_X86_FS,
+	UNI_X86_GS,
+	UNI_X86_GS_BASE_OTHER, /* that swapgs would bring */
+	UNI_X86_CR2,
+	UNI_X86_DR0, /* to DR7 */
+	UNI_X86_DR7 = UNI_X86_DR0 + 7,
+	UNI_X86_NR_MORE,
 };
 
 /* aarch64: DWARF for the Arm 64-bit Architecture, table 1: x0..x30, sp 31. */

@@ -22,6 +22,7 @@ struct uni_attach_args {
 	bool threads;	    /* all threads are wanted: only a stopped guest's are a whole list */
 	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
 	bool no_pause;	    /* the guest may not be stopped at all */
+	bool once;	    /* registers are read once, now: no kernel can do that for us */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
@@ -29,6 +30,8 @@ struct uni_attach_args {
 	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */
 	const char *unwind;		    /* "cfi,fp,scan", or NULL: all of them */
 };
+
+struct uni_finder;
 
 struct uni_guest {
 	struct uni_spec spec;
@@ -39,6 +42,7 @@ struct uni_guest {
 	uint64_t bias;
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;
+	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
 	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
 	const struct uni_unwind_hints *hints;	       /* NULL: none */
 	struct uni_unwinder unwinder;

@@ -23,7 +23,7 @@ static struct {
 	const char *image, *qmp, *unwind;
 	struct uni_opt_list debug_dirs, sysroot;
 	struct uni_naming naming;
-	bool json, registers, threads;
+	bool json, registers, threads, no_pause;
 } o;
 
 static const struct uni_opt *options(void)
@@ -46,6 +46,7 @@ static const struct uni_opt *options(void)
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
+		UNI_NO_PAUSE_OPTION(o.no_pause),
 		UNI_OPT_END,
 	};
 
@@ -432,6 +433,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.image = o.image,
 		.qmp = o.qmp,
 		.no_image_ok = true,
+		.no_pause = o.no_pause,
+		.once = true,
 		.search = uni_search_of(&o.debug_dirs),
 		.sysroot = &o.sysroot,
 		.unwind = o.unwind };
@@ -461,7 +464,8 @@ const struct uni_cmd uni_cmd_stacks = {
 	.name = "stacks",
 	.operands = "TARGET",
 	.summary = "print the call chain of every vCPU, or thread, now",
-	.details = "Holds the guest for the moment of reading, never longer. Of a dead guest "
+	.details = "Holds the guest for the moment of reading, never longer, or with "
+		   "--no-pause not at all. Of a dead guest "
 		   "(core:) it "
 		   "prints what the file holds.",
 	.examples = "  uniscope stacks kvm:pid=4121\n"

@@ -15,7 +15,7 @@ static struct {
 	struct uni_xenctx_args x;
 	const char *table, *image, *qmp, *lines, *kernel_start, *memory, *dump;
 	struct uni_opt_list debug_dirs;
-	bool frame_pointers;
+	bool frame_pointers, no_pause;
 } o;
 
 static const struct uni_opt *options(void)
@@ -57,6 +57,7 @@ static const struct uni_opt *options(void)
 			"FILE", NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
+		UNI_NO_PAUSE_OPTION(o.no_pause),
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
 		UNI_OPT_END,
 	};
@@ -160,6 +161,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.image = o.image,
 		.qmp = o.qmp,
 		.no_image_ok = true,
+		.no_pause = o.no_pause,
+		.once = true,
 		.search = uni_search_of(&o.debug_dirs),
 		.unwind = o.frame_pointers ? "fp" : NULL };
 	struct uni_guest g;
@@ -182,7 +185,8 @@ const struct uni_cmd uni_cmd_xenctx = {
 	.summary = "print registers, code and stack of a vCPU, as xenctx does",
 	.details = "TARGET is a Xen domain's number, or any target as of `uniscope stacks`; VCPU "
 		   "is 0 unless\n"
-		   "given. The guest is held for the moment of reading. The call trace is found by "
+		   "given. The guest is held for the moment of reading, unless --no-pause is "
+		   "given. The call trace is found by "
 		   "unwinding;\n"
 		   "what was guessed is marked with a question mark.",
 	.examples = "  uniscope xenctx 3\n"

@@ -12,7 +12,7 @@
 #include "session/pages.h"
 
 /* What a search works with. */
-struct finder {
+struct uni_finder {
 	struct uni_located list[UNI_IMAGES_MAX]; /* the main image first, if there is one */
 	bool found[UNI_IMAGES_MAX];
 	size_t nr, nr_given; /* given: the main image and files, not what folders hold */
@@ -29,8 +29,8 @@ static bool is_file(const char *path)
 }
 
 /* A file is looked for by its code as well, a folder's only by their build-id. */
-static int add_sysroot(struct finder *f, const char *path, const struct uni_image_search *search,
-	struct uni_err *err)
+static int add_sysroot(struct uni_finder *f, const char *path,
+	const struct uni_image_search *search, struct uni_err *err)
 {
 	struct uni_located *l = &f->list[f->nr];
 	struct uni_image_search how = *search;
@@ -52,7 +52,7 @@ static int add_sysroot(struct finder *f, const char *path, const struct uni_imag
 	return rc;
 }
 
-static int hold_regs(struct uni_guest *g, struct finder *f, size_t nr, struct uni_err *err)
+static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struct uni_err *err)
 {
 	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
 	struct uni_pause pause;
@@ -62,7 +62,7 @@ static int hold_regs(struct uni_guest *g, struct finder *f, size_t nr, struct un
 	return rc;
 }
 
-static int look(struct uni_guest *g, struct finder *f, struct uni_err *err)
+static int look(struct uni_guest *g, struct uni_finder *f, struct uni_err *err)
 {
 	struct uni_locate_args args = { .gmem = g->t->ops->gmem(g->t),
 		.arch = g->t->arch,
@@ -76,7 +76,7 @@ static int look(struct uni_guest *g, struct finder *f, struct uni_err *err)
 }
 
 /* What was found becomes the guest's. */
-static void take(struct uni_guest *g, struct finder *f, bool moved)
+static void take(struct uni_guest *g, struct uni_finder *f, bool moved)
 {
 	size_t first = g->image != NULL;
 
@@ -125,7 +125,7 @@ static int chain_hints(struct uni_guest *g, struct uni_err *err)
 	return rc;
 }
 
-static int find(struct uni_guest *g, const struct uni_attach_args *args, struct finder *f,
+static int find(struct uni_guest *g, const struct uni_attach_args *args, struct uni_finder *f,
 	bool moved, struct uni_err *err)
 {
 	int rc = 0;
@@ -146,20 +146,86 @@ static int find(struct uni_guest *g, const struct uni_attach_args *args, struct 
 	return chain_hints(g, err);
 }
 
-int uni_guest_find_images(
-	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err)
+static void finder_free(struct uni_finder *f)
 {
-	_cleanup_free_ struct finder *f = calloc(1, sizeof(*f));
-	int rc = f == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			   : find(g, args, f, moved, err);
-
-	for (size_t i = 0; f != NULL && i < f->nr_roots; i++)
+	if (f == NULL)
+		return;
+	for (size_t i = 0; i < f->nr_roots; i++)
 		uni_sysroot_close(f->root[i]);
-	for (size_t i = 0; f != NULL && i < f->nr; i++) {
+	for (size_t i = 0; i < f->nr; i++) {
 		if (f->list[i].owned)
 			uni_image_destroy(f->list[i].image);
 	}
+	free(f);
+}
+
+int uni_guest_find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err)
+{
+	struct uni_finder *f = calloc(1, sizeof(*f));
+	int rc = f == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			   : find(g, args, f, moved, err);
+
+	if (rc == 0)
+		g->finder = f;
+	else
+		finder_free(f);
 	return rc;
+}
+
+int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, struct uni_err *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < g->finder->nr; i++) {
+		if (g->finder->list[i].image == image->image)
+			g->finder->list[i].owned = false;
+	}
+	if (g->image == NULL && g->symtab == NULL) {
+		g->image = image->image;
+		g->bias = image->bias;
+	} else if (g->nr_more == UNI_IMAGES_MAX) {
+		uni_image_destroy(image->image);
+		return uni_err_set(
+			err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+	} else {
+		g->more[g->nr_more++] = *image;
+	}
+	rc = chain_hints(g, err);
+	g->unwinder.hints = g->hints;
+	return rc;
+}
+
+int uni_guest_lookout(struct uni_guest *g,
+	void (*on_image)(void *ctx, const struct uni_located *image), void *ctx,
+	struct uni_lookout **ret, struct uni_err *err)
+{
+	struct uni_located list[UNI_IMAGES_MAX];
+	struct uni_finder *f = g->finder;
+	unsigned caps = g->t->ops->caps(g->t);
+	struct uni_lookout_cfg cfg = { .gmem = g->t->ops->gmem(g->t),
+		.arch = g->t->arch,
+		.list = list,
+		.on_image = on_image,
+		.ctx = ctx };
+
+	*ret = NULL;
+	if (f == NULL || (caps & (UNI_CAP_DEAD | UNI_CAP_STILL)) != 0)
+		return 0;
+	cfg.sysroot = (const struct uni_sysroot *const *)f->root;
+	cfg.nr_sysroots = f->nr_roots;
+	if (g->image != NULL)
+		list[cfg.nr++] =
+			(struct uni_located){ .image = g->image, .bias = g->bias, .placed = true };
+	for (size_t i = 0; i < g->nr_more && cfg.nr < UNI_IMAGES_MAX; i++) {
+		list[cfg.nr] = g->more[i];
+		list[cfg.nr++].placed = true;
+	}
+	for (size_t i = 0; i < f->nr && cfg.nr < UNI_IMAGES_MAX; i++) {
+		if (f->list[i].owned)
+			list[cfg.nr++] = f->list[i];
+	}
+	return uni_lookout_create(&cfg, ret, err);
 }
 
 struct placing {
@@ -233,6 +299,8 @@ void uni_guest_drop_images(struct uni_guest *g)
 		uni_image_destroy(g->more[i].image);
 	g->nr_more = 0;
 	g->hints = NULL;
+	finder_free(g->finder);
+	g->finder = NULL;
 }
 
 static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img,

@@ -4,6 +4,7 @@
 #define UNI_CLI_IMAGES_H
 
 #include "cli/attach.h"
+#include "session/lookout.h"
 
 #define UNI_SYSROOT_OPTION(list)                                                             \
 	{                                                                                    \
@@ -24,6 +25,16 @@ int uni_guest_place_files(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
 /* Drops them, for another try. */
 void uni_guest_drop_images(struct uni_guest *g);
+
+/*
+ * What g loads later, from where uni_guest_find_images() looked; the caller's to destroy, before g
+ * is closed. NULL where nothing can come: no --sysroot, or a guest that does not go on.
+ */
+int uni_guest_lookout(struct uni_guest *g,
+	void (*on_image)(void *ctx, const struct uni_located *image), void *ctx,
+	struct uni_lookout **ret, struct uni_err *err);
+/* For on_image: it becomes g's, and is unwound from then on. */
+int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, struct uni_err *err);
 
 /* The symbols of all of g's images as one source, with what it needs. */
 struct uni_guest_symbols {

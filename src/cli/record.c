@@ -31,7 +31,8 @@ struct part {
 	uint32_t number;	       /* in the session */
 	char name[UNI_GUEST_NAME_MAX]; /* "" when it is the only one */
 	struct uni_watches watches;
-	struct uni_model *model; /* of its threads; NULL: none */
+	struct uni_model *model;     /* of its threads; NULL: none */
+	struct uni_lookout *lookout; /* for what it loads later; NULL: nothing */
 	struct uni_record_meta meta;
 	atomic_uint_least64_t samples, missed;
 };
@@ -66,6 +67,23 @@ static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
 	struct part *part = ctx;
 
 	uni_recorder_exit(part->run->rec, e);
+}
+
+/* The guest has loaded it meanwhile. It is the guest's and the session's from now on. */
+static void on_image(void *ctx, const struct uni_located *image)
+{
+	const char *path = uni_image_path(image->image);
+	struct part *part = ctx;
+	struct uni_err err = { 0 };
+	int rc = uni_guest_add_image(part->g, image, &err);
+
+	if (rc == 0)
+		rc = uni_recorder_add_more(
+			part->run->rec, part->number, image->image, image->bias, &err);
+	if (rc != 0)
+		uni_note("an image that the guest has loaded is left out: %s", err.msg);
+	else if (!part->run->args->quiet)
+		uni_note("the guest has loaded %s (bias 0x%" PRIx64 ")", path, image->bias);
 }
 
 /* One thread at a time, and none more often than an eye can follow. */
@@ -249,6 +267,7 @@ static void fill_job(struct run *run, size_t i)
 		.model = part->model,
 		.threads = args->threads && part->model != NULL,
 		.on_thread = on_thread,
+		.lookout = part->lookout,
 		.hurry = true,
 		.unwinder = &part->g->unwinder,
 		.watch = part->watches.watch,
@@ -407,6 +426,9 @@ static int prepare(struct run *run, struct uni_err *err)
 		rc = find_watches(run, &run->part[i], err);
 	for (size_t i = 0; rc == 0 && i < run->nr; i++)
 		rc = find_threads(run, &run->part[i], err);
+	for (size_t i = 0; rc == 0 && run->args->save_replay == NULL && i < run->nr; i++)
+		rc = uni_guest_lookout(
+			run->part[i].g, on_image, &run->part[i], &run->part[i].lookout, err);
 	if (rc == 0 && run->args->save_replay != NULL)
 		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
 	if (rc == 0)
@@ -447,6 +469,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	for (size_t i = 0; i < nr; i++) {
 		uni_watches_deinit(&part[i].watches);
 		uni_model_close(part[i].model);
+		uni_lookout_destroy(part[i].lookout);
 	}
 	(void)pthread_rwlock_destroy(&run.gate);
 	if (rc == 0 && path_ret != NULL)

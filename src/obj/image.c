@@ -101,6 +101,18 @@ static void drop_rest_of_file(struct uni_objfile *f)
 	f->data = bytes;
 }
 
+static void find_dynamic(struct uni_image *img)
+{
+	for (uint32_t i = 0; i < img->file.elf.nr_ph; i++) {
+		struct uni_elf_ph ph = uni_elf_ph(&img->file.elf, i);
+
+		if (ph.type != PT_DYNAMIC)
+			continue;
+		img->dynamic = ph.vaddr;
+		img->dynamic_size = ph.mem_size;
+	}
+}
+
 /*
  * Takes over file; sym is the file to read symbols from, or NULL if that is file itself. The
  * machine is the symbol file's: the other may be a wrapper that says i386.
@@ -126,6 +138,7 @@ static int build(struct uni_image *img, struct uni_objfile *file, const struct u
 	img->arch = uni_arch_by_elf_machine(img->machine);
 	make_id(img, &img->file.notes, &sym->notes);
 	find_entries(img);
+	find_dynamic(img);
 	rc = uni_image_read_cfi(img, sym, err);
 	if (rc != 0)
 		return rc;
@@ -355,6 +368,13 @@ const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len)
 {
 	return uni_segments_copy(&img->file.segs, svma, buf, len);
+}
+
+bool uni_image_dynamic(const struct uni_image *img, uint64_t *svma_ret, uint64_t *size_ret)
+{
+	*svma_ret = img->dynamic;
+	*size_ret = img->dynamic_size;
+	return img->dynamic_size != 0;
 }
 
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret)

@@ -106,6 +106,9 @@ bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size
  */
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
 
+/* The table of dynamic linking, as linked; false: it has none. */
+bool uni_image_dynamic(const struct uni_image *img, uint64_t *svma_ret, uint64_t *size_ret);
+
 /*
  * Unwind hints for code loaded at bias (which is added); owned by the image, made at the first call
  * for a bias. That call changes the image: make it before other threads share it. Entries are the

@@ -10,11 +10,6 @@
 #include "obj/objfile.h"
 #include "obj/sites_priv.h"
 
-static const uint8_t free_entry[UNI_SITE_BYTES] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-static const uint8_t free_exit[UNI_SITE_BYTES] = { 0xc3, 0xcc, 0xcc, 0xcc, 0xcc };
-
-#define CALL	0xe8
-#define JUMP	0xe9
 #define ENDBR	4 /* bytes of it */
 #define UNKNOWN UINT32_MAX
 
@@ -30,14 +25,6 @@ struct finder {
 	UNI_VEC(struct found) found;
 	uint32_t *by_name; /* functions.nr indexes */
 };
-
-static uint64_t goes_to(uint64_t addr, const uint8_t *bytes)
-{
-	uint32_t rel = (uint32_t)bytes[1] | (uint32_t)bytes[2] << 8 | (uint32_t)bytes[3] << 16 |
-		       (uint32_t)bytes[4] << 24;
-
-	return addr + UNI_SITE_BYTES + (uint64_t)(int64_t)(int32_t)rel;
-}
 
 /* One instruction of five bytes that does nothing; the last byte is a displacement. */
 static bool is_nop(const uint8_t *b)
@@ -61,7 +48,7 @@ static bool entry_state(const struct finder *f, struct uni_site *s)
 		s->state = UNI_SITE_FREE;
 	else if (is_nops(s->off))
 		s->state = UNI_SITE_PIECES;
-	else if (s->off[0] == CALL)
+	else if (s->off[0] == UNI_SITE_CALL)
 		s->state = UNI_SITE_JUMPS;
 	else
 		return false;
@@ -72,9 +59,9 @@ static bool exit_state(const struct finder *f, struct uni_site *s)
 {
 	if (!uni_image_bytes(f->img, s->addr, s->off, UNI_SITE_BYTES))
 		return false;
-	if (memcmp(s->off, free_exit, UNI_SITE_BYTES) == 0)
+	if (memcmp(s->off, uni_site_free_exit, UNI_SITE_BYTES) == 0)
 		s->state = UNI_SITE_FREE;
-	else if (s->off[0] == JUMP && goes_to(s->addr, s->off) == f->out->thunk)
+	else if (s->off[0] == UNI_SITE_JUMP && uni_site_goes_to(s->addr, s->off) == f->out->thunk)
 		s->state = UNI_SITE_JUMPS;
 	else
 		return false;
@@ -119,8 +106,7 @@ static bool add_entries(struct finder *f, uni_site_addrs *entries)
 
 	if (entries->nr != 0)
 		qsort(entries->v, entries->nr, sizeof(entries->v[0]), compare_addrs);
-	uni_vec_foreach(addr, entries)
-	{
+	uni_vec_foreach (addr, entries) {
 		const struct uni_symbol *sym = uni_image_lookup(f->img, *addr);
 
 		if (sym != NULL && sym == last)
@@ -263,6 +249,68 @@ static bool add_exit(struct finder *f, uint64_t addr)
 	return uni_vec_push(&f->found, found);
 }
 
+static const uint8_t *code_at(const struct finder *f, uint64_t addr, uint64_t size)
+{
+	for (size_t i = 0; i < uni_image_nr_segments(f->img); i++) {
+		const struct uni_segment *seg = uni_image_segment(f->img, i);
+
+		if (seg->exec && uni_range_contains(seg->vaddr, seg->file_size, addr, size))
+			return seg->bytes + (addr - seg->vaddr);
+	}
+	return NULL;
+}
+
+static bool is_found(const struct finder *f, uint64_t addr)
+{
+	size_t lo = 0, hi = f->found.nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (f->found.v[mid].site.addr == addr)
+			return true;
+		if (f->found.v[mid].site.addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return false;
+}
+
+/* What may be a jump to the thunk but has no relocation, for the assembler needed none. */
+static bool has_strays(const struct finder *f, const struct uni_symbol *sym)
+{
+	const uint8_t *code = code_at(f, sym->addr, sym->size);
+	uint64_t thunk = f->out->thunk;
+
+	for (uint64_t i = 1; code != NULL && i < sym->size; i++) {
+		uint64_t at = sym->addr + i;
+		uint8_t op = code[i - 1];
+
+		if ((op == 0xeb || (op & 0xf0) == 0x70) &&
+			at + 1 + (uint64_t)(int64_t)(int8_t)code[i] == thunk)
+			return true;
+		if (sym->size - i >= 4 && uni_site_rel32(at + 4, code + i) == thunk &&
+			!is_found(f, at - 1))
+			return true;
+	}
+	return false;
+}
+
+/* found is in order of addresses. */
+static void doubt_strays(struct finder *f)
+{
+	for (size_t i = 0; f->out->relocations && i < uni_image_nr_symbols(f->img); i++) {
+		const struct uni_symbol *sym = uni_image_symbol(f->img, i);
+		uint32_t owner = function_at(f, sym->addr);
+
+		if (owner == UNKNOWN)
+			owner = parent_of(f, uni_image_sym_name(f->img, sym));
+		if (owner != UNKNOWN && f->functions.v[owner].exits_known && has_strays(f, sym))
+			f->functions.v[owner].exits_known = false;
+	}
+}
+
 /* --- all of it ---------------------------------------------------------------------------------
  */
 
@@ -284,7 +332,7 @@ static int compare_by_addr(const void *a, const void *b)
 	return x->site.addr < y->site.addr ? -1 : x->site.addr > y->site.addr;
 }
 
-/* No two may share a byte. The same one twice is one; else the file lies, and neither is used. */
+/* No two may share a byte. The same one twice is one; else the file lies about both functions. */
 static void drop_overlaps(struct finder *f)
 {
 	size_t to = 0;
@@ -306,6 +354,7 @@ static void drop_overlaps(struct finder *f)
 		f->out->nr_foreign++;
 	}
 	f->found.nr = to;
+	doubt_strays(f);
 	qsort(f->found.v, f->found.nr, sizeof(f->found.v[0]), compare_found);
 }
 
@@ -424,61 +473,4 @@ int uni_sites_from_memory(const struct uni_image *img, void *data, size_t size,
 	rc = find(img, elf, 1, ret, err);
 	uni_elf_close(&e);
 	return rc;
-}
-
-void uni_sites_destroy(struct uni_sites *s)
-{
-	if (s == NULL)
-		return;
-	free(s->site);
-	free(s->function);
-	free(s);
-}
-
-const struct uni_site_function *uni_sites_at(const struct uni_sites *s, uint64_t addr)
-{
-	size_t lo = 0, hi = s->nr_functions;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->function[mid].addr == addr)
-			return &s->function[mid];
-		if (s->function[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
-}
-
-/* --- bytes -------------------------------------------------------------------------------------
- */
-
-bool uni_site_on(const struct uni_site *site, uint64_t bias, uint64_t hook,
-	uint8_t ret[static UNI_SITE_BYTES])
-{
-	uint64_t rel = hook - (site->addr + bias + UNI_SITE_BYTES);
-
-	if ((uint64_t)(int64_t)(int32_t)(uint32_t)rel != rel)
-		return false;
-	ret[0] = site->kind == UNI_SITE_ENTRY ? CALL : JUMP;
-	for (int i = 0; i < 4; i++)
-		ret[1 + i] = (uint8_t)(rel >> 8 * i);
-	return true;
-}
-
-uint64_t uni_site_hook(const struct uni_site *site, uint64_t bias,
-	const uint8_t bytes[static UNI_SITE_BYTES])
-{
-	if (bytes[0] != (site->kind == UNI_SITE_ENTRY ? CALL : JUMP))
-		return 0;
-	return goes_to(site->addr + bias, bytes);
-}
-
-void uni_site_free_bytes(const struct uni_site *site, uint8_t ret[static UNI_SITE_BYTES])
-{
-	const uint8_t *from = site->kind == UNI_SITE_ENTRY ? free_entry : free_exit;
-
-	memcpy(ret, site->state == UNI_SITE_FREE ? site->off : from, UNI_SITE_BYTES);
 }

@@ -38,7 +38,8 @@ struct uni_site {
 	uint64_t addr;
 	uint8_t kind;		     /* enum uni_site_kind */
 	uint8_t state;		     /* enum uni_site_state */
-	uint8_t off[UNI_SITE_BYTES]; /* the file's bytes: what stands there while it is not traced */
+	uint8_t off[UNI_SITE_BYTES]; /* the file's bytes: what stands there while it is not traced
+				      */
 };
 
 /* Sites are those of whole functions: one entry, then all exits. */
@@ -79,8 +80,8 @@ const struct uni_site_function *uni_sites_at(const struct uni_sites *s, uint64_t
 bool uni_site_on(const struct uni_site *site, uint64_t bias, uint64_t hook,
 	uint8_t ret[static UNI_SITE_BYTES]);
 /* Where the bytes that were read there go to; 0: they are no such call or jump. */
-uint64_t uni_site_hook(const struct uni_site *site, uint64_t bias,
-	const uint8_t bytes[static UNI_SITE_BYTES]);
+uint64_t uni_site_hook(
+	const struct uni_site *site, uint64_t bias, const uint8_t bytes[static UNI_SITE_BYTES]);
 /* What it should be while off, to cost nothing; that is off[] where state is UNI_SITE_FREE. */
 void uni_site_free_bytes(const struct uni_site *site, uint8_t ret[static UNI_SITE_BYTES]);
 

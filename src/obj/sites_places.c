@@ -84,8 +84,7 @@ static bool relocation(const GElf_Rela *r, Elf_Data *symbols, const struct table
 	case R_X86_64_64:
 		if (!in_table(tables, r->r_offset))
 			return true;
-		if (type == R_X86_64_64 &&
-			!uni_elf_symbol(symbols, GELF_R_SYM(r->r_info), &sym))
+		if (type == R_X86_64_64 && !uni_elf_symbol(symbols, GELF_R_SYM(r->r_info), &sym))
 			return true;
 		return uni_vec_push(&ret->entries, sym.addr + addend);
 	case R_X86_64_PC32:

@@ -2,6 +2,7 @@
 #include "obj/sysroot.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 struct entry {
 	char *path;
 	uint8_t id[UNI_BUILD_ID_MAX];
-	size_t len;
+	size_t len; /* 0: it has none */
 };
 
 struct uni_sysroot {
@@ -28,14 +29,23 @@ struct uni_sysroot {
 	unsigned seen; /* directory entries */
 };
 
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 /* Takes over fd. */
 static int add_file(struct uni_sysroot *s, int fd, const char *path)
 {
 	struct entry e = { 0 };
+	bool any;
 
 	e.len = uni_file_build_id(fd, e.id);
+	any = e.len != 0 || is_elf(fd);
 	(void)close(fd);
-	if (e.len == 0)
+	if (!any)
 		return 0;
 	e.path = strdup(path);
 	if (e.path == NULL || !uni_vec_push(&s->file, e)) {
@@ -151,4 +161,38 @@ const char *uni_sysroot_find(
 			return e->path;
 	}
 	return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* How many characters two paths share at their ends. */
+static size_t common_end(const char *a, const char *b)
+{
+	size_t x = strlen(a), y = strlen(b), n = 0;
+
+	while (n < x && n < y && a[x - n - 1] == b[y - n - 1])
+		n++;
+	return n;
+}
+
+const char *uni_sysroot_find_name(const struct uni_sysroot *s, const char *path)
+{
+	const char *name = base_name(path), *best = NULL;
+	size_t most = 0;
+
+	for (size_t k = 0; name[0] != '\0' && k < s->file.nr; k++) {
+		const char *own = s->file.v[k].path;
+		size_t n = common_end(own, path);
+
+		if (strcmp(base_name(own), name) == 0 && n > most) {
+			best = own;
+			most = n;
+		}
+	}
+	return best;
 }

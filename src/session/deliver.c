@@ -64,6 +64,8 @@ static void deliver_vcpu(struct uni_pauser *s, uint32_t vcpu)
 		s->stats.failed++;
 		return;
 	}
+	if (s->cfg->lookout != NULL)
+		uni_lookout_saw(s->cfg->lookout, chain->pc, chain->nr);
 	if (s->ids != NULL)
 		sample.thread = thread_on(s, vcpu);
 	deliver_one(s, chain, &sample);

@@ -17,7 +17,9 @@
 #include "target/guard.h"
 
 #define NAP_NS	      (50 * UNI_NSEC_PER_MSEC) /* a stop request waits no longer than this */
-#define GIVE_UP_NS    (2 * UNI_NSEC_PER_SEC)   /* of nothing but errors */
+#define LOOK_NS	      UNI_NSEC_PER_MSEC	       /* between two samples */
+#define LOOK_MIN_NS   (100 * UNI_NSEC_PER_USEC)
+#define GIVE_UP_NS    (2 * UNI_NSEC_PER_SEC) /* of nothing but errors */
 #define GIVE_UP_TICKS 20u
 #define RELEASE_TRIES 3
 
@@ -41,6 +43,17 @@ static void progress(struct uni_pauser *s, uint64_t now_ns)
 	s->cfg->on_progress(s->cfg->ctx, &s->stats, now_ns - s->stats.begin_ns);
 }
 
+/* Some of the time until the next sample is for finding what the guest has loaded meanwhile. */
+static void look_out(struct uni_pauser *s, uint64_t now_ns, uint64_t deadline_ns)
+{
+	uint64_t left_ns = uni_min(deadline_ns, s->end_at_ns);
+
+	left_ns -= uni_min(now_ns, left_ns);
+	if (s->cfg->lookout != NULL && s->stats.samples != 0 && left_ns >= LOOK_MIN_NS)
+		uni_lookout_go_on(
+			s->cfg->lookout, s->cap->regs, s->nr_vcpus, uni_min(left_ns / 2, LOOK_NS));
+}
+
 /*
  * Waits for the deadline in naps. False: the run is over, s->end says why. A clock_nanosleep that
  * a signal interrupts returns early, so a stop request is seen at once.
@@ -58,6 +71,7 @@ static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 		}
 		if (now_ns >= deadline_ns)
 			return true;
+		look_out(s, now_ns, deadline_ns);
 		until_ns = uni_min(uni_min(deadline_ns, s->end_at_ns), now_ns + NAP_NS);
 		ts = uni_ns_timespec(until_ns);
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);

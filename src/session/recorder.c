@@ -235,27 +235,44 @@ int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct
 	return write_session(r, err);
 }
 
+/* The first one that a guest has is its main one. False: it has as many as there may be. */
+static bool put_more(struct uni_record_meta *m, const struct uni_symtab *symtab, uint64_t bias)
+{
+	struct uni_record_image *more = &m->more[m->nr_more];
+
+	if (m->image_id[0] == '\0') {
+		m->bias = bias;
+		(void)snprintf(m->image_id, sizeof(m->image_id), "%s", uni_symtab_id(symtab));
+		(void)snprintf(m->image_path, sizeof(m->image_path), "%s", uni_symtab_path(symtab));
+		return true;
+	}
+	if (m->nr_more == UNI_IMAGES_MAX - 1)
+		return false;
+	m->nr_more++;
+	more->bias = bias;
+	(void)snprintf(more->id, sizeof(more->id), "%s", uni_symtab_id(symtab));
+	(void)snprintf(more->path, sizeof(more->path), "%s", uni_symtab_path(symtab));
+	return true;
+}
+
 int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
 	uint64_t bias, struct uni_err *err)
 {
-	struct uni_record_meta *m = &r->session.guest[guest]->meta;
 	struct uni_symtab *symtab = NULL;
-	struct uni_record_image *more;
-	int rc;
+	bool ok = true;
+	int rc = uni_symtab_of_image(img, &symtab, err);
 
-	if (m->nr_more == UNI_IMAGES_MAX - 1)
-		return uni_err_set(
-			err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
-	rc = uni_symtab_of_image(img, &symtab, err);
 	if (rc == 0)
 		rc = write_symbols(r, symtab, err);
 	if (rc == 0) {
-		more = &m->more[m->nr_more++];
-		more->bias = bias;
-		(void)snprintf(more->id, sizeof(more->id), "%s", uni_symtab_id(symtab));
-		(void)snprintf(more->path, sizeof(more->path), "%s", uni_symtab_path(symtab));
-		rc = write_session(r, err);
+		(void)pthread_mutex_lock(&r->lock);
+		ok = put_more(&r->session.guest[guest]->meta, symtab, bias);
+		(void)pthread_mutex_unlock(&r->lock);
 	}
+	if (!ok)
+		rc = uni_err_set(err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+	if (rc == 0)
+		rc = write_session(r, err);
 	uni_symtab_destroy(symtab);
 	return rc;
 }

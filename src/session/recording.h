@@ -97,7 +97,8 @@ struct uni_record_image {
 /* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
-	char method[16];  /* how it is sampled: "bpf", "pause", "read", "replay"; "" unknown */
+	char method[16];  /* how it is sampled: "bpf", "perf", "pause", "read", "replay"; "" unknown
+			   */
 	char why[512];	  /* why not in a better way; "" it is the best one */
 	char failed[512]; /* why it could not be recorded at all; "" it was */
 	bool counts;	  /* weights of equal chains: times are those of reading them out */
@@ -166,7 +167,7 @@ int uni_recorder_add_guest(struct uni_recorder *r, const struct uni_record_meta 
 /* Symbols of the guest's image into symbols/ID.usym. */
 int uni_recorder_add_image(
 	struct uni_recorder *r, uint32_t guest, const struct uni_image *img, struct uni_err *err);
-/* A further one of this guest, at that bias. */
+/* A further one of this guest, at that bias; its first one, if it has none. Of any thread. */
 int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
 	uint64_t bias, struct uni_err *err);
 /* The same for symbols without an image: what was imported. */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "guest/guest.h"
+#include "session/lookout.h"
 #include "session/recording.h"
 
 struct uni_sampler_cfg {
@@ -25,6 +26,8 @@ struct uni_sampler_cfg {
 	/* By which threads are known, where the guest is paused; NULL: samples have no thread. */
 	const struct uni_model *model;
 	bool threads;		 /* every thread, running or not, and not only those on vCPUs */
+	/* For what the guest loads later, where it is paused; NULL: nobody asks. Borrowed. */
+	struct uni_lookout *lookout;
 	struct uni_watch *watch; /* first and last are filled; the caller's to free */
 	size_t nr_watch;
 	const atomic_bool *stop; /* set by a signal: end cleanly */
@@ -50,8 +53,10 @@ enum uni_sampler_end {
 	UNI_END_GONE,	  /* the guest ended; what was collected is good */
 };
 
-/* How this target will be sampled: "bpf", "pause", "read" (while it runs) or "replay". */
+/* How this target will be sampled: "bpf", "perf", "pause", "read" (while it runs) or "replay". */
 const char *uni_sampler_method(struct uni_target *t);
+/* By the host's kernel, without a stop: one of the first two. */
+bool uni_sampler_streams(struct uni_target *t);
 
 /* Runs to its end. Negative only when nothing useful could be done (err says why). */
 int uni_sampler_run(struct uni_target *t, const struct uni_sampler_cfg *cfg,

@@ -14,7 +14,8 @@
 
 #define APART_NS     (200 * UNI_NSEC_PER_MSEC) /* of two points that tell a frequency */
 #define LOOKS_MAX    256
-#define GUEST_HZ_OFF 1000 /* one in so many: by which a guest's own frequency may be wrong */
+#define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nobody records */
+#define GUEST_HZ_OFF 100 /* one in so many: by which a guest's own frequency may be wrong */
 #define HOST_READS   16
 
 /* Both host clocks at one moment; *width_ret: how long that took. */
@@ -108,18 +109,20 @@ void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_
 		*last = *p;
 }
 
-void uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
+bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
 {
 	uint64_t begin = uni_now_ns(), before = begin, was = 0;
 	struct uni_tclock_point best = { 0 };
 
-	for (int i = 0; i < LOOKS_MAX && uni_now_ns() - begin < most_ns; i++) {
+	for (int i = 0; i < LOOKS_MAX; i++) {
 		struct uni_ring_now now;
 		uint64_t from = uni_now_ns(), to;
 
 		if (uni_ring_now(r, cpu, &now) != 0)
-			return;
+			return false;
 		to = uni_now_ns();
+		if (to - begin > (best.to_ns != 0 ? most_ns : STILL_NS))
+			break;
 		if (i != 0 && now.time > was && (best.to_ns == 0 || to - before < width(&best)))
 			best = (struct uni_tclock_point){ now.time, before, to };
 		was = now.time;
@@ -127,6 +130,7 @@ void uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uin
 	}
 	if (best.to_ns != 0)
 		uni_tclock_add(c, cpu, &best);
+	return best.to_ns != 0;
 }
 
 /* By two reads of both clocks: that of the host's own counter. */
@@ -163,7 +167,7 @@ static uint64_t points_hz(const struct uni_tclock_point *a, const struct uni_tcl
 	return (uint64_t)((unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / ns);
 }
 
-static uint64_t near(uint64_t a, uint64_t b)
+static bool near(uint64_t a, uint64_t b)
 {
 	uint64_t apart = a > b ? a - b : b - a;
 

@@ -130,12 +130,22 @@ struct uni_target_ops {
 	int (*blocked)(struct uni_target *t, struct uni_err *err);
 	int (*release)(struct uni_target *t); /* idempotent; the pause guard calls it */
 
+	/* Optional: registers to be shown, of the last snap(). False: there are none of that vCPU.
+	 */
+	bool (*more_regs)(struct uni_target *t, uint32_t vcpu, struct uni_more_regs *ret);
+
 	struct uni_gmem *(*gmem)(struct uni_target *t); /* borrowed */
 	/*
 	 * Optional: the files whose code is mapped, where somebody knows that (an operating system
 	 * below the guest). 0 or -UNI_EGONE.
 	 */
 	int (*files)(struct uni_target *t, uni_target_file_fn fn, void *ctx);
+	/*
+	 * Optional: a copy of the memory that the guest itself offers under a name ("mprof": the
+	 * trace ring of MirageOS). *ret is owned by the caller. -UNI_ENOENT: it offers none.
+	 */
+	int (*granted)(struct uni_target *t, const char *what, uint8_t **ret, size_t *size_ret,
+		struct uni_err *err);
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? false once it ended: the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);
@@ -148,6 +158,7 @@ struct uni_target_ops {
 	 * vCPUs that are plugged in on the way are followed and get the next numbers;
 	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
+	const char *stream_method; /* what of the kernel's makes the samples: "bpf", "perf" */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);
 	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);

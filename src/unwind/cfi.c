@@ -195,6 +195,7 @@ static void run(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 		return;
 	while (c->nr < max && plain_step(u, as, regs, &p)) {
 		c->pc[c->nr] = p.pc;
+		c->sp[c->nr] = p.sp;
 		c->flags[c->nr++] = p.exact ? UNI_FRAME_EXACT : 0;
 	}
 	if (c->nr == before)

@@ -144,10 +144,20 @@ static void word(struct fixture *f, unsigned at, uint64_t v)
 	guest_put64(&f->g, STACK + at, v);
 }
 
+/* The short way through plain rules finds what the long one does, stack pointers included. */
 static void unwind(struct fixture *f, uint64_t pc)
 {
+	struct uni_unwinder long_way = f->u;
+	struct uni_unwinder_ops steps = *f->u.stepper[0].ops;
+	struct uni_chain c = { 0 };
+
 	f->regs.pc = pc;
+	memset(&f->chain, 0, sizeof(f->chain));
 	uni_unwind(&f->u, f->as, &f->regs, &f->chain);
+	steps.run = NULL;
+	long_way.stepper[0].ops = &steps;
+	uni_unwind(&long_way, f->as, &f->regs, &c);
+	assert_memory_equal(&c, &f->chain, sizeof(c));
 }
 
 static void expect(const struct fixture *f, enum uni_stop stop, unsigned nr, ...)
@@ -181,6 +191,9 @@ static void by_rows(void **state)
 	word(&f, 72, b);
 	unwind(&f, FN(BY_SP) + 0x80);
 	expect(&f, UNI_STOP_ROOT, 3, FN(BY_SP) + 0x80, EXACT, a, 0, b, 0);
+	assert_int_equal(f.chain.sp[0], STACK);
+	assert_int_equal(f.chain.sp[1], STACK + 32);
+	assert_int_equal(f.chain.sp[2], STACK + 80);
 	/* A call that never returns may be a function's last instruction. */
 	word(&f, 24, FN(BY_FP) + 0x100);
 	unwind(&f, FN(BY_SP));

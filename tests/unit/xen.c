@@ -250,6 +250,39 @@ static void knows_who_waits(void **state)
 	uni_target_detach(t);
 }
 
+/* Where the code can be read, only a vCPU behind an instruction that waits is asked about. */
+static void asks_where_it_may_wait(void **state)
+{
+	/* nop, nop, hlt; syscall; vmcall; vmmcall; nop */
+	static const uint8_t code[] = { 0x90, 0x90, 0xf4, 0x0f, 0x05, 0x0f, 0x01, 0xc1, 0x0f, 0x01,
+		0xd9, 0x90 };
+	static const struct {
+		uint8_t pc;
+		bool asked;
+	} at[] = { { 2, false }, { 3, true }, { 5, true }, { 8, true }, { 11, true },
+		{ 12, false } };
+	struct uni_regs regs[HV_VCPUS];
+	struct uni_target *t;
+	unsigned asked;
+
+	make_guest(true);
+	memcpy(hv->ram + 4 * HV_PAGE + 0x100, code, sizeof(code));
+	hv->blocked = 1;
+	t = attached("xen:dom=7,pause=no");
+	assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		hv_ctx_put(0, HV_CTX_REG + 16 * 8, STACK_VA + 0x100 + at[i].pc);
+		assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+		asked = hv->nr_asked;
+		for (unsigned k = 1; k <= 2; k++) {
+			assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+			assert_int_equal(hv->nr_asked, asked + (at[i].asked ? k : 0));
+		}
+		assert_int_equal(regs[0].state, at[i].asked ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING);
+	}
+	uni_target_detach(t);
+}
+
 static void never_pauses(void **state)
 {
 	struct uni_regs regs[HV_VCPUS];
@@ -532,6 +565,7 @@ int main(void)
 		TEST(reads_pvh),
 		TEST(reads_large_pages),
 		TEST(knows_who_waits),
+		TEST(asks_where_it_may_wait),
 		TEST(never_pauses),
 		TEST(leaves_operators_pause),
 		TEST(ends),

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "arch/x86_64/x86_64.h"
 #include "target/xen/vcpu.h"
 
@@ -43,6 +45,41 @@ static void decodes_arm(void **state)
 	assert_int_equal(r.state, UNI_VCPU_OFFLINE);
 }
 
+/* What xenctx shows besides; offsets of the header counted by hand. */
+static void decodes_more(void **state)
+{
+	uint8_t ctx[5168] = { 0 };
+	struct uni_more_regs m;
+
+	for (size_t i = 0; i < sizeof(ctx); i += 8)
+		memcpy(ctx + i, &(uint64_t){ i }, sizeof(uint64_t));
+	uni_xen_arch_x86_64.more(ctx, &m);
+	assert_int_equal(m.v[UNI_X86_SS], 680);
+	assert_int_equal(m.v[UNI_X86_ES], 688);
+	assert_int_equal(m.v[UNI_X86_DS], 696);
+	assert_int_equal(m.v[UNI_X86_FS], 704);
+	assert_int_equal(m.v[UNI_X86_GS], 712);
+	assert_int_equal(m.v[UNI_X86_CR2], 5000);
+	assert_int_equal(m.v[UNI_X86_DR0], 5048);
+	assert_int_equal(m.v[UNI_X86_DR7], 5104);
+	assert_int_equal(m.v[UNI_X86_GS_BASE_OTHER], 5160);
+	assert_int_equal(m.valid >> UNI_X86_DR0, 0xcf); /* there is no DR4, no DR5 */
+}
+
+static bool arm_may_wait(uint32_t insn)
+{
+	return uni_xen_arch_aarch64.may_wait((const uint8_t *)&insn);
+}
+
+static void knows_arm_waits(void **state)
+{
+	assert_true(arm_may_wait(0xd503207f)); /* wfi */
+	assert_true(arm_may_wait(0xd4000002)); /* hvc #0 */
+	assert_true(arm_may_wait(0xd4000002 | 0xea1 << 5));
+	assert_false(arm_may_wait(0xd503205f)); /* wfe: only yields */
+	assert_false(arm_may_wait(0xd503201f)); /* nop */
+}
+
 /* Callers of both kinds of stubs, at each of their bytes. */
 static void knows_stubs(void **state)
 {
@@ -75,6 +112,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decodes_arm),
+		cmocka_unit_test(knows_arm_waits),
+		cmocka_unit_test(decodes_more),
 		cmocka_unit_test(knows_stubs),
 	};
 

@@ -8,13 +8,21 @@ n=0 out=/mnt/out/$CASE T=$(mktemp -d)
 check() {
 	n=$((n + 1)) what=$1
 	shift
+	read -r before _ </proc/uptime
 	if "$@" >"$T/check" 2>&1; then
 		echo "ok $n - $what"
+		took
 		return
 	fi
 	echo "not ok $n - $what"
+	took
 	sed 's/^/# /' "$T/check"
 	return 1
+}
+
+took() {
+	read -r now _ </proc/uptime
+	echo "$before $now" | awk '{ printf "# %.1f s\n", $2 - $1 }'
 }
 
 # Every case ends here: one that does not has not reported.
@@ -49,6 +57,21 @@ said() {
 # The state that xl shows, without the dashes: b, r, p, s, c, d; empty if it waits for its turn.
 state() { # DOMAIN
 	xl list "$1" 2>/dev/null | awk 'NR == 2 { gsub("-", "", $5); print $5 }'
+}
+
+# recorded NAME TYPE VCPUS "APP WORDS" SECONDS RECORD-OPTION...: a guest that keeps books about
+# itself, recorded and exported for judge.sh, and destroyed.
+recorded() {
+	name=$CASE-$1 session=$out/$1.uniscope
+	type=$2 vcpus=$3 app=$4 seconds=$5
+	shift 5
+	# shellcheck disable=SC2086 # words
+	start "$name" -t "$type" -s "$vcpus" $app loop=1 &&
+		uniscope record "xen:dom=$name" -F 1000 -d $seconds --watch lab_truth -o "$session" "$@" &&
+		uniscope export "$session" -f json -o "$session.json"
+	status=$?
+	xl destroy "$name"
+	return $status
 }
 
 exists() { # DOMAIN

@@ -34,6 +34,7 @@ struct uni_xenctx_bytes {
 
 struct uni_xenctx_vcpu {
 	struct uni_chain chain;
+	struct uni_more_regs more;
 	struct uni_xenctx_bytes stack, memory;
 	uint8_t code[UNI_XENCTX_CODE];
 	bool has_code[UNI_XENCTX_CODE];

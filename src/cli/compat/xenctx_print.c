@@ -111,42 +111,77 @@ static void put_sys(
 	put_value(p, known, value);
 }
 
-/* Selectors that no target of ours reads are shown as unknown, not as 0. */
-static void put_segments(const struct printer *p, const struct uni_regs *regs)
+static void put_more(
+	const struct printer *p, const char *before, const struct uni_more_regs *m, unsigned reg)
 {
-	uint64_t cs, base;
+	(void)fputs(before, p->out);
+	put_value(p, (m->valid >> reg & 1) != 0, m->v[reg]);
+}
 
-	if (uni_regs_get_sys(regs, UNI_X86_CS, &cs))
-		(void)fprintf(p->out, " cs: %04" PRIx64, cs & 0xffff);
+/* What a target does not read is shown as unknown, not as 0. */
+static void put_selector(const struct printer *p, const char *name, bool known, uint64_t value)
+{
+	(void)fprintf(p->out, "%s: ", name);
+	if (known)
+		(void)fprintf(p->out, "%04" PRIx64, value & 0xffff);
 	else
-		(void)fputs(" cs: ----", p->out);
-	(void)fputs("\t ss: ----\t ds: ----\t es: ----\n", p->out);
-	put_sys(p, " fs: ---- @ ", regs, UNI_X86_FS_BASE);
-	if (uni_regs_get_sys(regs, UNI_X86_FS_BASE, &base))
-		put_symbol(p, base, true);
-	put_sys(p, "\n gs: ---- @ ", regs, UNI_X86_GS_BASE);
-	(void)fputs("/" NONE, p->out);
-	if (uni_regs_get_sys(regs, UNI_X86_GS_BASE, &base))
+		(void)fputs("----", p->out);
+}
+
+static void put_segment(const struct printer *p, const char *name, const struct uni_regs *regs,
+	const struct uni_more_regs *m, unsigned selector, unsigned base_sys)
+{
+	uint64_t base;
+
+	put_selector(p, name, (m->valid >> selector & 1) != 0, m->v[selector]);
+	put_sys(p, " @ ", regs, base_sys);
+	if (base_sys == UNI_X86_GS_BASE)
+		put_more(p, "/", m, UNI_X86_GS_BASE_OTHER);
+	if (uni_regs_get_sys(regs, base_sys, &base))
 		put_symbol(p, base, true);
 	(void)fputc('\n', p->out);
 }
 
-static void put_control(const struct printer *p, const struct uni_regs *regs)
+static void put_segments(
+	const struct printer *p, const struct uni_regs *regs, const struct uni_more_regs *m)
+{
+	static const struct {
+		const char *name;
+		unsigned reg;
+	} plain[] = { { "\t ss", UNI_X86_SS }, { "\t ds", UNI_X86_DS }, { "\t es", UNI_X86_ES } };
+	uint64_t cs = 0;
+	bool known = uni_regs_get_sys(regs, UNI_X86_CS, &cs);
+
+	put_selector(p, " cs", known, cs);
+	for (size_t i = 0; i < uni_array_len(plain); i++)
+		put_selector(
+			p, plain[i].name, (m->valid >> plain[i].reg & 1) != 0, m->v[plain[i].reg]);
+	(void)fputc('\n', p->out);
+	put_segment(p, " fs", regs, m, UNI_X86_FS, UNI_X86_FS_BASE);
+	put_segment(p, " gs", regs, m, UNI_X86_GS, UNI_X86_GS_BASE);
+}
+
+static void put_control(
+	const struct printer *p, const struct uni_regs *regs, const struct uni_more_regs *m)
 {
 	put_sys(p, "\ncr0: ", regs, UNI_X86_CR0);
-	(void)fputs("\ncr2: " NONE, p->out);
+	put_more(p, "\ncr2: ", m, UNI_X86_CR2);
 	put_sys(p, "\ncr3: ", regs, UNI_X86_CR3);
 	put_sys(p, "\ncr4: ", regs, UNI_X86_CR4);
 	(void)fputs("\n\n", p->out);
 	for (unsigned i = 0; i < 8; i++) {
-		if (i != 4 && i != 5)
-			(void)fprintf(p->out, "dr%u: " NONE "\n", i);
+		if (i == 4 || i == 5)
+			continue;
+		(void)fprintf(p->out, "dr%u: ", i);
+		put_more(p, "", m, UNI_X86_DR0 + i);
+		(void)fputc('\n', p->out);
 	}
 	put_sys(p, "efer: ", regs, UNI_X86_EFER);
 	(void)fputc('\n', p->out);
 }
 
-static void put_x86(const struct printer *p, const struct uni_regs *regs)
+static void put_x86(
+	const struct printer *p, const struct uni_regs *regs, const struct uni_more_regs *m)
 {
 	static const uint8_t order[] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
 		UNI_X86_RSI, UNI_X86_RDI, UNI_X86_RBP, UNI_X86_R8, UNI_X86_R9, UNI_X86_R10,
@@ -169,9 +204,9 @@ static void put_x86(const struct printer *p, const struct uni_regs *regs)
 		put_value(p, known, value);
 		(void)fputc(i % 3 == 2 ? '\n' : '\t', p->out);
 	}
-	put_segments(p, regs);
+	put_segments(p, regs, m);
 	if (p->args->all_regs)
-		put_control(p, regs);
+		put_control(p, regs, m);
 }
 
 static void put_generic(const struct printer *p, const struct uni_regs *regs)
@@ -355,7 +390,7 @@ static void put_vcpu(
 	const struct printer *p, const struct uni_regs *regs, const struct uni_xenctx_vcpu *v)
 {
 	if (p->g->t->arch == &uni_arch_x86_64)
-		put_x86(p, regs);
+		put_x86(p, regs, &v->more);
 	else
 		put_generic(p, regs);
 	if (regs->pc_valid)

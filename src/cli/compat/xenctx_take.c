@@ -117,8 +117,11 @@ int uni_xenctx_take(struct uni_guest *g, const struct uni_xenctx_args *args, str
 	mask = x->nr >= 64 ? UINT64_MAX : (1ull << x->nr) - 1;
 	rc = uni_guest_hold(g, &pause, mask, x->regs, err);
 	for (size_t v = 0; rc == 0 && v < x->nr; v++) {
-		if (x->vcpu[v] != NULL && x->regs[v].state != UNI_VCPU_OFFLINE)
-			take_vcpu(g, args, as, &x->regs[v], x->vcpu[v]);
+		if (x->vcpu[v] == NULL || x->regs[v].state == UNI_VCPU_OFFLINE)
+			continue;
+		if (g->t->ops->more_regs != NULL)
+			(void)g->t->ops->more_regs(g->t, (uint32_t)v, &x->vcpu[v]->more);
+		take_vcpu(g, args, as, &x->regs[v], x->vcpu[v]);
 	}
 	(void)uni_pause_end(&pause);
 	uni_as_destroy(as);

@@ -330,6 +330,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.gmem = kvm_gmem,
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
+	.stream_method = "bpf",
 	.stream_start = kvm_stream_start,
 	.stream_read = kvm_stream_read,
 	.stream_stats = kvm_stream_stats,

@@ -6,6 +6,7 @@
  *     0  flags      8..255  x0..x30    256  pc    264  cpsr    272..295  spsr of each mode
  *   296  sp_el0   304  sp_el1   312  elr_el1   320  sctlr   328  ttbcr   336  ttbr0   344  ttbr1
  */
+#include <endian.h>
 #include <string.h>
 
 #include "target/xen/vcpu.h"
@@ -20,7 +21,10 @@
 #define TTBR0	    336u
 #define TTBR1	    344u
 #define CTX_BYTES   352u
-#define FLAG_ONLINE 1u	 /* VGCF_online */
+#define FLAG_ONLINE 1u /* VGCF_online */
+#define WFI	    0xd503207fu
+#define HVC	    0xd4000002u /* with 16 bits of its own above bit 5 */
+#define HVC_MASK    0xffe0001fu
 #define PSR_SPSEL   1ull /* the stack pointer of the exception level, not of EL0 */
 
 static uint64_t word(const uint8_t *ctx, size_t offset)
@@ -54,9 +58,20 @@ static void regs_of(const uint8_t *ctx, bool pv, struct uni_regs *ret)
 	ret->state = (flags & FLAG_ONLINE) != 0 ? UNI_VCPU_RUNNING : UNI_VCPU_OFFLINE;
 }
 
+static bool may_wait(const uint8_t *before)
+{
+	uint32_t insn;
+
+	_Static_assert(sizeof(insn) == UNI_XEN_WAIT_BYTES, "one instruction");
+	memcpy(&insn, before, sizeof(insn));
+	insn = le32toh(insn);
+	return insn == WFI || (insn & HVC_MASK) == HVC;
+}
+
 const struct uni_xen_arch uni_xen_arch_aarch64 = {
 	.machine = "aarch64",
 	.arch = &uni_arch_aarch64,
 	.ctx_bytes = CTX_BYTES,
 	.regs = regs_of,
+	.may_wait = may_wait,
 };

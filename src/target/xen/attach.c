@@ -40,6 +40,7 @@ static const struct uni_gmem_ops gmem_ops = { .read = gmem_read };
 
 void uni_xen_target_free(struct uni_xen_target *t)
 {
+	uni_as_destroy(t->as);
 	uni_gmem_destroy(t->gmem);
 	if (t->pages != NULL)
 		uni_xen_pages_destroy(t->pages);
@@ -92,12 +93,10 @@ static bool stays_paused(struct uni_xen_target *t)
 static void map_stacks(struct uni_xen_target *t)
 {
 	uint64_t frame[UNI_XEN_BATCH], have = 0;
-	struct uni_as *as = NULL;
 	size_t n = 0;
 
 	if (uni_xen_call_contexts(t->call, t->dom.domid, UINT64_MAX >> (UNI_VCPU_MAX - t->nr_vcpus),
-		    false, &have) != 0 ||
-		uni_as_create(t->gmem, NULL, &as, NULL) != 0)
+		    false, &have) != 0)
 		return;
 	for (uint32_t v = 0; v < t->nr_vcpus; v++) {
 		struct uni_pt_root root;
@@ -109,15 +108,14 @@ static void map_stacks(struct uni_xen_target *t)
 		t->arch->regs(uni_xen_call_context(t->call, v), !t->dom.hvm, &regs);
 		if (t->base.arch->paging(&regs, &root) != 0)
 			continue;
-		uni_as_begin(as, &root);
+		uni_as_begin(t->as, &root);
 		for (uint64_t i = 0; i < STACK_PAGES && n < UNI_XEN_BATCH; i++) {
 			uni_gva at = uni_gva_of(regs.sp + i * UNI_XEN_PAGE);
 
-			if (uni_as_translate(as, at, &gpa, NULL) == 0)
+			if (uni_as_translate(t->as, at, &gpa, NULL) == 0)
 				frame[n++] = gpa.v / UNI_XEN_PAGE;
 		}
 	}
-	uni_as_destroy(as);
 	uni_xen_pages_map(t->pages, frame, n);
 }
 
@@ -211,6 +209,8 @@ static int open_domain(struct uni_xen_target *t, const struct uni_xen_module *m,
 		rc = uni_xen_pages_create(t->call, t->dom.domid, &t->pages, err);
 	if (rc == 0)
 		rc = make_gmem(t, err);
+	if (rc == 0)
+		rc = uni_as_create(t->gmem, NULL, &t->as, err);
 	if (rc == 0)
 		map_stacks(t);
 	t->next_drop_ns = uni_now_ns() + UNI_XEN_REMAP_NS;

@@ -75,18 +75,39 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 	uni_xen_pages_drop(t->pages);
 }
 
+/* By the instruction before its pc; where that cannot be read, anything may be. */
+static bool may_wait(struct uni_xen_target *t, const struct uni_regs *regs)
+{
+	uint8_t before[UNI_XEN_WAIT_BYTES];
+	struct uni_pt_root root;
+
+	if (regs->pc < sizeof(before) || t->base.arch->paging(regs, &root) != 0)
+		return true;
+	uni_as_begin(t->as, &root);
+	return uni_as_read(t->as, uni_gva_of(regs->pc - sizeof(before)), before, sizeof(before)) !=
+		       0 ||
+	       t->arch->may_wait(before);
+}
+
 /*
  * Asking costs as much as the unpause does, so only those are asked about that stand where they
- * stood last, or were never seen.
+ * stood last, or were never seen, and where one can wait.
  */
 static void find_halted(struct uni_xen_target *t, uint32_t vcpu, struct uni_regs *regs)
 {
-	bool seen = t->last[vcpu].pc != 0, blocked = false;
-	bool same = t->last[vcpu].pc == regs->pc && t->last[vcpu].sp == regs->sp;
+	__typeof__(&t->last[0]) last = &t->last[vcpu];
+	bool seen = last->pc != 0, blocked = false;
 
-	t->last[vcpu].pc = regs->pc;
-	t->last[vcpu].sp = regs->sp;
-	if ((same || !seen) && regs->state == UNI_VCPU_RUNNING &&
+	if (last->pc != regs->pc || last->sp != regs->sp) {
+		last->pc = regs->pc;
+		last->sp = regs->sp;
+		last->waits = UNI_XEN_WAITS_UNKNOWN;
+		if (seen)
+			return;
+	}
+	if (last->waits == UNI_XEN_WAITS_UNKNOWN)
+		last->waits = may_wait(t, regs) ? UNI_XEN_WAITS_MAYBE : UNI_XEN_WAITS_NEVER;
+	if (last->waits == UNI_XEN_WAITS_MAYBE && regs->state == UNI_VCPU_RUNNING &&
 		uni_xen_call_blocked(t->call, t->dom.domid, vcpu, &blocked) == 0 && blocked)
 		regs->state = UNI_VCPU_HALTED;
 }
@@ -163,7 +184,9 @@ static unsigned xen_caps(struct uni_target *base)
 
 	if (t->dead)
 		return caps | UNI_CAP_DEAD | UNI_CAP_STILL;
-	return t->pause ? caps | UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP : caps;
+	if (t->pause)
+		caps |= UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | UNI_CAP_WRITE_TEXT;
+	return caps;
 }
 
 static int xen_nr_vcpus(struct uni_target *base)
@@ -182,6 +205,16 @@ static int xen_may_sample(struct uni_target *base, struct uni_err *err)
 		"domain %" PRIu32 " was paused by somebody else: `xl unpause %" PRIu32
 		"` first (`uniscope stacks` shows where it stands)",
 		t->dom.domid, t->dom.domid);
+}
+
+static bool xen_more_regs(struct uni_target *base, uint32_t vcpu, struct uni_more_regs *ret)
+{
+	const struct uni_xen_target *t = of(base);
+
+	if (t->arch->more == NULL || vcpu >= t->nr_vcpus)
+		return false;
+	t->arch->more(uni_xen_call_context(t->call, vcpu), ret);
+	return true;
 }
 
 static struct uni_gmem *xen_gmem(struct uni_target *base)
@@ -282,8 +315,11 @@ const struct uni_target_ops uni_target_xen = {
 	.may_sample = xen_may_sample,
 	.snap = xen_snap,
 	.release = xen_release,
+	.more_regs = xen_more_regs,
 	.gmem = xen_gmem,
 	.info = xen_info,
 	.alive = xen_alive,
+	.granted = uni_xen_granted,
+	.write_text = uni_xen_write_text,
 	.detach = xen_detach,
 };

@@ -13,6 +13,9 @@
 /* Mappings are renewed after so long: a guest frame may be other memory by then. */
 #define UNI_XEN_REMAP_NS 10000000000ull
 
+/* Is it worth asking whether a vCPU waits where it stands? */
+enum uni_xen_waits { UNI_XEN_WAITS_UNKNOWN, UNI_XEN_WAITS_NEVER, UNI_XEN_WAITS_MAYBE };
+
 struct uni_xen_target {
 	struct uni_target base;
 	const struct uni_xen_arch *arch;
@@ -20,6 +23,7 @@ struct uni_xen_target {
 	struct uni_xen_call *call;
 	struct uni_xen_pages *pages;
 	struct uni_gmem *gmem;
+	struct uni_as *as;	      /* for what is looked up here */
 	struct uni_xen_keeper keeper; /* where pause */
 	struct uni_xen_dominfo dom;   /* at the last look */
 	struct uni_target_info info;
@@ -35,6 +39,7 @@ struct uni_xen_target {
 	/* Where each vCPU was last: one that is there again may wait for something. */
 	struct {
 		uint64_t pc, sp;
+		enum uni_xen_waits waits;
 	} last[UNI_VCPU_MAX];
 };
 
@@ -53,6 +58,15 @@ int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m
 void uni_xen_target_free(struct uni_xen_target *t);
 
 int uni_xen_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
+
+/* write.c */
+int uni_xen_write_text(struct uni_target *base, struct uni_patch_job *job);
+
+/* granted.c */
+int uni_xen_granted(struct uni_target *base, const char *what, uint8_t **ret, size_t *size_ret,
+	struct uni_err *err);
+/* Grant references as a guest writes them: decimal, joined by commas. Their number; for tests. */
+int uni_xen_grant_refs(const char *text, uint32_t *ret, size_t cap);
 
 /* describe.c */
 void uni_xen_describe(

@@ -26,24 +26,46 @@ traces() { # TYPE
 	echo "$dom" >"$out/dom-$1"
 }
 left_running() { xl domid "$name" && [ "$(state "$dom" | tr -d rb)" = "" ]; }
+# Of a vCPU that stands still, the registers are those that Xen's own xenctx shows, all of them.
+registers() {
+	sed -n '/^flags/,/^dr7/p'
+}
+same_registers() {
+	xl pause "$dom"
+	xenctx -a "$dom" 2>&1 | registers >"$T/theirs"
+	uniscope xenctx -a "$dom" | registers >"$T/ours"
+	xl unpause "$dom"
+	grep -q '^dr7' "$T/theirs" && diff "$T/theirs" "$T/ours"
+}
+running_stack() { uniscope stacks --no-pause "xen:dom=$dom" | grep kmain; }
 views() { uniscope xenctx -S "$dom" && uniscope xenctx -a "$dom" >"$out/ctx-$1"; }
 
 for type in pv pvh; do
 	check "$type: a guest runs" start "$CASE-$type" -t $type calls1 loop=1
 	check "$type: uniprof with a domain's number" traces $type
 	check "$type: xenctx with a domain's number" views $type
+	check "$type: all registers are as Xen's xenctx shows them" same_registers
+	check "$type: a stack without a pause" running_stack
 	check "$type: the guest was left running" left_running
 	xl destroy "$dom"
 done
 
+killed() {
+	(cd "$out/files" && exec uniscope run --xl "$T/app.cfg" -q -d 100 -o killed) &
+	pid=$!
+	wait_for 60 test -e "$out/files/killed/guest-0/metadata" && kill -9 $pid && wait_for 60 only_dom0
+}
 record() { (cd "$out/files" && uniscope run --xl "$T/app.cfg" -F 50 -d 2 --five-files); }
 config pvh
 check 'run --xl' record
 check 'run --xl destroyed the domain' nothing_left
+mv "$out/files" "$out/run"
+mkdir "$out/files"
+check 'run --xl killed: somebody destroys the domain' killed
 script() {
 	(cd "$out/files" && uniscope generate-flame-graph -f 50 -t 2 -n app -c "$T/app.cfg" -x $image) >"$out/said"
 }
-mv "$out/files" "$out/run"
+rm -rf "$out/files"
 mkdir "$out/files"
 config pv
 check 'generate-flame-graph' script

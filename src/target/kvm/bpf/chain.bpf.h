@@ -13,6 +13,7 @@
 
 #define UNI_BELOW_WORDS 32 /* how far below rbp a call is looked for where rsp is not known */
 #define UNI_STACK_MAX	(1024u * 1024) /* rbp this close above rsp is on the same stack */
+#define UNI_X86_LEAVE	0xc9
 #define UNI_HASH_MUL	0x9e3779b97f4a7c15ull
 
 /* What the leaf's search works with. */
@@ -110,6 +111,58 @@ __noinline int uni_is_return(const struct uni_bpf_guest *g, u32 guest, u64 ret_a
 	       (uni_direct_call(before, ret_addr, &target) || uni_indirect_call(before));
 }
 
+/*
+ * A KVM that emulates instructions writes back an instruction's registers before its pc, and a
+ * sample may hit in between: rsp and rbp are then those behind the instruction that pc is still
+ * at. Where KVM says when a sample hit the guest, they come from one instant.
+ */
+static __always_inline bool uni_may_be_torn(const struct uni_bpf_guest *g)
+{
+	return (g->flags & UNI_BPF_SPLIT) == 0;
+}
+
+/*
+ * Where the return address is that was looked for at loc: a word beside it (a push, pop, call or
+ * ret was done), if that and only that is one. Beside it none but of a call of this very function
+ * will do.
+ */
+__noinline u64 uni_torn_slot(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 loc, u64 callee)
+{
+	u64 word = 0;
+
+	if (g == NULL || s == NULL || !uni_may_be_torn(g))
+		return loc;
+	if (uni_stack_word(g, s, loc, &word) && uni_is_return(g, s->guest, word))
+		return loc;
+	if (uni_stack_word(g, s, loc + 8, &word) && uni_returns_from(g, s->guest, word, callee))
+		return loc + 8;
+	if (uni_stack_word(g, s, loc - 8, &word) && uni_returns_from(g, s->guest, word, callee))
+		return loc - 8;
+	return loc;
+}
+
+/*
+ * At a leave that was done: the return address is at rsp, and rbp the caller's. Or not yet, which
+ * is as if it were not done.
+ */
+__noinline int uni_torn_leave(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee)
+{
+	u64 word = 0;
+
+	if (g == NULL || s == NULL || !uni_may_be_torn(g) || (s->regs.sp & 7) != 0)
+		return false;
+	if (s->regs.sp == s->regs.fp + 8) {
+		s->sp = s->regs.fp;
+		return false;
+	}
+	if (uni_stack_word(g, s, s->regs.fp + 8, &word) &&
+		uni_returns_from(g, s->guest, word, callee))
+		return false;
+	return uni_stack_word(g, s, s->regs.sp, &word) &&
+	       uni_returns_from(g, s->guest, word, callee);
+}
+
 static long uni_leaf_step(u32 i, struct uni_leaf *l)
 {
 	u64 word = l->s->window[i & (UNI_WINDOW_WORDS - 1)];
@@ -202,6 +255,13 @@ static __always_inline bool uni_leaf_unknown(
 	return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48;
 }
 
+/* Where the function begins that holds the code at off, which is in t. */
+static __always_inline u64 uni_function_at(
+	const struct uni_bpf_guest *g, const struct uni_bpf_text *t, u64 off)
+{
+	return g->text_start + (t->next != 0 && off >= t->next ? t->next : t->func);
+}
+
 /* What the rule of pc says: true and where the return address is, or false: in the frame. */
 static __always_inline bool uni_leaf_find(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 *loc)
@@ -216,13 +276,17 @@ static __always_inline bool uni_leaf_find(
 	if (t == NULL)
 		return false;
 	rule = t->rule >> (off & 7) * 8 & 0xff;
-	if (rule == UNI_LEAF_FRAME || rule == UNI_LEAF_ENTRY)
+	callee = uni_function_at(g, t, off);
+	*loc = s->regs.sp;
+	if (rule == UNI_LEAF_FRAME)
+		return s->has_sp && (t->code >> (off & 7) * 8 & 0xff) == UNI_X86_LEAVE &&
+		       uni_torn_leave(g, s, callee);
+	if (rule == UNI_LEAF_ENTRY)
 		return false;
-	callee = g->text_start + (t->next != 0 && off >= t->next ? t->next : t->func);
 	if (!s->has_sp)
 		return rule != UNI_LEAF_SLOT && uni_leaf_below(g, s, callee, loc);
 	if (rule >= UNI_LEAF_AT) {
-		*loc = s->regs.sp + (rule - UNI_LEAF_AT) * 8;
+		*loc = uni_torn_slot(g, s, s->regs.sp + (rule - UNI_LEAF_AT) * 8, callee);
 		return true;
 	}
 	if (rule >= UNI_LEAF_SEARCH)
@@ -289,6 +353,8 @@ __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scrat
 	if (c->cfa_of == UNI_BPF_CFI_FP && !s->has_fp)
 		return UNI_CFI_UNKNOWN;
 	cfa = (c->cfa_of == UNI_BPF_CFI_FP ? s->fp : s->sp) + (u64)(long long)c->cfa;
+	if (s->nr == 1 && c->cfa_of == UNI_BPF_CFI_SP && c->ra == -8)
+		cfa = uni_torn_slot(g, s, cfa - 8, uni_function_at(g, t, off)) + 8;
 	s->stop = UNI_STOP_FAULT;
 	if (!uni_stack_word(g, s, cfa + (u64)(long long)c->ra, &ret_addr))
 		return UNI_CFI_ENDED;
@@ -370,7 +436,7 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 {
 	struct uni_frames f = { .g = g, .s = s };
 	int found = UNI_CFI_UNKNOWN;
-	u64 loc = 0, ret_addr = 0;
+	u64 loc = 0, ret_addr = 0, fp = 0;
 
 	if (g == NULL || s == NULL)
 		return 0;
@@ -401,6 +467,9 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 			return 1;
 		s->sp = loc + 8;
 		s->has_sp = 1;
+		/* At a mov rbp, rsp that was done: the frame is there already. */
+		if (uni_may_be_torn(g) && s->fp + 8 == loc && uni_stack_word(g, s, s->fp, &fp))
+			s->fp = fp;
 	}
 	bpf_loop(UNI_BPF_FRAMES + 1, uni_frame_step, &f, 0);
 	return 1;

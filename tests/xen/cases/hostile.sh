@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# boot: count
+# limit: 300
+# Guests with broken stacks and page tables, as tests/e2e/hostile.sh has them: a recording ends by
+# status 0 and says why chains end (judged outside), and the guest runs on.
+lives() { xl domid "$name" && [ "$(state "$name" | tr -d rb)" = '' ]; }
+hostile() { # TYPE VCPUS MODE
+	name=$CASE-$3 session=$out/$3.uniscope
+	start "$name" -t "$1" -s "$2" hostile "mode=$3" loop=1 || return
+	timeout 60 uniscope record "xen:dom=$name" -q -F 300 -d 1 --unwind fp --watch lab_truth \
+		-o "$session" &&
+		uniscope export "$session" -f json -o "$session.json" && lives
+	status=$?
+	xl destroy "$name"
+	return $status
+}
+for mode in cycle descend unmapped noncanonical wrap zero; do
+	check "pv, $mode" hostile pv 1 $mode
+done
+for mode in misaligned data long recursive flip beyond huge; do
+	check "pvh, $mode" hostile pvh 1 $mode
+done
+check 'pvh, scribble' hostile pvh 2 scribble
+check 'nothing is left' nothing_left
