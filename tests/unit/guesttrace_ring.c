@@ -94,8 +94,14 @@ int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 		seen->records++;
 		/* Back by a little reads as forward by almost a wrap of the low half; a thread
 		 * that waits for its turn may well be half a wrap late. */
-		seen->backwards += rec.time < seen->last ||
-				   (seen->last != 0 && rec.time - seen->last > UINT32_MAX - BACK_MAX);
+		if (rec.time < seen->last ||
+			(seen->last != 0 && rec.time - seen->last > UINT32_MAX - BACK_MAX)) {
+			seen->backwards++;
+			print_message("CPU %u, packet %llu, byte %zu, kind %u: from %llx to %llx\n",
+				nr, (unsigned long long)s->begin_seq,
+				(size_t)((const char *)rec.words - 8 - (const char *)s), rec.kind,
+				(unsigned long long)seen->last, (unsigned long long)rec.time);
+		}
 		seen->last = rec.time;
 		seen->entries += rec.kind == UNI_TRACE_KIND_ENTRY;
 		seen->exits += rec.kind == UNI_TRACE_KIND_EXIT;
