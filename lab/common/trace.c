@@ -4,6 +4,8 @@
 #include "lab_thread.h"
 #include "uniscope/trace.h"
 
+#define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
+
 /* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is. */
 void lab_trace_init(void)
 {
@@ -19,7 +21,11 @@ void lab_trace_init(void)
 		lab_fail("ring= is too small");
 }
 
+/* What the depth limit counted of each thread, by its id. */
+static uint64_t depth[LAB_TRACE_THREADS];
+
 void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to)
 {
+	depth[from->id] = uni_trace_swap_depth(depth[to->id]);
 	uni_trace_switch((uint64_t)from, (uint64_t)to, from->state);
 }
