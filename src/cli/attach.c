@@ -324,7 +324,15 @@ static int add_key(struct uni_guest *g, const char *key, const char *value, stru
 	return uni_spec_parse(text, &g->spec, err);
 }
 
-/* kvm: and xen: have a choice, and a key for it; others pause, or need not. */
+/* Of a process; NULL: by perf events where they are permitted. */
+static const char *process_way(const struct uni_attach_args *args)
+{
+	if (args->threads || (args->method != NULL && strcmp(args->method, "pause") == 0))
+		return "stop";
+	return args->no_pause ? "perf" : NULL;
+}
+
+/* kvm:, proc: and xen: have a choice, and a key for it; others pause, or need not. */
 static int choose_method(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -334,6 +342,9 @@ static int choose_method(
 	if (strcmp(g->spec.scheme, "xen") == 0 && args->no_pause &&
 		uni_spec_get(&g->spec, "pause") == NULL)
 		return add_key(g, "pause", "no", err);
+	if (strcmp(g->spec.scheme, "proc") == 0 && process_way(args) != NULL &&
+		uni_spec_get(&g->spec, "via") == NULL)
+		return add_key(g, "via", process_way(args), err);
 	if (strcmp(g->spec.scheme, "kvm") != 0)
 		return 0;
 	if (is_auto && args->no_pause) {

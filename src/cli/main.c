@@ -73,7 +73,7 @@ static void command_help(const struct called *called, FILE *out)
 
 	(void)fprintf(out, "uniscope %s%s: %s\n\nusage: uniscope %s%s %s%s%s%s\n", called->above,
 		c->name, c->summary, called->above, c->name,
-		c->sub != NULL ? "COMMAND " : "[OPTIONS]", c->operands[0] != '\0' ? " " : "",
+		c->sub != NULL ? "COMMAND" : "[OPTIONS]", c->operands[0] != '\0' ? " " : "",
 		c->operands, c->takes_rest ? " [-- ARGS...]" : "");
 	if (c->details != NULL)
 		(void)fprintf(out, "\n%s\n", c->details);

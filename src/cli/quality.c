@@ -22,10 +22,15 @@ double uni_quality_host_us(const struct uni_record_stats *st)
 	return st->host_runs != 0 ? (double)st->host_ns / 1e3 / (double)st->host_runs : -1;
 }
 
+bool uni_quality_streamed(const struct uni_record_meta *m)
+{
+	return strcmp(m->method, "bpf") == 0 || strcmp(m->method, "perf") == 0;
+}
+
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st)
 {
 	return st->pause.nr == 0 && st->samples != 0 &&
-	       (strcmp(m->method, "bpf") == 0 || strcmp(m->method, "read") == 0);
+	       (uni_quality_streamed(m) || strcmp(m->method, "read") == 0);
 }
 
 bool uni_quality_exits_only(const struct uni_record_meta *m)
@@ -74,6 +79,7 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 		const char *method, *text;
 	} known[] = {
 		{ "bpf", "samples made by the host's kernel (bpf)" },
+		{ "perf", "samples made by the host's kernel (perf)" },
 		{ "pause", "the guest is stopped for each sample (pause)" },
 		{ "read", "registers and memory are read while the guest runs (read)" },
 		{ "replay", "saved snapshots are read (replay)" },
@@ -105,7 +111,7 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 		"time%s\n",
 		(double)p->p50_ns / 1e3, (double)p->p99_ns / 1e3, (double)p->max_ns / 1e3,
 		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0,
-		strcmp(g->meta->method, "bpf") == 0 ? ": only to copy what --watch asked for" : "");
+		uni_quality_streamed(g->meta) ? ": only to copy what --watch asked for" : "");
 }
 
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
@@ -164,7 +170,7 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 		uni_sink_printf(out,
 			"%" PRIu64 " lost; not closed: late and skipped ones are not known\n",
 			st->lost);
-	else if (strcmp(g->meta->method, "bpf") == 0)
+	else if (uni_quality_streamed(g->meta))
 		uni_sink_printf(out, "%" PRIu64 " without registers, %" PRIu64 " lost\n",
 			st->failed, st->lost);
 	else

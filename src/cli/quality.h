@@ -15,6 +15,8 @@ void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *
 struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 /* "samples made by the host's kernel (bpf)", or by a lesser method and why; "" unknown. */
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
+/* By the host's kernel, which takes samples when their time has come, or not at all. */
+bool uni_quality_streamed(const struct uni_record_meta *m);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* No samples were asked for (record --exits -F 0). */

@@ -36,8 +36,8 @@ static void pauses(const char *of, const char *sep, const struct uni_record_meta
 	uni_note(
 		"%s%sguest paused %s per %s at the median (p99 %s, max %s), %.2f %% of the time in "
 		"all",
-		of, sep, p50, strcmp(m->method, "bpf") == 0 ? "look at what is watched" : "sample",
-		p99, max, (double)st->pause.sum_ns / 1e7 / wall);
+		of, sep, p50, uni_quality_streamed(m) ? "look at what is watched" : "sample", p99,
+		max, (double)st->pause.sum_ns / 1e7 / wall);
 }
 
 static void samples(const char *of, const char *sep, const struct uni_record_meta *m,
@@ -46,7 +46,7 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
 	char missed[96];
 
-	if (strcmp(m->method, "bpf") == 0)
+	if (uni_quality_streamed(m))
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " lost", st->lost);
 	else
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " late, %" PRIu64 " skipped",
@@ -104,7 +104,7 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	uni_quality_method(method, m);
 	if (host_us >= 0 && !uni_quality_exits_only(m))
 		uni_note("%s%s%s, %.2f us of the host's time each", of, sep, method, host_us);
-	else if (strcmp(m->method, "bpf") == 0 || m->why[0] != '\0')
+	else if (uni_quality_streamed(m) || m->why[0] != '\0')
 		uni_note("%s%s%s", of, sep, method);
 	pauses(of, sep, m, st);
 	times(of, sep, st);

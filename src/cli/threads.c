@@ -29,7 +29,7 @@ int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *se
 int uni_guest_threads(const struct uni_guest *g, const struct uni_image_search *search, bool all,
 	struct uni_model **ret, struct uni_err *err)
 {
-	bool streams = strcmp(uni_sampler_method(g->t), "bpf") == 0;
+	bool streams = uni_sampler_streams(g->t);
 	int rc = 0;
 
 	*ret = NULL;

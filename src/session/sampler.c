@@ -63,12 +63,17 @@ int uni_run_check(struct uni_target *t, const struct uni_sampler_cfg *cfg, struc
 	return t->ops->may_sample != NULL ? t->ops->may_sample(t, err) : 0;
 }
 
+bool uni_sampler_streams(struct uni_target *t)
+{
+	return uni_streamer_can(t);
+}
+
 const char *uni_sampler_method(struct uni_target *t)
 {
 	unsigned caps = t->ops->caps(t);
 
 	if (uni_streamer_can(t))
-		return "bpf";
+		return t->ops->stream_method;
 	if (caps & UNI_CAP_DEAD)
 		return "replay";
 	return caps & UNI_CAP_NO_PAUSE && !(caps & UNI_CAP_HOLD) ? "read" : "pause";

@@ -53,8 +53,10 @@ enum uni_sampler_end {
 	UNI_END_GONE,	  /* the guest ended; what was collected is good */
 };
 
-/* How this target will be sampled: "bpf", "pause", "read" (while it runs) or "replay". */
+/* How this target will be sampled: "bpf", "perf", "pause", "read" (while it runs) or "replay". */
 const char *uni_sampler_method(struct uni_target *t);
+/* By the host's kernel, without a stop: one of the first two. */
+bool uni_sampler_streams(struct uni_target *t);
 
 /* Runs to its end. Negative only when nothing useful could be done (err says why). */
 int uni_sampler_run(struct uni_target *t, const struct uni_sampler_cfg *cfg,

@@ -78,6 +78,7 @@ struct uni_target_info {
 
 struct uni_target;
 struct uni_target_shared;
+struct uni_patch_job;
 
 /* A file with code that is mapped, its first byte at gva. */
 typedef void (*uni_target_file_fn)(void *ctx, const char *path, uni_gva gva);
@@ -139,6 +140,12 @@ struct uni_target_ops {
 	 * below the guest). 0 or -UNI_EGONE.
 	 */
 	int (*files)(struct uni_target *t, uni_target_file_fn fn, void *ctx);
+	/*
+	 * Optional: a copy of the memory that the guest itself offers under a name ("mprof": the
+	 * trace ring of MirageOS). *ret is owned by the caller. -UNI_ENOENT: it offers none.
+	 */
+	int (*granted)(struct uni_target *t, const char *what, uint8_t **ret, size_t *size_ret,
+		struct uni_err *err);
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? false once it ended: the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);
@@ -151,6 +158,7 @@ struct uni_target_ops {
 	 * vCPUs that are plugged in on the way are followed and get the next numbers;
 	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
+	const char *stream_method; /* what of the kernel's makes the samples: "bpf", "perf" */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);
 	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);
@@ -158,10 +166,11 @@ struct uni_target_ops {
 	int (*stream_times)(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stream_stop)(struct uni_target *t);
 
-	/* Optional: the only writer of guest memory; replaces old by new in verified text, all or
-	 * nothing. */
-	int (*write_text)(struct uni_target *t, uni_gva va, const void *old, const void *new_bytes,
-		size_t len);
+	/*
+	 * Optional, with UNI_CAP_WRITE_TEXT: the only writer of guest memory (target/patch.h).
+	 * Stops all vCPUs once; all or nothing. 0 or as uni_patch_run().
+	 */
+	int (*write_text)(struct uni_target *t, struct uni_patch_job *job);
 
 	void (*detach)(struct uni_target *t); /* resumes what is held, frees everything */
 };

@@ -38,8 +38,9 @@ enum uni_call_type {
 
 enum uni_call_flags {
 	UNI_CALL_CUT = 1,   /* LEAVE: not seen to return; the time is when that was noticed */
-	UNI_CALL_BEGAN = 2, /* LEAVE: the call began before the time window did; the duration is
-			       the window's part */
+	UNI_CALL_BEGAN = 2, /* ENTER, LEAVE: the call began before the time window; time and
+			       duration are the window's part */
+	UNI_CALL_OPEN = 4,  /* with CUT: open at the end of the trace, or of the window */
 };
 
 struct uni_call_event {
@@ -53,6 +54,7 @@ struct uni_call_event {
 	uint64_t duration; /* LEAVE, ns */
 	uint64_t self;	   /* LEAVE: of that, neither in traced calls it made nor in `off` */
 	union {
+		uint32_t caller; /* ENTER, LEAF; UNI_FUNC_NONE: not known */
 		uint64_t off; /* LEAVE: the thread was on no CPU, while this call was its newest */
 		uint64_t count; /* LOST */
 		struct {
@@ -116,7 +118,7 @@ void uni_calls_more(struct uni_calls *c);
 struct uni_calls_thread uni_calls_thread(const struct uni_calls *c, uint32_t thread);
 uint32_t uni_calls_nr_threads(const struct uni_calls *c);
 /* "NAME" and number of a thread as text formats tell them: name "tid" if it has none. */
-const char *uni_calls_thread_name(const struct uni_calls *c, uint32_t thread, uint64_t *number_ret);
+const char *uni_calls_thread_name(struct uni_calls *c, uint32_t thread, uint64_t *number_ret);
 const uint64_t *uni_calls_words(const struct uni_calls *c, const struct uni_call_event *e);
 const struct uni_calls_stats *uni_calls_stats(const struct uni_calls *c);
 

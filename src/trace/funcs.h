@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "obj/usym.h"
 
-#define UNI_FUNCS_MAX (1u << 20) /* more of them are all number 0 */
+#define UNI_FUNCS_MAX (1u << 18) /* more of them are all number 0 */
 #define UNI_FUNC_NONE 0		 /* not known; its name is "" */
 
 struct uni_funcs; /* opaque */

@@ -54,6 +54,8 @@ struct uni_trace_input {
 	bool live; /* more may come when these are read: uni_calls_more() */
 };
 
+#define UNI_TRACE_HZ_MIN 1000000 /* below it is no counter's rate, and ns would not fit */
+
 /* Counter differences to ns: 1 cycle counts as 1 ns if the counter's rate is not known. */
 struct uni_trace_rate {
 	uint64_t mult; /* ns << 32 a cycle */
@@ -63,8 +65,7 @@ static inline struct uni_trace_rate uni_trace_rate(const struct uni_trace_input 
 {
 	uint64_t hz = in->info.tsc_hz;
 
-	/* Below 1 MHz it is no counter's rate, and ns would not fit. */
-	if (hz < 1000000)
+	if (hz < UNI_TRACE_HZ_MIN)
 		return (struct uni_trace_rate){ UINT64_C(1) << 32 };
 	return (struct uni_trace_rate){ (uint64_t)(((unsigned __int128)1000000000 << 32) / hz) };
 }
@@ -74,11 +75,22 @@ static inline uint64_t uni_trace_ns(struct uni_trace_rate r, uint64_t cycles)
 	return (uint64_t)((unsigned __int128)cycles * r.mult >> 32);
 }
 
+/* Host time of a counter's value. */
+static inline uint64_t uni_trace_clock_ns(
+	const struct uni_trace_clock *c, struct uni_trace_rate rate, uint64_t tsc)
+{
+	return tsc >= c->tsc ? c->ns + uni_trace_ns(rate, tsc - c->tsc)
+			     : c->ns - uni_trace_ns(rate, c->tsc - tsc);
+}
+
 /*
  * What to add to this CPU's counter to get CPU 0's at the same moment, by their clocks; 0 where
  * these agree within their errors: then it is one counter.
  */
 uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu);
+
+/* Host time at which the first packet begins. */
+uint64_t uni_trace_begin_ns(const struct uni_trace_input *in);
 
 /* A packet of a stream, checked: everything up to `content` may be read. */
 struct uni_trace_packet {
@@ -88,6 +100,7 @@ struct uni_trace_packet {
 	uint64_t lapped;      /* words missing before it */
 	uint64_t lost;	      /* events missing within it or right behind it */
 	uint64_t words_after; /* as words_before of the next packet, if nothing is missing */
+	uint64_t lost_total;  /* its header's */
 };
 
 /*

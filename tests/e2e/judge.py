@@ -16,7 +16,10 @@ Judged are:
  3. samples: at least 2000.
 
 `Self` is meant as the books mean it: time in which a function was the innermost one *with books*;
-what it spends in helpers without books is its own. The guest's clock runs on while its vCPU waits
+what it spends in helpers without books is its own. A function's time begins when its LAB_ENTER has
+read the clock, so a sample in lab_enter below f is not f's but its caller's. That matters where
+reading the clock takes long: QEMU's aarch64 reads it under a lock that its main loop holds while it
+is asked to stop, so that stops gather behind the reading. The guest's clock runs on while its vCPU waits
 or the host runs something else, so samples of such moments (`[idle]`, `[stolen]` below a function)
 count like any other. Functions that only count their calls have no cycles; --inside gives those a
 truth: `--inside f=g` says that g's time is all spent in f, `f=0.5*g` half of it (total time; a
@@ -258,11 +261,19 @@ def plain(name):
     return CLONE.sub('', name)
 
 
+def before_entry(names, books):
+    """The chain without a function that has yet to open its books."""
+    if 'lab_enter' not in names[1:]:
+        return names
+    at = names.index('lab_enter', 1)
+    return names[:at - 1] if names[at - 1] in books else names
+
+
 def count_seen(stacks, books):
     """Samples by function name: self as the books mean it, and total. books: names with books."""
     self_seen, total_seen = {}, {}
     for chain, count in stacks.items():
-        names = [plain(n) for n in chain]
+        names = before_entry([plain(n) for n in chain], books)
         innermost = next((n for n in reversed(names) if n in books), '(root)')
         self_seen[innermost] = self_seen.get(innermost, 0) + count
         for name in set(names):

@@ -180,6 +180,17 @@ class JudgeTest(unittest.TestCase):
         self.expect(0, 'held', moved({**stacks, TOP: stacks[TOP] + count}, TOP,
                                      TOP + ('burn_a',), count))
 
+    def test_a_function_begins_when_its_books_do(self):
+        # Detained in lab_enter, where the clock is read: still the caller's time.
+        graph = GRAPH + 'burn_b lab_enter\nlab_enter lab_tsc\nburn_b lab_leave\n'
+        stacks, inside = drawn(), TOP + ('burn_b',)
+        count = stacks[TOP]
+        close = {'graph': graph, 'args': ('--floor', '0.001')}
+        for way in (('lab_enter',), ('lab_enter', 'lab_tsc')):
+            self.expect(0, 'held', moved(stacks, TOP, inside + way, count), **close)
+        for way in ((), ('lab_leave',)):
+            self.expect(1, 'DID NOT', moved(stacks, TOP, inside + way, count), **close)
+
     def test_chains_are_judged_by_the_graph(self):
         stacks = drawn(2000)
         whole, count = TOP + ('burn_b',), 11

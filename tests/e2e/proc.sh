@@ -90,7 +90,7 @@ refuses() { # WORDS TARGET
 # The profiler dies with a thread stopped, again and again: the process runs on.
 survives() {
 	for _ in 1 2 3 4 5 6 7 8; do
-		"$U" record "proc:pid=$pid,via=stop" -q -F 5000 --max-duty 1 -d 30 -o "$T/k.uniscope" \
+		"$U" record "proc:pid=$pid,via=stop" -q -F 5000 -d 30 -o "$T/k.uniscope" \
 			--overwrite &
 		profiler=$!
 		sleep 0.3

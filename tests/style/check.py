@@ -21,7 +21,7 @@ BELOW = {
     "unwind": ["arch", "mem", "base"],
     "guest": ["obj", "arch", "mem", "base"],
     "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "profile": ["session", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
+    "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
     "cli": ["export", "import", "profile", "session", "trace", "guest", "unwind", "target", "obj", "arch",

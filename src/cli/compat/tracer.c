@@ -128,7 +128,7 @@ int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, stru
 	int rc;
 
 	/* The kernel takes samples when the time has come, or not at all. */
-	t.says_missed = args->say_missed && strcmp(uni_sampler_method(g->t), "bpf") != 0;
+	t.says_missed = args->say_missed && !uni_sampler_streams(g->t);
 	uni_signals_init_gate(&t.gate);
 	uni_uniprof_header(out, args->target, uni_realtime_ns(), true);
 	uni_signals_begin(&signals);

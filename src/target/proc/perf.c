@@ -17,16 +17,14 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "target/proc/proc.h"
+#include "target/proc/record.h"
 
 #define STACK_BYTES    16384u
-#define RECORD_MAX     65536u
 #define RING_PAGES_MIN 16u
 #define RING_PAGES_MAX 1024u
 #define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* a reader may be late by so much */
 #define LOOK_NS	       (100 * UNI_NSEC_PER_MSEC)
-#define ABI_64	       PERF_SAMPLE_REGS_ABI_64
 
 static int open_event(int tid, double frequency)
 {
@@ -44,7 +42,7 @@ static int open_event(int tid, double frequency)
 		.sample_regs_user = uni_proc_perf_regs,
 		.sample_stack_user = STACK_BYTES,
 		.watermark = 1,
-		.wakeup_watermark = RECORD_MAX,
+		.wakeup_watermark = UNI_PROC_RECORD_MAX,
 	};
 
 	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -81,7 +79,7 @@ static size_t ring_bytes(double frequency)
 /* What may be locked into memory is limited: less, if need be. */
 static bool map_ring(struct uni_proc_thread *t, size_t bytes)
 {
-	for (; bytes >= RECORD_MAX; bytes /= 2) {
+	for (; bytes >= UNI_PROC_RECORD_MAX; bytes /= 2) {
 		t->ring = mmap(NULL, 4096 + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
 		if (t->ring != MAP_FAILED) {
 			t->ring_bytes = bytes;
@@ -109,8 +107,11 @@ static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
 
 	t->fd = open_event(t->tid, p->frequency);
 	if (t->fd >= 0 && map_ring(t, ring_bytes(p->frequency)) &&
-		ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
+		ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0) {
+		if (uni_proc_times(p->pid, t->tid, &t->run_ns, &t->wait_ns))
+			t->begin_ns = uni_now_ns();
 		return 0;
+	}
 	saved = errno;
 	close_thread(t);
 	return saved;
@@ -155,7 +156,7 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 	if (cfg->exits_every != 0)
 		return uni_err_set(err, UNI_ENOTSUP, "a process has no VM exits");
 	if (p->record == NULL)
-		p->record = malloc(RECORD_MAX);
+		p->record = malloc(UNI_PROC_RECORD_MAX);
 	if (p->record == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	p->frequency = cfg->frequency;
@@ -176,83 +177,51 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 		strerror(error));
 }
 
-/* Copies from the ring, which the kernel writes on. */
-static void copy_out(const struct uni_proc_thread *t, uint64_t at, uint8_t *out, size_t len)
+static void take_record(
+	struct uni_proc *p, uint32_t vcpu, size_t size, const struct uni_stream_sink *sink)
 {
-	const uint8_t *data = (const uint8_t *)t->ring + 4096;
-	size_t pos = (size_t)(at & (t->ring_bytes - 1)), first;
+	struct uni_stream_raw raw;
+	uint64_t lost = 0;
 
-	first = uni_min(len, t->ring_bytes - pos);
-	memcpy(out, data + pos, first);
-	memcpy(out + first, data, len - first);
-}
-
-/* PERF_RECORD_SAMPLE: time, ABI and registers, size, stack, how much of it there is. */
-static void take_sample(struct uni_proc *p, uint32_t vcpu, const uint8_t *data, size_t size,
-	const struct uni_stream_sink *sink)
-{
-	struct uni_cursor c = uni_cursor_make(data, size);
-	struct uni_stream_raw raw = { .weight = 1, .vcpu = vcpu };
-	uint64_t value[64], bytes;
-	const uint8_t *stack;
-
-	raw.t_ns = uni_cursor_u64(&c);
-	if (uni_cursor_u64(&c) != ABI_64) {
+	switch (uni_proc_record_parse(p->record, size, &raw, &lost)) {
+	case UNI_PROC_RECORD_SAMPLE:
+		if (sink->raw == NULL) {
+			p->failed++;
+			break;
+		}
+		raw.vcpu = vcpu;
+		p->samples++;
+		sink->raw(sink->ctx, &raw);
+		break;
+	case UNI_PROC_RECORD_LOST:
+		p->lost += lost;
+		break;
+	case UNI_PROC_RECORD_BROKEN:
 		p->failed++;
-		return;
-	}
-	for (unsigned i = 0; i < uni_proc_nr_perf_regs; i++)
-		value[i] = uni_cursor_u64(&c);
-	bytes = uni_cursor_u64(&c);
-	stack = uni_cursor_take(&c, bytes);
-	if (bytes != 0)
-		raw.stack_size = uni_cursor_u64(&c);
-	raw.stack_size = uni_min(raw.stack_size, bytes);
-	if (c.failed || sink->raw == NULL) {
-		p->failed++;
-		return;
-	}
-	raw.stack = stack;
-	uni_proc_perf_to_regs(value, &raw.regs);
-	p->samples++;
-	sink->raw(sink->ctx, &raw);
-}
-
-static void take_record(struct uni_proc *p, uint32_t vcpu, const struct perf_event_header *h,
-	const struct uni_stream_sink *sink)
-{
-	const uint8_t *body = p->record + sizeof(*h);
-	size_t size = h->size - sizeof(*h);
-	struct uni_cursor c = uni_cursor_make(body, size);
-
-	if (h->type == PERF_RECORD_SAMPLE) {
-		take_sample(p, vcpu, body, size, sink);
-	} else if (h->type == PERF_RECORD_LOST) {
-		(void)uni_cursor_u64(&c); /* the event's number */
-		p->lost += uni_cursor_u64(&c);
+		break;
+	case UNI_PROC_RECORD_OTHER:
+		break;
 	}
 }
 
 static void drain(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
 {
-	struct uni_proc_thread *t = &p->thread[vcpu];
+	const struct uni_proc_thread *t = &p->thread[vcpu];
 	struct perf_event_mmap_page *page = t->ring;
 	uint64_t head, tail;
+	size_t size;
 
 	if (page == NULL)
 		return;
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	for (tail = page->data_tail; head - tail >= sizeof(struct perf_event_header);) {
-		struct perf_event_header h;
-
-		copy_out(t, tail, (uint8_t *)&h, sizeof(h));
-		if (h.size < sizeof(h) || h.size > head - tail) {
+	for (tail = page->data_tail; tail != head; tail += size) {
+		size = uni_proc_ring_take(
+			(const uint8_t *)t->ring + 4096, t->ring_bytes, tail, head, p->record);
+		if (size == 0) {
 			tail = head; /* cannot be: nothing more of it is believed */
 			break;
 		}
-		copy_out(t, tail, p->record, h.size);
-		take_record(p, vcpu, &h, sink);
-		tail += h.size;
+		take_record(p, vcpu, size, sink);
 	}
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }
@@ -275,6 +244,30 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 	*ret = (struct uni_stream_stats){
 		.begin_ns = p->begin_ns, .samples = p->samples, .lost = p->lost, .failed = p->failed
 	};
+}
+
+/* A thread that waits for a CPU is a vCPU that the host lets wait. */
+int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret)
+{
+	const struct uni_proc *p = (const struct uni_proc *)base;
+	uint64_t run_ns, wait_ns, wall_ns;
+	const struct uni_proc_thread *t;
+
+	if (vcpu >= (uint32_t)p->nr_sampled)
+		return -UNI_ENOENT;
+	t = &p->thread[vcpu];
+	if (t->begin_ns == 0 || !uni_proc_times(p->pid, t->tid, &run_ns, &wait_ns))
+		return -UNI_ENOENT;
+	wall_ns = uni_now_ns() - t->begin_ns;
+	run_ns = uni_min(run_ns - uni_min(run_ns, t->run_ns), wall_ns);
+	wait_ns = uni_min(wait_ns - uni_min(wait_ns, t->wait_ns), wall_ns - run_ns);
+	*ret = (struct uni_vcpu_times){
+		.guest_ns = run_ns,
+		.stolen_ns = wait_ns,
+		.idle_ns = wall_ns - run_ns - wait_ns,
+		.split = true,
+	};
+	return 0;
 }
 
 int uni_proc_stream_stop(struct uni_target *base)

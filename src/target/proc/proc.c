@@ -267,9 +267,11 @@ const struct uni_target_ops uni_target_proc = {
 	.files = uni_proc_files,
 	.info = info,
 	.alive = alive,
+	.stream_method = "perf",
 	.stream_start = uni_proc_stream_start,
 	.stream_read = uni_proc_stream_read,
 	.stream_stats = uni_proc_stream_stats,
+	.stream_times = uni_proc_stream_times,
 	.stream_stop = uni_proc_stream_stop,
 	.detach = detach,
 };

@@ -11,7 +11,8 @@ struct uni_proc_thread {
 	bool pending; /* was told to stop, and has not yet */
 	int signal;   /* that stopped it in our stead: handed on when it is let go */
 	/* Its samples. */
-	int fd; /* perf event, -1 */
+	int fd;				    /* perf event, -1 */
+	uint64_t begin_ns, run_ns, wait_ns; /* when sampling began */
 	void *ring;
 	size_t ring_bytes; /* of the data, behind the first page */
 };
@@ -29,7 +30,7 @@ struct uni_proc {
 	double frequency;
 	uint64_t next_look_ns; /* for new threads */
 	uint64_t samples, lost, failed, begin_ns;
-	uint8_t *record; /* PERF_RECORD_MAX bytes: one record, whole */
+	uint8_t *record; /* UNI_PROC_RECORD_MAX bytes: one record, whole */
 };
 
 /* task.c. All calls for one target between snap() and release() come from one thread. */
@@ -40,6 +41,8 @@ int uni_proc_list(int pid, int *tid_ret, int cap); /* threads, rising; 0: it is 
  */
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
+/* Time on a CPU and time it waited for one, since it began; false: the kernel does not say. */
+bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
 
 /* regs_x86_64.c: from the kernel's layout (ptrace; perf, by the bits of uni_proc_perf_regs). */
 extern const uint64_t uni_proc_perf_regs;
@@ -55,6 +58,7 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 	const struct uni_unwind_hints *hints, struct uni_err *err);
 int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink);
 void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret);
+int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret);
 int uni_proc_stream_stop(struct uni_target *base);
 void uni_proc_stream_close(struct uni_proc *p);
 
