@@ -33,11 +33,7 @@ static void masks(struct uni_walk *w)
 
 uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time)
 {
-	const struct uni_trace_clock *c = &w->in->cpu[0].clock;
-
-	if (time >= c->tsc)
-		return c->ns + uni_trace_ns(w->rate, time - c->tsc);
-	return c->ns - uni_trace_ns(w->rate, c->tsc - time);
+	return uni_trace_clock_ns(&w->in->cpu[0].clock, w->rate, time);
 }
 
 uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns)
