@@ -102,7 +102,7 @@ static int poll_rings(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_er
 	for (unsigned i = 0; rc == 0 && i < uni_ring_info(r)->nr_cpus; i++) {
 		rc = uni_ring_poll(r, i, fn, arg);
 		if (rc == 0)
-			rc = uni_ring_peek(r, i, fn, arg);
+			rc = uni_ring_peek(r, i, l->tracer == UNI_FTRACE_FUNCTION, fn, arg);
 	}
 	return rc == 0 ? 0 : rings_failed(rc, err);
 }

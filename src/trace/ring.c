@@ -405,7 +405,7 @@ static size_t lasting_content(const struct uni_ring *r, size_t content)
 	return UNI_TRACE_SUB_HEAD + (size_t)(last - begin) * 8;
 }
 
-int uni_ring_peek(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg)
+int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg)
 {
 	struct cpu *c = &r->cpu[cpu];
 	const struct uni_trace_sub *s = &r->copy.head;
@@ -423,7 +423,9 @@ int uni_ring_peek(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 		s->open_bytes >= 0 ||
 		(uint64_t) - (int64_t)s->open_bytes != UNI_TRACE_SUB_SIZE - end)
 		return rc;
-	content = lasting_content(r, written_content(r, (size_t)end));
+	content = written_content(r, (size_t)end);
+	if (!entries)
+		content = lasting_content(r, content);
 	before = *c;
 	rc = content > UNI_TRACE_SUB_HEAD ? give(r, cpu, content, fn, arg) : 0;
 	*c = before;
