@@ -8,6 +8,13 @@ _uniscope() {
 		mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete 2>/dev/null) --help --version" -- "$cur")
 		return
 	fi
+	if [[ $cmd == trace ]]; then
+		if ((COMP_CWORD == 2)); then
+			mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete trace 2>/dev/null) --help" -- "$cur")
+			return
+		fi
+		cmd="trace ${COMP_WORDS[2]}"
+	fi
 	while IFS=$'\t' read -r name arg words; do
 		if [[ $prev == "$name" && -n $arg ]]; then
 			if [[ $words == FILE || -z $words ]]; then
@@ -17,9 +24,9 @@ _uniscope() {
 			fi
 			return
 		fi
-	done < <("$prog" __complete "$cmd" 2>/dev/null)
+	done < <("$prog" __complete $cmd 2>/dev/null)
 	if [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete "$cmd" 2>/dev/null | cut -f1) --help" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete $cmd 2>/dev/null | cut -f1) --help" -- "$cur")
 	else
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	fi

@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# fill.sh UNISCOPE IN OUT VERSION: replaces @OPTIONS@ by what the command's own table says.
+# fill.sh UNISCOPE IN OUT VERSION: replaces @OPTIONS@ by what the command's own table says, and a
+# line "@OPTIONS SUB@" by that of its command SUB.
 set -eu
 uniscope=$1 in=$2 out=$3 version=$4
 name=$(basename "$in" .1.in)
 cmd=${name#uniscope-}
-options=$out.options
-if [ "$cmd" != uniscope ]; then
-	"$uniscope" __man-options "$cmd" >"$options"
-else
-	: >"$options"
-fi
-sed -e "s/@VERSION@/$version/" -e "/^@OPTIONS@\$/{
-r $options
+cp "$in" "$out.tmp"
+sed -n 's/^@OPTIONS\(.*\)@$/\1/p' "$in" | while read -r sub; do
+	"$uniscope" __man-options "$cmd" $sub >"$out.options"
+	sed -e "/^@OPTIONS${sub:+ $sub}@\$/{
+r $out.options
 d
-}" "$in" >"$out.tmp"
-rm -f "$options"
-mv "$out.tmp" "$out"
+}" "$out.tmp" >"$out.more"
+	mv "$out.more" "$out.tmp"
+done
+sed -e "s/@VERSION@/$version/" "$out.tmp" >"$out.more"
+rm -f "$out.options" "$out.tmp"
+mv "$out.more" "$out"

@@ -12,16 +12,7 @@
  *
  * Nothing on the guest's stack is changed, so that samplers, unwinders, longjmp and shadow stacks
  * work as before, and a real `ret` returns. */
-#include "uniscope/trace_abi.h"
-
-#ifdef UNI_TRACE_GS
-#define CPU(field) %gs : UNI_TRACE_GS + field
-#else
-#define CPU(field) (uni_trace_cpu0 + field)(%rip)
-#endif
-
-#define OPEN UNI_TRACE_SUB_OPEN
-#define SUB_MASK_LOW 0xffff
+#include "hooks.inc"
 
 	.text
 
@@ -48,16 +39,10 @@
 	jz	\closed
 .endm
 
-.macro function name
-	.globl	\name
-	.type	\name, @function
-	.balign	16
-\name:
-.endm
-
 /* --- entry ------------------------------------------------------------------------------------ */
 
 function uni_trace_entry
+	if_off	3f
 	push	%rax
 	push	%rdx
 	push	%rcx
@@ -70,31 +55,63 @@ function uni_trace_entry
 2:	pop	%rcx
 	pop	%rdx
 	pop	%rax
-	ret
-8:	mov	24(%rsp), %r11d
+3:	ret
+8:	mov	24(%rsp), %r11
 	call	uni_trace_entry_slowly
 	jmp	2b
 9:	call	uni_trace_close_rcx
 	jmp	2b
-	.size	uni_trace_entry, . - uni_trace_entry
+end uni_trace_entry
 
-/* A function that is not aligned, whose address would not leave room for an id. */
+/* Also of a function that is not aligned, whose address leaves no room for an id. */
 function uni_trace_entry_any
-	push	%rax
-	push	%rdx
-	push	%rcx
-	mov	24(%rsp), %r11
-	sub	$5, %r11
-	call	uni_trace_entry_any_slowly
-	pop	%rcx
-	pop	%rdx
-	pop	%rax
-	ret
-	.size	uni_trace_entry_any, . - uni_trace_entry_any
+	if_off	3f
+	deeper	3f
+	mov	(%rsp), %r11d
+	and	$15, %r11d
+	cmp	$UNI_TRACE_ID_ENTRY, %r11d
+	je	uni_trace_entry
+	cmp	$UNI_TRACE_ID_ENTRY_BRANCH, %r11d
+	je	uni_trace_entry
+	mov	(%rsp), %r11
+	call	uni_trace_entry_slowly
+3:	ret
+end uni_trace_entry_any
+
+function uni_trace_entry_args
+	if_off	3f
+	deeper	3f
+	mov	(%rsp), %r11
+	call	uni_trace_args_slowly
+3:	ret
+end uni_trace_entry_args
+
+/* Triggers. */
+function uni_trace_entry_start
+	movl	$1, CONTROL(UNI_TRACE_ENABLE)
+	jmp	uni_trace_entry_any
+end uni_trace_entry_start
+
+function uni_trace_entry_stop
+	if_off	3f
+	mov	(%rsp), %r11
+	call	uni_trace_entry_slowly
+	movl	$0, CONTROL(UNI_TRACE_ENABLE)
+3:	ret
+end uni_trace_entry_stop
+
+function uni_trace_entry_freeze
+	if_off	3f
+	mov	(%rsp), %r11
+	call	uni_trace_entry_slowly
+	call	uni_trace_freeze_slowly
+3:	ret
+end uni_trace_entry_freeze
 
 /* --- exit ------------------------------------------------------------------------------------- */
 
 function uni_trace_exit
+	if_off	uni_trace_no_exit
 	mov	%rax, %rsi
 	mov	%rdx, %rdi
 uni_trace_exit_in_full:
@@ -112,12 +129,13 @@ uni_trace_exit_in_full:
 	jmp	2b
 9:	call	uni_trace_close_rcx
 	jmp	2b
-	.size	uni_trace_exit, . - uni_trace_exit
+end uni_trace_exit
 
 /* The newest record, if it is the entry of the call that ends, becomes that of a call without end
  * time: no clock is read. Its bytes are taken back first, so that its sub-buffer can't be closed, and
  * copied by the host, before it is changed. */
 function uni_trace_exit_lite
+	if_off	uni_trace_no_exit
 	mov	%rax, %rsi
 	mov	%rdx, %rdi
 	mov	CPU(UNI_TRACE_CPU_WPTR), %rcx
@@ -145,10 +163,11 @@ function uni_trace_exit_lite
 9:	mov	%r8, %rcx
 	call	uni_trace_close_rcx
 	jmp	2b
-	.size	uni_trace_exit_lite, . - uni_trace_exit_lite
+end uni_trace_exit_lite
 
 /* As exit, but a call that made no recorded one and was shorter than min_time vanishes. */
 function uni_trace_exit_min
+	if_off	uni_trace_no_exit
 	mov	%rax, %rsi
 	mov	%rdx, %rdi
 	mov	CPU(UNI_TRACE_CPU_WPTR), %rcx
@@ -161,7 +180,7 @@ function uni_trace_exit_min
 	cmp	%edx, CPU(UNI_TRACE_CPU_HI)
 	jne	uni_trace_exit_in_full
 	sub	-8(%rcx), %eax
-	cmp	CPU(UNI_TRACE_CPU_MIN_TIME), %eax
+	cmp	CONTROL(UNI_TRACE_MIN_TIME), %eax
 	jae	uni_trace_exit_in_full
 	lea	-8(%rcx), %rdx
 	mov	%rcx, %r8
@@ -178,67 +197,45 @@ function uni_trace_exit_min
 	mov	%r8, %rcx
 	call	uni_trace_close_rcx
 	jmp	uni_trace_exit_in_full
-	.size	uni_trace_exit_min, . - uni_trace_exit_min
+end uni_trace_exit_min
+
+/* As the control says. */
+function uni_trace_exit_any
+	if_off	uni_trace_no_exit
+	higher	uni_trace_no_exit
+	cmpl	$UNI_TRACE_LITE, CONTROL(UNI_TRACE_MODE)
+	je	uni_trace_exit_lite
+	ja	uni_trace_no_exit
+	cmpl	$0, CONTROL(UNI_TRACE_MIN_TIME)
+	jne	uni_trace_exit_min
+	jmp	uni_trace_exit
+end uni_trace_exit_any
+
+function uni_trace_exit_value
+	if_off	uni_trace_no_exit
+	higher	uni_trace_no_exit
+	mov	%rsp, %r11
+	call	uni_trace_value_slowly
+	ret
+end uni_trace_exit_value
 
 /* What an exit is that nobody patched. */
 	.weak	__x86_return_thunk
 	.type	__x86_return_thunk, @function
 	.balign	16
 __x86_return_thunk:
+uni_trace_no_exit:
 	ret
 	int3
 	.size	__x86_return_thunk, . - __x86_return_thunk
 
 /* --- the slow ways: into C -------------------------------------------------------------------- */
 
-/* C may use every caller-saved register; vector registers it was built not to touch. */
-.macro into_c name, to
-	.type	\name, @function
-\name:
-	push	%rbp
-	mov	%rsp, %rbp
-	push	%rax
-	push	%rcx
-	push	%rdx
-	push	%rsi
-	push	%rdi
-	push	%r8
-	push	%r9
-	push	%r10
-	push	%r11
-	and	$-16, %rsp
-	\to
-	lea	-72(%rbp), %rsp
-	pop	%r11
-	pop	%r10
-	pop	%r9
-	pop	%r8
-	pop	%rdi
-	pop	%rsi
-	pop	%rdx
-	pop	%rcx
-	pop	%rax
-	pop	%rbp
-	ret
-	.size	\name, . - \name
-.endm
-
-.macro one_word
-	mov	%r11d, %edi
-	call	uni_trace_slow_word
-.endm
-.macro any_entry
-	mov	%r11, %rdi
-	call	uni_trace_slow_entry_any
-.endm
-.macro close_it
-	mov	%rcx, %rdi
-	call	uni_trace_close
-.endm
-
-into_c uni_trace_entry_slowly, one_word
-into_c uni_trace_exit_slowly, one_word
-into_c uni_trace_entry_any_slowly, any_entry
-into_c uni_trace_close_rcx, close_it
+into_c uni_trace_entry_slowly, uni_trace_slow_entry
+into_c uni_trace_args_slowly, uni_trace_slow_args
+into_c uni_trace_exit_slowly, uni_trace_slow_exit
+into_c uni_trace_value_slowly, uni_trace_slow_value
+into_c uni_trace_close_rcx, uni_trace_slow_close
+into_c uni_trace_freeze_slowly, uni_trace_freeze
 
 	.section .note.GNU-stack, "", @progbits

@@ -3,32 +3,72 @@
 #include "cpu.h"
 #include "machine.h"
 #include "ring.h"
+#include "saved.h"
 
-/* hooks.S */
+/* hooks.S, returns.S */
 void uni_trace_entry(void);
 void uni_trace_entry_any(void);
+void uni_trace_entry_args(void);
+void uni_trace_entry_start(void);
+void uni_trace_entry_stop(void);
+void uni_trace_entry_freeze(void);
+void uni_trace_entry_return(void) __attribute__((weak));
 void uni_trace_exit(void);
 void uni_trace_exit_lite(void);
 void uni_trace_exit_min(void);
+void uni_trace_exit_any(void);
+void uni_trace_exit_value(void);
 void __x86_return_thunk(void);
 
 /* Called from hooks.S. */
-void uni_trace_slow_word(uint32_t upper);
-void uni_trace_slow_entry_any(uint64_t function);
+void uni_trace_slow_entry(const struct saved *s);
+void uni_trace_slow_args(const struct saved *s);
+void uni_trace_slow_exit(const struct saved *s);
+void uni_trace_slow_value(const struct saved *s);
+void uni_trace_slow_close(const struct saved *s);
 
 static struct uni_trace_hooks hooks;
 
-void uni_trace_slow_word(uint32_t upper)
+static void extended(unsigned class, const uint64_t *words, unsigned nr)
 {
-	uni_trace_write(uni_trace_this_cpu(), upper, (void *)0, 0);
+	uni_trace_write(uni_trace_this_cpu(),
+		UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t) class << 16, words, nr);
 }
 
-void uni_trace_slow_entry_any(uint64_t function)
+void uni_trace_slow_entry(const struct saved *s)
 {
-	uint64_t word = (uint32_t)function;
+	uint64_t function = (uint32_t)(s->r11 - 5);
+	unsigned id = s->r11 & 15;
 
-	uni_trace_write(uni_trace_this_cpu(), UNI_TRACE_EXT | 1 << 4 | UNI_TRACE_CLASS_ENTRY << 16,
-		&word, 1);
+	if (id == UNI_TRACE_ENTRY || id == UNI_TRACE_ENTRY_BRANCH)
+		uni_trace_write(uni_trace_this_cpu(), (uint32_t)s->r11, (void *)0, 0);
+	else
+		extended(UNI_TRACE_CLASS_ENTRY, &function, 1);
+}
+
+void uni_trace_slow_args(const struct saved *s)
+{
+	const uint64_t words[] = { s->rdi, s->rsi, s->rdx, s->rcx, s->r8, s->r9,
+		(uint32_t)(s->r11 - 5) };
+
+	extended(UNI_TRACE_CLASS_ENTRY_ARGS, words, 7);
+}
+
+void uni_trace_slow_exit(const struct saved *s)
+{
+	uni_trace_write(uni_trace_this_cpu(), (uint32_t)s->r11, (void *)0, 0);
+}
+
+void uni_trace_slow_value(const struct saved *s)
+{
+	const uint64_t words[] = { s->rax, s->rdx, (uint32_t)s->r11 };
+
+	extended(UNI_TRACE_CLASS_EXIT_VALUE, words, 3);
+}
+
+void uni_trace_slow_close(const struct saved *s)
+{
+	uni_trace_close((struct uni_trace_sub *)s->rcx);
 }
 
 uint64_t uni_trace_text(void)
@@ -56,6 +96,13 @@ void uni_trace_machine_init(struct uni_trace_head *h)
 	hooks.exit = (uint64_t)uni_trace_exit;
 	hooks.exit_lite = (uint64_t)uni_trace_exit_lite;
 	hooks.exit_min = (uint64_t)uni_trace_exit_min;
+	hooks.exit_any = (uint64_t)uni_trace_exit_any;
+	hooks.entry_args = (uint64_t)uni_trace_entry_args;
+	hooks.exit_value = (uint64_t)uni_trace_exit_value;
+	hooks.entry_start = (uint64_t)uni_trace_entry_start;
+	hooks.entry_stop = (uint64_t)uni_trace_entry_stop;
+	hooks.entry_freeze = (uint64_t)uni_trace_entry_freeze;
 	hooks.plain_exit = (uint64_t)__x86_return_thunk;
+	hooks.entry_return = (uint64_t)uni_trace_entry_return;
 	h->hooks = (uint64_t)&hooks;
 }

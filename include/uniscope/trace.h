@@ -21,6 +21,22 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 /* What init() leaves of `size` bytes for each CPU's ring. */
 uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus);
 
+/* What the host otherwise writes (struct uni_trace_control): may be called at any time, on any CPU.
+ * Functions record only where they are patched, or call the tracer by themselves. */
+void uni_trace_enable(int on);
+void uni_trace_set_mode(unsigned mode); /* UNI_TRACE_GRAPH, UNI_TRACE_LITE, UNI_TRACE_FUNCTION */
+void uni_trace_set_min_time(uint32_t cycles);
+void uni_trace_set_max_depth(uint32_t calls);
+
+/* For the depth limit, in a context switch: this CPU's depth becomes that of the thread that comes;
+ * that of the thread that goes is returned, to be kept. 0 for a new thread. */
+uint64_t uni_trace_swap_depth(uint64_t next);
+
+/* Only for code of -pg alone (x86_64/returns.c): memory for return addresses that are kept while
+ * their calls run, 16 bytes each; more than twice as many as calls are open at a time. Returns 0,
+ * or -1: too little. */
+int uni_trace_return_table(void *mem, uint64_t size);
+
 /* The counter may have jumped (resume, migration): a new epoch, told in every ring as it writes on.
  */
 void uni_trace_new_epoch(void);

@@ -6,8 +6,9 @@
  * packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
  * saving one is a copy. Everything is little-endian; addresses are guest virtual.
  *
- * The guest writes all of it, the host none. The host believes nothing in here: it captures the
- * geometry once, checks it, and copies before it looks. */
+ * The guest writes all of it; the host writes struct uni_trace_control and the places that it
+ * patches, nothing else. The host believes nothing in here: it captures the geometry once, checks
+ * it, and copies before it looks. */
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H
 
@@ -21,12 +22,28 @@
 #define UNI_TRACE_CTF_MAGIC 0xc1fc1fc1u
 
 /* Where the fields lie that assembly touches; checked below. */
-#define UNI_TRACE_SUB_OPEN     76
-#define UNI_TRACE_CPU_WPTR     0
-#define UNI_TRACE_CPU_HI       8
-#define UNI_TRACE_CPU_MIN_TIME 12
+#define UNI_TRACE_SUB_OPEN  76
+#define UNI_TRACE_CPU_WPTR  0
+#define UNI_TRACE_CPU_HI    8
+#define UNI_TRACE_CPU_DEPTH 12
+#define UNI_TRACE_CPU_RUN   16
+#define UNI_TRACE_CONTROL   128 /* in the head; behind it, in the control: */
+#define UNI_TRACE_ENABLE    128
+#define UNI_TRACE_MODE	    132
+#define UNI_TRACE_MIN_TIME  136
+#define UNI_TRACE_MAX_DEPTH 140
+#define UNI_TRACE_RUN	    144
+
+/* control.mode */
+#define UNI_TRACE_GRAPH	   0 /* entry and exit of each call */
+#define UNI_TRACE_LITE	   1 /* as GRAPH, but a call that made none has no end time */
+#define UNI_TRACE_FUNCTION 2 /* entries only */
 
 #define UNI_TRACE_LEAF_FLIP 7 /* entry id ^ this = leaf id */
+
+/* x86_64's, for assembly, too */
+#define UNI_TRACE_ID_ENTRY	  5
+#define UNI_TRACE_ID_ENTRY_BRANCH 9
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -40,10 +57,10 @@
  * happens to end in. */
 enum uni_trace_id {
 	UNI_TRACE_EXIT_UNALIGNED =
-		0,		    /* x86_64: as EXIT, the stack was 8-byte aligned at the call */
-	UNI_TRACE_ENTRY = 5,	    /* x86_64: payload is the function's address >> 4 */
-	UNI_TRACE_LEAF = 2,	    /* ENTRY ^ 7: a call that made none; its end has no time */
-	UNI_TRACE_ENTRY_BRANCH = 9, /* x86_64: as ENTRY, after an ENDBR */
+		0, /* x86_64: as EXIT, the stack was 8-byte aligned at the call */
+	UNI_TRACE_ENTRY = UNI_TRACE_ID_ENTRY, /* x86_64: payload is the function's address >> 4 */
+	UNI_TRACE_LEAF = 2, /* ENTRY ^ 7: a call that made none; its end has no time */
+	UNI_TRACE_ENTRY_BRANCH = UNI_TRACE_ID_ENTRY_BRANCH, /* x86_64: as ENTRY, after an ENDBR */
 	UNI_TRACE_LEAF_BRANCH = 14,
 	UNI_TRACE_EXIT = 8, /* x86_64: payload is the stack pointer >> 4 */
 	UNI_TRACE_SYNC = 6, /* payload: words that follow (2): the whole time stamp, the epoch */
@@ -54,7 +71,12 @@ enum uni_trace_id {
 enum uni_trace_class {
 	UNI_TRACE_CLASS_ENTRY = 1, /* u32 function address, u32 0: a function that is not aligned */
 	UNI_TRACE_CLASS_SWITCH = 2, /* u64 previous thread, u64 next thread, u32 reason, u32 0 */
-	UNI_TRACE_CLASS_USER = 64,  /* from here on: events of the thread and promise API */
+	/* As an ENTRY, with what the argument registers held: x86_64: rdi, rsi, rdx, rcx, r8, r9,
+	 * then u32 function address, u32 0 */
+	UNI_TRACE_CLASS_ENTRY_ARGS = 3,
+	/* As an EXIT, with the value: x86_64: rax, rdx, then u32 stack pointer's low half, u32 0 */
+	UNI_TRACE_CLASS_EXIT_VALUE = 4,
+	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
 
 /* What an id means on this architecture. */
@@ -94,16 +116,17 @@ struct uni_trace_sub {
 
 /* One CPU's part that each event touches. Written by that CPU alone. */
 struct uni_trace_cpu {
-	uint64_t wptr;	   /* address of the next record; in the last word of a sub-buffer: full */
-	uint32_t hi;	   /* upper half of the newest time stamp */
-	uint32_t min_time; /* cycles: shorter calls are dropped; 0: none */
-	uint64_t reserved;
+	uint64_t wptr;	/* address of the next record; in the last word of a sub-buffer: full */
+	uint32_t hi;	/* upper half of the newest time stamp */
+	uint32_t depth; /* calls that are open, of the depth limit's run `run` */
+	uint32_t run;
+	uint32_t reserved;
 	uint64_t self;	 /* address of this struct */
 	uint64_t next;	 /* address of the sub-buffer that is made ready, or 0 */
 	uint64_t lost;	 /* events that found no room */
 	uint64_t frozen; /* wptr as it was when a trigger stopped the ring, or 0: it runs */
 	uint32_t cpu;
-	uint32_t reserved2;
+	uint32_t held; /* it is not to be frozen or thawed right now */
 };
 
 /* A ring's place and size: constant after init. */
@@ -112,6 +135,19 @@ struct uni_trace_ring {
 	uint64_t base; /* of the first sub-buffer, UNI_TRACE_SUB_SIZE-aligned */
 	uint64_t nr_subs;
 	uint64_t reserved;
+};
+
+/* Written by the host, or by what the guest calls in trace.h; the hooks read it with each call.
+ * Words of their own: each may change at any time, also while other CPUs trace. */
+struct uni_trace_control {
+	uint32_t enable;   /* 0: nothing is recorded, whatever is patched; after init: 1 */
+	uint32_t mode;	   /* UNI_TRACE_GRAPH, ...: the hook exit_any obeys it */
+	uint32_t min_time; /* cycles: exit_min and exit_any drop shorter calls; 0: none */
+	uint32_t
+		max_depth; /* the hooks *_any and those with arguments drop deeper calls; 0: none */
+	uint32_t run;	   /* another number: the depths that CPUs counted are void */
+	uint32_t promises; /* 0: no events of threads and promises (uniscope/promise.h) */
+	uint32_t reserved[10];
 };
 
 struct uni_trace_head {
@@ -131,13 +167,28 @@ struct uni_trace_head {
 	uint64_t hooks;	      /* address of the table of hooks, struct uni_trace_hooks */
 	uint8_t kinds[16];    /* enum uni_trace_kind of each record id */
 	uint64_t reserved2[2];
+	struct uni_trace_control control;
 };
 
-/* What a patched site may call; addresses in the guest. */
+/* What a patched site may call; addresses in the guest, 0: this guest has none. Each does nothing
+ * while control.enable is 0. */
 struct uni_trace_hooks {
-	uint64_t entry, entry_any;
-	uint64_t exit, exit_lite, exit_min;
-	uint64_t plain_exit; /* __x86_return_thunk: as the compiler made it */
+	uint64_t entry; /* aligned functions: the return address's low nibble is an entry's id */
+	uint64_t entry_any; /* any function; max_depth */
+	uint64_t exit;
+	uint64_t exit_lite;
+	uint64_t exit_min;   /* min_time */
+	uint64_t exit_any;   /* mode, min_time, max_depth: with a depth limit every traced function
+				needs this one and entry_any, or those with arguments */
+	uint64_t entry_args; /* UNI_TRACE_CLASS_ENTRY_ARGS; max_depth */
+	uint64_t exit_value; /* UNI_TRACE_CLASS_EXIT_VALUE; max_depth */
+	/* Triggers, otherwise as entry_any: */
+	uint64_t entry_start;  /* enables, then records */
+	uint64_t entry_stop;   /* records, then disables */
+	uint64_t entry_freeze; /* records, then freezes the rings */
+	uint64_t plain_exit;   /* __x86_return_thunk: as the compiler made it */
+	uint64_t entry_return; /* for code of -pg alone: hooks the return address (guest/README) */
+	uint64_t reserved[3];
 };
 
 #define UNI_TRACE_ASSERT(what) _Static_assert(what, #what)
@@ -146,8 +197,18 @@ UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, open_bytes) == UNI_TRACE_SUB_OPE
 UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, begin_seq) == 80);
 UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, wptr) == UNI_TRACE_CPU_WPTR);
 UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, hi) == UNI_TRACE_CPU_HI);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, min_time) == UNI_TRACE_CPU_MIN_TIME);
-UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 128);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, depth) == UNI_TRACE_CPU_DEPTH);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, run) == UNI_TRACE_CPU_RUN);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, self) == 24);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control) == UNI_TRACE_CONTROL);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.enable) == UNI_TRACE_ENABLE);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.mode) == UNI_TRACE_MODE);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.min_time) == UNI_TRACE_MIN_TIME);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.max_depth) == UNI_TRACE_MAX_DEPTH);
+UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.run) == UNI_TRACE_RUN);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_control) == 64);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 192);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_hooks) == 128);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_cpu) == 64 && sizeof(struct uni_trace_ring) == 32);
 #endif
 #endif

@@ -4,6 +4,8 @@
  * program burns by itself and by a service of the image, so stacks go from the image into the
  * program and back.
  *
+ * With late=SECONDS the image works alone for so long before it loads the program.
+ *
  * Known answer: program_burn (in the program) 60 %, service_burn (in the image) 40 %.
  */
 #include "lab.h"
@@ -30,13 +32,23 @@ LAB_FUNC static void call_program(lab_program_fn *entry)
 	lab_heartbeat();
 }
 
+LAB_FUNC static void work_alone(uint64_t secs)
+{
+	uint64_t end = lab_tsc() + secs * lab_truth.tsc_hz;
+
+	while (lab_tsc() < end)
+		service_work(30000);
+}
+
 LAB_FUNC void app_main(void)
 {
 	static uint64_t entry;
 	uint64_t rounds = lab_rounds(100000);
 
-	if (!entry)
+	if (!entry) {
+		work_alone(lab_arg("late", 0));
 		entry = lab_program_load();
+	}
 	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
 		call_program((lab_program_fn *)entry);
 }

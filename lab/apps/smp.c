@@ -6,7 +6,7 @@
  */
 #include "lab.h"
 
-#define UNIT 500 /* turns of 4 instructions: 1 % of a round of cpu0 */
+#define UNIT 100 /* turns of 4 instructions: 1 % of a round of cpu0 */
 
 const char lab_app_name[] = "smp";
 
@@ -67,7 +67,7 @@ LAB_FUNC static void ap_work(unsigned cpu)
 
 LAB_FUNC static void cpu0_work(void)
 {
-	uint64_t rounds = lab_rounds(200000);
+	uint64_t rounds = lab_rounds(1000000);
 
 	for (uint64_t i = 0; i < rounds && !lab_stop(); i++) {
 		cpu0_hot();

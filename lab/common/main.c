@@ -53,11 +53,12 @@ LAB_FUNC void kmain(void)
 {
 	lab_printf("lab: app %s, tsc %lu kHz\n", lab_app_name, lab_truth.tsc_hz / 1000);
 	lab_crash_if_asked();
+	lab_trace_init();
 	if (lab_arg("wait", 0))
 		wait_for_host();
 	lab_truth.state = LAB_STATE_RUNNING;
+	lab_truth_start(); /* who waits for the next line finds the books open */
 	lab_printf("lab: running\n");
-	lab_truth_start();
 	run_app();
 	app_finish();
 	lab_truth_close();

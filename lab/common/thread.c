@@ -29,6 +29,7 @@ static struct lab_thread *thread_new(const char *name)
 	else
 		lab_threads = t;
 	nr_threads++;
+	lab_trace_born(lab_current, t);
 	return t;
 }
 
@@ -82,6 +83,7 @@ LAB_FUNC static void schedule(void)
 	if (to == from)
 		return;
 	lab_current = to;
+	lab_trace_switch(from, to);
 	lab_switch(from, to);
 }
 
@@ -100,6 +102,7 @@ LAB_FUNC void lab_thread_sleep(uint64_t cycles)
 
 LAB_FUNC _Noreturn void lab_thread_exit(void)
 {
+	lab_trace_exit(lab_current);
 	lab_current->state = LAB_THREAD_EXITED;
 	schedule();
 	lab_fail("an exited thread ran on");

@@ -9,6 +9,13 @@
 
 static struct lab_cpu cpus[LAB_MAX_CPUS];
 
+_Static_assert(offsetof(struct lab_cpu, trace) == LAB_TRACE_GS, "meson.build says so, too");
+
+struct uni_trace_cpu *lab_trace_cpu(unsigned cpu)
+{
+	return (struct uni_trace_cpu *)cpus[cpu].trace;
+}
+
 static uint16_t pit_read(void)
 {
 	uint8_t lo;

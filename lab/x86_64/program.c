@@ -9,6 +9,7 @@
 #define PF_W	   2
 #define DT_RELA	   7
 #define DT_RELASZ  8
+#define DT_DEBUG   21
 #define RELATIVE   8 /* R_X86_64_RELATIVE */
 
 struct elf_header {
@@ -24,6 +25,19 @@ struct segment {
 	uint32_t type, flags;
 	uint64_t offset, vaddr, paddr, filesz, memsz, align;
 };
+
+/* What dynamic linkers tell debuggers, as in their link.h. */
+struct link_map {
+	uint64_t bias;
+	const char *name;
+	const uint64_t *dynamic;
+	struct link_map *next, *prev;
+};
+
+static struct {
+	int version;
+	struct link_map *map;
+} links;
 
 static uint64_t module_pa, module_size;
 
@@ -49,7 +63,7 @@ static void load_segment(const char *file, const struct segment *s, uint64_t bia
 			(s->flags & PF_X ? 0 : PTE_NX) | (s->flags & PF_W ? PTE_WRITE : 0), 12);
 }
 
-static void relocate(const uint64_t *dynamic, uint64_t bias)
+static void relocate(uint64_t *dynamic, uint64_t bias)
 {
 	const uint64_t *rela = 0;
 	uint64_t size = 0;
@@ -59,12 +73,27 @@ static void relocate(const uint64_t *dynamic, uint64_t bias)
 			rela = (const uint64_t *)(dynamic[1] + bias);
 		else if (dynamic[0] == DT_RELASZ)
 			size = dynamic[1];
+		else if (dynamic[0] == DT_DEBUG)
+			dynamic[1] = (uint64_t)&links;
 	}
 	for (; rela && size >= 24; size -= 24, rela += 3) {
 		if ((uint32_t)rela[1] != RELATIVE)
 			lab_fail("the program needs a symbol");
 		*(uint64_t *)(rela[0] + bias) = rela[2] + bias;
 	}
+}
+
+/* A link map of its own for the program, behind one of the image, as libraries have it. */
+static void tell(const uint64_t *dynamic, uint64_t bias)
+{
+	static struct link_map image = { .name = "" }, program = { .name = "/boot/program.elf" };
+
+	program.bias = bias;
+	program.dynamic = dynamic;
+	program.prev = &image;
+	image.next = &program;
+	links.version = 1;
+	links.map = &image;
 }
 
 uint64_t lab_program_load(void)
@@ -83,8 +112,10 @@ uint64_t lab_program_load(void)
 			load_segment(file, &s[i], bias);
 	}
 	for (unsigned i = 0; i < h->phnum; i++) {
-		if (s[i].type == PT_DYNAMIC)
-			relocate((const uint64_t *)(s[i].vaddr + bias), bias);
+		if (s[i].type != PT_DYNAMIC)
+			continue;
+		relocate((uint64_t *)(s[i].vaddr + bias), bias);
+		tell((const uint64_t *)(s[i].vaddr + bias), bias);
 	}
 	lab_printf("lab: program at %lx\n", bias);
 	return h->entry + bias;

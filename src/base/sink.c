@@ -128,21 +128,26 @@ int uni_sink_open_file(const char *path, struct uni_sink **ret, struct uni_err *
 	return 0;
 }
 
-void uni_sink_flush(struct uni_sink *s)
+static void put(struct uni_sink *s, const void *data, size_t len)
 {
 	int r;
 
-	if (s->error == 0 && s->fill != 0) {
-		if (s->mem != NULL) {
-			uni_strbuf_add(s->mem, s->buf, s->fill);
-			if (uni_strbuf_failed(s->mem))
-				s->error = ENOMEM;
-		} else {
-			r = uni_write_full(s->fd, s->buf, s->fill);
-			if (r != 0)
-				s->error = -r;
-		}
+	if (s->error != 0 || len == 0)
+		return;
+	if (s->mem != NULL) {
+		uni_strbuf_add(s->mem, data, len);
+		if (uni_strbuf_failed(s->mem))
+			s->error = ENOMEM;
+	} else {
+		r = uni_write_full(s->fd, data, len);
+		if (r != 0)
+			s->error = -r;
 	}
+}
+
+void uni_sink_flush(struct uni_sink *s)
+{
+	put(s, s->buf, s->fill);
 	s->fill = 0;
 }
 
@@ -151,6 +156,11 @@ void uni_sink_write(struct uni_sink *s, const void *data, size_t len)
 	const char *p = data;
 
 	s->bytes += len;
+	if (len >= SINK_BUF) {
+		uni_sink_flush(s);
+		put(s, data, len);
+		return;
+	}
 	while (len != 0 && s->error == 0) {
 		size_t n = SINK_BUF - s->fill;
 

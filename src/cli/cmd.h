@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A sub-command is one file cmd_NAME.c, one const entry and one word in cli/meson.build. */
+/*
+ * A sub-command is one file cmd_NAME.c, one const entry and one word in cli/meson.build; one of
+ * `trace` is a file trace_NAME.c and a word in its list.
+ */
 #ifndef UNI_CLI_CMD_H
 #define UNI_CLI_CMD_H
 
@@ -26,6 +29,8 @@ struct uni_cmd {
 	const char *examples; /* lines for --help and the man page, may be NULL */
 	bool takes_rest;      /* "-- ARGS..." is handed over in ctx->rest */
 	size_t min_operands, max_operands;
+	/* A command of commands has these, ended by NULL, and neither options nor run. */
+	const struct uni_cmd *const *sub;
 	/*
 	 * The option table; it points into a struct of the command's own that defaults() resets, so
 	 * that a command may run more than once in a process.
@@ -36,6 +41,7 @@ struct uni_cmd {
 };
 
 extern const struct uni_cmd *const uni_cmds[]; /* ends with NULL */
+extern const struct uni_cmd *const uni_trace_cmds[];
 
 /* What an error code means for the exit status. */
 int uni_exit_of(int rc);

@@ -29,8 +29,8 @@ static bool is_file(const char *path)
 }
 
 /* A file is looked for by its code as well, a folder's only by their build-id. */
-static int add_sysroot(struct uni_finder *f, const char *path, const struct uni_image_search *search,
-	struct uni_err *err)
+static int add_sysroot(struct uni_finder *f, const char *path,
+	const struct uni_image_search *search, struct uni_err *err)
 {
 	struct uni_located *l = &f->list[f->nr];
 	struct uni_image_search how = *search;
@@ -215,9 +215,8 @@ int uni_guest_lookout(struct uni_guest *g,
 	cfg.sysroot = (const struct uni_sysroot *const *)f->root;
 	cfg.nr_sysroots = f->nr_roots;
 	if (g->image != NULL)
-		list[cfg.nr++] = (struct uni_located){
-			.image = g->image, .bias = g->bias, .placed = true
-		};
+		list[cfg.nr++] =
+			(struct uni_located){ .image = g->image, .bias = g->bias, .placed = true };
 	for (size_t i = 0; i < g->nr_more && cfg.nr < UNI_IMAGES_MAX; i++) {
 		list[cfg.nr] = g->more[i];
 		list[cfg.nr++].placed = true;

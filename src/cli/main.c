@@ -11,33 +11,55 @@
 #include "cli/term.h"
 #include "config.h"
 
-static const struct uni_cmd *find(const char *name)
+/* A command as the user called it: of a command's commands, with that one's name in front. */
+struct called {
+	const struct uni_cmd *cmd; /* NULL: no such command */
+	const char *above;	   /* "trace ", or "" */
+	int words;
+};
+
+static const struct uni_cmd *find_in(const struct uni_cmd *const *list, const char *name)
 {
-	for (size_t i = 0; uni_cmds[i] != NULL; i++) {
-		if (strcmp(uni_cmds[i]->name, name) == 0)
-			return uni_cmds[i];
+	for (size_t i = 0; list[i] != NULL; i++) {
+		if (strcmp(list[i]->name, name) == 0)
+			return list[i];
 	}
 	return NULL;
 }
 
-static int longest_name(void)
+static struct called find(int argc, char **argv)
+{
+	struct called c = { .above = "" };
+	const struct uni_cmd *sub;
+
+	if (argc < 1)
+		return c;
+	c.cmd = find_in(uni_cmds, argv[0]);
+	c.words = 1;
+	if (c.cmd == NULL || c.cmd->sub == NULL || argc < 2)
+		return c;
+	sub = find_in(c.cmd->sub, argv[1]);
+	if (sub != NULL)
+		c = (struct called){ .cmd = sub, .above = "trace ", .words = 2 };
+	return c;
+}
+
+static void list_commands(const struct uni_cmd *const *list, FILE *out)
 {
 	size_t longest = 0;
 
-	for (size_t i = 0; uni_cmds[i] != NULL; i++)
-		longest = uni_max(longest, strlen(uni_cmds[i]->name));
-	return (int)longest;
+	for (size_t i = 0; list[i] != NULL; i++)
+		longest = uni_max(longest, strlen(list[i]->name));
+	for (size_t i = 0; list[i] != NULL; i++)
+		(void)fprintf(out, "  %-*s%s\n", (int)longest + 2, list[i]->name, list[i]->summary);
 }
 
 static void usage(FILE *out)
 {
-	int width = longest_name() + 2;
-
 	(void)fputs("uniscope: see inside a unikernel from the outside\n\n"
 		    "usage: uniscope COMMAND [OPTIONS] [OPERANDS]\n\ncommands:\n",
 		out);
-	for (size_t i = 0; uni_cmds[i] != NULL; i++)
-		(void)fprintf(out, "  %-*s%s\n", width, uni_cmds[i]->name, uni_cmds[i]->summary);
+	list_commands(uni_cmds, out);
 	(void)fputs(
 		"\nuniscope COMMAND --help tells more. A target is scheme:key=value,... such as\n"
 		"kvm:pid=4121, gdb:unix=/run/q.sock or gdb:tcp=127.0.0.1:1234, or simply a pid\n"
@@ -45,34 +67,51 @@ static void usage(FILE *out)
 		out);
 }
 
-static void command_help(const struct uni_cmd *c, FILE *out)
+static void command_help(const struct called *called, FILE *out)
 {
-	(void)fprintf(out, "uniscope %s: %s\n\nusage: uniscope %s [OPTIONS]%s%s%s\n", c->name,
-		c->summary, c->name, c->operands[0] != '\0' ? " " : "", c->operands,
-		c->takes_rest ? " [-- ARGS...]" : "");
+	const struct uni_cmd *c = called->cmd;
+
+	(void)fprintf(out, "uniscope %s%s: %s\n\nusage: uniscope %s%s %s%s%s%s\n", called->above,
+		c->name, c->summary, called->above, c->name,
+		c->sub != NULL ? "COMMAND" : "[OPTIONS]", c->operands[0] != '\0' ? " " : "",
+		c->operands, c->takes_rest ? " [-- ARGS...]" : "");
 	if (c->details != NULL)
 		(void)fprintf(out, "\n%s\n", c->details);
-	(void)fputs("\noptions:\n", out);
-	uni_options_help(c->options(), out, uni_term_width(out));
-	(void)fprintf(out, "  -h, --help%18sprint this\n", "");
+	if (c->sub != NULL) {
+		(void)fputs("\ncommands:\n", out);
+		list_commands(c->sub, out);
+	} else {
+		(void)fputs("\noptions:\n", out);
+		uni_options_help(c->options(), out, uni_term_width(out));
+		(void)fprintf(out, "  -h, --help%18sprint this\n", "");
+	}
 	if (c->examples != NULL)
 		(void)fprintf(out, "\nexamples:\n%s\n", c->examples);
+}
+
+static void complete_commands(const struct uni_cmd *const *list)
+{
+	for (size_t i = 0; list[i] != NULL; i++)
+		(void)puts(list[i]->name);
 }
 
 /* For the completion script: every word that could stand there, one a line. */
 static int complete(int argc, char **argv)
 {
-	const struct uni_cmd *c = argc > 2 ? find(argv[2]) : NULL;
+	struct called called = find(argc - 2, argv + 2);
 
 	if (argc <= 2) {
-		for (size_t i = 0; uni_cmds[i] != NULL; i++)
-			(void)puts(uni_cmds[i]->name);
+		complete_commands(uni_cmds);
 		return UNI_EXIT_OK;
 	}
-	if (c == NULL)
+	if (called.cmd == NULL)
 		return UNI_EXIT_FAILED;
+	if (called.cmd->sub != NULL) {
+		complete_commands(called.cmd->sub);
+		return UNI_EXIT_OK;
+	}
 	/* What follows an option whose value is optional is not its value. */
-	for (const struct uni_opt *o = c->options(); o->long_name != NULL; o++)
+	for (const struct uni_opt *o = called.cmd->options(); o->long_name != NULL; o++)
 		(void)printf("--%s\t%s\t%s\n", o->long_name,
 			o->arg != NULL && o->type != UNI_OPT_MAYBE ? o->arg : "",
 			o->words != NULL ? o->words : "");
@@ -95,27 +134,40 @@ static bool wants_help(int argc, char **argv)
 	return false;
 }
 
-static int run_command(const struct uni_cmd *c, int argc, char **argv)
+static int parse_and_run(const struct called *called, int argc, char **argv, struct uni_err *err)
 {
 	_cleanup_free_ const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
 	struct uni_cmd_ctx ctx = { .operands = operands };
-	struct uni_err err = { 0 };
-	int rc, status;
+	const struct uni_cmd *c = called->cmd;
+	int rc;
 
 	if (operands == NULL)
 		return UNI_EXIT_FAILED;
+	rc = uni_options_parse(c->options(), argc, argv, operands, &ctx.nr_operands,
+		c->takes_rest ? &ctx.rest : NULL, err);
+	if (rc == 0 && (ctx.nr_operands < c->min_operands || ctx.nr_operands > c->max_operands))
+		rc = uni_err_set(err, UNI_EUSAGE, "usage: uniscope %s%s [OPTIONS] %s (see --help)",
+			called->above, c->name, c->operands);
+	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);
+}
+
+static int run_command(const struct called *called, int argc, char **argv)
+{
+	const struct uni_cmd *c = called->cmd;
+	struct uni_err err = { 0 };
+	int status;
+
 	if (wants_help(argc, argv)) {
-		command_help(c, stdout);
+		command_help(called, stdout);
 		return UNI_EXIT_OK;
 	}
-	rc = uni_options_parse(c->options(), argc, argv, operands, &ctx.nr_operands,
-		c->takes_rest ? &ctx.rest : NULL, &err);
-	if (rc == 0 && (ctx.nr_operands < c->min_operands || ctx.nr_operands > c->max_operands))
-		rc = uni_err_set(&err, UNI_EUSAGE, "usage: uniscope %s [OPTIONS] %s (see --help)",
-			c->name, c->operands);
-	status = rc != 0 ? uni_exit_of(rc) : c->run(&ctx, &err);
+	if (c->sub != NULL)
+		status = uni_exit_of(uni_err_set(
+			&err, UNI_EUSAGE, "usage: uniscope %s COMMAND ... (see --help)", c->name));
+	else
+		status = parse_and_run(called, argc, argv, &err);
 	if (err.code != 0)
-		(void)fprintf(stderr, "uniscope: %s: %s\n", c->name, err.msg);
+		(void)fprintf(stderr, "uniscope: %s%s: %s\n", called->above, c->name, err.msg);
 	return status;
 }
 
@@ -134,38 +186,50 @@ static int finish(int status)
 	return status != UNI_EXIT_OK ? status : UNI_EXIT_FAILED;
 }
 
+/* `help COMMAND` and the options that stand in place of one; -1: it is none of these. */
+static int other(int argc, char **argv)
+{
+	struct called called = find(argc - 2, argv + 2);
+
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		(void)puts("uniscope " UNISCOPE_VERSION);
+		return UNI_EXIT_OK;
+	}
+	if (strcmp(argv[1], "__complete") == 0)
+		return complete(argc, argv);
+	if (strcmp(argv[1], "__man-options") == 0 && called.cmd != NULL &&
+		called.cmd->sub == NULL) {
+		uni_options_man(called.cmd->options(), stdout);
+		return UNI_EXIT_OK;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+		strcmp(argv[1], "help") == 0) {
+		if (called.cmd != NULL)
+			command_help(&called, stdout);
+		else
+			usage(stdout);
+		return UNI_EXIT_OK;
+	}
+	return -1;
+}
+
 int main(int argc, char **argv)
 {
-	const struct uni_cmd *c;
+	struct called called;
+	int status;
 
 	if (argc < 2) {
 		usage(stderr);
 		return UNI_EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-		(void)puts("uniscope " UNISCOPE_VERSION);
-		return finish(UNI_EXIT_OK);
-	}
-	if (strcmp(argv[1], "__complete") == 0)
-		return finish(complete(argc, argv));
-	if (strcmp(argv[1], "__man-options") == 0 && argc == 3 && (c = find(argv[2])) != NULL) {
-		uni_options_man(c->options(), stdout);
-		return finish(UNI_EXIT_OK);
-	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-		strcmp(argv[1], "help") == 0) {
-		c = argc > 2 ? find(argv[2]) : NULL;
-		if (c != NULL)
-			command_help(c, stdout);
-		else
-			usage(stdout);
-		return finish(UNI_EXIT_OK);
-	}
-	c = find(argv[1]);
-	if (c == NULL) {
+	status = other(argc, argv);
+	if (status >= 0)
+		return finish(status);
+	called = find(argc - 1, argv + 1);
+	if (called.cmd == NULL) {
 		(void)fprintf(
 			stderr, "uniscope: no command '%s'; uniscope --help lists them\n", argv[1]);
 		return UNI_EXIT_USAGE;
 	}
-	return finish(run_command(c, argc - 1, argv + 1));
+	return finish(run_command(&called, argc - called.words, argv + called.words));
 }

@@ -31,7 +31,7 @@ struct part {
 	uint32_t number;	       /* in the session */
 	char name[UNI_GUEST_NAME_MAX]; /* "" when it is the only one */
 	struct uni_watches watches;
-	struct uni_model *model; /* of its threads; NULL: none */
+	struct uni_model *model;     /* of its threads; NULL: none */
 	struct uni_lookout *lookout; /* for what it loads later; NULL: nothing */
 	struct uni_record_meta meta;
 	atomic_uint_least64_t samples, missed;

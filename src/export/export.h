@@ -6,8 +6,8 @@
 #include "base/err.h"
 #include "base/sink.h"
 #include "profile/profile.h"
+#include "trace/timeline.h"
 
-struct uni_timeline; /* spans and threads: not yet built by anything */
 struct uni_recording;
 struct uni_sample_filter;
 struct uni_symtab;
@@ -15,7 +15,7 @@ struct uni_symtab;
 /* What an exporter may look at; each may be NULL, `needs` says which it cannot do without. */
 struct uni_view {
 	const struct uni_profile *profile;
-	const struct uni_timeline *timeline;
+	const struct uni_timeline *timeline;	/* of one guest; an exporter reads it to its end */
 	struct uni_recording *samples;		/* single samples in time order */
 	const struct uni_sample_filter *filter; /* of the samples; NULL: all */
 	const struct uni_symtab *symtab; /* instead of what travelled with the samples, or NULL */
@@ -55,6 +55,9 @@ struct uni_exporter {
 	 */
 	int (*write)(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
 		struct uni_sink *out, struct uni_err *err);
+	/* Instead of write(), of formats that are folders: makes it; what is there is refused. */
+	int (*write_folder)(const struct uni_view *v, const struct uni_export_opt *opts,
+		size_t nr_opts, const char *path, struct uni_err *err);
 };
 
 extern const struct uni_exporter *const uni_exporters[]; /* ends with NULL */

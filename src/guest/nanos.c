@@ -49,7 +49,7 @@ static const struct uni_model_struct structs[] = { { "thread", NR_THREAD, thread
 	{ "cpuinfo", 1, cpu_paths }, { "buffer", 3, vector_paths }, { 0 } };
 
 /* Words of a frame (src/x86_64/frame.h), by DWARF number of the register; 0xff: not in it. */
-static const struct {
+static const struct frame {
 	unsigned machine, pc, sp, nr;
 	struct {
 		uint8_t reg, word;
@@ -60,14 +60,33 @@ static const struct {
 			{ UNI_X86_R14, 14 }, { UNI_X86_R15, 15 } } },
 };
 
+/* Which of frames[] the guest's is; NULL: none that is known. */
+static const struct frame *frame_of(const struct uni_look *look)
+{
+	for (size_t i = 0; i < uni_array_len(frames); i++) {
+		if (frames[i].machine == look->m->arch->elf_machine)
+			return &frames[i];
+	}
+	return NULL;
+}
+
+/* The kernel's process has a thread that is none: it has nowhere to go on. */
+static bool is_dummy(struct uni_look *look, uint64_t thread)
+{
+	uint64_t at = uni_look_at(look, thread, FRAME), pc;
+	const struct frame *f = frame_of(look);
+
+	return f != NULL && at != 0 && uni_look_u64(look, at + 8u * f->pc, &pc) && pc == 0;
+}
+
 /* In order, with the way back kept here: a hostile tree is as deep as that and no deeper. */
 static void each_of_tree(struct uni_look *look, uint64_t node)
 {
 	uint64_t stack[DEPTH_MAX] = { 0 };
-	unsigned depth = 0;
+	unsigned depth = 0, dummies = 0;
 
 	while (node != 0 || depth != 0) {
-		uint64_t at = node != 0 ? uni_look_at(look, node, CHILD) : 0;
+		uint64_t at = node != 0 ? uni_look_at(look, node, CHILD) : 0, thread;
 
 		if (node != 0) {
 			if (depth == DEPTH_MAX || at == 0 || !uni_look_u64(look, at, &node)) {
@@ -80,8 +99,13 @@ static void each_of_tree(struct uni_look *look, uint64_t node)
 		}
 		at = stack[--depth];
 		node = at - look->m->member[CHILD].offset;
-		if (!uni_look_add(look, node - look->m->member[NODE].offset) ||
-			!uni_look_u64(look, at + 8, &node))
+		thread = node - look->m->member[NODE].offset;
+		/* One in a tree: uni_look_add() is what ends a tree that has no end. */
+		if (dummies == 0 && is_dummy(look, thread))
+			dummies++;
+		else if (!uni_look_add(look, thread))
+			return;
+		if (!uni_look_u64(look, at + 8, &node))
 			return;
 	}
 }
@@ -102,20 +126,19 @@ static void each(struct uni_look *look)
 
 static void read_frame(struct uni_look *look, struct uni_guest_thread *t)
 {
-	uint64_t frame = uni_look_at(look, t->object, FRAME), word;
+	uint64_t at = uni_look_at(look, t->object, FRAME), word;
+	const struct frame *f = frame_of(look);
 
 	uni_look_blank(look, t);
-	for (size_t i = 0; i < uni_array_len(frames) && frame != 0; i++) {
-		if (frames[i].machine != look->m->arch->elf_machine)
-			continue;
-		t->regs.pc_valid = uni_look_u64(look, frame + 8u * frames[i].pc, &t->regs.pc);
-		t->regs.sp_valid = uni_look_u64(look, frame + 8u * frames[i].sp, &t->regs.sp);
-		if (t->regs.sp_valid)
-			uni_regs_set(&t->regs, look->m->arch->sp_reg, t->regs.sp);
-		for (size_t k = 0; k < frames[i].nr; k++) {
-			if (uni_look_u64(look, frame + 8u * frames[i].reg[k].word, &word))
-				uni_regs_set(&t->regs, frames[i].reg[k].reg, word);
-		}
+	if (f == NULL || at == 0)
+		return;
+	t->regs.pc_valid = uni_look_u64(look, at + 8u * f->pc, &t->regs.pc);
+	t->regs.sp_valid = uni_look_u64(look, at + 8u * f->sp, &t->regs.sp);
+	if (t->regs.sp_valid)
+		uni_regs_set(&t->regs, look->m->arch->sp_reg, t->regs.sp);
+	for (size_t k = 0; k < f->nr; k++) {
+		if (uni_look_u64(look, at + 8u * f->reg[k].word, &word))
+			uni_regs_set(&t->regs, f->reg[k].reg, word);
 	}
 }
 

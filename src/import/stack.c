@@ -7,22 +7,6 @@
 
 #define COUNT_DIGITS_MAX 15 /* 10^15 < 2^53: sums of a few thousand stay exact enough */
 
-bool uni_line_next(const char *data, size_t size, size_t *pos, struct uni_line *ret)
-{
-	const char *s = data + *pos, *end;
-	size_t left = size - *pos;
-
-	if (left == 0)
-		return false;
-	end = memchr(s, '\n', left);
-	ret->s = s;
-	ret->len = end != NULL ? (size_t)(end - s) : left;
-	*pos += end != NULL ? ret->len + 1 : left;
-	if (ret->len != 0 && s[ret->len - 1] == '\r')
-		ret->len--;
-	return true;
-}
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What importers share: lines, numbers, names that become frames, and the stack being collected. */
+/* What importers share: numbers, names that become frames, and the stack being collected. */
 #ifndef UNI_IMPORT_STACK_H
 #define UNI_IMPORT_STACK_H
 
+#include "base/line.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "import/import.h"
-
-struct uni_line {
-	const char *s; /* borrowed; no newline, no carriage return before it */
-	size_t len;
-};
-
-/* The next line at *pos; false at the end. */
-bool uni_line_next(const char *data, size_t size, size_t *pos, struct uni_line *ret);
 
 /* Digits with an optional fraction, the whole string; false if not, or not below 2^53. */
 bool uni_parse_count(const char *s, size_t len, double *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by build-id and by name: what lies below a directory, where a guest's programs and libraries are. */
+/* Files by build-id and by name: what lies below a directory, where a guest's programs and
+ * libraries are. */
 #ifndef UNI_OBJ_SYSROOT_H
 #define UNI_OBJ_SYSROOT_H
 

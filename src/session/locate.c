@@ -338,8 +338,8 @@ static int take_links(struct uni_search *s)
 			rc = -UNI_ENOMEM;
 	}
 	for (size_t i = 0; rc == 0 && i < s->table.nr; i++) {
-		size_t n = uni_links_read(s->as, s->is_virtual ? NULL : &s->root,
-			s->table.v[i].gva, s->table.v[i].size, link, UNI_LINKS_MAX);
+		size_t n = uni_links_read(s->as, s->is_virtual ? NULL : &s->root, s->table.v[i].gva,
+			s->table.v[i].size, link, UNI_LINKS_MAX);
 
 		for (size_t k = 0; rc == 0 && k < n; k++)
 			rc = take_link(s, &link[k]);
@@ -421,8 +421,8 @@ int uni_search_begin(const struct uni_locate_args *args, const struct uni_locate
 int uni_search_step(struct uni_search *s, uint64_t time_ns)
 {
 	int rc = s->pages != NULL ? 0
-				  : uni_pages_create(s->args.gmem,
-					    s->is_virtual ? NULL : &s->root, &s->pages);
+				  : uni_pages_create(s->args.gmem, s->is_virtual ? NULL : &s->root,
+					    &s->pages);
 
 	return rc == 0 ? uni_pages_step(s->pages, time_ns, look_at_page, s) : rc;
 }

@@ -49,7 +49,8 @@ int uni_locate(const struct uni_locate_args *args, struct uni_located list[UNI_I
 struct uni_search;
 int uni_search_begin(const struct uni_locate_args *args, const struct uni_located *list, size_t nr,
 	struct uni_search **ret, struct uni_err *err);
-/* Looks through memory for about that time. 1: there is more of it, 0: that was all, or an error. */
+/* Looks through memory for about that time. 1: there is more of it, 0: that was all, or an error.
+ */
 int uni_search_step(struct uni_search *s, uint64_t time_ns);
 /*
  * What was found, as by uni_locate(): also early, and without a step only what link maps tell of.

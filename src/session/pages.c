@@ -9,6 +9,7 @@
 #define CHUNK	  65536u
 #define PAGES_MAX (1u << 24) /* 64 GiB of mappings */
 #define LOADS_MAX (1u << 25) /* of tables' entries, in one step */
+#define LOADS_MIN (1u << 14) /* all tables on the way to a page, and many empty ones */
 #define WALL_NS	  (8 * UNI_NSEC_PER_SEC)
 #define LOAD_NS	  64u /* loading a cached table's entry takes less */
 
@@ -96,7 +97,8 @@ static int read_mapping(struct uni_pages *w, const struct uni_mapping *map)
 static int walk_tables(struct uni_pages *w, uint64_t time_ns)
 {
 	const struct uni_as_budget budget = { .bytes = 512u << 20,
-		.table_loads = (uint32_t)uni_min(time_ns / LOAD_NS, (uint64_t)LOADS_MAX),
+		.table_loads = (uint32_t)uni_max(
+			uni_min(time_ns / LOAD_NS, (uint64_t)LOADS_MAX), (uint64_t)LOADS_MIN),
 		.wall_ns = WALL_NS };
 	struct uni_as *as = NULL;
 	struct uni_mapping map;
@@ -140,8 +142,7 @@ static int walk_regions(struct uni_pages *w)
 	return rc;
 }
 
-int uni_pages_create(
-	struct uni_gmem *m, const struct uni_pt_root *root, struct uni_pages **ret)
+int uni_pages_create(struct uni_gmem *m, const struct uni_pt_root *root, struct uni_pages **ret)
 {
 	struct uni_pages *p = calloc(1, sizeof(*p));
 

@@ -10,8 +10,7 @@
 struct uni_pages; /* a walk through them */
 
 /* root NULL: a virtual gmem, all of whose regions are mapped. Borrows m. -UNI_ENOMEM. */
-int uni_pages_create(
-	struct uni_gmem *m, const struct uni_pt_root *root, struct uni_pages **ret);
+int uni_pages_create(struct uni_gmem *m, const struct uni_pt_root *root, struct uni_pages **ret);
 
 /* Called for each page that can be read; false ends it. bytes are a copy, borrowed. */
 typedef bool (*uni_page_fn)(void *ctx, uint64_t gva, bool exec, const uint8_t *bytes);

@@ -19,7 +19,7 @@
 #define NAP_NS	      (50 * UNI_NSEC_PER_MSEC) /* a stop request waits no longer than this */
 #define LOOK_NS	      UNI_NSEC_PER_MSEC	       /* between two samples */
 #define LOOK_MIN_NS   (100 * UNI_NSEC_PER_USEC)
-#define GIVE_UP_NS    (2 * UNI_NSEC_PER_SEC)   /* of nothing but errors */
+#define GIVE_UP_NS    (2 * UNI_NSEC_PER_SEC) /* of nothing but errors */
 #define GIVE_UP_TICKS 20u
 #define RELEASE_TRIES 3
 

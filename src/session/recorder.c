@@ -15,8 +15,10 @@
 #include "base/clock.h"
 #include "base/sink.h"
 #include "obj/usym.h"
+#include "session/ctf_trace.h"
 #include "session/sdir.h"
 #include "session/sjson.h"
+#include "session/tstream.h"
 #include "session/writer.h"
 
 #define THREADS_OLD_NS \
@@ -31,6 +33,7 @@ struct uni_recorder {
 	int dir_fd;
 	struct uni_session session;
 	struct uni_writer *writer;
+	struct uni_tstream *trace[UNI_GUEST_MAX]; /* NULL: none */
 	pthread_mutex_t lock;
 	atomic_uint_least64_t unsaved_ns; /* since when there are threads that session.json lacks;
 					     0: there are none */
@@ -50,6 +53,8 @@ static int write_session(struct uni_recorder *r, struct uni_err *err)
 static void recorder_free(struct uni_recorder *r)
 {
 	uni_writer_destroy(r->writer);
+	for (uint32_t i = 0; i < r->session.nr_guests; i++)
+		uni_tstream_destroy(r->trace[i]);
 	if (r->dir_fd >= 0)
 		(void)close(r->dir_fd);
 	uni_session_deinit(&r->session);
@@ -79,6 +84,8 @@ static int write_metadata(const struct uni_recorder *r, uint32_t guest, struct u
 	uni_strbuf_init(&text);
 	uni_strbuf_addf(&name, "%s/" UNI_SDIR_GUEST "/metadata", r->path, guest);
 	uni_ctf_metadata(&text, g->uuid, g->meta.realtime_offset_ns);
+	if (g->meta.trace.nr_cpus != 0)
+		uni_ctf_metadata_trace(&text, &g->meta.trace, g->meta.realtime_offset_ns);
 	if (uni_strbuf_failed(&name) || uni_strbuf_failed(&text))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = uni_sink_open_file(name.s, &out, err);
@@ -263,8 +270,7 @@ int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct u
 		(void)pthread_mutex_unlock(&r->lock);
 	}
 	if (!ok)
-		rc = uni_err_set(
-			err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+		rc = uni_err_set(err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
 	if (rc == 0)
 		rc = write_session(r, err);
 	uni_symtab_destroy(symtab);
@@ -320,6 +326,30 @@ void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s)
 void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e)
 {
 	uni_writer_exit(r->writer, e);
+}
+
+int uni_recorder_trace(
+	struct uni_recorder *r, uint32_t guest, struct uni_tstream **ret, struct uni_err *err)
+{
+	const struct uni_session_guest *g = r->session.guest[guest];
+	int rc = 0;
+
+	if (r->trace[guest] == NULL)
+		rc = uni_tstream_create(
+			r->dir_fd, guest, g->uuid, &g->meta.trace.info, &r->trace[guest], err);
+	if (rc == 0)
+		*ret = r->trace[guest];
+	return rc;
+}
+
+int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
+	const struct uni_record_trace *trace, struct uni_err *err)
+{
+	int rc;
+
+	r->session.guest[guest]->meta.trace = *trace;
+	rc = write_metadata(r, guest, err);
+	return rc == 0 ? write_session(r, err) : rc;
 }
 
 uint64_t uni_recorder_lost(struct uni_recorder *r)

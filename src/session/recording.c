@@ -547,6 +547,11 @@ struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uin
 		.symtab_problem = n->err.code != 0 ? n->err.msg : NULL };
 }
 
+const char *uni_recording_path(const struct uni_recording *r)
+{
+	return r->path;
+}
+
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r)
 {
 	return &r->session.guest[0]->meta;

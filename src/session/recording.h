@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "obj/image.h"
+#include "session/trace.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 
@@ -116,8 +117,9 @@ struct uni_record_meta {
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char uniscope_version[32];
 	char command[1024];
-	bool aggregate; /* counts without times: an import */
-	char unit[32];	/* what weights count, "" = samples */
+	bool aggregate;		       /* counts without times: an import */
+	char unit[32];		       /* what weights count, "" = samples */
+	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
 };
 
 /* Which samples; zeroed is none but vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
@@ -181,6 +183,14 @@ int uni_recorder_thread(
 	struct uni_recorder *r, uint32_t guest, const struct uni_record_thread *thread);
 /* The same for VM exits, of a guest whose meta has exits_every; e->guest is its number. */
 void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e);
+
+struct uni_tstream;
+/* Streams of function calls for a guest whose meta has a trace; borrowed until r is closed. */
+int uni_recorder_trace(
+	struct uni_recorder *r, uint32_t guest, struct uni_tstream **ret, struct uni_err *err);
+/* What became known of it: clocks, and at the end the counts of its streams. Writes them. */
+int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
+	const struct uni_record_trace *trace, struct uni_err *err);
 /* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
 uint64_t uni_recorder_lost(struct uni_recorder *r);
 /* Waits until all samples are written. Unasked for, each is written within a second. */
@@ -240,6 +250,7 @@ void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
 void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
 	char ret[UNI_GUEST_NAME_MAX]);
 
+const char *uni_recording_path(const struct uni_recording *r); /* as it was opened */
 const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);   /* guest 0's */
 const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r); /* the sum */
 /*

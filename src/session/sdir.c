@@ -37,7 +37,8 @@ static bool is_ours(const char *sub, const char *name)
 	if (strcmp(sub, UNI_SDIR_SYMBOLS) == 0)
 		return uni_glob_match("*.usym", name) || uni_glob_match("*.usym.tmp-*", name);
 	return strcmp(name, "metadata") == 0 || has_prefix(name, "metadata.tmp-") ||
-	       has_prefix(name, "samples-vcpu") || has_prefix(name, "exits-vcpu");
+	       has_prefix(name, "samples-vcpu") || has_prefix(name, "exits-vcpu") ||
+	       has_prefix(name, "events-vcpu");
 }
 
 static void guest_name(char ret[GUEST_NAME], unsigned guest)

@@ -267,7 +267,9 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 		return bad;
 	parse_images(&s, m);
 	parse_watches(&s, ret);
-	return s.bad != NULL ? s.bad : uni_session_parse_threads(obj, ret);
+	if (s.bad == NULL)
+		s.bad = uni_session_parse_threads(obj, ret);
+	return s.bad != NULL ? s.bad : uni_session_parse_trace(obj, ret);
 }
 
 static void parse_times(struct src *stats, struct uni_record_stats *st)

@@ -199,6 +199,7 @@ static void put_guest(
 	put_images(j, m);
 	put_watches(j, b, g);
 	uni_session_put_threads(j, g);
+	uni_session_put_trace(j, &m->trace);
 	if (s->closed)
 		put_stats(j, &g->stats);
 	uni_json_object_end(j);

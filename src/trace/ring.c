@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "trace/record.h"
 
 #define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
 
@@ -13,6 +14,7 @@ struct cpu {
 	uint64_t cpu, base, nr_subs;
 	uint64_t next_seq;   /* of the sub-buffer to read next */
 	uint64_t next_words; /* words that were before it, when that is known */
+	uint64_t cut_seq;    /* of this one only what is behind next_words; 0: of none */
 	struct uni_ring_stats stats;
 };
 
@@ -118,6 +120,11 @@ const struct uni_ring_info *uni_ring_info(const struct uni_ring *r)
 	return &r->info;
 }
 
+uint64_t uni_ring_nr_subs(const struct uni_ring *r, unsigned cpu)
+{
+	return r->cpu[cpu].nr_subs;
+}
+
 const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned cpu)
 {
 	return &r->cpu[cpu].stats;
@@ -128,25 +135,100 @@ static uint64_t slot(const struct cpu *c, uint64_t seq)
 	return c->base + seq % c->nr_subs * UNI_TRACE_SUB_SIZE;
 }
 
-/* The sub-buffer that the CPU writes now: its number, and how far it is written. */
+/* What the CPU writes now: its state, the header of that sub-buffer, and how far it is written. */
+static int look(const struct uni_ring *r, const struct cpu *c, struct uni_trace_cpu *state,
+	struct uni_trace_sub *head, uint64_t *end)
+{
+	uint64_t wptr;
+	int rc = get(r, c->cpu, state, sizeof(*state));
+
+	if (rc != 0)
+		return rc;
+	wptr = state->frozen ? state->frozen : state->wptr;
+	if (!uni_range_contains(c->base, c->nr_subs * UNI_TRACE_SUB_SIZE, wptr, 8))
+		return -UNI_EFORMAT;
+	*end = wptr & SUB_MASK;
+	return get(r, wptr & ~SUB_MASK, head, sizeof(*head));
+}
+
 static int now_written(const struct uni_ring *r, const struct cpu *c, uint64_t *seq, uint64_t *end)
 {
 	struct uni_trace_cpu state;
 	struct uni_trace_sub head;
-	uint64_t wptr;
-	int rc = get(r, c->cpu, &state, sizeof(state));
+	int rc = look(r, c, &state, &head, end);
+
+	if (rc == 0)
+		*seq = head.begin_seq;
+	return rc;
+}
+
+int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
+{
+	const struct cpu *c = &r->cpu[cpu];
+	struct uni_trace_cpu state;
+	struct uni_trace_sub head;
+	uint64_t end, word = 0;
+	int rc = look(r, c, &state, &head, &end);
 
 	if (rc != 0)
 		return rc;
-	wptr = state.frozen ? state.frozen : state.wptr;
-	if (!uni_range_contains(c->base, c->nr_subs * UNI_TRACE_SUB_SIZE, wptr, 8))
-		return -UNI_EFORMAT;
-	rc = get(r, wptr & ~SUB_MASK, &head, sizeof(head));
+	*ret = (struct uni_ring_now){ .seq = head.begin_seq,
+		.words = head.words_before,
+		.lost = state.lost,
+		.time = head.ts_begin,
+		.whole = head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE };
+	if (end <= UNI_TRACE_SUB_HEAD)
+		return 0;
+	ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
+	rc = get(r, slot(c, head.begin_seq) + end - 8, &word, sizeof(word));
+	/* The last word of a record of several has no time in it, but is none of these. */
+	switch (r->info.kinds[word >> 32 & 15]) {
+	case UNI_TRACE_KIND_ENTRY:
+	case UNI_TRACE_KIND_EXIT:
+	case UNI_TRACE_KIND_LEAF:
+		/* All ones: a freeze or a new epoch waits for the next event. */
+		ret->time = state.hi != UINT32_MAX
+				    ? (uint64_t)state.hi << 32 | (uint32_t)word
+				    : head.ts_begin +
+					      (uint32_t)((uint32_t)word - (uint32_t)head.ts_begin);
+		break;
+	default:
+		break;
+	}
+	return rc;
+}
+
+int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
+{
+	struct cpu *c = &r->cpu[cpu];
+	int rc = uni_ring_now(r, cpu, ret);
+
 	if (rc != 0)
 		return rc;
-	*seq = head.begin_seq;
-	*end = wptr & SUB_MASK;
+	c->next_seq = c->cut_seq = ret->seq;
+	c->next_words = ret->words;
 	return 0;
+}
+
+/* Takes the records out of the copy that were there when the reader came. Returns what is left. */
+static size_t cut(struct uni_ring *r, struct cpu *c, size_t content)
+{
+	struct uni_trace_sub *s = &r->copy.head;
+	struct uni_trace_cursor at = uni_trace_records(&r->info, s, content);
+	const uint64_t *first = at.at;
+	struct uni_trace_record record;
+	size_t words;
+
+	while (s->words_before + (uint64_t)(at.at - first) < c->next_words &&
+		uni_trace_next(&at, &record))
+		;
+	words = (size_t)(at.at - first);
+	memmove(r->copy.bytes + UNI_TRACE_SUB_HEAD, at.at,
+		content - UNI_TRACE_SUB_HEAD - words * 8);
+	s->words_before += words;
+	s->ts_begin = at.now;
+	c->cut_seq = 0;
+	return content - words * 8;
 }
 
 static int again(const struct uni_ring *r, const struct cpu *c, uint64_t seq, bool *same)
@@ -165,6 +247,10 @@ static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_
 	struct cpu *c = &r->cpu[i];
 	const struct uni_trace_sub *s = &r->copy.head;
 
+	if (s->begin_seq == c->cut_seq)
+		content = cut(r, c, content);
+	if (content == UNI_TRACE_SUB_HEAD)
+		return 0;
 	if (s->words_before > c->next_words)
 		c->stats.lapped_words += s->words_before - c->next_words;
 	c->stats.packets++;
@@ -256,11 +342,16 @@ int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 	return 0;
 }
 
-/* Bytes of the copy up to `end` that hold records: one that goes back in time was never written. */
+/*
+ * Bytes of the copy up to `end` that hold records. If the sub-buffer's count says that some are not
+ * written, one that seems to go back in time is what was there a round ago; only then, for after a
+ * pause of 2^31 cycles a good one seems to, as well.
+ */
 static size_t written_content(const struct uni_ring *r, size_t end)
 {
 	const uint8_t *p = r->copy.bytes;
 	uint32_t last = (uint32_t)r->copy.head.ts_begin;
+	bool whole = r->copy.head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE;
 	size_t at = UNI_TRACE_SUB_HEAD;
 
 	while (at < end) {
@@ -268,7 +359,7 @@ static size_t written_content(const struct uni_ring *r, size_t end)
 		size_t words = 1;
 
 		memcpy(&word, p + at, 8);
-		if ((int32_t)((uint32_t)word - last) < 0)
+		if (!whole && (int32_t)((uint32_t)word - last) < 0)
 			break;
 		last = (uint32_t)word;
 		if (r->info.kinds[word >> 32 & 15] == UNI_TRACE_KIND_SYNC)
@@ -303,5 +394,46 @@ int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void
 		if (rc == 0 && r->copy.head.begin_seq == now)
 			rc = give(r, cpu, written_content(r, (size_t)end), fn, arg);
 	}
+	return rc;
+}
+
+/* Up to the last record that the guest cannot take back or change: the newest entries it can. */
+static size_t lasting_content(const struct uni_ring *r, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(&r->info, &r->copy.head, content);
+	const uint64_t *begin = c.at, *last = c.at;
+	struct uni_trace_record rec;
+
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind != UNI_TRACE_KIND_ENTRY)
+			last = c.at;
+	}
+	return UNI_TRACE_SUB_HEAD + (size_t)(last - begin) * 8;
+}
+
+int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg)
+{
+	struct cpu *c = &r->cpu[cpu];
+	const struct uni_trace_sub *s = &r->copy.head;
+	uint64_t now, end, now_after, end_after;
+	struct cpu before;
+	size_t content;
+	int rc = now_written(r, c, &now, &end);
+
+	if (rc != 0 || c->next_seq != now || end <= UNI_TRACE_SUB_HEAD)
+		return rc;
+	rc = get(r, slot(c, now), &r->copy, sizeof(r->copy));
+	if (rc == 0)
+		rc = now_written(r, c, &now_after, &end_after);
+	if (rc != 0 || now_after != now || end_after != end || s->begin_seq != now ||
+		s->open_bytes >= 0 ||
+		(uint64_t) - (int64_t)s->open_bytes != UNI_TRACE_SUB_SIZE - end)
+		return rc;
+	content = written_content(r, (size_t)end);
+	if (!entries)
+		content = lasting_content(r, content);
+	before = *c;
+	rc = content > UNI_TRACE_SUB_HEAD ? give(r, cpu, content, fn, arg) : 0;
+	*c = before;
 	return rc;
 }

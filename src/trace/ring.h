@@ -8,6 +8,7 @@
 #ifndef UNI_TRACE_RING_H
 #define UNI_TRACE_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,7 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 	struct uni_err *err);
 void uni_ring_close(struct uni_ring *r); /* NULL-safe */
 const struct uni_ring_info *uni_ring_info(const struct uni_ring *r);
+uint64_t uni_ring_nr_subs(const struct uni_ring *r, unsigned cpu);
 const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned cpu);
 
 /* packet: UNI_TRACE_SUB_SIZE bytes, a copy; content: its valid bytes, header included. A negative
@@ -55,8 +57,30 @@ const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned c
 typedef int (*uni_ring_packet_fn)(
 	void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
 
+/* How far a CPU has written. */
+struct uni_ring_now {
+	uint64_t seq;	/* of the sub-buffer that it writes */
+	uint64_t words; /* of records, since the boot */
+	uint64_t lost;	/* events that found no room, since the boot */
+	uint64_t time;	/* of the newest record, or when its sub-buffer was begun */
+	bool whole;	/* no record of it is reserved and not written */
+};
+int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
+
+/* Leaves out what was written until now: it is neither given out nor counted. */
+int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
+
 /* Gives out every sub-buffer of this CPU that was closed since the last poll, in order. */
 int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
+
+/*
+ * What the sub-buffer that is written now holds already, without passing over it: a later call
+ * gives it again, with what was added, and so does a poll when it is closed. Nothing while a record
+ * in it is reserved and not written, or while older sub-buffers wait for a poll. Calls that were
+ * only begun are left out at its end, for the guest may still take them back; `entries`: it does
+ * not, for it records nothing else (UNI_TRACE_FUNCTION).
+ */
+int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg);
 
 /* After the last poll, with the guest stopped or dead: also what is not closed. Records that a
  * stopped writer has reserved and not written end it. */

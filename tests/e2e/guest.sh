@@ -68,8 +68,12 @@ boot() {
 	guest=$!
 	target=kvm:pid=$guest
 	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
-	for _ in $(seq 300); do
-		grep -q '^lab: running' "$T/serial" 2>/dev/null && return 0
+	ready='^lab: running'
+	case $elf in
+	*/smp-*) ready='^smp: ' ;; # the others have been started, too
+	esac
+	for _ in $(seq 600); do
+		grep -q "$ready" "$T/serial" 2>/dev/null && return 0
 		kill -0 "$guest" 2>/dev/null || break
 		sleep 0.1
 	done

@@ -154,6 +154,58 @@ without() { # what is not there is said, and the rest works
 	grep -q "program-$1.elf: not found in the guest's memory" "$T/err" && grep -q lab_entry "$T/out"
 }
 
+# A program without build-id is known by its name in a link map only.
+nameless() {
+	rm -rf "$T/root" && mkdir -p "$T/root/boot" "$T/root/other" &&
+		objcopy -R .note.gnu.build-id "$program" "$T/program.elf" &&
+		cp "$T/program.elf" "$T/root/boot/" &&
+		cp "$BUILD/lab/deep-pie-$v.elf" "$T/root/other/program.elf" &&
+		boot tcg "$elf" "" --initrd "$T/program.elf" &&
+		wait_for 20 grep -q 'program at' "$T/serial" && loaded "$T/root"
+}
+
+# The program comes when the recording has been under way for some seconds; on a busy host that
+# must be later. 2: it had come before.
+record_late() { # ACCEL SYSROOT SECONDS
+	boot "$1" "$elf" "late=$3" --initrd "$program" || return 1
+	rm -rf "$T/s.uniscope"
+	"$U" record "$target" -e "$elf" --sysroot "$2" -d $((2 * $3 + 4)) -o "$T/s.uniscope" \
+		2>"$T/err" &
+	pid=$!
+	wait_for 10 test -e "$T/s.uniscope/session.json"
+	early=0
+	grep -q 'program at' "$T/serial" && early=2
+	wait $pid && return $early
+}
+
+late() { # ACCEL SYSROOT
+	record_late "$1" "$2" 4 || { [ $? -eq 2 ] && record_late "$1" "$2" 15; } || return 1
+	cat "$T/err"
+	grep -q 'program at' "$T/serial" && grep -q 'the guest has loaded .*program' "$T/err" &&
+		"$U" export -f folded "$T/s.uniscope" -o "$T/folded" || return 1
+	cat "$T/folded"
+	python3 - "$T/s.uniscope/session.json" "$T/folded" "$T/serial" <<'P'
+import json, re, sys
+session, folded, serial = sys.argv[1:]
+images = json.load(open(session))["guests"][0]["images"]
+said = re.search("program at ([0-9a-f]+)", open(serial).read()).group(1)
+assert len(images) == 2 and "program" in images[1]["path"], images
+assert int(images[1]["bias"], 16) == int(said, 16), (images, said)
+below, alone, broken, total = set(), 0, 0, 0
+for line in open(folded):
+    names, weight = line.rsplit(" ", 1)
+    names = names.split(";")
+    total += int(weight)
+    alone += int(weight) * ("work_alone" in names)
+    broken += int(weight) * (names[:4] != ["lab_entry", "kmain", "run_app", "app_main"])
+    below |= {tuple(names[-2:])}
+assert {("program_inner", "program_burn"), ("service_work", "service_burn")} <= below, below
+# What was sampled before it was found has its names, but may have lost its way.
+print(alone, broken, total)
+assert alone > 0.1 * total and broken < 0.3 * total
+P
+}
+
 none() { # no image but what the folder holds
 	rm -rf "$T/root" && mkdir -p "$T/root/a/b" &&
 		cp "$BUILD/lab/program-$1.elf" "$T/root/a/b/app" &&
@@ -194,4 +246,7 @@ for other in $variants; do
 	[ "$other" != "$v" ] && check 'a file that is not there is told' without "$other" && break
 done
 check 'a program alone, found by its build-id in a folder' none "$v"
+check 'a link map names what has no build-id' nameless
+check 'a program that is loaded later is noticed' late tcg "$BUILD/lab"
+[ "$accels" = tcg ] || check 'and under KVM, where its file was named' late kvm "$program"
 finish

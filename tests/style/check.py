@@ -20,12 +20,12 @@ BELOW = {
     "trace": ["obj", "arch", "mem", "base"],
     "unwind": ["arch", "mem", "base"],
     "guest": ["obj", "arch", "mem", "base"],
-    "session": ["guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "profile": ["session", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "export": ["profile", "session", "obj", "arch", "base"],
-    "import": ["profile", "obj", "base"],
-    "cli": ["export", "import", "profile", "session", "guest", "unwind", "target", "obj", "arch", "mem",
-            "base"],
+    "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
+    "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
+    "export": ["profile", "session", "trace", "obj", "arch", "base"],
+    "import": ["profile", "trace", "obj", "base"],
+    "cli": ["export", "import", "profile", "session", "trace", "guest", "unwind", "target", "obj", "arch",
+            "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
 SHARED_TARGET = {"vmm"}

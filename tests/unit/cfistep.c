@@ -191,6 +191,9 @@ static void by_rows(void **state)
 	word(&f, 72, b);
 	unwind(&f, FN(BY_SP) + 0x80);
 	expect(&f, UNI_STOP_ROOT, 3, FN(BY_SP) + 0x80, EXACT, a, 0, b, 0);
+	assert_int_equal(f.chain.sp[0], STACK);
+	assert_int_equal(f.chain.sp[1], STACK + 32);
+	assert_int_equal(f.chain.sp[2], STACK + 80);
 	/* A call that never returns may be a function's last instruction. */
 	word(&f, 24, FN(BY_FP) + 0x100);
 	unwind(&f, FN(BY_SP));

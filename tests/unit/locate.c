@@ -6,135 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <elf.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "../support/tables.h"
+#include "../support/loaded.h"
 #include "obj/headers.h"
-#include "session/locate.h"
+#include "session/linkmap.h"
 #include "session/pages.h"
-
-#define LINK 0x400000ull /* header page, then four pages of code, the last one in part */
-#define CODE (3 * 4096u + 100)
-#define SIZE (4096u + CODE)
-#define HOME 0x30000ull /* where it is loaded in the guest's RAM */
-
-struct world {
-	struct guest g;
-	struct tables t;
-	struct uni_regs regs[2];
-	uint8_t file[SIZE];
-	struct uni_located list[UNI_IMAGES_MAX];
-	bool found[UNI_IMAGES_MAX];
-	size_t nr;
-	char dir[32];
-	struct uni_sysroot *root;
-	struct uni_locate_args args;
-	struct uni_err err;
-};
-
-/* A linked file with a build-id of this byte, and code that depends on it. */
-static void make_file(uint8_t *file, uint8_t id)
-{
-	Elf64_Ehdr h = { .e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(h),
-		.e_ehsize = sizeof(h),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 3,
-		.e_entry = LINK + 4096 };
-	const Elf64_Phdr ph[] = {
-		{ .p_type = PT_LOAD,
-			.p_flags = PF_R,
-			.p_vaddr = LINK,
-			.p_filesz = 4096,
-			.p_memsz = 4096 },
-		{ .p_type = PT_LOAD,
-			.p_flags = PF_R | PF_X,
-			.p_offset = 4096,
-			.p_vaddr = LINK + 4096,
-			.p_filesz = CODE,
-			.p_memsz = CODE },
-		{ .p_type = PT_NOTE,
-			.p_offset = 0x200,
-			.p_vaddr = LINK + 0x200,
-			.p_filesz = 36,
-			.p_memsz = 36 },
-	};
-	const uint32_t note[] = { 4, 20, NT_GNU_BUILD_ID };
-	uint32_t x = 12345u + id;
-
-	memset(file, 0, SIZE);
-	memcpy(h.e_ident, "\177ELF\2\1\1", 7);
-	memcpy(file, &h, sizeof(h));
-	memcpy(file + sizeof(h), ph, sizeof(ph));
-	memcpy(file + 0x200, note, sizeof(note));
-	memcpy(file + 0x20c, "GNU", 4);
-	memset(file + 0x210, id, 20);
-	for (size_t i = 4096; i < SIZE; i++)
-		file[i] = (uint8_t)((x = x * 1103515245u + 12345u) >> 16);
-}
-
-/* Maps what was loaded at home, the header page too if asked. */
-static void map_image(struct world *w, uint64_t bias, uint64_t flags, bool header)
-{
-	for (uint64_t i = header ? 0 : 1; i < 5; i++)
-		made_map(&w->t, LINK + bias + i * 4096, HOME + i * 4096, 12, flags);
-}
-
-static struct uni_image *load(const uint8_t *file)
-{
-	struct uni_image *img = NULL;
-
-	assert_int_equal(uni_image_from_memory("app", file, SIZE, &img, NULL), 0);
-	return img;
-}
-
-static int set_up(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-
-	assert_non_null(w);
-	assert_true(guest_init(&w->g, 0, 0x80000, UNI_GMEM_PHYSICAL));
-	w->t = (struct tables){ .g = &w->g, .next = 0x2000 };
-	w->regs[0] = made_regs();
-	w->regs[1].state = UNI_VCPU_OFFLINE;
-	make_file(w->file, 7);
-	memcpy(w->g.ram + HOME, w->file, SIZE);
-	w->args = (struct uni_locate_args){
-		.gmem = w->g.m, .arch = &uni_arch_x86_64, .regs = w->regs, .nr_regs = 2
-	};
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct world *w = *state;
-	char path[64];
-
-	for (size_t i = 0; i < w->nr; i++)
-		uni_image_destroy(w->list[i].image);
-	uni_sysroot_close(w->root);
-	guest_deinit(&w->g);
-	if (w->dir[0] != '\0') {
-		(void)snprintf(path, sizeof(path), "%s/sub/app", w->dir);
-		(void)unlink(path);
-		(void)snprintf(path, sizeof(path), "%s/sub/other", w->dir);
-		(void)unlink(path);
-		(void)snprintf(path, sizeof(path), "%s/sub", w->dir);
-		(void)rmdir(path);
-		(void)rmdir(w->dir);
-	}
-	free(w);
-	return 0;
-}
 
 static void locate_one(struct world *w)
 {
@@ -198,23 +73,6 @@ static void test_evidence(void **state)
 	assert_int_equal(w->list[0].bias, 0x30000000);
 }
 
-static void write_file(struct world *w, const char *name, const uint8_t *data)
-{
-	char path[64];
-	int fd;
-
-	if (w->dir[0] == '\0') {
-		memcpy(w->dir, "/tmp/uni-locate-XXXXXX", sizeof("/tmp/uni-locate-XXXXXX"));
-		assert_non_null(mkdtemp(w->dir));
-		(void)snprintf(path, sizeof(path), "%s/sub", w->dir);
-		assert_int_equal(mkdir(path, 0700), 0);
-	}
-	(void)snprintf(path, sizeof(path), "%s/sub/%s", w->dir, name);
-	fd = open(path, O_CREAT | O_WRONLY, 0600);
-	assert_int_equal(write(fd, data, SIZE), SIZE);
-	(void)close(fd);
-}
-
 static void test_sysroot(void **state)
 {
 	struct world *w = *state;
@@ -257,6 +115,131 @@ static void test_header_alone(void **state)
 	memset(w->g.ram + HOME + 4096, 0x90, CODE);
 	assert_int_equal(uni_locate(&w->args, w->list, w->found, &w->nr, &w->err), 0);
 	assert_int_equal(w->nr, 0);
+}
+
+/* Code that is mapped when it is used: not its first page. */
+static void test_lazy(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t i = 2; i < 5; i++)
+		made_map(&w->t, LINK + 0x70000000 + i * 4096, HOME + i * 4096, 12, 0);
+	locate_one(w);
+	assert_true(w->found[0]);
+	assert_int_equal(w->list[0].bias, 0x70000000);
+}
+
+/* In small steps the same comes out, and what was found before is left where it was. */
+static void test_steps(void **state)
+{
+	struct world *w = *state;
+	struct uni_search *s = NULL;
+	unsigned steps = 0;
+	int rc = 1;
+
+	map_image(w, 0x10000000, 0, true);
+	made_map(&w->t, 0x200000000, 0, 30, MADE_NX);
+	w->list[w->nr++].image = load(w->file);
+	w->list[w->nr] = (struct uni_located){ .image = load(w->file), .bias = 77, .placed = true };
+	w->nr++;
+	assert_int_equal(uni_search_begin(&w->args, w->list, w->nr, &s, &w->err), 0);
+	for (; rc == 1; steps++)
+		rc = uni_search_step(s, 0);
+	assert_int_equal(rc, 0);
+	assert_true(steps > 5 && steps < 100);
+	assert_int_equal(uni_search_end(s, w->list, w->found, &w->nr), 0);
+	uni_search_destroy(s);
+	assert_true(w->found[0] && w->found[1]);
+	assert_int_equal(w->list[0].bias, 0x10000000);
+	assert_int_equal(w->list[1].bias, 77);
+	assert_int_equal(w->nr, 2);
+}
+
+#define MAPS 0x5000000ull /* where the guest's linker has its list, at 0x40000 in RAM */
+
+/* r_debug, and link maps of these biases and names that follow each other. */
+static void make_links(struct world *w, const uint64_t *bias, const char *const *name, size_t nr)
+{
+	made_map(&w->t, MAPS, 0x40000, 12, MADE_NX);
+	guest_put64(&w->g, 0x40000, 1);
+	guest_put64(&w->g, 0x40008, MAPS + 0x100);
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t at = 0x40100 + i * 0x40, text = 0x800 + i * 0x80;
+
+		guest_put64(&w->g, at, bias[i]);
+		guest_put64(&w->g, at + 8, MAPS + text);
+		guest_put64(&w->g, at + 24, i + 1 < nr ? MAPS + 0x100 + (i + 1) * 0x40 : 0);
+		(void)snprintf((char *)w->g.ram + 0x40000 + text, 0x80, "%s", name[i]);
+	}
+	guest_put64(&w->g, HOME + DYNAMIC + 24, MAPS);
+}
+
+/* A library without header in memory, nor build-id: only its link map tells of it. */
+static void test_link_map(void **state)
+{
+	static const uint64_t bias[] = { 0x10000000, 0x20000000, 0x30000000 };
+	static const char *const name[] = { "", "/lib/none", "/x/sub/other" };
+	const struct uni_sysroot *roots[1];
+	struct world *w = *state;
+	uint8_t other[SIZE];
+
+	make_file(other, 9);
+	memset(other + 0x200, 0, 36);
+	write_file(w, "other", other);
+	assert_int_equal(uni_sysroot_open(w->dir, &w->root, &w->err), 0);
+	assert_null(uni_sysroot_find_name(w->root, "/x/sub/othe"));
+	assert_null(uni_sysroot_find_name(w->root, "/x/sub/"));
+	assert_non_null(uni_sysroot_find_name(w->root, "other"));
+	roots[0] = w->root;
+	w->args.sysroot = roots;
+	w->args.nr_sysroots = 1;
+	map_image(w, bias[0], 0, true);
+	memcpy(w->g.ram + 0x50000, other + 4096, CODE);
+	for (uint64_t i = 0; i < 4; i++)
+		made_map(&w->t, LINK + bias[2] + (i + 1) * 4096, 0x50000 + i * 4096, 12, 0);
+	locate_one(w);
+	assert_int_equal(w->nr, 1); /* there is no list yet */
+	make_links(w, bias, name, 3);
+	assert_int_equal(uni_locate(&w->args, w->list, w->found, &w->nr, &w->err), 0);
+	assert_int_equal(w->nr, 2);
+	assert_true(w->list[1].owned);
+	assert_int_equal(w->list[1].bias, bias[2]);
+	assert_non_null(strstr(uni_image_path(w->list[1].image), "/sub/other"));
+	/* A word of the guest's alone is not believed. */
+	uni_image_destroy(w->list[--w->nr].image);
+	memset(w->g.ram + 0x50000, 0x90, CODE);
+	assert_int_equal(uni_locate(&w->args, w->list, w->found, &w->nr, &w->err), 0);
+	assert_int_equal(w->nr, 1);
+}
+
+static void test_links(void **state)
+{
+	static const uint64_t bias[] = { 1, 2 };
+	static const char *const name[] = { "a\tb", "c" };
+	struct uni_link link[UNI_LINKS_MAX];
+	struct world *w = *state;
+	uint64_t table = LINK + DYNAMIC;
+	struct uni_as *as = NULL;
+	struct uni_pt_root root;
+
+	map_image(w, 0, 0, true);
+	assert_int_equal(uni_arch_x86_64.paging(&w->regs[0], &root), 0);
+	assert_int_equal(uni_as_create(w->g.m, NULL, &as, NULL), 0);
+	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), 0);
+	make_links(w, bias, name, 2);
+	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), 2);
+	assert_int_equal(link[1].bias, 2);
+	assert_string_equal(link[1].path, "c");
+	assert_null(strchr(link[0].path, '\t'));
+	assert_int_equal(uni_links_read(as, &root, table, 48, link, 1), 1);
+	assert_int_equal(uni_links_read(as, &root, table, 31, link, UNI_LINKS_MAX), 0);
+	guest_put64(&w->g, 0x40140 + 24, MAPS + 0x100); /* without end */
+	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), UNI_LINKS_MAX);
+	guest_put64(&w->g, 0x40140 + 24, MAPS + 0xff0); /* over the end of what is mapped */
+	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), 2);
+	guest_put64(&w->g, HOME + DYNAMIC + 24, UINT64_MAX);
+	assert_int_equal(uni_links_read(as, &root, table, 48, link, UNI_LINKS_MAX), 0);
+	uni_as_destroy(as);
 }
 
 static void test_packets(void **state)
@@ -312,10 +295,12 @@ static void test_headers(void **state)
 	assert_int_equal(h.base, LINK);
 	assert_int_equal(h.nr_notes, 1);
 	assert_int_equal(h.note[0].svma, LINK + 0x200);
+	assert_int_equal(h.dynamic, LINK + DYNAMIC);
+	assert_int_equal(h.dynamic_size, 48);
 	assert_int_equal(uni_headers_build_id(w->file + 0x200, 36, id), 20);
 	assert_int_equal(id[19], 7);
 	assert_int_equal(uni_headers_build_id(w->file + 0x200, 35, id), 0);
-	for (size_t size = 0; size < sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Phdr); size++)
+	for (size_t size = 0; size < sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Phdr); size++)
 		assert_false(uni_headers_parse(w->file, size, &h));
 	w->file[4] = ELFCLASS32;
 	assert_false(uni_headers_parse(w->file, 4096, &h));
@@ -330,6 +315,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_evidence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_sysroot, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_header_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lazy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_link_map, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_packets, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_headers, set_up, tear_down),

@@ -338,6 +338,14 @@ static void minios(void **state)
 		expect_restored(&b, 1);
 		assert_int_equal(uni_model_current(b.model, b.as, b.regs, 0, &t), 0);
 		assert_string_equal(t.name, "runs");
+		/* An event interrupts it: the vCPU is on a stack that is no thread's. */
+		b.regs[0].sp = address(&b, "stack_events") + 2047 * 8;
+		walk(&b, 1);
+		expect(&b, 2, "runs", "runs", UNI_THREAD_RUNNING, 0);
+		b.regs[0].sp -= 0x200;
+		assert_int_equal(uni_model_current(b.model, b.as, b.regs, 0, &t), 0);
+		assert_string_equal(t.name, "runs");
+		b.regs[0].sp = address(&b, "stack_runs") + 0x3a8;
 		/* Its scheduler waits for something to run on the stack of whom it blocked last. */
 		*at(&b, "runs", offset_of(&b, "thread", "flags")) = 0;
 		walk(&b, 1);
@@ -381,6 +389,11 @@ static void nanos(void **state)
 		assert_int_equal(t->regs.sp, 0x7000);
 		assert_true(uni_regs_get(&t->regs, UNI_X86_R12, &v) && v == 12);
 		assert_int_equal(b.list->v[1].wait_on, 0);
+		/* The kernel's own process has one that has nowhere to go on: it is left out. */
+		put64(&b, "third", offset_of(&b, "thread", "context.frame") + 16 * 8, 0);
+		walk(&b, 1);
+		assert_int_equal(b.list->nr, 3);
+		expect(&b, 2, "fourth", "", UNI_THREAD_RUNNING, 0);
 		/* A tree whose branches grow together, and one that is as deep as it likes. */
 		put64(&b, "third", offset_of(&b, "thread", "n") + 8,
 			address(&b, "second") + offset_of(&b, "thread", "n"));

@@ -8,13 +8,21 @@ n=0 out=/mnt/out/$CASE T=$(mktemp -d)
 check() {
 	n=$((n + 1)) what=$1
 	shift
+	read -r before _ </proc/uptime
 	if "$@" >"$T/check" 2>&1; then
 		echo "ok $n - $what"
+		took
 		return
 	fi
 	echo "not ok $n - $what"
+	took
 	sed 's/^/# /' "$T/check"
 	return 1
+}
+
+took() {
+	read -r now _ </proc/uptime
+	echo "$before $now" | awk '{ printf "# %.1f s\n", $2 - $1 }'
 }
 
 # Every case ends here: one that does not has not reported.
@@ -59,7 +67,7 @@ recorded() {
 	shift 5
 	# shellcheck disable=SC2086 # words
 	start "$name" -t "$type" -s "$vcpus" $app loop=1 &&
-		uniscope record "xen:dom=$name" -F 600 -d $seconds --watch lab_truth -o "$session" "$@" &&
+		uniscope record "xen:dom=$name" -F 1000 -d $seconds --watch lab_truth -o "$session" "$@" &&
 		uniscope export "$session" -f json -o "$session.json"
 	status=$?
 	xl destroy "$name"

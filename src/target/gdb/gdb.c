@@ -221,7 +221,8 @@ static unsigned gdb_caps(struct uni_target *base)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
 
-	return UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | (t->stub.sysregs ? UNI_CAP_SYSREGS : 0u);
+	return UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | UNI_CAP_WRITE_TEXT |
+	       (t->stub.sysregs ? UNI_CAP_SYSREGS : 0u);
 }
 
 static int gdb_nr_vcpus(struct uni_target *base)
@@ -338,5 +339,6 @@ const struct uni_target_ops uni_target_gdb = {
 	.gmem = gdb_gmem,
 	.info = gdb_info,
 	.alive = gdb_alive,
+	.write_text = uni_gdb_write_text,
 	.detach = gdb_detach,
 };

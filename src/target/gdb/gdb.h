@@ -26,6 +26,9 @@ struct uni_gdb_target {
 int uni_gdb_begin(struct uni_gdb_target *t);
 void uni_gdb_end(struct uni_gdb_target *t);
 
+/* write.c */
+int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job);
+
 /* mem=: where guest memory is read from. */
 enum uni_gdb_mem {
 	UNI_GDB_MEM_AUTO,    /* the VMM's process if it can be, else packets */

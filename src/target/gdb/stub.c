@@ -149,7 +149,7 @@ int uni_gdb_stub_reset(struct uni_gdb_stub *s)
  * Something went wrong in the middle: whether the guest runs is unknown, so the line is brought to
  * a known state and the guest resumed, or the stub given up. Returns what the caller returns.
  */
-static int recover(struct uni_gdb_stub *s, int rc)
+int uni_gdb_stub_recover(struct uni_gdb_stub *s, int rc)
 {
 	if (rc == -UNI_EGONE || s->link.gone) {
 		s->state = UNI_GDB_LOST;
@@ -174,7 +174,7 @@ int uni_gdb_stub_resume(struct uni_gdb_stub *s)
 	if (s->state != UNI_GDB_HELD)
 		return s->state == UNI_GDB_LOST ? -UNI_EGONE : 0;
 	rc = send_resume(s);
-	return rc != 0 ? recover(s, rc) : 0;
+	return rc != 0 ? uni_gdb_stub_recover(s, rc) : 0;
 }
 
 static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
@@ -221,7 +221,7 @@ int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *re
 		return resumed != 0 ? resumed : rc;
 	}
 	if (rc != 0)
-		return recover(s, rc);
+		return uni_gdb_stub_recover(s, rc);
 	/* A guest that is not ours to resume may be resumed behind our back: leave no debts. */
 	if (s->state == UNI_GDB_PAUSED)
 		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
@@ -278,7 +278,7 @@ static int read_batch(
 }
 
 /* The first read switches QEMU to physical memory; it stays so until we leave. */
-static int physical_mode(struct uni_gdb_stub *s)
+int uni_gdb_stub_physical(struct uni_gdb_stub *s)
 {
 	int rc;
 
@@ -308,7 +308,7 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 		return rc;
 	rc = stop(s);
 	if (rc == 0)
-		rc = physical_mode(s);
+		rc = uni_gdb_stub_physical(s);
 	while (rc == 0 && len != 0) {
 		size_t done;
 
@@ -320,7 +320,7 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 		len -= done;
 	}
 	if (rc != 0 && rc != -UNI_EFAULT)
-		return recover(s, rc);
+		return uni_gdb_stub_recover(s, rc);
 	if (s->state == UNI_GDB_PAUSED)
 		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
 	resumed = held ? 0 : uni_gdb_stub_resume(s);
@@ -337,7 +337,7 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 		return uni_gdb_stub_listen(s, 0);
 	rc = uni_gdb_link_idle(&s->link);
 	if (rc != 0)
-		return recover(s, rc);
+		return uni_gdb_stub_recover(s, rc);
 	if (!s->link.stopped_event || s->state != UNI_GDB_RUNNING)
 		return 0;
 	s->link.stopped_event = false;

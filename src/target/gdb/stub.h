@@ -70,6 +70,19 @@ int uni_gdb_stub_resume(struct uni_gdb_stub *s);
 /* Copies guest memory; stops and resumes around it unless the guest is held. -UNI_EFAULT ... */
 int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t len);
 
+/* Makes memory packets name physical addresses, if that was wanted (s->phys). */
+int uni_gdb_stub_physical(struct uni_gdb_stub *s);
+/* An exchange with a held guest failed with rc: brings the line to a known state. The guest runs
+ * then, or the stub was given up. Returns what is to be returned. */
+int uni_gdb_stub_recover(struct uni_gdb_stub *s, int rc);
+
+/*
+ * Patches a guest that is held, by packets, each place by one of its own: a line that breaks leaves
+ * old bytes or new ones. As uni_patch_run(); -UNI_EPROTO and the like: the line failed.
+ */
+struct uni_patch_plan;
+int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p);
+
 /* Takes what came unasked: somebody paused the guest, the VM ended. */
 int uni_gdb_stub_idle(struct uni_gdb_stub *s);
 

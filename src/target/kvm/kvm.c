@@ -167,7 +167,7 @@ static unsigned kvm_caps(struct uni_target *t)
 {
 	const struct uni_kvm *k = (struct uni_kvm *)t;
 
-	return UNI_CAP_HOLD | UNI_CAP_SYSREGS |
+	return UNI_CAP_HOLD | UNI_CAP_SYSREGS | UNI_CAP_WRITE_TEXT |
 	       (k->kernel != NULL ? UNI_CAP_STREAM | UNI_CAP_EXITS | UNI_CAP_NO_PAUSE : 0);
 }
 
@@ -336,5 +336,6 @@ const struct uni_target_ops uni_target_kvm = {
 	.stream_stats = kvm_stream_stats,
 	.stream_times = kvm_stream_times,
 	.stream_stop = kvm_stream_stop,
+	.write_text = uni_kvm_write_text,
 	.detach = kvm_detach,
 };

@@ -59,6 +59,9 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 /* Makes ready what stops vCPUs, once a snapshot is asked for after all. */
 int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err);
 
+/* write.c */
+int uni_kvm_write_text(struct uni_target *t, struct uni_patch_job *job);
+
 /* snap.c */
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
 int uni_kvm_release(struct uni_target *t);

@@ -82,10 +82,21 @@ struct thread first = { .name = "first",
 	.syscall = &of_first,
 	.context = { { [1] = 3, [6] = 6, [7] = 0x7000, [12] = 12, [16] = (u64)waiting_at } } };
 struct thread second = {
-	.name = "second", .tid = 2, .syscall = &of_second, .n = { .c = { &first.n, &fourth.n } }
+	.name = "second",
+	.tid = 2,
+	.syscall = &of_second,
+	.context = { { [16] = (u64)waiting_at } },
+	.n = { .c = { &first.n, &fourth.n } },
 };
-struct thread third = { .name = "0123456789abcdef", .tid = 3 };
-struct thread fourth = { .tid = 4, .syscall = &of_fourth, .n = { .c = { &third.n, NULL } } };
+struct thread third = {
+	.name = "0123456789abcdef", .tid = 3, .context = { { [16] = (u64)waiting_at } }
+};
+struct thread fourth = {
+	.tid = 4,
+	.syscall = &of_fourth,
+	.context = { { [16] = (u64)waiting_at } },
+	.n = { .c = { &third.n, NULL } },
+};
 
 struct rbtree tree = { &second.n, 4 };
 struct process of_kernel, program = { 2, &tree };

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
-# boot: run
+# boot: count
 # limit: 300
 # A domain ends while it is recorded: the recording ends with it, by exit status 0, keeps what it
 # has, and says in one line what happened. Nothing of the domain is left.
-recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid
+recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid. Then its app.
 	name=$CASE-$1 session=$out/$1.uniscope
 	shift
-	start "$name" "$@" || return
+	rm -f "/mnt/log/console/guest-$name.log"
+	dom=$(guest -n "$name" "$@" wait=1) && said "$name" '^lab: waiting' 60 || return
 	uniscope record "xen:dom=$name" -F 50 -d 200 -o "$session" --overwrite >"$T/said" 2>&1 &
 	pid=$!
+	wait_for 60 sampled && printf x >"$(xenstore-read "/local/domain/$dom/console/tty")" &&
+		said "$name" '^lab: running' 60
 }
+sampled() { [ -e "$session/guest-0/metadata" ]; } # it is there before the first sample
 ended() { # WORDS
 	wait $pid
 	status=$?
@@ -23,19 +27,19 @@ absent() { ! exists "$name"; }
 gone() { wait_for 10 absent && nothing_left; }
 
 destroyed() {
-	recording destroyed -t "$1" shares loop=1 && sleep 3 && xl destroy "$name" &&
+	recording destroyed -t "$1" shares loop=1 && sleep 1 && xl destroy "$name" &&
 		ended 'was destroyed' && gone
 }
 by_itself() { # TYPE HOW WORDS: the guest ends
-	recording "$2" -t "$1" -o 'on_crash="destroy"' shares secs=4 end="$2" && ended "$3" && gone
+	recording "$2" -t "$1" -o 'on_crash="destroy"' shares secs=1 end="$2" && ended "$3" && gone
 }
 saved() { # it leaves, to be somewhere else: nothing is done about it here
-	recording suspend -t "$1" shares secs=4 end=suspend &&
+	recording suspend -t "$1" shares secs=1 end=suspend &&
 		ended 'was suspended' && xl destroy "$name" && gone
 }
 # Dead, and kept by an operator's wish: as it died, for as long as he likes.
 preserved() { # TYPE HOW WORDS
-	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares secs=4 \
+	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares secs=1 \
 		end="$2" && ended "$3" && uniscope stacks "xen:dom=$name" >"$T/stacks" && cat "$T/stacks" &&
 		grep -q kmain "$T/stacks" &&
 		uniscope record "xen:dom=$name" -F 50 -d 1 --watch lab_truth -o "$session" --overwrite &&

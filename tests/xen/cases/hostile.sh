@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2154
-# boot: run
+# boot: count
 # limit: 300
 # Guests with broken stacks and page tables, as tests/e2e/hostile.sh has them: a recording ends by
 # status 0 and says why chains end (judged outside), and the guest runs on.
 lives() { xl domid "$name" && [ "$(state "$name" | tr -d rb)" = '' ]; }
 hostile() { # TYPE VCPUS MODE
 	name=$CASE-$3 session=$out/$3.uniscope
-	start "$name" -t "$1" -s "$2" hostile "mode=$3" || return
-	timeout 60 uniscope record "xen:dom=$name" -q -F 300 -d 2 --unwind fp --watch lab_truth \
+	start "$name" -t "$1" -s "$2" hostile "mode=$3" loop=1 || return
+	timeout 60 uniscope record "xen:dom=$name" -q -F 300 -d 0.6 --unwind fp --watch lab_truth \
 		-o "$session" &&
 		uniscope export "$session" -f json -o "$session.json" && lives
 	status=$?

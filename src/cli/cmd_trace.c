@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+
+const struct uni_cmd uni_cmd_trace = {
+	.name = "trace",
+	.operands = "...",
+	.summary = "trace every call of a guest that links our tracer",
+	.details = "uniscope trace COMMAND --help tells more of each.",
+	.sub = uni_trace_cmds,
+};

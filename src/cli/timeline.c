@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/timeline.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "cli/symbols.h"
+#include "cli/term.h"
+#include "session/tinput.h"
+#include "trace/text/fcalls.h"
+
+#define MAX_INPUT ((size_t)4 << 30)
+
+struct uni_call_source {
+	const char *path;
+	struct uni_timeline timeline;
+	/* A text */
+	struct uni_ftext text;
+	struct uni_fcalls *fcalls;
+	/* A session */
+	struct uni_recording *rec;
+	struct uni_symtab *symtab;
+	struct uni_tinput *input;
+	struct uni_calls_filter filter;
+	struct uni_trace_timeline *trace;
+};
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void note_text(const char *path, const struct uni_ftext_stats *st)
+{
+	if (st->bad_lines + st->outside != 0)
+		uni_note("%s: %" PRIu64 " lines are none that ftrace writes and were passed over "
+			 "(the first is line %" PRIu64 ")",
+			path, st->bad_lines + st->outside, st->first_bad_line);
+	if (st->unreadable != 0)
+		uni_note("%s: %" PRIu64 " durations are no numbers", path, st->unreadable);
+}
+
+static int open_text(struct uni_call_source *s, struct uni_err *err)
+{
+	_cleanup_free_ char *data = NULL;
+	struct uni_ftext_stats st;
+	size_t size;
+	int rc = uni_read_file(s->path, MAX_INPUT, &data, &size, err);
+
+	if (rc == 0)
+		rc = uni_ftext_parse(data, size, &s->text, &st, err);
+	if (rc != 0)
+		return err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", s->path) : rc;
+	note_text(s->path, &st);
+	s->fcalls = uni_fcalls_open(&s->text);
+	if (s->fcalls == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	s->timeline = uni_fcalls_timeline(s->fcalls);
+	return 0;
+}
+
+static int find_guest(const struct uni_source_args *args, const struct uni_recording *rec,
+	uint32_t *ret, struct uni_err *err)
+{
+	return args->guest != NULL ? uni_recording_find_guest(rec, args->guest, ret, err)
+				   : uni_tinput_find(rec, ret, err);
+}
+
+static int open_session(
+	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
+	struct uni_funcs_naming naming = { .mangled = args->build.naming.mangled };
+	struct uni_recorded_guest guest;
+	uint32_t nr;
+	int rc = uni_recording_open(s->path, &s->rec, err);
+
+	if (rc == 0)
+		rc = find_guest(args, s->rec, &nr, err);
+	if (rc == 0)
+		rc = uni_tinput_open(s->rec, nr, &s->input, err);
+	if (rc == 0 && args->symbols != NULL)
+		rc = uni_symbols_load(args->symbols, &search, false, &s->symtab, err);
+	if (rc != 0)
+		return rc;
+	guest = uni_recording_guest(s->rec, nr);
+	naming.symtab = s->symtab != NULL ? s->symtab : guest.symtab;
+	naming.bias = guest.meta->bias;
+	if (naming.symtab == NULL)
+		uni_note("%s: addresses stay without names (--symbols can give some)",
+			guest.symtab_problem != NULL ? guest.symtab_problem : s->path);
+	s->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
+	s->filter.cpu = args->build.filter.vcpu;
+	rc = uni_trace_timeline_open(uni_tinput_get(s->input), &s->filter, &naming, &s->trace, err);
+	if (rc == 0)
+		s->timeline = uni_trace_timeline_get(s->trace);
+	return rc;
+}
+
+int uni_call_source_open(
+	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err)
+{
+	struct uni_call_source *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (s == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	s->path = args->path;
+	rc = is_folder(args->path) ? open_session(args, s, err) : open_text(s, err);
+	if (rc != 0) {
+		uni_call_source_close(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void uni_call_source_close(struct uni_call_source *s)
+{
+	if (s == NULL)
+		return;
+	uni_fcalls_close(s->fcalls);
+	uni_ftext_deinit(&s->text);
+	uni_trace_timeline_close(s->trace);
+	uni_tinput_close(s->input);
+	uni_symtab_destroy(s->symtab);
+	uni_recording_close(s->rec);
+	free(s);
+}
+
+const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s)
+{
+	return &s->timeline;
+}
+
+static void note(const char *path, uint64_t nr, const char *what)
+{
+	if (nr != 0)
+		uni_note("%s: %" PRIu64 " %s", path, nr, what);
+}
+
+void uni_call_source_note(const struct uni_call_source *s)
+{
+	if (s->fcalls != NULL) {
+		const struct uni_fcalls_stats *st = uni_fcalls_stats(s->fcalls);
+
+		note(s->path, st->unopened, "closing braces without the call's opening line");
+		note(s->path, st->unclosed, "calls without their closing brace");
+		note(s->path, st->repaired, "durations had lost their last digits");
+		note(s->path, st->overfull, "calls are shorter than those in them");
+	} else {
+		const struct uni_calls_stats *st = uni_trace_timeline_stats(s->trace);
+
+		note(s->path, st->lost, "events were lost");
+		note(s->path, st->returns, "calls whose beginning is not in the trace");
+		note(s->path, st->cut, "calls that were not seen to return");
+		note(s->path, st->damaged, "bytes of the trace make no sense");
+	}
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls in a file that a user names: a text of ftrace, or the trace in a session. */
+#ifndef UNI_CLI_TIMELINE_H
+#define UNI_CLI_TIMELINE_H
+
+#include "cli/source.h"
+#include "trace/timeline.h"
+
+struct uni_call_source; /* opaque */
+
+/* The guest, names and CPU of args count. What the text has damaged is said on stderr. */
+int uni_call_source_open(
+	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);
+void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */
+const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s);
+/* After the timeline was read to its end: on stderr, what it lacks. */
+void uni_call_source_note(const struct uni_call_source *s);
+
+#endif

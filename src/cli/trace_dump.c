@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/tracing_session.h"
+
+static struct {
+	struct uni_tracing_args a;
+	struct uni_tracing_session s;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'o', "output", UNI_OPT_STR, &o.s.output, "NAME",
+			"session folder to write (default: the guest's name.uniscope, numbered)",
+			"FILE", NULL },
+		{ 0, "overwrite", UNI_OPT_FLAG, &o.s.overwrite, NULL,
+			"replace the session that --output names, if there is one", NULL, NULL },
+		UNI_TRACING_OPTIONS(o.a),
+		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no summary", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .s = { .snapshot = true } };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_tracing t;
+	int rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
+
+	if (rc == 0) {
+		rc = uni_tracing_write(&t, &o.s, err);
+		uni_tracing_close(&t);
+	}
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_dump = {
+	.name = "dump",
+	.operands = "TARGET",
+	.summary = "save what a guest's rings hold: the last calls before now",
+	.details = "The flight recorder of a guest that runs, stands or is dead (core:). Stops a "
+		   "running guest\n"
+		   "only while the newest part is copied.",
+	.examples = "  uniscope trace dump web1\n"
+		    "  uniscope trace dump core:file=vm.core -e app.elf -o crash.uniscope",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

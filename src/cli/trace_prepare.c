@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "cli/cmd.h"
+#include "obj/sites_prepare.h"
+
+static struct {
+	const char *output;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+			"write the prepared image there (default: in place)", "FILE", NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ 0 };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const char *path = ctx->operands[0];
+	const char *out = o.output != NULL ? o.output : path;
+	struct uni_sites_prepared done;
+	int rc = uni_sites_prepare(path, out, &done, err);
+
+	if (rc == 0)
+		(void)fprintf(stderr,
+			"uniscope: %s: %zu functions can be traced; %zu places changed, %zu were "
+			"ready\n",
+			out, done.nr_functions, done.nr_changed, done.nr_ready);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_prepare = {
+	.name = "prepare",
+	.operands = "IMAGE",
+	.summary = "make an image's places to trace cost nothing while nobody traces",
+	.details = "Each traced function's entry becomes one nop, and each of its jumps to the "
+		   "return thunk\n"
+		   "a plain return, until `trace start` patches them. A step of the guest's build: "
+		   "the last\n"
+		   "one, before anything is made of the image. Its build-id stays.",
+	.examples = "  uniscope trace prepare app.elf\n"
+		    "  uniscope trace prepare app.elf -o app.prepared.elf",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

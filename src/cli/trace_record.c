@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/tracing_session.h"
+
+static struct {
+	struct uni_tracing_args a;
+	struct uni_tracing_session s;
+	bool as_is;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'd', "duration", UNI_OPT_DOUBLE, &o.s.duration, "SECONDS",
+			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL },
+		{ 'o', "output", UNI_OPT_STR, &o.s.output, "NAME",
+			"session folder to write (default: the guest's name.uniscope, numbered)",
+			"FILE", NULL },
+		{ 0, "overwrite", UNI_OPT_FLAG, &o.s.overwrite, NULL,
+			"replace the session that --output names, if there is one", NULL, NULL },
+		UNI_CHOICE_OPTIONS(o.a),
+		{ 0, "as-is", UNI_OPT_FLAG, &o.as_is, NULL,
+			"switch nothing on or off: record what is traced already", NULL, NULL },
+		{ 0, "keep", UNI_OPT_FLAG, &o.s.keep, NULL,
+			"leave the functions switched on at the end", NULL, NULL },
+		UNI_TRACING_OPTIONS(o.a),
+		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no progress and no summary", NULL,
+			NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .s = { .duration = 10 } };
+	return table;
+}
+
+static int check(struct uni_err *err)
+{
+	if (o.as_is && uni_choice_given(&o.a))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--as-is switches nothing on, and other options say what to switch on");
+	if (o.s.duration < 0 || o.s.duration > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
+	return 0;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_choice choice;
+	struct uni_tracing t;
+	int rc = check(err);
+
+	if (rc == 0)
+		rc = uni_choice_make(&choice, &o.a, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	o.s.choice = o.as_is ? NULL : &choice;
+	rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
+	if (rc == 0) {
+		rc = uni_tracing_write(&t, &o.s, err);
+		uni_tracing_close(&t);
+	}
+	uni_choice_free(&choice);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_record = {
+	.name = "record",
+	.operands = "TARGET",
+	.summary = "record the calls of a running guest into a session",
+	.details =
+		"Switches the chosen functions on, reads the guest's rings while it writes them, "
+		"and\n"
+		"switches them off at the end. What the guest overwrites before it could be read "
+		"is\n"
+		"counted as lost, to the event.",
+	.examples = "  uniscope trace record web1 --filter 'tcp_*' -d 5\n"
+		    "  uniscope trace record kvm:pid=4121 --mode lite -o calls.uniscope",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

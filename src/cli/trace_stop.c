@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/term.h"
+#include "cli/tracing.h"
+
+static struct uni_tracing_args o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		UNI_TRACING_OPTIONS(o),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ 0 };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_trace_done done = { 0 };
+	struct uni_tracing t;
+	int rc = uni_tracing_open(&t, ctx->operands[0], &o, err);
+
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = uni_tracer_set(t.tracer, NULL, &done, err);
+	if (rc == 0)
+		uni_note("nothing is traced any more: %llu places are as they were; the guest "
+			 "stood for %.0f us",
+			(unsigned long long)done.nr_written, (double)done.pause_ns / 1e3);
+	uni_tracing_close(&t);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_stop = {
+	.name = "stop",
+	.operands = "TARGET",
+	.summary = "switch all functions of a guest off, as before `start`",
+	.details =
+		"Restores every byte, also after a uniscope that was killed. What the rings hold "
+		"stays\n"
+		"there: `uniscope trace dump` still gets it.",
+	.examples = "  uniscope trace stop web1",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/tracing_session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/record.h"
+#include "cli/signals.h"
+#include "cli/term.h"
+#include "session/recording.h"
+#include "session/trecord.h"
+
+struct run {
+	struct uni_tracing *t;
+	const struct uni_tracing_session *s;
+	struct uni_record_meta meta;
+	struct uni_tclock clock;
+	struct uni_recorder *rec;
+	struct uni_trecord_cfg cfg;
+	struct uni_trace_done done;
+	struct uni_record_stats stats;
+	enum uni_trecord_end end;
+	uint64_t pause_ns; /* of the last look */
+	bool on;	   /* we switched functions on */
+};
+
+static void on_progress(void *ctx, const struct uni_trecord_state *st)
+{
+	const struct run *r = ctx;
+	char length[32] = "";
+
+	if (r->s->quiet)
+		return;
+	if (r->s->duration > 0)
+		(void)snprintf(length, sizeof(length), " / %.0f", r->s->duration);
+	uni_progress("tracing %.1f%s s, %" PRIu64 " events, %" PRIu64 " lost%s",
+		(double)st->elapsed_ns / 1e9, length, st->words, st->lost,
+		r->s->duration > 0 ? "" : " (Ctrl-C ends it)");
+}
+
+static void fill_meta(struct run *r)
+{
+	static const struct uni_record_args none = { 0 };
+	const struct uni_tracing_session *s = r->s;
+	struct uni_record_trace *trace = &r->meta.trace;
+
+	uni_record_fill_meta(&r->t->g, &none, &r->meta);
+	r->meta.method[0] = '\0';
+	r->meta.why[0] = '\0';
+	uni_tracer_describe(r->t->tracer, trace);
+	trace->snapshot = s->snapshot;
+	if (s->choice != NULL) {
+		(void)snprintf(trace->mode, sizeof(trace->mode), "%s", s->choice->mode);
+		(void)snprintf(trace->filter, sizeof(trace->filter), "%s", s->choice->text);
+	}
+	for (uint32_t i = 0; i < uni_min(trace->nr_cpus, (uint32_t)UNI_VCPU_MAX); i++)
+		uni_tclock_result(&r->clock, &trace->info, i, &trace->cpu[i].clock);
+}
+
+static int begin(struct run *r, const char *path, struct uni_err *err)
+{
+	int rc;
+
+	if (uni_ring_info(uni_tracer_ring(r->t->tracer))->nr_cpus > UNI_VCPU_MAX)
+		return uni_err_set(
+			err, UNI_ENOTSUP, "the guest traces more than %d CPUs", UNI_VCPU_MAX);
+	uni_tclock_open(&r->clock, r->t->g.info.pid,
+		uni_ring_info(uni_tracer_ring(r->t->tracer))->nr_cpus, NULL);
+	fill_meta(r);
+	rc = uni_recorder_create(path, &r->meta, r->s->overwrite, &r->rec, err);
+	if (rc == 0 && r->t->g.image != NULL)
+		rc = uni_recorder_add_image(r->rec, 0, r->t->g.image, err);
+	if (rc == 0)
+		rc = uni_recorder_trace(r->rec, 0, &r->cfg.out, err);
+	if (rc != 0)
+		return rc;
+	r->cfg.t = r->t->g.t;
+	r->cfg.tracer = r->t->tracer;
+	r->cfg.clock = &r->clock;
+	r->cfg.duration_ns = (uint64_t)(r->s->duration * 1e9);
+	r->cfg.stop = uni_signals_stop();
+	r->cfg.on_progress = on_progress;
+	r->cfg.ctx = r;
+	return 0;
+}
+
+static int switch_on(struct run *r, struct uni_err *err)
+{
+	int rc;
+
+	if (r->s->choice == NULL)
+		return 0;
+	rc = uni_tracer_set(r->t->tracer, &r->s->choice->c, &r->done, err);
+	r->on = rc == 0;
+	if (rc == 0 && !r->s->quiet)
+		uni_tracing_say(&r->done);
+	r->meta.trace.nr_functions = r->done.nr_functions;
+	r->meta.trace.nr_sites = r->done.nr_sites;
+	return rc;
+}
+
+/* Before the last look, so that what it sees is all there is. */
+static void switch_off(struct run *r)
+{
+	struct uni_trace_done done;
+	struct uni_err err = { 0 };
+
+	if (!r->on || r->s->keep || r->end == UNI_TRECORD_GONE)
+		return;
+	r->on = false;
+	if (uni_tracer_set(r->t->tracer, NULL, &done, &err) != 0)
+		uni_note("the guest is still traced (uniscope trace stop ends it): %s", err.msg);
+}
+
+static int stream(struct run *r, struct uni_err *err)
+{
+	int rc = uni_trecord_begin(&r->cfg, err);
+
+	if (rc == 0)
+		rc = switch_on(r, err);
+	if (rc == 0)
+		rc = uni_trecord_run(&r->cfg, &r->end, err);
+	if (!r->s->quiet)
+		uni_progress_end();
+	switch_off(r);
+	return rc;
+}
+
+static int take(struct run *r, struct uni_err *err)
+{
+	int rc = 0;
+
+	r->stats.begin_ns = uni_now_ns();
+	if (!r->s->snapshot)
+		rc = stream(r, err);
+	if (rc == 0 && r->end != UNI_TRECORD_GONE)
+		rc = uni_trecord_end(&r->cfg, &r->pause_ns, err);
+	r->stats.end_ns = uni_now_ns();
+	return rc;
+}
+
+static int finish(struct run *r, struct uni_err *err)
+{
+	const struct uni_guest_result result = { .stats = &r->stats };
+	int e = uni_tstream_errno(r->cfg.out), rc, rc2;
+
+	uni_trecord_describe(&r->cfg, &r->meta.trace);
+	rc = uni_recorder_set_trace(r->rec, 0, &r->meta.trace, err);
+	rc2 = uni_recorder_close(r->rec, &result, 1, rc == 0 ? err : NULL);
+	r->rec = NULL;
+	rc = rc != 0 ? rc : rc2;
+	if (rc == 0 && e != 0)
+		rc = uni_err_set(err, UNI_EIO,
+			"not all could be written: %s; what is missing counts as lost",
+			strerror(-e));
+	return rc;
+}
+
+static void say_clock(const struct uni_record_clock *c)
+{
+	if (c->error_ns == UINT64_MAX)
+		uni_note("times are the guest's own: how its counter goes with this host's clock "
+			 "is not known");
+	else
+		uni_note("times are this host's to within %.1f us", (double)c->error_ns / 1e3);
+}
+
+static void summarize(const struct run *r, const char *path)
+{
+	const struct uni_record_trace *t = &r->meta.trace;
+	uint64_t words = 0, lost = 0, torn = 0;
+
+	for (uint32_t i = 0; i < t->nr_cpus; i++) {
+		words += t->cpu[i].words;
+		lost += uni_record_trace_lost(&t->cpu[i]);
+		torn += t->cpu[i].torn;
+	}
+	if (r->end == UNI_TRECORD_GONE)
+		uni_note("the guest ended; what it recorded last is gone with it");
+	uni_note("%" PRIu64 " events of %u CPUs, %" PRIu64 " %s; the guest stood for %.0f us at "
+		 "the end",
+		words, t->nr_cpus, lost,
+		r->s->snapshot ? "older ones were overwritten or found no room" : "lost",
+		(double)r->pause_ns / 1e3);
+	say_clock(&t->cpu[0].clock);
+	uni_note("wrote %s: try `uniscope trace report %s`", path, path);
+}
+
+static int write_it(struct run *r, const char *path, struct uni_err *err)
+{
+	int rc = begin(r, path, err), rc2;
+
+	if (rc == 0)
+		rc = take(r, err);
+	if (r->rec == NULL)
+		return rc;
+	/* What there is is closed properly also after a failure. */
+	rc2 = r->cfg.out != NULL ? finish(r, rc == 0 ? err : NULL)
+				 : uni_recorder_close(r->rec, NULL, 0, NULL);
+	if (rc == 0)
+		rc = rc2;
+	if (rc == 0 && !r->s->quiet)
+		summarize(r, path);
+	return rc;
+}
+
+int uni_tracing_write(
+	struct uni_tracing *t, const struct uni_tracing_session *s, struct uni_err *err)
+{
+	_cleanup_free_ char *path =
+		s->output != NULL ? strdup(s->output) : uni_record_default_output(&t->g, 1);
+	_cleanup_free_ struct run *r = calloc(1, sizeof(*r));
+	struct uni_signals signals;
+	int rc;
+
+	if (path == NULL || r == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	r->t = t;
+	r->s = s;
+	uni_signals_begin(&signals);
+	rc = write_it(r, path, err);
+	uni_signals_end(&signals);
+	return rc;
+}

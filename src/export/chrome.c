@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trace events as Chrome's about:tracing, Perfetto and others read them: JSON, a complete event
+ * ("X") for each call, the threads of the guest as threads of process 1 and its CPUs, with what
+ * each ran, as those of process 2. Times are microseconds of the host's monotonic clock.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/vec.h"
+#include "export/opts.h"
+
+#define GUEST 1
+#define CPUS  2
+
+struct running {
+	uint64_t since_ns;
+	uint32_t thread;
+	bool known;
+};
+
+struct writer {
+	const struct uni_timeline *tl;
+	struct uni_sink *out;
+	struct uni_json json;
+	UNI_VEC(bool) seen; /* threads that were named */
+	UNI_VEC(struct running) cpus;
+	bool any;
+};
+
+static int write_chrome(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
+	struct uni_sink *out, struct uni_err *err);
+
+const struct uni_exporter uni_exporter_chrome = {
+	.name = "chrome",
+	.ext = "trace.json",
+	.mime = "application/json",
+	.summary = "trace events in JSON, for about:tracing, Perfetto and others (up to a million)",
+	.needs = UNI_NEEDS_TIMELINE,
+	.write = write_chrome,
+};
+
+static void put_us(struct uni_sink *out, const char *key, uint64_t ns)
+{
+	uni_sink_printf(
+		out, ",\"%s\":%llu.%03llu", key, ns / UNI_NSEC_PER_USEC, ns % UNI_NSEC_PER_USEC);
+}
+
+static void begin(struct writer *w, char ph, unsigned pid, uint64_t tid, const char *name)
+{
+	uni_sink_puts(w->out, w->any ? ",\n" : "\n");
+	w->any = true;
+	uni_sink_printf(
+		w->out, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%" PRIu64 ",\"name\":", ph, pid, tid);
+	uni_json_init(&w->json, w->out, false);
+	uni_json_str(&w->json, name);
+}
+
+static void put_meta(
+	struct writer *w, const char *what, unsigned pid, uint64_t tid, const char *name)
+{
+	begin(w, 'M', pid, tid, what);
+	uni_sink_puts(w->out, ",\"args\":{\"name\":");
+	uni_json_init(&w->json, w->out, false);
+	uni_json_str(&w->json, name);
+	uni_sink_puts(w->out, "}}");
+}
+
+/* Threads are numbered as they come: two of the guest's may have the same number. */
+static int name_thread(struct writer *w, uint32_t thread)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+	const char *name;
+	uint64_t number;
+
+	uni_strbuf_init(&b);
+	if (thread >= w->seen.nr) {
+		size_t more = thread + 1 - w->seen.nr;
+
+		if (!uni_vec_grow(&w->seen, more))
+			return -UNI_ENOMEM;
+		memset(w->seen.v + w->seen.nr, 0, more * sizeof(w->seen.v[0]));
+		w->seen.nr = thread + 1;
+	}
+	if (w->seen.v[thread])
+		return 0;
+	w->seen.v[thread] = true;
+	name = w->tl->thread(w->tl->ctx, thread, &number);
+	uni_strbuf_addf(&b, "%s-%" PRIu64, name, number);
+	put_meta(w, "thread_name", GUEST, thread, b.s);
+	return uni_strbuf_failed(&b) ? -UNI_ENOMEM : 0;
+}
+
+static const char *func_name(const struct writer *w, uint32_t func)
+{
+	const char *name = w->tl->func(w->tl->ctx, func);
+
+	return name[0] != '\0' ? name : "[unknown]";
+}
+
+static void put_span(struct writer *w, unsigned pid, uint64_t tid, const char *name, uint64_t ns,
+	uint64_t duration)
+{
+	begin(w, 'X', pid, tid, name);
+	put_us(w->out, "ts", ns);
+	put_us(w->out, "dur", duration);
+}
+
+/* What a CPU ran until now. */
+static int put_switch(struct writer *w, const struct uni_call_event *e)
+{
+	const char *name;
+	struct running *r;
+	uint64_t number;
+
+	if (e->cpu >= w->cpus.nr) {
+		size_t more = (size_t)e->cpu + 1 - w->cpus.nr;
+
+		if (!uni_vec_grow(&w->cpus, more))
+			return -UNI_ENOMEM;
+		memset(w->cpus.v + w->cpus.nr, 0, more * sizeof(w->cpus.v[0]));
+		w->cpus.nr = (size_t)e->cpu + 1;
+	}
+	r = &w->cpus.v[e->cpu];
+	if (r->known && e->ns >= r->since_ns) {
+		name = w->tl->thread(w->tl->ctx, r->thread, &number);
+		put_span(w, CPUS, e->cpu, name, r->since_ns, e->ns - r->since_ns);
+		uni_sink_printf(w->out, ",\"args\":{\"thread\":%" PRIu64 "}}", number);
+	}
+	*r = (struct running){ e->ns, e->next, true };
+	return 0;
+}
+
+static void put_instant(struct writer *w, const struct uni_call_event *e, const char *name)
+{
+	begin(w, 'i', GUEST, e->thread, name);
+	put_us(w->out, "ts", e->ns);
+	uni_sink_puts(w->out, ",\"s\":\"t\"}");
+}
+
+static int one(struct writer *w, const struct uni_call_event *e)
+{
+	int rc = name_thread(w, e->thread);
+
+	if (rc != 0)
+		return rc;
+	switch (e->type) {
+	case UNI_CALL_LEAVE:
+		put_span(w, GUEST, e->thread, func_name(w, e->func),
+			e->ns >= e->duration ? e->ns - e->duration : 0, e->duration);
+		uni_sink_printf(w->out, ",\"args\":{\"cpu\":%u", e->cpu);
+		put_us(w->out, "self_us", e->self);
+		uni_sink_puts(
+			w->out, (e->flags & UNI_CALL_CUT) != 0 ? ",\"returned\":false}}" : "}}");
+		return 0;
+	case UNI_CALL_LEAF:
+	case UNI_CALL_ENTRY:
+		put_instant(w, e, func_name(w, e->func));
+		return 0;
+	case UNI_CALL_LOST:
+		put_instant(w, e, "[events lost]");
+		return 0;
+	case UNI_CALL_SWITCH:
+		return put_switch(w, e);
+	default:
+		return 0;
+	}
+}
+
+static int write_all(struct writer *w)
+{
+	const struct uni_call_event *e;
+	size_t nr;
+	int rc;
+
+	uni_sink_puts(w->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	put_meta(w, "process_name", GUEST, 0, "guest");
+	put_meta(w, "process_name", CPUS, 0, "CPUs");
+	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
+		for (size_t i = 0; i < nr && rc == 1; i++)
+			rc = one(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+		if (rc < 0)
+			return rc;
+	}
+	uni_sink_puts(w->out, "\n]}\n");
+	return rc;
+}
+
+static int write_chrome(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
+	struct uni_sink *out, struct uni_err *err)
+{
+	struct writer w = { .tl = v->timeline, .out = out };
+	int rc = uni_export_opts_parse(&uni_exporter_chrome, opts, nr_opts, NULL, err);
+
+	if (rc == 0)
+		rc = uni_export_check_view(&uni_exporter_chrome, v, err);
+	if (rc != 0)
+		return rc;
+	rc = write_all(&w);
+	uni_vec_free(&w.seen);
+	uni_vec_free(&w.cpus);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuchsia's trace format: records of little-endian 64-bit words, each beginning with its type
+ * (4 bits), its length in words (12) and data. A call is one "duration complete" event, a switch a
+ * context switch of its CPU; functions are in the string table (from 1 on) as far as that goes,
+ * then written out, and so are threads.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "export/opts.h"
+
+#define MAGIC	    UINT64_C(0x0016547846040010)
+#define INIT	    1 /* record types */
+#define STRING	    2
+#define THREAD	    3
+#define EVENT	    4
+#define KERNEL	    7
+#define SCHEDULING  8
+#define INSTANT	    0 /* events */
+#define COMPLETE    4
+#define PROCESS_OBJ 1
+#define THREAD_OBJ  2
+#define KOID_ARG    8
+#define SWITCHED    (UINT64_C(1) << 60)
+#define RUNNABLE    1 /* state of the thread that goes: "suspended" would claim to know why */
+
+#define STRINGS_MAX    0x7fff
+#define THREADS_MAX    255
+#define NAME_MAX_BYTES 1024
+#define INLINE	       0x8000
+#define PROCESS	       1 /* koid of the guest; threads follow */
+#define CATEGORY       1 /* strings that are always there */
+#define PROCESS_KEY    2
+#define FIRST_FREE     3
+
+struct writer {
+	const struct uni_timeline *tl;
+	struct uni_sink *out;
+	UNI_VEC(uint16_t) refs; /* of functions; 0: not written yet */
+	UNI_VEC(bool) seen;	/* threads that were named */
+	unsigned nr_strings;
+};
+
+static int write_fxt(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
+	struct uni_sink *out, struct uni_err *err);
+
+const struct uni_exporter uni_exporter_fxt = {
+	.name = "fxt",
+	.ext = "fxt",
+	.mime = "application/octet-stream",
+	.summary = "Fuchsia trace format: small, for Perfetto",
+	.needs = UNI_NEEDS_TIMELINE,
+	.write = write_fxt,
+};
+
+static void put_word(struct writer *w, uint64_t v)
+{
+	uint8_t b[8];
+
+	for (unsigned i = 0; i < sizeof(b); i++)
+		b[i] = (uint8_t)(v >> 8 * i);
+	uni_sink_write(w->out, b, sizeof(b));
+}
+
+static void put_record(struct writer *w, uint64_t type, uint64_t words, uint64_t data)
+{
+	put_word(w, type | words << 4 | data << 16);
+}
+
+static size_t cut_name(const char *s)
+{
+	size_t n = strlen(s);
+
+	if (n <= NAME_MAX_BYTES)
+		return n;
+	n = NAME_MAX_BYTES;
+	while (n != 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+static uint64_t words_of(size_t bytes)
+{
+	return (bytes + 7) / 8;
+}
+
+static void put_bytes(struct writer *w, const char *s, size_t n)
+{
+	static const char zeros[8];
+
+	uni_sink_write(w->out, s, n);
+	uni_sink_write(w->out, zeros, words_of(n) * 8 - n);
+}
+
+static void put_string(struct writer *w, unsigned ref, const char *s)
+{
+	size_t n = cut_name(s);
+
+	put_record(w, STRING, 1 + words_of(n), ref | (uint64_t)n << 16);
+	put_bytes(w, s, n);
+}
+
+static uint64_t thread_koid(uint32_t thread)
+{
+	return (uint64_t)thread + PROCESS + 1;
+}
+
+/* An object's name, inline; of a thread also its process. */
+static void put_object(
+	struct writer *w, uint64_t type, uint64_t koid, const char *name, size_t n, bool in_process)
+{
+	put_record(w, KERNEL, 2 + words_of(n) + (in_process ? 2 : 0),
+		type | (uint64_t)(INLINE | n) << 8 | (uint64_t)in_process << 24);
+	put_word(w, koid);
+	put_bytes(w, name, n);
+	if (!in_process)
+		return;
+	put_word(w, KOID_ARG | 2 << 4 | (uint64_t)PROCESS_KEY << 16);
+	put_word(w, PROCESS);
+}
+
+static int name_thread(struct writer *w, uint32_t thread)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+	const char *name;
+	uint64_t number;
+
+	uni_strbuf_init(&b);
+	if (thread >= w->seen.nr) {
+		size_t more = thread + 1 - w->seen.nr;
+
+		if (!uni_vec_grow(&w->seen, more))
+			return -UNI_ENOMEM;
+		memset(w->seen.v + w->seen.nr, 0, more * sizeof(w->seen.v[0]));
+		w->seen.nr = thread + 1;
+	}
+	if (w->seen.v[thread])
+		return 0;
+	w->seen.v[thread] = true;
+	name = w->tl->thread(w->tl->ctx, thread, &number);
+	uni_strbuf_addf(&b, "%.*s-%llu", (int)cut_name(name), name, (unsigned long long)number);
+	if (uni_strbuf_failed(&b))
+		return -UNI_ENOMEM;
+	put_object(w, THREAD_OBJ, thread_koid(thread), b.s, b.len, true);
+	if (thread >= THREADS_MAX)
+		return 0;
+	put_record(w, THREAD, 3, thread + 1);
+	put_word(w, PROCESS);
+	put_word(w, thread_koid(thread));
+	return 0;
+}
+
+static const char *func_name(const struct writer *w, uint32_t func)
+{
+	const char *name = w->tl->func(w->tl->ctx, func);
+
+	return name[0] != '\0' ? name : "[unknown]";
+}
+
+/* Reference to the function's name, which is written if it is new; INLINE: the table is full. */
+static int func_ref(struct writer *w, uint32_t func, uint64_t *ret)
+{
+	if (func >= w->refs.nr) {
+		size_t more = func + 1 - w->refs.nr;
+
+		if (!uni_vec_grow(&w->refs, more))
+			return -UNI_ENOMEM;
+		memset(w->refs.v + w->refs.nr, 0, more * sizeof(w->refs.v[0]));
+		w->refs.nr = func + 1;
+	}
+	if (w->refs.v[func] == 0 && w->nr_strings <= STRINGS_MAX) {
+		put_string(w, w->nr_strings, func_name(w, func));
+		w->refs.v[func] = (uint16_t)w->nr_strings++;
+	}
+	*ret = w->refs.v[func] != 0 ? w->refs.v[func] : INLINE;
+	return 0;
+}
+
+static int put_event(struct writer *w, uint64_t kind, const struct uni_call_event *e)
+{
+	const char *name = "";
+	uint64_t ref, thread = e->thread < THREADS_MAX ? e->thread + 1 : 0, words;
+	uint64_t begin = e->ns - uni_min(e->ns, e->duration);
+	size_t n = 0;
+	int rc = func_ref(w, e->func, &ref);
+
+	if (rc != 0)
+		return rc;
+	if (ref == INLINE) {
+		name = func_name(w, e->func);
+		n = cut_name(name);
+		ref |= n;
+	}
+	words = 2 + (thread == 0 ? 2 : 0) + words_of(n) + (kind == COMPLETE);
+	put_record(w, EVENT, words, kind | thread << 8 | (uint64_t)CATEGORY << 16 | ref << 32);
+	put_word(w, kind == COMPLETE ? begin : e->ns);
+	if (thread == 0) {
+		put_word(w, PROCESS);
+		put_word(w, thread_koid(e->thread));
+	}
+	put_bytes(w, name, n);
+	if (kind == COMPLETE)
+		put_word(w, e->ns);
+	return 0;
+}
+
+static int put_switch(struct writer *w, const struct uni_call_event *e)
+{
+	int rc = name_thread(w, e->next);
+
+	if (rc != 0)
+		return rc;
+	put_word(w,
+		SCHEDULING | 4 << 4 | (uint64_t)e->cpu << 20 | (uint64_t)RUNNABLE << 36 | SWITCHED);
+	put_word(w, e->ns);
+	put_word(w, thread_koid(e->thread));
+	put_word(w, thread_koid(e->next));
+	return 0;
+}
+
+static int one(struct writer *w, const struct uni_call_event *e)
+{
+	int rc = name_thread(w, e->thread);
+
+	if (rc != 0)
+		return rc;
+	switch (e->type) {
+	case UNI_CALL_LEAVE:
+		return put_event(w, COMPLETE, e);
+	case UNI_CALL_LEAF:
+	case UNI_CALL_ENTRY:
+		return put_event(w, INSTANT, e);
+	case UNI_CALL_SWITCH:
+		return put_switch(w, e);
+	default:
+		return 0;
+	}
+}
+
+static int write_all(struct writer *w)
+{
+	static const char guest[] = "guest";
+	const struct uni_call_event *e;
+	size_t nr;
+	int rc;
+
+	put_word(w, MAGIC);
+	put_record(w, INIT, 2, 0);
+	put_word(w, UNI_NSEC_PER_SEC); /* ticks a second */
+	put_string(w, CATEGORY, "calls");
+	put_string(w, PROCESS_KEY, "process");
+	put_object(w, PROCESS_OBJ, PROCESS, guest, sizeof(guest) - 1, false);
+	w->nr_strings = FIRST_FREE;
+	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
+		for (size_t i = 0; i < nr && rc == 1; i++)
+			rc = one(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+static int write_fxt(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
+	struct uni_sink *out, struct uni_err *err)
+{
+	struct writer w = { .tl = v->timeline, .out = out };
+	int rc = uni_export_opts_parse(&uni_exporter_fxt, opts, nr_opts, NULL, err);
+
+	if (rc == 0)
+		rc = uni_export_check_view(&uni_exporter_fxt, v, err);
+	if (rc != 0)
+		return rc;
+	rc = write_all(&w);
+	uni_vec_free(&w.refs);
+	uni_vec_free(&w.seen);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}

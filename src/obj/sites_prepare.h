@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Makes an image's places to trace (sites.h) cost nothing while nobody traces: an entry becomes one
+ * nop of five bytes, a jump to the return thunk a plain `ret`.
+ */
+#ifndef UNI_OBJ_SITES_PREPARE_H
+#define UNI_OBJ_SITES_PREPARE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct uni_sites_prepared {
+	size_t nr_functions;
+	size_t nr_changed, nr_ready; /* sites that were rewritten; that were so already */
+};
+
+/*
+ * Reads the image at path and writes it to out (which may be path), whole or not at all, with
+ * path's permissions. Its build-id stays.
+ */
+int uni_sites_prepare(
+	const char *path, const char *out, struct uni_sites_prepared *ret, struct uni_err *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/calls.h"
+
+#include <string.h>
+
+#include "base/vec.h"
+
+struct stack {
+	UNI_VEC(uint32_t) nodes;
+};
+
+struct adder {
+	struct uni_profile *p;
+	const struct uni_timeline *tl;
+	bool count;
+	UNI_VEC(uint32_t) frames; /* of functions; UNI_NODE_NONE: not asked yet */
+	UNI_VEC(struct stack) stacks;
+	struct uni_profile_calls *stats;
+};
+
+static uint32_t frame_of(struct adder *a, uint32_t func)
+{
+	const char *name;
+
+	if (func >= a->frames.nr) {
+		size_t more = func + 1 - a->frames.nr;
+
+		if (!uni_vec_grow(&a->frames, more))
+			return UNI_NODE_NONE;
+		memset(a->frames.v + a->frames.nr, 0xff, more * sizeof(a->frames.v[0]));
+		a->frames.nr = func + 1;
+	}
+	if (a->frames.v[func] == UNI_NODE_NONE) {
+		name = a->tl->func(a->tl->ctx, func);
+		if (name[0] == '\0')
+			name = "[unknown]";
+		a->frames.v[func] =
+			uni_profile_frame_named(a->p, name, strlen(name), uni_frame_kind_of(name));
+	}
+	return a->frames.v[func];
+}
+
+static struct stack *stack_of(struct adder *a, uint32_t thread)
+{
+	if (thread >= a->stacks.nr) {
+		size_t more = thread + 1 - a->stacks.nr;
+
+		if (!uni_vec_grow(&a->stacks, more))
+			return NULL;
+		memset(a->stacks.v + a->stacks.nr, 0, more * sizeof(a->stacks.v[0]));
+		a->stacks.nr = thread + 1;
+	}
+	return &a->stacks.v[thread];
+}
+
+/* Below the newest call of the thread. */
+static uint32_t child(struct adder *a, const struct stack *s, uint32_t func)
+{
+	uint32_t top = s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : UNI_NODE_ROOT;
+	uint32_t frame = frame_of(a, func);
+
+	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->p, top, frame);
+}
+
+static int add(struct adder *a, uint32_t node, const struct uni_call_event *e)
+{
+	if (node == UNI_NODE_NONE)
+		return -UNI_ENOMEM;
+	a->stats->calls++;
+	a->stats->cut += (e->flags & UNI_CALL_CUT) != 0;
+	uni_profile_add_self(a->p, node, a->count ? 1.0 : (double)e->self, 0.0);
+	return 0;
+}
+
+static int leave(struct adder *a, struct stack *s, const struct uni_call_event *e)
+{
+	/* A call of which only the end is there. */
+	if ((e->flags & UNI_CALL_BEGAN) != 0 && s->nodes.nr <= e->depth)
+		return add(a, child(a, s, e->func), e);
+	return s->nodes.nr == 0 ? 0 : add(a, s->nodes.v[--s->nodes.nr], e);
+}
+
+static int one(struct adder *a, const struct uni_call_event *e)
+{
+	struct stack *s = stack_of(a, e->thread);
+	uint32_t node;
+
+	if (s == NULL)
+		return -UNI_ENOMEM;
+	switch (e->type) {
+	case UNI_CALL_ENTER:
+		node = child(a, s, e->func);
+		return node != UNI_NODE_NONE && uni_vec_push(&s->nodes, node) ? 0 : -UNI_ENOMEM;
+	case UNI_CALL_LEAVE:
+		return leave(a, s, e);
+	case UNI_CALL_LEAF:
+	case UNI_CALL_ENTRY:
+		return add(a, child(a, s, e->func), e);
+	case UNI_CALL_LOST:
+		a->stats->lost += e->count;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, bool count,
+	struct uni_profile_calls *ret)
+{
+	struct adder a = { .p = p, .tl = tl, .count = count, .stats = ret };
+	const struct uni_call_event *e;
+	size_t nr;
+	int rc;
+
+	*ret = (struct uni_profile_calls){ 0 };
+	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
+		for (size_t i = 0; i < nr && rc == 1; i++)
+			rc = one(&a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+		if (rc < 0)
+			break;
+	}
+	for (size_t i = 0; i < a.stacks.nr; i++)
+		uni_vec_free(&a.stacks.v[i].nodes);
+	uni_vec_free(&a.stacks);
+	uni_vec_free(&a.frames);
+	return rc;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a guest CPU's counter goes with the host's clock, with a bound on the error.
+ *
+ * tsc-offset  what KVM says it adds to the host's counter (debugfs, where it is mounted and may be
+ *             read): exact but for reading the host's two clocks one after the other
+ * ring        from the ring alone: a record that was not there when we looked and is there now was
+ *             made in between. The shortest such wait bounds the relation.
+ * guest       only the frequency is known, as the guest says it
+ */
+#ifndef UNI_SESSION_TCLOCK_H
+#define UNI_SESSION_TCLOCK_H
+
+#include "session/trace.h"
+#include "target/target.h"
+#include "trace/ring.h"
+
+/* The guest's counter was `cycles` at some moment of [from_ns, to_ns]. */
+struct uni_tclock_point {
+	uint64_t cycles, from_ns, to_ns; /* to_ns 0: none */
+};
+
+struct uni_tclock {
+	/* One at the beginning and one at the end tell the frequency. */
+	struct uni_tclock_point first[UNI_VCPU_MAX], last[UNI_VCPU_MAX];
+	uint64_t host_ns, host_tsc; /* when it was opened */
+	bool has_offset[UNI_VCPU_MAX];
+	uint64_t offset[UNI_VCPU_MAX]; /* guest's counter minus host's, wraps */
+};
+
+/* pid: the VMM's, 0 unknown. debugfs: NULL, or where it is mounted. */
+void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs);
+
+/*
+ * Looks at the ring for at most that long, or so briefly that it shows that the CPU records
+ * nothing: false. To be called at the beginning and now and then.
+ */
+bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns);
+
+/* The better of two bounds, of what is known by now. */
+void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,
+	struct uni_record_clock *ret);
+
+/* One bound more: made public for tests. */
+void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p);
+
+#endif

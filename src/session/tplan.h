@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which functions of a guest are traced, and the patches that make it so. Plain data: the bytes
+ * that are there now come in by a reader, what comes out is a job for uni_patch_run().
+ */
+#ifndef UNI_SESSION_TPLAN_H
+#define UNI_SESSION_TPLAN_H
+
+#include <regex.h>
+
+#include "base/err.h"
+#include "obj/sites.h"
+#include "session/tmem.h"
+#include "target/patch.h"
+#include "trace/ring.h"
+
+enum uni_trigger {
+	UNI_TRIGGER_NONE,
+	UNI_TRIGGER_START,  /* enables tracing when it is called */
+	UNI_TRIGGER_STOP,   /* disables it */
+	UNI_TRIGGER_FREEZE, /* keeps what the rings hold then */
+};
+
+struct uni_trace_trigger {
+	const char *function; /* exact */
+	enum uni_trigger what;
+};
+
+/* Names are as in the symbol table; globs are uni_glob_match()'s. */
+struct uni_trace_choice {
+	const char *const *glob; /* a function that matches any of these, or of regex; none: all */
+	size_t nr_globs;
+	const regex_t *regex;
+	size_t nr_regexes;
+	const char *const *not_glob; /* and none of these */
+	size_t nr_not;
+	const char *const *args_glob; /* of these with arguments and value */
+	size_t nr_args;
+	const struct uni_trace_trigger *trigger;
+	size_t nr_triggers;
+	uint32_t mode;	    /* UNI_TRACE_GRAPH, UNI_TRACE_LITE, UNI_TRACE_FUNCTION */
+	uint64_t min_ns;    /* shorter calls are dropped; 0: none */
+	uint32_t max_depth; /* deeper calls are dropped; 0: none */
+	bool pieces;	    /* also functions whose start is several instructions while off */
+	bool disabled;	    /* begin with the tracer off: a trigger enables it */
+};
+
+struct uni_trace_plan {
+	struct uni_patch *patch; /* owned; by rising gpa: what has to change */
+	size_t nr;
+	uint32_t nr_functions, nr_sites; /* that will be traced */
+	uint32_t nr_no_exits;		 /* left out: not all of their returns are known */
+	uint32_t nr_pieces;		 /* left out: see above */
+	uint32_t nr_unlike;		 /* left out: something unknown stands in the guest */
+};
+
+struct uni_trace_guest {
+	struct uni_tmem *mem;
+	const struct uni_image *image;
+	uint64_t bias;
+	const struct uni_sites *sites;
+	const struct uni_ring_info *info;
+	uint64_t head; /* address of struct uni_trace_head */
+	struct uni_trace_hooks hooks;
+	uint64_t tsc_hz; /* for min_ns; 0: not known */
+};
+
+/*
+ * choice NULL: nothing is traced any more, each site is as the file has it. -UNI_ENOENT: no
+ * function is meant, and the message says which there are; -UNI_EMISMATCH: places hold what nobody
+ * knows.
+ */
+int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
+	struct uni_trace_plan *ret, struct uni_err *err);
+void uni_trace_plan_deinit(struct uni_trace_plan *p);
+
+/* How many functions are traced right now, by what stands at their entries. */
+int uni_trace_count_on(const struct uni_trace_guest *g, uint32_t *ret, struct uni_err *err);
+
+#endif

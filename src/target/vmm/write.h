@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Patching guest memory that is the memory of a process, while its vCPUs stand. */
+#ifndef UNI_TARGET_VMM_WRITE_H
+#define UNI_TARGET_VMM_WRITE_H
+
+#include "mem/gmem.h"
+#include "target/patch.h"
+
+/*
+ * Reads, checks and writes the plan's extents; m is the gmem of that process' guest, its regions'
+ * cookies are where they lie in it. Returns as uni_patch_run(); what was written before a failure
+ * is taken back. No allocation.
+ */
+int uni_vmm_patch(int pid, const struct uni_gmem *m, struct uni_patch_plan *p);
+
+#endif

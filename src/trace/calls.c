@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "trace/record.h"
+#include "trace/walk.h"
+
+#define BATCH 512 /* records at a time */
+
+/* What uni_walk_thread.own is here. */
+enum {
+	MATCH,	  /* frame of the call that the filter's function pattern let in; 0: none */
+	ANNOUNCE, /* frames below this were open when the time window began, and not told yet */
+};
+
+struct uni_calls {
+	struct uni_walk walk; /* first: ops get this */
+	UNI_VEC(struct uni_call_event) event;
+	UNI_VEC(uint64_t) words;
+	UNI_VEC(uint8_t) match;	   /* of functions: 0 not asked, 1 no, 2 yes */
+	UNI_VEC(uint32_t) name_of; /* of threads: 0 not looked for, 1 none, else input's + 2 */
+	bool telling, finished;
+};
+
+static struct uni_call_event *add(
+	struct uni_calls *s, const struct uni_walk_cpu *c, uint64_t time, enum uni_call_type type)
+{
+	struct uni_call_event *e;
+
+	if (!uni_vec_grow(&s->event, 1)) {
+		s->walk.failed = -UNI_ENOMEM;
+		return NULL;
+	}
+	e = &s->event.v[s->event.nr++];
+	*e = (struct uni_call_event){ .type = (uint8_t)type,
+		.cpu = (uint16_t)(c - s->walk.cpu),
+		.thread = c->thread,
+		.tsc = time,
+		.ns = uni_walk_ns(&s->walk, time) };
+	return e;
+}
+
+static bool matches(struct uni_calls *s, uint32_t func)
+{
+	const char *glob = s->walk.filter.function;
+
+	if (glob == NULL)
+		return true;
+	while (s->match.nr <= func) {
+		if (!uni_vec_push(&s->match, 0)) {
+			s->walk.failed = -UNI_ENOMEM;
+			return false;
+		}
+	}
+	if (s->match.v[func] == 0)
+		s->match.v[func] =
+			uni_glob_match(glob, uni_funcs_name(s->walk.funcs, func)) ? 2 : 1;
+	return s->match.v[func] == 2;
+}
+
+/* The first frame that is told of; 0: none is. */
+static uint32_t lowest(const struct uni_calls *s, const struct uni_walk_thread *t)
+{
+	return s->walk.filter.function == NULL ? 1 : t->own[MATCH];
+}
+
+static void put_enter(struct uni_calls *s, struct uni_walk_cpu *c, const struct uni_walk_frame *f,
+	uint64_t time, unsigned flags)
+{
+	const struct uni_walk_thread *t = &s->walk.thread[c->thread];
+	struct uni_call_event *e = add(s, c, time, UNI_CALL_ENTER);
+
+	if (e == NULL)
+		return;
+	e->flags = (uint8_t)flags;
+	e->func = f->func;
+	e->caller = f[-1].func;
+	e->depth = (uint32_t)(f - t->frame) - lowest(s, t);
+}
+
+/* The calls that were open when the window began, now that their thread is seen in it. */
+static void announce(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t time)
+{
+	struct uni_walk_thread *t = &s->walk.thread[c->thread];
+	uint32_t i = lowest(s, t), n = t->own[ANNOUNCE];
+
+	t->own[ANNOUNCE] = 0;
+	for (; i != 0 && i < n; i++)
+		put_enter(s, c, &t->frame[i], time, UNI_CALL_BEGAN);
+}
+
+static inline bool is_told(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t time)
+{
+	if (!s->telling || c->muted)
+		return false;
+	if (__builtin_expect(s->walk.thread[c->thread].own[ANNOUNCE] != 0, 0))
+		announce(s, c, time);
+	return true;
+}
+
+static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
+{
+	struct uni_calls *s = (struct uni_calls *)w;
+	struct uni_walk_thread *t = &w->thread[c->thread];
+
+	if (w->filter.function != NULL && t->own[MATCH] == 0 && matches(s, f->func))
+		t->own[MATCH] = (uint32_t)(f - t->frame);
+	if (lowest(s, t) != 0 && is_told(s, c, f->begin))
+		put_enter(s, c, f, f->begin, 0);
+}
+
+static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
+	uint64_t time, unsigned flags)
+{
+	struct uni_calls *s = (struct uni_calls *)w;
+	struct uni_walk_thread *t = &w->thread[c->thread];
+	uint64_t took = time > f->begin ? uni_trace_ns(w->rate, time - f->begin) : 0;
+	uint64_t off = uni_trace_ns(w->rate, f->off);
+	uint32_t low = lowest(s, t), at = (uint32_t)(f - t->frame);
+	struct uni_call_event *e;
+
+	f[-1].child += took;
+	if (low != 0 && is_told(s, c, time) && (e = add(s, c, time, UNI_CALL_LEAVE)) != NULL) {
+		if (w->from != 0 && f->begin == w->from)
+			flags |= UNI_CALL_BEGAN;
+		e->flags = (uint8_t)flags;
+		e->func = f->func;
+		e->depth = at - low;
+		e->duration = took;
+		e->off = off;
+		e->self = took > f->child + off ? took - f->child - off : 0;
+	}
+	if (at == t->own[MATCH])
+		t->own[MATCH] = 0;
+	t->own[ANNOUNCE] = uni_min(t->own[ANNOUNCE], at);
+}
+
+static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
+	uint32_t func, uint64_t time, enum uni_call_type type)
+{
+	struct uni_calls *s = (struct uni_calls *)w;
+	const struct uni_walk_thread *t = &w->thread[c->thread];
+	uint32_t low = lowest(s, t);
+	struct uni_call_event *e;
+
+	if ((low == 0 && !matches(s, func)) || !is_told(s, c, time))
+		return;
+	e = add(s, c, time, type);
+	if (e == NULL)
+		return;
+	e->func = func;
+	e->caller = top->func;
+	e->depth = low == 0 ? 0 : (uint32_t)(top - t->frame) + 1 - low;
+}
+
+static bool cpu_passes(const struct uni_walk *w, const struct uni_walk_cpu *c)
+{
+	return w->filter.cpu < 0 || w->filter.cpu == (int64_t)(c - w->cpu);
+}
+
+static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+	enum uni_call_type type, uint64_t value, uint32_t next)
+{
+	struct uni_calls *s = (struct uni_calls *)w;
+	struct uni_call_event *e;
+
+	if (type == UNI_CALL_RETURN && w->filter.function != NULL)
+		return;
+	if (!s->telling || !cpu_passes(w, c) || (c->muted && w->thread[next].muted))
+		return;
+	e = add(s, c, time, type);
+	if (e == NULL)
+		return;
+	if (type == UNI_CALL_LOST)
+		e->count = value;
+	if (type == UNI_CALL_SWITCH) {
+		e->next = next;
+		e->reason = (uint32_t)value;
+	}
+}
+
+static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+	const struct uni_trace_record *rec)
+{
+	struct uni_calls *s = (struct uni_calls *)w;
+	struct uni_call_event *e;
+
+	if (w->filter.function != NULL || !is_told(s, c, time))
+		return;
+	if (!uni_vec_grow(&s->words, rec->nr)) {
+		w->failed = -UNI_ENOMEM;
+		return;
+	}
+	e = add(s, c, time, UNI_CALL_EXT);
+	if (e == NULL)
+		return;
+	e->cls = rec->cls;
+	e->nr = rec->nr;
+	e->first = (uint32_t)s->words.nr;
+	if (rec->nr != 0)
+		memcpy(s->words.v + s->words.nr, rec->words, rec->nr * sizeof(uint64_t));
+	s->words.nr += rec->nr;
+}
+
+static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+
+static const struct uni_walk_ops ops = {
+	.span = span,
+	.enter = enter,
+	.leave = leave,
+	.leaf = leaf,
+	.other = other,
+	.ext = ext,
+};
+
+static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
+{
+	if (w->functions)
+		uni_walk_span(w, c, until, max, &ops, true);
+	else
+		uni_walk_span(w, c, until, max, &ops, false);
+}
+
+static void peek_all(struct uni_walk *w)
+{
+	for (uint32_t i = 0; i < w->nr_cpus; i++)
+		uni_walk_peek(w, &w->cpu[i]);
+}
+
+/* What was before the time window happens untold. */
+static int skip_to_window(struct uni_calls *s)
+{
+	struct uni_walk *w = &s->walk;
+	int rc;
+
+	if (w->from == 0)
+		return 0;
+	rc = uni_walk_all(w, w->from - 1);
+	uni_walk_restart(w, w->from);
+	for (uint32_t i = 0; i < w->nr_threads; i++)
+		w->thread[i].own[ANNOUNCE] = w->thread[i].nr;
+	w->stats = (struct uni_calls_stats){ 0 };
+	return rc;
+}
+
+int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
+	struct uni_funcs *funcs, struct uni_calls **ret, struct uni_err *err)
+{
+	struct uni_calls *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (s == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
+	if (rc != 0) {
+		free(s);
+		return rc;
+	}
+	s->walk.park = false;
+	rc = skip_to_window(s);
+	peek_all(&s->walk);
+	if (rc != 0) {
+		uni_calls_close(s);
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	s->telling = true;
+	*ret = s;
+	return 0;
+}
+
+void uni_calls_close(struct uni_calls *s)
+{
+	if (s == NULL)
+		return;
+	uni_walk_deinit(&s->walk);
+	uni_vec_free(&s->event);
+	uni_vec_free(&s->words);
+	uni_vec_free(&s->match);
+	uni_vec_free(&s->name_of);
+	free(s);
+}
+
+/* The time of the second earliest record: so far the earliest CPU may go on alone. */
+static uint64_t second(const struct uni_walk *w, const struct uni_walk_cpu *first)
+{
+	uint64_t until = w->to;
+
+	for (uint32_t i = 0; i < w->nr_cpus; i++) {
+		const struct uni_walk_cpu *c = &w->cpu[i];
+
+		if (c != first && c->at != c->end && c->next < until)
+			until = c->next;
+	}
+	return until;
+}
+
+int uni_calls_read(struct uni_calls *s, const struct uni_call_event **ret, size_t *nr_ret)
+{
+	struct uni_walk *w = &s->walk;
+
+	s->event.nr = 0;
+	s->words.nr = 0;
+	while (s->event.nr < BATCH / 2 && w->failed == 0) {
+		struct uni_walk_cpu *c = uni_walk_earliest(w, w->to);
+
+		if (c == NULL)
+			break;
+		uni_walk_step(w, c, w->nr_cpus == 1 ? w->to : second(w, c), BATCH);
+	}
+	if (s->event.nr == 0 && !s->finished && !w->in->live && w->failed == 0) {
+		s->finished = true;
+		uni_walk_finish(w);
+	}
+	*ret = s->event.v;
+	*nr_ret = s->event.nr;
+	return w->failed != 0 ? w->failed : s->event.nr != 0;
+}
+
+void uni_calls_more(struct uni_calls *s)
+{
+	for (uint32_t i = 0; i < s->walk.nr_cpus; i++) {
+		s->walk.cpu[i].packet.next = 0;
+		s->walk.cpu[i].at = s->walk.cpu[i].end = NULL;
+	}
+	peek_all(&s->walk);
+}
+
+struct uni_calls_thread uni_calls_thread(const struct uni_calls *s, uint32_t thread)
+{
+	if (thread >= s->walk.nr_threads)
+		return (struct uni_calls_thread){ 0 };
+	return (struct uni_calls_thread){ s->walk.thread[thread].id, s->walk.thread[thread].known };
+}
+
+uint32_t uni_calls_nr_threads(const struct uni_calls *s)
+{
+	return s->walk.nr_threads;
+}
+
+static uint32_t find_name(const struct uni_trace_input *in, uint64_t id)
+{
+	for (size_t i = 0; i < uni_min(in->nr_threads, (size_t)UINT32_MAX - 2); i++) {
+		if (in->thread[i].id == id)
+			return (uint32_t)i + 2;
+	}
+	return 1;
+}
+
+const char *uni_calls_thread_name(struct uni_calls *s, uint32_t thread, uint64_t *number_ret)
+{
+	const struct uni_calls_thread t = uni_calls_thread(s, thread);
+	const struct uni_trace_thread_name *n;
+	uint32_t *known;
+
+	*number_ret = t.id;
+	while (s->name_of.nr <= thread && t.known) {
+		if (!uni_vec_push(&s->name_of, 0))
+			return "tid";
+	}
+	if (!t.known)
+		return "tid";
+	known = &s->name_of.v[thread];
+	if (*known == 0)
+		*known = find_name(s->walk.in, t.id);
+	if (*known == 1)
+		return "tid";
+	n = &s->walk.in->thread[*known - 2];
+	*number_ret = n->number;
+	return n->name[0] != '\0' ? n->name : "tid";
+}
+
+const uint64_t *uni_calls_words(const struct uni_calls *s, const struct uni_call_event *e)
+{
+	return s->words.v + e->first;
+}
+
+const struct uni_calls_stats *uni_calls_stats(const struct uni_calls *s)
+{
+	return &s->walk.stats;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls of a trace, merged by time over its CPUs. Each thread has its own stack, which it keeps
+ * when it is switched off a CPU and on again, maybe elsewhere.
+ *
+ * A return record tells the stack pointer, not the function: it ends the newest call, unless the
+ * stack pointer shows that this one was left otherwise (longjmp, tail call, a function that does
+ * not return) and an older one returns now; those in between end with it (UNI_CALL_CUT).
+ * Where events are lost nobody knows what returned: the calls then open are cut, too.
+ * Calls still open at the end of the trace end there (UNI_CALL_CUT), unless it is live.
+ *
+ * Memory is bounded whatever the packets hold: caps below; what is above them is counted.
+ */
+#ifndef UNI_TRACE_CALLS_H
+#define UNI_TRACE_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace/funcs.h"
+#include "trace/input.h"
+
+#define UNI_CALLS_DEPTH_MAX   65535 /* calls of a thread that are open at once */
+#define UNI_CALLS_THREADS_MAX 16384
+
+enum uni_call_type {
+	UNI_CALL_ENTER,	 /* a call that a LEAVE will end */
+	UNI_CALL_LEAVE,	 /* func, duration, self, off; time is its end */
+	UNI_CALL_LEAF,	 /* a whole call that made none, begun at this time; its end is not known */
+	UNI_CALL_ENTRY,	 /* a call of which only this is known (UNI_TRACE_MODE_FUNCTION) */
+	UNI_CALL_RETURN, /* of a call whose beginning is not in the trace: func is UNI_FUNC_NONE */
+	UNI_CALL_SWITCH, /* thread: goes; next: comes */
+	UNI_CALL_LOST,	 /* count events are missing here on this CPU; thread 0 runs from now on */
+	UNI_CALL_EXT,	 /* another extended record: cls, nr, words */
+};
+
+enum uni_call_flags {
+	UNI_CALL_CUT = 1,   /* LEAVE: not seen to return; the time is when that was noticed */
+	UNI_CALL_BEGAN = 2, /* ENTER, LEAVE: the call began before the time window; time and
+			       duration are the window's part */
+	UNI_CALL_OPEN = 4,  /* with CUT: open at the end of the trace, or of the window */
+};
+
+struct uni_call_event {
+	uint8_t type, flags;
+	uint16_t cpu;
+	uint32_t thread;   /* uni_calls_thread() */
+	uint32_t func;	   /* of the struct uni_funcs */
+	uint32_t depth;	   /* open calls of the thread below it; of LEAVE as its ENTER */
+	uint64_t tsc;	   /* CPU 0's counter */
+	uint64_t ns;	   /* host CLOCK_MONOTONIC */
+	uint64_t duration; /* LEAVE, ns */
+	uint64_t self;	   /* LEAVE: of that, neither in traced calls it made nor in `off` */
+	union {
+		uint32_t caller; /* ENTER, LEAF; UNI_FUNC_NONE: not known */
+		uint64_t off; /* LEAVE: the thread was on no CPU, while this call was its newest */
+		uint64_t count; /* LOST */
+		struct {
+			uint32_t next, reason; /* SWITCH */
+		};
+		struct {
+			uint16_t cls, nr; /* EXT: the words are uni_calls_words() */
+			uint32_t first;
+		};
+	};
+};
+
+/* Which events; zeroed is none: begin with UNI_CALLS_ALL. */
+struct uni_calls_filter {
+	uint64_t from_ns, to_ns; /* host time; calls across an end are cut to the part within */
+	int64_t cpu;		 /* -1: all */
+	const uint64_t *thread;	 /* ids; NULL: all, also events of no known thread */
+	size_t nr_thread;
+	const char *function; /* glob: calls of these functions, and what they call; NULL: all */
+};
+#define UNI_CALLS_ALL                          \
+	{                                      \
+		.to_ns = UINT64_MAX, .cpu = -1 \
+	}
+
+struct uni_calls_thread {
+	uint64_t id; /* of switch records */
+	bool known;  /* false: nothing tells (yet) which thread it is; id is the CPU then */
+};
+
+/* What there was besides good records. */
+struct uni_calls_stats {
+	uint64_t events;   /* records: entries, returns, leaves; of all, not only those that pass */
+	uint64_t lost;	   /* events that are missing */
+	uint64_t damaged;  /* bytes that are no packets, or no records */
+	uint64_t returns;  /* without a beginning */
+	uint64_t cut;	   /* calls not seen to return */
+	uint64_t too_deep; /* calls below UNI_CALLS_DEPTH_MAX: not told */
+	uint64_t epochs;   /* times that a CPU's counter went back: told as if it stood still */
+	uint64_t begin_ns, end_ns; /* of the trace; complete at its end */
+};
+
+struct uni_calls; /* opaque */
+
+/* Both must outlive it; filter NULL: all. funcs gets the functions added that come up. */
+int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
+	struct uni_funcs *funcs, struct uni_calls **ret, struct uni_err *err);
+void uni_calls_close(struct uni_calls *c); /* NULL-safe */
+
+/*
+ * The next events, valid until the next call: *nr_ret of them, at least 1. 0 at the end (of what
+ * is there now: see uni_calls_more()); 1 if there are events; -UNI_ENOMEM.
+ */
+int uni_calls_read(struct uni_calls *c, const struct uni_call_event **ret, size_t *nr_ret);
+/*
+ * For live traces: *in was given the data that follows (what was read before is gone), or `live` is
+ * false now. Reads may go on.
+ */
+void uni_calls_more(struct uni_calls *c);
+
+struct uni_calls_thread uni_calls_thread(const struct uni_calls *c, uint32_t thread);
+uint32_t uni_calls_nr_threads(const struct uni_calls *c);
+/* "NAME" and number of a thread as text formats tell them: name "tid" if it has none. */
+const char *uni_calls_thread_name(struct uni_calls *c, uint32_t thread, uint64_t *number_ret);
+const uint64_t *uni_calls_words(const struct uni_calls *c, const struct uni_call_event *e);
+const struct uni_calls_stats *uni_calls_stats(const struct uni_calls *c);
+
+#endif

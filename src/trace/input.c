@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace/input.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+/* Packets that are looked at to tell a trace of calls only from one with returns. */
+#define MODE_PACKETS 4
+
+uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu)
+{
+	const struct uni_trace_clock *a = &in->cpu[0].clock, *b = &in->cpu[cpu].clock;
+	uint64_t hz = in->info.tsc_hz, error = uni_max(a->error_ns, b->error_ns);
+	uint64_t cycles, both = (uint64_t)((__int128)b->tsc - a->tsc), off;
+	uint64_t ns = b->ns >= a->ns ? b->ns - a->ns : a->ns - b->ns;
+
+	if (cpu == 0 || hz < UNI_TRACE_HZ_MIN || error == UINT64_MAX)
+		return 0;
+	cycles = (uint64_t)((unsigned __int128)ns * hz / 1000000000);
+	if (b->ns < a->ns)
+		cycles = -cycles;
+	/* Modulo 2^64, as the counters themselves. */
+	off = cycles - both;
+	ns = uni_trace_ns(uni_trace_rate(in), off >> 63 ? -off : off);
+	return ns <= error || ns - error <= error ? 0 : off;
+}
+
+/* Bytes of the packet at data, or 0: it is none. */
+static size_t size_of(const struct uni_trace_sub *s, size_t left)
+{
+	uint64_t bytes;
+
+	if (left < UNI_TRACE_SUB_HEAD || s->ctf_magic != UNI_TRACE_CTF_MAGIC)
+		return 0;
+	bytes = s->packet_size / 8;
+	if (s->packet_size % 64 != 0 || bytes < UNI_TRACE_SUB_HEAD || bytes > UNI_TRACE_SUB_SIZE ||
+		bytes > left)
+		return 0;
+	return (size_t)bytes;
+}
+
+static bool content_of(const struct uni_trace_input *in, const struct uni_trace_sub *s, size_t size,
+	size_t *content_ret)
+{
+	uint64_t bytes = s->content_size / 8;
+
+	if (s->content_size % 64 != 0 || bytes < UNI_TRACE_SUB_HEAD || bytes > size ||
+		memcmp(s->uuid, in->info.uuid, sizeof(s->uuid)) != 0)
+		return false;
+	*content_ret = (size_t)bytes;
+	return true;
+}
+
+/* What the headers of this one and of the one before tell of events between them. */
+static void tell_lost(struct uni_trace_packet *p, const struct uni_trace_packet *prev)
+{
+	uint64_t before = prev != NULL ? prev->lost_total : 0;
+
+	p->lost_total = p->head->lost;
+	p->words_after = p->head->words_before + (p->content - UNI_TRACE_SUB_HEAD) / 8;
+	if (prev != NULL && p->head->words_before > prev->words_after)
+		p->lapped = p->head->words_before - prev->words_after;
+	if (p->head->lost > before && p->head->lost - before > p->lapped)
+		p->lost = p->head->lost - before - p->lapped;
+}
+
+int uni_trace_packet(const struct uni_trace_input *in, unsigned cpu, size_t offset,
+	const struct uni_trace_packet *prev, struct uni_trace_packet *ret, uint64_t *damaged_ret)
+{
+	const struct uni_trace_stream *s = &in->cpu[cpu];
+	const uint8_t *data = s->data;
+
+	while (offset < s->size) {
+		const void *at = data + offset;
+		struct uni_trace_packet p = { .head = at };
+		size_t size = size_of(p.head, s->size - offset);
+
+		if (size != 0 && content_of(in, p.head, size, &p.content)) {
+			p.next = offset + size;
+			tell_lost(&p, prev);
+			*ret = p;
+			return 1;
+		}
+		if (size == 0)
+			size = uni_min(s->size - offset, sizeof(uint64_t));
+		*damaged_ret += size;
+		offset += size;
+	}
+	return 0;
+}
+
+uint64_t uni_trace_begin_ns(const struct uni_trace_input *in)
+{
+	uint64_t begin = UINT64_MAX, damaged = 0;
+
+	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
+		struct uni_trace_packet p;
+
+		if (uni_trace_packet(in, cpu, 0, NULL, &p, &damaged) != 0)
+			begin = uni_min(begin, p.head->ts_begin + uni_trace_offset(in, cpu));
+	}
+	return begin == UINT64_MAX
+		       ? 0
+		       : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), begin);
+}
+
+/* Has it returns, or calls that were told to have ended? */
+static bool has_ends(const struct uni_trace_input *in, const struct uni_trace_packet *p)
+{
+	const uint64_t *words = (const uint64_t *)(const void *)p->head;
+
+	for (size_t i = UNI_TRACE_SUB_HEAD / 8; i < p->content / 8; i++) {
+		uint8_t kind = in->info.kinds[words[i] >> 32 & 15];
+
+		if (kind == UNI_TRACE_KIND_EXIT || kind == UNI_TRACE_KIND_LEAF)
+			return true;
+		if (kind == UNI_TRACE_KIND_SYNC)
+			i += 2;
+		else if (kind == UNI_TRACE_KIND_EXT)
+			i += words[i] >> 36 & 0xfff;
+	}
+	return false;
+}
+
+enum uni_trace_mode uni_trace_mode_of(const struct uni_trace_input *in)
+{
+	uint64_t damaged = 0;
+
+	if (in->mode != UNI_TRACE_MODE_AUTO)
+		return in->mode;
+	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
+		struct uni_trace_packet p = { 0 };
+
+		for (unsigned n = 0; n < MODE_PACKETS; n++) {
+			if (uni_trace_packet(in, cpu, p.next, NULL, &p, &damaged) == 0)
+				break;
+			if (has_ends(in, &p))
+				return UNI_TRACE_MODE_GRAPH;
+		}
+	}
+	return UNI_TRACE_MODE_FUNCTION;
+}
+
+int uni_trace_input_check(const struct uni_trace_input *in, struct uni_err *err)
+{
+	if (in->info.nr_cpus == 0 || in->info.nr_cpus > UNI_RING_CPUS_MAX)
+		return uni_err_set(err, UNI_EINVAL, "a trace of %u CPUs (1 to %d are possible)",
+			in->info.nr_cpus, UNI_RING_CPUS_MAX);
+	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
+		if ((uintptr_t)in->cpu[cpu].data % 8 != 0)
+			return uni_err_set(
+				err, UNI_EINVAL, "the trace of CPU %u is not aligned", cpu);
+	}
+	return 0;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A line of function_graph text: " CPU) ", 13 columns of duration, " |  ", two blanks for each call
+ * above it, and the call; behind the last brace is the function's name as a comment:
+ *
+ *    0)   0.071 us    |    leaf();
+ *    0)               |    caller() {
+ *    0) ! 207.666 us  |    } ...
+ *
+ * A call is told when the next event shows whether it makes calls itself.
+ */
+#include "trace/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "base/vec.h"
+
+#define BLOCK	 (256u * 1024) /* at least a line: see LINE_MAX */
+#define LINE_MAX (2 * UNI_CALLS_DEPTH_MAX + 2 * UNI_TEXT_MAX + 512)
+#define DURATION 13
+#define UNKNOWN	 "<< unknown symbol >>"
+
+/* Of a CPU. */
+struct line {
+	char prefix[16]; /* " CPU) " */
+	uint8_t prefix_len;
+	bool waits; /* a call whose line is not written yet */
+	uint32_t func, depth;
+};
+
+struct name {
+	const char *s;
+	uint32_t len;
+};
+
+struct uni_trace_text {
+	struct uni_sink *out;
+	struct uni_funcs *funcs;
+	struct uni_trace_text_opts opts;
+	UNI_VEC(struct line) line;
+	UNI_VEC(struct name) name;
+	char thousandth[1000][4]; /* ".000" to ".999" */
+	size_t fill;
+	char block[BLOCK];
+};
+
+_Static_assert(LINE_MAX <= BLOCK, "a line fits");
+
+static const char graph_header[] = "# tracer: function_graph\n"
+				   "#\n"
+				   "# CPU  DURATION                  FUNCTION CALLS\n"
+				   "# |     |   |                     |   |   |   |\n";
+static const char function_header[] = "#\n"
+				      "#\n"
+				      "#           TASK-PID   CPU#     TIMESTAMP  FUNCTION\n"
+				      "#              | |       |         |         |\n";
+
+static void flush(struct uni_trace_text *t)
+{
+	uni_sink_write(t->out, t->block, t->fill);
+	t->fill = 0;
+}
+
+static char *room(struct uni_trace_text *t, size_t len)
+{
+	if (len > BLOCK - t->fill)
+		flush(t);
+	return t->block + t->fill;
+}
+
+static inline char *copy(char *p, const void *from, size_t len)
+{
+	memcpy(p, from, len);
+	return p + len;
+}
+#define COPY(p, literal) copy(p, literal, sizeof(literal) - 1)
+
+static inline char *blanks(char *p, size_t n)
+{
+	memset(p, ' ', n);
+	return p + n;
+}
+
+static char *put_number(char *p, uint64_t v)
+{
+	char text[20];
+	size_t i = sizeof(text);
+
+	do {
+		text[--i] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v != 0);
+	return copy(p, text + i, sizeof(text) - i);
+}
+
+struct uni_trace_text *uni_trace_text_open(
+	struct uni_sink *out, struct uni_funcs *funcs, const struct uni_trace_text_opts *opts)
+{
+	struct uni_trace_text *t = malloc(sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	memset(t, 0, offsetof(struct uni_trace_text, block));
+	t->out = out;
+	t->funcs = funcs;
+	t->opts = *opts;
+	for (unsigned i = 0; i < 1000; i++) {
+		const char digits[4] = { '.', (char)('0' + i / 100), (char)('0' + i / 10 % 10),
+			(char)('0' + i % 10) };
+
+		memcpy(t->thousandth[i], digits, sizeof(digits));
+	}
+	if (opts->no_header)
+		return t;
+	if (opts->kind == UNI_TRACE_TEXT_GRAPH) {
+		uni_sink_puts(out, graph_header);
+	} else {
+		uni_sink_puts(out, opts->kind == UNI_TRACE_TEXT_NOP ? "# tracer: nop\n"
+								    : "# tracer: function\n");
+		uni_sink_puts(out, function_header);
+	}
+	return t;
+}
+
+/* Names are asked for once each. The pointers stay. */
+static const struct name *name_of(struct uni_trace_text *t, uint32_t func)
+{
+	static const struct name none = { "", 0 };
+	struct name *n;
+
+	if (func >= t->name.nr) {
+		size_t more = uni_max(uni_funcs_nr(t->funcs), func + 1) - t->name.nr;
+
+		if (!uni_vec_grow(&t->name, more))
+			return &none;
+		memset(t->name.v + t->name.nr, 0, more * sizeof(*t->name.v));
+		t->name.nr += more;
+	}
+	n = &t->name.v[func];
+	if (n->s == NULL) {
+		n->s = uni_funcs_name(t->funcs, func);
+		n->len = (uint32_t)uni_min(strlen(n->s), (size_t)UNI_TEXT_MAX);
+	}
+	return n;
+}
+
+static struct line *line_of(struct uni_trace_text *t, uint32_t cpu)
+{
+	while (__builtin_expect(cpu >= t->line.nr, 0)) {
+		struct line l = { .prefix = " " };
+		char *end = put_number(l.prefix + 1, t->line.nr);
+
+		end = COPY(end, ") ");
+		l.prefix_len = (uint8_t)(end - l.prefix);
+		if (!uni_vec_push(&t->line, l))
+			return NULL;
+	}
+	return &t->line.v[cpu];
+}
+
+/*
+ * Microseconds with three decimals, of which only the first 8 characters are written. From 10^8 us
+ * on Nanos leaves out digits before the point; here the column gets wider instead.
+ */
+static inline char *put_duration(const struct uni_trace_text *t, char *p, uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+	char *end, *start = p;
+
+	*p++ = us < 10	     ? ' '
+	       : us < 100    ? '+'
+	       : us < 1000   ? '!'
+	       : us < 10000  ? '#'
+	       : us < 100000 ? '*'
+			     : '@';
+	*p++ = ' ';
+	end = us < 10 ? p : put_number(p, us);
+	if (us < 10)
+		*end++ = (char)('0' + us);
+	if (end - p < 8) {
+		memcpy(end, t->thousandth[ns % 1000], 4);
+		end = uni_min(end + 4, p + 8);
+	}
+	end = COPY(end, " us");
+	while (end - start < DURATION)
+		*end++ = ' ';
+	return end;
+}
+
+static inline char *begin_line(const struct uni_trace_text *t, char *p, const struct line *l,
+	uint32_t depth, bool timed, uint64_t ns)
+{
+	p = copy(p, l->prefix, sizeof(l->prefix)) - sizeof(l->prefix) + l->prefix_len;
+	p = timed ? put_duration(t, p, ns) : blanks(p, DURATION);
+	p = COPY(p, " |  ");
+	return blanks(p, 2 * (size_t)depth);
+}
+
+/* "name() {" or "name();" */
+static inline void put_call(struct uni_trace_text *t, const struct line *l, uint32_t func,
+	uint32_t depth, bool timed, uint64_t ns, bool leaf)
+{
+	const struct name *n = name_of(t, func);
+	char *p = begin_line(t, room(t, LINE_MAX), l, depth, timed, ns);
+
+	p = copy(p, n->s, n->len);
+	p = leaf ? COPY(p, "();\n") : COPY(p, "() {\n");
+	t->fill = (size_t)(p - t->block);
+}
+
+static inline void put_end(
+	struct uni_trace_text *t, const struct line *l, const struct uni_call_event *e)
+{
+	const struct name *n = name_of(t, e->func);
+	char *p = begin_line(t, room(t, LINE_MAX), l, uni_min(e->depth, UNI_CALLS_DEPTH_MAX),
+		(e->flags & UNI_CALL_CUT) == 0, e->duration);
+
+	p = COPY(p, "} /* ");
+	p = copy(p, n->s, n->len);
+	p = COPY(p, " */\n");
+	t->fill = (size_t)(p - t->block);
+}
+
+static inline void tell_waiting(struct uni_trace_text *t, struct line *l)
+{
+	if (!l->waits)
+		return;
+	l->waits = false;
+	put_call(t, l, l->func, l->depth, false, 0, false);
+}
+
+static const char *thread_name(
+	const struct uni_trace_text *t, uint32_t thread, uint64_t *number_ret)
+{
+	*number_ret = thread;
+	return t->opts.thread_name == NULL ? "tid"
+					   : t->opts.thread_name(t->opts.ctx, thread, number_ret);
+}
+
+static void put_switch(
+	struct uni_trace_text *t, const struct line *l, const struct uni_call_event *e)
+{
+	static const char rule[] = "------------------------------------------\n";
+	uint64_t from, to;
+	const char *out = thread_name(t, e->thread, &from), *in = thread_name(t, e->next, &to);
+
+	flush(t);
+	uni_sink_puts(t->out, rule);
+	uni_sink_write(t->out, l->prefix, l->prefix_len);
+	uni_sink_printf(t->out, "%s-%llu  => %s-%llu\n", out, (unsigned long long)from, in,
+		(unsigned long long)to);
+	uni_sink_puts(t->out, rule);
+}
+
+/* An event that is no plain call. */
+static void put_other(struct uni_trace_text *t, struct line *l, const struct uni_call_event *e)
+{
+	switch (e->type) {
+	case UNI_CALL_LEAF:
+	case UNI_CALL_ENTRY:
+		tell_waiting(t, l);
+		put_call(t, l, e->func, uni_min(e->depth, UNI_CALLS_DEPTH_MAX), false, 0, true);
+		break;
+	case UNI_CALL_SWITCH:
+		tell_waiting(t, l);
+		if (!t->opts.no_switches)
+			put_switch(t, l, e);
+		break;
+	case UNI_CALL_LOST:
+		tell_waiting(t, l);
+		flush(t);
+		uni_sink_printf(t->out, "CPU:%u [LOST %llu EVENTS]\n", e->cpu,
+			(unsigned long long)e->count);
+		break;
+	default:
+		break;
+	}
+}
+
+static int put_graph(struct uni_trace_text *t, const struct uni_call_event *e, size_t nr)
+{
+	for (; nr != 0; e++, nr--) {
+		struct line *l = line_of(t, e->cpu);
+
+		if (l == NULL)
+			return -UNI_ENOMEM;
+		if (e->type == UNI_CALL_ENTER) {
+			tell_waiting(t, l);
+			l->waits = true;
+			l->func = e->func;
+			l->depth = uni_min(e->depth, UNI_CALLS_DEPTH_MAX);
+		} else if (e->type != UNI_CALL_LEAVE) {
+			put_other(t, l, e);
+		} else if ((e->flags & UNI_CALL_CUT) == 0 && l->waits) {
+			l->waits = false;
+			put_call(t, l, e->func, l->depth, true, e->duration, true);
+		} else {
+			tell_waiting(t, l);
+			if ((e->flags & UNI_CALL_OPEN) == 0)
+				put_end(t, l, e);
+		}
+	}
+	return 0;
+}
+
+static char *put_task(const struct uni_trace_text *t, char *p, uint32_t thread)
+{
+	uint64_t number;
+	const char *name = thread_name(t, thread, &number);
+	size_t len = uni_min(strlen(name), 15u);
+	char *start;
+
+	*p++ = ' ';
+	p = blanks(p, 15 - len);
+	p = copy(p, name, len);
+	*p++ = '-';
+	start = p;
+	p = put_number(p, number);
+	while (p - start < 5)
+		*p++ = ' ';
+	return p;
+}
+
+static int put_functions(struct uni_trace_text *t, const struct uni_call_event *e, size_t nr)
+{
+	for (; nr != 0; e++, nr--) {
+		const struct name *n;
+		char *p;
+
+		if (e->type != UNI_CALL_ENTER && e->type != UNI_CALL_LEAF &&
+			e->type != UNI_CALL_ENTRY)
+			continue;
+		if ((e->flags & UNI_CALL_BEGAN) != 0)
+			continue;
+		p = put_task(t, room(t, LINE_MAX), e->thread);
+		p = COPY(p, " [");
+		if (e->cpu < 100)
+			*p++ = '0';
+		if (e->cpu < 10)
+			*p++ = '0';
+		p = put_number(p, e->cpu);
+		p = COPY(p, "]  ");
+		p = put_number(p, e->tsc);
+		p = COPY(p, ": ");
+		n = name_of(t, e->func);
+		p = n->len != 0 ? copy(p, n->s, n->len) : COPY(p, UNKNOWN);
+		p = COPY(p, " <-");
+		n = name_of(t, e->caller);
+		p = n->len != 0 ? copy(p, n->s, n->len) : COPY(p, UNKNOWN);
+		*p++ = '\n';
+		t->fill = (size_t)(p - t->block);
+	}
+	return 0;
+}
+
+int uni_trace_text_put(struct uni_trace_text *t, const struct uni_call_event *e, size_t nr)
+{
+	switch (t->opts.kind) {
+	case UNI_TRACE_TEXT_GRAPH:
+		return put_graph(t, e, nr);
+	case UNI_TRACE_TEXT_FUNCTION:
+		return put_functions(t, e, nr);
+	default:
+		return 0;
+	}
+}
+
+void uni_trace_text_flush(struct uni_trace_text *t)
+{
+	flush(t);
+}
+
+void uni_trace_text_close(struct uni_trace_text *t)
+{
+	if (t == NULL)
+		return;
+	uni_vec_foreach (l, &t->line)
+		tell_waiting(t, l);
+	flush(t);
+	uni_vec_free(&t->line);
+	uni_vec_free(&t->name);
+	free(t);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The walk over a trace's records that all its consumers share: time stamps made whole, threads
+ * with their stacks, resynchronization, losses. What a consumer does at each step (its ops) is
+ * compiled into a copy of the loop, for a call through a pointer costs more than all the rest.
+ *
+ * CPUs are walked one after the other, each until its next context switch; switches are done in
+ * order of time over all CPUs, so that a thread's stack is whole when it goes on elsewhere. Only
+ * who needs the events themselves in order (calls.c) walks in smaller steps.
+ */
+#ifndef UNI_TRACE_WALK_H
+#define UNI_TRACE_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/calls.h"
+#include "trace/input.h"
+
+#define UNI_WALK_NEVER	    UINT64_MAX
+#define UNI_WALK_CACHE_BITS 14
+#define UNI_WALK_CACHE	    (1u << UNI_WALK_CACHE_BITS)
+
+/* An open call. The stack pointer of a return must lie below those of the calls it was made from:
+ * `bound` is the highest that this one's can be, as far as returns before it tell. */
+struct uni_walk_frame {
+	uint64_t begin; /* counter */
+	uint64_t child; /* time in calls it made: the ops' own unit */
+	uint64_t off;	/* counter: the thread was on no CPU, this was its newest call */
+	uint32_t func;
+	uint32_t node; /* the ops' own */
+	uint32_t bound;
+	uint32_t returned; /* highest stack pointer that a call it made returned at; 0: none did */
+};
+
+struct uni_walk_thread {
+	uint64_t id;
+	bool known, on_cpu, muted;
+	struct uni_walk_frame *frame; /* frame[0] is below the first call */
+	uint32_t nr, cap;	      /* frames, frame[0] included */
+	uint32_t too_deep;	      /* calls below the last frame */
+	uint64_t off_since;	      /* counter; while it is on no CPU */
+	uint64_t losses;	      /* uni_walk.losses when it went off its CPU */
+	uint32_t own[2];	      /* the ops' own */
+};
+
+struct uni_walk_cpu {
+	struct uni_trace_packet packet;
+	const uint64_t *at, *end; /* records of the packet that are left */
+	uint64_t now;		  /* counter of the last record, as the guest has it */
+	uint64_t offset;	  /* to CPU 0's */
+	uint64_t next;		  /* time of the record at `at`, if there is one */
+	uint32_t thread;
+	uint32_t unknown;	      /* the newest of its threads of which nothing was known */
+	bool muted, begun, switching; /* at `at` is a switch record that the span stopped at */
+	void *own;		      /* the ops' own */
+};
+
+struct uni_walk_slot {
+	uint32_t payload, func;
+};
+
+struct uni_walk_ops;
+struct uni_trace_record;
+
+struct uni_walk {
+	const struct uni_trace_input *in;
+	const struct uni_walk_ops *ops;
+	struct uni_funcs *funcs;
+	struct uni_walk_cpu *cpu;
+	uint32_t nr_cpus, nr_threads, cap_threads;
+	struct uni_walk_thread *thread;
+	uint32_t *thread_slot; /* thread + 1 by id */
+	uint32_t nr_thread_slots;
+	uint16_t entries, exits, leaves; /* masks of ids */
+	bool functions;			 /* calls only */
+	bool park;			 /* spans stop at switch records */
+	uint64_t losses;		 /* times that events were lost */
+	uint64_t begin, end;		 /* counter: of the first and the last record so far */
+	struct uni_trace_rate rate;
+	struct uni_calls_filter filter;
+	uint64_t from, to; /* counter */
+	int failed;	   /* -UNI_ENOMEM */
+	struct uni_calls_stats stats;
+	struct uni_walk_slot cache[UNI_WALK_CACHE];
+};
+
+/* Every op but span may be NULL. Times are CPU 0's counter. */
+struct uni_walk_ops {
+	/* The loop: uni_walk_span() with this very struct. */
+	void (*span)(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+	void (*enter)(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f);
+	/* f[-1] is its caller */
+	void (*leave)(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
+		uint64_t time, unsigned flags);
+	/* UNI_CALL_LEAF and _ENTRY; top: the newest open call */
+	void (*leaf)(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
+		uint32_t func, uint64_t time, enum uni_call_type type);
+	/* UNI_CALL_RETURN, _LOST (value: count), _SWITCH (value: reason; before anything changes,
+	 * next is the thread that comes) */
+	void (*other)(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+		enum uni_call_type type, uint64_t value, uint32_t next);
+	void (*ext)(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+		const struct uni_trace_record *rec);
+	/* After the thread of a CPU changed. */
+	void (*switched)(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time);
+};
+
+int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
+	const struct uni_calls_filter *filter, struct uni_funcs *funcs,
+	const struct uni_walk_ops *ops, struct uni_err *err);
+void uni_walk_deinit(struct uni_walk *w);
+
+/* All of it, up to the time `until`. */
+int uni_walk_all(struct uni_walk *w, uint64_t until);
+/* The open calls end: at w->to, or where the trace does. */
+void uni_walk_finish(struct uni_walk *w);
+/* From now on time begins: open calls keep only what comes. */
+void uni_walk_restart(struct uni_walk *w, uint64_t time);
+
+/* One step of a CPU whose next record is the earliest: up to `until`, at most max records, or a
+ * packet's end; then c->next is known again. */
+void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+/* The CPU with the earliest next record, or NULL: none is before or at `until`. */
+struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until);
+/* Finds the CPU's next record: c->next. */
+void uni_walk_peek(struct uni_walk *w, struct uni_walk_cpu *c);
+
+uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time);
+uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns); /* the counter at this time */
+
+/* --- for the loop only ------------------------------------------------------------------------ */
+
+uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload);
+/* More room for frames of the CPU's thread; false: no more calls can be told. */
+bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c);
+/* Any other record at c->at. False: the span ends before it. */
+bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c);
+
+static inline uint32_t uni_walk_func_of(struct uni_walk *w, uint32_t payload)
+{
+	const struct uni_walk_slot *s =
+		&w->cache[payload * 2654435761u >> (32 - UNI_WALK_CACHE_BITS)];
+
+	return __builtin_expect(s->payload == payload, 1) ? s->func : uni_walk_func(w, payload);
+}
+
+static inline void uni_walk_open(struct uni_walk_frame *f, uint32_t func, uint64_t time)
+{
+	*f = (struct uni_walk_frame){ .begin = time,
+		.func = func,
+		.bound = f[-1].returned != 0 ? f[-1].returned : f[-1].bound - 1 };
+}
+
+/*
+ * Walks records while they are calls and returns, and while their time is at most `until`. `ops`
+ * must be constant where this is called, and `functions` too.
+ */
+static inline __attribute__((always_inline)) void uni_walk_span(struct uni_walk *w,
+	struct uni_walk_cpu *c, uint64_t until, size_t max, const struct uni_walk_ops *ops,
+	bool functions)
+{
+	const unsigned entries = w->entries, exits = w->exits, leaves = w->leaves;
+
+	while (c->at < c->end && w->failed == 0) {
+		struct uni_walk_thread *t = &w->thread[c->thread];
+		struct uni_walk_frame *top = &t->frame[t->nr - 1];
+		const struct uni_walk_frame *last = &t->frame[t->cap - 1];
+		const uint64_t *at = c->at, *end = (size_t)(c->end - at) > max ? at + max : c->end;
+		const uint64_t offset = c->offset;
+		uint64_t now = c->now;
+		enum { DONE, FULL, ODD, OTHER } why = DONE;
+
+		for (; at < end; at++) {
+			uint64_t word = *at;
+			uint64_t then = now + (uint32_t)((uint32_t)word - (uint32_t)now);
+			uint64_t time = then + offset;
+			unsigned id = word >> 32 & 15;
+
+			if (time > until)
+				break;
+			if (entries >> id & 1) {
+				uint32_t func;
+
+				if (!functions && top == last) {
+					why = FULL;
+					break;
+				}
+				func = uni_walk_func_of(w, (uint32_t)(word >> 36));
+				if (functions) {
+					ops->leaf(w, c, top, func, time, UNI_CALL_ENTRY);
+				} else {
+					top++;
+					uni_walk_open(top, func, time);
+					ops->enter(w, c, top);
+				}
+			} else if (exits >> id & 1) {
+				uint32_t sp = (uint32_t)(word >> 32);
+
+				if (sp > top->bound || top == t->frame || t->too_deep != 0) {
+					why = ODD;
+					break;
+				}
+				if (top[-1].returned < sp)
+					top[-1].returned = sp;
+				ops->leave(w, c, top, time, 0);
+				top--;
+			} else if (leaves >> id & 1) {
+				ops->leaf(w, c, top, uni_walk_func_of(w, (uint32_t)(word >> 36)),
+					time, UNI_CALL_LEAF);
+			} else {
+				why = OTHER;
+				break;
+			}
+			now = then;
+		}
+		max -= (size_t)(at - c->at);
+		w->stats.events += (uint64_t)(at - c->at);
+		c->now = now;
+		c->at = at;
+		t->nr = (uint32_t)(top - t->frame) + 1;
+		if (why == DONE)
+			return;
+		if (why == FULL && uni_walk_grow(w, c))
+			continue;
+		if (!uni_walk_other(w, c))
+			return;
+		max--;
+	}
+}
+
+#endif

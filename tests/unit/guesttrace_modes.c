@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tracer's control, in this process: enable, depth, mode, arguments and values, triggers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "guesttrace.h"
+
+static struct ring_memory start(void (*entry)(void), void (*exit)(void))
+{
+	struct ring_memory m = trace_start(64, UNI_TRACE_STOP, exit);
+
+	entry_hook = entry;
+	return m;
+}
+
+static struct seen whole(void)
+{
+	struct uni_ring_stats stats;
+	struct seen seen = read_all(&stats);
+
+	assert_int_equal(stats.lapped + stats.torn + cpu.lost, 0);
+	assert_int_equal(seen.backwards, 0);
+	return seen;
+}
+
+/* Every hook, off and on again. */
+static void nothing_while_off(void **state)
+{
+	void (*const entries[])(void) = { uni_trace_entry, uni_trace_entry_any,
+		uni_trace_entry_args, uni_trace_entry_stop, uni_trace_entry_freeze };
+	void (*const exits[])(void) = { uni_trace_exit, uni_trace_exit_lite, uni_trace_exit_min,
+		uni_trace_exit_any, uni_trace_exit_value };
+	struct seen seen;
+
+	for (unsigned i = 0; i < 5; i++) {
+		struct ring_memory m = start(entries[i], exits[i]);
+
+		uni_trace_enable(0);
+		work_fib(10);
+		seen = whole();
+		assert_int_equal(seen.records, 0);
+		assert_int_equal(work_fib(10), 55);
+		entry_hook = i < 3 ? entries[i] : uni_trace_entry;
+		uni_trace_enable(1);
+		work_calls = 0;
+		assert_int_equal(work_fib(10), 55);
+		seen = whole();
+		assert_int_equal(seen.entries + seen.leaves, work_calls);
+		trace_end(&m);
+	}
+}
+
+/* Calls of fib(n) that are at most `depth` deep. */
+static unsigned long shallow(int n, unsigned depth)
+{
+	if (depth == 0)
+		return 0;
+	return 1 + (n < 2 ? 0 : shallow(n - 1, depth - 1) + shallow(n - 2, depth - 1));
+}
+
+static void depth_is_limited(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry_any, uni_trace_exit_any);
+	struct seen seen;
+
+	uni_trace_set_max_depth(4);
+	work_fib(15);
+	seen = whole();
+	assert_int_equal(seen.entries, shallow(15, 4));
+	assert_int_equal(seen.exits, shallow(15, 4));
+	assert_int_equal(seen.deepest, 4);
+	assert_int_equal(seen.depth, 0);
+	assert_int_equal(cpu.depth, 0);
+	trace_end(&m);
+}
+
+/* Set within a call, it ends what was counted; calls that began before have no record of an end. */
+static void new_limit_counts_anew(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry_any, uni_trace_exit_any);
+	struct seen seen;
+
+	uni_trace_set_max_depth(2);
+	cpu.depth = 77; /* of calls that will never return */
+	work_fib(9);
+	assert_int_equal(whole().entries, shallow(9, 2)); /* another run: 77 is void */
+	cpu.depth = 5;
+	uni_trace_set_max_depth(3);
+	work_fib(9);
+	seen = whole();
+	assert_int_equal(seen.entries, shallow(9, 2) + shallow(9, 3));
+	assert_int_equal(seen.exits, seen.entries);
+	trace_end(&m);
+}
+
+static void threads_have_their_depth(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry_any, uni_trace_exit_any);
+	uint64_t kept;
+
+	uni_trace_set_max_depth(3);
+	work_fib(1);
+	kept = uni_trace_swap_depth(0);
+	assert_int_equal(cpu.depth, 0);
+	work_fib(9);
+	kept = uni_trace_swap_depth(kept + 2); /* that one is two calls deep */
+	work_fib(9);
+	uni_trace_swap_depth(kept);
+	assert_int_equal(cpu.depth, 0);
+	assert_int_equal(whole().entries, 1 + shallow(9, 3) + shallow(9, 1));
+	trace_end(&m);
+}
+
+static void exit_any_obeys_the_mode(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry_any, uni_trace_exit_any);
+	struct seen seen;
+
+	uni_trace_set_mode(UNI_TRACE_FUNCTION);
+	work_fib(12);
+	seen = whole();
+	assert_int_equal(seen.entries, work_calls);
+	assert_int_equal(seen.exits, 0);
+	trace_end(&m);
+
+	m = start(uni_trace_entry_any, uni_trace_exit_any);
+	uni_trace_set_mode(UNI_TRACE_LITE);
+	work_fib(12);
+	seen = whole();
+	assert_int_equal(seen.leaves, (work_calls + 1) / 2);
+	assert_int_equal(seen.entries, work_calls / 2);
+	assert_int_equal(seen.exits, work_calls / 2);
+	trace_end(&m);
+
+	m = start(uni_trace_entry_any, uni_trace_exit_any);
+	uni_trace_set_min_time(0x7fffffff);
+	work_fib(12);
+	assert_int_equal(whole().entries, 0);
+	uni_trace_set_min_time(0);
+	work_fib(12);
+	assert_int_equal(whole().exits, work_calls / 2);
+	trace_end(&m);
+}
+
+struct words {
+	uint64_t odd, args, values, sum;
+};
+
+static int look(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(info, s, content);
+	struct uni_trace_record rec;
+	struct words *w = arg;
+
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind != UNI_TRACE_KIND_EXT)
+			continue;
+		if (rec.cls == UNI_TRACE_CLASS_ENTRY && rec.nr == 1)
+			w->odd += (info->text_window | rec.words[0]) == (uint64_t)work_odd;
+		if (rec.cls == UNI_TRACE_CLASS_ENTRY_ARGS && rec.nr == 7 &&
+			(info->text_window | rec.words[6]) == (uint64_t)work_sum) {
+			w->args++;
+			for (unsigned i = 0; i < 6; i++)
+				assert_int_equal(rec.words[i], 11 + i);
+		}
+		if (rec.cls == UNI_TRACE_CLASS_EXIT_VALUE && rec.nr == 3) {
+			w->values++;
+			w->sum += rec.words[0];
+			assert_int_equal(rec.words[2] >> 32, 0);
+		}
+	}
+	return 0;
+}
+
+static struct words words(void)
+{
+	struct words w = { 0 };
+	struct uni_ring *r = open_ring();
+
+	assert_int_equal(uni_ring_drain(r, 0, look, &w), 0);
+	uni_ring_close(r);
+	return w;
+}
+
+static void misaligned_functions_are_traced(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry_any, uni_trace_exit_lite);
+	struct seen seen;
+
+	assert_int_not_equal((uint64_t)work_odd & 15, 0);
+	for (int i = 0; i < 1000; i++)
+		work_odd(i);
+	seen = whole();
+	assert_int_equal(words().odd, 1000);
+	assert_int_equal(seen.entries + seen.leaves, work_calls);
+	/* Two words: the newest is no entry, so that the exit is recorded. */
+	assert_int_equal(seen.exits, 1000);
+	trace_end(&m);
+}
+
+static void arguments_and_values(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry_args, uni_trace_exit_value);
+	long sum = 0;
+	struct words w;
+
+	for (int i = 0; i < 1000; i++)
+		sum += work_sum(11, 12, 13, 14, 15, 16);
+	w = words();
+	assert_int_equal(w.args, 1000);
+	assert_int_equal(w.values, 1000);
+	assert_int_equal(w.sum, sum);
+	assert_int_equal(sum, 1000 * (11 + 12 * 13 + 14 * 15 + 16));
+	trace_end(&m);
+
+	/* Nor are they deeper than the limit. */
+	m = start(uni_trace_entry_args, uni_trace_exit_value);
+	uni_trace_set_max_depth(3);
+	work_fib(9);
+	assert_int_equal(whole().entries, shallow(9, 3));
+	assert_int_equal(words().values, shallow(9, 3));
+	trace_end(&m);
+}
+
+static void triggers(void **state)
+{
+	struct ring_memory m = start(uni_trace_entry, uni_trace_exit);
+	struct seen seen;
+
+	uni_trace_enable(0);
+	work_fib(5);
+	entry_hook = uni_trace_entry_start;
+	work_sum(1, 2, 3, 4, 5, 6);
+	entry_hook = uni_trace_entry;
+	work_fib(1);
+	seen = whole();
+	assert_int_equal(seen.entries, 2);
+	assert_int_equal(seen.exits, 2);
+
+	entry_hook = uni_trace_entry_stop; /* its entry is the last that is recorded */
+	work_sum(1, 2, 3, 4, 5, 6);
+	entry_hook = uni_trace_entry;
+	work_fib(5);
+	seen = whole();
+	assert_int_equal(seen.entries, 3);
+	assert_int_equal(seen.exits, 2);
+	assert_int_equal(uni_trace_head.control.enable, 0);
+
+	uni_trace_enable(1);
+	entry_hook = uni_trace_entry_freeze;
+	work_sum(1, 2, 3, 4, 5, 6);
+	assert_int_not_equal(cpu.frozen, 0);
+	entry_hook = uni_trace_entry;
+	work_fib(1);
+	assert_int_equal(cpu.lost, 3); /* its exit, and that call */
+	uni_trace_thaw();
+	cpu.lost = 0;
+	assert_int_equal(whole().entries, 4);
+	trace_end(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_while_off),
+		cmocka_unit_test(depth_is_limited),
+		cmocka_unit_test(new_limit_counts_anew),
+		cmocka_unit_test(threads_have_their_depth),
+		cmocka_unit_test(exit_any_obeys_the_mode),
+		cmocka_unit_test(misaligned_functions_are_traced),
+		cmocka_unit_test(arguments_and_values),
+		cmocka_unit_test(triggers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
