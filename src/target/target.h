@@ -42,7 +42,12 @@ struct uni_text_hint {
 	const uint8_t *bytes; /* borrowed for the duration of attach */
 	size_t size;
 	bool exec;
+	/* Places where a tracer may have put other bytes: where in `bytes`, rising,
+	 * UNI_TEXT_PATCH_BYTES of them each; may be NULL. Borrowed as well. */
+	const uint64_t *patched;
+	size_t nr_patched;
 };
+#define UNI_TEXT_PATCH_BYTES 5
 
 struct uni_attach_opts {
 	const struct uni_arch *arch; /* from the image; NULL: what the guest says, else x86_64 */

@@ -24,7 +24,7 @@ boot_waiting() { # ACCEL VCPUS IMAGE APPEND
 	guest=$!
 	target=kvm:pid=$guest
 	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
-	wait_for 60 grep -q '^lab: waiting' "$T/serial" && return 0
+	wait_for 120 grep -q '^lab: waiting' "$T/serial" && return 0
 	sed 's/^/# /' "$T/serial"
 	return 1
 }
@@ -107,14 +107,14 @@ done
 
 for accel in $accels; do
 	# A KVM that emulates is slow.
-	rounds=1500
-	[ "$accel" = kvm ] && rounds=60
+	rounds=1500 ring=4096
+	[ "$accel" = kvm ] && rounds=60 ring=512
 	for cc in $compilers; do
 		img=$BUILD/lab/trace/trace-traced-$cc-fp.elf
 		for vcpus in 1 2; do
 			for mode in graph lite function; do
 				check "$accel, $cc, $vcpus vCPUs: starts" \
-					boot_waiting "$accel" "$vcpus" "$img" "rounds=$rounds ring=4096 irq=100"
+					boot_waiting "$accel" "$vcpus" "$img" "rounds=$rounds ring=$ring irq=100"
 				check "$accel, $cc, $vcpus vCPUs, $mode: every call" recorded "$mode"
 				check "$accel, $cc, $vcpus vCPUs, $mode: babeltrace2 agrees" \
 					python3 "$judge" babeltrace "$T/s.uniscope"
@@ -127,7 +127,7 @@ for accel in $accels; do
 	check "$accel: a ring that is too small: babeltrace2 agrees" \
 		python3 "$judge" babeltrace "$T/s.uniscope"
 	check "$accel: arguments, and a minimum of none: starts" \
-		boot_waiting "$accel" 1 "$img" "rounds=$rounds ring=4096"
+		boot_waiting "$accel" 1 "$img" "rounds=$rounds ring=$ring"
 	check "$accel: arguments and values" recorded graph --args 'traced_sum'
 	check "$accel: the flight recorder" "$U" trace dump "$target" -e "$elf" -o "$T/s.uniscope" \
 		--overwrite
@@ -135,10 +135,10 @@ for accel in $accels; do
 		python3 "$judge" babeltrace "$T/s.uniscope"
 	check "$accel: without an image, by its magic" "$U" trace dump "$target" \
 		-o "$T/m.uniscope" --overwrite
-	check "$accel: runs" boot "$accel" "$img" 'ring=4096'
+	check "$accel: runs" boot "$accel" "$img" "ring=$ring"
 	check "$accel: start and stop restore every byte" start_stop
 	check "$accel: a recording has the host's time" sh -c '"$1" trace record "$2" -e "$3" -d 2 \
-		-o "$4" --overwrite && python3 "$5" clock "$4" 200000' sh "$U" "$target" "$elf" \
+		-o "$4" --overwrite && python3 "$5" clock "$4" 200000000' sh "$U" "$target" "$elf" \
 		"$T/c.uniscope" "$judge"
 	check "$accel: 20 SIGKILLs: the guest runs on, and all bytes are as they were" kills 20
 	check "$accel: no function of that name" refused_by 1 'no function matches' \
