@@ -61,8 +61,8 @@ void lab_page_alloc_init(uint64_t ram_end);
 uint64_t lab_page_alloc(unsigned nr); /* PA of nr zeroed pages in a row; never fails, never freed */
 
 /*
- * smp.c, and what it is made of in machine.c. Start is asked again until the vCPU is there; false: there
- * is none.
+ * smp.c, and what it is made of in machine.c. Start is asked again until the vCPU is there; false:
+ * there is none.
  */
 uint64_t lab_ap_setup(void);
 void lab_ap_main(void);

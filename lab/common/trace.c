@@ -5,6 +5,8 @@
 #include "uniscope/promise.h"
 #include "uniscope/trace.h"
 
+#define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
+
 /* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is; promises=1: events of threads
  * and promises from the beginning on. */
 void lab_trace_init(void)
@@ -22,8 +24,12 @@ void lab_trace_init(void)
 	uni_trace_head.control.promises = (uint32_t)lab_arg("promises", 0);
 }
 
+/* What the depth limit counted of each thread, by its id. */
+static uint64_t depth[LAB_TRACE_THREADS];
+
 void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to)
 {
+	depth[from->id] = uni_trace_swap_depth(depth[to->id]);
 	uni_trace_switch((uint64_t)from, (uint64_t)to, from->state);
 	uni_promise_switch((uint64_t)to);
 }

@@ -32,9 +32,10 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int put_of(const struct uni_call_tree *t, struct uni_funcs *funcs, bool callers,
-	const struct uni_call_tree_text *text, struct uni_sink *out)
+static int put_of(
+	const struct uni_call_tree *t, struct uni_funcs *funcs, bool callers, struct uni_sink *out)
 {
+	const struct uni_call_tree_text text = { o.min_percent, o.depth, callers };
 	struct uni_call_tree part;
 	char total[UNI_SPAN_MAX], self[UNI_SPAN_MAX];
 	int rc = uni_call_tree_of(t, funcs, o.function, callers, &part);
@@ -49,7 +50,7 @@ static int put_of(const struct uni_call_tree *t, struct uni_funcs *funcs, bool c
 	} else {
 		uni_sink_puts(out, "\ncalled by\n");
 	}
-	rc = uni_call_tree_print(&part, funcs, text, out);
+	rc = uni_call_tree_print(&part, funcs, &text, out);
 	uni_call_tree_deinit(&part);
 	return rc;
 }
@@ -57,15 +58,15 @@ static int put_of(const struct uni_call_tree *t, struct uni_funcs *funcs, bool c
 static int print(const struct uni_trace_open *t, const struct uni_call_tree *tree,
 	struct uni_sink *out, struct uni_err *err)
 {
-	const struct uni_call_tree_text text = { o.min_percent, o.depth };
+	const struct uni_call_tree_text text = { o.min_percent, o.depth, false };
 	int rc;
 
 	if (o.function == NULL) {
 		rc = uni_call_tree_print(tree, t->funcs, &text, out);
 	} else {
-		rc = put_of(tree, t->funcs, false, &text, out);
+		rc = put_of(tree, t->funcs, false, out);
 		if (rc == 0)
-			rc = put_of(tree, t->funcs, true, &text, out);
+			rc = put_of(tree, t->funcs, true, out);
 	}
 	if (rc == -UNI_ENOENT)
 		return uni_err_set(

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/xl.h"
-#include "target/rename.h"
+#include "target/helper.h"
 
 #define CREATE_NS (120 * UNI_NSEC_PER_SEC) /* as long as an `xl create` may take that goes on */
 #define NAP_NS	  (500 * UNI_NSEC_PER_MSEC)
@@ -34,32 +33,16 @@ static void destroy_when_there(const char *name)
 static _Noreturn void child(int sock, const char *name)
 {
 	struct pollfd p = { .events = POLLIN };
-	sigset_t all, none;
+	sigset_t none;
 	char c;
 
-	if (sock < 3)
-		sock = fcntl(sock, F_DUPFD, 3);
-	(void)sigfillset(&all);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)setsid();
-	uni_target_rename("uni-guardian");
-	/* Nothing of the profiler's is kept open: its pipes are to end with it. */
-	if (sock > 3)
-		(void)close_range(3, (unsigned)sock - 1, 0);
-	(void)close_range((unsigned)sock + 1, ~0u, 0);
-	for (int fd = 0; fd < 3; fd++) {
-		int null = open("/dev/null", O_RDWR);
-
-		(void)dup2(null, fd);
-		if (null > 2)
-			(void)close(null);
-	}
+	uni_helper_begin("uni-guardian", &sock, 1);
 	p.fd = sock;
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
 	if (recv(sock, &c, 1, 0) == 1)
 		_exit(0); /* all is well */
+	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	destroy_when_there(name);
 	_exit(0);

@@ -396,3 +396,44 @@ int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void
 	}
 	return rc;
 }
+
+/* Up to the last record that the guest cannot take back or change: the newest entries it can. */
+static size_t lasting_content(const struct uni_ring *r, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(&r->info, &r->copy.head, content);
+	const uint64_t *begin = c.at, *last = c.at;
+	struct uni_trace_record rec;
+
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind != UNI_TRACE_KIND_ENTRY)
+			last = c.at;
+	}
+	return UNI_TRACE_SUB_HEAD + (size_t)(last - begin) * 8;
+}
+
+int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg)
+{
+	struct cpu *c = &r->cpu[cpu];
+	const struct uni_trace_sub *s = &r->copy.head;
+	uint64_t now, end, now_after, end_after;
+	struct cpu before;
+	size_t content;
+	int rc = now_written(r, c, &now, &end);
+
+	if (rc != 0 || c->next_seq != now || end <= UNI_TRACE_SUB_HEAD)
+		return rc;
+	rc = get(r, slot(c, now), &r->copy, sizeof(r->copy));
+	if (rc == 0)
+		rc = now_written(r, c, &now_after, &end_after);
+	if (rc != 0 || now_after != now || end_after != end || s->begin_seq != now ||
+		s->open_bytes >= 0 ||
+		(uint64_t) - (int64_t)s->open_bytes != UNI_TRACE_SUB_SIZE - end)
+		return rc;
+	content = written_content(r, (size_t)end);
+	if (!entries)
+		content = lasting_content(r, content);
+	before = *c;
+	rc = content > UNI_TRACE_SUB_HEAD ? give(r, cpu, content, fn, arg) : 0;
+	*c = before;
+	return rc;
+}

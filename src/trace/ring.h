@@ -73,6 +73,15 @@ int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 /* Gives out every sub-buffer of this CPU that was closed since the last poll, in order. */
 int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
 
+/*
+ * What the sub-buffer that is written now holds already, without passing over it: a later call
+ * gives it again, with what was added, and so does a poll when it is closed. Nothing while a record
+ * in it is reserved and not written, or while older sub-buffers wait for a poll. Calls that were
+ * only begun are left out at its end, for the guest may still take them back; `entries`: it does
+ * not, for it records nothing else (UNI_TRACE_FUNCTION).
+ */
+int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg);
+
 /* After the last poll, with the guest stopped or dead: also what is not closed. Records that a
  * stopped writer has reserved and not written end it. */
 int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "trace/text.h"
+
 struct uni_trace_timeline {
 	struct uni_funcs *funcs;
 	struct uni_calls *calls;
@@ -59,11 +61,39 @@ void uni_trace_timeline_close(struct uni_trace_timeline *t)
 	free(t);
 }
 
+static const char *text_thread(const void *ctx, uint32_t thread, uint64_t *number_ret)
+{
+	const struct uni_trace_timeline *t = ctx;
+
+	return uni_calls_thread_name(t->calls, thread, number_ret);
+}
+
+static int write_text(void *ctx, bool function, struct uni_sink *out, struct uni_err *err)
+{
+	struct uni_trace_timeline *t = ctx;
+	const struct uni_trace_text_opts opts = {
+		.kind = function ? UNI_TRACE_TEXT_FUNCTION : UNI_TRACE_TEXT_GRAPH,
+		.thread_name = text_thread,
+		.ctx = t,
+	};
+	struct uni_trace_text *text = uni_trace_text_open(out, t->funcs, &opts);
+	const struct uni_call_event *e;
+	int rc = text == NULL ? -UNI_ENOMEM : 1;
+	size_t nr;
+
+	while (rc == 1 && (rc = uni_calls_read(t->calls, &e, &nr)) == 1)
+		rc = uni_trace_text_put(text, e, nr) == 0 ? 1 : -UNI_ENOMEM;
+	uni_trace_text_close(text);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
 struct uni_timeline uni_trace_timeline_get(struct uni_trace_timeline *t)
 {
-	return (struct uni_timeline){
-		.ctx = t, .read = read_calls, .func = func_name, .thread = thread_name
-	};
+	return (struct uni_timeline){ .ctx = t,
+		.read = read_calls,
+		.func = func_name,
+		.thread = thread_name,
+		.text = write_text };
 }
 
 const struct uni_calls_stats *uni_trace_timeline_stats(const struct uni_trace_timeline *t)

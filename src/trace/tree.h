@@ -42,6 +42,7 @@ int uni_call_tree_of(const struct uni_call_tree *t, struct uni_funcs *funcs, con
 struct uni_call_tree_text {
 	double min_percent; /* of the root's total: leave out what is below */
 	uint64_t max_depth; /* 0: all */
+	bool callers;	    /* of such a tree: there is no self time */
 };
 /* Children by total time, most first. 0 or -UNI_ENOMEM. */
 int uni_call_tree_print(const struct uni_call_tree *t, struct uni_funcs *funcs,

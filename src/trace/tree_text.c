@@ -49,14 +49,14 @@ static int push_children(const struct uni_call_tree *t, uint32_t node, uint32_t 
 }
 
 static void put_node(const struct uni_call_tree *t, struct uni_funcs *funcs, const struct item *it,
-	struct uni_sink *out)
+	bool callers, struct uni_sink *out)
 {
 	const struct uni_call_node *n = &t->node.v[it->node];
 	char total[UNI_SPAN_MAX], self[UNI_SPAN_MAX];
 
 	uni_trace_span(total, n->total);
 	uni_trace_span(self, n->self);
-	uni_sink_printf(out, "%12" PRIu64 " %10s %10s  ", n->calls, total, self);
+	uni_sink_printf(out, "%12" PRIu64 " %10s %10s  ", n->calls, total, callers ? "-" : self);
 	if (it->depth > INDENT_MAX)
 		uni_sink_printf(out, "[%" PRIu32 " deep] ", it->depth);
 	for (uint32_t i = 1; i < it->depth && it->depth <= INDENT_MAX; i++)
@@ -76,7 +76,7 @@ int uni_call_tree_print(const struct uni_call_tree *t, struct uni_funcs *funcs,
 	while (rc == 0 && todo.nr != 0) {
 		struct item it = todo.v[--todo.nr];
 
-		put_node(t, funcs, &it, out);
+		put_node(t, funcs, &it, opts->callers, out);
 		rc = push_children(t, it.node, it.depth + 1, opts, &todo);
 	}
 	uni_vec_free(&todo);

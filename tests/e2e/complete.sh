@@ -37,8 +37,7 @@ complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	name=$1 smp=$2 seconds=$3
 	shift 3
 	# By turns: samples that a busy host leaves out of one long phase would be missing in its share.
-	boot "$how" "$lab/$name.elf" 'mix=1' --smp "$smp" || return 1
-	sleep 0.5 # a slow guest has yet to open its books
+	boot "$how" "$lab/$name.elf" 'mix=1 inner=20' --smp "$smp" || return 1
 	# A busy host leaves TCG few samples.
 	for seconds in "$seconds" 10 30; do
 		record "$seconds" || return 1

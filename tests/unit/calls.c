@@ -374,6 +374,13 @@ static void filters(void **state)
 	f = (struct uni_calls_filter)UNI_CALLS_ALL;
 	f.cpu = 1;
 	expect(&m, &f, "");
+	/* A was open when the window began, but is not asked for; C comes to lie where it was. */
+	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f.from_ns = 195;
+	f.function = "0xffffffff00003000";
+	make_enter(&m, 0, 210, C);
+	make_exit(&m, 0, 220, 0x8000);
+	expect(&m, &f, "C( C)10:10 ");
 	make_deinit(&m);
 }
 

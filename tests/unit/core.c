@@ -409,11 +409,15 @@ static void check_a64(const struct uni_regs *r, uint64_t first)
 	assert_true(uni_regs_get(r, UNI_A64_X0, &v) && v == first);
 }
 
-/* QEMU writes the notes of threads, and blocks without virtual addresses. */
+/* QEMU writes the notes of threads, and blocks with physical addresses. */
 static void test_qemu_a64(void **state)
 {
 	static const struct made_load ram[] = {
-		{ .paddr = 0x40000000, .at = 0, .file_size = 0xa000, .mem_size = 0xa000 },
+		{ .vaddr = 0x40000000,
+			.paddr = 0x40000000,
+			.at = 0,
+			.file_size = 0xa000,
+			.mem_size = 0xa000 },
 		{ .paddr = 0x80000000, .at = 0xa000, .file_size = 0x6000, .mem_size = 0x6000 },
 	};
 	struct made *m = *state;

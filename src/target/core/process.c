@@ -2,7 +2,7 @@
 /*
  * Linux' notes of threads. A process's core, for unikernels built as processes: threads for vCPUs,
  * virtual memory. And what QEMU's dump-guest-memory writes of an aarch64 guest (target/arm/
- * arch_dump.c): the same notes, of vCPUs, and blocks of RAM, whose virtual addresses are all 0.
+ * arch_dump.c): the same notes, of vCPUs, and blocks of RAM, which have physical addresses.
  */
 #include <elf.h>
 
@@ -28,7 +28,7 @@ static bool is_guest(
 	for (uint32_t i = 0; i < e->nr_ph; i++) {
 		if (ph[i].type != PT_LOAD)
 			continue;
-		if (ph[i].vaddr != 0)
+		if (ph[i].paddr == 0 && ph[i].vaddr != 0)
 			return false;
 		any = true;
 	}

@@ -39,6 +39,11 @@ static int add_frame(struct writer *w, uint64_t frame)
 	return 0;
 }
 
+static size_t pages_of(const struct uni_patch_extent *e)
+{
+	return (size_t)(e->gpa % UNI_XEN_PAGE + e->len + UNI_XEN_PAGE - 1) / UNI_XEN_PAGE;
+}
+
 /* Extents rise as patches do, and two may share a frame. */
 static int list_frames(struct writer *w)
 {
@@ -53,12 +58,11 @@ static int list_frames(struct writer *w)
 	for (size_t i = 0; rc == 0 && i < w->plan.nr; i++) {
 		const struct uni_patch_extent *e = &w->plan.extent[i];
 		uint64_t first = e->gpa / UNI_XEN_PAGE;
-		uint64_t last = (e->gpa + e->len - 1) / UNI_XEN_PAGE;
 
 		rc = add_frame(w, first);
 		w->lies_in[i] = (uint32_t)(w->nr - 1);
-		if (rc == 0 && last != first)
-			rc = add_frame(w, last);
+		for (size_t k = 1; rc == 0 && k < pages_of(e); k++)
+			rc = add_frame(w, first + k);
 	}
 	return rc;
 }
@@ -80,8 +84,7 @@ static int map(struct writer *w)
 		return -UNI_EFAULT;
 	for (size_t i = 0; i < w->plan.nr; i++) {
 		const struct uni_patch_extent *e = &w->plan.extent[i];
-		size_t last =
-			(size_t)((e->gpa + e->len - 1) / UNI_XEN_PAGE - e->gpa / UNI_XEN_PAGE);
+		size_t last = pages_of(e) - 1;
 
 		if (w->why[w->lies_in[i]] == 0 && w->why[w->lies_in[i] + last] == 0)
 			continue;

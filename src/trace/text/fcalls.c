@@ -322,6 +322,7 @@ static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
 	default:
 		e.type = UNI_CALL_ENTRY;
 		e.func = l->name;
+		e.caller = l->other;
 		c->stats.calls++;
 		put(c, &e);
 		break;

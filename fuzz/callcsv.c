@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of calls: each line is a row or counted as bad, and the cells hold all rows. */
+#include <stdlib.h>
+
+#include "import/callcsv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct uni_callcsv_stats st = { 0 };
+	struct uni_call_table t, merged;
+	uint64_t calls = 0;
+
+	require(uni_call_table_init(&t) == 0);
+	if (uni_callcsv_read((const char *)data, size, &t, &st, NULL) == 0) {
+		for (size_t i = 0; i < t.cells.nr; i++)
+			calls += t.cells.v[i].calls;
+		require(calls == st.rows);
+		require((st.bad_lines == 0) == (st.first_bad_line == 0));
+		uni_call_table_sort(&t);
+		require(uni_call_table_merge(&t, &merged) == 0);
+		require(merged.cells.nr <= t.cells.nr);
+		uni_call_table_deinit(&merged);
+	} else {
+		require(st.rows == 0);
+	}
+	uni_call_table_deinit(&t);
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/vec.h"
+#include "trace/record.h"
+
+struct part {
+	UNI_VEC(uint8_t) bytes;
+	size_t begin; /* of the oldest packet that counts */
+	/* The newest sub-buffer, and how much of it was put. */
+	uint64_t seq, time;
+	size_t content;
+	uint64_t lost, lost_base; /* as it says; what was told already */
+};
+
+struct uni_tstore {
+	struct uni_ring_info info;
+	size_t max; /* bytes of a CPU */
+	struct part cpu[];
+};
+
+int uni_tstore_create(const struct uni_ring_info *info, size_t max_bytes, struct uni_tstore **ret,
+	struct uni_err *err)
+{
+	struct uni_tstore *s = calloc(1, sizeof(*s) + info->nr_cpus * sizeof(s->cpu[0]));
+
+	if (s == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	s->info = *info;
+	s->max = uni_max(max_bytes / info->nr_cpus, (size_t)UNI_TRACE_SUB_SIZE);
+	*ret = s;
+	return 0;
+}
+
+void uni_tstore_destroy(struct uni_tstore *s)
+{
+	for (unsigned i = 0; s != NULL && i < s->info.nr_cpus; i++)
+		uni_vec_free(&s->cpu[i].bytes);
+	free(s);
+}
+
+static size_t used(const struct part *p)
+{
+	return p->bytes.nr - p->begin;
+}
+
+static size_t packet_size(const struct part *p, size_t at)
+{
+	struct uni_trace_sub head;
+
+	memcpy(&head, p->bytes.v + at, sizeof(head));
+	return (size_t)(head.packet_size / 8);
+}
+
+/* Drops the oldest packets until there is room, and moves the rest down now and then. */
+static bool make_room(struct part *p, size_t max, size_t len)
+{
+	while (used(p) != 0 && used(p) > max - len)
+		p->begin += packet_size(p, p->begin);
+	if (p->begin >= max || p->begin == p->bytes.nr) {
+		size_t left = used(p);
+
+		memmove(p->bytes.v, p->bytes.v + p->begin, left);
+		p->bytes.nr = left;
+		p->begin = 0;
+	}
+	return uni_vec_grow(&p->bytes, len);
+}
+
+/* The whole time of the last record. */
+static uint64_t end_of(
+	const struct uni_tstore *s, const struct uni_trace_sub *packet, size_t content)
+{
+	struct uni_trace_cursor c = uni_trace_records(&s->info, packet, content);
+	struct uni_trace_record rec;
+
+	while (uni_trace_next(&c, &rec)) {
+	}
+	return c.now;
+}
+
+int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
+{
+	struct uni_tstore *s = arg;
+	struct part *p = &s->cpu[cpu];
+	struct uni_trace_sub head = *packet;
+	size_t from = UNI_TRACE_SUB_HEAD, len;
+
+	if (packet->begin_seq == p->seq && p->seq != 0) {
+		if (content <= p->content)
+			return 0;
+		from = p->content;
+		head.words_before += (from - UNI_TRACE_SUB_HEAD) / 8;
+		head.ts_begin = p->time;
+	}
+	len = UNI_TRACE_SUB_HEAD + (content - from);
+	if (!make_room(p, s->max, len))
+		return -UNI_ENOMEM;
+	memcpy(head.uuid, s->info.uuid, sizeof(head.uuid));
+	head.ctf_magic = UNI_TRACE_CTF_MAGIC;
+	head.content_size = head.packet_size = (uint64_t)len * 8;
+	p->lost = uni_max(p->lost, head.lost);
+	if (p->seq == 0)
+		p->lost_base = p->lost;
+	head.lost = p->lost - p->lost_base;
+	memcpy(p->bytes.v + p->bytes.nr, &head, sizeof(head));
+	memcpy(p->bytes.v + p->bytes.nr + sizeof(head), (const uint8_t *)packet + from,
+		content - from);
+	p->bytes.nr += len;
+	p->seq = packet->begin_seq;
+	p->content = content;
+	p->time = end_of(s, packet, content);
+	return 0;
+}
+
+static void forget(struct part *p)
+{
+	p->bytes.nr = p->begin = 0;
+	p->lost_base = p->lost;
+}
+
+void uni_tstore_clear(struct uni_tstore *s)
+{
+	for (unsigned i = 0; i < s->info.nr_cpus; i++)
+		forget(&s->cpu[i]);
+}
+
+int uni_tstore_copy(struct uni_tstore *s, bool take, struct uni_tstore_copy *ret)
+{
+	struct uni_tstore_copy c = { .nr_cpus = s->info.nr_cpus };
+
+	c.cpu = calloc(c.nr_cpus, sizeof(c.cpu[0]));
+	if (c.cpu == NULL)
+		return -UNI_ENOMEM;
+	for (unsigned i = 0; i < c.nr_cpus; i++) {
+		const struct part *p = &s->cpu[i];
+		void *data;
+
+		if (used(p) == 0)
+			continue;
+		data = malloc(used(p));
+		if (data == NULL) {
+			uni_tstore_copy_free(&c);
+			return -UNI_ENOMEM;
+		}
+		memcpy(data, p->bytes.v + p->begin, used(p));
+		c.cpu[i].data = data;
+		c.cpu[i].size = used(p);
+	}
+	if (take)
+		uni_tstore_clear(s);
+	*ret = c;
+	return 0;
+}
+
+void uni_tstore_copy_free(struct uni_tstore_copy *c)
+{
+	for (unsigned i = 0; c->cpu != NULL && i < c->nr_cpus; i++)
+		free((void *)(uintptr_t)c->cpu[i].data);
+	free(c->cpu);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The newest part of a trace that goes on: sub-buffers as they are read from a guest's rings, up to
+ * a size; what comes then drives out the oldest. A sub-buffer may be put while it is still open,
+ * and again when there is more in it: the rest becomes a packet of its own.
+ */
+#ifndef UNI_SERVE_STORE_H
+#define UNI_SERVE_STORE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "trace/input.h"
+
+struct uni_tstore; /* opaque */
+
+/* max_bytes: of all CPUs together; each gets at least room for one sub-buffer. */
+int uni_tstore_create(const struct uni_ring_info *info, size_t max_bytes, struct uni_tstore **ret,
+	struct uni_err *err);
+void uni_tstore_destroy(struct uni_tstore *s); /* NULL-safe */
+/* As uni_ring_packet_fn; arg is the store. 0 or -UNI_ENOMEM. */
+int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
+/* Forgets what it holds; what was put is not given again. */
+void uni_tstore_clear(struct uni_tstore *s);
+
+/* Streams of a struct uni_trace_input, owned; clocks are not filled. */
+struct uni_tstore_copy {
+	struct uni_trace_stream *cpu;
+	unsigned nr_cpus;
+};
+
+/* All that is there; with `take` it is moved, not copied. */
+int uni_tstore_copy(struct uni_tstore *s, bool take, struct uni_tstore_copy *ret);
+void uni_tstore_copy_free(struct uni_tstore_copy *c); /* also of zeros */
+
+#endif
