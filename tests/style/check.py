@@ -24,7 +24,8 @@ BELOW = {
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
-    "cli": ["export", "import", "profile", "session", "trace", "guest", "unwind", "target", "obj", "arch",
+    "serve": ["trace", "obj", "base"],
+    "cli": ["serve", "export", "import", "profile", "session", "trace", "guest", "unwind", "target", "obj", "arch",
             "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
