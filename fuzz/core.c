@@ -53,10 +53,16 @@ static int load(struct uni_core_file *f, struct uni_core_src *src, const uint8_t
 	size_t text = strnlen((const char *)data, size);
 
 	*src = uni_core_src_memory(data, size);
-	if (size == 0 || data[0] == 0x7f || text == size)
-		return uni_core_file_elf(f, src, err);
+	if (size == 0 || data[0] == 0x7f || text == size) {
+		int rc = uni_core_file_elf(f, src, err);
+
+		/* The root is in the memory that QEMU gives a machine. */
+		return rc != 0 ? rc
+			       : uni_core_file_complete(f, "ttbr0=40001000 ttbr1=40000000", err);
+	}
 	*src = uni_core_src_memory(data + text + 1, size - text - 1);
-	return uni_core_file_raw(f, src, 0x1000, (const char *)data, err);
+	return uni_core_file_raw(
+		f, src, data[0] == 'P' ? &uni_arch_aarch64 : NULL, 0x1000, (const char *)data, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -48,10 +48,11 @@ static uint64_t make_ready(struct uni_trace_cpu *c, uint64_t seq)
 			continue;
 		s->begin_seq = 0;
 		uni_machine_release();
-		s->ts_begin = 0;
+		s->ts_begin = uni_machine_time(); /* until it is known better */
 		s->ts_end = 0;
 		s->content_size = UNI_TRACE_SUB_HEAD * 8;
 		s->packet_seq = seq;
+		s->words_before = 0;
 		s->lost = c->lost;
 		s->open_bytes = -(UNI_TRACE_SUB_SIZE - UNI_TRACE_SUB_HEAD);
 		uni_machine_release();
@@ -75,33 +76,7 @@ void uni_trace_written(uint64_t at, int32_t bytes)
 		uni_trace_close(s);
 }
 
-/* The ring goes on behind `wptr`, whose sub-buffer has no room for what comes. Returns whether it
- * is worth another try. */
-static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
-{
-	struct uni_trace_sub *old = sub_of(wptr);
-	struct uni_trace_sub *next = (struct uni_trace_sub *)c->next;
-
-	if (c->wptr != wptr)
-		return 1;
-	if (c->frozen || !next || next->begin_seq <= old->begin_seq)
-		return 0;
-	/* Whoever comes first says when; a writer that this one interrupted finds it said. */
-	uni_machine_swap(&next->ts_begin, 0, uni_machine_time());
-	next->words_before = old->words_before + ((wptr & SUB_MASK) - UNI_TRACE_SUB_HEAD) / 8;
-	uni_machine_release();
-	if (!uni_machine_swap(&c->wptr, wptr, (uint64_t)next + UNI_TRACE_SUB_HEAD))
-		return 1;
-	c->next = 0;
-	old->ts_end = next->ts_begin;
-	old->content_size = (wptr & SUB_MASK) * 8;
-	old->lost = c->lost;
-	uni_machine_release();
-	uni_trace_written(wptr, UNI_TRACE_SUB_SIZE - (int32_t)(wptr & SUB_MASK));
-	c->next = make_ready(c, next->begin_seq + 1);
-	return 1;
-}
-
+/* The ring is full from now on, wherever it is. Interrupts may still write until that is done. */
 static void freeze(struct uni_trace_cpu *c)
 {
 	uint64_t wptr;
@@ -112,6 +87,90 @@ static void freeze(struct uni_trace_cpu *c)
 		wptr = *(volatile uint64_t *)&c->wptr;
 		*(volatile uint64_t *)&c->frozen = wptr;
 	} while (!uni_machine_swap(&c->wptr, wptr, wptr | (SUB_MASK - 7)));
+}
+
+static int thaw(struct uni_trace_cpu *c)
+{
+	uint64_t wptr = c->frozen;
+
+	if (!wptr)
+		return 0;
+	*(volatile uint64_t *)&c->wptr = wptr;
+	*(volatile uint64_t *)&c->frozen = 0;
+	return 1;
+}
+
+/* From begin to end nothing freezes or thaws this CPU's ring: what interrupts leaves that to the
+ * one that was interrupted. */
+static uint32_t hold_begin(struct uni_trace_cpu *c)
+{
+	uint32_t was = *(volatile uint32_t *)&c->held;
+
+	*(volatile uint32_t *)&c->held = 1;
+	uni_machine_release();
+	return was;
+}
+
+static void hold_end(struct uni_trace_cpu *c, uint32_t was)
+{
+	uni_machine_release();
+	*(volatile uint32_t *)&c->held = was;
+	uni_machine_release();
+}
+
+/* The CPU's ring stops, or goes on, as the head says; by this CPU alone. */
+static void settle(struct uni_trace_cpu *c)
+{
+	const volatile uint32_t *frozen = &uni_trace_head.frozen;
+	uint32_t want;
+
+	if (*(volatile uint32_t *)&c->held)
+		return;
+	do {
+		hold_begin(c);
+		want = *frozen;
+		if (want)
+			freeze(c);
+		else if (thaw(c))
+			*(volatile uint32_t *)&c->hi = ~0u; /* what told the time found no room */
+		hold_end(c, 0);
+	} while (*frozen != want);
+}
+
+static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
+{
+	struct uni_trace_sub *old = sub_of(wptr);
+	struct uni_trace_sub *next = (struct uni_trace_sub *)c->next;
+	uint64_t now = uni_machine_time(); /* after wptr was read: no record in old is later */
+
+	if (*(volatile uint64_t *)&c->wptr != wptr)
+		return 1;
+	if (c->frozen || !next || next->begin_seq <= old->begin_seq)
+		return 0;
+	if (!uni_machine_swap(&c->wptr, wptr, (uint64_t)next + UNI_TRACE_SUB_HEAD))
+		return 1;
+	c->next = 0;
+	next->ts_begin = now;
+	next->words_before = old->words_before + ((wptr & SUB_MASK) - UNI_TRACE_SUB_HEAD) / 8;
+	old->ts_end = now;
+	old->content_size = (wptr & SUB_MASK) * 8;
+	old->lost = c->lost;
+	uni_machine_release();
+	uni_trace_written(wptr, UNI_TRACE_SUB_SIZE - (int32_t)(wptr & SUB_MASK));
+	c->next = make_ready(c, next->begin_seq + 1);
+	return 1;
+}
+
+/* The ring goes on behind `wptr`, whose sub-buffer has no room for what comes. Returns whether it
+ * is worth another try. */
+static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
+{
+	uint32_t was = hold_begin(c);
+	int again = next_sub(c, wptr);
+
+	hold_end(c, was);
+	settle(c);
+	return again;
 }
 
 static void tell_time(struct uni_trace_cpu *c);
@@ -154,8 +213,8 @@ static int write(
 }
 
 /* The upper half of the time is not what it was: the whole of it is told before anything that has
- * the new one. An interrupt in between tells it, too. Or a trigger on another CPU wants this one's
- * ring to stop, and set `hi` so that it comes here. */
+ * the new one. An interrupt in between tells it, too. Or another CPU wants this one's ring to stop,
+ * or to go on, and set `hi` so that it comes here. */
 static void tell_time(struct uni_trace_cpu *c)
 {
 	uint64_t now = uni_machine_time();
@@ -164,8 +223,7 @@ static void tell_time(struct uni_trace_cpu *c)
 	write(c, (uint64_t)UNI_TRACE_SYNC | 2 << 4, words, 2, 1);
 	*(volatile uint32_t *)&c->hi = (uint32_t)(now >> 32);
 	uni_machine_full();
-	if (*(volatile uint32_t *)&uni_trace_head.frozen)
-		freeze(c);
+	settle(c);
 }
 
 int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *words, unsigned nr)
@@ -197,26 +255,15 @@ static void ask_all(void)
 void uni_trace_freeze(void)
 {
 	uni_trace_head.frozen = 1;
-	freeze(uni_trace_this_cpu());
+	settle(uni_trace_this_cpu());
 	ask_all();
-}
-
-static void thaw(struct uni_trace_cpu *c)
-{
-	uint64_t wptr = c->frozen;
-
-	if (!wptr)
-		return;
-	uni_machine_swap(&c->wptr, wptr | (SUB_MASK - 7), wptr);
-	uni_machine_release();
-	c->frozen = 0;
 }
 
 void uni_trace_thaw(void)
 {
 	uni_trace_head.frozen = 0;
-	for (unsigned i = 0; i < uni_trace_head.nr_cpus; i++)
-		thaw((struct uni_trace_cpu *)rings[i].cpu);
+	settle(uni_trace_this_cpu());
+	ask_all();
 }
 
 void uni_trace_new_epoch(void)

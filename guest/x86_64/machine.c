@@ -3,6 +3,7 @@
 #include "cpu.h"
 #include "machine.h"
 #include "ring.h"
+#include "saved.h"
 
 /* hooks.S, returns.S */
 void uni_trace_entry(void);
@@ -18,12 +19,6 @@ void uni_trace_exit_min(void);
 void uni_trace_exit_any(void);
 void uni_trace_exit_value(void);
 void __x86_return_thunk(void);
-
-/* What a hook hands to C: the registers that it pushed. */
-struct saved {
-	uint64_t r11; /* entry: the hook's return address; exit: the stack pointer */
-	uint64_t r10, r9, r8, rdi, rsi, rdx, rcx, rax;
-};
 
 /* Called from hooks.S. */
 void uni_trace_slow_entry(const struct saved *s);

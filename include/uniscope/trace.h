@@ -32,6 +32,11 @@ void uni_trace_set_max_depth(uint32_t calls);
  * that of the thread that goes is returned, to be kept. 0 for a new thread. */
 uint64_t uni_trace_swap_depth(uint64_t next);
 
+/* Only for code of -pg alone (x86_64/returns.c): memory for return addresses that are kept while
+ * their calls run, 16 bytes each; more than twice as many as calls are open at a time. Returns 0,
+ * or -1: too little. */
+int uni_trace_return_table(void *mem, uint64_t size);
+
 /* The counter may have jumped (resume, migration): a new epoch, told in every ring as it writes on.
  */
 void uni_trace_new_epoch(void);

@@ -126,7 +126,7 @@ struct uni_trace_cpu {
 	uint64_t lost;	 /* events that found no room */
 	uint64_t frozen; /* wptr as it was when a trigger stopped the ring, or 0: it runs */
 	uint32_t cpu;
-	uint32_t reserved2;
+	uint32_t held; /* it is not to be frozen or thawed right now */
 };
 
 /* A ring's place and size: constant after init. */
@@ -146,7 +146,8 @@ struct uni_trace_control {
 	uint32_t
 		max_depth; /* the hooks *_any and those with arguments drop deeper calls; 0: none */
 	uint32_t run;	   /* another number: the depths that CPUs counted are void */
-	uint32_t reserved[11];
+	uint32_t promises; /* 0: no events of threads and promises (uniscope/promise.h) */
+	uint32_t reserved[10];
 };
 
 struct uni_trace_head {

@@ -60,6 +60,15 @@ void lab_paging_load(void);
 void lab_page_alloc_init(uint64_t ram_end);
 uint64_t lab_page_alloc(unsigned nr); /* PA of nr zeroed pages in a row; never fails, never freed */
 
+/*
+ * smp.c, and what it is made of in machine.c. Start is asked again until the vCPU is there; false:
+ * there is none.
+ */
+uint64_t lab_ap_setup(void);
+void lab_ap_main(void);
+bool lab_vcpu_start(unsigned cpu, uint64_t stack_top, unsigned attempt);
+void lab_vcpu_park(void); /* stops this one for good */
+
 /* machine.c */
 uint64_t lab_psci(uint64_t function, uint64_t a, uint64_t b, uint64_t c);
 void lab_cpu_init(unsigned cpu);

@@ -26,6 +26,20 @@ static inline __attribute__((always_inline)) void lab_burn(uint64_t n)
 			 : "cc");
 }
 
+/* As lab_switch() would have left it; lab_thread_entry finds its call in x19, x20. */
+static inline uint64_t lab_first_frame(
+	uint64_t top, void (*entry)(void), void (*fn)(void *arg), void *arg)
+{
+	uint64_t *sp = (uint64_t *)(top - 96);
+
+	for (unsigned i = 0; i < 12; i++)
+		sp[i] = 0;
+	sp[1] = (uint64_t)entry;
+	sp[2] = (uint64_t)fn;
+	sp[3] = (uint64_t)arg;
+	return (uint64_t)sp;
+}
+
 static inline void lab_copy(void *dst, const void *src, size_t size)
 {
 	uint8_t *d = dst;

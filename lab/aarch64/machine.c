@@ -5,12 +5,13 @@
 
 #define MAIN_STACK_PAGES 64
 #define PSCI_SYSTEM_OFF	 0x84000008
+#define PSCI_CPU_ON	 0xc4000003
 #define UART_DR		 (LAB_UART_PA + 0x00)
 #define UART_FR		 (LAB_UART_PA + 0x18)
 #define FR_RX_EMPTY	 0x10
 #define FR_TX_FULL	 0x20
 
-extern char lab_vectors[], lab_text_start[];
+extern char lab_vectors[], lab_text_start[], lab_ap_start[];
 
 static uint64_t main_stack_top;
 
@@ -79,6 +80,19 @@ uint64_t lab_psci(uint64_t function, uint64_t a, uint64_t b, uint64_t c)
 
 	__asm__ volatile("hvc #0" : "+r"(x0), "+r"(x1), "+r"(x2), "+r"(x3) : : "memory");
 	return x0;
+}
+
+/* virt numbers its vCPUs from 0, in the field Aff0. */
+bool lab_vcpu_start(unsigned cpu, uint64_t stack_top, unsigned attempt)
+{
+	(void)stack_top; /* lab_ap_setup() tells it */
+	return attempt || !lab_psci(PSCI_CPU_ON, cpu, (uint64_t)lab_ap_start - LAB_IMAGE_OFFSET, 0);
+}
+
+void lab_vcpu_park(void)
+{
+	for (;;)
+		__asm__ volatile("wfi");
 }
 
 void lab_cpu_init(unsigned cpu)

@@ -5,7 +5,7 @@
  */
 #include "lab.h"
 
-#define UNIT  1000 /* turns of 4 instructions: 1 % of a round is 4000 instructions */
+#define UNIT  200 /* turns of 4 instructions: 1 % of a round is 800 instructions */
 #define DEPTH 31
 
 const char lab_app_name[] = "shares";
@@ -63,7 +63,7 @@ LAB_FUNC static void round_of_burns(void)
 
 LAB_FUNC void app_main(void)
 {
-	uint64_t rounds = lab_rounds(100000);
+	uint64_t rounds = lab_rounds(500000);
 
 	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
 		round_of_burns();

@@ -14,9 +14,9 @@ struct lab_traced lab_traced;
 
 enum { LEAF, FIB, SUM, CALLBACK, ODD, VISIT, TICK, TICK_LEAF, NONE, ROUND, NR };
 
-static const char *const names[NR] = { "traced_leaf", "traced_fib", "traced_sum",
-	"traced_callback", "traced_odd", "traced_visit", "traced_tick", "traced_tick_leaf",
-	"traced_none", "traced_round" };
+static const char *const names[NR] = { "traced_leaf", "traced_fib", "traced_sum", "traced_callback",
+	"traced_odd", "traced_visit", "traced_tick", "traced_tick_leaf", "traced_none",
+	"traced_round" };
 
 #define COUNT(fn) \
 	__asm__ volatile("incq %0" : "+m"(lab_traced.calls[lab_cpu_id()][fn]) : : "memory", "cc")

@@ -57,8 +57,8 @@ LAB_FUNC void kmain(void)
 	if (lab_arg("wait", 0))
 		wait_for_host();
 	lab_truth.state = LAB_STATE_RUNNING;
+	lab_truth_start(); /* who waits for the next line finds the books open */
 	lab_printf("lab: running\n");
-	lab_truth_start();
 	run_app();
 	app_finish();
 	lab_truth_close();

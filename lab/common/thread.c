@@ -29,6 +29,7 @@ static struct lab_thread *thread_new(const char *name)
 	else
 		lab_threads = t;
 	nr_threads++;
+	lab_trace_born(lab_current, t);
 	return t;
 }
 
@@ -44,22 +45,12 @@ void lab_thread_init(void)
 struct lab_thread *lab_thread_create(const char *name, void (*fn)(void *arg), void *arg)
 {
 	uint64_t top = lab_stack_alloc(STACK_PAGES);
-	uint64_t *rsp = (uint64_t *)top;
-	struct lab_thread *t;
+	uint64_t frame = lab_first_frame(top, lab_thread_entry, fn, arg);
+	struct lab_thread *t = thread_new(name);
 
-	/* As lab_switch() would have left it; lab_thread_entry finds its call in r12, r13. */
-	*--rsp = 0; /* keeps rsp 16-byte aligned at the call */
-	*--rsp = (uint64_t)lab_thread_entry;
-	*--rsp = 0; /* rbp */
-	*--rsp = 0; /* rbx */
-	*--rsp = (uint64_t)fn;
-	*--rsp = (uint64_t)arg;
-	*--rsp = 0; /* r14 */
-	*--rsp = 0; /* r15 */
-	t = thread_new(name);
 	t->stack_high = top;
 	t->stack_low = top - STACK_PAGES * 4096;
-	t->saved_rsp = (uint64_t)rsp;
+	t->saved_rsp = frame;
 	t->state = LAB_THREAD_READY;
 	return t;
 }
@@ -111,6 +102,7 @@ LAB_FUNC void lab_thread_sleep(uint64_t cycles)
 
 LAB_FUNC _Noreturn void lab_thread_exit(void)
 {
+	lab_trace_exit(lab_current);
 	lab_current->state = LAB_THREAD_EXITED;
 	schedule();
 	lab_fail("an exited thread ran on");

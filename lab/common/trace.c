@@ -2,9 +2,13 @@
 /* The tracer in a guest: memory for its rings, and who runs. */
 #include "lab.h"
 #include "lab_thread.h"
+#include "uniscope/promise.h"
 #include "uniscope/trace.h"
 
-/* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is. */
+#define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
+
+/* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is; promises=1: events of threads
+ * and promises from the beginning on. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];
@@ -17,9 +21,27 @@ void lab_trace_init(void)
 		    lab_arg("stop", 0) ? UNI_TRACE_STOP : UNI_TRACE_OVERWRITE,
 		    lab_truth.tsc_hz) != 0)
 		lab_fail("ring= is too small");
+	uni_trace_head.control.promises = (uint32_t)lab_arg("promises", 0);
 }
+
+/* What the depth limit counted of each thread, by its id. */
+static uint64_t depth[LAB_TRACE_THREADS];
 
 void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to)
 {
+	depth[from->id] = uni_trace_swap_depth(depth[to->id]);
 	uni_trace_switch((uint64_t)from, (uint64_t)to, from->state);
+	uni_promise_switch((uint64_t)to);
+}
+
+/* A thread is the promise of its end. */
+void lab_trace_born(const struct lab_thread *by, const struct lab_thread *t)
+{
+	uni_promise_named(
+		by ? (uint64_t)by : UNI_PROMISE_NOBODY, (uint64_t)t, UNI_PROMISE_THREAD, t->name);
+}
+
+void lab_trace_exit(const struct lab_thread *t)
+{
+	uni_promise_resolve((uint64_t)t, (uint64_t)t);
 }

@@ -118,7 +118,7 @@ void lab_irq_enable(void);
 void lab_irq_disable(void);
 
 /*
- * Further vCPUs, x86_64/smp.c: starts all there are (up to LAB_MAX_CPUS), which run fn(cpu) and
+ * Further vCPUs, common/smp.c: starts all there are (up to LAB_MAX_CPUS), which run fn(cpu) and
  * then halt for good. Returns how many there are, this one included. Once only.
  */
 unsigned lab_smp_start(void (*fn)(unsigned cpu));
@@ -129,11 +129,15 @@ void lab_smp_wait(void); /* until all have returned from fn */
 struct lab_thread;
 void lab_trace_init(void);
 void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to);
+void lab_trace_born(const struct lab_thread *by, const struct lab_thread *t);
+void lab_trace_exit(const struct lab_thread *t);
 #else
 static inline void lab_trace_init(void)
 {
 }
 #define lab_trace_switch(from, to) ((void)0)
+#define lab_trace_born(by, t)	   ((void)0)
+#define lab_trace_exit(t)	   ((void)0)
 #endif
 /* x86_64/: what the tracer keeps for each vCPU. */
 struct uni_trace_cpu;

@@ -13,7 +13,15 @@
  *                            + 48  return address into the caller of lab_switch, or, before its
  *                                  first turn, the start of lab_thread_entry
  *
- * and goes on at lab_switch_resume. Of the thread on the CPU saved_rsp is stale.
+ * or, on aarch64,
+ *
+ *   saved_rsp + 0   x29       + 16  x19       + 48  x23       + 80  x27
+ *             + 8   x30       + 24  x20       + 56  x24       + 88  x28
+ *                             + 32  x21       + 64  x25
+ *                             + 40  x22       + 72  x26
+ *
+ * with that return address in x30, and goes on at lab_switch_resume. Of the thread on the CPU
+ * saved_rsp is stale.
  */
 #ifndef LAB_THREAD_H
 #define LAB_THREAD_H

@@ -26,7 +26,7 @@
 
 /* %gs points at it. */
 struct lab_cpu {
-	uint64_t id;	    /* %gs:0, read by lab_cpu_id() */
+	uint64_t id; /* %gs:0, read by lab_cpu_id() */
 	uint64_t unused[7];
 	uint64_t trace[8]; /* %gs:LAB_TRACE_GS, the tracer's (guest/) where it is linked */
 } __attribute__((aligned(64)));
@@ -151,7 +151,10 @@ uint32_t lab_apic_id(void);
 void lab_apic_send_init(uint32_t apic_id);
 void lab_apic_send_startup(uint32_t apic_id, uint64_t pa);
 
-/* smp.c, and what it is made of in sipi.c: false if there is no such vCPU. */
+/*
+ * smp.c, and what it is made of in sipi.c. Start is asked again until the vCPU is there; false:
+ * there is none.
+ */
 uint64_t lab_ap_setup(void);
 void lab_ap_main(void);
 bool lab_vcpu_start(unsigned cpu, uint64_t stack_top, unsigned attempt);

@@ -27,6 +27,23 @@ static inline __attribute__((always_inline)) void lab_burn(uint64_t n)
 			 : "cc");
 }
 
+/* As lab_switch() would have left it; lab_thread_entry finds its call in r12, r13. */
+static inline uint64_t lab_first_frame(
+	uint64_t top, void (*entry)(void), void (*fn)(void *arg), void *arg)
+{
+	uint64_t *rsp = (uint64_t *)top;
+
+	*--rsp = 0; /* keeps rsp 16-byte aligned at the call */
+	*--rsp = (uint64_t)entry;
+	*--rsp = 0; /* rbp */
+	*--rsp = 0; /* rbx */
+	*--rsp = (uint64_t)fn;
+	*--rsp = (uint64_t)arg;
+	*--rsp = 0; /* r14 */
+	*--rsp = 0; /* r15 */
+	return (uint64_t)rsp;
+}
+
 static inline void lab_copy(void *dst, const void *src, size_t size)
 {
 	__asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(size) : : "memory");

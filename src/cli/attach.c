@@ -106,8 +106,31 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 	return 0;
 }
 
-static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint)
+static int by_offset(const void *a, const void *b)
 {
+	const uint64_t *p = a, *q = b;
+
+	return *p < *q ? -1 : *p > *q;
+}
+
+/* The sites of one segment, as a hint wants them. */
+static void add_patched(struct uni_text_hint *h, const struct uni_segment *s,
+	const struct uni_sites *sites, uint64_t *buf, size_t *used)
+{
+	if (sites == NULL || buf == NULL)
+		return;
+	h->patched = buf + *used;
+	for (size_t i = 0; i < sites->nr_sites; i++) {
+		if (uni_range_contains(s->vaddr, s->file_size, sites->site[i].addr, UNI_SITE_BYTES))
+			buf[(*used)++] = sites->site[i].addr - s->vaddr;
+	}
+	h->nr_patched = (size_t)(buf + *used - h->patched);
+	qsort(buf + *used - h->nr_patched, h->nr_patched, sizeof(*buf), by_offset);
+}
+
+static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint, uint64_t *patched)
+{
+	size_t nr_patched = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; g->image != NULL && i < uni_image_nr_segments(g->image); i++) {
@@ -120,6 +143,8 @@ static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint)
 			.bytes = s->bytes,
 			.size = s->file_size,
 			.exec = s->exec };
+		if (s->exec)
+			add_patched(&hint[n - 1], s, g->sites, patched, &nr_patched);
 	}
 	return n;
 }
@@ -199,13 +224,15 @@ static int find_images(
 static int attach_at(
 	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
 {
+	size_t nr_sites = g->sites != NULL ? g->sites->nr_sites : 0;
+	_cleanup_free_ uint64_t *patched = calloc(nr_sites + 1, sizeof(*patched));
 	struct uni_text_hint hint[TEXT_HINTS];
 	struct uni_attach_opts opts = { .text = hint, .anywhere = anywhere };
 	struct uni_target *t;
 	int rc;
 
 	g->bias = 0;
-	opts.nr_text = text_hints(g, hint);
+	opts.nr_text = text_hints(g, hint, patched);
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
 	opts.shared = args->shared;
@@ -233,6 +260,13 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	struct uni_err moved = { 0 };
 	int rc = attach_at(g, args, false, err);
 
+	/* Functions that are traced begin and end with other bytes than the image's. */
+	if (rc == -UNI_EMISMATCH && g->image != NULL && g->sites == NULL &&
+		uni_sites_read(g->image, &g->sites, &moved) == 0) {
+		*err = (struct uni_err){ 0 };
+		rc = attach_at(g, args, false, err);
+	}
+	moved = (struct uni_err){ 0 };
 	if (rc != -UNI_EMISMATCH || g->image == NULL)
 		return rc;
 	if (attach_at(g, args, true, &moved) != 0) {
@@ -424,7 +458,9 @@ void uni_guest_close(struct uni_guest *g)
 {
 	uni_target_detach(g->t);
 	uni_guest_drop_images(g);
+	uni_sites_destroy(g->sites);
 	uni_image_destroy(g->image);
+	g->sites = NULL;
 	uni_symtab_destroy(g->symtab);
 	g->symtab = NULL;
 	g->t = NULL;

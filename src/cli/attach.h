@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "mem/as.h"
 #include "obj/image.h"
+#include "obj/sites.h"
 #include "obj/usym.h"
 #include "session/locate.h"
 #include "target/guard.h"
@@ -39,6 +40,7 @@ struct uni_guest {
 	struct uni_target_info info;
 	struct uni_image *image;   /* NULL: none */
 	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
+	struct uni_sites *sites; /* of the image, where its code may be patched; NULL: not asked */
 	uint64_t bias;
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;

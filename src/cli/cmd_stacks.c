@@ -388,6 +388,10 @@ static void json_registers(struct uni_json *j, const struct shot *shot, const st
 		if (uni_regs_get(regs, r, &val))
 			uni_json_kv(hex, j, shot->arch->reg_names[r], val);
 	}
+	for (unsigned r = 0; r < UNI_SYS_MAX; r++) {
+		if (shot->arch->sys_names[r] != NULL && uni_regs_get_sys(regs, r, &val))
+			uni_json_kv(hex, j, shot->arch->sys_names[r], val);
+	}
 	uni_json_object_end(j);
 }
 

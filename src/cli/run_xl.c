@@ -153,12 +153,28 @@ static int prepare(struct run *r, struct uni_err *err)
 	return uni_five_check(&(struct uni_five){ .name = r->config.name }, err);
 }
 
-static int boot_and_record(struct run *r, struct uni_err *err)
+/* One that is there already is not ours, and xl would refuse a second one. */
+static int check_absent(struct run *r, struct uni_err *err)
 {
-	int rc = uni_xl_create(r->args->config, err), rc2;
+	uint64_t domid;
+	int rc = uni_xl_domid(r->config.name, &domid, err);
 
-	if (rc == 0)
-		rc = uni_xl_domid(r->config.name, &r->domid, err);
+	if (rc == -UNI_ENOENT) {
+		if (err != NULL)
+			*err = (struct uni_err){ 0 };
+		return 0;
+	}
+	return rc != 0 ? rc
+		       : uni_err_set(err, UNI_EBUSY,
+				 "domain %s is there already, with number %" PRIu64
+				 ": `xl destroy %s` first",
+				 r->config.name, domid, r->config.name);
+}
+
+static int record_and_destroy(struct run *r, struct uni_err *err)
+{
+	int rc = uni_xl_domid(r->config.name, &r->domid, err), rc2;
+
 	if (rc != 0)
 		return rc;
 	if (!r->args->rec->quiet)
@@ -171,6 +187,21 @@ static int boot_and_record(struct run *r, struct uni_err *err)
 		rc2 = 0;
 	}
 	return rc != 0 ? rc : rc2;
+}
+
+static int boot_and_record(struct run *r, struct uni_err *err)
+{
+	struct uni_xl_keeper keeper = { .sock = -1 };
+	int rc = check_absent(r, err);
+
+	if (rc == 0)
+		rc = uni_xl_keeper_start(&keeper, r->config.name, err);
+	if (rc == 0)
+		rc = uni_xl_create(r->args->config, err);
+	if (rc == 0)
+		rc = record_and_destroy(r, err);
+	uni_xl_keeper_end(&keeper);
+	return rc;
 }
 
 int uni_run_xl(const struct uni_run_xl_args *args, struct uni_err *err)

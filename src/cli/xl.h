@@ -4,8 +4,23 @@
 #define UNI_CLI_XL_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
+
+/*
+ * A process of its own that destroys the domain when this one dies: uni-guardian in ps. Start it
+ * before the domain is created; it finds one of that name that comes up meanwhile.
+ */
+struct uni_xl_keeper {
+	int sock; /* -1: none */
+	pid_t pid;
+};
+
+/* Call before threads exist. There must be no domain of that name yet. */
+int uni_xl_keeper_start(struct uni_xl_keeper *k, const char *name, struct uni_err *err);
+/* The domain is gone, or there never was one; idempotent, fine on { .sock = -1 }. */
+void uni_xl_keeper_end(struct uni_xl_keeper *k);
 
 /* `xl create`; its last words are in err when it fails. */
 int uni_xl_create(const char *config, struct uni_err *err);

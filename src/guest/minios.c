@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Mini-OS: one list, cooperative, one vCPU. It has no variable for the current thread: the lowest
- * word of a stack has the address of its thread. A thread that was switched out goes on at the end
- * of __arch_switch_threads().
+ * word of a stack has the address of its thread, whose events are handled on another stack. A
+ * thread that was switched out goes on at the end of __arch_switch_threads().
  */
 #include "guest/model.h"
 
@@ -49,21 +49,46 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 	return true;
 }
 
-/* Both point at each other: the word at the stack's start, and the thread's pointer to its stack.
+/*
+ * Whose stack that is. Both point at each other: the word at the stack's start, and the thread's
+ * pointer to its stack.
  */
-static uint64_t current(struct uni_look *look, uint32_t vcpu)
+static uint64_t owner_of(struct uni_look *look, uint64_t sp)
 {
-	const struct uni_regs *regs = &look->regs[vcpu];
-
-	for (unsigned shift = STACK_SHIFT_MIN; regs->sp_valid && shift <= STACK_SHIFT_MAX;
-		shift++) {
-		uint64_t base = regs->sp >> shift << shift, object, stack;
+	for (unsigned shift = STACK_SHIFT_MIN; shift <= STACK_SHIFT_MAX; shift++) {
+		uint64_t base = sp >> shift << shift, object, stack;
 
 		if (uni_look_u64(look, base, &object) && object != 0 &&
 			uni_look_member(look, object, STACK, &stack) && stack == base)
 			return object;
 	}
 	return 0;
+}
+
+/*
+ * Events are handled on a stack of their own: the first word on it is the stack pointer of the
+ * thread that was interrupted. It ends where a stack of a thread would.
+ */
+static uint64_t interrupted(struct uni_look *look, uint64_t sp)
+{
+	for (unsigned shift = STACK_SHIFT_MIN; shift <= STACK_SHIFT_MAX; shift++) {
+		uint64_t top = ((sp - 1) >> shift << shift) + (1ull << shift), of, object;
+
+		if (!uni_look_u64(look, top - 8, &of))
+			continue;
+		object = owner_of(look, of);
+		if (object != 0)
+			return object;
+	}
+	return 0;
+}
+
+static uint64_t current(struct uni_look *look, uint32_t vcpu)
+{
+	const struct uni_regs *regs = &look->regs[vcpu];
+	uint64_t object = regs->sp_valid ? owner_of(look, regs->sp) : 0;
+
+	return object != 0 || !regs->sp_valid ? object : interrupted(look, regs->sp);
 }
 
 const struct uni_guest_ops uni_guest_minios = {

@@ -83,7 +83,7 @@ static bool is_dummy(struct uni_look *look, uint64_t thread)
 static void each_of_tree(struct uni_look *look, uint64_t node)
 {
 	uint64_t stack[DEPTH_MAX] = { 0 };
-	unsigned depth = 0;
+	unsigned depth = 0, dummies = 0;
 
 	while (node != 0 || depth != 0) {
 		uint64_t at = node != 0 ? uni_look_at(look, node, CHILD) : 0, thread;
@@ -100,8 +100,12 @@ static void each_of_tree(struct uni_look *look, uint64_t node)
 		at = stack[--depth];
 		node = at - look->m->member[CHILD].offset;
 		thread = node - look->m->member[NODE].offset;
-		if ((!is_dummy(look, thread) && !uni_look_add(look, thread)) ||
-			!uni_look_u64(look, at + 8, &node))
+		/* One in a tree: uni_look_add() is what ends a tree that has no end. */
+		if (dummies == 0 && is_dummy(look, thread))
+			dummies++;
+		else if (!uni_look_add(look, thread))
+			return;
+		if (!uni_look_u64(look, at + 8, &node))
 			return;
 	}
 }

@@ -91,7 +91,6 @@ int uni_aggregate_write(const struct uni_profile *p, const struct uni_aggregate_
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	meta->aggregate = true;
 	meta->nr_vcpus = 1;
-	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", uni_arch_x86_64.name);
 	(void)snprintf(meta->target, sizeof(meta->target), "%s", from->source);
 	(void)snprintf(meta->uniscope_version, sizeof(meta->uniscope_version), "%s", from->version);
 	(void)snprintf(meta->command, sizeof(meta->command), "%s", from->command);

@@ -8,6 +8,10 @@
 #define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
 #define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
 
+#define DRAIN_NS      200000000ull
+#define DRAIN_MIN_NS  20000000ull
+#define DRAIN_SAMPLES 2000.0
+
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
 static uint64_t mix(uint64_t x)
 {
@@ -148,4 +152,13 @@ void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipp
 	ahead = s->k > k ? s->k - k : 0;
 	*skipped_ret = s->skipped - uni_min(ahead, s->skipped);
 	*throttled_ret = s->throttled - uni_min(ahead, s->last_throttled);
+}
+
+uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus)
+{
+	double ns = DRAIN_SAMPLES * 1e9 / (frequency * (double)nr_vcpus);
+
+	if (!(ns < (double)DRAIN_NS))
+		return DRAIN_NS;
+	return uni_max((uint64_t)ns, DRAIN_MIN_NS);
 }

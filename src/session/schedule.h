@@ -49,4 +49,10 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns);
 void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
 	uint64_t *throttled_ret);
 
+/*
+ * How often to fetch the samples that the host's kernel took of a guest: 200 ms apart, and closer,
+ * down to 20 ms, where that would be more than 2000, for what is kept in the kernel is bounded.
+ */
+uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus);
+
 #endif

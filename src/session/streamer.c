@@ -13,17 +13,16 @@
 #include "base/clock.h"
 #include "session/rawstack.h"
 #include "session/run.h"
+#include "session/schedule.h"
 #include "session/stats.h"
 #include "session/watch.h"
 #include "target/guard.h"
 
-#define DRAIN_NS      (200 * UNI_NSEC_PER_MSEC)
-#define DRAIN_MIN_NS  (20 * UNI_NSEC_PER_MSEC)
-#define DRAIN_SAMPLES 2000.0 /* of one guest at a time: what is kept in the kernel is bounded */
-#define COUNTS_NS     UNI_NSEC_PER_SEC	     /* reading out counts costs more */
-#define GIVE_UP_NS    (2 * UNI_NSEC_PER_SEC) /* of nothing but errors */
-#define HOLD_TRIES    40
-#define HOLD_NAP_NS   (5 * UNI_NSEC_PER_MSEC)
+#define COUNTS_NS   UNI_NSEC_PER_SEC	      /* reading out counts costs more */
+#define GIVE_UP_NS  (2 * UNI_NSEC_PER_SEC)    /* of nothing but errors */
+#define LOOK_NS	    (200 * UNI_NSEC_PER_MSEC) /* whether to stop, at the latest */
+#define HOLD_TRIES  40
+#define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
 
 struct guest {
 	struct uni_sampler_job *job;
@@ -231,17 +230,11 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 			uni_strerror(g->error));
 }
 
-/* More often the more vCPUs there are. */
 static uint64_t drain_period(const struct guest *g)
 {
 	const struct uni_sampler_cfg *cfg = &g->job->cfg;
-	double ns = DRAIN_SAMPLES * 1e9 / (cfg->frequency * (double)g->nr_sampled);
 
-	if (cfg->counts)
-		return COUNTS_NS;
-	if (ns >= (double)DRAIN_NS)
-		return DRAIN_NS;
-	return uni_max((uint64_t)ns, DRAIN_MIN_NS);
+	return cfg->counts ? COUNTS_NS : uni_sched_drain_ns(cfg->frequency, g->nr_sampled);
 }
 
 /* What has gathered. False: there will be no more. */
@@ -347,7 +340,7 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 /* Until something is due; a signal, which may ask us to stop, ends it early. */
 static void sleep_until_due(struct guest *const *g, size_t nr)
 {
-	uint64_t due_ns = uni_now_ns() + DRAIN_NS;
+	uint64_t due_ns = uni_now_ns() + LOOK_NS;
 	struct timespec ts;
 
 	for (size_t i = 0; i < nr; i++) {

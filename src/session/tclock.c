@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -14,8 +15,11 @@
 
 #define APART_NS     (200 * UNI_NSEC_PER_MSEC) /* of two points that tell a frequency */
 #define LOOKS_MAX    256
-#define GUEST_HZ_OFF 1000 /* one in so many: by which a guest's own frequency may be wrong */
+#define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nobody records */
+#define GUEST_HZ_OFF 100 /* one in so many: by which a guest's own frequency may be wrong */
 #define HOST_READS   16
+#define NAPS_MAX     3
+#define NAP_NS	     (100 * UNI_NSEC_PER_USEC)
 
 /* Both host clocks at one moment; *width_ret: how long that took. */
 static uint64_t read_both(uint64_t *tsc_ret, uint64_t *width_ret)
@@ -108,25 +112,45 @@ void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_
 		*last = *p;
 }
 
-void uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
+/* Whether the ring has a newer record than it had at *before_ns, when it was *was; both move on. */
+static int look_once(struct uni_ring *r, unsigned cpu, uint64_t *was, uint64_t *before_ns,
+	struct uni_tclock_point *best)
 {
-	uint64_t begin = uni_now_ns(), before = begin, was = 0;
+	uint64_t from = uni_now_ns(), to;
+	struct uni_ring_now now;
+	int rc = uni_ring_now(r, cpu, &now);
+
+	if (rc != 0)
+		return rc;
+	to = uni_now_ns();
+	if (*before_ns != 0 && now.time > *was &&
+		(best->to_ns == 0 || to - *before_ns < width(best)))
+		*best = (struct uni_tclock_point){ now.time, *before_ns, to };
+	*was = now.time;
+	*before_ns = from;
+	return 0;
+}
+
+bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
+{
+	const struct timespec nap = uni_ns_timespec(NAP_NS);
+	uint64_t begin = uni_now_ns(), before = 0, was = 0;
 	struct uni_tclock_point best = { 0 };
+	int rc = 0;
 
-	for (int i = 0; i < LOOKS_MAX && uni_now_ns() - begin < most_ns; i++) {
-		struct uni_ring_now now;
-		uint64_t from = uni_now_ns(), to;
-
-		if (uni_ring_now(r, cpu, &now) != 0)
-			return;
-		to = uni_now_ns();
-		if (i != 0 && now.time > was && (best.to_ns == 0 || to - before < width(&best)))
-			best = (struct uni_tclock_point){ now.time, before, to };
-		was = now.time;
-		before = from;
+	for (int i = 0; rc == 0 && i < LOOKS_MAX; i++) {
+		rc = look_once(r, cpu, &was, &before, &best);
+		if (uni_now_ns() - begin > (best.to_ns != 0 ? most_ns : STILL_NS))
+			break;
+	}
+	/* On a busy host the guest may run only while we do not. */
+	for (int i = 0; rc == 0 && best.to_ns == 0 && i < NAPS_MAX; i++) {
+		(void)nanosleep(&nap, NULL);
+		rc = look_once(r, cpu, &was, &before, &best);
 	}
 	if (best.to_ns != 0)
 		uni_tclock_add(c, cpu, &best);
+	return best.to_ns != 0;
 }
 
 /* By two reads of both clocks: that of the host's own counter. */
@@ -163,7 +187,7 @@ static uint64_t points_hz(const struct uni_tclock_point *a, const struct uni_tcl
 	return (uint64_t)((unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / ns);
 }
 
-static uint64_t near(uint64_t a, uint64_t b)
+static bool near(uint64_t a, uint64_t b)
 {
 	uint64_t apart = a > b ? a - b : b - a;
 

@@ -31,8 +31,11 @@ struct uni_tclock {
 /* pid: the VMM's, 0 unknown. debugfs: NULL, or where it is mounted. */
 void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs);
 
-/* Looks at the ring for at most that long. To be called at the beginning and now and then. */
-void uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns);
+/*
+ * Looks at the ring for at most that long, or so briefly that it shows that the CPU records
+ * nothing: false. To be called at the beginning and now and then.
+ */
+bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns);
 
 /* The better of two bounds, of what is known by now. */
 void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/trecord.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,9 +14,14 @@
 #define BUSY_NAP_NS  (500 * UNI_NSEC_PER_USEC)
 #define IDLE_NAP_NS  (10 * UNI_NSEC_PER_MSEC)
 #define LOOK_NS	     (1 * UNI_NSEC_PER_MSEC)
-#define LOOK_EACH_NS UNI_NSEC_PER_SEC
+#define LOOK_EACH_NS (250 * UNI_NSEC_PER_MSEC)
+#define FIRST_NS                                                                         \
+	(20 * UNI_NSEC_PER_MSEC) /* between looks until there was one that saw something \
+				  */
 #define PROGRESS_NS  (150 * UNI_NSEC_PER_MSEC)
 #define HOLD_NS	     (2 * UNI_NSEC_PER_SEC)
+#define WHOLE_TRIES  20
+#define WHOLE_NAP_NS UNI_NSEC_PER_MSEC
 #define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest stands */
 
 static uint32_t nr_cpus(const struct uni_trecord_cfg *cfg)
@@ -77,10 +83,14 @@ static int poll_all(const struct uni_trecord_cfg *cfg, uint64_t *packets_ret)
 	return rc;
 }
 
-static void look_at_clocks(const struct uni_trecord_cfg *cfg)
+/* Returns when to look again. */
+static uint64_t look_at_clocks(const struct uni_trecord_cfg *cfg)
 {
+	bool any = false;
+
 	for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++)
-		uni_tclock_look(cfg->clock, uni_tracer_ring(cfg->tracer), i, LOOK_NS);
+		any |= uni_tclock_look(cfg->clock, uni_tracer_ring(cfg->tracer), i, LOOK_NS);
+	return uni_now_ns() + (any ? LOOK_EACH_NS : FIRST_NS);
 }
 
 static bool is_gone(const struct uni_trecord_cfg *cfg, int rc)
@@ -91,17 +101,15 @@ static bool is_gone(const struct uni_trecord_cfg *cfg, int rc)
 int uni_trecord_run(
 	const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret, struct uni_err *err)
 {
-	uint64_t begin_ns = uni_now_ns(), shown_ns = begin_ns, looked_ns = 0;
+	uint64_t begin_ns = uni_now_ns(), shown_ns = begin_ns, look_ns = 0;
 
 	for (;;) {
 		uint64_t packets, now_ns = uni_now_ns();
 		struct timespec nap;
 		int rc;
 
-		if (now_ns - looked_ns >= LOOK_EACH_NS) {
-			look_at_clocks(cfg);
-			looked_ns = now_ns;
-		}
+		if (now_ns >= look_ns)
+			look_ns = look_at_clocks(cfg);
 		rc = poll_all(cfg, &packets);
 		if (rc != 0 && is_gone(cfg, rc)) {
 			*ret = UNI_TRECORD_GONE;
@@ -167,6 +175,37 @@ static int hold(struct uni_target *t, struct uni_pause *p)
 	return rc;
 }
 
+/* With the guest standing: is a CPU in the middle of writing a record? */
+static int look_at_all(const struct uni_trecord_cfg *cfg, struct kept *k, bool *whole_ret)
+{
+	int rc = 0;
+
+	*whole_ret = true;
+	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++) {
+		rc = uni_ring_now(uni_tracer_ring(cfg->tracer), i, &k->now[i]);
+		*whole_ret = *whole_ret && k->now[i].whole;
+	}
+	return rc;
+}
+
+/* Holds the guest, preferably where every record is whole. */
+static int hold_whole(const struct uni_trecord_cfg *cfg, struct kept *k, struct uni_pause *p)
+{
+	const struct timespec nap = uni_ns_timespec(WHOLE_NAP_NS);
+	bool whole = false;
+
+	for (int i = 0;; i++) {
+		int rc = hold(cfg->t, p);
+
+		if (rc == 0)
+			rc = look_at_all(cfg, k, &whole);
+		if (rc != 0 || whole || i == WHOLE_TRIES)
+			return rc;
+		(void)uni_pause_end(p);
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
 int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, struct uni_err *err)
 {
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
@@ -183,11 +222,9 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	k->cap = cap;
 	rc = poll_all(cfg, &packets);
 	if (rc == 0)
-		rc = hold(cfg->t, &pause);
+		rc = hold_whole(cfg, k, &pause);
 	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
 		rc = uni_ring_drain(ring, i, keep, k);
-	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
-		rc = uni_ring_now(ring, i, &k->now[i]);
 	(void)uni_pause_end(&pause);
 	if (pause.end_ns > pause.begin_ns)
 		*pause_ns_ret = pause.end_ns - pause.begin_ns;
@@ -207,7 +244,10 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 {
 	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
 
-	for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++) {
+	uint32_t nr = uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX);
+	const struct uni_record_clock *known = NULL;
+
+	for (uint32_t i = 0; i < nr; i++) {
 		struct uni_record_trace_cpu *c = &ret->cpu[i];
 		const struct uni_ring_stats *st = uni_ring_stats(ring, i);
 
@@ -215,5 +255,18 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 		c->lapped = st->lapped;
 		c->torn = st->torn;
 		uni_tclock_result(cfg->clock, uni_ring_info(ring), i, &c->clock);
+		if (known == NULL && c->clock.error_ns != UINT64_MAX)
+			known = &c->clock;
+	}
+	/* Counters of one machine are one counter, as a rule: better than nothing for those CPUs
+	 * that recorded too little to tell. */
+	for (uint32_t i = 0; i < nr; i++) {
+		struct uni_record_clock *c = &ret->cpu[i].clock;
+
+		if (known != NULL && c->error_ns == UINT64_MAX) {
+			*c = *known;
+			c->error_ns = UINT64_MAX;
+			(void)snprintf(c->source, sizeof(c->source), "other-cpu");
+		}
 	}
 }

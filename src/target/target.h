@@ -42,7 +42,12 @@ struct uni_text_hint {
 	const uint8_t *bytes; /* borrowed for the duration of attach */
 	size_t size;
 	bool exec;
+	/* Places where a tracer may have put other bytes: where in `bytes`, rising,
+	 * UNI_TEXT_PATCH_BYTES of them each; may be NULL. Borrowed as well. */
+	const uint64_t *patched;
+	size_t nr_patched;
 };
+#define UNI_TEXT_PATCH_BYTES 5
 
 struct uni_attach_opts {
 	const struct uni_arch *arch; /* from the image; NULL: what the guest says, else x86_64 */
@@ -140,6 +145,12 @@ struct uni_target_ops {
 	 * below the guest). 0 or -UNI_EGONE.
 	 */
 	int (*files)(struct uni_target *t, uni_target_file_fn fn, void *ctx);
+	/*
+	 * Optional: a copy of the memory that the guest itself offers under a name ("mprof": the
+	 * trace ring of MirageOS). *ret is owned by the caller. -UNI_ENOENT: it offers none.
+	 */
+	int (*granted)(struct uni_target *t, const char *what, uint8_t **ret, size_t *size_ret,
+		struct uni_err *err);
 	void (*info)(struct uni_target *t, struct uni_target_info *ret);
 	/* Is the guest still there? false once it ended: the run closes cleanly. */
 	bool (*alive)(struct uni_target *t);

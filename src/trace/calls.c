@@ -137,6 +137,7 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 	}
 	if (at == t->own[MATCH])
 		t->own[MATCH] = 0;
+	t->own[ANNOUNCE] = uni_min(t->own[ANNOUNCE], at);
 }
 
 static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
@@ -201,7 +202,8 @@ static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	e->cls = rec->cls;
 	e->nr = rec->nr;
 	e->first = (uint32_t)s->words.nr;
-	memcpy(s->words.v + s->words.nr, rec->words, rec->nr * sizeof(uint64_t));
+	if (rec->nr != 0)
+		memcpy(s->words.v + s->words.nr, rec->words, rec->nr * sizeof(uint64_t));
 	s->words.nr += rec->nr;
 }
 

@@ -90,6 +90,21 @@ int uni_trace_packet(const struct uni_trace_input *in, unsigned cpu, size_t offs
 	return 0;
 }
 
+uint64_t uni_trace_begin_ns(const struct uni_trace_input *in)
+{
+	uint64_t begin = UINT64_MAX, damaged = 0;
+
+	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
+		struct uni_trace_packet p;
+
+		if (uni_trace_packet(in, cpu, 0, NULL, &p, &damaged) != 0)
+			begin = uni_min(begin, p.head->ts_begin + uni_trace_offset(in, cpu));
+	}
+	return begin == UINT64_MAX
+		       ? 0
+		       : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), begin);
+}
+
 /* Has it returns, or calls that were told to have ended? */
 static bool has_ends(const struct uni_trace_input *in, const struct uni_trace_packet *p)
 {

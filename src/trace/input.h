@@ -75,11 +75,22 @@ static inline uint64_t uni_trace_ns(struct uni_trace_rate r, uint64_t cycles)
 	return (uint64_t)((unsigned __int128)cycles * r.mult >> 32);
 }
 
+/* Host time of a counter's value. */
+static inline uint64_t uni_trace_clock_ns(
+	const struct uni_trace_clock *c, struct uni_trace_rate rate, uint64_t tsc)
+{
+	return tsc >= c->tsc ? c->ns + uni_trace_ns(rate, tsc - c->tsc)
+			     : c->ns - uni_trace_ns(rate, c->tsc - tsc);
+}
+
 /*
  * What to add to this CPU's counter to get CPU 0's at the same moment, by their clocks; 0 where
  * these agree within their errors: then it is one counter.
  */
 uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu);
+
+/* Host time at which the first packet begins. */
+uint64_t uni_trace_begin_ns(const struct uni_trace_input *in);
 
 /* A packet of a stream, checked: everything up to `content` may be read. */
 struct uni_trace_packet {

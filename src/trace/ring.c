@@ -175,7 +175,8 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 	*ret = (struct uni_ring_now){ .seq = head.begin_seq,
 		.words = head.words_before,
 		.lost = state.lost,
-		.time = head.ts_begin };
+		.time = head.ts_begin,
+		.whole = head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE };
 	if (end <= UNI_TRACE_SUB_HEAD)
 		return 0;
 	ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
@@ -341,11 +342,16 @@ int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 	return 0;
 }
 
-/* Bytes of the copy up to `end` that hold records: one that goes back in time was never written. */
+/*
+ * Bytes of the copy up to `end` that hold records. If the sub-buffer's count says that some are not
+ * written, one that seems to go back in time is what was there a round ago; only then, for after a
+ * pause of 2^31 cycles a good one seems to, as well.
+ */
 static size_t written_content(const struct uni_ring *r, size_t end)
 {
 	const uint8_t *p = r->copy.bytes;
 	uint32_t last = (uint32_t)r->copy.head.ts_begin;
+	bool whole = r->copy.head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE;
 	size_t at = UNI_TRACE_SUB_HEAD;
 
 	while (at < end) {
@@ -353,7 +359,7 @@ static size_t written_content(const struct uni_ring *r, size_t end)
 		size_t words = 1;
 
 		memcpy(&word, p + at, 8);
-		if ((int32_t)((uint32_t)word - last) < 0)
+		if (!whole && (int32_t)((uint32_t)word - last) < 0)
 			break;
 		last = (uint32_t)word;
 		if (r->info.kinds[word >> 32 & 15] == UNI_TRACE_KIND_SYNC)

@@ -63,6 +63,7 @@ struct uni_ring_now {
 	uint64_t words; /* of records, since the boot */
 	uint64_t lost;	/* events that found no room, since the boot */
 	uint64_t time;	/* of the newest record, or when its sub-buffer was begun */
+	bool whole;	/* no record of it is reserved and not written */
 };
 int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 

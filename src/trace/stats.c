@@ -222,6 +222,15 @@ static void add_row(struct uni_func_stats *f, const struct row *r)
 	f->max = uni_max(f->max, r->max);
 }
 
+/* Of a step the middle, which may lie beyond all that is in it. f: in cycles */
+static uint64_t percentile(const uint32_t *hist, const struct uni_func_stats *f, unsigned of,
+	struct uni_trace_rate rate)
+{
+	uint64_t v = uni_hist_percentile(hist, f->timed - f->cut, of);
+
+	return uni_trace_ns(rate, uni_max(uni_min(v, f->max), f->min));
+}
+
 /* From cycles on the CPUs to ns. */
 static struct uni_func_stats sum_of(const struct stats *s, uint32_t func)
 {
@@ -233,8 +242,8 @@ static struct uni_func_stats sum_of(const struct stats *s, uint32_t func)
 			add_row(&f, &s->rows[cpu].v[func]);
 	}
 	if (func < s->nr_hist && s->hist[func] != NULL && f.timed > f.cut) {
-		f.p50 = uni_trace_ns(rate, uni_hist_percentile(s->hist[func], f.timed - f.cut, 50));
-		f.p99 = uni_trace_ns(rate, uni_hist_percentile(s->hist[func], f.timed - f.cut, 99));
+		f.p50 = percentile(s->hist[func], &f, 50, rate);
+		f.p99 = percentile(s->hist[func], &f, 99, rate);
 	}
 	f.min = f.timed > f.cut ? uni_trace_ns(rate, f.min) : 0;
 	f.max = uni_trace_ns(rate, f.max);
@@ -268,7 +277,8 @@ static int make_rows(const struct stats *s, struct uni_trace_report *ret)
 		if (!uni_vec_push(&ret->func, f))
 			return -UNI_ENOMEM;
 	}
-	qsort(ret->func.v, ret->func.nr, sizeof(*ret->func.v), by_self);
+	if (ret->func.nr != 0)
+		qsort(ret->func.v, ret->func.nr, sizeof(*ret->func.v), by_self);
 	return 0;
 }
 

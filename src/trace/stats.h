@@ -4,6 +4,7 @@
 #define UNI_TRACE_STATS_H
 
 #include "base/err.h"
+#include "base/sink.h"
 #include "base/vec.h"
 #include "trace/calls.h"
 #include "trace/funcs.h"
@@ -34,5 +35,46 @@ struct uni_trace_report {
 int uni_trace_report_make(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
 	struct uni_funcs *funcs, struct uni_trace_report *ret, struct uni_err *err);
 void uni_trace_report_deinit(struct uni_trace_report *r);
+
+enum uni_trace_sort {
+	UNI_TRACE_BY_SELF,
+	UNI_TRACE_BY_TOTAL,
+	UNI_TRACE_BY_CALLS,
+	UNI_TRACE_BY_AVG,
+	UNI_TRACE_BY_MAX,
+	UNI_TRACE_BY_P99,
+	UNI_TRACE_BY_NAME,
+};
+#define UNI_TRACE_SORTS "self total calls avg max p99 name" /* in that order */
+
+/* Largest first (names: first ones first). -UNI_EINVAL: no such order. */
+int uni_trace_sort_named(const char *name, enum uni_trace_sort *ret);
+void uni_trace_report_sort(
+	struct uni_trace_report *r, struct uni_funcs *funcs, enum uni_trace_sort by);
+/* A table; at most max_rows functions, 0: all. */
+void uni_trace_report_print(const struct uni_trace_report *r, struct uni_funcs *funcs,
+	uint64_t max_rows, struct uni_sink *out);
+
+static inline uint64_t uni_func_avg(const struct uni_func_stats *f)
+{
+	return f->timed != 0 ? f->sum / f->timed : 0;
+}
+
+#define UNI_SPAN_MAX 32
+/* "12.345 us": a time for people, 10 columns. */
+void uni_trace_span(char ret[UNI_SPAN_MAX], uint64_t ns);
+
+/* A function in two traces; either may have no calls of it. By name: addresses differ. */
+struct uni_func_diff {
+	const char *name; /* the funcs' of the trace that has it */
+	struct uni_func_stats a, b;
+};
+struct uni_trace_diff {
+	UNI_VEC(struct uni_func_diff) func; /* by how much self time differs, most first */
+};
+int uni_trace_diff_make(const struct uni_trace_report *a, struct uni_funcs *a_funcs,
+	const struct uni_trace_report *b, struct uni_funcs *b_funcs, struct uni_trace_diff *ret);
+void uni_trace_diff_print(const struct uni_trace_diff *d, uint64_t max_rows, struct uni_sink *out);
+void uni_trace_diff_deinit(struct uni_trace_diff *d);
 
 #endif

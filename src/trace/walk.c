@@ -33,11 +33,7 @@ static void masks(struct uni_walk *w)
 
 uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time)
 {
-	const struct uni_trace_clock *c = &w->in->cpu[0].clock;
-
-	if (time >= c->tsc)
-		return c->ns + uni_trace_ns(w->rate, time - c->tsc);
-	return c->ns - uni_trace_ns(w->rate, c->tsc - time);
+	return uni_trace_clock_ns(&w->in->cpu[0].clock, w->rate, time);
 }
 
 uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns)
@@ -365,8 +361,13 @@ void uni_walk_restart(struct uni_walk *w, uint64_t time)
 
 void uni_walk_finish(struct uni_walk *w)
 {
-	uint64_t time = uni_min(w->end, w->to);
+	uint64_t time = w->end;
 
+	/* Behind the window the trace goes on. */
+	for (uint32_t i = 0; i < w->nr_cpus; i++) {
+		if (w->cpu[i].at != w->cpu[i].end)
+			time = w->to;
+	}
 	if (w->begin == UNI_WALK_NEVER)
 		w->begin = w->end;
 	w->stats.begin_ns = uni_walk_ns(w, uni_max(w->begin, w->from));

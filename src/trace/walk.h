@@ -52,6 +52,7 @@ struct uni_walk_cpu {
 	uint64_t offset;	  /* to CPU 0's */
 	uint64_t next;		  /* time of the record at `at`, if there is one */
 	uint32_t thread;
+	uint32_t unknown;	      /* the newest of its threads of which nothing was known */
 	bool muted, begun, switching; /* at `at` is a switch record that the span stopped at */
 	void *own;		      /* the ops' own */
 };

@@ -97,9 +97,12 @@ void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c)
 
 	if (c->begun)
 		w->thread[c->thread].on_cpu = false;
-	thread = add_thread(w, (uint64_t)(c - w->cpu), false);
+	thread = c->unknown;
+	if (!c->begun || w->thread[thread].known)
+		thread = add_thread(w, (uint64_t)(c - w->cpu), false);
 	if (w->failed == 0)
 		run_on(w, c, thread);
+	c->unknown = c->thread;
 }
 
 void uni_walk_cut(
@@ -117,16 +120,27 @@ void uni_walk_cut(
 		t->frame[0].returned = 0;
 }
 
-void uni_walk_cut_away(struct uni_walk *w, uint32_t thread, uint64_t time)
+static void come(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[thread];
-	struct uni_walk_cpu *c = &w->cpu[0];
 
 	run_on(w, c, thread);
-	if (time > t->off_since)
-		t->frame[t->nr - 1].off += time - t->off_since;
 	if (w->ops->switched != NULL)
 		w->ops->switched(w, c, time);
+	if (t->off_since != 0 && time > t->off_since)
+		t->frame[t->nr - 1].off += time - t->off_since;
+	/* It may have run where events were lost. */
+	if (t->losses != w->losses)
+		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
+	t->losses = w->losses;
+}
+
+void uni_walk_cut_away(struct uni_walk *w, uint32_t thread, uint64_t time)
+{
+	struct uni_walk_cpu *c = &w->cpu[0];
+
+	w->thread[thread].losses = w->losses;
+	come(w, c, thread, time);
 	uni_walk_cut(w, c, 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);
 }
 
@@ -139,8 +153,10 @@ static void learn(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint6
 	if (t->known)
 		return;
 	if (*slot != 0) {
-		/* It has run before, elsewhere or before a loss: what it did then is its own. */
+		/* It has run before, elsewhere or before a loss. */
 		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
+		t->on_cpu = false;
+		come(w, c, *slot - 1, time);
 		return;
 	}
 	*slot = c->thread + 1;
@@ -172,15 +188,5 @@ void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t prev, 
 	t->on_cpu = false;
 	t->off_since = time;
 	t->losses = w->losses;
-	run_on(w, c, to);
-	t = &w->thread[to];
-	if (w->ops->switched != NULL)
-		w->ops->switched(w, c, time);
-	if (t->losses != w->losses) {
-		/* It may have run where events were lost. */
-		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
-		t->losses = w->losses;
-	} else if (t->off_since != 0 && time > t->off_since) {
-		t->frame[t->nr - 1].off += time - t->off_since;
-	}
+	come(w, c, to, time);
 }

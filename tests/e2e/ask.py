@@ -5,6 +5,7 @@
 ask.py beats SESSION               did the guest's heartbeat (watch lab_truth) rise?
 ask.py stops SESSION WORD...       did the chains that were cut short end for these reasons only,
                                    for each at least once?  WORD? may be missing, root always may
+ask.py only SESSION WORD...        the same, but none of them must be there
 ask.py number SESSION MEMBER MIN [MAX]   is that statistic in the range?
 ask.py below JSON ROOT FUNCTION [not]    is (is not) the function in stacks of that outermost frame?
 ask.py leaf JSON FUNCTION SHARE    do so many (0 to 1) of the samples end in it, whatever the vCPU
@@ -40,6 +41,10 @@ def stops(path, *words):
     print('ended by %s' % ', '.join('%s: %d' % kv for kv in
                                     session(path)['statistics']['stop'].items() if kv[1]))
     return must <= seen <= may
+
+
+def only(path, *words):
+    return stops(path, *(w.rstrip('?') + '?' for w in words))
 
 
 def number(path, member, low, high='inf'):
@@ -85,5 +90,5 @@ def near(a, b, allowed):
 
 
 if __name__ == '__main__':
-    QUESTIONS = {f.__name__: f for f in (beats, stops, number, below, leaf, near)}
+    QUESTIONS = {f.__name__: f for f in (beats, stops, only, number, below, leaf, near)}
     sys.exit(0 if QUESTIONS[sys.argv[1]](*sys.argv[2:]) else 1)

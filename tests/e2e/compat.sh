@@ -215,7 +215,7 @@ run_xl() {
 	[ ! -s out ] || grep -q 'xl created app, domain 7' out || return 1
 	[ -d work/app.uniscope ] && [ -s work/app.svg ] && [ ! -e domain ] || return 1
 	mv work/app.uniscope work/app.svg .
-	five_files && printf 'create ../app.cfg\ndomid app\ndestroy 7\n' | diff - xl.log
+	five_files && printf 'domid app\ncreate ../app.cfg\ndomid app\ndestroy 7\n' | diff - xl.log
 }
 check "run --xl records, draws, destroys, writes five files" run_xl
 
@@ -289,6 +289,27 @@ ctrl_c_early() { # while it waits for a guest that does not come up
 	[ $(($(date +%s) - begin)) -lt 15 ] && [ ! -e domain ]
 }
 check "run --xl: Ctrl-C before that, too" ctrl_c_early
+
+killed() { # SIGKILL: somebody is left who destroys the domain
+	rm -rf work && mkdir work
+	(cd work && exec "$U" run --xl ../app.cfg -q -d 0 --target "gdb:unix=$T/xl.gdb") >out 2>&1 &
+	run=$!
+	wait_for 30 test -e domain && wait_for 30 test -e work/app.uniscope && kill -9 $run || return
+	wait $run 2>/dev/null
+	wait_for 30 test ! -e domain
+}
+check "run --xl: SIGKILL leaves no domain" killed
+
+there_already() { # somebody's: it is left alone
+	xl create ../app.cfg && : >xl.log
+	(cd work && timeout 60 "$U" run --xl ../app.cfg -q) >out 2>err
+	status=$?
+	refused $status err 1 'app is there already.*xl destroy app' && [ -e domain ] && ! grep create xl.log
+	status=$?
+	xl destroy 7
+	return $status
+}
+check "run --xl: a domain of that name is there" there_already
 
 xl_fails() {
 	touch fail

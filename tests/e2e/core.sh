@@ -40,6 +40,35 @@ assert [v["frames"] for v in live] == [v["frames"] for v in dead]
 P
 }
 
+# aarch64: a dump holds no system registers, and RAM begins at 1 GiB.
+make_a64_files() {
+	boot tcg "$elf" "" --smp 2 --qmp "$T/q" --gdb "unix:$T/gdb,server=on,wait=off" || return 1
+	sleep 1
+	qmp stop '{}' || return 1
+	"$U" stacks --registers --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
+	tables=$(python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))[0]["registers"]
+print(",".join("%s=%s" % (k, r[k]) for k in ("ttbr0", "ttbr1", "tcr")))' "$T/live") || return 1
+	dump a64.core false &&
+		qmp human-monitor-command '{"command-line": "info registers -a"}' >"$T/info" &&
+		qmp pmemsave "{\"val\": 1073741824, \"size\": 67108864, \"filename\": \"$T/raw\"}" || return 1
+	# Each vCPU's, with what gdb would print of the others.
+	python3 - "$T/info" "$tables" <<'P' >"$T/regs"
+import json, sys
+text = open(sys.argv[1]).read()
+try:
+    text = json.loads(text)
+except ValueError:
+    pass
+if isinstance(text, dict):
+    text = text["return"]
+more = "\n" + sys.argv[2].replace(",", "\n").replace("=", "_el1 ") + "\n"
+print(more.join(("\n" + text).split("\nCPU#")[:1]) + "".join(
+    "\nCPU#" + part + more for part in ("\n" + text).split("\nCPU#")[1:]))
+P
+	end_guest
+}
+
 recorded() { # one sample of each vCPU
 	"$U" record -q "core:file=$T/blocks.core" -e "$elf" --watch lab_truth -o "$T/s.uniscope" &&
 		"$U" report --json "$T/s.uniscope" >"$T/r.json" &&
@@ -85,6 +114,15 @@ for accel in $accels; do
 	check "$accel: and one made with paging" same "core:file=$T/paged.core"
 	check "$accel: and raw memory with registers" same "core:raw=$T/raw,regs=$T/regs"
 done
+a64=$(ls "$BUILD"/lab/aarch64/smp-*-fp.elf 2>/dev/null | head -1)
+if command -v qemu-system-aarch64 >/dev/null && [ -n "$a64" ]; then
+	x86=$elf elf=$a64
+	check 'aarch64: a guest is stopped and dumped' make_a64_files
+	check 'aarch64: the dump, with its page tables, shows the live stacks' same "core:file=$T/a64.core,$tables"
+	check 'aarch64: and raw memory with registers' same "core:raw=$T/raw,base=0x40000000,regs=$T/regs"
+	check 'aarch64: without page tables it says what to do' refused_file "$T/a64.core" 1 ',ttbr0=ADDRESS'
+	elf=$x86
+fi
 check 'a recording of a dead guest is one sample a vCPU' recorded
 check 'a dump that is cut off is read as far as it goes' cut_off
 check 'a kdump-compressed dump is refused' refused_file "$T/kdump.core" 1 'dump the guest again as ELF'

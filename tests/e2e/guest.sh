@@ -62,13 +62,18 @@ boot() {
 	shift 3
 	[ "$accel" = bpf ] && accel=kvm
 	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
-	"$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
+	# shellcheck disable=SC2086 # words
+	${ahead:-} "$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
 		"$elf" </dev/null >"$T/boot" 2>&1 &
 	guest=$!
 	target=kvm:pid=$guest
 	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
-	for _ in $(seq 300); do
-		grep -q '^lab: running' "$T/serial" 2>/dev/null && return 0
+	ready='^lab: running'
+	case $elf in
+	*/smp-*) ready='^smp: ' ;; # the others have been started, too
+	esac
+	for _ in $(seq 600); do
+		grep -q "$ready" "$T/serial" 2>/dev/null && return 0
 		kill -0 "$guest" 2>/dev/null || break
 		sleep 0.1
 	done

@@ -7,7 +7,7 @@ build=${1:?usage: lab_boot.sh BUILD-DIR}/lab
 boot=$(dirname "$0")/../../lab/boot
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-nr=0 failed=0
+nr=0 failed=0 counted=''
 
 ok()
 {
@@ -28,7 +28,8 @@ boots()
 {
 	want=$1 image=$2 append=$3
 	shift 3
-	timeout 60 "$boot" --append "$append" "$@" "$build/$image.elf" >"$tmp/out" 2>&1 </dev/null
+	# shellcheck disable=SC2086
+	timeout 300 "$boot" --append "$append" "$@" "$build/$image.elf" $counted >"$tmp/out" 2>&1 </dev/null
 	status=$?
 	what="$image $* ($append)"
 	if [ "$status" -ne "$want" ]; then
@@ -121,15 +122,25 @@ fi
 printed '^lab: waiting'
 
 # What the guest sees of being stopped: ten times 30 ms at the least are missing. It may see more.
-"$boot" --accel tcg --append 'rounds=50' "$build/gaps-gcc-fp.elf" >"$tmp/out" 2>&1 </dev/null &
+"$boot" --accel tcg --append 'rounds=10000' "$build/gaps-gcc-fp.elf" >"$tmp/out" 2>&1 </dev/null &
 pid=$!
+gaps() { # waits until so many more lines are there
+	more=$(($(grep -c '^gaps:' "$tmp/out") + $1))
+	for _ in $(seq 300); do
+		[ "$(grep -c '^gaps:' "$tmp/out")" -lt $more ] || return 0
+		sleep 0.1
+	done
+}
+gaps 2
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	sleep 0.1
 	kill -STOP $pid
 	sleep 0.03
 	kill -CONT $pid
 done
-wait $pid
+gaps 2
+kill $pid
+wait $pid 2>/dev/null
 before=$(awk '$1 == "gaps:" { print $5, $NF; exit }' "$tmp/out")
 after=$(awk '$1 == "gaps:" { last = $5 " " $NF } END { print last }' "$tmp/out")
 lost=$((${after% *} - ${before% *})) long=$((${after#* } - ${before#* }))
@@ -139,18 +150,19 @@ else
 	not_ok "gaps sees stops: only $long long ones, $lost us"
 fi
 
-# The promised shares, as the guests' own books have them. The bounds are wide: a busy host takes time
-# away from whichever function it likes.
+# The promised shares, as the guests' own books have them, where time is the number of instructions.
+counted='-icount shift=1,sleep=off'
 boots 33 shares-clang-fp 'scale=20' --accel tcg
-share burn_a 35 65
-share burn_b 12 40
-share burn_c 6 30
-share burn_d 4 24
+share burn_a 49.8 50.2
+share burn_b 24.8 25.2
+share burn_c 14.8 15.2
+share burn_d 9.8 10.2
 boots 33 leaf-gcc-fp 'scale=20' --accel tcg
-share caller_a 25 55
-share caller_d 4 24
+share caller_a 39.8 40.2
+share caller_d 9.8 10.2
 boots 33 threads-gcc-nofp 'scale=20' --accel tcg
-share crunch_a 40 80
+share crunch_a 59.8 60.2
+counted=
 
 if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
 	for app in calls1 calls2 deep demo gaps idle leaf shares smp threads; do

@@ -87,6 +87,38 @@ refuses() { # WORDS TARGET
 	grep -q -e "$1" "$T/said"
 }
 
+# A session says how it was made.
+by() { # METHOD WORDS COMMAND...
+	method=$1 words=$2
+	shift 2
+	timeout 60 "$@" -F 99 -d 1 -o "$T/m.uniscope" --overwrite 2>"$T/said" || {
+		cat "$T/said"
+		return 1
+	}
+	cat "$T/said"
+	grep -E '"(method|why)"' "$T/m.uniscope/session.json"
+	grep -q "\"method\": *\"$method\"" "$T/m.uniscope/session.json" && grep -q "$words" "$T/said"
+}
+
+# One line, before anything is sampled.
+refused() { # WORDS OPTION...
+	words=$1
+	shift
+	timeout 20 "$U" record "proc:pid=$pid" "$@" -d 30 -o "$T/r.uniscope" 2>"$T/said" && return 1
+	cat "$T/said"
+	[ "$(wc -l <"$T/said")" -eq 1 ] && grep -q -e "$words" "$T/said" && [ ! -e "$T/r.uniscope" ]
+}
+
+top() { # OPTION...
+	timeout 30 "$U" top "proc:pid=$pid" --json -n 2 -i 1 "$@" >"$T/top.json" || return 1
+	python3 -c 'import json, sys
+for text in open(sys.argv[1]):
+    last = json.loads(text)
+names = [f["name"] for f in last["functions"]]
+print(names)
+sys.exit("burn_a" not in names or "app_main" not in names)' "$T/top.json"
+}
+
 # The profiler dies with a thread stopped, again and again: the process runs on.
 survives() {
 	for _ in 1 2 3 4 5 6 7 8; do
@@ -119,6 +151,18 @@ for way in $ways; do
 		done
 	done
 done
+if [ "$ways" != stop ]; then
+	check 'the method is perf' by perf 'host.s kernel (perf)' "$U" record "proc:pid=$pid"
+	check '--method pause stops it' by pause paused "$U" record "proc:pid=$pid" --method pause
+	check 'without perf events it is stopped, and told why' by pause 'not permitted' \
+		"$BUILD/tests/e2e/noperf" "$U" record "proc:pid=$pid"
+	check 'top' top
+fi
+check 'top, by stopping' top --method pause
+check '--aggregate is refused' refused 'aggregate counts in' --aggregate
+check '--exits is refused' refused 'VM exits cannot be seen' --exits
+check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
+check '--threads of a guest that has none' refused 'no model knows' --threads
 sorter
 for way in $ways; do
 	check "through shared libraries by $way" sorts $way

@@ -57,11 +57,19 @@ plain() {
 	"$U" record -q "$target" -e "$elf" -F 49 -d 6 -o "$T/s.uniscope" --overwrite "$@" && on_cpu
 }
 
-for accel in $accels; do
+machines=$accels
+if command -v qemu-system-aarch64 >/dev/null; then
+	machines="aarch64 $accels"
+fi
+for machine in $machines; do
+	lab=$BUILD/lab
+	accel=$machine ahead=
+	# shellcheck disable=SC2034 # for guest.sh
+	[ "$machine" = aarch64 ] && accel=tcg lab=$BUILD/lab/aarch64 ahead='nice -n -15'
 	for cc in gcc clang; do
 		for fp in fp nofp; do
-			[ -e "$BUILD/lab/waits-$cc-$fp.elf" ] || continue
-			elf=$BUILD/lab/waits-$cc-$fp.elf how="waits-$cc-$fp under $accel"
+			[ -e "$lab/waits-$cc-$fp.elf" ] || continue
+			elf=$lab/waits-$cc-$fp.elf how="waits-$cc-$fp under $machine"
 			boot "$accel" "$elf" '' || {
 				check "$how boots" false
 				continue

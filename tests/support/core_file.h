@@ -89,6 +89,17 @@ static inline void made_prstatus(struct uni_strbuf *b, const struct made_vcpu *v
 	made_note(b, "CORE", NT_PRSTATUS, w, sizeof(w));
 }
 
+/* The same of aarch64, 392 bytes: the words of x0 to x30, sp, pc and pstate count up from first. */
+static inline void made_a64_prstatus(struct uni_strbuf *b, uint64_t first)
+{
+	uint64_t w[49] = { 0 };
+
+	for (unsigned i = 0; i < 34; i++)
+		w[14 + i] = first + i;
+	w[14 + 33] = 0x5; /* EL1h */
+	made_note(b, "CORE", NT_PRSTATUS, w, sizeof(w));
+}
+
 /* struct vcpu_guest_context, 5168 bytes. */
 static inline void made_xen_vcpu(struct uni_strbuf *b, const struct made_vcpu *v)
 {

@@ -40,7 +40,7 @@ struct hv {
 	uint8_t ctx[HV_VCPUS][HV_CTX];
 	int ram_fd;
 	uint8_t *ram;
-	char name[32], kernel[64];
+	char name[32], kernel[64], refs[64];
 	unsigned buffers; /* that are not freed */
 };
 
@@ -217,6 +217,35 @@ static inline const uint8_t *hv_map(
 	return at;
 }
 
+static inline uint8_t *hv_map_rw(
+	struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr, int *err_ret)
+{
+	uint8_t *at = (uint8_t *)(uintptr_t)hv_map(c, domid, frame, nr, err_ret);
+
+	for (size_t i = 0; at != NULL && i < nr; i++) {
+		if (err_ret[i] == 0 &&
+			mprotect(at + i * HV_PAGE, HV_PAGE, PROT_READ | PROT_WRITE) != 0)
+			abort();
+	}
+	return at;
+}
+
+/* Reference 100 + n is frame n. */
+static inline const uint8_t *hv_grant_map(
+	struct uni_xen_conn *c, uint32_t domid, const uint32_t *ref, size_t nr)
+{
+	uint64_t frame[HV_FRAMES];
+	int why[HV_FRAMES];
+
+	for (size_t i = 0; i < nr; i++) {
+		errno = EINVAL;
+		if (nr > HV_FRAMES || ref[i] < 100 || ref[i] >= 100 + HV_FRAMES)
+			return NULL;
+		frame[i] = HV_FIRST + ref[i] - 100;
+	}
+	return hv_map(c, domid, frame, nr, why);
+}
+
 static inline void hv_unmap(struct uni_xen_conn *c, const uint8_t *at, size_t nr)
 {
 	hv->mapped -= (int)nr;
@@ -231,6 +260,8 @@ static inline char *hv_store_read(struct uni_xen_conn *c, const char *path, size
 		v = strdup(hv->name);
 	else if (strncmp(path, "/vm/", 4) == 0 && hv->kernel[0] != '\0')
 		v = strdup(hv->kernel);
+	else if (strcmp(path, "/local/domain/7/data/mprof/ring-ref") == 0 && hv->refs[0] != '\0')
+		v = strdup(hv->refs);
 	else if (strcmp(path, "/libxl/7/type") == 0)
 		v = strdup("pvh");
 	*size_ret = v != NULL ? strlen(v) : 0;
@@ -262,6 +293,9 @@ static const struct uni_xen_module hv_module = {
 	.call2 = hv_call2,
 	.map = hv_map,
 	.unmap = hv_unmap,
+	.map_rw = hv_map_rw,
+	.grant_map = hv_grant_map,
+	.grant_unmap = hv_unmap,
 	.store_read = hv_store_read,
 	.store_list = hv_store_list,
 };

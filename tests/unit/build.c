@@ -293,6 +293,7 @@ static void aggregates_come_back(void **state)
 	assert_int_equal(uni_aggregate_write(from, &origin, path, false, &p->err), 0);
 	assert_int_equal(uni_recording_open(path, &rec, &p->err), 0);
 	assert_string_equal(uni_recording_meta(rec)->uniscope_version, "9.8");
+	assert_string_equal(uni_recording_meta(rec)->arch, ""); /* nobody knows */
 	assert_string_equal(uni_recording_meta(rec)->command, "uniscope import");
 	assert_int_equal(uni_profile_build(rec, &opts, &to, NULL, &p->err), 0);
 	assert_string_equal(uni_profile_unit(to), "us");

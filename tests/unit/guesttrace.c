@@ -281,6 +281,7 @@ static void interrupted_full(void **state)
 /* --- a writer that laps its reader --------------------------------------------------------------
  */
 
+static unsigned long overruns = 1;
 static atomic_bool writer_ends;
 static unsigned long writer_calls;
 
@@ -313,7 +314,7 @@ static void overrun_is_noticed(void **state)
 	struct uni_ring *r = open_ring();
 	struct seen seen = { 0 };
 	struct uni_err err = { 0 };
-	unsigned want = 300 * (unsigned)times;
+	unsigned long want = 300 * overruns;
 	pthread_t t;
 
 	uni_ring_close(r);
@@ -322,7 +323,7 @@ static void overrun_is_noticed(void **state)
 	stats = uni_ring_stats(r, 0);
 	atomic_store(&writer_ends, false);
 	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
-	while (stats->packets < want || stats->torn < want / 10)
+	while (stats->packets < want || stats->torn < want / 10 || stats->lapped < want * 10)
 		assert_int_equal(uni_ring_poll(r, 0, count, &seen), 0);
 	atomic_store(&writer_ends, true);
 	pthread_join(t, NULL);
@@ -339,7 +340,8 @@ static void overrun_is_noticed(void **state)
 	trace_end(&m);
 }
 
-/* argument: how many times the usual number of interrupts (docs/benchmarks.md has a long run) */
+/* arguments: how many times the usual number of interrupts (10,000) and of overruns (3,000);
+ * docs/benchmarks.md has a long run */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,5 +362,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		times = strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		overruns = strtoul(argv[2], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

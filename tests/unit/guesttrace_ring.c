@@ -12,6 +12,7 @@
 #include "guesttrace.h"
 
 #define ARCH_SET_GS 0x1001
+#define BACK_MAX    100000000u /* cycles: 40 ms and less */
 
 struct uni_trace_cpu cpus[CPUS_MAX] __attribute__((aligned(64)));
 void (*entry_hook)(void) = work_skip_entry, (*exit_hook)(void) = work_skip_exit;
@@ -91,10 +92,16 @@ int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 	assert_int_equal(s->ctf_magic, UNI_TRACE_CTF_MAGIC);
 	while (uni_trace_next(&c, &rec)) {
 		seen->records++;
-		/* Back by a little reads as forward by almost a wrap, which takes a second and
-		 * more. */
-		seen->backwards += rec.time < seen->last ||
-				   (seen->last != 0 && rec.time - seen->last > UINT32_MAX / 2);
+		/* Back by a little reads as forward by almost a wrap of the low half; a thread
+		 * that waits for its turn may well be half a wrap late. */
+		if (rec.time < seen->last ||
+			(seen->last != 0 && rec.time - seen->last > UINT32_MAX - BACK_MAX)) {
+			seen->backwards++;
+			print_message("CPU %u, packet %llu, byte %zu, kind %u: from %llx to %llx\n",
+				nr, (unsigned long long)s->begin_seq,
+				(size_t)((const char *)rec.words - 8 - (const char *)s), rec.kind,
+				(unsigned long long)seen->last, (unsigned long long)rec.time);
+		}
 		seen->last = rec.time;
 		seen->entries += rec.kind == UNI_TRACE_KIND_ENTRY;
 		seen->exits += rec.kind == UNI_TRACE_KIND_EXIT;

@@ -338,6 +338,14 @@ static void minios(void **state)
 		expect_restored(&b, 1);
 		assert_int_equal(uni_model_current(b.model, b.as, b.regs, 0, &t), 0);
 		assert_string_equal(t.name, "runs");
+		/* An event interrupts it: the vCPU is on a stack that is no thread's. */
+		b.regs[0].sp = address(&b, "stack_events") + 2047 * 8;
+		walk(&b, 1);
+		expect(&b, 2, "runs", "runs", UNI_THREAD_RUNNING, 0);
+		b.regs[0].sp -= 0x200;
+		assert_int_equal(uni_model_current(b.model, b.as, b.regs, 0, &t), 0);
+		assert_string_equal(t.name, "runs");
+		b.regs[0].sp = address(&b, "stack_runs") + 0x3a8;
 		/* Its scheduler waits for something to run on the stack of whom it blocked last. */
 		*at(&b, "runs", offset_of(&b, "thread", "flags")) = 0;
 		walk(&b, 1);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/checked.h"
 #include "session/schedule.h"
 #include "session/stats.h"
 
@@ -166,6 +167,22 @@ static void usual_pauses_keep_to_the_cap(void **state)
 	assert_in_range(paused, 260 * MS, 300 * MS);
 }
 
+/* What the kernel keeps is at most 2000 samples, but nobody reads more often than is of use. */
+static void samples_are_fetched_before_they_are_many(void **state)
+{
+	static const struct {
+		double frequency;
+		uint32_t vcpus;
+		uint64_t ns;
+	} want[] = { { 99.0, 1, 200 * MS }, { 5000.0, 2, 200 * MS }, { 5000.0, 4, 100 * MS },
+		{ 2000.0, 2, 200 * MS }, { 2000.0, 16, 62500000 }, { 10000.0, 10, 20 * MS },
+		{ 100000.0, 1, 20 * MS }, { 100000.0, 64, 20 * MS }, { 1.0, 0, 200 * MS },
+		{ 1e-9, 1, 200 * MS } };
+
+	for (size_t i = 0; i < uni_array_len(want); i++)
+		assert_int_equal(uni_sched_drain_ns(want[i].frequency, want[i].vcpus), want[i].ns);
+}
+
 static void quantiles(void **state)
 {
 	static struct uni_hist h;
@@ -198,6 +215,7 @@ int main(void)
 		cmocka_unit_test(duty_is_capped),
 		cmocka_unit_test(only_deadlines_of_the_run_are_skipped),
 		cmocka_unit_test(usual_pauses_keep_to_the_cap),
+		cmocka_unit_test(samples_are_fetched_before_they_are_many),
 		cmocka_unit_test(quantiles),
 	};
 

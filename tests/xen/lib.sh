@@ -67,7 +67,7 @@ recorded() {
 	shift 5
 	# shellcheck disable=SC2086 # words
 	start "$name" -t "$type" -s "$vcpus" $app loop=1 &&
-		uniscope record "xen:dom=$name" -F 600 -d $seconds --watch lab_truth -o "$session" "$@" &&
+		uniscope record "xen:dom=$name" -F 1000 -d $seconds --watch lab_truth -o "$session" "$@" &&
 		uniscope export "$session" -f json -o "$session.json"
 	status=$?
 	xl destroy "$name"

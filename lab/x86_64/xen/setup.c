@@ -14,6 +14,11 @@ static struct lab_cpu cpus[LAB_MAX_CPUS];
 
 uint64_t lab_pv_setup(const struct xen_pv_start_info *info);
 
+struct uni_trace_cpu *lab_trace_cpu(unsigned cpu)
+{
+	return (struct uni_trace_cpu *)cpus[cpu].trace;
+}
+
 static void set_traps(void)
 {
 	static struct xen_trap_info traps[33];

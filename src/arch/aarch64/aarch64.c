@@ -111,5 +111,6 @@ const struct uni_arch uni_arch_aarch64 = {
 	.sets_frame = uni_aarch64_sets_frame,
 	.after_call = uni_aarch64_after_call,
 	.fp_step = uni_aarch64_fp_step,
+	.restore = uni_aarch64_restore,
 	.strip = strip,
 };

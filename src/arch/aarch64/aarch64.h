@@ -21,6 +21,13 @@ bool uni_aarch64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *
 /* Does this code go straight to a return without loading x30? Then that is the return address. */
 bool uni_aarch64_epilogue(const uint8_t *code, size_t n);
 
+/* An instruction's register, or -1: does it return, and to what? */
+int uni_aarch64_return_reg(uint32_t insn);
+uint32_t uni_aarch64_insn(const uint8_t *code);
+
+/* restore.c: see arch.h. */
+int uni_aarch64_restore(struct uni_as *as, struct uni_regs *regs);
+
 int uni_aarch64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 	struct uni_regs *regs, enum uni_stop *stop_ret);
 

@@ -25,7 +25,7 @@
 #define LOAD	       0x08000000u
 #define LR	       30u
 
-static uint32_t insn_at(const uint8_t *p)
+uint32_t uni_aarch64_insn(const uint8_t *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
@@ -35,9 +35,11 @@ static bool is_branch(uint32_t insn)
 	return (insn & BRANCH_MASK) == BRANCH && (insn & SYSTEM_MASK) != SYSTEM;
 }
 
-static bool is_return(uint32_t insn)
+int uni_aarch64_return_reg(uint32_t insn)
 {
-	return (insn & RET_MASK) == RET || (insn & RET_AUTH_MASK) == RET_AUTH;
+	if ((insn & RET_AUTH_MASK) == RET_AUTH)
+		return (int)LR;
+	return (insn & RET_MASK) == RET ? (int)(insn >> 5 & 31) : -1;
 }
 
 /* May it write x30? Loads name it as either of their registers; what computes, as its result. */
@@ -55,7 +57,7 @@ bool uni_aarch64_prologue(const uint8_t *code, size_t n, size_t *set_ret)
 	bool stored = false;
 
 	for (size_t pos = 0; n - pos >= UNI_A64_INSN; pos += UNI_A64_INSN) {
-		uint32_t insn = insn_at(code + pos), pair = insn & PAIR_MASK;
+		uint32_t insn = uni_aarch64_insn(code + pos), pair = insn & PAIR_MASK;
 
 		if (is_branch(insn))
 			return false;
@@ -77,7 +79,7 @@ bool uni_aarch64_sets_frame(const uint8_t *code, size_t n)
 
 bool uni_aarch64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret)
 {
-	uint32_t insn = insn_at(before + (UNI_CALL_BYTES - UNI_A64_INSN));
+	uint32_t insn = uni_aarch64_insn(before + (UNI_CALL_BYTES - UNI_A64_INSN));
 	uint64_t words = insn & 0x03ffffff;
 
 	*target_ret = 0;
@@ -95,9 +97,9 @@ bool uni_aarch64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *
 bool uni_aarch64_epilogue(const uint8_t *code, size_t n)
 {
 	for (size_t pos = 0; n - pos >= UNI_A64_INSN; pos += UNI_A64_INSN) {
-		uint32_t insn = insn_at(code + pos);
+		uint32_t insn = uni_aarch64_insn(code + pos);
 
-		if (is_return(insn))
+		if (uni_aarch64_return_reg(insn) >= 0)
 			return true;
 		if (is_branch(insn) || may_write_lr(insn))
 			return false;

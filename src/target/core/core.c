@@ -16,8 +16,13 @@
 #define REGS_TEXT_MAX ((size_t)1 << 20)
 #define HLT	      0xf4
 
-static const char key_names[] = "file raw regs base rip rsp rbp cr0 cr3 cr4 efer";
-static const char usage[] = "core:file=PATH, or core:raw=PATH,regs=PATH (or rip=,rsp=,rbp=,cr3=)";
+static const char key_names[] =
+	"file raw regs base rip rsp rbp cr0 cr3 cr4 efer pc sp x29 x30 sctlr "
+	"tcr ttbr0 ttbr1";
+static const char *const file_keys[] = { "file", "sctlr", "tcr", "ttbr0", "ttbr1" };
+static const char usage[] =
+	"core:file=PATH, or core:raw=PATH,regs=PATH (or rip=,rsp=,rbp=,cr3=; of "
+	"aarch64 pc=,sp=,x29=,x30=,ttbr0=,ttbr1=)";
 
 struct core {
 	struct uni_target t;
@@ -64,21 +69,32 @@ static int spec_regs(const struct uni_spec *spec, char **ret, struct uni_err *er
 		uint64_t v;
 		int rc;
 
-		if (strcmp(key, "raw") == 0 || strcmp(key, "base") == 0)
+		if (strcmp(key, "raw") == 0 || strcmp(key, "file") == 0 || strcmp(key, "base") == 0)
 			continue;
 		rc = uni_spec_get_u64(spec, key, &v, err);
 		if (rc != 0)
 			return rc;
 		uni_strbuf_addf(&b, "%s=%" PRIx64 "\n", key, v);
 	}
-	if (b.len == 0)
+	if (b.len == 0 && uni_spec_get(spec, "file") == NULL)
 		return uni_err_set(
 			err, UNI_EUSAGE, "target %s: which registers? %s", spec->text, usage);
 	*ret = uni_strbuf_detach(&b);
 	return *ret != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "no memory for registers");
 }
 
-static int load_raw(struct core *p, const struct uni_spec *spec, struct uni_err *err)
+static int load_file(struct core *p, const struct uni_spec *spec, struct uni_err *err)
+{
+	_cleanup_free_ char *sysregs = NULL;
+	int rc = uni_core_file_elf(&p->file, &p->src, err);
+
+	if (rc == 0)
+		rc = spec_regs(spec, &sysregs, err);
+	return rc == 0 ? uni_core_file_complete(&p->file, sysregs, err) : rc;
+}
+
+static int load_raw(struct core *p, const struct uni_spec *spec, const struct uni_arch *arch,
+	struct uni_err *err)
 {
 	const char *regs_path = uni_spec_get(spec, "regs");
 	_cleanup_free_ char *regs = NULL;
@@ -94,7 +110,16 @@ static int load_raw(struct core *p, const struct uni_spec *spec, struct uni_err 
 		rc = spec_regs(spec, &regs, err);
 	if (rc != 0)
 		return rc;
-	return uni_core_file_raw(&p->file, &p->src, base, regs, err);
+	return uni_core_file_raw(&p->file, &p->src, arch, base, regs, err);
+}
+
+static bool only_for_files(const struct uni_spec *spec)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < uni_array_len(file_keys); i++)
+		nr += uni_spec_get(spec, file_keys[i]) != NULL;
+	return nr == spec->nr;
 }
 
 static int check_spec(const struct uni_spec *spec, struct uni_err *err)
@@ -106,15 +131,28 @@ static int check_spec(const struct uni_spec *spec, struct uni_err *err)
 		return rc;
 	if (file == raw)
 		return uni_err_set(err, UNI_EUSAGE, "target %s: which file? %s", spec->text, usage);
-	if (file && spec->nr > 1)
+	if (file && !only_for_files(spec))
 		return uni_err_set(err, UNI_EUSAGE,
-			"target %s: a core file has its registers: file= stands alone", spec->text);
+			"target %s: a core file has its registers: with file= go only the ones of "
+			"aarch64 that no dump has, sctlr=, tcr=, ttbr0= and ttbr1=",
+			spec->text);
 	if (raw && uni_spec_get(spec, "regs") != NULL &&
 		spec->nr > 2 + (size_t)(uni_spec_get(spec, "base") != NULL))
 		return uni_err_set(err, UNI_EUSAGE,
 			"target %s: registers come from a file or from the keys, not both",
 			spec->text);
 	return 0;
+}
+
+/* Is that the instruction by which a vCPU waits? */
+static bool waits(const struct uni_arch *arch, struct uni_as *as, uint64_t pc)
+{
+	uint8_t before[4];
+
+	if (arch == &uni_arch_aarch64)
+		return uni_as_read(as, uni_gva_of(pc - 4), before, 4) == 0 &&
+		       memcmp(before, "\x7f\x20\x03\xd5", 4) == 0; /* wfi */
+	return uni_as_read(as, uni_gva_of(pc - 1), before, 1) == 0 && before[0] == HLT;
 }
 
 /* A dump does not say who slept: there, the instruction before is hlt. */
@@ -126,12 +164,11 @@ static void find_halted(struct core *p)
 		return;
 	uni_vec_foreach (r, &p->file.vcpu) {
 		struct uni_pt_root root;
-		uint8_t before;
 
 		if (r->state != UNI_VCPU_RUNNING || p->file.arch->paging(r, &root) != 0)
 			continue;
 		uni_as_begin(as, &root);
-		if (uni_as_read(as, uni_gva_of(r->pc - 1), &before, 1) == 0 && before == HLT)
+		if (waits(p->file.arch, as, r->pc))
 			r->state = UNI_VCPU_HALTED;
 	}
 	uni_as_destroy(as);
@@ -146,7 +183,7 @@ static int load(struct core *p, const char *path, const struct uni_spec *spec,
 
 	if (rc != 0)
 		return rc;
-	rc = raw ? load_raw(p, spec, err) : uni_core_file_elf(&p->file, &p->src, err);
+	rc = raw ? load_raw(p, spec, opts->arch, err) : load_file(p, spec, err);
 	if (rc == 0 && opts->arch != NULL && opts->arch != f->arch)
 		rc = uni_err_set(err, UNI_EMISMATCH, "the image is %s, the core is %s",
 			opts->arch->name, f->arch->name);
@@ -256,7 +293,7 @@ static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struc
 const struct uni_target_ops uni_target_core = {
 	.scheme = "core",
 	.summary = "a dead guest: a core of QEMU, Xen or a process, or raw memory and registers",
-	.keys = "file=PATH | raw=PATH,regs=PATH[,base=ADDR]",
+	.keys = "file=PATH[,ttbr1=ADDR...] | raw=PATH,regs=PATH[,base=ADDR]",
 	.probe = probe,
 	.attach = attach,
 	.caps = caps,

@@ -56,11 +56,13 @@ static int parse(struct uni_core_file *f, const struct uni_core_elf *e,
 	uint64_t nr;
 	int rc;
 
-	if (uni_core_is_xen(e))
+	if (uni_core_is_xen(e) && f->arch == &uni_arch_x86_64)
 		return uni_core_parse_xen(f, e, err);
 	rc = uni_core_each_note(f, e, ph, "QEMU", 0, NULL, &nr, err);
 	if (rc != 0)
 		return rc;
+	if (f->arch == &uni_arch_aarch64)
+		return uni_core_parse_process(f, e, ph, err);
 	return nr != 0 ? uni_core_parse_qemu(f, e, ph, err) : uni_core_parse_process(f, e, ph, err);
 }
 
@@ -87,7 +89,7 @@ int uni_core_file_elf(struct uni_core_file *f, const struct uni_core_src *src, s
 	if (e.machine == EM_386)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "its guest was not in 64-bit mode when it was dumped");
-	if (f->arch != &uni_arch_x86_64) /* whose registers are known */
+	if (f->arch != &uni_arch_x86_64 && f->arch != &uni_arch_aarch64)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "cores of ELF machine %u are not supported", e.machine);
 	rc = uni_core_elf_phs(&e, &ph, err);

@@ -28,16 +28,21 @@ struct uni_core_file {
 
 /* f is zeroed by the caller, who calls uni_core_file_deinit() also on failure. */
 int uni_core_file_elf(struct uni_core_file *f, const struct uni_core_src *src, struct uni_err *err);
-/* Memory from base on. regs is text; see uni_core_regs_text(). */
-int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src, uint64_t base,
-	const char *regs, struct uni_err *err);
+/* Memory from base on, of arch (NULL: x86_64). regs is text; see uni_core_regs_text(). */
+int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src,
+	const struct uni_arch *arch, uint64_t base, const char *regs, struct uni_err *err);
+/*
+ * System registers that the file does not hold, as text, for all its vCPUs; "" none. -UNI_ENOTSUP
+ * if page tables cannot be found with what is there then.
+ */
+int uni_core_file_complete(struct uni_core_file *f, const char *sysregs, struct uni_err *err);
 void uni_core_file_deinit(struct uni_core_file *f);
 
 /*
  * Registers as text: NAME=HEX, or NAME and a hexadecimal number at the start of a line; what is not
  * a register's name is passed over. CPU#N begins the next vCPU. So QEMU's `info registers -a` and
- * gdb's `info registers` are understood. Without CR3 there is no paging; CR3 alone means 64-bit
- * paging.
+ * gdb's `info registers` are understood. Without CR3 (TTBR0 and TTBR1) there is no paging; alone it
+ * means 64-bit paging (48 bits, 4 KiB granules).
  */
 int uni_core_regs_text(struct uni_core_file *f, const char *text, struct uni_err *err);
 
@@ -71,6 +76,9 @@ int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,
 bool uni_core_x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret);
 bool uni_core_x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret);
 #define UNI_CORE_XEN_VCPU 5168u /* bytes of a vcpu_guest_context of x86_64 */
+bool uni_core_aarch64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret);
+/* What was not told is as usual. False: the MMU is on, and where its tables are is not known. */
+bool uni_core_aarch64_complete(struct uni_regs *r);
 bool uni_core_x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret);
 
 #endif

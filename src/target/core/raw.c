@@ -2,13 +2,13 @@
 /* Memory as it is (QEMU's pmemsave, a file that backs RAM), with registers from elsewhere. */
 #include "target/core/file.h"
 
-int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src, uint64_t base,
-	const char *regs, struct uni_err *err)
+int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src,
+	const struct uni_arch *arch, uint64_t base, const char *regs, struct uni_err *err)
 {
 	int rc;
 
 	f->kind = "raw memory";
-	f->arch = &uni_arch_x86_64;
+	f->arch = arch != NULL ? arch : &uni_arch_x86_64;
 	f->space = UNI_GMEM_PHYSICAL;
 	rc = uni_core_regs_text(f, regs, err);
 	if (rc == 0)

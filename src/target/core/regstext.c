@@ -26,8 +26,6 @@ static const struct {
 	{ "eip", "rip" },
 	{ "esp", "rsp" },
 	{ "ebp", "rbp" },
-	{ "pc", "rip" },
-	{ "sp", "rsp" },
 };
 
 static size_t blanks(const char *p)
@@ -67,11 +65,35 @@ static bool same_word(const char *name, const char *word, size_t len)
 	return name != NULL && strlen(name) == len && strncasecmp(name, word, len) == 0;
 }
 
+/* QEMU's X05 is x5. */
+static bool same_padded(const char *name, const char *word, size_t len)
+{
+	return len == 3 && word[1] == '0' && strlen(name) == 2 && (word[0] | 32) == 'x' &&
+	       name[0] == 'x' && name[1] == word[2];
+}
+
+/* By what gdb calls them everywhere, and with the exception level at which they are. */
+static bool common_name(const struct uni_arch *arch, const char **word, size_t *len)
+{
+	if (same_word("pc", *word, *len))
+		*word = arch->reg_names[arch->pc_reg];
+	else if (same_word("sp", *word, *len))
+		*word = arch->reg_names[arch->sp_reg];
+	else if (*len > 4 && strncasecmp(*word + *len - 4, "_el1", 4) == 0) {
+		*len -= 4;
+		return true;
+	} else
+		return false;
+	*len = strlen(*word);
+	return true;
+}
+
 static bool set(struct text *t, const char *word, size_t len, uint64_t v)
 {
 	const struct uni_arch *arch = t->f->arch;
+	bool common = common_name(arch, &word, &len);
 
-	for (size_t i = 0; i < uni_array_len(aliases); i++) {
+	for (size_t i = 0; !common && i < uni_array_len(aliases); i++) {
 		if (same_word(aliases[i].theirs, word, len)) {
 			word = aliases[i].ours;
 			len = strlen(word);
@@ -79,7 +101,8 @@ static bool set(struct text *t, const char *word, size_t len, uint64_t v)
 		}
 	}
 	for (unsigned i = 0; i < arch->nr_regs; i++) {
-		if (same_word(arch->reg_names[i], word, len)) {
+		if (same_word(arch->reg_names[i], word, len) ||
+			same_padded(arch->reg_names[i], word, len)) {
 			uni_regs_set(&t->regs, i, v);
 			return true;
 		}
@@ -135,8 +158,8 @@ static void read_line(struct text *t, const char *p, const char *end)
 	}
 }
 
-/* What the text did not say: a guest with CR3 alone is one in 64-bit mode. */
-static void complete(struct uni_regs *r)
+/* Of x86_64, what the text did not say: a guest with CR3 alone is one in 64-bit mode. */
+static void complete_x86_64(struct uni_regs *r)
 {
 	uint64_t cr0, v;
 	bool paged = uni_regs_get_sys(r, UNI_X86_CR3, &v);
@@ -159,12 +182,20 @@ static int end_vcpu(struct text *t, struct uni_err *err)
 	int rc = 0;
 
 	if (t->any) {
-		complete(&t->regs);
+		bool is_arm = t->f->arch == &uni_arch_aarch64;
+
+		if (is_arm)
+			(void)uni_core_aarch64_complete(&t->regs);
+		else
+			complete_x86_64(&t->regs);
 		if (!t->regs.pc_valid)
 			return uni_err_set(err, UNI_EFORMAT,
-				"the registers of vCPU %llu lack rip: give NAME=HEX for each, rip, "
-				"rsp, rbp and cr3 at least, CR0, CR4 and EFER if you know them",
-				(unsigned long long)t->f->nr_vcpus);
+				"the registers of vCPU %llu lack %s: give NAME=HEX for each, %s",
+				(unsigned long long)t->f->nr_vcpus, is_arm ? "pc" : "rip",
+				is_arm ? "pc, sp, x29, x30, ttbr0 and ttbr1 at least, tcr if you "
+					 "know it"
+				       : "rip, rsp, rbp and cr3 at least, CR0, CR4 and EFER if you "
+					 "know them");
 		rc = uni_core_add_vcpu(t->f, &t->regs, err);
 		t->f->nr_vcpus++;
 	}
@@ -197,4 +228,38 @@ int uni_core_regs_text(struct uni_core_file *f, const char *text, struct uni_err
 			"there are no registers in the text: it holds NAME=HEX for each, or what "
 			"QEMU's `info registers -a` prints");
 	return rc;
+}
+
+int uni_core_file_complete(struct uni_core_file *f, const char *sysregs, struct uni_err *err)
+{
+	struct text t = { .f = f };
+	bool known = true;
+	uint64_t v;
+
+	if (f->arch != &uni_arch_aarch64 || f->space != UNI_GMEM_PHYSICAL)
+		return 0;
+	for (const char *p = sysregs; *p != '\0';) {
+		const char *end = p + strcspn(p, "\r\n");
+
+		read_line(&t, p, end);
+		p = end + (*end != '\0');
+	}
+	uni_vec_foreach (r, &f->vcpu) {
+		for (unsigned i = 0; i < UNI_SYS_MAX; i++) {
+			if (uni_regs_get_sys(&t.regs, i, &v))
+				uni_regs_set_sys(r, i, v);
+		}
+		known = known &&
+			(uni_regs_get_sys(r, UNI_A64_SCTLR, &v) ||
+				uni_regs_get_sys(r, UNI_A64_TTBR0, &v) ||
+				uni_regs_get_sys(r, UNI_A64_TTBR1, &v)) &&
+			uni_core_aarch64_complete(r);
+	}
+	if (known)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"it does not say where the guest's page tables are, as no dump of aarch64 does: "
+		"add "
+		",ttbr0=ADDRESS,ttbr1=ADDRESS (gdb prints them: p/x $TTBR1_EL1; also tcr=), or "
+		"sctlr=0 if its MMU is off");
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The guardian's side: what runs in the child. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,43 +12,17 @@
 #include "base/io.h"
 #include "target/gdb/guardian.h"
 #include "target/gdb/stub.h"
-#include "target/rename.h"
+#include "target/helper.h"
 
 #define CONNECT_MS 2000
 #define LOOK_MS	   200 /* how often the lease is looked at */
 #define TAKEN	   1ull
-
-static const char name[] = "uni-guardian"; /* at most 15 characters */
 
 struct guardian {
 	struct uni_gdb_stub stub; /* its link has our copy of the line */
 	struct uni_gdb_shared *shared;
 	int sock;
 };
-
-/*
- * Nothing of the profiler's may be kept open or keep it from ending: a reader of its output waits
- * for all writers, and a Ctrl-C in its terminal must not reach us.
- */
-static int become_guardian(int sock)
-{
-	sigset_t all;
-	int null;
-
-	if (sock < 3)
-		sock = fcntl(sock, F_DUPFD, 3); /* the old one is overlaid below */
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)setsid();
-	uni_target_rename(name);
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		(void)dup2(null, fd);
-	if (sock > 3)
-		(void)close_range(3, (unsigned)sock - 1, 0);
-	(void)close_range((unsigned)sock + 1, ~0u, 0);
-	return sock;
-}
 
 /* QEMU needs a moment to notice that a debugger left: a client that is there may be a past one. */
 static int connect_alone(const struct uni_gdb_addr *addr, int *fd_ret, struct uni_err *err)
@@ -144,7 +116,7 @@ void uni_gdb_guardian_main(int sock, const struct uni_gdb_addr *addr, struct uni
 	struct uni_err err = { 0 };
 	int fd = -1;
 
-	sock = become_guardian(sock);
+	uni_helper_begin("uni-guardian", &sock, 1);
 	if (g == NULL)
 		(void)uni_err_set(&err, UNI_ENOMEM, "gdb: out of memory");
 	else

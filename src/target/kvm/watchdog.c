@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "target/rename.h"
+#include "target/helper.h"
 
 #define HOLD_NS (500 * UNI_NSEC_PER_MSEC) /* more than any sample takes */
 #define LOOK_NS (200 * UNI_NSEC_PER_MSEC)
@@ -33,17 +33,12 @@ static bool is_stopped(pid_t pid)
 static _Noreturn void watch(struct uni_kvm_watch_page *page, pid_t profiler)
 {
 	struct timespec look = uni_ns_timespec(LOOK_NS);
-	sigset_t all;
 
-	/* As the profiler: no signal of its terminal, no file of it kept open, gone with it. */
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	/* Gone with the profiler. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != profiler)
 		_exit(0);
-	(void)setsid();
-	uni_target_rename("uni-watchdog");
-	(void)close_range(0, ~0u, 0);
+	uni_helper_begin("uni-watchdog", NULL, 0);
 	for (;;) {
 		uint64_t deadline = atomic_load(&page->deadline_ns);
 

@@ -54,7 +54,25 @@ static bool is_code(const struct uni_text_hint *t)
 	return t->exec && t->size != 0 && uni_range_ok(t->paddr, t->size);
 }
 
-bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_probe *ret)
+/* Is any of [o, o + n) in a place where a tracer may have put other bytes? */
+static bool may_be_patched(const struct uni_text_hint *t, size_t o, size_t n)
+{
+	size_t lo = 0, hi = t->nr_patched;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->patched[mid] < o && o - t->patched[mid] >= UNI_TEXT_PATCH_BYTES)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->nr_patched && uni_range_overlaps(t->patched[lo], UNI_TEXT_PATCH_BYTES, o, n);
+}
+
+/* The most telling bytes; with `any`, also of those that may be others now. */
+static unsigned pick(
+	const struct uni_text_hint *text, size_t nr, bool any, struct uni_scan_probe *ret)
 {
 	unsigned best = 0;
 
@@ -69,25 +87,31 @@ bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_
 			size_t n = uni_min(left, UNI_SCAN_PROBE_MAX - paddr % UNI_SCAN_PROBE_MAX);
 			unsigned d = distinct_bytes(text[i].bytes + o, n);
 
-			if (d > best) {
+			if (d > best && (any || !may_be_patched(&text[i], o, n))) {
 				best = d;
 				*ret = (struct uni_scan_probe){ paddr, text[i].bytes + o, n };
 			}
 			o += n;
 		}
 	}
-	return best != 0;
+	return best;
 }
 
-/* Bytes of this page that are others; a page with too many is another page. */
-static uint64_t count_differing(const uint8_t *a, const uint8_t *b, size_t n)
+bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_probe *ret)
 {
+	return pick(text, nr, false, ret) != 0 || pick(text, nr, true, ret) != 0;
+}
+
+/* Bytes of this page, which is at o in t, that are others; with too many it is another page. */
+static uint64_t count_differing(const uint8_t *a, const struct uni_text_hint *t, size_t o, size_t n)
+{
+	const uint8_t *b = t->bytes + o;
 	uint64_t nr = 0;
 
 	if (memcmp(a, b, n) == 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		nr += a[i] != b[i];
+		nr += a[i] != b[i] && !may_be_patched(t, o + i, 1);
 	return nr;
 }
 
@@ -97,7 +121,7 @@ static int compare(const uint8_t *a, const struct uni_text_hint *t, size_t o, si
 	for (size_t at = 0; at < size;) {
 		size_t n =
 			uni_min(size - at, (size_t)(PAGE_SIZE - (t->paddr + o + at) % PAGE_SIZE));
-		uint64_t nr = count_differing(a + at, t->bytes + o + at, n);
+		uint64_t nr = count_differing(a + at, t, o + at, n);
 
 		*differ += nr;
 		if (nr > UNI_SCAN_PAGE_DIFFER_MAX || *differ > most)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,16 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "target/rename.h"
+#include "target/helper.h"
 #include "target/xen/uuid.h"
 
 #define LOOK_MS	   200
 #define START_MS   10000
 #define FILE_START "xen-"
-
-static const char child_name[] = "uni-guardian"; /* at most 15 characters */
 
 /*
  * The rest of a hold that its owner cannot end. The domain may be another one by now, or run again
@@ -37,36 +35,6 @@ static bool unpause(struct uni_xen_call *x, const struct uni_xen_state *s)
 	return uni_xen_call_info(x, s->domid, &d) == 0 &&
 	       memcmp(d.uuid, s->uuid, sizeof(d.uuid)) == 0 && d.paused && !d.dying &&
 	       uni_xen_call_unpause(x, s->domid) == 0;
-}
-
-/* Child: nothing of the profiler's may be kept open, nor may a Ctrl-C reach us. */
-static int become_keeper(int sock)
-{
-	sigset_t all;
-	int null;
-
-	if (sock < 3)
-		sock = fcntl(sock, F_DUPFD, 3); /* the old one is overlaid below */
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)setsid();
-	uni_target_rename(child_name);
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		(void)dup2(null, fd);
-	return sock;
-}
-
-/* All but these, and what is above `sock`: the lock goes with the state file's descriptor. */
-static void close_others(int a, int b)
-{
-	int low = a < b ? a : b, high = a < b ? b : a;
-
-	if (low > 3)
-		(void)close_range(3, (unsigned)low - 1, 0);
-	if (high - low > 1)
-		(void)close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-	(void)close_range((unsigned)high + 1, ~0u, 0);
 }
 
 /* A hold that lasts too long: its owner is stopped, or stuck. */
@@ -103,10 +71,12 @@ static void keep(struct uni_xen_call *x, struct uni_xen_keeper *k)
 static _Noreturn void child(struct uni_xen_keeper *k, const struct uni_xen_module *m)
 {
 	struct uni_xen_call *x = NULL;
+	int fd[] = { k->sock, k->fd }; /* the lock goes with the state file's */
 	char ok;
 
-	k->sock = become_keeper(k->sock);
-	close_others(k->sock, k->fd);
+	uni_helper_begin("uni-guardian", fd, uni_array_len(fd));
+	k->sock = fd[0];
+	k->fd = fd[1];
 	/* A connection of its own, now: what a dying parent leaves cannot be used. */
 	ok = uni_xen_call_open(m, 0, 0, &x, NULL) == 0;
 	if (send(k->sock, &ok, 1, MSG_NOSIGNAL) == 1 && ok)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define UNI_XEN_MODULE_SYMBOL  "uni_xen_module"
-#define UNI_XEN_MODULE_VERSION 1u /* changes with anything below */
+#define UNI_XEN_MODULE_VERSION 2u /* changes with anything below */
 
 struct uni_xen_conn; /* the module's */
 
@@ -39,6 +39,14 @@ struct uni_xen_module {
 	const uint8_t *(*map)(struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame,
 		size_t nr, int *err_ret);
 	void (*unmap)(struct uni_xen_conn *c, const uint8_t *at, size_t nr);
+	/* The same, to be written as well; unmap() is for it, too. */
+	uint8_t *(*map_rw)(struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr,
+		int *err_ret);
+
+	/* Maps pages that a domain grants us, to be read. NULL: not all of them, errno says why. */
+	const uint8_t *(*grant_map)(
+		struct uni_xen_conn *c, uint32_t domid, const uint32_t *ref, size_t nr);
+	void (*grant_unmap)(struct uni_xen_conn *c, const uint8_t *at, size_t nr);
 
 	/* xenstore; what comes back is the caller's, free() it. NULL: no such path, no xenstore. */
 	char *(*store_read)(struct uni_xen_conn *c, const char *path, size_t *size_ret);

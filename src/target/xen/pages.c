@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 
-#define CHUNKS	256u  /* mappings at most */
+#define CHUNKS	4096u /* mappings at most, and frames in all of them */
 #define SLOTS	8192u /* of the table: twice what the mappings can hold, a power of two */
 #define RECENT	16u
 #define NOWHERE UINT64_MAX
@@ -88,6 +88,18 @@ void uni_xen_pages_count(const struct uni_xen_pages *p, uint32_t *mapped_ret, ui
 	*calls_ret = p->calls;
 }
 
+/* What is read across frames is mapped in few calls. */
+static void map_run(struct uni_xen_pages *p, uint64_t addr, size_t len)
+{
+	uint64_t frame[UNI_XEN_BATCH], first = addr / UNI_XEN_PAGE;
+	size_t nr = (size_t)((addr + len - 1) / UNI_XEN_PAGE - first) + 1;
+
+	nr = uni_min(nr, (size_t)UNI_XEN_BATCH);
+	for (size_t i = 0; i < nr; i++)
+		frame[i] = first + i;
+	uni_xen_pages_map(p, frame, nr);
+}
+
 /* The frame's slot, or the empty one where it belongs. The table is never full. */
 static struct slot *find(struct uni_xen_pages *p, uint64_t frame)
 {
@@ -118,7 +130,7 @@ void uni_xen_pages_map(struct uni_xen_pages *p, const uint64_t *frame, size_t nr
 	}
 	if (n == 0 || p->sealed)
 		return;
-	if (p->nr_chunks == CHUNKS)
+	if (p->nr_chunks == CHUNKS || p->mapped + n > CHUNKS)
 		uni_xen_pages_drop(p);
 	c = &p->chunk[p->nr_chunks];
 	p->calls++;
@@ -160,8 +172,11 @@ int uni_xen_pages_read(struct uni_xen_pages *p, uint64_t addr, void *buf, size_t
 	while (len > 0) {
 		size_t offset = (size_t)(addr % UNI_XEN_PAGE);
 		size_t n = uni_min(len, UNI_XEN_PAGE - offset);
-		const uint8_t *at = frame_at(p, addr / UNI_XEN_PAGE);
+		const uint8_t *at;
 
+		if (len > n && find(p, addr / UNI_XEN_PAGE)->frame == NOWHERE)
+			map_run(p, addr, len);
+		at = frame_at(p, addr / UNI_XEN_PAGE);
 		if (at == NULL)
 			return -UNI_EFAULT;
 		if (n == sizeof(uint64_t)) /* a page table's entry: known to the compiler here */

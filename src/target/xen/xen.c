@@ -184,7 +184,9 @@ static unsigned xen_caps(struct uni_target *base)
 
 	if (t->dead)
 		return caps | UNI_CAP_DEAD | UNI_CAP_STILL;
-	return t->pause ? caps | UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP : caps;
+	if (t->pause)
+		caps |= UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | UNI_CAP_WRITE_TEXT;
+	return caps;
 }
 
 static int xen_nr_vcpus(struct uni_target *base)
@@ -317,5 +319,7 @@ const struct uni_target_ops uni_target_xen = {
 	.gmem = xen_gmem,
 	.info = xen_info,
 	.alive = xen_alive,
+	.granted = uni_xen_granted,
+	.write_text = uni_xen_write_text,
 	.detach = xen_detach,
 };

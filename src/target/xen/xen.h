@@ -59,6 +59,15 @@ void uni_xen_target_free(struct uni_xen_target *t);
 
 int uni_xen_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err);
 
+/* write.c */
+int uni_xen_write_text(struct uni_target *base, struct uni_patch_job *job);
+
+/* granted.c */
+int uni_xen_granted(struct uni_target *base, const char *what, uint8_t **ret, size_t *size_ret,
+	struct uni_err *err);
+/* Grant references as a guest writes them: decimal, joined by commas. Their number; for tests. */
+int uni_xen_grant_refs(const char *text, uint32_t *ret, size_t cap);
+
 /* describe.c */
 void uni_xen_describe(
 	struct uni_xen_call *x, const struct uni_xen_dominfo *d, struct uni_target_info *ret);

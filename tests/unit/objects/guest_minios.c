@@ -40,6 +40,9 @@ struct thread idle, waits, runs;
 
 __attribute__((aligned(sizeof(uint64_t) * STACK_WORDS)))
 uint64_t stack_runs[STACK_WORDS] = { (uint64_t)&runs };
+/* For events: its first word is where the interrupted thread's registers are. */
+__attribute__((aligned(sizeof(uint64_t) * STACK_WORDS)))
+uint64_t stack_events[STACK_WORDS] = { [STACK_WORDS - 1] = (uint64_t)&stack_runs[1900] };
 uint64_t stack_waits[8] = { 15, 14, 13, 12, 3, 6, (uint64_t)called_from, 99 };
 
 static struct thread_list thread_list = { &idle, NULL };

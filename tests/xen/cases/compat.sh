@@ -50,14 +50,22 @@ for type in pv pvh; do
 	xl destroy "$dom"
 done
 
+killed() {
+	(cd "$out/files" && exec uniscope run --xl "$T/app.cfg" -q -d 100 -o killed) &
+	pid=$!
+	wait_for 60 test -e "$out/files/killed/guest-0/metadata" && kill -9 $pid && wait_for 60 only_dom0
+}
 record() { (cd "$out/files" && uniscope run --xl "$T/app.cfg" -F 50 -d 2 --five-files); }
 config pvh
 check 'run --xl' record
 check 'run --xl destroyed the domain' nothing_left
+mv "$out/files" "$out/run"
+mkdir "$out/files"
+check 'run --xl killed: somebody destroys the domain' killed
 script() {
 	(cd "$out/files" && uniscope generate-flame-graph -f 50 -t 2 -n app -c "$T/app.cfg" -x $image) >"$out/said"
 }
-mv "$out/files" "$out/run"
+rm -rf "$out/files"
 mkdir "$out/files"
 config pv
 check 'generate-flame-graph' script

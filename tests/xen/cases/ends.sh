@@ -14,7 +14,7 @@ recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $
 	wait_for 60 sampled && printf x >"$(xenstore-read "/local/domain/$dom/console/tty")" &&
 		said "$name" '^lab: running' 60
 }
-sampled() { cat "$session"/guest-0/samples* | grep -q .; }
+sampled() { [ -e "$session/guest-0/metadata" ]; } # it is there before the first sample
 ended() { # WORDS
 	wait $pid
 	status=$?

@@ -8,7 +8,7 @@ lives() { xl domid "$name" && [ "$(state "$name" | tr -d rb)" = '' ]; }
 hostile() { # TYPE VCPUS MODE
 	name=$CASE-$3 session=$out/$3.uniscope
 	start "$name" -t "$1" -s "$2" hostile "mode=$3" loop=1 || return
-	timeout 60 uniscope record "xen:dom=$name" -q -F 300 -d 1 --unwind fp --watch lab_truth \
+	timeout 60 uniscope record "xen:dom=$name" -q -F 300 -d 0.6 --unwind fp --watch lab_truth \
 		-o "$session" &&
 		uniscope export "$session" -f json -o "$session.json" && lives
 	status=$?

@@ -6,7 +6,7 @@ ask() { python3 "$SRC/tests/e2e/ask.py" "$@"; }
 as_it_should() { # MODE SHARE STOP-WORDS...
 	s=$OUT/$1.uniscope share=$2
 	shift 2
-	ask stops "$s" "$@" && ask number "$s" samples 60 && ask number "$s" lost 0 0 &&
+	ask stops "$s" "$@" && ask number "$s" samples 40 && ask number "$s" lost 0 0 &&
 		ask leaf "$s.json" hostile_spin "$share" && ask beats "$s"
 }
 while read -r mode share stops; do

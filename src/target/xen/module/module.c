@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Xen module: the only code that calls Xen's libraries. libxencall and libxenforeignmemory have
- * kept their names and functions since Xen 4.7. libxenstore has changed its name once, but not the
- * functions that are used here, so it is looked for by both names.
+ * The Xen module: the only code that calls Xen's libraries. libxencall, libxenforeignmemory and
+ * libxengnttab have kept their names and functions since Xen 4.7. libxenstore has changed its name
+ * once, but not the functions that are used here, so it is looked for by both names.
  */
 #include "target/xen/module.h"
 
@@ -17,6 +17,7 @@
 
 #include <xencall.h>
 #include <xenforeignmemory.h>
+#include <xengnttab.h>
 #include <xentoollog.h>
 
 #define PAGE_SIZE 4096u
@@ -33,6 +34,7 @@ struct store {
 struct uni_xen_conn {
 	xencall_handle *call;
 	xenforeignmemory_handle *memory;
+	xengnttab_handle *grants; /* opened when they are asked for */
 	struct store store;
 	bool store_tried;
 };
@@ -53,6 +55,8 @@ static void conn_close(struct uni_xen_conn *c)
 		c->store.close(c->store.handle);
 	if (c->store.library != NULL)
 		(void)dlclose(c->store.library);
+	if (c->grants != NULL)
+		(void)xengnttab_close(c->grants);
 	if (c->memory != NULL)
 		(void)xenforeignmemory_close(c->memory);
 	if (c->call != NULL)
@@ -111,18 +115,45 @@ static int call2(struct uni_xen_conn *c, unsigned op, void *arg, uint64_t arg2)
 	return result(xencall2(c->call, op, (uintptr_t)arg, arg2));
 }
 
-static const uint8_t *map(
-	struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr, int *err_ret)
+static uint8_t *map_as(struct uni_xen_conn *c, uint32_t domid, int prot, const uint64_t *frame,
+	size_t nr, int *err_ret)
 {
 	_Static_assert(sizeof(xen_pfn_t) == sizeof(*frame), "64-bit dom0s only");
 
-	return xenforeignmemory_map(
-		c->memory, domid, PROT_READ, nr, (const xen_pfn_t *)frame, err_ret);
+	return xenforeignmemory_map(c->memory, domid, prot, nr, (const xen_pfn_t *)frame, err_ret);
+}
+
+static const uint8_t *map(
+	struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr, int *err_ret)
+{
+	return map_as(c, domid, PROT_READ, frame, nr, err_ret);
+}
+
+static uint8_t *map_rw(
+	struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr, int *err_ret)
+{
+	return map_as(c, domid, PROT_READ | PROT_WRITE, frame, nr, err_ret);
 }
 
 static void unmap(struct uni_xen_conn *c, const uint8_t *at, size_t nr)
 {
 	(void)xenforeignmemory_unmap(c->memory, (void *)(uintptr_t)at, nr);
+}
+
+static const uint8_t *grant_map(
+	struct uni_xen_conn *c, uint32_t domid, const uint32_t *ref, size_t nr)
+{
+	if (c->grants == NULL)
+		c->grants = xengnttab_open(&silent, 0);
+	if (c->grants == NULL || nr > UINT32_MAX)
+		return NULL;
+	return xengnttab_map_domain_grant_refs(
+		c->grants, (uint32_t)nr, domid, (uint32_t *)(uintptr_t)ref, PROT_READ);
+}
+
+static void grant_unmap(struct uni_xen_conn *c, const uint8_t *at, size_t nr)
+{
+	(void)xengnttab_unmap(c->grants, (void *)(uintptr_t)at, (uint32_t)nr);
 }
 
 static bool store_load(struct store *s)
@@ -182,6 +213,9 @@ __attribute__((visibility("default"))) const struct uni_xen_module uni_xen_modul
 	.call2 = call2,
 	.map = map,
 	.unmap = unmap,
+	.map_rw = map_rw,
+	.grant_map = grant_map,
+	.grant_unmap = grant_unmap,
 	.store_read = store_read,
 	.store_list = store_list,
 };

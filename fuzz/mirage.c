@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A trace ring of MirageOS, its events made to a model, and everything that is asked of one. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/strbuf.h"
+#include "promise/mirage.h"
+#include "promise/text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int add(void *arg, const struct uni_promise_event *event)
+{
+	return uni_promise_builder_add(arg, event);
+}
+
+static void ask(const struct uni_promise_model *m)
+{
+	struct uni_promise_list_opts opts = { .max = 20 };
+	struct uni_findings f = { 0 };
+	struct uni_strbuf text;
+	struct uni_sink *out;
+	struct uni_err err = { 0 };
+
+	uni_strbuf_init(&text);
+	if (uni_sink_open_strbuf(&text, &out) != 0)
+		return;
+	(void)uni_promise_findings(m, 1000, &f);
+	(void)uni_promise_text_threads(out, m, &opts);
+	for (uint32_t i = 0; i < m->all.nr && i < 20; i++)
+		uni_promise_text_why(out, m, i);
+	uni_promise_text_wakeups(out, m, 20);
+	uni_promise_text_findings(out, m, &f);
+	uni_promise_json(out, m, &f);
+	(void)uni_sink_close(out, &err);
+	uni_strbuf_deinit(&text);
+	uni_vec_free(&f.all);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct uni_mirage_stats stats;
+	struct uni_err err = { 0 };
+	struct uni_promise_builder *b = uni_promise_builder_create();
+	const struct uni_promise_model *m;
+
+	if (b == NULL)
+		return 0;
+	if (uni_mirage_read(data, size, add, b, &stats, &err) == 0) {
+		m = uni_promise_builder_finish(b);
+		for (size_t i = 0; i < m->runs.nr; i++) {
+			if (m->runs.v[i].end < m->runs.v[i].begin)
+				abort();
+		}
+		ask(m);
+	}
+	uni_promise_builder_destroy(b);
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For toolchains that know no other way: -finstrument-functions calls these two at each function's
+ * start and end. Always on, so control.enable, which the guest turns off where it wants that, is
+ * all there is; a function's inlined ones are traced as well. Modes, minimum duration and depth are
+ * those of the control. */
+#include "uniscope/trace.h"
+
+#include "cpu.h"
+#include "ring.h"
+
+void uni_trace_exit_any(void); /* hooks.S */
+
+void __cyg_profile_func_enter(void *function, void *caller);
+void __cyg_profile_func_exit(void *function, void *caller);
+
+/* As the hooks count it. */
+static int too_deep(void)
+{
+	const struct uni_trace_control *control = &uni_trace_head.control;
+	struct uni_trace_cpu *c = uni_trace_this_cpu();
+
+	if (!control->max_depth)
+		return 0;
+	if (c->run != control->run) {
+		c->depth = 0;
+		c->run = control->run;
+	}
+	return ++c->depth > control->max_depth;
+}
+
+UNI_NOTRACE void __cyg_profile_func_enter(void *function, void *caller)
+{
+	uint64_t word = (uint32_t)(uint64_t)function;
+
+	(void)caller;
+	if (!uni_trace_head.control.enable || too_deep())
+		return;
+	if ((word & 15) == 0)
+		uni_trace_write(uni_trace_this_cpu(), word | UNI_TRACE_ENTRY, (void *)0, 0);
+	else
+		uni_trace_write(uni_trace_this_cpu(),
+			UNI_TRACE_EXT | 1 << 4 | UNI_TRACE_CLASS_ENTRY << 16, &word, 1);
+}
+
+UNI_NOTRACE void __cyg_profile_func_exit(void *function, void *caller)
+{
+	(void)function;
+	(void)caller;
+	uni_trace_exit_any();
+}

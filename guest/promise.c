@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events of threads and promises: extended records, written in place where there is room. */
+#include "uniscope/promise.h"
+
+#include "cpu.h"
+#include "machine.h"
+#include "ring.h"
+
+#define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
+
+/* As write() in ring.c, which has the reasons and takes over where this has no room or the time's
+ * upper half is new; inlined with a number of words that is known, it costs little more than the
+ * counter. */
+static inline __attribute__((always_inline)) void put(
+	unsigned kind, const uint64_t *words, unsigned nr)
+{
+	struct uni_trace_cpu *c = uni_trace_this_cpu();
+	uint64_t first =
+		UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t)(UNI_TRACE_CLASS_USER + kind) << 16;
+	uint64_t bytes = 8 + (uint64_t)nr * 8, wptr, now, *to;
+
+	do {
+		wptr = *(volatile uint64_t *)&c->wptr;
+		now = uni_machine_time();
+		if (*(volatile uint32_t *)&c->hi != now >> 32 ||
+			(wptr & SUB_MASK) + bytes > SUB_MASK - 7) {
+			uni_trace_write(c, first, words, nr);
+			return;
+		}
+	} while (!uni_machine_swap(&c->wptr, wptr, wptr + bytes));
+	to = (uint64_t *)wptr;
+	for (unsigned i = 0; i < nr; i++)
+		to[1 + i] = words[i];
+	to[0] = (uint32_t)now | first << 32;
+	uni_machine_release();
+	uni_trace_written(wptr, (int32_t)bytes);
+}
+
+void uni_promise_word(unsigned kind, uint64_t a)
+{
+	const uint64_t words[2] = { a, 0 };
+
+	put(kind, words, 2);
+}
+
+void uni_promise_two(unsigned kind, uint64_t a, uint64_t b)
+{
+	const uint64_t words[3] = { a, b, 0 };
+
+	put(kind, words, 3);
+}
+
+void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c)
+{
+	const uint64_t words[3] = { a, b, c };
+
+	put(kind, words, 3);
+}
+
+/* The text behind `nr` words; how many words it all is. */
+static unsigned add_text(uint64_t *words, unsigned nr, const char *text)
+{
+	unsigned len = 0;
+
+	while (text[len] && len < UNI_PROMISE_TEXT)
+		len++;
+	/* The last word's upper half stays 0: bit 32 of the newest word is an entry's. */
+	for (unsigned i = 0; i < (len + 12) / 8; i++)
+		words[nr + i] = 0;
+	for (unsigned i = 0; i < len; i++)
+		words[nr + i / 8] |= (uint64_t)(uint8_t)text[i] << i % 8 * 8;
+	return nr + (len + 12) / 8;
+}
+
+void uni_promise_text1(unsigned kind, uint64_t a, const char *text)
+{
+	uint64_t words[1 + UNI_PROMISE_TEXT / 8 + 2];
+
+	words[0] = a;
+	uni_trace_event(UNI_TRACE_CLASS_USER + kind, words, add_text(words, 1, text));
+}
+
+void uni_promise_text2(unsigned kind, uint64_t a, uint64_t b, const char *text)
+{
+	uint64_t words[2 + UNI_PROMISE_TEXT / 8 + 2];
+
+	words[0] = a;
+	words[1] = b;
+	uni_trace_event(UNI_TRACE_CLASS_USER + kind, words, add_text(words, 2, text));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads and promises: what a guest's scheduler and promise library tell the tracer, so that the
+ * host can say who waits for whom. A thread and the promise of its result are one thing with one
+ * id, any number but UNI_PROMISE_NOBODY; an id that is created again is another promise.
+ *
+ * Each call is a record of a few words in this CPU's ring, and one test of a variable while it is
+ * off. Safe anywhere, interrupts included. `self` is who runs, UNI_PROMISE_NOBODY for the idle
+ * loop.
+ *
+ * Kinds, types and their numbers up to 13 and 17 are those of MirageOS' trace (mirage-profile). */
+#ifndef UNISCOPE_PROMISE_H
+#define UNISCOPE_PROMISE_H
+
+#include <stdint.h>
+#include "uniscope/trace.h"
+
+#define UNI_PROMISE_NOBODY 0xffffffffffffffffULL
+
+/* Class of an extended record: UNI_TRACE_CLASS_USER + kind. Words, 64 bits each, in this order:
+ * thread, other or value, text; types and reasons have a word of their own. A text is at most
+ * UNI_PROMISE_TEXT bytes, NUL-padded so that the record's last word has an upper half of 0; a
+ * record without text or type ends in a word of 0. */
+enum uni_promise_event_kind {
+	UNI_PROMISE_CREATE = 0,	     /* self, new one, type */
+	UNI_PROMISE_READ = 1,	     /* self, whose value it took */
+	UNI_PROMISE_RESOLVE = 2,     /* self, which got its value */
+	UNI_PROMISE_FAIL = 3,	     /* self, which failed, why */
+	UNI_PROMISE_BECOME = 4,	     /* this one, that it will be what that one will be */
+	UNI_PROMISE_LABEL = 5,	     /* which, its name */
+	UNI_PROMISE_INCREASE = 6,    /* self, by how much, the counter's name */
+	UNI_PROMISE_SWITCH = 7,	     /* who runs from now on */
+	UNI_PROMISE_GC = 8,	     /* cycles of the time-stamp counter that it took until now */
+	UNI_PROMISE_SIGNAL = 9,	     /* who runs from now on, for that was resolved or signalled */
+	UNI_PROMISE_TRY_READ = 10,   /* self, whose value is not there: it waits from now on */
+	UNI_PROMISE_COUNTER = 11,    /* self, value, the counter's name */
+	UNI_PROMISE_READ_LATER = 12, /* who waits, for whom; self runs on */
+	UNI_PROMISE_NOTIFY = 13,     /* who is woken (NOBODY: none waited), by which condition */
+	UNI_PROMISE_SHOULD_RESOLVE = 16, /* which */
+	UNI_PROMISE_HIATUS = 17,	 /* enum uni_promise_why_idle */
+	UNI_PROMISE_RESUME = 18,
+};
+
+enum uni_promise_kind_of {
+	UNI_PROMISE_WAIT = 0,
+	UNI_PROMISE_TASK = 1,
+	UNI_PROMISE_BIND = 2,
+	UNI_PROMISE_TRY = 3,
+	UNI_PROMISE_CHOOSE = 4,
+	UNI_PROMISE_PICK = 5,
+	UNI_PROMISE_JOIN = 6,
+	UNI_PROMISE_MAP = 7,
+	UNI_PROMISE_CONDITION = 8,
+	UNI_PROMISE_ON_SUCCESS = 9,
+	UNI_PROMISE_ON_FAILURE = 10,
+	UNI_PROMISE_ON_TERMINATION = 11,
+	UNI_PROMISE_ON_ANY = 12,
+	UNI_PROMISE_IGNORE_RESULT = 13,
+	UNI_PROMISE_ASYNC = 14,
+	UNI_PROMISE_PROMISE = 15,
+	UNI_PROMISE_SEMAPHORE = 16,
+	UNI_PROMISE_SWITCH_TO = 17,
+	UNI_PROMISE_MVAR = 18,
+	UNI_PROMISE_THREAD = 19,
+};
+
+enum uni_promise_why_idle { UNI_PROMISE_WAIT_FOR_WORK, UNI_PROMISE_SUSPEND, UNI_PROMISE_HIBERNATE };
+
+#define UNI_PROMISE_TEXT 128
+
+/* What the calls below do while control.promises is set, which the host writes, or the guest: not
+ * before uni_trace_init(). Not to be called otherwise. */
+void uni_promise_word(unsigned kind, uint64_t a);
+void uni_promise_two(unsigned kind, uint64_t a, uint64_t b);
+void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c);
+void uni_promise_text1(unsigned kind, uint64_t a, const char *text);
+void uni_promise_text2(unsigned kind, uint64_t a, uint64_t b, const char *text);
+
+static inline int uni_promise_on(void)
+{
+	return *(volatile uint32_t *)&uni_trace_head.control.promises != 0;
+}
+
+#define UNI_PROMISE_CALL(call)                             \
+	do {                                               \
+		if (__builtin_expect(uni_promise_on(), 0)) \
+			call;                              \
+	} while (0)
+
+static inline void uni_promise_create(uint64_t self, uint64_t made, enum uni_promise_kind_of type)
+{
+	UNI_PROMISE_CALL(uni_promise_three(UNI_PROMISE_CREATE, self, made, type));
+}
+
+static inline void uni_promise_read(uint64_t self, uint64_t of)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_READ, self, of));
+}
+
+static inline void uni_promise_try_read(uint64_t self, uint64_t of)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_TRY_READ, self, of));
+}
+
+static inline void uni_promise_read_later(uint64_t who, uint64_t of)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_READ_LATER, who, of));
+}
+
+static inline void uni_promise_resolve(uint64_t self, uint64_t which)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_RESOLVE, self, which));
+}
+
+static inline void uni_promise_fail(uint64_t self, uint64_t which, const char *why)
+{
+	UNI_PROMISE_CALL(uni_promise_text2(UNI_PROMISE_FAIL, self, which, why));
+}
+
+static inline void uni_promise_become(uint64_t which, uint64_t other)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_BECOME, which, other));
+}
+
+static inline void uni_promise_signal(uint64_t woken, uint64_t by)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_SIGNAL, woken, by));
+}
+
+/* A condition is signalled: once for each that it wakes, or with NOBODY if nobody waits. */
+static inline void uni_promise_notify(uint64_t woken, uint64_t condition)
+{
+	UNI_PROMISE_CALL(uni_promise_two(UNI_PROMISE_NOTIFY, woken, condition));
+}
+
+static inline void uni_promise_label(uint64_t which, const char *name)
+{
+	UNI_PROMISE_CALL(uni_promise_text1(UNI_PROMISE_LABEL, which, name));
+}
+
+static inline void uni_promise_switch(uint64_t to)
+{
+	UNI_PROMISE_CALL(uni_promise_word(UNI_PROMISE_SWITCH, to));
+}
+
+static inline void uni_promise_counter(uint64_t self, const char *name, int64_t value)
+{
+	UNI_PROMISE_CALL(uni_promise_text2(UNI_PROMISE_COUNTER, self, (uint64_t)value, name));
+}
+
+static inline void uni_promise_increase(uint64_t self, const char *name, int64_t by)
+{
+	UNI_PROMISE_CALL(uni_promise_text2(UNI_PROMISE_INCREASE, self, (uint64_t)by, name));
+}
+
+static inline void uni_promise_should_resolve(uint64_t which)
+{
+	UNI_PROMISE_CALL(uni_promise_word(UNI_PROMISE_SHOULD_RESOLVE, which));
+}
+
+static inline void uni_promise_hiatus(enum uni_promise_why_idle why)
+{
+	UNI_PROMISE_CALL(uni_promise_word(UNI_PROMISE_HIATUS, why));
+}
+
+static inline void uni_promise_resume(void)
+{
+	UNI_PROMISE_CALL(uni_promise_word(UNI_PROMISE_RESUME, 0));
+}
+
+/* A pause (garbage collection) of so many cycles ends now. */
+static inline void uni_promise_gc(uint64_t cycles)
+{
+	UNI_PROMISE_CALL(uni_promise_word(UNI_PROMISE_GC, cycles));
+}
+
+/* Created and named in one. */
+static inline void uni_promise_named(
+	uint64_t self, uint64_t made, enum uni_promise_kind_of type, const char *name)
+{
+	uni_promise_create(self, made, type);
+	uni_promise_label(made, name);
+}
+
+static inline void uni_promise_named_wait(uint64_t self, uint64_t made, const char *name)
+{
+	uni_promise_named(self, made, UNI_PROMISE_WAIT, name);
+}
+
+static inline void uni_promise_named_task(uint64_t self, uint64_t made, const char *name)
+{
+	uni_promise_named(self, made, UNI_PROMISE_TASK, name);
+}
+
+static inline void uni_promise_named_condition(uint64_t self, uint64_t made, const char *name)
+{
+	uni_promise_named(self, made, UNI_PROMISE_CONDITION, name);
+}
+
+static inline void uni_promise_named_mvar(uint64_t self, uint64_t made, const char *name)
+{
+	uni_promise_named(self, made, UNI_PROMISE_MVAR, name);
+}
+
+static inline void uni_promise_named_semaphore(uint64_t self, uint64_t made, const char *name)
+{
+	uni_promise_named(self, made, UNI_PROMISE_SEMAPHORE, name);
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bug for which MirageOS had its tracer. A TCP connection needs the peer's hardware address:
+ * it sends an ARP request, waits until the network interface has acknowledged the transmission, and
+ * only then for the reply. A reply that comes before the acknowledgement wakes nobody, and the
+ * connection hangs. bad=1: it does come before; otherwise after.
+ *
+ * The network is a loopback of its own: `netif` takes frames from the transmit queue, hands them to
+ * the peer, and the peer's answers to the stack. `clock` and `httpd` are there so that the guest
+ * does something else as well.
+ */
+#include "lab.h"
+#include "lab_promise.h"
+
+const char lab_app_name[] = "arp";
+
+enum { ARP_REQUEST = 1, ARP_REPLY, TCP_SYN, TCP_SYN_ACK };
+
+struct frame {
+	int what;
+	struct lab_promise *sent; /* resolved once it is out */
+};
+
+static struct {
+	struct frame queue[8];
+	unsigned head, tail;
+	struct lab_semaphore frames;
+} tx;
+
+static struct lab_condition arp_reply;
+static struct lab_promise connected, established, ticks[64];
+static bool peer_known;
+static uint64_t requests;
+
+static void net_write(int what, struct lab_promise *sent, const char *name)
+{
+	lab_promise_make(sent, UNI_PROMISE_TASK, name);
+	tx.queue[tx.head++ % 8] = (struct frame){ what, sent };
+	lab_sem_post(&tx.frames);
+}
+
+static void receive(int what)
+{
+	if (what == ARP_REPLY) {
+		peer_known = true;
+		lab_condition_broadcast(&arp_reply);
+	} else {
+		lab_promise_resolve(&established);
+	}
+}
+
+/* What the peer says to a frame comes back at once; which of the two the stack hears of first is
+ * the interface's business. */
+static void transmit(struct frame f)
+{
+	int answer = f.what == ARP_REQUEST ? ARP_REPLY : TCP_SYN_ACK;
+
+	if (lab_arg("bad", 0)) {
+		receive(answer);
+		lab_thread_yield();
+		lab_promise_resolve(f.sent);
+		return;
+	}
+	lab_promise_resolve(f.sent);
+	lab_thread_yield();
+	receive(answer);
+}
+
+static void netif_main(void *arg)
+{
+	for (;;) {
+		lab_sem_wait(&tx.frames);
+		transmit(tx.queue[tx.tail++ % 8]);
+	}
+}
+
+/* The bug: the reply may be here before anybody waits for it. */
+static void arp_query(void)
+{
+	struct lab_promise sent;
+
+	net_write(ARP_REQUEST, &sent, "arp request sent");
+	lab_promise_await(&sent);
+	lab_condition_wait(&arp_reply);
+}
+
+static void tcp_main(void *arg)
+{
+	struct lab_promise sent;
+
+	arp_query();
+	lab_promise_make(&established, UNI_PROMISE_WAIT, "syn ack");
+	net_write(TCP_SYN, &sent, "syn sent");
+	lab_promise_await(&sent);
+	lab_promise_await(&established);
+	lab_promise_resolve(&connected);
+	lab_thread_exit();
+}
+
+static void clock_main(void *arg)
+{
+	for (unsigned i = 0; i < 64; i++) {
+		lab_thread_sleep(lab_truth.tsc_hz / 1000);
+		lab_promise_resolve(&ticks[i]);
+	}
+	lab_thread_exit();
+}
+
+static void httpd_main(void *arg)
+{
+	for (unsigned i = 0; i < 64; i++) {
+		lab_promise_await(&ticks[i]);
+		lab_burn(2000);
+		requests++;
+		uni_promise_counter(lab_self(), "requests", (int64_t)requests);
+	}
+	lab_thread_exit();
+}
+
+LAB_FUNC void app_main(void)
+{
+	lab_thread_init();
+	lab_condition_make(&arp_reply, "arp reply");
+	lab_promise_make(&connected, UNI_PROMISE_TASK, "tcp connection");
+	uni_promise_should_resolve((uint64_t)&connected);
+	for (unsigned i = 0; i < 64; i++)
+		lab_promise_make(&ticks[i], UNI_PROMISE_WAIT, "tick");
+	lab_thread_create("netif", netif_main, NULL);
+	lab_thread_create("tcp", tcp_main, NULL);
+	lab_thread_create("clock", clock_main, NULL);
+	lab_thread_create("httpd", httpd_main, NULL);
+	while (requests < 64)
+		lab_thread_yield();
+}
+
+void app_finish(void)
+{
+	lab_printf("arp: connection %s\n", connected.resolved ? "up" : "hangs");
+	while (lab_arg("hold", 0)) {
+		lab_heartbeat();
+		lab_relax();
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `trace threads`, `why`, `wakeups` and `findings` share: a model from whatever FILE is. */
+#ifndef UNI_CLI_PROMISES_H
+#define UNI_CLI_PROMISES_H
+
+#include "base/sink.h"
+#include "cli/options.h"
+#include "promise/model.h"
+
+struct uni_promises_args {
+	const char *guest;
+};
+
+#define UNI_PROMISES_OPTIONS(a)                                                               \
+	{                                                                                     \
+		0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                \
+			"this guest, of a session with several (default: the first that was " \
+			"traced)",                                                            \
+			NULL, NULL                                                            \
+	}
+
+struct uni_promises {
+	struct uni_promise_builder *builder;
+	const struct uni_promise_model *m; /* builder's */
+	struct uni_sink *out;		   /* stdout */
+};
+
+/*
+ * FILE is a session, or a trace ring of MirageOS ("-": from stdin). What is missing or damaged is
+ * said on stderr. Close in any case where this returned 0.
+ */
+int uni_promises_open(struct uni_promises *ret, const char *path,
+	const struct uni_promises_args *args, struct uni_err *err);
+/* rc: of what was done with it; or the output's failure. The exit status. */
+int uni_promises_close(struct uni_promises *p, int rc, struct uni_err *err);
+
+/* A promise by number (0x... as well) or by name, the newest of that name. */
+int uni_promises_find(
+	const struct uni_promises *p, const char *text, uint32_t *ret, struct uni_err *err);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/trace_open.h"
+#include "trace/breakdown.h"
+#include "trace/stats.h"
+
+#define GROUP_MAX 128
+
+static struct {
+	struct uni_trace_args args;
+	uint64_t functions;
+	bool threads, json;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 0, "threads", UNI_OPT_FLAG, &o.threads, NULL, "by thread instead of by CPU", NULL,
+			NULL },
+		{ 'n', "functions", UNI_OPT_U64, &o.functions, "N",
+			"functions to list of each; 0 lists all (default 15)", NULL, NULL },
+		UNI_TRACE_OPTIONS(o.args),
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .functions = 15 };
+	return table;
+}
+
+static void group_name(const struct uni_trace_open *t, const struct uni_breakdown *b,
+	uint32_t group, char ret[GROUP_MAX])
+{
+	struct uni_calls_thread thread;
+
+	if (!o.threads) {
+		(void)snprintf(ret, GROUP_MAX, "CPU %" PRIu32, group);
+		return;
+	}
+	thread = b->thread.v[group];
+	if (!thread.known) {
+		(void)snprintf(ret, GROUP_MAX, "unknown thread of CPU %" PRIu64, thread.id);
+		return;
+	}
+	for (size_t i = 0; i < t->in->nr_threads; i++) {
+		const struct uni_trace_thread_name *n = &t->in->thread[i];
+
+		if (n->id == thread.id) {
+			(void)snprintf(ret, GROUP_MAX, "thread %.64s-%" PRIu64, n->name, n->number);
+			return;
+		}
+	}
+	(void)snprintf(ret, GROUP_MAX, "thread %#" PRIx64, thread.id);
+}
+
+static const char *func_name(const struct uni_trace_open *t, uint32_t func)
+{
+	return func == UNI_FUNC_NONE ? "[in no traced function]" : uni_funcs_name(t->funcs, func);
+}
+
+/* Cells from `at` on that are of the same group. */
+static size_t group_nr(const struct uni_breakdown *b, size_t at, uint64_t *sum_ret)
+{
+	size_t n = 0;
+
+	*sum_ret = 0;
+	while (at + n < b->cell.nr && b->cell.v[at + n].group == b->cell.v[at].group)
+		*sum_ret += b->cell.v[at + n++].self;
+	return n;
+}
+
+static void put_text(
+	const struct uni_trace_open *t, const struct uni_breakdown *b, struct uni_sink *out)
+{
+	char name[GROUP_MAX], span[UNI_SPAN_MAX];
+	uint64_t sum;
+
+	for (size_t at = 0, nr; at < b->cell.nr; at += nr) {
+		nr = group_nr(b, at, &sum);
+		group_name(t, b, b->cell.v[at].group, name);
+		uni_trace_span(span, sum);
+		uni_sink_printf(out, "%s%s  %s\n", at != 0 ? "\n" : "", span, name);
+		for (size_t i = 0; i < nr && (o.functions == 0 || i < o.functions); i++) {
+			const struct uni_breakdown_cell *c = &b->cell.v[at + i];
+
+			uni_trace_span(span, c->self);
+			uni_sink_printf(out, "%s %5.1f %% %12" PRIu64 "  %s\n", span,
+				sum != 0 ? 100.0 * (double)c->self / (double)sum : 0, c->calls,
+				func_name(t, c->func));
+		}
+	}
+}
+
+static void put_json(
+	const struct uni_trace_open *t, const struct uni_breakdown *b, struct uni_sink *out)
+{
+	char name[GROUP_MAX];
+	struct uni_json j;
+	uint64_t sum;
+
+	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(u64, &j, "begin_ns", b->stats.begin_ns);
+	uni_json_kv(u64, &j, "end_ns", b->stats.end_ns);
+	uni_json_kv(u64, &j, "lost", b->stats.lost);
+	uni_json_key(&j, o.threads ? "threads" : "cpus");
+	uni_json_array(&j);
+	for (size_t at = 0, nr; at < b->cell.nr; at += nr) {
+		nr = group_nr(b, at, &sum);
+		group_name(t, b, b->cell.v[at].group, name);
+		uni_json_object(&j);
+		uni_json_kv(str, &j, "name", name);
+		if (o.threads)
+			uni_json_kv(hex, &j, "id", b->thread.v[b->cell.v[at].group].id);
+		else
+			uni_json_kv(u64, &j, "cpu", b->cell.v[at].group);
+		uni_json_kv(u64, &j, "self_ns", sum);
+		uni_json_key(&j, "functions");
+		uni_json_array(&j);
+		for (size_t i = at; i < at + nr; i++) {
+			uni_json_object(&j);
+			uni_json_kv(str, &j, "function", func_name(t, b->cell.v[i].func));
+			uni_json_kv(u64, &j, "self_ns", b->cell.v[i].self);
+			uni_json_kv(u64, &j, "calls", b->cell.v[i].calls);
+			uni_json_object_end(&j);
+		}
+		uni_json_array_end(&j);
+		uni_json_object_end(&j);
+	}
+	uni_json_array_end(&j);
+	uni_json_object_end(&j);
+	uni_sink_putc(out, '\n');
+}
+
+static int print(const struct uni_trace_open *t, const char *path, struct uni_err *err)
+{
+	struct uni_breakdown b;
+	struct uni_sink *out;
+	int rc = uni_breakdown_make(t->in, &t->filter, t->funcs, o.threads, &b, err);
+
+	if (rc != 0)
+		return rc;
+	uni_trace_note(path, &b.stats);
+	rc = uni_sink_open_file("-", &out, err);
+	if (rc == 0) {
+		if (o.json)
+			put_json(t, &b, out);
+		else
+			put_text(t, &b, out);
+		rc = uni_sink_close(out, err);
+	}
+	uni_breakdown_deinit(&b);
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_trace_open t;
+	int rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
+
+	if (rc == 0) {
+		rc = print(&t, ctx->operands[0], err);
+		uni_trace_close(&t);
+	}
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_breakdown = {
+	.name = "breakdown",
+	.operands = "SESSION",
+	.summary = "print where each CPU's, or each thread's, time went by function",
+	.details = "Time counts for the newest traced call that is open on the CPU; time that a\n"
+		   "thread spends on no CPU counts for nobody.",
+	.examples = "  uniscope trace breakdown web1.uniscope\n"
+		    "  uniscope trace breakdown --threads --json web1.uniscope",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

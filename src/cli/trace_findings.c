@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/promises.h"
+#include "promise/text.h"
+
+static struct {
+	struct uni_promises_args a;
+	double busy_ms;
+	bool json;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 0, "busy", UNI_OPT_DOUBLE, &o.busy_ms, "MS",
+			"call a thread starved that could run and waited so long for one other "
+			"(default 10)",
+			NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
+			"the whole model and the findings as JSON (docs/formats/promises.md)", NULL,
+			NULL },
+		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .busy_ms = 10 };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_findings found = { 0 };
+	struct uni_promises p;
+	int rc;
+
+	if (o.busy_ms < 0.001 || o.busy_ms > 1e9)
+		return uni_exit_of(
+			uni_err_set(err, UNI_EUSAGE, "--busy takes 0.001 to 1e9 milliseconds"));
+	rc = uni_promises_open(&p, ctx->operands[0], &o.a, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = uni_promise_findings(p.m, (uint64_t)(o.busy_ms * 1e6), &found);
+	if (rc == 0 && o.json)
+		uni_promise_json(p.out, p.m, &found);
+	else if (rc == 0)
+		uni_promise_text_findings(p.out, p.m, &found);
+	uni_vec_free(&found.all);
+	return uni_promises_close(&p, rc, err);
+}
+
+const struct uni_cmd uni_trace_findings = {
+	.name = "findings",
+	.operands = "FILE",
+	.summary =
+		"name what went wrong: lost wake-ups, what never resolved, deadlocks, starvation",
+	.details = "Each with its evidence, then what took longest and ended well. Says \"no "
+		   "finding\" if there is none.",
+	.examples = "  uniscope trace findings web1.uniscope\n"
+		    "  uniscope trace findings trace.ctf --json | jq .findings",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+
+#include "cli/cmd.h"
+#include "cli/trace_open.h"
+#include "trace/stats.h"
+#include "trace/tree.h"
+
+static struct {
+	struct uni_trace_args args;
+	const char *function;
+	uint64_t depth;
+	double min_percent;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'f', "function", UNI_OPT_STR, &o.function, "NAME",
+			"what calls the functions whose name matches, and what they call (default: "
+			"the whole tree)",
+			NULL, NULL },
+		{ 0, "depth", UNI_OPT_U64, &o.depth, "N", "levels to show; 0 is all (default 0)",
+			NULL, NULL },
+		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
+			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
+		UNI_TRACE_OPTIONS(o.args),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .min_percent = 0.5 };
+	return table;
+}
+
+static int put_of(
+	const struct uni_call_tree *t, struct uni_funcs *funcs, bool callers, struct uni_sink *out)
+{
+	const struct uni_call_tree_text text = { o.min_percent, o.depth, callers };
+	struct uni_call_tree part;
+	char total[UNI_SPAN_MAX], self[UNI_SPAN_MAX];
+	int rc = uni_call_tree_of(t, funcs, o.function, callers, &part);
+
+	if (rc != 0)
+		return rc;
+	if (!callers) {
+		uni_trace_span(total, part.node.v[0].total);
+		uni_trace_span(self, part.node.v[0].self);
+		uni_sink_printf(out, "%s: %" PRIu64 " calls, %s, self %s\n\ncalls\n", o.function,
+			part.node.v[0].calls, total, self);
+	} else {
+		uni_sink_puts(out, "\ncalled by\n");
+	}
+	rc = uni_call_tree_print(&part, funcs, &text, out);
+	uni_call_tree_deinit(&part);
+	return rc;
+}
+
+static int print(const struct uni_trace_open *t, const struct uni_call_tree *tree,
+	struct uni_sink *out, struct uni_err *err)
+{
+	const struct uni_call_tree_text text = { o.min_percent, o.depth, false };
+	int rc;
+
+	if (o.function == NULL) {
+		rc = uni_call_tree_print(tree, t->funcs, &text, out);
+	} else {
+		rc = put_of(tree, t->funcs, false, out);
+		if (rc == 0)
+			rc = put_of(tree, t->funcs, true, out);
+	}
+	if (rc == -UNI_ENOENT)
+		return uni_err_set(
+			err, UNI_ENOENT, "no call of a function '%s' in this trace", o.function);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int graph(const struct uni_trace_open *t, const char *path, struct uni_err *err)
+{
+	struct uni_call_tree tree;
+	struct uni_sink *out;
+	int rc = uni_call_tree_make(t->in, &t->filter, t->funcs, &tree, err);
+
+	if (rc != 0)
+		return rc;
+	uni_trace_note(path, &tree.stats);
+	rc = uni_sink_open_file("-", &out, err);
+	if (rc == 0) {
+		rc = print(t, &tree, out, err);
+		if (rc == 0)
+			rc = uni_sink_close(out, err);
+		else
+			uni_sink_abort(out);
+	}
+	uni_call_tree_deinit(&tree);
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_trace_open t;
+	int rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
+
+	if (rc == 0) {
+		rc = graph(&t, ctx->operands[0], err);
+		uni_trace_close(&t);
+	}
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_graph = {
+	.name = "graph",
+	.operands = "SESSION",
+	.summary = "print a trace's call tree, or callers and callees of a function",
+	.details = "Threads are merged; --thread shows one.",
+	.examples = "  uniscope trace graph web1.uniscope\n"
+		    "  uniscope trace graph -f tcp_input --depth 4 web1.uniscope",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

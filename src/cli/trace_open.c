@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/trace_open.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/symbols.h"
+#include "cli/term.h"
+
+#define SECONDS_MAX 1e9
+
+static bool thread_is(const struct uni_trace_thread_name *t, const char *text)
+{
+	char number[24];
+
+	(void)snprintf(number, sizeof(number), "%" PRIu64, t->number);
+	return uni_glob_match(text, t->name) || uni_glob_match(text, number);
+}
+
+static int no_thread(const struct uni_trace_input *in, const char *text, struct uni_err *err)
+{
+	char names[400] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < in->nr_threads && len < sizeof(names) - 64; i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.30s-%" PRIu64,
+			i != 0 ? ", " : "", in->thread[i].name, in->thread[i].number);
+	return uni_err_set(err, UNI_ENOENT, "no thread '%s' in this trace; known are: %s", text,
+		len != 0 ? names : "none by name, only by number");
+}
+
+/* By what the session knows of threads, or the number that switch records have. */
+static int find_threads(
+	struct uni_trace_open *t, const struct uni_opt_list *list, struct uni_err *err)
+{
+	for (size_t n = 0; n < list->items.nr; n++) {
+		const char *text = list->items.v[n];
+		size_t before = t->ids.nr;
+		uint64_t id;
+
+		for (size_t i = 0; i < t->in->nr_threads; i++) {
+			if (thread_is(&t->in->thread[i], text) &&
+				!uni_vec_push(&t->ids, t->in->thread[i].id))
+				return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		}
+		if (uni_parse_u64(text, &id) && !uni_vec_push(&t->ids, id))
+			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		if (t->ids.nr == before)
+			return no_thread(t->in, text, err);
+	}
+	t->filter.thread = t->ids.nr != 0 ? t->ids.v : NULL;
+	t->filter.nr_thread = t->ids.nr;
+	return 0;
+}
+
+static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
+{
+	t->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
+	t->filter.function = a->function;
+	t->begin_ns = uni_trace_begin_ns(t->in);
+	if (a->from < 0 || a->from > SECONDS_MAX || a->to < 0 || a->to > SECONDS_MAX ||
+		(a->to_given && a->to < a->from))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--from and --to take seconds since the trace's first event, in order");
+	if (a->from > 0)
+		t->filter.from_ns = t->begin_ns + (uint64_t)(a->from * 1e9);
+	if (a->to_given)
+		t->filter.to_ns = t->begin_ns + (uint64_t)(a->to * 1e9);
+	if (a->cpu_given && a->cpu >= t->in->info.nr_cpus)
+		return uni_err_set(err, UNI_ENOENT, "the trace has CPUs 0 to %u, no CPU %" PRIu64,
+			t->in->info.nr_cpus - 1, a->cpu);
+	if (a->cpu_given)
+		t->filter.cpu = (int64_t)a->cpu;
+	return find_threads(t, &a->threads, err);
+}
+
+static int set_names(struct uni_trace_open *t, const struct uni_trace_args *a, uint32_t guest,
+	struct uni_err *err)
+{
+	const struct uni_recorded_guest g = uni_recording_guest(t->rec, guest);
+	struct uni_image_search search = uni_search_of(&a->debug_dirs);
+	struct uni_funcs_naming naming = {
+		.symtab = g.symtab, .bias = g.meta->bias, .mangled = a->mangled
+	};
+
+	if (a->symbols != NULL) {
+		int rc = uni_symbols_load(a->symbols, &search, false, &t->symtab, err);
+
+		if (rc != 0)
+			return rc;
+		naming.symtab = t->symtab;
+	} else if (g.symtab_problem != NULL) {
+		uni_note("%s: addresses stay without names (--symbols can give some)",
+			g.symtab_problem);
+	}
+	t->funcs = uni_funcs_create(&naming);
+	return t->funcs != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int open_all(struct uni_trace_open *t, const char *path, const struct uni_trace_args *a,
+	struct uni_err *err)
+{
+	uint32_t guest;
+	int rc = uni_recording_open(path, &t->rec, err);
+
+	if (rc == 0 && a->guest != NULL)
+		rc = uni_recording_find_guest(t->rec, a->guest, &guest, err);
+	else if (rc == 0)
+		rc = uni_tinput_find(t->rec, &guest, err);
+	if (rc == 0)
+		rc = uni_tinput_open(t->rec, guest, &t->tinput, err);
+	if (rc != 0)
+		return rc;
+	t->in = uni_tinput_get(t->tinput);
+	rc = set_names(t, a, guest, err);
+	return rc != 0 ? rc : set_filter(t, a, err);
+}
+
+int uni_trace_open(const char *path, const struct uni_trace_args *args, struct uni_trace_open *ret,
+	struct uni_err *err)
+{
+	int rc;
+
+	*ret = (struct uni_trace_open){ 0 };
+	rc = open_all(ret, path, args, err);
+	if (rc != 0)
+		uni_trace_close(ret);
+	return rc;
+}
+
+void uni_trace_close(struct uni_trace_open *t)
+{
+	uni_funcs_destroy(t->funcs);
+	uni_symtab_destroy(t->symtab);
+	uni_tinput_close(t->tinput);
+	uni_recording_close(t->rec);
+	uni_vec_free(&t->ids);
+}
+
+void uni_trace_note(const char *path, const struct uni_calls_stats *st)
+{
+	if (st->lost != 0)
+		uni_note("%s: %" PRIu64
+			 " events are missing: calls that were open then are cut off there",
+			path, st->lost);
+	if (st->damaged != 0)
+		uni_note("%s: %" PRIu64 " bytes could not be read: the trace is damaged", path,
+			st->damaged);
+	if (st->too_deep != 0)
+		uni_note("%s: %" PRIu64 " calls lay more than %d deep and are not shown", path,
+			st->too_deep, UNI_CALLS_DEPTH_MAX);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/trace_open.h"
+#include "trace/text.h"
+
+static struct {
+	struct uni_trace_args args;
+	const char *format, *output;
+	bool no_switches;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
+			"function_graph: calls with their durations, in braces; function: a line "
+			"a call (default function_graph)",
+			"function_graph function", NULL },
+		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE", "write it here, not to stdout",
+			"FILE", NULL },
+		{ 0, "function", UNI_OPT_STR, &o.args.function, "NAME",
+			"only calls of functions whose name matches, and what they call", NULL,
+			NULL },
+		{ 0, "no-switches", UNI_OPT_FLAG, &o.no_switches, NULL,
+			"leave out the blocks that tell which thread goes and which comes", NULL,
+			NULL },
+		UNI_TRACE_OPTIONS(o.args),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .format = "function_graph", .output = "-" };
+	return table;
+}
+
+static const char *thread_name(const void *ctx, uint32_t thread, uint64_t *number_ret)
+{
+	struct uni_calls *const *calls = ctx;
+
+	return uni_calls_thread_name(*calls, thread, number_ret);
+}
+
+static int put_all(struct uni_calls *calls, struct uni_trace_text *text, const struct uni_sink *out)
+{
+	const struct uni_call_event *e;
+	size_t nr;
+	int rc;
+
+	/* A reader that went away is told by the sink's close. */
+	while ((rc = uni_calls_read(calls, &e, &nr)) == 1 && !uni_sink_failed(out)) {
+		rc = uni_trace_text_put(text, e, nr);
+		if (rc != 0)
+			break;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int replay(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
+{
+	struct uni_calls *calls;
+	struct uni_trace_text_opts opts = { .no_switches = o.no_switches,
+		.kind = strcmp(o.format, "function") == 0 ? UNI_TRACE_TEXT_FUNCTION
+							  : UNI_TRACE_TEXT_GRAPH,
+		.thread_name = thread_name,
+		.ctx = &calls };
+	struct uni_trace_text *text;
+	int rc = uni_calls_open(t->in, &t->filter, t->funcs, &calls, err);
+
+	if (rc != 0)
+		return rc;
+	text = uni_trace_text_open(out, t->funcs, &opts);
+	rc = text != NULL ? put_all(calls, text, out) : -UNI_ENOMEM;
+	uni_trace_text_close(text);
+	uni_trace_note(uni_recording_path(t->rec), uni_calls_stats(calls));
+	uni_calls_close(calls);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_trace_open t;
+	struct uni_sink *out;
+	int rc = 0;
+
+	if (strcmp(o.format, "function_graph") != 0 && strcmp(o.format, "function") != 0)
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"--format takes function_graph or function, not '%s'", o.format);
+	if (rc == 0)
+		rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = uni_sink_open_file(o.output, &out, err);
+	if (rc == 0) {
+		rc = replay(&t, out, err);
+		if (rc == 0)
+			rc = uni_sink_close(out, err);
+		else
+			uni_sink_abort(out);
+	}
+	uni_trace_close(&t);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_replay = {
+	.name = "replay",
+	.operands = "SESSION",
+	.summary = "print a trace's calls one after the other, as ftrace does",
+	.details = "The calls of all CPUs are merged by time; each thread keeps its depth when it\n"
+		   "is switched off a CPU and on again.",
+	.examples = "  uniscope trace replay web1.uniscope\n"
+		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

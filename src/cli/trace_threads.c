@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/promises.h"
+#include "promise/text.h"
+
+static struct {
+	struct uni_promises_args a;
+	struct uni_promise_list_opts list;
+	uint64_t max;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 0, "open", UNI_OPT_FLAG, &o.list.open_only, NULL,
+			"only those that nothing has ended", NULL, NULL },
+		{ 'l', "like", UNI_OPT_STR, &o.list.like, "GLOB",
+			"only those whose name or type matches; * and ? stand for any text", NULL,
+			NULL },
+		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default: all)", NULL,
+			NULL },
+		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .a = { 0 } };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_promises p;
+	int rc = uni_promises_open(&p, ctx->operands[0], &o.a, err);
+
+	if (rc != 0)
+		return uni_exit_of(rc);
+	o.list.max = o.max;
+	return uni_promises_close(&p, uni_promise_text_threads(p.out, p.m, &o.list), err);
+}
+
+const struct uni_cmd uni_trace_threads = {
+	.name = "threads",
+	.operands = "FILE",
+	.summary = "list the threads and promises of a trace: how long they lived, ran and waited",
+	.details = "FILE is a session of `trace record --threads` or `trace dump`, or a trace ring "
+		   "of MirageOS\n"
+		   "(- reads one from stdin). First those that should have ended and did not "
+		   "(NEVER), then what\n"
+		   "is open, then by life. WAIT is the time between wanting a value and running "
+		   "again.",
+	.examples = "  uniscope trace threads web1.uniscope --open\n"
+		    "  uniscope trace threads trace.ctf --like 'tcp*'",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/promises.h"
+#include "promise/text.h"
+
+static struct {
+	struct uni_promises_args a;
+	uint64_t max;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default 40)", NULL,
+			NULL },
+		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .max = 40 };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_promises p;
+	int rc;
+
+	if (o.max == 0 || o.max > 1000000)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--max takes 1 to 1000000 rows"));
+	rc = uni_promises_open(&p, ctx->operands[0], &o.a, err);
+	if (rc != 0)
+		return uni_exit_of(rc);
+	uni_promise_text_wakeups(p.out, p.m, o.max);
+	return uni_promises_close(&p, 0, err);
+}
+
+const struct uni_cmd uni_trace_wakeups = {
+	.name = "wakeups",
+	.operands = "FILE",
+	.summary = "list wake-ups by latency: from when a value came to when its waiter ran",
+	.details = "Long ones mean that the scheduler, not the event, kept a thread waiting.",
+	.examples = "  uniscope trace wakeups web1.uniscope -n 10",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd.h"
+#include "cli/promises.h"
+#include "promise/text.h"
+
+static struct {
+	struct uni_promises_args a;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .a = { 0 } };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_promises p;
+	uint32_t who;
+	int rc = uni_promises_open(&p, ctx->operands[0], &o.a, err);
+
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = uni_promises_find(&p, ctx->operands[1], &who, err);
+	if (rc == 0)
+		uni_promise_text_why(p.out, p.m, who);
+	return uni_promises_close(&p, rc, err);
+}
+
+const struct uni_cmd uni_trace_why = {
+	.name = "why",
+	.operands = "FILE THREAD",
+	.summary = "tell what led to a thread's or promise's end, or what it is stuck on",
+	.details = "The chain of waits, the newest first: each line follows from the one below it. "
+		   "THREAD is its\n"
+		   "number or name (the newest of that name). Times count from the first event.",
+	.examples = "  uniscope trace why web1.uniscope 'tcp connect'",
+	.min_operands = 2,
+	.max_operands = 2,
+	.options = options,
+	.run = run,
+};

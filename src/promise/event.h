@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What happens to light threads and promises, whoever recorded it: the guest's rings, or a trace
+ * file of MirageOS. A thread and the promise of its result are one thing here, called promise: it
+ * is created, runs, waits for others, and is resolved, fails or becomes another one.
+ *
+ * Kinds 0 to 13 and their fields are those of MirageOS' trace (mirage-profile, event ids), so that
+ * its files convert without loss.
+ */
+#ifndef UNI_PROMISE_EVENT_H
+#define UNI_PROMISE_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNI_PROMISE_NOBODY 0xffffffffffffffffULL /* an id: no thread, the idle loop */
+
+enum uni_promise_kind {
+	UNI_PE_CREATE = 0,	/* thread made other, of `type` */
+	UNI_PE_READ = 1,	/* thread took the value of other, which is resolved */
+	UNI_PE_RESOLVE = 2,	/* thread gave other its value */
+	UNI_PE_FAIL = 3,	/* thread made other fail, with text */
+	UNI_PE_BECOME = 4,	/* thread will be what other will be */
+	UNI_PE_LABEL = 5,	/* thread is called text */
+	UNI_PE_INCREASE = 6,	/* counter text grew by value, in thread */
+	UNI_PE_SWITCH = 7,	/* thread runs from now on */
+	UNI_PE_GC = 8,		/* a pause of value ns ended now */
+	UNI_PE_SIGNAL = 9,	/* thread runs from now on, for other was resolved or signalled */
+	UNI_PE_TRY_READ = 10,	/* thread wanted other's value: not there, it waits */
+	UNI_PE_COUNTER = 11,	/* counter text is value now, in thread */
+	UNI_PE_READ_LATER = 12, /* thread waits for other, while somebody else runs */
+	UNI_PE_NOTIFY = 13, /* other was signalled to thread, or to NOBODY; whoever runs, runs on */
+	UNI_PE_SHOULD_RESOLVE = 16, /* thread is meant to end */
+	UNI_PE_HIATUS = 17,	    /* nothing runs: value is enum uni_promise_hiatus */
+	UNI_PE_RESUME = 18,	    /* the end of that */
+	UNI_PE_LOST = 19,	    /* value events are missing before the next one of this CPU */
+	UNI_PE_NR
+};
+
+enum uni_promise_hiatus { UNI_HIATUS_WORK, UNI_HIATUS_SUSPEND, UNI_HIATUS_HIBERNATE };
+
+#define UNI_PROMISE_TYPE_UNKNOWN   99
+#define UNI_PROMISE_TYPE_CONDITION 8
+
+struct uni_promise_event {
+	uint64_t time; /* ns */
+	uint64_t thread, other;
+	int64_t value;
+	const char *text; /* borrowed, not cleaned; NULL: the kind has none */
+	uint32_t text_len;
+	uint32_t cpu;
+	uint8_t kind, type;
+};
+
+/* Static text; "?" for what is none. */
+const char *uni_promise_kind_name(unsigned kind);
+const char *uni_promise_type_name(unsigned type);
+
+#endif

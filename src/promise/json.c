@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "promise/text.h"
+
+static void index_or_null(struct uni_json *j, uint32_t i)
+{
+	if (i == UNI_PROMISE_NONE)
+		uni_json_null(j);
+	else
+		uni_json_u64(j, i);
+}
+
+static void time_or_null(struct uni_json *j, const struct uni_promise_model *m, uint64_t time)
+{
+	if (time == UNI_PROMISE_OPEN)
+		uni_json_null(j);
+	else
+		uni_json_u64(j, time - m->begin);
+}
+
+static void promises(struct uni_json *j, const struct uni_promise_model *m)
+{
+	static const char *const fates[] = { "open", "resolved", "failed", "became" };
+
+	uni_json_key(j, "promises");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->all.nr; i++) {
+		const struct uni_promise *p = &m->all.v[i];
+
+		uni_json_object(j);
+		uni_json_kv(hex, j, "id", p->id);
+		uni_json_kv(str, j, "type", uni_promise_type_name(p->type));
+		uni_json_kv(str, j, "fate", fates[p->fate]);
+		uni_json_kv(u64, j, "begin", p->begin - m->begin);
+		uni_json_key(j, "end");
+		time_or_null(j, m, p->end);
+		uni_json_kv(u64, j, "last", p->last - m->begin);
+		uni_json_kv(u64, j, "run", p->run_ns);
+		uni_json_kv(u64, j, "wait", p->wait_ns);
+		uni_json_key(j, "creator");
+		index_or_null(j, p->creator);
+		uni_json_key(j, "resolver");
+		index_or_null(j, p->resolver);
+		uni_json_key(j, "became");
+		index_or_null(j, p->other);
+		uni_json_kv(bool, j, "created", p->created);
+		uni_json_kv(bool, j, "should_resolve", p->should_resolve);
+		if (p->failure != 0)
+			uni_json_kv(str, j, "failure", uni_strtab_get(m->text, p->failure));
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void runs(struct uni_json *j, const struct uni_promise_model *m)
+{
+	uni_json_key(j, "runs");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->runs.nr; i++) {
+		const struct uni_promise_run *r = &m->runs.v[i];
+
+		uni_json_array(j);
+		uni_json_u64(j, r->promise);
+		uni_json_u64(j, r->cpu);
+		uni_json_u64(j, r->begin - m->begin);
+		uni_json_u64(j, r->end - m->begin);
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void waits(struct uni_json *j, const struct uni_promise_model *m)
+{
+	uni_json_key(j, "waits");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->waits.nr; i++) {
+		const struct uni_promise_wait *w = &m->waits.v[i];
+
+		uni_json_array(j);
+		uni_json_u64(j, w->waiter);
+		uni_json_u64(j, w->on);
+		index_or_null(j, w->waker);
+		time_or_null(j, m, w->begin);
+		time_or_null(j, m, w->ready);
+		time_or_null(j, m, w->end);
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void arrows(struct uni_json *j, const struct uni_promise_model *m)
+{
+	uni_json_key(j, "arrows");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->edges.nr; i++) {
+		const struct uni_promise_edge *e = &m->edges.v[i];
+
+		uni_json_array(j);
+		uni_json_str(j, uni_promise_kind_name(e->kind));
+		uni_json_u64(j, e->from);
+		uni_json_u64(j, e->to);
+		uni_json_u64(j, e->time - m->begin);
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void labels(struct uni_json *j, const struct uni_promise_model *m)
+{
+	uni_json_key(j, "labels");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->labels.nr; i++) {
+		const struct uni_promise_label *l = &m->labels.v[i];
+
+		uni_json_array(j);
+		uni_json_u64(j, l->promise);
+		uni_json_u64(j, l->time - m->begin);
+		uni_json_str(j, uni_strtab_get(m->text, l->text));
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+	uni_json_key(j, "counters");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->counts.nr; i++) {
+		const struct uni_promise_count *c = &m->counts.v[i];
+
+		uni_json_array(j);
+		uni_json_str(j, uni_strtab_get(m->text, c->counter));
+		uni_json_u64(j, c->time - m->begin);
+		uni_json_i64(j, c->value);
+		index_or_null(j, c->promise);
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void pauses(struct uni_json *j, const struct uni_promise_model *m)
+{
+	uni_json_key(j, "pauses");
+	uni_json_array(j);
+	for (size_t i = 0; i < m->pauses.nr; i++) {
+		const struct uni_promise_pause *p = &m->pauses.v[i];
+
+		uni_json_array(j);
+		uni_json_str(j, uni_promise_kind_name(p->kind));
+		uni_json_u64(j, p->cpu);
+		uni_json_u64(j, p->begin - m->begin);
+		uni_json_u64(j, p->end - m->begin);
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static void findings(
+	struct uni_json *j, const struct uni_promise_model *m, const struct uni_findings *f)
+{
+	static const char *const kinds[] = { "lost_wakeup", "unresolved", "deadlock", "starved" };
+
+	uni_json_key(j, "findings");
+	uni_json_array(j);
+	for (size_t i = 0; i < f->all.nr; i++) {
+		const struct uni_finding *x = &f->all.v[i];
+
+		uni_json_object(j);
+		uni_json_kv(str, j, "kind", kinds[x->kind]);
+		uni_json_key(j, "who");
+		index_or_null(j, x->who);
+		uni_json_key(j, "other");
+		index_or_null(j, x->other);
+		uni_json_key(j, "by");
+		index_or_null(j, x->by);
+		uni_json_kv(u64, j, "time", x->time - m->begin);
+		uni_json_kv(u64, j, "ns", x->ns);
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+void uni_promise_json(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
+{
+	struct uni_json j;
+
+	uni_json_init(&j, out, false);
+	uni_json_object(&j);
+	uni_json_kv(str, &j, "format", "uniscope-promises");
+	uni_json_kv(u64, &j, "version", 1);
+	uni_json_kv(u64, &j, "begin_ns", m->begin);
+	uni_json_kv(u64, &j, "duration_ns", m->end - m->begin);
+	uni_json_kv(u64, &j, "events", m->events);
+	uni_json_kv(u64, &j, "lost", m->lost);
+	uni_json_kv(u64, &j, "gaps", m->gaps);
+	promises(&j, m);
+	runs(&j, m);
+	waits(&j, m);
+	arrows(&j, m);
+	labels(&j, m);
+	pauses(&j, m);
+	findings(&j, m, f);
+	uni_json_object_end(&j);
+	uni_sink_putc(out, '\n');
+}

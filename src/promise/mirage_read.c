@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "promise/mirage.h"
+#include "promise/mirage_priv.h"
+
+const uint8_t uni_mirage_uuid[16] = { 0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97,
+	0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c };
+
+struct packet {
+	size_t at, size, content; /* bytes; content with the header */
+	uint64_t first;		  /* time of its first event */
+	uint16_t count;
+	bool unused;
+};
+
+struct packets {
+	UNI_VEC(struct packet) all;
+};
+
+bool uni_mirage_is(const void *data, size_t size)
+{
+	struct uni_cursor c = uni_cursor_make(data, size);
+	const uint8_t *uuid;
+	uint32_t magic = uni_cursor_u32(&c);
+
+	uuid = uni_cursor_take(&c, sizeof(uni_mirage_uuid));
+	return uuid != NULL && magic == UNI_MIRAGE_MAGIC &&
+	       memcmp(uuid, uni_mirage_uuid, sizeof(uni_mirage_uuid)) == 0;
+}
+
+/* False where there is no whole packet: the rest of the data is damage. */
+static bool header(const uint8_t *data, size_t size, size_t at, struct packet *ret)
+{
+	struct uni_cursor c = uni_cursor_make(data + at, size - at);
+	uint64_t bits, content;
+
+	if (!uni_mirage_is(data + at, size - at))
+		return false;
+	uni_cursor_seek(&c, 20);
+	bits = uni_cursor_u32(&c);
+	ret->count = uni_cursor_u16(&c);
+	content = uni_cursor_u32(&c);
+	if (c.failed || bits % 8 != 0 || bits / 8 < UNI_MIRAGE_HEAD)
+		return false;
+	ret->at = at;
+	ret->size = (size_t)(bits / 8);
+	ret->content = (size_t)(content / 8);
+	return true;
+}
+
+/* Where the next packet begins at the latest, whatever this one's header says of its size. */
+static size_t next_header(const uint8_t *data, size_t size, size_t from)
+{
+	const uint8_t *at = data + from;
+
+	while (size - from >= UNI_MIRAGE_HEAD) {
+		at = memmem(data + from, size - from, uni_mirage_uuid, sizeof(uni_mirage_uuid));
+		if (at == NULL)
+			break;
+		from = (size_t)(at - data) - 4;
+		if (uni_mirage_is(data + from, size - from))
+			return from;
+		from += 5;
+	}
+	return size;
+}
+
+static uint64_t first_time(const uint8_t *packet)
+{
+	struct uni_cursor c = uni_cursor_make(packet + UNI_MIRAGE_HEAD, 8);
+
+	return uni_cursor_u64(&c);
+}
+
+/*
+ * A packet that is cut off by the end of the file, or says that it holds more than itself, is read
+ * as far as it is there. Behind a header that makes no sense the next packet is looked for.
+ */
+static int scan(const uint8_t *data, size_t size, struct packets *ret, struct uni_mirage_stats *st)
+{
+	size_t at = 0, end;
+
+	while (size - at >= UNI_MIRAGE_HEAD) {
+		struct packet p;
+
+		if (!header(data, size, at, &p)) {
+			at++;
+			st->damaged_bytes++;
+			continue;
+		}
+		end = next_header(data, size, at + UNI_MIRAGE_HEAD);
+		if (p.size > end - at)
+			p.size = end - at;
+		if (p.content > p.size)
+			p.content = p.size;
+		p.unused = p.content < UNI_MIRAGE_HEAD + UNI_MIRAGE_EVENT_HEAD;
+		p.first = p.unused ? 0 : first_time(data + at);
+		if (!uni_vec_push(&ret->all, p))
+			return -UNI_ENOMEM;
+		at += p.size;
+	}
+	st->damaged_bytes += size - at;
+	return 0;
+}
+
+/*
+ * The ring's order is that of its times. The counter says the same, but a damaged one would say
+ * where all the others belong.
+ */
+static int by_age(const void *a, const void *b)
+{
+	const struct packet *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Borrowed bytes up to a NUL that lies within the packet. */
+static bool text(struct uni_cursor *c, struct uni_promise_event *e)
+{
+	const uint8_t *s = c->data + c->pos;
+	const uint8_t *nul = memchr(s, 0, uni_cursor_left(c));
+
+	if (nul == NULL)
+		return false;
+	e->text = (const char *)s;
+	e->text_len = (uint32_t)(nul - s);
+	return uni_cursor_take(c, (size_t)(nul - s) + 1) != NULL;
+}
+
+/* The payload behind the header; false: an unknown id, or it is not all there. */
+static bool payload(struct uni_cursor *c, struct uni_promise_event *e)
+{
+	if (e->kind > UNI_PE_NOTIFY)
+		return false;
+	if (e->kind == UNI_PE_GC) {
+		e->thread = e->other = UNI_PROMISE_NOBODY;
+		e->value = (int64_t)uni_cursor_u64(c);
+		return !c->failed;
+	}
+	e->thread = uni_cursor_u64(c);
+	switch (e->kind) {
+	case UNI_PE_SWITCH:
+		break;
+	case UNI_PE_LABEL:
+		return !c->failed && text(c, e);
+	case UNI_PE_INCREASE:
+	case UNI_PE_COUNTER:
+		e->value = (int64_t)uni_cursor_u64(c);
+		return !c->failed && text(c, e);
+	case UNI_PE_FAIL:
+		e->other = uni_cursor_u64(c);
+		return !c->failed && text(c, e);
+	case UNI_PE_CREATE:
+		e->other = uni_cursor_u64(c);
+		e->type = uni_cursor_u8(c);
+		break;
+	default:
+		e->other = uni_cursor_u64(c);
+	}
+	return !c->failed;
+}
+
+/* MirageOS has no event of its own for this: the label is the flag. */
+static void translate(struct uni_promise_event *e)
+{
+	static const char flag[] = UNI_MIRAGE_SHOULD_RESOLVE;
+
+	if (e->kind == UNI_PE_LABEL && e->text_len == sizeof(flag) - 1 &&
+		memcmp(e->text, flag, sizeof(flag) - 1) == 0) {
+		e->kind = UNI_PE_SHOULD_RESOLVE;
+		e->text = NULL;
+		e->text_len = 0;
+	}
+}
+
+struct reading {
+	uni_promise_event_fn fn;
+	void *arg;
+	uint64_t now;	/* of the last event */
+	uint64_t limit; /* of this packet: what the next one begins with */
+};
+
+static int give(struct reading *r, const struct uni_promise_event *e, struct uni_mirage_stats *st)
+{
+	st->events++;
+	return r->fn(r->arg, e);
+}
+
+/* The next event; false: the rest of the packet makes no sense. */
+static bool next_event(const struct reading *r, struct uni_cursor *c, struct uni_promise_event *e)
+{
+	*e = (struct uni_promise_event){ .other = UNI_PROMISE_NOBODY };
+	e->time = uni_cursor_u64(c);
+	e->kind = uni_cursor_u8(c);
+	if (c->failed || e->time < r->now || e->time > r->limit || !payload(c, e))
+		return false;
+	translate(e);
+	return true;
+}
+
+/*
+ * An event is given out when the one behind it is not earlier: a damaged time would set the clock
+ * of all that follow.
+ */
+static int read_packet(
+	struct reading *r, const uint8_t *data, const struct packet *p, struct uni_mirage_stats *st)
+{
+	struct uni_cursor c = uni_cursor_make(data + p->at, p->content);
+	struct uni_promise_event e, held;
+	bool holds = false;
+	size_t whole = UNI_MIRAGE_HEAD, before = whole;
+	uint64_t now = r->now;
+	int rc = 0;
+
+	uni_cursor_seek(&c, UNI_MIRAGE_HEAD);
+	while (rc >= 0 && uni_cursor_left(&c) > 0) {
+		if (!next_event(r, &c, &e)) {
+			holds = holds && (c.failed || e.time >= held.time);
+			whole = holds ? whole : before;
+			break;
+		}
+		before = whole;
+		whole = c.pos;
+		now = holds ? held.time : now;
+		if (holds)
+			rc = give(r, &held, st);
+		held = e;
+		holds = true;
+		r->now = e.time;
+	}
+	r->now = holds ? r->now : now;
+	if (rc >= 0 && holds)
+		rc = give(r, &held, st);
+	if (rc < 0 || whole == p->content)
+		return rc < 0 ? rc : 0;
+	if (st->damaged++ == 0)
+		st->first_damage = p->at + whole;
+	st->damaged_bytes += p->content - whole;
+	return 0;
+}
+
+static int read_all(struct reading *r, const uint8_t *data, struct packets *packets,
+	struct uni_mirage_stats *st)
+{
+	bool begun = false;
+	uint16_t last = 0;
+	int rc = 0;
+
+	uni_vec_foreach (p, &packets->all) {
+		uint16_t gap = (uint16_t)(p->count - last - 1);
+		struct uni_promise_event lost = { .kind = UNI_PE_LOST,
+			.value = -1,
+			.thread = UNI_PROMISE_NOBODY,
+			.other = UNI_PROMISE_NOBODY };
+
+		if (p->unused) {
+			st->unused++;
+			continue;
+		}
+		if (begun && gap != 0 && gap < 0x8000) {
+			st->missing += gap;
+			lost.time = r->now;
+			rc = r->fn(r->arg, &lost);
+		}
+		begun = true;
+		last = p->count;
+		st->packets++;
+		/* The first of the next packet: what is later than that is damaged. */
+		r->limit = p + 1 < packets->all.v + packets->all.nr ? p[1].first : UINT64_MAX;
+		if (rc >= 0)
+			rc = read_packet(r, data, p, st);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
+	struct uni_mirage_stats *stats_ret, struct uni_err *err)
+{
+	struct reading r = { .fn = fn, .arg = arg };
+	struct packets packets = { 0 };
+	int rc;
+
+	*stats_ret = (struct uni_mirage_stats){ 0 };
+	if (!uni_mirage_is(data, size))
+		return uni_err_set(err, UNI_EFORMAT,
+			"no trace of MirageOS: it does not begin with that format's magic number");
+	rc = scan(data, size, &packets, stats_ret);
+	if (rc == 0 && packets.all.nr != 0) {
+		qsort(packets.all.v, packets.all.nr, sizeof(packets.all.v[0]), by_age);
+		rc = read_all(&r, data, &packets, stats_ret);
+	}
+	uni_vec_free(&packets.all);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "promise/model_priv.h"
+
+static struct uni_promise *get(struct uni_promise_builder *b, uint32_t i)
+{
+	return i == UNI_PROMISE_NONE ? NULL : &b->m.all.v[i];
+}
+
+static void end_pause(struct uni_promise_builder *b, struct uni_promise_cpu *c)
+{
+	if (c->pause != UNI_PROMISE_NONE)
+		b->m.pauses.v[c->pause].end = b->now;
+	c->pause = UNI_PROMISE_NONE;
+}
+
+static int begin_pause(
+	struct uni_promise_builder *b, struct uni_promise_cpu *c, uint32_t cpu, uint8_t why)
+{
+	if (c->pause != UNI_PROMISE_NONE)
+		return 0;
+	if (!uni_promise_push(&b->m.pauses,
+		    ((struct uni_promise_pause){ b->now, b->now, cpu, UNI_PE_HIATUS, why })))
+		return -UNI_ENOMEM;
+	c->pause = (uint32_t)b->m.pauses.nr - 1;
+	return 0;
+}
+
+static void end_run(struct uni_promise_builder *b, struct uni_promise_cpu *c)
+{
+	struct uni_promise_run *r;
+
+	if (c->run == UNI_PROMISE_NONE)
+		return;
+	r = &b->m.runs.v[c->run];
+	r->end = b->now;
+	b->m.all.v[r->promise].run_ns += r->end - r->begin;
+	b->m.all.v[r->promise].last = b->now;
+	c->run = UNI_PROMISE_NONE;
+}
+
+/*
+ * The promise runs again: whatever it waited for, it waits no more. The wait that woke it is the
+ * one whose value has come, `on` if that is known.
+ */
+static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t cpu)
+{
+	uint32_t woke = UNI_PROMISE_NONE;
+	struct uni_promise *p = &b->m.all.v[who];
+	uint64_t since = b->now; /* waits for several things at a time count once */
+
+	for (uint32_t i = p->first_wait; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
+		struct uni_promise_wait *w = &b->m.waits.v[i];
+
+		if (w->end != UNI_PROMISE_OPEN)
+			break; /* all older ones ended as well */
+		w->end = b->now;
+		w->cpu = cpu;
+		p->nr_open--;
+		since = w->begin;
+		if (w->on == on && w->ready == UNI_PROMISE_OPEN)
+			w->ready = b->now;
+		w->given_up = w->ready == UNI_PROMISE_OPEN;
+		if (!w->given_up && (woke == UNI_PROMISE_NONE || w->on == on))
+			woke = i;
+	}
+	p->wait_ns += b->now - since;
+	return woke;
+}
+
+/* `who` has the CPU from now on, for the sake of `on`. */
+static int run(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
+{
+	struct uni_promise_cpu *c = &b->cpus[cpu];
+	uint32_t wait;
+
+	if (c->run != UNI_PROMISE_NONE && b->m.runs.v[c->run].promise == who)
+		return 0;
+	end_run(b, c);
+	if (who == UNI_PROMISE_NONE)
+		return begin_pause(b, c, cpu, UNI_HIATUS_WORK);
+	end_pause(b, c);
+	wait = end_waits(b, who, on, cpu);
+	if (!uni_promise_push(
+		    &b->m.runs, ((struct uni_promise_run){ b->now, b->now, who, cpu, wait })))
+		return -UNI_ENOMEM;
+	c->run = (uint32_t)b->m.runs.nr - 1;
+	b->m.all.v[who].nr_runs++;
+	return 0;
+}
+
+static uint32_t running(const struct uni_promise_builder *b, uint32_t cpu)
+{
+	uint32_t run = b->cpus[cpu].run;
+
+	return run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].promise;
+}
+
+static int edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, uint8_t kind)
+{
+	const struct uni_promise_edge e = { b->now, from, to, kind };
+
+	if (from == UNI_PROMISE_NONE || to == UNI_PROMISE_NONE || from == to)
+		return 0;
+	return uni_promise_push(&b->m.edges, e) ? 0 : -UNI_ENOMEM;
+}
+
+/* Who will bring the value of `on`: what it became, and so on. A circle is left anywhere. */
+static uint32_t source(struct uni_promise_builder *b, uint32_t on)
+{
+	for (unsigned i = 0; i < 64 && b->m.all.v[on].fate == UNI_FATE_BECAME; i++)
+		on = b->m.all.v[on].other;
+	return on;
+}
+
+static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
+{
+	struct uni_promise *p = get(b, who), *of;
+	const struct uni_promise_wait w = { .begin = b->now,
+		.ready = UNI_PROMISE_OPEN,
+		.end = UNI_PROMISE_OPEN,
+		.waiter = who,
+		.on = on,
+		.waker = UNI_PROMISE_NONE,
+		.next = p == NULL ? UNI_PROMISE_NONE : p->first_wait,
+		.next_on = on == UNI_PROMISE_NONE ? UNI_PROMISE_NONE
+						  : b->m.all.v[source(b, on)].waiters };
+	uint32_t index;
+
+	if (p == NULL || on == UNI_PROMISE_NONE)
+		return 0;
+	if (p->nr_open >= UNI_PROMISE_WAITS) {
+		b->m.not_kept++;
+		return 0;
+	}
+	if (!uni_promise_push(&b->m.waits, w))
+		return -UNI_ENOMEM;
+	index = (uint32_t)b->m.waits.nr - 1;
+	p->first_wait = index;
+	p->nr_open++;
+	p->nr_waits++;
+	of = &b->m.all.v[source(b, on)];
+	of->waiters = index;
+	if (of->last_waiter == UNI_PROMISE_NONE)
+		of->last_waiter = index;
+	return 0;
+}
+
+/* The value of `who` is there: whoever waits for it may run. */
+static void wake_all(struct uni_promise_builder *b, uint32_t who, uint32_t waker)
+{
+	struct uni_promise *p = &b->m.all.v[who];
+
+	for (uint32_t i = p->waiters; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next_on) {
+		struct uni_promise_wait *w = &b->m.waits.v[i];
+
+		if (w->end != UNI_PROMISE_OPEN || w->ready != UNI_PROMISE_OPEN)
+			continue;
+		w->ready = b->now;
+		w->waker = waker;
+	}
+	p->waiters = p->last_waiter = UNI_PROMISE_NONE;
+}
+
+/* Only `who` of those that wait for `on`. */
+static void wake_one(struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t waker)
+{
+	uint32_t i = b->m.all.v[who].first_wait;
+
+	for (; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
+		struct uni_promise_wait *w = &b->m.waits.v[i];
+
+		if (w->end != UNI_PROMISE_OPEN)
+			break;
+		if (w->on != on || w->ready != UNI_PROMISE_OPEN)
+			continue;
+		w->ready = b->now;
+		w->waker = waker;
+	}
+}
+
+/* Who waited for `from` waits for `to`. */
+static void hand_waiters(struct uni_promise_builder *b, uint32_t from, uint32_t to)
+{
+	struct uni_promise *f = &b->m.all.v[from], *t = &b->m.all.v[to];
+
+	if (f->waiters == UNI_PROMISE_NONE || from == to)
+		return;
+	b->m.waits.v[f->last_waiter].next_on = t->waiters;
+	if (t->last_waiter == UNI_PROMISE_NONE)
+		t->last_waiter = f->last_waiter;
+	t->waiters = f->waiters;
+	f->waiters = f->last_waiter = UNI_PROMISE_NONE;
+}
+
+static int create(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t by)
+{
+	uint32_t made;
+	struct uni_promise *p;
+
+	if (e->other == UNI_PROMISE_NOBODY)
+		return 0;
+	if (uni_promise_add(b, e->other, &made) != 0)
+		return -UNI_ENOMEM;
+	p = &b->m.all.v[made];
+	p->created = true;
+	p->creator = by;
+	p->type = e->type;
+	return 0;
+}
+
+static int end_promise(struct uni_promise_builder *b, const struct uni_promise_event *e,
+	uint32_t who, uint32_t other)
+{
+	/* The one that ends: of `become` it is the first that is named. */
+	uint32_t ends = e->kind == UNI_PE_BECOME ? who : other;
+	struct uni_promise *p = get(b, ends);
+	uint32_t text = 0;
+
+	if (p == NULL || p->fate != UNI_FATE_OPEN)
+		return 0;
+	if (e->kind == UNI_PE_FAIL && uni_promise_text(b, e, &text) != 0)
+		return -UNI_ENOMEM;
+	if (e->kind == UNI_PE_BECOME && (other == UNI_PROMISE_NONE || source(b, other) == ends))
+		return 0; /* what becomes itself stays what it is */
+	p->end = b->now;
+	p->failure = text;
+	if (e->kind == UNI_PE_BECOME) {
+		p->fate = UNI_FATE_BECAME;
+		p->other = other;
+		hand_waiters(b, ends, source(b, other));
+		return 0;
+	}
+	p->fate = e->kind == UNI_PE_FAIL ? UNI_FATE_FAILED : UNI_FATE_RESOLVED;
+	p->resolver = who;
+	wake_all(b, ends, who);
+	return edge(b, who, ends, e->kind);
+}
+
+static int label(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
+{
+	struct uni_promise_label l = { .time = b->now, .promise = who };
+
+	if (who == UNI_PROMISE_NONE)
+		return 0;
+	if (uni_promise_text(b, e, &l.text) != 0 || !uni_promise_push(&b->m.labels, l))
+		return -UNI_ENOMEM;
+	if (b->m.all.v[who].label == 0)
+		b->m.all.v[who].label = l.text;
+	return 0;
+}
+
+static int count(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
+{
+	struct uni_promise_count c = { .time = b->now, .value = e->value, .promise = who };
+
+	if (uni_promise_text(b, e, &c.counter) != 0)
+		return -UNI_ENOMEM;
+	for (size_t i = b->m.counts.nr; e->kind == UNI_PE_INCREASE && i-- > 0;) {
+		if (b->m.counts.v[i].counter != c.counter)
+			continue;
+		c.value = (int64_t)((uint64_t)c.value + (uint64_t)b->m.counts.v[i].value);
+		break;
+	}
+	return uni_promise_push(&b->m.counts, c) ? 0 : -UNI_ENOMEM;
+}
+
+/* A signal that runs nobody at once. */
+static int notify(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t of)
+{
+	struct uni_promise *p = get(b, of);
+
+	if (p == NULL)
+		return 0;
+	if (who == UNI_PROMISE_NONE) {
+		p->nr_lonely++;
+		p->lonely = b->now;
+		p->lonely_by = running(b, cpu);
+		return 0;
+	}
+	wake_one(b, who, of, running(b, cpu));
+	return edge(b, of, who, UNI_PE_NOTIFY);
+}
+
+static int pause_event(struct uni_promise_builder *b, const struct uni_promise_event *e)
+{
+	struct uni_promise_cpu *c = &b->cpus[e->cpu];
+	uint64_t ns = (uint64_t)e->value;
+
+	switch (e->kind) {
+	case UNI_PE_GC:
+		if (ns > b->now - b->m.begin)
+			ns = b->now - b->m.begin;
+		return uni_promise_push(&b->m.pauses, ((struct uni_promise_pause){ b->now - ns,
+							      b->now, e->cpu, UNI_PE_GC, 0 }))
+			       ? 0
+			       : -UNI_ENOMEM;
+	case UNI_PE_HIATUS:
+		end_run(b, c);
+		return begin_pause(b, c, e->cpu, (uint8_t)e->value);
+	case UNI_PE_RESUME:
+		end_pause(b, c);
+		return 0;
+	default: /* LOST */
+		end_run(b, c);
+		end_pause(b, c);
+		b->m.gaps++;
+		b->m.last_gap = b->now;
+		if (e->value > 0)
+			b->m.lost += (uint64_t)e->value;
+		return 0;
+	}
+}
+
+static int promise_event(struct uni_promise_builder *b, const struct uni_promise_event *e,
+	uint32_t who, uint32_t other)
+{
+	int rc;
+
+	switch (e->kind) {
+	case UNI_PE_CREATE:
+		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
+		return rc != 0 ? rc : create(b, e, who);
+	case UNI_PE_READ:
+	case UNI_PE_SIGNAL:
+		rc = run(b, e->cpu, who, other);
+		return rc != 0 ? rc : edge(b, other, who, e->kind);
+	case UNI_PE_RESOLVE:
+	case UNI_PE_FAIL:
+		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
+		return rc != 0 ? rc : end_promise(b, e, who, other);
+	case UNI_PE_BECOME:
+		return end_promise(b, e, who, other);
+	case UNI_PE_LABEL:
+		return label(b, e, who);
+	case UNI_PE_SWITCH:
+		return run(b, e->cpu, who, UNI_PROMISE_NONE);
+	case UNI_PE_TRY_READ:
+		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
+		if (rc == 0)
+			rc = begin_wait(b, who, other);
+		return rc != 0 ? rc : edge(b, other, who, e->kind);
+	case UNI_PE_READ_LATER:
+		return begin_wait(b, who, other);
+	case UNI_PE_NOTIFY:
+		return notify(b, e->cpu, who, other);
+	case UNI_PE_SHOULD_RESOLVE:
+		if (who != UNI_PROMISE_NONE)
+			b->m.all.v[who].should_resolve = true;
+		return 0;
+	default:
+		return count(b, e, who);
+	}
+}
+
+int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_promise_event *event)
+{
+	uint32_t who = UNI_PROMISE_NONE, other = UNI_PROMISE_NONE;
+
+	if (event->cpu >= UNI_PROMISE_CPUS || event->kind >= UNI_PE_NR ||
+		(event->kind > UNI_PE_NOTIFY && event->kind < UNI_PE_SHOULD_RESOLVE))
+		return 0;
+	if (event->time < b->now)
+		b->m.backwards++;
+	else
+		b->now = event->time;
+	if (b->m.begin == UINT64_MAX)
+		b->m.begin = b->now;
+	b->m.end = b->now;
+	b->m.events += event->kind != UNI_PE_LOST;
+	if (event->kind == UNI_PE_GC || event->kind >= UNI_PE_HIATUS)
+		return pause_event(b, event);
+	if (uni_promise_know(b, event->thread, &who) != 0)
+		return -UNI_ENOMEM;
+	if (event->kind != UNI_PE_CREATE && uni_promise_know(b, event->other, &other) != 0)
+		return -UNI_ENOMEM;
+	return promise_event(b, event, who, other);
+}
+
+/* Since the oldest of the waits that are open, newest first from `i` on. */
+static uint64_t open_wait_ns(const struct uni_promise_builder *b, uint32_t i)
+{
+	uint64_t since = b->m.end;
+
+	for (; i != UNI_PROMISE_NONE && b->m.waits.v[i].end == UNI_PROMISE_OPEN;
+		i = b->m.waits.v[i].next)
+		since = b->m.waits.v[i].begin;
+	return b->m.end - since;
+}
+
+const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_builder *b)
+{
+	if (b->m.begin == UINT64_MAX)
+		b->m.begin = b->m.end = 0;
+	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++) {
+		end_run(b, &b->cpus[i]);
+		end_pause(b, &b->cpus[i]);
+	}
+	for (size_t i = 0; i < b->m.all.nr; i++)
+		b->m.all.v[i].wait_ns += open_wait_ns(b, b->m.all.v[i].first_wait);
+	return &b->m;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNI_PROMISE_MODEL_PRIV_H
+#define UNI_PROMISE_MODEL_PRIV_H
+
+#include "promise/model.h"
+
+struct uni_promise_cpu {
+	uint32_t run;	/* the open one, an index into runs, or UNI_PROMISE_NONE */
+	uint32_t pause; /* the open hiatus, or UNI_PROMISE_NONE */
+};
+
+struct uni_promise_builder {
+	struct uni_promise_model m;
+	uint32_t *slots; /* by id: index of the newest promise + 1, 0 free */
+	uint32_t nr_slots;
+	uint64_t now;
+	struct uni_promise_cpu cpus[UNI_PROMISE_CPUS];
+};
+
+/* Appends; false: no memory, or no index left (they have 32 bits, and one value is none). */
+#define uni_promise_push(vec, elem) ((vec)->nr < UNI_PROMISE_NONE && uni_vec_push(vec, elem))
+
+/* A new promise of that id takes the place of an old one: ids are addresses in some guests. */
+int uni_promise_add(struct uni_promise_builder *b, uint64_t id, uint32_t *ret);
+/* The promise of that id, made if it is not known; UNI_PROMISE_NONE for NOBODY. */
+int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret);
+/* The event's text, cleaned, as a string of the model. */
+int uni_promise_text(
+	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t *ret);
+
+#endif

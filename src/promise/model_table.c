@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "promise/model_priv.h"
+
+struct uni_promise_builder *uni_promise_builder_create(void)
+{
+	struct uni_promise_builder *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return NULL;
+	b->m.text = uni_strtab_create();
+	b->nr_slots = 1024;
+	b->slots = calloc(b->nr_slots, sizeof(*b->slots));
+	b->m.begin = UINT64_MAX;
+	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++)
+		b->cpus[i] = (struct uni_promise_cpu){ UNI_PROMISE_NONE, UNI_PROMISE_NONE };
+	if (b->m.text == NULL || b->slots == NULL) {
+		uni_promise_builder_destroy(b);
+		return NULL;
+	}
+	return b;
+}
+
+void uni_promise_builder_destroy(struct uni_promise_builder *b)
+{
+	if (b == NULL)
+		return;
+	uni_strtab_destroy(b->m.text);
+	uni_vec_free(&b->m.all);
+	uni_vec_free(&b->m.runs);
+	uni_vec_free(&b->m.waits);
+	uni_vec_free(&b->m.edges);
+	uni_vec_free(&b->m.labels);
+	uni_vec_free(&b->m.counts);
+	uni_vec_free(&b->m.pauses);
+	free(b->slots);
+	free(b);
+}
+
+static uint32_t *slot(const struct uni_promise_builder *b, uint64_t id)
+{
+	uint32_t at = (uint32_t)uni_hash_pair(id, 0) & (b->nr_slots - 1);
+
+	while (b->slots[at] != 0 && b->m.all.v[b->slots[at] - 1].id != id)
+		at = (at + 1) & (b->nr_slots - 1);
+	return &b->slots[at];
+}
+
+uint32_t uni_promise_find(const struct uni_promise_builder *b, uint64_t id)
+{
+	return *slot(b, id) - 1; /* 0 - 1 is UNI_PROMISE_NONE */
+}
+
+static int grow(struct uni_promise_builder *b)
+{
+	uint32_t *old = b->slots, nr = b->nr_slots;
+
+	if (nr > UINT32_MAX / 4)
+		return -UNI_ENOMEM;
+	b->slots = calloc((size_t)nr * 2, sizeof(*b->slots));
+	if (b->slots == NULL) {
+		b->slots = old;
+		return -UNI_ENOMEM;
+	}
+	b->nr_slots = nr * 2;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (old[i] != 0)
+			*slot(b, b->m.all.v[old[i] - 1].id) = old[i];
+	}
+	free(old);
+	return 0;
+}
+
+int uni_promise_add(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
+{
+	const struct uni_promise p = { .id = id,
+		.begin = b->now,
+		.last = b->now,
+		.end = UNI_PROMISE_OPEN,
+		.creator = UNI_PROMISE_NONE,
+		.resolver = UNI_PROMISE_NONE,
+		.other = UNI_PROMISE_NONE,
+		.first_wait = UNI_PROMISE_NONE,
+		.waiters = UNI_PROMISE_NONE,
+		.last_waiter = UNI_PROMISE_NONE,
+		.lonely_by = UNI_PROMISE_NONE,
+		.type = UNI_PROMISE_TYPE_UNKNOWN };
+
+	if (b->m.all.nr >= b->nr_slots / 2 && grow(b) != 0)
+		return -UNI_ENOMEM;
+	if (!uni_promise_push(&b->m.all, p))
+		return -UNI_ENOMEM;
+	*slot(b, id) = (uint32_t)b->m.all.nr;
+	*ret = (uint32_t)b->m.all.nr - 1;
+	return 0;
+}
+
+int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
+{
+	*ret = UNI_PROMISE_NONE;
+	if (id == UNI_PROMISE_NOBODY)
+		return 0;
+	*ret = uni_promise_find(b, id);
+	if (*ret == UNI_PROMISE_NONE && uni_promise_add(b, id, ret) != 0)
+		return -UNI_ENOMEM;
+	b->m.all.v[*ret].last = b->now;
+	return 0;
+}
+
+int uni_promise_text(
+	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t *ret)
+{
+	char clean[UNI_TEXT_MAX];
+	size_t len = uni_text_clean(clean, sizeof(clean), e->text == NULL ? "" : e->text,
+		e->text == NULL ? 0 : e->text_len);
+
+	*ret = uni_strtab_add(b->m.text, clean, len);
+	return *ret == UNI_STR_NONE ? -UNI_ENOMEM : 0;
+}
+
+const char *uni_promise_name(
+	const struct uni_promise_model *m, uint32_t promise, char *buf, size_t cap)
+{
+	const struct uni_promise *p;
+
+	if (promise >= m->all.nr)
+		return "nobody";
+	p = &m->all.v[promise];
+	if (p->label != 0)
+		return uni_strtab_get(m->text, p->label);
+	(void)snprintf(buf, cap, p->id > UINT32_MAX ? "%s 0x%" PRIx64 : "%s %" PRIu64,
+		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "thread" : uni_promise_type_name(p->type),
+		p->id);
+	return buf;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a person asks of a model: why, how late, and what is wrong. */
+#ifndef UNI_PROMISE_QUERY_H
+#define UNI_PROMISE_QUERY_H
+
+#include "promise/model.h"
+
+enum uni_step_kind {
+	UNI_STEP_RESOLVED, /* who was resolved at `time`, by `by` */
+	UNI_STEP_FAILED,
+	UNI_STEP_BECAME, /* who became by */
+	UNI_STEP_WAITED, /* who waited for by, from `begin` to `time`; `ready`: since when for a CPU
+			  */
+	UNI_STEP_WAITS,	 /* who waits for by since `begin`, and nothing came */
+	UNI_STEP_READY,	 /* who waits for by since begin; its value came at `ready`; never ran */
+	UNI_STEP_CREATED,   /* who was created by `by` at time */
+	UNI_STEP_APPEARS,   /* who was there before the trace began */
+	UNI_STEP_RAN,	    /* who, open, ran last until `time` and waits for nothing known */
+	UNI_STEP_NEVER_RAN, /* who, open, was created at time and never ran */
+	UNI_STEP_LONELY,    /* who was signalled at time by `by`, and nobody waited for it */
+	UNI_STEP_CIRCLE,    /* who is further up already: each waits for the other */
+	UNI_STEP_CUT,	    /* there is more, no room for it */
+};
+
+struct uni_promise_step {
+	uint64_t begin, ready, time;
+	uint32_t who, by;
+	uint8_t kind;
+};
+
+/*
+ * What led to the end of promise `who`, or what it is stuck on: the newest first, each step follows
+ * from the one behind it. Returns how many steps were written, at most cap.
+ */
+size_t uni_promise_why(const struct uni_promise_model *m, uint32_t who,
+	struct uni_promise_step *steps, size_t cap);
+
+enum uni_finding_kind {
+	UNI_FINDING_LOST_WAKEUP, /* other was signalled too early for who */
+	UNI_FINDING_UNRESOLVED,	 /* who should resolve and never did */
+	UNI_FINDING_CIRCLE,	 /* who waits for itself, through other */
+	UNI_FINDING_STARVED,	 /* who was ready, and other had the CPU */
+};
+
+struct uni_finding {
+	uint64_t time; /* when it went wrong */
+	uint64_t ns;   /* STARVED: how long; else since when until the end of the trace */
+	uint32_t who, other, by;
+	uint8_t kind;
+};
+
+struct uni_findings {
+	UNI_VEC(struct uni_finding) all;
+};
+
+/* Starved is what was ready for at least `busy_ns` while one other promise ran for so long. 0 or
+ * -UNI_ENOMEM. */
+int uni_promise_findings(
+	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
+
+/* The ended waits with the longest time from ready to running, longest first; returns how many. */
+size_t uni_promise_wakeups(
+	const struct uni_promise_model *m, const struct uni_promise_wait **ret, size_t cap);
+
+/* The promises that took longest to end and did, longest first. */
+size_t uni_promise_longest(const struct uni_promise_model *m, uint32_t *ret, size_t cap);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "promise/record.h"
+
+#include <string.h>
+
+static bool text(struct uni_promise_event *e, const uint64_t *words, unsigned nr)
+{
+	e->text = (const char *)words;
+	e->text_len = (uint32_t)strnlen(e->text, (size_t)nr * 8);
+	return nr != 0;
+}
+
+static bool fields(struct uni_promise_event *e, const uint64_t *words, unsigned nr, double ns)
+{
+	e->thread = words[0];
+	switch (e->kind) {
+	case UNI_PE_SWITCH:
+	case UNI_PE_SHOULD_RESOLVE:
+	case UNI_PE_RESUME:
+		return true;
+	case UNI_PE_HIATUS:
+		e->value = (int64_t)(words[0] & 0xff);
+		return true;
+	case UNI_PE_GC:
+		/* More than a year is none; the product fits then. */
+		e->value = words[0] >> 56 != 0 ? 0 : (int64_t)((double)words[0] * ns);
+		return e->value >= 0 && e->value < INT64_MAX / 2;
+	case UNI_PE_LABEL:
+		return text(e, words + 1, nr - 1);
+	case UNI_PE_INCREASE:
+	case UNI_PE_COUNTER:
+		e->value = (int64_t)words[1];
+		return text(e, words + 2, nr - 2);
+	case UNI_PE_FAIL:
+		e->other = words[1];
+		return text(e, words + 2, nr - 2);
+	case UNI_PE_CREATE:
+		e->type = nr > 2 && words[2] < UINT8_MAX ? (uint8_t)words[2]
+							 : UNI_PROMISE_TYPE_UNKNOWN;
+		e->other = words[1];
+		return nr > 2;
+	default:
+		e->other = words[1];
+		return true;
+	}
+}
+
+bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uint32_t cpu,
+	uint64_t time, double ns_per_cycle, struct uni_promise_event *ret)
+{
+	unsigned kind = cls - (unsigned)UNI_TRACE_CLASS_USER;
+
+	/* Every one has two words at least: what it is about, and a last one. */
+	if (cls < UNI_TRACE_CLASS_USER || kind > UNI_PE_RESUME || nr < 2)
+		return false;
+	if (kind > UNI_PE_NOTIFY && kind < UNI_PE_SHOULD_RESOLVE)
+		return false;
+	*ret = (struct uni_promise_event){ .time = time,
+		.cpu = cpu,
+		.kind = (uint8_t)kind,
+		.thread = UNI_PROMISE_NOBODY,
+		.other = UNI_PROMISE_NOBODY };
+	return fields(ret, words, nr, ns_per_cycle);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Thread and promise events among the records of a guest's ring (uniscope/promise.h). */
+#ifndef UNI_PROMISE_RECORD_H
+#define UNI_PROMISE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "promise/event.h"
+#include "trace/record.h"
+
+/*
+ * What an extended record of class `cls` and `nr` words says, at `time` ns on that CPU; its text is
+ * borrowed from the words. ns_per_cycle: of the guest's counter. False: it is none of these, or
+ * makes no sense.
+ */
+bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uint32_t cpu,
+	uint64_t time, double ns_per_cycle, struct uni_promise_event *ret);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "promise/text.h"
+
+#define NAME  96
+#define STEPS 48
+
+/* "12.345 ms": three digits behind the point at most, the unit by the size. */
+static const char *duration(uint64_t ns, char buf[24])
+{
+	if (ns < 1000)
+		(void)snprintf(buf, 24, "%" PRIu64 " ns", ns);
+	else if (ns < 1000000)
+		(void)snprintf(buf, 24, "%.3f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		(void)snprintf(buf, 24, "%.3f ms", (double)ns / 1e6);
+	else
+		(void)snprintf(buf, 24, "%.3f s", (double)ns / 1e9);
+	return buf;
+}
+
+/* Since the trace began, to the microsecond. */
+static const char *at(const struct uni_promise_model *m, uint64_t time, char buf[24])
+{
+	(void)snprintf(buf, 24, "%.6f s", (double)(time - m->begin) / 1e9);
+	return buf;
+}
+
+static uint64_t life(const struct uni_promise_model *m, const struct uni_promise *p)
+{
+	return (p->end == UNI_PROMISE_OPEN ? m->end : p->end) - p->begin;
+}
+
+/* Those to look at first. */
+static int rank(const struct uni_promise *p)
+{
+	if (p->fate != UNI_FATE_OPEN)
+		return p->fate == UNI_FATE_FAILED ? 2 : 3;
+	return p->should_resolve ? 0 : 1;
+}
+
+static int order(const void *a, const void *b, void *arg)
+{
+	const struct uni_promise_model *m = arg;
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct uni_promise *p = &m->all.v[i], *q = &m->all.v[j];
+	uint64_t x = life(m, p), y = life(m, q);
+
+	if (rank(p) != rank(q))
+		return rank(p) - rank(q);
+	if (x != y)
+		return x > y ? -1 : 1;
+	return i < j ? -1 : 1;
+}
+
+static bool wanted(
+	const struct uni_promise_model *m, uint32_t i, const struct uni_promise_list_opts *opts)
+{
+	const struct uni_promise *p = &m->all.v[i];
+	char buf[NAME];
+
+	if (opts->open_only && p->fate != UNI_FATE_OPEN)
+		return false;
+	return opts->like == NULL ||
+	       uni_glob_match(opts->like, uni_promise_name(m, i, buf, sizeof(buf))) ||
+	       uni_glob_match(opts->like, uni_promise_type_name(p->type));
+}
+
+static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_t i)
+{
+	const struct uni_promise *p = &m->all.v[i];
+	char id[24], born[24], lived[24], ran[24], waited[24], name[NAME], by[NAME];
+	static const char *const fates[] = { "open", "resolved", "failed", "became" };
+
+	(void)snprintf(id, sizeof(id), p->id > UINT32_MAX ? "0x%" PRIx64 : "%" PRIu64, p->id);
+	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5" PRIu32 "  %s",
+		p->fate == UNI_FATE_OPEN && p->should_resolve ? "NEVER" : fates[p->fate], id,
+		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "-" : uni_promise_type_name(p->type),
+		at(m, p->begin, born), duration(life(m, p), lived), duration(p->run_ns, ran),
+		duration(p->wait_ns, waited), p->nr_runs,
+		uni_promise_name(m, i, name, sizeof(name)));
+	if (p->fate == UNI_FATE_BECAME)
+		uni_sink_printf(out, " -> %s", uni_promise_name(m, p->other, by, sizeof(by)));
+	else if (p->fate != UNI_FATE_OPEN)
+		uni_sink_printf(out, " (by %s)", uni_promise_name(m, p->resolver, by, sizeof(by)));
+	if (p->failure != 0)
+		uni_sink_printf(out, ": %s", uni_strtab_get(m->text, p->failure));
+	uni_sink_putc(out, '\n');
+}
+
+int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_model *m,
+	const struct uni_promise_list_opts *opts)
+{
+	UNI_VEC(uint32_t) rows = { 0 };
+	size_t nr;
+
+	for (uint32_t i = 0; i < m->all.nr; i++) {
+		if (wanted(m, i, opts) && !uni_vec_push(&rows, i)) {
+			uni_vec_free(&rows);
+			return -UNI_ENOMEM;
+		}
+	}
+	if (rows.nr != 0)
+		qsort_r(rows.v, rows.nr, sizeof(rows.v[0]), order, (void *)(uintptr_t)m);
+	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5s  %s\n", "STATE", "ID", "TYPE",
+		"BORN", "LIFE", "RUN", "WAIT", "RUNS", "NAME");
+	nr = opts->max != 0 && opts->max < rows.nr ? opts->max : rows.nr;
+	for (size_t i = 0; i < nr; i++)
+		row(out, m, rows.v[i]);
+	if (nr < rows.nr)
+		uni_sink_printf(out, "and %zu more\n", rows.nr - nr);
+	uni_vec_free(&rows);
+	return 0;
+}
+
+static void waited(struct uni_sink *out, const struct uni_promise_model *m,
+	const struct uni_promise_step *s, const char *who, const char *by)
+{
+	char a[24], b[24], c[24];
+
+	uni_sink_printf(out, "%s  %s ran again: it had waited for %s for %s", at(m, s->time, a),
+		who, by, duration(s->time - s->begin, b));
+	if (s->ready != UNI_PROMISE_OPEN && s->ready < s->time)
+		uni_sink_printf(out, ", and then %s for a CPU", duration(s->time - s->ready, c));
+}
+
+static void step(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_promise_step *s)
+{
+	char a[24], b[24], wbuf[NAME], bbuf[NAME];
+	const char *who = uni_promise_name(m, s->who, wbuf, sizeof(wbuf));
+	const char *by = uni_promise_name(m, s->by, bbuf, sizeof(bbuf));
+
+	switch (s->kind) {
+	case UNI_STEP_RESOLVED:
+		uni_sink_printf(out, "%s  %s was resolved by %s", at(m, s->time, a), who, by);
+		break;
+	case UNI_STEP_FAILED:
+		uni_sink_printf(out, "%s  %s was failed by %s: %s", at(m, s->time, a), who, by,
+			uni_strtab_get(m->text, m->all.v[s->who].failure));
+		break;
+	case UNI_STEP_BECAME:
+		uni_sink_printf(out, "%s  %s became %s", at(m, s->time, a), who, by);
+		break;
+	case UNI_STEP_WAITED:
+		waited(out, m, s, who, by);
+		break;
+	case UNI_STEP_WAITS:
+		uni_sink_printf(out, "%s  %s waits for %s since then (%s), and nothing came",
+			at(m, s->begin, a), who, by, duration(m->end - s->begin, b));
+		break;
+	case UNI_STEP_READY:
+		uni_sink_printf(out, "%s  %s could run, for %s has come; it never did",
+			at(m, s->ready, a), who, by);
+		break;
+	case UNI_STEP_CREATED:
+		uni_sink_printf(out, "%s  %s was created by %s", at(m, s->time, a), who, by);
+		break;
+	case UNI_STEP_APPEARS:
+		uni_sink_printf(
+			out, "%s  %s was there before the trace begins", at(m, s->time, a), who);
+		break;
+	case UNI_STEP_RAN:
+		uni_sink_printf(out, "%s  %s ran last, and waits for nothing that is known",
+			at(m, s->time, a), who);
+		break;
+	case UNI_STEP_NEVER_RAN:
+		uni_sink_printf(out, "%s  %s is open and never ran", at(m, s->time, a), who);
+		break;
+	case UNI_STEP_LONELY:
+		uni_sink_printf(out, "%s  %s was signalled by %s when nobody waited for it",
+			at(m, s->time, a), who, by);
+		break;
+	case UNI_STEP_CIRCLE:
+		uni_sink_printf(out, "          and %s is above: each waits for the other", who);
+		break;
+	default:
+		uni_sink_printf(out, "          and so on, from %s", who);
+	}
+	uni_sink_putc(out, '\n');
+}
+
+static void steps(
+	struct uni_sink *out, const struct uni_promise_model *m, uint32_t who, const char *indent)
+{
+	struct uni_promise_step s[STEPS];
+	size_t nr = uni_promise_why(m, who, s, STEPS);
+
+	for (size_t i = 0; i < nr; i++) {
+		uni_sink_puts(out, indent);
+		step(out, m, &s[i]);
+	}
+}
+
+void uni_promise_text_why(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
+{
+	steps(out, m, who, "");
+}
+
+void uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max)
+{
+	const struct uni_promise_wait **w;
+	char a[24], b[24], c[24], n1[NAME], n2[NAME], n3[NAME];
+	size_t nr;
+
+	w = calloc(max + 1, sizeof(const struct uni_promise_wait *));
+	if (w == NULL)
+		return;
+	nr = uni_promise_wakeups(m, w, max);
+	uni_sink_printf(out, "%12s %11s %11s  %s\n", "LATENCY", "READY AT", "WAITED",
+		"WHO <- FOR WHAT (BY WHOM)");
+	for (size_t i = 0; i < nr; i++)
+		uni_sink_printf(out, "%12s %11s %11s  %s <- %s (%s)\n",
+			duration(w[i]->end - w[i]->ready, a), at(m, w[i]->ready, b),
+			duration(w[i]->ready - w[i]->begin, c),
+			uni_promise_name(m, w[i]->waiter, n1, sizeof(n1)),
+			uni_promise_name(m, w[i]->on, n2, sizeof(n2)),
+			uni_promise_name(m, w[i]->waker, n3, sizeof(n3)));
+	free(w);
+}
+
+static void lost_wakeup(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_finding *f)
+{
+	const struct uni_promise *on = &m->all.v[f->other];
+	char a[24], b[24], c[24], n1[NAME], n2[NAME], n3[NAME];
+	const char *who = uni_promise_name(m, f->who, n1, sizeof(n1));
+	const char *other = uni_promise_name(m, f->other, n2, sizeof(n2));
+
+	uni_sink_printf(
+		out, "lost wake-up: %s waits for %s, which was signalled too early\n", who, other);
+	uni_sink_printf(out, "    %s  %s signalled %s: nobody waited for it\n",
+		at(m, on->lonely, a), uni_promise_name(m, f->by, n3, sizeof(n3)), other);
+	uni_sink_printf(out, "    %s  %s began to wait for it, %s later\n", at(m, f->time, b), who,
+		duration(f->time - on->lonely, c));
+	uni_sink_printf(out, "    %s  the trace ends; nothing has signalled it since (%s)\n",
+		at(m, m->end, a), duration(f->ns, c));
+}
+
+static void finding(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_finding *f)
+{
+	char a[24], b[24], n1[NAME], n2[NAME];
+	const char *who = uni_promise_name(m, f->who, n1, sizeof(n1));
+
+	switch (f->kind) {
+	case UNI_FINDING_LOST_WAKEUP:
+		lost_wakeup(out, m, f);
+		return;
+	case UNI_FINDING_UNRESOLVED:
+		uni_sink_printf(out, "never resolved: %s should have been, and is open after %s\n",
+			who, duration(f->ns, a));
+		steps(out, m, f->who, "    ");
+		return;
+	case UNI_FINDING_CIRCLE:
+		uni_sink_printf(out, "deadlock: %s waits for itself\n", who);
+		steps(out, m, f->who, "    ");
+		return;
+	default:
+		uni_sink_printf(out,
+			"starved: %s could run from %s on and waited %s for a CPU, while %s ran\n",
+			who, at(m, f->time, a), duration(f->ns, b),
+			uni_promise_name(m, f->other, n2, sizeof(n2)));
+	}
+}
+
+void uni_promise_text_findings(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
+{
+	uint32_t longest[3];
+	char a[24], b[24], c[24], n[NAME];
+	size_t nr;
+
+	if (f->all.nr == 0)
+		uni_sink_puts(out, "no finding\n");
+	for (size_t i = 0; i < f->all.nr; i++)
+		finding(out, m, &f->all.v[i]);
+	nr = uni_promise_longest(m, longest, 3);
+	if (nr != 0)
+		uni_sink_puts(out, "\nwhat took longest, and ended:\n");
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_promise *p = &m->all.v[longest[i]];
+
+		uni_sink_printf(out, "  %s, from %s on: %s, %s of it waiting\n",
+			duration(life(m, p), a), at(m, p->begin, b),
+			uni_promise_name(m, longest[i], n, sizeof(n)), duration(p->wait_ns, c));
+		steps(out, m, longest[i], "    ");
+	}
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "promise/query.h"
+
+struct walk {
+	const struct uni_promise_model *m;
+	struct uni_promise_step *steps;
+	size_t nr, cap;
+};
+
+static bool add(struct walk *w, struct uni_promise_step step)
+{
+	if (w->nr + 1 < w->cap) {
+		w->steps[w->nr++] = step;
+		return true;
+	}
+	if (w->nr < w->cap)
+		w->steps[w->nr++] =
+			(struct uni_promise_step){ .kind = UNI_STEP_CUT, .who = step.who };
+	return false;
+}
+
+/* Was it open in a step before? Then it waits for itself. */
+static bool circle(const struct walk *w, uint32_t who)
+{
+	for (size_t i = 0; i < w->nr; i++) {
+		const struct uni_promise_step *s = &w->steps[i];
+
+		if (s->who == who && (s->kind == UNI_STEP_WAITS || s->kind == UNI_STEP_BECAME))
+			return true;
+	}
+	return false;
+}
+
+/* The newest run of `who` that began at or before `time`; runs are sorted by their end. */
+static const struct uni_promise_run *run_at(
+	const struct uni_promise_model *m, uint32_t who, uint64_t time)
+{
+	size_t lo = 0, hi = m->runs.nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->runs.v[mid].end < time)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* From the first run that ends at or after it: the one around it, if it is there. */
+	for (size_t i = lo; i < m->runs.nr && m->runs.v[i].begin <= time; i++) {
+		if (m->runs.v[i].promise == who)
+			return &m->runs.v[i];
+	}
+	for (size_t i = lo; i-- > 0;) {
+		if (m->runs.v[i].promise == who)
+			return &m->runs.v[i];
+	}
+	return NULL;
+}
+
+/* The oldest wait that is open: what it waits for first. UNI_PROMISE_NONE: there is none. */
+static uint32_t open_wait(const struct uni_promise_model *m, uint32_t who)
+{
+	uint32_t found = UNI_PROMISE_NONE, i = m->all.v[who].first_wait;
+
+	for (; i != UNI_PROMISE_NONE && m->waits.v[i].end == UNI_PROMISE_OPEN;
+		i = m->waits.v[i].next)
+		found = i;
+	return found;
+}
+
+static uint32_t origin(struct walk *w, uint32_t who)
+{
+	const struct uni_promise *p = &w->m->all.v[who];
+
+	add(w, (struct uni_promise_step){ .kind = p->created ? UNI_STEP_CREATED : UNI_STEP_APPEARS,
+		       .who = who,
+		       .by = p->creator,
+		       .time = p->begin });
+	return UNI_PROMISE_NONE;
+}
+
+/* What is open leads to what it waits for. */
+static uint32_t stuck(struct walk *w, uint32_t who)
+{
+	const struct uni_promise *p = &w->m->all.v[who];
+	uint32_t i = open_wait(w->m, who);
+	const struct uni_promise_run *last;
+	const struct uni_promise_wait *wait;
+
+	if (i != UNI_PROMISE_NONE) {
+		wait = &w->m->waits.v[i];
+		add(w, (struct uni_promise_step){ .kind = wait->ready == UNI_PROMISE_OPEN
+								  ? UNI_STEP_WAITS
+								  : UNI_STEP_READY,
+			       .who = who,
+			       .by = wait->on,
+			       .begin = wait->begin,
+			       .ready = wait->ready });
+		return wait->ready == UNI_PROMISE_OPEN ? wait->on : UNI_PROMISE_NONE;
+	}
+	if (p->nr_lonely != 0)
+		add(w, (struct uni_promise_step){ .kind = UNI_STEP_LONELY,
+			       .who = who,
+			       .by = p->lonely_by,
+			       .time = p->lonely });
+	last = p->nr_runs == 0 ? NULL : run_at(w->m, who, w->m->end);
+	if (last != NULL) {
+		add(w, (struct uni_promise_step){
+			       .kind = UNI_STEP_RAN, .who = who, .time = last->end });
+		return UNI_PROMISE_NONE;
+	}
+	if (p->created && p->type != UNI_PROMISE_TYPE_CONDITION && p->nr_lonely == 0)
+		add(w, (struct uni_promise_step){
+			       .kind = UNI_STEP_NEVER_RAN, .who = who, .time = p->begin });
+	return origin(w, who);
+}
+
+/* What has ended leads to what let its resolver run. */
+static uint32_t ended(struct walk *w, uint32_t who, uint64_t *before)
+{
+	const struct uni_promise *p = &w->m->all.v[who];
+	const struct uni_promise_run *run;
+	const struct uni_promise_wait *wait;
+
+	add(w, (struct uni_promise_step){
+		       .kind = p->fate == UNI_FATE_FAILED ? UNI_STEP_FAILED : UNI_STEP_RESOLVED,
+		       .who = who,
+		       .by = p->resolver,
+		       .time = p->end });
+	if (p->resolver == UNI_PROMISE_NONE)
+		return UNI_PROMISE_NONE;
+	run = run_at(w->m, p->resolver, p->end < *before ? p->end : *before);
+	if (run == NULL || run->wait == UNI_PROMISE_NONE)
+		return origin(w, p->resolver);
+	wait = &w->m->waits.v[run->wait];
+	add(w, (struct uni_promise_step){ .kind = UNI_STEP_WAITED,
+		       .who = p->resolver,
+		       .by = wait->on,
+		       .begin = wait->begin,
+		       .ready = wait->ready,
+		       .time = wait->end });
+	*before = wait->ready;
+	return wait->on;
+}
+
+size_t uni_promise_why(
+	const struct uni_promise_model *m, uint32_t who, struct uni_promise_step *steps, size_t cap)
+{
+	struct walk w = { m, steps, 0, cap };
+	uint64_t before = UNI_PROMISE_OPEN;
+
+	while (who != UNI_PROMISE_NONE && who < m->all.nr && w.nr + 1 < cap) {
+		const struct uni_promise *p = &m->all.v[who];
+
+		if (circle(&w, who)) {
+			add(&w, (struct uni_promise_step){ .kind = UNI_STEP_CIRCLE, .who = who });
+			return w.nr;
+		}
+		if (p->fate == UNI_FATE_OPEN) {
+			who = stuck(&w, who);
+		} else if (p->fate == UNI_FATE_BECAME) {
+			add(&w, (struct uni_promise_step){ .kind = UNI_STEP_BECAME,
+					.who = who,
+					.by = p->other,
+					.time = p->end });
+			who = p->other;
+		} else {
+			who = ended(&w, who, &before);
+		}
+	}
+	if (who != UNI_PROMISE_NONE)
+		add(&w, (struct uni_promise_step){ .kind = UNI_STEP_CUT, .who = who });
+	return w.nr;
+}

@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# trace.sh UNISCOPE BUILD SRCROOT: function tracing from outside. The guest `traced` counts its own
+# calls: every one is recorded or counted as lost, in each mode, under TCG and KVM, with 1 and 2
+# vCPUs; babeltrace2 counts the same; start and stop restore every byte; a profiler that is killed
+# leaves a guest that runs on, and that the next one can switch off. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+judge="$SRC/tests/e2e/trace_judge.py"
+
+# A guest that waits for a byte on its serial port, does its rounds, and stays.
+boot_waiting() { # ACCEL VCPUS IMAGE APPEND
+	end_guest
+	rm -f "$T/gdb" "$T/in"
+	mkfifo "$T/in"
+	accel=$1 elf=$3
+	set -- "$1" "$2" "$4"
+	exec 9<>"$T/in"
+	: >"$T/serial"
+	set -- --accel "$1" --smp "$2" --append "wait=1 hold=1 $3"
+	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
+	"$SRC/lab/boot" "$@" "$elf" <"$T/in" >"$T/serial" 2>&1 &
+	guest=$!
+	target=kvm:pid=$guest
+	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
+	wait_for 120 grep -q '^lab: waiting' "$T/serial" && return 0
+	sed 's/^/# /' "$T/serial"
+	return 1
+}
+
+# From before the guest's first call to after its last.
+recorded() { # MODE OPTION...
+	mode=$1
+	shift
+	rm -f "$T/said"
+	"$U" trace record "$target" -e "$elf" -d 0 --filter 'traced_*' --mode "$mode" \
+		-o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
+	recorder=$!
+	if ! wait_for 30 grep -q 'functions at .* places are traced' "$T/said"; then
+		kill "$recorder"
+		cat "$T/said"
+		return 1
+	fi
+	echo >&9
+	wait_for 120 grep -q '^traced: ' "$T/serial" || cat "$T/serial"
+	kill -INT "$recorder"
+	wait "$recorder" || { cat "$T/said"; return 1; }
+	timeout 60 "$U" record "$target" -e "$elf" -q -F 20 -d 0.3 --watch lab_traced \
+		-o "$T/truth.uniscope" --overwrite || return 1
+	python3 "$judge" truth "$T/s.uniscope" "$T/truth.uniscope" "$elf" "$mode"
+}
+
+# All of the code, as it is in the guest's memory now.
+code() { # FILE
+	"$U" record "$target" -e "$elf" -q -F 20 -d 0.2 --watch traced_fib:512 \
+		--watch traced_round:256 --watch lab_cpu_id:16 -o "$T/code.uniscope" --overwrite &&
+		python3 -c 'import json, sys
+for w in json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["watches"]:
+    print(w["name"], w["last"]["bytes"])' "$T/code.uniscope" >"$1"
+}
+
+start_stop() {
+	code "$T/before" && "$U" trace start "$target" -e "$elf" --filter 'traced_*' && code "$T/on" ||
+		return 1
+	if cmp -s "$T/before" "$T/on"; then
+		echo 'start changed nothing'
+		return 1
+	fi
+	"$U" trace stop "$target" -e "$elf" && code "$T/after" && cmp "$T/before" "$T/after"
+}
+
+# Killed anywhere in start, record and stop; then there is one that switches everything off.
+kills() { # HOW-OFTEN
+	for i in $(seq "$1"); do
+		case $((i % 3)) in
+		0) "$U" trace start "$target" -e "$elf" 2>"$T/said" & ;;
+		1) "$U" trace record "$target" -e "$elf" -q -o "$T/k.uniscope" --overwrite \
+			2>"$T/said" & ;;
+		2) "$U" trace stop "$target" -e "$elf" 2>"$T/said" & ;;
+		esac
+		killed=$!
+		sleep "0.$(printf %03d $((i * 37 % 400)))"
+		kill -9 "$killed" 2>/dev/null
+		wait "$killed" 2>/dev/null
+		kill -0 "$guest" || return 1
+	done
+	wait_for 10 "$U" trace stop "$target" -e "$elf" || { "$U" trace stop "$target" -e "$elf"; return 1; }
+	code "$T/after" && cmp "$T/before" "$T/after" && beats
+}
+
+refused_by() { # STATUS WORDS COMMAND...
+	status=$1 words=$2
+	shift 2
+	timeout 60 "$@" 2>"$T/said" >/dev/null
+	refused $? "$T/said" "$status" "$words"
+}
+
+compilers=
+for cc in gcc clang; do
+	[ -e "$BUILD/lab/trace/trace-traced-$cc-fp.elf" ] && compilers="$compilers $cc"
+done
+[ -n "$compilers" ] || {
+	echo '1..0 # SKIP no traced lab images'
+	exit 0
+}
+
+for accel in $accels; do
+	# A KVM that emulates is slow.
+	rounds=1500 ring=4096
+	[ "$accel" = kvm ] && rounds=60 ring=512
+	for cc in $compilers; do
+		img=$BUILD/lab/trace/trace-traced-$cc-fp.elf
+		for vcpus in 1 2; do
+			for mode in graph lite function; do
+				check "$accel, $cc, $vcpus vCPUs: starts" \
+					boot_waiting "$accel" "$vcpus" "$img" "rounds=$rounds ring=$ring irq=100"
+				check "$accel, $cc, $vcpus vCPUs, $mode: every call" recorded "$mode"
+				check "$accel, $cc, $vcpus vCPUs, $mode: babeltrace2 agrees" \
+					python3 "$judge" babeltrace "$T/s.uniscope"
+			done
+		done
+	done
+	check "$accel: a ring that is too small: starts" \
+		boot_waiting "$accel" 1 "$img" "rounds=$((rounds * 20)) ring=256"
+	check "$accel: a ring that is too small: recorded + lost" recorded graph
+	check "$accel: a ring that is too small: babeltrace2 agrees" \
+		python3 "$judge" babeltrace "$T/s.uniscope"
+	check "$accel: arguments, and a minimum of none: starts" \
+		boot_waiting "$accel" 1 "$img" "rounds=$rounds ring=$ring"
+	check "$accel: arguments and values" recorded graph --args 'traced_sum'
+	check "$accel: the flight recorder" "$U" trace dump "$target" -e "$elf" -o "$T/s.uniscope" \
+		--overwrite
+	check "$accel: the flight recorder: babeltrace2 agrees" \
+		python3 "$judge" babeltrace "$T/s.uniscope"
+	check "$accel: without an image, by its magic" "$U" trace dump "$target" \
+		-o "$T/m.uniscope" --overwrite
+	check "$accel: runs" boot "$accel" "$img" "ring=$ring"
+	check "$accel: start and stop restore every byte" start_stop
+	check "$accel: a recording has the host's time" sh -c '"$1" trace record "$2" -e "$3" -d 2 \
+		-o "$4" --overwrite && python3 "$5" clock "$4" 200000000' sh "$U" "$target" "$elf" \
+		"$T/c.uniscope" "$judge"
+	check "$accel: 20 SIGKILLs: the guest runs on, and all bytes are as they were" kills 20
+	check "$accel: no function of that name" refused_by 1 'no function matches' \
+		"$U" trace start "$target" -e "$elf" --filter nobody
+	check "$accel: not a mode" refused_by 2 'graph, lite or function' \
+		"$U" trace start "$target" -e "$elf" --mode fast
+	check "$accel: not a trigger" refused_by 2 'FUNCTION:start' \
+		"$U" trace start "$target" -e "$elf" --trigger handle_error
+	plain=$BUILD/lab/calls1-${cc}-fp.elf
+	check "$accel: a guest without the tracer" boot "$accel" "$plain" ''
+	check "$accel: is said to be one" refused_by 1 'no trace ring' \
+		"$U" trace dump "$target" -e "$elf" -o "$T/n.uniscope"
+done
+end_guest
+finish

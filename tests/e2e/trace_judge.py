@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""trace_judge.py COMMAND ...: is a recorded trace what the guest `traced` says of itself?
+
+  truth SESSION WATCHED ELF MODE   records + lost == calls that the guest counted since its boot
+  babeltrace SESSION               babeltrace2 reads it without an error, and counts the same
+  clock SESSION NS                 every CPU that recorded has a clock, known to within NS
+"""
+import collections
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+
+HEAD = struct.Struct("<I16sIQQQQQQIiQQQ24x")
+
+
+def load(session):
+    doc = json.loads(pathlib.Path(session, "session.json").read_text(encoding="utf-8"))
+    assert doc["state"] == "closed", doc["state"]
+    return doc["guests"][0]
+
+
+def packets(session, cpu):
+    path = pathlib.Path(session, "guest-0", f"events-vcpu{cpu}")
+    data = path.read_bytes() if path.exists() else b""
+    at, end, lost = 0, 0, 0
+    while at < len(data):
+        h = HEAD.unpack_from(data, at)
+        size = h[6] // 8
+        assert h[0] == 0xC1FC1FC1 and h[5] == h[6] and at + size <= len(data), (cpu, at, h)
+        assert h[3] >= end and h[4] >= h[3], f"CPU {cpu}: time goes back at {at}"
+        assert h[8] >= lost, f"CPU {cpu}: the count of lost events goes back at {at}"
+        end, lost = h[4], h[8]
+        yield h, struct.unpack_from(f"<{(size - 128) // 8}Q", data, at + 128)
+        at += size
+
+
+def records(guest, words, begin):
+    """(kind, payload word, words that follow, time)"""
+    kinds, at, now = guest["trace"]["kinds"], 0, begin
+    while at < len(words):
+        w = words[at]
+        kind = kinds[w >> 32 & 15]
+        n = {"sync": 2, "extended": w >> 36 & 0xFFF}.get(kind, 0)
+        assert kind != "none" and at + n < len(words) + 0, f"record {w:#x} makes no sense"
+        now += (w - now) & 0xFFFFFFFF
+        if kind == "sync":
+            now = max(now, words[at + 1])
+        yield kind, w, words[at + 1:at + 1 + n], now
+        at += 1 + n
+
+
+def count(session):
+    """What is in the streams: entries by address, and how many of each kind; words lost."""
+    guest = load(session)
+    entries, kinds, lost, multi = collections.Counter(), collections.Counter(), 0, 0
+    for cpu, about in enumerate(guest["trace"]["cpus"]):
+        last = 0
+        for h, words in packets(session, cpu):
+            last = h[8]
+            for kind, w, more, now in records(guest, words, h[3]):
+                assert now <= h[4], f"CPU {cpu}: a record is later than its packet"
+                kinds[kind] += 1
+                cls = w >> 48
+                if kind in ("entry", "leaf"):
+                    entries[w >> 32 & 0xFFFFFFF0] += 1
+                elif kind == "extended" and cls in (1, 3):
+                    entries[more[-1] & 0xFFFFFFFF] += 1
+                    kinds["entry-extended"] += 1
+                elif kind == "extended" and cls == 4:
+                    kinds["exit-extended"] += 1
+        assert last == about["lost"] + about["lost_words"], (cpu, last, about)
+        lost += last
+    return guest, entries, kinds, lost
+
+
+def truth_of(watched):
+    doc = json.loads(pathlib.Path(watched, "session.json").read_text(encoding="utf-8"))
+    (w,) = [w for w in doc["guests"][0]["watches"] if w["name"] == "lab_traced"]
+    raw = bytes.fromhex(w["last"]["bytes"])
+    nr = struct.unpack_from("<I", raw, 12)[0]
+    names = [raw[64 + 32 * i:96 + 32 * i].split(b"\0")[0].decode() for i in range(nr)]
+    calls = collections.Counter()
+    for cpu in range(4):
+        for i, name in enumerate(names):
+            calls[name] += struct.unpack_from("<Q", raw, 576 + (cpu * 16 + i) * 8)[0]
+    return calls
+
+
+def symbols(elf):
+    text = subprocess.run(["nm", elf], check=True, capture_output=True, text=True).stdout
+    out = collections.defaultdict(list)
+    for line in text.splitlines():
+        address, _, name = line.partition(" ")
+        if address:
+            out[name[2:]].append(int(address, 16) & 0xFFFFFFFF)
+    return out
+
+
+def truth(session, watched, elf, mode):
+    _, entries, kinds, lost = count(session)
+    calls, where = truth_of(watched), symbols(elf)
+    seen = {f: sum(entries[a] for a in where[f]) for f in calls}
+    total, got = sum(calls.values()), sum(seen.values())
+    print(f"{total} calls, {got} recorded, {lost} words lost, {dict(kinds)}")
+    assert total > 1000, "the guest did nothing"
+    if lost == 0:
+        assert seen == dict(calls), {f: (seen[f], calls[f]) for f in calls if seen[f] != calls[f]}
+    else:
+        assert got <= total and got + lost >= total, (got, lost, total)
+    ends = kinds["exit"] + kinds["leaf"] + kinds["exit-extended"]
+    begins = kinds["entry"] + kinds["leaf"] + kinds["entry-extended"]
+    if mode == "function":
+        assert ends == 0, kinds
+    elif lost == 0:
+        # Calls that were made before it was switched on, or have not returned.
+        assert abs(begins - ends) <= 8, kinds
+    if mode == "lite":
+        assert kinds["leaf"] > 0, kinds
+    return lost
+
+
+def babeltrace(session):
+    _, _, kinds, lost = count(session)
+    run = subprocess.run(["babeltrace2", f"{session}/guest-0"], check=True,
+                         capture_output=True, text=True)
+    names = collections.Counter(m.group(1) for m in
+                                re.finditer(r"^\[[^\]]*\] \([^)]*\) (\w+):", run.stdout, re.M))
+    want = {k: n for k, n in kinds.items() if "-" not in k}
+    assert dict(names) == want, (dict(names), want)
+    told = sum(int(n) for n in re.findall(r"discarded (\d+) events? between", run.stderr))
+    assert told == lost, (run.stderr, lost)
+    bad = [l for l in run.stderr.splitlines() if l and "discarded" not in l]
+    assert not bad, bad
+    print(f"{sum(names.values())} events, {told} discarded")
+
+
+def clock(session, most):
+    guest = load(session)
+    cpus = [c for c in guest["trace"]["cpus"] if c["words"] > 1000]
+    assert cpus, "no CPU recorded"
+    known = [c["clock"]["error_ns"] for c in cpus if "error_ns" in c["clock"]]
+    print(known)
+    assert known and min(known) <= int(most), [c["clock"] for c in cpus]
+
+
+if __name__ == "__main__":
+    {"truth": truth, "babeltrace": babeltrace, "clock": clock}[sys.argv[1]](*sys.argv[2:])

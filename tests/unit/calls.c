@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls of a trace: stacks, threads, losses, windows, statistics, text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "../support/trace_make.h"
+#include "base/clock.h"
+#include "base/checked.h"
+#include "trace/stats.h"
+#include "trace/text.h"
+
+#define A 0x1000u
+#define B 0x2000u
+#define C 0x3000u
+#define D 0x4000u
+
+/* Names of one letter. */
+static struct uni_funcs *letters(void)
+{
+	struct uni_funcs *f = uni_funcs_create(NULL);
+
+	assert_non_null(f);
+	return f;
+}
+
+static char letter(const struct uni_funcs *f, uint32_t func)
+{
+	uint64_t at = uni_funcs_address(f, func);
+
+	return func == UNI_FUNC_NONE ? '-' : (char)('A' + (at - MAKE_WINDOW - A) / 0x1000);
+}
+
+/* What happened, in short: "A( B( B) A)" with durations behind leaves. */
+static char *tell(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
+	struct uni_calls_stats *stats)
+{
+	struct uni_funcs *funcs = letters();
+	const struct uni_call_event *e;
+	struct uni_err err = { 0 };
+	struct uni_strbuf out;
+	struct uni_calls *c;
+	uint64_t last = 0;
+	size_t nr;
+	int rc;
+
+	if (uni_calls_open(in, filter, funcs, &c, &err) != 0)
+		fail_msg("%s", err.msg);
+	uni_strbuf_init(&out);
+	while ((rc = uni_calls_read(c, &e, &nr)) == 1) {
+		for (; nr != 0; e++, nr--) {
+			char f = letter(funcs, e->func);
+
+			assert_true(e->tsc >= last);
+			last = e->tsc;
+			if (in->info.nr_cpus > 1)
+				uni_strbuf_addf(&out, "%u", e->cpu);
+			if (e->type == UNI_CALL_ENTER)
+				uni_strbuf_addf(&out, "%c(%s ", f,
+					(e->flags & UNI_CALL_BEGAN) != 0 ? "<" : "");
+			else if (e->type == UNI_CALL_LEAVE)
+				uni_strbuf_addf(&out, "%c%s)%lld:%lld ", f,
+					(e->flags & UNI_CALL_OPEN) != 0	 ? "?"
+					: (e->flags & UNI_CALL_CUT) != 0 ? "!"
+									 : "",
+					(long long)e->duration, (long long)e->self);
+			else if (e->type == UNI_CALL_LEAF)
+				uni_strbuf_addf(&out, "%c. ", f);
+			else if (e->type == UNI_CALL_ENTRY)
+				uni_strbuf_addf(&out, "%c' ", f);
+			else if (e->type == UNI_CALL_RETURN)
+				uni_strbuf_adds(&out, "-) ");
+			else if (e->type == UNI_CALL_SWITCH)
+				uni_strbuf_addf(&out, "%d>%d ",
+					(int)uni_calls_thread(c, e->thread).id,
+					(int)uni_calls_thread(c, e->next).id);
+			else if (e->type == UNI_CALL_LOST)
+				uni_strbuf_addf(&out, "lost%d ", (int)e->count);
+			else
+				uni_strbuf_addf(&out, "x%d:%d ", e->cls,
+					(int)uni_calls_words(c, e)[e->nr - 1]);
+		}
+	}
+	assert_int_equal(rc, 0);
+	if (stats != NULL)
+		*stats = *uni_calls_stats(c);
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	return uni_strbuf_detach(&out);
+}
+
+static void expect(struct make *m, const struct uni_calls_filter *filter, const char *want)
+{
+	char *got = tell(make_input(m), filter, NULL);
+
+	assert_string_equal(got, want);
+	free(got);
+}
+
+static void nested_calls(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, B);
+	make_exit(&m, 0, 115, 0x7f00);
+	make_leaf(&m, 0, 118, C);
+	make_enter(&m, 0, 120, B);
+	make_enter(&m, 0, 122, D);
+	make_exit(&m, 0, 125, 0x7e00);
+	make_exit(&m, 0, 130, 0x7f00);
+	make_exit(&m, 0, 150, 0x8000);
+	expect(&m, NULL, "A( B( B)5:5 C. B( D( D)3:3 B)10:7 A)50:35 ");
+	make_deinit(&m);
+}
+
+/* The counter's lower half wraps, within a packet and between packets. */
+static void long_times(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	m.packet_words = 12;
+	make_enter(&m, 0, 0xfffffff0, A);
+	make_enter(&m, 0, 0x100000010, B);
+	make_exit(&m, 0, 0x500000010, 0x7f00);
+	make_enter(&m, 0, 0x500000020, B);
+	make_exit(&m, 0, 0x500000021, 0x7f00);
+	make_exit(&m, 0, 0x500000022, 0x8000);
+	{
+		char *got = tell(make_input(&m), NULL, NULL);
+
+		assert_string_equal(
+			got, "A( B( B)17179869184:17179869184 B( B)1:1 A)17179869234:49 ");
+		free(got);
+	}
+	make_deinit(&m);
+}
+
+static void open_and_orphaned_calls(void **state)
+{
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_exit(&m, 0, 10, 0x7f00);
+	make_enter(&m, 0, 20, B);
+	make_exit(&m, 0, 25, 0x7f00);
+	make_exit(&m, 0, 30, 0x8000);
+	make_enter(&m, 0, 40, A);
+	make_enter(&m, 0, 50, B);
+	got = tell(make_input(&m), NULL, &st);
+	assert_string_equal(got, "-) B( B)5:5 -) A( B( B?)0:0 A?)10:10 ");
+	assert_int_equal(st.returns, 2);
+	assert_int_equal(st.cut, 2);
+	assert_int_equal(st.events, 6);
+	free(got);
+	make_deinit(&m);
+}
+
+/* B and C were left by a jump out of them: what A calls next shows it. */
+static void left_otherwise(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, D);
+	make_exit(&m, 0, 111, 0x7f00);
+	make_enter(&m, 0, 120, B);
+	make_enter(&m, 0, 130, C);
+	make_enter(&m, 0, 140, D); /* A's */
+	make_exit(&m, 0, 150, 0x7f00);
+	make_exit(&m, 0, 160, 0x8000);
+	expect(&m, NULL, "A( D( D)1:1 B( C( D( D)10:10 C!)20:10 B!)30:10 A)60:29 ");
+	make_deinit(&m);
+
+	/* Tail call: B jumps to C, one return ends both. */
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, D);
+	make_exit(&m, 0, 111, 0x7f00);
+	make_enter(&m, 0, 120, B);
+	make_enter(&m, 0, 130, C);
+	make_exit(&m, 0, 150, 0x7f00);
+	make_exit(&m, 0, 160, 0x8000);
+	expect(&m, NULL, "A( D( D)1:1 B( C( C)20:20 B!)30:10 A)60:29 ");
+	make_deinit(&m);
+}
+
+/* Stack pointers that only differ as pushed arguments make them are nothing odd. */
+static void pushed_arguments(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, B);
+	make_exit(&m, 0, 111, 0x7ee0);
+	make_enter(&m, 0, 120, C);
+	make_enter(&m, 0, 125, D);
+	make_exit(&m, 0, 126, 0x7e00);
+	make_exit(&m, 0, 130, 0x7f00);
+	make_enter(&m, 0, 140, B);
+	make_exit(&m, 0, 141, 0x7ee0);
+	make_exit(&m, 0, 160, 0x8000);
+	expect(&m, NULL, "A( B( B)1:1 C( D( D)1:1 C)10:9 B( B)1:1 A)60:48 ");
+	make_deinit(&m);
+}
+
+static void threads_keep_their_stacks(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, B);
+	make_switch(&m, 0, 120, 7, 9);
+	make_enter(&m, 0, 130, C);
+	make_switch(&m, 0, 140, 9, 7);
+	make_exit(&m, 0, 150, 0x7f00);
+	make_exit(&m, 0, 160, 0x8000);
+	make_switch(&m, 0, 170, 7, 9);
+	make_exit(&m, 0, 180, 0x9000);
+	/* Time on no CPU is in the total of what was open, in no self. */
+	expect(&m, NULL, "A( B( 7>9 C( 9>7 B)40:20 A)60:20 7>9 C)50:20 ");
+	make_deinit(&m);
+}
+
+/* 7 goes on on the other CPU; the counters differ as their clocks say. */
+static void threads_move(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 2, 1000000000);
+	m.stream[0].clock = (struct uni_trace_clock){ .tsc = 1000, .ns = 5000 };
+	m.stream[1].clock = (struct uni_trace_clock){ .tsc = 3000, .ns = 5000 };
+	make_enter(&m, 0, 1000, A);
+	make_switch(&m, 0, 1010, 7, 8);
+	make_enter(&m, 0, 1015, D);
+	make_enter(&m, 1, 3005, B);
+	make_exit(&m, 1, 3008, 0x100);
+	make_switch(&m, 1, 3012, 9, 7);
+	make_enter(&m, 1, 3020, C);
+	make_exit(&m, 1, 3025, 0x7f00);
+	make_exit(&m, 1, 3030, 0x8000);
+	make_exit(&m, 0, 1040, 0x6000);
+	expect(&m, NULL, "0A( 1B( 1B)3:3 07>8 19>7 0D( 1C( 1C)5:5 1A)30:23 0D)25:25 ");
+	make_deinit(&m);
+}
+
+static void losses_cut(void **state)
+{
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_switch(&m, 0, 90, 6, 7);
+	make_enter(&m, 0, 100, A);
+	make_switch(&m, 0, 110, 7, 8);
+	make_enter(&m, 0, 120, B);
+	make_lapped(&m, 0, 1000);
+	make_enter(&m, 0, 500, C);
+	make_exit(&m, 0, 510, 0x7f00);
+	make_switch(&m, 0, 520, 8, 7);
+	make_enter(&m, 0, 530, D);
+	m.cpu[0].lost += 3; /* no room: the ring stopped here */
+	make_close(&m, 0);
+	got = tell(make_input(&m), NULL, &st);
+	assert_string_equal(
+		got, "6>7 A( 7>8 B( B!)0:0 lost1000 C( C)10:10 8>7 A!)420:10 D( D!)0:0 lost3 ");
+	assert_int_equal(st.lost, 1003);
+	free(got);
+	make_deinit(&m);
+}
+
+static void damage_is_passed_over(void **state)
+{
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_exit(&m, 0, 110, 0x8000);
+	make_close(&m, 0);
+	for (unsigned i = 0; i < 5; i++)
+		make_word(&m.cpu[0], 0x1234567812345678);
+	make_enter(&m, 0, 200, B);
+	make_record(&m, 0, 201, 15); /* no record of this id */
+	make_enter(&m, 0, 202, C);
+	make_close(&m, 0);
+	make_enter(&m, 0, 300, D);
+	make_exit(&m, 0, 310, 0x8000);
+	got = tell(make_input(&m), NULL, &st);
+	assert_string_equal(got, "A( A)10:10 B( B!)0:0 lost2 D( D)10:10 ");
+	assert_int_equal(st.damaged, 5 * 8 + 2 * 8);
+	free(got);
+	make_deinit(&m);
+}
+
+static void calls_only(void **state)
+{
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, B);
+	make_enter(&m, 0, 120, A);
+	expect(&m, NULL, "A' B' A' ");
+	make_deinit(&m);
+}
+
+static void extended_records(void **state)
+{
+	const uint64_t entry[1] = { C }, user[2] = { 5, 6 };
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_ext(&m, 0, 100, UNI_TRACE_CLASS_ENTRY, entry, 1);
+	make_ext(&m, 0, 105, UNI_TRACE_CLASS_USER, user, 2);
+	make_exit(&m, 0, 110, 0x8000);
+	expect(&m, NULL, "C( x64:6 C)10:10 ");
+	make_deinit(&m);
+}
+
+static void filters(void **state)
+{
+	const uint64_t seven[] = { 7 };
+	struct uni_calls_filter f = UNI_CALLS_ALL;
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_switch(&m, 0, 90, 5, 7);
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, B);
+	make_exit(&m, 0, 130, 0x7f00);
+	make_switch(&m, 0, 140, 7, 8);
+	make_enter(&m, 0, 150, C);
+	make_exit(&m, 0, 160, 0x6000);
+	make_switch(&m, 0, 170, 8, 7);
+	make_enter(&m, 0, 180, D);
+	make_exit(&m, 0, 190, 0x7f00);
+	make_exit(&m, 0, 200, 0x8000);
+
+	f.thread = seven;
+	f.nr_thread = 1;
+	expect(&m, &f, "5>7 A( B( B)20:20 7>8 8>7 D( D)10:10 A)100:40 ");
+	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f.from_ns = 120;
+	f.to_ns = 185;
+	expect(&m, &f, "A(< B(< B)10:10 7>8 C( C)10:10 8>7 D( D?)5:5 A?)65:20 ");
+	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f.function = "0xffffffff00002000";
+	expect(&m, &f, "5>7 B( B)20:20 7>8 8>7 ");
+	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f.cpu = 1;
+	expect(&m, &f, "");
+	/* A was open when the window began, but is not asked for; C comes to lie where it was. */
+	f = (struct uni_calls_filter)UNI_CALLS_ALL;
+	f.from_ns = 195;
+	f.function = "0xffffffff00003000";
+	make_enter(&m, 0, 210, C);
+	make_exit(&m, 0, 220, 0x8000);
+	expect(&m, &f, "C( C)10:10 ");
+	make_deinit(&m);
+}
+
+/* A live trace goes on with what was open. */
+static void live(void **state)
+{
+	struct uni_funcs *funcs = letters();
+	const struct uni_call_event *e;
+	struct uni_err err = { 0 };
+	struct make m, more;
+	struct uni_calls *c;
+	size_t nr;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 100, A);
+	make_input(&m)->live = true;
+	m.in.mode = UNI_TRACE_MODE_GRAPH;
+	assert_int_equal(uni_calls_open(&m.in, NULL, funcs, &c, &err), 0);
+	assert_int_equal(uni_calls_read(c, &e, &nr), 1);
+	assert_int_equal(nr, 1);
+	assert_int_equal(uni_calls_read(c, &e, &nr), 0);
+	assert_int_equal(uni_calls_read(c, &e, &nr), 0);
+	make_init(&more, 1, 0);
+	more.cpu[0].words = 1;
+	make_exit(&more, 0, 150, 0x8000);
+	make_enter(&more, 0, 160, B);
+	(void)make_input(&more);
+	m.stream[0] = more.stream[0];
+	uni_calls_more(c);
+	assert_int_equal(uni_calls_read(c, &e, &nr), 1);
+	assert_int_equal(nr, 2);
+	assert_int_equal(e[0].type, UNI_CALL_LEAVE);
+	assert_int_equal(e[0].duration, 50);
+	assert_int_equal(uni_calls_read(c, &e, &nr), 0);
+	m.in.live = false;
+	assert_int_equal(uni_calls_read(c, &e, &nr), 1);
+	assert_int_equal(e[0].flags, UNI_CALL_CUT | UNI_CALL_OPEN);
+	assert_int_equal(uni_calls_read(c, &e, &nr), 0);
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	make_deinit(&m);
+	make_deinit(&more);
+}
+
+/* --- statistics ------------------------------------------------------------------------------- */
+
+static const struct uni_func_stats *row(
+	const struct uni_trace_report *r, const struct uni_funcs *f, char which)
+{
+	for (size_t i = 0; i < r->func.nr; i++) {
+		if (letter(f, r->func.v[i].func) == which)
+			return &r->func.v[i];
+	}
+	fail_msg("no row for %c", which);
+	return NULL;
+}
+
+static void statistics(void **state)
+{
+	struct uni_funcs *funcs = letters();
+	const struct uni_func_stats *s;
+	struct uni_trace_report r;
+	struct uni_err err = { 0 };
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 500000000); /* 2 ns a cycle */
+	make_enter(&m, 0, 100, A);
+	make_enter(&m, 0, 110, B);
+	make_enter(&m, 0, 115, B);
+	make_exit(&m, 0, 120, 0x7e00);
+	make_exit(&m, 0, 130, 0x7f00);
+	make_leaf(&m, 0, 140, C);
+	make_switch(&m, 0, 145, 1, 2);
+	make_enter(&m, 0, 150, B);
+	make_switch(&m, 0, 160, 2, 1);
+	make_exit(&m, 0, 200, 0x8000);
+	make_switch(&m, 0, 210, 1, 2);
+	make_exit(&m, 0, 220, 0x7f00);
+	make_enter(&m, 0, 230, D);
+	assert_int_equal(uni_trace_report_make(make_input(&m), NULL, funcs, &r, &err), 0);
+	assert_int_equal(r.func.nr, 4);
+	s = row(&r, funcs, 'A');
+	assert_int_equal(s->calls, 1);
+	assert_int_equal(s->total, 200);
+	assert_int_equal(s->self, 2 * (100 - 20 - 15));
+	s = row(&r, funcs, 'B');
+	assert_int_equal(s->calls, 3);
+	assert_int_equal(s->total, 2 * (20 + 70)); /* the one within it is part of it */
+	assert_int_equal(s->sum, 2 * (20 + 5 + 70));
+	assert_int_equal(s->self, 2 * (15 + 5 + 20));
+	assert_int_equal(s->min, 10);
+	assert_int_equal(s->max, 140);
+	assert_int_equal(s->p50, 40);
+	assert_in_range(s->p99, 135, 145);
+	s = row(&r, funcs, 'C');
+	assert_int_equal(s->calls, 1);
+	assert_int_equal(s->timed, 0);
+	s = row(&r, funcs, 'D');
+	assert_int_equal(s->calls, 1);
+	assert_int_equal(s->cut, 1);
+	uni_trace_report_deinit(&r);
+	uni_funcs_destroy(funcs);
+	make_deinit(&m);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static const char *name(const void *ctx, uint32_t thread, uint64_t *number_ret)
+{
+	(void)ctx;
+	*number_ret = thread + 40;
+	return thread == 1 ? "worker" : "tid";
+}
+
+static char *text(const struct uni_trace_input *in, enum uni_trace_text_kind kind)
+{
+	const struct uni_trace_text_opts opts = { .kind = kind, .thread_name = name };
+	struct uni_funcs *funcs = letters();
+	const struct uni_call_event *e;
+	struct uni_err err = { 0 };
+	struct uni_trace_text *t;
+	struct uni_strbuf buf;
+	struct uni_sink *out;
+	struct uni_calls *c;
+	size_t nr;
+
+	uni_strbuf_init(&buf);
+	assert_int_equal(uni_sink_open_strbuf(&buf, &out), 0);
+	assert_int_equal(uni_calls_open(in, NULL, funcs, &c, &err), 0);
+	t = uni_trace_text_open(out, funcs, &opts);
+	assert_non_null(t);
+	while (uni_calls_read(c, &e, &nr) == 1)
+		assert_int_equal(uni_trace_text_put(t, e, nr), 0);
+	uni_trace_text_close(t);
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	return uni_strbuf_detach(&buf);
+}
+
+static void graph_text(void **state)
+{
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 1000, A);
+	make_enter(&m, 0, 2000, B);
+	make_exit(&m, 0, 2071, 0x7f00);
+	make_leaf(&m, 0, 2080, C);
+	make_enter(&m, 0, 3000, D);
+	make_switch(&m, 0, 4000, 1, 2);
+	make_enter(&m, 0, 5000, B);
+	make_exit(&m, 0, 15234, 0x6000);
+	make_switch(&m, 0, 16000, 2, 1);
+	make_exit(&m, 0, 210666, 0x7f00);
+	make_exit(&m, 0, 1234568890, 0x8000);
+	make_enter(&m, 0, 2000000000, A);
+	make_enter(&m, 0, 2000000001, B);
+	got = text(make_input(&m), UNI_TRACE_TEXT_GRAPH);
+	assert_string_equal(got, "# tracer: function_graph\n"
+				 "#\n"
+				 "# CPU  DURATION                  FUNCTION CALLS\n"
+				 "# |     |   |                     |   |   |   |\n"
+				 " 0)               |  0xffffffff00001000() {\n"
+				 " 0)   0.071 us    |    0xffffffff00002000();\n"
+				 " 0)               |    0xffffffff00003000();\n"
+				 " 0)               |    0xffffffff00004000() {\n"
+				 "------------------------------------------\n"
+				 " 0) tid-40  => worker-41\n"
+				 "------------------------------------------\n"
+				 " 0) + 10.234 us   |  0xffffffff00002000();\n"
+				 "------------------------------------------\n"
+				 " 0) worker-41  => tid-40\n"
+				 "------------------------------------------\n"
+				 " 0) ! 207.666 us  |    } /* 0xffffffff00004000 */\n"
+				 " 0) @ 1234567. us |  } /* 0xffffffff00001000 */\n"
+				 " 0)               |  0xffffffff00001000() {\n"
+				 " 0)               |    0xffffffff00002000() {\n");
+	free(got);
+	make_deinit(&m);
+}
+
+static void durations(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} want[] = {
+		{ 0, "  0.000 us   " },
+		{ 9999, "  9.999 us   " },
+		{ 10000, "+ 10.000 us  " },
+		{ 100000, "! 100.000 us " },
+		{ 1000000, "# 1000.000 us" },
+		{ 12345678, "* 12345.67 us" },
+		{ 123456789, "@ 123456.7 us" },
+		{ 1234567890, "@ 1234567. us" },
+		{ 12345678901, "@ 12345678 us" },
+		{ 123456789012, "@ 123456789 us" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < uni_array_len(want); i++) {
+		struct make m;
+		char *got, *at;
+
+		make_init(&m, 1, 0);
+		make_enter(&m, 0, 5, A);
+		make_exit(&m, 0, 5 + want[i].ns, 0x8000);
+		got = text(make_input(&m), UNI_TRACE_TEXT_GRAPH);
+		at = strstr(got, " 0) ");
+		assert_non_null(at);
+		at[4 + strlen(want[i].text)] = '\0';
+		assert_string_equal(at + 4, want[i].text);
+		free(got);
+		make_deinit(&m);
+	}
+}
+
+static void function_text(void **state)
+{
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 1000, A);
+	make_enter(&m, 0, 2000, B);
+	make_exit(&m, 0, 2071, 0x7f00);
+	make_switch(&m, 0, 4000, 1, 2);
+	make_enter(&m, 0, 5000, C);
+	got = text(make_input(&m), UNI_TRACE_TEXT_FUNCTION);
+	assert_string_equal(got, "# tracer: function\n"
+				 "#\n"
+				 "#\n"
+				 "#           TASK-PID   CPU#     TIMESTAMP  FUNCTION\n"
+				 "#              | |       |         |         |\n"
+				 "             tid-40    [000]  1000: 0xffffffff00001000 <-<< "
+				 "unknown symbol >>\n"
+				 "             tid-40    [000]  2000: 0xffffffff00002000 "
+				 "<-0xffffffff00001000\n"
+				 "          worker-41    [000]  5000: 0xffffffff00003000 <-<< "
+				 "unknown symbol >>\n");
+	free(got);
+	got = text(make_input(&m), UNI_TRACE_TEXT_NOP);
+	assert_string_equal(got, "# tracer: nop\n#\n#\n"
+				 "#           TASK-PID   CPU#     TIMESTAMP  FUNCTION\n"
+				 "#              | |       |         |         |\n");
+	free(got);
+	make_deinit(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nested_calls),
+		cmocka_unit_test(long_times),
+		cmocka_unit_test(open_and_orphaned_calls),
+		cmocka_unit_test(left_otherwise),
+		cmocka_unit_test(pushed_arguments),
+		cmocka_unit_test(threads_keep_their_stacks),
+		cmocka_unit_test(threads_move),
+		cmocka_unit_test(losses_cut),
+		cmocka_unit_test(damage_is_passed_over),
+		cmocka_unit_test(calls_only),
+		cmocka_unit_test(extended_records),
+		cmocka_unit_test(filters),
+		cmocka_unit_test(live),
+		cmocka_unit_test(statistics),
+		cmocka_unit_test(graph_text),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(function_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two CPUs, as threads, each with its ring, interrupted at every 23rd instruction within the hooks,
+ * while a third turns the tracer's knobs: each CPU's records and losses are its calls, exactly.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "guesttrace.h"
+
+#define NR	  2
+#define TRAP_FLAG 0x100
+
+static unsigned long times = 1;
+static atomic_bool all_end;
+static pthread_barrier_t begin;
+
+static __thread volatile int in_trap;
+static __thread volatile unsigned long nr_traps, nr_interrupts;
+
+static void on_trap(int sig, siginfo_t *si, void *uc)
+{
+	(void)sig;
+	(void)si;
+	(void)uc;
+	if (in_trap || nr_traps++ % 23 != 0)
+		return;
+	in_trap = 1;
+	nr_interrupts++;
+	work_interrupt(3);
+	in_trap = 0;
+}
+
+static inline void set_trap_flag(int on)
+{
+	if (on)
+		__asm__ volatile("pushfq; orq %0, (%%rsp); popfq" ::"i"(TRAP_FLAG)
+				 : "memory", "cc");
+	else
+		__asm__ volatile("pushfq; andq %0, (%%rsp); popfq" ::"i"(~TRAP_FLAG)
+				 : "memory", "cc");
+}
+
+struct one {
+	pthread_t thread;
+	unsigned nr;
+	unsigned long interrupts; /* wanted */
+	unsigned long calls, got; /* when it ended */
+};
+
+static void *run_cpu(void *arg)
+{
+	struct one *o = arg;
+
+	be_cpu(o->nr);
+	pthread_barrier_wait(&begin);
+	while (nr_interrupts < o->interrupts) {
+		work_fib(8);
+		work_odd(1);
+		set_trap_flag(1);
+		work_fib(4);
+		set_trap_flag(0);
+	}
+	o->calls = work_calls;
+	o->got = nr_interrupts;
+	return NULL;
+}
+
+/* Runs both; knob() is called again and again meanwhile. */
+static void run_both(struct one *o, unsigned long interrupts, void (*knob)(void))
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGTRAP, &sa, NULL);
+	assert_int_equal(pthread_barrier_init(&begin, NULL, NR), 0);
+	atomic_store(&all_end, false);
+	for (unsigned i = 0; i < NR; i++) {
+		o[i] = (struct one){ .nr = i, .interrupts = interrupts * times };
+		assert_int_equal(pthread_create(&o[i].thread, NULL, run_cpu, &o[i]), 0);
+	}
+	while (knob != NULL && cpus[0].wptr != 0 && o[0].got == 0) {
+		knob();
+		usleep(100);
+		if (pthread_tryjoin_np(o[0].thread, NULL) == 0) {
+			o[0].thread = 0;
+			break;
+		}
+	}
+	for (unsigned i = 0; i < NR; i++) {
+		if (o[i].thread != 0)
+			pthread_join(o[i].thread, NULL);
+	}
+	pthread_barrier_destroy(&begin);
+}
+
+static struct seen drain(unsigned nr, struct uni_ring_stats *stats)
+{
+	struct seen seen = read_cpu(nr, stats);
+
+	assert_int_equal(seen.backwards, 0);
+	assert_int_equal(stats->torn, 0);
+	return seen;
+}
+
+/* exits: of how many records a call consists when nothing is turned meanwhile. */
+static void exact(
+	void (*entry)(void), void (*exit)(void), enum uni_trace_ring_mode mode, unsigned subs)
+{
+	struct ring_memory m = trace_start_cpus(NR, subs, mode, exit);
+	struct one o[NR];
+
+	entry_hook = entry;
+	run_both(o, 1500, NULL);
+	for (unsigned i = 0; i < NR; i++) {
+		struct uni_ring_stats stats;
+		struct seen seen = drain(i, &stats);
+		uint64_t events = seen.entries + seen.exits + seen.leaves * 2;
+
+		if (mode == UNI_TRACE_STOP)
+			assert_int_equal(stats.lapped, 0);
+		if (exit == work_skip_exit)
+			assert_int_equal(seen.entries + cpus[i].lost, o[i].calls);
+		else if (cpus[i].lost == 0)
+			assert_int_equal(seen.entries + seen.leaves, o[i].calls);
+		if (exit == uni_trace_exit || cpus[i].lost == 0)
+			assert_int_equal(events + cpus[i].lost,
+				exit == work_skip_exit ? o[i].calls : o[i].calls * 2);
+		print_message("CPU %u: %lu interrupts, %lu calls, %llu records, %llu lost\n", i,
+			o[i].got, o[i].calls, (unsigned long long)seen.records,
+			(unsigned long long)cpus[i].lost);
+	}
+	trace_end(&m);
+}
+
+static void both_in_full(void **state)
+{
+	exact(uni_trace_entry_any, uni_trace_exit, UNI_TRACE_STOP, 512);
+}
+
+static void both_lite(void **state)
+{
+	exact(uni_trace_entry_any, uni_trace_exit_lite, UNI_TRACE_STOP, 512);
+}
+
+static void both_entries(void **state)
+{
+	exact(uni_trace_entry_any, work_skip_exit, UNI_TRACE_STOP, 512);
+}
+
+static void both_by_the_control(void **state)
+{
+	exact(uni_trace_entry_any, uni_trace_exit_any, UNI_TRACE_STOP, 512);
+}
+
+static void both_with_arguments(void **state)
+{
+	exact(uni_trace_entry_args, uni_trace_exit_value, UNI_TRACE_STOP, 2048);
+}
+
+static void both_full_rings(void **state)
+{
+	exact(uni_trace_entry_any, uni_trace_exit, UNI_TRACE_STOP, 4);
+	exact(uni_trace_entry_any, work_skip_exit, UNI_TRACE_STOP, 4);
+}
+
+/* --- while knobs are turned ------------------------------------------------------------------- */
+
+static void turn(void)
+{
+	static unsigned turns;
+
+	switch (turns++ % 8) {
+	case 0:
+		uni_trace_enable(0);
+		break;
+	case 1:
+		uni_trace_enable(1);
+		break;
+	case 2:
+		uni_trace_set_max_depth(3);
+		break;
+	case 3:
+		uni_trace_set_mode(UNI_TRACE_LITE);
+		break;
+	case 4:
+		uni_trace_set_max_depth(0);
+		break;
+	case 5:
+		uni_trace_set_min_time(5000);
+		break;
+	case 6:
+		uni_trace_set_mode(UNI_TRACE_GRAPH);
+		break;
+	default:
+		uni_trace_set_min_time(0);
+		break;
+	}
+}
+
+/* Nothing is counted twice or torn, every record is whole, and afterwards all is exact again. */
+static void knobs_turn_meanwhile(void **state)
+{
+	struct ring_memory m = trace_start_cpus(NR, 1024, UNI_TRACE_STOP, uni_trace_exit_any);
+	struct one o[NR];
+
+	entry_hook = uni_trace_entry_any;
+	run_both(o, 3000, turn);
+	for (unsigned i = 0; i < NR; i++) {
+		struct uni_ring_stats stats;
+		struct seen seen = drain(i, &stats);
+
+		assert_true(seen.entries + seen.leaves <= o[i].calls);
+		assert_true(seen.exits <= o[i].calls);
+		print_message("CPU %u: %llu of %lu calls\n", i,
+			(unsigned long long)(seen.entries + seen.leaves), o[i].calls);
+	}
+	trace_end(&m);
+	both_by_the_control(state);
+}
+
+static void freeze_and_thaw(void)
+{
+	usleep(200);
+	uni_trace_freeze();
+	usleep(200);
+	uni_trace_thaw();
+}
+
+/* From another CPU: each event is in the ring or counted as lost, whenever the freeze comes. */
+static void frozen_from_elsewhere(void **state)
+{
+	struct ring_memory m = trace_start_cpus(NR + 1, 512, UNI_TRACE_STOP, uni_trace_exit);
+	struct one o[NR];
+
+	entry_hook = uni_trace_entry_any;
+	be_cpu(NR);
+	run_both(o, 3000, freeze_and_thaw);
+	for (unsigned i = 0; i < NR; i++) {
+		struct uni_ring_stats stats;
+		struct seen seen = drain(i, &stats);
+
+		assert_int_equal(seen.entries + seen.exits + cpus[i].lost, o[i].calls * 2);
+		print_message("CPU %u: %llu of %lu events lost to freezing\n", i,
+			(unsigned long long)cpus[i].lost, o[i].calls * 2);
+	}
+	be_cpu(0);
+	trace_end(&m);
+}
+
+/* argument: how many times the usual number of interrupts */
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_in_full),
+		cmocka_unit_test(both_lite),
+		cmocka_unit_test(both_entries),
+		cmocka_unit_test(both_by_the_control),
+		cmocka_unit_test(both_with_arguments),
+		cmocka_unit_test(both_full_rings),
+		cmocka_unit_test(knobs_turn_meanwhile),
+		cmocka_unit_test(frozen_from_elsewhere),
+	};
+
+	if (argc > 1)
+		times = strtoul(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

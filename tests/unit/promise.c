@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The model of threads and promises, and what is asked of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "promise/text.h"
+
+#define NOBODY UNI_PROMISE_NOBODY
+
+static struct uni_promise_builder *b;
+static uint64_t now;
+
+static void put(struct uni_promise_event e)
+{
+	e.time = now += 1000;
+	assert_int_equal(uni_promise_builder_add(b, &e), 0);
+}
+
+static void ev(uint8_t kind, uint64_t thread, uint64_t other)
+{
+	put((struct uni_promise_event){ .kind = kind, .thread = thread, .other = other });
+}
+
+static void create(uint64_t by, uint64_t id, uint8_t type, const char *name)
+{
+	put((struct uni_promise_event){
+		.kind = UNI_PE_CREATE, .thread = by, .other = id, .type = type });
+	put((struct uni_promise_event){ .kind = UNI_PE_LABEL,
+		.thread = id,
+		.other = NOBODY,
+		.text = name,
+		.text_len = (uint32_t)strlen(name) });
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	now = 1000000;
+	b = uni_promise_builder_create();
+	return b == NULL;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	uni_promise_builder_destroy(b);
+	return 0;
+}
+
+static const struct uni_promise *of(const struct uni_promise_model *m, uint64_t id)
+{
+	uint32_t i = uni_promise_find(b, id);
+
+	assert_int_not_equal(i, UNI_PROMISE_NONE);
+	return &m->all.v[i];
+}
+
+static char *said(const struct uni_promise_model *m, const struct uni_findings *f, uint64_t why)
+{
+	struct uni_strbuf s;
+	struct uni_sink *out = NULL;
+	struct uni_err err = { 0 };
+
+	uni_strbuf_init(&s);
+	assert_int_equal(uni_sink_open_strbuf(&s, &out), 0);
+	if (f != NULL)
+		uni_promise_text_findings(out, m, f);
+	else
+		uni_promise_text_why(out, m, uni_promise_find(b, why));
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	return uni_strbuf_detach(&s);
+}
+
+static void expect_text(char *text, const char *words)
+{
+	if (strstr(text, words) == NULL)
+		fail_msg("no '%s' in:\n%s", words, text);
+}
+
+/* 1 runs, waits for 2, which 3 resolves while nobody else runs. */
+static void a_wait(void **state)
+{
+	const struct uni_promise_model *m;
+	char *why;
+
+	(void)state;
+	create(NOBODY, 1, 1, "reader"); /* 1001, label 1002 us */
+	create(NOBODY, 2, 0, "value");
+	create(NOBODY, 3, 19, "writer");
+	ev(UNI_PE_SWITCH, 1, NOBODY);	   /* 7000 after the start of the clock */
+	ev(UNI_PE_TRY_READ, 1, 2);	   /* 8000: waits */
+	ev(UNI_PE_SWITCH, 3, NOBODY);	   /* 9000 */
+	ev(UNI_PE_RESOLVE, 3, 2);	   /* 10000: ready */
+	ev(UNI_PE_SIGNAL, 1, 2);	   /* 11000: runs */
+	ev(UNI_PE_RESOLVE, 1, 1);	   /* 12000 */
+	ev(UNI_PE_SWITCH, NOBODY, NOBODY); /* 13000 */
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->all.nr, 3);
+	assert_int_equal(m->events, 13);
+	assert_int_equal(of(m, 1)->fate, UNI_FATE_RESOLVED);
+	assert_int_equal(of(m, 1)->nr_runs, 2);
+	assert_int_equal(of(m, 1)->run_ns, 2000 + 2000);
+	assert_int_equal(of(m, 1)->wait_ns, 3000);
+	assert_int_equal(of(m, 3)->run_ns, 2000);
+	assert_int_equal(of(m, 2)->resolver, uni_promise_find(b, 3));
+	assert_int_equal(m->waits.nr, 1);
+	assert_int_equal(m->waits.v[0].ready - m->waits.v[0].begin, 2000);
+	assert_int_equal(m->waits.v[0].end - m->waits.v[0].ready, 1000);
+	assert_int_equal(m->waits.v[0].waker, uni_promise_find(b, 3));
+	assert_false(m->waits.v[0].given_up);
+	assert_int_equal(of(m, 2)->fate, UNI_FATE_RESOLVED);
+	why = said(m, NULL, 1);
+	expect_text(why, "reader was resolved by reader\n");
+	expect_text(
+		why, "reader ran again: it had waited for value for 3.000 us, and then 1.000 us");
+	expect_text(why, "value was resolved by writer\n");
+	expect_text(why, "writer was created by nobody\n");
+	free(why);
+}
+
+/* The bug of MirageOS' ARP: the reply comes in before its query is waited for. */
+static void arp(bool early)
+{
+	create(NOBODY, 1, 19, "tcp connect");
+	ev(UNI_PE_SHOULD_RESOLVE, 1, NOBODY);
+	create(NOBODY, 2, 8, "arp reply");
+	create(NOBODY, 3, 19, "netif");
+	if (early) {
+		ev(UNI_PE_SWITCH, 3, NOBODY);
+		ev(UNI_PE_NOTIFY, NOBODY, 2);
+	}
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_TRY_READ, 1, 2);
+	if (!early) {
+		ev(UNI_PE_SWITCH, 3, NOBODY);
+		ev(UNI_PE_NOTIFY, 1, 2);
+		ev(UNI_PE_SWITCH, 1, NOBODY);
+		ev(UNI_PE_RESOLVE, 1, 1);
+	}
+	ev(UNI_PE_SWITCH, NOBODY, NOBODY);
+}
+
+static void lost_wakeup(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	arp(true);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 2);
+	assert_int_equal(f.all.v[0].kind, UNI_FINDING_LOST_WAKEUP);
+	assert_int_equal(f.all.v[0].who, uni_promise_find(b, 1));
+	assert_int_equal(f.all.v[0].other, uni_promise_find(b, 2));
+	assert_int_equal(f.all.v[0].by, uni_promise_find(b, 3));
+	assert_int_equal(f.all.v[1].kind, UNI_FINDING_UNRESOLVED);
+	text = said(m, &f, 0);
+	expect_text(text,
+		"lost wake-up: tcp connect waits for arp reply, which was signalled too early\n");
+	expect_text(text, "netif signalled arp reply: nobody waited for it\n");
+	expect_text(text, "tcp connect began to wait for it, 2.000 us later\n");
+	expect_text(text, "never resolved: tcp connect should have been");
+	expect_text(
+		text, "tcp connect waits for arp reply since then (1.000 us), and nothing came");
+	expect_text(text, "arp reply was signalled by netif when nobody waited for it");
+	free(text);
+	uni_vec_free(&f.all);
+}
+
+static void no_lost_wakeup(void **state)
+{
+	struct uni_findings f = { 0 };
+	const struct uni_promise_model *m;
+
+	(void)state;
+	arp(false);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	assert_int_equal(m->waits.nr, 1);
+	assert_int_equal(m->waits.v[0].end - m->waits.v[0].ready, 1000);
+	assert_int_equal(m->waits.v[0].waker, uni_promise_find(b, 3));
+}
+
+/* A signal that came too early, and another one that helped. */
+static void signalled_again(void **state)
+{
+	struct uni_findings f = { 0 };
+	const struct uni_promise_model *m;
+
+	(void)state;
+	arp(true);
+	ev(UNI_PE_SWITCH, 3, NOBODY);
+	ev(UNI_PE_NOTIFY, 1, 2);
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_RESOLVE, 1, 1);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+}
+
+static void deadlock(void **state)
+{
+	struct uni_findings f = { 0 };
+	const struct uni_promise_model *m;
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "a");
+	create(NOBODY, 2, 19, "b");
+	create(NOBODY, 3, 19, "c");
+	create(NOBODY, 4, 19, "outside");
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_TRY_READ, 2, 3);
+	ev(UNI_PE_TRY_READ, 3, 1);
+	ev(UNI_PE_TRY_READ, 4, 1);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 1);
+	assert_int_equal(f.all.v[0].kind, UNI_FINDING_CIRCLE);
+	text = said(m, &f, 0);
+	expect_text(text, "deadlock: a waits for itself\n");
+	expect_text(text, "a waits for b since");
+	expect_text(text, "c waits for a since");
+	expect_text(text, "and a is above: each waits for the other\n");
+	free(text);
+	uni_vec_free(&f.all);
+}
+
+/* Who waits for what became another one waits for that. */
+static void became(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	create(NOBODY, 1, 19, "reader");
+	create(NOBODY, 2, 2, "bind");
+	create(NOBODY, 3, 0, "inner");
+	create(NOBODY, 4, 19, "late");
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_BECOME, 2, 3);
+	ev(UNI_PE_TRY_READ, 4, 2);
+	ev(UNI_PE_BECOME, 3, 2); /* nonsense: it would be itself */
+	ev(UNI_PE_SHOULD_RESOLVE, 2, NOBODY);
+	ev(UNI_PE_RESOLVE, NOBODY, 3);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(of(m, 2)->fate, UNI_FATE_BECAME);
+	assert_int_equal(of(m, 3)->fate, UNI_FATE_RESOLVED);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(m->waits.v[i].ready, of(m, 3)->end);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0); /* it became one that was resolved */
+}
+
+static void starvation(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	create(NOBODY, 1, 19, "patient");
+	create(NOBODY, 2, 0, "packet");
+	create(NOBODY, 3, 19, "busy");
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_SWITCH, 3, NOBODY);
+	ev(UNI_PE_RESOLVE, 3, 2);
+	now += 50000000;
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 1);
+	assert_int_equal(f.all.v[0].kind, UNI_FINDING_STARVED);
+	assert_int_equal(f.all.v[0].who, uni_promise_find(b, 1));
+	assert_int_equal(f.all.v[0].other, uni_promise_find(b, 3));
+	assert_int_equal(f.all.v[0].ns, 50001000);
+	uni_vec_free(&f.all);
+	assert_int_equal(uni_promise_findings(m, 60000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+}
+
+/* A timeout: it runs again, and what it waited for has not come. */
+static void given_up(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	create(NOBODY, 1, 19, "reader");
+	ev(UNI_PE_TRY_READ, 1, 7); /* never created: it is older than the trace */
+	ev(UNI_PE_TRY_READ, 1, 8);
+	ev(UNI_PE_SWITCH, NOBODY, NOBODY);
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->waits.nr, 2);
+	assert_true(m->waits.v[0].given_up && m->waits.v[1].given_up);
+	assert_int_equal(of(m, 1)->wait_ns, 3000); /* both at once count once */
+	assert_false(of(m, 7)->created);
+	assert_int_equal(m->pauses.nr, 2); /* the first while nobody had run */
+	assert_int_equal(m->pauses.v[1].end - m->pauses.v[1].begin, 1000);
+}
+
+static void ids_used_again(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++) {
+		create(NOBODY, 1 + i % 700, 0, "x");
+		ev(UNI_PE_RESOLVE, NOBODY, 1 + i % 700);
+	}
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->all.nr, 3000);
+	for (unsigned i = 0; i < 3000; i++)
+		assert_int_equal(m->all.v[i].fate, UNI_FATE_RESOLVED);
+}
+
+static void gaps_and_nonsense(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	put((struct uni_promise_event){ .kind = UNI_PE_LOST, .value = 5 });
+	now += 1000000;
+	ev(UNI_PE_SWITCH, 2, NOBODY);
+	put((struct uni_promise_event){ .kind = 77, .thread = 9 });
+	put((struct uni_promise_event){ .kind = UNI_PE_SWITCH, .thread = 9, .cpu = 4711 });
+	put((struct uni_promise_event){ .kind = UNI_PE_GC, .value = INT64_MIN });
+	ev(UNI_PE_RESOLVE, 2, 2);
+	ev(UNI_PE_RESOLVE, 2, 2);
+	now -= 5000;
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->all.nr, 2);
+	assert_int_equal(m->lost, 5);
+	assert_int_equal(m->gaps, 1);
+	assert_int_equal(m->backwards, 1);
+	assert_int_equal(of(m, 1)->run_ns, 1000); /* not through what is missing */
+	assert_int_equal(m->pauses.v[0].begin, m->begin);
+}
+
+static void counters(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		put((struct uni_promise_event){ .kind = i == 2 ? UNI_PE_COUNTER : UNI_PE_INCREASE,
+			.thread = 1,
+			.other = NOBODY,
+			.value = 3,
+			.text = i == 1 ? "b" : "a",
+			.text_len = 1 });
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->counts.nr, 4);
+	assert_int_equal(m->counts.v[0].value, 3);
+	assert_int_equal(m->counts.v[1].value, 3);
+	assert_int_equal(m->counts.v[2].value, 3);
+	assert_int_equal(m->counts.v[3].value, 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_wait, begin, end),
+		cmocka_unit_test_setup_teardown(lost_wakeup, begin, end),
+		cmocka_unit_test_setup_teardown(no_lost_wakeup, begin, end),
+		cmocka_unit_test_setup_teardown(signalled_again, begin, end),
+		cmocka_unit_test_setup_teardown(deadlock, begin, end),
+		cmocka_unit_test_setup_teardown(became, begin, end),
+		cmocka_unit_test_setup_teardown(starvation, begin, end),
+		cmocka_unit_test_setup_teardown(given_up, begin, end),
+		cmocka_unit_test_setup_teardown(ids_used_again, begin, end),
+		cmocka_unit_test_setup_teardown(gaps_and_nonsense, begin, end),
+		cmocka_unit_test_setup_teardown(counters, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("promise", tests, NULL, NULL);
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# boot: run
+# limit: 300
+# What `xl dump-core` wrote of a paused domain shows the stacks that the domain has: PV guests by machine
+# frames, PVH by theirs, on one vCPU and two.
+same() { # TYPE VCPUS APP
+	name=$CASE-$1-$3 core=$T/$1.core
+	start "$name" -t "$1" -s "$2" -m 32 "$3" loop=1 || return 1
+	sleep 1
+	elf=/mnt/guests/xen-$3-gcc-fp.elf
+	xl pause "$name" &&
+		uniscope stacks "xen:dom=$name" -e "$elf" >"$T/live" 2>"$T/said" &&
+		xl dump-core "$name" "$core" &&
+		uniscope stacks "core:file=$core" -e "$elf" >"$T/dead" 2>>"$T/said"
+	status=$?
+	xl destroy "$name"
+	rm -f "$core"
+	cat "$T/said" "$T/live" "$T/dead"
+	[ $status -eq 0 ] && [ "$(grep -c '^vCPU' "$T/dead")" -eq "$2" ] && grep -q 'app_main+' "$T/dead" &&
+		frames "$T/live" >"$T/live.frames" && frames "$T/dead" | cmp - "$T/live.frames"
+}
+frames() { grep '^  #' "$1"; } # whether a vCPU is halted is in no dump
+
+check 'pv: a dump of one vCPU' same pv 1 shares
+check 'pvh: a dump of one vCPU' same pvh 1 shares
+check 'pv: a dump of two vCPUs' same pv 2 smp
+check 'pvh: a dump of two vCPUs' same pvh 2 smp
+check 'nothing is left' nothing_left
+finish

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# boot: count
+# limit: 300
+# Tracing in a domain: its code is patched while it is paused, its rings are read by foreign mapping,
+# also when it is dead. And pages that a guest grants, named in xenstore as MirageOS does.
+app=trace-traced-gcc-fp
+runs() { # a domain that runs uses time
+	before=$(used) && usleep 300000 && [ "$(used)" != "$before" ] && [ "$(state "$dom" | tr -d rb)" = '' ]
+}
+used() { xl list "$dom" | awk 'NR == 2 { print $6 }'; }
+# At least so many events were had, as the summary tells.
+events() { # NUMBER
+	cat "$T/said"
+	sed -n 's/^uniscope: \([0-9]*\) events.*/\1/p' "$T/said" | awk -v least="$1" '$1 >= least { ok = 1 } END { exit !ok }'
+}
+recorded_calls() {
+	uniscope trace record "xen:dom=$dom" -d 0.2 --filter 'traced_*' -o "$T/t" --overwrite >"$T/said" 2>&1 &&
+		events 100000 && runs
+}
+as_before() { # what is not traced is as in the image: nothing is left to restore
+	uniscope trace stop "xen:dom=$dom" >"$T/said" 2>&1
+	status=$?
+	cat "$T/said"
+	[ $status -eq 0 ] && grep -q ' 0 places' "$T/said"
+}
+# Killed while it patches, records or restores: the domain runs on, and can be traced again.
+killed() {
+	for ms in 250 350 450; do
+		uniscope trace record "xen:dom=$dom" -q -d 0.2 -o "$T/k" --overwrite &
+		pid=$!
+		usleep ${ms}000
+		kill -9 $pid
+		wait $pid
+		runs || return
+	done
+	uniscope trace stop "xen:dom=$dom" && recorded_calls
+}
+# The console's and the store's page are granted to dom0 as they lie: what is seen is the console.
+granted() {
+	uniscope trace mirage "xen:dom=$dom" -o "$T/ring" && return 1
+	xenstore-write "/local/domain/$dom/data/mprof/ring-ref" 0,1 || return
+	uniscope trace mirage "xen:dom=$dom" -o "$T/ring" && [ "$(wc -c <"$T/ring")" -eq 8192 ] &&
+		grep -q 'lab: running' "$T/ring" && uniscope trace mirage -q "xen:dom=$dom" -o - | cmp - "$T/ring"
+}
+bad_grants() {
+	for refs in 0,9999 '' x 0,; do
+		xenstore-write "/local/domain/$dom/data/mprof/ring-ref" "$refs"
+		uniscope trace mirage "xen:dom=$dom" -o "$T/ring" 2>"$T/said" && return 1
+		cat "$T/said"
+		[ "$(wc -l <"$T/said")" -eq 1 ] || return
+	done
+}
+dead() { # HOW: the ring of one that has ended
+	name=$CASE-$1
+	dom=$(guest -n "$name" -t pvh -m 96 -o 'on_poweroff="preserve"' $app wait=1 secs=1 "end=$1") &&
+		said "$name" '^lab: waiting' 60 && uniscope trace start "xen:dom=$dom" --filter 'traced_*' &&
+		printf x >"$(xenstore-read "/local/domain/$dom/console/tty")" && wait_for 60 ended_so || return
+	uniscope trace dump "xen:dom=$dom" -o "$T/d" --overwrite >"$T/said" 2>&1 && events 10000 || return
+	xl destroy "$dom" && nothing_left
+}
+ended_so() { case $(state "$dom") in *c | *s) ;; *) return 1 ;; esac }
+
+for type in pv pvh; do
+	check "$type: a guest starts" start "$CASE-$type" -t $type -m 96 $app loop=1
+	check "$type: its calls are recorded" recorded_calls
+	check "$type: its code is as before" as_before
+	check "$type: uniscope is killed" killed
+	check "$type: what it grants" granted
+	check "$type: what it does not grant" bad_grants
+	xl destroy "$dom"
+done
+check 'a ring after a crash' dead crash
+check 'a ring after power-off' dead poweroff
