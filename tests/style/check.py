@@ -18,16 +18,16 @@ BELOW = {
     "obj": ["arch", "mem", "base"],
     "target": ["arch", "mem", "base"],
     "trace": ["obj", "arch", "mem", "base"],
-    "promise": ["trace", "base"],
     "unwind": ["arch", "mem", "base"],
     "guest": ["obj", "arch", "mem", "base"],
     "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
-    "serve": ["export", "session", "trace", "base"],
-    "cli": ["serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target", "obj", "arch",
-            "mem", "base"],
+    "promise": ["trace", "obj", "arch", "mem", "base"],
+    "serve": ["trace", "obj", "base"],
+    "cli": ["serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
+            "obj", "arch", "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
 SHARED_TARGET = {"vmm"}
