@@ -59,7 +59,7 @@ static void same_text(void **state)
 					 " 12) * 12345.67 us |  far();\n"
 					 " 0) @ 1234567. us |  } /* outer */\n" RULER
 					 " 0) tid-3  => worker thread-14\n" RULER
-					 " 0) @ 12345678 us |  f(int, char*)();\n";
+					 " 0) @ 12345678 us |  f(int, char*)();\nCPU:12 [LOST 54 EVENTS]\n";
 	static const char function[] =
 		FUNCTION_HEAD "             tid-1     [000]  123456789: first <-start\n"
 			      " a.long-name.of.-12345 [011]  18446744073709551615: << unknown "
@@ -71,7 +71,7 @@ static void same_text(void **state)
 	assert_int_equal(st.bad_lines, 0);
 	assert_int_equal(st.damaged, 1);
 	assert_int_equal(st.headers, 6);
-	assert_int_equal(t.events.nr, 11);
+	assert_int_equal(t.events.nr, 12);
 	uni_ftext_deinit(&t);
 	st = parse(function, &t);
 	written(&t, function);
