@@ -59,7 +59,7 @@ size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX])
 	n = whole + (size_t)snprintf(number + whole, sizeof(number) - whole, ".%03u",
 			    (unsigned)(ns % UNI_NSEC_PER_USEC));
 	n = uni_max(whole, uni_min(n, (size_t)NUMBER));
-	memset(ret, ' ', UNI_FTEXT_DURATION);
+	memset(ret, ' ', UNI_FTEXT_DURATION_MAX);
 	ret[0] = marker(us);
 	memcpy(ret + 2, number, n);
 	ret[n + 3] = 'u'; /* behind a blank */
