@@ -20,7 +20,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.src.format, "FORMAT",
-			"what FILE is (default: look at it); see --list", "folded uniprof", NULL },
+			"what FILE is (default: look at it); see --list", "folded uniprof ftrace",
+			NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "NAME", "session folder to write", "FILE",
 			NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",

@@ -47,7 +47,7 @@ bool uni_choice_given(const struct uni_tracing_args *a)
 	return a->filter.items.nr + a->regex.items.nr + a->exclude.items.nr + a->args.items.nr +
 			       a->trigger.items.nr !=
 		       0 ||
-	       a->mode != NULL || a->min_us != 0 || a->depth != 0;
+	       a->threads || a->mode != NULL || a->min_us != 0 || a->depth != 0;
 }
 
 static int parse_mode(struct uni_choice *c, const char *mode, struct uni_err *err)
@@ -163,6 +163,7 @@ int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, st
 	ret->c.min_ns = (uint64_t)(a->min_us * 1e3);
 	ret->c.max_depth = (uint32_t)a->depth;
 	ret->c.pieces = a->pieces;
+	ret->c.promises = a->threads;
 	describe(ret, "", &a->filter);
 	describe(ret, "/", &a->regex);
 	describe(ret, "-", &a->exclude);

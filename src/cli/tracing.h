@@ -23,7 +23,7 @@ struct uni_tracing_args {
 	const char *mode;
 	double min_us;
 	uint64_t depth;
-	bool pieces;
+	bool pieces, threads;
 };
 
 /* Of all four commands; `a` is a struct uni_tracing_args. */
@@ -70,6 +70,10 @@ struct uni_tracing_args {
 		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",         \
 			"when this function is called: begin to record, stop, or keep what the "  \
 			"rings hold then; may be given several times",                            \
+			NULL, NULL },                                                             \
+		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                 \
+			"events of threads and promises, of guests that tell them; functions "    \
+			"only with --filter, --regex or --args",                                  \
 			NULL, NULL },                                                             \
 	{                                                                                         \
 		0, "pieces", UNI_OPT_FLAG, &(a).pieces, NULL,                                     \

@@ -32,8 +32,8 @@ struct uni_image {
 	uint64_t entries[UNI_ENTRIES_MAX]; /* SVMA where nobody called: e_entry, PVH note */
 	size_t nr_entries;
 	uint64_t dynamic, dynamic_size; /* SVMA of PT_DYNAMIC; size 0: none */
-	bool called;		       /* it has none: somebody calls it */
-	char note[UNI_IMAGE_NOTE_MAX]; /* "" or why there are no symbols */
+	bool called;			/* it has none: somebody calls it */
+	char note[UNI_IMAGE_NOTE_MAX];	/* "" or why there are no symbols */
 	struct uni_image_hints *hints;
 	struct uni_cfi *cfi; /* NULL: the image has no call frame information */
 };

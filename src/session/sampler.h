@@ -25,7 +25,7 @@ struct uni_sampler_cfg {
 	const struct uni_unwinder *unwinder; /* and its hints for the kernel */
 	/* By which threads are known, where the guest is paused; NULL: samples have no thread. */
 	const struct uni_model *model;
-	bool threads;		 /* every thread, running or not, and not only those on vCPUs */
+	bool threads; /* every thread, running or not, and not only those on vCPUs */
 	/* For what the guest loads later, where it is paused; NULL: nobody asks. Borrowed. */
 	struct uni_lookout *lookout;
 	struct uni_watch *watch; /* first and last are filled; the caller's to free */

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-#define CONTROL_WORDS 5
+#define CONTROL_WORDS 6
 #define PAGE	      4096u
 
 struct plan {
@@ -42,7 +42,7 @@ static enum uni_trigger trigger_of(const struct uni_trace_choice *c, const char 
 
 static bool is_chosen(const struct uni_trace_choice *c, const char *name)
 {
-	bool any = c->nr_globs == 0 && c->nr_regexes == 0;
+	bool any = c->nr_globs == 0 && c->nr_regexes == 0 && !c->promises;
 
 	if (trigger_of(c, name) != UNI_TRIGGER_NONE)
 		return true;
@@ -240,6 +240,7 @@ static int plan_control(struct plan *p)
 	want.mode = c != NULL ? c->mode : UNI_TRACE_GRAPH;
 	want.min_time = c != NULL ? cycles_of(p) : 0;
 	want.max_depth = c != NULL ? c->max_depth : 0;
+	want.promises = c != NULL && c->promises;
 	if (want.max_depth != now.max_depth)
 		want.run++; /* what was open then was counted by others, or not at all */
 	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
@@ -278,7 +279,7 @@ static int check_choice(const struct plan *p, struct uni_err *err)
 {
 	const struct uni_trace_plan *r = p->ret;
 
-	if (p->choice == NULL || r->nr_functions != 0)
+	if (p->choice == NULL || r->nr_functions != 0 || p->choice->promises)
 		return 0;
 	if (r->nr_no_exits != 0)
 		return uni_err_set(err, UNI_ENOENT,

@@ -42,6 +42,7 @@ struct uni_trace_choice {
 	uint64_t min_ns;    /* shorter calls are dropped; 0: none */
 	uint32_t max_depth; /* deeper calls are dropped; 0: none */
 	bool pieces;	    /* also functions whose start is several instructions while off */
+	bool promises;	    /* events of threads and promises; functions only if some are named */
 	bool disabled;	    /* begin with the tracer off: a trigger enables it */
 };
 

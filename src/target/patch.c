@@ -31,10 +31,9 @@ int uni_patch_run(struct uni_target *t, struct uni_patch_job *job)
 /* Does patch p still fit into the extent? */
 static bool joins(const struct uni_patch_extent *e, const struct uni_patch *p, size_t max)
 {
-	uint64_t len = p->gpa - e->gpa + p->len;
-	uint64_t pages = (p->gpa + p->len - 1) / PAGE - e->gpa / PAGE;
+	uint64_t last = p->gpa + (p->len - 1u);
 
-	return len <= max && pages <= 1;
+	return last - e->gpa < max && last / PAGE - e->gpa / PAGE <= 1;
 }
 
 static size_t make_extents(struct uni_patch_plan *plan, size_t max)

@@ -24,8 +24,10 @@ BELOW = {
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
-    "cli": ["export", "import", "profile", "session", "trace", "guest", "unwind", "target", "obj", "arch",
-            "mem", "base"],
+    "promise": ["trace", "obj", "arch", "mem", "base"],
+    "serve": ["trace", "obj", "base"],
+    "cli": ["serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
+            "obj", "arch", "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
 SHARED_TARGET = {"vmm"}

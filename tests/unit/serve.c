@@ -137,7 +137,7 @@ static void asks(struct uni_ftrace *f, enum uni_ftrace_method m, const char *pat
 	uni_strbuf_deinit(&r.body);
 }
 
-static void gets(struct uni_ftrace *f, const char *path, const char *want)
+static void reads(struct uni_ftrace *f, const char *path, const char *want)
 {
 	asks(f, UNI_FTRACE_READ, path, "", 200, want);
 }
@@ -147,36 +147,36 @@ static void files(void **state)
 	struct guest *g = new_guest();
 	struct uni_ftrace *f = serve(g, 0);
 
-	gets(f, "/ftrace/available_tracers", "nop function function_graph\n");
-	gets(f, "/ftrace/current_tracer", "function_graph\n");
-	gets(f, "/ftrace/trace_clock", "x86-tsc\n");
+	reads(f, "/ftrace/available_tracers", "nop function function_graph\n");
+	reads(f, "/ftrace/current_tracer", "function_graph\n");
+	reads(f, "/ftrace/trace_clock", "x86-tsc\n");
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/trace_clock", "global", 200, "");
-	gets(f, "/ftrace/tracing_on", "0\n");
-	gets(f, "/ftrace/tracing_enable/on", "");
+	reads(f, "/ftrace/tracing_on", "0\n");
+	reads(f, "/ftrace/tracing_enable/on", "");
 	assert_true(g->on);
-	gets(f, "/ftrace/tracing_on", "1\n");
+	reads(f, "/ftrace/tracing_on", "1\n");
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/tracing_on", "0\n", 200, "");
 	assert_false(g->on);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/tracing_on", "1", 200, "");
 	assert_true(g->on);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/tracing_on", "2", 400, NULL);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/tracing_on", "", 400, NULL);
-	gets(f, "/ftrace/tracing_enable/off", "");
+	reads(f, "/ftrace/tracing_enable/off", "");
 	assert_false(g->on);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/current_tracer", "function\n", 200, "");
 	assert_int_equal(g->tracer, UNI_FTRACE_FUNCTION);
-	gets(f, "/ftrace/current_tracer", "function\n");
+	reads(f, "/ftrace/current_tracer", "function\n");
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/current_tracer", "functio", 400, NULL);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/trace_pipe", "x", 400, NULL);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/available_tracers", "x", 405, NULL);
 	asks(f, UNI_FTRACE_READ, "/ftrace/nothing", "", 404, NULL);
 	asks(f, UNI_FTRACE_READ, "/trace", "", 404, NULL);
 	asks(f, UNI_FTRACE_READ, "", "", 404, NULL);
-	gets(f, "/ftrace",
+	reads(f, "/ftrace",
 		"ftrace files available:\n\tavailable_tracers\n\tcurrent_tracer\n"
 		"\ttrace_clock\n\ttracing_on\n\ttracing_enable/on\n"
 		"\ttracing_enable/off\n\ttrace\n\ttrace_pipe\n");
-	gets(f, "/", NULL);
+	reads(f, "/", NULL);
 	uni_ftrace_destroy(f);
 	free(g);
 }
@@ -190,31 +190,31 @@ static void traces(void **state)
 	struct guest *g = new_guest();
 	struct uni_ftrace *f = serve(g, 0);
 
-	gets(f, "/ftrace/trace", HEAD);
-	gets(f, "/ftrace/trace_pipe", "");
+	reads(f, "/ftrace/trace", HEAD);
+	reads(f, "/ftrace/trace_pipe", "");
 	calls(g, 1);
-	gets(f, "/ftrace/trace", HEAD CALL0);
-	gets(f, "/ftrace/trace", HEAD CALL0);
+	reads(f, "/ftrace/trace", HEAD CALL0);
+	reads(f, "/ftrace/trace", HEAD CALL0);
 	calls(g, 2);
-	gets(f, "/ftrace/trace", HEAD CALL0 CALL0 CALL1);
-	gets(f, "/ftrace/trace_pipe", CALL0 CALL0 CALL1);
-	gets(f, "/ftrace/trace_pipe", "");
-	gets(f, "/ftrace/trace", HEAD);
+	reads(f, "/ftrace/trace", HEAD CALL0 CALL0 CALL1);
+	reads(f, "/ftrace/trace_pipe", CALL0 CALL0 CALL1);
+	reads(f, "/ftrace/trace_pipe", "");
+	reads(f, "/ftrace/trace", HEAD);
 	calls(g, 1);
 	assert_int_equal(uni_ftrace_poll(f, NULL), 0);
 	next_packet(g);
 	calls(g, 2);
-	gets(f, "/ftrace/trace", HEAD CALL0 CALL0 CALL1);
+	reads(f, "/ftrace/trace", HEAD CALL0 CALL0 CALL1);
 	asks(f, UNI_FTRACE_CLEAR, "/ftrace/trace", "", 200, "");
-	gets(f, "/ftrace/trace", HEAD);
+	reads(f, "/ftrace/trace", HEAD);
 	calls(g, 1);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/trace", "", 200, "");
-	gets(f, "/ftrace/trace", HEAD);
+	reads(f, "/ftrace/trace", HEAD);
 	calls(g, 1);
 	/* Another tracer begins anew. */
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/current_tracer", "nop", 200, "");
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/current_tracer", "function_graph", 200, "");
-	gets(f, "/ftrace/trace", HEAD);
+	reads(f, "/ftrace/trace", HEAD);
 	uni_ftrace_destroy(f);
 	free(g);
 }
@@ -230,11 +230,11 @@ static void pipe_goes_on(void **state)
 	g->packet.words[g->words++] = (uint32_t)g->tsc | (UINT64_C(0x3000) | UNI_TRACE_ENTRY) << 32;
 	g->tsc += 100;
 	g->packet.words[g->words++] = (uint32_t)g->tsc | (UINT64_C(0x7000) | UNI_TRACE_EXIT) << 32;
-	gets(f, "/ftrace/trace_pipe",
+	reads(f, "/ftrace/trace_pipe",
 		" 0)               |  0x2000() {\n 0)   0.100 us    |    0x3000();\n");
 	g->tsc += 100;
 	g->packet.words[g->words++] = (uint32_t)g->tsc | (UINT64_C(0x8000) | UNI_TRACE_EXIT) << 32;
-	gets(f, "/ftrace/trace_pipe", " 0)   0.300 us    |  } /* 0x2000 */\n");
+	reads(f, "/ftrace/trace_pipe", " 0)   0.300 us    |  } /* 0x2000 */\n");
 	uni_ftrace_destroy(f);
 	free(g);
 }
@@ -289,9 +289,9 @@ static void readers(void **state)
 	uni_strbuf_deinit(&c.body);
 	/* Recording goes on, and so do readers. */
 	calls(g, 1);
-	gets(f, "/ftrace/trace", HEAD CALL0);
-	gets(f, "/ftrace/trace_pipe", CALL0);
-	gets(f, "/ftrace/tracing_enable/on", "");
+	reads(f, "/ftrace/trace", HEAD CALL0);
+	reads(f, "/ftrace/trace_pipe", CALL0);
+	reads(f, "/ftrace/tracing_enable/on", "");
 	uni_ftrace_destroy(f);
 	free(g);
 }
@@ -306,9 +306,9 @@ static void fails(void **state)
 	asks(f, UNI_FTRACE_READ, "/ftrace/trace", "", 503, "the guest is gone\n");
 	g->fails = UNI_EPERM;
 	asks(f, UNI_FTRACE_READ, "/ftrace/trace_pipe", "", 500, "the guest is gone\n");
-	gets(f, "/ftrace/tracing_on", "0\n");
+	reads(f, "/ftrace/tracing_on", "0\n");
 	g->fails = 0;
-	gets(f, "/ftrace/trace", HEAD);
+	reads(f, "/ftrace/trace", HEAD);
 	uni_ftrace_destroy(f);
 	free(g);
 }

@@ -51,8 +51,8 @@ static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan
 	return rc != 0 ? rc : bad;
 }
 
-static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t nr, bool undo,
-	size_t *done_ret)
+static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t nr,
+	bool undo, size_t *done_ret)
 {
 	/* Others than QEMU get one packet at a time. */
 	size_t batch = s->qemu ? BATCH : 1, done;
@@ -69,7 +69,7 @@ static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, 
 int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p)
 {
 	struct uni_patch_job *job = p->job;
-	size_t done, back;
+	size_t done = 0, back;
 	int rc = uni_gdb_stub_physical(s);
 
 	if (rc == 0)

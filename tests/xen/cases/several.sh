@@ -14,13 +14,13 @@ doctor() {
 	grep -q 'Xen answers, interface version 0x15' "$T/doctor" && uniscope doctor "xen:dom=$CASE-a"
 }
 both() {
-	uniscope record "xen:dom=$CASE-a" "xen:dom=$CASE-b" -F 50 -d 4 -o "$out/s" 2>&1 &&
+	uniscope record "xen:dom=$CASE-a" "xen:dom=$CASE-b" -F 50 -d 2 -o "$out/s" 2>&1 &&
 		uniscope export "$out/s" -f folded >"$T/folded" &&
 		grep -q 'burn_a' "$T/folded" && grep -q 'function_' "$T/folded"
 }
 # One of them ends: the other one is recorded to the end.
 one_ends() {
-	uniscope record "xen:dom=$CASE-a" "xen:dom=$CASE-b" -F 50 -d 10 -o "$out/t" >"$T/said" 2>&1 &
+	uniscope record "xen:dom=$CASE-a" "xen:dom=$CASE-b" -F 50 -d 5 -o "$out/t" >"$T/said" 2>&1 &
 	pid=$!
 	wait_for 60 sampled || return
 	xl destroy "$CASE-b"
@@ -29,9 +29,9 @@ one_ends() {
 	cat "$T/said"
 	[ $status -eq 0 ] && grep -q 'was destroyed' "$T/said" && uniscope report "$out/t" | grep -q burn_a
 }
-sampled() { [ -e "$out/t/guest-1/metadata" ] && sleep 2; }
+sampled() { [ -e "$out/t/guest-1/metadata" ] && sleep 1; }
 top() { # OPTION-AND-TARGET...: without a screen, it writes what it would show
-	uniscope top --batch -n 2 -i 2 "$@" >"$T/top" 2>&1
+	uniscope top --batch -n 1 -i 2 "$@" >"$T/top" 2>&1
 	status=$?
 	cat "$T/top"
 	[ $status -eq 0 ] && grep -q 'burn_a' "$T/top"

@@ -14,18 +14,13 @@ while read -r mode share stops; do
 	verdict "$mode: $stops" as_it_should "$mode" "$share" $stops
 done <<'END'
 cycle 0.6 loop
-descend 0.6 loop
 unmapped 0.6 fault
 noncanonical 0.6 loop
-wrap 0.6 bad-pointer
-zero 0.6
-misaligned 0.6 bad-pointer
 data 0.6 bad-pc
 long 0.6 limit
 recursive 0.6
 flip 0.6 fault loop bad-pc
 beyond 0.6 fault
-huge 0.1 limit
 scribble 0.1 loop bad-pointer bad-pc fault?
 END
 echo "1..$n"

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A guest's sub-buffers through a session and back; clocks; what is patched and what is not. */
+#include "session_place.h"
+
+#include "session/tclock.h"
+#include "session/tinput.h"
+#include "session/tstream.h"
+#include "target/patch.h"
+
+#define TS 1000000000ull
+
+struct packet {
+	struct uni_trace_sub head;
+	uint64_t word[8];
+};
+
+/* `nr` entries and exits, behind `before` words. */
+static struct packet make(uint64_t seq, uint64_t before, uint64_t nr, uint64_t lost)
+{
+	struct packet p = { .head = { .begin_seq = seq,
+				    .end_seq = seq,
+				    .ts_begin = TS + seq * 1000,
+				    .ts_end = TS + (seq + 1) * 1000,
+				    .lost = lost,
+				    .words_before = before } };
+
+	for (uint64_t i = 0; i < nr; i++)
+		p.word[i] = (uint32_t)(p.head.ts_begin + i * 10) |
+			    (i % 2 == 0 ? UNI_TRACE_ENTRY : UNI_TRACE_EXIT) * (1ull << 32) |
+			    0x123ull << 36;
+	return p;
+}
+
+static struct uni_record_trace about(void)
+{
+	struct uni_record_trace t = { .nr_cpus = 2, .mode = "graph", .filter = "tcp_* -x" };
+
+	t.info.nr_cpus = 2;
+	t.info.machine = 62;
+	t.info.text_window = 0xffffffff00000000ull;
+	t.info.tsc_hz = 2600000000;
+	t.info.kinds[UNI_TRACE_ENTRY] = UNI_TRACE_KIND_ENTRY;
+	t.info.kinds[UNI_TRACE_EXIT] = UNI_TRACE_KIND_EXIT;
+	t.info.kinds[UNI_TRACE_SYNC] = UNI_TRACE_KIND_SYNC;
+	for (int i = 0; i < 2; i++)
+		t.cpu[i].clock = (struct uni_record_clock){ .cycles = 7,
+			.ns = 8,
+			.hz = 2600000001,
+			.error_ns = i == 0 ? 440 : UINT64_MAX,
+			.source = "ring" };
+	return t;
+}
+
+static struct uni_recorder *open_session(struct place *p, struct uni_tstream **out)
+{
+	struct uni_recorder *r = NULL;
+
+	p->meta.trace = about();
+	assert_int_equal(uni_recorder_create(p->path, &p->meta, false, &r, &p->err), 0);
+	assert_int_equal(uni_recorder_trace(r, 0, out, &p->err), 0);
+	return r;
+}
+
+static void put_packet(struct uni_tstream *out, unsigned cpu, const struct packet *p, uint64_t nr)
+{
+	assert_int_equal(uni_tstream_put(out, cpu, &p->head, sizeof(p->head) + nr * 8), 0);
+}
+
+/* Overwritten, without room, at the end: each is told once, and where it happened. */
+static void test_losses(void **state)
+{
+	struct place *p = *state;
+	struct uni_record_trace_cpu c = { 0 };
+	struct uni_tstream *out = NULL;
+	struct uni_recorder *r = open_session(p, &out);
+	struct packet one = make(5, 100, 4, 3), two = make(6, 104, 2, 5), late = make(9, 120, 6, 5);
+
+	uni_tstream_begin(out, 0, TS, 100, 3); /* what was before is not of this trace */
+	put_packet(out, 0, &one, 4);
+	put_packet(out, 0, &two, 2);
+	uni_tstream_stats(out, 0, &c);
+	assert_int_equal(c.packets, 2);
+	assert_int_equal(c.words, 6);
+	assert_int_equal(c.lost, 2);
+	assert_int_equal(c.lost_words, 0);
+	put_packet(out, 0, &late, 6); /* 14 words missing: 106 to 119 */
+	uni_tstream_end(out, 0, 9, 130);
+	uni_tstream_stats(out, 0, &c);
+	assert_int_equal(c.packets, 3);
+	assert_int_equal(c.words, 12);
+	assert_int_equal(c.lost, 6);
+	assert_int_equal(c.lost_words, 14 + 4);
+	/* Without a beginning, it began with the boot. */
+	put_packet(out, 1, &one, 4);
+	uni_tstream_stats(out, 1, &c);
+	assert_int_equal(c.lost_words, 100);
+	assert_int_equal(c.lost, 3);
+	assert_int_equal(uni_tstream_errno(out), 0);
+	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
+}
+
+static const struct uni_trace_sub *at(const struct uni_trace_stream *s, size_t offset)
+{
+	assert_true(offset + sizeof(struct uni_trace_sub) <= s->size);
+	return (const struct uni_trace_sub *)(const void *)((const uint8_t *)s->data + offset);
+}
+
+static void check_first_stream(const struct uni_trace_stream *s)
+{
+	const struct uni_trace_sub *h = at(s, 0);
+	size_t offset = h->packet_size / 8;
+
+	assert_int_equal(offset, sizeof(*h)); /* an empty one says where the counting begins */
+	assert_int_equal(h->lost, 0);
+	h = at(s, offset);
+	assert_int_equal(h->content_size / 8, sizeof(*h) + 32);
+	assert_int_equal(h->stream_id, 16);
+	assert_int_equal(h->lost, 0);
+	h = at(s, offset + h->packet_size / 8);
+	assert_int_equal(h->lost, 14);
+	assert_int_equal(h->packet_seq, 4); /* two sub-buffers are missing */
+	/* A sub-buffer that was not closed ends with its last record. */
+	assert_int_equal(h->ts_end, TS + 8 * 1000 + 50);
+}
+
+static void test_there_and_back(void **state)
+{
+	struct place *p = *state;
+	struct uni_tstream *out = NULL;
+	struct uni_recorder *r = open_session(p, &out);
+	struct packet one = make(5, 100, 4, 0), open = make(8, 118, 6, 0);
+	const struct uni_trace_input *in;
+	struct uni_recording *rec = NULL;
+	struct uni_tinput *t = NULL;
+	struct uni_record_trace after = about();
+
+	open.head.end_seq = 0;
+	open.head.ts_end = 0;
+	uni_tstream_begin(out, 0, TS, 100, 0);
+	put_packet(out, 0, &one, 4);
+	put_packet(out, 0, &open, 6);
+	after.cpu[0].words = 10;
+	assert_int_equal(uni_recorder_set_trace(r, 0, &after, &p->err), 0);
+	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
+
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_string_equal(uni_recording_meta(rec)->trace.filter, "tcp_* -x");
+	assert_int_equal(uni_recording_meta(rec)->trace.cpu[0].words, 10);
+	assert_int_equal(uni_recording_meta(rec)->trace.cpu[1].clock.error_ns, UINT64_MAX);
+	assert_int_equal(uni_tinput_open(rec, 0, &t, &p->err), 0);
+	in = uni_tinput_get(t);
+	assert_int_equal(in->info.nr_cpus, 2);
+	assert_int_equal(in->info.tsc_hz, 2600000001);
+	assert_int_equal(in->info.text_window, 0xffffffff00000000ull);
+	assert_int_equal(in->info.kinds[UNI_TRACE_EXIT], UNI_TRACE_KIND_EXIT);
+	assert_int_equal(in->mode, UNI_TRACE_MODE_GRAPH);
+	assert_int_equal(in->cpu[0].clock.error_ns, 440);
+	check_first_stream(&in->cpu[0]);
+	assert_int_equal(in->cpu[1].size, 0);
+	uni_tinput_close(t);
+	uni_recording_close(rec);
+}
+
+static void test_clock_ns(void **state)
+{
+	const struct uni_record_clock c = { .cycles = 5200, .ns = 1000, .hz = 2600000000 };
+
+	(void)state;
+	assert_int_equal(uni_record_clock_ns(&c, 5200 + 2600), 2000);
+	assert_int_equal(uni_record_clock_ns(&c, 2600), 0);
+	assert_int_equal(uni_record_clock_ns(&c, 0), 0);
+	assert_true(uni_record_clock_ns(&c, UINT64_MAX) > 7000000000000000000ull);
+}
+
+/* The narrowest of the beginning, and one at the end, tell place and frequency. */
+static void test_clock_points(void **state)
+{
+	struct uni_tclock *c = calloc(1, sizeof(*c));
+	const struct uni_ring_info info = { .nr_cpus = 1, .tsc_hz = 3000000000 };
+	const struct uni_tclock_point points[] = {
+		{ 1000000, 100000, 150000 },
+		{ 1030000, 110000, 112000 },
+		{ 1060000, 120000, 180000 },
+		{ 3001030000, 1000110000, 1000112000 },
+	};
+	struct uni_record_clock r;
+
+	(void)state;
+	assert_non_null(c);
+	uni_tclock_result(c, &info, 0, &r);
+	assert_string_equal(r.source, "guest");
+	assert_int_equal(r.error_ns, UINT64_MAX);
+	for (size_t i = 0; i < 4; i++)
+		uni_tclock_add(c, 0, &points[i]);
+	uni_tclock_result(c, &info, 0, &r);
+	assert_string_equal(r.source, "ring");
+	assert_int_equal(r.cycles, 1030000);
+	assert_int_equal(r.ns, 111000);
+	assert_int_equal(r.hz, 3000000000);
+	assert_int_equal(r.error_ns, 2000);
+	free(c);
+}
+
+static struct uni_patch patch_at(uint64_t gpa, uint8_t old, uint8_t new)
+{
+	struct uni_patch p = { .va = gpa, .gpa = gpa, .len = 5 };
+
+	for (int i = 0; i < 5; i++) {
+		p.old_bytes[i] = old;
+		p.new_bytes[i] = new;
+	}
+	return p;
+}
+
+static void fill(const struct uni_patch_plan *p, uint8_t byte)
+{
+	for (size_t i = 0; i < p->size; i++)
+		p->was[i] = byte;
+}
+
+/* Never more than two pages at once, nothing written over what is not expected. */
+static void test_patch_plan(void **state)
+{
+	const struct uni_patch patch[] = { patch_at(0x1000, 1, 2), patch_at(0x1ffd, 1, 2),
+		patch_at(0x2ffd, 1, 2), patch_at(0x9000, 1, 2) };
+	struct uni_patch_job job = { .patch = patch, .nr = 4 };
+	struct uni_regs regs = { .pc = 0x9002 };
+	struct uni_patch_plan p;
+
+	(void)state;
+	assert_int_equal(uni_patch_plan(&job, 8192, &p), 0);
+	assert_int_equal(p.nr, 3);
+	assert_int_equal(p.extent[0].nr, 2);
+	assert_int_equal(p.extent[0].len, 0x1002);
+	fill(&p, 1);
+	assert_int_equal(uni_patch_apply(&p), 0);
+	assert_int_equal(job.nr_written, 4);
+	assert_int_equal(p.want[0], 2);
+	assert_int_equal(p.want[5], 1); /* between two places */
+	assert_ptr_equal(uni_patch_was(&p, 3), p.was + p.extent[2].at);
+	fill(&p, 2); /* it is there already */
+	assert_int_equal(uni_patch_apply(&p), 0);
+	assert_int_equal(job.nr_written, 0);
+	p.was[p.extent[2].at + 4] = 7;
+	assert_int_equal(uni_patch_apply(&p), -UNI_EMISMATCH);
+	assert_int_equal(job.bad, 3);
+	assert_false(uni_patch_hit(&p, &regs)); /* one instruction: nobody is within it */
+	uni_patch_plan_deinit(&p);
+}
+
+static void test_patch_pieces(void **state)
+{
+	struct uni_patch one = patch_at(0x9000, 1, 2);
+	struct uni_patch_job job = { .patch = &one, .nr = 1 };
+	struct uni_regs regs = { .pc = 0x9004 };
+	struct uni_patch_plan p;
+
+	(void)state;
+	one.pieces = true;
+	assert_int_equal(uni_patch_plan(&job, 8192, &p), 0);
+	assert_true(uni_patch_hit(&p, &regs));
+	regs.pc = 0x9000;
+	assert_false(uni_patch_hit(&p, &regs));
+	regs.pc = 0x9005;
+	assert_false(uni_patch_hit(&p, &regs));
+	uni_patch_plan_deinit(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_there_and_back, setup, teardown),
+		cmocka_unit_test(test_clock_ns),
+		cmocka_unit_test(test_clock_points),
+		cmocka_unit_test(test_patch_plan),
+		cmocka_unit_test(test_patch_pieces),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
