@@ -83,6 +83,13 @@ static void count_ext(struct seen *seen, const struct uni_trace_record *rec)
 	seen->exits += rec->cls == UNI_TRACE_CLASS_EXIT_VALUE;
 }
 
+/* Back by a little reads as forward by almost a wrap of the low half. A thread that waits for its
+ * turn may well be half a wrap late, or several. */
+static bool goes_back(uint64_t from, uint64_t to)
+{
+	return to < from || (to - from > UINT32_MAX - BACK_MAX && to - from <= UINT32_MAX);
+}
+
 int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 {
 	struct uni_trace_cursor c = uni_trace_records(info, s, content);
@@ -92,10 +99,7 @@ int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 	assert_int_equal(s->ctf_magic, UNI_TRACE_CTF_MAGIC);
 	while (uni_trace_next(&c, &rec)) {
 		seen->records++;
-		/* Back by a little reads as forward by almost a wrap of the low half; a thread
-		 * that waits for its turn may well be half a wrap late. */
-		if (rec.time < seen->last ||
-			(seen->last != 0 && rec.time - seen->last > UINT32_MAX - BACK_MAX)) {
+		if (seen->last != 0 && goes_back(seen->last, rec.time)) {
 			seen->backwards++;
 			print_message("CPU %u, packet %llu, byte %zu, kind %u: from %llx to %llx\n",
 				nr, (unsigned long long)s->begin_seq,
