@@ -109,14 +109,14 @@ refused() { # WORDS OPTION...
 	[ "$(wc -l <"$T/said")" -eq 1 ] && grep -q -e "$words" "$T/said" && [ ! -e "$T/r.uniscope" ]
 }
 
-top() { # OPTION...
+top() { # OPTION...: of the last app above, deep
 	timeout 30 "$U" top "proc:pid=$pid" --json -n 2 -i 1 "$@" >"$T/top.json" || return 1
 	python3 -c 'import json, sys
 for text in open(sys.argv[1]):
     last = json.loads(text)
 names = [f["name"] for f in last["functions"]]
 print(names)
-sys.exit("burn_a" not in names or "app_main" not in names)' "$T/top.json"
+sys.exit("hot_work" not in names or "app_main" not in names)' "$T/top.json"
 }
 
 # The profiler dies with a thread stopped, again and again: the process runs on.
