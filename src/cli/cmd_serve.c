@@ -142,7 +142,7 @@ static int serve(struct uni_ftrace *f, struct uni_err *err)
 
 static void fill_clocks(struct live *l, struct uni_ring_info *info, struct uni_trace_clock *ret)
 {
-	struct uni_record_clock c;
+	struct uni_record_clock c = { 0 };
 
 	uni_tclock_open(&l->clock, l->t.g.info.pid, info->nr_cpus, NULL);
 	for (uint32_t i = info->nr_cpus; i-- > 0;) {

@@ -173,12 +173,11 @@ static void say_clock(const struct uni_record_clock *c)
 static void summarize(const struct run *r, const char *path)
 {
 	const struct uni_record_trace *t = &r->meta.trace;
-	uint64_t words = 0, lost = 0, torn = 0;
+	uint64_t words = 0, lost = 0;
 
 	for (uint32_t i = 0; i < t->nr_cpus; i++) {
 		words += t->cpu[i].words;
 		lost += uni_record_trace_lost(&t->cpu[i]);
-		torn += t->cpu[i].torn;
 	}
 	if (r->end == UNI_TRECORD_GONE)
 		uni_note("the guest ended; what it recorded last is gone with it");

@@ -102,13 +102,12 @@ static uint64_t width(const struct uni_tclock_point *p)
 void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p)
 {
 	struct uni_tclock_point *first = &c->first[cpu], *last = &c->last[cpu];
+	bool begins = p->to_ns < first->to_ns || p->to_ns - first->to_ns < APART_NS;
 
-	if (first->to_ns == 0 || (p->to_ns - first->to_ns < APART_NS && width(p) < width(first)))
+	if (first->to_ns == 0 || (begins && width(p) < width(first)))
 		*first = *p;
-	else if (p->to_ns - first->to_ns < APART_NS)
-		return;
 	/* An older one serves a frequency less well: it has to be much narrower to stay. */
-	else if (last->to_ns == 0 || width(p) / 4 <= width(last))
+	else if (!begins && (last->to_ns == 0 || width(p) / 4 <= width(last)))
 		*last = *p;
 }
 

@@ -32,7 +32,7 @@ static struct uni_call_event *add(
 {
 	struct uni_call_event *e;
 
-	if (!uni_vec_grow(&s->event, 1)) {
+	if (__builtin_expect(s->event.nr == s->event.cap, 0) && !uni_vec_grow(&s->event, 1)) {
 		s->walk.failed = -UNI_ENOMEM;
 		return NULL;
 	}

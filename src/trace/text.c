@@ -31,9 +31,12 @@ struct line {
 	uint32_t func, depth;
 };
 
+#define SHORT 32 /* copies of a fixed length are several times faster */
+
 struct name {
 	const char *s;
 	uint32_t len;
+	char start[SHORT];
 };
 
 struct uni_trace_text {
@@ -80,8 +83,18 @@ static inline char *copy(char *p, const void *from, size_t len)
 
 static inline char *blanks(char *p, size_t n)
 {
-	memset(p, ' ', n);
+	memset(p, ' ', SHORT);
+	if (__builtin_expect(n > SHORT, 0))
+		memset(p, ' ', n);
 	return p + n;
+}
+
+static inline char *put_name(char *p, const struct name *n)
+{
+	memcpy(p, n->start, SHORT);
+	if (__builtin_expect(n->len > SHORT, 0))
+		memcpy(p, n->s, n->len);
+	return p + n->len;
 }
 
 static char *put_number(char *p, uint64_t v)
@@ -128,7 +141,7 @@ struct uni_trace_text *uni_trace_text_open(
 /* Names are asked for once each. The pointers stay. */
 static const struct name *name_of(struct uni_trace_text *t, uint32_t func)
 {
-	static const struct name none = { "", 0 };
+	static const struct name none = { "", 0, "" };
 	struct name *n;
 
 	if (func >= t->name.nr) {
@@ -143,6 +156,7 @@ static const struct name *name_of(struct uni_trace_text *t, uint32_t func)
 	if (n->s == NULL) {
 		n->s = uni_funcs_name(t->funcs, func);
 		n->len = (uint32_t)uni_min(strlen(n->s), (size_t)UNI_TEXT_MAX);
+		memcpy(n->start, n->s, uni_min(n->len, (uint32_t)SHORT));
 	}
 	return n;
 }
@@ -206,7 +220,7 @@ static inline void put_call(struct uni_trace_text *t, const struct line *l, uint
 	const struct name *n = name_of(t, func);
 	char *p = begin_line(t, room(t, LINE_MAX), l, depth, timed, ns);
 
-	p = copy(p, n->s, n->len);
+	p = put_name(p, n);
 	p = leaf ? COPY(p, "();\n") : COPY(p, "() {\n");
 	t->fill = (size_t)(p - t->block);
 }
@@ -219,7 +233,7 @@ static inline void put_end(
 		(e->flags & UNI_CALL_CUT) == 0, e->duration);
 
 	p = COPY(p, "} /* ");
-	p = copy(p, n->s, n->len);
+	p = put_name(p, n);
 	p = COPY(p, " */\n");
 	t->fill = (size_t)(p - t->block);
 }
@@ -346,10 +360,10 @@ static int put_functions(struct uni_trace_text *t, const struct uni_call_event *
 		p = put_number(p, e->tsc);
 		p = COPY(p, ": ");
 		n = name_of(t, e->func);
-		p = n->len != 0 ? copy(p, n->s, n->len) : COPY(p, UNKNOWN);
+		p = n->len != 0 ? put_name(p, n) : COPY(p, UNKNOWN);
 		p = COPY(p, " <-");
 		n = name_of(t, e->caller);
-		p = n->len != 0 ? copy(p, n->s, n->len) : COPY(p, UNKNOWN);
+		p = n->len != 0 ? put_name(p, n) : COPY(p, UNKNOWN);
 		*p++ = '\n';
 		t->fill = (size_t)(p - t->block);
 	}

@@ -340,8 +340,8 @@ static void overrun_is_noticed(void **state)
 	trace_end(&m);
 }
 
-/* arguments: how many times the usual number of interrupts (10,000) and of overruns (3,000);
- * docs/benchmarks.md has a long run */
+/* arguments: how many times the usual number of interrupts (10,000) and of overruns (3,000), and
+ * which tests; docs/benchmarks.md has a long run */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,5 +364,7 @@ int main(int argc, char **argv)
 		times = strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		overruns = strtoul(argv[2], NULL, 10);
+	if (argc > 3)
+		cmocka_set_test_filter(argv[3]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, 
 int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p)
 {
 	struct uni_patch_job *job = p->job;
-	size_t done, back;
+	size_t done = 0, back;
 	int rc = uni_gdb_stub_physical(s);
 
 	if (rc == 0)

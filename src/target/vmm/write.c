@@ -55,8 +55,9 @@ static int copy_all(int pid, const struct uni_gmem *m, const struct uni_patch_pl
 
 			if (!find_hva(m, e->gpa, e->len, &hva))
 				return -UNI_EFAULT;
-			local[i] = (struct iovec){ buf + e->at, e->len };
-			remote[i] = (struct iovec){ (void *)(uintptr_t)hva, e->len };
+			local[i].iov_base = buf + e->at;
+			remote[i].iov_base = (void *)(uintptr_t)hva;
+			local[i].iov_len = remote[i].iov_len = e->len;
 		}
 		got = copy(pid, local, n, remote, n, 0);
 		if (got < 0)

@@ -319,6 +319,11 @@ static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
 		e.next = cpu->thread = l->other;
 		put(c, &e);
 		break;
+	case UNI_FTEXT_LOST:
+		e.type = UNI_CALL_LOST;
+		e.count = l->ns;
+		put(c, &e);
+		break;
 	default:
 		e.type = UNI_CALL_ENTRY;
 		e.func = l->name;

@@ -53,6 +53,29 @@ static bool is_ruler(struct uni_line l)
 	return true;
 }
 
+/* "CPU:1 [LOST 54 EVENTS]", of either tracer. */
+static bool parse_lost(struct uni_line l, struct uni_ftext_event *e)
+{
+	static const char begin[] = "CPU:", middle[] = " [LOST ", end[] = " EVENTS]";
+	uint64_t cpu;
+	size_t n;
+
+	if (l.len < sizeof(begin) || memcmp(l.s, begin, sizeof(begin) - 1) != 0)
+		return false;
+	l = uni_ftext_from(l, sizeof(begin) - 1);
+	n = uni_ftext_digits(l, &cpu);
+	l = uni_ftext_from(l, n);
+	if (n == 0 || cpu >= UNI_FTEXT_CPUS_MAX || l.len < sizeof(middle) ||
+		memcmp(l.s, middle, sizeof(middle) - 1) != 0)
+		return false;
+	l = uni_ftext_from(l, sizeof(middle) - 1);
+	n = uni_ftext_digits(l, &e->ns);
+	l = uni_ftext_from(l, n);
+	e->cpu = (uint16_t)cpu;
+	e->kind = UNI_FTEXT_LOST;
+	return n != 0 && l.len == sizeof(end) - 1 && memcmp(l.s, end, sizeof(end) - 1) == 0;
+}
+
 static enum uni_ftext_form parse_line(
 	struct uni_ftext *t, struct uni_line l, struct uni_ftext_line *ret)
 {
@@ -62,6 +85,8 @@ static enum uni_ftext_form parse_line(
 	*ret = (struct uni_ftext_line){ 0 };
 	if (trimmed.len == 0 || trimmed.s[0] == '#' || is_ruler(trimmed))
 		return UNI_FTEXT_FORM_HEADER;
+	if (parse_lost(trimmed, &ret->event))
+		return UNI_FTEXT_FORM_LOST;
 	form = uni_ftext_graph_line(t, l, ret);
 	return form == UNI_FTEXT_FORM_BAD ? uni_ftext_function_line(t, l, ret) : form;
 }
@@ -134,6 +159,8 @@ static int take(struct uni_ftext *t, enum uni_ftext_form form, const struct uni_
 	enum uni_ftext_tracer tracer =
 		form == UNI_FTEXT_FORM_GRAPH ? UNI_FTEXT_GRAPH : UNI_FTEXT_FUNCTION;
 
+	if (form == UNI_FTEXT_FORM_LOST)
+		return uni_vec_push(&t->events, line->event) ? 0 : -UNI_ENOMEM;
 	if (form == UNI_FTEXT_FORM_BAD || (t->tracer != UNI_FTEXT_NOP && t->tracer != tracer)) {
 		bad_line(st);
 		return 0;

@@ -26,6 +26,7 @@ enum uni_ftext_kind {
 	UNI_FTEXT_CLOSE,  /* the end of a call, with its name behind it or not */
 	UNI_FTEXT_SWITCH, /* of this CPU, from one thread to another */
 	UNI_FTEXT_HIT,	  /* tracer function: an entry */
+	UNI_FTEXT_LOST,	  /* ns: events that are missing here */
 };
 
 enum uni_ftext_flag {

@@ -104,6 +104,12 @@ static bool is_flags(struct uni_line l)
 	       (l.s[0] < '0' || l.s[0] > '9') && find(l, "us") == NULL;
 }
 
+/* How long a call was, roughly; '$' is Linux'. */
+static bool is_mark(char c)
+{
+	return c == '$' || c == '@' || c == '*' || c == '#' || c == '!' || c == '+';
+}
+
 /* Fields between bars up to the duration; *text is what is behind it. */
 static bool parse_fields(
 	struct uni_ftext *t, struct uni_line l, struct uni_ftext_line *ret, struct uni_line *text)
@@ -122,7 +128,7 @@ static bool parse_fields(
 		if (!uni_ftext_task(t, f, &ret->event.thread)) {
 			if (is_flags(f))
 				continue;
-			if (memchr("$@*#!+", f.s[0], 6) != NULL)
+			if (is_mark(f.s[0]))
 				f = uni_ftext_trim(uni_ftext_from(f, 1));
 			ret->unreadable = !parse_number(f, &ret->event);
 			return true;

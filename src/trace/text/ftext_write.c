@@ -59,10 +59,11 @@ size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX])
 	n = whole + (size_t)snprintf(number + whole, sizeof(number) - whole, ".%03u",
 			    (unsigned)(ns % UNI_NSEC_PER_USEC));
 	n = uni_max(whole, uni_min(n, (size_t)NUMBER));
-	memset(ret, ' ', UNI_FTEXT_DURATION);
+	memset(ret, ' ', UNI_FTEXT_DURATION_MAX);
 	ret[0] = marker(us);
 	memcpy(ret + 2, number, n);
-	memcpy(ret + 2 + n, " us", 3);
+	ret[n + 3] = 'u'; /* behind a blank */
+	ret[n + 4] = 's';
 	return uni_max(n + 5, (size_t)UNI_FTEXT_DURATION);
 }
 
@@ -167,6 +168,8 @@ void uni_ftext_write(const struct uni_ftext *t, struct uni_sink *out)
 
 		if (e->kind == UNI_FTEXT_HIT)
 			put_hit(t, e, out);
+		else if (e->kind == UNI_FTEXT_LOST)
+			uni_sink_printf(out, "CPU:%u [LOST %" PRIu64 " EVENTS]\n", e->cpu, e->ns);
 		else if (e->kind == UNI_FTEXT_SWITCH)
 			put_switch(t, e, out);
 		else

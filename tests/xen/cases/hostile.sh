@@ -16,10 +16,10 @@ hostile() { # TYPE VCPUS MODE
 	xl destroy "$name"
 	return $status
 }
-for mode in cycle unmapped noncanonical flip; do
+for mode in cycle unmapped noncanonical; do
 	check "pv, $mode" hostile pv 1 $mode
 done
-for mode in data long recursive beyond; do
+for mode in data long recursive flip beyond; do
 	check "pvh, $mode" hostile pvh 1 $mode
 done
 check 'pvh, scribble' hostile pvh 2 scribble

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Traces as function_graph and function text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../support/trace_make.h"
+#include "base/checked.h"
+#include "trace/text.h"
+
+#define A 0x1000u
+#define B 0x2000u
+#define C 0x3000u
+#define D 0x4000u
+
+/* Names of one letter. */
+static struct uni_funcs *letters(void)
+{
+	struct uni_funcs *f = uni_funcs_create(NULL);
+
+	assert_non_null(f);
+	return f;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static const char *name(const void *ctx, uint32_t thread, uint64_t *number_ret)
+{
+	(void)ctx;
+	*number_ret = thread + 40;
+	return thread == 1 ? "worker" : "tid";
+}
+
+static char *text(const struct uni_trace_input *in, enum uni_trace_text_kind kind)
+{
+	const struct uni_trace_text_opts opts = { .kind = kind, .thread_name = name };
+	struct uni_funcs *funcs = letters();
+	const struct uni_call_event *e;
+	struct uni_err err = { 0 };
+	struct uni_trace_text *t;
+	struct uni_strbuf buf;
+	struct uni_sink *out;
+	struct uni_calls *c;
+	size_t nr;
+
+	uni_strbuf_init(&buf);
+	assert_int_equal(uni_sink_open_strbuf(&buf, &out), 0);
+	assert_int_equal(uni_calls_open(in, NULL, funcs, &c, &err), 0);
+	t = uni_trace_text_open(out, funcs, &opts);
+	assert_non_null(t);
+	while (uni_calls_read(c, &e, &nr) == 1)
+		assert_int_equal(uni_trace_text_put(t, e, nr), 0);
+	uni_trace_text_close(t);
+	uni_calls_close(c);
+	uni_funcs_destroy(funcs);
+	assert_int_equal(uni_sink_close(out, &err), 0);
+	return uni_strbuf_detach(&buf);
+}
+
+static void graph_text(void **state)
+{
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 1000, A);
+	make_enter(&m, 0, 2000, B);
+	make_exit(&m, 0, 2071, 0x7f00);
+	make_leaf(&m, 0, 2080, C);
+	make_enter(&m, 0, 3000, D);
+	make_switch(&m, 0, 4000, 1, 2);
+	make_enter(&m, 0, 5000, B);
+	make_exit(&m, 0, 15234, 0x6000);
+	make_switch(&m, 0, 16000, 2, 1);
+	make_exit(&m, 0, 210666, 0x7f00);
+	make_exit(&m, 0, 1234568890, 0x8000);
+	make_enter(&m, 0, 2000000000, A);
+	make_enter(&m, 0, 2000000001, B);
+	got = text(make_input(&m), UNI_TRACE_TEXT_GRAPH);
+	assert_string_equal(got, "# tracer: function_graph\n"
+				 "#\n"
+				 "# CPU  DURATION                  FUNCTION CALLS\n"
+				 "# |     |   |                     |   |   |   |\n"
+				 " 0)               |  0xffffffff00001000() {\n"
+				 " 0)   0.071 us    |    0xffffffff00002000();\n"
+				 " 0)               |    0xffffffff00003000();\n"
+				 " 0)               |    0xffffffff00004000() {\n"
+				 "------------------------------------------\n"
+				 " 0) tid-40  => worker-41\n"
+				 "------------------------------------------\n"
+				 " 0) + 10.234 us   |  0xffffffff00002000();\n"
+				 "------------------------------------------\n"
+				 " 0) worker-41  => tid-40\n"
+				 "------------------------------------------\n"
+				 " 0) ! 207.666 us  |    } /* 0xffffffff00004000 */\n"
+				 " 0) @ 1234567. us |  } /* 0xffffffff00001000 */\n"
+				 " 0)               |  0xffffffff00001000() {\n"
+				 " 0)               |    0xffffffff00002000() {\n");
+	free(got);
+	make_deinit(&m);
+}
+
+static void durations(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} want[] = {
+		{ 0, "  0.000 us   " },
+		{ 9999, "  9.999 us   " },
+		{ 10000, "+ 10.000 us  " },
+		{ 100000, "! 100.000 us " },
+		{ 1000000, "# 1000.000 us" },
+		{ 12345678, "* 12345.67 us" },
+		{ 123456789, "@ 123456.7 us" },
+		{ 1234567890, "@ 1234567. us" },
+		{ 12345678901, "@ 12345678 us" },
+		{ 123456789012, "@ 123456789 us" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < uni_array_len(want); i++) {
+		struct make m;
+		char *got, *at;
+
+		make_init(&m, 1, 0);
+		make_enter(&m, 0, 5, A);
+		make_exit(&m, 0, 5 + want[i].ns, 0x8000);
+		got = text(make_input(&m), UNI_TRACE_TEXT_GRAPH);
+		at = strstr(got, " 0) ");
+		assert_non_null(at);
+		at[4 + strlen(want[i].text)] = '\0';
+		assert_string_equal(at + 4, want[i].text);
+		free(got);
+		make_deinit(&m);
+	}
+}
+
+static void function_text(void **state)
+{
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 1000, A);
+	make_enter(&m, 0, 2000, B);
+	make_exit(&m, 0, 2071, 0x7f00);
+	make_switch(&m, 0, 4000, 1, 2);
+	make_enter(&m, 0, 5000, C);
+	got = text(make_input(&m), UNI_TRACE_TEXT_FUNCTION);
+	assert_string_equal(got, "# tracer: function\n"
+				 "#\n"
+				 "#\n"
+				 "#           TASK-PID   CPU#     TIMESTAMP  FUNCTION\n"
+				 "#              | |       |         |         |\n"
+				 "             tid-40    [000]  1000: 0xffffffff00001000 <-<< "
+				 "unknown symbol >>\n"
+				 "             tid-40    [000]  2000: 0xffffffff00002000 "
+				 "<-0xffffffff00001000\n"
+				 "          worker-41    [000]  5000: 0xffffffff00003000 <-<< "
+				 "unknown symbol >>\n");
+	free(got);
+	got = text(make_input(&m), UNI_TRACE_TEXT_NOP);
+	assert_string_equal(got, "# tracer: nop\n#\n#\n"
+				 "#           TASK-PID   CPU#     TIMESTAMP  FUNCTION\n"
+				 "#              | |       |         |         |\n");
+	free(got);
+	make_deinit(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(graph_text),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(function_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
