@@ -114,15 +114,6 @@ for accel in $accels; do
 	check "$accel: and one made with paging" same "core:file=$T/paged.core"
 	check "$accel: and raw memory with registers" same "core:raw=$T/raw,regs=$T/regs"
 done
-a64=$(ls "$BUILD"/lab/aarch64/smp-*-fp.elf 2>/dev/null | head -1)
-if command -v qemu-system-aarch64 >/dev/null && [ -n "$a64" ]; then
-	x86=$elf elf=$a64
-	check 'aarch64: a guest is stopped and dumped' make_a64_files
-	check 'aarch64: the dump, with its page tables, shows the live stacks' same "core:file=$T/a64.core,$tables"
-	check 'aarch64: and raw memory with registers' same "core:raw=$T/raw,base=0x40000000,regs=$T/regs"
-	check 'aarch64: without page tables it says what to do' refused_file "$T/a64.core" 1 ',ttbr0=ADDRESS'
-	elf=$x86
-fi
 check 'a recording of a dead guest is one sample a vCPU' recorded
 check 'a dump that is cut off is read as far as it goes' cut_off
 check 'a kdump-compressed dump is refused' refused_file "$T/kdump.core" 1 'dump the guest again as ELF'
@@ -131,4 +122,13 @@ core*) check "a process's core, of a moved program and its library" process_core
 *) skip "a process's core" 'the kernel does not leave cores where we are (kernel.core_pattern)' ;;
 esac
 check 'an image is no core' refused_file "$elf" 1 'goes to -e'
+# Last: these are other files, and another live guest.
+a64=$(ls "$BUILD"/lab/aarch64/smp-*-fp.elf 2>/dev/null | head -1)
+if command -v qemu-system-aarch64 >/dev/null && [ -n "$a64" ]; then
+	elf=$a64
+	check 'aarch64: a guest is stopped and dumped' make_a64_files
+	check 'aarch64: the dump, with its page tables, shows the live stacks' same "core:file=$T/a64.core,$tables"
+	check 'aarch64: and raw memory with registers' same "core:raw=$T/raw,base=0x40000000,regs=$T/regs"
+	check 'aarch64: without page tables it says what to do' refused_file "$T/a64.core" 1 ',ttbr0=ADDRESS'
+fi
 finish
