@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# xen.sh BUILD SRC run|count [CASE...]: boots real Xen in QEMU TCG once and runs there each case of
+# xen.sh BUILD SRC run|count|dump [CASE...]: boots real Xen in QEMU TCG once and runs there each case of
 # tests/xen/cases that says "# boot: run" (time is the host's) or "# boot: count" (time is the number
 # of instructions: as good on a busy host), then its judge outside, tests/xen/judge/CASE.sh, if it
 # has one. TAP. Logs stay in BUILD/xen/log-BOOT.
@@ -26,7 +26,7 @@ done
 
 begin=$(date +%s)
 option=
-[ "$boot" = run ] || option=-i
+[ "$boot" = count ] && option=-i
 "$SRC/lab/xen/boot" -q $option -t 900 -l 600 -o "$BUILD/xen" "$T" 2>"$T/boot.log"
 status=$?
 if [ $status -eq 77 ]; then
