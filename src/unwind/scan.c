@@ -55,12 +55,16 @@ static struct found search(
 {
 	uint8_t chunk[CHUNK * 8];
 	struct found any = { 0 };
+	unsigned have = 0; /* words that were read: fewer at the end of what is mapped */
 
 	for (unsigned i = 0; i < SCAN_WORDS; i++) {
 		uint64_t slot = sp + i * 8, pc, target;
 
-		if (i % CHUNK == 0 && uni_as_read_some(as, uni_gva_of(slot), chunk,
-					      sizeof(chunk)) != sizeof(chunk))
+		if (i % CHUNK == 0)
+			have = (unsigned)(uni_as_read_some(
+						  as, uni_gva_of(slot), chunk, sizeof(chunk)) /
+					  8);
+		if (i % CHUNK >= have)
 			break;
 		pc = le64(chunk + i % CHUNK * 8);
 		if (!uni_unwind_after_call(u, as, pc, &target))

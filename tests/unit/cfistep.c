@@ -318,6 +318,11 @@ static void scanning(void **state)
 	word(&f, 4088, b);
 	unwind(&f, FN(PLAIN) + 0x80);
 	expect(&f, UNI_STOP_ROOT, 2, FN(PLAIN) + 0x80, EXACT, b, GUESS);
+	/* A few words below the end of what is mapped, where shallow stacks are. */
+	f.regs.sp = BASE + SIZE - 24;
+	guest_put64(&f.g, BASE + SIZE - 16, b);
+	unwind(&f, FN(PLAIN) + 0x80);
+	expect(&f, UNI_STOP_ROOT, 2, FN(PLAIN) + 0x80, EXACT, b, GUESS);
 	close_fixture(&f);
 }
 
