@@ -285,7 +285,7 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 		(void)fputs("[unknown]", stdout);
 	if (n.nr != 0)
 		print_line(&n.place[n.nr - 1]);
-	(void)putchar('\n');
+	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 ? " ?" : "");
 }
 
 static void print_head(const struct shot *shot, const struct stack *k)
@@ -352,6 +352,8 @@ static void json_frame(
 	}
 	uni_json_object(j);
 	uni_json_kv(hex, j, "pc", c->pc[i]);
+	if ((c->flags[i] & UNI_FRAME_GUESS) != 0)
+		uni_json_kv(bool, j, "guess", true);
 	if (n.name != NULL) {
 		uni_json_kv(str, j, "name", n.name);
 		uni_json_kv(u64, j, "offset", n.off);

@@ -111,7 +111,8 @@ int uni_trecord_run(
 		if (now_ns >= look_ns)
 			look_ns = look_at_clocks(cfg);
 		rc = poll_all(cfg, &packets);
-		if (rc != 0 && is_gone(cfg, rc)) {
+		/* Memory of a destroyed domain can be read for as long as it is mapped. */
+		if (is_gone(cfg, rc)) {
 			*ret = UNI_TRECORD_GONE;
 			return 0;
 		}
