@@ -56,7 +56,7 @@ static bool header(const uint8_t *data, size_t size, size_t at, struct packet *r
 /* Where the next packet begins at the latest, whatever this one's header says of its size. */
 static size_t next_header(const uint8_t *data, size_t size, size_t from)
 {
-	const uint8_t *at = data + from;
+	const uint8_t *at;
 
 	while (size - from >= UNI_MIRAGE_HEAD) {
 		at = memmem(data + from, size - from, uni_mirage_uuid, sizeof(uni_mirage_uuid));

@@ -114,31 +114,30 @@ static uint32_t source(struct uni_promise_builder *b, uint32_t on)
 
 static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 {
-	struct uni_promise *p = get(b, who), *of;
-	const struct uni_promise_wait w = { .begin = b->now,
+	struct uni_promise_wait w = { .begin = b->now,
 		.ready = UNI_PROMISE_OPEN,
 		.end = UNI_PROMISE_OPEN,
 		.waiter = who,
 		.on = on,
-		.waker = UNI_PROMISE_NONE,
-		.next = p == NULL ? UNI_PROMISE_NONE : p->first_wait,
-		.next_on = on == UNI_PROMISE_NONE ? UNI_PROMISE_NONE
-						  : b->m.all.v[source(b, on)].waiters };
+		.waker = UNI_PROMISE_NONE };
+	struct uni_promise *p = get(b, who), *of = get(b, on);
 	uint32_t index;
 
-	if (p == NULL || on == UNI_PROMISE_NONE)
+	if (p == NULL || of == NULL)
 		return 0;
+	of = get(b, source(b, on));
 	if (p->nr_open >= UNI_PROMISE_WAITS) {
 		b->m.not_kept++;
 		return 0;
 	}
+	w.next = p->first_wait;
+	w.next_on = of->waiters;
 	if (!uni_promise_push(&b->m.waits, w))
 		return -UNI_ENOMEM;
 	index = (uint32_t)b->m.waits.nr - 1;
 	p->first_wait = index;
 	p->nr_open++;
 	p->nr_waits++;
-	of = &b->m.all.v[source(b, on)];
 	of->waiters = index;
 	if (of->last_waiter == UNI_PROMISE_NONE)
 		of->last_waiter = index;
