@@ -85,7 +85,7 @@ static inline char *blanks(char *p, size_t n)
 {
 	memset(p, ' ', SHORT);
 	if (__builtin_expect(n > SHORT, 0))
-		memset(p, ' ', n);
+		memset(p, ' ', (uint32_t)n);
 	return p + n;
 }
 

@@ -79,8 +79,8 @@ static char *said(const struct uni_promise_model *m, const struct uni_findings *
 
 static void expect_text(char *text, const char *words)
 {
-	if (strstr(text, words) == NULL)
-		fail_msg("no '%s' in:\n%s", words, text);
+	if (text == NULL || strstr(text, words) == NULL)
+		fail_msg("no '%s' in:\n%s", words, text == NULL ? "(nothing)" : text);
 }
 
 /* 1 runs, waits for 2, which 3 resolves while nobody else runs. */

@@ -36,7 +36,7 @@ static bool starts_with(struct uni_line l, const char *what)
 
 static const char *find(struct uni_line l, const char *what)
 {
-	return l.len == 0 ? NULL : memmem(l.s, l.len, what, strlen(what));
+	return l.s == NULL || l.len == 0 ? NULL : memmem(l.s, l.len, what, strlen(what));
 }
 
 uint32_t uni_ftext_name(struct uni_ftext *t, struct uni_line raw)
