@@ -64,7 +64,8 @@ static bool make_room(struct part *p, size_t max, size_t len)
 	if (p->begin >= max || p->begin == p->bytes.nr) {
 		size_t left = used(p);
 
-		memmove(p->bytes.v, p->bytes.v + p->begin, left);
+		if (left != 0)
+			memmove(p->bytes.v, p->bytes.v + p->begin, left);
 		p->bytes.nr = left;
 		p->begin = 0;
 	}

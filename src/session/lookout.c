@@ -59,7 +59,8 @@ int uni_lookout_create(
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	l->cfg = *cfg;
 	l->nr = uni_min(cfg->nr, (size_t)UNI_IMAGES_MAX);
-	memcpy(l->list, cfg->list, l->nr * sizeof(l->list[0]));
+	if (l->nr != 0)
+		memcpy(l->list, cfg->list, l->nr * sizeof(l->list[0]));
 	for (size_t i = 0; i < l->nr; i++) {
 		if (l->list[i].placed)
 			add_hull(l, &l->list[i]);

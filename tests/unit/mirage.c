@@ -112,19 +112,27 @@ static void round_trip(void **state)
 	uni_strbuf_deinit(&b);
 }
 
+/* Of the packet whose header is there. */
+static size_t packet_bytes(const char *size_field)
+{
+	uint32_t bits;
+
+	memcpy(&bits, size_field, sizeof(bits));
+	return bits / 8;
+}
+
 /* As it lies in a ring: the oldest packet in the middle of the file. */
 static void rotated(void **state)
 {
 	struct uni_strbuf b = write_all(400, 20, NULL);
 	struct uni_mirage_stats st;
-	size_t second = *(const uint32_t *)(const void *)(b.s + 20) / 8;
+	size_t second = packet_bytes(b.s + 20);
 	char *ring = malloc(b.len);
 	struct got *g;
 
 	(void)state;
 	assert_non_null(ring);
-	second +=
-		*(const uint32_t *)(const void *)(b.s + second + 20) / 8; /* two packets go back */
+	second += packet_bytes(b.s + second + 20); /* two packets go back */
 	memcpy(ring, b.s + second, b.len - second);
 	memcpy(ring + b.len - second, b.s, second);
 	g = read_all(ring, b.len, &st);
@@ -140,8 +148,8 @@ static void rotated(void **state)
 static void missing(void **state)
 {
 	struct uni_strbuf b = write_all(400, 20, NULL);
-	size_t first = *(const uint32_t *)(const void *)(b.s + 20) / 8;
-	size_t second = *(const uint32_t *)(const void *)(b.s + first + 20) / 8;
+	size_t first = packet_bytes(b.s + 20);
+	size_t second = packet_bytes(b.s + first + 20);
 	struct uni_mirage_stats st;
 	struct got *g;
 	size_t lost = 0;
