@@ -10,10 +10,11 @@
 
 static int take_thread(struct uni_core_file *f, const struct uni_core_note *n, struct uni_err *err)
 {
+	bool arm = f->arch == &uni_arch_aarch64;
 	struct uni_regs regs;
 
-	if (!(f->arch == &uni_arch_aarch64 ? uni_core_aarch64_prstatus : uni_core_x86_64_prstatus)(
-		    n->desc, n->size, &regs))
+	if (!(arm ? uni_core_aarch64_prstatus(n->desc, n->size, &regs)
+		  : uni_core_x86_64_prstatus(n->desc, n->size, &regs)))
 		return uni_err_set(err, UNI_EFORMAT,
 			"a thread's note has %zu bytes, which is not Linux on %s", n->size,
 			f->arch->name);
