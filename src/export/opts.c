@@ -103,5 +103,8 @@ int uni_export_check_view(
 			e->name);
 	if ((e->needs & UNI_NEEDS_TIMELINE) != 0 && v->timeline == NULL)
 		return uni_err_set(err, UNI_EUSAGE, "format %s needs a trace", e->name);
+	if ((e->needs & UNI_TAKES_ALL) != 0 && v->timeline == NULL && v->profile == NULL)
+		return uni_err_set(
+			err, UNI_EUSAGE, "format %s needs a trace or a profile", e->name);
 	return 0;
 }
