@@ -42,7 +42,7 @@ static int write_firefox(const struct uni_view *v, const struct uni_export_opt *
 
 const struct uni_exporter uni_exporter_firefox = {
 	.name = "firefox",
-	.ext = "profile.json",
+	.ext = "firefox.json",
 	.mime = "application/json",
 	.summary = "processed profile for profiler.firefox.com: samples of each thread by time",
 	.lost = "on which vCPU a thread ran, addresses",
@@ -429,6 +429,7 @@ static int write_firefox(const struct uni_view *v, const struct uni_export_opt *
 	if (rc == 0 && !w.oom) {
 		uni_json_init(&w.json, out, false);
 		put_document(&w, v);
+		uni_rows_say(&w.rows, v);
 	}
 	if (rc == 0 && w.oom)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory writing for Firefox");

@@ -98,6 +98,8 @@ static int write_perf(const struct uni_view *v, const struct uni_export_opt *opt
 	if (rc != 0)
 		return rc;
 	rc = uni_rows_init(&w.rows, v, err);
+	if (rc == 0)
+		uni_rows_say(&w.rows, v);
 	for (size_t i = 0; rc == 0 && i < w.rows.rows.nr; i++) {
 		if (put_row(&w, &w.rows.rows.v[i]) != 0)
 			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");

@@ -194,6 +194,13 @@ void uni_rows_deinit(struct uni_rows *r)
 	memset(r, 0, sizeof(*r));
 }
 
+void uni_rows_say(const struct uni_rows *r, const struct uni_view *v)
+{
+	if (!r->timed && v->lost != NULL)
+		uni_strbuf_adds(v->lost,
+			"there are no times: the stacks are written one after the other\n");
+}
+
 void uni_rows_guest(const struct uni_rows *r, uint32_t guest, char ret[UNI_TEXT_MAX])
 {
 	char name[UNI_GUEST_NAME_MAX] = "profile";

@@ -53,6 +53,8 @@ struct uni_rows {
 int uni_rows_init(struct uni_rows *r, const struct uni_view *v, struct uni_err *err);
 void uni_rows_deinit(struct uni_rows *r);
 
+/* For formats with times: tells v->lost that they are made up, if they are. */
+void uni_rows_say(const struct uni_rows *r, const struct uni_view *v);
 /* "web1", clean. */
 void uni_rows_guest(const struct uni_rows *r, uint32_t guest, char ret[UNI_TEXT_MAX]);
 /* The guest's thread, or "" for 0. */

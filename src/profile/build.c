@@ -232,6 +232,8 @@ int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build
 	b->guest = calloc(nr_guests, sizeof(*b->guest));
 	if (b->p == NULL || b->guest == NULL)
 		rc = -UNI_ENOMEM;
+	if (rc == 0 && opts->keep_log)
+		uni_profile_keep_log(b->p);
 	for (; rc == 0 && b->nr_guests < nr_guests; b->nr_guests++)
 		rc = begin_guest(b, &guest[b->nr_guests], b->nr_guests);
 	if (rc != 0)
