@@ -221,8 +221,8 @@ static int check_import_args(const struct uni_source_args *args, struct uni_err 
 	return 0;
 }
 
-static int open_import(
-	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_import(const struct uni_source_args *args, bool is_folder, struct uni_source *s,
+	struct uni_err *err)
 {
 	struct uni_import_opts opts = {
 		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
@@ -231,12 +231,20 @@ static int open_import(
 	size_t size = 0;
 	int rc = check_import_args(args, err);
 
-	if (rc == 0)
+	if (rc == 0 && is_folder)
+		s->importer = uni_importer_of_folder(args->path);
+	else if (rc == 0)
 		rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
 	if (rc != 0)
 		return rc;
-	s->importer = args->format != NULL ? uni_importer_by_name(args->format)
-					   : uni_importer_sniff(data, size);
+	if (args->format != NULL)
+		s->importer = uni_importer_by_name(args->format);
+	else if (!is_folder)
+		s->importer = uni_importer_sniff(data, size);
+	if (s->importer != NULL && is_folder != (s->importer->read_folder != NULL))
+		return uni_err_set(err, UNI_EFORMAT, "%s is %s, and %s is %s", args->path,
+			is_folder ? "a folder" : "a file", s->importer->name,
+			is_folder ? "none" : "a folder");
 	if (s->importer == NULL && args->format != NULL)
 		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
 	if (s->importer == NULL)
@@ -250,11 +258,17 @@ static int open_import(
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (args->keep_log)
 		uni_profile_keep_log(s->profile);
-	rc = s->importer->read(data, size, &opts, s->profile, &s->stats, err);
+	rc = is_folder ? s->importer->read_folder(args->path, &opts, s->profile, &s->stats, err)
+		       : s->importer->read(data, size, &opts, s->profile, &s->stats, err);
+	if (rc != 0 && err != NULL && err->code != 0)
+		rc = uni_err_prefix(err, "%s", args->path);
 	if (rc == 0 && s->stats.bad_lines != 0)
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
 			 "%" PRIu64 ")",
 			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (rc == 0 && s->stats.left_out != 0)
+		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
+			s->stats.left_out, s->stats.left_why);
 	if (rc == 0)
 		rc = uni_profile_finish(s->profile);
 	return rc;
@@ -270,10 +284,12 @@ int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct u
 	if (args->symbols != NULL)
 		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
 	if (rc == 0) {
-		if (args->format == NULL && stat(args->path, &st) == 0 && S_ISDIR(st.st_mode))
+		bool is_folder = stat(args->path, &st) == 0 && S_ISDIR(st.st_mode);
+
+		if (is_folder && args->format == NULL && uni_importer_of_folder(args->path) == NULL)
 			rc = open_session(args, s, err);
 		else
-			rc = open_import(args, s, err);
+			rc = open_import(args, is_folder, s, err);
 	}
 	if (rc != 0)
 		uni_source_close(s);

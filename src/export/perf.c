@@ -59,7 +59,7 @@ static void put_event(struct writer *w, const struct uni_row *row)
 	uni_sink_printf(w->out, "%llu.%09llu: %.0f ", row->t_ns / UNI_NSEC_PER_SEC,
 		row->t_ns % UNI_NSEC_PER_SEC, value);
 	if (w->rows.timed)
-		uni_sink_puts(w->out, t->off_cpu ? "off-cpu" : "cpu-clock");
+		uni_sink_puts(w->out, "cpu-clock");
 	else
 		put_comm(w, uni_profile_unit(w->rows.p));
 	uni_sink_puts(w->out, ":\n");
