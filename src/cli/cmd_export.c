@@ -27,13 +27,15 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
 			"what to write: see --list (default: from the end of --output's name)",
-			"folded svg uniprof json nanos csv uftrace chrome fxt pprof speedscope perf "
+			"folded svg uniprof json nanos csv uftrace chrome fxt pprof speedscope "
+			"perf "
 			"callgrind firefox perfetto",
 			NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
 		{ 0, "all", UNI_OPT_STR, &o.all, "DIR",
-			"every format that FILE has something for, as DIR/profile.EXTENSION; DIR is "
+			"every format that FILE has something for, as DIR/profile.EXTENSION; DIR "
+			"is "
 			"made",
 			"FILE", NULL },
 		{ 'O', "option", UNI_OPT_LIST, &o.set, "NAME=VALUE",
@@ -42,8 +44,7 @@ static const struct uni_opt *options(void)
 			NULL, NULL },
 		{ 0, "from", UNI_OPT_STR, &o.x.src.format, "FORMAT",
 			"what FILE is, when it is no session (default: look at it)",
-			"folded uniprof ftrace perf pprof speedscope mirage uftrace",
-			NULL },
+			"folded uniprof ftrace perf pprof speedscope mirage uftrace", NULL },
 		{ 0, "diff", UNI_OPT_FLAG, &o.x.src.diff, NULL,
 			"folded input has two counts a line: draw the difference", NULL, NULL },
 		{ 0, "before", UNI_OPT_STR, &o.x.before, "FILE",
@@ -185,8 +186,7 @@ static int write_all(struct uni_exporting *x, struct uni_err *err)
 	return rc;
 }
 
-static int write_one(
-	struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
+static int write_one(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
 {
 	struct uni_export_opt opt[MAX_OPTIONS];
 	_cleanup_free_ char *copy = NULL;
@@ -214,8 +214,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(uni_err_set(
 			err, UNI_EUSAGE, "usage: uniscope export [OPTIONS] FILE (see --help)"));
 	if (o.all != NULL && (o.format != NULL || o.output != NULL || o.set.items.nr != 0))
-		return uni_exit_of(uni_err_set(
-			err, UNI_EUSAGE, "--all writes each format to its own file: no -f, -o or -O"));
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--all writes each format to its own file: no -f, -o or -O"));
 	e = o.all == NULL ? choose(err) : NULL;
 	if (o.all == NULL && e == NULL)
 		return UNI_EXIT_USAGE;
@@ -236,7 +236,8 @@ const struct uni_cmd uni_cmd_export = {
 		"formats\n"
 		"nanos, csv and uftrace show single calls, of a session with a trace or of a text "
 		"that\n"
-		"Nanos' or Linux' ftrace printed; chrome, fxt and perfetto show calls and samples.\n"
+		"Nanos' or Linux' ftrace printed; chrome, fxt and perfetto show calls and "
+		"samples.\n"
 		"What a format has no place for is said on stderr, and by --list.",
 	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"
 		    "  uniscope export web1.uniscope -o web1.svg -O title='web1 under load'\n"

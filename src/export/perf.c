@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What `perf script` prints, a sample at a time: a line with the thread, the vCPU, the time and the
- * period, then a frame a line, leaf first. The period is the nanoseconds that the sample stands for.
+ * period, then a frame a line, leaf first. The period is the nanoseconds that the sample stands
+ * for.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -73,7 +74,9 @@ static void put_frame(struct writer *w, uint32_t number)
 	const char *image = uni_profile_str(p, f->image);
 
 	uni_sink_printf(w->out, "\t%16" PRIx64 " %s (%s)\n", f->addr, name,
-		image[0] != '\0' ? image : f->kind == UNI_FK_SYNTHETIC ? "[uniscope]" : "[guest]");
+		image[0] != '\0'	      ? image
+		: f->kind == UNI_FK_SYNTHETIC ? "[uniscope]"
+					      : "[guest]");
 }
 
 static int put_row(struct writer *w, const struct uni_row *row)
@@ -105,8 +108,8 @@ static int write_perf(const struct uni_view *v, const struct uni_export_opt *opt
 			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
 	if (w.rounded != 0 && v->lost != NULL)
-		uni_strbuf_addf(v->lost, "%" PRIu64 " values were rounded to whole numbers\n",
-			w.rounded);
+		uni_strbuf_addf(
+			v->lost, "%" PRIu64 " values were rounded to whole numbers\n", w.rounded);
 	uni_vec_free(&w.stack.frames);
 	uni_rows_deinit(&w.rows);
 	return rc;

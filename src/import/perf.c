@@ -206,8 +206,7 @@ static uint32_t new_frame(struct reader *r, struct frame f)
 	}
 	if (f.image.len != 0 && f.image.s[0] == '[') /* [kernel.kallsyms], or one of ours */
 		f.image.len = 0;
-	return uni_stack_frame(
-		&r->stack, f.symbol.s, f.symbol.len, f.image.s, f.image.len, kind);
+	return uni_stack_frame(&r->stack, f.symbol.s, f.symbol.len, f.image.s, f.image.len, kind);
 }
 
 static void read_frame(struct reader *r, struct uni_line l)
@@ -344,7 +343,8 @@ static int read_perf(const char *data, size_t size, const struct uni_import_opts
 			err, UNI_ENOMEM, "out of memory after %" PRIu64 " samples", r.stats.stacks);
 	if (r.stats.stacks == 0)
 		return uni_err_set(err, UNI_EFORMAT,
-			"not one sample as perf script prints it: \"NAME PID TIME: EVENT:\" and frames");
+			"not one sample as perf script prints it: \"NAME PID TIME: EVENT:\" and "
+			"frames");
 	if (r.stats.left_out != 0)
 		r.stats.left_why = "are of other events than the first";
 	*stats_ret = r.stats;
