@@ -61,3 +61,14 @@ bool uni_hints_is_end(const struct uni_unwind_hints *h, uint64_t callee, uint64_
 		return true;
 	return callee != 0 && keeps_frame(h, callee);
 }
+
+bool uni_hints_frameless(const struct uni_unwind_hints *h)
+{
+	uint64_t all = 0, frameless = 0;
+
+	for (size_t i = 0; i < h->nr_funcs; i++) {
+		all += h->func[i].size;
+		frameless += (h->func[i].flags & UNI_FUNC_FRAMELESS) != 0 ? h->func[i].size : 0;
+	}
+	return frameless > all / 2;
+}

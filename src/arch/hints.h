@@ -47,6 +47,8 @@ const struct uni_unwind_hints *uni_hints_of(const struct uni_unwind_hints *h, ui
 bool uni_hints_in_stubs(const struct uni_unwind_hints *h, uint64_t pc);
 /* The function that holds pc, in any of the images, or NULL. */
 const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc);
+/* Code that keeps no frame pointers: most of it, by size, is in functions that set up none. */
+bool uni_hints_frameless(const struct uni_unwind_hints *h);
 /*
  * Does a frame pointer of 0 at pc mean that this is the outermost frame, and not that the code
  * keeps a number in that register? It does if the function at pc made it so, or if the one that was

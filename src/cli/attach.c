@@ -306,10 +306,12 @@ static bool is_settling(
 static const char *why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
 {
 	const struct uni_unwinder *u = &g->unwinder;
-	bool fp = false;
+	bool fp = false, scan = false;
 
-	for (size_t i = 0; i < uni_array_len(u->stepper); i++)
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
 		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
+		scan = scan || u->stepper[i].ops == &uni_unwind_scan;
+	}
 	if (args->exits)
 		return NULL;
 	if (args->threads)
@@ -320,6 +322,9 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
 		return "the kernel knows the functions of one image only, and --sysroot gives "
 		       "others";
+	if (scan && g->hints != NULL && g->hints->cfi == NULL && uni_hints_frameless(g->hints))
+		return "the image has neither frame pointers nor call frame information, and the "
+		       "kernel does not search stacks";
 	return NULL;
 }
 

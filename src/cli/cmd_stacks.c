@@ -285,7 +285,7 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 		(void)fputs("[unknown]", stdout);
 	if (n.nr != 0)
 		print_line(&n.place[n.nr - 1]);
-	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 ? " ?" : "");
+	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 && !o.naming.unmarked ? " ?" : "");
 }
 
 static void print_head(const struct shot *shot, const struct stack *k)

@@ -352,6 +352,7 @@ static void open_sessions_are_counted_by_guest(void **state)
 	assert_int_equal(uni_recording_guest(rec, 1).stats->samples, 0);
 	g = uni_recording_guest(rec, 2);
 	assert_int_equal(g.stats->truncated, 100);
+	assert_int_equal(g.stats->guessed, GUESSED);
 	assert_int_equal(g.stats->weight, 100);
 	assert_int_equal(g.stats->ticks, 50);
 	uni_recording_close(rec);
