@@ -80,6 +80,10 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 	bool blind = g->info.pid == 0 && g->info.note[0] != '\0';
 	int rc = 0;
 
+	if (args->image != NULL && args->image[0] == '\0')
+		return uni_err_set(err, UNI_EUSAGE,
+			"the name of the image (-e) is empty: give the file that the guest runs, "
+			"or leave -e out");
 	if (table != NULL)
 		rc = uni_symbols_load(table, &args->search, false, &g->symtab, err);
 	if (rc != 0)

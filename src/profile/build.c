@@ -40,8 +40,7 @@ static bool push_synthetic(struct uni_builder *b, const char *name)
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
-static bool push_address(
-	struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
+static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
 {
 	size_t nr;
 	const uint32_t *frames = uni_namer_frames(g->namer, pc, flags, &nr);

@@ -115,8 +115,8 @@ static bool push(struct uni_namer *n, const struct uni_frame *f)
 }
 
 /* Names the frame, and says so if it was guessed: the bare name is kept as well. */
-static void put_frame_name(struct uni_namer *n, const struct found *at, struct uni_frame *f,
-	char *text, size_t len)
+static void put_frame_name(
+	struct uni_namer *n, const struct found *at, struct uni_frame *f, char *text, size_t len)
 {
 	struct uni_strtab *strings = uni_profile_strings(n->from.p);
 
@@ -193,8 +193,7 @@ static bool push_function(
 	return push(n, &f);
 }
 
-static bool push_inlined(
-	struct uni_namer *n, const struct found *at, const struct uni_place *place)
+static bool push_inlined(struct uni_namer *n, const struct found *at, const struct uni_place *place)
 {
 	struct uni_frame f = { .kind = UNI_FK_INLINED, .image = n->image };
 	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX + MARK_MAX];
@@ -252,8 +251,7 @@ static bool make_frames(struct uni_namer *n, uint64_t pc, unsigned flags)
 	return true;
 }
 
-const uint32_t *uni_namer_frames(
-	struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret)
+const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret)
 {
 	const struct known *k = &n->known[known_probe(n, pc, flags)];
 	size_t first = n->pool.nr, nr;

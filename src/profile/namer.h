@@ -37,7 +37,6 @@ void uni_namer_destroy(struct uni_namer *n);			       /* NULL-safe */
  * enum uni_frame_flags: what is not exact is a return address, and the call is looked up, which
  * ends before it. NULL: out of memory.
  */
-const uint32_t *uni_namer_frames(
-	struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret);
+const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret);
 
 #endif

@@ -136,9 +136,9 @@ static uint64_t callee_pc(const struct uni_chain *c)
 /* One frame up with the first stepper that knows the way. 1: the chain ends. */
 static int step(struct walk *w)
 {
-	const struct uni_step in = { .leaf = w->st.exact,
-		.guessed = w->guessed,
-		.callee = callee_pc(w->ret) };
+	const struct uni_step in = {
+		.leaf = w->st.exact, .guessed = w->guessed, .callee = callee_pc(w->ret)
+	};
 	const struct uni_unwinder *u = w->u;
 	enum uni_stop stop = UNI_STOP_NR;
 

@@ -104,7 +104,8 @@ static bool compare_rows(
 	}
 	/* And judges where rbp is 0. */
 	if (stop == UNI_BPF_STOP_FP_0)
-		stop = uni_hints_is_end(f->hints, callee_of(f, nr), f->scratch.pc[nr - 1] - (nr != 1))
+		stop = uni_hints_is_end(
+			       f->hints, callee_of(f, nr), f->scratch.pc[nr - 1] - (nr != 1))
 			       ? UNI_STOP_ROOT
 			       : UNI_STOP_BADPTR;
 	if (compared != NULL && !expressed(f, &want))

@@ -227,8 +227,8 @@ static void guesses_are_marked(void **state)
 	assert_string_equal(uni_profile_str(f.p, frame->plain), "outer");
 	assert_int_equal(uni_profile_add(f.p, frames, nr, 3, 0), 0);
 	frames = uni_namer_frames(f.namer, BIAS + 0x10, UNI_FRAME_GUESS, &nr);
-	assert_string_equal(
-		uni_profile_str(f.p, uni_profile_get_frame(f.p, frames[0])->name), "0xffffffff80000010 ?");
+	assert_string_equal(uni_profile_str(f.p, uni_profile_get_frame(f.p, frames[0])->name),
+		"0xffffffff80000010 ?");
 	assert_int_equal(uni_profile_finish(f.p), 0);
 	has(&f, "folded", "outer ? 3\n");
 	has(&f, "svg", "<title>outer ? (3 samples");

@@ -117,8 +117,7 @@ bool uni_aarch64_clears_fp(const uint8_t *code, size_t n)
 
 		if (insn == MOV_FP_XZR || insn == MOV_FP_0)
 			return true;
-		if ((insn & LOAD_MASK) == LOAD &&
-			((insn & 31) == FP || (insn >> 10 & 31) == FP))
+		if ((insn & LOAD_MASK) == LOAD && ((insn & 31) == FP || (insn >> 10 & 31) == FP))
 			return false;
 	}
 	return false;
