@@ -285,7 +285,7 @@ static void guests_are_roots(void **state)
 		"web#1;one;one 1\n"
 		"web#1;one;one;[idle] 1\n");
 	folds_to(p, (struct uni_build_opts){ .filter = UNI_FILTER_ALL, .per_vcpu = true },
-		"db;vcpu 1;two;two 1\n"
+		"db;vcpu 1;two ?;two 1\n"
 		"web#1;vcpu 0;one;one 1\n"
 		"web#1;vcpu 1;one;one;[idle] 1\n");
 	folds_to(p, (struct uni_build_opts){ .filter = { .guest = 1, .vcpu = -1 } },
