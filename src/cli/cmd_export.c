@@ -41,7 +41,7 @@ static const struct uni_opt *options(void)
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: draw the difference", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names for raw addresses: an ELF, a .usym or the output of nm", "FILE",
+			"names for raw addresses: an ELF, a .usym or " UNI_SYMBOL_TABLE, "FILE",
 			NULL },
 		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.src.build.naming),
