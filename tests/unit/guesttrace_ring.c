@@ -37,6 +37,11 @@ void be_cpu(unsigned nr)
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &cpus[nr]), 0);
 }
 
+void be_cpu_early(void)
+{
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &uni_trace_early), 0);
+}
+
 struct ring_memory trace_start_cpus(
 	unsigned nr, unsigned subs, enum uni_trace_ring_mode mode, void (*exit)(void))
 {
