@@ -45,6 +45,7 @@ struct uni_trace_args {
 struct uni_trace_open {
 	struct uni_recording *rec;
 	struct uni_tinput *tinput;
+	uint32_t guest;			  /* of the recording */
 	const struct uni_trace_input *in; /* tinput's */
 	struct uni_symtab *symtab;	  /* of --symbols, or NULL */
 	struct uni_funcs *funcs;
