@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/vec.h"
@@ -167,14 +168,36 @@ static bool payload(struct uni_cursor *c, struct uni_promise_event *e)
 	return !c->failed;
 }
 
-/* MirageOS has no event of its own for this: the label is the flag. */
+static bool says(const struct uni_promise_event *e, const char *label)
+{
+	return e->text_len == strlen(label) && memcmp(e->text, label, e->text_len) == 0;
+}
+
+/* MirageOS has no events of their own for these: the label is the flag. */
 static void translate(struct uni_promise_event *e)
 {
-	static const char flag[] = UNI_MIRAGE_SHOULD_RESOLVE;
+	static const struct {
+		const char *label;
+		uint8_t kind;
+		int64_t value;
+	} ours[] = {
+		{ UNI_MIRAGE_SUSPEND, UNI_PE_HIATUS, UNI_HIATUS_SUSPEND },
+		{ UNI_MIRAGE_HIBERNATE, UNI_PE_HIATUS, UNI_HIATUS_HIBERNATE },
+		{ UNI_MIRAGE_RESUME, UNI_PE_RESUME, 0 },
+	};
 
-	if (e->kind == UNI_PE_LABEL && e->text_len == sizeof(flag) - 1 &&
-		memcmp(e->text, flag, sizeof(flag) - 1) == 0) {
+	if (e->kind != UNI_PE_LABEL)
+		return;
+	if (says(e, UNI_MIRAGE_SHOULD_RESOLVE))
 		e->kind = UNI_PE_SHOULD_RESOLVE;
+	for (unsigned i = 0; i < uni_array_len(ours) && e->thread == UNI_PROMISE_NOBODY; i++) {
+		if (!says(e, ours[i].label))
+			continue;
+		e->kind = ours[i].kind;
+		e->value = ours[i].value;
+		break;
+	}
+	if (e->kind != UNI_PE_LABEL) {
 		e->text = NULL;
 		e->text_len = 0;
 	}
