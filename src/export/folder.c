@@ -35,8 +35,7 @@ int uni_export_folder(const char *path, int (*fill)(void *arg, int dir_fd, struc
 
 	uni_strbuf_init(&tmp);
 	if (lstat(path, &st) == 0)
-		return uni_err_set(
-			err, UNI_EUSAGE, "%s is there already: give another name", path);
+		return uni_err_set(err, UNI_EUSAGE, "%s is there already: give another name", path);
 	uni_strbuf_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
 	if (uni_strbuf_failed(&tmp))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");

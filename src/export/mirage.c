@@ -155,8 +155,8 @@ static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts
 	if (rc == 0)
 		rc = uni_export_check_view(&uni_exporter_mirage, v, err);
 	if (rc == 0 && v->timeline->words == NULL)
-		rc = uni_err_set(err, UNI_ENOTSUP,
-			"a text of ftrace has no events of threads and promises");
+		rc = uni_err_set(
+			err, UNI_ENOTSUP, "a text of ftrace has no events of threads and promises");
 	if (rc == 0 && (o.packet < 256 || o.packet > 1u << 28))
 		rc = uni_err_set(err, UNI_EUSAGE,
 			"format mirage: packets have 256 to 2^28 bytes, not %llu",

@@ -36,8 +36,8 @@ bool uni_mirage_is(const void *data, size_t size);
 
 /*
  * Gives out all events, oldest packet first; a gap is told as UNI_PE_LOST with value -1: how many
- * is not known. Times never decrease (one that does is damage). UNI_EFORMAT: no
- * such ring.
+ * is not known. Times never decrease: one that does within a packet is damage, and the rest of that
+ * packet is not read; what other packets hold is given out whole. UNI_EFORMAT: no such ring.
  */
 int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
 	struct uni_mirage_stats *stats_ret, struct uni_err *err);

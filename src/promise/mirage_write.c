@@ -144,8 +144,7 @@ static void add_reason(struct uni_mirage_writer *w, struct uni_promise_event e)
 {
 	if (e.value != UNI_HIATUS_SUSPEND && e.value != UNI_HIATUS_HIBERNATE)
 		return;
-	become_label(&e,
-		e.value == UNI_HIATUS_SUSPEND ? UNI_MIRAGE_SUSPEND : UNI_MIRAGE_HIBERNATE);
+	become_label(&e, e.value == UNI_HIATUS_SUSPEND ? UNI_MIRAGE_SUSPEND : UNI_MIRAGE_HIBERNATE);
 	e.thread = UNI_PROMISE_NOBODY;
 	add_event(w, &e);
 }

@@ -63,8 +63,8 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 	return fields(ret, words, nr, ns_per_cycle);
 }
 
-bool uni_promise_of_call(
-	const struct uni_timeline *tl, const struct uni_call_event *e, struct uni_promise_event *ret)
+bool uni_promise_of_call(const struct uni_timeline *tl, const struct uni_call_event *e,
+	struct uni_promise_event *ret)
 {
 	if (e->type == UNI_CALL_LOST) {
 		*ret = (struct uni_promise_event){ .kind = UNI_PE_LOST,
@@ -76,6 +76,6 @@ bool uni_promise_of_call(
 		return true;
 	}
 	return e->type == UNI_CALL_EXT && tl->words != NULL &&
-	       uni_promise_of_record(e->cls, tl->words(tl->ctx, e), e->nr, e->cpu, e->ns,
-		       tl->ns_per_cycle, ret);
+	       uni_promise_of_record(
+		       e->cls, tl->words(tl->ctx, e), e->nr, e->cpu, e->ns, tl->ns_per_cycle, ret);
 }
