@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "session/threads.h"
 
-#define THREADS	 1024u
 #define PAUSE_NS (5 * UNI_NSEC_PER_MSEC) /* after which no further thread is looked at */
 
 static const struct uni_as_budget budget = {
@@ -33,7 +32,7 @@ int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	n->u = u;
 	n->model = model;
-	n->list = uni_thread_list_create(THREADS);
+	n->list = uni_thread_list_create(UNI_THREADS_MAX);
 	if (n->list == NULL)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	else
@@ -43,7 +42,7 @@ int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
 		return rc;
 	}
 	/* Touched now, so that no page fault falls into a pause. */
-	memset(n->list->v, 0, THREADS * sizeof(n->list->v[0]));
+	memset(n->list->v, 0, n->list->cap * sizeof(n->list->v[0]));
 	*ret = n;
 	return 0;
 }
