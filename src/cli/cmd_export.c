@@ -28,7 +28,7 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
 			"what to write: see --list (default: from the end of --output's name)",
-			"folded svg uniprof json nanos csv uftrace chrome fxt", NULL },
+			"folded svg uniprof json nanos csv uftrace chrome fxt mirage", NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
 		{ 'O', "option", UNI_OPT_LIST, &o.set, "NAME=VALUE",
@@ -258,16 +258,21 @@ const struct uni_cmd uni_cmd_export = {
 	.name = "export",
 	.operands = "FILE",
 	.summary = "write a session, or folded stacks and the like, in another format",
-	.details =
-		"FILE is a session folder, or a file in a format that `uniscope import` reads. The "
-		"formats\n"
-		"nanos, csv, uftrace, chrome and fxt show single calls, of a session with a "
-		"trace or of a\n"
-		"text that Nanos' or Linux' ftrace printed.",
+	.details = "FILE is a session folder, a session in one stream (- is standard input), or a "
+		   "file in a "
+		   "format that\n"
+		   "`uniscope import` reads. The formats nanos, csv, uftrace, chrome and fxt show "
+		   "single "
+		   "calls, of a\n"
+		   "session with a trace or of a text that Nanos' or Linux' ftrace printed; mirage "
+		   "shows "
+		   "threads and\n"
+		   "promises of a session.",
 	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"
 		    "  uniscope export web1.uniscope -o web1.svg -O title='web1 under load'\n"
 		    "  uniscope export --exits=time web1.uniscope -o exits.svg\n"
 		    "  uniscope export --calls traced.uniscope -o calls.svg\n"
+		    "  uniscope export traced.uniscope -o traced.mirage\n"
 		    "  uniscope export ftrace.txt -f uftrace -o ftrace.data\n"
 		    "  uniscope export --diff two-columns.folded -f svg -o diff.svg",
 	.min_operands = 0,

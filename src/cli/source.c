@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -166,7 +165,7 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 {
 	struct uni_build_opts opts;
 	struct uni_build_read read;
-	int rc = uni_recording_open(args->path, &s->rec, err);
+	int rc = uni_recording_open(s->in.folder, &s->rec, err);
 
 	if (rc == 0)
 		rc = choose_guest(args, s->rec, err);
@@ -226,12 +225,10 @@ static int open_import(
 	struct uni_import_opts opts = {
 		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
 	};
-	_cleanup_free_ char *data = NULL;
-	size_t size = 0;
+	const char *data = s->in.data;
+	size_t size = s->in.size;
 	int rc = check_import_args(args, err);
 
-	if (rc == 0)
-		rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
 	if (rc != 0)
 		return rc;
 	s->importer = args->format != NULL ? uni_importer_by_name(args->format)
@@ -260,18 +257,17 @@ static int open_import(
 int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
-	struct stat st;
 	int rc = 0;
 
 	memset(s, 0, sizeof(*s));
 	if (args->symbols != NULL)
 		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
-	if (rc == 0) {
-		if (args->format == NULL && stat(args->path, &st) == 0 && S_ISDIR(st.st_mode))
-			rc = open_session(args, s, err);
-		else
-			rc = open_import(args, s, err);
-	}
+	if (rc == 0)
+		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	if (rc == 0 && s->in.folder != NULL && args->format != NULL)
+		rc = uni_err_set(err, UNI_EFORMAT, "%s is not a regular file or pipe", args->path);
+	else if (rc == 0)
+		rc = s->in.folder != NULL ? open_session(args, s, err) : open_import(args, s, err);
 	if (rc != 0)
 		uni_source_close(s);
 	return rc;
@@ -281,6 +277,7 @@ void uni_source_close(struct uni_source *s)
 {
 	uni_profile_destroy(s->profile);
 	uni_recording_close(s->rec);
+	uni_input_close(&s->in);
 	uni_thread_set_destroy(s->threads);
 	uni_symtab_destroy(s->symtab);
 	memset(s, 0, sizeof(*s));

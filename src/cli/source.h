@@ -4,12 +4,14 @@
 #define UNI_CLI_SOURCE_H
 
 #include "base/err.h"
+#include "cli/input.h"
 #include "cli/options.h"
 #include "import/import.h"
 #include "profile/build.h"
 #include "session/recording.h"
 
 struct uni_source {
+	struct uni_input in;
 	struct uni_recording *rec;	     /* NULL: it was imported */
 	struct uni_profile *profile;	     /* NULL: args.no_profile, of a session */
 	struct uni_symtab *symtab;	     /* of --symbols, or NULL */

@@ -3,10 +3,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
-#include "base/cleanup.h"
-#include "base/io.h"
+#include "cli/input.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/tinput.h"
@@ -16,6 +14,7 @@
 
 struct uni_call_source {
 	const char *path;
+	struct uni_input in;
 	struct uni_timeline timeline;
 	/* A text */
 	struct uni_ftext text;
@@ -27,13 +26,6 @@ struct uni_call_source {
 	struct uni_calls_filter filter;
 	struct uni_trace_timeline *trace;
 };
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 static void note_text(const char *path, const struct uni_ftext_stats *st)
 {
@@ -47,13 +39,11 @@ static void note_text(const char *path, const struct uni_ftext_stats *st)
 
 static int open_text(struct uni_call_source *s, struct uni_err *err)
 {
-	_cleanup_free_ char *data = NULL;
 	struct uni_ftext_stats st;
-	size_t size;
-	int rc = uni_read_file(s->path, MAX_INPUT, &data, &size, err);
+	int rc = uni_ftext_parse(s->in.data, s->in.size, &s->text, &st, err);
 
-	if (rc == 0)
-		rc = uni_ftext_parse(data, size, &s->text, &st, err);
+	free(s->in.data);
+	s->in.data = NULL;
 	if (rc != 0)
 		return err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", s->path) : rc;
 	note_text(s->path, &st);
@@ -78,7 +68,7 @@ static int open_session(
 	struct uni_funcs_naming naming = { .mangled = args->build.naming.mangled };
 	struct uni_recorded_guest guest;
 	uint32_t nr;
-	int rc = uni_recording_open(s->path, &s->rec, err);
+	int rc = uni_recording_open(s->in.folder, &s->rec, err);
 
 	if (rc == 0)
 		rc = find_guest(args, s->rec, &nr, err);
@@ -111,7 +101,9 @@ int uni_call_source_open(
 	if (s == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	s->path = args->path;
-	rc = is_folder(args->path) ? open_session(args, s, err) : open_text(s, err);
+	rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	if (rc == 0)
+		rc = s->in.folder != NULL ? open_session(args, s, err) : open_text(s, err);
 	if (rc != 0) {
 		uni_call_source_close(s);
 		return rc;
@@ -130,6 +122,7 @@ void uni_call_source_close(struct uni_call_source *s)
 	uni_tinput_close(s->input);
 	uni_symtab_destroy(s->symtab);
 	uni_recording_close(s->rec);
+	uni_input_close(&s->in);
 	free(s);
 }
 

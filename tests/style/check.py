@@ -22,7 +22,7 @@ BELOW = {
     "guest": ["obj", "arch", "mem", "base"],
     "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "export": ["profile", "session", "trace", "obj", "arch", "base"],
+    "export": ["promise", "profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
     "promise": ["trace", "obj", "arch", "mem", "base"],
     "serve": ["trace", "obj", "base"],
