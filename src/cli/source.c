@@ -186,6 +186,7 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 	if (s->symtab == NULL)
 		note_symbols(s->rec);
 	opts.symtab = s->symtab;
+	opts.keep_log = args->keep_log;
 	if (s->symtab == NULL)
 		note_places(args, s->rec);
 	if (args->no_profile)
@@ -244,6 +245,8 @@ static int open_import(
 	s->profile = uni_profile_create();
 	if (s->profile == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (args->keep_log)
+		uni_profile_keep_log(s->profile);
 	rc = s->importer->read(data, size, &opts, s->profile, &s->stats, err);
 	if (rc == 0 && s->stats.bad_lines != 0)
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "

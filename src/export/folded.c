@@ -127,6 +127,7 @@ const struct uni_exporter uni_exporter_folded = {
 	.ext = "folded",
 	.mime = "text/plain",
 	.summary = "folded stacks: one \"root;caller;leaf COUNT\" a line",
+	.lost = "times, vCPUs, threads",
 	.needs = UNI_NEEDS_PROFILE,
 	.write = write_folded,
 };

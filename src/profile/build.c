@@ -129,12 +129,17 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 {
+	int rc;
+
 	b->read.samples++;
 	if (!wanted(b, s))
 		return 0;
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
-	return uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
+	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
+	if (rc == 0 && b->opts->each != NULL)
+		rc = b->opts->each(b->opts->each_arg, s, uni_profile_last(b->p));
+	return rc;
 }
 
 /* The leaf on top of the chain that was pushed; part NULL: of the exit itself. */
@@ -227,6 +232,8 @@ int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build
 	b->guest = calloc(nr_guests, sizeof(*b->guest));
 	if (b->p == NULL || b->guest == NULL)
 		rc = -UNI_ENOMEM;
+	if (rc == 0 && opts->keep_log)
+		uni_profile_keep_log(b->p);
 	for (; rc == 0 && b->nr_guests < nr_guests; b->nr_guests++)
 		rc = begin_guest(b, &guest[b->nr_guests], b->nr_guests);
 	if (rc != 0)
@@ -273,7 +280,9 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 
 		uni_recording_guest_name(rec, i, name[i]);
 		ret[i] = (struct uni_build_guest){
-			.root = nr == 1 || opts->filter.guest >= 0 ? NULL : name[i],
+			.root = nr == 1 || opts->filter.guest >= 0 || opts->no_guest_roots
+					? NULL
+					: name[i],
 			.symtab = from.symtab,
 			.bias = from.meta->bias,
 			.image_path = from.meta->image_path,
