@@ -52,7 +52,7 @@ static const struct uni_opt *options(void)
 		{ 0, "normalize", UNI_OPT_FLAG, &o.x.normalize, NULL,
 			"with --before: scale its values to the other file's total", NULL, NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.x.src.symbols, "FILE",
-			"names for raw addresses: an ELF, a .usym or the output of nm", "FILE",
+			"names for raw addresses: an ELF, a .usym or " UNI_SYMBOL_TABLE, "FILE",
 			NULL },
 		UNI_DEBUG_DIR_OPTION(o.x.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.x.src.build.naming),
@@ -170,16 +170,17 @@ static int write_all(struct uni_exporting *x, struct uni_err *err)
 		const struct uni_exporter *e = uni_exporters[i];
 		struct uni_err why = { 0 };
 
-		if (uni_exporting_check(x, e, &why) != 0) {
-			uni_note("%s is left out: %s", e->name, why.msg);
-			continue;
-		}
 		uni_strbuf_reset(&path);
 		uni_strbuf_addf(&path, "%s/profile.%s", o.all, e->ext);
 		if (uni_strbuf_failed(&path))
 			return uni_err_set(err, UNI_ENOMEM, "out of memory");
-		rc = uni_exporting_write(x, e, NULL, 0, path.s, err);
-		nr++;
+		rc = uni_exporting_write(x, e, NULL, 0, path.s, &why);
+		if (rc == -UNI_EIO || rc == -UNI_ENOMEM)
+			return uni_err_set(err, (enum uni_errcode) - rc, "%s", why.msg);
+		if (rc != 0)
+			uni_note("%s is left out: %s", e->name, why.msg);
+		nr += rc == 0;
+		rc = 0;
 	}
 	if (rc == 0)
 		uni_note("wrote %zu formats into %s", nr, o.all);
@@ -232,17 +233,20 @@ const struct uni_cmd uni_cmd_export = {
 	.operands = "FILE",
 	.summary = "write a session, or folded stacks and the like, in another format",
 	.details =
-		"FILE is a session folder, or a file in a format that `uniscope import` reads. The "
-		"formats\n"
-		"nanos, csv and uftrace show single calls, of a session with a trace or of a text "
-		"that\n"
-		"Nanos' or Linux' ftrace printed; chrome, fxt and perfetto show calls and "
-		"samples.\n"
-		"What a format has no place for is said on stderr, and by --list.",
+		"FILE is a session folder, a session in one stream (- is standard input), or a "
+		"file in a format\n"
+		"that `uniscope import` reads. The formats nanos, csv and uftrace show single "
+		"calls, of a session\n"
+		"with a trace or of a text that Nanos' or Linux' ftrace printed; chrome, fxt and "
+		"perfetto show\n"
+		"calls and samples, mirage threads and promises of a session. What a format has no "
+		"place for is\n"
+		"said on stderr, and by --list.",
 	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"
 		    "  uniscope export web1.uniscope -o web1.svg -O title='web1 under load'\n"
 		    "  uniscope export --exits=time web1.uniscope -o exits.svg\n"
 		    "  uniscope export --calls traced.uniscope -o calls.svg\n"
+		    "  uniscope export traced.uniscope -o traced.mirage\n"
 		    "  uniscope export web1.uniscope -o web1.pb.gz && go tool pprof web1.pb.gz\n"
 		    "  uniscope export --all web1.formats web1.uniscope\n"
 		    "  uniscope export --before old.uniscope new.uniscope -o changed.svg\n"

@@ -8,6 +8,8 @@
 #include "profile/calls.h"
 #include "profile/copy.h"
 
+#define MAX_INPUT ((size_t)4 << 30)
+
 /* Of one format. */
 struct one {
 	const struct uni_exporter *e;
@@ -24,6 +26,7 @@ static int open_before(struct uni_exporting *x, struct uni_err *err)
 	int rc;
 
 	args.path = x->before;
+	args.in = NULL;
 	args.build.filter.guest = x->src.guest != NULL ? x->src.build.filter.guest : -1;
 	rc = uni_source_open(&args, &before, err);
 	if (rc != 0)
@@ -34,12 +37,24 @@ static int open_before(struct uni_exporting *x, struct uni_err *err)
 	return rc;
 }
 
+static int open_input(struct uni_exporting *x, struct uni_err *err)
+{
+	int rc = x->has_input ? 0 : uni_input_open(x->src.path, MAX_INPUT, &x->in, err);
+
+	x->has_input = rc == 0;
+	x->src.in = &x->in;
+	return rc;
+}
+
 int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 {
-	int rc = 0;
+	int rc;
 
 	if (x->opened)
 		return 0;
+	rc = open_input(x, err);
+	if (rc != 0)
+		return rc;
 	x->src.keep_log = x->keep_log;
 	rc = uni_source_open(&x->src, &x->s, err);
 	if (rc != 0)
@@ -104,10 +119,9 @@ int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, s
 	if (x->calls != NULL && (e->needs & UNI_NEEDS_SAMPLES) != 0)
 		return check_samples(x, e, err);
 	if (x->calls != NULL || (e->needs & UNI_NEEDS_TIMELINE) != 0)
-		return x->opened && !has_trace(x)
-			       ? uni_err_set(err, UNI_ENOTSUP, "%s has no function trace",
-					 x->src.path)
-			       : 0;
+		return x->opened && !has_trace(x) ? uni_err_set(err, UNI_ENOTSUP,
+							    "%s has no function trace", x->src.path)
+						  : 0;
 	rc = uni_exporting_open(x, err);
 	return rc == 0 ? check_samples(x, e, err) : rc;
 }
@@ -132,7 +146,9 @@ static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
 	int rc = 0;
 
 	if (wants_calls(x, o->e)) {
-		rc = uni_call_source_open(&x->src, &o->calls, err);
+		rc = open_input(x, err);
+		if (rc == 0)
+			rc = uni_call_source_open(&x->src, &o->calls, err);
 		if (rc != 0)
 			return rc;
 		o->view.timeline = uni_call_source_get(o->calls);
@@ -157,8 +173,7 @@ static int write_to(struct one *o, const struct uni_export_opt *opts, size_t nr_
 	int rc;
 
 	if (o->e->write_folder != NULL && strcmp(path, "-") == 0)
-		return uni_err_set(
-			err, UNI_EUSAGE, "%s is a folder: name it with -o", o->e->name);
+		return uni_err_set(err, UNI_EUSAGE, "%s is a folder: name it with -o", o->e->name);
 	if (o->e->write_folder != NULL)
 		return o->e->write_folder(&o->view, opts, nr_opts, path, err);
 	rc = uni_sink_open_file(path, &out, err);
@@ -213,6 +228,8 @@ void uni_exporting_close(struct uni_exporting *x)
 	uni_profile_destroy(x->diff);
 	if (x->opened)
 		uni_source_close(&x->s);
+	if (x->has_input)
+		uni_input_close(&x->in);
 	x->diff = NULL;
-	x->opened = false;
+	x->opened = x->has_input = false;
 }

@@ -3,6 +3,7 @@
 #ifndef UNI_CLI_EXPORTING_H
 #define UNI_CLI_EXPORTING_H
 
+#include "cli/input.h"
 #include "cli/source.h"
 #include "cli/timeline.h"
 #include "export/export.h"
@@ -14,9 +15,10 @@ struct uni_exporting {
 	bool normalize;	    /* before's values to the total of src's */
 	bool keep_log;	    /* the order of stacks is wanted */
 	/* Private */
+	struct uni_input in; /* read once: it may be a pipe */
 	struct uni_source s;
 	struct uni_profile *diff;
-	bool opened;
+	bool has_input, opened;
 };
 
 /* Reads the source; the others do that by themselves. */

@@ -40,10 +40,10 @@ static bool push_synthetic(struct uni_builder *b, const char *name)
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
-static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, bool exact)
+static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
 {
 	size_t nr;
-	const uint32_t *frames = uni_namer_frames(g->namer, pc, exact, &nr);
+	const uint32_t *frames = uni_namer_frames(g->namer, pc, flags, &nr);
 
 	for (size_t i = 0; frames != NULL && i < nr; i++) {
 		if (!push(b, frames[i]))
@@ -119,9 +119,9 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 		!push_synthetic(b, "[truncated]"))
 		return false;
 	for (size_t i = s->nr; i-- != 0;) {
-		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
+		unsigned flags = s->flags[i] | (i == 0 ? UNI_FRAME_EXACT : 0u);
 
-		if (!push_address(b, g, s->pc[i], exact))
+		if (!push_address(b, g, s->pc[i], flags))
 			return false;
 	}
 	return leaf == NULL || push_synthetic(b, leaf);

@@ -32,9 +32,10 @@ struct uni_frame {
 	uint32_t image; /* string: short image name, 0 = none */
 	uint32_t file;	/* string, 0 = none */
 	uint32_t line;	/* 0 = none */
-	uint32_t plain; /* string: the name without the line that is in it; 0 = it is the name */
+	uint32_t plain; /* string: the name without the line or mark in it; 0 = it is the name */
 	uint64_t addr;	/* for UNI_FK_UNKNOWN, else function start, 0 = none */
 	uint8_t kind;	/* enum uni_frame_kind */
+	bool guess;	/* it was guessed, and may be wrong: its name ends in " ?" */
 };
 
 struct uni_node {
