@@ -133,8 +133,8 @@ static int from_recording(struct uni_rows *r, const struct uni_view *v, struct u
 	opts.each = each;
 	opts.each_arg = r;
 	r->timed = true;
-	r->unit_ns = meta->frequency > 0.0 ? (double)UNI_NSEC_PER_SEC / meta->frequency
-					   : NO_PERIOD_NS;
+	r->unit_ns =
+		meta->frequency > 0.0 ? (double)UNI_NSEC_PER_SEC / meta->frequency : NO_PERIOD_NS;
 	r->rec = v->samples;
 	r->nr_guests = uni_recording_nr_guests(v->samples);
 	return uni_profile_build(v->samples, &opts, &r->owned, NULL, err);
