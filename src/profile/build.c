@@ -129,12 +129,16 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 {
+	const struct uni_build_watch *w = b->opts->watch;
+	int rc;
+
 	b->read.samples++;
 	if (!wanted(b, s))
 		return 0;
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
-	return uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
+	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
+	return rc == 0 && w != NULL ? w->sample(w->ctx, s, uni_profile_last(b->p)) : rc;
 }
 
 /* The leaf on top of the chain that was pushed; part NULL: of the exit itself. */
@@ -175,7 +179,9 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 		.nr = e->nr,
 		.pc = e->pc,
 		.flags = e->flags };
+	const struct uni_build_watch *w = b->opts->watch;
 	char label[UNI_EXIT_LABEL_MAX], leaf[UNI_EXIT_LABEL_MAX + 8];
+	int rc;
 
 	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
 		b->read.exits = UINT64_MAX;
@@ -185,7 +191,11 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);
 	if (!push_chain(b, &chain) || !push_synthetic(b, leaf))
 		return -UNI_ENOMEM;
-	return b->opts->what == UNI_BUILD_EXITS ? add_part(b, NULL, e->weight) : add_times(b, e);
+	if (b->opts->what != UNI_BUILD_EXITS)
+		return add_times(b, e);
+	rc = add_part(b, NULL, e->weight);
+	return rc == 0 && w != NULL && e->weight != 0 ? w->exit(w->ctx, e, uni_profile_last(b->p))
+						      : rc;
 }
 
 static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from, uint32_t number)

@@ -254,6 +254,13 @@ int uni_profile_add(
 	return 0;
 }
 
+uint32_t uni_profile_last(const struct uni_profile *p)
+{
+	size_t nr = p->last_nodes.nr;
+
+	return nr != 0 ? p->last_nodes.v[nr - 1] : UNI_NODE_ROOT;
+}
+
 int uni_profile_enable_second(struct uni_profile *p)
 {
 	if (p->has_second)

@@ -64,6 +64,8 @@ struct uni_strtab *uni_profile_strings(struct uni_profile *p);
  */
 int uni_profile_add(
 	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2);
+/* The node whose self uni_profile_add() added to last; its number stays. */
+uint32_t uni_profile_last(const struct uni_profile *p);
 /* The child of `parent` with that frame, made if it is not there; UNI_NODE_NONE: out of memory. */
 uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t frame);
 void uni_profile_add_self(struct uni_profile *p, uint32_t node, double value, double value2);
