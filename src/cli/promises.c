@@ -122,11 +122,16 @@ static bool is_folder(const char *path)
 	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+int uni_promises_read(struct uni_promise_builder *b, const char *path,
+	const struct uni_promises_args *args, struct uni_err *err)
+{
+	return is_folder(path) ? from_session(b, path, args, err) : from_mirage(b, path, err);
+}
+
 static int fill(struct uni_promises *p, const char *path, const struct uni_promises_args *args,
 	struct uni_err *err)
 {
-	int rc = is_folder(path) ? from_session(p->builder, path, args, err)
-				 : from_mirage(p->builder, path, err);
+	int rc = uni_promises_read(p->builder, path, args, err);
 
 	if (rc != 0)
 		return rc;
