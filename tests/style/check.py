@@ -22,11 +22,12 @@ BELOW = {
     "guest": ["obj", "arch", "mem", "base"],
     "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "export": ["profile", "session", "trace", "obj", "arch", "base"],
+    "export": ["promise", "profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
     "promise": ["trace", "obj", "arch", "mem", "base"],
+    "page": ["export", "promise", "profile", "session", "trace", "base"],
     "serve": ["trace", "obj", "base"],
-    "cli": ["serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
+    "cli": ["page", "serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
             "obj", "arch", "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
