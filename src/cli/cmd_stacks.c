@@ -293,6 +293,19 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 && !o.naming.unmarked ? " ?" : "");
 }
 
+/* Of a guest that stands still as a whole no vCPU runs; one that waited for something does so
+ * still. */
+static const char *state_name(const struct shot *shot, const struct stack *k)
+{
+	const char *rest = shot->g->info.rest;
+	bool dead = (shot->g->t->ops->caps(shot->g->t) & UNI_CAP_DEAD) != 0;
+	unsigned state = k->regs->state;
+
+	if (rest[0] != '\0' && (state == UNI_VCPU_RUNNING || (dead && state == UNI_VCPU_HALTED)))
+		return rest;
+	return uni_vcpu_state_name(state);
+}
+
 static void print_head(const struct shot *shot, const struct stack *k)
 {
 	bool colour = uni_term_colour(stdout);
@@ -301,8 +314,7 @@ static void print_head(const struct shot *shot, const struct stack *k)
 	char says[256], number[32] = "";
 
 	if (t == NULL) {
-		(void)printf("%svCPU %zu%s (%s)\n", on, k->vcpu, off,
-			uni_vcpu_state_name(k->regs->state));
+		(void)printf("%svCPU %zu%s (%s)\n", on, k->vcpu, off, state_name(shot, k));
 		return;
 	}
 	uni_thread_say(shot->g, t, says, sizeof(says));
@@ -410,7 +422,7 @@ static void json_stack(struct uni_json *j, const struct shot *shot, const struct
 	if (k->vcpu != SIZE_MAX)
 		uni_json_kv(u64, j, "vcpu", k->vcpu);
 	if (k->thread == NULL)
-		uni_json_kv(str, j, "state", uni_vcpu_state_name(k->regs->state));
+		uni_json_kv(str, j, "state", state_name(shot, k));
 	uni_json_kv(str, j, "stop", uni_stop_name(k->chain->stop));
 	if (o.registers)
 		json_registers(j, shot, k->regs);

@@ -3,6 +3,7 @@
 #ifndef UNI_CLI_TRACE_OPEN_H
 #define UNI_CLI_TRACE_OPEN_H
 
+#include "cli/input.h"
 #include "cli/options.h"
 #include "session/tinput.h"
 #include "trace/calls.h"
@@ -43,8 +44,10 @@ struct uni_trace_args {
 	}
 
 struct uni_trace_open {
+	struct uni_input input;
 	struct uni_recording *rec;
 	struct uni_tinput *tinput;
+	uint32_t guest;			  /* of the recording */
 	const struct uni_trace_input *in; /* tinput's */
 	struct uni_symtab *symtab;	  /* of --symbols, or NULL */
 	struct uni_funcs *funcs;
