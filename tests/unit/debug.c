@@ -113,8 +113,8 @@ static struct uni_symtab *symtab_with_debug(
 	return s;
 }
 
-static void expect_param(
-	const struct uni_param *p, const char *name, enum uni_param_form form, unsigned size, int reg)
+static void expect_param(const struct uni_param *p, const char *name, enum uni_param_form form,
+	unsigned size, int reg)
 {
 	assert_string_equal(p->name, name);
 	assert_int_equal(p->form, form);
