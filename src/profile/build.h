@@ -35,6 +35,12 @@ struct uni_build_opts {
 	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
+	bool keep_log;	     /* uni_profile_keep_log() */
+	bool no_guest_roots; /* several guests in one tree, and each() tells them apart */
+	/* Of each sample that was added, in time order, with the node it ended in, whose number
+	 * stays; NULL: nobody asks. 0 or -UNI_ENOMEM. */
+	int (*each)(void *arg, const struct uni_sample *s, uint32_t node);
+	void *each_arg;
 };
 
 #define UNI_BUILD_DEFAULTS               \
