@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 			wait_for_turn(begin_ns, rate);
 	}
 	begin_ns = now_ns() - begin_ns;
-	(void)printf("took %lu.%03lu\n", begin_ns / NS_A_SECOND, begin_ns / 1000000 % 1000);
+	(void)printf("took %.3f\n", (double)begin_ns / NS_A_SECOND);
 	(void)printf("work_leaf %lu\nwork_fib %lu\nwork_round %lu\ndone\n", count_leaf, count_fib,
 		count_round);
 	(void)fflush(stdout);
