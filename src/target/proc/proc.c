@@ -213,7 +213,7 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 
 static unsigned caps(struct uni_target *base)
 {
-	return UNI_CAP_HOLD | (of(base)->streaming ? UNI_CAP_STREAM : 0u);
+	return UNI_CAP_HOLD | UNI_CAP_WRITE_TEXT | (of(base)->streaming ? UNI_CAP_STREAM : 0u);
 }
 
 static int nr_vcpus(struct uni_target *base)
@@ -293,5 +293,6 @@ const struct uni_target_ops uni_target_proc = {
 	.stream_stats = uni_proc_stream_stats,
 	.stream_times = uni_proc_stream_times,
 	.stream_stop = uni_proc_stream_stop,
+	.write_text = uni_proc_write_text,
 	.detach = detach,
 };
