@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * promises [SLICES]: what an event of threads costs. The guest's tracer is linked into this process;
- * each event takes turns with the same loop without it, with a function's entry as a patched guest
- * records it, and, where it was built with LTTng, with that one's tracepoint of the same fields.
- * Prints the clock's cost, then for each ns an event more than the empty loop: the quickest slices,
- * and the lower quartile. bench/run promises runs it.
+ * promises [SLICES]: what an event of threads costs. The guest's tracer is linked into this
+ * process; each event takes turns with the same loop without it, with a function's entry as a
+ * patched guest records it, and, where it was built with LTTng, with that one's tracepoint of the
+ * same fields. Prints the clock's cost, then for each ns an event more than the empty loop: the
+ * quickest slices, and the lower quartile. bench/run promises runs it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -61,16 +61,16 @@ static void set_up(void)
 }
 
 /* One slice: ns of EVENTS times the event. */
-#define SLICE(name, event)                                  \
-	static uint64_t name(void)                          \
-	{                                                   \
-		uint64_t t = now_ns();                      \
-                                                            \
-		for (uint64_t i = 0; i < EVENTS; i++) {     \
-			__asm__ volatile("" : "+r"(i));     \
-			event;                              \
-		}                                           \
-		return now_ns() - t;                        \
+#define SLICE(name, event)                              \
+	static uint64_t name(void)                      \
+	{                                               \
+		uint64_t t = now_ns();                  \
+                                                        \
+		for (uint64_t i = 0; i < EVENTS; i++) { \
+			__asm__ volatile("" : "+r"(i)); \
+			event;                          \
+		}                                       \
+		return now_ns() - t;                    \
 	}
 
 SLICE(empty, (void)0)
@@ -164,7 +164,8 @@ int main(int argc, char **argv)
 	for (size_t w = 0; w < NR; w++) {
 		qsort(ns[w], slices, sizeof(uint64_t), ascending);
 		qsort(base[w], slices, sizeof(uint64_t), ascending);
-		printf("%s,%.2f,%.2f\n", ways[w].name, ((double)ns[w][0] - (double)base[w][0]) / EVENTS,
+		printf("%s,%.2f,%.2f\n", ways[w].name,
+			((double)ns[w][0] - (double)base[w][0]) / EVENTS,
 			((double)ns[w][slices / 4] - (double)base[w][slices / 4]) / EVENTS);
 	}
 	return 0;
