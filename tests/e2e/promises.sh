@@ -92,6 +92,12 @@ books() {
 	EOF
 }
 
+# The page's timeline, looked at: the lost ones are red lines to the end of the trace, or nothing is.
+seen() { # RUN
+	"$U" report --html "$T/page.html" "$T/s.uniscope" 2>"$T/err" || { cat "$T/err"; return 1; }
+	python3 "$SRC/tests/e2e/page_timeline.py" "$T/page.html" "$1" >"$T/seen" 2>&1 || { cat "$T/seen"; return 1; }
+}
+
 decoded() { # by the standard's own reader
 	babeltrace2 "$T/s.uniscope" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] && [ -s "$T/bt" ] || {
 		head -5 "$T/bt.err"
@@ -104,6 +110,8 @@ elf=$BUILD/lab/trace/trace-arp-gcc-fp.elf
 	echo '1..0 # SKIP no compiler here makes guests to trace'
 	exit 0
 }
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+	echo '# no chromium: pages are not looked at'
 for accel in $accels; do
 	for run in bad good; do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
@@ -111,6 +119,7 @@ for accel in $accels; do
 			check "$accel: the flight recorder of the $run run" dumped
 			check "$accel: what is found in it" $run
 			check "$accel: its books" books
+			[ -z "$chromium" ] || check "$accel: its page" seen $run
 		else
 			check "$accel: boots" false
 		fi
@@ -119,6 +128,7 @@ for accel in $accels; do
 		check "$accel: recorded live" recorded
 		check "$accel: the same is found" bad
 		check "$accel: the same books" books
+		[ -z "$chromium" ] || check "$accel: the same in its page" seen bad
 		[ "$accel" != tcg ] || check "$accel: babeltrace2 reads it" decoded
 	else
 		check "$accel: boots" false

@@ -236,6 +236,7 @@ export abstract class Plot {
 
         this.top = d.top + this.scrollSign() * (d.y - y);
         this.jump(d.x0 + by, d.x1 + by);
+        this.onRange?.(this.x0, this.x1);
     }
 
     scrollSign(): number { return 1; }

@@ -270,11 +270,14 @@ function addCalls(m: Model): void {
             at = start[i]! + dur[i]!;
         }
     }
-    const cpus = d.u32('c.cpu');
+    const cpus = d.u32('c.cpu'), onCpu = new Map<number, number>();
+    for (let r = nr.length - 1; r >= 0; r--) if (nr[r]! > 0) onCpu.set(thread[r]!, cpus[first[r]!]!);
     for (let i = 0; i < cpus.length; i++) cpus[i] = m.cpus.id('vCPU ' + cpus[i]);
     const labels = threadLabels(d);
-    const names = head.threads.map(([name, number]) => labels.get(number) ?? (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number)
+    // Where nothing tells threads apart, each CPU is one.
+    const names = head.threads.map(([name, number], i) => name === 'tid' && number === '0' && onCpu.has(i) ? `on vCPU ${onCpu.get(i)}` : labels.get(number) ?? (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number)
         : 'thread ' + (BigInt(number) > 65535n ? '0x' + BigInt(number).toString(16) : number)));
+    names.forEach((name, i) => { if (names.indexOf(name) < i) names[i] = `${name} (${i})`; });
     const rowThread = Int32Array.from(thread, (x) => m.threads.id(names[x] ?? 'thread ' + x));
     m.spans = new Spans(t, { nr: nr.length, first, start, dur, id: d.u32('c.node') }, rowThread, d.u32('r.depth'), cpus, d.f64('c.off'));
     m.sources.push(m.spans);

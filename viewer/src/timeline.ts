@@ -54,8 +54,8 @@ export class Timeline implements View {
 
         plot.min = this.plot.min;
         plot.max = this.plot.max;
-        this.plot.onMove = (x0, x1) => { if (plot.x0 !== x0 || plot.x1 !== x1) plot.jump(x0, x1); };
-        plot.onMove = (x0, x1) => { if (this.plot.x0 !== x0 || this.plot.x1 !== x1) this.plot.jump(x0, x1); };
+        this.plot.onMove = (x0, x1) => { if (!this.pane.hidden && (plot.x0 !== x0 || plot.x1 !== x1)) plot.jump(x0, x1); };
+        plot.onRange = (x0, x1) => this.plot.jump(x0, x1);
         this.pane.append(plot.canvas);
     }
 
