@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "cli/cmd.h"
+#include "cli/page.h"
 #include "cli/quality.h"
 #include "cli/source.h"
 #include "cli/symbols.h"
@@ -18,6 +19,7 @@ static struct {
 	uint64_t functions, vcpu, depth;
 	double min_percent;
 	bool tree, per_vcpu, json, vcpu_given;
+	const char *html;
 } o;
 
 static const struct uni_opt *options(void)
@@ -53,6 +55,10 @@ static const struct uni_opt *options(void)
 			"function; with --tree also the chains, by number or by nanoseconds "
 			"(--json: of the table)",
 			NULL, NULL },
+		{ 0, "html", UNI_OPT_STR, &o.html, "FILE",
+			"write one page with everything that was recorded: it opens in a browser, "
+			"from disk, without a network (- is standard output)",
+			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		UNI_OPT_END,
@@ -188,6 +194,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
 	if (o.vcpu_given)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+	if (o.html != NULL)
+		return uni_exit_of(uni_page_report(&o.src, o.html, err));
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
@@ -206,7 +214,8 @@ const struct uni_cmd uni_cmd_report = {
 	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
 	.examples = "  uniscope report web1.uniscope\n"
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
-		    "  uniscope report --exits web1.uniscope",
+		    "  uniscope report --exits web1.uniscope\n"
+		    "  uniscope report --html web1.html web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

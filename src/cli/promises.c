@@ -160,8 +160,8 @@ static bool is_exported(const char *folder)
 	return !uni_strbuf_failed(&name) && access(name.s, F_OK) == 0;
 }
 
-static int read_in(struct uni_promises *p, const char *path, const struct uni_promises_args *args,
-	struct uni_err *err)
+int uni_promises_read(struct uni_promise_builder *b, const char *path,
+	const struct uni_promises_args *args, struct uni_err *err)
 {
 	struct uni_input in;
 	int rc = uni_input_open(path, FILE_MAX, &in, err);
@@ -169,11 +169,11 @@ static int read_in(struct uni_promises *p, const char *path, const struct uni_pr
 	if (rc != 0)
 		return rc;
 	if (in.folder == NULL)
-		rc = from_ring(p->builder, path, &in, err);
+		rc = from_ring(b, path, &in, err);
 	else if (is_exported(in.folder))
-		rc = from_folder(p->builder, in.folder, err);
+		rc = from_folder(b, in.folder, err);
 	else
-		rc = from_session(p->builder, in.folder, args, err);
+		rc = from_session(b, in.folder, args, err);
 	uni_input_close(&in);
 	return rc;
 }
@@ -181,7 +181,7 @@ static int read_in(struct uni_promises *p, const char *path, const struct uni_pr
 static int fill(struct uni_promises *p, const char *path, const struct uni_promises_args *args,
 	struct uni_err *err)
 {
-	int rc = read_in(p, path, args, err);
+	int rc = uni_promises_read(p->builder, path, args, err);
 
 	if (rc != 0)
 		return rc;

@@ -26,6 +26,13 @@ struct uni_promises {
 };
 
 /*
+ * Adds what FILE has to b, which is to be finished then. Nothing, without an error, if it is a
+ * session that has none.
+ */
+int uni_promises_read(struct uni_promise_builder *b, const char *path,
+	const struct uni_promises_args *args, struct uni_err *err);
+
+/*
  * FILE is a session, or a trace ring of MirageOS ("-": from stdin). What is missing or damaged is
  * said on stderr. Close in any case where this returned 0.
  */

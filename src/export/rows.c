@@ -102,7 +102,7 @@ static int push(struct uni_rows *r, struct uni_row row, const struct uni_row_tra
 	return uni_vec_push(&r->rows, row) ? 0 : -UNI_ENOMEM;
 }
 
-static int each(void *arg, const struct uni_sample *s, uint32_t node)
+static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)
 {
 	bool off = uni_state_is_off_cpu(s->state);
 	struct uni_row row = { .t_ns = s->t_ns,
@@ -111,7 +111,7 @@ static int each(void *arg, const struct uni_sample *s, uint32_t node)
 		.pause_ns = s->pause_ns,
 		.state = s->state };
 
-	return push(arg, row,
+	return push(ctx, row,
 		&(struct uni_row_track){ .guest = s->guest,
 			.vcpu = off ? 0 : s->vcpu,
 			.thread = s->thread,
@@ -122,6 +122,7 @@ static int from_recording(struct uni_rows *r, const struct uni_view *v, struct u
 {
 	struct uni_build_opts opts = UNI_BUILD_DEFAULTS;
 	const struct uni_record_meta *meta = uni_recording_meta(v->samples);
+	const struct uni_build_watch watch = { .ctx = r, .sample = add_sample };
 
 	if (v->build != NULL)
 		opts = *v->build;
@@ -130,8 +131,7 @@ static int from_recording(struct uni_rows *r, const struct uni_view *v, struct u
 	opts.symtab = v->symtab;
 	opts.naming.mangled = opts.naming.mangled || v->mangled;
 	opts.no_guest_roots = true;
-	opts.each = each;
-	opts.each_arg = r;
+	opts.watch = &watch;
 	r->timed = true;
 	r->unit_ns =
 		meta->frequency > 0.0 ? (double)UNI_NSEC_PER_SEC / meta->frequency : NO_PERIOD_NS;

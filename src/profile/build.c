@@ -129,6 +129,7 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 {
+	const struct uni_build_watch *w = b->opts->watch;
 	int rc;
 
 	b->read.samples++;
@@ -137,8 +138,8 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
 	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
-	if (rc == 0 && b->opts->each != NULL)
-		rc = b->opts->each(b->opts->each_arg, s, uni_profile_last(b->p));
+	if (rc == 0 && w != NULL && w->sample != NULL)
+		rc = w->sample(w->ctx, s, uni_profile_last(b->p));
 	return rc;
 }
 
@@ -180,7 +181,9 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 		.nr = e->nr,
 		.pc = e->pc,
 		.flags = e->flags };
+	const struct uni_build_watch *w = b->opts->watch;
 	char label[UNI_EXIT_LABEL_MAX], leaf[UNI_EXIT_LABEL_MAX + 8];
+	int rc;
 
 	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
 		b->read.exits = UINT64_MAX;
@@ -190,7 +193,12 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);
 	if (!push_chain(b, &chain) || !push_synthetic(b, leaf))
 		return -UNI_ENOMEM;
-	return b->opts->what == UNI_BUILD_EXITS ? add_part(b, NULL, e->weight) : add_times(b, e);
+	if (b->opts->what != UNI_BUILD_EXITS)
+		return add_times(b, e);
+	rc = add_part(b, NULL, e->weight);
+	if (rc == 0 && w != NULL && w->exit != NULL && e->weight != 0)
+		rc = w->exit(w->ctx, e, uni_profile_last(b->p));
+	return rc;
 }
 
 static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from, uint32_t number)

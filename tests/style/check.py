@@ -25,8 +25,9 @@ BELOW = {
     "export": ["promise", "profile", "session", "trace", "obj", "arch", "base"],
     "import": ["profile", "trace", "obj", "base"],
     "promise": ["trace", "obj", "arch", "mem", "base"],
+    "page": ["export", "promise", "profile", "session", "trace", "base"],
     "serve": ["trace", "obj", "base"],
-    "cli": ["serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
+    "cli": ["page", "serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
             "obj", "arch", "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
