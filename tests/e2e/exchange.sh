@@ -4,7 +4,7 @@
 # (protoc, callgrind_annotate, npm's pprof-format, speedscope's schema) and by the formats' own
 # descriptions, with equal totals for each stack; and what we import gives the same again. TAP.
 set -u
-U=$1 SRC=$2 MKSESSION=$3 MKTRACE=$4
+U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1
