@@ -367,6 +367,16 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 	c->self = (uint64_t)c;
 }
 
+/* Of a single CPU there may be none to name. */
+static struct uni_trace_cpu *area(struct uni_trace_cpu *const *cpus, unsigned i)
+{
+#ifdef UNI_TRACE_GS
+	return cpus[i];
+#else
+	return cpus ? cpus[i] : &uni_trace_cpu0;
+#endif
+}
+
 int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
 	enum uni_trace_ring_mode mode, uint64_t tsc_hz)
 {
@@ -380,7 +390,7 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 		return -1;
 	describe(nr_cpus, mode, tsc_hz);
 	for (unsigned i = 0; i < nr_cpus; i++)
-		init_ring(i, cpus[i], base + i * each, each);
+		init_ring(i, area(cpus, i), base + i * each, each);
 	uni_machine_release();
 	uni_trace_enable(1); /* code that needs no patching may run on other CPUs meanwhile */
 	for (unsigned i = 0; i < sizeof(magic); i++)
