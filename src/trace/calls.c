@@ -41,7 +41,7 @@ static struct uni_call_event *add(
 		.cpu = (uint16_t)(c - s->walk.cpu),
 		.thread = c->thread,
 		.tsc = time,
-		.ns = uni_walk_ns(&s->walk, time) };
+		.ns = uni_trace_clock_ns(&s->walk.in->cpu[0].clock, s->walk.rate, time) };
 	return e;
 }
 
