@@ -102,7 +102,8 @@ static void switch_thread(struct maker *k, unsigned cpu, struct thread *t)
 	to->cpu = (int)cpu;
 }
 
-/* Packets that were overwritten, or events that found no room, and what the threads did meanwhile. */
+/* Packets that were overwritten, or events that found no room, and what the threads did meanwhile.
+ */
 static void lapse(struct maker *k, unsigned cpu, struct thread *t)
 {
 	struct make_cpu *c = &k->m.cpu[cpu];
