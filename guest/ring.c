@@ -367,15 +367,13 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 	c->self = (uint64_t)c;
 }
 
-/* Of a single CPU there may be none to name. */
-static struct uni_trace_cpu *area(struct uni_trace_cpu *const *cpus, unsigned i)
-{
+/* Without %gs there is one area, which need not be named. */
 #ifdef UNI_TRACE_GS
-	return cpus[i];
+#define OWN_CPUS ((struct uni_trace_cpu *const *)0)
 #else
-	return cpus ? cpus[i] : &uni_trace_cpu0;
+static struct uni_trace_cpu *const own_cpus[1] = { &uni_trace_cpu0 };
+#define OWN_CPUS own_cpus
 #endif
-}
 
 int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
 	enum uni_trace_ring_mode mode, uint64_t tsc_hz)
@@ -383,14 +381,16 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 	uint64_t base = ((uint64_t)mem + SUB_MASK) & ~SUB_MASK;
 	uint64_t skipped = base - (uint64_t)mem, each;
 
-	if (!nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
+	if (!cpus && nr_cpus == 1)
+		cpus = OWN_CPUS;
+	if (!cpus || !nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
 		return -1;
 	each = uni_trace_ring_size(size - skipped, nr_cpus);
 	if (each < UNI_TRACE_SUB_MIN * (uint64_t)UNI_TRACE_SUB_SIZE)
 		return -1;
 	describe(nr_cpus, mode, tsc_hz);
 	for (unsigned i = 0; i < nr_cpus; i++)
-		init_ring(i, area(cpus, i), base + i * each, each);
+		init_ring(i, cpus[i], base + i * each, each);
 	uni_machine_release();
 	uni_trace_enable(1); /* code that needs no patching may run on other CPUs meanwhile */
 	for (unsigned i = 0; i < sizeof(magic); i++)

@@ -47,6 +47,23 @@ books() { # APP-VARIANT WAY
 			--graph "$BUILD/lab/process/$1.graph" --min-samples 150
 }
 
+# A tender's name is all that ls can go by.
+listed() {
+	end
+	cp "$BUILD/lab/process/deep-gcc-fp" "$T/solo5-spt" || return 1
+	"$T/solo5-spt" --mem=32 loop=1 >"$T/out" 2>&1 </dev/null &
+	pid=$!
+	sleep 0.5
+	"$U" ls --json >"$T/ls" || return 1
+	python3 - "$T/ls" $pid <<'P'
+import json, sys
+row = [g for g in json.load(open(sys.argv[1])) if g["pid"] == int(sys.argv[2])][0]
+print(row)
+assert row["vmm"] == "solo5-spt" and row["accel"] == "process", row
+assert row["target"] == "proc:pid=" + sys.argv[2] and row["image"].endswith("loop=1"), row
+P
+}
+
 sorter() {
 	end
 	rm -f "$T/in"
@@ -232,6 +249,7 @@ check '--aggregate is refused' refused 'aggregate counts in' --aggregate
 check '--exits is refused' refused 'VM exits cannot be seen' --exits
 check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
 check '--threads of a guest that has none' refused 'no model knows' --threads
+check 'ls knows one by its tender' listed
 traced 1 && code && cp "$T/code" "$T/plain"
 check 'its calls are traced' calls
 check 'the tracer is killed' tracer_dies

@@ -392,6 +392,11 @@ static void link_below_a_debug_folder(void **state)
 	(void)snprintf(dir, sizeof(dir), "%s/dbg", s.dir);
 	split_put(&s, where, "split.debug");
 	split_works(&s, dir);
+	/* And in the folder itself, if it was asked for. */
+	split_begin(&s, "split.stripped");
+	(void)snprintf(dir, sizeof(dir), "%s/dbg", s.dir);
+	split_put(&s, "dbg/split.debug", "split.debug");
+	split_works(&s, dir);
 }
 
 static void by_build_id(void **state)
