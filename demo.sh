@@ -27,12 +27,14 @@ mkdir "$out"
 step "top functions"
 "$uniscope" report "$out/demo.uniscope" --functions 15
 
+"$uniscope" report --html "$out/report.html" "$out/demo.uniscope"
 "$uniscope" export "$out/demo.uniscope" -f folded -o "$out/demo.folded"
 "$uniscope" export "$out/demo.uniscope" -f svg -o "$out/demo.svg" -O title="uniscope demo"
 
 step "done"
 cat <<END
 Open next:
+  $out/report.html     everything on one page, in a browser: press ? for the keys
   $out/demo.svg        the flame graph, in a browser: click zooms, Ctrl-F searches
   $out/demo.folded     folded stacks, for other tools
   $out/demo.uniscope   the session: $uniscope report $out/demo.uniscope --tree

@@ -4,10 +4,12 @@
 
 #include "base/checked.h"
 #include "cli/cmd.h"
+#include "cli/page.h"
 #include "cli/quality.h"
 #include "cli/source.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
+#include "cli/unknown.h"
 #include "export/export.h"
 #include "profile/exits.h"
 #include "profile/text.h"
@@ -17,6 +19,7 @@ static struct {
 	uint64_t functions, vcpu, depth;
 	double min_percent;
 	bool tree, per_vcpu, json, vcpu_given;
+	const char *html;
 } o;
 
 static const struct uni_opt *options(void)
@@ -35,7 +38,10 @@ static const struct uni_opt *options(void)
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names from this ELF, .usym or output of nm instead of the session's own",
+			"names from this ELF, .usym or table in text instead of the session's own: "
+			"nm, "
+			"System.map, kallsyms, objdump -t or -x, or three columns (address, flag, "
+			"name)",
 			"FILE", NULL },
 		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.src.build.naming),
@@ -49,6 +55,10 @@ static const struct uni_opt *options(void)
 			"function; with --tree also the chains, by number or by nanoseconds "
 			"(--json: of the table)",
 			NULL, NULL },
+		{ 0, "html", UNI_OPT_STR, &o.html, "FILE",
+			"write one page with everything that was recorded: it opens in a browser, "
+			"from disk, without a network (- is standard output)",
+			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		UNI_OPT_END,
@@ -90,7 +100,10 @@ static int print(const struct uni_source *s, struct uni_err *err)
 		return uni_err_set(err, (enum uni_errcode) - rc, "cannot print the report: %s",
 			uni_strerror(rc));
 	}
-	return uni_sink_close(out, err);
+	rc = uni_sink_close(out, err);
+	if (rc == 0 && s->rec != NULL && !uni_recording_meta(s->rec)->aggregate)
+		uni_unknown_say_profile(s->profile);
+	return rc;
 }
 
 static void put_exit_quality(
@@ -181,6 +194,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
 	if (o.vcpu_given)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
+	if (o.html != NULL)
+		return uni_exit_of(uni_page_report(&o.src, o.html, err));
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
@@ -199,7 +214,8 @@ const struct uni_cmd uni_cmd_report = {
 	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
 	.examples = "  uniscope report web1.uniscope\n"
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
-		    "  uniscope report --exits web1.uniscope",
+		    "  uniscope report --exits web1.uniscope\n"
+		    "  uniscope report --html web1.html web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

@@ -37,13 +37,11 @@ static void note_text(const char *path, const struct uni_ftext_stats *st)
 		uni_note("%s: %" PRIu64 " durations are no numbers", path, st->unreadable);
 }
 
-static int open_text(struct uni_call_source *s, struct uni_err *err)
+static int open_text(struct uni_call_source *s, const struct uni_input *in, struct uni_err *err)
 {
 	struct uni_ftext_stats st;
-	int rc = uni_ftext_parse(s->in.data, s->in.size, &s->text, &st, err);
+	int rc = uni_ftext_parse(in->data, in->size, &s->text, &st, err);
 
-	free(s->in.data);
-	s->in.data = NULL;
 	if (rc != 0)
 		return err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", s->path) : rc;
 	note_text(s->path, &st);
@@ -61,14 +59,14 @@ static int find_guest(const struct uni_source_args *args, const struct uni_recor
 				   : uni_tinput_find(rec, ret, err);
 }
 
-static int open_session(
-	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
+static int open_session(const struct uni_source_args *args, const struct uni_input *in,
+	struct uni_call_source *s, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
 	struct uni_funcs_naming naming = { .mangled = args->build.naming.mangled };
 	struct uni_recorded_guest guest;
 	uint32_t nr;
-	int rc = uni_recording_open(s->in.folder, &s->rec, err);
+	int rc = uni_recording_open(in->folder, &s->rec, err);
 
 	if (rc == 0)
 		rc = find_guest(args, s->rec, &nr, err);
@@ -96,14 +94,17 @@ int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err)
 {
 	struct uni_call_source *s = calloc(1, sizeof(*s));
-	int rc;
+	const struct uni_input *in;
+	int rc = 0;
 
 	if (s == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	s->path = args->path;
-	rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	in = args->in != NULL ? args->in : &s->in;
+	if (args->in == NULL)
+		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
 	if (rc == 0)
-		rc = s->in.folder != NULL ? open_session(args, s, err) : open_text(s, err);
+		rc = in->folder != NULL ? open_session(args, in, s, err) : open_text(s, in, err);
 	if (rc != 0) {
 		uni_call_source_close(s);
 		return rc;

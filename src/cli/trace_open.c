@@ -116,6 +116,7 @@ static int open_all(struct uni_trace_open *t, const char *path, const struct uni
 		rc = uni_tinput_open(t->rec, guest, &t->tinput, err);
 	if (rc != 0)
 		return rc;
+	t->guest = guest;
 	t->in = uni_tinput_get(t->tinput);
 	rc = set_names(t, a, guest, err);
 	return rc != 0 ? rc : set_filter(t, a, err);

@@ -189,6 +189,15 @@ static void say_clock(const struct uni_record_clock *c)
 		uni_note("times are this host's to within %.1f us", (double)c->error_ns / 1e3);
 }
 
+static void say_end(const struct run *r)
+{
+	struct uni_target_info info;
+
+	r->cfg.t->ops->info(r->cfg.t, &info);
+	uni_note("%s; what was recorded last is gone with it",
+		info.ended[0] != '\0' ? info.ended : "the guest ended");
+}
+
 static void summarize(const struct run *r, const char *path)
 {
 	const struct uni_record_trace *t = &r->meta.trace;
@@ -199,7 +208,7 @@ static void summarize(const struct run *r, const char *path)
 		lost += uni_record_trace_lost(&t->cpu[i]);
 	}
 	if (r->end == UNI_TRECORD_GONE)
-		uni_note("the guest ended; what it recorded last is gone with it");
+		say_end(r);
 	uni_note("%" PRIu64 " events of %u CPUs, %" PRIu64 " %s; the guest stood for %.0f us at "
 		 "the end",
 		words, t->nr_cpus, lost,

@@ -25,6 +25,16 @@ enum uni_build_what {
 	UNI_BUILD_EXIT_TIMES, /* ns until the guest was entered again */
 };
 
+/*
+ * Is told of each sample that was added, or exit (with UNI_BUILD_EXITS), and the node where: its
+ * number is that of the finished profile. Not 0 ends the building and is passed on; NULL: not told.
+ */
+struct uni_build_watch {
+	void *ctx;
+	int (*sample)(void *ctx, const struct uni_sample *s, uint32_t node);
+	int (*exit)(void *ctx, const struct uni_stream_exit *e, uint32_t node);
+};
+
 struct uni_build_opts {
 	enum uni_build_what what;
 	const struct uni_symtab *symtab; /* NULL: the recording's own */
@@ -35,6 +45,9 @@ struct uni_build_opts {
 	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
+	bool keep_log;	     /* uni_profile_keep_log() */
+	bool no_guest_roots; /* several guests in one tree, and the watch tells them apart */
+	const struct uni_build_watch *watch; /* NULL: nobody */
 };
 
 #define UNI_BUILD_DEFAULTS               \

@@ -296,15 +296,22 @@ def count_seen(stacks, books):
     return self_seen, total_seen
 
 
+def margin(truth, nr, sigmas):
+    """How far a share of nr samples may be off: Wilson's interval, which also knows that a share of
+    nearly nothing, or all, is not certain after few samples."""
+    if not nr:
+        return 1.0
+    z = sigmas * sigmas / nr
+    return sigmas * math.sqrt(truth * (1.0 - truth) / nr + z / (4 * nr)) + z / 2
+
+
 class Share:
     """One share of the time: the guest's against the profile's."""
 
     def __init__(self, cycles, all_cycles, seen, nr, rules):
         self.truth = min(max(cycles / all_cycles, 0.0), 1.0)
         self.seen = seen / nr if nr else 0.0
-        observed = nr * rules.observed
-        error = math.sqrt(self.truth * (1.0 - self.truth) / observed) if nr else 0.0
-        self.allowed = max(rules.sigmas * error, rules.floor)
+        self.allowed = max(margin(self.truth, nr * rules.observed, rules.sigmas), rules.floor)
         self.ok = nr > 0 and abs(self.truth - self.seen) <= self.allowed
 
     def __str__(self):

@@ -7,32 +7,8 @@ set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
 
-# A guest that waits for a byte on its serial port, does its work, and stays.
-boot_waiting() { # ACCEL APPEND
-	end_guest
-	rm -f "$T/gdb" "$T/in"
-	mkfifo "$T/in"
-	exec 9<>"$T/in"
-	: >"$T/serial"
-	how=$1
-	set -- --accel "$1" --append "wait=1 hold=1 $2"
-	[ "$how" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
-	"$SRC/lab/boot" "$@" "$elf" <"$T/in" >"$T/serial" 2>&1 &
-	guest=$!
-	target=kvm:pid=$guest
-	[ "$how" = tcg ] && target=gdb:unix=$T/gdb
-	wait_for 120 grep -q '^lab: waiting' "$T/serial" && return 0
-	sed 's/^/# /' "$T/serial"
-	return 1
-}
-
-go_on() {
-	echo >&9
-	wait_for 120 grep -q '^arp: ' "$T/serial" || { cat "$T/serial"; return 1; }
-}
-
 dumped() { # what the flight recorder holds
-	go_on && timeout 60 "$U" trace dump "$target" -e "$elf" -q -o "$T/s.uniscope" --overwrite
+	go_on '^arp: ' && timeout 60 "$U" trace dump "$target" -e "$elf" -q -o "$T/s.uniscope" --overwrite
 }
 
 recorded() { # live, from before the first event on; no function is traced
@@ -44,7 +20,7 @@ recorded() { # live, from before the first event on; no function is traced
 		cat "$T/said"
 		return 1
 	fi
-	go_on
+	go_on '^arp: '
 	kill -INT "$recorder"
 	wait "$recorder" || { cat "$T/said"; return 1; }
 }
@@ -149,8 +125,8 @@ decoded() { # by the standard's own reader
 	}
 }
 
-elf=$BUILD/lab/trace/trace-arp-gcc-fp.elf
-[ -e "$elf" ] || {
+image=$BUILD/lab/trace/trace-arp-gcc-fp.elf
+[ -e "$image" ] || {
 	echo '1..0 # SKIP no compiler here makes guests to trace'
 	exit 0
 }
@@ -158,7 +134,7 @@ mkdir "$T/tmp"
 for accel in $accels; do
 	for run in bad good; do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
-		if boot_waiting "$accel" "$append"; then
+		if boot_waiting "$accel" 1 "$image" "$append"; then
 			check "$accel: the flight recorder of the $run run" dumped
 			check "$accel: what is found in it" $run
 			check "$accel: its books" books
@@ -169,11 +145,11 @@ for accel in $accels; do
 			check "$accel: boots" false
 		fi
 	done
-	if boot_waiting "$accel" 'bad=1'; then
+	if boot_waiting "$accel" 1 "$image" 'bad=1'; then
 		check "$accel: recorded live" recorded
 		check "$accel: the same is found" bad
 		check "$accel: the same books" books
-		[ "$accel" != tcg ] || check "$accel: babeltrace2 reads it" decoded
+		check "$accel: babeltrace2 reads it" decoded
 	else
 		check "$accel: boots" false
 	fi

@@ -415,7 +415,7 @@ static long uni_frame_step(u32 i, struct uni_frames *f)
 	s->stop = UNI_STOP_NOREGS;
 	if (!s->has_fp)
 		return 1;
-	s->stop = UNI_STOP_ROOT;
+	s->stop = UNI_BPF_STOP_FP_0;
 	if (fp == 0)
 		return 1;
 	s->stop = UNI_STOP_BADPTR;

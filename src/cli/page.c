@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/page.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "config.h"
+#include "cli/promises.h"
+#include "cli/quality.h"
+#include "cli/term.h"
+#include "cli/timeline.h"
+#include "page/page.h"
+#include "promise/mirage.h"
+#include "session/tinput.h"
+
+struct report {
+	const char *title; /* the name that was given */
+	struct uni_source_args *args;
+	struct uni_source source;
+	struct uni_call_source *calls;
+	struct uni_promise_builder *promises;
+	const struct uni_promise_model *model;
+	struct uni_strbuf quality;
+	struct uni_timeline timeline;
+	bool has_source;
+};
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* By its first packet. */
+static bool is_mirage(const char *path)
+{
+	char head[4096];
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
+
+	return n > 0 && uni_mirage_is(head, (size_t)n);
+}
+
+static int open_promises(struct report *r, struct uni_err *err)
+{
+	const struct uni_promises_args args = { .guest = r->args->guest };
+	int rc;
+
+	r->promises = uni_promise_builder_create();
+	if (r->promises == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_promises_read(r->promises, r->args->path, &args, err);
+	if (rc != 0)
+		return rc;
+	r->model = uni_promise_builder_finish(r->promises);
+	if (r->model->all.nr == 0)
+		r->model = NULL;
+	return 0;
+}
+
+static bool was_traced(const struct uni_recording *rec, int64_t guest)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if ((guest < 0 || guest == i) &&
+			uni_recording_guest(rec, i).meta->trace.nr_cpus != 0)
+			return true;
+	}
+	return false;
+}
+
+static int put_quality(struct report *r)
+{
+	struct uni_sink *out;
+	int rc = uni_sink_open_strbuf(&r->quality, &out);
+
+	if (rc != 0)
+		return rc;
+	uni_quality_print(r->source.rec, r->args->build.filter.guest, out);
+	return uni_sink_close(out, NULL);
+}
+
+static int open_session(struct report *r, struct uni_err *err)
+{
+	int rc;
+
+	r->args->no_profile = true;
+	rc = uni_source_open(r->args, &r->source, err);
+	if (rc != 0)
+		return rc;
+	r->has_source = true;
+	if (put_quality(r) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (!was_traced(r->source.rec, r->args->build.filter.guest))
+		return 0;
+	rc = uni_call_source_open(r->args, &r->calls, err);
+	if (rc == 0)
+		r->timeline = *uni_call_source_get(r->calls);
+	return rc == 0 ? open_promises(r, err) : rc;
+}
+
+static int open_all(struct report *r, struct uni_err *err)
+{
+	int rc;
+
+	if (r->args->format == NULL &&
+		(uni_promises_is_folder(r->args->path) || is_mirage(r->args->path)))
+		return open_promises(r, err);
+	if (is_folder(r->args->path))
+		return open_session(r, err);
+	if (r->args->format != NULL && strcmp(r->args->format, "ftrace") == 0) {
+		rc = uni_call_source_open(r->args, &r->calls, err);
+		if (rc == 0)
+			r->timeline = *uni_call_source_get(r->calls);
+		return rc;
+	}
+	rc = uni_source_open(r->args, &r->source, err);
+	r->has_source = rc == 0;
+	return rc;
+}
+
+static const char *base_of(const char *path, char ret[UNI_TEXT_MAX])
+{
+	size_t len = strlen(path);
+	const char *slash;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	slash = memrchr(path, '/', len);
+	if (slash != NULL && (size_t)(slash + 1 - path) < len) {
+		len -= (size_t)(slash + 1 - path);
+		path = slash + 1;
+	}
+	(void)uni_text_clean(ret, UNI_TEXT_MAX, path, len);
+	return ret;
+}
+
+static int write_page(struct report *r, struct uni_sink *out, struct uni_err *err)
+{
+	struct uni_build_opts opts = r->args->build;
+	char title[UNI_TEXT_MAX];
+	struct uni_page_input in = { .title = base_of(r->title, title),
+		.version = UNISCOPE_VERSION,
+		.quality = r->quality.s,
+		.rec = r->source.rec,
+		.opts = &opts,
+		.profile = r->source.profile,
+		.timeline = r->calls != NULL ? &r->timeline : NULL,
+		.promises = r->model };
+	struct uni_page_left left;
+	int rc;
+
+	opts.symtab = r->source.symtab;
+	rc = uni_page_write(&in, out, &left, err);
+	if (rc != 0)
+		return rc;
+	if (left.torn != 0)
+		uni_note("%s: %" PRIu64 " torn packets were passed over: the stream is damaged",
+			r->args->path, left.torn);
+	if (left.calls != 0)
+		uni_note("%s: the last %" PRIu64 " calls are not in the page: it holds %" PRIu64,
+			r->args->path, left.calls, UNI_PAGE_CALLS_MAX);
+	return 0;
+}
+
+static int write_report(struct report *r, const char *output, struct uni_err *err)
+{
+	struct uni_sink *out;
+	int rc = open_all(r, err);
+
+	if (rc == 0)
+		rc = uni_sink_open_file(output, &out, err);
+	if (rc == 0) {
+		rc = write_page(r, out, err);
+		if (rc != 0)
+			uni_sink_abort(out);
+		else
+			rc = uni_sink_close(out, err);
+	}
+	return rc;
+}
+
+int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
+{
+	const char *name = args->path;
+	struct report r = { .args = args, .title = name };
+	struct uni_input in;
+	int rc = uni_input_path(name, &in, &args->path, err);
+
+	if (rc != 0)
+		return rc;
+	uni_strbuf_init(&r.quality);
+	rc = write_report(&r, output, err);
+	if (rc == 0 && r.calls != NULL)
+		uni_call_source_note(r.calls);
+	if (r.has_source)
+		uni_source_close(&r.source);
+	uni_call_source_close(r.calls);
+	uni_promise_builder_destroy(r.promises);
+	uni_strbuf_deinit(&r.quality);
+	uni_input_close(&in);
+	args->path = name;
+	return rc;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `report --html`: whatever FILE is, as one page. */
+#ifndef UNI_CLI_PAGE_H
+#define UNI_CLI_PAGE_H
+
+#include "cli/source.h"
+
+/* output "-": standard output. What FILE lacks is said on stderr. */
+int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "page/blob.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void uni_blob_deinit(struct uni_blob *b)
+{
+	for (size_t i = 0; i < b->columns.nr; i++) {
+		uni_strbuf_deinit(&b->columns.v[i]->bytes);
+		free(b->columns.v[i]);
+	}
+	uni_vec_free(&b->columns);
+}
+
+struct uni_column *uni_blob_column(struct uni_blob *b, const char *name)
+{
+	struct uni_column *c = calloc(1, sizeof(*c));
+
+	if (c != NULL && uni_vec_push(&b->columns, c)) {
+		(void)snprintf(c->name, sizeof(c->name), "%s", name);
+		uni_strbuf_init(&c->bytes);
+		return c;
+	}
+	b->failed = true;
+	free(c);
+	return NULL;
+}
+
+void uni_column_put(struct uni_column *c, uint64_t v)
+{
+	unsigned char b[10];
+	size_t n = 0;
+
+	if (c == NULL)
+		return;
+	for (; v > 0x7f; v >>= 7)
+		b[n++] = (unsigned char)(v | 0x80);
+	b[n++] = (unsigned char)v;
+	uni_strbuf_add(&c->bytes, b, n);
+	c->nr++;
+}
+
+void uni_column_put_signed(struct uni_column *c, int64_t v)
+{
+	uni_column_put(c, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+void uni_column_put_double(struct uni_column *c, double v)
+{
+	unsigned char b[8];
+	uint64_t bits;
+
+	if (c == NULL)
+		return;
+	memcpy(&bits, &v, sizeof(bits));
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = (unsigned char)(bits >> 8 * i);
+	uni_strbuf_add(&c->bytes, b, sizeof(b));
+	c->nr++;
+}
+
+bool uni_blob_failed(const struct uni_blob *b)
+{
+	bool failed = b->failed;
+
+	for (size_t i = 0; i < b->columns.nr; i++)
+		failed = failed || uni_strbuf_failed(&b->columns.v[i]->bytes);
+	return failed;
+}
+
+void uni_blob_describe(const struct uni_blob *b, struct uni_json *j)
+{
+	uni_json_key(j, "columns");
+	uni_json_array(j);
+	for (size_t i = 0; i < b->columns.nr; i++) {
+		const struct uni_column *c = b->columns.v[i];
+
+		uni_json_object(j);
+		uni_json_kv(str, j, "name", c->name);
+		uni_json_kv(u64, j, "nr", c->nr);
+		uni_json_kv(u64, j, "bytes", c->bytes.len);
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls become rows: all of a thread at one depth, one after the other, which never overlap. They
+ * are told by their end, so within a row they come in order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "page/parts.h"
+
+struct span {
+	uint64_t begin, duration, off;
+	uint32_t row, node;
+	uint16_t cpu;
+};
+
+struct row {
+	uint32_t thread, depth;
+	size_t nr;
+};
+
+/* Of a thread: its rows by depth, and the nodes of its open calls. */
+struct thread {
+	UNI_VEC(uint32_t) rows, nodes;
+};
+
+struct adder {
+	struct uni_part_calls *ret;
+	const struct uni_timeline *tl;
+	UNI_VEC(uint32_t) frames; /* of functions; UNI_NODE_NONE: not asked yet */
+	UNI_VEC(struct thread) threads;
+	UNI_VEC(struct row) rows;
+	UNI_VEC(struct span) spans;
+};
+
+static uint32_t frame_of(struct adder *a, uint32_t func)
+{
+	const char *name;
+
+	while (func >= a->frames.nr) {
+		if (!uni_vec_push(&a->frames, UNI_NODE_NONE))
+			return UNI_NODE_NONE;
+	}
+	if (a->frames.v[func] == UNI_NODE_NONE) {
+		name = a->tl->func(a->tl->ctx, func);
+		if (name[0] == '\0')
+			name = "[unknown]";
+		a->frames.v[func] = uni_profile_frame_named(
+			a->ret->tree, name, strlen(name), uni_frame_kind_of(name));
+	}
+	return a->frames.v[func];
+}
+
+static struct thread *thread_of(struct adder *a, uint32_t number)
+{
+	while (number >= a->threads.nr) {
+		if (!uni_vec_push(&a->threads, (struct thread){ 0 }) ||
+			!uni_vec_push(&a->ret->threads, (struct uni_part_thread){ 0 }))
+			return NULL;
+	}
+	return &a->threads.v[number];
+}
+
+/* Where what is at this depth of the thread goes; UINT32_MAX: out of memory. */
+static uint32_t row_of(struct adder *a, uint32_t thread, uint32_t depth)
+{
+	struct thread *t = thread_of(a, thread);
+
+	while (t != NULL && depth >= t->rows.nr) {
+		struct row r = { .thread = thread, .depth = (uint32_t)t->rows.nr };
+
+		if (!uni_vec_push(&t->rows, (uint32_t)a->rows.nr) || !uni_vec_push(&a->rows, r))
+			return UINT32_MAX;
+	}
+	return t != NULL ? t->rows.v[depth] : UINT32_MAX;
+}
+
+static int add(struct adder *a, const struct uni_call_event *e, uint32_t depth, uint32_t node)
+{
+	struct span s = { .begin = e->ns, .node = node, .cpu = e->cpu };
+
+	if (e->type == UNI_CALL_LEAVE) {
+		s.duration = uni_min(e->duration, e->ns);
+		s.begin = e->ns - s.duration;
+		s.off = uni_min(e->off, s.duration);
+	}
+	a->ret->nr++;
+	if (a->spans.nr >= UNI_PAGE_CALLS_MAX) {
+		a->ret->left_out++;
+		return 0;
+	}
+	s.row = row_of(a, e->thread, depth);
+	if (node == UNI_NODE_NONE || s.row == UINT32_MAX || !uni_vec_push(&a->spans, s))
+		return -UNI_ENOMEM;
+	a->rows.v[s.row].nr++;
+	return 0;
+}
+
+/* Below the newest open call of the thread. */
+static uint32_t child(struct adder *a, const struct thread *t, uint32_t func)
+{
+	uint32_t top = t->nodes.nr != 0 ? t->nodes.v[t->nodes.nr - 1] : UNI_NODE_ROOT;
+	uint32_t frame = frame_of(a, func);
+
+	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->ret->tree, top, frame);
+}
+
+static int leave(struct adder *a, struct thread *t, const struct uni_call_event *e)
+{
+	/* A call of which only the end is there. */
+	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->nodes.nr <= e->depth)
+		return add(a, e, (uint32_t)t->nodes.nr, child(a, t, e->func));
+	if (t->nodes.nr == 0)
+		return 0;
+	t->nodes.nr--;
+	return add(a, e, (uint32_t)t->nodes.nr, t->nodes.v[t->nodes.nr]);
+}
+
+static int one(struct adder *a, const struct uni_call_event *e)
+{
+	struct thread *t;
+	uint32_t node;
+
+	if (e->type == UNI_CALL_LOST)
+		a->ret->lost += e->count;
+	if (e->type != UNI_CALL_ENTER && e->type != UNI_CALL_LEAVE && e->type != UNI_CALL_LEAF &&
+		e->type != UNI_CALL_ENTRY)
+		return 0;
+	t = thread_of(a, e->thread);
+	if (t == NULL)
+		return -UNI_ENOMEM;
+	if (e->type == UNI_CALL_LEAVE)
+		return leave(a, t, e);
+	node = child(a, t, e->func);
+	if (e->type != UNI_CALL_ENTER)
+		return add(a, e, (uint32_t)t->nodes.nr, node);
+	return node != UNI_NODE_NONE && uni_vec_push(&t->nodes, node) ? 0 : -UNI_ENOMEM;
+}
+
+static int read_all(struct adder *a)
+{
+	const struct uni_call_event *e;
+	size_t nr;
+	int rc;
+
+	while ((rc = a->tl->read(a->tl->ctx, &e, &nr)) == 1) {
+		for (size_t i = 0; i < nr && rc == 1; i++)
+			rc = one(a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
+static void put_rows(struct adder *a, struct uni_blob *b)
+{
+	struct uni_column *thread = uni_blob_column(b, "r.thread");
+	struct uni_column *depth = uni_blob_column(b, "r.depth");
+	struct uni_column *nr = uni_blob_column(b, "r.nr");
+
+	for (size_t i = 0; i < a->rows.nr; i++) {
+		uni_column_put(thread, a->rows.v[i].thread);
+		uni_column_put(depth, a->rows.v[i].depth);
+		uni_column_put(nr, a->rows.v[i].nr);
+	}
+}
+
+/* order[]: the spans by row, each row's as they came. */
+static void put_spans(struct adder *a, struct uni_blob *b, const uint32_t *order)
+{
+	struct uni_column *gap = uni_blob_column(b, "c.gap"), *dur = uni_blob_column(b, "c.dur");
+	struct uni_column *off = uni_blob_column(b, "c.off"), *cpu = uni_blob_column(b, "c.cpu");
+	struct uni_column *node = uni_blob_column(b, "c.node");
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < a->spans.nr; i++) {
+		const struct span *s = &a->spans.v[order[i]];
+
+		if (i == 0 || s->row != a->spans.v[order[i - 1]].row)
+			at = a->ret->first_ns;
+		/* One that was seen to end late may seem to overlap with the next. */
+		uni_column_put(gap, s->begin > at ? s->begin - at : 0);
+		uni_column_put(dur, s->begin > at
+					    ? s->duration
+					    : s->duration - uni_min(at - s->begin, s->duration));
+		uni_column_put(off, s->off);
+		uni_column_put(cpu, s->cpu);
+		uni_column_put(node, s->node);
+		at = uni_max(at, s->begin + s->duration);
+	}
+}
+
+static int put_all(struct adder *a, struct uni_blob *b)
+{
+	_cleanup_free_ uint32_t *order = calloc(a->spans.nr + 1, sizeof(*order));
+	_cleanup_free_ size_t *next = calloc(a->rows.nr + 1, sizeof(*next));
+
+	if (order == NULL || next == NULL)
+		return -UNI_ENOMEM;
+	a->ret->first_ns = a->spans.nr != 0 ? UINT64_MAX : 0;
+	for (size_t i = 0, at = 0; i < a->rows.nr; at += a->rows.v[i++].nr)
+		next[i] = at;
+	for (size_t i = 0; i < a->spans.nr; i++) {
+		order[next[a->spans.v[i].row]++] = (uint32_t)i;
+		a->ret->first_ns = uni_min(a->ret->first_ns, a->spans.v[i].begin);
+	}
+	put_rows(a, b);
+	put_spans(a, b, order);
+	return 0;
+}
+
+static void name_threads(struct adder *a)
+{
+	for (uint32_t i = 0; i < a->ret->threads.nr; i++) {
+		struct uni_part_thread *t = &a->ret->threads.v[i];
+		const char *name = a->tl->thread(a->tl->ctx, i, &t->number);
+
+		(void)uni_text_clean(t->name, sizeof(t->name), name, strlen(name));
+		t->depths = (uint32_t)a->threads.v[i].rows.nr;
+	}
+}
+
+static void adder_deinit(struct adder *a)
+{
+	for (size_t i = 0; i < a->threads.nr; i++) {
+		uni_vec_free(&a->threads.v[i].rows);
+		uni_vec_free(&a->threads.v[i].nodes);
+	}
+	uni_vec_free(&a->threads);
+	uni_vec_free(&a->frames);
+	uni_vec_free(&a->rows);
+	uni_vec_free(&a->spans);
+}
+
+int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl, struct uni_part_calls *ret,
+	struct uni_err *err)
+{
+	struct adder a = { .ret = ret, .tl = tl };
+	int rc = -UNI_ENOMEM;
+
+	ret->tree = uni_profile_create();
+	if (ret->tree != NULL) {
+		uni_profile_set_unit(ret->tree, "ns");
+		rc = read_all(&a);
+	}
+	if (rc == 0)
+		rc = put_all(&a, b);
+	if (rc == 0)
+		rc = uni_profile_finish(ret->tree);
+	if (rc == 0) {
+		name_threads(&a);
+		uni_part_tree(b, "c", ret->tree);
+	}
+	adder_deinit(&a);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+void uni_part_calls_deinit(struct uni_part_calls *c)
+{
+	uni_profile_destroy(c->tree);
+	uni_vec_free(&c->threads);
+}

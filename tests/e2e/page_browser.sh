@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# page_browser.sh UNISCOPE SRCROOT MKSESSION: the page of `report --html` in a real browser, from disk:
+# every view is there, shows the numbers that `report` prints, does what keys and pointer say, and
+# hostile names do no harm. TAP.
+set -u
+U=$1 SRC=$2 MKSESSION=$3
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
+	echo "1..0 # SKIP no chromium on this machine"
+	exit 0
+}
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT INT TERM
+printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'main;<poll> 20' 'other;leaf 5' 'other;idle 35' \
+	'main;fib;fib;fib 12' >"$T/plain.folded"
+{
+	printf '%s 10\n' '<script>alert(1)</script>' '</script><script>alert(2)</script>' '<!--' '-->' \
+		'"><img src=x onerror="alert(4)">' "' onclick='alert(5)' x='" 'javascript:alert(6)' ']]>' \
+		'&lt;b&gt;&#60;&amp;' '${window.PWNED=1}' '__proto__' 'constructor' 'toString' '(((((a+)+)+)+)+' '%00%0a?s=x#v=1'
+	printf 'a\342\200\256evil\342\200\254;\327\251\327\234\327\225\327\235;\001\002 10\n'
+	printf 'bad\377utf8;\357\277\277noncharacter;\360\237\224\245 10\n'
+	long=$(printf '%4000s' '' | tr ' ' 'W')
+	printf '%s;%s 10\n' "$long" "$long"
+} >"$T/hostile.folded"
+printf '%s\n' 'main;a 50 20' 'main;b 30 60' 'main;gone 20 0' 'main;new 0 20' >"$T/diff.folded"
+"$MKSESSION" "$T/s.uniscope" 30000 2 && "$U" report --html "$T/s.html" "$T/s.uniscope" &&
+	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report --exits --json "$T/s.uniscope" >"$T/x.json" &&
+	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
+	"$U" report --html "$T/hostile.html" "$T/hostile.folded" || {
+	echo "Bail out! report --html failed"
+	exit 1
+}
+python3 "$SRC/tests/e2e/page_browser.py" "$T"

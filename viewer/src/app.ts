@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What all views share: the model, the selection, the search, and who is told when they change.
+import { css, hit, ofFunc } from './colours';
+import type { Model, Selection, Source } from './source';
+import { graph, matched, merged, table, type FuncRow, type Graph } from './tree';
+import { mix } from './rows';
+import { pattern } from './text';
+
+export interface State {
+    view: string; source: string; t0: number; t1: number; cpu: number; thread: number;
+    search: string; ignoreCase: boolean; func: number; path: string[]; up: boolean; inverted: boolean;
+    recursion: boolean; byWeight: boolean; on: boolean; safe: boolean; dark: string; hidden: Set<number>;
+}
+
+// What changed, for views that can do with less than drawing all anew.
+export type Change = 'data' | 'search' | 'func' | 'look' | 'zoom';
+
+export class App {
+    state: State = { view: '', source: '', t0: 0, t1: 0, cpu: -1, thread: -1, search: '', ignoreCase: true, func: 0, path: [],
+        up: false, inverted: false, recursion: false, byWeight: false, on: false, safe: true, dark: '', hidden: new Set() };
+    match: Uint8Array;
+    badPattern = false;
+    private colours: Uint32Array;
+    private graphs = new Map<string, Graph>();
+    private tables = new Map<string, FuncRow[]>();
+    private listeners: ((c: Change) => void)[] = [];
+
+    constructor(readonly model: Model) {
+        const images = new Map<string, number>();
+
+        this.match = new Uint8Array(model.funcs.list.length);
+        this.colours = Uint32Array.from(model.funcs.list, (f) => ofFunc(f, images));
+    }
+
+    listen(fn: (c: Change) => void): void { this.listeners.push(fn); }
+
+    tell(c: Change): void {
+        if (c === 'data') {
+            this.graphs.clear();
+            this.tables.clear();
+        }
+        for (const fn of this.listeners) fn(c);
+    }
+
+    get selection(): Selection {
+        const { t0, t1, cpu, thread, on } = this.state;
+
+        return { t0, t1, cpu, thread, on };
+    }
+
+    get source(): Source | undefined {
+        return this.model.sources.find((s) => s.key === this.state.source) ?? this.model.sources[0];
+    }
+
+    // The selection's values, as one tree.
+    graph(source = this.source): Graph | null {
+        const { recursion, hidden } = this.state;
+
+        if (!source) return null;
+        const key = source.key + (recursion ? '+r' : '') + [...hidden].join(',');
+        let g = this.graphs.get(key);
+        if (g === undefined) {
+            g = graph(source.tree, source.self(this.selection), source.second);
+            if (recursion || hidden.size > 0) g = merged(g, this.model.funcs, recursion, hidden);
+            this.graphs.set(key, g);
+        }
+        return g;
+    }
+
+    // By self time; not what only says that nothing of the guest ran.
+    get hottest(): number {
+        const rows = this.table();
+
+        return (rows.find((r) => this.model.funcs.list[r.func]!.kind !== 'ours') ?? rows[0])?.func ?? 0;
+    }
+
+    table(source = this.source): FuncRow[] {
+        if (!source) return [];
+        let t = this.tables.get(source.key);
+        if (t === undefined) this.tables.set(source.key, t = table(this.graph(source)!, this.model.funcs.list.length));
+        return t;
+    }
+
+    get searching(): boolean { return this.state.search !== '' && !this.badPattern; }
+
+    // Colour of a function as a pixel: what was searched for stands out.
+    colour(func: number): number {
+        const c = this.colours[func]!;
+
+        if (!this.searching) return c;
+        return this.match[func] ? hit : mix(c, 0xffc8c8c8, 0.45);
+    }
+
+    css(func: number): string { return css(this.colours[func]!); }
+
+    setSearch(text: string, ignoreCase = this.state.ignoreCase): void {
+        const re = text === '' ? null : pattern(text, ignoreCase);
+
+        this.state.search = text;
+        this.state.ignoreCase = ignoreCase;
+        this.badPattern = text !== '' && re === null;
+        this.model.funcs.list.forEach((f, i) => { this.match[i] = re !== null && i > 0 && re.test(f.name) ? 1 : 0; });
+        this.tell('search');
+    }
+
+    // Share of what is visible in frames that match.
+    matchedShare(g: Graph, top: number): number {
+        return g.total[top]! > 0 ? matched(g, this.match, top) / g.total[top]! : 0;
+    }
+
+    setRange(t0: number, t1: number): void {
+        this.state.t0 = Math.max(0, t0);
+        this.state.t1 = t1 > t0 ? t1 : 0;
+        if (!(t1 > t0)) this.state.t0 = 0;
+        this.tell('data');
+    }
+
+    setFunc(func: number): void {
+        if (this.state.func === func) return;
+        this.state.func = func;
+        this.tell('func');
+    }
+
+    set(part: Partial<State>, c: Change): void {
+        Object.assign(this.state, part);
+        this.tell(c);
+    }
+}
+
+export interface View {
+    id: string;
+    title: string;
+    root: HTMLElement;
+    open(): void; // becomes visible
+    update(c: Change): void; // only while visible
+    keyDown?(ev: KeyboardEvent): boolean;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Flame graph or icicle of the selection; zoomed by clicks, and by range.
+import { type App, type Change, type View } from './app';
+import { ofDelta, hit } from './colours';
+import { button, fill, h } from './dom';
+import { layout, type Layout } from './layout';
+import { Stack } from './stack';
+import { count, percent, value } from './text';
+import { callers, type Graph } from './tree';
+import { Tip } from './tip';
+import { Twin } from './twin';
+
+const NONE: Layout = { nr: 0, first: new Uint32Array(1), start: new Float64Array(0), dur: new Float64Array(0), id: new Uint32Array(0), of: new Int32Array(0), total: 1 };
+
+export class Flame implements View {
+    id = 'flame';
+    title = 'Flame graph';
+    root: HTMLElement;
+    plot: Stack;
+    private bar = h('div', { class: 'bar' });
+    private found = h('span', { class: 'found' });
+    private g: Graph | null = null;
+    private rows: Layout = NONE;
+    private zoomed = 0;
+    private most = 0; // largest difference
+    private twin: Twin;
+
+    constructor(private app: App, private tip: Tip) {
+        this.plot = new Stack('Flame graph: arrow keys go from frame to frame, Enter zooms', {
+            colour: (n) => this.colour(n),
+            text: (n) => this.name(n),
+            hover: (i, x, y) => this.hover(i, x, y),
+            press: (i, ev) => this.press(i, ev),
+            double: () => this.zoomTo(0),
+        });
+        this.twin = new Twin((n) => this.focus(n));
+        this.root = h('section', { class: 'view' }, this.bar, this.plot.canvas, this.twin.root);
+    }
+
+    open(): void {
+        this.rebuild();
+        this.plot.resize();
+    }
+
+    update(c: Change): void {
+        if (c === 'data' || c === 'look') this.rebuild();
+        else if (c === 'search') this.say();
+        this.plot.redraw();
+    }
+
+    private func(n: number): number { return this.g!.tree.func[n]!; }
+    private name(n: number): string { return this.app.model.funcs.name(this.func(n)); }
+
+    private colour(n: number): number {
+        const { app, g } = this;
+
+        if (!g!.total2) return app.colour(this.func(n));
+        if (app.searching && app.match[this.func(n)]) return hit;
+        const scale = g!.total2[0]! > 0 && g!.total[0]! > 0 ? g!.total2[0]! / g!.total[0]! : 1;
+        return ofDelta(this.most > 0 ? (g!.total2[n]! - g!.total[n]! * scale) / this.most : 0, app.state.safe);
+    }
+
+    private rebuild(): void {
+        const { app } = this, base = app.graph();
+
+        this.g = base && app.state.inverted ? callers(base, app.model.funcs) : base;
+        this.rows = this.g ? layout(this.g, app.state.byWeight) : NONE;
+        this.most = 0;
+        if (this.g?.total2) {
+            const scale = this.g.total[0]! > 0 ? this.g.total2[0]! / this.g.total[0]! : 1;
+            for (let i = 1; i < this.g.tree.nr; i++) this.most = Math.max(this.most, Math.abs(this.g.total2[i]! - this.g.total[i]! * scale));
+        }
+        this.plot.up = app.state.up;
+        this.plot.set(this.rows);
+        this.plot.bounds(0, this.rows.total);
+        this.zoomed = this.g ? this.g.tree.find(app.state.path) : 0;
+        this.jump();
+        this.toolbar();
+    }
+
+    private jump(): void {
+        const i = this.rows.of[this.zoomed] ?? -1;
+
+        if (this.zoomed > 0 && i >= 0) this.plot.jump(this.rows.start[i]!, this.rows.start[i]! + this.rows.dur[i]!);
+    }
+
+    private zoomTo(n: number): void {
+        const { app, g, rows } = this;
+        const i = rows.of[n] ?? -1;
+
+        if (!g || i < 0) return;
+        this.zoomed = n;
+        app.state.path = g.tree.path(n).map((f) => app.model.funcs.name(f));
+        this.plot.show(rows.start[i]!, rows.start[i]! + rows.dur[i]!);
+        app.tell('zoom');
+        this.toolbar();
+    }
+
+    private describe(n: number): string[] {
+        const g = this.g!, unit = this.app.source!.unit;
+        const lines = [this.name(n)];
+        const f = this.app.model.funcs.list[this.func(n)]!;
+
+        if (g.total2) {
+            lines.push(`before ${value(g.total[n]!, unit)} (${percent(g.total[n]!, g.total[0]!)})`,
+                `after ${value(g.total2[n]!, unit)} (${percent(g.total2[n]!, g.total2[0]!)})`);
+        } else {
+            lines.push(`${value(g.total[n]!, unit)}, ${percent(g.total[n]!, g.total[0]!)} of all`,
+                `self ${value(g.self[n]!, unit)}, ${percent(g.self[n]!, g.total[0]!)}`);
+        }
+        if (f.place || f.image) lines.push([f.image, f.place].filter(Boolean).join('  '));
+        return lines;
+    }
+
+    private hover(i: number, x: number, y: number): void {
+        if (i < 0) this.tip.hide();
+        else this.tip.show(this.plot.canvas, x, y, this.describe(this.rows.id[i]!));
+    }
+
+    private focus(n: number): void {
+        const i = this.rows.of[n] ?? -1;
+
+        if (i < 0 || !this.g) return;
+        this.plot.focus = i;
+        this.plot.reveal(i);
+        this.app.setFunc(this.func(n));
+        this.twin.show(this.g, n, (m) => this.describe(m).join(', '));
+    }
+
+    private press(i: number, ev: MouseEvent): void {
+        if (i < 0) return;
+        const n = this.rows.id[i]!;
+        this.focus(n);
+        if (!ev.ctrlKey && !ev.metaKey) this.zoomTo(n);
+    }
+
+    // Arrows go from frame to frame, once one has the focus.
+    keyDown(ev: KeyboardEvent): boolean {
+        const { g, rows } = this;
+        const now = this.plot.focus >= 0 ? rows.id[this.plot.focus]! : 0;
+        const side = ev.key === 'ArrowLeft' ? -1 : ev.key === 'ArrowRight' ? 1 : 0;
+
+        if (!g) return false;
+        const { first, list } = g.tree.children;
+        if (ev.key === (this.app.state.up ? 'ArrowUp' : 'ArrowDown')) {
+            let best = -1;
+            for (let k = first[now]!; k < first[now + 1]!; k++)
+                if (rows.of[list[k]!]! >= 0 && (best < 0 || g.total[list[k]!]! > g.total[best]!)) best = list[k]!;
+            if (best >= 0) this.focus(best);
+        } else if (ev.key === (this.app.state.up ? 'ArrowDown' : 'ArrowUp')) {
+            this.focus(g.tree.parent[now]!);
+        } else if (side !== 0) {
+            const i = rows.of[now]! + side;
+            if (rows.id[i] !== undefined && this.sameRow(rows.of[now]!, i)) this.focus(rows.id[i]!);
+        } else if (ev.key === 'Enter') {
+            this.zoomTo(now);
+        } else if (ev.key === 'Escape' && this.zoomed > 0) {
+            this.zoomTo(0);
+        } else if (ev.key === 'i') {
+            this.app.set({ up: !this.app.state.up }, 'look');
+        } else if (ev.key === 'v') {
+            this.app.set({ inverted: !this.app.state.inverted, path: [] }, 'look');
+        } else if (ev.key === 'r') {
+            this.app.state.path = [];
+            this.app.set({ recursion: !this.app.state.recursion }, 'data');
+        } else {
+            return this.plot.key(ev);
+        }
+        return true;
+    }
+
+    private sameRow(i: number, j: number): boolean {
+        const row = (k: number): number => this.rows.first.findIndex((f) => f > k);
+
+        return row(i) === row(j);
+    }
+
+    private toolbar(): void {
+        const { app } = this, s = app.state;
+        const flip = (part: Partial<typeof s>, c: Change = 'look') => (): void => { s.path = []; app.set(part, c); };
+
+        fill(this.bar,
+            button(s.up ? 'Root below' : 'Root above', 'Flame graph or icicle (i)', () => app.set({ up: !s.up }, 'look')),
+            button('Leaves first', 'Turns stacks over: callers grow from what ran (v)', flip({ inverted: !s.inverted }), s.inverted),
+            button('Merge recursion', 'A function that calls itself is one frame (r)', flip({ recursion: !s.recursion }, 'data'), s.recursion),
+            button('Widest first', 'Orders callees by value, not by name', () => app.set({ byWeight: !s.byWeight }, 'look'), s.byWeight),
+            this.g?.total2 !== undefined && button('Colour-blind-safe', 'Blue and orange instead of blue and red', () => app.set({ safe: !s.safe }, 'look'), s.safe),
+            this.zoomed > 0 && button('Reset zoom', 'Shows all again (Esc)', () => this.zoomTo(0)),
+            s.hidden.size > 0 && button(`Show ${s.hidden.size} hidden`, 'Shows all functions again', () => { s.hidden.clear(); app.tell('data'); }),
+            this.g?.total2 !== undefined && h('span', { class: 'key' }, h('i', { style: { background: s.safe ? '#5d8fe0' : '#6a86e8' } }), 'less',
+                h('i', { style: { background: s.safe ? '#ec9a4b' : '#e8645c' } }), 'more'),
+            h('span', { class: 'grow' }), this.found);
+        this.say();
+    }
+
+    private say(): void {
+        const { app, g } = this;
+
+        if (!g) return;
+        if (app.badPattern) this.found.textContent = 'not a regular expression';
+        else if (app.searching) this.found.textContent = `matched ${percent(app.matchedShare(g, this.zoomed), 1)} of what is visible`;
+        else this.found.textContent = `${value(g.total2 ? g.total2[0]! : g.total[this.zoomed]!, app.source!.unit)}, ${count(this.rows.start.length - 1)} frames`;
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The function table: only the rows on screen exist.
+import { type App, type Change, type View } from './app';
+import { button, download, fill, h } from './dom';
+import { count, percent, value } from './text';
+import type { FuncRow } from './tree';
+
+const rowPx = 26;
+
+export class Functions implements View {
+    id = 'functions';
+    title = 'Functions';
+    root: HTMLElement;
+    private body = h('div', { class: 'tbody' });
+    private scroller = h('div', { class: 'scroll', tab: 0 }, this.body);
+    private head = h('div', { class: 'thead', role: 'row' });
+    private rows: FuncRow[] = [];
+    private by: 'self' | 'total' | 'name' | 'delta' = 'self';
+    private said = h('span', { class: 'found' });
+
+    constructor(private app: App) {
+        this.scroller.addEventListener('scroll', () => this.draw());
+        new ResizeObserver(() => this.draw()).observe(this.scroller);
+        this.root = h('section', { class: 'view', role: 'table', label: 'Functions' },
+            h('div', { class: 'bar' }, button('Save CSV', 'The table as a file', () => this.save()),
+                h('span', { class: 'grow' }), this.said), this.head, this.scroller);
+    }
+
+    open(): void { this.update('data'); }
+
+    update(c: Change): void {
+        if (c === 'data' || c === 'search' || c === 'look') this.collect();
+        this.draw();
+    }
+
+    private get two(): boolean { return this.app.source?.second !== undefined; }
+
+    private collect(): void {
+        const { app } = this, { funcs } = app.model;
+        const all = app.table();
+        const order: Record<typeof this.by, (a: FuncRow, b: FuncRow) => number> = {
+            self: (a, b) => (this.two ? b.self2 - a.self2 : b.self - a.self),
+            total: (a, b) => (this.two ? b.total2 - a.total2 : b.total - a.total),
+            name: (a, b) => funcs.rank[a.func]! - funcs.rank[b.func]!,
+            delta: (a, b) => Math.abs(b.self2 - b.self) - Math.abs(a.self2 - a.self),
+        };
+        this.rows = (app.searching ? all.filter((r) => app.match[r.func]) : [...all]).sort(order[this.by]);
+        const column = (key: typeof this.by, text: string): HTMLElement => {
+            const b = button(text, 'Order by this column', () => { this.by = key; this.collect(); this.draw(); });
+            b.className = 'th';
+            b.setAttribute('aria-sort', this.by === key ? 'descending' : 'none');
+            return b;
+        };
+        fill(this.head, column('self', this.two ? 'Self after' : 'Self'), column('total', this.two ? 'Total after' : 'Total'),
+            this.two && column('delta', 'Change of self'), column('name', 'Function'));
+        this.head.classList.toggle('two', this.two);
+        this.said.textContent = `${count(this.rows.length)}${app.searching ? ' of ' + count(all.length) : ''} functions`;
+        this.body.style.height = this.rows.length * rowPx + 'px';
+    }
+
+    private draw(): void {
+        const { app } = this, g = app.graph();
+        const from = Math.max(0, Math.floor(this.scroller.scrollTop / rowPx) - 3);
+        const to = Math.min(this.rows.length, from + Math.ceil((this.scroller.clientHeight || 600) / rowPx) + 6);
+
+        if (!g) return;
+        fill(this.body, ...this.rows.slice(from, to).map((r, i) => this.row(r, (from + i) * rowPx, g.total[0]!, g.total2?.[0] ?? 0)));
+    }
+
+    private cell(v: number, all: number, unit: string, func: number): HTMLElement {
+        return h('span', { class: 'num' }, h('i', { class: 'barlet', style: { width: all > 0 ? 100 * v / all + '%' : '0', background: this.app.css(func) } }),
+            h('span', { class: 'pc', text: percent(v, all) }), h('span', { class: 'abs', text: value(v, unit) }));
+    }
+
+    private row(r: FuncRow, top: number, all: number, all2: number): HTMLElement {
+        const { app } = this, f = app.model.funcs.list[r.func]!, unit = app.source!.unit;
+        const two = this.two, change = (all2 > 0 ? r.self2 / all2 : 0) - (all > 0 ? r.self / all : 0);
+
+        return h('button', { class: 'tr' + (two ? ' two' : '') + (r.func === app.state.func ? ' on' : ''), role: 'row', type: 'button', style: { top: top + 'px' },
+            click: () => app.setFunc(r.func) },
+            this.cell(two ? r.self2 : r.self, two ? all2 : all, unit, r.func), this.cell(two ? r.total2 : r.total, two ? all2 : all, unit, r.func),
+            two && h('span', { class: 'num ' + (change > 0 ? 'more' : 'less'), text: (change > 0 ? '+' : '') + (100 * change).toFixed(2) + ' %' }),
+            h('span', { class: 'fn' }, h('span', { class: 'name', text: f.name }), (f.image || f.place) && h('span', { class: 'dim', text: '  ' + (f.place || f.image) })));
+    }
+
+    private save(): void {
+        const q = (s: string): string => '"' + (/^[=+\-@\t]/.test(s) ? "'" : '') + s.replaceAll('"', '""') + '"';
+        const two = this.two;
+
+        download('functions.csv', 'text/csv', (two ? 'function,image,self before,self after,total before,total after\r\n' : 'function,image,self,total\r\n') +
+            this.rows.map((r) => {
+                const f = this.app.model.funcs.list[r.func]!;
+                return [q(f.name), q(f.image), ...(two ? [r.self, r.self2, r.total, r.total2] : [r.self, r.total])].join(',') + '\r\n';
+            }).join(''));
+    }
+
+    keyDown(ev: KeyboardEvent): boolean {
+        const d = ev.key === 'ArrowDown' ? 1 : ev.key === 'ArrowUp' ? -1 : 0;
+        const now = this.rows.findIndex((r) => r.func === this.app.state.func);
+        const next = this.rows[Math.max(0, now + d)];
+
+        if (d === 0 || !next) return false;
+        this.scroller.scrollTop = Math.max(Math.min(this.scroller.scrollTop, (now + d) * rowPx), (now + d + 1) * rowPx - this.scroller.clientHeight);
+        this.app.setFunc(next.func);
+        return true;
+    }
+}

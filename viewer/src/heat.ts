@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Heat map: a column a second (or less, of short recordings), a row a fiftieth of that, as
+// FlameScope has it. A range is picked from cell to cell.
+import { type App, type Change, type View } from './app';
+import { fill, h } from './dom';
+import { holds } from './overview';
+import { Plot, sans, type Theme } from './plot';
+import { count, moment, time } from './text';
+import { Tip } from './tip';
+
+const rows = 50;
+const left = 54, bottom = 20;
+
+function ramp(v: number, dark: boolean): string {
+    // From the background to yellow, red and black (or white): monotonous in lightness.
+    const stops = dark ? [[26, 29, 36], [96, 40, 60], [214, 84, 44], [255, 190, 70], [255, 252, 215]] : [[246, 247, 249], [255, 222, 120], [246, 132, 48], [188, 32, 50], [64, 8, 46]];
+    const x = Math.min(0.9999, v) * (stops.length - 1), i = Math.floor(x), f = x - i;
+
+    return `rgb(${stops[i]!.map((c, k) => Math.round(c + (stops[i + 1]![k]! - c) * f)).join(',')})`;
+}
+
+export class Heat extends Plot implements View {
+    id = 'heat';
+    title = 'Heat map';
+    root: HTMLElement;
+    private cells = new Float64Array(0);
+    private columns = 1;
+    private column = 1e9; // ns
+    private most = 1;
+    private picking: [number, number] | null = null;
+    private bar = h('div', { class: 'bar' });
+
+    constructor(private app: App, private tip: Tip) {
+        super('Heat map: drag from cell to cell to choose a range');
+        this.root = h('section', { class: 'view' }, this.bar, this.canvas);
+    }
+
+    open(): void {
+        this.gather();
+        this.resize();
+    }
+
+    update(c: Change): void {
+        if (c !== 'look') this.gather();
+        this.redraw();
+    }
+
+    private gather(): void {
+        const { app } = this, s = app.source;
+        const end = app.model.end;
+
+        // Long enough columns, and at least a few of them.
+        this.column = 1e9;
+        while (end / this.column < 12 && this.column > 1e3) this.column /= 10;
+        while (end / this.column > 1200) this.column *= 10;
+        this.columns = Math.max(1, Math.ceil(end / this.column));
+        this.cells = new Float64Array(this.columns * rows);
+        this.most = 0;
+        if (!s?.timed) return;
+        const only = app.searching || app.state.func > 0, inside = only ? holds(app, app.searching ? -1 : app.state.func) : null;
+        const per = rows / this.column, depth1 = s.key === 'calls';
+        s.each({ ...app.selection, t0: 0, t1: 0 }, (t, dur, v, node) => {
+            const { parent } = s.tree;
+            if (inside ? !inside[node] || (depth1 && inside[parent[node]!]) : depth1 && parent[node] !== 0) return;
+            const to = Math.min(this.cells.length - 1, Math.floor((t + dur) * per));
+            for (let i = Math.floor(t * per); i <= to; i++)
+                this.cells[i]! += dur > 0 ? v * Math.max(0, Math.min(t + dur, (i + 1) / per) - Math.max(t, i / per)) / dur : v;
+        });
+        // One cell that stands out must not make all others pale.
+        const sorted = Float64Array.from(this.cells.filter((v) => v > 0)).sort();
+        this.most = Math.min(sorted[sorted.length - 1] ?? 0, 1.5 * (sorted[Math.floor(sorted.length * 0.99)] ?? 0));
+        fill(this.bar, h('span', { class: 'dim', text: `each column is ${time(this.column)}, from below; each cell ${time(this.column / rows)}` }),
+            only && h('b', { class: 'name', text: app.searching ? 'what was searched for' : app.model.funcs.name(app.state.func) }),
+            h('span', { class: 'grow' }),
+            h('span', { class: 'key' }, 'none', ...[0.1, 0.35, 0.6, 0.99].map((v) => h('i', { style: { background: ramp(v, document.documentElement.dataset.dark === '1') } })), 'most'));
+    }
+
+    private size(): [number, number] {
+        return [Math.min(40, (this.w - left - 8) / this.columns), (this.h - bottom - 6) / rows];
+    }
+
+    override paint(t: Theme): void {
+        const { ctx, app } = this, [cw, ch] = this.size();
+        const range = this.picking ?? (app.state.t1 > app.state.t0 ? [app.state.t0 / this.column * rows, app.state.t1 / this.column * rows - 1] : null);
+
+        for (let i = 0; i < this.cells.length; i++) {
+            const c = Math.floor(i / rows), r = i % rows;
+            if ((i + 0.5) * this.column / rows > app.model.end) continue;
+            ctx.fillStyle = ramp(this.most > 0 ? this.cells[i]! / this.most : 0, t.dark);
+            ctx.fillRect(left + c * cw, 2 + (rows - 1 - r) * ch, cw > 3 ? cw - 0.6 : cw, ch > 3 ? ch - 0.6 : ch);
+            if (range && i >= Math.floor(range[0]!) && i <= Math.ceil(range[1]!)) {
+                ctx.fillStyle = t.dark ? 'rgba(90,170,255,.38)' : 'rgba(20,110,255,.28)';
+                ctx.fillRect(left + c * cw, 2 + (rows - 1 - r) * ch, cw, ch);
+            }
+        }
+        ctx.font = sans;
+        ctx.fillStyle = t.dim;
+        ctx.textBaseline = 'middle';
+        for (let r = 0; r <= rows; r += 10) ctx.fillText(time(r / rows * this.column), 4, Math.min(this.h - bottom - 6, Math.max(8, 2 + (rows - r) * ch)));
+        const every = Math.max(1, Math.ceil(70 / cw));
+        for (let c = 0; c < this.columns; c += every) ctx.fillText(moment(c * this.column, this.column), left + c * cw, this.h - bottom / 2);
+    }
+
+    private cell(x: number, y: number): number {
+        const [cw, ch] = this.size();
+        const c = Math.max(0, Math.min(this.columns - 1, Math.floor((x - left) / cw)));
+        const r = Math.max(0, Math.min(rows - 1, rows - 1 - Math.floor((y - 2) / ch)));
+
+        return c * rows + r;
+    }
+
+    private choose(a: number, b: number): void {
+        const [from, to] = a <= b ? [a, b] : [b, a];
+
+        this.app.setRange(from * this.column / rows, (to + 1) * this.column / rows);
+    }
+
+    override dragBegins(x: number, y: number): (x: number, y: number, done: boolean) => void {
+        const from = this.cell(x, y);
+
+        return (px, py, done) => {
+            const to = this.cell(px, py);
+            this.picking = from <= to ? [from, to] : [to, from];
+            if (done) {
+                this.picking = null;
+                this.choose(from, to);
+            }
+            this.redraw();
+        };
+    }
+
+    // Click and click is a range, too; Shift extends the one that is there.
+    private pressed = -1;
+    override press(x: number, y: number, ev: MouseEvent): void {
+        const i = this.cell(x, y), { t0, t1 } = this.app.state;
+
+        if (ev.shiftKey && t1 > t0) {
+            const a = Math.round(t0 / this.column * rows), b = Math.round(t1 / this.column * rows) - 1;
+            this.choose(Math.min(a, i), Math.max(b, i));
+        } else if (this.pressed >= 0) {
+            const from = this.pressed;
+            this.pressed = -1;
+            this.choose(from, i);
+        } else {
+            this.pressed = i;
+            this.picking = [i, i];
+            this.redraw();
+        }
+    }
+
+    override double(): void {}
+    override hover(x: number, y: number): void {
+        if (x < left || x > left + this.size()[0] * this.columns) { this.tip.hide(); return; }
+        const i = this.cell(x, y);
+        if (this.pressed >= 0) {
+            this.picking = this.pressed < i ? [this.pressed, i] : [i, this.pressed];
+            this.redraw();
+        }
+        const s = this.app.source!;
+        this.tip.show(this.canvas, x, y, [moment(i * this.column / rows, this.column / rows), s.unit === 'ns' ? time(this.cells[i]!) : count(this.cells[i]!) + ' ' + s.unit]);
+    }
+
+    override zoom(): void {}
+    override pan(): void {}
+    keyDown(ev: KeyboardEvent): boolean {
+        if (ev.key !== 'Escape' || this.pressed < 0) return false;
+        this.pressed = -1;
+        this.picking = null;
+        this.redraw();
+        return true;
+    }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+import { App, type State, type View } from './app';
+import { Breakdown } from './breakdown';
+import { Card } from './card';
+import { Chart } from './chart';
+import { load } from './data';
+import { button, fill, h, select } from './dom';
+import { Exits } from './exits';
+import { Flame } from './flame';
+import { Functions } from './functions';
+import { Heat } from './heat';
+import { Help } from './help';
+import { Overview } from './overview';
+import { Quality } from './quality';
+import { Sandwich } from './sandwich';
+import { model } from './source';
+import { Tip } from './tip';
+import { Url } from './url';
+
+class Page {
+    private tip = new Tip();
+    private help = new Help();
+    private views: View[] = [];
+    private tabs = h('nav', { role: 'tablist', label: 'Views' });
+    private main = h('main');
+    private search = h('input', { type: 'search', placeholder: 'Search  /', label: 'Search functions by regular expression' });
+    private found = h('span', { class: 'found' });
+    private filters = h('div', { class: 'filters' });
+    private overview: Overview;
+    private card: Card;
+    private url: Url;
+
+    constructor(readonly app: App) {
+        const { model: m } = app;
+
+        this.overview = new Overview(app, this.tip);
+        this.card = new Card(app, (v) => this.go(v));
+        this.url = new Url(app);
+        if (m.sources.length > 0) this.views.push(new Flame(app, this.tip), new Functions(app), new Sandwich(app, this.tip));
+        if (m.sources.some((s) => s.timed)) this.views.push(new Chart(app, this.tip), new Heat(app, this.tip));
+        if (m.sources.length > 0) this.views.push(new Breakdown(app, this.tip));
+        if (m.exits) this.views.push(new Exits(app));
+        if (m.data.head.quality !== '' || m.data.head.calls || m.data.head.promises) this.views.push(new Quality(app));
+        app.state.source = m.sources[0]?.key ?? '';
+        app.state.view = this.views[0]?.id ?? '';
+        this.build();
+        app.listen((c) => {
+            const view = this.view();
+            if (view && c !== 'look') view.update(c);
+            else view?.open();
+            if (c === 'search' || c === 'data') this.sayFound();
+            this.filter();
+            this.url.save();
+        });
+        this.keys();
+    }
+
+    private view(): View | undefined { return this.views.find((v) => v.id === this.app.state.view); }
+
+    private build(): void {
+        const { app } = this, { head } = app.model.data;
+
+        document.title = head.title || 'uniscope';
+        this.search.addEventListener('input', () => app.setSearch(this.search.value));
+        fill(document.body,
+            h('header', {}, h('b', { class: 'mark', text: 'uniscope' }), h('h1', { text: head.title }), this.tabs, h('span', { class: 'grow' }),
+                this.found, this.search, button('◐', 'Dark or light', () => this.dark()), button('?', 'Keys (?)', () => this.help.toggle())),
+            this.filters, app.model.sources.some((s) => s.timed) && this.overview.canvas,
+            h('div', { class: 'body' }, this.main, this.card.root), this.tip.root, this.help.root);
+        this.url.restore();
+        this.theme();
+        this.search.value = app.state.search;
+        if (app.state.search !== '') app.setSearch(app.state.search);
+        if (!this.view()) app.state.view = this.views[0]?.id ?? '';
+        this.go(app.state.view, false);
+        this.card.draw();
+        this.filter();
+        addEventListener('hashchange', () => {
+            this.url.restore();
+            this.search.value = app.state.search;
+            app.setSearch(app.state.search);
+            this.go(app.state.view, false);
+            app.tell('data');
+        });
+    }
+
+    go(id: string, save = true): void {
+        const { app } = this;
+
+        app.state.view = id;
+        this.tip.hide();
+        fill(this.tabs, ...this.views.map((v, i) => {
+            const b = button(v.title, `${v.title} (${i + 1})`, () => this.go(v.id));
+            b.setAttribute('role', 'tab');
+            b.setAttribute('aria-selected', String(v.id === id));
+            b.dataset.view = v.id;
+            return b;
+        }));
+        const view = this.view();
+        if (!view) {
+            fill(this.main, h('p', { class: 'warn', text: 'Nothing was recorded.' }));
+            return;
+        }
+        fill(this.main, view.root);
+        view.open();
+        if (save) this.url.save();
+    }
+
+    // What is shown, and of what part.
+    private filter(): void {
+        const { app } = this, { sources, cpus, threads } = app.model, s = app.state;
+        const numbered = (all: string, list: string[]): [string, string][] => [['-1', all], ...list.map((name, i): [string, string] => [String(i), name])];
+
+        fill(this.filters,
+            sources.length > 1 && select('What is shown', sources.map((x): [string, string] => [x.key, x.title]), s.source, (v) => app.set({ source: v, path: [] }, 'data')),
+            cpus.list.length > 1 && select('vCPU', numbered('all vCPUs', cpus.list), String(s.cpu), (v) => app.set({ cpu: Number(v) }, 'data')),
+            threads.list.length > 1 && select('Thread', numbered('all threads', threads.list), String(s.thread), (v) => app.set({ thread: Number(v) }, 'data')),
+            app.source?.hasOff && button('On CPU only', 'Leaves out idle, stolen and waiting time', () => app.set({ on: !s.on }, 'data'), s.on),
+            this.overview.note, s.t1 > s.t0 && button('All of the time', 'Shows the whole recording again', () => app.setRange(0, 0)));
+        this.filters.hidden = sources.length === 0;
+    }
+
+    private sayFound(): void {
+        const { app } = this, g = app.graph();
+
+        this.found.textContent = app.badPattern ? 'not a regular expression' : '';
+        if (!app.badPattern && app.searching && g) {
+            const n = app.match.reduce((a, b) => a + b, 0);
+            this.found.textContent = `${n} function${n === 1 ? '' : 's'}, ${(100 * app.matchedShare(g, 0)).toFixed(1)} %`;
+        }
+    }
+
+    private theme(): void {
+        const dark = this.app.state.dark === '' ? matchMedia('(prefers-color-scheme: dark)').matches : this.app.state.dark === '1';
+
+        document.documentElement.dataset.dark = dark ? '1' : '0';
+        matchMedia('(prefers-color-scheme: dark)').onchange = () => { this.theme(); this.app.tell('look'); };
+    }
+
+    private dark(): void {
+        this.app.state.dark = document.documentElement.dataset.dark === '1' ? '0' : '1';
+        this.theme();
+        this.app.tell('look');
+    }
+
+    // One step back: what was done last, as far as that can be told.
+    private escape(): void {
+        const { app } = this, s = app.state;
+
+        if (s.search !== '') { this.search.value = ''; app.setSearch(''); }
+        else if (s.t1 > s.t0) app.setRange(0, 0);
+        else if (s.cpu >= 0 || s.thread >= 0) app.set({ cpu: -1, thread: -1 }, 'data');
+        else app.setFunc(0);
+    }
+
+    private nextThread(by: number): void {
+        const { app } = this, n = app.model.threads.list.length;
+
+        if (n > 1) app.set({ thread: (app.state.thread + 1 + by + n + 1) % (n + 1) - 1 }, 'data');
+    }
+
+    private keys(): void {
+        addEventListener('keydown', (ev) => {
+            const typing = ev.target instanceof HTMLInputElement || ev.target instanceof HTMLSelectElement;
+            const find = (ev.key === '/' && !typing) || ev.key === 'F3' || ((ev.ctrlKey || ev.metaKey) && ev.key === 'f');
+
+            if (this.help.root.open) { if (ev.key === '?') this.help.toggle(); return; }
+            if (find) { ev.preventDefault(); this.search.focus(); this.search.select(); return; }
+            if (typing) { this.typed(ev); return; }
+            if (ev.ctrlKey || ev.metaKey || ev.altKey) return;
+            if (ev.target instanceof HTMLButtonElement && (ev.key === 'Enter' || ev.key === ' ')) return;
+            if (ev.key === '?') this.help.toggle();
+            else if (/^[1-9]$/.test(ev.key)) { const v = this.views[Number(ev.key) - 1]; if (v) this.go(v.id); }
+            else if (this.view()?.keyDown?.(ev)) ev.preventDefault();
+            else if (ev.key === 'Escape') this.escape();
+            else if (ev.key === 'n') this.nextThread(1);
+            else if (ev.key === 'p') this.nextThread(-1);
+        });
+    }
+
+    private typed(ev: KeyboardEvent): void {
+        const { app } = this;
+
+        if (ev.target !== this.search) return;
+        if (ev.key === 'Escape') { this.search.value = ''; app.setSearch(''); this.search.blur(); }
+        else if (ev.key === 'Enter') this.search.blur();
+        else if (ev.ctrlKey && ev.key === 'i') { ev.preventDefault(); app.setSearch(app.state.search, !app.state.ignoreCase); }
+    }
+}
+
+declare global {
+    interface Window { uniscope?: { app: App; page: Page; state: State } }
+}
+
+load().then((data) => {
+    const app = new App(model(data));
+    const page = new Page(app);
+
+    // For who looks at a report by script.
+    window.uniscope = { app, page, state: app.state };
+    document.documentElement.dataset.ready = '1';
+}).catch((e: unknown) => {
+    fill(document.body, h('p', { class: 'warn', text: 'This report cannot be shown: ' + (e instanceof Error ? e.message : String(e)) }));
+    document.documentElement.dataset.ready = 'failed';
+});

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How good the recording is.
+import { type App, type View } from './app';
+import { fill, h } from './dom';
+import { count, percent, time } from './text';
+
+const shares: [string, string][] = [['guest', '#e8954a'], ['kvm', '#79aee0'], ['vmm', '#62b8ae'], ['idle', '#c6cad2'], ['stolen', '#b79ac8']];
+
+export class Quality implements View {
+    id = 'quality';
+    title = 'Quality';
+    root = h('section', { class: 'view' });
+
+    constructor(private app: App) {}
+    update(): void {}
+
+    private tile(label: string, text: string, note: string, bad: boolean): HTMLElement {
+        return h('div', { class: 'tile' + (bad ? ' bad' : '') }, h('span', { class: 'dim', text: label }), h('b', { text }), h('span', { class: 'dim', text: note }));
+    }
+
+    open(): void {
+        const { head } = this.app.model.data, r = head.recording;
+        const guests = (r?.guests ?? []).filter((g) => g.samples > 0 || (r!.guests.length === 1 && !head.calls && !head.promises));
+
+        fill(this.root, h('div', { class: 'scroll pad' },
+            r && !r.closed && h('p', { class: 'warn', text: 'The recorder was killed, or still runs: this is what was there.' }),
+            ...guests.flatMap((g) => [guests.length > 1 && h('h3', { text: g.name }), h('div', { class: 'tiles' },
+                this.tile('samples', count(g.weight), `in ${time(g.duration_ns)} at ${count(r!.frequency_hz)} Hz`, g.weight === 0),
+                g.complete !== undefined && this.tile('whole call chains', percent(g.complete, 1), 'reach their outermost caller', g.complete < 0.95),
+                this.tile('lost', count(g.lost), 'made, and not kept', g.lost > 0),
+                this.tile('skipped', count(g.skipped), 'too late, or to spare the guest', g.skipped > g.weight / 50),
+                g.pause_ns.nr > 0 ? this.tile('pause per sample', time(g.pause_ns.p50), `median; p99 ${time(g.pause_ns.p99)}, longest ${time(g.pause_ns.max)}`, g.pause_ns.sum > g.duration_ns / 20)
+                    : this.tile('pause per sample', 'none', 'the guest was never stopped', false)),
+            ...(g.vcpus ?? []).map((v, i) => h('div', { class: 'stacked' }, h('span', { class: 'who', text: 'vCPU ' + i }), h('div', { class: 'track' }, h('div', { class: 'segments', style: { width: '100%' } },
+                ...shares.filter(([k]) => v[k]! > 0).map(([k, c]) => h('span', { class: 'segment', title: `${k} ${percent(v[k]!, 1)}`, style: { 'flex-grow': String(v[k]), background: c } }, v[k]! > 0.07 && h('span', { text: `${k} ${percent(v[k]!, 1)}` })))))))]),
+            head.calls && h('div', { class: 'tiles' }, this.tile('calls', count(head.calls.nr), head.calls.left_out > 0 ? count(head.calls.left_out) + ' of them are not in this page' : 'all are in this page', head.calls.left_out > 0),
+                this.tile('events lost', count(head.calls.lost), 'calls open then are cut off', head.calls.lost > 0)),
+            head.promises && h('div', { class: 'tiles' }, this.tile('events of threads', count(head.promises.events), '', false), this.tile('events lost', count(head.promises.lost), '', head.promises.lost > 0)),
+            head.quality !== '' && h('pre', { text: head.quality }),
+            h('p', { class: 'dim', text: `uniscope ${head.uniscope}` })));
+    }
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What was recorded: values with a time, a vCPU and a thread, each at a node of a call tree. Times
+// are nanoseconds since the page's beginning.
+import { sums, type Data } from './data';
+import type { Rows } from './rows';
+import { Funcs, Tree } from './tree';
+
+// -1: all; t1 0: no range; on: without idle, stolen and waiting time.
+export interface Selection { t0: number; t1: number; cpu: number; thread: number; on: boolean }
+
+export interface Source {
+    key: string;
+    title: string;
+    unit: string;
+    tree: Tree;
+    timed: boolean;
+    second?: Float64Array;
+    // Value that ended at each node.
+    self(sel: Selection): Float64Array;
+    hasOff: boolean;
+    // Each value: from when, for how long (0: a moment), how much, where.
+    each(sel: Selection, fn: (t: number, dur: number, v: number, node: number, cpu: number, thread: number) => void): void;
+}
+
+export function lowerBound(a: Float64Array, v: number, from = 0, to = a.length): number {
+    while (from < to) {
+        const mid = (from + to) >>> 1;
+        if (a[mid]! < v) from = mid + 1;
+        else to = mid;
+    }
+    return from;
+}
+
+// Names with numbers, in the order in which they came.
+export class Names {
+    readonly list: string[] = [];
+    private known = new Map<string, number>();
+
+    id(name: string): number {
+        let i = this.known.get(name);
+
+        if (i === undefined) {
+            i = this.list.length;
+            this.known.set(name, i);
+            this.list.push(name);
+        }
+        return i;
+    }
+}
+
+export class Points implements Source {
+    timed = true;
+    hasOff = false;
+    period = 0; // of samples: one of weight 3 stands for three periods, which end with it
+    tree: Tree;
+    private off: Uint8Array;
+    key = ''; title = ''; unit = '';
+    constructor(tree: Tree, readonly time: Float64Array, readonly node: Uint32Array, readonly weight: ArrayLike<number>,
+        readonly cpu: Int32Array, readonly thread: Int32Array) {
+        this.tree = tree;
+        this.off = Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|ready|stolen)\]/.test(tree.funcs.name(f)) ? 1 : 0));
+        this.hasOff = this.off.includes(1);
+    }
+
+    named(key: string, title: string, unit: string): this {
+        return Object.assign(this, { key, title, unit });
+    }
+
+    private span(sel: Selection): [number, number] {
+        return sel.t1 > sel.t0 ? [lowerBound(this.time, sel.t0), lowerBound(this.time, sel.t1)] : [0, this.time.length];
+    }
+
+    self(sel: Selection): Float64Array {
+        const out = new Float64Array(this.tree.nr);
+        const [from, to] = this.span(sel);
+        const { node, weight, cpu, thread, off } = this;
+
+        for (let i = from; i < to; i++)
+            if ((sel.cpu < 0 || cpu[i] === sel.cpu) && (sel.thread < 0 || thread[i] === sel.thread) && !(sel.on && off[node[i]!]))
+                out[node[i]!]! += weight[i]!;
+        return out;
+    }
+
+    each(sel: Selection, fn: Parameters<Source['each']>[1]): void {
+        const [from, to] = this.span(sel);
+        const { time, node, weight, cpu, thread, off, period } = this;
+
+        for (let i = from; i < to; i++) {
+            if ((sel.cpu >= 0 && cpu[i] !== sel.cpu) || (sel.thread >= 0 && thread[i] !== sel.thread) || (sel.on && off[node[i]!])) continue;
+            const dur = weight[i]! > 1 ? weight[i]! * period : 0;
+            fn(Math.max(0, time[i]! - dur), dur, weight[i]!, node[i]!, cpu[i]!, thread[i]!);
+        }
+    }
+}
+
+// Calls: rows of one thread and depth each, which hold them in order.
+export class Spans implements Source {
+    key = 'calls'; title = 'Calls'; unit = 'ns'; timed = true; hasOff = false;
+    constructor(readonly tree: Tree, readonly rows: Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
+        readonly cpu: Uint32Array, readonly off: Float64Array) {}
+
+    // A call's time in the range, less that of the calls in it.
+    self(sel: Selection): Float64Array {
+        const out = new Float64Array(this.tree.nr);
+        const parent = this.tree.parent;
+
+        this.each(sel, (_t, _d, v, node) => {
+            out[node]! += v;
+            if (node !== 0 && parent[node] !== 0) out[parent[node]!]! -= v;
+        });
+        for (let i = 0; i < out.length; i++) if (out[i]! < 0) out[i] = 0;
+        return out;
+    }
+
+    each(sel: Selection, fn: Parameters<Source['each']>[1]): void {
+        const { first, start, dur, id } = this.rows;
+        const whole = !(sel.t1 > sel.t0);
+
+        for (let r = 0; r < this.rows.nr; r++) {
+            const thread = this.rowThread[r]!;
+            if (sel.thread >= 0 && thread !== sel.thread) continue;
+            let i = first[r]!;
+            const end = first[r + 1]!;
+            if (!whole) i = Math.max(i, lowerBound(start, sel.t0, i, end) - 1);
+            for (; i < end && (whole || start[i]! < sel.t1); i++) {
+                if (sel.cpu >= 0 && this.cpu[i] !== sel.cpu) continue;
+                const a = whole ? start[i]! : Math.max(start[i]!, sel.t0);
+                const b = whole ? start[i]! + dur[i]! : Math.min(start[i]! + dur[i]!, sel.t1);
+                if (b < a) continue;
+                fn(a, b - a, b - a, id[i]!, this.cpu[i]!, thread);
+            }
+        }
+    }
+}
+
+class Fixed implements Source {
+    key = 'samples'; title = 'Stacks'; timed = false; hasOff = false;
+    constructor(readonly tree: Tree, readonly unit: string, private values: Float64Array, readonly second?: Float64Array) {}
+    self(): Float64Array {
+        return this.values;
+    }
+    each(): void {}
+}
+
+export interface ExitColumns { host: Float64Array; asleep: Float64Array; stolen: Float64Array; user: Uint32Array }
+
+export interface Model {
+    data: Data;
+    funcs: Funcs;
+    sources: Source[];
+    cpus: Names;
+    threads: Names;
+    begin: bigint; // of the page's time, host's clock
+    end: number;   // ns since then
+    exits?: Points & { columns: ExitColumns };
+    spans?: Spans;
+    samples?: Points;
+}
+
+function tree(d: Data, prefix: string, funcs: Funcs, frames: Uint32Array): Tree {
+    const up = d.u32(prefix + '.parent'), frame = d.u32(prefix + '.frame');
+    const parent = new Uint32Array(up.length + 1), func = new Uint32Array(up.length + 1);
+
+    for (let i = 0; i < up.length; i++) {
+        parent[i + 1] = Math.max(0, i - up[i]!);
+        func[i + 1] = frames[frame[i]!] ?? 0;
+    }
+    return new Tree(parent, func, funcs);
+}
+
+function cpuOf(d: Data, prefix: string, m: Model): Int32Array {
+    const vcpu = d.u32(prefix + '.vcpu'), guest = d.u32(prefix + '.guest');
+    const guests = d.head.guests ?? [];
+    const out = new Int32Array(vcpu.length);
+    const known = new Map<number, number>();
+
+    for (let i = 0; i < out.length; i++) {
+        const key = guest[i]! * 65536 + vcpu[i]!;
+        let id = known.get(key);
+        if (id === undefined) {
+            id = vcpu[i] === 0 ? -1 : m.cpus.id((guests.length > 1 ? guests[guest[i]!]!.name + ' ' : '') + 'vCPU ' + (vcpu[i]! - 1));
+            known.set(key, id);
+        }
+        out[i] = id;
+    }
+    return out;
+}
+
+function threadOf(d: Data, m: Model, nr: number): Int32Array {
+    const thread = d.u32('s.thread'), guest = d.u32('s.guest');
+    const guests = d.head.guests ?? [];
+    const out = new Int32Array(nr).fill(-1);
+    const known = new Map<number, number>();
+
+    for (let i = 0; i < nr; i++) {
+        if (thread[i] === 0) continue;
+        const key = guest[i]! * 65536 + thread[i]!;
+        let id = known.get(key);
+        if (id === undefined) {
+            const g = guests[guest[i]!];
+            id = m.threads.id((guests.length > 1 ? g?.name + ' ' : '') + (g?.threads[thread[i]!] ?? 'thread ' + thread[i]));
+            known.set(key, id);
+        }
+        out[i] = id;
+    }
+    return out;
+}
+
+function addSamples(m: Model): void {
+    const d = m.data, head = d.head.samples;
+
+    if (!head) return;
+    const t = tree(d, 's', m.funcs, m.funcs.add(head.frames));
+    const self = d.doubles('s.self');
+    if (self) {
+        m.sources.push(new Fixed(t, head.unit, self, d.doubles('s.self2') ?? undefined));
+    } else if (d.has('s.time')) {
+        const time = sums(d.f64('s.time'), Number(BigInt(head.begin) - m.begin));
+        m.samples = new Points(t, time, d.u32('s.node'), d.f64('s.weight'), cpuOf(d, 's', m), threadOf(d, m, time.length))
+            .named('samples', 'Samples', head.unit);
+        m.samples.timed = !d.head.aggregate;
+        const hz = d.head.recording?.frequency_hz ?? 0;
+        if (hz > 0) m.samples.period = 1e9 / hz;
+        m.sources.push(m.samples);
+    }
+}
+
+function addExits(m: Model): void {
+    const d = m.data, head = d.head.exits;
+
+    if (!head || !d.has('x.time')) return;
+    const t = tree(d, 'x', m.funcs, m.funcs.add(head.frames));
+    const time = sums(d.f64('x.time'), Number(BigInt(head.begin) - m.begin));
+    const node = d.u32('x.node'), cpu = cpuOf(d, 'x', m), none = new Int32Array(time.length).fill(-1);
+    const columns = { host: d.f64('x.host'), asleep: d.f64('x.asleep'), stolen: d.f64('x.stolen'), user: d.u32('x.user') };
+    const p = new Points(t, time, node, d.f64('x.weight'), cpu, none).named('exits', 'VM exits', 'exits');
+    // A halt's sleep is nobody's cost.
+    const cost = columns.host.map((v, i) => v - (/^\[exit (hlt|wfi|halt)\b/.test(m.funcs.name(t.func[node[i]!]!)) ? columns.asleep[i]! : 0));
+    m.exits = Object.assign(p, { columns });
+    m.sources.push(p, new Points(t, time, node, cost, cpu, none).named('exit-time', 'Time of VM exits', 'ns'));
+}
+
+function addCalls(m: Model): void {
+    const d = m.data, head = d.head.calls;
+
+    if (!head || !d.has('c.gap')) return;
+    const t = tree(d, 'c', m.funcs, m.funcs.add(head.frames));
+    const begin = Number(BigInt(head.begin) - m.begin);
+    const start = d.f64('c.gap'), dur = d.f64('c.dur'), nr = d.u32('r.nr'), thread = d.u32('r.thread');
+    const first = new Uint32Array(nr.length + 1);
+    for (let r = 0; r < nr.length; r++) {
+        first[r + 1] = first[r]! + nr[r]!;
+        for (let i = first[r]!, at = begin; i < first[r + 1]!; i++) {
+            start[i]! += at;
+            at = start[i]! + dur[i]!;
+        }
+    }
+    const cpus = d.u32('c.cpu');
+    for (let i = 0; i < cpus.length; i++) cpus[i] = m.cpus.id('vCPU ' + cpus[i]);
+    const names = head.threads.map(([name, number]) => (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number) : 'thread ' + number));
+    const rowThread = Int32Array.from(thread, (x) => m.threads.id(names[x] ?? 'thread ' + x));
+    m.spans = new Spans(t, { nr: nr.length, first, start, dur, id: d.u32('c.node') }, rowThread, d.u32('r.depth'), cpus, d.f64('c.off'));
+    m.sources.push(m.spans);
+}
+
+export function model(data: Data): Model {
+    const h = data.head;
+    const begins = [h.samples && data.has('s.time') ? h.samples.begin : '0', h.exits?.begin, h.calls?.begin, h.promises?.begin]
+        .map((s) => BigInt(s ?? '0')).filter((v) => v > 0n);
+    const m: Model = { data, funcs: new Funcs(), sources: [], cpus: new Names(), threads: new Names(), begin: begins.length ? begins.reduce((a, b) => (a < b ? a : b)) : 0n, end: 0 };
+
+    addSamples(m);
+    addCalls(m);
+    addExits(m);
+    for (const s of [m.samples, m.exits]) if (s?.time.length) m.end = Math.max(m.end, s.time[s.time.length - 1]! + 1);
+    if (m.spans) {
+        const { start, dur } = m.spans.rows;
+        for (let i = 0; i < start.length; i++) m.end = Math.max(m.end, start[i]! + dur[i]!);
+    }
+    if (h.promises) m.end = Math.max(m.end, Number(BigInt(h.promises.begin) - m.begin) + h.promises.duration);
+    return m;
+}
