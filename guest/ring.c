@@ -28,8 +28,8 @@ struct uni_trace_head uni_trace_head __attribute__((aligned(64)));
 struct uni_trace_cpu uni_trace_cpu0;
 #endif
 
-/* Full, with nothing to go on with: every hook leaves by its slow way, and writes nothing. That CPUs
- * share it does not matter, for nothing of it is read but what never changes. */
+/* Full, with nothing to go on with: every hook leaves by its slow way, and writes nothing. That
+ * CPUs share it does not matter, for nothing of it is read but what never changes. */
 struct uni_trace_cpu uni_trace_early = { .wptr = SUB_MASK - 7, .self = (uint64_t)&uni_trace_early };
 
 static struct uni_trace_sub *sub_of(uint64_t wptr)

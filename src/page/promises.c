@@ -212,6 +212,8 @@ static void describe_findings(
 		uni_json_kv(u64, j, "by", index_of(x->by));
 		uni_json_kv(u64, j, "time", since(m, x->time));
 		uni_json_kv(u64, j, "ns", x->ns);
+		if (x->kind == UNI_FINDING_LOST_WAKEUP && x->other != UNI_PROMISE_NONE)
+			uni_json_kv(u64, j, "signal", maybe(m, m->all.v[x->other].lonely));
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);

@@ -105,7 +105,7 @@ def session(b):
     b.open(f"file://{T}/s.html")
     same(tabs(b), ["flame", "functions", "sandwich", "chart", "heat", "breakdown", "exits", "quality"], "session: all views")
     got = b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.total])")
-    same(sorted(got), sorted([f["name"], f["self"], f["total"]] for f in want["functions"]),
+    same(sorted(got), sorted([f["name"] + " ?" * f.get("guess", False), f["self"], f["total"]] for f in want["functions"]),
          "session: each function as `report` has it")
     got = b.run("(m => { const s = m.sources.find(s => s.key === 'exits'); return s.weight.reduce((a, v) => a + v, 0); })(uniscope.app.model)")
     same(got, sum(r["exits"] for r in exits["rows"]), "session: as many exits")
@@ -190,6 +190,28 @@ def hostile(b):
     same([t for t in b.trouble() if "Content Security Policy" not in t], [], "hostile: no error, no dialog")
 
 
+def calls(b):
+    b.open(f"file://{T}/calls.html")
+    same(tabs(b)[0], "flame", "calls: a text of ftrace is a page")
+    got = b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.total])")
+    same(got, [["other", 7000, 7000], ["inner", 3000, 3000], ["outer", 2000, 5000]], "calls: self and total by time")
+    b.run("uniscope.app.setRange(1000, 3000)")
+    got = b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.total]).sort()")
+    same(got, [["inner", 2000, 2000], ["other", 2000, 2000], ["outer", 0, 2000]], "calls: the part of each that is in the range")
+    go(b, "chart")
+    same(b.run("uniscope.page.view().plot.lanes.map(l => l.nrRows)"), [2, 1], "calls: a lane for each thread, as deep as it went")
+    ok(painted(b, "main canvas") > 5, "calls: the flame chart is drawn")
+    same(b.trouble(), [], "calls: no error")
+
+
+def mirage(b):
+    b.open(f"file://{T}/ring.html")
+    same(tabs(b), ["timeline", "quality"], "mirage: a trace of MirageOS is a page")
+    same(b.run("(p => [...Array(p.nr).keys()].map(i => [p.name(i), p.fate[i], p.failed(i)]))(uniscope.page.view().p).find(x => x[0] === 'tcp')"),
+         ["tcp", 2, "Exit"], "mirage: the thread that failed, and how")
+    same(b.trouble(), [], "mirage: no error")
+
+
 def look(b):
     b.emulate(prefers_color_scheme="dark", prefers_reduced_motion="reduce")
     b.open(f"file://{T}/plain.html")
@@ -211,7 +233,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, session, difference, hostile, look, damaged):
+    for part in (plain, session, difference, hostile, calls, mirage, look, damaged):
         try:
             part(b)
         except Exception as e:

@@ -118,6 +118,12 @@ piped() {
 	[ -z "$(ls "$T/tmp")" ] || { ls -R "$T/tmp"; return 1; }
 }
 
+# The page's timeline, looked at: the lost ones are red lines to the end of the trace, or nothing is.
+seen() { # RUN
+	"$U" report --html "$T/page.html" "$T/s.uniscope" 2>"$T/err" || { cat "$T/err"; return 1; }
+	python3 "$SRC/tests/e2e/page_timeline.py" "$T/page.html" "$1" >"$T/seen" 2>&1 || { cat "$T/seen"; return 1; }
+}
+
 decoded() { # by the standard's own reader
 	babeltrace2 "$T/s.uniscope" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] && [ -s "$T/bt" ] || {
 		head -5 "$T/bt.err"
@@ -131,6 +137,8 @@ image=$BUILD/lab/trace/trace-arp-gcc-fp.elf
 	exit 0
 }
 mkdir "$T/tmp"
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+	echo '# no chromium: pages are not looked at'
 for accel in $accels; do
 	for run in bad good; do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
@@ -141,6 +149,7 @@ for accel in $accels; do
 			check "$accel: semaphores and mvars" kinds
 			check "$accel: as a trace of MirageOS" as_mirage
 			[ "$run" = good ] || check "$accel: in a pipe" piped
+			[ -z "$chromium" ] || check "$accel: its page" seen $run
 		else
 			check "$accel: boots" false
 		fi
@@ -150,6 +159,7 @@ for accel in $accels; do
 		check "$accel: the same is found" bad
 		check "$accel: the same books" books
 		check "$accel: babeltrace2 reads it" decoded
+		[ -z "$chromium" ] || check "$accel: the same in its page" seen bad
 	else
 		check "$accel: boots" false
 	fi

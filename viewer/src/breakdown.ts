@@ -37,7 +37,7 @@ export class Breakdown implements View {
             s.self(app.selection).forEach((v, i) => { if (v > 0) all.set(owner[i]!, (all.get(owner[i]!) ?? 0) + v); });
             return out.set('all', all);
         }
-        s.each(app.selection, (_t, _d, v, node, cpu, thread) => {
+        s.each(app.selection, (_t, dur, v, node, cpu, thread) => {
             const k = this.by === 'cpu' ? cpu : thread;
             const name = k < 0 ? (this.by === 'cpu' ? 'on no vCPU' : 'no thread known') : names[k]!;
             let m = out.get(name);
@@ -45,7 +45,7 @@ export class Breakdown implements View {
             m.set(owner[node]!, (m.get(owner[node]!) ?? 0) + v);
             // Of calls: what is in it is not its own.
             const up = tree.parent[node]!;
-            if (s.key === 'calls' && up !== 0) m.set(owner[up]!, (m.get(owner[up]!) ?? 0) - v);
+            if (s.key === 'calls' && up !== 0) m.set(owner[up]!, (m.get(owner[up]!) ?? 0) - dur);
         });
         return out;
     }

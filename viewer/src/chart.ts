@@ -18,11 +18,12 @@ function gapOf(times: number[]): number {
     return (d[d.length >> 1] ?? 1e6) * 2.5 || 1e6;
 }
 
-interface Row { start: number[]; dur: number[]; id: number[] }
+interface Row { start: ArrayLike<number>; dur: ArrayLike<number>; id: ArrayLike<number> }
+interface Growing { start: number[]; dur: number[]; id: number[] }
 
-function lane(p: Points, items: number[]): Row[] {
+function lane(p: Points, items: number[]): Growing[] {
     const gap = gapOf(items.map((i) => p.time[i]!));
-    const rows: Row[] = [], open: { node: number; start: number }[] = [];
+    const rows: Growing[] = [], open: { node: number; start: number }[] = [];
     const { parent } = p.tree;
     let last = 0; // until when the one before is known to have lasted
     const close = (to: number, t: number): void => {
@@ -49,7 +50,7 @@ function lane(p: Points, items: number[]): Row[] {
     return rows;
 }
 
-function pack(all: Row[]): Rows {
+export function pack(all: Row[]): Rows {
     const first = new Uint32Array(all.length + 1);
 
     all.forEach((r, i) => { first[i + 1] = first[i]! + r.start.length; });
@@ -151,9 +152,9 @@ export class Chart implements View {
             this.plot.set(s.rows, lanes);
             return;
         }
-        this.plot.set(pack(keep.map((r) => ({ start: s.rows.start.subarray(s.rows.first[r]!, s.rows.first[r + 1]!) as unknown as number[],
-            dur: s.rows.dur.subarray(s.rows.first[r]!, s.rows.first[r + 1]!) as unknown as number[],
-            id: s.rows.id.subarray(s.rows.first[r]!, s.rows.first[r + 1]!) as unknown as number[] }))), lanes);
+        this.plot.set(pack(keep.map((r) => ({ start: s.rows.start.subarray(s.rows.first[r]!, s.rows.first[r + 1]!),
+            dur: s.rows.dur.subarray(s.rows.first[r]!, s.rows.first[r + 1]!),
+            id: s.rows.id.subarray(s.rows.first[r]!, s.rows.first[r + 1]!) }))), lanes);
     }
 
     private samples(p: Points): void {

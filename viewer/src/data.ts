@@ -6,7 +6,7 @@ export interface TreeHead { begin: string; unit: string; frames: FrameRow[] }
 export interface CallsHead extends TreeHead {
     nr: number; lost: number; left_out: number; threads: [string, string][];
 }
-export interface Finding { kind: string; who: number; other: number; by: number; time: number; ns: number }
+export interface Finding { kind: string; who: number; other: number; by: number; time: number; ns: number; signal?: number }
 export interface PromisesHead {
     begin: string; duration: number; events: number; lost: number;
     strings: string[]; types: string[]; kinds: string[]; findings: Finding[];
@@ -80,6 +80,24 @@ export class Data {
             out[i] = v;
         }
         return out;
+    }
+
+    // All 64 bits, in halves: of addresses.
+    u64(name: string): { low: Uint32Array; high: Uint32Array } {
+        const c = this.at.get(name), nr = c?.nr ?? 0;
+        const low = new Uint32Array(nr), high = new Uint32Array(nr), b = this.bytes;
+
+        for (let i = 0, p = c?.from ?? 0; i < nr; i++) {
+            const part = [0, 0, 0];
+            for (let k = 0; k < 10; k++) {
+                const x = b[p++]!;
+                part[k >> 2]! |= (x & 127) << 7 * (k & 3);
+                if (x < 128) break;
+            }
+            low[i] = part[0]! | part[1]! << 28;
+            high[i] = part[1]! >>> 4 | part[2]! << 24;
+        }
+        return { low, high };
     }
 
     // 0, 1, 2, 3, ... are 0, -1, 1, -2, ...

@@ -14,6 +14,7 @@ import { Overview } from './overview';
 import { Quality } from './quality';
 import { Sandwich } from './sandwich';
 import { model } from './source';
+import { Timeline } from './timeline';
 import { Tip } from './tip';
 import { Url } from './url';
 
@@ -40,8 +41,11 @@ class Page {
         if (m.sources.some((s) => s.timed)) this.views.push(new Chart(app, this.tip), new Heat(app, this.tip));
         if (m.sources.length > 0) this.views.push(new Breakdown(app, this.tip));
         if (m.exits) this.views.push(new Exits(app));
+        if (m.data.head.promises) this.views.unshift(new Timeline(app, this.tip));
         if (m.data.head.quality !== '' || m.data.head.calls || m.data.head.promises) this.views.push(new Quality(app));
         app.state.source = m.sources[0]?.key ?? '';
+        app.state.on = m.sources[0] === m.spans && !!m.spans?.hasOff;
+        this.url.usual = app.state.on;
         app.state.view = this.views[0]?.id ?? '';
         this.build();
         app.listen((c) => {
@@ -102,6 +106,7 @@ class Page {
             return;
         }
         fill(this.main, view.root);
+        document.body.dataset.view = view.id;
         view.open();
         if (save) this.url.save();
     }

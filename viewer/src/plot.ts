@@ -31,6 +31,7 @@ export abstract class Plot {
     // Narrower ranges make no sense.
     finest = 1e-9;
     onRange?: (x0: number, x1: number) => void;
+    onMove?: (x0: number, x1: number) => void; // at each step
     drawMs: number[] = [];
     private frame = 0;
     private target: [number, number] | null = null;
@@ -83,6 +84,7 @@ export abstract class Plot {
         this.ctx.fillStyle = t.back;
         this.ctx.fillRect(0, 0, this.w, this.h);
         this.paint(t);
+        this.onMove?.(this.x0, this.x1);
         this.drawMs.push(performance.now() - begin);
         if (this.drawMs.length > 1000) this.drawMs.splice(0, 500);
     }
@@ -234,6 +236,7 @@ export abstract class Plot {
 
         this.top = d.top + this.scrollSign() * (d.y - y);
         this.jump(d.x0 + by, d.x1 + by);
+        this.onRange?.(this.x0, this.x1);
     }
 
     scrollSign(): number { return 1; }

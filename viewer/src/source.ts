@@ -97,16 +97,18 @@ export class Points implements Source {
 export class Spans implements Source {
     key = 'calls'; title = 'Calls'; unit = 'ns'; timed = true; hasOff = false;
     constructor(readonly tree: Tree, readonly rows: Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
-        readonly cpu: Uint32Array, readonly off: Float64Array) {}
+        readonly cpu: Uint32Array, readonly off: Float64Array) {
+        this.hasOff = off.some((v) => v > 0);
+    }
 
     // A call's time in the range, less that of the calls in it.
     self(sel: Selection): Float64Array {
         const out = new Float64Array(this.tree.nr);
         const parent = this.tree.parent;
 
-        this.each(sel, (_t, _d, v, node) => {
+        this.each(sel, (_t, dur, v, node) => {
             out[node]! += v;
-            if (node !== 0 && parent[node] !== 0) out[parent[node]!]! -= v;
+            if (node !== 0 && parent[node] !== 0) out[parent[node]!]! -= dur;
         });
         for (let i = 0; i < out.length; i++) if (out[i]! < 0) out[i] = 0;
         return out;
@@ -127,7 +129,8 @@ export class Spans implements Source {
                 const a = whole ? start[i]! : Math.max(start[i]!, sel.t0);
                 const b = whole ? start[i]! + dur[i]! : Math.min(start[i]! + dur[i]!, sel.t1);
                 if (b < a) continue;
-                fn(a, b - a, b - a, id[i]!, this.cpu[i]!, thread);
+                const away = sel.on && this.off[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
+                fn(a, b - a, b - a - away, id[i]!, this.cpu[i]!, thread);
             }
         }
     }
@@ -240,6 +243,18 @@ function addExits(m: Model): void {
     m.sources.push(p, new Points(t, time, node, cost, cpu, none).named('exit-time', 'Time of VM exits', 'ns'));
 }
 
+// A thread that the guest told of has its name there, under the same number.
+function threadLabels(d: Data): Map<string, string> {
+    const out = new Map<string, string>(), { low, high } = d.u64('p.id'), label = d.u32('p.label');
+    const strings = d.head.promises?.strings ?? [];
+
+    // Only those that have a CPU can make calls.
+    d.f64('p.run').forEach((run, i) => {
+        if (run > 0 && strings[label[i]!]) out.set((BigInt(high[i]!) << 32n | BigInt(low[i]!)).toString(), strings[label[i]!]!);
+    });
+    return out;
+}
+
 function addCalls(m: Model): void {
     const d = m.data, head = d.head.calls;
 
@@ -255,9 +270,14 @@ function addCalls(m: Model): void {
             at = start[i]! + dur[i]!;
         }
     }
-    const cpus = d.u32('c.cpu');
+    const cpus = d.u32('c.cpu'), onCpu = new Map<number, number>();
+    for (let r = nr.length - 1; r >= 0; r--) if (nr[r]! > 0) onCpu.set(thread[r]!, cpus[first[r]!]!);
     for (let i = 0; i < cpus.length; i++) cpus[i] = m.cpus.id('vCPU ' + cpus[i]);
-    const names = head.threads.map(([name, number]) => (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number) : 'thread ' + number));
+    const labels = threadLabels(d);
+    // Where nothing tells threads apart, each CPU is one.
+    const names = head.threads.map(([name, number], i) => name === 'tid' && number === '0' && onCpu.has(i) ? `on vCPU ${onCpu.get(i)}` : labels.get(number) ?? (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number)
+        : 'thread ' + (BigInt(number) > 65535n ? '0x' + BigInt(number).toString(16) : number)));
+    names.forEach((name, i) => { if (names.indexOf(name) < i) names[i] = `${name} (${i})`; });
     const rowThread = Int32Array.from(thread, (x) => m.threads.id(names[x] ?? 'thread ' + x));
     m.spans = new Spans(t, { nr: nr.length, first, start, dur, id: d.u32('c.node') }, rowThread, d.u32('r.depth'), cpus, d.f64('c.off'));
     m.sources.push(m.spans);

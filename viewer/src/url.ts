@@ -5,6 +5,8 @@ import type { App } from './app';
 export class Url {
     private last = '';
 
+    usual = false; // of `on`
+
     constructor(private app: App) {}
 
     save(): void {
@@ -21,7 +23,8 @@ export class Url {
         if (s.func > 0) q.set('f', m.funcs.name(s.func));
         if (s.path.length > 0) q.set('p', JSON.stringify(s.path));
         if (s.hidden.size > 0) q.set('hide', JSON.stringify([...s.hidden].map((f) => m.funcs.name(f))));
-        for (const k of ['up', 'inverted', 'recursion', 'byWeight', 'on'] as const) if (s[k]) q.set(k, '1');
+        for (const k of ['up', 'inverted', 'recursion', 'byWeight'] as const) if (s[k]) q.set(k, '1');
+        if (s.on !== this.usual) q.set('on', s.on ? '1' : '0');
         if (!s.safe) q.set('safe', '0');
         if (s.dark) q.set('dark', s.dark);
         this.last = '#' + q.toString();
@@ -59,7 +62,8 @@ export class Url {
         s.func = q.has('f') ? func(q.get('f')!) : 0;
         s.path = this.names(q.get('p'));
         s.hidden = new Set(this.names(q.get('hide')).map(func).filter((f) => f > 0));
-        for (const k of ['up', 'inverted', 'recursion', 'byWeight', 'on'] as const) s[k] = q.get(k) === '1';
+        for (const k of ['up', 'inverted', 'recursion', 'byWeight'] as const) s[k] = q.get(k) === '1';
+        s.on = q.has('on') ? q.get('on') === '1' : this.usual;
         s.safe = q.get('safe') !== '0';
         s.dark = q.get('dark') ?? '';
     }

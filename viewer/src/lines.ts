@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The canvas with the lines of threads and promises: lives, runs, arrows, bands, counters.
+import { lowerBound } from './source';
+import { seek, type Rows } from './rows';
+import { Plot, sans, type Theme } from './plot';
+import { SvgPen, type Pen } from './pen';
+import { Fate, NONE, place, type Places, type Promises } from './promises';
+import { moment, step, time } from './text';
+import { fitted } from './stack';
+
+export const rowPx = 30;
+const head = 20;
+const WAYS = 64;
+const most = 4000; // arrows that are drawn one by one
+export const counterColours = ['#f06a6a', '#f08c00', '#4fb8b8', '#b06ae0'];
+
+const colours: Record<string, [string, string]> = { // light, dark
+    read: ['#2463d6', '#6aa5ff'], resolve: ['#14883b', '#4fd07f'], fail: ['#cc0000', '#ff6060'], try_read: ['#b3a012', '#e0d060'],
+    signal: ['#f08a00', '#ffa940'], notify: ['#f08a00', '#ffa940'], read_later: ['#b3a012', '#e0d060'], create: ['#8a93a0', '#67707e'], become: ['#8a93a0', '#67707e'],
+};
+
+export class Lines extends Plot {
+    places!: Places;
+    selected = NONE;
+    lit = new Set<number>(); // what is highlighted: found, or a chain of becoming
+    fisheye = false;
+    hiddenCounters = new Set<string>();
+    onPick?: (p: number) => void;
+    onHover?: (x: number, y: number, lines: string[] | null) => void;
+    onChain?: (p: number) => void;
+    private centre = 0; // of the fisheye, a row
+    private low!: Int32Array; // least and greatest row of each 64 edges
+    private high!: Int32Array;
+
+    constructor(readonly p: Promises) {
+        super('Threads and promises over time: W and S zoom, A and D pan, brackets follow a chain');
+        this.pack(() => true);
+        this.bounds(p.first, p.last);
+        this.fitWithMargin();
+    }
+
+    fitWithMargin(): void {
+        const margin = (this.p.last - this.p.first) * 0.02;
+
+        this.bounds(this.p.first - margin, this.p.last + margin);
+    }
+
+    grouped = true;
+    private shown: (i: number) => boolean = () => true;
+
+    pack(shown: (i: number) => boolean = this.shown): void {
+        const { edges } = this.p;
+
+        this.shown = shown;
+        this.places = place(this.p, shown, this.grouped);
+        const { row } = this.places, n = Math.ceil(edges.nr / WAYS);
+        this.low = new Int32Array(n).fill(0x7fffffff);
+        this.high = new Int32Array(n).fill(-1);
+        for (let i = 0; i < edges.nr; i++) {
+            const b = i / WAYS | 0, a = this.rowOf(edges.from[i]!), c = this.rowOf(edges.to[i]!);
+            if (a < 0 || c < 0) continue;
+            this.low[b] = Math.min(this.low[b]!, a, c);
+            this.high[b] = Math.max(this.high[b]!, a, c);
+        }
+        this.centre = Math.min(this.centre, Math.max(0, row.length - 1));
+        this.redraw();
+    }
+
+    private rowOf(p: number): number { return p === NONE ? -1 : this.places.row[p]!; }
+    override contentHeight(): number { return this.fisheye ? this.h : this.places.nrRows * rowPx + head + 30 + this.counterHeight(); }
+    private counterHeight(): number { return this.p.counters.length > 0 ? 70 : 0; }
+
+    // Middle of a row.
+    y(row: number): number {
+        if (!this.fisheye) return head + 16 + row * rowPx - this.top + rowPx / 2;
+        const d = row - this.centre, k = rowPx * 4;
+        return head + 10 + (this.h - head - 10) * 0.45 + Math.sign(d) * k * Math.log1p(Math.abs(d) / 4);
+    }
+
+    height(row: number): number { return this.fisheye ? rowPx / (1 + Math.abs(row - this.centre) / 4) : rowPx; }
+
+    private row(y: number): number {
+        if (!this.fisheye) return Math.round((y - head - 16 + this.top - rowPx / 2) / rowPx);
+        const d = y - (head + 10 + (this.h - head - 10) * 0.45);
+        return Math.round(this.centre + Math.sign(d) * 4 * Math.expm1(Math.abs(d) / (rowPx * 4)));
+    }
+
+    paint(t: Theme): void { this.drawWith(this.ctx, t); }
+
+    svg(title: string, t: Theme): string {
+        const pen = new SvgPen(this.ctx, this.w, this.h);
+
+        this.drawWith(pen, t);
+        return pen.done(title, t.back);
+    }
+
+    private drawWith(pen: Pen, t: Theme): void {
+        const { p } = this;
+
+        pen.font = sans;
+        pen.textBaseline = 'middle';
+        pen.fillStyle = t.dark ? '#1b1f26' : '#e9ebef';
+        pen.fillRect(0, 0, this.w, this.h);
+        this.drawBands(pen, t);
+        this.drawGrid(pen, t);
+        const a = Math.max(0, this.row(head - rowPx)), b = Math.min(this.places.nrRows - 1, this.row(this.h + rowPx));
+        this.drawLit(pen, t, a, b);
+        let last = -9;
+        for (let r = a; r <= b; r++) {
+            const y = this.y(r);
+            // In a fisheye far rows are closer together than a pixel.
+            if (y - last < 0.8) continue;
+            last = y;
+            this.drawLives(pen, t, r, y);
+            this.drawRuns(pen, t, r, y);
+        }
+        this.drawArrows(pen, t, a, b);
+        this.drawFindings(pen, t);
+        for (let r = a; r <= b; r++) if (this.height(r) >= 22) this.drawLabels(pen, t, r, this.y(r));
+        if (this.selected !== NONE && this.rowOf(this.selected) >= 0) this.drawSelected(pen, t, this.selected);
+        this.drawCounters(pen, t);
+        pen.fillStyle = t.dim;
+        const every = this.grid();
+        pen.fillText(`each line: ${time(every)}`, this.w - 110, this.h - 9);
+        if (p.nr === 0) pen.fillText('no threads', 20, 40);
+    }
+
+    private grid(): number { return step((this.x1 - this.x0) / this.w * 110); }
+
+    private drawGrid(pen: Pen, t: Theme): void {
+        const every = this.grid();
+
+        for (let x = Math.ceil(this.x0 / every) * every; x <= this.x1; x += every) {
+            const px = this.px(x);
+            pen.fillStyle = t.dark ? '#2a303a' : '#d3d7de';
+            pen.fillRect(px, head - 6, 1, this.h);
+            pen.fillStyle = t.dim;
+            pen.fillText(moment(x, every), px + 3, 9);
+        }
+    }
+
+    private drawBands(pen: Pen, t: Theme): void {
+        for (const b of this.p.bands) {
+            const x = this.px(b.begin), w = this.px(b.end) - x;
+            if (x > this.w || x + w < 0) continue;
+            pen.fillStyle = b.gc ? (t.dark ? '#4a3636' : '#e3c4c4') : (t.dark ? '#14171c' : '#d9dce2');
+            pen.fillRect(x, head, Math.max(1, w), this.h);
+            if (w <= 16) continue;
+            pen.fillStyle = t.dim;
+            pen.fillText(fitted(b.gc ? 'GC' : 'sleeping', Math.max(2, w / 7 | 0)), Math.max(0, x) + 3, head + 8);
+        }
+    }
+
+    private drawLit(pen: Pen, t: Theme, a: number, b: number): void {
+        if (this.lit.size === 0) return;
+        pen.fillStyle = t.dark ? '#6b5d00' : '#ffec80';
+        for (const q of this.lit) {
+            const r = this.rowOf(q);
+            if (r < a || r > b) continue;
+            const x = Math.max(-4, this.px(this.p.begin[q]!)), to = Math.min(this.w + 4, this.px(this.p.end[q]!));
+            if (to >= 0 && x <= this.w) pen.fillRect(x - 3, this.y(r) - 9, Math.max(6, to - x + 6), 18);
+        }
+    }
+
+    // Calls fn for what is visible of a row; what is narrower than a pixel comes together.
+    private visible(rows: Rows, r: number, fn: (i: number, left: number, right: number) => void): void {
+        const scale = this.w / (this.x1 - this.x0), end = rows.first[r + 1]!;
+
+        for (let i = seek(rows, r, this.x0); i < end;) {
+            const left = (rows.start[i]! - this.x0) * scale;
+            if (left > this.w) return;
+            const right = left + rows.dur[i]! * scale;
+            fn(i, left, right);
+            if (right - left >= 1) { i++; continue; }
+            const next = lowerBound(rows.start, this.x0 + (Math.floor(left) + 1) / scale, i + 1, end);
+            i = next - 1 > i && rows.dur[next - 1]! * scale >= 1 ? next - 1 : next;
+        }
+    }
+
+    private bad(q: number): boolean { return this.p.fate[q] === Fate.Failed || this.p.unresolved[q] === 1 || this.p.stuck[q] === 1; }
+
+    private drawLives(pen: Pen, t: Theme, r: number, y: number): void {
+        const { p } = this, thick = this.height(r) >= 8 ? 2 : 1;
+        const red = t.dark ? '#ff5050' : '#cc0000', grey = t.dark ? '#8b95a4' : '#4a515b';
+
+        this.visible(this.places.lives, r, (i, left, right) => {
+            const q = this.places.lives.id[i]!, bad = this.bad(q);
+            pen.fillStyle = bad ? red : grey;
+            pen.fillRect(left, y - thick / 2 - (bad ? 0.5 : 0), Math.max(1, right - left), thick + (bad ? 1 : 0));
+            if (right > this.w + 8 || thick < 2) return;
+            if (p.fate[q] === Fate.Failed) pen.fillRect(right - 1, y - 4, 2, 8);
+            else if (p.fate[q] === Fate.Open && right - left > 4) {
+                pen.beginPath();
+                pen.moveTo(right, y - 4);
+                pen.lineTo(right + 6, y);
+                pen.lineTo(right, y + 4);
+                pen.closePath();
+                pen.fill();
+            }
+        });
+    }
+
+    private drawRuns(pen: Pen, t: Theme, r: number, y: number): void {
+        const edge = t.dark ? '#8b95a4' : '#4a515b', big = this.height(r) >= 12;
+
+        this.visible(this.places.runs, r, (_i, left, right) => {
+            pen.fillStyle = big ? edge : '#ffffff';
+            pen.fillRect(left, y - (big ? 4 : 1), Math.max(1, right - left), big ? 8 : 2);
+            if (!big || right - left < 1.5) return;
+            pen.fillStyle = '#ffffff';
+            pen.fillRect(left + 0.5, y - 3, right - left - 1, 6);
+        });
+    }
+
+    private colour(kind: string, t: Theme): string { return (colours[kind] ?? colours.create!)[t.dark ? 1 : 0]; }
+
+    private drawArrows(pen: Pen, t: Theme, a: number, b: number): void {
+        const { edges, kinds, fate } = this.p;
+        const from = lowerBound(edges.time, this.x0), to = lowerBound(edges.time, this.x1);
+
+        if (to - from > most) { this.drawDensity(pen, t, from, to); return; }
+        for (let i = from; i < to; i++) {
+            const r0 = this.rowOf(edges.from[i]!), r1 = this.rowOf(edges.to[i]!);
+            if (r0 < 0 || r1 < 0 || r0 === r1 || (r0 < a && r1 < a) || (r0 > b && r1 > b)) continue;
+            const kind = kinds[edges.kind[i]!]!;
+            // A value that is taken comes from the one that has it; a failure's is red.
+            this.arrow(pen, this.px(edges.time[i]!), this.y(r0), this.y(r1), kind === 'create' || kind === 'become' ? 0 : 8,
+                kind === 'read' && fate[edges.from[i]!] === Fate.Failed ? this.colour('fail', t) : this.colour(kind, t));
+        }
+        pen.globalAlpha = 1;
+    }
+
+    // A signal that nobody waited for, and the wait that it came too early for.
+    private drawFindings(pen: Pen, t: Theme): void {
+        const { p } = this;
+
+        for (const f of p.findings) {
+            const [who, other, by] = [f.who, f.other, f.by].map((x) => this.rowOf(x > 0 ? x - 1 : NONE)) as [number, number, number];
+            if (f.kind !== 'lost_wakeup' || other < 0) continue;
+            if (by >= 0 && f.signal) this.arrow(pen, this.px(p.first + f.signal - 1), this.y(by), this.y(other), 8, this.colour('signal', t));
+            pen.setLineDash([4, 3]);
+            if (who >= 0) this.arrow(pen, this.px(p.first + f.time), this.y(who), this.y(other), 8, this.colour('fail', t));
+            pen.setLineDash([]);
+        }
+        pen.globalAlpha = 1;
+    }
+
+    private arrow(pen: Pen, x: number, y0: number, y1: number, head: number, colour: string): void {
+        const down = Math.sign(y1 - y0), tip = y1 - 5 * down;
+
+        pen.globalAlpha = Math.max(0.15, 1 - Math.min(1, Math.abs(y1 - y0) / 6000));
+        pen.strokeStyle = pen.fillStyle = colour;
+        pen.lineWidth = head > 0 ? 1.5 : 1;
+        pen.beginPath();
+        pen.moveTo(x, y0);
+        pen.lineTo(x, head > 0 ? tip - head * down : y1);
+        pen.stroke();
+        if (head === 0 || Math.abs(y1 - y0) < 12) return;
+        pen.beginPath();
+        pen.moveTo(x, tip);
+        pen.lineTo(x - 4, tip - 10 * down);
+        pen.lineTo(x + 4, tip - 10 * down);
+        pen.closePath();
+        pen.fill();
+    }
+
+    // Too many to be told apart: how far those of each pixel reach.
+    private drawDensity(pen: Pen, t: Theme, from: number, to: number): void {
+        const { edges } = this.p, scale = (this.x1 - this.x0) / this.w;
+
+        pen.fillStyle = this.colour('resolve', t);
+        for (let px = 0, i = from; px < this.w && i < to; px++) {
+            const end = lowerBound(edges.time, this.x0 + (px + 1) * scale, i, to);
+            let low = 0x7fffffff, high = -1;
+            const one = (k: number): void => {
+                const r0 = this.rowOf(edges.from[k]!), r1 = this.rowOf(edges.to[k]!);
+                if (r0 < 0 || r1 < 0) return;
+                low = Math.min(low, r0, r1);
+                high = Math.max(high, r0, r1);
+            };
+            const n = end - i;
+            while (i < end && i % WAYS !== 0) one(i++);
+            for (; i + WAYS <= end; i += WAYS) {
+                low = Math.min(low, this.low[i / WAYS]!);
+                high = Math.max(high, this.high[i / WAYS]!);
+            }
+            while (i < end) one(i++);
+            if (high < 0) continue;
+            pen.globalAlpha = Math.min(0.5, 0.12 + 0.08 * Math.log2(n));
+            pen.fillRect(px, this.y(low), 1, Math.max(1, this.y(high) - this.y(low)));
+        }
+        pen.globalAlpha = 1;
+    }
+
+    private drawLabels(pen: Pen, t: Theme, r: number, y: number): void {
+        const { lives } = this.places, { p } = this;
+
+        this.visible(lives, r, (i, left, right) => {
+            const q = lives.id[i]!, end = lives.first[r + 1]!;
+            const limit = i + 1 < end ? this.px(lives.start[i + 1]!) : this.w + 300;
+            const x = Math.max(left, 3);
+            const own = p.labels(q), room = Math.floor((limit - x) / 6.3);
+            if (room < 3 || right < 0) return;
+            const colour = this.bad(q) ? (t.dark ? '#ff8080' : '#a40000') : t.text;
+            if (own.length < 2) {
+                const name = fitted(p.name(q), room), type = own.length > 0 && room - name.length > 9 ? p.typeName(q) : '';
+                const width = this.write(pen, t, name, x, y - 9, colour);
+                if (type) this.write(pen, t, type, x + width + 8, y - 9, t.dim);
+            }
+            else {
+                own.forEach(([at, text], k) => {
+                    const lx = Math.max(this.px(k === 0 ? p.begin[q]! : at), 3);
+                    const until = Math.min(limit, k + 1 < own.length ? this.px(own[k + 1]![0]) : limit), chars = Math.floor((until - lx) / 6.3);
+                    if (chars >= 3 && lx < this.w) this.write(pen, t, fitted(text, chars), lx, y - 9, colour);
+                });
+            }
+        });
+    }
+
+    // Text that can be read whatever is behind it; its width.
+    private write(pen: Pen, t: Theme, text: string, x: number, y: number, colour: string): number {
+        const { width } = pen.measureText(text);
+
+        pen.globalAlpha = 0.75;
+        pen.fillStyle = t.dark ? '#1b1f26' : '#e9ebef';
+        pen.fillRect(x - 2, y - 7, width + 4, 13);
+        pen.globalAlpha = 1;
+        pen.fillStyle = colour;
+        pen.fillText(text, x, y);
+        return width;
+    }
+
+    private drawSelected(pen: Pen, t: Theme, q: number): void {
+        const y = this.y(this.rowOf(q)), x = Math.max(-4, this.px(this.p.begin[q]!)), to = Math.min(this.w + 4, this.px(this.p.end[q]!));
+
+        pen.strokeStyle = t.accent;
+        pen.lineWidth = 2;
+        pen.beginPath();
+        pen.moveTo(x - 3, y - 8);
+        pen.lineTo(to + 8, y - 8);
+        pen.lineTo(to + 8, y + 8);
+        pen.lineTo(x - 3, y + 8);
+        pen.closePath();
+        pen.stroke();
+    }
+
+    // Counters whose names are alike up to a '#' have one scale.
+    private drawCounters(pen: Pen, t: Theme): void {
+        const { counters } = this.p, group = (n: string): string => n.split('#')[0]!;
+        const scale = new Map<string, number>(), high = this.counterHeight() - 16, base = this.h - 20;
+
+        if (counters.length === 0) return;
+        pen.globalAlpha = 0.85;
+        pen.fillStyle = t.back;
+        pen.fillRect(0, base - high - 6, this.w, high + 26);
+        pen.globalAlpha = 1;
+        for (const c of counters) scale.set(group(c.name), Math.max(10, scale.get(group(c.name)) ?? 0, ...maximum(c.value)));
+        counters.forEach((c, k) => {
+            if (this.hiddenCounters.has(c.name)) return;
+            const colour = counterColours[k % 4]!, top = scale.get(group(c.name))!;
+            let last = -1, y = base;
+            pen.strokeStyle = colour;
+            pen.lineWidth = 2;
+            pen.beginPath();
+            const begin = Math.max(0, lowerBoundOf(c.time, this.x0) - 1);
+            for (let i = begin; i < c.time.length; i++) {
+                const x = Math.max(-2, this.px(c.time[i]!)), next = base - c.value[i]! / top * high;
+                if (i > begin && x - last < 0.5 && i + 1 < c.time.length) { y = next; continue; }
+                if (last < 0 && i === begin) pen.moveTo(x, next);
+                else { pen.lineTo(x, y); pen.lineTo(x, next); }
+                y = next;
+                last = x;
+                if (x > this.w) break;
+            }
+            pen.lineTo(Math.max(last, Math.min(this.w, this.px(this.p.last))), y);
+            pen.stroke();
+        });
+    }
+
+    private pick(x: number, y: number): number {
+        const r = this.row(y), { lives } = this.places;
+
+        if (r < 0 || r >= this.places.nrRows || Math.abs(this.y(r) - y) > Math.max(2, this.height(r) / 2)) return NONE;
+        const at = this.unpx(x), slack = 4 * (this.x1 - this.x0) / this.w;
+        const i = seek(lives, r, at - slack);
+        return i < lives.first[r + 1]! && lives.start[i]! - slack <= at ? lives.id[i]! : NONE;
+    }
+
+    override hover(x: number, y: number): void {
+        const q = x < 0 ? NONE : this.pick(x, y);
+
+        this.onHover?.(x, y, q === NONE ? null : this.describe(q, this.unpx(x)));
+    }
+
+    describe(q: number, at?: number): string[] {
+        const { p } = this, out = [p.name(q)], fateName = ['open', 'resolved', 'failed', 'became another'][p.fate[q]!]!;
+
+        out.push(`${p.typeName(q)}, ${p.unresolved[q] ? 'should have been resolved, and never was' : fateName}, ${time(p.end[q]! - p.begin[q]!)} long`);
+        out.push(`ran ${time(p.run[q]!)}, waited ${time(p.wait[q]!)}`);
+        if (p.failed(q)) out.push(p.failed(q));
+        const w = at === undefined ? undefined : p.waits(q).find((x) => x.begin <= at && (x.end < 0 || x.end >= at));
+        if (w) out.push(`here it waits for ${p.name(w.on)}${w.ready >= 0 && at! > w.ready ? ', which is there: for a CPU' : ''}`);
+        return out;
+    }
+
+    override press(x: number, y: number): void {
+        const q = this.pick(x, y);
+
+        if (this.fisheye) this.centre = Math.max(0, Math.min(this.places.nrRows - 1, this.row(y)));
+        this.onPick?.(q);
+        this.redraw();
+    }
+
+    override double(x: number, y: number): void {
+        const q = this.pick(x, y);
+
+        if (q === NONE) this.fit();
+        else this.onChain?.(q);
+    }
+
+    reveal(q: number): void {
+        const r = this.rowOf(q);
+
+        if (r < 0) return;
+        this.centre = r;
+        const y = this.y(r);
+        if (!this.fisheye && (y < head + rowPx || y > this.h - this.counterHeight() - rowPx)) this.top += y - this.h / 2;
+        if (this.p.end[q]! < this.x0 || this.p.begin[q]! > this.x1) {
+            const width = Math.max(this.x1 - this.x0, 1);
+            this.show(this.p.begin[q]! - width * 0.2, this.p.begin[q]! + width * 0.8);
+        }
+        this.redraw();
+    }
+}
+
+function maximum(a: number[]): number[] {
+    let m = 0;
+
+    for (const v of a) m = Math.max(m, v);
+    return [m];
+}
+
+function lowerBoundOf(a: number[], v: number): number {
+    let from = 0, to = a.length;
+
+    while (from < to) {
+        const mid = (from + to) >>> 1;
+        if (a[mid]! < v) from = mid + 1;
+        else to = mid;
+    }
+    return from;
+}
