@@ -19,6 +19,7 @@
 #include "session/tinput.h"
 
 struct report {
+	const char *title; /* the name that was given */
 	struct uni_source_args *args;
 	struct uni_source source;
 	struct uni_call_source *calls;
@@ -107,10 +108,11 @@ static int open_all(struct report *r, struct uni_err *err)
 {
 	int rc;
 
+	if (r->args->format == NULL &&
+		(uni_promises_is_folder(r->args->path) || is_mirage(r->args->path)))
+		return open_promises(r, err);
 	if (is_folder(r->args->path))
 		return open_session(r, err);
-	if (r->args->format == NULL && is_mirage(r->args->path))
-		return open_promises(r, err);
 	if (r->args->format != NULL && strcmp(r->args->format, "ftrace") == 0) {
 		rc = uni_call_source_open(r->args, &r->calls, err);
 		if (rc == 0)
@@ -142,7 +144,7 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 {
 	struct uni_build_opts opts = r->args->build;
 	char title[UNI_TEXT_MAX];
-	struct uni_page_input in = { .title = base_of(r->args->path, title),
+	struct uni_page_input in = { .title = base_of(r->title, title),
 		.version = UNISCOPE_VERSION,
 		.quality = r->quality.s,
 		.rec = r->source.rec,
@@ -166,23 +168,34 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 	return 0;
 }
 
-int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
+static int write_report(struct report *r, const char *output, struct uni_err *err)
 {
-	struct report r = { .args = args };
 	struct uni_sink *out;
-	int rc;
+	int rc = open_all(r, err);
 
-	uni_strbuf_init(&r.quality);
-	rc = open_all(&r, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(output, &out, err);
 	if (rc == 0) {
-		rc = write_page(&r, out, err);
+		rc = write_page(r, out, err);
 		if (rc != 0)
 			uni_sink_abort(out);
 		else
 			rc = uni_sink_close(out, err);
 	}
+	return rc;
+}
+
+int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
+{
+	const char *name = args->path;
+	struct report r = { .args = args, .title = name };
+	struct uni_input in;
+	int rc = uni_input_path(name, &in, &args->path, err);
+
+	if (rc != 0)
+		return rc;
+	uni_strbuf_init(&r.quality);
+	rc = write_report(&r, output, err);
 	if (rc == 0 && r.calls != NULL)
 		uni_call_source_note(r.calls);
 	if (r.has_source)
@@ -190,5 +203,7 @@ int uni_page_report(struct uni_source_args *args, const char *output, struct uni
 	uni_call_source_close(r.calls);
 	uni_promise_builder_destroy(r.promises);
 	uni_strbuf_deinit(&r.quality);
+	uni_input_close(&in);
+	args->path = name;
 	return rc;
 }
