@@ -28,6 +28,10 @@ struct uni_trace_head uni_trace_head __attribute__((aligned(64)));
 struct uni_trace_cpu uni_trace_cpu0;
 #endif
 
+/* Full, with nothing to go on with: every hook leaves by its slow way, and writes nothing. That CPUs
+ * share it does not matter, for nothing of it is read but what never changes. */
+struct uni_trace_cpu uni_trace_early = { .wptr = SUB_MASK - 7, .self = (uint64_t)&uni_trace_early };
+
 static struct uni_trace_sub *sub_of(uint64_t wptr)
 {
 	return (struct uni_trace_sub *)(wptr & ~SUB_MASK);
@@ -325,7 +329,6 @@ static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t t
 	h->sub_size = UNI_TRACE_SUB_SIZE;
 	h->ring_mode = mode;
 	h->tsc_hz = tsc_hz;
-	h->control.enable = 1;
 	h->rings = (uint64_t)rings;
 	h->text_window = uni_trace_text() & ~0xffffffffULL;
 	uni_trace_machine_init(h);
@@ -379,6 +382,7 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 	for (unsigned i = 0; i < nr_cpus; i++)
 		init_ring(i, cpus[i], base + i * each, each);
 	uni_machine_release();
+	uni_trace_enable(1); /* code that needs no patching may run on other CPUs meanwhile */
 	for (unsigned i = 0; i < sizeof(magic); i++)
 		uni_trace_head.magic[i] = magic[i];
 	return 0;

@@ -11,6 +11,11 @@
  * guest reserves (64 bytes, 64-byte aligned), or, without UNI_TRACE_GS, in one variable: a single
  * CPU. */
 
+/* What %gs:UNI_TRACE_GS has to be while a CPU has no area of its own yet: hooks record nothing
+ * there. A CPU that starts (SMP trampoline) runs no traced code before its %gs base is either this
+ * one's address - UNI_TRACE_GS or its own: a hook cannot tell a base that was never set. */
+extern struct uni_trace_cpu uni_trace_early;
+
 /* Rings from memory that the guest gives: it stays the library's. Rounds down to whole sub-buffers
  * for each CPU; needs UNI_TRACE_SUB_MIN of them each. `cpus` holds the addresses of the CPUs'
  * areas, NULL for the single one. `tsc_hz` 0: not known. Returns 0, or -1 with nothing done: too

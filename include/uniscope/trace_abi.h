@@ -6,8 +6,8 @@
  * packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
  * saving one is a copy. Everything is little-endian; addresses are guest virtual.
  *
- * The guest writes all of it; the host writes struct uni_trace_control and the places that it
- * patches, nothing else. The host believes nothing in here: it captures the geometry once, checks
+ * The guest writes all of it; the host writes struct uni_trace_control, 0 to head.frozen and the
+ * places that it patches, nothing else. The host believes nothing in here: it captures the geometry once, checks
  * it, and copies before it looks. */
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H

@@ -6,8 +6,8 @@
  * connection hangs. bad=1: it does come before; otherwise after.
  *
  * The network is a loopback of its own: `netif` takes frames from the transmit queue, hands them to
- * the peer, and the peer's answers to the stack. `clock` and `httpd` are there so that the guest
- * does something else as well.
+ * the peer, and the peer's answers to the stack. `clock`, `httpd` and `logger` are there so that the
+ * guest does something else as well.
  */
 #include "lab.h"
 #include "lab_promise.h"
@@ -30,13 +30,14 @@ static struct {
 static struct lab_condition arp_reply;
 static struct lab_promise connected, established, ticks[64];
 static bool peer_known;
-static uint64_t requests;
+static struct lab_mvar logged;
+static uint64_t requests, lines;
 
 static void net_write(int what, struct lab_promise *sent, const char *name)
 {
 	lab_promise_make(sent, UNI_PROMISE_TASK, name);
 	tx.queue[tx.head++ % 8] = (struct frame){ what, sent };
-	lab_sem_post(&tx.frames);
+	lab_told_sem_post(&tx.frames);
 }
 
 static void receive(int what)
@@ -69,7 +70,7 @@ static void transmit(struct frame f)
 static void netif_main(void *arg)
 {
 	for (;;) {
-		lab_sem_wait(&tx.frames);
+		lab_told_sem_wait(&tx.frames);
 		transmit(tx.queue[tx.tail++ % 8]);
 	}
 }
@@ -113,13 +114,25 @@ static void httpd_main(void *arg)
 		lab_burn(2000);
 		requests++;
 		uni_promise_counter(lab_self(), "requests", (int64_t)requests);
+		if (requests % 8 == 0)
+			lab_mvar_put(&logged, requests);
 	}
 	lab_thread_exit();
+}
+
+static void logger_main(void *arg)
+{
+	for (;;) {
+		lab_mvar_take(&logged);
+		lines++;
+	}
 }
 
 LAB_FUNC void app_main(void)
 {
 	lab_thread_init();
+	lab_told_sem_make(&tx.frames, "frames");
+	lab_mvar_make(&logged, "log");
 	lab_condition_make(&arp_reply, "arp reply");
 	lab_promise_make(&connected, UNI_PROMISE_TASK, "tcp connection");
 	uni_promise_should_resolve((uint64_t)&connected);
@@ -129,7 +142,8 @@ LAB_FUNC void app_main(void)
 	lab_thread_create("tcp", tcp_main, NULL);
 	lab_thread_create("clock", clock_main, NULL);
 	lab_thread_create("httpd", httpd_main, NULL);
-	while (requests < 64)
+	lab_thread_create("logger", logger_main, NULL);
+	while (requests < 64 || lines < 8)
 		lab_thread_yield();
 }
 

@@ -57,3 +57,75 @@ void lab_condition_wait(struct lab_condition *c)
 	c->waiting[c->nr_waiting++] = lab_current;
 	lab_sem_wait(&c->sem);
 }
+
+/* Each that hangs on the semaphore is woken by what `of` says happened to it. */
+static void tell_waiters(const struct lab_semaphore *sem, uint64_t of)
+{
+	for (struct lab_thread *t = lab_threads; t; t = (struct lab_thread *)t->next) {
+		if (t->state != LAB_THREAD_BLOCKED || t->wait_on != (uint64_t)sem)
+			continue;
+		uni_promise_notify((uint64_t)t, of);
+		return;
+	}
+	uni_promise_notify(UNI_PROMISE_NOBODY, of);
+}
+
+void lab_told_sem_make(struct lab_semaphore *sem, const char *name)
+{
+	*sem = (struct lab_semaphore){ 0 };
+	uni_promise_named_semaphore(lab_self(), (uint64_t)sem, name);
+}
+
+void lab_told_sem_wait(struct lab_semaphore *sem)
+{
+	if (sem->count == 0)
+		uni_promise_try_read(lab_self(), (uint64_t)sem);
+	lab_sem_wait(sem);
+	uni_promise_read(lab_self(), (uint64_t)sem);
+}
+
+void lab_told_sem_post(struct lab_semaphore *sem)
+{
+	tell_waiters(sem, (uint64_t)sem);
+	lab_sem_post(sem);
+}
+
+void lab_mvar_make(struct lab_mvar *m, const char *name)
+{
+	*m = (struct lab_mvar){ 0 };
+	uni_promise_named_mvar(lab_self(), (uint64_t)m, name);
+}
+
+static void mvar_wait(struct lab_mvar *m, bool full)
+{
+	while (m->full != full) {
+		uni_promise_try_read(lab_self(), (uint64_t)m);
+		lab_sem_wait(&m->changed);
+	}
+}
+
+static void mvar_set(struct lab_mvar *m, bool full)
+{
+	m->full = full;
+	m->changed.count = 0;
+	tell_waiters(&m->changed, (uint64_t)m);
+	lab_sem_post(&m->changed);
+}
+
+void lab_mvar_put(struct lab_mvar *m, uint64_t value)
+{
+	mvar_wait(m, false);
+	m->value = value;
+	mvar_set(m, true);
+}
+
+uint64_t lab_mvar_take(struct lab_mvar *m)
+{
+	uint64_t value;
+
+	mvar_wait(m, true);
+	value = m->value;
+	uni_promise_read(lab_self(), (uint64_t)m);
+	mvar_set(m, false);
+	return value;
+}

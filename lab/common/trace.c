@@ -8,7 +8,7 @@
 #define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
 
 /* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is; promises=1: events of threads
- * and promises from the beginning on. */
+ * and promises from the beginning on; names=0: it tells no threads' names. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];
@@ -37,8 +37,11 @@ void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to
 /* A thread is the promise of its end. */
 void lab_trace_born(const struct lab_thread *by, const struct lab_thread *t)
 {
-	uni_promise_named(
-		by ? (uint64_t)by : UNI_PROMISE_NOBODY, (uint64_t)t, UNI_PROMISE_THREAD, t->name);
+	uint64_t self = by ? (uint64_t)by : UNI_PROMISE_NOBODY;
+
+	uni_promise_create(self, (uint64_t)t, UNI_PROMISE_THREAD);
+	if (lab_arg("names", 1))
+		uni_promise_label((uint64_t)t, t->name);
 }
 
 void lab_trace_exit(const struct lab_thread *t)

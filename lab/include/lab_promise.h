@@ -24,6 +24,13 @@ struct lab_condition {
 	struct lab_semaphore sem;
 };
 
+/* A place for one value: who takes from an empty one waits, and so does who puts into a full one. */
+struct lab_mvar {
+	bool full;
+	uint64_t value;
+	struct lab_semaphore changed;
+};
+
 /* Who runs: an id for the tracer. */
 uint64_t lab_self(void);
 
@@ -35,5 +42,14 @@ void lab_condition_make(struct lab_condition *c, const char *name);
 /* Wakes all that wait now. Whoever comes later has missed it. */
 void lab_condition_broadcast(struct lab_condition *c);
 void lab_condition_wait(struct lab_condition *c);
+
+/* Semaphores of lab_thread.h whose waits and posts are told. */
+void lab_told_sem_make(struct lab_semaphore *sem, const char *name);
+void lab_told_sem_wait(struct lab_semaphore *sem);
+void lab_told_sem_post(struct lab_semaphore *sem);
+
+void lab_mvar_make(struct lab_mvar *m, const char *name);
+void lab_mvar_put(struct lab_mvar *m, uint64_t value);
+uint64_t lab_mvar_take(struct lab_mvar *m);
 
 #endif

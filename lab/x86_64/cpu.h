@@ -10,10 +10,7 @@
 #include "layout.h"
 
 #define LAB_PAGE_SIZE 4096ULL
-#define LAB_TRACE_GS  64
-
 #define MSR_EFER     0xc0000080U
-#define MSR_GS_BASE  0xc0000101U
 #define MSR_APICBASE 0x1bU
 
 #define PTE_PRESENT 0x1ULL
@@ -30,6 +27,14 @@ struct lab_cpu {
 	uint64_t unused[7];
 	uint64_t trace[8]; /* %gs:LAB_TRACE_GS, the tracer's (guest/) where it is linked */
 } __attribute__((aligned(64)));
+
+/* What %gs points at until lab_cpu_init(), so that what runs until then can be traced. */
+#ifdef LAB_TRACE
+extern char uni_trace_early[];
+#define LAB_EARLY_GS ((uint64_t)uni_trace_early - LAB_TRACE_GS)
+#else
+#define LAB_EARLY_GS 0
+#endif
 
 struct lab_trap_frame {
 	uint64_t vector, error, rip, cs, rflags, rsp, ss;

@@ -40,6 +40,14 @@ lab_ap_entry:
 	movl	%eax, %fs
 	movl	%eax, %gs
 	lgdt	boot_gdtr_high(%rip)
+#ifdef LAB_TRACE
+	/* What is called from here may be traced already, and has no area of its own yet. */
+	leaq	uni_trace_early - LAB_TRACE_GS(%rip), %rax
+	movq	%rax, %rdx
+	shrq	$32, %rdx
+	movl	$MSR_GS_BASE, %ecx
+	wrmsr
+#endif
 	/* On a stack that the boot tables know as well, until C has loaded the real ones. */
 	leaq	ap_boot_stack + 4096(%rip), %rsp
 	xorl	%ebp, %ebp

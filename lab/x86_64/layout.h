@@ -25,4 +25,7 @@
 
 #define LAB_BOOT_STACK_SIZE 16384
 
+#define LAB_TRACE_GS 64 /* the tracer's part of struct lab_cpu */
+#define MSR_GS_BASE  0xc0000101
+
 #endif

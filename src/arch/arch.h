@@ -62,9 +62,16 @@ struct uni_arch {
 	bool (*after_call)(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 
 	/*
+	 * Does this code set the frame pointer to 0 without having saved it before? That is how an
+	 * outermost function, of a boot or a thread, marks the end of a chain.
+	 */
+	bool (*clears_fp)(const uint8_t *code, size_t n);
+
+	/*
 	 * Frame-pointer step: replaces regs (pc, sp, fp, valid) by the caller's. `leaf` is true for
 	 * the first step of a chain, where prologue and frameless corrections apply. hints may be
-	 * NULL. Returns 0, or 1 when the chain ends (*stop_ret says why).
+	 * NULL. Returns 0, or 1 when the chain ends (*stop_ret says why). That the frame pointer is
+	 * 0 proves nothing here (UNI_STOP_BADPTR): other code may keep a number in it.
 	 */
 	int (*fp_step)(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 		struct uni_regs *regs, enum uni_stop *stop_ret);

@@ -42,3 +42,33 @@ bool uni_hints_in_stubs(const struct uni_unwind_hints *h, uint64_t pc)
 		h = h->next;
 	return h != NULL;
 }
+
+static bool keeps_frame(const struct uni_unwind_hints *h, uint64_t pc)
+{
+	const struct uni_unwind_hints *of = uni_hints_of(h, pc);
+	const struct uni_func_hint *f = uni_hints_find(h, pc);
+
+	if (of == NULL)
+		return true;
+	return f != NULL ? (f->flags & UNI_FUNC_FRAMELESS) == 0 : of->nr_funcs == 0;
+}
+
+bool uni_hints_is_end(const struct uni_unwind_hints *h, uint64_t callee, uint64_t pc)
+{
+	const struct uni_func_hint *f = uni_hints_find(h, pc);
+
+	if (f != NULL && (f->flags & UNI_FUNC_CLEARS_FP) != 0)
+		return true;
+	return callee != 0 && keeps_frame(h, callee);
+}
+
+bool uni_hints_frameless(const struct uni_unwind_hints *h)
+{
+	uint64_t all = 0, frameless = 0;
+
+	for (size_t i = 0; i < h->nr_funcs; i++) {
+		all += h->func[i].size;
+		frameless += (h->func[i].flags & UNI_FUNC_FRAMELESS) != 0 ? h->func[i].size : 0;
+	}
+	return frameless > all / 2;
+}

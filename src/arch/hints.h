@@ -19,6 +19,7 @@ struct uni_cfi_table;
 enum uni_func_flags {
 	UNI_FUNC_FRAMELESS = 1u << 0, /* does not begin by setting up a frame pointer */
 	UNI_FUNC_ENTRY = 1u << 1,     /* an entry point: nobody called it, chains end here */
+	UNI_FUNC_CLEARS_FP = 1u << 2, /* sets the frame pointer to 0, to mark the end */
 };
 
 struct uni_func_hint {
@@ -46,5 +47,14 @@ const struct uni_unwind_hints *uni_hints_of(const struct uni_unwind_hints *h, ui
 bool uni_hints_in_stubs(const struct uni_unwind_hints *h, uint64_t pc);
 /* The function that holds pc, in any of the images, or NULL. */
 const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc);
+/* Code that keeps no frame pointers: most of it, by size, is in functions that set up none. */
+bool uni_hints_frameless(const struct uni_unwind_hints *h);
+/*
+ * Does a frame pointer of 0 at pc mean that this is the outermost frame, and not that the code
+ * keeps a number in that register? It does if the function at pc made it so, or if the one that was
+ * called from there (an address of it; 0: there is none) keeps frame pointers. Code of which
+ * nothing is known is believed to.
+ */
+bool uni_hints_is_end(const struct uni_unwind_hints *h, uint64_t callee, uint64_t pc);
 
 #endif

@@ -32,15 +32,15 @@ int uni_write_full(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Everything up to the end of fd, which is closed by the caller. */
-static int read_all(int fd, const char *path, size_t max, char **data_ret, size_t *size_ret,
-	struct uni_err *err)
+int uni_read_rest(int fd, const char *path, const void *head, size_t have, size_t max,
+	char **data_ret, size_t *size_ret, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 	size_t size;
 	char *data;
 
 	uni_strbuf_init(&b);
+	uni_strbuf_add(&b, head, have);
 	for (;;) {
 		ssize_t n;
 
@@ -89,14 +89,29 @@ static int check_kind(int fd, const char *path, size_t max, bool only_regular, s
 	return 0;
 }
 
-int uni_read_file(
-	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+static int open_input(const char *path, size_t max, int *fd_ret, struct uni_err *err)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
 	_cleanup_close_ int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
 	int rc = check_kind(fd, path, max, false, err);
 
-	return rc != 0 ? rc : read_all(fd, path, max, data_ret, size_ret, err);
+	if (rc == 0)
+		*fd_ret = uni_take_fd(&fd);
+	return rc;
+}
+
+int uni_open_input(const char *path, int *fd_ret, struct uni_err *err)
+{
+	return open_input(path, SIZE_MAX, fd_ret, err);
+}
+
+int uni_read_file(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	int rc = open_input(path, max, &fd, err);
+
+	return rc != 0 ? rc : uni_read_rest(fd, path, NULL, 0, max, data_ret, size_ret, err);
 }
 
 int uni_read_regular(
@@ -106,7 +121,7 @@ int uni_read_regular(
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	int rc = check_kind(fd, path, max, true, err);
 
-	return rc != 0 ? rc : read_all(fd, path, max, data_ret, size_ret, err);
+	return rc != 0 ? rc : uni_read_rest(fd, path, NULL, 0, max, data_ret, size_ret, err);
 }
 
 int uni_read_small(const char *path, char *buf, size_t cap)

@@ -19,6 +19,15 @@ int uni_write_full(int fd, const void *data, size_t len);
 int uni_read_file(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
 
+/*
+ * Its two halves, for who looks at the beginning first. An open descriptor, the caller's to close;
+ * and what is left in it, behind the `have` bytes that were read from it already: the whole of it
+ * as above.
+ */
+int uni_open_input(const char *path, int *fd_ret, struct uni_err *err);
+int uni_read_rest(int fd, const char *path, const void *head, size_t have, size_t max,
+	char **data_ret, size_t *size_ret, struct uni_err *err);
+
 /* The same of a regular file only: for files that others name, where a pipe would hang us. */
 int uni_read_regular(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);

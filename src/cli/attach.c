@@ -80,6 +80,10 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 	bool blind = g->info.pid == 0 && g->info.note[0] != '\0';
 	int rc = 0;
 
+	if (args->image != NULL && args->image[0] == '\0')
+		return uni_err_set(err, UNI_EUSAGE,
+			"the name of the image (-e) is empty: give the file that the guest runs, "
+			"or leave -e out");
 	if (table != NULL)
 		rc = uni_symbols_load(table, &args->search, false, &g->symtab, err);
 	if (rc != 0)
@@ -306,10 +310,12 @@ static bool is_settling(
 static const char *why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
 {
 	const struct uni_unwinder *u = &g->unwinder;
-	bool fp = false;
+	bool fp = false, scan = false;
 
-	for (size_t i = 0; i < uni_array_len(u->stepper); i++)
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
 		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
+		scan = scan || u->stepper[i].ops == &uni_unwind_scan;
+	}
 	if (args->exits)
 		return NULL;
 	if (args->threads)
@@ -320,6 +326,9 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
 		return "the kernel knows the functions of one image only, and --sysroot gives "
 		       "others";
+	if (scan && g->hints != NULL && g->hints->cfi == NULL && uni_hints_frameless(g->hints))
+		return "the image has neither frame pointers nor call frame information, and the "
+		       "kernel does not search stacks";
 	return NULL;
 }
 

@@ -10,9 +10,11 @@
 #include "cli/compat/five.h"
 #include "cli/compat/tracer.h"
 #include "cli/run_xl.h"
+#include "cli/signals.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "cli/xl.h"
+#include "cli/xl_config.h"
 
 static struct {
 	const char *frequency, *time, *domain, *config, *image, *target;
@@ -43,7 +45,7 @@ static const struct uni_opt *options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .frequency = "1", .time = "1" };
+	o = (__typeof__(o)){ .frequency = "1", .time = "1", .rec = { .never_exits = true } };
 	return table;
 }
 
@@ -70,26 +72,44 @@ static int check(const struct uni_five *five, struct uni_err *err)
 	return uni_record_check_args(&o.rec, err);
 }
 
+/* Of another name than it is looked for by, it would be found by nobody, and run for ever. */
+static int create(struct uni_err *err)
+{
+	struct uni_xl_config config;
+	int rc = uni_xl_config_load(o.config, &config, err);
+
+	if (rc == 0 && strcmp(config.name, o.domain) != 0)
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"%s is the configuration of domain %s, and -n says %s: nothing was started",
+			o.config, config.name, o.domain);
+	return rc == 0 ? uni_xl_create(o.config, err) : rc;
+}
+
 /* A domain of that name that is there already is taken as it is, as the script did. */
-static int start(uint64_t *domid_ret, struct uni_err *err)
+static int start(uint64_t *domid_ret, bool *created_ret, struct uni_err *err)
 {
 	struct uni_err none = { 0 };
 	int rc = uni_xl_domid(o.domain, domid_ret, &none);
 
 	say("Starting VM...");
-	if (rc == 0)
+	if (rc == 0) {
 		uni_note("domain %s is there already: it is not started again", o.domain);
-	else if (rc == -UNI_ENOENT)
-		rc = uni_xl_create(o.config, err);
-	else
+	} else if (rc == -UNI_ENOENT) {
+		rc = create(err);
+		*created_ret = rc == 0;
+	} else {
 		rc = uni_err_set(err, (enum uni_errcode) - rc, "%s", none.msg);
+	}
 	if (rc != 0)
 		return rc;
 	(void)puts("Finding domain id...");
 	rc = uni_xl_domid(o.domain, domid_ret, err);
-	if (rc == 0)
-		(void)printf("Domain id = %" PRIu64 "\n\n", *domid_ret);
-	return rc;
+	if (rc != 0)
+		return rc;
+	(void)printf("Domain id = %" PRIu64 "\n\n", *domid_ret);
+	if (atomic_load(uni_signals_stop()))
+		return uni_err_set(err, UNI_EAGAIN, "interrupted before anything was recorded");
+	return 0;
 }
 
 static int trace(const struct uni_five *five, uint64_t domid, struct uni_err *err)
@@ -127,14 +147,32 @@ static int trace(const struct uni_five *five, uint64_t domid, struct uni_err *er
 	return rc;
 }
 
+/* What was made here goes when it could not be traced. */
+static int start_and_trace(const struct uni_five *five, struct uni_err *err)
+{
+	struct uni_signals signals;
+	bool created = false;
+	uint64_t domid = 0;
+	int rc, rc2 = 0;
+
+	/* Ctrl-C must not leave it behind. */
+	uni_signals_begin(&signals);
+	rc = start(&domid, &created, err);
+	if (rc == 0)
+		rc = trace(five, domid, err);
+	if (domid != 0 && (o.destroy || (created && rc != 0)))
+		rc2 = uni_xl_destroy(domid, rc == 0 ? err : NULL);
+	uni_signals_end(&signals);
+	return rc != 0 ? rc : rc2;
+}
+
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_five five = { .name = o.domain != NULL ? o.domain : "",
 		.image = o.image,
 		.search = uni_search_of(&o.debug_dirs),
 		.say = say };
-	uint64_t domid = 0;
-	int rc = check(&five, err), rc2 = 0;
+	int rc = check(&five, err);
 
 	(void)ctx;
 	if (rc != 0)
@@ -142,15 +180,10 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	(void)printf("Frequency - %s\nTime - %s\nDomain - %s\nPath to config - %s\n"
 		     "Path to exec - %s\n----------------------\n\n",
 		o.frequency, o.time, o.domain, o.config, o.image);
-	rc = start(&domid, err);
-	if (rc != 0)
-		return uni_exit_of(rc);
-	rc = trace(&five, domid, err);
-	if (o.destroy)
-		rc2 = uni_xl_destroy(domid, rc == 0 ? err : NULL);
-	if (rc == 0 && rc2 == 0)
+	rc = start_and_trace(&five, err);
+	if (rc == 0)
 		rc = uni_five_write(&five, err);
-	return uni_exit_of(rc != 0 ? rc : rc2);
+	return uni_exit_of(rc);
 }
 
 const struct uni_cmd uni_cmd_generate_flame_graph = {
@@ -162,7 +195,8 @@ const struct uni_cmd uni_cmd_generate_flame_graph = {
 		   "domain's: NAME-stacktrace (as uniprof), NAME.syms (as nm -n), "
 		   "NAME-stacktrace.syms (as\n"
 		   "symbolize), NAME-stackcollapse (folded) and NAME-flamegraph.svg. A step that "
-		   "fails ends it.",
+		   "fails ends it,\n"
+		   "and the domain if it was booted here.",
 	.examples = "  uniscope generate-flame-graph -f 100 -t 240 -n app -c app.cfg -x app.dbg",
 	.min_operands = 0,
 	.max_operands = 0,

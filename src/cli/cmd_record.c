@@ -14,8 +14,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols, or only these as nm prints "
-			"them (default: from the VMM's command line, and its .dbg sibling)",
+			"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE
+			" (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
 		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
 			"every guest on this host that can be attached, in one session", NULL,

@@ -9,6 +9,7 @@
 #include "cli/source.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
+#include "cli/unknown.h"
 #include "export/export.h"
 #include "profile/exits.h"
 #include "profile/text.h"
@@ -37,7 +38,10 @@ static const struct uni_opt *options(void)
 		{ 0, "vcpu", UNI_OPT_U64, &o.vcpu, "N", "only this vCPU", NULL, &o.vcpu_given },
 		UNI_SOURCE_OPTIONS(o.src),
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
-			"names from this ELF, .usym or output of nm instead of the session's own",
+			"names from this ELF, .usym or table in text instead of the session's own: "
+			"nm, "
+			"System.map, kallsyms, objdump -t or -x, or three columns (address, flag, "
+			"name)",
 			"FILE", NULL },
 		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.src.build.naming),
@@ -96,7 +100,10 @@ static int print(const struct uni_source *s, struct uni_err *err)
 		return uni_err_set(err, (enum uni_errcode) - rc, "cannot print the report: %s",
 			uni_strerror(rc));
 	}
-	return uni_sink_close(out, err);
+	rc = uni_sink_close(out, err);
+	if (rc == 0 && s->rec != NULL && !uni_recording_meta(s->rec)->aggregate)
+		uni_unknown_say_profile(s->profile);
+	return rc;
 }
 
 static void put_exit_quality(

@@ -24,8 +24,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.symbols, "ELF",
-			"ELF with the symbols, or these as nm prints them, when IMAGE and its .dbg "
-			"sibling have none",
+			"ELF with the symbols, or " UNI_SYMBOL_TABLE
+			", when IMAGE and its .dbg sibling have none",
 			"FILE", NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "accel", UNI_OPT_STR, &o.accel, "kvm|tcg|auto",

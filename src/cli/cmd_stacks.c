@@ -13,6 +13,7 @@
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "cli/threads.h"
+#include "cli/unknown.h"
 #include "obj/demangle.h"
 #include "obj/usym.h"
 #include "session/threads.h"
@@ -30,8 +31,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols, or only these as nm prints "
-			"them (default: from the VMM's command line, and its .dbg sibling)",
+			"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE
+			" (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
 		UNI_SYSROOT_OPTION(o.sysroot),
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
@@ -151,6 +152,10 @@ static void list_threads(struct shot *shot)
 		if ((has_thread >> v & 1) == 0)
 			list_vcpu(shot, v, NULL);
 	}
+	if (list->nr == 0)
+		uni_note("no threads: the list in which %s keeps them is empty, so these are the "
+			 "vCPUs",
+			uni_model_name(shot->g->image));
 	if (uni_threads_cut_text(list->cut) != NULL)
 		uni_note("%s: there may be more than are shown", uni_threads_cut_text(list->cut));
 }
@@ -285,7 +290,20 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 		(void)fputs("[unknown]", stdout);
 	if (n.nr != 0)
 		print_line(&n.place[n.nr - 1]);
-	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 ? " ?" : "");
+	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 && !o.naming.unmarked ? " ?" : "");
+}
+
+/* Of a guest that stands still as a whole no vCPU runs; one that waited for something does so
+ * still. */
+static const char *state_name(const struct shot *shot, const struct stack *k)
+{
+	const char *rest = shot->g->info.rest;
+	bool dead = (shot->g->t->ops->caps(shot->g->t) & UNI_CAP_DEAD) != 0;
+	unsigned state = k->regs->state;
+
+	if (rest[0] != '\0' && (state == UNI_VCPU_RUNNING || (dead && state == UNI_VCPU_HALTED)))
+		return rest;
+	return uni_vcpu_state_name(state);
 }
 
 static void print_head(const struct shot *shot, const struct stack *k)
@@ -296,8 +314,7 @@ static void print_head(const struct shot *shot, const struct stack *k)
 	char says[256], number[32] = "";
 
 	if (t == NULL) {
-		(void)printf("%svCPU %zu%s (%s)\n", on, k->vcpu, off,
-			uni_vcpu_state_name(k->regs->state));
+		(void)printf("%svCPU %zu%s (%s)\n", on, k->vcpu, off, state_name(shot, k));
 		return;
 	}
 	uni_thread_say(shot->g, t, says, sizeof(says));
@@ -405,7 +422,7 @@ static void json_stack(struct uni_json *j, const struct shot *shot, const struct
 	if (k->vcpu != SIZE_MAX)
 		uni_json_kv(u64, j, "vcpu", k->vcpu);
 	if (k->thread == NULL)
-		uni_json_kv(str, j, "state", uni_vcpu_state_name(k->regs->state));
+		uni_json_kv(str, j, "state", state_name(shot, k));
 	uni_json_kv(str, j, "stop", uni_stop_name(k->chain->stop));
 	if (o.registers)
 		json_registers(j, shot, k->regs);
@@ -445,6 +462,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.sysroot = &o.sysroot,
 		.unwind = o.unwind };
 	struct shot *shot = calloc(1, sizeof(*shot));
+	struct uni_unknown unknown = { 0 };
 	struct uni_guest g;
 	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
 			      : uni_guest_open(&g, &args, err);
@@ -461,6 +479,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = print_json(shot, err);
 	else if (rc == 0)
 		print_text(shot);
+	for (size_t k = 0; rc == 0 && k < shot->nr; k++)
+		uni_unknown_add(&unknown, &g, shot->stack[k].chain);
+	uni_unknown_say(&unknown, &g);
 	shot_free(shot);
 	uni_guest_close(&g);
 	return uni_exit_of(rc);

@@ -18,8 +18,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
-			"the image that the guest runs, with symbols, or only these as nm prints "
-			"them (default: from the VMM's command line, and its .dbg sibling)",
+			"the image that the guest runs, with symbols, or only " UNI_SYMBOL_TABLE
+			" (default: from the VMM's command line, and its .dbg sibling)",
 			"FILE", NULL },
 		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
 			"every guest on this host that can be attached", NULL, NULL },
@@ -27,6 +27,11 @@ static const struct uni_opt *options(void)
 			"samples per second of each vCPU (default 99)", NULL, NULL },
 		{ 'i', "interval", UNI_OPT_DOUBLE, &o.top.interval, "SECONDS",
 			"time between two refreshes, or snapshots (default 1)", NULL, NULL },
+		{ 'd', "duration", UNI_OPT_DOUBLE, &o.top.duration, "SECONDS",
+			"end after so long, 0 never (default 0; with --batch as --count says, "
+			"which "
+			"then is 0)",
+			NULL, NULL },
 		{ 'w', "window", UNI_OPT_DOUBLE, &o.top.window, "SECONDS",
 			"show the last so many seconds, 0 all since the start (default 10; with "
 			"--batch the interval)",
@@ -100,6 +105,8 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			"usage: uniscope top [OPTIONS] TARGET... (or --all, without one)");
 	if (o.count_given && !o.batch && !o.top.json)
 		return uni_err_set(err, UNI_EUSAGE, "--count needs --batch");
+	if (o.top.duration > 0 && !o.count_given)
+		o.top.count = 0;
 	if (o.wait < 0 || o.wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	return uni_top_check_args(&o.top, err);
@@ -161,6 +168,7 @@ const struct uni_cmd uni_cmd_top = {
 		    "  uniscope top web1 -F 499 --window 30\n"
 		    "  uniscope top --all\n"
 		    "  uniscope top web1 --batch -n 5 -i 2\n"
+		    "  uniscope top web1 --batch -d 60 -i 10\n"
 		    "  uniscope top web1 --json -n 0 | jq -c .functions[0]",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,

@@ -55,7 +55,7 @@ static const struct uni_opt *options(void)
 	};
 
 	o = (__typeof__(o)){
-		.rec = { .frequency = 1, .duration = 1, .unwind = "cfi,fp" },
+		.rec = { .frequency = 1, .duration = 1, .unwind = "cfi,fp", .never_exits = true },
 	};
 	return table;
 }

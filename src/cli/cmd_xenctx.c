@@ -15,20 +15,21 @@ static struct {
 	struct uni_xenctx_args x;
 	const char *table, *image, *qmp, *lines, *kernel_start, *memory, *dump;
 	struct uni_opt_list debug_dirs;
-	bool frame_pointers, no_pause;
+	bool no_pause;
 } o;
 
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'f', "frame-pointers", UNI_OPT_FLAG, &o.frame_pointers, NULL,
+		{ 'f', "frame-pointers", UNI_OPT_FLAG, &o.x.frame_pointers, NULL,
 			"follow frame pointers only", NULL, NULL },
 		{ 's', "symbol-table", UNI_OPT_STR, &o.table, "FILE",
 			"names: a System.map, a table of nm, an ELF or a .usym (default: the "
 			"image's)",
 			"FILE", NULL },
 		{ 'S', "stack-trace", UNI_OPT_FLAG, &o.x.stack_trace, NULL,
-			"every word of the stack, with the call trace in it", NULL, NULL },
+			"every word of the stack in place of the call trace, which is in it", NULL,
+			NULL },
 		{ 'k', "kernel-start", UNI_OPT_STR, &o.kernel_start, "ADDR",
 			"where code begins, if neither an image nor names tell (default "
 			"0xffffffff80000000)",
@@ -41,17 +42,19 @@ static const struct uni_opt *options(void)
 			"pointer's (default 1)",
 			NULL, NULL },
 		{ 'b', "bytes-per-line", UNI_OPT_U64, &o.x.bytes_per_line, "N",
-			"of dumps: 8 to 128, a multiple of 8 (default 32)", NULL, NULL },
+			"of dumps: 4 to 128, made whole words of 8 (default 32)", NULL, NULL },
 		{ 'l', "lines", UNI_OPT_STR, &o.lines, "N|all",
 			"lines of the stack, and of -m (default 5)", "all", NULL },
 		{ 'D', "decode-as-ascii", UNI_OPT_FLAG, &o.x.ascii, NULL,
 			"dumps also as characters", NULL, NULL },
 		{ 't', "tag-stack-dump", UNI_OPT_FLAG, &o.x.tagged, NULL,
 			"the address before each line of a dump", NULL, NULL },
-		{ 'm', "memory", UNI_OPT_STR, &o.memory, "ADDR", "also dump memory from here on",
+		{ 'm', "memory", UNI_OPT_STR, &o.memory, "ADDR", "show only memory, from here on",
 			NULL, NULL },
 		{ 'd', "dump-as-stack", UNI_OPT_STR, &o.dump, "ADDR",
-			"show memory from here on as the stack; not with -f", NULL, NULL },
+			"show only memory, as if a stack began here: what looks like code is "
+			"its call trace; not with -f",
+			NULL, NULL },
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
 			"the image that the guest runs (default: from the VMM's command line)",
 			"FILE", NULL },
@@ -117,16 +120,17 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return rc;
 	o.x.has_memory = o.memory != NULL;
 	o.x.has_dump = o.dump != NULL;
-	if (o.x.has_dump && o.frame_pointers)
+	if (o.x.has_dump && o.x.frame_pointers)
 		return uni_err_set(err, UNI_EUSAGE,
 			"-d and -f exclude each other: what is shown as a stack has no frame "
 			"pointer");
 	if (o.x.pages < 1 || o.x.pages > UNI_XENCTX_PAGES_MAX)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--display-stack-pages is 1 to %d", UNI_XENCTX_PAGES_MAX);
-	if (o.x.bytes_per_line < 8 || o.x.bytes_per_line > 128 || o.x.bytes_per_line % 8 != 0)
-		return uni_err_set(
-			err, UNI_EUSAGE, "--bytes-per-line is 8 to 128, and a multiple of 8");
+	if (o.x.bytes_per_line < 4 || o.x.bytes_per_line > 128)
+		return uni_err_set(err, UNI_EUSAGE, "--bytes-per-line is 4 to 128");
+	o.x.bytes_per_line =
+		(o.x.bytes_per_line + UNI_XENCTX_WORD - 1) / UNI_XENCTX_WORD * UNI_XENCTX_WORD;
 	return 0;
 }
 
@@ -164,7 +168,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.no_pause = o.no_pause,
 		.once = true,
 		.search = uni_search_of(&o.debug_dirs),
-		.unwind = o.frame_pointers ? "fp" : NULL };
+		.unwind = o.x.frame_pointers ? "fp" : NULL };
 	struct uni_guest g;
 	int rc = check(ctx, err);
 

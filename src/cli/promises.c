@@ -4,18 +4,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "cli/cmd.h"
+#include "cli/input.h"
 #include "cli/term.h"
 #include "promise/mirage.h"
 #include "promise/record.h"
 #include "promise/text.h"
+#include "session/sdir.h"
 #include "session/tinput.h"
-#include "trace/calls.h"
+#include "trace/timeline.h"
 
 #define FILE_MAX (UINT64_C(4) << 30)
 
@@ -24,74 +26,104 @@ static int add(void *arg, const struct uni_promise_event *event)
 	return uni_promise_builder_add(arg, event);
 }
 
-static int from_mirage(struct uni_promise_builder *b, const char *path, struct uni_err *err)
+static void say_damage(const char *path, const struct uni_mirage_stats *st)
 {
-	_cleanup_free_ char *data = NULL;
-	struct uni_mirage_stats st;
-	size_t size;
-	int rc = uni_read_file(path, FILE_MAX, &data, &size, err);
-
-	if (rc != 0)
-		return rc;
-	if (!uni_mirage_is(data, size))
-		return uni_err_set(err, UNI_EFORMAT,
-			"%s is neither a session (NAME.uniscope) nor a trace of MirageOS", path);
-	rc = uni_mirage_read(data, size, add, b, &st, err);
-	if (rc != 0)
-		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
-	if (st.missing != 0)
-		uni_note("%s: %" PRIu64 " packets are missing", path, st.missing);
-	if (st.damaged != 0)
+	if (st->missing != 0)
+		uni_note("%s: %" PRIu64 " packets are missing", path, st->missing);
+	if (st->damaged != 0)
 		uni_note("%s: %" PRIu64 " packets are damaged, the first at byte %zu: %" PRIu64
 			 " bytes were not read",
-			path, st.damaged, st.first_damage, st.damaged_bytes);
+			path, st->damaged, st->first_damage, st->damaged_bytes);
+}
+
+static int from_rings(struct uni_promise_builder *b, const char *path,
+	const struct uni_mirage_file *files, size_t nr, struct uni_err *err)
+{
+	struct uni_mirage_stats st;
+	int rc = uni_mirage_merge(files, nr, add, b, &st, err);
+
+	if (rc != 0)
+		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	say_damage(path, &st);
 	return 0;
 }
 
-/* One event of the trace, if it is of this kind. */
-static int add_call(struct uni_promise_builder *b, const struct uni_calls *c,
-	const struct uni_call_event *e, double ns_per_cycle)
+static int from_ring(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
+	struct uni_err *err)
 {
-	struct uni_promise_event p = { .kind = UNI_PE_LOST,
-		.time = e->ns,
-		.cpu = e->cpu,
-		.thread = UNI_PROMISE_NOBODY,
-		.other = UNI_PROMISE_NOBODY };
+	const struct uni_mirage_file file = { .data = in->data, .size = in->size };
 
-	if (e->type == UNI_CALL_LOST)
-		p.value = (int64_t)e->count;
-	else if (e->type != UNI_CALL_EXT || !uni_promise_of_record(e->cls, uni_calls_words(c, e),
-						    e->nr, e->cpu, e->ns, ns_per_cycle, &p))
-		return 0;
-	return uni_promise_builder_add(b, &p);
+	if (!uni_mirage_is(in->data, in->size))
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is neither a session (NAME.uniscope) nor a trace of MirageOS", path);
+	return from_rings(b, path, &file, 1, err);
+}
+
+/* What `export -f mirage` made: cpu0, cpu1 ... */
+static int from_folder(struct uni_promise_builder *b, const char *path, struct uni_err *err)
+{
+	struct uni_mirage_file files[UNI_PROMISE_CPUS];
+	size_t nr = 0, size;
+	char *data;
+	int rc = 0;
+
+	for (uint32_t cpu = 0; rc == 0 && cpu < UNI_PROMISE_CPUS; cpu++) {
+		_cleanup_strbuf_ struct uni_strbuf name;
+
+		uni_strbuf_init(&name);
+		uni_strbuf_addf(&name, "%s/cpu%u", path, cpu);
+		if (uni_strbuf_failed(&name))
+			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		else if (access(name.s, F_OK) != 0)
+			continue;
+		else
+			rc = uni_read_regular(name.s, FILE_MAX, &data, &size, err);
+		if (rc == 0)
+			files[nr++] = (struct uni_mirage_file){ data, size, cpu };
+	}
+	if (rc == 0)
+		rc = from_rings(b, path, files, nr, err);
+	while (nr-- > 0)
+		free((void *)(uintptr_t)files[nr].data);
+	return rc;
+}
+
+static int from_timeline(
+	struct uni_promise_builder *b, const struct uni_timeline *tl, struct uni_err *err)
+{
+	const struct uni_call_event *e;
+	struct uni_promise_event p;
+	size_t nr;
+	int rc;
+
+	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
+		rc = 0;
+		for (size_t i = 0; rc == 0 && i < nr; i++)
+			rc = uni_promise_of_call(tl, &e[i], &p) ? uni_promise_builder_add(b, &p)
+								: 0;
+		if (rc != 0)
+			break;
+	}
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }
 
 static int from_calls(
 	struct uni_promise_builder *b, const struct uni_trace_input *in, struct uni_err *err)
 {
-	double ns_per_cycle = (double)uni_trace_rate(in).mult / 4294967296.0;
-	struct uni_funcs *funcs = uni_funcs_create(&(struct uni_funcs_naming){ 0 });
-	const struct uni_call_event *e;
-	struct uni_calls *c = NULL;
-	size_t nr;
-	int rc = funcs == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			       : uni_calls_open(in, NULL, funcs, &c, err);
+	const struct uni_funcs_naming nameless = { 0 };
+	struct uni_trace_timeline *t = NULL;
+	struct uni_timeline tl;
+	int rc = uni_trace_timeline_open(in, NULL, &nameless, &t, err);
 
-	while (rc == 0) {
-		int got = uni_calls_read(c, &e, &nr);
-
-		if (got <= 0) {
-			rc = got;
-			break;
-		}
-		for (size_t i = 0; rc == 0 && i < nr; i++)
-			rc = add_call(b, c, &e[i], ns_per_cycle);
-	}
-	if (rc == -UNI_ENOMEM)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
-	uni_calls_close(c);
-	uni_funcs_destroy(funcs);
-	return rc;
+	if (rc != 0)
+		return rc;
+	tl = uni_trace_timeline_get(t);
+	rc = from_timeline(b, &tl, err);
+	/* Of two with one address the later one is the guest's last. */
+	for (size_t i = in->nr_threads; rc == 0 && i-- > 0;)
+		rc = uni_promise_builder_name(b, in->thread[i].id, in->thread[i].name);
+	uni_trace_timeline_close(t);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }
 
 static int from_session(struct uni_promise_builder *b, const char *path,
@@ -115,24 +147,39 @@ static int from_session(struct uni_promise_builder *b, const char *path,
 	return rc;
 }
 
-static bool is_folder(const char *path)
+bool uni_promises_is_exported(const char *folder)
 {
-	struct stat st;
+	_cleanup_strbuf_ struct uni_strbuf name;
 
-	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	uni_strbuf_init(&name);
+	uni_strbuf_addf(&name, "%s/" UNI_SDIR_JSON, folder);
+	if (uni_strbuf_failed(&name) || access(name.s, F_OK) == 0)
+		return false;
+	uni_strbuf_reset(&name);
+	uni_strbuf_addf(&name, "%s/metadata", folder);
+	return !uni_strbuf_failed(&name) && access(name.s, F_OK) == 0;
 }
 
-int uni_promises_read(struct uni_promise_builder *b, const char *path,
+int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
-	return is_folder(path) ? from_session(b, path, args, err) : from_mirage(b, path, err);
+	if (in->folder == NULL)
+		return from_ring(b, path, in, err);
+	if (uni_promises_is_exported(in->folder))
+		return from_folder(b, in->folder, err);
+	return from_session(b, in->folder, args, err);
 }
 
 static int fill(struct uni_promises *p, const char *path, const struct uni_promises_args *args,
 	struct uni_err *err)
 {
-	int rc = uni_promises_read(p->builder, path, args, err);
+	struct uni_input in;
+	int rc = uni_input_open(path, FILE_MAX, &in, err);
 
+	if (rc != 0)
+		return rc;
+	rc = uni_promises_read(p->builder, path, &in, args, err);
+	uni_input_close(&in);
 	if (rc != 0)
 		return rc;
 	p->m = uni_promise_builder_finish(p->builder);

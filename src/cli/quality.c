@@ -155,6 +155,11 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 			sep[0] != '\0' ? sep : "; cut short: ", st->stop[i], uni_stop_name(i));
 		sep = ", ";
 	}
+	if (st->guessed != 0)
+		uni_sink_printf(out,
+			"\nguesses    %.2f %% of the chains have frames that a scan "
+			"of the stack found, and that may be wrong: marked ?",
+			uni_quality_share(st->guessed, all));
 	uni_sink_putc(out, '\n');
 }
 

@@ -21,6 +21,7 @@ struct uni_record_args {
 	const char *save_replay;
 	struct uni_opt_list sysroot;
 	const char *exits;    /* NULL: none; "": every one; "N": one in N */
+	bool never_exits;     /* of a command that has no --exits */
 	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
 	const char *unwind;
 	bool threads;

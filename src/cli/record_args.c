@@ -44,9 +44,11 @@ int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	if (args->frequency == 0 && args->exits_every == 0)
-		return uni_err_set(err, UNI_EUSAGE,
-			"--frequency 0 takes no samples: that needs --exits, else give up to "
-			"100000 Hz");
+		return uni_err_set(err, UNI_EUSAGE, "%s",
+			args->never_exits
+				? "--frequency 0 takes no samples: give up to 100000 Hz"
+				: "--frequency 0 takes no samples: that needs --exits, else give "
+				  "up to 100000 Hz");
 	if (!(args->frequency >= 0) || args->frequency > 100000)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");

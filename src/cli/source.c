@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -162,11 +161,12 @@ static int choose_threads(struct uni_source_args *args, struct uni_source *s, st
 	return rc;
 }
 
-static int open_session(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_session(struct uni_source_args *args, const struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts opts;
 	struct uni_build_read read;
-	int rc = uni_recording_open(args->path, &s->rec, err);
+	int rc = uni_recording_open(in->folder, &s->rec, err);
 
 	if (rc == 0)
 		rc = choose_guest(args, s->rec, err);
@@ -187,6 +187,7 @@ static int open_session(struct uni_source_args *args, struct uni_source *s, stru
 	if (s->symtab == NULL)
 		note_symbols(s->rec);
 	opts.symtab = s->symtab;
+	opts.keep_log = args->keep_log;
 	if (s->symtab == NULL)
 		note_places(args, s->rec);
 	if (args->no_profile)
@@ -220,22 +221,26 @@ static int check_import_args(const struct uni_source_args *args, struct uni_err 
 	return 0;
 }
 
-static int open_import(
-	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+static int open_import(const struct uni_source_args *args, const struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
 {
 	struct uni_import_opts opts = {
 		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
 	};
-	_cleanup_free_ char *data = NULL;
-	size_t size = 0;
+	bool is_folder = in->folder != NULL;
 	int rc = check_import_args(args, err);
 
-	if (rc == 0)
-		rc = uni_read_file(args->path, MAX_INPUT, &data, &size, err);
 	if (rc != 0)
 		return rc;
-	s->importer = args->format != NULL ? uni_importer_by_name(args->format)
-					   : uni_importer_sniff(data, size);
+	if (args->format != NULL)
+		s->importer = uni_importer_by_name(args->format);
+	else
+		s->importer = is_folder ? uni_importer_of_folder(in->folder)
+					: uni_importer_sniff(in->data, in->size);
+	if (s->importer != NULL && is_folder != (s->importer->read_folder != NULL))
+		return uni_err_set(err, UNI_EFORMAT, "%s is %s, and %s is %s", args->path,
+			is_folder ? "a folder" : "not one", s->importer->name,
+			is_folder ? "a file" : "one");
 	if (s->importer == NULL && args->format != NULL)
 		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
 	if (s->importer == NULL)
@@ -247,11 +252,19 @@ static int open_import(
 	s->profile = uni_profile_create();
 	if (s->profile == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = s->importer->read(data, size, &opts, s->profile, &s->stats, err);
+	if (args->keep_log)
+		uni_profile_keep_log(s->profile);
+	rc = is_folder ? s->importer->read_folder(in->folder, &opts, s->profile, &s->stats, err)
+		       : s->importer->read(in->data, in->size, &opts, s->profile, &s->stats, err);
+	if (rc != 0 && err != NULL && err->code != 0)
+		rc = uni_err_prefix(err, "%s", args->path);
 	if (rc == 0 && s->stats.bad_lines != 0)
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
 			 "%" PRIu64 ")",
 			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (rc == 0 && s->stats.left_out != 0)
+		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
+			s->stats.left_out, s->stats.left_why);
 	if (rc == 0)
 		rc = uni_profile_finish(s->profile);
 	return rc;
@@ -260,18 +273,19 @@ static int open_import(
 int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
-	struct stat st;
+	const struct uni_input *in = args->in != NULL ? args->in : &s->in;
 	int rc = 0;
 
 	memset(s, 0, sizeof(*s));
 	if (args->symbols != NULL)
 		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
-	if (rc == 0) {
-		if (args->format == NULL && stat(args->path, &st) == 0 && S_ISDIR(st.st_mode))
-			rc = open_session(args, s, err);
-		else
-			rc = open_import(args, s, err);
-	}
+	if (rc == 0 && args->in == NULL)
+		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	if (rc == 0 && in->folder != NULL && args->format == NULL &&
+		uni_importer_of_folder(in->folder) == NULL)
+		rc = open_session(args, in, s, err);
+	else if (rc == 0)
+		rc = open_import(args, in, s, err);
 	if (rc != 0)
 		uni_source_close(s);
 	return rc;
@@ -281,6 +295,7 @@ void uni_source_close(struct uni_source *s)
 {
 	uni_profile_destroy(s->profile);
 	uni_recording_close(s->rec);
+	uni_input_close(&s->in);
 	uni_thread_set_destroy(s->threads);
 	uni_symtab_destroy(s->symtab);
 	memset(s, 0, sizeof(*s));

@@ -4,12 +4,14 @@
 #define UNI_CLI_SOURCE_H
 
 #include "base/err.h"
+#include "cli/input.h"
 #include "cli/options.h"
 #include "import/import.h"
 #include "profile/build.h"
 #include "session/recording.h"
 
 struct uni_source {
+	struct uni_input in;
 	struct uni_recording *rec;	     /* NULL: it was imported */
 	struct uni_profile *profile;	     /* NULL: args.no_profile, of a session */
 	struct uni_symtab *symtab;	     /* of --symbols, or NULL */
@@ -20,10 +22,12 @@ struct uni_source {
 
 struct uni_source_args {
 	const char *path;
-	const char *format;  /* importer's name, NULL: look at the content */
-	const char *symbols; /* ELF, .usym or text table for raw addresses, or NULL */
+	const struct uni_input *in; /* path, opened already; NULL: it is not */
+	const char *format;	    /* importer's name, NULL: look at the content */
+	const char *symbols;	    /* ELF, .usym or text table for raw addresses, or NULL */
 	struct uni_opt_list debug_dirs;
 	bool diff;
+	bool keep_log;		     /* of the profile: the order in which stacks came */
 	bool no_profile;	     /* only the recording is wanted, if it is one */
 	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
 	const char *guest;	     /* number or name of the only one to show, NULL: all */

@@ -55,6 +55,11 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 		 " chains cut short (%.2f %% complete)",
 		of, sep, st->weight, uni_quality_seconds(st), m->nr_vcpus,
 		m->nr_vcpus == 1 ? "" : "s", missed, st->truncated, complete);
+	if (st->guessed != 0)
+		uni_note("%s%s%" PRIu64
+			 " chains (%.2f %%) have frames that were found by searching "
+			 "the stack, and may be wrong",
+			of, sep, st->guessed, uni_quality_share(st->guessed, st->weight));
 	if (st->throttled != 0)
 		uni_note("%s%s%" PRIu64
 			 " of the skipped would have kept the guest paused for more than 10 %% of "

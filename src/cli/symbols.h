@@ -7,6 +7,11 @@
 #include "obj/usym.h"
 #include "profile/namer.h"
 
+/* For the help of options that take one. */
+#define UNI_SYMBOL_TABLE                                                                         \
+	"a table of them in text: nm, System.map, kallsyms, objdump -t or -x, or three columns " \
+	"(address, flag, name)"
+
 enum uni_symbols_kind {
 	UNI_SYMBOLS_ELF,
 	UNI_SYMBOLS_USYM,
@@ -46,6 +51,9 @@ static inline struct uni_image_search uni_search_of(const struct uni_opt_list *d
 		"a frame for each inlined function, if the image had debug data", NULL, NULL }, \
 		{ 0, "lines", UNI_OPT_FLAG, &(n).lines, NULL,                                   \
 			"tell source lines apart: function (file.c:12)", NULL, NULL },          \
+		{ 0, "no-marks", UNI_OPT_FLAG, &(n).unmarked, NULL,                             \
+			"no ? behind frames that were found by a scan, and may be wrong", NULL, \
+			NULL },                                                                 \
 	{                                                                                       \
 		0, "no-demangle", UNI_OPT_FLAG, &(n).mangled, NULL,                             \
 			"C++, Rust and OCaml names as the linker has them", NULL, NULL          \

@@ -3,10 +3,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
-#include "base/cleanup.h"
-#include "base/io.h"
+#include "cli/input.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/tinput.h"
@@ -16,6 +14,7 @@
 
 struct uni_call_source {
 	const char *path;
+	struct uni_input in;
 	struct uni_timeline timeline;
 	/* A text */
 	struct uni_ftext text;
@@ -28,13 +27,6 @@ struct uni_call_source {
 	struct uni_trace_timeline *trace;
 };
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static void note_text(const char *path, const struct uni_ftext_stats *st)
 {
 	if (st->bad_lines + st->outside != 0)
@@ -45,15 +37,11 @@ static void note_text(const char *path, const struct uni_ftext_stats *st)
 		uni_note("%s: %" PRIu64 " durations are no numbers", path, st->unreadable);
 }
 
-static int open_text(struct uni_call_source *s, struct uni_err *err)
+static int open_text(struct uni_call_source *s, const struct uni_input *in, struct uni_err *err)
 {
-	_cleanup_free_ char *data = NULL;
 	struct uni_ftext_stats st;
-	size_t size;
-	int rc = uni_read_file(s->path, MAX_INPUT, &data, &size, err);
+	int rc = uni_ftext_parse(in->data, in->size, &s->text, &st, err);
 
-	if (rc == 0)
-		rc = uni_ftext_parse(data, size, &s->text, &st, err);
 	if (rc != 0)
 		return err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", s->path) : rc;
 	note_text(s->path, &st);
@@ -71,14 +59,14 @@ static int find_guest(const struct uni_source_args *args, const struct uni_recor
 				   : uni_tinput_find(rec, ret, err);
 }
 
-static int open_session(
-	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
+static int open_session(const struct uni_source_args *args, const struct uni_input *in,
+	struct uni_call_source *s, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
 	struct uni_funcs_naming naming = { .mangled = args->build.naming.mangled };
 	struct uni_recorded_guest guest;
 	uint32_t nr;
-	int rc = uni_recording_open(s->path, &s->rec, err);
+	int rc = uni_recording_open(in->folder, &s->rec, err);
 
 	if (rc == 0)
 		rc = find_guest(args, s->rec, &nr, err);
@@ -106,12 +94,17 @@ int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err)
 {
 	struct uni_call_source *s = calloc(1, sizeof(*s));
-	int rc;
+	const struct uni_input *in;
+	int rc = 0;
 
 	if (s == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	s->path = args->path;
-	rc = is_folder(args->path) ? open_session(args, s, err) : open_text(s, err);
+	in = args->in != NULL ? args->in : &s->in;
+	if (args->in == NULL)
+		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	if (rc == 0)
+		rc = in->folder != NULL ? open_session(args, in, s, err) : open_text(s, in, err);
 	if (rc != 0) {
 		uni_call_source_close(s);
 		return rc;
@@ -130,6 +123,7 @@ void uni_call_source_close(struct uni_call_source *s)
 	uni_tinput_close(s->input);
 	uni_symtab_destroy(s->symtab);
 	uni_recording_close(s->rec);
+	uni_input_close(&s->in);
 	free(s);
 }
 

@@ -10,11 +10,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.s.output, "NAME",
-			"session folder to write (default: the guest's name.uniscope, numbered)",
-			"FILE", NULL },
-		{ 0, "overwrite", UNI_OPT_FLAG, &o.s.overwrite, NULL,
-			"replace the session that --output names, if there is one", NULL, NULL },
+		UNI_TRACING_OUTPUT_OPTIONS(o.s),
 		UNI_TRACING_OPTIONS(o.a),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no summary", NULL, NULL },
 		UNI_OPT_END,
@@ -44,7 +40,8 @@ const struct uni_cmd uni_trace_dump = {
 		   "running guest\n"
 		   "only while the newest part is copied.",
 	.examples = "  uniscope trace dump web1\n"
-		    "  uniscope trace dump core:file=vm.core -e app.elf -o crash.uniscope",
+		    "  uniscope trace dump core:file=vm.core -e app.elf -o crash.uniscope\n"
+		    "  ssh host uniscope trace dump web1 -w - | uniscope trace findings -",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

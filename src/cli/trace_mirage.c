@@ -86,13 +86,12 @@ const struct uni_cmd uni_trace_mirage = {
 	.operands = "TARGET",
 	.summary = "copy the trace ring of a MirageOS guest on Xen into a file",
 	.details =
-		"A guest with mirage-profile grants its ring to dom0 and writes the references "
-		"into xenstore\n"
-		"(data/mprof/ring-ref). The ring is copied as it is, packets of CTF in the order "
-		"of memory,\n"
-		"while the guest runs, or after its end where the domain is preserved. What is "
-		"being written in\n"
-		"that moment may be torn.",
+		"A guest with mirage-profile grants its ring to dom0 and says so in xenstore. The "
+		"ring is\n"
+		"copied as it is, packets of CTF in the order of memory, while the guest runs, or "
+		"after its\n"
+		"end where the domain is preserved. What is being written in that moment may be "
+		"torn.",
 	.examples = "  uniscope trace mirage xen:dom=web -o web.ctf",
 	.min_operands = 1,
 	.max_operands = 1,

@@ -104,8 +104,10 @@ static int open_all(struct uni_trace_open *t, const char *path, const struct uni
 	struct uni_err *err)
 {
 	uint32_t guest;
-	int rc = uni_recording_open(path, &t->rec, err);
+	int rc = uni_input_session(path, &t->input, err);
 
+	if (rc == 0)
+		rc = uni_recording_open(t->input.folder, &t->rec, err);
 	if (rc == 0 && a->guest != NULL)
 		rc = uni_recording_find_guest(t->rec, a->guest, &guest, err);
 	else if (rc == 0)
@@ -114,6 +116,7 @@ static int open_all(struct uni_trace_open *t, const char *path, const struct uni
 		rc = uni_tinput_open(t->rec, guest, &t->tinput, err);
 	if (rc != 0)
 		return rc;
+	t->guest = guest;
 	t->in = uni_tinput_get(t->tinput);
 	rc = set_names(t, a, guest, err);
 	return rc != 0 ? rc : set_filter(t, a, err);
@@ -137,6 +140,7 @@ void uni_trace_close(struct uni_trace_open *t)
 	uni_symtab_destroy(t->symtab);
 	uni_tinput_close(t->tinput);
 	uni_recording_close(t->rec);
+	uni_input_close(&t->input);
 	uni_vec_free(&t->ids);
 }
 

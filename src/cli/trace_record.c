@@ -13,11 +13,7 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.s.duration, "SECONDS",
 			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL },
-		{ 'o', "output", UNI_OPT_STR, &o.s.output, "NAME",
-			"session folder to write (default: the guest's name.uniscope, numbered)",
-			"FILE", NULL },
-		{ 0, "overwrite", UNI_OPT_FLAG, &o.s.overwrite, NULL,
-			"replace the session that --output names, if there is one", NULL, NULL },
+		UNI_TRACING_OUTPUT_OPTIONS(o.s),
 		UNI_CHOICE_OPTIONS(o.a),
 		{ 0, "as-is", UNI_OPT_FLAG, &o.as_is, NULL,
 			"switch nothing on or off: record what is traced already", NULL, NULL },

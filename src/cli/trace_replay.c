@@ -3,6 +3,7 @@
 
 #include "cli/cmd.h"
 #include "cli/trace_open.h"
+#include "cli/trace_values.h"
 #include "trace/text.h"
 
 static struct {
@@ -58,21 +59,26 @@ static int put_all(struct uni_calls *calls, struct uni_trace_text *text, const s
 
 static int replay(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
 {
+	struct uni_trace_values values;
 	struct uni_calls *calls;
 	struct uni_trace_text_opts opts = { .no_switches = o.no_switches,
 		.kind = strcmp(o.format, "function") == 0 ? UNI_TRACE_TEXT_FUNCTION
 							  : UNI_TRACE_TEXT_GRAPH,
 		.thread_name = thread_name,
-		.ctx = &calls };
+		.ctx = &calls,
+		.args = uni_trace_values_text,
+		.args_ctx = &values };
 	struct uni_trace_text *text;
 	int rc = uni_calls_open(t->in, &t->filter, t->funcs, &calls, err);
 
 	if (rc != 0)
 		return rc;
+	uni_trace_values_init(&values, t, &o.args, calls);
 	text = uni_trace_text_open(out, t->funcs, &opts);
 	rc = text != NULL ? put_all(calls, text, out) : -UNI_ENOMEM;
 	uni_trace_text_close(text);
 	uni_trace_note(uni_recording_path(t->rec), uni_calls_stats(calls));
+	uni_trace_values_deinit(&values);
 	uni_calls_close(calls);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
 }
@@ -107,7 +113,8 @@ const struct uni_cmd uni_trace_replay = {
 	.operands = "SESSION",
 	.summary = "print a trace's calls one after the other, as ftrace does",
 	.details = "The calls of all CPUs are merged by time; each thread keeps its depth when it\n"
-		   "is switched off a CPU and on again.",
+		   "is switched off a CPU and on again. Of functions that were traced with --args, arguments\n"
+		   "and return values are shown, with names and types if the image has debug data.",
 	.examples = "  uniscope trace replay web1.uniscope\n"
 		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",
 	.min_operands = 1,

@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/record.h"
+#include "cli/scratch.h"
 #include "cli/signals.h"
 #include "cli/term.h"
+#include "cli/threads.h"
+#include "session/bundle.h"
 #include "session/recording.h"
 #include "session/trecord.h"
 
@@ -21,6 +25,7 @@ struct run {
 	struct uni_record_meta meta;
 	struct uni_tclock clock;
 	struct uni_recorder *rec;
+	struct uni_model *model; /* of its threads; NULL: none is known */
 	struct uni_trecord_cfg cfg;
 	struct uni_trace_done done;
 	struct uni_record_stats stats;
@@ -62,6 +67,17 @@ static void fill_meta(struct run *r)
 		uni_tclock_result(&r->clock, &trace->info, i, &trace->cpu[i].clock);
 }
 
+/* Threads without a name are still told apart: that none is to be had is no failure. */
+static void find_names(struct run *r)
+{
+	const struct uni_image_search none = { 0 };
+	struct uni_err err = { 0 };
+
+	if (uni_guest_model(&r->t->g, &none, &r->model, &err) == 0)
+		(void)uni_tnames_create(
+			r->t->g.t, &r->t->g.unwinder, r->model, &r->cfg.names, &err);
+}
+
 static int begin(struct run *r, const char *path, struct uni_err *err)
 {
 	int rc;
@@ -83,6 +99,7 @@ static int begin(struct run *r, const char *path, struct uni_err *err)
 	r->cfg.tracer = r->t->tracer;
 	r->cfg.clock = &r->clock;
 	r->cfg.duration_ns = (uint64_t)(r->s->duration * 1e9);
+	find_names(r);
 	r->cfg.stop = uni_signals_stop();
 	r->cfg.on_progress = on_progress;
 	r->cfg.ctx = r;
@@ -149,6 +166,8 @@ static int finish(struct run *r, struct uni_err *err)
 	const struct uni_guest_result result = { .stats = &r->stats };
 	int e = uni_tstream_errno(r->cfg.out), rc, rc2;
 
+	if (r->cfg.names != NULL)
+		(void)uni_tnames_record(r->cfg.names, r->rec, 0);
 	uni_trecord_describe(&r->cfg, &r->meta.trace);
 	rc = uni_recorder_set_trace(r->rec, 0, &r->meta.trace, err);
 	rc2 = uni_recorder_close(r->rec, &result, 1, rc == 0 ? err : NULL);
@@ -170,6 +189,15 @@ static void say_clock(const struct uni_record_clock *c)
 		uni_note("times are this host's to within %.1f us", (double)c->error_ns / 1e3);
 }
 
+static void say_end(const struct run *r)
+{
+	struct uni_target_info info;
+
+	r->cfg.t->ops->info(r->cfg.t, &info);
+	uni_note("%s; what was recorded last is gone with it",
+		info.ended[0] != '\0' ? info.ended : "the guest ended");
+}
+
 static void summarize(const struct run *r, const char *path)
 {
 	const struct uni_record_trace *t = &r->meta.trace;
@@ -180,14 +208,15 @@ static void summarize(const struct run *r, const char *path)
 		lost += uni_record_trace_lost(&t->cpu[i]);
 	}
 	if (r->end == UNI_TRECORD_GONE)
-		uni_note("the guest ended; what it recorded last is gone with it");
+		say_end(r);
 	uni_note("%" PRIu64 " events of %u CPUs, %" PRIu64 " %s; the guest stood for %.0f us at "
 		 "the end",
 		words, t->nr_cpus, lost,
 		r->s->snapshot ? "older ones were overwritten or found no room" : "lost",
 		(double)r->pause_ns / 1e3);
 	say_clock(&t->cpu[0].clock);
-	uni_note("wrote %s: try `uniscope trace report %s`", path, path);
+	if (r->s->write == NULL)
+		uni_note("wrote %s: try `uniscope trace report %s`", path, path);
 }
 
 static int write_it(struct run *r, const char *path, struct uni_err *err)
@@ -208,21 +237,76 @@ static int write_it(struct run *r, const char *path, struct uni_err *err)
 	return rc;
 }
 
-int uni_tracing_write(
-	struct uni_tracing *t, const struct uni_tracing_session *s, struct uni_err *err)
+static int run_it(struct uni_tracing *t, const struct uni_tracing_session *s, const char *path,
+	struct uni_err *err)
 {
-	_cleanup_free_ char *path =
-		s->output != NULL ? strdup(s->output) : uni_record_default_output(&t->g, 1);
 	_cleanup_free_ struct run *r = calloc(1, sizeof(*r));
 	struct uni_signals signals;
 	int rc;
 
-	if (path == NULL || r == NULL)
+	if (r == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	r->t = t;
 	r->s = s;
 	uni_signals_begin(&signals);
 	rc = write_it(r, path, err);
 	uni_signals_end(&signals);
+	uni_tnames_destroy(r->cfg.names);
+	uni_model_close(r->model);
 	return rc;
+}
+
+/* The whole session into the stream that was asked for. */
+static int bundle(const char *path, const char *name, const char *to, struct uni_err *err)
+{
+	struct uni_sink *out;
+	int rc = uni_sink_open_file(to, &out, err);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_bundle_write(path, name, out, err);
+	if (rc == 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return rc;
+}
+
+/* In one stream: recorded into a folder for a while. */
+static int write_stream(struct uni_tracing *t, const struct uni_tracing_session *s,
+	const char *name, struct uni_err *err)
+{
+	struct uni_scratch scratch;
+	_cleanup_strbuf_ struct uni_strbuf path;
+	int rc;
+
+	uni_strbuf_init(&path);
+	if (s->output != NULL || s->overwrite)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--write makes a stream of the session, --output and --overwrite a folder");
+	if (strcmp(s->write, "-") == 0 && isatty(STDOUT_FILENO))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--write - is for a pipe or a file: standard output is a terminal");
+	rc = uni_scratch_make(&scratch, err);
+	if (rc != 0)
+		return rc;
+	uni_strbuf_addf(&path, "%s/%s", scratch.path, name);
+	if (uni_strbuf_failed(&path))
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = run_it(t, s, path.s, err);
+	if (rc == 0)
+		rc = bundle(path.s, name, s->write, err);
+	uni_scratch_remove(&scratch);
+	return rc;
+}
+
+int uni_tracing_write(
+	struct uni_tracing *t, const struct uni_tracing_session *s, struct uni_err *err)
+{
+	_cleanup_free_ char *path =
+		s->output != NULL ? strdup(s->output) : uni_record_default_output(&t->g, 1);
+
+	if (path == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return s->write != NULL ? write_stream(t, s, path, err) : run_it(t, s, path, err);
 }

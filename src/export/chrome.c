@@ -2,7 +2,9 @@
 /*
  * Trace events as Chrome's about:tracing, Perfetto and others read them: JSON, a complete event
  * ("X") for each call, the threads of the guest as threads of process 1 and its CPUs, with what
- * each ran, as those of process 2. Times are microseconds of the host's monotonic clock.
+ * each ran, as those of process 2. Samples are spans (export/spans.h): processes from 3 on are the
+ * guests, their threads the guests' threads or vCPUs. Times are microseconds of the host's
+ * monotonic clock.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,14 +13,23 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "export/opts.h"
+#include "export/spans.h"
 
-#define GUEST 1
-#define CPUS  2
+#define GUEST	1
+#define CPUS	2
+#define SAMPLED 3 /* guest 0, and more after it */
 
 struct running {
 	uint64_t since_ns;
 	uint32_t thread;
 	bool known;
+};
+
+struct writer;
+
+struct sampled {
+	struct writer *w;
+	const struct uni_rows *rows;
 };
 
 struct writer {
@@ -37,8 +48,9 @@ const struct uni_exporter uni_exporter_chrome = {
 	.name = "chrome",
 	.ext = "trace.json",
 	.mime = "application/json",
-	.summary = "trace events in JSON, for about:tracing, Perfetto and others (up to a million)",
-	.needs = UNI_NEEDS_TIMELINE,
+	.summary = "calls or samples in JSON, for about:tracing, Perfetto and others (up to a million)",
+	.lost = "on which vCPU a thread ran; samples become spans",
+	.needs = UNI_TAKES_ALL,
 	.write = write_chrome,
 };
 
@@ -169,13 +181,46 @@ static int one(struct writer *w, const struct uni_call_event *e)
 	}
 }
 
-static int write_all(struct writer *w)
+static int put_sampled(void *arg, const struct uni_row_span *s)
+{
+	const struct sampled *from = arg;
+	const struct uni_frame *f = uni_profile_get_frame(from->rows->p, s->frame);
+
+	put_span(from->w, SAMPLED + from->rows->lanes.v[s->lane].guest, s->lane,
+		uni_profile_str(from->rows->p, f->name), s->begin_ns, s->end_ns - s->begin_ns);
+	uni_sink_putc(from->w->out, '}');
+	return 0;
+}
+
+static int put_samples(struct writer *w, const struct uni_view *v, struct uni_err *err)
+{
+	char name[UNI_TEXT_MAX];
+	struct uni_rows rows;
+	struct sampled from = { w, &rows };
+	int rc = uni_rows_init(&rows, v, err);
+
+	for (uint32_t i = 0; rc == 0 && i < rows.nr_guests; i++) {
+		uni_rows_guest(&rows, i, name);
+		put_meta(w, "process_name", SAMPLED + i, 0, name);
+	}
+	for (uint32_t i = 0; rc == 0 && i < rows.lanes.nr; i++) {
+		uni_rows_lane(&rows, i, name);
+		put_meta(w, "thread_name", SAMPLED + rows.lanes.v[i].guest, i, name);
+	}
+	if (rc == 0)
+		uni_rows_say(&rows, v);
+	if (rc == 0)
+		rc = uni_rows_spans(&rows, put_sampled, &from);
+	uni_rows_deinit(&rows);
+	return rc;
+}
+
+static int put_calls(struct writer *w)
 {
 	const struct uni_call_event *e;
 	size_t nr;
 	int rc;
 
-	uni_sink_puts(w->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	put_meta(w, "process_name", GUEST, 0, "guest");
 	put_meta(w, "process_name", CPUS, 0, "CPUs");
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
@@ -184,7 +229,6 @@ static int write_all(struct writer *w)
 		if (rc < 0)
 			return rc;
 	}
-	uni_sink_puts(w->out, "\n]}\n");
 	return rc;
 }
 
@@ -198,8 +242,13 @@ static int write_chrome(const struct uni_view *v, const struct uni_export_opt *o
 		rc = uni_export_check_view(&uni_exporter_chrome, v, err);
 	if (rc != 0)
 		return rc;
-	rc = write_all(&w);
+	uni_sink_puts(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	if (v->timeline != NULL)
+		rc = put_calls(&w);
+	if (rc == 0 && v->profile != NULL)
+		rc = put_samples(&w, v, err);
+	uni_sink_puts(out, "\n]}\n");
 	uni_vec_free(&w.seen);
 	uni_vec_free(&w.cpus);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }

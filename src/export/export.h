@@ -5,9 +5,11 @@
 
 #include "base/err.h"
 #include "base/sink.h"
+#include "base/strbuf.h"
 #include "profile/profile.h"
 #include "trace/timeline.h"
 
+struct uni_build_opts;
 struct uni_recording;
 struct uni_sample_filter;
 struct uni_symtab;
@@ -19,14 +21,20 @@ struct uni_view {
 	struct uni_recording *samples;		/* single samples in time order */
 	const struct uni_sample_filter *filter; /* of the samples; NULL: all */
 	const struct uni_symtab *symtab; /* instead of what travelled with the samples, or NULL */
+	const struct uni_build_opts *build; /* how samples become stacks; NULL: as they come */
 	const char *title;
-	bool mangled; /* names from symtab as the linker has them */
+	bool mangled;		 /* names from symtab as the linker has them */
+	struct uni_strbuf *lost; /* lines that say what the format had no place for, or NULL */
 };
 
 enum uni_view_needs {
 	UNI_NEEDS_PROFILE = 1u << 0,
 	UNI_NEEDS_TIMELINE = 1u << 1,
 	UNI_NEEDS_SAMPLES = 1u << 2,
+	/* With a profile: single samples as well, if there are any, for their times and threads. */
+	UNI_TAKES_SAMPLES = 1u << 3,
+	/* A timeline, or a profile (with its samples), or both. */
+	UNI_TAKES_ALL = 1u << 4,
 };
 
 struct uni_export_opt { /* --option name=value of this exporter */
@@ -47,6 +55,7 @@ struct uni_exporter {
 	const char *ext;  /* "folded" */
 	const char *mime;
 	const char *summary;
+	const char *lost; /* of samples, what it has no place for: "times, vCPUs"; NULL: nothing */
 	unsigned needs;				 /* enum uni_view_needs */
 	const struct uni_export_optdef *options; /* ends with a NULL name; NULL = none */
 	/*

@@ -30,29 +30,32 @@ static size_t number_blank(const char *s, size_t len)
 	return len;
 }
 
-static bool is_inlined(const struct uni_profile *p, uint32_t node)
+/* What other readers would split at is something else then. */
+static void put_name(struct uni_strbuf *b, const char *s, size_t len)
 {
-	uint32_t frame = uni_profile_node(p, node)->frame;
-
-	return frame != UNI_NODE_NONE && uni_profile_get_frame(p, frame)->kind == UNI_FK_INLINED;
-}
-
-static void put_name(struct uni_sink *out, const char *s, bool leaf)
-{
-	size_t len = strlen(s), tie = leaf ? number_blank(s, len) : len;
+	size_t at = b->len;
 
 	if (len == 0)
-		uni_sink_putc(out, '-');
-	for (size_t i = 0; i < len; i++) {
-		if (i == tie)
-			uni_sink_putc(out, '_');
-		else if (s[i] == ';')
-			uni_sink_putc(out, ':');
-		else if (s[i] == '\n' || s[i] == '\r')
-			uni_sink_putc(out, ' ');
-		else
-			uni_sink_putc(out, s[i]);
+		uni_strbuf_addc(b, '-');
+	uni_strbuf_add(b, s, len);
+	for (; at < b->len; at++) {
+		if (b->s[at] == ';')
+			b->s[at] = ':';
+		else if (b->s[at] == '\n' || b->s[at] == '\r')
+			b->s[at] = ' ';
 	}
+}
+
+static void put_whole(struct uni_sink *out, uint64_t v)
+{
+	char buf[24];
+	size_t at = sizeof(buf);
+
+	do
+		buf[--at] = (char)('0' + v % 10);
+	while ((v /= 10) != 0);
+	buf[--at] = ' ';
+	uni_sink_write(out, buf + at, sizeof(buf) - at);
 }
 
 static void put_value(struct uni_sink *out, double v)
@@ -60,8 +63,8 @@ static void put_value(struct uni_sink *out, double v)
 	char buf[64];
 	int n;
 
-	if (v == floor(v) && v < 9007199254740992.0) {
-		uni_sink_printf(out, " %.0f", v);
+	if (v == floor(v) && v >= 0.0 && v < 9007199254740992.0) {
+		put_whole(out, (uint64_t)v);
 		return;
 	}
 	n = snprintf(buf, sizeof(buf), "%.6f", v);
@@ -70,27 +73,53 @@ static void put_value(struct uni_sink *out, double v)
 	uni_sink_printf(out, " %s", buf);
 }
 
+struct step {
+	uint32_t node;
+	size_t len; /* of the text before its name */
+};
+
 struct folder {
 	const struct uni_profile *p;
 	struct uni_sink *out;
-	UNI_VEC(uint32_t) path; /* nodes below the root, down to the current one */
+	struct uni_strbuf text; /* names of the path, each with what separates it from the next */
+	UNI_VEC(struct step) path; /* nodes below the root, down to the current one */
 };
+
+static int enter(struct folder *f, uint32_t node)
+{
+	const struct uni_frame *frame =
+		uni_profile_get_frame(f->p, uni_profile_node(f->p, node)->frame);
+	struct step step = { node, f->text.len };
+	size_t len;
+	const char *name = uni_profile_str_len(f->p, frame->name, &len);
+
+	put_name(&f->text, name, len);
+	if (frame->kind == UNI_FK_INLINED)
+		uni_strbuf_adds(&f->text, "_[i]");
+	uni_strbuf_addc(&f->text, ';');
+	return uni_vec_push(&f->path, step) && !uni_strbuf_failed(&f->text) ? 0 : -UNI_ENOMEM;
+}
 
 static void put_stack(struct folder *f)
 {
-	uint32_t node = f->path.nr != 0 ? f->path.v[f->path.nr - 1] : UNI_NODE_ROOT;
+	uint32_t node = f->path.nr != 0 ? f->path.v[f->path.nr - 1].node : UNI_NODE_ROOT;
 	double self = uni_profile_node(f->p, node)->self, self2 = uni_profile_self2(f->p, node);
+	size_t leaf, tie;
 
 	if (self == 0.0 && self2 == 0.0)
 		return;
-	if (f->path.nr == 0)
+	if (f->path.nr == 0) {
 		uni_sink_puts(f->out, "[empty]");
-	for (size_t i = 0; i < f->path.nr; i++) {
-		if (i != 0)
-			uni_sink_putc(f->out, ';');
-		put_name(f->out, uni_profile_node_name(f->p, f->path.v[i]), i + 1 == f->path.nr);
-		if (is_inlined(f->p, f->path.v[i]))
-			uni_sink_puts(f->out, "_[i]");
+	} else {
+		/* Without the last ';', and with the number that may end the leaf tied on. */
+		leaf = f->path.v[f->path.nr - 1].len;
+		tie = number_blank(f->text.s + leaf, f->text.len - 1 - leaf);
+		uni_sink_write(f->out, f->text.s, leaf + tie);
+		if (leaf + tie < f->text.len - 1) {
+			uni_sink_putc(f->out, '_');
+			uni_sink_write(
+				f->out, f->text.s + leaf + tie + 1, f->text.len - 2 - leaf - tie);
+		}
 	}
 	put_value(f->out, self);
 	if (uni_profile_has_second(f->p))
@@ -100,22 +129,22 @@ static void put_stack(struct folder *f)
 
 static int write_tree(struct folder *f)
 {
-	const struct uni_node *n = uni_profile_node(f->p, UNI_NODE_ROOT);
+	uint32_t next = uni_profile_node(f->p, UNI_NODE_ROOT)->child;
 
 	put_stack(f);
 	for (;;) {
-		uint32_t next = n->child;
-
 		/* Up until there is a sibling; the root's end is the end. */
 		while (next == UNI_NODE_NONE) {
 			if (f->path.nr == 0)
 				return 0;
-			next = uni_profile_node(f->p, f->path.v[--f->path.nr])->next;
+			f->path.nr--;
+			f->text.len = f->path.v[f->path.nr].len;
+			next = uni_profile_node(f->p, f->path.v[f->path.nr].node)->next;
 		}
-		if (!uni_vec_push(&f->path, next))
+		if (enter(f, next) != 0)
 			return -UNI_ENOMEM;
 		put_stack(f);
-		n = uni_profile_node(f->p, next);
+		next = uni_profile_node(f->p, next)->child;
 	}
 }
 
@@ -127,6 +156,7 @@ const struct uni_exporter uni_exporter_folded = {
 	.ext = "folded",
 	.mime = "text/plain",
 	.summary = "folded stacks: one \"root;caller;leaf COUNT\" a line",
+	.lost = "times, vCPUs, threads",
 	.needs = UNI_NEEDS_PROFILE,
 	.write = write_folded,
 };
@@ -141,7 +171,9 @@ static int write_folded(const struct uni_view *v, const struct uni_export_opt *o
 		rc = uni_export_check_view(&uni_exporter_folded, v, err);
 	if (rc != 0)
 		return rc;
+	uni_strbuf_init(&f.text);
 	rc = write_tree(&f);
+	uni_strbuf_deinit(&f.text);
 	uni_vec_free(&f.path);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory writing folded stacks");
 }

@@ -3,7 +3,8 @@
  * Fuchsia's trace format: records of little-endian 64-bit words, each beginning with its type
  * (4 bits), its length in words (12) and data. A call is one "duration complete" event, a switch a
  * context switch of its CPU; functions are in the string table (from 1 on) as far as that goes,
- * then written out, and so are threads.
+ * then written out, and so are threads. Samples are
+ * spans (export/spans.h), "complete" events of objects of their own.
  */
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "export/opts.h"
+#include "export/spans.h"
 
 #define MAGIC	    UINT64_C(0x0016547846040010)
 #define INIT	    1 /* record types */
@@ -34,12 +36,15 @@
 #define PROCESS	       1 /* koid of the guest; threads follow */
 #define CATEGORY       1 /* strings that are always there */
 #define PROCESS_KEY    2
-#define FIRST_FREE     3
+#define SAMPLES	       3
+#define FIRST_FREE     4
+#define SAMPLED	       (UINT64_C(1) << 32) /* koid of guest 0; its lanes are above 2^33 */
+#define SAMPLED_LANE   (UINT64_C(1) << 33)
 
 struct writer {
 	const struct uni_timeline *tl;
 	struct uni_sink *out;
-	UNI_VEC(uint16_t) refs; /* of functions; 0: not written yet */
+	UNI_VEC(uint16_t) refs; /* of functions, or frames; 0: not written yet */
 	UNI_VEC(bool) seen;	/* threads that were named */
 	unsigned nr_strings;
 };
@@ -52,7 +57,8 @@ const struct uni_exporter uni_exporter_fxt = {
 	.ext = "fxt",
 	.mime = "application/octet-stream",
 	.summary = "Fuchsia trace format: small, for Perfetto",
-	.needs = UNI_NEEDS_TIMELINE,
+	.lost = "on which vCPU a thread ran; samples become spans",
+	.needs = UNI_TAKES_ALL,
 	.write = write_fxt,
 };
 
@@ -108,10 +114,12 @@ static uint64_t thread_koid(uint32_t thread)
 	return (uint64_t)thread + PROCESS + 1;
 }
 
-/* An object's name, inline; of a thread also its process. */
-static void put_object(
-	struct writer *w, uint64_t type, uint64_t koid, const char *name, size_t n, bool in_process)
+/* An object's name, inline; of a thread also its process, else 0. */
+static void put_object(struct writer *w, uint64_t type, uint64_t koid, const char *name, size_t n,
+	uint64_t process)
 {
+	bool in_process = process != 0;
+
 	put_record(w, KERNEL, 2 + words_of(n) + (in_process ? 2 : 0),
 		type | (uint64_t)(INLINE | n) << 8 | (uint64_t)in_process << 24);
 	put_word(w, koid);
@@ -119,7 +127,7 @@ static void put_object(
 	if (!in_process)
 		return;
 	put_word(w, KOID_ARG | 2 << 4 | (uint64_t)PROCESS_KEY << 16);
-	put_word(w, PROCESS);
+	put_word(w, process);
 }
 
 static int name_thread(struct writer *w, uint32_t thread)
@@ -144,7 +152,7 @@ static int name_thread(struct writer *w, uint32_t thread)
 	uni_strbuf_addf(&b, "%.*s-%llu", (int)cut_name(name), name, (unsigned long long)number);
 	if (uni_strbuf_failed(&b))
 		return -UNI_ENOMEM;
-	put_object(w, THREAD_OBJ, thread_koid(thread), b.s, b.len, true);
+	put_object(w, THREAD_OBJ, thread_koid(thread), b.s, b.len, PROCESS);
 	if (thread >= THREADS_MAX)
 		return 0;
 	put_record(w, THREAD, 3, thread + 1);
@@ -160,8 +168,8 @@ static const char *func_name(const struct writer *w, uint32_t func)
 	return name[0] != '\0' ? name : "[unknown]";
 }
 
-/* Reference to the function's name, which is written if it is new; INLINE: the table is full. */
-static int func_ref(struct writer *w, uint32_t func, uint64_t *ret)
+/* Reference to a name by its number, which is written if it is new; INLINE: the table is full. */
+static int name_ref(struct writer *w, uint32_t func, const char *name, uint64_t *ret)
 {
 	if (func >= w->refs.nr) {
 		size_t more = func + 1 - w->refs.nr;
@@ -172,7 +180,7 @@ static int func_ref(struct writer *w, uint32_t func, uint64_t *ret)
 		w->refs.nr = func + 1;
 	}
 	if (w->refs.v[func] == 0 && w->nr_strings <= STRINGS_MAX) {
-		put_string(w, w->nr_strings, func_name(w, func));
+		put_string(w, w->nr_strings, name);
 		w->refs.v[func] = (uint16_t)w->nr_strings++;
 	}
 	*ret = w->refs.v[func] != 0 ? w->refs.v[func] : INLINE;
@@ -181,16 +189,15 @@ static int func_ref(struct writer *w, uint32_t func, uint64_t *ret)
 
 static int put_event(struct writer *w, uint64_t kind, const struct uni_call_event *e)
 {
-	const char *name = "";
+	const char *name = func_name(w, e->func);
 	uint64_t ref, thread = e->thread < THREADS_MAX ? e->thread + 1 : 0, words;
 	uint64_t begin = e->ns - uni_min(e->ns, e->duration);
 	size_t n = 0;
-	int rc = func_ref(w, e->func, &ref);
+	int rc = name_ref(w, e->func, name, &ref);
 
 	if (rc != 0)
 		return rc;
 	if (ref == INLINE) {
-		name = func_name(w, e->func);
 		n = cut_name(name);
 		ref |= n;
 	}
@@ -240,20 +247,80 @@ static int one(struct writer *w, const struct uni_call_event *e)
 	}
 }
 
-static int write_all(struct writer *w)
+struct sampled {
+	struct writer *w;
+	const struct uni_rows *rows;
+};
+
+static int put_sampled(void *arg, const struct uni_row_span *s)
+{
+	const struct sampled *from = arg;
+	const struct uni_profile *p = from->rows->p;
+	const char *name = uni_profile_str(p, uni_profile_get_frame(p, s->frame)->name);
+	struct writer *w = from->w;
+	uint64_t ref;
+	size_t n = 0;
+	int rc = name_ref(w, s->frame, name, &ref);
+
+	if (rc != 0)
+		return rc;
+	if (ref == INLINE) {
+		n = cut_name(name);
+		ref |= n;
+	}
+	put_record(w, EVENT, 5 + words_of(n), COMPLETE | (uint64_t)SAMPLES << 16 | ref << 32);
+	put_word(w, s->begin_ns);
+	put_word(w, SAMPLED + from->rows->lanes.v[s->lane].guest);
+	put_word(w, SAMPLED_LANE + s->lane);
+	put_bytes(w, name, n);
+	put_word(w, s->end_ns);
+	return 0;
+}
+
+static int put_samples(struct writer *w, const struct uni_view *v, struct uni_err *err)
+{
+	char name[UNI_TEXT_MAX];
+	struct uni_rows rows;
+	struct sampled from = { w, &rows };
+	int rc = uni_rows_init(&rows, v, err);
+
+	w->refs.nr = 0; /* frames have numbers of their own */
+	for (uint32_t i = 0; rc == 0 && i < rows.nr_guests; i++) {
+		uni_rows_guest(&rows, i, name);
+		put_object(w, PROCESS_OBJ, SAMPLED + i, name, cut_name(name), 0);
+	}
+	for (uint32_t i = 0; rc == 0 && i < rows.lanes.nr; i++) {
+		uni_rows_lane(&rows, i, name);
+		put_object(w, THREAD_OBJ, SAMPLED_LANE + i, name, cut_name(name),
+			SAMPLED + rows.lanes.v[i].guest);
+	}
+	if (rc == 0)
+		uni_rows_say(&rows, v);
+	if (rc == 0)
+		rc = uni_rows_spans(&rows, put_sampled, &from);
+	uni_rows_deinit(&rows);
+	return rc;
+}
+
+static void put_header(struct writer *w)
+{
+	put_word(w, MAGIC);
+	put_record(w, INIT, 2, 0);
+	put_word(w, UNI_NSEC_PER_SEC); /* ticks a second */
+	put_string(w, CATEGORY, "calls");
+	put_string(w, PROCESS_KEY, "process");
+	put_string(w, SAMPLES, "samples");
+	w->nr_strings = FIRST_FREE;
+}
+
+static int put_calls(struct writer *w)
 {
 	static const char guest[] = "guest";
 	const struct uni_call_event *e;
 	size_t nr;
 	int rc;
 
-	put_word(w, MAGIC);
-	put_record(w, INIT, 2, 0);
-	put_word(w, UNI_NSEC_PER_SEC); /* ticks a second */
-	put_string(w, CATEGORY, "calls");
-	put_string(w, PROCESS_KEY, "process");
-	put_object(w, PROCESS_OBJ, PROCESS, guest, sizeof(guest) - 1, false);
-	w->nr_strings = FIRST_FREE;
+	put_object(w, PROCESS_OBJ, PROCESS, guest, sizeof(guest) - 1, 0);
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
 			rc = one(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
@@ -273,8 +340,12 @@ static int write_fxt(const struct uni_view *v, const struct uni_export_opt *opts
 		rc = uni_export_check_view(&uni_exporter_fxt, v, err);
 	if (rc != 0)
 		return rc;
-	rc = write_all(&w);
+	put_header(&w);
+	if (v->timeline != NULL)
+		rc = put_calls(&w);
+	if (rc == 0 && v->profile != NULL)
+		rc = put_samples(&w, v, err);
 	uni_vec_free(&w.refs);
 	uni_vec_free(&w.seen);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }

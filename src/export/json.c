@@ -77,6 +77,8 @@ static void put_function(struct writer *w, const struct uni_func_row *row)
 	uni_json_object(j);
 	uni_json_kv(str, j, "name", uni_profile_str(w->p, f->plain != 0 ? f->plain : f->name));
 	uni_json_kv(str, j, "kind", kind_name(f->kind));
+	if (f->guess)
+		uni_json_kv(bool, j, "guess", true);
 	if (f->image != 0)
 		uni_json_kv(str, j, "image", uni_profile_str(w->p, f->image));
 	if (f->file != 0)

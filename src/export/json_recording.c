@@ -71,6 +71,7 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "skipped", st->skipped);
 	put_share(j, "complete", st->stop[UNI_STOP_ROOT], st->weight);
+	put_share(j, "guessed", st->guessed, st->weight);
 	put_pauses(j, &st->pause);
 	put_u64(j, "duration_ns", st->end_ns > st->begin_ns ? st->end_ns - st->begin_ns : 0);
 	put_u64(j, "own_cpu_ns", st->own_cpu_ns);

@@ -56,8 +56,10 @@ static bool store(const struct uni_export_optdef *d, const char *value, void *ba
 
 	if (d->type == UNI_OPT_BOOL)
 		return parse_bool(value, member);
-	if (value == NULL)
-		return false;
+	if (d->type == UNI_OPT_MAYBE)
+		*(const char **)member = value != NULL ? value : "";
+	if (value == NULL || d->type == UNI_OPT_MAYBE)
+		return d->type == UNI_OPT_MAYBE;
 	switch (d->type) {
 	case UNI_OPT_STR:
 		*(const char **)member = value;
@@ -103,5 +105,8 @@ int uni_export_check_view(
 			e->name);
 	if ((e->needs & UNI_NEEDS_TIMELINE) != 0 && v->timeline == NULL)
 		return uni_err_set(err, UNI_EUSAGE, "format %s needs a trace", e->name);
+	if ((e->needs & UNI_TAKES_ALL) != 0 && v->timeline == NULL && v->profile == NULL)
+		return uni_err_set(
+			err, UNI_EUSAGE, "format %s needs a trace or a profile", e->name);
 	return 0;
 }

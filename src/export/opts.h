@@ -7,6 +7,7 @@
 
 enum uni_export_opt_type {
 	UNI_OPT_STR,	  /* const char *, borrowed */
+	UNI_OPT_MAYBE,	  /* the same; "" without a value */
 	UNI_OPT_BOOL,	  /* bool */
 	UNI_OPT_DOUBLE,	  /* double, at least 0 */
 	UNI_OPT_POSITIVE, /* double, above 0 */

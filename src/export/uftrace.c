@@ -4,17 +4,13 @@
  * tui and others: the guest is a program whose functions stand 16 bytes apart, its threads are
  * tasks. What uftrace has no room for, calls deeper than 1,023, is left out.
  */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "export/folder.h"
 #include "export/opts.h"
 #include "export/uftrace_data.h"
 
@@ -119,16 +115,10 @@ static int put_file(struct writer *w, const char *name, struct uni_strbuf *b, st
 {
 	_cleanup_close_ int fd = -1;
 	struct uni_sink *out;
-	int rc = uni_strbuf_failed(b) ? -UNI_ENOMEM : 0;
+	int rc = uni_strbuf_failed(b) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
 
-	if (rc == 0) {
-		fd = openat(w->data.dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd < 0)
-			rc = uni_err_set(err, UNI_EIO, "cannot write %s/%s: %s", w->path, name,
-				strerror(errno));
-	}
 	if (rc == 0)
-		rc = uni_sink_open_fd(fd, name, &out, err);
+		rc = uni_export_folder_file(w->data.dir_fd, w->path, name, &fd, &out, err);
 	if (rc == 0) {
 		uni_sink_write(out, b->s, b->len);
 		rc = uni_sink_close(out, err);
@@ -247,58 +237,24 @@ static int fill(struct writer *w, struct uni_err *err)
 	return rc == 0 ? put_info(w, err) : rc;
 }
 
-static void remove_folder(const char *path)
+static int fill_dir(void *arg, int dir_fd, struct uni_err *err)
 {
-	DIR *d = opendir(path);
-	struct dirent *e;
+	struct writer *w = arg;
 
-	while (d != NULL && (e = readdir(d)) != NULL) {
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			(void)unlinkat(dirfd(d), e->d_name, 0);
-	}
-	if (d != NULL)
-		(void)closedir(d);
-	(void)rmdir(path);
-}
-
-/* Made under another name, so that a folder of that name is whole. */
-static int make_folder(struct writer *w, const char *tmp, struct uni_err *err)
-{
-	_cleanup_close_ int fd = -1;
-	int rc;
-
-	if (mkdir(tmp, 0777) == 0)
-		fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return uni_err_set(err, UNI_EIO, "cannot make %s: %s", tmp, strerror(errno));
-	w->data.dir_fd = fd;
-	rc = fill(w, err);
-	if (rc == 0 && rename(tmp, w->path) != 0)
-		rc = uni_err_set(err, UNI_EIO, "cannot make %s: %s", w->path, strerror(errno));
-	if (rc != 0)
-		remove_folder(tmp);
-	return rc;
+	w->data.dir_fd = dir_fd;
+	return fill(w, err);
 }
 
 static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
 	const char *path, struct uni_err *err)
 {
 	struct writer w = { .tl = v->timeline, .path = path };
-	_cleanup_strbuf_ struct uni_strbuf tmp;
-	struct stat st;
 	int rc = uni_export_opts_parse(&uni_exporter_uftrace, opts, nr_opts, NULL, err);
 
-	uni_strbuf_init(&tmp);
 	if (rc == 0)
 		rc = uni_export_check_view(&uni_exporter_uftrace, v, err);
-	if (rc == 0 && lstat(path, &st) == 0)
-		rc = uni_err_set(err, UNI_EUSAGE, "%s is there already: give another name", path);
-	if (rc != 0)
-		return rc;
-	uni_strbuf_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
-	if (uni_strbuf_failed(&tmp))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = make_folder(&w, tmp.s, err);
+	if (rc == 0)
+		rc = uni_export_folder(path, fill_dir, &w, err);
 	uni_uftrace_deinit(&w.data);
 	return rc;
 }

@@ -36,6 +36,7 @@ const struct uni_exporter uni_exporter_uniprof = {
 	.ext = "stacktrace",
 	.mime = "text/plain",
 	.summary = "uniprof's stack traces, one a sample",
+	.lost = "times, vCPUs, threads",
 	.needs = UNI_NEEDS_SAMPLES,
 	.options = options,
 	.write = write_uniprof,

@@ -18,7 +18,8 @@ const struct uni_importer *uni_importer_sniff(const char *data, size_t size)
 	int best_score = 0;
 
 	for (size_t i = 0; uni_importers[i] != NULL; i++) {
-		int score = uni_importers[i]->sniff(data, size);
+		int score =
+			uni_importers[i]->sniff != NULL ? uni_importers[i]->sniff(data, size) : 0;
 
 		if (score > best_score) {
 			best = uni_importers[i];
@@ -26,4 +27,13 @@ const struct uni_importer *uni_importer_sniff(const char *data, size_t size)
 		}
 	}
 	return best;
+}
+
+const struct uni_importer *uni_importer_of_folder(const char *path)
+{
+	for (size_t i = 0; uni_importers[i] != NULL; i++) {
+		if (uni_importers[i]->is_folder != NULL && uni_importers[i]->is_folder(path))
+			return uni_importers[i];
+	}
+	return NULL;
 }

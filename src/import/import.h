@@ -21,6 +21,8 @@ struct uni_import_stats {
 	uint64_t bad_lines;	 /* passed over */
 	uint64_t first_bad_line; /* 1-based, 0 = none */
 	uint64_t missed;	 /* deadlines that the tool which wrote it says it missed */
+	uint64_t left_out;	 /* samples of what cannot be added to the rest */
+	const char *left_why;	 /* "are of other events"; NULL: none */
 };
 
 struct uni_import_opts {
@@ -35,6 +37,10 @@ struct uni_importer {
 	const char *summary;
 	/* Does it look like this format? 0 no .. 100 certainly. */
 	int (*sniff)(const char *data, size_t size);
+	/* Formats that are folders: is this one? Then read_folder instead of read. NULL: a file. */
+	bool (*is_folder)(const char *path);
+	int (*read_folder)(const char *path, const struct uni_import_opts *opts,
+		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
 	/* Adds to an unfinished profile. Only an input without one good line is an error. */
 	int (*read)(const char *data, size_t size, const struct uni_import_opts *opts,
 		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
@@ -43,5 +49,6 @@ struct uni_importer {
 extern const struct uni_importer *const uni_importers[]; /* ends with NULL */
 const struct uni_importer *uni_importer_by_name(const char *name);
 const struct uni_importer *uni_importer_sniff(const char *data, size_t size);
+const struct uni_importer *uni_importer_of_folder(const char *path);
 
 #endif

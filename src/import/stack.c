@@ -81,26 +81,53 @@ static uint32_t new_name(struct uni_stack *s, const char *name, size_t len)
 	return uni_profile_frame_named(s->p, clean, n, uni_frame_kind_of(clean));
 }
 
+uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len)
+{
+	uint32_t id = uni_strtab_add(s->raw, raw, len);
+
+	if (id == UNI_STR_NONE) {
+		s->oom = true;
+		return NULL;
+	}
+	while (s->raw_frames.nr <= id) {
+		if (!uni_vec_push(&s->raw_frames, UNI_NODE_NONE)) {
+			s->oom = true;
+			return NULL;
+		}
+	}
+	return &s->raw_frames.v[id];
+}
+
 uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len)
 {
-	uint32_t raw = uni_strtab_add(s->raw, name, len), frame = UNI_NODE_NONE;
+	uint32_t *known = uni_stack_known(s, name, len);
 
-	if (raw == UNI_STR_NONE)
-		goto fail;
-	if (raw < s->raw_frames.nr && s->raw_frames.v[raw] != UNI_NODE_NONE)
-		return s->raw_frames.v[raw];
-	while (s->raw_frames.nr <= raw) {
-		if (!uni_vec_push(&s->raw_frames, UNI_NODE_NONE))
-			goto fail;
-	}
-	frame = new_name(s, name, len);
-	if (frame == UNI_NODE_NONE)
-		goto fail;
-	s->raw_frames.v[raw] = frame;
+	if (known == NULL)
+		return UNI_NODE_NONE;
+	if (*known == UNI_NODE_NONE)
+		*known = new_name(s, name, len);
+	s->oom = s->oom || *known == UNI_NODE_NONE;
+	return *known;
+}
+
+uint32_t uni_stack_frame(struct uni_stack *s, const char *name, size_t len, const char *image,
+	size_t image_len, enum uni_frame_kind kind)
+{
+	struct uni_strtab *strings = uni_profile_strings(s->p);
+	char clean[UNI_TEXT_MAX + 1];
+	struct uni_frame f = { .kind = (uint8_t)kind };
+	uint32_t frame = UNI_NODE_NONE;
+	size_t n = uni_text_clean(clean, sizeof(clean), name, len);
+
+	f.name = n != 0 ? uni_strtab_add(strings, clean, n) : uni_strtab_add(strings, "-", 1);
+	if (kind == UNI_FK_GUEST)
+		f.kind = (uint8_t)uni_frame_kind_of(n != 0 ? clean : "-");
+	n = uni_text_clean(clean, sizeof(clean), image, image_len);
+	f.image = f.kind == UNI_FK_SYNTHETIC ? 0 : uni_strtab_add(strings, clean, n);
+	if (f.name != UNI_STR_NONE && f.image != UNI_STR_NONE)
+		frame = uni_profile_frame(s->p, &f);
+	s->oom = s->oom || frame == UNI_NODE_NONE;
 	return frame;
-fail:
-	s->oom = true;
-	return UNI_NODE_NONE;
 }
 
 uint32_t uni_stack_synthetic(struct uni_stack *s, const char *name)

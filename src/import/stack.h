@@ -29,6 +29,11 @@ bool uni_stack_init(struct uni_stack *s, struct uni_profile *p);
 void uni_stack_deinit(struct uni_stack *s);
 /* Frame of a name: cleaned; "-" for an empty one. UNI_NODE_NONE (and oom) without memory. */
 uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len);
+/* Where the frame of a text is kept, UNI_NODE_NONE if it is new; NULL (and oom) without memory. */
+uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len);
+/* A frame of an image, which may be ""; both are cleaned. UNI_NODE_NONE (and oom). */
+uint32_t uni_stack_frame(struct uni_stack *s, const char *name, size_t len, const char *image,
+	size_t image_len, enum uni_frame_kind kind);
 uint32_t uni_stack_synthetic(struct uni_stack *s, const char *name);
 void uni_stack_push(struct uni_stack *s, uint32_t frame);
 void uni_stack_reverse(struct uni_stack *s);

@@ -18,6 +18,7 @@
 #define UNPACKED_MAX   ((uint64_t)4 << 30)
 #define STEPS_PER_BYTE 4 /* ordinary files need a tenth of one */
 #define STEPS_MIN      ((uint64_t)1 << 20)
+#define TYPE_LINKS_MAX 16
 #define NAME_LINKS_MAX 16
 
 bool uni_debug_spend(struct uni_debug *d, uint64_t steps)
@@ -447,4 +448,46 @@ size_t uni_debug_lookup(struct uni_debug *d, uint64_t svma, struct uni_place ret
 	if (scope == UNI_RANGE_GAP && i == UNI_RANGE_GAP)
 		return 0;
 	return put_places(d, cu, scope, row, ret);
+}
+
+bool uni_debug_function(struct uni_debug *d, uint64_t svma, Dwarf_Die *ret)
+{
+	struct uni_span span = { 0, UINT64_MAX };
+	uint32_t i = uni_ranges_find_in(&d->ranges, svma, &span), scope;
+	struct uni_cu *cu;
+
+	if (i == UNI_RANGE_GAP)
+		return false;
+	cu = &d->cus.v[d->range_cu[i]];
+	if (!cu->loaded)
+		load_cu(d, cu);
+	scope = uni_ranges_find_in(&cu->scopes, svma, &span);
+	if (scope == UNI_RANGE_GAP)
+		return false;
+	while (cu->scope[scope].parent != UNI_SCOPE_NONE)
+		scope = cu->scope[scope].parent;
+	return dwarf_offdie(d->dw, cu->scope[scope].die, ret) != NULL;
+}
+
+bool uni_debug_plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute a;
+
+	*ret = *die;
+	for (unsigned i = 0; i < TYPE_LINKS_MAX && uni_debug_spend(d, 1); i++) {
+		if (dwarf_attr_integrate(ret, DW_AT_type, &a) == NULL ||
+			dwarf_formref_die(&a, ret) == NULL)
+			return false;
+		switch (dwarf_tag(ret)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			break;
+		default:
+			return true;
+		}
+	}
+	return false;
 }

@@ -53,6 +53,11 @@ struct uni_debug {
 /* Takes so many steps; false if there were not as many left. */
 bool uni_debug_spend(struct uni_debug *d, uint64_t steps);
 
+/* The type of die, or what it returns, without typedefs and qualifiers; false if it has none. */
+bool uni_debug_plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret);
+/* The function that has code at this address, with all that is inlined there. */
+bool uni_debug_function(struct uni_debug *d, uint64_t svma, Dwarf_Die *ret);
+
 /* Fills the tables of a unit; what cannot be read is left out. False: out of memory. */
 bool uni_cu_read_scopes(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);
 bool uni_cu_read_rows(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "arch/cfi.h"
 #include "base/checked.h"
 #include "obj/image_priv.h"
 
@@ -24,6 +25,15 @@ void uni_image_hints_free(struct uni_image_hints *h)
 	}
 }
 
+/* Does the function's first unwind row say that nobody called it? */
+static bool has_no_caller(const struct uni_image *img, uint64_t addr)
+{
+	const struct uni_cfi_rule *rule =
+		img->cfi != NULL ? uni_cfi_find(&img->cfi->table, addr) : NULL;
+
+	return rule != NULL && rule->ra.how == UNI_CFI_UNDEF;
+}
+
 static uint32_t function_flags(const struct uni_image *img, const struct uni_symbol *sym)
 {
 	uint8_t code[PROLOGUE_BYTES];
@@ -32,8 +42,13 @@ static uint32_t function_flags(const struct uni_image *img, const struct uni_sym
 
 	/* Without its bytes nothing is claimed about a function. */
 	if (img->arch != NULL && img->arch->sets_frame != NULL &&
-		uni_image_bytes(img, sym->addr, code, n) && !img->arch->sets_frame(code, n))
+		uni_image_bytes(img, sym->addr, code, n) && !img->arch->sets_frame(code, n)) {
 		flags |= UNI_FUNC_FRAMELESS;
+		if (img->arch->clears_fp != NULL && img->arch->clears_fp(code, n))
+			flags |= UNI_FUNC_CLEARS_FP;
+	}
+	if (has_no_caller(img, sym->addr))
+		flags |= UNI_FUNC_ENTRY;
 	for (size_t i = 0; i < img->nr_entries; i++) {
 		if (uni_range_has(sym->addr, sym->size, img->entries[i]))
 			flags |= UNI_FUNC_ENTRY;

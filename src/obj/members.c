@@ -7,7 +7,6 @@
 #include "obj/debug_priv.h"
 
 #define NESTING_MAX 8 /* unnamed structures, and names of one path */
-#define TYPE_LINKS  16
 
 struct spot {
 	Dwarf_Die die;	 /* of the member's type */
@@ -20,29 +19,6 @@ static bool is_structure(Dwarf_Die *die)
 	int tag = dwarf_tag(die);
 
 	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
-}
-
-/* The type of die without typedefs and qualifiers; false if it has none. */
-static bool plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret)
-{
-	Dwarf_Attribute a;
-
-	*ret = *die;
-	for (unsigned i = 0; i < TYPE_LINKS && uni_debug_spend(d, 1); i++) {
-		if (dwarf_attr(ret, DW_AT_type, &a) == NULL || dwarf_formref_die(&a, ret) == NULL)
-			return false;
-		switch (dwarf_tag(ret)) {
-		case DW_TAG_typedef:
-		case DW_TAG_const_type:
-		case DW_TAG_volatile_type:
-		case DW_TAG_restrict_type:
-		case DW_TAG_atomic_type:
-			break;
-		default:
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Members of unions need not say that they are at 0; bit fields and expressions are not for us. */
@@ -77,10 +53,10 @@ static bool find_here(struct uni_debug *d, Dwarf_Die *structure, const char *nam
 			continue;
 		if (is != NULL && strlen(is) == len && memcmp(is, name, len) == 0) {
 			ret->offset += offset;
-			ret->has_die = plain_type(d, &die, &ret->die);
+			ret->has_die = uni_debug_plain_type(d, &die, &ret->die);
 			return true;
 		}
-		if (is == NULL && depth < NESTING_MAX && plain_type(d, &die, &type) &&
+		if (is == NULL && depth < NESTING_MAX && uni_debug_plain_type(d, &die, &type) &&
 			is_structure(&type) && find_here(d, &type, name, len, depth + 1, ret)) {
 			ret->offset += offset;
 			return true;

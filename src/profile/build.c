@@ -40,10 +40,10 @@ static bool push_synthetic(struct uni_builder *b, const char *name)
 	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
-static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, bool exact)
+static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
 {
 	size_t nr;
-	const uint32_t *frames = uni_namer_frames(g->namer, pc, exact, &nr);
+	const uint32_t *frames = uni_namer_frames(g->namer, pc, flags, &nr);
 
 	for (size_t i = 0; frames != NULL && i < nr; i++) {
 		if (!push(b, frames[i]))
@@ -119,9 +119,9 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 		!push_synthetic(b, "[truncated]"))
 		return false;
 	for (size_t i = s->nr; i-- != 0;) {
-		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
+		unsigned flags = s->flags[i] | (i == 0 ? UNI_FRAME_EXACT : 0u);
 
-		if (!push_address(b, g, s->pc[i], exact))
+		if (!push_address(b, g, s->pc[i], flags))
 			return false;
 	}
 	return leaf == NULL || push_synthetic(b, leaf);
@@ -138,7 +138,9 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
 	rc = uni_profile_add(b->p, b->frames.v, b->frames.nr, (double)s->weight, 0.0);
-	return rc == 0 && w != NULL ? w->sample(w->ctx, s, uni_profile_last(b->p)) : rc;
+	if (rc == 0 && w != NULL && w->sample != NULL)
+		rc = w->sample(w->ctx, s, uni_profile_last(b->p));
+	return rc;
 }
 
 /* The leaf on top of the chain that was pushed; part NULL: of the exit itself. */
@@ -194,8 +196,9 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 	if (b->opts->what != UNI_BUILD_EXITS)
 		return add_times(b, e);
 	rc = add_part(b, NULL, e->weight);
-	return rc == 0 && w != NULL && e->weight != 0 ? w->exit(w->ctx, e, uni_profile_last(b->p))
-						      : rc;
+	if (rc == 0 && w != NULL && w->exit != NULL && e->weight != 0)
+		rc = w->exit(w->ctx, e, uni_profile_last(b->p));
+	return rc;
 }
 
 static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from, uint32_t number)
@@ -237,6 +240,8 @@ int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build
 	b->guest = calloc(nr_guests, sizeof(*b->guest));
 	if (b->p == NULL || b->guest == NULL)
 		rc = -UNI_ENOMEM;
+	if (rc == 0 && opts->keep_log)
+		uni_profile_keep_log(b->p);
 	for (; rc == 0 && b->nr_guests < nr_guests; b->nr_guests++)
 		rc = begin_guest(b, &guest[b->nr_guests], b->nr_guests);
 	if (rc != 0)
@@ -283,7 +288,9 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 
 		uni_recording_guest_name(rec, i, name[i]);
 		ret[i] = (struct uni_build_guest){
-			.root = nr == 1 || opts->filter.guest >= 0 ? NULL : name[i],
+			.root = nr == 1 || opts->filter.guest >= 0 || opts->no_guest_roots
+					? NULL
+					: name[i],
 			.symtab = from.symtab,
 			.bias = from.meta->bias,
 			.image_path = from.meta->image_path,

@@ -27,7 +27,7 @@ enum uni_build_what {
 
 /*
  * Is told of each sample that was added, or exit (with UNI_BUILD_EXITS), and the node where: its
- * number is that of the finished profile. Not 0 ends the building and is passed on.
+ * number is that of the finished profile. Not 0 ends the building and is passed on; NULL: not told.
  */
 struct uni_build_watch {
 	void *ctx;
@@ -45,6 +45,8 @@ struct uni_build_opts {
 	struct uni_naming naming;
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
+	bool keep_log;	     /* uni_profile_keep_log() */
+	bool no_guest_roots; /* several guests in one tree, and the watch tells them apart */
 	const struct uni_build_watch *watch; /* NULL: nobody */
 };
 

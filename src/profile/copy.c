@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "profile/copy.h"
 
+#include "base/checked.h"
 #include "base/err.h"
 
 /* Strings and frames get the same numbers in the copy, because they are added in their order. */
@@ -8,9 +9,9 @@ static int copy_frames(const struct uni_profile *p, struct uni_profile *to)
 {
 	for (size_t i = 0; i < uni_profile_nr_frames(p); i++) {
 		struct uni_frame f = *uni_profile_get_frame(p, (uint32_t)i);
-		uint32_t *const strs[] = { &f.name, &f.image, &f.file };
+		uint32_t *const strs[] = { &f.name, &f.image, &f.file, &f.plain };
 
-		for (size_t k = 0; k < 3; k++) {
+		for (size_t k = 0; k < uni_array_len(strs); k++) {
 			size_t len;
 			const char *s = uni_profile_str_len(p, *strs[k], &len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile made from another one. */
+/* Profiles made from others. */
 #ifndef UNI_PROFILE_COPY_H
 #define UNI_PROFILE_COPY_H
 
@@ -7,5 +7,12 @@
 
 /* A profile without stacks that has p's frames, by the same numbers, and its unit and columns. */
 int uni_profile_same_frames(const struct uni_profile *p, struct uni_profile **ret);
+
+/*
+ * Two finished profiles as one with two columns. Functions are the same by their names: addresses
+ * differ from build to build. `scale` brings the values of `before` to the total of `after`.
+ */
+int uni_profile_diff(const struct uni_profile *before, const struct uni_profile *after, bool scale,
+	struct uni_profile **ret);
 
 #endif

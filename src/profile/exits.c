@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/frame.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/strtab.h"
@@ -93,7 +94,7 @@ static uint32_t function_name(struct builder *b, const struct uni_stream_exit *e
 
 	if (e->nr == 0)
 		return add_name(b, "[no registers]");
-	frame = uni_namer_frames(b->guest[e->guest].namer, e->pc[0], true, &nr);
+	frame = uni_namer_frames(b->guest[e->guest].namer, e->pc[0], UNI_FRAME_EXACT, &nr);
 	if (frame == NULL)
 		return UNI_STR_NONE;
 	return add_name(

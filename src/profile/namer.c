@@ -6,19 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/frame.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "obj/demangle.h"
 
 #define SUFFIX_MAX 300 /* "+0xoff (file.c:12)" */
+#define MARK_MAX   4
 
 /* Its frames are nr entries of the pool. */
 struct known {
 	uint64_t pc;
 	uint32_t first;
 	uint16_t nr; /* 0 = free slot */
-	bool exact;
+	uint8_t flags;
 };
 
 struct uni_namer {
@@ -33,14 +35,14 @@ struct uni_namer {
 struct found {
 	uint64_t pc, svma, off;
 	const char *symbol; /* NULL: none covers it */
-	bool exact;
+	bool exact, marked;
 };
 
-static size_t known_probe(const struct uni_namer *n, uint64_t pc, bool exact)
+static size_t known_probe(const struct uni_namer *n, uint64_t pc, unsigned flags)
 {
-	size_t mask = n->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, exact) >> 7) & mask;
+	size_t mask = n->nr_slots - 1, i = (size_t)(uni_hash_pair(pc, flags) >> 7) & mask;
 
-	while (n->known[i].nr != 0 && (n->known[i].pc != pc || n->known[i].exact != exact))
+	while (n->known[i].nr != 0 && (n->known[i].pc != pc || n->known[i].flags != flags))
 		i = (i + 1) & mask;
 	return i;
 }
@@ -58,7 +60,7 @@ static bool known_grow(struct uni_namer *n, size_t nr_slots)
 	n->nr_slots = nr_slots;
 	for (size_t i = 0; i < nr_old; i++) {
 		if (old[i].nr != 0)
-			n->known[known_probe(n, old[i].pc, old[i].exact)] = old[i];
+			n->known[known_probe(n, old[i].pc, old[i].flags)] = old[i];
 	}
 	free(old);
 	return true;
@@ -112,13 +114,30 @@ static bool push(struct uni_namer *n, const struct uni_frame *f)
 	return frame != UNI_NODE_NONE && uni_vec_push(&n->pool, frame);
 }
 
+/* Names the frame, and says so if it was guessed: the bare name is kept as well. */
+static void put_frame_name(
+	struct uni_namer *n, const struct found *at, struct uni_frame *f, char *text, size_t len)
+{
+	struct uni_strtab *strings = uni_profile_strings(n->from.p);
+
+	if (at->marked) {
+		if (f->plain == 0)
+			f->plain = uni_strtab_add(strings, text, len);
+		if (f->plain == UNI_STR_NONE)
+			f->plain = 0;
+		len += (size_t)snprintf(text + len, MARK_MAX, " ?");
+		f->guess = true;
+	}
+	f->name = uni_strtab_add(strings, text, len);
+}
+
 static bool push_address(struct uni_namer *n, const struct found *at)
 {
 	struct uni_frame f = { .kind = UNI_FK_UNKNOWN, .addr = at->pc };
-	char text[32];
-	int len = snprintf(text, sizeof(text), "0x%" PRIx64, at->pc);
+	char text[32 + MARK_MAX];
+	int len = snprintf(text, 32, "0x%" PRIx64, at->pc);
 
-	f.name = uni_strtab_add(uni_profile_strings(n->from.p), text, (size_t)len);
+	put_frame_name(n, at, &f, text, (size_t)len);
 	return push(n, &f);
 }
 
@@ -154,7 +173,7 @@ static bool push_function(
 {
 	const char *name = at->symbol != NULL ? at->symbol : place->function;
 	struct uni_frame f = { .kind = UNI_FK_GUEST, .image = n->image };
-	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX];
+	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX + MARK_MAX];
 	size_t len;
 
 	if (name == NULL)
@@ -170,18 +189,18 @@ static bool push_function(
 				at->off + (at->exact ? 0 : 1));
 	}
 	len = put_line(n, place, &f, text, len);
-	f.name = uni_strtab_add(uni_profile_strings(n->from.p), text, len);
+	put_frame_name(n, at, &f, text, len);
 	return push(n, &f);
 }
 
-static bool push_inlined(struct uni_namer *n, const struct uni_place *place)
+static bool push_inlined(struct uni_namer *n, const struct found *at, const struct uni_place *place)
 {
 	struct uni_frame f = { .kind = UNI_FK_INLINED, .image = n->image };
-	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX];
+	char text[UNI_TEXT_MAX + 2 * SUFFIX_MAX + MARK_MAX];
 	size_t len = put_name(n, place->function != NULL ? place->function : "[inlined]", text);
 
 	len = put_line(n, place, &f, text, len);
-	f.name = uni_strtab_add(uni_profile_strings(n->from.p), text, len);
+	put_frame_name(n, at, &f, text, len);
 	return push(n, &f);
 }
 
@@ -198,12 +217,14 @@ static bool pick_image(struct uni_namer *n, uint64_t svma)
 }
 
 /* Adds the frames of one address to the pool. */
-static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
+static bool make_frames(struct uni_namer *n, uint64_t pc, unsigned flags)
 {
 	const struct uni_naming *how = n->from.naming;
-	struct found at = {
-		.pc = pc, .svma = (exact ? pc : pc - 1) - n->from.bias, .exact = exact
-	};
+	bool exact = (flags & UNI_FRAME_EXACT) != 0;
+	struct found at = { .pc = pc,
+		.svma = (exact ? pc : pc - 1) - n->from.bias,
+		.exact = exact,
+		.marked = (flags & UNI_FRAME_GUESS) != 0 && !how->unmarked };
 	struct uni_place place[UNI_INLINE_MAX];
 	const struct uni_place none = { 0 };
 	size_t nr = 0;
@@ -224,15 +245,15 @@ static bool make_frames(struct uni_namer *n, uint64_t pc, bool exact)
 	if (!push_function(n, &at, nr != 0 ? &place[nr - 1] : &none))
 		return false;
 	for (size_t i = nr != 0 ? nr - 1 : 0; how->inlined && i-- != 0;) {
-		if (!push_inlined(n, &place[i]))
+		if (!push_inlined(n, &at, &place[i]))
 			return false;
 	}
 	return true;
 }
 
-const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, bool exact, size_t *nr_ret)
+const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret)
 {
-	const struct known *k = &n->known[known_probe(n, pc, exact)];
+	const struct known *k = &n->known[known_probe(n, pc, flags)];
 	size_t first = n->pool.nr, nr;
 
 	if (k->nr != 0) {
@@ -240,11 +261,11 @@ const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, bool exact, s
 		return &n->pool.v[k->first];
 	}
 	if (((n->nr_known + 1) * 2 > n->nr_slots && !known_grow(n, n->nr_slots * 2)) ||
-		first > UINT32_MAX - UNI_INLINE_MAX || !make_frames(n, pc, exact))
+		first > UINT32_MAX - UNI_INLINE_MAX || !make_frames(n, pc, flags))
 		return NULL;
 	nr = n->pool.nr - first;
-	n->known[known_probe(n, pc, exact)] = (struct known){
-		.pc = pc, .first = (uint32_t)first, .nr = (uint16_t)nr, .exact = exact
+	n->known[known_probe(n, pc, flags)] = (struct known){
+		.pc = pc, .first = (uint32_t)first, .nr = (uint16_t)nr, .flags = (uint8_t)flags
 	};
 	n->nr_known++;
 	*nr_ret = nr;

@@ -16,6 +16,7 @@ struct uni_naming {
 	bool inlined;	/* a frame for each inlined function */
 	bool lines;	/* one frame a source line: "name (file.c:12)" */
 	bool mangled;	/* names as the linker knows them */
+	bool unmarked;	/* guessed frames without their " ?" */
 };
 
 struct uni_namer;
@@ -32,9 +33,10 @@ struct uni_namer_from {
 struct uni_namer *uni_namer_create(const struct uni_namer_from *from); /* NULL: out of memory */
 void uni_namer_destroy(struct uni_namer *n);			       /* NULL-safe */
 /*
- * Frames of p, at least one, the caller before the inlined; borrowed until the next call. Not exact
- * is a return address: the call is looked up, which ends before it. NULL: out of memory.
+ * Frames of p, at least one, the caller before the inlined; borrowed until the next call. flags are
+ * enum uni_frame_flags: what is not exact is a return address, and the call is looked up, which
+ * ends before it. NULL: out of memory.
  */
-const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, bool exact, size_t *nr_ret);
+const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret);
 
 #endif

@@ -31,8 +31,10 @@ struct uni_profile {
 	size_t nr_slots, nr_slots_used;
 	UNI_VEC(uint32_t) last_frames; /* the stack added last and its nodes */
 	UNI_VEC(uint32_t) last_nodes;
+	UNI_VEC(struct uni_profile_entry) log;
 	uint32_t unit; /* string */
 	bool has_second, finished;
+	bool logs, log_failed;
 };
 
 /* Frames */
@@ -113,6 +115,11 @@ enum uni_frame_kind uni_frame_kind_of(const char *name)
 struct uni_strtab *uni_profile_strings(struct uni_profile *p)
 {
 	return p->strings;
+}
+
+size_t uni_profile_nr_strings(const struct uni_profile *p)
+{
+	return uni_strtab_nr(p->strings);
 }
 
 /* Nodes */
@@ -225,6 +232,24 @@ void uni_profile_add_self(struct uni_profile *p, uint32_t node, double value, do
 	p->nodes.v[node].self += value;
 	if (p->has_second)
 		p->seconds.v[node].self += value2;
+	if (p->logs && !uni_vec_push(&p->log, ((struct uni_profile_entry){ node, value, value2 })))
+		p->log_failed = true;
+}
+
+uint32_t uni_profile_last(const struct uni_profile *p)
+{
+	return p->last_nodes.nr != 0 ? p->last_nodes.v[p->last_nodes.nr - 1] : UNI_NODE_ROOT;
+}
+
+void uni_profile_keep_log(struct uni_profile *p)
+{
+	p->logs = true;
+}
+
+const struct uni_profile_entry *uni_profile_log(const struct uni_profile *p, size_t *nr_ret)
+{
+	*nr_ret = p->log.nr;
+	return p->log.v;
 }
 
 int uni_profile_add(
@@ -252,13 +277,6 @@ int uni_profile_add(
 	}
 	uni_profile_add_self(p, node, value, value2);
 	return 0;
-}
-
-uint32_t uni_profile_last(const struct uni_profile *p)
-{
-	size_t nr = p->last_nodes.nr;
-
-	return nr != 0 ? p->last_nodes.v[nr - 1] : UNI_NODE_ROOT;
 }
 
 int uni_profile_enable_second(struct uni_profile *p)
@@ -298,7 +316,7 @@ int uni_profile_finish(struct uni_profile *p)
 	free(p->slots);
 	p->slots = NULL;
 	p->nr_slots = p->nr_slots_used = 0;
-	rc = uni_profile_order(p, p->nodes.v, p->nodes.nr);
+	rc = p->log_failed ? -UNI_ENOMEM : uni_profile_order(p, p->nodes.v, p->nodes.nr);
 	if (rc != 0)
 		return rc;
 	sum_totals(p);
@@ -334,7 +352,31 @@ void uni_profile_destroy(struct uni_profile *p)
 	free(p->slots);
 	uni_vec_free(&p->last_frames);
 	uni_vec_free(&p->last_nodes);
+	uni_vec_free(&p->log);
 	free(p);
+}
+
+uint32_t uni_profile_append(
+	struct uni_profile *p, uint32_t parent, uint32_t before, uint32_t frame)
+{
+	uint32_t node;
+
+	assert(!p->finished && parent < p->nodes.nr && frame < p->frames.nr);
+	node = append_node(p, parent, frame, UNI_NODE_NONE);
+	if (node == UNI_NODE_NONE)
+		return UNI_NODE_NONE;
+	if (before == UNI_NODE_NONE)
+		p->nodes.v[parent].child = node;
+	else
+		p->nodes.v[before].next = node;
+	return node;
+}
+
+void uni_profile_finish_as_is(struct uni_profile *p)
+{
+	assert(!p->finished);
+	sum_totals(p);
+	p->finished = true;
 }
 
 /* Reading */

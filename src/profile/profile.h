@@ -32,9 +32,10 @@ struct uni_frame {
 	uint32_t image; /* string: short image name, 0 = none */
 	uint32_t file;	/* string, 0 = none */
 	uint32_t line;	/* 0 = none */
-	uint32_t plain; /* string: the name without the line that is in it; 0 = it is the name */
+	uint32_t plain; /* string: the name without the line or mark in it; 0 = it is the name */
 	uint64_t addr;	/* for UNI_FK_UNKNOWN, else function start, 0 = none */
 	uint8_t kind;	/* enum uni_frame_kind */
+	bool guess;	/* it was guessed, and may be wrong: its name ends in " ?" */
 };
 
 struct uni_node {
@@ -57,6 +58,7 @@ uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f);
 uint32_t uni_profile_frame_named(
 	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind);
 struct uni_strtab *uni_profile_strings(struct uni_profile *p);
+size_t uni_profile_nr_strings(const struct uni_profile *p);
 
 /*
  * frames root first. Adds value to the leaf's self; value2 is the second column of a diff. Stacks
@@ -64,7 +66,7 @@ struct uni_strtab *uni_profile_strings(struct uni_profile *p);
  */
 int uni_profile_add(
 	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2);
-/* The node whose self uni_profile_add() added to last; its number stays. */
+/* The node in which the stack added last ended; its number stays what it is. */
 uint32_t uni_profile_last(const struct uni_profile *p);
 /* The child of `parent` with that frame, made if it is not there; UNI_NODE_NONE: out of memory. */
 uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t frame);
@@ -96,6 +98,31 @@ size_t uni_profile_depth(const struct uni_profile *p, uint32_t node);
 
 /* A finished copy with each stack turned over: callees at the root. */
 int uni_profile_reversed(const struct uni_profile *p, struct uni_profile **ret);
+
+/*
+ * For trees in which siblings may be of the same frame, in an order of their own: a new last child,
+ * `before` being its left neighbour or UNI_NODE_NONE. Such a tree is finished as it is, and nothing
+ * else makes children in it.
+ */
+uint32_t uni_profile_append(
+	struct uni_profile *p, uint32_t parent, uint32_t before, uint32_t frame);
+void uni_profile_finish_as_is(struct uni_profile *p);
+
+/* What was added, one by one and in that order: for flame charts. */
+struct uni_profile_entry {
+	uint32_t node;
+	double value, value2;
+};
+/* To be kept from now on. */
+void uni_profile_keep_log(struct uni_profile *p);
+/* Borrowed; *nr_ret 0 if it was not kept. */
+const struct uni_profile_entry *uni_profile_log(const struct uni_profile *p, size_t *nr_ret);
+/*
+ * A finished copy whose children stand in the order of these entries of p, left to right: only
+ * neighbours with the same callers are one.
+ */
+int uni_profile_chart(const struct uni_profile *p, const struct uni_profile_entry *entry, size_t nr,
+	struct uni_profile **ret);
 
 /* What the values are: "samples", "us". */
 void uni_profile_set_unit(struct uni_profile *p, const char *unit);

@@ -41,6 +41,9 @@ enum uni_promise_hiatus { UNI_HIATUS_WORK, UNI_HIATUS_SUSPEND, UNI_HIATUS_HIBERN
 
 #define UNI_PROMISE_TYPE_UNKNOWN   99
 #define UNI_PROMISE_TYPE_CONDITION 8
+#define UNI_PROMISE_TYPE_SEMAPHORE 16
+#define UNI_PROMISE_TYPE_MVAR	   18
+#define UNI_PROMISE_TYPE_THREAD	   19
 
 struct uni_promise_event {
 	uint64_t time; /* ns */

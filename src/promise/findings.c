@@ -8,10 +8,16 @@ static int report(struct uni_findings *f, struct uni_finding found)
 	return uni_vec_push(&f->all, found) ? 0 : -UNI_ENOMEM;
 }
 
+/* A signal that nobody waits for is no loss there: the next one who comes finds it. */
+static bool remembers(const struct uni_promise *on)
+{
+	return on->type == UNI_PROMISE_TYPE_SEMAPHORE || on->type == UNI_PROMISE_TYPE_MVAR;
+}
+
 /* `on` was signalled before anybody waited for it, and since that wait began never again. */
 static bool came_too_early(const struct uni_promise *on, const struct uni_promise_wait *w)
 {
-	return w->ready == UNI_PROMISE_OPEN && w->end == UNI_PROMISE_OPEN &&
+	return !remembers(on) && w->ready == UNI_PROMISE_OPEN && w->end == UNI_PROMISE_OPEN &&
 	       on->fate == UNI_FATE_OPEN && on->nr_lonely != 0 && on->lonely <= w->begin;
 }
 

@@ -36,19 +36,31 @@ bool uni_mirage_is(const void *data, size_t size);
 
 /*
  * Gives out all events, oldest packet first; a gap is told as UNI_PE_LOST with value -1: how many
- * is not known. Times never decrease (one that does is damage). UNI_EFORMAT: no
- * such ring.
+ * is not known. Times never decrease: one that does within a packet is damage, and the rest of that
+ * packet is not read; what other packets hold is given out whole. UNI_EFORMAT: no such ring.
  */
 int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
 	struct uni_mirage_stats *stats_ret, struct uni_err *err);
+
+/* A trace of several CPUs is a file each. */
+struct uni_mirage_file {
+	const void *data; /* borrowed */
+	size_t size;
+	uint32_t cpu;
+};
+
+/* As uni_mirage_read(), the files' events merged by time; the statistics are sums. */
+int uni_mirage_merge(const struct uni_mirage_file *files, size_t nr, uni_promise_event_fn fn,
+	void *arg, struct uni_mirage_stats *stats_ret, struct uni_err *err);
 
 /* Writes packets of at most `packet` bytes, in order: every viewer of the old format reads it. */
 struct uni_mirage_writer;
 int uni_mirage_writer_open(
 	struct uni_sink *out, size_t packet, struct uni_mirage_writer **ret, struct uni_err *err);
 /*
- * Events that the format has not (should_resolve, hiatus) are written as MirageOS does: as labels,
- * and as switches to nobody. An event larger than a packet is not written, and counted.
+ * Events that the format has not are written as MirageOS does: should_resolve as a label, a hiatus
+ * as a switch to nobody; its reason and its end are labels of nobody. Events must come in the order
+ * of time. One that is larger than a packet is not written, and counted.
  */
 int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_event *event);
 /* Writes the last packet and frees; *dropped_ret (may be NULL): events that fitted no packet. */

@@ -8,6 +8,10 @@
 #define UNI_MIRAGE_HEAD		  30
 #define UNI_MIRAGE_EVENT_HEAD	  9
 #define UNI_MIRAGE_SHOULD_RESOLVE "__should_resolve"
+/* Ours: labels of nobody, which other viewers pass over. */
+#define UNI_MIRAGE_SUSPEND   "__suspend"
+#define UNI_MIRAGE_HIBERNATE "__hibernate"
+#define UNI_MIRAGE_RESUME    "__resume"
 
 extern const uint8_t uni_mirage_uuid[16];
 

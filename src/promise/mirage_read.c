@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/vec.h"
@@ -14,6 +15,7 @@ const uint8_t uni_mirage_uuid[16] = { 0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 
 struct packet {
 	size_t at, size, content; /* bytes; content with the header */
 	uint64_t first;		  /* time of its first event */
+	uint64_t second;	  /* the later of its first two's; 0: there is one only */
 	uint16_t count;
 	bool unused;
 };
@@ -108,17 +110,58 @@ static int scan(const uint8_t *data, size_t size, struct packets *ret, struct un
 	return 0;
 }
 
-/*
- * The ring's order is that of its times. The counter says the same, but a damaged one would say
- * where all the others belong.
- */
-static int by_age(const void *a, const void *b)
+static void drop_unused(struct packets *packets, struct uni_mirage_stats *st)
 {
-	const struct packet *x = a, *y = b;
+	size_t kept = 0;
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	uni_vec_foreach (p, &packets->all) {
+		if (p->unused)
+			st->unused++;
+		else
+			packets->all.v[kept++] = *p;
+	}
+	packets->all.nr = kept;
+}
+
+/*
+ * Where the oldest packet is: the file has them in order, but for the one place where the ring's
+ * newest meets its oldest. There time goes back, and the counter does not go on by one. A damaged
+ * header shows one of the two in another place, never both.
+ */
+static size_t find_oldest(const struct packets *packets)
+{
+	size_t nr = packets->all.nr, best = 0;
+	unsigned most = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct packet *p = &packets->all.v[i],
+				    *before = &packets->all.v[(i + nr - 1) % nr];
+		bool jumps = p->count != (uint16_t)(before->count + 1);
+		/* Of two equal signs the counter's is the better one. */
+		unsigned sign = 2u * (p->first < before->first) + 3u * jumps;
+
+		if (sign > most) {
+			most = sign;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static int rotate(struct packets *packets)
+{
+	struct packets r = { 0 };
+	size_t nr = packets->all.nr, first = find_oldest(packets);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!uni_vec_push(&r.all, packets->all.v[(first + i) % nr])) {
+			uni_vec_free(&r.all);
+			return -UNI_ENOMEM;
+		}
+	}
+	uni_vec_free(&packets->all);
+	*packets = r;
+	return 0;
 }
 
 /* Borrowed bytes up to a NUL that lies within the packet. */
@@ -167,14 +210,36 @@ static bool payload(struct uni_cursor *c, struct uni_promise_event *e)
 	return !c->failed;
 }
 
-/* MirageOS has no event of its own for this: the label is the flag. */
+static bool says(const struct uni_promise_event *e, const char *label)
+{
+	return e->text_len == strlen(label) && memcmp(e->text, label, e->text_len) == 0;
+}
+
+/* MirageOS has no events of their own for these: the label is the flag. */
 static void translate(struct uni_promise_event *e)
 {
-	static const char flag[] = UNI_MIRAGE_SHOULD_RESOLVE;
+	static const struct {
+		const char *label;
+		uint8_t kind;
+		int64_t value;
+	} ours[] = {
+		{ UNI_MIRAGE_SUSPEND, UNI_PE_HIATUS, UNI_HIATUS_SUSPEND },
+		{ UNI_MIRAGE_HIBERNATE, UNI_PE_HIATUS, UNI_HIATUS_HIBERNATE },
+		{ UNI_MIRAGE_RESUME, UNI_PE_RESUME, 0 },
+	};
 
-	if (e->kind == UNI_PE_LABEL && e->text_len == sizeof(flag) - 1 &&
-		memcmp(e->text, flag, sizeof(flag) - 1) == 0) {
+	if (e->kind != UNI_PE_LABEL)
+		return;
+	if (says(e, UNI_MIRAGE_SHOULD_RESOLVE))
 		e->kind = UNI_PE_SHOULD_RESOLVE;
+	for (unsigned i = 0; i < uni_array_len(ours) && e->thread == UNI_PROMISE_NOBODY; i++) {
+		if (!says(e, ours[i].label))
+			continue;
+		e->kind = ours[i].kind;
+		e->value = ours[i].value;
+		break;
+	}
+	if (e->kind != UNI_PE_LABEL) {
 		e->text = NULL;
 		e->text_len = 0;
 	}
@@ -183,13 +248,18 @@ static void translate(struct uni_promise_event *e)
 struct reading {
 	uni_promise_event_fn fn;
 	void *arg;
-	uint64_t now;	/* of the last event */
-	uint64_t limit; /* of this packet: what the next one begins with */
+	uint64_t given; /* time of the last event that was given out */
+	uint64_t now;	/* of the packet's last event */
+	uint64_t limit; /* of this packet: about what the next one begins with */
 };
 
-static int give(struct reading *r, const struct uni_promise_event *e, struct uni_mirage_stats *st)
+/* A damaged time in one packet must not cost those of the next: they are late then, but there. */
+static int give(struct reading *r, struct uni_promise_event *e, struct uni_mirage_stats *st)
 {
 	st->events++;
+	if (e->time < r->given)
+		e->time = r->given;
+	r->given = e->time;
 	return r->fn(r->arg, e);
 }
 
@@ -216,9 +286,9 @@ static int read_packet(
 	struct uni_promise_event e, held;
 	bool holds = false;
 	size_t whole = UNI_MIRAGE_HEAD, before = whole;
-	uint64_t now = r->now;
 	int rc = 0;
 
+	r->now = 0;
 	uni_cursor_seek(&c, UNI_MIRAGE_HEAD);
 	while (rc >= 0 && uni_cursor_left(&c) > 0) {
 		if (!next_event(r, &c, &e)) {
@@ -228,14 +298,12 @@ static int read_packet(
 		}
 		before = whole;
 		whole = c.pos;
-		now = holds ? held.time : now;
 		if (holds)
 			rc = give(r, &held, st);
 		held = e;
 		holds = true;
 		r->now = e.time;
 	}
-	r->now = holds ? r->now : now;
 	if (rc >= 0 && holds)
 		rc = give(r, &held, st);
 	if (rc < 0 || whole == p->content)
@@ -246,34 +314,60 @@ static int read_packet(
 	return 0;
 }
 
-static int read_all(struct reading *r, const uint8_t *data, struct packets *packets,
+/* Of two times in a row one may be damaged: the later one is a limit for what lies before. */
+static void look_ahead(const uint8_t *data, struct packets *packets)
+{
+	const struct reading any = { .limit = UINT64_MAX };
+	struct uni_promise_event a, b;
+
+	uni_vec_foreach (p, &packets->all) {
+		struct uni_cursor c = uni_cursor_make(data + p->at, p->content);
+
+		uni_cursor_seek(&c, UNI_MIRAGE_HEAD);
+		if (next_event(&any, &c, &a) && next_event(&any, &c, &b))
+			p->second = uni_max(a.time, b.time);
+	}
+}
+
+static uint64_t limit_of(const struct packets *packets, size_t i)
+{
+	uint64_t limit = 0;
+
+	/* Packets of one event are looked behind, but not for ever. */
+	for (size_t k = i + 1; k < packets->all.nr && k - i < 16; k++) {
+		const struct packet *p = &packets->all.v[k];
+
+		limit = uni_max(limit, uni_max(p->first, p->second));
+		if (p->second != 0)
+			return limit;
+	}
+	return UINT64_MAX;
+}
+
+static int read_all(struct reading *r, const uint8_t *data, const struct packets *packets,
 	struct uni_mirage_stats *st)
 {
 	bool begun = false;
 	uint16_t last = 0;
 	int rc = 0;
 
-	uni_vec_foreach (p, &packets->all) {
+	for (size_t i = 0; i < packets->all.nr; i++) {
+		const struct packet *p = &packets->all.v[i];
 		uint16_t gap = (uint16_t)(p->count - last - 1);
 		struct uni_promise_event lost = { .kind = UNI_PE_LOST,
 			.value = -1,
 			.thread = UNI_PROMISE_NOBODY,
 			.other = UNI_PROMISE_NOBODY };
 
-		if (p->unused) {
-			st->unused++;
-			continue;
-		}
 		if (begun && gap != 0 && gap < 0x8000) {
 			st->missing += gap;
-			lost.time = r->now;
+			lost.time = r->given;
 			rc = r->fn(r->arg, &lost);
 		}
 		begun = true;
 		last = p->count;
 		st->packets++;
-		/* The first of the next packet: what is later than that is damaged. */
-		r->limit = p + 1 < packets->all.v + packets->all.nr ? p[1].first : UINT64_MAX;
+		r->limit = limit_of(packets, i);
 		if (rc >= 0)
 			rc = read_packet(r, data, p, st);
 		if (rc < 0)
@@ -294,10 +388,12 @@ int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void
 		return uni_err_set(err, UNI_EFORMAT,
 			"no trace of MirageOS: it does not begin with that format's magic number");
 	rc = scan(data, size, &packets, stats_ret);
-	if (rc == 0 && packets.all.nr != 0) {
-		qsort(packets.all.v, packets.all.nr, sizeof(packets.all.v[0]), by_age);
+	drop_unused(&packets, stats_ret);
+	if (rc == 0)
+		rc = rotate(&packets);
+	look_ahead(data, &packets);
+	if (rc == 0)
 		rc = read_all(&r, data, &packets, stats_ret);
-	}
 	uni_vec_free(&packets.all);
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }

@@ -51,18 +51,27 @@ static void flush(struct uni_mirage_writer *w)
 	w->at = UNI_MIRAGE_HEAD;
 }
 
+static void become_label(struct uni_promise_event *e, const char *label)
+{
+	e->kind = UNI_PE_LABEL;
+	e->text = label;
+	e->text_len = (uint32_t)strlen(label);
+}
+
 /* The event in the format's own words; false: there is none that says it. */
 static bool translate(struct uni_promise_event *e)
 {
 	switch (e->kind) {
 	case UNI_PE_SHOULD_RESOLVE:
-		e->kind = UNI_PE_LABEL;
-		e->text = UNI_MIRAGE_SHOULD_RESOLVE;
-		e->text_len = (uint32_t)strlen(UNI_MIRAGE_SHOULD_RESOLVE);
+		become_label(e, UNI_MIRAGE_SHOULD_RESOLVE);
 		return true;
 	case UNI_PE_HIATUS:
 		e->kind = UNI_PE_SWITCH;
 		e->thread = UNI_PROMISE_NOBODY;
+		return true;
+	case UNI_PE_RESUME:
+		e->thread = UNI_PROMISE_NOBODY;
+		become_label(e, UNI_MIRAGE_RESUME);
 		return true;
 	default:
 		return e->kind <= UNI_PE_NOTIFY;
@@ -115,10 +124,34 @@ static void put_event(struct uni_mirage_writer *w, const struct uni_promise_even
 	w->at = (size_t)(p - w->packet);
 }
 
+static void add_event(struct uni_mirage_writer *w, const struct uni_promise_event *e)
+{
+	size_t need = UNI_MIRAGE_EVENT_HEAD + fixed_size(e->kind);
+
+	if (has_text(e->kind))
+		need += text_len(e) + 1;
+	if (need > w->size - UNI_MIRAGE_HEAD) {
+		w->dropped++;
+		return;
+	}
+	if (need > w->size - w->at)
+		flush(w);
+	put_event(w, e);
+}
+
+/* Before the switch to nobody that every viewer understands: why. */
+static void add_reason(struct uni_mirage_writer *w, struct uni_promise_event e)
+{
+	if (e.value != UNI_HIATUS_SUSPEND && e.value != UNI_HIATUS_HIBERNATE)
+		return;
+	become_label(&e, e.value == UNI_HIATUS_SUSPEND ? UNI_MIRAGE_SUSPEND : UNI_MIRAGE_HIBERNATE);
+	e.thread = UNI_PROMISE_NOBODY;
+	add_event(w, &e);
+}
+
 int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_event *event)
 {
 	struct uni_promise_event e = *event;
-	size_t need;
 
 	if (e.kind == UNI_PE_LOST) {
 		/* A hole in the counter is how the format tells it. */
@@ -127,18 +160,10 @@ int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_
 		w->count++;
 		return 0;
 	}
-	if (!translate(&e))
-		return 0;
-	need = UNI_MIRAGE_EVENT_HEAD + fixed_size(e.kind);
-	if (has_text(e.kind))
-		need += text_len(&e) + 1;
-	if (need > w->size - UNI_MIRAGE_HEAD) {
-		w->dropped++;
-		return 0;
-	}
-	if (need > w->size - w->at)
-		flush(w);
-	put_event(w, &e);
+	if (e.kind == UNI_PE_HIATUS)
+		add_reason(w, e);
+	if (translate(&e))
+		add_event(w, &e);
 	return uni_sink_failed(w->out) ? -UNI_EIO : 0;
 }
 
@@ -153,51 +178,4 @@ int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret)
 	rc = uni_sink_failed(w->out) ? -UNI_EIO : 0;
 	free(w);
 	return rc;
-}
-
-void uni_mirage_metadata(struct uni_sink *out)
-{
-	static const struct {
-		const char *name, *fields;
-	} events[] = {
-		{ "creates", "u64 thread; u64 child; type thread_type;" },
-		{ "read", "u64 thread; u64 input;" },
-		{ "fulfills", "u64 thread; u64 resolvee;" },
-		{ "fails", "u64 thread; u64 resolvee; string exn;" },
-		{ "becomes", "u64 thread; u64 sleeper;" },
-		{ "label", "u64 thread; string label;" },
-		{ "increase", "u64 thread; i64 amount; string counter;" },
-		{ "switch", "u64 thread;" },
-		{ "gc", "u64 duration_ns;" },
-		{ "signal", "u64 thread; u64 source;" },
-		{ "try_read", "u64 thread; u64 input;" },
-		{ "counter", "u64 thread; i64 value; string counter;" },
-		{ "read_resolved_later", "u64 thread; u64 input;" },
-		{ "signal_without_switch", "u64 thread; u64 sender;" },
-	};
-
-	uni_sink_puts(out,
-		"/* CTF 1.8 */\n\n"
-		"typealias integer { size = 8; align = 8; } := u8;\n"
-		"typealias integer { size = 16; align = 8; } := u16;\n"
-		"typealias integer { size = 32; align = 8; } := u32;\n"
-		"typealias integer { size = 64; align = 8; base = 16; } := u64;\n"
-		"typealias integer { size = 64; align = 8; signed = true; } := i64;\n\n"
-		"trace {\n\tmajor = 1;\n\tminor = 8;\n"
-		"\tuuid = \"05883b8d-521a-487b-b397-456ab150680c\";\n\tbyte_order = le;\n"
-		"\tpacket.header := struct { u32 magic; u8 uuid[16]; };\n};\n\n"
-		"clock {\n\tname = guest;\n\tfreq = 1000000000;\n};\n\n"
-		"typealias integer { size = 64; align = 8; map = clock.guest.value; } := time;\n\n"
-		"typealias enum : u8 {");
-	for (unsigned i = 0; uni_promise_type_name(i)[0] != '?'; i++)
-		uni_sink_printf(out, " \"%s\" = %u,", uni_promise_type_name(i), i);
-	uni_sink_printf(out, " unknown = %u } := type;\n\n", UNI_PROMISE_TYPE_UNKNOWN);
-	uni_sink_puts(out,
-		"stream {\n\tpacket.context := struct { u32 packet_size; u16 stream_packet_count; "
-		"u32 content_size; };\n"
-		"\tevent.header := struct { time timestamp; u8 id; } align(8);\n};\n");
-	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		uni_sink_printf(out,
-			"\nevent {\n\tid = %u;\n\tname = \"%s\";\n\tfields := struct { %s };\n};\n",
-			i, events[i].name, events[i].fields);
 }

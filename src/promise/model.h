@@ -120,6 +120,11 @@ struct uni_promise_builder;
 struct uni_promise_builder *uni_promise_builder_create(void);
 /* 0 or -UNI_ENOMEM, after which the builder may only be destroyed. */
 int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_promise_event *event);
+/*
+ * A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of no
+ * known type. 0 or -UNI_ENOMEM.
+ */
+int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name);
 /* The model, complete: open runs end with the trace. Owned by the builder. */
 const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_builder *b);
 void uni_promise_builder_destroy(struct uni_promise_builder *b); /* NULL-safe */

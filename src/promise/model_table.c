@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -110,6 +111,21 @@ int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
 		return -UNI_ENOMEM;
 	b->m.all.v[*ret].last = b->now;
 	return 0;
+}
+
+int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name)
+{
+	const struct uni_promise_event e = { .text = name, .text_len = (uint32_t)strlen(name) };
+	uint32_t i = uni_promise_find(b, id);
+	struct uni_promise *p;
+
+	if (name[0] == '\0' || i == UNI_PROMISE_NONE)
+		return 0;
+	p = &b->m.all.v[i];
+	if (p->label != 0 ||
+		(p->type != UNI_PROMISE_TYPE_UNKNOWN && p->type != UNI_PROMISE_TYPE_THREAD))
+		return 0;
+	return uni_promise_text(b, &e, &p->label);
 }
 
 int uni_promise_text(

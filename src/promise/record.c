@@ -62,3 +62,20 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 		.other = UNI_PROMISE_NOBODY };
 	return fields(ret, words, nr, ns_per_cycle);
 }
+
+bool uni_promise_of_call(const struct uni_timeline *tl, const struct uni_call_event *e,
+	struct uni_promise_event *ret)
+{
+	if (e->type == UNI_CALL_LOST) {
+		*ret = (struct uni_promise_event){ .kind = UNI_PE_LOST,
+			.time = e->ns,
+			.cpu = e->cpu,
+			.thread = UNI_PROMISE_NOBODY,
+			.other = UNI_PROMISE_NOBODY,
+			.value = (int64_t)e->count };
+		return true;
+	}
+	return e->type == UNI_CALL_EXT && tl->words != NULL &&
+	       uni_promise_of_record(
+		       e->cls, tl->words(tl->ctx, e), e->nr, e->cpu, e->ns, tl->ns_per_cycle, ret);
+}

@@ -8,6 +8,7 @@
 
 #include "promise/event.h"
 #include "trace/record.h"
+#include "trace/timeline.h"
 
 /*
  * What an extended record of class `cls` and `nr` words says, at `time` ns on that CPU; its text is
@@ -16,5 +17,11 @@
  */
 bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uint32_t cpu,
 	uint64_t time, double ns_per_cycle, struct uni_promise_event *ret);
+
+/*
+ * The same of an event that `tl` has just read, its losses included. False: it is of another kind.
+ */
+bool uni_promise_of_call(const struct uni_timeline *tl, const struct uni_call_event *e,
+	struct uni_promise_event *ret);
 
 #endif

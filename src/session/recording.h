@@ -52,6 +52,7 @@ struct uni_record_stats {
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
+	uint64_t guessed;   /* chains with a frame that was guessed (UNI_FRAME_GUESS) */
 	uint64_t lost;	    /* samples that were made and not kept */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
 	uint64_t stop[UNI_STOP_NR];

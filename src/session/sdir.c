@@ -29,8 +29,7 @@ static bool has_prefix(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* The names that a session is made of; `sub` is the sub-folder, NULL the session itself. */
-static bool is_ours(const char *sub, const char *name)
+bool uni_sdir_is_file(const char *sub, const char *name)
 {
 	if (sub == NULL)
 		return strcmp(name, UNI_SDIR_JSON) == 0 || has_prefix(name, UNI_SDIR_JSON ".tmp-");
@@ -46,7 +45,7 @@ static void guest_name(char ret[GUEST_NAME], unsigned guest)
 	(void)snprintf(ret, GUEST_NAME, UNI_SDIR_GUEST, guest);
 }
 
-static bool is_subdir(const char *name)
+bool uni_sdir_is_folder(const char *name)
 {
 	char guest[GUEST_NAME];
 
@@ -92,9 +91,9 @@ static int sweep_one(
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		if (sub == NULL && is_subdir(e->d_name))
+		if (sub == NULL && uni_sdir_is_folder(e->d_name))
 			continue;
-		if (!is_ours(sub, e->d_name) ||
+		if (!uni_sdir_is_file(sub, e->d_name) ||
 			fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 			!S_ISREG(st.st_mode))
 			return stranger(path, sub, e->d_name, err);

@@ -26,4 +26,8 @@ int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err 
 /* How many vCPUs have streams in guest-N, or `least` if that is more. */
 unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least);
 
+/* The names that a session is made of; `sub` is the sub-folder, NULL the session itself. */
+bool uni_sdir_is_file(const char *sub, const char *name);
+bool uni_sdir_is_folder(const char *name);
+
 #endif

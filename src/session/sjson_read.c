@@ -330,6 +330,7 @@ static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_r
 	st->throttled = get_u64(&s, "throttled");
 	st->failed = get_u64(&s, "failed");
 	st->truncated = get_u64(&s, "truncated");
+	st->guessed = get_u64(&s, "guessed");
 	st->lost = get_u64(&s, "lost");
 	st->exits = get_u64(&s, "exits");
 	st->exits_lost = get_u64(&s, "exits_lost");

@@ -142,6 +142,7 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "throttled", st->throttled);
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "truncated", st->truncated);
+	put_u64(j, "guessed", st->guessed);
 	put_u64(j, "halted", st->state[UNI_VCPU_HALTED]);
 	put_u64(j, "lost", st->lost);
 	put_u64(j, "exits", st->exits);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/stats.h"
 
+#include "arch/frame.h"
 #include "base/checked.h"
 
 #define STEPS (1u << UNI_HIST_STEP_BITS)
@@ -79,6 +80,9 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 	add(&st->state[state], s->weight);
 	if (stop != UNI_STOP_ROOT)
 		add(&st->truncated, s->weight);
+	/* All above a guess is one: the outermost frame tells. */
+	if (s->nr != 0 && s->flags != NULL && (s->flags[s->nr - 1] & UNI_FRAME_GUESS) != 0)
+		add(&st->guessed, s->weight);
 }
 
 static void add_pauses(struct uni_pause_stats *sum, const struct uni_pause_stats *one)
@@ -100,6 +104,7 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add(&sum->throttled, one->throttled);
 	add(&sum->failed, one->failed);
 	add(&sum->truncated, one->truncated);
+	add(&sum->guessed, one->guessed);
 	add(&sum->lost, one->lost);
 	add(&sum->exits, one->exits);
 	add(&sum->exits_lost, one->exits_lost);

@@ -17,6 +17,7 @@
 #define LOOKS_MAX    256
 #define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nobody records */
 #define GUEST_HZ_OFF 100 /* one in so many: by which a guest's own frequency may be wrong */
+#define HZ_MIN	     UNI_NSEC_PER_MSEC /* a slower counter is none: the guest tells nonsense */
 #define HOST_READS   16
 #define NAPS_MAX     3
 #define NAP_NS	     (100 * UNI_NSEC_PER_USEC)
@@ -121,11 +122,15 @@ static int look_once(struct uni_ring *r, unsigned cpu, uint64_t *was, uint64_t *
 
 	if (rc != 0)
 		return rc;
+	if (!now.sure) { /* the next one may see a record that was there already */
+		*before_ns = 0;
+		return 0;
+	}
 	to = uni_now_ns();
-	if (*before_ns != 0 && now.time > *was &&
+	if (*before_ns != 0 && now.timed && now.time > *was &&
 		(best->to_ns == 0 || to - *before_ns < width(best)))
 		*best = (struct uni_tclock_point){ now.time, *before_ns, to };
-	*was = now.time;
+	*was = uni_max(*was, now.time);
 	*before_ns = from;
 	return 0;
 }
@@ -220,7 +225,7 @@ static void by_ring(
 void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,
 	struct uni_record_clock *ret)
 {
-	uint64_t guest_hz = info->tsc_hz != 0 ? info->tsc_hz : UNI_NSEC_PER_SEC;
+	uint64_t guest_hz = info->tsc_hz >= HZ_MIN ? info->tsc_hz : UNI_NSEC_PER_SEC;
 
 	*ret = (struct uni_record_clock){ .hz = guest_hz, .error_ns = UINT64_MAX };
 	if (c->has_offset[cpu])
@@ -229,6 +234,9 @@ void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *i
 		by_ring(c, cpu, guest_hz, ret);
 	else
 		(void)snprintf(ret->source, sizeof(ret->source), "%s",
-			info->tsc_hz != 0 ? "guest" : "none");
-	ret->hz = uni_max(ret->hz, 1u);
+			info->tsc_hz >= HZ_MIN ? "guest" : "none");
+	if (ret->hz < HZ_MIN) {
+		ret->hz = guest_hz;
+		ret->error_ns = UINT64_MAX;
+	}
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 #define CONTROL_WORDS 6
+#define HEAD_WORDS    (CONTROL_WORDS + 1) /* that are written: these, and `frozen` */
 #define PAGE	      4096u
 
 struct plan {
@@ -248,6 +249,18 @@ static int plan_control(struct plan *p)
 	return rc;
 }
 
+/* Rings that a trigger stopped go on when somebody begins anew. `stop` leaves them: they hold what
+ * led to it. */
+static int plan_thaw(struct plan *p)
+{
+	static const uint8_t zero[sizeof(uint32_t)];
+	uint64_t va = p->g->head + offsetof(struct uni_trace_head, frozen);
+	uint8_t now[sizeof(zero)];
+	int rc = p->choice != NULL ? uni_tmem_read(p->g->mem, va, now, sizeof(now)) : 0;
+
+	return rc != 0 || p->choice == NULL ? rc : add(p, va, now, zero, sizeof(now), false);
+}
+
 static int by_gpa(const void *a, const void *b)
 {
 	const struct uni_patch *p = a, *q = b;
@@ -305,7 +318,7 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 	struct uni_trace_plan *ret, struct uni_err *err)
 {
 	struct plan p = {
-		.g = g, .choice = choice, .ret = ret, .cap = g->sites->nr_sites + CONTROL_WORDS
+		.g = g, .choice = choice, .ret = ret, .cap = g->sites->nr_sites + HEAD_WORDS
 	};
 	int rc;
 
@@ -319,6 +332,8 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 		rc = plan_function(&p, &g->sites->function[i]);
 	if (rc == 0)
 		rc = plan_control(&p);
+	if (rc == 0)
+		rc = plan_thaw(&p);
 	if (rc != 0)
 		rc = uni_err_set(err, (enum uni_errcode) - rc,
 			"the guest's code cannot be patched: %s",

@@ -135,6 +135,7 @@ int uni_trecord_run(
 /* Copies made while the guest stands. */
 struct kept {
 	size_t nr, cap;
+	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_ring_now now[UNI_VCPU_MAX]; /* what each CPU wrote and lost in all */
 	struct {
 		unsigned cpu;
@@ -157,22 +158,18 @@ static int keep(void *arg, unsigned cpu, const struct uni_trace_sub *packet, siz
 	return 0;
 }
 
-static int hold(struct uni_target *t, struct uni_pause *p)
+static int hold(struct uni_target *t, struct uni_pause *p, struct uni_regs *regs)
 {
-	struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
 	uint64_t until = uni_now_ns() + HOLD_NS, all;
 	const struct timespec nap = uni_ns_timespec(5 * UNI_NSEC_PER_MSEC);
 	int rc;
 
-	if (regs == NULL)
-		return -UNI_ENOMEM;
 	all = UINT64_MAX >> (UNI_VCPU_MAX - t->ops->nr_vcpus(t));
 	do {
 		rc = uni_pause_begin(p, t, all, regs);
 		if (rc == -UNI_EAGAIN)
 			(void)nanosleep(&nap, NULL);
 	} while (rc == -UNI_EAGAIN && uni_now_ns() < until);
-	free(regs);
 	return rc;
 }
 
@@ -196,7 +193,7 @@ static int hold_whole(const struct uni_trecord_cfg *cfg, struct kept *k, struct 
 	bool whole = false;
 
 	for (int i = 0;; i++) {
-		int rc = hold(cfg->t, p);
+		int rc = hold(cfg->t, p, k->regs);
 
 		if (rc == 0)
 			rc = look_at_all(cfg, k, &whole);
@@ -226,6 +223,8 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 		rc = hold_whole(cfg, k, &pause);
 	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
 		rc = uni_ring_drain(ring, i, keep, k);
+	if (rc == 0 && cfg->names != NULL)
+		uni_tnames_take(cfg->names, k->regs, (uint32_t)cfg->t->ops->nr_vcpus(cfg->t));
 	(void)uni_pause_end(&pause);
 	if (pause.end_ns > pause.begin_ns)
 		*pause_ns_ret = pause.end_ns - pause.begin_ns;

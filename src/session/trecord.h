@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "session/recording.h"
 #include "session/tclock.h"
+#include "session/tnames.h"
 #include "session/tracer.h"
 #include "session/tstream.h"
 
@@ -22,8 +23,9 @@ struct uni_trecord_cfg {
 	struct uni_tracer *tracer;
 	struct uni_tstream *out;
 	struct uni_tclock *clock;
-	uint64_t duration_ns;	 /* 0: until *stop or the guest's end */
-	const atomic_bool *stop; /* NULL: none */
+	struct uni_tnames *names; /* NULL: its threads are not known */
+	uint64_t duration_ns;	  /* 0: until *stop or the guest's end */
+	const atomic_bool *stop;  /* NULL: none */
 	/* Now and then, of the caller's thread; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_trecord_state *st);
 	void *ctx;

@@ -75,6 +75,7 @@ struct uni_target_info {
 	bool denied;	    /* not permitted to look into the process: the rest is what it says */
 	uint32_t domid;	    /* of a Xen domain; 0: it is none */
 	bool stopped;	    /* its process stands still by a signal (SIGSTOP) or a debugger */
+	char rest[16];	    /* why none of its vCPUs runs: "paused", "crashed", ...; "" they may */
 	bool absent;	    /* nothing is there (yet); note says what is not */
 	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
 	char ended[240];    /* of an attached one: how it ended, if its backend can tell; else "" */

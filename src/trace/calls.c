@@ -184,13 +184,37 @@ static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	}
 }
 
+/* Of arguments and values: whose they are. */
+static uint32_t func_of_ext(struct uni_calls *s, const struct uni_walk_cpu *c,
+	const struct uni_trace_record *rec)
+{
+	const struct uni_walk_thread *t = &s->walk.thread[c->thread];
+
+	if (rec->cls == UNI_TRACE_CLASS_ENTRY_ARGS && rec->nr != 0)
+		return uni_funcs_at(s->walk.funcs,
+			s->walk.in->info.text_window | (uint32_t)rec->words[rec->nr - 1]);
+	return rec->cls == UNI_TRACE_CLASS_EXIT_VALUE ? t->frame[t->nr - 1].func : UNI_FUNC_NONE;
+}
+
+/* With a function filter only what belongs to a call that passes. */
+static bool ext_passes(struct uni_calls *s, const struct uni_walk_cpu *c, uint16_t cls,
+	uint32_t func)
+{
+	if (s->walk.filter.function == NULL)
+		return true;
+	if (cls == UNI_TRACE_CLASS_ENTRY_ARGS && matches(s, func))
+		return true;
+	return func != UNI_FUNC_NONE && lowest(s, &s->walk.thread[c->thread]) != 0;
+}
+
 static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	const struct uni_trace_record *rec)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
+	uint32_t func = func_of_ext(s, c, rec);
 	struct uni_call_event *e;
 
-	if (w->filter.function != NULL || !is_told(s, c, time))
+	if (!ext_passes(s, c, rec->cls, func) || !is_told(s, c, time))
 		return;
 	if (!uni_vec_grow(&s->words, rec->nr)) {
 		w->failed = -UNI_ENOMEM;
@@ -199,6 +223,7 @@ static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	e = add(s, c, time, UNI_CALL_EXT);
 	if (e == NULL)
 		return;
+	e->func = func;
 	e->cls = rec->cls;
 	e->nr = rec->nr;
 	e->first = (uint32_t)s->words.nr;

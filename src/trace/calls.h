@@ -33,7 +33,9 @@ enum uni_call_type {
 	UNI_CALL_RETURN, /* of a call whose beginning is not in the trace: func is UNI_FUNC_NONE */
 	UNI_CALL_SWITCH, /* thread: goes; next: comes */
 	UNI_CALL_LOST,	 /* count events are missing here on this CPU; thread 0 runs from now on */
-	UNI_CALL_EXT,	 /* another extended record: cls, nr, words */
+	UNI_CALL_EXT,	 /* another extended record: cls, nr, words; just before an ENTER or ENTRY
+			    its arguments (UNI_TRACE_CLASS_ENTRY_ARGS), before a LEAVE its value
+			    (UNI_TRACE_CLASS_EXIT_VALUE): func is told then */
 };
 
 enum uni_call_flags {

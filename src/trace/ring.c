@@ -15,6 +15,9 @@ struct cpu {
 	uint64_t next_seq;   /* of the sub-buffer to read next */
 	uint64_t next_words; /* words that were before it, when that is known */
 	uint64_t cut_seq;    /* of this one only what is behind next_words; 0: of none */
+	/* The sub-buffer that uni_ring_now() saw last: up to where its records are known, when the
+	 * last of these was made. */
+	uint64_t seen_seq, seen_end, seen_time;
 	struct uni_ring_stats stats;
 };
 
@@ -162,12 +165,69 @@ static int now_written(const struct uni_ring *r, const struct cpu *c, uint64_t *
 	return rc;
 }
 
+/* The records between c->seen_end and `end`, of which r->copy has the bytes. */
+static void see(const struct uni_ring *r, struct cpu *c, uint64_t end, struct uni_ring_now *ret)
+{
+	const uint64_t *words = (const uint64_t *)(const void *)r->copy.bytes;
+	struct uni_trace_cursor at = { .at = words + c->seen_end / 8,
+		.end = words + end / 8,
+		.now = c->seen_time,
+		.kinds = r->info.kinds };
+	struct uni_trace_record rec;
+
+	while (uni_trace_next(&at, &rec)) {
+		ret->time = rec.time;
+		ret->timed = true;
+		/* Entries at the end may be taken back, and something longer be put there. */
+		if (rec.kind == UNI_TRACE_KIND_ENTRY)
+			continue;
+		c->seen_end = (uint64_t)(at.at - words) * 8;
+		c->seen_time = rec.time;
+	}
+}
+
+/*
+ * When the newest record was made. Its last word does not tell: it may belong to one of several
+ * words, whose time is in the first. So records are followed from where they were known last, and
+ * only if by now everything that was reserved up to `end` is written: what is not shows what was
+ * there a round ago.
+ */
+static int newest(struct uni_ring *r, struct cpu *c, const struct uni_trace_sub *head, uint64_t end,
+	struct uni_ring_now *ret)
+{
+	uint64_t seq;
+	int rc;
+
+	ret->time = head->ts_begin;
+	ret->sure = end <= UNI_TRACE_SUB_HEAD;
+	if (ret->sure || head->open_bytes < (int32_t)end - UNI_TRACE_SUB_SIZE)
+		return 0;
+	if (c->seen_seq != head->begin_seq) {
+		c->seen_seq = head->begin_seq;
+		c->seen_end = UNI_TRACE_SUB_HEAD;
+		c->seen_time = head->ts_begin;
+	}
+	ret->time = c->seen_time;
+	ret->timed = ret->sure = c->seen_end > UNI_TRACE_SUB_HEAD;
+	if (end <= c->seen_end)
+		return 0;
+	rc = get(r, slot(c, head->begin_seq) + c->seen_end, r->copy.bytes + c->seen_end,
+		end - c->seen_end);
+	if (rc == 0)
+		rc = get(r, slot(c, head->begin_seq) + offsetof(struct uni_trace_sub, begin_seq),
+			&seq, sizeof(seq));
+	ret->sure = rc == 0 && seq == head->begin_seq;
+	if (ret->sure)
+		see(r, c, end, ret);
+	return rc;
+}
+
 int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 {
-	const struct cpu *c = &r->cpu[cpu];
+	struct cpu *c = &r->cpu[cpu];
 	struct uni_trace_cpu state;
 	struct uni_trace_sub head;
-	uint64_t end, word = 0;
+	uint64_t end;
 	int rc = look(r, c, &state, &head, &end);
 
 	if (rc != 0)
@@ -175,27 +235,10 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 	*ret = (struct uni_ring_now){ .seq = head.begin_seq,
 		.words = head.words_before,
 		.lost = state.lost,
-		.time = head.ts_begin,
 		.whole = head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE };
-	if (end <= UNI_TRACE_SUB_HEAD)
-		return 0;
-	ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
-	rc = get(r, slot(c, head.begin_seq) + end - 8, &word, sizeof(word));
-	/* The last word of a record of several has no time in it, but is none of these. */
-	switch (r->info.kinds[word >> 32 & 15]) {
-	case UNI_TRACE_KIND_ENTRY:
-	case UNI_TRACE_KIND_EXIT:
-	case UNI_TRACE_KIND_LEAF:
-		/* All ones: a freeze or a new epoch waits for the next event. */
-		ret->time = state.hi != UINT32_MAX
-				    ? (uint64_t)state.hi << 32 | (uint32_t)word
-				    : head.ts_begin +
-					      (uint32_t)((uint32_t)word - (uint32_t)head.ts_begin);
-		break;
-	default:
-		break;
-	}
-	return rc;
+	if (end > UNI_TRACE_SUB_HEAD)
+		ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
+	return newest(r, c, &head, end, ret);
 }
 
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)

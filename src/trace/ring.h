@@ -62,7 +62,9 @@ struct uni_ring_now {
 	uint64_t seq;	/* of the sub-buffer that it writes */
 	uint64_t words; /* of records, since the boot */
 	uint64_t lost;	/* events that found no room, since the boot */
-	uint64_t time;	/* of the newest record, or when its sub-buffer was begun */
+	uint64_t time;	/* of the newest record, or when the sub-buffer was begun */
+	bool timed;	/* it is that of a record */
+	bool sure;	/* it is the newest: none is being written, or was overwritten while read */
 	bool whole;	/* no record of it is reserved and not written */
 };
 int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);

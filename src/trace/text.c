@@ -19,7 +19,9 @@
 #include "base/vec.h"
 
 #define BLOCK	 (256u * 1024) /* at least a line: see LINE_MAX */
-#define LINE_MAX (2 * UNI_CALLS_DEPTH_MAX + 2 * UNI_TEXT_MAX + 512)
+#define LINE_MAX (2 * UNI_CALLS_DEPTH_MAX + 2 * UNI_TEXT_MAX + ARGS_MAX + VALUE_MAX + 512)
+#define ARGS_MAX 512
+#define VALUE_MAX 64
 #define DURATION 13
 #define UNKNOWN	 "<< unknown symbol >>"
 
@@ -29,6 +31,7 @@ struct line {
 	uint8_t prefix_len;
 	bool waits; /* a call whose line is not written yet */
 	uint32_t func, depth;
+	char *args, *value; /* of the call that comes, of the return that comes; "" or NULL: none */
 };
 
 #define SHORT 32 /* copies of a fixed length are several times faster */
@@ -213,6 +216,25 @@ static inline char *begin_line(const struct uni_trace_text *t, char *p, const st
 	return blanks(p, 2 * (size_t)depth);
 }
 
+/* "(ARGS) {" or "(ARGS);" and the value as a comment: as Linux has them. They are told once. */
+static char *put_values(char *p, const struct line *l, bool leaf)
+{
+	*p++ = '(';
+	p = copy(p, l->args, strlen(l->args));
+	l->args[0] = '\0';
+	if (!leaf)
+		return COPY(p, ") {\n");
+	p = COPY(p, ");");
+	if (l->value[0] != '\0') {
+		p = COPY(p, " /* ");
+		p = copy(p, l->value, strlen(l->value));
+		p = COPY(p, " */");
+		l->value[0] = '\0';
+	}
+	*p++ = '\n';
+	return p;
+}
+
 /* "name() {" or "name();" */
 static inline void put_call(struct uni_trace_text *t, const struct line *l, uint32_t func,
 	uint32_t depth, bool timed, uint64_t ns, bool leaf)
@@ -221,7 +243,10 @@ static inline void put_call(struct uni_trace_text *t, const struct line *l, uint
 	char *p = begin_line(t, room(t, LINE_MAX), l, depth, timed, ns);
 
 	p = put_name(p, n);
-	p = leaf ? COPY(p, "();\n") : COPY(p, "() {\n");
+	if (__builtin_expect(l->args != NULL, 0))
+		p = put_values(p, l, leaf);
+	else
+		p = leaf ? COPY(p, "();\n") : COPY(p, "() {\n");
 	t->fill = (size_t)(p - t->block);
 }
 
@@ -234,6 +259,11 @@ static inline void put_end(
 
 	p = COPY(p, "} /* ");
 	p = put_name(p, n);
+	if (__builtin_expect(l->value != NULL && l->value[0] != '\0', 0)) {
+		*p++ = ' ';
+		p = copy(p, l->value, strlen(l->value));
+		l->value[0] = '\0';
+	}
 	p = COPY(p, " */\n");
 	t->fill = (size_t)(p - t->block);
 }
@@ -269,6 +299,27 @@ static void put_switch(
 	uni_sink_puts(t->out, rule);
 }
 
+/* Of the call or return that comes with the next event. */
+static void keep_values(struct uni_trace_text *t, struct line *l, const struct uni_call_event *e)
+{
+	bool is_value = e->cls == UNI_TRACE_CLASS_EXIT_VALUE;
+
+	if (t->opts.args == NULL || (!is_value && e->cls != UNI_TRACE_CLASS_ENTRY_ARGS))
+		return;
+	if (l->args == NULL) {
+		l->args = calloc(1, ARGS_MAX + VALUE_MAX);
+		if (l->args == NULL)
+			return;
+		l->value = l->args + ARGS_MAX;
+	}
+	if (is_value) {
+		t->opts.args(t->opts.args_ctx, e, l->value, VALUE_MAX);
+		return;
+	}
+	tell_waiting(t, l); /* it has arguments of its own */
+	t->opts.args(t->opts.args_ctx, e, l->args, ARGS_MAX);
+}
+
 /* An event that is no plain call. */
 static void put_other(struct uni_trace_text *t, struct line *l, const struct uni_call_event *e)
 {
@@ -288,6 +339,9 @@ static void put_other(struct uni_trace_text *t, struct line *l, const struct uni
 		flush(t);
 		uni_sink_printf(t->out, "CPU:%u [LOST %llu EVENTS]\n", e->cpu,
 			(unsigned long long)e->count);
+		break;
+	case UNI_CALL_EXT:
+		keep_values(t, l, e);
 		break;
 	default:
 		break;
@@ -394,6 +448,8 @@ void uni_trace_text_close(struct uni_trace_text *t)
 	uni_vec_foreach (l, &t->line)
 		tell_waiting(t, l);
 	flush(t);
+	uni_vec_foreach (l, &t->line)
+		free(l->args);
 	uni_vec_free(&t->line);
 	uni_vec_free(&t->name);
 	free(t);

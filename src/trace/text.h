@@ -24,6 +24,10 @@ struct uni_trace_text_opts {
 	/* Names of threads; -> uni_calls_thread_name(). NULL: "tid" and the event's number. */
 	const char *(*thread_name)(const void *ctx, uint32_t thread, uint64_t *number_ret);
 	const void *ctx;
+	/* graph, of events of type UNI_CALL_EXT with arguments or a value: the text, at most size
+	 * bytes with its end; "" for none. NULL: they are left out. */
+	void (*args)(void *ctx, const struct uni_call_event *e, char *buf, size_t size);
+	void *args_ctx;
 };
 
 struct uni_trace_text; /* opaque */

@@ -8,6 +8,7 @@
 struct uni_trace_timeline {
 	struct uni_funcs *funcs;
 	struct uni_calls *calls;
+	double ns_per_cycle;
 };
 
 static int read_calls(void *ctx, const struct uni_call_event **ret, size_t *nr_ret)
@@ -31,6 +32,13 @@ static const char *thread_name(void *ctx, uint32_t thread, uint64_t *number_ret)
 	return uni_calls_thread_name(t->calls, thread, number_ret);
 }
 
+static const uint64_t *words(void *ctx, const struct uni_call_event *e)
+{
+	struct uni_trace_timeline *t = ctx;
+
+	return uni_calls_words(t->calls, e);
+}
+
 int uni_trace_timeline_open(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
 	const struct uni_funcs_naming *naming, struct uni_trace_timeline **ret, struct uni_err *err)
 {
@@ -39,6 +47,7 @@ int uni_trace_timeline_open(const struct uni_trace_input *in, const struct uni_c
 
 	if (t == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	t->ns_per_cycle = (double)uni_trace_rate(in).mult / 4294967296.0;
 	t->funcs = uni_funcs_create(naming);
 	if (t->funcs == NULL)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -93,7 +102,9 @@ struct uni_timeline uni_trace_timeline_get(struct uni_trace_timeline *t)
 		.read = read_calls,
 		.func = func_name,
 		.thread = thread_name,
-		.text = write_text };
+		.text = write_text,
+		.words = words,
+		.ns_per_cycle = t->ns_per_cycle };
 }
 
 const struct uni_calls_stats *uni_trace_timeline_stats(const struct uni_trace_timeline *t)

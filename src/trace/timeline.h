@@ -17,6 +17,9 @@ struct uni_timeline {
 	const char *(*thread)(void *ctx, uint32_t thread, uint64_t *number_ret);
 	/* Instead of reading it: the text that Nanos prints; function: not function_graph. */
 	int (*text)(void *ctx, bool function, struct uni_sink *out, struct uni_err *err);
+	/* Of an UNI_CALL_EXT that was just read; NULL: such events do not come. */
+	const uint64_t *(*words)(void *ctx, const struct uni_call_event *e);
+	double ns_per_cycle; /* of the guest's counter; 0 without words */
 };
 
 struct uni_trace_timeline; /* opaque: that of a trace */

@@ -8,7 +8,9 @@
 #include "trace/record.h"
 #include "trace/walk_threads.h"
 
-#define RESYNC_MAX 64 /* calls back that a return is looked for */
+#define RESYNC_MAX  64 /* calls back that a return is looked for */
+#define ARGS_WORDS  7
+#define VALUE_WORDS 3
 
 static void masks(struct uni_walk *w)
 {
@@ -247,6 +249,30 @@ static void push(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint
 	w->ops->enter(w, c, f);
 }
 
+/* What is known of a call, or of its return, is told just before it. */
+static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
+	const struct uni_trace_record *rec, uint64_t time)
+{
+	w->stats.events++;
+	if (w->ops->ext != NULL && (w->functions || uni_walk_grow(w, c)))
+		w->ops->ext(w, c, time, rec);
+	push(w, c,
+		uni_funcs_at(w->funcs,
+			w->in->info.text_window | (uint32_t)rec->words[rec->nr - 1]),
+		time);
+}
+
+static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
+	const struct uni_trace_record *rec, uint64_t time)
+{
+	const struct uni_walk_thread *t = &w->thread[c->thread];
+
+	w->stats.events++;
+	if (w->ops->ext != NULL && t->nr > 1 && t->too_deep == 0)
+		w->ops->ext(w, c, time, rec);
+	resync(w, c, (uint32_t)rec->words[rec->nr - 1], time);
+}
+
 static void extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct uni_trace_record *rec,
 	uint64_t time)
 {
@@ -255,6 +281,10 @@ static void extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct un
 		push(w, c,
 			uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[0]),
 			time);
+	} else if (rec->cls == UNI_TRACE_CLASS_ENTRY_ARGS && rec->nr >= ARGS_WORDS) {
+		entry_with_args(w, c, rec, time);
+	} else if (rec->cls == UNI_TRACE_CLASS_EXIT_VALUE && rec->nr >= VALUE_WORDS) {
+		exit_with_value(w, c, rec, time);
 	} else if (rec->cls == UNI_TRACE_CLASS_SWITCH && rec->nr >= 3) {
 		uni_walk_switch(w, c, rec->words[0], rec->words[1], (uint32_t)rec->words[2], time);
 	} else if (w->ops->ext != NULL) {

@@ -123,11 +123,23 @@ static bool broken(enum uni_stop stop)
 	       stop == UNI_STOP_FAULT || stop == UNI_STOP_NOREGS;
 }
 
+/* In the function before the one that is to be left; 0: there is none. */
+static uint64_t callee_pc(const struct uni_chain *c)
+{
+	unsigned i = c->nr - 2u;
+
+	if (c->nr < 2)
+		return 0;
+	return (c->flags[i] & UNI_FRAME_EXACT) != 0 ? c->pc[i] : c->pc[i] - 1;
+}
+
 /* One frame up with the first stepper that knows the way. 1: the chain ends. */
 static int step(struct walk *w)
 {
+	const struct uni_step in = {
+		.leaf = w->st.exact, .guessed = w->guessed, .callee = callee_pc(w->ret)
+	};
 	const struct uni_unwinder *u = w->u;
-	bool leaf = w->st.exact;
 	enum uni_stop stop = UNI_STOP_NR;
 
 	for (size_t i = 0; i < uni_array_len(u->stepper) && u->stepper[i].ops != NULL; i++) {
@@ -137,11 +149,11 @@ static int step(struct walk *w)
 
 		if (stop != UNI_STOP_NR && !ops->guesses)
 			continue;
-		w->st = (struct uni_step){ .leaf = leaf };
+		w->st = in;
 		rc = ops->step(u->stepper[i].ctx, w->as, &w->regs, &w->st);
 		if (rc == -UNI_ENOTSUP)
 			continue;
-		if (rc == 0 && rises(w, &callee, leaf)) {
+		if (rc == 0 && rises(w, &callee, in.leaf)) {
 			w->guessed |= w->st.guess;
 			return 0;
 		}

@@ -19,6 +19,27 @@ static bool doubtful(const struct uni_unwinder *u, uint64_t pc)
 	return f != NULL || h->cfi != NULL;
 }
 
+/*
+ * A chain is complete only with evidence: a frame pointer of 0 may be a number like any other. A
+ * return address of 0 is the end, but not what an unlikely frame pointer points at.
+ */
+static enum uni_stop judge_end(const struct uni_unwinder *u, struct uni_as *as,
+	const struct uni_regs *regs, const struct uni_step *st)
+{
+	uint64_t pc = st->leaf ? regs->pc : regs->pc - 1, fp = regs->r[u->arch->fp_reg], word;
+	const struct uni_func_hint *f = uni_hints_find(u->hints, pc);
+
+	if (st->stop == UNI_STOP_BADPTR && fp == 0 &&
+		uni_hints_is_end(u->hints, st->guessed ? 0 : st->callee, pc))
+		return UNI_STOP_ROOT;
+	if (st->stop != UNI_STOP_ROOT || (f != NULL && (f->flags & UNI_FUNC_ENTRY) != 0) ||
+		!doubtful(u, pc) || fp > UINT64_MAX - 8)
+		return st->stop;
+	if (uni_as_read_u64(as, uni_gva_of(fp + 8), &word) == 0 && word == 0)
+		return UNI_STOP_BADPTR;
+	return st->stop;
+}
+
 static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
@@ -26,8 +47,10 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 	uint64_t target;
 	int rc = u->arch->fp_step(as, u->hints, st->leaf, &caller, &st->stop);
 
-	if (rc != 0)
+	if (rc != 0) {
+		st->stop = judge_end(u, as, regs, st);
 		return rc;
+	}
 	if (doubtful(u, st->leaf ? regs->pc : regs->pc - 1) &&
 		!uni_unwind_after_call(u, as, caller.pc, &target))
 		return -UNI_ENOTSUP;

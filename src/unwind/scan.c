@@ -87,7 +87,8 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 		regs->sp > UINT64_MAX - SCAN_WORDS * 8)
 		return -UNI_ENOTSUP;
 	f = uni_hints_find(u->hints, st->leaf ? regs->pc : regs->pc - 1);
-	if (f != NULL && (f->flags & UNI_FUNC_ENTRY) != 0) {
+	if (f != NULL && ((f->flags & UNI_FUNC_ENTRY) != 0 ||
+				 (!st->leaf && (f->flags & UNI_FUNC_CLEARS_FP) != 0))) {
 		st->stop = UNI_STOP_ROOT;
 		return 1;
 	}

@@ -22,6 +22,8 @@ struct uni_chain {
 /* One step from a frame to its caller. */
 struct uni_step {
 	bool leaf;	    /* in: pc is an interrupted one, no return address */
+	bool guessed;	    /* in: so was this frame, or one before it */
+	uint64_t callee;    /* in: an address of the function that this frame called; 0: none */
 	bool exact;	    /* out: so is the caller's, which was interrupted */
 	bool guess;	    /* out: the caller was guessed */
 	enum uni_stop stop; /* out, when the chain ends here */

@@ -110,21 +110,39 @@ all_vcpus() {
 stack_trace() {
 	timeout 60 "$U" xenctx -S "$target" 1 >ctx 2>err || return 1
 	cat ctx
-	grep -q '^Stack Trace:$' ctx && ! grep -q '^Call Trace' ctx &&
+	grep -q '^Stack:$' ctx && grep -q '^Stack Trace:$' ctx && grep -qE '^ {18}\* \[<' ctx && ! grep -q '^Call Trace' ctx &&
 		[ "$(grep -cE '^[0-9a-f]{16}:   (\[<|  )[0-9a-f]{16}' ctx)" -gt 4 ] &&
-		grep -qE '\[<[0-9a-f]{16}>\] cpu1_work\+0x' ctx
+		grep -qE '\[<[0-9a-f]{16}>\] cpu1_work\+0x' ctx || return
+	# With frame pointers: a line on the left from each saved one to the next, to the caller above it.
+	timeout 60 "$U" xenctx -f -S "$target" 1 >ctx 2>err || return 1
+	cat ctx
+	grep -A1 -E '^[0-9a-f]{16}: \|-- [0-9a-f]{16}$' ctx >pairs
+	grep -qE '^[0-9a-f]{16}: \| \[<[0-9a-f]{16}>\] ap_work\+0x' pairs
 }
 
-# 8 bytes a line, two lines, each with its address and as characters.
+# 4 bytes a line, which is a whole word, two lines, each with its address and as characters; nothing else.
 dumps() {
 	base=$(nm "$elf" | awk '$3 == "app_main" { print $1 }') # aligned, as objdump shows it
-	timeout 60 "$U" xenctx -t -D -b 8 -l 2 -m "0x$base" "$target" >ctx 2>err || return 1
+	timeout 60 "$U" xenctx -t -D -b 4 -l 2 -m "0x$base" "$target" >ctx 2>err || return 1
 	cat ctx
 	want=$(objdump -s --start-address="0x$base" "$elf" |
 		awk '/^Contents/ { getline; print substr($2 $3, 1, 16); exit }' | sed -E 's/(..)(..)(..)(..)(..)(..)(..)(..)/\8\7\6\5\4\3\2\1/')
 	grep -q "^Memory (address $base):$" ctx && grep -qE "^$base: $want  .{8}$" ctx &&
-		[ "$(sed -n '/^Memory/,/^$/p' ctx | grep -c '^[0-9a-f]*:')" = 2 ] &&
-		[ "$(sed -n '/^Stack/,/^$/p' ctx | grep -cE '^[0-9a-f]{16}: [0-9a-f]{16}  .{8}$')" = 2 ]
+		[ "$(sed -n '/^Memory/,/^$/p' ctx | grep -c '^[0-9a-f]*:')" = 2 ] && ! grep -q '^rip' ctx &&
+		! grep -q '^Stack' ctx || return
+	timeout 60 "$U" xenctx -t -D -b 5 -l 2 "$target" >ctx 2>err || return 1
+	[ "$(sed -n '/^Stack/,/^$/p' ctx | grep -cE '^[0-9a-f]{16}: [0-9a-f]{16}  .{8}$')" = 2 ]
+}
+
+# Memory as a stack: of its words those are shown that look like code, and nothing of a vCPU.
+as_stack() {
+	timeout 60 "$U" xenctx "$target" 1 >ctx 2>err || return 1
+	sp=$(sed -n 's/^rsp: //p' ctx)
+	timeout 60 "$U" xenctx -d "0x$sp" "$target" 1 >ctx 2>err || return 1
+	cat ctx
+	grep -q '^Stack:$' ctx && grep -qE '^[0-9a-f]{16}:   \[<[0-9a-f]{16}>\] ap_work\+0x[0-9a-f]+ \?$' ctx &&
+		! grep -q -e '^rip' -e '^Code' -e '<--' ctx || return
+	timeout 60 "$U" xenctx -l 0 "$target" 1 >ctx 2>err && ! grep -q '^Stack' ctx && grep -q '^Call Trace' ctx
 }
 
 unmapped() {
@@ -152,6 +170,7 @@ for way in $accels; do
 		check "$way: xenctx -C" all_vcpus
 		check "$way: xenctx -S" stack_trace
 		check "$way: xenctx -m -t -D -b -l" dumps
+		check "$way: xenctx -d, -l 0" as_stack
 		check "$way: xenctx says what is not mapped" unmapped
 	else
 		check "$way: boots" false
@@ -273,6 +292,30 @@ again() { # of a domain that runs: no second one, and it may be destroyed
 }
 check "generate-flame-graph takes a domain that is there" again
 
+wrong_name() { # nothing is made that nobody would find
+	: >xl.log
+	(cd work && timeout 60 "$U" generate-flame-graph -n nope -c ../app.cfg -x ../app.elf) >out 2>err
+	status=$?
+	refused $status err 2 'domain app, and -n says nope' && ! grep -q create xl.log && [ ! -e domain ]
+}
+check "generate-flame-graph: -n is not the configuration's" wrong_name
+
+not_traced() { # what it made goes, what was there stays
+	: >xl.log
+	(cd work && timeout 60 "$U" generate-flame-graph -n app -c ../app.cfg -x ../app.elf \
+		--target "gdb:unix=$T/none") >out 2>err
+	status=$?
+	grep -q 'destroy 7' xl.log && refused $status err 1 "$T/none" && [ ! -e domain ] || return
+	xl create ../app.cfg && : >xl.log
+	(cd work && timeout 60 "$U" generate-flame-graph -n app -c ../app.cfg -x ../app.elf \
+		--target "gdb:unix=$T/none") >out 2>err
+	[ $? -eq 1 ] && [ -e domain ] && ! grep -q destroy xl.log
+	status=$?
+	xl destroy 7
+	return $status
+}
+check "generate-flame-graph: a domain that cannot be traced" not_traced
+
 left_behind() { # the domain that could not be recorded
 	: >xl.log
 	(cd work && timeout 120 "$U" run --xl ../app.cfg -q -d 1 --target "gdb:unix=$T/none") >out 2>err
@@ -336,7 +379,13 @@ wrong() { # WORDS OPTION...
 }
 check "domain 0 is refused" wrong 'domain 0' uniprof - 0
 check "-s and -E exclude each other" wrong 'exclude each other' uniprof -s syms -E app.elf - 7
+check "-F 0 is refused" wrong 'give up to 100000 Hz$' uniprof -F 0 - 7
+check "-f 0 is refused" wrong 'give up to 100000 Hz$' generate-flame-graph -f 0 -n app -c app.cfg -x app.elf
+"$U" uniprof -F 0 - 7 2>&1 | grep -e --exits >err
+check "... and says nothing of an option that is not there" test ! -s err
 check "-d and -f exclude each other" wrong 'exclude each other' xenctx -d 0x1000 -f 7
+check "-b is 4 to 128" wrong '4 to 128' xenctx -b 3 7
+check "-b is 4 to 128 (129)" wrong '4 to 128' xenctx -b 129 7
 check "-C and a vCPU exclude each other" wrong 'names one' xenctx -C 7 1
 check "generate-flame-graph needs a domain" wrong 'are needed' generate-flame-graph -f 5
 check "--xl takes no image" wrong 'give its ELF with -e' run --xl app.cfg app.elf

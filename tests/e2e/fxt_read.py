@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""fxt_read.py FILE: what a Fuchsia trace holds, by the format's description: "THREAD NAME BEGIN END"
-a line for calls, "THREAD NAME TIME" for instants, "cpuN TIME OUT IN" for switches. Strict."""
+"""fxt_read.py FILE [samples]: what a Fuchsia trace holds, by the format's description: "THREAD NAME BEGIN END"
+a line for calls, "THREAD NAME TIME" for instants, "cpuN TIME OUT IN" for switches; of samples "LANE<TAB>NAME<TAB>BEGIN<TAB>END". Strict."""
 import struct
 import sys
 
@@ -41,7 +41,8 @@ while at < len(words):
         names[words[at + 1]] = name
         for _ in range(head >> 40 & 15):
             assert words[pos] & 15 == 8 and strings[words[pos] >> 16 & 0xFFFF] == "process"
-            assert names[words[pos + 1]] == "guest"
+            process = words[pos + 1]
+            assert names[process] == "guest" if process == 1 else process >= 1 << 32
             pos += words[pos] >> 4 & 0xFFF
         assert pos == end
     elif kind == 4:
@@ -52,9 +53,15 @@ while at < len(words):
             pos += 2
         else:
             thread = threads[ref][1]
-        assert strings[head >> 32 & 0xFFFF] == "calls"
+        category = strings[head >> 32 & 0xFFFF]
+        assert category in ("calls", "samples")
         name, pos = inline_or_ref(head >> 48, pos)
-        if what == 4:
+        if category == "samples":
+            assert what == 4 and ref == 0
+            if sys.argv[2:] == ["samples"]:
+                print(thread, name, words[at + 1], words[pos], sep="\t")
+            pos += 1
+        elif what == 4:
             print(names[thread], name, words[at + 1], words[pos])
             pos += 1
         else:

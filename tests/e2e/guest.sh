@@ -81,6 +81,35 @@ boot() {
 	return 1
 }
 
+# boot_waiting ACCEL VCPUS IMAGE APPEND [LAB-BOOT-OPTION...]: a guest that waits for `go_on`, a byte on
+# its serial port, does its work, and stays.
+boot_waiting() {
+	end_guest
+	rm -f "$T/gdb" "$T/in"
+	mkfifo "$T/in"
+	accel=$1 elf=$3 append=$4 vcpus_=$2
+	shift 4
+	exec 9<>"$T/in"
+	: >"$T/serial"
+	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
+	"$SRC/lab/boot" --accel "$accel" --smp "$vcpus_" --append "wait=1 hold=1 $append" "$@" "$elf" \
+		<"$T/in" >"$T/serial" 2>&1 &
+	guest=$!
+	target=kvm:pid=$guest
+	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
+	wait_for 120 grep -q '^lab: waiting' "$T/serial" && return 0
+	sed 's/^/# /' "$T/serial"
+	return 1
+}
+
+# go_on WORDS: until it has printed these.
+go_on() {
+	echo >&9
+	wait_for 120 grep -q "$1" "$T/serial" && return 0
+	cat "$T/serial"
+	return 1
+}
+
 # wait_for SECONDS COMMAND...: until it succeeds.
 wait_for() {
 	tries=$(($1 * 10))

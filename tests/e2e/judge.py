@@ -15,6 +15,10 @@ Judged are:
     the sampled function. The unwinder's own opinion is not asked;
  3. samples: at least 2000.
 
+A sample may stand for several deadlines (its weight), as where the host ran something else for
+long. These are one observation, not several: the standard error goes by the samples that were
+taken, which the JSON says.
+
 `Self` is meant as the books mean it: time in which a function was the innermost one *with books*;
 what it spends in helpers without books is its own. A function's time begins when its LAB_ENTER has
 read the clock, so a sample in lab_enter below f is not f's but its caller's. That matters where
@@ -220,12 +224,23 @@ def stacks_of_folded(text):
         yield tuple(path.split(';')), int(count)
 
 
+def observed(doc):
+    """Which part of the samples' weight is observations of their own."""
+    guests = doc.get('recording', {}).get('guests', [])
+    samples = sum(g['samples'] for g in guests)
+    weight = sum(g['weight'] for g in guests)
+    return samples / weight if 0 < samples < weight else 1.0
+
+
 def read_stacks(path, drop_roots):
-    """{chain, root first: samples}"""
+    """{chain, root first: samples}, and observed()"""
     text = read_text(path)
+    part = 1.0
     if text.lstrip().startswith('{'):
         try:
-            pairs = list(stacks_of_json(parse_json(text, path)))
+            doc = parse_json(text, path)
+            pairs = list(stacks_of_json(doc))
+            part = observed(doc)
         except (KeyError, IndexError, TypeError, AttributeError) as e:
             raise BadInput('%s: malformed profile: %r' % (path, e)) from e
     else:
@@ -236,7 +251,7 @@ def read_stacks(path, drop_roots):
         if chain and chain[-1] in VCPU_STATES:
             chain = chain[:-1]
         stacks[chain] = stacks.get(chain, 0) + count
-    return stacks
+    return stacks, part
 
 
 def read_session(path, watch_name):
@@ -281,14 +296,22 @@ def count_seen(stacks, books):
     return self_seen, total_seen
 
 
+def margin(truth, nr, sigmas):
+    """How far a share of nr samples may be off: Wilson's interval, which also knows that a share of
+    nearly nothing, or all, is not certain after few samples."""
+    if not nr:
+        return 1.0
+    z = sigmas * sigmas / nr
+    return sigmas * math.sqrt(truth * (1.0 - truth) / nr + z / (4 * nr)) + z / 2
+
+
 class Share:
     """One share of the time: the guest's against the profile's."""
 
     def __init__(self, cycles, all_cycles, seen, nr, rules):
         self.truth = min(max(cycles / all_cycles, 0.0), 1.0)
         self.seen = seen / nr if nr else 0.0
-        error = math.sqrt(self.truth * (1.0 - self.truth) / nr) if nr else 0.0
-        self.allowed = max(rules.sigmas * error, rules.floor)
+        self.allowed = max(margin(self.truth, nr * rules.observed, rules.sigmas), rules.floor)
         self.ok = nr > 0 and abs(self.truth - self.seen) <= self.allowed
 
     def __str__(self):
@@ -363,8 +386,8 @@ def judge(stacks, truth, graph, taken, rules, out=sys.stdout):
     seconds = ', %.2f s' % (truth.cycles / truth.tsc_hz) if truth.tsc_hz else ''
     print('guest: %d cycles of vCPU time%s%s' % (
         truth.cycles, seconds, ', books torn' if truth.torn else ''), file=out)
-    print('samples: %d (want %d): %s' % (nr, rules.min_samples, 'ok' if enough else 'BAD'),
-          file=out)
+    print('samples: %d (want %d): %s; %d observations' % (
+        nr, rules.min_samples, 'ok' if enough else 'BAD', nr * rules.observed), file=out)
     shares = judge_shares(stacks, truth, rules, out)
     chains = judge_chains(stacks, graph, taken, rules, out)
     print('verdict: %s' % ('held' if enough and shares and chains else 'DID NOT HOLD'), file=out)
@@ -396,7 +419,7 @@ def main(argv=None, out=sys.stdout):
         first, last, taken = read_session(rules.session, rules.watch)
         truth = Truth(first, last)
         graph = Graph(read_text(rules.graph).splitlines())
-        stacks = read_stacks(rules.stacks, rules.drop_roots)
+        stacks, rules.observed = read_stacks(rules.stacks, rules.drop_roots)
         return 0 if judge(stacks, truth, graph, taken, rules, out) else 1
     except BadInput as e:
         print('judge: %s' % e, file=sys.stderr)

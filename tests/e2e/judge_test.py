@@ -111,7 +111,7 @@ class JudgeTest(unittest.TestCase):
         self.path('session.json', json.dumps(doc))
         out = io.StringIO()
         argv = ['--session', self.folder.name, '--graph', self.path('graph', graph), '--stacks',
-                self.path('json', to_json(stacks)) if as_json
+                self.path('json', to_json(stacks, as_json)) if as_json
                 else self.path('folded', to_folded(stacks)), *args]
         err, sys.stderr = sys.stderr, io.StringIO()
         try:
@@ -158,6 +158,15 @@ class JudgeTest(unittest.TestCase):
         exact = {chain: share * 10000 for chain, share in STACKS.items()}
         self.expect(0, 'held', moved(exact, b, a, 9900))
         self.expect(1, 'DID NOT', moved(exact, b, a, 10100))
+
+    def test_weight_is_no_observation(self):
+        # A quarter of the weight is samples: the standard error doubles.
+        exact = {chain: share * 100 for chain, share in STACKS.items()}
+        a, b = TOP + ('burn_a',), TOP + ('burn_b',)
+        heavy = {'guests': [{'samples': 1500, 'weight': 6000}, {'samples': 1000, 'weight': 4000}]}
+        for off, status in ((350, 0), (420, 1)):
+            self.expect(status, '2500 observations', moved(exact, b, a, off), as_json=heavy)
+        self.expect(1, 'DID NOT', moved(exact, b, a, 350), as_json=True)
 
     def test_a_function_that_never_ran(self):
         graph = GRAPH + 'app_main never\n'
@@ -253,7 +262,7 @@ class JudgeTest(unittest.TestCase):
         for f in doc['functions']:
             f['kind'] = 'inlined' if f['name'] == 'helper' else 'guest'
         path = self.path('inlined', json.dumps(doc))
-        self.assertNotIn('helper', {f for c in judge.read_stacks(path, 0) for f in c})
+        self.assertNotIn('helper', {f for c in judge.read_stacks(path, 0)[0] for f in c})
 
     def test_roots_that_are_no_functions(self):
         stacks = {('vcpu0',) + chain: count for chain, count in drawn().items()}
@@ -281,10 +290,11 @@ def to_folded(stacks):
     return ''.join('%s %d\n' % (';'.join(c), n) for c, n in stacks.items())
 
 
-def to_json(stacks):
+def to_json(stacks, recording=None):
     names = sorted({f for chain in stacks for f in chain})
     return json.dumps({
         'format': 'uniscope-profile', 'version': 1, 'functions': [{'name': n} for n in names],
+        'recording': recording if isinstance(recording, dict) else {},
         'stacks': [{'frames': [names.index(f) for f in c], 'value': n}
                    for c, n in stacks.items()]})
 

@@ -70,6 +70,8 @@ for accel in $accels; do
 		sh -c "grep -q ' burn_a$' '$T/text' && grep -q '^calls of app_main$' '$T/text'"
 	check "$accel: text is plain" plain "$T/text"
 	check "$accel: two snapshots" test "$(grep -c snapshot "$T/text")" = 2
+	timeout 60 "$U" top "$target" -e "$elf" --batch -d 1.5 >"$T/text" 2>&1
+	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" = 2
 	timeout -s INT 3 "$U" top "$target" -e "$elf" --batch -n 0 -i 0.5 >"$T/text" 2>"$T/err"
 	check "$accel: Ctrl-C ends it well" test $? = 124 -a ! -s "$T/err" -a -s "$T/text"
 	check "$accel: the guest runs on" beats
@@ -126,7 +128,7 @@ check "a replay to look at" "$U" record "$target" -e "$elf" -q -d 3 -F 49 \
 	--save-replay "$T/smp.replay" -o "$T/smp.uniscope"
 check "live guest: keys" python3 "$SRC/tests/e2e/top_screen.py" keys "$U" "$target" "$elf"
 end_guest
-for case in keys select pause sizes save signals suspend colour gone refused; do
+for case in keys select pause sizes save signals duration suspend colour gone refused; do
 	check "screen: $case" timeout 120 python3 "$SRC/tests/e2e/top_screen.py" "$case" "$U" \
 		"replay:file=$T/smp.replay" "$elf"
 done

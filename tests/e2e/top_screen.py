@@ -253,6 +253,12 @@ def gone():
         subprocess.run(["rm", "-r", f], check=True)
 
 
+def duration():
+    with top("-d", "1") as t:
+        assert t.end() == 0, t.status
+        t.assert_restored()
+
+
 def refused():
     """What is no terminal, or a poor one."""
     p = subprocess.run([U, "top", TARGET, "-e", IMAGE], stdin=subprocess.DEVNULL,

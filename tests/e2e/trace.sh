@@ -9,26 +9,6 @@ U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
 judge="$SRC/tests/e2e/trace_judge.py"
 
-# A guest that waits for a byte on its serial port, does its rounds, and stays.
-boot_waiting() { # ACCEL VCPUS IMAGE APPEND
-	end_guest
-	rm -f "$T/gdb" "$T/in"
-	mkfifo "$T/in"
-	accel=$1 elf=$3
-	set -- "$1" "$2" "$4"
-	exec 9<>"$T/in"
-	: >"$T/serial"
-	set -- --accel "$1" --smp "$2" --append "wait=1 hold=1 $3"
-	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
-	"$SRC/lab/boot" "$@" "$elf" <"$T/in" >"$T/serial" 2>&1 &
-	guest=$!
-	target=kvm:pid=$guest
-	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb
-	wait_for 120 grep -q '^lab: waiting' "$T/serial" && return 0
-	sed 's/^/# /' "$T/serial"
-	return 1
-}
-
 # From before the guest's first call to after its last.
 recorded() { # MODE OPTION...
 	mode=$1
@@ -42,8 +22,7 @@ recorded() { # MODE OPTION...
 		cat "$T/said"
 		return 1
 	fi
-	echo >&9
-	wait_for 120 grep -q '^traced: ' "$T/serial" || cat "$T/serial"
+	go_on '^traced: '
 	kill -INT "$recorder"
 	wait "$recorder" || { cat "$T/said"; return 1; }
 	timeout 60 "$U" record "$target" -e "$elf" -q -F 20 -d 0.3 --watch lab_traced \

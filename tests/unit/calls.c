@@ -337,6 +337,31 @@ static void extended_records(void **state)
 	make_deinit(&m);
 }
 
+/* A call with its arguments is a call; they are told before it, and its value before its return. */
+static void arguments_and_values(void **state)
+{
+	const uint64_t args[7] = { 1, 2, 3, 4, 5, 6, B }, value[3] = { 9, 0, 0x7f00 },
+		       outer[3] = { 9, 0, 0x8000 };
+	struct uni_calls_filter f = UNI_CALLS_ALL;
+	struct make m;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_ext(&m, 0, 90, UNI_TRACE_CLASS_EXIT_VALUE, outer, 3);
+	make_enter(&m, 0, 100, A);
+	make_ext(&m, 0, 110, UNI_TRACE_CLASS_ENTRY_ARGS, args, 7);
+	make_enter(&m, 0, 112, C);
+	make_exit(&m, 0, 115, 0x7e00);
+	make_ext(&m, 0, 120, UNI_TRACE_CLASS_EXIT_VALUE, value, 3);
+	make_exit(&m, 0, 130, 0x8000);
+	expect(&m, NULL, "-) A( x3:8192 B( C( C)3:3 x4:32512 B)10:7 A)30:20 ");
+	f.function = "*2000";
+	expect(&m, &f, "x3:8192 B( C( C)3:3 x4:32512 B)10:7 ");
+	f.function = "*3000";
+	expect(&m, &f, "C( C)3:3 ");
+	make_deinit(&m);
+}
+
 static void filters(void **state)
 {
 	const uint64_t seven[] = { 7 };
@@ -498,6 +523,7 @@ int main(void)
 		cmocka_unit_test(damage_is_passed_over),
 		cmocka_unit_test(calls_only),
 		cmocka_unit_test(extended_records),
+		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(filters),
 		cmocka_unit_test(live),
 		cmocka_unit_test(statistics),

@@ -18,6 +18,7 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/sink.h"
+#include "obj/params.h"
 #include "obj/usym.h"
 
 #define PATH_LEN 512
@@ -110,6 +111,68 @@ static struct uni_symtab *symtab_with_debug(
 	assert_true(uni_symtab_has_places(s));
 	uni_image_destroy(img);
 	return s;
+}
+
+static void expect_param(
+	const struct uni_param *p, const char *name, enum uni_param_form form, unsigned size, int reg)
+{
+	assert_string_equal(p->name, name);
+	assert_int_equal(p->form, form);
+	assert_int_equal(p->reg, reg);
+	if (reg != UNI_PARAM_NO_REG)
+		assert_int_equal(p->size, size);
+}
+
+static void check_params(struct uni_debug *d, const struct uni_image *img)
+{
+	struct uni_params p;
+
+	assert_int_equal(uni_debug_params(d, address(img, "takes"), &p), 0);
+	assert_int_equal(p.nr, 7);
+	expect_param(&p.param[0], "a", UNI_PARAM_SIGNED, 4, 0);
+	expect_param(&p.param[1], "b", UNI_PARAM_POINTER, 8, 1);
+	expect_param(&p.param[2], "x", UNI_PARAM_OTHER, 8, UNI_PARAM_NO_REG);
+	expect_param(&p.param[3], "c", UNI_PARAM_UNSIGNED, 2, 2);
+	expect_param(&p.param[4], "d", UNI_PARAM_BOOL, 1, 3);
+	expect_param(&p.param[5], "e", UNI_PARAM_SIGNED, 4, 4);
+	expect_param(&p.param[6], "f", UNI_PARAM_UNSIGNED, 8, 5);
+	assert_true(p.returns);
+	expect_param(&p.value, "", UNI_PARAM_SIGNED, 8, 0);
+	/* What it gives has a place that comes first; what it takes lies in memory. */
+	assert_int_equal(uni_debug_params(d, address(img, "gives"), &p), 0);
+	assert_int_equal(p.nr, 4);
+	expect_param(&p.param[0], "in", UNI_PARAM_OTHER, 0, UNI_PARAM_NO_REG);
+	expect_param(&p.param[1], "a", UNI_PARAM_SIGNED, 4, 1);
+	expect_param(&p.param[2], "p", UNI_PARAM_OTHER, 0, UNI_PARAM_NO_REG);
+	expect_param(&p.param[3], "lost", UNI_PARAM_SIGNED, 4, UNI_PARAM_NO_REG);
+	assert_int_equal(p.value.reg, UNI_PARAM_NO_REG);
+	assert_int_equal(uni_debug_params(d, address(img, "plain"), &p), 0);
+	assert_int_equal(p.nr, 0);
+	assert_false(p.returns);
+	assert_int_equal(uni_debug_params(d, 1, &p), -UNI_ENOENT);
+	assert_int_equal(uni_debug_params(d, UINT64_MAX, &p), -UNI_ENOENT);
+}
+
+static void params(void **state)
+{
+	unsigned done = 0;
+
+	for (size_t i = 0; i < uni_array_len(all_images); i++) {
+		struct uni_image *img;
+		struct uni_debug *d;
+		struct uni_err err = { 0 };
+		char path[PATH_LEN];
+
+		if (!is_there(all_images[i], path))
+			continue;
+		assert_int_equal(uni_image_load(path, &img, &err), 0);
+		assert_int_equal(uni_debug_of_image(img, NULL, &d, &err), 0);
+		check_params(d, img);
+		uni_debug_destroy(d);
+		uni_image_destroy(img);
+		done++;
+	}
+	assert_true(done != 0);
 }
 
 static void inline_chains(void **state)
@@ -374,6 +437,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inline_chains),
+		cmocka_unit_test(params),
 		cmocka_unit_test(all_at_once),
 		cmocka_unit_test(places_travel),
 		cmocka_unit_test(hostile_places_do_no_harm),

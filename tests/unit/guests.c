@@ -48,7 +48,7 @@ static struct uni_recorder *create_three(struct place *p)
 static void sample(struct uni_recorder *r, uint32_t guest, uint64_t n, uint8_t state)
 {
 	const uint64_t pc[2] = { 0x1004, 0x1008 };
-	const uint8_t flags[2] = { 0 };
+	const uint8_t flags[2] = { 0, guest == 2 ? UNI_FRAME_GUESS : 0 };
 	struct uni_sample s = { .t_ns = T0 + n,
 		.weight = 1,
 		.guest = guest,
@@ -281,11 +281,11 @@ static void guests_are_roots(void **state)
 	sample(r, 2, 1, UNI_VCPU_RUNNING);
 	assert_int_equal(close_three(r, &p->err), 0);
 	folds_to(p, (struct uni_build_opts)UNI_BUILD_DEFAULTS,
-		"db;two;two 1\n"
+		"db;two ?;two 1\n"
 		"web#1;one;one 1\n"
 		"web#1;one;one;[idle] 1\n");
 	folds_to(p, (struct uni_build_opts){ .filter = UNI_FILTER_ALL, .per_vcpu = true },
-		"db;vcpu 1;two;two 1\n"
+		"db;vcpu 1;two ?;two 1\n"
 		"web#1;vcpu 0;one;one 1\n"
 		"web#1;vcpu 1;one;one;[idle] 1\n");
 	folds_to(p, (struct uni_build_opts){ .filter = { .guest = 1, .vcpu = -1 } },
@@ -349,9 +349,11 @@ static void open_sessions_are_counted_by_guest(void **state)
 	assert_int_equal(g.stats->samples, 100);
 	assert_int_equal(g.stats->state[UNI_VCPU_STOLEN], 25);
 	assert_int_equal(g.stats->truncated, 0);
+	assert_int_equal(g.stats->guessed, 0);
 	assert_int_equal(uni_recording_guest(rec, 1).stats->samples, 0);
 	g = uni_recording_guest(rec, 2);
 	assert_int_equal(g.stats->truncated, 100);
+	assert_int_equal(g.stats->guessed, 100);
 	assert_int_equal(g.stats->weight, 100);
 	assert_int_equal(g.stats->ticks, 50);
 	uni_recording_close(rec);

@@ -176,6 +176,51 @@ static void other_records(void **state)
 	trace_end(&m);
 }
 
+static struct uni_trace_sub *open_sub(void)
+{
+	return (struct uni_trace_sub *)(cpu.wptr & ~(uint64_t)(UNI_TRACE_SUB_SIZE - 1));
+}
+
+/* The last word of such a record looks like an exit at the time 3: it has none. */
+static void newest_record_has_the_time(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring *r = open_ring();
+	struct uni_ring_now now = { 0 }, later = { 0 };
+	uint64_t before, last = 0;
+
+	assert_int_equal(uni_ring_now(r, 0, &now), 0);
+	assert_true(now.sure && !now.timed);
+	/* Through two sub-buffers: in the middle of each, and where the next one begins. */
+	for (unsigned i = 0; i < 2 * UNI_TRACE_SUB_SIZE / 32; i++) {
+		before = __builtin_ia32_rdtsc();
+		uni_trace_switch(7, 9, 3);
+		assert_int_equal(uni_ring_now(r, 0, &now), 0);
+		assert_true(now.sure && now.timed && now.whole);
+		assert_true(now.time >= before && now.time <= __builtin_ia32_rdtsc());
+		assert_true(now.time >= last);
+		last = now.time;
+	}
+	/* An entry may be taken back, and what comes in its place be longer. */
+	*(uint64_t *)cpu.wptr = (uint32_t)__builtin_ia32_rdtsc() | (uint64_t)UNI_TRACE_ENTRY << 32;
+	cpu.wptr += 8;
+	open_sub()->open_bytes += 8;
+	assert_int_equal(uni_ring_now(r, 0, &later), 0);
+	assert_true(later.time > last && later.words == now.words + 1);
+	cpu.wptr -= 8;
+	open_sub()->open_bytes -= 8;
+	uni_trace_switch(7, 9, 3);
+	assert_int_equal(uni_ring_now(r, 0, &now), 0);
+	assert_true(now.sure && now.time > later.time && now.words == later.words + 3);
+	/* One that is given out and not written yet: nothing is known. */
+	open_sub()->open_bytes -= 8;
+	uni_trace_switch(7, 9, 3);
+	assert_int_equal(uni_ring_now(r, 0, &later), 0);
+	assert_true(!later.sure && !later.whole);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
 /* --- interrupts at every instruction -----------------------------------------------------------
  */
 
@@ -353,6 +398,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(old_sub_buffers_are_overwritten),
 		cmocka_unit_test(freezing_keeps_what_was),
 		cmocka_unit_test(other_records),
+		cmocka_unit_test(newest_record_has_the_time),
 		cmocka_unit_test(overrun_is_noticed),
 		cmocka_unit_test(interrupted_graph),
 		cmocka_unit_test(interrupted_lite),

@@ -41,6 +41,8 @@ extern struct uni_trace_cpu cpus[CPUS_MAX];
 
 /* Makes this thread CPU `nr` of the tracer. */
 void be_cpu(unsigned nr);
+/* As a CPU that has no area yet. */
+void be_cpu_early(void);
 /* Rings of `subs` sub-buffers for nr CPUs; this thread is the first. */
 struct ring_memory trace_start_cpus(
 	unsigned nr, unsigned subs, enum uni_trace_ring_mode mode, void (*exit)(void));

@@ -262,6 +262,37 @@ static void triggers(void **state)
 	trace_end(&m);
 }
 
+static void nothing_without_a_cpu(void **state)
+{
+	void (*const entries[])(void) = { uni_trace_entry, uni_trace_entry_any,
+		uni_trace_entry_args, uni_trace_entry_start, uni_trace_entry_freeze };
+	void (*const exits[])(void) = { uni_trace_exit, uni_trace_exit_lite, uni_trace_exit_min,
+		uni_trace_exit_any, uni_trace_exit_value };
+
+	for (unsigned i = 0; i < 25; i++) {
+		struct ring_memory m = start(entries[i / 5], exits[i % 5]);
+
+		uni_trace_set_max_depth(i % 2 ? 3 : 0);
+		be_cpu_early();
+		assert_int_equal(work_fib(10), 55);
+		work_sum(1, 2, 3, 4, 5, 6);
+		uni_trace_switch(1, 2, 3);
+		uni_trace_thaw();
+		work_odd(10);
+		uni_trace_thaw();
+		uni_trace_set_max_depth(0);
+		be_cpu(0);
+		assert_int_equal(whole().records, 0);
+		/* As if nothing had been. */
+		entry_hook = uni_trace_entry;
+		exit_hook = uni_trace_exit;
+		work_calls = 0;
+		assert_int_equal(work_fib(10), 55);
+		assert_int_equal(whole().entries, work_calls);
+		trace_end(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +304,7 @@ int main(void)
 		cmocka_unit_test(misaligned_functions_are_traced),
 		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(triggers),
+		cmocka_unit_test(nothing_without_a_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

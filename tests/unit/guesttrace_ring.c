@@ -37,6 +37,11 @@ void be_cpu(unsigned nr)
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &cpus[nr]), 0);
 }
 
+void be_cpu_early(void)
+{
+	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &uni_trace_early), 0);
+}
+
 struct ring_memory trace_start_cpus(
 	unsigned nr, unsigned subs, enum uni_trace_ring_mode mode, void (*exit)(void))
 {
@@ -84,9 +89,14 @@ static void count_ext(struct seen *seen, const struct uni_trace_record *rec)
 }
 
 /* Back by a little reads as forward by almost a wrap of the low half. A thread that waits for its
- * turn may well be half a wrap late, or several. */
-static bool goes_back(uint64_t from, uint64_t to)
+ * turn may well be half a wrap late, or several: by almost one, a record of the whole time tells.
+ */
+static bool goes_back(uint64_t from, const struct uni_trace_record *rec)
 {
+	uint64_t to = rec->time;
+
+	if (rec->kind == UNI_TRACE_KIND_SYNC && rec->words[0] >= from)
+		return false;
 	return to < from || (to - from > UINT32_MAX - BACK_MAX && to - from <= UINT32_MAX);
 }
 
@@ -99,7 +109,7 @@ int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 	assert_int_equal(s->ctf_magic, UNI_TRACE_CTF_MAGIC);
 	while (uni_trace_next(&c, &rec)) {
 		seen->records++;
-		if (seen->last != 0 && goes_back(seen->last, rec.time)) {
+		if (seen->last != 0 && goes_back(seen->last, &rec)) {
 			seen->backwards++;
 			print_message("CPU %u, packet %llu, byte %zu, kind %u: from %llx to %llx\n",
 				nr, (unsigned long long)s->begin_seq,

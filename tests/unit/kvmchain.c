@@ -59,6 +59,11 @@ static bool is_far(struct fixture *f, uint64_t pc)
 	return moved / 8 > UNI_LEAF_SEARCH_MAX - UNI_LEAF_SEARCH;
 }
 
+static uint64_t callee_of(const struct fixture *f, uint16_t nr)
+{
+	return nr < 2 ? 0 : f->scratch.pc[nr - 2] - (nr != 2);
+}
+
 /* Several frames? */
 static bool compare_rows(
 	struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t *compared)
@@ -97,6 +102,12 @@ static bool compare_rows(
 		nr = (uint16_t)(i + 1);
 		stop = UNI_STOP_ROOT;
 	}
+	/* And judges where rbp is 0. */
+	if (stop == UNI_BPF_STOP_FP_0)
+		stop = uni_hints_is_end(
+			       f->hints, callee_of(f, nr), f->scratch.pc[nr - 1] - (nr != 1))
+			       ? UNI_STOP_ROOT
+			       : UNI_STOP_BADPTR;
 	if (compared != NULL && !expressed(f, &want))
 		return false;
 	if (compared != NULL)
@@ -310,7 +321,7 @@ static void test_without_rsp(void **state)
 	f->scratch.regs.sp = 0xdead; /* is not looked at */
 	f->scratch.regs.fp = fp;
 	assert_int_equal(uni_chain(&f->guest, &f->scratch), 1);
-	assert_int_equal(f->scratch.stop, UNI_STOP_ROOT);
+	assert_int_equal(f->scratch.stop, UNI_BPF_STOP_FP_0);
 	assert_int_equal(f->scratch.nr, 3);
 	assert_int_equal(f->scratch.pc[1], word);
 	assert_int_equal(f->scratch.pc[2], f->call[7]);

@@ -43,7 +43,7 @@ static bool found(struct fixture *f, uint64_t pc, uint64_t sp, uint64_t fp, uint
 	assert_int_equal(uni_chain(&f->guest, &f->scratch), 1);
 	return s->nr >= 2 && s->pc[1] == call &&
 	       ((f->guest.flags & UNI_BPF_CFI) != 0 ||
-		       (s->nr == 3 && s->pc[2] == f->call[7] && s->stop == UNI_STOP_ROOT));
+		       (s->nr == 3 && s->pc[2] == f->call[7] && s->stop == UNI_BPF_STOP_FP_0));
 }
 
 /* As found(), with rsp a word off: mended, but not where a KVM says that this cannot be. */

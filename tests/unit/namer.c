@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/frame.h"
 #include "base/strbuf.h"
 #include "export/export.h"
 #include "export/svg_colour.h"
@@ -73,7 +74,7 @@ static void expect(struct fixture *f, uint64_t pc, bool exact, const char *want)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 	size_t nr = 0;
-	const uint32_t *frames = uni_namer_frames(f->namer, pc, exact, &nr);
+	const uint32_t *frames = uni_namer_frames(f->namer, pc, exact ? UNI_FRAME_EXACT : 0, &nr);
 
 	uni_strbuf_init(&b);
 	assert_non_null(frames);
@@ -188,7 +189,7 @@ static void exporters_mark_them(void **state)
 	size_t nr;
 
 	begin(&f, &(struct uni_naming){ .inlined = true }, NULL);
-	frames = uni_namer_frames(f.namer, f.inlined, true, &nr);
+	frames = uni_namer_frames(f.namer, f.inlined, UNI_FRAME_EXACT, &nr);
 	assert_int_equal(uni_profile_add(f.p, frames, nr, 3, 0), 0);
 	assert_int_equal(uni_profile_finish(f.p), 0);
 	has(&f, "folded", "outer;middle_[i];innermost_[i] 3\n");
@@ -199,12 +200,43 @@ static void exporters_mark_them(void **state)
 	has(&f, "svg", "<title>middle (3 samples, 100.00%)</title>");
 	end(&f);
 	begin(&f, &(struct uni_naming){ .inlined = true, .lines = true }, NULL);
-	frames = uni_namer_frames(f.namer, f.inlined, true, &nr);
+	frames = uni_namer_frames(f.namer, f.inlined, UNI_FRAME_EXACT, &nr);
 	assert_int_equal(uni_profile_add(f.p, frames, nr, 3, 0), 0);
 	assert_int_equal(uni_profile_finish(f.p), 0);
 	has(&f, "json",
 		"\"name\":\"middle\",\"kind\":\"inlined\",\"image\":\"app.elf\",\"file\":\"/");
 	has(&f, "folded", "middle (inline.c:");
+	end(&f);
+}
+
+/* A scan's find is another frame than the same function where it is certain, unless unwanted. */
+static void guesses_are_marked(void **state)
+{
+	const struct uni_frame *frame;
+	const uint32_t *frames;
+	struct fixture f;
+	uint32_t sure;
+	size_t nr;
+
+	begin(&f, &(struct uni_naming){ 0 }, NULL);
+	sure = uni_namer_frames(f.namer, f.inlined + 1, 0, &nr)[0];
+	frames = uni_namer_frames(f.namer, f.inlined + 1, UNI_FRAME_GUESS, &nr);
+	frame = uni_profile_get_frame(f.p, frames[0]);
+	assert_true(frames[0] != sure && frame->guess);
+	assert_string_equal(uni_profile_str(f.p, frame->name), "outer ?");
+	assert_string_equal(uni_profile_str(f.p, frame->plain), "outer");
+	assert_int_equal(uni_profile_add(f.p, frames, nr, 3, 0), 0);
+	frames = uni_namer_frames(f.namer, BIAS + 0x10, UNI_FRAME_GUESS, &nr);
+	assert_string_equal(uni_profile_str(f.p, uni_profile_get_frame(f.p, frames[0])->name),
+		"0xffffffff80000010 ?");
+	assert_int_equal(uni_profile_finish(f.p), 0);
+	has(&f, "folded", "outer ? 3\n");
+	has(&f, "svg", "<title>outer ? (3 samples");
+	has(&f, "json", "\"name\":\"outer\",\"kind\":\"guest\",\"guess\":true");
+	end(&f);
+	begin(&f, &(struct uni_naming){ .unmarked = true }, NULL);
+	sure = uni_namer_frames(f.namer, f.inlined + 1, 0, &nr)[0];
+	assert_int_equal(uni_namer_frames(f.namer, f.inlined + 1, UNI_FRAME_GUESS, &nr)[0], sure);
 	end(&f);
 }
 
@@ -217,6 +249,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(names_from_debug_data),
 		cmocka_unit_test(guesses_give_way),
 		cmocka_unit_test(exporters_mark_them),
+		cmocka_unit_test(guesses_are_marked),
 	};
 
 	if (argc != 2)

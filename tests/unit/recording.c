@@ -55,6 +55,7 @@ static void round_trip(void **state)
 		.throttled = 3,
 		.failed = 4,
 		.truncated = 5,
+		.guessed = 7,
 		.weight = 10101,
 		.lost = 6,
 		.begin_ns = T0,

@@ -261,9 +261,12 @@ static void samples_every_vcpu(void **state)
 	assert_int_equal(b->stats.state[UNI_VCPU_HALTED], b->stats.samples / 3);
 	assert_int_equal(b->stats.truncated, 0);
 	assert_int_equal(b->stats.failed, 0);
-	/* Each slot was served or counted: the schedule does not drift. */
+	/*
+	 * Each slot was served or counted: the schedule does not drift. There are 150; a busy host
+	 * may make the run end late, which adds at most the slots of that time.
+	 */
 	slots = wall(b) * 500 / UNI_NSEC_PER_SEC;
-	assert_in_range(b->stats.ticks + b->stats.skipped, slots - 1, slots + 2);
+	assert_in_range(b->stats.ticks + b->stats.skipped, 149, slots + 2);
 	assert_true(b->stats.ticks > 5);
 	assert_true(b->progresses >= 1);
 	assert_int_equal(b->stats.pause.nr, 3 * b->stats.ticks);

@@ -198,6 +198,13 @@ static void test_clock_points(void **state)
 	assert_int_equal(r.ns, 111000);
 	assert_int_equal(r.hz, 3000000000);
 	assert_int_equal(r.error_ns, 2000);
+	/* Points of a counter that stands, or of nonsense: readers could not convert the times. */
+	memset(c, 0, sizeof(*c));
+	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 3, 110000, 112000 });
+	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 9, 1000110000, 1000112000 });
+	uni_tclock_result(c, &info, 0, &r);
+	assert_int_equal(r.hz, 3000000000);
+	assert_int_equal(r.error_ns, UINT64_MAX);
 	free(c);
 }
 

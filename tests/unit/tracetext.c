@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "../support/trace_make.h"
 #include "base/checked.h"
 #include "trace/text.h"
@@ -33,16 +35,27 @@ static const char *name(const void *ctx, uint32_t thread, uint64_t *number_ret)
 	return thread == 1 ? "worker" : "tid";
 }
 
+/* Its number of words, and the first. */
+static void values(void *ctx, const struct uni_call_event *e, char *buf, size_t size)
+{
+	struct uni_calls **c = ctx;
+
+	(void)snprintf(buf, size, e->cls == UNI_TRACE_CLASS_EXIT_VALUE ? "ret=%u" : "a=%u",
+		(unsigned)uni_calls_words(*c, e)[0]);
+}
+
 static char *text(const struct uni_trace_input *in, enum uni_trace_text_kind kind)
 {
-	const struct uni_trace_text_opts opts = { .kind = kind, .thread_name = name };
+	struct uni_calls *c;
+	const struct uni_trace_text_opts opts = {
+		.kind = kind, .thread_name = name, .args = values, .args_ctx = &c
+	};
 	struct uni_funcs *funcs = letters();
 	const struct uni_call_event *e;
 	struct uni_err err = { 0 };
 	struct uni_trace_text *t;
 	struct uni_strbuf buf;
 	struct uni_sink *out;
-	struct uni_calls *c;
 	size_t nr;
 
 	uni_strbuf_init(&buf);
@@ -99,6 +112,38 @@ static void graph_text(void **state)
 				 " 0) @ 1234567. us |  } /* 0xffffffff00001000 */\n"
 				 " 0)               |  0xffffffff00001000() {\n"
 				 " 0)               |    0xffffffff00002000() {\n");
+	free(got);
+	make_deinit(&m);
+}
+
+/* As Linux has them: once each, at the call and behind its name when it ends. */
+static void arguments_and_values(void **state)
+{
+	const uint64_t one[7] = { 1, 0, 0, 0, 0, 0, A }, two[7] = { 2, 0, 0, 0, 0, 0, B };
+	const uint64_t nine[3] = { 9, 0, 0x7f00 }, ten[3] = { 10, 0, 0x8000 };
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_ext(&m, 0, 1000, UNI_TRACE_CLASS_ENTRY_ARGS, one, 7);
+	make_ext(&m, 0, 2000, UNI_TRACE_CLASS_ENTRY_ARGS, two, 7);
+	make_ext(&m, 0, 2010, UNI_TRACE_CLASS_EXIT_VALUE, nine, 3);
+	make_enter(&m, 0, 2020, C);
+	make_exit(&m, 0, 2030, 0x7f00);
+	make_ext(&m, 0, 2040, UNI_TRACE_CLASS_EXIT_VALUE, ten, 3);
+	make_enter(&m, 0, 2050, C);
+	make_exit(&m, 0, 2060, 0x8000);
+	make_ext(&m, 0, 3000, UNI_TRACE_CLASS_ENTRY_ARGS, two, 7);
+	got = text(make_input(&m), UNI_TRACE_TEXT_GRAPH);
+	assert_string_equal(strchr(got, '0'), "0)               |  0xffffffff00001000(a=1) {\n"
+					      " 0)   0.010 us    |    0xffffffff00002000(a=2); "
+					      "/* ret=9 */\n"
+					      " 0)   0.010 us    |    0xffffffff00003000();\n"
+					      " 0)   1.040 us    |  } /* 0xffffffff00001000 ret=10 "
+					      "*/\n"
+					      " 0)   0.010 us    |  0xffffffff00003000();\n"
+					      " 0)               |  0xffffffff00002000(a=2) {\n");
 	free(got);
 	make_deinit(&m);
 }
@@ -176,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(graph_text),
+		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(function_text),
 	};

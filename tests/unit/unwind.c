@@ -127,9 +127,64 @@ static void plain_chain(void **state)
 	f.u.hints = NULL; /* then the entry is not known, and what saved its rbp is 0 */
 	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
 	expect(&f, UNI_STOP_ROOT, 3, fn(FRAMED) + 0x50, in_caller, in_entry);
-	unwind(&f, in_entry, STACK, 0);
-	expect(&f, UNI_STOP_ROOT, 1, in_entry);
+	unwind(&f, in_entry, STACK, 0); /* nobody saved this 0: it may be any number */
+	expect(&f, UNI_STOP_BADPTR, 1, in_entry);
 	close_fixture(&f);
+}
+
+/* A frame pointer of 0 is the end only where something says so. */
+static void zero_is_no_root_without_evidence(void **state)
+{
+	struct fixture f;
+
+	open_fixture(&f);
+	put_callers(&f, FRAMELESS);
+	guest_put64(&f.g, STACK, in_caller);
+	/* Called by a function that keeps a number in rbp, from one that saves none of its own. */
+	f.func[CALLER].flags = UNI_FUNC_FRAMELESS;
+	uni_unwinder_use(&f.u, "cfi,fp", NULL);
+	unwind(&f, fn(FRAMELESS), STACK, 0);
+	expect(&f, UNI_STOP_BADPTR, 2, fn(FRAMELESS), in_caller);
+	/* But if it made rbp 0 itself, this is how threads begin. */
+	f.func[CALLER].flags |= UNI_FUNC_CLEARS_FP;
+	unwind(&f, fn(FRAMELESS), STACK, 0);
+	expect(&f, UNI_STOP_ROOT, 2, fn(FRAMELESS), in_caller);
+	/* Or if who was called keeps frame pointers, and so has saved a caller's. */
+	f.func[CALLER].flags = UNI_FUNC_FRAMELESS;
+	put_frame(&f, STACK + 0x40, 0, in_caller);
+	unwind(&f, fn(FRAMED) + 0x50, STACK, STACK + 0x40);
+	expect(&f, UNI_STOP_ROOT, 2, fn(FRAMED) + 0x50, in_caller);
+	/* A return address of 0 that a number in rbp happens to point at is none. */
+	put_frame(&f, STACK + 0x200, 0, 0);
+	unwind(&f, fn(FRAMELESS), STACK, STACK + 0x200);
+	expect(&f, UNI_STOP_BADPTR, 2, fn(FRAMELESS), in_caller);
+	/* A scan goes on where there is no evidence; what it finds is a guess. */
+	uni_unwinder_use(&f.u, "cfi,fp,scan", NULL);
+	guest_put64(&f.g, STACK + 0x28, in_entry);
+	unwind(&f, fn(FRAMELESS), STACK, 0);
+	assert_int_equal(f.chain.nr, 3);
+	assert_true(f.chain.pc[2] == in_entry && f.chain.stop == UNI_STOP_ROOT);
+	assert_int_equal(f.chain.flags[1], 0);
+	assert_int_equal(f.chain.flags[2], UNI_FRAME_GUESS);
+	close_fixture(&f);
+}
+
+/* What marks the end in code: a frame pointer that is set to 0 and was not saved before. */
+static void code_that_marks_the_end(void **state)
+{
+	bool (*x86)(const uint8_t *, size_t) = uni_arch_x86_64.clears_fp;
+	bool (*a64)(const uint8_t *, size_t) = uni_arch_aarch64.clears_fp;
+
+	assert_true(x86((const uint8_t *)"\x31\xed\x4c\x89\xef\x41\xff\xd4", 8));
+	assert_true(x86((const uint8_t *)"\xf3\x0f\x1e\xfa\x48\x31\xed", 7));
+	assert_true(x86((const uint8_t *)"\x33\xed", 2));
+	assert_false(x86((const uint8_t *)"\x55\x31\xed", 3));
+	assert_false(x86((const uint8_t *)"\x31\xc0\xc3\x31", 4));
+	assert_false(x86(NULL, 0));
+	assert_true(a64((const uint8_t *)"\x00\x00\x80\xd2\xfd\x03\x1f\xaa", 8));
+	assert_true(a64((const uint8_t *)"\x1d\x00\x80\xd2", 4));
+	assert_false(a64((const uint8_t *)"\xfd\x7b\xbe\xa9\xfd\x03\x1f\xaa", 8));
+	assert_false(a64((const uint8_t *)"\xfd\x03\x1f", 3));
 }
 
 /* The return address is kept when the next saved rbp is 0; a zero one is the end as well. */
@@ -468,6 +523,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_chain),
+		cmocka_unit_test(zero_is_no_root_without_evidence),
+		cmocka_unit_test(code_that_marks_the_end),
 		cmocka_unit_test(outermost_caller_is_kept),
 		cmocka_unit_test(callers_are_found_before_the_return_address),
 		cmocka_unit_test(registers_of_the_caller),

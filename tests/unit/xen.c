@@ -304,6 +304,7 @@ static void never_pauses(void **state)
 static void leaves_operators_pause(void **state)
 {
 	struct uni_regs regs[HV_VCPUS];
+	struct uni_target_info info;
 	struct uni_err err = { 0 };
 	struct uni_pause p;
 	struct uni_target *t;
@@ -311,6 +312,8 @@ static void leaves_operators_pause(void **state)
 	make_guest(true);
 	hv->pauses = 1;
 	t = attached("xen:dom=7");
+	t->ops->info(t, &info);
+	assert_string_equal(info.rest, "paused");
 	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
 	assert_int_equal(regs[0].pc, CODE_VA);
 	assert_int_equal(uni_pause_end(&p), 0);
@@ -330,6 +333,8 @@ static void leaves_operators_pause(void **state)
 	(void)usleep(110000);
 	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
 	assert_int_equal(uni_pause_end(&p), 0);
+	t->ops->info(t, &info);
+	assert_string_equal(info.rest, "");
 	uni_target_detach(t);
 	assert_int_equal(hv->pauses, 0);
 }
@@ -388,6 +393,7 @@ static void reads_preserved(void **state)
 	assert_int_equal(hv->nr_pauses, 0);
 	t->ops->info(t, &info);
 	assert_non_null(strstr(info.note, "crashed"));
+	assert_string_equal(info.rest, "crashed");
 	uni_target_detach(t);
 }
 

@@ -8,7 +8,7 @@ n=0 out=/mnt/out/$CASE T=$(mktemp -d)
 check() {
 	n=$((n + 1)) what=$1
 	shift
-	read -r before _ </proc/uptime
+	read -r began _ </proc/uptime
 	if "$@" >"$T/check" 2>&1; then
 		echo "ok $n - $what"
 		took
@@ -22,7 +22,7 @@ check() {
 
 took() {
 	read -r now _ </proc/uptime
-	echo "$before $now" | awk '{ printf "# %.1f s\n", $2 - $1 }'
+	echo "$began $now" | awk '{ printf "# %.1f s\n", $2 - $1 }'
 }
 
 # Every case ends here: one that does not has not reported.

@@ -2,8 +2,8 @@
 /*
  * What a guest on Xen has to know, written down after the public interface: the headers xen.h,
  * arch-x86/xen.h, arch-x86/xen-x86_64.h, arch-x86/cpuid.h, elfnote.h, sched.h, vcpu.h, memory.h,
- * event_channel.h, callback.h, io/console.h, hvm/params.h, hvm/hvm_op.h and hvm/hvm_vcpu.h of Xen's
- * xen/include/public. Read by C and by the assembler.
+ * event_channel.h, callback.h, grant_table.h, io/console.h, io/xs_wire.h, hvm/params.h,
+ * hvm/hvm_op.h and hvm/hvm_vcpu.h of Xen's xen/include/public. Read by C and by the assembler.
  */
 #ifndef LAB_XEN_ABI_H
 #define LAB_XEN_ABI_H
@@ -23,6 +23,7 @@
 #define XEN_MEMORY_OP	      12
 #define XEN_UPDATE_VA_MAPPING 14
 #define XEN_VERSION	      17
+#define XEN_GRANT_TABLE_OP    20
 #define XEN_IRET	      23
 #define XEN_VCPU_OP	      24
 #define XEN_SET_SEGMENT_BASE  25
@@ -59,10 +60,19 @@
 
 #define XEN_MEMORY_ADD_TO_PHYSMAP 7
 #define XEN_MAPSPACE_SHARED_INFO  0
+#define XEN_MAPSPACE_GRANT_TABLE  1
+
+#define XEN_GRANT_SETUP_TABLE 2
+#define XEN_GRANT_ACCESS      1
+#define XEN_GRANT_READ_ONLY   4
+#define XEN_GRANT_FIRST_FREE  8 /* those before are the toolstack's */
+#define XEN_STORE_WRITE	      11
 
 #define XEN_HVM_SET_PARAM	    0
 #define XEN_HVM_GET_PARAM	    1
 #define XEN_HVM_PARAM_CALLBACK	    0
+#define XEN_HVM_PARAM_STORE_PFN	    1
+#define XEN_HVM_PARAM_STORE_EVENT   2
 #define XEN_HVM_PARAM_CONSOLE_PFN   17
 #define XEN_HVM_PARAM_CONSOLE_EVENT 18
 #define XEN_HVM_CALLBACK_BY_VECTOR  (2ULL << 56)
@@ -127,6 +137,29 @@ struct xen_console {
 	char in[1024], out[2048];
 	uint32_t in_cons, in_prod, out_cons, out_prod;
 };
+
+struct xen_store {
+	char request[1024], reply[1024];
+	uint32_t request_cons, request_prod, reply_cons, reply_prod;
+};
+
+struct xen_store_head {
+	uint32_t type, request, transaction, length;
+};
+
+struct xen_grant {
+	uint16_t flags, domid;
+	uint32_t frame;
+};
+
+struct xen_grant_setup {
+	uint16_t domid, pad0;
+	uint32_t nr_frames;
+	int16_t status, pad1[3];
+	uint64_t frames; /* where they go */
+};
+
+_Static_assert(sizeof(struct xen_grant_setup) == 24, "layout");
 
 struct xen_mmu_update {
 	uint64_t ptr, val; /* machine address of the entry */

@@ -58,7 +58,7 @@ lab_pv_start:
 	.cfi_endproc
 	.size	lab_pv_start, . - lab_pv_start
 
-	/* Further vCPUs of PV guests start with their stack and the tables, but without %gs. */
+	/* Further vCPUs of PV guests start with their stack, the tables and a %gs that is not theirs yet. */
 	.globl	lab_pv_ap_start
 	.type	lab_pv_ap_start, @function
 lab_pv_ap_start:

@@ -73,6 +73,8 @@ uint64_t lab_pv_setup(const struct xen_pv_start_info *info)
 	lab_truth.cr3 = lab_xen_machine(lab_root_pa());
 	lab_xen_console_init(
 		lab_phys(lab_table_pa(info->console_mfn * LAB_PAGE_SIZE)), info->console_event);
+	lab_xen_store_init(
+		lab_phys(lab_table_pa(info->store_mfn * LAB_PAGE_SIZE)), info->store_event);
 	if (lab_hypercall(XEN_UPDATE_VA_MAPPING, (uint64_t)&lab_xen_shared,
 		    info->shared_info_ma | leaf, XEN_UVMF_INVLPG, 0) != 0)
 		lab_fail("the shared page cannot be mapped");
@@ -137,6 +139,10 @@ uint64_t lab_setup(void)
 		PTE_WRITE | PTE_NX, 12);
 	lab_xen_console_init((struct xen_console *)LAB_XEN_CONSOLE,
 		(uint32_t)hvm_param(XEN_HVM_PARAM_CONSOLE_EVENT));
+	lab_map(LAB_XEN_STORE, hvm_param(XEN_HVM_PARAM_STORE_PFN) * LAB_PAGE_SIZE,
+		PTE_WRITE | PTE_NX, 12);
+	lab_xen_store_init(
+		(struct xen_store *)LAB_XEN_STORE, (uint32_t)hvm_param(XEN_HVM_PARAM_STORE_EVENT));
 	return set_up_rest();
 }
 

@@ -16,6 +16,7 @@ static int64_t initialise_pv(unsigned cpu, uint64_t stack_top)
 	context.regs.rsp = context.kernel_sp = stack_top;
 	context.regs.cs = XEN_PV_CS;
 	context.regs.ss = context.kernel_ss = XEN_PV_SS;
+	context.gs_base_kernel = LAB_EARLY_GS;
 	context.ctrlreg[3] = lab_xen_machine(lab_root_pa());
 	return lab_hypercall(XEN_VCPU_OP, XEN_VCPU_INITIALISE, cpu, (uint64_t)&context, 0);
 }

@@ -7,8 +7,9 @@
 
 #include "abi.h"
 
-/* Where PVH guests see the console's page. */
+/* Where PVH guests see the console's page, and xenstore's. */
 #define LAB_XEN_CONSOLE 0xffffffffc0001000
+#define LAB_XEN_STORE	0xffffffffc0002000
 
 extern bool lab_xen_pv;			      /* else PVH */
 extern struct xen_shared_info lab_xen_shared; /* a page */
@@ -16,6 +17,7 @@ extern struct xen_shared_info lab_xen_shared; /* a page */
 void lab_xen_console_init(struct xen_console *ring, uint32_t event);
 uint64_t lab_xen_console_dropped(void); /* lines */
 void lab_xen_event_init(void);
+void lab_xen_store_init(struct xen_store *ring, uint32_t event); /* store.c */
 
 /* tables.c: extends the tables that the domain builder made. */
 void lab_xen_memory_init(const struct xen_pv_start_info *info);

@@ -110,6 +110,7 @@ const struct uni_arch uni_arch_aarch64 = {
 	.never_started = never_started,
 	.sets_frame = uni_aarch64_sets_frame,
 	.after_call = uni_aarch64_after_call,
+	.clears_fp = uni_aarch64_clears_fp,
 	.fp_step = uni_aarch64_fp_step,
 	.restore = uni_aarch64_restore,
 	.strip = strip,

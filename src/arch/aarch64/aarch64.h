@@ -17,6 +17,8 @@ unsigned uni_aarch64_va_bits(const struct uni_regs *regs, uint64_t va);
  */
 bool uni_aarch64_prologue(const uint8_t *code, size_t n, size_t *set_ret);
 bool uni_aarch64_sets_frame(const uint8_t *code, size_t n);
+/* mov x29, xzr (or #0) with no store of x29 before it? */
+bool uni_aarch64_clears_fp(const uint8_t *code, size_t n);
 bool uni_aarch64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 /* Does this code go straight to a return without loading x30? Then that is the return address. */
 bool uni_aarch64_epilogue(const uint8_t *code, size_t n);

@@ -7,6 +7,8 @@
 #define STP_FP_LR_PRE  0xa9807bfdu /* stp x29, x30, [sp, #n]! */
 #define ADD_FP_SP_MASK 0xffc003ffu
 #define ADD_FP_SP      0x910003fdu /* add x29, sp, #n: mov if n is 0 */
+#define MOV_FP_XZR     0xaa1f03fdu /* mov x29, xzr */
+#define MOV_FP_0       0xd280001du /* mov x29, #0 */
 #define BL_MASK	       0xfc000000u
 #define BL	       0x94000000u
 #define BLR_MASK       0xfffffc1fu
@@ -23,6 +25,7 @@
 #define RET_AUTH       0xd65f0bffu
 #define LOAD_MASK      0x0a000000u /* loads and stores */
 #define LOAD	       0x08000000u
+#define FP	       29u
 #define LR	       30u
 
 uint32_t uni_aarch64_insn(const uint8_t *p)
@@ -102,6 +105,19 @@ bool uni_aarch64_epilogue(const uint8_t *code, size_t n)
 		if (uni_aarch64_return_reg(insn) >= 0)
 			return true;
 		if (is_branch(insn) || may_write_lr(insn))
+			return false;
+	}
+	return false;
+}
+
+bool uni_aarch64_clears_fp(const uint8_t *code, size_t n)
+{
+	for (size_t pos = 0; n - pos >= UNI_A64_INSN; pos += UNI_A64_INSN) {
+		uint32_t insn = uni_aarch64_insn(code + pos);
+
+		if (insn == MOV_FP_XZR || insn == MOV_FP_0)
+			return true;
+		if ((insn & LOAD_MASK) == LOAD && ((insn & 31) == FP || (insn >> 10 & 31) == FP))
 			return false;
 	}
 	return false;

@@ -140,11 +140,8 @@ static int step_record(const struct step *s, enum uni_stop *stop_ret)
 	struct record r;
 	int rc;
 
-	*stop_ret = UNI_STOP_ROOT;
-	if (s->fp == 0)
-		return 1;
 	*stop_ret = UNI_STOP_BADPTR;
-	if ((s->fp & 7) != 0 || s->fp > UINT64_MAX - sizeof(r))
+	if (s->fp == 0 || (s->fp & 7) != 0 || s->fp > UINT64_MAX - sizeof(r))
 		return 1;
 	*stop_ret = UNI_STOP_LOOP;
 	if (s->regs->sp_valid && s->fp < s->regs->sp)

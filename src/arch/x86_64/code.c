@@ -418,3 +418,12 @@ bool uni_x86_64_frame_popped(const uint8_t *before, size_t n)
 		return true;
 	return before[n - 1] == 0x5d && before[n - 2] != 0x41; /* 41 5D is pop r13 */
 }
+
+bool uni_x86_64_clears_fp(const uint8_t *code, size_t n)
+{
+	for (size_t i = 0; i + 1 < n && code[i] != 0x55; i++) {
+		if ((code[i] == 0x31 || code[i] == 0x33) && code[i + 1] == 0xed)
+			return true;
+	}
+	return false;
+}

@@ -261,11 +261,8 @@ static int step_frame(struct uni_as *as, const struct uni_unwind_hints *hints, u
 	uint8_t frame[16]; /* the caller's rbp, the return address */
 	int rc;
 
-	*stop_ret = UNI_STOP_ROOT;
-	if (fp == 0)
-		return 1;
 	*stop_ret = UNI_STOP_BADPTR;
-	if ((fp & 7) != 0 || fp > UINT64_MAX - sizeof(frame))
+	if (fp == 0 || (fp & 7) != 0 || fp > UINT64_MAX - sizeof(frame))
 		return 1;
 	*stop_ret = UNI_STOP_LOOP;
 	if (regs->sp_valid && fp < regs->sp)

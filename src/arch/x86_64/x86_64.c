@@ -108,6 +108,7 @@ const struct uni_arch uni_arch_x86_64 = {
 	.never_started = never_started,
 	.sets_frame = uni_x86_64_sets_frame,
 	.after_call = uni_x86_64_after_call,
+	.clears_fp = uni_x86_64_clears_fp,
 	.fp_step = uni_x86_64_fp_step,
 	.leaf_rules = uni_x86_64_leaf_rules,
 	.restore = uni_x86_64_restore,

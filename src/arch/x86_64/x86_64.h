@@ -19,6 +19,8 @@ int uni_x86_64_paging(const struct uni_regs *regs, struct uni_pt_root *ret);
 /* False if the function does not begin by setting up a frame pointer. */
 bool uni_x86_64_prologue(const uint8_t *code, size_t n, struct uni_x86_64_prologue *ret);
 bool uni_x86_64_sets_frame(const uint8_t *code, size_t n);
+/* xor ebp, ebp without a push rbp before it? Instructions are not told apart: see arch.h. */
+bool uni_x86_64_clears_fp(const uint8_t *code, size_t n);
 
 /* Bytes before a return address that hold every form of a near call that we know. */
 #define UNI_X86_CALL_MAX UNI_CALL_BYTES

@@ -18,10 +18,10 @@
 struct uni_xenctx_args {
 	const struct uni_symtab *symtab; /* NULL: addresses stay without names */
 	uint64_t kernel_start;		 /* code begins there, if neither image nor names tell */
-	bool all_regs, all_vcpus, stack_trace, ascii, tagged;
+	bool all_regs, all_vcpus, stack_trace, ascii, tagged, frame_pointers;
 	bool has_memory, has_dump;
 	uint64_t memory, dump; /* addresses: to dump, and to take for a stack */
-	uint64_t vcpu, pages, lines, bytes_per_line;
+	uint64_t vcpu, pages, lines, bytes_per_line; /* of whole words */
 };
 
 /* Memory from `addr` on. */

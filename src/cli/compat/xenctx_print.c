@@ -235,8 +235,6 @@ static void put_code(const struct printer *p, uint64_t pc, const struct uni_xenc
 	for (unsigned i = 0; i < UNI_XENCTX_CODE; i++) {
 		const char *around = i == UNI_XENCTX_BEFORE ? "<>" : "";
 
-		if (i != 0)
-			(void)fputc(' ', p->out);
 		if (around[0] != '\0')
 			(void)fputc(around[0], p->out);
 		if (v->has_code[i])
@@ -245,6 +243,7 @@ static void put_code(const struct printer *p, uint64_t pc, const struct uni_xenc
 			(void)fputs("--", p->out);
 		if (around[0] != '\0')
 			(void)fputc(around[1], p->out);
+		(void)fputc(' ', p->out);
 	}
 	(void)fputs("\n\n", p->out);
 }
@@ -325,15 +324,16 @@ static bool place_of(const struct uni_xenctx_vcpu *v, size_t i, uint64_t *ret)
 	return false;
 }
 
-static void put_frame(const struct printer *p, const struct uni_xenctx_vcpu *v, size_t i)
+/* mark: stands before the frame in a stack trace. */
+static void put_frame(const struct printer *p, const struct uni_xenctx_vcpu *v, size_t i, char mark)
 {
 	const struct uni_chain *c = &v->chain;
 	uint64_t at;
 
 	if (place_of(v, i, &at))
-		(void)fprintf(p->out, "%016" PRIx64 ":   ", at);
+		(void)fprintf(p->out, "%016" PRIx64 ": %c ", at, mark);
 	else
-		(void)fprintf(p->out, "%20s", "");
+		(void)fprintf(p->out, "%19c ", mark);
 	(void)fprintf(p->out, "[<%016" PRIx64 ">]", c->pc[i]);
 	put_symbol(p, c->pc[i], i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0);
 	if (i == 0)
@@ -351,8 +351,30 @@ static void put_trace(const struct printer *p, const struct uni_xenctx_vcpu *v)
 {
 	(void)fputs("Call Trace:\n", p->out);
 	for (size_t i = 0; i < v->chain.nr; i++)
-		put_frame(p, v, i);
+		put_frame(p, v, i, ' ');
 	put_end(p, &v->chain);
+}
+
+/* A word that is in no chain: it may be code, and that is a guess. */
+static void put_guess(const struct printer *p, uint64_t addr, uint64_t word)
+{
+	(void)fprintf(p->out, "%016" PRIx64 ":   [<%016" PRIx64 ">]", addr, word);
+	put_symbol(p, word, false);
+	(void)fputs(" ?\n", p->out);
+}
+
+/* With frame pointers a line on the left goes from frame to frame, until the last one. */
+static void put_word(const struct printer *p, uint64_t addr, uint64_t word, uint64_t next_place)
+{
+	const char *line = "   ";
+
+	if (p->args->frame_pointers && next_place != 0)
+		line = next_place - addr == UNI_XENCTX_WORD ? "|--" : "|  ";
+	else if (!p->args->frame_pointers && is_code(p, word)) {
+		put_guess(p, addr, word);
+		return;
+	}
+	(void)fprintf(p->out, "%016" PRIx64 ": %s %016" PRIx64 "\n", addr, line, word);
 }
 
 /* Every word of the stack: those of the chain as in a call trace, and what else may be code. */
@@ -364,49 +386,70 @@ static void put_stack_trace(const struct printer *p, const struct uni_xenctx_vcp
 
 	(void)fputs("Stack Trace:\n", p->out);
 	if (v->chain.nr != 0)
-		put_frame(p, v, 0);
+		put_frame(p, v, 0, '*');
 	for (size_t i = 0; i < shown_words(b); i++) {
 		uint64_t word = word_at(b, i * UNI_XENCTX_WORD);
 		uint64_t addr = b->addr + i * UNI_XENCTX_WORD;
 
 		while (frame < v->chain.nr && (!place_of(v, frame, &place) || place < addr))
 			frame++; /* on no stack, or on another one */
-		if (frame < v->chain.nr && place == addr) {
-			put_frame(p, v, frame++);
-			continue;
-		}
-		(void)fprintf(p->out, "%016" PRIx64 ":   %s%016" PRIx64 "%s", addr,
-			is_code(p, word) ? "[<" : "  ", word, is_code(p, word) ? ">]" : "");
-		if (is_code(p, word)) {
-			put_symbol(p, word, false);
-			(void)fputs(" ?", p->out);
-		}
-		(void)fputc('\n', p->out);
+		if (frame < v->chain.nr && place == addr)
+			put_frame(p, v, frame++, p->args->frame_pointers ? '|' : ' ');
+		else
+			put_word(p, addr, word, frame < v->chain.nr ? place : 0);
 	}
 	put_end(p, &v->chain);
+}
+
+/* Memory that is taken for a stack has neither registers nor frames: what looks like code. */
+static void put_dump_trace(const struct printer *p, const struct uni_xenctx_bytes *b)
+{
+	(void)fprintf(p->out, "%s Trace:\n", p->args->stack_trace ? "Stack" : "Call");
+	for (size_t i = 0; i < shown_words(b); i++) {
+		uint64_t word = word_at(b, i * UNI_XENCTX_WORD);
+		uint64_t addr = b->addr + i * UNI_XENCTX_WORD;
+
+		if (p->args->stack_trace || is_code(p, word))
+			put_word(p, addr, word, 0);
+	}
+}
+
+static void put_stack(const struct printer *p, const struct uni_xenctx_vcpu *v)
+{
+	(void)fputc('\n', p->out);
+	if (p->args->lines != 0) {
+		(void)fputs("Stack:\n", p->out);
+		put_lines(p, &v->stack, p->args->lines);
+	}
+	if (p->args->has_dump)
+		put_dump_trace(p, &v->stack);
+	else if (p->args->stack_trace)
+		put_stack_trace(p, v);
+	else
+		put_trace(p, v);
 }
 
 static void put_vcpu(
 	const struct printer *p, const struct uni_regs *regs, const struct uni_xenctx_vcpu *v)
 {
+	const struct uni_xenctx_args *a = p->args;
+
+	if (a->has_memory) {
+		(void)fprintf(p->out, "Memory (address %016" PRIx64 "):\n", v->memory.addr);
+		put_lines(p, &v->memory, UNI_XENCTX_LINES_ALL);
+	}
+	if (a->has_memory || a->has_dump) {
+		if (a->has_dump)
+			put_stack(p, v);
+		return;
+	}
 	if (p->g->t->arch == &uni_arch_x86_64)
 		put_x86(p, regs, &v->more);
 	else
 		put_generic(p, regs);
 	if (regs->pc_valid)
 		put_code(p, regs->pc, v);
-	if (p->args->has_memory) {
-		(void)fprintf(p->out, "Memory (address %016" PRIx64 "):\n", v->memory.addr);
-		put_lines(p, &v->memory, UNI_XENCTX_LINES_ALL);
-	}
-	if (!p->args->stack_trace) {
-		(void)fputs("Stack:\n", p->out);
-		put_lines(p, &v->stack, p->args->lines);
-	}
-	if (p->args->stack_trace)
-		put_stack_trace(p, v);
-	else
-		put_trace(p, v);
+	put_stack(p, v);
 }
 
 void uni_xenctx_print(const struct uni_guest *g, const struct uni_xenctx_args *args,

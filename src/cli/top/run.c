@@ -32,6 +32,8 @@ int uni_top_check_args(const struct uni_top_args *a, struct uni_err *err)
 			err, UNI_EUSAGE, "--frequency must be above 0 and at most 100000 Hz");
 	if (!(a->interval >= 0.1) || a->interval > 3600)
 		return uni_err_set(err, UNI_EUSAGE, "--interval must be between 0.1 and 3600 s");
+	if (a->duration < 0 || a->duration > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
 	if (a->window < 0 || a->window > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--window must be between 0 and 10000000 s");
 	if (!find_sort(a->sort, &sort))

@@ -9,7 +9,7 @@
 #include "cli/top/model.h"
 
 struct uni_top_args {
-	double frequency, interval, window;
+	double frequency, interval, window, duration; /* duration 0: until the user quits */
 	bool window_given;
 	uint64_t count; /* of snapshots; 0: no end */
 	uint64_t rows;

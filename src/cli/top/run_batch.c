@@ -99,14 +99,16 @@ static int result(const struct uni_top_run *r, struct uni_err *err)
 int uni_top_run_batch(struct uni_top_run *r, struct uni_err *err)
 {
 	uint64_t interval_ns = (uint64_t)(r->args->interval * 1e9);
+	uint64_t limit_ns = (uint64_t)(r->args->duration * 1e9);
 	uint64_t deadline_ns = wait_for_begin(r);
+	uint64_t end_ns = limit_ns != 0 ? deadline_ns + limit_ns : UINT64_MAX;
 	bool ended = false;
 	int rc = 0;
 
 	if (!r->args->window_given)
 		r->top.window_ns = interval_ns;
 	for (uint64_t i = 1; !ended && rc == 0; i++) {
-		deadline_ns += interval_ns;
+		deadline_ns = uni_min(deadline_ns + interval_ns, end_ns);
 		if (!wait_until(r, deadline_ns, &ended))
 			break;
 		rc = uni_top_run_refresh(r, err);
@@ -114,7 +116,7 @@ int uni_top_run_batch(struct uni_top_run *r, struct uni_err *err)
 			rc = result(r, err);
 		if (rc == 0)
 			rc = print(r, i, err);
-		if (i == r->args->count)
+		if (i == r->args->count || deadline_ns == end_ns)
 			break;
 	}
 	return rc == 1 ? 0 : rc;

@@ -32,7 +32,8 @@ static bool keys(struct uni_ui *ui)
 static int loop(struct uni_ui *ui, struct uni_err *err)
 {
 	uint64_t interval_ns = (uint64_t)(ui->run->args->interval * 1e9);
-	uint64_t next_ns = uni_now_ns() + uni_min(interval_ns, FIRST_NS);
+	uint64_t begin_ns = uni_now_ns(), next_ns = begin_ns + uni_min(interval_ns, FIRST_NS);
+	uint64_t limit_ns = (uint64_t)(ui->run->args->duration * 1e9);
 	int rc = uni_top_run_refresh(ui->run, err);
 
 	ui->changed = true;
@@ -51,7 +52,7 @@ static int loop(struct uni_ui *ui, struct uni_err *err)
 		if (ui->changed || ui->again)
 			uni_ui_draw(ui);
 		ui->changed = ui->again = false;
-		if (!keys(ui))
+		if (!keys(ui) || (limit_ns != 0 && now_ns - begin_ns >= limit_ns))
 			break;
 		if (uni_top_asked_to_suspend())
 			suspend(ui);

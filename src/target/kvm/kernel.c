@@ -262,6 +262,9 @@ static uint16_t chain(
 		pc_ret[nr++] = regs.pc;
 	}
 	*stop_ret = (uint8_t)stop;
+	/* As the kernel side says it. */
+	if (stop == UNI_STOP_BADPTR && regs.r[r->arch->fp_reg] == 0)
+		*stop_ret = UNI_BPF_STOP_FP_0;
 	return nr;
 }
 

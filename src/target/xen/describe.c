@@ -28,6 +28,21 @@ const char *uni_xen_fate(const struct uni_xen_dominfo *d)
 	return "was destroyed, or has left this host";
 }
 
+void uni_xen_say_rest(const struct uni_xen_dominfo *d, struct uni_target_info *ret)
+{
+	static const char *const by_reason[] = {
+		[UNI_XEN_POWEROFF] = "powered off",
+		[UNI_XEN_REBOOT] = "rebooted",
+		[UNI_XEN_SUSPEND] = "suspended",
+		[UNI_XEN_CRASH] = "crashed",
+	};
+	const char *word = d->paused ? "paused" : "";
+
+	if (d->shutdown)
+		word = d->reason < uni_array_len(by_reason) ? by_reason[d->reason] : "shut down";
+	(void)snprintf(ret->rest, sizeof(ret->rest), "%s", word);
+}
+
 void uni_xen_describe(
 	struct uni_xen_call *x, const struct uni_xen_dominfo *d, struct uni_target_info *ret)
 {
@@ -41,6 +56,7 @@ void uni_xen_describe(
 	uni_xen_store_image(x, d, ret->image, sizeof(ret->image));
 	ret->nr_vcpus = d->nr_vcpus;
 	ret->mem_bytes = d->mem_bytes;
+	uni_xen_say_rest(d, ret);
 	if (d->shutdown)
 		(void)snprintf(state, sizeof(state), "it %s and is preserved", uni_xen_fate(d));
 	else if (d->paused)

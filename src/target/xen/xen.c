@@ -62,6 +62,7 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 	}
 	if (t->held) /* and so it is paused */
 		return;
+	uni_xen_say_rest(&t->dom, &t->info);
 	if (!t->dom.paused)
 		t->found_paused = false;
 	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;

@@ -74,6 +74,8 @@ void uni_xen_describe(
 /* Domains of this host; *ret is owned by the caller. */
 int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
 uint32_t uni_xen_host_ways(struct uni_host_way *ret, uint32_t cap);
+/* One or two words: why does it stand still? "" if it does not. */
+void uni_xen_say_rest(const struct uni_xen_dominfo *d, struct uni_target_info *ret);
 /* What became of a domain that runs no more: "powered off", "was destroyed", ... */
 const char *uni_xen_fate(const struct uni_xen_dominfo *d);
 

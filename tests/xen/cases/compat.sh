@@ -55,7 +55,7 @@ killed() {
 	pid=$!
 	wait_for 60 test -e "$out/files/killed/guest-0/metadata" && kill -9 $pid && wait_for 60 only_dom0
 }
-record() { (cd "$out/files" && uniscope run --xl "$T/app.cfg" -F 50 -d 2 --five-files); }
+record() { (cd "$out/files" && uniscope run --xl "$T/app.cfg" -e $image -F 50 -d 2 --five-files); }
 config pvh
 check 'run --xl' record
 check 'run --xl destroyed the domain' nothing_left

@@ -41,7 +41,7 @@ saved() { # it leaves, to be somewhere else: nothing is done about it here
 preserved() { # TYPE HOW WORDS
 	recording "kept-$2" -t "$1" -o 'on_crash="preserve"' -o 'on_poweroff="preserve"' shares secs=1 \
 		end="$2" && ended "$3" && uniscope stacks "xen:dom=$name" >"$T/stacks" && cat "$T/stacks" &&
-		grep -q kmain "$T/stacks" &&
+		grep -q kmain "$T/stacks" && grep -q "^vCPU 0 ($3)\$" "$T/stacks" &&
 		uniscope record "xen:dom=$name" -F 50 -d 1 --watch lab_truth -o "$session" --overwrite &&
 		uniscope stacks "xen:dom=$name" | cmp - "$T/stacks" && exists "$name" &&
 		xl destroy "$name" && gone

@@ -11,7 +11,12 @@ refused() {
 	cat "$T/said"
 	[ $status -eq 1 ] && [ "$(wc -l <"$T/said")" -eq 1 ] && grep -q 'xl unpause' "$T/said" && is_paused
 }
-looked_at() { uniscope stacks "xen:dom=$name" | grep 'kmain' && is_paused; }
+looked_at() {
+	uniscope stacks "xen:dom=$name" >"$T/stacks" && cat "$T/stacks"
+	grep -q '^vCPU 0 (paused)$' "$T/stacks" && grep -q 'kmain' "$T/stacks" && is_paused &&
+		uniscope stacks --json "xen:dom=$name" | grep -q '"state": *"paused"'
+}
+runs_on() { uniscope stacks "xen:dom=$name" | grep '^vCPU 0 (running)$'; }
 # In the middle of a recording: it waits, and goes on when the domain does.
 in_between() {
 	uniscope record "xen:dom=$name" -F 50 -d 6 -o "$out/t.uniscope" >"$T/said" 2>&1 &
@@ -32,6 +37,7 @@ xl pause $name
 check 'its stack can be seen' looked_at
 check 'a recording would pause it: refused' refused
 xl unpause $name
+check 'it is said to run' runs_on
 check 'paused in the middle of a recording' in_between
 xl pause $name
 check 'two uniscopes leave it paused' sh -c "uniscope stacks xen:dom=$name & uniscope stacks xen:dom=$name; wait"

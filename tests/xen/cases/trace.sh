@@ -51,6 +51,29 @@ bad_grants() {
 		[ "$(wc -l <"$T/said")" -eq 1 ] || return
 	done
 }
+# A guest with a ring as MirageOS has it, which it grants itself and names in xenstore itself: from its
+# grants to the threads that are seen. Also when it has ended and is preserved.
+mirage() { # TYPE
+	name=$CASE-mirage-$1
+	dom=$(guest -n "$name" -t "$1" -o 'on_poweroff="preserve"' mirage rounds=20) && wait_for 60 ended_so || return
+	uniscope trace mirage "xen:dom=$dom" -o "$T/ring" && [ "$(wc -c <"$T/ring")" -eq 16384 ] &&
+		uniscope trace threads "$T/ring" >"$T/threads" 2>"$T/said"
+	status=$?
+	cat "$T/said" "$T/threads"
+	[ $status -eq 0 ] && [ "$(grep -o 'job-0[0-9]*' "$T/threads" | sort -u | wc -l)" -eq 20 ] &&
+		grep -q 'job-020' "$T/threads" && xl destroy "$dom"
+}
+mirage_runs() { # more than fits: the newest; while it is written
+	name=$CASE-mirage-runs
+	dom=$(guest -n "$name" -t pvh mirage loop=1) && said "$name" '^lab: running' 60 || return
+	for i in 1 2 3; do
+		sleep 1
+		uniscope trace mirage "xen:dom=$dom" -o "$T/ring" &&
+			uniscope trace threads "$T/ring" >"$T/threads" 2>"$T/said" || break
+	done
+	cat "$T/said" "$T/threads"
+	[ "$(grep -o 'job-0[0-9]*' "$T/threads" | sort -u | wc -l)" -ge 15 ] && runs && xl destroy "$dom"
+}
 dead() { # HOW: the ring of one that has ended
 	name=$CASE-$1
 	dom=$(guest -n "$name" -t pvh -m 96 -o 'on_poweroff="preserve"' $app wait=1 secs=1 "end=$1") &&
@@ -70,5 +93,9 @@ for type in pv pvh; do
 	check "$type: what it does not grant" bad_grants
 	xl destroy "$dom"
 done
+for type in pv pvh; do
+	check "$type: a ring as MirageOS grants it" mirage $type
+done
+check 'a ring as MirageOS grants it, while it is written' mirage_runs
 check 'a ring after a crash' dead crash
 check 'a ring after power-off' dead poweroff

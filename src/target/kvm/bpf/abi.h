@@ -145,6 +145,9 @@ enum uni_bpf_rec_type {
 	UNI_BPF_OFF,	   /* was off the CPU: struct uni_bpf_off follows; t_ns is its begin */
 };
 
+/* Besides enum uni_stop: rbp is 0. Whether that is the root, the loader knows. */
+#define UNI_BPF_STOP_FP_0 255
+
 struct uni_bpf_rec {
 	u64 t_ns;
 	u32 number; /* of the vCPU */

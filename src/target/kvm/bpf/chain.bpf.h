@@ -14,6 +14,7 @@
 #define UNI_BELOW_WORDS 32 /* how far below rbp a call is looked for where rsp is not known */
 #define UNI_STACK_MAX	(1024u * 1024) /* rbp this close above rsp is on the same stack */
 #define UNI_X86_LEAVE	0xc9
+#define UNI_X86_POP_RBP 0x5d
 #define UNI_HASH_MUL	0x9e3779b97f4a7c15ull
 
 /* What the leaf's search works with. */
@@ -142,11 +143,17 @@ __noinline u64 uni_torn_slot(
 	return loc;
 }
 
+static __always_inline bool uni_ends_frame(u64 code)
+{
+	return (code & 0xff) == UNI_X86_LEAVE || (code & 0xff) == UNI_X86_POP_RBP;
+}
+
 /*
- * At a leave that was done: the return address is at rsp, and rbp the caller's. Or not yet, which
- * is as if it were not done.
+ * At a leave or pop rbp that was done: the return address is at rsp, and rbp the caller's. Or not
+ * yet, which is as if it were not done.
  */
-__noinline int uni_torn_leave(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee)
+__noinline int uni_torn_frame_end(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee)
 {
 	u64 word = 0;
 
@@ -279,8 +286,8 @@ static __always_inline bool uni_leaf_find(
 	callee = uni_function_at(g, t, off);
 	*loc = s->regs.sp;
 	if (rule == UNI_LEAF_FRAME)
-		return s->has_sp && (t->code >> (off & 7) * 8 & 0xff) == UNI_X86_LEAVE &&
-		       uni_torn_leave(g, s, callee);
+		return s->has_sp && uni_ends_frame(t->code >> (off & 7) * 8) &&
+		       uni_torn_frame_end(g, s, callee);
 	if (rule == UNI_LEAF_ENTRY)
 		return false;
 	if (!s->has_sp)
@@ -408,7 +415,7 @@ static long uni_frame_step(u32 i, struct uni_frames *f)
 	s->stop = UNI_STOP_NOREGS;
 	if (!s->has_fp)
 		return 1;
-	s->stop = UNI_STOP_ROOT;
+	s->stop = UNI_BPF_STOP_FP_0;
 	if (fp == 0)
 		return 1;
 	s->stop = UNI_STOP_BADPTR;

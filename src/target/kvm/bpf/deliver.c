@@ -23,6 +23,15 @@ static bool is_entry(const struct uni_kvm_stream *s, uint64_t pc)
 	return false;
 }
 
+/* May a chain that ends because rbp is 0 be complete? */
+static bool is_end(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr)
+{
+	uint64_t callee = nr < 2 ? 0 : nr == 2 ? pc[0] : pc[nr - 2] - 1;
+
+	return nr != 0 &&
+	       uni_hints_is_end(&s->hints, callee, nr == 1 ? pc[0] : pc[nr - 1] - 1);
+}
+
 /* Nobody called an entry point: what lies beyond is none of the chain. */
 static uint16_t cut(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr, uint8_t *stop)
 {
@@ -32,6 +41,8 @@ static uint16_t cut(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t
 		*stop = UNI_STOP_ROOT;
 		return (uint16_t)(i + 1);
 	}
+	if (*stop == UNI_BPF_STOP_FP_0)
+		*stop = is_end(s, pc, nr) ? UNI_STOP_ROOT : UNI_STOP_BADPTR;
 	return nr;
 }
 

@@ -13,13 +13,20 @@
 
 #define LOOK_NS (2 * UNI_NSEC_PER_SEC) /* vCPUs that never ran announce themselves nowhere */
 
-static int copy_entries(struct uni_kvm_stream *s, const struct uni_unwind_hints *h)
+static int copy_functions(struct uni_kvm_stream *s, const struct uni_unwind_hints *h)
 {
 	for (size_t i = 0; h != NULL && i < h->nr_funcs; i++) {
+		if (!uni_vec_push(&s->funcs, h->func[i]))
+			return -UNI_ENOMEM;
 		if ((h->func[i].flags & UNI_FUNC_ENTRY) != 0 &&
 			!uni_vec_push(&s->entries, h->func[i]))
 			return -UNI_ENOMEM;
 	}
+	if (h != NULL)
+		s->hints = (struct uni_unwind_hints){ .func = s->funcs.v,
+			.nr_funcs = s->funcs.nr,
+			.text_start = h->text_start,
+			.text_size = h->text_size };
 	return 0;
 }
 
@@ -82,7 +89,7 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 	s->guest = uni_kvm_bpf_take_guest(s->bpf);
 	if (s->guest < 0)
 		rc = uni_err_set(err, UNI_EBUSY, "more than %d guests at once", UNI_BPF_GUESTS);
-	if (rc == 0 && copy_entries(s, opts->hints) != 0)
+	if (rc == 0 && copy_functions(s, opts->hints) != 0)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = uni_kvm_stream_make_maps(s, opts, err);
@@ -176,5 +183,6 @@ void uni_kvm_stream_destroy(struct uni_kvm_stream *s)
 		free(s->chains.v[i].pc);
 	uni_vec_free(&s->chains);
 	uni_vec_free(&s->entries);
+	uni_vec_free(&s->funcs);
 	free(s);
 }

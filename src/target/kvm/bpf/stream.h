@@ -53,6 +53,8 @@ struct uni_kvm_stream {
 	struct ring_buffer *ring;
 	UNI_VEC(struct uni_kvm_chain) chains;
 	UNI_VEC(struct uni_func_hint) entries; /* sorted; chains end there */
+	UNI_VEC(struct uni_func_hint) funcs;   /* all of them */
+	struct uni_unwind_hints hints;	       /* of these; no text: none are known */
 	uint32_t nr_vcpus;
 	struct uni_kvm_stream_vcpu vcpu[UNI_VCPU_MAX];
 	struct uni_kvm_scan scan; /* the latest */

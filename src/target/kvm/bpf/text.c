@@ -40,18 +40,6 @@ static void fill_functions(const struct uni_unwind_hints *h, struct uni_bpf_text
 	}
 }
 
-/* Code that keeps no frame pointers: most of it, by size, is in functions that set up none. */
-static bool has_no_frames(const struct uni_unwind_hints *h)
-{
-	uint64_t all = 0, frameless = 0;
-
-	for (size_t i = 0; i < h->nr_funcs; i++) {
-		all += h->func[i].size;
-		frameless += (h->func[i].flags & UNI_FUNC_FRAMELESS) != 0 ? h->func[i].size : 0;
-	}
-	return frameless > all / 2;
-}
-
 static uint8_t where(const struct uni_cfi_val *v)
 {
 	switch (v->how) {
@@ -166,7 +154,7 @@ int uni_kvm_text_make(const struct uni_arch *arch, const struct uni_unwind_hints
 			"the image has more than %u MiB of code: too much for the kernel side",
 			UNI_KVM_TEXT_MAX >> 20);
 	rc = make_text(arch, hints, code, &t);
-	if (rc == 0 && hints->cfi != NULL && has_no_frames(hints))
+	if (rc == 0 && hints->cfi != NULL && uni_hints_frameless(hints))
 		rc = uni_kvm_text_add_cfi(&t, arch, hints);
 	if (rc == 0) {
 		*ret = t;

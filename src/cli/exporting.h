@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `export` gives to an exporter: profiles, samples and calls, opened as each needs them. */
+#ifndef UNI_CLI_EXPORTING_H
+#define UNI_CLI_EXPORTING_H
+
+#include "cli/input.h"
+#include "cli/source.h"
+#include "cli/timeline.h"
+#include "export/export.h"
+
+struct uni_exporting {
+	struct uni_source_args src;
+	const char *calls;  /* "", "time", "count": the functions of a trace; NULL: no */
+	const char *before; /* the file to compare with, or NULL */
+	bool normalize;	    /* before's values to the total of src's */
+	bool keep_log;	    /* the order of stacks is wanted */
+	/* Private */
+	struct uni_input in; /* read once: it may be a pipe */
+	struct uni_source s;
+	struct uni_profile *diff;
+	bool has_input, opened;
+};
+
+/* Reads the source; the others do that by themselves. */
+int uni_exporting_open(struct uni_exporting *x, struct uni_err *err);
+/*
+ * Writes one format to path ("-" is standard output; a folder must not be there yet). What the
+ * format had no place for, and what the trace lacks, is said on stderr.
+ */
+int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
+	const struct uni_export_opt *opts, size_t nr_opts, const char *path, struct uni_err *err);
+/* Can it be written of what was given? 0, or why not in err. */
+int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err);
+void uni_exporting_close(struct uni_exporting *x);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "session/bundle.h"
+
+/* Fewer than cap only at the end; or -errno. */
+static ssize_t fill(int fd, void *buf, size_t cap)
+{
+	size_t done = 0;
+
+	while (done < cap) {
+		ssize_t n = read(fd, (char *)buf + done, cap - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static int feed_all(int fd, const void *head, size_t have, struct uni_bundle_reader *r,
+	const char *name, struct uni_err *err)
+{
+	char buf[32768];
+	ssize_t n;
+	int rc = uni_bundle_feed(r, head, have, err);
+
+	while (rc == 0) {
+		n = fill(fd, buf, sizeof(buf));
+		if (n < 0)
+			return uni_err_set(
+				err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-n));
+		if (n == 0)
+			break;
+		rc = uni_bundle_feed(r, buf, (size_t)n, err);
+	}
+	return rc == 0 ? uni_bundle_end(r, err) : rc;
+}
+
+static int unpack(int fd, const void *head, size_t have, const char *name, struct uni_input *in,
+	struct uni_err *err)
+{
+	struct uni_bundle_files files = { .fd = -1 };
+	struct uni_bundle_reader r;
+	_cleanup_close_ int dir_fd = -1;
+	int rc = uni_scratch_make(&in->scratch, err);
+
+	if (rc != 0)
+		return rc;
+	dir_fd = open(in->scratch.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return uni_err_set(
+			err, UNI_EIO, "cannot open %s: %s", in->scratch.path, strerror(errno));
+	files.dir_fd = dir_fd;
+	uni_bundle_reader_init(&r, &uni_bundle_to_folder, &files);
+	rc = feed_all(fd, head, have, &r, name, err);
+	if (files.fd >= 0)
+		(void)close(files.fd);
+	in->folder = in->scratch.path;
+	return rc;
+}
+
+static bool is_folder(const char *name)
+{
+	struct stat st;
+
+	return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int open_stream(
+	const char *name, bool session_only, size_t max, struct uni_input *ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	uint8_t head[UNI_BUNDLE_BLOCK];
+	ssize_t have;
+	int rc = uni_open_input(name, &fd, err);
+
+	if (rc != 0)
+		return rc;
+	have = fill(fd, head, sizeof(head));
+	if (have < 0)
+		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-have));
+	if (uni_bundle_is(head, (size_t)have))
+		return unpack(fd, head, (size_t)have, name, ret, err);
+	if (session_only)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is no session: neither a folder (NAME.uniscope) nor one in a stream "
+			"(trace dump -w)",
+			name);
+	return uni_read_rest(fd, name, head, (size_t)have, max, &ret->data, &ret->size, err);
+}
+
+static int open_any(
+	const char *name, bool session_only, size_t max, struct uni_input *ret, struct uni_err *err)
+{
+	int rc;
+
+	*ret = (struct uni_input){ 0 };
+	if (is_folder(name)) {
+		ret->folder = name;
+		return 0;
+	}
+	rc = open_stream(name, session_only, max, ret, err);
+	if (rc != 0)
+		uni_input_close(ret);
+	return rc;
+}
+
+int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err)
+{
+	return open_any(name, false, max, ret, err);
+}
+
+int uni_input_session(const char *name, struct uni_input *ret, struct uni_err *err)
+{
+	return open_any(name, true, 0, ret, err);
+}
+
+void uni_input_close(struct uni_input *in)
+{
+	free(in->data);
+	uni_scratch_remove(&in->scratch);
+	*in = (struct uni_input){ 0 };
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The FILE of commands that read: a session's folder, a session in one stream (session/bundle.h),
+ * or any other file; "-" is standard input.
+ */
+#ifndef UNI_CLI_INPUT_H
+#define UNI_CLI_INPUT_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "cli/scratch.h"
+
+struct uni_input {
+	const char *folder; /* a folder, which need not be a session; NULL: it is none */
+	char *data;	    /* else all of the file */
+	size_t size;
+	struct uni_scratch scratch; /* the folder, if it came as a stream */
+};
+
+/* A file that is no session may have max bytes. Close in any case where this returned 0. */
+int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);
+void uni_input_close(struct uni_input *in); /* of a zeroed one nothing */
+
+/* The same of what has to be a session: -UNI_EFORMAT if it is none. */
+int uni_input_session(const char *name, struct uni_input *ret, struct uni_err *err);
+
+#endif

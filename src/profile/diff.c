@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "profile/copy.h"
+
+static uint32_t same_string(
+	struct uni_profile *to, const struct uni_profile *from, uint32_t str, bool *failed)
+{
+	size_t len;
+	const char *s = uni_profile_str_len(from, str, &len);
+	uint32_t ret = uni_strtab_add(uni_profile_strings(to), s, len);
+
+	*failed = *failed || ret == UNI_STR_NONE;
+	return ret;
+}
+
+/* map[frame of from] = frame of to. */
+static int map_frames(struct uni_profile *to, const struct uni_profile *from, uint32_t *map)
+{
+	for (size_t i = 0; i < uni_profile_nr_frames(from); i++) {
+		const struct uni_frame *f = uni_profile_get_frame(from, (uint32_t)i);
+		struct uni_frame same = { .kind = f->kind, .line = f->line };
+		bool failed = false;
+
+		same.name = same_string(to, from, f->name, &failed);
+		same.file = same_string(to, from, f->file, &failed);
+		same.plain = same_string(to, from, f->plain, &failed);
+		map[i] = failed ? UNI_NODE_NONE : uni_profile_frame(to, &same);
+		if (map[i] == UNI_NODE_NONE)
+			return -UNI_ENOMEM;
+	}
+	return 0;
+}
+
+static int add(struct uni_profile *to, const struct uni_profile *from, double scale, bool second)
+{
+	size_t nr = uni_profile_nr_nodes(from);
+	_cleanup_free_ uint32_t *frames = calloc(uni_profile_nr_frames(from) + 1, sizeof(*frames));
+	_cleanup_free_ uint32_t *nodes = calloc(nr, sizeof(*nodes));
+
+	if (frames == NULL || nodes == NULL || map_frames(to, from, frames) != 0)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; i < nr; i++) { /* callers have lower numbers than what they call */
+		const struct uni_node *n = uni_profile_node(from, (uint32_t)i);
+		double v = n->self * scale;
+
+		nodes[i] = i == UNI_NODE_ROOT
+				   ? UNI_NODE_ROOT
+				   : uni_profile_child(to, nodes[n->parent], frames[n->frame]);
+		if (nodes[i] == UNI_NODE_NONE)
+			return -UNI_ENOMEM;
+		if (v != 0.0)
+			uni_profile_add_self(to, nodes[i], second ? 0.0 : v, second ? v : 0.0);
+	}
+	return 0;
+}
+
+int uni_profile_diff(const struct uni_profile *before, const struct uni_profile *after, bool scale,
+	struct uni_profile **ret)
+{
+	struct uni_profile *to = uni_profile_create();
+	double one = uni_profile_total(before), two = uni_profile_total(after);
+	int rc = to != NULL ? uni_profile_enable_second(to) : -UNI_ENOMEM;
+
+	if (rc == 0)
+		rc = add(to, before, scale && one > 0.0 && two > 0.0 ? two / one : 1.0, false);
+	if (rc == 0)
+		rc = add(to, after, 1.0, true);
+	if (rc == 0) {
+		uni_profile_set_unit(to, uni_profile_unit(after));
+		rc = uni_profile_finish(to);
+	}
+	if (rc != 0)
+		uni_profile_destroy(to);
+	else
+		*ret = to;
+	return rc;
+}

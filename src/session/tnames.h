@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names of a traced guest's threads: looked up once, while it is held for its trace's end. */
+#ifndef UNI_SESSION_TNAMES_H
+#define UNI_SESSION_TNAMES_H
+
+#include "guest/guest.h"
+#include "session/recording.h"
+#include "target/target.h"
+#include "unwind/unwind.h"
+
+struct uni_tnames;
+
+/* Borrows all. */
+int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
+	const struct uni_model *model, struct uni_tnames **ret, struct uni_err *err);
+void uni_tnames_destroy(struct uni_tnames *n); /* NULL-safe */
+
+/* With the guest held; regs of all its vCPUs. No allocation. */
+void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t nr_vcpus);
+/* With the guest running again: into the session, which has no threads of that guest yet. */
+int uni_tnames_record(const struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest);
+
+#endif
