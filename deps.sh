@@ -10,7 +10,8 @@ build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev li
 demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
 	chromium gdb linux-libc-dev procps util-linux bpftool libcap2-bin
-	protobuf-compiler valgrind uftrace curl wget g++ rustc elfutils llvm qemu-system-arm gcc-aarch64-linux-gnu"
+	protobuf-compiler valgrind uftrace curl wget g++ rustc elfutils llvm qemu-system-arm gcc-aarch64-linux-gnu
+	ocaml-nox ocaml-findlib liblwt-ocaml-dev"
 # For the Xen lab: Debian 12 on amd64 has these. Without them its tests skip.
 xen="xen-utils-4.17 xenstore-utils libxen-dev linux-image-amd64 busybox cpio kmod"
 # With GRUB there, the hypervisor's package would be what the machine boots next: lab/xen/mkdom0

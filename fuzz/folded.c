@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Folded text, one and two columns, on through every exporter that needs no recording. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/export.h"
 #include "import/import.h"
@@ -15,12 +16,12 @@ static void write_all(const struct uni_profile *p)
 		struct uni_strbuf b;
 		struct uni_sink *out;
 
-		if (e->needs != UNI_NEEDS_PROFILE)
+		if ((e->needs & (UNI_NEEDS_SAMPLES | UNI_NEEDS_TIMELINE)) != 0)
 			continue;
 		uni_strbuf_init(&b);
 		if (uni_sink_open_strbuf(&b, &out) != 0)
 			abort();
-		(void)e->write(&v, &no_pruning, e->ext[0] == 's', out, NULL);
+		(void)e->write(&v, &no_pruning, strcmp(e->name, "svg") == 0, out, NULL);
 		if (uni_sink_close(out, NULL) != 0)
 			abort();
 		uni_strbuf_deinit(&b);

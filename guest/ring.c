@@ -28,8 +28,8 @@ struct uni_trace_head uni_trace_head __attribute__((aligned(64)));
 struct uni_trace_cpu uni_trace_cpu0;
 #endif
 
-/* Full, with nothing to go on with: every hook leaves by its slow way, and writes nothing. That CPUs
- * share it does not matter, for nothing of it is read but what never changes. */
+/* Full, with nothing to go on with: every hook leaves by its slow way, and writes nothing. That
+ * CPUs share it does not matter, for nothing of it is read but what never changes. */
 struct uni_trace_cpu uni_trace_early = { .wptr = SUB_MASK - 7, .self = (uint64_t)&uni_trace_early };
 
 static struct uni_trace_sub *sub_of(uint64_t wptr)
@@ -367,13 +367,23 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 	c->self = (uint64_t)c;
 }
 
+/* Without %gs there is one area, which need not be named. */
+#ifdef UNI_TRACE_GS
+#define OWN_CPUS ((struct uni_trace_cpu *const *)0)
+#else
+static struct uni_trace_cpu *const own_cpus[1] = { &uni_trace_cpu0 };
+#define OWN_CPUS own_cpus
+#endif
+
 int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
 	enum uni_trace_ring_mode mode, uint64_t tsc_hz)
 {
 	uint64_t base = ((uint64_t)mem + SUB_MASK) & ~SUB_MASK;
 	uint64_t skipped = base - (uint64_t)mem, each;
 
-	if (!nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
+	if (!cpus)
+		cpus = OWN_CPUS;
+	if (!cpus || !nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
 		return -1;
 	each = uni_trace_ring_size(size - skipped, nr_cpus);
 	if (each < UNI_TRACE_SUB_MIN * (uint64_t)UNI_TRACE_SUB_SIZE)

@@ -7,8 +7,8 @@
  * saving one is a copy. Everything is little-endian; addresses are guest virtual.
  *
  * The guest writes all of it; the host writes struct uni_trace_control, 0 to head.frozen and the
- * places that it patches, nothing else. The host believes nothing in here: it captures the geometry once, checks
- * it, and copies before it looks. */
+ * places that it patches, nothing else. The host believes nothing in here: it captures the geometry
+ * once, checks it, and copies before it looks. */
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H
 

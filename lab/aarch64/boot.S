@@ -118,6 +118,30 @@ lab_ap_entry:
 	.size	lab_ap_entry, . - lab_ap_entry
 	.ltorg
 
+	/* lab_on_stack(fn, arg, top): the frame record links both stacks, for walkers and for us. */
+	.globl	lab_on_stack
+	.type	lab_on_stack, @function
+lab_on_stack:
+	.cfi_startproc
+	stp	x29, x30, [sp, #-16]!
+	.cfi_def_cfa_offset 16
+	.cfi_offset x29, -16
+	.cfi_offset x30, -8
+	mov	x29, sp
+	.cfi_def_cfa_register x29
+	mov	x9, x0
+	mov	x0, x1
+	mov	sp, x2
+	blr	x9
+	mov	sp, x29
+	ldp	x29, x30, [sp], #16
+	.cfi_def_cfa sp, 0
+	.cfi_restore x29
+	.cfi_restore x30
+	ret
+	.cfi_endproc
+	.size	lab_on_stack, . - lab_on_stack
+
 	.bss
 	.balign	16
 	.type	lab_boot_stack, @object

@@ -10,8 +10,8 @@
 #include "layout.h"
 
 #define LAB_PAGE_SIZE 4096ULL
-#define MSR_EFER     0xc0000080U
-#define MSR_APICBASE 0x1bU
+#define MSR_EFER      0xc0000080U
+#define MSR_APICBASE  0x1bU
 
 #define PTE_PRESENT 0x1ULL
 #define PTE_WRITE   0x2ULL

@@ -20,8 +20,8 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.src.format, "FORMAT",
-			"what FILE is (default: look at it); see --list", "folded uniprof ftrace",
-			NULL },
+			"what FILE is (default: look at it); see --list",
+			"folded uniprof ftrace perf pprof speedscope mirage uftrace", NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "NAME", "session folder to write", "FILE",
 			NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
@@ -86,6 +86,7 @@ const struct uni_cmd uni_cmd_import = {
 		   "these\n"
 		   "formats directly.",
 	.examples = "  uniscope import stacks.folded -o old.uniscope\n"
+		    "  uniscope import cpu.pb.gz -o old.uniscope\n"
 		    "  uniscope import trace -f uniprof -s app.elf -o old.uniscope",
 	.min_operands = 0,
 	.max_operands = 1,

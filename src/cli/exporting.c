@@ -56,6 +56,7 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	x->src.keep_log = x->keep_log;
+	x->src.unordered = x->before != NULL;
 	rc = uni_source_open(&x->src, &x->s, err);
 	if (rc != 0)
 		return rc;

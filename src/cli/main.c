@@ -179,8 +179,11 @@ static int finish(int status)
 	errno = 0;
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
 		return status;
-	/* What failed in an earlier write is still there to fail again. */
+	/* What failed in an earlier write is mostly still there to fail again; else a line's end is
+	 * tried, for its error: the output is broken anyway. */
 	e = errno;
+	if (e == 0 && putchar('\n') == '\n' && fflush(stdout) != 0)
+		e = errno;
 	(void)fprintf(stderr, "uniscope: cannot write to standard output: %s\n",
 		e != 0 ? strerror(e) : "not all of it was taken");
 	return status != UNI_EXIT_OK ? status : UNI_EXIT_FAILED;

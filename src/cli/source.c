@@ -265,7 +265,9 @@ static int open_import(const struct uni_source_args *args, const struct uni_inpu
 	if (rc == 0 && s->stats.left_out != 0)
 		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
 			s->stats.left_out, s->stats.left_why);
-	if (rc == 0)
+	if (rc == 0 && args->unordered)
+		uni_profile_finish_as_is(s->profile);
+	else if (rc == 0)
 		rc = uni_profile_finish(s->profile);
 	return rc;
 }

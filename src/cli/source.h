@@ -28,6 +28,7 @@ struct uni_source_args {
 	struct uni_opt_list debug_dirs;
 	bool diff;
 	bool keep_log;		     /* of the profile: the order in which stacks came */
+	bool unordered;		     /* of an import: children need no order, it goes on from here */
 	bool no_profile;	     /* only the recording is wanted, if it is one */
 	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
 	const char *guest;	     /* number or name of the only one to show, NULL: all */

@@ -113,7 +113,8 @@ const struct uni_cmd uni_trace_replay = {
 	.operands = "SESSION",
 	.summary = "print a trace's calls one after the other, as ftrace does",
 	.details = "The calls of all CPUs are merged by time; each thread keeps its depth when it\n"
-		   "is switched off a CPU and on again. Of functions that were traced with --args, arguments\n"
+		   "is switched off a CPU and on again. Of functions that were traced with --args, "
+		   "arguments\n"
 		   "and return values are shown, with names and types if the image has debug data.",
 	.examples = "  uniscope trace replay web1.uniscope\n"
 		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",

@@ -31,7 +31,8 @@ void uni_trace_values_deinit(struct uni_trace_values *v)
 /* Only once there is something to tell. */
 static void look_for_debug(struct uni_trace_values *v)
 {
-	const struct uni_record_meta *meta = uni_recording_guest(v->trace->rec, v->trace->guest).meta;
+	const struct uni_record_meta *meta =
+		uni_recording_guest(v->trace->rec, v->trace->guest).meta;
 	const char *path = v->symbols != NULL ? v->symbols : meta->image_path;
 	struct uni_err err = { 0 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What traced calls were given and returned, with names and types where the image has debug data. */
+/* What traced calls were given and returned, with names and types where the image has debug data.
+ */
 #ifndef UNI_CLI_TRACE_VALUES_H
 #define UNI_CLI_TRACE_VALUES_H
 
@@ -14,11 +15,12 @@ struct uni_known_params {
 struct uni_trace_values {
 	const struct uni_trace_open *trace;
 	const struct uni_calls *calls;
-	const char *symbols; /* --symbols, or NULL: the image that was recorded, if it is still there */
+	const char *
+		symbols; /* --symbols, or NULL: the image that was recorded, if it is still there */
 	struct uni_image_search search;
 	bool looked;
 	struct uni_image *image;
-	struct uni_debug *debug;	   /* NULL: registers are shown as they were */
+	struct uni_debug *debug;		/* NULL: registers are shown as they were */
 	UNI_VEC(struct uni_known_params) known; /* by function */
 };
 

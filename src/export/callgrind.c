@@ -69,7 +69,7 @@ static int name_functions(struct writer *w)
 		return -UNI_ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_frame *f = uni_profile_get_frame(w->p, (uint32_t)i);
-		uint32_t key[3] = { f->plain != 0 ? f->plain : f->name, f->image, f->file };
+		uint32_t key[3] = { uni_frame_said(f), f->image, f->file };
 		uint32_t id = uni_strtab_add(w->funcs, (const char *)key, sizeof(key));
 
 		if (id == UNI_STR_NONE ||
@@ -215,8 +215,8 @@ static void put_function(struct writer *w, uint32_t func, bool called)
 		&w->image_named[f->image]);
 	put_name(w, called ? "cfi" : "fl", f->file + 1, uni_profile_str(w->p, f->file),
 		&w->file_named[f->file]);
-	put_name(w, called ? "cfn" : "fn", func,
-		uni_profile_str(w->p, f->plain != 0 ? f->plain : f->name), &w->named[func]);
+	put_name(w, called ? "cfn" : "fn", func, uni_profile_str(w->p, uni_frame_said(f)),
+		&w->named[func]);
 }
 
 static void put_cost(struct writer *w, uint32_t line, const struct cost *c)
@@ -297,8 +297,8 @@ static int run(struct writer *w, const struct uni_view *v)
 	put_header(w, v);
 	put_functions(w);
 	if (w->rounded != 0 && v->lost != NULL)
-		uni_strbuf_addf(v->lost, "%" PRIu64 " values were rounded to whole numbers\n",
-			w->rounded);
+		uni_strbuf_addf(
+			v->lost, "%" PRIu64 " values were rounded to whole numbers\n", w->rounded);
 	return 0;
 }
 

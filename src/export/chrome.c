@@ -48,7 +48,8 @@ const struct uni_exporter uni_exporter_chrome = {
 	.name = "chrome",
 	.ext = "trace.json",
 	.mime = "application/json",
-	.summary = "calls or samples in JSON, for about:tracing, Perfetto and others (up to a million)",
+	.summary = "calls or samples in JSON, for about:tracing, Perfetto and others (up to a "
+		   "million)",
 	.lost = "on which vCPU a thread ran; samples become spans",
 	.needs = UNI_TAKES_ALL,
 	.write = write_chrome,

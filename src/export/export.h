@@ -27,6 +27,13 @@ struct uni_view {
 	struct uni_strbuf *lost; /* lines that say what the format had no place for, or NULL */
 };
 
+/* The string of a frame's name where its line has a place of its own; that it is a guess has none.
+ */
+static inline uint32_t uni_frame_said(const struct uni_frame *f)
+{
+	return f->plain != 0 && !f->guess ? f->plain : f->name;
+}
+
 enum uni_view_needs {
 	UNI_NEEDS_PROFILE = 1u << 0,
 	UNI_NEEDS_TIMELINE = 1u << 1,
@@ -56,7 +63,7 @@ struct uni_exporter {
 	const char *mime;
 	const char *summary;
 	const char *lost; /* of samples, what it has no place for: "times, vCPUs"; NULL: nothing */
-	unsigned needs;				 /* enum uni_view_needs */
+	unsigned needs;	  /* enum uni_view_needs */
 	const struct uni_export_optdef *options; /* ends with a NULL name; NULL = none */
 	/*
 	 * Writes all of it to out, whose owner closes it and sees failed writes. An option that is

@@ -195,14 +195,14 @@ static void put_libs(struct writer *w)
 }
 
 /* A column of nr values: value is an expression of i. */
-#define COLUMN(j, name, nr, value)                   \
-	do {                                         \
-		uni_json_key((j), (name));           \
-		uni_json_array(j);                   \
-		for (size_t i = 0; i < (nr); i++) {  \
-			value;                       \
-		}                                    \
-		uni_json_array_end(j);               \
+#define COLUMN(j, name, nr, value)                  \
+	do {                                        \
+		uni_json_key((j), (name));          \
+		uni_json_array(j);                  \
+		for (size_t i = 0; i < (nr); i++) { \
+			value;                      \
+		}                                   \
+		uni_json_array_end(j);              \
 	} while (0)
 
 static void u64_or_null(struct uni_json *j, bool is, uint64_t v)
@@ -262,7 +262,7 @@ static const char *func_name(const struct writer *w, size_t i)
 {
 	const struct uni_frame *f = frame_at(w, i);
 
-	return uni_profile_str(w->rows.p, f->plain != 0 ? f->plain : f->name);
+	return uni_profile_str(w->rows.p, uni_frame_said(f));
 }
 
 static void put_func_table(struct writer *w)
@@ -277,9 +277,9 @@ static void put_func_table(struct writer *w)
 	COLUMN(j, "isJS", nr, uni_json_bool(j, false));
 	COLUMN(j, "relevantForJS", nr, uni_json_bool(j, false));
 	COLUMN(j, "resource", nr,
-		uni_json_i64(j,
-			frame_at(w, i)->image != 0 ? w->image_of[frame_at(w, i)->image] - INT64_C(1)
-						   : -1));
+		uni_json_i64(j, frame_at(w, i)->image != 0
+					? w->image_of[frame_at(w, i)->image] - INT64_C(1)
+					: -1));
 	COLUMN(j, "source", nr,
 		u64_or_null(j, frame_at(w, i)->file != 0,
 			(uint64_t)w->file_of[frame_at(w, i)->file] - 1));

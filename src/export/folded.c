@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -30,8 +31,14 @@ static size_t number_blank(const char *s, size_t len)
 	return len;
 }
 
+static bool is_odd(const char *s, size_t len)
+{
+	return len == 0 || memchr(s, ';', len) != NULL || memchr(s, '\n', len) != NULL ||
+	       memchr(s, '\r', len) != NULL;
+}
+
 /* What other readers would split at is something else then. */
-static void put_name(struct uni_strbuf *b, const char *s, size_t len)
+static void put_odd(struct uni_strbuf *b, const char *s, size_t len)
 {
 	size_t at = b->len;
 
@@ -82,18 +89,24 @@ struct folder {
 	const struct uni_profile *p;
 	struct uni_sink *out;
 	struct uni_strbuf text; /* names of the path, each with what separates it from the next */
+	uint8_t *odd; /* by frame: 0 not looked at, 1 a name as it is, 2 one to be changed */
 	UNI_VEC(struct step) path; /* nodes below the root, down to the current one */
 };
 
 static int enter(struct folder *f, uint32_t node)
 {
-	const struct uni_frame *frame =
-		uni_profile_get_frame(f->p, uni_profile_node(f->p, node)->frame);
+	uint32_t number = uni_profile_node(f->p, node)->frame;
+	const struct uni_frame *frame = uni_profile_get_frame(f->p, number);
 	struct step step = { node, f->text.len };
 	size_t len;
 	const char *name = uni_profile_str_len(f->p, frame->name, &len);
 
-	put_name(&f->text, name, len);
+	if (f->odd[number] == 0)
+		f->odd[number] = is_odd(name, len) ? 2 : 1;
+	if (f->odd[number] == 1)
+		uni_strbuf_add(&f->text, name, len);
+	else
+		put_odd(&f->text, name, len);
 	if (frame->kind == UNI_FK_INLINED)
 		uni_strbuf_adds(&f->text, "_[i]");
 	uni_strbuf_addc(&f->text, ';');
@@ -172,7 +185,9 @@ static int write_folded(const struct uni_view *v, const struct uni_export_opt *o
 	if (rc != 0)
 		return rc;
 	uni_strbuf_init(&f.text);
-	rc = write_tree(&f);
+	f.odd = calloc(uni_profile_nr_frames(f.p) + 1, sizeof(*f.odd));
+	rc = f.odd != NULL ? write_tree(&f) : -UNI_ENOMEM;
+	free(f.odd);
 	uni_strbuf_deinit(&f.text);
 	uni_vec_free(&f.path);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory writing folded stacks");

@@ -70,7 +70,7 @@ static void put_frame(struct writer *w, uint32_t number)
 {
 	const struct uni_profile *p = w->rows.p;
 	const struct uni_frame *f = uni_profile_get_frame(p, number);
-	const char *name = uni_profile_str(p, f->plain != 0 ? f->plain : f->name);
+	const char *name = uni_profile_str(p, uni_frame_said(f));
 	const char *image = uni_profile_str(p, f->image);
 
 	uni_sink_printf(w->out, "\t%16" PRIx64 " %s (%s)\n", f->addr, name,

@@ -18,12 +18,12 @@
 #include "export/opts.h"
 #include "session/recording.h"
 
-#define FLUSH_BYTES	((size_t)1 << 20)
-#define FIRST_TID	1000 /* of lanes; guests are processes from 1 on */
-#define GUEST_KERNEL	4    /* of Profiling.CpuMode: what runs in a unikernel */
-#define UNIT_TIME_NS	1    /* of CounterDescriptor.Unit */
-#define COUNTER_UUID	(UINT64_C(1) << 40)
-#define REPEAT_MAX	100000 /* a weight beyond it is damage, or no sampling */
+#define FLUSH_BYTES  ((size_t)1 << 20)
+#define FIRST_TID    1000 /* of lanes; guests are processes from 1 on */
+#define GUEST_KERNEL 4	  /* of Profiling.CpuMode: what runs in a unikernel */
+#define UNIT_TIME_NS 1	  /* of CounterDescriptor.Unit */
+#define COUNTER_UUID (UINT64_C(1) << 40)
+#define REPEAT_MAX   100000 /* a weight beyond it is damage, or no sampling */
 
 enum { /* of InternedData */
 	I_FUNCTION_NAME = 5,
@@ -118,7 +118,7 @@ static void intern_frame(struct samples *s, uint32_t number)
 	if (!is_new(s->frame_known, number))
 		return;
 	uni_pb_put_u64(&s->part, 1, (uint64_t)number + 1);
-	uni_pb_put_str(&s->part, 2, uni_profile_str(p, f->plain != 0 ? f->plain : f->name));
+	uni_pb_put_str(&s->part, 2, uni_profile_str(p, uni_frame_said(f)));
 	uni_pb_put_part(&s->interned, I_FUNCTION_NAME, &s->part);
 	if (f->image != 0) {
 		/* A mapping a frame: what each covers is not known, only whose it is. */
@@ -175,7 +175,8 @@ static void put_sample(struct samples *s, const struct uni_row *row)
 		if (!s->rows.timed)
 			uni_pb_put_u64(&s->part, 6, (uint64_t)row->value);
 		uni_pb_put_part(&s->w->packet, UNI_PF_PERF_SAMPLE, &s->part);
-		uni_perfetto_packet(s->w, t->guest, row->t_ns + i * (uint64_t)s->rows.unit_ns, true);
+		uni_perfetto_packet(
+			s->w, t->guest, row->t_ns + i * (uint64_t)s->rows.unit_ns, true);
 	}
 }
 
@@ -268,8 +269,10 @@ static int put_samples(struct uni_perfetto *w, const struct uni_view *v, struct 
 	if (rc == 0)
 		uni_rows_say(&s.rows, v);
 	if (s.cut != 0.0 && v->lost != NULL)
-		uni_strbuf_addf(v->lost, "weights: %.0f of %.0f are not in the trace, in which a "
-			"sample is one\n", s.cut, uni_profile_total(s.rows.p));
+		uni_strbuf_addf(v->lost,
+			"weights: %.0f of %.0f are not in the trace, in which a "
+			"sample is one\n",
+			s.cut, uni_profile_total(s.rows.p));
 	w->oom = w->oom || uni_strbuf_failed(&s.interned) || uni_strbuf_failed(&s.part);
 	uni_strbuf_deinit(&s.interned);
 	uni_strbuf_deinit(&s.part);

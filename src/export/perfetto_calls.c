@@ -28,15 +28,15 @@ struct calls {
 };
 
 /* At least i + 1 of them, the new ones zero. */
-#define reach(vec, i)                                                                    \
-	({                                                                               \
+#define reach(vec, i)                                                                         \
+	({                                                                                    \
 		size_t more_ = (size_t)(i) + 1 > (vec)->nr ? (size_t)(i) + 1 - (vec)->nr : 0; \
-		bool ok_ = uni_vec_grow((vec), more_);                                   \
-		if (ok_ && more_ != 0) {                                                 \
-			memset((vec)->v + (vec)->nr, 0, more_ * sizeof((vec)->v[0]));    \
-			(vec)->nr += more_;                                              \
-		}                                                                        \
-		ok_;                                                                     \
+		bool ok_ = uni_vec_grow((vec), more_);                                        \
+		if (ok_ && more_ != 0) {                                                      \
+			memset((vec)->v + (vec)->nr, 0, more_ * sizeof((vec)->v[0]));         \
+			(vec)->nr += more_;                                                   \
+		}                                                                             \
+		ok_;                                                                          \
 	})
 
 static int name_thread(struct calls *c, uint32_t thread)

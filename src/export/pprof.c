@@ -229,7 +229,7 @@ static uint64_t mapping(struct writer *w, uint32_t image)
 static void put_frame(struct writer *w, uint32_t number)
 {
 	const struct uni_frame *f = uni_profile_get_frame(w->rows.p, number);
-	const char *name = uni_profile_str(w->rows.p, f->plain != 0 ? f->plain : f->name);
+	const char *name = uni_profile_str(w->rows.p, uni_frame_said(f));
 	uint64_t map = mapping(w, f->image), id = (uint64_t)number + 1;
 
 	uni_pb_put_u64(&w->part, 1, id);
@@ -284,7 +284,8 @@ static void put_document(struct writer *w, const struct uni_view *v)
 	flush(w, true);
 }
 
-static int run(struct writer *w, const struct uni_view *v, struct uni_sink *out, struct uni_err *err)
+static int run(
+	struct writer *w, const struct uni_view *v, struct uni_sink *out, struct uni_err *err)
 {
 	int rc = uni_rows_init(&w->rows, v, err);
 
@@ -292,14 +293,14 @@ static int run(struct writer *w, const struct uni_view *v, struct uni_sink *out,
 		return rc;
 	w->two = uni_profile_has_second(w->rows.p);
 	w->strings = uni_strtab_create();
-	w->mapping_of = calloc(
-		uni_profile_nr_strings(w->rows.p) + (size_t)1, sizeof(*w->mapping_of));
+	w->mapping_of =
+		calloc(uni_profile_nr_strings(w->rows.p) + (size_t)1, sizeof(*w->mapping_of));
 	if (w->strings == NULL || w->mapping_of == NULL || uni_gz_open(out, &w->gz) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	put_document(w, v);
 	if (w->rounded != 0 && v->lost != NULL)
-		uni_strbuf_addf(v->lost, "%" PRIu64 " values were rounded to whole numbers\n",
-			w->rounded);
+		uni_strbuf_addf(
+			v->lost, "%" PRIu64 " values were rounded to whole numbers\n", w->rounded);
 	return w->oom ? uni_err_set(err, UNI_ENOMEM, "out of memory writing a pprof profile") : 0;
 }
 

@@ -14,9 +14,9 @@ struct walk {
 	const struct uni_rows *r;
 	uint32_t lane;
 	UNI_VEC(struct uni_row_span) spans; /* of the lane, by their ends */
-	UNI_VEC(struct open) open;  /* outermost first */
-	UNI_VEC(uint32_t) path;	    /* nodes of the next sample, outermost first */
-	uint64_t end_ns;	    /* of the sample before */
+	UNI_VEC(struct open) open;	    /* outermost first */
+	UNI_VEC(uint32_t) path;		    /* nodes of the next sample, outermost first */
+	uint64_t end_ns;		    /* of the sample before */
 	bool any;
 };
 

@@ -46,7 +46,7 @@ static void put_frames(struct writer *w)
 		uint32_t file = f->file != 0 ? f->file : f->image;
 
 		uni_json_object(j);
-		uni_json_kv(str, j, "name", uni_profile_str(p, f->plain != 0 ? f->plain : f->name));
+		uni_json_kv(str, j, "name", uni_profile_str(p, uni_frame_said(f)));
 		if (file != 0)
 			uni_json_kv(str, j, "file", uni_profile_str(p, file));
 		if (f->line != 0)
@@ -143,8 +143,8 @@ static void put_lanes(struct writer *w)
 		if (w->rows.timed)
 			uni_strbuf_addf(&name, "%s, %s", guest, lane);
 		else
-			uni_strbuf_adds(&name,
-				uni_profile_has_second(w->rows.p) ? "after" : "profile");
+			uni_strbuf_adds(
+				&name, uni_profile_has_second(w->rows.p) ? "after" : "profile");
 		put_profile(w, name.s, order + at, w->rows.lanes.v[i].nr);
 		at += w->rows.lanes.v[i].nr;
 	}

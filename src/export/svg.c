@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "export/opts.h"
+#include "export/svg_order.h"
 #include "export/xml.h"
 
 extern const char uni_svg_js[], uni_svg_css[];
@@ -49,6 +50,19 @@ static const struct uni_export_optdef options[] = {
 	OPT(reverse, UNI_OPT_BOOL, NULL,
 		"merge from the leaves: who calls a function (default off)"),
 	OPT(negate, UNI_OPT_BOOL, NULL, "swap red and blue of a differential (default off)"),
+	OPT(diffcolors, UNI_OPT_STR, "redblue or orangeblue",
+		"of a differential; orangeblue is safe for the colour-blind (default redblue)"),
+	OPT(flamechart, UNI_OPT_BOOL, NULL,
+		"stacks in the order in which they came, not sorted and merged (default off)"),
+	OPT(cp, UNI_OPT_MAYBE, "FILE",
+		"keep the colours of functions in FILE (without one: palette.map) from graph to "
+		"graph"),
+	OPT(nameattr, UNI_OPT_STR, "FILE",
+		"lines of FUNCTION and, behind tabs, title=, href=, target=, id=, class=, g_extra= "
+		"and a_extra="),
+	OPT(compat, UNI_OPT_BOOL, NULL,
+		"order, percentages and search as flamegraph.pl has them, quirks and all (default "
+		"off)"),
 	OPT(total, UNI_OPT_POSITIVE, "NUMBER",
 		"value of the whole width (default the profile's total)"),
 	OPT(factor, UNI_OPT_POSITIVE, "NUMBER", "shown values are multiplied by it (default 1)"),
@@ -108,6 +122,15 @@ static int check_options(struct uni_svg *g, struct uni_err *err)
 			  : g->hash ? UNI_COLOUR_PREFIX
 				    : UNI_COLOUR_SUM;
 	g->colours.rand = uni_rand48_seed((uint32_t)g->seed);
+	g->safe = strcmp(g->diffcolors, "orangeblue") == 0;
+	if (!g->safe && strcmp(g->diffcolors, "redblue") != 0)
+		return bad_option(err, "diffcolors", g->diffcolors, "redblue or orangeblue");
+	if (g->cp != NULL && g->cp[0] == '\0')
+		g->cp = "palette.map";
+	if (g->flamechart && (g->reverse || g->compat))
+		return uni_err_set(err, UNI_EUSAGE,
+			"format svg: flamechart is in the order of time: neither reverse nor "
+			"compat");
 	g->ascii = strcasecmp(g->encoding, "utf-8") != 0;
 	return 0;
 }
@@ -230,11 +253,58 @@ static int put_document(struct uni_svg *g)
 	uni_sink_printf(g->out, "<svg id=\"frames\" x=\"%g\" width=\"%g\" fg:row=\"%g\"",
 		UNI_SVG_XPAD, g->width - 2.0 * UNI_SVG_XPAD, g->height);
 	put_attr(g, "fg:nametype", g->nametype);
+	if (g->compat)
+		uni_sink_puts(g->out, " fg:compat=\"1\"");
 	uni_sink_puts(g->out, ">\n");
 	rc = uni_svg_draw_frames(g);
 	uni_sink_puts(g->out, "</svg>\n<script><![CDATA[\n");
 	uni_sink_puts(g->out, uni_svg_js);
 	uni_sink_puts(g->out, "]]></script>\n</svg>\n");
+	return rc;
+}
+
+/* The tree as it is drawn: turned over, or in another order; *ret is owned, NULL: v's own. */
+static int shape(const struct uni_svg *g, const struct uni_view *v, struct uni_profile **ret,
+	struct uni_err *err)
+{
+	struct uni_profile *reversed = NULL;
+	int rc = g->reverse ? uni_profile_reversed(v->profile, &reversed) : 0;
+
+	*ret = reversed;
+	if (rc == 0 && (g->flamechart || g->compat)) {
+		rc = uni_svg_ordered(reversed != NULL ? reversed : v->profile, g->compat, ret);
+		uni_profile_destroy(reversed);
+	}
+	if (rc == -UNI_ENOTSUP)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"format svg: flamechart needs the order in which stacks came, which a "
+			"trace "
+			"or a comparison has not");
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory shaping the graph");
+}
+
+static int draw(struct uni_svg *g, const struct uni_view *v, struct uni_err *err)
+{
+	int rc = 0;
+
+	g->diff = uni_profile_has_second(g->p);
+	if (g->title == NULL)
+		g->title = v->title != NULL ? v->title
+			   : g->flamechart  ? "Flame Chart"
+			   : g->inverted    ? "Icicle Graph"
+					    : "Flame Graph";
+	if (g->countname == NULL)
+		g->countname = uni_profile_unit(g->p);
+	if (g->cp != NULL)
+		rc = uni_palette_map_open(g->cp, &g->map, err);
+	if (rc == 0 && g->nameattr != NULL)
+		rc = uni_name_attrs_open(g->nameattr, &g->attrs, err);
+	if (rc == 0)
+		rc = scale(g, err);
+	if (rc == 0 && put_document(g) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory drawing the flame graph");
+	if (rc == 0 && g->map != NULL)
+		rc = uni_palette_map_save(g->map, g->cp, err);
 	return rc;
 }
 
@@ -244,6 +314,7 @@ static int write_svg(const struct uni_view *v, const struct uni_export_opt *opts
 	struct uni_svg g = { .fonttype = "Verdana, sans-serif",
 		.nametype = "Function:",
 		.colors = "hot",
+		.diffcolors = "redblue",
 		.minwidth = "0.1",
 		.encoding = "utf-8",
 		.width = 1200.0,
@@ -252,26 +323,21 @@ static int write_svg(const struct uni_view *v, const struct uni_export_opt *opts
 		.fontwidth = 0.59,
 		.factor = 1.0,
 		.out = out };
-	struct uni_profile *reversed = NULL;
+	struct uni_profile *shaped = NULL;
 	int rc = uni_export_opts_parse(&uni_exporter_svg, opts, nr_opts, &g, err);
 
 	if (rc == 0)
 		rc = uni_export_check_view(&uni_exporter_svg, v, err);
 	if (rc == 0)
 		rc = check_options(&g, err);
+	if (rc == 0)
+		rc = shape(&g, v, &shaped, err);
 	if (rc != 0)
 		return rc;
-	if (g.reverse && uni_profile_reversed(v->profile, &reversed) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory reversing the stacks");
-	g.p = reversed != NULL ? reversed : v->profile;
-	g.diff = uni_profile_has_second(g.p);
-	if (g.title == NULL)
-		g.title = v->title != NULL ? v->title : g.inverted ? "Icicle Graph" : "Flame Graph";
-	if (g.countname == NULL)
-		g.countname = uni_profile_unit(g.p);
-	rc = scale(&g, err);
-	if (rc == 0 && put_document(&g) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory drawing the flame graph");
-	uni_profile_destroy(reversed);
+	g.p = shaped != NULL ? shaped : v->profile;
+	rc = draw(&g, v, err);
+	uni_palette_map_close(g.map);
+	uni_name_attrs_close(g.attrs);
+	uni_profile_destroy(shaped);
 	return rc;
 }

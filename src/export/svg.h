@@ -5,6 +5,7 @@
 
 #include "base/sink.h"
 #include "export/svg_colour.h"
+#include "export/svg_files.h"
 #include "profile/profile.h"
 
 #define UNI_SVG_XPAD	 10.0
@@ -19,14 +20,18 @@ struct uni_svg {
 	double total, factor; /* total 0: the profile's */
 	uint64_t seed;
 	bool inverted, reverse, negate, hash, random;
+	bool flamechart, compat;
+	const char *cp, *nameattr, *diffcolors;
 
 	/* What follows from them and from the profile */
 	const struct uni_profile *p;
 	struct uni_sink *out;
 	struct uni_colours colours;
-	bool diff, ascii;
-	double max;	  /* value of the whole width */
-	double min_value; /* narrower is not drawn */
+	struct uni_palette_map *map;  /* of cp, or NULL */
+	struct uni_name_attrs *attrs; /* of nameattr, or NULL */
+	bool diff, ascii, safe;	      /* safe: for those who cannot tell red from others */
+	double max;		      /* value of the whole width */
+	double min_value;	      /* narrower is not drawn */
 	double max_delta;
 	size_t max_depth; /* of what is drawn; the root has 0 */
 	double top_pad, bottom_pad, image_height;

@@ -17,7 +17,7 @@ var unzoom = id('unzoom'), search = id('search'), icase = id('ignorecase');
 var oldWidth = parseFloat(svg.getAttribute('width'));
 var fontSize = parseFloat(svg.getAttribute('font-size'));
 var row = parseFloat(fg(box, 'row'));
-var nametype = fg(box, 'nametype');
+var nametype = fg(box, 'nametype'), compat = fg(box, 'compat') === '1';
 var f = [], zoom = 0, cur = 0, ignoreCase = false, pattern = '', regex = null, input = null;
 var width = oldWidth - 2 * XPAD, widths = {}, measure = null;
 
@@ -71,7 +71,7 @@ function label(e, x, w) {
         e.text = document.createElementNS(SVG, 'text');
         e.text.setAttribute('dx', TEXT_PAD);
         e.text.setAttribute('y', e.y + (row - 1) / 2 + 3);
-        e.g.appendChild(e.text);
+        e.rect.parentNode.appendChild(e.text);
     }
     if (e.text.textContent !== s) e.text.textContent = s;
     e.text.setAttribute('x', x + '%');
@@ -128,16 +128,17 @@ function zoomTo(i) {
     save();
 }
 
-// Share of the visible width that matches lie over; one above another counts once.
+// Share of the visible width that matches lie over; one above another counts once. flamegraph.pl
+// counts what a zoom hides as well.
 function count() {
-    var z = f[zoom], sum = 0, till = z.x, i, e, from, to, any = false;
+    var z = f[compat ? 0 : zoom], sum = 0, till = z.x, i, e, from, to, any = false;
     if (!regex) {
         matched.textContent = ' ';
         return;
     }
     for (i = 0; i < f.length; i++) {
         e = f[i];
-        if (!e.hit || e.state === 'out') continue;
+        if (!e.hit || e.state === 'out' && !compat) continue;
         any = true;
         from = Math.max(e.x, till);
         to = Math.min(e.x + e.w, z.x + z.w);
@@ -352,7 +353,9 @@ box.setAttribute('aria-label', 'Flame graph: arrow keys walk, Enter zooms, Escap
 details.setAttribute('aria-live', 'polite');
 matched.setAttribute('aria-live', 'polite');
 box.addEventListener('click', function (ev) {
-    var i = frameOf(ev);
+    var i = frameOf(ev), link = ev.target.closest && ev.target.closest('a');
+    if (link && !ev.ctrlKey) return;
+    if (link) ev.preventDefault();
     if (i !== null) { cur = i; zoomTo(i); }
 });
 box.addEventListener('mouseover', function (ev) { show(frameOf(ev), false); });

@@ -251,14 +251,25 @@ struct uni_rgb uni_colour_inlined(struct uni_colours *c, const char *name)
 	return ret;
 }
 
-struct uni_rgb uni_colour_delta(double delta, double max)
+/* From white to a colour of which both channels that fade differ in brightness as well. */
+static struct uni_rgb towards(struct uni_rgb full, double share)
 {
+	return (struct uni_rgb){ (uint8_t)(255.0 - (255.0 - full.r) * share),
+		(uint8_t)(255.0 - (255.0 - full.g) * share),
+		(uint8_t)(255.0 - (255.0 - full.b) * share) };
+}
+
+struct uni_rgb uni_colour_delta(double delta, double max, bool safe)
+{
+	static const struct uni_rgb orange = { 213, 94, 0 }, blue = { 0, 90, 178 };
 	double size = delta < 0 ? -delta : delta;
 	uint8_t fade = (uint8_t)(210.0 * (max - size) / max);
 
+	if (delta == 0.0)
+		return (struct uni_rgb){ 255, 255, 255 };
+	if (safe) /* the least change is a little coloured, as in the other palette */
+		return towards(delta > 0 ? orange : blue, 0.18 + 0.82 * size / max);
 	if (delta > 0)
 		return (struct uni_rgb){ 255, fade, fade };
-	if (delta < 0)
-		return (struct uni_rgb){ fade, fade, 255 };
-	return (struct uni_rgb){ 255, 255, 255 };
+	return (struct uni_rgb){ fade, fade, 255 };
 }

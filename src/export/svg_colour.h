@@ -41,7 +41,7 @@ uint64_t uni_rand48_seed(uint32_t seed);
 struct uni_rgb uni_colour_name(struct uni_colours *c, const char *name);
 /* Inlined functions stand out, whatever the palette. */
 struct uni_rgb uni_colour_inlined(struct uni_colours *c, const char *name);
-/* Differential: delta in [-max, max]; white, red for more, blue for less. */
-struct uni_rgb uni_colour_delta(double delta, double max);
+/* Differential: delta in [-max, max]; white, red (safe: orange) for more, blue for less. */
+struct uni_rgb uni_colour_delta(double delta, double max, bool safe);
 
 #endif

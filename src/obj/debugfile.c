@@ -115,6 +115,16 @@ static bool try_link(struct finder *s, const char *prefix, const char *between, 
 	return try_file(s, &path);
 }
 
+/* In a directory itself that was asked for, not below it. */
+static bool try_in(struct finder *s, const char *dir, const char *name)
+{
+	_cleanup_strbuf_ struct uni_strbuf path;
+
+	uni_strbuf_init(&path);
+	uni_strbuf_addf(&path, "%s/%s", dir, name);
+	return try_file(s, &path);
+}
+
 /* Directory i of the search; the system's own is the last. */
 static const char *debug_dir(const struct uni_image_search *search, size_t i)
 {
@@ -142,7 +152,8 @@ bool uni_objfile_find_debug(const struct uni_objfile *f, const struct uni_image_
 	if (try_link(&s, "", "", link) || try_link(&s, "", ".debug/", link))
 		return true;
 	for (size_t i = 0; (dir = debug_dir(search, i)) != NULL; i++) {
-		if (try_link(&s, dir, "", link))
+		if (try_link(&s, dir, "", link) ||
+			(search != NULL && i < search->nr_debug_dirs && try_in(&s, dir, link)))
 			return true;
 	}
 	return false;

@@ -86,8 +86,8 @@ static void take_register(struct regs *r, bool spreads, struct uni_param *p)
 static void read_name(Dwarf_Die *die, struct uni_param *p)
 {
 	Dwarf_Attribute a;
-	const char *name = dwarf_attr_integrate(die, DW_AT_name, &a) != NULL ? dwarf_formstring(&a)
-									      : NULL;
+	const char *name =
+		dwarf_attr_integrate(die, DW_AT_name, &a) != NULL ? dwarf_formstring(&a) : NULL;
 
 	if (name != NULL)
 		(void)uni_text_clean(p->name, sizeof(p->name), name, strlen(name));

@@ -9,8 +9,8 @@
 
 #include "obj/debug.h"
 
-#define UNI_PARAMS_MAX	16
-#define UNI_PARAM_NAME	40
+#define UNI_PARAMS_MAX	 16
+#define UNI_PARAM_NAME	 40
 #define UNI_PARAM_NO_REG (-1)
 
 enum uni_param_form {
@@ -31,7 +31,7 @@ struct uni_param {
 struct uni_params {
 	size_t nr;
 	struct uni_param param[UNI_PARAMS_MAX];
-	bool returns;	       /* false: void */
+	bool returns;		/* false: void */
 	struct uni_param value; /* reg 0: the register of return values */
 };
 

@@ -21,7 +21,7 @@ static int map_frames(struct uni_profile *to, const struct uni_profile *from, ui
 {
 	for (size_t i = 0; i < uni_profile_nr_frames(from); i++) {
 		const struct uni_frame *f = uni_profile_get_frame(from, (uint32_t)i);
-		struct uni_frame same = { .kind = f->kind, .line = f->line };
+		struct uni_frame same = { .kind = f->kind, .line = f->line, .guess = f->guess };
 		bool failed = false;
 
 		same.name = same_string(to, from, f->name, &failed);

@@ -375,6 +375,9 @@ uint32_t uni_profile_append(
 void uni_profile_finish_as_is(struct uni_profile *p)
 {
 	assert(!p->finished);
+	free(p->slots);
+	p->slots = NULL;
+	p->nr_slots = p->nr_slots_used = 0;
 	sum_totals(p);
 	p->finished = true;
 }

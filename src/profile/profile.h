@@ -119,7 +119,7 @@ void uni_profile_keep_log(struct uni_profile *p);
 const struct uni_profile_entry *uni_profile_log(const struct uni_profile *p, size_t *nr_ret);
 /*
  * A finished copy whose children stand in the order of these entries of p, left to right: only
- * neighbours with the same callers are one.
+ * neighbours with the same callers are one. A child whose name is "" is its caller's own time.
  */
 int uni_profile_chart(const struct uni_profile *p, const struct uni_profile_entry *entry, size_t nr,
 	struct uni_profile **ret);

@@ -301,16 +301,17 @@ static void on_pipe(struct uni_ftrace *f, const struct request *q, struct uni_ft
 
 static const struct {
 	const char *path, *what;
+	bool acts; /* to read it takes something away, or costs a reader's place, or switches */
 	void (*on)(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret);
 } files[] = {
-	{ "available_tracers", "the tracers there are", on_tracers },
-	{ "current_tracer", "the one that is used; PUT another one's name", on_tracer },
-	{ "trace_clock", "the clock of the time stamps", on_clock },
-	{ "tracing_on", "1 while it records; PUT 0 or 1", on_tracing_on },
-	{ "tracing_enable/on", "begin to record", on_enable },
-	{ "tracing_enable/off", "end it", on_disable },
-	{ "trace", "what was recorded; PUT anything, or DELETE, to forget it", on_trace },
-	{ "trace_pipe", "the same, each call once: what was read is gone", on_pipe },
+	{ "available_tracers", "the tracers there are", false, on_tracers },
+	{ "current_tracer", "the one that is used; PUT another one's name", false, on_tracer },
+	{ "trace_clock", "the clock of the time stamps", false, on_clock },
+	{ "tracing_on", "1 while it records; PUT 0 or 1", false, on_tracing_on },
+	{ "tracing_enable/on", "begin to record", true, on_enable },
+	{ "tracing_enable/off", "end it", true, on_disable },
+	{ "trace", "what was recorded; PUT anything, or DELETE, to forget it", true, on_trace },
+	{ "trace_pipe", "the same, each call once: what was read is gone", true, on_pipe },
 };
 
 static void list_files(struct uni_ftrace_reply *ret, bool html)
@@ -337,13 +338,13 @@ void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, con
 	const char *body, size_t len, struct uni_ftrace_reply *ret)
 {
 	static const char base[] = "/ftrace/";
-	const struct request q = { method, body, len };
+	struct request q = { method, body, len };
 	const char *name = path + sizeof(base) - 1;
 
 	*ret = (struct uni_ftrace_reply){ .status = 200, .type = "text/plain; charset=utf-8" };
 	uni_strbuf_init(&ret->body);
 	if (strcmp(path, "/") == 0 || strcmp(path, "/ftrace") == 0 || strcmp(path, base) == 0) {
-		if (method == UNI_FTRACE_READ)
+		if (method == UNI_FTRACE_READ || method == UNI_FTRACE_HEAD)
 			list_files(ret, path[1] == '\0');
 		else
 			fail(ret, 405, "it can be read only");
@@ -352,10 +353,13 @@ void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, con
 	if (strncmp(path, base, sizeof(base) - 1) != 0)
 		name = "";
 	for (size_t i = 0; i < uni_array_len(files); i++) {
-		if (strcmp(files[i].path, name) == 0) {
+		if (strcmp(files[i].path, name) != 0)
+			continue;
+		if (method == UNI_FTRACE_HEAD)
+			q.method = UNI_FTRACE_READ;
+		if (method != UNI_FTRACE_HEAD || !files[i].acts)
 			files[i].on(f, &q, ret);
-			return;
-		}
+		return;
 	}
 	fail(ret, 404, "no such file; /ftrace lists them");
 }

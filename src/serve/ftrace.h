@@ -53,7 +53,8 @@ int uni_ftrace_poll(struct uni_ftrace *f, struct uni_err *err);
 bool uni_ftrace_is_on(const struct uni_ftrace *f);
 
 enum uni_ftrace_method {
-	UNI_FTRACE_READ,  /* GET, HEAD */
+	UNI_FTRACE_READ,  /* GET */
+	UNI_FTRACE_HEAD,  /* what READ would say of it, and does nothing: no reader, no switch */
 	UNI_FTRACE_WRITE, /* PUT, POST */
 	UNI_FTRACE_CLEAR, /* DELETE */
 };

@@ -55,7 +55,8 @@ static enum MHD_Result queue(
 	(void)MHD_add_response_header(
 		r, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, PUT, POST, DELETE");
+		(void)MHD_add_response_header(
+			r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, PUT, POST, DELETE");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		(void)MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	ok = MHD_queue_response(c, status, r);
@@ -105,6 +106,7 @@ static bool method_of(const char *name, enum uni_ftrace_method *ret)
 		enum uni_ftrace_method method;
 	} methods[] = {
 		{ "GET", UNI_FTRACE_READ },
+		{ "HEAD", UNI_FTRACE_HEAD },
 		{ "PUT", UNI_FTRACE_WRITE },
 		{ "POST", UNI_FTRACE_WRITE },
 		{ "DELETE", UNI_FTRACE_CLEAR },
@@ -157,8 +159,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	if (why != NULL)
 		return refuse(c, MHD_HTTP_FORBIDDEN, why);
 	if (!method_of(method, &m))
-		return refuse(
-			c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET, PUT, POST and DELETE are known");
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+			"GET, HEAD, PUT, POST and DELETE are known");
 	if (q->too_long)
 		return refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "that is too much to write");
 	return answer(h, c, m, url, q);

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "mem/gmem.h"
+#include "obj/sites.h"
 
 #define PAGE	  4096u
 #define PAGES_MAX 64u
@@ -18,10 +19,13 @@
 #define DIFFERENT(bytes, size) ((bytes) > (size) / 8)
 #define ENOUGH(same, readable) ((same)*10 >= (readable)*9)
 
+/* A tracer's places are five bytes at each function's start and returns: where functions are small
+ * they are most of a page. They are left out if the rest is not enough to tell. */
 struct tally {
 	unsigned readable, same;
 	bool gone;
-	uint64_t first_bad; /* address of the first page that differs */
+	uint64_t first_bad;	       /* address of the first page that differs */
+	const struct uni_sites *sites; /* to be left out, or NULL */
 };
 
 /* [*off_ret, + *len_ret) of the segment is what its page number `page` shares with its file. */
@@ -54,6 +58,22 @@ static bool is_stubs(const struct uni_image *img, uint64_t svma, size_t len)
 	       uni_range_overlaps(stubs, UNI_STUBS_BYTES, svma, len);
 }
 
+/* Bytes of [svma, svma + len) that `now` has otherwise where the tracer writes. */
+static size_t traced_bytes(const struct uni_sites *s, uint64_t svma, size_t len, const uint8_t *now,
+	const uint8_t *file)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; s != NULL && i < s->nr_sites; i++) {
+		for (unsigned k = 0; k < UNI_SITE_BYTES; k++) {
+			uint64_t at = s->site[i].addr + k - svma;
+
+			n += at < len && now[at] != file[at];
+		}
+	}
+	return n;
+}
+
 static void compare(struct uni_as *as, const struct uni_pt_root *root, const struct uni_image *img,
 	const struct uni_segment *seg, uint64_t bias, uint64_t page, struct tally *t)
 {
@@ -74,6 +94,8 @@ static void compare(struct uni_as *as, const struct uni_pt_root *root, const str
 	t->readable++;
 	for (size_t i = 0; i < len; i++)
 		differ += buf[i] != seg->bytes[off + i];
+	differ -= uni_min(
+		differ, traced_bytes(t->sites, seg->vaddr + off, len, buf, seg->bytes + off));
 	if (!DIFFERENT(differ, len))
 		t->same++;
 	else if (t->readable - t->same == 1)
@@ -150,6 +172,8 @@ int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct
 	const struct uni_image *img, uint64_t bias, struct uni_err *err)
 {
 	bool is_virtual = uni_gmem_space(uni_as_gmem(as)) == UNI_GMEM_VIRTUAL;
+	struct uni_err ignored = { 0 };
+	struct uni_sites *sites = NULL;
 	struct uni_pt_root root;
 	struct tally t = { 0 };
 	uint64_t total = all_pages(img, bias);
@@ -163,5 +187,11 @@ int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct
 			"themselves; has it booted yet?",
 			uni_image_path(img));
 	compare_all(as, is_virtual ? NULL : &root, img, bias, total, &t);
+	if (!t.gone && t.readable != 0 && !ENOUGH(t.same, t.readable) &&
+		uni_sites_read(img, &sites, &ignored) == 0) {
+		t = (struct tally){ .sites = sites };
+		compare_all(as, is_virtual ? NULL : &root, img, bias, total, &t);
+		uni_sites_destroy(sites);
+	}
 	return verdict(&t, img, bias, err);
 }

@@ -63,7 +63,7 @@ struct uni_attach_opts {
 struct uni_target_info {
 	int pid;	    /* VMM process, 0 = none or unknown */
 	char vmm[32];	    /* "qemu", "firecracker", ... "" unknown */
-	char accel[16];	    /* "kvm", "tcg", "" */
+	char accel[16];	    /* "kvm", "tcg", "process" (none: the host's own), "" */
 	char name[128];	    /* guest's name */
 	char image[4096];   /* kernel image on the command line, "" unknown */
 	uint32_t nr_vcpus;  /* 0 unknown */

@@ -185,8 +185,8 @@ static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 }
 
 /* Of arguments and values: whose they are. */
-static uint32_t func_of_ext(struct uni_calls *s, const struct uni_walk_cpu *c,
-	const struct uni_trace_record *rec)
+static uint32_t func_of_ext(
+	struct uni_calls *s, const struct uni_walk_cpu *c, const struct uni_trace_record *rec)
 {
 	const struct uni_walk_thread *t = &s->walk.thread[c->thread];
 
@@ -197,8 +197,8 @@ static uint32_t func_of_ext(struct uni_calls *s, const struct uni_walk_cpu *c,
 }
 
 /* With a function filter only what belongs to a call that passes. */
-static bool ext_passes(struct uni_calls *s, const struct uni_walk_cpu *c, uint16_t cls,
-	uint32_t func)
+static bool ext_passes(
+	struct uni_calls *s, const struct uni_walk_cpu *c, uint16_t cls, uint32_t func)
 {
 	if (s->walk.filter.function == NULL)
 		return true;

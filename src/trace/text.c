@@ -18,12 +18,12 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-#define BLOCK	 (256u * 1024) /* at least a line: see LINE_MAX */
-#define LINE_MAX (2 * UNI_CALLS_DEPTH_MAX + 2 * UNI_TEXT_MAX + ARGS_MAX + VALUE_MAX + 512)
-#define ARGS_MAX 512
+#define BLOCK	  (256u * 1024) /* at least a line: see LINE_MAX */
+#define LINE_MAX  (2 * UNI_CALLS_DEPTH_MAX + 2 * UNI_TEXT_MAX + ARGS_MAX + VALUE_MAX + 512)
+#define ARGS_MAX  512
 #define VALUE_MAX 64
-#define DURATION 13
-#define UNKNOWN	 "<< unknown symbol >>"
+#define DURATION  13
+#define UNKNOWN	  "<< unknown symbol >>"
 
 /* Of a CPU. */
 struct line {

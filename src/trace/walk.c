@@ -257,8 +257,7 @@ static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	if (w->ops->ext != NULL && (w->functions || uni_walk_grow(w, c)))
 		w->ops->ext(w, c, time, rec);
 	push(w, c,
-		uni_funcs_at(w->funcs,
-			w->in->info.text_window | (uint32_t)rec->words[rec->nr - 1]),
+		uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[rec->nr - 1]),
 		time);
 }
 

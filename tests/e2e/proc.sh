@@ -47,6 +47,23 @@ books() { # APP-VARIANT WAY
 			--graph "$BUILD/lab/process/$1.graph" --min-samples 150
 }
 
+# A tender's name is all that ls can go by.
+listed() {
+	end
+	cp "$BUILD/lab/process/deep-gcc-fp" "$T/solo5-spt" || return 1
+	"$T/solo5-spt" --mem=32 loop=1 >"$T/out" 2>&1 </dev/null &
+	pid=$!
+	sleep 0.5
+	"$U" ls --json >"$T/ls" || return 1
+	python3 - "$T/ls" $pid <<'P'
+import json, sys
+row = [g for g in json.load(open(sys.argv[1])) if g["pid"] == int(sys.argv[2])][0]
+print(row)
+assert row["vmm"] == "solo5-spt" and row["accel"] == "process", row
+assert row["target"] == "proc:pid=" + sys.argv[2] and row["image"].endswith("loop=1"), row
+P
+}
+
 sorter() {
 	end
 	rm -f "$T/in"
@@ -135,6 +152,74 @@ survives() {
 	[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ]
 }
 
+traced() { # ROUNDS
+	end
+	rm -f "$T/in" "$T/out"
+	mkfifo "$T/in"
+	"$BUILD/tests/e2e/proctraced" "$1" <"$T/in" >"$T/out" &
+	pid=$!
+	exec 9>"$T/in"
+	for _ in $(seq 100); do
+		grep -q ready "$T/out" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# Every call that the process counted, with what its functions take and return.
+calls() {
+	traced 50 || return 1
+	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0 --args 'work_*' -o "$T/c.uniscope" --overwrite \
+		2>"$T/said" &
+	tracer=$!
+	for _ in $(seq 100); do
+		code && ! cmp -s "$T/code" "$T/plain" && break
+		sleep 0.1
+	done
+	echo >&9
+	for _ in $(seq 100); do
+		grep -q '^done' "$T/out" && break
+		sleep 0.1
+	done
+	kill -INT $tracer
+	wait $tracer || { cat "$T/said"; return 1; }
+	"$U" trace report --json "$T/c.uniscope" >"$T/c.json" && "$U" trace replay "$T/c.uniscope" >"$T/replay" &&
+		python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+got = {f["function"]: f["calls"] for f in r["functions"]}
+want = {l.split()[0]: int(l.split()[1]) for l in open(sys.argv[2]) if l.startswith("work_")}
+print(got, want, r["lost"])
+sys.exit(got != want or r["lost"] != 0 or len(want) != 3)' "$T/c.json" "$T/out" &&
+		grep -q "|  } /[*] work_round ret=193 [*]/$" "$T/replay" && code && cmp "$T/code" "$T/plain"
+}
+
+# Of work_leaf to work_round, as the process has it now.
+code() {
+	from=$(nm "$BUILD/tests/e2e/proctraced" | sed -n 's/^\([0-9a-f]*\) T work_leaf$/\1/p')
+	dd if="/proc/$pid/mem" of="$T/code" bs=16 skip=$((0x$from / 16)) count=16 2>/dev/null
+}
+
+# Killed anywhere in start, record and stop: bytes are old or new, and it runs on.
+tracer_dies() {
+	traced 0 && echo >&9 && code && cmp "$T/code" "$T/plain" || return 1
+	for i in $(seq 20); do
+		case $((i % 3)) in
+		0) "$U" trace start "proc:pid=$pid" 2>"$T/said" & ;;
+		1) "$U" trace record "proc:pid=$pid" -q -o "$T/k.uniscope" --overwrite 2>"$T/said" & ;;
+		2) "$U" trace stop "proc:pid=$pid" 2>"$T/said" & ;;
+		esac
+		tracer=$!
+		sleep "0.$(printf %03d $((i * 37 % 200)))"
+		kill -9 $tracer
+		wait $tracer 2>/dev/null
+		"$U" trace stop "proc:pid=$pid" 2>"$T/said" || { cat "$T/said"; return 1; }
+		code && cmp "$T/code" "$T/plain" || return 1
+	done
+	before=$(cut -d' ' -f14 "/proc/$pid/stat")
+	sleep 1
+	[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ]
+}
+
 ways=stop
 sleep 60 &
 pid=$!
@@ -164,6 +249,11 @@ check '--aggregate is refused' refused 'aggregate counts in' --aggregate
 check '--exits is refused' refused 'VM exits cannot be seen' --exits
 check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
 check '--threads of a guest that has none' refused 'no model knows' --threads
+check 'ls knows one by its tender' listed
+traced 1 && code && cp "$T/code" "$T/plain"
+check 'its calls are traced' calls
+check 'the tracer is killed' tracer_dies
+exec 9>&-
 sorter
 for way in $ways; do
 	check "through shared libraries by $way" sorts $way

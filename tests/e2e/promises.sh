@@ -68,12 +68,6 @@ books() {
 	EOF
 }
 
-# The page's timeline, looked at: the lost ones are red lines to the end of the trace, or nothing is.
-seen() { # RUN
-	"$U" report --html "$T/page.html" "$T/s.uniscope" 2>"$T/err" || { cat "$T/err"; return 1; }
-	python3 "$SRC/tests/e2e/page_timeline.py" "$T/page.html" "$1" >"$T/seen" 2>&1 || { cat "$T/seen"; return 1; }
-}
-
 # Semaphore and mvar of the app, with those who wait for them.
 kinds() {
 	python3 - "$T/json" <<-'EOF'
@@ -124,6 +118,12 @@ piped() {
 	[ -z "$(ls "$T/tmp")" ] || { ls -R "$T/tmp"; return 1; }
 }
 
+# The page's timeline, looked at: the lost ones are red lines to the end of the trace, or nothing is.
+seen() { # RUN
+	"$U" report --html "$T/page.html" "$T/s.uniscope" 2>"$T/err" || { cat "$T/err"; return 1; }
+	python3 "$SRC/tests/e2e/page_timeline.py" "$T/page.html" "$1" >"$T/seen" 2>&1 || { cat "$T/seen"; return 1; }
+}
+
 decoded() { # by the standard's own reader
 	babeltrace2 "$T/s.uniscope" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] && [ -s "$T/bt" ] || {
 		head -5 "$T/bt.err"
@@ -136,9 +136,9 @@ image=$BUILD/lab/trace/trace-arp-gcc-fp.elf
 	echo '1..0 # SKIP no compiler here makes guests to trace'
 	exit 0
 }
+mkdir "$T/tmp"
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
 	echo '# no chromium: pages are not looked at'
-mkdir "$T/tmp"
 for accel in $accels; do
 	for run in bad good; do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
@@ -146,10 +146,10 @@ for accel in $accels; do
 			check "$accel: the flight recorder of the $run run" dumped
 			check "$accel: what is found in it" $run
 			check "$accel: its books" books
-			[ -z "$chromium" ] || check "$accel: its page" seen $run
 			check "$accel: semaphores and mvars" kinds
 			check "$accel: as a trace of MirageOS" as_mirage
 			[ "$run" = good ] || check "$accel: in a pipe" piped
+			[ -z "$chromium" ] || check "$accel: its page" seen $run
 		else
 			check "$accel: boots" false
 		fi
@@ -158,8 +158,8 @@ for accel in $accels; do
 		check "$accel: recorded live" recorded
 		check "$accel: the same is found" bad
 		check "$accel: the same books" books
-		[ -z "$chromium" ] || check "$accel: the same in its page" seen bad
 		check "$accel: babeltrace2 reads it" decoded
+		[ -z "$chromium" ] || check "$accel: the same in its page" seen bad
 	else
 		check "$accel: boots" false
 	fi

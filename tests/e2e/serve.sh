@@ -147,6 +147,10 @@ for accel in $accels; do
 	check "$accel: nor by another name" code 403 -H 'Host: example.com' "$base/trace"
 	check "$accel: and nothing happened" answers tracing_on 1
 	check "$accel: what is not there" code 404 "$base/nothing"
+	check "$accel: HEAD" code 200 -I "$base/trace"
+	check "$accel: HEAD of nothing" code 404 -I "$base/nothing"
+	check "$accel: HEAD switches nothing" code 200 -I "$base/tracing_enable/off"
+	check "$accel: it is on still" answers tracing_on 1
 	check "$accel: too much to write" code 413 -X PUT -d "$(seq 100)" "$base/current_tracer"
 	check "$accel: an unknown method" code 405 -X PATCH "$base/trace"
 	check "$accel: Ctrl-C ends it" stop_server

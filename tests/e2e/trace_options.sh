@@ -121,6 +121,17 @@ everything() {
 		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
 }
 
+# So many that most of the code is patched: it is still known for what it is.
+thousand() {
+	boot "$accel" "${image%/*}/trace-many-${image##*traced-}" ring=256 || return 1
+	for _ in 1 2; do
+		timeout 60 "$U" trace start "$target" -e "$elf" --filter 'many_*' 2>"$T/err" &&
+			grep -q '^uniscope: 1000 functions at 2000 places are traced' "$T/err" &&
+			timeout 60 "$U" trace stop "$target" -e "$elf" 2>>"$T/err" &&
+			! grep -q 'left alone' "$T/err" || { cat "$T/err"; return 1; }
+	done
+}
+
 # A dump of a guest that was killed then.
 of_the_dead() {
 	boot_waiting "$accel" 2 "$image" 'rounds=5 ring=256' --qmp "$T/q" &&
@@ -134,6 +145,7 @@ of_the_dead() {
 
 for accel in $accels; do
 	check "$accel: everything is traced while the second vCPU starts" everything
+	check "$accel: a thousand functions, on and off, twice" thousand
 	check "$accel: functions by pattern" by_pattern
 	check "$accel: short calls vanish" short_calls
 	check "$accel: deep calls vanish" deep_calls

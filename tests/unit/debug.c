@@ -113,8 +113,8 @@ static struct uni_symtab *symtab_with_debug(
 	return s;
 }
 
-static void expect_param(
-	const struct uni_param *p, const char *name, enum uni_param_form form, unsigned size, int reg)
+static void expect_param(const struct uni_param *p, const char *name, enum uni_param_form form,
+	unsigned size, int reg)
 {
 	assert_string_equal(p->name, name);
 	assert_int_equal(p->form, form);
@@ -391,6 +391,11 @@ static void link_below_a_debug_folder(void **state)
 	(void)snprintf(where, sizeof(where), "dbg%s/split.debug", s.dir);
 	(void)snprintf(dir, sizeof(dir), "%s/dbg", s.dir);
 	split_put(&s, where, "split.debug");
+	split_works(&s, dir);
+	/* And in the folder itself, if it was asked for. */
+	split_begin(&s, "split.stripped");
+	(void)snprintf(dir, sizeof(dir), "%s/dbg", s.dir);
+	split_put(&s, "dbg/split.debug", "split.debug");
 	split_works(&s, dir);
 }
 

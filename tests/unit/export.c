@@ -226,8 +226,8 @@ static void palettes(void **state)
 
 static void delta_colours(void **state)
 {
-	struct uni_rgb up = uni_colour_delta(10, 10), half = uni_colour_delta(-5, 10);
-	struct uni_rgb none = uni_colour_delta(0, 10);
+	struct uni_rgb up = uni_colour_delta(10, 10, false), half = uni_colour_delta(-5, 10, false);
+	struct uni_rgb none = uni_colour_delta(0, 10, false);
 
 	assert_true(up.r == 255 && up.g == 0 && up.b == 0);
 	assert_true(half.r == 105 && half.g == 105 && half.b == 255);

@@ -169,6 +169,11 @@ static void files(void **state)
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/current_tracer", "functio", 400, NULL);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/trace_pipe", "x", 400, NULL);
 	asks(f, UNI_FTRACE_WRITE, "/ftrace/available_tracers", "x", 405, NULL);
+	asks(f, UNI_FTRACE_HEAD, "/ftrace/available_tracers", "", 200,
+		"nop function function_graph\n");
+	asks(f, UNI_FTRACE_HEAD, "/ftrace/trace_pipe", "", 200, "");
+	asks(f, UNI_FTRACE_HEAD, "/ftrace/tracing_enable/on", "", 200, "");
+	asks(f, UNI_FTRACE_HEAD, "/ftrace/nothing", "", 404, NULL);
 	asks(f, UNI_FTRACE_READ, "/ftrace/nothing", "", 404, NULL);
 	asks(f, UNI_FTRACE_READ, "/trace", "", 404, NULL);
 	asks(f, UNI_FTRACE_READ, "", "", 404, NULL);

@@ -188,6 +188,10 @@ static void kvmtool_and_solo5(void **state)
 	parse("solo5-hvt --mem=64 --net:service=tap0 app.hvt --ipv4=10.0.0.2/24", &c);
 	assert_string_equal(c.image, "app.hvt");
 	assert_int_equal(c.mem_bytes, 64 * MIB);
+	parse("solo5-spt --mem=32 app.spt --ipv4=10.0.0.2/24", &c);
+	assert_string_equal(c.image, "app.spt");
+	assert_string_equal(c.accel, "process");
+	assert_false(c.only_kvm);
 }
 
 static int body(const char *text, size_t *at, size_t *size)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/text.h"
@@ -76,20 +77,38 @@ static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 	return rc;
 }
 
+/* One that is known as a unikernel's by its tender. */
+static bool is_process(const struct uni_target_info *info)
+{
+	return strcmp(info->accel, "process") == 0;
+}
+
 static int look(int pid, struct uni_target_info *ret, struct uni_err *err)
 {
+	_cleanup_free_ struct uni_target_info *tender = calloc(1, sizeof(*tender));
 	int tid[UNI_VCPU_MAX];
 	int nr = uni_proc_list(pid, tid, UNI_VCPU_MAX);
 
 	memset(ret, 0, sizeof(*ret));
+	if (tender == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (nr == 0)
 		return uni_err_set(err, UNI_ENOENT, "there is no process %d", pid);
 	ret->pid = pid;
 	(void)snprintf(ret->vmm, sizeof(ret->vmm), "process");
 	uni_vmm_comm(pid, ret->name, sizeof(ret->name));
 	uni_proc_exe(pid, ret->image, sizeof(ret->image));
+	/* A tender runs an image that it read by itself. */
+	if (uni_vmm_describe(pid, tender) == 0 && is_process(tender))
+		memcpy(ret, tender, sizeof(*ret));
 	ret->nr_vcpus = (uint32_t)nr;
 	return 0;
+}
+
+static bool claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
+	return is_process(info) && info->pid > 0;
 }
 
 static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
@@ -194,7 +213,7 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 
 static unsigned caps(struct uni_target *base)
 {
-	return UNI_CAP_HOLD | (of(base)->streaming ? UNI_CAP_STREAM : 0u);
+	return UNI_CAP_HOLD | UNI_CAP_WRITE_TEXT | (of(base)->streaming ? UNI_CAP_STREAM : 0u);
 }
 
 static int nr_vcpus(struct uni_target *base)
@@ -257,6 +276,7 @@ const struct uni_target_ops uni_target_proc = {
 	.scheme = "proc",
 	.summary = "a unikernel that was built as a Linux process",
 	.keys = "pid=N[,via=perf|stop]",
+	.claims = claims,
 	.probe = probe,
 	.attach = attach,
 	.caps = caps,
@@ -273,5 +293,6 @@ const struct uni_target_ops uni_target_proc = {
 	.stream_stats = uni_proc_stream_stats,
 	.stream_times = uni_proc_stream_times,
 	.stream_stop = uni_proc_stream_stop,
+	.write_text = uni_proc_write_text,
 	.detach = detach,
 };

@@ -41,6 +41,8 @@ int uni_proc_list(int pid, int *tid_ret, int cap); /* threads, rising; 0: it is 
  */
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
+/* The same for any thread, sleeping or not, without its registers. 0 also if it has ended. */
+int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
 /* Time on a CPU and time it waited for one, since it began; false: the kernel does not say. */
 bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
 
@@ -61,6 +63,10 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret);
 int uni_proc_stream_stop(struct uni_target *base);
 void uni_proc_stream_close(struct uni_proc *p);
+
+/* write.c */
+struct uni_patch_job;
+int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job);
 
 /* files.c */
 int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx);

@@ -181,3 +181,14 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 		ret->state = sleeps ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING;
 	return rc;
 }
+
+int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
+{
+	char state = state_of(p, t->tid);
+	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop(t);
+
+	/* It may have ended meanwhile. */
+	if (rc != 0 && state_of(p, t->tid) == '\0')
+		rc = 0;
+	return rc;
+}

@@ -121,6 +121,8 @@ static const struct uni_vmm_kind kinds[] = {
 	{ "kvmtool", "kvmtool", "kvm", OPTS(kvmtool_opts), UNI_VMM_POS_BEHIND, .values = true },
 	{ "solo5-hvt", "solo5-hvt", "kvm", OPTS(solo5_opts), UNI_VMM_POS_FIRST, .mem_mib = 512,
 		.cpus = 1 },
+	{ "solo5-spt", "solo5-spt", "process", OPTS(solo5_opts), UNI_VMM_POS_FIRST, .mem_mib = 512,
+		.cpus = 1 },
 };
 
 const struct uni_vmm_kind *uni_vmm_kind_of(const char *exe)

@@ -5,7 +5,7 @@
 # A domain ends while it is recorded: the recording ends with it, by exit status 0, keeps what it
 # has, and says in one line what happened. Nothing of the domain is left.
 recording() { # WHAT GUEST-OPTION...: a guest, and a recording that has begun; $pid. Then its app.
-	name=$CASE-$1 session=$out/$1.uniscope
+	name=$CASE-$1 session=$T/$1.uniscope
 	shift
 	rm -f "/mnt/log/console/guest-$name.log"
 	dom=$(guest -n "$name" "$@" wait=1) && said "$name" '^lab: waiting' 60 || return

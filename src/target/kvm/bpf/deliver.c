@@ -28,8 +28,7 @@ static bool is_end(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t 
 {
 	uint64_t callee = nr < 2 ? 0 : nr == 2 ? pc[0] : pc[nr - 2] - 1;
 
-	return nr != 0 &&
-	       uni_hints_is_end(&s->hints, callee, nr == 1 ? pc[0] : pc[nr - 1] - 1);
+	return nr != 0 && uni_hints_is_end(&s->hints, callee, nr == 1 ? pc[0] : pc[nr - 1] - 1);
 }
 
 /* Nobody called an entry point: what lies beyond is none of the chain. */

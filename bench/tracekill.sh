@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# tracekill.sh [-b BUILD-DIR] [-n KILLS] [-a kvm|tcg] [-s VCPUS]: what switching tracing on costs, and
+# what is left when the profiler dies of it. A lab guest of a thousand traced functions runs; 20 times
+# `trace start` and `trace stop` say how long it stood; then KILLS (200) of `trace start`, `trace record`
+# and `trace stop` are killed (kill -9) at random instants of their work. After each, every place that
+# is patched must hold old bytes or new ones (the next command verifies all, and leaves nothing alone),
+# and the guest's own heartbeat must go on. In the end everything is off, byte for byte.
+set -u
+build=build kills=200 accel=kvm vcpus=1
+while getopts b:n:a:s: opt; do
+	case $opt in
+	b) build=$OPTARG ;;
+	n) kills=$OPTARG ;;
+	a) accel=$OPTARG ;;
+	s) vcpus=$OPTARG ;;
+	*) sed -n '3,9s/^# //p' "$0" >&2; exit 2 ;;
+	esac
+done
+# shellcheck disable=SC2034 # for guest.sh
+U=$build/src/cli/uniscope BUILD=$build SRC=$(dirname "$0")/..
+. "$SRC/tests/e2e/guest.sh"
+image=$build/lab/trace/trace-many-gcc-fp.elf
+boot "$accel" "$image" ring=512 --smp "$vcpus" || exit 1
+
+fail() {
+	echo "tracekill: $*" >&2
+	exit 1
+}
+
+stood() { # COMMAND...: microseconds
+	"$U" trace "$@" 2>"$T/said" || fail "$* : $(cat "$T/said")"
+	grep -q 'left alone' "$T/said" && fail "$* : $(cat "$T/said")"
+	sed -n 's/.*the guest stood for \([0-9]*\) us.*/\1/p' "$T/said" | head -1
+}
+
+code() { # FILE: of the first and the last function, and some between
+	"$U" record "$target" -e "$image" -q -F 20 -d 0.2 --watch many_000:512 --watch many_333:512 \
+		--watch many_666:512 --watch many_990:160 -o "$T/code.uniscope" --overwrite &&
+		python3 -c 'import json, sys
+for w in json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["watches"]:
+    print(w["name"], w["last"]["bytes"])' "$T/code.uniscope" >"$1"
+}
+
+median() { sort -n | sed -n "$((($1 + 1) / 2))p"; }
+
+code "$T/before" || fail 'the code cannot be read'
+for i in $(seq 20); do
+	stood start "$target" -e "$image" --filter 'many_*' >>"$T/start"
+	[ "$i" -gt 1 ] || echo "$accel, $vcpus vCPUs: $(sed 's/^uniscope: //; s/;.*//' "$T/said")"
+	stood stop "$target" -e "$image" >>"$T/stop"
+done
+echo "the guest stood for us, median of 20 (least, most):"
+for what in start stop; do
+	echo "  $what $(median 20 <"$T/$what") ($(sort -n "$T/$what" | head -1), $(sort -n "$T/$what" | tail -1))"
+done
+
+begin=$(date +%s%N)
+"$U" trace start "$target" -e "$image" --filter 'many_*' 2>"$T/said" || fail "$(cat "$T/said")"
+whole_us=$((($(date +%s%N) - begin) / 1000 + 5000))
+unfinished=0
+for i in $(seq "$kills"); do
+	case $((i % 3)) in
+	0) set -- start "$target" -e "$image" --filter 'many_*' ;;
+	1) set -- record "$target" -e "$image" --filter 'many_*' -q -d 0.05 -o "$T/k.uniscope" --overwrite ;;
+	2) set -- stop "$target" -e "$image" ;;
+	esac
+	"$U" trace "$@" 2>/dev/null &
+	killed=$!
+	us=$(($(od -An -N4 -tu4 /dev/urandom) % whole_us))
+	sleep "$((us / 1000000)).$(printf %06d $((us % 1000000)))"
+	kill -9 "$killed" 2>/dev/null
+	wait "$killed" 2>/dev/null
+	[ $? -ne 137 ] || unfinished=$((unfinished + 1))
+	kill -0 "$guest" 2>/dev/null || fail "the guest died after $i kills"
+	stood stop "$target" -e "$image" >/dev/null
+	[ $((i % 20)) -ne 0 ] || beats >/dev/null || fail "no heartbeat after $i kills"
+done
+code "$T/after" && cmp "$T/before" "$T/after" || fail 'the code is not what it was'
+beats >/dev/null || fail 'no heartbeat in the end'
+echo "$kills kills, $unfinished of them before the end of the work: the guest runs on, all bytes are as they were"

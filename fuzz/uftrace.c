@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files of a uftrace folder: their contents one after the other, each ended by a line "=". */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "import/uftrace_data.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct uni_cursor next_part(struct uni_cursor *all)
+{
+	const uint8_t *begin = all->data + all->pos;
+	size_t left = uni_cursor_left(all);
+	const uint8_t *end = left != 0 ? memmem(begin, left, "\n=\n", 3) : NULL;
+	size_t len = end != NULL ? (size_t)(end - begin) : left;
+
+	all->pos += end != NULL ? len + 3 : len;
+	return uni_cursor_make(begin, len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct uni_cursor all = uni_cursor_make(data, size), part[4];
+	struct uni_profile *p = uni_profile_create();
+	struct uni_import_stats st = { 0 };
+	struct uni_uftrace_syms syms;
+	struct uni_stack stack;
+	size_t at = 0;
+
+	if (p == NULL || !uni_uftrace_syms_init(&syms) || !uni_stack_init(&stack, p))
+		abort();
+	for (size_t i = 0; i < 4; i++)
+		part[i] = next_part(&all);
+	(void)uni_uftrace_info((const char *)part[0].data, part[0].size, &syms);
+	if (!uni_uftrace_map(&syms, (const char *)part[1].data, part[1].size) ||
+		!uni_uftrace_sym(&syms, 0x400000, (const char *)part[2].data, part[2].size))
+		abort();
+	uni_uftrace_syms_sort(&syms);
+	(void)uni_uftrace_dat(&stack, &syms, (const char *)part[3].data, part[3].size, &st, &at);
+	if (at > part[3].size || uni_profile_finish(p) != 0)
+		abort();
+	uni_stack_deinit(&stack);
+	uni_uftrace_syms_deinit(&syms);
+	uni_profile_destroy(p);
+	return 0;
+}

@@ -1,0 +1,102 @@
+(* SPDX-License-Identifier: BSD-2-Clause *)
+
+(** What happens to a program's promises, for [uniscope trace threads], [why], [findings] and [wakeups]:
+    the interface of MirageOS' mirage-profile, for programs on an Lwt that nobody has changed.
+
+    While nothing is recorded every function does nothing, or what Lwt does. Otherwise events are told
+    of what is named here, and, with {!Traced}, of who waits for it. *)
+
+module Trace : sig
+  val label : string -> unit
+  (** Names the thread that runs (see {!Traced.thread}). *)
+
+  val named_wait : string -> 'a Lwt.t * 'a Lwt.u
+  val named_task : string -> 'a Lwt.t * 'a Lwt.u
+  val named_condition : string -> 'a Lwt_condition.t
+  val named_mvar : string -> 'a -> 'a Lwt_mvar.t
+  val named_mvar_empty : string -> 'a Lwt_mvar.t
+
+  val should_resolve : 'a Lwt.t -> unit
+  (** This promise is meant to end: it is a finding if it does not. *)
+
+  val note_increase : string -> int -> unit
+  val note_counter_value : string -> int -> unit
+
+  type hiatus_reason = Wait_for_work | Suspend | Hibernate
+
+  val note_hiatus : hiatus_reason -> unit
+  val note_resume : unit -> unit
+
+  val note_gc : float -> unit
+  (** A pause of so many seconds ends now. Also the callback "MProf.Trace.note_gc" for C. *)
+
+  type log_buffer = (char, Bigarray.int8_unsigned_elt, Bigarray.c_layout) Bigarray.Array1.t
+
+  type timestamper = log_buffer -> int -> unit
+  (** Writes the time there: ns, 64 bits, little-endian. *)
+
+  module Control : sig
+    type t
+
+    val make : log_buffer -> timestamper -> t
+    (** @raise Invalid_argument if the buffer is smaller than 4096 bytes. *)
+
+    val start : t -> unit
+
+    val stop : t -> unit
+    (** @raise Failure if this log is not being written. *)
+
+    val lost : t -> int
+    (** Events that were larger than a quarter of the buffer. *)
+
+    val has_ring : unit -> bool
+    (** The program is linked with uniscope's tracer: -DUNI_MPROF_RING. *)
+
+    val start_ring : unit -> unit
+    (** Events go into the tracer's rings from now on.
+        @raise Failure if there are none. *)
+
+    val stop_ring : unit -> unit
+  end
+end
+
+module Counter : sig
+  type t
+
+  val create : ?init:int -> name:string -> unit -> t
+  val make : name:string -> t
+  val set_value : t -> int -> unit
+  val increase : t -> int -> unit
+  val value : t -> int
+end
+
+(** Who waits for whom. What is not known here, because it has no name, is not told. *)
+module Traced : sig
+  val thread : string -> (unit -> 'a Lwt.t) -> 'a Lwt.t
+  (** Runs it as a thread of that name; what it binds is its own, with this module's [bind]. *)
+
+  val bind : 'a Lwt.t -> ('a -> 'b Lwt.t) -> 'b Lwt.t
+  val ( >>= ) : 'a Lwt.t -> ('a -> 'b Lwt.t) -> 'b Lwt.t
+  val map : ('a -> 'b) -> 'a Lwt.t -> 'b Lwt.t
+  val ( >|= ) : 'a Lwt.t -> ('a -> 'b) -> 'b Lwt.t
+
+  (** Of conditions and mvars that {!Trace} has named; others as in Lwt. *)
+  module Lwt_condition : sig
+    include module type of struct
+      include Lwt_condition
+    end
+
+    val wait : ?mutex:Lwt_mutex.t -> 'a Lwt_condition.t -> 'a Lwt.t
+    val signal : 'a Lwt_condition.t -> 'a -> unit
+    val broadcast : 'a Lwt_condition.t -> 'a -> unit
+  end
+
+  module Lwt_mvar : sig
+    include module type of struct
+      include Lwt_mvar
+    end
+
+    val put : 'a Lwt_mvar.t -> 'a -> unit Lwt.t
+    val take : 'a Lwt_mvar.t -> 'a Lwt.t
+  end
+end

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where MProf's events go: into a buffer as mirage-profile's ring, or, with -DUNI_MPROF_RING, into
+ * the rings of uniscope's tracer, which is linked as well then.
+ *
+ * The buffer has four packets, each with a header of 30 bytes; an event lies in one of them. When
+ * the last one is full the first is begun anew. A packet's content size grows behind the event
+ * that it counts, so that a reader sees whole events only.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#define CAML_NAME_SPACE
+#include <caml/bigarray.h>
+#include <caml/custom.h>
+#include <caml/fail.h>
+#include <caml/memory.h>
+#include <caml/mlvalues.h>
+
+#define PACKETS	    4
+#define HEADER	    30
+#define EVENT	    9 /* time and id */
+#define BUFFER_MIN  4096
+#define PACKET_SIZE 20 /* offsets of header fields */
+#define COUNT	    24
+#define CONTENT	    26
+#define NO_ROOM	    (-1)
+
+enum event_id { CREATES, READ, FULFILLS, FAILS, BECOMES, LABEL, INCREASE, SWITCH, GC, SIGNAL };
+enum { COUNTER = 11 };
+
+struct log {
+	uint8_t *buffer; /* the Bigarray's, which whoever has the log keeps */
+	uint64_t size;
+	uint64_t begin, end, next; /* of the packet; where the next event goes */
+	uint64_t lost;		   /* events larger than a packet */
+	uint16_t count;
+};
+
+static const uint8_t start_of_header[PACKET_SIZE] = { 0xc1, 0x1f, 0xfc, 0xc1, 0x05, 0x88, 0x3b,
+	0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c };
+
+static struct custom_operations log_ops = {
+	.identifier = "uniscope.mprof.log",
+	.finalize = custom_finalize_default,
+	.compare = custom_compare_default,
+	.hash = custom_hash_default,
+	.serialize = custom_serialize_default,
+	.deserialize = custom_deserialize_default,
+	.compare_ext = custom_compare_ext_default,
+};
+
+static struct log *log_of(value v)
+{
+	return Data_custom_val(v);
+}
+
+static uint8_t *put(uint8_t *p, uint64_t v, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+	return p + bytes;
+}
+
+/* Two halves, of which only the lower one changes as long as a packet is below 8 KiB. */
+static void publish(struct log *log)
+{
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	(void)put(log->buffer + log->begin + CONTENT, (log->next - log->begin) * 8, 4);
+}
+
+static void begin_packet(struct log *log, unsigned nr, uint16_t count)
+{
+	uint64_t each = log->size / PACKETS;
+
+	log->begin = nr * each;
+	log->end = nr == PACKETS - 1 ? log->size : log->begin + each;
+	log->next = log->begin + HEADER;
+	publish(log); /* empty, before anything else of it changes */
+	memcpy(log->buffer + log->begin, start_of_header, sizeof(start_of_header));
+	(void)put(log->buffer + log->begin + PACKET_SIZE, (log->end - log->begin) * 8, 4);
+	(void)put(log->buffer + log->begin + COUNT, count, 2);
+}
+
+value uni_mprof_open(value buffer)
+{
+	CAMLparam1(buffer);
+	CAMLlocal1(ret);
+	struct log *log;
+
+	if (caml_ba_byte_size(Caml_ba_array_val(buffer)) < BUFFER_MIN)
+		caml_invalid_argument("MProf: a buffer needs 4096 bytes");
+	ret = caml_alloc_custom(&log_ops, sizeof(struct log), 0, 1);
+	log = log_of(ret);
+	*log = (struct log){ .buffer = Caml_ba_data_val(buffer),
+		.size = caml_ba_byte_size(Caml_ba_array_val(buffer)),
+		.count = 1 };
+	if (log->size > UINT32_MAX / 8)
+		log->size = UINT32_MAX / 8;
+	for (unsigned i = PACKETS; i-- > 0;)
+		begin_packet(log, i, (uint16_t)i);
+	CAMLreturn(ret);
+}
+
+value uni_mprof_lost(value log)
+{
+	return Val_long((intnat)log_of(log)->lost);
+}
+
+/* Where an event of so many bytes behind its id will be; NO_ROOM: in no packet. */
+value uni_mprof_reserve(value v, value payload)
+{
+	struct log *log = log_of(v);
+	uint64_t need = EVENT + (uint64_t)Long_val(payload);
+	unsigned nr = (unsigned)(log->begin / (log->size / PACKETS));
+
+	if (need > log->size / PACKETS - HEADER) {
+		log->lost++;
+		return Val_long(NO_ROOM);
+	}
+	if (need > log->end - log->next)
+		begin_packet(log, (nr + 1) % PACKETS, log->count++);
+	return Val_long((intnat)log->next);
+}
+
+static uint8_t *put_text(uint8_t *p, value text)
+{
+	size_t len = strlen(String_val(text));
+
+	memcpy(p, String_val(text), len + 1);
+	return p + len + 1;
+}
+
+/* What lies behind the id. */
+static uint8_t *put_payload(uint8_t *p, long id, value a, value b, value number, value text)
+{
+	if (id == GC)
+		return put(p, (uint64_t)Long_val(number), 8);
+	p = put(p, (uint64_t)Long_val(a), 8);
+	switch (id) {
+	case SWITCH:
+		return p;
+	case LABEL:
+		return put_text(p, text);
+	case INCREASE:
+	case COUNTER:
+		return put_text(put(p, (uint64_t)Long_val(number), 8), text);
+	case FAILS:
+		return put_text(put(p, (uint64_t)Long_val(b), 8), text);
+	case CREATES:
+		p = put(p, (uint64_t)Long_val(b), 8);
+		return put(p, (uint64_t)Long_val(number), 1);
+	default:
+		return put(p, (uint64_t)Long_val(b), 8);
+	}
+}
+
+/*
+ * The event whose time stands at `at` already. False: another one has come in between, of a
+ * collection that the time stamp caused; then it has to be reserved again.
+ */
+value uni_mprof_commit(value v, value at, value id, value a, value b, value number, value text)
+{
+	struct log *log = log_of(v);
+	uint8_t *p;
+
+	if (log->next != (uint64_t)Long_val(at))
+		return Val_false;
+	p = put(log->buffer + log->next + 8, (uint64_t)Long_val(id), 1);
+	p = put_payload(p, Long_val(id), a, b, number, text);
+	log->next = (uint64_t)(p - log->buffer);
+	publish(log);
+	return Val_true;
+}
+
+value uni_mprof_commit_bytecode(value *argv, int argc)
+{
+	(void)argc;
+	return uni_mprof_commit(argv[0], argv[1], argv[2], argv[3], argv[4], argv[5], argv[6]);
+}
+
+value uni_mprof_stamp(value buffer, value at)
+{
+	struct timespec t;
+	uint8_t *p = Caml_ba_data_val(buffer);
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	(void)put(p + Long_val(at), (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, 8);
+	return Val_unit;
+}
+
+#ifdef UNI_MPROF_RING
+#include "uniscope/promise.h"
+
+value uni_mprof_has_ring(value unit)
+{
+	(void)unit;
+	return Val_true;
+}
+
+value uni_mprof_ring_on(value on)
+{
+	uni_trace_head.control.promises = Bool_val(on);
+	return Val_unit;
+}
+
+value uni_mprof_ring(value id, value a, value b, value number, value text)
+{
+	uint64_t x = (uint64_t)Long_val(a), y = (uint64_t)Long_val(b);
+	unsigned kind = (unsigned)Long_val(id);
+
+	if (!uni_promise_on())
+		return Val_unit;
+	switch (kind) {
+	case GC:
+		/* Its length is ns here and cycles there: only that it was is told. */
+		uni_promise_word(kind, 0);
+		break;
+	case UNI_PROMISE_HIATUS:
+	case UNI_PROMISE_RESUME:
+		uni_promise_word(kind, (uint64_t)Long_val(number));
+		break;
+	case SWITCH:
+	case UNI_PROMISE_SHOULD_RESOLVE:
+		uni_promise_word(kind, x);
+		break;
+	case LABEL:
+		uni_promise_text1(kind, x, String_val(text));
+		break;
+	case INCREASE:
+	case COUNTER:
+		uni_promise_text2(kind, x, (uint64_t)Long_val(number), String_val(text));
+		break;
+	case FAILS:
+		uni_promise_text2(kind, x, y, String_val(text));
+		break;
+	case CREATES:
+		uni_promise_three(kind, x, y, (uint32_t)Long_val(number));
+		break;
+	default:
+		uni_promise_two(kind, x, y);
+	}
+	return Val_unit;
+}
+#else
+value uni_mprof_has_ring(value unit)
+{
+	(void)unit;
+	return Val_false;
+}
+
+value uni_mprof_ring_on(value on)
+{
+	(void)on;
+	return Val_unit;
+}
+
+value uni_mprof_ring(value id, value a, value b, value number, value text)
+{
+	(void)id;
+	(void)a;
+	(void)b;
+	(void)number;
+	(void)text;
+	return Val_unit;
+}
+#endif
