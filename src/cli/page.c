@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/page.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -18,9 +15,11 @@
 #include "promise/mirage.h"
 #include "session/tinput.h"
 
+#define FILE_MAX ((size_t)4 << 30)
+
 struct report {
-	const char *title; /* the name that was given */
 	struct uni_source_args *args;
+	struct uni_input in;
 	struct uni_source source;
 	struct uni_call_source *calls;
 	struct uni_promise_builder *promises;
@@ -30,23 +29,6 @@ struct report {
 	bool has_source;
 };
 
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* By its first packet. */
-static bool is_mirage(const char *path)
-{
-	char head[4096];
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
-
-	return n > 0 && uni_mirage_is(head, (size_t)n);
-}
-
 static int open_promises(struct report *r, struct uni_err *err)
 {
 	const struct uni_promises_args args = { .guest = r->args->guest };
@@ -55,7 +37,7 @@ static int open_promises(struct report *r, struct uni_err *err)
 	r->promises = uni_promise_builder_create();
 	if (r->promises == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_promises_read(r->promises, r->args->path, &args, err);
+	rc = uni_promises_read(r->promises, r->args->path, &r->in, &args, err);
 	if (rc != 0)
 		return rc;
 	r->model = uni_promise_builder_finish(r->promises);
@@ -108,11 +90,15 @@ static int open_all(struct report *r, struct uni_err *err)
 {
 	int rc;
 
-	if (r->args->format == NULL &&
-		(uni_promises_is_folder(r->args->path) || is_mirage(r->args->path)))
-		return open_promises(r, err);
-	if (is_folder(r->args->path))
+	rc = uni_input_open(r->args->path, FILE_MAX, &r->in, err);
+	if (rc != 0)
+		return rc;
+	r->args->in = &r->in;
+	if (r->in.folder != NULL && !uni_promises_is_exported(r->in.folder))
 		return open_session(r, err);
+	if (r->in.folder != NULL ||
+		(r->args->format == NULL && uni_mirage_is(r->in.data, r->in.size)))
+		return open_promises(r, err);
 	if (r->args->format != NULL && strcmp(r->args->format, "ftrace") == 0) {
 		rc = uni_call_source_open(r->args, &r->calls, err);
 		if (rc == 0)
@@ -132,7 +118,10 @@ static const char *base_of(const char *path, char ret[UNI_TEXT_MAX])
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	slash = memrchr(path, '/', len);
-	if (slash != NULL && (size_t)(slash + 1 - path) < len) {
+	if (strcmp(path, "-") == 0) {
+		path = "recording";
+		len = strlen(path);
+	} else if (slash != NULL && (size_t)(slash + 1 - path) < len) {
 		len -= (size_t)(slash + 1 - path);
 		path = slash + 1;
 	}
@@ -144,7 +133,7 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 {
 	struct uni_build_opts opts = r->args->build;
 	char title[UNI_TEXT_MAX];
-	struct uni_page_input in = { .title = base_of(r->title, title),
+	struct uni_page_input in = { .title = base_of(r->args->path, title),
 		.version = UNISCOPE_VERSION,
 		.quality = r->quality.s,
 		.rec = r->source.rec,
@@ -168,34 +157,23 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 	return 0;
 }
 
-static int write_report(struct report *r, const char *output, struct uni_err *err)
+int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
 {
+	struct report r = { .args = args };
 	struct uni_sink *out;
-	int rc = open_all(r, err);
+	int rc;
 
+	uni_strbuf_init(&r.quality);
+	rc = open_all(&r, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(output, &out, err);
 	if (rc == 0) {
-		rc = write_page(r, out, err);
+		rc = write_page(&r, out, err);
 		if (rc != 0)
 			uni_sink_abort(out);
 		else
 			rc = uni_sink_close(out, err);
 	}
-	return rc;
-}
-
-int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
-{
-	const char *name = args->path;
-	struct report r = { .args = args, .title = name };
-	struct uni_input in;
-	int rc = uni_input_path(name, &in, &args->path, err);
-
-	if (rc != 0)
-		return rc;
-	uni_strbuf_init(&r.quality);
-	rc = write_report(&r, output, err);
 	if (rc == 0 && r.calls != NULL)
 		uni_call_source_note(r.calls);
 	if (r.has_source)
@@ -203,7 +181,6 @@ int uni_page_report(struct uni_source_args *args, const char *output, struct uni
 	uni_call_source_close(r.calls);
 	uni_promise_builder_destroy(r.promises);
 	uni_strbuf_deinit(&r.quality);
-	uni_input_close(&in);
-	args->path = name;
+	uni_input_close(&r.in);
 	return rc;
 }
