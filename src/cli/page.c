@@ -12,6 +12,7 @@
 #include "cli/term.h"
 #include "cli/timeline.h"
 #include "page/page.h"
+#include "profile/copy.h"
 #include "promise/mirage.h"
 #include "session/tinput.h"
 
@@ -26,6 +27,7 @@ struct report {
 	const struct uni_promise_model *model;
 	struct uni_strbuf quality;
 	struct uni_timeline timeline;
+	struct uni_profile *diff;
 	bool has_source;
 };
 
@@ -86,6 +88,28 @@ static int open_session(struct report *r, struct uni_err *err)
 	return rc == 0 ? open_promises(r, err) : rc;
 }
 
+/* Their profiles as one with two columns. */
+static int open_both(struct report *r, const char *before, struct uni_err *err)
+{
+	struct uni_source_args args = *r->args;
+	struct uni_source old;
+	int rc = uni_source_open(r->args, &r->source, err);
+
+	if (rc != 0)
+		return rc;
+	r->has_source = true;
+	if (r->source.rec != NULL && put_quality(r) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	args.path = before;
+	rc = uni_source_open(&args, &old, err);
+	if (rc != 0)
+		return rc;
+	if (uni_profile_diff(old.profile, r->source.profile, false, &r->diff) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory comparing two profiles");
+	uni_source_close(&old);
+	return rc;
+}
+
 static int open_all(struct report *r, struct uni_err *err)
 {
 	int rc;
@@ -136,9 +160,9 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 	struct uni_page_input in = { .title = base_of(r->args->path, title),
 		.version = UNISCOPE_VERSION,
 		.quality = r->quality.s,
-		.rec = r->source.rec,
+		.rec = r->diff == NULL ? r->source.rec : NULL,
 		.opts = &opts,
-		.profile = r->source.profile,
+		.profile = r->diff != NULL ? r->diff : r->source.profile,
 		.timeline = r->calls != NULL ? &r->timeline : NULL,
 		.promises = r->model };
 	struct uni_page_left left;
@@ -157,14 +181,15 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 	return 0;
 }
 
-int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
+int uni_page_report(
+	struct uni_source_args *args, const char *before, const char *output, struct uni_err *err)
 {
 	struct report r = { .args = args };
 	struct uni_sink *out;
 	int rc;
 
 	uni_strbuf_init(&r.quality);
-	rc = open_all(&r, err);
+	rc = before != NULL ? open_both(&r, before, err) : open_all(&r, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(output, &out, err);
 	if (rc == 0) {
@@ -176,6 +201,7 @@ int uni_page_report(struct uni_source_args *args, const char *output, struct uni
 	}
 	if (rc == 0 && r.calls != NULL)
 		uni_call_source_note(r.calls);
+	uni_profile_destroy(r.diff);
 	if (r.has_source)
 		uni_source_close(&r.source);
 	uni_call_source_close(r.calls);
