@@ -17,6 +17,8 @@
 #define RING   8   /* in the seeds a ring begins there, in sub-buffers */
 #define HONEST 1
 #define MOVING 2
+#define SKIPS  4
+#define PEEKS  8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -92,7 +94,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	g.info = uni_ring_info(r);
 	for (unsigned cpu = 0; cpu < uni_min(g.info->nr_cpus, 4); cpu++) {
+		struct uni_ring_now now;
+
+		(void)uni_ring_now(r, cpu, &now);
+		if ((g.options & SKIPS) != 0)
+			(void)uni_ring_skip(r, cpu, &now);
 		(void)uni_ring_poll(r, cpu, take, &g);
+		if ((g.options & PEEKS) != 0)
+			(void)uni_ring_peek(r, cpu, (g.options & MOVING) != 0, take, &g);
+		(void)uni_ring_now(r, cpu, &now);
 		(void)uni_ring_drain(r, cpu, take, &g);
 	}
 	uni_ring_close(r);
