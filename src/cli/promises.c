@@ -151,7 +151,7 @@ static int from_session(const struct taker *to, const char *path,
 	return rc;
 }
 
-bool uni_promises_is_folder(const char *folder)
+bool uni_promises_is_exported(const char *folder)
 {
 	_cleanup_strbuf_ struct uni_strbuf name;
 
@@ -164,41 +164,45 @@ bool uni_promises_is_folder(const char *folder)
 	return !uni_strbuf_failed(&name) && access(name.s, F_OK) == 0;
 }
 
-static int read_in(const struct taker *to, const char *path, const struct uni_promises_args *args,
-	struct uni_err *err)
+static int read_in(const struct taker *to, const char *path, const struct uni_input *in,
+	const struct uni_promises_args *args, struct uni_err *err)
+{
+	if (in->folder == NULL)
+		return from_ring(to, path, in, err);
+	if (uni_promises_is_exported(in->folder))
+		return from_folder(to, in->folder, err);
+	return from_session(to, in->folder, args, err);
+}
+
+int uni_promises_each(const char *path, const struct uni_promises_args *args,
+	uni_promise_event_fn fn, void *arg, struct uni_err *err)
 {
 	struct uni_input in;
 	int rc = uni_input_open(path, FILE_MAX, &in, err);
 
 	if (rc != 0)
 		return rc;
-	if (in.folder == NULL)
-		rc = from_ring(to, path, &in, err);
-	else if (uni_promises_is_folder(in.folder))
-		rc = from_folder(to, in.folder, err);
-	else
-		rc = from_session(to, in.folder, args, err);
+	rc = read_in(&(struct taker){ fn, arg, NULL }, path, &in, args, err);
 	uni_input_close(&in);
 	return rc;
 }
 
-int uni_promises_each(const char *path, const struct uni_promises_args *args,
-	uni_promise_event_fn fn, void *arg, struct uni_err *err)
-{
-	return read_in(&(struct taker){ fn, arg, NULL }, path, args, err);
-}
-
-int uni_promises_read(struct uni_promise_builder *b, const char *path,
+int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
-	return read_in(&(struct taker){ add, b, b }, path, args, err);
+	return read_in(&(struct taker){ add, b, b }, path, in, args, err);
 }
 
 static int fill(struct uni_promises *p, const char *path, const char *output,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
-	int rc = uni_promises_read(p->builder, path, args, err);
+	struct uni_input in;
+	int rc = uni_input_open(path, FILE_MAX, &in, err);
 
+	if (rc != 0)
+		return rc;
+	rc = uni_promises_read(p->builder, path, &in, args, err);
+	uni_input_close(&in);
 	if (rc != 0)
 		return rc;
 	p->m = uni_promise_builder_finish(p->builder);

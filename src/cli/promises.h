@@ -4,6 +4,7 @@
 #define UNI_CLI_PROMISES_H
 
 #include "base/sink.h"
+#include "cli/input.h"
 #include "cli/options.h"
 #include "promise/mirage.h"
 #include "promise/model.h"
@@ -26,14 +27,13 @@ struct uni_promises {
 	struct uni_sink *out;
 };
 
-/* Is it a folder of `export -f mirage`? */
-bool uni_promises_is_folder(const char *folder);
-
+/* Is the folder a trace that `export -f mirage` made? */
+bool uni_promises_is_exported(const char *folder);
 /*
- * Adds what FILE has to b, which is to be finished then. Nothing, without an error, if it is a
- * session that has none.
+ * Adds what FILE (called path, opened as in) has to b, which is to be finished then. Nothing,
+ * without an error, if it is a session that has none.
  */
-int uni_promises_read(struct uni_promise_builder *b, const char *path,
+int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
 	const struct uni_promises_args *args, struct uni_err *err);
 
 /*

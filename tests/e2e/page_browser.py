@@ -167,6 +167,10 @@ def difference(b):
     less, more = b.run(f"{pixel}({w} * 46 / 150)"), b.run(f"{pixel}({w} * 106 / 150)")
     ok(less[2] > less[0] and more[0] > more[2], "diff: less is blue, more is orange", (less, more))
     same(b.trouble(), [], "diff: no error")
+    want = b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.self2]).sort()")
+    b.open(f"file://{T}/both.html")
+    same(b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.self2]).sort()"), want,
+         "diff: of two files the same")
 
 
 def hostile(b):
