@@ -35,6 +35,7 @@ static void put_number(uint8_t *field, size_t len, uint64_t v)
 static int put_header(
 	struct writer *w, const char *file, const struct stat *st, struct uni_err *err)
 {
+	static const uint8_t magic[8] = { 'u', 's', 't', 'a', 'r', 0, '0', '0' };
 	uint8_t h[UNI_BUNDLE_BLOCK] = { 0 };
 	char name[101];
 	int n = snprintf(name, sizeof(name), "%s/%s", w->name, file);
@@ -48,10 +49,7 @@ static int put_header(
 	put_number(h + UNI_TAR_SIZE, 12, (uint64_t)st->st_size);
 	put_number(h + UNI_TAR_MTIME, 12, (uint64_t)uni_max(st->st_mtime, (time_t)0));
 	h[UNI_TAR_TYPE] = '0';
-	memcpy(h + UNI_TAR_MAGIC,
-		"ustar\0"
-		"00",
-		8);
+	memcpy(h + UNI_TAR_MAGIC, magic, sizeof(magic));
 	put_number(h + UNI_TAR_CHECKSUM, 7, uni_tar_checksum(h));
 	h[UNI_TAR_CHECKSUM + 7] = ' ';
 	uni_sink_write(w->out, h, sizeof(h));
