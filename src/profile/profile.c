@@ -356,8 +356,7 @@ void uni_profile_destroy(struct uni_profile *p)
 	free(p);
 }
 
-uint32_t uni_profile_append(
-	struct uni_profile *p, uint32_t parent, uint32_t before, uint32_t frame)
+uint32_t uni_profile_append(struct uni_profile *p, uint32_t parent, uint32_t before, uint32_t frame)
 {
 	uint32_t node;
 
