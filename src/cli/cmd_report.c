@@ -19,7 +19,7 @@ static struct {
 	uint64_t functions, vcpu, depth;
 	double min_percent;
 	bool tree, per_vcpu, json, vcpu_given;
-	const char *html;
+	const char *html, *before;
 } o;
 
 static const struct uni_opt *options(void)
@@ -59,6 +59,9 @@ static const struct uni_opt *options(void)
 			"write one page with everything that was recorded: it opens in a browser, "
 			"from disk, without a network (- is standard output)",
 			"FILE", NULL },
+		{ 0, "before", UNI_OPT_STR, &o.before, "FILE",
+			"with --html: what has changed since this session or import", "FILE",
+			NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		UNI_OPT_END,
@@ -195,7 +198,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.vcpu_given)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	if (o.html != NULL)
-		return uni_exit_of(uni_page_report(&o.src, o.html, err));
+		return uni_exit_of(uni_page_report(&o.src, o.before, o.html, err));
+	if (o.before != NULL)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"--before goes with --html (`uniscope export --before` has other "
+			"formats)"));
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);

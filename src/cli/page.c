@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/page.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -15,36 +12,24 @@
 #include "cli/term.h"
 #include "cli/timeline.h"
 #include "page/page.h"
+#include "profile/copy.h"
 #include "promise/mirage.h"
 #include "session/tinput.h"
 
+#define FILE_MAX ((size_t)4 << 30)
+
 struct report {
 	struct uni_source_args *args;
+	struct uni_input in;
 	struct uni_source source;
 	struct uni_call_source *calls;
 	struct uni_promise_builder *promises;
 	const struct uni_promise_model *model;
 	struct uni_strbuf quality;
 	struct uni_timeline timeline;
+	struct uni_profile *diff;
 	bool has_source;
 };
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* By its first packet. */
-static bool is_mirage(const char *path)
-{
-	char head[4096];
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
-
-	return n > 0 && uni_mirage_is(head, (size_t)n);
-}
 
 static int open_promises(struct report *r, struct uni_err *err)
 {
@@ -54,7 +39,7 @@ static int open_promises(struct report *r, struct uni_err *err)
 	r->promises = uni_promise_builder_create();
 	if (r->promises == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_promises_read(r->promises, r->args->path, &args, err);
+	rc = uni_promises_read(r->promises, r->args->path, &r->in, &args, err);
 	if (rc != 0)
 		return rc;
 	r->model = uni_promise_builder_finish(r->promises);
@@ -103,13 +88,40 @@ static int open_session(struct report *r, struct uni_err *err)
 	return rc == 0 ? open_promises(r, err) : rc;
 }
 
+/* Their profiles as one with two columns. */
+static int open_both(struct report *r, const char *before, struct uni_err *err)
+{
+	struct uni_source_args args = *r->args;
+	struct uni_source old;
+	int rc = uni_source_open(r->args, &r->source, err);
+
+	if (rc != 0)
+		return rc;
+	r->has_source = true;
+	if (r->source.rec != NULL && put_quality(r) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	args.path = before;
+	rc = uni_source_open(&args, &old, err);
+	if (rc != 0)
+		return rc;
+	if (uni_profile_diff(old.profile, r->source.profile, false, &r->diff) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory comparing two profiles");
+	uni_source_close(&old);
+	return rc;
+}
+
 static int open_all(struct report *r, struct uni_err *err)
 {
 	int rc;
 
-	if (is_folder(r->args->path))
+	rc = uni_input_open(r->args->path, FILE_MAX, &r->in, err);
+	if (rc != 0)
+		return rc;
+	r->args->in = &r->in;
+	if (r->in.folder != NULL && !uni_promises_is_exported(r->in.folder))
 		return open_session(r, err);
-	if (r->args->format == NULL && is_mirage(r->args->path))
+	if (r->in.folder != NULL ||
+		(r->args->format == NULL && uni_mirage_is(r->in.data, r->in.size)))
 		return open_promises(r, err);
 	if (r->args->format != NULL && strcmp(r->args->format, "ftrace") == 0) {
 		rc = uni_call_source_open(r->args, &r->calls, err);
@@ -130,7 +142,10 @@ static const char *base_of(const char *path, char ret[UNI_TEXT_MAX])
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	slash = memrchr(path, '/', len);
-	if (slash != NULL && (size_t)(slash + 1 - path) < len) {
+	if (strcmp(path, "-") == 0) {
+		path = "recording";
+		len = strlen(path);
+	} else if (slash != NULL && (size_t)(slash + 1 - path) < len) {
 		len -= (size_t)(slash + 1 - path);
 		path = slash + 1;
 	}
@@ -145,9 +160,9 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 	struct uni_page_input in = { .title = base_of(r->args->path, title),
 		.version = UNISCOPE_VERSION,
 		.quality = r->quality.s,
-		.rec = r->source.rec,
+		.rec = r->diff == NULL ? r->source.rec : NULL,
 		.opts = &opts,
-		.profile = r->source.profile,
+		.profile = r->diff != NULL ? r->diff : r->source.profile,
 		.timeline = r->calls != NULL ? &r->timeline : NULL,
 		.promises = r->model };
 	struct uni_page_left left;
@@ -166,14 +181,15 @@ static int write_page(struct report *r, struct uni_sink *out, struct uni_err *er
 	return 0;
 }
 
-int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err)
+int uni_page_report(
+	struct uni_source_args *args, const char *before, const char *output, struct uni_err *err)
 {
 	struct report r = { .args = args };
 	struct uni_sink *out;
 	int rc;
 
 	uni_strbuf_init(&r.quality);
-	rc = open_all(&r, err);
+	rc = before != NULL ? open_both(&r, before, err) : open_all(&r, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(output, &out, err);
 	if (rc == 0) {
@@ -185,10 +201,12 @@ int uni_page_report(struct uni_source_args *args, const char *output, struct uni
 	}
 	if (rc == 0 && r.calls != NULL)
 		uni_call_source_note(r.calls);
+	uni_profile_destroy(r.diff);
 	if (r.has_source)
 		uni_source_close(&r.source);
 	uni_call_source_close(r.calls);
 	uni_promise_builder_destroy(r.promises);
 	uni_strbuf_deinit(&r.quality);
+	uni_input_close(&r.in);
 	return rc;
 }

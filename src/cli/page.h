@@ -5,7 +5,11 @@
 
 #include "cli/source.h"
 
-/* output "-": standard output. What FILE lacks is said on stderr. */
-int uni_page_report(struct uni_source_args *args, const char *output, struct uni_err *err);
+/*
+ * output "-": standard output. before: a file to compare with, without times; or NULL. What FILE
+ * lacks is said on stderr.
+ */
+int uni_page_report(
+	struct uni_source_args *args, const char *before, const char *output, struct uni_err *err);
 
 #endif

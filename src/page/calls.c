@@ -219,7 +219,6 @@ static void name_threads(struct adder *a)
 		const char *name = a->tl->thread(a->tl->ctx, i, &t->number);
 
 		(void)uni_text_clean(t->name, sizeof(t->name), name, strlen(name));
-		t->depths = (uint32_t)a->threads.v[i].rows.nr;
 	}
 }
 

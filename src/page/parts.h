@@ -25,7 +25,6 @@ void uni_part_samples_deinit(struct uni_part_samples *s);
 struct uni_part_thread {
 	char name[64];
 	uint64_t number;
-	uint32_t depths; /* rows that it has */
 };
 struct uni_part_calls {
 	struct uni_profile *tree; /* owned */

@@ -4,15 +4,7 @@
 # (protoc, callgrind_annotate, npm's pprof-format, speedscope's schema) and by the formats' own
 # descriptions, with equal totals for each stack; and what we import gives the same again. TAP.
 set -u
-U=$1 SRC=$2 MKSESSION=$3
-case $U in
-/*) ;;
-*) U=$PWD/$U ;;
-esac
-case $MKSESSION in
-/*) ;;
-*) MKSESSION=$PWD/$MKSESSION ;;
-esac
+U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1

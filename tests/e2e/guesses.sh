@@ -15,9 +15,9 @@ s=$T/s.uniscope
 
 # Until there are enough samples to tell.
 records() { # OPTIONS...
-	for seconds in 1 3 8; do
+	for seconds in 1 5 20; do
 		timeout 60 "$U" record "$target" -q -F 199 -d $seconds -o "$s" --overwrite "$@" || return 1
-		[ "$("$U" export -f folded "$s" | awk '{n += $NF} END {print n + 0}')" -ge 20 ] && return 0
+		[ "$("$U" export -f folded "$s" | awk '{n += $NF} END {print n + 0}')" -ge 100 ] && return 0
 	done
 	return 1
 }
@@ -46,7 +46,7 @@ guesses_are_marked() {
 
 # What looks like a root is none: in such code rbp is a number, often 0.
 short_chains_are_not_complete() {
-	records -e "$T/bare.elf" --unwind cfi,fp && complete 0 5
+	records -e "$T/bare.elf" --unwind cfi,fp && complete 0 10
 }
 
 # The same image with all it has is a hundred percent, without a guess.

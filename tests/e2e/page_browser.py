@@ -105,7 +105,7 @@ def session(b):
     b.open(f"file://{T}/s.html")
     same(tabs(b), ["flame", "functions", "sandwich", "chart", "heat", "breakdown", "exits", "quality"], "session: all views")
     got = b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.total])")
-    same(sorted(got), sorted([f["name"], f["self"], f["total"]] for f in want["functions"]),
+    same(sorted(got), sorted([f["name"] + " ?" * f.get("guess", False), f["self"], f["total"]] for f in want["functions"]),
          "session: each function as `report` has it")
     got = b.run("(m => { const s = m.sources.find(s => s.key === 'exits'); return s.weight.reduce((a, v) => a + v, 0); })(uniscope.app.model)")
     same(got, sum(r["exits"] for r in exits["rows"]), "session: as many exits")
@@ -167,6 +167,10 @@ def difference(b):
     less, more = b.run(f"{pixel}({w} * 46 / 150)"), b.run(f"{pixel}({w} * 106 / 150)")
     ok(less[2] > less[0] and more[0] > more[2], "diff: less is blue, more is orange", (less, more))
     same(b.trouble(), [], "diff: no error")
+    want = b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.self2]).sort()")
+    b.open(f"file://{T}/both.html")
+    same(b.run("uniscope.app.table().map(r => [uniscope.app.model.funcs.name(r.func), r.self, r.self2]).sort()"), want,
+         "diff: of two files the same")
 
 
 def hostile(b):

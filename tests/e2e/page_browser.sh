@@ -22,6 +22,8 @@ printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'main;<poll> 20' 'other;leaf 5'
 	long=$(printf '%4000s' '' | tr ' ' 'W')
 	printf '%s;%s 10\n' "$long" "$long"
 } >"$T/hostile.folded"
+printf '%s\n' 'main;a 50' 'main;b 30' 'main;gone 20' >"$T/old.folded"
+printf '%s\n' 'main;a 20' 'main;b 60' 'main;new 20' >"$T/new.folded"
 printf '%s\n' 'main;a 50 20' 'main;b 30 60' 'main;gone 20 0' 'main;new 0 20' >"$T/diff.folded"
 cat >"$T/calls.txt" <<'EOF'
 # tracer: function_graph
@@ -34,6 +36,7 @@ EOF
 "$MKSESSION" "$T/s.uniscope" 30000 2 && "$U" report --html "$T/s.html" "$T/s.uniscope" &&
 	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report --exits --json "$T/s.uniscope" >"$T/x.json" &&
 	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
+	"$U" report --html "$T/both.html" --before "$T/old.folded" "$T/new.folded" &&
 	"$U" report --html "$T/hostile.html" "$T/hostile.folded" &&
 	"$U" report --html "$T/ring.html" "$SRC/fuzz/corpus/mirage/ring" &&
 	"$U" report --from ftrace --html "$T/calls.html" "$T/calls.txt" || {

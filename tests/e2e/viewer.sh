@@ -16,7 +16,7 @@ result() { # OK DESCRIPTION
 size=$(cat "$viewer/dist/page.js" "$viewer/dist/page.css" | gzip -9c | wc -c)
 [ "$size" -le 60000 ]
 result $? "at most 60 kB compressed ($size bytes)"
-cp -r "$viewer/package.json" "$viewer/build.mjs" "$viewer/tsconfig.json" "$viewer/src" "$T"
+cp -r "$viewer/package.json" "$viewer/build.mjs" "$viewer/test.mjs" "$viewer/tsconfig.json" "$viewer/src" "$T"
 if [ -d "$viewer/node_modules/esbuild" ] && [ -d "$viewer/node_modules/typescript" ]; then
 	ln -s "$viewer/node_modules" "$T/node_modules"
 elif command -v npm >/dev/null; then
@@ -36,6 +36,9 @@ for f in page.js page.css; do
 	cmp "$viewer/dist/$f" "$T/dist/$f" >"$T/out" 2>&1
 	result $? "dist/$f is what src makes (else: cd viewer && npm install && npm run build)"
 done
+(cd "$T" && timeout 100 node test.mjs >"$T/out" 2>&1)
+result $? "index and trees give what plain sums give"
+sed 's/^/# /' "$T/out"
 (cd "$T" && timeout 200 node_modules/.bin/tsc --noEmit -p . >"$T/out" 2>&1)
 result $? "its types are right"
 sed 's/^/# /' "$T/out"

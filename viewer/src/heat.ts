@@ -65,7 +65,7 @@ export class Heat extends Plot implements View {
             const to = Math.min(this.cells.length - 1, Math.floor((t + dur) * per));
             for (let i = Math.floor(t * per); i <= to; i++)
                 this.cells[i]! += dur > 0 ? v * Math.max(0, Math.min(t + dur, (i + 1) / per) - Math.max(t, i / per)) / dur : v;
-        });
+        }, inside === null);
         // One cell that stands out must not make all others pale.
         const sorted = Float64Array.from(this.cells.filter((v) => v > 0)).sort();
         this.most = Math.min(sorted[sorted.length - 1] ?? 0, 1.5 * (sorted[Math.floor(sorted.length * 0.99)] ?? 0));

@@ -58,7 +58,7 @@ export class Overview extends Plot {
                 if (outer && idle[node]) b.idle[i]! += part;
                 if (own) b.mine[i]! += part;
             }
-        });
+        }, mine === null);
         for (const v of b.all) b.most = Math.max(b.most, v);
         return b;
     }

@@ -77,7 +77,8 @@ class Page {
         if (app.state.search !== '') app.setSearch(app.state.search);
         if (!this.view()) app.state.view = this.views[0]?.id ?? '';
         this.go(app.state.view, false);
-        this.card.draw();
+        // After the first picture: it looks at everything once more.
+        requestAnimationFrame(() => setTimeout(() => this.card.draw()));
         this.filter();
         addEventListener('hashchange', () => {
             this.url.restore();

@@ -173,7 +173,8 @@ class FreeRows {
         this.end = new Float64Array(2 * this.size).fill(-Infinity);
     }
 
-    take(from: number, at: number, until: number): number {
+    // -1: none above `limit`.
+    take(from: number, at: number, until: number, limit: number): number {
         let i = Math.min(from, this.size - 1) + this.size;
 
         // Up to a half that has one, then down to it.
@@ -184,6 +185,7 @@ class FreeRows {
         }
         while (i < this.size) i = this.end[2 * i]! <= at ? 2 * i : 2 * i + 1;
         const row = i - this.size;
+        if (row >= limit) return -1;
         this.end[i] = until;
         for (i >>= 1; i >= 1; i >>= 1) this.end[i] = Math.min(this.end[2 * i]!, this.end[2 * i + 1]!);
         return row;
@@ -219,14 +221,28 @@ function rowsOf(nrRows: number, row: (i: number) => number, start: ArrayLike<num
     return out;
 }
 
+// How many live at once, at most.
+function atOnce(p: Promises, order: Uint32Array, slack: number): number {
+    const ends = p.end.map((e) => e + slack).sort();
+    let most = 0, ended = 0;
+
+    order.forEach((i, k) => {
+        while (ended < ends.length && ends[ended]! <= p.begin[i]!) ended++;
+        most = Math.max(most, k + 1 - ended);
+    });
+    return most;
+}
+
 // Below who made it, in the first row that is free by then; what became another may share its row.
 // Grouped: first those that ran or are stuck, who are few and matter most.
 export function place(p: Promises, shown: (i: number) => boolean, grouped: boolean): Places {
     const matters = (i: number): number => (!grouped || p.run[i]! > 0 || p.unresolved[i] || p.stuck[i] ? 0 : 1);
     const order = new Uint32Array(p.nr).map((_, i) => i).sort((a, b) => matters(a) - matters(b) || p.begin[a]! - p.begin[b]! || a - b);
-    const free = new FreeRows(Math.max(1, p.nr));
+    const free = new FreeRows(Math.max(1, 2 * p.nr));
     const row = new Int32Array(p.nr).fill(-1);
     const slack = (p.last - p.first) / 2000; // so that neighbours can be told apart
+    // Where each makes the next, all below the other would be a stairway without end.
+    const limit = 2 * atOnce(p, order.slice().sort((a, b) => p.begin[a]! - p.begin[b]!), slack) + 16;
     let nrRows = 0, floor = 0, group = 0;
 
     for (const i of order) {
@@ -236,8 +252,8 @@ export function place(p: Promises, shown: (i: number) => boolean, grouped: boole
         // What its creator becomes goes on where that one stops.
         const heir = p.creator[i]! !== NONE && p.other[p.creator[i]!] === i && up >= 0 && up >= floor && free.ends(up) <= p.begin[i]! + slack;
         if (heir) { row[i] = up; free.extend(up, p.end[i]! + slack); }
-        else row[i] = free.take(Math.max(floor, up + 1), p.begin[i]!, p.end[i]! + slack);
-        if (row[i]! < 0) row[i] = free.take(floor, p.begin[i]!, p.end[i]! + slack);
+        else row[i] = free.take(Math.max(floor, up + 1), p.begin[i]!, p.end[i]! + slack, floor + limit);
+        if (row[i]! < 0) row[i] = free.take(floor, p.begin[i]!, p.end[i]! + slack, p.nr + 1);
         nrRows = Math.max(nrRows, row[i]! + 1);
     }
     const { who, begin, dur } = p.runs;

@@ -49,24 +49,30 @@ export class Index {
         const { dur } = this;
         let total = 0, best = from;
 
-        const one = (i: number): void => {
-            total += dur[i]!;
-            if (dur[i]! > dur[best]!) best = i;
-        };
-        while (from < to && from % WAYS !== 0) one(from++);
-        while (to > from && to % WAYS !== 0) one(--to);
-        let a = from / WAYS, b = to / WAYS;
-        for (let level = 0; a < b; level++) {
+        let most = dur[from]!;
+
+        // First and last, what no whole block covers.
+        const head = Math.min(to, Math.ceil(from / WAYS) * WAYS), tail = Math.max(head, Math.floor(to / WAYS) * WAYS);
+        for (let i = from; i < head; i++) {
+            const d = dur[i]!;
+            total += d;
+            if (d > most) { most = d; best = i; }
+        }
+        for (let i = tail; i < to; i++) {
+            const d = dur[i]!;
+            total += d;
+            if (d > most) { most = d; best = i; }
+        }
+        for (let level = 0, a = head / WAYS, b = tail / WAYS; a < b; level++) {
             const sum = this.sum[level]!, max = this.max[level]!;
-            const top = level + 1 >= this.sum.length;
-            const block = (i: number): void => {
+            const up = level + 1 >= this.sum.length ? b : Math.min(b, Math.ceil(a / WAYS) * WAYS), down = Math.max(up, Math.floor(b / WAYS) * WAYS);
+            for (let i = a === up ? down : a; i < b; i = i + 1 === up ? down : i + 1) {
                 total += sum[i]!;
-                if (dur[max[i]!]! > dur[best]!) best = max[i]!;
-            };
-            while (a < b && (top || a % WAYS !== 0)) block(a++);
-            while (b > a && b % WAYS !== 0) block(--b);
-            a /= WAYS;
-            b /= WAYS;
+                if (dur[max[i]!]! > most) { best = max[i]!; most = dur[best]!; }
+            }
+            if (level + 1 >= this.sum.length) break;
+            a = up / WAYS;
+            b = down / WAYS;
         }
         this.longest = best;
         return total;

@@ -18,8 +18,8 @@ export interface Source {
     // Value that ended at each node.
     self(sel: Selection): Float64Array;
     hasOff: boolean;
-    // Each value: from when, for how long (0: a moment), how much, where.
-    each(sel: Selection, fn: (t: number, dur: number, v: number, node: number, cpu: number, thread: number) => void): void;
+    // Each value, of calls with `outer` only those that nothing called: from when, for how long (0: a moment), how much, where.
+    each(sel: Selection, fn: (t: number, dur: number, v: number, node: number, cpu: number, thread: number) => void, outer?: boolean): void;
 }
 
 export function lowerBound(a: Float64Array, v: number, from = 0, to = a.length): number {
@@ -114,13 +114,13 @@ export class Spans implements Source {
         return out;
     }
 
-    each(sel: Selection, fn: Parameters<Source['each']>[1]): void {
+    each(sel: Selection, fn: Parameters<Source['each']>[1], outer = false): void {
         const { first, start, dur, id } = this.rows;
         const whole = !(sel.t1 > sel.t0);
 
         for (let r = 0; r < this.rows.nr; r++) {
             const thread = this.rowThread[r]!;
-            if (sel.thread >= 0 && thread !== sel.thread) continue;
+            if ((sel.thread >= 0 && thread !== sel.thread) || (outer && this.rowDepth[r] !== 0)) continue;
             let i = first[r]!;
             const end = first[r + 1]!;
             if (!whole) i = Math.max(i, lowerBound(start, sel.t0, i, end) - 1);
@@ -272,7 +272,8 @@ function addCalls(m: Model): void {
     }
     const cpus = d.u32('c.cpu'), onCpu = new Map<number, number>();
     for (let r = nr.length - 1; r >= 0; r--) if (nr[r]! > 0) onCpu.set(thread[r]!, cpus[first[r]!]!);
-    for (let i = 0; i < cpus.length; i++) cpus[i] = m.cpus.id('vCPU ' + cpus[i]);
+    const idOf: number[] = [];
+    for (let i = 0; i < cpus.length; i++) cpus[i] = idOf[cpus[i]!] ??= m.cpus.id('vCPU ' + cpus[i]);
     const labels = threadLabels(d);
     // Where nothing tells threads apart, each CPU is one.
     const names = head.threads.map(([name, number], i) => name === 'tid' && number === '0' && onCpu.has(i) ? `on vCPU ${onCpu.get(i)}` : labels.get(number) ?? (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number)
