@@ -5,6 +5,7 @@
  * another: the "calls" are the places in the call tree where it does. An arc that leads into itself
  * again (recursion) counts its outermost call only, as the total of a function does.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -125,6 +126,7 @@ static int add_self(struct writer *w, uint32_t node)
 	if (id == before &&
 		(!uni_vec_push(&w->selfs, self) || !uni_vec_push(&w->arcs, ((struct arc){ 0 }))))
 		return -UNI_ENOMEM;
+	assert(w->selfs.v != NULL && id - 1 < w->selfs.nr);
 	w->selfs.v[id - 1].cost.self += cost.self;
 	w->selfs.v[id - 1].cost.self2 += cost.self2;
 	return 0;
@@ -141,6 +143,7 @@ static int enter(struct writer *w, uint32_t node)
 		id = find_arc(w, node);
 		if (id == UINT32_MAX)
 			return -UNI_ENOMEM;
+		assert(w->arcs.v != NULL && id < w->arcs.nr);
 		w->arcs.v[id].places++;
 		if (w->arcs.v[id].open++ == 0) {
 			w->arcs.v[id].total.self += n->total;
@@ -153,10 +156,13 @@ static int enter(struct writer *w, uint32_t node)
 /* The node's right neighbour. */
 static uint32_t leave(struct writer *w)
 {
-	uint32_t node = w->path.v[--w->path.nr];
+	uint32_t node = w->path.v[--w->path.nr], id;
 
-	if (uni_profile_node(w->p, node)->parent != UNI_NODE_ROOT)
-		w->arcs.v[find_arc(w, node)].open--;
+	if (uni_profile_node(w->p, node)->parent != UNI_NODE_ROOT) {
+		id = find_arc(w, node);
+		assert(w->arcs.v != NULL && id < w->arcs.nr); /* enter() made it */
+		w->arcs.v[id].open--;
+	}
 	return uni_profile_node(w->p, node)->next;
 }
 

@@ -34,7 +34,7 @@ struct uni_row_lane {
 };
 
 struct uni_rows {
-	const struct uni_profile *p; /* the tree of the nodes */
+	const struct uni_profile *p;  /* the tree of the nodes */
 	UNI_VEC(struct uni_row) rows; /* by time */
 	UNI_VEC(struct uni_row_track) tracks;
 	UNI_VEC(struct uni_row_lane) lanes;

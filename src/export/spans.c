@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/spans.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -44,6 +45,7 @@ static int set_path(struct walk *w, uint32_t node)
 
 	if (!uni_vec_grow(&w->path, depth + 1))
 		return -UNI_ENOMEM;
+	assert(w->path.v != NULL);
 	w->path.nr = depth;
 	for (size_t i = depth; i-- != 0; node = uni_profile_node(w->r->p, node)->parent)
 		w->path.v[i] = node;

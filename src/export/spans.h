@@ -17,7 +17,8 @@ struct uni_row_span {
 	uint64_t begin_ns, end_ns;
 };
 
-/* By their beginnings, callers before what they call, lane by lane. 0 or -UNI_ENOMEM; what fn returns ends it, if not 0. */
+/* By their beginnings, callers before what they call, lane by lane. 0 or -UNI_ENOMEM; what fn
+ * returns ends it, if not 0. */
 int uni_rows_spans(
 	const struct uni_rows *r, int (*fn)(void *arg, const struct uni_row_span *span), void *arg);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/svg_files.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,26 +32,47 @@ static void set(struct uni_palette_map *m, const char *name, size_t len, struct 
 		m->failed = true;
 }
 
+/* "255,": a number up to 255 and what ends it are taken off. */
+static bool take_byte(struct uni_line *l, char end, uint8_t *ret)
+{
+	unsigned v = 0;
+	size_t n = 0;
+
+	for (; n < l->len && n < 3 && l->s[n] >= '0' && l->s[n] <= '9'; n++)
+		v = v * 10 + (unsigned)(l->s[n] - '0');
+	if (n == 0 || v > 255 || n == l->len || l->s[n] != end)
+		return false;
+	l->s += n + 1;
+	l->len -= n + 1;
+	*ret = (uint8_t)v;
+	return true;
+}
+
+static bool parse_rgb(struct uni_line l, struct uni_rgb *ret)
+{
+	static const char prefix[] = "rgb(";
+	const size_t n = sizeof(prefix) - 1;
+
+	if (l.len < n || memcmp(l.s, prefix, n) != 0)
+		return false;
+	l.s += n;
+	l.len -= n;
+	return take_byte(&l, ',', &ret->r) && take_byte(&l, ',', &ret->g) &&
+	       take_byte(&l, ')', &ret->b) && l.len == 0;
+}
+
 /* The name may itself hold "->": the last one counts. */
 static bool parse_line(struct uni_palette_map *m, struct uni_line l)
 {
-	unsigned r, g, b;
-	char text[32];
-	int used = 0;
-
 	for (size_t i = l.len; i-- > 1;) {
-		size_t rest = l.len - i - 1;
+		struct uni_line rest = { l.s + i + 1, l.len - i - 1 };
+		struct uni_rgb colour;
 
 		if (l.s[i - 1] != '-' || l.s[i] != '>')
 			continue;
-		if (rest >= sizeof(text))
+		if (!parse_rgb(rest, &colour))
 			return false;
-		memcpy(text, l.s + i + 1, rest);
-		text[rest] = '\0';
-		if (sscanf(text, "rgb(%3u,%3u,%3u)%n", &r, &g, &b, &used) != 3 ||
-			(size_t)used != rest || r > 255 || g > 255 || b > 255)
-			return false;
-		set(m, l.s, i - 1, (struct uni_rgb){ (uint8_t)r, (uint8_t)g, (uint8_t)b });
+		set(m, l.s, i - 1, colour);
 		return true;
 	}
 	return false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Flame charts: a call tree in the order in which its stacks came. */
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/vec.h"
 #include "profile/copy.h"
@@ -20,6 +22,7 @@ static int set_path(struct chart *c, uint32_t node)
 
 	if (!uni_vec_grow(&c->path, depth + 1))
 		return -UNI_ENOMEM;
+	assert(c->path.v != NULL);
 	c->path.nr = depth;
 	for (size_t i = depth; i-- != 0; node = uni_profile_node(c->from, node)->parent)
 		c->path.v[i] = uni_profile_node(c->from, node)->frame;
