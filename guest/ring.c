@@ -381,7 +381,7 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 	uint64_t base = ((uint64_t)mem + SUB_MASK) & ~SUB_MASK;
 	uint64_t skipped = base - (uint64_t)mem, each;
 
-	if (!cpus)
+	if (!cpus && nr_cpus == 1)
 		cpus = OWN_CPUS;
 	if (!cpus || !nr_cpus || nr_cpus > MAX_CPUS || size < skipped)
 		return -1;

@@ -18,8 +18,8 @@ extern struct uni_trace_cpu uni_trace_early;
 
 /* Rings from memory that the guest gives: it stays the library's. Rounds down to whole sub-buffers
  * for each CPU; needs UNI_TRACE_SUB_MIN of them each. `cpus` holds the addresses of the CPUs'
- * areas; it is NULL for the single one. `tsc_hz` 0: not known. Returns 0, or -1 with nothing done: too
- * little memory, too many CPUs. Call it once, on any CPU, before tracing. */
+ * areas; it is NULL for the single one. `tsc_hz` 0: not known. Returns 0, or -1 with nothing done:
+ * too little memory, too many CPUs. Call it once, on any CPU, before tracing. */
 int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
 	enum uni_trace_ring_mode mode, uint64_t tsc_hz);
 

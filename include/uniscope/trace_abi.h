@@ -193,19 +193,20 @@ struct uni_trace_hooks {
 
 #define UNI_TRACE_ASSERT(what) _Static_assert(what, #what)
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_sub) == UNI_TRACE_SUB_HEAD);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, open_bytes) == UNI_TRACE_SUB_OPEN);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_sub, begin_seq) == 80);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, wptr) == UNI_TRACE_CPU_WPTR);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, hi) == UNI_TRACE_CPU_HI);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, depth) == UNI_TRACE_CPU_DEPTH);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, run) == UNI_TRACE_CPU_RUN);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_cpu, self) == 24);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control) == UNI_TRACE_CONTROL);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.enable) == UNI_TRACE_ENABLE);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.mode) == UNI_TRACE_MODE);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.min_time) == UNI_TRACE_MIN_TIME);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.max_depth) == UNI_TRACE_MAX_DEPTH);
-UNI_TRACE_ASSERT(offsetof(struct uni_trace_head, control.run) == UNI_TRACE_RUN);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, open_bytes) == UNI_TRACE_SUB_OPEN);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, begin_seq) == 80);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, wptr) == UNI_TRACE_CPU_WPTR);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, hi) == UNI_TRACE_CPU_HI);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, depth) == UNI_TRACE_CPU_DEPTH);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, run) == UNI_TRACE_CPU_RUN);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, self) == 24);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control) == UNI_TRACE_CONTROL);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control.enable) == UNI_TRACE_ENABLE);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control.mode) == UNI_TRACE_MODE);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control.min_time) == UNI_TRACE_MIN_TIME);
+UNI_TRACE_ASSERT(
+	__builtin_offsetof(struct uni_trace_head, control.max_depth) == UNI_TRACE_MAX_DEPTH);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control.run) == UNI_TRACE_RUN);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_control) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 192);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_hooks) == 128);

@@ -29,7 +29,7 @@ static const struct uni_opt *options(void)
 			"what to write: see --list (default: from the end of --output's name)",
 			"folded svg uniprof json nanos csv uftrace chrome fxt pprof speedscope "
 			"perf "
-			"callgrind firefox perfetto",
+			"callgrind firefox perfetto mirage",
 			NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },

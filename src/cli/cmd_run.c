@@ -12,6 +12,9 @@
 #include "cli/run_xl.h"
 #include "cli/term.h"
 
+/* A small guest takes a second; ten times that and more on a host that does other things. */
+#define BOOT_NS (60 * UNI_NSEC_PER_SEC)
+
 static struct {
 	struct uni_record_args rec;
 	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
@@ -112,7 +115,7 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.sysroot = &o.rec.sysroot,
 		.unwind = o.rec.unwind,
-		.wait_ns = 20 * UNI_NSEC_PER_SEC };
+		.wait_ns = BOOT_NS };
 	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err), status;
 

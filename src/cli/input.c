@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/sink.h"
 #include "session/bundle.h"
 
 /* Fewer than cap only at the end; or -errno. */
@@ -122,6 +124,75 @@ static int open_any(
 int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err)
 {
 	return open_any(name, false, max, ret, err);
+}
+
+/* All of the stream, as a file of the scratch folder. */
+static int spool(int fd, const void *head, size_t have, struct uni_input *in, const char **path_ret,
+	struct uni_err *err)
+{
+	struct uni_strbuf path;
+	struct uni_sink *out;
+	char buf[32768];
+	ssize_t n = (ssize_t)have;
+	int rc = uni_scratch_make(&in->scratch, err);
+
+	if (rc != 0)
+		return rc;
+	uni_strbuf_init(&path);
+	uni_strbuf_addf(&path, "%s/stdin", in->scratch.path);
+	in->data = uni_strbuf_detach(&path);
+	if (in->data == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	*path_ret = in->data;
+	rc = uni_sink_open_file(in->data, &out, err);
+	if (rc != 0)
+		return rc;
+	uni_sink_write(out, head, have);
+	while (n > 0 && !uni_sink_failed(out)) {
+		n = fill(fd, buf, sizeof(buf));
+		uni_sink_write(out, buf, (size_t)uni_max(n, (ssize_t)0));
+	}
+	if (n >= 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return uni_err_set(err, UNI_EIO, "cannot read standard input: %s", strerror((int)-n));
+}
+
+static int path_of_stream(
+	const char *name, struct uni_input *in, const char **path_ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	uint8_t head[UNI_BUNDLE_BLOCK];
+	ssize_t have;
+	int rc = uni_open_input(name, &fd, err);
+
+	if (rc != 0)
+		return rc;
+	have = fill(fd, head, sizeof(head));
+	if (have < 0)
+		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-have));
+	if (uni_bundle_is(head, (size_t)have)) {
+		rc = unpack(fd, head, (size_t)have, name, in, err);
+		*path_ret = in->folder;
+		return rc;
+	}
+	*path_ret = name;
+	return strcmp(name, "-") == 0 ? spool(fd, head, (size_t)have, in, path_ret, err) : 0;
+}
+
+int uni_input_path(
+	const char *name, struct uni_input *ret, const char **path_ret, struct uni_err *err)
+{
+	int rc;
+
+	*ret = (struct uni_input){ 0 };
+	*path_ret = name;
+	if (is_folder(name))
+		return 0;
+	rc = path_of_stream(name, ret, path_ret, err);
+	if (rc != 0)
+		uni_input_close(ret);
+	return rc;
 }
 
 int uni_input_session(const char *name, struct uni_input *ret, struct uni_err *err)

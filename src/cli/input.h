@@ -20,6 +20,12 @@ struct uni_input {
 
 /* A file that is no session may have max bytes. Close in any case where this returned 0. */
 int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);
+/*
+ * For who opens a file by its name more than once: *path_ret is `name`, or where what came as a
+ * stream lies until close.
+ */
+int uni_input_path(
+	const char *name, struct uni_input *ret, const char **path_ret, struct uni_err *err);
 void uni_input_close(struct uni_input *in); /* of a zeroed one nothing */
 
 /* The same of what has to be a session: -UNI_EFORMAT if it is none. */

@@ -21,6 +21,13 @@
 
 #define FILE_MAX (UINT64_C(4) << 30)
 
+/* Who takes the events. */
+struct taker {
+	uni_promise_event_fn fn;
+	void *arg;
+	struct uni_promise_builder *names; /* gets names that are no events; NULL: nobody */
+};
+
 static int add(void *arg, const struct uni_promise_event *event)
 {
 	return uni_promise_builder_add(arg, event);
@@ -36,11 +43,11 @@ static void say_damage(const char *path, const struct uni_mirage_stats *st)
 			path, st->damaged, st->first_damage, st->damaged_bytes);
 }
 
-static int from_rings(struct uni_promise_builder *b, const char *path,
-	const struct uni_mirage_file *files, size_t nr, struct uni_err *err)
+static int from_rings(const struct taker *to, const char *path, const struct uni_mirage_file *files,
+	size_t nr, struct uni_err *err)
 {
 	struct uni_mirage_stats st;
-	int rc = uni_mirage_merge(files, nr, add, b, &st, err);
+	int rc = uni_mirage_merge(files, nr, to->fn, to->arg, &st, err);
 
 	if (rc != 0)
 		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
@@ -48,19 +55,19 @@ static int from_rings(struct uni_promise_builder *b, const char *path,
 	return 0;
 }
 
-static int from_ring(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
-	struct uni_err *err)
+static int from_ring(
+	const struct taker *to, const char *path, const struct uni_input *in, struct uni_err *err)
 {
 	const struct uni_mirage_file file = { .data = in->data, .size = in->size };
 
 	if (!uni_mirage_is(in->data, in->size))
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s is neither a session (NAME.uniscope) nor a trace of MirageOS", path);
-	return from_rings(b, path, &file, 1, err);
+	return from_rings(to, path, &file, 1, err);
 }
 
 /* What `export -f mirage` made: cpu0, cpu1 ... */
-static int from_folder(struct uni_promise_builder *b, const char *path, struct uni_err *err)
+static int from_folder(const struct taker *to, const char *path, struct uni_err *err)
 {
 	struct uni_mirage_file files[UNI_PROMISE_CPUS];
 	size_t nr = 0, size;
@@ -82,14 +89,13 @@ static int from_folder(struct uni_promise_builder *b, const char *path, struct u
 			files[nr++] = (struct uni_mirage_file){ data, size, cpu };
 	}
 	if (rc == 0)
-		rc = from_rings(b, path, files, nr, err);
+		rc = from_rings(to, path, files, nr, err);
 	while (nr-- > 0)
 		free((void *)(uintptr_t)files[nr].data);
 	return rc;
 }
 
-static int from_timeline(
-	struct uni_promise_builder *b, const struct uni_timeline *tl, struct uni_err *err)
+static int from_timeline(const struct taker *to, const struct uni_timeline *tl, struct uni_err *err)
 {
 	const struct uni_call_event *e;
 	struct uni_promise_event p;
@@ -99,16 +105,14 @@ static int from_timeline(
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		rc = 0;
 		for (size_t i = 0; rc == 0 && i < nr; i++)
-			rc = uni_promise_of_call(tl, &e[i], &p) ? uni_promise_builder_add(b, &p)
-								: 0;
+			rc = uni_promise_of_call(tl, &e[i], &p) ? to->fn(to->arg, &p) : 0;
 		if (rc != 0)
 			break;
 	}
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }
 
-static int from_calls(
-	struct uni_promise_builder *b, const struct uni_trace_input *in, struct uni_err *err)
+static int from_calls(const struct taker *to, const struct uni_trace_input *in, struct uni_err *err)
 {
 	const struct uni_funcs_naming nameless = { 0 };
 	struct uni_trace_timeline *t = NULL;
@@ -118,15 +122,15 @@ static int from_calls(
 	if (rc != 0)
 		return rc;
 	tl = uni_trace_timeline_get(t);
-	rc = from_timeline(b, &tl, err);
+	rc = from_timeline(to, &tl, err);
 	/* Of two with one address the later one is the guest's last. */
-	for (size_t i = in->nr_threads; rc == 0 && i-- > 0;)
-		rc = uni_promise_builder_name(b, in->thread[i].id, in->thread[i].name);
+	for (size_t i = in->nr_threads; rc == 0 && to->names != NULL && i-- > 0;)
+		rc = uni_promise_builder_name(to->names, in->thread[i].id, in->thread[i].name);
 	uni_trace_timeline_close(t);
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }
 
-static int from_session(struct uni_promise_builder *b, const char *path,
+static int from_session(const struct taker *to, const char *path,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
 	struct uni_recording *rec = NULL;
@@ -141,7 +145,7 @@ static int from_session(struct uni_promise_builder *b, const char *path,
 	if (rc == 0)
 		rc = uni_tinput_open(rec, guest, &t, err);
 	if (rc == 0)
-		rc = from_calls(b, uni_tinput_get(t), err);
+		rc = from_calls(to, uni_tinput_get(t), err);
 	uni_tinput_close(t);
 	uni_recording_close(rec);
 	return rc;
@@ -160,18 +164,37 @@ bool uni_promises_is_exported(const char *folder)
 	return !uni_strbuf_failed(&name) && access(name.s, F_OK) == 0;
 }
 
-int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
+static int read_in(const struct taker *to, const char *path, const struct uni_input *in,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
 	if (in->folder == NULL)
-		return from_ring(b, path, in, err);
+		return from_ring(to, path, in, err);
 	if (uni_promises_is_exported(in->folder))
-		return from_folder(b, in->folder, err);
-	return from_session(b, in->folder, args, err);
+		return from_folder(to, in->folder, err);
+	return from_session(to, in->folder, args, err);
 }
 
-static int fill(struct uni_promises *p, const char *path, const struct uni_promises_args *args,
-	struct uni_err *err)
+int uni_promises_each(const char *path, const struct uni_promises_args *args,
+	uni_promise_event_fn fn, void *arg, struct uni_err *err)
+{
+	struct uni_input in;
+	int rc = uni_input_open(path, FILE_MAX, &in, err);
+
+	if (rc != 0)
+		return rc;
+	rc = read_in(&(struct taker){ fn, arg, NULL }, path, &in, args, err);
+	uni_input_close(&in);
+	return rc;
+}
+
+int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
+	const struct uni_promises_args *args, struct uni_err *err)
+{
+	return read_in(&(struct taker){ add, b, b }, path, in, args, err);
+}
+
+static int fill(struct uni_promises *p, const char *path, const char *output,
+	const struct uni_promises_args *args, struct uni_err *err)
 {
 	struct uni_input in;
 	int rc = uni_input_open(path, FILE_MAX, &in, err);
@@ -188,10 +211,10 @@ static int fill(struct uni_promises *p, const char *path, const struct uni_promi
 			"%s has no events of threads or promises: `trace record --threads` "
 			"records them",
 			path);
-	return uni_sink_open_file("-", &p->out, err);
+	return uni_sink_open_file(output, &p->out, err);
 }
 
-int uni_promises_open(struct uni_promises *ret, const char *path,
+int uni_promises_open_to(struct uni_promises *ret, const char *path, const char *output,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
 	int rc;
@@ -199,10 +222,16 @@ int uni_promises_open(struct uni_promises *ret, const char *path,
 	*ret = (struct uni_promises){ .builder = uni_promise_builder_create() };
 	if (ret->builder == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = fill(ret, path, args, err);
+	rc = fill(ret, path, output, args, err);
 	if (rc != 0)
 		uni_promise_builder_destroy(ret->builder);
 	return rc;
+}
+
+int uni_promises_open(struct uni_promises *ret, const char *path,
+	const struct uni_promises_args *args, struct uni_err *err)
+{
+	return uni_promises_open_to(ret, path, "-", args, err);
 }
 
 static void say_quality(const struct uni_promise_model *m)

@@ -6,6 +6,7 @@
 #include "base/sink.h"
 #include "cli/input.h"
 #include "cli/options.h"
+#include "promise/mirage.h"
 #include "promise/model.h"
 
 struct uni_promises_args {
@@ -23,7 +24,7 @@ struct uni_promises_args {
 struct uni_promises {
 	struct uni_promise_builder *builder;
 	const struct uni_promise_model *m; /* builder's */
-	struct uni_sink *out;		   /* stdout */
+	struct uni_sink *out;
 };
 
 /* Is the folder a trace that `export -f mirage` made? */
@@ -41,6 +42,12 @@ int uni_promises_read(struct uni_promise_builder *b, const char *path, const str
  */
 int uni_promises_open(struct uni_promises *ret, const char *path,
 	const struct uni_promises_args *args, struct uni_err *err);
+/* The same with another output than stdout. */
+int uni_promises_open_to(struct uni_promises *ret, const char *path, const char *output,
+	const struct uni_promises_args *args, struct uni_err *err);
+/* Only the events, by time; a negative return of fn ends it and is returned. */
+int uni_promises_each(const char *path, const struct uni_promises_args *args,
+	uni_promise_event_fn fn, void *arg, struct uni_err *err);
 /* rc: of what was done with it; or the output's failure. The exit status. */
 int uni_promises_close(struct uni_promises *p, int rc, struct uni_err *err);
 

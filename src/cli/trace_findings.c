@@ -53,7 +53,8 @@ const struct uni_cmd uni_trace_findings = {
 	.operands = "FILE",
 	.summary =
 		"name what went wrong: lost wake-ups, what never resolved, deadlocks, starvation",
-	.details = "Each with its evidence, then what took longest and ended well. Says \"no "
+	.details = "Each with its evidence, then the longest chains of waits that ended well. Says "
+		   "\"no "
 		   "finding\" if there is none.",
 	.examples = "  uniscope trace findings web1.uniscope\n"
 		    "  uniscope trace findings trace.ctf --json | jq .findings",

@@ -21,6 +21,7 @@ static int add_graph(const struct uni_ftext *t, struct uni_profile *p, struct un
 
 	if (c == NULL)
 		return -UNI_ENOMEM;
+	uni_profile_set_unit(p, "ns");
 	tl = uni_fcalls_timeline(c);
 	rc = uni_profile_add_calls(p, &tl, false, &added);
 	st->stacks = added.calls;
@@ -40,6 +41,7 @@ static int add_hits(const struct uni_ftext *t, struct uni_profile *p, struct uni
 	struct uni_stack s;
 	int rc = uni_stack_init(&s, p) ? 0 : -UNI_ENOMEM;
 
+	uni_profile_set_unit(p, "calls");
 	for (size_t i = 0; rc == 0 && i < t->events.nr; i++) {
 		const struct uni_ftext_event *e = &t->events.v[i];
 

@@ -251,13 +251,15 @@ size_t uni_promise_wakeups(
 	return nr;
 }
 
-static int lived_longer(const void *a, const void *b, void *arg)
+static int came_later(const void *a, const void *b, void *arg)
 {
 	const struct uni_promise_model *m = arg;
 	const struct uni_promise *x = &m->all.v[*(const uint32_t *)a],
 				 *y = &m->all.v[*(const uint32_t *)b];
 	uint64_t i = x->end - x->begin, j = y->end - y->begin;
 
+	if (x->depth != y->depth)
+		return x->depth > y->depth ? -1 : 1;
 	if (i != j)
 		return i > j ? -1 : 1;
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
@@ -277,7 +279,7 @@ size_t uni_promise_longest(const struct uni_promise_model *m, uint32_t *ret, siz
 			break;
 	}
 	if (all.nr != 0)
-		qsort_r(all.v, all.nr, sizeof(all.v[0]), lived_longer, (void *)(uintptr_t)m);
+		qsort_r(all.v, all.nr, sizeof(all.v[0]), came_later, (void *)(uintptr_t)m);
 	nr = all.nr < cap ? all.nr : cap;
 	for (size_t i = 0; i < nr; i++)
 		ret[i] = all.v[i];

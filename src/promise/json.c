@@ -39,6 +39,7 @@ static void promises(struct uni_json *j, const struct uni_promise_model *m)
 		uni_json_kv(u64, j, "last", p->last - m->begin);
 		uni_json_kv(u64, j, "run", p->run_ns);
 		uni_json_kv(u64, j, "wait", p->wait_ns);
+		uni_json_kv(u64, j, "chain", p->depth);
 		uni_json_key(j, "creator");
 		index_or_null(j, p->creator);
 		uni_json_key(j, "resolver");

@@ -112,6 +112,15 @@ static uint32_t source(struct uni_promise_builder *b, uint32_t on)
 	return on;
 }
 
+/* How long the chain of waits is that let the CPU's promise run now. */
+static uint32_t chain(const struct uni_promise_builder *b, uint32_t cpu)
+{
+	uint32_t run = b->cpus[cpu].run;
+	uint32_t wait = run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].wait;
+
+	return wait == UNI_PROMISE_NONE ? 0 : b->m.waits.v[wait].depth;
+}
+
 static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 {
 	struct uni_promise_wait w = { .begin = b->now,
@@ -119,6 +128,7 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 		.end = UNI_PROMISE_OPEN,
 		.waiter = who,
 		.on = on,
+		.depth = 1,
 		.waker = UNI_PROMISE_NONE };
 	struct uni_promise *p = get(b, who), *of = get(b, on);
 	uint32_t index;
@@ -144,8 +154,8 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 	return 0;
 }
 
-/* The value of `who` is there: whoever waits for it may run. */
-static void wake_all(struct uni_promise_builder *b, uint32_t who, uint32_t waker)
+/* The value of `who` is there, from `waker` on that CPU: whoever waits for it may run. */
+static void wake_all(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t waker)
 {
 	struct uni_promise *p = &b->m.all.v[who];
 
@@ -156,14 +166,15 @@ static void wake_all(struct uni_promise_builder *b, uint32_t who, uint32_t waker
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
+		w->depth = chain(b, cpu) + 1;
 	}
 	p->waiters = p->last_waiter = UNI_PROMISE_NONE;
 }
 
 /* Only `who` of those that wait for `on`. */
-static void wake_one(struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t waker)
+static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
 {
-	uint32_t i = b->m.all.v[who].first_wait;
+	uint32_t waker = running(b, cpu), i = b->m.all.v[who].first_wait;
 
 	for (; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
 		struct uni_promise_wait *w = &b->m.waits.v[i];
@@ -174,6 +185,7 @@ static void wake_one(struct uni_promise_builder *b, uint32_t who, uint32_t on, u
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
+		w->depth = chain(b, cpu) + 1;
 	}
 }
 
@@ -231,7 +243,8 @@ static int end_promise(struct uni_promise_builder *b, const struct uni_promise_e
 	}
 	p->fate = e->kind == UNI_PE_FAIL ? UNI_FATE_FAILED : UNI_FATE_RESOLVED;
 	p->resolver = who;
-	wake_all(b, ends, who);
+	p->depth = chain(b, e->cpu);
+	wake_all(b, e->cpu, ends, who);
 	return edge(b, who, ends, e->kind);
 }
 
@@ -276,7 +289,7 @@ static int notify(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uin
 		p->lonely_by = running(b, cpu);
 		return 0;
 	}
-	wake_one(b, who, of, running(b, cpu));
+	wake_one(b, cpu, who, of);
 	return edge(b, of, who, UNI_PE_NOTIFY);
 }
 

@@ -44,9 +44,11 @@ struct uni_promise {
 	uint32_t first_wait;	       /* its own, newest first, by `next` */
 	uint32_t nr_open;	       /* of these, that have not ended */
 	uint32_t waiters, last_waiter; /* of it, not ready, newest first, by `next_on` */
-	uint32_t nr_lonely;	       /* signals of it that nobody waited for */
-	uint64_t lonely;	       /* time of the last of them */
-	uint32_t lonely_by;	       /* who ran then */
+	uint32_t
+		depth; /* of the chain of waits that led to its end, each woken by the one before */
+	uint32_t nr_lonely; /* signals of it that nobody waited for */
+	uint64_t lonely;    /* time of the last of them */
+	uint32_t lonely_by; /* who ran then */
 	uint8_t type, fate;
 	bool created;	     /* its creation is in the trace */
 	bool should_resolve; /* its program said that it ends */
@@ -68,6 +70,7 @@ struct uni_promise_wait {
 	uint32_t next;	  /* of the same waiter, older */
 	uint32_t next_on; /* for the same promise, older; while neither is ready */
 	uint32_t cpu;	  /* where it ran again */
+	uint32_t depth;	  /* 1, and more if the waker had itself waited before it ran: its chain */
 	bool given_up;	  /* ended by something else: a timeout, another one of several */
 };
 

@@ -62,7 +62,7 @@ int uni_promise_findings(
 size_t uni_promise_wakeups(
 	const struct uni_promise_model *m, const struct uni_promise_wait **ret, size_t cap);
 
-/* The promises that took longest to end and did, longest first. */
+/* The promises that ended behind the longest chains of waits; of equal ones, what took longest. */
 size_t uni_promise_longest(const struct uni_promise_model *m, uint32_t *ret, size_t cap);
 
 #endif

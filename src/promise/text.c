@@ -6,8 +6,10 @@
 #include "base/text.h"
 #include "promise/text.h"
 
-#define NAME  96
-#define STEPS 48
+#define NAME	96
+#define STEPS	48
+#define CHAINS	3 /* that are told */
+#define LOOK_AT 64
 
 /* "12.345 ms": three digits behind the point at most, the unit by the size. */
 static const char *duration(uint64_t ns, char buf[24])
@@ -268,26 +270,56 @@ static void finding(
 	}
 }
 
+/* Is it a link of the chain that leads to `end`? Then it has been told with that one. */
+static bool is_link(const struct uni_promise_model *m, uint32_t who, uint32_t end)
+{
+	struct uni_promise_step s[STEPS];
+	size_t nr = uni_promise_why(m, end, s, STEPS);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].who == who || s[i].by == who)
+			return true;
+	}
+	return false;
+}
+
+static void one_chain(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
+{
+	const struct uni_promise *p = &m->all.v[who];
+	char a[24], b[24], c[24], n[NAME];
+
+	uni_sink_printf(out,
+		"  %" PRIu32 " %s, one after the other: %s, from %s on for %s, %s of it waiting\n",
+		p->depth, p->depth == 1 ? "wait" : "waits", uni_promise_name(m, who, n, sizeof(n)),
+		at(m, p->begin, b), duration(life(m, p), a), duration(p->wait_ns, c));
+	steps(out, m, who, "    ");
+}
+
+static void chains(struct uni_sink *out, const struct uni_promise_model *m)
+{
+	uint32_t longest[LOOK_AT], told[CHAINS];
+	size_t nr = uni_promise_longest(m, longest, LOOK_AT), nr_told = 0;
+
+	for (size_t i = 0; i < nr && nr_told < CHAINS && m->all.v[longest[i]].depth != 0; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < nr_told && !known; k++)
+			known = is_link(m, longest[i], told[k]);
+		if (known)
+			continue;
+		if (nr_told == 0)
+			uni_sink_puts(out, "\nthe longest chains of waits that ended well:\n");
+		told[nr_told++] = longest[i];
+		one_chain(out, m, longest[i]);
+	}
+}
+
 void uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
-	uint32_t longest[3];
-	char a[24], b[24], c[24], n[NAME];
-	size_t nr;
-
 	if (f->all.nr == 0)
 		uni_sink_puts(out, "no finding\n");
 	for (size_t i = 0; i < f->all.nr; i++)
 		finding(out, m, &f->all.v[i]);
-	nr = uni_promise_longest(m, longest, 3);
-	if (nr != 0)
-		uni_sink_puts(out, "\nwhat took longest, and ended:\n");
-	for (size_t i = 0; i < nr; i++) {
-		const struct uni_promise *p = &m->all.v[longest[i]];
-
-		uni_sink_printf(out, "  %s, from %s on: %s, %s of it waiting\n",
-			duration(life(m, p), a), at(m, p->begin, b),
-			uni_promise_name(m, longest[i], n, sizeof(n)), duration(p->wait_ns, c));
-		steps(out, m, longest[i], "    ");
-	}
+	chains(out, m);
 }

@@ -101,8 +101,8 @@ static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
 	uint64_t time, unsigned flags)
 {
-	/* Of those that were cut nobody knows until when they ran. */
-	if ((flags & UNI_CALL_CUT) == 0)
+	/* Of others that were cut nobody knows until when they ran. */
+	if ((flags & UNI_CALL_CUT) == 0 || (flags & UNI_WALK_RAN) != 0)
 		spend((struct breakdown *)w, c, f->func, time);
 }
 

@@ -41,7 +41,7 @@ static struct uni_call_event *add(
 		.cpu = (uint16_t)(c - s->walk.cpu),
 		.thread = c->thread,
 		.tsc = time,
-		.ns = uni_walk_ns(&s->walk, time) };
+		.ns = uni_trace_clock_ns(&s->walk.in->cpu[0].clock, s->walk.rate, time) };
 	return e;
 }
 
@@ -128,7 +128,7 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 	if (low != 0 && is_told(s, c, time) && (e = add(s, c, time, UNI_CALL_LEAVE)) != NULL) {
 		if (w->from != 0 && f->begin == w->from)
 			flags |= UNI_CALL_BEGAN;
-		e->flags = (uint8_t)flags;
+		e->flags = (uint8_t)(flags & ~UNI_WALK_RAN);
 		e->func = f->func;
 		e->depth = at - low;
 		e->duration = took;
@@ -318,7 +318,7 @@ static uint64_t second(const struct uni_walk *w, const struct uni_walk_cpu *firs
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {
 		const struct uni_walk_cpu *c = &w->cpu[i];
 
-		if (c != first && c->at != c->end && c->next < until)
+		if (c != first && uni_walk_has_next(c) && c->next < until)
 			until = c->next;
 	}
 	return until;
@@ -351,6 +351,7 @@ void uni_calls_more(struct uni_calls *s)
 	for (uint32_t i = 0; i < s->walk.nr_cpus; i++) {
 		s->walk.cpu[i].packet.next = 0;
 		s->walk.cpu[i].at = s->walk.cpu[i].end = NULL;
+		s->walk.cpu[i].losing = false;
 	}
 	peek_all(&s->walk);
 }

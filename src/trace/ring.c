@@ -195,7 +195,7 @@ static void see(const struct uni_ring *r, struct cpu *c, uint64_t end, struct un
 static int newest(struct uni_ring *r, struct cpu *c, const struct uni_trace_sub *head, uint64_t end,
 	struct uni_ring_now *ret)
 {
-	uint64_t seq;
+	uint64_t seq = 0;
 	int rc;
 
 	ret->time = head->ts_begin;

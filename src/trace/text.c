@@ -141,8 +141,9 @@ struct uni_trace_text *uni_trace_text_open(
 	return t;
 }
 
-/* Names are asked for once each. The pointers stay. */
-static const struct name *name_of(struct uni_trace_text *t, uint32_t func)
+/* Names are asked for once each. */
+static __attribute__((noinline)) const struct name *ask_name(
+	struct uni_trace_text *t, uint32_t func)
 {
 	static const struct name none = { "", 0, "" };
 	struct name *n;
@@ -162,6 +163,13 @@ static const struct name *name_of(struct uni_trace_text *t, uint32_t func)
 		memcpy(n->start, n->s, uni_min(n->len, (uint32_t)SHORT));
 	}
 	return n;
+}
+
+static inline const struct name *name_of(struct uni_trace_text *t, uint32_t func)
+{
+	if (__builtin_expect(func < t->name.nr && t->name.v[func].s != NULL, 1))
+		return &t->name.v[func];
+	return ask_name(t, func);
 }
 
 static struct line *line_of(struct uni_trace_text *t, uint32_t cpu)

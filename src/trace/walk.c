@@ -153,9 +153,11 @@ static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
 	unsigned cpu = (unsigned)(c - w->cpu);
 	struct uni_trace_packet p;
 
-	if (c->begun && c->packet.lost != 0)
+	if (c->begun && c->packet.lost != 0) {
 		lose(w, c, c->packet.lost, time_of(c));
-	c->packet.lost = 0;
+		c->packet.lost = 0;
+		return;
+	}
 	if (uni_trace_packet(w->in, cpu, c->packet.next, c->begun ? &c->packet : NULL, &p,
 		    &w->stats.damaged) == 0) {
 		c->packet.next = w->in->cpu[cpu].size;
@@ -177,12 +179,37 @@ static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
 	c->at += UNI_TRACE_SUB_HEAD / 8;
 }
 
+/* What is lost cuts calls on other CPUs, too: that has to wait for its turn. */
+static bool loss_comes(const struct uni_walk *w, const struct uni_walk_cpu *c, uint64_t *time_ret)
+{
+	struct uni_trace_packet p;
+	uint64_t ignored = 0;
+
+	if (!c->begun || w->nr_cpus == 1)
+		return false;
+	*time_ret = time_of(c);
+	if (c->packet.lost != 0)
+		return true;
+	if (uni_trace_packet(
+		    w->in, (unsigned)(c - w->cpu), c->packet.next, &c->packet, &p, &ignored) == 0 ||
+		p.lapped == 0)
+		return false;
+	*time_ret = uni_max(p.head->ts_begin + c->offset, *time_ret);
+	return true;
+}
+
 void uni_walk_peek(struct uni_walk *w, struct uni_walk_cpu *c)
 {
 	size_t left = w->in->cpu[c - w->cpu].size;
 
-	while (c->at == c->end && (c->packet.next < left || c->packet.lost != 0))
+	while (c->at == c->end && (c->packet.next < left || c->packet.lost != 0)) {
+		if (!c->losing && loss_comes(w, c, &c->next)) {
+			c->losing = true;
+			return;
+		}
+		c->losing = false;
 		next_packet(w, c);
+	}
 	if (c->at == c->end) {
 		c->next = UNI_WALK_NEVER;
 		return;
@@ -339,6 +366,10 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 
 void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
 {
+	if (c->losing) {
+		uni_walk_peek(w, c);
+		return;
+	}
 	if (c->switching)
 		(void)uni_walk_other(w, c);
 	w->ops->span(w, c, until, max);
@@ -353,7 +384,8 @@ struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until)
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {
 		struct uni_walk_cpu *c = &w->cpu[i];
 
-		if (c->at != c->end && c->next <= until && (first == NULL || c->next < first->next))
+		if (uni_walk_has_next(c) && c->next <= until &&
+			(first == NULL || c->next < first->next))
 			first = c;
 	}
 	return first;

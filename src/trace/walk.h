@@ -54,6 +54,7 @@ struct uni_walk_cpu {
 	uint32_t thread;
 	uint32_t unknown;	      /* the newest of its threads of which nothing was known */
 	bool muted, begun, switching; /* at `at` is a switch record that the span stopped at */
+	bool losing;		      /* what comes next, at `next`, is that events are missing */
 	void *own;		      /* the ops' own */
 };
 
@@ -85,6 +86,10 @@ struct uni_walk {
 	struct uni_calls_stats stats;
 	struct uni_walk_slot cache[UNI_WALK_CACHE];
 };
+
+/* Of leave, beside enum uni_call_flags: it is cut, but ran until then as far as it was its CPU's.
+ */
+#define UNI_WALK_RAN 0x80u
 
 /* Every op but span may be NULL. Times are CPU 0's counter. */
 struct uni_walk_ops {
@@ -122,6 +127,11 @@ void uni_walk_restart(struct uni_walk *w, uint64_t time);
 /* One step of a CPU whose next record is the earliest: up to `until`, at most max records, or a
  * packet's end; then c->next is known again. */
 void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+static inline bool uni_walk_has_next(const struct uni_walk_cpu *c)
+{
+	return c->at != c->end || c->losing;
+}
+
 /* The CPU with the earliest next record, or NULL: none is before or at `until`. */
 struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until);
 /* Finds the CPU's next record: c->next. */

@@ -154,7 +154,7 @@ static void learn(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint6
 		return;
 	if (*slot != 0) {
 		/* It has run before, elsewhere or before a loss. */
-		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
+		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT | UNI_WALK_RAN);
 		t->on_cpu = false;
 		come(w, c, *slot - 1, time);
 		return;

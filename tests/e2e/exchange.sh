@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# exchange.sh UNISCOPE SRCROOT MKSESSION MKTRACE: what is exported is read back by others' programs
+# exchange.sh UNISCOPE SRCROOT MKSESSION: what is exported is read back by others' programs
 # (protoc, callgrind_annotate, npm's pprof-format, speedscope's schema) and by the formats' own
 # descriptions, with equal totals for each stack; and what we import gives the same again. TAP.
 set -u
-U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
+U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1
-READ=$SRC/tests/e2e/exchange/read.py G=$SRC/tests/golden
+READ=$SRC/tests/e2e/exchange/read.py
 export PYTHONDONTWRITEBYTECODE=1
 n=0
 check() { # DESCRIPTION COMMAND...: ok when the command succeeds

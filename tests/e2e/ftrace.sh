@@ -144,6 +144,9 @@ main;a;a 71
 main;leaf 71
 operator, 9500
 EOT
+unit() { "$U" export "$1" -f json -o - | grep -q "\"unit\": *\"$2\""; }
+check "which JSON says" unit graph ns
+check "or that it counts calls" unit function calls
 check "by calls" tree function <<'EOT'
 first;<< unknown symbol >> 1
 start;first 1

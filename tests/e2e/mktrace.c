@@ -102,10 +102,20 @@ static void switch_thread(struct maker *k, unsigned cpu, struct thread *t)
 	to->cpu = (int)cpu;
 }
 
-/* Packets that were overwritten, and what the threads did meanwhile. */
+/* Packets that were overwritten, or events that found no room, and what the threads did meanwhile.
+ */
 static void lapse(struct maker *k, unsigned cpu, struct thread *t)
 {
-	make_lapped(&k->m, cpu, 100 + rnd(k, 1000));
+	struct make_cpu *c = &k->m.cpu[cpu];
+	uint32_t missing = 100 + rnd(k, 1000);
+
+	if (rnd(k, 2) == 0) {
+		make_close(&k->m, cpu);
+		c->words += missing;
+	} else {
+		c->lost += missing;
+		make_close(&k->m, cpu);
+	}
 	t->depth = 0;
 	k->now += 100000;
 }
@@ -118,7 +128,7 @@ static void step(struct maker *k)
 	tick(k, cpu, dice == 999 ? 0x200000 : 200);
 	if (dice < 15)
 		switch_thread(k, cpu, t);
-	else if (dice == 20 && rnd(k, 100) == 0)
+	else if (dice == 20 && rnd(k, 6) == 0)
 		lapse(k, cpu, t);
 	else if (k->lite && dice < 250)
 		make_leaf(&k->m, cpu, k->now, ADDRESS(rnd(k, FUNCS)));

@@ -106,7 +106,7 @@ piped() {
 	"$U" trace dump "$target" -e "$elf" -q -w - >"$T/stream" || return 1
 	tar tf "$T/stream" | grep -q '/session.json$' || { tar tf "$T/stream"; return 1; }
 	for query in 'trace threads' 'trace findings --busy 60000' 'trace report' 'export -f nanos' \
-		'export --calls -f folded' 'report'; do
+		'export --calls -f folded' 'report' "report --html $T/page.html"; do
 		# shellcheck disable=SC2086
 		TMPDIR=$T/tmp "$U" $query - <"$T/stream" >"$T/out" 2>"$T/err" || { cat "$T/err"; return 1; }
 	done

@@ -23,7 +23,7 @@ compare() { # EVENTS CPUS MODE SEED
 		"$U" trace breakdown --json "$T/s.uniscope" >"$T/cpus" 2>>"$T/err" &&
 		"$U" trace breakdown --json --threads "$T/s.uniscope" >"$T/threads" 2>>"$T/err" &&
 		"$U" trace replay "$T/s.uniscope" >"$T/replay" 2>>"$T/err" &&
-		python3 "$ORACLE" "$T/s.uniscope" "$T/report" "$T/cpus" "$T/threads" "$T/replay"
+		python3 "$ORACLE" "$T/s.uniscope" "$T/report" "$T/cpus" "$T/threads" "$T/replay" "$3"
 }
 
 check "one CPU" compare 60000 1 graph 1

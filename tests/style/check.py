@@ -23,7 +23,7 @@ BELOW = {
     "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["promise", "profile", "session", "trace", "obj", "arch", "base"],
-    "import": ["profile", "trace", "obj", "base"],
+    "import": ["promise", "profile", "trace", "obj", "base"],
     "promise": ["trace", "obj", "arch", "mem", "base"],
     "page": ["export", "promise", "profile", "session", "trace", "base"],
     "serve": ["trace", "obj", "base"],

@@ -83,6 +83,52 @@ static void expect_text(char *text, const char *words)
 		fail_msg("no '%s' in:\n%s", words, text == NULL ? "(nothing)" : text);
 }
 
+/* Three threads, each waits for what the one before gives; and a fourth that waits for nobody. */
+static void chains(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	uint32_t longest[8];
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "disk");
+	create(NOBODY, 2, 19, "cache");
+	create(NOBODY, 3, 19, "server");
+	create(NOBODY, 4, 19, "idler");
+	create(NOBODY, 11, 0, "block");
+	create(NOBODY, 12, 0, "page");
+	create(NOBODY, 13, 0, "answer");
+	ev(UNI_PE_SWITCH, 2, NOBODY);
+	ev(UNI_PE_TRY_READ, 2, 11);
+	ev(UNI_PE_SWITCH, 3, NOBODY);
+	ev(UNI_PE_TRY_READ, 3, 12);
+	ev(UNI_PE_SWITCH, 4, NOBODY);
+	ev(UNI_PE_RESOLVE, 4, 4);
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_RESOLVE, 1, 11);
+	ev(UNI_PE_SIGNAL, 2, 11);
+	ev(UNI_PE_RESOLVE, 2, 12);
+	ev(UNI_PE_SIGNAL, 3, 12);
+	ev(UNI_PE_RESOLVE, 3, 13);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(of(m, 11)->depth, 0);
+	assert_int_equal(of(m, 12)->depth, 1);
+	assert_int_equal(of(m, 13)->depth, 2);
+	assert_int_equal(uni_promise_longest(m, longest, 8), 4);
+	assert_int_equal(m->all.v[longest[0]].id, 13);
+	assert_int_equal(m->all.v[longest[1]].id, 12);
+	assert_int_equal(uni_promise_findings(m, 1000000, &f), 0);
+	text = said(m, &f, 0);
+	expect_text(text, "2 waits, one after the other: answer, ");
+	expect_text(text, "server ran again: it had waited for page ");
+	expect_text(text, "cache ran again: it had waited for block ");
+	/* The shorter chain is part of the longer one. */
+	assert_null(strstr(text, "1 wait, one after the other"));
+	free(text);
+	uni_vec_free(&f.all);
+}
+
 /* 1 runs, waits for 2, which 3 resolves while nobody else runs. */
 static void a_wait(void **state)
 {
@@ -191,6 +237,48 @@ static void no_lost_wakeup(void **state)
 }
 
 /* A signal that came too early, and another one that helped. */
+/* A semaphore keeps the post for who comes later: waiting for the next one is no loss. */
+static void semaphore_remembers(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	create(NOBODY, 1, 19, "taker");
+	create(NOBODY, 2, UNI_PROMISE_TYPE_SEMAPHORE, "items");
+	create(NOBODY, 3, UNI_PROMISE_TYPE_MVAR, "slot");
+	ev(UNI_PE_NOTIFY, NOBODY, 2);
+	ev(UNI_PE_NOTIFY, NOBODY, 3);
+	ev(UNI_PE_READ, 1, 2);
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_TRY_READ, 1, 3);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(uni_promise_findings(m, 1000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	uni_vec_free(&f.all);
+}
+
+/* What another source calls them: only who has no name of its own, and is a thread or unknown. */
+static void names_from_elsewhere(void **state)
+{
+	const struct uni_promise_model *m;
+	char buf[64];
+
+	(void)state;
+	create(NOBODY, 1, 19, "own");
+	ev(UNI_PE_SWITCH, 5, NOBODY);
+	put((struct uni_promise_event){
+		.kind = UNI_PE_CREATE, .thread = NOBODY, .other = 6, .type = 0 });
+	for (uint64_t id = 1; id < 9; id++)
+		assert_int_equal(uni_promise_builder_name(b, id, id == 8 ? "" : "idle"), 0);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->all.nr, 3);
+	assert_string_equal(uni_promise_name(m, uni_promise_find(b, 1), buf, sizeof(buf)), "own");
+	assert_string_equal(uni_promise_name(m, uni_promise_find(b, 5), buf, sizeof(buf)), "idle");
+	assert_string_equal(
+		uni_promise_name(m, uni_promise_find(b, 6), buf, sizeof(buf)), "wait 6");
+}
+
 static void signalled_again(void **state)
 {
 	struct uni_findings f = { 0 };
@@ -370,9 +458,12 @@ static void counters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(chains, begin, end),
 		cmocka_unit_test_setup_teardown(a_wait, begin, end),
 		cmocka_unit_test_setup_teardown(lost_wakeup, begin, end),
 		cmocka_unit_test_setup_teardown(no_lost_wakeup, begin, end),
+		cmocka_unit_test_setup_teardown(semaphore_remembers, begin, end),
+		cmocka_unit_test_setup_teardown(names_from_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(signalled_again, begin, end),
 		cmocka_unit_test_setup_teardown(deadlock, begin, end),
 		cmocka_unit_test_setup_teardown(became, begin, end),

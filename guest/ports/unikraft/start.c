@@ -5,15 +5,12 @@
 #include <uk/init.h>
 #include "uniscope/trace.h"
 
-extern struct uni_trace_cpu uni_trace_cpu0;
-
 static int start(struct uk_init_ctx *ctx __unused)
 {
-	struct uni_trace_cpu *const cpus[] = { &uni_trace_cpu0 };
 	const __sz size = (__sz)CONFIG_LIBUNISCOPE_TRACE_KIB * 1024;
 	void *ring = uk_memalign(uk_alloc_get_default(), UNI_TRACE_SUB_SIZE, size);
 
-	return ring ? uni_trace_init(ring, size, 1, cpus, UNI_TRACE_OVERWRITE, 0) : -1;
+	return ring ? uni_trace_init(ring, size, 1, (void *)0, UNI_TRACE_OVERWRITE, 0) : -1;
 }
 
 uk_lib_initcall(start, 0);
