@@ -69,7 +69,7 @@ export class App {
 
     // By self time; not what only says that nothing of the guest ran.
     get hottest(): number {
-        const rows = this.table();
+        const all = this.table(), rows = this.source?.second ? [...all].sort((a, b) => b.self2 - a.self2) : all;
 
         return (rows.find((r) => this.model.funcs.list[r.func]!.kind !== 'ours') ?? rows[0])?.func ?? 0;
     }

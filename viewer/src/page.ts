@@ -123,7 +123,7 @@ class Page {
             threads.list.length > 1 && select('Thread', numbered('all threads', threads.list), String(s.thread), (v) => app.set({ thread: Number(v) }, 'data')),
             app.source?.hasOff && button('On CPU only', 'Leaves out idle, stolen and waiting time', () => app.set({ on: !s.on }, 'data'), s.on),
             this.overview.note, s.t1 > s.t0 && button('All of the time', 'Shows the whole recording again', () => app.setRange(0, 0)));
-        this.filters.hidden = sources.length === 0;
+        this.filters.hidden = !sources.some((x) => x.timed);
     }
 
     private sayFound(): void {
