@@ -179,7 +179,7 @@ static int write_page(const char *name, const char *path, size_t nr, struct uni_
 	if (rc == 0 && uni_strbuf_failed(&to))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = uni_page_report(&args, to.s, err);
+		rc = uni_page_report(&args, NULL, to.s, err);
 	if (rc == 0)
 		uni_note("wrote %s", to.s);
 	return rc;
