@@ -171,7 +171,7 @@ nameless() {
 		grep -Eq " thread .*  $name( |\$)" "$T/threads" || { echo "no $name"; cat "$T/threads"; return 1; }
 	done
 }
-if boot_waiting tcg 'promises=1 names=0'; then
+if boot_waiting tcg 1 "$image" 'promises=1 names=0'; then
 	check 'threads that have no label are called as the guest calls them' nameless
 else
 	check 'tcg: boots' false
