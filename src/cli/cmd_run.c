@@ -110,6 +110,7 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 		.method = o.rec.method,
 		.no_pause = o.rec.no_pause,
 		.exits = o.rec.exits != NULL,
+		.threads = o.rec.threads,
 		.image = o.symbols != NULL && !is_table ? o.symbols : image,
 		.table = is_table ? o.symbols : NULL,
 		.search = uni_search_of(&o.rec.debug_dirs),

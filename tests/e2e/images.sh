@@ -69,6 +69,14 @@ assert total >= 1 and good >= 0.9 * total
 P
 }
 
+# Where the vCPUs are stopped, however their registers are read; kvm's own way is not to stop them.
+stopped() {
+	for via in sync stop procmem; do
+		deep_chain "$target,via=$via" -e "$elf" || return 1
+	done
+	"$U" record "$target" -q --method pause -d 1 -o "$T/s.uniscope" --overwrite -e "$elf"
+}
+
 moves_each_time() { # TCG
 	: >"$T/places"
 	for _ in 1 2 3; do
@@ -221,6 +229,7 @@ for accel in $accels; do
 	[ "$accel" = tcg ] || list=$(echo "$variants" | grep -m1 -e -fp)
 	for v in $list; do
 		check "$accel: $v, an image that moved is found" moved "$accel" "$v"
+		[ "$accel" != kvm ] || check "$accel: $v, stopped too" stopped
 	done
 done
 check 'and in a core' dead

@@ -87,12 +87,23 @@ interrupted() { # ACCEL
 	no_qemu && "$U" report int.uniscope && rm -r int.uniscope
 }
 
+threads() { # all of them, so the guest is stopped
+	"$U" run -q --threads -d 1 --accel "$1" -o t.uniscope "$BUILD/lab/$2.elf" >"$T/out" 2>&1 || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" export --off-cpu -f folded t.uniscope | tee "$T/out" | grep -q ';' && rm -r t.uniscope
+}
+
 echo 'this is no program' >text.elf
 for accel in ${ACCELS:-$accels}; do
 	check "demo under $accel" runs "$accel"
 	check "a text file under $accel" fails 'its last words: qemu' --accel "$accel" "$T/w/text.elf"
 	check "/bin/true under $accel" fails 'its last words: qemu' --accel "$accel" /bin/true
 	check "a guest that crashes at once under $accel" crashes "$accel"
+	for v in waits-gcc-nofp waits-clang-nofp; do
+		[ ! -e "$BUILD/lab/$v.elf" ] || check "threads of $v under $accel" threads "$accel" $v
+	done
 	check "SIGKILL leaves no QEMU under $accel" killed "$accel"
 	check "Ctrl-C ends all under $accel" interrupted "$accel"
 done

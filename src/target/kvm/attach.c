@@ -180,6 +180,7 @@ static int find_ram(
 	struct uni_vmm_ram_opts ram = { .arch = k->base.arch,
 		.text = opts->text,
 		.nr_text = opts->nr_text,
+		.anywhere = opts->anywhere,
 		.regs = regs,
 		.nr_regs = k->nr };
 	struct uni_qmp *q = NULL;
