@@ -29,7 +29,7 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 	const struct uni_found *hit = NULL;
 	size_t nr = 0;
 	uint64_t pid = 0;
-	bool by_pid = uni_parse_u64(target, &pid);
+	bool by_pid = uni_parse_u64(target, &pid) && pid != 0; /* 0: no process on this host */
 	int rc = uni_target_discover(&found, &nr, err);
 
 	if (rc != 0)
@@ -42,8 +42,8 @@ static int resolve_found(const char *target, struct uni_spec *ret, struct uni_er
 			continue;
 		if (hit != NULL)
 			return uni_err_set(err, UNI_EUSAGE,
-				"%s names several guests (pids %d and %d): give the pid", target,
-				hit->info.pid, found[i].info.pid);
+				"%s names several guests: give the target, %s or %s", target,
+				hit->spec, found[i].spec);
 		hit = &found[i];
 	}
 	if (hit == NULL)

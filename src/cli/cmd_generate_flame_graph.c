@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -36,7 +37,9 @@ static const struct uni_opt *options(void)
 		{ 'x', "exec", UNI_OPT_STR, &o.image, "ELF", "the image that it runs, with symbols",
 			"FILE", NULL },
 		{ 0, "destroy", UNI_OPT_FLAG, &o.destroy, NULL,
-			"destroy the domain in the end (default: it runs on)", NULL, NULL },
+			"destroy the domain in the end, also one that was there before (default: "
+			"it runs on)",
+			NULL, NULL },
 		{ 0, "target", UNI_OPT_STR, &o.target, "TARGET",
 			"how the domain is reached (default xen:dom=N with its number)", NULL,
 			NULL },
@@ -69,6 +72,8 @@ static int check(const struct uni_five *five, struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE, "--time takes a number, not '%s'", o.time);
 	if (uni_five_check(five, err) != 0)
 		return -UNI_EUSAGE;
+	if (access(o.image, R_OK) != 0)
+		return uni_err_set(err, UNI_ENOENT, "cannot read image %s", o.image);
 	return uni_record_check_args(&o.rec, err);
 }
 
@@ -82,7 +87,7 @@ static int create(struct uni_err *err)
 		rc = uni_err_set(err, UNI_EUSAGE,
 			"%s is the configuration of domain %s, and -n says %s: nothing was started",
 			o.config, config.name, o.domain);
-	return rc == 0 ? uni_xl_create(o.config, err) : rc;
+	return rc == 0 ? uni_xl_create(o.config, config.name, err) : rc;
 }
 
 /* A domain of that name that is there already is taken as it is, as the script did. */

@@ -134,6 +134,7 @@ static int prepare(struct run *r, struct uni_err *err)
 {
 	const char *given = r->args->image;
 	bool is_elf = given != NULL && uni_symbols_kind_of(given) == UNI_SYMBOLS_ELF;
+	struct uni_image *image = NULL;
 	int rc = uni_xl_config_load(r->args->config, &r->config, err);
 
 	if (rc != 0)
@@ -148,6 +149,12 @@ static int prepare(struct run *r, struct uni_err *err)
 			r->args->config);
 	if (access(r->image, R_OK) != 0)
 		return uni_err_set(err, UNI_ENOENT, "cannot read image %s", r->image);
+	/* With a table it is what xl boots, which may be packed. */
+	if (given == NULL || is_elf)
+		rc = uni_image_load(r->image, &image, err);
+	uni_image_destroy(image);
+	if (rc != 0)
+		return rc;
 	if (!r->args->five_files)
 		return 0;
 	return uni_five_check(&(struct uni_five){ .name = r->config.name }, err);
@@ -197,7 +204,7 @@ static int boot_and_record(struct run *r, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_xl_keeper_start(&keeper, r->config.name, err);
 	if (rc == 0)
-		rc = uni_xl_create(r->args->config, err);
+		rc = uni_xl_create(r->args->config, r->config.name, err);
 	if (rc == 0)
 		rc = record_and_destroy(r, err);
 	uni_xl_keeper_end(&keeper);

@@ -107,14 +107,6 @@ static int run_xl(const char *const *argv, char *words_ret, size_t cap, struct u
 		WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), words_ret);
 }
 
-int uni_xl_create(const char *config, struct uni_err *err)
-{
-	const char *const argv[] = { "xl", "create", config, NULL };
-	char words[256];
-
-	return run_xl(argv, words, sizeof(words), err);
-}
-
 int uni_xl_domid(const char *name, uint64_t *ret, struct uni_err *err)
 {
 	const char *const argv[] = { "xl", "domid", name, NULL };
@@ -136,4 +128,17 @@ int uni_xl_destroy(uint64_t domid, struct uni_err *err)
 
 	(void)snprintf(number, sizeof(number), "%" PRIu64, domid);
 	return run_xl(argv, words, sizeof(words), err);
+}
+
+int uni_xl_create(const char *config, const char *name, struct uni_err *err)
+{
+	const char *const argv[] = { "xl", "create", config, NULL };
+	char words[256];
+	uint64_t domid;
+	int rc = run_xl(argv, words, sizeof(words), err);
+
+	/* It may fail when the domain runs already: at the log of the process that watches it. */
+	if (rc != 0 && uni_xl_domid(name, &domid, NULL) == 0)
+		(void)uni_xl_destroy(domid, NULL);
+	return rc;
 }

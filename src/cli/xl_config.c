@@ -46,7 +46,6 @@ static bool take_string(struct text *t, struct text *ret)
 {
 	char quote;
 
-	skip_blanks(t);
 	if (t->len == 0 || (*t->s != '"' && *t->s != '\''))
 		return false;
 	quote = *t->s;
@@ -97,6 +96,7 @@ void uni_xl_config_parse(const char *data, size_t size, struct uni_xl_config *re
 		skip_blanks(&t);
 		if (t.len != 0 && *t.s == '=') {
 			skip(&t, 1);
+			skip_blanks(&t);
 			if (is(key, "name") && take_string(&t, &value))
 				(void)uni_text_clean(
 					ret->name, sizeof(ret->name), value.s, value.len);

@@ -142,15 +142,16 @@ def leaks(root):
 XEN_NAMES = re.compile(
     r"\b(xen(call|foreignmemory|gnttab|gntshr|devicemodel|evtchn|hypfs|stat|store|toollog|toolcore)|xs|xc|xtl"
     r"|gnttab|libxl|xlu)_\w+\s*\(|\b(xen(call|foreignmemory|evtchn|gnttab|gntshr|devicemodel)\w*)\s*\("
-    r"|__HYPERVISOR_\w+|\bXEN(MEM|VER|FEAT)_\w+|\bXEN_(DOMCTL|SYSCTL|DOMINF|GUEST)_\w+"
+    r"|__HYPERVISOR_\w+|\bIOCTL_(PRIVCMD|EVTCHN|GNTDEV|XENBUS)_\w+|\bXEN(MEM|VER|FEAT)_\w+|\bXEN_(DOMCTL|SYSCTL|DOMINF|GUEST)_\w+"
     r"|\bUNI_XEN_(NR_|PAUSE|UNPAUSE|INFO|VCPU)|\bstore_(read|list)\s*\(")
 XEN_HEADERS = re.compile(r'#\s*include\s*[<"](xen[\w/]*|xs|libxl\w*)\.h[>"]|#\s*include\s*[<"](xen|target/xen)/')
 # In a string: absolute paths, what lies below a domain's own, keys that only xenstore has, its programs.
 XEN_PATHS = re.compile(
-    r'"[^"\n]*(/local/domain|/libxl/|/proc/xen|/dev/xen|/sys/hypervisor|@(release|introduce)Domain|ring-ref'
+    r'"[^"\n]*(local/domain/|/libxl/|/proc/xen|/dev/xen|/sys/hypervisor|@(release|introduce)Domain|ring-ref'
     r'|event-channel|grant-ref|domain/%|mprof/)'
     r'|"/vm/|"(\./)?(data|device|backend|console|control|store|vm|error|hvmloader|platform|tool)/[\w%-]'
-    r'|"xenstore(-\w+|d)?"|"libxen\w+')
+    r'|"xenstore(-\w+|d)?"|"libxen\w+'
+    r'|"(xen(call|foreignmemory|gnttab|gntshr|devicemodel|evtchn)|xs|xc|libxl)_\w+"')
 
 
 def xen(root):

@@ -44,6 +44,9 @@ path = "/vm/%s/image";
 path = "@releaseDomain";
 argv[0] = "xenstore-read";
 handle = dlopen("libxencall.so.1", 0);
+call = dlsym(NULL, "xencall_open");
+path = "local/domain/1/name";
+rc = ioctl(fd, IOCTL_PRIVCMD_HYPERCALL, 0);
 fd = open("/dev/xen/privcmd", 2);
 """
 

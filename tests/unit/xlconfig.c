@@ -36,6 +36,9 @@ static void other_things(void **state)
 	expect("vif = [ 'mac=00:16:3e:00:00:01,bridge=b', 'name=x' ]\nname = 'uk'\n", "uk", "");
 	expect("vif = [\n 'script=x',\n]\nname = 'uk'\n", "uk", "");
 	expect("extra = 'a # b' # name = 'x'\nname = \"uk\"", "uk", "");
+	expect("name = 'uk'\nmemory = 32 # was; name = 'other'\n", "uk", "");
+	expect("type = 'pvh' ; name = 'uk' ;kernel = 'k'", "uk", "k");
+	expect("name = uk 'x' ; kernel = 'k'", "", "k");
 	expect("name = 'not ended\nkernel = 'k'", "", "k");
 }
 
