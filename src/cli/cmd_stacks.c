@@ -227,8 +227,17 @@ static void lookup(const struct shot *shot, const struct uni_chain *c, size_t i,
 		return;
 	if (o.naming.inlined || o.naming.lines)
 		ret->nr = uni_symtab_places(shot->symbols.symtab, svma, ret->place);
-	if (!uni_symtab_lookup(shot->symbols.symtab, svma, &ret->name, &ret->off))
-		return;
+	if (!uni_symtab_lookup(shot->symbols.symtab, svma, &ret->name, &ret->off)) {
+		/* No call before it: a signal handler's return address, put there by the kernel. */
+		ret->name = NULL;
+		if (exact ||
+			!uni_symtab_lookup(shot->symbols.symtab, ++svma, &ret->name, &ret->off) ||
+			ret->off != 0) {
+			ret->name = NULL;
+			return;
+		}
+		exact = true;
+	}
 	if (ret->nr != 0 && ret->place[ret->nr - 1].function != NULL &&
 		strcmp(ret->place[ret->nr - 1].function, ret->name) != 0 &&
 		uni_symtab_is_guess(shot->symbols.symtab, svma)) {

@@ -66,6 +66,25 @@ static void note_symbols(const struct uni_recording *rec)
 	}
 }
 
+/* The names of another build would be believed. */
+static void note_build(const struct uni_source_args *args, const struct uni_source *s)
+{
+	const char *id = uni_symtab_id(s->symtab);
+
+	if (id[0] == '\0' || uni_symbols_kind_of(args->symbols) != UNI_SYMBOLS_ELF)
+		return;
+	for (uint32_t i = 0; i < uni_recording_nr_guests(s->rec); i++) {
+		const struct uni_record_meta *m = uni_recording_guest(s->rec, i).meta;
+
+		if (m->image_id[0] != '\0' && strcmp(m->image_id, id) != 0) {
+			uni_note("%s is another build than %s, which was recorded (build-id %s, "
+				 "not %s): names may be wrong",
+				args->symbols, m->image_path, id, m->image_id);
+			return;
+		}
+	}
+}
+
 static int choose_guest(
 	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
 {
@@ -186,6 +205,8 @@ static int open_session(struct uni_source_args *args, const struct uni_input *in
 			args->path);
 	if (s->symtab == NULL)
 		note_symbols(s->rec);
+	else
+		note_build(args, s);
 	opts.symtab = s->symtab;
 	opts.keep_log = args->keep_log;
 	if (s->symtab == NULL)

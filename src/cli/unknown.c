@@ -17,13 +17,24 @@ static void add(struct uni_unknown *u, uint64_t pc)
 	u->nr++;
 }
 
+/* A table has names, but no code. */
+static bool has_name(const struct uni_guest *g, uint64_t pc)
+{
+	const char *name;
+	uint64_t off;
+
+	return g->image == NULL && g->symtab != NULL &&
+	       uni_symtab_lookup(g->symtab, pc - g->bias, &name, &off);
+}
+
 void uni_unknown_add(struct uni_unknown *u, const struct uni_guest *g, const struct uni_chain *c)
 {
 	for (uint16_t i = 0; i < c->nr; i++) {
 		bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
 		uint64_t pc = c->pc[i] - (exact ? 0 : 1);
 
-		if (uni_hints_of(g->hints, pc) == NULL && !uni_hints_in_stubs(g->hints, pc))
+		if (uni_hints_of(g->hints, pc) == NULL && !uni_hints_in_stubs(g->hints, pc) &&
+			!has_name(g, pc))
 			add(u, pc);
 	}
 }
@@ -37,7 +48,9 @@ void uni_unknown_say(const struct uni_unknown *u, const struct uni_guest *g)
 		u->nr, u->nr == 1 ? " is" : "s are", u->low & ~(PAGE - 1), u->high | (PAGE - 1),
 		g->image != NULL ? "--sysroot with the guest's programs and libraries lets callers "
 				   "and names be found there"
-				 : "give the guest's image with -e");
+		: g->symtab != NULL
+			? "give the guest's image with -e, not only a table of its symbols"
+			: "give the guest's image with -e");
 }
 
 void uni_unknown_say_profile(const struct uni_profile *p)

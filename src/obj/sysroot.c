@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -63,6 +65,23 @@ static void close_dir(DIR **d)
 
 static int add_dir(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned depth);
 
+/* The kernel's own: there are no images there, reading has effects, and /proc has no end. */
+static bool is_pseudo(int fd)
+{
+	static const unsigned long types[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,
+		TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+		BPF_FS_MAGIC, DEVPTS_SUPER_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if ((unsigned long)fs.f_type == types[i])
+			return true;
+	}
+	return false;
+}
+
 /* Takes over fd, which may be anything. */
 static int add(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned depth)
 {
@@ -70,7 +89,7 @@ static int add(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned 
 
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		return add_file(s, fd, path->s);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && depth < DEPTH_MAX && !is_pseudo(fd))
 		return add_dir(s, fd, path, depth + 1);
 	(void)close(fd);
 	return 0;

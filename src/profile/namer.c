@@ -234,8 +234,17 @@ static bool make_frames(struct uni_namer *n, uint64_t pc, unsigned flags)
 		return push_address(n, &at);
 	if (!n->from.names_only && !pick_image(n, at.svma))
 		return false;
-	if (!uni_symtab_lookup(n->from.symtab, at.svma, &at.symbol, &at.off))
+	if (!uni_symtab_lookup(n->from.symtab, at.svma, &at.symbol, &at.off)) {
 		at.symbol = NULL;
+		/* No call before it: a signal handler's return address, put there by the kernel. */
+		if (!exact && uni_symtab_lookup(n->from.symtab, at.svma + 1, &at.symbol, &at.off) &&
+			at.off == 0) {
+			at.exact = true;
+			at.svma++;
+		} else {
+			at.symbol = NULL;
+		}
+	}
 	guess = at.symbol == NULL || uni_symtab_is_guess(n->from.symtab, at.svma);
 	if (!n->from.names_only && (how->inlined || how->lines || guess))
 		nr = uni_symtab_places(n->from.symtab, at.svma, place);

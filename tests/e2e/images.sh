@@ -100,7 +100,10 @@ other_build() { # an image of the same shape that was not booted
 		[ "$BUILD/lab/deep-pie-$other.elf" != "$elf" ] || continue
 		"$U" stacks "$target" -e "$BUILD/lab/deep-pie-$other.elf" >/dev/null 2>"$T/err"
 		refused $? "$T/err" 1 'deep-pie' || return 1
-		return 0
+		"$U" report "$T/s.uniscope" -s "$elf" 2>&1 >/dev/null | grep 'another build' && return 1
+		"$U" report "$T/s.uniscope" -s "$BUILD/lab/deep-pie-$other.elf" 2>&1 >/dev/null |
+			grep "another build than .*deep-pie"
+		return
 	done
 }
 

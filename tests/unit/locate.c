@@ -77,6 +77,7 @@ static void test_sysroot(void **state)
 {
 	struct world *w = *state;
 	const struct uni_sysroot *roots[1];
+	struct uni_sysroot *proc;
 	uint8_t other[SIZE], id[UNI_BUILD_ID_MAX];
 
 	make_file(other, 9);
@@ -97,6 +98,10 @@ static void test_sysroot(void **state)
 	assert_true(w->list[0].owned);
 	assert_int_equal(w->list[0].bias, 0x50000000);
 	assert_non_null(strstr(uni_image_path(w->list[0].image), "/sub/app"));
+	/* A file system of the kernel, with programs in /proc/PID/root. */
+	assert_int_equal(uni_sysroot_open("/proc", &proc, &w->err), 0);
+	assert_int_equal(uni_sysroot_nr(proc), 0);
+	uni_sysroot_close(proc);
 	assert_int_equal(uni_sysroot_open("/nonexistent/x", &w->root, &w->err), -UNI_ENOENT);
 }
 

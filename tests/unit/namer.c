@@ -157,6 +157,23 @@ static void guesses_give_way(void **state)
 	end(&f);
 }
 
+/* A handler returns to where nothing was called from: to the first byte of a function. */
+static void handlers_return_to_the_first_byte(void **state)
+{
+	static const char table[] = "0000000000001000 0000000000000010 T first\n"
+				    "0000000000001020 0000000000000010 T restore\n";
+	struct uni_symtab *s;
+	struct fixture f;
+
+	assert_int_equal(uni_symtab_of_text("t", table, strlen(table), &s, NULL), 0);
+	begin(&f, &(struct uni_naming){ 0 }, s);
+	expect(&f, BIAS + 0x1010, false, "first");
+	expect(&f, BIAS + 0x1020, false, "restore");
+	expect(&f, BIAS + 0x1020, true, "restore");
+	expect(&f, BIAS + 0x1018, false, ""); /* an address */
+	end(&f);
+}
+
 static char *export_to(const struct uni_profile *p, const char *format)
 {
 	struct uni_view v = { .profile = p };
@@ -248,6 +265,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lines),
 		cmocka_unit_test(names_from_debug_data),
 		cmocka_unit_test(guesses_give_way),
+		cmocka_unit_test(handlers_return_to_the_first_byte),
 		cmocka_unit_test(exporters_mark_them),
 		cmocka_unit_test(guesses_are_marked),
 	};
