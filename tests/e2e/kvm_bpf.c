@@ -63,7 +63,8 @@ static void on_sample(void *ctx, const struct uni_stream_sample *s)
 	seen->vmm_idle += s->vmm ? s->weight : 0;
 	if (s->state == UNI_VCPU_RUNNING && s->vcpu < UNI_VCPU_MAX)
 		seen->vcpu[s->vcpu] += s->weight;
-	if (s->nr == 0 || !uni_range_has(TINY_CODE, 8, s->pc[0]) || s->stop != UNI_STOP_ROOT)
+	/* rbp is 0 there, and nothing says that this is a root. */
+	if (s->nr == 0 || !uni_range_has(TINY_CODE, 8, s->pc[0]) || s->stop != UNI_STOP_BADPTR)
 		seen->astray += s->weight;
 	seen->plugged += s->nr == 2 && s->pc[1] == TINY_CODE + 3 ? s->weight : 0;
 }

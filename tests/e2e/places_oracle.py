@@ -4,7 +4,9 @@
 that has debug data, as uniscope, eu-addr2line and llvm-symbolizer tell them. TAP.
 
 eu-addr2line is asked about GCC's images only: it finds units by .debug_aranges, which clang does not
-write. Padding between functions is left out: it belongs to nobody."""
+write. Where GCC gives one instruction to two inlined functions that lie beside each other, it takes the
+other one: llvm-symbolizer decides then, for at most one instruction of a thousand. Padding between
+functions is left out: it belongs to nobody."""
 import pathlib
 import re
 import shutil
@@ -58,10 +60,13 @@ def blocks(text):
     return ret
 
 
-def compare(name, ours, theirs):
+def compare(name, ours, theirs, arbiter):
     """The addresses at which they differ, as TAP comments. A peer that knows nothing has no say."""
-    return [f"# {name} {a:#x}: {ours[a]} against {theirs.get(a)}" for a in ours
-            if theirs.get(a) != ours[a]]
+    differ = [a for a in ours if theirs.get(a) != ours[a]]
+    contested = [a for a in differ if arbiter.get(a) == ours[a]]
+    if len(contested) <= len(ours) / 1000:
+        differ = [a for a in differ if a not in contested]
+    return [f"# {name} {a:#x}: {ours[a]} against {theirs.get(a)}" for a in differ]
 
 
 def main():
@@ -81,11 +86,10 @@ def main():
         text = "".join(a + "\n" for a in asked)
         ours = blocks(run([places, image], text))
         inlined = sum(len(b) > 2 for b in ours.values())
-        for peer, (argv, fits) in peers.items():
-            if not fits(name):
-                continue
+        said = {peer: blocks(run([*argv, image], text)) for peer, (argv, fits) in peers.items() if fits(name)}
+        for peer, theirs in said.items():
             nr += 1
-            bad = compare(name, ours, blocks(run([*argv, image], text)))
+            bad = compare(name, ours, theirs, said.get("llvm-symbolizer", {}) if peer != "llvm-symbolizer" else {})
             ok = not bad and len(ours) == len(asked) > 20 and inlined > 0
             print(f"{'ok' if ok else 'not ok'} {nr} - {name}: {len(asked)} instructions, {inlined} of "
                   f"inlined functions, as {peer}")
