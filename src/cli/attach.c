@@ -429,7 +429,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 	if (rc == 0)
 		rc = attach_once(g, args, err);
 	while ((worth_a_retry(rc) || is_settling(g, args, rc, &bias)) && uni_now_ns() < until &&
-		!atomic_load(uni_signals_stop())) {
+		!atomic_load(uni_signals_stop()) &&
+		(args->ended == NULL || !args->ended(args->ended_ctx))) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
 		uni_progress("waiting for the guest to boot");

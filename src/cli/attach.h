@@ -26,6 +26,8 @@ struct uni_attach_args {
 	bool once;	    /* registers are read once, now: no kernel can do that for us */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
+	bool (*ended)(void *ctx); /* the guest is gone, and waiting of no use; NULL: nobody knows */
+	void *ended_ctx;
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
 	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */

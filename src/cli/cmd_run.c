@@ -103,6 +103,13 @@ static char *console_path(const char *session)
 	return uni_strbuf_detach(&b);
 }
 
+static bool has_ended(void *ctx)
+{
+	int status;
+
+	return uni_qemu_ended(ctx, &status) != 0;
+}
+
 static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 {
 	bool is_table = o.symbols != NULL && uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF;
@@ -116,7 +123,9 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.sysroot = &o.rec.sysroot,
 		.unwind = o.rec.unwind,
-		.wait_ns = BOOT_NS };
+		.wait_ns = BOOT_NS,
+		.ended = has_ended,
+		.ended_ctx = q };
 	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err), status;
 

@@ -59,7 +59,7 @@ zero 1
 long 1 limit
 rsp 1 loop
 recursive 1
-flip 1 fault loop bad-pc
+flip 1 fault loop bad-pc bad-pointer
 beyond 1 fault
 huge 1 limit
 scribble 2 loop bad-pointer bad-pc fault?
