@@ -27,12 +27,12 @@ struct uni_source_args {
 	const char *symbols;	    /* ELF, .usym or text table for raw addresses, or NULL */
 	struct uni_opt_list debug_dirs;
 	bool diff;
-	bool keep_log;		     /* of the profile: the order in which stacks came */
-	bool unordered;		     /* of an import: children need no order, it goes on from here */
-	bool no_profile;	     /* only the recording is wanted, if it is one */
-	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
-	const char *guest;	     /* number or name of the only one to show, NULL: all */
-	const char *thread;	     /* glob of the names of threads to show, NULL: all */
+	bool keep_log;	    /* of the profile: the order in which stacks came */
+	bool unordered;	    /* of an import: children need no order, it goes on from here */
+	bool no_profile;    /* only the recording is wanted, if it is one */
+	const char *exits;  /* NULL: samples; "" or "count", "time": VM exits */
+	const char *guest;  /* number or name of the only one to show, NULL: all */
+	const char *thread; /* glob of the names of threads to show, NULL: all */
 	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
 };
 
