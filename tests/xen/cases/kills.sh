@@ -17,7 +17,8 @@ suite() { conformance --image $image --beside "xen:dom=$name,pause=no" "$@" "xen
 # A profiler that stays in a hold, with its keeper, in a cgroup. Frozen, for the keeper ends what lasts for
 # over a second, also here where all is slow; then the kernel kills both at once.
 hold_in() { # CGROUP
-	mkdir -p "$1" && sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$1" \
+	mkdir -p "$1" && : >"$T/holder" || return # not what the one before said
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$1" \
 		conformance --image $image --hold "xen:dom=$name" >"$T/holder" 2>&1 &
 	holder=$!
 	wait_for 20 grep -q '^held' "$T/holder" && echo 1 >"$1/cgroup.freeze" &&

@@ -19,7 +19,7 @@ noncanonical 0.6 loop
 data 0.6 bad-pc
 long 0.6 limit
 recursive 0.6
-flip 0.6 fault loop bad-pc
+flip 0.6 fault loop bad-pc bad-pointer
 beyond 0.6 fault
 scribble 0.1 loop bad-pointer bad-pc fault?
 END
