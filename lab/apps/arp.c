@@ -6,8 +6,8 @@
  * connection hangs. bad=1: it does come before; otherwise after.
  *
  * The network is a loopback of its own: `netif` takes frames from the transmit queue, hands them to
- * the peer, and the peer's answers to the stack. `clock`, `httpd` and `logger` are there so that the
- * guest does something else as well.
+ * the peer, and the peer's answers to the stack. `clock`, `httpd` and `logger` are there so that
+ * the guest does something else as well.
  */
 #include "lab.h"
 #include "lab_promise.h"

@@ -24,7 +24,8 @@ struct lab_condition {
 	struct lab_semaphore sem;
 };
 
-/* A place for one value: who takes from an empty one waits, and so does who puts into a full one. */
+/* A place for one value: who takes from an empty one waits, and so does who puts into a full one.
+ */
 struct lab_mvar {
 	bool full;
 	uint64_t value;
