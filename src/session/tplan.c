@@ -288,6 +288,29 @@ static int check_hooks(const struct plan *p, struct uni_err *err)
 	return 0;
 }
 
+/* A trigger with a slip in its name would never fire, and nobody would learn of it. */
+static int check_names(const struct plan *p, struct uni_err *err)
+{
+	const struct uni_trace_choice *c = p->choice;
+	const struct uni_sites *s = p->g->sites;
+
+	for (size_t i = 0; c != NULL && i < c->nr_triggers + c->nr_args; i++) {
+		bool is_trigger = i < c->nr_triggers, found = false;
+		const char *name =
+			is_trigger ? c->trigger[i].function : c->args_glob[i - c->nr_triggers];
+
+		for (size_t k = 0; !found && k < s->nr_functions; k++)
+			found = is_trigger ? strcmp(name, s->function[k].name) == 0
+					   : uni_glob_match(name, s->function[k].name);
+		if (!found)
+			return uni_err_set(err, UNI_ENOENT,
+				"%s %s: no function of that name can be traced (nm %s lists names)",
+				is_trigger ? "--trigger" : "--args", name,
+				uni_image_path(p->g->image));
+	}
+	return 0;
+}
+
 static int check_choice(const struct plan *p, struct uni_err *err)
 {
 	const struct uni_trace_plan *r = p->ret;
@@ -324,6 +347,8 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 
 	memset(ret, 0, sizeof(*ret));
 	rc = check_hooks(&p, err);
+	if (rc == 0)
+		rc = check_names(&p, err);
 	if (rc != 0)
 		return rc;
 	ret->patch = calloc(p.cap, sizeof(*ret->patch));

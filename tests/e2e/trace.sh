@@ -122,6 +122,10 @@ for accel in $accels; do
 	check "$accel: 20 SIGKILLs: the guest runs on, and all bytes are as they were" kills 20
 	check "$accel: no function of that name" refused_by 1 'no function matches' \
 		"$U" trace start "$target" -e "$elf" --filter nobody
+	check "$accel: no trigger of that name" refused_by 1 '--trigger nobody: no function' \
+		"$U" trace start "$target" -e "$elf" --trigger nobody:freeze
+	check "$accel: no arguments of that name" refused_by 1 '--args nobody: no function' \
+		"$U" trace start "$target" -e "$elf" --args nobody
 	check "$accel: not a mode" refused_by 2 'graph, lite or function' \
 		"$U" trace start "$target" -e "$elf" --mode fast
 	check "$accel: not a trigger" refused_by 2 'FUNCTION:start' \
