@@ -82,19 +82,31 @@ static bool is_folder(const char *name)
 	return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Opens it and reads the first block, or what there is of one. */
+static int open_head(const char *name, int *fd_ret, uint8_t head[static UNI_BUNDLE_BLOCK],
+	ssize_t *have_ret, struct uni_err *err)
+{
+	int rc = uni_open_input(name, fd_ret, err);
+
+	if (rc != 0)
+		return rc;
+	*have_ret = fill(*fd_ret, head, UNI_BUNDLE_BLOCK);
+	if (*have_ret < 0)
+		return uni_err_set(
+			err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-*have_ret));
+	return 0;
+}
+
 static int open_stream(
 	const char *name, bool session_only, size_t max, struct uni_input *ret, struct uni_err *err)
 {
 	_cleanup_close_ int fd = -1;
 	uint8_t head[UNI_BUNDLE_BLOCK];
-	ssize_t have;
-	int rc = uni_open_input(name, &fd, err);
+	ssize_t have = 0;
+	int rc = open_head(name, &fd, head, &have, err);
 
 	if (rc != 0)
 		return rc;
-	have = fill(fd, head, sizeof(head));
-	if (have < 0)
-		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-have));
 	if (uni_bundle_is(head, (size_t)have))
 		return unpack(fd, head, (size_t)have, name, ret, err);
 	if (session_only)
@@ -163,14 +175,11 @@ static int path_of_stream(
 {
 	_cleanup_close_ int fd = -1;
 	uint8_t head[UNI_BUNDLE_BLOCK];
-	ssize_t have;
-	int rc = uni_open_input(name, &fd, err);
+	ssize_t have = 0;
+	int rc = open_head(name, &fd, head, &have, err);
 
 	if (rc != 0)
 		return rc;
-	have = fill(fd, head, sizeof(head));
-	if (have < 0)
-		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-have));
 	if (uni_bundle_is(head, (size_t)have)) {
 		rc = unpack(fd, head, (size_t)have, name, in, err);
 		*path_ret = in->folder;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the harnesses of importers share: read, and on through exporters that keep whole stacks. */
+#ifndef UNI_FUZZ_IMPORT_H
+#define UNI_FUZZ_IMPORT_H
+
+#include <stdlib.h>
+
+#include "export/export.h"
+#include "import/import.h"
+
+#define FUZZ_EXPORTS 3
+
+static inline void fuzz_write_as(const struct uni_profile *p, const char *format)
+{
+	struct uni_view v = { .profile = p };
+	struct uni_strbuf b;
+	struct uni_sink *out;
+
+	uni_strbuf_init(&b);
+	if (uni_sink_open_strbuf(&b, &out) != 0)
+		abort();
+	(void)uni_exporter_by_name(format)->write(&v, NULL, 0, out, NULL);
+	if (uni_sink_close(out, NULL) != 0)
+		abort();
+	uni_strbuf_deinit(&b);
+}
+
+static inline int fuzz_import(const char *importer, const char *const formats[FUZZ_EXPORTS],
+	const uint8_t *data, size_t size)
+{
+	const struct uni_importer *im = uni_importer_by_name(importer);
+	const struct uni_import_opts opts = { 0 };
+	struct uni_profile *p = uni_profile_create();
+	struct uni_import_stats st;
+
+	if (p == NULL)
+		abort();
+	(void)im->sniff((const char *)data, size);
+	if (im->read((const char *)data, size, &opts, p, &st, NULL) == 0) {
+		if (st.stacks == 0 || uni_profile_finish(p) != 0)
+			abort();
+		for (size_t i = 0; i < FUZZ_EXPORTS; i++)
+			fuzz_write_as(p, formats[i]);
+	}
+	uni_profile_destroy(p);
+	return 0;
+}
+
+#endif
