@@ -134,15 +134,46 @@ static int show(const char *path, struct uni_err *err)
 	return uni_promises_close(&p, rc, err) == UNI_EXIT_OK ? 0 : -UNI_EIO;
 }
 
-/* DIR/NAME.html and .json; NAME is that of the file without its end, or its place. */
-static void out_name(const char *name, const char *ext, size_t nr, struct uni_strbuf *ret)
+/* One of the files that were given. */
+struct trace {
+	const char *name;
+	size_t nr;  /* its place, from 1 */
+	bool again; /* one before it has the same name, but for folder and end */
+};
+
+static const char *base_of(const char *name, size_t *len_ret)
 {
-	const char *base = strrchr(name, '/') != NULL ? strrchr(name, '/') + 1 : name;
-	size_t len = strcspn(base, ".");
+	const char *slash = strrchr(name, '/'), *base = slash != NULL ? slash + 1 : name;
+
+	*len_ret = strcspn(base, ".");
+	return base;
+}
+
+static bool is_again(const struct uni_cmd_ctx *ctx, size_t i)
+{
+	size_t len, other_len;
+	const char *base = base_of(ctx->operands[i], &len);
+
+	for (size_t k = 0; k < i; k++) {
+		const char *other = base_of(ctx->operands[k], &other_len);
+
+		if (other_len == len && memcmp(other, base, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* DIR/NAME.html and .json; NAME is that of the file without its end, or its place, or both. */
+static void out_name(const struct trace *t, const char *ext, struct uni_strbuf *ret)
+{
+	size_t len;
+	const char *base = base_of(t->name, &len);
 
 	uni_strbuf_reset(ret);
 	if (len == 0 || base[0] == '-' || len > NAME_BYTES)
-		uni_strbuf_addf(ret, "%s/trace-%zu.%s", o.html, nr, ext);
+		uni_strbuf_addf(ret, "%s/trace-%zu.%s", o.html, t->nr, ext);
+	else if (t->again)
+		uni_strbuf_addf(ret, "%s/%.*s.%zu.%s", o.html, (int)len, base, t->nr, ext);
 	else
 		uni_strbuf_addf(ret, "%s/%.*s.%s", o.html, (int)len, base, ext);
 }
@@ -162,7 +193,7 @@ static int write_json(const char *path, const char *to, struct uni_err *err)
 	return uni_promises_close(&p, rc, err) == UNI_EXIT_OK ? 0 : -UNI_EIO;
 }
 
-static int write_page(const char *name, const char *path, size_t nr, struct uni_err *err)
+static int write_page(const struct trace *t, const char *path, struct uni_err *err)
 {
 	struct uni_source_args args = {
 		.path = path, .guest = o.a.guest, .build = UNI_BUILD_DEFAULTS
@@ -171,11 +202,11 @@ static int write_page(const char *name, const char *path, size_t nr, struct uni_
 	int rc;
 
 	uni_strbuf_init(&to);
-	out_name(name, "json", nr, &to);
+	out_name(t, "json", &to);
 	if (uni_strbuf_failed(&to))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = write_json(path, to.s, err);
-	out_name(name, "html", nr, &to);
+	out_name(t, "html", &to);
 	if (rc == 0 && uni_strbuf_failed(&to))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
@@ -185,18 +216,18 @@ static int write_page(const char *name, const char *path, size_t nr, struct uni_
 	return rc;
 }
 
-static int one(const char *name, size_t nr, struct uni_err *err)
+static int one(const struct trace *t, struct uni_err *err)
 {
 	struct uni_input in;
 	const char *path;
-	int rc = uni_input_path(name, &in, &path, err);
+	int rc = uni_input_path(t->name, &in, &path, err);
 
 	if (rc != 0)
 		return rc;
 	if (o.write != NULL)
 		rc = write_trace(path, err);
 	else if (o.html != NULL)
-		rc = write_page(name, path, nr, err);
+		rc = write_page(t, path, err);
 	else
 		rc = show(path, err);
 	uni_input_close(&in);
@@ -240,7 +271,7 @@ static int from_domain(struct uni_err *err)
 	if (rc == 0)
 		rc = save(path.s, err);
 	if (rc == 0)
-		rc = one(path.s, 1, err);
+		rc = one(&(struct trace){ .name = path.s, .nr = 1 }, err);
 	uni_scratch_remove(&scratch);
 	return rc;
 }
@@ -254,7 +285,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0 && o.domain != NULL)
 		rc = from_domain(err);
 	for (size_t i = 0; rc == 0 && i < ctx->nr_operands; i++)
-		rc = one(ctx->operands[i], i + 1, err);
+		rc = one(&(struct trace){ ctx->operands[i], i + 1, is_again(ctx, i) }, err);
 	return uni_exit_of(rc);
 }
 

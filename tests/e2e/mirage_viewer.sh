@@ -39,7 +39,9 @@ copied() {
 pages() {
 	cp "$ring" "$T/first.ctf" && cp "$ring" "$T/second.ctf" || return 1
 	"$U" mirage-trace-viewer --html "$T/htdocs" "$T/first.ctf" "$T/second.ctf" - <"$ring" 2>/dev/null || return 1
-	for name in first second trace-3; do
+	mkdir "$T/other" && cp "$ring" "$T/other/first.ctf" || return 1
+	"$U" mirage-trace-viewer --html "$T/htdocs" "$T/first.ctf" "$T/other/first.ctf" 2>/dev/null || return 1
+	for name in first second trace-3 first.2; do
 		grep -q '<script' "$T/htdocs/$name.html" && python3 -m json.tool "$T/htdocs/$name.json" >/dev/null || {
 			ls "$T/htdocs"
 			return 1
