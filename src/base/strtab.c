@@ -9,9 +9,16 @@
 
 #define CHUNK (256 * 1024)
 
+#define BATCH 32 /* lookups whose cache misses overlap */
+
 struct entry {
 	const char *s;
 	uint32_t len;
+};
+
+/* With the hash, so that neither another string's slot nor growing touches the strings. */
+struct slot {
+	uint32_t nr; /* number + 1; 0 = free */
 	uint32_t hash;
 };
 
@@ -20,7 +27,7 @@ struct uni_strtab {
 	UNI_VEC(char *) chunks; /* strings never move, so borrowed pointers stay good */
 	size_t chunk_left;
 	char *chunk_next;
-	uint32_t *slots; /* number + 1; 0 = free */
+	struct slot *slots;
 	size_t nr_slots; /* power of two */
 };
 
@@ -28,10 +35,13 @@ static size_t probe(const struct uni_strtab *t, const char *s, size_t len, uint3
 {
 	size_t i = hash & (t->nr_slots - 1);
 
-	for (; t->slots[i] != 0; i = (i + 1) & (t->nr_slots - 1)) {
-		const struct entry *e = &t->strs.v[t->slots[i] - 1];
+	for (; t->slots[i].nr != 0; i = (i + 1) & (t->nr_slots - 1)) {
+		const struct entry *e;
 
-		if (e->hash == hash && e->len == len && memcmp(e->s, s, len) == 0)
+		if (t->slots[i].hash != hash)
+			continue;
+		e = &t->strs.v[t->slots[i].nr - 1];
+		if (e->len == len && memcmp(e->s, s, len) == 0)
 			break;
 	}
 	return i;
@@ -39,20 +49,22 @@ static size_t probe(const struct uni_strtab *t, const char *s, size_t len, uint3
 
 static bool rehash(struct uni_strtab *t, size_t nr_slots)
 {
-	uint32_t *slots = calloc(nr_slots, sizeof(*slots));
+	struct slot *slots = calloc(nr_slots, sizeof(*slots));
 
 	if (slots == NULL)
 		return false;
+	for (size_t k = 0; k < t->nr_slots; k++) {
+		size_t i = t->slots[k].hash & (nr_slots - 1);
+
+		if (t->slots[k].nr == 0)
+			continue;
+		while (slots[i].nr != 0)
+			i = (i + 1) & (nr_slots - 1);
+		slots[i] = t->slots[k];
+	}
 	free(t->slots);
 	t->slots = slots;
 	t->nr_slots = nr_slots;
-	for (size_t k = 0; k < t->strs.nr; k++) {
-		size_t i = t->strs.v[k].hash & (nr_slots - 1);
-
-		while (slots[i] != 0)
-			i = (i + 1) & (nr_slots - 1);
-		slots[i] = (uint32_t)k + 1;
-	}
 	return true;
 }
 
@@ -106,14 +118,13 @@ static char *store(struct uni_strtab *t, const char *s, size_t len)
 	return p;
 }
 
-uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
+static uint32_t add(struct uni_strtab *t, const char *s, size_t len, uint32_t hash)
 {
-	uint32_t hash = (uint32_t)uni_hash_bytes(s, len, 0);
 	size_t i = probe(t, s, len, hash);
-	struct entry e = { .len = (uint32_t)len, .hash = hash };
+	struct entry e = { .len = (uint32_t)len };
 
-	if (t->slots[i] != 0)
-		return t->slots[i] - 1;
+	if (t->slots[i].nr != 0)
+		return t->slots[i].nr - 1;
 	if (len >= UINT32_MAX || t->strs.nr >= UNI_STR_NONE - 1)
 		return UNI_STR_NONE;
 	if ((t->strs.nr + 1) * 2 > t->nr_slots) {
@@ -124,15 +135,49 @@ uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
 	e.s = store(t, s, len);
 	if (e.s == NULL || !uni_vec_push(&t->strs, e))
 		return UNI_STR_NONE;
-	t->slots[i] = (uint32_t)t->strs.nr;
+	t->slots[i] = (struct slot){ (uint32_t)t->strs.nr, hash };
 	return (uint32_t)t->strs.nr - 1;
+}
+
+uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
+{
+	return add(t, s, len, (uint32_t)uni_hash_bytes(s, len, 0));
+}
+
+/* First all slots are asked for, then what they name, then its text. */
+static void add_batch(struct uni_strtab *t, const struct uni_str *in, size_t nr, uint32_t *ids)
+{
+	uint32_t hash[BATCH];
+
+	for (size_t k = 0; k < nr; k++) {
+		hash[k] = (uint32_t)uni_hash_bytes(in[k].s, in[k].len, 0);
+		__builtin_prefetch(&t->slots[hash[k] & (t->nr_slots - 1)]);
+	}
+	for (size_t k = 0; k < nr; k++) {
+		ids[k] = t->slots[hash[k] & (t->nr_slots - 1)].nr;
+		if (ids[k] != 0)
+			__builtin_prefetch(&t->strs.v[ids[k] - 1]);
+	}
+	for (size_t k = 0; k < nr; k++) {
+		if (ids[k] != 0)
+			__builtin_prefetch(t->strs.v[ids[k] - 1].s);
+	}
+	for (size_t k = 0; k < nr; k++)
+		ids[k] = add(t, in[k].s, in[k].len, hash[k]);
+}
+
+void uni_strtab_add_each(
+	struct uni_strtab *t, const struct uni_str *in, size_t nr, uint32_t *ids_ret)
+{
+	for (size_t i = 0; i < nr; i += BATCH)
+		add_batch(t, in + i, nr - i < BATCH ? nr - i : BATCH, ids_ret + i);
 }
 
 uint32_t uni_strtab_find(const struct uni_strtab *t, const char *s, size_t len)
 {
 	size_t i = probe(t, s, len, (uint32_t)uni_hash_bytes(s, len, 0));
 
-	return t->slots[i] != 0 ? t->slots[i] - 1 : UNI_STR_NONE;
+	return t->slots[i].nr != 0 ? t->slots[i].nr - 1 : UNI_STR_NONE;
 }
 
 const char *uni_strtab_get(const struct uni_strtab *t, uint32_t id)

@@ -16,14 +16,14 @@ struct second {
 
 /* tag is the hash itself, so that growing the table does not touch the nodes. */
 struct slot {
-	uint32_t node; /* UNI_NODE_NONE = free */
+	uint32_t node; /* or frame; UNI_NODE_NONE = free */
 	uint32_t tag;
 };
 
 struct uni_profile {
 	struct uni_strtab *strings;
 	UNI_VEC(struct uni_frame) frames;
-	uint32_t *frame_slots; /* frame + 1; 0 = free */
+	struct slot *frame_slots;
 	size_t nr_frame_slots;
 	UNI_VEC(struct uni_node) nodes;
 	UNI_VEC(struct second) seconds; /* as many as nodes, if has_second */
@@ -53,47 +53,61 @@ static bool frame_equal(const struct uni_frame *a, const struct uni_frame *b)
 	       a->line == b->line && a->addr == b->addr && a->kind == b->kind;
 }
 
-static size_t frame_probe(const struct uni_profile *p, const struct uni_frame *f)
+static size_t frame_probe(const struct uni_profile *p, const struct uni_frame *f, uint32_t tag)
 {
-	size_t mask = p->nr_frame_slots - 1, i = frame_hash(f) & mask;
+	size_t mask = p->nr_frame_slots - 1, i = tag & mask;
 
-	while (p->frame_slots[i] != 0 && !frame_equal(&p->frames.v[p->frame_slots[i] - 1], f))
-		i = (i + 1) & mask;
+	for (; p->frame_slots[i].node != UNI_NODE_NONE; i = (i + 1) & mask) {
+		if (p->frame_slots[i].tag == tag &&
+			frame_equal(&p->frames.v[p->frame_slots[i].node], f))
+			break;
+	}
 	return i;
 }
 
-static bool frames_rehash(struct uni_profile *p, size_t nr_slots)
+static void slot_put(struct slot *slots, size_t nr_slots, struct slot s)
 {
-	uint32_t *old = p->frame_slots;
+	size_t i = s.tag & (nr_slots - 1);
 
-	p->frame_slots = calloc(nr_slots, sizeof(*p->frame_slots));
-	if (p->frame_slots == NULL) {
-		p->frame_slots = old;
+	while (slots[i].node != UNI_NODE_NONE)
+		i = (i + 1) & (nr_slots - 1);
+	slots[i] = s;
+}
+
+static bool slots_resize(struct slot **slots, size_t *nr_slots, size_t nr)
+{
+	struct slot *more = malloc(nr * sizeof(*more));
+
+	if (more == NULL)
 		return false;
+	memset(more, 0xff, nr * sizeof(*more));
+	for (size_t i = 0; i < *nr_slots; i++) {
+		if ((*slots)[i].node != UNI_NODE_NONE)
+			slot_put(more, nr, (*slots)[i]);
 	}
-	free(old);
-	p->nr_frame_slots = nr_slots;
-	for (size_t k = 0; k < p->frames.nr; k++)
-		p->frame_slots[frame_probe(p, &p->frames.v[k])] = (uint32_t)k + 1;
+	free(*slots);
+	*slots = more;
+	*nr_slots = nr;
 	return true;
 }
 
 uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f)
 {
-	size_t i = frame_probe(p, f);
+	uint32_t tag = frame_hash(f);
+	size_t i = frame_probe(p, f, tag);
 
-	if (p->frame_slots[i] != 0)
-		return p->frame_slots[i] - 1;
+	if (p->frame_slots[i].node != UNI_NODE_NONE)
+		return p->frame_slots[i].node;
 	if (p->frames.nr >= UNI_NODE_NONE - 1)
 		return UNI_NODE_NONE;
 	if ((p->frames.nr + 1) * 2 > p->nr_frame_slots) {
-		if (!frames_rehash(p, p->nr_frame_slots * 2))
+		if (!slots_resize(&p->frame_slots, &p->nr_frame_slots, p->nr_frame_slots * 2))
 			return UNI_NODE_NONE;
-		i = frame_probe(p, f);
+		i = frame_probe(p, f, tag);
 	}
 	if (!uni_vec_push(&p->frames, *f))
 		return UNI_NODE_NONE;
-	p->frame_slots[i] = (uint32_t)p->frames.nr;
+	p->frame_slots[i] = (struct slot){ .node = (uint32_t)p->frames.nr - 1, .tag = tag };
 	return (uint32_t)p->frames.nr - 1;
 }
 
@@ -144,31 +158,9 @@ static uint32_t child_tag(uint32_t parent, uint32_t frame)
 	return (uint32_t)(uni_hash_pair(parent, frame) >> 8);
 }
 
-static void slot_put(struct slot *slots, size_t nr_slots, struct slot s)
-{
-	size_t i = s.tag & (nr_slots - 1);
-
-	while (slots[i].node != UNI_NODE_NONE)
-		i = (i + 1) & (nr_slots - 1);
-	slots[i] = s;
-}
-
 static bool slots_grow(struct uni_profile *p)
 {
-	size_t nr = p->nr_slots == 0 ? 256 : p->nr_slots * 2;
-	struct slot *slots = malloc(nr * sizeof(*slots));
-
-	if (slots == NULL)
-		return false;
-	memset(slots, 0xff, nr * sizeof(*slots));
-	for (size_t i = 0; i < p->nr_slots; i++) {
-		if (p->slots[i].node != UNI_NODE_NONE)
-			slot_put(slots, nr, p->slots[i]);
-	}
-	free(p->slots);
-	p->slots = slots;
-	p->nr_slots = nr;
-	return true;
+	return slots_resize(&p->slots, &p->nr_slots, p->nr_slots == 0 ? 256 : p->nr_slots * 2);
 }
 
 /* Room for two more at no more than half full: all that one new child can need. */
@@ -291,6 +283,31 @@ int uni_profile_enable_second(struct uni_profile *p)
 	return 0;
 }
 
+int uni_profile_to_second(struct uni_profile *p)
+{
+	int rc = uni_profile_enable_second(p);
+
+	assert(!p->finished && !p->logs);
+	for (size_t i = 0; rc == 0 && i < p->nodes.nr; i++) {
+		p->seconds.v[i].self += p->nodes.v[i].self;
+		p->nodes.v[i].self = 0.0;
+	}
+	return rc;
+}
+
+void uni_profile_scale_first(struct uni_profile *p)
+{
+	double one = 0.0, two = 0.0;
+
+	assert(!p->finished && p->has_second);
+	for (size_t i = 0; i < p->nodes.nr; i++) {
+		one += p->nodes.v[i].self;
+		two += p->seconds.v[i].self;
+	}
+	for (size_t i = 0; one > 0.0 && two > 0.0 && i < p->nodes.nr; i++)
+		p->nodes.v[i].self *= two / one;
+}
+
 /* A child is always made after its parent, so going backwards sees every child first. */
 static void sum_totals(struct uni_profile *p)
 {
@@ -331,7 +348,7 @@ struct uni_profile *uni_profile_create(void)
 	if (p == NULL)
 		return NULL;
 	p->strings = uni_strtab_create();
-	if (p->strings == NULL || !frames_rehash(p, 256) ||
+	if (p->strings == NULL || !slots_resize(&p->frame_slots, &p->nr_frame_slots, 256) ||
 		append_node(p, UNI_NODE_NONE, UNI_NODE_NONE, UNI_NODE_NONE) != UNI_NODE_ROOT) {
 		uni_profile_destroy(p);
 		return NULL;

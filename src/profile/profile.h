@@ -89,6 +89,13 @@ const char *uni_profile_node_name(
  * value2 that is not 0, or at once by uni_profile_enable_second(). Getters give 0 without one.
  */
 int uni_profile_enable_second(struct uni_profile *p);
+/*
+ * What was added so far becomes the second column; what is added from now on is the first. For a
+ * difference of two inputs in one tree.
+ */
+int uni_profile_to_second(struct uni_profile *p);
+/* Before the end: makes the first column's total that of the second, if both have something. */
+void uni_profile_scale_first(struct uni_profile *p);
 bool uni_profile_has_second(const struct uni_profile *p);
 double uni_profile_self2(const struct uni_profile *p, uint32_t node);
 double uni_profile_total2(const struct uni_profile *p, uint32_t node);
