@@ -31,15 +31,21 @@ static int too_deep(void)
 UNI_NOTRACE void __cyg_profile_func_enter(void *function, void *caller)
 {
 	uint64_t word = (uint32_t)(uint64_t)function;
+	int only = uni_trace_head.control.mode == UNI_TRACE_FUNCTION;
 
 	(void)caller;
 	if (!uni_trace_head.control.enable || too_deep())
 		return;
 	if ((word & 15) == 0)
-		uni_trace_write(uni_trace_this_cpu(), word | UNI_TRACE_ENTRY, (void *)0, 0);
-	else
 		uni_trace_write(uni_trace_this_cpu(),
-			UNI_TRACE_EXT | 1 << 4 | UNI_TRACE_CLASS_ENTRY << 16, &word, 1);
+			word | (only ? UNI_TRACE_CALL : UNI_TRACE_ENTRY), (void *)0, 0);
+	else {
+		word |= only ? 0 : (uint64_t)UNI_TRACE_ODD_ENTRY << 32;
+		uni_trace_write(uni_trace_this_cpu(),
+			UNI_TRACE_EXT | 1 << 4 |
+				(only ? UNI_TRACE_CLASS_CALL : UNI_TRACE_CLASS_ENTRY) << 16,
+			&word, 1);
+	}
 }
 
 UNI_NOTRACE void __cyg_profile_func_exit(void *function, void *caller)

@@ -28,6 +28,7 @@ static inline __attribute__((always_inline)) void put(
 			return;
 		}
 	} while (!uni_machine_swap(&c->wptr, wptr, wptr + bytes));
+	uni_trace_extra(c, wptr, nr);
 	to = (uint64_t *)wptr;
 	for (unsigned i = 0; i < nr; i++)
 		to[1 + i] = words[i];

@@ -56,7 +56,8 @@ static uint64_t make_ready(struct uni_trace_cpu *c, uint64_t seq)
 		s->ts_end = 0;
 		s->content_size = UNI_TRACE_SUB_HEAD * 8;
 		s->packet_seq = seq;
-		s->words_before = 0;
+		s->words_before = s->extra_before = s->extra_after = 0;
+		s->gaps = 0;
 		s->lost = c->lost;
 		s->open_bytes = -(UNI_TRACE_SUB_SIZE - UNI_TRACE_SUB_HEAD);
 		uni_machine_release();
@@ -146,6 +147,7 @@ static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
 	struct uni_trace_sub *old = sub_of(wptr);
 	struct uni_trace_sub *next = (struct uni_trace_sub *)c->next;
 	uint64_t now = uni_machine_time(); /* after wptr was read: no record in old is later */
+	uint32_t gaps = uni_trace_head.control.gaps;
 
 	if (*(volatile uint64_t *)&c->wptr != wptr)
 		return 1;
@@ -156,6 +158,9 @@ static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
 	c->next = 0;
 	next->ts_begin = now;
 	next->words_before = old->words_before + ((wptr & SUB_MASK) - UNI_TRACE_SUB_HEAD) / 8;
+	uni_machine_fetch_add(&next->extra_before,
+		old->extra_before + uni_machine_fetch_add(&old->extra_after, UNI_TRACE_EXTRA_GONE));
+	next->gaps = UNI_TRACE_GAPS_TOLD(gaps);
 	old->ts_end = now;
 	old->content_size = (wptr & SUB_MASK) * 8;
 	old->lost = c->lost;
@@ -178,6 +183,14 @@ static int move_on(struct uni_trace_cpu *c, uint64_t wptr)
 }
 
 static void tell_time(struct uni_trace_cpu *c);
+
+/* Counted where the record lies, which cannot be closed before it is written. If the ring moved on
+ * since, by what interrupted, the sub-buffer that is written now began without it. */
+void uni_trace_extra(struct uni_trace_cpu *c, uint64_t at, uint64_t extra)
+{
+	if (uni_machine_fetch_add(&sub_of(at)->extra_after, extra) & UNI_TRACE_EXTRA_GONE)
+		uni_machine_fetch_add(&sub_of(*(volatile uint64_t *)&c->wptr)->extra_before, extra);
+}
 
 /* Room for `bytes`, and the time it was given at; 0 if there is none. */
 static uint64_t reserve(struct uni_trace_cpu *c, uint64_t bytes, uint64_t *now_ret, int any_time)
@@ -208,6 +221,8 @@ static int write(
 
 	if (!at)
 		return -1;
+	if (nr)
+		uni_trace_extra(c, at, nr + (any_time != 0)); /* what tells the time is no event */
 	for (unsigned i = 0; i < nr; i++)
 		to[1 + i] = words[i];
 	to[0] = (uint32_t)now | first << 32;
@@ -216,17 +231,32 @@ static int write(
 	return 0;
 }
 
+/* What the last word of a record of the whole time says. */
+static uint64_t told_with_time(void)
+{
+	uint32_t gaps = UNI_TRACE_GAPS_TOLD(*(volatile uint32_t *)&uni_trace_head.control.gaps) - 1;
+
+	return (uint64_t)gaps << 32 | *(volatile uint32_t *)&uni_trace_head.epoch;
+}
+
 /* The upper half of the time is not what it was: the whole of it is told before anything that has
  * the new one. An interrupt in between tells it, too. Or another CPU wants this one's ring to stop,
- * or to go on, and set `hi` so that it comes here. */
+ * or to go on, or there was a gap, and whoever made it set `hi` so that it comes here. */
 static void tell_time(struct uni_trace_cpu *c)
 {
 	uint64_t now = uni_machine_time();
-	uint64_t words[2] = { now, uni_trace_head.epoch };
+	uint64_t words[2] = { now, told_with_time() };
+	uint64_t frozen = c->frozen;
 
-	write(c, (uint64_t)UNI_TRACE_SYNC | 2 << 4, words, 2, 1);
+	/* A frozen ring had no room for it, but goes on since: then it has yet to be told. */
+	if (write(c, (uint64_t)UNI_TRACE_SYNC | 2 << 4, words, 2, 1) && frozen &&
+		!*(volatile uint64_t *)&c->frozen)
+		return;
 	*(volatile uint32_t *)&c->hi = (uint32_t)(now >> 32);
 	uni_machine_full();
+	/* Who changed it meanwhile may have set `hi` before it was set here. */
+	if (told_with_time() != words[1])
+		*(volatile uint32_t *)&c->hi = ~0u;
 	settle(c);
 }
 
@@ -250,7 +280,7 @@ void uni_trace_switch(uint64_t prev, uint64_t next, uint32_t reason)
 	uni_trace_event(UNI_TRACE_CLASS_SWITCH, words, 3);
 }
 
-static void ask_all(void)
+void uni_trace_ask_all(void)
 {
 	for (unsigned i = 0; i < uni_trace_head.nr_cpus; i++)
 		((volatile struct uni_trace_cpu *)rings[i].cpu)->hi = ~0u;
@@ -260,20 +290,20 @@ void uni_trace_freeze(void)
 {
 	uni_trace_head.frozen = 1;
 	settle(uni_trace_this_cpu());
-	ask_all();
+	uni_trace_ask_all();
 }
 
 void uni_trace_thaw(void)
 {
 	uni_trace_head.frozen = 0;
 	settle(uni_trace_this_cpu());
-	ask_all();
+	uni_trace_ask_all();
 }
 
 void uni_trace_new_epoch(void)
 {
 	uni_trace_head.epoch++;
-	ask_all();
+	uni_trace_ask_all();
 }
 
 uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus)
@@ -283,7 +313,13 @@ uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus)
 
 void uni_trace_enable(int on)
 {
-	*(volatile uint32_t *)&uni_trace_head.control.enable = on != 0;
+	volatile uint32_t *enable = &uni_trace_head.control.enable;
+
+	if (on && !*enable) {
+		(*(volatile uint32_t *)&uni_trace_head.control.gaps)++;
+		uni_trace_ask_all();
+	}
+	*enable = on != 0;
 }
 
 void uni_trace_set_mode(unsigned mode)
@@ -332,6 +368,7 @@ static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t t
 	h->rings = (uint64_t)rings;
 	h->text_window = uni_trace_text() & ~0xffffffffULL;
 	uni_trace_machine_init(h);
+	h->features = UNI_TRACE_COUNTS_EXTRA | UNI_TRACE_TELLS_GAPS;
 	/* Tells this boot's trace from others', no more: a linear congruential step (Knuth's MMIX).
 	 */
 	for (unsigned i = 0; i < sizeof(h->uuid); i++) {
@@ -361,6 +398,7 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 	c->frozen = 0;
 	c->hi = (uint32_t)(uni_machine_time() >> 32);
 	c->next = make_ready(c, 1);
+	((struct uni_trace_sub *)c->next)->gaps = UNI_TRACE_GAPS_TOLD(uni_trace_head.control.gaps);
 	((struct uni_trace_sub *)c->next)->ts_begin = uni_machine_time();
 	c->wptr = c->next + UNI_TRACE_SUB_HEAD;
 	c->next = make_ready(c, 2);
@@ -392,7 +430,8 @@ int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_
 	for (unsigned i = 0; i < nr_cpus; i++)
 		init_ring(i, cpus[i], base + i * each, each);
 	uni_machine_release();
-	uni_trace_enable(1); /* code that needs no patching may run on other CPUs meanwhile */
+	/* Code that needs no patching may run on other CPUs meanwhile. */
+	*(volatile uint32_t *)&uni_trace_head.control.enable = 1;
 	for (unsigned i = 0; i < sizeof(magic); i++)
 		uni_trace_head.magic[i] = magic[i];
 	return 0;

@@ -12,8 +12,15 @@ int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *wor
  * again. */
 void uni_trace_written(uint64_t at, int32_t bytes);
 
+/* The record at `at`, none of whose bytes is written yet, has `extra` words that are no events. */
+void uni_trace_extra(struct uni_trace_cpu *c, uint64_t at, uint64_t extra);
+
 /* Its last byte is written: the host may take it. */
 void uni_trace_close(struct uni_trace_sub *s);
+
+/* Each CPU tells the whole time, the epoch and the gaps before its next record, and looks whether
+ * its ring is to stop. */
+void uni_trace_ask_all(void);
 
 /* Architecture: fills kinds and hooks; any address of the traced text. */
 void uni_trace_machine_init(struct uni_trace_head *h);

@@ -41,13 +41,18 @@
 
 /* --- entry ------------------------------------------------------------------------------------ */
 
-function uni_trace_entry
+/* id: what the record has, where that is not the return address's low nibble */
+.macro entry id
 	if_off	3f
 	push	%rax
 	push	%rdx
 	push	%rcx
 	reserve	%r11d, 8f, 8f
 	mov	24(%rsp), %edx
+.ifnb \id
+	and	$-16, %edx
+	or	$\id, %edx
+.endif
 	shl	$32, %rdx
 	or	%rdx, %r11
 	mov	%r11, (%rcx)
@@ -61,7 +66,16 @@ function uni_trace_entry
 	jmp	2b
 9:	call	uni_trace_close_rcx
 	jmp	2b
+.endm
+
+function uni_trace_entry
+	entry
 end uni_trace_entry
+
+/* No exit will come: the record says so, for rings outlive a change of mode. */
+function uni_trace_entry_only
+	entry	UNI_TRACE_ID_CALL
+end uni_trace_entry_only
 
 /* Also of a function that is not aligned, whose address leaves no room for an id. */
 function uni_trace_entry_any
@@ -70,12 +84,15 @@ function uni_trace_entry_any
 	mov	(%rsp), %r11d
 	and	$15, %r11d
 	cmp	$UNI_TRACE_ID_ENTRY, %r11d
-	je	uni_trace_entry
+	je	4f
 	cmp	$UNI_TRACE_ID_ENTRY_BRANCH, %r11d
-	je	uni_trace_entry
+	je	4f
 	mov	(%rsp), %r11
 	call	uni_trace_entry_slowly
 3:	ret
+4:	cmpl	$UNI_TRACE_FUNCTION, CONTROL(UNI_TRACE_MODE)
+	je	uni_trace_entry_only
+	jmp	uni_trace_entry
 end uni_trace_entry_any
 
 function uni_trace_entry_args
@@ -95,7 +112,7 @@ end uni_trace_entry_start
 function uni_trace_entry_stop
 	if_off	3f
 	mov	(%rsp), %r11
-	call	uni_trace_entry_slowly
+	call	uni_trace_last_slowly
 	movl	$0, CONTROL(UNI_TRACE_ENABLE)
 3:	ret
 end uni_trace_entry_stop
@@ -165,7 +182,8 @@ function uni_trace_exit_lite
 	jmp	2b
 end uni_trace_exit_lite
 
-/* As exit, but a call that made no recorded one and was shorter than min_time vanishes. */
+/* As exit, but a call that made no recorded one and was shorter than min_time vanishes: the newest
+ * record is its entry, of one word, or of two (a function that is not aligned), and is taken back. */
 function uni_trace_exit_min
 	if_off	uni_trace_no_exit
 	mov	%rax, %rsi
@@ -174,40 +192,57 @@ function uni_trace_exit_min
 	lea	8(%rcx), %eax
 	test	$SUB_MASK_LOW, %eax
 	jz	uni_trace_exit_in_full
+	mov	$8, %r9d
 	testb	$1, -4(%rcx)
-	jz	uni_trace_exit_in_full
-	rdtsc
+	jnz	1f
+	cmpl	$UNI_TRACE_ODD_ENTRY, -4(%rcx)
+	jne	uni_trace_exit_in_full
+	cmpl	$UNI_TRACE_ODD_FIRST, -12(%rcx)
+	jne	uni_trace_exit_in_full
+	mov	$16, %r9d
+1:	rdtsc
 	cmp	%edx, CPU(UNI_TRACE_CPU_HI)
 	jne	uni_trace_exit_in_full
-	sub	-8(%rcx), %eax
+	mov	%rcx, %rdx
+	sub	%r9, %rdx
+	sub	(%rdx), %eax
 	cmp	CONTROL(UNI_TRACE_MIN_TIME), %eax
 	jae	uni_trace_exit_in_full
-	lea	-8(%rcx), %rdx
 	mov	%rcx, %r8
 	and	$~SUB_MASK_LOW, %r8
-	subl	$8, OPEN(%r8)
+	subl	%r9d, OPEN(%r8)
 	mov	%rcx, %rax
 	cmpxchg	%rdx, CPU(UNI_TRACE_CPU_WPTR)
 	jne	7f
-	mov	%rsi, %rax
+	cmp	$16, %r9d
+	je	6f
+4:	mov	%rsi, %rax
 	mov	%rdi, %rdx
 	ret
-7:	addl	$8, OPEN(%r8)
+	/* Of two words one was counted as no event: that is taken back as well. */
+6:	mov	$-1, %r11
+	xadd	%r11, UNI_TRACE_SUB_EXTRA(%r8)
+	test	%r11, %r11
+	jns	4b
+	call	uni_trace_one_less
+	jmp	4b
+7:	addl	%r9d, OPEN(%r8)
 	jnz	uni_trace_exit_in_full
 	mov	%r8, %rcx
 	call	uni_trace_close_rcx
 	jmp	uni_trace_exit_in_full
 end uni_trace_exit_min
 
-/* As the control says. */
+/* As the control says. To know which calls are short costs what lite saves. */
 function uni_trace_exit_any
 	if_off	uni_trace_no_exit
 	higher	uni_trace_no_exit
 	cmpl	$UNI_TRACE_LITE, CONTROL(UNI_TRACE_MODE)
-	je	uni_trace_exit_lite
 	ja	uni_trace_no_exit
 	cmpl	$0, CONTROL(UNI_TRACE_MIN_TIME)
 	jne	uni_trace_exit_min
+	cmpl	$UNI_TRACE_LITE, CONTROL(UNI_TRACE_MODE)
+	je	uni_trace_exit_lite
 	jmp	uni_trace_exit
 end uni_trace_exit_any
 
@@ -232,10 +267,12 @@ uni_trace_no_exit:
 /* --- the slow ways: into C -------------------------------------------------------------------- */
 
 into_c uni_trace_entry_slowly, uni_trace_slow_entry
+into_c uni_trace_last_slowly, uni_trace_slow_last
 into_c uni_trace_args_slowly, uni_trace_slow_args
 into_c uni_trace_exit_slowly, uni_trace_slow_exit
 into_c uni_trace_value_slowly, uni_trace_slow_value
 into_c uni_trace_close_rcx, uni_trace_slow_close
+into_c uni_trace_one_less, uni_trace_slow_one_less
 into_c uni_trace_freeze_slowly, uni_trace_freeze
 
 	.section .note.GNU-stack, "", @progbits

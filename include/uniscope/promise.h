@@ -14,6 +14,10 @@
 #include <stdint.h>
 #include "uniscope/trace.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define UNI_PROMISE_NOBODY 0xffffffffffffffffULL
 
 /* Class of an extended record: UNI_TRACE_CLASS_USER + kind. Words, 64 bits each, in this order:
@@ -205,5 +209,9 @@ static inline void uni_promise_named_semaphore(uint64_t self, uint64_t made, con
 {
 	uni_promise_named(self, made, UNI_PROMISE_SEMAPHORE, name);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include "uniscope/trace_abi.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Where a guest finds its own struct uni_trace_cpu: at %gs:UNI_TRACE_GS of each CPU, which the
  * guest reserves (64 bytes, 64-byte aligned), or, without UNI_TRACE_GS, in one variable: a single
  * CPU. */
@@ -58,9 +62,13 @@ void uni_trace_thaw(void);
 
 /* An event of `nr` words (at most UNI_TRACE_MAX_WORDS) of extended class `class`; the last word's
  * bit 32 must be 0. Safe anywhere, interrupts included. Returns 0, or -1 if it was lost. */
-int uni_trace_event(unsigned class, const uint64_t *words, unsigned nr);
+int uni_trace_event(unsigned cls, const uint64_t *words, unsigned nr);
 #define UNI_TRACE_MAX_WORDS 64
 
 extern struct uni_trace_head uni_trace_head;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,9 +6,10 @@
  * packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
  * saving one is a copy. Everything is little-endian; addresses are guest virtual.
  *
- * The guest writes all of it; the host writes struct uni_trace_control, 0 to head.frozen and the
- * places that it patches, nothing else. The host believes nothing in here: it captures the geometry
- * once, checks it, and copies before it looks. */
+ * The guest writes all of it; the host writes struct uni_trace_control, 0 to head.frozen, ~0 to
+ * each uni_trace_cpu.hi (where UNI_TRACE_TELLS_GAPS) and the places that it patches, nothing else.
+ * The host believes nothing in here: it captures the geometry once, checks it, and copies before it
+ * looks. */
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H
 
@@ -23,6 +24,7 @@
 
 /* Where the fields lie that assembly touches; checked below. */
 #define UNI_TRACE_SUB_OPEN  76
+#define UNI_TRACE_SUB_EXTRA 112
 #define UNI_TRACE_CPU_WPTR  0
 #define UNI_TRACE_CPU_HI    8
 #define UNI_TRACE_CPU_DEPTH 12
@@ -34,6 +36,16 @@
 #define UNI_TRACE_MAX_DEPTH 140
 #define UNI_TRACE_RUN	    144
 
+/* head.features: extra words of records are counted, so that of what was overwritten the number of
+ * events is known. */
+#define UNI_TRACE_COUNTS_EXTRA 1
+#define UNI_TRACE_EXTRA_GONE   (1ull << 63) /* the next sub-buffer has begun with it */
+/* What was recorded before and after control.gaps changed is told apart: sub.gaps and each SYNC say
+ * UNI_TRACE_GAPS_TOLD(control.gaps). To make every CPU tell it before its next record, write ~0 to
+ * its `hi` afterwards, while it stands. */
+#define UNI_TRACE_TELLS_GAPS	  2
+#define UNI_TRACE_GAPS_TOLD(gaps) ((uint32_t)(gaps) << 1 | 1)
+
 /* control.mode */
 #define UNI_TRACE_GRAPH	   0 /* entry and exit of each call */
 #define UNI_TRACE_LITE	   1 /* as GRAPH, but a call that made none has no end time */
@@ -44,6 +56,16 @@
 /* x86_64's, for assembly, too */
 #define UNI_TRACE_ID_ENTRY	  5
 #define UNI_TRACE_ID_ENTRY_BRANCH 9
+#define UNI_TRACE_ID_CALL	  10
+
+/* The upper half of the last word of a CLASS_CALL: with it a trigger stopped the tracer. Until one
+ * starts it again nothing is known of any CPU. */
+#define UNI_TRACE_STOPS 4
+
+/* The upper half of an entry's last word where its function is not aligned, and of no other record:
+ * by it exit_min knows what it may take back. And of its first word: id, words, class. */
+#define UNI_TRACE_ODD_ENTRY 2
+#define UNI_TRACE_ODD_FIRST 0x10014
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -62,21 +84,43 @@ enum uni_trace_id {
 	UNI_TRACE_LEAF = 2, /* ENTRY ^ 7: a call that made none; its end has no time */
 	UNI_TRACE_ENTRY_BRANCH = UNI_TRACE_ID_ENTRY_BRANCH, /* x86_64: as ENTRY, after an ENDBR */
 	UNI_TRACE_LEAF_BRANCH = 14,
-	UNI_TRACE_EXIT = 8, /* x86_64: payload is the stack pointer >> 4 */
-	UNI_TRACE_SYNC = 6, /* payload: words that follow (2): the whole time stamp, the epoch */
-	UNI_TRACE_EXT = 4,  /* payload: class << 12 | words that follow */
+	UNI_TRACE_CALL = UNI_TRACE_ID_CALL, /* function mode: as ENTRY, but no exit will come */
+	UNI_TRACE_EXIT = 8,		    /* x86_64: payload is the stack pointer >> 4 */
+	/* payload: words that follow (2): the whole time stamp; u32 epoch, u32 UNI_TRACE_GAPS_TOLD
+	 * less 1 */
+	UNI_TRACE_SYNC = 6,
+	UNI_TRACE_EXT = 4, /* payload: class << 12 | words that follow */
 };
 
 /* Classes of extended records, with their words. */
 enum uni_trace_class {
-	UNI_TRACE_CLASS_ENTRY = 1, /* u32 function address, u32 0: a function that is not aligned */
+	/* u32 function address, u32 UNI_TRACE_ODD_ENTRY: a function that is not aligned */
+	UNI_TRACE_CLASS_ENTRY = 1,
 	UNI_TRACE_CLASS_SWITCH = 2, /* u64 previous thread, u64 next thread, u32 reason, u32 0 */
 	/* As an ENTRY, with what the argument registers held: x86_64: rdi, rsi, rdx, rcx, r8, r9,
 	 * then u32 function address, u32 0 */
 	UNI_TRACE_CLASS_ENTRY_ARGS = 3,
 	/* As an EXIT, with the value: x86_64: rax, rdx, then u32 stack pointer's low half, u32 0 */
 	UNI_TRACE_CLASS_EXIT_VALUE = 4,
+	/* As ENTRY and ENTRY_ARGS, in function mode: no exit will come */
+	UNI_TRACE_CLASS_CALL = 5, /* its last u32 is 0, or UNI_TRACE_STOPS */
+	UNI_TRACE_CLASS_CALL_ARGS = 6,
+	/* A sample of the guest's own sampler (uniscope/sample.h): u64 thread, stack pointer, frame
+	 * pointer, the two words at the stack pointer, then the call chain, leaf first, as far as
+	 * there is room, then u32 UNI_TRACE_SAMPLE_*, u32 0 */
+	UNI_TRACE_CLASS_SAMPLE = 7,
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
+};
+
+/* The last word of a sample. */
+#define UNI_TRACE_SAMPLE_HEAD	      5		/* words before the call chain */
+#define UNI_TRACE_SAMPLE_IDLE	      (1u << 8) /* the CPU had nothing to do */
+#define UNI_TRACE_SAMPLE_END	      0xffu /* mask: enum uni_trace_sample_end, why the chain ends */
+#define UNI_TRACE_SAMPLE_WEIGHT(word) ((uint32_t)(word) >> 16) /* periods that it stands for */
+enum uni_trace_sample_end {
+	UNI_TRACE_SAMPLE_OUTERMOST, /* the outermost frame: a frame pointer of 0 */
+	UNI_TRACE_SAMPLE_DEPTH,	    /* no room for more */
+	UNI_TRACE_SAMPLE_BAD,	    /* a frame pointer that cannot be one */
 };
 
 /* What an id means on this architecture. */
@@ -87,6 +131,8 @@ enum uni_trace_kind {
 	UNI_TRACE_KIND_LEAF,
 	UNI_TRACE_KIND_SYNC,
 	UNI_TRACE_KIND_EXT,
+	UNI_TRACE_KIND_CALL, /* an entry of which no exit will come; guests that have no such id
+				write ENTRY in function mode, too */
 };
 
 enum uni_trace_ring_mode {
@@ -111,7 +157,13 @@ struct uni_trace_sub {
 	uint64_t begin_seq;    /* N, from 1 on: valid; 0: being made ready */
 	uint64_t end_seq;      /* N as well once it is closed: whole and final */
 	uint64_t words_before; /* 8-byte words of records that this CPU wrote before it */
-	uint64_t reserved[3];  /* 0: the word before the first record is no entry */
+	uint64_t extra_before; /* of these: all but one of each event, and all of a SYNC */
+	/* Of its own words, and UNI_TRACE_EXTRA_GONE; readers put in extra_before of what comes
+	 * next. */
+	uint64_t extra_after;
+	/* Of the first record; 0: it is not told. Its upper half is 0, so that the word before the
+	 * first record is no entry. */
+	uint64_t gaps;
 };
 
 /* One CPU's part that each event touches. Written by that CPU alone. */
@@ -147,7 +199,11 @@ struct uni_trace_control {
 		max_depth; /* the hooks *_any and those with arguments drop deeper calls; 0: none */
 	uint32_t run;	   /* another number: the depths that CPUs counted are void */
 	uint32_t promises; /* 0: no events of threads and promises (uniscope/promise.h) */
-	uint32_t reserved[10];
+	uint32_t sample_hz; /* samples a second of each CPU (uniscope/sample.h); 0: none */
+	uint32_t sets;	    /* changes when a host chooses functions: another one sees that by it */
+	uint32_t gaps;	    /* changes when functions are switched, or `enable` set: what was open
+				before has no end in the trace */
+	uint32_t reserved[7];
 };
 
 struct uni_trace_head {
@@ -166,8 +222,22 @@ struct uni_trace_head {
 	uint32_t frozen;      /* every ring is to stop, or has */
 	uint64_t hooks;	      /* address of the table of hooks, struct uni_trace_hooks */
 	uint8_t kinds[16];    /* enum uni_trace_kind of each record id */
-	uint64_t reserved2[2];
+	uint64_t samplers;    /* address of struct uni_trace_sampler[nr_cpus]; 0: it has none */
+	uint64_t features;    /* UNI_TRACE_COUNTS_EXTRA, _TELLS_GAPS; older guests: 0 */
 	struct uni_trace_control control;
+};
+
+/* What a CPU's sampler tells of itself. Written by that CPU alone. */
+struct uni_trace_sampler {
+	uint64_t ticks; /* timer interrupts while it was on */
+	uint64_t samples;
+	uint64_t lost;	     /* of these, the ring had no room for */
+	uint64_t cycles;     /* that it took for them, from being called to the end, in all */
+	uint64_t max_cycles; /* and for one at most */
+	uint32_t tick_hz;    /* of the timer: no more samples a second; 0: it goes by sample_hz */
+	uint32_t wait, rest; /* its own: ticks until the next sample, and behind that */
+	uint32_t random;
+	uint64_t last; /* when the last tick came; 0: none since it was off */
 };
 
 /* What a patched site may call; addresses in the guest, 0: this guest has none. Each does nothing
@@ -188,13 +258,20 @@ struct uni_trace_hooks {
 	uint64_t entry_freeze; /* records, then freezes the rings */
 	uint64_t plain_exit;   /* __x86_return_thunk: as the compiler made it */
 	uint64_t entry_return; /* for code of -pg alone: hooks the return address (guest/README) */
-	uint64_t reserved[3];
+	uint64_t entry_only;   /* aligned functions, function mode: UNI_TRACE_CALL */
+	uint64_t reserved[2];
 };
 
+#ifdef __cplusplus
+#define UNI_TRACE_ASSERT(what) static_assert(what, #what)
+#else
 #define UNI_TRACE_ASSERT(what) _Static_assert(what, #what)
+#endif
+UNI_TRACE_ASSERT(UNI_TRACE_ODD_FIRST == (UNI_TRACE_EXT | 1 << 4 | UNI_TRACE_CLASS_ENTRY << 16));
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_sub) == UNI_TRACE_SUB_HEAD);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, open_bytes) == UNI_TRACE_SUB_OPEN);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, begin_seq) == 80);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_sub, extra_after) == UNI_TRACE_SUB_EXTRA);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, wptr) == UNI_TRACE_CPU_WPTR);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, hi) == UNI_TRACE_CPU_HI);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_cpu, depth) == UNI_TRACE_CPU_DEPTH);
@@ -208,6 +285,7 @@ UNI_TRACE_ASSERT(
 	__builtin_offsetof(struct uni_trace_head, control.max_depth) == UNI_TRACE_MAX_DEPTH);
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control.run) == UNI_TRACE_RUN);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_control) == 64);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_sampler) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 192);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_hooks) == 128);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_cpu) == 64 && sizeof(struct uni_trace_ring) == 32);

@@ -11,6 +11,12 @@ external log_commit : log -> int -> int -> int -> int -> int -> string -> bool
   = "uni_mprof_commit_bytecode" "uni_mprof_commit"
   [@@noalloc]
 
+external place : Obj.t -> int = "uni_mprof_place" [@@noalloc]
+
+type stone
+
+external stone : unit -> stone = "uni_mprof_stone"
+external has_moved : stone -> bool = "uni_mprof_has_moved" [@@noalloc]
 external has_ring : unit -> bool = "uni_mprof_has_ring" [@@noalloc]
 external ring_on : bool -> unit = "uni_mprof_ring_on" [@@noalloc]
 external ring_event : int -> int -> int -> int -> string -> unit = "uni_mprof_ring" [@@noalloc]
@@ -64,25 +70,81 @@ let rec event ?(thread = nobody) ?(other = nobody) ?(number = 0) ?(text = "") id
         if not (log_commit log at id thread other number text) then
           event ~thread ~other ~number ~text id)
 
+module Table = Hashtbl.Make (struct
+  type t = int
+
+  let equal = Int.equal
+  let hash i = i land max_int
+end)
+
 (* Promises, conditions and mvars that have a number. They may be collected: then it means nothing any
-   more. Values move, so that they cannot be hashed; there are as many as the program has named. *)
-let known : (Obj.t Weak.t * int) list ref = ref []
-let known_limit = ref 64
+   more. They are looked up by where they lie, which changes once, when they leave the minor heap, and
+   when the major heap is compacted; the stone lies in the minor heap until either of them happens. *)
+type entry = { what : Obj.t Weak.t; id : int; mutable at : int }
 
-let forget_dead () =
-  if List.compare_length_with !known !known_limit >= 0 then (
-    known := List.filter (fun (w, _) -> Weak.check w 0) !known;
-    known_limit := max 64 (2 * List.length !known))
+type numbers = {
+  all : entry Table.t;
+  mutable young : entry list; (* perhaps in the minor heap *)
+  mutable stone : stone;
+  mutable compactions : int;
+  mutable limit : int;
+}
 
-let remember x id =
-  let w = Weak.create 1 in
-  Weak.set w 0 (Some (Obj.repr x));
-  forget_dead ();
-  known := (w, id) :: !known
+let numbers () =
+  { all = Table.create 64; young = []; stone = stone (); compactions = 0; limit = 64 }
 
-let number_of x =
-  let is (w, _) = match Weak.get w 0 with Some o -> o == Obj.repr x | None -> false in
-  match List.find_opt is !known with Some (_, id) -> Some id | None -> None
+let known = numbers ()
+
+(* Of the promises that are known, the other end. *)
+let resolvers = numbers ()
+
+let reset t =
+  Table.reset t.all;
+  t.young <- []
+
+let put t e =
+  (match Table.find_opt t.all e.at with Some x when x == e -> Table.remove t.all e.at | _ -> ());
+  match Weak.get e.what 0 with
+  | None -> ()
+  | Some o ->
+      e.at <- place o;
+      Table.replace t.all e.at e
+
+let settle t =
+  while has_moved t.stone do
+    t.stone <- stone ();
+    let young = t.young and { Gc.compactions; _ } = Gc.quick_stat () in
+    t.young <- [];
+    if compactions = t.compactions then List.iter (put t) young
+    else
+      let all = Table.fold (fun _ e rest -> e :: rest) t.all young in
+      t.compactions <- compactions;
+      Table.reset t.all;
+      List.iter (put t) all
+  done
+
+let forget_dead t =
+  if Table.length t.all >= t.limit then (
+    Table.filter_map_inplace (fun _ e -> if Weak.check e.what 0 then Some e else None) t.all;
+    t.limit <- max 64 (2 * Table.length t.all))
+
+let remember t x id =
+  let what = Weak.create 1 in
+  Weak.set what 0 (Some (Obj.repr x));
+  settle t;
+  forget_dead t;
+  let e = { what; id; at = -1 } in
+  t.young <- e :: t.young;
+  put t e
+
+let rec find t x =
+  settle t;
+  match Table.find_opt t.all (place (Obj.repr x)) with
+  | Some { what; id; _ } when (match Weak.get what 0 with Some o -> o == Obj.repr x | None -> false) ->
+      Some id
+  | _ -> if has_moved t.stone then find t x else None
+
+let number_of x = find known x
 
 let last_id = ref 0
 
@@ -95,7 +157,11 @@ let running = ref nobody
 let owner : int Lwt.key = Lwt.new_key ()
 let current () = match Lwt.get owner with Some id -> id | None -> nobody
 
+(* Who goes on when the one that runs has told its end: it was interrupted by a wake-up. *)
+let interrupted = ref None
+
 let switch_to id =
+  interrupted := None;
   if !running <> id then (
     running := id;
     event switch_id ~thread:id)
@@ -108,12 +174,28 @@ let created ty text =
   name id text;
   id
 
-let note_value id = event fulfills ~thread:!running ~other:id
-let note_failure id ex = event fails ~thread:!running ~other:id ~text:(Printexc.to_string ex)
+let go_back () = Option.iter switch_to !interrupted
+
+(* Whose end has not been told: who resolves a promise may tell it before Lwt runs what waits for it. *)
+let unended : (int, unit) Hashtbl.t = Hashtbl.create 64
+
+(* A thread tells its own end; any other is told by who goes on. *)
+let note_end id tell =
+  if Hashtbl.mem unended id then (
+    Hashtbl.remove unended id;
+    if !running <> id then go_back ();
+    tell ();
+    go_back ())
+
+let note_value id = note_end id (fun () -> event fulfills ~thread:!running ~other:id)
+
+let note_failure id ex =
+  note_end id (fun () -> event fails ~thread:!running ~other:id ~text:(Printexc.to_string ex))
 
 (* The same promise, whose end is told before anything that waits for it goes on: Lwt runs what was
    added to a promise last first. *)
 let telling_end id p =
+  Hashtbl.replace unended id ();
   Lwt.try_bind
     (fun () -> p)
     (fun v ->
@@ -132,14 +214,15 @@ module Trace = struct
     else
       let id = created ty text in
       let p = telling_end id p in
-      remember p id;
+      remember known p id;
+      remember resolvers u id;
       (p, u)
 
   let named_wait text = named Lwt.wait type_wait text
   let named_task text = named Lwt.task type_task text
 
   let told ty text x =
-    if on () then remember x (created ty text);
+    if on () then remember known x (created ty text);
     x
 
   let named_condition text = told type_condition text (Lwt_condition.create ())
@@ -154,7 +237,8 @@ module Trace = struct
         | None ->
             let id = fresh () in
             event creates ~thread:(current ()) ~other:id ~number:type_wait;
-            remember p id;
+            remember known p id;
+            Hashtbl.replace unended id ();
             Lwt.on_any p (fun _ -> note_value id) (note_failure id);
             id
       in
@@ -188,14 +272,18 @@ module Trace = struct
     let make buffer stamp = Buffer { log = log_open buffer; buffer; stamp }
 
     let begin_at place =
-      known := [];
+      List.iter reset [ known; resolvers ];
       running := nobody;
+      interrupted := None;
+      Hashtbl.reset unended;
       sink := place
 
     let start log = begin_at log
 
     let stop log =
       if !sink != log then failwith "Log is not currently tracing!";
+      (* Until now, though nothing may have happened. *)
+      name nobody "__end";
       sink := Off
 
     let lost = function Buffer { log; _ } -> log_lost log | Off | Ring -> 0
@@ -237,56 +325,141 @@ module Traced = struct
       name id text;
       switch_to id;
       let p = telling_end id (Lwt.with_value owner (Some id) f) in
-      remember p id;
+      remember known p id;
       switch_to before;
       p
 
-  (* What goes on when p has its value is of the thread that runs now. *)
-  let goes_on me what f v =
+  (* What goes on when p has ended is of the thread that runs now. If that slept it is woken in the midst
+     of somebody else, who goes on when it sleeps again or has told its end. If not it is one loop
+     perhaps, and needs a tail call. *)
+  let goes_on me ~slept ~what ~ends f v =
+    let before = match !interrupted with Some id -> id | None -> !running in
     switch_to me;
     Option.iter (fun other -> event read ~thread:me ~other) what;
-    f v
-
-  let before_wait p =
-    let me = current () and what = number_of p in
-    (match (what, Lwt.state p) with
-    | Some other, Lwt.Sleep -> event try_read ~thread:me ~other
-    | _ -> ());
-    (me, what)
-
-  let bind p f =
-    if not (on ()) then Lwt.bind p f
+    if not slept then f v
     else
-      let me, what = before_wait p in
-      Lwt.bind p (goes_on me what f)
+      match f v with
+      | r ->
+          if ends r then interrupted := Some before else switch_to before;
+          r
+      | exception ex ->
+          interrupted := Some before;
+          raise ex
+
+  let ended p = not (Lwt.is_sleeping p)
+
+  let when_ended p f =
+    let me = current () and what = number_of p and slept = Lwt.is_sleeping p in
+    if slept then Option.iter (fun other -> event try_read ~thread:me ~other) what;
+    Lwt.try_bind
+      (fun () -> p)
+      (goes_on me ~slept ~what ~ends:ended f)
+      (goes_on me ~slept ~what ~ends:ended Lwt.fail)
+
+  let bind p f = if on () then when_ended p f else Lwt.bind p f
 
   let map f p =
     if not (on ()) then Lwt.map f p
-    else
-      let me, what = before_wait p in
-      Lwt.map (goes_on me what f) p
+    else when_ended p (fun v -> match f v with x -> Lwt.return x | exception ex -> Lwt.fail ex)
 
   let ( >>= ) p f = bind p f
   let ( >|= ) p f = map f p
 
-  (* Who hangs on what, in the order in which they came. *)
-  let hanging : (int * int) list ref = ref []
+  (* Lwt may put off what waits for u until the one that runs has ended: it is told here who did it. *)
+  let resolving u tell wake =
+    if on () then Option.iter tell (find resolvers u);
+    wake ();
+    go_back ()
+
+  module Lwt = struct
+    include Lwt
+
+    let note_result id = function Ok _ -> note_value id | Error ex -> note_failure id ex
+    let wakeup u v = resolving u note_value (fun () -> wakeup u v)
+    let wakeup_later u v = resolving u note_value (fun () -> wakeup_later u v)
+    let wakeup_exn u ex = resolving u (fun id -> note_failure id ex) (fun () -> wakeup_exn u ex)
+
+    let wakeup_later_exn u ex =
+      resolving u (fun id -> note_failure id ex) (fun () -> wakeup_later_exn u ex)
+
+    let wakeup_result u r = resolving u (fun id -> note_result id r) (fun () -> wakeup_result u r)
+
+    let wakeup_later_result u r =
+      resolving u (fun id -> note_result id r) (fun () -> wakeup_later_result u r)
+  end
+
+  (* Who hangs on what, in the order in which they came. Who has been told that it may go on hangs no
+     more, though Lwt may put that off. *)
+  type hanger = { who : int; mutable hangs : bool }
+  type hangers = { mutable queue : hanger Queue.t; mutable gone : int }
+
+  let hanging : hangers Table.t = Table.create 64
+
+  let hangers_of what =
+    match Table.find_opt hanging what with
+    | Some all -> all
+    | None ->
+        let all = { queue = Queue.create (); gone = 0 } in
+        Table.replace hanging what all;
+        all
+
+  let rec first_of all =
+    match Queue.peek_opt all.queue with
+    | Some h when not h.hangs ->
+        ignore (Queue.pop all.queue);
+        all.gone <- all.gone - 1;
+        first_of all
+    | first -> first
+
+  let forget what all =
+    match Table.find_opt hanging what with
+    | Some x when x == all && Queue.is_empty all.queue -> Table.remove hanging what
+    | _ -> ()
+
+  let leave all h =
+    if h.hangs then (
+      h.hangs <- false;
+      all.gone <- all.gone + 1)
+
+  let release what all h =
+    leave all h;
+    if 2 * all.gone > Queue.length all.queue then (
+      let left = Queue.create () in
+      Queue.iter (fun h -> if h.hangs then Queue.push h left) all.queue;
+      all.queue <- left;
+      all.gone <- 0);
+    forget what all
 
   let hang me what p =
+    let h = { who = me; hangs = true } and all = hangers_of what in
     event try_read ~thread:me ~other:what;
-    hanging := !hanging @ [ (me, what) ];
-    Lwt.on_termination p (fun () ->
-        let rec drop = function
-          | [] -> []
-          | x :: rest -> if x = (me, what) then rest else x :: drop rest
-        in
-        hanging := drop !hanging);
-    Lwt.map (goes_on me (Some what) (fun v -> v)) p
+    Queue.push h all.queue;
+    Lwt.on_termination p (fun () -> release what all h);
+    (* Cancelled, it has got nothing of what it hung on. *)
+    Lwt.try_bind
+      (fun () -> p)
+      (goes_on me ~slept:true ~what:(Some what) ~ends:ended Lwt.return)
+      (goes_on me ~slept:true ~what:None ~ends:ended Lwt.fail)
 
   let wake_one what =
-    match List.find_opt (fun (_, on) -> on = what) !hanging with
-    | Some (who, _) -> event notify ~thread:who ~other:what
-    | None -> event notify ~thread:nobody ~other:what
+    let all = hangers_of what in
+    match first_of all with
+    | Some h ->
+        leave all h;
+        event notify ~thread:h.who ~other:what
+    | None ->
+        forget what all;
+        event notify ~thread:nobody ~other:what
+
+  let wake_all what =
+    let all = hangers_of what in
+    if first_of all = None then wake_one what
+    else
+      Queue.iter
+        (fun h ->
+          if h.hangs then event notify ~thread:h.who ~other:what;
+          leave all h)
+        all.queue
 
   let when_known x f = if on () then Option.iter f (number_of x)
 
@@ -295,6 +468,7 @@ module Traced = struct
     | None -> make ()
     | Some what -> (
         let p = make () in
+        go_back ();
         match Lwt.state p with Lwt.Sleep -> hang (current ()) what p | _ -> p)
 
   module Lwt_condition = struct
@@ -304,25 +478,25 @@ module Traced = struct
 
     let signal c v =
       when_known c wake_one;
-      Lwt_condition.signal c v
+      Lwt_condition.signal c v;
+      go_back ()
 
     let broadcast c v =
-      when_known c (fun what ->
-          match List.filter (fun (_, on) -> on = what) !hanging with
-          | [] -> event notify ~thread:nobody ~other:what
-          | all -> List.iter (fun (who, _) -> event notify ~thread:who ~other:what) all);
-      Lwt_condition.broadcast c v
+      when_known c wake_all;
+      Lwt_condition.broadcast c v;
+      go_back ()
   end
 
   module Lwt_mvar = struct
     include Lwt_mvar
 
+    (* What is full wakes nobody who puts, and what is empty nobody who takes. *)
     let put m v =
-      when_known m wake_one;
+      if is_empty m then when_known m wake_one;
       waiting m (fun () -> Lwt_mvar.put m v)
 
     let take m =
-      when_known m wake_one;
+      if not (is_empty m) then when_known m wake_one;
       waiting m (fun () -> Lwt_mvar.take m)
   end
 end

@@ -80,6 +80,20 @@ module Traced : sig
   val map : ('a -> 'b) -> 'a Lwt.t -> 'b Lwt.t
   val ( >|= ) : 'a Lwt.t -> ('a -> 'b) -> 'b Lwt.t
 
+  (** Who resolves what {!Trace} has named is told when it does so; as in Lwt otherwise. *)
+  module Lwt : sig
+    include module type of struct
+      include Lwt
+    end
+
+    val wakeup : 'a Lwt.u -> 'a -> unit
+    val wakeup_exn : 'a Lwt.u -> exn -> unit
+    val wakeup_result : 'a Lwt.u -> ('a, exn) Stdlib.result -> unit
+    val wakeup_later : 'a Lwt.u -> 'a -> unit
+    val wakeup_later_exn : 'a Lwt.u -> exn -> unit
+    val wakeup_later_result : 'a Lwt.u -> ('a, exn) Stdlib.result -> unit
+  end
+
   (** Of conditions and mvars that {!Trace} has named; others as in Lwt. *)
   module Lwt_condition : sig
     include module type of struct

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define CAML_NAME_SPACE
+#include <caml/alloc.h>
 #include <caml/bigarray.h>
 #include <caml/custom.h>
 #include <caml/fail.h>
@@ -189,6 +190,27 @@ value uni_mprof_stamp(value buffer, value at)
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	(void)put(p + Long_val(at), (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, 8);
 	return Val_unit;
+}
+
+/* Where it lies now. */
+value uni_mprof_place(value v)
+{
+	return Val_long((intnat)((uintnat)v / sizeof(value)));
+}
+
+/* A block of the minor heap that knows where it was made. */
+value uni_mprof_stone(value unit)
+{
+	value ret = caml_alloc_small(1, 0);
+
+	(void)unit;
+	Field(ret, 0) = uni_mprof_place(ret);
+	return ret;
+}
+
+value uni_mprof_has_moved(value stone)
+{
+	return Val_bool(Field(stone, 0) != uni_mprof_place(stone));
 }
 
 #ifdef UNI_MPROF_RING

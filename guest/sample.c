@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sampling from within. A timer's ticks come in step with whatever the guest does in step with its
+ * timer; so of each N ticks that make one sample, a random one is taken.
+ */
+#include "uniscope/sample.h"
+#include "uniscope/trace.h"
+
+#include "cpu.h"
+#include "machine.h"
+#include "ring.h"
+
+#define FIRST	   UNI_TRACE_SAMPLE_HEAD
+#define WEIGHT_MAX 0xffff
+#define WORDS	   (FIRST + UNI_SAMPLE_DEPTH + 1)
+
+_Static_assert(UNI_SAMPLE_DEPTH >= 1 && WORDS < 4096, "a record's length has 12 bits");
+
+static struct uni_trace_sampler *own;
+static volatile uint8_t is_on; /* ticks came while samples were wanted, since they were not */
+
+uint32_t uni_sample_hz(void)
+{
+	return *(volatile uint32_t *)&uni_trace_head.control.sample_hz;
+}
+
+void uni_sample_set_hz(uint32_t hz)
+{
+	*(volatile uint32_t *)&uni_trace_head.control.sample_hz = hz;
+}
+
+void uni_sample_init(struct uni_trace_sampler *samplers, uint32_t tick_hz)
+{
+	for (unsigned i = 0; i < uni_trace_head.nr_cpus; i++)
+		samplers[i] = (struct uni_trace_sampler){ .tick_hz = tick_hz,
+			.random = (uint32_t)uni_machine_time() + i * 0x9e3779b9u };
+	own = samplers;
+	uni_machine_release();
+	uni_trace_head.samplers = (uint64_t)samplers;
+}
+
+/* Is [at, at + 16) within the stack? */
+static int readable(const struct uni_sample_at *s, uint64_t at)
+{
+	return at >= s->stack_low && at < s->stack_high && s->stack_high - at >= 16 && at % 8 == 0;
+}
+
+/* The chain behind the leaf, from frame pointers alone. Returns how many, and why it ends. */
+static unsigned walk(const struct uni_sample_at *s, uint64_t *pc, uint32_t *end)
+{
+	uint64_t fp = s->fp, below = s->sp;
+	unsigned nr = 1;
+
+	pc[0] = s->pc;
+	for (; nr < UNI_SAMPLE_DEPTH; nr++) {
+		const volatile uint64_t *frame = (const volatile uint64_t *)fp;
+
+		*end = fp == 0 ? UNI_TRACE_SAMPLE_OUTERMOST : UNI_TRACE_SAMPLE_BAD;
+		if (fp < below || !readable(s, fp))
+			return nr;
+		pc[nr] = frame[1];
+		below = fp + 16;
+		fp = frame[0];
+		*end = UNI_TRACE_SAMPLE_OUTERMOST;
+		if (pc[nr] == 0)
+			return nr;
+	}
+	*end = UNI_TRACE_SAMPLE_DEPTH;
+	return nr;
+}
+
+static void take(const struct uni_sample_at *s, struct uni_trace_sampler *of, uint32_t weight,
+	uint64_t begin)
+{
+	uint64_t words[WORDS], spent;
+	uint32_t end = 0;
+	unsigned nr = FIRST + walk(s, words + FIRST, &end) + 1;
+
+	words[0] = s->thread;
+	words[1] = s->sp;
+	words[2] = s->fp;
+	words[3] = words[4] = 0;
+	if (readable(s, s->sp)) {
+		words[3] = ((const volatile uint64_t *)s->sp)[0];
+		words[4] = ((const volatile uint64_t *)s->sp)[1];
+	}
+	words[nr - 1] = end | (s->idle ? UNI_TRACE_SAMPLE_IDLE : 0) | weight << 16;
+	if (uni_trace_write(uni_trace_this_cpu(),
+		    UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t)UNI_TRACE_CLASS_SAMPLE << 16,
+		    words, nr) != 0)
+		of->lost++;
+	spent = uni_machine_time() - begin;
+	of->samples++;
+	of->cycles += spent;
+	if (spent > of->max_cycles)
+		of->max_cycles = spent;
+}
+
+/* Marsaglia's xorshift32. */
+static uint32_t random_below(uint32_t *state, uint32_t n)
+{
+	uint32_t x = *state ? *state : 1;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	*state = x;
+	return (uint32_t)((uint64_t)x * n >> 32);
+}
+
+/* How many of so many ticks are the ones of their N. */
+static uint32_t due(struct uni_trace_sampler *of, uint32_t n, uint64_t ticks)
+{
+	uint32_t nr = 0, at;
+
+	if (n <= 1)
+		return ticks < WEIGHT_MAX ? (uint32_t)ticks : WEIGHT_MAX;
+	if (of->wait >= 2 * n) /* the rate has risen meanwhile */
+		of->wait = of->rest = 0;
+	while (ticks > of->wait && nr < WEIGHT_MAX) {
+		ticks -= of->wait + 1;
+		at = random_below(&of->random, n);
+		of->wait = of->rest + at;
+		of->rest = n - 1 - at;
+		nr++;
+	}
+	of->wait -= (uint32_t)(ticks < of->wait ? ticks : of->wait);
+	return nr;
+}
+
+/*
+ * Ticks that should have come since the last one and did not: interrupts were off, or the host ran
+ * something else. The time is that of what was interrupted, so they count with this one.
+ */
+static uint64_t missed(struct uni_trace_sampler *of, uint32_t hz, uint64_t now)
+{
+	uint64_t rate = of->tick_hz ? of->tick_hz : hz, cycles = uni_trace_head.tsc_hz;
+	uint64_t since = now - of->last, period; /* before it, as far as was left out: very much */
+	int known = of->last != 0;
+
+	of->last = now;
+	if (!cycles || !known || since > cycles) /* more than a second: the guest stood */
+		return 0;
+	period = cycles / rate;
+	return period && since >= 2 * period ? since / period - 1 : 0;
+}
+
+void uni_sample_leave_out(uint64_t cycles)
+{
+	struct uni_trace_sampler *of;
+
+	if (!is_on || !own)
+		return;
+	of = &own[uni_trace_this_cpu()->cpu];
+	if (of->last)
+		of->last += cycles;
+}
+
+/* The time in which nobody wanted samples is nobody's. */
+static void went_off(void)
+{
+	is_on = 0;
+	for (unsigned i = 0; i < uni_trace_head.nr_cpus; i++)
+		own[i].last = 0;
+}
+
+void uni_sample_tick(const struct uni_sample_at *at)
+{
+	uint32_t hz = uni_sample_hz(), weight;
+	struct uni_trace_sampler *of;
+	uint64_t now;
+
+	if (!hz || !own) {
+		if (is_on)
+			went_off();
+		return;
+	}
+	if (!is_on)
+		is_on = 1;
+	now = uni_machine_time();
+	of = &own[uni_trace_this_cpu()->cpu];
+	of->ticks++;
+	weight = due(of, of->tick_hz / hz, 1 + missed(of, hz, now));
+	if (weight)
+		take(at, of, weight, now);
+}
