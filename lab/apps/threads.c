@@ -7,7 +7,8 @@
 #include "lab.h"
 #include "lab_thread.h"
 
-#define UNIT 2000 /* turns of 4 instructions: 1/10 of a round is 8000 instructions */
+#define UNIT \
+	2000 /* turns of 4 instructions: 1/10 of a round is 8000 instructions; unit=N: others */
 
 const char lab_app_name[] = "threads";
 
@@ -16,27 +17,27 @@ LAB_FN(crunch_b);
 LAB_FN(consume);
 
 static struct lab_semaphore work, never;
-static uint64_t naps, logged;
+static uint64_t naps, logged, unit = UNIT;
 
 /* Books are opened and closed between two switches: they are the vCPU's, not the thread's. */
 LAB_FUNC static void crunch_a(void)
 {
 	LAB_ENTER(crunch_a);
-	lab_burn(6 * UNIT);
+	lab_burn(6 * unit);
 	LAB_LEAVE(crunch_a);
 }
 
 LAB_FUNC static void crunch_b(void)
 {
 	LAB_ENTER(crunch_b);
-	lab_burn(3 * UNIT);
+	lab_burn(3 * unit);
 	LAB_LEAVE(crunch_b);
 }
 
 LAB_FUNC static void consume(void)
 {
 	LAB_ENTER(consume);
-	lab_burn(1 * UNIT);
+	lab_burn(1 * unit);
 	LAB_LEAVE(consume);
 }
 
@@ -119,6 +120,7 @@ LAB_FUNC void app_main(void)
 {
 	uint64_t rounds = lab_rounds(400000);
 
+	unit = lab_arg("unit", UNIT);
 	if (!lab_current)
 		create_all();
 	/* A turn of main is one of each that can run. */

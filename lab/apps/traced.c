@@ -3,6 +3,7 @@
  * Counts its own calls: each function traced_* adds one to lab_traced.calls[vCPU][it] before
  * anything else, so that records + lost events of a tracer can be held against it. All vCPUs do the
  * same work. irq=HZ: timer interrupts come in anywhere on the first one, and make such calls too.
+ * step=N: after each of the first N instructions of every vCPU's work, as well.
  * hold=1: when all is done, stays to be looked at.
  */
 #include "lab.h"
@@ -96,10 +97,20 @@ LAB_FUNC static void traced_round(uint64_t n)
 	traced_none();
 }
 
+/* Where no such interrupts are to be had. */
+__attribute__((weak)) void lab_step_each(uint64_t nr, void (*hook)(void))
+{
+	lab_fail("step= is not for this machine");
+}
+
 LAB_FUNC static void rounds(void)
 {
 	uint64_t nr = lab_rounds(2000);
 	bool first = lab_cpu_id() == 0;
+	uint64_t steps = lab_arg("step", 0);
+
+	if (steps)
+		lab_step_each(steps, traced_tick);
 
 	for (uint64_t i = 0; i < nr && !lab_stop(); i++) {
 		traced_round(i);

@@ -49,15 +49,22 @@ __attribute__((weak)) void app_finish(void)
 {
 }
 
+__attribute__((weak)) void lab_inside_start(void)
+{
+}
+
 LAB_FUNC void kmain(void)
 {
 	lab_printf("lab: app %s, tsc %lu kHz\n", lab_app_name, lab_truth.tsc_hz / 1000);
 	lab_crash_if_asked();
+	if (lab_arg("latering", 0))
+		wait_for_host();
 	lab_trace_init();
 	if (lab_arg("wait", 0))
 		wait_for_host();
 	lab_truth.state = LAB_STATE_RUNNING;
 	lab_truth_start(); /* who waits for the next line finds the books open */
+	lab_inside_start();
 	lab_printf("lab: running\n");
 	run_app();
 	app_finish();

@@ -58,16 +58,18 @@ void lab_condition_wait(struct lab_condition *c)
 	lab_sem_wait(&c->sem);
 }
 
-/* Each that hangs on the semaphore is woken by what `of` says happened to it. */
-static void tell_waiters(const struct lab_semaphore *sem, uint64_t of)
+/* Who hangs on the semaphore first is woken by what `of` says happened to it. False: nobody does.
+ */
+static bool tell_waiters(const struct lab_semaphore *sem, uint64_t of)
 {
 	for (struct lab_thread *t = lab_threads; t; t = (struct lab_thread *)t->next) {
 		if (t->state != LAB_THREAD_BLOCKED || t->wait_on != (uint64_t)sem)
 			continue;
 		uni_promise_notify((uint64_t)t, of);
-		return;
+		return true;
 	}
 	uni_promise_notify(UNI_PROMISE_NOBODY, of);
+	return false;
 }
 
 void lab_told_sem_make(struct lab_semaphore *sem, const char *name)
@@ -86,7 +88,7 @@ void lab_told_sem_wait(struct lab_semaphore *sem)
 
 void lab_told_sem_post(struct lab_semaphore *sem)
 {
-	tell_waiters(sem, (uint64_t)sem);
+	(void)tell_waiters(sem, (uint64_t)sem);
 	lab_sem_post(sem);
 }
 
@@ -107,9 +109,9 @@ static void mvar_wait(struct lab_mvar *m, bool full)
 static void mvar_set(struct lab_mvar *m, bool full)
 {
 	m->full = full;
-	m->changed.count = 0;
-	tell_waiters(&m->changed, (uint64_t)m);
-	lab_sem_post(&m->changed);
+	/* Nobody's post would end the next one's wait before it has begun. */
+	if (tell_waiters(&m->changed, (uint64_t)m))
+		lab_sem_post(&m->changed);
 }
 
 void lab_mvar_put(struct lab_mvar *m, uint64_t value)

@@ -14,21 +14,39 @@ static unsigned nr_threads;
 void lab_switch(struct lab_thread *from, struct lab_thread *to);
 void lab_thread_entry(void);
 
-static struct lab_thread *thread_new(const char *name)
+static void link_new(struct lab_thread *t)
 {
-	struct lab_thread *t = &thread_pool[nr_threads];
-
-	if (nr_threads == MAX_THREADS)
-		lab_fail("too many threads");
 	t->id = nr_threads;
-	for (unsigned i = 0; name[i] && i + 1 < sizeof(t->name); i++)
-		t->name[i] = name[i];
-	/* Linked once it is complete: the host may look at any time. */
 	if (nr_threads)
 		thread_pool[nr_threads - 1].next = (uint64_t)t;
 	else
 		lab_threads = t;
 	nr_threads++;
+}
+
+/* Only without a free place, so that the host sees who has ended for as long as can be. */
+static struct lab_thread *any_exited(void)
+{
+	for (unsigned i = 0; i < nr_threads; i++) {
+		if (thread_pool[i].state == LAB_THREAD_EXITED)
+			return &thread_pool[i];
+	}
+	lab_fail("too many threads");
+}
+
+static struct lab_thread *thread_new(const char *name)
+{
+	bool linked = nr_threads == MAX_THREADS;
+	struct lab_thread *t = linked ? any_exited() : &thread_pool[nr_threads];
+	unsigned i = 0;
+
+	for (; name[i] && i + 1 < sizeof(t->name); i++)
+		t->name[i] = name[i];
+	t->name[i] = '\0';
+	t->turns = 0;
+	/* Linked once it is complete: the host may look at any time. */
+	if (!linked)
+		link_new(t);
 	lab_trace_born(lab_current, t);
 	return t;
 }
@@ -44,13 +62,13 @@ void lab_thread_init(void)
 
 struct lab_thread *lab_thread_create(const char *name, void (*fn)(void *arg), void *arg)
 {
-	uint64_t top = lab_stack_alloc(STACK_PAGES);
-	uint64_t frame = lab_first_frame(top, lab_thread_entry, fn, arg);
 	struct lab_thread *t = thread_new(name);
 
-	t->stack_high = top;
-	t->stack_low = top - STACK_PAGES * 4096;
-	t->saved_rsp = frame;
+	if (!t->stack_high) {
+		t->stack_high = lab_stack_alloc(STACK_PAGES);
+		t->stack_low = t->stack_high - STACK_PAGES * 4096;
+	}
+	t->saved_rsp = lab_first_frame(t->stack_high, lab_thread_entry, fn, arg);
 	t->state = LAB_THREAD_READY;
 	return t;
 }

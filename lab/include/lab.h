@@ -116,6 +116,8 @@ uint64_t lab_ticks(void);
 void lab_halt(void);
 void lab_irq_enable(void);
 void lab_irq_disable(void);
+/* After each of the next nr instructions of this vCPU hook is called, x86_64/step.c. */
+void lab_step_each(uint64_t nr, void (*hook)(void));
 
 /*
  * Further vCPUs, common/smp.c: starts all there are (up to LAB_MAX_CPUS), which run fn(cpu) and
@@ -123,6 +125,8 @@ void lab_irq_disable(void);
  */
 unsigned lab_smp_start(void (*fn)(unsigned cpu));
 void lab_smp_wait(void); /* until all have returned from fn */
+/* Bounds of the stack of a further vCPU. */
+void lab_cpu_stack(unsigned cpu, uint64_t *low_ret, uint64_t *high_ret);
 
 /* common/trace.c: the tracer of guest/, in the images that have it. */
 #ifdef LAB_TRACE
@@ -139,6 +143,8 @@ static inline void lab_trace_init(void)
 #define lab_trace_born(by, t)	   ((void)0)
 #define lab_trace_exit(t)	   ((void)0)
 #endif
+void lab_inside_start(void);	 /* x86_64/inside.c: samples itself, serves the tracer on a port */
+void lab_inside_start_cpu(void); /* each further vCPU does */
 /* x86_64/: what the tracer keeps for each vCPU. */
 struct uni_trace_cpu;
 struct uni_trace_cpu *lab_trace_cpu(unsigned cpu);

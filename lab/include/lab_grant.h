@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that a guest on Xen offers to dom0: x86_64/xen/store.c. */
+/* Memory that a guest on Xen offers to other domains: x86_64/xen/store.c. */
 #ifndef LAB_GRANT_H
 #define LAB_GRANT_H
 
@@ -8,5 +8,7 @@
  * commas. The pages lie in the image; path is relative to the domain's own. Once only.
  */
 void lab_grant(const char *path, const void *pages, unsigned nr);
+/* The same of one page and any domain, which may write it, and read the path. */
+void lab_grant_to(unsigned domid, const char *path, const void *page);
 
 #endif

@@ -4,6 +4,7 @@
 #include "cpu.h"
 
 #define APIC_ID	    0x020
+#define APIC_EOI    0x0b0
 #define APIC_SVR    0x0f0
 #define APIC_ICR_LO 0x300
 #define APIC_ICR_HI 0x310
@@ -12,6 +13,7 @@
 #define ICR_INIT    0x4500U /* INIT, assert */
 #define ICR_STARTUP 0x4600U
 #define ICR_PENDING 0x1000U
+#define ICR_OTHERS  0xc0000U /* all but this one; ICR_HI is not asked */
 
 static volatile uint32_t *apic_reg(unsigned offset)
 {
@@ -47,4 +49,23 @@ void lab_apic_send_init(uint32_t apic_id)
 void lab_apic_send_startup(uint32_t apic_id, uint64_t pa)
 {
 	apic_send(apic_id, ICR_STARTUP | (uint32_t)(pa >> 12));
+}
+
+void lab_tick_accept(void)
+{
+	*apic_reg(APIC_SVR) = 0x1ff;
+	lab_set_gate(LAB_VECTOR_TICK, lab_irq_tick, 0);
+	lab_irq_enable();
+}
+
+/* By ICR_LO alone: this interrupts who starts another vCPU, between that one's two halves. */
+void lab_tick_others(void)
+{
+	if (lab_truth.nr_cpus > 1)
+		*apic_reg(APIC_ICR_LO) = ICR_OTHERS | LAB_VECTOR_TICK;
+}
+
+void lab_tick_done(void)
+{
+	*apic_reg(APIC_EOI) = 0;
 }

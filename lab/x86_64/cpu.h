@@ -150,11 +150,40 @@ void lab_tlb_flush(uint64_t va);
 /* program.c */
 void lab_program_init(const struct lab_boot_info *info);
 
+/* timer.c: the two interrupt controllers of a PC, their first vector. */
+#define LAB_VECTOR_PIC 32
+void lab_pic_accept(unsigned irq);
+void lab_pic_done(void);
+void lab_irq_port(void);	     /* traps.S */
+void lab_port_irq(void);	     /* serial.c */
+void lab_irq_step(void);	     /* traps.S */
+void lab_step_done(uint64_t *frame); /* step.c; rbp, rip, cs, rflags, rsp */
+
+/*
+ * The way to a profiler, serial.c or xen/port.c; what uni_stream_config asks for. lab_port_poll()
+ * is inside.c's: whether something waits for room.
+ */
+void lab_port_open(void);
+unsigned lab_port_read(void *ctx, void *buf, unsigned size);
+unsigned lab_port_write(void *ctx, const void *data, unsigned size);
+bool lab_port_poll(void);
+
 /* apic.c: the local APIC of the vCPU that asks. */
 void lab_apic_accept_pic(void);
 uint32_t lab_apic_id(void);
 void lab_apic_send_init(uint32_t apic_id);
 void lab_apic_send_startup(uint32_t apic_id, uint64_t pa);
+
+/*
+ * The timer interrupts the first vCPU, which interrupts the others with each tick: apic.c. On Xen
+ * nothing of that is there. What such a tick does is inside.c's.
+ */
+#define LAB_VECTOR_TICK 64
+void lab_tick_accept(void); /* by a further vCPU */
+void lab_tick_others(void);
+void lab_irq_tick(void); /* traps.S */
+void lab_tick_done(void);
+void lab_tick_other(const uint64_t *frame);
 
 /*
  * smp.c, and what it is made of in sipi.c. Start is asked again until the vCPU is there; false:
@@ -169,7 +198,8 @@ void lab_vcpu_park(void); /* stops this one for good */
 void lab_trap_init(void);
 void lab_trap_init_cpu(unsigned cpu);
 void lab_trap(const struct lab_trap_frame *frame);
-void lab_timer_tick(void);
+void lab_timer_tick(const uint64_t *frame);
+void lab_tick_of(const uint64_t *frame); /* what the timer interrupted, as irq.inc has it */
 void lab_spurious(void);
 void lab_set_gate(unsigned vector, void (*entry)(void), unsigned ist);
 

@@ -3,19 +3,23 @@
 #include "lab.h"
 #include "cpu.h"
 
-#define PIC1	     0x20
-#define PIC2	     0xa0
-#define PIC_EOI	     0x20
-#define PIT_HZ	     1193182U
-#define VECTOR_TIMER 32
+#define PIC1	0x20
+#define PIC2	0xa0
+#define PIC_EOI 0x20
+#define PIT_HZ	1193182U
 
 static volatile uint64_t nr_ticks;
 static void (*tick_hook)(void);
 
-void lab_timer_tick(void)
+__attribute__((weak)) void lab_tick_of(const uint64_t *frame)
+{
+}
+
+void lab_timer_tick(const uint64_t *frame)
 {
 	nr_ticks++;
 	lab_outb(PIC1, PIC_EOI);
+	lab_tick_of(frame);
 	if (tick_hook)
 		tick_hook();
 }
@@ -24,18 +28,36 @@ void lab_spurious(void)
 {
 }
 
+void lab_pic_done(void)
+{
+	lab_outb(PIC1, PIC_EOI);
+}
+
 static void pic_init(void)
 {
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
 	lab_outb(PIC1, 0x11); /* edge triggered, cascade, ICW4 follows */
 	lab_outb(PIC2, 0x11);
-	lab_outb(PIC1 + 1, VECTOR_TIMER);
-	lab_outb(PIC2 + 1, VECTOR_TIMER + 8);
+	lab_outb(PIC1 + 1, LAB_VECTOR_PIC);
+	lab_outb(PIC2 + 1, LAB_VECTOR_PIC + 8);
 	lab_outb(PIC1 + 1, 4);
 	lab_outb(PIC2 + 1, 2);
 	lab_outb(PIC1 + 1, 1);
 	lab_outb(PIC2 + 1, 1);
-	lab_outb(PIC1 + 1, 0xfe); /* IRQ 0 only */
+	lab_outb(PIC1 + 1, 0xff);
 	lab_outb(PIC2 + 1, 0xff);
+	lab_apic_accept_pic();
+}
+
+/* One of the first eight. */
+void lab_pic_accept(unsigned irq)
+{
+	pic_init();
+	lab_outb(PIC1 + 1, lab_inb(PIC1 + 1) & (uint8_t) ~(1U << irq));
 }
 
 void lab_timer_start(unsigned hz, void (*hook)(void))
@@ -43,8 +65,7 @@ void lab_timer_start(unsigned hz, void (*hook)(void))
 	uint32_t count = PIT_HZ / hz;
 
 	tick_hook = hook;
-	pic_init();
-	lab_apic_accept_pic();
+	lab_pic_accept(0);
 	lab_outb(0x43, 0x34); /* counter 0, rate generator */
 	lab_outb(0x40, (uint8_t)count);
 	lab_outb(0x40, (uint8_t)(count >> 8));

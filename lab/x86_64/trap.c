@@ -73,6 +73,19 @@ void lab_trap_init_cpu(unsigned cpu)
 	__asm__ volatile("lidt %0" : : "m"(ptr));
 }
 
+/* Where there is no such port, or stepping, or sampling. */
+__attribute__((weak)) void lab_port_irq(void)
+{
+}
+
+__attribute__((weak)) void lab_step_done(uint64_t *frame)
+{
+}
+
+__attribute__((weak)) void lab_tick_other(const uint64_t *frame)
+{
+}
+
 void lab_trap(const struct lab_trap_frame *f)
 {
 	lab_printf("\nlab: TRAP vector %lu error %lx rip %lx rsp %lx cr2 %lx\n", f->vector,

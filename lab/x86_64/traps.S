@@ -48,5 +48,8 @@ lab_trap_common:
 
 	irq_entry lab_irq_timer, lab_timer_tick
 	irq_entry lab_irq_spurious, lab_spurious
+	irq_entry lab_irq_port, lab_port_irq
+	irq_entry lab_irq_step, lab_step_done
+	irq_entry lab_irq_tick, lab_tick_other
 
 	.section .note.GNU-stack, "", @progbits

@@ -46,10 +46,12 @@
 #define XEN_VCPU_INITIALISE	      0
 #define XEN_VCPU_UP		      1
 #define XEN_VCPU_DOWN		      2
+#define XEN_VCPU_STOP_PERIODIC_TIMER  7
 #define XEN_VCPU_SET_SINGLESHOT_TIMER 8
 
 #define XEN_EVENT_BIND_VIRQ	1
 #define XEN_EVENT_SEND		4
+#define XEN_EVENT_UNMASK	9
 #define XEN_VIRQ_TIMER		0
 #define XEN_CALLBACK_REGISTER	0
 #define XEN_CALLBACK_TYPE_EVENT 0
@@ -66,7 +68,9 @@
 #define XEN_GRANT_ACCESS      1
 #define XEN_GRANT_READ_ONLY   4
 #define XEN_GRANT_FIRST_FREE  8 /* those before are the toolstack's */
+#define XEN_STORE_READ	      2
 #define XEN_STORE_WRITE	      11
+#define XEN_STORE_SET_PERMS   14
 
 #define XEN_HVM_SET_PARAM	    0
 #define XEN_HVM_GET_PARAM	    1

@@ -74,11 +74,22 @@ static void acknowledge(void)
 		~(1ULL << timer_port % 64), __ATOMIC_SEQ_CST);
 }
 
-void lab_timer_tick(void)
+/* Where there is somebody inside: ../inside.c, port.c. */
+__attribute__((weak)) void lab_tick_of(const uint64_t *frame)
+{
+}
+
+__attribute__((weak)) void lab_port_tick(void)
+{
+}
+
+void lab_timer_tick(const uint64_t *frame)
 {
 	acknowledge();
 	set_timer();
 	nr_ticks++;
+	lab_tick_of(frame);
+	lab_port_tick();
 	if (tick_hook)
 		tick_hook();
 }
@@ -112,11 +123,16 @@ void lab_timer_start(unsigned hz, void (*hook)(void))
 	period_ns = NS_A_SECOND / hz;
 	next_ns = now_ns();
 	route_events();
+	/* PV guests are born with a timer of 100 Hz. */
+	if (lab_xen_pv)
+		must(lab_hypercall(XEN_VCPU_OP, XEN_VCPU_STOP_PERIODIC_TIMER, lab_cpu_id(), 0, 0),
+			"the periodic timer does not stop");
 	must(lab_hypercall(XEN_EVENT_CHANNEL_OP, XEN_EVENT_BIND_VIRQ, (uint64_t)&bind, 0, 0),
 		"no timer event");
 	timer_port = bind.port;
-	__atomic_fetch_and(&lab_xen_shared.event_mask[timer_port / 64], ~(1ULL << timer_port % 64),
-		__ATOMIC_SEQ_CST);
+	/* Xen has to do it: one that came since would keep all others from coming. */
+	must(lab_hypercall(XEN_EVENT_CHANNEL_OP, XEN_EVENT_UNMASK, (uint64_t)&timer_port, 0, 0),
+		"no timer event comes through");
 	set_timer();
 }
 

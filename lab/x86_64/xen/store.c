@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Grants, and as much of a xenstore client as it takes to tell dom0 of them. */
+/* Grants, and as much of a xenstore client as it takes to tell others of them. */
 #include "lab.h"
 #include "lab_grant.h"
 #include "../cpu.h"
@@ -81,19 +81,28 @@ static void receive(void *data, unsigned size)
 	}
 }
 
-static void store_write(const char *path, const char *value)
+/* An answer of at most TEXT_MAX bytes; its size. */
+static unsigned store_ask(
+	unsigned type, const char *path, const void *value, unsigned size, char *answer)
 {
-	unsigned path_size = (unsigned)lab_strlen(path) + 1, size = (unsigned)lab_strlen(value);
-	struct xen_store_head head = { .type = XEN_STORE_WRITE, .length = path_size + size };
-	char answer[TEXT_MAX];
+	unsigned path_size = (unsigned)lab_strlen(path) + 1;
+	struct xen_store_head head = { .type = type, .length = path_size + size };
 
 	send(&head, sizeof(head));
 	send(path, path_size);
 	send(value, size);
 	receive(&head, sizeof(head));
-	if (head.type != XEN_STORE_WRITE || head.length > sizeof(answer))
+	if (head.type != type || head.length > TEXT_MAX)
 		lab_fail("xenstore does not take it");
 	receive(answer, head.length);
+	return head.length;
+}
+
+static void store_write(const char *path, const char *value)
+{
+	char answer[TEXT_MAX];
+
+	store_ask(XEN_STORE_WRITE, path, value, (unsigned)lab_strlen(value), answer);
 }
 
 static char *put_number(char *to, unsigned number)
@@ -102,6 +111,29 @@ static char *put_number(char *to, unsigned number)
 		to = put_number(to, number / 10);
 	*to++ = (char)('0' + number % 10);
 	return to;
+}
+
+/* The path stays ours, and nobody else's but this domain's, to be read. */
+static void store_let_read(const char *path, unsigned domid)
+{
+	char answer[TEXT_MAX], who[TEXT_MAX + 16], *to = who;
+	unsigned size = store_ask(XEN_STORE_READ, "domid", NULL, 0, who + 1);
+
+	*to++ = 'n';
+	to += size;
+	*to++ = '\0';
+	*to++ = 'r';
+	to = put_number(to, domid);
+	*to++ = '\0';
+	store_ask(XEN_STORE_SET_PERMS, path, who, (unsigned)(to - who), answer);
+}
+
+static void set_grant(unsigned ref, unsigned domid, uint64_t pa, unsigned flags)
+{
+	grants[ref].domid = (uint16_t)domid;
+	grants[ref].frame = (uint32_t)(lab_xen_machine(pa) / LAB_PAGE_SIZE);
+	LAB_BARRIER();
+	grants[ref].flags = (uint16_t)(XEN_GRANT_ACCESS | flags);
 }
 
 void lab_grant(const char *path, const void *pages, unsigned nr)
@@ -114,16 +146,23 @@ void lab_grant(const char *path, const void *pages, unsigned nr)
 	map_grants();
 	for (unsigned i = 0; i < nr; i++) {
 		unsigned ref = XEN_GRANT_FIRST_FREE + i;
-		uint64_t frame = lab_xen_machine(pa + i * LAB_PAGE_SIZE) / LAB_PAGE_SIZE;
 
-		grants[ref].domid = 0;
-		grants[ref].frame = (uint32_t)frame;
-		LAB_BARRIER();
-		grants[ref].flags = XEN_GRANT_ACCESS | XEN_GRANT_READ_ONLY;
+		set_grant(ref, 0, pa + i * LAB_PAGE_SIZE, XEN_GRANT_READ_ONLY);
 		if (i != 0)
 			*to++ = ',';
 		to = put_number(to, ref);
 	}
 	*to = '\0';
 	store_write(path, text);
+}
+
+void lab_grant_to(unsigned domid, const char *path, const void *page)
+{
+	char text[16];
+
+	map_grants();
+	set_grant(XEN_GRANT_FIRST_FREE, domid, (uint64_t)page - LAB_IMAGE_OFFSET, 0);
+	*put_number(text, XEN_GRANT_FIRST_FREE) = '\0';
+	store_write(path, text);
+	store_let_read(path, domid);
 }

@@ -19,6 +19,8 @@ uint64_t lab_xen_console_dropped(void); /* lines */
 void lab_xen_event_init(void);
 void lab_xen_store_init(struct xen_store *ring, uint32_t event); /* store.c */
 
+void lab_port_tick(void); /* port.c */
+
 /* tables.c: extends the tables that the domain builder made. */
 void lab_xen_memory_init(const struct xen_pv_start_info *info);
 uint64_t lab_xen_machine(uint64_t pa); /* what page tables and cr3 hold: PV's differ from pa */
