@@ -12,10 +12,18 @@ struct uni_pause {
 	struct uni_target *t; /* NULL: nothing is held */
 	uint64_t begin_ns;    /* just before the target was asked to stop, or its stop_ns */
 	uint64_t end_ns;      /* just after it was told to go on */
+	uint64_t tried_ns;    /* the longest of the stops before it that came to nothing */
 };
 
 /* Stops and reads registers; on failure nothing is held. */
 int uni_pause_begin(
+	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret);
+/*
+ * The same, for who needs the guest to stand but not just now: while one vCPU waits for a CPU of
+ * the host the others do not stand for it. It is tried again and again, for two seconds; then
+ * they do. Also where a vCPU cannot be read for the moment.
+ */
+int uni_pause_begin_brief(
 	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret);
 /* Idempotent. Returns release()'s result. */
 int uni_pause_end(struct uni_pause *p);

@@ -6,11 +6,15 @@
 #include <sys/mman.h>
 
 #include "base/checked.h"
+#include "base/hurry.h"
 
 #define PAGE 4096u
 
 int uni_patch_run(struct uni_target *t, struct uni_patch_job *job)
 {
+	struct uni_hurry hurry;
+	int rc;
+
 	job->bad = 0;
 	job->pause_ns = job->nr_written = 0;
 	if (t->ops->write_text == NULL || (t->ops->caps(t) & UNI_CAP_WRITE_TEXT) == 0)
@@ -25,7 +29,12 @@ int uni_patch_run(struct uni_target *t, struct uni_patch_job *job)
 			return -UNI_EINVAL;
 	}
 	job->bad = 0;
-	return job->nr != 0 ? t->ops->write_text(t, job) : 0;
+	if (job->nr == 0)
+		return 0;
+	uni_hurry_begin(&hurry);
+	rc = t->ops->write_text(t, job);
+	uni_hurry_end(&hurry);
+	return rc;
 }
 
 /* Does patch p still fit into the extent? */
@@ -113,12 +122,12 @@ int uni_patch_apply(struct uni_patch_plan *p)
 
 			if (memcmp(at, one->new_bytes, one->len) == 0)
 				continue;
-			if (memcmp(at, one->old_bytes, one->len) != 0) {
+			if (!one->any && memcmp(at, one->old_bytes, one->len) != 0) {
 				job->bad = k;
 				return -UNI_EMISMATCH;
 			}
 			memcpy(at, one->new_bytes, one->len);
-			job->nr_written++;
+			job->nr_written += !one->any;
 		}
 	}
 	return 0;

@@ -3,9 +3,10 @@
  * Replacing bytes of a running guest: instructions that a tracer's tables name, and the words by
  * which it is controlled. Nothing else of a guest is ever written.
  *
- * Every place must hold what is expected there (or already what it is to hold), else nothing is
- * written. A place lies within one or two pages that follow each other, and is written by one copy
- * that no signal can cut in two: whoever is killed leaves old bytes or new ones, never half.
+ * Every place must hold what is expected there (or already what it is to hold; but for `any`), else
+ * nothing is written. A place lies within one or two pages that follow each other, and is written
+ * by one copy that no signal can cut in two: whoever is killed leaves old bytes or new ones, never
+ * half.
  */
 #ifndef UNI_TARGET_PATCH_H
 #define UNI_TARGET_PATCH_H
@@ -24,6 +25,7 @@ struct uni_patch {
 	uint64_t gpa; /* where that is mapped; of a target whose memory is virtual: va */
 	uint8_t len;
 	bool pieces; /* one of the two is several instructions: no vCPU may be among them */
+	bool any;    /* a word that the guest changes as well: what it holds does not matter */
 	uint8_t old_bytes[UNI_PATCH_BYTES], new_bytes[UNI_PATCH_BYTES];
 };
 
@@ -32,8 +34,8 @@ struct uni_patch_job {
 	size_t nr;
 	/* Filled in: */
 	size_t bad;	     /* of -UNI_EMISMATCH and -UNI_EFAULT: which one */
-	uint64_t pause_ns;   /* the guest stood so long */
-	uint64_t nr_written; /* places; the others held the new bytes */
+	uint64_t pause_ns;   /* the guest stood so long at a time; maybe several times */
+	uint64_t nr_written; /* places, but for `any`; the others held the new bytes */
 };
 
 /*

@@ -67,6 +67,15 @@ struct uni_stream_raw {
 	struct uni_regs regs;
 	const uint8_t *stack; /* borrowed during the call; from regs.sp on */
 	size_t stack_size;
+	/*
+	 * Already followed by frame pointers, leaf first; nr 0: it is not. Then the stack is for
+	 * the one step that may be missing in it, from the leaf; nothing else of the guest can be
+	 * read.
+	 */
+	const uint64_t *pc;
+	uint16_t nr;
+	uint8_t stop;	 /* enum uni_stop, of that chain */
+	uint64_t thread; /* what its guest calls the thread that ran; 0: none, or not known */
 };
 
 struct uni_stream_sink {
@@ -86,6 +95,8 @@ struct uni_stream_stats {
 	uint64_t exits, exits_lost;  /* delivered, by weight; not kept */
 	uint64_t host_ns, host_runs; /* CPU time in the kernel's part, and how often it ran; 0: the
 					kernel does not count it */
+	uint32_t silent;   /* CPUs of such a guest whose timer has not called its sampler */
+	uint64_t serve_ns; /* that a guest which samples itself spent to hand the samples over */
 };
 
 /* Where a vCPU's wall time went since stream_start(); the sum is the wall time. */

@@ -29,10 +29,18 @@ enum uni_target_caps {
 	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
 	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
 	UNI_CAP_STILL = 1u << 8,      /* one moment only: each snap() shows the same */
+	/* Nothing of the guest is reached but its own tracer and sampler: gmem() holds no more than
+	 * these, a hold stops the tracer's rings and no vCPU, there are no registers */
+	UNI_CAP_INSIDE = 1u << 9,
 };
 
 enum uni_snap_flags {
 	UNI_SNAP_HOLD = 1u << 0, /* keep stopped until release() */
+	/* With HOLD: where one of several vCPUs does not stop at once, for it waits for a CPU of
+	 * the host, the others do not stand until it has one: all go on, -UNI_EAGAIN, and stood_ns
+	 * says how long they stood. Backends that stop all vCPUs by one request know no such wait.
+	 */
+	UNI_SNAP_BRIEF = 1u << 1,
 };
 
 /* Bytes that memory at gva must hold: loadable read-only segments of the image. Plain data. */
@@ -54,6 +62,7 @@ struct uni_attach_opts {
 	const struct uni_text_hint *text;
 	size_t nr_text;
 	bool anywhere;	 /* the text may be mapped elsewhere, and loaded elsewhere, than it says */
+	bool rest_ok;	 /* a guest that its VMM paused will do: its registers are not needed */
 	const char *qmp; /* path of a QMP socket, or NULL */
 	/* What the guests of one run share (programs in the kernel); NULL: this one has its own. */
 	struct uni_target_shared *shared;
@@ -61,24 +70,27 @@ struct uni_attach_opts {
 
 /* What is known of a target; strings are cleaned text. */
 struct uni_target_info {
-	int pid;	    /* VMM process, 0 = none or unknown */
-	char vmm[32];	    /* "qemu", "firecracker", ... "" unknown */
-	char accel[16];	    /* "kvm", "tcg", "process" (none: the host's own), "" */
-	char name[128];	    /* guest's name */
-	char image[4096];   /* kernel image on the command line, "" unknown */
-	uint32_t nr_vcpus;  /* 0 unknown */
-	uint64_t mem_bytes; /* 0 unknown */
-	char gdb[256];	    /* keys of its gdb stub: "unix=/run/q.sock", "" none */
-	char qmp[256];	    /* path of its QMP socket, "" none */
-	uint32_t uid;	    /* whose process it is */
-	int ns_pid;	    /* its number in its own pid namespace (a container); 0: it is ours */
-	bool denied;	    /* not permitted to look into the process: the rest is what it says */
-	uint32_t domid;	    /* of a Xen domain; 0: it is none */
-	bool stopped;	    /* its process stands still by a signal (SIGSTOP) or a debugger */
-	char rest[16];	    /* why none of its vCPUs runs: "paused", "crashed", ...; "" they may */
-	bool absent;	    /* nothing is there (yet); note says what is not */
-	char note[256];	    /* how it is reached, for reports: "sync registers, RAM by scan" */
-	char ended[240];    /* of an attached one: how it ended, if its backend can tell; else "" */
+	int pid;		/* VMM process, 0 = none or unknown */
+	char vmm[32];		/* "qemu", "firecracker", ... "" unknown */
+	char accel[16];		/* "kvm", "tcg", "process" (none: the host's own), "" */
+	char name[128];		/* guest's name */
+	char image[4096];	/* kernel image on the command line, "" unknown */
+	uint32_t nr_vcpus;	/* 0 unknown */
+	uint64_t mem_bytes;	/* 0 unknown */
+	uint64_t missing_bytes; /* of these: a core that is cut off */
+	char gdb[256];		/* keys of its gdb stub: "unix=/run/q.sock", "" none */
+	char qmp[256];		/* path of its QMP socket, "" none */
+	uint32_t uid;		/* whose process it is */
+	int ns_pid;	   /* its number in its own pid namespace (a container); 0: it is ours */
+	bool denied;	   /* not permitted to look into the process: the rest is what it says */
+	uint32_t domid;	   /* of a Xen domain; 0: it is none */
+	bool stopped;	   /* its process stands still by a signal (SIGSTOP) or a debugger */
+	char rest[16];	   /* why none of its vCPUs runs: "paused", "crashed", ...; "" they may */
+	bool absent;	   /* nothing is there (yet); note says what is not */
+	char note[256];	   /* how it is reached, for reports: "sync registers, RAM by scan" */
+	char ended[240];   /* of an attached one: how it ended, if its backend can tell; else "" */
+	char build_id[72]; /* of the image, hexadecimal, as an attached guest says; "" unknown */
+	uint64_t trace_head; /* where it says that its uni_trace_head is; 0 unknown */
 	char why[512]; /* of an attached one: why its backend's best way is not taken, "" it is */
 };
 
@@ -157,6 +169,12 @@ struct uni_target_ops {
 	bool (*alive)(struct uni_target *t);
 
 	/*
+	 * Optional: how long the host has run what stands for this vCPU, ns, as far as its kernel
+	 * has counted: up to a tick ago. No other host work is in it. 0, or -UNI_ENOTSUP.
+	 */
+	int (*on_cpu)(struct uni_target *t, uint32_t vcpu, uint64_t *ret);
+
+	/*
 	 * Optional, with UNI_CAP_STREAM: samples or exits that the kernel side makes without
 	 * stopping anything. The hints are copied. stream_read() hands over what has gathered, in
 	 * time order within a vCPU, and does not wait; -UNI_EGONE after the guest's end, when
@@ -171,6 +189,10 @@ struct uni_target_ops {
 	void (*stream_stats)(struct uni_target *t, struct uni_stream_stats *ret);
 	int (*stream_times)(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret);
 	int (*stream_stop)(struct uni_target *t);
+
+	/* Optional: the guest's time-stamp counter, at some moment of [*from_ns_ret, *to_ns_ret].
+	 */
+	int (*tsc)(struct uni_target *t, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret);
 
 	/*
 	 * Optional, with UNI_CAP_WRITE_TEXT: the only writer of guest memory (target/patch.h).
@@ -190,6 +212,7 @@ struct uni_target {
 	 * the earliest (uni_now_ns() clock). 0: since snap() was called.
 	 */
 	uint64_t stop_ns;
+	uint64_t stood_ns; /* see UNI_SNAP_BRIEF */
 };
 
 /* All backends of this build, in order of preference; ends with NULL. */

@@ -267,6 +267,7 @@ static void info(struct uni_target *t, struct uni_target_info *ret)
 	memcpy(ret->name, of(t)->name, sizeof(ret->name));
 	ret->nr_vcpus = (uint32_t)f->vcpu.nr;
 	ret->mem_bytes = f->mem_bytes;
+	ret->missing_bytes = f->missing;
 	if (f->missing != 0)
 		(void)snprintf(cut, sizeof(cut),
 			", the file is cut off: %" PRIu64 " KiB of them are missing",

@@ -5,31 +5,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "base/err.h"
-#include "target/spec.h"
-
-#define UNI_GDB_ADDR_MAX 4
-
-struct uni_gdb_addr {
-	char text[300]; /* cleaned, for messages: "unix socket /run/g.sock" */
-	int nr;		/* candidates, tried in order (a host name may have several) */
-	struct {
-		struct sockaddr_storage sa;
-		socklen_t len;
-	} at[UNI_GDB_ADDR_MAX];
-};
-
-/* From unix=PATH or tcp=HOST:PORT; host names are looked up here. */
-int uni_gdb_addr_parse(const struct uni_spec *spec, struct uni_gdb_addr *ret, struct uni_err *err);
+#include "target/net.h"
 
 /* A unix socket whose file is not there? Without connecting, which would stop the guest. */
-bool uni_gdb_missing(const struct uni_gdb_addr *addr);
+bool uni_gdb_missing(const struct uni_net_addr *addr);
 
 /* Connects within timeout_ms; *fd_ret is non-blocking and close-on-exec. */
 int uni_gdb_connect(
-	const struct uni_gdb_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);
+	const struct uni_net_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);
 
 /* Who listens at the other end of a connected unix socket; 0 where that cannot be known. */
 int uni_gdb_peer_pid(int fd);
@@ -41,7 +26,7 @@ struct uni_gdb_listener {
 	uint64_t inode;	 /* of the listening socket */
 };
 
-void uni_gdb_find_listener(const struct uni_gdb_addr *addr, struct uni_gdb_listener *ret);
+void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_listener *ret);
 
 /* The process that has this socket open: its pid, 0 if none can be seen. */
 int uni_gdb_socket_owner(uint64_t inode);

@@ -25,7 +25,7 @@ struct guardian {
 };
 
 /* QEMU needs a moment to notice that a debugger left: a client that is there may be a past one. */
-static int connect_alone(const struct uni_gdb_addr *addr, int *fd_ret, struct uni_err *err)
+static int connect_alone(const struct uni_net_addr *addr, int *fd_ret, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + CONNECT_MS * UNI_NSEC_PER_MSEC;
 	struct uni_gdb_listener l;
@@ -110,7 +110,7 @@ static void guard(struct guardian *g)
 	uni_gdb_stub_leave(&g->stub);
 }
 
-void uni_gdb_guardian_main(int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared)
+void uni_gdb_guardian_main(int sock, const struct uni_net_addr *addr, struct uni_gdb_shared *shared)
 {
 	struct guardian *g = calloc(1, sizeof(*g));
 	struct uni_err err = { 0 };

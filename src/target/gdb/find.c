@@ -273,7 +273,7 @@ static void find_tcp(const struct sockaddr_storage *sa, socklen_t len, struct un
 	scan_tcp("/proc/net/tcp6", &w, ret);
 }
 
-void uni_gdb_find_listener(const struct uni_gdb_addr *addr, struct uni_gdb_listener *ret)
+void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_listener *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	for (int i = 0; i < addr->nr && !ret->local; i++) {

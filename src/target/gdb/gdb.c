@@ -48,7 +48,7 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 }
 
 /* Who listens there, without connecting; everything may stay unknown. */
-static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
+static int look(const struct uni_spec *spec, const struct uni_net_addr *addr,
 	struct uni_target_info *ret, struct uni_err *err)
 {
 	struct uni_gdb_listener l = { 0 };
@@ -75,11 +75,11 @@ static int look(const struct uni_spec *spec, const struct uni_gdb_addr *addr,
 
 static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
-	struct uni_gdb_addr addr;
+	struct uni_net_addr addr;
 	int rc = uni_spec_check_keys(spec, keys, err);
 
 	if (rc == 0)
-		rc = uni_gdb_addr_parse(spec, &addr, err);
+		rc = uni_net_parse(spec, &addr, err);
 	return rc != 0 ? rc : look(spec, &addr, ret, err);
 }
 
@@ -152,7 +152,7 @@ static void gdb_detach(struct uni_target *base)
 	free(t);
 }
 
-static int shake_hands(struct uni_gdb_target *t, const struct uni_gdb_addr *addr,
+static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr,
 	const struct uni_arch *arch, bool want_phys, struct uni_err *err)
 {
 	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, &fd, err);
@@ -173,7 +173,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	const struct uni_attach_opts *opts, struct uni_err *err)
 {
 	const char *qmp = uni_spec_get(spec, "qmp");
-	struct uni_gdb_addr addr;
+	struct uni_net_addr addr;
 	enum uni_gdb_mem how;
 	bool known;
 	int rc = uni_spec_check_keys(spec, keys, err);
@@ -181,7 +181,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	if (rc == 0)
 		rc = spec_mem(spec, &how, err);
 	if (rc == 0)
-		rc = uni_gdb_addr_parse(spec, &addr, err);
+		rc = uni_net_parse(spec, &addr, err);
 	if (rc == 0)
 		rc = look(spec, &addr, &t->info, err);
 	known = t->info.pid != 0;

@@ -95,7 +95,7 @@ static int receive(int sock, int *fd_ret, struct uni_err *err)
 	return 0;
 }
 
-static int spawn(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, struct uni_err *err)
+static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, struct uni_err *err)
 {
 	struct timeval patience = { .tv_sec = PATIENCE_S };
 	void *page = mmap(NULL, sizeof(*g->shared), PROT_READ | PROT_WRITE,
@@ -120,7 +120,7 @@ static int spawn(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, st
 		err, UNI_EIO, "gdb: cannot start the guardian process: %s", strerror(errno));
 }
 
-int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, int *fd_ret,
+int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, int *fd_ret,
 	struct uni_err *err)
 {
 	int rc;

@@ -51,7 +51,7 @@ struct uni_gdb_guardian {
  * Forks and connects; *fd_ret is our copy of the line. Call before threads exist: the child goes on
  * in a copy of this process. On failure there is no child.
  */
-int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_gdb_addr *addr, int *fd_ret,
+int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, int *fd_ret,
 	struct uni_err *err);
 
 /* Takes or extends the lease, from now on. False: the guardian has taken over, hands off. */
@@ -74,6 +74,6 @@ void uni_gdb_guardian_end(struct uni_gdb_guardian *g);
 
 /* The child's whole life. */
 _Noreturn void uni_gdb_guardian_main(
-	int sock, const struct uni_gdb_addr *addr, struct uni_gdb_shared *shared);
+	int sock, const struct uni_net_addr *addr, struct uni_gdb_shared *shared);
 
 #endif

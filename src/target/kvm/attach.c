@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "target/kvm/allow.h"
+#include "target/kvm/rest.h"
 #include "target/kvm/rights.h"
 #include "target/vmm/maps.h"
 #include "target/vmm/proc.h"
@@ -144,13 +145,31 @@ static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *e
 	return 0; /* with all UNKNOWN the image alone has to tell where RAM is */
 }
 
+static bool all_unknown(const struct uni_regs *regs, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (regs[i].state != UNI_VCPU_UNKNOWN)
+			return false;
+	}
+	return true;
+}
+
 /* regs_ret: one for each vCPU, zeroed. */
-static int registers(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *err)
+static int registers(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_regs *ret,
+	struct uni_err *err)
 {
 	const struct uni_kvm_scan *scan;
 
-	if (k->kernel == NULL)
-		return first_regs(k, ret, err);
+	if (k->kernel == NULL) {
+		int rc = k->rests ? 0 : first_regs(k, ret, err);
+
+		for (uint32_t i = 0; k->rests && i < k->nr; i++)
+			ret[i].state = UNI_VCPU_UNKNOWN;
+		/* VMMs that name their threads give them away at rest as well. */
+		if (rc == 0 && opts->rest_ok && !k->rests && all_unknown(ret, k->nr))
+			k->rests = uni_kvm_is_paused(k->pid);
+		return rc;
+	}
 	scan = k->side->scan(k->kernel);
 	for (uint32_t i = 0; i < k->nr; i++)
 		uni_kvm_scan_regs(&scan->vcpu[i].vcpu.regs, &ret[i]);
@@ -188,7 +207,7 @@ static int find_ram(
 
 	if (regs == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = registers(k, regs, err);
+	rc = registers(k, opts, regs, err);
 	if (rc == 0 && k->kernel != NULL) {
 		ram.gpa2hva = k->side->gpa2hva;
 		ram.gpa2hva_ctx = k->kernel;
@@ -202,7 +221,7 @@ static int find_ram(
 	uni_qmp_close(q);
 	if (rc == 0 && k->kernel != NULL)
 		rc = take_regions(k, err);
-	return rc;
+	return rc == 0 && k->rests ? uni_kvm_rest(k, opts, err) : rc;
 }
 
 static void describe(struct uni_kvm *k, const char *why_not)
@@ -214,6 +233,11 @@ static void describe(struct uni_kvm *k, const char *why_not)
 	(void)snprintf(k->info.why, sizeof(k->info.why), "%.500s", why_not);
 	if (k->kernel != NULL) {
 		(void)snprintf(k->info.note, sizeof(k->info.note), "%s", k->ram.note);
+		return;
+	}
+	if (k->rests) {
+		(void)snprintf(k->info.note, sizeof(k->info.note),
+			"paused by its VMM, page tables by search, %s", k->ram.note);
 		return;
 	}
 	for (uint32_t i = 0; i < k->nr; i++)
@@ -291,6 +315,18 @@ static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, st
 	return 0;
 }
 
+static int prepare_or_rest(struct uni_kvm *k, const struct uni_attach_opts *opts,
+	const struct uni_vmm_fds *fds, struct uni_err *err)
+{
+	int rc = prepare(k, fds, err);
+
+	if (rc != -UNI_EAGAIN || !opts->rest_ok || !uni_kvm_is_paused(k->pid))
+		return rc;
+	k->rests = true;
+	err->code = 0;
+	return 0;
+}
+
 int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, enum uni_kvm_via via,
 	const char *qmp, struct uni_err *err)
 {
@@ -309,7 +345,7 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 	else if (rc == 0 && via == UNI_KVM_VIA_AUTO)
 		(void)open_kernel(k, opts, &why);
 	if (rc == 0 && k->kernel == NULL)
-		rc = prepare(k, &fds, err);
+		rc = prepare_or_rest(k, opts, &fds, err);
 	k->prepared = rc == 0 && k->kernel == NULL;
 	if (rc == 0)
 		rc = find_ram(k, opts, qmp, err);

@@ -276,6 +276,16 @@ static int kvm_stream_stop(struct uni_target *t)
 	return k->kernel != NULL ? k->side->stop(k->kernel) : 0;
 }
 
+static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	if (vcpu >= k->nr)
+		return -UNI_ENOTSUP;
+	*ret = uni_kvm_on_cpu(k->vcpu[vcpu].schedstat_fd);
+	return *ret != 0 ? 0 : -UNI_ENOTSUP;
+}
+
 /* What the host can say; the rest depends on the guest and is asked on attaching. */
 static int kvm_host_check(struct uni_err *err)
 {
@@ -330,6 +340,7 @@ const struct uni_target_ops uni_target_kvm = {
 	.gmem = kvm_gmem,
 	.info = kvm_info,
 	.alive = uni_kvm_alive,
+	.on_cpu = kvm_on_cpu,
 	.stream_method = "bpf",
 	.stream_start = kvm_stream_start,
 	.stream_read = kvm_stream_read,

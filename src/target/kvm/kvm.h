@@ -27,6 +27,9 @@ enum uni_kvm_via {
 	UNI_KVM_VIA_STOP, /* without it */
 };
 
+/* For the others to stop, while some vCPUs stand already. */
+#define UNI_KVM_PATIENCE_NS (400 * UNI_NSEC_PER_USEC)
+
 struct uni_kvm {
 	struct uni_target base; /* first */
 	int pid, pidfd;
@@ -36,7 +39,11 @@ struct uni_kvm {
 	struct uni_kvm_kernel *kernel; /* NULL: vCPUs have to be stopped for samples */
 	bool prepared;		       /* for stopping vCPUs */
 	struct uni_err unprepared;     /* why not, after it was tried */
+	bool rests; /* paused by its VMM: nothing is stopped, nothing of it is known but */
+	struct uni_regs rest; /* ... these, of every vCPU */
 	enum uni_kvm_method method;
+	uint64_t patience_ns; /* how long snap() waits for vCPUs to stop; 0: for as long as it takes
+			       */
 	uint32_t nr;
 	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];
 	struct uni_kvm_watchdog watchdog;
@@ -65,6 +72,8 @@ int uni_kvm_write_text(struct uni_target *t, struct uni_patch_job *job);
 /* snap.c */
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
 int uni_kvm_release(struct uni_target *t);
+/* The vCPUs go on; and those that were asked to stop and have not yet, once they did. */
+void uni_kvm_let_all_go(struct uni_kvm *k);
 bool uni_kvm_any_held(const struct uni_kvm *k);
 bool uni_kvm_alive(struct uni_target *t);
 

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "target/kvm/regs.h"
+#include "target/kvm/rest.h"
 
 /* Longer than any scheduling delay of a host that is not lost; a vCPU thread in uninterruptible
  * sleep exceeds it and is UNKNOWN in this sample. */
@@ -138,6 +139,24 @@ int uni_kvm_release(struct uni_target *t)
 	return 0;
 }
 
+void uni_kvm_let_all_go(struct uni_kvm *k)
+{
+	struct uni_hold *late[UNI_VCPU_MAX];
+	uint32_t nr = 0;
+
+	(void)uni_kvm_release(&k->base);
+	for (uint32_t i = 0; i < k->nr; i++) {
+		if (k->vcpu[i].hold.state == UNI_HOLD_ASKED)
+			late[nr++] = &k->vcpu[i].hold;
+	}
+	for (uint32_t left = nr; left != 0; left--) {
+		struct uni_hold *one = late[left - 1];
+
+		uni_hold_wait(&one, 1, uni_now_ns() + STOP_NS);
+		(void)uni_kvm_release(&k->base);
+	}
+}
+
 static bool process_ended(const struct uni_kvm *k)
 {
 	struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
@@ -161,7 +180,7 @@ bool uni_kvm_alive(struct uni_target *t)
 	/* A stop that came late must not wait for the next sample. */
 	(void)uni_kvm_release(t);
 	uni_kvm_watchdog_stop_again(&k->watchdog);
-	return (any_thread(k) || !k->prepared) && !process_ended(k);
+	return (any_thread(k) || !k->prepared || k->rests) && !process_ended(k);
 }
 
 /*
@@ -246,6 +265,29 @@ static int snap_running(struct uni_kvm *k, uint64_t vcpu_mask, struct uni_regs *
 	return nr_read != 0 ? 0 : -UNI_EAGAIN;
 }
 
+/* Until when those that were asked to stop are waited for. */
+static uint64_t deadline(const struct snap *s, uint64_t ask_ns, unsigned flags)
+{
+	if ((flags & UNI_SNAP_BRIEF) != 0 && s->nr_wait > 1)
+		return ask_ns + UNI_KVM_PATIENCE_NS;
+	return ask_ns + (s->k->patience_ns != 0 ? s->k->patience_ns : STOP_NS);
+}
+
+/* Of several, at least one stands and one does not (yet): they all go on. */
+static bool gave_up(const struct snap *s, uint64_t ask_ns)
+{
+	uint32_t late = 0;
+
+	for (uint32_t i = 0; i < s->nr_wait; i++)
+		late += s->wait[i]->state == UNI_HOLD_ASKED;
+	if (s->nr_wait < 2 || late == 0)
+		return false;
+	(void)uni_kvm_release(&s->k->base);
+	s->k->base.stood_ns = late == s->nr_wait ? 0 : uni_now_ns() - ask_ns;
+	uni_kvm_let_all_go(s->k);
+	return true;
+}
+
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
 {
 	struct snap s = { .k = (struct uni_kvm *)t, .mask = vcpu_mask, .ret = ret };
@@ -255,6 +297,8 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 
 	if (vcpu_mask == 0 || (vcpu_mask & ~uni_kvm_all(s.k)) != 0)
 		return -UNI_EINVAL;
+	if (s.k->rests)
+		return process_ended(s.k) ? -UNI_EGONE : uni_kvm_rest_snap(s.k, vcpu_mask, ret);
 	if (s.k->kernel != NULL && (flags & UNI_SNAP_HOLD) == 0)
 		return snap_running(s.k, vcpu_mask, ret);
 	if (!is_prepared(s.k))
@@ -274,7 +318,9 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 			ask(&s, i);
 	}
 	if (s.nr_wait != 0)
-		uni_hold_wait(s.wait, s.nr_wait, ask_ns + STOP_NS);
+		uni_hold_wait(s.wait, s.nr_wait, deadline(&s, ask_ns, flags));
+	if ((flags & UNI_SNAP_BRIEF) != 0 && gave_up(&s, ask_ns))
+		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	wait_ns = waited_for_host(&s);
 	t->stop_ns = ask_ns + uni_min(wait_ns, uni_now_ns() - ask_ns);
 	nr_read = read_all(&s, &rc);

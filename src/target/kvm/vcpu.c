@@ -99,6 +99,19 @@ uint64_t uni_kvm_run_delay(int schedstat_fd)
 	return n > 0 ? uni_kvm_run_delay_parse(buf, (size_t)n) : 0;
 }
 
+uint64_t uni_kvm_on_cpu(int schedstat_fd)
+{
+	char buf[96], *space;
+	ssize_t n = schedstat_fd >= 0 ? pread(schedstat_fd, buf, sizeof(buf), 0) : -1;
+	uint64_t ns;
+
+	space = n > 0 ? memchr(buf, ' ', (size_t)n) : NULL;
+	if (space == NULL)
+		return 0;
+	*space = '\0';
+	return uni_parse_u64(buf, &ns) ? ns : 0;
+}
+
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret)
 {
 	/* QEMU (debug-threads=on), Firecracker, Cloud Hypervisor, crosvm, kvmtool. */
@@ -190,6 +203,14 @@ static void thread_comm(int pid, int tid, char *out, size_t cap)
 		out[0] = '\0';
 	else if (out[n - 1] == '\n')
 		out[n - 1] = '\0';
+}
+
+bool uni_kvm_is_worker(int pid, int tid)
+{
+	char comm[32];
+
+	thread_comm(pid, tid, comm, sizeof(comm));
+	return is_worker(comm);
 }
 
 bool uni_kvm_late_end(struct uni_kvm_late *late)

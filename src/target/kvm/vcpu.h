@@ -47,8 +47,14 @@ uint64_t uni_kvm_run_delay(int schedstat_fd);
 /* data: the file's text, "on-CPU ns, waiting ns, slices". 0 if it is no such text. */
 uint64_t uni_kvm_run_delay_parse(const void *data, size_t size);
 
+/* How long the thread had a host CPU in its life, ns, as of the last tick; 0: not known. */
+uint64_t uni_kvm_on_cpu(int schedstat_fd);
+
 /* The vCPU that a thread of this name runs, as VMMs name them; false if the name tells nothing. */
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
+
+/* Is that thread of the VMM one of KVM's own? What it seems to do is what its maker did. */
+bool uni_kvm_is_worker(int pid, int tid);
 
 #define UNI_KVM_LATE_MAX 16
 

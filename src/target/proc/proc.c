@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "base/tsc.h"
 #include "target/vmm/proc.h"
 #include "target/vmm/scan.h"
 
@@ -272,6 +273,29 @@ static bool alive(struct uni_target *base)
 	return uni_proc_list(of(base)->pid, &tid, 1) != 0;
 }
 
+/* A process reads this host's own. */
+static int tsc(struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret)
+{
+	(void)base;
+	*from_ns_ret = uni_now_ns();
+	*ret = uni_host_tsc();
+	*to_ns_ret = uni_now_ns();
+	return *ret != 0 ? 0 : -UNI_ENOTSUP;
+}
+
+static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
+{
+	const struct uni_proc *p = of(base);
+	int tid[2];
+	uint64_t waited;
+
+	/* A thread that came later may be the one that runs it. */
+	if (vcpu != 0 || p->nr_threads != 1 || uni_proc_list(p->pid, tid, 2) != 1 ||
+		tid[0] != p->thread[0].tid)
+		return -UNI_ENOTSUP;
+	return uni_proc_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
+}
+
 const struct uni_target_ops uni_target_proc = {
 	.scheme = "proc",
 	.summary = "a unikernel that was built as a Linux process",
@@ -287,6 +311,8 @@ const struct uni_target_ops uni_target_proc = {
 	.files = uni_proc_files,
 	.info = info,
 	.alive = alive,
+	.tsc = tsc,
+	.on_cpu = on_cpu,
 	.stream_method = "perf",
 	.stream_start = uni_proc_stream_start,
 	.stream_read = uni_proc_stream_read,

@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -134,11 +135,51 @@ static bool wait_for_stop(struct uni_proc_thread *t)
 	}
 }
 
+/* The thread that traces it; 0: none. */
+static int tracer_of(int tid)
+{
+	char path[48], text[2048];
+	const char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	line = strstr(text, "\nTracerPid:\t");
+	return line != NULL ? (int)strtol(line + 12, NULL, 10) : 0;
+}
+
+static bool is_ours(int tid)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	return access(path, F_OK) == 0;
+}
+
+/* What an earlier try told to stop, and did not wait for, is still being let go. */
+static int seize(int tid)
+{
+	for (int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
+		int tracer;
+
+		if (errno == ESRCH)
+			return -UNI_EAGAIN;
+		tracer = tracer_of(tid);
+		if (tracer != 0 && is_ours(tracer))
+			return -UNI_EAGAIN;
+		if (i != 0) /* once more, if it was let go in between */
+			return -UNI_EPERM;
+	}
+	return 0;
+}
+
 static int stop(struct uni_proc_thread *t)
 {
 	if (!t->pending) {
-		if (ptrace(PTRACE_SEIZE, t->tid, NULL, NULL) != 0)
-			return errno == ESRCH ? -UNI_EAGAIN : -UNI_EPERM;
+		int rc = seize(t->tid);
+
+		if (rc != 0)
+			return rc;
 		t->pending = true;
 		if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) != 0)
 			return -UNI_EAGAIN;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Patching the code of a process: all its threads are stopped by ptrace, also those that sleep, for
- * they may wake in the middle of it. Code is mapped read-only: /proc/PID/mem is the way in that a
- * debugger has, and takes a private copy of a page that is a file's.
+ * they may wake in the middle of it. One that waits for a CPU, or in vfork(), cannot stop now; and
+ * as nothing that runs can be let go either, the stopping is done by a thread of its own, with
+ * whose end the kernel lets go whatever there is. Code is mapped read-only: /proc/PID/mem is the
+ * way in that a debugger has, and takes a private copy of a page that is a file's.
  *
  * A page is written by one system call, which no signal cuts in two. A place across two pages needs
  * two; the order is such that a return is a whole instruction in between: what follows a `ret` is
@@ -10,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -18,6 +21,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hurry.h"
 #include "target/patch.h"
 #include "target/proc/proc.h"
 #include "target/vmm/scan.h"
@@ -31,6 +35,7 @@
 struct write {
 	struct uni_proc *p;
 	struct uni_patch_plan plan;
+	int rc; /* what came of it */
 	int fd; /* its memory */
 	int nr;
 	struct uni_proc_thread thread[THREADS_MAX];
@@ -147,24 +152,39 @@ static int patch(struct write *w)
 	return -UNI_EFAULT;
 }
 
-static int run(struct write *w, struct uni_patch_job *job)
+static void *stop_and_write(void *arg)
 {
+	struct write *w = arg;
+	struct uni_patch_job *job = w->plan.job;
+	struct uni_hurry hurry; /* which no thread inherits */
 	uint64_t begin_ns;
-	int rc;
+
+	uni_hurry_begin(&hurry);
+	begin_ns = uni_now_ns();
+	w->rc = stop_all(w);
+	if (w->rc == 0 && !may_write(w))
+		w->rc = -UNI_EAGAIN;
+	if (w->rc == 0)
+		w->rc = patch(w);
+	for (int i = 0; i < w->nr; i++) {
+		if (w->thread[i].held)
+			uni_proc_let_go(&w->thread[i]);
+	}
+	job->pause_ns = uni_max(job->pause_ns, uni_now_ns() - begin_ns);
+	return NULL;
+}
+
+static int run(struct write *w)
+{
+	pthread_t thread;
 
 	/* Those that a snapshot holds are stopped already, and would not be once more. */
 	for (int i = 0; i < w->p->nr_threads; i++)
 		uni_proc_let_go(&w->p->thread[i]);
-	begin_ns = uni_now_ns();
-	rc = stop_all(w);
-	if (rc == 0 && !may_write(w))
-		rc = -UNI_EAGAIN;
-	if (rc == 0)
-		rc = patch(w);
-	for (int i = 0; i < w->nr; i++)
-		uni_proc_let_go(&w->thread[i]);
-	job->pause_ns = uni_now_ns() - begin_ns;
-	return rc;
+	if (pthread_create(&thread, NULL, stop_and_write, w) != 0)
+		return -UNI_ENOMEM;
+	(void)pthread_join(thread, NULL);
+	return w->rc;
 }
 
 int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job)
@@ -186,7 +206,7 @@ int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job)
 	rc = uni_patch_plan(job, EXTENT_MAX, &w->plan);
 	if (rc != 0)
 		return rc;
-	rc = run(w, job);
+	rc = run(w);
 	uni_patch_plan_deinit(&w->plan);
 	return rc;
 }

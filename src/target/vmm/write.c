@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "base/checked.h"
+#include "target/vmm/maps.h"
 
 #define BATCH 64 /* extents of one system call */
 
@@ -70,7 +71,55 @@ static int copy_all(int pid, const struct uni_gmem *m, const struct uni_patch_pl
 	return 0;
 }
 
-int uni_vmm_patch(int pid, const struct uni_gmem *m, struct uni_patch_plan *p)
+static int write_all(int pid, const struct uni_gmem *m, const struct uni_patch_plan *p,
+	const struct uni_vmm_forced *f, uint8_t *buf, size_t nr, size_t *done_ret)
+{
+	int rc = copy_all(pid, m, p, buf, nr, process_vm_writev, done_ret);
+
+	if (rc != -UNI_EFAULT || f->map.nr == 0)
+		return rc;
+	for (rc = 0; rc == 0 && *done_ret < nr; *done_ret += rc == 0) {
+		const struct uni_patch_extent *e = &p->extent[*done_ret];
+		uint64_t hva = 0;
+
+		if (!find_hva(m, e->gpa, e->len, &hva))
+			return -UNI_EFAULT;
+		rc = uni_vmm_forced_write(f, pid, hva, buf + e->at, e->len);
+	}
+	return rc;
+}
+
+static void find_forced(
+	int pid, const struct uni_gmem *m, const struct uni_patch_plan *p, struct uni_vmm_forced *f)
+{
+	_cleanup_maps_ struct uni_vmm_maps maps = { 0 };
+	struct uni_err err;
+
+	if (uni_vmm_maps_read(pid, &maps, &err) != 0)
+		return;
+	for (size_t i = 0; i < p->nr; i++) {
+		uint64_t hva = 0;
+
+		if (find_hva(m, p->extent[i].gpa, p->extent[i].len, &hva) &&
+			uni_vmm_forced_add(f, pid, &maps, hva, p->extent[i].len) != 0)
+			return;
+	}
+}
+
+void uni_vmm_patch_rehearse(
+	int pid, const struct uni_gmem *m, struct uni_patch_plan *p, struct uni_vmm_forced *f)
+{
+	size_t done;
+
+	find_forced(pid, m, p, f);
+	if (copy_all(pid, m, p, p->was, p->nr, process_vm_readv, &done) == 0)
+		(void)uni_patch_apply(p);
+	p->job->nr_written = 0;
+	p->job->bad = 0;
+}
+
+int uni_vmm_patch(
+	int pid, const struct uni_gmem *m, struct uni_patch_plan *p, const struct uni_vmm_forced *f)
 {
 	size_t done, back;
 	int rc = copy_all(pid, m, p, p->was, p->nr, process_vm_readv, &done);
@@ -82,12 +131,12 @@ int uni_vmm_patch(int pid, const struct uni_gmem *m, struct uni_patch_plan *p)
 	rc = uni_patch_apply(p);
 	if (rc != 0 || p->job->nr_written == 0)
 		return rc;
-	rc = copy_all(pid, m, p, p->want, p->nr, process_vm_writev, &done);
+	rc = write_all(pid, m, p, f, p->want, p->nr, &done);
 	if (rc == 0)
 		return 0;
 	p->job->bad = done < p->nr ? p->extent[done].first : 0;
 	p->job->nr_written = 0;
 	/* The one in which it failed may be written in part. */
-	(void)copy_all(pid, m, p, p->was, uni_min(done + 1, p->nr), process_vm_writev, &back);
+	(void)write_all(pid, m, p, f, p->was, uni_min(done + 1, p->nr), &back);
 	return rc;
 }

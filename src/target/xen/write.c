@@ -127,6 +127,12 @@ static void write_extent(const struct writer *w, size_t i)
 	}
 }
 
+static void read_all(struct writer *w)
+{
+	for (size_t i = 0; i < w->plan.nr; i++)
+		memcpy(w->plan.was + w->plan.extent[i].at, extent_at(w, i), w->plan.extent[i].len);
+}
+
 /* With the domain held by us. */
 static int write_held(struct writer *w)
 {
@@ -136,8 +142,7 @@ static int write_held(struct writer *w)
 		if (w->regs[v].state != UNI_VCPU_OFFLINE && uni_patch_hit(&w->plan, &w->regs[v]))
 			return -UNI_EAGAIN;
 	}
-	for (size_t i = 0; i < w->plan.nr; i++)
-		memcpy(w->plan.was + w->plan.extent[i].at, extent_at(w, i), w->plan.extent[i].len);
+	read_all(w);
 	rc = uni_patch_apply(&w->plan);
 	if (rc == 0 && !uni_xen_keeper_holds(&w->t->keeper))
 		rc = -UNI_EAGAIN;
@@ -149,9 +154,16 @@ static int write_held(struct writer *w)
 static int hold_and_write(struct writer *w)
 {
 	struct uni_target *base = &w->t->base;
-	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - w->t->nr_vcpus), begin_ns = uni_now_ns();
-	int rc = base->ops->snap(base, all, w->regs, UNI_SNAP_HOLD);
+	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - w->t->nr_vcpus), begin_ns;
+	int rc;
 
+	/* Code and pages that are needed for the first time come from a disk, maybe: not while the
+	 * domain stands. What this says of one that runs may be wrong in a moment. */
+	read_all(w);
+	(void)uni_patch_apply(&w->plan);
+	w->plan.job->bad = 0;
+	begin_ns = uni_now_ns();
+	rc = base->ops->snap(base, all, w->regs, UNI_SNAP_HOLD);
 	/* Somebody else's pause may end at any time. */
 	if (rc == 0)
 		rc = w->t->held ? write_held(w) : -UNI_EAGAIN;
