@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "syscalls/result.h"
+#include "syscalls/source.h"
+
+#define LINE_MAX_BYTES 8192
+#define PENDING_MAX    1024
+
+/* A call whose line said that it is unfinished. */
+struct pending {
+	uint32_t thread, entry; /* entry UINT32_MAX: -e leaves it out */
+};
+
+struct console {
+	struct uni_sysc_log *log;
+	unsigned machine;
+	bool in_table; /* lines are those of a table of sums */
+	bool rows;     /* behind its rule */
+	uint64_t ns;   /* since 1970, of the line; 0: it does not tell */
+	UNI_VEC(struct pending) pending;
+	char line[LINE_MAX_BYTES];
+};
+
+/* Without carriage returns and colours; cut where it is longer than any line is. */
+static void take_line(struct console *c, const char *s, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n + 1 < sizeof(c->line); i++) {
+		if (s[i] == '\x1b' && i + 1 < len && s[i + 1] == '[') {
+			i += 2;
+			while (i < len && (s[i] < '@' || s[i] > '~'))
+				i++;
+		} else if (s[i] != '\r' && s[i] != '\0') {
+			c->line[n++] = s[i];
+		}
+	}
+	while (n != 0 && c->line[n - 1] == ' ')
+		n--;
+	c->line[n] = '\0';
+}
+
+/* "[label] " in front, or strace's "123 ". */
+static const char *skip_thread(struct console *c, const char *s, uint32_t *ret)
+{
+	const char *end = *s == '[' ? strchr(s, ']') : NULL;
+	size_t digits = strspn(s, "0123456789");
+	char pid[40];
+
+	*ret = 0;
+	if (end != NULL && end[1] == ' ' && end > s + 1) {
+		digits = strspn(s + 1, "0123456789");
+		if (s + 1 + digits == end && digits < 20) {
+			(void)snprintf(pid, sizeof(pid), "pid %.*s", (int)digits, s + 1);
+			*ret = uni_sysc_clean_text(c->log, pid, strlen(pid));
+		} else {
+			*ret = uni_sysc_clean_text(c->log, s + 1, (size_t)(end - s - 1));
+		}
+		return end + 2;
+	}
+	if (digits != 0 && digits < 20 && s[digits] == ' ') {
+		(void)snprintf(pid, sizeof(pid), "pid %.*s", (int)digits, s);
+		*ret = uni_sysc_clean_text(c->log, pid, strlen(pid));
+		return s + digits + strspn(s + digits, " ");
+	}
+	return s;
+}
+
+/*
+ * strace's stamps: "12:34:56 ", "12:34:56.123456 ", "1700000000.123456 ", "     0.000012 ".
+ * Only the third is a time that says when.
+ */
+static const char *skip_stamp(const char *s, uint64_t *ns_ret)
+{
+	const char *begin = s + strspn(s, " ");
+	size_t len = strspn(begin, "0123456789:.");
+	char number[32] = "";
+	double v;
+
+	*ns_ret = 0;
+	if (len < 7 || len >= sizeof(number) || begin[len] != ' ' || strcspn(begin, ":.") == len)
+		return s;
+	memcpy(number, begin, len);
+	if (memchr(number, ':', len) == NULL) {
+		if (!uni_parse_double(number, &v) || v < 0 || v > 1e10)
+			return s;
+		*ns_ret = v >= 1e8 ? (uint64_t)(v * 1e6 + 0.5) * 1000 : 0;
+	}
+	return begin + len + strspn(begin + len, " ");
+}
+
+/* The call whose name stands there; *name_ret: text of the log. False: none that anybody knows. */
+static bool find_call(struct console *c, const char *s, size_t len,
+	const struct uni_sysc_def **def_ret, uint32_t *name_ret)
+{
+	const struct uni_sysc_def *def = len != 0 ? uni_sysc_by_name(s, len) : NULL;
+	char number[24] = "";
+	uint64_t nr;
+
+	if (def == NULL && len > 8 && len < 8 + sizeof(number) && strncmp(s, "syscall_", 8) == 0) {
+		memcpy(number, s + 8, len - 8);
+		if (!uni_parse_u64(number, &nr))
+			return false;
+		def = uni_sysc_by_number(c->machine, nr);
+		*name_ret = def != NULL ? uni_sysc_clean_text(c->log, def->name, strlen(def->name))
+					: uni_sysc_clean_text(c->log, s, len);
+		*def_ret = def;
+		return true;
+	}
+	*def_ret = def;
+	if (def != NULL)
+		*name_ret = uni_sysc_clean_text(c->log, def->name, strlen(def->name));
+	return def != NULL;
+}
+
+/* " <0.000123>" at the end, of strace -T; NULL: there is none. */
+static char *duration(char *s, uint64_t *ns_ret)
+{
+	size_t len = strlen(s);
+	char *at = strrchr(s, '<');
+	double v;
+
+	if (at == NULL || at == s || at[-1] != ' ' || s[len - 1] != '>')
+		return NULL;
+	s[len - 1] = '\0';
+	if (!uni_parse_double(at + 1, &v) || v > 1e9) {
+		s[len - 1] = '>';
+		return NULL;
+	}
+	*ns_ret = (uint64_t)(v * 1e9 + 0.5);
+	return at - 1;
+}
+
+/* ")   = RESULT" from the right; NULL: there is none. */
+static char *find_result(char *s, char **close_ret)
+{
+	for (char *at = s + strlen(s); at-- > s;) {
+		char *b = at;
+
+		if (strncmp(at, "= ", 2) != 0)
+			continue;
+		while (b > s && b[-1] == ' ')
+			b--;
+		if (b != at && b > s && b[-1] == ')') {
+			*close_ret = b - 1;
+			return at + 2;
+		}
+	}
+	return NULL;
+}
+
+/* Nanos tells at its end what a call has filled in; strace puts all there that it did not yet. */
+static int more_args(
+	struct console *c, struct uni_sysc_entry *e, const char *from, const char *close)
+{
+	const char *begin = uni_strtab_get(c->log->text, e->args);
+	size_t len = strlen(begin);
+	_cleanup_strbuf_ struct uni_strbuf all;
+
+	uni_strbuf_init(&all);
+	from += strspn(from, " ");
+	if (from >= close)
+		return 0;
+	while (len != 0 && begin[len - 1] == ' ')
+		len--;
+	uni_strbuf_addf(&all, "%.*s", (int)len, begin);
+	if (len != 0 && *from != ',')
+		uni_strbuf_adds(&all, begin[len - 1] == ',' ? " " : ", ");
+	uni_strbuf_addf(&all, "%.*s", (int)(close - from), from);
+	if (uni_strbuf_failed(&all))
+		return -UNI_ENOMEM;
+	e->args = uni_sysc_clean_text(c->log, all.s, all.len);
+	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
+}
+
+static int resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
+{
+	const char *end = strstr(s, " resumed>");
+	struct uni_sysc_entry *e;
+	char *close, *result;
+	uint32_t entry;
+	size_t i;
+
+	if (strncmp(s, "<... ", 5) != 0 || end == NULL)
+		return 0;
+	*was_ret = true;
+	for (i = c->pending.nr; i != 0 && c->pending.v[i - 1].thread != thread; i--)
+		;
+	result = find_result(s, &close);
+	if (i == 0 || result == NULL) {
+		c->log->unknown++;
+		return 0;
+	}
+	entry = c->pending.v[i - 1].entry;
+	c->pending.v[i - 1] = c->pending.v[--c->pending.nr];
+	if (entry == UINT32_MAX)
+		return 0;
+	e = &c->log->all.v[entry];
+	uni_sysc_parse_result(c->log, result, e);
+	if (e->result == UNI_STR_NONE)
+		return -UNI_ENOMEM;
+	end += sizeof(" resumed>") - 1;
+	return more_args(c, e, end, close);
+}
+
+static int unfinished(struct console *c, const struct uni_sysc_entry *e)
+{
+	uint32_t entry;
+	int rc = uni_sysc_log_put(c->log, e, &entry);
+
+	if (rc != 0)
+		return rc;
+	if (c->pending.nr == PENDING_MAX)
+		c->pending.nr--;
+	return uni_vec_push(&c->pending, ((struct pending){ e->thread, entry })) ? 0 : -UNI_ENOMEM;
+}
+
+/* "name(args) = result", or the first part of one. */
+static int call(struct console *c, uint32_t thread, char *s, bool *was_ret)
+{
+	static const char tail[] = " <unfinished ...>";
+	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
+	size_t name = strcspn(s, "("), len = strlen(s);
+	const struct uni_sysc_def *def;
+	char *close, *result, *cut;
+	uint64_t ns = 0;
+
+	if (s[name] != '(' || !find_call(c, s, name, &def, &e.name))
+		return 0;
+	if (len > name + sizeof(tail) - 1 && strcmp(s + len - (sizeof(tail) - 1), tail) == 0) {
+		*was_ret = true;
+		e.args = uni_sysc_clean_text(
+			c->log, s + name + 1, len - (sizeof(tail) - 1) - name - 1);
+		return unfinished(c, &e);
+	}
+	cut = duration(s, &ns);
+	if (cut != NULL)
+		*cut = '\0';
+	result = find_result(s + name, &close);
+	if (result == NULL)
+		return 0;
+	*was_ret = true;
+	e.args = uni_sysc_clean_text(c->log, s + name + 1, (size_t)(close - s) - name - 1);
+	uni_sysc_parse_result(c->log, result, &e);
+	if (c->ns != 0 && cut != NULL) {
+		e.timed = true;
+		e.begin_ns = c->ns;
+		e.end_ns = c->ns + ns;
+	}
+	return uni_sysc_log_add(c->log, &e);
+}
+
+/* Nanos before its klib: "1 mmap", and "1 direct return: 0, rsp 0x7f..". */
+static int old_style(struct console *c, uint32_t thread, const char *s, bool *was_ret)
+{
+	static const char ret[] = "direct return: ";
+	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
+	const struct uni_sysc_def *def;
+	char value[32] = "";
+	size_t len;
+
+	if (thread == 0)
+		return 0;
+	if (strncmp(s, ret, sizeof(ret) - 1) != 0) {
+		if (!find_call(c, s, strlen(s), &def, &e.name))
+			return 0;
+		*was_ret = true;
+		e.args = uni_sysc_clean_text(c->log, "...", 3);
+		return unfinished(c, &e);
+	}
+	*was_ret = true;
+	s += sizeof(ret) - 1;
+	len = strcspn(s, ",");
+	for (size_t i = c->pending.nr; i != 0 && len < sizeof(value); i--) {
+		uint32_t entry = c->pending.v[i - 1].entry;
+
+		if (c->pending.v[i - 1].thread != thread)
+			continue;
+		c->pending.v[i - 1] = c->pending.v[--c->pending.nr];
+		memcpy(value, s, len);
+		if (entry != UINT32_MAX)
+			uni_sysc_parse_result(c->log, value, &c->log->all.v[entry]);
+		return 0;
+	}
+	c->log->unknown++;
+	return 0;
+}
+
+/* "99.01 0.012345 12 1000 3 read": five or six words. */
+static int row(struct console *c, const char *s, bool *was_ret)
+{
+	const char *word[6] = { NULL };
+	size_t len[6] = { 0 }, nr = 0;
+	struct uni_sysc_sum sum = { 0 };
+	const struct uni_sysc_def *def;
+	char seconds[32] = "";
+	int64_t calls, errors = 0;
+	double v;
+
+	while (*(s += strspn(s, " ")) != '\0' && nr < 6) {
+		word[nr] = s;
+		len[nr] = strcspn(s, " ");
+		s += len[nr++];
+	}
+	if (*s != '\0' || nr < 5 || len[1] >= sizeof(seconds))
+		return 0;
+	memcpy(seconds, word[1], len[1]);
+	if (!uni_parse_double(seconds, &v) || v > 1e9 ||
+		!uni_sysc_parse_int(word[3], len[3], &calls) ||
+		(nr == 6 && !uni_sysc_parse_int(word[4], len[4], &errors)) ||
+		!find_call(c, word[nr - 1], len[nr - 1], &def, &sum.name))
+		return 0;
+	*was_ret = true;
+	sum.calls = (uint64_t)calls;
+	sum.errors = (uint64_t)errors;
+	sum.ns = (uint64_t)(v * 1e9 + 0.5);
+	if (sum.name == UNI_STR_NONE)
+		return -UNI_ENOMEM;
+	if (!uni_sysc_filter_name(c->log->filter, uni_strtab_get(c->log->text, sum.name)))
+		return 0;
+	return uni_vec_push(&c->log->sums, sum) ? 0 : -UNI_ENOMEM;
+}
+
+/* Is the line part of a table's frame? */
+static bool frame(struct console *c, const char *s)
+{
+	s += strspn(s, " ");
+	if (strncmp(s, "% time", 6) == 0 && strstr(s, "syscall") != NULL) {
+		c->in_table = true;
+		c->rows = false;
+		return true;
+	}
+	if (!c->in_table)
+		return false;
+	if (strncmp(s, "------", 6) == 0) {
+		c->in_table = !c->rows;
+		c->rows = true;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * A call behind what something printed without a newline: "prompt> [2] write(1". Where a thread's
+ * number in brackets stands, and a call that is known follows. NULL: no such place.
+ */
+static char *behind_text(struct console *c)
+{
+	for (char *at = c->line; (at = strchr(at + 1, '[')) != NULL;) {
+		size_t digits = strspn(at + 1, "0123456789");
+		const char *name;
+		uint32_t thread;
+
+		if (digits == 0 || at[digits + 1] != ']' || at[digits + 2] != ' ')
+			continue;
+		name = skip_thread(c, at, &thread);
+		if (strncmp(name, "<... ", 5) == 0)
+			return at;
+		if (name[strcspn(name, "( ")] == '(' &&
+			uni_sysc_by_name(name, strcspn(name, "(")) != NULL)
+			return at;
+	}
+	return NULL;
+}
+
+static int one_call(struct console *c, char *s, bool *was_ret)
+{
+	uint32_t thread;
+	int rc;
+
+	s = (char *)(uintptr_t)skip_thread(c, s, &thread);
+	s = (char *)(uintptr_t)skip_stamp(s, &c->ns);
+	rc = resumed(c, thread, s, was_ret);
+	if (rc == 0 && !*was_ret)
+		rc = call(c, thread, s, was_ret);
+	if (rc == 0 && !*was_ret)
+		rc = old_style(c, thread, s, was_ret);
+	return rc;
+}
+
+static int line(struct console *c)
+{
+	bool was = frame(c, c->line);
+	char *behind;
+	int rc = 0;
+
+	if (was || c->line[0] == '\0')
+		return 0;
+	if (c->in_table && c->rows) {
+		rc = row(c, c->line, &was);
+		if (was || rc != 0)
+			return rc;
+	}
+	rc = one_call(c, c->line, &was);
+	behind = rc == 0 && !was ? behind_text(c) : NULL;
+	if (behind != NULL)
+		rc = one_call(c, behind, &was);
+	c->log->other_lines += rc == 0 && !was;
+	return rc;
+}
+
+int uni_sysc_from_console(const char *data, size_t size, unsigned machine, struct uni_sysc_log *log)
+{
+	struct console *c = calloc(1, sizeof(*c));
+	int rc = 0;
+
+	if (c == NULL)
+		return -UNI_ENOMEM;
+	c->log = log;
+	c->machine = machine;
+	while (size != 0 && rc == 0) {
+		const char *nl = memchr(data, '\n', size);
+		size_t len = nl != NULL ? (size_t)(nl - data) : size;
+
+		take_line(c, data, len);
+		rc = line(c);
+		len += nl != NULL;
+		data += len;
+		size -= len;
+	}
+	uni_vec_free(&c->pending);
+	free(c);
+	return rc;
+}

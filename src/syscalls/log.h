@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* System calls that a guest made, wherever they are known from, and how strace tells them. */
+#ifndef UNI_SYSCALLS_LOG_H
+#define UNI_SYSCALLS_LOG_H
+
+#include "base/sink.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "syscalls/filter.h"
+
+#define UNI_SYSC_LOG_MAX (1u << 26) /* calls that are kept; the rest is counted */
+
+enum uni_sysc_end {
+	UNI_SYSC_OPEN, /* not seen to return */
+	UNI_SYSC_OK,
+	UNI_SYSC_FAILED,
+	UNI_SYSC_NO_RESULT, /* it does not return, or nobody knows what */
+};
+
+struct uni_sysc_entry {
+	uint64_t begin_ns, end_ns; /* where the log is timed */
+	int64_t value;		   /* OK: the result; FAILED: errno, 0: not known */
+	uint32_t name, args;	   /* texts of the log */
+	uint32_t result;	   /* text to be shown instead of the value; 0: none */
+	uint32_t thread;	   /* text: "pid 5", or a name; 0: not known */
+	uint8_t end;		   /* enum uni_sysc_end */
+	char shown;		   /* how an OK one's value is shown: kind of the table */
+	bool timed;		   /* begin_ns and end_ns say something */
+};
+
+/* A row of a table of sums that the guest itself printed. */
+struct uni_sysc_sum {
+	uint32_t name;
+	uint64_t calls, errors, ns;
+};
+
+#define UNI_SYSC_CACHE 256
+
+struct uni_sysc_log {
+	UNI_VEC(struct uni_sysc_entry) all;
+	UNI_VEC(struct uni_sysc_sum) sums;
+	struct uni_strtab *text;
+	const struct uni_sysc_filter *filter; /* borrowed; NULL: everything */
+	struct {
+		uint32_t name;
+		bool known, passes;
+	} cache[UNI_SYSC_CACHE];  /* what the filter says of names */
+	UNI_VEC(uint32_t) unused; /* entries of `all` that were forgotten */
+	uint64_t dropped;	  /* calls beyond UNI_SYSC_LOG_MAX */
+	uint64_t other_lines;	  /* of a text: lines that are no system calls */
+	uint64_t unknown;	  /* results without their call */
+};
+
+int uni_sysc_log_init(struct uni_sysc_log *log, const struct uni_sysc_filter *filter);
+void uni_sysc_log_deinit(struct uni_sysc_log *log); /* of a zeroed one nothing */
+/* The number of a text; 0 for "". -1 as uint32_t: out of memory. */
+uint32_t uni_sysc_log_text(struct uni_sysc_log *log, const char *s, size_t len);
+/* Whether it passes the filter by its name is looked at here; by its end in what tells it. */
+int uni_sysc_log_add(struct uni_sysc_log *log, const struct uni_sysc_entry *e);
+
+/* The same; *index_ret: its place in `all`, UINT32_MAX if it is not told. */
+int uni_sysc_log_put(struct uni_sysc_log *log, const struct uni_sysc_entry *e, uint32_t *index_ret);
+/* Do calls of that name (a text of the log) pass the filter? */
+bool uni_sysc_log_passes(struct uni_sysc_log *log, uint32_t name);
+/* For who tells a log while it grows: its place is for another. */
+int uni_sysc_log_forget(struct uni_sysc_log *log, uint32_t index);
+/* Texts of entries that were forgotten go: all numbers of texts but those of entries are void. */
+int uni_sysc_log_shrink(struct uni_sysc_log *log);
+
+struct uni_sysc_print {
+	enum { UNI_SYSC_NO_TIME, UNI_SYSC_TIME, UNI_SYSC_TIME_US, UNI_SYSC_EPOCH } stamp; /* -t.. */
+	bool relative;									  /* -r */
+	bool duration;									  /* -T */
+	unsigned column;	     /* -a: where results stand */
+	uint64_t realtime_offset_ns; /* wall clock minus the log's */
+};
+
+/*
+ * In order of their beginnings; of threads that were in calls at once in pieces, as strace does.
+ * Where only calls that ended some way are told: whole, in order of their ends.
+ */
+int uni_sysc_print(
+	const struct uni_sysc_log *log, const struct uni_sysc_print *opts, struct uni_sink *out);
+
+/* The same while calls come: the entry begins, or has ended. */
+struct uni_sysc_printer; /* opaque */
+struct uni_sysc_printer *uni_sysc_printer_create(const struct uni_sysc_log *log,
+	const struct uni_sysc_print *opts, struct uni_sink *out); /* NULL: out of memory */
+void uni_sysc_printer_destroy(struct uni_sysc_printer *p);	  /* NULL-safe */
+void uni_sysc_printer_put(struct uni_sysc_printer *p, uint32_t entry, bool end);
+
+void uni_sysc_json(const struct uni_sysc_log *log, struct uni_sink *out);
+
+enum uni_sysc_order { UNI_SYSC_BY_TIME, UNI_SYSC_BY_CALLS, UNI_SYSC_BY_ERRORS, UNI_SYSC_BY_NAME };
+
+/* The table of strace -c: the log's calls, and what the guest summed up itself. */
+int uni_sysc_summary(
+	const struct uni_sysc_log *log, enum uni_sysc_order order, struct uni_sink *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where system calls are known from: a trace of functions, Unikraft's tracepoints, a console. */
+#ifndef UNI_SYSCALLS_SOURCE_H
+#define UNI_SYSCALLS_SOURCE_H
+
+#include "syscalls/log.h"
+#include "syscalls/value.h"
+#include "trace/timeline.h"
+#include "uktrace/order.h"
+
+#define UNI_SYSC_PREFIXES_MAX 16
+
+/* What functions that answer a system call are called before its name. */
+struct uni_sysc_prefixes {
+	const char *v[UNI_SYSC_PREFIXES_MAX]; /* borrowed */
+	size_t nr;
+	/* Functions named as the call itself (a C library's), or sys_ and its name, count where
+	 * their arguments were recorded: somebody chose them. */
+	bool others;
+};
+
+/* Unikraft's, and others. */
+extern const struct uni_sysc_prefixes uni_sysc_prefixes;
+
+/* The system call that this function answers; NULL: none. *other_ret: by `others`. */
+const struct uni_sysc_def *uni_sysc_of_function(
+	const struct uni_sysc_prefixes *p, const char *function, bool *other_ret);
+
+/* Reads the timeline to its end. memory may be NULL. 0 or -UNI_ENOMEM. */
+int uni_sysc_from_calls(const struct uni_timeline *tl, const struct uni_sysc_prefixes *prefixes,
+	const struct uni_sysc_memory *memory, struct uni_sysc_log *log);
+
+/*
+ * The same of a timeline that grows. told: the entry of the log begins, or has ended. Entries that
+ * have ended are forgotten.
+ */
+struct uni_sysc_reader; /* opaque */
+struct uni_sysc_told {
+	void (*fn)(void *ctx, uint32_t entry, bool end);
+	void *ctx;
+};
+/* Borrows all. NULL: out of memory. */
+struct uni_sysc_reader *uni_sysc_reader_create(const struct uni_timeline *tl,
+	const struct uni_sysc_prefixes *prefixes, const struct uni_sysc_memory *memory,
+	struct uni_sysc_log *log, const struct uni_sysc_told *told);
+void uni_sysc_reader_destroy(struct uni_sysc_reader *r); /* NULL-safe */
+/* All that is there now. 0 or -UNI_ENOMEM. */
+int uni_sysc_reader_read(struct uni_sysc_reader *r);
+
+/* Those of vfscore and posix-socket that tell a whole call. 0 or -UNI_ENOMEM. */
+int uni_sysc_from_tracepoints(const struct uni_ukt_trace *t, struct uni_sysc_log *log);
+
+/*
+ * What a guest printed on its console: Nanos' strace klib and its table of sums, its older
+ * debugsyscalls, Unikraft's strace option, strace itself. Other lines are passed over. machine: of
+ * numbers without names. 0 or -UNI_ENOMEM.
+ */
+int uni_sysc_from_console(
+	const char *data, size_t size, unsigned machine, struct uni_sysc_log *log);
+
+#endif
