@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "promise/model_priv.h"
 #include "promise/query.h"
+#include "promise/query_priv.h"
 
 static int report(struct uni_findings *f, struct uni_finding found)
 {
@@ -14,11 +16,71 @@ static bool remembers(const struct uni_promise *on)
 	return on->type == UNI_PROMISE_TYPE_SEMAPHORE || on->type == UNI_PROMISE_TYPE_MVAR;
 }
 
-/* `on` was signalled before anybody waited for it, and since that wait began never again. */
-static bool came_too_early(const struct uni_promise *on, const struct uni_promise_wait *w)
+/*
+ * What it is may not be in the trace. Who took its value after that signal has got what was
+ * signalled; and nobody signals to itself.
+ */
+static bool was_kept(const struct uni_promise *on, uint32_t waiter)
 {
-	return !remembers(on) && w->ready == UNI_PROMISE_OPEN && w->end == UNI_PROMISE_OPEN &&
-	       on->fate == UNI_FATE_OPEN && on->nr_lonely != 0 && on->lonely <= w->begin;
+	return remembers(on) || on->taken || on->lonely_by == waiter;
+}
+
+static bool came_too_late(const struct uni_promise_model *m, const struct uni_promise_wait *w)
+{
+	const struct uni_promise *on = &m->all.v[w->on];
+
+	return w->ready == UNI_PROMISE_OPEN && (w->end == UNI_PROMISE_OPEN || w->after_end) &&
+	       on->fate == UNI_FATE_OPEN && on->nr_lonely != 0 && on->lonely <= w->begin &&
+	       !was_kept(on, w->waiter);
+}
+
+#define OLDER 4096 /* waits of one promise that are looked at */
+
+/* When it was last woken by the same one before; UNI_PROMISE_OPEN: never. */
+static uint64_t woken_before(const struct uni_promise_model *m, const struct uni_promise_wait *w)
+{
+	uint32_t i = w->next;
+
+	for (unsigned k = 0; i != UNI_PROMISE_NONE && k < OLDER; k++) {
+		const struct uni_promise_wait *old = &m->waits.v[i];
+
+		if (old->on == w->on && old->ready != UNI_PROMISE_OPEN)
+			return old->ready;
+		i = old->next;
+	}
+	return UNI_PROMISE_OPEN;
+}
+
+/* It made what must end and nobody is known to work for, or was made by the same one. */
+static bool may_owe(const struct uni_promise_model *m, const struct uni_promise *p)
+{
+	if (p->owes)
+		return true;
+	return p->creator == UNI_PROMISE_NONE ? m->nobody_owes : m->all.v[p->creator].owes;
+}
+
+/*
+ * Does anything go wrong because it waits? Who was woken by it before may have nothing to do, and
+ * wait for more; but not if it has made since what must end, before it missed that signal, or has
+ * resolved others of that kind.
+ */
+static bool is_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w)
+{
+	const struct uni_promise *p = &m->all.v[w->waiter];
+	uint64_t woken;
+
+	if (p->must_end)
+		return true;
+	if (!p->awaited && !may_owe(m, p))
+		return false;
+	woken = woken_before(m, w);
+	return woken == UNI_PROMISE_OPEN || p->settles ||
+	       (p->owes && p->owes_since >= woken && p->owes_since <= m->all.v[w->on].lonely);
+}
+
+bool uni_promise_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w)
+{
+	return came_too_late(m, w) && is_missed(m, w);
 }
 
 static int lost_wakeups(const struct uni_promise_model *m, struct uni_findings *f)
@@ -27,25 +89,21 @@ static int lost_wakeups(const struct uni_promise_model *m, struct uni_findings *
 
 	for (size_t i = 0; rc == 0 && i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
-		const struct uni_promise *on = &m->all.v[w->on];
+		struct uni_finding found = { .kind = UNI_FINDING_LOST_WAKEUP,
+			.time = w->begin,
+			.ns = m->end - w->begin,
+			.who = w->waiter,
+			.other = w->on,
+			.by = m->all.v[w->on].lonely_by };
 
-		if (came_too_early(on, w))
-			rc = report(f, (struct uni_finding){ .kind = UNI_FINDING_LOST_WAKEUP,
-					       .time = w->begin,
-					       .ns = m->end - w->begin,
-					       .who = w->waiter,
-					       .other = w->on,
-					       .by = on->lonely_by });
+		if (!came_too_late(m, w))
+			continue;
+		if (!is_missed(m, w))
+			rc = uni_vec_push(&f->doubts, found) ? 0 : -UNI_ENOMEM;
+		else
+			rc = report(f, found);
 	}
 	return rc;
-}
-
-/* What became another one ends with it. */
-static bool is_open(const struct uni_promise_model *m, uint32_t who)
-{
-	for (unsigned i = 0; i < 64 && m->all.v[who].fate == UNI_FATE_BECAME; i++)
-		who = m->all.v[who].other;
-	return m->all.v[who].fate == UNI_FATE_OPEN;
 }
 
 static int unresolved(const struct uni_promise_model *m, struct uni_findings *f)
@@ -55,7 +113,7 @@ static int unresolved(const struct uni_promise_model *m, struct uni_findings *f)
 	for (uint32_t i = 0; rc == 0 && i < m->all.nr; i++) {
 		const struct uni_promise *p = &m->all.v[i];
 
-		if (p->should_resolve && is_open(m, i))
+		if (p->should_resolve && m->all.v[uni_promise_heir(m, i)].fate == UNI_FATE_OPEN)
 			rc = report(f, (struct uni_finding){ .kind = UNI_FINDING_UNRESOLVED,
 					       .time = p->last,
 					       .ns = m->end - p->begin,
@@ -112,90 +170,10 @@ static int circles(const struct uni_promise_model *m, struct uni_findings *f)
 	return rc;
 }
 
-static int longer(const void *a, const void *b)
+void uni_findings_deinit(struct uni_findings *f)
 {
-	const struct uni_promise_run *x = *(const struct uni_promise_run *const *)a,
-				     *y = *(const struct uni_promise_run *const *)b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
-/* Of one wait, that are looked at: work stays in proportion to the trace. */
-#define HOG_RUNS 4096
-
-struct long_runs {
-	UNI_VEC(const struct uni_promise_run *) all; /* by their beginning */
-};
-
-/* The run of another promise that covers most of [from, to) on that CPU, at least busy_ns of it. */
-static const struct uni_promise_run *hog(const struct long_runs *r,
-	const struct uni_promise_wait *w, uint64_t to, uint64_t busy_ns, uint64_t longest)
-{
-	const struct uni_promise_run *best = NULL;
-	uint64_t most = 0, first = w->ready > longest ? w->ready - longest : 0;
-	size_t lo = 0, hi = r->all.nr;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->all.v[mid]->begin < first)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (unsigned i = 0; i < HOG_RUNS && lo < r->all.nr && r->all.v[lo]->begin < to;
-		i++, lo++) {
-		const struct uni_promise_run *run = r->all.v[lo];
-		uint64_t begin = run->begin > w->ready ? run->begin : w->ready;
-		uint64_t end = run->end < to ? run->end : to;
-
-		if (run->promise == w->waiter || end <= begin || end - begin < busy_ns)
-			continue;
-		if (w->end != UNI_PROMISE_OPEN && run->cpu != w->cpu)
-			continue;
-		if (end - begin > most) {
-			most = end - begin;
-			best = run;
-		}
-	}
-	return best;
-}
-
-static int starved(const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *f)
-{
-	struct long_runs runs = { 0 };
-	uint64_t longest = 0;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < m->runs.nr; i++) {
-		const struct uni_promise_run *r = &m->runs.v[i];
-
-		if (r->end - r->begin < busy_ns)
-			continue;
-		if (r->end - r->begin > longest)
-			longest = r->end - r->begin;
-		rc = uni_vec_push(&runs.all, r) ? 0 : -UNI_ENOMEM;
-	}
-	if (runs.all.nr != 0)
-		qsort(runs.all.v, runs.all.nr, sizeof(runs.all.v[0]), longer);
-	for (size_t i = 0; rc == 0 && runs.all.nr != 0 && i < m->waits.nr; i++) {
-		const struct uni_promise_wait *w = &m->waits.v[i];
-		uint64_t to = w->end == UNI_PROMISE_OPEN ? m->end : w->end;
-		const struct uni_promise_run *by;
-
-		if (w->ready == UNI_PROMISE_OPEN || to - w->ready < busy_ns)
-			continue;
-		by = hog(&runs, w, to, busy_ns, longest);
-		if (by != NULL)
-			rc = report(f, (struct uni_finding){ .kind = UNI_FINDING_STARVED,
-					       .time = w->ready,
-					       .ns = to - w->ready,
-					       .who = w->waiter,
-					       .other = by->promise,
-					       .by = UNI_PROMISE_NONE });
-	}
-	uni_vec_free(&runs.all);
-	return rc;
+	uni_vec_free(&f->all);
+	uni_vec_free(&f->doubts);
 }
 
 int uni_promise_findings(
@@ -207,7 +185,7 @@ int uni_promise_findings(
 		rc = unresolved(m, ret);
 	if (rc == 0)
 		rc = circles(m, ret);
-	return rc == 0 ? starved(m, busy_ns, ret) : rc;
+	return rc == 0 ? uni_promise_starved(m, busy_ns, ret) : rc;
 }
 
 static uint64_t latency(const struct uni_promise_wait *w)
@@ -237,7 +215,7 @@ size_t uni_promise_wakeups(
 	for (size_t i = 0; i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
 
-		if (w->ready == UNI_PROMISE_OPEN || w->end == UNI_PROMISE_OPEN)
+		if (w->ready == UNI_PROMISE_OPEN || w->end == UNI_PROMISE_OPEN || w->after_end)
 			continue;
 		if (!uni_vec_push(&all, w))
 			break;

@@ -154,28 +154,40 @@ static void pauses(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void findings(
-	struct uni_json *j, const struct uni_promise_model *m, const struct uni_findings *f)
+static void finding(
+	struct uni_json *j, const struct uni_promise_model *m, const struct uni_finding *x)
 {
 	static const char *const kinds[] = { "lost_wakeup", "unresolved", "deadlock", "starved" };
 
+	uni_json_object(j);
+	uni_json_kv(str, j, "kind", kinds[x->kind]);
+	uni_json_key(j, "who");
+	index_or_null(j, x->who);
+	uni_json_key(j, "other");
+	index_or_null(j, x->other);
+	uni_json_key(j, "by");
+	index_or_null(j, x->by);
+	uni_json_kv(u64, j, "time", x->time - m->begin);
+	uni_json_kv(u64, j, "ns", x->ns);
+	if (x->kind == UNI_FINDING_STARVED) {
+		uni_json_kv(u64, j, "silent", x->silent);
+		uni_json_kv(u64, j, "on_cpu", x->on_cpu);
+	}
+	uni_json_object_end(j);
+}
+
+static void findings(
+	struct uni_json *j, const struct uni_promise_model *m, const struct uni_findings *f)
+{
 	uni_json_key(j, "findings");
 	uni_json_array(j);
-	for (size_t i = 0; i < f->all.nr; i++) {
-		const struct uni_finding *x = &f->all.v[i];
-
-		uni_json_object(j);
-		uni_json_kv(str, j, "kind", kinds[x->kind]);
-		uni_json_key(j, "who");
-		index_or_null(j, x->who);
-		uni_json_key(j, "other");
-		index_or_null(j, x->other);
-		uni_json_key(j, "by");
-		index_or_null(j, x->by);
-		uni_json_kv(u64, j, "time", x->time - m->begin);
-		uni_json_kv(u64, j, "ns", x->ns);
-		uni_json_object_end(j);
-	}
+	for (size_t i = 0; i < f->all.nr; i++)
+		finding(j, m, &f->all.v[i]);
+	uni_json_array_end(j);
+	uni_json_key(j, "doubts");
+	uni_json_array(j);
+	for (size_t i = 0; i < f->doubts.nr; i++)
+		finding(j, m, &f->doubts.v[i]);
 	uni_json_array_end(j);
 }
 
@@ -192,6 +204,7 @@ void uni_promise_json(
 	uni_json_kv(u64, &j, "duration_ns", m->end - m->begin);
 	uni_json_kv(u64, &j, "events", m->events);
 	uni_json_kv(u64, &j, "lost", m->lost);
+	uni_json_kv(bool, &j, "lost_at_most", m->lost_at_most);
 	uni_json_kv(u64, &j, "gaps", m->gaps);
 	promises(&j, m);
 	runs(&j, m);

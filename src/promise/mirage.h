@@ -19,11 +19,13 @@
 #include "base/sink.h"
 #include "promise/event.h"
 
+#define UNI_MIRAGE_UUID "05883b8d-521a-487b-b397-456ab150680c" /* of all such traces */
+
 struct uni_mirage_stats {
 	uint64_t packets, events;
 	uint64_t unused;	/* packets that never held an event */
 	uint64_t missing;	/* packets that the counter says there were between those here */
-	uint64_t damaged;	/* packets whose rest makes no sense */
+	uint64_t damaged;	/* packets whose rest makes no sense, and places that hold none */
 	uint64_t damaged_bytes; /* not read of these */
 	size_t first_damage;	/* offset in the data, if damaged */
 };
@@ -31,13 +33,14 @@ struct uni_mirage_stats {
 /* A negative return ends the reading and is returned. */
 typedef int (*uni_promise_event_fn)(void *arg, const struct uni_promise_event *event);
 
-/* Does the data begin as such a ring? */
+/* Is there a packet of such a ring, anywhere? Its first bytes may be damaged. */
 bool uni_mirage_is(const void *data, size_t size);
 
 /*
  * Gives out all events, oldest packet first; a gap is told as UNI_PE_LOST with value -1: how many
- * is not known. Times never decrease: one that does within a packet is damage, and the rest of that
- * packet is not read; what other packets hold is given out whole. UNI_EFORMAT: no such ring.
+ * is not known. So is what is damaged, and what a ring lost before its oldest packet. Times never
+ * decrease: one that does within a packet is damage, and the rest of that packet is not read; what
+ * other packets hold is given out whole. UNI_EFORMAT: no such ring.
  */
 int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
 	struct uni_mirage_stats *stats_ret, struct uni_err *err);
@@ -53,6 +56,12 @@ struct uni_mirage_file {
 int uni_mirage_merge(const struct uni_mirage_file *files, size_t nr, uni_promise_event_fn fn,
 	void *arg, struct uni_mirage_stats *stats_ret, struct uni_err *err);
 
+/* Is it such a trace as a folder: the metadata that we write, and cpu0, cpu1 ... in it? */
+bool uni_mirage_is_folder(const char *path);
+/* As uni_mirage_merge(). */
+int uni_mirage_read_folder(const char *path, uni_promise_event_fn fn, void *arg,
+	struct uni_mirage_stats *stats_ret, struct uni_err *err);
+
 /* Writes packets of at most `packet` bytes, in order: every viewer of the old format reads it. */
 struct uni_mirage_writer;
 int uni_mirage_writer_open(
@@ -63,8 +72,24 @@ int uni_mirage_writer_open(
  * of time. One that is larger than a packet is not written, and counted.
  */
 int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_event *event);
+/* What says that a trace went on until then, though nothing happened: a label of nobody. */
+struct uni_promise_event uni_mirage_end(uint64_t time);
 /* Writes the last packet and frees; *dropped_ret (may be NULL): events that fitted no packet. */
 int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret);
+
+/*
+ * Old viewers end at an id that is created twice, or after it was named; guests take addresses for
+ * ids, and use them again. Such a one, whatever the CPU, gets a new id from its second creation on.
+ */
+struct uni_mirage_ids;
+struct uni_mirage_ids *uni_mirage_ids_create(void); /* NULL: out of memory */
+/*
+ * Events in the order of time. 0 or -UNI_ENOMEM. *keep_ret: false for what means nothing and would
+ * be without end to an old viewer: a promise that becomes itself, at once or round about. The
+ * creation of nobody, at which it would end, is made a switch to who ran.
+ */
+int uni_mirage_ids_replace(struct uni_mirage_ids *ids, struct uni_promise_event *e, bool *keep_ret);
+void uni_mirage_ids_destroy(struct uni_mirage_ids *ids); /* NULL-safe */
 
 /* The TSDL that describes such a file completely, ids 12 and 13 and all types included. */
 void uni_mirage_metadata(struct uni_sink *out);

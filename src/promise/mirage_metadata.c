@@ -30,7 +30,7 @@ void uni_mirage_metadata(struct uni_sink *out)
 		"typealias integer { size = 64; align = 8; base = 16; } := u64;\n"
 		"typealias integer { size = 64; align = 8; signed = true; } := i64;\n\n"
 		"trace {\n\tmajor = 1;\n\tminor = 8;\n"
-		"\tuuid = \"05883b8d-521a-487b-b397-456ab150680c\";\n\tbyte_order = le;\n"
+		"\tuuid = \"" UNI_MIRAGE_UUID "\";\n\tbyte_order = le;\n"
 		"\tpacket.header := struct { u32 magic; u8 uuid[16]; };\n};\n\n"
 		"clock {\n\tname = guest;\n\tfreq = 1000000000;\n};\n\n"
 		"typealias integer { size = 64; align = 8; map = clock.guest.value; } := time;\n\n"

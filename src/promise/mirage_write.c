@@ -179,3 +179,13 @@ int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret)
 	free(w);
 	return rc;
 }
+
+struct uni_promise_event uni_mirage_end(uint64_t time)
+{
+	return (struct uni_promise_event){ .kind = UNI_PE_LABEL,
+		.time = time,
+		.thread = UNI_PROMISE_NOBODY,
+		.other = UNI_PROMISE_NOBODY,
+		.text = UNI_MIRAGE_END,
+		.text_len = sizeof(UNI_MIRAGE_END) - 1 };
+}

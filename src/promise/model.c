@@ -38,9 +38,15 @@ static void end_run(struct uni_promise_builder *b, struct uni_promise_cpu *c)
 	c->run = UNI_PROMISE_NONE;
 }
 
+/* Is it the wait of who wants the value of `on`, or of what became that? */
+static bool is_for(struct uni_promise_builder *b, const struct uni_promise_wait *w, uint32_t on)
+{
+	return uni_promise_meant(&b->m, w->on) == on;
+}
+
 /*
- * The promise runs again: whatever it waited for, it waits no more. The wait that woke it is the
- * one whose value has come, `on` if that is known.
+ * The promise runs again, or has ended: whatever it waited for, it waits no more. The wait that
+ * woke it is the one whose value has come, `on` if that is known.
  */
 static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t cpu)
 {
@@ -57,10 +63,10 @@ static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t 
 		w->cpu = cpu;
 		p->nr_open--;
 		since = w->begin;
-		if (w->on == on && w->ready == UNI_PROMISE_OPEN)
+		if (w->ready == UNI_PROMISE_OPEN && is_for(b, w, on))
 			w->ready = b->now;
 		w->given_up = w->ready == UNI_PROMISE_OPEN;
-		if (!w->given_up && (woke == UNI_PROMISE_NONE || w->on == on))
+		if (!w->given_up && (woke == UNI_PROMISE_NONE || is_for(b, w, on)))
 			woke = i;
 	}
 	p->wait_ns += b->now - since;
@@ -80,10 +86,11 @@ static int run(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32
 		return begin_pause(b, c, cpu, UNI_HIATUS_WORK);
 	end_pause(b, c);
 	wait = end_waits(b, who, on, cpu);
-	if (!uni_promise_push(
-		    &b->m.runs, ((struct uni_promise_run){ b->now, b->now, who, cpu, wait })))
+	if (!uni_promise_push(&b->m.runs,
+		    ((struct uni_promise_run){ b->now, b->now, who, cpu, wait, UNI_PROMISE_NONE })))
 		return -UNI_ENOMEM;
 	c->run = (uint32_t)b->m.runs.nr - 1;
+	c->silence = UNI_PROMISE_NONE;
 	b->m.all.v[who].nr_runs++;
 	return 0;
 }
@@ -104,14 +111,6 @@ static int edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, uint8
 	return uni_promise_push(&b->m.edges, e) ? 0 : -UNI_ENOMEM;
 }
 
-/* Who will bring the value of `on`: what it became, and so on. A circle is left anywhere. */
-static uint32_t source(struct uni_promise_builder *b, uint32_t on)
-{
-	for (unsigned i = 0; i < 64 && b->m.all.v[on].fate == UNI_FATE_BECAME; i++)
-		on = b->m.all.v[on].other;
-	return on;
-}
-
 /* How long the chain of waits is that let the CPU's promise run now. */
 static uint32_t chain(const struct uni_promise_builder *b, uint32_t cpu)
 {
@@ -119,6 +118,22 @@ static uint32_t chain(const struct uni_promise_builder *b, uint32_t cpu)
 	uint32_t wait = run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].wait;
 
 	return wait == UNI_PROMISE_NONE ? 0 : b->m.waits.v[wait].depth;
+}
+
+/* Does it wait for `on` already? Looking once more is no other wait. */
+static bool is_waiting(struct uni_promise_builder *b, uint32_t who, uint32_t on)
+{
+	uint32_t i = b->m.all.v[who].first_wait;
+
+	for (; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
+		const struct uni_promise_wait *w = &b->m.waits.v[i];
+
+		if (w->end != UNI_PROMISE_OPEN)
+			return false; /* all older ones ended as well */
+		if (w->ready == UNI_PROMISE_OPEN && is_for(b, w, on))
+			return true;
+	}
+	return false;
 }
 
 static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
@@ -133,9 +148,8 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 	struct uni_promise *p = get(b, who), *of = get(b, on);
 	uint32_t index;
 
-	if (p == NULL || of == NULL)
+	if (p == NULL || of == NULL || is_waiting(b, who, on))
 		return 0;
-	of = get(b, source(b, on));
 	if (p->nr_open >= UNI_PROMISE_WAITS) {
 		b->m.not_kept++;
 		return 0;
@@ -181,7 +195,7 @@ static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 
 		if (w->end != UNI_PROMISE_OPEN)
 			break;
-		if (w->on != on || w->ready != UNI_PROMISE_OPEN)
+		if (w->ready != UNI_PROMISE_OPEN || !is_for(b, w, on))
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
@@ -231,19 +245,20 @@ static int end_promise(struct uni_promise_builder *b, const struct uni_promise_e
 		return 0;
 	if (e->kind == UNI_PE_FAIL && uni_promise_text(b, e, &text) != 0)
 		return -UNI_ENOMEM;
-	if (e->kind == UNI_PE_BECOME && (other == UNI_PROMISE_NONE || source(b, other) == ends))
+	if (e->kind == UNI_PE_BECOME && (other == UNI_PROMISE_NONE || other == ends))
 		return 0; /* what becomes itself stays what it is */
 	p->end = b->now;
 	p->failure = text;
 	if (e->kind == UNI_PE_BECOME) {
 		p->fate = UNI_FATE_BECAME;
-		p->other = other;
-		hand_waiters(b, ends, source(b, other));
+		p->other = p->heir = other;
+		hand_waiters(b, ends, other);
 		return 0;
 	}
 	p->fate = e->kind == UNI_PE_FAIL ? UNI_FATE_FAILED : UNI_FATE_RESOLVED;
 	p->resolver = who;
 	p->depth = chain(b, e->cpu);
+	(void)end_waits(b, ends, UNI_PROMISE_NONE, e->cpu);
 	wake_all(b, e->cpu, ends, who);
 	return edge(b, who, ends, e->kind);
 }
@@ -267,12 +282,13 @@ static int count(struct uni_promise_builder *b, const struct uni_promise_event *
 
 	if (uni_promise_text(b, e, &c.counter) != 0)
 		return -UNI_ENOMEM;
-	for (size_t i = b->m.counts.nr; e->kind == UNI_PE_INCREASE && i-- > 0;) {
-		if (b->m.counts.v[i].counter != c.counter)
-			continue;
-		c.value = (int64_t)((uint64_t)c.value + (uint64_t)b->m.counts.v[i].value);
-		break;
+	while (b->counters.nr <= c.counter) {
+		if (!uni_vec_push(&b->counters, 0))
+			return -UNI_ENOMEM;
 	}
+	if (e->kind == UNI_PE_INCREASE)
+		c.value = (int64_t)((uint64_t)c.value + (uint64_t)b->counters.v[c.counter]);
+	b->counters.v[c.counter] = c.value;
 	return uni_promise_push(&b->m.counts, c) ? 0 : -UNI_ENOMEM;
 }
 
@@ -285,6 +301,7 @@ static int notify(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uin
 		return 0;
 	if (who == UNI_PROMISE_NONE) {
 		p->nr_lonely++;
+		p->taken = false;
 		p->lonely = b->now;
 		p->lonely_by = running(b, cpu);
 		return 0;
@@ -335,6 +352,8 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 	case UNI_PE_READ:
 	case UNI_PE_SIGNAL:
 		rc = run(b, e->cpu, who, other);
+		if (e->kind == UNI_PE_READ && other != UNI_PROMISE_NONE)
+			b->m.all.v[other].taken = true;
 		return rc != 0 ? rc : edge(b, other, who, e->kind);
 	case UNI_PE_RESOLVE:
 	case UNI_PE_FAIL:
@@ -364,9 +383,38 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 	}
 }
 
+/* Does such an event say that its thread has the CPU? */
+static bool runs(uint8_t kind)
+{
+	return kind <= UNI_PE_FAIL || (kind >= UNI_PE_SWITCH && kind <= UNI_PE_TRY_READ);
+}
+
+int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint64_t time)
+{
+	struct uni_promise_silence s = { .end = time, .next = UNI_PROMISE_NONE };
+	struct uni_promise_cpu *c;
+	uint32_t index = (uint32_t)b->m.silences.nr;
+
+	if (cpu >= UNI_PROMISE_CPUS || time <= b->cpus[cpu].heard)
+		return 0;
+	c = &b->cpus[cpu];
+	s.begin = c->heard;
+	c->heard = time;
+	if (c->run == UNI_PROMISE_NONE || time - s.begin < UNI_PROMISE_SILENT)
+		return 0;
+	if (!uni_promise_push(&b->m.silences, s))
+		return -UNI_ENOMEM;
+	if (c->silence == UNI_PROMISE_NONE)
+		b->m.runs.v[c->run].silence = index;
+	else
+		b->m.silences.v[c->silence].next = index;
+	c->silence = index;
+	return 0;
+}
+
 int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_promise_event *event)
 {
-	uint32_t who = UNI_PROMISE_NONE, other = UNI_PROMISE_NONE;
+	uint32_t named = UNI_PROMISE_NONE, who, other = UNI_PROMISE_NONE;
 
 	if (event->cpu >= UNI_PROMISE_CPUS || event->kind >= UNI_PE_NR ||
 		(event->kind > UNI_PE_NOTIFY && event->kind < UNI_PE_SHOULD_RESOLVE))
@@ -379,12 +427,19 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 		b->m.begin = b->now;
 	b->m.end = b->now;
 	b->m.events += event->kind != UNI_PE_LOST;
+	if (uni_promise_builder_heard(b, event->cpu, b->now) != 0)
+		return -UNI_ENOMEM;
 	if (event->kind == UNI_PE_GC || event->kind >= UNI_PE_HIATUS)
 		return pause_event(b, event);
-	if (uni_promise_know(b, event->thread, &who) != 0)
+	if (uni_promise_know(b, event->thread, &named) != 0)
 		return -UNI_ENOMEM;
 	if (event->kind != UNI_PE_CREATE && uni_promise_know(b, event->other, &other) != 0)
 		return -UNI_ENOMEM;
+	who = uni_promise_meant(&b->m, named);
+	other = uni_promise_meant(&b->m, other);
+	/* What it waited for before it became another one. */
+	if (who != named && runs(event->kind))
+		(void)end_waits(b, named, other, event->cpu);
 	return promise_event(b, event, who, other);
 }
 
@@ -404,10 +459,16 @@ const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_bu
 	if (b->m.begin == UINT64_MAX)
 		b->m.begin = b->m.end = 0;
 	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++) {
+		/* Without memory for it, what was silent passes for heard. */
+		(void)uni_promise_builder_heard(b, i, b->m.end);
 		end_run(b, &b->cpus[i]);
 		end_pause(b, &b->cpus[i]);
 	}
-	for (size_t i = 0; i < b->m.all.nr; i++)
+	for (uint32_t i = 0; i < b->m.all.nr; i++) {
+		b->m.all.v[i].heir = uni_promise_meant(&b->m, i);
+		uni_promise_end_waits(&b->m, i);
 		b->m.all.v[i].wait_ns += open_wait_ns(b, b->m.all.v[i].first_wait);
+	}
+	uni_promise_mark_needed(&b->m);
 	return &b->m;
 }

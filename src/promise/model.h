@@ -5,8 +5,12 @@
  * happened: ids that were never created appear when they are first named.
  *
  * One CPU runs one promise at a time. A wait begins when a promise wants a value that is not there,
- * and ends when it runs again; in between the value may arrive: from then on it is the scheduler
- * that lets it wait.
+ * and ends when it runs again or has ended itself; in between the value may arrive: from then on it
+ * is the scheduler that lets it wait. What has ended may still run, and want values: such a wait
+ * ends when it runs again too; if it does not, when the value arrives; else as soon as it began.
+ *
+ * What has become another one is that one: whoever names it from then on means the other, as
+ * MirageOS' Lwt does, which goes on with the id of the first.
  */
 #ifndef UNI_PROMISE_MODEL_H
 #define UNI_PROMISE_MODEL_H
@@ -20,10 +24,11 @@
 #include "base/vec.h"
 #include "promise/event.h"
 
-#define UNI_PROMISE_NONE  UINT32_MAX /* an index */
-#define UNI_PROMISE_OPEN  UINT64_MAX /* a time: not in this trace */
-#define UNI_PROMISE_CPUS  256
-#define UNI_PROMISE_WAITS 1024 /* that one promise has at a time */
+#define UNI_PROMISE_NONE   UINT32_MAX /* an index */
+#define UNI_PROMISE_OPEN   UINT64_MAX /* a time: not in this trace */
+#define UNI_PROMISE_CPUS   256
+#define UNI_PROMISE_SILENT 2000000 /* ns: a host that runs somebody else does it for longer */
+#define UNI_PROMISE_WAITS  1024	   /* that one promise has at a time */
 
 enum uni_promise_fate {
 	UNI_FATE_OPEN, /* nothing ended it */
@@ -39,6 +44,7 @@ struct uni_promise {
 	uint64_t run_ns, wait_ns;
 	uint32_t creator, resolver; /* who ran then; UNI_PROMISE_NONE: nobody, or not known */
 	uint32_t other;		    /* BECAME: which one */
+	uint32_t heir;		    /* towards what it became last of all; itself: nothing */
 	uint32_t label, failure;    /* strings of the model, cleaned; 0 none */
 	uint32_t nr_runs, nr_waits;
 	uint32_t first_wait;	       /* its own, newest first, by `next` */
@@ -51,27 +57,36 @@ struct uni_promise {
 	uint32_t lonely_by; /* who ran then */
 	uint8_t type, fate;
 	bool created;	     /* its creation is in the trace */
+	bool taken;	     /* its value, by somebody, since the last of nr_lonely */
 	bool should_resolve; /* its program said that it ends */
+	/* Known at the end of the trace, of what is open: */
+	bool must_end;	     /* it should resolve, or what became it should */
+	bool awaited;	     /* somebody waits for it */
+	bool owes;	     /* it made one that must end, and for which nobody is known to work */
+	uint64_t owes_since; /* the newest of these */
+	bool settles;	     /* it resolved what had to end, of who made such a one */
 };
 
 /* A stretch in which one promise had a CPU. */
 struct uni_promise_run {
 	uint64_t begin, end;
 	uint32_t promise, cpu;
-	uint32_t wait; /* the wait that its beginning ended, or UNI_PROMISE_NONE */
+	uint32_t wait;	  /* the wait that its beginning ended, or UNI_PROMISE_NONE */
+	uint32_t silence; /* the first one in it, or UNI_PROMISE_NONE */
 };
 
 struct uni_promise_wait {
 	uint64_t begin;
 	uint64_t ready; /* when what it waited for was there, or UNI_PROMISE_OPEN */
-	uint64_t end;	/* when it ran again, or UNI_PROMISE_OPEN */
+	uint64_t end;	/* when it ran again or ended, or UNI_PROMISE_OPEN */
 	uint32_t waiter, on;
 	uint32_t waker;	  /* who resolved or signalled, UNI_PROMISE_NONE: not known */
 	uint32_t next;	  /* of the same waiter, older */
 	uint32_t next_on; /* for the same promise, older; while neither is ready */
-	uint32_t cpu;	  /* where it ran again */
+	uint32_t cpu;	  /* where it ran again, or was ended */
 	uint32_t depth;	  /* 1, and more if the waker had itself waited before it ran: its chain */
 	bool given_up;	  /* ended by something else: a timeout, another one of several */
+	bool after_end;	  /* its waiter had ended before, and did not run again after it */
 };
 
 /* An arrow: something came from one promise to another. */
@@ -93,6 +108,21 @@ struct uni_promise_count {
 	uint32_t promise; /* that ran, or UNI_PROMISE_NONE */
 };
 
+/* Within a run, nothing was heard of the CPU: its promise computed, or the host ran another one. */
+struct uni_promise_silence {
+	uint64_t begin, end;
+	uint32_t next; /* of the same run, or UNI_PROMISE_NONE */
+};
+
+/*
+ * The host had run the one CPU of the guest for on_ns in all, so far as it had counted at `ns`;
+ * what another one below it took meanwhile from any of its CPUs may be in that.
+ */
+struct uni_promise_on_cpu {
+	uint64_t ns, on_ns, stolen_ns;
+	uint64_t late; /* the model's: so often until then it told more than can have been */
+};
+
 /* A pause: garbage collection, or nothing to do. */
 struct uni_promise_pause {
 	uint64_t begin, end;
@@ -104,14 +134,19 @@ struct uni_promise_pause {
 struct uni_promise_model {
 	struct uni_strtab *text;
 	UNI_VEC(struct uni_promise) all;
-	UNI_VEC(struct uni_promise_run) runs;	  /* by their end */
-	UNI_VEC(struct uni_promise_wait) waits;	  /* by their beginning */
-	UNI_VEC(struct uni_promise_edge) edges;	  /* by time */
-	UNI_VEC(struct uni_promise_label) labels; /* by time */
-	UNI_VEC(struct uni_promise_count) counts; /* by time */
-	UNI_VEC(struct uni_promise_pause) pauses; /* by their end */
-	uint64_t begin, end;			  /* of the trace, ns */
-	uint64_t events, lost;			  /* lost: as far as known */
+	UNI_VEC(struct uni_promise_run) runs;	      /* by their end */
+	UNI_VEC(struct uni_promise_wait) waits;	      /* by their beginning */
+	UNI_VEC(struct uni_promise_edge) edges;	      /* by time */
+	UNI_VEC(struct uni_promise_label) labels;     /* by time */
+	UNI_VEC(struct uni_promise_count) counts;     /* by time */
+	UNI_VEC(struct uni_promise_pause) pauses;     /* by their end */
+	UNI_VEC(struct uni_promise_silence) silences; /* from UNI_PROMISE_SILENT on */
+	UNI_VEC(struct uni_promise_on_cpu) on_cpu;    /* by time; empty: not known */
+	uint64_t on_cpu_error;			      /* ns: its times and the others' differ so */
+	uint64_t begin, end;			      /* of the trace, ns */
+	uint64_t events, lost;			      /* lost: as far as known */
+	bool lost_at_most; /* each word of what was overwritten counts as one there */
+	bool nobody_owes;  /* as `owes`, of nobody */
 	uint64_t gaps;
 	uint64_t last_gap;  /* ns; 0 none: what came before may have been told by what is missing */
 	uint64_t not_kept;  /* waits beyond UNI_PROMISE_WAITS of one promise */
@@ -123,11 +158,23 @@ struct uni_promise_builder;
 struct uni_promise_builder *uni_promise_builder_create(void);
 /* 0 or -UNI_ENOMEM, after which the builder may only be destroyed. */
 int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_promise_event *event);
+/* Something else was heard of the CPU then. 0 or -UNI_ENOMEM. */
+int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint64_t time);
 /*
  * A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of no
  * known type. 0 or -UNI_ENOMEM.
  */
 int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name);
+/* So long was recorded, whatever the last event was; of no event, or before it, nothing. */
+void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time);
+/* So much was lost in all: what no event told was so before the first one, or behind the last. */
+void uni_promise_builder_lost(struct uni_promise_builder *b, uint64_t total, bool at_most);
+/*
+ * What the host gave the guest, of a trace of one CPU; times go with those of events to within
+ * error_ns. One that cannot come after the one before is not taken. 0 or -UNI_ENOMEM.
+ */
+int uni_promise_builder_on_cpu(
+	struct uni_promise_builder *b, const struct uni_promise_on_cpu *look, uint64_t error_ns);
 /* The model, complete: open runs end with the trace. Owned by the builder. */
 const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_builder *b);
 void uni_promise_builder_destroy(struct uni_promise_builder *b); /* NULL-safe */

@@ -5,8 +5,10 @@
 #include "promise/model.h"
 
 struct uni_promise_cpu {
-	uint32_t run;	/* the open one, an index into runs, or UNI_PROMISE_NONE */
-	uint32_t pause; /* the open hiatus, or UNI_PROMISE_NONE */
+	uint32_t run;	  /* the open one, an index into runs, or UNI_PROMISE_NONE */
+	uint32_t pause;	  /* the open hiatus, or UNI_PROMISE_NONE */
+	uint32_t silence; /* the last one of that run, or UNI_PROMISE_NONE */
+	uint64_t heard;	  /* time of its last event */
 };
 
 struct uni_promise_builder {
@@ -14,6 +16,7 @@ struct uni_promise_builder {
 	uint32_t *slots; /* by id: index of the newest promise + 1, 0 free */
 	uint32_t nr_slots;
 	uint64_t now;
+	UNI_VEC(int64_t) counters; /* their values, by the string of their name */
 	struct uni_promise_cpu cpus[UNI_PROMISE_CPUS];
 };
 
@@ -27,5 +30,14 @@ int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret);
 /* The event's text, cleaned, as a string of the model. */
 int uni_promise_text(
 	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t *ret);
+
+/* In a complete model, ends what waits of `who` are open though it has ended itself. */
+void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who);
+/* Whose end matters, in a model that is complete otherwise. */
+void uni_promise_mark_needed(struct uni_promise_model *m);
+/* What it became last of all, or itself. */
+uint32_t uni_promise_heir(const struct uni_promise_model *m, uint32_t who);
+/* The same, of UNI_PROMISE_NONE as well; the next look is shorter. */
+uint32_t uni_promise_meant(struct uni_promise_model *m, uint32_t who);
 
 #endif

@@ -19,7 +19,8 @@ struct uni_promise_builder *uni_promise_builder_create(void)
 	b->slots = calloc(b->nr_slots, sizeof(*b->slots));
 	b->m.begin = UINT64_MAX;
 	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++)
-		b->cpus[i] = (struct uni_promise_cpu){ UNI_PROMISE_NONE, UNI_PROMISE_NONE };
+		b->cpus[i] = (struct uni_promise_cpu){ UNI_PROMISE_NONE, UNI_PROMISE_NONE,
+			UNI_PROMISE_NONE, 0 };
 	if (b->m.text == NULL || b->slots == NULL) {
 		uni_promise_builder_destroy(b);
 		return NULL;
@@ -39,6 +40,9 @@ void uni_promise_builder_destroy(struct uni_promise_builder *b)
 	uni_vec_free(&b->m.labels);
 	uni_vec_free(&b->m.counts);
 	uni_vec_free(&b->m.pauses);
+	uni_vec_free(&b->m.silences);
+	uni_vec_free(&b->m.on_cpu);
+	uni_vec_free(&b->counters);
 	free(b->slots);
 	free(b);
 }
@@ -86,6 +90,7 @@ int uni_promise_add(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
 		.creator = UNI_PROMISE_NONE,
 		.resolver = UNI_PROMISE_NONE,
 		.other = UNI_PROMISE_NONE,
+		.heir = (uint32_t)b->m.all.nr,
 		.first_wait = UNI_PROMISE_NONE,
 		.waiters = UNI_PROMISE_NONE,
 		.last_waiter = UNI_PROMISE_NONE,

@@ -5,6 +5,21 @@
 
 #include "promise/model.h"
 
+struct uni_promise_list_opts {
+	const char *like; /* only those whose label or type matches this glob; NULL: all */
+	bool open_only;
+	size_t max; /* rows; 0: all */
+};
+
+struct uni_promise_rows {
+	UNI_VEC(uint32_t) all;
+	size_t more; /* that opts->max left out */
+};
+
+/* What is open and should not be first, then what is open, then by life. 0 or -UNI_ENOMEM. */
+int uni_promise_list(const struct uni_promise_model *m, const struct uni_promise_list_opts *opts,
+	struct uni_promise_rows *ret);
+
 enum uni_step_kind {
 	UNI_STEP_RESOLVED, /* who was resolved at `time`, by `by` */
 	UNI_STEP_FAILED,
@@ -13,13 +28,17 @@ enum uni_step_kind {
 			  */
 	UNI_STEP_WAITS,	 /* who waits for by since `begin`, and nothing came */
 	UNI_STEP_READY,	 /* who waits for by since begin; its value came at `ready`; never ran */
-	UNI_STEP_CREATED,   /* who was created by `by` at time */
-	UNI_STEP_APPEARS,   /* who was there before the trace began */
-	UNI_STEP_RAN,	    /* who, open, ran last until `time` and waits for nothing known */
-	UNI_STEP_NEVER_RAN, /* who, open, was created at time and never ran */
-	UNI_STEP_LONELY,    /* who was signalled at time by `by`, and nobody waited for it */
-	UNI_STEP_CIRCLE,    /* who is further up already: each waits for the other */
-	UNI_STEP_CUT,	    /* there is more, no room for it */
+	UNI_STEP_CREATED,    /* who was created by `by` at time */
+	UNI_STEP_APPEARS,    /* who was there before the trace began */
+	UNI_STEP_RAN,	     /* who, open, ran last until `time` and waits for nothing known */
+	UNI_STEP_NEVER_RAN,  /* who, open, was created at time and never ran */
+	UNI_STEP_UNRESOLVED, /* who, open, was created at time; nobody has resolved it */
+	UNI_STEP_SUSPECT,    /* by may be who should have resolved who: it missed a wake-up */
+	UNI_STEP_SIGNALLED,  /* who was signalled at time by `by`, to who waited for it */
+	UNI_STEP_LONELY,     /* who was signalled at time by `by`, and nobody waited for it */
+	UNI_STEP_CIRCLE,     /* who is further up already: each waits for the other */
+	UNI_STEP_CUT,	     /* there is more, no room for it */
+	UNI_STEP_NR
 };
 
 struct uni_promise_step {
@@ -27,6 +46,8 @@ struct uni_promise_step {
 	uint32_t who, by;
 	uint8_t kind;
 };
+
+#define UNI_PROMISE_STEPS 48 /* that are told */
 
 /*
  * What led to the end of promise `who`, or what it is stuck on: the newest first, each step follows
@@ -43,20 +64,37 @@ enum uni_finding_kind {
 };
 
 struct uni_finding {
-	uint64_t time; /* when it went wrong */
-	uint64_t ns;   /* STARVED: how long; else since when until the end of the trace */
+	uint64_t time;	 /* when it went wrong */
+	uint64_t ns;	 /* STARVED: how long; else since when until the end of the trace */
+	uint64_t silent; /* STARVED: of that, nothing was heard of other */
+	uint64_t on_cpu; /* STARVED: the host ran the guest for so long of other's turn, at least */
 	uint32_t who, other, by;
 	uint8_t kind;
 };
 
 struct uni_findings {
 	UNI_VEC(struct uni_finding) all;
+	UNI_VEC(struct uni_finding)
+	doubts; /* STARVED: it may have been the host's doing;
+		 * LOST_WAKEUP: it may have nothing to do */
 };
 
-/* Starved is what was ready for at least `busy_ns` while one other promise ran for so long. 0 or
- * -UNI_ENOMEM. */
+#define UNI_PROMISE_BUSY_NS 100000000 /* where nobody says otherwise */
+
+/*
+ * A lost wake-up needs somebody who suffers from it: the one who waits must end, or is waited for,
+ * or may be who should resolve what must; and unless it must end itself it was never woken by the
+ * same one before it made what must, or has resolved such ones before. Else it may be a worker
+ * without work, which is in doubt.
+ *
+ * Starved is what was ready for at least `busy_ns` while one other promise had its CPU for so long.
+ * A guest does not know when the host runs something else in its place: that this promise ran has
+ * to be seen in its events, in what the host gave the guest, or in that most of its turns are so
+ * long; else it is in doubt. 0 or -UNI_ENOMEM.
+ */
 int uni_promise_findings(
 	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
+void uni_findings_deinit(struct uni_findings *f);
 
 /* The ended waits with the longest time from ready to running, longest first; returns how many. */
 size_t uni_promise_wakeups(

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/checked.h"
+
 static bool text(struct uni_promise_event *e, const uint64_t *words, unsigned nr)
 {
 	e->text = (const char *)words;
@@ -61,6 +63,47 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 		.thread = UNI_PROMISE_NOBODY,
 		.other = UNI_PROMISE_NOBODY };
 	return fields(ret, words, nr, ns_per_cycle);
+}
+
+/* The text and what pads it behind `nr` words. */
+static unsigned put_text(const struct uni_promise_event *e, uint64_t *words, unsigned nr)
+{
+	size_t max = (size_t)(UNI_PROMISE_WORDS - nr - 1) * 8;
+	size_t len = e->text == NULL ? 0 : uni_min((size_t)e->text_len, max);
+	unsigned more = (unsigned)(len / 8 + 1);
+
+	memset(words + nr, 0, (size_t)more * 8);
+	if (len != 0)
+		memcpy(words + nr, e->text, len);
+	return nr + more;
+}
+
+unsigned uni_promise_to_record(
+	const struct uni_promise_event *e, uint64_t words[UNI_PROMISE_WORDS], uint16_t *cls_ret)
+{
+	*cls_ret = (uint16_t)(UNI_TRACE_CLASS_USER + e->kind);
+	words[0] = e->thread;
+	words[1] = e->other;
+	words[2] = 0;
+	switch (e->kind) {
+	case UNI_PE_HIATUS:
+	case UNI_PE_GC:
+		words[0] = (uint64_t)e->value;
+		return 2;
+	case UNI_PE_LABEL:
+		return put_text(e, words, 1);
+	case UNI_PE_INCREASE:
+	case UNI_PE_COUNTER:
+		words[1] = (uint64_t)e->value;
+		return put_text(e, words, 2);
+	case UNI_PE_FAIL:
+		return put_text(e, words, 2);
+	case UNI_PE_CREATE:
+		words[2] = e->type;
+		return 3;
+	default:
+		return 3;
+	}
 }
 
 bool uni_promise_of_call(const struct uni_timeline *tl, const struct uni_call_event *e,

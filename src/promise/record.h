@@ -18,6 +18,12 @@
 bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uint32_t cpu,
 	uint64_t time, double ns_per_cycle, struct uni_promise_event *ret);
 
+#define UNI_PROMISE_WORDS 2048 /* that a record has at most; longer texts are cut */
+
+/* The other way round, with cycles of 1 ns: how many words. The kind is none of LOST. */
+unsigned uni_promise_to_record(
+	const struct uni_promise_event *e, uint64_t words[UNI_PROMISE_WORDS], uint16_t *cls_ret);
+
 /*
  * The same of an event that `tl` has just read, its losses included. False: it is of another kind.
  */

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/text.h"
+#include "promise/query_priv.h"
 #include "promise/text.h"
 
 #define NAME	96
-#define STEPS	48
 #define CHAINS	3 /* that are told */
+#define DOUBTS	5
 #define LOOK_AT 64
 
 /* "12.345 ms": three digits behind the point at most, the unit by the size. */
@@ -32,46 +32,6 @@ static const char *at(const struct uni_promise_model *m, uint64_t time, char buf
 	return buf;
 }
 
-static uint64_t life(const struct uni_promise_model *m, const struct uni_promise *p)
-{
-	return (p->end == UNI_PROMISE_OPEN ? m->end : p->end) - p->begin;
-}
-
-/* Those to look at first. */
-static int rank(const struct uni_promise *p)
-{
-	if (p->fate != UNI_FATE_OPEN)
-		return p->fate == UNI_FATE_FAILED ? 2 : 3;
-	return p->should_resolve ? 0 : 1;
-}
-
-static int order(const void *a, const void *b, void *arg)
-{
-	const struct uni_promise_model *m = arg;
-	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct uni_promise *p = &m->all.v[i], *q = &m->all.v[j];
-	uint64_t x = life(m, p), y = life(m, q);
-
-	if (rank(p) != rank(q))
-		return rank(p) - rank(q);
-	if (x != y)
-		return x > y ? -1 : 1;
-	return i < j ? -1 : 1;
-}
-
-static bool wanted(
-	const struct uni_promise_model *m, uint32_t i, const struct uni_promise_list_opts *opts)
-{
-	const struct uni_promise *p = &m->all.v[i];
-	char buf[NAME];
-
-	if (opts->open_only && p->fate != UNI_FATE_OPEN)
-		return false;
-	return opts->like == NULL ||
-	       uni_glob_match(opts->like, uni_promise_name(m, i, buf, sizeof(buf))) ||
-	       uni_glob_match(opts->like, uni_promise_type_name(p->type));
-}
-
 static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_t i)
 {
 	const struct uni_promise *p = &m->all.v[i];
@@ -82,8 +42,8 @@ static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_
 	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5" PRIu32 "  %s",
 		p->fate == UNI_FATE_OPEN && p->should_resolve ? "NEVER" : fates[p->fate], id,
 		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "-" : uni_promise_type_name(p->type),
-		at(m, p->begin, born), duration(life(m, p), lived), duration(p->run_ns, ran),
-		duration(p->wait_ns, waited), p->nr_runs,
+		at(m, p->begin, born), duration(uni_promise_life(m, p), lived),
+		duration(p->run_ns, ran), duration(p->wait_ns, waited), p->nr_runs,
 		uni_promise_name(m, i, name, sizeof(name)));
 	if (p->fate == UNI_FATE_BECAME)
 		uni_sink_printf(out, " -> %s", uni_promise_name(m, p->other, by, sizeof(by)));
@@ -97,25 +57,18 @@ static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_
 int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_model *m,
 	const struct uni_promise_list_opts *opts)
 {
-	UNI_VEC(uint32_t) rows = { 0 };
-	size_t nr;
+	struct uni_promise_rows rows = { 0 };
+	int rc = uni_promise_list(m, opts, &rows);
 
-	for (uint32_t i = 0; i < m->all.nr; i++) {
-		if (wanted(m, i, opts) && !uni_vec_push(&rows, i)) {
-			uni_vec_free(&rows);
-			return -UNI_ENOMEM;
-		}
-	}
-	if (rows.nr != 0)
-		qsort_r(rows.v, rows.nr, sizeof(rows.v[0]), order, (void *)(uintptr_t)m);
+	if (rc != 0)
+		return rc;
 	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5s  %s\n", "STATE", "ID", "TYPE",
 		"BORN", "LIFE", "RUN", "WAIT", "RUNS", "NAME");
-	nr = opts->max != 0 && opts->max < rows.nr ? opts->max : rows.nr;
-	for (size_t i = 0; i < nr; i++)
-		row(out, m, rows.v[i]);
-	if (nr < rows.nr)
-		uni_sink_printf(out, "and %zu more\n", rows.nr - nr);
-	uni_vec_free(&rows);
+	uni_vec_foreach (i, &rows.all)
+		row(out, m, *i);
+	if (rows.more != 0)
+		uni_sink_printf(out, "and %zu more\n", rows.more);
+	uni_vec_free(&rows.all);
 	return 0;
 }
 
@@ -173,6 +126,18 @@ static void step(
 	case UNI_STEP_NEVER_RAN:
 		uni_sink_printf(out, "%s  %s is open and never ran", at(m, s->time, a), who);
 		break;
+	case UNI_STEP_SIGNALLED:
+		uni_sink_printf(out, "%s  %s was signalled by %s", at(m, s->time, a), who, by);
+		break;
+	case UNI_STEP_UNRESOLVED:
+		uni_sink_printf(
+			out, "%s  %s is open: nobody has resolved it", at(m, s->time, a), who);
+		break;
+	case UNI_STEP_SUSPECT:
+		uni_sink_printf(out,
+			"%10s  who should have is not told; %s may be it, and missed a wake-up:",
+			"", by);
+		break;
 	case UNI_STEP_LONELY:
 		uni_sink_printf(out, "%s  %s was signalled by %s when nobody waited for it",
 			at(m, s->time, a), who, by);
@@ -189,8 +154,8 @@ static void step(
 static void steps(
 	struct uni_sink *out, const struct uni_promise_model *m, uint32_t who, const char *indent)
 {
-	struct uni_promise_step s[STEPS];
-	size_t nr = uni_promise_why(m, who, s, STEPS);
+	struct uni_promise_step s[UNI_PROMISE_STEPS];
+	size_t nr = uni_promise_why(m, who, s, UNI_PROMISE_STEPS);
 
 	for (size_t i = 0; i < nr; i++) {
 		uni_sink_puts(out, indent);
@@ -203,7 +168,7 @@ void uni_promise_text_why(struct uni_sink *out, const struct uni_promise_model *
 	steps(out, m, who, "");
 }
 
-void uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max)
+int uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max)
 {
 	const struct uni_promise_wait **w;
 	char a[24], b[24], c[24], n1[NAME], n2[NAME], n3[NAME];
@@ -211,7 +176,7 @@ void uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_mod
 
 	w = calloc(max + 1, sizeof(const struct uni_promise_wait *));
 	if (w == NULL)
-		return;
+		return -UNI_ENOMEM;
 	nr = uni_promise_wakeups(m, w, max);
 	uni_sink_printf(out, "%12s %11s %11s  %s\n", "LATENCY", "READY AT", "WAITED",
 		"WHO <- FOR WHAT (BY WHOM)");
@@ -223,6 +188,7 @@ void uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_mod
 			uni_promise_name(m, w[i]->on, n2, sizeof(n2)),
 			uni_promise_name(m, w[i]->waker, n3, sizeof(n3)));
 	free(w);
+	return 0;
 }
 
 static void lost_wakeup(
@@ -267,14 +233,17 @@ static void finding(
 			"starved: %s could run from %s on and waited %s for a CPU, while %s ran\n",
 			who, at(m, f->time, a), duration(f->ns, b),
 			uni_promise_name(m, f->other, n2, sizeof(n2)));
+		if (f->on_cpu != 0)
+			uni_sink_printf(out, "    the host gave the guest a CPU for %s of that\n",
+				duration(f->on_cpu, a));
 	}
 }
 
 /* Is it a link of the chain that leads to `end`? Then it has been told with that one. */
 static bool is_link(const struct uni_promise_model *m, uint32_t who, uint32_t end)
 {
-	struct uni_promise_step s[STEPS];
-	size_t nr = uni_promise_why(m, end, s, STEPS);
+	struct uni_promise_step s[UNI_PROMISE_STEPS];
+	size_t nr = uni_promise_why(m, end, s, UNI_PROMISE_STEPS);
 
 	for (size_t i = 0; i < nr; i++) {
 		if (s[i].who == who || s[i].by == who)
@@ -291,7 +260,7 @@ static void one_chain(struct uni_sink *out, const struct uni_promise_model *m, u
 	uni_sink_printf(out,
 		"  %" PRIu32 " %s, one after the other: %s, from %s on for %s, %s of it waiting\n",
 		p->depth, p->depth == 1 ? "wait" : "waits", uni_promise_name(m, who, n, sizeof(n)),
-		at(m, p->begin, b), duration(life(m, p), a), duration(p->wait_ns, c));
+		at(m, p->begin, b), duration(uni_promise_life(m, p), a), duration(p->wait_ns, c));
 	steps(out, m, who, "    ");
 }
 
@@ -314,6 +283,59 @@ static void chains(struct uni_sink *out, const struct uni_promise_model *m)
 	}
 }
 
+/* Workers that wait for work look like it. */
+static void idle(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
+{
+	size_t nr = 0;
+	char a[24], b[24], n1[NAME], n2[NAME], n3[NAME];
+
+	for (size_t i = 0; i < f->doubts.nr; i++) {
+		const struct uni_finding *x = &f->doubts.v[i];
+
+		if (x->kind != UNI_FINDING_LOST_WAKEUP || nr++ >= DOUBTS)
+			continue;
+		if (nr == 1)
+			uni_sink_puts(out, "\nin doubt: missed a wake-up, or has nothing to do\n");
+		uni_sink_printf(out,
+			"    %s  %s began to wait for %s, which %s had signalled at %s when nobody "
+			"waited for it\n",
+			at(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
+			uni_promise_name(m, x->other, n2, sizeof(n2)),
+			uni_promise_name(m, x->by, n3, sizeof(n3)),
+			at(m, m->all.v[x->other].lonely, b));
+	}
+	if (nr > DOUBTS)
+		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
+}
+
+/* The guest cannot tell whether it was its own doing. */
+static void starved(
+	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
+{
+	size_t nr = 0;
+	char a[24], b[24], c[24], n1[NAME], n2[NAME];
+
+	for (size_t i = 0; i < f->doubts.nr; i++) {
+		const struct uni_finding *x = &f->doubts.v[i];
+
+		if (x->kind != UNI_FINDING_STARVED || nr++ >= DOUBTS)
+			continue;
+		if (nr == 1)
+			uni_sink_puts(out,
+				"\nin doubt: starved by a thread, or the host took the CPU "
+				"meanwhile\n");
+		uni_sink_printf(out,
+			"    %s  %s could run, and waited %s; %s had the CPU, and nothing was "
+			"heard of it for %s in all, 2 ms or more at a time\n",
+			at(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
+			duration(x->ns, b), uni_promise_name(m, x->other, n2, sizeof(n2)),
+			duration(x->silent, c));
+	}
+	if (nr > DOUBTS)
+		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
+}
+
 void uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
@@ -321,5 +343,7 @@ void uni_promise_text_findings(
 		uni_sink_puts(out, "no finding\n");
 	for (size_t i = 0; i < f->all.nr; i++)
 		finding(out, m, &f->all.v[i]);
+	idle(out, m, f);
+	starved(out, m, f);
 	chains(out, m);
 }

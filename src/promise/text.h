@@ -6,22 +6,22 @@
 #include "base/sink.h"
 #include "promise/query.h"
 
-struct uni_promise_list_opts {
-	const char *like; /* only those whose label or type matches this glob; NULL: all */
-	bool open_only;
-	size_t max; /* rows; 0: all */
-};
-
-/* A row a promise: what is open and should not be first, then what is open, then by life. */
+/* A row a promise. */
 int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_model *m,
 	const struct uni_promise_list_opts *opts);
 void uni_promise_text_why(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who);
-void uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max);
+int uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max);
 void uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f);
 
 /* All of the model: docs/formats/promises.md. */
 void uni_promise_json(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f);
+
+/* The same questions for programs: docs/formats/promises.md. */
+int uni_promise_json_threads(struct uni_sink *out, const struct uni_promise_model *m,
+	const struct uni_promise_list_opts *opts);
+int uni_promise_json_why(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who);
+int uni_promise_json_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max);
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "promise/query.h"
+#include "promise/query_priv.h"
 
 struct walk {
 	const struct uni_promise_model *m;
 	struct uni_promise_step *steps;
 	size_t nr, cap;
+	bool suspected;
 };
 
 static bool add(struct walk *w, struct uni_promise_step step)
@@ -81,6 +84,56 @@ static uint32_t origin(struct walk *w, uint32_t who)
 	return UNI_PROMISE_NONE;
 }
 
+static bool runs_itself(const struct uni_promise *p)
+{
+	return p->type == UNI_PROMISE_TYPE_THREAD || p->type == UNI_PROMISE_TYPE_ASYNC;
+}
+
+/* What nobody ever resolves. */
+static bool is_signalled(const struct uni_promise *p)
+{
+	return p->type == UNI_PROMISE_TYPE_CONDITION || p->type == UNI_PROMISE_TYPE_SEMAPHORE ||
+	       p->type == UNI_PROMISE_TYPE_MVAR;
+}
+
+/*
+ * Who is to resolve a promise is told by nobody before it happens. But if somebody missed a wake-up
+ * it is likely to be who made the promise, or who was made by the same one, and so knows of it.
+ */
+static uint32_t suspect(const struct uni_promise_model *m, uint32_t who)
+{
+	uint32_t found = UNI_PROMISE_NONE, creator = m->all.v[who].creator;
+	unsigned most = 1; /* who has nothing to do with it */
+
+	for (size_t i = 0; i < m->waits.nr; i++) {
+		uint32_t waiter = m->waits.v[i].waiter;
+		unsigned near = 1 + (m->all.v[waiter].creator == creator) + 2 * (waiter == creator);
+
+		if (near <= most || waiter == who || !uni_promise_missed(m, &m->waits.v[i]))
+			continue;
+		found = waiter;
+		most = near;
+	}
+	return found;
+}
+
+/* An open promise for which nobody is known to work. */
+static uint32_t unresolved(struct walk *w, uint32_t who)
+{
+	uint32_t by = UNI_PROMISE_NONE;
+
+	add(w, (struct uni_promise_step){
+		       .kind = UNI_STEP_UNRESOLVED, .who = who, .time = w->m->all.v[who].begin });
+	(void)origin(w, who);
+	if (!w->suspected)
+		by = suspect(w->m, who);
+	if (by == UNI_PROMISE_NONE)
+		return UNI_PROMISE_NONE;
+	w->suspected = true;
+	add(w, (struct uni_promise_step){ .kind = UNI_STEP_SUSPECT, .who = who, .by = by });
+	return by;
+}
+
 /* What is open leads to what it waits for. */
 static uint32_t stuck(struct walk *w, uint32_t who)
 {
@@ -111,44 +164,62 @@ static uint32_t stuck(struct walk *w, uint32_t who)
 			       .kind = UNI_STEP_RAN, .who = who, .time = last->end });
 		return UNI_PROMISE_NONE;
 	}
-	if (p->created && p->type != UNI_PROMISE_TYPE_CONDITION && p->nr_lonely == 0)
+	if (p->created && runs_itself(p))
 		add(w, (struct uni_promise_step){
 			       .kind = UNI_STEP_NEVER_RAN, .who = who, .time = p->begin });
-	return origin(w, who);
+	return is_signalled(p) || runs_itself(p) ? origin(w, who) : unresolved(w, who);
+}
+
+/*
+ * What let `runner` run at `time`: what it had waited for, if that has an end of its own; else who
+ * signalled it, and what let that one run.
+ */
+static uint32_t cause_of_run(struct walk *w, uint32_t runner, uint64_t time, uint64_t *before)
+{
+	while (runner != UNI_PROMISE_NONE) {
+		const struct uni_promise_run *run = run_at(w->m, runner, uni_min(time, *before));
+		const struct uni_promise_wait *wait;
+
+		if (run == NULL || run->wait == UNI_PROMISE_NONE)
+			return origin(w, runner);
+		wait = &w->m->waits.v[run->wait];
+		if (!add(w, (struct uni_promise_step){ .kind = UNI_STEP_WAITED,
+				    .who = runner,
+				    .by = wait->on,
+				    .begin = wait->begin,
+				    .ready = wait->ready,
+				    .time = wait->end }))
+			return UNI_PROMISE_NONE;
+		time = *before = wait->ready;
+		if (w->m->all.v[wait->on].fate != UNI_FATE_OPEN)
+			return wait->on;
+		runner = wait->waker;
+		if (!add(w, (struct uni_promise_step){ .kind = UNI_STEP_SIGNALLED,
+				    .who = wait->on,
+				    .by = runner,
+				    .time = wait->ready }))
+			return UNI_PROMISE_NONE;
+	}
+	return UNI_PROMISE_NONE;
 }
 
 /* What has ended leads to what let its resolver run. */
 static uint32_t ended(struct walk *w, uint32_t who, uint64_t *before)
 {
 	const struct uni_promise *p = &w->m->all.v[who];
-	const struct uni_promise_run *run;
-	const struct uni_promise_wait *wait;
 
 	add(w, (struct uni_promise_step){
 		       .kind = p->fate == UNI_FATE_FAILED ? UNI_STEP_FAILED : UNI_STEP_RESOLVED,
 		       .who = who,
 		       .by = p->resolver,
 		       .time = p->end });
-	if (p->resolver == UNI_PROMISE_NONE)
-		return UNI_PROMISE_NONE;
-	run = run_at(w->m, p->resolver, p->end < *before ? p->end : *before);
-	if (run == NULL || run->wait == UNI_PROMISE_NONE)
-		return origin(w, p->resolver);
-	wait = &w->m->waits.v[run->wait];
-	add(w, (struct uni_promise_step){ .kind = UNI_STEP_WAITED,
-		       .who = p->resolver,
-		       .by = wait->on,
-		       .begin = wait->begin,
-		       .ready = wait->ready,
-		       .time = wait->end });
-	*before = wait->ready;
-	return wait->on;
+	return cause_of_run(w, p->resolver, p->end, before);
 }
 
 size_t uni_promise_why(
 	const struct uni_promise_model *m, uint32_t who, struct uni_promise_step *steps, size_t cap)
 {
-	struct walk w = { m, steps, 0, cap };
+	struct walk w = { m, steps, 0, cap, false };
 	uint64_t before = UNI_PROMISE_OPEN;
 
 	while (who != UNI_PROMISE_NONE && who < m->all.nr && w.nr + 1 < cap) {

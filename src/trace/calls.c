@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "trace/record.h"
 #include "trace/walk.h"
+#include "trace/walk_stops.h"
 
 #define BATCH 512 /* records at a time */
 
@@ -335,6 +336,10 @@ int uni_calls_read(struct uni_calls *s, const struct uni_call_event **ret, size_
 
 		if (c == NULL)
 			break;
+		if (c->next > w->stop.until) {
+			uni_walk_stop(w);
+			continue;
+		}
 		uni_walk_step(w, c, w->nr_cpus == 1 ? w->to : second(w, c), BATCH);
 	}
 	if (s->event.nr == 0 && !s->finished && !w->in->live && w->failed == 0) {

@@ -29,7 +29,7 @@ enum uni_call_type {
 	UNI_CALL_ENTER,	 /* a call that a LEAVE will end */
 	UNI_CALL_LEAVE,	 /* func, duration, self, off; time is its end */
 	UNI_CALL_LEAF,	 /* a whole call that made none, begun at this time; its end is not known */
-	UNI_CALL_ENTRY,	 /* a call of which only this is known (UNI_TRACE_MODE_FUNCTION) */
+	UNI_CALL_ENTRY,	 /* a call of which only this is known (function mode) */
 	UNI_CALL_RETURN, /* of a call whose beginning is not in the trace: func is UNI_FUNC_NONE */
 	UNI_CALL_SWITCH, /* thread: goes; next: comes */
 	UNI_CALL_LOST,	 /* count events are missing here on this CPU; thread 0 runs from now on */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "trace/record.h"
 
 /* Packets that are looked at to tell a trace of calls only from one with returns. */
 #define MODE_PACKETS 4
@@ -57,10 +58,13 @@ static void tell_lost(struct uni_trace_packet *p, const struct uni_trace_packet 
 {
 	uint64_t before = prev != NULL ? prev->lost_total : 0;
 
-	p->lost_total = p->head->lost;
+	p->lost_total = uni_max(p->head->lost, before);
 	p->words_after = p->head->words_before + (p->content - UNI_TRACE_SUB_HEAD) / 8;
+	p->extra_after = p->head->extra_after;
 	if (prev != NULL && p->head->words_before > prev->words_after)
 		p->lapped = p->head->words_before - prev->words_after;
+	if (prev != NULL && p->head->extra_before > prev->extra_after)
+		p->lapped -= uni_min(p->lapped, p->head->extra_before - prev->extra_after);
 	if (p->head->lost > before && p->head->lost - before > p->lapped)
 		p->lost = p->head->lost - before - p->lapped;
 }
@@ -90,19 +94,47 @@ int uni_trace_packet(const struct uni_trace_input *in, unsigned cpu, size_t offs
 	return 0;
 }
 
+/* CPU 0's counter at this one's first record; UINT64_MAX: it has none. A packet may begin long
+ * before: where the recording did. */
+static uint64_t first_time(const struct uni_trace_input *in, unsigned cpu)
+{
+	struct uni_trace_packet p = { 0 };
+	uint64_t damaged = 0;
+
+	while (uni_trace_packet(in, cpu, p.next, NULL, &p, &damaged) != 0) {
+		struct uni_trace_cursor c = uni_trace_records(&in->info, p.head, p.content);
+		struct uni_trace_record rec;
+
+		if (uni_trace_next(&c, &rec))
+			return rec.time + uni_trace_offset(in, cpu);
+	}
+	return UINT64_MAX;
+}
+
 uint64_t uni_trace_begin_ns(const struct uni_trace_input *in)
 {
-	uint64_t begin = UINT64_MAX, damaged = 0;
+	uint64_t begin = UINT64_MAX;
 
-	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
-		struct uni_trace_packet p;
-
-		if (uni_trace_packet(in, cpu, 0, NULL, &p, &damaged) != 0)
-			begin = uni_min(begin, p.head->ts_begin + uni_trace_offset(in, cpu));
-	}
+	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++)
+		begin = uni_min(begin, first_time(in, cpu));
 	return begin == UINT64_MAX
 		       ? 0
 		       : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), begin);
+}
+
+uint64_t uni_trace_end_ns(const struct uni_trace_input *in)
+{
+	uint64_t end = 0, damaged = 0;
+
+	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
+		struct uni_trace_packet p = { 0 };
+
+		while (uni_trace_packet(in, cpu, p.next, NULL, &p, &damaged) != 0) {
+			if (p.content > UNI_TRACE_SUB_HEAD)
+				end = uni_max(end, p.head->ts_end + uni_trace_offset(in, cpu));
+		}
+	}
+	return end == 0 ? 0 : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), end);
 }
 
 /* Has it returns, or calls that were told to have ended? */

@@ -16,6 +16,7 @@
 #include "trace/ring.h"
 
 enum uni_trace_mode {
+	/* Of guests whose entries do not tell it themselves (UNI_TRACE_KIND_CALL): */
 	UNI_TRACE_MODE_AUTO,	 /* look at the first packets */
 	UNI_TRACE_MODE_GRAPH,	 /* calls and returns, some calls maybe without an end (lite) */
 	UNI_TRACE_MODE_FUNCTION, /* calls only: no stacks, no durations */
@@ -89,17 +90,21 @@ static inline uint64_t uni_trace_clock_ns(
  */
 uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu);
 
-/* Host time at which the first packet begins. */
+/* Host time of the first record; 0: there is none. */
 uint64_t uni_trace_begin_ns(const struct uni_trace_input *in);
+
+/* And of the last one, as far as packets tell; 0: there is none. */
+uint64_t uni_trace_end_ns(const struct uni_trace_input *in);
 
 /* A packet of a stream, checked: everything up to `content` may be read. */
 struct uni_trace_packet {
 	const struct uni_trace_sub *head;
 	size_t content;	      /* bytes that are valid, header included */
 	size_t next;	      /* offset of the packet behind it */
-	uint64_t lapped;      /* words missing before it */
+	uint64_t lapped;      /* events missing before it; where that is not known, words */
 	uint64_t lost;	      /* events missing within it or right behind it */
 	uint64_t words_after; /* as words_before of the next packet, if nothing is missing */
+	uint64_t extra_after; /* of these: no events */
 	uint64_t lost_total;  /* its header's */
 };
 

@@ -24,6 +24,12 @@ struct uni_trace_record {
 	const uint64_t *words; /* in the packet */
 };
 
+/* What a record of the whole time says of gaps: as struct uni_trace_sub. */
+static inline uint64_t uni_trace_gaps(const struct uni_trace_record *sync)
+{
+	return sync->words[1] >> 32 | 1;
+}
+
 struct uni_trace_cursor {
 	const uint64_t *at, *end;
 	uint64_t now;

@@ -1,145 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "trace/ring.h"
-
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "trace/record.h"
+#include "trace/ring_priv.h"
 
-#define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
+#define HASTY 2 /* sub-buffers that one which is held open is waited for, at the end */
 
-struct cpu {
-	uint64_t cpu, base, nr_subs;
-	uint64_t next_seq;   /* of the sub-buffer to read next */
-	uint64_t next_words; /* words that were before it, when that is known */
-	uint64_t cut_seq;    /* of this one only what is behind next_words; 0: of none */
-	/* The sub-buffer that uni_ring_now() saw last: up to where its records are known, when the
-	 * last of these was made. */
-	uint64_t seen_seq, seen_end, seen_time;
-	struct uni_ring_stats stats;
-};
-
-struct uni_ring {
-	struct uni_ring_source source;
-	struct uni_ring_info info;
-	union {
-		struct uni_trace_sub head;
-		uint8_t bytes[UNI_TRACE_SUB_SIZE];
-	} copy;
-	struct cpu cpu[]; /* info.nr_cpus */
-};
+#define PIECE 4096 /* of a copy that may be given up */
 
 static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
 {
-	return r->source.read(r->source.ctx, va, buf, len);
-}
+	int rc = 0;
 
-static int check_head(const struct uni_trace_head *h, struct uni_err *err)
-{
-	static const uint8_t magic[16] = UNI_TRACE_MAGIC;
-
-	if (memcmp(h->magic, magic, sizeof(magic)) != 0)
-		return uni_err_set(err, UNI_EFORMAT,
-			"no trace ring in this guest: it was never set up (uni_trace_init)");
-	if (h->version != UNI_TRACE_VERSION || h->size < sizeof(*h))
-		return uni_err_set(err, UNI_EFORMAT,
-			"the guest's trace ring has version %u, this program reads version %u",
-			h->version, UNI_TRACE_VERSION);
-	if (h->sub_size != UNI_TRACE_SUB_SIZE)
-		return uni_err_set(
-			err, UNI_EFORMAT, "trace ring with sub-buffers of %u bytes", h->sub_size);
-	if (h->nr_cpus == 0 || h->nr_cpus > UNI_RING_CPUS_MAX)
-		return uni_err_set(err, UNI_EFORMAT, "trace ring of %u CPUs (1 to %d are possible)",
-			h->nr_cpus, UNI_RING_CPUS_MAX);
-	return 0;
-}
-
-static int open_cpu(struct uni_ring *r, unsigned i, uint64_t rings, struct uni_err *err)
-{
-	struct uni_trace_ring ring;
-	struct cpu *c = &r->cpu[i];
-
-	if (get(r, rings + i * sizeof(ring), &ring, sizeof(ring)) != 0)
-		return uni_err_set(
-			err, UNI_EFAULT, "the guest's table of trace rings cannot be read");
-	if (ring.base & SUB_MASK || ring.nr_subs < UNI_TRACE_SUB_MIN ||
-		ring.nr_subs > UNI_RING_SUBS_MAX ||
-		!uni_range_ok(ring.base, ring.nr_subs * UNI_TRACE_SUB_SIZE) ||
-		!uni_range_ok(ring.cpu, sizeof(struct uni_trace_cpu)))
-		return uni_err_set(err, UNI_EFORMAT,
-			"the trace ring of CPU %u has an impossible place or size", i);
-	c->cpu = ring.cpu;
-	c->base = ring.base;
-	c->nr_subs = ring.nr_subs;
-	c->next_seq = 1;
-	return 0;
-}
-
-int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct uni_ring **ret,
-	struct uni_err *err)
-{
-	struct uni_trace_head h;
-	struct uni_ring *r;
-	int rc;
-
-	if (source->read(source->ctx, head, &h, sizeof(h)) != 0)
-		return uni_err_set(err, UNI_EFAULT,
-			"the guest's uni_trace_head at %#llx cannot be read",
-			(unsigned long long)head);
-	rc = check_head(&h, err);
-	if (rc != 0)
-		return rc;
-	r = calloc(1, sizeof(*r) + h.nr_cpus * sizeof(r->cpu[0]));
-	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	r->source = *source;
-	r->info = (struct uni_ring_info){ .nr_cpus = h.nr_cpus,
-		.machine = h.machine,
-		.ring_mode = h.ring_mode,
-		.text_window = h.text_window & ~UINT64_C(0xffffffff),
-		.tsc_hz = h.tsc_hz,
-		.hooks = h.hooks };
-	memcpy(r->info.uuid, h.uuid, sizeof(h.uuid));
-	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));
-	for (unsigned i = 0; i < h.nr_cpus && rc == 0; i++)
-		rc = open_cpu(r, i, h.rings, err);
-	if (rc != 0) {
-		uni_ring_close(r);
-		return rc;
+	if (r->over == NULL || len <= PIECE)
+		return r->source.read(r->source.ctx, va, buf, len);
+	for (size_t at = 0; rc == 0 && at < len; at += PIECE) {
+		if (r->over(r->over_ctx))
+			return -UNI_EBUDGET;
+		rc = r->source.read(
+			r->source.ctx, va + at, (uint8_t *)buf + at, uni_min(len - at, PIECE));
 	}
-	*ret = r;
-	return 0;
+	return rc;
 }
 
-void uni_ring_close(struct uni_ring *r)
+static uint64_t slot(const struct uni_ring_cpu *c, uint64_t seq)
 {
-	free(r);
-}
-
-const struct uni_ring_info *uni_ring_info(const struct uni_ring *r)
-{
-	return &r->info;
-}
-
-uint64_t uni_ring_nr_subs(const struct uni_ring *r, unsigned cpu)
-{
-	return r->cpu[cpu].nr_subs;
-}
-
-const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned cpu)
-{
-	return &r->cpu[cpu].stats;
-}
-
-static uint64_t slot(const struct cpu *c, uint64_t seq)
-{
-	return c->base + seq % c->nr_subs * UNI_TRACE_SUB_SIZE;
+	return c->base + seq % uni_max(c->nr_subs, (uint64_t)1) * UNI_TRACE_SUB_SIZE;
 }
 
 /* What the CPU writes now: its state, the header of that sub-buffer, and how far it is written. */
-static int look(const struct uni_ring *r, const struct cpu *c, struct uni_trace_cpu *state,
+static int look(const struct uni_ring *r, const struct uni_ring_cpu *c, struct uni_trace_cpu *state,
 	struct uni_trace_sub *head, uint64_t *end)
 {
 	uint64_t wptr;
@@ -154,7 +46,8 @@ static int look(const struct uni_ring *r, const struct cpu *c, struct uni_trace_
 	return get(r, wptr & ~SUB_MASK, head, sizeof(*head));
 }
 
-static int now_written(const struct uni_ring *r, const struct cpu *c, uint64_t *seq, uint64_t *end)
+static int now_written(
+	const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t *seq, uint64_t *end)
 {
 	struct uni_trace_cpu state;
 	struct uni_trace_sub head;
@@ -166,7 +59,8 @@ static int now_written(const struct uni_ring *r, const struct cpu *c, uint64_t *
 }
 
 /* The records between c->seen_end and `end`, of which r->copy has the bytes. */
-static void see(const struct uni_ring *r, struct cpu *c, uint64_t end, struct uni_ring_now *ret)
+static void see(
+	const struct uni_ring *r, struct uni_ring_cpu *c, uint64_t end, struct uni_ring_now *ret)
 {
 	const uint64_t *words = (const uint64_t *)(const void *)r->copy.bytes;
 	struct uni_trace_cursor at = { .at = words + c->seen_end / 8,
@@ -192,8 +86,8 @@ static void see(const struct uni_ring *r, struct cpu *c, uint64_t end, struct un
  * only if by now everything that was reserved up to `end` is written: what is not shows what was
  * there a round ago.
  */
-static int newest(struct uni_ring *r, struct cpu *c, const struct uni_trace_sub *head, uint64_t end,
-	struct uni_ring_now *ret)
+static int newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_trace_sub *head,
+	uint64_t end, struct uni_ring_now *ret)
 {
 	uint64_t seq = 0;
 	int rc;
@@ -224,7 +118,7 @@ static int newest(struct uni_ring *r, struct cpu *c, const struct uni_trace_sub 
 
 int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 {
-	struct cpu *c = &r->cpu[cpu];
+	struct uni_ring_cpu *c = &r->cpu[cpu];
 	struct uni_trace_cpu state;
 	struct uni_trace_sub head;
 	uint64_t end;
@@ -238,23 +132,53 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 		.whole = head.open_bytes == (int32_t)end - UNI_TRACE_SUB_SIZE };
 	if (end > UNI_TRACE_SUB_HEAD)
 		ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
+	if (r->info.counts)
+		ret->extra = head.extra_before + (head.extra_after & ~UNI_TRACE_EXTRA_GONE);
 	return newest(r, c, &head, end, ret);
 }
 
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 {
-	struct cpu *c = &r->cpu[cpu];
+	struct uni_ring_cpu *c = &r->cpu[cpu];
 	int rc = uni_ring_now(r, cpu, ret);
 
 	if (rc != 0)
 		return rc;
 	c->next_seq = c->cut_seq = ret->seq;
 	c->next_words = ret->words;
+	c->stats.guest_lost = ret->lost;
 	return 0;
 }
 
+/* Words from `at` on that are no events, of what the copy holds up to `content`. */
+static uint64_t extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end)
+{
+	uint64_t extra = 0;
+
+	while (at < end) {
+		uint8_t kind = r->info.kinds[*at >> 32 & 15];
+		size_t nr = uni_min((size_t)(end - at), (size_t)1 + uni_trace_words(*at, kind));
+
+		extra += nr - (kind != UNI_TRACE_KIND_SYNC && kind != UNI_TRACE_KIND_NONE);
+		at += nr;
+	}
+	return extra;
+}
+
+/* What is known of the words in the copy: how many events these are. */
+static void count_extra(const struct uni_ring *r, struct uni_trace_sub *s, size_t content)
+{
+	const uint64_t *words = (const uint64_t *)(const void *)r->copy.bytes;
+
+	if (r->info.counts)
+		s->extra_after = s->extra_before + extra_words(r, words + UNI_TRACE_SUB_HEAD / 8,
+							   words + content / 8);
+	else
+		s->extra_before = s->extra_after = 0;
+}
+
 /* Takes the records out of the copy that were there when the reader came. Returns what is left. */
-static size_t cut(struct uni_ring *r, struct cpu *c, size_t content)
+static size_t cut(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
 {
 	struct uni_trace_sub *s = &r->copy.head;
 	struct uni_trace_cursor at = uni_trace_records(&r->info, s, content);
@@ -263,9 +187,12 @@ static size_t cut(struct uni_ring *r, struct cpu *c, size_t content)
 	size_t words;
 
 	while (s->words_before + (uint64_t)(at.at - first) < c->next_words &&
-		uni_trace_next(&at, &record))
-		;
+		uni_trace_next(&at, &record)) {
+		if (record.kind == UNI_TRACE_KIND_SYNC)
+			s->gaps = uni_trace_gaps(&record);
+	}
 	words = (size_t)(at.at - first);
+	s->extra_before += extra_words(r, first, at.at);
 	memmove(r->copy.bytes + UNI_TRACE_SUB_HEAD, at.at,
 		content - UNI_TRACE_SUB_HEAD - words * 8);
 	s->words_before += words;
@@ -274,7 +201,7 @@ static size_t cut(struct uni_ring *r, struct cpu *c, size_t content)
 	return content - words * 8;
 }
 
-static int again(const struct uni_ring *r, const struct cpu *c, uint64_t seq, bool *same)
+static int again(const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t seq, bool *same)
 {
 	uint64_t now;
 	int rc =
@@ -287,13 +214,17 @@ static int again(const struct uni_ring *r, const struct cpu *c, uint64_t seq, bo
 /* What the guest overwrote before this packet was read, told by what the packet says of itself. */
 static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_fn fn, void *arg)
 {
-	struct cpu *c = &r->cpu[i];
-	const struct uni_trace_sub *s = &r->copy.head;
+	struct uni_ring_cpu *c = &r->cpu[i];
+	struct uni_trace_sub *s = &r->copy.head;
 
+	/* One that is not closed says what was lost when it was made ready: before the one ahead of
+	 * it was written. */
+	s->lost = uni_max(s->lost, c->stats.guest_lost);
 	if (s->begin_seq == c->cut_seq)
 		content = cut(r, c, content);
 	if (content == UNI_TRACE_SUB_HEAD)
 		return 0;
+	count_extra(r, s, content);
 	if (s->words_before > c->next_words)
 		c->stats.lapped_words += s->words_before - c->next_words;
 	c->stats.packets++;
@@ -313,10 +244,31 @@ static size_t closed_content(const struct uni_trace_sub *s)
 	return (size_t)bytes;
 }
 
+/* The writer caught up while we copied: each time that it does so again, twice as much is left to
+ * it, up to a quarter of the ring. */
+static void give_way(struct uni_ring_cpu *c, uint64_t now)
+{
+	uint64_t n = uni_min(c->way, now > c->next_seq ? now - c->next_seq : 0);
+
+	c->stats.lapped += n;
+	c->next_seq += n;
+	c->way = uni_min(2 * uni_max(c->way, 1u), c->nr_subs / 4);
+}
+
+/* A core that is cut off has the rest of the ring still. */
+static bool is_missing(struct uni_ring_cpu *c, int rc)
+{
+	if (rc != -UNI_EFAULT && rc != -UNI_ERANGE)
+		return false;
+	c->stats.lapped++;
+	c->next_seq++;
+	return true;
+}
+
 /* Returns 1 if sub-buffer c->next_seq is not closed yet, 0 when it was dealt with. */
 static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packet_fn fn, void *arg)
 {
-	struct cpu *c = &r->cpu[i];
+	struct uni_ring_cpu *c = &r->cpu[i];
 	uint64_t seq = c->next_seq;
 	const struct uni_trace_sub *s = &r->copy.head;
 	size_t content;
@@ -324,7 +276,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	int rc = get(r, slot(c, seq), &r->copy, sizeof(*s));
 
 	if (rc != 0)
-		return rc;
+		return is_missing(c, rc) ? 0 : rc;
 	if (s->begin_seq != seq) {
 		/* Overwritten; or passed over, for an older record in it is still unwritten. */
 		c->stats.lapped += s->begin_seq > seq || s->begin_seq == 0;
@@ -332,9 +284,8 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 		return 0;
 	}
 	if (s->end_seq != seq) {
-		/* A writer that was set aside holds it open, maybe for ever: half a ring is
-		 * patience. */
-		if (now - seq <= c->nr_subs / 2)
+		/* A writer that was set aside holds it open, maybe for ever. */
+		if (now - seq <= (r->hasty ? HASTY : c->nr_subs / 2))
 			return 1;
 		c->stats.lapped++;
 		c->next_seq++;
@@ -344,40 +295,45 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	if (rc == 0)
 		rc = again(r, c, seq, &same);
 	if (rc != 0)
-		return rc;
+		return is_missing(c, rc) ? 0 : rc;
 	c->next_seq++;
 	content = closed_content(s);
 	if (!same || s->begin_seq != seq || s->end_seq != seq || content == 0) {
 		c->stats.lapped++;
 		c->stats.torn++;
+		give_way(c, now);
 		return 0;
 	}
+	c->way = 0;
 	return give(r, i, content, fn, arg);
 }
 
-/* So far behind that the writer would catch up while we copy: leaves a quarter of the ring. */
-static void skip_lapped(struct cpu *c, uint64_t now)
+/* All but the last `keep` sub-buffers are left out, the one that is written now included. */
+static void skip_lapped(struct uni_ring_cpu *c, uint64_t now, uint64_t keep)
 {
 	uint64_t from;
 
 	if (now < c->next_seq || now - c->next_seq < c->nr_subs - 1)
 		return;
-	from = now - c->nr_subs * 3 / 4;
+	from = uni_max(now - (keep - 1), c->next_seq);
 	c->stats.lapped += from - c->next_seq;
 	c->next_seq = from;
 }
 
 int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg)
 {
-	struct cpu *c = &r->cpu[cpu];
+	struct uni_ring_cpu *c = &r->cpu[cpu];
 	uint64_t now, end;
 	int rc = now_written(r, c, &now, &end);
 
 	if (rc != 0)
 		return rc;
+	/* Who comes to a ring takes what it holds. Who falls a round behind leaves a quarter of it,
+	 * for else the writer would be as near again after each copy, and every one be torn or
+	 * follow a gap. */
+	skip_lapped(c, now, c->stats.packets == 0 ? c->nr_subs : c->nr_subs * 3 / 4 + 1);
 	/* The ring's own size bounds what one poll does, whatever numbers the guest shows. */
 	for (uint64_t n = 0; n < c->nr_subs && c->next_seq < now; n++) {
-		skip_lapped(c, now);
 		rc = read_one(r, cpu, now, fn, arg);
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
@@ -418,12 +374,13 @@ static size_t written_content(const struct uni_ring *r, size_t end)
 
 int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg)
 {
-	struct cpu *c = &r->cpu[cpu];
+	struct uni_ring_cpu *c = &r->cpu[cpu];
 	uint64_t now, end;
 	int rc = now_written(r, c, &now, &end);
 
+	if (rc == 0)
+		skip_lapped(c, now, c->nr_subs);
 	for (uint64_t n = 0; rc == 0 && n < c->nr_subs && c->next_seq < now; n++) {
-		skip_lapped(c, now);
 		rc = read_one(r, cpu, now, fn, arg);
 		if (rc > 0) { /* it never will be closed */
 			c->stats.lapped++;
@@ -433,6 +390,8 @@ int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void
 	}
 	if (rc == 0 && c->next_seq == now && end > UNI_TRACE_SUB_HEAD) {
 		rc = get(r, slot(c, now), &r->copy, sizeof(r->copy));
+		if (is_missing(c, rc))
+			return 0;
 		c->next_seq++;
 		if (rc == 0 && r->copy.head.begin_seq == now)
 			rc = give(r, cpu, written_content(r, (size_t)end), fn, arg);
@@ -456,10 +415,10 @@ static size_t lasting_content(const struct uni_ring *r, size_t content)
 
 int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg)
 {
-	struct cpu *c = &r->cpu[cpu];
+	struct uni_ring_cpu *c = &r->cpu[cpu];
 	const struct uni_trace_sub *s = &r->copy.head;
 	uint64_t now, end, now_after, end_after;
-	struct cpu before;
+	struct uni_ring_cpu before;
 	size_t content;
 	int rc = now_written(r, c, &now, &end);
 

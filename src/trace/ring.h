@@ -31,7 +31,9 @@ struct uni_ring_info {
 	uint64_t text_window; /* upper half of traced functions' addresses */
 	uint64_t tsc_hz;      /* 0: not known */
 	uint64_t hooks;	      /* address of struct uni_trace_hooks */
+	bool tells_gaps;      /* UNI_TRACE_TELLS_GAPS */
 	uint8_t uuid[16], kinds[16];
+	bool counts; /* packets tell how many events were before them, not words alone */
 };
 
 /* Of one CPU. Words are the 8-byte units of records: one a function event. */
@@ -50,6 +52,8 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 void uni_ring_close(struct uni_ring *r); /* NULL-safe */
 const struct uni_ring_info *uni_ring_info(const struct uni_ring *r);
 uint64_t uni_ring_nr_subs(const struct uni_ring *r, unsigned cpu);
+/* Address of its struct uni_trace_cpu. */
+uint64_t uni_ring_area(const struct uni_ring *r, unsigned cpu);
 const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned cpu);
 
 /* packet: UNI_TRACE_SUB_SIZE bytes, a copy; content: its valid bytes, header included. A negative
@@ -61,6 +65,7 @@ typedef int (*uni_ring_packet_fn)(
 struct uni_ring_now {
 	uint64_t seq;	/* of the sub-buffer that it writes */
 	uint64_t words; /* of records, since the boot */
+	uint64_t extra; /* of these: no events (extra_before); 0 where info.counts is not set */
 	uint64_t lost;	/* events that found no room, since the boot */
 	uint64_t time;	/* of the newest record, or when the sub-buffer was begun */
 	bool timed;	/* it is that of a record */
@@ -72,7 +77,21 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 /* Leaves out what was written until now: it is neither given out nor counted. */
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 
-/* Gives out every sub-buffer of this CPU that was closed since the last poll, in order. */
+/*
+ * Of a ring behind a slow line: as soon as over() says so a copy that is being made is given up,
+ * and who asked for it gets -UNI_EBUDGET; a later call makes it anew. NULL: never, as it is at
+ * first.
+ */
+void uni_ring_until(struct uni_ring *r, bool (*over)(void *ctx), void *ctx);
+
+/* From now on polls pass over a sub-buffer that a writer holds open as soon as two were begun
+ * behind it, not half a ring: before the last of them, so that little is left to uni_ring_drain().
+ */
+void uni_ring_hurry(struct uni_ring *r);
+
+/* Gives out every sub-buffer of this CPU that was closed since the last poll, in order: the first
+ * time all that the ring holds. Nothing is left out but what the guest overwrites meanwhile, or
+ * overwrote since, and then up to a quarter of the ring, to be ahead of it. */
 int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
 
 /*
@@ -85,7 +104,8 @@ int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg);
 
 /* After the last poll, with the guest stopped or dead: also what is not closed. Records that a
- * stopped writer has reserved and not written end it. */
+ * stopped writer has reserved and not written end it. Of memory that stands nothing is left out but
+ * what cannot be read (UNI_EFAULT, UNI_ERANGE), which counts as overwritten. */
 int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
 
 #endif

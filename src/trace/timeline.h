@@ -20,6 +20,7 @@ struct uni_timeline {
 	/* Of an UNI_CALL_EXT that was just read; NULL: such events do not come. */
 	const uint64_t *(*words)(void *ctx, const struct uni_call_event *e);
 	double ns_per_cycle; /* of the guest's counter; 0 without words */
+	uint64_t end_ns;     /* when it was stopped; 0: with the last event, or not known */
 };
 
 struct uni_trace_timeline; /* opaque: that of a trace */

@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "trace/record.h"
+#include "trace/walk_packets.h"
+#include "trace/walk_stops.h"
 #include "trace/walk_threads.h"
 
 #define RESYNC_MAX  64 /* calls back that a return is looked for */
@@ -26,6 +28,9 @@ static void masks(struct uni_walk *w)
 			break;
 		case UNI_TRACE_KIND_LEAF:
 			w->leaves |= bit;
+			break;
+		case UNI_TRACE_KIND_CALL:
+			w->calls |= bit;
 			break;
 		default:
 			break;
@@ -65,12 +70,13 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 		.funcs = funcs,
 		.nr_cpus = in->info.nr_cpus,
 		.begin = UNI_WALK_NEVER,
+		.stop.until = UNI_WALK_NEVER,
 		.rate = uni_trace_rate(in),
 		.filter = filter != NULL ? *filter : all };
 	for (size_t i = 0; i < UNI_WALK_CACHE; i++)
 		w->cache[i].payload = UINT32_MAX; /* payloads have 28 bits */
 	masks(w);
-	w->functions = uni_trace_mode_of(in) == UNI_TRACE_MODE_FUNCTION;
+	w->functions = w->calls == 0 && uni_trace_mode_of(in) == UNI_TRACE_MODE_FUNCTION;
 	w->park = w->nr_cpus > 1;
 	w->from = w->filter.from_ns == 0 ? 0 : uni_walk_cycles(w, w->filter.from_ns);
 	w->to = w->filter.to_ns == UINT64_MAX ? UNI_WALK_NEVER
@@ -93,6 +99,7 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 void uni_walk_deinit(struct uni_walk *w)
 {
 	uni_walk_threads_deinit(w);
+	uni_vec_free(&w->stops);
 	free(w->cpu);
 	w->cpu = NULL;
 }
@@ -126,99 +133,21 @@ bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c)
 	return true;
 }
 
-/* --- losses and damage ------------------------------------------------------------------------ */
-
-static uint64_t time_of(const struct uni_walk_cpu *c)
-{
-	return c->now + c->offset;
-}
-
-/* Who returned, and which thread runs, is not known from here on. */
-static void lose(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t count, uint64_t time)
-{
-	uni_walk_cut(w, c, 1, time_of(c), UNI_CALL_CUT);
-	w->losses++;
-	w->stats.lost += count;
-	if (w->ops->other != NULL)
-		w->ops->other(w, c, time, UNI_CALL_LOST, count, c->thread);
-	if (w->thread[c->thread].known) {
-		uni_walk_unknown_thread(w, c);
-		if (w->ops->switched != NULL)
-			w->ops->switched(w, c, time);
-	}
-}
-
-static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
-{
-	unsigned cpu = (unsigned)(c - w->cpu);
-	struct uni_trace_packet p;
-
-	if (c->begun && c->packet.lost != 0) {
-		lose(w, c, c->packet.lost, time_of(c));
-		c->packet.lost = 0;
-		return;
-	}
-	if (uni_trace_packet(w->in, cpu, c->packet.next, c->begun ? &c->packet : NULL, &p,
-		    &w->stats.damaged) == 0) {
-		c->packet.next = w->in->cpu[cpu].size;
-		c->at = c->end = NULL;
-		return;
-	}
-	if (c->begun && p.head->ts_begin + c->offset < time_of(c)) {
-		/* The counter jumped back: a new epoch. Time stands still until it is past. */
-		c->offset = time_of(c) - p.head->ts_begin;
-		w->stats.epochs++;
-	}
-	if (p.lapped != 0)
-		lose(w, c, p.lapped, p.head->ts_begin + c->offset);
-	c->packet = p;
-	c->begun = true;
-	c->now = p.head->ts_begin;
-	c->at = (const uint64_t *)(const void *)p.head;
-	c->end = c->at + p.content / 8;
-	c->at += UNI_TRACE_SUB_HEAD / 8;
-}
-
-/* What is lost cuts calls on other CPUs, too: that has to wait for its turn. */
-static bool loss_comes(const struct uni_walk *w, const struct uni_walk_cpu *c, uint64_t *time_ret)
-{
-	struct uni_trace_packet p;
-	uint64_t ignored = 0;
-
-	if (!c->begun || w->nr_cpus == 1)
-		return false;
-	*time_ret = time_of(c);
-	if (c->packet.lost != 0)
-		return true;
-	if (uni_trace_packet(
-		    w->in, (unsigned)(c - w->cpu), c->packet.next, &c->packet, &p, &ignored) == 0 ||
-		p.lapped == 0)
-		return false;
-	*time_ret = uni_max(p.head->ts_begin + c->offset, *time_ret);
-	return true;
-}
-
-void uni_walk_peek(struct uni_walk *w, struct uni_walk_cpu *c)
-{
-	size_t left = w->in->cpu[c - w->cpu].size;
-
-	while (c->at == c->end && (c->packet.next < left || c->packet.lost != 0)) {
-		if (!c->losing && loss_comes(w, c, &c->next)) {
-			c->losing = true;
-			return;
-		}
-		c->losing = false;
-		next_packet(w, c);
-	}
-	if (c->at == c->end) {
-		c->next = UNI_WALK_NEVER;
-		return;
-	}
-	c->next = c->now + (uint32_t)((uint32_t)*c->at - (uint32_t)c->now) + c->offset;
-	w->begin = uni_min(w->begin, c->next);
-}
-
 /* --- records that are no aligned calls and plain returns -------------------------------------- */
+
+/* Does a call that frame i makes now return at sp, where one did before? That may have been a
+ * handler's, or that of a call made by something not recorded: what returns just there may be
+ * deeper down. So another one has to bear it out, and the function to return where others do. What
+ * the first frame knows may be of any depth, until the same function has returned again. */
+static bool returns_there(struct uni_walk *w, const struct uni_walk_thread *t, uint32_t i,
+	uint32_t newest, uint32_t sp)
+{
+	const struct uni_walk_frame *f = &t->frame[i];
+
+	if (f->returned != sp || *uni_walk_place(w, f->by) < 0)
+		return false;
+	return f->by == f[1].func || (i != 0 && (f->others || f->by == newest));
+}
 
 /*
  * The newest call returns. So did older ones, if one of them is known to return where this return
@@ -228,14 +157,14 @@ void uni_walk_peek(struct uni_walk *w, struct uni_walk_cpu *c)
 static void resync(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[c->thread];
-	uint32_t keep = t->nr - 1;
+	uint32_t keep = t->nr - 1, newest = t->frame[keep].func;
 
 	if (t->too_deep != 0) {
 		t->too_deep--;
 		return;
 	}
 	if (t->nr == 1) {
-		t->frame[0].returned = uni_max(t->frame[0].returned, sp);
+		uni_walk_returned(w, &t->frame[0], UNI_FUNC_NONE, sp);
 		w->stats.returns++;
 		if (w->ops->other != NULL)
 			w->ops->other(w, c, time, UNI_CALL_RETURN, 0, c->thread);
@@ -244,14 +173,12 @@ static void resync(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint
 	if (sp > t->frame[t->nr - 1].bound) {
 		uint32_t lowest = t->nr > RESYNC_MAX ? t->nr - RESYNC_MAX : 1;
 
-		for (uint32_t i = t->nr - 2; i >= lowest; i--) {
-			if (t->frame[i - 1].returned == sp) {
+		for (uint32_t i = t->nr - 2; i >= lowest && keep == t->nr - 1; i--) {
+			if (returns_there(w, t, i - 1, newest, sp))
 				keep = i;
-				break;
-			}
 		}
 	}
-	t->frame[t->nr - 2].returned = uni_max(t->frame[t->nr - 2].returned, sp);
+	uni_walk_returned(w, &t->frame[keep - 1], newest, sp);
 	w->ops->leave(w, c, &t->frame[t->nr - 1], time, 0);
 	t->nr--;
 	uni_walk_cut(w, c, keep, time, UNI_CALL_CUT);
@@ -276,16 +203,33 @@ static void push(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint
 	w->ops->enter(w, c, f);
 }
 
+/*
+ * An entry in function mode: no exit will come. If calls of its thread are open, the mode was
+ * another one when they were made: of their exits nothing is known any more.
+ */
+static void push_call(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
+{
+	uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);
+	w->ops->leaf(w, c, &w->thread[c->thread].frame[0], func, time, UNI_CALL_ENTRY);
+}
+
 /* What is known of a call, or of its return, is told just before it. */
 static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	const struct uni_trace_record *rec, uint64_t time)
 {
+	uint32_t func =
+		uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[rec->nr - 1]);
+	bool only = rec->cls == UNI_TRACE_CLASS_CALL_ARGS;
+	struct uni_trace_record args = *rec;
+
 	w->stats.events++;
-	if (w->ops->ext != NULL && (w->functions || uni_walk_grow(w, c)))
-		w->ops->ext(w, c, time, rec);
-	push(w, c,
-		uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[rec->nr - 1]),
-		time);
+	args.cls = UNI_TRACE_CLASS_ENTRY_ARGS;
+	if (w->ops->ext != NULL && (w->functions || only || uni_walk_grow(w, c)))
+		w->ops->ext(w, c, time, &args);
+	if (only)
+		push_call(w, c, func, time);
+	else
+		push(w, c, func, time);
 }
 
 static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
@@ -299,15 +243,24 @@ static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
 	resync(w, c, (uint32_t)rec->words[rec->nr - 1], time);
 }
 
-static void extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct uni_trace_record *rec,
+/* Did the tracer stop with it, and others have to? */
+static bool extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct uni_trace_record *rec,
 	uint64_t time)
 {
-	if (rec->cls == UNI_TRACE_CLASS_ENTRY && rec->nr >= 1) {
+	bool only = rec->cls == UNI_TRACE_CLASS_CALL || rec->cls == UNI_TRACE_CLASS_CALL_ARGS;
+
+	if ((rec->cls == UNI_TRACE_CLASS_ENTRY || rec->cls == UNI_TRACE_CLASS_CALL) &&
+		rec->nr >= 1) {
 		w->stats.events++;
-		push(w, c,
+		(only ? push_call : push)(w, c,
 			uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[0]),
 			time);
-	} else if (rec->cls == UNI_TRACE_CLASS_ENTRY_ARGS && rec->nr >= ARGS_WORDS) {
+		if (uni_walk_is_stop(rec)) {
+			uni_walk_forget(w, c, time);
+			uni_walk_stop_comes(w, c, time);
+			return true;
+		}
+	} else if ((only || rec->cls == UNI_TRACE_CLASS_ENTRY_ARGS) && rec->nr >= ARGS_WORDS) {
 		entry_with_args(w, c, rec, time);
 	} else if (rec->cls == UNI_TRACE_CLASS_EXIT_VALUE && rec->nr >= VALUE_WORDS) {
 		exit_with_value(w, c, rec, time);
@@ -316,11 +269,18 @@ static void extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct un
 	} else if (w->ops->ext != NULL) {
 		w->ops->ext(w, c, time, rec);
 	}
+	return false;
 }
 
-static bool is_switch(uint8_t kind, uint64_t word)
+/* Does the record at c->at concern other CPUs, so that it has to wait for its turn? */
+static bool is_for_all(const struct uni_walk *w, const struct uni_walk_cpu *c)
 {
-	return kind == UNI_TRACE_KIND_EXT && (uint16_t)(word >> 48) == UNI_TRACE_CLASS_SWITCH;
+	uint8_t kind = w->in->info.kinds[*c->at >> 32 & 15];
+	uint64_t gaps = uni_walk_gaps_at(w, c);
+
+	if (gaps != 0)
+		return gaps != w->gaps;
+	return kind == UNI_TRACE_KIND_EXT && (uint16_t)(*c->at >> 48) == UNI_TRACE_CLASS_SWITCH;
 }
 
 bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
@@ -330,14 +290,19 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 	struct uni_trace_record rec;
 	uint64_t time;
 
-	if (w->park && !c->switching && is_switch(cur.kinds[*c->at >> 32 & 15], *c->at)) {
+	if (uni_walk_is_gap(c, uni_walk_gaps_at(w, c))) {
+		if (w->nr_cpus > 1)
+			return false;
+		uni_walk_gap(w, c, uni_walk_gaps_at(w, c));
+	}
+	if (w->park && !c->switching && is_for_all(w, c)) {
 		c->switching = true;
 		return false;
 	}
 	c->switching = false;
 	if (!uni_trace_next(&cur, &rec)) {
 		w->stats.damaged += (uint64_t)(c->end - c->at) * 8;
-		lose(w, c, (uint64_t)(c->end - c->at), time_of(c));
+		uni_walk_lose(w, c, (uint64_t)(c->end - c->at), uni_walk_time_of(c));
 		c->at = c->end;
 		return true;
 	}
@@ -353,8 +318,15 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 		w->stats.events++;
 		resync(w, c, (uint32_t)(cur.at[-1] >> 32), time);
 		break;
+	case UNI_TRACE_KIND_CALL:
+		w->stats.events++;
+		push_call(w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
+		break;
 	case UNI_TRACE_KIND_EXT:
-		extended(w, c, &rec, time);
+		return !extended(w, c, &rec, time);
+	case UNI_TRACE_KIND_SYNC:
+		c->gaps = uni_trace_gaps(&rec);
+		uni_walk_gap_told(w, c->gaps, time);
 		break;
 	default:
 		break;
@@ -372,8 +344,9 @@ void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, s
 	}
 	if (c->switching)
 		(void)uni_walk_other(w, c);
-	w->ops->span(w, c, until, max);
-	w->end = uni_max(w->end, time_of(c));
+	/* What has to stop stops before anything later is seen. */
+	w->ops->span(w, c, uni_min(until, w->stop.until), max);
+	w->end = uni_max(w->end, uni_walk_time_of(c));
 	uni_walk_peek(w, c);
 }
 
@@ -391,19 +364,35 @@ struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until)
 	return first;
 }
 
-int uni_walk_all(struct uni_walk *w, uint64_t until)
+static void run(struct uni_walk *w, uint64_t until)
 {
-	for (uint32_t i = 0; i < w->nr_cpus; i++)
-		uni_walk_peek(w, &w->cpu[i]);
 	while (w->failed == 0) {
-		struct uni_walk_cpu *c = uni_walk_earliest(w, until);
+		struct uni_walk_cpu *c = uni_walk_earliest(w, uni_min(until, w->stop.until));
 
 		if (c == NULL)
 			break;
 		do
 			uni_walk_step(w, c, until, SIZE_MAX);
-		while (!c->switching && c->at != c->end && c->next <= until && w->failed == 0);
+		while (!c->switching && c->at != c->end && w->failed == 0 &&
+			c->next <= uni_min(until, w->stop.until));
 	}
+}
+
+int uni_walk_all(struct uni_walk *w, uint64_t until)
+{
+	bool unforeseen;
+	uint64_t to;
+
+	for (uint32_t i = 0; i < w->nr_cpus; i++)
+		uni_walk_peek(w, &w->cpu[i]);
+	if (!uni_walk_stops_find(w))
+		w->failed = -UNI_ENOMEM;
+	do {
+		to = uni_min(until, uni_walk_stops_next(w));
+		run(w, to);
+		unforeseen = w->stop.until < to;
+		uni_walk_stops_pass(w, to);
+	} while (w->failed == 0 && (unforeseen || to != until));
 	return w->failed;
 }
 
@@ -424,6 +413,8 @@ void uni_walk_finish(struct uni_walk *w)
 {
 	uint64_t time = w->end;
 
+	if (w->stop.by != NULL)
+		uni_walk_stop(w);
 	/* Behind the window the trace goes on. */
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {
 		if (w->cpu[i].at != w->cpu[i].end)
@@ -432,7 +423,8 @@ void uni_walk_finish(struct uni_walk *w)
 	if (w->begin == UNI_WALK_NEVER)
 		w->begin = w->end;
 	w->stats.begin_ns = uni_walk_ns(w, uni_max(w->begin, w->from));
-	w->stats.end_ns = uni_walk_ns(w, time);
+	/* The window may lie behind it all. */
+	w->stats.end_ns = uni_max(uni_walk_ns(w, time), w->stats.begin_ns);
 	for (uint32_t i = 0; i < w->nr_cpus; i++)
 		uni_walk_cut(w, &w->cpu[i], 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);
 	for (uint32_t i = 0; i < w->nr_threads; i++) {

@@ -15,12 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vec.h"
 #include "trace/calls.h"
 #include "trace/input.h"
 
 #define UNI_WALK_NEVER	    UINT64_MAX
 #define UNI_WALK_CACHE_BITS 14
 #define UNI_WALK_CACHE	    (1u << UNI_WALK_CACHE_BITS)
+#define UNI_WALK_PLACES	    4096
+#define UNI_WALK_PLACED	    16
 
 /* An open call. The stack pointer of a return must lie below those of the calls it was made from:
  * `bound` is the highest that this one's can be, as far as returns before it tell. */
@@ -32,6 +35,8 @@ struct uni_walk_frame {
 	uint32_t node; /* the ops' own */
 	uint32_t bound;
 	uint32_t returned; /* highest stack pointer that a call it made returned at; 0: none did */
+	uint32_t by;	   /* the function that did, first */
+	bool others;	   /* and others did, at the same place */
 };
 
 struct uni_walk_thread {
@@ -55,6 +60,7 @@ struct uni_walk_cpu {
 	uint32_t unknown;	      /* the newest of its threads of which nothing was known */
 	bool muted, begun, switching; /* at `at` is a switch record that the span stopped at */
 	bool losing;		      /* what comes next, at `next`, is that events are missing */
+	uint64_t gaps;		      /* as told last, struct uni_trace_sub; 0: not yet */
 	void *own;		      /* the ops' own */
 };
 
@@ -74,16 +80,26 @@ struct uni_walk {
 	struct uni_walk_thread *thread;
 	uint32_t *thread_slot; /* thread + 1 by id */
 	uint32_t nr_thread_slots;
-	uint16_t entries, exits, leaves; /* masks of ids */
-	bool functions;			 /* calls only */
-	bool park;			 /* spans stop at switch records */
-	uint64_t losses;		 /* times that events were lost */
-	uint64_t begin, end;		 /* counter: of the first and the last record so far */
+	uint16_t entries, exits, leaves, calls; /* masks of ids */
+	bool functions;	 /* entries have no exits, though they do not say so (KIND_CALL) */
+	bool park;	 /* spans stop at switch records */
+	uint64_t losses; /* times that events were lost */
+	uint64_t gaps;	 /* the last that any CPU told; 0: none did */
+	struct {
+		struct uni_walk_cpu *by; /* NULL: none goes on */
+		uint64_t time, until; /* the other CPUs' calls end with what they do until then */
+	} stop;			      /* of all tracing, by a trigger on one CPU */
+	UNI_VEC(uint64_t) stops;      /* walk_stops.h: when there will be one */
+	size_t next_stop;
+	bool stops_known;
+	uint64_t begin, end; /* counter: of the first and the last record so far */
 	struct uni_trace_rate rate;
 	struct uni_calls_filter filter;
 	uint64_t from, to; /* counter */
 	int failed;	   /* -UNI_ENOMEM */
 	struct uni_calls_stats stats;
+	/* By function: below 0, its calls return at other places than those beside them. */
+	int8_t places[UNI_WALK_PLACES];
 	struct uni_walk_slot cache[UNI_WALK_CACHE];
 };
 
@@ -145,7 +161,7 @@ uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns); /* the counter 
 uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload);
 /* More room for frames of the CPU's thread; false: no more calls can be told. */
 bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c);
-/* Any other record at c->at. False: the span ends before it. */
+/* Any other record at c->at. False: the span ends here. */
 bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c);
 
 static inline uint32_t uni_walk_func_of(struct uni_walk *w, uint32_t payload)
@@ -163,6 +179,36 @@ static inline void uni_walk_open(struct uni_walk_frame *f, uint32_t func, uint64
 		.bound = f[-1].returned != 0 ? f[-1].returned : f[-1].bound - 1 };
 }
 
+static inline int8_t *uni_walk_place(struct uni_walk *w, uint32_t func)
+{
+	return &w->places[func % UNI_WALK_PLACES];
+}
+
+/* A call of `func`, made from f, returned where the stack pointer was sp. Where calls return that
+ * one makes is the same place; handlers, and what calls that are not recorded call, are lower. */
+static inline void uni_walk_returned(
+	struct uni_walk *w, struct uni_walk_frame *f, uint32_t func, uint32_t sp)
+{
+	if (f->returned == sp) {
+		if (f->by == func)
+			return;
+		f->others = true;
+		*uni_walk_place(w, func) += *uni_walk_place(w, func) < UNI_WALK_PLACED;
+		return;
+	}
+	/* Of what the first frame's calls are made from nothing is known. */
+	if (f->returned != 0 && f->bound != UINT32_MAX) {
+		int8_t *lower = uni_walk_place(w, f->returned < sp ? f->by : func);
+
+		*lower -= *lower > -UNI_WALK_PLACED;
+	}
+	if (f->returned < sp) {
+		f->returned = sp;
+		f->by = func;
+		f->others = false;
+	}
+}
+
 /*
  * Walks records while they are calls and returns, and while their time is at most `until`. `ops`
  * must be constant where this is called, and `functions` too.
@@ -172,6 +218,7 @@ static inline __attribute__((always_inline)) void uni_walk_span(struct uni_walk 
 	bool functions)
 {
 	const unsigned entries = w->entries, exits = w->exits, leaves = w->leaves;
+	const unsigned calls = w->calls;
 
 	while (c->at < c->end && w->failed == 0) {
 		struct uni_walk_thread *t = &w->thread[c->thread];
@@ -212,13 +259,15 @@ static inline __attribute__((always_inline)) void uni_walk_span(struct uni_walk 
 					why = ODD;
 					break;
 				}
-				if (top[-1].returned < sp)
-					top[-1].returned = sp;
+				uni_walk_returned(w, &top[-1], top->func, sp);
 				ops->leave(w, c, top, time, 0);
 				top--;
 			} else if (leaves >> id & 1) {
 				ops->leaf(w, c, top, uni_walk_func_of(w, (uint32_t)(word >> 36)),
 					time, UNI_CALL_LEAF);
+			} else if ((calls >> id & 1) && top == t->frame) {
+				ops->leaf(w, c, top, uni_walk_func_of(w, (uint32_t)(word >> 36)),
+					time, UNI_CALL_ENTRY);
 			} else {
 				why = OTHER;
 				break;

@@ -11,6 +11,9 @@
 
 struct frame {
 	uint64_t begin_ns;
+	uint64_t begin_spent; /* cpu.spent_ns then */
+	uint64_t off_ns;      /* its thread was switched away, this was its newest call */
+	uint64_t turn;	      /* cpu.turn when it began */
 	uint32_t func;
 	uint16_t depth, cpu;
 };
@@ -18,10 +21,18 @@ struct frame {
 struct thread {
 	UNI_VEC(struct frame) open;
 	UNI_VEC(uint64_t) sum; /* by depth: of the calls there since one ended above them */
+	bool is_off;
+	uint16_t off_cpu;     /* that it was switched away on, */
+	uint64_t off_since;   /* when that had spent so much */
+	uint64_t unopened_ns; /* it was away in a call whose opening line is missing */
 };
 
 struct cpu {
 	uint64_t now_ns;
+	/* In calls that began and ended within one turn of a thread: only these tell how long it
+	 * ran, for others may have waited. */
+	uint64_t spent_ns;
+	uint64_t turn;	 /* counts switches */
 	uint32_t thread; /* that runs */
 	bool named;	 /* the text tells which */
 };
@@ -155,6 +166,8 @@ static void leave(
 	e.func = f->func;
 	e.depth = f->depth;
 	e.self = settle(c, t, f->depth, e.duration);
+	e.off = uni_min(f->off_ns, e.self);
+	e.self -= e.off;
 	put(c, &e);
 }
 
@@ -193,9 +206,12 @@ static void open_call(
 	struct uni_fcalls *c, const struct uni_ftext_event *l, struct uni_call_event e)
 {
 	struct thread *t = &c->threads[e.thread];
-	struct frame f = {
-		.begin_ns = e.ns, .func = l->name, .depth = (uint16_t)e.depth, .cpu = e.cpu
-	};
+	struct frame f = { .begin_ns = e.ns,
+		.begin_spent = c->cpus[e.cpu].spent_ns,
+		.turn = c->cpus[e.cpu].turn,
+		.func = l->name,
+		.depth = (uint16_t)e.depth,
+		.cpu = e.cpu };
 
 	cut_down_to(c, e, e.depth);
 	t->sum.v[e.depth + 1] = 0;
@@ -228,6 +244,7 @@ static void leaf_call(
 	e.ns += e.duration;
 	e.tsc = e.ns;
 	c->cpus[e.cpu].now_ns = e.ns;
+	c->cpus[e.cpu].spent_ns += e.duration;
 	leave(c, &f, e, 0);
 }
 
@@ -235,11 +252,13 @@ static void leaf_call(
 static void end_unopened(
 	struct uni_fcalls *c, const struct uni_ftext_event *l, struct uni_call_event e)
 {
-	struct frame f = { .depth = (uint16_t)e.depth };
+	struct thread *t = &c->threads[e.thread];
+	struct frame f = { .depth = (uint16_t)e.depth, .off_ns = t->unopened_ns };
 
+	t->unopened_ns = 0;
 	c->stats.unopened++;
 	if ((l->flags & UNI_FTEXT_BARE) != 0) {
-		(void)settle(c, &c->threads[e.thread], e.depth, e.duration);
+		(void)settle(c, t, e.depth, e.duration);
 		e.type = UNI_CALL_RETURN;
 		e.duration = 0;
 		put(c, &e);
@@ -248,6 +267,12 @@ static void end_unopened(
 	f.func = l->name;
 	c->stats.calls++;
 	leave(c, &f, e, UNI_CALL_BEGAN);
+}
+
+static void spend(struct cpu *cpu, const struct frame *f, const struct uni_call_event *e)
+{
+	if (f->cpu == e->cpu && f->turn == cpu->turn)
+		cpu->spent_ns = uni_max(cpu->spent_ns, f->begin_spent + e->duration);
 }
 
 static void close_call(
@@ -279,7 +304,33 @@ static void close_call(
 		return;
 	}
 	c->stats.calls++;
+	spend(&c->cpus[e.cpu], &f, &e);
 	leave(c, &f, e, 0);
+}
+
+/*
+ * How long a thread was away is not told, but what others did on this CPU meanwhile took as long,
+ * at least. Of one that comes back on another CPU, or after threads that made no calls, nothing is
+ * known.
+ */
+static void switch_threads(struct uni_fcalls *c, const struct uni_ftext_event *l)
+{
+	struct thread *from = &c->threads[l->name], *to = &c->threads[l->other];
+	struct cpu *cpu = &c->cpus[l->cpu];
+	uint64_t away = 0;
+
+	if (to->is_off && to->off_cpu == l->cpu)
+		away = cpu->spent_ns - to->off_since;
+	to->is_off = false;
+	if (to->open.nr != 0)
+		to->open.v[to->open.nr - 1].off_ns += away;
+	else
+		to->unopened_ns += away;
+	from->is_off = true;
+	from->off_cpu = l->cpu;
+	from->off_since = cpu->spent_ns;
+	cpu->thread = l->other;
+	cpu->turn++;
 }
 
 static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
@@ -316,7 +367,8 @@ static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
 		break;
 	case UNI_FTEXT_SWITCH:
 		e.type = UNI_CALL_SWITCH;
-		e.next = cpu->thread = l->other;
+		e.next = l->other;
+		switch_threads(c, l);
 		put(c, &e);
 		break;
 	case UNI_FTEXT_LOST:

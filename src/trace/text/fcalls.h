@@ -7,7 +7,8 @@
  * (UNI_CALL_BEGAN), or a RETURN if it has no name.
  *
  * function_graph tells no times. Each CPU's clock begins at 0, and calls follow each other at once:
- * durations are the text's own, gaps are not known.
+ * durations are the text's own, gaps are not known. How long a thread was switched away (`off`) is
+ * at least what others did on that CPU meanwhile.
  */
 #ifndef UNI_TRACE_FCALLS_H
 #define UNI_TRACE_FCALLS_H

@@ -144,9 +144,9 @@ int uni_ftext_sniff(const char *data, size_t size)
 	return good == all ? 90 : 60;
 }
 
-static void bad_line(struct uni_ftext_stats *st)
+static void pass_over(struct uni_ftext_stats *st, uint64_t *count)
 {
-	st->bad_lines++;
+	(*count)++;
 	if (st->first_bad_line == 0)
 		st->first_bad_line = st->lines;
 }
@@ -162,7 +162,7 @@ static int take(struct uni_ftext *t, enum uni_ftext_form form, const struct uni_
 	if (form == UNI_FTEXT_FORM_LOST)
 		return uni_vec_push(&t->events, line->event) ? 0 : -UNI_ENOMEM;
 	if (form == UNI_FTEXT_FORM_BAD || (t->tracer != UNI_FTEXT_NOP && t->tracer != tracer)) {
-		bad_line(st);
+		pass_over(st, &st->bad_lines);
 		return 0;
 	}
 	t->tracer = tracer;
@@ -196,7 +196,7 @@ static int parse_all(const char *data, size_t size, struct uni_ftext *t, struct 
 			if (t->events.nr == 0)
 				t->tracer = tracer;
 		} else if (form == UNI_FTEXT_FORM_OUTSIDE) {
-			st->outside++;
+			pass_over(st, &st->outside);
 		} else {
 			rc = take(t, form, &line, st);
 		}

@@ -72,10 +72,11 @@ struct uni_ftext_stats {
 	uint64_t lines;		 /* of the text */
 	uint64_t headers;	 /* of these, comments */
 	uint64_t bad_lines;	 /* of these, in no form that either tracer writes */
-	uint64_t first_bad_line; /* from 1, 0: none */
+	uint64_t first_bad_line; /* of these and those outside; from 1, 0: none */
 	uint64_t damaged;	 /* durations that had lost digits */
-	uint64_t unreadable;	 /* durations that are no number: the call is kept without one */
-	uint64_t outside;	 /* CPU or depth beyond the limits above; passed over */
+	uint64_t unreadable; /* durations that are no number, or years: the call is kept without one
+			      */
+	uint64_t outside;    /* CPU or depth beyond the limits above; passed over */
 };
 
 /* All three may be called on a struct that is all zeros. */

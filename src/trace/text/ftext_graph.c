@@ -18,6 +18,8 @@
 #define FIELDS_MAX	3
 #define NANOS_DIGITS	8 /* columns of the number: what is longer loses its end */
 #define FRACTION_DIGITS 3
+/* Two years: sums of what is longer would leave no room for the calls behind it. */
+#define DURATION_MAX_US (UINT64_C(1) << 46)
 #define FLAGS_MAX	8
 
 static bool ends_with(struct uni_line l, const char *what)
@@ -89,9 +91,9 @@ static bool parse_number(struct uni_line l, struct uni_ftext_event *e)
 		frac += i <= FRACTION_DIGITS ? (uint64_t)(rest.s[i] - '0') * scale : 0;
 		scale /= 10;
 	}
-	if (__builtin_mul_overflow(us, UINT64_C(1000), &e->ns))
+	if (us > DURATION_MAX_US)
 		return false;
-	e->ns += frac; /* it ended in three zeros */
+	e->ns = us * 1000 + frac;
 	e->flags |= UNI_FTEXT_TIMED;
 	if (digits == NANOS_DIGITS && rest.len == 0)
 		e->flags |= UNI_FTEXT_DAMAGED;

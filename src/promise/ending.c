@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "promise/model_priv.h"
+
+void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time)
+{
+	if (b->m.begin != UINT64_MAX && time > b->now)
+		b->m.end = b->now = time;
+}
+
+void uni_promise_builder_lost(struct uni_promise_builder *b, uint64_t total, bool at_most)
+{
+	b->m.lost_at_most = at_most;
+	if (total <= b->m.lost)
+		return;
+	b->m.lost = total;
+	b->m.gaps++;
+}
+
+/* The code of what has ended may go on, and is not heard of again: with it, nobody waits. */
+static void end_late(struct uni_promise_wait *w)
+{
+	w->after_end = true;
+	w->given_up = w->ready == UNI_PROMISE_OPEN;
+	w->end = w->given_up ? w->begin : w->ready;
+}
+
+void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who)
+{
+	const struct uni_promise *heir = &m->all.v[uni_promise_heir(m, who)];
+	struct uni_promise *p = &m->all.v[who];
+	uint64_t since = heir->end;
+
+	if (heir->fate == UNI_FATE_BECAME || heir->fate == UNI_FATE_OPEN)
+		return;
+	for (uint32_t i = p->first_wait; i != UNI_PROMISE_NONE; i = m->waits.v[i].next) {
+		struct uni_promise_wait *w = &m->waits.v[i];
+
+		if (w->end != UNI_PROMISE_OPEN)
+			break; /* all older ones ended as well */
+		p->nr_open--;
+		/* Its own end ended all waits there were. */
+		if (p->fate != UNI_FATE_BECAME || w->begin > heir->end) {
+			end_late(w);
+			continue;
+		}
+		since = w->begin;
+		w->given_up = w->ready == UNI_PROMISE_OPEN;
+		w->end = w->given_up || w->ready < heir->end ? heir->end : w->ready;
+	}
+	p->wait_ns += heir->end - since;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNI_PROMISE_QUERY_PRIV_H
+#define UNI_PROMISE_QUERY_PRIV_H
+
+#include "promise/query.h"
+
+/* Is it a lost wake-up: what it waits for came before it, and never since? */
+bool uni_promise_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w);
+
+/* Until its end, or that of the trace. */
+uint64_t uni_promise_life(const struct uni_promise_model *m, const struct uni_promise *p);
+
+/* The host ran the guest for so long of [from, to), at least. */
+uint64_t uni_promise_on_cpu_ns(const struct uni_promise_model *m, uint64_t from, uint64_t to);
+
+/* Adds who starved, and where that is in doubt. 0 or -UNI_ENOMEM. */
+int uni_promise_starved(
+	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
+
+#endif

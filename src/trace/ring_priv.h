@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A reader of rings, as the files that make it up see it. */
+#ifndef UNI_TRACE_RING_PRIV_H
+#define UNI_TRACE_RING_PRIV_H
+
+#include "trace/ring.h"
+
+#define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
+
+struct uni_ring_cpu {
+	uint64_t cpu, base, nr_subs;
+	uint64_t next_seq;   /* of the sub-buffer to read next */
+	uint64_t next_words; /* words that were before it, when that is known */
+	uint64_t cut_seq;    /* of this one only what is behind next_words; 0: of none */
+	uint64_t way;	     /* sub-buffers to leave out when the next copy is torn */
+	/* The sub-buffer that uni_ring_now() saw last: up to where its records are known, when the
+	 * last of these was made. */
+	uint64_t seen_seq, seen_end, seen_time;
+	struct uni_ring_stats stats;
+};
+
+struct uni_ring {
+	struct uni_ring_source source;
+	struct uni_ring_info info;
+	bool hasty;
+	bool (*over)(void *ctx); /* NULL: never */
+	void *over_ctx;
+	union {
+		struct uni_trace_sub head;
+		uint8_t bytes[UNI_TRACE_SUB_SIZE];
+	} copy;
+	struct uni_ring_cpu cpu[]; /* info.nr_cpus */
+};
+
+#endif
