@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/vec.h"
+#include "export/chrome_promises.h"
 #include "export/opts.h"
 #include "export/spans.h"
 
@@ -51,7 +52,7 @@ const struct uni_exporter uni_exporter_chrome = {
 	.summary = "calls or samples in JSON, for about:tracing, Perfetto and others (up to a "
 		   "million)",
 	.lost = "on which vCPU a thread ran; samples become spans",
-	.needs = UNI_TAKES_ALL,
+	.needs = UNI_TAKES_ALL | UNI_TAKES_PROMISES,
 	.write = write_chrome,
 };
 
@@ -248,6 +249,8 @@ static int write_chrome(const struct uni_view *v, const struct uni_export_opt *o
 		rc = put_calls(&w);
 	if (rc == 0 && v->profile != NULL)
 		rc = put_samples(&w, v, err);
+	if (rc == 0 && v->promises != NULL)
+		w.any = uni_chrome_promises(v->promises, out, w.any);
 	uni_sink_puts(out, "\n]}\n");
 	uni_vec_free(&w.seen);
 	uni_vec_free(&w.cpus);

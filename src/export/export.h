@@ -10,6 +10,7 @@
 #include "trace/timeline.h"
 
 struct uni_build_opts;
+struct uni_promise_model;
 struct uni_recording;
 struct uni_sample_filter;
 struct uni_symtab;
@@ -17,9 +18,10 @@ struct uni_symtab;
 /* What an exporter may look at; each may be NULL, `needs` says which it cannot do without. */
 struct uni_view {
 	const struct uni_profile *profile;
-	const struct uni_timeline *timeline;	/* of one guest; an exporter reads it to its end */
-	struct uni_recording *samples;		/* single samples in time order */
-	const struct uni_sample_filter *filter; /* of the samples; NULL: all */
+	const struct uni_timeline *timeline; /* of one guest; an exporter reads it to its end */
+	const struct uni_promise_model *promises; /* UNI_TAKES_PROMISES: threads and promises */
+	struct uni_recording *samples;		  /* single samples in time order */
+	const struct uni_sample_filter *filter;	  /* of the samples; NULL: all */
 	const struct uni_symtab *symtab; /* instead of what travelled with the samples, or NULL */
 	const struct uni_build_opts *build; /* how samples become stacks; NULL: as they come */
 	const char *title;
@@ -42,6 +44,14 @@ enum uni_view_needs {
 	UNI_TAKES_SAMPLES = 1u << 3,
 	/* A timeline, or a profile (with its samples), or both. */
 	UNI_TAKES_ALL = 1u << 4,
+	/* Of a timeline what it tells of threads and promises: there need be no calls in it. */
+	UNI_TAKES_PROMISES = 1u << 5,
+	/* With samples: VM exits as well. */
+	UNI_TAKES_EXITS = 1u << 6,
+	/* Where there is no timeline: a profile. */
+	UNI_OR_PROFILE = 1u << 7,
+	/* With a profile that is one of calls: these calls with their times, as a timeline. */
+	UNI_TAKES_CALLS = 1u << 8,
 };
 
 struct uni_export_opt { /* --option name=value of this exporter */

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "export/firefox_exits.h"
 #include "export/opts.h"
 #include "export/rows.h"
 #include "session/recording.h"
@@ -29,6 +30,7 @@ struct writer {
 	struct uni_rows rows;
 	struct uni_json json;
 	struct uni_strtab *strings;
+	struct uni_firefox_exits exits;
 	UNI_VEC(uint32_t) images; /* strings of the profile, as many as there are libraries */
 	uint32_t *image_of;	  /* by string: its place in there + 1 */
 	UNI_VEC(uint32_t) files;
@@ -44,9 +46,10 @@ const struct uni_exporter uni_exporter_firefox = {
 	.name = "firefox",
 	.ext = "firefox.json",
 	.mime = "application/json",
-	.summary = "processed profile for profiler.firefox.com: samples of each thread by time",
+	.summary = "processed profile for profiler.firefox.com: samples of each thread by time, VM "
+		   "exits",
 	.lost = "on which vCPU a thread ran, addresses",
-	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES,
+	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES | UNI_TAKES_EXITS,
 	.write = write_firefox,
 };
 
@@ -161,9 +164,7 @@ static void put_meta(struct writer *w, const struct uni_view *v)
 	uni_json_kv(str, j, "threadCPUDelta", "ns");
 	uni_json_object_end(j);
 	put_categories(j);
-	uni_json_key(j, "markerSchema");
-	uni_json_array(j);
-	uni_json_array_end(j);
+	uni_firefox_exits_schema(j);
 	uni_json_key(j, "extensions");
 	uni_json_object(j);
 	uni_json_kv(u64, j, "length", 0);
@@ -352,11 +353,17 @@ static void put_samples(struct writer *w, const uint32_t *order, size_t nr)
 	uni_json_object_end(j);
 }
 
-static void put_thread(struct writer *w, uint32_t lane, const uint32_t *order)
+struct thread {
+	const char *name;
+	uint32_t guest;
+	uint64_t tid;
+	const uint32_t *order; /* of its samples */
+	size_t nr;
+	uint32_t exits; /* their lane; UINT32_MAX: none */
+};
+
+static void put_thread(struct writer *w, const struct thread *t)
 {
-	static const char *const none[] = { "category", "data", "endTime", "name", "phase",
-		"startTime" };
-	const struct uni_row_lane *l = &w->rows.lanes.v[lane];
 	char name[UNI_TEXT_MAX], number[32];
 	struct uni_json *j = &w->json;
 
@@ -369,31 +376,57 @@ static void put_thread(struct writer *w, uint32_t lane, const uint32_t *order)
 	uni_json_key(j, "pausedRanges");
 	uni_json_array(j);
 	uni_json_array_end(j);
-	uni_rows_lane(&w->rows, lane, name);
-	uni_json_kv(str, j, "name", name);
+	uni_json_kv(str, j, "name", t->name);
 	uni_json_kv(bool, j, "isMainThread", false);
-	uni_rows_guest(&w->rows, l->guest, name);
+	uni_rows_guest(&w->rows, t->guest, name);
 	uni_json_kv(str, j, "processName", name);
-	(void)snprintf(number, sizeof(number), "%" PRIu32, l->guest + 1);
+	(void)snprintf(number, sizeof(number), "%" PRIu32, t->guest + 1);
 	uni_json_kv(str, j, "pid", number);
-	uni_json_kv(u64, j, "tid", (uint64_t)lane + 1);
-	put_samples(w, order, l->nr);
-	uni_json_key(j, "markers");
-	uni_json_object(j);
-	uni_json_kv(u64, j, "length", 0);
-	put_empty(j, none, uni_array_len(none));
+	uni_json_kv(u64, j, "tid", t->tid);
+	put_samples(w, t->order, t->nr);
+	uni_firefox_exits_markers(&w->exits, j, t->exits, w->begin_ns, HOST);
 	uni_json_object_end(j);
-	uni_json_object_end(j);
+}
+
+static void put_threads(struct writer *w, const uint32_t *order)
+{
+	char name[UNI_TEXT_MAX];
+	struct thread t = { .name = name, .order = order };
+
+	for (size_t i = 0; i < w->rows.lanes.nr; i++) {
+		const struct uni_row_lane *l = &w->rows.lanes.v[i];
+
+		t.guest = l->guest;
+		t.tid++;
+		t.order += t.nr;
+		t.nr = l->nr;
+		t.exits = UINT32_MAX;
+		uni_rows_lane(&w->rows, (uint32_t)i, name);
+		put_thread(w, &t);
+	}
+	t.nr = 0;
+	for (size_t i = 0; i < w->exits.rows.lanes.nr; i++) {
+		const struct uni_exit_lane *l = &w->exits.rows.lanes.v[i];
+
+		t.guest = l->guest;
+		t.tid++;
+		t.exits = (uint32_t)i;
+		(void)snprintf(name, sizeof(name), "VM exits of vcpu %" PRIu32, l->vcpu);
+		put_thread(w, &t);
+	}
 }
 
 static void put_document(struct writer *w, const struct uni_view *v)
 {
 	_cleanup_free_ uint32_t *order = uni_rows_by_lane(&w->rows);
 	struct uni_json *j = &w->json;
-	size_t at = 0;
 
 	w->oom = w->oom || order == NULL;
 	w->begin_ns = w->rows.rows.nr != 0 ? w->rows.rows.v[0].t_ns : 0;
+	for (size_t i = 0; i < w->exits.rows.rows.nr; i++)
+		w->begin_ns = i == 0 && w->rows.rows.nr == 0
+				      ? w->exits.rows.rows.v[0].t_ns
+				      : uni_min(w->begin_ns, w->exits.rows.rows.v[i].t_ns);
 	uni_json_object(j);
 	put_meta(w, v);
 	put_libs(w);
@@ -403,10 +436,8 @@ static void put_document(struct writer *w, const struct uni_view *v)
 	put_shared(w);
 	uni_json_key(j, "threads");
 	uni_json_array(j);
-	for (size_t i = 0; !w->oom && i < w->rows.lanes.nr; i++) {
-		put_thread(w, (uint32_t)i, order + at);
-		at += w->rows.lanes.v[i].nr;
-	}
+	if (!w->oom && order != NULL)
+		put_threads(w, order);
 	uni_json_array_end(j);
 	uni_json_object_end(j);
 	uni_sink_putc(j->out, '\n');
@@ -426,6 +457,8 @@ static int write_firefox(const struct uni_view *v, const struct uni_export_opt *
 	w.strings = uni_strtab_create();
 	if (rc == 0 && (w.strings == NULL || index_names(&w) != 0))
 		w.oom = true;
+	if (rc == 0 && !w.oom)
+		rc = uni_firefox_exits_init(&w.exits, v, w.strings, err);
 	if (rc == 0 && !w.oom) {
 		uni_json_init(&w.json, out, false);
 		put_document(&w, v);
@@ -433,6 +466,7 @@ static int write_firefox(const struct uni_view *v, const struct uni_export_opt *
 	}
 	if (rc == 0 && w.oom)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory writing for Firefox");
+	uni_firefox_exits_deinit(&w.exits);
 	uni_strtab_destroy(w.strings);
 	uni_vec_free(&w.images);
 	uni_vec_free(&w.files);

@@ -85,38 +85,68 @@ struct step {
 	size_t len; /* of the text before its name */
 };
 
+/* What is written of a frame: in one place, because most of the time is cache misses. */
+struct name {
+	const char *s; /* borrowed */
+	uint32_t len;
+	bool odd, inlined;
+};
+
 struct folder {
 	const struct uni_profile *p;
 	struct uni_sink *out;
 	struct uni_strbuf text; /* names of the path, each with what separates it from the next */
-	uint8_t *odd; /* by frame: 0 not looked at, 1 a name as it is, 2 one to be changed */
+	struct name *names;	/* by frame */
+	bool two;		/* numbers a line */
 	UNI_VEC(struct step) path; /* nodes below the root, down to the current one */
 };
 
+static int name_frames(struct folder *f)
+{
+	size_t nr = uni_profile_nr_frames(f->p);
+
+	f->names = calloc(nr + 1, sizeof(*f->names));
+	if (f->names == NULL)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_frame *frame = uni_profile_get_frame(f->p, (uint32_t)i);
+		size_t len;
+		const char *s = uni_profile_str_len(f->p, frame->name, &len);
+
+		f->names[i] = (struct name){ .s = s,
+			.len = (uint32_t)len,
+			.odd = is_odd(s, len),
+			.inlined = frame->kind == UNI_FK_INLINED };
+	}
+	return 0;
+}
+
 static int enter(struct folder *f, uint32_t node)
 {
-	uint32_t number = uni_profile_node(f->p, node)->frame;
-	const struct uni_frame *frame = uni_profile_get_frame(f->p, number);
+	const struct uni_node *n = uni_profile_node(f->p, node);
+	const struct name *name = &f->names[n->frame];
 	struct step step = { node, f->text.len };
-	size_t len;
-	const char *name = uni_profile_str_len(f->p, frame->name, &len);
 
-	if (f->odd[number] == 0)
-		f->odd[number] = is_odd(name, len) ? 2 : 1;
-	if (f->odd[number] == 1)
-		uni_strbuf_add(&f->text, name, len);
-	else
-		put_odd(&f->text, name, len);
-	if (frame->kind == UNI_FK_INLINED)
-		uni_strbuf_adds(&f->text, "_[i]");
-	uni_strbuf_addc(&f->text, ';');
+	/* Of a large tree it is far away, and needed when all below this one is written. */
+	if (n->next != UNI_NODE_NONE)
+		__builtin_prefetch(uni_profile_node(f->p, n->next));
+	if (!name->odd && !name->inlined && uni_strbuf_reserve(&f->text, name->len + 1)) {
+		memcpy(f->text.s + f->text.len, name->s, name->len);
+		f->text.len += name->len + 1;
+		f->text.s[f->text.len - 1] = ';';
+		f->text.s[f->text.len] = '\0';
+	} else {
+		put_odd(&f->text, name->s, name->len);
+		uni_strbuf_adds(&f->text, name->inlined ? "_[i];" : ";");
+	}
 	return uni_vec_push(&f->path, step) && !uni_strbuf_failed(&f->text) ? 0 : -UNI_ENOMEM;
 }
 
 static void put_stack(struct folder *f)
 {
 	uint32_t node = f->path.nr != 0 ? f->path.v[f->path.nr - 1].node : UNI_NODE_ROOT;
-	double self = uni_profile_node(f->p, node)->self, self2 = uni_profile_self2(f->p, node);
+	double self = uni_profile_node(f->p, node)->self;
+	double self2 = f->two ? uni_profile_self2(f->p, node) : 0.0;
 	size_t leaf, tie;
 
 	if (self == 0.0 && self2 == 0.0)
@@ -135,7 +165,7 @@ static void put_stack(struct folder *f)
 		}
 	}
 	put_value(f->out, self);
-	if (uni_profile_has_second(f->p))
+	if (f->two)
 		put_value(f->out, self2);
 	uni_sink_putc(f->out, '\n');
 }
@@ -177,7 +207,9 @@ const struct uni_exporter uni_exporter_folded = {
 static int write_folded(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
 	struct uni_sink *out, struct uni_err *err)
 {
-	struct folder f = { .p = v->profile, .out = out };
+	struct folder f = {
+		.p = v->profile, .out = out, .two = uni_profile_has_second(v->profile)
+	};
 	int rc = uni_export_opts_parse(&uni_exporter_folded, opts, nr_opts, NULL, err);
 
 	if (rc == 0)
@@ -185,9 +217,10 @@ static int write_folded(const struct uni_view *v, const struct uni_export_opt *o
 	if (rc != 0)
 		return rc;
 	uni_strbuf_init(&f.text);
-	f.odd = calloc(uni_profile_nr_frames(f.p) + 1, sizeof(*f.odd));
-	rc = f.odd != NULL ? write_tree(&f) : -UNI_ENOMEM;
-	free(f.odd);
+	rc = name_frames(&f);
+	if (rc == 0)
+		rc = write_tree(&f);
+	free(f.names);
 	uni_strbuf_deinit(&f.text);
 	uni_vec_free(&f.path);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory writing folded stacks");

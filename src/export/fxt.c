@@ -6,12 +6,14 @@
  * then written out, and so are threads. Samples are
  * spans (export/spans.h), "complete" events of objects of their own.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "export/opts.h"
+#include "export/promises.h"
 #include "export/spans.h"
 
 #define MAGIC	    UINT64_C(0x0016547846040010)
@@ -22,9 +24,16 @@
 #define KERNEL	    7
 #define SCHEDULING  8
 #define INSTANT	    0 /* events */
+#define COUNTER	    1
 #define COMPLETE    4
+#define ASYNC_BEGIN 5
+#define ASYNC_MARK  6
+#define ASYNC_END   7
+#define FLOW_BEGIN  8
+#define FLOW_END    10
 #define PROCESS_OBJ 1
 #define THREAD_OBJ  2
+#define INT64_ARG   3
 #define KOID_ARG    8
 #define SWITCHED    (UINT64_C(1) << 60)
 #define RUNNABLE    1 /* state of the thread that goes: "suspended" would claim to know why */
@@ -37,9 +46,14 @@
 #define CATEGORY       1 /* strings that are always there */
 #define PROCESS_KEY    2
 #define SAMPLES	       3
-#define FIRST_FREE     4
+#define PROMISES       4
+#define VALUE	       5
+#define FIRST_FREE     6
 #define SAMPLED	       (UINT64_C(1) << 32) /* koid of guest 0; its lanes are above 2^33 */
 #define SAMPLED_LANE   (UINT64_C(1) << 33)
+#define PROMISED       (UINT64_C(1) << 40) /* koid of threads and promises; CPUs follow */
+#define PAUSED	       (UINT64_C(1) << 41)
+#define WAITED	       (UINT64_C(1) << 32) /* ids of waits; those of promises are below */
 
 struct writer {
 	const struct uni_timeline *tl;
@@ -58,7 +72,7 @@ const struct uni_exporter uni_exporter_fxt = {
 	.mime = "application/octet-stream",
 	.summary = "Fuchsia trace format: small, for Perfetto",
 	.lost = "on which vCPU a thread ran; samples become spans",
-	.needs = UNI_TAKES_ALL,
+	.needs = UNI_TAKES_ALL | UNI_TAKES_PROMISES,
 	.write = write_fxt,
 };
 
@@ -302,6 +316,87 @@ static int put_samples(struct writer *w, const struct uni_view *v, struct uni_er
 	return rc;
 }
 
+struct promised {
+	struct writer *w;
+	bool run_of[UNI_PROMISE_CPUS], pause_of[UNI_PROMISE_CPUS];
+};
+
+/* An event of threads and promises, which ends in `last`: its end, or what it belongs to. */
+static void put_promise(struct writer *w, uint64_t kind, uint64_t thread,
+	const struct uni_promise_part *p, uint64_t ns, uint64_t last)
+{
+	size_t n = cut_name(p->name);
+	uint64_t args = kind == COUNTER;
+
+	put_record(w, EVENT, 5 + words_of(n) + 2 * args,
+		kind | args << 4 | (uint64_t)PROMISES << 16 | (uint64_t)(INLINE | n) << 32);
+	put_word(w, ns);
+	put_word(w, PROMISED);
+	put_word(w, thread);
+	put_bytes(w, p->name, n);
+	if (args != 0) {
+		put_word(w, INT64_ARG | 2 << 4 | (uint64_t)VALUE << 16);
+		put_word(w, (uint64_t)p->value);
+	}
+	put_word(w, last);
+}
+
+static uint64_t cpu_koid(struct promised *x, bool pause, uint32_t cpu)
+{
+	bool *named =
+		pause ? &x->pause_of[cpu % UNI_PROMISE_CPUS] : &x->run_of[cpu % UNI_PROMISE_CPUS];
+	uint64_t koid = (pause ? PAUSED : PROMISED) + 1 + cpu;
+	char name[48];
+	int n;
+
+	if (!*named) {
+		n = snprintf(name, sizeof(name), "%s CPU %u", pause ? "pauses of" : "run by", cpu);
+		put_object(x->w, THREAD_OBJ, koid, name, (size_t)n, PROMISED);
+	}
+	*named = true;
+	return koid;
+}
+
+static int one_promised(void *arg, const struct uni_promise_part *p)
+{
+	struct promised *x = arg;
+	struct writer *w = x->w;
+	uint64_t id = p->kind == UNI_PART_WAIT ? WAITED + p->nr : p->nr;
+
+	switch ((enum uni_promise_part_kind)p->kind) {
+	case UNI_PART_LIFE:
+	case UNI_PART_WAIT:
+		put_promise(w, ASYNC_BEGIN, PROMISED, p, p->begin, id);
+		put_promise(w, ASYNC_END, PROMISED, p, p->end, id);
+		break;
+	case UNI_PART_LABEL:
+		put_promise(w, ASYNC_MARK, PROMISED, p, p->begin, id);
+		break;
+	case UNI_PART_RUN:
+	case UNI_PART_PAUSE:
+		put_promise(w, COMPLETE, cpu_koid(x, p->kind == UNI_PART_PAUSE, p->cpu), p,
+			p->begin, p->end);
+		break;
+	case UNI_PART_WAKE:
+		put_promise(w, FLOW_BEGIN, cpu_koid(x, false, p->from), p, p->begin, id);
+		put_promise(w, FLOW_END, cpu_koid(x, false, p->cpu), p, p->end, id);
+		break;
+	case UNI_PART_COUNT:
+		put_promise(w, COUNTER, PROMISED, p, p->begin, id);
+		break;
+	}
+	return 0;
+}
+
+static void put_promises(struct writer *w, const struct uni_promise_model *m)
+{
+	static const char name[] = "threads and promises";
+	struct promised x = { .w = w };
+
+	put_object(w, PROCESS_OBJ, PROMISED, name, sizeof(name) - 1, 0);
+	(void)uni_promise_parts(m, one_promised, &x);
+}
+
 static void put_header(struct writer *w)
 {
 	put_word(w, MAGIC);
@@ -310,6 +405,8 @@ static void put_header(struct writer *w)
 	put_string(w, CATEGORY, "calls");
 	put_string(w, PROCESS_KEY, "process");
 	put_string(w, SAMPLES, "samples");
+	put_string(w, PROMISES, "promises");
+	put_string(w, VALUE, "value");
 	w->nr_strings = FIRST_FREE;
 }
 
@@ -345,6 +442,8 @@ static int write_fxt(const struct uni_view *v, const struct uni_export_opt *opts
 		rc = put_calls(&w);
 	if (rc == 0 && v->profile != NULL)
 		rc = put_samples(&w, v, err);
+	if (rc == 0 && v->promises != NULL)
+		put_promises(&w, v->promises);
 	uni_vec_free(&w.refs);
 	uni_vec_free(&w.seen);
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;

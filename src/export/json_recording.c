@@ -78,6 +78,8 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	if (st->host_runs != 0)
 		uni_json_kv(double, j, "host_ns_per_sample",
 			(double)st->host_ns / (double)st->host_runs);
+	if (st->serve_ns != 0)
+		put_u64(j, "serve_ns", st->serve_ns);
 	if (st->nr_times != 0) {
 		uni_json_key(j, "vcpus");
 		uni_json_array(j);

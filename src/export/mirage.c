@@ -25,6 +25,7 @@ struct cpu {
 	int fd;
 	struct uni_sink *out;
 	struct uni_mirage_writer *w; /* NULL: no event of it yet */
+	bool lost;		     /* something before that */
 };
 
 struct writer {
@@ -32,7 +33,8 @@ struct writer {
 	const char *path;
 	size_t packet;
 	int dir_fd;
-	uint64_t events;
+	uint64_t events, last_ns;
+	struct uni_mirage_ids *ids;
 	struct cpu cpu[UNI_PROMISE_CPUS];
 };
 
@@ -50,7 +52,7 @@ const struct uni_exporter uni_exporter_mirage = {
 	.ext = "mirage",
 	.mime = "application/x-directory",
 	.summary = "a folder with threads and promises as MirageOS traced them: CTF, a file a CPU",
-	.needs = UNI_NEEDS_TIMELINE,
+	.needs = UNI_NEEDS_TIMELINE | UNI_TAKES_PROMISES,
 	.options = defs,
 	.write_folder = write_dir,
 };
@@ -63,23 +65,34 @@ static int open_cpu(struct writer *w, uint32_t nr, struct uni_err *err)
 
 	(void)snprintf(name, sizeof(name), "cpu%u", nr);
 	rc = uni_export_folder_file(w->dir_fd, w->path, name, &c->fd, &c->out, err);
-	return rc != 0 ? rc : uni_mirage_writer_open(c->out, w->packet, &c->w, err);
+	if (rc == 0)
+		rc = uni_mirage_writer_open(c->out, w->packet, &c->w, err);
+	if (rc == 0 && c->lost)
+		rc = uni_mirage_writer_add(
+			c->w, &(struct uni_promise_event){ .kind = UNI_PE_LOST });
+	return rc;
 }
 
-/* A CPU's losses count from its first event on. */
+/* What a CPU lost before its first event is told once it has one. */
 static int one(struct writer *w, const struct uni_call_event *call, struct uni_err *err)
 {
 	struct uni_promise_event e;
+	bool keep = true;
 	int rc = 0;
 
 	if (!uni_promise_of_call(w->tl, call, &e) || e.cpu >= UNI_PROMISE_CPUS)
 		return 0;
-	if (w->cpu[e.cpu].w == NULL && e.kind == UNI_PE_LOST)
+	if (w->cpu[e.cpu].w == NULL && e.kind == UNI_PE_LOST) {
+		w->cpu[e.cpu].lost = true;
 		return 0;
+	}
 	if (w->cpu[e.cpu].w == NULL)
 		rc = open_cpu(w, e.cpu, err);
 	w->events++;
-	return rc != 0 ? rc : uni_mirage_writer_add(w->cpu[e.cpu].w, &e);
+	w->last_ns = e.time;
+	if (rc == 0 && uni_mirage_ids_replace(w->ids, &e, &keep) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc != 0 || !keep ? rc : uni_mirage_writer_add(w->cpu[e.cpu].w, &e);
 }
 
 static int write_events(struct writer *w, struct uni_err *err)
@@ -97,6 +110,19 @@ static int write_events(struct writer *w, struct uni_err *err)
 		}
 	}
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+/* Of any CPU: they are one trace. */
+static int write_end(struct writer *w)
+{
+	const struct uni_promise_event e = uni_mirage_end(w->tl->end_ns);
+	unsigned i = 0;
+
+	while (i < UNI_PROMISE_CPUS && w->cpu[i].w == NULL)
+		i++;
+	if (i == UNI_PROMISE_CPUS || e.time <= w->last_ns)
+		return 0;
+	return uni_mirage_writer_add(w->cpu[i].w, &e) == -UNI_ENOMEM ? -UNI_ENOMEM : 0;
 }
 
 static int close_cpu(struct cpu *c, struct uni_err *err)
@@ -133,6 +159,8 @@ static int fill(void *arg, int dir_fd, struct uni_err *err)
 	rc = put_metadata(w, err);
 	if (rc == 0)
 		rc = write_events(w, err);
+	if (rc == 0 && write_end(w) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++) {
 		int rc2 = close_cpu(&w->cpu[i], rc == 0 ? err : NULL);
 
@@ -168,5 +196,9 @@ static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts
 	w->tl = v->timeline;
 	w->path = path;
 	w->packet = (size_t)o.packet;
-	return uni_export_folder(path, fill, w, err);
+	w->ids = uni_mirage_ids_create();
+	rc = w->ids == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			    : uni_export_folder(path, fill, w, err);
+	uni_mirage_ids_destroy(w->ids);
+	return rc;
 }

@@ -103,7 +103,8 @@ int uni_export_check_view(
 			"format %s needs single samples: export it from a recorded session, "
 			"not from an imported profile",
 			e->name);
-	if ((e->needs & UNI_NEEDS_TIMELINE) != 0 && v->timeline == NULL)
+	if ((e->needs & UNI_NEEDS_TIMELINE) != 0 && v->timeline == NULL &&
+		((e->needs & UNI_OR_PROFILE) == 0 || v->profile == NULL))
 		return uni_err_set(err, UNI_EUSAGE, "format %s needs a trace", e->name);
 	if ((e->needs & UNI_TAKES_ALL) != 0 && v->timeline == NULL && v->profile == NULL)
 		return uni_err_set(

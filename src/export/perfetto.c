@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "export/exits.h"
 #include "export/opts.h"
 #include "session/recording.h"
 
@@ -23,6 +24,7 @@
 #define GUEST_KERNEL 4	  /* of Profiling.CpuMode: what runs in a unikernel */
 #define UNIT_TIME_NS 1	  /* of CounterDescriptor.Unit */
 #define COUNTER_UUID (UINT64_C(1) << 40)
+#define EXITS_UUID   (UINT64_C(1) << 41)
 #define REPEAT_MAX   100000 /* a weight beyond it is damage, or no sampling */
 
 enum { /* of InternedData */
@@ -36,6 +38,7 @@ enum { /* of InternedData */
 struct samples {
 	struct uni_perfetto *w;
 	struct uni_rows rows;
+	struct uni_exit_rows exits;
 	struct uni_row_stack stack;
 	struct uni_strbuf interned, part;
 	uint8_t *frame_known, *node_known; /* a bit each: in the sequence of the guest at hand */
@@ -51,9 +54,10 @@ const struct uni_exporter uni_exporter_perfetto = {
 	.name = "perfetto",
 	.ext = "pftrace",
 	.mime = "application/octet-stream",
-	.summary = "Perfetto's protobuf: samples with call stacks, calls, pauses",
+	.summary =
+		"Perfetto's protobuf: samples with call stacks, calls, promises, pauses, VM exits",
 	.lost = "whether a function was inlined",
-	.needs = UNI_TAKES_ALL,
+	.needs = UNI_TAKES_ALL | UNI_TAKES_EXITS | UNI_TAKES_PROMISES,
 	.write = write_perfetto,
 };
 
@@ -208,6 +212,51 @@ static void put_pause(struct samples *s, const struct uni_row *row)
 	uni_perfetto_packet(w, t->guest, row->t_ns, true);
 }
 
+static void put_slice(struct samples *s, const struct uni_exit_row *row, bool begins)
+{
+	struct uni_perfetto *w = s->w;
+
+	if (begins) {
+		/* A debug annotation: how many it stands for. */
+		uni_pb_put_u64(&w->sub, 3, row->weight);
+		uni_pb_put_str(&w->sub, 10, "exits");
+		uni_pb_put_part(&w->part, 4, &w->sub);
+	}
+	uni_pb_put_u64(&w->part, 9, begins ? 1 : 2);
+	uni_pb_put_u64(&w->part, 11, EXITS_UUID + row->lane);
+	if (begins)
+		uni_pb_put_str(&w->part, 23, uni_exit_row_name(&s->exits, row->frame));
+	uni_pb_put_part(&w->packet, UNI_PF_TRACK_EVENT, &w->part);
+	uni_perfetto_packet(w, s->guest, row->t_ns + (begins ? 0 : row->host_ns), true);
+}
+
+/* A track for each vCPU, on which an exit is a slice until the guest was entered again. */
+static void put_exits(struct samples *s)
+{
+	struct uni_perfetto *w = s->w;
+	char name[64];
+
+	for (size_t i = 0; i < s->exits.lanes.nr; i++) {
+		if (s->exits.lanes.v[i].guest != s->guest)
+			continue;
+		(void)snprintf(
+			name, sizeof(name), "VM exits of vcpu %" PRIu32, s->exits.lanes.v[i].vcpu);
+		uni_pb_put_u64(&w->part, 1, EXITS_UUID + i);
+		uni_pb_put_str(&w->part, 2, name);
+		uni_pb_put_u64(&w->part, 5, uni_perfetto_process_uuid(s->guest));
+		uni_pb_put_part(&w->packet, UNI_PF_TRACK, &w->part);
+		uni_perfetto_packet(w, s->guest, 0, false);
+	}
+	for (size_t i = 0; !w->oom && i < s->exits.rows.nr; i++) {
+		const struct uni_exit_row *row = &s->exits.rows.v[i];
+
+		if (s->exits.lanes.v[row->lane].guest != s->guest)
+			continue;
+		put_slice(s, row, true);
+		put_slice(s, row, false);
+	}
+}
+
 static void put_defaults(struct samples *s)
 {
 	struct uni_perfetto *w = s->w;
@@ -248,6 +297,7 @@ static void put_guest(struct samples *s)
 		put_sample(s, row);
 		put_pause(s, row);
 	}
+	put_exits(s);
 }
 
 static int put_samples(struct uni_perfetto *w, const struct uni_view *v, struct uni_err *err)
@@ -257,6 +307,8 @@ static int put_samples(struct uni_perfetto *w, const struct uni_view *v, struct 
 
 	uni_strbuf_init(&s.interned);
 	uni_strbuf_init(&s.part);
+	if (rc == 0)
+		rc = uni_exit_rows_init(&s.exits, v, err);
 	if (rc == 0) {
 		s.frame_known = malloc(uni_profile_nr_frames(s.rows.p) / 8 + 1);
 		s.node_known = malloc(uni_profile_nr_nodes(s.rows.p) / 8 + 1);
@@ -280,6 +332,7 @@ static int put_samples(struct uni_perfetto *w, const struct uni_view *v, struct 
 	free(s.frame_known);
 	free(s.node_known);
 	free(s.counter_known);
+	uni_exit_rows_deinit(&s.exits);
 	uni_rows_deinit(&s.rows);
 	return rc;
 }
@@ -301,6 +354,8 @@ static int write_perfetto(const struct uni_view *v, const struct uni_export_opt 
 	if (v->profile != NULL)
 		rc = put_samples(&w, v, err);
 	if (rc == 0 && v->timeline != NULL && uni_perfetto_calls(&w, v->timeline) != 0)
+		w.oom = true;
+	if (rc == 0 && v->promises != NULL && uni_perfetto_promises(&w, v->promises) != 0)
 		w.oom = true;
 	uni_perfetto_flush(&w);
 	if (rc == 0 && (w.oom || w.packet.failed || w.part.failed || w.sub.failed))

@@ -41,4 +41,7 @@ void uni_perfetto_thread(
 /* Calls, as slices of threads and, of what ran there, of CPUs. 0 or -UNI_ENOMEM. */
 int uni_perfetto_calls(struct uni_perfetto *w, const struct uni_timeline *tl);
 
+/* Threads and promises, as a machine of their own. 0 or -UNI_ENOMEM. */
+int uni_perfetto_promises(struct uni_perfetto *w, const struct uni_promise_model *m);
+
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * speedscope's file format: the frames, and a "sampled" profile for each thread or vCPU, its
- * samples in the order of time. Of a differential the two columns are two profiles.
+ * samples in the order of time. Of a differential the two columns are two profiles. Traced calls
+ * are "evented" profiles (speedscope_calls.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/text.h"
 #include "export/opts.h"
 #include "export/rows.h"
+#include "export/speedscope_calls.h"
 
 struct writer {
 	struct uni_rows rows;
@@ -28,9 +30,9 @@ const struct uni_exporter uni_exporter_speedscope = {
 	.name = "speedscope",
 	.ext = "speedscope.json",
 	.mime = "application/json",
-	.summary = "for speedscope.app: samples of each thread or vCPU in their order",
+	.summary = "for speedscope.app: samples of each thread or vCPU in their order, or calls",
 	.lost = "gaps between samples, on which vCPU a thread ran",
-	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES,
+	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES | UNI_TAKES_CALLS,
 	.write = write_speedscope,
 };
 
@@ -183,6 +185,8 @@ static int write_speedscope(const struct uni_view *v, const struct uni_export_op
 		rc = uni_export_check_view(&uni_exporter_speedscope, v, err);
 	if (rc != 0)
 		return rc;
+	if (v->timeline != NULL)
+		return uni_speedscope_calls(v, out, err);
 	rc = uni_rows_init(&w.rows, v, err);
 	if (rc == 0) {
 		uni_json_init(&w.json, out, false);

@@ -29,6 +29,7 @@ struct writer {
 	const char *path; /* for messages */
 	struct uni_uftrace_data data;
 	uint32_t nr_funcs;
+	uint64_t others; /* events of no call */
 };
 
 static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
@@ -90,6 +91,7 @@ static int one(struct writer *w, const struct uni_call_event *e)
 		return uni_uftrace_put(&w->data, e->thread, UNI_UFTRACE_LOST, e->ns, 0,
 			uni_min(e->count, 0xffffffu));
 	default:
+		w->others++;
 		return 0;
 	}
 }
@@ -229,6 +231,9 @@ static int fill(struct writer *w, struct uni_err *err)
 	if (rc != 0)
 		return uni_err_set(
 			err, UNI_EIO, "cannot write in %s: %s", w->path, strerror(w->data.error));
+	if (w->nr_funcs == 0 && w->others != 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"the trace has no calls of functions, only what threads and promises did");
 	rc = put_symbols(w, err);
 	if (rc == 0)
 		rc = put_map(w, err);

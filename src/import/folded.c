@@ -27,18 +27,26 @@ static int sniff(const char *data, size_t size)
 	return good == all ? 70 : 40;
 }
 
+#define AT_ONCE 64
+
 static void push_frames(struct uni_stack *s, const struct uni_line *l)
 {
-	size_t pos = 0;
+	struct uni_str names[AT_ONCE];
+	size_t pos = 0, nr = 0;
 
 	/* One over the limit is enough for uni_stack_flush() to see that it is too deep. */
-	while (pos < l->len && s->frames.nr <= UNI_IMPORT_DEPTH) {
+	while (pos < l->len && s->frames.nr + nr <= UNI_IMPORT_DEPTH) {
 		const char *semi = memchr(l->s + pos, ';', l->len - pos);
 		size_t len = semi != NULL ? (size_t)(semi - (l->s + pos)) : l->len - pos;
 
-		uni_stack_push(s, uni_stack_name(s, l->s + pos, len));
+		names[nr++] = (struct uni_str){ l->s + pos, len };
 		pos += len + 1;
+		if (nr == AT_ONCE) {
+			uni_stack_push_names(s, names, nr);
+			nr = 0;
+		}
 	}
+	uni_stack_push_names(s, names, nr);
 }
 
 static int read_line(struct uni_stack *s, struct uni_line l, const struct uni_import_opts *opts,

@@ -20,6 +20,7 @@ struct uni_import_stats {
 	uint64_t cut;		 /* of those: deeper than UNI_IMPORT_DEPTH */
 	uint64_t bad_lines;	 /* passed over */
 	uint64_t first_bad_line; /* 1-based, 0 = none */
+	uint64_t damaged;	 /* parts of a binary format that make no sense, passed over */
 	uint64_t missed;	 /* deadlines that the tool which wrote it says it missed */
 	uint64_t left_out;	 /* samples of what cannot be added to the rest */
 	const char *left_why;	 /* "are of other events"; NULL: none */
@@ -35,9 +36,12 @@ struct uni_import_opts {
 struct uni_importer {
 	const char *name;
 	const char *summary;
+	const char
+		*lost; /* what the file has and a profile has not, and where to see it, or NULL */
 	/* Does it look like this format? 0 no .. 100 certainly. */
 	int (*sniff)(const char *data, size_t size);
-	/* Formats that are folders: is this one? Then read_folder instead of read. NULL: a file. */
+	/* Formats that are folders: is this one? Then read_folder; one that has read as well is
+	 * found in both forms. NULL: a file. */
 	bool (*is_folder)(const char *path);
 	int (*read_folder)(const char *path, const struct uni_import_opts *opts,
 		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);

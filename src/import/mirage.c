@@ -65,36 +65,62 @@ static int add_runs(
 	return rc;
 }
 
-static int read_mirage(const char *data, size_t size, const struct uni_import_opts *opts,
+/* What the reading of a file or a folder gave, as a profile. */
+static int make_profile(struct uni_promise_builder *b, const struct uni_mirage_stats *read,
 	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
 {
-	struct uni_promise_builder *b = uni_promise_builder_create();
-	struct uni_import_stats st = { 0 };
-	struct uni_mirage_stats read = { 0 };
+	struct uni_import_stats st = { .damaged = read->damaged };
 	struct uni_stack s;
-	int rc = uni_stack_init(&s, p) && b != NULL ? 0 : -UNI_ENOMEM;
+	int rc = uni_stack_init(&s, p) ? 0 : -UNI_ENOMEM;
 
-	if (rc == 0)
-		rc = uni_mirage_read(data, size, add_event, b, &read, err);
 	if (rc == 0)
 		rc = add_runs(&s, uni_promise_builder_finish(b), &st);
 	uni_stack_deinit(&s);
-	uni_promise_builder_destroy(b);
 	if (rc == -UNI_ENOMEM)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (rc == 0 && st.stacks == 0)
+		rc = uni_err_set(err, UNI_EFORMAT, "a trace in which no thread ever ran");
 	if (rc != 0)
 		return rc;
-	if (st.stacks == 0)
-		return uni_err_set(err, UNI_EFORMAT, "a trace in which no thread ever ran");
-	st.bad_lines = read.damaged;
 	uni_profile_set_unit(p, "ns");
 	*stats_ret = st;
 	return 0;
 }
 
+static int read_mirage(const char *data, size_t size, const struct uni_import_opts *opts,
+	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
+{
+	struct uni_promise_builder *b = uni_promise_builder_create();
+	struct uni_mirage_stats read = { 0 };
+	int rc = b != NULL ? uni_mirage_read(data, size, add_event, b, &read, err) : -UNI_ENOMEM;
+
+	if (rc == 0)
+		rc = make_profile(b, &read, p, stats_ret, err);
+	uni_promise_builder_destroy(b);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+}
+
+static int read_folder(const char *path, const struct uni_import_opts *opts, struct uni_profile *p,
+	struct uni_import_stats *stats_ret, struct uni_err *err)
+{
+	struct uni_promise_builder *b = uni_promise_builder_create();
+	struct uni_mirage_stats read = { 0 };
+	int rc = b != NULL ? uni_mirage_read_folder(path, add_event, b, &read, err) : -UNI_ENOMEM;
+
+	if (rc == 0)
+		rc = make_profile(b, &read, p, stats_ret, err);
+	uni_promise_builder_destroy(b);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+}
+
 const struct uni_importer uni_importer_mirage = {
 	.name = "mirage",
 	.summary = "threads and promises as MirageOS traces them: the time that each ran",
+	.lost = "only how long each thread ran: its waits are shown by `uniscope trace findings` "
+		"and "
+		"`report --html`, and written by `export -f mirage`",
 	.sniff = sniff,
 	.read = read_mirage,
+	.is_folder = uni_mirage_is_folder,
+	.read_folder = read_folder,
 };

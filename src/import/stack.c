@@ -68,6 +68,7 @@ void uni_stack_deinit(struct uni_stack *s)
 {
 	uni_strtab_destroy(s->raw);
 	uni_vec_free(&s->raw_frames);
+	uni_vec_free(&s->ids);
 	uni_vec_free(&s->frames);
 }
 
@@ -81,10 +82,8 @@ static uint32_t new_name(struct uni_stack *s, const char *name, size_t len)
 	return uni_profile_frame_named(s->p, clean, n, uni_frame_kind_of(clean));
 }
 
-uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len)
+static uint32_t *frame_of(struct uni_stack *s, uint32_t id)
 {
-	uint32_t id = uni_strtab_add(s->raw, raw, len);
-
 	if (id == UNI_STR_NONE) {
 		s->oom = true;
 		return NULL;
@@ -96,6 +95,11 @@ uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len)
 		}
 	}
 	return &s->raw_frames.v[id];
+}
+
+uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len)
+{
+	return frame_of(s, uni_strtab_add(s->raw, raw, len));
 }
 
 uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len)
@@ -142,6 +146,25 @@ void uni_stack_push(struct uni_stack *s, uint32_t frame)
 {
 	if (s->oom || frame == UNI_NODE_NONE || !uni_vec_push(&s->frames, frame))
 		s->oom = true;
+}
+
+void uni_stack_push_names(struct uni_stack *s, const struct uni_str *names, size_t nr)
+{
+	s->ids.nr = 0;
+	if (s->oom || !uni_vec_grow(&s->ids, nr) || !uni_vec_grow(&s->frames, nr)) {
+		s->oom = true;
+		return;
+	}
+	uni_strtab_add_each(s->raw, names, nr, s->ids.v);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t *known = frame_of(s, s->ids.v[i]);
+
+		if (known == NULL)
+			return;
+		if (*known == UNI_NODE_NONE)
+			*known = new_name(s, names[i].s, names[i].len);
+		uni_stack_push(s, *known);
+	}
 }
 
 void uni_stack_reverse(struct uni_stack *s)

@@ -74,7 +74,11 @@ static void put_stream(struct uni_strbuf *out, unsigned cpu)
 		"\t\tuint64_t guest_seq; /* the guest's number of the sub-buffer */\n"
 		"\t\tuint64_t guest_seq_end;\n"
 		"\t\tuint64_t words_before; /* that this CPU wrote before it */\n"
-		"\t\tuint64_t reserved3[3];\n\t};\n",
+		"\t\tuint64_t extra_before; /* of these words: no events */\n"
+		"\t\tuint64_t extra_after; /* and before the next packet, if nothing is missing "
+		"*/\n"
+		"\t\tuint64_t gaps; /* another one: functions were switched meanwhile */\n"
+		"\t};\n",
 		UNI_CTF_EVENTS + cpu, cpu, cpu);
 	uni_strbuf_addf(out,
 		"\tevent.header := struct {\n\t\ttsc%u_low_t timestamp;\n"
@@ -86,6 +90,7 @@ static const char *const kind_names[] = {
 	[UNI_TRACE_KIND_ENTRY] = "entry",
 	[UNI_TRACE_KIND_EXIT] = "exit",
 	[UNI_TRACE_KIND_LEAF] = "leaf",
+	[UNI_TRACE_KIND_CALL] = "call",
 };
 
 /* Every id has an event: readers give up at one that has none. */
@@ -108,11 +113,15 @@ static void put_event(struct uni_strbuf *out, unsigned cpu, unsigned id, uint8_t
 			"\tname = \"extended\";\n\tfields := struct {\n"
 			"\t\tinteger { size = 12; align = 1; signed = false; } words;\n"
 			"\t\tenum : integer { size = 16; align = 1; signed = false; } {\n"
-			"\t\t\t\"entry\" = %d, \"switch\" = %d, \"user\" = %d ... 65535\n"
+			"\t\t\t\"entry\" = %d, \"switch\" = %d, \"entry_args\" = %d, "
+			"\"exit_value\" = %d,\n"
+			"\t\t\t\"call\" = %d, \"call_args\" = %d, \"user\" = %d ... 65535\n"
 			"\t\t} class;\n"
 			"\t\tinteger { size = 64; align = 1; signed = false; base = 16; } "
 			"word[words];\n\t};\n};\n",
-			UNI_TRACE_CLASS_ENTRY, UNI_TRACE_CLASS_SWITCH, UNI_TRACE_CLASS_USER);
+			UNI_TRACE_CLASS_ENTRY, UNI_TRACE_CLASS_SWITCH, UNI_TRACE_CLASS_ENTRY_ARGS,
+			UNI_TRACE_CLASS_EXIT_VALUE, UNI_TRACE_CLASS_CALL, UNI_TRACE_CLASS_CALL_ARGS,
+			UNI_TRACE_CLASS_USER);
 		break;
 	default:
 		/* Of entries and leaves the function's address, of exits the stack pointer: >> 4.
@@ -142,33 +151,49 @@ void uni_ctf_metadata_trace(
 	}
 }
 
+uint64_t uni_ctf_trace_begin(const struct uni_ctf_trace_state *st, const struct uni_trace_sub *from)
+{
+	return from->ts_begin < UNI_CTF_TIME_MAX ? uni_max(from->ts_begin, st->end) : st->end;
+}
+
 void uni_ctf_trace_header(struct uni_ctf_trace_state *st, const struct uni_trace_sub *from,
-	size_t content, uint64_t end, const uint8_t uuid[16], uint32_t cpu,
+	size_t content, uint64_t end, bool closed, const uint8_t uuid[16], uint32_t cpu,
 	struct uni_trace_sub *ret)
 {
-	uint64_t words = (content - UNI_TRACE_SUB_HEAD) / 8, missed = 0;
+	uint64_t words = (content - UNI_TRACE_SUB_HEAD) / 8, missed = 0, overwritten;
 
 	if (st->guest_seq != 0 && from->words_before > st->next_words)
 		missed = from->words_before - st->next_words;
+	missed = uni_min(missed, UNI_CTF_LOST_MAX - st->lost_words);
+	if (from->extra_before > st->next_extra)
+		st->lost_extra += uni_min(missed, from->extra_before - st->next_extra);
 	st->lost_words += missed;
+	overwritten = st->lost_words - uni_min(st->lost_extra, st->lost_words);
+	if (from->lost > st->base_lost)
+		st->lost = uni_max(st->lost, uni_min(from->lost - st->base_lost, UNI_CTF_LOST_MAX));
 	/* A number that the guest passed over is no packet that is missing. */
 	if (missed != 0 && from->begin_seq > st->guest_seq)
 		st->seq += from->begin_seq - st->guest_seq - 1;
 	*ret = (struct uni_trace_sub){ .ctf_magic = UNI_TRACE_CTF_MAGIC,
 		.stream_id = UNI_CTF_EVENTS + cpu,
-		.ts_begin = uni_max(from->ts_begin, st->end),
+		.ts_begin = uni_ctf_trace_begin(st, from),
 		.content_size = (uint64_t)content * 8,
 		.packet_size = (uint64_t)content * 8,
 		.packet_seq = st->seq++,
-		.lost = st->lost_words +
-			(from->lost > st->base_lost ? from->lost - st->base_lost : 0),
+		.lost = overwritten + st->lost,
 		.cpu = cpu,
 		.begin_seq = from->begin_seq,
 		.end_seq = from->end_seq,
-		.words_before = from->words_before };
+		.words_before = from->words_before,
+		.extra_before = from->extra_before,
+		.extra_after = from->extra_after,
+		.gaps = from->gaps };
 	memcpy(ret->uuid, uuid, sizeof(ret->uuid));
-	ret->ts_end = uni_max(end != 0 ? end : from->ts_end, ret->ts_begin);
+	ret->ts_end = uni_max(end, ret->ts_begin);
+	if (closed && from->ts_end < UNI_CTF_TIME_MAX)
+		ret->ts_end = uni_max(ret->ts_end, from->ts_end);
 	st->guest_seq = from->begin_seq;
 	st->next_words = from->words_before + words;
+	st->next_extra = from->extra_after;
 	st->end = ret->ts_end;
 }

@@ -6,6 +6,7 @@
 #ifndef UNI_SESSION_CTF_TRACE_H
 #define UNI_SESSION_CTF_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,17 +26,29 @@ struct uni_ctf_trace_state {
 	uint64_t guest_seq;  /* of the last sub-buffer; 0: none yet */
 	uint64_t next_words; /* words_before of the next, if nothing is lost in between */
 	uint64_t end;	     /* its ts_end */
+	uint64_t next_extra; /* and its extra_before */
 	uint64_t lost_words; /* that are known to be missing by now */
+	uint64_t lost_extra; /* of these: no events */
 	uint64_t base_lost;  /* the guest's count of lost events when the stream began */
+	uint64_t lost;	     /* events since, as the guest says */
 };
+
+/* Beyond these a guest lies, and readers of CTF give up. */
+#define UNI_CTF_TIME_MAX (UINT64_C(1) << 61) /* cycles */
+#define UNI_CTF_LOST_MAX (UINT64_C(1) << 62)
+
+/* When the packet for the stream begins: not before the end of the one ahead of it. */
+uint64_t uni_ctf_trace_begin(
+	const struct uni_ctf_trace_state *st, const struct uni_trace_sub *from);
 
 /*
  * Header of the packet for the stream, from the guest's: `content` bytes, header included, are
- * valid. Times that go back are raised, numbers follow on. `end` not 0: the sub-buffer was not
- * closed, and this is not before its last record.
+ * valid. Times and
+ * losses that go back are raised, numbers follow on. `end` is the last record's time; `closed`: the
+ * sub-buffer has an end of its own.
  */
 void uni_ctf_trace_header(struct uni_ctf_trace_state *st, const struct uni_trace_sub *from,
-	size_t content, uint64_t end, const uint8_t uuid[16], uint32_t cpu,
+	size_t content, uint64_t end, bool closed, const uint8_t uuid[16], uint32_t cpu,
 	struct uni_trace_sub *ret);
 
 #endif

@@ -4,7 +4,6 @@
  * pause guard, a duty cap, delivery after the resume, statistics.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hurry.h"
 #include "session/pauser.h"
 #include "target/guard.h"
 
@@ -431,30 +431,18 @@ static int result(const struct uni_pauser *s, struct uni_err *err)
 		scheme, (unsigned long long)s->errors, uni_strerror(s->error));
 }
 
-/*
- * A guest stands still for as long as this thread waits for a CPU, so it goes before all others
- * while it samples: it sleeps nearly always and each pause is bounded. Without the right to that,
- * pauses are longer on a busy host, and the report says so.
- */
-static void hurry(bool on)
-{
-	struct sched_param p = { .sched_priority = on ? 1 : 0 };
-
-	(void)sched_setscheduler(0, (on ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &p);
-}
-
 /* Sleeps of this thread end up to 50 us late by default. */
 static void run_on_time(struct uni_pauser *s)
 {
 	int slack = prctl(PR_GET_TIMERSLACK);
+	struct uni_hurry hurry = { 0 };
 
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
 	if (s->cfg->hurry)
-		hurry(true);
+		uni_hurry_begin(&hurry);
 	sampler_start(s);
 	run(s);
-	if (s->cfg->hurry)
-		hurry(false);
+	uni_hurry_end(&hurry);
 	if (slack > 0)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 }

@@ -31,6 +31,8 @@ static int read_memory(
 		memcpy(buf, raw->stack + (from - raw->regs.sp), len);
 		return 0;
 	}
+	if (raw->nr != 0)
+		return -UNI_EFAULT;
 	rc = uni_gmem_read(r->t->ops->gmem(r->t), uni_gpa_of(from), buf, len);
 	if (rc != 0 || !uni_range_overlaps(raw->regs.sp, raw->stack_size, from, len))
 		return rc;

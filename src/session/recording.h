@@ -62,6 +62,8 @@ struct uni_record_stats {
 	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */
 	/* Of samples that the kernel made: CPU time of its part, how often it ran; 0 unknown. */
 	uint64_t host_ns, host_runs;
+	uint64_t serve_ns; /* of a guest that samples itself: what handing them over took it */
+	uint32_t silent;   /* its CPUs that had no ticks, and so no samples */
 	uint32_t nr_times; /* vCPUs with known times; of a session's sum 0 */
 	struct uni_vcpu_times times[UNI_VCPU_MAX];
 };

@@ -188,6 +188,18 @@ int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_er
 	return 0;
 }
 
+void uni_sdir_remove(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct uni_err err = { 0 };
+
+	if (fd < 0 || lock(path, fd, &err) != 0 || replace(path, fd, &err) != 0)
+		return;
+	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
+	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
+	(void)rmdir(path);
+}
+
 int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err)
 {
 	char name[GUEST_NAME];

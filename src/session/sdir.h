@@ -21,6 +21,8 @@
  * but for session.json, which the caller replaces.
  */
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
+/* Removes a session that nobody records, if it holds nothing but session files. */
+void uni_sdir_remove(const char *path);
 /* Makes guest-N in it, or takes an empty one that is there. */
 int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err);
 /* How many vCPUs have streams in guest-N, or `least` if that is more. */

@@ -314,6 +314,8 @@ static void parse_new_stats(struct src *s, struct uni_record_stats *st)
 		st->state[i] = get_u64(&state, uni_vcpu_state_name(i));
 	st->host_ns = get_u64(s, "host_ns");
 	st->host_runs = get_u64(s, "host_runs");
+	st->serve_ns = get_u64(s, "serve_ns");
+	st->silent = (uint32_t)uni_min(get_u64(s, "silent"), (uint64_t)UNI_VCPU_MAX);
 	parse_times(s, st);
 	merge_bad(s, &state);
 }

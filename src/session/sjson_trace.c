@@ -18,6 +18,7 @@ static const char *const kind_names[] = {
 	[UNI_TRACE_KIND_LEAF] = "leaf",
 	[UNI_TRACE_KIND_SYNC] = "sync",
 	[UNI_TRACE_KIND_EXT] = "extended",
+	[UNI_TRACE_KIND_CALL] = "call",
 };
 
 static void put_clock(struct uni_json *j, const struct uni_record_clock *c)
@@ -39,12 +40,29 @@ static void put_cpu(struct uni_json *j, const struct uni_record_trace_cpu *c)
 	put_u64(j, "sub_buffers", c->nr_subs);
 	put_u64(j, "packets", c->packets);
 	put_u64(j, "words", c->words);
+	put_u64(j, "events", c->events);
+	put_u64(j, "other_events", c->others);
 	put_u64(j, "lost", c->lost);
 	put_u64(j, "lost_words", c->lost_words);
+	put_u64(j, "lost_extra_words", c->lost_extra);
 	put_u64(j, "lapped", c->lapped);
 	put_u64(j, "torn", c->torn);
 	put_clock(j, &c->clock);
 	uni_json_object_end(j);
+}
+
+static void put_on_cpu(struct uni_json *j, const struct uni_record_on_cpu *h)
+{
+	uni_json_key(j, "on_cpu");
+	uni_json_array(j);
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uni_json_array(j);
+		uni_json_u64(j, uni_min(h->at[i].ns, (uint64_t)INT64_MAX));
+		uni_json_u64(j, uni_min(h->at[i].on_ns, (uint64_t)INT64_MAX));
+		uni_json_u64(j, uni_min(h->at[i].stolen_ns, (uint64_t)INT64_MAX));
+		uni_json_array_end(j);
+	}
+	uni_json_array_end(j);
 }
 
 void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
@@ -54,6 +72,8 @@ void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
 	uni_json_key(j, "trace");
 	uni_json_object(j);
 	uni_json_kv(bool, j, "snapshot", t->snapshot);
+	if (t->end_ns != 0)
+		put_u64(j, "end_ns", t->end_ns);
 	uni_json_kv(str, j, "mode", t->mode);
 	uni_json_kv(str, j, "filter", t->filter);
 	put_u64(j, "functions", t->nr_functions);
@@ -62,6 +82,7 @@ void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
 	uni_json_kv(str, j, "ring", t->info.ring_mode == UNI_TRACE_STOP ? "stop" : "overwrite");
 	uni_json_kv(hex, j, "text_window", t->info.text_window);
 	put_u64(j, "tsc_hz", t->info.tsc_hz);
+	uni_json_kv(bool, j, "lost_is_exact", t->info.counts);
 	uni_json_key(j, "kinds");
 	uni_json_array(j);
 	for (size_t i = 0; i < sizeof(t->info.kinds); i++)
@@ -74,6 +95,8 @@ void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t)
 	for (uint32_t i = 0; i < t->nr_cpus; i++)
 		put_cpu(j, &t->cpu[i]);
 	uni_json_array_end(j);
+	if (t->on_cpu.nr != 0)
+		put_on_cpu(j, &t->on_cpu);
 	uni_json_object_end(j);
 }
 
@@ -118,11 +141,37 @@ static void parse_cpu(const json_t *obj, struct uni_record_trace_cpu *c, bool *o
 	c->nr_subs = get_u64(obj, "sub_buffers", ok);
 	c->packets = get_u64(obj, "packets", ok);
 	c->words = get_u64(obj, "words", ok);
+	c->events = get_u64(obj, "events", ok);
+	c->others = get_u64(obj, "other_events", ok);
 	c->lost = get_u64(obj, "lost", ok);
 	c->lost_words = get_u64(obj, "lost_words", ok);
+	c->lost_extra = get_u64(obj, "lost_extra_words", ok);
 	c->lapped = get_u64(obj, "lapped", ok);
 	c->torn = get_u64(obj, "torn", ok);
 	parse_clock(json_object_get(obj, "clock"), &c->clock, ok);
+}
+
+static uint64_t item_u64(const json_t *list, size_t i, bool *ok)
+{
+	const json_t *v = json_array_get(list, i);
+
+	*ok = *ok && json_is_integer(v) && json_integer_value(v) >= 0;
+	return *ok ? (uint64_t)json_integer_value(v) : 0;
+}
+
+static void parse_on_cpu(const json_t *list, struct uni_record_on_cpu *ret, bool *ok)
+{
+	size_t nr = json_array_size(list);
+
+	*ok = *ok && (list == NULL || json_is_array(list)) && nr <= UNI_RECORD_ON_CPU;
+	for (size_t i = 0; *ok && i < nr; i++) {
+		const json_t *look = json_array_get(list, i);
+
+		ret->at[i].ns = item_u64(look, 0, ok);
+		ret->at[i].on_ns = item_u64(look, 1, ok);
+		ret->at[i].stolen_ns = item_u64(look, 2, ok);
+	}
+	ret->nr = *ok ? (uint32_t)nr : 0;
 }
 
 static void parse_kinds(const json_t *list, uint8_t kinds[16], bool *ok)
@@ -151,6 +200,7 @@ static void parse_info(const json_t *obj, struct uni_ring_info *info, bool *ok)
 	*ok = *ok && uni_parse_u64(window, &info->text_window) &&
 	      (info->text_window & UINT32_MAX) == 0;
 	info->tsc_hz = get_u64(obj, "tsc_hz", ok);
+	info->counts = json_is_true(json_object_get(obj, "lost_is_exact"));
 	parse_kinds(json_object_get(obj, "kinds"), info->kinds, ok);
 }
 
@@ -164,6 +214,7 @@ const char *uni_session_parse_trace(const json_t *guest, struct uni_session_gues
 	if (obj == NULL)
 		return NULL;
 	t->snapshot = json_is_true(json_object_get(obj, "snapshot"));
+	t->end_ns = get_u64(obj, "end_ns", &ok);
 	get_text(obj, "mode", t->mode, sizeof(t->mode), &ok);
 	get_text(obj, "filter", t->filter, sizeof(t->filter), &ok);
 	t->nr_functions = (uint32_t)uni_min(get_u64(obj, "functions", &ok), (uint64_t)UINT32_MAX);
@@ -171,6 +222,7 @@ const char *uni_session_parse_trace(const json_t *guest, struct uni_session_gues
 	parse_info(obj, &t->info, &ok);
 	for (size_t i = 0; ok && i < nr; i++)
 		parse_cpu(json_array_get(cpus, i), &t->cpu[i], &ok);
+	parse_on_cpu(json_object_get(obj, "on_cpu"), &t->on_cpu, &ok);
 	if (!ok)
 		return "trace";
 	t->nr_cpus = t->info.nr_cpus = (uint32_t)nr;

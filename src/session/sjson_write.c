@@ -163,6 +163,8 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "own_cpu_ns", st->own_cpu_ns);
 	put_u64(j, "host_ns", st->host_ns);
 	put_u64(j, "host_runs", st->host_runs);
+	put_u64(j, "serve_ns", st->serve_ns);
+	put_u64(j, "silent", st->silent);
 	if (st->nr_times != 0)
 		put_times(j, st);
 	uni_json_object_end(j);

@@ -121,6 +121,8 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	sum->own_cpu_ns = uni_max(sum->own_cpu_ns, one->own_cpu_ns);
 	add(&sum->host_ns, one->host_ns);
 	add(&sum->host_runs, one->host_runs);
+	add(&sum->serve_ns, one->serve_ns);
+	sum->silent += one->silent;
 }
 
 bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread)

@@ -15,6 +15,7 @@
 #include "session/run.h"
 #include "session/schedule.h"
 #include "session/stats.h"
+#include "session/threads.h"
 #include "session/watch.h"
 #include "target/guard.h"
 
@@ -36,9 +37,11 @@ struct guest {
 	uint64_t failed;       /* samples without a chain that tell nothing */
 	uint64_t errors_since; /* 0: the last read went well */
 	int error;
-	struct uni_rawstack *raw; /* made with the first such sample */
-	struct uni_chain chain;	  /* of the last one */
-	struct uni_as *as;	  /* for the watches, with the two below */
+	struct uni_rawstack *raw;   /* made with the first such sample */
+	struct uni_chain chain;	    /* of the last one */
+	struct uni_chain step;	    /* of a guest's own: what is known without frame pointers */
+	struct uni_thread_ids *ids; /* made with the first sample that tells its thread */
+	struct uni_as *as;	    /* for the watches, with the two below */
 	struct uni_watcher *watcher;
 	struct uni_hist pause;
 	struct uni_regs regs[UNI_VCPU_MAX];
@@ -50,15 +53,35 @@ bool uni_streamer_can(struct uni_target *t)
 	       t->ops->stream_start != NULL && t->ops->stream_read != NULL;
 }
 
-static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
+/* Of a guest that tells it: all that is known of the thread is what the guest calls it. */
+static uint32_t thread_id(struct guest *g, uint64_t object)
 {
-	struct guest *g = ctx;
+	const struct uni_guest_thread t = { .object = object };
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	const struct uni_record_thread *is_new;
+	uint32_t id;
+
+	if (object == 0)
+		return 0;
+	if (g->ids == NULL)
+		g->ids = uni_thread_ids_create();
+	if (g->ids == NULL)
+		return 0;
+	id = uni_thread_ids_get(g->ids, &t, &is_new);
+	if (is_new != NULL && cfg->on_thread != NULL)
+		cfg->on_thread(cfg->ctx, is_new);
+	return id;
+}
+
+static void put_sample(struct guest *g, const struct uni_stream_sample *s, uint64_t thread)
+{
 	struct uni_sampler_job *job = g->job;
 	const struct uni_sample sample = {
 		.t_ns = s->t_ns,
 		.weight = s->weight,
 		.guest = job->cfg.guest,
 		.vcpu = s->vcpu,
+		.thread = thread_id(g, thread),
 		.stop = s->stop,
 		.state = s->state,
 		.nr = s->nr,
@@ -78,6 +101,55 @@ static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
 		job->cfg.on_sample(job->cfg.ctx, &sample);
 }
 
+static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
+{
+	put_sample(ctx, s, 0);
+}
+
+static bool make_rawstack(struct guest *g)
+{
+	return g->raw != NULL ||
+	       uni_rawstack_create(g->job->t, g->job->cfg.unwinder, &g->raw, NULL) == 0;
+}
+
+/*
+ * Where the leaf has not set up its frame yet, or has given it up, its caller is not in the chain
+ * that follows frame pointers: its return address is on top of the stack, and one step of ours
+ * finds it there. If the frame lies there as well, it is the same one.
+ */
+static bool skips_caller(struct guest *g, const struct uni_stream_raw *s)
+{
+	uint64_t fp = 0;
+
+	if (!uni_regs_get(&s->regs, g->job->t->arch->fp_reg, &fp) || fp == s->regs.sp ||
+		!make_rawstack(g))
+		return false;
+	uni_rawstack_unwind(g->raw, s, &g->step);
+	return g->step.nr >= 2 && (g->step.flags[1] & UNI_FRAME_GUESS) == 0;
+}
+
+/* A sample whose chain its guest has followed. */
+static void on_followed(struct guest *g, const struct uni_stream_raw *s)
+{
+	bool missing = skips_caller(g, s);
+	uint16_t room = (uint16_t)(UNI_CHAIN_MAX - missing), nr = uni_min(s->nr, room);
+	const struct uni_stream_sample sample = { .t_ns = s->t_ns,
+		.weight = s->weight,
+		.vcpu = s->vcpu,
+		.state = s->regs.state,
+		.stop = nr < s->nr ? UNI_STOP_LIMIT : s->stop,
+		.nr = (uint16_t)(nr + missing),
+		.pc = g->chain.pc,
+		.flags = g->chain.flags };
+
+	memset(g->chain.flags, 0, sample.nr);
+	g->chain.pc[0] = s->pc[0];
+	if (missing)
+		g->chain.pc[1] = g->step.pc[1];
+	memcpy(&g->chain.pc[1 + missing], &s->pc[1], (nr - 1u) * sizeof(s->pc[0]));
+	put_sample(g, &sample, s->thread);
+}
+
 /* A sample that is still to be unwound. */
 static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
 {
@@ -86,8 +158,11 @@ static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
 		.t_ns = s->t_ns, .weight = s->weight, .vcpu = s->vcpu, .state = s->regs.state
 	};
 
-	if (g->raw == NULL &&
-		uni_rawstack_create(g->job->t, g->job->cfg.unwinder, &g->raw, NULL) != 0) {
+	if (s->nr != 0) {
+		on_followed(g, s);
+		return;
+	}
+	if (!make_rawstack(g)) {
 		g->failed += s->weight;
 		return;
 	}
@@ -96,7 +171,7 @@ static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
 	sample.nr = g->chain.nr;
 	sample.pc = g->chain.pc;
 	sample.flags = g->chain.flags;
-	on_stream_sample(g, &sample);
+	put_sample(g, &sample, s->thread);
 }
 
 static void on_stream_exit(void *ctx, const struct uni_stream_exit *e)
@@ -125,6 +200,8 @@ static void sum_up(struct guest *g, uint64_t now_ns)
 	st->failed = g->failed + in.failed;
 	st->host_ns = in.host_ns;
 	st->host_runs = in.host_runs;
+	st->serve_ns = in.serve_ns;
+	st->silent = in.silent;
 	st->end_ns = now_ns;
 	st->own_cpu_ns = uni_run_cpu_ns() - g->own_cpu_begin_ns;
 	uni_hist_summary(&g->pause, &st->pause);
@@ -226,7 +303,7 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 	g->active = false;
 	if (g->error < 0 && job->stats.samples == 0 && job->stats.exits == 0 && end != UNI_END_GONE)
 		job->rc = uni_err_set(&job->err, (enum uni_errcode) - g->error,
-			"target %s: the kernel's samples cannot be read (%s)", g->ops->scheme,
+			"target %s: its samples cannot be read (%s)", g->ops->scheme,
 			uni_strerror(g->error));
 }
 
@@ -390,6 +467,7 @@ void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
 		uni_watcher_destroy(g->watcher);
 		uni_as_destroy(g->as);
 		uni_rawstack_destroy(g->raw);
+		uni_thread_ids_destroy(g->ids);
 		free(g);
 	}
 }

@@ -14,6 +14,7 @@
 #include "base/tsc.h"
 
 #define APART_NS     (200 * UNI_NSEC_PER_MSEC) /* of two points that tell a frequency */
+#define SETTLED_NS   (APART_NS / 4) /* of two looks at the host's own, which are narrow */
 #define LOOKS_MAX    256
 #define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nobody records */
 #define GUEST_HZ_OFF 100 /* one in so many: by which a guest's own frequency may be wrong */
@@ -88,6 +89,7 @@ void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char
 	uint64_t width;
 
 	memset(c, 0, sizeof(*c));
+	c->has_vmm = pid > 0;
 	c->host_ns = read_both(&c->host_tsc, &width);
 	if (pid > 0 && c->host_tsc != 0)
 		read_offsets(c, pid, uni_min(nr_cpus, (unsigned)UNI_VCPU_MAX),
@@ -97,6 +99,11 @@ void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char
 static uint64_t width(const struct uni_tclock_point *p)
 {
 	return p->to_ns - p->from_ns;
+}
+
+static uint64_t middle(const struct uni_tclock_point *p)
+{
+	return p->to_ns - width(p) / 2;
 }
 
 /* Of those near the first one, and of those after it, the narrowest. */
@@ -112,49 +119,95 @@ void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_
 		*last = *p;
 }
 
-/* Whether the ring has a newer record than it had at *before_ns, when it was *was; both move on. */
-static int look_once(struct uni_ring *r, unsigned cpu, uint64_t *was, uint64_t *before_ns,
-	struct uni_tclock_point *best)
+static uint64_t apart(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
 {
-	uint64_t from = uni_now_ns(), to;
+	return b->from_ns > a->to_ns ? b->from_ns - a->to_ns : 0;
+}
+
+/* By how much a frequency that two points tell may be off: one in so many. */
+static uint64_t sharpness(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
+{
+	return b->to_ns != 0 ? apart(a, b) / (width(a) + width(b) + 1) : 0;
+}
+
+void uni_tclock_add_pair(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *early,
+	const struct uni_tclock_point *late)
+{
+	struct uni_tclock_point *pair = c->pair[cpu];
+
+	if (sharpness(early, late) <= sharpness(&pair[0], &pair[1]))
+		return;
+	pair[0] = *early;
+	pair[1] = *late;
+}
+
+struct look {
+	uint64_t was, before_ns;
+	struct uni_tclock_point best, early, late;
+};
+
+/* Whether the ring has a newer record than it had at l->before_ns, when it was l->was. */
+static int look_once(struct uni_ring *r, unsigned cpu, struct look *l)
+{
+	uint64_t from = uni_now_ns();
+	struct uni_tclock_point p = { .from_ns = l->before_ns };
 	struct uni_ring_now now;
 	int rc = uni_ring_now(r, cpu, &now);
 
 	if (rc != 0)
 		return rc;
 	if (!now.sure) { /* the next one may see a record that was there already */
-		*before_ns = 0;
+		l->before_ns = 0;
 		return 0;
 	}
-	to = uni_now_ns();
-	if (*before_ns != 0 && now.timed && now.time > *was &&
-		(best->to_ns == 0 || to - *before_ns < width(best)))
-		*best = (struct uni_tclock_point){ now.time, *before_ns, to };
-	*was = uni_max(*was, now.time);
-	*before_ns = from;
+	p.cycles = now.time;
+	p.to_ns = uni_now_ns();
+	if (p.from_ns != 0 && now.timed && now.time > l->was) {
+		l->best = l->best.to_ns == 0 || width(&p) < width(&l->best) ? p : l->best;
+		l->early = l->early.to_ns == 0 ? p : l->early;
+		l->late = p;
+	}
+	l->was = uni_max(l->was, now.time);
+	l->before_ns = from;
 	return 0;
 }
 
 bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
-	uint64_t begin = uni_now_ns(), before = 0, was = 0;
-	struct uni_tclock_point best = { 0 };
+	uint64_t begin = uni_now_ns();
+	struct look l = { 0 };
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < LOOKS_MAX; i++) {
-		rc = look_once(r, cpu, &was, &before, &best);
-		if (uni_now_ns() - begin > (best.to_ns != 0 ? most_ns : STILL_NS))
+		rc = look_once(r, cpu, &l);
+		if (uni_now_ns() - begin > (l.best.to_ns != 0 ? most_ns : STILL_NS))
 			break;
 	}
 	/* On a busy host the guest may run only while we do not. */
-	for (int i = 0; rc == 0 && best.to_ns == 0 && i < NAPS_MAX; i++) {
+	for (int i = 0; rc == 0 && l.best.to_ns == 0 && i < NAPS_MAX; i++) {
 		(void)nanosleep(&nap, NULL);
-		rc = look_once(r, cpu, &was, &before, &best);
+		rc = look_once(r, cpu, &l);
 	}
-	if (best.to_ns != 0)
-		uni_tclock_add(c, cpu, &best);
-	return best.to_ns != 0;
+	if (l.best.to_ns == 0)
+		return false;
+	uni_tclock_add(c, cpu, &l.best);
+	uni_tclock_add_pair(c, cpu, &l.early, &l.late);
+	return true;
+}
+
+void uni_tclock_settle(const struct uni_tclock *c)
+{
+	uint64_t passed = uni_now_ns() - c->host_ns;
+	struct timespec nap;
+	bool known = c->has_vmm;
+
+	for (unsigned i = 0; i < UNI_VCPU_MAX; i++)
+		known |= c->has_offset[i] || c->first[i].to_ns != 0;
+	if (!known || c->host_tsc == 0 || passed > SETTLED_NS)
+		return;
+	nap = uni_ns_timespec(SETTLED_NS + NAP_NS - passed);
+	(void)nanosleep(&nap, NULL);
 }
 
 /* By two reads of both clocks: that of the host's own counter. */
@@ -163,7 +216,7 @@ static uint64_t host_hz(const struct uni_tclock *c, uint64_t *error_ns)
 	uint64_t tsc, wide, ns = read_both(&tsc, &wide);
 
 	*error_ns = 2 * wide;
-	if (c->host_tsc == 0 || tsc <= c->host_tsc || ns - c->host_ns < APART_NS / 4)
+	if (c->host_tsc == 0 || tsc <= c->host_tsc || ns - c->host_ns < SETTLED_NS)
 		return 0;
 	return (uint64_t)((unsigned __int128)(tsc - c->host_tsc) * UNI_NSEC_PER_SEC /
 			  (ns - c->host_ns));
@@ -184,9 +237,9 @@ static void by_offset(
 /* The frequency of two points that are far enough apart; 0: they are not. */
 static uint64_t points_hz(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
 {
-	uint64_t ns = b->to_ns - a->to_ns;
+	uint64_t ns = middle(b) - middle(a);
 
-	if (b->to_ns == 0 || b->cycles <= a->cycles || ns < APART_NS)
+	if (b->to_ns == 0 || b->cycles <= a->cycles || apart(a, b) < APART_NS / 2)
 		return 0;
 	return (uint64_t)((unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / ns);
 }
@@ -198,28 +251,91 @@ static bool near(uint64_t a, uint64_t b)
 	return apart <= a / GUEST_HZ_OFF;
 }
 
+#define SAME_NS UNI_NSEC_PER_MSEC /* that a counter which is not the host's cannot be near it */
+
+/* Is it the host's own, that was not moved? Then it was this then. */
+static bool is_hosts(const struct uni_tclock *c, const struct uni_tclock_point *p, uint64_t hz)
+{
+	__int128 ns = (__int128)middle(p) - c->host_ns;
+	__int128 off = (__int128)p->cycles - c->host_tsc - ns * hz / UNI_NSEC_PER_SEC;
+	__int128 most = (__int128)(width(p) + SAME_NS) * hz / UNI_NSEC_PER_SEC;
+
+	return hz != 0 && off <= most && off >= -most;
+}
+
+#define SHARP	   100 /* points tell a frequency to 1 % */
+#define SLACK_BITS 13  /* 0.012 %: by which the frequencies that somebody tells are off */
+
+/* Can the counter have gone at hz from a to b? Also if nothing is known of b. */
+static bool fits(const struct uni_tclock_point *a, const struct uni_tclock_point *b, uint64_t hz)
+{
+	uint64_t most = b->to_ns - a->from_ns, slack = most >> SLACK_BITS;
+	unsigned __int128 ns;
+
+	if (b->to_ns == 0 || b->cycles <= a->cycles)
+		return b->to_ns == 0;
+	ns = (unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / hz;
+	return ns + slack >= apart(a, b) && ns <= most + slack;
+}
+
+static bool fits_all(const struct uni_tclock *c, unsigned cpu, uint64_t hz)
+{
+	return hz != 0 && fits(&c->first[cpu], &c->last[cpu], hz) &&
+	       fits(&c->pair[cpu][0], &c->pair[cpu][1], hz);
+}
+
+/* Does the counter go at the host's frequency? *sure_ret: something bears it out. */
+static bool goes_as_hosts(
+	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own, bool *sure_ret)
+{
+	const struct uni_tclock_point *pair = c->pair[cpu];
+
+	if (!fits_all(c, cpu, own))
+		return false;
+	*sure_ret = near(own, guest_hz) || is_hosts(c, &c->first[cpu], own) ||
+		    sharpness(&c->first[cpu], &c->last[cpu]) >= SHARP ||
+		    sharpness(&pair[0], &pair[1]) >= SHARP;
+	return *sure_ret || c->has_vmm;
+}
+
 static void by_ring(
 	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, struct uni_record_clock *ret)
 {
 	const struct uni_tclock_point *a = &c->first[cpu], *b = &c->last[cpu];
-	uint64_t ignored, hz = points_hz(a, b), own = host_hz(c, &ignored);
+	uint64_t wide, hz = points_hz(a, b), own = host_hz(c, &wide);
+	bool sure;
 
 	ret->cycles = a->cycles;
-	ret->ns = a->to_ns - width(a) / 2;
-	ret->error_ns = width(a);
-	/* A counter that is the host's, moved, has the host's frequency, which is known better. */
-	if (own != 0 && near(own, hz != 0 ? hz : guest_hz)) {
+	ret->ns = middle(a);
+	ret->error_ns = UINT64_MAX;
+	if (goes_as_hosts(c, cpu, guest_hz, own, &sure)) {
 		ret->hz = own;
-		if (b->to_ns != 0)
-			ret->error_ns = uni_max(ret->error_ns, width(b));
+		if (sure)
+			ret->error_ns = width(a) + wide;
+	} else if (hz != 0 && fits_all(c, cpu, guest_hz)) {
+		ret->hz = guest_hz;
+		ret->error_ns = width(a) / 2 + width(b);
 	} else if (hz != 0) {
 		ret->hz = hz;
 		ret->error_ns = uni_max(width(a), width(b));
 	} else {
 		ret->hz = guest_hz;
-		ret->error_ns = UINT64_MAX;
 	}
 	(void)snprintf(ret->source, sizeof(ret->source), "ring");
+}
+
+static void by_frequency(
+	const struct uni_tclock *c, bool told, uint64_t guest_hz, struct uni_record_clock *ret)
+{
+	uint64_t wide, own = c->has_vmm ? host_hz(c, &wide) : 0;
+	bool is_host = own != 0 && !near(own, guest_hz);
+
+	if (is_host)
+		ret->hz = own;
+	(void)snprintf(ret->source, sizeof(ret->source), "%s",
+		is_host ? "host"
+		: told	? "guest"
+			: "none");
 }
 
 void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,
@@ -233,8 +349,7 @@ void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *i
 	else if (c->first[cpu].to_ns != 0)
 		by_ring(c, cpu, guest_hz, ret);
 	else
-		(void)snprintf(ret->source, sizeof(ret->source), "%s",
-			info->tsc_hz >= HZ_MIN ? "guest" : "none");
+		by_frequency(c, info->tsc_hz >= HZ_MIN, guest_hz, ret);
 	if (ret->hz < HZ_MIN) {
 		ret->hz = guest_hz;
 		ret->error_ns = UINT64_MAX;

@@ -43,7 +43,7 @@ static int find_root(struct uni_tmem *m, struct uni_target *t, struct uni_err *e
 	while (rc == -UNI_EAGAIN) {
 		struct uni_pause pause;
 
-		rc = uni_pause_begin(&pause, t, UINT64_MAX >> (UNI_VCPU_MAX - nr), regs);
+		rc = uni_pause_begin_brief(&pause, t, UINT64_MAX >> (UNI_VCPU_MAX - nr), regs);
 		(void)uni_pause_end(&pause);
 		for (int i = 0; rc == 0 && i < nr; i++) {
 			if (regs[i].state != UNI_VCPU_OFFLINE &&

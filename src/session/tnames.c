@@ -68,18 +68,39 @@ void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t
 	}
 }
 
-int uni_tnames_record(const struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest)
+int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret)
 {
 	struct uni_thread_ids *ids = uni_thread_ids_create();
-	int rc = ids == NULL ? -UNI_ENOMEM : 0;
+	struct uni_record_thread *v = calloc(n->list->nr + 1, sizeof(*v));
+	size_t nr = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < n->list->nr; i++) {
+	for (uint32_t i = 0; ids != NULL && v != NULL && i < n->list->nr; i++) {
 		const struct uni_record_thread *thread;
 
 		(void)uni_thread_ids_get(ids, &n->list->v[i], &thread);
 		if (thread != NULL)
-			rc = uni_recorder_thread(rec, guest, thread);
+			v[nr++] = *thread;
 	}
 	uni_thread_ids_destroy(ids);
+	if (ids == NULL || v == NULL) {
+		free(v);
+		return -UNI_ENOMEM;
+	}
+	*ret = v;
+	*nr_ret = nr;
+	return 0;
+}
+
+int uni_tnames_record(const struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest)
+{
+	struct uni_record_thread *v;
+	size_t nr;
+	int rc = uni_tnames_get(n, &v, &nr);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; rc == 0 && i < nr; i++)
+		rc = uni_recorder_thread(rec, guest, &v[i]);
+	free(v);
 	return rc;
 }

@@ -17,6 +17,9 @@ void uni_tnames_destroy(struct uni_tnames *n); /* NULL-safe */
 
 /* With the guest held; regs of all its vCPUs. No allocation. */
 void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t nr_vcpus);
+/* With the guest running again, of the last look: an array that the caller frees. 0 or -UNI_ENOMEM.
+ */
+int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret);
 /* With the guest running again: into the session, which has no threads of that guest yet. */
 int uni_tnames_record(const struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest);
 

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-#define CONTROL_WORDS 6
+#define CONTROL_WORDS 8
 #define HEAD_WORDS    (CONTROL_WORDS + 1) /* that are written: these, and `frozen` */
 #define PAGE	      4096u
 
@@ -22,6 +22,11 @@ struct plan {
 	bool have_page;
 	uint8_t page[PAGE];
 };
+
+bool uni_trace_choice_is_threads(const struct uni_trace_choice *c)
+{
+	return c->promises && c->nr_globs + c->nr_regexes + c->nr_args + c->nr_triggers == 0;
+}
 
 static bool matches(const char *const *glob, size_t nr, const char *name)
 {
@@ -74,7 +79,8 @@ static uint64_t entry_hook(const struct plan *p, const struct uni_site_function 
 	if (matches(c->args_glob, c->nr_args, f->name))
 		return h->entry_args;
 	if (c->max_depth == 0 && p->g->info->kinds[f->low & 15] == UNI_TRACE_KIND_ENTRY)
-		return h->entry;
+		return c->mode == UNI_TRACE_FUNCTION && h->entry_only != 0 ? h->entry_only
+									   : h->entry;
 	return h->entry_any;
 }
 
@@ -88,9 +94,9 @@ static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *
 		return 0;
 	if (matches(c->args_glob, c->nr_args, f->name))
 		return h->exit_value;
-	if (c->max_depth != 0 || (c->min_ns != 0 && c->mode == UNI_TRACE_LITE))
+	if (c->max_depth != 0)
 		return h->exit_any;
-	if (c->min_ns != 0)
+	if (c->min_ns != 0) /* lite as well: without the time nobody knows what was short */
 		return h->exit_min;
 	return c->mode == UNI_TRACE_LITE ? h->exit_lite : h->exit;
 }
@@ -227,6 +233,36 @@ static uint32_t cycles_of(const struct plan *p)
 	return n > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)n;
 }
 
+static int word_patch(const struct uni_trace_guest *g, uint64_t va, uint32_t was, uint32_t want,
+	struct uni_patch *ret)
+{
+	uint64_t room;
+
+	*ret = (struct uni_patch){ .va = va, .len = sizeof(want), .any = true };
+	memcpy(ret->old_bytes, &was, sizeof(was));
+	memcpy(ret->new_bytes, &want, sizeof(want));
+	if (uni_tmem_where(g->mem, va, &ret->gpa, &room) != 0)
+		return -UNI_EFAULT;
+	return room < sizeof(want) ? -UNI_ENOTSUP : 0;
+}
+
+int uni_trace_plan_gap(
+	const struct uni_trace_guest *g, uint32_t gaps, struct uni_patch *to, size_t *nr_ret)
+{
+	uint64_t control = g->head + offsetof(struct uni_trace_head, control);
+	int rc;
+
+	*nr_ret = 0;
+	if (!g->info->tells_gaps)
+		return 0;
+	rc = word_patch(g, control + offsetof(struct uni_trace_control, gaps), gaps, gaps + 1, to);
+	*nr_ret = 1;
+	for (unsigned i = 0; rc == 0 && !g->inside && i < g->info->nr_cpus; i++)
+		rc = word_patch(
+			g, uni_ring_area(g->ring, i) + UNI_TRACE_CPU_HI, 0, ~0u, &to[(*nr_ret)++]);
+	return rc;
+}
+
 /* The words by which the hooks are told; the guest obeys them with its next call. */
 static int plan_control(struct plan *p)
 {
@@ -234,18 +270,26 @@ static int plan_control(struct plan *p)
 	struct uni_trace_control now, want;
 	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control);
 	const uint8_t *from = (const uint8_t *)&now, *to = (const uint8_t *)&want;
+	size_t nr = 0;
 	int rc = uni_tmem_read(p->g->mem, va, &now, sizeof(now));
 
 	want = now;
-	want.enable = c == NULL || !c->disabled;
+	/* Code that calls the tracer by itself has no other switch. */
+	want.enable = c != NULL && !c->disabled && !uni_trace_choice_is_threads(c);
 	want.mode = c != NULL ? c->mode : UNI_TRACE_GRAPH;
 	want.min_time = c != NULL ? cycles_of(p) : 0;
 	want.max_depth = c != NULL ? c->max_depth : 0;
 	want.promises = c != NULL && c->promises;
 	if (want.max_depth != now.max_depth)
 		want.run++; /* what was open then was counted by others, or not at all */
+	want.sets++;
+	p->ret->calls_itself = p->g->calls_itself && c != NULL && !uni_trace_choice_is_threads(c);
+	p->ret->sets = want.sets;
 	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
 		rc = add(p, va + at, from + at, to + at, 4, false);
+	if (rc == 0)
+		rc = uni_trace_plan_gap(p->g, now.gaps, p->ret->patch + p->ret->nr, &nr);
+	p->ret->nr += nr;
 	return rc;
 }
 
@@ -273,8 +317,10 @@ static int check_hooks(const struct plan *p, struct uni_err *err)
 	const struct uni_trace_hooks *h = &p->g->hooks;
 	const struct uni_trace_choice *c = p->choice;
 
-	if (c == NULL)
+	if (c == NULL || uni_trace_choice_is_threads(c))
 		return 0;
+	if (uni_trace_choice_check(c, err) != 0)
+		return -err->code;
 	if (h->entry == 0 || h->entry_any == 0 || (c->nr_args != 0 && h->entry_args == 0) ||
 		(c->nr_triggers != 0 && (h->entry_start == 0 || h->entry_freeze == 0)) ||
 		(c->mode != UNI_TRACE_FUNCTION &&
@@ -286,6 +332,20 @@ static int check_hooks(const struct plan *p, struct uni_err *err)
 			"the guest does not tell the frequency of its counter, which a minimum "
 			"duration needs");
 	return 0;
+}
+
+/* What is not patched cannot be told apart. */
+static int check_whole(const struct plan *p, struct uni_err *err)
+{
+	const struct uni_trace_choice *c = p->choice;
+
+	if (c == NULL || !p->g->calls_itself || p->g->sites->nr_functions != 0 ||
+		c->nr_globs + c->nr_regexes + c->nr_not + c->nr_args + c->nr_triggers == 0)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"the functions of %s call the tracer by themselves (-finstrument-functions or "
+		"-pg): all of them are traced or none, so leave out what chooses some",
+		uni_image_path(p->g->image));
 }
 
 /* A trigger with a slip in its name would never fire, and nobody would learn of it. */
@@ -315,7 +375,8 @@ static int check_choice(const struct plan *p, struct uni_err *err)
 {
 	const struct uni_trace_plan *r = p->ret;
 
-	if (p->choice == NULL || r->nr_functions != 0 || p->choice->promises)
+	if (p->choice == NULL || r->nr_functions != 0 || uni_trace_choice_is_threads(p->choice) ||
+		(p->g->calls_itself && p->g->sites->nr_functions == 0))
 		return 0;
 	if (r->nr_no_exits != 0)
 		return uni_err_set(err, UNI_ENOENT,
@@ -337,16 +398,31 @@ static int check_choice(const struct plan *p, struct uni_err *err)
 		p->g->sites->nr_functions, uni_image_path(p->g->image));
 }
 
+int uni_trace_choice_check(const struct uni_trace_choice *c, struct uni_err *err)
+{
+	if (c->mode == UNI_TRACE_FUNCTION && (c->max_depth != 0 || c->min_ns != 0))
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s needs the ends of calls, and --mode function records none: graph and "
+			"lite do",
+			c->max_depth != 0 ? "--depth" : "--min-duration");
+	return 0;
+}
+
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err)
 {
 	struct plan p = {
-		.g = g, .choice = choice, .ret = ret, .cap = g->sites->nr_sites + HEAD_WORDS
+		.g = g,
+		.choice = choice,
+		.ret = ret,
+		.cap = g->sites->nr_sites + HEAD_WORDS + UNI_TRACE_GAP_PATCHES(g->info->nr_cpus),
 	};
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
 	rc = check_hooks(&p, err);
+	if (rc == 0)
+		rc = check_whole(&p, err);
 	if (rc == 0)
 		rc = check_names(&p, err);
 	if (rc != 0)

@@ -46,10 +46,17 @@ struct uni_trace_choice {
 	bool disabled;	    /* begin with the tracer off: a trigger enables it */
 };
 
+/* -UNI_EUSAGE: what it asks for does not go together. */
+int uni_trace_choice_check(const struct uni_trace_choice *choice, struct uni_err *err);
+/* Does it ask for events of threads alone? No function is meant then. */
+bool uni_trace_choice_is_threads(const struct uni_trace_choice *c);
+
 struct uni_trace_plan {
 	struct uni_patch *patch; /* owned; by rising gpa: what has to change */
 	size_t nr;
 	uint32_t nr_functions, nr_sites; /* that will be traced */
+	bool calls_itself;		 /* and all that needs no patching will be, too */
+	uint32_t sets;			 /* control.sets, then */
 	uint32_t nr_no_exits;		 /* left out: not all of their returns are known */
 	uint32_t nr_pieces;		 /* left out: see above */
 	uint32_t nr_unlike;		 /* left out: something unknown stands in the guest */
@@ -60,8 +67,12 @@ struct uni_trace_guest {
 	const struct uni_image *image;
 	uint64_t bias;
 	const struct uni_sites *sites;
+	bool calls_itself; /* code of it calls the tracer without being patched for it */
 	const struct uni_ring_info *info;
 	uint64_t head; /* address of struct uni_trace_head */
+	const struct uni_ring *ring;
+	bool inside; /* it is told of gaps by the word alone: the guest itself writes what is asked
+		      */
 	struct uni_trace_hooks hooks;
 	uint64_t tsc_hz; /* for min_ns; 0: not known */
 };
@@ -74,6 +85,15 @@ struct uni_trace_guest {
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err);
 void uni_trace_plan_deinit(struct uni_trace_plan *p);
+
+/*
+ * What makes each CPU of the guest tell, before its next record, that what was open has no end in
+ * the trace: at most UNI_TRACE_GAP_PATCHES(nr_cpus) words. *nr_ret: none, if it cannot. 0 or
+ * -UNI_E*.
+ */
+#define UNI_TRACE_GAP_PATCHES(nr_cpus) ((size_t)(nr_cpus) + 1)
+int uni_trace_plan_gap(
+	const struct uni_trace_guest *g, uint32_t gaps, struct uni_patch *to, size_t *nr_ret);
 
 /* How many functions are traced right now, by what stands at their entries. */
 int uni_trace_count_on(const struct uni_trace_guest *g, uint32_t *ret, struct uni_err *err);

@@ -36,8 +36,10 @@ int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
 struct uni_trace_done {
 	uint32_t nr_functions, nr_sites;	    /* traced now */
 	uint64_t nr_written;			    /* places that had to be changed */
-	uint64_t pause_ns;			    /* the guest stood so long */
+	uint64_t pause_ns;			    /* the guest stood so long at a time */
 	uint32_t nr_no_exits, nr_pieces, nr_unlike; /* functions left out; struct uni_trace_plan */
+	bool threads;				    /* their events are recorded */
+	bool calls_itself; /* so are functions that need no patching: all that do this */
 };
 
 /*
@@ -46,6 +48,11 @@ struct uni_trace_done {
  */
 int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_done *ret, struct uni_err *err);
+/* False: since uni_tracer_set() somebody else chose. */
+bool uni_tracer_is_ours(struct uni_tracer *t);
+/* What uni_tracer_set() would refuse before it changes anything: 0 or the same error. */
+int uni_tracer_check(
+	struct uni_tracer *t, const struct uni_trace_choice *choice, struct uni_err *err);
 /* The guest's own switch, whatever is patched. */
 int uni_tracer_enable(struct uni_tracer *t, bool on, struct uni_err *err);
 

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "session/ctf_trace.h"
 #include "session/sdir.h"
 #include "trace/record.h"
@@ -16,8 +17,7 @@
 struct stream {
 	int fd;
 	uint64_t size; /* bytes of the file */
-	uint64_t packets, words;
-	uint64_t guest_lost; /* as the newest packet says */
+	uint64_t packets, words, events, others;
 	struct uni_ctf_trace_state state;
 };
 
@@ -26,7 +26,8 @@ struct uni_tstream {
 	uint32_t guest;
 	uint8_t uuid[16];
 	struct uni_ring_info info;
-	struct stream stream[]; /* info.nr_cpus */
+	uint64_t copy[UNI_TRACE_SUB_SIZE / 8]; /* of a packet that has to change */
+	struct stream stream[];		       /* info.nr_cpus */
 };
 
 int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
@@ -90,21 +91,80 @@ static int append(struct stream *st, const struct uni_trace_sub *head, const voi
 	return (int)n;
 }
 
-static int write_packet(struct uni_tstream *t, uint32_t cpu, const struct uni_trace_sub *packet,
-	size_t content, uint64_t end)
+static bool is_function_class(unsigned cls)
+{
+	return cls == UNI_TRACE_CLASS_ENTRY || cls == UNI_TRACE_CLASS_ENTRY_ARGS ||
+	       cls == UNI_TRACE_CLASS_EXIT_VALUE || cls == UNI_TRACE_CLASS_CALL ||
+	       cls == UNI_TRACE_CLASS_CALL_ARGS;
+}
+
+/* A packet's records as CTF reads them. */
+struct seen {
+	size_t content; /* bytes up to where the rest makes no sense */
+	uint64_t end;	/* the newest time stamp */
+	uint64_t events, others;
+};
+
+static void count_event(struct seen *seen, uint64_t word, uint8_t kind)
+{
+	if (kind == UNI_TRACE_KIND_EXT && !is_function_class((unsigned)(word >> 48)))
+		seen->others++;
+	else
+		seen->events += kind != UNI_TRACE_KIND_SYNC;
+}
+
+/*
+ * The records go into the stream as the guest wrote them, unless a SYNC goes back in time, at which
+ * readers of CTF give up: then the result is a copy in which it does not. begin: the packet's.
+ */
+static const void *look_over(struct uni_tstream *t, const struct uni_trace_sub *packet,
+	size_t content, uint64_t begin, struct seen *ret)
+{
+	const uint64_t *first = (const uint64_t *)(packet + 1), *at = first, *body = first,
+		       *end = first + (content - sizeof(*packet)) / 8;
+
+	*ret = (struct seen){ .end = begin };
+	while (at < end) {
+		uint8_t kind = t->info.kinds[*at >> 32 & 15];
+		unsigned nr = uni_trace_words(*at, kind);
+		uint64_t now = ret->end + (uint32_t)((uint32_t)*at - (uint32_t)ret->end);
+
+		if (kind == UNI_TRACE_KIND_NONE || nr >= (size_t)(end - at) ||
+			(kind == UNI_TRACE_KIND_SYNC && at[1] >= UNI_CTF_TIME_MAX))
+			break;
+		if (kind == UNI_TRACE_KIND_SYNC && at[1] < now) {
+			if (body == first)
+				memcpy(t->copy, first, content - sizeof(*packet));
+			body = t->copy;
+			t->copy[at - first + 1] = now;
+		}
+		ret->end = kind == UNI_TRACE_KIND_SYNC ? uni_max(now, at[1]) : now;
+		count_event(ret, *at, kind);
+		at += 1 + nr;
+	}
+	ret->content = sizeof(*packet) + (size_t)(at - first) * 8;
+	return body;
+}
+
+static int write_packet(
+	struct uni_tstream *t, uint32_t cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	struct stream *st = &t->stream[cpu];
 	struct uni_ctf_trace_state state = st->state;
 	struct uni_trace_sub head;
+	struct seen seen;
+	const void *body =
+		look_over(t, packet, content, uni_ctf_trace_begin(&state, packet), &seen);
 	int rc = 0;
 
-	uni_ctf_trace_header(&state, packet, content, end, t->uuid, cpu, &head);
+	uni_ctf_trace_header(&state, packet, seen.content, seen.end,
+		packet->end_seq == packet->begin_seq, t->uuid, cpu, &head);
 	if (st->fd < 0)
 		rc = open_file(t, cpu);
 	if (st->fd < 0 && rc >= 0)
 		st->fd = rc;
 	if (rc >= 0)
-		rc = append(st, &head, packet + 1, content - sizeof(head));
+		rc = append(st, &head, body, seen.content - sizeof(head));
 	if (rc < 0) {
 		/* The next one that fits tells what was left out, as if it had been overwritten. */
 		t->write_errno = t->write_errno != 0 ? t->write_errno : rc;
@@ -112,73 +172,65 @@ static int write_packet(struct uni_tstream *t, uint32_t cpu, const struct uni_tr
 	}
 	st->state = state;
 	st->packets++;
-	st->words += (content - sizeof(head)) / 8;
+	st->words += (seen.content - sizeof(head)) / 8;
+	st->events += seen.events;
+	st->others += seen.others;
 	return 0;
 }
 
 /* A packet without events: from when on, and up to when, the stream's losses are counted. */
 static void put_mark(struct uni_tstream *t, uint32_t cpu, const struct uni_trace_sub *mark)
 {
-	if (write_packet(t, cpu, mark, sizeof(*mark), mark->ts_begin) == 0)
+	if (write_packet(t, cpu, mark, sizeof(*mark)) == 0)
 		t->stream[cpu].packets--;
 }
 
 void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64_t words_before,
-	uint64_t guest_lost)
+	uint64_t extra_before, uint64_t guest_lost)
 {
 	const struct uni_trace_sub mark = { .ts_begin = now,
 		.begin_seq = 1,
 		.end_seq = 1,
 		.words_before = words_before,
+		.extra_before = extra_before,
+		.extra_after = extra_before,
 		.lost = guest_lost };
 
-	t->stream[cpu].state.base_lost = t->stream[cpu].guest_lost = guest_lost;
+	t->stream[cpu].state.base_lost = guest_lost;
 	put_mark(t, cpu, &mark);
-}
-
-/* The time of the last record of a sub-buffer that was not closed. */
-static uint64_t last_time(
-	const struct uni_ring_info *info, const struct uni_trace_sub *packet, size_t content)
-{
-	struct uni_trace_cursor c = uni_trace_records(info, packet, content);
-	struct uni_trace_record r;
-
-	while (uni_trace_next(&c, &r))
-		;
-	return c.now;
 }
 
 int uni_tstream_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	struct uni_tstream *t = arg;
 	struct stream *st = &t->stream[cpu];
-	bool closed = packet->end_seq == packet->begin_seq;
-	uint64_t end = closed ? 0 : last_time(&t->info, packet, content);
 
 	/* Else the losses before the first packet would belong to no time, and not be counted. */
 	if (st->packets == 0 && st->size == 0)
-		uni_tstream_begin(t, cpu, packet->ts_begin, 0, 0);
-	(void)write_packet(t, cpu, packet, content, end);
-	st->guest_lost = packet->lost;
+		uni_tstream_begin(t, cpu, packet->ts_begin, 0, 0, 0);
+	(void)write_packet(t, cpu, packet, content);
 	return 0;
 }
 
-void uni_tstream_end(
-	struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost, uint64_t words_before)
+void uni_tstream_end(struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost,
+	uint64_t words_before, uint64_t extra_before)
 {
 	struct stream *st = &t->stream[cpu];
 	const struct uni_trace_sub mark = { .ts_begin = st->state.end,
 		.begin_seq = st->state.guest_seq + 1,
 		.end_seq = st->state.guest_seq + 1,
 		.words_before = words_before,
+		.extra_before = extra_before,
+		.extra_after = extra_before,
 		.lost = guest_lost };
 
-	if (guest_lost <= st->guest_lost && words_before <= st->state.next_words)
+	if ((guest_lost <= st->state.base_lost ||
+		    guest_lost - st->state.base_lost <= st->state.lost) &&
+		words_before <= st->state.next_words)
 		return;
 	if (st->size == 0)
-		uni_tstream_begin(t, cpu, 0, 0, 0);
+		uni_tstream_begin(t, cpu, 0, 0, 0, 0);
 	put_mark(t, cpu, &mark);
-	st->guest_lost = guest_lost;
 }
 
 void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret)
@@ -187,8 +239,11 @@ void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_rec
 
 	ret->packets = st->packets;
 	ret->words = st->words;
+	ret->events = st->events;
+	ret->others = st->others;
 	ret->lost_words = st->state.lost_words;
-	ret->lost = st->guest_lost > st->state.base_lost ? st->guest_lost - st->state.base_lost : 0;
+	ret->lost_extra = st->state.lost_extra;
+	ret->lost = st->state.lost;
 }
 
 int uni_tstream_errno(const struct uni_tstream *t)

@@ -18,11 +18,12 @@ int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
 void uni_tstream_destroy(struct uni_tstream *t);
 
 /*
- * Where this CPU's stream begins: what it lost and wrote before is not of this trace. Without it
- * the stream begins with the boot: what was overwritten before the first packet counts as lost.
+ * Where this CPU's stream begins: what it lost and wrote before is not of this trace. extra_before:
+ * of its words, no events (struct uni_trace_sub). Without it the stream begins with the boot: what
+ * was overwritten before the first packet counts as lost.
  */
 void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64_t words_before,
-	uint64_t guest_lost);
+	uint64_t extra_before, uint64_t guest_lost);
 
 /*
  * Appends one sub-buffer, as uni_ring_packet_fn gets it (arg is the stream). What does not fit on
@@ -31,8 +32,8 @@ void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64
 int uni_tstream_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
 
 /* The guest's count of lost events, and what was overwritten, have reached that: tells readers. */
-void uni_tstream_end(
-	struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost, uint64_t words_before);
+void uni_tstream_end(struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost,
+	uint64_t words_before, uint64_t extra_before);
 
 /* Packets, words and losses so far. */
 void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret);
