@@ -36,8 +36,11 @@ bool uni_blob_failed(const struct uni_blob *b);
 void uni_blob_describe(const struct uni_blob *b, struct uni_json *j);
 
 struct uni_pack;
-/* Compresses what is put and writes it to out as the page's data elements. */
-int uni_pack_begin(struct uni_sink *out, struct uni_pack **ret, struct uni_err *err);
+/*
+ * Compresses what is put and writes it to out as the page's data elements: id and 0, 1, ... With id
+ * 0 it is the compressed bytes alone.
+ */
+int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct uni_err *err);
 void uni_pack_put(struct uni_pack *p, const void *data, size_t len);
 int uni_pack_end(struct uni_pack *p, struct uni_err *err); /* frees */
 

@@ -3,6 +3,7 @@
  * Calls become rows: all of a thread at one depth, one after the other, which never overlap. They
  * are told by their end, so within a row they come in order.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "page/parts.h"
+#include "page/prune.h"
+#include "page/store.h"
+
+#define STORE_MAX  (UINT64_C(256) << 20) /* calls of a store; 16 bytes each */
+#define OUTLINE_PX 2048
 
 struct span {
 	uint64_t begin, duration, off;
@@ -17,9 +23,19 @@ struct span {
 	uint16_t cpu;
 };
 
+/* The store has one for each vCPU. */
+struct kept_row {
+	uint16_t cpu;
+	uint32_t row;
+};
+
 struct row {
 	uint32_t thread, depth;
 	size_t nr;
+	uint16_t cpu; /* the first one's */
+	bool mixed;   /* others have been on another CPU */
+	UNI_VEC(struct kept_row) kept;
+	size_t last; /* of kept: the last call's */
 };
 
 /* Of a thread: its rows by depth, and the nodes of its open calls. */
@@ -33,7 +49,8 @@ struct adder {
 	UNI_VEC(uint32_t) frames; /* of functions; UNI_NODE_NONE: not asked yet */
 	UNI_VEC(struct thread) threads;
 	UNI_VEC(struct row) rows;
-	UNI_VEC(struct span) spans;
+	UNI_VEC(struct span) spans; /* empty from when there is a store */
+	const struct uni_page_whole *whole;
 };
 
 static uint32_t frame_of(struct adder *a, uint32_t func)
@@ -78,6 +95,62 @@ static uint32_t row_of(struct adder *a, uint32_t thread, uint32_t depth)
 	return t != NULL ? t->rows.v[depth] : UINT32_MAX;
 }
 
+/* The store's row for a row's calls on that vCPU; mostly it is the last one's. */
+static int64_t kept_row(struct adder *a, struct row *r, uint16_t cpu)
+{
+	int64_t row;
+	size_t i = 0;
+
+	if (r->last < r->kept.nr && r->kept.v[r->last].cpu == cpu)
+		return r->kept.v[r->last].row;
+	while (i < r->kept.nr && r->kept.v[i].cpu != cpu)
+		i++;
+	r->last = i;
+	if (i < r->kept.nr)
+		return r->kept.v[i].row;
+	row = uni_page_store_row(a->ret->store, r->thread, r->depth, cpu);
+	if (row >= 0 && !uni_vec_push(&r->kept, ((struct kept_row){ cpu, (uint32_t)row })))
+		return -UNI_ENOMEM;
+	return row;
+}
+
+static int keep(struct adder *a, const struct span *s)
+{
+	int64_t row = kept_row(a, &a->rows.v[s->row], s->cpu);
+
+	return row < 0 ? (int)row
+		       : uni_page_store_add(
+				 a->ret->store, (uint32_t)row, s->begin, s->duration, s->node);
+}
+
+/* They have become too many to be sent to a page. */
+static int begin_store(struct adder *a)
+{
+	int rc = 0;
+
+	a->ret->store = uni_page_store_create();
+	if (a->ret->store == NULL)
+		return -UNI_ENOMEM;
+	for (size_t i = 0; rc == 0 && i < a->spans.nr; i++)
+		rc = keep(a, &a->spans.v[i]);
+	uni_vec_free(&a->spans);
+	return rc;
+}
+
+static int add_span(struct adder *a, const struct span *s)
+{
+	struct row *r = &a->rows.v[s->row];
+
+	if (r->nr++ == 0)
+		r->cpu = s->cpu;
+	r->mixed = r->mixed || r->cpu != s->cpu;
+	if (a->ret->store != NULL)
+		return keep(a, s);
+	if (!uni_vec_push(&a->spans, *s))
+		return -UNI_ENOMEM;
+	return a->whole->calls != 0 && a->spans.nr > a->whole->calls ? begin_store(a) : 0;
+}
+
 static int add(struct adder *a, const struct uni_call_event *e, uint32_t depth, uint32_t node)
 {
 	struct span s = { .begin = e->ns, .node = node, .cpu = e->cpu };
@@ -88,15 +161,14 @@ static int add(struct adder *a, const struct uni_call_event *e, uint32_t depth, 
 		s.off = uni_min(e->off, s.duration);
 	}
 	a->ret->nr++;
-	if (a->spans.nr >= UNI_PAGE_CALLS_MAX) {
+	if (a->ret->nr > (a->whole->calls != 0 ? STORE_MAX : UNI_PAGE_CALLS_MAX)) {
 		a->ret->left_out++;
 		return 0;
 	}
 	s.row = row_of(a, e->thread, depth);
-	if (node == UNI_NODE_NONE || s.row == UINT32_MAX || !uni_vec_push(&a->spans, s))
+	if (node == UNI_NODE_NONE || s.row == UINT32_MAX)
 		return -UNI_ENOMEM;
-	a->rows.v[s.row].nr++;
-	return 0;
+	return add_span(a, &s);
 }
 
 /* Below the newest open call of the thread. */
@@ -212,6 +284,68 @@ static int put_all(struct adder *a, struct uni_blob *b)
 	return 0;
 }
 
+/* Of the columns, whose names of nodes are those of the new tree from now on. */
+static int prune(struct adder *a, uint32_t max)
+{
+	struct uni_page_store *store = a->ret->store;
+	uint64_t nr = uni_profile_nr_nodes(a->ret->tree);
+	_cleanup_free_ uint64_t *total = calloc(nr + 1, sizeof(*total));
+	struct uni_profile *to;
+	uint32_t *map;
+	int rc = -UNI_ENOMEM;
+
+	if (max == 0 || nr <= max)
+		return 0;
+	if (total != NULL) {
+		uni_page_store_totals(store, total);
+		rc = uni_page_prune(a->ret->tree, total, max, &map, &to);
+	}
+	if (rc != 0)
+		return rc;
+	a->ret->flat = (uint32_t)nr - (uint32_t)uni_min(nr, (uint64_t)uni_profile_nr_nodes(to));
+	uni_page_store_set_map(store, map, (uint32_t)uni_profile_nr_nodes(to));
+	uni_profile_destroy(a->ret->tree);
+	a->ret->tree = to;
+	return 0;
+}
+
+/* What the columns have of a store: its rows as on a screen, and the sums of all. */
+static int put_outline(struct adder *a, struct uni_blob *b)
+{
+	struct uni_page_store *store = a->ret->store;
+	uint32_t nr = (uint32_t)uni_profile_nr_nodes(a->ret->tree);
+	_cleanup_free_ uint32_t *parent = calloc((size_t)nr + 1, sizeof(*parent));
+	int rc;
+
+	if (parent == NULL)
+		return -UNI_ENOMEM;
+	for (uint32_t i = 1; i < nr; i++)
+		parent[i] = uni_profile_node(a->ret->tree, i)->parent;
+	rc = uni_page_store_finish(store, parent, nr);
+	if (rc == 0)
+		rc = prune(a, a->whole->nodes);
+	if (rc != 0)
+		return rc;
+	a->ret->first_ns = uni_page_store_begin(store);
+	uni_page_store_put_rows(store, b, 0, uni_page_store_end(store) - a->ret->first_ns + 1,
+		OUTLINE_PX, 0, uni_page_store_nr_rows(store));
+	return uni_page_store_put_sums(store, b, 0, UINT64_MAX, (struct uni_page_who){ -1, -1 });
+}
+
+/* Where nothing tells threads apart, each CPU is one; the columns of an outline do not say which.
+ */
+static void name_by_cpu(struct adder *a, uint32_t thread, struct uni_part_thread *t)
+{
+	const struct row *r;
+
+	if (a->ret->store == NULL || strcmp(t->name, "tid") != 0 || t->number != 0 ||
+		a->threads.v[thread].rows.nr == 0)
+		return;
+	r = &a->rows.v[a->threads.v[thread].rows.v[0]];
+	if (!r->mixed)
+		(void)snprintf(t->name, sizeof(t->name), "on vCPU %u", r->cpu);
+}
+
 static void name_threads(struct adder *a)
 {
 	for (uint32_t i = 0; i < a->ret->threads.nr; i++) {
@@ -219,6 +353,7 @@ static void name_threads(struct adder *a)
 		const char *name = a->tl->thread(a->tl->ctx, i, &t->number);
 
 		(void)uni_text_clean(t->name, sizeof(t->name), name, strlen(name));
+		name_by_cpu(a, i, t);
 	}
 }
 
@@ -229,15 +364,17 @@ static void adder_deinit(struct adder *a)
 		uni_vec_free(&a->threads.v[i].nodes);
 	}
 	uni_vec_free(&a->threads);
+	for (size_t i = 0; i < a->rows.nr; i++)
+		uni_vec_free(&a->rows.v[i].kept);
 	uni_vec_free(&a->frames);
 	uni_vec_free(&a->rows);
 	uni_vec_free(&a->spans);
 }
 
-int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl, struct uni_part_calls *ret,
-	struct uni_err *err)
+int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl,
+	const struct uni_page_whole *whole, struct uni_part_calls *ret, struct uni_err *err)
 {
-	struct adder a = { .ret = ret, .tl = tl };
+	struct adder a = { .ret = ret, .tl = tl, .whole = whole };
 	int rc = -UNI_ENOMEM;
 
 	ret->tree = uni_profile_create();
@@ -246,7 +383,7 @@ int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl, struct uni
 		rc = read_all(&a);
 	}
 	if (rc == 0)
-		rc = put_all(&a, b);
+		rc = ret->store != NULL ? put_outline(&a, b) : put_all(&a, b);
 	if (rc == 0)
 		rc = uni_profile_finish(ret->tree);
 	if (rc == 0) {
@@ -261,4 +398,5 @@ void uni_part_calls_deinit(struct uni_part_calls *c)
 {
 	uni_profile_destroy(c->tree);
 	uni_vec_free(&c->threads);
+	uni_page_store_destroy(c->store);
 }

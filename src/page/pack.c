@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gzip, then base64 in inert script elements: what a browser can unpack without a server. A string
- * of JavaScript ends at half a gigabyte, so there are several parts.
+ * of JavaScript ends at half a gigabyte, so there are several parts. Where there is a server, it is
+ * gzip alone.
  */
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@
 #include "page/blob.h"
 
 #define LEVEL	   4			/* a byte in twenty more than 6, in a third of the time */
+#define LEVEL_BARE 1			/* it goes to this very machine, and somebody waits */
 #define PART_BYTES (UINT64_C(48) << 20) /* before base64; a multiple of CHUNK */
 #define CHUNK	   49152 /* a multiple of three, so that padding is at the end only */
 
@@ -19,6 +21,7 @@ struct uni_pack {
 	z_stream z;
 	uint64_t packed;
 	unsigned parts;
+	char id;
 	int rc;
 	unsigned char buf[CHUNK];
 };
@@ -43,27 +46,32 @@ static void end_chunk(struct uni_pack *p)
 {
 	size_t len = CHUNK - p->z.avail_out;
 
+	p->z.next_out = p->buf;
+	p->z.avail_out = CHUNK;
+	if (p->id == 0) {
+		uni_sink_write(p->out, p->buf, len);
+		return;
+	}
 	if (len != 0 && p->packed % PART_BYTES == 0)
-		uni_sink_printf(p->out, "%s<script type=\"application/octet-stream\" id=\"d%u\">",
-			p->parts != 0 ? "</script>\n" : "", p->parts);
+		uni_sink_printf(p->out, "%s<script type=\"application/octet-stream\" id=\"%c%u\">",
+			p->parts != 0 ? "</script>\n" : "", p->id, p->parts);
 	if (len != 0 && p->packed % PART_BYTES == 0)
 		p->parts++;
 	put_base64(p->out, p->buf, len);
 	p->packed += len;
-	p->z.next_out = p->buf;
-	p->z.avail_out = CHUNK;
 }
 
-int uni_pack_begin(struct uni_sink *out, struct uni_pack **ret, struct uni_err *err)
+int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct uni_err *err)
 {
 	struct uni_pack *p = calloc(1, sizeof(*p));
 
-	if (p == NULL ||
-		deflateInit2(&p->z, LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (p == NULL || deflateInit2(&p->z, id == 0 ? LEVEL_BARE : LEVEL, Z_DEFLATED, 15 + 16, 8,
+				 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(p);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
 	p->out = out;
+	p->id = id;
 	p->z.next_out = p->buf;
 	p->z.avail_out = CHUNK;
 	*ret = p;
@@ -106,7 +114,8 @@ int uni_pack_end(struct uni_pack *p, struct uni_err *err)
 	if (p->rc == 0)
 		run(p, NULL, 0, Z_FINISH);
 	end_chunk(p);
-	uni_sink_puts(p->out, "</script>\n");
+	if (p->id != 0)
+		uni_sink_puts(p->out, "</script>\n");
 	(void)deflateEnd(&p->z);
 	rc = p->rc;
 	free(p);

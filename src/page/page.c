@@ -16,6 +16,7 @@ struct page {
 	struct uni_blob blob;
 	struct uni_part_samples samples;
 	struct uni_part_calls calls;
+	struct uni_part_promises promises;
 	struct uni_column *self, *self2;
 };
 
@@ -71,14 +72,16 @@ static void describe_recording(struct uni_json *j, const struct page *p)
 }
 
 static void describe_tree(
-	struct uni_json *j, const char *name, const struct uni_profile *tree, uint64_t first_ns)
+	struct uni_json *j, const char *name, const struct uni_part_tree_info *info)
 {
-	if (tree == NULL)
+	if (info->tree == NULL)
 		return;
 	uni_json_key(j, name);
 	uni_json_object(j);
-	put_time(j, "begin", first_ns);
-	uni_part_frames(j, tree);
+	put_time(j, "begin", info->first_ns);
+	uni_part_frames(j, info->tree);
+	uni_json_kv(u64, j, "near_ns", info->near_ns);
+	uni_json_kv(u64, j, "flat", info->flat);
 	uni_json_object_end(j);
 }
 
@@ -93,6 +96,8 @@ static void describe_calls(struct uni_json *j, const struct uni_part_calls *c)
 	uni_json_kv(u64, j, "nr", c->nr);
 	uni_json_kv(u64, j, "lost", c->lost);
 	uni_json_kv(u64, j, "left_out", c->left_out);
+	uni_json_kv(bool, j, "outline", c->store != NULL);
+	uni_json_kv(u64, j, "flat", c->flat);
 	uni_json_key(j, "threads");
 	uni_json_array(j);
 	for (size_t i = 0; i < c->threads.nr; i++) {
@@ -107,10 +112,13 @@ static void describe_calls(struct uni_json *j, const struct uni_part_calls *c)
 	uni_json_object_end(j);
 }
 
-static int describe(struct uni_json *j, const struct page *p)
+static void describe(struct uni_json *j, const struct page *p)
 {
-	int rc = 0;
+	struct uni_part_tree_info samples = p->samples.samples;
 
+	/* Without times, and not ours. */
+	if (p->in->profile != NULL)
+		samples.tree = (struct uni_profile *)(uintptr_t)p->in->profile;
 	uni_json_object(j);
 	uni_json_kv(str, j, "format", "uniscope-page");
 	uni_json_kv(u64, j, "version", 1);
@@ -119,15 +127,14 @@ static int describe(struct uni_json *j, const struct page *p)
 	uni_json_kv(str, j, "quality", p->in->quality != NULL ? p->in->quality : "");
 	if (p->in->rec != NULL)
 		describe_recording(j, p);
-	describe_tree(j, "samples", p->in->profile != NULL ? p->in->profile : p->samples.samples,
-		p->samples.first_sample);
-	describe_tree(j, "exits", p->samples.exits, p->samples.first_exit);
+	uni_json_kv(u64, j, "left_out", p->samples.left_out);
+	describe_tree(j, "samples", &samples);
+	describe_tree(j, "exits", &p->samples.exits);
 	describe_calls(j, &p->calls);
 	if (p->in->promises != NULL)
-		rc = uni_part_promises_describe(j, p->in->promises);
+		uni_part_promises_describe(j, p->in->promises, &p->promises);
 	uni_blob_describe(&p->blob, j);
 	uni_json_object_end(j);
-	return rc;
 }
 
 /* Of what has no single samples: the value that ended at each node. */
@@ -155,16 +162,16 @@ static int gather(struct page *p, struct uni_err *err)
 	else if (in->rec != NULL)
 		rc = uni_part_samples(&p->blob, in, &p->samples, err);
 	if (rc == 0 && in->timeline != NULL)
-		rc = uni_part_calls(&p->blob, in->timeline, &p->calls, err);
+		rc = uni_part_calls(&p->blob, in->timeline, &in->whole, &p->calls, err);
 	if (rc == 0 && in->promises != NULL)
-		uni_part_promises(&p->blob, in->promises);
-	if (rc == 0 && uni_blob_failed(&p->blob))
+		rc = uni_part_promises(&p->blob, in->promises, in->max_promises, &p->promises);
+	if (rc == -UNI_ENOMEM || (rc == 0 && uni_blob_failed(&p->blob)))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	return rc;
 }
 
 /* Magic, length of the header, header, columns. */
-static int put_data(const struct page *p, struct uni_sink *out, struct uni_err *err)
+static int put_data(const struct page *p, char id, struct uni_sink *out, struct uni_err *err)
 {
 	struct uni_strbuf head;
 	struct uni_sink *mem = NULL;
@@ -177,7 +184,7 @@ static int put_data(const struct page *p, struct uni_sink *out, struct uni_err *
 	rc = uni_sink_open_strbuf(&head, &mem);
 	if (rc == 0) {
 		uni_json_init(&j, mem, false);
-		rc = describe(&j, p);
+		describe(&j, p);
 	}
 	if (mem != NULL && uni_sink_close(mem, NULL) != 0)
 		rc = -UNI_ENOMEM;
@@ -187,7 +194,7 @@ static int put_data(const struct page *p, struct uni_sink *out, struct uni_err *
 	}
 	for (size_t i = 0; i < sizeof(size); i++)
 		size[i] = (unsigned char)(head.len >> 8 * i);
-	rc = uni_pack_begin(out, &pack, err);
+	rc = uni_pack_begin(out, id, &pack, err);
 	if (rc == 0) {
 		uni_pack_put(pack, "UPG1", 4);
 		uni_pack_put(pack, size, sizeof(size));
@@ -202,17 +209,26 @@ static int put_data(const struct page *p, struct uni_sink *out, struct uni_err *
 }
 
 /* Nothing is fetched, and no other script runs, whatever a guest's names hold. */
-static void put_head(struct uni_sink *out, const char *title)
+void uni_page_put_policy(struct uni_sink *out, bool served)
 {
-	uni_sink_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-			   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-			   "'none'; script-src '");
+	uni_sink_puts(out, "default-src 'none'; script-src '");
 	uni_sink_puts(out, uni_page_js_hash);
 	uni_sink_puts(out, "'; style-src '");
 	uni_sink_puts(out, uni_page_css_hash);
+	uni_sink_puts(out, "'; base-uri 'none'; form-action 'none'");
+	if (served)
+		uni_sink_puts(out, "; connect-src 'self'");
+}
+
+static void put_head(struct uni_sink *out, const char *title, bool served)
+{
+	uni_sink_printf(out,
+		"<!DOCTYPE html>\n<html lang=\"en\"%s><head><meta charset=\"utf-8\">\n",
+		served ? " data-served=\"1\"" : "");
+	uni_sink_puts(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"");
+	uni_page_put_policy(out, served);
 	uni_sink_puts(out,
-		"'; base-uri 'none'; form-action 'none'\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+		"\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 		"<meta name=\"referrer\" content=\"no-referrer\">\n"
 		"<meta name=\"generator\" content=\"uniscope\">\n<title>");
 	uni_xml_text(out, title, strlen(title), false);
@@ -220,27 +236,77 @@ static void put_head(struct uni_sink *out, const char *title)
 	uni_sink_puts(out, uni_page_css);
 	uni_sink_puts(out, "</style>\n</head><body>\n"
 			   "<noscript>This report is drawn by a script.</noscript>\n");
+	/* The script comes last and takes this away: it stays when the file's end is missing. */
+	if (!served)
+		uni_sink_puts(out, "<p class=\"warn late\">This page is still being read, or its "
+				   "file is cut off: its end, which draws it, is missing.</p>\n");
 }
 
-int uni_page_write(const struct uni_page_input *in, struct uni_sink *out,
+static void put_script(struct uni_sink *out)
+{
+	uni_sink_puts(out, "<script>");
+	uni_sink_puts(out, uni_page_js);
+	uni_sink_puts(out, "</script>\n</body></html>\n");
+}
+
+void uni_page_write_shell(struct uni_sink *out)
+{
+	put_head(out, "uniscope", true);
+	put_script(out);
+}
+
+static void page_deinit(struct page *p)
+{
+	uni_part_samples_deinit(&p->samples);
+	uni_part_calls_deinit(&p->calls);
+	uni_part_promises_deinit(&p->promises);
+	uni_blob_deinit(&p->blob);
+}
+
+int uni_page_write_data(const struct uni_page_input *in, struct uni_sink *out,
 	struct uni_page_left *left_ret, struct uni_err *err)
 {
 	struct page p = { .in = in };
 	int rc = gather(&p, err);
 
+	if (rc == 0)
+		rc = put_data(&p, 0, out, err);
 	if (rc == 0) {
-		put_head(out, in->title != NULL ? in->title : "uniscope");
-		rc = put_data(&p, out, err);
+		*left_ret = (struct uni_page_left){ .torn = p.samples.torn,
+			.calls = p.calls.left_out,
+			.samples = p.samples.left_out,
+			.promises = p.promises.left_out,
+			.promise_parts = p.promises.left_parts,
+			.store = p.calls.store };
+		p.calls.store = NULL;
 	}
+	page_deinit(&p);
+	return rc;
+}
+
+int uni_page_write(const struct uni_page_input *in, struct uni_sink *out,
+	struct uni_page_left *left_ret, struct uni_err *err)
+{
+	struct page p = { .in = in }, other = { .in = in->beside };
+	int rc = gather(&p, err);
+
+	if (rc == 0 && in->beside != NULL)
+		rc = gather(&other, err);
 	if (rc == 0) {
-		uni_sink_puts(out, "<script>");
-		uni_sink_puts(out, uni_page_js);
-		uni_sink_puts(out, "</script>\n</body></html>\n");
+		put_head(out, in->title != NULL ? in->title : "uniscope", false);
+		rc = put_data(&p, 'd', out, err);
 	}
+	if (rc == 0 && in->beside != NULL)
+		rc = put_data(&other, 'o', out, err);
+	if (rc == 0)
+		put_script(out);
 	if (rc == 0 && left_ret != NULL)
-		*left_ret = (struct uni_page_left){ p.samples.torn, p.calls.left_out };
-	uni_part_samples_deinit(&p.samples);
-	uni_part_calls_deinit(&p.calls);
-	uni_blob_deinit(&p.blob);
+		*left_ret = (struct uni_page_left){ .torn = p.samples.torn + other.samples.torn,
+			.calls = p.calls.left_out + other.calls.left_out,
+			.samples = p.samples.left_out,
+			.promises = p.promises.left_out + other.promises.left_out,
+			.promise_parts = p.promises.left_parts + other.promises.left_parts };
+	page_deinit(&p);
+	page_deinit(&other);
 	return rc;
 }

@@ -12,7 +12,18 @@
 #include "promise/model.h"
 #include "trace/timeline.h"
 
-#define UNI_PAGE_CALLS_MAX (UINT64_C(20) << 20) /* more of them are left out, and that is said */
+/* More of them are left out, and that is said. */
+#define UNI_PAGE_CALLS_MAX   (UINT64_C(20) << 20)
+#define UNI_PAGE_SAMPLES_MAX (UINT64_C(20) << 20) /* also of exits */
+
+#define UNI_PAGE_PROMISES_MAX (UINT64_C(1) << 20)
+
+/* How much goes into data that are served; 0: all of it. */
+struct uni_page_whole {
+	uint64_t calls;	  /* of more there is a store */
+	uint64_t samples; /* of more those near each other become one; and of exits */
+	uint32_t nodes;	  /* of a tree: page/prune.h */
+};
 
 /* What there is to show; each may be NULL. All borrowed. */
 struct uni_page_input {
@@ -21,16 +32,33 @@ struct uni_page_input {
 	const char *quality;		     /* text: how good the recording is */
 	struct uni_recording *rec;	     /* its samples and exits, by opts */
 	const struct uni_build_opts *opts;   /* with rec */
+	uint64_t max_samples;		     /* 0: UNI_PAGE_SAMPLES_MAX */
 	const struct uni_profile *profile;   /* instead of rec: without times */
 	const struct uni_timeline *timeline; /* is read to its end */
 	const struct uni_promise_model *promises;
+	uint64_t max_promises;		     /* 0: UNI_PAGE_PROMISES_MAX */
+	const struct uni_page_input *beside; /* whose timeline and promises go beside these */
+	struct uni_page_whole whole;
 };
+
+struct uni_page_store; /* page/store.h */
 
 /* What did not get into the page. */
 struct uni_page_left {
-	uint64_t torn;	/* packets of samples */
-	uint64_t calls; /* above UNI_PAGE_CALLS_MAX */
+	uint64_t torn;		      /* packets of samples */
+	uint64_t calls;		      /* above UNI_PAGE_CALLS_MAX */
+	uint64_t samples;	      /* and exits, above UNI_PAGE_SAMPLES_MAX each */
+	uint64_t promises;	      /* above UNI_PAGE_PROMISES_MAX */
+	uint64_t promise_parts;	      /* runs, waits, ... of those that are in there */
+	struct uni_page_store *store; /* of those above whole.calls, the caller's; NULL: none */
 };
+
+/* The page without data, and the policy under which it may fetch them from where it came from. */
+void uni_page_write_shell(struct uni_sink *out);
+void uni_page_put_policy(struct uni_sink *out, bool served);
+/* The data alone, gzip: what uni_page_write() puts into the page, for the above. */
+int uni_page_write_data(const struct uni_page_input *in, struct uni_sink *out,
+	struct uni_page_left *left_ret, struct uni_err *err);
 
 /* left_ret may be NULL. */
 int uni_page_write(const struct uni_page_input *in, struct uni_sink *out,

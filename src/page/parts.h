@@ -5,6 +5,7 @@
 
 #include "page/blob.h"
 #include "page/page.h"
+#include "promise/query.h"
 
 /* A call tree as columns PREFIX.parent and PREFIX.frame, without the root. */
 void uni_part_tree(struct uni_blob *b, const char *prefix, const struct uni_profile *p);
@@ -12,10 +13,15 @@ void uni_part_tree(struct uni_blob *b, const char *prefix, const struct uni_prof
 void uni_part_frames(struct uni_json *j, const struct uni_profile *p);
 
 /* Samples and exits. */
+struct uni_part_tree_info {
+	struct uni_profile *tree; /* owned; NULL: there are none */
+	uint64_t first_ns;
+	uint64_t near_ns; /* page/near.h; 0: each as it is */
+	uint32_t flat;	  /* nodes that others stand for: page/prune.h */
+};
 struct uni_part_samples {
-	struct uni_profile *samples, *exits; /* owned; NULL: there are none */
-	uint64_t first_sample, first_exit;   /* ns */
-	uint64_t torn;
+	struct uni_part_tree_info samples, exits;
+	uint64_t torn, left_out;
 };
 int uni_part_samples(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err);
@@ -30,13 +36,29 @@ struct uni_part_calls {
 	struct uni_profile *tree; /* owned */
 	UNI_VEC(struct uni_part_thread) threads;
 	uint64_t first_ns, nr, lost, left_out;
+	uint32_t flat;		      /* nodes of the tree that others stand for: page/prune.h */
+	struct uni_page_store *store; /* owned; NULL: all of them are in the columns */
 };
-int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl, struct uni_part_calls *ret,
-	struct uni_err *err);
+/* Of more calls than whole there is a store, and an outline in the columns. */
+int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl,
+	const struct uni_page_whole *whole, struct uni_part_calls *ret, struct uni_err *err);
 void uni_part_calls_deinit(struct uni_part_calls *c);
 
 /* Threads and promises. */
-void uni_part_promises(struct uni_blob *b, const struct uni_promise_model *m);
-int uni_part_promises_describe(struct uni_json *j, const struct uni_promise_model *m);
+struct uni_part_promises {
+	uint32_t *number; /* by the model's: in the page, from 1 on; 0: not in there */
+	bool *used;	  /* texts */
+	struct uni_findings findings;
+	size_t nr_findings, nr_doubts; /* in the page */
+	uint64_t max_parts;	       /* of each other thing */
+	uint64_t left_out;	       /* promises */
+	uint64_t left_parts;	       /* what else there was no room for */
+};
+/* max: 0, UNI_PAGE_PROMISES_MAX. 0 or -UNI_ENOMEM. */
+int uni_part_promises(struct uni_blob *b, const struct uni_promise_model *m, uint64_t max,
+	struct uni_part_promises *p);
+void uni_part_promises_describe(
+	struct uni_json *j, const struct uni_promise_model *m, const struct uni_part_promises *p);
+void uni_part_promises_deinit(struct uni_part_promises *p);
 
 #endif

@@ -1,16 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A page holds so many promises, and of each other thing so many. The first ones are in there, and
+ * what the findings are about, wherever it is: that is what is looked for.
+ */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/err.h"
 #include "page/parts.h"
 #include "promise/query.h"
 
-#define BUSY_NS 10000000 /* as `trace findings` has it */
+#define FINDINGS_MAX 65536
+#define PARTS_EACH   8 /* runs, waits, ... of each promise there may be, on average */
 
-/* 0: none. */
-static uint64_t index_of(uint32_t i)
+/* The number in the page; 0: none, or it is not in there. */
+static uint64_t index_of(const struct uni_part_promises *p, uint32_t i)
 {
-	return i == UNI_PROMISE_NONE ? 0 : (uint64_t)i + 1;
+	return i == UNI_PROMISE_NONE ? 0 : p->number[i];
+}
+
+static uint32_t used(struct uni_part_promises *p, uint32_t text)
+{
+	p->used[text] = true;
+	return text;
+}
+
+/* Is there room for one more thing, that is about `who`? */
+static bool takes(struct uni_part_promises *p, struct uni_column *c, uint32_t who)
+{
+	if (who != UNI_PROMISE_NONE && p->number[who] == 0)
+		return false;
+	if (c != NULL && c->nr < p->max_parts)
+		return true;
+	p->left_parts++;
+	return false;
 }
 
 static uint64_t since(const struct uni_promise_model *m, uint64_t time)
@@ -24,7 +48,8 @@ static uint64_t maybe(const struct uni_promise_model *m, uint64_t time)
 	return time == UNI_PROMISE_OPEN ? 0 : since(m, time) + 1;
 }
 
-static void put_promises(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_promises(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *id = uni_blob_column(b, "p.id"), *type = uni_blob_column(b, "p.type");
 	struct uni_column *fate = uni_blob_column(b, "p.fate");
@@ -39,26 +64,29 @@ static void put_promises(struct uni_blob *b, const struct uni_promise_model *m)
 	struct uni_column *failure = uni_blob_column(b, "p.failure");
 
 	for (size_t i = 0; i < m->all.nr; i++) {
-		const struct uni_promise *p = &m->all.v[i];
-		uint64_t end = p->end != UNI_PROMISE_OPEN ? p->end : p->last;
+		const struct uni_promise *one = &m->all.v[i];
+		uint64_t end = one->end != UNI_PROMISE_OPEN ? one->end : one->last;
 
-		uni_column_put(id, p->id);
-		uni_column_put(type, p->type);
-		uni_column_put(fate, p->fate);
-		uni_column_put(flags, (unsigned)p->created | (unsigned)p->should_resolve << 1);
-		uni_column_put(begin, since(m, p->begin));
-		uni_column_put(life, end > p->begin ? end - p->begin : 0);
-		uni_column_put(run, p->run_ns);
-		uni_column_put(wait, p->wait_ns);
-		uni_column_put(creator, index_of(p->creator));
-		uni_column_put(resolver, index_of(p->resolver));
-		uni_column_put(other, p->fate == UNI_FATE_BECAME ? index_of(p->other) : 0);
-		uni_column_put(label, p->label);
-		uni_column_put(failure, p->failure);
+		if (p->number[i] == 0)
+			continue;
+		uni_column_put(id, one->id);
+		uni_column_put(type, one->type);
+		uni_column_put(fate, one->fate);
+		uni_column_put(flags, (unsigned)one->created | (unsigned)one->should_resolve << 1);
+		uni_column_put(begin, since(m, one->begin));
+		uni_column_put(life, end > one->begin ? end - one->begin : 0);
+		uni_column_put(run, one->run_ns);
+		uni_column_put(wait, one->wait_ns);
+		uni_column_put(creator, index_of(p, one->creator));
+		uni_column_put(resolver, index_of(p, one->resolver));
+		uni_column_put(other, one->fate == UNI_FATE_BECAME ? index_of(p, one->other) : 0);
+		uni_column_put(label, used(p, one->label));
+		uni_column_put(failure, used(p, one->failure));
 	}
 }
 
-static void put_runs(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_runs(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *who = uni_blob_column(b, "run.who");
 	struct uni_column *cpu = uni_blob_column(b, "run.cpu");
@@ -69,7 +97,9 @@ static void put_runs(struct uni_blob *b, const struct uni_promise_model *m)
 	for (size_t i = 0; i < m->runs.nr; i++) {
 		const struct uni_promise_run *r = &m->runs.v[i];
 
-		uni_column_put(who, r->promise);
+		if (!takes(p, who, r->promise))
+			continue;
+		uni_column_put(who, p->number[r->promise] - 1);
 		uni_column_put(cpu, r->cpu);
 		uni_column_put_signed(begin, (int64_t)(r->begin - last));
 		uni_column_put(dur, r->end > r->begin ? r->end - r->begin : 0);
@@ -77,7 +107,8 @@ static void put_runs(struct uni_blob *b, const struct uni_promise_model *m)
 	}
 }
 
-static void put_waits(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_waits(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *who = uni_blob_column(b, "wait.who");
 	struct uni_column *on = uni_blob_column(b, "wait.on");
@@ -89,16 +120,20 @@ static void put_waits(struct uni_blob *b, const struct uni_promise_model *m)
 	for (size_t i = 0; i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
 
-		uni_column_put(who, w->waiter);
-		uni_column_put(on, w->on);
-		uni_column_put(waker, index_of(w->waker));
+		/* On what is not there it cannot be shown to wait. */
+		if (p->number[w->on] == 0 || !takes(p, who, w->waiter))
+			continue;
+		uni_column_put(who, p->number[w->waiter] - 1);
+		uni_column_put(on, p->number[w->on] - 1);
+		uni_column_put(waker, index_of(p, w->waker));
 		uni_column_put(begin, since(m, w->begin));
 		uni_column_put(ready, maybe(m, w->ready));
 		uni_column_put(end, maybe(m, w->end));
 	}
 }
 
-static void put_edges(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_edges(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *kind = uni_blob_column(b, "edge.kind");
 	struct uni_column *from = uni_blob_column(b, "edge.from");
@@ -108,14 +143,17 @@ static void put_edges(struct uni_blob *b, const struct uni_promise_model *m)
 	for (size_t i = 0; i < m->edges.nr; i++) {
 		const struct uni_promise_edge *e = &m->edges.v[i];
 
+		if (!takes(p, kind, e->from) || !takes(p, kind, e->to))
+			continue;
 		uni_column_put(kind, e->kind);
-		uni_column_put(from, index_of(e->from));
-		uni_column_put(to, index_of(e->to));
+		uni_column_put(from, index_of(p, e->from));
+		uni_column_put(to, index_of(p, e->to));
 		uni_column_put(time, since(m, e->time));
 	}
 }
 
-static void put_labels(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_labels(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *who = uni_blob_column(b, "label.who");
 	struct uni_column *time = uni_blob_column(b, "label.time");
@@ -124,13 +162,16 @@ static void put_labels(struct uni_blob *b, const struct uni_promise_model *m)
 	for (size_t i = 0; i < m->labels.nr; i++) {
 		const struct uni_promise_label *l = &m->labels.v[i];
 
-		uni_column_put(who, l->promise);
+		if (!takes(p, who, l->promise))
+			continue;
+		uni_column_put(who, p->number[l->promise] - 1);
 		uni_column_put(time, since(m, l->time));
-		uni_column_put(text, l->text);
+		uni_column_put(text, used(p, l->text));
 	}
 }
 
-static void put_counts(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_counts(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *what = uni_blob_column(b, "count.what");
 	struct uni_column *time = uni_blob_column(b, "count.time");
@@ -139,13 +180,16 @@ static void put_counts(struct uni_blob *b, const struct uni_promise_model *m)
 	for (size_t i = 0; i < m->counts.nr; i++) {
 		const struct uni_promise_count *c = &m->counts.v[i];
 
-		uni_column_put(what, c->counter);
+		if (!takes(p, what, UNI_PROMISE_NONE))
+			continue;
+		uni_column_put(what, used(p, c->counter));
 		uni_column_put(time, since(m, c->time));
 		uni_column_put_signed(value, c->value);
 	}
 }
 
-static void put_pauses(struct uni_blob *b, const struct uni_promise_model *m)
+static void put_pauses(
+	struct uni_blob *b, const struct uni_promise_model *m, struct uni_part_promises *p)
 {
 	struct uni_column *kind = uni_blob_column(b, "pause.kind");
 	struct uni_column *cpu = uni_blob_column(b, "pause.cpu");
@@ -153,32 +197,89 @@ static void put_pauses(struct uni_blob *b, const struct uni_promise_model *m)
 	struct uni_column *dur = uni_blob_column(b, "pause.dur");
 
 	for (size_t i = 0; i < m->pauses.nr; i++) {
-		const struct uni_promise_pause *p = &m->pauses.v[i];
+		const struct uni_promise_pause *one = &m->pauses.v[i];
 
-		uni_column_put(kind, p->kind);
-		uni_column_put(cpu, p->cpu);
-		uni_column_put(begin, since(m, p->begin));
-		uni_column_put(dur, p->end > p->begin ? p->end - p->begin : 0);
+		if (!takes(p, kind, UNI_PROMISE_NONE))
+			continue;
+		uni_column_put(kind, one->kind);
+		uni_column_put(cpu, one->cpu);
+		uni_column_put(begin, since(m, one->begin));
+		uni_column_put(dur, one->end > one->begin ? one->end - one->begin : 0);
 	}
 }
 
-void uni_part_promises(struct uni_blob *b, const struct uni_promise_model *m)
+static void keep(struct uni_part_promises *p, uint32_t i)
 {
-	put_promises(b, m);
-	put_runs(b, m);
-	put_waits(b, m);
-	put_edges(b, m);
-	put_labels(b, m);
-	put_counts(b, m);
-	put_pauses(b, m);
+	if (i != UNI_PROMISE_NONE)
+		p->number[i] = 1;
 }
 
-static void describe_names(struct uni_json *j, const struct uni_promise_model *m)
+/* Those that findings are about; how many findings there is room for. */
+static size_t keep_found(
+	struct uni_part_promises *p, const struct uni_finding *all, size_t nr, uint64_t max)
+{
+	size_t most = uni_min(nr, (size_t)uni_min(max, (uint64_t)FINDINGS_MAX));
+
+	for (size_t i = 0; i < most; i++) {
+		keep(p, all[i].who);
+		keep(p, all[i].other);
+		keep(p, all[i].by);
+	}
+	p->left_parts += nr - most;
+	return most;
+}
+
+/* Numbers from 1 on, in their order. */
+static void choose(struct uni_part_promises *p, const struct uni_promise_model *m, uint64_t max)
+{
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < m->all.nr && i < max; i++)
+		p->number[i] = 1;
+	p->nr_findings = keep_found(p, p->findings.all.v, p->findings.all.nr, max);
+	p->nr_doubts = keep_found(p, p->findings.doubts.v, p->findings.doubts.nr, max);
+	for (size_t i = 0; i < m->all.nr; i++) {
+		if (p->number[i] != 0)
+			p->number[i] = ++next;
+	}
+	p->left_out = m->all.nr - next;
+}
+
+int uni_part_promises(struct uni_blob *b, const struct uni_promise_model *m, uint64_t max,
+	struct uni_part_promises *p)
+{
+	max = max != 0 ? max : UNI_PAGE_PROMISES_MAX;
+	p->max_parts = PARTS_EACH * max;
+	p->number = calloc(m->all.nr + 1, sizeof(*p->number));
+	p->used = calloc((size_t)uni_strtab_nr(m->text) + 1, sizeof(*p->used));
+	if (p->number == NULL || p->used == NULL ||
+		uni_promise_findings(m, UNI_PROMISE_BUSY_NS, &p->findings) != 0)
+		return -UNI_ENOMEM;
+	choose(p, m, max);
+	put_promises(b, m, p);
+	put_runs(b, m, p);
+	put_waits(b, m, p);
+	put_edges(b, m, p);
+	put_labels(b, m, p);
+	put_counts(b, m, p);
+	put_pauses(b, m, p);
+	return 0;
+}
+
+void uni_part_promises_deinit(struct uni_part_promises *p)
+{
+	free(p->number);
+	free(p->used);
+	uni_findings_deinit(&p->findings);
+}
+
+static void describe_names(
+	struct uni_json *j, const struct uni_promise_model *m, const struct uni_part_promises *p)
 {
 	uni_json_key(j, "strings");
 	uni_json_array(j);
 	for (uint32_t i = 0; i < uni_strtab_nr(m->text); i++)
-		uni_json_str(j, uni_strtab_get(m->text, i));
+		uni_json_str(j, p->used[i] ? uni_strtab_get(m->text, i) : "");
 	uni_json_array_end(j);
 	uni_json_key(j, "types");
 	uni_json_array(j);
@@ -192,38 +293,40 @@ static void describe_names(struct uni_json *j, const struct uni_promise_model *m
 	uni_json_array_end(j);
 }
 
-static void describe_findings(
-	struct uni_json *j, const struct uni_promise_model *m, const struct uni_findings *f)
+static void describe_findings(struct uni_json *j, const struct uni_promise_model *m,
+	const struct uni_part_promises *p, const char *key, const struct uni_finding *all,
+	size_t nr)
 {
 	static const char *const kinds[] = { [UNI_FINDING_LOST_WAKEUP] = "lost_wakeup",
 		[UNI_FINDING_UNRESOLVED] = "unresolved",
 		[UNI_FINDING_CIRCLE] = "deadlock",
 		[UNI_FINDING_STARVED] = "starved" };
 
-	uni_json_key(j, "findings");
+	uni_json_key(j, key);
 	uni_json_array(j);
-	for (size_t i = 0; i < f->all.nr; i++) {
-		const struct uni_finding *x = &f->all.v[i];
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_finding *x = &all[i];
 
 		uni_json_object(j);
 		uni_json_kv(str, j, "kind", kinds[x->kind]);
-		uni_json_kv(u64, j, "who", index_of(x->who));
-		uni_json_kv(u64, j, "other", index_of(x->other));
-		uni_json_kv(u64, j, "by", index_of(x->by));
+		uni_json_kv(u64, j, "who", index_of(p, x->who));
+		uni_json_kv(u64, j, "other", index_of(p, x->other));
+		uni_json_kv(u64, j, "by", index_of(p, x->by));
 		uni_json_kv(u64, j, "time", since(m, x->time));
 		uni_json_kv(u64, j, "ns", x->ns);
 		if (x->kind == UNI_FINDING_LOST_WAKEUP && x->other != UNI_PROMISE_NONE)
 			uni_json_kv(u64, j, "signal", maybe(m, m->all.v[x->other].lonely));
+		if (x->kind == UNI_FINDING_STARVED)
+			uni_json_kv(u64, j, "silent", x->silent);
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);
 }
 
-int uni_part_promises_describe(struct uni_json *j, const struct uni_promise_model *m)
+void uni_part_promises_describe(
+	struct uni_json *j, const struct uni_promise_model *m, const struct uni_part_promises *p)
 {
-	struct uni_findings f = { 0 };
 	char begin[24];
-	int rc = uni_promise_findings(m, BUSY_NS, &f);
 
 	uni_json_key(j, "promises");
 	uni_json_object(j);
@@ -232,9 +335,10 @@ int uni_part_promises_describe(struct uni_json *j, const struct uni_promise_mode
 	uni_json_kv(u64, j, "duration", m->end > m->begin ? m->end - m->begin : 0);
 	uni_json_kv(u64, j, "events", m->events);
 	uni_json_kv(u64, j, "lost", m->lost);
-	describe_names(j, m);
-	describe_findings(j, m, &f);
+	uni_json_kv(u64, j, "left_out", p->left_out);
+	uni_json_kv(u64, j, "left_parts", p->left_parts);
+	describe_names(j, m, p);
+	describe_findings(j, m, p, "findings", p->findings.all.v, p->nr_findings);
+	describe_findings(j, m, p, "doubts", p->findings.doubts.v, p->nr_doubts);
 	uni_json_object_end(j);
-	uni_vec_free(&f.all);
-	return rc;
 }

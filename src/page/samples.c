@@ -1,91 +1,157 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "page/near.h"
 #include "page/parts.h"
+#include "page/prune.h"
 
+/* Of samples what uni_near_one.kind is: their state; of exits: did the VMM have to handle it? */
 struct adder {
-	uint64_t last_ns;
-	uint64_t *first_ns;
-	bool any;
-	struct uni_column *time, *node, *guest, *vcpu, *weight;
-	struct uni_column *thread, *state, *pause;	  /* of samples */
-	struct uni_column *host, *asleep, *stolen, *user; /* of exits */
+	uint64_t last_ns, nr, max;
+	uint64_t *left_out;
+	struct uni_part_tree_info *info;
+	struct uni_near near;
+	struct uni_column *time, *node, *guest, *vcpu, *weight, *kind;
+	struct uni_column *thread, *pause;	   /* of samples */
+	struct uni_column *host, *asleep, *stolen; /* of exits */
 };
 
 /* What comes in the order of time has differences that are small, and never negative. */
-static void put_time(struct adder *a, uint64_t t_ns)
+static void put(struct adder *a, const struct uni_near_one *o)
 {
-	if (!a->any)
-		*a->first_ns = a->last_ns = t_ns;
-	a->any = true;
-	t_ns = uni_max(t_ns, a->last_ns);
+	uint64_t t_ns = a->nr++ == 0 ? o->t_ns : uni_max(o->t_ns, a->last_ns);
+
+	if (a->nr == 1)
+		a->info->first_ns = a->last_ns = t_ns;
 	uni_column_put(a->time, t_ns - a->last_ns);
 	a->last_ns = t_ns;
+	uni_column_put(a->node, o->node);
+	uni_column_put(a->guest, o->guest);
+	uni_column_put(a->vcpu, o->vcpu);
+	uni_column_put(a->weight, o->sum[0]);
+	uni_column_put(a->kind, o->kind);
+	uni_column_put(a->thread, o->thread);
+	uni_column_put(a->pause, o->sum[1]);
+	uni_column_put(a->host, o->sum[1]);
+	uni_column_put(a->asleep, uni_min(o->sum[2], o->sum[1]));
+	uni_column_put(a->stolen, o->sum[3]);
+}
+
+static int add(struct adder *a, const struct uni_near_one *o)
+{
+	if (a->near.max != 0)
+		return uni_near_add(&a->near, o);
+	if (a->nr < a->max)
+		put(a, o);
+	else
+		++*a->left_out;
+	return 0;
 }
 
 static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)
 {
-	struct adder *a = ctx;
+	const struct uni_near_one o = { .t_ns = s->t_ns,
+		.node = node,
+		.guest = s->guest,
+		.vcpu = uni_state_is_off_cpu(s->state) ? 0 : s->vcpu + 1,
+		.thread = s->thread,
+		.kind = s->state,
+		.sum = { s->weight, s->pause_ns } };
 
-	put_time(a, s->t_ns);
-	uni_column_put(a->node, node);
-	uni_column_put(a->guest, s->guest);
-	uni_column_put(a->vcpu, uni_state_is_off_cpu(s->state) ? 0 : s->vcpu + 1);
-	uni_column_put(a->weight, s->weight);
-	uni_column_put(a->thread, s->thread);
-	uni_column_put(a->state, s->state);
-	uni_column_put(a->pause, s->pause_ns);
-	return 0;
+	return add(ctx, &o);
 }
 
 static int add_exit(void *ctx, const struct uni_stream_exit *e, uint32_t node)
 {
-	struct adder *a = ctx;
+	const struct uni_near_one o = { .t_ns = e->t_ns,
+		.node = node,
+		.guest = e->guest,
+		.vcpu = e->vcpu + 1,
+		.kind = e->userspace,
+		.sum = { e->weight, e->host_ns, uni_min(e->asleep_ns, e->host_ns), e->stolen_ns } };
 
-	put_time(a, e->t_ns);
-	uni_column_put(a->node, node);
-	uni_column_put(a->guest, e->guest);
-	uni_column_put(a->vcpu, e->vcpu + 1);
-	uni_column_put(a->weight, e->weight);
-	uni_column_put(a->host, e->host_ns);
-	uni_column_put(a->asleep, uni_min(e->asleep_ns, e->host_ns));
-	uni_column_put(a->stolen, e->stolen_ns);
-	uni_column_put(a->user, e->userspace);
+	return add(ctx, &o);
+}
+
+/* Only what is served is bounded in these: *tree may become a smaller one. */
+static int put_near(struct adder *a, uint32_t nodes, struct uni_profile **tree)
+{
+	const uint32_t nr = (uint32_t)uni_profile_nr_nodes(*tree);
+	_cleanup_free_ uint64_t *total = calloc((size_t)nr + 1, sizeof(*total));
+	_cleanup_free_ uint32_t *map = NULL;
+	struct uni_profile *to = NULL;
+	int rc;
+
+	if (a->near.max == 0)
+		return 0;
+	if (total == NULL)
+		return -UNI_ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		total[i] = (uint64_t)uni_profile_node(*tree, i)->total;
+	rc = nodes != 0 ? uni_page_prune(*tree, total, nodes, &map, &to) : 0;
+	if (rc != 0)
+		return rc;
+	uni_near_end(&a->near, map);
+	a->info->near_ns = a->near.within_ns;
+	for (size_t i = 0; i < a->near.v.nr; i++)
+		put(a, &a->near.v.v[i]);
+	if (to == NULL)
+		return 0;
+	a->info->flat = nr - uni_min(nr, (uint32_t)uni_profile_nr_nodes(to));
+	uni_profile_destroy(*tree);
+	*tree = to;
+	return uni_profile_finish(to);
+}
+
+static int read_all(struct adder *a, struct uni_blob *b, const struct uni_page_input *in,
+	const struct uni_build_opts *opts, struct uni_part_samples *ret, struct uni_err *err)
+{
+	const struct uni_build_watch watch = { .ctx = a, .sample = add_sample, .exit = add_exit };
+	struct uni_build_opts watched = *opts;
+	struct uni_profile **tree = &a->info->tree;
+	struct uni_build_read read;
+	int rc;
+
+	a->left_out = &ret->left_out;
+	a->max = in->max_samples != 0 ? in->max_samples : UNI_PAGE_SAMPLES_MAX;
+	a->near.max = in->whole.samples;
+	watched.watch = &watch;
+	rc = uni_profile_build(in->rec, &watched, tree, &read, err);
+	if (rc == 0 && put_near(a, in->whole.nodes, tree) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_near_deinit(&a->near);
+	if (rc != 0)
+		return rc;
+	ret->torn += read.torn;
+	uni_part_tree(b, opts->what == UNI_BUILD_SAMPLES ? "s" : "x", *tree);
 	return 0;
 }
 
 static int read_samples(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err)
 {
-	struct adder a = { .first_ns = &ret->first_sample,
+	struct adder a = { .info = &ret->samples,
 		.time = uni_blob_column(b, "s.time"),
 		.node = uni_blob_column(b, "s.node"),
 		.guest = uni_blob_column(b, "s.guest"),
 		.vcpu = uni_blob_column(b, "s.vcpu"),
 		.weight = uni_blob_column(b, "s.weight"),
 		.thread = uni_blob_column(b, "s.thread"),
-		.state = uni_blob_column(b, "s.state"),
+		.kind = uni_blob_column(b, "s.state"),
 		.pause = uni_blob_column(b, "s.pause") };
-	const struct uni_build_watch watch = { .ctx = &a, .sample = add_sample };
 	struct uni_build_opts opts = *in->opts;
-	struct uni_build_read read;
-	int rc;
 
 	opts.what = UNI_BUILD_SAMPLES;
-	opts.watch = &watch;
-	rc = uni_profile_build(in->rec, &opts, &ret->samples, &read, err);
-	if (rc == 0)
-		ret->torn += read.torn;
-	if (rc == 0)
-		uni_part_tree(b, "s", ret->samples);
-	return rc;
+	return read_all(&a, b, in, &opts, ret, err);
 }
 
 static int read_exits(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err)
 {
-	struct adder a = { .first_ns = &ret->first_exit,
+	struct adder a = { .info = &ret->exits,
 		.time = uni_blob_column(b, "x.time"),
 		.node = uni_blob_column(b, "x.node"),
 		.guest = uni_blob_column(b, "x.guest"),
@@ -94,20 +160,11 @@ static int read_exits(struct uni_blob *b, const struct uni_page_input *in,
 		.host = uni_blob_column(b, "x.host"),
 		.asleep = uni_blob_column(b, "x.asleep"),
 		.stolen = uni_blob_column(b, "x.stolen"),
-		.user = uni_blob_column(b, "x.user") };
-	const struct uni_build_watch watch = { .ctx = &a, .exit = add_exit };
+		.kind = uni_blob_column(b, "x.user") };
 	struct uni_build_opts opts = *in->opts;
-	struct uni_build_read read;
-	int rc;
 
 	opts.what = UNI_BUILD_EXITS;
-	opts.watch = &watch;
-	rc = uni_profile_build(in->rec, &opts, &ret->exits, &read, err);
-	if (rc == 0)
-		ret->torn += read.torn;
-	if (rc == 0)
-		uni_part_tree(b, "x", ret->exits);
-	return rc;
+	return read_all(&a, b, in, &opts, ret, err);
 }
 
 static bool has_exits(const struct uni_recording *rec)
@@ -129,6 +186,6 @@ int uni_part_samples(struct uni_blob *b, const struct uni_page_input *in,
 
 void uni_part_samples_deinit(struct uni_part_samples *s)
 {
-	uni_profile_destroy(s->samples);
-	uni_profile_destroy(s->exits);
+	uni_profile_destroy(s->samples.tree);
+	uni_profile_destroy(s->exits.tree);
 }

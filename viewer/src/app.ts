@@ -4,22 +4,25 @@ import { css, hit, ofFunc } from './colours';
 import type { Model, Selection, Source } from './source';
 import { graph, matched, merged, table, type FuncRow, type Graph } from './tree';
 import { mix } from './rows';
-import { pattern } from './text';
+import { finder } from './search';
 
 export interface State {
+    // z0, z1: what a chart over time shows; 0, 0: all. who: the thread that was chosen, or -1.
     view: string; source: string; t0: number; t1: number; cpu: number; thread: number;
-    search: string; ignoreCase: boolean; func: number; path: string[]; up: boolean; inverted: boolean;
+    search: string; ignoreCase: boolean; func: number; path: string[]; z0: number; z1: number; who: number; up: boolean; inverted: boolean;
     recursion: boolean; byWeight: boolean; on: boolean; safe: boolean; dark: string; hidden: Set<number>;
+    opt: Map<string, string>; // how single views show it, where that is not as usual
 }
 
 // What changed, for views that can do with less than drawing all anew.
 export type Change = 'data' | 'search' | 'func' | 'look' | 'zoom';
 
 export class App {
-    state: State = { view: '', source: '', t0: 0, t1: 0, cpu: -1, thread: -1, search: '', ignoreCase: true, func: 0, path: [],
-        up: false, inverted: false, recursion: false, byWeight: false, on: false, safe: true, dark: '', hidden: new Set() };
+    state: State = { view: '', source: '', t0: 0, t1: 0, cpu: -1, thread: -1, search: '', ignoreCase: true, func: 0, path: [], z0: 0, z1: 0, who: -1,
+        up: false, inverted: false, recursion: false, byWeight: false, on: false, safe: true, dark: '', hidden: new Set(), opt: new Map() };
     match: Uint8Array;
     badPattern = false;
+    hard = 0; // names that are too hard for the pattern
     private colours: Uint32Array;
     private graphs = new Map<string, Graph>();
     private tables = new Map<string, FuncRow[]>();
@@ -28,6 +31,7 @@ export class App {
     constructor(readonly model: Model) {
         const images = new Map<string, number>();
 
+        model.changed = () => this.tell('data');
         this.match = new Uint8Array(model.funcs.list.length);
         this.colours = Uint32Array.from(model.funcs.list, (f) => ofFunc(f, images));
     }
@@ -94,12 +98,13 @@ export class App {
     css(func: number): string { return css(this.colours[func]!); }
 
     setSearch(text: string, ignoreCase = this.state.ignoreCase): void {
-        const re = text === '' ? null : pattern(text, ignoreCase);
+        const re = text === '' ? null : finder(text, ignoreCase);
 
         this.state.search = text;
         this.state.ignoreCase = ignoreCase;
         this.badPattern = text !== '' && re === null;
         this.model.funcs.list.forEach((f, i) => { this.match[i] = re !== null && i > 0 && re.test(f.name) ? 1 : 0; });
+        this.hard = re?.hard ?? 0;
         this.tell('search');
     }
 
@@ -112,6 +117,7 @@ export class App {
         this.state.t0 = Math.max(0, t0);
         this.state.t1 = t1 > t0 ? t1 : 0;
         if (!(t1 > t0)) this.state.t0 = 0;
+        this.state.z0 = this.state.z1 = 0;
         this.tell('data');
     }
 
@@ -119,6 +125,14 @@ export class App {
         if (this.state.func === func) return;
         this.state.func = func;
         this.tell('func');
+    }
+
+    opt(key: string, usual = ''): string { return this.state.opt.get(key) ?? usual; }
+
+    setOpt(key: string, v: string, usual = ''): void {
+        if (v === usual) this.state.opt.delete(key);
+        else this.state.opt.set(key, v);
+        this.tell('zoom');
     }
 
     set(part: Partial<State>, c: Change): void {
@@ -134,4 +148,5 @@ export interface View {
     open(): void; // becomes visible
     update(c: Change): void; // only while visible
     keyDown?(ev: KeyboardEvent): boolean;
+    print?(on: boolean): void; // begins, or has ended
 }

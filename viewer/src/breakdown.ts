@@ -6,6 +6,7 @@ import { percent, value } from './text';
 import { Tip } from './tip';
 
 const most = 24;
+const signed = (v: number): string => (v > 0 ? '+' : '') + v.toFixed(2);
 
 export class Breakdown implements View {
     id = 'breakdown';
@@ -13,13 +14,15 @@ export class Breakdown implements View {
     root: HTMLElement;
     private bar = h('div', { class: 'bar' });
     private body = h('div', { class: 'scroll pad' });
-    private by = 'cpu';
-    private log = false;
+    private usual = 'cpu';
 
     constructor(private app: App, private tip: Tip) {
-        if (app.model.cpus.list.length === 0) this.by = app.model.threads.list.length > 0 ? 'thread' : 'all';
+        if (app.model.cpus.list.length === 0) this.usual = app.model.threads.list.length > 0 ? 'thread' : 'all';
         this.root = h('section', { class: 'view' }, this.bar, this.body);
     }
+
+    private get by(): string { return this.app.opt('bars', this.usual); }
+    private get log(): boolean { return this.app.opt('log') === '1'; }
 
     open(): void { this.update('data'); }
     update(c: Change): void { if (c !== 'zoom') this.draw(); }
@@ -32,10 +35,14 @@ export class Breakdown implements View {
         const owner = Uint32Array.from(tree.func);
 
         for (let i = 1; i < tree.nr; i++) if (hidden.has(owner[i]!)) owner[i] = owner[tree.parent[i]!]!;
-        if (!s.timed || this.by === 'all') {
-            const all = new Map<number, number>();
-            s.self(app.selection).forEach((v, i) => { if (v > 0) all.set(owner[i]!, (all.get(owner[i]!) ?? 0) + v); });
-            return out.set('all', all);
+        if (!s.timed || s.outline || this.by === 'all') {
+            const all = (values: Float64Array): Map<number, number> => {
+                const m = new Map<number, number>();
+                values.forEach((v, i) => { if (v > 0) m.set(owner[i]!, (m.get(owner[i]!) ?? 0) + v); });
+                return m;
+            };
+            if (s.second) return out.set('before', all(s.self(app.selection))).set('after', all(s.second));
+            return out.set('all', all(s.self(app.selection)));
         }
         s.each(app.selection, (_t, dur, v, node, cpu, thread) => {
             const k = this.by === 'cpu' ? cpu : thread;
@@ -55,21 +62,29 @@ export class Breakdown implements View {
 
         if (!s) return;
         const places = this.gather(), sums = new Map<number, number>();
-        for (const m of places.values()) for (const [f, v] of m) sums.set(f, (sums.get(f) ?? 0) + Math.max(0, v));
-        const order = [...sums].sort((a, b) => b[1] - a[1]), top = order.slice(0, most);
-        const all = order.reduce((a, [, v]) => a + v, 0);
+        const before = s.second ? places.get('before') : undefined;
+        // Of a difference shares are compared: runs are not equally long.
+        for (const m of before ? [places.get('after')!] : places.values()) for (const [f, v] of m) sums.set(f, (sums.get(f) ?? 0) + Math.max(0, v));
+        const all = [...sums.values()].reduce((a, v) => a + v, 0), old = [...before?.values() ?? []].reduce((a, v) => a + v, 0);
+        // What is gone is told as well.
+        for (const f of before?.keys() ?? []) if (!sums.has(f)) sums.set(f, 0);
+        const weight = ([f, v]: [number, number]): number => Math.max(v / (all || 1), (before?.get(f) ?? 0) / (old || 1));
+        const order = [...sums].sort((a, b) => weight(b) - weight(a)), top = order.slice(0, most), first = Math.max(...top.map(([, v]) => v), 1e-9);
         const longest = Math.max(1e-9, ...[...places.values()].map((m) => [...m.values()].reduce((a, v) => a + Math.max(0, v), 0)));
-        fill(this.bar, s.timed && select('Bars', [['cpu', 'a bar for each vCPU'], ['thread', 'a bar for each thread'], ['all', 'one bar']], this.by, (v) => { this.by = v; this.draw(); }),
-            button('Logarithmic', 'Small parts become visible', () => { this.log = !this.log; this.draw(); }, this.log),
+        fill(this.bar, s.timed && !s.outline && select('Bars', [['cpu', 'a bar for each vCPU'], ['thread', 'a bar for each thread'], ['all', 'one bar']], this.by, (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
+            button('Logarithmic', 'Small parts become visible', () => { app.setOpt('log', this.log ? '' : '1'); this.draw(); }, this.log),
             app.state.hidden.size > 0 && button(`Show ${app.state.hidden.size} hidden`, 'Shows all functions again', () => { app.state.hidden.clear(); app.tell('data'); }),
             h('span', { class: 'grow' }), h('span', { class: 'dim', text: 'a click on a bar hides its function: its time goes to its callers' }));
-        fill(this.body, ...[...places].sort((a, b) => (a[0] < b[0] ? -1 : 1)).map(([name, m]) => this.stack(name, m, top, longest)),
-            h('h3', { text: 'Self time by function' }), ...top.map(([f, v]) => this.one(f, v, all, top[0]![1])));
+        const change = (f: number, v: number): string => (before ? ` (${signed(100 * (v / Math.max(all, 1e-9) - (before.get(f) ?? 0) / Math.max(old, 1e-9)))})` : '');
+        fill(this.body, ...(before ? [...places] : [...places].sort((a, b) => (a[0] < b[0] ? -1 : 1))).map(([name, m]) => this.stack(name, m, top, before ? 0 : longest)),
+            h('h3', { text: before ? 'Self time by function after, and the change of its share' : 'Self time by function' }), ...top.map(([f, v]) => this.one(f, v, all, first, change(f, v))));
     }
 
     private stack(name: string, m: Map<number, number>, top: [number, number][], longest: number): HTMLElement {
         const { app } = this, unit = app.source!.unit;
         const sum = [...m.values()].reduce((a, v) => a + Math.max(0, v), 0);
+
+        longest ||= sum || 1;
         const parts = top.map(([f]) => [f, Math.max(0, m.get(f) ?? 0)] as const).filter(([, v]) => v > 0);
         const rest = sum - parts.reduce((a, [, v]) => a + v, 0);
         const segment = (f: number, v: number, label: string): HTMLElement => {
@@ -86,13 +101,13 @@ export class Breakdown implements View {
             h('span', { class: 'pc', text: value(sum, unit) }));
     }
 
-    private one(f: number, v: number, all: number, first: number): HTMLElement {
+    private one(f: number, v: number, all: number, first: number, change: string): HTMLElement {
         const { app } = this;
         const width = this.log ? Math.max(0, 1 + Math.log10(v / first) / 5) : v / first;
 
         return h('button', { class: 'line wide' + (f === app.state.func ? ' on' : ''), type: 'button', title: 'hides ' + app.model.funcs.name(f), click: () => this.hide(f) },
             h('span', { class: 'who', text: app.model.funcs.name(f) }), h('span', { class: 'track' }, h('i', { style: { width: 100 * width + '%', background: app.css(f) } })),
-            h('span', { class: 'pc', text: percent(v, all) }));
+            h('span', { class: 'pc', text: percent(v, all) + change }));
     }
 
     private hide(f: number): void {

@@ -63,7 +63,7 @@ export class Card {
         const { cpus: cpuNames, threads: threadNames } = app.model;
         let sum = 0;
 
-        if (!source.timed || (cpuNames.list.length < 2 && threadNames.list.length < 2)) return [];
+        if (!source.timed || source.outline || (cpuNames.list.length < 2 && threadNames.list.length < 2)) return [];
         const inside = new Uint8Array(holds(app, func)), { tree } = source;
         if (app.searching) for (let i = 1; i < tree.nr; i++) inside[i] = tree.func[i] === func || inside[tree.parent[i]!] ? 1 : 0;
         const outermost = source.key === 'calls';

@@ -2,14 +2,15 @@
 // The page's data (docs/formats/page.md): parts of base64 -> gzip -> header and columns.
 
 export type FrameRow = [name: string, kind: string, image: string, file: string, line: number];
-export interface TreeHead { begin: string; unit: string; frames: FrameRow[] }
+// near_ns: samples of a stack in such a piece of time are one; flat: nodes that others stand for.
+export interface TreeHead { begin: string; unit: string; frames: FrameRow[]; near_ns?: number; flat?: number }
 export interface CallsHead extends TreeHead {
-    nr: number; lost: number; left_out: number; threads: [string, string][];
+    nr: number; lost: number; left_out: number; outline?: boolean; threads: [string, string][];
 }
-export interface Finding { kind: string; who: number; other: number; by: number; time: number; ns: number; signal?: number }
+export interface Finding { kind: string; who: number; other: number; by: number; time: number; ns: number; signal?: number; silent?: number }
 export interface PromisesHead {
-    begin: string; duration: number; events: number; lost: number;
-    strings: string[]; types: string[]; kinds: string[]; findings: Finding[];
+    begin: string; duration: number; events: number; lost: number; left_out?: number; left_parts?: number;
+    strings: string[]; types: string[]; kinds: string[]; findings: Finding[]; doubts?: Finding[];
 }
 export interface GuestHead { name: string; vcpus: number; threads: string[] }
 export interface RecordedGuest {
@@ -19,6 +20,7 @@ export interface RecordedGuest {
 }
 export interface Head {
     format: string; version: number; title: string; uniscope: string; quality: string;
+    left_out?: number; // samples and exits
     begin?: string; end?: string; realtime_offset?: string; aggregate?: boolean;
     recording?: { closed: boolean; frequency_hz: number; guests: RecordedGuest[] };
     guests?: GuestHead[]; samples?: TreeHead; exits?: TreeHead; calls?: CallsHead;
@@ -47,6 +49,7 @@ export class Data {
         const out = new Uint32Array(c?.nr ?? 0);
         const b = this.bytes;
 
+        if (this.small(out, c)) return out;
         for (let i = 0, p = c?.from ?? 0; i < out.length; i++) {
             let v = b[p++]!;
             if (v > 127) {
@@ -54,7 +57,7 @@ export class Data {
                 for (let shift = 7; ; shift += 7) {
                     const x = b[p++]!;
                     if (shift < 32) v |= (x & 127) << shift;
-                    if (x < 128) break;
+                    if (!(x > 127)) break; // nor behind the end
                 }
             }
             out[i] = v;
@@ -67,19 +70,39 @@ export class Data {
         const out = new Float64Array(c?.nr ?? 0);
         const b = this.bytes;
 
+        if (this.small(out, c)) return out;
         for (let i = 0, p = c?.from ?? 0; i < out.length; i++) {
             let v = b[p++]!;
+            // Two and three bytes, as most have, without a loop and as integers.
             if (v > 127) {
-                v -= 128;
-                for (let f = 128; ; f *= 128) {
-                    const x = b[p++]!;
-                    v += (x & 127) * f;
-                    if (x < 128) break;
+                let x = b[p++]!;
+                v += (x << 7) - 128;
+                if (x > 127) {
+                    x = b[p++]!;
+                    v += (x << 14) - 16384;
+                    if (x > 127) v = this.large(p, v - 2097152);
+                    while (x > 127) x = b[p++]!;
                 }
             }
             out[i] = v;
         }
         return out;
+    }
+
+    // v and what follows it from the fourth byte on.
+    private large(p: number, v: number): number {
+        for (let f = 2097152; ; f *= 128) {
+            const x = this.bytes[p++]!;
+            v += (x & 127) * f;
+            if (!(x > 127)) return v;
+        }
+    }
+
+    // All are below 128, as of what was not recorded, too: a copy.
+    private small(out: Uint32Array | Float64Array, c?: { from: number; nr: number; bytes: number }): boolean {
+        if (!c || c.bytes !== c.nr) return false;
+        out.set(this.bytes.subarray(c.from, c.from + c.nr));
+        return true;
     }
 
     // All 64 bits, in halves: of addresses.
@@ -131,10 +154,27 @@ function fromBase64(text: string): Uint8Array {
     return out;
 }
 
-async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
-    const packed = new Blob(parts as BlobPart[]).stream().pipeThrough(new DecompressionStream('gzip'));
+// Not by a Blob and a Response: those take every piece through another process.
+export async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
+    const stream = new DecompressionStream('gzip'), to = stream.writable.getWriter(), from = stream.readable.getReader();
+    const last = parts[parts.length - 1]!;
+    // The size is at its end, of what is below 4 GiB; what a damaged one says is not believed.
+    const said = last.length >= 4 ? new DataView(last.buffer, last.byteOffset + last.length - 4).getUint32(0, true) : 0;
+    let out = new Uint8Array(Math.min(said, 1032 * parts.reduce((n, p) => n + p.length, 0))), nr = 0;
+    const written = (async () => { for (const p of parts) await to.write(p as BufferSource); await to.close(); })();
 
-    return new Uint8Array(await new Response(packed).arrayBuffer());
+    written.catch(() => {}); // reading fails as well, and tells
+    for (;;) {
+        const { done, value } = await from.read();
+        if (done) return nr === out.length ? out : out.subarray(0, nr);
+        if (nr + value.length > out.length) {
+            const more = new Uint8Array(Math.max(nr + value.length, out.length * 1.5));
+            more.set(out);
+            out = more;
+        }
+        out.set(value, nr);
+        nr += value.length;
+    }
 }
 
 export function parse(bytes: Uint8Array): Data {
@@ -146,15 +186,15 @@ export function parse(bytes: Uint8Array): Data {
     return new Data(head, bytes, 8 + size);
 }
 
-// Takes the text out of the page, so that it is not kept twice.
-export async function load(): Promise<Data> {
+// Takes the text out of the page, so that it is not kept twice. `o`: what is shown beside it, or null.
+export async function load(id = 'd'): Promise<Data | null> {
     const parts: Uint8Array[] = [];
 
     for (let i = 0; ; i++) {
-        const el = document.getElementById('d' + i);
+        const el = document.getElementById(id + i);
         if (el === null) break;
         parts.push(fromBase64(el.textContent ?? ''));
         el.remove();
     }
-    return parse(await gunzip(parts));
+    return parts.length > 0 ? parse(await gunzip(parts)) : null;
 }

@@ -20,11 +20,12 @@ export class Exits implements View {
     root: HTMLElement;
     private body = h('div', { class: 'scroll pad' });
     private open_ = new Set<number>();
-    private byFunc = false;
 
     constructor(private app: App) {
         this.root = h('section', { class: 'view' }, this.body);
     }
+
+    private get byFunc(): boolean { return this.app.opt('exits') === 'function'; }
 
     open(): void { this.draw(); }
     update(c: Change): void { if (c !== 'zoom') this.draw(); }
@@ -76,8 +77,8 @@ export class Exits implements View {
         const rows = [...this.gather().values()].sort((a, b) => b.host - a.host || b.exits - a.exits);
         const all = rows[0]?.host ?? 0, sum = rows.reduce((a, r) => a + r.host, 0);
 
-        fill(this.body, h('div', { class: 'bar' }, button('By reason', 'First the reason, then the functions', () => { this.byFunc = false; this.draw(); }, !this.byFunc),
-            button('By function', 'First the function, then the reasons', () => { this.byFunc = true; this.draw(); }, this.byFunc),
+        fill(this.body, h('div', { class: 'bar' }, button('By reason', 'First the reason, then the functions', () => { this.app.setOpt('exits', ''); this.draw(); }, !this.byFunc),
+            button('By function', 'First the function, then the reasons', () => { this.app.setOpt('exits', 'function'); this.draw(); }, this.byFunc),
             h('span', { class: 'grow' }), h('span', { class: 'dim', text: `${count(rows.reduce((a, r) => a + r.exits, 0))} exits cost the host ${time(sum)}` })),
             h('div', { class: 'xr head' }, ...[this.byFunc ? 'Function' : 'Reason', 'Exits', 'Host time', 'Share', 'Median', 'p99', 'To the VMM'].map((text, i) => h('span', { class: i ? 'num' : '', text }))),
             ...rows.flatMap((r) => [this.line(r, all, sum, false),

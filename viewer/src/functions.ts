@@ -6,6 +6,9 @@ import { count, percent, value } from './text';
 import type { FuncRow } from './tree';
 
 const rowPx = 26;
+const onPaper = 2000;
+const columns = ['self', 'total', 'name', 'delta'] as const;
+type Column = typeof columns[number];
 
 export class Functions implements View {
     id = 'functions';
@@ -15,14 +18,15 @@ export class Functions implements View {
     private scroller = h('div', { class: 'scroll', tab: 0 }, this.body);
     private head = h('div', { class: 'thead', role: 'row' });
     private rows: FuncRow[] = [];
-    private by: 'self' | 'total' | 'name' | 'delta' = 'self';
+    private note = h('b', {});
+    private paper = false;
     private said = h('span', { class: 'found' });
 
     constructor(private app: App) {
         this.scroller.addEventListener('scroll', () => this.draw());
         new ResizeObserver(() => this.draw()).observe(this.scroller);
         this.root = h('section', { class: 'view', role: 'table', label: 'Functions' },
-            h('div', { class: 'bar' }, button('Save CSV', 'The table as a file', () => this.save()),
+            h('div', { class: 'bar' }, this.note, button('Save CSV', 'The table as a file', () => this.save()),
                 h('span', { class: 'grow' }), this.said), this.head, this.scroller);
     }
 
@@ -33,20 +37,26 @@ export class Functions implements View {
         this.draw();
     }
 
+    private get by(): Column {
+        const by = this.app.opt('order', 'self') as Column;
+
+        return columns.includes(by) && (by !== 'delta' || this.two) ? by : 'self';
+    }
+
     private get two(): boolean { return this.app.source?.second !== undefined; }
 
     private collect(): void {
-        const { app } = this, { funcs } = app.model;
-        const all = app.table();
-        const order: Record<typeof this.by, (a: FuncRow, b: FuncRow) => number> = {
+        const { app } = this, { funcs } = app.model, g = app.graph();
+        const all = app.table(), whole = Math.max(g?.total[0] ?? 0, 1e-9), whole2 = Math.max(g?.total2?.[0] ?? 0, 1e-9);
+        const order: Record<Column, (a: FuncRow, b: FuncRow) => number> = {
             self: (a, b) => (this.two ? b.self2 - a.self2 : b.self - a.self),
             total: (a, b) => (this.two ? b.total2 - a.total2 : b.total - a.total),
             name: (a, b) => funcs.rank[a.func]! - funcs.rank[b.func]!,
-            delta: (a, b) => Math.abs(b.self2 - b.self) - Math.abs(a.self2 - a.self),
+            delta: (a, b) => Math.abs(b.self2 / whole2 - b.self / whole) - Math.abs(a.self2 / whole2 - a.self / whole),
         };
         this.rows = (app.searching ? all.filter((r) => app.match[r.func]) : [...all]).sort(order[this.by]);
-        const column = (key: typeof this.by, text: string): HTMLElement => {
-            const b = button(text, 'Order by this column', () => { this.by = key; this.collect(); this.draw(); });
+        const column = (key: Column, text: string): HTMLElement => {
+            const b = button(text, 'Order by this column', () => { app.setOpt('order', key, 'self'); this.collect(); this.draw(); });
             b.className = 'th';
             b.setAttribute('aria-sort', this.by === key ? 'descending' : 'none');
             return b;
@@ -60,11 +70,18 @@ export class Functions implements View {
 
     private draw(): void {
         const { app } = this, g = app.graph();
-        const from = Math.max(0, Math.floor(this.scroller.scrollTop / rowPx) - 3);
-        const to = Math.min(this.rows.length, from + Math.ceil((this.scroller.clientHeight || 600) / rowPx) + 6);
+        const from = this.paper ? 0 : Math.max(0, Math.floor(this.scroller.scrollTop / rowPx) - 3);
+        const to = this.paper ? Math.min(this.rows.length, onPaper) : Math.min(this.rows.length, from + Math.ceil((this.scroller.clientHeight || 600) / rowPx) + 6);
 
         if (!g) return;
         fill(this.body, ...this.rows.slice(from, to).map((r, i) => this.row(r, (from + i) * rowPx, g.total[0]!, g.total2?.[0] ?? 0)));
+    }
+
+    // All of them go onto paper, up to so many that nobody reads them.
+    print(on: boolean): void {
+        this.paper = on;
+        this.note.textContent = on && this.rows.length > onPaper ? `the first ${count(onPaper)} of ${count(this.rows.length)}: Save CSV has all` : '';
+        this.draw();
     }
 
     private cell(v: number, all: number, unit: string, func: number): HTMLElement {

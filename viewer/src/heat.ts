@@ -2,7 +2,7 @@
 // Heat map: a column a second (or less, of short recordings), a row a fiftieth of that, as
 // FlameScope has it. A range is picked from cell to cell.
 import { type App, type Change, type View } from './app';
-import { fill, h } from './dom';
+import { fill, h, select } from './dom';
 import { holds } from './overview';
 import { Plot, sans, type Theme } from './plot';
 import { count, moment, time } from './text';
@@ -25,6 +25,7 @@ export class Heat extends Plot implements View {
     root: HTMLElement;
     private cells = new Float64Array(0);
     private columns = 1;
+    private calls = false; // how many began, not how long they took
     private column = 1e9; // ns
     private most = 1;
     private picking: [number, number] | null = null;
@@ -58,21 +59,39 @@ export class Heat extends Plot implements View {
         this.most = 0;
         if (!s?.timed) return;
         const only = app.searching || app.state.func > 0, inside = only ? holds(app, app.searching ? -1 : app.state.func) : null;
-        const per = rows / this.column, depth1 = s.key === 'calls';
+        const per = rows / this.column, depth1 = s.key === 'calls', nested = depth1 && app.state.on && s.hasOff;
         s.each({ ...app.selection, t0: 0, t1: 0 }, (t, dur, v, node) => {
             const { parent } = s.tree;
-            if (inside ? !inside[node] || (depth1 && inside[parent[node]!]) : depth1 && parent[node] !== 0) return;
+            const outer = inside ? inside[node] && !(depth1 && inside[parent[node]!]) : !depth1 || parent[node] === 0;
+            // What was off CPU in a call is no part of those it is in.
+            if (!outer && !(nested && v < dur && (!inside || inside[node]))) return;
+            if (!outer) v -= dur;
             const to = Math.min(this.cells.length - 1, Math.floor((t + dur) * per));
             for (let i = Math.floor(t * per); i <= to; i++)
                 this.cells[i]! += dur > 0 ? v * Math.max(0, Math.min(t + dur, (i + 1) / per) - Math.max(t, i / per)) / dur : v;
-        }, inside === null);
+        }, inside === null && !nested);
+        // A guest that is always busy is as dark everywhere: then how often it called tells one time from another.
+        const choice = depth1 && !s.outline && !inside, how = app.opt('heat');
+        this.calls = choice && (how === 'calls' || (how !== 'time' && this.uniform()));
+        if (this.calls) {
+            this.cells.fill(0);
+            s.each({ ...app.selection, t0: 0, t1: 0 }, (t) => { this.cells[Math.min(this.cells.length - 1, Math.floor(t * per))]!++; });
+        }
         // One cell that stands out must not make all others pale.
-        const sorted = Float64Array.from(this.cells.filter((v) => v > 0)).sort();
+        const sorted = this.cells.filter((v) => v > 0).sort();
         this.most = Math.min(sorted[sorted.length - 1] ?? 0, 1.5 * (sorted[Math.floor(sorted.length * 0.99)] ?? 0));
-        fill(this.bar, h('span', { class: 'dim', text: `each column is ${time(this.column)}, from below; each cell ${time(this.column / rows)}` }),
+        fill(this.bar, choice && select('What a cell shows', [['time', 'time on CPU'], ['calls', 'calls that began']], this.calls ? 'calls' : 'time', (v) => { app.setOpt('heat', v); this.gather(); this.redraw(); }),
+            h('span', { class: 'dim', text: `each column is ${time(this.column)}, from below; each cell ${time(this.column / rows)}` }),
             only && h('b', { class: 'name', text: app.searching ? 'what was searched for' : app.model.funcs.name(app.state.func) }),
             h('span', { class: 'grow' }),
             h('span', { class: 'key' }, 'none', ...[0.1, 0.35, 0.6, 0.99].map((v) => h('i', { style: { background: ramp(v, document.documentElement.dataset.dark === '1') } })), 'most'));
+    }
+
+    // Are nearly all cells about as full?
+    private uniform(): boolean {
+        const whole = Math.floor(this.app.model.end / this.column * rows), sorted = this.cells.slice(0, whole).sort();
+
+        return whole > 9 && sorted[Math.floor(whole * 0.1)]! > 0.8 * sorted[Math.floor(whole * 0.9)]!;
     }
 
     private size(): [number, number] {
@@ -157,7 +176,7 @@ export class Heat extends Plot implements View {
             this.redraw();
         }
         const s = this.app.source!;
-        this.tip.show(this.canvas, x, y, [moment(i * this.column / rows, this.column / rows), s.unit === 'ns' ? time(this.cells[i]!) : count(this.cells[i]!) + ' ' + s.unit]);
+        this.tip.show(this.canvas, x, y, [moment(i * this.column / rows, this.column / rows), this.calls ? count(this.cells[i]!) + ' calls' : s.unit === 'ns' ? time(this.cells[i]!) : count(this.cells[i]!) + ' ' + s.unit]);
     }
 
     override zoom(): void {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The canvas with the lines of threads and promises: lives, runs, arrows, bands, counters.
+import { drawCounters } from './counters';
 import { lowerBound } from './source';
 import { seek, type Rows } from './rows';
 import { Plot, sans, type Theme } from './plot';
@@ -7,12 +8,12 @@ import { SvgPen, type Pen } from './pen';
 import { Fate, NONE, place, type Places, type Promises } from './promises';
 import { moment, step, time } from './text';
 import { fitted } from './stack';
+import { trackPx, type Tracks } from './tracks';
 
 export const rowPx = 30;
 const head = 20;
 const WAYS = 64;
 const most = 4000; // arrows that are drawn one by one
-export const counterColours = ['#f06a6a', '#f08c00', '#4fb8b8', '#b06ae0'];
 
 const colours: Record<string, [string, string]> = { // light, dark
     read: ['#2463d6', '#6aa5ff'], resolve: ['#14883b', '#4fd07f'], fail: ['#cc0000', '#ff6060'], try_read: ['#b3a012', '#e0d060'],
@@ -28,11 +29,15 @@ export class Lines extends Plot {
     onPick?: (p: number) => void;
     onHover?: (x: number, y: number, lines: string[] | null) => void;
     onChain?: (p: number) => void;
+    onCall?: (call: number) => void;
+    showCalls = true;
     private centre = 0; // of the fisheye, a row
     private low!: Int32Array; // least and greatest row of each 64 edges
     private high!: Int32Array;
+    private tops = new Float64Array(1); // where each row begins, if none is smaller
+    private tracked: number[][][] = []; // of each row the rows of calls by depth
 
-    constructor(readonly p: Promises) {
+    constructor(readonly p: Promises, readonly tracks: Tracks | null) {
         super('Threads and promises over time: W and S zoom, A and D pan, brackets follow a chain');
         this.pack(() => true);
         this.bounds(p.first, p.last);
@@ -47,13 +52,15 @@ export class Lines extends Plot {
 
     grouped = true;
     private shown: (i: number) => boolean = () => true;
+    private shownAll = true;
 
-    pack(shown: (i: number) => boolean = this.shown): void {
+    pack(shown: (i: number) => boolean = this.shown, all = this.shownAll): void {
         const { edges } = this.p;
 
         this.shown = shown;
+        this.shownAll = all;
         this.places = place(this.p, shown, this.grouped);
-        const { row } = this.places, n = Math.ceil(edges.nr / WAYS);
+        const n = Math.ceil(edges.nr / WAYS);
         this.low = new Int32Array(n).fill(0x7fffffff);
         this.high = new Int32Array(n).fill(-1);
         for (let i = 0; i < edges.nr; i++) {
@@ -62,26 +69,67 @@ export class Lines extends Plot {
             this.low[b] = Math.min(this.low[b]!, a, c);
             this.high[b] = Math.max(this.high[b]!, a, c);
         }
-        this.centre = Math.min(this.centre, Math.max(0, row.length - 1));
+        this.centre = Math.min(this.centre, Math.max(0, this.nrRows - 1));
+        this.measure();
+    }
+
+    // Threads that only made calls are below all others.
+    private get others(): { name: string; rows: number[][] }[] { return this.showCalls && this.tracks && this.shownAll ? this.tracks.others : []; }
+    private get nrRows(): number { return this.places.nrRows + this.others.length; }
+
+    // How high each row is, with the calls below its line.
+    measure(): void {
+        const { row, nrRows } = this.places, n = this.nrRows;
+
+        this.tracked = [];
+        if (this.tracks && this.showCalls) {
+            for (const q of this.tracks.who()) {
+                const r = row[q]!, mine = this.tracks.rowsOf(q);
+                if (r < 0) continue;
+                const list = this.tracked[r] ??= [];
+                mine.forEach((rows, d) => { (list[d] ??= []).push(...rows); });
+            }
+            this.others.forEach((o, i) => { this.tracked[nrRows + i] = o.rows; });
+        }
+        this.tops = new Float64Array(n + 1);
+        for (let r = 0; r < n; r++) this.tops[r + 1] = this.tops[r]! + rowPx + (this.tracked[r]?.length ?? 0) * trackPx;
+        this.contentHeight();
         this.redraw();
     }
 
     private rowOf(p: number): number { return p === NONE ? -1 : this.places.row[p]!; }
-    override contentHeight(): number { return this.fisheye ? this.h : this.places.nrRows * rowPx + head + 30 + this.counterHeight(); }
-    private counterHeight(): number { return this.p.counters.length > 0 ? 70 : 0; }
-
-    // Middle of a row.
-    y(row: number): number {
-        if (!this.fisheye) return head + 16 + row * rowPx - this.top + rowPx / 2;
-        const d = row - this.centre, k = rowPx * 4;
-        return head + 10 + (this.h - head - 10) * 0.45 + Math.sign(d) * k * Math.log1p(Math.abs(d) / 4);
+    // Of what is drawn: is it bent, where is the row in the centre, and where do counters begin?
+    private eye = false;
+    private middle = 0;
+    private room = 0;
+    override contentHeight(): number {
+        this.room = this.h - this.counterHeight();
+        // Where all rows have room there is nothing to make smaller.
+        this.eye = this.fisheye && this.nrRows * rowPx > this.room - head - 16;
+        // In the middle, or nearer to the end that is near.
+        const top = head + 16 + rowPx / 2 - this.bent(0), end = this.room - rowPx - this.bent(this.nrRows - 1);
+        this.middle = Math.min(top, Math.max(end, head + 10 + (this.room - head - 10) * 0.45));
+        return this.eye ? this.h : this.tops[this.nrRows]! + head + 30 + this.counterHeight();
     }
 
-    height(row: number): number { return this.fisheye ? rowPx / (1 + Math.abs(row - this.centre) / 4) : rowPx; }
+    private counterHeight(): number { return this.p.counters.some((c) => !this.hiddenCounters.has(c.name)) ? 76 : 0; }
+
+    private bent(row: number): number {
+        const d = row - this.centre;
+
+        return Math.sign(d) * rowPx * 4 * Math.log1p(Math.abs(d) / 4);
+    }
+
+    // Middle of a row's line.
+    y(row: number): number {
+        return this.eye ? this.middle + this.bent(row) : head + 16 + this.tops[row]! - this.top + rowPx / 2;
+    }
+
+    height(row: number): number { return this.eye ? rowPx / (1 + Math.abs(row - this.centre) / 4) : rowPx; }
 
     private row(y: number): number {
-        if (!this.fisheye) return Math.round((y - head - 16 + this.top - rowPx / 2) / rowPx);
-        const d = y - (head + 10 + (this.h - head - 10) * 0.45);
+        if (!this.eye) return y < head + 16 - this.top ? -1 : lowerBound(this.tops, y - head - 16 + this.top + 1e-9) - 1;
+        const d = y - this.middle;
         return Math.round(this.centre + Math.sign(d) * 4 * Math.expm1(Math.abs(d) / (rowPx * 4)));
     }
 
@@ -103,26 +151,45 @@ export class Lines extends Plot {
         pen.fillRect(0, 0, this.w, this.h);
         this.drawBands(pen, t);
         this.drawGrid(pen, t);
-        const a = Math.max(0, this.row(head - rowPx)), b = Math.min(this.places.nrRows - 1, this.row(this.h + rowPx));
+        const a = Math.max(0, this.row(head - rowPx)), b = Math.min(this.nrRows - 1, this.row(this.h + rowPx)), lines = Math.min(b, this.places.nrRows - 1);
         this.drawLit(pen, t, a, b);
         let last = -9;
-        for (let r = a; r <= b; r++) {
+        for (let r = a; r <= lines; r++) {
             const y = this.y(r);
-            // In a fisheye far rows are closer together than a pixel.
-            if (y - last < 0.8) continue;
+            // In a fisheye far rows are closer together than lines can be.
+            if (y - last < 1.5) continue;
             last = y;
             this.drawLives(pen, t, r, y);
             this.drawRuns(pen, t, r, y);
         }
+        this.drawCalls(pen, t, a, b);
         this.drawArrows(pen, t, a, b);
         this.drawFindings(pen, t);
-        for (let r = a; r <= b; r++) if (this.height(r) >= 22) this.drawLabels(pen, t, r, this.y(r));
+        for (let r = a; r <= lines; r++) if (this.height(r) >= 22) this.drawLabels(pen, t, r, this.y(r));
         if (this.selected !== NONE && this.rowOf(this.selected) >= 0) this.drawSelected(pen, t, this.selected);
-        this.drawCounters(pen, t);
+        if (this.room < this.h) {
+            pen.fillStyle = t.back;
+            pen.fillRect(0, this.room, this.w, this.h - this.room);
+            drawCounters(pen, p.counters, this.hiddenCounters, { x0: this.x0, x1: this.x1, w: this.w, last: p.last, base: this.h - 20, high: this.h - this.room - 26 });
+        }
         pen.fillStyle = t.dim;
         const every = this.grid();
         pen.fillText(`each line: ${time(every)}`, this.w - 110, this.h - 9);
         if (p.nr === 0) pen.fillText('no threads', 20, 40);
+    }
+
+    private drawCalls(pen: Pen, t: Theme, a: number, b: number): void {
+        const seen: { rows: number[]; y: number }[] = [];
+
+        if (!this.tracks || this.eye) return;
+        for (let r = a; r <= b; r++)
+            this.tracked[r]?.forEach((rows, d) => {
+                const y = this.y(r) + 8 + d * trackPx;
+                if (y > head - trackPx && y < this.room) seen.push({ rows, y });
+            });
+        this.tracks.draw(pen, this.ctx, seen, this.w, this.x0, this.x1, t.dark ? 0xff261f1b : 0xffefebe9);
+        pen.font = sans;
+        for (let r = Math.max(a, this.places.nrRows); r <= b; r++) this.write(pen, t, this.others[r - this.places.nrRows]!.name, 3, this.y(r) - 2, t.text);
     }
 
     private grid(): number { return step((this.x1 - this.x0) / this.w * 110); }
@@ -183,11 +250,24 @@ export class Lines extends Plot {
         const { p } = this, thick = this.height(r) >= 8 ? 2 : 1;
         const red = t.dark ? '#ff5050' : '#cc0000', grey = t.dark ? '#8b95a4' : '#4a515b';
 
+        let from = 0, to = -1, last = false;
+        const flush = (): void => {
+            pen.fillStyle = last ? red : grey;
+            if (to > from) pen.fillRect(from, y - thick / 2 - (last ? 0.5 : 0), to - from, thick + (last ? 1 : 0));
+            to = -1;
+        };
+
         this.visible(this.places.lives, r, (i, left, right) => {
             const q = this.places.lives.id[i]!, bad = this.bad(q);
+            // Thin ones that touch each other are one rectangle.
+            if (thick < 2) {
+                if (left > to + 0.5 || bad !== last) { flush(); [from, last] = [left, bad]; }
+                to = Math.max(to, left + 1, right);
+                return;
+            }
             pen.fillStyle = bad ? red : grey;
             pen.fillRect(left, y - thick / 2 - (bad ? 0.5 : 0), Math.max(1, right - left), thick + (bad ? 1 : 0));
-            if (right > this.w + 8 || thick < 2) return;
+            if (right > this.w + 8) return;
             if (p.fate[q] === Fate.Failed) pen.fillRect(right - 1, y - 4, 2, 8);
             else if (p.fate[q] === Fate.Open && right - left > 4) {
                 pen.beginPath();
@@ -198,18 +278,34 @@ export class Lines extends Plot {
                 pen.fill();
             }
         });
+        flush();
     }
 
+    // Narrow ones that touch each other are one rectangle: rectangles are what takes the time.
     private drawRuns(pen: Pen, t: Theme, r: number, y: number): void {
         const edge = t.dark ? '#8b95a4' : '#4a515b', big = this.height(r) >= 12;
+        let from = 0, to = -1;
+        const flush = (): void => {
+            if (to <= from) return;
+            pen.fillStyle = big ? edge : '#ffffff';
+            pen.fillRect(from, y - (big ? 4 : 1), to - from, big ? 8 : 2);
+            to = -1;
+        };
 
         this.visible(this.places.runs, r, (_i, left, right) => {
-            pen.fillStyle = big ? edge : '#ffffff';
-            pen.fillRect(left, y - (big ? 4 : 1), Math.max(1, right - left), big ? 8 : 2);
-            if (!big || right - left < 1.5) return;
+            const end = Math.max(left + 1, right);
+            if (!big || right - left < 1.5) {
+                if (left > to + 0.5) { flush(); from = left; to = end; }
+                else to = Math.max(to, end);
+                return;
+            }
+            flush();
+            pen.fillStyle = edge;
+            pen.fillRect(left, y - 4, end - left, 8);
             pen.fillStyle = '#ffffff';
             pen.fillRect(left + 0.5, y - 3, right - left - 1, 6);
         });
+        flush();
     }
 
     private colour(kind: string, t: Theme): string { return (colours[kind] ?? colours.create!)[t.dark ? 1 : 0]; }
@@ -344,50 +440,28 @@ export class Lines extends Plot {
         pen.stroke();
     }
 
-    // Counters whose names are alike up to a '#' have one scale.
-    private drawCounters(pen: Pen, t: Theme): void {
-        const { counters } = this.p, group = (n: string): string => n.split('#')[0]!;
-        const scale = new Map<string, number>(), high = this.counterHeight() - 16, base = this.h - 20;
-
-        if (counters.length === 0) return;
-        pen.globalAlpha = 0.85;
-        pen.fillStyle = t.back;
-        pen.fillRect(0, base - high - 6, this.w, high + 26);
-        pen.globalAlpha = 1;
-        for (const c of counters) scale.set(group(c.name), Math.max(10, scale.get(group(c.name)) ?? 0, ...maximum(c.value)));
-        counters.forEach((c, k) => {
-            if (this.hiddenCounters.has(c.name)) return;
-            const colour = counterColours[k % 4]!, top = scale.get(group(c.name))!;
-            let last = -1, y = base;
-            pen.strokeStyle = colour;
-            pen.lineWidth = 2;
-            pen.beginPath();
-            const begin = Math.max(0, lowerBoundOf(c.time, this.x0) - 1);
-            for (let i = begin; i < c.time.length; i++) {
-                const x = Math.max(-2, this.px(c.time[i]!)), next = base - c.value[i]! / top * high;
-                if (i > begin && x - last < 0.5 && i + 1 < c.time.length) { y = next; continue; }
-                if (last < 0 && i === begin) pen.moveTo(x, next);
-                else { pen.lineTo(x, y); pen.lineTo(x, next); }
-                y = next;
-                last = x;
-                if (x > this.w) break;
-            }
-            pen.lineTo(Math.max(last, Math.min(this.w, this.px(this.p.last))), y);
-            pen.stroke();
-        });
-    }
-
     private pick(x: number, y: number): number {
         const r = this.row(y), { lives } = this.places;
 
-        if (r < 0 || r >= this.places.nrRows || Math.abs(this.y(r) - y) > Math.max(2, this.height(r) / 2)) return NONE;
+        if (y > this.room || r < 0 || r >= this.places.nrRows || Math.abs(this.y(r) - y) > Math.max(2, this.height(r) / 2)) return NONE;
         const at = this.unpx(x), slack = 4 * (this.x1 - this.x0) / this.w;
         const i = seek(lives, r, at - slack);
         return i < lives.first[r + 1]! && lives.start[i]! - slack <= at ? lives.id[i]! : NONE;
     }
 
+    // Call below the pointer, or -1, and who made it.
+    private pickCall(x: number, y: number): [number, number] {
+        const r = this.row(y), depth = Math.floor((y - this.y(r) - 8) / trackPx), rows = this.tracked[r]?.[depth];
+
+        if (!this.tracks || !rows || this.eye || x < 0 || y > this.room) return [-1, NONE];
+        const i = this.tracks.pick(rows, this.unpx(x), (this.x1 - this.x0) / this.w * 1.5);
+        return [i, i < 0 ? NONE : this.tracks.who().find((q) => this.places.row[q] === r && this.tracks!.rowsOf(q)[depth]?.some((k) => this.tracks!.holds(k, i))) ?? NONE];
+    }
+
     override hover(x: number, y: number): void {
-        const q = x < 0 ? NONE : this.pick(x, y);
+        const [call] = this.pickCall(x, y), q = x < 0 || call >= 0 ? NONE : this.pick(x, y);
+
+        if (call >= 0) { this.onHover?.(x, y, this.tracks!.describe(call, (this.x1 - this.x0) / this.w)); return; }
 
         this.onHover?.(x, y, q === NONE ? null : this.describe(q, this.unpx(x)));
     }
@@ -404,9 +478,10 @@ export class Lines extends Plot {
     }
 
     override press(x: number, y: number): void {
-        const q = this.pick(x, y);
+        const [call, who] = this.pickCall(x, y), q = call >= 0 ? who : this.pick(x, y);
 
-        if (this.fisheye) this.centre = Math.max(0, Math.min(this.places.nrRows - 1, this.row(y)));
+        if (call >= 0) this.onCall?.(call);
+        if (this.eye) this.centre = Math.max(0, Math.min(this.nrRows - 1, this.row(y)));
         this.onPick?.(q);
         this.redraw();
     }
@@ -424,29 +499,11 @@ export class Lines extends Plot {
         if (r < 0) return;
         this.centre = r;
         const y = this.y(r);
-        if (!this.fisheye && (y < head + rowPx || y > this.h - this.counterHeight() - rowPx)) this.top += y - this.h / 2;
+        if (!this.eye && (y < head + rowPx || y > this.room - rowPx)) this.top += y - this.h / 2;
         if (this.p.end[q]! < this.x0 || this.p.begin[q]! > this.x1) {
             const width = Math.max(this.x1 - this.x0, 1);
             this.show(this.p.begin[q]! - width * 0.2, this.p.begin[q]! + width * 0.8);
         }
         this.redraw();
     }
-}
-
-function maximum(a: number[]): number[] {
-    let m = 0;
-
-    for (const v of a) m = Math.max(m, v);
-    return [m];
-}
-
-function lowerBoundOf(a: number[], v: number): number {
-    let from = 0, to = a.length;
-
-    while (from < to) {
-        const mid = (from + to) >>> 1;
-        if (a[mid]! < v) from = mid + 1;
-        else to = mid;
-    }
-    return from;
 }

@@ -2,7 +2,7 @@
 // The whole recording in one strip: how much happened when, what of it is the chosen function, and
 // the range that all views show.
 import { type App } from './app';
-import { h } from './dom';
+import { fill, h } from './dom';
 import { Plot, sans, type Theme } from './plot';
 import { moment, step, time } from './text';
 import { Tip } from './tip';
@@ -23,6 +23,8 @@ export class Overview extends Plot {
     private bins: Bins | null = null;
     private picking: [number, number] | null = null;
     readonly note = h('span', { class: 'range' });
+    private later = 0;
+    hot = 0; // what is shown while no function was chosen
 
     constructor(private app: App, private tip: Tip) {
         super('Activity over time: drag to choose a range');
@@ -31,7 +33,9 @@ export class Overview extends Plot {
         this.min = this.x0 = 0;
         this.max = this.x1 = app.model.end;
         app.listen((c) => {
+            if (c === 'zoom') return;
             if (c !== 'look') this.bins = null;
+            if (c === 'data') this.lead();
             this.redraw();
         });
     }
@@ -42,25 +46,41 @@ export class Overview extends Plot {
         const source = app.source;
 
         if (!source?.timed) return b;
-        const { cpu, thread, func, on } = app.state, { tree } = source;
+        const { cpu, thread, on } = app.state, { tree } = source, func = app.state.func || this.hot;
         const mine = func > 0 || app.searching ? holds(app, app.searching ? -1 : func) : null;
         const idle = Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|stolen|exit hlt)/.test(app.model.funcs.name(f)) ? 1 : 0));
         const per = n / app.model.end;
-        const depth1 = source.key === 'calls';
+        const depth1 = source.key === 'calls', nested = depth1 && on && source.hasOff;
         source.each({ t0: 0, t1: 0, cpu, thread, on }, (t, dur, v, node) => {
             const outer = !depth1 || tree.parent[node] === 0;
             const own = mine !== null && mine[node] && (!depth1 || !mine[tree.parent[node]!]);
-            if (!outer && !own) return;
+            // What was off CPU in a call is no part of those it is in.
+            const less = nested && v < dur;
+            if (!outer && !own && !less) return;
             const to = Math.min(n - 1, (t + dur) * per);
             for (let i = Math.min(n - 1, Math.floor(t * per)); i <= to; i++) {
-                const part = dur > 0 ? v * Math.max(0, Math.min((t + dur) * per, i + 1) - Math.max(t * per, i)) / per / dur : v;
-                if (outer) b.all[i]! += part;
-                if (outer && idle[node]) b.idle[i]! += part;
-                if (own) b.mine[i]! += part;
+                const part = dur > 0 ? Math.max(0, Math.min((t + dur) * per, i + 1) - Math.max(t * per, i)) / per / dur : 1;
+                if (outer || less) b.all[i]! += part * (outer ? v : v - dur);
+                if (outer && idle[node]) b.idle[i]! += part * v;
+                if (own || (less && mine?.[node])) b.mine[i]! += part * (own ? v : v - dur);
             }
-        }, mine === null);
+        }, mine === null && !nested);
         for (const v of b.all) b.most = Math.max(b.most, v);
         return b;
+    }
+
+    // When the hottest function was hot; of very many calls not before people have looked at something.
+    lead(): void {
+        const { app } = this, few = (app.model.spans?.rows.start.length ?? 0) < 1e6;
+        const find = (): void => {
+            this.hot = app.source?.timed ? app.hottest : 0;
+            this.bins = null;
+            this.redraw();
+        };
+
+        clearTimeout(this.later);
+        if (few) find();
+        else this.later = setTimeout(find, 700);
     }
 
     override paint(t: Theme): void {
@@ -85,7 +105,10 @@ export class Overview extends Plot {
             ctx.fillStyle = t.text;
             for (const x of range) ctx.fillRect(this.px(x!) - 0.5, 0, 1.5, this.h);
         }
-        this.note.textContent = range ? `${time(range[1]! - range[0]!)} from ${moment(range[0]!, (range[1]! - range[0]!) / 10)}` : `${time(app.model.end)} in all`;
+const func = app.state.func || this.hot;
+        fill(this.note, range ? `${time(range[1]! - range[0]!)} from ${moment(range[0]!, (range[1]! - range[0]!) / 10)}` : `${time(app.model.end)} in all`,
+            (func > 0 || app.searching) && h('span', { class: 'key' }, h('i', { style: { background: app.searching ? '#e045e0' : 'var(--accent)' } }),
+                h('span', { class: 'name which', text: app.searching ? 'what was searched for' : app.model.funcs.name(func) })));
     }
 
     private marks(t: Theme): void {

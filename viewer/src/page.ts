@@ -3,17 +3,20 @@ import { App, type State, type View } from './app';
 import { Breakdown } from './breakdown';
 import { Card } from './card';
 import { Chart } from './chart';
-import { load } from './data';
+import { load, type Data } from './data';
 import { button, fill, h, select } from './dom';
 import { Exits } from './exits';
 import { Flame } from './flame';
 import { Functions } from './functions';
 import { Heat } from './heat';
+import { Live } from './live';
 import { Help } from './help';
 import { Overview } from './overview';
+import { Pair } from './pair';
 import { Quality } from './quality';
 import { Sandwich } from './sandwich';
-import { model } from './source';
+import { withParts, type Ask } from './parts';
+import { model, type Model } from './source';
 import { Timeline } from './timeline';
 import { Tip } from './tip';
 import { Url } from './url';
@@ -31,7 +34,8 @@ class Page {
     private card: Card;
     private url: Url;
 
-    constructor(readonly app: App) {
+    // gone: another page takes its place. more: what else goes below the head.
+    constructor(readonly app: App, private gone: AbortSignal, private more: HTMLElement | null) {
         const { model: m } = app;
 
         this.overview = new Overview(app, this.tip);
@@ -41,7 +45,7 @@ class Page {
         if (m.sources.some((s) => s.timed)) this.views.push(new Chart(app, this.tip), new Heat(app, this.tip));
         if (m.sources.length > 0) this.views.push(new Breakdown(app, this.tip));
         if (m.exits) this.views.push(new Exits(app));
-        if (m.data.head.promises) this.views.unshift(new Timeline(app, this.tip));
+        if (m.data.head.promises) this.views.unshift(m.beside ? new Pair(app, this.tip, m.beside) : new Timeline(app, this.tip));
         if (m.data.head.quality !== '' || m.data.head.calls || m.data.head.promises) this.views.push(new Quality(app));
         app.state.source = m.sources[0]?.key ?? '';
         app.state.on = m.sources[0] === m.spans && !!m.spans?.hasOff;
@@ -53,10 +57,27 @@ class Page {
             if (view && c !== 'look') view.update(c);
             else view?.open();
             if (c === 'search' || c === 'data') this.sayFound();
+            if (c === 'zoom') { this.url.saveSoon(); return; }
             this.filter();
             this.url.save();
         });
         this.keys();
+    }
+
+    // What the address does not hold, for the page that takes this one's place.
+    keep(): { search: boolean; at: [number, number]; top: number; scroll: number } {
+        const plot = (this.view() as { plot?: { top: number } } | undefined)?.plot;
+
+        return { search: document.activeElement === this.search, at: [this.search.selectionStart ?? 0, this.search.selectionEnd ?? 0],
+            top: plot?.top ?? 0, scroll: this.main.querySelector('.scroll')?.scrollTop ?? 0 };
+    }
+
+    restore(k: ReturnType<Page['keep']>): void {
+        const plot = (this.view() as { plot?: { top: number; redraw(): void } } | undefined)?.plot, scroller = this.main.querySelector('.scroll');
+
+        if (plot) { plot.top = k.top; plot.redraw(); }
+        if (scroller) scroller.scrollTop = k.scroll;
+        if (k.search) { this.search.focus(); this.search.setSelectionRange(...k.at); }
     }
 
     private view(): View | undefined { return this.views.find((v) => v.id === this.app.state.view); }
@@ -69,7 +90,7 @@ class Page {
         fill(document.body,
             h('header', {}, h('b', { class: 'mark', text: 'uniscope' }), h('h1', { text: head.title }), this.tabs, h('span', { class: 'grow' }),
                 this.found, this.search, button('◐', 'Dark or light', () => this.dark()), button('?', 'Keys (?)', () => this.help.toggle())),
-            this.filters, app.model.sources.some((s) => s.timed) && this.overview.canvas,
+            h('div', { class: 'tools' }, this.filters, h('span', { class: 'grow' }), this.more), app.model.sources.some((s) => s.timed) && this.overview.canvas,
             h('div', { class: 'body' }, this.main, this.card.root), this.tip.root, this.help.root);
         this.url.restore();
         this.theme();
@@ -78,15 +99,21 @@ class Page {
         if (!this.view()) app.state.view = this.views[0]?.id ?? '';
         this.go(app.state.view, false);
         // After the first picture: it looks at everything once more.
-        requestAnimationFrame(() => setTimeout(() => this.card.draw()));
+        requestAnimationFrame(() => setTimeout(() => {
+            this.card.draw();
+            this.overview.lead();
+        }));
         this.filter();
+        this.sayFound();
+        addEventListener('beforeprint', () => this.print(true), { signal: this.gone });
+        addEventListener('afterprint', () => this.print(false), { signal: this.gone });
         addEventListener('hashchange', () => {
             this.url.restore();
             this.search.value = app.state.search;
             app.setSearch(app.state.search);
             this.go(app.state.view, false);
             app.tell('data');
-        });
+        }, { signal: this.gone });
     }
 
     go(id: string, save = true): void {
@@ -101,6 +128,7 @@ class Page {
             b.dataset.view = v.id;
             return b;
         }));
+        this.tabs.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
         const view = this.view();
         if (!view) {
             fill(this.main, h('p', { class: 'warn', text: 'Nothing was recorded.' }));
@@ -132,7 +160,7 @@ class Page {
         this.found.textContent = app.badPattern ? 'not a regular expression' : '';
         if (!app.badPattern && app.searching && g) {
             const n = app.match.reduce((a, b) => a + b, 0);
-            this.found.textContent = `${n} function${n === 1 ? '' : 's'}, ${(100 * app.matchedShare(g, 0)).toFixed(1)} %`;
+            this.found.textContent = `${n} function${n === 1 ? '' : 's'}, ${(100 * app.matchedShare(g, 0)).toFixed(1)} %` + (app.hard > 0 ? `; not looked at: ${app.hard} for which the pattern takes too long` : '');
         }
     }
 
@@ -141,6 +169,15 @@ class Page {
 
         document.documentElement.dataset.dark = dark ? '1' : '0';
         matchMedia('(prefers-color-scheme: dark)').onchange = () => { this.theme(); this.app.tell('look'); };
+    }
+
+    // Ink is for what is drawn, not for what is behind it.
+    private print(on: boolean): void {
+        if (on) document.documentElement.dataset.dark = '0';
+        else this.theme();
+        this.app.tell('look');
+        this.view()?.print?.(on);
+        this.overview.draw(); // not with the next frame: that is after printing
     }
 
     private dark(): void {
@@ -181,7 +218,7 @@ class Page {
             else if (ev.key === 'Escape') this.escape();
             else if (ev.key === 'n') this.nextThread(1);
             else if (ev.key === 'p') this.nextThread(-1);
-        });
+        }, { signal: this.gone });
     }
 
     private typed(ev: KeyboardEvent): void {
@@ -198,14 +235,44 @@ declare global {
     interface Window { uniscope?: { app: App; page: Page; state: State } }
 }
 
-load().then((data) => {
-    const app = new App(model(data));
-    const page = new Page(app);
+let gone = new AbortController();
 
+function show(m: Model, more: HTMLElement | null = null): void {
+    const before = window.uniscope?.page;
+    const old = before?.app.model, same = !old || old.begin === m.begin || old.end === 0;
+    // A range of time says nothing of another recording, nor does what was scrolled to.
+    const kept = same ? before?.keep() : undefined;
+
+    if (!same) {
+        const q = new URLSearchParams(location.hash.slice(1));
+        for (const k of ['t', 'z', 'who', 'cpu', 'thread']) q.delete(k);
+        history.replaceState(null, '', '#' + q.toString());
+    }
+    gone.abort();
+    gone = new AbortController();
+    const app = new App(m);
+    const page = new Page(app, gone.signal, more);
+
+    if (kept) page.restore(kept);
     // For who looks at a report by script.
     window.uniscope = { app, page, state: app.state };
     document.documentElement.dataset.ready = '1';
-}).catch((e: unknown) => {
+}
+
+function failed(e: unknown): void {
     fill(document.body, h('p', { class: 'warn', text: 'This report cannot be shown: ' + (e instanceof Error ? e.message : String(e)) }));
     document.documentElement.dataset.ready = 'failed';
-});
+}
+
+if (document.documentElement.dataset.served) {
+    const live: Live = new Live((data: Data, ask: Ask) => show(withParts(model(data), ask), live.root));
+    // Until the first data are there.
+    fill(document.body, h('header', {}, h('b', { class: 'mark', text: 'uniscope' })), h('div', { class: 'tools' }, live.root));
+} else {
+    Promise.all([load(), load('o')]).then(([data, other]) => {
+        if (!data) throw new Error('it has no data');
+        const m = model(data);
+        if (other?.head.promises) m.beside = model(other, m.funcs);
+        show(m);
+    }).catch(failed);
+}

@@ -197,11 +197,12 @@ export abstract class Plot {
         c.addEventListener('dblclick', (ev) => this.double(...this.where(ev)));
         c.addEventListener('pointerdown', (ev) => {
             const [x, y] = this.where(ev);
-            if (ev.button !== 0) return;
+            // Of a selection there is one finger, of a pinch there are two.
+            if (ev.button !== 0 || select || this.touches.size === 2) return;
             c.setPointerCapture(ev.pointerId);
             this.touches.set(ev.pointerId, { x, y });
             select = this.touches.size === 1 ? this.dragBegins(x, y, ev) : null;
-            this.drag = { x, y, x0: this.x0, x1: this.x1, top: this.top, moved: false };
+            this.grab(x, y, this.touches.size === 2);
         });
         c.addEventListener('pointermove', (ev) => {
             const [x, y] = this.where(ev), d = this.drag;
@@ -211,24 +212,38 @@ export abstract class Plot {
             }
             if (this.touches.size === 2) this.pinch(ev.pointerId, x, y);
             else {
+                this.touches.set(ev.pointerId, { x, y });
                 d.moved ||= Math.abs(x - d.x) + Math.abs(y - d.y) > 4;
+                if (d.moved && ev.pointerType === 'touch') this.hover(-1, -1);
                 if (d.moved && select) select(x, y, false);
                 else if (d.moved) this.dragTo(d, x, y);
             }
         });
         const end = (ev: PointerEvent): void => {
             const d = this.drag, [x, y] = this.where(ev);
-            this.touches.delete(ev.pointerId);
-            if (d === null || this.touches.size > 0) return;
+            if (!this.touches.delete(ev.pointerId) || d === null) return;
+            // One finger of a pinch is left: it goes on from where it is.
+            const [left] = this.touches.values();
+            if (left) { this.grab(left.x, left.y, true); return; }
             this.drag = null;
             if (select && d.moved) select(x, y, true);
             else if (d.moved) this.onRange?.(this.x0, this.x1);
-            else if (ev.type === 'pointerup') this.press(x, y, ev);
+            else if (ev.type === 'pointerup') this.tapped(x, y, ev);
             select = null;
         };
         c.addEventListener('pointerup', end);
         c.addEventListener('pointercancel', end);
-        c.addEventListener('pointerleave', () => { if (this.drag === null) this.hover(-1, -1); });
+        c.addEventListener('pointerleave', (ev) => { if (this.drag === null && ev.pointerType !== 'touch') this.hover(-1, -1); });
+    }
+
+    private grab(x: number, y: number, moved: boolean): void {
+        this.drag = { x, y, x0: this.x0, x1: this.x1, top: this.top, moved };
+    }
+
+    // A finger does not hover: what is under it is told when it taps.
+    private tapped(x: number, y: number, ev: PointerEvent): void {
+        this.press(x, y, ev);
+        if (ev.pointerType === 'touch') this.hover(x, y);
     }
 
     private dragTo(d: { x: number; y: number; x0: number; x1: number; top: number }, x: number, y: number): void {

@@ -30,6 +30,7 @@ export class Promises {
     bands: Band[] = [];
     counters: Counter[] = [];
     findings: Finding[];
+    doubts: Finding[];
     first: number;
     last: number;
     kinds: string[];
@@ -54,6 +55,7 @@ export class Promises {
         this.strings = h.strings;
         this.types = h.types;
         this.findings = h.findings;
+        this.doubts = h.doubts ?? [];
         this.id = d.u64('p.id');
         this.nr = this.id.low.length;
         this.type = d.u32('p.type');

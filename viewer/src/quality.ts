@@ -24,6 +24,7 @@ export class Quality implements View {
 
         fill(this.root, h('div', { class: 'scroll pad' },
             r && !r.closed && h('p', { class: 'warn', text: 'The recorder was killed, or still runs: this is what was there.' }),
+            (head.left_out ?? 0) > 0 && h('p', { class: 'warn', text: `The last ${count(head.left_out!)} samples and exits are not in this page, which holds 20 million of each: uniscope report and export have all.` }),
             ...guests.flatMap((g) => [guests.length > 1 && h('h3', { text: g.name }), h('div', { class: 'tiles' },
                 this.tile('samples', count(g.weight), `in ${time(g.duration_ns)} at ${count(r!.frequency_hz)} Hz`, g.weight === 0),
                 g.complete !== undefined && this.tile('whole call chains', percent(g.complete, 1), 'reach their outermost caller', g.complete < 0.95),
@@ -33,8 +34,11 @@ export class Quality implements View {
                     : this.tile('pause per sample', 'none', 'the guest was never stopped', false)),
             ...(g.vcpus ?? []).map((v, i) => h('div', { class: 'stacked' }, h('span', { class: 'who', text: 'vCPU ' + i }), h('div', { class: 'track' }, h('div', { class: 'segments', style: { width: '100%' } },
                 ...shares.filter(([k]) => v[k]! > 0).map(([k, c]) => h('span', { class: 'segment', title: `${k} ${percent(v[k]!, 1)}`, style: { 'flex-grow': String(v[k]), background: c } }, v[k]! > 0.07 && h('span', { text: `${k} ${percent(v[k]!, 1)}` })))))))]),
+            ...[head.samples, head.exits, head.calls].filter((x) => (x?.flat ?? 0) > 0).map((x) => h('p', { class: 'warn', text: `The call tree has ${count(x!.flat!)} nodes more than are sent: what takes least is flat here, each function once in [small] below the last caller that is shown. report and export have all.` })),
+            (head.samples?.near_ns ?? 0) > 0 && h('p', { class: 'warn', text: `These are very many samples: those of one stack within ${time(head.samples!.near_ns!)} are shown as one. report --html has each.` }),
             head.calls && h('div', { class: 'tiles' }, this.tile('calls', count(head.calls.nr), head.calls.left_out > 0 ? count(head.calls.left_out) + ' of them are not in this page' : 'all are in this page', head.calls.left_out > 0),
                 this.tile('events lost', count(head.calls.lost), 'calls open then are cut off', head.calls.lost > 0)),
+            (head.promises?.left_out ?? 0) + (head.promises?.left_parts ?? 0) > 0 && h('p', { class: 'warn', text: `${count(head.promises!.left_out ?? 0)} threads and promises, and ${count(head.promises!.left_parts ?? 0)} runs, waits and others, are not in this page: it holds the first million and those that something is wrong with. uniscope promises reads all.` }),
             head.promises && h('div', { class: 'tiles' }, this.tile('events of threads', count(head.promises.events), '', false), this.tile('events lost', count(head.promises.lost), '', head.promises.lost > 0)),
             head.quality !== '' && h('pre', { text: head.quality }),
             h('p', { class: 'dim', text: `uniscope ${head.uniscope}` })));

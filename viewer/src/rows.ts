@@ -8,6 +8,7 @@ export interface Rows {
     start: Float64Array;
     dur: Float64Array;
     id: Uint32Array;
+    count?: Uint32Array; // how many calls each stands for, where it may be several
     index?: Index;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One function between its callers (above) and its callees (below).
 import { type App, type Change, type View } from './app';
+import { hit, ofDelta } from './colours';
 import { fill, h } from './dom';
 import { layout, type Layout } from './layout';
 import { Stack } from './stack';
@@ -13,19 +14,29 @@ class Half {
     g!: Graph;
     plot: Stack;
 
-    constructor(app: App, tip: Tip, label: string, up: boolean) {
+    constructor(private app: App, tip: Tip, label: string, up: boolean) {
         this.plot = new Stack(label, {
-            colour: (n) => app.colour(this.g.tree.func[n]!),
+            colour: (n) => this.colour(n),
             text: (n) => app.model.funcs.name(this.g.tree.func[n]!),
             hover: (i, x, y) => {
                 if (i < 0) { tip.hide(); return; }
-                const n = this.rows.id[i]!, unit = app.source!.unit;
-                tip.show(this.plot.canvas, x, y, [app.model.funcs.name(this.g.tree.func[n]!),
-                    `${value(this.g.total[n]!, unit)}, ${percent(this.g.total[n]!, this.g.total[0]!)} of the function's`]);
+                const n = this.rows.id[i]!, { unit } = app.source!, { total, total2 } = this.g;
+                const part = (t: Float64Array): string => `${value(t[n]!, unit)}, ${percent(t[n]!, t[0]!)} of the function's`;
+                tip.show(this.plot.canvas, x, y, [app.model.funcs.name(this.g.tree.func[n]!), ...(total2 ? ['before ' + part(total), 'after ' + part(total2)] : [part(total)])]);
             },
             press: (i) => { if (i >= 0) app.setFunc(this.g.tree.func[this.rows.id[i]!]!); },
         });
         this.plot.up = up;
+    }
+
+    // Of a difference: more or less of all that was recorded, as in the flame graph.
+    private colour(n: number): number {
+        const { app, g } = this, func = g.tree.func[n]!, all = app.graph();
+
+        if (!g.total2 || !all?.total2) return app.colour(func);
+        if (app.searching && app.match[func]) return hit;
+        const scale = all.total[0]! > 0 && all.total2[0]! > 0 ? all.total2[0]! / all.total[0]! : 1;
+        return ofDelta((g.total2[n]! - g.total[n]! * scale) / Math.max(this.rows.total, 1e-9), app.state.safe);
     }
 
     set(g: Graph, byWeight: boolean): void {
@@ -35,7 +46,7 @@ class Half {
         this.g = g;
         this.rows = { ...whole, nr: whole.nr - 1, first: whole.first.subarray(1) };
         this.plot.set(this.rows);
-        this.plot.bounds(0, Math.max(g.total[0]!, 1e-9));
+        this.plot.bounds(0, Math.max(whole.total, 1e-9));
     }
 }
 
@@ -45,7 +56,7 @@ export class Sandwich implements View {
     root: HTMLElement;
     private up: Half;
     private down: Half;
-    private head = h('div', { class: 'bar' });
+    private head = h('div', { class: 'bar', role: 'status' });
 
     constructor(private app: App, tip: Tip) {
         this.up = new Half(app, tip, 'Callers of the function', true);
@@ -76,9 +87,11 @@ export class Sandwich implements View {
         const below = callees(g, app.model.funcs, func), unit = app.source!.unit;
         this.up.set(callers(g, app.model.funcs, func), app.state.byWeight);
         this.down.set(below, app.state.byWeight);
-        const self = app.table().find((r) => r.func === func)?.self ?? 0;
+        const row = app.table().find((r) => r.func === func);
+        const said = (total: number, self: number, all: number): string => `total ${value(total, unit)} (${percent(total, all)}), self ${value(self, unit)} (${percent(self, all)})`;
+        const now = said(below.total[0]!, row?.self ?? 0, g.total[0]!);
         fill(this.head, h('b', { class: 'name', text: app.model.funcs.name(func) }),
-            h('span', { class: 'dim', text: `total ${value(below.total[0]!, unit)} (${percent(below.total[0]!, g.total[0]!)}), self ${value(self, unit)} (${percent(self, g.total[0]!)})` }));
+            h('span', { class: 'dim', text: below.total2 && g.total2 ? `before: ${now}; after: ${said(below.total2[0]!, row?.self2 ?? 0, g.total2[0]!)}` : now }));
     }
 
     keyDown(ev: KeyboardEvent): boolean {

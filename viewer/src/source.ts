@@ -18,6 +18,7 @@ export interface Source {
     // Value that ended at each node.
     self(sel: Selection): Float64Array;
     hasOff: boolean;
+    outline?: boolean; // each() tells of what shares a pixel as if it were one
     // Each value, of calls with `outer` only those that nothing called: from when, for how long (0: a moment), how much, where.
     each(sel: Selection, fn: (t: number, dur: number, v: number, node: number, cpu: number, thread: number) => void, outer?: boolean): void;
 }
@@ -55,6 +56,7 @@ export class Points implements Source {
     tree: Tree;
     private off: Uint8Array;
     key = ''; title = ''; unit = '';
+    private longest = -1; // of what the samples stand for
     constructor(tree: Tree, readonly time: Float64Array, readonly node: Uint32Array, readonly weight: ArrayLike<number>,
         readonly cpu: Int32Array, readonly thread: Int32Array) {
         this.tree = tree;
@@ -66,8 +68,26 @@ export class Points implements Source {
         return Object.assign(this, { key, title, unit });
     }
 
+    // Also what ends later and began in the range.
     private span(sel: Selection): [number, number] {
-        return sel.t1 > sel.t0 ? [lowerBound(this.time, sel.t0), lowerBound(this.time, sel.t1)] : [0, this.time.length];
+        if (!(sel.t1 > sel.t0)) return [0, this.time.length];
+        if (this.longest < 0) {
+            this.longest = 0;
+            for (let i = 0; i < this.time.length; i++) this.longest = Math.max(this.longest, this.durOf(i));
+        }
+        return [lowerBound(this.time, sel.t0), lowerBound(this.time, sel.t1 + this.longest)];
+    }
+
+    durOf(i: number): number {
+        return this.weight[i]! > 1 ? this.weight[i]! * this.period : 0;
+    }
+
+    // How much of it is in the range.
+    private share(i: number, sel: Selection): number {
+        const dur = this.durOf(i), end = this.time[i]!;
+
+        if (!(sel.t1 > sel.t0)) return 1;
+        return dur > 0 ? Math.max(0, Math.min(end, sel.t1) - Math.max(end - dur, sel.t0)) / dur : end < sel.t1 ? 1 : 0;
     }
 
     self(sel: Selection): Float64Array {
@@ -77,28 +97,37 @@ export class Points implements Source {
 
         for (let i = from; i < to; i++)
             if ((sel.cpu < 0 || cpu[i] === sel.cpu) && (sel.thread < 0 || thread[i] === sel.thread) && !(sel.on && off[node[i]!]))
-                out[node[i]!]! += weight[i]!;
+                out[node[i]!]! += weight[i]! * this.share(i, sel);
         return out;
     }
 
     each(sel: Selection, fn: Parameters<Source['each']>[1]): void {
         const [from, to] = this.span(sel);
-        const { time, node, weight, cpu, thread, off, period } = this;
+        const { time, node, weight, cpu, thread, off } = this, ranged = sel.t1 > sel.t0;
 
         for (let i = from; i < to; i++) {
             if ((sel.cpu >= 0 && cpu[i] !== sel.cpu) || (sel.thread >= 0 && thread[i] !== sel.thread) || (sel.on && off[node[i]!])) continue;
-            const dur = weight[i]! > 1 ? weight[i]! * period : 0;
-            fn(Math.max(0, time[i]! - dur), dur, weight[i]!, node[i]!, cpu[i]!, thread[i]!);
+            const dur = this.durOf(i), part = this.share(i, sel);
+            if (part === 0) continue;
+            const a = Math.max(0, time[i]! - dur, ranged ? sel.t0 : 0), b = dur > 0 && ranged ? Math.min(time[i]!, sel.t1) : time[i]!;
+            fn(a, dur > 0 ? b - a : 0, weight[i]! * part, node[i]!, cpu[i]!, thread[i]!);
         }
     }
 }
 
-// Calls: rows of one thread and depth each, which hold them in order.
+// Calls: rows of one thread and depth each, which hold them in order. Of an outline a row is also of one vCPU.
 export class Spans implements Source {
     key = 'calls'; title = 'Calls'; unit = 'ns'; timed = true; hasOff = false;
     constructor(readonly tree: Tree, readonly rows: Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
-        readonly cpu: Uint32Array, readonly off: Float64Array) {
-        this.hasOff = off.some((v) => v > 0);
+        readonly cpu: Uint32Array, readonly off: Float64Array, readonly rowCpu: Uint32Array) {
+        let any = 0;
+        for (let i = 0; i < off.length && any === 0; i++) any = off[i]!;
+        this.hasOff = any > 0;
+    }
+
+    // Is any call of a row on that vCPU?
+    isOn(row: number, cpu: number): boolean {
+        return this.rowCpu.length > 0 ? this.rowCpu[row] === cpu : this.cpu.subarray(this.rows.first[row]!, this.rows.first[row + 1]!).includes(cpu);
     }
 
     // A call's time in the range, less that of the calls in it.
@@ -120,17 +149,18 @@ export class Spans implements Source {
 
         for (let r = 0; r < this.rows.nr; r++) {
             const thread = this.rowThread[r]!;
-            if ((sel.thread >= 0 && thread !== sel.thread) || (outer && this.rowDepth[r] !== 0)) continue;
+            const on = this.rowCpu[r];
+            if ((sel.thread >= 0 && thread !== sel.thread) || (sel.cpu >= 0 && on !== undefined && on !== sel.cpu) || (outer && this.rowDepth[r] !== 0)) continue;
             let i = first[r]!;
             const end = first[r + 1]!;
             if (!whole) i = Math.max(i, lowerBound(start, sel.t0, i, end) - 1);
             for (; i < end && (whole || start[i]! < sel.t1); i++) {
-                if (sel.cpu >= 0 && this.cpu[i] !== sel.cpu) continue;
+                if (sel.cpu >= 0 && on === undefined && this.cpu[i] !== sel.cpu) continue;
                 const a = whole ? start[i]! : Math.max(start[i]!, sel.t0);
                 const b = whole ? start[i]! + dur[i]! : Math.min(start[i]! + dur[i]!, sel.t1);
                 if (b < a) continue;
                 const away = sel.on && this.off[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
-                fn(a, b - a, b - a - away, id[i]!, this.cpu[i]!, thread);
+                fn(a, b - a, b - a - away, id[i]!, on ?? this.cpu[i]!, thread);
             }
         }
     }
@@ -155,9 +185,12 @@ export interface Model {
     threads: Names;
     begin: bigint; // of the page's time, host's clock
     end: number;   // ns since then
+    callers: { name: string; number: string; thread: number }[]; // threads that made calls, as the trace has them
     exits?: Points & { columns: ExitColumns };
     spans?: Spans;
     samples?: Points;
+    changed?: () => void; // what a source says now is other than before
+    beside?: Model; // another trace, whose timeline goes beside this one; its functions are this one's
 }
 
 function tree(d: Data, prefix: string, funcs: Funcs, frames: Uint32Array): Tree {
@@ -223,7 +256,7 @@ function addSamples(m: Model): void {
             .named('samples', 'Samples', head.unit);
         m.samples.timed = !d.head.aggregate;
         const hz = d.head.recording?.frequency_hz ?? 0;
-        if (hz > 0) m.samples.period = 1e9 / hz;
+        if (hz > 0 && !head.near_ns) m.samples.period = 1e9 / hz;
         m.sources.push(m.samples);
     }
 }
@@ -260,7 +293,7 @@ function addCalls(m: Model): void {
 
     if (!head || !d.has('c.gap')) return;
     const t = tree(d, 'c', m.funcs, m.funcs.add(head.frames));
-    const begin = Number(BigInt(head.begin) - m.begin);
+    const begin = Number(BigInt(head.begin) - m.begin), on = d.u32('r.cpu');
     const start = d.f64('c.gap'), dur = d.f64('c.dur'), nr = d.u32('r.nr'), thread = d.u32('r.thread');
     const first = new Uint32Array(nr.length + 1);
     for (let r = 0; r < nr.length; r++) {
@@ -271,32 +304,41 @@ function addCalls(m: Model): void {
         }
     }
     const cpus = d.u32('c.cpu'), onCpu = new Map<number, number>();
-    for (let r = nr.length - 1; r >= 0; r--) if (nr[r]! > 0) onCpu.set(thread[r]!, cpus[first[r]!]!);
+    for (let r = nr.length - 1; r >= 0; r--) if (nr[r]! > 0) onCpu.set(thread[r]!, cpus[first[r]!] ?? on[r]!);
     const idOf: number[] = [];
     for (let i = 0; i < cpus.length; i++) cpus[i] = idOf[cpus[i]!] ??= m.cpus.id('vCPU ' + cpus[i]);
+    on.forEach((v, r) => { on[r] = idOf[v] ??= m.cpus.id('vCPU ' + v); });
     const labels = threadLabels(d);
     // Where nothing tells threads apart, each CPU is one.
     const names = head.threads.map(([name, number], i) => name === 'tid' && number === '0' && onCpu.has(i) ? `on vCPU ${onCpu.get(i)}` : labels.get(number) ?? (name && name !== 'tid' ? name + (number === '0' ? '' : ' ' + number)
         : 'thread ' + (BigInt(number) > 65535n ? '0x' + BigInt(number).toString(16) : number)));
     names.forEach((name, i) => { if (names.indexOf(name) < i) names[i] = `${name} (${i})`; });
     const rowThread = Int32Array.from(thread, (x) => m.threads.id(names[x] ?? 'thread ' + x));
-    m.spans = new Spans(t, { nr: nr.length, first, start, dur, id: d.u32('c.node') }, rowThread, d.u32('r.depth'), cpus, d.f64('c.off'));
+    for (const x of new Set(thread)) {
+        const [name, number] = head.threads[x] ?? ['', ''];
+        m.callers.push({ name, number, thread: m.threads.id(names[x] ?? 'thread ' + x) });
+    }
+    m.spans = new Spans(t, { nr: nr.length, first, start, dur, id: d.u32('c.node'), ...(head.outline ? { count: d.u32('c.nr') } : {}) }, rowThread, d.u32('r.depth'), cpus, d.f64('c.off'), on);
     m.sources.push(m.spans);
 }
 
-export function model(data: Data): Model {
+export function model(data: Data, funcs = new Funcs()): Model {
     const h = data.head;
     const begins = [h.samples && data.has('s.time') ? h.samples.begin : '0', h.exits?.begin, h.calls?.begin, h.promises?.begin]
         .map((s) => BigInt(s ?? '0')).filter((v) => v > 0n);
-    const m: Model = { data, funcs: new Funcs(), sources: [], cpus: new Names(), threads: new Names(), begin: begins.length ? begins.reduce((a, b) => (a < b ? a : b)) : 0n, end: 0 };
+    const m: Model = { data, funcs, sources: [], cpus: new Names(), threads: new Names(), callers: [], begin: begins.length ? begins.reduce((a, b) => (a < b ? a : b)) : 0n, end: 0 };
 
     addSamples(m);
     addCalls(m);
     addExits(m);
     for (const s of [m.samples, m.exits]) if (s?.time.length) m.end = Math.max(m.end, s.time[s.time.length - 1]! + 1);
     if (m.spans) {
-        const { start, dur } = m.spans.rows;
-        for (let i = 0; i < start.length; i++) m.end = Math.max(m.end, start[i]! + dur[i]!);
+        // What is last in its row ends last there.
+        const { start, dur, first } = m.spans.rows;
+        for (let r = 1; r < first.length; r++) {
+            const i = first[r]! - 1;
+            if (i >= first[r - 1]!) m.end = Math.max(m.end, start[i]! + dur[i]!);
+        }
     }
     if (h.promises) m.end = Math.max(m.end, Number(BigInt(h.promises.begin) - m.begin) + h.promises.duration);
     return m;

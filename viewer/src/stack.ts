@@ -58,7 +58,14 @@ export class Stack extends Plot {
     override scrollSign(): number { return this.up ? -1 : 1; }
     override scroll(px: number): void { super.scroll(this.up ? -px : px); }
 
-    private visible(): [number, number] {
+    // The same rows, in more or less detail.
+    swap(rows: Rows): void {
+        this.rows = rows;
+        this.focus = -1;
+        this.redraw();
+    }
+
+    visible(): [number, number] {
         let a = 0, b = this.rows.nr;
 
         while (a < b && this.y[a]! + rowHeight < this.top) a++;

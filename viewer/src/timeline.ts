@@ -2,16 +2,20 @@
 // Timeline of threads and promises: the lines, what was found wrong, and the one that was chosen.
 import { type App, type Change, type View } from './app';
 import { button, download, fill, h } from './dom';
-import { counterColours, Lines } from './lines';
+import { counterColours } from './counters';
+import { Lines } from './lines';
 import { theme } from './plot';
-import { pack } from './chart';
-import { Stack } from './stack';
 import { Fate, NONE, Promises } from './promises';
+import type { Finding } from './data';
 import type { Model } from './source';
-import { moment, pattern, time } from './text';
+import { finder } from './search';
+import { moment, time } from './text';
 import { Tip } from './tip';
+import { tracks } from './tracks';
 
 const words: Record<string, string> = { lost_wakeup: 'Lost wake-up', unresolved: 'Never resolved', deadlock: 'Deadlock', starved: 'Starved' };
+const inDoubt: Record<string, string> = { lost_wakeup: 'missed a wake-up, or has nothing to do', starved: 'starved by a thread, or the host took the CPU meanwhile' };
+const DOUBTS = 5; // of a kind that are told
 
 export class Timeline implements View {
     id = 'timeline';
@@ -22,59 +26,61 @@ export class Timeline implements View {
     private bar = h('div', { class: 'bar' });
     private side = h('div', { class: 'card inner' });
     private live = h('div', { role: 'status', class: 'quiet' });
-    private only = false;
     private found: number[] = [];
     private history: number[] = [];
-    private calls: Stack | null = null;
-    private callsHead = h('div', { class: 'paneHead' });
-    private pane: HTMLElement;
+    onMove?: (x0: number, x1: number) => void; // what is seen, at each step
+    onChoose?: (q: number) => void;
+    name = ''; // where there are several
+    private many: boolean;
 
-    constructor(private app: App, tip: Tip, m: Model = app.model) {
+    constructor(private app: App, tip: Tip, readonly m: Model = app.model) {
         this.p = new Promises(m);
-        this.plot = new Lines(this.p);
+        this.plot = new Lines(this.p, tracks(app, m, this.p));
         this.plot.onPick = (q) => this.choose(q);
         this.plot.onChain = (q) => { this.plot.lit = this.p.chain(q); this.choose(q); };
         this.plot.onHover = (x, y, lines) => { if (lines) tip.show(this.plot.canvas, x, y, lines); else tip.hide(); };
-        this.plot.fisheye = this.plot.places.nrRows > 400;
-        this.pane = h('div', { class: 'pane', hidden: true }, this.callsHead);
-        if (m.spans) this.makeCalls(tip);
-        this.root = h('section', { class: 'view' }, this.bar, h('div', { class: 'body' }, h('div', { class: 'view' }, this.plot.canvas, this.pane), this.side), this.live);
+        this.many = this.plot.places.nrRows > 400;
+        this.plot.onCall = (i) => app.setFunc(this.plot.tracks!.funcOf(i));
+        this.plot.onMove = (x0, x1) => this.moved(x0, x1);
+        this.plot.onRange = (x0, x1) => app.set({ z0: x0, z1: x1 }, 'zoom');
+        this.root = h('section', { class: 'view' }, this.bar, h('div', { class: 'body' }, h('div', { class: 'view' }, this.plot.canvas), this.side), this.live);
     }
 
-    // Below the lines: what the chosen thread called, at the same times.
-    private makeCalls(tip: Tip): void {
-        const { app } = this, spans = app.model.spans!;
-        const name = (n: number): string => app.model.funcs.name(spans.tree.func[n]!);
-        const plot = this.calls = new Stack('Calls of the chosen thread', {
-            colour: (n) => app.colour(spans.tree.func[n]!),
-            text: name,
-            hover: (i, x, y) => { if (i < 0) tip.hide(); else tip.show(plot.canvas, x, y, [name(plot.rows.id[i]!), time(plot.rows.dur[i]!)]); },
-            press: (i) => { if (i >= 0) app.setFunc(spans.tree.func[plot.rows.id[i]!]!); },
-        });
-
-        plot.min = this.plot.min;
-        plot.max = this.plot.max;
-        this.plot.onMove = (x0, x1) => { if (!this.pane.hidden && (plot.x0 !== x0 || plot.x1 !== x1)) plot.jump(x0, x1); };
-        plot.onRange = (x0, x1) => this.plot.jump(x0, x1);
-        this.pane.append(plot.canvas);
+    // What the address keeps; of the other one of two beside its own.
+    private opt(key: string): string { return this.app.opt(this.own ? key : key + '2'); }
+    private turn(key: string): void {
+        this.app.setOpt(this.own ? key : key + '2', this.opt(key) ? '' : '1');
+        this.take();
+        this.toolbar();
     }
 
-    private showCalls(q: number): void {
-        const { app, calls } = this, spans = app.model.spans;
-        const thread = q === NONE ? -1 : app.model.threads.list.indexOf(this.p.name(q));
-        const rows = spans && calls ? [...spans.rowThread.keys()].filter((r) => spans.rowThread[r] === thread).sort((a, b) => spans.rowDepth[a]! - spans.rowDepth[b]!) : [];
+    private get only(): boolean { return this.opt('only') === '1'; }
 
-        this.pane.hidden = rows.length === 0;
-        if (rows.length === 0 || !spans || !calls) return;
-        const { first, start, dur, id } = spans.rows;
-        calls.set(pack(rows.map((r) => ({ start: start.subarray(first[r]!, first[r + 1]!), dur: dur.subarray(first[r]!, first[r + 1]!), id: id.subarray(first[r]!, first[r + 1]!) }))));
-        this.callsHead.textContent = `calls of ${this.p.name(q)}`;
-        calls.jump(this.plot.x0, this.plot.x1);
+    // As the options say.
+    private take(): void {
+        const { plot } = this, grouped = this.opt('mixed') !== '1', hidden = new Set(this.opt('nocount').split('\n'));
+
+        plot.fisheye = (this.opt('eye') === '1') !== this.many;
+        plot.showCalls = this.opt('nocalls') !== '1';
+        plot.hiddenCounters = new Set(this.p.counters.map((c) => c.name).filter((x) => hidden.has(x)));
+        plot.grouped = grouped;
+        this.pack();
+    }
+
+    private get own(): boolean { return this.m === this.app.model; }
+
+    private moved(x0: number, x1: number): void {
+        this.plot.tracks?.look(x0, x1, this.plot.w, () => this.plot.redraw());
+        this.onMove?.(x0, x1);
     }
 
     open(): void {
-        this.toolbar();
+        const { z0, z1, who } = this.app.state;
+
+        this.take();
         this.search();
+        if (z1 > z0) this.plot.jump(z0, z1);
+        if (this.plot.selected === NONE && this.own && who >= 0 && who < this.p.nr) this.plot.selected = who;
         this.panel();
         this.plot.resize();
     }
@@ -89,13 +95,14 @@ export class Timeline implements View {
 
     private search(): void {
         const { search, ignoreCase } = this.app.state;
-        const re = search === '' ? null : pattern(search, ignoreCase);
+        const re = search === '' ? null : finder(search, ignoreCase);
 
         this.found = [];
         if (re) for (let i = 0; i < this.p.nr; i++) if (re.test(this.p.name(i)) || re.test(this.p.typeName(i))) this.found.push(i);
         this.plot.lit = new Set(this.found);
         if (this.only) this.pack();
         this.toolbar();
+        this.plot.redraw();
     }
 
     private pack(): void {
@@ -103,31 +110,35 @@ export class Timeline implements View {
 
         // With those who made them, so that one sees where they come from.
         for (const q of this.found) for (let up = this.p.creator[q]!; up !== NONE && !keep.has(up); up = this.p.creator[up]!) keep.add(up);
-        this.plot.pack(this.only && this.found.length > 0 ? (i) => keep.has(i) : () => true);
+        if (this.only && this.found.length > 0) this.plot.pack((i) => keep.has(i), false);
+        else this.plot.pack(() => true, true);
     }
 
     private toolbar(): void {
         const { p, plot } = this;
 
-        fill(this.bar,
+        fill(this.bar, this.name !== '' && h('b', { class: 'which', text: this.name }),
             button('Fit', 'Shows the whole trace (0)', () => plot.fit()),
-            button('Fisheye', 'All rows at once, those around the chosen one large (z)', () => { plot.fisheye = !plot.fisheye; this.toolbar(); plot.redraw(); }, plot.fisheye),
-            this.found.length > 0 && button('Only matches', 'Hides all other threads but those that made them', () => { this.only = !this.only; this.pack(); this.toolbar(); }, this.only),
-            button('Runners first', 'Those that ran or are stuck above all others; else all by who made them', () => { plot.grouped = !plot.grouped; plot.pack(); this.toolbar(); }, plot.grouped),
+            button('Fisheye', 'All rows at once, those around the chosen one large (z)', () => this.turn('eye'), plot.fisheye),
+            this.found.length > 0 && button('Only matches', 'Hides all other threads but those that made them', () => this.turn('only'), this.only),
+            button('Runners first', 'Those that ran or are stuck above all others; else all by who made them', () => this.turn('mixed'), plot.grouped),
+            plot.tracks !== null && button('Calls', 'What each thread called, below its line', () => this.turn('nocalls'), plot.showCalls),
             button('Range', 'Makes what is seen the range of all views (m)', () => this.app.setRange(plot.x0, plot.x1)),
             button('Save SVG', 'What is seen, as a picture', () => download('timeline.svg', 'image/svg+xml', plot.svg(document.title, theme()))),
             ...p.counters.map((c, k) => {
                 const b = button(c.name, 'Counter: shows or hides it', () => {
-                    if (!plot.hiddenCounters.delete(c.name)) plot.hiddenCounters.add(c.name);
+                    const hidden = plot.hiddenCounters;
+                    if (!hidden.delete(c.name)) hidden.add(c.name);
+                    this.app.setOpt(this.own ? 'nocount' : 'nocount2', [...hidden].join('\n'));
                     this.toolbar();
                     plot.redraw();
                 }, !plot.hiddenCounters.has(c.name));
                 b.prepend(h('i', { class: 'dot', style: { background: counterColours[k % 4]! } }));
                 return b;
             }),
-            h('span', { class: 'grow' }), h('span', { class: 'key' }, ...([['create', '#8a93a0'], ['read', '#2463d6'], ['resolve', '#14883b'], ['try', '#b3a012'], ['signal', '#f08a00'], ['failed', '#cc0000']] as const)
+            h('span', { class: 'grow' }), h('span', { class: 'key' }, ...([['create', '#8a93a0'], ['read', '#2463d6'], ['resolve', '#14883b'], ['try', '#b3a012'], ['signal', '#f08a00'], ['failed, or stuck', '#cc0000']] as const)
                 .flatMap(([text, colour]) => [h('i', { style: { background: colour } }), text])),
-            h('span', { class: 'found', text: this.found.length > 0 ? `${this.found.length} of ${p.nr}` : `${p.nr} threads` }));
+            h('span', { class: 'found apart', text: this.found.length > 0 ? `${this.found.length} of ${p.nr}` : `${p.nr} thread${p.nr === 1 ? '' : 's'} in all` }));
     }
 
     choose(q: number): void {
@@ -138,9 +149,10 @@ export class Timeline implements View {
             this.plot.reveal(q);
             this.live.textContent = this.plot.describe(q).join(', ');
         }
-        this.showCalls(q);
         this.panel();
         this.plot.redraw();
+        if (this.own) this.app.set({ who: q === NONE ? -1 : q }, 'zoom');
+        this.onChoose?.(q);
     }
 
     private link(q: number, before: string): HTMLElement | false {
@@ -160,10 +172,25 @@ export class Timeline implements View {
                     : f.kind === 'deadlock' ? `waits for itself, through ${p.name(other)}` : `was ready for ${time(f.ns)}, while ${p.name(other)} ran` }));
         };
 
+        const failed = p.fate.filter((f) => f === Fate.Failed).length;
+
         fill(this.side, q !== NONE && this.about(q),
-            serious.length + rest.length > 0 ? h('h3', { text: 'What is wrong' }) : h('p', { class: 'dim', text: 'Nothing is wrong with the threads of this trace, as far as it tells.' }),
+            serious.length + rest.length > 0 ? h('h3', { text: 'What is wrong' }) : h('p', { class: 'dim', text: (failed > 0 ? `${failed} ${failed === 1 ? 'promise' : 'promises'} failed (red); else nothing` : 'Nothing') + ' is wrong with the threads of this trace, as far as it tells.' }),
             ...serious.slice(0, 50).map(one), ...rest.slice(0, 3).map(one),
-            rest.length > 3 && h('p', { class: 'dim', text: `and ${rest.length - 3} times more that something starved: see trace findings` }));
+            rest.length > 3 && h('p', { class: 'dim', text: `and ${rest.length - 3} times more that something starved: see trace findings` }),
+            ...this.doubts('lost_wakeup'), ...this.doubts('starved'));
+    }
+
+    // In the words of `trace findings`.
+    private doubts(kind: string): HTMLElement[] {
+        const { p } = this, all = p.doubts.filter((f) => f.kind === kind), name = (i: number): string => p.name(i > 0 ? i - 1 : NONE);
+        const one = (f: Finding): HTMLElement => h('button', { class: 'finding doubt', type: 'button', click: () => this.show(f) },
+            h('span', { class: 'name', text: name(f.who) }),
+            h('span', { class: 'dim', text: kind === 'starved' ? `could run, and waited ${time(f.ns)}; ${name(f.other)} had the CPU, and nothing was heard of it for ${time(f.silent ?? 0)} in all, 2 ms or more at a time`
+                : `began to wait for ${name(f.other)}, which ${name(f.by)} had signalled${f.signal ? ' at ' + moment(p.first + f.signal - 1, 1e3) : ''} when nobody waited for it` }));
+
+        return all.length === 0 ? [] : [h('h3', { text: 'In doubt: ' + inDoubt[kind]! }), ...all.slice(0, DOUBTS).map(one),
+            ...(all.length > DOUBTS ? [h('p', { class: 'dim', text: `and ${all.length - DOUBTS} more` })] : [])];
     }
 
     private about(q: number): HTMLElement {
@@ -199,11 +226,14 @@ export class Timeline implements View {
     }
 
     private show(f: Promises['findings'][number]): void {
-        const { plot, p } = this, at = p.first + f.time, around = Math.max((p.last - p.first) / 20, 1000);
+        const { plot, p } = this, at = p.first + f.time;
+        // What it is about, and as much before and after: a starvation's length, a signal and the wait that came after it.
+        const from = f.kind === 'lost_wakeup' && f.signal ? Math.min(at, p.first + f.signal - 1) : at, to = f.kind === 'starved' ? at + f.ns : at;
+        const around = Math.max(to - from, at - from, (p.last - p.first) / 5000, 1000);
 
         plot.lit = new Set([f.who, f.other, f.by].filter((x) => x > 0).map((x) => x - 1));
         this.choose(f.who - 1);
-        plot.show(at - around, at + around);
+        plot.show(from - around, Math.max(at, to) + around);
     }
 
     // Along the chain: [ to who made it, ] to what it became or who resolved it, , to what it waits for.
@@ -216,7 +246,7 @@ export class Timeline implements View {
         case ']': return go(q === NONE ? NONE : p.other[q]! !== NONE ? p.other[q]! : p.resolver[q]!);
         case ',': return go(q === NONE ? NONE : p.waits(q).find((w) => w.end < 0)?.on ?? NONE);
         case 'b': this.back(); return true;
-        case 'z': plot.fisheye = !plot.fisheye; this.toolbar(); plot.redraw(); return true;
+        case 'z': this.turn('eye'); return true;
         case 'm': this.app.setRange(plot.x0, plot.x1); return true;
         case 'Enter':
             if (this.found.length > 0) this.choose(this.found[(this.found.indexOf(q) + (ev.shiftKey ? this.found.length - 1 : 1)) % this.found.length]!);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNI_PAGE_LOD_PRIV_H
+#define UNI_PAGE_LOD_PRIV_H
+
+#include "base/vec.h"
+#include "page/lod.h"
+
+#define UNI_LOD_WAYS   64u
+#define UNI_LOD_GROUP  (UNI_LOD_WAYS * UNI_LOD_WAYS)
+#define UNI_LOD_LEVELS 6 /* 64^6 intervals */
+#define UNI_LOD_LONG \
+	UINT32_MAX /* a duration that is among those in `over`; a sum that is too large */
+
+struct uni_lod_over {
+	size_t i;
+	uint64_t dur;
+};
+
+/* One for each 64 of the level below: the longest's duration, and which of the 64 it is in. */
+struct uni_lod_level {
+	UNI_VEC(uint32_t) max;
+	UNI_VEC(uint8_t) at;
+};
+
+/* 64 of the 64 intervals: what theirs begin with. */
+struct uni_lod_group {
+	uint64_t start, before; /* of the first; the sum of all before it */
+	unsigned shift;
+};
+
+struct uni_lod {
+	UNI_VEC(uint64_t) start;
+	UNI_VEC(uint32_t) dur;
+	UNI_VEC(uint32_t) id;
+	UNI_VEC(struct uni_lod_over) over; /* in order */
+	UNI_VEC(uint32_t) sum;		   /* of each 64, or UNI_LOD_LONG */
+	UNI_VEC(uint32_t) tick; /* of each 64: when it begins, since its group does, >> shift */
+	UNI_VEC(struct uni_lod_group) group; /* the last one is not full */
+	struct uni_lod_level level[UNI_LOD_LEVELS];
+	size_t nr; /* that the index knows */
+};
+
+uint64_t uni_lod_dur(const struct uni_lod *l, size_t i);
+/* The first of from <= i < to that begins at t or later. */
+size_t uni_lod_search(const struct uni_lod *l, size_t from, size_t to, uint64_t t);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/checked.h"
+#include "page/lod_priv.h"
+
+#define WAYS UNI_LOD_WAYS
+#define MANY (3 * WAYS) /* in a pixel, from which on it may end with a whole 64 */
+
+/*
+ * The first of from <= i < to that begins at t or later, which is likely to be about `step` further
+ * on: two guesses by how dense they are, then wider and wider around the second one. Most of the
+ * time goes into waiting for memory, so what the next search will look at first is asked for
+ * already.
+ */
+static size_t search_near(const struct uni_lod *l, size_t from, size_t to, uint64_t t, size_t step)
+{
+	size_t guess = from + uni_min(step, to - from), width = 4;
+	uint64_t begin = l->start.v[from - 1];
+
+	if (guess < to) {
+		double density =
+			(double)(guess - from + 1) / (double)(l->start.v[guess] - begin + 1);
+		double want = density * (double)(t - begin);
+
+		guess = from + (want < (double)(to - from) ? (size_t)want : to - from);
+		__builtin_prefetch(l->start.v + guess + uni_min(step, to - guess));
+		__builtin_prefetch(l->dur.v + guess + uni_min(step, to - guess));
+	}
+	while (guess < to && l->start.v[guess] < t) {
+		from = guess + 1;
+		guess += uni_min(width, to - guess);
+		width *= 2;
+	}
+	to = guess;
+	while (to - from > width && l->start.v[to - width] >= t) {
+		to -= width;
+		width *= 2;
+	}
+	return uni_lod_search(l, to - from > width ? to - width : from, to, t);
+}
+
+struct scale {
+	uint64_t t0;
+	double ns; /* a pixel's */
+};
+
+/* When the pixel after the one that has t begins; beyond all pixels UINT64_MAX. */
+static uint64_t next_pixel(const struct scale *s, uint64_t t)
+{
+	double px = t > s->t0 ? floor((double)(t - s->t0) / s->ns) + 1 : 1;
+	double at = ceil(px * s->ns);
+
+	return at < 0x1p63 && (uint64_t)at < UINT64_MAX - s->t0 ? s->t0 + (uint64_t)at : UINT64_MAX;
+}
+
+/* When a block begins, or a bit earlier. */
+static uint64_t begin_of(const struct uni_lod *l, size_t block)
+{
+	const struct uni_lod_group *g = &l->group.v[block / WAYS];
+
+	return g->start + ((uint64_t)l->tick.v[block] << g->shift);
+}
+
+static bool near(const struct scale *s, uint64_t t, uint64_t end)
+{
+	return t <= end || (double)(t - end) < s->ns / 3;
+}
+
+/*
+ * Where there are very many in a pixel, all that matters is in the index: the pixel is over with
+ * the block in which it ends, if that is much shorter than a pixel. 0: that cannot be told.
+ */
+static size_t end_of_pixel(const struct uni_lod *l, const struct scale *s, size_t from, size_t step)
+{
+	size_t first = from / WAYS, block = first + step / WAYS / 2 + 1;
+	uint64_t t;
+
+	if (from % WAYS != 0 || step < MANY || block >= l->tick.nr)
+		return 0;
+	t = next_pixel(s, begin_of(l, first));
+	while (block > first + 1 && begin_of(l, block - 1) >= t)
+		block--;
+	while (block < l->tick.nr && begin_of(l, block) < t)
+		block++;
+	if (block == l->tick.nr || !near(s, begin_of(l, block), t))
+		return 0;
+	return block * WAYS;
+}
+
+static struct uni_lod_span merged(const struct uni_lod *l, size_t from, size_t to, size_t longest)
+{
+	return (struct uni_lod_span){ l->start.v[from], uni_lod_sum(l, from, to), l->id.v[longest],
+		(uint32_t)uni_min(to - from, (size_t)UINT32_MAX) };
+}
+
+struct view {
+	const struct uni_lod *l;
+	struct scale s;
+	uint64_t wide;
+	size_t i, end, step; /* the next; behind the last; how many were in the pixel before */
+};
+
+/* All up to there as one, unless one of them is wide. */
+static bool take(struct view *v, size_t to, struct uni_lod_span *ret)
+{
+	size_t longest = uni_lod_longest(v->l, v->i, to);
+
+	if (uni_lod_dur(v->l, longest) >= v->wide)
+		return false;
+	*ret = merged(v->l, v->i, to, longest);
+	v->step = to - v->i;
+	v->i = to;
+	return true;
+}
+
+static struct uni_lod_span next_span(struct view *v)
+{
+	const struct uni_lod *l = v->l;
+	size_t next = end_of_pixel(l, &v->s, v->i, v->step), up;
+	struct uni_lod_span one;
+	uint64_t t;
+
+	if (next != 0 && next <= v->end && take(v, next, &one))
+		return one;
+	one = uni_lod_get(l, v->i);
+	next = v->i + 1;
+	if (one.dur < v->wide) {
+		t = next_pixel(&v->s, one.start);
+		next = search_near(l, next, v->end, t, v->step);
+		v->step = next - v->i;
+		/* With the rest of a block, so that the next pixel may do with the index. */
+		up = (next + WAYS - 1) / WAYS * WAYS;
+		if (v->step >= MANY && up <= v->end && near(&v->s, l->start.v[up - 1], t) &&
+			take(v, up, &one))
+			return one;
+		/* The last that begins in a pixel may go on beyond it. */
+		if (next > v->i + 1 && uni_lod_dur(l, next - 1) >= v->wide)
+			next--;
+	}
+	if (next > v->i + 1)
+		one = merged(l, v->i, next, uni_lod_longest(l, v->i, next));
+	v->i = next;
+	return one;
+}
+
+int uni_lod_view(
+	const struct uni_lod *l, uint64_t t0, uint64_t t1, uint32_t px, uni_lod_fn fn, void *ctx)
+{
+	struct view v = { .l = l, .s = { t0, (double)(t1 - t0) / px }, .step = 1 };
+	int rc = 0;
+
+	v.wide = v.s.ns < 0x1p63 ? (uint64_t)uni_max(ceil(v.s.ns), 1.0) : UINT64_MAX;
+	v.i = uni_lod_seek(l, t0);
+	v.end = uni_lod_search(l, v.i, l->nr, t1);
+	while (rc == 0 && v.i < v.end) {
+		struct uni_lod_span one = next_span(&v);
+
+		rc = fn(ctx, &one);
+	}
+	return rc;
+}
