@@ -61,6 +61,11 @@ int uni_ftrace_poll(struct uni_ftrace *f, struct uni_err *err)
 	return f->cfg.ops->poll(f->cfg.ctx, uni_tstore_put, f->store, err);
 }
 
+void uni_ftrace_stopped(struct uni_ftrace *f)
+{
+	f->on = false;
+}
+
 bool uni_ftrace_is_on(const struct uni_ftrace *f)
 {
 	return f->on;

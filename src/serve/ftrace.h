@@ -50,6 +50,8 @@ int uni_ftrace_create(
 void uni_ftrace_destroy(struct uni_ftrace *f);
 /* Takes what is new from the rings, so that they do not overrun. To be called often. */
 int uni_ftrace_poll(struct uni_ftrace *f, struct uni_err *err);
+/* Somebody else switched it off: nothing is recorded until it is asked for again. */
+void uni_ftrace_stopped(struct uni_ftrace *f);
 bool uni_ftrace_is_on(const struct uni_ftrace *f);
 
 enum uni_ftrace_method {

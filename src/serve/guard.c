@@ -42,3 +42,16 @@ const char *uni_serve_refuses(
 		return "other web pages may not ask";
 	return NULL;
 }
+
+const char *uni_serve_refuses_page(
+	const char *host, const char *origin, const char *fetch_site, uint16_t port)
+{
+	static const char http[] = "http://";
+	const size_t len = sizeof(http) - 1;
+	const char *why = uni_serve_refuses(host, NULL, fetch_site, port);
+
+	if (why == NULL && origin != NULL &&
+		(strncmp(origin, http, len) != 0 || strcasecmp(origin + len, host) != 0))
+		why = "other web pages may not ask";
+	return why;
+}

@@ -11,5 +11,8 @@
 /* The headers, NULL where there was none. NULL: it may; else why not, in a few words. */
 const char *uni_serve_refuses(
 	const char *host, const char *origin, const char *fetch_site, uint16_t port);
+/* The same of a page of our own, which a browser may send together with its Origin. */
+const char *uni_serve_refuses_page(
+	const char *host, const char *origin, const char *fetch_site, uint16_t port);
 
 #endif

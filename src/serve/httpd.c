@@ -8,117 +8,136 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "serve/guard.h"
 
-#define CONNECTIONS_MAX	 32
 #define CONNECTION_BYTES (32 * 1024)
 #define IDLE_S		 30 /* a client that neither reads nor asks for so long is given up */
 #define BLOCK		 (64 * 1024)
 
+struct stream {
+	struct uni_httpd *h;
+	struct MHD_Connection *c;
+	struct uni_httpd_reply reply;
+	struct stream *next, **prev;
+	bool waits;
+};
+
 struct uni_httpd {
 	struct MHD_Daemon *daemon;
-	struct uni_ftrace *f;
+	struct uni_httpd_cfg cfg;
+	struct stream *streams;
 	uint16_t port;
 	int fd;
 };
 
 struct request {
-	char body[UNI_FTRACE_BODY_MAX];
 	size_t len;
 	bool too_long;
+	char body[];
 };
 
-static ssize_t read_text(void *cls, uint64_t pos, char *buf, size_t max)
+void uni_httpd_refuse(struct uni_httpd_reply *ret, unsigned status, const char *why)
 {
-	long n = uni_ftrace_read(cls, buf, max);
+	ret->status = status;
+	ret->type = "text/plain; charset=utf-8";
+	uni_strbuf_reset(&ret->body);
+	uni_strbuf_addf(&ret->body, "%s\n", why);
+}
 
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct stream *s = cls;
+	long n = s->reply.read(s->reply.reader, buf, max);
+
+	if (n == UNI_HTTPD_WAIT) {
+		s->waits = true;
+		MHD_suspend_connection(s->c);
+		return 0;
+	}
 	if (n < 0)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	return n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
 }
 
-static void close_text(void *cls)
+static void close_stream(void *cls)
 {
-	uni_ftrace_reader_close(cls);
+	struct stream *s = cls;
+
+	s->reply.close(s->reply.reader);
+	*s->prev = s->next;
+	if (s->next != NULL)
+		s->next->prev = s->prev;
+	free(s);
 }
 
-static enum MHD_Result queue(
-	struct MHD_Connection *c, unsigned status, const char *type, struct MHD_Response *r)
+/* The reader is closed in any case. */
+static struct MHD_Response *open_stream(
+	struct uni_httpd *h, struct MHD_Connection *c, const struct uni_httpd_reply *reply)
 {
+	struct stream *s = calloc(1, sizeof(*s));
+	struct MHD_Response *r;
+
+	if (s == NULL) {
+		reply->close(reply->reader);
+		return NULL;
+	}
+	*s = (struct stream){ h, c, *reply, h->streams, &h->streams, false };
+	if (s->next != NULL)
+		s->next->prev = &s->next;
+	h->streams = s;
+	r = MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, BLOCK, read_stream, s, close_stream);
+	if (r == NULL)
+		close_stream(s);
+	return r;
+}
+
+static struct MHD_Response *make_body(
+	struct uni_httpd *h, struct MHD_Connection *c, struct uni_httpd_reply *reply)
+{
+	struct MHD_Response *r;
+
+	if (reply->read != NULL)
+		return open_stream(h, c, reply);
+	if (reply->bytes == NULL)
+		return MHD_create_response_from_buffer(
+			reply->body.len, reply->body.s, MHD_RESPMEM_MUST_COPY);
+	r = MHD_create_response_from_buffer_with_free_callback_cls(
+		reply->nr_bytes, (void *)(uintptr_t)reply->bytes, reply->release, reply->held);
+	if (r == NULL)
+		reply->release(reply->held);
+	return r;
+}
+
+static void header_of(struct MHD_Response *r, const char *name, const char *value)
+{
+	if (value != NULL && value[0] != '\0')
+		(void)MHD_add_response_header(r, name, value);
+}
+
+static enum MHD_Result answer(
+	struct uni_httpd *h, struct MHD_Connection *c, struct uni_httpd_reply *reply)
+{
+	struct MHD_Response *r = make_body(h, c, reply);
 	enum MHD_Result ok;
 
 	if (r == NULL)
 		return MHD_NO;
-	(void)MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	(void)MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	(void)MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-	(void)MHD_add_response_header(
-		r, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
-	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)MHD_add_response_header(
-			r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, PUT, POST, DELETE");
-	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-		(void)MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-	ok = MHD_queue_response(c, status, r);
+	header_of(r, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	header_of(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	header_of(r, "X-Content-Type-Options", "nosniff");
+	header_of(r, "Referrer-Policy", "no-referrer");
+	header_of(r, "Cross-Origin-Resource-Policy", "same-origin");
+	header_of(r, "Content-Security-Policy",
+		reply->policy != NULL ? reply->policy
+				      : "default-src 'none'; frame-ancestors 'none'");
+	header_of(r, MHD_HTTP_HEADER_ETAG, reply->etag);
+	if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		header_of(r, MHD_HTTP_HEADER_ALLOW, reply->allow);
+	if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		header_of(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	ok = MHD_queue_response(c, reply->status, r);
 	MHD_destroy_response(r);
 	return ok;
-}
-
-static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *why)
-{
-	struct uni_strbuf b;
-	enum MHD_Result ok;
-
-	uni_strbuf_init(&b);
-	uni_strbuf_addf(&b, "%s\n", why);
-	ok = queue(c, status, "text/plain; charset=utf-8",
-		MHD_create_response_from_buffer(b.len, b.s, MHD_RESPMEM_MUST_COPY));
-	uni_strbuf_deinit(&b);
-	return ok;
-}
-
-static enum MHD_Result answer(struct uni_httpd *h, struct MHD_Connection *c,
-	enum uni_ftrace_method method, const char *url, const struct request *q)
-{
-	struct MHD_Response *r;
-	struct uni_ftrace_reply reply;
-	enum MHD_Result ok;
-
-	uni_ftrace_request(h->f, method, url, q->body, q->len, &reply);
-	if (reply.reader != NULL) {
-		r = MHD_create_response_from_callback(
-			MHD_SIZE_UNKNOWN, BLOCK, read_text, reply.reader, close_text);
-		if (r == NULL)
-			uni_ftrace_reader_close(reply.reader);
-	} else {
-		r = MHD_create_response_from_buffer(
-			reply.body.len, reply.body.s, MHD_RESPMEM_MUST_COPY);
-	}
-	ok = queue(c, reply.status, reply.type, r);
-	uni_strbuf_deinit(&reply.body);
-	return ok;
-}
-
-static bool method_of(const char *name, enum uni_ftrace_method *ret)
-{
-	static const struct {
-		const char *name;
-		enum uni_ftrace_method method;
-	} methods[] = {
-		{ "GET", UNI_FTRACE_READ },
-		{ "HEAD", UNI_FTRACE_HEAD },
-		{ "PUT", UNI_FTRACE_WRITE },
-		{ "POST", UNI_FTRACE_WRITE },
-		{ "DELETE", UNI_FTRACE_CLEAR },
-	};
-
-	for (unsigned i = 0; i < uni_array_len(methods); i++) {
-		if (strcmp(methods[i].name, name) == 0) {
-			*ret = methods[i].method;
-			return true;
-		}
-	}
-	return false;
 }
 
 static const char *header(struct MHD_Connection *c, const char *name)
@@ -127,9 +146,9 @@ static const char *header(struct MHD_Connection *c, const char *name)
 }
 
 /* The body, piece by piece; what is longer than makes sense is read and dropped. */
-static void take_body(struct request *q, const char *data, size_t len)
+static void take_body(struct request *q, size_t max, const char *data, size_t len)
 {
-	if (len > sizeof(q->body) - q->len) {
+	if (len > max - q->len) {
 		q->too_long = true;
 		return;
 	}
@@ -142,28 +161,34 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 {
 	struct uni_httpd *h = cls;
 	struct request *q = *state;
-	enum uni_ftrace_method m;
-	const char *why;
+	struct uni_httpd_reply reply = { .status = 200 };
+	enum MHD_Result ok;
 
 	if (q == NULL) {
-		*state = calloc(1, sizeof(*q));
+		*state = calloc(1, sizeof(*q) + h->cfg.body_max);
 		return *state != NULL ? MHD_YES : MHD_NO;
 	}
 	if (*len != 0) {
-		take_body(q, data, *len);
+		take_body(q, h->cfg.body_max, data, *len);
 		*len = 0;
 		return MHD_YES;
 	}
-	why = uni_serve_refuses(
-		header(c, "Host"), header(c, "Origin"), header(c, "Sec-Fetch-Site"), h->port);
-	if (why != NULL)
-		return refuse(c, MHD_HTTP_FORBIDDEN, why);
-	if (!method_of(method, &m))
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
-			"GET, HEAD, PUT, POST and DELETE are known");
-	if (q->too_long)
-		return refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, "that is too much to write");
-	return answer(h, c, m, url, q);
+	uni_strbuf_init(&reply.body);
+	h->cfg.request(h->cfg.ctx,
+		&(struct uni_httpd_request){ .method = method,
+			.path = url,
+			.host = header(c, "Host"),
+			.origin = header(c, "Origin"),
+			.fetch_site = header(c, "Sec-Fetch-Site"),
+			.if_none_match = header(c, "If-None-Match"),
+			.port = h->port,
+			.body = q->body,
+			.len = q->len,
+			.too_long = q->too_long },
+		&reply);
+	ok = answer(h, c, &reply);
+	uni_strbuf_deinit(&reply.body);
+	return ok;
 }
 
 static void on_end(
@@ -186,28 +211,29 @@ static int learn(struct uni_httpd *h, struct uni_err *err)
 	return 0;
 }
 
-int uni_httpd_create(
-	struct uni_ftrace *f, uint16_t port, struct uni_httpd **ret, struct uni_err *err)
+int uni_httpd_create(const struct uni_httpd_cfg *cfg, struct uni_httpd **ret, struct uni_err *err)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-		.sin_port = htons(port),
+		.sin_port = htons(cfg->port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct uni_httpd *h = calloc(1, sizeof(*h));
 	int rc;
 
 	if (h == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	h->f = f;
+	h->cfg = *cfg;
 	errno = 0;
-	h->daemon = MHD_start_daemon(MHD_USE_EPOLL, port, NULL, NULL, on_request, h,
-		MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&addr, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-		MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, cfg->port, NULL,
+		NULL, on_request, h, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&addr,
+		MHD_OPTION_CONNECTION_LIMIT, cfg->connections_max,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_NOTIFY_COMPLETED,
+		on_end, NULL, MHD_OPTION_END);
 	if (h->daemon == NULL)
 		rc = uni_err_set(err, errno == EADDRINUSE ? UNI_EBUSY : UNI_EIO,
-			"cannot listen on 127.0.0.1:%u: %s", port,
-			errno != 0 ? strerror(errno) : "libmicrohttpd failed");
+			"cannot listen on 127.0.0.1:%u: %s%s", cfg->port,
+			errno != 0 ? strerror(errno) : "libmicrohttpd failed",
+			errno == EADDRINUSE ? " (-p takes another port)" : "");
 	else
 		rc = learn(h, err);
 	if (rc != 0) {
@@ -218,10 +244,22 @@ int uni_httpd_create(
 	return 0;
 }
 
+void uni_httpd_wake(struct uni_httpd *h)
+{
+	for (struct stream *s = h->streams; s != NULL; s = s->next) {
+		if (s->waits) {
+			s->waits = false;
+			MHD_resume_connection(s->c);
+		}
+	}
+}
+
 void uni_httpd_destroy(struct uni_httpd *h)
 {
 	if (h == NULL)
 		return;
+	/* It does not end with connections that wait. */
+	uni_httpd_wake(h);
 	if (h->daemon != NULL)
 		MHD_stop_daemon(h->daemon);
 	free(h);

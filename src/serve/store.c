@@ -12,8 +12,9 @@ struct part {
 	UNI_VEC(uint8_t) bytes;
 	size_t begin; /* of the oldest packet that counts */
 	/* The newest sub-buffer, and how much of it was put. */
-	uint64_t seq, time;
+	uint64_t seq, time, words;
 	size_t content;
+	uint64_t extra;		  /* extra_before of what comes behind that */
 	uint64_t lost, lost_base; /* as it says; what was told already */
 };
 
@@ -96,6 +97,8 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 			return 0;
 		from = p->content;
 		head.words_before += (from - UNI_TRACE_SUB_HEAD) / 8;
+		head.extra_before = p->extra;
+		head.gaps = 0; /* a record before may have told others */
 		head.ts_begin = p->time;
 	}
 	len = UNI_TRACE_SUB_HEAD + (content - from);
@@ -114,7 +117,9 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 	p->bytes.nr += len;
 	p->seq = packet->begin_seq;
 	p->content = content;
+	p->extra = packet->extra_after;
 	p->time = end_of(s, packet, content);
+	p->words = packet->words_before + (content - UNI_TRACE_SUB_HEAD) / 8;
 	return 0;
 }
 
@@ -156,6 +161,91 @@ int uni_tstore_copy(struct uni_tstore *s, bool take, struct uni_tstore_copy *ret
 		uni_tstore_clear(s);
 	*ret = c;
 	return 0;
+}
+
+struct uni_tstore_newest uni_tstore_newest(const struct uni_tstore *s, unsigned cpu)
+{
+	const struct part *p = &s->cpu[cpu];
+
+	return (struct uni_tstore_newest){ p->words, p->time, used(p) };
+}
+
+static bool add(struct uni_trace_stream *to, const void *data, size_t len)
+{
+	uint8_t *more = realloc((void *)(uintptr_t)to->data, to->size + len);
+
+	if (more == NULL)
+		return false;
+	memcpy(more + to->size, data, len);
+	to->data = more;
+	to->size += len;
+	return true;
+}
+
+/*
+ * Of the packet at p->begin what was recorded until then; the rest becomes the packet. 1: nothing
+ * is left of it; 0; -UNI_ENOMEM.
+ */
+static int split(
+	const struct uni_tstore *s, struct part *p, uint64_t until, struct uni_trace_stream *to)
+{
+	size_t size = packet_size(p, p->begin), gone;
+	struct uni_trace_sub *head = (void *)(p->bytes.v + p->begin), first = *head;
+	struct uni_trace_cursor at = uni_trace_records(&s->info, head, size), c = at;
+	struct uni_trace_record rec;
+	bool more;
+
+	while ((more = uni_trace_next(&c, &rec)) && rec.time <= until)
+		at = c;
+	if (!more) /* what makes no sense stays at its end */
+		return add(to, head, size) ? 1 : -UNI_ENOMEM;
+	gone = size - (size_t)(at.end - at.at) * 8 - UNI_TRACE_SUB_HEAD;
+	if (gone == 0)
+		return 0;
+	/* What is lost is so behind the packet's end. */
+	first.lost = 0;
+	first.content_size = first.packet_size = (UNI_TRACE_SUB_HEAD + gone) * 8;
+	if (!add(to, &first, sizeof(first)) || !add(to, head + 1, gone))
+		return -UNI_ENOMEM;
+	first = *head;
+	first.words_before += gone / 8;
+	first.ts_begin = at.now;
+	first.content_size = first.packet_size = (size - gone) * 8;
+	p->begin += gone;
+	memcpy(p->bytes.v + p->begin, &first, sizeof(first));
+	return 0;
+}
+
+static int take_part(
+	const struct uni_tstore *s, struct part *p, uint64_t until, struct uni_trace_stream *to)
+{
+	while (used(p) != 0) {
+		size_t size = packet_size(p, p->begin);
+		int rc = split(s, p, until, to);
+
+		if (rc <= 0)
+			return rc;
+		p->begin += size;
+	}
+	p->bytes.nr = p->begin = 0;
+	return 0;
+}
+
+int uni_tstore_take(struct uni_tstore *s, const uint64_t *until, struct uni_tstore_copy *ret)
+{
+	struct uni_tstore_copy c = { .nr_cpus = s->info.nr_cpus };
+	int rc = 0;
+
+	c.cpu = calloc(c.nr_cpus, sizeof(c.cpu[0]));
+	if (c.cpu == NULL)
+		return -UNI_ENOMEM;
+	for (unsigned i = 0; rc == 0 && i < c.nr_cpus; i++)
+		rc = take_part(s, &s->cpu[i], until != NULL ? until[i] : UINT64_MAX, &c.cpu[i]);
+	if (rc != 0)
+		uni_tstore_copy_free(&c);
+	else
+		*ret = c;
+	return rc;
 }
 
 void uni_tstore_copy_free(struct uni_tstore_copy *c)

@@ -23,6 +23,14 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 /* Forgets what it holds; what was put is not given again. */
 void uni_tstore_clear(struct uni_tstore *s);
 
+/* How far a CPU is known. */
+struct uni_tstore_newest {
+	uint64_t words; /* since the guest's boot; 0: nothing of it was put */
+	uint64_t time;	/* its own counter */
+	size_t held;	/* bytes that are there */
+};
+struct uni_tstore_newest uni_tstore_newest(const struct uni_tstore *s, unsigned cpu);
+
 /* Streams of a struct uni_trace_input, owned; clocks are not filled. */
 struct uni_tstore_copy {
 	struct uni_trace_stream *cpu;
@@ -31,6 +39,11 @@ struct uni_tstore_copy {
 
 /* All that is there; with `take` it is moved, not copied. */
 int uni_tstore_copy(struct uni_tstore *s, bool take, struct uni_tstore_copy *ret);
+/*
+ * What was recorded until these times, of each CPU's own counter; it is moved, and the rest stays.
+ * until NULL: all.
+ */
+int uni_tstore_take(struct uni_tstore *s, const uint64_t *until, struct uni_tstore_copy *ret);
 void uni_tstore_copy_free(struct uni_tstore_copy *c); /* also of zeros */
 
 #endif
