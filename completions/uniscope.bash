@@ -8,12 +8,12 @@ _uniscope() {
 		mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete 2>/dev/null) --help --version" -- "$cur")
 		return
 	fi
-	if [[ $cmd == trace ]]; then
+	if [[ $cmd == trace || $cmd == uk-trace ]]; then
 		if ((COMP_CWORD == 2)); then
-			mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete trace 2>/dev/null) --help" -- "$cur")
+			mapfile -t COMPREPLY < <(compgen -W "$("$prog" __complete "$cmd" 2>/dev/null) --help" -- "$cur")
 			return
 		fi
-		cmd="trace ${COMP_WORDS[2]}"
+		cmd+=" ${COMP_WORDS[2]}"
 	fi
 	while IFS=$'\t' read -r name arg words; do
 		if [[ $prev == "$name" && -n $arg ]]; then

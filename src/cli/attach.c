@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/attach.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,64 +11,17 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/images.h"
+#include "cli/resolve.h"
 #include "cli/signals.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
 #include "session/check.h"
 
 #define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
+#define START_NS    (2 * UNI_NSEC_PER_SEC)
 #define TEXT_HINTS  32
 #define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
 #define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
-
-/* The one guest with that pid or name; several of one name are an error, not a choice. */
-static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
-{
-	_cleanup_free_ struct uni_found *found = NULL;
-	const struct uni_found *hit = NULL;
-	size_t nr = 0;
-	uint64_t pid = 0;
-	bool by_pid = uni_parse_u64(target, &pid) && pid != 0; /* 0: no process on this host */
-	int rc = uni_target_discover(&found, &nr, err);
-
-	if (rc != 0)
-		return rc;
-	for (size_t i = 0; i < nr; i++) {
-		char name[UNI_GUEST_NAME_MAX];
-
-		uni_guest_name(&found[i].info, name);
-		if (by_pid ? (uint64_t)found[i].info.pid != pid : strcmp(name, target) != 0)
-			continue;
-		if (hit != NULL)
-			return uni_err_set(err, UNI_EUSAGE,
-				"%s names several guests: give the target, %s or %s", target,
-				hit->spec, found[i].spec);
-		hit = &found[i];
-	}
-	if (hit == NULL)
-		return uni_err_set(err, UNI_ENOENT,
-			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the "
-				 "guests (a unikernel built as a process is proc:pid=N)"
-			       : "no guest named %s; `uniscope ls` lists the guests, or give a "
-				 "target "
-				 "such as kvm:pid=4121",
-			target);
-	if (hit->spec[0] == '\0')
-		return uni_err_set(
-			err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, hit->why);
-	return uni_spec_parse(hit->spec, ret, err);
-}
-
-int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err)
-{
-	if (target[0] == '\0')
-		return uni_err_set(err, UNI_EUSAGE,
-			"the target is empty: give a guest's name or pid (`uniscope ls`), or a "
-			"target such as kvm:pid=4121");
-	if (strchr(target, ':') != NULL)
-		return uni_spec_parse(target, ret, err);
-	return resolve_found(target, ret, err);
-}
 
 static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -225,6 +177,39 @@ static int find_images(
 	return rc;
 }
 
+/* Of a guest whose memory cannot be read: by what it says of itself. */
+static int check_inside(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_target_info info;
+	uint64_t head, size;
+	const char *id;
+
+	if (!args->inside_ok)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s gives neither registers nor memory, only what the guest records "
+			"itself: use record, top or trace",
+			g->spec.text);
+	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--sysroot: what %s loads cannot be looked for: its memory cannot be read",
+			g->spec.text);
+	if (g->image == NULL)
+		return 0;
+	g->t->ops->info(g->t, &info);
+	id = uni_image_id(g->image);
+	if (info.build_id[0] != '\0' && id[0] != '\0' && strcmp(info.build_id, id) != 0)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"%s is not what the guest runs: its build-id is %s, the guest's %s",
+			uni_image_path(g->image), id, info.build_id);
+	if (info.build_id[0] == '\0' || id[0] == '\0')
+		uni_note("that the guest runs %s cannot be checked: %s has no build-id",
+			uni_image_path(g->image), id[0] == '\0' ? "the image" : "the guest");
+	if (info.trace_head != 0 && uni_image_find(g->image, "uni_trace_head", &head, &size) == 0)
+		g->bias = info.trace_head - head;
+	return 0;
+}
+
 static int attach_at(
 	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
 {
@@ -239,6 +224,7 @@ static int attach_at(
 	opts.nr_text = text_hints(g, hint, patched);
 	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
 	opts.qmp = args->qmp;
+	opts.rest_ok = args->rest_ok;
 	opts.shared = args->shared;
 	rc = uni_target_attach(&g->spec, &opts, &t, err);
 	if (rc == -UNI_EMISMATCH && g->image != NULL)
@@ -249,7 +235,8 @@ static int attach_at(
 	if (rc != 0)
 		return rc;
 	g->t = t;
-	rc = find_images(g, args, anywhere, err);
+	rc = g->t->ops->caps(g->t) & UNI_CAP_INSIDE ? check_inside(g, args, err)
+						    : find_images(g, args, anywhere, err);
 	if (rc != 0) {
 		uni_target_detach(g->t);
 		g->t = NULL;
@@ -281,9 +268,12 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	return 0;
 }
 
-/* A guest that still boots has no page tables, or its image is not yet where it will be. */
-static bool worth_a_retry(int rc)
+/* A guest that still boots has no page tables, or its image is not yet where it will be; and a VMM
+ * that was started a moment ago has not opened /dev/kvm. */
+static bool worth_a_retry(int rc, uint64_t since_ns)
 {
+	if (rc == -UNI_ENOTSUP || rc == -UNI_EINVAL)
+		return uni_now_ns() < since_ns + START_NS;
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
@@ -337,6 +327,10 @@ static int check_method(
 {
 	bool stops = args->method != NULL && strcmp(args->method, "pause") == 0;
 
+	if (stops && !args->no_samples && strcmp(g->spec.scheme, "stream") == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--method pause: %s gives no registers: the guest samples itself",
+			g->spec.text);
 	if (args->no_pause && stops)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
@@ -411,7 +405,7 @@ static int use_unwinder(
 
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	uint64_t until = uni_now_ns() + args->wait_ns, bias = 0;
+	uint64_t since = uni_now_ns(), until = since + args->wait_ns, bias = 0;
 	int rc;
 
 	memset(g, 0, sizeof(*g));
@@ -428,8 +422,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
-	while ((worth_a_retry(rc) || is_settling(g, args, rc, &bias)) && uni_now_ns() < until &&
-		!atomic_load(uni_signals_stop()) &&
+	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &bias)) &&
+		uni_now_ns() < until && !atomic_load(uni_signals_stop()) &&
 		(args->ended == NULL || !args->ended(args->ended_ctx))) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
@@ -446,6 +440,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 			g->spec.text);
 	if (rc != 0) {
 		uni_guest_close(g);
+		if (args->wait_ns != 0 && worth_a_retry(rc, since) && uni_now_ns() >= until)
+			return uni_err_prefix(err, "waited %g s", (double)args->wait_ns / 1e9);
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);

@@ -28,6 +28,9 @@ struct uni_attach_args {
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool (*ended)(void *ctx); /* the guest is gone, and waiting of no use; NULL: nobody knows */
 	void *ended_ctx;
+	bool rest_ok;	  /* a guest that its VMM has paused will do */
+	bool no_samples;  /* nothing is sampled */
+	bool inside_ok;	  /* what the guest records itself is enough: no registers, no memory */
 	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
 	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */
@@ -83,8 +86,5 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
  */
 int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
 	struct uni_regs *regs_ret, struct uni_err *err);
-
-/* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
-int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/attach.h"
 #include "cli/cmd.h"
+#include "cli/resolve.h"
 #include "cli/term.h"
 #include "target/target.h"
 

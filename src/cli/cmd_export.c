@@ -66,7 +66,8 @@ static const struct uni_opt *options(void)
 			NULL, NULL },
 		{ 0, "calls", UNI_OPT_MAYBE, &o.x.calls, "[=time|count]",
 			"the functions of a trace, instead of samples: by the nanoseconds that "
-			"each took itself (default), or by the number of calls",
+			"each took itself (default), or by the number of calls; where there are no "
+			"samples, this is done unasked",
 			NULL, NULL },
 		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
 			NULL, NULL },
@@ -237,9 +238,11 @@ const struct uni_cmd uni_cmd_export = {
 		"file in a format\n"
 		"that `uniscope import` reads. The formats nanos, csv and uftrace show single "
 		"calls, of a session\n"
-		"with a trace or of a text that Nanos' or Linux' ftrace printed; chrome, fxt and "
-		"perfetto show\n"
-		"calls and samples, mirage threads and promises of a session. What a format has no "
+		"with a trace or of a text that Nanos' or Linux' ftrace printed (csv of samples: a "
+		"table of\n"
+		"functions); chrome, fxt and perfetto show calls, samples, threads and promises, "
+		"mirage threads and\n"
+		"promises of a session. What a format has no "
 		"place for is\n"
 		"said on stderr, and by --list.",
 	.examples = "  uniscope export web1.uniscope -f folded -o web1.folded\n"

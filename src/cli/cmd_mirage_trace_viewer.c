@@ -14,7 +14,6 @@
 #include "promise/mirage.h"
 #include "promise/text.h"
 
-#define BUSY_NS	   10000000 /* as `trace findings` */
 #define PACKET	   (1u << 20)
 #define NAME_BYTES 200
 #define FILE_MAX   (UINT64_C(4) << 30)
@@ -65,21 +64,37 @@ static int usage(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return 0;
 }
 
-static int put_event(void *arg, const struct uni_promise_event *e)
+struct conversion {
+	struct uni_mirage_writer *w;
+	struct uni_mirage_ids *ids;
+	uint64_t last_ns;
+};
+
+static int put_event(void *arg, const struct uni_promise_event *event)
 {
-	return uni_mirage_writer_add(arg, e);
+	struct conversion *c = arg;
+	struct uni_promise_event e = *event;
+	bool keep;
+	int rc = uni_mirage_ids_replace(c->ids, &e, &keep);
+
+	if (rc != 0 || !keep || e.time < c->last_ns)
+		return rc;
+	c->last_ns = e.time;
+	return uni_mirage_writer_add(c->w, &e);
 }
 
 /* Every event in one row: the format has no CPUs. */
 static int convert(const char *path, struct uni_sink *out, struct uni_err *err)
 {
-	struct uni_mirage_writer *w;
-	int rc = uni_mirage_writer_open(out, PACKET, &w, err);
+	struct conversion c = { .ids = uni_mirage_ids_create() };
+	int rc = c.ids == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			       : uni_mirage_writer_open(out, PACKET, &c.w, err);
 
-	if (rc != 0)
-		return rc;
-	rc = uni_promises_each(path, &o.a, put_event, w, err);
-	(void)uni_mirage_writer_close(w, NULL);
+	if (rc == 0) {
+		rc = uni_promises_each(path, &o.a, put_event, &c, err);
+		(void)uni_mirage_writer_close(c.w, NULL);
+	}
+	uni_mirage_ids_destroy(c.ids);
 	/* A write that failed is told by whoever closes the sink. */
 	return rc == -UNI_EIO && err->code == 0 ? 0 : rc;
 }
@@ -124,13 +139,13 @@ static int show(const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = uni_promise_findings(p.m, BUSY_NS, &found);
+	rc = uni_promise_findings(p.m, UNI_PROMISE_BUSY_NS, &found);
 	if (rc == 0) {
 		uni_promise_text_findings(p.out, p.m, &found);
 		uni_sink_putc(p.out, '\n');
 		rc = uni_promise_text_threads(p.out, p.m, &all);
 	}
-	uni_vec_free(&found.all);
+	uni_findings_deinit(&found);
 	return uni_promises_close(&p, rc, err) == UNI_EXIT_OK ? 0 : -UNI_EIO;
 }
 
@@ -186,10 +201,10 @@ static int write_json(const char *path, const char *to, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = uni_promise_findings(p.m, BUSY_NS, &found);
+	rc = uni_promise_findings(p.m, UNI_PROMISE_BUSY_NS, &found);
 	if (rc == 0)
 		uni_promise_json(p.out, p.m, &found);
-	uni_vec_free(&found.all);
+	uni_findings_deinit(&found);
 	return uni_promises_close(&p, rc, err) == UNI_EXIT_OK ? 0 : -UNI_EIO;
 }
 
@@ -210,7 +225,7 @@ static int write_page(const struct trace *t, const char *path, struct uni_err *e
 	if (rc == 0 && uni_strbuf_failed(&to))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = uni_page_report(&args, NULL, to.s, err);
+		rc = uni_page_report(&args, &(struct uni_page_args){ .output = to.s }, err);
 	if (rc == 0)
 		uni_note("wrote %s", to.s);
 	return rc;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/strbuf.h"
 #include "cli/cmd.h"
+#include "cli/term.h"
 #include "cli/timeline.h"
 #include "export/export.h"
 
@@ -26,10 +31,12 @@ static int write_rows(struct uni_call_source *s, struct uni_err *err)
 {
 	const struct uni_exporter *e = uni_exporter_by_name("csv");
 	const struct uni_export_opt opt = { "cpu", o.cpu ? "yes" : "no" };
-	const struct uni_view view = { .timeline = uni_call_source_get(s) };
+	_cleanup_strbuf_ struct uni_strbuf lost;
+	const struct uni_view view = { .timeline = uni_call_source_get(s), .lost = &lost };
 	struct uni_sink *out;
 	int rc = uni_sink_open_file(o.output, &out, err);
 
+	uni_strbuf_init(&lost);
 	if (rc != 0)
 		return rc;
 	rc = e->write(&view, &opt, 1, out, err);
@@ -37,7 +44,10 @@ static int write_rows(struct uni_call_source *s, struct uni_err *err)
 		uni_sink_abort(out);
 		return rc;
 	}
-	return uni_sink_close(out, err);
+	rc = uni_sink_close(out, err);
+	if (rc == 0 && lost.len != 0)
+		uni_note("%.*s", (int)strcspn(lost.s, "\n"), lost.s);
+	return rc;
 }
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)

@@ -58,6 +58,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.threads = o.rec.threads,
 			.search = uni_search_of(&o.rec.debug_dirs),
 			.sysroot = &o.rec.sysroot,
+			.inside_ok = true,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = o.all,
 			.unwind = o.rec.unwind } };

@@ -19,7 +19,7 @@ static struct {
 	uint64_t functions, vcpu, depth;
 	double min_percent;
 	bool tree, per_vcpu, json, vcpu_given;
-	const char *html, *before;
+	struct uni_page_args page;
 } o;
 
 static const struct uni_opt *options(void)
@@ -55,13 +55,17 @@ static const struct uni_opt *options(void)
 			"function; with --tree also the chains, by number or by nanoseconds "
 			"(--json: of the table)",
 			NULL, NULL },
-		{ 0, "html", UNI_OPT_STR, &o.html, "FILE",
+		{ 0, "html", UNI_OPT_STR, &o.page.output, "FILE",
 			"write one page with everything that was recorded: it opens in a browser, "
 			"from disk, without a network (- is standard output)",
 			"FILE", NULL },
-		{ 0, "before", UNI_OPT_STR, &o.before, "FILE",
+		{ 0, "before", UNI_OPT_STR, &o.page.before, "FILE",
 			"with --html: what has changed since this session or import", "FILE",
 			NULL },
+		{ 0, "beside", UNI_OPT_STR, &o.page.beside, "FILE",
+			"with --html: the timeline of this trace, too, beside that of the other: "
+			"of a good run and of a bad one",
+			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		UNI_OPT_END,
@@ -197,9 +201,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.src.no_profile = o.src.exits != NULL && (o.json || !o.tree);
 	if (o.vcpu_given)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
-	if (o.html != NULL)
-		return uni_exit_of(uni_page_report(&o.src, o.before, o.html, err));
-	if (o.before != NULL)
+	if (o.page.output != NULL)
+		return uni_exit_of(uni_page_report(&o.src, &o.page, err));
+	if (o.page.beside != NULL)
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--beside goes with --html"));
+	if (o.page.before != NULL)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--before goes with --html (`uniscope export --before` has other "
 			"formats)"));
@@ -210,6 +216,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = print_exits(&s, err);
 	else
 		rc = o.json ? print_json(&s, err) : print(&s, err);
+	if (rc == 0 && o.src.exits == NULL && uni_source_is_trace(&s))
+		uni_note("%s holds a function trace, and no samples: see `uniscope trace report`",
+			o.src.path);
 	uni_source_close(&s);
 	return uni_exit_of(rc);
 }
@@ -222,7 +231,8 @@ const struct uni_cmd uni_cmd_report = {
 	.examples = "  uniscope report web1.uniscope\n"
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
 		    "  uniscope report --exits web1.uniscope\n"
-		    "  uniscope report --html web1.html web1.uniscope",
+		    "  uniscope report --html web1.html web1.uniscope\n"
+		    "  uniscope report --html both.html --beside good.uniscope bad.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

@@ -139,6 +139,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.no_pause = o.no_pause,
 			.search = uni_search_of(&o.top.debug_dirs),
 			.wait_ns = (uint64_t)(o.wait * 1e9),
+			.inside_ok = true,
 			.no_image_ok = true,
 			.unwind = o.unwind } };
 	struct uni_guests all = { 0 };

@@ -4,7 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/call_profile.h"
+#include "cli/promises.h"
 #include "cli/term.h"
+#include "export/exits.h"
 #include "profile/calls.h"
 #include "profile/copy.h"
 
@@ -13,28 +16,81 @@
 /* Of one format. */
 struct one {
 	const struct uni_exporter *e;
+	const char *by; /* calls are added up: "", "time", "count"; NULL: samples are */
 	struct uni_view view;
 	struct uni_call_source *calls;
 	struct uni_profile *tree; /* of calls */
 	struct uni_strbuf lost;
 };
 
-static int open_before(struct uni_exporting *x, struct uni_err *err)
+/* Both are in one tree already. */
+static int finish_both(struct uni_exporting *x)
+{
+	x->diff = x->s.profile;
+	x->s.profile = NULL;
+	if (x->normalize)
+		uni_profile_scale_first(x->diff);
+	return uni_profile_finish(x->diff);
+}
+
+static struct uni_source_args args_of_before(const struct uni_exporting *x)
 {
 	struct uni_source_args args = x->src;
-	struct uni_source before;
-	int rc;
 
 	args.path = x->before;
 	args.in = NULL;
 	args.build.filter.guest = x->src.guest != NULL ? x->src.build.filter.guest : -1;
+	return args;
+}
+
+/* The calls of two traces, whatever else they hold. */
+static int compare_calls(struct uni_exporting *x, const char *by, struct uni_err *err)
+{
+	struct uni_source_args before = args_of_before(x);
+
+	if (x->diff != NULL)
+		return 0;
+	return uni_call_profile_diff(&before, &x->src, by, x->normalize, &x->diff, err);
+}
+
+/* Of two traces the calls are all that there is to compare. */
+static int compare_traces(
+	struct uni_exporting *x, const struct uni_source *before, struct uni_err *err)
+{
+	int rc = uni_call_profile_check(before, x->before, &x->s, x->src.path, err);
+
+	return rc == 0 ? compare_calls(x, "", err) : rc;
+}
+
+static int open_before(struct uni_exporting *x, struct uni_err *err)
+{
+	struct uni_source_args args = args_of_before(x);
+	struct uni_source before;
+	int rc;
+
+	if (uni_source_is_open(&x->src, &x->s))
+		args.into = x->s.profile;
 	rc = uni_source_open(&args, &before, err);
 	if (rc != 0)
 		return rc;
-	if (uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory comparing two profiles");
+	if (uni_source_is_trace(&before) || uni_source_is_trace(&x->s)) {
+		rc = compare_traces(x, &before, err);
+		uni_source_close(&before);
+		return rc;
+	}
+	if (before.profile == x->s.profile) {
+		before.profile = NULL;
+		rc = finish_both(x);
+	} else {
+		if (args.into != NULL)
+			uni_profile_finish_as_is(x->s.profile);
+		if (uni_source_is_open(&args, &before))
+			uni_profile_finish_as_is(before.profile);
+		rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
+	}
 	uni_source_close(&before);
-	return rc;
+	return rc == 0 ? uni_source_compared(x->diff, x->before, x->src.path, err)
+		       : uni_err_set(err, UNI_ENOMEM, "out of memory comparing two profiles");
 }
 
 static int open_input(struct uni_exporting *x, struct uni_err *err)
@@ -67,7 +123,8 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 static bool has_trace(const struct uni_exporting *x)
 {
 	if (x->s.importer != NULL)
-		return strcmp(x->s.importer->name, "ftrace") == 0;
+		return strcmp(x->s.importer->name, "ftrace") == 0 ||
+		       strcmp(x->s.importer->name, "uktrace") == 0;
 	for (uint32_t i = 0; x->s.rec != NULL && i < uni_recording_nr_guests(x->s.rec); i++) {
 		if (uni_recording_guest(x->s.rec, i).meta->trace.nr_cpus != 0)
 			return true;
@@ -75,17 +132,55 @@ static bool has_trace(const struct uni_exporting *x)
 	return false;
 }
 
-static bool wants_calls(struct uni_exporting *x, const struct uni_exporter *e)
+/* Threads and promises, and no calls. */
+static bool has_promises_only(const struct uni_exporting *x)
 {
-	return x->calls != NULL || (e->needs & UNI_NEEDS_TIMELINE) != 0 ||
+	return x->s.importer != NULL && strcmp(x->s.importer->name, "mirage") == 0;
+}
+
+/* A trace alone: its calls are all that there is to add up. */
+static bool is_trace_alone(const struct uni_exporting *x)
+{
+	return x->src.exits == NULL && x->before == NULL && uni_source_is_trace(&x->s);
+}
+
+/* A text that is read as calls, and need not be read as a profile to know that. */
+static bool is_text_of_calls(const struct uni_exporting *x)
+{
+	const struct uni_importer *i = NULL;
+
+	if (x->in.folder == NULL)
+		i = x->src.format != NULL ? uni_importer_by_name(x->src.format)
+					  : uni_importer_sniff(x->in.data, x->in.size);
+	return i != NULL && (strcmp(i->name, "ftrace") == 0 || strcmp(i->name, "uktrace") == 0);
+}
+
+/* A format of calls or profiles that shows a profile of this. */
+static bool shows_profile(const struct uni_exporting *x, const struct uni_exporter *e)
+{
+	return (e->needs & UNI_OR_PROFILE) != 0 && x->calls == NULL &&
+	       (x->before != NULL || x->src.exits != NULL ||
+		       (x->opened && !has_trace(x) && !has_promises_only(x)));
+}
+
+static bool needs_calls(const struct uni_exporting *x, const struct uni_exporter *e)
+{
+	return (e->needs & UNI_NEEDS_TIMELINE) != 0 && !shows_profile(x, e);
+}
+
+static bool wants_calls(const struct uni_exporting *x, const struct one *o)
+{
+	const struct uni_exporter *e = o->e;
+
+	return o->by != NULL || needs_calls(x, e) ||
 	       ((e->needs & UNI_TAKES_ALL) != 0 && x->src.exits == NULL && x->before == NULL &&
 		       has_trace(x));
 }
 
 /* Calls alone: a text of them, or what was asked for. */
-static bool only_calls(const struct uni_exporting *x, const struct uni_exporter *e)
+static bool only_calls(const struct uni_exporting *x, const struct one *o)
 {
-	return x->calls != NULL || (e->needs & UNI_NEEDS_TIMELINE) != 0 || x->s.importer != NULL;
+	return o->by != NULL || needs_calls(x, o->e) || x->s.importer != NULL;
 }
 
 static int check_samples(
@@ -96,6 +191,9 @@ static int check_samples(
 	if (x->calls != NULL)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "%s holds single samples: it cannot show calls", e->name);
+	if (is_trace_alone(x))
+		return uni_err_set(err, UNI_ENOENT, "%s holds single samples, and %s none: a trace",
+			e->name, x->src.path);
 	if (x->s.rec == NULL)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s needs single samples, and %s is an aggregate: import it first", e->name,
@@ -109,9 +207,20 @@ static int check_samples(
 	return 0;
 }
 
+/* Calls or samples: what it is decides. */
+static int open_either(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
+{
+	int rc = open_input(x, err);
+
+	if (rc != 0 || (e->needs & UNI_OR_PROFILE) == 0 || x->calls != NULL ||
+		(x->before == NULL && is_text_of_calls(x)))
+		return rc;
+	return uni_exporting_open(x, err);
+}
+
 int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
 {
-	int rc;
+	int rc = 0;
 
 	if (x->calls != NULL && x->calls[0] != '\0' && strcmp(x->calls, "count") != 0 &&
 		strcmp(x->calls, "time") != 0)
@@ -119,18 +228,47 @@ int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, s
 			"--calls=%s: calls are added up by time or by count", x->calls);
 	if (x->calls != NULL && (e->needs & UNI_NEEDS_SAMPLES) != 0)
 		return check_samples(x, e, err);
+	if (x->before != NULL && (e->needs & UNI_NEEDS_TIMELINE) != 0 &&
+		(e->needs & UNI_OR_PROFILE) == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s shows single calls: it cannot show a difference", e->name);
+	if (x->opened && x->calls == NULL && (e->needs & UNI_TAKES_PROMISES) != 0 &&
+		has_promises_only(x))
+		return 0;
+	if ((e->needs & UNI_OR_PROFILE) != 0 && (rc = open_either(x, e, err)) != 0)
+		return rc;
+	if (shows_profile(x, e))
+		return 0;
 	if (x->calls != NULL || (e->needs & UNI_NEEDS_TIMELINE) != 0)
-		return x->opened && !has_trace(x) ? uni_err_set(err, UNI_ENOTSUP,
-							    "%s has no function trace", x->src.path)
-						  : 0;
+		return x->opened && !has_trace(x) && !has_promises_only(x)
+			       ? uni_err_set(
+					 err, UNI_ENOTSUP, "%s has no function trace", x->src.path)
+			       : 0;
 	rc = uni_exporting_open(x, err);
 	return rc == 0 ? check_samples(x, e, err) : rc;
 }
 
-/* A tree of calls, for formats that know of nothing else. */
-static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *err)
+static int open_calls(struct uni_exporting *x, struct one *o, struct uni_err *err)
 {
-	bool count = x->calls != NULL && strcmp(x->calls, "count") == 0;
+	int rc = open_input(x, err);
+
+	if (rc == 0)
+		rc = uni_call_source_open(&x->src, &o->calls, err);
+	if (rc != 0)
+		return rc;
+	o->view.timeline = uni_call_source_get(o->calls);
+	if (uni_call_source_has_calls(o->calls) ||
+		(o->by == NULL && (o->e->needs & UNI_TAKES_PROMISES) != 0))
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"%s has threads and promises, and no function calls: %s cannot show it (mirage "
+		"can, "
+		"and formats of profiles show how long each ran)",
+		x->src.path, o->by == NULL ? o->e->name : "--calls");
+}
+
+static int add_up(struct one *o, bool count, struct uni_err *err)
+{
 	struct uni_profile_calls added;
 
 	o->tree = uni_profile_create();
@@ -142,21 +280,100 @@ static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *e
 	return 0;
 }
 
-static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
+static bool adds_up_to_0(const struct uni_profile *p)
 {
+	return !(uni_profile_node(p, UNI_NODE_ROOT)->total > 0.0);
+}
+
+/* For a format that shows them one by one, when they have times. */
+static int reopen_calls(struct uni_exporting *x, struct one *o, struct uni_err *err)
+{
+	o->view.timeline = NULL;
+	if ((o->e->needs & UNI_TAKES_CALLS) == 0 || strcmp(o->by, "count") == 0)
+		return 0;
+	uni_call_source_close(o->calls);
+	o->calls = NULL;
+	return open_calls(x, o, err);
+}
+
+/* A tree of calls, for formats that know of nothing else. Calls without ends are counted. */
+static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *err)
+{
+	int rc = add_up(o, o->by != NULL && strcmp(o->by, "count") == 0, err);
+
+	if (rc != 0 || o->by == NULL)
+		return rc;
+	if (!adds_up_to_0(o->tree))
+		return reopen_calls(x, o, err);
+	if (o->by[0] != '\0')
+		return 0;
+	uni_profile_destroy(o->tree);
+	o->tree = NULL;
+	uni_call_source_close(o->calls);
+	o->calls = NULL;
+	rc = open_calls(x, o, err);
+	if (rc == 0)
+		rc = add_up(o, true, err);
+	o->view.timeline = NULL;
+	if (rc == 0 && !adds_up_to_0(o->tree))
+		uni_note("%s tells no times of its calls: their numbers are written", x->src.path);
+	return rc;
+}
+
+/* Of the threads and promises, once for all formats. */
+static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err *err)
+{
+	const struct uni_promises_args args = { .guest = x->src.guest };
 	int rc = 0;
 
-	if (wants_calls(x, o->e)) {
+	if ((o->e->needs & UNI_TAKES_ALL) == 0 || (o->e->needs & UNI_TAKES_PROMISES) == 0 ||
+		o->by != NULL || x->src.exits != NULL || x->before != NULL)
+		return 0;
+	if (x->promises == NULL && ((x->s.rec != NULL && has_trace(x)) || has_promises_only(x))) {
+		x->promises = uni_promise_builder_create();
+		rc = x->promises == NULL
+			     ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			     : uni_promises_read(x->promises, x->src.path, &x->in, &args, err);
+		if (rc == 0)
+			x->model = uni_promise_builder_finish(x->promises);
+	}
+	if (x->model != NULL && x->model->all.nr + x->model->counts.nr != 0)
+		o->view.promises = x->model;
+	return rc;
+}
+
+static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
+{
+	bool alone = o->by == NULL && (o->e->needs & UNI_NEEDS_PROFILE) != 0 && is_trace_alone(x);
+	int rc = open_promises(x, o, err);
+
+	if (rc != 0)
+		return rc;
+
+	if (o->by != NULL && x->before != NULL) {
 		rc = open_input(x, err);
 		if (rc == 0)
-			rc = uni_call_source_open(&x->src, &o->calls, err);
-		if (rc != 0)
+			rc = compare_calls(x, o->by, err);
+		o->view.profile = x->diff;
+		return rc;
+	}
+	if (alone)
+		o->by = "";
+	if (wants_calls(x, o)) {
+		rc = open_calls(x, o, err);
+		if (rc == 0 && (o->e->needs & UNI_NEEDS_PROFILE) != 0)
+			rc = build_calls(x, o, err);
+		if (rc == 0 && alone && adds_up_to_0(o->tree))
+			rc = uni_err_set(err, UNI_ENOENT,
+				"%s holds no samples, and its trace no calls (uniscope trace "
+				"threads shows what else is in it)",
+				x->src.path);
+		if (rc == 0 && alone)
+			uni_note("%s holds no samples: these are the functions of its trace, as "
+				 "with --calls",
+				x->src.path);
+		if (rc != 0 || o->tree != NULL || only_calls(x, o))
 			return rc;
-		o->view.timeline = uni_call_source_get(o->calls);
-		if ((o->e->needs & UNI_NEEDS_PROFILE) != 0)
-			return build_calls(x, o, err);
-		if (only_calls(x, o->e))
-			return 0;
 	}
 	o->view.profile = x->diff != NULL ? x->diff : x->s.profile;
 	o->view.samples = x->diff != NULL ? NULL : x->s.rec;
@@ -192,9 +409,11 @@ static void say_lost(const struct one *o)
 {
 	const struct uni_recording *rec = o->view.samples;
 	const char *line = o->lost.s;
+	bool exits = (o->e->needs & UNI_TAKES_EXITS) == 0 && uni_view_has_exits(&o->view);
 
 	if (o->e->lost != NULL && rec != NULL && !uni_recording_meta(rec)->aggregate)
-		uni_note("not in the format %s: %s", o->e->name, o->e->lost);
+		uni_note("not in the format %s: %s%s", o->e->name, o->e->lost,
+			exits ? ", VM exits (--exits has them)" : "");
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");
 
@@ -206,7 +425,7 @@ static void say_lost(const struct one *o)
 int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	const struct uni_export_opt *opts, size_t nr_opts, const char *path, struct uni_err *err)
 {
-	struct one o = { .e = e, .view.lost = &o.lost };
+	struct one o = { .e = e, .by = x->calls, .view.lost = &o.lost };
 	int rc = uni_exporting_check(x, e, err);
 
 	uni_strbuf_init(&o.lost);
@@ -227,6 +446,9 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 void uni_exporting_close(struct uni_exporting *x)
 {
 	uni_profile_destroy(x->diff);
+	uni_promise_builder_destroy(x->promises);
+	x->promises = NULL;
+	x->model = NULL;
 	if (x->opened)
 		uni_source_close(&x->s);
 	if (x->has_input)

@@ -18,6 +18,8 @@ struct uni_exporting {
 	struct uni_input in; /* read once: it may be a pipe */
 	struct uni_source s;
 	struct uni_profile *diff;
+	struct uni_promise_builder *promises;
+	const struct uni_promise_model *model; /* promises', or NULL: there are none */
 	bool has_input, opened;
 };
 

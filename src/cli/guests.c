@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/resolve.h"
 #include "cli/term.h"
 #include "session/recording.h"
 #include "target/shared.h"

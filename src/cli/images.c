@@ -210,7 +210,7 @@ int uni_guest_lookout(struct uni_guest *g,
 		.ctx = ctx };
 
 	*ret = NULL;
-	if (f == NULL || (caps & (UNI_CAP_DEAD | UNI_CAP_STILL)) != 0)
+	if (f == NULL || (caps & (UNI_CAP_DEAD | UNI_CAP_STILL | UNI_CAP_INSIDE)) != 0)
 		return 0;
 	cfg.sysroot = (const struct uni_sysroot *const *)f->root;
 	cfg.nr_sysroots = f->nr_roots;

@@ -14,7 +14,8 @@
 /* A command as the user called it: of a command's commands, with that one's name in front. */
 struct called {
 	const struct uni_cmd *cmd; /* NULL: no such command */
-	const char *above;	   /* "trace ", or "" */
+	const char *above;	   /* "trace", or "" */
+	const char *gap;	   /* " " behind it, or "" */
 	int words;
 };
 
@@ -29,7 +30,7 @@ static const struct uni_cmd *find_in(const struct uni_cmd *const *list, const ch
 
 static struct called find(int argc, char **argv)
 {
-	struct called c = { .above = "" };
+	struct called c = { .above = "", .gap = "" };
 	const struct uni_cmd *sub;
 
 	if (argc < 1)
@@ -40,7 +41,7 @@ static struct called find(int argc, char **argv)
 		return c;
 	sub = find_in(c.cmd->sub, argv[1]);
 	if (sub != NULL)
-		c = (struct called){ .cmd = sub, .above = "trace ", .words = 2 };
+		c = (struct called){ .cmd = sub, .above = c.cmd->name, .gap = " ", .words = 2 };
 	return c;
 }
 
@@ -71,10 +72,11 @@ static void command_help(const struct called *called, FILE *out)
 {
 	const struct uni_cmd *c = called->cmd;
 
-	(void)fprintf(out, "uniscope %s%s: %s\n\nusage: uniscope %s%s %s%s%s%s\n", called->above,
-		c->name, c->summary, called->above, c->name,
-		c->sub != NULL ? "COMMAND" : "[OPTIONS]", c->operands[0] != '\0' ? " " : "",
-		c->operands, c->takes_rest ? " [-- ARGS...]" : "");
+	(void)fprintf(out, "uniscope %s%s%s: %s\n\nusage: uniscope %s%s%s %s%s%s%s\n",
+		called->above, called->gap, c->name, c->summary, called->above, called->gap,
+		c->name, c->sub != NULL ? "COMMAND" : "[OPTIONS]",
+		c->operands[0] != '\0' ? " " : "", c->operands,
+		c->takes_rest ? " [-- ARGS...]" : "");
 	if (c->details != NULL)
 		(void)fprintf(out, "\n%s\n", c->details);
 	if (c->sub != NULL) {
@@ -146,8 +148,9 @@ static int parse_and_run(const struct called *called, int argc, char **argv, str
 	rc = uni_options_parse(c->options(), argc, argv, operands, &ctx.nr_operands,
 		c->takes_rest ? &ctx.rest : NULL, err);
 	if (rc == 0 && (ctx.nr_operands < c->min_operands || ctx.nr_operands > c->max_operands))
-		rc = uni_err_set(err, UNI_EUSAGE, "usage: uniscope %s%s [OPTIONS] %s (see --help)",
-			called->above, c->name, c->operands);
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope %s%s%s [OPTIONS] %s (see --help)", called->above,
+			called->gap, c->name, c->operands);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);
 }
 
@@ -161,13 +164,17 @@ static int run_command(const struct called *called, int argc, char **argv)
 		command_help(called, stdout);
 		return UNI_EXIT_OK;
 	}
-	if (c->sub != NULL)
+	if (c->sub != NULL && argc > 1 && argv[1][0] != '-')
+		status = uni_exit_of(uni_err_set(&err, UNI_EUSAGE,
+			"unknown command '%s' (see uniscope %s --help)", argv[1], c->name));
+	else if (c->sub != NULL)
 		status = uni_exit_of(uni_err_set(
 			&err, UNI_EUSAGE, "usage: uniscope %s COMMAND ... (see --help)", c->name));
 	else
 		status = parse_and_run(called, argc, argv, &err);
 	if (err.code != 0)
-		(void)fprintf(stderr, "uniscope: %s%s: %s\n", called->above, c->name, err.msg);
+		(void)fprintf(stderr, "uniscope: %s%s%s: %s\n", called->above, called->gap, c->name,
+			err.msg);
 	return status;
 }
 

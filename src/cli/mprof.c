@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/attach.h"
+#include "cli/resolve.h"
 
 /* Nothing of the guest is stopped for this, nor need it run. */
 static int attach(const char *operand, struct uni_target **ret, struct uni_err *err)

@@ -53,6 +53,9 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 	case UNI_OPT_FLAG:
 		*(bool *)o->value = true;
 		return 0;
+	case UNI_OPT_COUNT:
+		++*(unsigned *)o->value;
+		return 0;
 	case UNI_OPT_STR:
 	case UNI_OPT_MAYBE:
 		*(const char **)o->value = v;
@@ -73,6 +76,11 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 	return -UNI_EINVAL;
 }
 
+static bool is_flag(const struct uni_opt *o)
+{
+	return o->type == UNI_OPT_FLAG || o->type == UNI_OPT_COUNT;
+}
+
 /* "--name", "--name=value", "--name value"; *i advances over a separate value. */
 static int parse_long(
 	const struct uni_opt *opts, int argc, char **argv, int *i, struct uni_err *err)
@@ -84,7 +92,7 @@ static int parse_long(
 	if (o == NULL)
 		return uni_err_set(
 			err, UNI_EUSAGE, "unknown option --%.*s (see --help)", (int)len, name);
-	if (o->type == UNI_OPT_FLAG) {
+	if (is_flag(o)) {
 		if (eq != NULL)
 			return uni_err_set(err, UNI_EUSAGE, "--%s takes no value", o->long_name);
 		return assign(o, NULL, err);
@@ -109,7 +117,7 @@ static int parse_short(
 
 		if (o == NULL)
 			return uni_err_set(err, UNI_EUSAGE, "unknown option -%c (see --help)", *p);
-		if (o->type == UNI_OPT_FLAG) {
+		if (is_flag(o)) {
 			rc = assign(o, NULL, err);
 			if (rc != 0)
 				return rc;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -12,6 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/input.h"
 #include "cli/term.h"
+#include "cli/trace_open.h"
 #include "promise/mirage.h"
 #include "promise/record.h"
 #include "promise/text.h"
@@ -25,7 +27,7 @@
 struct taker {
 	uni_promise_event_fn fn;
 	void *arg;
-	struct uni_promise_builder *names; /* gets names that are no events; NULL: nobody */
+	struct uni_promise_builder *builder; /* gets what is no event as well; NULL: nobody */
 };
 
 static int add(void *arg, const struct uni_promise_event *event)
@@ -33,66 +35,55 @@ static int add(void *arg, const struct uni_promise_event *event)
 	return uni_promise_builder_add(arg, event);
 }
 
-static void say_damage(const char *path, const struct uni_mirage_stats *st)
+static const char *is_are(uint64_t nr)
 {
-	if (st->missing != 0)
-		uni_note("%s: %" PRIu64 " packets are missing", path, st->missing);
-	if (st->damaged != 0)
-		uni_note("%s: %" PRIu64 " packets are damaged, the first at byte %zu: %" PRIu64
-			 " bytes were not read",
-			path, st->damaged, st->first_damage, st->damaged_bytes);
+	return nr == 1 ? " is" : "s are";
 }
 
-static int from_rings(const struct taker *to, const char *path, const struct uni_mirage_file *files,
-	size_t nr, struct uni_err *err)
+void uni_promises_say_damage(const char *path, const struct uni_mirage_stats *st)
 {
-	struct uni_mirage_stats st;
-	int rc = uni_mirage_merge(files, nr, to->fn, to->arg, &st, err);
+	if (st->missing != 0)
+		uni_note(
+			"%s: %" PRIu64 " packet%s missing", path, st->missing, is_are(st->missing));
+	if (st->damaged != 0)
+		uni_note("%s: %" PRIu64 " packet%s damaged, the first at byte %zu: %" PRIu64
+			 " byte%s not read",
+			path, st->damaged, is_are(st->damaged), st->first_damage, st->damaged_bytes,
+			st->damaged_bytes == 1 ? " was" : "s were");
+}
 
+static int said(const char *path, int rc, const struct uni_mirage_stats *st, struct uni_err *err)
+{
 	if (rc != 0)
 		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
-	say_damage(path, &st);
+	uni_promises_say_damage(path, st);
 	return 0;
 }
 
 static int from_ring(
 	const struct taker *to, const char *path, const struct uni_input *in, struct uni_err *err)
 {
-	const struct uni_mirage_file file = { .data = in->data, .size = in->size };
+	struct uni_mirage_stats st;
 
 	if (!uni_mirage_is(in->data, in->size))
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s is neither a session (NAME.uniscope) nor a trace of MirageOS", path);
-	return from_rings(to, path, &file, 1, err);
+	return said(path, uni_mirage_read(in->data, in->size, to->fn, to->arg, &st, err), &st, err);
 }
 
-/* What `export -f mirage` made: cpu0, cpu1 ... */
 static int from_folder(const struct taker *to, const char *path, struct uni_err *err)
 {
-	struct uni_mirage_file files[UNI_PROMISE_CPUS];
-	size_t nr = 0, size;
-	char *data;
-	int rc = 0;
+	struct uni_mirage_stats st;
 
-	for (uint32_t cpu = 0; rc == 0 && cpu < UNI_PROMISE_CPUS; cpu++) {
-		_cleanup_strbuf_ struct uni_strbuf name;
+	return said(path, uni_mirage_read_folder(path, to->fn, to->arg, &st, err), &st, err);
+}
 
-		uni_strbuf_init(&name);
-		uni_strbuf_addf(&name, "%s/cpu%u", path, cpu);
-		if (uni_strbuf_failed(&name))
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
-		else if (access(name.s, F_OK) != 0)
-			continue;
-		else
-			rc = uni_read_regular(name.s, FILE_MAX, &data, &size, err);
-		if (rc == 0)
-			files[nr++] = (struct uni_mirage_file){ data, size, cpu };
-	}
-	if (rc == 0)
-		rc = from_rings(to, path, files, nr, err);
-	while (nr-- > 0)
-		free((void *)(uintptr_t)files[nr].data);
-	return rc;
+/* A call says that the guest ran then. */
+static int heard(const struct taker *to, const struct uni_call_event *e)
+{
+	if (to->builder == NULL || (e->flags & UNI_CALL_CUT) != 0)
+		return 0;
+	return uni_promise_builder_heard(to->builder, e->cpu, e->ns);
 }
 
 static int from_timeline(const struct taker *to, const struct uni_timeline *tl, struct uni_err *err)
@@ -105,7 +96,8 @@ static int from_timeline(const struct taker *to, const struct uni_timeline *tl, 
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		rc = 0;
 		for (size_t i = 0; rc == 0 && i < nr; i++)
-			rc = uni_promise_of_call(tl, &e[i], &p) ? to->fn(to->arg, &p) : 0;
+			rc = uni_promise_of_call(tl, &e[i], &p) ? to->fn(to->arg, &p)
+								: heard(to, &e[i]);
 		if (rc != 0)
 			break;
 	}
@@ -124,10 +116,91 @@ static int from_calls(const struct taker *to, const struct uni_trace_input *in, 
 	tl = uni_trace_timeline_get(t);
 	rc = from_timeline(to, &tl, err);
 	/* Of two with one address the later one is the guest's last. */
-	for (size_t i = in->nr_threads; rc == 0 && to->names != NULL && i-- > 0;)
-		rc = uni_promise_builder_name(to->names, in->thread[i].id, in->thread[i].name);
+	for (size_t i = in->nr_threads; rc == 0 && to->builder != NULL && i-- > 0;)
+		rc = uni_promise_builder_name(to->builder, in->thread[i].id, in->thread[i].name);
 	uni_trace_timeline_close(t);
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+}
+
+#define CLOCKS_DIFFER 86400000000000u /* ns: those of two hosts, at most */
+
+/* Why it cannot be true that the recording was stopped then; NULL: it can. */
+static const char *no_end(
+	const struct uni_recording *rec, const struct uni_recorded_guest *g, uint64_t end_ns)
+{
+	uint64_t real_ns, now_ns = (uint64_t)time(NULL) * 1000000000u;
+
+	if (!uni_recording_was_closed(rec))
+		return "the session was never closed";
+	if (end_ns < g->stats->begin_ns)
+		return "that is before it was begun";
+	if (end_ns > g->stats->end_ns)
+		return "that is after its end";
+	if (__builtin_add_overflow(end_ns, g->meta->realtime_offset_ns, &real_ns) ||
+		(real_ns > now_ns && real_ns - now_ns > CLOCKS_DIFFER))
+		return "that is yet to come";
+	return NULL;
+}
+
+/* Nothing is longer than can have been, whatever the session says; then its last event ends it. */
+uint64_t uni_promises_end_ns(const struct uni_recording *rec, uint32_t guest)
+{
+	const struct uni_recorded_guest g = uni_recording_guest(rec, guest);
+	uint64_t end_ns = g.meta->trace.end_ns;
+	const char *why = end_ns == 0 ? NULL : no_end(rec, &g, end_ns);
+
+	if (why == NULL)
+		return end_ns;
+	uni_note("%s: when the trace was stopped is not believed (trace.end_ns %" PRIu64
+		 "): %s; it ends with its last event here",
+		uni_recording_path(rec), end_ns, why);
+	return 0;
+}
+
+/* Which of several vCPUs is which CPU of a trace is not known: does one tell all there is? */
+static bool is_of_one_cpu(const struct uni_record_trace *t)
+{
+	for (uint32_t i = 1; i < t->nr_cpus; i++) {
+		if (t->cpu[i].words != 0 || t->cpu[i].lost != 0 || t->cpu[i].lost_words != 0)
+			return false;
+	}
+	return t->cpu[0].clock.error_ns != UINT64_MAX;
+}
+
+static int add_on_cpu(struct uni_promise_builder *b, const struct uni_record_trace *t)
+{
+	const struct uni_record_on_cpu *h = &t->on_cpu;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && is_of_one_cpu(t) && i < h->nr; i++)
+		rc = uni_promise_builder_on_cpu(b,
+			&(struct uni_promise_on_cpu){ .ns = h->at[i].ns,
+				.on_ns = h->at[i].on_ns,
+				.stolen_ns = h->at[i].stolen_ns },
+			t->cpu[0].clock.error_ns);
+	return rc;
+}
+
+/* What the events themselves do not say. */
+static int add_facts(struct uni_promise_builder *b, const struct uni_recording *rec, uint32_t guest)
+{
+	const struct uni_record_trace *trace = &uni_recording_guest(rec, guest).meta->trace;
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < trace->nr_cpus; i++)
+		lost += uni_record_trace_lost(&trace->cpu[i]);
+	uni_trace_note_rate(uni_recording_path(rec), trace);
+	uni_promise_builder_end(b, uni_promises_end_ns(rec, guest));
+	uni_promise_builder_lost(
+		b, lost, uni_record_trace_lost_at_most(trace) || !uni_recording_was_closed(rec));
+	return add_on_cpu(b, trace);
+}
+
+static int tell_end(const struct taker *to, uint64_t end_ns)
+{
+	const struct uni_promise_event e = uni_mirage_end(end_ns);
+
+	return end_ns != 0 ? to->fn(to->arg, &e) : 0;
 }
 
 static int from_session(const struct taker *to, const char *path,
@@ -146,22 +219,13 @@ static int from_session(const struct taker *to, const char *path,
 		rc = uni_tinput_open(rec, guest, &t, err);
 	if (rc == 0)
 		rc = from_calls(to, uni_tinput_get(t), err);
+	if (rc == 0 && to->builder != NULL)
+		rc = add_facts(to->builder, rec, guest);
+	else if (rc == 0)
+		rc = tell_end(to, uni_promises_end_ns(rec, guest));
 	uni_tinput_close(t);
 	uni_recording_close(rec);
 	return rc;
-}
-
-bool uni_promises_is_exported(const char *folder)
-{
-	_cleanup_strbuf_ struct uni_strbuf name;
-
-	uni_strbuf_init(&name);
-	uni_strbuf_addf(&name, "%s/" UNI_SDIR_JSON, folder);
-	if (uni_strbuf_failed(&name) || access(name.s, F_OK) == 0)
-		return false;
-	uni_strbuf_reset(&name);
-	uni_strbuf_addf(&name, "%s/metadata", folder);
-	return !uni_strbuf_failed(&name) && access(name.s, F_OK) == 0;
 }
 
 static int read_in(const struct taker *to, const char *path, const struct uni_input *in,
@@ -169,7 +233,7 @@ static int read_in(const struct taker *to, const char *path, const struct uni_in
 {
 	if (in->folder == NULL)
 		return from_ring(to, path, in, err);
-	if (uni_promises_is_exported(in->folder))
+	if (uni_mirage_is_folder(in->folder))
 		return from_folder(to, in->folder, err);
 	return from_session(to, in->folder, args, err);
 }
@@ -209,7 +273,7 @@ static int fill(struct uni_promises *p, const char *path, const char *output,
 	if (p->m->all.nr == 0)
 		return uni_err_set(err, UNI_ENOENT,
 			"%s has no events of threads or promises: `trace record --threads` "
-			"records them",
+			"records them, if the guest tells any in that time",
 			path);
 	return uni_sink_open_file(output, &p->out, err);
 }
@@ -234,14 +298,28 @@ int uni_promises_open(struct uni_promises *ret, const char *path,
 	return uni_promises_open_to(ret, path, "-", args, err);
 }
 
+static const char *plural(uint64_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 static void say_quality(const struct uni_promise_model *m)
 {
-	if (m->gaps != 0)
-		uni_note("%" PRIu64 " events are missing in %" PRIu64
-			 " places: what came then may have woken whom you see waiting",
-			m->lost, m->gaps);
+	static const char then[] = "what came then may have woken whom you see waiting";
+
+	if (m->lost != 0)
+		uni_note("%s%" PRIu64 " event%s missing in %" PRIu64 " place%s: %s",
+			m->lost_at_most ? "at most " : "", m->lost, is_are(m->lost), m->gaps,
+			plural(m->gaps), then);
+	else if (m->gaps != 0)
+		uni_note("events are missing in %" PRIu64 " place%s, how many is not known: %s",
+			m->gaps, plural(m->gaps), then);
+	if (m->waits.nr == 0 && m->runs.nr != 0)
+		uni_note("this trace does not tell who waits for whom (no event try_read or "
+			 "read_later): no wait, wake-up or lost wake-up can be seen in it");
 	if (m->backwards != 0)
-		uni_note("%" PRIu64 " events were out of order", m->backwards);
+		uni_note("%" PRIu64 " event%s out of order", m->backwards,
+			m->backwards == 1 ? " was" : "s were");
 	if (m->not_kept != 0)
 		uni_note("%" PRIu64 " waits of promises that had %d others were not kept",
 			m->not_kept, UNI_PROMISE_WAITS);
@@ -264,6 +342,7 @@ int uni_promises_close(struct uni_promises *p, int rc, struct uni_err *err)
 int uni_promises_find(
 	const struct uni_promises *p, const char *text, uint32_t *ret, struct uni_err *err)
 {
+	uint32_t newest = UNI_PROMISE_NONE, nr = 0;
 	char buf[96];
 	uint64_t id;
 
@@ -275,7 +354,14 @@ int uni_promises_find(
 	for (uint32_t i = (uint32_t)p->m->all.nr; i-- > 0;) {
 		if (strcmp(uni_promise_name(p->m, i, buf, sizeof(buf)), text) != 0)
 			continue;
-		*ret = i;
+		newest = nr++ == 0 ? i : newest;
+	}
+	if (nr > 1)
+		uni_note("%" PRIu32 " are called '%s', and this is the newest, %#" PRIx64
+			 ": `uniscope trace threads` has the numbers of the others",
+			nr, text, p->m->all.v[newest].id);
+	if (nr != 0) {
+		*ret = newest;
 		return 0;
 	}
 	return uni_err_set(err, UNI_ENOENT,

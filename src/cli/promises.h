@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "promise/mirage.h"
 #include "promise/model.h"
+#include "session/recording.h"
 
 struct uni_promises_args {
 	const char *guest;
@@ -27,8 +28,8 @@ struct uni_promises {
 	struct uni_sink *out;
 };
 
-/* Is the folder a trace that `export -f mirage` made? */
-bool uni_promises_is_exported(const char *folder);
+/* On stderr: what a trace of MirageOS lacks, if anything. */
+void uni_promises_say_damage(const char *path, const struct uni_mirage_stats *st);
 /*
  * Adds what FILE (called path, opened as in) has to b, which is to be finished then. Nothing,
  * without an error, if it is a session that has none.
@@ -45,9 +46,15 @@ int uni_promises_open(struct uni_promises *ret, const char *path,
 /* The same with another output than stdout. */
 int uni_promises_open_to(struct uni_promises *ret, const char *path, const char *output,
 	const struct uni_promises_args *args, struct uni_err *err);
-/* Only the events, by time; a negative return of fn ends it and is returned. */
+/* Only the events, by time, and the label of nobody that ends a trace; a negative return of fn ends
+ * it and is returned. */
 int uni_promises_each(const char *path, const struct uni_promises_args *args,
 	uni_promise_event_fn fn, void *arg, struct uni_err *err);
+/*
+ * When that guest's trace was stopped, if all that the session says of time agrees, else it is said
+ * on stderr that it is not believed; 0: not known.
+ */
+uint64_t uni_promises_end_ns(const struct uni_recording *rec, uint32_t guest);
 /* rc: of what was done with it; or the output's failure. The exit status. */
 int uni_promises_close(struct uni_promises *p, int rc, struct uni_err *err);
 

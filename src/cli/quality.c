@@ -22,9 +22,15 @@ double uni_quality_host_us(const struct uni_record_stats *st)
 	return st->host_runs != 0 ? (double)st->host_ns / 1e3 / (double)st->host_runs : -1;
 }
 
+bool uni_quality_inside(const struct uni_record_meta *m)
+{
+	return strcmp(m->method, "guest") == 0;
+}
+
 bool uni_quality_streamed(const struct uni_record_meta *m)
 {
-	return strcmp(m->method, "bpf") == 0 || strcmp(m->method, "perf") == 0;
+	return strcmp(m->method, "bpf") == 0 || strcmp(m->method, "perf") == 0 ||
+	       uni_quality_inside(m);
 }
 
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st)
@@ -80,6 +86,7 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 	} known[] = {
 		{ "bpf", "samples made by the host's kernel (bpf)" },
 		{ "perf", "samples made by the host's kernel (perf)" },
+		{ "guest", "samples made by the guest itself (guest)" },
 		{ "pause", "the guest is stopped for each sample (pause)" },
 		{ "read", "registers and memory are read while the guest runs (read)" },
 		{ "replay", "saved snapshots are read (replay)" },
@@ -171,6 +178,12 @@ static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g
 	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
 		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
 		g->meta->nr_vcpus == 1 ? "" : "s", g->meta->frequency);
+	if (uni_quality_inside(g->meta) && st->weight > st->samples)
+		uni_sink_printf(
+			out, "%" PRIu64 " taken, which stand for late ticks, too; ", st->samples);
+	if (st->silent != 0)
+		uni_sink_printf(out, "%" PRIu32 " of the vCPUs had no timer ticks, so no samples; ",
+			st->silent);
 	if (!closed)
 		uni_sink_printf(out,
 			"%" PRIu64 " lost; not closed: late and skipped ones are not known\n",
@@ -195,15 +208,22 @@ static void put_exits(struct uni_sink *out, const struct uni_recorded_guest *g)
 	uni_sink_printf(out, ", %" PRIu64 " lost: see --exits\n", g->stats->exits_lost);
 }
 
-static void put_cost(struct uni_sink *out, const struct uni_record_stats *st)
+static void put_cost(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
+	const struct uni_record_stats *st = g->stats;
+	bool inside = uni_quality_inside(g->meta);
 	double wall = uni_quality_seconds(st), host_us = uni_quality_host_us(st);
 	double percent = wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0;
 
 	if (host_us >= 0)
+		uni_sink_printf(out, "%s  %.2f us per sample in the %s, %.2f %% of one CPU\n",
+			inside ? "guest cost" : "host cost ", host_us, inside ? "guest" : "kernel",
+			wall > 0 ? (double)st->host_ns / 1e7 / wall : 0);
+	if (inside && wall > 0)
 		uni_sink_printf(out,
-			"host cost  %.2f us per sample in the kernel, %.2f %% of one CPU\n",
-			host_us, wall > 0 ? (double)st->host_ns / 1e7 / wall : 0);
+			"serving    %.2f %% of one CPU of the guest, to hand them over by its "
+			"port\n",
+			(double)st->serve_ns / 1e7 / wall);
 	uni_sink_printf(out, "own cost   %.1f %% of one CPU", percent);
 	if (st->unwind_ns != 0 && st->samples != 0)
 		uni_sink_printf(out, ", %.1f us per sample to unwind",
@@ -272,7 +292,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 		put_states(out, g->stats);
 	put_pauses(out, g);
 	if (closed)
-		put_cost(out, g->stats);
+		put_cost(out, g);
 	put_times(out, g->stats);
 	uni_sink_putc(out, '\n');
 }

@@ -17,6 +17,8 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
 /* By the host's kernel, which takes samples when their time has come, or not at all. */
 bool uni_quality_streamed(const struct uni_record_meta *m);
+/* Made by the guest: what is the host's cost otherwise, is the guest's. */
+bool uni_quality_inside(const struct uni_record_meta *m);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* No samples were asked for (record --exits -F 0). */

@@ -418,9 +418,26 @@ static int check_counts(const struct run *run, struct uni_err *err)
 	return 0;
 }
 
+/* What would have to be read out of the guest's memory. */
+static int check_inside(const struct run *run, struct uni_err *err)
+{
+	const char *what = run->args->watch.items.nr != 0   ? "--watch"
+			   : run->args->save_replay != NULL ? "--save-replay"
+							    : NULL;
+
+	for (size_t i = 0; what != NULL && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+
+		if (g->t->ops->caps(g->t) & UNI_CAP_INSIDE)
+			return uni_err_set(err, UNI_ENOTSUP, "%s: the memory of %s cannot be read",
+				what, g->spec.text);
+	}
+	return 0;
+}
+
 static int prepare(struct run *run, struct uni_err *err)
 {
-	int rc = 0;
+	int rc = check_inside(run, err);
 
 	for (size_t i = 0; rc == 0 && i < run->nr; i++)
 		rc = find_watches(run, &run->part[i], err);

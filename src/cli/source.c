@@ -242,6 +242,17 @@ static int check_import_args(const struct uni_source_args *args, struct uni_err 
 	return 0;
 }
 
+/* Without images and lines, by which the functions of two profiles would be told apart. */
+static bool only_names(const struct uni_source *s)
+{
+	return s->importer != NULL && strcmp(s->importer->name, "folded") == 0;
+}
+
+bool uni_source_is_open(const struct uni_source_args *args, const struct uni_source *s)
+{
+	return args->unordered && !args->keep_log && !args->diff && only_names(s);
+}
+
 static int open_import(const struct uni_source_args *args, const struct uni_input *in,
 	struct uni_source *s, struct uni_err *err)
 {
@@ -258,7 +269,8 @@ static int open_import(const struct uni_source_args *args, const struct uni_inpu
 	else
 		s->importer = is_folder ? uni_importer_of_folder(in->folder)
 					: uni_importer_sniff(in->data, in->size);
-	if (s->importer != NULL && is_folder != (s->importer->read_folder != NULL))
+	if (s->importer != NULL &&
+		(is_folder ? s->importer->read_folder == NULL : s->importer->read == NULL))
 		return uni_err_set(err, UNI_EFORMAT, "%s is %s, and %s is %s", args->path,
 			is_folder ? "a folder" : "not one", s->importer->name,
 			is_folder ? "a file" : "one");
@@ -270,7 +282,10 @@ static int open_import(const struct uni_source_args *args, const struct uni_inpu
 			"with "
 			"--from",
 			args->path);
-	s->profile = uni_profile_create();
+	if (args->into != NULL && only_names(s))
+		s->profile = uni_profile_to_second(args->into) == 0 ? args->into : NULL;
+	else
+		s->profile = uni_profile_create();
 	if (s->profile == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (args->keep_log)
@@ -283,9 +298,18 @@ static int open_import(const struct uni_source_args *args, const struct uni_inpu
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
 			 "%" PRIu64 ")",
 			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (rc == 0 && s->importer->lost != NULL)
+		uni_note("%s: %s", args->path, s->importer->lost);
+	if (rc == 0 && s->stats.damaged != 0)
+		uni_note("%s: %" PRIu64
+			 " of its parts are damaged, and what makes no sense in them was "
+			 "passed over",
+			args->path, s->stats.damaged);
 	if (rc == 0 && s->stats.left_out != 0)
 		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
 			s->stats.left_out, s->stats.left_why);
+	if (rc == 0 && uni_source_is_open(args, s))
+		return 0;
 	if (rc == 0 && args->unordered)
 		uni_profile_finish_as_is(s->profile);
 	else if (rc == 0)
@@ -309,6 +333,8 @@ int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct u
 		rc = open_session(args, in, s, err);
 	else if (rc == 0)
 		rc = open_import(args, in, s, err);
+	if (rc != 0 && s->profile == args->into)
+		s->profile = NULL;
 	if (rc != 0)
 		uni_source_close(s);
 	return rc;
@@ -322,4 +348,27 @@ void uni_source_close(struct uni_source *s)
 	uni_thread_set_destroy(s->threads);
 	uni_symtab_destroy(s->symtab);
 	memset(s, 0, sizeof(*s));
+}
+
+bool uni_source_is_trace(const struct uni_source *s)
+{
+	bool traced = false;
+
+	for (uint32_t i = 0; s->rec != NULL && i < uni_recording_nr_guests(s->rec); i++) {
+		const struct uni_recorded_guest g = uni_recording_guest(s->rec, i);
+
+		if (g.stats->samples != 0)
+			return false;
+		traced = traced || g.meta->trace.nr_cpus != 0;
+	}
+	return traced;
+}
+
+int uni_source_compared(
+	const struct uni_profile *diff, const char *before, const char *after, struct uni_err *err)
+{
+	if (uni_profile_total(diff) != 0.0 || uni_profile_total2(diff, UNI_NODE_ROOT) != 0.0)
+		return 0;
+	return uni_err_set(
+		err, UNI_ENOENT, "neither %s nor %s holds samples to compare", before, after);
 }

@@ -27,12 +27,18 @@ struct uni_source_args {
 	const char *symbols;	    /* ELF, .usym or text table for raw addresses, or NULL */
 	struct uni_opt_list debug_dirs;
 	bool diff;
-	bool keep_log;	    /* of the profile: the order in which stacks came */
-	bool unordered;	    /* of an import: children need no order, it goes on from here */
-	bool no_profile;    /* only the recording is wanted, if it is one */
-	const char *exits;  /* NULL: samples; "" or "count", "time": VM exits */
-	const char *guest;  /* number or name of the only one to show, NULL: all */
-	const char *thread; /* glob of the names of threads to show, NULL: all */
+	bool keep_log;	/* of the profile: the order in which stacks came */
+	bool unordered; /* of an import: children need no order, it goes on from here */
+	/*
+	 * Of an import that has nothing but names (uni_source_is_open()): is added to this
+	 * unfinished profile, whose values become the second column. Other imports get a profile of
+	 * their own.
+	 */
+	struct uni_profile *into;
+	bool no_profile;	     /* only the recording is wanted, if it is one */
+	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
+	const char *guest;	     /* number or name of the only one to show, NULL: all */
+	const char *thread;	     /* glob of the names of threads to show, NULL: all */
 	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
 };
 
@@ -61,8 +67,17 @@ struct uni_source_args {
 void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
 	const struct uni_build_read *read);
 
-/* The profile is finished. Close in any case where this returned 0. */
+/* Does it hold a function trace and no sample? */
+bool uni_source_is_trace(const struct uni_source *s);
+
+/* Unordered, and only of names: the profile is not finished, so that another can be added. */
+bool uni_source_is_open(const struct uni_source_args *args, const struct uni_source *s);
+
+/* The profile is finished, or open. Close in any case where this returned 0. */
 int uni_source_open(struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
 void uni_source_close(struct uni_source *s);
+/* Two profiles as one: an error if both have nothing. */
+int uni_source_compared(
+	const struct uni_profile *diff, const char *before, const char *after, struct uni_err *err);
 
 #endif

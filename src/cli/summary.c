@@ -92,6 +92,23 @@ static void times(const char *of, const char *sep, const struct uni_record_stats
 	}
 }
 
+/* What else it took the guest, and how many samples there really are. */
+static void serving(const char *of, const char *sep, const struct uni_record_stats *st)
+{
+	double wall = uni_quality_seconds(st);
+
+	if (st->weight > st->samples)
+		uni_note("%s%s%" PRIu64 " samples were taken: of ticks that came late some stand "
+			 "for several",
+			of, sep, st->samples);
+	if (st->silent != 0)
+		uni_note("%s%s%" PRIu32 " of its vCPUs had no timer ticks, and so no samples", of,
+			sep, st->silent);
+	if (wall > 0)
+		uni_note("%s%sthe guest spent %.2f %% of one CPU handing them over by its port", of,
+			sep, (double)st->serve_ns / 1e7 / wall);
+}
+
 void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	const struct uni_record_stats *st, enum uni_sampler_end end, const char *how)
 {
@@ -108,9 +125,12 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	exits(of, sep, m, st);
 	uni_quality_method(method, m);
 	if (host_us >= 0 && !uni_quality_exits_only(m))
-		uni_note("%s%s%s, %.2f us of the host's time each", of, sep, method, host_us);
+		uni_note("%s%s%s, %.2f us of the %s's time each", of, sep, method, host_us,
+			uni_quality_inside(m) ? "guest" : "host");
 	else if (uni_quality_streamed(m) || m->why[0] != '\0')
 		uni_note("%s%s%s", of, sep, method);
+	if (uni_quality_inside(m))
+		serving(of, sep, st);
 	pauses(of, sep, m, st);
 	times(of, sep, st);
 }

@@ -26,11 +26,20 @@ bool uni_term_colour(FILE *f)
 	       strcmp(term, "dumb") != 0;
 }
 
+static _Thread_local bool hushed;
+
+void uni_note_hush(bool hush)
+{
+	hushed = hush;
+}
+
 void uni_note(const char *fmt, ...)
 {
 	char line[4096], clean[4096];
 	va_list ap;
 
+	if (hushed)
+		return;
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include "cli/input.h"
+#include "cli/promises.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
+#include "promise/timeline.h"
 #include "session/tinput.h"
 #include "trace/text/fcalls.h"
+#include "uktrace/timeline.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
@@ -19,6 +22,12 @@ struct uni_call_source {
 	/* A text */
 	struct uni_ftext text;
 	struct uni_fcalls *fcalls;
+	/* Tracepoints of Unikraft */
+	struct uni_ukt_file tracefile;
+	struct uni_ukt_trace tracepoints;
+	struct uni_ukt_timeline *ukt;
+	/* A trace of MirageOS */
+	struct uni_promise_timeline *promises;
 	/* A session */
 	struct uni_recording *rec;
 	struct uni_symtab *symtab;
@@ -50,6 +59,50 @@ static int open_text(struct uni_call_source *s, const struct uni_input *in, stru
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	s->timeline = uni_fcalls_timeline(s->fcalls);
 	return 0;
+}
+
+static int open_tracepoints(
+	struct uni_call_source *s, const struct uni_input *in, struct uni_err *err)
+{
+	int rc = uni_ukt_file_read(in->data, in->size, &s->tracefile, err);
+
+	if (rc == 0)
+		rc = uni_ukt_trace_open(&s->tracefile, &s->tracepoints, err);
+	if (rc != 0)
+		return rc;
+	s->ukt = uni_ukt_timeline_open(&s->tracepoints);
+	if (s->ukt == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	s->timeline = uni_ukt_timeline_get(s->ukt);
+	return 0;
+}
+
+/* Threads and promises alone: no calls. */
+static int open_promises(struct uni_call_source *s, const struct uni_input *in, struct uni_err *err)
+{
+	struct uni_mirage_stats st;
+	int rc = -UNI_ENOMEM;
+
+	s->promises = uni_promise_timeline_create();
+	if (s->promises != NULL && in->folder != NULL)
+		rc = uni_mirage_read_folder(
+			in->folder, uni_promise_timeline_add, s->promises, &st, err);
+	else if (s->promises != NULL)
+		rc = uni_mirage_read(
+			in->data, in->size, uni_promise_timeline_add, s->promises, &st, err);
+	if (rc != 0)
+		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	uni_promises_say_damage(s->path, &st);
+	s->timeline = uni_promise_timeline_get(s->promises);
+	return 0;
+}
+
+static int open_file(struct uni_call_source *s, const struct uni_input *in, struct uni_err *err)
+{
+	if (uni_mirage_is(in->data, in->size))
+		return open_promises(s, in, err);
+	return uni_ukt_file_is(in->data, in->size) ? open_tracepoints(s, in, err)
+						   : open_text(s, in, err);
 }
 
 static int find_guest(const struct uni_source_args *args, const struct uni_recording *rec,
@@ -85,9 +138,11 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 	s->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
 	s->filter.cpu = args->build.filter.vcpu;
 	rc = uni_trace_timeline_open(uni_tinput_get(s->input), &s->filter, &naming, &s->trace, err);
-	if (rc == 0)
-		s->timeline = uni_trace_timeline_get(s->trace);
-	return rc;
+	if (rc != 0)
+		return rc;
+	s->timeline = uni_trace_timeline_get(s->trace);
+	s->timeline.end_ns = uni_promises_end_ns(s->rec, nr);
+	return 0;
 }
 
 int uni_call_source_open(
@@ -104,7 +159,9 @@ int uni_call_source_open(
 	if (args->in == NULL)
 		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
 	if (rc == 0)
-		rc = in->folder != NULL ? open_session(args, in, s, err) : open_text(s, in, err);
+		rc = in->folder == NULL			? open_file(s, in, err)
+		     : uni_mirage_is_folder(in->folder) ? open_promises(s, in, err)
+							: open_session(args, in, s, err);
 	if (rc != 0) {
 		uni_call_source_close(s);
 		return rc;
@@ -119,6 +176,10 @@ void uni_call_source_close(struct uni_call_source *s)
 		return;
 	uni_fcalls_close(s->fcalls);
 	uni_ftext_deinit(&s->text);
+	uni_ukt_timeline_close(s->ukt);
+	uni_promise_timeline_destroy(s->promises);
+	uni_ukt_trace_close(&s->tracepoints);
+	uni_ukt_file_free(&s->tracefile);
 	uni_trace_timeline_close(s->trace);
 	uni_tinput_close(s->input);
 	uni_symtab_destroy(s->symtab);
@@ -138,6 +199,11 @@ static void note(const char *path, uint64_t nr, const char *what)
 		uni_note("%s: %" PRIu64 " %s", path, nr, what);
 }
 
+bool uni_call_source_has_calls(const struct uni_call_source *s)
+{
+	return s->promises == NULL;
+}
+
 void uni_call_source_note(const struct uni_call_source *s)
 {
 	if (s->fcalls != NULL) {
@@ -147,7 +213,13 @@ void uni_call_source_note(const struct uni_call_source *s)
 		note(s->path, st->unclosed, "calls without their closing brace");
 		note(s->path, st->repaired, "durations had lost their last digits");
 		note(s->path, st->overfull, "calls are shorter than those in them");
-	} else {
+	} else if (s->ukt != NULL) {
+		note(s->path, s->tracefile.cut,
+			"end of the buffer is missing: the file is cut short");
+		note(s->path, s->tracepoints.stats.damaged, "bytes of the buffer are no records");
+		note(s->path, s->tracepoints.stats.unknown, "records are of unknown tracepoints");
+		note(s->path, s->tracepoints.unordered, "records were behind a later one");
+	} else if (s->trace != NULL) {
 		const struct uni_calls_stats *st = uni_trace_timeline_stats(s->trace);
 
 		note(s->path, st->lost, "events were lost");

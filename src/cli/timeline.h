@@ -13,6 +13,8 @@ int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);
 void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */
 const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s);
+/* Are there calls of functions in it, as far as its form tells? */
+bool uni_call_source_has_calls(const struct uni_call_source *s);
 /* After the timeline was read to its end: on stderr, what it lacks. */
 void uni_call_source_note(const struct uni_call_source *s);
 

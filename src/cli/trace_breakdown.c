@@ -145,7 +145,7 @@ static int print(const struct uni_trace_open *t, const char *path, struct uni_er
 
 	if (rc != 0)
 		return rc;
-	uni_trace_note(path, &b.stats);
+	uni_trace_note(t, path, &b.stats);
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {
 		if (o.json)

@@ -16,7 +16,7 @@ static const struct uni_opt *options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .s = { .snapshot = true } };
+	o = (__typeof__(o)){ .a = { .rest_ok = true }, .s = { .snapshot = true } };
 	return table;
 }
 

@@ -14,7 +14,7 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 0, "busy", UNI_OPT_DOUBLE, &o.busy_ms, "MS",
 			"call a thread starved that could run and waited so long for one other "
-			"(default 10)",
+			"(default 100)",
 			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
 			"the whole model and the findings as JSON (docs/formats/promises.md)", NULL,
@@ -23,7 +23,7 @@ static const struct uni_opt *options(void)
 		UNI_OPT_END,
 	};
 
-	o = (__typeof__(o)){ .busy_ms = 10 };
+	o = (__typeof__(o)){ .busy_ms = UNI_PROMISE_BUSY_NS / 1e6 };
 	return table;
 }
 
@@ -44,7 +44,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		uni_promise_json(p.out, p.m, &found);
 	else if (rc == 0)
 		uni_promise_text_findings(p.out, p.m, &found);
-	uni_vec_free(&found.all);
+	uni_findings_deinit(&found);
 	return uni_promises_close(&p, rc, err);
 }
 
@@ -53,9 +53,14 @@ const struct uni_cmd uni_trace_findings = {
 	.operands = "FILE",
 	.summary =
 		"name what went wrong: lost wake-ups, what never resolved, deadlocks, starvation",
-	.details = "Each with its evidence, then the longest chains of waits that ended well. Says "
-		   "\"no "
-		   "finding\" if there is none.",
+	.details =
+		"Each with its evidence, then the longest chains of waits that ended well. Says "
+		"\"no\n"
+		"finding\" if there is none. Where nothing was heard of whom a thread waited for, "
+		"it may\n"
+		"be the host that had the CPU: that is no finding, and told as in doubt. With the "
+		"calls of\n"
+		"functions in the trace it is known.",
 	.examples = "  uniscope trace findings web1.uniscope\n"
 		    "  uniscope trace findings trace.ctf --json | jq .findings",
 	.min_operands = 1,

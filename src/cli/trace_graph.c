@@ -82,7 +82,7 @@ static int graph(const struct uni_trace_open *t, const char *path, struct uni_er
 
 	if (rc != 0)
 		return rc;
-	uni_trace_note(path, &tree.stats);
+	uni_trace_note(t, path, &tree.stats);
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {
 		rc = print(t, &tree, out, err);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
@@ -56,6 +57,48 @@ static int find_threads(
 	return 0;
 }
 
+/* A number and its unit; seconds without one. */
+static bool parse_time(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	size_t len = strlen(text);
+	char number[32];
+	double n, ns = 1e9;
+
+	for (size_t i = 0; i < uni_array_len(unit); i++) {
+		size_t at = strlen(unit[i].name);
+
+		if (len > at && strcmp(text + len - at, unit[i].name) == 0) {
+			len -= at;
+			ns = unit[i].ns;
+			break;
+		}
+	}
+	if (len >= sizeof(number))
+		return false;
+	memcpy(number, text, len);
+	number[len] = '\0';
+	if (!uni_parse_double(number, &n) || !(n > 0) || n * ns > SECONDS_MAX * 1e9)
+		return false;
+	*ret_ns = (uint64_t)(n * ns);
+	return true;
+}
+
+static int set_last(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
+{
+	uint64_t last_ns, end_ns = uni_trace_end_ns(t->in);
+
+	if (a->from > 0 || a->to_given || !parse_time(a->last, &last_ns))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--last takes a time such as 10ms, and neither --from nor --to with it");
+	/* 0 would be no window at all. */
+	t->filter.from_ns = end_ns > last_ns ? end_ns - last_ns : 1;
+	return 0;
+}
+
 static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
 {
 	t->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
@@ -74,6 +117,12 @@ static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, 
 			t->in->info.nr_cpus - 1, a->cpu);
 	if (a->cpu_given)
 		t->filter.cpu = (int64_t)a->cpu;
+	if (a->last != NULL) {
+		int rc = set_last(t, a, err);
+
+		if (rc != 0)
+			return rc;
+	}
 	return find_threads(t, &a->threads, err);
 }
 
@@ -144,12 +193,35 @@ void uni_trace_close(struct uni_trace_open *t)
 	uni_vec_free(&t->ids);
 }
 
-void uni_trace_note(const char *path, const struct uni_calls_stats *st)
+static bool lost_at_most(const struct uni_trace_open *t)
 {
+	return t->rec != NULL &&
+	       uni_record_trace_lost_at_most(&uni_recording_guest(t->rec, t->guest).meta->trace);
+}
+
+void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
+{
+	const struct uni_record_clock *c = &trace->cpu[0].clock;
+
+	if (trace->nr_cpus != 0 && c->error_ns == UINT64_MAX && trace->info.tsc_hz == 0)
+		uni_note("%s: how fast the guest's counter goes is not known: what is shown as a "
+			 "second are %" PRIu64 " ticks of it",
+			path, c->hz);
+}
+
+void uni_trace_note(
+	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st)
+{
+	bool windowed = t->filter.from_ns != 0 || t->filter.to_ns != UINT64_MAX;
+
+	if (st->events == 0)
+		uni_note("%s: no call was recorded%s", path, windowed ? " in that time" : "");
+	if (t->rec != NULL)
+		uni_trace_note_rate(path, &uni_recording_guest(t->rec, t->guest).meta->trace);
 	if (st->lost != 0)
-		uni_note("%s: %" PRIu64
+		uni_note("%s: %s%" PRIu64
 			 " events are missing: calls that were open then are cut off there",
-			path, st->lost);
+			path, lost_at_most(t) ? "at most " : "", st->lost);
 	if (st->damaged != 0)
 		uni_note("%s: %" PRIu64 " bytes could not be read: the trace is damaged", path,
 			st->damaged);

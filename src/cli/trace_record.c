@@ -52,7 +52,10 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	o.s.choice = o.as_is ? NULL : &choice;
 	rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
 	if (rc == 0) {
-		rc = uni_tracing_write(&t, &o.s, err);
+		if (!o.as_is)
+			rc = uni_tracing_own(&t, ctx->operands[0], err);
+		if (rc == 0)
+			rc = uni_tracing_write(&t, &o.s, err);
 		uni_tracing_close(&t);
 	}
 	uni_choice_free(&choice);
@@ -68,7 +71,7 @@ const struct uni_cmd uni_trace_record = {
 		"and\n"
 		"switches them off at the end. What the guest overwrites before it could be read "
 		"is\n"
-		"counted as lost, to the event.",
+		"counted as lost: to the word of 8 bytes, which is what a call or a return takes.",
 	.examples = "  uniscope trace record web1 --filter 'tcp_*' -d 5\n"
 		    "  uniscope trace record kvm:pid=4121 --mode lite -o calls.uniscope",
 	.min_operands = 1,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "cli/cmd.h"
 #include "cli/trace_open.h"
 #include "cli/trace_values.h"
@@ -17,7 +19,8 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
 			"function_graph: calls with their durations, in braces; function: a line "
-			"a call (default function_graph)",
+			"a call, callers unknown where only entries were recorded (default "
+			"function_graph)",
 			"function_graph function", NULL },
 		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE", "write it here, not to stdout",
 			"FILE", NULL },
@@ -42,7 +45,49 @@ static const char *thread_name(const void *ctx, uint32_t thread, uint64_t *numbe
 	return uni_calls_thread_name(*calls, thread, number_ret);
 }
 
-static int put_all(struct uni_calls *calls, struct uni_trace_text *text, const struct uni_sink *out)
+struct put {
+	struct uni_trace_text *text;
+	struct uni_call_event *gone; /* by CPU: switch that is not told yet, else type 0; or NULL */
+	bool any;		     /* a call was put */
+};
+
+/* Of a few functions: who goes and who comes matters only where the next call is another thread's.
+ */
+static bool put_off(struct put *p, const struct uni_call_event *e)
+{
+	struct uni_call_event *gone = &p->gone[e->cpu];
+
+	if (e->type != UNI_CALL_SWITCH)
+		return false;
+	if (gone->type != UNI_CALL_SWITCH)
+		*gone = *e;
+	gone->next = e->next;
+	if (gone->thread == gone->next)
+		gone->type = 0;
+	return true;
+}
+
+static int put_few(struct put *p, const struct uni_call_event *e, size_t nr)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		struct uni_call_event *gone = &p->gone[e[i].cpu];
+
+		if (put_off(p, &e[i]))
+			continue;
+		p->any = p->any || e[i].type != UNI_CALL_LOST;
+		if (gone->type == UNI_CALL_SWITCH && e[i].type != UNI_CALL_LOST) {
+			rc = uni_trace_text_put(p->text, gone, 1);
+			gone->type = 0;
+		}
+		if (rc == 0)
+			rc = uni_trace_text_put(p->text, &e[i], 1);
+	}
+	return rc;
+}
+
+static int put_all(struct uni_calls *calls, struct put *p, const struct uni_sink *out)
 {
 	const struct uni_call_event *e;
 	size_t nr;
@@ -50,7 +95,7 @@ static int put_all(struct uni_calls *calls, struct uni_trace_text *text, const s
 
 	/* A reader that went away is told by the sink's close. */
 	while ((rc = uni_calls_read(calls, &e, &nr)) == 1 && !uni_sink_failed(out)) {
-		rc = uni_trace_text_put(text, e, nr);
+		rc = p->gone != NULL ? put_few(p, e, nr) : uni_trace_text_put(p->text, e, nr);
 		if (rc != 0)
 			break;
 	}
@@ -68,18 +113,25 @@ static int replay(struct uni_trace_open *t, struct uni_sink *out, struct uni_err
 		.ctx = &calls,
 		.args = uni_trace_values_text,
 		.args_ctx = &values };
-	struct uni_trace_text *text;
+	_cleanup_free_ struct uni_call_event *gone = NULL;
+	struct put p = { 0 };
 	int rc = uni_calls_open(t->in, &t->filter, t->funcs, &calls, err);
 
 	if (rc != 0)
 		return rc;
 	uni_trace_values_init(&values, t, &o.args, calls);
-	text = uni_trace_text_open(out, t->funcs, &opts);
-	rc = text != NULL ? put_all(calls, text, out) : -UNI_ENOMEM;
-	uni_trace_text_close(text);
-	uni_trace_note(uni_recording_path(t->rec), uni_calls_stats(calls));
+	if (o.args.function != NULL)
+		p.gone = gone = calloc(t->in->info.nr_cpus, sizeof(*gone));
+	if (o.args.function == NULL || gone != NULL)
+		p.text = uni_trace_text_open(out, t->funcs, &opts);
+	rc = p.text != NULL ? put_all(calls, &p, out) : -UNI_ENOMEM;
+	uni_trace_text_close(p.text);
+	uni_trace_note(t, uni_recording_path(t->rec), uni_calls_stats(calls));
 	uni_trace_values_deinit(&values);
 	uni_calls_close(calls);
+	if (rc == 0 && !p.any && o.args.function != NULL)
+		return uni_err_set(err, UNI_ENOENT, "no call of a function '%s' in this trace",
+			o.args.function);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
 }
 
@@ -117,6 +169,7 @@ const struct uni_cmd uni_trace_replay = {
 		   "arguments\n"
 		   "and return values are shown, with names and types if the image has debug data.",
 	.examples = "  uniscope trace replay web1.uniscope\n"
+		    "  uniscope trace replay --last 10ms crash.uniscope\n"
 		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,

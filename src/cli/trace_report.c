@@ -61,7 +61,7 @@ static int one_make(const char *path, enum uni_trace_sort by, struct one *ret, s
 		return rc;
 	}
 	uni_trace_report_sort(&ret->r, ret->t.funcs, by);
-	uni_trace_note(path, &ret->r.stats);
+	uni_trace_note(&ret->t, path, &ret->r.stats);
 	return 0;
 }
 
@@ -112,6 +112,12 @@ static void put_json(struct uni_sink *out, struct one *one)
 	uni_sink_putc(out, '\n');
 }
 
+static int no_function(struct uni_err *err)
+{
+	return uni_err_set(
+		err, UNI_ENOENT, "no call of a function '%s' in this trace", o.args.function);
+}
+
 static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 {
 	struct uni_trace_diff d;
@@ -120,6 +126,10 @@ static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
+	if (o.args.function != NULL && one->r.func.nr + then.r.func.nr == 0) {
+		one_close(&then);
+		return no_function(err);
+	}
 	rc = uni_trace_diff_make(&one->r, one->t.funcs, &then.r, then.t.funcs, &d);
 	if (rc == 0) {
 		uni_trace_diff_print(&d, o.functions, out);
@@ -134,8 +144,11 @@ static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 static int print(struct one *one, struct uni_err *err)
 {
 	struct uni_sink *out;
-	int rc = uni_sink_open_file("-", &out, err);
+	int rc = 0;
 
+	if (o.args.function != NULL && o.diff == NULL && one->r.func.nr == 0)
+		return no_function(err);
+	rc = uni_sink_open_file("-", &out, err);
 	if (rc != 0)
 		return rc;
 	if (o.diff != NULL) {

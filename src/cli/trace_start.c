@@ -27,7 +27,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(rc);
 	rc = uni_tracing_open(&t, ctx->operands[0], &o, err);
 	if (rc == 0) {
-		rc = uni_tracer_set(t.tracer, &choice.c, &done, err);
+		rc = uni_tracing_own(&t, ctx->operands[0], err);
+		if (rc == 0)
+			rc = uni_tracer_set(t.tracer, &choice.c, &done, err);
 		if (rc == 0)
 			uni_tracing_say(&done);
 		uni_tracing_close(&t);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
 #include "cli/cmd.h"
 #include "cli/term.h"
 #include "cli/tracing.h"
@@ -20,15 +22,18 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_done done = { 0 };
 	struct uni_tracing t;
+	char stood[48] = "";
 	int rc = uni_tracing_open(&t, ctx->operands[0], &o, err);
 
 	if (rc != 0)
 		return uni_exit_of(rc);
 	rc = uni_tracer_set(t.tracer, NULL, &done, err);
+	if (done.pause_ns != 0)
+		(void)snprintf(stood, sizeof(stood), "; the guest stood for %.0f us",
+			(double)done.pause_ns / 1e3);
 	if (rc == 0)
-		uni_note("nothing is traced any more: %llu places are as they were; the guest "
-			 "stood for %.0f us",
-			(unsigned long long)done.nr_written, (double)done.pause_ns / 1e3);
+		uni_note("nothing is traced any more: %llu places are as they were%s",
+			(unsigned long long)done.nr_written, stood);
 	uni_tracing_close(&t);
 	return uni_exit_of(rc);
 }

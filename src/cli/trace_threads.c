@@ -5,6 +5,7 @@
 
 static struct {
 	struct uni_promises_args a;
+	bool json;
 	struct uni_promise_list_opts list;
 	uint64_t max;
 } o;
@@ -19,6 +20,8 @@ static const struct uni_opt *options(void)
 			NULL },
 		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default: all)", NULL,
 			NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
+			"print JSON, times in ns (docs/formats/promises.md)", NULL, NULL },
 		UNI_PROMISES_OPTIONS(o.a),
 		UNI_OPT_END,
 	};
@@ -35,7 +38,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	o.list.max = o.max;
-	return uni_promises_close(&p, uni_promise_text_threads(p.out, p.m, &o.list), err);
+	rc = o.json ? uni_promise_json_threads(p.out, p.m, &o.list)
+		    : uni_promise_text_threads(p.out, p.m, &o.list);
+	return uni_promises_close(&p, rc, err);
 }
 
 const struct uni_cmd uni_trace_threads = {

@@ -5,6 +5,7 @@
 
 static struct {
 	struct uni_promises_args a;
+	bool json;
 	uint64_t max;
 } o;
 
@@ -13,6 +14,8 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default 40)", NULL,
 			NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
+			"print JSON, times in ns (docs/formats/promises.md)", NULL, NULL },
 		UNI_PROMISES_OPTIONS(o.a),
 		UNI_OPT_END,
 	};
@@ -31,8 +34,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	rc = uni_promises_open(&p, ctx->operands[0], &o.a, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	uni_promise_text_wakeups(p.out, p.m, o.max);
-	return uni_promises_close(&p, 0, err);
+	rc = o.json ? uni_promise_json_wakeups(p.out, p.m, o.max)
+		    : uni_promise_text_wakeups(p.out, p.m, o.max);
+	return uni_promises_close(&p, rc, err);
 }
 
 const struct uni_cmd uni_trace_wakeups = {

@@ -5,11 +5,14 @@
 
 static struct {
 	struct uni_promises_args a;
+	bool json;
 } o;
 
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
+			"print JSON, times in ns (docs/formats/promises.md)", NULL, NULL },
 		UNI_PROMISES_OPTIONS(o.a),
 		UNI_OPT_END,
 	};
@@ -27,7 +30,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	rc = uni_promises_find(&p, ctx->operands[1], &who, err);
-	if (rc == 0)
+	if (rc == 0 && o.json)
+		rc = uni_promise_json_why(p.out, p.m, who);
+	else if (rc == 0)
 		uni_promise_text_why(p.out, p.m, who);
 	return uni_promises_close(&p, rc, err);
 }

@@ -3,9 +3,36 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
+#include "cli/signals.h"
 #include "cli/term.h"
+#include "session/towner.h"
+
+#define RETRY_NS (100 * UNI_NSEC_PER_MSEC)
+
+/* The guest sets its ring up some time after its image is where it belongs. */
+static int wait_for_ring(struct uni_tracing *t, const struct uni_tracer_args *args,
+	uint64_t until_ns, struct uni_err *err)
+{
+	const struct timespec nap = uni_ns_timespec(RETRY_NS);
+	const struct uni_target_ops *ops = t->g.t->ops;
+	int rc = uni_tracer_open(args, &t->tracer, err);
+
+	while ((rc == -UNI_ENOENT || rc == -UNI_EFAULT || rc == -UNI_EAGAIN) &&
+		uni_now_ns() < until_ns && !atomic_load(uni_signals_stop()) &&
+		(ops->alive == NULL || ops->alive(t->g.t))) {
+		uni_progress("waiting for the guest to set up its trace ring");
+		(void)nanosleep(&nap, NULL);
+		*err = (struct uni_err){ 0 };
+		rc = uni_tracer_open(args, &t->tracer, err);
+	}
+	uni_progress_end();
+	return rc;
+}
 
 int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
 	struct uni_err *err)
@@ -15,13 +42,18 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 		.qmp = args->qmp,
 		/* Nothing is sampled, so nothing has to be loaded into the host's kernel. */
 		.method = "pause",
+		.no_samples = true,
+		.inside_ok = true,
 		.search = uni_search_of(&args->debug_dirs),
 		.wait_ns = (uint64_t)(args->wait * 1e9),
+		.rest_ok = args->rest_ok,
 		.no_image_ok = true };
 	struct uni_tracer_args tracer = { .head = args->head };
+	uint64_t until_ns = uni_now_ns() + attach.wait_ns;
 	int rc;
 
 	t->tracer = NULL;
+	t->owner = -1;
 	if (args->wait < 0 || args->wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	rc = uni_guest_open(&t->g, &attach, err);
@@ -30,16 +62,26 @@ int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni
 	tracer.t = t->g.t;
 	tracer.image = t->g.image;
 	tracer.bias = t->g.bias;
-	rc = uni_tracer_open(&tracer, &t->tracer, err);
-	if (rc != 0)
-		uni_guest_close(&t->g);
-	return rc;
+	rc = wait_for_ring(t, &tracer, until_ns, err);
+	if (rc == 0)
+		return 0;
+	uni_guest_close(&t->g);
+	if (attach.wait_ns == 0 || uni_now_ns() < until_ns)
+		return rc;
+	return uni_err_prefix(err, "waited %g s (--wait)", args->wait);
 }
 
 void uni_tracing_close(struct uni_tracing *t)
 {
 	uni_tracer_close(t->tracer);
 	uni_guest_close(&t->g);
+	if (t->owner >= 0)
+		(void)close(t->owner);
+}
+
+int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err)
+{
+	return uni_trace_own(&t->g.info, target, &t->owner, err);
 }
 
 bool uni_choice_given(const struct uni_tracing_args *a)
@@ -164,6 +206,11 @@ int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, st
 	ret->c.max_depth = (uint32_t)a->depth;
 	ret->c.pieces = a->pieces;
 	ret->c.promises = a->threads;
+	rc = uni_trace_choice_check(&ret->c, err);
+	if (rc != 0) {
+		uni_choice_free(ret);
+		return rc;
+	}
 	describe(ret, "", &a->filter);
 	describe(ret, "/", &a->regex);
 	describe(ret, "-", &a->exclude);
@@ -179,8 +226,20 @@ void uni_choice_free(struct uni_choice *c)
 
 void uni_tracing_say(const struct uni_trace_done *d)
 {
-	uni_note("%u functions at %u places are traced; the guest stood for %.0f us",
-		d->nr_functions, d->nr_sites, (double)d->pause_ns / 1e3);
+	char stood[48] = "";
+
+	if (d->pause_ns != 0)
+		(void)snprintf(stood, sizeof(stood), "; the guest stood for %.0f us",
+			(double)d->pause_ns / 1e3);
+	if (d->threads && d->nr_functions == 0 && !d->calls_itself)
+		uni_note("events of threads are recorded, and no function is traced%s", stood);
+	else if (d->calls_itself && d->nr_functions == 0)
+		uni_note("all functions that call the tracer by themselves are traced%s", stood);
+	else
+		uni_note("%u functions at %u places are traced%s", d->nr_functions, d->nr_sites,
+			stood);
+	if (d->calls_itself && d->nr_functions != 0)
+		uni_note("and so are all that call the tracer by themselves");
 	if (d->nr_no_exits != 0)
 		uni_note("%u functions that match are not: their returns are not known (link with "
 			 "--emit-relocs, or --mode function)",

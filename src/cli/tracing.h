@@ -18,6 +18,7 @@ struct uni_tracing_args {
 	const char *image, *qmp, *head;
 	struct uni_opt_list debug_dirs;
 	double wait;
+	bool rest_ok; /* a guest that stands will do */
 	/* Which functions, and how: */
 	struct uni_opt_list filter, regex, exclude, args, trigger;
 	const char *mode;
@@ -27,22 +28,23 @@ struct uni_tracing_args {
 };
 
 /* Of all four commands; `a` is a struct uni_tracing_args. */
-#define UNI_TRACING_OPTIONS(a)                                                                   \
-	{ 'e', "image", UNI_OPT_STR, &(a).image, "ELF",                                          \
-		"the image that the guest runs, with symbols (default: from the VMM's command "  \
-		"line, and its .dbg sibling)",                                                   \
-		"FILE", NULL },                                                                  \
-		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                            \
-		{ 0, "head", UNI_OPT_STR, &(a).head, "ADDRESS",                                  \
-			"where the guest's uni_trace_head is (default: its symbol, else all "    \
-			"memory is searched for it)",                                            \
-			NULL, NULL },                                                            \
-		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                       \
-			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },     \
-	{                                                                                        \
-		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                                 \
-			"keep trying for so long while the guest still boots (default 0)", NULL, \
-			NULL                                                                     \
+#define UNI_TRACING_OPTIONS(a)                                                                  \
+	{ 'e', "image", UNI_OPT_STR, &(a).image, "ELF",                                         \
+		"the image that the guest runs, with symbols (default: from the VMM's command " \
+		"line, and its .dbg sibling)",                                                  \
+		"FILE", NULL },                                                                 \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                           \
+		{ 0, "head", UNI_OPT_STR, &(a).head, "ADDRESS",                                 \
+			"where the guest's uni_trace_head is (default: its symbol, else all "   \
+			"memory is searched for it)",                                           \
+			NULL, NULL },                                                           \
+		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                      \
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },    \
+	{                                                                                       \
+		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                                \
+			"keep trying for so long while the guest still boots, and has not yet " \
+			"set up its trace ring (default 0)",                                    \
+			NULL, NULL                                                              \
 	}
 
 /* Of those that switch functions on. */
@@ -60,10 +62,14 @@ struct uni_tracing_args {
 			"end time, which is cheaper; function: entries only (default graph)",     \
 			"graph lite function", NULL },                                            \
 		{ 0, "min-duration", UNI_OPT_DOUBLE, &(a).min_us, "US",                           \
-			"drop calls shorter than so many microseconds, in the guest", NULL,       \
-			NULL },                                                                   \
+			"drop calls shorter than so many microseconds, in the guest, but for "    \
+			"those that made a call that is kept, and those of --args; not with "     \
+			"mode function",                                                          \
+			NULL, NULL },                                                             \
 		{ 0, "depth", UNI_OPT_U64, &(a).depth, "N",                                       \
-			"drop calls deeper than N, in the guest", NULL, NULL },                   \
+			"drop calls deeper than N, in the guest; 0: none (default 0); not with "  \
+			"mode function",                                                          \
+			NULL, NULL },                                                             \
 		{ 0, "args", UNI_OPT_LIST, &(a).args, "GLOB",                                     \
 			"also record argument registers and the value of these functions", NULL,  \
 			NULL },                                                                   \
@@ -85,12 +91,15 @@ struct uni_tracing_args {
 struct uni_tracing {
 	struct uni_guest g; /* first: it may not move */
 	struct uni_tracer *tracer;
+	int owner; /* -1: not ours alone */
 };
 
 /* Close in any case where this returned 0. */
 int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
 	struct uni_err *err);
 void uni_tracing_close(struct uni_tracing *t);
+/* Before functions are chosen: until it is closed nobody else may. -UNI_EBUSY: somebody has. */
+int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err);
 
 /* The options as a choice, and in words; borrows what they are made of. */
 struct uni_choice {

@@ -17,6 +17,7 @@
 #include "cli/threads.h"
 #include "session/bundle.h"
 #include "session/recording.h"
+#include "session/sdir.h"
 #include "session/trecord.h"
 
 struct run {
@@ -24,14 +25,16 @@ struct run {
 	const struct uni_tracing_session *s;
 	struct uni_record_meta meta;
 	struct uni_tclock clock;
+	struct uni_thost host;
 	struct uni_recorder *rec;
 	struct uni_model *model; /* of its threads; NULL: none is known */
 	struct uni_trecord_cfg cfg;
 	struct uni_trace_done done;
 	struct uni_record_stats stats;
 	enum uni_trecord_end end;
-	uint64_t pause_ns; /* of the last look */
-	bool on;	   /* we switched functions on */
+	uint64_t pause_ns;  /* of the last look */
+	uint64_t unseen_ns; /* of a guest that ended: uni_trecord_run() */
+	bool on;	    /* we switched functions on */
 };
 
 static void on_progress(void *ctx, const struct uni_trecord_state *st)
@@ -39,12 +42,12 @@ static void on_progress(void *ctx, const struct uni_trecord_state *st)
 	const struct run *r = ctx;
 	char length[32] = "";
 
-	if (r->s->quiet)
+	if (r->s->quiet || r->s->watcher != NULL)
 		return;
 	if (r->s->duration > 0)
 		(void)snprintf(length, sizeof(length), " / %.0f", r->s->duration);
 	uni_progress("tracing %.1f%s s, %" PRIu64 " events, %" PRIu64 " lost%s",
-		(double)st->elapsed_ns / 1e9, length, st->words, st->lost,
+		(double)st->elapsed_ns / 1e9, length, st->events, st->lost,
 		r->s->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
@@ -98,11 +101,14 @@ static int begin(struct run *r, const char *path, struct uni_err *err)
 	r->cfg.t = r->t->g.t;
 	r->cfg.tracer = r->t->tracer;
 	r->cfg.clock = &r->clock;
+	r->cfg.host = &r->host;
 	r->cfg.duration_ns = (uint64_t)(r->s->duration * 1e9);
 	find_names(r);
 	r->cfg.stop = uni_signals_stop();
+	r->cfg.whole = r->s->snapshot;
 	r->cfg.on_progress = on_progress;
 	r->cfg.ctx = r;
+	r->cfg.watcher = r->s->watcher;
 	return 0;
 }
 
@@ -127,11 +133,17 @@ static void switch_off(struct run *r)
 	struct uni_trace_done done;
 	struct uni_err err = { 0 };
 
-	if (!r->on || r->s->keep || r->end == UNI_TRECORD_GONE)
+	if (!r->on || r->s->keep || r->end == UNI_TRECORD_GONE || r->end == UNI_TRECORD_LOST)
 		return;
 	r->on = false;
 	if (uni_tracer_set(r->t->tracer, NULL, &done, &err) != 0)
 		uni_note("the guest is still traced (uniscope trace stop ends it): %s", err.msg);
+}
+
+static void mark_end(struct run *r)
+{
+	if (r->end != UNI_TRECORD_GONE && uni_trecord_runs(&r->cfg))
+		r->meta.trace.end_ns = uni_now_ns();
 }
 
 static int stream(struct run *r, struct uni_err *err)
@@ -141,9 +153,10 @@ static int stream(struct run *r, struct uni_err *err)
 	if (rc == 0)
 		rc = switch_on(r, err);
 	if (rc == 0)
-		rc = uni_trecord_run(&r->cfg, &r->end, err);
+		rc = uni_trecord_run(&r->cfg, &r->end, &r->unseen_ns, err);
 	if (!r->s->quiet)
 		uni_progress_end();
+	mark_end(r);
 	switch_off(r);
 	return rc;
 }
@@ -152,9 +165,13 @@ static int take(struct run *r, struct uni_err *err)
 {
 	int rc = 0;
 
+	if (r->s->snapshot)
+		uni_trecord_look(&r->cfg);
 	r->stats.begin_ns = uni_now_ns();
 	if (!r->s->snapshot)
 		rc = stream(r, err);
+	else
+		mark_end(r);
 	if (rc == 0 && r->end != UNI_TRECORD_GONE)
 		rc = uni_trecord_end(&r->cfg, &r->pause_ns, err);
 	r->stats.end_ns = uni_now_ns();
@@ -180,13 +197,47 @@ static int finish(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-static void say_clock(const struct uni_record_clock *c)
+static void say_frequency(const struct uni_record_trace *t)
 {
-	if (c->error_ns == UINT64_MAX)
+	uint64_t hz = t->cpu[0].clock.hz, says = t->info.tsc_hz;
+
+	if (says != 0 && (hz > says + says / 100 || hz < says - says / 100))
+		uni_note(
+			"the guest says that its counter goes at %.1f MHz, which it does not: %.1f "
+			"MHz is taken",
+			(double)says / 1e6, (double)hz / 1e6);
+}
+
+/* What holds of every CPU that told anything: the largest bound; or of how many it is not known. */
+static void say_clock(const struct uni_record_trace *t)
+{
+	uint64_t most = 0;
+	uint32_t unknown = 0, nr = 0;
+
+	for (uint32_t i = 0; i < t->nr_cpus; i++) {
+		uint64_t error = t->cpu[i].clock.error_ns;
+
+		if (t->cpu[i].events == 0 && t->cpu[i].others == 0)
+			continue;
+		nr++;
+		if (error == UINT64_MAX)
+			unknown++;
+		else
+			most = uni_max(most, error);
+	}
+	if (nr == 0)
+		return;
+	if (unknown == nr)
 		uni_note("times are the guest's own: how its counter goes with this host's clock "
 			 "is not known");
+	else if (unknown == 0)
+		uni_note("times are this host's to within %.1f us", (double)most / 1e3);
 	else
-		uni_note("times are this host's to within %.1f us", (double)c->error_ns / 1e3);
+		uni_note(
+			"times of %u of %u CPUs are this host's to within %.1f us; the others told "
+			"too little, their counters are taken for the same one",
+			nr - unknown, nr, (double)most / 1e3);
+	say_frequency(t);
 }
 
 static void say_end(const struct run *r)
@@ -194,46 +245,142 @@ static void say_end(const struct run *r)
 	struct uni_target_info info;
 
 	r->cfg.t->ops->info(r->cfg.t, &info);
-	uni_note("%s; what was recorded last is gone with it",
-		info.ended[0] != '\0' ? info.ended : "the guest ended");
+	uni_note("%s; what it recorded in the %.1f s before that was noticed may be missing",
+		info.ended[0] != '\0' ? info.ended : "the guest ended", (double)r->unseen_ns / 1e9);
+}
+
+static void say_missing(const struct run *r)
+{
+	struct uni_target_info info;
+
+	r->t->g.t->ops->info(r->t->g.t, &info);
+	if (info.missing_bytes != 0)
+		uni_note("the core is cut off: %" PRIu64 " KiB of the guest's memory are missing, "
+			 "and with them what the rings held there",
+			info.missing_bytes >> 10);
+}
+
+/* What shows what was recorded. */
+static const char *next_query(const struct run *r)
+{
+	const struct uni_choice *choice = r->s->choice;
+	struct uni_trace_control control;
+	bool threads = choice != NULL ? choice->c.promises
+				      : uni_tracer_control(r->t->tracer, &control) == 0 &&
+						control.promises != 0;
+	bool calls = false;
+
+	for (uint32_t i = 0; i < r->meta.trace.nr_cpus; i++)
+		calls = calls || r->meta.trace.cpu[i].events != 0;
+	if (!threads && (calls || choice != NULL))
+		return "report";
+	return choice != NULL && r->done.nr_functions != 0 ? "report` or `uniscope trace findings"
+							   : "findings";
+}
+
+/* "26598 events (calls and returns) and 461 others of 1 CPU, 0 lost". */
+static void say_counts(const struct run *r, struct uni_strbuf *b)
+{
+	const struct uni_record_trace *t = &r->meta.trace;
+	struct uni_record_trace_cpu sum = { 0 };
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < t->nr_cpus; i++) {
+		sum.events += t->cpu[i].events;
+		sum.others += t->cpu[i].others;
+		sum.lost += t->cpu[i].lost;
+		sum.lost_words += t->cpu[i].lost_words;
+		sum.lost_extra += t->cpu[i].lost_extra;
+		nr += t->cpu[i].events + t->cpu[i].others != 0;
+	}
+	if (r->done.threads && r->done.nr_functions == 0 && sum.events == 0) {
+		uni_strbuf_addf(b, "%" PRIu64 " events of threads", sum.others);
+		sum.others = 0;
+	} else {
+		uni_strbuf_addf(b, "%" PRIu64 " events (calls and returns)", sum.events);
+	}
+	if (sum.others != 0)
+		uni_strbuf_addf(b, " and %" PRIu64 " others", sum.others);
+	if (nr != 0)
+		uni_strbuf_addf(b, " of %u CPU%s", nr, nr != 1 ? "s" : "");
+	uni_strbuf_addf(b, ", %s%" PRIu64 " %s", uni_record_trace_lost_at_most(t) ? "at most " : "",
+		uni_record_trace_lost(&sum),
+		r->s->snapshot ? "older ones were overwritten or found no room" : "lost");
+}
+
+/* A ring of this kind goes on with nothing that the host may write. */
+static void say_full(const struct run *r)
+{
+	const struct uni_record_trace *t = &r->meta.trace;
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < t->nr_cpus; i++)
+		lost += t->cpu[i].lost;
+	if (lost != 0 && t->info.ring_mode == UNI_TRACE_STOP)
+		uni_note(
+			"the guest's ring stops when it is full (UNI_TRACE_STOP), and is: it keeps "
+			"what it has, and records no more until the guest boots anew");
 }
 
 static void summarize(const struct run *r, const char *path)
 {
-	const struct uni_record_trace *t = &r->meta.trace;
-	uint64_t words = 0, lost = 0;
+	_cleanup_strbuf_ struct uni_strbuf counts;
 
-	for (uint32_t i = 0; i < t->nr_cpus; i++) {
-		words += t->cpu[i].words;
-		lost += uni_record_trace_lost(&t->cpu[i]);
-	}
+	uni_strbuf_init(&counts);
 	if (r->end == UNI_TRECORD_GONE)
 		say_end(r);
-	uni_note("%" PRIu64 " events of %u CPUs, %" PRIu64 " %s; the guest stood for %.0f us at "
-		 "the end",
-		words, t->nr_cpus, lost,
-		r->s->snapshot ? "older ones were overwritten or found no room" : "lost",
-		(double)r->pause_ns / 1e3);
-	say_clock(&t->cpu[0].clock);
+	say_counts(r, &counts);
+	/* A file stood all the time. */
+	if (r->pause_ns != 0)
+		uni_strbuf_addf(&counts, "; %s stood for %.0f us at the end",
+			r->cfg.t->ops->caps(r->cfg.t) & UNI_CAP_INSIDE ? "its rings" : "the guest",
+			(double)r->pause_ns / 1e3);
+	uni_note("%s", counts.s);
+	say_full(r);
+	say_clock(&r->meta.trace);
 	if (r->s->write == NULL)
-		uni_note("wrote %s: try `uniscope trace report %s`", path, path);
+		uni_note("wrote %s: try `uniscope trace %s %s`", path, next_query(r), path);
+}
+
+/* It failed before anything was recorded. */
+static bool nothing(const struct run *r)
+{
+	uint64_t words = 0;
+
+	for (uint32_t i = 0; i < r->meta.trace.nr_cpus; i++)
+		words += r->meta.trace.cpu[i].words;
+	return words == 0;
 }
 
 static int write_it(struct run *r, const char *path, struct uni_err *err)
 {
-	int rc = begin(r, path, err), rc2;
+	int rc = r->s->choice != NULL && !r->s->snapshot
+			 ? uni_tracer_check(r->t->tracer, &r->s->choice->c, err)
+			 : 0,
+	    rc2;
 
+	/* Before there is a folder, or another session is replaced by nothing. */
+	if (rc == 0)
+		rc = begin(r, path, err);
 	if (rc == 0)
 		rc = take(r, err);
 	if (r->rec == NULL)
 		return rc;
+	say_missing(r);
 	/* What there is is closed properly also after a failure. */
 	rc2 = r->cfg.out != NULL ? finish(r, rc == 0 ? err : NULL)
 				 : uni_recorder_close(r->rec, NULL, 0, NULL);
+	if (rc != 0 && nothing(r))
+		uni_sdir_remove(path);
 	if (rc == 0)
 		rc = rc2;
 	if (rc == 0 && !r->s->quiet)
 		summarize(r, path);
+	if (rc == 0 && r->end == UNI_TRECORD_LOST)
+		rc = uni_err_set(err, UNI_EBUSY,
+			"ended after %.1f s: somebody else changed what is traced (uniscope trace "
+			"stop?); what was recorded is kept",
+			(double)(r->stats.end_ns - r->stats.begin_ns) / 1e9);
 	return rc;
 }
 

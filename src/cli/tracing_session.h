@@ -4,6 +4,7 @@
 #define UNI_CLI_TRACING_SESSION_H
 
 #include "cli/tracing.h"
+#include "session/trecord.h"
 
 struct uni_tracing_session {
 	const char *output; /* NULL: the guest's name */
@@ -13,20 +14,23 @@ struct uni_tracing_session {
 	double duration;	   /* of a recording, s; 0: until Ctrl-C */
 	struct uni_choice *choice; /* to switch on, and off again at the end; NULL: as it is */
 	bool keep;		   /* do not switch off */
+	/* Sees what is recorded, and tells it: there is no progress then. NULL: nobody. */
+	const struct uni_trecord_watcher *watcher;
 };
 
 /* `s` is a struct uni_tracing_session. */
-#define UNI_TRACING_OUTPUT_OPTIONS(s)                                                             \
-	{ 'o', "output", UNI_OPT_STR, &(s).output, "NAME",                                        \
-		"session folder to write (default: the guest's name.uniscope, numbered)", "FILE", \
-		NULL },                                                                           \
-		{ 'w', "write", UNI_OPT_STR, &(s).write, "FILE",                                  \
-			"write the session as one stream (a tar archive) into this file, - is "   \
-			"standard output: what reads sessions takes it, also from a pipe",        \
-			"FILE", NULL },                                                           \
-	{                                                                                         \
-		0, "overwrite", UNI_OPT_FLAG, &(s).overwrite, NULL,                               \
-			"replace the session that --output names, if there is one", NULL, NULL    \
+#define UNI_TRACING_OUTPUT_OPTIONS(s)                                                              \
+	{ 'o', "output", UNI_OPT_STR, &(s).output, "NAME",                                         \
+		"session folder to write (default: the guest's name.uniscope, numbered)", "FILE",  \
+		NULL },                                                                            \
+		{ 'w', "write", UNI_OPT_STR, &(s).write, "FILE",                                   \
+			"write the session as one stream (a tar archive) into this file, - is "    \
+			"standard output: what reads sessions takes it, also from a pipe. All "    \
+			"of it comes at the end: the archive tells a file's size before the file", \
+			"FILE", NULL },                                                            \
+	{                                                                                          \
+		0, "overwrite", UNI_OPT_FLAG, &(s).overwrite, NULL,                                \
+			"replace the session that --output names, if there is one", NULL, NULL     \
 	}
 
 int uni_tracing_write(

@@ -99,6 +99,15 @@ void uni_batch_text(const struct uni_top *top, const struct uni_batch_opts *opts
 	uni_sink_putc(out, '\n');
 }
 
+static void json_known(struct uni_json *j, const char *key, double v)
+{
+	uni_json_key(j, key);
+	if (v >= 0.0)
+		uni_json_double(j, v);
+	else
+		uni_json_null(j);
+}
+
 static void json_quality(const struct uni_top *top, struct uni_json *j)
 {
 	const struct uni_top_quality *q = &top->quality;
@@ -123,22 +132,10 @@ static void json_quality(const struct uni_top *top, struct uni_json *j)
 	} else {
 		uni_json_null(j);
 	}
-	uni_json_key(j, "host_ns_per_sample");
-	if (q->host_ns >= 0.0)
-		uni_json_double(j, q->host_ns);
-	else
-		uni_json_null(j);
+	json_known(j, "host_ns_per_sample", q->host_ns);
+	json_known(j, "guest_ns_per_sample", q->guest_ns);
 	uni_json_kv(double, j, "host_cpus", q->host_cpu);
 	uni_json_object_end(j);
-}
-
-static void json_share(struct uni_json *j, const char *key, double v)
-{
-	uni_json_key(j, key);
-	if (v >= 0.0)
-		uni_json_double(j, v);
-	else
-		uni_json_null(j);
 }
 
 static void json_vcpus(
@@ -154,12 +151,12 @@ static void json_vcpus(
 		if (top->setup.guests.nr > 1)
 			uni_json_kv(str, j, "guest_name", opts->names[at.guest].name);
 		uni_json_kv(u64, j, "vcpu", at.vcpu);
-		json_share(j, "guest", v->guest);
-		json_share(j, "kvm", v->split || v->sampled ? v->kvm : -1.0);
-		json_share(j, "vmm", v->vmm);
-		json_share(j, "idle", v->idle);
-		json_share(j, "stolen", v->stolen);
-		json_share(j, "exits_per_s", v->exits);
+		json_known(j, "guest", v->guest);
+		json_known(j, "kvm", v->split || v->sampled ? v->kvm : -1.0);
+		json_known(j, "vmm", v->vmm);
+		json_known(j, "idle", v->idle);
+		json_known(j, "stolen", v->stolen);
+		json_known(j, "exits_per_s", v->exits);
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);

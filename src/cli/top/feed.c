@@ -270,8 +270,12 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->ended = uni_feed_ended(f);
 	ret->end = UNI_END_STOPPED;
+	ret->inside = f->nr != 0;
 	for (size_t i = 0; i < f->nr; i++) {
 		struct part *p = &f->part[i];
+		const char *method = p->t->ops->stream_method;
+
+		ret->inside &= method != NULL && strcmp(method, "guest") == 0;
 
 		(void)pthread_mutex_lock(&p->lock);
 		if (ret->ended && f->job[i].rc == 0 && f->job[i].stats.begin_ns != 0)

@@ -15,6 +15,7 @@ struct uni_feed_status {
 	struct uni_record_stats stats; /* the sum of all guests */
 	uint64_t dropped; /* samples that were taken, but the reader was too slow for them */
 	bool streams;	  /* some are made in the host's kernel */
+	bool inside;	  /* all are made by the guests themselves */
 	/* As of uni_live_guests; it grows when vCPUs are plugged in. All 0: not told. */
 	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
 	/* Of the vCPUs of all guests, one guest after the other, where the target tells. */

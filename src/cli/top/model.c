@@ -23,7 +23,7 @@ int uni_top_init(struct uni_top *top, const struct uni_top_setup *setup)
 	top->setup.guests.first_vcpu = top->first_vcpu;
 	top->start_ns = setup->start_ns;
 	top->guest = top->vcpu = -1;
-	top->quality.host_ns = -1.0;
+	top->quality.host_ns = top->quality.guest_ns = -1.0;
 	top->selected = SIZE_MAX;
 	top->history = uni_history_create(setup->memory_bytes);
 	return top->history != NULL ? 0 : -UNI_ENOMEM;

@@ -33,6 +33,7 @@ struct uni_top_quality {
 	double duty;	 /* share of the time since the start that it was */
 	uint64_t p50_ns, p99_ns, max_ns;
 	double host_ns;	 /* CPU time of the host a sample, since the start; negative: not known */
+	double guest_ns; /* the same of the guest, where that makes them itself */
 	double host_cpu; /* CPUs of the host that this program uses */
 };
 

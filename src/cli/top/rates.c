@@ -15,10 +15,12 @@ static uint64_t grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static void host_cost(struct uni_top_quality *q, const struct uni_feed_status *st)
+static void cost(struct uni_top_quality *q, const struct uni_feed_status *st)
 {
-	q->host_ns = -1.0;
-	if (st->stats.host_runs != 0)
+	q->host_ns = q->guest_ns = -1.0;
+	if (st->inside && st->stats.host_runs != 0)
+		q->guest_ns = ratio(st->stats.host_ns, st->stats.host_runs);
+	else if (st->stats.host_runs != 0)
 		q->host_ns = ratio(st->stats.host_ns, st->stats.host_runs);
 	else if (!st->streams && st->stats.weight != 0)
 		q->host_ns = ratio(st->stats.own_cpu_ns, st->stats.weight);
@@ -50,7 +52,7 @@ static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
 	q->p50_ns = now->pause.p50_ns;
 	q->p99_ns = now->pause.p99_ns;
 	q->max_ns = now->pause.max_ns;
-	host_cost(q, st);
+	cost(q, st);
 }
 
 /* Where the target does not count, the states of the samples tell running from halted. */

@@ -95,9 +95,9 @@ void uni_say_quality(struct uni_say_parts *p, const struct uni_top *top)
 	uni_text_number(number, (double)(q->lost + q->dropped));
 	add(p, q->lost + q->dropped != 0, "%s lost", number);
 	say_pause(p, q);
-	if (q->host_ns >= 0.0) {
-		uni_say_ns(cost, sizeof(cost), q->host_ns);
-		add(p, false, "host %s/sample", cost);
+	if (q->host_ns >= 0.0 || q->guest_ns >= 0.0) {
+		uni_say_ns(cost, sizeof(cost), uni_max(q->host_ns, q->guest_ns));
+		add(p, false, "%s %s/sample", q->guest_ns >= 0.0 ? "guest's" : "host", cost);
 	}
 	if (q->skipped >= 0.0005)
 		add(p, q->skipped > MANY_SKIPPED, "%.1f%% skipped", 100.0 * q->skipped);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions of traces as profiles, and of two of them as one with two columns. */
+#ifndef UNI_CLI_CALL_PROFILE_H
+#define UNI_CLI_CALL_PROFILE_H
+
+#include "cli/source.h"
+
+/*
+ * by: as --calls has it, "" for times, or numbers where one of them tells no times. What the traces
+ * lack is said on stderr. A trace without calls is refused.
+ */
+int uni_call_profile_diff(const struct uni_source_args *before, const struct uni_source_args *after,
+	const char *by, bool scale, struct uni_profile **ret, struct uni_err *err);
+
+/*
+ * Of two sources, at least one of them a trace alone: 0, and it is said that their calls are
+ * compared; or why they cannot be compared unasked.
+ */
+int uni_call_profile_check(const struct uni_source *before, const char *before_path,
+	const struct uni_source *after, const char *after_path, struct uni_err *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A recording in a process of its own: this program again, as `record` or `trace record`. Whatever
+ * becomes of who serves it, the guest is let go as it always is, and the session is whole.
+ */
+#ifndef UNI_CLI_SERVE_CHILD_H
+#define UNI_CLI_SERVE_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct uni_serve_child {
+	pid_t pid;	/* 0: none runs */
+	int fd;		/* what it says, while it runs */
+	char said[640]; /* its last line */
+	size_t len;
+	bool asked; /* to end */
+};
+
+/* argv[0] is not looked at; NULL ends it. */
+int uni_serve_child_start(struct uni_serve_child *c, const char *const *argv, struct uni_err *err);
+/* As Ctrl-C does. */
+void uni_serve_child_ask_to_end(struct uni_serve_child *c);
+/* Takes what it said. True: it has ended, and *good_ret says how. */
+bool uni_serve_child_look(struct uni_serve_child *c, bool *good_ret);
+/* Ends it and waits for that. */
+void uni_serve_child_end(struct uni_serve_child *c);
+
+#endif

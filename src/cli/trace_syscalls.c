@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "cli/cmd.h"
+#include "cli/symbols.h"
+#include "cli/syscalls.h"
+#include "cli/term.h"
+
+#define COLUMN	   40 /* strace's own */
+#define STRING_MAX 32
+
+static struct {
+	struct uni_syscalls_args a;
+	struct uni_opt_list expressions;
+	struct uni_sysc_filter filter;
+	const char *output, *sort;
+	unsigned stamp;
+	uint64_t column;
+	bool relative, duration, summary, both, json, successful, failed;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'e', "expr", UNI_OPT_LIST, &o.expressions, "EXPRESSION",
+			"trace=LIST or just LIST: names of system calls, classes (%file, %desc, "
+			"%memory, %process, %signal, %network, %ipc, %creds, %clock, %stat), "
+			"/REGEX, all, none; ! in front for all others; "
+			"status=successful,failed,unfinished: only calls that ended so",
+			NULL, NULL },
+		{ 'z', "successful-only", UNI_OPT_FLAG, &o.successful, NULL,
+			"only calls that succeeded", NULL, NULL },
+		{ 'Z', "failed-only", UNI_OPT_FLAG, &o.failed, NULL, "only calls that failed", NULL,
+			NULL },
+		{ 't', "time", UNI_OPT_COUNT, &o.stamp, NULL,
+			"the time of day in front; -tt with microseconds; -ttt as seconds since "
+			"1970",
+			NULL, NULL },
+		{ 'r', "relative", UNI_OPT_FLAG, &o.relative, NULL,
+			"the time since the last call began in front", NULL, NULL },
+		{ 'T', "syscall-times", UNI_OPT_FLAG, &o.duration, NULL,
+			"the time that each call took, at its end", NULL, NULL },
+		{ 'c', "summary-only", UNI_OPT_FLAG, &o.summary, NULL,
+			"a table of calls, errors and time of each system call, instead", NULL,
+			NULL },
+		{ 'C', "summary", UNI_OPT_FLAG, &o.both, NULL, "that table as well", NULL, NULL },
+		{ 'S', "sort", UNI_OPT_STR, &o.sort, "ORDER",
+			"the table's order: time, calls, errors or name (default time)",
+			"time calls errors name", NULL },
+		{ 'a', "columns", UNI_OPT_U64, &o.column, "N",
+			"column at which results stand (default 40)", NULL, NULL },
+		{ 's', "string-limit", UNI_OPT_U64, &o.a.string_max, "N",
+			"bytes of a text that are shown (default 32)", NULL, NULL },
+		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE", "write it here, not to stdout",
+			"FILE", NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "the calls as JSON", NULL, NULL },
+		{ 'd', "duration", UNI_OPT_DOUBLE, &o.a.duration, "SECONDS",
+			"of a TARGET: how long; 0 until Ctrl-C (default 10)", NULL, NULL },
+		{ 0, "image", UNI_OPT_STR, &o.a.image, "ELF",
+			"the image that the guest runs, with symbols (default: from the VMM's "
+			"command line, and its .dbg sibling)",
+			"FILE", NULL },
+		{ 0, "save", UNI_OPT_STR, &o.a.save, "NAME",
+			"of a TARGET: keep what was recorded as this session", "FILE", NULL },
+		{ 0, "prefix", UNI_OPT_LIST, &o.a.prefixes, "PREFIX",
+			"functions that answer system calls are called this and the call's name; "
+			"may be given several times (default: Unikraft's, else sys_)",
+			NULL, NULL },
+		{ 0, "pieces", UNI_OPT_FLAG, &o.a.pieces, NULL,
+			"of a TARGET: also patch functions that begin with several instructions: "
+			"only where no thread can have been interrupted among them",
+			NULL, NULL },
+		{ 0, "arch", UNI_OPT_STR, &o.a.arch, "ARCH",
+			"of a FILE: whose numbers syscall_N are, x86_64 or aarch64 (default "
+			"x86_64)",
+			"x86_64 aarch64", NULL },
+		{ 0, "guest", UNI_OPT_STR, &o.a.guest, "N|NAME",
+			"this guest, of a session with several", NULL, NULL },
+		{ 0, "from", UNI_OPT_DOUBLE, &o.a.from, "SECONDS",
+			"of a session: only from here on", NULL, NULL },
+		{ 0, "to", UNI_OPT_DOUBLE, &o.a.to, "SECONDS", "of a session: only until here",
+			NULL, &o.a.to_given },
+		{ 0, "thread", UNI_OPT_LIST, &o.a.threads, "NAME|NUMBER",
+			"of a session: only threads whose name matches, or of this number; may be "
+			"given several times",
+			NULL, NULL },
+		{ 0, "symbols", UNI_OPT_STR, &o.a.symbols, "FILE",
+			"of a session: names from this file instead of its own", "FILE", NULL },
+		{ 0, "qmp", UNI_OPT_STR, &o.a.qmp, "PATH",
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },
+		{ 0, "wait", UNI_OPT_DOUBLE, &o.a.wait, "SECONDS",
+			"keep trying for so long while the guest still boots (default 0)", NULL,
+			NULL },
+		UNI_DEBUG_DIR_OPTION(o.a.debug_dirs),
+		{ 'q', "quiet", UNI_OPT_FLAG, &o.a.quiet, NULL, "no progress", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .output = "-",
+		.sort = "time",
+		.column = COLUMN,
+		.a = { .string_max = STRING_MAX, .duration = 10 } };
+	return table;
+}
+
+static int order_of(const char *name, enum uni_sysc_order *ret, struct uni_err *err)
+{
+	static const char *const names[] = {
+		[UNI_SYSC_BY_TIME] = "time",
+		[UNI_SYSC_BY_CALLS] = "calls",
+		[UNI_SYSC_BY_ERRORS] = "errors",
+		[UNI_SYSC_BY_NAME] = "name",
+	};
+
+	for (size_t i = 0; i < uni_array_len(names); i++) {
+		if (strcmp(names[i], name) == 0) {
+			*ret = (enum uni_sysc_order)i;
+			return 0;
+		}
+	}
+	return uni_err_set(err, UNI_EUSAGE, "--sort is time, calls, errors or name, not %s", name);
+}
+
+static int check(enum uni_sysc_order *order_ret, struct uni_err *err)
+{
+	int rc = order_of(o.sort, order_ret, err);
+
+	if (rc == 0 && (o.a.duration < 0 || o.a.duration > 1e7))
+		rc = uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
+	if (rc == 0 && o.json && (o.summary || o.both))
+		rc = uni_err_set(err, UNI_EUSAGE, "--json tells calls: no -c, -C");
+	for (size_t i = 0; rc == 0 && i < o.expressions.items.nr; i++)
+		rc = uni_sysc_filter_add(&o.filter, o.expressions.items.v[i], err);
+	if (o.successful)
+		o.filter.ends = 1 << UNI_SYSC_OK;
+	if (o.failed)
+		o.filter.ends = (o.successful ? o.filter.ends : 0) | 1 << UNI_SYSC_FAILED;
+	return rc;
+}
+
+static struct uni_sysc_print lines(void)
+{
+	return (struct uni_sysc_print){ .stamp = uni_min(o.stamp, UNI_SYSC_EPOCH),
+		.relative = o.relative,
+		.duration = o.duration,
+		.column = (unsigned)uni_min(o.column, (uint64_t)1000) };
+}
+
+static int put(const struct uni_sysc_log *log, enum uni_sysc_order order, bool told,
+	struct uni_sysc_print *how, struct uni_sink *out)
+{
+	int rc = 0;
+
+	if (o.json)
+		uni_sysc_json(log, out);
+	else if (!o.summary && !told)
+		rc = uni_sysc_print(log, how, out);
+	if (rc == 0 && (o.summary || o.both))
+		rc = uni_sysc_summary(log, order, out);
+	return rc;
+}
+
+static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sysc_order order,
+	struct uni_sink *out, struct uni_err *err)
+{
+	struct uni_sysc_print how = lines();
+	struct uni_syscalls_args a = o.a;
+	bool told;
+	int rc;
+
+	if (!o.json && !o.summary)
+		a.lines = &how;
+	a.log = o.both;
+	a.out = out;
+	a.parts = strcmp(o.output, "-") == 0 && isatty(STDOUT_FILENO);
+	rc = uni_syscalls_read(what, &a, log, &told, &how.realtime_offset_ns, err);
+	if (rc == 0 && put(log, order, told, &how, out) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc;
+}
+
+static int read_and_write(
+	const char *what, struct uni_sysc_log *log, enum uni_sysc_order order, struct uni_err *err)
+{
+	struct uni_sink *out;
+	int rc = uni_sink_open_file(o.output, &out, err);
+
+	if (rc != 0)
+		return rc;
+	rc = read_and_put(what, log, order, out, err);
+	if (rc == 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	enum uni_sysc_order order = UNI_SYSC_BY_TIME;
+	struct uni_sysc_log log = { 0 };
+	int rc = check(&order, err);
+
+	o.a.filter = &o.filter;
+	if (rc == 0 && uni_sysc_log_init(&log, &o.filter) != 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = read_and_write(ctx->operands[0], &log, order, err);
+	if (log.unknown != 0)
+		uni_note("%" PRIu64 " results are of calls whose beginning is not there",
+			log.unknown);
+	if (log.dropped != 0)
+		uni_note("%" PRIu64 " more calls are not shown: there are too many", log.dropped);
+	uni_sysc_log_deinit(&log);
+	uni_sysc_filter_deinit(&o.filter);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_trace_syscalls = {
+	.name = "syscalls",
+	.operands = "TARGET|SESSION|FILE",
+	.summary = "the system calls that a guest makes, as strace shows them",
+	.details = "Of a TARGET with our tracer, the functions that answer system calls "
+		   "(Unikraft's uk_syscall_r_*\n"
+		   "and the like) are traced with arguments and results; of one with Unikraft's "
+		   "tracepoints alone, what\n"
+		   "these tell of files and sockets. A SESSION is one of `trace record --args` of "
+		   "such functions. A FILE\n"
+		   "is what `uk-trace fetch` saved, or what a guest printed: lines and summary of "
+		   "Nanos' strace klib,\n"
+		   "lines of Unikraft's strace option; - is standard input.",
+	.examples = "  uniscope trace syscalls web1 -d 5 -T\n"
+		    "  uniscope trace syscalls web1 -c\n"
+		    "  uniscope trace syscalls kvm:pid=4121 --image app.dbg -e trace=%file -Z\n"
+		    "  uniscope trace syscalls console.log -c",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};
