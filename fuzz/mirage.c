@@ -29,12 +29,16 @@ static void ask(const struct uni_promise_model *m)
 	(void)uni_promise_text_threads(out, m, &opts);
 	for (uint32_t i = 0; i < m->all.nr && i < 20; i++)
 		uni_promise_text_why(out, m, i);
-	uni_promise_text_wakeups(out, m, 20);
+	for (uint32_t i = 0; i < m->all.nr && i < 20; i++)
+		(void)uni_promise_json_why(out, m, i);
+	(void)uni_promise_text_wakeups(out, m, 20);
+	(void)uni_promise_json_wakeups(out, m, 20);
+	(void)uni_promise_json_threads(out, m, &opts);
 	uni_promise_text_findings(out, m, &f);
 	uni_promise_json(out, m, &f);
 	(void)uni_sink_close(out, &err);
 	uni_strbuf_deinit(&text);
-	uni_vec_free(&f.all);
+	uni_findings_deinit(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

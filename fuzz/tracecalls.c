@@ -69,6 +69,9 @@ static void make(struct streams *s, const uint8_t *data, size_t size, unsigned o
 	s->in.info.nr_cpus = nr;
 	s->in.info.tsc_hz = (options & RATE) != 0 ? 2600000000 : 0;
 	s->in.mode = (options & 128) != 0 ? UNI_TRACE_MODE_AUTO : UNI_TRACE_MODE_GRAPH;
+	/* Guests that tell modes by records, and older ones that do not. */
+	if ((options & 128) == 0)
+		s->in.info.kinds[10] = UNI_TRACE_KIND_CALL;
 	s->in.cpu = s->stream;
 	for (size_t at = 0, n = 0; at < size; at += CHUNK, n++)
 		deal(s, (unsigned)(n % nr), data + at, uni_min(size - at, (size_t)CHUNK),

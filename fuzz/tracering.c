@@ -13,12 +13,13 @@
 #include "trace/record.h"
 #include "trace/ring.h"
 
-#define SUBS   512 /* bytes in front of what the sub-buffers hold */
-#define RING   8   /* in the seeds a ring begins there, in sub-buffers */
-#define HONEST 1
-#define MOVING 2
-#define SKIPS  4
-#define PEEKS  8
+#define SUBS	512 /* bytes in front of what the sub-buffers hold */
+#define RING	8   /* in the seeds a ring begins there, in sub-buffers */
+#define HONEST	1
+#define MOVING	2
+#define SKIPS	4
+#define PEEKS	8
+#define HURRIES 16
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -93,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	g.info = uni_ring_info(r);
+	if ((g.options & HURRIES) != 0)
+		uni_ring_hurry(r);
 	for (unsigned cpu = 0; cpu < uni_min(g.info->nr_cpus, 4); cpu++) {
 		struct uni_ring_now now;
 

@@ -143,6 +143,13 @@ class Browser:
             self.mouse("mouseMoved", x0 + (x1 - x0) * i / 5, y0 + (y1 - y0) * i / 5, 1)
         self.mouse("mouseReleased", x1, y1, 0, clickCount=1)
 
+    def touch(self, *steps):
+        """Fingers at each step: [(x, y), ...]; the first step puts them down, the last is followed by their leaving."""
+        for i, fingers in enumerate(steps):
+            self.call("Input.dispatchTouchEvent", type="touchMove" if i else "touchStart",
+                      touchPoints=[{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(fingers)])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def wheel(self, x, y, dy, dx=0):
         self.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=dx, deltaY=dy)
 
@@ -159,8 +166,8 @@ class Browser:
         with open(path, "wb") as f:
             f.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
-    def emulate(self, **features):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": k.replace("_", "-"), "value": v} for k, v in features.items()])
+    def emulate(self, media="", **features):
+        self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": k.replace("_", "-"), "value": v} for k, v in features.items()])
 
     def trouble(self):
         """Exceptions, dialogs, and what the console or the content security policy complained about."""

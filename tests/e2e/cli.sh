@@ -47,6 +47,7 @@ done
 check "each option is in its man page" test ! -s "$T/missing"
 check "man pages have no empty @OPTIONS@" sh -c "! grep -l '@[A-Z]*@' '$MAN'/*.1"
 
+check "an unknown command of trace is named" sh -c "'$U' trace foo 2>&1 | grep -q \"unknown command 'foo'\""
 check "no arguments: usage, exit 2" sh -c "'$U' >/dev/null 2>&1; test \$? = 2"
 check "--version" says "uniscope 0." "$U" --version
 check "unknown command: exit 2" exits 2 "$U" frobnicate

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# exchange.sh UNISCOPE SRCROOT MKSESSION: what is exported is read back by others' programs
+# exchange.sh UNISCOPE SRCROOT MKSESSION MKTRACE: what is exported is read back by others' programs
 # (protoc, callgrind_annotate, npm's pprof-format, speedscope's schema) and by the formats' own
 # descriptions, with equal totals for each stack; and what we import gives the same again. TAP.
 set -u
-U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3")
+U=$(realpath "$1") SRC=$2 MKSESSION=$(realpath "$3") MKTRACE=$(realpath "$4")
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 cd "$T" || exit 1
@@ -41,8 +41,9 @@ back() {
 }
 
 "$MKSESSION" "$T/s.uniscope" 3000 2 || exit 1
+"$MKTRACE" t1.uniscope 2000 1 work 1 && "$MKTRACE" t2.uniscope 9000 1 work 2 || exit 1
 "$U" export "$T/s.uniscope" -f folded -o s.folded 2>err
-check "what folded stacks have no place for is said" grep -q 'not in the format folded: times' err
+check "what folded stacks have no place for is said" grep -q 'not in the format folded: times.*, VM exits' err
 sum s.folded >want
 for format in speedscope firefox perf chrome fxt; do
 	check "a session as $format: every stack, every weight" back "$format" "$T/s.uniscope" 1000
@@ -54,6 +55,81 @@ if command -v protoc >/dev/null; then
 else
 	skip "pprof and Perfetto" "no protoc on this machine"
 fi
+# VM exits go with the samples where the format has a place for them.
+exits_of() { # FORMAT
+	"$U" report --exits --json "$T/s.uniscope" >exits.json && "$U" export "$T/s.uniscope" -f "$1" -o out.exits &&
+		python3 "$READ" "$1" out.exits 1 exits.json && rm out.exits
+}
+check "VM exits in firefox: markers of each vCPU, as many and as long" exits_of firefox
+command -v protoc >/dev/null && check "VM exits in perfetto: slices of each vCPU" exits_of perfetto
+# Two folded texts are compared in one tree, other formats in three.
+compared() { # [OPTION]
+	"$U" export --before names.folded other.folded -f folded -o got.two "$@" 2>/dev/null &&
+		"$U" export names.folded -f speedscope -o a.speedscope.json && "$U" export other.folded -f speedscope -o b.speedscope.json &&
+		"$U" export --before a.speedscope.json b.speedscope.json -f folded -o got.three "$@" 2>/dev/null &&
+		"$U" export --before a.speedscope.json other.folded -f folded -o got.mixed "$@" 2>/dev/null &&
+		diff got.two got.three && diff got.two got.mixed && [ "$(wc -l <got.two)" -eq 7 ]
+}
+printf '%s\n' 'main;work;leaf 3' 'other;leaf 50' 'new;one 4' 'main 1' >other.folded
+printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'other;leaf 5' 'other;a 35' '[idle] 7' >names.folded
+check "a difference is the same by each way" compared
+check "and with --normalize" compared --normalize
+echo nothing >bad.folded
+worse() {
+	"$U" export --from folded --before bad.folded other.folded -f folded -o got.bad 2>err
+	[ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]
+}
+check "a difference to what is no profile" worse
+# Nothing was recorded: each format says that, or is an empty one of its kind.
+"$MKSESSION" "$T/zero.uniscope" 0 1 || exit 1
+zero() {
+	"$U" export --all none "$T/zero.uniscope" >/dev/null && [ "$(ls none | wc -l)" -ge 10 ] || return 1
+	for f in json speedscope.json firefox.json trace.json; do
+		python3 -c 'import json, sys; json.load(open(sys.argv[1]))' none/profile.$f || return 1
+	done
+	for format in pprof:pb.gz perfetto:pftrace firefox:firefox.json speedscope:speedscope.json fxt:fxt chrome:trace.json perf:perf; do
+		case $format in
+		pprof:* | perfetto:*) command -v protoc >/dev/null || continue ;;
+		esac
+		python3 "$READ" ${format%%:*} none/profile.${format#*:} 1 >got && [ ! -s got ] || { echo "$format"; return 1; }
+	done
+	"$U" report --html none/page.html "$T/zero.uniscope"
+}
+check "no samples: every format, and the page" zero
+nothing_to_compare() {
+	! "$U" report --html two.html --before "$T/zero.uniscope" "$T/zero.uniscope" 2>err && grep -q 'holds samples to compare' err &&
+		! "$U" export --before "$T/zero.uniscope" "$T/zero.uniscope" -f folded 2>err && grep -q 'holds samples to compare' err
+}
+check "two without samples are not compared" nothing_to_compare
+# A session that was cut off: what is there is exported and is a page, and the rest is said.
+cp -r "$T/s.uniscope" cut.uniscope
+truncate -s "$(($(stat -c %s cut.uniscope/guest-0/samples-vcpu0) / 2 + 1))" cut.uniscope/guest-0/samples-vcpu0
+cut_off() {
+	"$U" report --html cut.html cut.uniscope 2>err && [ "$(wc -l <err)" -eq 1 ] && grep -q 'torn packets were passed over' err &&
+		"$U" export --all cut.all cut.uniscope >/dev/null 2>err && [ "$(ls cut.all | wc -l)" -ge 12 ] &&
+		grep -q 'could not be read: the stream is damaged' err
+}
+check "a session that was cut off: every format, and the page" cut_off
+# Names that look like markup, formulas, terminal sequences or text from right to left.
+hostile() {
+	printf '%b 10\n' '<script>window.PWNED=1</script>;"><img src=x onerror=alert(1)>' ']]><svg onload=alert(1)>;</style>%s%n' \
+		'-->;*/alert(1)/*' "' onclick='alert(5)" 'a\0342\0200\0256b\033[31m;&lt;b&gt;' >hostile.folded
+	"$U" export --all hostile hostile.folded >/dev/null 2>&1 && [ "$(ls hostile | wc -l)" -ge 10 ] && python3 - hostile/* <<-'EOT'
+		import gzip, json, sys, xml.dom.minidom
+		for path in sys.argv[1:]:
+		    data = open(path, "rb").read()
+		    if path.endswith(".gz"):
+		        data = gzip.decompress(data)
+		    assert b"\xe2\x80\xae" not in data and b"\x1b[" not in data, path
+		    if path.endswith(".json"):
+		        json.loads(data)
+		    if path.endswith(".svg"):
+		        svg = xml.dom.minidom.parseString(data)
+		        assert [len(svg.getElementsByTagName(n)) for n in ("script", "svg", "style", "img")] == [1, 2, 1, 0]
+		        assert not any("onclick" in e.attributes.keys() for e in svg.getElementsByTagName("*"))
+	EOT
+}
+check "hostile names in every format" hostile
 python3 "$READ" leaves s.folded >leaves
 cp leaves want
 if command -v callgrind_annotate >/dev/null; then
@@ -99,6 +175,20 @@ if command -v node >/dev/null && [ -d "$modules" ]; then
 	check "speedscope's schema: folded stacks" npm_schema names.folded
 else
 	skip "npm's pprof-format and speedscope's schema" "no node, or npm could not fetch them"
+fi
+
+# speedscope's own app: the numbers that it shows.
+app() { # FORMAT SOURCE FOLDED
+	"$U" export "$2" -f "$1" -o out 2>/dev/null && timeout 150 python3 "$SRC/tests/e2e/exchange/speedscope_app.py" "$modules" out "$3"
+}
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -d "$modules" ] && [ -n "$browser" ]; then
+	"$U" export --calls t2.uniscope -f folded -o t2.folded 2>/dev/null
+	check "the speedscope app shows our speedscope file: total and self" app speedscope names.folded names.folded
+	check "and one of calls, each with its times" app speedscope t2.uniscope t2.folded
+	check "and our pprof file" app pprof names.folded names.folded
+else
+	skip "the speedscope app" "no chromium, or npm could not fetch speedscope"
 fi
 
 # What we read: our own exports come back, and other tools' outputs.
@@ -204,6 +294,27 @@ slice main 1000000.000
 EOT
 }
 command -v protoc >/dev/null && check "calls as Perfetto's slices" slices
+# Threads and promises, where the format has spans, arrows and counters.
+promised() { # FILE
+	set -- "$1" chrome:trace.json fxt:fxt perfetto:pftrace
+	file=$1
+	shift
+	command -v protoc >/dev/null || set -- "$1" "$2"
+	for x in "$@"; do "$U" export "$file" -f "${x%:*}" -o "out.${x#*:}" 2>err || return 1; done
+	"$U" trace threads --json "$file" >threads.json && set -- $(for x in "$@"; do echo "out.${x#*:}"; done) &&
+		python3 "$SRC/tests/e2e/exchange/promises.py" "$@" threads.json
+}
+for x in two ring; do
+	check "Mirage's $x: promises, waits, wake-ups and counters in chrome, fxt and perfetto" promised "$SRC/fuzz/corpus/mirage/$x"
+done
+# Calls in speedscope: each with its times, a profile a thread; added up they are what --calls has.
+calls_evented() {
+	"$U" export t2.uniscope -f speedscope -o out 2>err && grep -q '"type":"evented"' out &&
+		"$U" export --calls t2.uniscope -f folded 2>/dev/null >calls.folded && sum calls.folded | grep -v ' 0.000$' >want.calls &&
+		python3 "$READ" speedscope out | LC_ALL=C sort | diff - want.calls && [ -s want.calls ] &&
+		"$U" export --calls=count t2.uniscope -f speedscope 2>/dev/null | grep -q '"type":"sampled"'
+}
+check "calls as speedscope: each call, the times of --calls" calls_evented
 one_line() { # FILE WORDS: export fails, with one line that has them
 	! "$U" export "$1" -f folded >/dev/null 2>err && [ "$(wc -l <err)" = 1 ] && grep -q "$2" err
 }
@@ -234,6 +345,53 @@ main;c 0 10
 EOT
 }
 check "two files compared, their totals alike or not" compare
+# Two traces without samples: their calls, each column as it is alone.
+columns() { # BY
+	"$U" export --calls="$1" --before t1.uniscope t2.uniscope -f folded >two 2>/dev/null &&
+		sed 's/ [0-9]*$//' two | grep -v ' 0$' >old && sed 's/ [0-9]* \([0-9]*\)$/ \1/' two | grep -v ' 0$' >new || return 1
+	for x in t1:old t2:new; do
+		"$U" export --calls="$1" "${x%:*}.uniscope" -f folded 2>/dev/null | grep -v ' 0$' | LC_ALL=C sort >want.calls
+		LC_ALL=C sort "${x#*:}" | diff - want.calls && [ -s want.calls ] || return 1
+	done
+}
+compare_traces() {
+	"$U" export --before t1.uniscope t2.uniscope -f folded >unasked 2>err && grep -q 'functions of their traces are compared' err &&
+		columns count && columns time && diff two unasked &&
+		"$U" report --html two.html --before t1.uniscope t2.uniscope 2>err && grep -q 'functions of their traces' err
+}
+check "two traces of calls compared, asked or not" compare_traces
+refused() { # ARGUMENT...: with one line
+	"$U" "$@" >out 2>err
+	[ $? -eq 1 ] && [ ! -s out ] && [ "$(grep -v 'hold no samples' err | wc -l)" -eq 1 ]
+}
+compare_apart() {
+	refused export --before "$T/s.uniscope" t2.uniscope -f folded && refused export --before t2.uniscope "$T/s.uniscope" -f svg &&
+		refused export --calls --before "$T/s.uniscope" t2.uniscope -f folded &&
+		refused export --before t1.uniscope t2.uniscope -f nanos &&
+		refused report --html no.html --before "$T/s.uniscope" t2.uniscope && [ ! -e no.html ]
+}
+check "samples and calls are not compared, nor shown as single calls" compare_apart
+# A table of functions where there are no calls.
+table() {
+	printf '%s\n' 'main;f,"1" 30' 'main;=cmd() 10' 'main;f,"1";main 2' >table.folded
+	"$U" export table.folded -f csv | tr -d '\r' >got && is got <<'EOT' &&
+function,image,self,total
+"f,""1""",,30,32
+"'=cmd()",,10,10
+main,,2,42
+EOT
+		"$U" export --before before.folded after.folded -f csv | tr -d '\r' >got && is got <<'EOT' &&
+function,image,self before,self after,total before,total after
+a,,10,30,10,30
+b,,10,0,10,0
+main,,0,0,20,40
+c,,0,10,0,10
+EOT
+		"$U" export "$T/s.uniscope" -o functions.csv 2>err && grep -q 'not in the format csv: who called whom' err &&
+		[ "$(awk -F, 'NR > 1 { s += $(NF - 1) } END { print s }' functions.csv)" = "$(awk '{ s += $NF } END { print s }' s.folded)" ] &&
+		"$U" export --exits "$T/s.uniscope" -f csv 2>/dev/null | grep -q '^\[exit ' && "$U" export t1.uniscope -f csv | head -n 1 | grep -q tid
+}
+check "functions in CSV, of samples, exits and a comparison" table
 red_blue() {
 	"$U" export --before before.folded after.folded -f svg >a.svg &&
 		grep -q 'a (30 samples, 75.00%; +50.00%).*rgb(255,0,0)' a.svg &&
@@ -244,6 +402,7 @@ check "drawn in red and blue, or safe for the colour-blind" red_blue
 all() {
 	"$U" export --all all "$T/s.uniscope" 2>err && LC_ALL=C ls all >got && is got <<'EOT' &&
 profile.callgrind
+profile.csv
 profile.firefox.json
 profile.folded
 profile.fxt
@@ -256,7 +415,7 @@ profile.stacktrace
 profile.svg
 profile.trace.json
 EOT
-		grep -q 'csv is left out' err && ! "$U" export --all all "$T/s.uniscope" 2>/dev/null
+		grep -q 'nanos is left out' err && ! "$U" export --all all "$T/s.uniscope" 2>/dev/null
 }
 check "every format at once" all
 suffix() {

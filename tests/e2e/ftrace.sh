@@ -117,7 +117,52 @@ assert [f["name"] for f in d["parts"][0]["functions"]] == ["main", "a", "leaf"]
 PY
 }
 check "runtime-breakdown by thread and by CPU" breakdown
+# While others run, a thread's call takes no time of its own: a 510 us, of which w took 500 (in which z
+# took 400); late, which is open when its thread goes, tells nothing of how long that was away.
+cat >away <<'EOT'
+# tracer: function_graph
+ 0)               |  a() {
+------------------------------------------
+ 0) tid-3  => worker-4
+------------------------------------------
+ 0)               |  w() {
+ 0) ! 400.000 us  |    z();
+ 0) ! 500.000 us  |  } /* w */
+ 0)               |  late() {
+------------------------------------------
+ 0) worker-4  => tid-3
+------------------------------------------
+ 0) ! 510.000 us  |  } /* a */
+ 0)               |  b() {
+------------------------------------------
+ 0) tid-3  => worker-4
+------------------------------------------
+ 0) # 5000.000 us |  } /* late */
+ 0)   1.000 us    |  z();
+------------------------------------------
+ 0) worker-4  => tid-3
+------------------------------------------
+ 0) # 4400.000 us |  } /* b */
+EOT
+away() {
+	"$U" summarize-trace away >out && is out <<'EOT' || return 1
+function,count,tot lat,self lat
+late,1,5,5
+b,1,4.4,4.399
+z,2,0.401,0.401
+w,1,0.5,0.1
+a,1,0.51,0.01
+EOT
+	"$U" parse-trace -o away.csv away && "$U" summarize-trace away.csv | cmp - out &&
+		"$U" runtime-breakdown --json away >out.json && python3 -c 'import json
+d = json.load(open("out.json"))
+assert [(p["tid"], p["self"]) for p in d["parts"]] == [(3, 4409000), (4, 5501000)], d'
+}
+check "time off the CPU is nobody's own" away
 check "what is no trace fails" sh -c '! "$1" parse-trace "$1" 2>err && grep -q "no line that the tracers" err' sh "$U"
+printf 'a,1,2,3\nno\nrow\n' >other
+check "nor what looks like it in one line of three" sh -c '! "$1" summarize-trace other 2>err &&
+	grep -q "function,tid" err' sh "$U"
 check "nor is it a trace.csv" sh -c '! "$1" summarize-trace "$1" 2>err && grep -q "function,tid" err' sh "$U"
 
 same() { "$U" export graph -f nanos | diff -u graph -; }

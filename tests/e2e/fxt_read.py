@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""fxt_read.py FILE [samples]: what a Fuchsia trace holds, by the format's description: "THREAD NAME BEGIN END"
+"""fxt_read.py FILE [samples|promises]: what a Fuchsia trace holds, by the format's description: "THREAD NAME BEGIN END"
 a line for calls, "THREAD NAME TIME" for instants, "cpuN TIME OUT IN" for switches; of samples "LANE<TAB>NAME<TAB>BEGIN<TAB>END". Strict."""
 import struct
 import sys
@@ -54,9 +54,19 @@ while at < len(words):
         else:
             thread = threads[ref][1]
         category = strings[head >> 32 & 0xFFFF]
-        assert category in ("calls", "samples")
+        assert category in ("calls", "samples", "promises")
+        args = []
         name, pos = inline_or_ref(head >> 48, pos)
-        if category == "samples":
+        for _ in range(head >> 20 & 15):
+            assert category == "promises" and words[pos] & 0xFFF == 0x23 and strings[words[pos] >> 16 & 0xFFFF] == "value"
+            args.append(words[pos + 1] - (words[pos + 1] >> 63 << 64))
+            pos += 2
+        if category == "promises":
+            assert what in (1, 4, 5, 6, 7, 8, 10) and len(args) == (what == 1)
+            if sys.argv[2:] == ["promises"]:
+                print(what, names[thread], name, words[at + 1], *(args or ["-"]), words[pos], sep="\t")
+            pos += 1
+        elif category == "samples":
             assert what == 4 and ref == 0
             if sys.argv[2:] == ["samples"]:
                 print(thread, name, words[at + 1], words[pos], sep="\t")

@@ -55,6 +55,7 @@ image() { # APP
 }
 
 # boot ACCEL IMAGE APPEND [LAB-BOOT-OPTION...]: until the app runs; 1 if it does not. bpf is kvm.
+# $qemu_args: words for QEMU itself.
 boot() {
 	end_guest
 	rm -f "$T/gdb" "$T/serial"
@@ -64,7 +65,7 @@ boot() {
 	[ "$accel" = tcg ] && set -- "$@" --gdb "unix:$T/gdb,server=on,wait=off"
 	# shellcheck disable=SC2086 # words
 	${ahead:-} "$SRC/lab/boot" --accel "$accel" --append "loop=1 $append" --serial "file:$T/serial" "$@" \
-		"$elf" </dev/null >"$T/boot" 2>&1 &
+		"$elf" ${qemu_args:-} </dev/null >"$T/boot" 2>&1 &
 	guest=$!
 	target=kvm:pid=$guest
 	[ "$accel" = tcg ] && target=gdb:unix=$T/gdb

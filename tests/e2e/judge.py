@@ -13,7 +13,7 @@ Judged are:
     the same interval: within max(4 standard errors, 1 percentage point);
  2. call chains: at least 99.5 % complete, that is, a path of the call graph from an entry down to
     the sampled function. The unwinder's own opinion is not asked;
- 3. samples: at least 2000.
+ 3. samples: at least 2000; with --min-observations so many that are no other's neighbours.
 
 A sample may stand for several deadlines (its weight), as where the host ran something else for
 long. These are one observation, not several: the standard error goes by the samples that were
@@ -383,11 +383,14 @@ def judge(stacks, truth, graph, taken, rules, out=sys.stdout):
     """True if all that is judged held; prints the tables."""
     nr = sum(stacks.values())
     enough = nr >= rules.min_samples
+    apart = nr * rules.observed >= rules.min_observations
     seconds = ', %.2f s' % (truth.cycles / truth.tsc_hz) if truth.tsc_hz else ''
     print('guest: %d cycles of vCPU time%s%s' % (
         truth.cycles, seconds, ', books torn' if truth.torn else ''), file=out)
-    print('samples: %d (want %d): %s; %d observations' % (
-        nr, rules.min_samples, 'ok' if enough else 'BAD', nr * rules.observed), file=out)
+    print('samples: %d (want %d): %s; %d observations (want %d): %s' % (
+        nr, rules.min_samples, 'ok' if enough else 'BAD', nr * rules.observed,
+        rules.min_observations, 'ok' if apart else 'BAD'), file=out)
+    enough = enough and apart
     shares = judge_shares(stacks, truth, rules, out)
     chains = judge_chains(stacks, graph, taken, rules, out)
     print('verdict: %s' % ('held' if enough and shares and chains else 'DID NOT HOLD'), file=out)
@@ -405,6 +408,8 @@ def parse_args(argv):
     parser.add_argument('--drop-roots', type=int, default=0, metavar='N',
                         help='leave out the N outermost frames (thread, vCPU) of each stack')
     parser.add_argument('--min-samples', type=int, default=2000)
+    parser.add_argument('--min-observations', type=int, default=0, metavar='N',
+                        help='at least so many that are not of the same moment (default 0)')
     parser.add_argument('--min-complete', type=float, default=0.995, metavar='SHARE')
     parser.add_argument('--sigmas', type=float, default=4.0, help='standard errors allowed')
     parser.add_argument('--floor', type=float, default=0.01, metavar='SHARE',

@@ -50,9 +50,39 @@ pages() {
 	"$U" trace findings --json "$ring" 2>/dev/null | cmp - "$T/htdocs/first.json"
 }
 
+# A ring with its description, and back; as a profile; what cannot be shown says so.
+exported() {
+	"$U" export "$ring" -o "$T/ring.mirage" && grep -q 05883b8d "$T/ring.mirage/metadata" || return 1
+	"$U" trace findings --json "$ring" >"$T/one" && "$U" trace findings --json "$T/ring.mirage" | cmp - "$T/one" ||
+		return 1
+	"$U" export "$T/ring.mirage" -f mirage -o "$T/again.mirage" &&
+		cmp "$T/again.mirage/cpu0" "$T/ring.mirage/cpu0" || return 1
+	"$U" import "$T/ring.mirage" -o "$T/imported.uniscope" 2>"$T/err" && grep -q 'only how long each thread ran' "$T/err" &&
+		"$U" export "$T/imported.uniscope" -f folded >"$T/folded" && "$U" export "$ring" -f folded 2>/dev/null |
+		cmp - "$T/folded" && [ -s "$T/folded" ] || return 1
+	for words in '-f nanos' '-f csv' '--calls -f folded'; do
+		# shellcheck disable=SC2086
+		"$U" export $words "$ring" >/dev/null 2>"$T/err" && return 1
+		grep -q 'has threads and promises, and no function calls' "$T/err" || { cat "$T/err"; return 1; }
+	done
+}
+
+# What is missing is said in words that fit the number.
+damaged() {
+	two=$(dirname "$ring")/two
+	"$U" trace threads "$two" >"$T/all" 2>"$T/err" && [ ! -s "$T/err" ] || { cat "$T/err"; return 1; }
+	{ printf x; tail -c +2 "$two"; } >"$T/head"
+	"$U" trace threads "$T/head" | cmp - "$T/all" || return 1
+	{ printf '%30s' x; tail -c +31 "$two"; } >"$T/gone"
+	"$U" trace threads "$T/gone" >/dev/null 2>"$T/err" && grep -q 'gone: 1 packet is damaged, the first at byte 0: ' "$T/err" ||
+		{ cat "$T/err"; return 1; }
+}
+
 check 'what is wrong, and who there is' text
 check 'a trace is copied as it is' copied
 check 'a page and its data for each trace' pages
+check 'with its description, as a profile, and refused' exported
+check 'damaged heads' damaged
 check 'no windows' refused 'html DIR' --gtk "$ring"
 check 'no source' refused 'give a FILE'
 check 'two sources for one output' refused 'takes one trace' -w "$T/x" "$ring" "$ring"

@@ -19,12 +19,14 @@ printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'main;<poll> 20' 'other;leaf 5'
 		'&lt;b&gt;&#60;&amp;' '${window.PWNED=1}' '__proto__' 'constructor' 'toString' '(((((a+)+)+)+)+' '%00%0a?s=x#v=1'
 	printf 'a\342\200\256evil\342\200\254;\327\251\327\234\327\225\327\235;\001\002 10\n'
 	printf 'bad\377utf8;\357\277\277noncharacter;\360\237\224\245 10\n'
+	printf '%s! 10\n' "$(printf '%060d' 0 | tr 0 a)"
 	long=$(printf '%4000s' '' | tr ' ' 'W')
 	printf '%s;%s 10\n' "$long" "$long"
 } >"$T/hostile.folded"
 printf '%s\n' 'main;a 50' 'main;b 30' 'main;gone 20' >"$T/old.folded"
 printf '%s\n' 'main;a 20' 'main;b 60' 'main;new 20' >"$T/new.folded"
 printf '%s\n' 'main;a 50 20' 'main;b 30 60' 'main;gone 20 0' 'main;new 0 20' >"$T/diff.folded"
+printf '%s\n' 'main;same 79 800' 'main;more 10 150' 'main;less 11 50' >"$T/longer.folded"
 cat >"$T/calls.txt" <<'EOF'
 # tracer: function_graph
  0)               |  outer() {
@@ -35,10 +37,17 @@ cat >"$T/calls.txt" <<'EOF'
 EOF
 "$MKSESSION" "$T/s.uniscope" 30000 2 && "$U" report --html "$T/s.html" "$T/s.uniscope" &&
 	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report --exits --json "$T/s.uniscope" >"$T/x.json" &&
+	for nr in 300 2500; do
+		seq "$nr" | sed 's/.*/main;fn_& &/' >"$T/many.folded"
+		"$U" report --html "$T/many$nr.html" "$T/many.folded" || exit 1
+	done
 	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
+	"$U" report --diff --html "$T/longer.html" "$T/longer.folded" &&
 	"$U" report --html "$T/both.html" --before "$T/old.folded" "$T/new.folded" &&
 	"$U" report --html "$T/hostile.html" "$T/hostile.folded" &&
 	"$U" report --html "$T/ring.html" "$SRC/fuzz/corpus/mirage/ring" &&
+	python3 "$SRC/tests/e2e/mirage_ring.py" "$T/doubts" && "$U" report --html "$T/doubts.html" "$T/doubts" &&
+	"$U" trace findings "$T/doubts" >"$T/doubts.txt" &&
 	"$U" report --from ftrace --html "$T/calls.html" "$T/calls.txt" || {
 	echo "Bail out! report --html failed"
 	exit 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""page_timeline.py PAGE bad|good [PICTURE]: the timeline of the guest `arp` in a browser. Exits 1 and says what is
-not as it should be."""
+"""page_timeline.py PAGE bad|good|both [PICTURE]: the timeline of the guest `arp` in a browser; both: the bad run with
+the good one beside it. Exits 1 and says what is not as it should be."""
 import os
 import sys
 
@@ -26,9 +26,51 @@ def red(b, name):
         return n / c.width; }})(uniscope.page.view())""")
 
 
-with browser.Browser(1400, 900) as b:
-    b.open(f"file://{page}")
+def click(b, text, nth=0):
+    b.run(f"[...document.querySelectorAll('.bar button')].filter(e => e.textContent === {text!r})[{nth}].click()")
     b.settle()
+
+
+def both_runs(b):
+    """Two timelines, one above the other."""
+    windows = "uniscope.page.view().both.map(t => [t.plot.x0, t.plot.x1])"
+    names = b.run("[...document.querySelectorAll('.pair .which')].map(e => e.textContent)")
+    expect(len(names) == 2 and names[0] != names[1], f"each has its name: {names}")
+    heights = b.run("[...document.querySelectorAll('.pair canvas.plot')].filter(c => c.offsetParent).map(c => [c.getBoundingClientRect().top, c.clientHeight])")
+    expect(len(heights) == 2 and min(h for _, h in heights) > 150 and heights[1][0] >= heights[0][0] + heights[0][1], f"one above the other: {heights}")
+    stuck = b.run("uniscope.page.view().both.map(t => [...Array(t.p.nr).keys()].filter(q => t.p.name(q) === 'tcp connection').map(q => t.p.unresolved[q])[0])")
+    expect(stuck == [1, 0], f"the connection is lost in one, and not in the other: {stuck}")
+    x, y, w = b.run("(r => [r.left, r.top, r.width])(document.querySelector('.pair canvas').getBoundingClientRect())")
+    b.wheel(x + w / 3, y + 60, -150)
+    b.settle()
+    first, second = b.run(windows)
+    expect(max(abs(p - q) for p, q in zip(first, second)) < (first[1] - first[0]) * 1e-3, f"linked: both zoom: {first}, {second}")
+    b.run("document.querySelector('.finding.bad').click()")
+    b.settle()
+    chosen = b.run("uniscope.page.view().both.map(t => t.p.name(t.plot.selected))")
+    expect(chosen == ["tcp", "tcp"], f"linked: the same thread is chosen in both: {chosen}")
+    click(b, "Linked")
+    before = b.run(windows)
+    b.wheel(x + w / 3, y + 60, -150)
+    b.settle()
+    after = b.run(windows)
+    expect(after[0] != before[0] and after[1] == before[1], f"not linked: one zooms: {before}, {after}")
+    b.key("d")
+    b.key("l")
+    b.settle()
+    apart = b.run(windows)
+    b.key("d")
+    b.settle()
+    now = b.run(windows)
+    by = [(now[i][0] - apart[i][0]) / (now[0][1] - now[0][0]) for i in (0, 1)]
+    expect(abs(by[0] - 0.15) < 1e-3 and abs(by[0] - by[1]) < 1e-3, f"linked again, they stay as far apart: {by}")
+    click(b, "From the begin")
+    first, second = b.run(windows)
+    expect(first == second, f"from the begin: {first}, {second}")
+    expect(b.trouble() == [], f"no error: {b.trouble()}")
+
+
+def one_run(b, run):
     expect(b.run("uniscope.state.view") == "timeline", "a trace of threads opens with its timeline")
     cards = b.run("[...document.querySelectorAll('.finding.bad')].map(e => e.innerText.replaceAll('\\n', ' '))")
     names = b.run("(p => [...Array(p.nr).keys()].map(i => p.name(i)))(uniscope.page.view().p)")
@@ -54,6 +96,13 @@ with browser.Browser(1400, 900) as b:
     else:
         expect(cards == [], f"nothing is wrong: {cards}")
         expect(red(b, "tcp connection") < 0.05, f"the connection's line is not red: {red(b, 'tcp connection')}")
+    b.run("uniscope.page.view().plot.jump(uniscope.page.view().p.first, uniscope.page.view().p.last)")
+    b.settle()
+    x, y = b.run("""(v => { const p = v.p, q = [...Array(p.nr).keys()].find(i => p.name(i) === 'httpd'), r = v.plot.canvas.getBoundingClientRect();
+        return [r.left + v.plot.px((p.begin[q] + p.end[q]) / 2), r.top + v.plot.y(v.plot.places.row[q])]; })(uniscope.page.view())""")
+    b.move(x, y)
+    tip = b.run("document.querySelector('.tip').innerText").split("\n")
+    expect(tip[0] == "httpd" and " long" in tip[1] and tip[2].startswith("ran "), f"a pointer is told how long: {tip}")
     b.key("/")
     b.type("^tick$")
     b.settle()
@@ -67,6 +116,15 @@ with browser.Browser(1400, 900) as b:
     parsed = b.run(f"new DOMParser().parseFromString({svg!r}, 'image/svg+xml').querySelectorAll('parsererror, script').length")
     expect(parsed == 0 and "tick" in svg, "the view as SVG")
     expect(b.trouble() == [], f"no error: {b.trouble()}")
+
+
+with browser.Browser(1400, 900) as b:
+    b.open(f"file://{page}")
+    b.settle()
+    if run == "both":
+        both_runs(b)
+    else:
+        one_run(b, run)
     if len(sys.argv) > 3:
         b.picture(sys.argv[3])
 for w in wrong:

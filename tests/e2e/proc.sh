@@ -152,11 +152,11 @@ survives() {
 	[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ]
 }
 
-traced() { # ROUNDS
+traced() { # ROUNDS [PROGRAM]
 	end
 	rm -f "$T/in" "$T/out"
 	mkfifo "$T/in"
-	"$BUILD/tests/e2e/proctraced" "$1" <"$T/in" >"$T/out" &
+	"$BUILD/tests/e2e/${2:-proctraced}" "$1" <"$T/in" >"$T/out" &
 	pid=$!
 	exec 9>"$T/in"
 	for _ in $(seq 100); do
@@ -184,13 +184,57 @@ calls() {
 	kill -INT $tracer
 	wait $tracer || { cat "$T/said"; return 1; }
 	"$U" trace report --json "$T/c.uniscope" >"$T/c.json" && "$U" trace replay "$T/c.uniscope" >"$T/replay" &&
-		python3 -c 'import json, sys
+		counted && grep -q "|  } /[*] work_round ret=193 [*]/$" "$T/replay" && code &&
+		cmp "$T/code" "$T/plain"
+}
+
+counted() {
+	python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 got = {f["function"]: f["calls"] for f in r["functions"]}
 want = {l.split()[0]: int(l.split()[1]) for l in open(sys.argv[2]) if l.startswith("work_")}
 print(got, want, r["lost"])
-sys.exit(got != want or r["lost"] != 0 or len(want) != 3)' "$T/c.json" "$T/out" &&
-		grep -q "|  } /[*] work_round ret=193 [*]/$" "$T/replay" && code && cmp "$T/code" "$T/plain"
+sys.exit(got != want or r["lost"] != 0 or len(want) != 3)' "$T/c.json" "$T/out"
+}
+
+# Functions that call the tracer by themselves: on and off are all there is, and both are the host's.
+by_itself() { # PROGRAM
+	traced 0 "$1" && echo >&9 || return 1
+	for _ in 1 2; do
+		timeout 60 "$U" trace stop "proc:pid=$pid" && as_is 0 0 || return 1
+		timeout 60 "$U" trace start "proc:pid=$pid" --threads && as_is 0 0 || return 1
+		timeout 60 "$U" trace start "proc:pid=$pid" 2>"$T/said" && as_is 1000 1000000000000 &&
+			grep -q 'all functions that call the tracer by themselves are traced' "$T/said" || return 1
+	done
+	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0.3 -o "$T/c.uniscope" --overwrite &&
+		events 1000 1000000000000 && as_is 0 0 || return 1
+	timeout 60 "$U" trace start "proc:pid=$pid" --filter work_leaf 2>"$T/said"
+	[ $? -eq 1 ] && grep -q 'all of them are traced or none' "$T/said" && as_is 0 0
+}
+
+as_is() { # FROM TO
+	timeout 60 "$U" trace record "proc:pid=$pid" --as-is -q -d 0.3 -o "$T/c.uniscope" --overwrite &&
+		events "$@"
+}
+
+# Every one of the calls that the process counted.
+all_by_itself() { # PROGRAM
+	traced 50 "$1" && timeout 60 "$U" trace start "proc:pid=$pid" --mode "$2" && echo >&9 || return 1
+	for _ in $(seq 100); do
+		grep -q '^done' "$T/out" && break
+		sleep 0.1
+	done
+	timeout 60 "$U" trace stop "proc:pid=$pid" &&
+		timeout 60 "$U" trace dump "proc:pid=$pid" -q -o "$T/c.uniscope" --overwrite &&
+		"$U" trace report --json "$T/c.uniscope" >"$T/c.json" && counted
+}
+
+events() { # FROM TO: so many are in the session
+	python3 -c 'import json, sys
+cpus = json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["trace"]["cpus"]
+got = sum(c["events"] for c in cpus)
+print(got, "events")
+sys.exit(not int(sys.argv[2]) <= got <= int(sys.argv[3]))' "$T/c.uniscope" "$1" "$2"
 }
 
 # Of work_leaf to work_round, as the process has it now.
@@ -259,6 +303,12 @@ check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'ls knows one by its tender' listed
 traced 1 && code && cp "$T/code" "$T/plain"
 check 'its calls are traced' calls
+for way in instrument fentry; do
+	check "functions that call the tracer by themselves ($way) are switched" by_itself procself-$way
+	for mode in graph lite function; do
+		check "each of their calls ($way, $mode)" all_by_itself procself-$way $mode
+	done
+done
 check 'the tracer is killed' tracer_dies
 exec 9>&-
 sorter

@@ -24,7 +24,11 @@ uint64_t work_leaf(uint64_t n);
 uint64_t work_fib(uint64_t n);
 uint64_t work_round(uint64_t n);
 
+/* Only where the work is of -pg alone. */
+__attribute__((weak)) int uni_trace_return_table(void *mem, uint64_t size);
+
 static struct uni_trace_cpu cpu __attribute__((aligned(64)));
+static uint64_t returns[512];
 volatile uint64_t count_leaf, count_fib, count_round;
 
 static void *sleeper(void *arg)
@@ -40,6 +44,8 @@ static void set_up(uint64_t ring_size)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	pthread_t t;
 
+	if (uni_trace_return_table != NULL)
+		(void)uni_trace_return_table(returns, sizeof(returns));
 	if (ring == MAP_FAILED || syscall(SYS_arch_prctl, ARCH_SET_GS, &cpu) != 0 ||
 		uni_trace_init(ring, ring_size, 1, cpus, UNI_TRACE_OVERWRITE, 0) != 0 ||
 		pthread_create(&t, NULL, sleeper, NULL) != 0)

@@ -15,7 +15,7 @@ recorded() { # live, from before the first event on; no function is traced
 	rm -f "$T/said"
 	"$U" trace record "$target" -e "$elf" -d 0 --threads -o "$T/s.uniscope" --overwrite 2>"$T/said" &
 	recorder=$!
-	if ! wait_for 30 grep -q '^uniscope: 0 functions at 0 places are traced' "$T/said"; then
+	if ! wait_for 30 grep -q '^uniscope: events of threads are recorded, and no function' "$T/said"; then
 		kill "$recorder"
 		cat "$T/said"
 		return 1
@@ -23,6 +23,35 @@ recorded() { # live, from before the first event on; no function is traced
 	go_on '^arp: '
 	kill -INT "$recorder"
 	wait "$recorder" || { cat "$T/said"; return 1; }
+	grep -q 'try `uniscope trace findings ' "$T/said" || { cat "$T/said"; return 1; }
+}
+
+# The same answers as JSON.
+asked_by_program() {
+	python3 - "$T/threads.json" "$T/why.json" "$T/wakeups.json" <<-'EOF'
+		import json, sys
+		threads, why, wakeups = (json.load(open(f)) for f in sys.argv[1:])
+		first = threads["threads"][0]
+		assert (first["name"], first["fate"], first["should_resolve"]) == ("tcp connection", "open", True), first
+		assert all(t["fate"] == "open" and t["end"] is None for t in threads["threads"]) and threads["more"] == 0
+		kinds = [(s["kind"], s["who"]["name"]) for s in why["steps"]]
+		assert kinds[:5] == [("unresolved", "tcp connection"), ("created", "tcp connection"),
+		    ("suspect", "tcp connection"), ("waits", "tcp"), ("signalled_nobody", "arp reply")], kinds
+		assert why["steps"][4]["by"]["name"] == "netif" and why["thread"] == why["steps"][0]["who"]
+		late = [w["latency"] for w in wakeups["wakeups"]]
+		assert len(late) == 3 and late == sorted(late, reverse=True) and late[2] > 0, late
+		assert all(w["latency"] == w["end"] - w["ready"] for w in wakeups["wakeups"])
+	EOF
+}
+
+# How long its thread had a CPU, at moments of the recording.
+run_by_host() {
+	python3 - "$T/s.uniscope/session.json" <<-'EOF'
+		import json, sys
+		looks = json.load(open(sys.argv[1]))["guests"][0]["trace"]["on_cpu"]
+		assert len(looks) >= 2 and all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(looks, looks[1:])), looks
+		assert looks[0][1] < looks[-1][1], looks
+	EOF
 }
 
 bad() {
@@ -39,6 +68,16 @@ bad() {
 		cat "$T/why"
 		return 1
 	}
+	# Nothing tells who was to resolve it; the chain leads there all the same.
+	"$U" trace why "$T/s.uniscope" 'tcp connection' >"$T/why" &&
+		grep -q "  tcp connection is open: nobody has resolved it\$" "$T/why" && ! grep -q "never ran" "$T/why" &&
+		grep -A1 "  tcp waits for arp reply since then" "$T/why" | grep -q "  arp reply was signalled by netif when nobody" || {
+		cat "$T/why"
+		return 1
+	}
+	"$U" trace threads "$T/s.uniscope" --open --json >"$T/threads.json" &&
+		"$U" trace why "$T/s.uniscope" 'tcp connection' --json >"$T/why.json" &&
+		"$U" trace wakeups "$T/s.uniscope" -n 3 --json >"$T/wakeups.json" && asked_by_program || return 1
 	"$U" trace threads "$T/s.uniscope" --open >"$T/threads" || return 1
 	sed -n 2p "$T/threads" | grep -q '^NEVER .* tcp connection$' || { cat "$T/threads"; return 1; }
 }
@@ -82,23 +121,61 @@ kinds() {
 		assert told("notify", "log", "logger") >= 1
 		assert told("read", "log", "logger") == 8, told("read", "log", "logger")
 		assert any(w[:2] == [who["netif"], who["frames"]] and w[5] is None for w in m["waits"])
+		waits = [w for w in m["waits"] if w[:2] == [who["logger"], who["log"]]]
+		looks = sum(a[:3] == ["try_read", who["log"], who["logger"]] for a in m["arrows"])
+		assert len(waits) == looks and all(w[5] is not None for w in waits[:-1]), (looks, waits)
+	EOF
+}
+
+# As it would be if nobody had known when it was stopped: with the last event.
+unended() { # SESSION
+	rm -rf "$T/u.uniscope"
+	cp -r "$1" "$T/u.uniscope" && python3 - "$T/u.uniscope/session.json" <<-'EOF'
+		import json, sys
+		s = json.load(open(sys.argv[1]))
+		for guest in s["guests"]:
+		    guest["trace"].pop("end_ns", None)
+		json.dump(s, open(sys.argv[1], "w"))
 	EOF
 }
 
 # The same trace as MirageOS would have written it: its description is complete, and what is read
-# back is the same model, but for how many events told it.
-as_mirage() {
+# back is the same model, but for how many events told it, and for ids: an old viewer takes none twice.
+as_mirage() { # calls and switches are heard of in one of them alone, so nobody starves here
 	rm -rf "$T/m.mirage"
 	"$U" export "$T/s.uniscope" -o "$T/m.mirage" -O packet=4096 || return 1
 	babeltrace2 "$T/m.mirage" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] || { head -5 "$T/bt.err"; return 1; }
 	grep -q ' creates: .*thread_type = ( "semaphore"' "$T/bt" || { grep creates "$T/bt" | head -3; return 1; }
-	"$U" trace findings "$T/m.mirage" --json >"$T/m.json" && python3 - "$T/json" "$T/m.json" "$T/bt" <<-'EOF'
+	"$U" trace findings "$T/s.uniscope" --json --busy 60000 >"$T/u.json" || return 1
+	"$U" mirage-trace-viewer -w "$T/m.ctf" "$T/s.uniscope" && "$U" trace threads "$T/m.ctf" >"$T/threads" &&
+		"$U" trace threads "$T/m.mirage" | cmp - "$T/threads" || return 1
+	# As the old viewer reads it: as many promises, and as many open ones.
+	"$U" trace findings "$T/m.mirage" --json --busy 60000 >"$T/m.json" && python3 "$SRC/tests/e2e/mirage_old.py" "$T/m.mirage/cpu0" "$T/m.ctf" >"$T/old" &&
+		python3 -c 'import json, sys
+p = json.load(open(sys.argv[1]))["promises"]
+print("%d %d\n" % (len(p), sum(x["fate"] == "open" for x in p)) * 2, end="")' "$T/m.json" | cmp - "$T/old" || return 1
+	python3 - "$T/u.json" "$T/m.json" "$T/bt" <<-'EOF'
 		import json, sys
 		a, b = (json.load(open(f)) for f in sys.argv[1:3])
 		lines = sum(1 for _ in open(sys.argv[3]))
 		assert lines == b.pop("events") and a.pop("events") <= lines, lines
+		assert a["duration_ns"] > max(w[3] for w in a["waits"]), "silent at the end"
+		ids = [p.pop("id") for p in b["promises"]]
+		assert len(set(ids)) == len(ids)
+		assert all(p.pop("id") == new or new.startswith("0x10000000000") for p, new in zip(a["promises"], ids))
 		assert a == b, [k for k in a if a[k] != b[k]]
 	EOF
+}
+
+# Threads and promises alone: formats of calls are left out, and those that have a place hold them all.
+exported() {
+	rm -rf "$T/all"
+	"$U" export --all "$T/all" "$T/s.uniscope" 2>"$T/err" && [ ! -e "$T/all/profile.csv" ] && [ ! -e "$T/all/profile.uftrace" ] &&
+		grep -q 'uftrace is left out: .*no calls' "$T/err" || { cat "$T/err"; ls "$T/all"; return 1; }
+	set -- "$T/all/profile.trace.json" "$T/all/profile.fxt" "$T/all/profile.pftrace"
+	command -v protoc >/dev/null || set -- "$1" "$2"
+	"$U" trace threads --json "$T/s.uniscope" >"$T/threads.json" &&
+		python3 "$SRC/tests/e2e/exchange/promises.py" "$@" "$T/threads.json"
 }
 
 # From here to there in a pipe: a session, and a trace of MirageOS.
@@ -118,10 +195,33 @@ piped() {
 	[ -z "$(ls "$T/tmp")" ] || { ls -R "$T/tmp"; return 1; }
 }
 
+# A guest that QMP has stopped is read as it stands, and stays so.
+paused() {
+	unended "$T/s.uniscope" && "$U" trace threads "$T/u.uniscope" >"$T/threads" || return 1
+	python3 "$SRC/tests/e2e/qmp.py" "$T/qmp" stop '{}' query-status '{}' >"$T/qmp.out" && grep -q '"paused"' "$T/qmp.out" ||
+		return 1
+	timeout 60 "$U" trace dump "$target" -e "$elf" -q -o "$T/paused.uniscope" --overwrite || return 1
+	python3 "$SRC/tests/e2e/qmp.py" "$T/qmp" query-status '{}' cont '{}' >"$T/qmp.out" && grep -q '"paused"' "$T/qmp.out" ||
+		return 1
+	"$U" trace threads "$T/paused.uniscope" | cmp - "$T/threads"
+}
+
 # The page's timeline, looked at: the lost ones are red lines to the end of the trace, or nothing is.
 seen() { # RUN
 	"$U" report --html "$T/page.html" "$T/s.uniscope" 2>"$T/err" || { cat "$T/err"; return 1; }
 	python3 "$SRC/tests/e2e/page_timeline.py" "$T/page.html" "$1" >"$T/seen" 2>&1 || { cat "$T/seen"; return 1; }
+}
+
+# The bad run with the good one beside it.
+beside() {
+	"$U" report --html "$T/both.html" --beside "$T/s.uniscope" "$T/bad.uniscope" 2>"$T/err" || { cat "$T/err"; return 1; }
+	python3 "$SRC/tests/e2e/page_timeline.py" "$T/both.html" both >"$T/seen" 2>&1 || { cat "$T/seen"; return 1; }
+	"$U" report --html "$T/both.html" --beside "$SRC/tests/golden" "$T/bad.uniscope" 2>"$T/err"
+	refused $? "$T/err" 1 '' || return 1
+	"$U" report --html "$T/both.html" --beside "$T/bad.uniscope" --before "$T/bad.uniscope" "$T/s.uniscope" 2>"$T/err"
+	refused $? "$T/err" 2 'give one of --before' || return 1
+	"$U" report --beside "$T/bad.uniscope" "$T/s.uniscope" 2>"$T/err"
+	refused $? "$T/err" 2 'goes with --html'
 }
 
 decoded() { # by the standard's own reader
@@ -142,14 +242,22 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 for accel in $accels; do
 	for run in bad good; do
 		append="promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"
-		if boot_waiting "$accel" 1 "$image" "$append"; then
+		if boot_waiting "$accel" 1 "$image" "$append" --qmp "$T/qmp"; then
 			check "$accel: the flight recorder of the $run run" dumped
 			check "$accel: what is found in it" $run
 			check "$accel: its books" books
 			check "$accel: semaphores and mvars" kinds
 			check "$accel: as a trace of MirageOS" as_mirage
+			check "$accel: in every format that has a place for it" exported
 			[ "$run" = good ] || check "$accel: in a pipe" piped
+			[ "$run" = good ] || check "$accel: stopped by QMP" paused
 			[ -z "$chromium" ] || check "$accel: its page" seen $run
+			if [ $run = bad ]; then
+				rm -rf "$T/bad.uniscope"
+				cp -r "$T/s.uniscope" "$T/bad.uniscope"
+			elif [ -n "$chromium" ]; then
+				check "$accel: both beside each other" beside
+			fi
 		else
 			check "$accel: boots" false
 		fi
@@ -157,6 +265,7 @@ for accel in $accels; do
 	if boot_waiting "$accel" 1 "$image" 'bad=1'; then
 		check "$accel: recorded live" recorded
 		check "$accel: the same is found" bad
+		[ "$accel" != kvm ] || check "$accel: what its host gave it" run_by_host
 		check "$accel: the same books" books
 		check "$accel: babeltrace2 reads it" decoded
 		[ -z "$chromium" ] || check "$accel: the same in its page" seen bad
@@ -176,5 +285,36 @@ if boot_waiting tcg 1 "$image" 'promises=1 names=0'; then
 else
 	check 'tcg: boots' false
 fi
+# Again and again, with more threads in the course of time than it has places for.
+again() { # RUN
+	for _ in $(seq 60); do
+		kill -0 "$guest" || return 1
+		timeout 60 "$U" trace dump "$target" -e "$elf" -q -o "$T/s.uniscope" --overwrite &&
+			"$U" trace findings "$T/s.uniscope" --busy 60000 --json >"$T/json" 2>"$T/err" || { cat "$T/err"; return 1; }
+		python3 - "$T/json" "$1" >"$T/out" <<-'EOF' && return 0
+			import json, sys
+			m, run = json.load(open(sys.argv[1])), sys.argv[2]
+			name = {p: text for p, _, text in reversed(m["labels"])}
+			of = lambda text: [p for i, p in enumerate(m["promises"]) if name.get(i) == text]
+			up = [p for p in of("tcp connection") if p["fate"] == "resolved"]
+			found = sorted(f["kind"] for f in m["findings"])
+			print(len(up), len(of("httpd")), found)
+			rounds = len(of("httpd")) if run == "bad" else len(up)
+			# A connection that is about to be made may not have been when this was read.
+			wrong = found != ["lost_wakeup", "unresolved"] or len(of("tcp")) != 1 if run == "bad" else "lost_wakeup" in found
+			sys.exit(rounds < 8 or wrong)
+		EOF
+		sleep 0.2
+	done
+	cat "$T/out" "$T/serial"
+	return 1
+}
+for run in bad good; do
+	if boot tcg "$image" "promises=1 bad=$([ $run = bad ] && echo 1 || echo 0)"; then
+		check "again and again: the $run run" again $run
+	else
+		check 'tcg: boots' false
+	fi
+done
 end_guest
 finish

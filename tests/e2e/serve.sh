@@ -93,6 +93,12 @@ s = socket.create_connection(('127.0.0.1', $port))
 s.send(b'GET /ftrace/trace HTTP/1.1\r\nHost: localhost\r\n')"
 	wait_for 10 has_calls && get trace_pipe >piped && sleep 0.3 && wait_for 10 has_calls
 }
+one_owner() { # and who is switched off from outside notices, and can be switched on again
+	"$U" trace start "$target" --filter lab_putc 2>log && return 1
+	grep -q "being traced by process $server: " log && "$U" trace stop "$target" 2>log || { cat log; return 1; }
+	wait_for 20 answers tracing_on 0 && grep -q 'somebody else changed what is traced' serve.err &&
+		code 200 -X PUT -d 1 "$base/tracing_on" && code 200 -X DELETE "$base/trace" && wait_for 20 has_calls
+}
 untouched() { # every byte as it was: nothing is traced any more
 	"$U" trace start "$target" --filter lab_putc 2>log && "$U" trace stop "$target" 2>log
 }
@@ -142,6 +148,8 @@ for accel in $accels; do
 	check "$accel: the tracer function" wait_for 20 function
 	check "$accel: DELETE empties it" cleared
 	check "$accel: a client that fails leaves it running" gives_up
+	# A gdb stub has one client.
+	[ "$accel" = tcg ] || check "$accel: one tracer at a time" one_owner
 	check "$accel: no web page may ask" code 403 -H 'Origin: http://example.com' "$base/tracing_enable/off"
 	check "$accel: nor of another site" code 403 -H 'Sec-Fetch-Site: cross-site' "$base/trace"
 	check "$accel: nor by another name" code 403 -H 'Host: example.com' "$base/trace"

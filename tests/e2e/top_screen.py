@@ -68,7 +68,7 @@ def keys():
         t.see("only *cpu0*")
         until(t, lambda f: f and all("cpu0" in n for n in f), "only cpu0_*")
         t.type("\x1b")
-        until(t, lambda f: "kmain" in f, "all again")
+        until(t, lambda f: any("cpu0" not in n for n in f), "all again")
         t.type("/nobody\r")
         t.see("no function has such a name")
         t.type("\x1b")

@@ -52,10 +52,27 @@ by_pattern() {
 {k: v for k, v in $all.items() if k not in ('traced_fib', 'traced_odd')}"
 }
 
-# What is shorter vanishes, but for calls that meet an edge or were held up; what is longer stays.
+# What is shorter vanishes, of functions that are not aligned, too (traced_odd is called by two others),
+# but for a call that is open while the counter's upper half changes (every second or two), with those
+# that it is in; what is longer stays.
 short_calls() {
-	trace --filter 'traced_*' --min-duration 1000000 && judge 'lost == 0 and sum(c.values()) < 50' &&
-		trace --filter 'traced_*' --min-duration 0.001 && judge "lost == 0 and c == $all"
+	for mode in graph lite; do
+		trace --filter 'traced_*' --mode $mode --min-duration 1000000 &&
+			judge 'lost == 0 and sum(c.values()) <= 12' &&
+			trace --filter 'traced_*' --mode $mode --min-duration 0.001 &&
+			judge "lost == 0 and c == $all" || return 1
+	done
+}
+
+# What needs the ends of calls goes not where there are none.
+no_ends() {
+	for option in '--min-duration 5' '--depth 3'; do
+		for verb in start record; do
+			timeout 60 "$U" trace $verb "$target" -e "$image" --mode function $option 2>"$T/err"
+			refused $? "$T/err" 2 "${option% *} needs the ends of calls, and --mode function" ||
+				return 1
+		done
+	done
 }
 
 deep_calls() {
@@ -91,6 +108,20 @@ stops() {
 {k: v // 5 for k, v in $all.items() if k != 'traced_none'}"
 }
 
+# Started and stopped in each round: it has calls without an end where it was stopped, none is told one
+# that is another's.
+starts_and_stops() {
+	trace --filter 'traced_*' --trigger traced_visit:start --trigger traced_sum:stop &&
+		python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+rows = {f["function"]: f for f in r["functions"]}
+print(rows, r["calls_without_return"], r["returns_without_call"])
+s, n = rows["traced_sum"], [rows["traced_" + f]["calls"] for f in ("visit", "fib")]
+sys.exit(not ((s["calls"], s["timed"]) == (5, 0) and n == [10, 205] and r["lost"] == 0 and
+    r["calls_without_return"] <= 1 and r["returns_without_call"] == 0))' "$T/report" &&
+		[ "$(grep -c '|  traced_sum' "$T/replay")" = 5 ]
+}
+
 # The same, but what comes is counted; and who starts anew sets them going.
 freezes() {
 	trace --filter 'traced_*' --trigger traced_sum:freeze && judge "c ==
@@ -104,13 +135,50 @@ freezes() {
 		dump "$target" && judge 'c.get("traced_sum") == 1' >/dev/null && frozen=yes && break
 	done
 	[ $frozen = yes ] || return 1
-	timeout 60 "$U" trace start "$target" -e "$image" --filter traced_sum || return 1
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	timeout 60 "$U" trace start "$target" -e "$image" --filter 'traced_*' || return 1
+	# What it lost is told once, whichever sub-buffer is open.
+	for _ in 1 2 3; do
 		sleep 0.3
-		dump "$target" && judge 'c.get("traced_sum", 0) > 1' >/dev/null && return 0
+		dump "$target" && python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope" &&
+			judge "lost == $(lost_in_session)" || return 1
 	done
-	cat "$T/report"
+	judge 'c.get("traced_sum", 0) > 1' || return 1
+	# A guest that records also tells a dump how its clock goes, if it runs while it is looked at.
+	for _ in $(seq 30); do
+		dump "$target" && python3 "$SRC/tests/e2e/trace_judge.py" clock "$T/s.uniscope" 200000000 &&
+			return 0
+	done
 	return 1
+}
+
+# So many as the dump's own summary says.
+lost_in_session() {
+	python3 -c 'import json, sys
+cpus = json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["trace"]["cpus"]
+print(sum(c["lost"] + c["lost_words"] - c["lost_extra_words"] for c in cpus))' "$T/s.uniscope"
+}
+
+# A ring that stops when it is full has the beginning, and counts the rest: of a guest, and of its core.
+full() {
+	boot_waiting "$accel" 1 "$image" 'rounds=400 ring=320 stop=1' --qmp "$T/q" &&
+		timeout 60 "$U" trace start "$target" -e "$image" --filter 'traced_*' && go_on '^traced: ' &&
+		dump "$target" && has_beginning && says_full &&
+		python3 "$SRC/tests/e2e/qmp.py" "$T/q" stop '{}' dump-guest-memory \
+			"{\"paging\": false, \"protocol\": \"file:$T/core\"}" &&
+		dump "core:file=$T/core" && has_beginning
+}
+
+says_full() {
+	timeout 60 "$U" trace dump "$target" -e "$image" -o "$T/full.uniscope" --overwrite 2>"$T/err"
+	grep -q "ring stops when it is full (UNI_TRACE_STOP), and is: " "$T/err" || { cat "$T/err"; return 1; }
+}
+
+has_beginning() {
+	python3 -c 'import json, sys
+cpus = json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["trace"]["cpus"]
+events, lost, words = (sum(c[k] for c in cpus) for k in ("events", "lost", "lost_words"))
+print(events, lost, words)
+sys.exit(not (events > 40000 and words == 0 and events + lost == 400 * 116))' "$T/s.uniscope"
 }
 
 # Hooks in what a vCPU runs before it has its own %gs.
@@ -119,6 +187,35 @@ everything() {
 		timeout 60 "$U" trace start "$target" -e "$image" && go_on '^traced: 5 rounds on 2 vCPUs' &&
 		beats && dump "$target" && judge 'c["lab_ap_main"] == 1' &&
 		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
+}
+
+# The image is there, the ring is not: --wait waits for it, or says how long it did.
+late() {
+	boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256 latering=1' || return 1
+	timeout 60 "$U" trace start "$target" -e "$image" --wait 0.5 2>"$T/err"
+	refused $? "$T/err" 1 'waited 0.5 s (--wait): no trace ring in this guest: it was not set up' ||
+		return 1
+	timeout 100 "$U" trace start "$target" -e "$image" --wait 90 --filter 'traced_*' 2>"$T/err" &
+	starter=$!
+	sleep 1
+	go_on '^lab: running' && wait $starter && grep -q 'functions at .* are traced' "$T/err" ||
+		{ cat "$T/err"; return 1; }
+}
+
+# In the rings is what three modes left, one after the other: only calls of the others have ends, and
+# at most what was on the stack when they changed is open.
+modes() {
+	boot "$accel" "$image" ring=8192 || return 1
+	for mode in function graph function; do
+		timeout 60 "$U" trace start "$target" -e "$image" --filter traced_round --mode $mode \
+			2>"$T/err" || { cat "$T/err"; return 1; }
+		sleep 0.3
+	done
+	dump "$target" && python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+calls, timed = (sum(f[k] for f in r["functions"]) for k in ("calls", "timed"))
+print(calls, timed, r["calls_without_return"], r["lost"])
+sys.exit(not (calls > timed + 5 and timed > 5 and r["calls_without_return"] < 5))' "$T/report"
 }
 
 # So many that most of the code is patched: it is still known for what it is.
@@ -132,6 +229,39 @@ thousand() {
 	done
 }
 
+record_on() { # FILE-FOR-STDERR: of traced_round, in the background, until it is on; its pid in $recorder
+	"$U" trace record "$target" -e "$image" --filter traced_round -d 0 -o "$T/one.uniscope" \
+		--overwrite 2>"$1" &
+	recorder=$!
+	wait_for 60 grep -q 'functions at .* are traced' "$1" || { cat "$1"; kill -KILL $recorder; return 1; }
+}
+
+# Who chooses functions for a while has the guest to itself; who is killed is in nobody's way; and who
+# is switched off from outside says so, and keeps what came before.
+one_tracer() {
+	boot "$accel" "$image" ring=1024 && record_on "$T/one" || return 1
+	if [ "$accel" = kvm ]; then # a gdb stub has one client anyway
+		for verb in start 'record -d 1'; do
+			# shellcheck disable=SC2086 # words
+			timeout 60 "$U" trace $verb "$target" -e "$image" --filter traced_leaf 2>"$T/err"
+			refused $? "$T/err" 1 "the guest is being traced by process $recorder: " ||
+				{ kill -KILL $recorder; return 1; }
+		done
+		timeout 60 "$U" trace record "$target" -e "$image" --as-is -d 0.2 -q -o "$T/s.uniscope" \
+			--overwrite || { kill -KILL $recorder; return 1; }
+	fi
+	kill -KILL $recorder
+	wait $recorder
+	timeout 60 "$U" trace record "$target" -e "$image" --filter traced_leaf -d 0.2 -q \
+		-o "$T/s.uniscope" --overwrite || return 1
+	[ "$accel" = kvm ] || return 0
+	record_on "$T/one" && sleep 0.3 && timeout 60 "$U" trace stop "$target" -e "$image" || return 1
+	wait_for 60 grep -q 'somebody else changed what is traced' "$T/one" || kill -KILL $recorder
+	wait $recorder
+	[ $? -eq 1 ] && timeout 60 "$U" trace report --json -n 0 "$T/one.uniscope" >"$T/report" &&
+		: >"$T/replay" && judge 'c.keys() == {"traced_round"}' || { cat "$T/one"; return 1; }
+}
+
 # A dump of a guest that was killed then.
 of_the_dead() {
 	boot_waiting "$accel" 2 "$image" 'rounds=5 ring=256' --qmp "$T/q" &&
@@ -139,22 +269,59 @@ of_the_dead() {
 		python3 "$SRC/tests/e2e/qmp.py" "$T/q" stop '{}' dump-guest-memory \
 			"{\"paging\": false, \"protocol\": \"file:$T/core\"}" || return 1
 	end_guest
+	timeout 60 "$U" trace dump "core:file=$T/core" -e "$image" -o "$T/said.uniscope" --overwrite 2>"$T/err"
+	grep -q '^uniscope: [0-9]* events (calls and returns) of 2 CPUs, 0 older ones were [a-z ]*$' "$T/err" ||
+		{ cat "$T/err"; return 1; }
+	head -c $(($(stat -c %s "$T/core") - 1000000)) "$T/core" >"$T/cut"
+	timeout 60 "$U" trace dump "core:file=$T/cut" -e "$image" -q -o "$T/cut.uniscope" --overwrite 2>"$T/err"
+	grep -q "the core is cut off: 97[67] KiB of the guest's memory are missing" "$T/err" ||
+		{ cat "$T/err"; return 1; }
+	timeout 60 "$U" trace start "core:file=$T/core" 2>"$T/err"
+	refused $? "$T/err" 1 'core: targets cannot be traced: nothing is written to such guests' || return 1
 	dump "core:file=$T/core" && judge "lost == 0 and c == {k: 2 * v for k, v in $all.items()}" &&
 		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
+}
+
+# A guest that is killed while its calls are recorded: what its open sub-buffer held is kept.
+killed() {
+	for try in 1 2 3; do # a busy host may not look at it in time
+		boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256' || return 1
+		timeout 100 "$U" trace record "$target" -e "$image" --filter 'traced_*' -o "$T/s.uniscope" \
+			--overwrite 2>"$T/err" &
+		recorder=$!
+		wait_for 60 grep -q 'are traced' "$T/err" && go_on '^traced: ' || { cat "$T/err"; return 1; }
+		sleep 2
+		kill -9 "$guest"
+		wait $recorder || { cat "$T/err"; return 1; }
+		grep -q 's before that was noticed may be missing' "$T/err" || { cat "$T/err"; return 1; }
+		timeout 60 "$U" trace report --json -n 0 "$T/s.uniscope" >"$T/report" &&
+			timeout 60 "$U" trace replay "$T/s.uniscope" >"$T/replay" &&
+			judge "lost == 0 and c == $all" >"$T/judged" &&
+			python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope" && return 0
+	done
+	cat "$T/judged"
+	return 1
 }
 
 for accel in $accels; do
 	check "$accel: everything is traced while the second vCPU starts" everything
 	check "$accel: a thousand functions, on and off, twice" thousand
+	check "$accel: a ring that is set up late" late
 	check "$accel: arguments and values" arguments
+	check "$accel: what several modes left in the rings" modes
 	check "$accel: a function freezes it" freezes
 	check "$accel: the trace of a dead guest" of_the_dead
+	check "$accel: one tracer at a time" one_tracer
+	check "$accel: a full ring has the beginning" full
+	check "$accel: a guest that is killed" killed
 	[ "$accel" = tcg ] || continue # the guest's own work
 	check "$accel: functions by pattern" by_pattern
 	check "$accel: short calls vanish" short_calls
+	check "$accel: no depth or duration where calls have no end" no_ends
 	check "$accel: deep calls vanish" deep_calls
 	check "$accel: a function starts it" starts
 	check "$accel: a function stops it" stops
+	check "$accel: functions start and stop it" starts_and_stops
 done
 end_guest
 finish

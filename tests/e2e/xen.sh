@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# xen.sh BUILD SRC run|count|dump [CASE...]: boots real Xen in QEMU TCG once and runs there each case of
-# tests/xen/cases that says "# boot: run" (time is the host's) or "# boot: count" (time is the number
-# of instructions: as good on a busy host), then its judge outside, tests/xen/judge/CASE.sh, if it
+# xen.sh BUILD SRC run|count|dump|domu [CASE...]: boots real Xen in QEMU TCG once and runs there each case of
+# tests/xen/cases that says "# boot: run" (time is the host's), "# boot: count" (time is the number of
+# instructions: as good on a busy host) or "# boot: domu" (there is a Linux for a domain without
+# privileges), then its judge outside, tests/xen/judge/CASE.sh, if it
 # has one. TAP. Logs stay in BUILD/xen/log-BOOT.
 set -u
 BUILD=$1 SRC=$2 boot=$3
@@ -14,7 +15,10 @@ trap 'exit 130' INT TERM
 export BUILD SRC
 n=0
 
-"$SRC/lab/xen/share" "$BUILD" "$T" "$BUILD/tests/e2e/conformance" "$SRC/lab/xen/guest" || exit 1
+# A domain without privileges has no share: what it needs is among its programs.
+guest=$BUILD/lab/trace/xen-trace-shares-gcc-fp.elf
+[ -e "$guest" ] || guest=
+"$SRC/lab/xen/share" "$BUILD" "$T" "$BUILD/tests/e2e/conformance" "$SRC/lab/xen/guest" ${guest:+"$guest"} || exit 1
 cp "$cases/run.sh" "$cases/lib.sh" "$T/"
 mkdir "$T/cases"
 for c in $(grep -l "^# boot: $boot\$" "$cases"/cases/*.sh); do
@@ -27,6 +31,7 @@ done
 begin=$(date +%s)
 option=
 [ "$boot" = count ] && option=-i
+[ "$boot" = domu ] && option=-u
 "$SRC/lab/xen/boot" -q $option -t 900 -l 600 -o "$BUILD/xen" "$T" 2>"$T/boot.log"
 status=$?
 if [ $status -eq 77 ]; then

@@ -23,12 +23,14 @@ BELOW = {
     "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
     "export": ["promise", "profile", "session", "trace", "obj", "arch", "base"],
-    "import": ["promise", "profile", "trace", "obj", "base"],
+    "import": ["promise", "profile", "uktrace", "trace", "obj", "base"],
     "promise": ["trace", "obj", "arch", "mem", "base"],
+    "uktrace": ["trace", "obj", "base"],
+    "syscalls": ["uktrace", "trace", "base"],
     "page": ["export", "promise", "profile", "session", "trace", "base"],
     "serve": ["trace", "obj", "base"],
-    "cli": ["page", "serve", "promise", "export", "import", "profile", "session", "trace", "guest", "unwind", "target",
-            "obj", "arch", "mem", "base"],
+    "cli": ["page", "serve", "promise", "export", "import", "profile", "session", "syscalls", "uktrace", "trace", "guest",
+            "unwind", "target", "obj", "arch", "mem", "base"],
 }
 # Backends see the common part of their layer and each other's shared helpers only.
 SHARED_TARGET = {"vmm"}

@@ -18,6 +18,7 @@ struct make_cpu {
 	size_t packet; /* where the open one begins; SIZE_MAX: none is open */
 	uint64_t now, words, seq, lost;
 	uint32_t hi;
+	uint32_t gaps; /* as struct uni_trace_sub */
 };
 
 struct make {
@@ -100,7 +101,8 @@ static inline void make_room(struct make *m, unsigned cpu, uint64_t time, size_t
 	*h = (struct uni_trace_sub){ .ctf_magic = UNI_TRACE_CTF_MAGIC,
 		.ts_begin = time,
 		.cpu = cpu,
-		.words_before = c->words };
+		.words_before = c->words,
+		.gaps = c->gaps };
 	memcpy(h->uuid, m->in.info.uuid, sizeof(h->uuid));
 	h->begin_seq = h->end_seq = h->packet_seq = ++c->seq;
 	c->hi = (uint32_t)(time >> 32);
@@ -114,7 +116,7 @@ static inline void make_record(struct make *m, unsigned cpu, uint64_t time, uint
 	if ((uint32_t)(time >> 32) != c->hi) {
 		make_word(c, (uint32_t)time | (uint64_t)UNI_TRACE_SYNC << 32 | 2ull << 36);
 		make_word(c, time);
-		make_word(c, 0);
+		make_word(c, (uint64_t)(c->gaps & ~1u) << 32);
 		c->hi = (uint32_t)(time >> 32);
 	}
 	make_word(c, (uint32_t)time | (uint64_t)upper << 32);
@@ -151,6 +153,15 @@ static inline void make_switch(
 	const uint64_t words[3] = { prev, next, 1 };
 
 	make_ext(m, cpu, time, UNI_TRACE_CLASS_SWITCH, words, 3);
+}
+
+/* The whole time, and that functions were switched if `gaps` (even) is another one. */
+static inline void make_sync(struct make *m, unsigned cpu, uint64_t time, uint32_t gaps)
+{
+	make_record(m, cpu, time, UNI_TRACE_SYNC | 2u << 4);
+	make_word(&m->cpu[cpu], time);
+	make_word(&m->cpu[cpu], (uint64_t)gaps << 32);
+	m->cpu[cpu].gaps = gaps | 1;
 }
 
 /* So many words were overwritten. */

@@ -151,6 +151,30 @@ static void strtab_interns(void **state)
 	uni_strtab_destroy(t);
 }
 
+/* More than are looked up at once, each of them three times, some of them known before. */
+static void strtab_interns_each(void **state)
+{
+	struct uni_strtab *t = uni_strtab_create();
+	struct uni_str strs[900];
+	char names[300][8];
+	uint32_t ids[900];
+
+	for (uint32_t i = 0; i < 300; i++)
+		(void)snprintf(names[i], sizeof(names[i]), "n%u", i);
+	for (uint32_t i = 0; i < 900; i++)
+		strs[i] = (struct uni_str){ names[i % 300], strlen(names[i % 300]) };
+	assert_int_equal(uni_strtab_add(t, "n40", 3), 1);
+	uni_strtab_add_each(t, strs, 900, ids);
+	assert_int_equal(uni_strtab_nr(t), 301);
+	for (uint32_t i = 0; i < 900; i++) {
+		assert_string_equal(uni_strtab_get(t, ids[i]), names[i % 300]);
+		assert_int_equal(ids[i], uni_strtab_find(t, strs[i].s, strs[i].len));
+	}
+	uni_strtab_add_each(t, strs, 0, ids);
+	assert_int_equal(uni_strtab_nr(t), 301);
+	uni_strtab_destroy(t);
+}
+
 static void files_appear_whole_or_not(void **state)
 {
 	char dir[] = "/tmp/uni-base-XXXXXX", path[64], link[64], one[1];
@@ -234,6 +258,7 @@ int main(void)
 		cmocka_unit_test(cursor_never_overruns),
 		cmocka_unit_test(json_escapes_and_nests),
 		cmocka_unit_test(strtab_interns),
+		cmocka_unit_test(strtab_interns_each),
 		cmocka_unit_test(files_appear_whole_or_not),
 		cmocka_unit_test(special_files_are_refused),
 	};

@@ -6,95 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../support/trace_make.h"
-#include "trace/stats.h"
-
-#define A 0x1000u
-#define B 0x2000u
-#define C 0x3000u
-#define D 0x4000u
-
-/* Names of one letter. */
-static struct uni_funcs *letters(void)
-{
-	struct uni_funcs *f = uni_funcs_create(NULL);
-
-	assert_non_null(f);
-	return f;
-}
-
-static char letter(const struct uni_funcs *f, uint32_t func)
-{
-	uint64_t at = uni_funcs_address(f, func);
-
-	return func == UNI_FUNC_NONE ? '-' : (char)('A' + (at - MAKE_WINDOW - A) / 0x1000);
-}
-
-/* What happened, in short: "A( B( B) A)" with durations behind leaves. */
-static char *tell(const struct uni_trace_input *in, const struct uni_calls_filter *filter,
-	struct uni_calls_stats *stats)
-{
-	struct uni_funcs *funcs = letters();
-	const struct uni_call_event *e;
-	struct uni_err err = { 0 };
-	struct uni_strbuf out;
-	struct uni_calls *c;
-	uint64_t last = 0;
-	size_t nr;
-	int rc;
-
-	if (uni_calls_open(in, filter, funcs, &c, &err) != 0)
-		fail_msg("%s", err.msg);
-	uni_strbuf_init(&out);
-	while ((rc = uni_calls_read(c, &e, &nr)) == 1) {
-		for (; nr != 0; e++, nr--) {
-			char f = letter(funcs, e->func);
-
-			assert_true(e->tsc >= last);
-			last = e->tsc;
-			if (in->info.nr_cpus > 1)
-				uni_strbuf_addf(&out, "%u", e->cpu);
-			if (e->type == UNI_CALL_ENTER)
-				uni_strbuf_addf(&out, "%c(%s ", f,
-					(e->flags & UNI_CALL_BEGAN) != 0 ? "<" : "");
-			else if (e->type == UNI_CALL_LEAVE)
-				uni_strbuf_addf(&out, "%c%s)%lld:%lld ", f,
-					(e->flags & UNI_CALL_OPEN) != 0	 ? "?"
-					: (e->flags & UNI_CALL_CUT) != 0 ? "!"
-									 : "",
-					(long long)e->duration, (long long)e->self);
-			else if (e->type == UNI_CALL_LEAF)
-				uni_strbuf_addf(&out, "%c. ", f);
-			else if (e->type == UNI_CALL_ENTRY)
-				uni_strbuf_addf(&out, "%c' ", f);
-			else if (e->type == UNI_CALL_RETURN)
-				uni_strbuf_adds(&out, "-) ");
-			else if (e->type == UNI_CALL_SWITCH)
-				uni_strbuf_addf(&out, "%d>%d ",
-					(int)uni_calls_thread(c, e->thread).id,
-					(int)uni_calls_thread(c, e->next).id);
-			else if (e->type == UNI_CALL_LOST)
-				uni_strbuf_addf(&out, "lost%d ", (int)e->count);
-			else
-				uni_strbuf_addf(&out, "x%d:%d ", e->cls,
-					(int)uni_calls_words(c, e)[e->nr - 1]);
-		}
-	}
-	assert_int_equal(rc, 0);
-	if (stats != NULL)
-		*stats = *uni_calls_stats(c);
-	uni_calls_close(c);
-	uni_funcs_destroy(funcs);
-	return uni_strbuf_detach(&out);
-}
-
-static void expect(struct make *m, const struct uni_calls_filter *filter, const char *want)
-{
-	char *got = tell(make_input(m), filter, NULL);
-
-	assert_string_equal(got, want);
-	free(got);
-}
+#include "calls_tell.h"
 
 static void nested_calls(void **state)
 {
@@ -159,58 +71,6 @@ static void open_and_orphaned_calls(void **state)
 	assert_int_equal(st.cut, 2);
 	assert_int_equal(st.events, 6);
 	free(got);
-	make_deinit(&m);
-}
-
-/* B and C were left by a jump out of them: what A calls next shows it. */
-static void left_otherwise(void **state)
-{
-	struct make m;
-
-	(void)state;
-	make_init(&m, 1, 0);
-	make_enter(&m, 0, 100, A);
-	make_enter(&m, 0, 110, D);
-	make_exit(&m, 0, 111, 0x7f00);
-	make_enter(&m, 0, 120, B);
-	make_enter(&m, 0, 130, C);
-	make_enter(&m, 0, 140, D); /* A's */
-	make_exit(&m, 0, 150, 0x7f00);
-	make_exit(&m, 0, 160, 0x8000);
-	expect(&m, NULL, "A( D( D)1:1 B( C( D( D)10:10 C!)20:10 B!)30:10 A)60:29 ");
-	make_deinit(&m);
-
-	/* Tail call: B jumps to C, one return ends both. */
-	make_init(&m, 1, 0);
-	make_enter(&m, 0, 100, A);
-	make_enter(&m, 0, 110, D);
-	make_exit(&m, 0, 111, 0x7f00);
-	make_enter(&m, 0, 120, B);
-	make_enter(&m, 0, 130, C);
-	make_exit(&m, 0, 150, 0x7f00);
-	make_exit(&m, 0, 160, 0x8000);
-	expect(&m, NULL, "A( D( D)1:1 B( C( C)20:20 B!)30:10 A)60:29 ");
-	make_deinit(&m);
-}
-
-/* Stack pointers that only differ as pushed arguments make them are nothing odd. */
-static void pushed_arguments(void **state)
-{
-	struct make m;
-
-	(void)state;
-	make_init(&m, 1, 0);
-	make_enter(&m, 0, 100, A);
-	make_enter(&m, 0, 110, B);
-	make_exit(&m, 0, 111, 0x7ee0);
-	make_enter(&m, 0, 120, C);
-	make_enter(&m, 0, 125, D);
-	make_exit(&m, 0, 126, 0x7e00);
-	make_exit(&m, 0, 130, 0x7f00);
-	make_enter(&m, 0, 140, B);
-	make_exit(&m, 0, 141, 0x7ee0);
-	make_exit(&m, 0, 160, 0x8000);
-	expect(&m, NULL, "A( B( B)1:1 C( D( D)1:1 C)10:9 B( B)1:1 A)60:48 ");
 	make_deinit(&m);
 }
 
@@ -320,6 +180,62 @@ static void calls_only(void **state)
 	make_enter(&m, 0, 110, B);
 	make_enter(&m, 0, 120, A);
 	expect(&m, NULL, "A' B' A' ");
+	make_deinit(&m);
+}
+
+/* The ring holds what was recorded in several modes: of entries that say that no exit will come
+ * none counts as open, and calls whose exits were not recorded any more end where that shows. */
+static void modes_change(void **state)
+{
+	const uint64_t odd[1] = { C }, args[7] = { 1, 2, 3, 4, 5, 6, D };
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	m.in.info.kinds[UNI_TRACE_CALL] = UNI_TRACE_KIND_CALL;
+	for (int i = 0; i < 10; i++)
+		make_record(&m, 0, 100 + (uint64_t)i, A | UNI_TRACE_CALL);
+	make_ext(&m, 0, 120, UNI_TRACE_CLASS_CALL, odd, 1);
+	make_ext(&m, 0, 130, UNI_TRACE_CLASS_CALL_ARGS, args, 7);
+	make_enter(&m, 0, 200, A);
+	make_enter(&m, 0, 210, B);
+	make_exit(&m, 0, 220, 0x7000);
+	make_exit(&m, 0, 230, 0x8000);
+	make_exit(&m, 0, 240, 0x9000); /* begun in function mode */
+	make_enter(&m, 0, 300, C);
+	make_record(&m, 0, 310, D | UNI_TRACE_CALL);
+	make_enter(&m, 0, 400, A);
+	make_exit(&m, 0, 410, 0x8000);
+	got = tell(make_input(&m), NULL, &st);
+	assert_string_equal(got,
+		"A' A' A' A' A' A' A' A' A' A' C' x3:16384 D' A( B( B)10:10 A)30:20 -) "
+		"C( C!)10:10 D' A( A)10:10 ");
+	assert_int_equal(st.cut, 1);
+	free(got);
+	make_deinit(&m);
+}
+
+/* The recording began long before anything was recorded: what is first tells the whole time. */
+static void begins_late(void **state)
+{
+	const uint64_t late = 5ull << 32 | 77;
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_room(&m, 0, 100, 8);
+	make_enter(&m, 0, late, A);
+	make_exit(&m, 0, late + 10, 0x8000);
+	got = tell(make_input(&m), NULL, &st);
+	assert_string_equal(got, "A( A)10:10 ");
+	assert_int_equal(st.begin_ns, late);
+	assert_int_equal(st.end_ns, late + 10);
+	assert_int_equal(uni_trace_begin_ns(&m.in), late);
+	free(got);
 	make_deinit(&m);
 }
 
@@ -515,13 +431,13 @@ int main(void)
 		cmocka_unit_test(nested_calls),
 		cmocka_unit_test(long_times),
 		cmocka_unit_test(open_and_orphaned_calls),
-		cmocka_unit_test(left_otherwise),
-		cmocka_unit_test(pushed_arguments),
 		cmocka_unit_test(threads_keep_their_stacks),
 		cmocka_unit_test(threads_move),
 		cmocka_unit_test(losses_cut),
 		cmocka_unit_test(damage_is_passed_over),
 		cmocka_unit_test(calls_only),
+		cmocka_unit_test(modes_change),
+		cmocka_unit_test(begins_late),
 		cmocka_unit_test(extended_records),
 		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(filters),

@@ -164,6 +164,28 @@ static void other_text(void **state)
 	uni_ftext_deinit(&t);
 }
 
+/* Lines that are right but for a number that none can be. */
+static void absurd_numbers(void **state)
+{
+	struct uni_ftext_stats st;
+	struct uni_ftext t;
+
+	st = parse(HEAD " 0)   0.071 us    |  leaf();\n"
+			"99999)   1.0 us   |  z();\n"
+			" 0) 18446744073709551.000 us | f();\n"
+			" 0)   0.500 us    |  leaf();\n",
+		&t);
+	assert_int_equal(st.bad_lines, 0);
+	assert_int_equal(st.outside, 1);
+	assert_int_equal(st.first_bad_line, st.lines - 2);
+	assert_int_equal(st.unreadable, 1);
+	assert_int_equal(t.events.nr, 3);
+	assert_int_equal(t.events.v[1].ns, 0);
+	assert_int_equal(t.events.v[1].flags & UNI_FTEXT_TIMED, 0);
+	assert_int_equal(t.events.v[2].ns, 500);
+	uni_ftext_deinit(&t);
+}
+
 static void no_text(void **state)
 {
 	struct uni_ftext_stats st;
@@ -322,6 +344,7 @@ int main(void)
 		cmocka_unit_test(same_text),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(other_text),
+		cmocka_unit_test(absurd_numbers),
 		cmocka_unit_test(no_text),
 		cmocka_unit_test(nesting),
 		cmocka_unit_test(cpus),

@@ -88,34 +88,110 @@ static void short_calls_vanish(void **state)
 
 static void full_ring_stops_and_counts(void **state)
 {
-	struct ring_memory m = trace_start(4, UNI_TRACE_STOP, uni_trace_exit);
-	struct uni_ring_stats stats;
-	struct seen seen;
-
-	work_fib(21);
-	seen = read_all(&stats);
-	assert_true(cpu.lost > 0);
-	assert_int_equal(seen.records - seen.syncs + cpu.lost, work_calls * 2);
-	assert_int_equal(stats.lapped, 0);
-	assert_int_equal(stats.packets, 4);
-	trace_end(&m);
-}
-
-static void old_sub_buffers_are_overwritten(void **state)
-{
-	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct ring_memory m = trace_start(8, UNI_TRACE_STOP, uni_trace_exit);
 	struct uni_ring_stats stats;
 	struct seen seen;
 
 	work_fib(23);
 	seen = read_all(&stats);
+	assert_true(cpu.lost > 0);
+	assert_int_equal(seen.records - seen.syncs + cpu.lost, work_calls * 2);
+	assert_int_equal(stats.lapped, 0);
+	assert_int_equal(stats.packets, 8); /* the first one, too */
+	trace_end(&m);
+}
+
+static struct uni_trace_sub *open_sub(void)
+{
+	return (struct uni_trace_sub *)(cpu.wptr & ~(uint64_t)(UNI_TRACE_SUB_SIZE - 1));
+}
+
+/* All that the ring holds is there, but for the sub-buffer that is made ready ahead. */
+static void old_sub_buffers_are_overwritten(void **state)
+{
+	struct ring_memory m = trace_start(16, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring *r = open_ring();
+	const struct uni_ring_stats *polled = uni_ring_stats(r, 0);
+	struct uni_ring_stats stats;
+	struct seen seen, first = { 0 };
+
+	work_fib(23);
+	seen = read_all(&stats);
 	assert_int_equal(cpu.lost, 0);
-	assert_true(stats.packets >= 6 && stats.packets <= 8);
+	assert_int_equal(stats.packets, 15);
 	assert_true(stats.lapped > 0);
 	/* A clock's wrap, which tells the time in three words, may be among those overwritten. */
 	assert_in_range(
 		seen.records - seen.syncs + stats.lapped_words, work_calls * 2, work_calls * 2 + 3);
 	assert_int_equal(seen.backwards, 0);
+	assert_int_equal(uni_ring_poll(r, 0, count, &first), 0);
+	assert_int_equal(polled->packets, 14);
+	assert_int_equal(polled->lapped, stats.lapped);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
+/* A reader that comes to the end passes over what a writer may hold open for ever. */
+static void open_sub_buffers_are_passed_over(void **state)
+{
+	struct ring_memory m = trace_start(64, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring *r = open_ring();
+	const struct uni_ring_stats *stats = uni_ring_stats(r, 0);
+	struct seen seen = { 0 };
+	uint64_t words;
+
+	work_fib(10);
+	open_sub()->open_bytes -= 8; /* somebody is not done yet */
+	words = 8 * UNI_TRACE_SUB_SIZE / 8;
+	while (work_calls * 2 < words)
+		work_fib(10);
+	assert_int_equal(uni_ring_poll(r, 0, count, &seen), 0);
+	assert_int_equal(stats->packets, 0);
+	uni_ring_hurry(r);
+	assert_int_equal(uni_ring_poll(r, 0, count, &seen), 0);
+	assert_int_equal(stats->packets, 7);
+	assert_int_equal(stats->lapped, 1);
+	assert_int_equal(uni_ring_drain(r, 0, count, &seen), 0);
+	assert_int_equal(stats->packets, 8);
+	assert_in_range(seen.records - seen.syncs + stats->lapped_words, work_calls * 2,
+		work_calls * 2 + 3);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
+static int check_lost(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	uint64_t *lost = arg;
+
+	assert_true(s->lost >= *lost);
+	*lost = s->lost;
+	return 0;
+}
+
+/* The sub-buffer that is open was made ready before what the one ahead of it lost. */
+static void losses_never_go_back(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring *r = open_ring();
+	uint64_t last = 0, first;
+
+	work_fib(10);
+	uni_trace_freeze();
+	work_fib(10);
+	uni_trace_thaw();
+	assert_true(cpu.lost > 0);
+	first = open_sub()->begin_seq;
+	while (open_sub()->begin_seq == first)
+		work_fib(5);
+	assert_int_equal(open_sub()->lost, 0);
+	work_fib(5);
+	assert_int_equal(uni_ring_poll(r, 0, check_lost, &last), 0);
+	assert_int_equal(last, cpu.lost);
+	assert_int_equal(uni_ring_peek(r, 0, true, check_lost, &last), 0);
+	assert_int_equal(uni_ring_drain(r, 0, check_lost, &last), 0);
+	assert_int_equal(last, cpu.lost);
+	assert_int_equal(uni_ring_stats(r, 0)->packets, 2);
+	uni_ring_close(r);
 	trace_end(&m);
 }
 
@@ -176,9 +252,51 @@ static void other_records(void **state)
 	trace_end(&m);
 }
 
-static struct uni_trace_sub *open_sub(void)
+static int told_gaps(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 {
-	return (struct uni_trace_sub *)(cpu.wptr & ~(uint64_t)(UNI_TRACE_SUB_SIZE - 1));
+	struct uni_trace_cursor c = uni_trace_records(info, s, content);
+	struct uni_trace_record rec;
+	uint64_t *last = arg;
+
+	assert_true(last[0] == 0 || s->gaps == last[0]);
+	last[0] = s->gaps;
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind != UNI_TRACE_KIND_SYNC)
+			continue;
+		last[1] += last[0] != uni_trace_gaps(&rec);
+		last[0] = uni_trace_gaps(&rec);
+	}
+	return 0;
+}
+
+/* Whoever switches the tracer off and on is told of, just before the next record; by the host that
+ * is as here. */
+static void gaps_are_told(void **state)
+{
+	struct ring_memory m = trace_start(16, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring *r = open_ring();
+	uint64_t gaps[2] = { 0 };
+
+	assert_true(info->tells_gaps);
+	for (unsigned i = 0; i < 6; i++) {
+		work_fib(15);
+		uni_trace_enable(1); /* it is */
+		if (i % 2 != 0) {
+			uni_trace_enable(0);
+			work_fib(10);
+			uni_trace_enable(1);
+		} else {
+			uni_trace_head.control.gaps++;
+			*(volatile uint32_t *)(uni_ring_area(r, 0) + UNI_TRACE_CPU_HI) = ~0u;
+		}
+		assert_int_equal(uni_ring_poll(r, 0, told_gaps, gaps), 0);
+	}
+	work_fib(10);
+	assert_int_equal(uni_ring_drain(r, 0, told_gaps, gaps), 0);
+	assert_int_equal(gaps[1], 6);
+	assert_int_equal(uni_ring_stats(r, 0)->lapped, 0);
+	uni_ring_close(r);
+	trace_end(&m);
 }
 
 /* The last word of such a record looks like an exit at the time 3: it has none. */
@@ -396,8 +514,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(short_calls_vanish),
 		cmocka_unit_test(full_ring_stops_and_counts),
 		cmocka_unit_test(old_sub_buffers_are_overwritten),
+		cmocka_unit_test(open_sub_buffers_are_passed_over),
+		cmocka_unit_test(losses_never_go_back),
 		cmocka_unit_test(freezing_keeps_what_was),
 		cmocka_unit_test(other_records),
+		cmocka_unit_test(gaps_are_told),
 		cmocka_unit_test(newest_record_has_the_time),
 		cmocka_unit_test(overrun_is_noticed),
 		cmocka_unit_test(interrupted_graph),

@@ -14,6 +14,7 @@
 #define CPUS_MAX 4
 
 void uni_trace_entry(void);
+void uni_trace_entry_only(void);
 void uni_trace_entry_any(void);
 void uni_trace_entry_args(void);
 void uni_trace_entry_start(void);
@@ -52,6 +53,7 @@ void trace_end(struct ring_memory *m);
 /* What a trace holds, by walking its records as the host will. */
 struct seen {
 	uint64_t entries, exits, leaves, records, syncs;
+	uint64_t calls;	    /* entries that no exit will follow */
 	uint64_t ext_words; /* that follow extended records */
 	uint64_t last;	    /* time */
 	uint64_t backwards;

@@ -122,8 +122,8 @@ static void exit_any_obeys_the_mode(void **state)
 	uni_trace_set_mode(UNI_TRACE_FUNCTION);
 	work_fib(12);
 	seen = whole();
-	assert_int_equal(seen.entries, work_calls);
-	assert_int_equal(seen.exits, 0);
+	assert_int_equal(seen.calls, work_calls);
+	assert_int_equal(seen.entries + seen.exits, 0);
 	trace_end(&m);
 
 	m = start(uni_trace_entry_any, uni_trace_exit_any);
@@ -146,7 +146,7 @@ static void exit_any_obeys_the_mode(void **state)
 }
 
 struct words {
-	uint64_t odd, args, values, sum;
+	uint64_t odd, args, values, sum, stops;
 };
 
 static int look(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
@@ -159,13 +159,19 @@ static int look(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t co
 		if (rec.kind != UNI_TRACE_KIND_EXT)
 			continue;
 		if (rec.cls == UNI_TRACE_CLASS_ENTRY && rec.nr == 1)
-			w->odd += (info->text_window | rec.words[0]) == (uint64_t)work_odd;
+			w->odd +=
+				rec.words[0] >> 32 == UNI_TRACE_ODD_ENTRY &&
+				(info->text_window | (uint32_t)rec.words[0]) == (uint64_t)work_odd;
 		if (rec.cls == UNI_TRACE_CLASS_ENTRY_ARGS && rec.nr == 7 &&
 			(info->text_window | rec.words[6]) == (uint64_t)work_sum) {
 			w->args++;
 			for (unsigned i = 0; i < 6; i++)
 				assert_int_equal(rec.words[i], 11 + i);
 		}
+		if (rec.cls == UNI_TRACE_CLASS_CALL && rec.nr == 1 &&
+			rec.words[0] >> 32 == UNI_TRACE_STOPS)
+			w->stops +=
+				(info->text_window | (uint32_t)rec.words[0]) == (uint64_t)work_sum;
 		if (rec.cls == UNI_TRACE_CLASS_EXIT_VALUE && rec.nr == 3) {
 			w->values++;
 			w->sum += rec.words[0];
@@ -201,6 +207,55 @@ static void misaligned_functions_are_traced(void **state)
 	trace_end(&m);
 }
 
+/* Each hook that knows a least duration takes back the calls of functions that are not aligned, and
+ * so those of their callers; a lite trace, too. */
+static void short_calls_vanish(void **state)
+{
+	void (*const exits[])(
+		void) = { uni_trace_exit_min, uni_trace_exit_any, uni_trace_exit_any };
+	uint64_t was, before;
+	struct seen seen;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct ring_memory m = start(uni_trace_entry_any, exits[i]);
+
+		uni_trace_set_mode(i == 2 ? UNI_TRACE_LITE : UNI_TRACE_GRAPH);
+		uni_trace_set_min_time(0x7fffffff);
+		for (int k = 0; k < 10000; k++)
+			work_odd(k);
+		work_fib(12);
+		seen = whole();
+		/* Of 20000 calls; but for those that are open when the counter's upper half
+		 * changes. */
+		assert_in_range(seen.entries + seen.exits + seen.leaves + words().odd, 0, 30);
+		was = words().odd;
+		uni_trace_set_min_time(1);
+		before = seen.exits;
+		work_odd(1);
+		seen = whole();
+		assert_int_equal(seen.exits - before, 2);
+		assert_int_equal(words().odd - was, 1);
+		trace_end(&m);
+	}
+}
+
+/* What has words of others as its last but looks like such a call to a careless eye stays whole. */
+static void what_is_no_call_stays(void **state)
+{
+	const uint64_t like[] = { (uint64_t)UNI_TRACE_ODD_FIRST << 32, 4 };
+	struct ring_memory m = start(uni_trace_entry_args, uni_trace_exit_min);
+	struct seen seen;
+
+	uni_trace_set_min_time(0x7fffffff);
+	assert_int_equal(uni_trace_event(UNI_TRACE_CLASS_USER, like, 2), 0);
+	entry_hook = work_skip_entry;
+	work_sum(1, 2, 3, 4, 5, 6);
+	seen = whole();
+	assert_int_equal(seen.exits, 1);
+	assert_int_equal(seen.ext_words, 2);
+	trace_end(&m);
+}
+
 static void arguments_and_values(void **state)
 {
 	struct ring_memory m = start(uni_trace_entry_args, uni_trace_exit_value);
@@ -225,6 +280,39 @@ static void arguments_and_values(void **state)
 	trace_end(&m);
 }
 
+/* A ring may be read when its mode is another one: each record tells that no exit will follow. Also
+ * where it is written by the slow way: at the edges of sub-buffers, of functions that are not
+ * aligned, and with arguments. */
+static void function_mode_tells_itself(void **state)
+{
+	void (*const entries[])(
+		void) = { uni_trace_entry_only, uni_trace_entry_any, uni_trace_entry_args };
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct ring_memory m = start(entries[i], work_skip_exit);
+		struct uni_ring_stats st;
+		struct seen seen;
+
+		uni_trace_set_mode(UNI_TRACE_FUNCTION);
+		work_fib(20);
+		if (i != 0)
+			work_odd(1);
+		n = work_calls;
+		uni_trace_set_mode(UNI_TRACE_GRAPH);
+		entry_hook = uni_trace_entry;
+		exit_hook = uni_trace_exit;
+		work_calls = 0;
+		work_fib(10);
+		seen = read_all(&st);
+		assert_true(st.packets > 2);
+		assert_int_equal(seen.calls, n);
+		assert_int_equal(seen.entries, work_calls);
+		assert_int_equal(seen.exits, work_calls);
+		trace_end(&m);
+	}
+}
+
 static void triggers(void **state)
 {
 	struct ring_memory m = start(uni_trace_entry, uni_trace_exit);
@@ -245,7 +333,8 @@ static void triggers(void **state)
 	entry_hook = uni_trace_entry;
 	work_fib(5);
 	seen = whole();
-	assert_int_equal(seen.entries, 3);
+	assert_int_equal(seen.entries, 2);
+	assert_int_equal(words().stops, 1); /* told as one that has no end */
 	assert_int_equal(seen.exits, 2);
 	assert_int_equal(uni_trace_head.control.enable, 0);
 
@@ -258,7 +347,29 @@ static void triggers(void **state)
 	assert_int_equal(cpu.lost, 3); /* its exit, and that call */
 	uni_trace_thaw();
 	cpu.lost = 0;
-	assert_int_equal(whole().entries, 4);
+	assert_int_equal(whole().entries, 3);
+	trace_end(&m);
+}
+
+/* Frozen for so long that the time's upper half is another one: it is told before what comes. */
+static void thawed_much_later(void **state)
+{
+	struct ring_memory m = trace_start(8, UNI_TRACE_OVERWRITE, uni_trace_exit);
+	struct uni_ring_stats stats;
+	struct seen seen;
+
+	work_fib(3);
+	uni_trace_freeze();
+	work_fib(3);
+	assert_true(cpu.frozen != 0);
+	uni_trace_head.frozen = 0; /* as a host does it, which asks no CPU */
+	cpu.hi -= 2;
+	work_fib(3);
+	assert_int_equal(cpu.frozen, 0);
+	seen = read_all(&stats);
+	assert_true(seen.records > 0);
+	assert_true(seen.syncs >= 1);
+	assert_int_equal(seen.backwards, 0);
 	trace_end(&m);
 }
 
@@ -293,6 +404,43 @@ static void nothing_without_a_cpu(void **state)
 	}
 }
 
+static uint64_t missing_from, missing_to;
+
+static int read_cut(void *ctx, uint64_t va, void *buf, size_t len)
+{
+	if (va < missing_to && va + len > missing_from)
+		return -UNI_ERANGE;
+	return self_source.read(self_source.ctx, va, buf, len);
+}
+
+static int nothing(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	return 0;
+}
+
+/* A core that is cut off: what is there is read, and what is not is counted. */
+static void part_of_the_ring_is_missing(void **state)
+{
+	const struct uni_ring_source cut = { read_cut, NULL };
+	struct ring_memory m = trace_start(8, UNI_TRACE_STOP, uni_trace_exit);
+	const struct uni_ring_stats *stats;
+	struct uni_err err = { 0 };
+	struct uni_ring *r;
+
+	work_fib(23);
+	missing_from = (cpu.wptr & ~(uint64_t)(UNI_TRACE_SUB_SIZE - 1)) + 3 * UNI_TRACE_SUB_SIZE;
+	missing_to = missing_from + UNI_TRACE_SUB_SIZE + 300;
+	assert_int_equal(uni_ring_open(&cut, (uint64_t)&uni_trace_head, &r, &err), 0);
+	stats = uni_ring_stats(r, 0);
+	assert_int_equal(uni_ring_poll(r, 0, nothing, NULL), 0);
+	assert_int_equal(uni_ring_drain(r, 0, nothing, NULL), 0);
+	assert_int_equal(stats->packets, 6);
+	assert_int_equal(stats->lapped, 2);
+	assert_in_range(stats->lapped_words, 2 * 8000, 2 * 8191);
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,9 +450,14 @@ int main(void)
 		cmocka_unit_test(threads_have_their_depth),
 		cmocka_unit_test(exit_any_obeys_the_mode),
 		cmocka_unit_test(misaligned_functions_are_traced),
+		cmocka_unit_test(short_calls_vanish),
+		cmocka_unit_test(what_is_no_call_stays),
 		cmocka_unit_test(arguments_and_values),
+		cmocka_unit_test(function_mode_tells_itself),
 		cmocka_unit_test(triggers),
+		cmocka_unit_test(thawed_much_later),
 		cmocka_unit_test(nothing_without_a_cpu),
+		cmocka_unit_test(part_of_the_ring_is_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

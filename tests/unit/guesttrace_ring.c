@@ -86,6 +86,7 @@ static void count_ext(struct seen *seen, const struct uni_trace_record *rec)
 	seen->entries +=
 		rec->cls == UNI_TRACE_CLASS_ENTRY || rec->cls == UNI_TRACE_CLASS_ENTRY_ARGS;
 	seen->exits += rec->cls == UNI_TRACE_CLASS_EXIT_VALUE;
+	seen->calls += rec->cls == UNI_TRACE_CLASS_CALL || rec->cls == UNI_TRACE_CLASS_CALL_ARGS;
 }
 
 /* Back by a little reads as forward by almost a wrap of the low half. A thread that waits for its
@@ -120,6 +121,7 @@ int count(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
 		seen->entries += rec.kind == UNI_TRACE_KIND_ENTRY;
 		seen->exits += rec.kind == UNI_TRACE_KIND_EXIT;
 		seen->leaves += rec.kind == UNI_TRACE_KIND_LEAF;
+		seen->calls += rec.kind == UNI_TRACE_KIND_CALL;
 		seen->syncs += rec.kind == UNI_TRACE_KIND_SYNC;
 		if (rec.kind == UNI_TRACE_KIND_EXT)
 			count_ext(seen, &rec);
@@ -146,12 +148,14 @@ struct uni_ring *open_ring(void)
 
 struct seen read_cpu(unsigned nr, struct uni_ring_stats *stats)
 {
+	const struct uni_ring_info *others = info; /* another reader may be at work */
 	struct seen seen = { 0 };
 	struct uni_ring *r = open_ring();
 
 	assert_int_equal(uni_ring_drain(r, nr, count, &seen), 0);
 	*stats = *uni_ring_stats(r, nr);
 	uni_ring_close(r);
+	info = others;
 	return seen;
 }
 

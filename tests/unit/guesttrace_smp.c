@@ -171,6 +171,84 @@ static void both_full_rings(void **state)
 	exact(uni_trace_entry_any, work_skip_exit, UNI_TRACE_STOP, 4);
 }
 
+/* --- what was overwritten ----------------------------------------------------------------------
+ */
+
+struct tally {
+	struct seen seen;
+	uint64_t words, extra; /* up to where it was read */
+	uint64_t lost, lost_words;
+};
+
+static int tally(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	struct tally *t = arg;
+
+	t->lost_words += s->words_before - t->words;
+	t->lost += s->words_before - t->words - (s->extra_before - t->extra);
+	t->words = s->words_before + (content - UNI_TRACE_SUB_HEAD) / 8;
+	t->extra = s->extra_after;
+	return count(&t->seen, nr, s, content);
+}
+
+/* A small ring, read now and then: of what was overwritten the number of events is known. */
+static void overwritten(void (*entry)(void), void (*exit)(void))
+{
+	struct ring_memory m = trace_start_cpus(NR, 4, UNI_TRACE_OVERWRITE, exit);
+	struct uni_ring *r = open_ring();
+	struct tally t[NR] = { 0 };
+	struct one o[NR];
+
+	assert_true(info->counts);
+	entry_hook = entry;
+	run_both(o, 1500, NULL);
+	for (unsigned i = 0; i < NR; i++) {
+		struct uni_ring_now now;
+
+		assert_int_equal(uni_ring_now(r, i, &now), 0);
+		assert_int_equal(uni_ring_drain(r, i, tally, &t[i]), 0);
+		assert_int_equal(t[i].words, now.words);
+		assert_int_equal(t[i].extra, now.extra);
+		assert_true(t[i].lost > 0 && t[i].lost < t[i].lost_words);
+		assert_int_equal(t[i].seen.records - t[i].seen.syncs + t[i].lost + cpus[i].lost,
+			o[i].calls * 2);
+		print_message("CPU %u: %llu records, %llu of %llu words overwritten\n", i,
+			(unsigned long long)t[i].seen.records, (unsigned long long)t[i].lost,
+			(unsigned long long)t[i].lost_words);
+	}
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
+static void overwritten_arguments(void **state)
+{
+	overwritten(uni_trace_entry_args, uni_trace_exit_value);
+	overwritten(uni_trace_entry_args, uni_trace_exit);
+}
+
+/* Entries of two words that are taken back are not counted any more. */
+static void taken_back(void **state)
+{
+	struct ring_memory m = trace_start_cpus(NR, 512, UNI_TRACE_STOP, uni_trace_exit_min);
+	struct uni_ring *r = open_ring();
+	struct one o[NR];
+
+	uni_trace_set_min_time(4000);
+	entry_hook = uni_trace_entry_any;
+	run_both(o, 500, NULL);
+	for (unsigned i = 0; i < NR; i++) {
+		struct uni_ring_stats stats;
+		struct seen seen = drain(i, &stats);
+		struct uni_ring_now now;
+
+		assert_int_equal(uni_ring_now(r, i, &now), 0);
+		assert_true(seen.entries < o[i].calls);
+		assert_int_equal(now.extra, seen.ext_words + 3 * seen.syncs);
+	}
+	uni_ring_close(r);
+	trace_end(&m);
+}
+
 /* --- while knobs are turned ------------------------------------------------------------------- */
 
 static void turn(void)
@@ -265,6 +343,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(both_by_the_control),
 		cmocka_unit_test(both_with_arguments),
 		cmocka_unit_test(both_full_rings),
+		cmocka_unit_test(overwritten_arguments),
+		cmocka_unit_test(taken_back),
 		cmocka_unit_test(knobs_turn_meanwhile),
 		cmocka_unit_test(frozen_from_elsewhere),
 	};

@@ -189,7 +189,7 @@ static void packed(void **state)
 	}
 	uni_strbuf_init(&html);
 	assert_int_equal(uni_sink_open_strbuf(&html, &out), 0);
-	assert_int_equal(uni_pack_begin(out, &p, NULL), 0);
+	assert_int_equal(uni_pack_begin(out, 'd', &p, NULL), 0);
 	uni_pack_put(p, data, 1);
 	uni_pack_put(p, data + 1, len - 1);
 	assert_int_equal(uni_pack_end(p, NULL), 0);
@@ -213,14 +213,21 @@ static void samples(void **state)
 	struct uni_recorder *rec = create(p);
 	uint64_t node[8], parent[64];
 	struct read r;
-	char *html;
+	char *html, *cut;
 
 	for (uint64_t n = 0; n < 4; n++)
 		put(rec, n);
 	assert_int_equal(close_with(rec, &st, NULL, 0, &p->err), 0);
 	assert_int_equal(uni_recording_open(p->path, &in.rec, &p->err), 0);
 	html = write_page(&in);
+	in.max_samples = 3;
+	cut = write_page(&in);
 	uni_recording_close(in.rec);
+	read_page(&r, cut);
+	is_column(&r, "s.time", 0, 1000000, 1000000);
+	assert_non_null(strstr(r.head, "\"left_out\":1,"));
+	read_free(&r);
+	free(cut);
 	/* The viewer's one script, and the data. */
 	assert_null(strstr(html, "<script>b"));
 	assert_non_null(strstr(html, "a&lt;/title&gt;&lt;script&gt;b</title>"));
@@ -291,9 +298,9 @@ static void promises(void **state)
 		{ .time = 1500, .kind = UNI_PE_RESOLVE, .thread = 0, .other = 1 },
 	};
 	struct uni_promise_builder *b = uni_promise_builder_create();
-	struct uni_page_input in = { .title = "t" };
+	struct uni_page_input in = { .title = "t" }, other = { .title = "bad" };
 	struct read r;
-	char *html;
+	char *html, *second;
 
 	assert_non_null(b);
 	for (size_t i = 0; i < uni_array_len(events); i++)
@@ -310,12 +317,102 @@ static void promises(void **state)
 	is_column(&r, "label.time", 100);
 	assert_non_null(strstr(r.head, "\"\\u003cb>one\""));
 	assert_non_null(strstr(r.head, "\"begin\":\"1000\",\"duration\":500"));
+	assert_null(strstr(html, "id=\"o0\""));
+	read_free(&r);
+	free(html);
+	/* Beside itself: a second stream, of the same columns. */
+	other.beside = &in;
+	html = write_page(&other);
+	second = strstr(html, "id=\"o0\">");
+	assert_non_null(second);
+	second[4] = 'd';
+	read_page(&r, second - 50);
+	is_column(&r, "p.life", in.promises->all.v[0].last - 1000, 500);
+	uni_promise_builder_destroy(b);
+	read_free(&r);
+	free(html);
+}
+
+/* What is in doubt is there beside what is found, as the CLI tells it. */
+static void doubts(void **state)
+{
+	static const struct uni_promise_event events[] = {
+		{ .time = 1000, .kind = UNI_PE_CREATE, .thread = 0, .other = 1, .type = 19 },
+		{ .time = 1100, .kind = UNI_PE_CREATE, .thread = 0, .other = 2, .type = 8 },
+		{ .time = 1200, .kind = UNI_PE_NOTIFY, .thread = UNI_PROMISE_NOBODY, .other = 2 },
+		{ .time = 1300, .kind = UNI_PE_TRY_READ, .thread = 1, .other = 2 },
+	};
+	struct uni_promise_builder *b = uni_promise_builder_create();
+	struct uni_page_input in = { .title = "t" };
+	struct read r;
+	char *html;
+
+	assert_non_null(b);
+	for (size_t i = 0; i < uni_array_len(events); i++)
+		assert_int_equal(uni_promise_builder_add(b, &events[i]), 0);
+	in.promises = uni_promise_builder_finish(b);
+	html = write_page(&in);
+	read_page(&r, html);
+	assert_non_null(strstr(r.head, "\"findings\":[],\"doubts\":[{\"kind\":\"lost_wakeup\","
+				       "\"who\":2,\"other\":3,\"by\":1,\"time\":300,\"ns\":0,"
+				       "\"signal\":201}]"));
 	uni_promise_builder_destroy(b);
 	read_free(&r);
 	free(html);
 }
 
 /* A differential that was imported: values instead of samples. */
+/* A page holds the first, and what a finding is about; numbers are those of the page. */
+static void few_promises(void **state)
+{
+	static const struct uni_promise_event never = {
+		.time = 2000, .kind = UNI_PE_SHOULD_RESOLVE, .thread = 7, .other = 0
+	};
+	struct uni_promise_builder *b = uni_promise_builder_create();
+	struct uni_page_input in = { .title = "t", .max_promises = 2 };
+	struct uni_promise_event e = { .kind = UNI_PE_CREATE, .type = 1 };
+	struct read r;
+	char *html;
+
+	assert_non_null(b);
+	for (uint64_t i = 1; i < 10; i++) {
+		e.time = 1000 + 10 * i;
+		e.other = i;
+		e.kind = UNI_PE_CREATE;
+		assert_int_equal(uni_promise_builder_add(b, &e), 0);
+		e.kind = UNI_PE_LABEL;
+		e.thread = i;
+		e.other = UNI_PROMISE_NOBODY;
+		e.text = i == 7 ? "seven" : i == 1 ? "one" : "other";
+		e.text_len = strlen(e.text);
+		assert_int_equal(uni_promise_builder_add(b, &e), 0);
+		e.thread = 0;
+	}
+	assert_int_equal(uni_promise_builder_add(b, &never), 0);
+	in.promises = uni_promise_builder_finish(b);
+	html = write_page(&in);
+	read_page(&r, html);
+	/* 0 (the first thread), 1 and 7. */
+	is_column(&r, "p.id", 0, 1, 7);
+	is_column(&r, "p.creator", 0, 1, 1);
+	is_column(&r, "label.who", 1, 2);
+	assert_non_null(strstr(r.head, "\"left_out\":7,\"left_parts\":0"));
+	assert_non_null(strstr(r.head, "\"kind\":\"unresolved\",\"who\":3"));
+	assert_non_null(strstr(r.head, "\"seven\""));
+	assert_null(strstr(r.head, "\"other\",\""));
+	read_free(&r);
+	free(html);
+	/* All of them have room. */
+	in.max_promises = 0;
+	html = write_page(&in);
+	read_page(&r, html);
+	assert_non_null(strstr(r.head, "\"left_out\":0,\"left_parts\":0"));
+	assert_non_null(strstr(r.head, "\"other\""));
+	read_free(&r);
+	free(html);
+	uni_promise_builder_destroy(b);
+}
+
 static void aggregate(void **state)
 {
 	struct uni_profile *p = uni_profile_create();
@@ -348,6 +445,8 @@ int main(void)
 		T(samples),
 		cmocka_unit_test(calls),
 		cmocka_unit_test(promises),
+		cmocka_unit_test(few_promises),
+		cmocka_unit_test(doubts),
 		cmocka_unit_test(aggregate),
 	};
 

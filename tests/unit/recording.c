@@ -72,6 +72,8 @@ static void round_trip(void **state)
 	stats.state[UNI_VCPU_STOLEN] = 13;
 	stats.host_ns = 14;
 	stats.host_runs = 15;
+	stats.serve_ns = 16;
+	stats.silent = 2;
 	stats.nr_times = 2;
 	stats.times[1] = (struct uni_vcpu_times){ 1, 2, 3, 4, 5, 6, true };
 	stats.pause = (struct uni_pause_stats){ 1, 2, 3, 4, 5 };

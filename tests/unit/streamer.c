@@ -133,7 +133,8 @@ static void fake_stats(struct uni_target *t, struct uni_stream_stats *ret)
 		.lost = 11,
 		.failed = 5,
 		.host_ns = 700,
-		.host_runs = 7 };
+		.host_runs = 7,
+		.serve_ns = 9 };
 }
 
 static int fake_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
@@ -304,6 +305,7 @@ static void samples_become_ours(void **state)
 	assert_int_equal(st->lost, 11);
 	assert_int_equal(st->host_ns, 700);
 	assert_int_equal(st->host_runs, 7);
+	assert_int_equal(st->serve_ns, 9);
 	assert_int_equal(st->nr_times, 4);
 	assert_int_equal(st->times[1].guest_ns, 101);
 	assert_int_equal(st->times[2].guest_ns, 0);

@@ -408,6 +408,12 @@ static void test_streams(void **state)
 	uni_say_quality(&p, &f->top);
 	assert_string_equal(p.v[3], "never stopped");
 	assert_string_equal(p.v[4], "host 1.5 us/sample");
+	/* What samples cost a guest that makes them itself is no cost of the host's. */
+	f->status.inside = true;
+	refresh(f, 114 * SEC);
+	uni_say_quality(&p, &f->top);
+	assert_string_equal(p.v[4], "guest's 1.5 us/sample");
+	assert_true(f->top.quality.host_ns < 0.0);
 }
 
 /* A vCPU of the first of two guests comes later: those behind it keep what is known of them. */

@@ -2,6 +2,8 @@
 /* A guest's sub-buffers through a session and back; clocks; what is patched and what is not. */
 #include "session_place.h"
 
+#include "base/clock.h"
+#include "base/tsc.h"
 #include "session/tclock.h"
 #include "session/tinput.h"
 #include "session/tstream.h"
@@ -73,23 +75,35 @@ static void test_losses(void **state)
 	struct uni_record_trace_cpu c = { 0 };
 	struct uni_tstream *out = NULL;
 	struct uni_recorder *r = open_session(p, &out);
-	struct packet one = make(5, 100, 4, 3), two = make(6, 104, 2, 5), late = make(9, 120, 6, 5);
+	struct packet one = make(5, 100, 4, 3), two = make(6, 104, 2, 5), late = make(9, 120, 6, 4);
 
-	uni_tstream_begin(out, 0, TS, 100, 3); /* what was before is not of this trace */
+	/* Of 14 words that are missing 5 are no events, of 4 more 2 (8 of them were in `late`). */
+	one.head.extra_before = one.head.extra_after = two.head.extra_before = 20;
+	two.head.extra_after = 21;
+	late.head.extra_before = 26;
+	late.head.extra_after = 34;
+	uni_tstream_begin(out, 0, TS, 100, 20, 3); /* what was before is not of this trace */
 	put_packet(out, 0, &one, 4);
 	put_packet(out, 0, &two, 2);
 	uni_tstream_stats(out, 0, &c);
 	assert_int_equal(c.packets, 2);
 	assert_int_equal(c.words, 6);
+	assert_int_equal(c.events, 6);
+	assert_int_equal(c.others, 0);
 	assert_int_equal(c.lost, 2);
 	assert_int_equal(c.lost_words, 0);
-	put_packet(out, 0, &late, 6); /* 14 words missing: 106 to 119 */
-	uni_tstream_end(out, 0, 9, 130);
+	/* 14 words missing: 106 to 119; and losses that go back, as they don't. */
+	put_packet(out, 0, &late, 6);
+	uni_tstream_stats(out, 0, &c);
+	assert_int_equal(c.lost, 2);
+	uni_tstream_end(out, 0, 9, 130, 36);
 	uni_tstream_stats(out, 0, &c);
 	assert_int_equal(c.packets, 3);
 	assert_int_equal(c.words, 12);
 	assert_int_equal(c.lost, 6);
 	assert_int_equal(c.lost_words, 14 + 4);
+	assert_int_equal(c.lost_extra, 5 + 2);
+	assert_int_equal(uni_record_trace_lost(&c), 6 + 18 - 7);
 	/* Without a beginning, it began with the boot. */
 	put_packet(out, 1, &one, 4);
 	uni_tstream_stats(out, 1, &c);
@@ -115,12 +129,88 @@ static void check_first_stream(const struct uni_trace_stream *s)
 	h = at(s, offset);
 	assert_int_equal(h->content_size / 8, sizeof(*h) + 32);
 	assert_int_equal(h->stream_id, 16);
-	assert_int_equal(h->lost, 0);
+	assert_int_equal(h->lost, 2);
 	h = at(s, offset + h->packet_size / 8);
-	assert_int_equal(h->lost, 14);
+	assert_int_equal(h->lost, 14 + 2);  /* it said 0: from before the other one was closed */
 	assert_int_equal(h->packet_seq, 4); /* two sub-buffers are missing */
 	/* A sub-buffer that was not closed ends with its last record. */
 	assert_int_equal(h->ts_end, TS + 8 * 1000 + 50);
+}
+
+/* Reads a stream as CTF's readers do, which give up where time goes back or cannot be. */
+static uint64_t check_ctf_packet(const struct uni_trace_sub *h, uint64_t now)
+{
+	const uint64_t *word = (const uint64_t *)(const void *)(h + 1), *end;
+
+	end = word + (h->content_size / 8 - sizeof(*h)) / 8;
+	assert_true(h->ts_begin >= now && h->ts_end >= h->ts_begin);
+	now = h->ts_begin;
+	while (word < end) {
+		bool sync = (*word >> 32 & 15) == UNI_TRACE_SYNC;
+
+		now += (uint32_t)((uint32_t)*word - (uint32_t)now);
+		assert_true(!sync || (end - word >= 3 && word[1] >= now));
+		now = sync ? word[1] : now;
+		assert_true(now < INT64_MAX);
+		word += sync ? 3 : 1;
+	}
+	assert_true(h->ts_end >= now);
+	return h->ts_end;
+}
+
+static void check_ctf(const struct uni_trace_stream *s)
+{
+	uint64_t now = 0, lost = 0;
+	size_t offset = 0, nr = 0;
+
+	for (; offset < s->size; nr++) {
+		const struct uni_trace_sub *h = at(s, offset);
+
+		assert_true(h->lost >= lost && h->lost <= INT64_MAX);
+		lost = h->lost;
+		now = check_ctf_packet(h, now);
+		offset += h->packet_size / 8;
+	}
+	assert_int_equal(offset, s->size);
+	assert_true(nr > 200);
+}
+
+static uint64_t next(uint64_t *mix)
+{
+	*mix = *mix * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *mix ^ *mix >> 33;
+}
+
+/* A guest that lies, with numbers of any kind: what is written is a trace all the same. */
+static void test_lies(void **state)
+{
+	struct place *p = *state;
+	struct uni_tstream *out = NULL;
+	struct uni_recorder *r = open_session(p, &out);
+	struct uni_recording *rec = NULL;
+	struct uni_tinput *t = NULL;
+	uint64_t mix = 1;
+
+	uni_tstream_begin(out, 0, TS, 100, 0, 0);
+	for (unsigned i = 0; i < 300; i++) {
+		struct packet one = make(5 + i, 100 + 6 * i, 6, i == 3 ? UINT64_MAX : 0);
+
+		for (unsigned k = 0; i % 4 != 0 && k < 6; k++)
+			one.word[k] = k % 3 != 0
+					      ? next(&mix) >> i % 32
+					      : (uint32_t)next(&mix) |
+							(i & 1 ? UNI_TRACE_SYNC : UNI_TRACE_ENTRY) *
+								(1ull << 32);
+		one.head.ts_end = i % 5 == 1 ? next(&mix) : one.head.ts_end;
+		one.head.ts_begin = i % 7 == 1 ? next(&mix) : one.head.ts_begin;
+		put_packet(out, 0, &one, 6);
+	}
+	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	assert_int_equal(uni_tinput_open(rec, 0, &t, &p->err), 0);
+	check_ctf(&uni_tinput_get(t)->cpu[0]);
+	uni_tinput_close(t);
+	uni_recording_close(rec);
 }
 
 static void test_there_and_back(void **state)
@@ -128,7 +218,7 @@ static void test_there_and_back(void **state)
 	struct place *p = *state;
 	struct uni_tstream *out = NULL;
 	struct uni_recorder *r = open_session(p, &out);
-	struct packet one = make(5, 100, 4, 0), open = make(8, 118, 6, 0);
+	struct packet one = make(5, 100, 4, 2), open = make(8, 118, 6, 0);
 	const struct uni_trace_input *in;
 	struct uni_recording *rec = NULL;
 	struct uni_tinput *t = NULL;
@@ -136,16 +226,26 @@ static void test_there_and_back(void **state)
 
 	open.head.end_seq = 0;
 	open.head.ts_end = 0;
-	uni_tstream_begin(out, 0, TS, 100, 0);
+	uni_tstream_begin(out, 0, TS, 100, 0, 0);
 	put_packet(out, 0, &one, 4);
 	put_packet(out, 0, &open, 6);
 	after.cpu[0].words = 10;
+	after.end_ns = TS + 5;
+	after.on_cpu.nr = 2;
+	after.on_cpu.at[1].ns = TS + 3;
+	after.on_cpu.at[1].on_ns = 77;
+	after.on_cpu.at[1].stolen_ns = 5;
 	assert_int_equal(uni_recorder_set_trace(r, 0, &after, &p->err), 0);
 	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
 
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	assert_string_equal(uni_recording_meta(rec)->trace.filter, "tcp_* -x");
 	assert_int_equal(uni_recording_meta(rec)->trace.cpu[0].words, 10);
+	assert_int_equal(uni_recording_meta(rec)->trace.end_ns, TS + 5);
+	assert_int_equal(uni_recording_meta(rec)->trace.on_cpu.nr, 2);
+	assert_int_equal(uni_recording_meta(rec)->trace.on_cpu.at[1].ns, TS + 3);
+	assert_int_equal(uni_recording_meta(rec)->trace.on_cpu.at[1].on_ns, 77);
+	assert_int_equal(uni_recording_meta(rec)->trace.on_cpu.at[1].stolen_ns, 5);
 	assert_int_equal(uni_recording_meta(rec)->trace.cpu[1].clock.error_ns, UINT64_MAX);
 	assert_int_equal(uni_tinput_open(rec, 0, &t, &p->err), 0);
 	in = uni_tinput_get(t);
@@ -187,6 +287,11 @@ static void test_clock_points(void **state)
 
 	(void)state;
 	assert_non_null(c);
+	uni_tclock_open(c, 0, 1, NULL);
+	uni_tclock_add(c, 0, &points[0]);
+	uni_tclock_settle(c);
+	assert_true(uni_now_ns() - c->host_ns >= 50 * UNI_NSEC_PER_MSEC);
+	memset(c, 0, sizeof(*c));
 	uni_tclock_result(c, &info, 0, &r);
 	assert_string_equal(r.source, "guest");
 	assert_int_equal(r.error_ns, UINT64_MAX);
@@ -197,13 +302,98 @@ static void test_clock_points(void **state)
 	assert_int_equal(r.cycles, 1030000);
 	assert_int_equal(r.ns, 111000);
 	assert_int_equal(r.hz, 3000000000);
-	assert_int_equal(r.error_ns, 2000);
+	assert_int_equal(r.error_ns, 3000); /* half of one's width, and the other's */
 	/* Points of a counter that stands, or of nonsense: readers could not convert the times. */
 	memset(c, 0, sizeof(*c));
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 3, 110000, 112000 });
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 9, 1000110000, 1000112000 });
 	uni_tclock_result(c, &info, 0, &r);
 	assert_int_equal(r.hz, 3000000000);
+	assert_int_equal(r.error_ns, UINT64_MAX);
+	free(c);
+}
+
+/* A guest that does not say how fast its counter goes, which is the host's, or is not. */
+static void test_hosts_clock(void **state)
+{
+	struct uni_tclock *c = calloc(1, sizeof(*c));
+	const struct uni_ring_info info = { .nr_cpus = 1 };
+	struct uni_tclock_point p;
+	struct uni_record_clock r;
+
+	(void)state;
+	assert_non_null(c);
+	uni_tclock_open(c, 0, 1, NULL);
+	if (c->host_tsc == 0) {
+		free(c);
+		skip(); /* this host has none */
+	}
+	for (unsigned moved = 0; moved < 2; moved++) {
+		uni_tclock_open(c, 0, 1, NULL);
+		p = (struct uni_tclock_point){ .from_ns = uni_now_ns() };
+		p.cycles = uni_host_tsc() + moved * 1000000000u;
+		p.to_ns = uni_now_ns();
+		uni_tclock_add(c, 0, &p);
+		uni_tclock_settle(c);
+		uni_tclock_result(c, &info, 0, &r);
+		assert_string_equal(r.source, "ring");
+		assert_int_equal(r.cycles, p.cycles);
+		assert_int_equal(r.error_ns == UINT64_MAX, moved);
+		assert_int_equal(r.hz == UNI_NSEC_PER_SEC, moved);
+	}
+	free(c);
+}
+
+/* Wide points tell less of a frequency than who knows it; but no points are so wide that a guest's
+ * which is three times too much would be believed. */
+static void test_known_frequencies(void **state)
+{
+	struct uni_tclock *c = calloc(1, sizeof(*c));
+	const struct uni_ring_info right = { .nr_cpus = 1, .tsc_hz = 2000000000 },
+				   wrong = { .nr_cpus = 1, .tsc_hz = 6400000000 };
+	struct uni_tclock_point at[2];
+	struct uni_record_clock r;
+	uint64_t own;
+
+	(void)state;
+	assert_non_null(c);
+	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 1000, 1000000, 1001000 });
+	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 4000001000, 1975000000, 2015000000 });
+	uni_tclock_result(c, &right, 0, &r);
+	assert_int_equal(r.hz, 2000000000); /* not 2006018500, as the middles tell */
+	assert_int_equal(r.error_ns, 40000500);
+	uni_tclock_result(c, &wrong, 0, &r);
+	assert_in_range(r.hz, 2005000000, 2015000000);
+
+	uni_tclock_open(c, 1, 1, "/nonexistent");
+	uni_tclock_settle(c);
+	uni_tclock_result(c, &wrong, 0, &r); /* nothing was recorded */
+	if (c->host_tsc == 0) {
+		free(c);
+		skip(); /* this host has none */
+	}
+	own = r.hz;
+	assert_string_equal(r.source, "host");
+	assert_int_equal(r.error_ns, UINT64_MAX);
+	assert_true(own < 6000000000);
+	for (unsigned i = 0; i < 2; i++) {
+		at[i].from_ns = c->host_ns + i * UNI_NSEC_PER_MSEC;
+		at[i].to_ns = at[i].from_ns + 2000;
+		at[i].cycles = 123456789 + i * own / 1000;
+	}
+	uni_tclock_add(c, 0, &at[0]); /* one look of 1 ms */
+	uni_tclock_result(c, &wrong, 0, &r);
+	assert_in_range(r.hz, own - own / 100, own + own / 100);
+	assert_int_equal(r.error_ns, UINT64_MAX);
+	uni_tclock_add_pair(c, 0, &at[0], &at[1]);
+	uni_tclock_result(c, &wrong, 0, &r);
+	assert_in_range(r.hz, own - own / 100, own + own / 100);
+	assert_in_range(r.error_ns, 2000, UNI_NSEC_PER_SEC);
+	/* Of a counter that is slowed down. */
+	at[1].cycles = 123456789 + own / 2000;
+	at[1].to_ns -= 100; /* sharper */
+	uni_tclock_add_pair(c, 0, &at[0], &at[1]);
+	uni_tclock_result(c, &wrong, 0, &r);
 	assert_int_equal(r.error_ns, UINT64_MAX);
 	free(c);
 }
@@ -277,9 +467,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_there_and_back, setup, teardown),
 		cmocka_unit_test(test_clock_ns),
 		cmocka_unit_test(test_clock_points),
+		cmocka_unit_test(test_hosts_clock),
+		cmocka_unit_test(test_known_frequencies),
 		cmocka_unit_test(test_patch_plan),
 		cmocka_unit_test(test_patch_pieces),
 	};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""read.py FORMAT FILE [PERIOD_NS]: a profile in somebody's format as folded stacks, sorted, by the
+"""read.py FORMAT FILE [PERIOD_NS [EXITS.json]]: a profile in somebody's format as folded stacks, sorted, by the
 format's own description and none of our code. Values in time are divided by the period. protoc
 decodes what is protobuf."""
 import collections
@@ -13,6 +13,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 folded = collections.Counter()
+exits, exit_ns = collections.Counter(), collections.Counter()  # VM exits by what made them
 
 
 def text_messages(proto, message, data):
@@ -36,7 +37,7 @@ def text_messages(proto, message, data):
                                value[1:-1].encode()).decode()
                 value = re.sub(r"\\(.)", r"\1", value)
             else:
-                value = {"true": 1, "false": 0}.get(value) or int(value)
+                value = {"true": 1, "false": 0}.get(value) or int(value, 0)
             stack[-1][key].append(value)
     assert len(stack) == 1
     return stack[0]
@@ -66,10 +67,27 @@ def pprof(path, _):
             assert labels["vm"] and ("vcpu" in labels or labels["state"] == "off-cpu"), labels
 
 
+def evented(profile, names, period):
+    last, stack = profile["startValue"], []
+    for e in profile["events"]:
+        if stack and e["at"] > last:
+            folded[";".join(stack)] += (e["at"] - last) / period
+        assert e["at"] >= last
+        last = e["at"]
+        if e["type"] == "O":
+            stack.append(names[e["frame"]])
+        else:
+            assert e["type"] == "C" and stack.pop() == names[e["frame"]], "calls nest"
+    assert last == profile["endValue"] and not stack and profile["unit"] == "nanoseconds"
+
+
 def speedscope(path, period):
     p = json.load(open(path))
     names = [f["name"] for f in p["shared"]["frames"]]
     for profile in p["profiles"]:
+        if profile["type"] == "evented":
+            evented(profile, names, period)
+            continue
         assert profile["type"] == "sampled"
         assert len(profile["samples"]) == len(profile["weights"])
         assert abs(sum(profile["weights"]) - profile["endValue"]) < 1e-6
@@ -91,8 +109,15 @@ def firefox(path, _):
         assert 0 <= c < len(p["meta"]["categories"])
     for r in funcs["resource"]:
         assert -1 <= r < shared["resourceTable"]["length"]
+    schema = {m["name"]: {f["key"] for f in m["fields"]} for m in p["meta"]["markerSchema"]}
     for thread in p["threads"]:
         samples, last = thread["samples"], 0.0
+        markers = thread["markers"]
+        assert all(len(c) == markers["length"] for k, c in markers.items() if k != "length"), thread["name"]
+        for name, data, begin, end, phase in zip(*(markers[k] for k in ("name", "data", "startTime", "endTime", "phase"))):
+            assert phase == 1 and 0 <= begin <= end and set(data) == {"type"} | schema[data["type"]], data
+            exits[shared["stringArray"][name]] += data["exits"]
+            exit_ns[shared["stringArray"][name]] += (end - begin) * 1e6 * data["exits"]
         for stack, time, weight in zip(samples["stack"], samples["time"], samples["weight"]):
             names = []
             assert time >= last
@@ -106,6 +131,7 @@ def firefox(path, _):
 
 def perfetto(path, _):
     sequences, processes, threads = {}, {}, {}
+    weights = {}
     tracks, slices, open_slices = {}, collections.Counter(), collections.defaultdict(list)
     for p in text_messages("perfetto.proto", "Trace", open(path, "rb").read())["packet"]:
         key = one(p, "trusted_packet_sequence_id")
@@ -137,9 +163,16 @@ def perfetto(path, _):
             assert track in tracks
             if kind == 1:
                 name = one(e, "name", None) or one(known["event_names"][one(e, "name_iid")], "str")
+                if e["debug_annotations"] and not e["debug_annotations"][0]["string_value"]:
+                    assert one(tracks[track], "name").startswith("VM exits of vcpu ")
+                    assert one(e["debug_annotations"][0], "name") == "exits"
+                    exits[name] += one(e["debug_annotations"][0], "uint_value")
+                    weights[track] = one(e["debug_annotations"][0], "uint_value")
                 open_slices[track].append((name, one(p, "timestamp")))
             elif kind == 2:
                 name, begin = open_slices[track].pop()
+                if track in weights:
+                    exit_ns[name] += (one(p, "timestamp") - begin) * weights[track]
                 if tracks[track]["thread"]:
                     slices[name] += one(p, "timestamp") - begin
     for name, ns in slices.items():
@@ -187,7 +220,7 @@ def chrome(path, period):
         return int(us) * 1000 + int(frac)
     p = json.load(open(path), parse_float=str)
     spans([((e["pid"], e["tid"]), ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["name"])
-           for e in p["traceEvents"] if e["ph"] == "X" and e["pid"] >= 3], period)
+           for e in p["traceEvents"] if e["ph"] == "X" and 3 <= e["pid"] < 1000000], period)
 
 
 def fxt(path, period):
@@ -212,7 +245,18 @@ def leaves(path, _):
         folded[stack.rsplit(";", 1)[-1]] += float(value)
 
 
+if sys.argv[1] == "text":  # only what is above is wanted
+    sys.argv[1] = "leaves"
+    sys.argv[2] = os.devnull
 globals()[sys.argv[1]](sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 1.0)
+if sys.argv[4:]:  # what `report --exits --json` says of the same
+    folded.clear()
+    counts, ns = collections.Counter(), collections.Counter()
+    for row in json.load(open(sys.argv[4]))["rows"]:
+        counts[f"[exit {row['exit']}]"] += row["exits"]
+        ns[f"[exit {row['exit']}]"] += row["host_ns"]
+    assert counts == exits and len(counts) > 3, (counts - exits, exits - counts)
+    assert all(abs(exit_ns[k] / ns[k] - 1) < 1e-3 for k in ns if ns[k]), (ns, exit_ns)
 for key in sorted(folded):
     if abs(folded[key]) > 1e-6:
         print(key, f"{folded[key]:.3f}")

@@ -1,0 +1,315 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# inside.sh UNISCOPE BUILD SRCROOT: guests that sample and trace themselves, reached through a serial
+# port of their own, by a unix socket and by TCP: shares as the guest's books have them, and as a
+# profiler outside sees them at the same time; over lines that are cut, spoilt, slow or silent the
+# profiler ends with what it has, and the guest runs on. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+here=$SRC/tests/e2e
+cc=
+for c in clang gcc; do
+	[ -e "$BUILD/lab/trace/trace-shares-$c-fp.elf" ] && cc=$c
+done
+[ -n "$cc" ] || {
+	echo '1..0 # SKIP no traced lab images'
+	exit 0
+}
+shares=$BUILD/lab/trace/trace-shares-$cc-fp.elf
+calls1=$BUILD/lab/trace/trace-calls1-$cc-fp.elf
+port=$T/port
+by_unix=stream:unix=$port
+
+# boot_port ACCEL IMAGE APPEND [CHARDEV]: with a second serial port.
+boot_port() {
+	accel_=$1 image_=$2 append_=$3 chardev_=${4:-path=$port}
+	rm -f "$port" "$T/qmp"
+	boot "$accel_" "$image_" "$append_" --qmp "$T/qmp" --port "$chardev_"
+}
+
+# Interrupts come in anywhere, and the port's functions are called by pointer.
+graph() { # IMAGE EDGES
+	nm "$1" | awk '$2 ~ /^[tT]$/ { print "?", $3, "lab_irq_timer"; print "?", $3, "lab_irq_port" }
+		END { print "? uni_stream_poll lab_port_read"; print "? uni_stream_poll lab_port_write" }' \
+		>"$T/indirect"
+	"$SRC/lab/callgraph.py" --require "$SRC/lab/graphs/$2.edges" --indirect "$T/indirect" "$1" \
+		>"$T/graph"
+}
+
+# From inside and from outside at the same time.
+both() { # STREAM-TARGET SECONDS [HZ OUTSIDE-HZ]
+	timeout 120 "$U" record "$target" -e "$elf" -q -F "${4:-150}" -d "$2" --watch lab_truth \
+		-o "$T/out.uniscope" --overwrite &
+	outside=$!
+	timeout 120 "$U" record "$1" -e "$elf" -F "${3:-1000}" -d "$2" -o "$T/in.uniscope" --overwrite
+	status=$?
+	wait "$outside" || return 1
+	return $status
+}
+
+judge() { # SESSION WITH-BOOKS MIN-SAMPLES [MIN-OBSERVATIONS]
+	python3 "$here/judge.py" --stacks "$T/$1.json" --session "$2" --graph "$T/graph" \
+		--min-samples "$3" --min-observations "${4:-0}"
+}
+
+outside_books() {
+	"$U" export "$T/out.uniscope" -f json -o "$T/out.json" && judge out "$T/out.uniscope" 100
+}
+
+inside_books() {
+	"$U" export "$T/in.uniscope" -f json -o "$T/in.json" &&
+		babeltrace2 "$T/in.uniscope" | python3 "$here/inside_books.py" "$T" &&
+		judge in "$T/books.json" "${1:-500}" "${2:-0}"
+}
+
+# A guest whose clock is its instructions: no tick is late, whatever else this machine does, and each
+# sample is an observation of its own. One tick of ten, by chance: a round is not in step with them.
+# A slow machine takes longer for so many.
+by_instructions() {
+	for seconds in 10 20 40 80; do
+		both "$by_unix" "$seconds" 2000 20 || return 1
+		inside_books 3000 3000 >"$T/verdict" && break
+		grep -q 'want 3000): BAD' "$T/verdict" || break
+	done
+	cat "$T/verdict"
+	grep -q '^verdict: held' "$T/verdict"
+}
+
+# For as long as it takes, on a busy machine, until there is something to judge.
+at_once() { # STREAM-TARGET
+	for seconds in 8 20 50; do
+		both "$1" "$seconds" || return 1
+		{ inside_books; outside_books; } >"$T/verdict"
+		grep -q '^samples: .*): BAD' "$T/verdict" || return 0
+	done
+}
+
+top_shows() {
+	for seconds in 2 8 30; do
+		"$U" top "$by_unix" -e "$elf" --batch -d "$seconds" | grep burn_a && return 0
+	done
+	return 1
+}
+
+outputs() {
+	"$U" report "$T/in.uniscope" >"$T/report" && grep -q 'burn_a' "$T/report" &&
+		grep -q 'made by the guest itself' "$T/report" &&
+		grep -q 'guest cost .* us per sample in the guest' "$T/report" &&
+		grep -q '3 of the vCPUs had no timer ticks' "$T/report" &&
+		grep -q '^serving *[0-9]*[1-9.][0-9.]* % of one CPU of the guest' "$T/report" || {
+		cat "$T/report"
+		return 1
+	}
+	"$U" export "$T/in.uniscope" --all "$T/all" &&
+		grep -q ';recurse;recurse;burn_d ' "$T"/all/*.folded &&
+		"$U" report --html "$T/in.html" "$T/in.uniscope" && [ -s "$T/in.html" ] &&
+		babeltrace2 "$T/in.uniscope" >"$T/ctf" && [ -s "$T/ctf" ]
+}
+
+refused_by() { # STATUS WORDS COMMAND...
+	status=$1 words=$2
+	shift 2
+	timeout 60 "$@" 2>"$T/said" >/dev/null
+	refused $? "$T/said" "$status" "$words"
+}
+
+some_samples() { # TARGET OPTION...
+	to=$1
+	shift
+	timeout 120 "$U" record "$to" -e "$elf" -F 200 -d 0.7 -o "$T/in.uniscope" --overwrite "$@" &&
+		[ -n "$("$U" export "$T/in.uniscope" -f folded -o -)" ]
+}
+
+# Where QEMU listens.
+tcp_of() {
+	python3 "$here/qmp.py" "$T/qmp" query-chardev '{}' |
+		sed -n 's/.*tcp:127\.0\.0\.1:\([0-9]*\),.*/stream:tcp=127.0.0.1:\1/p' | head -1
+}
+
+# Calls, and that they are restored: the guest patches itself.
+traced() {
+	timeout 200 "$U" trace record "$by_unix" -e "$elf" -d 0.5 --filter 'burn_*' \
+		-o "$T/t.uniscope" --overwrite &&
+		babeltrace2 "$T/t.uniscope" >"$T/ctf" && grep -q 'entry:' "$T/ctf" &&
+		"$U" trace report "$T/t.uniscope" | grep -q burn_a &&
+		timeout 200 "$U" trace start "$by_unix" -e "$elf" --filter 'burn_*' --mode lite &&
+		timeout 200 "$U" trace dump "$by_unix" -e "$elf" -o "$T/d.uniscope" --overwrite &&
+		timeout 200 "$U" trace stop "$by_unix" -e "$elf" 2>"$T/stop" &&
+		timeout 200 "$U" trace stop "$by_unix" -e "$elf" 2>"$T/again" &&
+		grep -q ': [1-9][0-9]* places are as they were' "$T/stop" &&
+		grep -q ': 0 places are as they were' "$T/again"
+}
+
+# Who asks, does not read and goes away leaves a port that works.
+stalled() {
+	python3 "$here/stream_stall.py" "$port" "$(nm "$elf" | sed -n 's/ . uni_trace_head$//p')" &&
+		some_samples "$by_unix"
+}
+
+# Ends by itself, says why if it failed; what it wrote can be read; the guest answers the next.
+bad_line() { # HOW N
+	rm -f "$T/proxy"
+	python3 "$here/stream_proxy.py" "$T/proxy" "$port" "$1" "$2" &
+	proxy=$!
+	wait_for 20 [ -S "$T/proxy" ] || return 1
+	rm -rf "$T/bad.uniscope"
+	timeout 100 "$U" record "stream:unix=$T/proxy" -e "$elf" -F 200 -d 0.5 -o "$T/bad.uniscope" \
+		2>"$T/said"
+	status=$?
+	kill "$proxy" 2>/dev/null
+	wait "$proxy" 2>/dev/null
+	cat "$T/said"
+	[ "$status" -le 1 ] && [ -s "$T/said" ] || return 1
+	[ "$status" -ne 0 ] || "$U" report "$T/bad.uniscope" >/dev/null || return 1
+	some_samples "$by_unix"
+}
+
+# A line that takes seconds for what the guest writes in a blink: it ends, with some of it.
+traced_slowly() {
+	rm -f "$T/proxy"
+	python3 "$here/stream_proxy.py" "$T/proxy" "$port" slow 400 &
+	proxy=$!
+	wait_for 20 [ -S "$T/proxy" ] || return 1
+	timeout 100 "$U" trace record "stream:unix=$T/proxy" -e "$elf" -d 1 --filter 'burn_*' \
+		-o "$T/t.uniscope" --overwrite && babeltrace2 "$T/t.uniscope" >"$T/ctf"
+	status=$?
+	kill "$proxy" 2>/dev/null
+	wait "$proxy" 2>/dev/null
+	[ "$status" -eq 0 ] && grep -q 'entry:' "$T/ctf"
+}
+
+# A terminal, which at first echoes, and waits for whole lines. One after the other may have it, and
+# each leaves it as it was.
+by_tty() {
+	rm -f "$T/tty"
+	python3 "$here/stream_proxy.py" "$T/tty" "$port" tty 0 &
+	proxy=$!
+	wait_for 20 [ -c "$T/tty" ] || return 1
+	stty -g -F "$T/tty" >"$T/stty" &&
+		some_samples "stream:tty=$T/tty" &&
+		"$U" report "$T/in.uniscope" | grep -q burn_a &&
+		some_samples "stream:tty=$T/tty,baud=57600" &&
+		stty -g -F "$T/tty" | cmp - "$T/stty"
+	status=$?
+	kill "$proxy" 2>/dev/null
+	wait "$proxy" 2>/dev/null
+	return $status
+}
+
+check 'tcg: starts' boot_port tcg "$shares" 'tick=1000 port=1'
+check 'the graph of what may call what' graph "$shares" shares
+check 'unix socket: from inside and outside at once' at_once "$by_unix"
+check 'unix socket: shares, as the guest has them' inside_books
+check 'unix socket: from outside just so' outside_books
+check 'report, exports, page, babeltrace2' outputs
+check 'top' top_shows
+check 'trace record, start, dump, stop' traced
+check 'stacks: there is nothing to read' refused_by 1 'neither registers nor memory' \
+	"$U" stacks "$by_unix" -e "$elf"
+check '--watch: nor here' refused_by 1 'memory of .* cannot be read' \
+	"$U" record "$by_unix" -e "$elf" --watch lab_truth -o "$T/n.uniscope"
+check '--threads: nor here' refused_by 1 'only vCPUs are seen' \
+	"$U" record "$by_unix" -e "$elf" --threads -o "$T/n.uniscope"
+check '--method pause: nor here' refused_by 1 'the guest samples itself' \
+	"$U" record "$by_unix" -e "$elf" --method pause -o "$T/n.uniscope"
+check 'another image' refused_by 1 'build-id' \
+	"$U" record "$by_unix" -e "$calls1" -o "$T/n.uniscope"
+check 'nobody there' refused_by 1 'cannot connect' \
+	"$U" record "stream:unix=$T/nobody" -e "$elf" -o "$T/n.uniscope"
+check 'not a way' refused_by 2 'unix=PATH, tcp=HOST:PORT, tty=DEVICE or grant=DOMID' \
+	"$U" record stream:baud=9600 -e "$elf" -o "$T/n.uniscope"
+check 'a terminal' by_tty
+check 'no terminal' refused_by 2 'is no terminal device' \
+	"$U" record stream:tty=/dev/null -e "$elf" -o "$T/n.uniscope"
+for bad in 'cut 30' 'cut 2000' 'hush 1500' 'garble 700' 'lose 900' 'slow 64' 'noise 50'; do
+	# shellcheck disable=SC2086 # how and how much
+	check "a bad line: $bad" bad_line $bad
+done
+check 'a slow line: trace record ends, with events' traced_slowly
+check 'a host that reads nothing' stalled
+check 'the guest runs on' beats
+
+qemu_args='-icount shift=0'
+check 'by instructions: starts' boot_port tcg "$shares" 'tick=20000 port=1'
+check 'by instructions: shares to a point, 3000 observations' by_instructions
+qemu_args=
+
+check 'tcp: starts' boot_port tcg "$shares" 'tick=1000 port=1' host=127.0.0.1,port=0
+check 'tcp: from inside and outside at once' at_once "$(tcp_of)"
+check 'tcp: shares, as the guest has them' inside_books
+
+echo 61206b6579206f6620746865206c6162 >"$T/key"
+echo 61206b6579206f6620746865206c6163 >"$T/wrong"
+echo 'no key' >"$T/none"
+check 'a key: starts' boot_port tcg "$calls1" 'tick=1000 port=1 key=1 patch=0 mix=1'
+check 'a key: needed' refused_by 1 'wants a key' \
+	"$U" record "$by_unix" -e "$elf" -o "$T/n.uniscope"
+check 'a key: another' refused_by 1 'another key' \
+	"$U" record "$by_unix,key=$T/wrong" -e "$elf" -o "$T/n.uniscope"
+check 'a key: none in the file' refused_by 1 'holds no key' \
+	"$U" record "$by_unix,key=$T/none" -e "$elf" -o "$T/n.uniscope"
+check 'a key: this one' some_samples "$by_unix,key=$T/key"
+check 'calls1 samples itself' sh -c '"$1" report "$2" | grep -q function_3' sh "$U" "$T/in.uniscope"
+check 'a guest that does not patch itself' refused_by 1 'cannot patch its own code' \
+	"$U" trace record "$by_unix,key=$T/key" -e "$elf" -o "$T/n.uniscope"
+
+# Each thread's samples are its own: what one does is below no other.
+by_thread() {
+	some_samples "$by_unix" -F 2000 -d 3 && "$U" export --per-thread -f folded "$T/in.uniscope" >"$T/threads" || return 1
+	for f in cruncher_a_main cruncher_b_main consumer_main; do
+		grep ";$f;" "$T/threads" | sed 's/;.*//' | sort -u >"$T/$f"
+		if [ "$(grep -c '^thread 0x' "$T/$f")" -ne 1 ] || [ "$(wc -l <"$T/$f")" -ne 1 ]; then
+			cat "$T/threads"
+			return 1
+		fi
+	done
+	[ "$(cat "$T/cruncher_a_main" "$T/cruncher_b_main" "$T/consumer_main" | sort -u | wc -l)" -eq 3 ]
+}
+
+threads=$BUILD/lab/trace/trace-threads-$cc-fp.elf
+# Its switches are recorded as well: seldom, or samples find them in their way.
+qemu_args='-icount shift=0'
+check 'threads: starts' boot_port tcg "$threads" 'tick=20000 port=1 unit=50000'
+check 'threads: which one ran' by_thread
+qemu_args=
+
+# Each vCPU samples itself. The first is also who serves the port, so it may have less time of its own;
+# chains of the others end at their root as well.
+boot_two() {
+	rm -f "$port" "$T/qmp"
+	boot tcg "$BUILD/lab/trace/trace-smp-$cc-fp.elf" 'inner=20 tick=1000 port=1' --smp 2 \
+		--qmp "$T/qmp" --port "path=$port" && wait_for 120 grep -q '^smp: 2 vCPUs' "$T/serial"
+}
+
+by_vcpu() {
+	for seconds in 3 10 30; do
+		some_samples "$by_unix" -F 1000 -d "$seconds" &&
+			"$U" export --per-vcpu -f folded "$T/in.uniscope" >"$T/vcpus" || return 1
+		awk '/^vcpu 0;.*;cpu0_work;cpu0_(hot|warm)[; ]/ { first += $NF }
+			/^vcpu 1;lab_ap_entry;lab_ap_main;ap_work;cpu1_work;cpu1_hot[; ]/ { second += $NF }
+			/^vcpu 0;.*cpu1_|^vcpu 1;.*cpu0_|^vcpu [2-9]/ { astray += $NF }
+			{ all += $NF }
+			END { exit !(!astray && first > all / 20 && second > all * 2 / 5 &&
+				first + second > all * 9 / 10) }' "$T/vcpus" &&
+			"$U" report "$T/in.uniscope" | grep -q '2 of the vCPUs had no timer ticks' && return 0
+	done
+	cat "$T/vcpus"
+	return 1
+}
+
+check 'two vCPUs: starts' boot_two
+check 'two vCPUs: each samples itself' by_vcpu
+
+check 'off: starts' boot_port tcg "$shares" ''
+check 'off: the guest ignores the port' refused_by 1 'no answer' \
+	"$U" record "$by_unix" -e "$elf" -o "$T/n.uniscope"
+
+case $accels in
+*kvm*)
+	check 'kvm: starts' boot_port kvm "$shares" 'tick=100 port=1'
+	check 'kvm: samples' some_samples "$by_unix"
+	;;
+esac
+end_guest
+finish

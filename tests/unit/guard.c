@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stops that are let go and tried again, on a target that is not there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "target/guard.h"
+
+struct fake {
+	struct uni_target t;
+	unsigned fail; /* snaps that come to nothing */
+	uint64_t stood_ns[4];
+	unsigned snaps, brief, releases;
+};
+
+static int fake_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+{
+	struct fake *f = (struct fake *)t;
+	unsigned i = f->snaps++;
+
+	(void)vcpu_mask;
+	(void)ret;
+	assert_true(flags & UNI_SNAP_HOLD);
+	f->brief += (flags & UNI_SNAP_BRIEF) != 0;
+	if (i >= f->fail)
+		return 0;
+	t->stood_ns = f->stood_ns[i % 4];
+	return -UNI_EAGAIN;
+}
+
+static int fake_release(struct uni_target *t)
+{
+	((struct fake *)t)->releases++;
+	return 0;
+}
+
+static const struct uni_target_ops ops = { .snap = fake_snap, .release = fake_release };
+
+/* The longest of the stops that came to nothing is told, and only the last one is held. */
+static void test_tries_again(void **state)
+{
+	struct fake f = { .t.ops = &ops, .fail = 3, .stood_ns = { 100, 400, 200 } };
+	struct uni_regs regs[2];
+	struct uni_pause p;
+
+	(void)state;
+	assert_int_equal(uni_pause_begin_brief(&p, &f.t, 3, regs), 0);
+	assert_int_equal(f.snaps, 4);
+	assert_int_equal(f.brief, 4);
+	assert_int_equal(p.tried_ns, 400);
+	assert_int_equal(f.releases, 0);
+	assert_int_equal(uni_pause_end(&p), 0);
+	assert_int_equal(f.releases, 1);
+	assert_true(p.end_ns >= p.begin_ns);
+}
+
+/* In the end the others stand for the one that is late. */
+static void test_waits_at_last(void **state)
+{
+	struct fake f = { .t.ops = &ops, .fail = UINT32_MAX };
+	struct uni_regs regs[2];
+	struct uni_pause p;
+
+	(void)state;
+	assert_int_equal(uni_pause_begin_brief(&p, &f.t, 3, regs), -UNI_EAGAIN);
+	assert_true(f.brief > 1);
+	assert_int_equal(f.snaps, f.brief + 1);
+	assert_null(p.t);
+}
+
+/* Who samples waits: its samples are told by how long that took. */
+static void test_plain(void **state)
+{
+	struct fake f = { .t.ops = &ops, .fail = 1, .stood_ns = { 5 } };
+	struct uni_regs regs[2];
+	struct uni_pause p;
+
+	(void)state;
+	assert_int_equal(uni_pause_begin(&p, &f.t, 3, regs), -UNI_EAGAIN);
+	assert_int_equal(f.snaps, 1);
+	assert_int_equal(f.brief, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tries_again),
+		cmocka_unit_test(test_waits_at_last),
+		cmocka_unit_test(test_plain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

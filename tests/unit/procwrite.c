@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writing into a process of which one thread cannot stop: it is in vfork(), which no stop ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/patch.h"
+#include "target/proc/proc.h"
+
+#define LONG_US 500000
+#define TRIES	10000
+
+/* Shared with the child. */
+struct shared {
+	atomic_ulong main_turns, other_turns;
+	atomic_int away; /* how often the other thread went into vfork() */
+	_Alignas(8) uint32_t place;
+};
+
+static struct shared *mem;
+
+/* Not one after the other without a pause: it can be stopped in between. */
+static void *other(void *arg)
+{
+	for (;;) {
+		pid_t pid;
+
+		atomic_fetch_add(&mem->away, 1);
+		pid = vfork();
+		if (pid == 0) {
+			(void)usleep(LONG_US);
+			_exit(0);
+		}
+		(void)waitpid(pid, NULL, 0);
+		for (int i = 0; i < 1000; i++) {
+			atomic_fetch_add(&mem->other_turns, 1);
+			(void)usleep(100);
+		}
+	}
+	return arg;
+}
+
+static _Noreturn void run_child(void)
+{
+	pthread_t t;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves it */
+	(void)pthread_create(&t, NULL, other, NULL);
+	for (;;) {
+		atomic_fetch_add(&mem->main_turns, 1);
+		(void)usleep(100);
+	}
+}
+
+static pid_t start(void)
+{
+	pid_t pid;
+
+	mem = mmap(NULL, sizeof(*mem), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		run_child();
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)munmap(mem, sizeof(*mem));
+}
+
+static int write_place(struct uni_proc *p, uint8_t from, uint8_t to)
+{
+	const struct uni_patch one = { .va = (uintptr_t)&mem->place,
+		.gpa = (uintptr_t)&mem->place,
+		.len = 4,
+		.old_bytes = { from },
+		.new_bytes = { to } };
+	struct uni_patch_job job = { .patch = &one, .nr = 1 };
+
+	return uni_proc_write_text(&p->base, &job);
+}
+
+/* Waits until it is away again, and has been told to stop there in vain. */
+static void write_in_vain(struct uni_proc *p)
+{
+	for (int i = 0; i < 100; i++) {
+		int away = atomic_load(&mem->away), rc;
+
+		while (atomic_load(&mem->away) == away)
+			(void)usleep(1000);
+		(void)usleep(LONG_US / 20);
+		rc = write_place(p, mem->place & 1, !(mem->place & 1));
+		if (rc == -UNI_EAGAIN)
+			return;
+		assert_int_equal(rc, 0); /* it was late: once more */
+	}
+	fail_msg("it could be stopped each time");
+}
+
+static void goes_on(atomic_ulong *turns)
+{
+	unsigned long before = atomic_load(turns);
+
+	for (int i = 0; i < TRIES && atomic_load(turns) < before + 10; i++)
+		(void)usleep(1000);
+	assert_true(atomic_load(turns) >= before + 10);
+}
+
+static void again_until_it_stops(void **state)
+{
+	struct uni_proc p = { .pid = start() };
+	uint8_t was;
+	int rc = 0;
+
+	write_in_vain(&p);
+	was = mem->place & 1;
+	for (int i = 0; i < TRIES; i++) {
+		rc = write_place(&p, was, !was);
+		if (rc != -UNI_EAGAIN)
+			break;
+		(void)usleep(2000);
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(mem->place, !was);
+	goes_on(&mem->main_turns);
+	goes_on(&mem->other_turns);
+	end(p.pid);
+}
+
+/* Nobody comes back for what was told to stop. */
+static void given_up(void **state)
+{
+	struct uni_proc p = { .pid = start() };
+
+	write_in_vain(&p);
+	goes_on(&mem->main_turns);
+	goes_on(&mem->other_turns);
+	end(p.pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(again_until_it_stops),
+		cmocka_unit_test(given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a trace does not hold is told: its silent end, what is missing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "promise_events.h"
+
+/* 2 missed the signal of 3; nothing happened for 12 s then. */
+static void a_silent_end(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	uint64_t stopped;
+	char *text;
+
+	(void)state;
+	create(NOBODY, 1, 19, "netif");
+	create(NOBODY, 2, 19, "tcp");
+	create(NOBODY, 3, 22, "reply");
+	ev(UNI_PE_SHOULD_RESOLVE, 2, NOBODY);
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	ev(UNI_PE_NOTIFY, NOBODY, 3);
+	ev(UNI_PE_SWITCH, 2, NOBODY);
+	ev(UNI_PE_TRY_READ, 2, 3);
+	put((struct uni_promise_event){ .kind = UNI_PE_HIATUS, .thread = NOBODY, .other = NOBODY });
+	stopped = now + UINT64_C(12000000000);
+	uni_promise_builder_end(b, now - 500); /* what was heard later was recorded */
+	uni_promise_builder_end(b, stopped);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->end, stopped);
+	assert_int_equal(of(m, 2)->wait_ns, UINT64_C(12000001000));
+	assert_int_equal(m->pauses.v[m->pauses.nr - 1].end, stopped);
+	assert_int_equal(m->runs.v[m->runs.nr - 1].end, now);
+	assert_int_equal(uni_promise_findings(m, 100000000, &f), 0);
+	text = said(m, &f, 0);
+	expect_text(text, "nothing has signalled it since (12.000 s)");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* 5 of these 7 were told by an event, or all. */
+static void lost_before(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	ev(UNI_PE_SWITCH, 1, NOBODY);
+	put((struct uni_promise_event){ .kind = UNI_PE_LOST, .thread = NOBODY, .value = 5 });
+	uni_promise_builder_lost(b, 5, false);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->lost, 5);
+	assert_int_equal(m->gaps, 1);
+	assert_false(m->lost_at_most);
+	uni_promise_builder_lost(b, 7, true);
+	assert_int_equal(m->lost, 7);
+	assert_int_equal(m->gaps, 2);
+	assert_true(m->lost_at_most);
+}
+
+static void nothing_has_no_end(void **state)
+{
+	const struct uni_promise_model *m;
+
+	(void)state;
+	uni_promise_builder_end(b, 12345);
+	m = uni_promise_builder_finish(b);
+	assert_int_equal(m->begin, 0);
+	assert_int_equal(m->end, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_silent_end, begin, end),
+		cmocka_unit_test_setup_teardown(lost_before, begin, end),
+		cmocka_unit_test_setup_teardown(nothing_has_no_end, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("promise_gaps", tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who starves, and whether a thread or the host is to blame. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "promise_events.h"
+
+/* 2 comes while 3 has the CPU, for `ms` yet, heard of every `step` ns; then 1 runs, who waited. */
+static void one_hog(uint64_t ms, uint64_t step)
+{
+	uint64_t until;
+
+	ev(UNI_PE_TRY_READ, 1, 2);
+	ev(UNI_PE_SWITCH, 3, NOBODY);
+	ev(UNI_PE_NOTIFY, 1, 2);
+	for (until = now + ms * 1000000; now + step < until; now += step)
+		assert_int_equal(uni_promise_builder_heard(b, 0, now + step), 0);
+	now = until;
+	ev(UNI_PE_READ, 1, 2);
+}
+
+static const struct uni_promise_model *hogs(unsigned nr, uint64_t ms, uint64_t step)
+{
+	create(NOBODY, 1, 19, "patient");
+	create(NOBODY, 2, 8, "packet");
+	create(NOBODY, 3, 19, "busy");
+	for (unsigned i = 0; i < nr; i++)
+		one_hog(ms, step);
+	return uni_promise_builder_finish(b);
+}
+
+/* That it ran is seen in what it did. */
+static void starvation(void **state)
+{
+	const struct uni_promise_model *m = hogs(1, 50, 1000000);
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 1);
+	assert_int_equal(f.doubts.nr, 0);
+	assert_int_equal(f.all.v[0].kind, UNI_FINDING_STARVED);
+	assert_int_equal(f.all.v[0].who, uni_promise_find(b, 1));
+	assert_int_equal(f.all.v[0].other, uni_promise_find(b, 3));
+	assert_int_equal(f.all.v[0].ns, 50001000);
+	assert_int_equal(f.all.v[0].silent, 0);
+	uni_findings_deinit(&f);
+	assert_int_equal(uni_promise_findings(m, 60000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+}
+
+/* Nothing is heard of it: the host may have run something else. */
+static void perhaps_the_host(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+	char *text;
+
+	(void)state;
+	/* Its turns are short but for this one, which is silent. */
+	for (int i = 0; i < 8; i++) {
+		ev(UNI_PE_SWITCH, 3, NOBODY);
+		ev(UNI_PE_SWITCH, 1, NOBODY);
+	}
+	m = hogs(1, 50, 40000000);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	assert_int_equal(f.doubts.nr, 1);
+	assert_int_equal(f.doubts.v[0].other, uni_promise_find(b, 3));
+	assert_int_equal(f.doubts.v[0].silent, 50001000);
+	text = said(m, &f, 0);
+	assert_int_equal(strncmp(text, "no finding\n", 11), 0);
+	expect_text(text, "patient could run, and waited 50.001 ms; busy had the CPU, and nothing "
+			  "was heard of it for 50.001 ms in all, 2 ms or more at a time\n");
+	free(text);
+	uni_findings_deinit(&f);
+}
+
+/* Most of its turns are that long: no host picks one thread. */
+static void usual_hog(void **state)
+{
+	const struct uni_promise_model *m = hogs(3, 50, 60000000);
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 3);
+	assert_int_equal(f.doubts.nr, 0);
+	assert_int_equal(f.all.v[0].silent, 50001000);
+	uni_findings_deinit(&f);
+}
+
+/* So are those of others: that is the host. */
+static void all_are_slow(void **state)
+{
+	const struct uni_promise_model *m;
+	struct uni_findings f = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		ev(UNI_PE_SWITCH, 4 + i % 4, NOBODY);
+		now += 40000000;
+	}
+	m = hogs(3, 50, 60000000);
+	assert_int_equal(uni_promise_findings(m, 10000000, &f), 0);
+	assert_int_equal(f.all.nr, 0);
+	assert_int_equal(f.doubts.nr, 3);
+	uni_findings_deinit(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(starvation, begin, end),
+		cmocka_unit_test_setup_teardown(perhaps_the_host, begin, end),
+		cmocka_unit_test_setup_teardown(usual_hog, begin, end),
+		cmocka_unit_test_setup_teardown(all_are_slow, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("starved", tests, NULL, NULL);
+}

@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What a domain without privileges recorded of another, cases/domu.sh, against that one's books.
+. "$SRC/tests/xen/judge.sh"
+books() {
+	babeltrace2 "$OUT/in.uniscope" | python3 "$SRC/tests/e2e/inside_books.py" "$OUT" &&
+		python3 "$SRC/tests/e2e/judge.py" --stacks "$OUT/in.json" --session "$OUT/books.json" \
+			--graph "$BUILD/lab/xen-shares-gcc-fp.graph" --min-samples 200
+}
+verdict 'shares and chains are the guest'"'"'s' books
+echo "1..$n"
