@@ -82,6 +82,7 @@ static void patch(enum mode mode)
 			const struct uni_site *s = &sites->site[fn->first + k];
 			uint64_t hook = s->kind == UNI_SITE_EXIT ? exits[mode]
 					: mode == OFF		 ? 0
+					: mode == FUNCTION	 ? h->entry_only
 								 : h->entry;
 			uint8_t b[UNI_SITE_BYTES];
 

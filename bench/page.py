@@ -181,7 +181,7 @@ def page(args):
                 ms = b.run("(() => { const a = uniscope.app, out = [], w = a.model.end / 100; for (let i = 10; i < 20; i++) {"
                            " a.state.t0 = i * w; a.state.t1 = a.state.t0 + w; a.graphs.clear(); const t = performance.now(); a.graph(); out.push(performance.now() - t); } return out; })()")
                 print(f"    a hundredth of the time as a new flame graph: {statistics.median(ms):.1f} ms")
-        for n, runs in ((2000, 100000), (100000, 1000000)):
+        for n, runs in ((2000, 100000), (100000, 1000000), (100000, 5000000)):
             head, columns = promises(n, runs)
             size = put(shell, folder / "promises.html", head, columns)
             with browser.Browser(1600, 1000) as b:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tracekill.sh [-b BUILD-DIR] [-n KILLS] [-a kvm|tcg] [-s VCPUS]: what switching tracing on costs, and
 # what is left when the profiler dies of it. A lab guest of a thousand traced functions runs; 20 times
-# `trace start` and `trace stop` say how long it stood; then KILLS (200) of `trace start`, `trace record`
+# `trace start` and `trace stop` say how long it stood, and `trace record` and `trace dump` for how long at
+# their end; then KILLS (200) of `trace start`, `trace record`
 # and `trace stop` are killed (kill -9) at random instants of their work. After each, every place that
 # is patched must hold old bytes or new ones (the next command verifies all, and leaves nothing alone),
 # and the guest's own heartbeat must go on. In the end everything is off, byte for byte.
@@ -14,7 +15,7 @@ while getopts b:n:a:s: opt; do
 	n) kills=$OPTARG ;;
 	a) accel=$OPTARG ;;
 	s) vcpus=$OPTARG ;;
-	*) sed -n '3,9s/^# //p' "$0" >&2; exit 2 ;;
+	*) sed -n '3,10s/^# //p' "$0" >&2; exit 2 ;;
 	esac
 done
 # shellcheck disable=SC2034 # for guest.sh
@@ -34,6 +35,11 @@ stood() { # COMMAND...: microseconds
 	sed -n 's/.*the guest stood for \([0-9]*\) us.*/\1/p' "$T/said" | head -1
 }
 
+ended() { # COMMAND...: of `trace record`, `trace dump`, at their end
+	"$U" trace "$@" -o "$T/e.uniscope" --overwrite 2>"$T/said" || fail "$* : $(cat "$T/said")"
+	sed -n 's/.* stood for \([0-9]*\) us at the end.*/\1/p' "$T/said" | head -1
+}
+
 code() { # FILE: of the first and the last function, and some between
 	"$U" record "$target" -e "$image" -q -F 20 -d 0.2 --watch many_000:512 --watch many_333:512 \
 		--watch many_666:512 --watch many_990:160 -o "$T/code.uniscope" --overwrite &&
@@ -49,9 +55,11 @@ for i in $(seq 20); do
 	stood start "$target" -e "$image" --filter 'many_*' >>"$T/start"
 	[ "$i" -gt 1 ] || echo "$accel, $vcpus vCPUs: $(sed 's/^uniscope: //; s/;.*//' "$T/said")"
 	stood stop "$target" -e "$image" >>"$T/stop"
+	ended record "$target" -e "$image" --filter 'many_*' -d 0.05 >>"$T/record"
+	ended dump "$target" -e "$image" >>"$T/dump"
 done
 echo "the guest stood for us, median of 20 (least, most):"
-for what in start stop; do
+for what in start stop record dump; do
 	echo "  $what $(median 20 <"$T/$what") ($(sort -n "$T/$what" | head -1), $(sort -n "$T/$what" | tail -1))"
 done
 
