@@ -127,15 +127,14 @@ static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
 		.ended = has_ended,
 		.ended_ctx = q };
 	struct uni_guest g, *const one[] = { &g };
-	int rc = uni_guest_open(&g, &args, err), status;
+	int rc = uni_guest_open(&g, &args, err);
 
-	if (rc != 0) {
-		if (uni_qemu_ended(q, &status))
-			return uni_err_prefix(err, "the guest ended before it could be recorded");
-		return rc;
+	if (rc == 0) {
+		rc = uni_record_guests(one, 1, &o.rec, NULL, err);
+		uni_guest_close(&g);
 	}
-	rc = uni_record_guests(one, 1, &o.rec, NULL, err);
-	uni_guest_close(&g);
+	if (rc != 0 && uni_qemu_ending(q))
+		return uni_err_prefix(err, "the guest ended before it could be recorded");
 	return rc;
 }
 

@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "cli/term.h"
@@ -179,6 +180,36 @@ int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 	*status_ret = r > 0 ? status : 0;
 	q->pid = 0;
 	return 1;
+}
+
+/* The kernel's PF_EXITING (proc(5), stat: field 9, flags): set before a task's files are closed. */
+#define EXITING 0x4u
+
+static bool is_exiting(pid_t pid)
+{
+	char path[32], stat[512];
+	const char *end;
+	unsigned flags;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (uni_read_small(path, stat, sizeof(stat)) < 0)
+		return true;
+	end = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
+	return end != NULL && sscanf(end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       (flags & EXITING) != 0;
+}
+
+bool uni_qemu_ending(struct uni_qemu *q)
+{
+	uint64_t until = uni_now_ns() + STOP_NS;
+	int status;
+
+	while (!uni_qemu_ended(q, &status)) {
+		if (!is_exiting(q->pid) || uni_now_ns() > until)
+			return false;
+		nap(10 * UNI_NSEC_PER_MSEC);
+	}
+	return true;
 }
 
 /* The last line that QEMU wrote, which says why it ended; "nothing" if there is none. */

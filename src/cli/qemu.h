@@ -3,6 +3,7 @@
 #ifndef UNI_CLI_QEMU_H
 #define UNI_CLI_QEMU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -35,6 +36,8 @@ struct uni_qemu {
 int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *ret, struct uni_err *err);
 /* Has it ended by itself? *status_ret: its wait status. */
 int uni_qemu_ended(struct uni_qemu *q, int *status_ret);
+/* The same, and if it is on its way out, waits for its end: its VM is gone before wait() tells. */
+bool uni_qemu_ending(struct uni_qemu *q);
 void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
 
 #endif

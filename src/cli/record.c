@@ -18,8 +18,8 @@
 #include "cli/threads.h"
 #include "cli/watches.h"
 #include "config.h"
-#include "session/places.h"
 #include "session/sampler.h"
+#include "session/sdir.h"
 #include "target/replay/writer.h"
 
 #define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
@@ -203,35 +203,6 @@ static int tee_end(struct uni_guest *g, const struct uni_record_args *args, stru
 	return rc;
 }
 
-/* What the source says about the addresses goes with the session, if the image has debug data. */
-static void add_places(
-	const struct uni_image *img, const struct uni_record_args *args, const char *path)
-{
-	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
-	struct uni_err err = { 0 };
-	const char *note = NULL;
-	int rc = uni_session_add_places(path, img, &search, &note, &err);
-
-	if (rc != 0 && rc != -UNI_ENOENT)
-		uni_note("no lines and inlined functions in %s: %s", path, err.msg);
-	else if (note != NULL)
-		uni_note("%s: %s", uni_image_path(img), note);
-}
-
-static int add_symbols(
-	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err)
-{
-	int rc = 0;
-
-	if (g->symtab != NULL)
-		rc = uni_recorder_add_symtab(rec, number, g->symtab, err);
-	else if (g->image != NULL)
-		rc = uni_recorder_add_image(rec, number, g->image, err);
-	for (size_t i = 0; rc == 0 && i < g->nr_more; i++)
-		rc = uni_recorder_add_more(rec, number, g->more[i].image, g->more[i].bias, err);
-	return rc;
-}
-
 /* The session with all its guests, and their names' symbols. */
 static int begin_session(struct run *run, const char *path, struct uni_err *err)
 {
@@ -245,7 +216,7 @@ static int begin_session(struct run *run, const char *path, struct uni_err *err)
 		if (i != 0)
 			rc = uni_recorder_add_guest(run->rec, &part->meta, &number, err);
 		if (rc == 0)
-			rc = add_symbols(run->rec, number, part->g, err);
+			rc = uni_record_add_symbols(run->rec, number, part->g, err);
 		run->job[i].cfg.guest = part->number = number;
 	}
 	return rc;
@@ -310,16 +281,13 @@ static int end_session(struct run *run, struct uni_err *err)
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
 
-static void add_all_places(const struct run *run, const char *path)
+static bool has_samples(const struct run *run)
 {
-	for (size_t i = 0; i < run->nr; i++) {
-		const struct uni_guest *g = run->part[i].g;
+	uint64_t sum = 0;
 
-		if (g->image != NULL && g->symtab == NULL)
-			add_places(g->image, run->args, path);
-		for (size_t k = 0; k < g->nr_more; k++)
-			add_places(g->more[k].image, run->args, path);
-	}
+	for (size_t i = 0; i < run->nr; i++)
+		sum += run->job[i].stats.samples;
+	return sum != 0;
 }
 
 static void summarize(const struct run *run, const char *path)
@@ -353,12 +321,15 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 	rc2 = run->rec != NULL ? end_session(run, rc == 0 ? err : NULL) : 0;
 	if (rc == 0)
 		rc = rc2;
-	if (rc == 0)
-		add_all_places(run, path);
+	for (size_t i = 0; rc == 0 && i < run->nr; i++)
+		uni_record_add_places(run->part[i].g, args, path);
 	if (args->save_replay != NULL) {
 		rc2 = tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;
 	}
+	/* Of a guest that was gone before its first sample there is nothing to keep. */
+	if (rc != 0 && run->rec != NULL && !has_samples(run))
+		uni_sdir_remove(path);
 	if (rc == 0 && !args->quiet)
 		summarize(run, path);
 	return rc;

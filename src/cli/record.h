@@ -104,6 +104,13 @@ void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_arg
 void uni_record_name_guest(
 	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX]);
 
+/* The names of the guest's images go into the session. */
+int uni_record_add_symbols(
+	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err);
+/* What the source says about the addresses goes with it, if the images have debug data. */
+void uni_record_add_places(
+	const struct uni_guest *g, const struct uni_record_args *args, const char *path);
+
 /* Frequency and duration make sense? -UNI_EUSAGE. */
 int uni_record_check_args(struct uni_record_args *args, struct uni_err *err);
 
