@@ -44,6 +44,8 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 	const struct uni_record_stats *st)
 {
 	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
+	/* A guest that samples itself has rings for more CPUs than may run: see serving(). */
+	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
 	char missed[96];
 
 	if (uni_quality_streamed(m))
@@ -53,8 +55,8 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 			st->late, st->skipped);
 	uni_note("%s%s%" PRIu64 " samples in %.1f s from %" PRIu32 " vCPU%s, %s, %" PRIu64
 		 " chains cut short (%.2f %% complete)",
-		of, sep, st->weight, uni_quality_seconds(st), m->nr_vcpus,
-		m->nr_vcpus == 1 ? "" : "s", missed, st->truncated, complete);
+		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
+		st->truncated, complete);
 	if (st->guessed != 0)
 		uni_note("%s%s%" PRIu64
 			 " chains (%.2f %%) have frames that were found by searching "
@@ -102,8 +104,8 @@ static void serving(const char *of, const char *sep, const struct uni_record_sta
 			 "for several",
 			of, sep, st->samples);
 	if (st->silent != 0)
-		uni_note("%s%s%" PRIu32 " of its vCPUs had no timer ticks, and so no samples", of,
-			sep, st->silent);
+		uni_note("%s%s%" PRIu32 " more of its CPUs had no timer ticks, and so no samples",
+			of, sep, st->silent);
 	if (wall > 0)
 		uni_note("%s%sthe guest spent %.2f %% of one CPU handing them over by its port", of,
 			sep, (double)st->serve_ns / 1e7 / wall);
