@@ -130,9 +130,10 @@ static int open_all(struct report *r, struct uni_err *err)
 		r->args->in = &r->in;
 	}
 	in = r->args->in;
-	if (in->folder != NULL && !uni_mirage_is_folder(in->folder))
+	if (in->folder != NULL && uni_importer_of_folder(in->folder) == NULL)
 		return open_session(r, err);
-	if (in->folder != NULL || (r->args->format == NULL && uni_mirage_is(in->data, in->size)))
+	if (in->folder != NULL ? uni_mirage_is_folder(in->folder)
+			       : (r->args->format == NULL && uni_mirage_is(in->data, in->size)))
 		return open_promises(r, err);
 	if (r->args->format != NULL && strcmp(r->args->format, "ftrace") == 0) {
 		rc = uni_call_source_open(r->args, &r->calls, err);
@@ -179,7 +180,12 @@ static struct uni_page_input input_of(
 
 static void note_left(const struct report *r, const struct uni_page_left *left)
 {
-	if (left->torn != 0)
+	if (left->missing != 0)
+		uni_note("%s: %" PRIu64
+			 " samples or exits could not be read: the stream is damaged (%" PRIu64
+			 " torn packets)",
+			r->args->path, left->missing, left->torn);
+	else if (left->torn != 0)
 		uni_note("%s: %" PRIu64 " torn packets were passed over: the stream is damaged",
 			r->args->path, left->torn);
 	if (left->samples != 0)

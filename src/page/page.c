@@ -128,6 +128,8 @@ static void describe(struct uni_json *j, const struct page *p)
 	if (p->in->rec != NULL)
 		describe_recording(j, p);
 	uni_json_kv(u64, j, "left_out", p->samples.left_out);
+	uni_json_kv(u64, j, "missing", p->samples.missing);
+	uni_json_kv(u64, j, "torn", p->samples.torn);
 	describe_tree(j, "samples", &samples);
 	describe_tree(j, "exits", &p->samples.exits);
 	describe_calls(j, &p->calls);
@@ -273,6 +275,7 @@ int uni_page_write_data(const struct uni_page_input *in, struct uni_sink *out,
 		rc = put_data(&p, 0, out, err);
 	if (rc == 0) {
 		*left_ret = (struct uni_page_left){ .torn = p.samples.torn,
+			.missing = p.samples.missing,
 			.calls = p.calls.left_out,
 			.samples = p.samples.left_out,
 			.promises = p.promises.left_out,
@@ -302,6 +305,7 @@ int uni_page_write(const struct uni_page_input *in, struct uni_sink *out,
 		put_script(out);
 	if (rc == 0 && left_ret != NULL)
 		*left_ret = (struct uni_page_left){ .torn = p.samples.torn + other.samples.torn,
+			.missing = p.samples.missing + other.samples.missing,
 			.calls = p.calls.left_out + other.calls.left_out,
 			.samples = p.samples.left_out,
 			.promises = p.promises.left_out + other.promises.left_out,

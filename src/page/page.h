@@ -46,6 +46,7 @@ struct uni_page_store; /* page/store.h */
 /* What did not get into the page. */
 struct uni_page_left {
 	uint64_t torn;		      /* packets of samples */
+	uint64_t missing;	      /* samples and exits that the recording tells of, and lacks */
 	uint64_t calls;		      /* above UNI_PAGE_CALLS_MAX */
 	uint64_t samples;	      /* and exits, above UNI_PAGE_SAMPLES_MAX each */
 	uint64_t promises;	      /* above UNI_PAGE_PROMISES_MAX */

@@ -22,6 +22,7 @@ struct uni_part_tree_info {
 struct uni_part_samples {
 	struct uni_part_tree_info samples, exits;
 	uint64_t torn, left_out;
+	uint64_t missing; /* samples and exits that a recording tells of and does not hold */
 };
 int uni_part_samples(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err);

@@ -106,6 +106,16 @@ static int put_near(struct adder *a, uint32_t nodes, struct uni_profile **tree)
 	return uni_profile_finish(to);
 }
 
+static uint64_t missing(const struct uni_recording *rec, enum uni_build_what what,
+	const struct uni_build_read *read)
+{
+	const struct uni_record_stats *st = uni_recording_stats(rec);
+	uint64_t all = what == UNI_BUILD_SAMPLES ? st->samples : st->exits;
+	uint64_t got = what == UNI_BUILD_SAMPLES ? read->samples : read->exits;
+
+	return uni_recording_was_closed(rec) && got < all ? all - got : 0;
+}
+
 static int read_all(struct adder *a, struct uni_blob *b, const struct uni_page_input *in,
 	const struct uni_build_opts *opts, struct uni_part_samples *ret, struct uni_err *err)
 {
@@ -126,6 +136,7 @@ static int read_all(struct adder *a, struct uni_blob *b, const struct uni_page_i
 	if (rc != 0)
 		return rc;
 	ret->torn += read.torn;
+	ret->missing += missing(in->rec, opts->what, &read);
 	uni_part_tree(b, opts->what == UNI_BUILD_SAMPLES ? "s" : "x", *tree);
 	return 0;
 }

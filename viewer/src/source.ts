@@ -87,7 +87,7 @@ export class Points implements Source {
         const dur = this.durOf(i), end = this.time[i]!;
 
         if (!(sel.t1 > sel.t0)) return 1;
-        return dur > 0 ? Math.max(0, Math.min(end, sel.t1) - Math.max(end - dur, sel.t0)) / dur : end < sel.t1 ? 1 : 0;
+        return dur > 0 ? Math.max(0, Math.min(end, sel.t1) - Math.max(end - dur, sel.t0 > 0 ? sel.t0 : -Infinity)) / dur : end < sel.t1 ? 1 : 0;
     }
 
     self(sel: Selection): Float64Array {

@@ -69,7 +69,7 @@ export class Url {
         if (location.hash === '' || location.hash === this.last) return;
         s.view = q.get('v') ?? s.view;
         s.source = m.sources.find((x) => x.key === q.get('src'))?.key ?? m.sources[0]?.key ?? '';
-        [s.t0, s.t1] = [Math.max(0, t0), t1];
+        [s.t0, s.t1] = t0 < m.end ? [Math.max(0, t0), Math.min(t1, m.end)] : [0, 0];
         [s.z0, s.z1] = this.range(q.get('z'));
         s.who = /^\d{1,9}$/.test(q.get('who') ?? '') ? Number(q.get('who')) : -1;
         s.cpu = m.cpus.list.indexOf(q.get('cpu') ?? '\0');
