@@ -11,10 +11,9 @@
 static int add_calls(struct uni_profile *p, struct uni_call_source *s, bool count,
 	struct uni_profile_calls *added, struct uni_err *err)
 {
-	if (uni_profile_add_calls(p, uni_call_source_get(s), count, added) != 0 ||
+	if (uni_profile_add_calls(p, uni_call_source_get(s), count, NULL, added) != 0 ||
 		uni_profile_finish(p) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	uni_profile_set_unit(p, count ? "calls" : "ns");
 	uni_call_source_note(s);
 	return 0;
 }

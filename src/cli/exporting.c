@@ -273,7 +273,7 @@ static int add_up(struct one *o, bool count, struct uni_err *err)
 
 	o->tree = uni_profile_create();
 	if (o->tree == NULL ||
-		uni_profile_add_calls(o->tree, o->view.timeline, count, &added) != 0 ||
+		uni_profile_add_calls(o->tree, o->view.timeline, count, NULL, &added) != 0 ||
 		uni_profile_finish(o->tree) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	o->view.profile = o->tree;

@@ -7,12 +7,13 @@
  * monotonic clock.
  */
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/vec.h"
 #include "export/chrome_promises.h"
+#include "export/chrome_time.h"
 #include "export/opts.h"
 #include "export/spans.h"
 
@@ -33,7 +34,20 @@ struct sampled {
 	const struct uni_rows *rows;
 };
 
+struct options {
+	bool args;
+};
+
+static const struct uni_export_optdef optdefs[] = {
+	{ "args", NULL,
+		"with each call its CPU, its own time and whether it returned; speedscope then "
+		"takes calls that differ in these for different functions (default no)",
+		UNI_OPT_BOOL, offsetof(struct options, args) },
+	{ 0 },
+};
+
 struct writer {
+	struct options o;
 	const struct uni_timeline *tl;
 	struct uni_sink *out;
 	struct uni_json json;
@@ -53,14 +67,9 @@ const struct uni_exporter uni_exporter_chrome = {
 		   "million)",
 	.lost = "on which vCPU a thread ran; samples become spans",
 	.needs = UNI_TAKES_ALL | UNI_TAKES_PROMISES,
+	.options = optdefs,
 	.write = write_chrome,
 };
-
-static void put_us(struct uni_sink *out, const char *key, uint64_t ns)
-{
-	uni_sink_printf(
-		out, ",\"%s\":%llu.%03llu", key, ns / UNI_NSEC_PER_USEC, ns % UNI_NSEC_PER_USEC);
-}
 
 static void begin(struct writer *w, char ph, unsigned pid, uint64_t tid, const char *name)
 {
@@ -114,12 +123,11 @@ static const char *func_name(const struct writer *w, uint32_t func)
 	return name[0] != '\0' ? name : "[unknown]";
 }
 
-static void put_span(struct writer *w, unsigned pid, uint64_t tid, const char *name, uint64_t ns,
-	uint64_t duration)
+static void put_span(struct writer *w, unsigned pid, uint64_t tid, const char *name,
+	uint64_t begin_ns, uint64_t end_ns)
 {
 	begin(w, 'X', pid, tid, name);
-	put_us(w->out, "ts", ns);
-	put_us(w->out, "dur", duration);
+	uni_chrome_span(w->out, begin_ns, end_ns);
 }
 
 /* What a CPU ran until now. */
@@ -140,7 +148,7 @@ static int put_switch(struct writer *w, const struct uni_call_event *e)
 	r = &w->cpus.v[e->cpu];
 	if (r->known && e->ns >= r->since_ns) {
 		name = w->tl->thread(w->tl->ctx, r->thread, &number);
-		put_span(w, CPUS, e->cpu, name, r->since_ns, e->ns - r->since_ns);
+		put_span(w, CPUS, e->cpu, name, r->since_ns, e->ns);
 		uni_sink_printf(w->out, ",\"args\":{\"thread\":%" PRIu64 "}}", number);
 	}
 	*r = (struct running){ e->ns, e->next, true };
@@ -150,8 +158,21 @@ static int put_switch(struct writer *w, const struct uni_call_event *e)
 static void put_instant(struct writer *w, const struct uni_call_event *e, const char *name)
 {
 	begin(w, 'i', GUEST, e->thread, name);
-	put_us(w->out, "ts", e->ns);
+	uni_chrome_us(w->out, "ts", e->ns);
 	uni_sink_puts(w->out, ",\"s\":\"t\"}");
+}
+
+static void put_call(struct writer *w, const struct uni_call_event *e)
+{
+	put_span(w, GUEST, e->thread, func_name(w, e->func),
+		e->ns >= e->duration ? e->ns - e->duration : 0, e->ns);
+	if (w->o.args) {
+		uni_sink_printf(w->out, ",\"args\":{\"cpu\":%u", e->cpu);
+		uni_chrome_us(w->out, "self_us", e->self);
+		uni_sink_puts(
+			w->out, (e->flags & UNI_CALL_CUT) != 0 ? ",\"returned\":false}" : "}");
+	}
+	uni_sink_putc(w->out, '}');
 }
 
 static int one(struct writer *w, const struct uni_call_event *e)
@@ -162,12 +183,7 @@ static int one(struct writer *w, const struct uni_call_event *e)
 		return rc;
 	switch (e->type) {
 	case UNI_CALL_LEAVE:
-		put_span(w, GUEST, e->thread, func_name(w, e->func),
-			e->ns >= e->duration ? e->ns - e->duration : 0, e->duration);
-		uni_sink_printf(w->out, ",\"args\":{\"cpu\":%u", e->cpu);
-		put_us(w->out, "self_us", e->self);
-		uni_sink_puts(
-			w->out, (e->flags & UNI_CALL_CUT) != 0 ? ",\"returned\":false}}" : "}}");
+		put_call(w, e);
 		return 0;
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:
@@ -189,7 +205,7 @@ static int put_sampled(void *arg, const struct uni_row_span *s)
 	const struct uni_frame *f = uni_profile_get_frame(from->rows->p, s->frame);
 
 	put_span(from->w, SAMPLED + from->rows->lanes.v[s->lane].guest, s->lane,
-		uni_profile_str(from->rows->p, f->name), s->begin_ns, s->end_ns - s->begin_ns);
+		uni_profile_str(from->rows->p, f->name), s->begin_ns, s->end_ns);
 	uni_sink_putc(from->w->out, '}');
 	return 0;
 }
@@ -238,7 +254,7 @@ static int write_chrome(const struct uni_view *v, const struct uni_export_opt *o
 	struct uni_sink *out, struct uni_err *err)
 {
 	struct writer w = { .tl = v->timeline, .out = out };
-	int rc = uni_export_opts_parse(&uni_exporter_chrome, opts, nr_opts, NULL, err);
+	int rc = uni_export_opts_parse(&uni_exporter_chrome, opts, nr_opts, &w.o, err);
 
 	if (rc == 0)
 		rc = uni_export_check_view(&uni_exporter_chrome, v, err);

@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/json.h"
+#include "export/chrome_time.h"
 #include "export/promises.h"
 
 #define PROMISES 1000000 /* process; samples are below it */
@@ -37,19 +37,13 @@ static void begin(struct writer *w, char ph, uint32_t tid, const char *name)
 	put_name(w, name);
 }
 
-static void put_us(struct writer *w, const char *key, uint64_t ns)
-{
-	uni_sink_printf(
-		w->out, ",\"%s\":%llu.%03llu", key, ns / UNI_NSEC_PER_USEC, ns % UNI_NSEC_PER_USEC);
-}
-
 /* What overlaps with others of its kind is told apart by category and number. */
 static void put_async(
 	struct writer *w, char ph, const char *cat, const struct uni_promise_part *p, uint64_t ns)
 {
 	begin(w, ph, 0, p->name);
 	uni_sink_printf(w->out, ",\"cat\":\"%s\",\"id\":%" PRIu32, cat, p->nr);
-	put_us(w, "ts", ns);
+	uni_chrome_us(w->out, "ts", ns);
 	if (ph == 'b' && p->fate != NULL && p->fate[0] != '\0')
 		uni_sink_printf(w->out, ",\"args\":{\"fate\":\"%s\"}", p->fate);
 	uni_sink_putc(w->out, '}');
@@ -67,8 +61,7 @@ static void put_thread(struct writer *w, bool *named, uint32_t tid, const char *
 static void put_span(struct writer *w, uint32_t tid, const struct uni_promise_part *p)
 {
 	begin(w, 'X', tid, p->name);
-	put_us(w, "ts", p->begin);
-	put_us(w, "dur", p->end - p->begin);
+	uni_chrome_span(w->out, p->begin, p->end);
 	uni_sink_putc(w->out, '}');
 }
 
@@ -77,7 +70,7 @@ static void put_flow(struct writer *w, char ph, uint32_t tid, uint64_t ns, uint3
 	begin(w, ph, tid, "wakes");
 	uni_sink_printf(w->out, ",\"cat\":\"wake\",\"id\":%" PRIu32 "%s", nr,
 		ph == 'f' ? ",\"bp\":\"e\"" : "");
-	put_us(w, "ts", ns);
+	uni_chrome_us(w->out, "ts", ns);
 	uni_sink_putc(w->out, '}');
 }
 
@@ -109,7 +102,7 @@ static int one(void *arg, const struct uni_promise_part *p)
 		break;
 	case UNI_PART_COUNT:
 		begin(w, 'C', 0, p->name);
-		put_us(w, "ts", p->begin);
+		uni_chrome_us(w->out, "ts", p->begin);
 		uni_sink_printf(w->out, ",\"args\":{\"value\":%" PRId64 "}}", p->value);
 		break;
 	}

@@ -46,10 +46,10 @@ const struct uni_exporter uni_exporter_firefox = {
 	.name = "firefox",
 	.ext = "firefox.json",
 	.mime = "application/json",
-	.summary = "processed profile for profiler.firefox.com: samples of each thread by time, VM "
-		   "exits",
+	.summary = "processed profile for profiler.firefox.com: samples or calls of each thread by "
+		   "time, VM exits",
 	.lost = "on which vCPU a thread ran, addresses",
-	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES | UNI_TAKES_EXITS,
+	.needs = UNI_NEEDS_PROFILE | UNI_TAKES_SAMPLES | UNI_TAKES_EXITS | UNI_TAKES_CALLS,
 	.write = write_firefox,
 };
 
@@ -136,17 +136,28 @@ static void put_categories(struct uni_json *j)
 	uni_json_array_end(j);
 }
 
+/* What a sample lasts, where the next does not end it. */
+static double interval_ns(const struct writer *w)
+{
+	const struct uni_row *rows = w->rows.rows.v;
+	size_t nr = w->rows.rows.nr;
+
+	if (!w->rows.timed || !w->rows.is_time || nr < 2)
+		return w->rows.unit_ns;
+	return (double)(rows[nr - 1].t_ns - rows[0].t_ns) / (double)nr;
+}
+
 static void put_meta(struct writer *w, const struct uni_view *v)
 {
 	static const char *const extensions[] = { "baseURL", "id", "name" };
 	struct uni_json *j = &w->json;
 	double start = 0.0;
 
-	if (w->rows.timed)
+	if (w->rows.timed && v->samples != NULL)
 		start = (double)(uni_recording_meta(v->samples)->realtime_offset_ns + w->begin_ns);
 	uni_json_key(j, "meta");
 	uni_json_object(j);
-	uni_json_kv(double, j, "interval", w->rows.unit_ns / 1e6);
+	uni_json_kv(double, j, "interval", interval_ns(w) / 1e6);
 	uni_json_kv(double, j, "startTime", floor(start / 1e6));
 	uni_json_kv(u64, j, "processType", 0);
 	uni_json_kv(u64, j, "stackwalk", 1);
@@ -338,6 +349,7 @@ static void put_shared(struct writer *w)
 static void put_samples(struct writer *w, const uint32_t *order, size_t nr)
 {
 	const struct uni_row *rows = w->rows.rows.v;
+	double weight = w->rows.is_time ? w->rows.unit_ns / 1e6 : 1.0;
 	struct uni_json *j = &w->json;
 
 	uni_json_key(j, "samples");
@@ -348,8 +360,8 @@ static void put_samples(struct writer *w, const uint32_t *order, size_t nr)
 			(uint64_t)rows[order[i]].node - 1));
 	COLUMN(j, "time", nr,
 		uni_json_double(j, (double)(rows[order[i]].t_ns - w->begin_ns) / 1e6));
-	COLUMN(j, "weight", nr, uni_json_double(j, rows[order[i]].value));
-	uni_json_kv(str, j, "weightType", "samples");
+	COLUMN(j, "weight", nr, uni_json_double(j, rows[order[i]].value * weight));
+	uni_json_kv(str, j, "weightType", w->rows.is_time ? "tracing-ms" : "samples");
 	uni_json_object_end(j);
 }
 
@@ -453,7 +465,8 @@ static int write_firefox(const struct uni_view *v, const struct uni_export_opt *
 		rc = uni_export_check_view(&uni_exporter_firefox, v, err);
 	if (rc != 0)
 		return rc;
-	rc = uni_rows_init(&w.rows, v, err);
+	rc = v->timeline != NULL ? uni_rows_init_calls(&w.rows, v, err)
+				 : uni_rows_init(&w.rows, v, err);
 	w.strings = uni_strtab_create();
 	if (rc == 0 && (w.strings == NULL || index_names(&w) != 0))
 		w.oom = true;

@@ -92,7 +92,7 @@ static bool add_lane(struct uni_rows *r, struct uni_row_track *t)
 	return true;
 }
 
-static int push(struct uni_rows *r, struct uni_row row, const struct uni_row_track *t)
+int uni_rows_push(struct uni_rows *r, struct uni_row row, const struct uni_row_track *t)
 {
 	row.track = find_track(r, *t);
 	if (row.track == UINT32_MAX || r->rows.nr >= UINT32_MAX)
@@ -111,7 +111,7 @@ static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)
 		.pause_ns = s->pause_ns,
 		.state = s->state };
 
-	return push(ctx, row,
+	return uni_rows_push(ctx, row,
 		&(struct uni_row_track){ .guest = s->guest,
 			.vcpu = off ? 0 : s->vcpu,
 			.thread = s->thread,
@@ -153,8 +153,10 @@ static int from_profile(struct uni_rows *r, const struct uni_view *v)
 	r->unit_ns = NO_PERIOD_NS;
 	r->nr_guests = 1;
 	for (size_t i = 0; i < uni_array_len(units); i++) {
-		if (strcmp(units[i].unit, uni_profile_unit(p)) == 0)
+		if (strcmp(units[i].unit, uni_profile_unit(p)) == 0) {
 			r->unit_ns = units[i].ns;
+			r->is_time = true;
+		}
 	}
 	for (size_t i = 0; i < uni_profile_nr_nodes(p); i++) {
 		double self = uni_profile_has_second(p) ? uni_profile_self2(p, (uint32_t)i)
@@ -164,7 +166,7 @@ static int from_profile(struct uni_rows *r, const struct uni_view *v)
 		row.value = self;
 		if (self <= 0.0)
 			continue;
-		if (push(r, row, &(struct uni_row_track){ 0 }) != 0)
+		if (uni_rows_push(r, row, &(struct uni_row_track){ 0 }) != 0)
 			return -UNI_ENOMEM;
 		at += self * r->unit_ns;
 	}
@@ -207,6 +209,8 @@ void uni_rows_guest(const struct uni_rows *r, uint32_t guest, char ret[UNI_TEXT_
 
 	if (r->rec != NULL)
 		uni_recording_guest_name(r->rec, guest, name);
+	else if (r->tl != NULL && r->title != NULL)
+		(void)snprintf(name, sizeof(name), "%s", r->title);
 	(void)uni_text_clean(ret, UNI_TEXT_MAX, name, strlen(name));
 }
 
@@ -223,11 +227,22 @@ void uni_rows_thread(
 	(void)uni_text_clean(ret, UNI_TEXT_MAX, name, strlen(name));
 }
 
+/* As speedscope shows them: threads of one name differ by their number. */
+static void name_of_caller(const struct uni_rows *r, uint32_t thread, char ret[UNI_TEXT_MAX])
+{
+	uint64_t number;
+	const char *name = r->tl->thread(r->tl->ctx, thread, &number);
+
+	(void)snprintf(ret, UNI_TEXT_MAX, "%s-%" PRIu64, name, number);
+}
+
 void uni_rows_lane(const struct uni_rows *r, uint32_t lane, char ret[UNI_TEXT_MAX])
 {
 	const struct uni_row_lane *l = &r->lanes.v[lane];
 
-	if (l->thread != 0)
+	if (r->tl != NULL)
+		name_of_caller(r, l->thread - 1, ret);
+	else if (l->thread != 0)
 		uni_rows_thread(r, l->guest, l->thread, ret);
 	else if (r->rec != NULL)
 		(void)snprintf(ret, UNI_TEXT_MAX, "vcpu %" PRIu32, l->vcpu);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Samples one by one with their stacks as nodes of one tree: what the formats of single samples are
- * written from. A profile without samples gives a row for each stack, one after the other, so that
- * an import goes into those formats, too; its times are made up then (`timed` says so).
+ * written from. Calls with their times give a row for each stretch of time in which a thread's
+ * stack is the same (UNI_TAKES_CALLS). A profile without samples gives a row for each stack, one
+ * after the other, so that an import goes into those formats, too; its times are made up then
+ * (`timed` says so).
  */
 #ifndef UNI_EXPORT_ROWS_H
 #define UNI_EXPORT_ROWS_H
@@ -40,9 +42,11 @@ struct uni_rows {
 	UNI_VEC(struct uni_row_lane) lanes;
 	uint32_t nr_guests;
 	bool timed;
+	bool is_time;	/* values are times, not numbers of something */
 	double unit_ns; /* what a value of 1 lasts: the period; not timed: ns, or a guess at it */
 	/* Private */
 	const struct uni_recording *rec;
+	const struct uni_timeline *tl;
 	const char *title;
 	struct uni_profile *owned;
 	uint32_t *slots; /* track + 1 */
@@ -51,7 +55,12 @@ struct uni_rows {
 
 /* Deinit in any case. */
 int uni_rows_init(struct uni_rows *r, const struct uni_view *v, struct uni_err *err);
+/* The same of the view's timeline, which is read to its end. */
+int uni_rows_init_calls(struct uni_rows *r, const struct uni_view *v, struct uni_err *err);
 void uni_rows_deinit(struct uni_rows *r);
+
+/* Of rows that are being made: one more, of what t says. 0 or -UNI_ENOMEM. */
+int uni_rows_push(struct uni_rows *r, struct uni_row row, const struct uni_row_track *t);
 
 /* For formats with times: tells v->lost that they are made up, if they are. */
 void uni_rows_say(const struct uni_rows *r, const struct uni_view *v);

@@ -21,9 +21,8 @@ static int add_graph(const struct uni_ftext *t, struct uni_profile *p, struct un
 
 	if (c == NULL)
 		return -UNI_ENOMEM;
-	uni_profile_set_unit(p, "ns");
 	tl = uni_fcalls_timeline(c);
-	rc = uni_profile_add_calls(p, &tl, false, &added);
+	rc = uni_profile_add_calls(p, &tl, false, NULL, &added);
 	st->stacks = added.calls;
 	st->truncated = added.cut + uni_fcalls_stats(c)->unopened;
 	uni_fcalls_close(c);

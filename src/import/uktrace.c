@@ -18,10 +18,9 @@ static int add(struct uni_ukt_trace *t, struct uni_profile *p, struct uni_import
 	struct uni_timeline calls;
 	int rc = -UNI_ENOMEM;
 
-	uni_profile_set_unit(p, "ns");
 	if (tl != NULL) {
 		calls = uni_ukt_timeline_get(tl);
-		rc = uni_profile_add_calls(p, &calls, false, &added);
+		rc = uni_profile_add_calls(p, &calls, false, NULL, &added);
 	}
 	uni_ukt_timeline_close(tl);
 	st->stacks = added.calls;

@@ -15,6 +15,7 @@ struct adder {
 	bool count;
 	UNI_VEC(uint32_t) frames; /* of functions; UNI_NODE_NONE: not asked yet */
 	UNI_VEC(struct stack) stacks;
+	const struct uni_profile_calls_watch *watch; /* or NULL */
 	struct uni_profile_calls *stats;
 };
 
@@ -53,13 +54,22 @@ static struct stack *stack_of(struct adder *a, uint32_t thread)
 	return &a->stacks.v[thread];
 }
 
+static uint32_t newest(const struct stack *s)
+{
+	return s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : UNI_NODE_ROOT;
+}
+
 /* Below the newest call of the thread. */
 static uint32_t child(struct adder *a, const struct stack *s, uint32_t func)
 {
-	uint32_t top = s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : UNI_NODE_ROOT;
 	uint32_t frame = frame_of(a, func);
 
-	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->p, top, frame);
+	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->p, newest(s), frame);
+}
+
+static int tell(const struct adder *a, uint32_t thread, uint64_t ns, uint32_t node)
+{
+	return a->watch != NULL ? a->watch->runs(a->watch->ctx, thread, ns, node) : 0;
 }
 
 static int add(struct adder *a, uint32_t node, const struct uni_call_event *e)
@@ -72,30 +82,56 @@ static int add(struct adder *a, uint32_t node, const struct uni_call_event *e)
 	return 0;
 }
 
+static int enter(struct adder *a, struct stack *s, const struct uni_call_event *e)
+{
+	uint32_t node = child(a, s, e->func);
+
+	if (node == UNI_NODE_NONE || !uni_vec_push(&s->nodes, node))
+		return -UNI_ENOMEM;
+	return tell(a, e->thread, e->ns, node);
+}
+
 static int leave(struct adder *a, struct stack *s, const struct uni_call_event *e)
 {
+	int rc;
+
 	/* A call of which only the end is there. */
 	if ((e->flags & UNI_CALL_BEGAN) != 0 && s->nodes.nr <= e->depth)
 		return add(a, child(a, s, e->func), e);
-	return s->nodes.nr == 0 ? 0 : add(a, s->nodes.v[--s->nodes.nr], e);
+	if (s->nodes.nr == 0)
+		return 0;
+	rc = add(a, s->nodes.v[--s->nodes.nr], e);
+	return rc == 0 ? tell(a, e->thread, e->ns, newest(s)) : rc;
+}
+
+/* One thread goes, the other goes on where it was. */
+static int change(struct adder *a, const struct uni_call_event *e)
+{
+	const struct stack *next = stack_of(a, e->next);
+	int rc;
+
+	if (next == NULL)
+		return -UNI_ENOMEM;
+	rc = tell(a, e->thread, e->ns, UNI_NODE_NONE);
+	return rc == 0 ? tell(a, e->next, e->ns, newest(next)) : rc;
 }
 
 static int one(struct adder *a, const struct uni_call_event *e)
 {
 	struct stack *s = stack_of(a, e->thread);
-	uint32_t node;
 
 	if (s == NULL)
 		return -UNI_ENOMEM;
 	switch (e->type) {
 	case UNI_CALL_ENTER:
-		node = child(a, s, e->func);
-		return node != UNI_NODE_NONE && uni_vec_push(&s->nodes, node) ? 0 : -UNI_ENOMEM;
+		return enter(a, s, e);
 	case UNI_CALL_LEAVE:
 		return leave(a, s, e);
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:
 		return add(a, child(a, s, e->func), e);
+	case UNI_CALL_SWITCH:
+		return a->watch != NULL ? change(a, e) : 0;
 	case UNI_CALL_LOST:
 		a->stats->lost += e->count;
 		return 0;
@@ -105,14 +141,15 @@ static int one(struct adder *a, const struct uni_call_event *e)
 }
 
 int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, bool count,
-	struct uni_profile_calls *ret)
+	const struct uni_profile_calls_watch *watch, struct uni_profile_calls *ret)
 {
-	struct adder a = { .p = p, .tl = tl, .count = count, .stats = ret };
+	struct adder a = { .p = p, .tl = tl, .count = count, .watch = watch, .stats = ret };
 	const struct uni_call_event *e;
 	size_t nr;
 	int rc;
 
 	*ret = (struct uni_profile_calls){ 0 };
+	uni_profile_set_unit(p, count ? "calls" : "ns");
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
 			rc = one(&a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;

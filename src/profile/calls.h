@@ -13,10 +13,20 @@ struct uni_profile_calls {
 };
 
 /*
+ * Told what a thread does from ns on: the node of its newest call; UNI_NODE_ROOT: in none;
+ * UNI_NODE_NONE: it is on no CPU. 0 or -UNI_ENOMEM, which ends the reading.
+ */
+struct uni_profile_calls_watch {
+	void *ctx;
+	int (*runs)(void *ctx, uint32_t thread, uint64_t ns, uint32_t node);
+};
+
+/*
  * Reads the timeline to its end. Each function below its callers gets the nanoseconds that it took
- * itself, or with `count` the number of its calls. 0 or -UNI_ENOMEM.
+ * itself, or with `count` the number of its calls, which is the profile's unit then. watch: NULL
+ * for nobody. 0 or -UNI_ENOMEM.
  */
 int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, bool count,
-	struct uni_profile_calls *ret);
+	const struct uni_profile_calls_watch *watch, struct uni_profile_calls *ret);
 
 #endif

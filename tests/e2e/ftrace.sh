@@ -202,7 +202,7 @@ imported() {
 check "import makes a session of it" imported
 
 chrome() {
-	"$U" export graph -f chrome -o t.json && python3 - <<'PY'
+	"$U" export graph -f chrome -O args -o t.json && python3 - <<'PY'
 import json
 events = json.load(open("t.json"))["traceEvents"]
 calls = [(e["name"], e["tid"], e["ts"], e["dur"], e["args"]["self_us"]) for e in events if e["ph"] == "X" and e["pid"] == 1]
