@@ -149,4 +149,5 @@ export interface View {
     update(c: Change): void; // only while visible
     keyDown?(ev: KeyboardEvent): boolean;
     print?(on: boolean): void; // begins, or has ended
+    matches?(): string; // what a search found here, if that is not functions
 }

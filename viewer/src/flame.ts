@@ -38,12 +38,16 @@ export class Flame implements View {
     }
 
     open(): void {
+        this.plot.onRange = (x0, x1) => this.app.setOpt('part', x1 - x0 < this.rows.total ? `${(x0 / this.rows.total).toFixed(6)},${(x1 / this.rows.total).toFixed(6)}` : '');
         this.rebuild();
         this.plot.resize();
     }
 
     update(c: Change): void {
+        const was = this.rows.total;
+
         if (c === 'data' || c === 'look') this.rebuild();
+        if (this.rows.total !== was) this.whole(); // what was zoomed to is of something else
         else if (c === 'search') this.say();
         this.plot.redraw();
     }
@@ -78,10 +82,17 @@ export class Flame implements View {
         this.toolbar();
     }
 
-    private jump(): void {
-        const i = this.rows.of[this.zoomed] ?? -1;
+    private whole(): void {
+        this.app.state.opt.delete('part');
+        this.plot.bounds(0, this.rows.total);
+        this.jump();
+    }
 
-        if (this.zoomed > 0 && i >= 0) this.plot.jump(this.rows.start[i]!, this.rows.start[i]! + this.rows.dur[i]!);
+    private jump(): void {
+        const i = this.rows.of[this.zoomed] ?? -1, [from, to] = this.app.opt('part').split(',').map((x) => Number(x) * this.rows.total);
+
+        if (to! > from! && from! >= 0 && to! <= this.rows.total) this.plot.jump(from!, to!);
+        else if (this.zoomed > 0 && i >= 0) this.plot.jump(this.rows.start[i]!, this.rows.start[i]! + this.rows.dur[i]!);
     }
 
     private zoomTo(n: number): void {
@@ -159,6 +170,7 @@ export class Flame implements View {
         } else if (ev.key === 'i') {
             this.app.set({ up: !this.app.state.up }, 'look');
         } else if (ev.key === 'v') {
+            this.app.state.opt.delete('part');
             this.app.set({ inverted: !this.app.state.inverted, path: [] }, 'look');
         } else if (ev.key === 'r') {
             this.app.state.path = [];
@@ -177,7 +189,7 @@ export class Flame implements View {
 
     private toolbar(): void {
         const { app } = this, s = app.state;
-        const flip = (part: Partial<typeof s>, c: Change = 'look') => (): void => { s.path = []; app.set(part, c); };
+        const flip = (part: Partial<typeof s>, c: Change = 'look') => (): void => { s.path = []; s.opt.delete('part'); app.set(part, c); };
 
         fill(this.bar,
             button(s.up ? 'Root below' : 'Root above', 'Flame graph or icicle (i)', () => app.set({ up: !s.up }, 'look')),

@@ -137,6 +137,7 @@ class Page {
         fill(this.main, view.root);
         document.body.dataset.view = view.id;
         view.open();
+        this.sayFound();
         if (save) this.url.save();
     }
 
@@ -158,7 +159,8 @@ class Page {
         const { app } = this, g = app.graph();
 
         this.found.textContent = app.badPattern ? 'not a regular expression' : '';
-        if (!app.badPattern && app.searching && g) {
+        if (!app.badPattern && app.searching && this.view()?.matches) this.found.textContent = this.view()!.matches!();
+        else if (!app.badPattern && app.searching && g) {
             const n = app.match.reduce((a, b) => a + b, 0);
             this.found.textContent = `${n} function${n === 1 ? '' : 's'}, ${(100 * app.matchedShare(g, 0)).toFixed(1)} %` + (app.hard > 0 ? `; not looked at: ${app.hard} for which the pattern takes too long` : '');
         }
@@ -226,7 +228,10 @@ class Page {
 
         if (ev.target !== this.search) return;
         if (ev.key === 'Escape') { this.search.value = ''; app.setSearch(''); this.search.blur(); }
-        else if (ev.key === 'Enter') this.search.blur();
+        else if (ev.key === 'Enter') {
+            this.search.blur();
+            if (app.searching && this.view()?.matches) this.view()!.keyDown?.(ev); // to the first match
+        }
         else if (ev.ctrlKey && ev.key === 'i') { ev.preventDefault(); app.setSearch(app.state.search, !app.state.ignoreCase); }
     }
 }

@@ -141,8 +141,8 @@ export class Timeline implements View {
             h('span', { class: 'found apart', text: this.found.length > 0 ? `${this.found.length} of ${p.nr}` : `${p.nr} thread${p.nr === 1 ? '' : 's'} in all` }));
     }
 
-    choose(q: number): void {
-        if (q !== NONE && this.plot.selected !== NONE && this.plot.selected !== q) this.history.push(this.plot.selected);
+    choose(q: number, back = false): void {
+        if (!back && q !== NONE && this.plot.selected !== NONE && this.plot.selected !== q) this.history.push(this.plot.selected);
         this.plot.selected = q;
         if (q === NONE) this.plot.lit = new Set(this.found);
         else {
@@ -211,11 +211,10 @@ export class Timeline implements View {
     private back(): void {
         const q = this.history.pop();
 
-        if (q === undefined) return;
-        this.plot.selected = q;
-        this.plot.reveal(q);
-        this.panel();
+        if (q !== undefined) this.choose(q, true);
     }
+
+    matches(): string { return `${this.found.length} of ${this.p.nr} threads and promises`; }
 
     private zoom(): void {
         const { p, plot } = this, q = plot.selected;

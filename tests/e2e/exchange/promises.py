@@ -55,7 +55,7 @@ def chrome(path):
         elif ph == "n":
             got.labels[e["name"], t] += 1
         elif ph == "X":
-            got.span(lanes[e["tid"]], e["name"], t, t + ns(e["dur"]))
+            got.span(lanes[e["tid"]], e["name"], t, t + round(float(e["dur"]) * 1000))  # more decimals than ns
         elif ph in "sf":
             flows[e["id"]][ph] = (t, lanes[e["tid"]])
         else:
