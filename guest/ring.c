@@ -265,17 +265,34 @@ int uni_trace_write(struct uni_trace_cpu *c, uint64_t first, const uint64_t *wor
 	return write(c, first, words, nr, 0);
 }
 
+/* What a kernel calls by itself it may call early: before init() there is nothing at its area. */
+static struct uni_trace_cpu *ready_cpu(void)
+{
+	struct uni_trace_cpu *c = uni_trace_this_cpu();
+
+	return c && c->self ? c : (void *)0;
+}
+
 int uni_trace_event(unsigned class, const uint64_t *words, unsigned nr)
 {
-	if (nr > UNI_TRACE_MAX_WORDS || class > 0xffff)
+	struct uni_trace_cpu *c = ready_cpu();
+
+	if (!c || nr > UNI_TRACE_MAX_WORDS || class > 0xffff)
 		return -1;
-	return uni_trace_write(uni_trace_this_cpu(),
-		UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t) class << 16, words, nr);
+	return uni_trace_write(
+		c, UNI_TRACE_EXT | (uint64_t)nr << 4 | (uint64_t) class << 16, words, nr);
 }
 
 void uni_trace_switch(uint64_t prev, uint64_t next, uint32_t reason)
 {
 	uint64_t words[3] = { prev, next, reason };
+
+	uni_trace_event(UNI_TRACE_CLASS_SWITCH, words, 3);
+}
+
+void uni_trace_switch_over(uint64_t prev, uint64_t next, uint32_t reason)
+{
+	uint64_t words[3] = { prev, next, reason | (uint64_t)UNI_TRACE_OVER << 32 };
 
 	uni_trace_event(UNI_TRACE_CLASS_SWITCH, words, 3);
 }
@@ -343,9 +360,12 @@ void uni_trace_set_max_depth(uint32_t calls)
 
 uint64_t uni_trace_swap_depth(uint64_t next)
 {
-	struct uni_trace_cpu *c = uni_trace_this_cpu();
-	uint64_t prev = (uint64_t)c->run << 32 | c->depth;
+	struct uni_trace_cpu *c = ready_cpu();
+	uint64_t prev;
 
+	if (!c)
+		return 0;
+	prev = (uint64_t)c->run << 32 | c->depth;
 	c->depth = (uint32_t)next;
 	c->run = (uint32_t)(next >> 32);
 	return prev;

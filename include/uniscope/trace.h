@@ -38,7 +38,8 @@ void uni_trace_set_min_time(uint32_t cycles);
 void uni_trace_set_max_depth(uint32_t calls);
 
 /* For the depth limit, in a context switch: this CPU's depth becomes that of the thread that comes;
- * that of the thread that goes is returned, to be kept. 0 for a new thread. */
+ * that of the thread that goes is returned, to be kept. 0 for a new thread, and for one that is
+ * told to be over. */
 uint64_t uni_trace_swap_depth(uint64_t next);
 
 /* Only for code of -pg alone (x86_64/returns.c): memory for return addresses that are kept while
@@ -52,8 +53,13 @@ void uni_trace_new_epoch(void);
 
 /* Thread `next` runs on this CPU from now on, after `prev`: any numbers that tell threads apart
  * (their control block's address is what the host can name). Call it in the switch, with the
- * stack of either. */
+ * stack of either. Before uni_trace_init() it does nothing. */
 void uni_trace_switch(uint64_t prev, uint64_t next, uint32_t reason);
+
+/* The same, and `prev` does not go on where it was: the calls that it has open are over, though
+ * none of them returns. A thread that ends; an event loop that begins again at the top of its
+ * stack, also with `next` equal to `prev`. */
+void uni_trace_switch_over(uint64_t prev, uint64_t next, uint32_t reason);
 
 /* Stops the rings where they are, this CPU's at once and the others' with their next event: what
  * they hold is kept until uni_trace_thaw(); events in between count as lost. */
@@ -61,7 +67,8 @@ void uni_trace_freeze(void);
 void uni_trace_thaw(void);
 
 /* An event of `nr` words (at most UNI_TRACE_MAX_WORDS) of extended class `class`; the last word's
- * bit 32 must be 0. Safe anywhere, interrupts included. Returns 0, or -1 if it was lost. */
+ * bit 32 must be 0. Safe anywhere, interrupts included. Returns 0, or -1 if it was lost, or if this
+ * CPU's ring is not set up yet. */
 int uni_trace_event(unsigned cls, const uint64_t *words, unsigned nr);
 #define UNI_TRACE_MAX_WORDS 64
 

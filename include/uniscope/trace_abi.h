@@ -62,6 +62,10 @@
  * starts it again nothing is known of any CPU. */
 #define UNI_TRACE_STOPS 4
 
+/* The upper half of a switch's last word: the previous thread does not go on where it was, the
+ * calls that it has open are over. */
+#define UNI_TRACE_OVER 2
+
 /* The upper half of an entry's last word where its function is not aligned, and of no other record:
  * by it exit_min knows what it may take back. And of its first word: id, words, class. */
 #define UNI_TRACE_ODD_ENTRY 2
@@ -96,7 +100,8 @@ enum uni_trace_id {
 enum uni_trace_class {
 	/* u32 function address, u32 UNI_TRACE_ODD_ENTRY: a function that is not aligned */
 	UNI_TRACE_CLASS_ENTRY = 1,
-	UNI_TRACE_CLASS_SWITCH = 2, /* u64 previous thread, u64 next thread, u32 reason, u32 0 */
+	/* u64 previous thread, u64 next thread, u32 reason, u32 0 or UNI_TRACE_OVER */
+	UNI_TRACE_CLASS_SWITCH = 2,
 	/* As an ENTRY, with what the argument registers held: x86_64: rdi, rsi, rdx, rcx, r8, r9,
 	 * then u32 function address, u32 0 */
 	UNI_TRACE_CLASS_ENTRY_ARGS = 3,

@@ -265,7 +265,7 @@ static bool extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct un
 	} else if (rec->cls == UNI_TRACE_CLASS_EXIT_VALUE && rec->nr >= VALUE_WORDS) {
 		exit_with_value(w, c, rec, time);
 	} else if (rec->cls == UNI_TRACE_CLASS_SWITCH && rec->nr >= 3) {
-		uni_walk_switch(w, c, rec->words[0], rec->words[1], (uint32_t)rec->words[2], time);
+		uni_walk_switch(w, c, rec->words, time);
 	} else if (w->ops->ext != NULL) {
 		w->ops->ext(w, c, time, rec);
 	}

@@ -165,13 +165,30 @@ static void learn(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint6
 	t->muted = !wanted(w, t);
 }
 
-void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t prev, uint64_t next,
-	uint32_t reason, uint64_t time)
+/* Its calls are whole: that they never return is how they end. */
+static void over(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint64_t time)
 {
+	uint64_t cut = w->stats.cut;
+
+	if (w->thread[c->thread].id != id)
+		return;
+	uni_walk_cut(w, c, 1, time, 0);
+	w->stats.cut = cut;
+}
+
+void uni_walk_switch(
+	struct uni_walk *w, struct uni_walk_cpu *c, const uint64_t words[3], uint64_t time)
+{
+	const uint64_t prev = words[0], next = words[1];
 	struct uni_walk_thread *t;
 	uint32_t *slot, to;
 
 	learn(w, c, prev, time);
+	if ((words[2] >> 32 & UNI_TRACE_OVER) != 0) {
+		over(w, c, prev, time);
+		if (prev == next)
+			return;
+	}
 	slot = slot_of(w, next);
 	if (*slot == 0) {
 		to = add_thread(w, next, true);
@@ -183,7 +200,7 @@ void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t prev, 
 		to = *slot - 1;
 	}
 	if (w->ops->other != NULL)
-		w->ops->other(w, c, time, UNI_CALL_SWITCH, reason, to);
+		w->ops->other(w, c, time, UNI_CALL_SWITCH, (uint32_t)words[2], to);
 	t = &w->thread[c->thread];
 	t->on_cpu = false;
 	t->off_since = time;

@@ -9,8 +9,9 @@ bool uni_walk_threads_init(struct uni_walk *w);
 void uni_walk_threads_deinit(struct uni_walk *w);
 /* A thread of which nothing is known runs on c from now on. */
 void uni_walk_unknown_thread(struct uni_walk *w, struct uni_walk_cpu *c);
-void uni_walk_switch(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t prev, uint64_t next,
-	uint32_t reason, uint64_t time);
+/* The words of a UNI_TRACE_CLASS_SWITCH. */
+void uni_walk_switch(
+	struct uni_walk *w, struct uni_walk_cpu *c, const uint64_t words[3], uint64_t time);
 /* The calls of the CPU's thread from frame `keep` on are over. */
 void uni_walk_cut(
 	struct uni_walk *w, struct uni_walk_cpu *c, uint32_t keep, uint64_t time, unsigned flags);

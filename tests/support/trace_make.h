@@ -155,6 +155,15 @@ static inline void make_switch(
 	make_ext(m, cpu, time, UNI_TRACE_CLASS_SWITCH, words, 3);
 }
 
+/* The same, and that calls of `prev` are over. */
+static inline void make_switch_over(
+	struct make *m, unsigned cpu, uint64_t time, uint64_t prev, uint64_t next)
+{
+	const uint64_t words[3] = { prev, next, 1 | (uint64_t)UNI_TRACE_OVER << 32 };
+
+	make_ext(m, cpu, time, UNI_TRACE_CLASS_SWITCH, words, 3);
+}
+
 /* The whole time, and that functions were switched if `gaps` (even) is another one. */
 static inline void make_sync(struct make *m, unsigned cpu, uint64_t time, uint32_t gaps)
 {

@@ -210,6 +210,40 @@ static void stopped_and_started(void **state)
 	make_deinit(&m);
 }
 
+/* A kernel whose system calls and event loop never return: they jump to the top of a stack, and
+ * tell it. Calls of the loop that are set aside while another thread runs go on. */
+static void given_up(void **state)
+{
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	make_init(&m, 1, 0);
+	make_enter(&m, 0, 80, C);
+	for (unsigned i = 0; i < 2; i++) {
+		make_enter(&m, 0, 100 + i * 200, A);
+		make_enter(&m, 0, 110 + i * 200, D);
+		make_exit(&m, 0, 120 + i * 200, 0x7f00);
+		make_switch_over(&m, 0, 130 + i * 200, 7, 9);
+		make_enter(&m, 0, 150 + i * 200, B);
+		make_switch_over(&m, 0, 160 + i * 200, 9, 9);
+		make_enter(&m, 0, 170 + i * 200, B);
+		make_switch(&m, 0, 180 + i * 200, 9, 8);
+		make_switch(&m, 0, 190 + i * 200, 8, 9);
+		make_exit(&m, 0, 195 + i * 200, 0x6f00);
+		make_switch_over(&m, 0, 200 + i * 200, 9, 7);
+	}
+	got = tell(make_input(&m), NULL, &st);
+	assert_string_equal(got,
+		"C( A( D( D)10:10 A)30:20 C)50:20 7>9 B( B)10:10 B( 9>8 8>9 B)25:15 9>7 "
+		"A( D( D)10:10 A)30:20 7>9 B( B)10:10 B( 9>8 8>9 B)25:15 9>7 ");
+	assert_int_equal(st.cut, 0);
+	assert_int_equal(st.returns, 0);
+	free(got);
+	make_deinit(&m);
+}
+
 /* A trigger on one CPU stops the tracer on all: calls of the others end there, too, but for what
  * they were just recording. Also where CPUs are walked one after the other. */
 static void stopped_elsewhere(void **state)
@@ -268,6 +302,7 @@ int main(void)
 		cmocka_unit_test(begins_within_a_call),
 		cmocka_unit_test(pushed_arguments),
 		cmocka_unit_test(switched_off_and_on),
+		cmocka_unit_test(given_up),
 		cmocka_unit_test(stopped_and_started),
 		cmocka_unit_test(stopped_elsewhere),
 	};

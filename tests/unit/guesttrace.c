@@ -229,8 +229,10 @@ static int extended(void *arg, unsigned nr, const struct uni_trace_sub *s, size_
 			sum[1] += rec.words[1] == 1; /* the new epoch */
 		if (rec.kind != UNI_TRACE_KIND_EXT)
 			continue;
-		if (rec.cls == UNI_TRACE_CLASS_SWITCH && rec.nr == 3)
-			sum[0] += rec.words[0] == 7 && rec.words[1] == 9 && rec.words[2] == 3;
+		if (rec.cls != UNI_TRACE_CLASS_SWITCH || rec.nr != 3)
+			continue;
+		sum[0] += rec.words[0] == 7 && rec.words[1] == 9 && rec.words[2] == 3;
+		sum[2] += rec.words[0] == 9 && rec.words[1] == 9 && rec.words[2] == 0x200000003;
 	}
 	return 0;
 }
@@ -239,16 +241,35 @@ static void other_records(void **state)
 {
 	struct ring_memory m = trace_start(8, UNI_TRACE_STOP, uni_trace_exit);
 	struct uni_ring *r = open_ring();
-	uint64_t sum[2] = { 0 };
+	uint64_t sum[3] = { 0 };
 
 	uni_trace_switch(7, 9, 3);
+	uni_trace_switch_over(9, 9, 3);
 	uni_trace_new_epoch();
 	uni_trace_switch(7, 9, 3);
 	assert_int_equal(uni_ring_drain(r, 0, extended, sum), 0);
 	assert_int_equal(sum[0], 2);
 	assert_int_equal(sum[1], 1);
+	assert_int_equal(sum[2], 1);
 	assert_int_equal(uni_trace_event(UNI_TRACE_CLASS_USER, NULL, UNI_TRACE_MAX_WORDS + 1), -1);
 	uni_ring_close(r);
+	trace_end(&m);
+}
+
+/* Kernels switch contexts before they have memory for rings. */
+static void before_init(void **state)
+{
+	const uint64_t word = 0;
+	struct ring_memory m;
+
+	memset(cpus, 0, sizeof(cpus));
+	be_cpu(0);
+	uni_trace_switch(7, 9, 3);
+	uni_trace_switch_over(9, 7, 3);
+	assert_int_equal(uni_trace_event(UNI_TRACE_CLASS_USER, &word, 1), -1);
+	assert_int_equal(uni_trace_swap_depth(5), 0);
+	m = trace_start(8, UNI_TRACE_STOP, uni_trace_exit);
+	assert_int_equal(uni_trace_event(UNI_TRACE_CLASS_USER, &word, 1), 0);
 	trace_end(&m);
 }
 
@@ -518,6 +539,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(losses_never_go_back),
 		cmocka_unit_test(freezing_keeps_what_was),
 		cmocka_unit_test(other_records),
+		cmocka_unit_test(before_init),
 		cmocka_unit_test(gaps_are_told),
 		cmocka_unit_test(newest_record_has_the_time),
 		cmocka_unit_test(overrun_is_noticed),
