@@ -368,7 +368,7 @@ bool tiny_runs(struct tiny *t, unsigned i)
 {
 	uint32_t before = tiny_counter(t, i);
 
-	for (unsigned n = 0; n < 2000 && tiny_counter(t, i) == before; n++)
+	for (unsigned n = 0; n < 20000 && tiny_counter(t, i) == before; n++)
 		(void)usleep(1000);
 	return tiny_counter(t, i) != before;
 }
