@@ -60,6 +60,7 @@ struct tiny_shared {
 	struct tiny_books {
 		atomic_int tid;
 		atomic_ullong run_ns, vmm_ns; /* CPU time in KVM_RUN, and of the VMM */
+		atomic_ulong rounds;	      /* of one and the other: charged at their ends */
 	} books[TINY_VCPUS];		      /* BURNS */
 	struct tiny_time timed[TINY_T_NR];    /* TIMED */
 	atomic_ullong valid_regs; /* last seen in vCPU 0's kvm_run; BRITTLE never returns: SYNCS */
