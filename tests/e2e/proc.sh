@@ -5,6 +5,7 @@
 # must not notice. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 PROCESS=$4
+. "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d) || exit 1
 n=0 pid=''
 end() {

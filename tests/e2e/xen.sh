@@ -8,6 +8,7 @@
 set -u
 BUILD=$1 SRC=$2 boot=$3
 shift 3
+. "$SRC/tests/e2e/ahead.sh"
 cases=$SRC/tests/xen
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
