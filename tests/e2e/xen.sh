@@ -33,7 +33,7 @@ begin=$(date +%s)
 option=
 [ "$boot" = count ] && option=-i
 [ "$boot" = domu ] && option=-u
-"$SRC/lab/xen/boot" -q $option -t 900 -l 600 -o "$BUILD/xen" "$T" 2>"$T/boot.log"
+"$SRC/lab/xen/boot" -q $option -t 1500 -l 900 -o "$BUILD/xen" "$T" 2>"$T/boot.log"
 status=$?
 if [ $status -eq 77 ]; then
 	echo "1..0 # SKIP $(tail -1 "$T/boot.log")"
