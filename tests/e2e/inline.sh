@@ -62,6 +62,6 @@ for image in cxx-gcc-fp cxx-clang-fp rust-gcc-fp rust-gcc-nofp; do
 	check "$image under $accel: names as the linker has them" raw "$mangled"
 	# The guest spends a hundredth of its time elsewhere.
 	elf=$BUILD/lab/$image.elf
-	check "$image under $accel: stacks shows them now" wait_for 5 now "$serve"
+	check "$image under $accel: stacks shows them now" wait_for 60 now "$serve"
 done
 finish

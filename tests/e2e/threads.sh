@@ -79,7 +79,7 @@ for machine in $machines; do
 				continue
 			}
 			# Just booted: a thread that has not run yet is not blocked yet.
-			wait_for 30 shown >/dev/null
+			wait_for 60 shown >/dev/null
 			check "$how: every thread's stack" shown
 			check "$how: all are sampled" recorded --threads
 			check "$how: who is blocked, and where" off_cpu
