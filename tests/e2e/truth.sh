@@ -87,9 +87,9 @@ print(int(json.load(sys.stdin)["total"]))' 2>/dev/null)
 	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" >>"$T/log" 2>&1
 }
 
-# Of some 60 shares one is off by more than 4 standard errors in 250 runs, and in more where a busy
-# host makes its samples in bunches: chance does not do that again of twice as many samples, where
-# the bounds are narrower, and again, while a fault does.
+# Where a busy host gives a vCPU few turns, its samples come in bunches, and one of some 60 shares may
+# be off by more than 4 of their standard errors. Chance does not do that again of twice as many
+# samples, where the bounds are narrower, and again; a fault does.
 judged() { # IMAGE APPEND JUDGE-OPTIONS...
 	name=$1 append=$2
 	shift 2
