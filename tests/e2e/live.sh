@@ -218,8 +218,10 @@ else
 fi
 process=$BUILD/lab/process/deep-gcc-fp
 [ -e "$process" ] || process=$BUILD/lab/process/deep-clang-fp
+rm -f "$T/out"
 "$process" loop=1 >"$T/out" 2>&1 </dev/null &
 guest=$!
+wait_for 60 grep -q '^lab: running' "$T/out" # it is that program, and not the shell before it
 brief 'a process' "proc:pid=$guest"
 end_guest
 
