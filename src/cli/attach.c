@@ -18,7 +18,7 @@
 #include "session/check.h"
 
 #define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
-#define START_NS    (2 * UNI_NSEC_PER_SEC)
+#define START_NS    (5 * UNI_NSEC_PER_SEC)
 #define TEXT_HINTS  32
 #define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
 #define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)

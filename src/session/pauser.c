@@ -327,11 +327,16 @@ static bool serve(struct uni_pauser *s)
 
 static void run(struct uni_pauser *s)
 {
-	while (wait_until(s, uni_sched_deadline(&s->sched))) {
-		if (!serve(s))
-			break;
-		uni_sched_advance(&s->sched, uni_now_ns());
+	bool goes_on = true;
+
+	while (goes_on && wait_until(s, uni_sched_deadline(&s->sched))) {
+		goes_on = serve(s);
+		if (goes_on)
+			uni_sched_advance(&s->sched, uni_now_ns());
 	}
+	/* A busy host may have let us sleep past the last deadlines. */
+	if (goes_on)
+		uni_sched_end(&s->sched, uni_min(uni_now_ns(), s->end_at_ns));
 	/* The last values belong to the end of the run; a guest that ended keeps the refreshed. */
 	if (s->watcher != NULL && s->end != UNI_END_GONE && s->resume == 0 &&
 		s->stats.samples != 0) {

@@ -138,6 +138,17 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	s->last_throttled = n;
 }
 
+void uni_sched_end(struct uni_sched *s, uint64_t until_ns)
+{
+	uint64_t n = jump(s, until_ns);
+
+	while (deadline(s, s->k) < until_ns) {
+		s->k++;
+		n++;
+	}
+	s->skipped += n;
+}
+
 void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
 	uint64_t *throttled_ret)
 {

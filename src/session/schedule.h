@@ -45,6 +45,9 @@ void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns);
  * bursts after a delay) and those that the duty cap forbids, and counts both.
  */
 void uni_sched_advance(struct uni_sched *s, uint64_t now_ns);
+/* The run ends at until_ns, before the deadline of slot s->k was served: what is gone is skipped.
+ */
+void uni_sched_end(struct uni_sched *s, uint64_t until_ns);
 /* How many deadlines up to until_ns were passed over: what a run that ends then has skipped. */
 void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
 	uint64_t *throttled_ret);

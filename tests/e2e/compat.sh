@@ -42,7 +42,7 @@ resolves() { # WAY OPTION
 pipe_closes() {
 	begin=$(date +%s)
 	timeout 60 "$U" uniprof -F 50 -T 50 -q - "$target" 2>err | head -n 5 >few
-	[ $(($(date +%s) - begin)) -lt 25 ] && [ "$(wc -l <few)" = 5 ] && kill -0 "$guest"
+	[ $(($(date +%s) - begin)) -lt 45 ] && [ "$(wc -l <few)" = 5 ] && kill -0 "$guest"
 }
 
 # Ctrl-C ends it cleanly: what was traced is there.
@@ -326,7 +326,11 @@ check "run --xl destroys what it cannot record" left_behind
 
 ctrl_c() { # the recording is kept, the domain is not
 	rm -rf work && mkdir work && : >xl.log
-	(cd work && timeout -s INT 8 "$U" run --xl ../app.cfg -F 20 -d 0 --target "gdb:unix=$T/xl.gdb") >out 2>&1
+	(cd work && exec "$U" run --xl ../app.cfg -F 20 -d 0 --target "gdb:unix=$T/xl.gdb") >out 2>&1 &
+	run=$!
+	wait_for 60 test -s work/app.uniscope/guest-0/samples-vcpu0
+	kill -INT $run
+	wait $run
 	cat out
 	[ -d work/app.uniscope ] && [ -s work/app.svg ] && [ ! -e domain ] &&
 		"$U" report work/app.uniscope | grep -q lab_entry
@@ -337,7 +341,7 @@ ctrl_c_early() { # while it waits for a guest that does not come up
 	begin=$(date +%s)
 	(cd work && timeout -s INT 3 "$U" run --xl ../app.cfg -q -d 1 --target "gdb:unix=$T/none") >out 2>&1
 	cat out
-	[ $(($(date +%s) - begin)) -lt 15 ] && [ ! -e domain ]
+	[ $(($(date +%s) - begin)) -lt 40 ] && [ ! -e domain ]
 }
 check "run --xl: Ctrl-C before that, too" ctrl_c_early
 
@@ -345,9 +349,9 @@ killed() { # SIGKILL: somebody is left who destroys the domain
 	rm -rf work && mkdir work
 	(cd work && exec "$U" run --xl ../app.cfg -q -d 0 --target "gdb:unix=$T/xl.gdb") >out 2>&1 &
 	run=$!
-	wait_for 30 test -e domain && wait_for 30 test -e work/app.uniscope && kill -9 $run || return
+	wait_for 60 test -e domain && wait_for 60 test -e work/app.uniscope && kill -9 $run || return
 	wait $run 2>/dev/null
-	wait_for 30 test ! -e domain
+	wait_for 60 test ! -e domain
 }
 check "run --xl: SIGKILL leaves no domain" killed
 

@@ -8,6 +8,7 @@ shift
 suite=$build/tests/e2e/conformance
 image=$build/lab/shares-gcc-fp.elf
 [ -r "$image" ] || image=$build/lab/shares-clang-fp.elf
+. "$(dirname "$0")/ahead.sh"
 boot=$(dirname "$0")/../../lab/boot
 T=$(mktemp -d) || exit 1
 vm=
@@ -21,7 +22,11 @@ end_vm()
 trap 'end_vm; rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM
 n=0
-port=$((20000 + $$ % 20000))
+# None that connections are given, nor one where somebody listens.
+port=$((20000 + $$ % 12000))
+while grep -qi "^ *[0-9]*: [0-9a-f]*:$(printf %04x $port) [0-9a-f]*:0000 " /proc/net/tcp; do
+	port=$((port + 1))
+done
 
 # start ACCEL GDB-DEVICE SMP: a guest that waits, beating; its pid in $vm
 start()
@@ -31,7 +36,7 @@ start()
 	"$boot" --accel "$1" --smp "$3" --append wait=1 --serial "file:$T/serial" --gdb "$2" \
 		--qmp "$T/q" "$image" >"$T/boot" 2>&1 </dev/null &
 	vm=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 600); do
 		grep -q '^lab: waiting' "$T/serial" 2>/dev/null && return 0
 		kill -0 "$vm" 2>/dev/null || break
 		sleep 0.1

@@ -29,7 +29,7 @@ waits() { # IMAGE APPEND
 	guest=$!
 	target=kvm:pid=$guest
 	exec 7>"$T/in"
-	wait_for 30 grep -q '^lab: waiting' "$T/out"
+	wait_for 60 grep -q '^lab: waiting' "$T/out"
 }
 
 # Records while it does its work, to its end.
@@ -39,7 +39,7 @@ records() { # OPTION...
 	"$U" record "$target" -o "$session" -d 60 "$@" >"$T/log" 2>&1 &
 	recorder=$!
 	# Waiting, it looks at its serial port: these are exits, too.
-	wait_for 20 test -s "$session/guest-0/exits-vcpu0" || {
+	wait_for 60 test -s "$session/guest-0/exits-vcpu0" || {
 		cat "$T/log"
 		return 1
 	}

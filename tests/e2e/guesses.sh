@@ -57,7 +57,7 @@ whole_image() {
 
 # Leaves in a program that was not given.
 unknown_code() {
-	boot tcg "$loads" "" --initrd "$program" && wait_for 20 grep -q 'program at' "$T/serial" || return 1
+	boot tcg "$loads" "" --initrd "$program" && wait_for 60 grep -q 'program at' "$T/serial" || return 1
 	for _ in $(seq 40); do
 		"$U" stacks "$target" -e "$loads" >"$T/out" 2>"$T/err" || return 1
 		grep -q 'unknown' "$T/out" && break

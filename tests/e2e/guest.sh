@@ -11,6 +11,8 @@ ls "$BUILD"/lab/*-fp.elf >/dev/null 2>&1 || {
 	echo '1..0 # SKIP no lab images'
 	exit 0
 }
+# shellcheck source=tests/e2e/ahead.sh
+. "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d) || exit 1
 # shellcheck disable=SC2034 # for who sources this
 n=0 guest='' target='' accels=tcg

@@ -172,7 +172,7 @@ nameless() {
 		cp "$T/program.elf" "$T/root/boot/" &&
 		cp "$BUILD/lab/deep-pie-$v.elf" "$T/root/other/program.elf" &&
 		boot tcg "$elf" "" --initrd "$T/program.elf" &&
-		wait_for 20 grep -q 'program at' "$T/serial" && loaded "$T/root"
+		wait_for 60 grep -q 'program at' "$T/serial" && loaded "$T/root"
 }
 
 # The program comes when the recording has been under way for some seconds; on a busy host that
@@ -183,7 +183,7 @@ record_late() { # ACCEL SYSROOT SECONDS
 	"$U" record "$target" -e "$elf" --sysroot "$2" -d $((2 * $3 + 4)) -o "$T/s.uniscope" \
 		2>"$T/err" &
 	pid=$!
-	wait_for 10 test -e "$T/s.uniscope/session.json"
+	wait_for 60 test -e "$T/s.uniscope/session.json"
 	early=0
 	grep -q 'program at' "$T/serial" && early=2
 	wait $pid && return $early
@@ -249,7 +249,7 @@ for accel in $accels; do
 		program=$BUILD/lab/program-$v.elf
 		check "$accel: $v, a guest loads a program" \
 			boot "$accel" "$elf" "" --qmp "$T/q" --initrd "$program"
-		wait_for 20 grep -q 'program at' "$T/serial"
+		wait_for 60 grep -q 'program at' "$T/serial"
 		check "$accel: $v, chains go through both images" loaded "$program"
 		check "$accel: $v, both travel with a session" recorded "$BUILD/lab"
 	done

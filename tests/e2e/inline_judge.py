@@ -11,7 +11,7 @@ import re
 import sys
 
 SHARES = {"absorb": 60, "scan": 30, "reply": 10}
-TOLERANCE = 10  # three standard deviations of 200 samples
+TOLERANCE = 10  # five standard deviations of 600 samples
 
 
 def short(name):

@@ -70,19 +70,19 @@ by_instructions() {
 	for seconds in 10 20 40 80; do
 		both "$by_unix" "$seconds" 2000 20 || return 1
 		inside_books 3000 3000 >"$T/verdict" && break
-		grep -q 'want 3000): BAD' "$T/verdict" || break
 	done
 	cat "$T/verdict"
 	grep -q '^verdict: held' "$T/verdict"
 }
 
-# For as long as it takes, on a busy machine, until there is something to judge.
+# For as long as it takes, on a busy machine, until there is enough for a judgement that holds; the
+# checks that follow tell whether it does.
 at_once() { # STREAM-TARGET
 	for seconds in 8 20 50; do
 		both "$1" "$seconds" || return 1
-		{ inside_books; outside_books; } >"$T/verdict"
-		grep -q '^samples: .*): BAD' "$T/verdict" || return 0
+		inside_books && outside_books && break
 	done
+	return 0
 }
 
 top_shows() {
@@ -117,8 +117,12 @@ refused_by() { # STATUS WORDS COMMAND...
 some_samples() { # TARGET OPTION...
 	to=$1
 	shift
-	timeout 120 "$U" record "$to" -e "$elf" -F 200 -d 0.7 -o "$T/in.uniscope" --overwrite "$@" &&
-		[ -n "$("$U" export "$T/in.uniscope" -f folded -o -)" ]
+	for seconds_ in 0.7 7 30; do
+		timeout 120 "$U" record "$to" -e "$elf" -F 200 -d $seconds_ -o "$T/in.uniscope" --overwrite "$@" ||
+			return 1
+		[ -z "$("$U" export "$T/in.uniscope" -f folded -o -)" ] || return 0
+	done
+	return 1
 }
 
 # Where QEMU listens.
@@ -152,7 +156,7 @@ bad_line() { # HOW N
 	rm -f "$T/proxy"
 	python3 "$here/stream_proxy.py" "$T/proxy" "$port" "$1" "$2" &
 	proxy=$!
-	wait_for 20 [ -S "$T/proxy" ] || return 1
+	wait_for 60 [ -S "$T/proxy" ] || return 1
 	rm -rf "$T/bad.uniscope"
 	timeout 100 "$U" record "stream:unix=$T/proxy" -e "$elf" -F 200 -d 0.5 -o "$T/bad.uniscope" \
 		2>"$T/said"
@@ -170,7 +174,7 @@ traced_slowly() {
 	rm -f "$T/proxy"
 	python3 "$here/stream_proxy.py" "$T/proxy" "$port" slow 400 &
 	proxy=$!
-	wait_for 20 [ -S "$T/proxy" ] || return 1
+	wait_for 60 [ -S "$T/proxy" ] || return 1
 	timeout 100 "$U" trace record "stream:unix=$T/proxy" -e "$elf" -d 1 --filter 'burn_*' \
 		-o "$T/t.uniscope" --overwrite && babeltrace2 "$T/t.uniscope" >"$T/ctf"
 	status=$?
@@ -185,7 +189,7 @@ by_tty() {
 	rm -f "$T/tty"
 	python3 "$here/stream_proxy.py" "$T/tty" "$port" tty 0 &
 	proxy=$!
-	wait_for 20 [ -c "$T/tty" ] || return 1
+	wait_for 60 [ -c "$T/tty" ] || return 1
 	stty -g -F "$T/tty" >"$T/stty" &&
 		some_samples "stream:tty=$T/tty" &&
 		"$U" report "$T/in.uniscope" | grep -q burn_a &&

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "arch/stop.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "target/shared.h"
 #include "target/target.h"
 #include "tap.h"
@@ -46,8 +48,10 @@ static bool lives(const struct tiny *t)
 	return atomic_load(&t->shared->failed) == 0 && waitpid(t->pid, NULL, WNOHANG) == 0;
 }
 
-/* What a guest's samples were. */
+/* What a guest's samples were, and for how long it was sampled: as long as that, at most so long.
+ */
 struct seen {
+	uint64_t least_ns, most_ns;
 	uint64_t all, astray;	     /* astray: not in the guest's loop */
 	uint64_t vcpu[UNI_VCPU_MAX]; /* running */
 	uint64_t state[UNI_VCPU_STATE_NR], vmm_idle;
@@ -69,25 +73,55 @@ static void on_sample(void *ctx, const struct uni_stream_sample *s)
 	seen->plugged += s->nr == 2 && s->pc[1] == TINY_CODE + 3 ? s->weight : 0;
 }
 
-/* Samples for so long, or until the guest is gone. The last result of a read. */
-static int sample(struct uni_target *t, bool ordered, unsigned ms, struct seen *ret)
+/* A busy host gives a VMM, or us, no CPU for long: what comes for certain is waited for. */
+#define PATIENCE_NS (60 * UNI_NSEC_PER_SEC)
+
+/* Samples for so long and until it is enough, or the guest is gone. The last result of a read. */
+static int sample(struct uni_target *t, bool ordered, unsigned ms,
+	bool (*enough)(const struct seen *seen), struct seen *ret)
 {
 	const struct uni_stream_cfg cfg = { .frequency = 997, .ordered = ordered };
 	const struct uni_stream_sink sink = { .ctx = ret, .sample = on_sample };
 	struct uni_err err = { 0 };
+	uint64_t before_ns = uni_now_ns(), begin_ns, ns = 0;
 	int rc = t->ops->stream_start(t, &cfg, NULL, &err);
-	uint64_t end = uni_now_ns() + ms * UNI_NSEC_PER_MSEC;
 
+	begin_ns = uni_now_ns();
 	if (rc != 0)
 		(void)printf("# %s\n", err.msg);
-	while (rc == 0 && uni_now_ns() < end) {
+	while (rc == 0 && (ns < ms * UNI_NSEC_PER_MSEC ||
+				  (enough != NULL && !enough(ret) && ns < PATIENCE_NS))) {
 		(void)usleep(20000);
 		rc = t->ops->stream_read(t, &sink);
+		ns = uni_now_ns() - begin_ns;
 	}
+	ret->least_ns = uni_now_ns() - begin_ns;
 	(void)t->ops->stream_stop(t);
+	ret->most_ns = uni_now_ns() - before_ns;
 	if (rc == 0)
 		rc = t->ops->stream_read(t, &sink);
 	return rc;
+}
+
+/* Samples that so much time makes. */
+static uint64_t in_time(uint64_t ns)
+{
+	return ns * 997 / UNI_NSEC_PER_SEC;
+}
+
+/* Each vCPU has been in its guest, so that it can be found there. */
+static bool began(const struct tiny *t, unsigned nr)
+{
+	uint64_t until_ns = uni_now_ns() + PATIENCE_NS;
+	bool all = false;
+
+	while (!all && uni_now_ns() < until_ns) {
+		(void)usleep(50000);
+		all = true;
+		for (unsigned i = 0; i < nr; i++)
+			all = all && tiny_counter(t, i) != 0;
+	}
+	return all;
 }
 
 static struct uni_target *begin(struct tiny *t, enum tiny_mode mode, unsigned nr, const char *what)
@@ -95,9 +129,8 @@ static struct uni_target *begin(struct tiny *t, enum tiny_mode mode, unsigned nr
 	struct uni_target *target = NULL;
 	struct uni_err err = { 0 };
 
-	if (!check(tiny_start(t, mode, nr), "%s: a VMM starts", what))
+	if (!check(tiny_start(t, mode, nr) && began(t, nr), "%s: a VMM starts", what))
 		return NULL;
-	(void)usleep(50000);
 	if (attach(t, "bpf", NULL, &target, &err) == 0)
 		return target;
 	(void)check(false, "%s: attach: %s", what, err.msg);
@@ -112,6 +145,15 @@ static void finish(struct tiny *t, struct uni_target *target)
 	tiny_end(t);
 }
 
+static bool each_ran(const struct seen *seen)
+{
+	for (unsigned i = 0; i < TINY_VCPUS; i++) {
+		if (seen->vcpu[i] < 20)
+			return false;
+	}
+	return true;
+}
+
 /* All states add up to the wall time, and every vCPU is seen. */
 static void all_vcpus(bool ordered)
 {
@@ -119,19 +161,32 @@ static void all_vcpus(bool ordered)
 	struct seen seen = { 0 };
 	struct tiny t;
 	struct uni_target *target = begin(&t, TINY_BRITTLE, TINY_VCPUS, what);
-	unsigned nr = 0;
 
 	if (target == NULL)
 		return;
-	(void)check(sample(target, ordered, 1000, &seen) == 0, "%s: sampled", what);
-	for (unsigned i = 0; i < TINY_VCPUS; i++)
-		nr += seen.vcpu[i] >= 20; /* of 997, shared by four or more */
-	(void)check(nr == TINY_VCPUS, "%s: all are seen", what);
+	(void)check(sample(target, ordered, 1000, each_ran, &seen) == 0, "%s: sampled", what);
+	(void)check(each_ran(&seen), "%s: all are seen", what);
 	(void)check(seen.astray * 2000 <= seen.all, "%s: %lu of %lu samples astray", what,
 		(unsigned long)seen.astray, (unsigned long)seen.all);
-	(void)check(seen.all >= 3900 && seen.all <= 5200, "%s: %lu samples for 4 s of wall time",
-		what, (unsigned long)seen.all);
+	(void)check(seen.all * 100 >= 97 * 4 * in_time(seen.least_ns) &&
+			    seen.all * 100 <= 130 * 4 * in_time(seen.most_ns),
+		"%s: %lu samples for 4 times %.3f to %.3f s of wall time", what,
+		(unsigned long)seen.all, (double)seen.least_ns / 1e9, (double)seen.most_ns / 1e9);
 	finish(&t, target);
+}
+
+/* What the host says of the time that vCPU 0's thread ran or waited for a CPU. */
+static uint64_t awake_ns(const struct tiny *t)
+{
+	uint64_t run_ns = 0, wait_ns = 0;
+	char path[96], text[128];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)t->pid,
+		atomic_load(&t->shared->books[0].tid));
+	if (uni_read_small(path, text, sizeof(text)) <= 0 ||
+		sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &wait_ns) != 2)
+		(void)check(false, "cannot read %s", path);
+	return run_ns + wait_ns;
 }
 
 static void sleeper(void)
@@ -140,23 +195,34 @@ static void sleeper(void)
 	struct seen seen = { 0 };
 	struct tiny t;
 	struct uni_target *target = begin(&t, TINY_SLEEPS, 1, "asleep in the VMM");
+	uint64_t awake, asleep, halted;
 	int rc;
 
 	if (target == NULL)
 		return;
-	(void)check(sample(target, true, 1000, &seen) == 0, "sampled");
-	(void)check(seen.state[UNI_VCPU_HALTED] >= 900 && seen.all <= 1300,
-		"asleep in the VMM: %lu of %lu samples", (unsigned long)seen.state[UNI_VCPU_HALTED],
-		(unsigned long)seen.all);
+	awake = awake_ns(&t);
+	(void)check(sample(target, true, 1000, NULL, &seen) == 0, "sampled");
+	awake = awake_ns(&t) - awake;
+	asleep = seen.least_ns - uni_min(seen.least_ns, awake);
+	halted = seen.state[UNI_VCPU_HALTED];
+	(void)check(
+		halted * 10 >= 9 * in_time(asleep) && seen.all * 10 <= 13 * in_time(seen.most_ns),
+		"asleep in the VMM for %.3f s: %lu of %lu samples", (double)asleep / 1e9,
+		(unsigned long)halted, (unsigned long)seen.all);
 	/* It wakes up every 20 ms, so all but the first of these sleeps was seen to begin. */
-	(void)check(seen.vmm_idle >= 850, "%lu of them known to be in the VMM",
+	(void)check(seen.vmm_idle + 50 >= halted, "%lu of them known to be in the VMM",
 		(unsigned long)seen.vmm_idle);
 	rc = target->ops->stream_times(target, 0, &times);
-	(void)check(rc == 0 && times.idle_ns >= 900 * UNI_NSEC_PER_MSEC, "%.3f s idle",
-		(double)times.idle_ns / 1e9);
+	(void)check(rc == 0 && times.idle_ns * 10 >= 9 * asleep && times.idle_ns <= seen.most_ns,
+		"%.3f s idle", (double)times.idle_ns / 1e9);
 	uni_target_detach(target);
 	(void)check(lives(&t), "it was never woken");
 	tiny_end(&t);
+}
+
+static bool both_places(const struct seen *seen)
+{
+	return seen->state[UNI_VCPU_VMM] > 0 && seen->state[UNI_VCPU_RUNNING] > 0;
 }
 
 static void in_vmm(void)
@@ -167,9 +233,9 @@ static void in_vmm(void)
 
 	if (target == NULL)
 		return;
-	(void)check(sample(target, false, 1000, &seen) == 0, "sampled");
-	(void)check(seen.state[UNI_VCPU_VMM] > 0 && seen.state[UNI_VCPU_RUNNING] > 0,
-		"in and out: %lu samples in the guest, %lu in the VMM",
+	/* A KVM in software is seldom out. */
+	(void)check(sample(target, false, 1000, both_places, &seen) == 0, "sampled");
+	(void)check(both_places(&seen), "in and out: %lu samples in the guest, %lu in the VMM",
 		(unsigned long)seen.state[UNI_VCPU_RUNNING],
 		(unsigned long)seen.state[UNI_VCPU_VMM]);
 	finish(&t, target);
@@ -183,14 +249,19 @@ static void plugged_in(void)
 	struct uni_err err = { 0 };
 	struct tiny t;
 	struct uni_target *target = begin(&t, TINY_GROWS, 1, "plugged in");
+	uint64_t end_ns = uni_now_ns() + PATIENCE_NS;
+	int rc = 0;
 
 	if (target == NULL)
 		return;
 	(void)check(target->ops->stream_start(target, &cfg, NULL, &err) == 0, "it is sampled");
-	(void)usleep(200000);
-	(void)check(target->ops->stream_read(target, &sink) == 0 && seen.vcpu[0] > 5, "vCPU 0");
+	while (rc == 0 && seen.vcpu[0] <= 5 && uni_now_ns() < end_ns) {
+		(void)usleep(200000);
+		rc = target->ops->stream_read(target, &sink);
+	}
+	(void)check(rc == 0 && seen.vcpu[0] > 5, "vCPU 0");
 	atomic_store(&t.shared->wake, true);
-	for (unsigned i = 0; i < 150 && (seen.plugged < 20 || seen.vcpu[1] == 0); i++) {
+	while ((seen.plugged < 20 || seen.vcpu[1] == 0) && uni_now_ns() < end_ns) {
 		(void)usleep(20000);
 		(void)target->ops->stream_read(target, &sink);
 	}
@@ -201,25 +272,28 @@ static void plugged_in(void)
 	finish(&t, target);
 }
 
+/* Kills the VMM when it has been sampled for so long. */
+static pid_t doomed;
+static bool has_had_its_time(const struct seen *seen)
+{
+	if (seen->all != 0)
+		(void)kill(doomed, SIGKILL);
+	return false;
+}
+
 static void vmm_ends(void)
 {
 	struct seen seen = { 0 };
 	struct tiny t;
 	struct uni_target *target = begin(&t, TINY_BRITTLE, 2, "ends");
-	pid_t killer;
 
 	if (target == NULL)
 		return;
-	killer = fork();
-	if (killer == 0) {
-		(void)usleep(500000);
-		(void)kill(t.pid, SIGKILL);
-		_exit(0);
-	}
-	(void)check(sample(target, false, 5000, &seen) == -UNI_EGONE, "the end of the VMM is told");
+	doomed = t.pid;
+	(void)check(sample(target, false, 500, has_had_its_time, &seen) == -UNI_EGONE,
+		"the end of the VMM is told");
 	(void)check(seen.all >= 300, "after all samples: %lu", (unsigned long)seen.all);
 	(void)check(!target->ops->alive(target), "it is not alive");
-	(void)waitpid(killer, NULL, 0);
 	uni_target_detach(target);
 	tiny_end(&t);
 }
@@ -235,27 +309,36 @@ static void shared(void)
 	const struct uni_stream_cfg cfg = { .frequency = 997 };
 	struct uni_stream_stats st = { 0 };
 	struct uni_err err = { 0 };
+	uint64_t end_ns = uni_now_ns() + PATIENCE_NS;
 	struct tiny ta, tb;
+	bool ok = true;
 
-	if (!check(tiny_start(&ta, TINY_BRITTLE, 1) && tiny_start(&tb, TINY_SLEEPS, 1), "two VMMs"))
+	if (!check(tiny_start(&ta, TINY_BRITTLE, 1) && tiny_start(&tb, TINY_SLEEPS, 1) &&
+			    began(&ta, 1) && began(&tb, 1),
+		    "two VMMs"))
 		return;
-	(void)usleep(50000);
 	if (check(attach(&ta, "bpf", both, &a, &err) == 0 &&
 			    attach(&tb, "bpf", both, &b, &err) == 0,
 		    "both attached %s", err.msg)) {
 		(void)check(a->ops->stream_start(a, &cfg, NULL, &err) == 0 &&
 				    b->ops->stream_start(b, &cfg, NULL, &err) == 0,
 			"both started %s", err.msg);
-		(void)usleep(500000);
-		(void)check(b->ops->stream_read(b, &kb) == 0 && a->ops->stream_read(a, &ka) == 0,
-			"both read");
-		(void)check(sa.state[UNI_VCPU_RUNNING] > 50 && sa.state[UNI_VCPU_HALTED] < 50,
+		while (ok && uni_now_ns() < end_ns &&
+			(sa.state[UNI_VCPU_RUNNING] <= 50 || sb.state[UNI_VCPU_HALTED] <= 200)) {
+			(void)usleep(500000);
+			ok = b->ops->stream_read(b, &kb) == 0 && a->ops->stream_read(a, &ka) == 0;
+		}
+		(void)check(ok, "both read");
+		(void)check(
+			sa.state[UNI_VCPU_RUNNING] > 50 && sa.state[UNI_VCPU_HALTED] < sa.all / 10,
 			"the busy one is busy");
-		(void)check(sb.state[UNI_VCPU_RUNNING] < 50 && sb.state[UNI_VCPU_HALTED] > 200,
+		(void)check(
+			sb.state[UNI_VCPU_RUNNING] < sb.all / 10 && sb.state[UNI_VCPU_HALTED] > 200,
 			"the idle one is idle");
 		a->ops->stream_stats(a, &st);
 		(void)check(st.lost == 0 && st.failed == 0, "nothing is lost");
-		(void)check(st.host_runs > 50 && st.host_ns / st.host_runs < 100000,
+		/* Only an absurd price fails: this host may itself be a guest that waits. */
+		(void)check(st.host_runs > 50 && st.host_ns / st.host_runs < UNI_NSEC_PER_MSEC,
 			"%.2f us a sample",
 			(double)st.host_ns / 1e3 / (double)uni_max(st.host_runs, 1u));
 	}
@@ -313,6 +396,7 @@ static void killed(void)
 {
 	uint32_t prog[IDS_MAX], map[IDS_MAX];
 	size_t nr_prog = 0, nr_map = 0, left = 1;
+	uint64_t end_ns = uni_now_ns() + 2 * PATIENCE_NS;
 	struct uni_err err = { 0 };
 	struct tiny t;
 	pid_t pid;
@@ -326,10 +410,10 @@ static void killed(void)
 		struct seen seen = { 0 };
 
 		if (attach(&t, "bpf", NULL, &target, &err) == 0)
-			(void)sample(target, true, 20000, &seen);
+			(void)sample(target, true, 600000, NULL, &seen);
 		_exit(1);
 	}
-	for (unsigned i = 0; i < 200 && nr_map < 10; i++) {
+	while ((nr_prog < 2 || nr_map < 10) && uni_now_ns() < end_ns) {
 		(void)usleep(20000);
 		nr_prog = ids_of(pid, "prog_id:", prog);
 		nr_map = ids_of(pid, "map_id:", map);
@@ -339,7 +423,7 @@ static void killed(void)
 		"%zu programs and %zu maps are in the kernel", nr_prog, nr_map);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	for (unsigned i = 0; i < 100 && left != 0; i++) { /* the kernel takes its time */
+	while (left != 0 && uni_now_ns() < end_ns) { /* the kernel takes its time */
 		(void)usleep(20000);
 		left = still_there(bpf_prog_get_fd_by_id, prog, nr_prog) +
 		       still_there(bpf_map_get_fd_by_id, map, nr_map);

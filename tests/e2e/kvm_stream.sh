@@ -100,6 +100,14 @@ schedstat() {
 agrees() {
 	boot kvm "$BUILD/lab/$1.elf" '' || return 1
 	sleep 0.5
+	# At the edges they differ by how long it takes to attach, and by waits that the host has yet to
+	# count: on a busy host that is much of a short time.
+	for seconds in 4 16 40; do
+		agrees_for $seconds && return 0
+	done
+	return 1
+}
+agrees_for() { # SECONDS
 	# The busiest thread is the vCPU's.
 	vcpu=$(for t in /proc/"$guest"/task/*; do
 		echo "$(cut -d' ' -f1 "$t/schedstat") ${t##*/}"
@@ -107,7 +115,7 @@ agrees() {
 	# From before to after: a little longer than the sampler looks.
 	schedstat >"$T/before"
 	date +%s%N >>"$T/before"
-	stream 4 997 ordered || return 1
+	stream "$1" 997 ordered || return 1
 	schedstat >"$T/after"
 	date +%s%N >>"$T/after"
 	python3 - "$T/before" "$T/after" "$T/out" <<'END'
@@ -138,7 +146,7 @@ caps_only() {
 		setpriv --bounding-set=-all --inh-caps=-all --reuid=1234 --regid=1234 --clear-groups \
 			sh "$2/lab/boot" --accel kvm --append loop=1 --serial "file:$1/serial2" "$3" \
 			</dev/null >"$1/boot2" 2>&1 &
-		for _ in $(seq 100); do
+		for _ in $(seq 600); do
 			grep -q "^lab: running" "$1/serial2" && break
 			sleep 0.1
 		done

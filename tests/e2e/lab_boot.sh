@@ -4,6 +4,7 @@
 set -u
 
 build=${1:?usage: lab_boot.sh BUILD-DIR}/lab
+. "$(dirname "$0")/ahead.sh"
 boot=$(dirname "$0")/../../lab/boot
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

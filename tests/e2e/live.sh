@@ -202,7 +202,7 @@ brief() { # NAME TARGET [ARGUMENT...]
 	# shellcheck disable=SC2086
 	wait $stops
 	stops=
-	check "$brief_of: it can be ended" wait_for 30 state recording '""'
+	check "$brief_of: it can be ended" wait_for 60 state recording '""'
 	check "$brief_of: by several at once" has said '""'
 	check "$brief_of: and is whole" grep -q '"state": *"closed"' "$T/brief.uniscope/session.json"
 	check "$brief_of: with samples" sh -c '[ "$("$1" report --json "$2" | python3 -c "import json,sys; print(json.load(sys.stdin)[\"recording\"][\"guests\"][0][\"samples\"])")" -gt 2 ]' sh "$U" "$T/brief.uniscope"
@@ -218,8 +218,10 @@ else
 fi
 process=$BUILD/lab/process/deep-gcc-fp
 [ -e "$process" ] || process=$BUILD/lab/process/deep-clang-fp
+rm -f "$T/out"
 "$process" loop=1 >"$T/out" 2>&1 </dev/null &
 guest=$!
+wait_for 60 grep -q '^lab: running' "$T/out" # it is that program, and not the shell before it
 brief 'a process' "proc:pid=$guest"
 end_guest
 
@@ -230,7 +232,7 @@ if boot "$accel" "$elf" ms=200000; then
 	check "$accel: a guest is served" start_server "$target" -e "$elf" -F 199 -o "$T/live.uniscope" --filter 'lab_*'
 	curl -m 600 -sN "${base}events" >"$T/events" &
 	watcher=$!
-	check "$accel: it says what it does" wait_for 20 state recording '"samples"'
+	check "$accel: it says what it does" wait_for 60 state recording '"samples"'
 	check "$accel: nothing else can begin meanwhile" code 409 -X POST "${base}record/samples"
 	check "$accel: data come" wait_for 60 grown 0
 	check "$accel: and grow" wait_for 60 grown "$(revision)"
@@ -243,10 +245,10 @@ if boot "$accel" "$elf" ms=200000; then
 		check "$accel: the page follows, and its buttons work" python3 "$SRC/tests/e2e/live_browser.py" live "$base" $calls
 	fi
 	curl -m 20 -s -X POST "${base}stop"
-	check "$accel: it can be ended" wait_for 30 state recording '""'
+	check "$accel: it can be ended" wait_for 60 state recording '""'
 	check "$accel: and is whole" "$U" report "$T/live.uniscope"
 	check "$accel: something is recorded again" code 204 -X POST "${base}record/samples"
-	wait_for 30 [ -d "$T/live-2.uniscope" ]
+	wait_for 60 [ -d "$T/live-2.uniscope" ]
 	if [ -n "$browser" ]; then
 		check "$accel: a page whose server is killed says so" python3 "$SRC/tests/e2e/live_browser.py" gone "$base" "$server"
 	fi
@@ -255,15 +257,15 @@ if boot "$accel" "$elf" ms=200000; then
 	server=
 	last=$(ls -d "$T"/live-*.uniscope | tail -n 1)
 	ended() { grep -q '"state": *"closed"' "$last/session.json"; }
-	check "$accel: a server that is killed leaves a whole session" wait_for 30 ended
+	check "$accel: a server that is killed leaves a whole session" wait_for 60 ended
 	check "$accel: and the guest to others" "$U" record "$target" -q -d 0.5 -e "$elf" -o "$T/after.uniscope"
 	check "$accel: it can wait until it is asked" start_server --idle "$target" -e "$elf"
 	check "$accel: it records nothing" state recording '""'
 	end_guest
 	check "$accel: a guest that is gone" code 204 -X POST "${base}record/samples"
-	check "$accel: is said" wait_for 30 state recording '""'
+	check "$accel: is said" wait_for 60 state recording '""'
 	gone() { said | grep -q '"said":"[^"]'; }
-	check "$accel: in words" wait_for 30 gone
+	check "$accel: in words" wait_for 60 gone
 	check "$accel: it ends" stop_server
 else
 	check "$accel: the guest runs" false

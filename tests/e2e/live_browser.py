@@ -14,31 +14,48 @@ def same(got, want, what):
     assert got == want, f"{what}: {str(got)[:600]}, not {str(want)[:600]}"
 
 
+def count_questions(b):
+    """From now on window.asked is how many questions the server has not answered in full."""
+    b.run("(f => { window.asked = 0; const done = () => setTimeout(() => window.asked--, 50);"
+          "window.fetch = (...a) => { window.asked++; return f(...a).then(r => {"
+          "r.clone().arrayBuffer().then(done, done); return r; }, e => { done(); throw e; }); }; })(window.fetch)")
+
+
+def answered(b):
+    """Until what was asked for has come and was drawn, however long a busy host takes."""
+    b.settle()
+    b.wait("window.asked === 0")
+    b.settle()
+
+
 def parts(whole, in_parts):
     got = []
     for url in (whole, in_parts):
         with browser.Browser() as b:
             b.open(url)
+            count_questions(b)
             end = b.run("uniscope.app.model.end")
             nr = b.run("uniscope.app.model.spans.rows.start.length")
             one = [b.run(table)]
             same(b.run("uniscope.app.model.cpus.list.toSorted()"), ["vCPU 0", "vCPU 1", "vCPU 2"], "vCPUs")
             for thread, cpu, t0, t1 in ((-1, -1, 0.3, 0.7), (1, -1, 0, 0), (0, -1, 0.5, 0.51), (-1, 1, 0, 0), (-1, 2, 0.2, 0.6)):
-                # What was asked for comes later.
+                # What was asked for comes later, and there may be more to ask for then.
                 b.run(f"window.told = 0; uniscope.app.listen(() => window.told++); uniscope.app.set({{ thread: {thread}, cpu: uniscope.app.model.cpus.list.indexOf('vCPU {cpu}') }}, 'look');"
                       f"uniscope.app.setRange(Math.round({end} * {t0}), Math.round({end} * {t1}))")
-                b.wait("(t => t === window.last ? true : (window.last = t, false))(JSON.stringify(uniscope.app.table()) + window.told)")
                 b.settle()
+                b.wait("(t => t === window.last && window.asked === 0 ? true : (window.last = t, false))(JSON.stringify(uniscope.app.table()) + window.told)")
+                answered(b)
                 one.append(b.run(table))
             b.run("uniscope.app.set({ thread: -1, cpu: uniscope.app.model.cpus.list.indexOf('vCPU 1') }, 'look'); uniscope.app.setRange(0, 0); document.querySelector('nav button[data-view=chart]').click()")
-            b.settle()
+            answered(b)
             # So near that each call has its own pixels: all of them are there.
             b.run("(p => { p.jump(p.max * 0.5, p.max * 0.502); })(uniscope.page.view().plot)")
             near = ("(p => { const out = [], r = p.rows; for (let k = 0; k < r.nr; k++) for (let i = r.first[k]; i < r.first[k + 1]; i++)"
                     "if (r.start[i] + r.dur[i] > p.x0 && r.start[i] < p.x1) out.push([Math.round(r.start[i]), Math.round(r.dur[i]), uniscope.app.model.funcs.name(uniscope.app.source.tree.func[r.id[i]])]);"
                     "return out.sort((a, b) => a[0] - b[0] || a[1] - b[1]); })(uniscope.page.view().plot)")
-            b.wait("(r => !r.count || Math.max(...r.count.subarray(r.first[0], r.first[1])) >= 1)(uniscope.page.view().plot.rows)")
             b.settle()
+            b.wait("(r => !r.count || Math.max(...r.count.subarray(r.first[0], r.first[1])) >= 1)(uniscope.page.view().plot.rows)")
+            answered(b)
             one.append(b.run(near))
             same(b.run("[...new Set(uniscope.page.view().plot.lanes.map(l => l.label))].length"), 1, "lanes of one vCPU")
             b.run("uniscope.app.set({ cpu: -1 }, 'data')")
@@ -81,6 +98,7 @@ def live(url, calls):
     press = "(t => [...document.querySelectorAll('.live button')].find(b => b.textContent === t)?.click())"
     with browser.Browser() as b, browser.Browser() as other:
         b.open(url)
+        count_questions(b)
         other.open(url)
         b.wait("uniscope.app.graph()?.total[0] > 0")
         before = b.run("uniscope.app.graph().total[0]")
@@ -92,7 +110,7 @@ def live(url, calls):
         b.wait(f"uniscope.app.graph()?.total[0] > {before}")
         same(b.run("[uniscope.state.view, uniscope.state.search, document.querySelector('header input').value]"), ["functions", "^lab", "^lab"], "view and search stay")
         b.run(press + "('Hold')")
-        b.settle()
+        answered(b)
         held = b.run("uniscope.app.graph().total[0]")
         other.wait(f"uniscope.app.graph()?.total[0] > {held} + 100")
         same(b.run("uniscope.app.graph().total[0]"), held, "held: it stays")

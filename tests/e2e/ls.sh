@@ -30,7 +30,7 @@ pretend firecracker --id vm1 --no-api
 fc=$fake
 pretend crosvm run --mem 64 vmlinux
 crosvm=$fake
-wait_for 5 grep -q crosvm /proc/$crosvm/comm
+wait_for 60 grep -q crosvm /proc/$crosvm/comm
 check 'a Firecracker that runs no guest is none' lists $fc 'g is None' "$U"
 check 'nor is a helper of crosvm' lists $crosvm 'g is None' "$U"
 
@@ -82,7 +82,7 @@ contained() {
 		"$3" --accel kvm --append loop=1 --serial "file:$4" "$1/app.elf" & wait' sh \
 		"$T/c" "$(image shares)" "$SRC/lab/boot" "$T/serial" </dev/null >"$T/boot" 2>&1 &
 	outer=$!
-	wait_for 20 grep -q '^lab: running' "$T/serial" || return 1
+	wait_for 60 grep -q '^lab: running' "$T/serial" || return 1
 	guest=$(grep -lsaF "$T/c/app.elf" /proc/[0-9]*/cmdline | while read -r f; do
 		readlink "${f%cmdline}exe" | grep -q /qemu-system && basename "${f%/cmdline}"
 	done)

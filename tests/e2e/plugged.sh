@@ -13,6 +13,7 @@ vmm='' watcher='' n=0
 	echo '1..0 # SKIP not permitted to sample by the kernel'
 	exit 0
 }
+. "$(dirname "$0")/ahead.sh"
 T=$(mktemp -d) || exit 1
 end_all() {
 	exec 7>&-

@@ -5,6 +5,7 @@
 # must not notice. TAP.
 set -u
 U=$1 BUILD=$2 SRC=$3 PROCESS=$4
+. "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d) || exit 1
 n=0 pid=''
 end() {
@@ -32,19 +33,20 @@ books() { # APP-VARIANT WAY
 	rm -f "$T/out" # or the app before says that this one runs
 	"$BUILD/lab/process/$1" loop=1 >"$T/out" 2>&1 </dev/null &
 	pid=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q '^lab: running' "$T/out" && break
 		sleep 0.1
 	done
-	# A busy host leaves few samples.
+	# A busy host leaves few samples; and what does not hold of these by chance does of more.
 	for seconds in 2 10 30; do
-		timeout 60 "$U" record "proc:pid=$pid,via=$2" -q -F 499 -d $seconds --watch lab_truth \
+		timeout 90 "$U" record "proc:pid=$pid,via=$2" -q -F 499 -d $seconds --watch lab_truth \
 			-o "$T/s.uniscope" --overwrite || return 1
-		python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 200 && break
-	done
-	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" &&
+		python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 200 || [ $seconds = 30 ] || continue
+		"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
 		python3 "$SRC/tests/e2e/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
-			--graph "$BUILD/lab/process/$1.graph" --min-samples 150
+			--graph "$BUILD/lab/process/$1.graph" --min-samples 150 && return 0
+	done
+	return 1
 }
 
 # A tender's name is all that ls can go by.
@@ -53,7 +55,10 @@ listed() {
 	cp "$BUILD/lab/process/deep-gcc-fp" "$T/solo5-spt" || return 1
 	"$T/solo5-spt" --mem=32 loop=1 >"$T/out" 2>&1 </dev/null &
 	pid=$!
-	sleep 0.5
+	for _ in $(seq 600); do # it is that program, and not the shell before it
+		[ "$(cat "/proc/$pid/comm")" = solo5-spt ] && break
+		sleep 0.1
+	done
 	"$U" ls --json >"$T/ls" || return 1
 	python3 - "$T/ls" $pid <<'P'
 import json, sys
@@ -137,6 +142,15 @@ print(names)
 sys.exit("hot_work" not in names or "app_main" not in names)' "$T/top.json"
 }
 
+runs_on() {
+	before=$(cut -d' ' -f14 "/proc/$pid/stat")
+	for _ in $(seq 30); do
+		sleep 1
+		[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ] && return 0
+	done
+	return 1
+}
+
 # The profiler dies with a thread stopped, again and again: the process runs on.
 survives() {
 	for _ in 1 2 3 4 5 6 7 8; do
@@ -147,9 +161,7 @@ survives() {
 		kill -9 $profiler
 		wait $profiler 2>/dev/null
 	done
-	before=$(cut -d' ' -f14 "/proc/$pid/stat")
-	sleep 1
-	[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ]
+	runs_on
 }
 
 traced() { # ROUNDS [PROGRAM]
@@ -159,7 +171,7 @@ traced() { # ROUNDS [PROGRAM]
 	"$BUILD/tests/e2e/${2:-proctraced}" "$1" <"$T/in" >"$T/out" &
 	pid=$!
 	exec 9>"$T/in"
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q ready "$T/out" && return 0
 		sleep 0.1
 	done
@@ -172,12 +184,12 @@ calls() {
 	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0 --args 'work_*' -o "$T/c.uniscope" --overwrite \
 		2>"$T/said" &
 	tracer=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		code && ! cmp -s "$T/code" "$T/plain" && break
 		sleep 0.1
 	done
 	echo >&9
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q '^done' "$T/out" && break
 		sleep 0.1
 	done
@@ -220,7 +232,7 @@ as_is() { # FROM TO
 # Every one of the calls that the process counted.
 all_by_itself() { # PROGRAM
 	traced 50 "$1" && timeout 60 "$U" trace start "proc:pid=$pid" --mode "$2" && echo >&9 || return 1
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		grep -q '^done' "$T/out" && break
 		sleep 0.1
 	done
@@ -259,15 +271,13 @@ tracer_dies() {
 		"$U" trace stop "proc:pid=$pid" 2>"$T/said" || { cat "$T/said"; return 1; }
 		code && cmp "$T/code" "$T/plain" || return 1
 	done
-	before=$(cut -d' ' -f14 "/proc/$pid/stat")
-	sleep 1
-	[ "$(cut -d' ' -f14 "/proc/$pid/stat")" -gt "$before" ]
+	runs_on
 }
 
 ways=stop
 sleep 60 &
 pid=$!
-for _ in $(seq 100); do # until it is that program, and not the shell before it
+for _ in $(seq 600); do # until it is that program, and not the shell before it
 	[ "$(cat "/proc/$pid/comm")" = sleep ] && break
 	sleep 0.1
 done

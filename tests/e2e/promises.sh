@@ -15,7 +15,7 @@ recorded() { # live, from before the first event on; no function is traced
 	rm -f "$T/said"
 	"$U" trace record "$target" -e "$elf" -d 0 --threads -o "$T/s.uniscope" --overwrite 2>"$T/said" &
 	recorder=$!
-	if ! wait_for 30 grep -q '^uniscope: events of threads are recorded, and no function' "$T/said"; then
+	if ! wait_for 60 grep -q '^uniscope: events of threads are recorded, and no function' "$T/said"; then
 		kill "$recorder"
 		cat "$T/said"
 		return 1

@@ -3,6 +3,7 @@
 # promises_proc.sh UNISCOPE BUILD: threads and promises of a process that tells of these alone. TAP.
 set -u
 U=$1 BUILD=$2
+. "$(dirname "$0")/ahead.sh"
 T=$(mktemp -d) || exit 1
 n=0 pid='' recorder=''
 end() {

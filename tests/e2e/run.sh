@@ -64,7 +64,7 @@ qemu_missing() {
 recording() {
 	"$U" run -d 60 --accel "$1" -o "$2" "$demo" >"$T/out" 2>&1 &
 	run=$!
-	wait_for 30 test -s "$2/guest-0/samples-vcpu0" || {
+	wait_for 60 test -s "$2/guest-0/samples-vcpu0" || {
 		cat "$T/out"
 		return 1
 	}
@@ -74,7 +74,7 @@ killed() { # ACCEL
 	recording "$1" killed.uniscope || return 1
 	kill -9 $run
 	wait $run 2>/dev/null
-	wait_for 5 no_qemu && "$U" report killed.uniscope && rm -r killed.uniscope
+	wait_for 60 no_qemu && "$U" report killed.uniscope && rm -r killed.uniscope
 }
 
 interrupted() { # ACCEL

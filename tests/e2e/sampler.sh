@@ -68,11 +68,11 @@ killed() {
 	for round in 1 2 3 4 5; do
 		"$U" record "$target,via=bpf" -F 997 -d 60 -e "$elf" -q -o "$T/k$round.uniscope" &
 		victim=$!
-		wait_for 20 loaded $victim || return 1
+		wait_for 60 loaded $victim || return 1
 		sleep 0.$round
 		kill -9 $victim
 		wait $victim 2>/dev/null
-		wait_for 5 gone || {
+		wait_for 60 gone || {
 			echo 'left behind of:'
 			cat "$T/objects"
 			return 1
@@ -92,7 +92,7 @@ capable() {
 	$nobody "$SRC/lab/boot" --accel kvm --append loop=1 --serial "file:$T/nobody/serial" \
 		"$T/nobody/app.elf" </dev/null >"$T/boot" 2>&1 &
 	guest=$!
-	wait_for 20 grep -q '^lab: running' "$T/nobody/serial" || return 1
+	wait_for 60 grep -q '^lab: running' "$T/nobody/serial" || return 1
 	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -F 997 -d 1 -q \
 		-o "$T/nobody/s.uniscope" && "$T/uniscope" report "$T/nobody/s.uniscope" >"$T/report" &&
 		grep 'pauses  *none' "$T/report" && grep -q burn_a "$T/report" || return 1

@@ -235,7 +235,7 @@ class Terminal:
     def type(self, keys):
         os.write(self.fd, keys.encode())
 
-    def wait(self, what, why, seconds=20):
+    def wait(self, what, why, seconds=60):
         """Until what(screen) is true."""
         until = time.monotonic() + seconds
         while not what(self.screen):
@@ -243,7 +243,7 @@ class Terminal:
                 raise AssertionError("never seen: %s\n%s" % (why, self.screen.text()))
             self.read(0.05)
 
-    def see(self, text, seconds=20):
+    def see(self, text, seconds=60):
         self.wait(lambda s: text in s.text(), text, seconds)
 
     def poll(self):
@@ -254,7 +254,7 @@ class Terminal:
                 self.status = status
         return self.status
 
-    def end(self, seconds=20):
+    def end(self, seconds=60):
         """Waits for its end: its wait status."""
         until = time.monotonic() + seconds
         while self.poll() is None:

@@ -39,7 +39,7 @@ start_server() { # OPTION...
 	: >serve.err
 	"$U" serve --ftrace -p 0 "$@" "$target" 2>serve.err &
 	server=$!
-	wait_for 20 grep -q 'serving http://127.0.0.1' serve.err || {
+	wait_for 60 grep -q 'serving http://127.0.0.1' serve.err || {
 		cat serve.err
 		return 1
 	}
@@ -91,13 +91,13 @@ gives_up() { # a client that goes in the middle; another that only connects
 import socket
 s = socket.create_connection(('127.0.0.1', $port))
 s.send(b'GET /ftrace/trace HTTP/1.1\r\nHost: localhost\r\n')"
-	wait_for 10 has_calls && get trace_pipe >piped && sleep 0.3 && wait_for 10 has_calls
+	wait_for 60 has_calls && get trace_pipe >piped && sleep 0.3 && wait_for 60 has_calls
 }
 one_owner() { # and who is switched off from outside notices, and can be switched on again
 	"$U" trace start "$target" --filter lab_putc 2>log && return 1
 	grep -q "being traced by process $server: " log && "$U" trace stop "$target" 2>log || { cat log; return 1; }
-	wait_for 20 answers tracing_on 0 && grep -q 'somebody else changed what is traced' serve.err &&
-		code 200 -X PUT -d 1 "$base/tracing_on" && code 200 -X DELETE "$base/trace" && wait_for 20 has_calls
+	wait_for 60 answers tracing_on 0 && grep -q 'somebody else changed what is traced' serve.err &&
+		code 200 -X PUT -d 1 "$base/tracing_on" && code 200 -X DELETE "$base/trace" && wait_for 60 has_calls
 }
 untouched() { # every byte as it was: nothing is traced any more
 	"$U" trace start "$target" --filter lab_putc 2>log && "$U" trace stop "$target" 2>log
@@ -139,13 +139,13 @@ for accel in $accels; do
 	check "$accel: a page of them" sh -c 'wget -qO- "$1" | grep -q "<a href=\"/ftrace/trace\""' sh "http://127.0.0.1:$port/"
 	check "$accel: headers only before it records" headers
 	check "$accel: tracing_enable/on" begins
-	check "$accel: trace has calls" wait_for 20 has_calls
+	check "$accel: trace has calls" wait_for 60 has_calls
 	check "$accel: trace ends, and stays for several readers" stays
 	cp one trace
 	check "$accel: parse-trace reads it, and it is written the same again" parses
 	check "$accel: trace_pipe gives it once" piped
 	check "$accel: PUT and POST" written
-	check "$accel: the tracer function" wait_for 20 function
+	check "$accel: the tracer function" wait_for 60 function
 	check "$accel: DELETE empties it" cleared
 	check "$accel: a client that fails leaves it running" gives_up
 	# A gdb stub has one client.
@@ -166,9 +166,9 @@ for accel in $accels; do
 	check "$accel: a session as text, and back" session
 	check "$accel: and for uftrace: calls are equal" totals
 	check "$accel: it serves again" start_server --on --filter 'lab_*'
-	check "$accel: the chosen functions, at once" wait_for 20 has_calls
+	check "$accel: the chosen functions, at once" wait_for 60 has_calls
 	end_guest
-	ends() { wait_for 10 sh -c '! kill -0 $1' sh "$server" && ! wait "$server" && tail -n 1 serve.err; }
+	ends() { wait_for 60 sh -c '! kill -0 $1' sh "$server" && ! wait "$server" && tail -n 1 serve.err; }
 	check "$accel: it ends with the guest" ends
 	server=
 done

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -134,6 +135,7 @@ static void keep_books(struct vcpu *v, uint64_t before, uint64_t after)
 	if (v->last_ns != 0)
 		atomic_fetch_add(&b->vmm_ns, before - v->last_ns);
 	atomic_fetch_add(&b->run_ns, ran);
+	atomic_fetch_add(&b->rounds, 1);
 	v->last_ns = after;
 	if (v->index != 0)
 		(void)nanosleep(&nap, NULL);
@@ -321,12 +323,25 @@ static _Noreturn void vmm(struct tiny *t, unsigned nr, int fd)
 	_exit(0);
 }
 
+/* As ahead.sh: where it may, the test goes before what else this host does. */
+static void go_ahead(void)
+{
+	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+
+	(void)setpriority(PRIO_PROCESS, 0, -10);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "-10", 3);
+	(void)close(fd);
+}
+
 bool tiny_start(struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus)
 {
 	int p[2];
 	char c;
 
 	*t = (struct tiny){ .mode = mode };
+	go_ahead();
 	t->ram = mmap(NULL, TINY_RAM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -368,7 +383,7 @@ bool tiny_runs(struct tiny *t, unsigned i)
 {
 	uint32_t before = tiny_counter(t, i);
 
-	for (unsigned n = 0; n < 2000 && tiny_counter(t, i) == before; n++)
+	for (unsigned n = 0; n < 20000 && tiny_counter(t, i) == before; n++)
 		(void)usleep(1000);
 	return tiny_counter(t, i) != before;
 }

@@ -17,7 +17,7 @@ recorded() { # MODE OPTION...
 	"$U" trace record "$target" -e "$elf" -d 0 --filter 'traced_*' --mode "$mode" \
 		-o "$T/s.uniscope" --overwrite "$@" 2>"$T/said" &
 	recorder=$!
-	if ! wait_for 30 grep -q 'functions at .* places are traced' "$T/said"; then
+	if ! wait_for 60 grep -q 'functions at .* places are traced' "$T/said"; then
 		kill "$recorder"
 		cat "$T/said"
 		return 1
@@ -74,8 +74,18 @@ kills() { # HOW-OFTEN
 		wait "$killed" 2>/dev/null
 		kill -0 "$guest" || return 1
 	done
-	wait_for 10 "$U" trace stop "$target" -e "$elf" || { "$U" trace stop "$target" -e "$elf"; return 1; }
+	wait_for 60 "$U" trace stop "$target" -e "$elf" || { "$U" trace stop "$target" -e "$elf"; return 1; }
 	code "$T/after" && cmp "$T/before" "$T/after" && beats
+}
+
+# The longer it lasts, the nearer a busy host gets to reading the guest's clock in no time.
+clocked() {
+	for seconds in 2 10 30; do
+		"$U" trace record "$target" -e "$elf" -d $seconds -o "$T/c.uniscope" --overwrite 2>"$T/said"
+		grep "times are this host" "$T/said" && python3 "$judge" clock "$T/c.uniscope" 200000000 && return 0
+	done
+	cat "$T/said"
+	return 1
 }
 
 refused_by() { # STATUS WORDS COMMAND...
@@ -141,9 +151,7 @@ for accel in $accels; do
 		-o "$T/m.uniscope" --overwrite
 	check "$accel: runs" boot "$accel" "$img" "ring=$ring"
 	check "$accel: start and stop restore every byte" start_stop
-	check "$accel: a recording has the host's time" sh -c '"$1" trace record "$2" -e "$3" -d 2 \
-		-o "$4" --overwrite 2>&1 | grep "times are this host" && python3 "$5" clock "$4" 200000000' sh "$U" "$target" "$elf" \
-		"$T/c.uniscope" "$judge"
+	check "$accel: a recording has the host's time" clocked
 	check "$accel: 20 SIGKILLs: the guest runs on, and all bytes are as they were" kills 20
 	check "$accel: no function of that name" refused_by 1 'no function matches' \
 		"$U" trace start "$target" -e "$elf" --filter nobody

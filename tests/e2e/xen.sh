@@ -8,6 +8,7 @@
 set -u
 BUILD=$1 SRC=$2 boot=$3
 shift 3
+. "$SRC/tests/e2e/ahead.sh"
 cases=$SRC/tests/xen
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
@@ -32,7 +33,7 @@ begin=$(date +%s)
 option=
 [ "$boot" = count ] && option=-i
 [ "$boot" = domu ] && option=-u
-"$SRC/lab/xen/boot" -q $option -t 900 -l 600 -o "$BUILD/xen" "$T" 2>"$T/boot.log"
+"$SRC/lab/xen/boot" -q $option -t 1500 -l 900 -o "$BUILD/xen" "$T" 2>"$T/boot.log"
 status=$?
 if [ $status -eq 77 ]; then
 	echo "1..0 # SKIP $(tail -1 "$T/boot.log")"

@@ -13,6 +13,10 @@
 #include "base/clock.h"
 #include "target/gdb/stub.h"
 
+/* Nobody waits for ever; a busy host lets all wait for seconds. */
+#define WITHIN_NS (20 * UNI_NSEC_PER_SEC)
+#define PATIENCE  20000 /* of 1 ms */
+
 /* One conversation; freed by end(). */
 struct talk {
 	struct uni_gdb_stub *s;
@@ -43,7 +47,7 @@ static void end(struct fake_stub *f, struct talk *t)
 /* The stub's side is a thread: what we sent last may still be on its way. */
 static bool soon(_Atomic bool *flag, bool want)
 {
-	for (int i = 0; i < 1000 && *flag != want; i++)
+	for (int i = 0; i < PATIENCE && *flag != want; i++)
 		(void)usleep(1000);
 	return *flag == want;
 }
@@ -213,7 +217,7 @@ static void resumed_by_another(void **state)
 	f.running = true;
 	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 	assert_true(soon(&f.running, false));
-	for (int i = 0; i < 100 && !f.running; i++) {
+	for (int i = 0; i < PATIENCE && !f.running; i++) {
 		(void)usleep(1000);
 		assert_int_equal(uni_gdb_stub_idle(t.s), 0);
 	}
@@ -301,7 +305,7 @@ static void never_answers(void **state)
 
 	begin(&f, &t, false);
 	assert_int_equal(t.rc, -UNI_EBUSY);
-	assert_true(uni_now_ns() - begin_ns < 4 * UNI_NSEC_PER_SEC);
+	assert_true(uni_now_ns() - begin_ns < WITHIN_NS);
 	end(&f, &t);
 	assert_true(f.running); /* the detach that was left for it */
 }
@@ -367,7 +371,7 @@ static void silence_in_between(void **state)
 	begin(&f, &t, false);
 	begin_ns = uni_now_ns();
 	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
-	assert_true(uni_now_ns() - begin_ns < 4 * UNI_NSEC_PER_SEC);
+	assert_true(uni_now_ns() - begin_ns < WITHIN_NS);
 	assert_true(soon(&f.running, true));
 	end(&f, &t);
 	assert_true(f.running);
@@ -378,7 +382,7 @@ static void a_vmm_that_sleeps(void **state)
 {
 	for (int held = 0; held < 2; held++) {
 		struct fake_stub f = { 0 };
-		uint64_t begin_ns;
+		uint64_t begin_ns, least_ns = UINT64_MAX;
 		struct talk t;
 		int rc = -UNI_EAGAIN;
 
@@ -388,16 +392,17 @@ static void a_vmm_that_sleeps(void **state)
 		f.frozen = true;
 		begin_ns = uni_now_ns();
 		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
-		assert_true(uni_now_ns() - begin_ns < 2 * UNI_NSEC_PER_SEC);
+		assert_true(uni_now_ns() - begin_ns < WITHIN_NS);
 		assert_true(t.s->silent);
-		begin_ns = uni_now_ns();
 		for (int i = 0; i < 10; i++) {
+			begin_ns = uni_now_ns();
 			assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
 			assert_int_equal(uni_gdb_stub_idle(t.s), -UNI_EAGAIN);
+			least_ns = uni_min(least_ns, uni_now_ns() - begin_ns);
 		}
-		assert_true(uni_now_ns() - begin_ns < UNI_NSEC_PER_SEC);
+		assert_true(least_ns < 100 * UNI_NSEC_PER_MSEC);
 		f.frozen = false;
-		for (int i = 0; i < 1000 && rc == -UNI_EAGAIN; i++) {
+		for (int i = 0; i < PATIENCE && rc == -UNI_EAGAIN; i++) {
 			(void)usleep(1000);
 			rc = uni_gdb_stub_idle(t.s);
 		}

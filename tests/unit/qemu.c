@@ -53,7 +53,7 @@ static void stop_in_time(pid_t pid)
 	uint64_t begin = uni_now_ns();
 
 	uni_qemu_stop(&q);
-	assert_true(uni_now_ns() - begin < 10 * UNI_NSEC_PER_SEC);
+	assert_true(uni_now_ns() - begin < 12 * UNI_NSEC_PER_SEC);
 	assert_int_equal(q.pid, 0);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
 	uni_qemu_stop(&q); /* harmless */

@@ -18,6 +18,9 @@
 #include "base/clock.h"
 #include "target/vmm/qmp.h"
 
+/* Nobody waits for ever; a busy host lets all wait for seconds. */
+#define WITHIN_NS (20 * UNI_NSEC_PER_SEC)
+
 #define GREETING "{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n"
 #define OK	 "{\"return\": {}}\r\n"
 
@@ -259,7 +262,7 @@ static void bad_monitors(void **state)
 		assert_int_equal(uni_qmp_open(m.path, 300, &q, &err), -bad[i].code);
 		assert_int_equal(err.code, bad[i].code);
 		assert_null(q);
-		assert_true(uni_now_ns() - begin_ns < 2 * UNI_NSEC_PER_SEC);
+		assert_true(uni_now_ns() - begin_ns < WITHIN_NS);
 		monitor_join(&m);
 	}
 }

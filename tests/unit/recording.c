@@ -282,7 +282,7 @@ static void unasked_samples_are_written_within_a_second(void **state)
 	(void)snprintf(file, sizeof(file), "%s/guest-0/samples-vcpu0", p->path);
 	put(r, 0);
 	while (stat(file, &st) != 0 || st.st_size == 0) {
-		assert_true(uni_now_ns() - begin < 10 * UNI_NSEC_PER_SEC); /* a busy machine */
+		assert_true(uni_now_ns() - begin < 60 * UNI_NSEC_PER_SEC); /* a busy machine */
 		(void)usleep(20000);
 	}
 	assert_int_equal(read_all(p, false, NULL).nr, 1); /* open sessions are read as well */

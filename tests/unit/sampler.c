@@ -151,15 +151,22 @@ struct bench {
 	struct uni_err err;
 	atomic_bool stop;
 	/* seen by the callbacks */
-	uint64_t nr, wrong, last_ns, progresses;
+	uint64_t nr, wrong, cut, last_ns, progresses;
 	uint64_t stop_after, die_after; /* samples */
 };
 
 static void on_sample(void *ctx, const struct uni_sample *s)
 {
 	struct bench *b = ctx;
-	bool right = s->nr == DEPTH + 1 && s->pc[0] == 0x1000 + s->vcpu && s->pc[1] == 0x2001 &&
-		     s->pc[DEPTH] == 0x2000 + DEPTH && s->stop == UNI_STOP_ROOT && s->weight == 1;
+	bool right = s->nr > 0 && s->pc[0] == 0x1000 + s->vcpu && s->weight == 1;
+
+	for (unsigned i = 1; i < s->nr; i++)
+		right = right && s->pc[i] == 0x2000 + i;
+	/* A busy host may take the CPU for longer than a sample's budget of time. */
+	if (s->stop == UNI_STOP_ROOT)
+		right = right && s->nr == DEPTH + 1;
+	else
+		b->cut++;
 
 	b->nr++;
 	if (!right || b->f.held || s->t_ns < b->last_ns)
@@ -224,6 +231,7 @@ static int run(struct bench *b)
 	}
 	assert_int_equal(b->f.bad_reads, 0); /* memory is read while it holds still */
 	assert_int_equal(b->wrong, 0);
+	assert_in_range(b->cut, 0, 1 + b->nr / 20);
 	return rc;
 }
 
@@ -257,9 +265,9 @@ static void samples_every_vcpu(void **state)
 	assert_int_equal(b->nr, 3 * b->stats.ticks);
 	assert_int_equal(b->f.holds, 3 * b->stats.ticks); /* each vCPU for itself */
 	assert_int_equal(b->f.releases, b->f.holds);
-	assert_int_equal(b->stats.stop[UNI_STOP_ROOT], b->nr);
+	assert_int_equal(b->stats.stop[UNI_STOP_ROOT], b->nr - b->cut);
 	assert_int_equal(b->stats.state[UNI_VCPU_HALTED], b->stats.samples / 3);
-	assert_int_equal(b->stats.truncated, 0);
+	assert_int_equal(b->stats.truncated, b->cut);
 	assert_int_equal(b->stats.failed, 0);
 	/*
 	 * Each slot was served or counted: the schedule does not drift. There are 150; a busy host

@@ -145,6 +145,28 @@ static void only_deadlines_of_the_run_are_skipped(void **state)
 	}
 }
 
+/* However late it was noticed that the run is over, each of its slots was served or skipped. */
+static void the_last_deadlines_are_skipped(void **state)
+{
+	uint64_t skipped, throttled;
+	struct uni_sched s;
+
+	for (unsigned jitter = 0; jitter < 2; jitter++) {
+		uni_sched_init(&s, START, 1000.0, 1.0, jitter, 3);
+		for (unsigned i = 0; i < 10; i++)
+			uni_sched_advance(&s, uni_sched_deadline(&s));
+		uni_sched_end(&s, START + 5 * MS); /* nothing was due */
+		assert_int_equal(s.skipped, 0);
+		uni_sched_end(&s, START + 300 * MS);
+		assert_int_equal(s.k, 300);
+		uni_sched_sum(&s, START + 300 * MS, &skipped, &throttled);
+		assert_int_equal(skipped, 290);
+		assert_int_equal(throttled, 0);
+		uni_sched_end(&s, START + 300 * MS);
+		assert_int_equal(s.skipped, 290);
+	}
+}
+
 /* Pauses of about the same length do not exceed the cap, not even the last one. */
 static void usual_pauses_keep_to_the_cap(void **state)
 {
@@ -214,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_week_is_skipped_at_once),
 		cmocka_unit_test(duty_is_capped),
 		cmocka_unit_test(only_deadlines_of_the_run_are_skipped),
+		cmocka_unit_test(the_last_deadlines_are_skipped),
 		cmocka_unit_test(usual_pauses_keep_to_the_cap),
 		cmocka_unit_test(samples_are_fetched_before_they_are_many),
 		cmocka_unit_test(quantiles),
