@@ -179,6 +179,16 @@ else
 	check 'and the other' stop_server
 fi
 
+at_once() { # WHAT: stopped before it has begun, while it begins, and just after that
+	for pause in 0 0.02 0.05 0.1 0.2 0.4 0.8; do
+		code 204 -X POST "${base}record/$1" && sleep $pause && code 204 -X POST "${base}stop" &&
+			wait_for 30 state recording '""' && sleep 0.3 && state said '""' || {
+			echo "after $pause s"
+			said
+			return 1
+		}
+	done
+}
 typo() {
 	timeout 60 "$U" serve -p 0 no-such-guest 2>"$T/log"
 	[ $? = 1 ] && grep -q 'no-such-guest' "$T/log"
@@ -259,6 +269,8 @@ if boot "$accel" "$elf" ms=200000; then
 	check "$accel: and the guest to others" "$U" record "$target" -q -d 0.5 -e "$elf" -o "$T/after.uniscope"
 	check "$accel: it can wait until it is asked" start_server --idle "$target" -e "$elf"
 	check "$accel: it records nothing" state recording '""'
+	check "$accel: who stops it at once sees no failure" at_once samples
+	case $elf in */trace-*) check "$accel: nor of calls" at_once calls ;; esac
 	end_guest
 	check "$accel: a guest that is gone" code 204 -X POST "${base}record/samples"
 	check "$accel: is said" wait_for 30 state recording '""'
