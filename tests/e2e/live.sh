@@ -234,6 +234,25 @@ brief 'a process' "proc:pid=$guest"
 end_guest
 
 for accel in $accels; do :; done # the last one
+# Threads have their names while they are recorded, not only in the end.
+named() {
+	grep -q '"state": *"open"' "$T/names.uniscope/session.json" && "$U" trace threads "$T/names.uniscope" >"$T/names" 2>/dev/null &&
+		grep -q ' netif' "$T/names" && grep -q ' httpd' "$T/names"
+}
+elf=$BUILD/lab/trace/trace-arp-gcc-fp.elf
+if [ ! -e "$elf" ]; then
+	skip 'threads have names at once' 'no lab guest to trace'
+elif boot "$accel" "$elf" 'names=0 ms=200000'; then
+	check "$accel: threads are served" start_server --idle "$target" -e "$elf" --threads -o "$T/names.uniscope"
+	check "$accel: and recorded" code 204 -X POST "${base}record/calls"
+	check "$accel: with their names from the beginning on" wait_for 60 named
+	check "$accel: until it is ended" code 204 -X POST "${base}stop"
+	check "$accel: in good order" wait_for 30 grep -q '"state": *"closed"' "$T/names.uniscope/session.json"
+	check "$accel: and they end" stop_server
+	end_guest
+else
+	check "$accel: the guest with threads runs" false
+fi
 elf=$BUILD/lab/trace/trace-calls1-gcc-fp.elf
 [ -e "$elf" ] || elf=$(image chains)
 if boot "$accel" "$elf" ms=200000; then
