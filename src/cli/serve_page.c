@@ -143,7 +143,7 @@ static void begin_build(struct serve *s)
 		job.args.path = s->path;
 		job.title = s->state.target;
 		/* What a recording lacks that still goes on, it may have later. */
-		job.hush = s->child.pid != 0;
+		job.hush = job.grows = s->child.pid != 0;
 	} else {
 		job.args.in = &s->in;
 	}
