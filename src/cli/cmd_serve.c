@@ -136,6 +136,7 @@ static void trace_words(
 	word(w, "trace");
 	word(w, "record");
 	word(w, "-q");
+	option(w, "--names", "5");
 	common(w, wait);
 	option(w, "--head", o.a.head);
 	options_of_list(w, "--filter", &o.a.filter);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/page.h"
+#include "cli/page_live.h"
 #include "cli/term.h"
 #include "page/store.h"
 
@@ -23,6 +24,9 @@ struct uni_page_builder {
 	bool ends;
 	enum state state;
 	struct uni_builder_job job;
+	char *path;		     /* the job's */
+	struct uni_source_args args; /* of live; the thread's, both */
+	struct uni_page_live *live;
 	struct uni_built *built; /* of DONE, NULL: it failed */
 	struct uni_err err;
 };
@@ -38,7 +42,27 @@ void uni_built_free(void *arg)
 	free(built);
 }
 
-static struct uni_built *build(struct uni_builder_job *job, struct uni_err *err)
+/* What was read is kept as long as it grows, and read no more. */
+static int build_live(struct uni_page_builder *b, const struct uni_builder_job *job,
+	struct uni_built *built, struct uni_err *err)
+{
+	int rc = -UNI_ENOTSUP;
+
+	if (!job->grows) {
+		uni_page_live_destroy(b->live);
+		b->live = NULL;
+		return rc;
+	}
+	b->args = job->args;
+	if (b->live == NULL)
+		b->live = uni_page_live_create(&b->args, &job->whole);
+	if (b->live != NULL)
+		rc = uni_page_live_build(b->live, job->args.path, job->title, &built->data, err);
+	return rc;
+}
+
+static struct uni_built *build(
+	struct uni_page_builder *b, struct uni_builder_job *job, struct uni_err *err)
 {
 	struct uni_built *built = calloc(1, sizeof(*built));
 	uint64_t begin_ns = uni_now_ns();
@@ -50,7 +74,13 @@ static struct uni_built *build(struct uni_builder_job *job, struct uni_err *err)
 	}
 	uni_strbuf_init(&built->data);
 	uni_note_hush(job->hush);
-	rc = uni_page_build(&job->args, job->title, &job->whole, &built->data, &built->store, err);
+	rc = build_live(b, job, built, err);
+	if (rc == -UNI_ENOTSUP) {
+		*err = (struct uni_err){ 0 };
+		uni_strbuf_reset(&built->data);
+		rc = uni_page_build(
+			&job->args, job->title, &job->whole, &built->data, &built->store, err);
+	}
 	built->took_ns = uni_now_ns() - begin_ns;
 	if (rc == 0)
 		return built;
@@ -73,7 +103,7 @@ static void *work(void *arg)
 		b->state = WORKING;
 		(void)pthread_mutex_unlock(&b->lock);
 		err = (struct uni_err){ 0 };
-		built = build(&b->job, &err);
+		built = build(b, &b->job, &err);
 		(void)pthread_mutex_lock(&b->lock);
 		b->built = built;
 		b->err = err;
@@ -113,6 +143,8 @@ void uni_page_builder_stop(struct uni_page_builder *b)
 	(void)pthread_mutex_unlock(&b->lock);
 	(void)pthread_join(b->thread, NULL);
 	uni_built_free(b->built);
+	uni_page_live_destroy(b->live);
+	free(b->path);
 	(void)close(b->fd);
 	(void)pthread_mutex_destroy(&b->lock);
 	(void)pthread_cond_destroy(&b->asked);
@@ -138,6 +170,12 @@ void uni_page_builder_begin(struct uni_page_builder *b, const struct uni_builder
 {
 	(void)pthread_mutex_lock(&b->lock);
 	b->job = *job;
+	/* The caller may begin another session meanwhile. */
+	if (job->args.in == NULL) {
+		free(b->path);
+		b->path = strdup(job->args.path);
+		b->job.args.path = b->path != NULL ? b->path : "";
+	}
 	b->state = ASKED;
 	(void)pthread_cond_signal(&b->asked);
 	(void)pthread_mutex_unlock(&b->lock);

@@ -23,7 +23,9 @@ struct uni_builder_job {
 	struct uni_source_args args;
 	const char *title; /* NULL: by the path; borrowed, as what args holds */
 	struct uni_page_whole whole;
-	bool hush; /* what is damaged or missing is not said */
+	bool hush;  /* what is damaged or missing is not said */
+	bool grows; /* a session that is being recorded: args.path is all that may differ from the
+		       last one that grew */
 };
 
 struct uni_page_builder; /* opaque */

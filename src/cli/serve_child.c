@@ -103,28 +103,46 @@ static void ended(struct uni_serve_child *c)
 	c->pid = 0;
 }
 
-bool uni_serve_child_look(struct uni_serve_child *c, bool *good_ret)
+/* A recorder takes SIGINT from before there is anything of a session. */
+static enum uni_serve_child_end end_of(const struct uni_serve_child *c, pid_t r, int status)
 {
-	int status;
+	if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return UNI_CHILD_GOOD;
+	if (r > 0 && c->asked && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
+		return UNI_CHILD_NEVER_BEGAN;
+	return UNI_CHILD_FAILED;
+}
+
+enum uni_serve_child_end uni_serve_child_look(struct uni_serve_child *c)
+{
+	enum uni_serve_child_end end;
+	int status = 0;
 	pid_t r;
 
 	if (c->pid == 0)
-		return false;
+		return UNI_CHILD_RUNS;
 	drain(c);
 	r = waitpid(c->pid, &status, WNOHANG);
 	if (r == 0 || (r < 0 && errno == EINTR))
-		return false;
-	*good_ret = r > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		return UNI_CHILD_RUNS;
+	end = end_of(c, r, status);
 	ended(c);
-	return true;
+	return end;
 }
 
-void uni_serve_child_end(struct uni_serve_child *c)
+enum uni_serve_child_end uni_serve_child_end(struct uni_serve_child *c)
 {
+	enum uni_serve_child_end end;
+	int status = 0;
+	pid_t r;
+
 	if (c->pid == 0)
-		return;
+		return UNI_CHILD_RUNS;
 	uni_serve_child_ask_to_end(c);
-	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	do {
+		r = waitpid(c->pid, &status, 0);
+	} while (r < 0 && errno == EINTR);
+	end = end_of(c, r, status);
 	ended(c);
+	return end;
 }

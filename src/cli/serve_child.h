@@ -23,9 +23,16 @@ struct uni_serve_child {
 int uni_serve_child_start(struct uni_serve_child *c, const char *const *argv, struct uni_err *err);
 /* As Ctrl-C does. */
 void uni_serve_child_ask_to_end(struct uni_serve_child *c);
-/* Takes what it said. True: it has ended, and *good_ret says how. */
-bool uni_serve_child_look(struct uni_serve_child *c, bool *good_ret);
+enum uni_serve_child_end {
+	UNI_CHILD_RUNS, /* or none does */
+	UNI_CHILD_GOOD,
+	UNI_CHILD_FAILED,
+	/* Asked to end when it had not begun: until then the signal does what it does by itself. */
+	UNI_CHILD_NEVER_BEGAN,
+};
+/* Takes what it said. */
+enum uni_serve_child_end uni_serve_child_look(struct uni_serve_child *c);
 /* Ends it and waits for that. */
-void uni_serve_child_end(struct uni_serve_child *c);
+enum uni_serve_child_end uni_serve_child_end(struct uni_serve_child *c);
 
 #endif

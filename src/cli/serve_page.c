@@ -143,7 +143,7 @@ static void begin_build(struct serve *s)
 		job.args.path = s->path;
 		job.title = s->state.target;
 		/* What a recording lacks that still goes on, it may have later. */
-		job.hush = s->child.pid != 0;
+		job.hush = job.grows = s->child.pid != 0;
 	} else {
 		job.args.in = &s->in;
 	}
@@ -189,19 +189,25 @@ static int take_build(struct serve *s, struct uni_err *err)
 
 static void look_at_child(struct serve *s)
 {
-	bool good = false, asked = s->child.asked;
+	bool asked = s->child.asked;
+	enum uni_serve_child_end end = uni_serve_child_look(&s->child);
 
-	if (!uni_serve_child_look(&s->child, &good))
+	if (end == UNI_CHILD_RUNS)
 		return;
+	s->state.what = UNI_VIEWER_NOTHING;
+	/* Who stops it at once has what was there before, and the name is free. */
+	if (end == UNI_CHILD_NEVER_BEGAN) {
+		s->number--;
+		return;
+	}
 	s->stale = true;
 	s->next_ns = 0;
-	s->state.what = UNI_VIEWER_NOTHING;
-	if (!good)
+	if (end == UNI_CHILD_FAILED)
 		(void)snprintf(s->state.said, sizeof(s->state.said), "%s",
 			s->child.said[0] != '\0' ? s->child.said : "the recording failed");
 	else if (!asked)
 		(void)snprintf(s->state.said, sizeof(s->state.said), "the guest has ended");
-	s->never = !good && s->number == 1 && !s->args->idle && s->built == NULL;
+	s->never = end == UNI_CHILD_FAILED && s->number == 1 && !s->args->idle && s->built == NULL;
 	if (s->never)
 		return;
 	if (s->state.said[0] != '\0')
@@ -261,8 +267,7 @@ static int loop(struct serve *s, struct uni_err *err)
 		rc = look(s, err);
 	if (s->child.pid == 0)
 		return rc;
-	uni_serve_child_end(&s->child);
-	if (s->args->output != NULL)
+	if (uni_serve_child_end(&s->child) == UNI_CHILD_GOOD && s->args->output != NULL)
 		uni_note("wrote %s: try `uniscope report %s`", s->path, s->path);
 	return rc;
 }

@@ -19,6 +19,11 @@ static const struct uni_opt *options(void)
 			"switch nothing on or off: record what is traced already", NULL, NULL },
 		{ 0, "keep", UNI_OPT_FLAG, &o.s.keep, NULL,
 			"leave the functions switched on at the end", NULL, NULL },
+		{ 0, "names", UNI_OPT_DOUBLE, &o.s.names, "SECONDS",
+			"look so often for threads that came meanwhile, for who looks at the "
+			"session while it is made: the guest is held for that as at the "
+			"beginning and at the end (default 0: at these only)",
+			NULL, NULL },
 		UNI_TRACING_OPTIONS(o.a),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no progress and no summary", NULL,
 			NULL },
@@ -36,6 +41,8 @@ static int check(struct uni_err *err)
 			"--as-is switches nothing on, and other options say what to switch on");
 	if (o.s.duration < 0 || o.s.duration > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
+	if (o.s.names < 0 || o.s.names > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--names must be between 0 and 10000000 s");
 	return 0;
 }
 

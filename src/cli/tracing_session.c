@@ -51,6 +51,18 @@ static void on_progress(void *ctx, const struct uni_trecord_state *st)
 		r->s->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
+/* Who reads the session while it is made has them, too. Closing tries again, and says what is
+ * wrong.
+ */
+static void on_names(void *ctx)
+{
+	struct run *r = ctx;
+	size_t nr = 0;
+
+	if (uni_tnames_record(r->cfg.names, r->rec, 0, &nr) == 0 && nr != 0)
+		(void)uni_recorder_save(r->rec, NULL);
+}
+
 static void fill_meta(struct run *r)
 {
 	static const struct uni_record_args none = { 0 };
@@ -106,6 +118,8 @@ static int begin(struct run *r, const char *path, struct uni_err *err)
 	find_names(r);
 	r->cfg.stop = uni_signals_stop();
 	r->cfg.whole = r->s->snapshot;
+	r->cfg.names_each_ns = (uint64_t)(r->s->names * 1e9);
+	r->cfg.on_names = on_names;
 	r->cfg.on_progress = on_progress;
 	r->cfg.ctx = r;
 	r->cfg.watcher = r->s->watcher;
@@ -182,9 +196,10 @@ static int finish(struct run *r, struct uni_err *err)
 {
 	const struct uni_guest_result result = { .stats = &r->stats };
 	int e = uni_tstream_errno(r->cfg.out), rc, rc2;
+	size_t nr;
 
 	if (r->cfg.names != NULL)
-		(void)uni_tnames_record(r->cfg.names, r->rec, 0);
+		(void)uni_tnames_record(r->cfg.names, r->rec, 0, &nr);
 	uni_trecord_describe(&r->cfg, &r->meta.trace);
 	rc = uni_recorder_set_trace(r->rec, 0, &r->meta.trace, err);
 	rc2 = uni_recorder_close(r->rec, &result, 1, rc == 0 ? err : NULL);

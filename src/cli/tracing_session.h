@@ -14,6 +14,7 @@ struct uni_tracing_session {
 	double duration;	   /* of a recording, s; 0: until Ctrl-C */
 	struct uni_choice *choice; /* to switch on, and off again at the end; NULL: as it is */
 	bool keep;		   /* do not switch off */
+	double names;		   /* look for new threads so often, s; 0: never */
 	/* Sees what is recorded, and tells it: there is no progress then. NULL: nobody. */
 	const struct uni_trecord_watcher *watcher;
 };

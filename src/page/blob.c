@@ -9,7 +9,11 @@
 void uni_blob_deinit(struct uni_blob *b)
 {
 	for (size_t i = 0; i < b->columns.nr; i++) {
+		if (b->columns.v[i]->owner != b)
+			continue;
 		uni_strbuf_deinit(&b->columns.v[i]->bytes);
+		uni_strbuf_deinit(&b->columns.v[i]->packed);
+		uni_vec_free(&b->columns.v[i]->piece);
 		free(b->columns.v[i]);
 	}
 	uni_vec_free(&b->columns);
@@ -22,11 +26,20 @@ struct uni_column *uni_blob_column(struct uni_blob *b, const char *name)
 	if (c != NULL && uni_vec_push(&b->columns, c)) {
 		(void)snprintf(c->name, sizeof(c->name), "%s", name);
 		uni_strbuf_init(&c->bytes);
+		uni_strbuf_init(&c->packed);
+		c->owner = b;
 		return c;
 	}
 	b->failed = true;
 	free(c);
 	return NULL;
+}
+
+void uni_blob_borrow(struct uni_blob *b, const struct uni_blob *from)
+{
+	b->failed = b->failed || from->failed;
+	for (size_t i = 0; i < from->columns.nr; i++)
+		b->failed = !uni_vec_push(&b->columns, from->columns.v[i]) || b->failed;
 }
 
 void uni_column_put(struct uni_column *c, uint64_t v)

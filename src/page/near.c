@@ -53,6 +53,7 @@ static void widen(struct uni_near *n)
 {
 	uint64_t all = n->v.v[n->v.nr - 1].t_ns - n->first_ns + 1;
 
+	n->widened++;
 	if (n->within_ns == 0)
 		n->within_ns = uni_max(all / PIECES, (uint64_t)UNI_NSEC_PER_USEC);
 	combine(n, 0);

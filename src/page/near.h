@@ -25,7 +25,8 @@ struct uni_near {
 	uint64_t within_ns; /* those of the same such piece of time were added up; 0: none were */
 	UNI_VEC(struct uni_near_one) v; /* after uni_near_end(): by time */
 	uint64_t first_ns, piece;
-	size_t from; /* that are of the piece that is not over */
+	uint64_t widened; /* so often all were added up anew; else those before `from` stay */
+	size_t from;	  /* that are of the piece that is not over */
 };
 
 /* In the order of time. 0 or -UNI_ENOMEM. */

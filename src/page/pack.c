@@ -5,6 +5,7 @@
  * gzip alone.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #define ZLIB_CONST
 #include <zlib.h>
@@ -15,12 +16,16 @@
 #define LEVEL_BARE 1			/* it goes to this very machine, and somebody waits */
 #define PART_BYTES (UINT64_C(48) << 20) /* before base64; a multiple of CHUNK */
 #define CHUNK	   49152 /* a multiple of three, so that padding is at the end only */
+#define PIECE	   16384 /* of a column, that is compressed once: its end is flushed */
+#define GZIP_HEAD  10
+#define RAW	   (-15) /* deflate alone, with the largest window */
 
 struct uni_pack {
 	struct uni_sink *out;
 	z_stream z;
-	uint64_t packed;
+	uint64_t packed, len; /* len: before that */
 	unsigned parts;
+	uint32_t crc;
 	char id;
 	int rc;
 	unsigned char buf[CHUNK];
@@ -65,15 +70,18 @@ int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct 
 {
 	struct uni_pack *p = calloc(1, sizeof(*p));
 
-	if (p == NULL || deflateInit2(&p->z, id == 0 ? LEVEL_BARE : LEVEL, Z_DEFLATED, 15 + 16, 8,
+	if (p == NULL || deflateInit2(&p->z, id == 0 ? LEVEL_BARE : LEVEL, Z_DEFLATED, RAW, 8,
 				 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(p);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	}
 	p->out = out;
 	p->id = id;
-	p->z.next_out = p->buf;
-	p->z.avail_out = CHUNK;
+	p->crc = (uint32_t)crc32(0, NULL, 0);
+	/* RFC 1952: deflate, no name, no time, of an unknown system. */
+	memcpy(p->buf, "\x1f\x8b\x08\0\0\0\0\0\0\xff", GZIP_HEAD);
+	p->z.next_out = p->buf + GZIP_HEAD;
+	p->z.avail_out = CHUNK - GZIP_HEAD;
 	*ret = p;
 	return 0;
 }
@@ -81,6 +89,7 @@ int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct 
 /* deflate() fails only where its state was damaged; its input is at most what an unsigned holds. */
 static void run(struct uni_pack *p, const unsigned char *data, unsigned len, int flush)
 {
+	bool full;
 	int r;
 
 	p->z.next_in = data;
@@ -89,9 +98,11 @@ static void run(struct uni_pack *p, const unsigned char *data, unsigned len, int
 		r = deflate(&p->z, flush);
 		if (r == Z_STREAM_ERROR)
 			p->rc = -UNI_EIO;
-		if (p->z.avail_out == 0)
+		full = p->z.avail_out == 0;
+		if (full)
 			end_chunk(p);
-	} while (p->rc == 0 && (p->z.avail_in != 0 || (flush == Z_FINISH && r != Z_STREAM_END)));
+	} while (p->rc == 0 && (p->z.avail_in != 0 || (flush == Z_FULL_FLUSH && full) ||
+				       (flush == Z_FINISH && r != Z_STREAM_END)));
 }
 
 void uni_pack_put(struct uni_pack *p, const void *data, size_t len)
@@ -101,9 +112,79 @@ void uni_pack_put(struct uni_pack *p, const void *data, size_t len)
 	while (len != 0 && p->rc == 0) {
 		unsigned n = len > 1u << 30 ? 1u << 30 : (unsigned)len;
 
+		p->crc = (uint32_t)crc32(p->crc, at, n);
+		p->len += n;
 		run(p, at, n, Z_NO_FLUSH);
 		at += n;
 		len -= n;
+	}
+}
+
+/* One more piece of the column, after a flush that nothing behind it refers across. */
+static bool pack_piece(struct uni_column *c, z_stream *z)
+{
+	const unsigned char *from = (const unsigned char *)c->bytes.s + c->piece.nr * PIECE;
+	struct uni_column_piece piece = { .crc = (uint32_t)crc32(crc32(0, NULL, 0), from, PIECE) };
+	/* What cannot be compressed is stored, in blocks with heads of five bytes. */
+	size_t most = deflateBound(z, PIECE) + 16;
+
+	if (!uni_strbuf_reserve(&c->packed, most))
+		return false;
+	z->next_in = from;
+	z->avail_in = PIECE;
+	z->next_out = (unsigned char *)c->packed.s + c->packed.len;
+	z->avail_out = (unsigned)most;
+	if (deflate(z, Z_FULL_FLUSH) != Z_OK || z->avail_in != 0 || z->avail_out == 0)
+		return false;
+	piece.end = c->packed.len + most - z->avail_out;
+	if (!uni_vec_push(&c->piece, piece))
+		return false;
+	c->packed.len = piece.end;
+	c->packed.s[piece.end] = '\0';
+	return true;
+}
+
+/* Those that are whole now; false: what is not there is compressed with the rest. */
+static void pack_pieces(struct uni_column *c)
+{
+	z_stream z = { 0 };
+
+	if (c->kept / PIECE <= c->piece.nr ||
+		deflateInit2(&z, LEVEL_BARE, Z_DEFLATED, RAW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return;
+	while (c->kept / PIECE > c->piece.nr && pack_piece(c, &z))
+		;
+	(void)deflateEnd(&z);
+}
+
+void uni_pack_column(struct uni_pack *p, struct uni_column *c)
+{
+	size_t done = 0;
+
+	if (p->id == 0)
+		pack_pieces(c);
+	if (p->id == 0 && c->piece.nr != 0 && p->rc == 0) {
+		/* To whole bytes, and with nothing that what follows could refer to. */
+		run(p, NULL, 0, Z_FULL_FLUSH);
+		end_chunk(p);
+		uni_sink_write(p->out, c->packed.s, c->packed.len);
+		for (size_t i = 0; i < c->piece.nr; i++)
+			p->crc = (uint32_t)crc32_combine(p->crc, c->piece.v[i].crc, PIECE);
+		done = c->piece.nr * PIECE;
+		p->len += done;
+	}
+	uni_pack_put(p, c->bytes.s + done, c->bytes.len - done);
+}
+
+/* RFC 1952: what was packed, as 32 bits each, little-endian. */
+static void put_trailer(struct uni_pack *p)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		if (p->z.avail_out == 0)
+			end_chunk(p);
+		*p->z.next_out++ =
+			(unsigned char)((i < 4 ? p->crc : (uint32_t)p->len) >> 8 * (i % 4));
+		p->z.avail_out--;
 	}
 }
 
@@ -113,6 +194,7 @@ int uni_pack_end(struct uni_pack *p, struct uni_err *err)
 
 	if (p->rc == 0)
 		run(p, NULL, 0, Z_FINISH);
+	put_trailer(p);
 	end_chunk(p);
 	if (p->id != 0)
 		uni_sink_puts(p->out, "</script>\n");

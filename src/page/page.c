@@ -161,6 +161,8 @@ static int gather(struct page *p, struct uni_err *err)
 
 	if (in->profile != NULL)
 		put_aggregate(p);
+	else if (in->growing != NULL)
+		rc = uni_part_growing(&p->blob, in->growing, &p->samples);
 	else if (in->rec != NULL)
 		rc = uni_part_samples(&p->blob, in, &p->samples, err);
 	if (rc == 0 && in->timeline != NULL)
@@ -202,8 +204,7 @@ static int put_data(const struct page *p, char id, struct uni_sink *out, struct 
 		uni_pack_put(pack, size, sizeof(size));
 		uni_pack_put(pack, head.s, head.len);
 		for (size_t i = 0; i < p->blob.columns.nr; i++)
-			uni_pack_put(pack, p->blob.columns.v[i]->bytes.s,
-				p->blob.columns.v[i]->bytes.len);
+			uni_pack_column(pack, p->blob.columns.v[i]);
 		rc = uni_pack_end(pack, err);
 	}
 	uni_strbuf_deinit(&head);

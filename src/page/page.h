@@ -25,6 +25,8 @@ struct uni_page_whole {
 	uint32_t nodes;	  /* of a tree: page/prune.h */
 };
 
+struct uni_page_growing;
+
 /* What there is to show; each may be NULL. All borrowed. */
 struct uni_page_input {
 	const char *title;
@@ -33,6 +35,7 @@ struct uni_page_input {
 	struct uni_recording *rec;	     /* its samples and exits, by opts */
 	const struct uni_build_opts *opts;   /* with rec */
 	uint64_t max_samples;		     /* 0: UNI_PAGE_SAMPLES_MAX */
+	struct uni_page_growing *growing;    /* instead of reading rec; alone */
 	const struct uni_profile *profile;   /* instead of rec: without times */
 	const struct uni_timeline *timeline; /* is read to its end */
 	const struct uni_promise_model *promises;
@@ -42,6 +45,20 @@ struct uni_page_input {
 };
 
 struct uni_page_store; /* page/store.h */
+
+/*
+ * Samples and exits of a recording that goes on, as they come: each look at them as data for a page
+ * costs what is new, up to whole->samples and whole->nodes, and above that what these are.
+ */
+struct uni_page_growing;
+
+/* rec, opts and what they hold must outlive it; whole has limits. 0 or -UNI_ENOMEM. */
+int uni_page_growing_create(struct uni_recording *rec, const struct uni_build_opts *opts,
+	const struct uni_page_whole *whole, struct uni_page_growing **ret);
+void uni_page_growing_destroy(struct uni_page_growing *g); /* NULL-safe */
+/* In the order of time, each kind. 0 or -UNI_ENOMEM. */
+int uni_page_growing_sample(void *growing, const struct uni_sample *s);
+int uni_page_growing_exit(void *growing, const struct uni_stream_exit *e);
 
 /* What did not get into the page. */
 struct uni_page_left {

@@ -15,6 +15,7 @@ void uni_part_frames(struct uni_json *j, const struct uni_profile *p);
 /* Samples and exits. */
 struct uni_part_tree_info {
 	struct uni_profile *tree; /* owned; NULL: there are none */
+	bool borrowed;		  /* it is not */
 	uint64_t first_ns;
 	uint64_t near_ns; /* page/near.h; 0: each as it is */
 	uint32_t flat;	  /* nodes that others stand for: page/prune.h */
@@ -27,6 +28,12 @@ struct uni_part_samples {
 int uni_part_samples(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err);
 void uni_part_samples_deinit(struct uni_part_samples *s);
+bool uni_part_has_exits(const struct uni_recording *rec);
+/* What was read so far. 0 or -UNI_ENOMEM. */
+int uni_part_growing(struct uni_blob *b, struct uni_page_growing *g, struct uni_part_samples *ret);
+/* The same as uni_part_tree(), of nodes from *from_ret on; these are *from_ret then. */
+void uni_part_nodes(struct uni_column *parent, struct uni_column *frame,
+	const struct uni_profile *p, uint32_t *from_ret);
 
 /* Single calls. */
 struct uni_part_thread {

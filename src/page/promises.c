@@ -283,8 +283,10 @@ static void describe_names(
 	uni_json_array_end(j);
 	uni_json_key(j, "types");
 	uni_json_array(j);
-	for (unsigned i = 0; i <= UNI_PROMISE_TYPE_UNKNOWN; i++)
+	/* Of what only runs it is not told what it is: uni_promise_name() says the same. */
+	for (unsigned i = 0; i < UNI_PROMISE_TYPE_UNKNOWN; i++)
 		uni_json_str(j, uni_promise_type_name(i));
+	uni_json_str(j, "thread");
 	uni_json_array_end(j);
 	uni_json_key(j, "kinds");
 	uni_json_array(j);

@@ -7,20 +7,10 @@
 #include "page/near.h"
 #include "page/parts.h"
 #include "page/prune.h"
-
-/* Of samples what uni_near_one.kind is: their state; of exits: did the VMM have to handle it? */
-struct adder {
-	uint64_t last_ns, nr, max;
-	uint64_t *left_out;
-	struct uni_part_tree_info *info;
-	struct uni_near near;
-	struct uni_column *time, *node, *guest, *vcpu, *weight, *kind;
-	struct uni_column *thread, *pause;	   /* of samples */
-	struct uni_column *host, *asleep, *stolen; /* of exits */
-};
+#include "page/samples_priv.h"
 
 /* What comes in the order of time has differences that are small, and never negative. */
-static void put(struct adder *a, const struct uni_near_one *o)
+void uni_samples_put(struct uni_sample_adder *a, const struct uni_near_one *o)
 {
 	uint64_t t_ns = a->nr++ == 0 ? o->t_ns : uni_max(o->t_ns, a->last_ns);
 
@@ -40,44 +30,54 @@ static void put(struct adder *a, const struct uni_near_one *o)
 	uni_column_put(a->stolen, o->sum[3]);
 }
 
-static int add(struct adder *a, const struct uni_near_one *o)
+static int add(struct uni_sample_adder *a, const struct uni_near_one *o)
 {
 	if (a->near.max != 0)
 		return uni_near_add(&a->near, o);
 	if (a->nr < a->max)
-		put(a, o);
+		uni_samples_put(a, o);
 	else
 		++*a->left_out;
 	return 0;
 }
 
-static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)
+struct uni_near_one uni_near_of_sample(const struct uni_sample *s, uint32_t node)
 {
-	const struct uni_near_one o = { .t_ns = s->t_ns,
+	return (struct uni_near_one){ .t_ns = s->t_ns,
 		.node = node,
 		.guest = s->guest,
 		.vcpu = uni_state_is_off_cpu(s->state) ? 0 : s->vcpu + 1,
 		.thread = s->thread,
 		.kind = s->state,
 		.sum = { s->weight, s->pause_ns } };
+}
+
+struct uni_near_one uni_near_of_exit(const struct uni_stream_exit *e, uint32_t node)
+{
+	return (struct uni_near_one){ .t_ns = e->t_ns,
+		.node = node,
+		.guest = e->guest,
+		.vcpu = e->vcpu + 1,
+		.kind = e->userspace,
+		.sum = { e->weight, e->host_ns, uni_min(e->asleep_ns, e->host_ns), e->stolen_ns } };
+}
+
+static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)
+{
+	const struct uni_near_one o = uni_near_of_sample(s, node);
 
 	return add(ctx, &o);
 }
 
 static int add_exit(void *ctx, const struct uni_stream_exit *e, uint32_t node)
 {
-	const struct uni_near_one o = { .t_ns = e->t_ns,
-		.node = node,
-		.guest = e->guest,
-		.vcpu = e->vcpu + 1,
-		.kind = e->userspace,
-		.sum = { e->weight, e->host_ns, uni_min(e->asleep_ns, e->host_ns), e->stolen_ns } };
+	const struct uni_near_one o = uni_near_of_exit(e, node);
 
 	return add(ctx, &o);
 }
 
 /* Only what is served is bounded in these: *tree may become a smaller one. */
-static int put_near(struct adder *a, uint32_t nodes, struct uni_profile **tree)
+static int put_near(struct uni_sample_adder *a, uint32_t nodes, struct uni_profile **tree)
 {
 	const uint32_t nr = (uint32_t)uni_profile_nr_nodes(*tree);
 	_cleanup_free_ uint64_t *total = calloc((size_t)nr + 1, sizeof(*total));
@@ -97,7 +97,7 @@ static int put_near(struct adder *a, uint32_t nodes, struct uni_profile **tree)
 	uni_near_end(&a->near, map);
 	a->info->near_ns = a->near.within_ns;
 	for (size_t i = 0; i < a->near.v.nr; i++)
-		put(a, &a->near.v.v[i]);
+		uni_samples_put(a, &a->near.v.v[i]);
 	if (to == NULL)
 		return 0;
 	a->info->flat = nr - uni_min(nr, (uint32_t)uni_profile_nr_nodes(to));
@@ -116,7 +116,7 @@ static uint64_t missing(const struct uni_recording *rec, enum uni_build_what wha
 	return uni_recording_was_closed(rec) && got < all ? all - got : 0;
 }
 
-static int read_all(struct adder *a, struct uni_blob *b, const struct uni_page_input *in,
+static int read_all(struct uni_sample_adder *a, struct uni_blob *b, const struct uni_page_input *in,
 	const struct uni_build_opts *opts, struct uni_part_samples *ret, struct uni_err *err)
 {
 	const struct uni_build_watch watch = { .ctx = a, .sample = add_sample, .exit = add_exit };
@@ -141,44 +141,47 @@ static int read_all(struct adder *a, struct uni_blob *b, const struct uni_page_i
 	return 0;
 }
 
+void uni_samples_columns(struct uni_sample_adder *a, struct uni_blob *b, enum uni_build_what what)
+{
+	const struct {
+		const char *name;
+		struct uni_column **c;
+	} samples[] = { { "s.time", &a->time }, { "s.node", &a->node }, { "s.guest", &a->guest },
+		{ "s.vcpu", &a->vcpu }, { "s.weight", &a->weight }, { "s.state", &a->kind },
+		{ "s.thread", &a->thread }, { "s.pause", &a->pause } },
+	  exits[] = { { "x.time", &a->time }, { "x.node", &a->node }, { "x.guest", &a->guest },
+		  { "x.vcpu", &a->vcpu }, { "x.weight", &a->weight }, { "x.user", &a->kind },
+		  { "x.host", &a->host }, { "x.asleep", &a->asleep }, { "x.stolen", &a->stolen } };
+
+	for (size_t i = 0; what == UNI_BUILD_SAMPLES && i < uni_array_len(samples); i++)
+		*samples[i].c = uni_blob_column(b, samples[i].name);
+	for (size_t i = 0; what != UNI_BUILD_SAMPLES && i < uni_array_len(exits); i++)
+		*exits[i].c = uni_blob_column(b, exits[i].name);
+}
+
 static int read_samples(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err)
 {
-	struct adder a = { .info = &ret->samples,
-		.time = uni_blob_column(b, "s.time"),
-		.node = uni_blob_column(b, "s.node"),
-		.guest = uni_blob_column(b, "s.guest"),
-		.vcpu = uni_blob_column(b, "s.vcpu"),
-		.weight = uni_blob_column(b, "s.weight"),
-		.thread = uni_blob_column(b, "s.thread"),
-		.kind = uni_blob_column(b, "s.state"),
-		.pause = uni_blob_column(b, "s.pause") };
+	struct uni_sample_adder a = { .info = &ret->samples };
 	struct uni_build_opts opts = *in->opts;
 
 	opts.what = UNI_BUILD_SAMPLES;
+	uni_samples_columns(&a, b, opts.what);
 	return read_all(&a, b, in, &opts, ret, err);
 }
 
 static int read_exits(struct uni_blob *b, const struct uni_page_input *in,
 	struct uni_part_samples *ret, struct uni_err *err)
 {
-	struct adder a = { .info = &ret->exits,
-		.time = uni_blob_column(b, "x.time"),
-		.node = uni_blob_column(b, "x.node"),
-		.guest = uni_blob_column(b, "x.guest"),
-		.vcpu = uni_blob_column(b, "x.vcpu"),
-		.weight = uni_blob_column(b, "x.weight"),
-		.host = uni_blob_column(b, "x.host"),
-		.asleep = uni_blob_column(b, "x.asleep"),
-		.stolen = uni_blob_column(b, "x.stolen"),
-		.kind = uni_blob_column(b, "x.user") };
+	struct uni_sample_adder a = { .info = &ret->exits };
 	struct uni_build_opts opts = *in->opts;
 
 	opts.what = UNI_BUILD_EXITS;
+	uni_samples_columns(&a, b, opts.what);
 	return read_all(&a, b, in, &opts, ret, err);
 }
 
-static bool has_exits(const struct uni_recording *rec)
+bool uni_part_has_exits(const struct uni_recording *rec)
 {
 	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
 		if (uni_recording_guest(rec, i).meta->exits_every != 0)
@@ -192,11 +195,13 @@ int uni_part_samples(struct uni_blob *b, const struct uni_page_input *in,
 {
 	int rc = read_samples(b, in, ret, err);
 
-	return rc == 0 && has_exits(in->rec) ? read_exits(b, in, ret, err) : rc;
+	return rc == 0 && uni_part_has_exits(in->rec) ? read_exits(b, in, ret, err) : rc;
 }
 
 void uni_part_samples_deinit(struct uni_part_samples *s)
 {
-	uni_profile_destroy(s->samples.tree);
-	uni_profile_destroy(s->exits.tree);
+	if (!s->samples.borrowed)
+		uni_profile_destroy(s->samples.tree);
+	if (!s->exits.borrowed)
+		uni_profile_destroy(s->exits.tree);
 }

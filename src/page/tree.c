@@ -3,22 +3,29 @@
 
 #include "page/parts.h"
 
+/* A parent comes before its children, mostly right before the first of them. */
+void uni_part_nodes(struct uni_column *parent, struct uni_column *frame,
+	const struct uni_profile *p, uint32_t *from_ret)
+{
+	for (; *from_ret < uni_profile_nr_nodes(p); ++*from_ret) {
+		const struct uni_node *n = uni_profile_node(p, *from_ret);
+
+		uni_column_put(parent, *from_ret - 1 - n->parent);
+		uni_column_put(frame, n->frame);
+	}
+}
+
 void uni_part_tree(struct uni_blob *b, const char *prefix, const struct uni_profile *p)
 {
 	struct uni_column *parent, *frame;
+	uint32_t from = 1;
 	char name[24];
 
 	(void)snprintf(name, sizeof(name), "%s.parent", prefix);
 	parent = uni_blob_column(b, name);
 	(void)snprintf(name, sizeof(name), "%s.frame", prefix);
 	frame = uni_blob_column(b, name);
-	/* A parent comes before its children, mostly right before the first of them. */
-	for (uint32_t i = 1; i < uni_profile_nr_nodes(p); i++) {
-		const struct uni_node *n = uni_profile_node(p, i);
-
-		uni_column_put(parent, i - 1 - n->parent);
-		uni_column_put(frame, n->frame);
-	}
+	uni_part_nodes(parent, frame, p, &from);
 }
 
 static const char *kind_name(uint8_t kind)

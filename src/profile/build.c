@@ -316,7 +316,6 @@ static int run(struct uni_builder *b, struct uni_recording *rec, struct uni_prof
 {
 	int rc;
 
-	set_unit(b, uni_recording_meta(rec));
 	if (b->opts->what == UNI_BUILD_SAMPLES)
 		rc = uni_recording_each(rec, add_sample, b, &b->read.torn, err);
 	else
@@ -324,19 +323,49 @@ static int run(struct uni_builder *b, struct uni_recording *rec, struct uni_prof
 	return rc != 0 ? rc : uni_builder_finish(b, ret);
 }
 
-int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
-	struct uni_profile **ret, struct uni_build_read *read_ret, struct uni_err *err)
+int uni_builder_of_recording(const struct uni_recording *rec, const struct uni_build_opts *opts,
+	struct uni_builder **ret)
 {
 	uint32_t nr = uni_recording_nr_guests(rec);
 	_cleanup_free_ struct uni_build_guest *guest = calloc(nr, sizeof(*guest));
 	_cleanup_free_ char(*name)[UNI_GUEST_NAME_MAX] = calloc(nr, sizeof(*name));
-	struct uni_builder *b = NULL;
 	int rc = -UNI_ENOMEM;
 
 	if (guest != NULL && name != NULL) {
 		describe_guests(rec, opts, guest, name);
-		rc = uni_builder_create(opts, guest, nr, &b);
+		rc = uni_builder_create(opts, guest, nr, ret);
 	}
+	if (rc == 0)
+		set_unit(*ret, uni_recording_meta(rec));
+	return rc;
+}
+
+void uni_builder_set_threads(struct uni_builder *b, const struct uni_recording *rec)
+{
+	for (uint32_t i = 0; i < b->nr_guests; i++) {
+		const struct uni_recorded_guest from = uni_recording_guest(rec, i);
+
+		b->guest[i].thread = from.thread;
+		b->guest[i].nr_thread = from.nr_thread;
+	}
+}
+
+int uni_builder_add_exit(struct uni_builder *b, const struct uni_stream_exit *e)
+{
+	return add_exit(b, e);
+}
+
+const struct uni_profile *uni_builder_profile(const struct uni_builder *b)
+{
+	return b->p;
+}
+
+int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *opts,
+	struct uni_profile **ret, struct uni_build_read *read_ret, struct uni_err *err)
+{
+	struct uni_builder *b = NULL;
+	int rc = uni_builder_of_recording(rec, opts, &b);
+
 	if (rc == 0)
 		rc = run(b, rec, ret, err);
 	if (rc == 0 && read_ret != NULL)

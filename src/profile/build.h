@@ -82,8 +82,16 @@ struct uni_builder;
 /* guest[] by the numbers that samples carry; opts and guest[] are borrowed. 0 or -UNI_ENOMEM. */
 int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build_guest *guest,
 	uint32_t nr_guests, struct uni_builder **ret);
+/* The same with the guests of a recording, which must outlive it, as opts must. */
+int uni_builder_of_recording(const struct uni_recording *rec, const struct uni_build_opts *opts,
+	struct uni_builder **ret);
+/* Of a recording that goes on: it has other threads now. */
+void uni_builder_set_threads(struct uni_builder *b, const struct uni_recording *rec);
 /* s->guest is one of them. 0 or -UNI_ENOMEM. */
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s);
+int uni_builder_add_exit(struct uni_builder *b, const struct uni_stream_exit *e);
+/* What was added so far; not finished, borrowed. */
+const struct uni_profile *uni_builder_profile(const struct uni_builder *b);
 /* The finished profile, owned by the caller; b can only be destroyed after that. */
 int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret);
 void uni_builder_destroy(struct uni_builder *b); /* NULL-safe */

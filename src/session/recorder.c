@@ -352,6 +352,11 @@ int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 	return rc == 0 ? write_session(r, err) : rc;
 }
 
+int uni_recorder_save(struct uni_recorder *r, struct uni_err *err)
+{
+	return write_session(r, err);
+}
+
 uint64_t uni_recorder_lost(struct uni_recorder *r)
 {
 	return uni_writer_total(r->writer).lost;

@@ -194,6 +194,8 @@ int uni_recorder_trace(
 /* What became known of it: clocks, and at the end the counts of its streams. Writes them. */
 int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 	const struct uni_record_trace *trace, struct uni_err *err);
+/* Writes session.json as it is known now, with the threads that came since. */
+int uni_recorder_save(struct uni_recorder *r, struct uni_err *err);
 /* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
 uint64_t uni_recorder_lost(struct uni_recorder *r);
 /* Waits until all samples are written. Unasked for, each is written within a second. */

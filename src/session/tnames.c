@@ -20,6 +20,7 @@ struct uni_tnames {
 	const struct uni_model *model;
 	struct uni_as *as;
 	struct uni_thread_list *list;
+	struct uni_thread_ids *ids; /* of those that the session has */
 };
 
 int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
@@ -33,7 +34,8 @@ int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
 	n->u = u;
 	n->model = model;
 	n->list = uni_thread_list_create(UNI_THREADS_MAX);
-	if (n->list == NULL)
+	n->ids = uni_thread_ids_create();
+	if (n->list == NULL || n->ids == NULL)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	else
 		rc = uni_as_create(t->ops->gmem(t), &budget, &n->as, err);
@@ -52,6 +54,7 @@ void uni_tnames_destroy(struct uni_tnames *n)
 	if (n == NULL)
 		return;
 	uni_as_destroy(n->as);
+	uni_thread_ids_destroy(n->ids);
 	free(n->list);
 	free(n);
 }
@@ -91,16 +94,20 @@ int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, s
 	return 0;
 }
 
-int uni_tnames_record(const struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest)
+int uni_tnames_record(
+	struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest, size_t *nr_ret)
 {
-	struct uni_record_thread *v;
-	size_t nr;
-	int rc = uni_tnames_get(n, &v, &nr);
+	int rc = 0;
 
-	if (rc != 0)
-		return rc;
-	for (size_t i = 0; rc == 0 && i < nr; i++)
-		rc = uni_recorder_thread(rec, guest, &v[i]);
-	free(v);
+	*nr_ret = 0;
+	for (uint32_t i = 0; rc == 0 && i < n->list->nr; i++) {
+		const struct uni_record_thread *thread;
+
+		(void)uni_thread_ids_get(n->ids, &n->list->v[i], &thread);
+		if (thread == NULL)
+			continue;
+		rc = uni_recorder_thread(rec, guest, thread);
+		++*nr_ret;
+	}
 	return rc;
 }

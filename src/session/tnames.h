@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of a traced guest's threads: looked up once, while it is held for its trace's end. */
+/* The names of a traced guest's threads: looked up while it is held, before its trace begins and at
+ * its end. */
 #ifndef UNI_SESSION_TNAMES_H
 #define UNI_SESSION_TNAMES_H
 
@@ -20,7 +21,9 @@ void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t
 /* With the guest running again, of the last look: an array that the caller frees. 0 or -UNI_ENOMEM.
  */
 int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret);
-/* With the guest running again: into the session, which has no threads of that guest yet. */
-int uni_tnames_record(const struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest);
+/* With the guest running again: those of the last look that no look before had, into the session,
+ * which has its threads of that guest from here alone. *nr_ret: so many. */
+int uni_tnames_record(
+	struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest, size_t *nr_ret);
 
 #endif

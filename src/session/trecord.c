@@ -17,9 +17,7 @@
 #define IDLE_NAP_NS  (10 * UNI_NSEC_PER_MSEC)
 #define LOOK_NS	     (1 * UNI_NSEC_PER_MSEC)
 #define LOOK_EACH_NS (250 * UNI_NSEC_PER_MSEC)
-#define FIRST_NS                                                                         \
-	(20 * UNI_NSEC_PER_MSEC) /* between looks until there was one that saw something \
-				  */
+#define FIRST_NS     (20 * UNI_NSEC_PER_MSEC) /* between looks until one saw something */
 #define OURS_NS	     (50 * UNI_NSEC_PER_MSEC)
 #define PROGRESS_NS  (150 * UNI_NSEC_PER_MSEC)
 #define HOLD_NS	     (2 * UNI_NSEC_PER_SEC)
@@ -27,7 +25,6 @@
 #define WHOLE_NAP_NS UNI_NSEC_PER_MSEC
 #define CATCH_UP     8 /* polls at the end, at most */
 #define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest stands */
-
 /* At the end, for what is left behind a slow line: until there is something, and at most. */
 #define LINE_NS	    (5 * UNI_NSEC_PER_SEC)
 #define LINE_MAX_NS (20 * UNI_NSEC_PER_SEC)
@@ -117,6 +114,8 @@ static void take_names(const struct uni_trecord_cfg *cfg)
 	if (hold(cfg->t, &pause, regs) == 0)
 		uni_tnames_take(cfg->names, regs, (uint32_t)cfg->t->ops->nr_vcpus(cfg->t));
 	(void)uni_pause_end(&pause);
+	if (cfg->on_names != NULL)
+		cfg->on_names(cfg->ctx);
 }
 
 int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
@@ -133,9 +132,9 @@ int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
 		uni_tstream_begin(cfg->out, i, now.time, now.words, now.extra, now.lost);
 		words[i] = now.words;
 	}
+	take_names(cfg);
 	if (cfg->watcher == NULL)
 		return 0;
-	take_names(cfg);
 	if (cfg->watcher->begin(cfg->watcher->ctx, cfg, words) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	return 0;
@@ -265,7 +264,7 @@ static bool is_over(const struct uni_trecord_cfg *cfg, uint64_t elapsed_ns, uint
 static int run(const struct uni_trecord_cfg *cfg, struct uni_tlast *last, uint64_t begin_ns,
 	enum uni_trecord_end *ret, struct uni_err *err)
 {
-	uint64_t shown_ns = begin_ns, look_ns = 0, ours_ns = 0;
+	uint64_t shown_ns = begin_ns, look_ns = 0, ours_ns = 0, named_ns = begin_ns;
 
 	for (;;) {
 		uint64_t packets, now_ns = uni_now_ns();
@@ -287,6 +286,10 @@ static int run(const struct uni_trecord_cfg *cfg, struct uni_tlast *last, uint64
 			return ring_failed(cfg, rc, err);
 		uni_tlast_look(last);
 		progress(cfg, begin_ns, &shown_ns);
+		if (cfg->names_each_ns != 0 && now_ns - named_ns >= cfg->names_each_ns) {
+			take_names(cfg);
+			named_ns = now_ns;
+		}
 		*ret = UNI_TRECORD_STOP;
 		if (enough || is_over(cfg, now_ns - begin_ns, &ours_ns, ret))
 			return 0;
@@ -464,7 +467,6 @@ static bool is_known(const struct uni_record_clock *c, uint64_t guest_hz)
 void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_trace *ret)
 {
 	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
-
 	uint32_t nr = uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX);
 	const struct uni_record_clock *known = NULL;
 

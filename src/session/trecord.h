@@ -41,9 +41,12 @@ struct uni_trecord_cfg {
 	struct uni_tclock *clock;
 	struct uni_thost *host;	  /* NULL: nobody asks what the host gave it */
 	struct uni_tnames *names; /* NULL: its threads are not known */
-	uint64_t duration_ns;	  /* 0: until *stop or the guest's end */
-	const atomic_bool *stop;  /* NULL: none */
-	bool whole;		  /* at the end all is fetched, however long that takes */
+	uint64_t names_each_ns;	  /* look for threads that came meanwhile so often; 0: never */
+	/* Names were taken, but for those of the end; the guest runs. May be NULL. */
+	void (*on_names)(void *ctx);
+	uint64_t duration_ns;	 /* 0: until *stop or the guest's end */
+	const atomic_bool *stop; /* NULL: none */
+	bool whole;		 /* at the end all is fetched, however long that takes */
 	/* Now and then, of the caller's thread; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_trecord_state *st);
 	void *ctx;

@@ -373,9 +373,10 @@ uint32_t uni_calls_nr_threads(const struct uni_calls *s)
 	return s->walk.nr_threads;
 }
 
+/* Of two with one address the later one is the guest's last. */
 static uint32_t find_name(const struct uni_trace_input *in, uint64_t id)
 {
-	for (size_t i = 0; i < uni_min(in->nr_threads, (size_t)UINT32_MAX - 2); i++) {
+	for (size_t i = uni_min(in->nr_threads, (size_t)UINT32_MAX - 2); i-- != 0;) {
 		if (in->thread[i].id == id)
 			return (uint32_t)i + 2;
 	}

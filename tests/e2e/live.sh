@@ -179,6 +179,16 @@ else
 	check 'and the other' stop_server
 fi
 
+at_once() { # WHAT: stopped before it has begun, while it begins, and just after that
+	for pause in 0 0.02 0.05 0.1 0.2 0.4 0.8; do
+		code 204 -X POST "${base}record/$1" && sleep $pause && code 204 -X POST "${base}stop" &&
+			wait_for 30 state recording '""' && sleep 0.3 && state said '""' || {
+			echo "after $pause s"
+			said
+			return 1
+		}
+	done
+}
 typo() {
 	timeout 60 "$U" serve -p 0 no-such-guest 2>"$T/log"
 	[ $? = 1 ] && grep -q 'no-such-guest' "$T/log"
@@ -226,6 +236,25 @@ brief 'a process' "proc:pid=$guest"
 end_guest
 
 for accel in $accels; do :; done # the last one
+# Threads have their names while they are recorded, not only in the end.
+named() {
+	grep -q '"state": *"open"' "$T/names.uniscope/session.json" && "$U" trace threads "$T/names.uniscope" >"$T/names" 2>/dev/null &&
+		grep -q ' netif' "$T/names" && grep -q ' httpd' "$T/names"
+}
+elf=$BUILD/lab/trace/trace-arp-gcc-fp.elf
+if [ ! -e "$elf" ]; then
+	skip 'threads have names at once' 'no lab guest to trace'
+elif boot "$accel" "$elf" 'names=0 ms=200000'; then
+	check "$accel: threads are served" start_server --idle "$target" -e "$elf" --threads -o "$T/names.uniscope"
+	check "$accel: and recorded" code 204 -X POST "${base}record/calls"
+	check "$accel: with their names from the beginning on" wait_for 60 named
+	check "$accel: until it is ended" code 204 -X POST "${base}stop"
+	check "$accel: in good order" wait_for 30 grep -q '"state": *"closed"' "$T/names.uniscope/session.json"
+	check "$accel: and they end" stop_server
+	end_guest
+else
+	check "$accel: the guest with threads runs" false
+fi
 elf=$BUILD/lab/trace/trace-calls1-gcc-fp.elf
 [ -e "$elf" ] || elf=$(image chains)
 if boot "$accel" "$elf" ms=200000; then
@@ -261,6 +290,8 @@ if boot "$accel" "$elf" ms=200000; then
 	check "$accel: and the guest to others" "$U" record "$target" -q -d 0.5 -e "$elf" -o "$T/after.uniscope"
 	check "$accel: it can wait until it is asked" start_server --idle "$target" -e "$elf"
 	check "$accel: it records nothing" state recording '""'
+	check "$accel: who stops it at once sees no failure" at_once samples
+	case $elf in */trace-*) check "$accel: nor of calls" at_once calls ;; esac
 	end_guest
 	check "$accel: a guest that is gone" code 204 -X POST "${base}record/samples"
 	check "$accel: is said" wait_for 60 state recording '""'

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/page_live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "cli/quality.h"
+#include "cli/symbols.h"
+#include "config.h"
+#include "session/follow.h"
+
+/* A vCPU that tells nothing for so long is not waited for; and longer, where it then did. */
+#define PATIENCE_NS	(3 * UNI_NSEC_PER_SEC)
+#define PATIENCE_MAX_NS (60 * UNI_NSEC_PER_SEC)
+
+struct uni_page_live {
+	const struct uni_source_args *args;
+	struct uni_page_whole whole;
+	struct uni_build_opts opts;
+	struct uni_symtab *symtab; /* of args->symbols */
+	char *path;
+	uint64_t patience_ns;
+	struct uni_follow *follow; /* with growing; NULL: nothing was read yet */
+	struct uni_page_growing *growing;
+};
+
+struct uni_page_live *uni_page_live_create(
+	const struct uni_source_args *args, const struct uni_page_whole *whole)
+{
+	struct uni_page_live *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->args = args;
+	l->whole = *whole;
+	return l;
+}
+
+static void forget(struct uni_page_live *l)
+{
+	uni_page_growing_destroy(l->growing);
+	uni_follow_close(l->follow);
+	l->growing = NULL;
+	l->follow = NULL;
+}
+
+void uni_page_live_destroy(struct uni_page_live *l)
+{
+	if (l == NULL)
+		return;
+	forget(l);
+	uni_symtab_destroy(l->symtab);
+	free(l->path);
+	free(l);
+}
+
+static int begin(struct uni_page_live *l, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&l->args->debug_dirs);
+	struct uni_recording *rec;
+	int rc = uni_follow_open(l->path, l->patience_ns, &l->follow, err);
+
+	if (rc == 0 && l->args->symbols != NULL && l->symtab == NULL)
+		rc = uni_symbols_load(l->args->symbols, &search, false, &l->symtab, err);
+	if (rc != 0)
+		return rc;
+	rec = uni_follow_recording(l->follow);
+	l->opts = l->args->build;
+	l->opts.symtab = l->symtab;
+	if (uni_page_growing_create(rec, &l->opts, &l->whole, &l->growing) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return 0;
+}
+
+static int look(struct uni_page_live *l, struct uni_err *err)
+{
+	struct uni_follow_taker to = { uni_page_growing_sample, uni_page_growing_exit, NULL };
+	int rc = l->follow == NULL ? begin(l, err) : 0;
+
+	to.ctx = l->growing;
+	if (rc == 0)
+		rc = uni_follow_look(l->follow, &to, err);
+	/* What failed in the middle is not gone on with. */
+	if (rc != 0)
+		forget(l);
+	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+}
+
+static int write_it(
+	struct uni_page_live *l, const char *title, struct uni_strbuf *ret, struct uni_err *err)
+{
+	struct uni_recording *rec = uni_follow_recording(l->follow);
+	_cleanup_strbuf_ struct uni_strbuf quality;
+	struct uni_page_input in = { .title = title,
+		.version = UNISCOPE_VERSION,
+		.rec = rec,
+		.opts = &l->opts,
+		.growing = l->growing,
+		.whole = l->whole };
+	struct uni_page_left left = { 0 };
+	struct uni_sink *out;
+	int rc;
+
+	uni_strbuf_init(&quality);
+	if (uni_sink_open_strbuf(&quality, &out) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_quality_print(rec, l->opts.filter.guest, out);
+	rc = uni_sink_close(out, err);
+	in.quality = quality.s;
+	if (rc != 0 || uni_sink_open_strbuf(ret, &out) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_page_write_data(&in, out, &left, err);
+	if (uni_sink_close(out, NULL) != 0 && rc == 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc;
+}
+
+static bool begin_path(struct uni_page_live *l, const char *path)
+{
+	if (l->path != NULL && strcmp(l->path, path) == 0)
+		return true;
+	forget(l);
+	free(l->path);
+	l->path = strdup(path);
+	l->patience_ns = PATIENCE_NS;
+	return l->path != NULL;
+}
+
+int uni_page_live_build(struct uni_page_live *l, const char *path, const char *title,
+	struct uni_strbuf *ret, struct uni_err *err)
+{
+	int rc;
+
+	if (l->args->guest != NULL || l->args->thread != NULL || l->args->exits != NULL)
+		return -UNI_ENOTSUP;
+	if (!begin_path(l, path))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = look(l, err);
+	if (rc == -UNI_EAGAIN) {
+		l->patience_ns = uni_min(2 * l->patience_ns, (uint64_t)PATIENCE_MAX_NS);
+		rc = look(l, err);
+	}
+	return rc == 0 ? write_it(l, title, ret, err) : rc;
+}
