@@ -111,8 +111,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	int rc = p == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
 			   : uni_call_source_open(&args, &s, err);
 
-	if (rc == 0 && (uni_profile_add_calls(p, uni_call_source_get(s), false, NULL, &added) != 0 ||
-			       uni_profile_finish(p) != 0))
+	if (rc == 0 &&
+		(uni_profile_add_calls(p, uni_call_source_get(s), false, NULL, &added) != 0 ||
+			uni_profile_finish(p) != 0))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_stacks(p, err);
