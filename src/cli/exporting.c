@@ -10,6 +10,7 @@
 #include "export/exits.h"
 #include "profile/calls.h"
 #include "profile/copy.h"
+#include "profile/pile.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
@@ -30,7 +31,7 @@ static int finish_both(struct uni_exporting *x)
 	x->s.profile = NULL;
 	if (x->normalize)
 		uni_profile_scale_first(x->diff);
-	return uni_profile_finish(x->diff);
+	return x->src.piled ? uni_profile_finish_pile(x->diff) : uni_profile_finish(x->diff);
 }
 
 static struct uni_source_args args_of_before(const struct uni_exporting *x)
@@ -82,11 +83,11 @@ static int open_before(struct uni_exporting *x, struct uni_err *err)
 		before.profile = NULL;
 		rc = finish_both(x);
 	} else {
-		if (args.into != NULL)
-			uni_profile_finish_as_is(x->s.profile);
-		if (uni_source_is_open(&args, &before))
-			uni_profile_finish_as_is(before.profile);
-		rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
+		rc = args.into != NULL ? uni_profile_finish(x->s.profile) : 0;
+		if (rc == 0 && uni_source_is_open(&args, &before))
+			rc = uni_profile_finish(before.profile);
+		if (rc == 0)
+			rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
 	}
 	uni_source_close(&before);
 	return rc == 0 ? uni_source_compared(x->diff, x->before, x->src.path, err)
@@ -95,7 +96,11 @@ static int open_before(struct uni_exporting *x, struct uni_err *err)
 
 static int open_input(struct uni_exporting *x, struct uni_err *err)
 {
-	int rc = x->has_input ? 0 : uni_input_open(x->src.path, MAX_INPUT, &x->in, err);
+	/* What only wants stacks may not need the whole text at once. */
+	bool part = x->walked && x->calls == NULL && x->src.exits == NULL;
+	int rc = x->has_input ? 0
+		 : part	      ? uni_input_open_part(x->src.path, MAX_INPUT, &x->in, err)
+			      : uni_input_open(x->src.path, MAX_INPUT, &x->in, err);
 
 	x->has_input = rc == 0;
 	x->src.in = &x->in;
@@ -113,6 +118,8 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 		return rc;
 	x->src.keep_log = x->keep_log;
 	x->src.unordered = x->before != NULL;
+	x->src.walked = x->walked;
+	x->src.piled = x->piled;
 	rc = uni_source_open(&x->src, &x->s, err);
 	if (rc != 0)
 		return rc;

@@ -119,6 +119,7 @@ const struct uni_importer uni_importer_mirage = {
 	.lost = "only how long each thread ran: its waits are shown by `uniscope trace findings` "
 		"and "
 		"`report --html`, and written by `export -f mirage`",
+	.far = true,
 	.sniff = sniff,
 	.read = read_mirage,
 	.is_folder = uni_mirage_is_folder,
