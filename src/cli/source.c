@@ -325,7 +325,7 @@ static void note_import(const struct uni_source_args *args, const struct uni_sou
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
 			 "%" PRIu64 ")",
 			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
-	if (s->importer->lost != NULL)
+	if (s->importer->lost != NULL && !args->quiet)
 		uni_note("%s: %s", args->path, s->importer->lost);
 	if (s->stats.damaged != 0)
 		uni_note("%s: %" PRIu64

@@ -31,6 +31,7 @@ struct uni_source_args {
 	bool unordered; /* of an import: children need no order, it goes on from here */
 	bool walked; /* of an import: its tree is only walked down, the numbers of nodes may be any
 		      */
+	bool quiet;  /* what an import has that a profile has not is said by the caller */
 	bool piled;  /* with walked: a pile will do (profile/pile.h) */
 	/*
 	 * Of an import that has nothing but names (uni_source_is_open()): is added to this

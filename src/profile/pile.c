@@ -176,7 +176,8 @@ static bool line_up(const struct uni_pile *pile, const struct keyed *keys, struc
 		*to = *s;
 		to->same = last != NULL ? shared(pile, last, s) : 0;
 		to->at = ret->frames.nr;
-		if (!uni_vec_grow(&ret->frames, to->nr - to->same))
+		if (!uni_vec_grow(&ret->frames, (size_t)to->nr - to->same + 1) ||
+			ret->frames.v == NULL)
 			return false;
 		for (uint32_t d = to->same; d < s->nr; d++)
 			ret->frames.v[ret->frames.nr++] = pile->frames.v[s->at + d];
