@@ -35,13 +35,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct uni_importer *im = uni_importer_by_name("folded");
 
 	(void)im->sniff((const char *)data, size);
-	for (int diff = 0; diff < 2; diff++) {
-		struct uni_import_opts opts = { .diff = diff != 0, .reverse = size % 2 != 0 };
+	for (int diff = 0; diff < 4; diff++) {
+		struct uni_import_opts opts = { .diff = (diff & 1) != 0, .reverse = size % 2 != 0 };
 		struct uni_profile *p = uni_profile_create();
 		struct uni_import_stats st;
 
 		if (p == NULL)
 			abort();
+		if (diff > 1)
+			uni_profile_pile_up(p);
 		if (im->read((const char *)data, size, &opts, p, &st, NULL) == 0 &&
 			uni_profile_finish(p) == 0)
 			write_all(p);

@@ -9,8 +9,6 @@
 
 #define CHUNK (256 * 1024)
 
-#define BATCH 32 /* lookups whose cache misses overlap */
-
 struct entry {
 	const char *s;
 	uint32_t len;
@@ -118,8 +116,9 @@ static char *store(struct uni_strtab *t, const char *s, size_t len)
 	return p;
 }
 
-static uint32_t add(struct uni_strtab *t, const char *s, size_t len, uint32_t hash)
+uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
 {
+	uint32_t hash = (uint32_t)uni_hash_bytes(s, len, 0);
 	size_t i = probe(t, s, len, hash);
 	struct entry e = { .len = (uint32_t)len };
 
@@ -137,40 +136,6 @@ static uint32_t add(struct uni_strtab *t, const char *s, size_t len, uint32_t ha
 		return UNI_STR_NONE;
 	t->slots[i] = (struct slot){ (uint32_t)t->strs.nr, hash };
 	return (uint32_t)t->strs.nr - 1;
-}
-
-uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
-{
-	return add(t, s, len, (uint32_t)uni_hash_bytes(s, len, 0));
-}
-
-/* First all slots are asked for, then what they name, then its text. */
-static void add_batch(struct uni_strtab *t, const struct uni_str *in, size_t nr, uint32_t *ids)
-{
-	uint32_t hash[BATCH];
-
-	for (size_t k = 0; k < nr; k++) {
-		hash[k] = (uint32_t)uni_hash_bytes(in[k].s, in[k].len, 0);
-		__builtin_prefetch(&t->slots[hash[k] & (t->nr_slots - 1)]);
-	}
-	for (size_t k = 0; k < nr; k++) {
-		ids[k] = t->slots[hash[k] & (t->nr_slots - 1)].nr;
-		if (ids[k] != 0)
-			__builtin_prefetch(&t->strs.v[ids[k] - 1]);
-	}
-	for (size_t k = 0; k < nr; k++) {
-		if (ids[k] != 0)
-			__builtin_prefetch(t->strs.v[ids[k] - 1].s);
-	}
-	for (size_t k = 0; k < nr; k++)
-		ids[k] = add(t, in[k].s, in[k].len, hash[k]);
-}
-
-void uni_strtab_add_each(
-	struct uni_strtab *t, const struct uni_str *in, size_t nr, uint32_t *ids_ret)
-{
-	for (size_t i = 0; i < nr; i += BATCH)
-		add_batch(t, in + i, nr - i < BATCH ? nr - i : BATCH, ids_ret + i);
 }
 
 uint32_t uni_strtab_find(const struct uni_strtab *t, const char *s, size_t len)

@@ -14,14 +14,6 @@ struct uni_strtab *uni_strtab_create(void); /* NULL: out of memory */
 void uni_strtab_destroy(struct uni_strtab *t);
 /* The string's number, adding it if it is new; UNI_STR_NONE when out of memory. */
 uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len);
-struct uni_str {
-	const char *s;
-	size_t len;
-};
-
-/* uni_strtab_add() of several at once, whose cache misses then overlap. */
-void uni_strtab_add_each(
-	struct uni_strtab *t, const struct uni_str *in, size_t nr, uint32_t *ids_ret);
 /* The string's number, or UNI_STR_NONE if it is not there. */
 uint32_t uni_strtab_find(const struct uni_strtab *t, const char *s, size_t len);
 /* Borrowed, NUL-terminated, stable for the table's life. "" for a number out of range. */

@@ -39,6 +39,27 @@ static inline bool uni_vec_grow_(void **v, size_t nr, size_t *cap, size_t extra,
 	return true;
 }
 
+/* The same without room to spare, for what will not grow any more. */
+static inline bool uni_vec_grow_to_(void **v, size_t nr, size_t *cap, size_t extra, size_t size)
+{
+	size_t bytes, n;
+	void *p;
+
+	if (extra <= *cap - nr)
+		return true;
+	if (__builtin_add_overflow(nr, extra, &n) || __builtin_mul_overflow(n, size, &bytes))
+		return false;
+	p = realloc(*v, bytes);
+	if (p == NULL)
+		return false;
+	*v = p;
+	*cap = n;
+	return true;
+}
+
+#define uni_vec_grow_to(vec, extra) \
+	uni_vec_grow_to_((void **)&(vec)->v, (vec)->nr, &(vec)->cap, (extra), sizeof(*(vec)->v))
+
 #define uni_vec_grow(vec, extra) \
 	uni_vec_grow_((void **)&(vec)->v, (vec)->nr, &(vec)->cap, (extra), sizeof(*(vec)->v))
 

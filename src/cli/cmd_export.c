@@ -199,6 +199,8 @@ static int write_one(struct uni_exporting *x, const struct uni_exporter *e, stru
 	for (size_t i = 0; i < nr; i++)
 		x->keep_log = x->keep_log || strncmp(opt[i].name, "fl", 2) == 0 ||
 			      strncmp(opt[i].name, "com", 3) == 0;
+	x->walked = (e->needs & UNI_WALKS_TREE) != 0;
+	x->piled = (e->needs & UNI_TAKES_PILE) != 0;
 	if (rc == 0)
 		rc = uni_exporting_write(x, e, opt, nr, o.output != NULL ? o.output : "-", err);
 	return rc;

@@ -10,6 +10,7 @@
 #include "export/exits.h"
 #include "profile/calls.h"
 #include "profile/copy.h"
+#include "profile/pile.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
@@ -30,7 +31,7 @@ static int finish_both(struct uni_exporting *x)
 	x->s.profile = NULL;
 	if (x->normalize)
 		uni_profile_scale_first(x->diff);
-	return uni_profile_finish(x->diff);
+	return x->src.piled ? uni_profile_finish_pile(x->diff) : uni_profile_finish(x->diff);
 }
 
 static struct uni_source_args args_of_before(const struct uni_exporting *x)
@@ -82,11 +83,11 @@ static int open_before(struct uni_exporting *x, struct uni_err *err)
 		before.profile = NULL;
 		rc = finish_both(x);
 	} else {
-		if (args.into != NULL)
-			uni_profile_finish_as_is(x->s.profile);
-		if (uni_source_is_open(&args, &before))
-			uni_profile_finish_as_is(before.profile);
-		rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
+		rc = args.into != NULL ? uni_profile_finish(x->s.profile) : 0;
+		if (rc == 0 && uni_source_is_open(&args, &before))
+			rc = uni_profile_finish(before.profile);
+		if (rc == 0)
+			rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
 	}
 	uni_source_close(&before);
 	return rc == 0 ? uni_source_compared(x->diff, x->before, x->src.path, err)
@@ -95,7 +96,11 @@ static int open_before(struct uni_exporting *x, struct uni_err *err)
 
 static int open_input(struct uni_exporting *x, struct uni_err *err)
 {
-	int rc = x->has_input ? 0 : uni_input_open(x->src.path, MAX_INPUT, &x->in, err);
+	/* What only wants stacks may not need the whole text at once. */
+	bool part = x->walked && x->calls == NULL && x->src.exits == NULL;
+	int rc = x->has_input ? 0
+		 : part	      ? uni_input_open_part(x->src.path, MAX_INPUT, &x->in, err)
+			      : uni_input_open(x->src.path, MAX_INPUT, &x->in, err);
 
 	x->has_input = rc == 0;
 	x->src.in = &x->in;
@@ -113,6 +118,9 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 		return rc;
 	x->src.keep_log = x->keep_log;
 	x->src.unordered = x->before != NULL;
+	x->src.walked = x->walked;
+	x->src.quiet = true;
+	x->src.piled = x->piled;
 	rc = uni_source_open(&x->src, &x->s, err);
 	if (rc != 0)
 		return rc;
@@ -257,14 +265,21 @@ static int open_calls(struct uni_exporting *x, struct one *o, struct uni_err *er
 	if (rc != 0)
 		return rc;
 	o->view.timeline = uni_call_source_get(o->calls);
-	if (uni_call_source_has_calls(o->calls) ||
-		(o->by == NULL && (o->e->needs & UNI_TAKES_PROMISES) != 0))
+	if (o->by == NULL && (o->e->needs & UNI_TAKES_PROMISES) != 0)
 		return 0;
+	if (o->by == NULL && uni_call_source_has_calls(o->calls) && !x->looked) {
+		rc = uni_call_source_lacks_calls(&x->src, &x->no_calls, err);
+		x->looked = rc == 0;
+	}
+	if (rc != 0 || (uni_call_source_has_calls(o->calls) && (o->by != NULL || !x->no_calls)))
+		return rc;
 	return uni_err_set(err, UNI_ENOTSUP,
-		"%s has threads and promises, and no function calls: %s cannot show it (mirage "
-		"can, "
-		"and formats of profiles show how long each ran)",
-		x->src.path, o->by == NULL ? o->e->name : "--calls");
+		"%s has threads and promises, and no function calls: %s cannot show it (mirage, "
+		"chrome, fxt and perfetto can%s)",
+		x->src.path, o->by == NULL ? o->e->name : "--calls",
+		uni_call_source_has_calls(o->calls)
+			? ""
+			: ", and formats of profiles show how long each ran");
 }
 
 static int add_up(struct one *o, bool count, struct uni_err *err)
@@ -405,6 +420,26 @@ static int write_to(struct one *o, const struct uni_export_opt *opts, size_t nr_
 	return uni_sink_close(out, err);
 }
 
+/* Of what the file has besides what was written: samples or calls, promises. */
+static void say_left(const struct uni_exporting *x, const struct one *o)
+{
+	const struct uni_importer *i = x->opened ? x->s.importer : NULL;
+	uint64_t samples = o->calls != NULL ? uni_call_source_nr_samples(o->calls) : 0;
+
+	if (i != NULL && i->lost != NULL && o->view.promises == NULL && o->view.timeline == NULL &&
+		o->view.profile == x->s.profile)
+		uni_note("%s: %s", x->src.path, i->lost);
+	if (x->src.exits != NULL || x->before != NULL || x->calls != NULL)
+		return;
+	if (o->view.profile != NULL && o->view.timeline == NULL && o->by == NULL && has_trace(x))
+		uni_note("%s: the calls of the trace are not in it: --calls writes them instead of "
+			 "samples",
+			o->e->name);
+	if (o->view.profile == NULL && o->view.timeline != NULL && samples != 0)
+		uni_note("%s: the %" PRIu64 " samples of %s are not in it", o->e->name, samples,
+			x->src.path);
+}
+
 static void say_lost(const struct one *o)
 {
 	const struct uni_recording *rec = o->view.samples;
@@ -433,8 +468,10 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 		rc = prepare(x, &o, err);
 	if (rc == 0)
 		rc = write_to(&o, opts, nr_opts, path, err);
-	if (rc == 0)
+	if (rc == 0) {
 		say_lost(&o);
+		say_left(x, &o);
+	}
 	if (rc == 0 && o.calls != NULL)
 		uni_call_source_note(o.calls);
 	uni_profile_destroy(o.tree);

@@ -14,6 +14,7 @@ struct uni_exporting {
 	const char *before; /* the file to compare with, or NULL */
 	bool normalize;	    /* before's values to the total of src's */
 	bool keep_log;	    /* the order of stacks is wanted */
+	bool walked, piled; /* only formats of UNI_WALKS_TREE, of UNI_TAKES_PILE are written */
 	/* Private */
 	struct uni_input in; /* read once: it may be a pipe */
 	struct uni_source s;
@@ -21,6 +22,7 @@ struct uni_exporting {
 	struct uni_promise_builder *promises;
 	const struct uni_promise_model *model; /* promises', or NULL: there are none */
 	bool has_input, opened;
+	bool looked, no_calls; /* the trace was looked at: it has no call of a function */
 };
 
 /* Reads the source; the others do that by themselves. */

@@ -14,6 +14,10 @@
 #include "base/sink.h"
 #include "session/bundle.h"
 
+#define PART ((size_t)128 * 1024) /* enough to see what it is */
+
+enum how { ALL_OF_IT, PART_OF_IT, SESSION_ONLY };
+
 /* Fewer than cap only at the end; or -errno. */
 static ssize_t fill(int fd, void *buf, size_t cap)
 {
@@ -97,8 +101,50 @@ static int open_head(const char *name, int *fd_ret, uint8_t head[static UNI_BUND
 	return 0;
 }
 
+/* Of what is short all is read at once. */
+static int read_part(const char *name, int fd, const uint8_t *head, size_t have,
+	struct uni_input *ret, struct uni_err *err)
+{
+	char *data = malloc(PART + 1);
+	ssize_t n;
+
+	if (data == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory reading %s", name);
+	memcpy(data, head, have);
+	n = fill(fd, data + have, PART - have);
+	ret->data = data;
+	if (n < 0)
+		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-n));
+	ret->size = have + (size_t)n;
+	data[ret->size] = '\0';
+	if (ret->size < PART)
+		return 0;
+	ret->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	ret->part = ret->fd >= 0;
+	return ret->part ? 0
+			 : uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror(errno));
+}
+
+int uni_input_rest(struct uni_input *in, const char *name, size_t max, struct uni_err *err)
+{
+	_cleanup_free_ char *head = in->data;
+	size_t have = in->size;
+	int rc;
+
+	if (!in->part) {
+		head = NULL;
+		return 0;
+	}
+	in->data = NULL;
+	in->size = 0;
+	rc = uni_read_rest(in->fd, name, head, have, max, &in->data, &in->size, err);
+	(void)close(in->fd);
+	in->part = false;
+	return rc;
+}
+
 static int open_stream(
-	const char *name, bool session_only, size_t max, struct uni_input *ret, struct uni_err *err)
+	const char *name, enum how how, size_t max, struct uni_input *ret, struct uni_err *err)
 {
 	_cleanup_close_ int fd = -1;
 	uint8_t head[UNI_BUNDLE_BLOCK];
@@ -109,7 +155,9 @@ static int open_stream(
 		return rc;
 	if (uni_bundle_is(head, (size_t)have))
 		return unpack(fd, head, (size_t)have, name, ret, err);
-	if (session_only)
+	if (how == PART_OF_IT)
+		return read_part(name, fd, head, (size_t)have, ret, err);
+	if (how == SESSION_ONLY)
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s is no session: neither a folder (NAME.uniscope) nor one in a stream "
 			"(trace dump -w)",
@@ -118,7 +166,7 @@ static int open_stream(
 }
 
 static int open_any(
-	const char *name, bool session_only, size_t max, struct uni_input *ret, struct uni_err *err)
+	const char *name, enum how how, size_t max, struct uni_input *ret, struct uni_err *err)
 {
 	int rc;
 
@@ -127,7 +175,7 @@ static int open_any(
 		ret->folder = name;
 		return 0;
 	}
-	rc = open_stream(name, session_only, max, ret, err);
+	rc = open_stream(name, how, max, ret, err);
 	if (rc != 0)
 		uni_input_close(ret);
 	return rc;
@@ -135,7 +183,12 @@ static int open_any(
 
 int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err)
 {
-	return open_any(name, false, max, ret, err);
+	return open_any(name, ALL_OF_IT, max, ret, err);
+}
+
+int uni_input_open_part(const char *name, size_t max, struct uni_input *ret, struct uni_err *err)
+{
+	return open_any(name, PART_OF_IT, max, ret, err);
 }
 
 /* All of the stream, as a file of the scratch folder. */
@@ -206,12 +259,14 @@ int uni_input_path(
 
 int uni_input_session(const char *name, struct uni_input *ret, struct uni_err *err)
 {
-	return open_any(name, true, 0, ret, err);
+	return open_any(name, SESSION_ONLY, 0, ret, err);
 }
 
 void uni_input_close(struct uni_input *in)
 {
 	free(in->data);
+	if (in->part)
+		(void)close(in->fd);
 	uni_scratch_remove(&in->scratch);
 	*in = (struct uni_input){ 0 };
 }

@@ -6,6 +6,7 @@
 #ifndef UNI_CLI_INPUT_H
 #define UNI_CLI_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -15,11 +16,17 @@ struct uni_input {
 	const char *folder; /* a folder, which need not be a session; NULL: it is none */
 	char *data;	    /* else all of the file */
 	size_t size;
+	bool part; /* data is only the beginning, fd has the rest: uni_input_rest() */
+	int fd;
 	struct uni_scratch scratch; /* the folder, if it came as a stream */
 };
 
 /* A file that is no session may have max bytes. Close in any case where this returned 0. */
 int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);
+/* The same, but of a large file only the beginning is read. */
+int uni_input_open_part(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);
+/* The whole of it, if it is not there yet. */
+int uni_input_rest(struct uni_input *in, const char *name, size_t max, struct uni_err *err);
 /*
  * For who opens a file by its name more than once: *path_ret is `name`, or where what came as a
  * stream lies until close.

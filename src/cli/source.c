@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "cli/symbols.h"
 #include "cli/term.h"
+#include "profile/pile.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
@@ -253,22 +254,35 @@ bool uni_source_is_open(const struct uni_source_args *args, const struct uni_sou
 	return args->unordered && !args->keep_log && !args->diff && only_names(s);
 }
 
-static int open_import(const struct uni_source_args *args, const struct uni_input *in,
+static bool is_stream(const struct uni_source_args *args, const struct uni_input *in,
+	const struct uni_importer *i)
+{
+	return in->part && i != NULL && i->read_stream != NULL &&
+	       (args->format != NULL || uni_importer_is_sure(i, in->data, in->size));
+}
+
+static const struct uni_importer *look(
+	const struct uni_source_args *args, const struct uni_input *in)
+{
+	if (args->format != NULL)
+		return uni_importer_by_name(args->format);
+	return in->folder != NULL ? uni_importer_of_folder(in->folder)
+				  : uni_importer_sniff(in->data, in->size);
+}
+
+static int choose_importer(const struct uni_source_args *args, struct uni_input *in,
 	struct uni_source *s, struct uni_err *err)
 {
-	struct uni_import_opts opts = {
-		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
-	};
 	bool is_folder = in->folder != NULL;
-	int rc = check_import_args(args, err);
+	int rc = 0;
 
+	s->importer = look(args, in);
+	if (in->part && !is_stream(args, in, s->importer)) {
+		rc = uni_input_rest(in, args->path, MAX_INPUT, err);
+		s->importer = look(args, in);
+	}
 	if (rc != 0)
 		return rc;
-	if (args->format != NULL)
-		s->importer = uni_importer_by_name(args->format);
-	else
-		s->importer = is_folder ? uni_importer_of_folder(in->folder)
-					: uni_importer_sniff(in->data, in->size);
 	if (s->importer != NULL &&
 		(is_folder ? s->importer->read_folder == NULL : s->importer->read == NULL))
 		return uni_err_set(err, UNI_EFORMAT, "%s is %s, and %s is %s", args->path,
@@ -282,6 +296,56 @@ static int open_import(const struct uni_source_args *args, const struct uni_inpu
 			"with "
 			"--from",
 			args->path);
+	return 0;
+}
+
+static int read_import(const struct uni_source_args *args, const struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	const struct uni_import_opts opts = {
+		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
+	};
+	const struct uni_importer *i = s->importer;
+	int rc;
+
+	if (in->folder != NULL)
+		rc = i->read_folder(in->folder, &opts, s->profile, &s->stats, err);
+	else if (in->part)
+		rc = i->read_stream(
+			in->fd, in->data, in->size, MAX_INPUT, &opts, s->profile, &s->stats, err);
+	else
+		rc = i->read(in->data, in->size, &opts, s->profile, &s->stats, err);
+	return rc != 0 && err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", args->path)
+							: rc;
+}
+
+static void note_import(const struct uni_source_args *args, const struct uni_source *s)
+{
+	if (s->stats.bad_lines != 0)
+		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
+			 "%" PRIu64 ")",
+			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (s->importer->lost != NULL && !args->quiet)
+		uni_note("%s: %s", args->path, s->importer->lost);
+	if (s->stats.damaged != 0)
+		uni_note("%s: %" PRIu64
+			 " of its parts are damaged, and what makes no sense in them was "
+			 "passed over",
+			args->path, s->stats.damaged);
+	if (s->stats.left_out != 0)
+		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
+			s->stats.left_out, s->stats.left_why);
+}
+
+static int open_import(const struct uni_source_args *args, struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	int rc = check_import_args(args, err);
+
+	if (rc == 0)
+		rc = choose_importer(args, in, s, err);
+	if (rc != 0)
+		return rc;
 	if (args->into != NULL && only_names(s))
 		s->profile = uni_profile_to_second(args->into) == 0 ? args->into : NULL;
 	else
@@ -290,44 +354,33 @@ static int open_import(const struct uni_source_args *args, const struct uni_inpu
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (args->keep_log)
 		uni_profile_keep_log(s->profile);
-	rc = is_folder ? s->importer->read_folder(in->folder, &opts, s->profile, &s->stats, err)
-		       : s->importer->read(in->data, in->size, &opts, s->profile, &s->stats, err);
-	if (rc != 0 && err != NULL && err->code != 0)
-		rc = uni_err_prefix(err, "%s", args->path);
-	if (rc == 0 && s->stats.bad_lines != 0)
-		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
-			 "%" PRIu64 ")",
-			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
-	if (rc == 0 && s->importer->lost != NULL)
-		uni_note("%s: %s", args->path, s->importer->lost);
-	if (rc == 0 && s->stats.damaged != 0)
-		uni_note("%s: %" PRIu64
-			 " of its parts are damaged, and what makes no sense in them was "
-			 "passed over",
-			args->path, s->stats.damaged);
-	if (rc == 0 && s->stats.left_out != 0)
-		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
-			s->stats.left_out, s->stats.left_why);
-	if (rc == 0 && uni_source_is_open(args, s))
+	else if (args->walked && s->profile != args->into && only_names(s))
+		uni_profile_pile_up(s->profile);
+	rc = read_import(args, in, s, err);
+	if (rc != 0)
+		return rc;
+	note_import(args, s);
+	if (uni_source_is_open(args, s))
 		return 0;
-	if (rc == 0 && args->unordered)
+	if (args->unordered && !uni_profile_piles_up(s->profile)) {
 		uni_profile_finish_as_is(s->profile);
-	else if (rc == 0)
-		rc = uni_profile_finish(s->profile);
-	return rc;
+		return 0;
+	}
+	return args->piled ? uni_profile_finish_pile(s->profile) : uni_profile_finish(s->profile);
 }
 
 int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
-	const struct uni_input *in = args->in != NULL ? args->in : &s->in;
+	struct uni_input *in = args->in != NULL ? args->in : &s->in;
 	int rc = 0;
 
 	memset(s, 0, sizeof(*s));
 	if (args->symbols != NULL)
 		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
 	if (rc == 0 && args->in == NULL)
-		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+		rc = args->walked ? uni_input_open_part(args->path, MAX_INPUT, &s->in, err)
+				  : uni_input_open(args->path, MAX_INPUT, &s->in, err);
 	if (rc == 0 && in->folder != NULL && args->format == NULL &&
 		uni_importer_of_folder(in->folder) == NULL)
 		rc = open_session(args, in, s, err);

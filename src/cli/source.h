@@ -22,13 +22,17 @@ struct uni_source {
 
 struct uni_source_args {
 	const char *path;
-	const struct uni_input *in; /* path, opened already; NULL: it is not */
-	const char *format;	    /* importer's name, NULL: look at the content */
-	const char *symbols;	    /* ELF, .usym or text table for raw addresses, or NULL */
+	struct uni_input *in; /* path, opened already; NULL: it is not */
+	const char *format;   /* importer's name, NULL: look at the content */
+	const char *symbols;  /* ELF, .usym or text table for raw addresses, or NULL */
 	struct uni_opt_list debug_dirs;
 	bool diff;
 	bool keep_log;	/* of the profile: the order in which stacks came */
 	bool unordered; /* of an import: children need no order, it goes on from here */
+	bool walked; /* of an import: its tree is only walked down, the numbers of nodes may be any
+		      */
+	bool quiet;  /* what an import has that a profile has not is said by the caller */
+	bool piled;  /* with walked: a pile will do (profile/pile.h) */
 	/*
 	 * Of an import that has nothing but names (uni_source_is_open()): is added to this
 	 * unfinished profile, whose values become the second column. Other imports get a profile of

@@ -204,6 +204,41 @@ bool uni_call_source_has_calls(const struct uni_call_source *s)
 	return s->promises == NULL;
 }
 
+uint64_t uni_call_source_nr_samples(const struct uni_call_source *s)
+{
+	return s->rec != NULL ? uni_recording_stats(s->rec)->samples : 0;
+}
+
+/* As read() of a timeline: 0 at its end. *ret: there were events, and no call up to here. */
+static int look_for_calls(const struct uni_timeline *t, bool *ret)
+{
+	const struct uni_call_event *e;
+	size_t nr;
+	int rc;
+
+	*ret = false;
+	while ((rc = t->read(t->ctx, &e, &nr)) > 0) {
+		for (size_t i = 0; i < nr; i++) {
+			*ret = e[i].type > UNI_CALL_RETURN;
+			if (!*ret)
+				return 0;
+		}
+	}
+	return rc;
+}
+
+int uni_call_source_lacks_calls(const struct uni_source_args *args, bool *ret, struct uni_err *err)
+{
+	struct uni_call_source *s;
+	int rc = uni_call_source_open(args, &s, err);
+
+	if (rc != 0)
+		return rc;
+	rc = look_for_calls(uni_call_source_get(s), ret);
+	uni_call_source_close(s);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
 void uni_call_source_note(const struct uni_call_source *s)
 {
 	if (s->fcalls != NULL) {

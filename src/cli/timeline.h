@@ -15,6 +15,10 @@ void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */
 const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s);
 /* Are there calls of functions in it, as far as its form tells? */
 bool uni_call_source_has_calls(const struct uni_call_source *s);
+/* Of a session: samples that it has besides. */
+uint64_t uni_call_source_nr_samples(const struct uni_call_source *s);
+/* Are there events in it, and not one call among them? It is opened for that and closed again. */
+int uni_call_source_lacks_calls(const struct uni_source_args *args, bool *ret, struct uni_err *err);
 /* After the timeline was read to its end: on stderr, what it lacks. */
 void uni_call_source_note(const struct uni_call_source *s);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 
+#include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/trace_open.h"
 #include "trace/stats.h"
@@ -11,6 +12,7 @@ static struct {
 	const char *function;
 	uint64_t depth;
 	double min_percent;
+	bool json;
 } o;
 
 static const struct uni_opt *options(void)
@@ -24,6 +26,7 @@ static const struct uni_opt *options(void)
 			NULL, NULL },
 		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
 			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		UNI_OPT_END,
 	};
@@ -55,13 +58,60 @@ static int put_of(
 	return rc;
 }
 
+static int put_json_of(
+	const struct uni_call_tree *t, struct uni_funcs *funcs, bool callers, struct uni_json *j)
+{
+	const struct uni_call_tree_text text = { o.min_percent, o.depth, callers };
+	struct uni_call_tree part;
+	int rc = uni_call_tree_of(t, funcs, o.function, callers, &part);
+
+	if (rc != 0)
+		return rc;
+	if (!callers) {
+		uni_json_kv(u64, j, "calls", part.node.v[0].calls);
+		uni_json_kv(u64, j, "total_ns", part.node.v[0].total);
+		uni_json_kv(u64, j, "self_ns", part.node.v[0].self);
+	}
+	uni_json_key(j, callers ? "callers" : "callees");
+	rc = uni_call_tree_json(&part, funcs, &text, j);
+	uni_call_tree_deinit(&part);
+	return rc;
+}
+
+static int print_json(
+	const struct uni_trace_open *t, const struct uni_call_tree *tree, struct uni_sink *out)
+{
+	const struct uni_call_tree_text text = { o.min_percent, o.depth, false };
+	struct uni_json j;
+	int rc;
+
+	uni_json_init(&j, out, true);
+	uni_json_object(&j);
+	uni_json_kv(u64, &j, "events", tree->stats.events);
+	uni_json_kv(u64, &j, "lost", tree->stats.lost);
+	if (o.function == NULL) {
+		uni_json_key(&j, "tree");
+		rc = uni_call_tree_json(tree, t->funcs, &text, &j);
+	} else {
+		uni_json_kv(str, &j, "functions", o.function);
+		rc = put_json_of(tree, t->funcs, false, &j);
+		if (rc == 0)
+			rc = put_json_of(tree, t->funcs, true, &j);
+	}
+	uni_json_object_end(&j);
+	uni_sink_putc(out, '\n');
+	return rc;
+}
+
 static int print(const struct uni_trace_open *t, const struct uni_call_tree *tree,
 	struct uni_sink *out, struct uni_err *err)
 {
 	const struct uni_call_tree_text text = { o.min_percent, o.depth, false };
 	int rc;
 
-	if (o.function == NULL) {
+	if (o.json) {
+		rc = print_json(t, tree, out);
+	} else if (o.function == NULL) {
 		rc = uni_call_tree_print(tree, t->funcs, &text, out);
 	} else {
 		rc = put_of(tree, t->funcs, false, out);
@@ -113,7 +163,8 @@ const struct uni_cmd uni_trace_graph = {
 	.summary = "print a trace's call tree, or callers and callees of a function",
 	.details = "Threads are merged; --thread shows one.",
 	.examples = "  uniscope trace graph web1.uniscope\n"
-		    "  uniscope trace graph -f tcp_input --depth 4 web1.uniscope",
+		    "  uniscope trace graph -f tcp_input --depth 4 web1.uniscope\n"
+		    "  uniscope trace graph --json web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

@@ -52,6 +52,11 @@ enum uni_view_needs {
 	UNI_OR_PROFILE = 1u << 7,
 	/* With a profile that is one of calls: these calls with their times, as a timeline. */
 	UNI_TAKES_CALLS = 1u << 8,
+	/* Of a profile it sees nodes by their parents and siblings; what numbers they have, it does
+	 * not show. */
+	UNI_WALKS_TREE = 1u << 9,
+	/* A sorted pile (profile/pile.h) will do instead of a tree. */
+	UNI_TAKES_PILE = 1u << 10,
 };
 
 struct uni_export_opt { /* --option name=value of this exporter */

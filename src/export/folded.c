@@ -13,6 +13,9 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "export/opts.h"
+#include "profile/pile.h"
+
+#define AHEAD 8 /* stacks whose names are fetched before they are needed */
 
 static bool is_digit(char c)
 {
@@ -121,15 +124,12 @@ static int name_frames(struct folder *f)
 	return 0;
 }
 
-static int enter(struct folder *f, uint32_t node)
+/* One frame more on the path. */
+static int enter(struct folder *f, uint32_t node, uint32_t frame)
 {
-	const struct uni_node *n = uni_profile_node(f->p, node);
-	const struct name *name = &f->names[n->frame];
+	const struct name *name = &f->names[frame];
 	struct step step = { node, f->text.len };
 
-	/* Of a large tree it is far away, and needed when all below this one is written. */
-	if (n->next != UNI_NODE_NONE)
-		__builtin_prefetch(uni_profile_node(f->p, n->next));
 	if (!name->odd && !name->inlined && uni_strbuf_reserve(&f->text, name->len + 1)) {
 		memcpy(f->text.s + f->text.len, name->s, name->len);
 		f->text.len += name->len + 1;
@@ -142,11 +142,17 @@ static int enter(struct folder *f, uint32_t node)
 	return uni_vec_push(&f->path, step) && !uni_strbuf_failed(&f->text) ? 0 : -UNI_ENOMEM;
 }
 
-static void put_stack(struct folder *f)
+static void leave(struct folder *f, size_t depth)
 {
-	uint32_t node = f->path.nr != 0 ? f->path.v[f->path.nr - 1].node : UNI_NODE_ROOT;
-	double self = uni_profile_node(f->p, node)->self;
-	double self2 = f->two ? uni_profile_self2(f->p, node) : 0.0;
+	if (depth >= f->path.nr)
+		return;
+	f->path.nr = depth;
+	f->text.len = f->path.v[depth].len;
+}
+
+/* What ended at the end of the path. */
+static void put_stack(struct folder *f, double self, double self2)
+{
 	size_t leaf, tie;
 
 	if (self == 0.0 && self2 == 0.0)
@@ -170,25 +176,74 @@ static void put_stack(struct folder *f)
 	uni_sink_putc(f->out, '\n');
 }
 
+static int visit(struct folder *f, uint32_t node)
+{
+	const struct uni_node *n = uni_profile_node(f->p, node);
+
+	/* Of a large tree it is far away, and needed when all below this one is written. */
+	if (n->next != UNI_NODE_NONE)
+		__builtin_prefetch(uni_profile_node(f->p, n->next));
+	if (node != UNI_NODE_ROOT && enter(f, node, n->frame) != 0)
+		return -UNI_ENOMEM;
+	put_stack(f, n->self, f->two ? uni_profile_self2(f->p, node) : 0.0);
+	return 0;
+}
+
 static int write_tree(struct folder *f)
 {
-	uint32_t next = uni_profile_node(f->p, UNI_NODE_ROOT)->child;
+	uint32_t next = UNI_NODE_ROOT;
 
-	put_stack(f);
 	for (;;) {
+		if (visit(f, next) != 0)
+			return -UNI_ENOMEM;
+		next = uni_profile_node(f->p, next)->child;
 		/* Up until there is a sibling; the root's end is the end. */
 		while (next == UNI_NODE_NONE) {
 			if (f->path.nr == 0)
 				return 0;
-			f->path.nr--;
-			f->text.len = f->path.v[f->path.nr].len;
-			next = uni_profile_node(f->p, f->path.v[f->path.nr].node)->next;
+			next = uni_profile_node(f->p, f->path.v[f->path.nr - 1].node)->next;
+			leave(f, f->path.nr - 1);
 		}
-		if (enter(f, next) != 0)
-			return -UNI_ENOMEM;
-		put_stack(f);
-		next = uni_profile_node(f->p, next)->child;
 	}
+}
+
+/* The leaves are names that are seldom seen, and far away; what says where one is comes first. */
+static void fetch(const struct folder *f, const struct uni_pile *pile, size_t i)
+{
+	const struct uni_pile_stack *s = pile->stacks.v + i, *t = s + AHEAD;
+
+	if (i + 2 * AHEAD >= pile->stacks.nr)
+		return;
+	if (t->nr > t->same)
+		__builtin_prefetch(&f->names[pile->frames.v[t->at + t->nr - t->same - 1]]);
+	t = s + AHEAD / 2;
+	if (t->nr > t->same)
+		__builtin_prefetch(f->names[pile->frames.v[t->at + t->nr - t->same - 1]].s);
+}
+
+static int write_pile(struct folder *f, const struct uni_pile *pile)
+{
+	for (size_t i = 0; i < pile->stacks.nr;) {
+		const struct uni_pile_stack *s = &pile->stacks.v[i];
+		const uint32_t *frame = pile->frames.v + s->at;
+		double self = s->value, self2 = s->value2;
+
+		/* All that are the same. */
+		for (i++; i < pile->stacks.nr && pile->stacks.v[i].nr == s->nr &&
+			  pile->stacks.v[i].same == s->nr;
+			i++) {
+			self += pile->stacks.v[i].value;
+			self2 += pile->stacks.v[i].value2;
+		}
+		fetch(f, pile, i);
+		leave(f, s->same);
+		for (uint32_t d = s->same; d < s->nr; d++) {
+			if (enter(f, UNI_NODE_NONE, *frame++) != 0)
+				return -UNI_ENOMEM;
+		}
+		put_stack(f, self, self2);
+	}
+	return 0;
 }
 
 static int write_folded(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
@@ -200,7 +255,7 @@ const struct uni_exporter uni_exporter_folded = {
 	.mime = "text/plain",
 	.summary = "folded stacks: one \"root;caller;leaf COUNT\" a line",
 	.lost = "times, vCPUs, threads",
-	.needs = UNI_NEEDS_PROFILE,
+	.needs = UNI_NEEDS_PROFILE | UNI_WALKS_TREE | UNI_TAKES_PILE,
 	.write = write_folded,
 };
 
@@ -210,6 +265,7 @@ static int write_folded(const struct uni_view *v, const struct uni_export_opt *o
 	struct folder f = {
 		.p = v->profile, .out = out, .two = uni_profile_has_second(v->profile)
 	};
+	const struct uni_pile *pile;
 	int rc = uni_export_opts_parse(&uni_exporter_folded, opts, nr_opts, NULL, err);
 
 	if (rc == 0)
@@ -217,9 +273,10 @@ static int write_folded(const struct uni_view *v, const struct uni_export_opt *o
 	if (rc != 0)
 		return rc;
 	uni_strbuf_init(&f.text);
+	pile = uni_profile_pile(f.p);
 	rc = name_frames(&f);
 	if (rc == 0)
-		rc = write_tree(&f);
+		rc = pile != NULL ? write_pile(&f, pile) : write_tree(&f);
 	free(f.names);
 	uni_strbuf_deinit(&f.text);
 	uni_vec_free(&f.path);

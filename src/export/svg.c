@@ -80,7 +80,7 @@ const struct uni_exporter uni_exporter_svg = {
 	.ext = "svg",
 	.mime = "image/svg+xml",
 	.summary = "flame graph: zoom, search and tooltips in any browser",
-	.needs = UNI_NEEDS_PROFILE,
+	.needs = UNI_NEEDS_PROFILE | UNI_WALKS_TREE,
 	.options = options,
 	.write = write_svg,
 };

@@ -38,6 +38,7 @@ struct uni_importer {
 	const char *summary;
 	const char
 		*lost; /* what the file has and a profile has not, and where to see it, or NULL */
+	bool far; /* sniff looks at all of it, and is not asked where another one is rather sure */
 	/* Does it look like this format? 0 no .. 100 certainly. */
 	int (*sniff)(const char *data, size_t size);
 	/* Formats that are folders: is this one? Then read_folder; one that has read as well is
@@ -45,6 +46,11 @@ struct uni_importer {
 	bool (*is_folder)(const char *path);
 	int (*read_folder)(const char *path, const struct uni_import_opts *opts,
 		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
+	/* The same of a file whose first bytes were read, `head`; fd has the rest, and more than
+	 * max bytes of all are refused. NULL: it has to be read as a whole. */
+	int (*read_stream)(int fd, const char *head, size_t have, uint64_t max,
+		const struct uni_import_opts *opts, struct uni_profile *p,
+		struct uni_import_stats *stats_ret, struct uni_err *err);
 	/* Adds to an unfinished profile. Only an input without one good line is an error. */
 	int (*read)(const char *data, size_t size, const struct uni_import_opts *opts,
 		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
@@ -53,6 +59,8 @@ struct uni_importer {
 extern const struct uni_importer *const uni_importers[]; /* ends with NULL */
 const struct uni_importer *uni_importer_by_name(const char *name);
 const struct uni_importer *uni_importer_sniff(const char *data, size_t size);
+/* Does nothing that may follow make it another one's? */
+bool uni_importer_is_sure(const struct uni_importer *i, const char *head, size_t have);
 const struct uni_importer *uni_importer_of_folder(const char *path);
 
 #endif

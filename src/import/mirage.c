@@ -116,9 +116,10 @@ static int read_folder(const char *path, const struct uni_import_opts *opts, str
 const struct uni_importer uni_importer_mirage = {
 	.name = "mirage",
 	.summary = "threads and promises as MirageOS traces them: the time that each ran",
-	.lost = "only how long each thread ran: its waits are shown by `uniscope trace findings` "
-		"and "
-		"`report --html`, and written by `export -f mirage`",
+	.lost = "a profile has of it how long threads and promises ran, and pauses: who waited, "
+		"and for what, is shown by `uniscope trace findings` and `report --html`, and "
+		"written by `export -f mirage`",
+	.far = true,
 	.sniff = sniff,
 	.read = read_mirage,
 	.is_folder = uni_mirage_is_folder,

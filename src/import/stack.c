@@ -68,7 +68,6 @@ void uni_stack_deinit(struct uni_stack *s)
 {
 	uni_strtab_destroy(s->raw);
 	uni_vec_free(&s->raw_frames);
-	uni_vec_free(&s->ids);
 	uni_vec_free(&s->frames);
 }
 
@@ -148,22 +147,47 @@ void uni_stack_push(struct uni_stack *s, uint32_t frame)
 		s->oom = true;
 }
 
-void uni_stack_push_names(struct uni_stack *s, const struct uni_str *names, size_t nr)
+static bool is_plain(const char *s, size_t len)
 {
-	s->ids.nr = 0;
-	if (s->oom || !uni_vec_grow(&s->ids, nr) || !uni_vec_grow(&s->frames, nr)) {
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] < ' ' || s[i] > '~')
+			return false;
+	}
+	return len != 0 && len <= UNI_TEXT_MAX;
+}
+
+/* Names that are clean as they are go by the profile's strings, and so does the next import's. */
+static uint32_t new_key(struct uni_stack *s, struct uni_memo_key key)
+{
+	bool ours = key.len > 2 && key.s[0] == '[' && key.s[key.len - 1] == ']';
+	uint32_t frame;
+
+	if (!is_plain(key.s, key.len))
+		return uni_stack_name(s, key.s, key.len);
+	frame = uni_profile_frame_named(
+		s->p, key.s, key.len, ours ? UNI_FK_SYNTHETIC : UNI_FK_GUEST);
+	if (frame == UNI_NODE_NONE)
+		return frame;
+	key.s = uni_profile_str(s->p, uni_profile_get_frame(s->p, frame)->name);
+	return uni_memo_put(uni_profile_names(s->p), key, frame) ? frame : UNI_NODE_NONE;
+}
+
+void uni_stack_push_names(struct uni_stack *s, const struct uni_memo_key *names, size_t nr)
+{
+	if (s->oom || !uni_vec_grow(&s->frames, nr)) {
 		s->oom = true;
 		return;
 	}
-	uni_strtab_add_each(s->raw, names, nr, s->ids.v);
 	for (size_t i = 0; i < nr; i++) {
-		uint32_t *known = frame_of(s, s->ids.v[i]);
+		uint32_t frame = uni_memo_find(uni_profile_names(s->p), names[i]);
 
-		if (known == NULL)
+		if (frame == UNI_MEMO_NONE)
+			frame = new_key(s, names[i]);
+		if (frame == UNI_NODE_NONE) {
+			s->oom = true;
 			return;
-		if (*known == UNI_NODE_NONE)
-			*known = new_name(s, names[i].s, names[i].len);
-		uni_stack_push(s, *known);
+		}
+		s->frames.v[s->frames.nr++] = frame;
 	}
 }
 

@@ -21,7 +21,6 @@ struct uni_stack {
 	struct uni_strtab *raw;	      /* names as they came; the profile has them cleaned */
 	UNI_VEC(uint32_t) raw_frames; /* frame of each */
 	UNI_VEC(uint32_t) frames;
-	UNI_VEC(uint32_t) ids; /* of the names that are pushed at once */
 	bool oom;
 };
 
@@ -38,7 +37,7 @@ uint32_t uni_stack_frame(struct uni_stack *s, const char *name, size_t len, cons
 uint32_t uni_stack_synthetic(struct uni_stack *s, const char *name);
 void uni_stack_push(struct uni_stack *s, uint32_t frame);
 /* As uni_stack_push() of uni_stack_name() of each. */
-void uni_stack_push_names(struct uni_stack *s, const struct uni_str *names, size_t nr);
+void uni_stack_push_names(struct uni_stack *s, const struct uni_memo_key *names, size_t nr);
 void uni_stack_reverse(struct uni_stack *s);
 /*
  * Adds what was pushed (root first) and empties it: under "[truncated]" if that is set, "[empty]"

@@ -32,8 +32,7 @@ static int frame_cmp(const void *a, const void *b, void *ctx)
 	return r != 0 ? r : order3(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-/* rank[frame] = its place in that order. */
-static uint32_t *frame_ranks(const struct uni_profile *p)
+uint32_t *uni_profile_frame_ranks(const struct uni_profile *p)
 {
 	size_t nr = uni_profile_nr_frames(p);
 	_cleanup_free_ uint32_t *sorted = calloc(nr + 1, sizeof(*sorted));
@@ -76,7 +75,7 @@ static void sort_keys(uint64_t *k, size_t nr)
 
 int uni_profile_order(const struct uni_profile *p, struct uni_node *nodes, size_t nr)
 {
-	_cleanup_free_ uint32_t *rank = frame_ranks(p);
+	_cleanup_free_ uint32_t *rank = uni_profile_frame_ranks(p);
 	UNI_VEC(uint64_t) keys = { 0 };
 	int rc = 0;
 

@@ -9,33 +9,8 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "profile/order.h"
-
-struct second {
-	double self, total;
-};
-
-/* tag is the hash itself, so that growing the table does not touch the nodes. */
-struct slot {
-	uint32_t node; /* or frame; UNI_NODE_NONE = free */
-	uint32_t tag;
-};
-
-struct uni_profile {
-	struct uni_strtab *strings;
-	UNI_VEC(struct uni_frame) frames;
-	struct slot *frame_slots;
-	size_t nr_frame_slots;
-	UNI_VEC(struct uni_node) nodes;
-	UNI_VEC(struct second) seconds; /* as many as nodes, if has_second */
-	struct slot *slots;		/* children that have siblings */
-	size_t nr_slots, nr_slots_used;
-	UNI_VEC(uint32_t) last_frames; /* the stack added last and its nodes */
-	UNI_VEC(uint32_t) last_nodes;
-	UNI_VEC(struct uni_profile_entry) log;
-	uint32_t unit; /* string */
-	bool has_second, finished;
-	bool logs, log_failed;
-};
+#include "profile/pile.h"
+#include "profile/profile_priv.h"
 
 /* Frames */
 
@@ -65,7 +40,7 @@ static size_t frame_probe(const struct uni_profile *p, const struct uni_frame *f
 	return i;
 }
 
-static void slot_put(struct slot *slots, size_t nr_slots, struct slot s)
+static void slot_put(struct uni_slot *slots, size_t nr_slots, struct uni_slot s)
 {
 	size_t i = s.tag & (nr_slots - 1);
 
@@ -74,9 +49,9 @@ static void slot_put(struct slot *slots, size_t nr_slots, struct slot s)
 	slots[i] = s;
 }
 
-static bool slots_resize(struct slot **slots, size_t *nr_slots, size_t nr)
+static bool slots_resize(struct uni_slot **slots, size_t *nr_slots, size_t nr)
 {
-	struct slot *more = malloc(nr * sizeof(*more));
+	struct uni_slot *more = malloc(nr * sizeof(*more));
 
 	if (more == NULL)
 		return false;
@@ -107,7 +82,7 @@ uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f)
 	}
 	if (!uni_vec_push(&p->frames, *f))
 		return UNI_NODE_NONE;
-	p->frame_slots[i] = (struct slot){ .node = (uint32_t)p->frames.nr - 1, .tag = tag };
+	p->frame_slots[i] = (struct uni_slot){ .node = (uint32_t)p->frames.nr - 1, .tag = tag };
 	return (uint32_t)p->frames.nr - 1;
 }
 
@@ -143,7 +118,7 @@ static uint32_t append_node(struct uni_profile *p, uint32_t parent, uint32_t fra
 	struct uni_node n = {
 		.frame = frame, .parent = parent, .child = UNI_NODE_NONE, .next = next
 	};
-	struct second zero = { 0 };
+	struct uni_second zero = { 0 };
 
 	if (p->nodes.nr >= UNI_NODE_NONE - 1 || !uni_vec_grow(&p->nodes, 1))
 		return UNI_NODE_NONE;
@@ -174,7 +149,7 @@ static void slots_add(struct uni_profile *p, uint32_t node)
 	const struct uni_node *n = &p->nodes.v[node];
 
 	slot_put(p->slots, p->nr_slots,
-		(struct slot){ .node = node, .tag = child_tag(n->parent, n->frame) });
+		(struct uni_slot){ .node = node, .tag = child_tag(n->parent, n->frame) });
 	p->nr_slots_used++;
 }
 
@@ -197,7 +172,7 @@ uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t fram
 	uint32_t first = p->nodes.v[parent].child, node;
 	bool only = false;
 
-	assert(!p->finished && parent < p->nodes.nr && frame < p->frames.nr);
+	assert(!p->finished && !p->piles && parent < p->nodes.nr && frame < p->frames.nr);
 	if (first != UNI_NODE_NONE) {
 		if (p->nodes.v[first].frame == frame)
 			return first;
@@ -233,6 +208,22 @@ uint32_t uni_profile_last(const struct uni_profile *p)
 	return p->last_nodes.nr != 0 ? p->last_nodes.v[p->last_nodes.nr - 1] : UNI_NODE_ROOT;
 }
 
+void uni_profile_pile_up(struct uni_profile *p)
+{
+	assert(!p->logs && p->nodes.nr == 1 && p->nodes.v[UNI_NODE_ROOT].self == 0.0);
+	p->piles = true;
+}
+
+bool uni_profile_piles_up(const struct uni_profile *p)
+{
+	return p->piles;
+}
+
+struct uni_memo *uni_profile_names(struct uni_profile *p)
+{
+	return &p->names;
+}
+
 void uni_profile_keep_log(struct uni_profile *p)
 {
 	p->logs = true;
@@ -252,6 +243,8 @@ int uni_profile_add(
 
 	if (value2 != 0.0 && !p->has_second && uni_profile_enable_second(p) != 0)
 		return -UNI_ENOMEM;
+	if (p->piles)
+		return uni_pile_add(&p->pile, frames, nr, value, value2) ? 0 : -UNI_ENOMEM;
 	while (same < nr && same < p->last_frames.nr && p->last_frames.v[same] == frames[same])
 		same++;
 	if (same != 0)
@@ -292,6 +285,10 @@ int uni_profile_to_second(struct uni_profile *p)
 		p->seconds.v[i].self += p->nodes.v[i].self;
 		p->nodes.v[i].self = 0.0;
 	}
+	uni_vec_foreach (s, &p->pile.stacks) {
+		s->value2 += s->value;
+		s->value = 0.0;
+	}
 	return rc;
 }
 
@@ -304,8 +301,14 @@ void uni_profile_scale_first(struct uni_profile *p)
 		one += p->nodes.v[i].self;
 		two += p->seconds.v[i].self;
 	}
+	uni_vec_foreach (s, &p->pile.stacks) {
+		one += s->value;
+		two += s->value2;
+	}
 	for (size_t i = 0; one > 0.0 && two > 0.0 && i < p->nodes.nr; i++)
 		p->nodes.v[i].self *= two / one;
+	uni_vec_foreach (s, &p->pile.stacks)
+		s->value *= one > 0.0 && two > 0.0 ? two / one : 1.0;
 }
 
 /* A child is always made after its parent, so going backwards sees every child first. */
@@ -333,7 +336,9 @@ int uni_profile_finish(struct uni_profile *p)
 	free(p->slots);
 	p->slots = NULL;
 	p->nr_slots = p->nr_slots_used = 0;
-	rc = p->log_failed ? -UNI_ENOMEM : uni_profile_order(p, p->nodes.v, p->nodes.nr);
+	if (p->log_failed)
+		return -UNI_ENOMEM;
+	rc = p->piles ? uni_pile_build(p) : uni_profile_order(p, p->nodes.v, p->nodes.nr);
 	if (rc != 0)
 		return rc;
 	sum_totals(p);
@@ -370,6 +375,8 @@ void uni_profile_destroy(struct uni_profile *p)
 	uni_vec_free(&p->last_frames);
 	uni_vec_free(&p->last_nodes);
 	uni_vec_free(&p->log);
+	uni_pile_deinit(&p->pile);
+	uni_memo_deinit(&p->names);
 	free(p);
 }
 
@@ -390,94 +397,10 @@ uint32_t uni_profile_append(struct uni_profile *p, uint32_t parent, uint32_t bef
 
 void uni_profile_finish_as_is(struct uni_profile *p)
 {
-	assert(!p->finished);
+	assert(!p->finished && !p->piles);
 	free(p->slots);
 	p->slots = NULL;
 	p->nr_slots = p->nr_slots_used = 0;
 	sum_totals(p);
 	p->finished = true;
-}
-
-/* Reading */
-
-size_t uni_profile_nr_nodes(const struct uni_profile *p)
-{
-	return p->nodes.nr;
-}
-
-size_t uni_profile_nr_frames(const struct uni_profile *p)
-{
-	return p->frames.nr;
-}
-
-const struct uni_node *uni_profile_node(const struct uni_profile *p, uint32_t i)
-{
-	assert(i < p->nodes.nr);
-	return &p->nodes.v[i];
-}
-
-const struct uni_frame *uni_profile_get_frame(const struct uni_profile *p, uint32_t i)
-{
-	assert(i < p->frames.nr);
-	return &p->frames.v[i];
-}
-
-const char *uni_profile_str(const struct uni_profile *p, uint32_t str)
-{
-	return uni_strtab_get(p->strings, str);
-}
-
-const char *uni_profile_str_len(const struct uni_profile *p, uint32_t str, size_t *len_ret)
-{
-	*len_ret = uni_strtab_len(p->strings, str);
-	return uni_strtab_get(p->strings, str);
-}
-
-const char *uni_profile_node_name(const struct uni_profile *p, uint32_t node)
-{
-	uint32_t frame = uni_profile_node(p, node)->frame;
-
-	return frame == UNI_NODE_NONE ? "all" : uni_profile_str(p, p->frames.v[frame].name);
-}
-
-bool uni_profile_has_second(const struct uni_profile *p)
-{
-	return p->has_second;
-}
-
-double uni_profile_self2(const struct uni_profile *p, uint32_t node)
-{
-	return p->has_second && node < p->seconds.nr ? p->seconds.v[node].self : 0.0;
-}
-
-double uni_profile_total2(const struct uni_profile *p, uint32_t node)
-{
-	return p->has_second && node < p->seconds.nr ? p->seconds.v[node].total : 0.0;
-}
-
-double uni_profile_total(const struct uni_profile *p)
-{
-	return p->nodes.v[UNI_NODE_ROOT].total;
-}
-
-size_t uni_profile_depth(const struct uni_profile *p, uint32_t node)
-{
-	size_t depth = 0;
-
-	while ((node = uni_profile_node(p, node)->parent) != UNI_NODE_NONE)
-		depth++;
-	return depth;
-}
-
-void uni_profile_set_unit(struct uni_profile *p, const char *unit)
-{
-	uint32_t s = uni_strtab_add(p->strings, unit, strlen(unit));
-
-	if (s != UNI_STR_NONE)
-		p->unit = s;
-}
-
-const char *uni_profile_unit(const struct uni_profile *p)
-{
-	return uni_profile_str(p, p->unit);
 }

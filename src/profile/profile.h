@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memo.h"
 #include "base/strtab.h"
 
 #define UNI_NODE_NONE UINT32_MAX
@@ -58,6 +59,8 @@ uint32_t uni_profile_frame(struct uni_profile *p, const struct uni_frame *f);
 uint32_t uni_profile_frame_named(
 	struct uni_profile *p, const char *name, size_t len, enum uni_frame_kind kind);
 struct uni_strtab *uni_profile_strings(struct uni_profile *p);
+/* For importers: frames that are nothing but a name, by texts that are in the strings. */
+struct uni_memo *uni_profile_names(struct uni_profile *p);
 size_t uni_profile_nr_strings(const struct uni_profile *p);
 
 /*
@@ -66,6 +69,13 @@ size_t uni_profile_nr_strings(const struct uni_profile *p);
  */
 int uni_profile_add(
 	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2);
+/*
+ * From now on stacks are only kept, and uni_profile_finish() makes the tree of them at once, with
+ * less work where most are distinct. The numbers of nodes are in the order of the tree then, not in
+ * that of coming. Called before anything is added; nothing but whole stacks may be.
+ */
+void uni_profile_pile_up(struct uni_profile *p);
+bool uni_profile_piles_up(const struct uni_profile *p);
 /* The node in which the stack added last ended; its number stays what it is. */
 uint32_t uni_profile_last(const struct uni_profile *p);
 /* The child of `parent` with that frame, made if it is not there; UNI_NODE_NONE: out of memory. */

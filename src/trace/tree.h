@@ -4,6 +4,7 @@
 #define UNI_TRACE_TREE_H
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/sink.h"
 #include "base/vec.h"
 #include "trace/calls.h"
@@ -47,5 +48,8 @@ struct uni_call_tree_text {
 /* Children by total time, most first. 0 or -UNI_ENOMEM. */
 int uni_call_tree_print(const struct uni_call_tree *t, struct uni_funcs *funcs,
 	const struct uni_call_tree_text *opts, struct uni_sink *out);
+/* The same as an array: an object a line of the text, with its depth. */
+int uni_call_tree_json(const struct uni_call_tree *t, struct uni_funcs *funcs,
+	const struct uni_call_tree_text *opts, struct uni_json *j);
 
 #endif

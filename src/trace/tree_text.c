@@ -48,6 +48,12 @@ static int push_children(const struct uni_call_tree *t, uint32_t node, uint32_t 
 	return 0;
 }
 
+static const char *name_of(const struct uni_call_tree *t, struct uni_funcs *funcs, uint32_t node)
+{
+	return node == UNI_CALL_NODE_MORE ? "[more chains than fit]"
+					  : uni_funcs_name(funcs, t->node.v[node].func);
+}
+
 static void put_node(const struct uni_call_tree *t, struct uni_funcs *funcs, const struct item *it,
 	bool callers, struct uni_sink *out)
 {
@@ -61,8 +67,7 @@ static void put_node(const struct uni_call_tree *t, struct uni_funcs *funcs, con
 		uni_sink_printf(out, "[%" PRIu32 " deep] ", it->depth);
 	for (uint32_t i = 1; i < it->depth && it->depth <= INDENT_MAX; i++)
 		uni_sink_puts(out, "  ");
-	uni_sink_puts(out, it->node == UNI_CALL_NODE_MORE ? "[more chains than fit]"
-							  : uni_funcs_name(funcs, n->func));
+	uni_sink_puts(out, name_of(t, funcs, it->node));
 	uni_sink_putc(out, '\n');
 }
 
@@ -79,6 +84,35 @@ int uni_call_tree_print(const struct uni_call_tree *t, struct uni_funcs *funcs,
 		put_node(t, funcs, &it, opts->callers, out);
 		rc = push_children(t, it.node, it.depth + 1, opts, &todo);
 	}
+	uni_vec_free(&todo);
+	return rc;
+}
+
+/* Flat, because readers of JSON refuse what is nested as deep as a guest may call. */
+int uni_call_tree_json(const struct uni_call_tree *t, struct uni_funcs *funcs,
+	const struct uni_call_tree_text *opts, struct uni_json *j)
+{
+	items todo = { 0 };
+	int rc = push_children(t, 0, 1, opts, &todo);
+
+	uni_json_array(j);
+	while (rc == 0 && todo.nr != 0) {
+		const struct item it = todo.v[--todo.nr];
+		const struct uni_call_node *n = &t->node.v[it.node];
+
+		uni_json_object(j);
+		uni_json_kv(u64, j, "depth", it.depth);
+		uni_json_kv(str, j, "function", name_of(t, funcs, it.node));
+		if (it.node != UNI_CALL_NODE_MORE)
+			uni_json_kv(hex, j, "address", uni_funcs_address(funcs, n->func));
+		uni_json_kv(u64, j, "calls", n->calls);
+		uni_json_kv(u64, j, "total_ns", n->total);
+		if (!opts->callers)
+			uni_json_kv(u64, j, "self_ns", n->self);
+		uni_json_object_end(j);
+		rc = push_children(t, it.node, it.depth + 1, opts, &todo);
+	}
+	uni_json_array_end(j);
 	uni_vec_free(&todo);
 	return rc;
 }

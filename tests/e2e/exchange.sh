@@ -497,4 +497,32 @@ xml.dom.minidom.parse('a.svg')"
 check "nameattr: titles, links and classes, and no markup" attrs
 check "no such file of attributes" sh -c "! '$U' export time.folded -f svg -O nameattr=none 2>&1 >/dev/null | grep -v none"
 
+# Both: what a format leaves out of them is said in a line.
+"$MKTRACE" both.uniscope 2000 2 work 1 70 || exit 1
+left() { # FORMAT TEXT
+	rm -rf out
+	"$U" export both.uniscope -f "$1" -o out 2>err && grep -q "^uniscope: $1: the $2" err
+}
+check "speedscope of samples and a trace: the calls are not in it" \
+	left speedscope "calls of the trace are not in it: --calls"
+check "folded of samples and a trace" left folded "calls of the trace are not in it: --calls"
+check "nanos of samples and a trace: the samples are not in it" \
+	left nanos "70 samples of both.uniscope are not in it"
+both() {
+	"$U" export both.uniscope -f chrome -o out 2>err && ! grep -q 'not in it' err &&
+		"$U" export --calls both.uniscope -f speedscope -o out 2>err && ! grep -q 'not in it' err &&
+		"$U" export t1.uniscope -f nanos -o out 2>err && ! grep -q 'not in it' err
+}
+check "nothing is said where nothing is left out" both
+# The same lines as the text has, in the same order.
+graph() { # OPTION...
+	"$U" trace graph --min 0 "$@" t1.uniscope | awk '$1 ~ /^[0-9]+$/ { print $1, $NF }' >want &&
+		"$U" trace graph --min 0 --json "$@" t1.uniscope | python3 -c "import json, sys
+d = json.load(sys.stdin)
+for n in d.get('tree', d.get('callees', []) + d.get('callers', [])):
+    print(n['calls'], n['function'])" >got && [ -s want ] && cmp want got
+}
+check "trace graph --json is the tree" graph
+check "trace graph --json -f: callees and callers" graph -f value --depth 3
+
 echo "1..$n"

@@ -34,6 +34,7 @@ struct maker {
 	struct thread thread[THREADS];
 	struct uni_tstream *out;
 	uint64_t now, events, random;
+	uint64_t samples; /* besides, one function deep */
 	unsigned cpus;
 	bool lite;
 };
@@ -248,11 +249,25 @@ static int add_names(struct uni_recorder *r, bool is_work, struct uni_err *err)
 	return rc;
 }
 
+static void put_sample(struct uni_recorder *r, unsigned cpus, uint64_t i)
+{
+	static const uint8_t flags[1];
+	const uint64_t pc[1] = { i % FUNCS };
+	const struct uni_sample s = { .t_ns = 5000000000 + i * 1000,
+		.weight = 1,
+		.vcpu = (uint32_t)(i % cpus),
+		.nr = 1,
+		.pc = pc,
+		.flags = flags };
+
+	uni_recorder_sample(r, &s);
+}
+
 static int write_all(
 	struct maker *k, const char *path, uint64_t events, const char *mode, struct uni_err *err)
 {
 	struct uni_record_meta *meta = calloc(1, sizeof(*meta));
-	const struct uni_record_stats stats = { 0 };
+	const struct uni_record_stats stats = { .samples = k->samples };
 	const struct uni_guest_result result = { .stats = &stats };
 	struct uni_recorder *r;
 	int rc;
@@ -278,6 +293,8 @@ static int write_all(
 			uni_tstream_stats(k->out, i, &meta->trace.cpu[i]);
 		rc = uni_recorder_set_trace(r, 0, &meta->trace, err);
 	}
+	for (uint64_t i = 0; rc == 0 && i < k->samples; i++)
+		put_sample(r, k->cpus, i);
 	if (rc == 0)
 		rc = uni_recorder_close(r, &result, 1, err);
 	free(meta);
@@ -290,10 +307,11 @@ int main(int argc, char **argv)
 	struct uni_err err = { 0 };
 	uint64_t events, cpus;
 
-	if (k == NULL || argc < 5 || argc > 6 || !uni_parse_u64(argv[2], &events) ||
+	if (k == NULL || argc < 5 || argc > 7 || !uni_parse_u64(argv[2], &events) ||
 		!uni_parse_u64(argv[3], &cpus) || cpus == 0 || cpus > MAKE_CPUS ||
-		(argc == 6 && !uni_parse_u64(argv[5], &k->random))) {
-		(void)fprintf(stderr, "usage: mktrace PATH EVENTS CPUS MODE [SEED]\n");
+		(argc >= 6 && !uni_parse_u64(argv[5], &k->random)) ||
+		(argc == 7 && !uni_parse_u64(argv[6], &k->samples))) {
+		(void)fprintf(stderr, "usage: mktrace PATH EVENTS CPUS MODE [SEED [SAMPLES]]\n");
 		return 2;
 	}
 	k->random += 0x9e3779b97f4a7c15;

@@ -17,6 +17,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/sink.h"
+#include "base/memo.h"
 #include "base/strtab.h"
 #include "base/text.h"
 
@@ -151,28 +152,49 @@ static void strtab_interns(void **state)
 	uni_strtab_destroy(t);
 }
 
-/* More than are looked up at once, each of them three times, some of them known before. */
-static void strtab_interns_each(void **state)
+/* Ends of names fall into each place of a word, and next to what looks like one. */
+static void memo_finds_ends_and_texts(void **state)
 {
-	struct uni_strtab *t = uni_strtab_create();
-	struct uni_str strs[900];
-	char names[300][8];
-	uint32_t ids[900];
+	static const char texts[][24] = { "", "a", "1234567", "12345678", "123456789", "a:b",
+		"\x01\xbb\x3a", "0123456789abcdef", "0123456789abcdefg" };
+	struct uni_memo m = { 0 };
+	char line[64];
 
-	for (uint32_t i = 0; i < 300; i++)
-		(void)snprintf(names[i], sizeof(names[i]), "n%u", i);
-	for (uint32_t i = 0; i < 900; i++)
-		strs[i] = (struct uni_str){ names[i % 300], strlen(names[i % 300]) };
-	assert_int_equal(uni_strtab_add(t, "n40", 3), 1);
-	uni_strtab_add_each(t, strs, 900, ids);
-	assert_int_equal(uni_strtab_nr(t), 301);
-	for (uint32_t i = 0; i < 900; i++) {
-		assert_string_equal(uni_strtab_get(t, ids[i]), names[i % 300]);
-		assert_int_equal(ids[i], uni_strtab_find(t, strs[i].s, strs[i].len));
+	for (uint32_t i = 0; i < 9; i++) {
+		size_t len = strlen(texts[i]);
+		struct uni_memo_key all = uni_memo_key_until(texts[i], len, ';'), part;
+
+		assert_int_equal(all.len, len);
+		for (size_t tail = 0; tail < 20; tail++) {
+			(void)snprintf(line, sizeof(line), "%s;:;%.*s", texts[i], (int)tail,
+				"ab;defghijklmnopqrstuv");
+			part = uni_memo_key_until(line, strlen(line), ';');
+			assert_int_equal(part.len, len);
+			assert_int_equal(part.hash, all.hash);
+		}
+		assert_int_equal(uni_memo_find(&m, all), UNI_MEMO_NONE);
+		assert_true(uni_memo_put(&m, all, i));
+		assert_int_equal(uni_memo_find(&m, part), i);
 	}
-	uni_strtab_add_each(t, strs, 0, ids);
-	assert_int_equal(uni_strtab_nr(t), 301);
-	uni_strtab_destroy(t);
+	uni_memo_deinit(&m);
+}
+
+static void memo_grows(void **state)
+{
+	enum { NR = 5000 };
+	char(*names)[8] = calloc(NR, sizeof(*names));
+	struct uni_memo m = { 0 };
+
+	for (uint32_t i = 0; i < NR; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "n%u", i);
+		assert_true(
+			uni_memo_put(&m, uni_memo_key_until(names[i], strlen(names[i]), ';'), i));
+	}
+	for (uint32_t i = 0; i < NR; i++)
+		assert_int_equal(
+			uni_memo_find(&m, uni_memo_key_until(names[i], strlen(names[i]), ';')), i);
+	uni_memo_deinit(&m);
+	free(names);
 }
 
 static void files_appear_whole_or_not(void **state)
@@ -258,7 +280,8 @@ int main(void)
 		cmocka_unit_test(cursor_never_overruns),
 		cmocka_unit_test(json_escapes_and_nests),
 		cmocka_unit_test(strtab_interns),
-		cmocka_unit_test(strtab_interns_each),
+		cmocka_unit_test(memo_finds_ends_and_texts),
+		cmocka_unit_test(memo_grows),
 		cmocka_unit_test(files_appear_whole_or_not),
 		cmocka_unit_test(special_files_are_refused),
 	};

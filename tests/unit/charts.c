@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "export/export.h"
 #include "profile/copy.h"
+#include "profile/pile.h"
 #include "profile/profile.h"
 
 static void add(struct uni_profile *p, const char *stack, double value)
@@ -161,6 +164,73 @@ static void a_copy_keeps_bare_names(void **state)
 	uni_profile_destroy(p);
 }
 
+/* Ten functions, stacks of up to 20 of them, many alike: a tree of either is the same. */
+static struct uni_profile *random_stacks(bool pile, uint32_t nr)
+{
+	struct uni_profile *p = uni_profile_create();
+	uint32_t x = 12345, frames[20] = { 0 };
+
+	if (pile)
+		uni_profile_pile_up(p);
+	for (uint32_t i = 0; i < 10; i++)
+		(void)uni_profile_frame_named(p, &"zebra;cowd"[i], 1, UNI_FK_GUEST);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t depth = (x = x * 1103515245 + 12345) >> 16;
+
+		depth %= depth % 7 == 0 ? 20 : 5;
+		for (uint32_t d = 0; d < depth; d++)
+			frames[d] =
+				(x = x * 1103515245 + 12345) >> 16 & 1 ? d % 10 : (x >> 20) % 10;
+		assert_int_equal(uni_profile_add(p, frames, depth, i % 7, i % 5), 0);
+	}
+	assert_int_equal(uni_profile_to_second(p), 0);
+	assert_int_equal(uni_profile_add(p, frames, 2, 3.0, 0.0), 0);
+	uni_profile_scale_first(p);
+	return p;
+}
+
+static char *folded_of(const struct uni_profile *p)
+{
+	const struct uni_view view = { .profile = p };
+	struct uni_strbuf b;
+	struct uni_sink *out;
+
+	uni_strbuf_init(&b);
+	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
+	assert_int_equal(uni_exporter_by_name("folded")->write(&view, NULL, 0, out, NULL), 0);
+	assert_int_equal(uni_sink_close(out, NULL), 0);
+	return uni_strbuf_detach(&b);
+}
+
+static void a_pile_becomes_the_same_tree(void **state)
+{
+	for (uint32_t nr = 0; nr < 3000; nr = nr * 3 + 1) {
+		struct uni_profile *tree = random_stacks(false, nr);
+		struct uni_profile *pile = random_stacks(true, nr);
+		struct uni_profile *flat = random_stacks(true, nr);
+		char *text[3];
+
+		assert_int_equal(uni_profile_finish(tree), 0);
+		assert_int_equal(uni_profile_finish(pile), 0);
+		assert_int_equal(uni_profile_finish_pile(flat), 0);
+		assert_true(uni_profile_nr_nodes(tree) == uni_profile_nr_nodes(pile));
+		assert_true(uni_profile_total(tree) == uni_profile_total(pile));
+		assert_true(uni_profile_total(tree) == uni_profile_total(flat));
+		assert_true(uni_profile_total2(tree, 0) == uni_profile_total2(pile, 0));
+		assert_true(uni_profile_total2(tree, 0) == uni_profile_total2(flat, 0));
+		text[0] = folded_of(tree);
+		text[1] = folded_of(pile);
+		text[2] = folded_of(flat);
+		assert_string_equal(text[0], text[1]);
+		assert_string_equal(text[0], text[2]);
+		for (size_t i = 0; i < 3; i++)
+			free(text[i]);
+		uni_profile_destroy(tree);
+		uni_profile_destroy(pile);
+		uni_profile_destroy(flat);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +239,7 @@ int main(void)
 		cmocka_unit_test(two_become_one),
 		cmocka_unit_test(functions_are_the_same_by_name),
 		cmocka_unit_test(a_copy_keeps_bare_names),
+		cmocka_unit_test(a_pile_becomes_the_same_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

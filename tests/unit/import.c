@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "import/import.h"
@@ -110,6 +111,68 @@ static void folded_options(void **state)
 	assert_int_equal(st.first_bad_line, 2);
 	opts = (struct uni_import_opts){ .reverse = true };
 	(void)reads("folded", "leaf;mid;root 1\nleaf 2\n", &opts, "leaf 2\nroot;mid;leaf 1\n");
+}
+
+/* Pieces end anywhere; the second line is longer than one. */
+static void folded_in_pieces_is_the_same(void **state)
+{
+	enum { LONG = 700000, LINES = 30000 };
+	const struct uni_importer *im = uni_importer_by_name("folded");
+	struct uni_profile *p[2] = { uni_profile_create(), uni_profile_create() };
+	struct uni_import_stats st[2];
+	struct uni_err err = { 0 };
+	struct uni_strbuf text, dumped[2];
+	FILE *f = tmpfile();
+
+	uni_strbuf_init(&text);
+	uni_strbuf_adds(&text, "main;a 1\nmain;");
+	for (size_t i = 0; i < LONG; i++)
+		uni_strbuf_addc(&text, (char)('a' + i % 26));
+	uni_strbuf_adds(&text, " 2\nno number\n");
+	for (unsigned i = 0; i < LINES; i++)
+		uni_strbuf_addf(&text, "main;a%u;b;c;f%u %u\r\n", i % 7, i, i % 3 + 1);
+	uni_strbuf_adds(&text, "main;a 3");
+	assert_int_equal(fwrite(text.s, 1, text.len, f), text.len);
+	assert_int_equal(fflush(f), 0);
+	assert_int_equal(lseek(fileno(f), 1000, SEEK_SET), 1000);
+	assert_int_equal(im->read(text.s, text.len, &no_opts, p[0], &st[0], &err), 0);
+	assert_int_equal(
+		im->read_stream(fileno(f), text.s, 1000, text.len, &no_opts, p[1], &st[1], &err),
+		0);
+	for (size_t i = 0; i < 2; i++) {
+		uni_strbuf_init(&dumped[i]);
+		assert_int_equal(uni_profile_finish(p[i]), 0);
+		dump(p[i], &dumped[i]);
+		uni_profile_destroy(p[i]);
+		assert_int_equal(st[i].stacks, LINES + 3);
+		assert_int_equal(st[i].first_bad_line, 3);
+	}
+	assert_string_equal(dumped[0].s, dumped[1].s);
+	p[0] = uni_profile_create();
+	assert_int_equal(lseek(fileno(f), 0, SEEK_SET), 0);
+	assert_int_equal(
+		im->read_stream(fileno(f), "", 0, text.len - 1, &no_opts, p[0], &st[0], &err),
+		-UNI_ERANGE);
+	uni_profile_destroy(p[0]);
+	for (size_t i = 0; i < 2; i++)
+		uni_strbuf_deinit(&dumped[i]);
+	uni_strbuf_deinit(&text);
+	(void)fclose(f);
+}
+
+/* What a line has in common with the one before is not looked up again. */
+static void folded_lines_that_begin_alike(void **state)
+{
+	const struct uni_import_opts turned = { .reverse = true };
+
+	(void)reads("folded",
+		"main;aaaaaaaa;b 1\nmain;aaaaaaaa;bb 1\nmain;aaaaaaaa 1\nmain;aaaaaaaa;;: 1\n"
+		"main;aaaaaaaa;;;; 1\nma;aaaaaaaa;b 1\nmain;aaaaaaaa;b 2\n",
+		&no_opts,
+		"ma;aaaaaaaa;b 1\nmain;aaaaaaaa 1\nmain;aaaaaaaa;-;-;- 1\nmain;aaaaaaaa;-;: 1\n"
+		"main;aaaaaaaa;b 3\nmain;aaaaaaaa;bb 1\n");
+	(void)reads("folded", "main;aaaaaaaa;b 1\nmain;aaaaaaaa;c 1\n", &turned,
+		"b;aaaaaaaa;main 1\nc;aaaaaaaa;main 1\n");
 }
 
 static void deep_stacks_are_cut(void **state)
@@ -233,6 +296,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folded_lines),
 		cmocka_unit_test(folded_options),
+		cmocka_unit_test(folded_in_pieces_is_the_same),
+		cmocka_unit_test(folded_lines_that_begin_alike),
 		cmocka_unit_test(deep_stacks_are_cut),
 		cmocka_unit_test(uniprof_raw),
 		cmocka_unit_test(uniprof_symbolized),
