@@ -129,14 +129,23 @@ def measure(b, url, ready):
 
 
 def zoomed(b, plot):
-    """draw() in ms while the wheel turns, in and out."""
+    """draw() in ms while the wheel turns, in and out: median, 95th percentile; and the part of the frames that it missed."""
     x, y, w, h = b.run("(r => [r.left, r.top, r.width, r.height])(document.querySelector('main canvas').getBoundingClientRect())")
     b.run(f"{plot}.drawMs.length = 0")
     for i in range(60):
         b.wheel(x + w * 0.4, y + h / 2, -150 if i < 30 else 150)
         b.run("new Promise(r => requestAnimationFrame(r))")
     ms = sorted(b.run(f"{plot}.drawMs"))
-    return statistics.median(ms), ms[int(len(ms) * 0.95)]
+    return statistics.median(ms), ms[int(len(ms) * 0.95)], missed(b, plot)
+
+
+def missed(b, plot):
+    """Of a hundred frames that zoom in and out, each begun when it may be: percent of those of a screen of 60 Hz that had none."""
+    times = b.run(f"""new Promise(done => {{ const p = {plot}, t = []; const f = now => {{ t.push(now);
+        if (t.length > 100) done(t); else {{ p.zoom(t.length % 50 < 25 ? 0.85 : 1 / 0.85, p.w * 0.4); requestAnimationFrame(f); }} }};
+        requestAnimationFrame(f); }})""")
+    gone = sum(max(0, round((y - x) * 0.06) - 1) for x, y in zip(times, times[1:]))
+    return 100 * gone / (gone + len(times) - 1)
 
 
 def speedscope(b, folder, events, end):
@@ -177,7 +186,7 @@ def page(args):
             with browser.Browser(1600, 1000) as b:
                 b.open(f"file://{folder}/spans.html#v=chart")
                 b.settle()
-                print("    flame chart, draw() while zooming: median {:.1f} ms, p95 {:.1f} ms".format(*zoomed(b, "uniscope.page.view().plot")))
+                print("    flame chart, draw() while zooming: median {:.1f} ms, p95 {:.1f} ms; {:.0f} % of frames missed".format(*zoomed(b, "uniscope.page.view().plot")))
                 ms = b.run("(() => { const a = uniscope.app, out = [], w = a.model.end / 100; for (let i = 10; i < 20; i++) {"
                            " a.state.t0 = i * w; a.state.t1 = a.state.t0 + w; a.graphs.clear(); const t = performance.now(); a.graph(); out.push(performance.now() - t); } return out; })()")
                 print(f"    a hundredth of the time as a new flame graph: {statistics.median(ms):.1f} ms")
@@ -188,4 +197,4 @@ def page(args):
                 wall, cpu = measure(b, f"file://{folder}/promises.html", "document.documentElement.dataset.ready")
                 rows = b.run("uniscope.page.view().plot.places.nrRows")
                 print(f"{n} promises, {runs} runs, {size / 1e6:.1f} MB: first paint {wall:.2f} s, main thread {cpu:.2f} s; {rows} rows;"
-                      " draw() median {:.1f} ms, p95 {:.1f} ms".format(*zoomed(b, "uniscope.page.view().plot")))
+                      " draw() median {:.1f} ms, p95 {:.1f} ms; {:.0f} % of frames missed".format(*zoomed(b, "uniscope.page.view().plot")))

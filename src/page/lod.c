@@ -310,7 +310,7 @@ static void look(const struct uni_lod *l, unsigned level, size_t from, size_t to
 		*b = (struct best){ max, from, true };
 }
 
-size_t uni_lod_longest(const struct uni_lod *l, size_t from, size_t to)
+size_t uni_lod_longest_dur(const struct uni_lod *l, size_t from, size_t to, uint64_t *dur_ret)
 {
 	struct best b = { .i = from };
 	size_t a = from, z = to;
@@ -325,5 +325,15 @@ size_t uni_lod_longest(const struct uni_lod *l, size_t from, size_t to)
 		a = up / WAYS;
 		z = down / WAYS;
 	}
-	return b.max == LONG ? longest_over(l, from, to) : b.i;
+	if (b.max == LONG)
+		b.i = longest_over(l, from, to);
+	*dur_ret = b.max == LONG ? uni_lod_dur(l, b.i) : b.max;
+	return b.i;
+}
+
+size_t uni_lod_longest(const struct uni_lod *l, size_t from, size_t to)
+{
+	uint64_t dur;
+
+	return uni_lod_longest_dur(l, from, to, &dur);
 }

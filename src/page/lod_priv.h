@@ -40,6 +40,8 @@ struct uni_lod {
 	size_t nr; /* that the index knows */
 };
 
+/* As uni_lod_longest(), and how long it is: in most cases without a look at the interval. */
+size_t uni_lod_longest_dur(const struct uni_lod *l, size_t from, size_t to, uint64_t *dur_ret);
 uint64_t uni_lod_dur(const struct uni_lod *l, size_t i);
 /* The first of from <= i < to that begins at t or later. */
 size_t uni_lod_search(const struct uni_lod *l, size_t from, size_t to, uint64_t t);

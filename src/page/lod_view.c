@@ -5,8 +5,9 @@
 #include "base/checked.h"
 #include "page/lod_priv.h"
 
-#define WAYS UNI_LOD_WAYS
-#define MANY (3 * WAYS) /* in a pixel, from which on it may end with a whole 64 */
+#define WAYS	 UNI_LOD_WAYS
+#define TOGETHER 16	    /* spans that are found before they are told */
+#define MANY	 (3 * WAYS) /* in a pixel, from which on it may end with a whole 64 */
 
 /*
  * The first of from <= i < to that begins at t or later, which is likely to be about `step` further
@@ -89,11 +90,11 @@ static size_t end_of_pixel(const struct uni_lod *l, const struct scale *s, size_
 	return block * WAYS;
 }
 
-static struct uni_lod_span merged(const struct uni_lod *l, size_t from, size_t to, size_t longest)
-{
-	return (struct uni_lod_span){ l->start.v[from], uni_lod_sum(l, from, to), l->id.v[longest],
-		(uint32_t)uni_min(to - from, (size_t)UINT32_MAX) };
-}
+/* A span of which what is not in the index is still to be read. */
+struct found {
+	size_t from, nr, longest;
+	uint64_t dur;
+};
 
 struct view {
 	const struct uni_lod *l;
@@ -102,12 +103,18 @@ struct view {
 	size_t i, end, step; /* the next; behind the last; how many were in the pixel before */
 };
 
-/* All up to there as one, unless one of them is wide. */
-static bool take(struct view *v, size_t to, struct uni_lod_span *ret)
+static struct found merged(const struct uni_lod *l, size_t from, size_t to, size_t longest)
 {
-	size_t longest = uni_lod_longest(v->l, v->i, to);
+	return (struct found){ from, to - from, longest, uni_lod_sum(l, from, to) };
+}
 
-	if (uni_lod_dur(v->l, longest) >= v->wide)
+/* All up to there as one, unless one of them is wide. */
+static bool take(struct view *v, size_t to, struct found *ret)
+{
+	uint64_t dur;
+	size_t longest = uni_lod_longest_dur(v->l, v->i, to, &dur);
+
+	if (dur >= v->wide)
 		return false;
 	*ret = merged(v->l, v->i, to, longest);
 	v->step = to - v->i;
@@ -115,19 +122,19 @@ static bool take(struct view *v, size_t to, struct uni_lod_span *ret)
 	return true;
 }
 
-static struct uni_lod_span next_span(struct view *v)
+static struct found next_span(struct view *v)
 {
 	const struct uni_lod *l = v->l;
 	size_t next = end_of_pixel(l, &v->s, v->i, v->step), up;
-	struct uni_lod_span one;
+	struct found one;
 	uint64_t t;
 
 	if (next != 0 && next <= v->end && take(v, next, &one))
 		return one;
-	one = uni_lod_get(l, v->i);
+	one = (struct found){ v->i, 1, v->i, uni_lod_dur(l, v->i) };
 	next = v->i + 1;
 	if (one.dur < v->wide) {
-		t = next_pixel(&v->s, one.start);
+		t = next_pixel(&v->s, l->start.v[v->i]);
 		next = search_near(l, next, v->end, t, v->step);
 		v->step = next - v->i;
 		/* With the rest of a block, so that the next pixel may do with the index. */
@@ -145,19 +152,32 @@ static struct uni_lod_span next_span(struct view *v)
 	return one;
 }
 
+/* Some at a time: their begin and id are anywhere in memory, and are waited for together. */
 int uni_lod_view(
 	const struct uni_lod *l, uint64_t t0, uint64_t t1, uint32_t px, uni_lod_fn fn, void *ctx)
 {
 	struct view v = { .l = l, .s = { t0, (double)(t1 - t0) / px }, .step = 1 };
+	struct found found[TOGETHER];
 	int rc = 0;
 
 	v.wide = v.s.ns < 0x1p63 ? (uint64_t)uni_max(ceil(v.s.ns), 1.0) : UINT64_MAX;
 	v.i = uni_lod_seek(l, t0);
 	v.end = uni_lod_search(l, v.i, l->nr, t1);
 	while (rc == 0 && v.i < v.end) {
-		struct uni_lod_span one = next_span(&v);
+		unsigned nr = 0;
 
-		rc = fn(ctx, &one);
+		for (; nr < TOGETHER && v.i < v.end; nr++) {
+			found[nr] = next_span(&v);
+			__builtin_prefetch(l->start.v + found[nr].from);
+			__builtin_prefetch(l->id.v + found[nr].longest);
+		}
+		for (unsigned k = 0; rc == 0 && k < nr; k++) {
+			const struct found *f = &found[k];
+			struct uni_lod_span one = { l->start.v[f->from], f->dur,
+				l->id.v[f->longest], (uint32_t)uni_min(f->nr, (size_t)UINT32_MAX) };
+
+			rc = fn(ctx, &one);
+		}
 	}
 	return rc;
 }

@@ -3,7 +3,7 @@
  * mktrace PATH EVENTS CPUS MODE [SEED]: a session with about so many function events, for tests of
  * its readers and for benchmarks. MODE is "graph" or "lite": threads that wander over the CPUs and
  * call at random, with losses here and there; "function": calls only; "work": one thread of one CPU
- * that runs fib, a parser and a sort.
+ * that runs fib, a parser and a sort; "promises": promises that make, wait for and resolve others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,12 @@
 #include "obj/usym.h"
 #include "session/recording.h"
 #include "session/tstream.h"
+#include "uniscope/promise.h"
 
 #define FUNCS	   300
 #define THREADS	   9
 #define DEPTH	   60
+#define OPEN	   64	      /* promises at a time */
 #define FLUSH	   (1u << 20) /* words of a CPU that are kept in memory */
 #define STACK_TOP  0x7f0000u
 #define ADDRESS(i) (UNI_NAMES_BASE + (uint32_t)(i)*UNI_NAMES_STEP)
@@ -34,7 +36,11 @@ struct maker {
 	struct thread thread[THREADS];
 	struct uni_tstream *out;
 	uint64_t now, events, random;
+<<<<<<< HEAD
 	uint64_t samples; /* besides, one function deep */
+=======
+	uint64_t open[OPEN], promises; /* ids; the last one */
+>>>>>>> draw
 	unsigned cpus;
 	bool lite;
 };
@@ -145,6 +151,40 @@ static void functions_only(struct maker *k)
 	make_enter(&k->m, 0, k->now, ADDRESS(rnd(k, FUNCS)));
 }
 
+/* --- promises --------------------------------------------------------------------------------- */
+
+static void tell(struct maker *k, unsigned cpu, unsigned kind, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t words[4] = { a, b, c };
+
+	tick(k, cpu, 200);
+	make_ext(&k->m, cpu, k->now, UNI_TRACE_CLASS_USER + kind, words,
+		kind == UNI_PROMISE_SWITCH   ? 2
+		: kind == UNI_PROMISE_CREATE ? 4
+					     : 3);
+}
+
+/* Who is on this CPU makes another one in place of one that it resolves, or waits. */
+static void promises_only(struct maker *k)
+{
+	unsigned cpu = rnd(k, k->cpus), slot = rnd(k, OPEN), dice = rnd(k, 100);
+	uint64_t self = k->open[rnd(k, OPEN)], *it = &k->open[slot];
+
+	tell(k, cpu, UNI_PROMISE_SWITCH, self, 0, 0);
+	if (dice < 30) {
+		tell(k, cpu, UNI_PROMISE_TRY_READ, self, *it, 0);
+		tell(k, cpu, UNI_PROMISE_SWITCH, UNI_PROMISE_NOBODY, 0, 0);
+	} else if (dice < 60) {
+		tell(k, cpu, UNI_PROMISE_RESOLVE, self, *it, 0);
+		*it = OPEN + ++k->promises;
+		tell(k, cpu, UNI_PROMISE_CREATE, self, *it, UNI_PROMISE_TASK + rnd(k, 4));
+		/* "load" and a letter */
+		if (rnd(k, 4) == 0)
+			tell(k, cpu, UNI_PROMISE_LABEL, *it,
+				0x2064616f6cull | (uint64_t)('a' + rnd(k, 26)) << 40, 0);
+	}
+}
+
 /* --- work ------------------------------------------------------------------------------------- */
 
 enum { FIB, VALUE, OBJECT, ARRAY, STRING, NUMBER, SORT, COMPARE };
@@ -214,6 +254,8 @@ static void make_all(struct maker *k, uint64_t events, const char *mode)
 {
 	for (unsigned i = 0; i < THREADS; i++)
 		k->thread[i].cpu = i < k->cpus ? (int)i : -1;
+	for (unsigned i = 0; i < OPEN; i++)
+		k->open[i] = 1 + i; /* older than the trace */
 	k->now = 0xfff00000;
 	k->lite = strcmp(mode, "lite") == 0;
 	while (k->events < events) {
@@ -221,6 +263,8 @@ static void make_all(struct maker *k, uint64_t events, const char *mode)
 			work(k);
 		else if (strcmp(mode, "function") == 0)
 			functions_only(k);
+		else if (strcmp(mode, "promises") == 0)
+			promises_only(k);
 		else
 			step(k);
 	}

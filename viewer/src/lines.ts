@@ -2,9 +2,10 @@
 // The canvas with the lines of threads and promises: lives, runs, arrows, bands, counters.
 import { drawCounters } from './counters';
 import { lowerBound } from './source';
-import { seek, type Rows } from './rows';
+import { next, seek, type Rows } from './rows';
 import { Plot, sans, type Theme } from './plot';
 import { SvgPen, type Pen } from './pen';
+import { Raster, type Brush } from './raster';
 import { Fate, NONE, place, type Places, type Promises } from './promises';
 import { moment, step, time } from './text';
 import { fitted } from './stack';
@@ -36,6 +37,7 @@ export class Lines extends Plot {
     private high!: Int32Array;
     private tops = new Float64Array(1); // where each row begins, if none is smaller
     private tracked: number[][][] = []; // of each row the rows of calls by depth
+    private raster = new Raster();
 
     constructor(readonly p: Promises, readonly tracks: Tracks | null) {
         super('Threads and promises over time: W and S zoom, A and D pan, brackets follow a chain');
@@ -153,15 +155,7 @@ export class Lines extends Plot {
         this.drawGrid(pen, t);
         const a = Math.max(0, this.row(head - rowPx)), b = Math.min(this.nrRows - 1, this.row(this.h + rowPx)), lines = Math.min(b, this.places.nrRows - 1);
         this.drawLit(pen, t, a, b);
-        let last = -9;
-        for (let r = a; r <= lines; r++) {
-            const y = this.y(r);
-            // In a fisheye far rows are closer together than lines can be.
-            if (y - last < 1.5) continue;
-            last = y;
-            this.drawLives(pen, t, r, y);
-            this.drawRuns(pen, t, r, y);
-        }
+        this.drawRows(pen, t, a, lines);
         this.drawCalls(pen, t, a, b);
         this.drawArrows(pen, t, a, b);
         this.drawFindings(pen, t);
@@ -176,6 +170,21 @@ export class Lines extends Plot {
         const every = this.grid();
         pen.fillText(`each line: ${time(every)}`, this.w - 110, this.h - 9);
         if (p.nr === 0) pen.fillText('no threads', 20, 40);
+    }
+
+    private drawRows(pen: Pen, t: Theme, a: number, b: number): void {
+        const raster = pen === this.ctx ? this.raster : null, brush = raster ?? pen;
+        let last = -9;
+
+        for (let r = a; r <= b; r++) {
+            const y = this.y(r);
+            // In a fisheye far rows are closer together than lines can be.
+            if (y - last < 1.5) continue;
+            last = y;
+            this.drawLives(pen, brush, t, r, y);
+            this.drawRuns(brush, t, r, y);
+        }
+        raster?.put(this.ctx, this.w, this.h);
     }
 
     private drawCalls(pen: Pen, t: Theme, a: number, b: number): void {
@@ -239,21 +248,21 @@ export class Lines extends Plot {
             const right = left + rows.dur[i]! * scale;
             fn(i, left, right);
             if (right - left >= 1) { i++; continue; }
-            const next = lowerBound(rows.start, this.x0 + (Math.floor(left) + 1) / scale, i + 1, end);
-            i = next - 1 > i && rows.dur[next - 1]! * scale >= 1 ? next - 1 : next;
+            const to = next(rows.start, i + 1, end, this.x0 + (Math.floor(left) + 1) / scale, 1);
+            i = to - 1 > i && rows.dur[to - 1]! * scale >= 1 ? to - 1 : to;
         }
     }
 
     private bad(q: number): boolean { return this.p.fate[q] === Fate.Failed || this.p.unresolved[q] === 1 || this.p.stuck[q] === 1; }
 
-    private drawLives(pen: Pen, t: Theme, r: number, y: number): void {
+    private drawLives(pen: Pen, brush: Brush, t: Theme, r: number, y: number): void {
         const { p } = this, thick = this.height(r) >= 8 ? 2 : 1;
         const red = t.dark ? '#ff5050' : '#cc0000', grey = t.dark ? '#8b95a4' : '#4a515b';
 
         let from = 0, to = -1, last = false;
         const flush = (): void => {
-            pen.fillStyle = last ? red : grey;
-            if (to > from) pen.fillRect(from, y - thick / 2 - (last ? 0.5 : 0), to - from, thick + (last ? 1 : 0));
+            brush.fillStyle = last ? red : grey;
+            if (to > from) brush.fillRect(from, y - thick / 2 - (last ? 0.5 : 0), to - from, thick + (last ? 1 : 0));
             to = -1;
         };
 
@@ -265,11 +274,12 @@ export class Lines extends Plot {
                 to = Math.max(to, left + 1, right);
                 return;
             }
-            pen.fillStyle = bad ? red : grey;
-            pen.fillRect(left, y - thick / 2 - (bad ? 0.5 : 0), Math.max(1, right - left), thick + (bad ? 1 : 0));
+            brush.fillStyle = bad ? red : grey;
+            brush.fillRect(left, y - thick / 2 - (bad ? 0.5 : 0), Math.max(1, right - left), thick + (bad ? 1 : 0));
             if (right > this.w + 8) return;
-            if (p.fate[q] === Fate.Failed) pen.fillRect(right - 1, y - 4, 2, 8);
+            if (p.fate[q] === Fate.Failed) brush.fillRect(right - 1, y - 4, 2, 8);
             else if (p.fate[q] === Fate.Open && right - left > 4) {
+                pen.fillStyle = bad ? red : grey;
                 pen.beginPath();
                 pen.moveTo(right, y - 4);
                 pen.lineTo(right + 6, y);
@@ -282,13 +292,13 @@ export class Lines extends Plot {
     }
 
     // Narrow ones that touch each other are one rectangle: rectangles are what takes the time.
-    private drawRuns(pen: Pen, t: Theme, r: number, y: number): void {
+    private drawRuns(brush: Brush, t: Theme, r: number, y: number): void {
         const edge = t.dark ? '#8b95a4' : '#4a515b', big = this.height(r) >= 12;
         let from = 0, to = -1;
         const flush = (): void => {
             if (to <= from) return;
-            pen.fillStyle = big ? edge : '#ffffff';
-            pen.fillRect(from, y - (big ? 4 : 1), to - from, big ? 8 : 2);
+            brush.fillStyle = big ? edge : '#ffffff';
+            brush.fillRect(from, y - (big ? 4 : 1), to - from, big ? 8 : 2);
             to = -1;
         };
 
@@ -300,10 +310,10 @@ export class Lines extends Plot {
                 return;
             }
             flush();
-            pen.fillStyle = edge;
-            pen.fillRect(left, y - 4, end - left, 8);
-            pen.fillStyle = '#ffffff';
-            pen.fillRect(left + 0.5, y - 3, right - left - 1, 6);
+            brush.fillStyle = edge;
+            brush.fillRect(left, y - 4, end - left, 8);
+            brush.fillStyle = '#ffffff';
+            brush.fillRect(left + 0.5, y - 3, right - left - 1, 6);
         });
         flush();
     }

@@ -12,48 +12,55 @@ export interface Rows {
     index?: Index;
 }
 
-const WAYS = 64;
+const BLOCK = 32, WAYS = 64;
+const MANY = 3 * BLOCK; // in a pixel, from which on it may end with a block
 
-// For each 64, 4096, ... intervals their sum and the longest of them.
+// For each 32 intervals, and each 64 of those, their sum and the longest of them.
 export class Index {
-    private sum: Float64Array[] = [];
-    private max: Uint32Array[] = [];
+    private sum: Float32Array; // exact enough for a screen
+    private max: Uint16Array; // rounded as rank() does
+    private at: Uint8Array;   // which of the 32
+    private sums: Float32Array;
+    private maxs: Uint32Array; // which block
 
     constructor(private dur: Float64Array) {
-        const { length } = dur;
-        let n = Math.ceil(length / WAYS);
-        let sum = new Float64Array(n), max = new Uint32Array(n);
+        const { length } = dur, n = Math.ceil(length / BLOCK), m = Math.ceil(n / WAYS);
 
-        for (let i = 0; i < length; i++) {
-            const b = i / WAYS | 0;
-            sum[b]! += dur[i]!;
-            if (i % WAYS === 0 || dur[i]! > dur[max[b]!]!) max[b] = i;
-        }
-        for (;;) {
-            this.sum.push(sum);
-            this.max.push(max);
-            if (n <= WAYS) return;
-            const m = Math.ceil(n / WAYS), s = new Float64Array(m), x = new Uint32Array(m);
-            for (let i = 0; i < n; i++) {
-                const b = i / WAYS | 0;
-                s[b]! += sum[i]!;
-                if (i % WAYS === 0 || dur[max[i]!]! > dur[x[b]!]!) x[b] = max[i]!;
+        this.sum = new Float32Array(n);
+        this.max = new Uint16Array(n);
+        this.at = new Uint8Array(n);
+        this.sums = new Float32Array(m);
+        this.maxs = new Uint32Array(m);
+        for (let b = 0; b < n; b++) {
+            const from = b * BLOCK, to = Math.min(length, from + BLOCK), up = b / WAYS | 0;
+            let sum = 0, best = from, most = -1;
+            for (let i = from; i < to; i++) {
+                const d = dur[i]!;
+                sum += d;
+                if (d > most) { most = d; best = i; }
             }
-            [n, sum, max] = [m, s, x];
+            this.sum[b] = sum;
+            this.max[b] = rank(most);
+            this.at[b] = best - from;
+            this.sums[up]! += sum;
+            if (b % WAYS === 0 || this.longer(b, this.maxs[up]!)) this.maxs[up] = b;
         }
+    }
+
+    private most(block: number): number { return this.dur[block * BLOCK + this.at[block]!]!; }
+    // The intervals themselves are looked at where the ranks do not tell.
+    private longer(a: number, b: number): boolean {
+        return this.max[a]! > this.max[b]! || (this.max[a] === this.max[b] && this.most(a) > this.most(b));
     }
 
     longest = 0;
 
     // Sum over from <= i < to; the longest of them is in `longest`.
     query(from: number, to: number): number {
-        const { dur } = this;
-        let total = 0, best = from;
-
-        let most = dur[from]!;
+        const { dur, sum } = this, head = Math.min(to, (from + BLOCK - 1 & -BLOCK) >>> 0), tail = Math.max(head, (to & -BLOCK) >>> 0);
+        let total = 0, best = -1, most = -1;
 
         // First and last, what no whole block covers.
-        const head = Math.min(to, Math.ceil(from / WAYS) * WAYS), tail = Math.max(head, Math.floor(to / WAYS) * WAYS);
         for (let i = from; i < head; i++) {
             const d = dur[i]!;
             total += d;
@@ -64,20 +71,30 @@ export class Index {
             total += d;
             if (d > most) { most = d; best = i; }
         }
-        for (let level = 0, a = head / WAYS, b = tail / WAYS; a < b; level++) {
-            const sum = this.sum[level]!, max = this.max[level]!;
-            const up = level + 1 >= this.sum.length ? b : Math.min(b, Math.ceil(a / WAYS) * WAYS), down = Math.max(up, Math.floor(b / WAYS) * WAYS);
-            for (let i = a === up ? down : a; i < b; i = i + 1 === up ? down : i + 1) {
-                total += sum[i]!;
-                if (dur[max[i]!]! > most) { best = max[i]!; most = dur[best]!; }
+        const last = tail / BLOCK;
+        let b = head / BLOCK, block = b;
+        while (b < last) {
+            let m = b;
+            if (b % WAYS === 0 && b + WAYS <= last) {
+                m = this.maxs[b / WAYS]!;
+                total += this.sums[b / WAYS]!;
+                b += WAYS;
             }
-            if (level + 1 >= this.sum.length) break;
-            a = up / WAYS;
-            b = down / WAYS;
+            else total += sum[b++]!;
+            if (this.longer(m, block)) block = m;
         }
-        this.longest = best;
+        // Of equal ones the first.
+        const inBlocks = head < tail ? this.most(block) : -1, at = block * BLOCK + (head < tail ? this.at[block]! : 0);
+        this.longest = best < 0 || inBlocks > most || (inBlocks === most && at < best) ? at : best;
         return total;
     }
+}
+
+// A float's upper half: greater if the number is, by a hundredth or so.
+const float = new Float32Array(1), bits = new Uint32Array(float.buffer);
+function rank(v: number): number {
+    float[0] = v;
+    return bits[0]! >>> 16;
 }
 
 export function indexOf(r: Rows): Index {
@@ -96,18 +113,38 @@ export function seek(r: Rows, row: number, x: number): number {
     return from;
 }
 
-// First interval from i on that starts at x or later: mostly a near one.
-function gallop(start: Float64Array, i: number, end: number, x: number): number {
-    let width = 1;
+// First of from <= i < end that starts at x or later: `step` after it or so.
+export function next(start: Float64Array, from: number, end: number, x: number, step: number): number {
+    let width = step > 2 * BLOCK ? BLOCK : 2, to = Math.min(end, from + step);
 
-    while (i + width < end && start[i + width]! < x) width *= 2;
-    let from = i + (width >> 1), to = Math.min(i + width, end);
+    // The last one known to be earlier is from - 1.
+    while (to < end && start[to]! < x) {
+        from = to + 1;
+        to = Math.min(end, to + width);
+        width *= 2;
+    }
+    width = step > 2 * BLOCK ? BLOCK : 2;
+    while (to - width > from && start[to - width]! >= x) {
+        to -= width;
+        width *= 2;
+    }
+    from = Math.max(from, to - width);
     while (from < to) {
         const mid = (from + to) >>> 1;
         if (start[mid]! < x) from = mid + 1;
         else to = mid;
     }
     return from;
+}
+
+// The same where very many are in a pixel, which ends with the block that it ends in if that is much shorter. 0: it is not.
+function nextBlock(start: Float64Array, from: number, end: number, x: number, step: number, pixel: number): number {
+    let to = (from + step & -BLOCK) >>> 0;
+
+    if (to <= from || to >= end) return 0;
+    while (to - BLOCK > from && start[to - BLOCK]! >= x) to -= BLOCK;
+    while (to < end && start[to]! < x) to += BLOCK;
+    return to < end && start[to]! - x < pixel / 3 ? to : 0;
 }
 
 export interface Strip {
@@ -117,38 +154,64 @@ export interface Strip {
     scale: number; // pixels a unit
 }
 
+// What a row shows from left to right: of intervals the first pixel, the last one and how much of it they cover. It is
+// painted when all are found: memory is slow, and waits that do not depend on each other go on at the same time.
+const LIST = 4096;
+const which = new Uint32Array(LIST), ids = new Uint32Array(LIST), from = new Uint32Array(LIST), until = new Uint32Array(LIST), cover = new Float32Array(LIST);
+
+function flush(nr: number, r: Rows, pixels: Uint32Array, colour: (id: number) => number, back: number): void {
+    const { id } = r;
+
+    for (let k = 0; k < nr; k++) ids[k] = id[which[k]!]!;
+    for (let k = 0; k < nr; k++) ids[k] = colour(ids[k]!);
+    for (let k = 0; k < nr; k++) {
+        const a = from[k]!, c = ids[k]!, b = until[k]!;
+        if (b === a) { pixels[a] = mix(c, pixels[a]!, cover[k]!); continue; }
+        pixels.fill(c, a, b);
+        // A gap tells neighbours of the same colour apart.
+        if (cover[k]! < 1) pixels[a] = mix(back, c, 0.35);
+    }
+}
+
 // Colours of a row's pixels, and for each interval that is wide enough its label by `text`.
 export function strip(r: Rows, row: number, s: Strip, colour: (id: number) => number, back: number,
     wide: number, text: (i: number, left: number, right: number) => void): void {
-    const { start, dur, id } = r;
+    const { start, dur } = r;
     const { pixels, width, x0, scale } = s;
     const index = indexOf(r);
     const end = r.first[row + 1]!;
-    let i = seek(r, row, x0);
+    let i = seek(r, row, x0), step = 1, nr = 0;
 
     while (i < end) {
         const left = (start[i]! - x0) * scale;
         if (left >= width) break;
         const right = left + dur[i]! * scale;
+        if (nr === LIST) { flush(nr, r, pixels, colour, back); nr = 0; }
+        which[nr] = i;
         if (right - left >= 1) {
             const a = Math.max(0, Math.round(left)), b = Math.min(width, Math.max(a + 1, Math.round(right)));
-            pixels.fill(colour(id[i]!), a, b);
-            // A gap tells neighbours of the same colour apart.
-            if (b - a > 2 && left >= 0) pixels[a] = mix(back, pixels[a]!, 0.35);
+            from[nr] = a;
+            until[nr] = b;
+            cover[nr++] = b - a > 2 && left >= 0 ? 0 : 1;
             if (b - a >= wide) text(i, a, b);
             i++;
             continue;
         }
         // All that begin in this pixel become one.
-        const px = Math.max(0, Math.floor(left));
-        let next = gallop(start, i, end, x0 + (px + 1) / scale);
+        const px = Math.max(0, Math.floor(left)), edge = x0 + (px + 1) / scale;
+        let to = (step > MANY && nextBlock(start, i, end, edge, step, 1 / scale)) || next(start, i + 1, end, edge, step);
+        step = to - i;
         // The last of them may be wide.
-        if (next - 1 > i && dur[next - 1]! * scale >= 1) next--;
-        const covered = index.query(i, Math.max(next, i + 1)) * scale;
-        if (px < width)
-            pixels[px] = mix(colour(id[index.longest]!), pixels[px]!, Math.min(1, Math.max(0.35, covered)));
-        i = Math.max(next, i + 1);
+        if (step > 1 && dur[to - 1]! * scale >= 1) to--;
+        const covered = index.query(i, to) * scale;
+        if (px < width) {
+            which[nr] = index.longest;
+            from[nr] = until[nr] = px;
+            cover[nr++] = Math.min(1, Math.max(0.35, covered));
+        }
+        i = to;
     }
+    flush(nr, r, pixels, colour, back);
 }
 
 export function mix(a: number, b: number, part: number): number {
