@@ -36,11 +36,8 @@ struct maker {
 	struct thread thread[THREADS];
 	struct uni_tstream *out;
 	uint64_t now, events, random;
-<<<<<<< HEAD
 	uint64_t samples; /* besides, one function deep */
-=======
 	uint64_t open[OPEN], promises; /* ids; the last one */
->>>>>>> draw
 	unsigned cpus;
 	bool lite;
 };
