@@ -383,7 +383,7 @@ static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
 				"%s holds no samples, and its trace no calls (uniscope trace "
 				"threads shows what else is in it)",
 				x->src.path);
-		if (rc == 0 && alone)
+		if (rc == 0 && alone && !x->told)
 			uni_note("%s holds no samples: these are the functions of its trace, as "
 				 "with --calls",
 				x->src.path);
@@ -472,8 +472,9 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 		say_lost(&o);
 		say_left(x, &o);
 	}
-	if (rc == 0 && o.calls != NULL)
+	if (rc == 0 && o.calls != NULL && !x->told)
 		uni_call_source_note(o.calls);
+	x->told = x->told || (rc == 0 && o.calls != NULL);
 	uni_profile_destroy(o.tree);
 	uni_call_source_close(o.calls);
 	uni_strbuf_deinit(&o.lost);

@@ -13,9 +13,11 @@ const quietMs = 1200;
 
 export class Live {
     readonly root = h('span', { class: 'live', role: 'status' });
+    readonly hint = h('p', { class: 'warn', role: 'status', hidden: true }); // where nothing is shown yet
     private state: State | null = null;
     private since = 0;
     private rev = 0;        // of the data that are shown
+    private seen = 0;       // of data that there was nothing in
     private busy = false;
     private held = false;   // by the user
     private lost = false;
@@ -73,7 +75,7 @@ export class Live {
     }
 
     private refresh(): void {
-        if (this.busy || !this.state || this.state.rev === this.rev || this.state.rev === 0) return;
+        if (this.busy || !this.state || this.state.rev === this.rev || this.state.rev === this.seen || this.state.rev === 0) return;
         clearTimeout(this.timer);
         if (this.quiet) void this.fetch();
         else this.timer = setTimeout(() => this.refresh(), 300);
@@ -86,9 +88,13 @@ export class Live {
             if (!r.ok) throw new Error(await r.text());
             const rev = Number(r.headers.get('ETag')?.replaceAll('"', '')), data = parse(await gunzip([new Uint8Array(await r.arrayBuffer())]));
             const begin = performance.now();
-            this.rev = rev;
+            this.seen = rev;
             if (this.lost) { this.lost = false; this.draw(); }
-            this.show(data, (path) => this.part(path, rev));
+            // A recording that has just begun: what was shown, or the hint, stays until there is something.
+            if (!this.state?.recording || data.head.columns.some((c) => c.nr > 0)) {
+                this.rev = rev;
+                this.show(data, (path) => this.part(path, rev));
+            }
             // What takes long to show is shown less often.
             this.notBefore = performance.now() + 8 * (performance.now() - begin);
         } catch {
@@ -127,7 +133,10 @@ export class Live {
     private draw(): void {
         const { state: s } = this;
 
-        this.root.dataset.recording = s?.recording ?? '';
+        this.root.dataset.recording = document.documentElement.dataset.recording = s?.recording ?? '';
+        this.hint.hidden = !s || s.can.length === 0;
+        this.hint.textContent = !s ? '' : s.recording !== '' ? `${s.target} is being recorded: the first of it is shown in a moment.`
+            : `Nothing of ${s.target} was recorded yet. Record takes samples of what runs; Trace calls records its functions' calls, threads and promises. What is recorded is shown here while it grows.`;
         if (!s || (s.can.length === 0 && s.rev > 0)) {
             fill(this.root, this.lost && h('span', { class: 'warn', text: 'not connected' }));
             return;
@@ -138,7 +147,7 @@ export class Live {
         fill(this.root, on && h('i', { class: 'dot' }), this.what,
             on && button('Stop', 'Ends the recording', () => void this.order('stop')),
             on && button('Hold', 'Leaves the page as it is, while the recording goes on', () => { this.held = !this.held; this.draw(); this.refresh(); }, this.held),
-            ...(s.recording !== '' || this.lost ? [] : s.can.map((what) => button(what === 'calls' ? 'Trace calls' : 'Record', `Records ${names[what] ?? what} of ${s.target}`, () => void this.order('record/' + what)))),
+            ...(s.recording !== '' || this.lost ? [] : s.can.map((what) => button(what === 'calls' ? 'Trace calls' : 'Record', `Records ${names[what] ?? what} of ${s.target}` + (this.rev > 0 ? '; it takes the place of what is shown' : ''), () => void this.order('record/' + what)))),
             s.said !== '' && h('span', { class: 'warn', text: s.said, title: s.said }),
             this.lost && h('span', { class: 'warn', text: 'not connected' + (s.recording !== '' ? ': what is recorded may be more than this' : '') }));
     }

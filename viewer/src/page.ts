@@ -272,7 +272,7 @@ function failed(e: unknown): void {
 if (document.documentElement.dataset.served) {
     const live: Live = new Live((data: Data, ask: Ask) => show(withParts(model(data), ask), live.root));
     // Until the first data are there.
-    fill(document.body, h('header', {}, h('b', { class: 'mark', text: 'uniscope' })), h('div', { class: 'tools' }, live.root));
+    fill(document.body, h('header', {}, h('b', { class: 'mark', text: 'uniscope' })), h('div', { class: 'tools' }, live.root), live.hint);
 } else {
     Promise.all([load(), load('o')]).then(([data, other]) => {
         if (!data) throw new Error('it has no data');
