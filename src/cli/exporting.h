@@ -22,7 +22,7 @@ struct uni_exporting {
 	struct uni_promise_builder *promises;
 	const struct uni_promise_model *model; /* promises', or NULL: there are none */
 	bool has_input, opened, told; /* told: what the trace lacks, once for all formats */
-	bool looked, no_calls; /* the trace was looked at: it has no call of a function */
+	bool looked, no_calls;	      /* the trace was looked at: it has no call of a function */
 };
 
 /* Reads the source; the others do that by themselves. */

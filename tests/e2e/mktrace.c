@@ -36,7 +36,7 @@ struct maker {
 	struct thread thread[THREADS];
 	struct uni_tstream *out;
 	uint64_t now, events, random;
-	uint64_t samples; /* besides, one function deep */
+	uint64_t samples;	       /* besides, one function deep */
 	uint64_t open[OPEN], promises; /* ids; the last one */
 	unsigned cpus;
 	bool lite;
