@@ -184,19 +184,20 @@ int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
 
 /* The kernel's PF_EXITING (proc(5), stat: field 9, flags): set before a task's files are closed. */
 #define EXITING 0x4u
+#define FLAGS	9
 
 static bool is_exiting(pid_t pid)
 {
 	char path[32], stat[512];
-	const char *end;
-	unsigned flags;
+	const char *at;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (uni_read_small(path, stat, sizeof(stat)) < 0)
 		return true;
-	end = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
-	return end != NULL && sscanf(end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       (flags & EXITING) != 0;
+	at = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
+	for (unsigned field = 2; at != NULL && field < FLAGS; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
 }
 
 bool uni_qemu_ending(struct uni_qemu *q)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "export/perfetto.h"
 
 #define MACHINE	     UINT32_C(1000) /* beyond the guests of a session */
@@ -25,6 +26,7 @@ struct calls {
 	UNI_VEC(bool) func_known;
 	UNI_VEC(struct cpu) cpus;
 	struct uni_strbuf interned;
+	uint64_t last_ns;
 };
 
 /* At least i + 1 of them, the new ones zero. */
@@ -121,6 +123,7 @@ static int one(struct calls *c, const struct uni_call_event *e)
 	uint64_t track = THREAD_UUID + e->thread;
 	int rc = name_thread(c, e->thread);
 
+	c->last_ns = uni_max(c->last_ns, e->ns);
 	if (rc != 0)
 		return rc;
 	switch (e->type) {
@@ -162,6 +165,11 @@ int uni_perfetto_calls(struct uni_perfetto *w, const struct uni_timeline *tl)
 			rc = one(&c, &e[i]) == 0 && !w->oom ? 1 : -UNI_ENOMEM;
 		if (rc < 0)
 			break;
+	}
+	/* Who runs at the end runs until then. */
+	for (size_t i = 0; rc == 0 && i < c.cpus.nr; i++) {
+		if (c.cpus.v[i].running)
+			put_event(&c, END, CPU_UUID + i, c.last_ns);
 	}
 	uni_vec_free(&c.thread_known);
 	uni_vec_free(&c.func_known);
