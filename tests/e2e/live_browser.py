@@ -59,6 +59,15 @@ def parts(whole, in_parts):
             one.append(b.run(near))
             same(b.run("[...new Set(uniscope.page.view().plot.lanes.map(l => l.label))].length"), 1, "lanes of one vCPU")
             b.run("uniscope.app.set({ cpu: -1 }, 'data')")
+            b.run("document.querySelector('nav button[data-view=breakdown]').click()")
+            bars = []
+            for by in ("thread", "all", "cpu"):
+                b.run(f"uniscope.app.setOpt('bars', '{by}', 'cpu'); uniscope.app.tell('data')")
+                answered(b)
+                bars += b.run("[...document.querySelectorAll('.stacked')].map(x => [x.querySelector('.who').textContent, x.querySelector('.pc').textContent])")
+            one.append(bars)
+            one.append(b.run("document.querySelector('.card').innerText.split('\\n')"))
+            assert "Ran on thread" in one[-1] and "Ran on vCPU" in one[-1], one[-1]
             for view in ("heat", "breakdown", "quality", "flame", "sandwich", "functions"):
                 b.run(f"document.querySelector('nav button[data-view={view}]').click()")
                 b.settle()

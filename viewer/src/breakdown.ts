@@ -41,6 +41,10 @@ export class Breakdown implements View {
                 values.forEach((v, i) => { if (v > 0) m.set(owner[i]!, (m.get(owner[i]!) ?? 0) + v); });
                 return m;
             };
+            if (s.outline && s.places && this.by !== 'all') {
+                for (const [k, values] of s.places(app.selection, this.by === 'cpu' ? 'cpu' : 'thread')) out.set(names[k]!, all(values));
+                return out.size > 0 ? out : out.set('all', all(s.self(app.selection)));
+            }
             if (s.second) return out.set('before', all(s.self(app.selection))).set('after', all(s.second));
             return out.set('all', all(s.self(app.selection)));
         }
@@ -71,7 +75,7 @@ export class Breakdown implements View {
         const weight = ([f, v]: [number, number]): number => Math.max(v / (all || 1), (before?.get(f) ?? 0) / (old || 1));
         const order = [...sums].sort((a, b) => weight(b) - weight(a)), top = order.slice(0, most), first = Math.max(...top.map(([, v]) => v), 1e-9);
         const longest = Math.max(1e-9, ...[...places.values()].map((m) => [...m.values()].reduce((a, v) => a + Math.max(0, v), 0)));
-        fill(this.bar, s.timed && !s.outline && select('Bars', [['cpu', 'a bar for each vCPU'], ['thread', 'a bar for each thread'], ['all', 'one bar']], this.by, (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
+        fill(this.bar, s.timed && select('Bars', [['cpu', 'a bar for each vCPU'], ['thread', 'a bar for each thread'], ['all', 'one bar']], this.by, (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
             button('Logarithmic', 'Small parts become visible', () => { app.setOpt('log', this.log ? '' : '1'); this.draw(); }, this.log),
             app.state.hidden.size > 0 && button(`Show ${app.state.hidden.size} hidden`, 'Shows all functions again', () => { app.state.hidden.clear(); app.tell('data'); }),
             h('span', { class: 'grow' }), h('span', { class: 'dim', text: 'a click on a bar hides its function: its time goes to its callers' }));

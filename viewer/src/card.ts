@@ -63,11 +63,19 @@ export class Card {
         const { cpus: cpuNames, threads: threadNames } = app.model;
         let sum = 0;
 
-        if (!source.timed || source.outline || (cpuNames.list.length < 2 && threadNames.list.length < 2)) return [];
+        if (!source.timed || (cpuNames.list.length < 2 && threadNames.list.length < 2)) return [];
         const inside = new Uint8Array(holds(app, func)), { tree } = source;
         if (app.searching) for (let i = 1; i < tree.nr; i++) inside[i] = tree.func[i] === func || inside[tree.parent[i]!] ? 1 : 0;
         const outermost = source.key === 'calls';
-        source.each(app.selection, (_t, _d, v, node, cpu, thread) => {
+        for (const [by, to, names] of [['cpu', cpus, cpuNames], ['thread', threads, threadNames]] as const) {
+            if (!source.outline || !source.places) break;
+            for (const [k, values] of source.places(app.selection, by)) {
+                const own = values.reduce((a, v, i) => a + (inside[i] ? v : 0), 0);
+                if (own > 0) to.set(names.list[k]!, [0, own]);
+                if (by === 'thread') sum += own;
+            }
+        }
+        if (!source.outline) source.each(app.selection, (_t, _d, v, node, cpu, thread) => {
             if (!inside[node] || (outermost && inside[tree.parent[node]!])) return;
             sum += v;
             const c = cpu < 0 ? '(on no vCPU)' : cpuNames.list[cpu]!, t = thread < 0 ? '(no thread known)' : threadNames.list[thread]!;

@@ -8,7 +8,8 @@ import { Spans, type Model, type Selection } from './source';
 // Fetches a part of the data that the model was made of; null: they are no longer served.
 export type Ask = (path: string) => Promise<Data | null>;
 
-const keepSums = 16, all = '0/0/all/all';
+const keepSums = 64, all = '0/0/all/all';
+const mostPlaces = 16; // vCPUs, or threads, that are told apart
 const mostPixels = 8192;
 
 interface Look { x0: number; x1: number; ns: number; first: number; last: number } // ns: a pixel's
@@ -25,6 +26,8 @@ export class Parts extends Spans {
     private seen: Look;
     private wanted: (Look & { done: () => void }) | null = null;
     private busy = false;
+    private missing: string[] = [];
+    private filling = false;
 
     constructor(base: Spans, private m: Model, private ask: Ask) {
         super(base.tree, base.rows, base.rowThread, base.rowDepth, base.cpu, base.off, base.rowCpu);
@@ -45,20 +48,59 @@ export class Parts extends Spans {
         return out;
     }
 
-    // Until the answer is there, what was asked for before.
-    override self(sel: Selection): Float64Array {
-        const { known } = this, t0 = Math.max(0, Math.floor(sel.t0 - this.begin)), t1 = Math.ceil(sel.t1 - this.begin);
+    // Of what the server is asked for its sums; '': of what there is not.
+    private path(sel: Selection): string {
+        const t0 = Math.max(0, Math.floor(sel.t0 - this.begin)), t1 = Math.ceil(sel.t1 - this.begin);
         const whole = !(sel.t1 > sel.t0), who = sel.thread < 0 ? 'all' : this.threads.get(sel.thread), on = sel.cpu < 0 ? 'all' : this.cpus.get(sel.cpu);
 
-        if ((!whole && t1 <= t0) || who === undefined || on === undefined) return new Float64Array(this.tree.nr);
-        const path = `${whole ? '0/0' : `${t0}/${t1}`}/${who}/${on}`, got = known.get(path);
+        return (!whole && t1 <= t0) || who === undefined || on === undefined ? '' : `${whole ? '0/0' : `${t0}/${t1}`}/${who}/${on}`;
+    }
+
+    private keep(path: string, d: Data): void {
+        this.known.set(path, this.values(d));
+        if (this.known.size > keepSums) this.known.delete([...this.known.keys()].find((k) => k !== all)!);
+    }
+
+    // By the numbers of vCPUs or threads, the first ones of them: what each has. Those that are not here yet come later.
+    places(sel: Selection, by: 'cpu' | 'thread'): Map<number, Float64Array> {
+        const out = new Map<number, Float64Array>(), one = sel[by];
+        const ids = one >= 0 ? [one] : [...(by === 'cpu' ? this.cpus : this.threads).keys()].filter((i) => i >= 0).sort((a, b) => a - b).slice(0, mostPlaces);
+        const paths = ids.map((id) => this.path({ ...sel, [by]: id }));
+
+        paths.forEach((path, i) => { const got = this.known.get(path); if (got) out.set(ids[i]!, got); });
+        this.missing = [...new Set([...paths.filter((path) => path !== '' && !this.known.has(path)), ...this.missing])].slice(0, 3 * mostPlaces);
+        if (this.missing.length > 0 && !this.filling) void this.fill();
+        return out;
+    }
+
+    private async fill(): Promise<void> {
+        this.filling = true;
+        try {
+            for (let path = this.missing.shift(); path !== undefined; path = this.missing.shift()) {
+                if (this.known.has(path)) continue;
+                const d = await this.ask('sums/' + path);
+                if (!d) return; // this page is over
+                this.keep(path, d);
+            }
+            this.filling = false;
+            this.m.changed?.();
+        } catch {
+            this.missing = []; // they stay unknown, until something else is looked at
+            this.filling = false;
+        }
+    }
+
+    // Until the answer is there, what was asked for before.
+    override self(sel: Selection): Float64Array {
+        const path = this.path(sel), got = this.known.get(path);
+
+        if (path === '') return new Float64Array(this.tree.nr);
         if (got) return this.newest = got;
         if (this.asked !== path) {
             this.asked = path;
             this.ask('sums/' + path).then((d) => {
                 if (!d) return;
-                known.set(path, this.values(d));
-                if (known.size > keepSums) known.delete([...known.keys()].find((k) => k !== all)!);
+                this.keep(path, d);
                 if (this.asked === path) this.m.changed?.();
             }).catch(() => { this.asked = ''; });
         }

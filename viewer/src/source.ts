@@ -19,6 +19,7 @@ export interface Source {
     self(sel: Selection): Float64Array;
     hasOff: boolean;
     outline?: boolean; // each() tells of what shares a pixel as if it were one
+    places?(sel: Selection, by: 'cpu' | 'thread'): Map<number, Float64Array>; // of an outline: what each vCPU or thread has
     // Each value, of calls with `outer` only those that nothing called: from when, for how long (0: a moment), how much, where.
     each(sel: Selection, fn: (t: number, dur: number, v: number, node: number, cpu: number, thread: number) => void, outer?: boolean): void;
 }
