@@ -7,6 +7,7 @@ import { Plot, sans, type Theme } from './plot';
 import { SvgPen, type Pen } from './pen';
 import { Raster, type Brush } from './raster';
 import { Fate, NONE, place, type Places, type Promises } from './promises';
+import { arrow, write } from './marks';
 import { moment, step, time } from './text';
 import { fitted } from './stack';
 import { trackPx, type Tracks } from './tracks';
@@ -159,7 +160,7 @@ export class Lines extends Plot {
         this.drawCalls(pen, t, a, b);
         this.drawArrows(pen, t, a, b);
         this.drawFindings(pen, t);
-        for (let r = a; r <= lines; r++) if (this.height(r) >= 22) this.drawLabels(pen, t, r, this.y(r));
+        for (let r = a; r <= lines; r++) if (this.height(r) >= 22) { this.drawLabels(pen, t, r, this.y(r)); this.drawEnded(pen, t, r, this.y(r)); }
         if (this.selected !== NONE && this.rowOf(this.selected) >= 0) this.drawSelected(pen, t, this.selected);
         if (this.room < this.h) {
             pen.fillStyle = t.back;
@@ -198,7 +199,15 @@ export class Lines extends Plot {
             });
         this.tracks.draw(pen, this.ctx, seen, this.w, this.x0, this.x1, t.dark ? 0xff261f1b : 0xffefebe9);
         pen.font = sans;
-        for (let r = Math.max(a, this.places.nrRows); r <= b; r++) this.write(pen, t, this.others[r - this.places.nrRows]!.name, 3, this.y(r) - 2, t.text);
+        for (let r = Math.max(a, this.places.nrRows); r <= b; r++) write(pen, t, this.others[r - this.places.nrRows]!.name, 3, this.y(r) - 2, t.text);
+    }
+
+    // Calls may go on in a row behind the last event of its thread: whose they are.
+    private drawEnded(pen: Pen, t: Theme, r: number, y: number): void {
+        const { lives } = this.places, last = lives.first[r + 1]! - 1;
+
+        if (!this.showCalls || !this.tracked[r]?.length || last < lives.first[r]! || lives.start[last]! + lives.dur[last]! >= this.x0) return;
+        write(pen, t, fitted(this.p.name(lives.id[last]!), 40) + ' (ended)', 3, y - 9, t.dim);
     }
 
     private grid(): number { return step((this.x1 - this.x0) / this.w * 110); }
@@ -330,7 +339,7 @@ export class Lines extends Plot {
             if (r0 < 0 || r1 < 0 || r0 === r1 || (r0 < a && r1 < a) || (r0 > b && r1 > b)) continue;
             const kind = kinds[edges.kind[i]!]!;
             // A value that is taken comes from the one that has it; a failure's is red.
-            this.arrow(pen, this.px(edges.time[i]!), this.y(r0), this.y(r1), kind === 'create' || kind === 'become' ? 0 : 8,
+            arrow(pen, this.px(edges.time[i]!), this.y(r0), this.y(r1), kind === 'create' || kind === 'become' ? 0 : 8,
                 kind === 'read' && fate[edges.from[i]!] === Fate.Failed ? this.colour('fail', t) : this.colour(kind, t));
         }
         pen.globalAlpha = 1;
@@ -343,31 +352,12 @@ export class Lines extends Plot {
         for (const f of p.findings) {
             const [who, other, by] = [f.who, f.other, f.by].map((x) => this.rowOf(x > 0 ? x - 1 : NONE)) as [number, number, number];
             if (f.kind !== 'lost_wakeup' || other < 0) continue;
-            if (by >= 0 && f.signal) this.arrow(pen, this.px(p.first + f.signal - 1), this.y(by), this.y(other), 8, this.colour('signal', t));
+            if (by >= 0 && f.signal) arrow(pen, this.px(p.first + f.signal - 1), this.y(by), this.y(other), 8, this.colour('signal', t));
             pen.setLineDash([4, 3]);
-            if (who >= 0) this.arrow(pen, this.px(p.first + f.time), this.y(who), this.y(other), 8, this.colour('fail', t));
+            if (who >= 0) arrow(pen, this.px(p.first + f.time), this.y(who), this.y(other), 8, this.colour('fail', t));
             pen.setLineDash([]);
         }
         pen.globalAlpha = 1;
-    }
-
-    private arrow(pen: Pen, x: number, y0: number, y1: number, head: number, colour: string): void {
-        const down = Math.sign(y1 - y0), tip = y1 - 5 * down;
-
-        pen.globalAlpha = Math.max(0.15, 1 - Math.min(1, Math.abs(y1 - y0) / 6000));
-        pen.strokeStyle = pen.fillStyle = colour;
-        pen.lineWidth = head > 0 ? 1.5 : 1;
-        pen.beginPath();
-        pen.moveTo(x, y0);
-        pen.lineTo(x, head > 0 ? tip - head * down : y1);
-        pen.stroke();
-        if (head === 0 || Math.abs(y1 - y0) < 12) return;
-        pen.beginPath();
-        pen.moveTo(x, tip);
-        pen.lineTo(x - 4, tip - 10 * down);
-        pen.lineTo(x + 4, tip - 10 * down);
-        pen.closePath();
-        pen.fill();
     }
 
     // Too many to be told apart: how far those of each pixel reach.
@@ -410,30 +400,17 @@ export class Lines extends Plot {
             const colour = this.bad(q) ? (t.dark ? '#ff8080' : '#a40000') : t.text;
             if (own.length < 2) {
                 const name = fitted(p.name(q), room), type = own.length > 0 && room - name.length > 9 ? p.typeName(q) : '';
-                const width = this.write(pen, t, name, x, y - 9, colour);
-                if (type) this.write(pen, t, type, x + width + 8, y - 9, t.dim);
+                const width = write(pen, t, name, x, y - 9, colour);
+                if (type) write(pen, t, type, x + width + 8, y - 9, t.dim);
             }
             else {
                 own.forEach(([at, text], k) => {
                     const lx = Math.max(this.px(k === 0 ? p.begin[q]! : at), 3);
                     const until = Math.min(limit, k + 1 < own.length ? this.px(own[k + 1]![0]) : limit), chars = Math.floor((until - lx) / 6.3);
-                    if (chars >= 3 && lx < this.w) this.write(pen, t, fitted(text, chars), lx, y - 9, colour);
+                    if (chars >= 3 && lx < this.w) write(pen, t, fitted(text, chars), lx, y - 9, colour);
                 });
             }
         });
-    }
-
-    // Text that can be read whatever is behind it; its width.
-    private write(pen: Pen, t: Theme, text: string, x: number, y: number, colour: string): number {
-        const { width } = pen.measureText(text);
-
-        pen.globalAlpha = 0.75;
-        pen.fillStyle = t.dark ? '#1b1f26' : '#e9ebef';
-        pen.fillRect(x - 2, y - 7, width + 4, 13);
-        pen.globalAlpha = 1;
-        pen.fillStyle = colour;
-        pen.fillText(text, x, y);
-        return width;
     }
 
     private drawSelected(pen: Pen, t: Theme, q: number): void {
