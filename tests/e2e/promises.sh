@@ -171,7 +171,7 @@ print("%d %d\n" % (len(p), sum(x["fate"] == "open" for x in p)) * 2, end="")' "$
 exported() {
 	rm -rf "$T/all"
 	"$U" export --all "$T/all" "$T/s.uniscope" 2>"$T/err" && [ ! -e "$T/all/profile.csv" ] && [ ! -e "$T/all/profile.uftrace" ] &&
-		grep -q 'uftrace is left out: .*no calls' "$T/err" || { cat "$T/err"; ls "$T/all"; return 1; }
+		grep -q 'uftrace is left out: .*no function calls' "$T/err" || { cat "$T/err"; ls "$T/all"; return 1; }
 	set -- "$T/all/profile.trace.json" "$T/all/profile.fxt" "$T/all/profile.pftrace"
 	command -v protoc >/dev/null || set -- "$1" "$2"
 	"$U" trace threads --json "$T/s.uniscope" >"$T/threads.json" &&
@@ -182,7 +182,7 @@ exported() {
 piped() {
 	"$U" trace dump "$target" -e "$elf" -q -w - >"$T/stream" || return 1
 	tar tf "$T/stream" | grep -q '/session.json$' || { tar tf "$T/stream"; return 1; }
-	for query in 'trace threads' 'trace findings --busy 60000' 'trace report' 'export -f nanos' \
+	for query in 'trace threads' 'trace findings --busy 60000' 'trace report' 'export -f chrome' \
 		'export --calls -f folded' 'report' "report --html $T/page.html"; do
 		# shellcheck disable=SC2086
 		TMPDIR=$T/tmp "$U" $query - <"$T/stream" >"$T/out" 2>"$T/err" || { cat "$T/err"; return 1; }
