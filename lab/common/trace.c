@@ -30,7 +30,10 @@ static uint64_t depth[LAB_TRACE_THREADS];
 void lab_trace_switch(const struct lab_thread *from, const struct lab_thread *to)
 {
 	depth[from->id] = uni_trace_swap_depth(depth[to->id]);
-	uni_trace_switch((uint64_t)from, (uint64_t)to, from->state);
+	if (from->state == LAB_THREAD_EXITED)
+		uni_trace_switch_over((uint64_t)from, (uint64_t)to, from->state);
+	else
+		uni_trace_switch((uint64_t)from, (uint64_t)to, from->state);
 	uni_promise_switch((uint64_t)to);
 }
 
