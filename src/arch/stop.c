@@ -19,12 +19,3 @@ const char *uni_stop_name(unsigned stop)
 {
 	return stop < UNI_STOP_NR ? names[stop] : "unknown";
 }
-
-unsigned uni_stop_of(const char *name)
-{
-	for (unsigned i = 0; i < UNI_STOP_NR; i++) {
-		if (strcmp(names[i], name) == 0)
-			return i;
-	}
-	return UNI_STOP_NR;
-}

@@ -18,7 +18,5 @@ enum uni_stop {
 
 /* Short lower-case word for reports and files: "root", "fault", ... */
 const char *uni_stop_name(unsigned stop);
-/* The inverse; UNI_STOP_NR if unknown. */
-unsigned uni_stop_of(const char *name);
 
 #endif

@@ -58,11 +58,6 @@ static void destroy_p(struct uni_debug **d)
 	uni_debug_destroy(*d);
 }
 
-const char *uni_debug_path(const struct uni_debug *d)
-{
-	return d->file.path;
-}
-
 const char *uni_debug_note(const struct uni_debug *d)
 {
 	if (d->no_memory)

@@ -46,7 +46,6 @@ size_t uni_debug_lookup(struct uni_debug *d, uint64_t svma, struct uni_place ret
 	struct uni_span *span_ret);
 /* Reads all units now. */
 void uni_debug_load_all(struct uni_debug *d);
-const char *uni_debug_path(const struct uni_debug *d);
 /* Why not all of it could be read, as a line for the user; NULL: it could, as far as was asked. */
 const char *uni_debug_note(const struct uni_debug *d);
 

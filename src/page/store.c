@@ -126,8 +126,3 @@ void uni_page_store_set_map(struct uni_page_store *s, uint32_t *map, uint32_t nr
 	s->map = map;
 	s->nr_mapped = nr;
 }
-
-uint32_t uni_page_store_nr_nodes(const struct uni_page_store *s)
-{
-	return s->nr_nodes;
-}

@@ -61,7 +61,6 @@ int uni_page_store_sums(const struct uni_page_store *s, uint64_t t0, uint64_t t1
 /* The same as columns n.gap and n.self, without what is 0. */
 int uni_page_store_put_sums(const struct uni_page_store *s, struct uni_blob *b, uint64_t t0,
 	uint64_t t1, struct uni_page_who who);
-uint32_t uni_page_store_nr_nodes(const struct uni_page_store *s);
 
 /* The same as whole replies. -UNI_ENOMEM. */
 int uni_page_store_reply_rows(const struct uni_page_store *s, uint64_t t0, uint64_t t1, uint32_t px,

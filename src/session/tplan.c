@@ -456,19 +456,3 @@ void uni_trace_plan_deinit(struct uni_trace_plan *p)
 	p->patch = NULL;
 	p->nr = 0;
 }
-
-int uni_trace_count_on(const struct uni_trace_guest *g, uint32_t *ret, struct uni_err *err)
-{
-	*ret = 0;
-	for (size_t i = 0; i < g->sites->nr_functions; i++) {
-		const struct uni_site *s = &g->sites->site[g->sites->function[i].first];
-		uint8_t now[UNI_SITE_BYTES];
-		int rc = uni_tmem_read(g->mem, s->addr + g->bias, now, sizeof(now));
-
-		if (rc != 0)
-			return uni_err_set(err, (enum uni_errcode) - rc,
-				"the guest's code cannot be read: %s", uni_strerror(rc));
-		*ret += is_hook(&g->hooks, uni_site_hook(s, g->bias, now));
-	}
-	return 0;
-}

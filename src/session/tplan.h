@@ -95,7 +95,4 @@ void uni_trace_plan_deinit(struct uni_trace_plan *p);
 int uni_trace_plan_gap(
 	const struct uni_trace_guest *g, uint32_t gaps, struct uni_patch *to, size_t *nr_ret);
 
-/* How many functions are traced right now, by what stands at their entries. */
-int uni_trace_count_on(const struct uni_trace_guest *g, uint32_t *ret, struct uni_err *err);
-
 #endif

@@ -83,11 +83,6 @@ struct uni_ring *uni_tracer_ring(struct uni_tracer *t)
 	return t->ring;
 }
 
-struct uni_tmem *uni_tracer_mem(struct uni_tracer *t)
-{
-	return t->mem;
-}
-
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret)
 {
 	return uni_tmem_read(

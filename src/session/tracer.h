@@ -29,7 +29,6 @@ int uni_tracer_open(
 void uni_tracer_close(struct uni_tracer *t); /* NULL-safe; the guest goes on as it is */
 
 struct uni_ring *uni_tracer_ring(struct uni_tracer *t);
-struct uni_tmem *uni_tracer_mem(struct uni_tracer *t);
 /* What the guest's control line says now. 0 or -UNI_E*. */
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
 

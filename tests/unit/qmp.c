@@ -95,63 +95,17 @@ static void values(void **state)
 	struct uni_qmp_message m;
 	bool running = false;
 	char text[8];
-	uint64_t bytes;
 
 	m = parse("{\"return\": {\"status\": \"running, and much more\", \"running\": true}}");
 	assert_int_equal(uni_qmp_take_status(&m, &running, text, sizeof(text)), 0);
 	assert_true(running);
 	assert_string_equal(text, "running");
-	assert_int_equal(uni_qmp_take_memory(&m, &bytes), -UNI_EPROTO);
 	uni_qmp_message_free(&m);
 	m = parse("{\"return\": {\"name\": \"a\\u001bb\"}}");
 	assert_int_equal(uni_qmp_take_name(&m, text, sizeof(text)), 0);
 	assert_null(strchr(text, 27));
 	assert_int_equal(uni_qmp_take_status(&m, &running, NULL, 0), -UNI_EPROTO);
 	uni_qmp_message_free(&m);
-	m = parse("{\"return\": {\"base-memory\": 67108864}}");
-	assert_int_equal(uni_qmp_take_memory(&m, &bytes), 0);
-	assert_true(bytes == 67108864);
-	uni_qmp_message_free(&m);
-	m = parse("{\"return\": {\"base-memory\": -1}}");
-	assert_int_equal(uni_qmp_take_memory(&m, &bytes), -UNI_EPROTO);
-	uni_qmp_message_free(&m);
-}
-
-static int cpus_of(const char *json, struct uni_qmp_cpu *ret, size_t *nr)
-{
-	struct uni_qmp_message m = parse(json);
-	int rc = uni_qmp_take_cpus(&m, ret, 2, nr);
-
-	uni_qmp_message_free(&m);
-	return rc;
-}
-
-static void cpus(void **state)
-{
-	static const char twins[] = "{\"return\": [{\"cpu-index\": 1, \"thread-id\": 5}, "
-				    "{\"cpu-index\": 1, \"thread-id\": 6}]}";
-	static const char *const bad[] = {
-		"{\"return\": []}",
-		"{\"return\": {}}",
-		"{\"return\": [1]}",
-		"{\"return\": [{\"cpu-index\": 0}]}",
-		"{\"return\": [{\"cpu-index\": -1, \"thread-id\": 5}]}",
-		"{\"return\": [{\"cpu-index\": 0, \"thread-id\": 4294967296}]}",
-		"{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1.5}]}",
-		twins,
-		"{\"return\": [{}, {}, {}]}",
-	};
-	struct uni_qmp_cpu c[2];
-	size_t nr = 0;
-
-	assert_int_equal(cpus_of("{\"return\": [{\"cpu-index\": 1, \"thread-id\": 6}, "
-				 "{\"cpu-index\": 0, \"thread-id\": 5}]}",
-				 c, &nr),
-		0);
-	assert_int_equal(nr, 2);
-	assert_true(c[0].index == 0 && c[0].tid == 5 && c[1].index == 1 && c[1].tid == 6);
-	for (size_t i = 0; i < uni_array_len(bad); i++)
-		assert_int_equal(cpus_of(bad[i], c, &nr), -UNI_EPROTO);
 }
 
 /* A monitor that answers each line by the next of its texts, then hangs up. */
@@ -301,7 +255,6 @@ int main(void)
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(values),
-		cmocka_unit_test(cpus),
 		cmocka_unit_test(a_talk),
 		cmocka_unit_test(bad_monitors),
 		cmocka_unit_test(endless_line),

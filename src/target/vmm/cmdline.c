@@ -10,13 +10,6 @@
 
 #define NR_ARGS_MAX 4096
 
-const char *uni_vmm_of_exe(const char *exe)
-{
-	const struct uni_vmm_kind *v = uni_vmm_kind_of(exe);
-
-	return v != NULL ? v->name : NULL;
-}
-
 static void set_text(char *out, size_t cap, const char *s)
 {
 	(void)uni_text_clean(out, cap, s, strlen(s));

@@ -31,9 +31,6 @@ struct uni_vmm_cmdline {
 	bool opaque;	   /* names a file of further options that were not read */
 };
 
-/* The VMM that an executable's name stands for, or NULL. A path or " (deleted)" does not matter. */
-const char *uni_vmm_of_exe(const char *exe);
-
 /*
  * data: what /proc/PID/cmdline holds, arguments with a NUL after each. exe: the executable's path,
  * "" when it is not known: then the first argument tells. Never fails: what cannot be understood

@@ -236,27 +236,3 @@ int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap)
 	uni_qmp_message_free(&m);
 	return rc;
 }
-
-int uni_qmp_cpus(struct uni_qmp *q, struct uni_qmp_cpu *ret, size_t cap, size_t *nr_ret)
-{
-	struct uni_qmp_message m;
-	int rc = command(q, "{\"execute\":\"query-cpus-fast\"}\n", &m);
-
-	if (rc != 0)
-		return rc;
-	rc = uni_qmp_take_cpus(&m, ret, cap, nr_ret);
-	uni_qmp_message_free(&m);
-	return rc;
-}
-
-int uni_qmp_memory(struct uni_qmp *q, uint64_t *bytes_ret)
-{
-	struct uni_qmp_message m;
-	int rc = command(q, "{\"execute\":\"query-memory-size-summary\"}\n", &m);
-
-	if (rc != 0)
-		return rc;
-	rc = uni_qmp_take_memory(&m, bytes_ret);
-	uni_qmp_message_free(&m);
-	return rc;
-}

@@ -34,17 +34,6 @@ int uni_qmp_status(struct uni_qmp *q, bool *running_ret, char *status_ret, size_
 /* The guest's name, cleaned; "" when it has none. */
 int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap);
 
-struct uni_qmp_cpu {
-	int index; /* cpu-index */
-	int tid;   /* host thread; TCG may show the same for all */
-};
-
-/* The vCPUs, by rising index; -UNI_EPROTO when they are more than cap or make no sense. */
-int uni_qmp_cpus(struct uni_qmp *q, struct uni_qmp_cpu *ret, size_t cap, size_t *nr_ret);
-
-/* Bytes of guest RAM (query-memory-size-summary). */
-int uni_qmp_memory(struct uni_qmp *q, uint64_t *bytes_ret);
-
 /* What kind of message one line of QMP is: the parser below the client, for tests and fuzzing. */
 enum uni_qmp_kind {
 	UNI_QMP_GREETING, /* {"QMP": ...} */
@@ -69,8 +58,5 @@ int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret);
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap);
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap);
-int uni_qmp_take_cpus(
-	const struct uni_qmp_message *m, struct uni_qmp_cpu *ret, size_t cap, size_t *nr_ret);
-int uni_qmp_take_memory(const struct uni_qmp_message *m, uint64_t *bytes_ret);
 
 #endif

@@ -227,12 +227,6 @@ int uni_xen_call_info(struct uni_xen_call *x, uint32_t domid, struct uni_xen_dom
 	return 0;
 }
 
-int uni_xen_call_pause(struct uni_xen_call *x, uint32_t domid)
-{
-	(void)prepare(x, SINGLE, UNI_XEN_PAUSE, domid);
-	return code_of(do_single(x));
-}
-
 int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid)
 {
 	int rc;

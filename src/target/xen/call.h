@@ -41,7 +41,6 @@ uint32_t uni_xen_call_version(const struct uni_xen_call *x); /* of domctl's inte
 
 /* All of these: 0, -UNI_EGONE (no such domain), -UNI_EPERM, or -UNI_EIO. */
 int uni_xen_call_info(struct uni_xen_call *x, uint32_t domid, struct uni_xen_dominfo *ret);
-int uni_xen_call_pause(struct uni_xen_call *x, uint32_t domid);
 /* Of a domain that is not paused: 0, nothing happens. */
 int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid);
 /* Bits of an address of a PV domain. */

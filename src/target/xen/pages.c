@@ -28,7 +28,6 @@ struct uni_xen_pages {
 	uint32_t domid;
 	bool sealed;
 	uint32_t nr_chunks, mapped;
-	uint64_t calls;
 	struct slot recent[RECENT]; /* by frame: most reads are of the same few */
 	struct chunk chunk[CHUNKS];
 	struct slot slot[SLOTS];
@@ -82,12 +81,6 @@ void uni_xen_pages_destroy(struct uni_xen_pages *p)
 	free(p);
 }
 
-void uni_xen_pages_count(const struct uni_xen_pages *p, uint32_t *mapped_ret, uint64_t *calls_ret)
-{
-	*mapped_ret = p->mapped;
-	*calls_ret = p->calls;
-}
-
 /* What is read across frames is mapped in few calls. */
 static void map_run(struct uni_xen_pages *p, uint64_t addr, size_t len)
 {
@@ -133,7 +126,6 @@ void uni_xen_pages_map(struct uni_xen_pages *p, const uint64_t *frame, size_t nr
 	if (p->nr_chunks == CHUNKS || p->mapped + n > CHUNKS)
 		uni_xen_pages_drop(p);
 	c = &p->chunk[p->nr_chunks];
-	p->calls++;
 	c->at = uni_xen_call_module(p->x)->map(uni_xen_call_conn(p->x), p->domid, want, n, why);
 	if (c->at == NULL)
 		return;

@@ -30,7 +30,5 @@ void uni_xen_pages_map(struct uni_xen_pages *p, const uint64_t *frame, size_t nr
 void uni_xen_pages_drop(struct uni_xen_pages *p);
 /* Also nothing may be mapped from now on. */
 void uni_xen_pages_seal(struct uni_xen_pages *p);
-/* How many are mapped, and how often that was done since create(). */
-void uni_xen_pages_count(const struct uni_xen_pages *p, uint32_t *mapped_ret, uint64_t *calls_ret);
 
 #endif
