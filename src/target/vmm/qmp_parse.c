@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* QMP messages to values: pure functions over bytes that a VMM sent. */
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
