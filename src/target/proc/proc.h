@@ -32,8 +32,8 @@ struct uni_proc {
 	bool changed;			 /* it is another one now */
 	bool executed;			 /* so the kernel's records say */
 	uint64_t look_program_ns;	 /* when to look again */
-	int nr_threads; /* at attach, those that snap() can tell of */
-	int nr_sampled; /* with those that came later */
+	int nr_threads;			 /* at attach, those that snap() can tell of */
+	int nr_sampled;			 /* with those that came later */
 	struct uni_proc_thread thread[UNI_VCPU_MAX];
 	/* Sampling. */
 	bool streaming;
