@@ -20,6 +20,7 @@
 #define SKIPS	4
 #define PEEKS	8
 #define HURRIES 16
+#define TAKES	32
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -105,6 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)uni_ring_poll(r, cpu, take, &g);
 		if ((g.options & PEEKS) != 0)
 			(void)uni_ring_peek(r, cpu, (g.options & MOVING) != 0, take, &g);
+		for (int i = 0; (g.options & TAKES) != 0 && i < 3; i++)
+			(void)uni_ring_take(r, cpu, take, &g);
 		(void)uni_ring_now(r, cpu, &now);
 		(void)uni_ring_drain(r, cpu, take, &g);
 	}

@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "cli/live_calls.h"
+#include "cli/promises.h"
 #include "cli/quality.h"
 #include "cli/symbols.h"
 #include "config.h"
@@ -24,6 +26,8 @@ struct uni_page_live {
 	uint64_t patience_ns;
 	struct uni_follow *follow; /* with growing; NULL: nothing was read yet */
 	struct uni_page_growing *growing;
+	struct uni_live_calls *calls; /* NULL: it has none */
+	bool whole_only;	      /* it has become more than can be shown of what is new */
 };
 
 struct uni_page_live *uni_page_live_create(
@@ -40,8 +44,10 @@ struct uni_page_live *uni_page_live_create(
 
 static void forget(struct uni_page_live *l)
 {
+	uni_live_calls_close(l->calls);
 	uni_page_growing_destroy(l->growing);
 	uni_follow_close(l->follow);
+	l->calls = NULL;
 	l->growing = NULL;
 	l->follow = NULL;
 }
@@ -71,7 +77,11 @@ static int begin(struct uni_page_live *l, struct uni_err *err)
 	l->opts.symtab = l->symtab;
 	if (uni_page_growing_create(rec, &l->opts, &l->whole, &l->growing) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	return 0;
+	rc = uni_live_calls_open(
+		rec, l->args, l->symtab, &l->whole, l->patience_ns, &l->calls, err);
+	if (rc == -UNI_ENOENT)
+		*err = (struct uni_err){ 0 };
+	return rc == -UNI_ENOENT ? 0 : rc;
 }
 
 static int look(struct uni_page_live *l, struct uni_err *err)
@@ -82,14 +92,44 @@ static int look(struct uni_page_live *l, struct uni_err *err)
 	to.ctx = l->growing;
 	if (rc == 0)
 		rc = uni_follow_look(l->follow, &to, err);
+	if (rc == 0 && l->calls != NULL)
+		rc = uni_live_calls_look(l->calls, err);
+	/* It stays so. */
+	if (rc == -UNI_ENOTSUP && l->calls != NULL)
+		l->whole_only = uni_page_calls_too_many(uni_live_calls_page(l->calls));
 	/* What failed in the middle is not gone on with. */
 	if (rc != 0)
 		forget(l);
 	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
 }
 
-static int write_it(
-	struct uni_page_live *l, const char *title, struct uni_strbuf *ret, struct uni_err *err)
+/* Of threads and promises all is read. */
+static int read_promises(struct uni_page_live *l, struct uni_promise_builder **builder_ret,
+	const struct uni_promise_model **ret, struct uni_err *err)
+{
+	const struct uni_promises_args args = { 0 };
+	struct uni_input in = { 0 };
+	int rc;
+
+	if (l->calls == NULL || !uni_page_calls_told(uni_live_calls_page(l->calls)))
+		return 0;
+	*builder_ret = uni_promise_builder_create();
+	if (*builder_ret == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_input_session(l->path, &in, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_promises_read(*builder_ret, l->path, &in, &args, err);
+	if (rc == 0)
+		*ret = uni_promise_builder_finish(*builder_ret);
+	if (rc == 0 && (*ret)->all.nr == 0)
+		*ret = NULL;
+	uni_input_close(&in);
+	return rc;
+}
+
+static int write_with(struct uni_page_live *l, const char *title,
+	const struct uni_promise_model *promises, struct uni_strbuf *ret, struct uni_err *err)
 {
 	struct uni_recording *rec = uni_follow_recording(l->follow);
 	_cleanup_strbuf_ struct uni_strbuf quality;
@@ -98,6 +138,8 @@ static int write_it(
 		.rec = rec,
 		.opts = &l->opts,
 		.growing = l->growing,
+		.calls = l->calls != NULL ? uni_live_calls_page(l->calls) : NULL,
+		.promises = promises,
 		.whole = l->whole };
 	struct uni_page_left left = { 0 };
 	struct uni_sink *out;
@@ -117,6 +159,19 @@ static int write_it(
 	return rc;
 }
 
+static int write_it(
+	struct uni_page_live *l, const char *title, struct uni_strbuf *ret, struct uni_err *err)
+{
+	const struct uni_promise_model *promises = NULL;
+	struct uni_promise_builder *builder = NULL;
+	int rc = read_promises(l, &builder, &promises, err);
+
+	if (rc == 0)
+		rc = write_with(l, title, promises, ret, err);
+	uni_promise_builder_destroy(builder);
+	return rc;
+}
+
 static bool begin_path(struct uni_page_live *l, const char *path)
 {
 	if (l->path != NULL && strcmp(l->path, path) == 0)
@@ -125,6 +180,7 @@ static bool begin_path(struct uni_page_live *l, const char *path)
 	free(l->path);
 	l->path = strdup(path);
 	l->patience_ns = PATIENCE_NS;
+	l->whole_only = false;
 	return l->path != NULL;
 }
 
@@ -137,6 +193,8 @@ int uni_page_live_build(struct uni_page_live *l, const char *path, const char *t
 		return -UNI_ENOTSUP;
 	if (!begin_path(l, path))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (l->whole_only)
+		return -UNI_ENOTSUP;
 	rc = look(l, err);
 	if (rc == -UNI_EAGAIN) {
 		l->patience_ns = uni_min(2 * l->patience_ns, (uint64_t)PATIENCE_MAX_NS);

@@ -15,8 +15,8 @@ struct uni_page_live *uni_page_live_create(
 	const struct uni_source_args *args, const struct uni_page_whole *whole);
 void uni_page_live_destroy(struct uni_page_live *l); /* NULL-safe */
 /*
- * What uni_page_build() does, but for the newest samples of all where a vCPU's are not there yet.
- * -UNI_ENOTSUP: it has to, for it is a trace of calls, or was closed.
+ * What uni_page_build() does, but for the newest of all where a vCPU's samples or calls are not
+ * there yet. -UNI_ENOTSUP: it has to, for it was closed, or has more calls than go into the data.
  */
 int uni_page_live_build(struct uni_page_live *l, const char *path, const char *title,
 	struct uni_strbuf *ret, struct uni_err *err);

@@ -307,6 +307,20 @@ static void summarize(const struct run *run, const char *path)
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
 
+/* Also if nothing else is to be said: that there will be no more has a reason. */
+static void say_ends(const struct run *run)
+{
+	struct uni_target_info info;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_sampler_job *job = &run->job[i];
+
+		job->t->ops->info(job->t, &info);
+		if (job->rc == 0 && job->end == UNI_END_GONE && info.ended[0] != '\0')
+			uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
+	}
+}
+
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
 {
 	const struct uni_record_args *args = run->args;
@@ -332,6 +346,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		uni_sdir_remove(path);
 	if (rc == 0 && !args->quiet)
 		summarize(run, path);
+	else if (rc == 0)
+		say_ends(run);
 	return rc;
 }
 

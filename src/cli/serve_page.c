@@ -21,6 +21,7 @@
 #include "cli/serve_build.h"
 #include "cli/serve_child.h"
 #include "cli/signals.h"
+#include "cli/summary.h"
 #include "cli/term.h"
 #include "page/page.h"
 #include "page/store.h"
@@ -187,6 +188,18 @@ static int take_build(struct serve *s, struct uni_err *err)
 	return 0;
 }
 
+/* Why, if the recorder's last words are that. */
+static void say_ended(struct serve *s)
+{
+	const char *why = s->child.said, *kept = strstr(why, UNI_SUMMARY_KEPT);
+
+	if (kept != NULL && strcmp(kept, UNI_SUMMARY_KEPT) == 0)
+		(void)snprintf(
+			s->state.said, sizeof(s->state.said), "%.*s", (int)(kept - why), why);
+	else
+		(void)snprintf(s->state.said, sizeof(s->state.said), "the guest has ended");
+}
+
 static void look_at_child(struct serve *s)
 {
 	bool asked = s->child.asked;
@@ -206,7 +219,7 @@ static void look_at_child(struct serve *s)
 		(void)snprintf(s->state.said, sizeof(s->state.said), "%s",
 			s->child.said[0] != '\0' ? s->child.said : "the recording failed");
 	else if (!asked)
-		(void)snprintf(s->state.said, sizeof(s->state.said), "the guest has ended");
+		say_ended(s);
 	s->never = end == UNI_CHILD_FAILED && s->number == 1 && !s->args->idle && s->built == NULL;
 	if (s->never)
 		return;

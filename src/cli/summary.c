@@ -119,7 +119,7 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	double host_us = uni_quality_host_us(st);
 
 	if (end == UNI_END_GONE)
-		uni_note("%s%s%s; what was collected until then is kept", of, sep,
+		uni_note("%s%s%s" UNI_SUMMARY_KEPT, of, sep,
 			how[0] != '\0' ? how : "the guest ended");
 	/* Without samples there is nothing to say of them. */
 	if (!uni_quality_exits_only(m))

@@ -13,6 +13,7 @@
 #include "cli/record.h"
 #include "cli/scratch.h"
 #include "cli/signals.h"
+#include "cli/summary.h"
 #include "cli/term.h"
 #include "cli/threads.h"
 #include "session/bundle.h"
@@ -264,6 +265,16 @@ static void say_end(const struct run *r)
 		info.ended[0] != '\0' ? info.ended : "the guest ended", (double)r->unseen_ns / 1e9);
 }
 
+/* Also if nothing else is to be said. */
+static void say_why(const struct run *r)
+{
+	struct uni_target_info info;
+
+	r->cfg.t->ops->info(r->cfg.t, &info);
+	if (info.ended[0] != '\0')
+		uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
+}
+
 static void say_missing(const struct run *r)
 {
 	struct uni_target_info info;
@@ -391,6 +402,8 @@ static int write_it(struct run *r, const char *path, struct uni_err *err)
 		rc = rc2;
 	if (rc == 0 && !r->s->quiet)
 		summarize(r, path);
+	else if (rc == 0 && r->end == UNI_TRECORD_GONE)
+		say_why(r);
 	if (rc == 0 && r->end == UNI_TRECORD_LOST)
 		rc = uni_err_set(err, UNI_EBUSY,
 			"ended after %.1f s: somebody else changed what is traced (uniscope trace "

@@ -14,6 +14,7 @@ void uni_blob_deinit(struct uni_blob *b)
 		uni_strbuf_deinit(&b->columns.v[i]->bytes);
 		uni_strbuf_deinit(&b->columns.v[i]->packed);
 		uni_vec_free(&b->columns.v[i]->piece);
+		uni_vec_free(&b->columns.v[i]->parts);
 		free(b->columns.v[i]);
 	}
 	uni_vec_free(&b->columns);
@@ -93,11 +94,16 @@ void uni_blob_describe(const struct uni_blob *b, struct uni_json *j)
 	uni_json_array(j);
 	for (size_t i = 0; i < b->columns.nr; i++) {
 		const struct uni_column *c = b->columns.v[i];
+		uint64_t nr = c->nr, bytes = c->bytes.len;
 
+		for (size_t k = 0; k < c->parts.nr; k++) {
+			nr += c->parts.v[k]->nr;
+			bytes += c->parts.v[k]->bytes.len;
+		}
 		uni_json_object(j);
 		uni_json_kv(str, j, "name", c->name);
-		uni_json_kv(u64, j, "nr", c->nr);
-		uni_json_kv(u64, j, "bytes", c->bytes.len);
+		uni_json_kv(u64, j, "nr", nr);
+		uni_json_kv(u64, j, "bytes", bytes);
 		uni_json_object_end(j);
 	}
 	uni_json_array_end(j);

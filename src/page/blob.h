@@ -30,6 +30,8 @@ struct uni_column {
 	size_t kept;
 	struct uni_strbuf packed;
 	UNI_VEC(struct uni_column_piece) piece;
+	/* Instead of bytes: columns that follow each other, another blob's. */
+	UNI_VEC(struct uni_column *) parts;
 };
 
 /* Out of memory is remembered: uni_blob_failed(). Columns stay where they are. */

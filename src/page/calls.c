@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "page/calls_priv.h"
 #include "page/parts.h"
 #include "page/prune.h"
 #include "page/store.h"
@@ -17,43 +18,7 @@
 #define STORE_MAX  (UINT64_C(256) << 20) /* calls of a store; 16 bytes each */
 #define OUTLINE_PX 2048
 
-struct span {
-	uint64_t begin, duration, off;
-	uint32_t row, node;
-	uint16_t cpu;
-};
-
-/* The store has one for each vCPU. */
-struct kept_row {
-	uint16_t cpu;
-	uint32_t row;
-};
-
-struct row {
-	uint32_t thread, depth;
-	size_t nr;
-	uint16_t cpu; /* the first one's */
-	bool mixed;   /* others have been on another CPU */
-	UNI_VEC(struct kept_row) kept;
-	size_t last; /* of kept: the last call's */
-};
-
-/* Of a thread: its rows by depth, and the nodes of its open calls. */
-struct thread {
-	UNI_VEC(uint32_t) rows, nodes;
-};
-
-struct adder {
-	struct uni_part_calls *ret;
-	const struct uni_timeline *tl;
-	UNI_VEC(uint32_t) frames; /* of functions; UNI_NODE_NONE: not asked yet */
-	UNI_VEC(struct thread) threads;
-	UNI_VEC(struct row) rows;
-	UNI_VEC(struct span) spans; /* empty from when there is a store */
-	const struct uni_page_whole *whole;
-};
-
-static uint32_t frame_of(struct adder *a, uint32_t func)
+static uint32_t frame_of(struct uni_calls_adder *a, uint32_t func)
 {
 	const char *name;
 
@@ -71,10 +36,10 @@ static uint32_t frame_of(struct adder *a, uint32_t func)
 	return a->frames.v[func];
 }
 
-static struct thread *thread_of(struct adder *a, uint32_t number)
+static struct uni_calls_open *thread_of(struct uni_calls_adder *a, uint32_t number)
 {
 	while (number >= a->threads.nr) {
-		if (!uni_vec_push(&a->threads, (struct thread){ 0 }) ||
+		if (!uni_vec_push(&a->threads, (struct uni_calls_open){ 0 }) ||
 			!uni_vec_push(&a->ret->threads, (struct uni_part_thread){ 0 }))
 			return NULL;
 	}
@@ -82,12 +47,12 @@ static struct thread *thread_of(struct adder *a, uint32_t number)
 }
 
 /* Where what is at this depth of the thread goes; UINT32_MAX: out of memory. */
-static uint32_t row_of(struct adder *a, uint32_t thread, uint32_t depth)
+static uint32_t row_of(struct uni_calls_adder *a, uint32_t thread, uint32_t depth)
 {
-	struct thread *t = thread_of(a, thread);
+	struct uni_calls_open *t = thread_of(a, thread);
 
 	while (t != NULL && depth >= t->rows.nr) {
-		struct row r = { .thread = thread, .depth = (uint32_t)t->rows.nr };
+		struct uni_calls_row r = { .thread = thread, .depth = (uint32_t)t->rows.nr };
 
 		if (!uni_vec_push(&t->rows, (uint32_t)a->rows.nr) || !uni_vec_push(&a->rows, r))
 			return UINT32_MAX;
@@ -96,7 +61,7 @@ static uint32_t row_of(struct adder *a, uint32_t thread, uint32_t depth)
 }
 
 /* The store's row for a row's calls on that vCPU; mostly it is the last one's. */
-static int64_t kept_row(struct adder *a, struct row *r, uint16_t cpu)
+static int64_t kept_row(struct uni_calls_adder *a, struct uni_calls_row *r, uint16_t cpu)
 {
 	int64_t row;
 	size_t i = 0;
@@ -109,12 +74,12 @@ static int64_t kept_row(struct adder *a, struct row *r, uint16_t cpu)
 	if (i < r->kept.nr)
 		return r->kept.v[i].row;
 	row = uni_page_store_row(a->ret->store, r->thread, r->depth, cpu);
-	if (row >= 0 && !uni_vec_push(&r->kept, ((struct kept_row){ cpu, (uint32_t)row })))
+	if (row >= 0 && !uni_vec_push(&r->kept, ((struct uni_calls_kept){ cpu, (uint32_t)row })))
 		return -UNI_ENOMEM;
 	return row;
 }
 
-static int keep(struct adder *a, const struct span *s)
+static int keep(struct uni_calls_adder *a, const struct uni_calls_span *s)
 {
 	int64_t row = kept_row(a, &a->rows.v[s->row], s->cpu);
 
@@ -124,7 +89,7 @@ static int keep(struct adder *a, const struct span *s)
 }
 
 /* They have become too many to be sent to a page. */
-static int begin_store(struct adder *a)
+static int begin_store(struct uni_calls_adder *a)
 {
 	int rc = 0;
 
@@ -137,9 +102,9 @@ static int begin_store(struct adder *a)
 	return rc;
 }
 
-static int add_span(struct adder *a, const struct span *s)
+static int add_span(struct uni_calls_adder *a, const struct uni_calls_span *s)
 {
-	struct row *r = &a->rows.v[s->row];
+	struct uni_calls_row *r = &a->rows.v[s->row];
 
 	if (r->nr++ == 0)
 		r->cpu = s->cpu;
@@ -151,9 +116,10 @@ static int add_span(struct adder *a, const struct span *s)
 	return a->whole->calls != 0 && a->spans.nr > a->whole->calls ? begin_store(a) : 0;
 }
 
-static int add(struct adder *a, const struct uni_call_event *e, uint32_t depth, uint32_t node)
+static int add(
+	struct uni_calls_adder *a, const struct uni_call_event *e, uint32_t depth, uint32_t node)
 {
-	struct span s = { .begin = e->ns, .node = node, .cpu = e->cpu };
+	struct uni_calls_span s = { .begin = e->ns, .node = node, .cpu = e->cpu };
 
 	if (e->type == UNI_CALL_LEAVE) {
 		s.duration = uni_min(e->duration, e->ns);
@@ -172,7 +138,7 @@ static int add(struct adder *a, const struct uni_call_event *e, uint32_t depth, 
 }
 
 /* Below the newest open call of the thread. */
-static uint32_t child(struct adder *a, const struct thread *t, uint32_t func)
+static uint32_t child(struct uni_calls_adder *a, const struct uni_calls_open *t, uint32_t func)
 {
 	uint32_t top = t->nodes.nr != 0 ? t->nodes.v[t->nodes.nr - 1] : UNI_NODE_ROOT;
 	uint32_t frame = frame_of(a, func);
@@ -180,7 +146,8 @@ static uint32_t child(struct adder *a, const struct thread *t, uint32_t func)
 	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->ret->tree, top, frame);
 }
 
-static int leave(struct adder *a, struct thread *t, const struct uni_call_event *e)
+static int leave(
+	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e)
 {
 	/* A call of which only the end is there. */
 	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->nodes.nr <= e->depth)
@@ -191,13 +158,14 @@ static int leave(struct adder *a, struct thread *t, const struct uni_call_event 
 	return add(a, e, (uint32_t)t->nodes.nr, t->nodes.v[t->nodes.nr]);
 }
 
-static int one(struct adder *a, const struct uni_call_event *e)
+int uni_calls_adder_put(struct uni_calls_adder *a, const struct uni_call_event *e)
 {
-	struct thread *t;
+	struct uni_calls_open *t;
 	uint32_t node;
 
 	if (e->type == UNI_CALL_LOST)
 		a->ret->lost += e->count;
+	a->told = a->told || (e->type == UNI_CALL_EXT && e->cls >= UNI_TRACE_CLASS_USER);
 	if (e->type != UNI_CALL_ENTER && e->type != UNI_CALL_LEAVE && e->type != UNI_CALL_LEAF &&
 		e->type != UNI_CALL_ENTRY)
 		return 0;
@@ -212,7 +180,7 @@ static int one(struct adder *a, const struct uni_call_event *e)
 	return node != UNI_NODE_NONE && uni_vec_push(&t->nodes, node) ? 0 : -UNI_ENOMEM;
 }
 
-static int read_all(struct adder *a)
+int uni_calls_adder_read(struct uni_calls_adder *a)
 {
 	const struct uni_call_event *e;
 	size_t nr;
@@ -220,14 +188,14 @@ static int read_all(struct adder *a)
 
 	while ((rc = a->tl->read(a->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
-			rc = one(a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+			rc = uni_calls_adder_put(a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
 		if (rc < 0)
 			break;
 	}
 	return rc;
 }
 
-static void put_rows(struct adder *a, struct uni_blob *b)
+void uni_calls_put_rows(const struct uni_calls_adder *a, struct uni_blob *b)
 {
 	struct uni_column *thread = uni_blob_column(b, "r.thread");
 	struct uni_column *depth = uni_blob_column(b, "r.depth");
@@ -241,7 +209,7 @@ static void put_rows(struct adder *a, struct uni_blob *b)
 }
 
 /* order[]: the spans by row, each row's as they came. */
-static void put_spans(struct adder *a, struct uni_blob *b, const uint32_t *order)
+static void put_spans(struct uni_calls_adder *a, struct uni_blob *b, const uint32_t *order)
 {
 	struct uni_column *gap = uni_blob_column(b, "c.gap"), *dur = uni_blob_column(b, "c.dur");
 	struct uni_column *off = uni_blob_column(b, "c.off"), *cpu = uni_blob_column(b, "c.cpu");
@@ -249,15 +217,12 @@ static void put_spans(struct adder *a, struct uni_blob *b, const uint32_t *order
 	uint64_t at = 0;
 
 	for (size_t i = 0; i < a->spans.nr; i++) {
-		const struct span *s = &a->spans.v[order[i]];
+		const struct uni_calls_span *s = &a->spans.v[order[i]];
 
 		if (i == 0 || s->row != a->spans.v[order[i - 1]].row)
 			at = a->ret->first_ns;
-		/* One that was seen to end late may seem to overlap with the next. */
 		uni_column_put(gap, s->begin > at ? s->begin - at : 0);
-		uni_column_put(dur, s->begin > at
-					    ? s->duration
-					    : s->duration - uni_min(at - s->begin, s->duration));
+		uni_column_put(dur, uni_calls_span_left(s, at));
 		uni_column_put(off, s->off);
 		uni_column_put(cpu, s->cpu);
 		uni_column_put(node, s->node);
@@ -265,7 +230,7 @@ static void put_spans(struct adder *a, struct uni_blob *b, const uint32_t *order
 	}
 }
 
-static int put_all(struct adder *a, struct uni_blob *b)
+static int put_all(struct uni_calls_adder *a, struct uni_blob *b)
 {
 	_cleanup_free_ uint32_t *order = calloc(a->spans.nr + 1, sizeof(*order));
 	_cleanup_free_ size_t *next = calloc(a->rows.nr + 1, sizeof(*next));
@@ -279,13 +244,13 @@ static int put_all(struct adder *a, struct uni_blob *b)
 		order[next[a->spans.v[i].row]++] = (uint32_t)i;
 		a->ret->first_ns = uni_min(a->ret->first_ns, a->spans.v[i].begin);
 	}
-	put_rows(a, b);
+	uni_calls_put_rows(a, b);
 	put_spans(a, b, order);
 	return 0;
 }
 
 /* Of the columns, whose names of nodes are those of the new tree from now on. */
-static int prune(struct adder *a, uint32_t max)
+static int prune(struct uni_calls_adder *a, uint32_t max)
 {
 	struct uni_page_store *store = a->ret->store;
 	uint64_t nr = uni_profile_nr_nodes(a->ret->tree);
@@ -310,7 +275,7 @@ static int prune(struct adder *a, uint32_t max)
 }
 
 /* What the columns have of a store: its rows as on a screen, and the sums of all. */
-static int put_outline(struct adder *a, struct uni_blob *b)
+static int put_outline(struct uni_calls_adder *a, struct uni_blob *b)
 {
 	struct uni_page_store *store = a->ret->store;
 	uint32_t nr = (uint32_t)uni_profile_nr_nodes(a->ret->tree);
@@ -334,9 +299,9 @@ static int put_outline(struct adder *a, struct uni_blob *b)
 
 /* Where nothing tells threads apart, each CPU is one; the columns of an outline do not say which.
  */
-static void name_by_cpu(struct adder *a, uint32_t thread, struct uni_part_thread *t)
+static void name_by_cpu(struct uni_calls_adder *a, uint32_t thread, struct uni_part_thread *t)
 {
-	const struct row *r;
+	const struct uni_calls_row *r;
 
 	if (a->ret->store == NULL || strcmp(t->name, "tid") != 0 || t->number != 0 ||
 		a->threads.v[thread].rows.nr == 0)
@@ -346,7 +311,7 @@ static void name_by_cpu(struct adder *a, uint32_t thread, struct uni_part_thread
 		(void)snprintf(t->name, sizeof(t->name), "on vCPU %u", r->cpu);
 }
 
-static void name_threads(struct adder *a)
+void uni_calls_name_threads(struct uni_calls_adder *a)
 {
 	for (uint32_t i = 0; i < a->ret->threads.nr; i++) {
 		struct uni_part_thread *t = &a->ret->threads.v[i];
@@ -357,7 +322,7 @@ static void name_threads(struct adder *a)
 	}
 }
 
-static void adder_deinit(struct adder *a)
+void uni_calls_adder_deinit(struct uni_calls_adder *a)
 {
 	for (size_t i = 0; i < a->threads.nr; i++) {
 		uni_vec_free(&a->threads.v[i].rows);
@@ -374,28 +339,30 @@ static void adder_deinit(struct adder *a)
 int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl,
 	const struct uni_page_whole *whole, struct uni_part_calls *ret, struct uni_err *err)
 {
-	struct adder a = { .ret = ret, .tl = tl, .whole = whole };
+	struct uni_calls_adder a = { .ret = ret, .tl = tl, .whole = whole };
 	int rc = -UNI_ENOMEM;
 
 	ret->tree = uni_profile_create();
 	if (ret->tree != NULL) {
 		uni_profile_set_unit(ret->tree, "ns");
-		rc = read_all(&a);
+		rc = uni_calls_adder_read(&a);
 	}
 	if (rc == 0)
 		rc = ret->store != NULL ? put_outline(&a, b) : put_all(&a, b);
 	if (rc == 0)
 		rc = uni_profile_finish(ret->tree);
 	if (rc == 0) {
-		name_threads(&a);
+		uni_calls_name_threads(&a);
 		uni_part_tree(b, "c", ret->tree);
 	}
-	adder_deinit(&a);
+	uni_calls_adder_deinit(&a);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
 }
 
 void uni_part_calls_deinit(struct uni_part_calls *c)
 {
+	if (c->borrowed)
+		return;
 	uni_profile_destroy(c->tree);
 	uni_vec_free(&c->threads);
 	uni_page_store_destroy(c->store);

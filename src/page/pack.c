@@ -161,6 +161,8 @@ void uni_pack_column(struct uni_pack *p, struct uni_column *c)
 {
 	size_t done = 0;
 
+	for (size_t i = 0; i < c->parts.nr; i++)
+		uni_pack_column(p, c->parts.v[i]);
 	if (p->id == 0)
 		pack_pieces(c);
 	if (p->id == 0 && c->piece.nr != 0 && p->rc == 0) {

@@ -165,7 +165,9 @@ static int gather(struct page *p, struct uni_err *err)
 		rc = uni_part_growing(&p->blob, in->growing, &p->samples);
 	else if (in->rec != NULL)
 		rc = uni_part_samples(&p->blob, in, &p->samples, err);
-	if (rc == 0 && in->timeline != NULL)
+	if (rc == 0 && in->calls != NULL)
+		rc = uni_part_calls_growing(&p->blob, in->calls, &p->calls);
+	else if (rc == 0 && in->timeline != NULL)
 		rc = uni_part_calls(&p->blob, in->timeline, &in->whole, &p->calls, err);
 	if (rc == 0 && in->promises != NULL)
 		rc = uni_part_promises(&p->blob, in->promises, in->max_promises, &p->promises);

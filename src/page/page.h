@@ -26,6 +26,7 @@ struct uni_page_whole {
 };
 
 struct uni_page_growing;
+struct uni_page_calls;
 
 /* What there is to show; each may be NULL. All borrowed. */
 struct uni_page_input {
@@ -38,6 +39,7 @@ struct uni_page_input {
 	struct uni_page_growing *growing;    /* instead of reading rec; alone */
 	const struct uni_profile *profile;   /* instead of rec: without times */
 	const struct uni_timeline *timeline; /* is read to its end */
+	struct uni_page_calls *calls;	     /* instead of it: alone, too */
 	const struct uni_promise_model *promises;
 	uint64_t max_promises;		     /* 0: UNI_PAGE_PROMISES_MAX */
 	const struct uni_page_input *beside; /* whose timeline and promises go beside these */
@@ -59,6 +61,25 @@ void uni_page_growing_destroy(struct uni_page_growing *g); /* NULL-safe */
 /* In the order of time, each kind. 0 or -UNI_ENOMEM. */
 int uni_page_growing_sample(void *growing, const struct uni_sample *s);
 int uni_page_growing_exit(void *growing, const struct uni_stream_exit *e);
+
+/*
+ * The same of calls, as their timeline has more of them: as long as they are at most whole->calls.
+ */
+struct uni_page_calls;
+
+/* tl must outlive it; it may come to its end again and again. NULL: out of memory. */
+struct uni_page_calls *uni_page_calls_create(
+	const struct uni_timeline *tl, const struct uni_page_whole *whole);
+void uni_page_calls_destroy(struct uni_page_calls *g); /* NULL-safe */
+/*
+ * What the timeline has by now, and how what is open then would end (uni_calls_ends()), borrowed:
+ * it stays until the next look. 0, -UNI_ENOTSUP: they are too many; or -UNI_ENOMEM.
+ */
+int uni_page_calls_read(struct uni_page_calls *g);
+int uni_page_calls_end(struct uni_page_calls *g, const struct uni_call_event *end, size_t nr);
+/* Did the guest tell of anything but calls, such as threads and promises? */
+bool uni_page_calls_told(const struct uni_page_calls *g);
+bool uni_page_calls_too_many(const struct uni_page_calls *g);
 
 /* What did not get into the page. */
 struct uni_page_left {

@@ -46,10 +46,14 @@ struct uni_part_calls {
 	uint64_t first_ns, nr, lost, left_out;
 	uint32_t flat;		      /* nodes of the tree that others stand for: page/prune.h */
 	struct uni_page_store *store; /* owned; NULL: all of them are in the columns */
+	bool borrowed;		      /* all of it is another one's */
 };
 /* Of more calls than whole there is a store, and an outline in the columns. */
 int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl,
 	const struct uni_page_whole *whole, struct uni_part_calls *ret, struct uni_err *err);
+/* What was read so far. */
+int uni_part_calls_growing(
+	struct uni_blob *b, struct uni_page_calls *g, struct uni_part_calls *ret);
 void uni_part_calls_deinit(struct uni_part_calls *c);
 
 /* Threads and promises. */

@@ -6,12 +6,22 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/checked.h"
 
 #define CONNECTION_BYTES (32 * 1024)
 #define IDLE_S		 30 /* a client that neither reads nor asks for so long is given up */
 #define BLOCK		 (64 * 1024)
+#define ROUNDS		 8 /* of one uni_httpd_run() */
+#define BACKLOG		 1024u
+
+/* A client, of which there may be only so many. */
+struct client {
+	struct MHD_Connection *c;
+	struct client *next, **prev;
+	bool shed; /* it was told to go */
+};
 
 struct stream {
 	struct uni_httpd *h;
@@ -25,6 +35,10 @@ struct uni_httpd {
 	struct MHD_Daemon *daemon;
 	struct uni_httpd_cfg cfg;
 	struct stream *streams;
+	/* Those that are not being answered, who asked for nothing for longest first. */
+	struct client *idle, **idle_end;
+	unsigned nr_clients, nr_shed;
+	bool again; /* some just go: only then it waits for others again, in a further run */
 	uint16_t port;
 	int fd;
 };
@@ -41,6 +55,78 @@ void uni_httpd_refuse(struct uni_httpd_reply *ret, unsigned status, const char *
 	ret->type = "text/plain; charset=utf-8";
 	uni_strbuf_reset(&ret->body);
 	uni_strbuf_addf(&ret->body, "%s\n", why);
+}
+
+static void idle_add(struct uni_httpd *h, struct client *c)
+{
+	c->next = NULL;
+	c->prev = h->idle_end;
+	*h->idle_end = c;
+	h->idle_end = &c->next;
+}
+
+/* Nothing of one that is not in there. */
+static void idle_remove(struct uni_httpd *h, struct client *c)
+{
+	if (c->prev == NULL)
+		return;
+	*c->prev = c->next;
+	if (c->next != NULL)
+		c->next->prev = c->prev;
+	else
+		h->idle_end = c->prev;
+	c->prev = NULL;
+}
+
+static void on_client(void *cls, struct MHD_Connection *conn, void **state,
+	enum MHD_ConnectionNotificationCode what)
+{
+	struct uni_httpd *h = cls;
+	struct client *c = *state;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		c = calloc(1, sizeof(*c));
+		*state = c;
+		if (c == NULL)
+			return;
+		c->c = conn;
+		h->nr_clients++;
+		idle_add(h, c);
+	} else if (c != NULL) {
+		idle_remove(h, c);
+		h->nr_clients--;
+		h->nr_shed -= c->shed;
+		free(c);
+		*state = NULL;
+	}
+}
+
+static struct client *client_of(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info != NULL ? info->socket_context : NULL;
+}
+
+/*
+ * Who connects and asks for nothing, or never ends asking, keeps nobody out: before there is no
+ * room for one more, those go who have done so for longest.
+ */
+static void shed(struct uni_httpd *h)
+{
+	const unsigned most = h->cfg.connections_max - h->cfg.connections_max / 4;
+
+	for (struct client *c = h->idle; c != NULL && h->nr_clients - h->nr_shed > most;
+		c = c->next) {
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(c->c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		if (c->shed || info == NULL)
+			continue;
+		c->shed = shutdown(info->connect_fd, SHUT_RDWR) == 0;
+		h->nr_shed += c->shed;
+	}
 }
 
 static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
@@ -162,6 +248,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	struct uni_httpd *h = cls;
 	struct request *q = *state;
 	struct uni_httpd_reply reply = { .status = 200 };
+	struct client *client = client_of(c);
 	enum MHD_Result ok;
 
 	if (q == NULL) {
@@ -173,6 +260,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		*len = 0;
 		return MHD_YES;
 	}
+	if (client != NULL)
+		idle_remove(h, client);
 	uni_strbuf_init(&reply.body);
 	h->cfg.request(h->cfg.ctx,
 		&(struct uni_httpd_request){ .method = method,
@@ -194,8 +283,14 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 static void on_end(
 	void *cls, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how)
 {
+	struct client *client = client_of(c);
+
 	free(*state);
 	*state = NULL;
+	if (client != NULL) {
+		idle_remove(cls, client);
+		idle_add(cls, client);
+	}
 }
 
 static int learn(struct uni_httpd *h, struct uni_err *err)
@@ -222,13 +317,14 @@ int uni_httpd_create(const struct uni_httpd_cfg *cfg, struct uni_httpd **ret, st
 	if (h == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	h->cfg = *cfg;
+	h->idle_end = &h->idle;
 	errno = 0;
 	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, cfg->port, NULL,
 		NULL, on_request, h, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&addr,
-		MHD_OPTION_CONNECTION_LIMIT, cfg->connections_max,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_LISTEN_BACKLOG_SIZE, BACKLOG, MHD_OPTION_CONNECTION_LIMIT,
+		cfg->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_NOTIFY_COMPLETED,
-		on_end, NULL, MHD_OPTION_END);
+		on_end, h, MHD_OPTION_NOTIFY_CONNECTION, on_client, h, MHD_OPTION_END);
 	if (h->daemon == NULL)
 		rc = uni_err_set(err, errno == EADDRINUSE ? UNI_EBUSY : UNI_EIO,
 			"cannot listen on 127.0.0.1:%u: %s%s", cfg->port,
@@ -279,12 +375,22 @@ int uni_httpd_timeout(const struct uni_httpd *h, int most_ms)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
+	if (h->again)
+		return uni_min(most_ms, 1);
 	return MHD_get_timeout(h->daemon, &ms) == MHD_YES && ms < (unsigned)most_ms ? (int)ms
 										    : most_ms;
 }
 
 int uni_httpd_run(struct uni_httpd *h, struct uni_err *err)
 {
-	return MHD_run(h->daemon) == MHD_YES ? 0
-					     : uni_err_set(err, UNI_EIO, "the HTTP server failed");
+	h->again = true;
+	for (int i = 0; h->again && i < ROUNDS; i++) {
+		unsigned before = h->nr_clients;
+
+		if (MHD_run(h->daemon) != MHD_YES)
+			return uni_err_set(err, UNI_EIO, "the HTTP server failed");
+		shed(h);
+		h->again = h->nr_shed != 0 || h->nr_clients < before;
+	}
+	return 0;
 }

@@ -14,15 +14,6 @@ struct uni_follow {
 	const struct uni_follow_taker *to;
 };
 
-static bool is_traced(const struct uni_session *s)
-{
-	for (uint32_t i = 0; i < s->nr_guests; i++) {
-		if (s->guest[i]->meta.trace.nr_cpus != 0)
-			return true;
-	}
-	return false;
-}
-
 int uni_follow_open(
 	const char *path, uint64_t patience_ns, struct uni_follow **ret, struct uni_err *err)
 {
@@ -32,8 +23,8 @@ int uni_follow_open(
 	if (f == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = uni_recording_open_bare(path, &f->rec, err);
-	if (rc == 0 && (f->rec->session.closed || is_traced(&f->rec->session)))
-		rc = uni_err_set(err, UNI_ENOTSUP, "%s does not go on, or holds calls", path);
+	if (rc == 0 && f->rec->session.closed)
+		rc = uni_err_set(err, UNI_ENOTSUP, "%s does not go on", path);
 	if (rc == 0) {
 		f->counts = uni_recounts_create(f->rec);
 		if (f->counts == NULL)
@@ -71,13 +62,29 @@ uint64_t uni_follow_torn(const struct uni_follow *f)
 	return f->samples.torn + f->exits.torn;
 }
 
+/* How counters of its CPUs go with the host's time. */
+static bool is_same_trace(const struct uni_record_trace *x, const struct uni_record_trace *y)
+{
+	bool same = x->nr_cpus == y->nr_cpus && strcmp(x->mode, y->mode) == 0 &&
+		    memcmp(x->info.uuid, y->info.uuid, sizeof(x->info.uuid)) == 0;
+
+	for (uint32_t i = 0; same && i < x->nr_cpus; i++) {
+		const struct uni_record_clock *a = &x->cpu[i].clock, *b = &y->cpu[i].clock;
+
+		same = a->cycles == b->cycles && a->ns == b->ns && a->hz == b->hz &&
+		       a->error_ns == b->error_ns;
+	}
+	return same;
+}
+
 /* By what addresses are named. */
 static bool is_same_guest(const struct uni_session_guest *a, const struct uni_session_guest *b)
 {
 	const struct uni_record_meta *x = &a->meta, *y = &b->meta;
 
 	if (memcmp(a->uuid, b->uuid, sizeof(a->uuid)) != 0 || x->bias != y->bias ||
-		strcmp(x->image_id, y->image_id) != 0 || x->nr_more != y->nr_more)
+		strcmp(x->image_id, y->image_id) != 0 || x->nr_more != y->nr_more ||
+		!is_same_trace(&x->trace, &y->trace))
 		return false;
 	for (uint32_t i = 0; i < x->nr_more; i++) {
 		if (x->more[i].bias != y->more[i].bias || strcmp(x->more[i].id, y->more[i].id) != 0)

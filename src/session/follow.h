@@ -11,8 +11,8 @@
 
 struct uni_follow; /* opaque */
 
-/* -UNI_ENOTSUP: it was closed, or holds a trace of calls. patience_ns: a vCPU that tells nothing
- * for so long is not waited for. */
+/* -UNI_ENOTSUP: it was closed. Calls are not handed out: session/tfollow.h. patience_ns: a vCPU
+ * that tells nothing for so long is not waited for. */
 int uni_follow_open(
 	const char *path, uint64_t patience_ns, struct uni_follow **ret, struct uni_err *err);
 void uni_follow_close(struct uni_follow *f); /* NULL-safe */

@@ -59,22 +59,40 @@ static enum uni_trace_mode mode_of(const struct uni_record_trace *t)
 }
 
 /* Switch records name threads by the address of what the guest keeps of them. */
-static int name_threads(
-	struct uni_tinput *t, const struct uni_recorded_guest *g, struct uni_err *err)
+int uni_tinput_names(const struct uni_recorded_guest *g, struct uni_trace_thread_name **ret,
+	struct uni_trace_input *in, struct uni_err *err)
 {
+	struct uni_trace_thread_name *thread;
+
+	in->thread = NULL;
+	in->nr_threads = 0;
 	if (g->nr_thread == 0)
 		return 0;
-	t->thread = calloc(g->nr_thread, sizeof(*t->thread));
-	if (t->thread == NULL)
+	thread = calloc(g->nr_thread, sizeof(*thread));
+	if (thread == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	for (size_t i = 0; i < g->nr_thread; i++)
-		t->thread[i] = (struct uni_trace_thread_name){ .id = g->thread[i].object,
+		thread[i] = (struct uni_trace_thread_name){ .id = g->thread[i].object,
 			.number =
 				g->thread[i].has_number ? g->thread[i].number : g->thread[i].object,
 			.name = g->thread[i].name };
-	t->in.thread = t->thread;
-	t->in.nr_threads = g->nr_thread;
+	*ret = thread;
+	in->thread = thread;
+	in->nr_threads = g->nr_thread;
 	return 0;
+}
+
+void uni_tinput_describe(const struct uni_record_trace *trace, struct uni_trace_input *ret)
+{
+	ret->info = trace->info;
+	ret->info.nr_cpus = trace->nr_cpus;
+	ret->info.tsc_hz = trace->cpu[0].clock.hz;
+	ret->mode = mode_of(trace);
+}
+
+struct uni_trace_clock uni_tinput_clock(const struct uni_record_clock *c)
+{
+	return (struct uni_trace_clock){ .tsc = c->cycles, .ns = c->ns, .error_ns = c->error_ns };
 }
 
 static int open_all(
@@ -82,19 +100,12 @@ static int open_all(
 {
 	const struct uni_recorded_guest g = uni_recording_guest(rec, guest);
 	const struct uni_record_trace *trace = &g.meta->trace;
-	int rc = name_threads(t, &g, err);
+	int rc = uni_tinput_names(&g, &t->thread, &t->in, err);
 
-	t->in.info = trace->info;
-	t->in.info.nr_cpus = trace->nr_cpus;
-	t->in.info.tsc_hz = trace->cpu[0].clock.hz;
+	uni_tinput_describe(trace, &t->in);
 	t->in.cpu = t->stream;
-	t->in.mode = mode_of(trace);
 	for (uint32_t i = 0; rc == 0 && i < trace->nr_cpus; i++) {
-		const struct uni_record_clock *c = &trace->cpu[i].clock;
-
-		t->stream[i].clock = (struct uni_trace_clock){
-			.tsc = c->cycles, .ns = c->ns, .error_ns = c->error_ns
-		};
+		t->stream[i].clock = uni_tinput_clock(&trace->cpu[i].clock);
 		rc = map_stream(rec, guest, i, &t->stream[i], err);
 	}
 	return rc;

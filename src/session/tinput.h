@@ -21,4 +21,11 @@ const struct uni_trace_input *uni_tinput_get(const struct uni_tinput *t);
 /* The first traced guest of a session. -UNI_ENOENT: there is none. */
 int uni_tinput_find(const struct uni_recording *rec, uint32_t *guest_ret, struct uni_err *err);
 
+/* Parts of it, for who follows one (session/tfollow.h): all but streams and names; a CPU's clock;
+ * names, of which *ret is the caller's to free. */
+void uni_tinput_describe(const struct uni_record_trace *trace, struct uni_trace_input *ret);
+struct uni_trace_clock uni_tinput_clock(const struct uni_record_clock *c);
+int uni_tinput_names(const struct uni_recorded_guest *g, struct uni_trace_thread_name **ret,
+	struct uni_trace_input *in, struct uni_err *err);
+
 #endif

@@ -57,11 +57,11 @@ static bool is_newest(const struct uni_tlast *l, unsigned cpu)
 	       l->cpu[cpu].packets == uni_ring_stats(l->ring, cpu)->packets + 1;
 }
 
-void uni_tlast_look(struct uni_tlast *l)
+void uni_tlast_look(struct uni_tlast *l, bool again)
 {
 	uint64_t now_ns = uni_now_ns();
 
-	if (l->looked_ns != 0 && now_ns - l->looked_ns < UNI_TLAST_EACH_NS)
+	if (!again && l->looked_ns != 0 && now_ns - l->looked_ns < UNI_TLAST_EACH_NS)
 		return;
 	l->looked_ns = now_ns;
 	for (uint32_t i = 0; i < uni_ring_info(l->ring)->nr_cpus; i++) {

@@ -7,6 +7,7 @@
 #ifndef UNI_SESSION_TLAST_H
 #define UNI_SESSION_TLAST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "trace/ring.h"
@@ -19,8 +20,9 @@ struct uni_tlast; /* opaque */
 struct uni_tlast *uni_tlast_create(struct uni_ring *r);
 void uni_tlast_destroy(struct uni_tlast *l); /* NULL-safe */
 
-/* Looks, if it is time to; after a poll of all CPUs. */
-void uni_tlast_look(struct uni_tlast *l);
+/* Looks, if it is time to; after a poll of all CPUs. again: in any case, for parts were given out
+ * (uni_ring_take()) of what was seen, but not the calls that were only begun. */
+void uni_tlast_look(struct uni_tlast *l, bool again);
 
 /* The guest is gone: gives out what was seen and came with no poll since, as a poll would. Returns
  * what fn does. *unseen_ns_ret: the guest may have been recording for so long since. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hurry.h"
 #include "session/tlast.h"
+#include "session/tparts.h"
 #include "target/guard.h"
 
 #define BUSY_NAP_NS  (500 * UNI_NSEC_PER_USEC)
@@ -261,7 +262,28 @@ static bool is_over(const struct uni_trecord_cfg *cfg, uint64_t elapsed_ns, uint
 	return true;
 }
 
-static int run(const struct uni_trecord_cfg *cfg, struct uni_tlast *last, uint64_t begin_ns,
+struct looks {
+	struct uni_tlast *last;
+	struct uni_tparts *parts;
+};
+
+/* All CPUs once, and those that are slow to fill a sub-buffer. */
+static int look(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t now_ns,
+	uint64_t *packets_ret, bool *enough_ret)
+{
+	int rc = poll_all(cfg, packets_ret, enough_ret), given = 0;
+
+	/* A watcher sees open sub-buffers as it is. */
+	if (rc == 0 && cfg->watcher == NULL)
+		given = uni_tparts_look(l->parts, now_ns, put, (void *)(uintptr_t)cfg);
+	if (rc == 0 && given < 0)
+		rc = unless_late(given);
+	if (rc == 0)
+		uni_tlast_look(l->last, given > 0);
+	return rc;
+}
+
+static int run(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t begin_ns,
 	enum uni_trecord_end *ret, struct uni_err *err)
 {
 	uint64_t shown_ns = begin_ns, look_ns = 0, ours_ns = 0, named_ns = begin_ns;
@@ -276,7 +298,7 @@ static int run(const struct uni_trecord_cfg *cfg, struct uni_tlast *last, uint64
 			look_ns = look_at_clocks(cfg);
 		if (cfg->host != NULL)
 			uni_thost_look(cfg->host, cfg->t);
-		rc = poll_all(cfg, &packets, &enough);
+		rc = look(cfg, l, now_ns, &packets, &enough);
 		/* Memory of a destroyed domain can be read for as long as it is mapped. */
 		if (is_gone(cfg, rc)) {
 			*ret = UNI_TRECORD_GONE;
@@ -284,7 +306,6 @@ static int run(const struct uni_trecord_cfg *cfg, struct uni_tlast *last, uint64
 		}
 		if (rc != 0)
 			return ring_failed(cfg, rc, err);
-		uni_tlast_look(last);
 		progress(cfg, begin_ns, &shown_ns);
 		if (cfg->names_each_ns != 0 && now_ns - named_ns >= cfg->names_each_ns) {
 			take_names(cfg);
@@ -301,22 +322,25 @@ static int run(const struct uni_trecord_cfg *cfg, struct uni_tlast *last, uint64
 int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret,
 	uint64_t *unseen_ns_ret, struct uni_err *err)
 {
-	struct uni_tlast *last = uni_tlast_create(uni_tracer_ring(cfg->tracer));
+	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+	struct looks l = { uni_tlast_create(ring), uni_tparts_create(ring) };
 	uint64_t begin_ns = uni_now_ns();
 	struct patience p = { .cfg = cfg, .stops = true };
-	int rc;
+	int rc = 0;
 
 	*unseen_ns_ret = 0;
-	if (last == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (l.last == NULL || l.parts == NULL)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (cfg->duration_ns != 0)
 		p.until_ns = begin_ns + cfg->duration_ns;
 	be_patient(cfg, &p);
-	rc = run(cfg, last, begin_ns, ret, err);
+	if (rc == 0)
+		rc = run(cfg, &l, begin_ns, ret, err);
 	be_patient(cfg, NULL);
 	if (rc == 0 && *ret == UNI_TRECORD_GONE)
-		(void)uni_tlast_put(last, put, (void *)(uintptr_t)cfg, unseen_ns_ret);
-	uni_tlast_destroy(last);
+		(void)uni_tlast_put(l.last, put, (void *)(uintptr_t)cfg, unseen_ns_ret);
+	uni_tlast_destroy(l.last);
+	uni_tparts_destroy(l.parts);
 	return rc;
 }
 
@@ -447,54 +471,4 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	for (uint32_t i = 0; i < nr_cpus(cfg); i++)
 		uni_tstream_end(cfg->out, i, k->now[i].lost, k->now[i].words, k->now[i].extra);
 	return 0;
-}
-
-bool uni_trecord_runs(const struct uni_trecord_cfg *cfg)
-{
-	struct uni_target_info info;
-
-	cfg->t->ops->info(cfg->t, &info);
-	return (cfg->t->ops->caps(cfg->t) & (UNI_CAP_DEAD | UNI_CAP_STILL)) == 0 &&
-	       info.rest[0] == '\0' && !info.stopped;
-}
-
-/* By offset or by records that were seen being made, at a rate that somebody knows. */
-static bool is_known(const struct uni_record_clock *c, uint64_t guest_hz)
-{
-	return c->error_ns != UINT64_MAX || (c->ns != 0 && guest_hz != 0);
-}
-
-void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_trace *ret)
-{
-	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
-	uint32_t nr = uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX);
-	const struct uni_record_clock *known = NULL;
-
-	uni_tclock_settle(cfg->clock);
-	for (uint32_t i = 0; i < nr; i++) {
-		struct uni_record_trace_cpu *c = &ret->cpu[i];
-		const struct uni_ring_stats *st = uni_ring_stats(ring, i);
-
-		uni_tstream_stats(cfg->out, i, c);
-		c->lapped = st->lapped;
-		c->torn = st->torn;
-		uni_tclock_result(cfg->clock, uni_ring_info(ring), i, &c->clock);
-		if (known == NULL && c->clock.error_ns != UINT64_MAX)
-			known = &c->clock;
-	}
-	/* Counters of one machine are one counter, as a rule: better than nothing for those CPUs
-	 * that recorded too little to tell. */
-	for (uint32_t i = 0; i < nr; i++) {
-		struct uni_record_clock *c = &ret->cpu[i].clock;
-
-		if (known != NULL && c->error_ns == UINT64_MAX) {
-			*c = *known;
-			c->error_ns = UINT64_MAX;
-			(void)snprintf(c->source, sizeof(c->source), "other-cpu");
-		}
-	}
-	if (cfg->host != NULL)
-		ret->on_cpu = cfg->host->all;
-	if (!is_known(&ret->cpu[0].clock, ret->info.tsc_hz))
-		ret->end_ns = 0;
 }

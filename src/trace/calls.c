@@ -361,6 +361,86 @@ void uni_calls_more(struct uni_calls *s)
 	peek_all(&s->walk);
 }
 
+int uni_calls_grown(struct uni_calls *s, uint64_t until)
+{
+	struct uni_walk *w = &s->walk;
+
+	w->to = until;
+	s->name_of.nr = 0;
+	for (uint32_t i = 0; i < w->nr_cpus; i++) {
+		struct uni_walk_cpu *c = &w->cpu[i];
+
+		if (uni_walk_has_next(c))
+			continue;
+		uni_walk_peek(w, c);
+		if (uni_walk_has_next(c) && c->next < w->end)
+			return -UNI_EAGAIN;
+	}
+	return 0;
+}
+
+static void close_copy(struct uni_calls *s)
+{
+	for (uint32_t i = 0; s->walk.thread != NULL && i < s->walk.nr_threads; i++)
+		free(s->walk.thread[i].frame);
+	free(s->walk.thread);
+	free(s->walk.cpu);
+	uni_vec_free(&s->event);
+	free(s);
+}
+
+/* What ends of calls change; all else is borrowed. */
+static struct uni_calls *copy_of(const struct uni_calls *s)
+{
+	const struct uni_walk *w = &s->walk;
+	struct uni_calls *c = malloc(sizeof(*c));
+	bool ok;
+
+	if (c == NULL)
+		return NULL;
+	*c = *s;
+	memset(&c->event, 0, sizeof(c->event));
+	c->walk.cpu = malloc(w->nr_cpus * sizeof(*w->cpu));
+	c->walk.thread = calloc(w->nr_threads + 1u, sizeof(*w->thread));
+	ok = c->walk.cpu != NULL && c->walk.thread != NULL;
+	if (ok)
+		memcpy(c->walk.cpu, w->cpu, w->nr_cpus * sizeof(*w->cpu));
+	for (uint32_t i = 0; ok && i < w->nr_threads; i++) {
+		struct uni_walk_thread *t = &c->walk.thread[i];
+
+		*t = w->thread[i];
+		t->frame = malloc(t->nr * sizeof(*t->frame));
+		ok = t->frame != NULL;
+		if (ok)
+			memcpy(t->frame, w->thread[i].frame, t->nr * sizeof(*t->frame));
+	}
+	if (ok)
+		return c;
+	close_copy(c);
+	return NULL;
+}
+
+int uni_calls_ends(const struct uni_calls *s, struct uni_call_event **ret, size_t *nr_ret)
+{
+	struct uni_calls *c;
+	int rc;
+
+	if (s->walk.stop.by != NULL)
+		return -UNI_ENOTSUP;
+	c = copy_of(s);
+	if (c == NULL)
+		return -UNI_ENOMEM;
+	uni_walk_finish(&c->walk);
+	rc = c->walk.failed;
+	if (rc == 0) {
+		*ret = c->event.v;
+		*nr_ret = c->event.nr;
+		memset(&c->event, 0, sizeof(c->event));
+	}
+	close_copy(c);
+	return rc;
+}
+
 struct uni_calls_thread uni_calls_thread(const struct uni_calls *s, uint32_t thread)
 {
 	if (thread >= s->walk.nr_threads)

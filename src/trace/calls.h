@@ -117,6 +117,19 @@ int uni_calls_read(struct uni_calls *c, const struct uni_call_event **ret, size_
  */
 void uni_calls_more(struct uni_calls *c);
 
+/*
+ * For a trace that is read while it grows: *in has more at the end of what was there, at the same
+ * place, and names of threads may be others. From now on reads go up to `until`, CPU 0's counter.
+ * -UNI_EAGAIN: something came that is older than what was read.
+ */
+int uni_calls_grown(struct uni_calls *c, uint64_t until);
+/*
+ * Of such a trace: how the calls that are open now would end if it ended here; read goes on as if
+ * they had not. *ret is the caller's to free. -UNI_ENOTSUP: it is just being stopped, which CPU by
+ * CPU has yet to notice.
+ */
+int uni_calls_ends(const struct uni_calls *c, struct uni_call_event **ret, size_t *nr_ret);
+
 struct uni_calls_thread uni_calls_thread(const struct uni_calls *c, uint32_t thread);
 uint32_t uni_calls_nr_threads(const struct uni_calls *c);
 /* "NAME" and number of a thread as text formats tell them: name "tid" if it has none. */

@@ -27,18 +27,22 @@ uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu)
 	return ns <= error || ns - error <= error ? 0 : off;
 }
 
+size_t uni_trace_packet_size(const struct uni_trace_sub *s)
+{
+	uint64_t bytes = s->packet_size / 8;
+
+	if (s->ctf_magic != UNI_TRACE_CTF_MAGIC || s->packet_size % 64 != 0 ||
+		bytes < UNI_TRACE_SUB_HEAD || bytes > UNI_TRACE_SUB_SIZE)
+		return 0;
+	return (size_t)bytes;
+}
+
 /* Bytes of the packet at data, or 0: it is none. */
 static size_t size_of(const struct uni_trace_sub *s, size_t left)
 {
-	uint64_t bytes;
+	size_t bytes = left < UNI_TRACE_SUB_HEAD ? 0 : uni_trace_packet_size(s);
 
-	if (left < UNI_TRACE_SUB_HEAD || s->ctf_magic != UNI_TRACE_CTF_MAGIC)
-		return 0;
-	bytes = s->packet_size / 8;
-	if (s->packet_size % 64 != 0 || bytes < UNI_TRACE_SUB_HEAD || bytes > UNI_TRACE_SUB_SIZE ||
-		bytes > left)
-		return 0;
-	return (size_t)bytes;
+	return bytes <= left ? bytes : 0;
 }
 
 static bool content_of(const struct uni_trace_input *in, const struct uni_trace_sub *s, size_t size,

@@ -108,6 +108,9 @@ struct uni_trace_packet {
 	uint64_t lost_total;  /* its header's */
 };
 
+/* Bytes of the packet that begins so, as it says itself; 0: it is none. */
+size_t uni_trace_packet_size(const struct uni_trace_sub *s);
+
 /*
  * The packet at *offset or the next one that makes sense. prev: the one before, NULL at first.
  * Returns 1, or 0 at the end. *damaged_ret gets the bytes passed over added to it.

@@ -413,18 +413,25 @@ static size_t lasting_content(const struct uni_ring *r, size_t content)
 	return UNI_TRACE_SUB_HEAD + (size_t)(last - begin) * 8;
 }
 
-int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg)
+/*
+ * Copies what the sub-buffer that is written now holds behind what was given out. 0: *content_ret
+ * bytes of it are valid and last; 0 there: none is new, or the guest was writing meanwhile.
+ */
+static int copy_open(struct uni_ring *r, struct uni_ring_cpu *c, bool entries, size_t *content_ret)
 {
-	struct uni_ring_cpu *c = &r->cpu[cpu];
 	const struct uni_trace_sub *s = &r->copy.head;
+	struct uni_trace_cpu state;
 	uint64_t now, end, now_after, end_after;
-	struct uni_ring_cpu before;
 	size_t content;
-	int rc = now_written(r, c, &now, &end);
+	int rc = look(r, c, &state, &r->copy.head, &end);
 
+	*content_ret = 0;
+	now = s->begin_seq;
 	if (rc != 0 || c->next_seq != now || end <= UNI_TRACE_SUB_HEAD)
 		return rc;
-	rc = get(r, slot(c, now), &r->copy, sizeof(r->copy));
+	if (now == c->cut_seq && s->words_before + (end - UNI_TRACE_SUB_HEAD) / 8 <= c->next_words)
+		return 0;
+	rc = get(r, slot(c, now), &r->copy, (size_t)end);
 	if (rc == 0)
 		rc = now_written(r, c, &now_after, &end_after);
 	if (rc != 0 || now_after != now || end_after != end || s->begin_seq != now ||
@@ -432,10 +439,32 @@ int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packe
 		(uint64_t) - (int64_t)s->open_bytes != UNI_TRACE_SUB_SIZE - end)
 		return rc;
 	content = written_content(r, (size_t)end);
-	if (!entries)
-		content = lasting_content(r, content);
-	before = *c;
-	rc = content > UNI_TRACE_SUB_HEAD ? give(r, cpu, content, fn, arg) : 0;
+	*content_ret = entries ? content : lasting_content(r, content);
+	return 0;
+}
+
+int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg)
+{
+	struct uni_ring_cpu *c = &r->cpu[cpu], before = *c;
+	size_t content;
+	int rc = copy_open(r, c, entries, &content);
+
+	if (rc == 0 && content > UNI_TRACE_SUB_HEAD)
+		rc = give(r, cpu, content, fn, arg);
 	*c = before;
+	return rc;
+}
+
+int uni_ring_take(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg)
+{
+	struct uni_ring_cpu *c = &r->cpu[cpu];
+	size_t content;
+	int rc = copy_open(r, c, false, &content);
+
+	if (rc != 0 || content <= UNI_TRACE_SUB_HEAD)
+		return rc;
+	rc = give(r, cpu, content, fn, arg);
+	/* The rest of it comes without what has come. */
+	c->cut_seq = c->next_seq;
 	return rc;
 }

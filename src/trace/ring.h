@@ -103,6 +103,10 @@ int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
  */
 int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg);
 
+/* The same without the newest entries, and passing over it: later calls give what comes behind it,
+ * as a packet of its own. Of a guest that fills its sub-buffers slowly. */
+int uni_ring_take(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
+
 /* After the last poll, with the guest stopped or dead: also what is not closed. Records that a
  * stopped writer has reserved and not written end it. Of memory that stands nothing is left out but
  * what cannot be read (UNI_EFAULT, UNI_ERANGE), which counts as overwritten. */

@@ -235,6 +235,23 @@ wait_for 60 grep -q '^lab: running' "$T/out" # it is that program, and not the s
 brief 'a process' "proc:pid=$guest"
 end_guest
 
+# One that executes another program is not what was recorded any more, and can be recorded again.
+rm -rf "$T"/exec*.uniscope
+sh -c 'sleep 3; exec "$@"' sh "$process" loop=1 >"$T/out" 2>&1 </dev/null &
+guest=$!
+sleep 1
+check 'a process that will execute a program is served' start_server "proc:pid=$guest" -o "$T/exec.uniscope"
+executed() { said | grep -q "\"said\":\"process $guest runs another program now (deep-"; }
+check 'that it did is said' wait_for 60 executed
+check 'and ends the recording in good order' grep -q '"state": *"closed"' "$T/exec.uniscope/session.json"
+check 'the other program is recorded' code 204 -X POST "${base}record/samples"
+sleep 2
+check 'until it is ended' code 204 -X POST "${base}stop"
+check 'in good order, too' wait_for 60 state recording '""'
+check 'with its own names' sh -c '"$1" report "$2" | grep -q kmain' sh "$U" "$T/exec-2.uniscope"
+check 'and it ends' stop_server
+end_guest
+
 for accel in $accels; do :; done # the last one
 # Threads have their names while they are recorded, not only in the end.
 named() {

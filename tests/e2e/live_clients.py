@@ -5,6 +5,7 @@ import collections
 import re
 import socket
 import sys
+import time
 
 host, port, path = re.fullmatch(r"http://([^:/]+):(\d+)(/\w+/)", sys.argv[1]).groups()
 number = 200
@@ -51,3 +52,16 @@ bad = socket.create_connection((host, int(port)), timeout=60)
 bad.sendall(b"\0\1\2 nonsense\r\n\r\n" + b"A" * 100000)
 pages, got = count("")
 assert got["200"] == number, got
+for s in slow + pages:
+    s.close()
+# More of those that ask for nothing, or never end asking, than there is room for.
+idle = []
+for i in range(600):
+    s = socket.create_connection((host, int(port)), timeout=60)
+    s.sendall([b"", b"GET " + path.encode() + b"data HTTP/1.1\r\nHost: loc"][i % 2])
+    idle.append(s)
+began = time.monotonic()
+assert status(ask("data")) == "200"
+took = time.monotonic() - began
+print(f"beside {len(idle)} others: {took:.3f} s")
+assert took < 5

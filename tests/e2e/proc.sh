@@ -164,11 +164,11 @@ survives() {
 	runs_on
 }
 
-traced() { # ROUNDS [PROGRAM]
+traced() { # ROUNDS [PROGRAM [CALLS-A-SECOND]]
 	end
 	rm -f "$T/in" "$T/out"
 	mkfifo "$T/in"
-	"$BUILD/tests/e2e/${2:-proctraced}" "$1" <"$T/in" >"$T/out" &
+	"$BUILD/tests/e2e/${2:-proctraced}" "$1" 4 "${3:-0}" <"$T/in" >"$T/out" &
 	pid=$!
 	exec 9>"$T/in"
 	for _ in $(seq 600); do
@@ -198,6 +198,28 @@ calls() {
 	"$U" trace report --json "$T/c.uniscope" >"$T/c.json" && "$U" trace replay "$T/c.uniscope" >"$T/replay" &&
 		counted && grep -q "|  } /[*] work_round ret=193 [*]/$" "$T/replay" && code &&
 		cmp "$T/code" "$T/plain"
+}
+
+# The session has them although no sub-buffer ever is full, and in the end each of them once.
+few() {
+	traced 12 proctraced 1000 || return 1
+	timeout 60 "$U" trace record "proc:pid=$pid" -q -d 0 --filter 'work_*' -o "$T/c.uniscope" --overwrite \
+		2>"$T/said" &
+	tracer=$!
+	for _ in $(seq 600); do
+		code && ! cmp -s "$T/code" "$T/plain" && break
+		sleep 0.1
+	done
+	echo >&9
+	early=
+	for _ in $(seq 300); do
+		grep -q '^done' "$T/out" && break
+		early=$("$U" trace report --json "$T/c.uniscope" 2>/dev/null | grep -c '"function": "work_')
+		sleep 0.2
+	done
+	kill -INT $tracer
+	wait $tracer || { cat "$T/said"; return 1; }
+	"$U" trace report --json "$T/c.uniscope" >"$T/c.json" && counted && [ "${early:-0}" -eq 3 ]
 }
 
 counted() {
@@ -313,6 +335,7 @@ check '--threads of a guest that has none' refused 'no model knows' --threads
 check 'ls knows one by its tender' listed
 traced 1 && code && cp "$T/code" "$T/plain"
 check 'its calls are traced' calls
+check 'few of them are there at once' few
 for way in instrument fentry; do
 	check "functions that call the tracer by themselves ($way) are switched" by_itself procself-$way
 	for mode in graph lite function; do

@@ -93,6 +93,24 @@ s = socket.create_connection(('127.0.0.1', $port))
 s.send(b'GET /ftrace/trace HTTP/1.1\r\nHost: localhost\r\n')"
 	wait_for 60 has_calls && get trace_pipe >piped && sleep 0.3 && wait_for 60 has_calls
 }
+crowded() { # by clients that ask for nothing, or never end asking
+	python3 - "$port" <<'PY'
+import socket, sys, time
+parts = [b"", b"GET /ftrace/trace HTTP/1.1\r\nHost: localhost\r\n",
+         b"PUT /ftrace/tracing_on HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"]
+held = []
+for i in range(60):
+    held.append(socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30))
+    held[-1].sendall(parts[i % 3])
+began = time.monotonic()
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30)
+s.sendall(b"GET /ftrace/tracing_on HTTP/1.1\r\nHost: localhost\r\n\r\n")
+first = s.recv(100)
+took = time.monotonic() - began
+print(first, took)
+sys.exit(b" 200 " not in first or took > 2)
+PY
+}
 one_owner() { # and who is switched off from outside notices, and can be switched on again
 	"$U" trace start "$target" --filter lab_putc 2>log && return 1
 	grep -q "being traced by process $server: " log && "$U" trace stop "$target" 2>log || { cat log; return 1; }
@@ -148,6 +166,7 @@ for accel in $accels; do
 	check "$accel: the tracer function" wait_for 60 function
 	check "$accel: DELETE empties it" cleared
 	check "$accel: a client that fails leaves it running" gives_up
+	check "$accel: many that never ask keep nobody out" crowded
 	# A gdb stub has one client.
 	[ "$accel" = tcg ] || check "$accel: one tracer at a time" one_owner
 	check "$accel: no web page may ask" code 403 -H 'Origin: http://example.com' "$base/tracing_enable/off"

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "guesttrace.h"
@@ -333,6 +334,82 @@ static void frozen_from_elsewhere(void **state)
 	trace_end(&m);
 }
 
+/* --- what is taken before a sub-buffer is full ------------------------------------------------ */
+
+struct taken {
+	uint64_t *words;
+	size_t nr, packets;
+	uint64_t extra;
+};
+
+static struct uni_ring *taker;
+static struct taken taken[NR];
+
+static int keep_words(void *arg, unsigned nr, const struct uni_trace_sub *s, size_t content)
+{
+	struct taken *t = arg;
+	size_t n = (content - UNI_TRACE_SUB_HEAD) / 8;
+
+	/* Nothing twice, nothing left out. */
+	assert_int_equal(s->words_before, t->nr);
+	assert_int_equal(s->extra_before, t->extra);
+	t->words = realloc(t->words, (t->nr + n) * 8);
+	assert_non_null(t->words);
+	memcpy(t->words + t->nr, s + 1, n * 8);
+	t->nr += n;
+	t->extra = s->extra_after;
+	t->packets++;
+	return 0;
+}
+
+static void take_meanwhile(void)
+{
+	for (unsigned i = 0; i < NR; i++) {
+		assert_int_equal(uni_ring_poll(taker, i, keep_words, &taken[i]), 0);
+		assert_int_equal(uni_ring_take(taker, i, keep_words, &taken[i]), 0);
+	}
+}
+
+/* The words that came in parts are those of who reads all in the end. */
+static void taken_in_parts(void (*entry)(void), void (*exit)(void))
+{
+	struct ring_memory m = trace_start_cpus(NR, 512, UNI_TRACE_STOP, exit);
+	struct one o[NR];
+
+	entry_hook = entry;
+	uni_trace_set_min_time(exit == uni_trace_exit_min ? 4000 : 0);
+	taker = open_ring();
+	run_both(o, 1500, take_meanwhile);
+	for (unsigned i = 0; i < NR; i++) {
+		struct taken all = { 0 };
+		struct uni_ring *whole = open_ring();
+
+		assert_int_equal(uni_ring_drain(taker, i, keep_words, &taken[i]), 0);
+		assert_int_equal(uni_ring_drain(whole, i, keep_words, &all), 0);
+		assert_int_equal(taken[i].nr, all.nr);
+		assert_memory_equal(taken[i].words, all.words, all.nr * 8);
+		assert_true(taken[i].packets > all.packets);
+		assert_int_equal(uni_ring_stats(taker, i)->lapped, 0);
+		print_message("CPU %u: %zu words in %zu parts, not %zu\n", i, all.nr,
+			taken[i].packets, all.packets);
+		free(taken[i].words);
+		free(all.words);
+		taken[i] = (struct taken){ 0 };
+		uni_ring_close(whole);
+	}
+	uni_ring_close(taker);
+	trace_end(&m);
+}
+
+static void taken_before_it_is_full(void **state)
+{
+	taken_in_parts(uni_trace_entry_any, uni_trace_exit);
+	taken_in_parts(uni_trace_entry_any, uni_trace_exit_lite);
+	taken_in_parts(uni_trace_entry_any, uni_trace_exit_min);
+	taken_in_parts(uni_trace_entry_any, work_skip_exit);
+	taken_in_parts(uni_trace_entry_args, uni_trace_exit_value);
+}
+
 /* argument: how many times the usual number of interrupts */
 int main(int argc, char **argv)
 {
@@ -347,6 +424,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(taken_back),
 		cmocka_unit_test(knobs_turn_meanwhile),
 		cmocka_unit_test(frozen_from_elsewhere),
+		cmocka_unit_test(taken_before_it_is_full),
 	};
 
 	if (argc > 1)

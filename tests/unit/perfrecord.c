@@ -131,6 +131,13 @@ static void test_other_records(void **state)
 	lost.h.type = PERF_RECORD_THROTTLE;
 	assert_int_equal(uni_proc_record_parse((const uint8_t *)&lost, sizeof(lost), &raw, &n),
 		UNI_PROC_RECORD_OTHER);
+	/* A name, and one that comes with a program. */
+	lost.h.type = PERF_RECORD_COMM;
+	assert_int_equal(uni_proc_record_parse((const uint8_t *)&lost, sizeof(lost), &raw, &n),
+		UNI_PROC_RECORD_OTHER);
+	lost.h.misc = PERF_RECORD_MISC_COMM_EXEC;
+	assert_int_equal(uni_proc_record_parse((const uint8_t *)&lost, sizeof(lost), &raw, &n),
+		UNI_PROC_RECORD_EXEC);
 }
 
 static void put(uint8_t *ring, uint64_t at, const void *bytes, size_t len)

@@ -36,6 +36,8 @@ static int open_event(int tid, double frequency)
 		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
+		.comm = 1,
+		.comm_exec = 1,
 		.disabled = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -199,6 +201,10 @@ static void take_record(
 	case UNI_PROC_RECORD_BROKEN:
 		p->failed++;
 		break;
+	case UNI_PROC_RECORD_EXEC:
+		p->look_program_ns = 0;
+		p->executed = true;
+		break;
 	case UNI_PROC_RECORD_OTHER:
 		break;
 	}
@@ -214,7 +220,8 @@ static void drain(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sin
 	if (page == NULL)
 		return;
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	for (tail = page->data_tail; tail != head; tail += size) {
+	/* What is behind it is of another program. */
+	for (tail = page->data_tail; tail != head && !p->executed; tail += size) {
 		size = uni_proc_ring_take(
 			(const uint8_t *)t->ring + 4096, t->ring_bytes, tail, head, p->record);
 		if (size == 0) {
@@ -234,6 +241,8 @@ int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *
 	add_new_threads(p, uni_now_ns());
 	for (int i = 0; i < p->nr_sampled; i++)
 		drain(p, (uint32_t)i, sink);
+	if (uni_proc_program_changed(p))
+		return -UNI_EGONE;
 	return uni_proc_list(p->pid, &tid, 1) != 0 ? 0 : -UNI_EGONE;
 }
 

@@ -176,6 +176,8 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	int tid[UNI_VCPU_MAX], rc = spec_pid(spec, &p->pid, err);
 
 	if (rc == 0)
+		uni_proc_program_note(p);
+	if (rc == 0)
 		rc = look(p->pid, &p->info, err);
 	if (rc == 0)
 		rc = check_rights(p, err);
@@ -237,6 +239,8 @@ static int snap(struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *re
 	int rc = 0, ended = 0, asked = 0;
 
 	base->stop_ns = 0;
+	if (uni_proc_program_changed(p))
+		return -UNI_EGONE;
 	for (int i = 0; i < p->nr_threads && rc == 0; i++) {
 		if ((vcpu_mask >> i & 1) == 0)
 			continue;
@@ -268,9 +272,10 @@ static void info(struct uni_target *base, struct uni_target_info *ret)
 
 static bool alive(struct uni_target *base)
 {
+	struct uni_proc *p = of(base);
 	int tid;
 
-	return uni_proc_list(of(base)->pid, &tid, 1) != 0;
+	return uni_proc_list(p->pid, &tid, 1) != 0 && !uni_proc_program_changed(p);
 }
 
 /* A process reads this host's own. */

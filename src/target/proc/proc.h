@@ -17,13 +17,23 @@ struct uni_proc_thread {
 	size_t ring_bytes; /* of the data, behind the first page */
 };
 
+/* What a process executes. */
+struct uni_proc_program {
+	bool known;
+	uint64_t dev, ino, code, stack;
+};
+
 struct uni_proc {
 	struct uni_target base;
 	int pid;
 	struct uni_gmem *gmem;
 	struct uni_target_info info;
-	int nr_threads; /* at attach, those that snap() can tell of */
-	int nr_sampled; /* with those that came later */
+	struct uni_proc_program program; /* that was attached */
+	bool changed;			 /* it is another one now */
+	bool executed;			 /* so the kernel's records say */
+	uint64_t look_program_ns;	 /* when to look again */
+	int nr_threads;			 /* at attach, those that snap() can tell of */
+	int nr_sampled;			 /* with those that came later */
 	struct uni_proc_thread thread[UNI_VCPU_MAX];
 	/* Sampling. */
 	bool streaming;
@@ -45,6 +55,11 @@ void uni_proc_let_go(struct uni_proc_thread *t);
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
 /* Time on a CPU and time it waited for one, since it began; false: the kernel does not say. */
 bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
+
+/* program.c: what it executes now is what it is known by from here on. */
+void uni_proc_program_note(struct uni_proc *p);
+/* Has it executed another program since? Then info.ended says so. Looks now and then only. */
+bool uni_proc_program_changed(struct uni_proc *p);
 
 /* regs_x86_64.c: from the kernel's layout (ptrace; perf, by the bits of uni_proc_perf_regs). */
 extern const uint64_t uni_proc_perf_regs;

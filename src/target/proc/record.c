@@ -70,6 +70,8 @@ enum uni_proc_record uni_proc_record_parse(
 	memcpy(&h, uni_cursor_take(&c, sizeof(h)), sizeof(h));
 	if (h.type == PERF_RECORD_SAMPLE)
 		return parse_sample(&c, ret) ? UNI_PROC_RECORD_SAMPLE : UNI_PROC_RECORD_BROKEN;
+	if (h.type == PERF_RECORD_COMM && (h.misc & PERF_RECORD_MISC_COMM_EXEC) != 0)
+		return UNI_PROC_RECORD_EXEC;
 	if (h.type != PERF_RECORD_LOST)
 		return UNI_PROC_RECORD_OTHER;
 	(void)uni_cursor_u64(&c); /* the event's number */

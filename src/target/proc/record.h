@@ -22,6 +22,7 @@ enum uni_proc_record {
 	UNI_PROC_RECORD_OTHER,
 	UNI_PROC_RECORD_SAMPLE, /* in *ret; its stack points into the record */
 	UNI_PROC_RECORD_LOST,	/* *lost_ret of them */
+	UNI_PROC_RECORD_EXEC,	/* it executed a program: what follows is of that */
 	UNI_PROC_RECORD_BROKEN, /* a sample without registers, or one that is not whole */
 };
 

@@ -197,6 +197,8 @@ int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job)
 
 	if (w == NULL)
 		return -UNI_ENOMEM;
+	if (uni_proc_program_changed(p))
+		return -UNI_EGONE;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", p->pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
