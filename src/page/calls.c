@@ -116,31 +116,49 @@ static int add_span(struct uni_calls_adder *a, const struct uni_calls_span *s)
 	return a->whole->calls != 0 && a->spans.nr > a->whole->calls ? begin_store(a) : 0;
 }
 
-static int add(
-	struct uni_calls_adder *a, const struct uni_call_event *e, uint32_t depth, uint32_t node)
+static bool is_room(const struct uni_calls_adder *a)
+{
+	return a->ret->nr <= (a->whole->calls != 0 ? STORE_MAX : UNI_PAGE_CALLS_MAX);
+}
+
+static int put_in_row(
+	struct uni_calls_adder *a, uint32_t thread, uint32_t depth, struct uni_calls_span *s)
+{
+	s->row = row_of(a, thread, depth);
+	if (s->node == UNI_NODE_NONE || s->row == UINT32_MAX)
+		return -UNI_ENOMEM;
+	return add_span(a, s);
+}
+
+int uni_calls_add_part(struct uni_calls_adder *a, uint32_t thread, uint32_t depth,
+	const struct uni_calls_span *part)
+{
+	struct uni_calls_span s = *part;
+
+	return s.duration != 0 && is_room(a) ? put_in_row(a, thread, depth, &s) : 0;
+}
+
+static int add(struct uni_calls_adder *a, const struct uni_call_event *e, uint32_t depth,
+	uint32_t node, uint64_t waited)
 {
 	struct uni_calls_span s = { .begin = e->ns, .node = node, .cpu = e->cpu };
 
 	if (e->type == UNI_CALL_LEAVE) {
 		s.duration = uni_min(e->duration, e->ns);
 		s.begin = e->ns - s.duration;
-		s.off = uni_min(e->off, s.duration);
+		s.off = uni_min(e->off - uni_min(waited, e->off), s.duration);
 	}
 	a->ret->nr++;
-	if (a->ret->nr > (a->whole->calls != 0 ? STORE_MAX : UNI_PAGE_CALLS_MAX)) {
-		a->ret->left_out++;
-		return 0;
-	}
-	s.row = row_of(a, e->thread, depth);
-	if (node == UNI_NODE_NONE || s.row == UINT32_MAX)
-		return -UNI_ENOMEM;
-	return add_span(a, &s);
+	if (is_room(a))
+		return put_in_row(a, e->thread, depth, &s);
+	a->ret->left_out++;
+	return 0;
 }
 
 /* Below the newest open call of the thread. */
 static uint32_t child(struct uni_calls_adder *a, const struct uni_calls_open *t, uint32_t func)
 {
-	uint32_t top = t->nodes.nr != 0 ? t->nodes.v[t->nodes.nr - 1] : UNI_NODE_ROOT;
+	uint32_t top = t->calls.nr != 0 ? t->calls.v[t->calls.nr - 1].node : UNI_NODE_ROOT;
 	uint32_t frame = frame_of(a, func);
 
 	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->ret->tree, top, frame);
@@ -149,35 +167,59 @@ static uint32_t child(struct uni_calls_adder *a, const struct uni_calls_open *t,
 static int leave(
 	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e)
 {
+	struct uni_call_event rest = *e;
+	struct uni_calls_call call;
+	uint64_t waited;
+	int rc;
+
 	/* A call of which only the end is there. */
-	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->nodes.nr <= e->depth)
-		return add(a, e, (uint32_t)t->nodes.nr, child(a, t, e->func));
-	if (t->nodes.nr == 0)
+	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->calls.nr <= e->depth)
+		return add(a, e, (uint32_t)t->calls.nr, child(a, t, e->func), 0);
+	if (t->calls.nr == 0)
 		return 0;
-	t->nodes.nr--;
-	return add(a, e, (uint32_t)t->nodes.nr, t->nodes.v[t->nodes.nr]);
+	rc = uni_calls_wait_end(a, t, e, &waited);
+	if (rc != 0)
+		return rc;
+	call = t->calls.v[--t->calls.nr];
+	if (!call.whole)
+		rest.duration = uni_min(e->duration, e->ns - uni_min(call.begin, e->ns));
+	return add(a, &rest, (uint32_t)t->calls.nr, call.node, waited);
+}
+
+static int enter(
+	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e)
+{
+	const struct uni_calls_call call = {
+		.begin = e->ns,
+		.node = child(a, t, e->func),
+		.whole = true,
+		.began = (e->flags & UNI_CALL_BEGAN) != 0
+	};
+	int rc = uni_calls_seen(a, t, e);
+
+	if (rc != 0)
+		return rc;
+	if (e->type != UNI_CALL_ENTER)
+		return add(a, e, (uint32_t)t->calls.nr, call.node, 0);
+	return call.node != UNI_NODE_NONE && uni_vec_push(&t->calls, call) ? 0 : -UNI_ENOMEM;
 }
 
 int uni_calls_adder_put(struct uni_calls_adder *a, const struct uni_call_event *e)
 {
 	struct uni_calls_open *t;
-	uint32_t node;
 
 	if (e->type == UNI_CALL_LOST)
 		a->ret->lost += e->count;
 	a->told = a->told || (e->type == UNI_CALL_EXT && e->cls >= UNI_TRACE_CLASS_USER);
+	if (e->type == UNI_CALL_SWITCH)
+		return uni_calls_switch(a, e);
 	if (e->type != UNI_CALL_ENTER && e->type != UNI_CALL_LEAVE && e->type != UNI_CALL_LEAF &&
 		e->type != UNI_CALL_ENTRY)
 		return 0;
 	t = thread_of(a, e->thread);
 	if (t == NULL)
 		return -UNI_ENOMEM;
-	if (e->type == UNI_CALL_LEAVE)
-		return leave(a, t, e);
-	node = child(a, t, e->func);
-	if (e->type != UNI_CALL_ENTER)
-		return add(a, e, (uint32_t)t->nodes.nr, node);
-	return node != UNI_NODE_NONE && uni_vec_push(&t->nodes, node) ? 0 : -UNI_ENOMEM;
+	return e->type == UNI_CALL_LEAVE ? leave(a, t, e) : enter(a, t, e);
 }
 
 int uni_calls_adder_read(struct uni_calls_adder *a)
@@ -326,7 +368,7 @@ void uni_calls_adder_deinit(struct uni_calls_adder *a)
 {
 	for (size_t i = 0; i < a->threads.nr; i++) {
 		uni_vec_free(&a->threads.v[i].rows);
-		uni_vec_free(&a->threads.v[i].nodes);
+		uni_vec_free(&a->threads.v[i].calls);
 	}
 	uni_vec_free(&a->threads);
 	for (size_t i = 0; i < a->rows.nr; i++)

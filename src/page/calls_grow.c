@@ -25,7 +25,7 @@ struct row_columns {
 struct before {
 	size_t rows, spans;
 	uint64_t nr, left_out, lost;
-	UNI_VEC(uint32_t) thread_rows, thread_nodes;
+	UNI_VEC(uint32_t) thread_rows, thread_calls;
 };
 
 struct uni_page_calls {
@@ -74,7 +74,7 @@ void uni_page_calls_destroy(struct uni_page_calls *g)
 	g->part.borrowed = false;
 	uni_part_calls_deinit(&g->part);
 	uni_vec_free(&g->before.thread_rows);
-	uni_vec_free(&g->before.thread_nodes);
+	uni_vec_free(&g->before.thread_calls);
 	uni_vec_free(&g->rows);
 	uni_blob_deinit(&g->row_blob);
 	uni_blob_deinit(&g->tree_blob);
@@ -109,7 +109,7 @@ static void reopen(struct uni_page_calls *g)
 	g->part.lost = b->lost;
 	for (size_t i = 0; i < b->thread_rows.nr; i++) {
 		a->threads.v[i].rows.nr = b->thread_rows.v[i];
-		a->threads.v[i].nodes.nr = b->thread_nodes.v[i];
+		a->threads.v[i].calls.nr = b->thread_calls.v[i];
 	}
 }
 
@@ -123,10 +123,10 @@ static int remember(struct uni_page_calls *g)
 	b->nr = g->part.nr;
 	b->left_out = g->part.left_out;
 	b->lost = g->part.lost;
-	b->thread_rows.nr = b->thread_nodes.nr = 0;
+	b->thread_rows.nr = b->thread_calls.nr = 0;
 	for (size_t i = 0; i < a->threads.nr; i++) {
 		if (!uni_vec_push(&b->thread_rows, (uint32_t)a->threads.v[i].rows.nr) ||
-			!uni_vec_push(&b->thread_nodes, (uint32_t)a->threads.v[i].nodes.nr))
+			!uni_vec_push(&b->thread_calls, (uint32_t)a->threads.v[i].calls.nr))
 			return -UNI_ENOMEM;
 	}
 	g->ended = true;

@@ -28,9 +28,22 @@ struct uni_calls_row {
 	size_t last; /* of kept: the last call's */
 };
 
-/* Of a thread: its rows by depth, and the nodes of its open calls. */
+/* An open call, or what is left of it since its thread went on another CPU. */
+struct uni_calls_call {
+	uint64_t begin, waited; /* waited: spans tell of it */
+	uint32_t node;
+	bool whole; /* nothing of it was told yet */
+	bool began; /* before the time that is looked at */
+};
+
+/* Of a thread: its rows by depth, and its open calls. */
 struct uni_calls_open {
-	UNI_VEC(uint32_t) rows, nodes;
+	UNI_VEC(uint32_t) rows;
+	UNI_VEC(struct uni_calls_call) calls;
+	uint64_t out_ns; /* it is on no CPU since then, if out_of is not 0 */
+	size_t out_of;	 /* calls that were open then */
+	uint32_t out_node;
+	uint16_t cpu;	 /* the last one's */
 };
 
 struct uni_calls_adder {
@@ -40,9 +53,26 @@ struct uni_calls_adder {
 	UNI_VEC(struct uni_calls_open) threads;
 	UNI_VEC(struct uni_calls_row) rows;
 	UNI_VEC(struct uni_calls_span) spans; /* empty from when there is a store */
+	uint32_t waiting;		      /* a frame; 0: not yet */
 	bool told;			      /* there was what the guest tells by itself */
 	const struct uni_page_whole *whole;
 };
+
+/* A span that is no call of its own: waiting, or the part of a call on one CPU. 0 or -UNI_ENOMEM. */
+int uni_calls_add_part(struct uni_calls_adder *a, uint32_t thread, uint32_t depth,
+	const struct uni_calls_span *part);
+/*
+ * calls_wait.c: an open call's time on no CPU becomes a span "[waiting]" in it, and a call whose
+ * thread goes on elsewhere a span for each CPU, so that sums over a part of the time or over one
+ * CPU are right. 0 or -UNI_ENOMEM.
+ */
+int uni_calls_switch(struct uni_calls_adder *a, const struct uni_call_event *e);
+/* Before a LEAVE of its newest call. waited_ret: of this call's `off` spans tell so much. */
+int uni_calls_wait_end(struct uni_calls_adder *a, struct uni_calls_open *t,
+	const struct uni_call_event *e, uint64_t *waited_ret);
+/* It is seen to run: whatever is missing, it waits no more. */
+int uni_calls_seen(
+	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e);
 
 /* 0 or -UNI_ENOMEM. */
 int uni_calls_adder_put(struct uni_calls_adder *a, const struct uni_call_event *e);
