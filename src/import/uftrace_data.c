@@ -14,6 +14,7 @@
 #define DEPTH_MAX    65536
 #define CLASS_64     2
 #define ORDER_LITTLE 1
+#define RECORD_BYTES 16
 
 enum type { ENTRY, EXIT, LOST, EVENT };
 
@@ -188,6 +189,7 @@ struct calls {
 	UNI_VEC(uint32_t) open; /* frames, outermost first */
 	uint64_t since_ns;
 	size_t next_event;
+	bool entered;		   /* what was open when the records began is in `open` */
 	enum uni_uftrace_what out; /* UNI_UFTRACE_IN: the thread runs */
 };
 
@@ -233,6 +235,43 @@ static int pass_events(struct calls *c, uint64_t before_ns)
 	return rc;
 }
 
+static bool next_record(struct uni_cursor *in, uint64_t *ns_ret, uint64_t *what_ret)
+{
+	*ns_ret = uni_cursor_u64(in);
+	*what_ret = uni_cursor_u64(in);
+	/* With `more`, arguments follow, and only a description tells how many bytes. */
+	return (*what_ret >> 3 & 7) == MAGIC && (*what_ret & 4) == 0;
+}
+
+/*
+ * A child of fork() returns from what its parent had called, and so does who was traced from the
+ * middle on, or lost records: what is left without having been entered was open, innermost first.
+ */
+static int enter_open(struct calls *c, struct uni_cursor in)
+{
+	size_t below = 0;
+	uint64_t ns, what;
+
+	c->entered = true;
+	while (uni_cursor_left(&in) >= RECORD_BYTES && next_record(&in, &ns, &what) &&
+		(what & 3) != LOST) {
+		if ((what & 3) == ENTRY)
+			below++;
+		else if ((what & 3) == EXIT && below != 0)
+			below--;
+		else if ((what & 3) == EXIT && c->open.nr < DEPTH_MAX &&
+			 !uni_vec_push(&c->open, frame_of(c->stack, c->thread->syms, what >> 16)))
+			return -UNI_ENOMEM;
+	}
+	for (size_t i = 0, j = c->open.nr; i + 1 < j; i++) {
+		uint32_t f = c->open.v[i];
+
+		c->open.v[i] = c->open.v[--j];
+		c->open.v[j] = f;
+	}
+	return c->stack->oom ? -UNI_ENOMEM : 0;
+}
+
 static int enter_or_leave(struct calls *c, uint64_t what)
 {
 	c->out = UNI_UFTRACE_IN; /* it runs, even if what said so was lost */
@@ -243,6 +282,7 @@ static int enter_or_leave(struct calls *c, uint64_t what)
 		c->open.nr--;
 	} else if ((what & 3) == LOST) {
 		c->open.nr = 0;
+		c->entered = false;
 		c->stats->truncated++;
 	}
 	return c->stack->oom ? -UNI_ENOMEM : 0;
@@ -258,20 +298,20 @@ int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_thread *th
 	int rc = 0;
 
 	c.next_event = uni_uftrace_events_of(thread->events, thread->tid);
-	while (rc == 0 && uni_cursor_left(&in) >= 16) {
+	while (rc == 0 && uni_cursor_left(&in) >= RECORD_BYTES) {
+		struct uni_cursor here = in;
 		uint64_t ns, what;
 
 		*at_ret = in.pos;
-		ns = uni_cursor_u64(&in);
-		what = uni_cursor_u64(&in);
-		/* With `more`, arguments follow, and only a description tells how many bytes. */
-		if ((what >> 3 & 7) != MAGIC || (what & 4) != 0) {
+		if (!next_record(&in, &ns, &what)) {
 			rc = -UNI_EFORMAT;
 			break;
 		}
 		rc = pass_events(&c, ns);
 		if (rc == 0)
 			rc = pass(&c, ns);
+		if (rc == 0 && !c.entered)
+			rc = enter_open(&c, here);
 		if (rc == 0)
 			rc = enter_or_leave(&c, what);
 	}

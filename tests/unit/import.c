@@ -330,6 +330,9 @@ static void uftrace(const uint64_t *dat, size_t dat_size, const uint64_t *perf, 
 static void uftrace_switches(void **state)
 {
 	static const uint64_t calls[] = { ENTER(100, 1), ENTER(110, 2), LEAVE(150, 2) };
+	/* A child of fork(), which returns from what its parent called. */
+	static const uint64_t child[] = { ENTER(100, 3), LEAVE(107, 3), LEAVE(110, 2),
+		LEAVE(140, 1), ENTER(150, 1), LEAVE(160, 1) };
 	/* Of two CPUs, and of another thread; one begins before the first call. */
 	static const uint64_t switches[] = { SWITCH(0x6000, 7, 130), SWITCH(0, 7, 135),
 		SWITCH(0x2000, 7, 160), EXITS(7, 200), SWITCH(0x2000, 7, 90), SWITCH(0, 7, 95),
@@ -339,6 +342,7 @@ static void uftrace_switches(void **state)
 	static const uint64_t unended[] = { SWITCH(0x2000, 7, 140), SWITCH(0x2000, 7, 145) };
 
 	(void)state;
+	uftrace(child, sizeof(child), NULL, 0, 0, "0x1 40\n0x1;0x2 3\n0x1;0x2;0x3 7\n");
 	uftrace(calls, sizeof(calls), NULL, 0, 0, "0x1 10\n0x1;0x2 40\n");
 	uftrace(calls, sizeof(calls), switches, sizeof(switches), 0,
 		"0x1 50\n0x1;0x2 32\n0x1;0x2;linux:schedule 3\n"
