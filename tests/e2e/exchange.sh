@@ -199,6 +199,14 @@ again() { # FORMAT SED-SCRIPT
 check "folded stacks come back from pprof" again pprof ''
 check "folded stacks come back from speedscope" again speedscope ''
 check "folded stacks come back from perf script text" again perf 's/^profile;//'
+blank_again() { # functions whose names are blanks
+	printf ' ;c 3\n ;d 2\nmain;  ;c 3\nmain; ;b 5\n' >blank.folded
+	for format in pprof speedscope perf; do
+		"$U" export blank.folded -f "$format" -o again 2>err && "$U" export again -f folded 2>err | sed 's/^profile;//' >got &&
+			LC_ALL=C sort got | diff blank.folded - && [ ! -s err ] || return 1
+	done
+}
+check "names that are blanks come back" blank_again
 session_again() {
 	"$U" export "$T/s.uniscope" -f "$1" -o again 2>/dev/null && "$U" export again -f folded |
 		sed 's/^[^;]*vcpu-made-up;//' >got &&
@@ -525,6 +533,17 @@ attrs() {
 xml.dom.minidom.parse('a.svg')"
 }
 check "nameattr: titles, links and classes, and no markup" attrs
+attrs_run() { # each of them a script, which nothing that was drawn may be
+	printf '%s\t%b\n' b 'href= JavaScript:alert(1)' c 'href=java\001script:alert(2)' d 'href=data:text/html,x' \
+		main 'g_extra=class="k" onclick="alert(4)"' a "href=https://x/data:\ta_extra=xlink:href='javascript:alert(5)'" \
+		e 'g_extra=data-x="onclick=1"' f 'href=VBScript:x' g 'a_extra=x="' >attrs
+	printf '%s 10\n' main a b c d e f g >eight.folded
+	"$U" export eight.folded -f svg -O nameattr=attrs >a.svg 2>err && grep -q ' 7 links and extras of attrs would run' err &&
+		! grep -qi '<[ag] [^>]*\(script:\|onclick="\|"data:\)' a.svg && grep -q 'href="https://x/data:" target="_top">' a.svg &&
+		grep -q 'data-x="onclick=1"' a.svg && python3 -c "import xml.dom.minidom
+xml.dom.minidom.parse('a.svg')"
+}
+check "nameattr: what would run a script is left out, and said" attrs_run
 check "no such file of attributes" sh -c "! '$U' export time.folded -f svg -O nameattr=none 2>&1 >/dev/null | grep -v none"
 
 # Both: what a format leaves out of them is said in a line.
