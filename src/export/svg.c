@@ -7,6 +7,7 @@
  */
 #include "export/svg.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -299,6 +300,10 @@ static int draw(struct uni_svg *g, const struct uni_view *v, struct uni_err *err
 		rc = uni_palette_map_open(g->cp, &g->map, err);
 	if (rc == 0 && g->nameattr != NULL)
 		rc = uni_name_attrs_open(g->nameattr, &g->attrs, err);
+	if (rc == 0 && g->attrs != NULL && uni_name_attrs_refused(g->attrs) != 0 && v->lost != NULL)
+		uni_strbuf_addf(v->lost,
+			"%" PRIu64 " links and extras of %s would run a script and are left out\n",
+			uni_name_attrs_refused(g->attrs), g->nameattr);
 	if (rc == 0)
 		rc = scale(g, err);
 	if (rc == 0 && put_document(g) != 0)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -168,10 +169,69 @@ void uni_palette_map_close(struct uni_palette_map *m)
 struct uni_name_attrs {
 	struct uni_strtab *text; /* "FUNCTION\tNAME" and values */
 	UNI_VEC(uint32_t) value; /* by the key's number */
+	uint64_t refused;	 /* values that would run a script */
 };
 
 static const char *const attr_names[] = { "title", "href", "target", "id", "class", "g_extra",
 	"a_extra" };
+
+/* What a browser would run, or show in this page's name, when it follows the link. */
+static bool runs(const char *url, size_t len)
+{
+	static const char *const schemes[] = { "javascript:", "data:", "vbscript:" };
+	char head[sizeof("javascript:")];
+	size_t n = 0;
+
+	/* Browsers take blanks and controls for nothing: before the scheme, and breaks in it. */
+	for (size_t i = 0; i < len && n < sizeof(head) - 1; i++) {
+		if ((unsigned char)url[i] > ' ')
+			head[n++] = url[i];
+	}
+	head[n] = '\0';
+	for (size_t i = 0; i < uni_array_len(schemes); i++) {
+		if (strncasecmp(head, schemes[i], strlen(schemes[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_word(const char *s, size_t len, const char *word)
+{
+	return len == strlen(word) && strncasecmp(s, word, len) == 0;
+}
+
+/* NAME="VALUE" ... as the file has it: one that is a handler, or a link by another way. */
+static bool extra_runs(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t begin = i;
+
+		while (i < len && strchr(" =\"'/", s[i]) == NULL)
+			i++;
+		if (i - begin > 2 && strncasecmp(s + begin, "on", 2) == 0)
+			return true;
+		if (is_word(s + begin, i - begin, "href") ||
+			is_word(s + begin, i - begin, "xlink:href"))
+			return true;
+		if (i < len && (s[i] == '"' || s[i] == '\'')) {
+			const char *end = memchr(s + i + 1, s[i], len - i - 1);
+
+			if (end == NULL)
+				return true; /* it would swallow what comes behind it */
+			i = (size_t)(end - s);
+		}
+		i++;
+	}
+	return false;
+}
+
+static bool is_refused(const char *word, size_t name_len, const char *value, size_t len)
+{
+	if (is_word(word, name_len, "href"))
+		return runs(value, len);
+	return (is_word(word, name_len, "g_extra") || is_word(word, name_len, "a_extra")) &&
+	       extra_runs(value, len);
+}
 
 static int add_attr(
 	struct uni_name_attrs *a, struct uni_line function, const char *word, size_t len)
@@ -184,6 +244,10 @@ static int add_attr(
 	uni_strbuf_init(&key);
 	if (eq == NULL)
 		return 0;
+	if (is_refused(word, name, eq + 1, len - name - 1)) {
+		a->refused++;
+		return 0;
+	}
 	uni_strbuf_add(&key, function.s, function.len);
 	uni_strbuf_addc(&key, '\t');
 	uni_strbuf_add(&key, word, name);
@@ -255,6 +319,11 @@ const char *uni_name_attr(const struct uni_name_attrs *a, const char *function, 
 	if (!known || id == UNI_STR_NONE || id >= a->value.nr || a->value.v[id] == UNI_STR_NONE)
 		return NULL;
 	return uni_strtab_get(a->text, a->value.v[id]);
+}
+
+uint64_t uni_name_attrs_refused(const struct uni_name_attrs *a)
+{
+	return a->refused;
 }
 
 void uni_name_attrs_close(struct uni_name_attrs *a)

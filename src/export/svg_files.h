@@ -24,6 +24,8 @@ struct uni_name_attrs;
 int uni_name_attrs_open(const char *path, struct uni_name_attrs **ret, struct uni_err *err);
 /* Its value for a function, borrowed; NULL: none. a may be NULL. */
 const char *uni_name_attr(const struct uni_name_attrs *a, const char *function, const char *name);
+/* How many links and extras were left out, because a browser would run what they are. */
+uint64_t uni_name_attrs_refused(const struct uni_name_attrs *a);
 void uni_name_attrs_close(struct uni_name_attrs *a); /* NULL-safe */
 
 #endif

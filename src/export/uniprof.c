@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "export/opts.h"
@@ -17,6 +18,8 @@
 #include "obj/demangle.h"
 #include "obj/usym.h"
 #include "session/recording.h"
+
+#define REPEAT_MAX UINT64_C(100000) /* a weight beyond it is damage, or no sampling */
 
 struct uniprof_opts {
 	bool symbols;
@@ -48,7 +51,8 @@ struct writer {
 	const struct uni_symtab *symtab; /* of the sample's guest; NULL: addresses */
 	uint64_t bias;
 	bool symbols;
-	bool made_up; /* an import: its addresses are none, and offsets say nothing */
+	uint64_t left_out; /* of the weights of broken chains */
+	bool made_up;	   /* an import: its addresses are none, and offsets say nothing */
 };
 
 /* "xen:dom=3", with more keys or not: its number as text, else NULL. */
@@ -136,19 +140,26 @@ static bool has_symbols(const struct uni_view *v)
 	return false;
 }
 
+/* The number behind a broken chain is 0, whatever it stands for: it is there as often. */
 static int put_sample(void *ctx, const struct uni_sample *s)
 {
 	struct writer *w = ctx;
 	struct uni_recorded_guest g;
+	uint64_t times;
 
 	if (w->view->filter != NULL && !uni_sample_passes(w->view->filter, s))
 		return 0;
 	g = uni_recording_guest(w->view->samples, s->guest);
 	w->bias = g.meta->bias;
 	w->symtab = w->symbols ? symtab_of(w->view, &g) : NULL;
-	for (size_t i = 0; i < s->nr; i++)
-		put_frame(w, s, i);
-	uni_sink_printf(w->out, "%" PRIu64 "\n\n", s->stop == UNI_STOP_ROOT ? s->weight : 0);
+	times = s->stop == UNI_STOP_ROOT ? 1 : uni_min(s->weight, REPEAT_MAX);
+	w->left_out += s->stop == UNI_STOP_ROOT ? 0 : s->weight - times;
+	for (uint64_t n = 0; n < times; n++) {
+		for (size_t i = 0; i < s->nr; i++)
+			put_frame(w, s, i);
+		uni_sink_printf(
+			w->out, "%" PRIu64 "\n\n", s->stop == UNI_STOP_ROOT ? s->weight : 0);
+	}
 	return 0;
 }
 
@@ -172,5 +183,10 @@ static int write_uniprof(const struct uni_view *v, const struct uni_export_opt *
 			"format uniprof: symbols were asked for, but the session has none and no "
 			"image was given");
 	put_header(out, meta, uni_recording_stats(v->samples)->begin_ns);
-	return uni_recording_each(v->samples, put_sample, &w, NULL, err);
+	rc = uni_recording_each(v->samples, put_sample, &w, NULL, err);
+	if (w.left_out != 0 && v->lost != NULL)
+		uni_strbuf_addf(v->lost,
+			"%" PRIu64 " periods of chains that were broken off are not in it\n",
+			w.left_out);
+	return rc;
 }

@@ -120,7 +120,7 @@ struct frame {
 /* "  ffffffff8106d200 cons_blk+0x49 (/boot/app)", without what is before the symbol. */
 static bool parse_frame(struct uni_line l, struct frame *ret)
 {
-	size_t at = 0, end, open;
+	size_t at = 0, end, open, blank;
 
 	while (at < l.len && is_blank(l.s[at]))
 		at++;
@@ -129,18 +129,21 @@ static bool parse_frame(struct uni_line l, struct frame *ret)
 		end++;
 	if (at == 0 || end == at || end == l.len || !is_blank(l.s[end]))
 		return false;
+	blank = end + 1;
 	while (end < l.len && is_blank(l.s[end]))
 		end++;
 	while (l.len != 0 && is_blank(l.s[l.len - 1]))
 		l.len--;
 	if (l.len < 3 || l.s[l.len - 1] != ')')
 		return false;
-	for (open = l.len - 1; open > end; open--) {
+	for (open = l.len - 1; open > blank + 1; open--) {
 		if (l.s[open] == '(' && l.s[open - 1] == ' ')
 			break;
 	}
-	if (open <= end)
+	if (open <= blank + 1)
 		return false;
+	if (open <= end) /* a name of nothing but blanks: one is not its */
+		end = blank;
 	ret->symbol = (struct uni_line){ l.s + end, open - 1 - end };
 	ret->image = (struct uni_line){ l.s + open + 1, l.len - open - 2 };
 	return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A folder that `uftrace record` made: the nanoseconds that each function took itself, below its
- * callers. Calls with arguments (record -A, -R) cannot be read, and times in the kernel are not.
+ * callers, and how long it did not run. Calls with arguments (record -A, -R) cannot be read, and
+ * calls in the kernel (record -k) are not.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 struct reader {
 	const char *path;
 	struct uni_uftrace_syms syms;
+	struct uni_uftrace_events events;
 	struct uni_stack stack;
 	struct uni_import_stats stats;
 	struct uni_err *err;
@@ -78,18 +80,45 @@ static int read_sym(struct reader *r, const char *name)
 	return rc;
 }
 
+static int read_perf(struct reader *r, const char *name)
+{
+	_cleanup_free_ char *data = NULL;
+	size_t size;
+	int rc = 0;
+
+	if (ends_with(name, ".dat") && strncmp(name, "perf-cpu", strlen("perf-cpu")) == 0)
+		rc = read_part(r, name, &data, &size);
+	if (data != NULL && !uni_uftrace_perf(&r->events, data, size, &r->stats.damaged))
+		rc = uni_err_set(r->err, UNI_ENOMEM, "out of memory");
+	return rc;
+}
+
+/* "1234.dat"; what perf and the kernel wrote has letters in front. */
+static bool thread_of(const char *name, uint32_t *tid_ret)
+{
+	size_t digits = strspn(name, "0123456789");
+	uint64_t tid = 0;
+
+	if (digits == 0 || digits > 10 || strcmp(name + digits, ".dat") != 0)
+		return false;
+	for (size_t i = 0; i < digits; i++)
+		tid = tid * 10 + (uint64_t)(name[i] - '0');
+	*tid_ret = (uint32_t)tid;
+	return tid <= UINT32_MAX;
+}
+
 static int read_dat(struct reader *r, const char *name)
 {
+	struct uni_uftrace_thread thread = { .syms = &r->syms, .events = &r->events };
 	_cleanup_free_ char *data = NULL;
 	size_t size, at = 0;
 	int rc;
 
-	/* "1234.dat"; what perf and the kernel wrote has letters in front. */
-	if (!ends_with(name, ".dat") || strspn(name, "0123456789") + 4 != strlen(name))
+	if (!thread_of(name, &thread.tid))
 		return 0;
 	rc = read_part(r, name, &data, &size);
 	if (rc == 0)
-		rc = uni_uftrace_dat(&r->stack, &r->syms, data, size, &r->stats, &at);
+		rc = uni_uftrace_dat(&r->stack, &thread, data, size, &r->stats, &at);
 	if (rc == -UNI_ENOMEM)
 		return uni_err_set(r->err, UNI_ENOMEM, "out of memory");
 	if (rc == -UNI_EFORMAT)
@@ -127,7 +156,10 @@ static int read_all(struct reader *r)
 		rc = each_file(r, read_map);
 	if (rc == 0)
 		rc = each_file(r, read_sym);
+	if (rc == 0)
+		rc = each_file(r, read_perf);
 	uni_uftrace_syms_sort(&r->syms);
+	uni_uftrace_events_sort(&r->events);
 	if (rc == 0)
 		rc = each_file(r, read_dat);
 	if (rc == 0 && r->stats.stacks == 0)
@@ -147,6 +179,7 @@ static int read_folder(const char *path, const struct uni_import_opts *opts, str
 		rc = read_all(&r);
 	uni_stack_deinit(&r.stack);
 	uni_uftrace_syms_deinit(&r.syms);
+	uni_vec_free(&r.events.all);
 	if (rc != 0)
 		return rc;
 	uni_profile_set_unit(p, "ns");
@@ -167,7 +200,7 @@ static bool is_folder(const char *path)
 
 const struct uni_importer uni_importer_uftrace = {
 	.name = "uftrace",
-	.summary = "a folder of uftrace record: what each function took itself",
+	.summary = "a folder of uftrace record: what each function took itself, and waited",
 	.is_folder = is_folder,
 	.read_folder = read_folder,
 };

@@ -14,6 +14,7 @@
 #define DEPTH_MAX    65536
 #define CLASS_64     2
 #define ORDER_LITTLE 1
+#define RECORD_BYTES 16
 
 enum type { ENTRY, EXIT, LOST, EVENT };
 
@@ -182,11 +183,24 @@ static uint32_t frame_of(struct uni_stack *stack, const struct uni_uftrace_syms 
 }
 
 struct calls {
+	const struct uni_uftrace_thread *thread;
 	struct uni_stack *stack;
 	struct uni_import_stats *stats;
 	UNI_VEC(uint32_t) open; /* frames, outermost first */
 	uint64_t since_ns;
+	size_t next_event;
+	bool entered;		   /* what was open when the records began is in `open` */
+	enum uni_uftrace_what out; /* UNI_UFTRACE_IN: the thread runs */
 };
+
+static void push_schedule(struct calls *c)
+{
+	/* As `uftrace report` calls them. */
+	const char *name =
+		c->out == UNI_UFTRACE_OUT ? "linux:schedule" : "linux:schedule (pre-empted)";
+
+	uni_stack_push(c->stack, uni_stack_name(c->stack, name, strlen(name)));
+}
 
 /* What passed since the record before was the innermost open call's. */
 static int pass(struct calls *c, uint64_t ns)
@@ -198,40 +212,112 @@ static int pass(struct calls *c, uint64_t ns)
 		return 0;
 	for (size_t i = 0; i < c->open.nr && i <= UNI_IMPORT_DEPTH; i++)
 		uni_stack_push(c->stack, c->open.v[i]);
+	if (c->out != UNI_UFTRACE_IN)
+		push_schedule(c);
 	return uni_stack_flush(c->stack, false, (double)took, 0.0, c->stats);
 }
 
-int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_syms *s, const char *data,
-	size_t size, struct uni_import_stats *stats, size_t *at_ret)
+/* What the kernel said of the thread before that time. */
+static int pass_events(struct calls *c, uint64_t before_ns)
 {
-	struct uni_cursor in = uni_cursor_make(data, size);
-	struct calls c = { .stack = stack, .stats = stats };
+	const struct uni_uftrace_events *events = c->thread->events;
 	int rc = 0;
 
-	while (rc == 0 && uni_cursor_left(&in) >= 16) {
+	for (; rc == 0 && c->next_event < events->all.nr; c->next_event++) {
+		const struct uni_uftrace_event *e = &events->all.v[c->next_event];
+
+		if (e->tid != c->thread->tid || e->ns >= before_ns)
+			break;
+		rc = pass(c, e->ns);
+		if (e->what != UNI_UFTRACE_ALIVE)
+			c->out = c->open.nr != 0 ? e->what : UNI_UFTRACE_IN;
+	}
+	return rc;
+}
+
+static bool next_record(struct uni_cursor *in, uint64_t *ns_ret, uint64_t *what_ret)
+{
+	*ns_ret = uni_cursor_u64(in);
+	*what_ret = uni_cursor_u64(in);
+	/* With `more`, arguments follow, and only a description tells how many bytes. */
+	return (*what_ret >> 3 & 7) == MAGIC && (*what_ret & 4) == 0;
+}
+
+/*
+ * A child of fork() returns from what its parent had called, and so does who was traced from the
+ * middle on, or lost records: what is left without having been entered was open, innermost first.
+ */
+static int enter_open(struct calls *c, struct uni_cursor in)
+{
+	size_t below = 0;
+	uint64_t ns, what;
+
+	c->entered = true;
+	while (uni_cursor_left(&in) >= RECORD_BYTES && next_record(&in, &ns, &what) &&
+		(what & 3) != LOST) {
+		if ((what & 3) == ENTRY)
+			below++;
+		else if ((what & 3) == EXIT && below != 0)
+			below--;
+		else if ((what & 3) == EXIT && c->open.nr < DEPTH_MAX &&
+			 !uni_vec_push(&c->open, frame_of(c->stack, c->thread->syms, what >> 16)))
+			return -UNI_ENOMEM;
+	}
+	for (size_t i = 0, j = c->open.nr; i + 1 < j; i++) {
+		uint32_t f = c->open.v[i];
+
+		c->open.v[i] = c->open.v[--j];
+		c->open.v[j] = f;
+	}
+	return c->stack->oom ? -UNI_ENOMEM : 0;
+}
+
+static int enter_or_leave(struct calls *c, uint64_t what)
+{
+	c->out = UNI_UFTRACE_IN; /* it runs, even if what said so was lost */
+	if ((what & 3) == ENTRY && c->open.nr < DEPTH_MAX) {
+		if (!uni_vec_push(&c->open, frame_of(c->stack, c->thread->syms, what >> 16)))
+			return -UNI_ENOMEM;
+	} else if ((what & 3) == EXIT && c->open.nr != 0) {
+		c->open.nr--;
+	} else if ((what & 3) == LOST) {
+		c->open.nr = 0;
+		c->entered = false;
+		c->stats->truncated++;
+	}
+	return c->stack->oom ? -UNI_ENOMEM : 0;
+}
+
+int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_thread *thread,
+	const char *data, size_t size, struct uni_import_stats *stats, size_t *at_ret)
+{
+	struct uni_cursor in = uni_cursor_make(data, size);
+	struct calls c = {
+		.thread = thread, .stack = stack, .stats = stats, .out = UNI_UFTRACE_IN
+	};
+	int rc = 0;
+
+	c.next_event = uni_uftrace_events_of(thread->events, thread->tid);
+	while (rc == 0 && uni_cursor_left(&in) >= RECORD_BYTES) {
+		struct uni_cursor here = in;
 		uint64_t ns, what;
 
 		*at_ret = in.pos;
-		ns = uni_cursor_u64(&in);
-		what = uni_cursor_u64(&in);
-		/* With `more`, arguments follow, and only a description tells how many bytes. */
-		if ((what >> 3 & 7) != MAGIC || (what & 4) != 0) {
+		if (!next_record(&in, &ns, &what)) {
 			rc = -UNI_EFORMAT;
 			break;
 		}
-		rc = pass(&c, ns);
-		if ((what & 3) == ENTRY && c.open.nr < DEPTH_MAX) {
-			if (!uni_vec_push(&c.open, frame_of(stack, s, what >> 16)))
-				rc = -UNI_ENOMEM;
-		} else if ((what & 3) == EXIT && c.open.nr != 0) {
-			c.open.nr--;
-		} else if ((what & 3) == LOST) {
-			c.open.nr = 0;
-			stats->truncated++;
-		}
-		if (stack->oom)
-			rc = -UNI_ENOMEM;
+		rc = pass_events(&c, ns);
+		if (rc == 0)
+			rc = pass(&c, ns);
+		if (rc == 0 && !c.entered)
+			rc = enter_open(&c, here);
+		if (rc == 0)
+			rc = enter_or_leave(&c, what);
 	}
+	/* Calls that did not return, as by exit(), last as long as the thread. */
+	if (rc == 0)
+		rc = pass_events(&c, UINT64_MAX);
 	uni_vec_free(&c.open);
 	return rc;
 }

@@ -22,6 +22,32 @@ struct uni_uftrace_syms {
 	bool relative; /* addresses of symbols: to the beginning of their image */
 };
 
+/* What the kernel says of a thread. */
+enum uni_uftrace_what {
+	UNI_UFTRACE_ALIVE,     /* it began, was named, or ended */
+	UNI_UFTRACE_IN,	       /* a CPU runs it */
+	UNI_UFTRACE_OUT,       /* none does: it waits, */
+	UNI_UFTRACE_PREEMPTED, /* or others were let run before it */
+};
+
+struct uni_uftrace_event {
+	uint64_t ns;
+	uint32_t tid;
+	uint8_t what; /* enum uni_uftrace_what */
+};
+
+struct uni_uftrace_events {
+	UNI_VEC(struct uni_uftrace_event) all;
+};
+
+/* perf-cpuN.dat. Parts that make no sense are counted. false: out of memory. */
+bool uni_uftrace_perf(
+	struct uni_uftrace_events *events, const char *data, size_t size, uint64_t *damaged);
+/* After the last of them. */
+void uni_uftrace_events_sort(struct uni_uftrace_events *events);
+/* The index of the thread's first one, if it has any. */
+size_t uni_uftrace_events_of(const struct uni_uftrace_events *events, uint32_t tid);
+
 /* false: out of memory. Deinit in any case. */
 bool uni_uftrace_syms_init(struct uni_uftrace_syms *s);
 void uni_uftrace_syms_deinit(struct uni_uftrace_syms *s);
@@ -34,11 +60,19 @@ bool uni_uftrace_sym(struct uni_uftrace_syms *s, uint64_t base, const char *data
 /* After the last of them. */
 void uni_uftrace_syms_sort(struct uni_uftrace_syms *s);
 
+/* What the functions of TID.dat are, and when the thread did not run. */
+struct uni_uftrace_thread {
+	const struct uni_uftrace_syms *syms;
+	const struct uni_uftrace_events *events; /* sorted */
+	uint32_t tid;
+};
+
 /*
- * TID.dat: adds what each function took itself to the stack's profile. 0, -UNI_ENOMEM, or
- * -UNI_EFORMAT: bytes that are no records, from *at_ret on (what came before was added).
+ * TID.dat: adds what each function took itself to the stack's profile, and what passed while the
+ * thread did not run to `linux:schedule` below it. 0, -UNI_ENOMEM, or -UNI_EFORMAT: bytes that are
+ * no records, from *at_ret on (what came before was added).
  */
-int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_syms *s, const char *data,
-	size_t size, struct uni_import_stats *stats, size_t *at_ret);
+int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_thread *thread,
+	const char *data, size_t size, struct uni_import_stats *stats, size_t *at_ret);
 
 #endif

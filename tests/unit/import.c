@@ -12,6 +12,7 @@
 
 #include "base/strbuf.h"
 #include "import/import.h"
+#include "import/uftrace_data.h"
 
 static const struct uni_import_opts no_opts;
 
@@ -291,6 +292,68 @@ static void sniffing(void **state)
 	assert_null(uni_importer_by_name("nonsense"));
 }
 
+#define ENTER(ns, addr)	      (ns), (uint64_t)(addr) << 16 | 5 << 3
+#define LEAVE(ns, addr)	      (ns), (uint64_t)(addr) << 16 | 5 << 3 | 1
+#define BOTH(tid)	      ((uint64_t)(tid) << 32 | (tid))
+#define SWITCH(misc, tid, ns) (uint64_t)24 << 48 | (uint64_t)(misc) << 32 | 14, BOTH(tid), (ns)
+#define EXITS(tid, ns)	      (uint64_t)48 << 48 | 4, BOTH(tid), BOTH(tid), (ns), BOTH(tid), (ns) + 1
+
+static void uftrace(const uint64_t *dat, size_t dat_size, const uint64_t *perf, size_t perf_size,
+	uint64_t damaged, const char *want)
+{
+	struct uni_profile *p = uni_profile_create();
+	struct uni_uftrace_events events = { 0 };
+	struct uni_uftrace_syms syms;
+	struct uni_uftrace_thread thread = { &syms, &events, 7 };
+	struct uni_import_stats st = { 0 };
+	struct uni_stack stack;
+	struct uni_strbuf b;
+	size_t at;
+
+	uni_strbuf_init(&b);
+	assert_true(uni_uftrace_syms_init(&syms) && uni_stack_init(&stack, p));
+	assert_true(uni_uftrace_perf(&events, (const char *)perf, perf_size, &st.damaged));
+	uni_uftrace_events_sort(&events);
+	assert_int_equal(
+		uni_uftrace_dat(&stack, &thread, (const char *)dat, dat_size, &st, &at), 0);
+	assert_int_equal(uni_profile_finish(p), 0);
+	dump(p, &b);
+	assert_string_equal(b.s, want);
+	assert_int_equal(st.damaged, damaged);
+	uni_strbuf_deinit(&b);
+	uni_stack_deinit(&stack);
+	uni_uftrace_syms_deinit(&syms);
+	uni_vec_free(&events.all);
+	uni_profile_destroy(p);
+}
+
+static void uftrace_switches(void **state)
+{
+	static const uint64_t calls[] = { ENTER(100, 1), ENTER(110, 2), LEAVE(150, 2) };
+	/* A child of fork(), which returns from what its parent called. */
+	static const uint64_t child[] = { ENTER(100, 3), LEAVE(107, 3), LEAVE(110, 2),
+		LEAVE(140, 1), ENTER(150, 1), LEAVE(160, 1) };
+	/* Of two CPUs, and of another thread; one begins before the first call. */
+	static const uint64_t switches[] = { SWITCH(0x6000, 7, 130), SWITCH(0, 7, 135),
+		SWITCH(0x2000, 7, 160), EXITS(7, 200), SWITCH(0x2000, 7, 90), SWITCH(0, 7, 95),
+		SWITCH(0x2000, 8, 111), SWITCH(0x2000, 7, 112), SWITCH(0, 7, 115),
+		SWITCH(0, 7, 170) };
+	/* Back in the first function, which nothing said: it ran again then. */
+	static const uint64_t unended[] = { SWITCH(0x2000, 7, 140), SWITCH(0x2000, 7, 145) };
+
+	(void)state;
+	uftrace(child, sizeof(child), NULL, 0, 0, "0x1 40\n0x1;0x2 3\n0x1;0x2;0x3 7\n");
+	uftrace(calls, sizeof(calls), NULL, 0, 0, "0x1 10\n0x1;0x2 40\n");
+	uftrace(calls, sizeof(calls), switches, sizeof(switches), 0,
+		"0x1 50\n0x1;0x2 32\n0x1;0x2;linux:schedule 3\n"
+		"0x1;0x2;linux:schedule (pre-empted) 5\n0x1;linux:schedule 10\n");
+	uftrace(calls, sizeof(calls), unended, sizeof(unended), 0,
+		"0x1 10\n0x1;0x2 30\n0x1;0x2;linux:schedule 10\n");
+	uftrace(calls, sizeof(calls), switches, 23, 1, "0x1 10\n0x1;0x2 40\n");
+	uftrace(calls, sizeof(calls), switches, 24 + 8, 1,
+		"0x1 10\n0x1;0x2 20\n0x1;0x2;linux:schedule (pre-empted) 20\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +365,7 @@ int main(void)
 		cmocka_unit_test(uniprof_raw),
 		cmocka_unit_test(uniprof_symbolized),
 		cmocka_unit_test(sniffing),
+		cmocka_unit_test(uftrace_switches),
 	};
 
 	return cmocka_run_group_tests_name("import", tests, NULL, NULL);

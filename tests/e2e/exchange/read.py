@@ -226,7 +226,7 @@ def chrome(path, period):
 def fxt(path, period):
     out = subprocess.run([sys.executable, os.path.join(HERE, "..", "fxt_read.py"), path, "samples"],
                          check=True, capture_output=True, text=True).stdout
-    spans([(l[0], int(l[2]), int(l[3]), l[1]) for l in (x.split("\t") for x in out.splitlines())],
+    spans([(l[0], int(l[2]), int(l[3]), l[1]) for l in (x.split("\t") for x in out.splitlines() if "\t" in x)],
           period)
 
 
