@@ -15,7 +15,7 @@ function same(got, want, what) {
     console.log(`${what}: ${JSON.stringify(got)}, not ${JSON.stringify(want)}`);
 }
 
-await build({ absWorkingDir: here, entryPoints: ['src/rows.ts', 'src/tree.ts', 'src/source.ts', 'src/lanes.ts', 'src/search.ts'], outdir: out, bundle: true, format: 'esm', logLevel: 'error', outExtension: { '.js': '.mjs' } });
+await build({ absWorkingDir: here, entryPoints: ['src/rows.ts', 'src/tree.ts', 'src/source.ts', 'src/lanes.ts', 'src/search.ts', 'src/raster.ts', 'src/data.ts'], outdir: out, bundle: true, format: 'esm', logLevel: 'error', outExtension: { '.js': '.mjs' } });
 const { Index } = await import(join(out, 'rows.mjs'));
 const { Funcs, Tree, graph, callers, callees, merged, table } = await import(join(out, 'tree.mjs'));
 
@@ -75,6 +75,109 @@ for (const [text, name] of [['(a+)+$', 'a'.repeat(60) + '!'], ['(a|a)*$', 'a'.re
     ['a?'.repeat(40) + 'a{40}b', 'a'.repeat(40)], ['(a+)\\1+$', 'a'.repeat(60) + '!'], ['(?<=(a+)+)b', 'a'.repeat(60)], ['(ab)+c', 'ab'.repeat(100000)], ['a+b', 'a'.repeat(200000)]]) {
     const f = finder(text, true);
     same([f.test(name), f.hard], [false, 1], `search for ${text} ends`);
+}
+// Rows: what is narrower than a pixel is in the pixel that it begins in, or a sixth of one beside it, where very many go by
+// pieces of time; what is wide is where it belongs. The gap before 0.4 of the time has no pieces with anything in it.
+const { strip } = await import(join(out, 'rows.mjs'));
+function made(n, wideAt) {
+    const start = new Float64Array(n), dur = new Float64Array(n), id = new Uint32Array(n);
+    for (let i = 0, t = 1000; i < n; i++) {
+        if (i === Math.floor(n * 0.4)) t += 100 * n / 5;
+        start[i] = t += random(60);
+        dur[i] = wideAt.has(i) ? wideAt.get(i) : random(80);
+        t += dur[i];
+        id[i] = i;
+    }
+    return { nr: 1, first: Uint32Array.of(0, n), start, dur, id };
+}
+for (const n of [20000, 100000, 300000]) {
+    const wide = new Map([[0, 4e4], [1, 7e4], [n / 2, 9e5], [n / 2 + 1, 3e4], [n - 1, 5e5]]), r = made(n, wide), end = r.start[n - 1] + r.dur[n - 1];
+    for (const [zoom, at] of [[1, 0], [1.3, 0.1], [2.9, 0.5], [3.7, 0.3], [40, 0.4999]]) {
+        const width = 1600, span = end / zoom, x0 = at * (end - span), scale = width / span, what = `strip of ${n}, ${zoom} times`;
+        // Black on which all are white: how much of each pixel is covered.
+        const pixels = new Uint32Array(width).fill(0xff000000), low = new Float64Array(width + 2), high = new Float64Array(width + 2), near = new Uint8Array(width);
+        strip(r, 0, { pixels, width, x0, scale }, () => 0xffffffff, 0xff000000, 1e9, () => {});
+        for (let i = 0; i < n; i++) {
+            const left = (r.start[i] - x0) * scale, w = r.dur[i] * scale, px = Math.floor(left), part = left - px;
+            if (left + w < -1 || left > width + 1) continue;
+            if (w >= 1) for (let p = Math.max(0, Math.floor(left) - 1); p < Math.min(width, left + w + 2); p++) near[p] = 1;
+            else {
+                if (px < 0) near[0] = 1;
+                high[px] += w;
+                if (part > 0.17 && part < 0.83) low[px] += w;
+                if (part < 0.17 && px > 0) high[px - 1] += w;
+                if (part > 0.83) high[px + 1] += w;
+            }
+        }
+        let bad = 0;
+        for (let p = 0; p < width; p++) {
+            const v = (pixels[p] & 255) / 255, least = low[p] > 0 ? Math.min(1, Math.max(0.35, low[p])) : 0, most = high[p] > 0 ? Math.min(1, Math.max(0.35, high[p])) : 0;
+            if (!near[p] && (v < least - 0.01 || v > most + 0.01)) bad++;
+        }
+        same(bad, 0, `${what}: pixels with too little or too much`);
+        // Wide ones, by their labels.
+        const got = [], want = [];
+        strip(r, 0, { pixels, width, x0, scale }, () => 0, 0, 1, (i, a, b) => got.push([i, a, b]));
+        for (let i = 0; i < n; i++) {
+            const left = (r.start[i] - x0) * scale, right = left + r.dur[i] * scale, a = Math.max(0, Math.round(left));
+            if (right - left >= 1 && right > 0 && left < width) want.push([i, a, Math.min(width, Math.max(a + 1, Math.round(right)))]);
+        }
+        same(got, want, `${what}: wide ones`);
+    }
+    // Each 40 pixels one is longer than all of its pixel.
+    const width = 1600, marks = new Map();
+    for (let k = 1; k < 40; k++) marks.set(Math.floor(n * k / 40), 300);
+    const m = made(n, marks), last = m.start[n - 1] + m.dur[n - 1], pixels = new Uint32Array(width).fill(0xff000000);
+    if (300 * width / last < 1) {
+        strip(m, 0, { pixels, width, x0: 0, scale: width / last }, (i) => (marks.has(i) ? 0xffffffff : 0xff000000), 0xff000000, 1e9, () => {});
+        same(pixels.reduce((k, p) => k + (p !== 0xff000000), 0), 39, `strip of ${n}: the longest of a pixel gives its colour`);
+    }
+}
+
+// Numbers of one to ten bytes, whose upper bits a column of 32 does not have.
+const { Data } = await import(join(out, 'data.mjs'));
+const numbers = [0, 1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455, 268435456, 4294967295, 2 ** 40 + 5, 2 ** 52], packed = [];
+for (const v of numbers) {
+    let x = BigInt(v);
+    for (; x > 127n; x >>= 7n) packed.push(Number(x & 127n) | 128);
+    packed.push(Number(x));
+}
+const column = new Data({ columns: [{ name: 'v', nr: numbers.length, bytes: packed.length }] }, Uint8Array.from(packed), 0);
+same([...column.f64('v')], numbers, 'numbers');
+same([...column.u32('v')], numbers.map((v) => v % 2 ** 32), 'numbers of 32 bits');
+// Cut off, and without an end.
+same([...new Data({ columns: [{ name: 'v', nr: 2, bytes: 3 }] }, Uint8Array.of(5, 200, 200), 0).u32('v')], [5, 9288], 'a number that is cut off');
+
+// Rectangles: few go to the canvas as they are; of many a picture is made, later ones over earlier ones.
+globalThis.ImageData = class { constructor(width, height) { Object.assign(this, { width, height, data: new Uint8ClampedArray(4 * width * height) }); } };
+let picture = null;
+const element = { width: 0, height: 0, getContext: () => ({ putImageData: (image) => { picture = image; } }) };
+globalThis.document = { createElement: () => element };
+const { Raster } = await import(join(out, 'raster.mjs'));
+const raster = new Raster(), W = 90, H = 60, told = [];
+const ctx = { fillStyle: '', fillRect(...r) { told.push([this.fillStyle, ...r]); }, drawImage: (...a) => told.push(['image', ...a.slice(1)]) };
+raster.fillStyle = '#102030';
+raster.fillRect(1, 2, 3.5, 4);
+raster.fillStyle = '#ff0000';
+raster.fillRect(2, 2, 0.1, 9);
+raster.put(ctx, W, H);
+same(told.splice(0), [['#102030', 1, 2, 3.5, 4], ['#ff0000', 2, 2, 0.1, 9]], 'few rectangles');
+raster.put(ctx, W, H);
+same(told, [], 'none');
+for (const n of [3001, 20000]) {
+    const plain = new Uint32Array(W * H);
+    for (let i = 0; i < n; i++) {
+        const c = random(0x1000000), x = random(4000) / 40 - 5, y = random(2800) / 40 - 5, w = random(100) < 90 ? random(300) / 100 : random(120), h = random(500) / 100;
+        raster.fillStyle = '#' + c.toString(16).padStart(6, '0');
+        raster.fillRect(x, y, w, h);
+        for (let q = Math.round(y); q < Math.max(Math.round(y) + 1, Math.round(y + h)); q++)
+            for (let p = Math.round(x); p < Math.max(Math.round(x) + 1, Math.round(x + w)); p++)
+                if (p >= 0 && p < W && q >= 0 && q < H) plain[q * W + p] = (0xff000000 | (c & 255) << 16 | (c >> 8 & 255) << 8 | c >> 16) >>> 0;
+    }
+    raster.put(ctx, W + 0.3, H - 0.2);
+    same(told.splice(0), [['image', 0, 0]], `${n} rectangles are one picture`);
+    const pixels = new Uint32Array(picture.data.buffer), other = plain.findIndex((v, i) => v !== pixels[i]);
+    same([other, picture.width, picture.height], [-1, W, H], `${n} rectangles: the first pixel that is another`);
 }
 rmSync(out, { recursive: true });
 process.exit(failed === 0 ? 0 : 1);

@@ -10,6 +10,7 @@
 #include "export/xml.h"
 #include "page/assets.h"
 #include "page/parts.h"
+#include "page/store.h"
 
 struct page {
 	const struct uni_page_input *in;
@@ -97,6 +98,8 @@ static void describe_calls(struct uni_json *j, const struct uni_part_calls *c)
 	uni_json_kv(u64, j, "lost", c->lost);
 	uni_json_kv(u64, j, "left_out", c->left_out);
 	uni_json_kv(bool, j, "outline", c->store != NULL);
+	if (c->store != NULL)
+		put_time(j, "end", uni_page_store_end(c->store));
 	uni_json_kv(u64, j, "flat", c->flat);
 	uni_json_key(j, "threads");
 	uni_json_array(j);
@@ -239,7 +242,12 @@ static void put_head(struct uni_sink *out, const char *title, bool served)
 	uni_xml_text(out, title, strlen(title), false);
 	uni_sink_puts(out, "</title>\n<style>");
 	uni_sink_puts(out, uni_page_css);
-	uni_sink_puts(out, "</style>\n</head><body>\n"
+	uni_sink_puts(out, "</style>\n");
+	/* Asked for while the script is still being read, which asks for the same. */
+	if (served)
+		uni_sink_puts(
+			out, "<link rel=\"preload\" href=\"data\" as=\"fetch\" crossorigin>\n");
+	uni_sink_puts(out, "</head><body>\n"
 			   "<noscript>This report is drawn by a script.</noscript>\n");
 	/* The script comes last and takes this away: it stays when the file's end is missing. */
 	if (!served)

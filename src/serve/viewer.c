@@ -250,12 +250,15 @@ static void on_data(struct uni_viewer *v, const char *rest, const struct uni_htt
 {
 	struct data *d = v->data;
 
+	/* The page asks before it knows whether there are any: no error. */
 	if (d == NULL) {
-		uni_httpd_refuse(ret, 503, "there are no data yet");
+		ret->status = 204;
 		return;
 	}
 	(void)snprintf(ret->etag, sizeof(ret->etag), "\"%" PRIu64 "\"", d->rev);
 	ret->type = "application/octet-stream";
+	/* They are packed in any case: a browser that can do so unpacks while they come. */
+	ret->encoding = q->gzip ? "gzip" : NULL;
 	if (q->if_none_match != NULL && strcmp(q->if_none_match, ret->etag) == 0) {
 		ret->status = 304;
 		return;

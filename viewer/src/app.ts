@@ -142,8 +142,6 @@ export class App {
 }
 
 export interface View {
-    id: string;
-    title: string;
     root: HTMLElement;
     open(): void; // becomes visible
     update(c: Change): void; // only while visible

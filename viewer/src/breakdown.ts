@@ -9,8 +9,6 @@ const most = 24;
 const signed = (v: number): string => (v > 0 ? '+' : '') + v.toFixed(2);
 
 export class Breakdown implements View {
-    id = 'breakdown';
-    title = 'Breakdown';
     root: HTMLElement;
     private bar = h('div', { class: 'bar' });
     private body = h('div', { class: 'scroll pad' });

@@ -106,8 +106,6 @@ function together(rows: Row[]): Row {
 }
 
 export class Chart implements View {
-    id = 'chart';
-    title = 'Flame chart';
     root: HTMLElement;
     plot: Stack;
     private bar = h('div', { class: 'bar' });

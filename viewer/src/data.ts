@@ -5,7 +5,7 @@ export type FrameRow = [name: string, kind: string, image: string, file: string,
 // near_ns: samples of a stack in such a piece of time are one; flat: nodes that others stand for.
 export interface TreeHead { begin: string; unit: string; frames: FrameRow[]; near_ns?: number; flat?: number }
 export interface CallsHead extends TreeHead {
-    nr: number; lost: number; left_out: number; outline?: boolean; threads: [string, string][];
+    nr: number; lost: number; left_out: number; outline?: boolean; end?: string; threads: [string, string][];
 }
 export interface Finding { kind: string; who: number; other: number; by: number; time: number; ns: number; signal?: number; silent?: number }
 export interface PromisesHead {
@@ -53,12 +53,18 @@ export class Data {
         if (this.small(out, c)) return out;
         for (let i = 0, p = c?.from ?? 0; i < out.length; i++) {
             let v = b[p++]!;
+            // Two and three bytes, as in f64().
             if (v > 127) {
-                v &= 127;
-                for (let shift = 7; ; shift += 7) {
-                    const x = b[p++]!;
-                    if (shift < 32) v |= (x & 127) << shift;
-                    if (!(x > 127)) break; // nor behind the end
+                let x = b[p++]!;
+                v += (x << 7) - 128;
+                if (x > 127) {
+                    x = b[p++]!;
+                    v += (x << 14) - 16384;
+                    for (let shift = 21; x > 127; shift += 7) { // nor behind the end
+                        x = b[p++]!;
+                        // The bit that goes on was taken for one of the number.
+                        if (shift < 32) v = (v & (1 << shift) - 1) | (x & 127) << shift;
+                    }
                 }
             }
             out[i] = v;
@@ -156,7 +162,7 @@ function fromBase64(text: string): Uint8Array {
 }
 
 // Not by a Blob and a Response: those take every piece through another process.
-export async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
+async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
     const stream = new DecompressionStream('gzip'), to = stream.writable.getWriter(), from = stream.readable.getReader();
     const last = parts[parts.length - 1]!;
     // The size is at its end, of what is below 4 GiB; what a damaged one says is not believed.
@@ -176,6 +182,11 @@ export async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
         out.set(value, nr);
         nr += value.length;
     }
+}
+
+// What a server sends may have been unpacked on the way.
+export async function unpacked(bytes: Uint8Array): Promise<Uint8Array> {
+    return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzip([bytes]) : bytes;
 }
 
 export function parse(bytes: Uint8Array): Data {

@@ -15,8 +15,6 @@ function quantile(r: ExitRow, q: number): number {
 }
 
 export class Exits implements View {
-    id = 'exits';
-    title = 'VM exits';
     root: HTMLElement;
     private body = h('div', { class: 'scroll pad' });
     private open_ = new Set<number>();

@@ -13,8 +13,6 @@ import { Twin } from './twin';
 const NONE: Layout = { nr: 0, first: new Uint32Array(1), start: new Float64Array(0), dur: new Float64Array(0), id: new Uint32Array(0), of: new Int32Array(0), total: 1 };
 
 export class Flame implements View {
-    id = 'flame';
-    title = 'Flame graph';
     root: HTMLElement;
     plot: Stack;
     private bar = h('div', { class: 'bar' });

@@ -11,8 +11,6 @@ const columns = ['self', 'total', 'name', 'delta'] as const;
 type Column = typeof columns[number];
 
 export class Functions implements View {
-    id = 'functions';
-    title = 'Functions';
     root: HTMLElement;
     private body = h('div', { class: 'tbody' });
     private scroller = h('div', { class: 'scroll', tab: 0 }, this.body);

@@ -20,8 +20,6 @@ function ramp(v: number, dark: boolean): string {
 }
 
 export class Heat extends Plot implements View {
-    id = 'heat';
-    title = 'Heat map';
     root: HTMLElement;
     private cells = new Float64Array(0);
     private columns = 1;

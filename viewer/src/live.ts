@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A page that is served: fetches its data, and again when there is more, and has buttons that begin
 // and end recordings (docs/formats/live.md).
-import { gunzip, parse, type Data } from './data';
+import { parse, unpacked, type Data } from './data';
 import { button, fill, h } from './dom';
 import type { Ask } from './parts';
 import { time } from './text';
@@ -33,6 +33,12 @@ export class Live {
         for (const ev of ['pointerup', 'pointercancel']) addEventListener(ev, () => { this.pressed = false; this.touched = performance.now(); }, true);
         document.addEventListener('visibilitychange', () => this.refresh());
         setInterval(() => this.tick(), 500);
+        void this.begin();
+    }
+
+    // What is there already is shown before anything else is asked for.
+    private async begin(): Promise<void> {
+        await this.fetch();
         this.listen();
     }
 
@@ -86,12 +92,13 @@ export class Live {
         try {
             const r = await fetch('data');
             if (!r.ok) throw new Error(await r.text());
-            const rev = Number(r.headers.get('ETag')?.replaceAll('"', '')), data = parse(await gunzip([new Uint8Array(await r.arrayBuffer())]));
-            const begin = performance.now();
-            this.seen = rev;
+            const rev = Number(r.headers.get('ETag')?.replaceAll('"', '')), data = r.status === 204 ? null : parse(await unpacked(new Uint8Array(await r.arrayBuffer())));
+            const begin = performance.now(), some = data?.head.columns.some((c) => c.nr > 0);
             if (this.lost) { this.lost = false; this.draw(); }
+            // Whether nothing is what there is, or what there is by now, is still to be told.
+            if (some || this.state) this.seen = rev;
             // A recording that has just begun: what was shown, or the hint, stays until there is something.
-            if (!this.state?.recording || data.head.columns.some((c) => c.nr > 0)) {
+            if (data && (some || (this.state && !this.state.recording))) {
                 this.rev = rev;
                 this.show(data, (path) => this.part(path, rev));
             }

@@ -69,9 +69,16 @@ export class Overview extends Plot {
         return b;
     }
 
+    private begun = false;
+    begin(): void {
+        this.begun = true;
+        this.lead();
+        this.redraw();
+    }
+
     // When the hottest function was hot; of very many calls not before people have looked at something.
     lead(): void {
-        const { app } = this, few = (app.model.spans?.rows.start.length ?? 0) < 1e6;
+        const { app } = this, s = app.model.spans, few = !s || s.outline || s.rows.start.length < 1e6;
         const find = (): void => {
             this.hot = app.source?.timed ? app.hottest : 0;
             this.bins = null;
@@ -84,6 +91,7 @@ export class Overview extends Plot {
     }
 
     override paint(t: Theme): void {
+        if (!this.begun) return;
         const { ctx, app } = this, b = this.bins ??= this.gather();
         const n = b.all.length, w = this.w / n, high = this.h - 16;
 

@@ -13,6 +13,7 @@ import { Live } from './live';
 import { Help } from './help';
 import { Overview } from './overview';
 import { Pair } from './pair';
+import { drawWaiting } from './plot';
 import { Quality } from './quality';
 import { Sandwich } from './sandwich';
 import { withParts, type Ask } from './parts';
@@ -21,10 +22,30 @@ import { Timeline } from './timeline';
 import { Tip } from './tip';
 import { Url } from './url';
 
+interface Tab { id: string; title: string; make: () => View }
+
+// A view without data is absent.
+function tabs(app: App, tip: Tip): Tab[] {
+    const { model: m } = app, out: Tab[] = [], any = m.sources.length > 0, timed = m.sources.some((s) => s.timed), { head } = m.data;
+    const add = (is: boolean, id: string, title: string, make: () => View): void => { if (is) out.push({ id, title, make }); };
+
+    add(!!head.promises, 'timeline', 'Threads & promises', () => (m.beside ? new Pair(app, tip, m.beside) : new Timeline(app, tip)));
+    add(any, 'flame', 'Flame graph', () => new Flame(app, tip));
+    add(any, 'functions', 'Functions', () => new Functions(app));
+    add(any, 'sandwich', 'Callers & callees', () => new Sandwich(app, tip));
+    add(timed, 'chart', 'Flame chart', () => new Chart(app, tip));
+    add(timed, 'heat', 'Heat map', () => new Heat(app, tip));
+    add(any, 'breakdown', 'Breakdown', () => new Breakdown(app, tip));
+    add(!!m.exits, 'exits', 'VM exits', () => new Exits(app));
+    add(head.quality !== '' || !!head.calls || !!head.promises, 'quality', 'Quality', () => new Quality(app));
+    return out;
+}
+
 class Page {
     private tip = new Tip();
     private help = new Help();
-    private views: View[] = [];
+    private views: Tab[] = [];
+    private made = new Map<string, View>();
     private tabs = h('nav', { role: 'tablist', label: 'Views' });
     private main = h('main');
     private search = h('input', { type: 'search', placeholder: 'Search  /', label: 'Search functions by regular expression' });
@@ -41,12 +62,7 @@ class Page {
         this.overview = new Overview(app, this.tip);
         this.card = new Card(app, (v) => this.go(v));
         this.url = new Url(app);
-        if (m.sources.length > 0) this.views.push(new Flame(app, this.tip), new Functions(app), new Sandwich(app, this.tip));
-        if (m.sources.some((s) => s.timed)) this.views.push(new Chart(app, this.tip), new Heat(app, this.tip));
-        if (m.sources.length > 0) this.views.push(new Breakdown(app, this.tip));
-        if (m.exits) this.views.push(new Exits(app));
-        if (m.data.head.promises) this.views.unshift(m.beside ? new Pair(app, this.tip, m.beside) : new Timeline(app, this.tip));
-        if (m.data.head.quality !== '' || m.data.head.calls || m.data.head.promises) this.views.push(new Quality(app));
+        this.views = tabs(app, this.tip);
         app.state.source = m.sources[0]?.key ?? '';
         app.state.on = m.sources[0] === m.spans && !!m.spans?.hasOff;
         this.url.usual = app.state.on;
@@ -80,7 +96,14 @@ class Page {
         if (k.search) { this.search.focus(); this.search.setSelectionRange(...k.at); }
     }
 
-    private view(): View | undefined { return this.views.find((v) => v.id === this.app.state.view); }
+    // Views are made when they are opened: the first picture does not wait for the others.
+    private view(): View | undefined {
+        const { view: id } = this.app.state, tab = this.views.find((v) => v.id === id);
+        let v = this.made.get(id);
+
+        if (!v && tab) this.made.set(id, v = tab.make());
+        return v;
+    }
 
     private build(): void {
         const { app } = this, { head } = app.model.data;
@@ -98,10 +121,11 @@ class Page {
         if (app.state.search !== '') app.setSearch(app.state.search);
         if (!this.view()) app.state.view = this.views[0]?.id ?? '';
         this.go(app.state.view, false);
-        // After the first picture: it looks at everything once more.
+        // After the first picture: these look at everything once more.
         requestAnimationFrame(() => setTimeout(() => {
+            this.revealTab();
             this.card.draw();
-            this.overview.lead();
+            this.overview.begin();
         }));
         this.filter();
         this.sayFound();
@@ -128,18 +152,20 @@ class Page {
             b.dataset.view = v.id;
             return b;
         }));
-        this.tabs.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+        if (save) this.revealTab();
         const view = this.view();
         if (!view) {
             fill(this.main, h('p', { class: 'warn', text: 'Nothing was recorded.' }));
             return;
         }
         fill(this.main, view.root);
-        document.body.dataset.view = view.id;
+        document.body.dataset.view = id;
         view.open();
         this.sayFound();
         if (save) this.url.save();
     }
+
+    private revealTab(): void { this.tabs.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }
 
     // What is shown, and of what part.
     private filter(): void {
@@ -179,7 +205,7 @@ class Page {
         else this.theme();
         this.app.tell('look');
         this.view()?.print?.(on);
-        this.overview.draw(); // not with the next frame: that is after printing
+        drawWaiting();
     }
 
     private dark(): void {

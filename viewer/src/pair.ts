@@ -8,8 +8,6 @@ import { Timeline } from './timeline';
 import { Tip } from './tip';
 
 export class Pair implements View {
-    id = 'timeline';
-    title = 'Threads & promises';
     root: HTMLElement;
     both: [Timeline, Timeline];
     private bar = h('div', { class: 'bar' });

@@ -15,8 +15,8 @@ const mostPixels = 8192;
 interface Look { x0: number; x1: number; ns: number; first: number; last: number } // ns: a pixel's
 
 export class Parts extends Spans {
-    outline = true;
-    detail: Rows;
+    override outline = true;
+    private finer: Rows | null = null;
     private begin: number;
     private threads = new Map<number, number>(); // theirs by ours
     private cpus = new Map<number, number>();
@@ -30,16 +30,17 @@ export class Parts extends Spans {
     private filling = false;
 
     constructor(base: Spans, private m: Model, private ask: Ask) {
-        super(base.tree, base.rows, base.rowThread, base.rowDepth, base.cpu, base.off, base.rowCpu);
+        super(base.tree, () => base.rows, base.rowThread, base.rowDepth, base.cpu, base.off, base.rowCpu);
         const d = m.data, thread = d.u32('r.thread'), cpu = d.u32('r.cpu');
 
-        this.detail = base.rows;
         this.begin = Number(BigInt(d.head.calls!.begin) - m.begin);
         base.rowThread.forEach((id, r) => this.threads.set(id, thread[r]!));
         base.rowCpu.forEach((id, r) => this.cpus.set(id, cpu[r]!));
         this.known.set(all, this.newest = this.values(d));
         this.seen = { x0: -Infinity, x1: Infinity, ns: (m.end - this.begin) / 2048, first: 0, last: Infinity };
     }
+
+    get detail(): Rows { return this.finer ?? this.rows; }
 
     private values(d: Data): Float64Array {
         const out = new Float64Array(this.tree.nr), node = sums(d.f64('n.gap')), self = d.f64('n.self');
@@ -169,7 +170,7 @@ export class Parts extends Spans {
             out.id.set(s.id.subarray(a, b), first[r]!);
             out.count.set(s.count.subarray(a, b), first[r]!);
         }
-        this.detail = out;
+        this.finer = out;
     }
 }
 

@@ -18,6 +18,12 @@ export function theme(): Theme {
 export const font = '11px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 export const sans = '11px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
+// Plots that will be drawn with the next frame.
+const waiting = new Set<Plot>();
+
+// For paper there is no next frame.
+export function drawWaiting(): void { for (const p of [...waiting]) p.now(); }
+
 export abstract class Plot {
     readonly canvas: HTMLCanvasElement;
     readonly ctx: CanvasRenderingContext2D;
@@ -34,6 +40,7 @@ export abstract class Plot {
     onMove?: (x0: number, x1: number) => void; // at each step
     drawMs: number[] = [];
     private frame = 0;
+    private sized = false;
     private target: [number, number] | null = null;
     private drag: { x: number; y: number; x0: number; x1: number; top: number; moved: boolean } | null = null;
     private touches = new Map<number, { x: number; y: number }>();
@@ -42,7 +49,7 @@ export abstract class Plot {
         this.canvas = h('canvas', { tab: 0, role: 'img', label, class: 'plot' });
         this.ctx = this.canvas.getContext('2d', { alpha: false })!;
         this.listen();
-        new ResizeObserver(() => this.resize()).observe(this.canvas);
+        new ResizeObserver(() => this.observed()).observe(this.canvas);
     }
 
     // Draws everything; sizes are CSS pixels.
@@ -54,28 +61,48 @@ export abstract class Plot {
     // Is a drag that begins here to select, not to pan?
     dragBegins(_x: number, _y: number, _ev: PointerEvent): ((x: number, y: number, done: boolean) => void) | null { return null; }
 
+    // Its size may be another one: that is asked for when it is drawn.
     resize(): void {
-        const { clientWidth: w, clientHeight: hh } = this.canvas;
-        const d = devicePixelRatio || 1;
+        this.sized = false;
+        this.redraw();
+    }
 
-        if (w === 0 || hh === 0) return;
-        this.w = w;
-        this.h = hh;
-        this.canvas.width = Math.round(w * d);
-        this.canvas.height = Math.round(hh * d);
-        this.draw();
+    // False: it has none.
+    private ownSize(): boolean {
+        const { clientWidth: w, clientHeight: hh } = this.canvas;
+        const d = devicePixelRatio || 1, width = Math.round(w * d), height = Math.round(hh * d);
+
+        if (w === 0 || hh === 0) return false;
+        this.sized = true;
+        [this.w, this.h] = [w, hh];
+        if (this.canvas.width !== width) this.canvas.width = width;
+        if (this.canvas.height !== height) this.canvas.height = height;
+        return true;
+    }
+
+    // It is told of the size that it has, too, when that was drawn already.
+    private observed(): void {
+        const { w, h: hh, canvas } = this, { width, height } = canvas;
+
+        if (!this.ownSize() || (!this.frame && w === this.w && hh === this.h && width === canvas.width && height === canvas.height)) return;
+        this.now();
     }
 
     redraw(): void {
-        this.frame ||= requestAnimationFrame(() => {
-            this.frame = 0;
-            this.draw();
-        });
+        waiting.add(this);
+        this.frame ||= requestAnimationFrame(() => this.now());
+    }
+
+    now(): void {
+        cancelAnimationFrame(this.frame);
+        this.frame = 0;
+        waiting.delete(this);
+        this.draw();
     }
 
     draw(): void {
-        if (this.w === 0) return;
         const begin = performance.now();
+        if (!this.sized && !this.ownSize()) return;
         const d = devicePixelRatio || 1;
         const t = theme();
 

@@ -7,8 +7,6 @@ import { count, percent, time } from './text';
 const shares: [string, string][] = [['guest', '#e8954a'], ['kvm', '#79aee0'], ['vmm', '#62b8ae'], ['idle', '#c6cad2'], ['stolen', '#b79ac8']];
 
 export class Quality implements View {
-    id = 'quality';
-    title = 'Quality';
     root = h('section', { class: 'view' });
 
     constructor(private app: App) {}

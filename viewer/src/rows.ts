@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Rows of intervals that are sorted and do not overlap, drawn by level of detail: the work depends
 // on pixels, not on how many there are.
+import { gridOf, type Grid } from './grid';
 
 export interface Rows {
     nr: number;
@@ -10,6 +11,7 @@ export interface Rows {
     id: Uint32Array;
     count?: Uint32Array; // how many calls each stands for, where it may be several
     index?: Index;
+    grids?: (Grid | null | undefined)[]; // of rows that were drawn
 }
 
 const BLOCK = 32, WAYS = 64;
@@ -173,12 +175,47 @@ function flush(nr: number, r: Rows, pixels: Uint32Array, colour: (id: number) =>
     }
 }
 
+// Pieces of a row that are short enough to make pixels of them.
+function usable(r: Rows, row: number, scale: number): Grid | null {
+    let g = (r.grids ??= [])[row];
+
+    if (g === undefined) r.grids[row] = g = gridOf(r.start, r.dur, r.first[row]!, r.first[row + 1]!);
+    return g && g.length * scale < 1 / 3 ? g : null;
+}
+
+// The same by pieces, if one begins with interval i: until one has a wide interval in it. Where that is, is in `upTo`.
+let upTo = 0;
+function pieces(g: Grid, i: number, s: Strip, t: number, nr: number): number {
+    const { first, sum, max, which: longest } = g, n = sum.length, { scale, width } = s, piece = g.length * scale, origin = (g.from - s.x0) * scale;
+    let b = g.begin(i, t);
+
+    upTo = i;
+    if (b < 0) return nr;
+    for (let narrow = true; narrow && b < n && nr < LIST;) {
+        const px = Math.max(0, Math.floor(origin + (b + 0.5) * piece)), end = Math.min(n, Math.max(b + 1, Math.round((px + 1 - origin) / piece)));
+        let covered = 0, most = -1, best = 0;
+        if (px >= width) break;
+        for (; b < end; b++) {
+            const m = max[b]!;
+            if (m * scale >= 1) { narrow = false; break; }
+            if (m > most) { most = m; best = longest[b]!; }
+            covered += sum[b]!;
+        }
+        if (most < 0) continue;
+        which[nr] = best;
+        from[nr] = until[nr] = px;
+        cover[nr++] = Math.min(1, Math.max(0.35, covered * scale));
+    }
+    upTo = first[b]!;
+    return nr;
+}
+
 // Colours of a row's pixels, and for each interval that is wide enough its label by `text`.
 export function strip(r: Rows, row: number, s: Strip, colour: (id: number) => number, back: number,
     wide: number, text: (i: number, left: number, right: number) => void): void {
     const { start, dur } = r;
     const { pixels, width, x0, scale } = s;
-    const index = indexOf(r);
+    const index = indexOf(r), grid = usable(r, row, scale);
     const end = r.first[row + 1]!;
     let i = seek(r, row, x0), step = 1, nr = 0;
 
@@ -187,6 +224,10 @@ export function strip(r: Rows, row: number, s: Strip, colour: (id: number) => nu
         if (left >= width) break;
         const right = left + dur[i]! * scale;
         if (nr === LIST) { flush(nr, r, pixels, colour, back); nr = 0; }
+        if (grid) {
+            nr = pieces(grid, i, s, start[i]!, nr);
+            if (upTo > i) { i = upTo; continue; }
+        }
         which[nr] = i;
         if (right - left >= 1) {
             const a = Math.max(0, Math.round(left)), b = Math.min(width, Math.max(a + 1, Math.round(right)));
@@ -199,11 +240,16 @@ export function strip(r: Rows, row: number, s: Strip, colour: (id: number) => nu
         }
         // All that begin in this pixel become one.
         const px = Math.max(0, Math.floor(left)), edge = x0 + (px + 1) / scale;
-        let to = (step > MANY && nextBlock(start, i, end, edge, step, 1 / scale)) || next(start, i + 1, end, edge, step);
-        step = to - i;
-        // The last of them may be wide.
-        if (step > 1 && dur[to - 1]! * scale >= 1) to--;
-        const covered = index.query(i, to) * scale;
+        // With a piece, if none of them is wide, so that the next pixel may go by them.
+        let to = grid ? grid.first[grid.near(edge)]! : 0, sum = to > i ? index.query(i, to) : 0;
+        if (to <= i || dur[index.longest]! * scale >= 1) {
+            to = (step > MANY && nextBlock(start, i, end, edge, step, 1 / scale)) || next(start, i + 1, end, edge, step);
+            step = to - i;
+            // The last of them may be wide.
+            if (step > 1 && dur[to - 1]! * scale >= 1) to--;
+            sum = index.query(i, to);
+        }
+        const covered = sum * scale;
         if (px < width) {
             which[nr] = index.longest;
             from[nr] = until[nr] = px;

@@ -51,8 +51,6 @@ class Half {
 }
 
 export class Sandwich implements View {
-    id = 'sandwich';
-    title = 'Callers & callees';
     root: HTMLElement;
     private up: Half;
     private down: Half;

@@ -119,12 +119,17 @@ export class Points implements Source {
 // Calls: rows of one thread and depth each, which hold them in order. Of an outline a row is also of one vCPU.
 export class Spans implements Source {
     key = 'calls'; title = 'Calls'; unit = 'ns'; timed = true; hasOff = false;
-    constructor(readonly tree: Tree, readonly rows: Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
+    outline = false;
+    private made: Rows | null = null;
+    // rows: made when somebody looks at them.
+    constructor(readonly tree: Tree, private make: () => Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
         readonly cpu: Uint32Array, readonly off: Float64Array, readonly rowCpu: Uint32Array) {
         let any = 0;
         for (let i = 0; i < off.length && any === 0; i++) any = off[i]!;
         this.hasOff = any > 0;
     }
+
+    get rows(): Rows { return this.made ??= this.make(); }
 
     // Is any call of a row on that vCPU?
     isOn(row: number, cpu: number): boolean {
@@ -289,21 +294,27 @@ function threadLabels(d: Data): Map<string, string> {
     return out;
 }
 
+// first: of each row, and where the last one ends.
+function rowsOf(d: Data, first: Uint32Array, begin: number): Rows {
+    const start = d.f64('c.gap'), dur = d.f64('c.dur'), nr = first.length - 1;
+
+    for (let r = 0; r < nr; r++)
+        for (let i = first[r]!, at = begin; i < first[r + 1]!; i++) {
+            start[i]! += at;
+            at = start[i]! + dur[i]!;
+        }
+    return { nr, first, start, dur, id: d.u32('c.node'), ...(d.head.calls!.outline ? { count: d.u32('c.nr') } : {}) };
+}
+
 function addCalls(m: Model): void {
     const d = m.data, head = d.head.calls;
 
     if (!head || !d.has('c.gap')) return;
     const t = tree(d, 'c', m.funcs, m.funcs.add(head.frames));
     const begin = Number(BigInt(head.begin) - m.begin), on = d.u32('r.cpu');
-    const start = d.f64('c.gap'), dur = d.f64('c.dur'), nr = d.u32('r.nr'), thread = d.u32('r.thread');
+    const nr = d.u32('r.nr'), thread = d.u32('r.thread');
     const first = new Uint32Array(nr.length + 1);
-    for (let r = 0; r < nr.length; r++) {
-        first[r + 1] = first[r]! + nr[r]!;
-        for (let i = first[r]!, at = begin; i < first[r + 1]!; i++) {
-            start[i]! += at;
-            at = start[i]! + dur[i]!;
-        }
-    }
+    for (let r = 0; r < nr.length; r++) first[r + 1] = first[r]! + nr[r]!;
     const cpus = d.u32('c.cpu'), onCpu = new Map<number, number>();
     for (let r = nr.length - 1; r >= 0; r--) if (nr[r]! > 0) onCpu.set(thread[r]!, cpus[first[r]!] ?? on[r]!);
     const idOf: number[] = [];
@@ -319,7 +330,7 @@ function addCalls(m: Model): void {
         const [name, number] = head.threads[x] ?? ['', ''];
         m.callers.push({ name, number, thread: m.threads.id(names[x] ?? 'thread ' + x) });
     }
-    m.spans = new Spans(t, { nr: nr.length, first, start, dur, id: d.u32('c.node'), ...(head.outline ? { count: d.u32('c.nr') } : {}) }, rowThread, d.u32('r.depth'), cpus, d.f64('c.off'), on);
+    m.spans = new Spans(t, () => rowsOf(d, first, begin), rowThread, d.u32('r.depth'), cpus, d.f64('c.off'), on);
     m.sources.push(m.spans);
 }
 
@@ -333,7 +344,8 @@ export function model(data: Data, funcs = new Funcs()): Model {
     addCalls(m);
     addExits(m);
     for (const s of [m.samples, m.exits]) if (s?.time.length) m.end = Math.max(m.end, s.time[s.time.length - 1]! + 1);
-    if (m.spans) {
+    if (m.spans && h.calls!.end) m.end = Math.max(m.end, Number(BigInt(h.calls!.end) - m.begin));
+    else if (m.spans) {
         // What is last in its row ends last there.
         const { start, dur, first } = m.spans.rows;
         for (let r = 1; r < first.length; r++) {

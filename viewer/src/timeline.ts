@@ -18,8 +18,6 @@ const inDoubt: Record<string, string> = { lost_wakeup: 'missed a wake-up, or has
 const DOUBTS = 5; // of a kind that are told
 
 export class Timeline implements View {
-    id = 'timeline';
-    title = 'Threads & promises';
     root: HTMLElement;
     plot: Lines;
     p: Promises;
