@@ -183,6 +183,9 @@ static int leave(
 	call = t->calls.v[--t->calls.nr];
 	if (!call.whole)
 		rest.duration = uni_min(e->duration, e->ns - uni_min(call.begin, e->ns));
+	/* Of one that is over while its thread is away the event may be of another CPU. */
+	if (t->out_of != 0)
+		rest.cpu = t->cpu;
 	return add(a, &rest, (uint32_t)t->calls.nr, call.node, waited);
 }
 

@@ -54,12 +54,15 @@ struct uni_near_one uni_near_of_sample(const struct uni_sample *s, uint32_t node
 
 struct uni_near_one uni_near_of_exit(const struct uni_stream_exit *e, uint32_t node)
 {
+	uint64_t asleep = uni_min(e->asleep_ns, e->host_ns);
+
 	return (struct uni_near_one){ .t_ns = e->t_ns,
 		.node = node,
 		.guest = e->guest,
 		.vcpu = e->vcpu + 1,
 		.kind = e->userspace,
-		.sum = { e->weight, e->host_ns, uni_min(e->asleep_ns, e->host_ns), e->stolen_ns } };
+		.sum = { e->weight, e->host_ns, asleep,
+			uni_min(e->stolen_ns, e->host_ns - asleep) } };
 }
 
 static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)

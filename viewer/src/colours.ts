@@ -3,7 +3,7 @@
 import type { Func } from './tree';
 
 const named: [RegExp, number, number, number][] = [
-    [/^\[(idle|sleeping|asleep)\]/, 220, 8, 76], [/^\[blocked\]/, 255, 22, 74], [/^\[ready\]/, 140, 35, 68],
+    [/^\[(idle|sleeping|asleep)\]/, 220, 8, 76], [/^\[(blocked|waiting)\]/, 255, 22, 74], [/^\[ready\]/, 140, 35, 68],
     [/^\[kvm\]/, 208, 60, 70], [/^\[vmm\]/, 178, 45, 64], [/^\[stolen\]/, 285, 35, 74], [/^\[exit /, 200, 48, 68],
 ];
 

@@ -4,7 +4,7 @@ import { type App, type Change, type View } from './app';
 import { button, fill, h } from './dom';
 import { count, percent, time } from './text';
 
-interface ExitRow { reason: number; func: number; exits: number; host: number; asleep: number; user: number; lengths: [number, number][]; kids: Map<number, ExitRow> }
+interface ExitRow { reason: number; func: number; exits: number; host: number; asleep: number; stolen: number; user: number; lengths: [number, number][]; kids: Map<number, ExitRow> }
 
 function quantile(r: ExitRow, q: number): number {
     const all = r.lengths.sort((a, b) => a[0] - b[0]);
@@ -29,24 +29,26 @@ export class Exits implements View {
     update(c: Change): void { if (c !== 'zoom') this.draw(); }
 
     private gather(): Map<number, ExitRow> {
-        const { app } = this, x = app.model.exits!, { t0, t1, cpu } = app.state, { tree } = x;
+        const { app } = this, x = app.model.exits!, { t0, t1, cpu, thread } = app.state, { tree } = x;
         const out = new Map<number, ExitRow>();
         const row = (m: Map<number, ExitRow>, key: number): ExitRow => {
             let r = m.get(key);
-            if (!r) m.set(key, r = { reason: key, func: key, exits: 0, host: 0, asleep: 0, user: 0, lengths: [], kids: new Map() });
+            if (!r) m.set(key, r = { reason: key, func: key, exits: 0, host: 0, asleep: 0, stolen: 0, user: 0, lengths: [], kids: new Map() });
             return r;
         };
 
+        if (thread >= 0) return out; // exits are of vCPUs
         for (let i = 0; i < x.time.length; i++) {
             if ((t1 > t0 && (x.time[i]! < t0 || x.time[i]! >= t1)) || (cpu >= 0 && x.cpu[i] !== cpu)) continue;
             const node = x.node[i]!, reason = tree.func[node]!, func = tree.func[tree.parent[node]!]!;
             const [a, b] = this.byFunc ? [func, reason] : [reason, func];
-            const w = x.weight[i]!, host = x.columns.host[i]!;
+            const w = x.weight[i]!, host = x.columns.host[i]! - x.columns.stolen[i]!;
             const halt = /^\[exit (hlt|wfi|halt)\b/.test(app.model.funcs.name(reason));
             for (const r of [row(out, a), row(row(out, a).kids, b)]) {
                 r.exits += w;
                 r.host += halt ? host - x.columns.asleep[i]! : host;
                 r.asleep += x.columns.asleep[i]!;
+                r.stolen += x.columns.stolen[i]!;
                 r.user += x.columns.user[i] ? w : 0;
                 r.lengths.push([host / Math.max(1, w), w]);
             }
@@ -65,7 +67,7 @@ export class Exits implements View {
         } }, h('span', { class: 'name', text: name }), h('span', { class: 'num', text: count(r.exits) }),
             h('span', { class: 'num' }, h('i', { class: 'barlet', style: { width: 100 * r.host / Math.max(1, all) + '%', background: app.css(r.func) } }), h('span', { class: 'pc', text: time(r.host) })),
             h('span', { class: 'num', text: percent(r.host, sum) }), h('span', { class: 'num', text: time(quantile(r, 0.5)) }), h('span', { class: 'num', text: time(quantile(r, 0.99)) }),
-            h('span', { class: 'num', text: percent(r.user, r.exits) }));
+            ...[r.asleep, r.stolen].map((v) => h('span', { class: 'num', text: v > 0 ? time(v) : '-' })), h('span', { class: 'num', text: percent(r.user, r.exits) }));
 
         if (!deep) el.setAttribute('aria-expanded', String(this.open_.has(r.func)));
         return el;
@@ -78,7 +80,8 @@ export class Exits implements View {
         fill(this.body, h('div', { class: 'bar' }, button('By reason', 'First the reason, then the functions', () => { this.app.setOpt('exits', ''); this.draw(); }, !this.byFunc),
             button('By function', 'First the function, then the reasons', () => { this.app.setOpt('exits', 'function'); this.draw(); }, this.byFunc),
             h('span', { class: 'grow' }), h('span', { class: 'dim', text: `${count(rows.reduce((a, r) => a + r.exits, 0))} exits cost the host ${time(sum)}` })),
-            h('div', { class: 'xr head' }, ...[this.byFunc ? 'Function' : 'Reason', 'Exits', 'Host time', 'Share', 'Median', 'p99', 'To the VMM'].map((text, i) => h('span', { class: i ? 'num' : '', text }))),
+            this.app.state.thread >= 0 && h('p', { class: 'dim', text: 'VM exits are of vCPUs: of one thread there are none.' }),
+            h('div', { class: 'xr head' }, ...[this.byFunc ? 'Function' : 'Reason', 'Exits', 'Host time', 'Share', 'Median', 'p99', 'Asleep', 'Stolen', 'To the VMM'].map((text, i) => h('span', { class: i ? 'num' : '', text }))),
             ...rows.flatMap((r) => [this.line(r, all, sum, false),
                 ...(this.open_.has(r.func) || rows.length <= 3 ? [...r.kids.values()].sort((a, b) => b.host - a.host || b.exits - a.exits).slice(0, 50).map((k) => this.line(k, all, sum, true)) : [])]));
     }

@@ -48,7 +48,7 @@ export class Overview extends Plot {
         if (!source?.timed) return b;
         const { cpu, thread, on } = app.state, { tree } = source, func = app.state.func || this.hot;
         const mine = func > 0 || app.searching ? holds(app, app.searching ? -1 : func) : null;
-        const idle = Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|stolen|exit hlt)/.test(app.model.funcs.name(f)) ? 1 : 0));
+        const idle = Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|waiting|stolen|exit hlt)/.test(app.model.funcs.name(f)) ? 1 : 0));
         const per = n / app.model.end;
         const depth1 = source.key === 'calls', nested = depth1 && on && source.hasOff;
         source.each({ t0: 0, t1: 0, cpu, thread, on }, (t, dur, v, node) => {

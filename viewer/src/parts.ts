@@ -68,7 +68,7 @@ export class Parts extends Spans {
         const ids = one >= 0 ? [one] : [...(by === 'cpu' ? this.cpus : this.threads).keys()].filter((i) => i >= 0).sort((a, b) => a - b).slice(0, mostPlaces);
         const paths = ids.map((id) => this.path({ ...sel, [by]: id }));
 
-        paths.forEach((path, i) => { const got = this.known.get(path); if (got) out.set(ids[i]!, got); });
+        paths.forEach((path, i) => { const got = this.known.get(path); if (got) out.set(ids[i]!, this.less(got, { ...sel, [by]: ids[i]! })); });
         this.missing = [...new Set([...paths.filter((path) => path !== '' && !this.known.has(path)), ...this.missing])].slice(0, 3 * mostPlaces);
         if (this.missing.length > 0 && !this.filling) void this.fill();
         return out;
@@ -91,8 +91,15 @@ export class Parts extends Spans {
         }
     }
 
+    // What waits is on no vCPU.
+    private less(values: Float64Array, sel: Selection): Float64Array {
+        return this.hasOff && (sel.on || sel.cpu >= 0) ? values.map((v, n) => (this.waits[n] ? 0 : v)) : values;
+    }
+
+    override self(sel: Selection): Float64Array { return this.less(this.sums(sel), sel); }
+
     // Until the answer is there, what was asked for before.
-    override self(sel: Selection): Float64Array {
+    private sums(sel: Selection): Float64Array {
         const path = this.path(sel), got = this.known.get(path);
 
         if (path === '') return new Float64Array(this.tree.nr);

@@ -81,7 +81,10 @@ export class Sandwich implements View {
         const { app } = this, g = app.graph();
         const func = app.state.func || app.hottest;
 
-        if (!g || func === 0) return;
+        if (!g || func === 0) {
+            fill(this.head, h('span', { class: 'dim', text: 'Nothing of what is shown is in this choice of time, vCPU and thread.' }));
+            return;
+        }
         const below = callees(g, app.model.funcs, func), unit = app.source!.unit;
         this.up.set(callers(g, app.model.funcs, func), app.state.byWeight);
         this.down.set(below, app.state.byWeight);

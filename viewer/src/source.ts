@@ -61,7 +61,7 @@ export class Points implements Source {
     constructor(tree: Tree, readonly time: Float64Array, readonly node: Uint32Array, readonly weight: ArrayLike<number>,
         readonly cpu: Int32Array, readonly thread: Int32Array) {
         this.tree = tree;
-        this.off = Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|ready|stolen)\]/.test(tree.funcs.name(f)) ? 1 : 0));
+        this.off = offCpu(tree);
         this.hasOff = this.off.includes(1);
     }
 
@@ -116,17 +116,22 @@ export class Points implements Source {
     }
 }
 
+// Nodes that are no time on a CPU.
+function offCpu(tree: Tree): Uint8Array {
+    return Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|ready|stolen|waiting)\]/.test(tree.funcs.name(f)) ? 1 : 0));
+}
+
 // Calls: rows of one thread and depth each, which hold them in order. Of an outline a row is also of one vCPU.
 export class Spans implements Source {
     key = 'calls'; title = 'Calls'; unit = 'ns'; timed = true; hasOff = false;
     outline = false;
+    protected waits: Uint8Array; // by node
     private made: Rows | null = null;
     // rows: made when somebody looks at them.
     constructor(readonly tree: Tree, private make: () => Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
         readonly cpu: Uint32Array, readonly off: Float64Array, readonly rowCpu: Uint32Array) {
-        let any = 0;
-        for (let i = 0; i < off.length && any === 0; i++) any = off[i]!;
-        this.hasOff = any > 0;
+        this.waits = offCpu(tree);
+        this.hasOff = this.waits.includes(1) || off.some((v) => v > 0);
     }
 
     get rows(): Rows { return this.made ??= this.make(); }
@@ -165,7 +170,8 @@ export class Spans implements Source {
                 const a = whole ? start[i]! : Math.max(start[i]!, sel.t0);
                 const b = whole ? start[i]! + dur[i]! : Math.min(start[i]! + dur[i]!, sel.t1);
                 if (b < a) continue;
-                const away = sel.on && this.off[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
+                // What waits is on no vCPU; what no span tells of may have been at any time of the call.
+                const away = (sel.on || sel.cpu >= 0) && this.waits[id[i]!] ? b - a : sel.on && this.off[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
                 fn(a, b - a, b - a - away, id[i]!, on ?? this.cpu[i]!, thread);
             }
         }
@@ -277,7 +283,7 @@ function addExits(m: Model): void {
     const columns = { host: d.f64('x.host'), asleep: d.f64('x.asleep'), stolen: d.f64('x.stolen'), user: d.u32('x.user') };
     const p = new Points(t, time, node, d.f64('x.weight'), cpu, none).named('exits', 'VM exits', 'exits');
     // A halt's sleep is nobody's cost.
-    const cost = columns.host.map((v, i) => v - (/^\[exit (hlt|wfi|halt)\b/.test(m.funcs.name(t.func[node[i]!]!)) ? columns.asleep[i]! : 0));
+    const cost = columns.host.map((v, i) => v - columns.stolen[i]! - (/^\[exit (hlt|wfi|halt)\b/.test(m.funcs.name(t.func[node[i]!]!)) ? columns.asleep[i]! : 0));
     m.exits = Object.assign(p, { columns });
     m.sources.push(p, new Points(t, time, node, cost, cpu, none).named('exit-time', 'Time of VM exits', 'ns'));
 }

@@ -29,6 +29,8 @@ export class Timeline implements View {
     onMove?: (x0: number, x1: number) => void; // what is seen, at each step
     onChoose?: (q: number) => void;
     name = ''; // where there are several
+    private chosen = -1; // of the page's threads
+    private of = NONE;    // who that is here
     private many: boolean;
 
     constructor(private app: App, tip: Tip, readonly m: Model = app.model) {
@@ -87,6 +89,10 @@ export class Timeline implements View {
         const { t0, t1 } = this.app.state;
 
         if (c === 'data' && t1 > t0) this.plot.jump(t0, t1);
+        if (c === 'data' && this.app.state.thread !== this.chosen) {
+            this.pack();
+            this.toolbar();
+        }
         if (c === 'search') this.search();
         this.plot.redraw();
     }
@@ -103,13 +109,37 @@ export class Timeline implements View {
         this.plot.redraw();
     }
 
+    // What is shown: of a chosen thread what it made, of matches only those; with those who made them, so that one
+    // sees where they come from.
     private pack(): void {
-        const keep = new Set(this.found);
+        const { p, plot } = this, only = this.only && this.found.length > 0, matches = new Set(this.found);
+        const keep = new Set<number>();
 
-        // With those who made them, so that one sees where they come from.
-        for (const q of this.found) for (let up = this.p.creator[q]!; up !== NONE && !keep.has(up); up = this.p.creator[up]!) keep.add(up);
-        if (this.only && this.found.length > 0) this.plot.pack((i) => keep.has(i), false);
-        else this.plot.pack(() => true, true);
+        this.chosen = this.app.state.thread;
+        this.of = this.own && this.chosen >= 0 ? plot.tracks?.ofThread(this.chosen) ?? NONE : NONE;
+        const some = only || this.of !== NONE, made = some ? this.made() : null;
+        for (let q = 0; q < p.nr && made; q++)
+            if ((!only || matches.has(q)) && made[q] === 1) for (let up = q; up !== NONE && !keep.has(up); up = p.creator[up]!) keep.add(up);
+        if (some) plot.pack((q) => keep.has(q), false);
+        else plot.pack(() => true, true);
+        if (plot.selected !== NONE) plot.reveal(plot.selected);
+    }
+
+    // Who is `of`, or was made by it, at any number of steps: 1; else 2.
+    private made(): Uint8Array {
+        const { p } = this, out = new Uint8Array(p.nr).fill(this.of === NONE ? 1 : 0);
+
+        if (this.of !== NONE) out[this.of] = 1;
+        for (let q = 0; q < p.nr; q++) {
+            const way: number[] = [];
+            let up = q;
+            for (; up !== NONE && out[up] === 0; up = p.creator[up]!) {
+                out[up] = 2;
+                way.push(up);
+            }
+            if (up !== NONE && out[up] === 1) for (const x of way) out[x] = 1;
+        }
+        return out;
     }
 
     private toolbar(): void {
@@ -136,6 +166,7 @@ export class Timeline implements View {
             }),
             h('span', { class: 'grow' }), h('span', { class: 'key' }, ...([['create', '#8a93a0'], ['read', '#2463d6'], ['resolve', '#14883b'], ['try', '#b3a012'], ['signal', '#f08a00'], ['failed, or stuck', '#cc0000']] as const)
                 .flatMap(([text, colour]) => [h('i', { style: { background: colour } }), text])),
+            this.chosen >= 0 && this.own && h('span', { class: 'dim', text: this.of !== NONE ? `${p.name(this.of)} and what it made` : 'the chosen thread is not told apart here' }),
             h('span', { class: 'found apart', text: this.found.length > 0 ? `${this.found.length} of ${p.nr}` : `${p.nr} thread${p.nr === 1 ? '' : 's'} in all` }));
     }
 

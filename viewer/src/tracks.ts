@@ -4,7 +4,7 @@ import type { App } from './app';
 import { css } from './colours';
 import type { Pen } from './pen';
 import { Parts } from './parts';
-import type { Promises } from './promises';
+import { NONE, type Promises } from './promises';
 import { at, strip, type Rows } from './rows';
 import type { Model, Spans } from './source';
 import { fitted } from './stack';
@@ -53,6 +53,11 @@ export class Tracks {
 
     who(): number[] { return [...this.of.keys()]; }
     holds(row: number, i: number): boolean { return i >= this.rows.first[row]! && i < this.rows.first[row + 1]!; }
+    // Whose calls are that thread's, of those that the choice of a thread knows; NONE: nobody's.
+    ofThread(thread: number): number {
+        for (const [q, rows] of this.of) if (rows.some((r) => r.length > 0 && this.spans.rowThread[r[0]!] === thread)) return q;
+        return NONE;
+    }
     rowsOf(q: number): number[][] { return this.of.get(q) ?? []; }
     private get rows(): Rows { return this.spans instanceof Parts ? this.spans.detail : this.spans.rows; }
     private func(node: number): number { return this.spans.tree.func[node]!; }
