@@ -19,6 +19,7 @@ static void put_exit(struct uni_recorder *r, const struct uni_sample *s, uint64_
 	const struct uni_stream_exit e = { .t_ns = s->t_ns,
 		.weight = n,
 		.host_ns = n * 5000,
+		.stolen_ns = n % 4 * 1000,
 		.info = 0x3f8 + n % 3,
 		.guest = s->guest,
 		.vcpu = s->vcpu,

@@ -215,8 +215,10 @@ def session(b):
          "session: each function as `report` has it")
     got = b.run("(m => { const s = m.sources.find(s => s.key === 'exits'); return s.weight.reduce((a, v) => a + v, 0); })(uniscope.app.model)")
     same(got, sum(r["exits"] for r in exits["rows"]), "session: as many exits")
-    got = b.run("(x => [x.columns.host, x.columns.asleep].map(c => c.reduce((a, v) => a + v, 0)))(uniscope.app.model.exits)")
-    same(round(got[0]), round(sum(r["host_ns"] for r in exits["rows"])), "session: and as long ones")
+    got = b.run("(x => [x.columns.host, x.columns.stolen].map(c => c.reduce((a, v) => a + v, 0)))(uniscope.app.model.exits)")
+    ok(got[1] > 0 and round(got[0] - got[1]) == round(sum(r["host_ns"] for r in exits["rows"])), "session: and as long ones", got)
+    got = b.run("uniscope.app.model.sources.find(s => s.key === 'exit-time').weight.reduce((a, v) => a + v, 0)")
+    same(round(got), round(exits["total"]["host_ns"]), "session: their time without what was stolen")
     whole = b.run("uniscope.app.graph().total[0]")
     x, y, w, h = rect(b, "canvas.overview")
     b.drag(x + w * 0.25, y + 30, x + w * 0.5, y + 30)
@@ -372,6 +374,24 @@ def calls(b):
     b.open(f"file://{T}/calls.html{link}")
     got = b.run("(p => [p.x0, p.x1])(uniscope.page.view().plot)")
     ok(all(abs(a - c) <= 1 for a, c in zip(got, seen)), "calls: a shared address shows the same piece of the chart", (got, seen))
+
+
+def moved(b):
+    """Threads that go from CPU to CPU in the middle of their calls: numbers of a CPU and of a range are those of trace's texts."""
+    sums = "(([cpu, t0, t1]) => { uniscope.app.set({ cpu, t0, t1 }, 'data'); return uniscope.app.graph().self.reduce((a, v) => a + v, 0); })"
+    b.open(f"file://{T}/moved.html")
+    names = b.run("uniscope.app.model.cpus.list")
+    for cpu in json.loads((T / "moved.cpus").read_text())["cpus"]:
+        want = sum(f["self_ns"] for f in cpu["functions"] if f["function"][0] != "[")
+        got = b.run(sums + f"([{names.index('vCPU %u' % cpu['cpu'])}, 0, 0])")
+        ok(want > 0 and abs(got - want) <= want * 1e-4, f"moved: vCPU {cpu['cpu']} has its part", (got, want))
+    want = {f["function"]: f["self_ns"] for f in json.loads((T / "moved.json").read_text())["functions"] if f["self_ns"] > 0}
+    b.run(f"{sums}([-1, 2e6, 2.1e6])")
+    got = dict(b.run("uniscope.app.table().filter(r => r.self > 0).map(r => [uniscope.app.model.funcs.name(r.func), r.self])"))
+    ok(got == want and len(want) > 1, "moved: a range has what `trace report` has", (got, want))
+    b.run("uniscope.app.set({ on: false, t0: 0, t1: 0 }, 'data')")
+    ok(b.run("uniscope.app.table().some(r => uniscope.app.model.funcs.name(r.func) === '[waiting]' && r.self > 0)"), "moved: waiting is told apart")
+    same(b.trouble(), [], "moved: no error")
 
 
 def busy(b):
@@ -560,7 +580,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, weights, threads, session, difference, hostile, calls, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
+    for part in (plain, weights, threads, session, difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:

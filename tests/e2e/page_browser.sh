@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# page_browser.sh UNISCOPE SRCROOT MKSESSION: the page of `report --html` in a real browser, from disk:
+# page_browser.sh UNISCOPE SRCROOT MKSESSION MKTRACE: the page of `report --html` in a real browser, from disk:
 # every view is there, shows the numbers that `report` prints, does what keys and pointer say, and
 # hostile names do no harm. TAP.
 set -u
-U=$1 SRC=$2 MKSESSION=$3
+U=$1 SRC=$2 MKSESSION=$3 MKTRACE=$4
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
 	echo "1..0 # SKIP no chromium on this machine"
 	exit 0
@@ -35,7 +35,10 @@ cat >"$T/calls.txt" <<'EOF'
  0)   5.000 us    |  }
  1)   7.000 us    |  other();
 EOF
-"$MKSESSION" "$T/s.uniscope" 30000 2 && "$U" report --html "$T/s.html" "$T/s.uniscope" &&
+"$MKTRACE" "$T/moved.uniscope" 20000 4 graph 7 && "$U" report --html "$T/moved.html" "$T/moved.uniscope" 2>/dev/null &&
+	"$U" trace breakdown --json "$T/moved.uniscope" >"$T/moved.cpus" 2>/dev/null &&
+	"$U" trace report --json --from 0.002 --to 0.0021 "$T/moved.uniscope" >"$T/moved.json" 2>/dev/null &&
+	"$MKSESSION" "$T/s.uniscope" 30000 2 && "$U" report --html "$T/s.html" "$T/s.uniscope" &&
 	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report --exits --json "$T/s.uniscope" >"$T/x.json" &&
 	for nr in 300 2500; do
 		seq "$nr" | sed 's/.*/main;fn_& &/' >"$T/many.folded"
