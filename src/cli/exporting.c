@@ -449,6 +449,10 @@ static void say_lost(const struct one *o)
 	if (o->e->lost != NULL && rec != NULL && !uni_recording_meta(rec)->aggregate)
 		uni_note("not in the format %s: %s%s", o->e->name, o->e->lost,
 			exits ? ", VM exits (--exits has them)" : "");
+	if (o->tree != NULL)
+		uni_note("not in the format %s: each call, with its time, vCPU and thread (they are "
+			 "added up)",
+			o->e->name);
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");
 

@@ -10,7 +10,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/checked.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "export/opts.h"
@@ -92,9 +94,17 @@ static int bad_option(struct uni_err *err, const char *name, const char *value, 
 		err, UNI_EUSAGE, "format svg: option %s wants %s, not \"%s\"", name, wants, value);
 }
 
-/* Plain ASCII words: an encoding goes into the XML declaration unescaped. */
+/* Plain ASCII words: an encoding goes into the XML declaration unescaped. What is written is ASCII
+ * unless it is UTF-8, which is no text in those of wider units, or of other letters. */
 static bool encoding_ok(const char *s)
 {
+	static const char *const others[] = { "utf-16", "utf16", "utf-32", "utf32", "utf-7", "ucs-",
+		"ucs2", "ucs4", "iso-10646", "ebcdic", "ibm037", "ibm500", "cp037", "cp500" };
+
+	for (size_t i = 0; i < uni_array_len(others); i++) {
+		if (strncasecmp(s, others[i], strlen(others[i])) == 0)
+			return false;
+	}
 	return s[0] != '\0' && strlen(s) < 40 &&
 	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
 		       strlen(s);
@@ -113,7 +123,7 @@ static int check_options(struct uni_svg *g, struct uni_err *err)
 		return bad_option(
 			err, "bgcolors", g->bgcolors, "yellow, blue, green, grey or #rrggbb");
 	if (!encoding_ok(g->encoding))
-		return bad_option(err, "encoding", g->encoding, "a name such as utf-8");
+		return bad_option(err, "encoding", g->encoding, "a name such as utf-8, or another that holds ASCII as it is");
 	if (g->width < 100.0 || g->width > 100000.0)
 		return uni_err_set(err, UNI_EUSAGE, "format svg: width must be 100 to 100000");
 	if (g->height > 1000.0 || g->fontsize > 1000.0)

@@ -400,6 +400,8 @@ int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl,
 		uni_calls_name_threads(&a);
 		uni_part_tree(b, "c", ret->tree);
 	}
+	if (tl->damaged != NULL)
+		ret->damaged = tl->damaged(tl->ctx);
 	uni_calls_adder_deinit(&a);
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
 }

@@ -267,6 +267,8 @@ int uni_part_calls_growing(struct uni_blob *b, struct uni_page_calls *g, struct 
 	g->frame->kept = g->frame->bytes.len;
 	uni_blob_borrow(b, &g->tree_blob);
 	uni_calls_name_threads(&g->a);
+	if (g->tl.damaged != NULL)
+		g->part.damaged = g->tl.damaged(g->tl.ctx);
 	*ret = g->part;
 	ret->borrowed = true;
 	b->failed = b->failed || uni_blob_failed(&g->row_blob) || uni_blob_failed(&g->tree_blob);

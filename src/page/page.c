@@ -133,6 +133,7 @@ static void describe(struct uni_json *j, const struct page *p)
 	uni_json_kv(u64, j, "left_out", p->samples.left_out);
 	uni_json_kv(u64, j, "missing", p->samples.missing);
 	uni_json_kv(u64, j, "torn", p->samples.torn);
+	uni_json_kv(u64, j, "damaged", p->calls.damaged);
 	describe_tree(j, "samples", &samples);
 	describe_tree(j, "exits", &p->samples.exits);
 	describe_calls(j, &p->calls);

@@ -44,6 +44,7 @@ struct uni_part_calls {
 	struct uni_profile *tree; /* owned */
 	UNI_VEC(struct uni_part_thread) threads;
 	uint64_t first_ns, nr, lost, left_out;
+	uint64_t damaged;	      /* bytes of the trace that make no sense */
 	uint32_t flat;		      /* nodes of the tree that others stand for: page/prune.h */
 	struct uni_page_store *store; /* owned; NULL: all of them are in the columns */
 	bool borrowed;		      /* all of it is another one's */

@@ -96,6 +96,11 @@ static int write_text(void *ctx, bool function, struct uni_sink *out, struct uni
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
 }
 
+static uint64_t damaged(void *ctx)
+{
+	return uni_calls_stats(((struct uni_trace_timeline *)ctx)->calls)->damaged;
+}
+
 struct uni_timeline uni_trace_timeline_get(struct uni_trace_timeline *t)
 {
 	return (struct uni_timeline){ .ctx = t,
@@ -104,6 +109,7 @@ struct uni_timeline uni_trace_timeline_get(struct uni_trace_timeline *t)
 		.thread = thread_name,
 		.text = write_text,
 		.words = words,
+		.damaged = damaged,
 		.ns_per_cycle = t->ns_per_cycle };
 }
 

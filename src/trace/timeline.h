@@ -19,6 +19,8 @@ struct uni_timeline {
 	int (*text)(void *ctx, bool function, struct uni_sink *out, struct uni_err *err);
 	/* Of an UNI_CALL_EXT that was just read; NULL: such events do not come. */
 	const uint64_t *(*words)(void *ctx, const struct uni_call_event *e);
+	/* Bytes that made no sense, of what was read by now; NULL: not known. */
+	uint64_t (*damaged)(void *ctx);
 	double ns_per_cycle; /* of the guest's counter; 0 without words */
 	uint64_t end_ns;     /* when it was stopped; 0: with the last event, or not known */
 };

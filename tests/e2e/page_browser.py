@@ -392,6 +392,9 @@ def moved(b):
     b.run("uniscope.app.set({ on: false, t0: 0, t1: 0 }, 'data')")
     ok(b.run("uniscope.app.table().some(r => uniscope.app.model.funcs.name(r.func) === '[waiting]' && r.self > 0)"), "moved: waiting is told apart")
     same(b.trouble(), [], "moved: no error")
+    b.open(f"file://{T}/cut.html")
+    go(b, "quality")
+    ok("The trace is damaged" in text(b, ".warn"), "moved: a trace that is cut off says so", text(b, ".warn"))
 
 
 def busy(b):

@@ -36,6 +36,8 @@ cat >"$T/calls.txt" <<'EOF'
  1)   7.000 us    |  other();
 EOF
 "$MKTRACE" "$T/moved.uniscope" 20000 4 graph 7 && "$U" report --html "$T/moved.html" "$T/moved.uniscope" 2>/dev/null &&
+	cp -r "$T/moved.uniscope" "$T/cut.uniscope" && truncate -s 20503 "$T/cut.uniscope/guest-0/events-vcpu0" &&
+	"$U" report --html "$T/cut.html" "$T/cut.uniscope" 2>/dev/null &&
 	"$U" trace breakdown --json "$T/moved.uniscope" >"$T/moved.cpus" 2>/dev/null &&
 	"$U" trace report --json --from 0.002 --to 0.0021 "$T/moved.uniscope" >"$T/moved.json" 2>/dev/null &&
 	"$MKSESSION" "$T/s.uniscope" 30000 2 && "$U" report --html "$T/s.html" "$T/s.uniscope" &&

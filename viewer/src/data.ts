@@ -22,6 +22,7 @@ export interface Head {
     format: string; version: number; title: string; uniscope: string; quality: string;
     left_out?: number; // samples and exits
     missing?: number; torn?: number; // of a damaged recording: the same, and packets
+    damaged?: number; // bytes of a trace that make no sense
     begin?: string; end?: string; realtime_offset?: string; aggregate?: boolean;
     recording?: { closed: boolean; frequency_hz: number; guests: RecordedGuest[] };
     guests?: GuestHead[]; samples?: TreeHead; exits?: TreeHead; calls?: CallsHead;

@@ -23,6 +23,7 @@ export class Quality implements View {
         fill(this.root, h('div', { class: 'scroll pad' },
             r && !r.closed && h('p', { class: 'warn', text: document.documentElement.dataset.recording ? 'It is being recorded: this is what there is by now.' : 'The recorder was killed, or still runs: this is what was there.' }),
             (head.missing ?? 0) + (head.torn ?? 0) > 0 && h('p', { class: 'warn', text: `The recording is damaged: ${(head.missing ?? 0) > 0 ? count(head.missing!) + ' samples or exits that it tells of are not in it' : 'some of it could not be read'} (${count(head.torn ?? 0)} torn packets). The numbers below are of what was recorded.` }),
+            (head.damaged ?? 0) > 0 && h('p', { class: 'warn', text: `The trace is damaged: ${count(head.damaged!)} bytes of it make no sense. Calls, threads and promises are those that could be read.` }),
             (head.left_out ?? 0) > 0 && h('p', { class: 'warn', text: `The last ${count(head.left_out!)} samples and exits are not in this page, which holds 20 million of each: uniscope report and export have all.` }),
             ...guests.flatMap((g) => [guests.length > 1 && h('h3', { text: g.name }), h('div', { class: 'tiles' },
                 this.tile('samples', count(g.weight), `in ${time(g.duration_ns)} at ${count(r!.frequency_hz)} Hz`, g.weight === 0),
