@@ -277,6 +277,7 @@ int uni_profile_finish_pile(struct uni_profile *p)
 
 	if (!p->piles)
 		return uni_profile_finish(p);
+	uni_profile_drop_finders(p);
 	rank = uni_profile_frame_ranks(p);
 	if (rank == NULL || !uni_pile_sort(&p->pile, rank, p->frames.nr))
 		return -UNI_ENOMEM;

@@ -328,14 +328,20 @@ static void sum_totals(struct uni_profile *p)
 	}
 }
 
+void uni_profile_drop_finders(struct uni_profile *p)
+{
+	free(p->slots);
+	p->slots = NULL;
+	p->nr_slots = p->nr_slots_used = 0;
+	uni_memo_deinit(&p->names);
+}
+
 int uni_profile_finish(struct uni_profile *p)
 {
 	int rc;
 
 	assert(!p->finished);
-	free(p->slots);
-	p->slots = NULL;
-	p->nr_slots = p->nr_slots_used = 0;
+	uni_profile_drop_finders(p);
 	if (p->log_failed)
 		return -UNI_ENOMEM;
 	rc = p->piles ? uni_pile_build(p) : uni_profile_order(p, p->nodes.v, p->nodes.nr);
@@ -398,9 +404,7 @@ uint32_t uni_profile_append(struct uni_profile *p, uint32_t parent, uint32_t bef
 void uni_profile_finish_as_is(struct uni_profile *p)
 {
 	assert(!p->finished && !p->piles);
-	free(p->slots);
-	p->slots = NULL;
-	p->nr_slots = p->nr_slots_used = 0;
+	uni_profile_drop_finders(p);
 	sum_totals(p);
 	p->finished = true;
 }
