@@ -28,15 +28,18 @@ def first_paint(args, session):
                 time.sleep(0.1)
             ready = time.monotonic() - begin
             size = int(urllib.request.urlopen(url + "data").headers["Content-Length"] or 0)
-            paints = []
+            paints, empty = [], []
             for _ in range(args.runs):
                 with browser.Browser(1600, 1000) as b:
                     paints.append(measure(b, url, "document.documentElement.dataset.ready"))
+                with browser.Browser(1600, 1000) as b:
+                    empty.append(measure(b, "data:text/html,<p>nothing", "document.body.textContent"))
         finally:
             p.terminate()
     walls = sorted(w for w, _ in paints)
     print(f"    read and indexed in {ready:.1f} s; data {size / 1e3:.0f} kB; first paint {statistics.median(walls):.2f} s"
-          f" ({walls[0]:.2f} to {walls[-1]:.2f}), main thread {statistics.median(c for _, c in paints):.2f} s")
+          f" ({walls[0]:.2f} to {walls[-1]:.2f}), main thread {statistics.median(c for _, c in paints):.2f} s;"
+          f" a page with nothing in it {statistics.median(w for w, _ in empty):.2f} s, {statistics.median(c for _, c in empty):.2f} s")
 
 
 @bench

@@ -217,7 +217,6 @@ static enum MHD_Result answer(
 		reply->policy != NULL ? reply->policy
 				      : "default-src 'none'; frame-ancestors 'none'");
 	header_of(r, MHD_HTTP_HEADER_ETAG, reply->etag);
-	header_of(r, MHD_HTTP_HEADER_CONTENT_ENCODING, reply->encoding);
 	if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		header_of(r, MHD_HTTP_HEADER_ALLOW, reply->allow);
 	if (reply->status == MHD_HTTP_SERVICE_UNAVAILABLE)
@@ -241,15 +240,6 @@ static void take_body(struct request *q, size_t max, const char *data, size_t le
 	}
 	memcpy(q->body + q->len, data, len);
 	q->len += len;
-}
-
-/* Among others, and without a weight: with one it may be unwanted. */
-static bool takes_gzip(const char *accepted)
-{
-	const char *at = accepted != NULL ? strstr(accepted, "gzip") : NULL;
-
-	return at != NULL && (at == accepted || at[-1] == ' ' || at[-1] == ',') &&
-	       (at[4] == '\0' || at[4] == ',');
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -280,7 +270,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 			.origin = header(c, "Origin"),
 			.fetch_site = header(c, "Sec-Fetch-Site"),
 			.if_none_match = header(c, "If-None-Match"),
-			.gzip = takes_gzip(header(c, "Accept-Encoding")),
 			.port = h->port,
 			.body = q->body,
 			.len = q->len,

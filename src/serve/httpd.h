@@ -17,7 +17,6 @@
 struct uni_httpd_request {
 	const char *method, *path; /* path: decoded, without what is behind '?' */
 	const char *host, *origin, *fetch_site, *if_none_match;
-	bool gzip;     /* is accepted as an encoding */
 	uint16_t port; /* ours */
 	const char *body;
 	size_t len;
@@ -31,10 +30,9 @@ struct uni_httpd_request {
 struct uni_httpd_reply {
 	unsigned status;
 	const char *type;
-	const char *policy;   /* content security policy; NULL: nothing may be loaded */
-	const char *allow;    /* of 405 */
-	const char *encoding; /* of the body; NULL: none */
-	char etag[32];	      /* "" none */
+	const char *policy; /* content security policy; NULL: nothing may be loaded */
+	const char *allow;  /* of 405 */
+	char etag[32];	    /* "" none */
 	struct uni_strbuf body;
 	/* Instead: these; release(held) when they are no longer needed. */
 	const void *bytes;

@@ -257,8 +257,6 @@ static void on_data(struct uni_viewer *v, const char *rest, const struct uni_htt
 	}
 	(void)snprintf(ret->etag, sizeof(ret->etag), "\"%" PRIu64 "\"", d->rev);
 	ret->type = "application/octet-stream";
-	/* They are packed in any case: a browser that can do so unpacks while they come. */
-	ret->encoding = q->gzip ? "gzip" : NULL;
 	if (q->if_none_match != NULL && strcmp(q->if_none_match, ret->etag) == 0) {
 		ret->status = 304;
 		return;

@@ -68,16 +68,6 @@ same_data() { # the same as the page of report has
 	curl -m 20 -s "${base}data" | gzip -dc >"$T/data" && head -c 4 "$T/data" | grep -q UPG1 &&
 		[ "$(curl -m 20 -s -o /dev/null -w '%{http_code}' -H "If-None-Match: \"$(revision)\"" "${base}data")" = 304 ]
 }
-packed() { # the same bytes to all; who unpacks them is told that they are packed
-	for accepts in gzip 'br, gzip, deflate' identity 'gzip;q=0' xgzip; do
-		curl -m 20 -s -D "$T/headers" -o "$T/packed" -H "Accept-Encoding: $accepts" "${base}data"
-		gzip -dc <"$T/packed" | cmp - "$T/data" || return 1
-		case $accepts in
-		gzip | br*) grep -iq '^content-encoding: gzip' "$T/headers" || return 1 ;;
-		*) ! grep -iq '^content-encoding' "$T/headers" || return 1 ;;
-		esac
-	done
-}
 beside() { [ "$(curl -m 20 -s -o /dev/null -w '%{http_code}' --path-as-is "$1")" = 404 ]; }
 traversal() {
 	for p in ../ ../../etc/passwd ..%2f..%2fetc/passwd %2e%2e/%2e%2e/ data/../../x .git/ data/ /data ./rows \
@@ -133,7 +123,6 @@ check 'a session is served' start_server "$T/s.uniscope"
 check 'with headers that keep others out' headers
 check 'its data come in the end' wait_for 60 state rev 1
 check 'and are those of a page' same_data
-check 'packed, which who unpacks them is told' packed
 check 'what is not there, and what is outside, is not found' traversal
 check 'another name of this host is refused' code 403 -H 'Host: example.com' "$base"
 check 'and another port' code 403 -H 'Host: 127.0.0.1:1' "$base"

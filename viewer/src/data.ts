@@ -163,7 +163,7 @@ function fromBase64(text: string): Uint8Array {
 }
 
 // Not by a Blob and a Response: those take every piece through another process.
-async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
+export async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
     const stream = new DecompressionStream('gzip'), to = stream.writable.getWriter(), from = stream.readable.getReader();
     const last = parts[parts.length - 1]!;
     // The size is at its end, of what is below 4 GiB; what a damaged one says is not believed.
@@ -183,11 +183,6 @@ async function gunzip(parts: Uint8Array[]): Promise<Uint8Array> {
         out.set(value, nr);
         nr += value.length;
     }
-}
-
-// What a server sends may have been unpacked on the way.
-export async function unpacked(bytes: Uint8Array): Promise<Uint8Array> {
-    return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzip([bytes]) : bytes;
 }
 
 export function parse(bytes: Uint8Array): Data {

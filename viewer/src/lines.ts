@@ -7,20 +7,14 @@ import { Plot, sans, type Theme } from './plot';
 import { SvgPen, type Pen } from './pen';
 import { Raster, type Brush } from './raster';
 import { Fate, NONE, place, type Places, type Promises } from './promises';
-import { arrow, write } from './marks';
+import { Arrows } from './arrows';
+import { write } from './marks';
 import { moment, step, time } from './text';
 import { fitted } from './stack';
 import { trackPx, type Tracks } from './tracks';
 
 export const rowPx = 30;
 const head = 20;
-const WAYS = 64;
-const most = 4000; // arrows that are drawn one by one
-
-const colours: Record<string, [string, string]> = { // light, dark
-    read: ['#2463d6', '#6aa5ff'], resolve: ['#14883b', '#4fd07f'], fail: ['#cc0000', '#ff6060'], try_read: ['#b3a012', '#e0d060'],
-    signal: ['#f08a00', '#ffa940'], notify: ['#f08a00', '#ffa940'], read_later: ['#b3a012', '#e0d060'], create: ['#8a93a0', '#67707e'], become: ['#8a93a0', '#67707e'],
-};
 
 export class Lines extends Plot {
     places!: Places;
@@ -34,14 +28,14 @@ export class Lines extends Plot {
     onCall?: (call: number) => void;
     showCalls = true;
     private centre = 0; // of the fisheye, a row
-    private low!: Int32Array; // least and greatest row of each 64 edges
-    private high!: Int32Array;
+    private arrows: Arrows;
     private tops = new Float64Array(1); // where each row begins, if none is smaller
     private tracked: number[][][] = []; // of each row the rows of calls by depth
     private raster = new Raster();
 
     constructor(readonly p: Promises, readonly tracks: Tracks | null) {
         super('Threads and promises over time: W and S zoom, A and D pan, brackets follow a chain');
+        this.arrows = new Arrows(p, this);
         this.pack(() => true);
         this.bounds(p.first, p.last);
         this.fitWithMargin();
@@ -58,20 +52,10 @@ export class Lines extends Plot {
     private shownAll = true;
 
     pack(shown: (i: number) => boolean = this.shown, all = this.shownAll): void {
-        const { edges } = this.p;
-
         this.shown = shown;
         this.shownAll = all;
         this.places = place(this.p, shown, this.grouped);
-        const n = Math.ceil(edges.nr / WAYS);
-        this.low = new Int32Array(n).fill(0x7fffffff);
-        this.high = new Int32Array(n).fill(-1);
-        for (let i = 0; i < edges.nr; i++) {
-            const b = i / WAYS | 0, a = this.rowOf(edges.from[i]!), c = this.rowOf(edges.to[i]!);
-            if (a < 0 || c < 0) continue;
-            this.low[b] = Math.min(this.low[b]!, a, c);
-            this.high[b] = Math.max(this.high[b]!, a, c);
-        }
+        this.arrows.pack();
         this.centre = Math.min(this.centre, Math.max(0, this.nrRows - 1));
         this.measure();
     }
@@ -100,7 +84,7 @@ export class Lines extends Plot {
         this.redraw();
     }
 
-    private rowOf(p: number): number { return p === NONE ? -1 : this.places.row[p]!; }
+    rowOf(p: number): number { return p === NONE ? -1 : this.places.row[p]!; }
     // Of what is drawn: is it bent, where is the row in the centre, and where do counters begin?
     private eye = false;
     private middle = 0;
@@ -158,8 +142,8 @@ export class Lines extends Plot {
         this.drawLit(pen, t, a, b);
         this.drawRows(pen, t, a, lines);
         this.drawCalls(pen, t, a, b);
-        this.drawArrows(pen, t, a, b);
-        this.drawFindings(pen, t);
+        this.arrows.draw(pen, t, a, b);
+        this.arrows.findings(pen, t);
         for (let r = a; r <= lines; r++) if (this.height(r) >= 22) { this.drawLabels(pen, t, r, this.y(r)); this.drawEnded(pen, t, r, this.y(r)); }
         if (this.selected !== NONE && this.rowOf(this.selected) >= 0) this.drawSelected(pen, t, this.selected);
         if (this.room < this.h) {
@@ -325,67 +309,6 @@ export class Lines extends Plot {
             brush.fillRect(left + 0.5, y - 3, right - left - 1, 6);
         });
         flush();
-    }
-
-    private colour(kind: string, t: Theme): string { return (colours[kind] ?? colours.create!)[t.dark ? 1 : 0]; }
-
-    private drawArrows(pen: Pen, t: Theme, a: number, b: number): void {
-        const { edges, kinds, fate } = this.p;
-        const from = lowerBound(edges.time, this.x0), to = lowerBound(edges.time, this.x1);
-
-        if (to - from > most) { this.drawDensity(pen, t, from, to); return; }
-        for (let i = from; i < to; i++) {
-            const r0 = this.rowOf(edges.from[i]!), r1 = this.rowOf(edges.to[i]!);
-            if (r0 < 0 || r1 < 0 || r0 === r1 || (r0 < a && r1 < a) || (r0 > b && r1 > b)) continue;
-            const kind = kinds[edges.kind[i]!]!;
-            // A value that is taken comes from the one that has it; a failure's is red.
-            arrow(pen, this.px(edges.time[i]!), this.y(r0), this.y(r1), kind === 'create' || kind === 'become' ? 0 : 8,
-                kind === 'read' && fate[edges.from[i]!] === Fate.Failed ? this.colour('fail', t) : this.colour(kind, t));
-        }
-        pen.globalAlpha = 1;
-    }
-
-    // A signal that nobody waited for, and the wait that it came too early for.
-    private drawFindings(pen: Pen, t: Theme): void {
-        const { p } = this;
-
-        for (const f of p.findings) {
-            const [who, other, by] = [f.who, f.other, f.by].map((x) => this.rowOf(x > 0 ? x - 1 : NONE)) as [number, number, number];
-            if (f.kind !== 'lost_wakeup' || other < 0) continue;
-            if (by >= 0 && f.signal) arrow(pen, this.px(p.first + f.signal - 1), this.y(by), this.y(other), 8, this.colour('signal', t));
-            pen.setLineDash([4, 3]);
-            if (who >= 0) arrow(pen, this.px(p.first + f.time), this.y(who), this.y(other), 8, this.colour('fail', t));
-            pen.setLineDash([]);
-        }
-        pen.globalAlpha = 1;
-    }
-
-    // Too many to be told apart: how far those of each pixel reach.
-    private drawDensity(pen: Pen, t: Theme, from: number, to: number): void {
-        const { edges } = this.p, scale = (this.x1 - this.x0) / this.w;
-
-        pen.fillStyle = this.colour('resolve', t);
-        for (let px = 0, i = from; px < this.w && i < to; px++) {
-            const end = lowerBound(edges.time, this.x0 + (px + 1) * scale, i, to);
-            let low = 0x7fffffff, high = -1;
-            const one = (k: number): void => {
-                const r0 = this.rowOf(edges.from[k]!), r1 = this.rowOf(edges.to[k]!);
-                if (r0 < 0 || r1 < 0) return;
-                low = Math.min(low, r0, r1);
-                high = Math.max(high, r0, r1);
-            };
-            const n = end - i;
-            while (i < end && i % WAYS !== 0) one(i++);
-            for (; i + WAYS <= end; i += WAYS) {
-                low = Math.min(low, this.low[i / WAYS]!);
-                high = Math.max(high, this.high[i / WAYS]!);
-            }
-            while (i < end) one(i++);
-            if (high < 0) continue;
-            pen.globalAlpha = Math.min(0.5, 0.12 + 0.08 * Math.log2(n));
-            pen.fillRect(px, this.y(low), 1, Math.max(1, this.y(high) - this.y(low)));
-        }
-        pen.globalAlpha = 1;
     }
 
     private drawLabels(pen: Pen, t: Theme, r: number, y: number): void {

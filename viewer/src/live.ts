@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A page that is served: fetches its data, and again when there is more, and has buttons that begin
 // and end recordings (docs/formats/live.md).
-import { parse, unpacked, type Data } from './data';
+import { gunzip, parse, type Data } from './data';
 import { button, fill, h } from './dom';
 import type { Ask } from './parts';
 import { time } from './text';
@@ -36,10 +36,10 @@ export class Live {
         void this.begin();
     }
 
-    // What is there already is shown before anything else is asked for.
+    // What is there already is shown before anything else is asked for; a picture of it comes first.
     private async begin(): Promise<void> {
         await this.fetch();
-        this.listen();
+        setTimeout(() => this.listen(), this.rev > 0 ? 100 : 0);
     }
 
     private listen(): void {
@@ -92,7 +92,7 @@ export class Live {
         try {
             const r = await fetch('data');
             if (!r.ok) throw new Error(await r.text());
-            const rev = Number(r.headers.get('ETag')?.replaceAll('"', '')), data = r.status === 204 ? null : parse(await unpacked(new Uint8Array(await r.arrayBuffer())));
+            const rev = Number(r.headers.get('ETag')?.replaceAll('"', '')), data = r.status === 204 ? null : parse(await gunzip([new Uint8Array(await r.arrayBuffer())]));
             const begin = performance.now(), some = data?.head.columns.some((c) => c.nr > 0);
             if (this.lost) { this.lost = false; this.draw(); }
             // Whether nothing is what there is, or what there is by now, is still to be told.

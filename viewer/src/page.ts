@@ -297,8 +297,10 @@ function failed(e: unknown): void {
 
 if (document.documentElement.dataset.served) {
     const live: Live = new Live((data: Data, ask: Ask) => show(withParts(model(data), ask), live.root));
-    // Until the first data are there.
-    fill(document.body, h('header', {}, h('b', { class: 'mark', text: 'uniscope' })), h('div', { class: 'tools' }, live.root), live.hint);
+    // Until the first data are there; not before these can be: it takes as long to draw.
+    setTimeout(() => {
+        if (!window.uniscope) fill(document.body, h('header', {}, h('b', { class: 'mark', text: 'uniscope' })), h('div', { class: 'tools' }, live.root), live.hint);
+    }, 300);
 } else {
     Promise.all([load(), load('o')]).then(([data, other]) => {
         if (!data) throw new Error('it has no data');
