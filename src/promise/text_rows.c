@@ -12,7 +12,7 @@
 #include "promise/text.h"
 
 #define NAME  96
-#define AHEAD 16		/* rows */
+#define AHEAD 16		  /* rows */
 #define EXACT (UINT64_C(1) << 50) /* ns: as a double, to a digit more than are written */
 
 static char *digits(char *end, uint64_t v, unsigned nr)
@@ -41,8 +41,8 @@ static size_t fixed(char buf[32], uint64_t ns, uint64_t unit, unsigned nr, const
 		return (size_t)snprintf(
 			buf, 32, "%.*f %s", (int)nr, (double)ns / (double)unit, name);
 	n = ns / step + (rest * 2 > step);
-	memcpy(end - len, name, len);
-	end -= len;
+	while (len != 0)
+		*--end = name[--len];
 	*--end = ' ';
 	at = digits(end, n % (unit / step), nr);
 	*--at = '.';
