@@ -85,8 +85,9 @@ static void field(struct line *l, const char *text, size_t len, size_t width, bo
 static void time_field(struct line *l, uint64_t ns, size_t width)
 {
 	char buf[32];
+	size_t len = duration(buf, ns);
 
-	field(l, buf, duration(buf, ns), width, false);
+	field(l, buf, len, width, false);
 }
 
 static void number_field(struct line *l, uint64_t v, size_t width)
@@ -111,15 +112,19 @@ static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_
 		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "-" : uni_promise_type_name(p->type);
 	char buf[32], name[NAME];
 	struct line l = { .len = 0 };
+	size_t len;
 
 	field(&l, state, strlen(state), 9, true);
-	if (p->id > UINT32_MAX)
-		field(&l, buf, (size_t)snprintf(buf, sizeof(buf), "0x%" PRIx64, p->id), 18, false);
-	else
+	if (p->id > UINT32_MAX) {
+		len = (size_t)snprintf(buf, sizeof(buf), "0x%" PRIx64, p->id);
+		field(&l, buf, len, 18, false);
+	} else {
 		number_field(&l, p->id, 18);
+	}
 	field(&l, type, strlen(type), 11, true);
 	/* Since the trace began, to the microsecond. */
-	field(&l, buf, fixed(buf, p->begin - m->begin, 1000000000, 6, "s"), 12, false);
+	len = fixed(buf, p->begin - m->begin, 1000000000, 6, "s");
+	field(&l, buf, len, 12, false);
 	time_field(&l, uni_promise_life(m, p), 11);
 	time_field(&l, p->run_ns, 11);
 	time_field(&l, p->wait_ns, 11);
