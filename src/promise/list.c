@@ -2,6 +2,7 @@
 /* Which promises are listed, and in which order. */
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "promise/query.h"
 #include "promise/query_priv.h"
@@ -12,25 +13,29 @@ uint64_t uni_promise_life(const struct uni_promise_model *m, const struct uni_pr
 }
 
 /* Those to look at first. */
-static int rank(const struct uni_promise *p)
+static unsigned rank(const struct uni_promise *p)
 {
 	if (p->fate != UNI_FATE_OPEN)
 		return p->fate == UNI_FATE_FAILED ? 2 : 3;
 	return p->should_resolve ? 0 : 1;
 }
 
-static int order(const void *a, const void *b, void *arg)
-{
-	const struct uni_promise_model *m = arg;
-	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const struct uni_promise *p = &m->all.v[i], *q = &m->all.v[j];
-	uint64_t x = uni_promise_life(m, p), y = uni_promise_life(m, q);
+/* By what is compared, for the promises themselves are all over the memory. */
+struct key {
+	uint64_t life;
+	uint32_t i;
+	uint8_t rank;
+};
 
-	if (rank(p) != rank(q))
-		return rank(p) - rank(q);
-	if (x != y)
-		return x > y ? -1 : 1;
-	return i < j ? -1 : 1;
+static int order(const void *a, const void *b)
+{
+	const struct key *p = a, *q = b;
+
+	if (p->rank != q->rank)
+		return p->rank < q->rank ? -1 : 1;
+	if (p->life != q->life)
+		return p->life > q->life ? -1 : 1;
+	return p->i < q->i ? -1 : 1;
 }
 
 static bool wanted(
@@ -50,20 +55,28 @@ int uni_promise_list(const struct uni_promise_model *m, const struct uni_promise
 	struct uni_promise_rows *ret)
 {
 	struct uni_promise_rows rows = { 0 };
+	UNI_VEC(struct key) keys = { 0 };
+	size_t nr;
 
 	for (uint32_t i = 0; i < m->all.nr; i++) {
-		if (wanted(m, i, opts) && !uni_vec_push(&rows.all, i)) {
-			uni_vec_free(&rows.all);
-			return -UNI_ENOMEM;
-		}
+		const struct uni_promise *p = &m->all.v[i];
+		const struct key k = { uni_promise_life(m, p), i, (uint8_t)rank(p) };
+
+		if (wanted(m, i, opts) && !uni_vec_push(&keys, k))
+			goto fail;
 	}
-	if (rows.all.nr != 0)
-		qsort_r(rows.all.v, rows.all.nr, sizeof(rows.all.v[0]), order,
-			(void *)(uintptr_t)m);
-	if (opts->max != 0 && opts->max < rows.all.nr) {
-		rows.more = rows.all.nr - opts->max;
-		rows.all.nr = opts->max;
-	}
+	if (keys.nr != 0)
+		qsort(keys.v, keys.nr, sizeof(keys.v[0]), order);
+	nr = opts->max != 0 ? uni_min(opts->max, keys.nr) : keys.nr;
+	rows.more = keys.nr - nr;
+	if (!uni_vec_grow_to(&rows.all, nr))
+		goto fail;
+	for (; rows.all.nr < nr; rows.all.nr++)
+		rows.all.v[rows.all.nr] = keys.v[rows.all.nr].i;
+	uni_vec_free(&keys);
 	*ret = rows;
 	return 0;
+fail:
+	uni_vec_free(&keys);
+	return -UNI_ENOMEM;
 }

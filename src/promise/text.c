@@ -32,46 +32,6 @@ static const char *at(const struct uni_promise_model *m, uint64_t time, char buf
 	return buf;
 }
 
-static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_t i)
-{
-	const struct uni_promise *p = &m->all.v[i];
-	char id[24], born[24], lived[24], ran[24], waited[24], name[NAME], by[NAME];
-	static const char *const fates[] = { "open", "resolved", "failed", "became" };
-
-	(void)snprintf(id, sizeof(id), p->id > UINT32_MAX ? "0x%" PRIx64 : "%" PRIu64, p->id);
-	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5" PRIu32 "  %s",
-		p->fate == UNI_FATE_OPEN && p->should_resolve ? "NEVER" : fates[p->fate], id,
-		p->type == UNI_PROMISE_TYPE_UNKNOWN ? "-" : uni_promise_type_name(p->type),
-		at(m, p->begin, born), duration(uni_promise_life(m, p), lived),
-		duration(p->run_ns, ran), duration(p->wait_ns, waited), p->nr_runs,
-		uni_promise_name(m, i, name, sizeof(name)));
-	if (p->fate == UNI_FATE_BECAME)
-		uni_sink_printf(out, " -> %s", uni_promise_name(m, p->other, by, sizeof(by)));
-	else if (p->fate != UNI_FATE_OPEN)
-		uni_sink_printf(out, " (by %s)", uni_promise_name(m, p->resolver, by, sizeof(by)));
-	if (p->failure != 0)
-		uni_sink_printf(out, ": %s", uni_strtab_get(m->text, p->failure));
-	uni_sink_putc(out, '\n');
-}
-
-int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_model *m,
-	const struct uni_promise_list_opts *opts)
-{
-	struct uni_promise_rows rows = { 0 };
-	int rc = uni_promise_list(m, opts, &rows);
-
-	if (rc != 0)
-		return rc;
-	uni_sink_printf(out, "%-9s %18s %-11s %12s %11s %11s %11s %5s  %s\n", "STATE", "ID", "TYPE",
-		"BORN", "LIFE", "RUN", "WAIT", "RUNS", "NAME");
-	uni_vec_foreach (i, &rows.all)
-		row(out, m, *i);
-	if (rows.more != 0)
-		uni_sink_printf(out, "and %zu more\n", rows.more);
-	uni_vec_free(&rows.all);
-	return 0;
-}
-
 static void waited(struct uni_sink *out, const struct uni_promise_model *m,
 	const struct uni_promise_step *s, const char *who, const char *by)
 {
