@@ -192,12 +192,10 @@ static int leave(
 static int enter(
 	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e)
 {
-	const struct uni_calls_call call = {
-		.begin = e->ns,
+	const struct uni_calls_call call = { .begin = e->ns,
 		.node = child(a, t, e->func),
 		.whole = true,
-		.began = (e->flags & UNI_CALL_BEGAN) != 0
-	};
+		.began = (e->flags & UNI_CALL_BEGAN) != 0 };
 	int rc = uni_calls_seen(a, t, e);
 
 	if (rc != 0)

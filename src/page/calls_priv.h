@@ -43,7 +43,7 @@ struct uni_calls_open {
 	uint64_t out_ns; /* it is on no CPU since then, if out_of is not 0 */
 	size_t out_of;	 /* calls that were open then */
 	uint32_t out_node;
-	uint16_t cpu;	 /* the last one's */
+	uint16_t cpu; /* the last one's */
 };
 
 struct uni_calls_adder {
@@ -58,7 +58,8 @@ struct uni_calls_adder {
 	const struct uni_page_whole *whole;
 };
 
-/* A span that is no call of its own: waiting, or the part of a call on one CPU. 0 or -UNI_ENOMEM. */
+/* A span that is no call of its own: waiting, or the part of a call on one CPU. 0 or -UNI_ENOMEM.
+ */
 int uni_calls_add_part(struct uni_calls_adder *a, uint32_t thread, uint32_t depth,
 	const struct uni_calls_span *part);
 /*

@@ -12,10 +12,9 @@ static uint32_t waiting_node(struct uni_calls_adder *a, const struct uni_calls_o
 	if (a->waiting == 0)
 		a->waiting = uni_profile_frame_named(
 			a->ret->tree, waiting, strlen(waiting), uni_frame_kind_of(waiting));
-	return a->waiting == UNI_NODE_NONE
-		       ? UNI_NODE_NONE
-		       : uni_profile_child(
-				 a->ret->tree, t->calls.v[t->calls.nr - 1].node, a->waiting);
+	return a->waiting == UNI_NODE_NONE ? UNI_NODE_NONE
+					   : uni_profile_child(a->ret->tree,
+						     t->calls.v[t->calls.nr - 1].node, a->waiting);
 }
 
 /* Until now; length_ret: so long. */
@@ -31,8 +30,8 @@ static int wait_until(struct uni_calls_adder *a, uint32_t thread, const struct u
 	return uni_calls_add_part(a, thread, (uint32_t)t->calls.nr, &s);
 }
 
-/* Its open calls go on elsewhere. Of those that began before the time that is looked at nobody knows
- * here how much of them that time has. */
+/* Its open calls go on elsewhere. Of those that began before the time that is looked at nobody
+ * knows here how much of them that time has. */
 static int move(struct uni_calls_adder *a, uint32_t thread, struct uni_calls_open *t, uint64_t now)
 {
 	int rc = 0;
