@@ -450,8 +450,9 @@ static void say_lost(const struct one *o)
 		uni_note("not in the format %s: %s%s", o->e->name, o->e->lost,
 			exits ? ", VM exits (--exits has them)" : "");
 	if (o->tree != NULL)
-		uni_note("not in the format %s: each call, with its time, vCPU and thread (they are "
-			 "added up)",
+		uni_note(
+			"not in the format %s: each call, with its time, vCPU and thread (they are "
+			"added up)",
 			o->e->name);
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");

@@ -30,6 +30,11 @@ static const char *func_name(void *ctx, uint32_t func)
 	return uni_funcs_name(c->funcs, func);
 }
 
+static uint64_t damaged_bytes(void *ctx)
+{
+	return uni_calls_stats(((struct uni_live_calls *)ctx)->calls)->damaged;
+}
+
 static const char *thread_name(void *ctx, uint32_t thread, uint64_t *number_ret)
 {
 	struct uni_live_calls *c = ctx;
@@ -72,9 +77,11 @@ int uni_live_calls_open(const struct uni_recording *rec, const struct uni_source
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = open_all(c, rec, guest, args, symtab, patience_ns, err);
 	if (rc == 0) {
-		c->tl = (struct uni_timeline){
-			.ctx = c, .read = read_calls, .func = func_name, .thread = thread_name
-		};
+		c->tl = (struct uni_timeline){ .ctx = c,
+			.read = read_calls,
+			.func = func_name,
+			.thread = thread_name,
+			.damaged = damaged_bytes };
 		c->page = uni_page_calls_create(&c->tl, whole);
 		if (c->page == NULL)
 			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");

@@ -123,7 +123,8 @@ static int check_options(struct uni_svg *g, struct uni_err *err)
 		return bad_option(
 			err, "bgcolors", g->bgcolors, "yellow, blue, green, grey or #rrggbb");
 	if (!encoding_ok(g->encoding))
-		return bad_option(err, "encoding", g->encoding, "a name such as utf-8, or another that holds ASCII as it is");
+		return bad_option(err, "encoding", g->encoding,
+			"a name such as utf-8, or another that holds ASCII as it is");
 	if (g->width < 100.0 || g->width > 100000.0)
 		return uni_err_set(err, UNI_EUSAGE, "format svg: width must be 100 to 100000");
 	if (g->height > 1000.0 || g->fontsize > 1000.0)
