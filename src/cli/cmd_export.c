@@ -195,10 +195,9 @@ static int write_one(struct uni_exporting *x, const struct uni_exporter *e, stru
 	size_t nr = 0;
 	int rc = split_options(opt, &nr, &copy, err);
 
-	/* Flame charts, and flamegraph.pl's order of lines, want to know how stacks came. */
+	/* Flame charts want to know how stacks came. */
 	for (size_t i = 0; i < nr; i++)
-		x->keep_log = x->keep_log || strncmp(opt[i].name, "fl", 2) == 0 ||
-			      strncmp(opt[i].name, "com", 3) == 0;
+		x->keep_log = x->keep_log || strncmp(opt[i].name, "fl", 2) == 0;
 	x->walked = (e->needs & UNI_WALKS_TREE) != 0;
 	x->piled = (e->needs & UNI_TAKES_PILE) != 0;
 	if (rc == 0)
