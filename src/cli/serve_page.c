@@ -257,6 +257,8 @@ static int look(struct serve *s, struct uni_err *err)
 	rc = take_build(s, err);
 	look_at_data(s);
 	now_ns = uni_now_ns();
+	s->state.reading = s->child.pid == 0 &&
+			   (s->stale || (s->looked && uni_page_builder_is_busy(s->builder)));
 	s->state.since_ms = s->child.pid != 0 ? (now_ns - s->begin_ns) / UNI_NSEC_PER_MSEC : 0;
 	uni_viewer_set_state(s->viewer, &s->state);
 	if (uni_viewer_tick(s->viewer, now_ns))

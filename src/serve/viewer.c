@@ -126,7 +126,7 @@ int uni_viewer_set_data(struct uni_viewer *v, const void *bytes, size_t len,
 void uni_viewer_set_state(struct uni_viewer *v, const struct uni_viewer_state *state)
 {
 	const struct uni_viewer_state *old = &v->state;
-	bool same = old->what == state->what &&
+	bool same = old->what == state->what && old->reading == state->reading &&
 		    memcmp(old->can, state->can, sizeof(old->can)) == 0 &&
 		    strcmp(old->target, state->target) == 0 && strcmp(old->said, state->said) == 0;
 
@@ -166,6 +166,7 @@ static void put_state(const struct uni_viewer *v, struct uni_strbuf *b)
 	uni_json_object(&j);
 	uni_json_kv(u64, &j, "rev", v->rev);
 	uni_json_kv(str, &j, "recording", names[s->what]);
+	uni_json_kv(bool, &j, "reading", s->reading);
 	uni_json_kv(u64, &j, "since_ms", s->since_ms);
 	uni_json_key(&j, "can");
 	uni_json_array(&j);

@@ -55,6 +55,7 @@ struct uni_viewer_cfg {
 struct uni_viewer_state {
 	enum uni_viewer_what what; /* that is being recorded */
 	bool can[UNI_VIEWER_WHATS];
+	bool reading;	   /* all was recorded, and the data have not all of it yet */
 	uint64_t since_ms; /* how long it has been */
 	char target[256];  /* clean, as all texts here; "" a file */
 	char said[640];	   /* what went wrong, "" nothing */

@@ -6,7 +6,7 @@ import { button, fill, h } from './dom';
 import type { Ask } from './parts';
 import { time } from './text';
 
-interface State { rev: number; recording: string; since_ms: number; can: string[]; target: string; said: string }
+interface State { rev: number; recording: string; since_ms: number; reading?: boolean; can: string[]; target: string; said: string }
 
 const names: Record<string, string> = { samples: 'samples', calls: 'calls' };
 const quietMs = 1200;
@@ -144,11 +144,11 @@ export class Live {
         this.hint.hidden = !s || s.can.length === 0;
         this.hint.textContent = !s ? '' : s.recording !== '' ? `${s.target} is being recorded: the first of it is shown in a moment.`
             : `Nothing of ${s.target} was recorded yet. Record takes samples of what runs; Trace calls records its functions' calls, threads and promises. What is recorded is shown here while it grows.`;
-        if (!s || (s.can.length === 0 && s.rev > 0)) {
+        if (!s || (s.can.length === 0 && s.rev > 0 && !s.reading)) {
             fill(this.root, this.lost && h('span', { class: 'warn', text: 'not connected' }));
             return;
         }
-        this.what.textContent = s.rev === 0 && s.can.length === 0 ? 'reading…' : '';
+        this.what.textContent = s.reading || (s.rev === 0 && s.can.length === 0) ? 'reading…' : '';
         this.tick();
         const on = s.recording !== '' && !this.lost;
         fill(this.root, on && h('i', { class: 'dot' }), this.what,
