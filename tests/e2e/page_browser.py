@@ -139,6 +139,11 @@ def threads(b):
     seen = b.run("(p => [50000, 60000].map(t => p.px(t) / p.w))(uniscope.page.view().plot)")
     ok(0.1 < seen[0] < seen[1] < 0.9 and seen[1] - seen[0] > 0.1, "threads: a finding's moments are in the middle of what is shown", seen)
     same(b.run("(v => v.y(v.nrRows - 1) < v.room || v.contentHeight() > v.h)(uniscope.page.view().plot)"), True, "threads: counters are below the lines")
+    b.run("uniscope.app.set({ thread: uniscope.app.model.threads.list.findIndex(t => t.startsWith('worker')) }, 'data')")
+    shown = "(v => [...Array(v.p.nr).keys()].filter(q => v.places.row[q] >= 0).map(q => v.p.name(q)))(uniscope.page.view().plot)"
+    same([b.run(shown), b.run("uniscope.page.view().plot.places.nrRows")], [["main", "worker"], 2], "threads: of a chosen one, and who made it")
+    b.run("uniscope.app.set({ thread: -1 }, 'data')")
+    same(b.run(shown), ["main", "worker", "value"], "threads: and all again")
     click = "[...document.querySelectorAll('.bar button')].find(e => e.textContent === %r).click()"
     before = b.run("uniscope.page.view().plot.contentHeight()")
     b.run(click % "Calls")

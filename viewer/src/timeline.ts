@@ -125,10 +125,11 @@ export class Timeline implements View {
         if (plot.selected !== NONE) plot.reveal(plot.selected);
     }
 
-    // Who is `of`, or was made by it, at any number of steps: 1; else 2.
+    // Who is `of`, or was made by it, at any number of steps but by no other thread: 1; else 2.
     private made(): Uint8Array {
         const { p } = this, out = new Uint8Array(p.nr).fill(this.of === NONE ? 1 : 0);
 
+        for (let q = 0; q < p.nr && this.of !== NONE; q++) if (p.run[q]! > 0 || p.typeName(q) === 'thread') out[q] = 2;
         if (this.of !== NONE) out[this.of] = 1;
         for (let q = 0; q < p.nr; q++) {
             const way: number[] = [];

@@ -45,10 +45,19 @@ export class Tracks {
             if (!depths) continue;
             rows.delete(c.thread);
             // Its number, or where those are of another kind its name, if only one has it.
-            const q = named.find((x) => byNumber.get(c.number)?.includes(x)) ?? (named.length === 1 ? named[0] : byNumber.get(c.number)?.[0]);
+            const alive = named.length > 1 && !spans.outline ? this.alive(named, depths.flat(), p) : named;
+            const q = named.find((x) => byNumber.get(c.number)?.includes(x)) ?? (alive.length === 1 ? alive[0] : byNumber.get(c.number)?.[0]);
             if (q !== undefined && !this.of.has(q)) this.of.set(q, [...depths].map((x) => x ?? []));
             else this.others.push({ name: m.threads.list[c.thread]!, rows: [...depths].map((x) => x ?? []) });
         }
+    }
+
+    // Of those with one name, who lived when the rows' first call began.
+    private alive(named: number[], rows: number[], p: Promises): number[] {
+        const { first, start } = this.spans.rows, full = rows.filter((r) => first[r + 1]! > first[r]!);
+        const at = Math.min(...full.map((r) => start[first[r]!]!));
+
+        return named.filter((q) => p.begin[q]! <= at && p.end[q]! >= at);
     }
 
     who(): number[] { return [...this.of.keys()]; }
