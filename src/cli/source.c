@@ -350,6 +350,16 @@ static void note_import(const struct uni_source_args *args, const struct uni_sou
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
 			 "%" PRIu64 ")",
 			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (s->stats.cut != 0)
+		uni_note("%s: %" PRIu64 " stacks have more than %d frames: those above are "
+			 "left out, and shown as [deeper] or [truncated] (the first is stack "
+			 "%" PRIu64 ")",
+			args->path, s->stats.cut, UNI_IMPORT_DEPTH, s->stats.first_cut);
+	if (s->stats.too_large != 0)
+		uni_note("%s: %" PRIu64 " lines have a number of more than 15 digits, which could "
+			 "not be added up exactly, and were passed over (the first is line "
+			 "%" PRIu64 ")",
+			args->path, s->stats.too_large, s->stats.first_too_large);
 	if (s->importer->lost != NULL && !args->quiet)
 		uni_note("%s: %s", args->path, s->importer->lost);
 	if (s->stats.damaged != 0)

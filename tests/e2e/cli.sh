@@ -187,4 +187,12 @@ check "import neither" kept "$U" import --overwrite -o "$T/own/in.folded" "$T/ow
 check "another file may be there" "$U" export -f svg -o "$T/own/kept" "$T/own/in.folded"
 check "a device is none" "$U" export -f folded -o /dev/null "$T/own/in.folded"
 
+# What an import could not keep is said.
+awk 'BEGIN { printf "main;work 3\nf0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
+check "stacks that are cut are counted" says '1 stacks have more than 4096 frames' "$U" report "$T/deep.folded"
+check "and which is the first" grep -q 'the first is stack 2' "$T/both"
+printf 'a;b 3\na;b 900000000000000000\n' >"$T/large.folded"
+check "a number that is too large is told as that" says 'a number of more than 15 digits' "$U" report "$T/large.folded"
+check "not as a line that is none" sh -c "! grep -q 'are not folded' '$T/both'"
+
 echo "1..$n"
