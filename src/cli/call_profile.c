@@ -8,14 +8,22 @@
 #include "profile/calls.h"
 #include "profile/copy.h"
 
-static int add_calls(struct uni_profile *p, struct uni_call_source *s, bool count,
-	struct uni_profile_calls *added, struct uni_err *err)
+int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_thread,
+	struct uni_profile **ret, struct uni_profile_calls *added_ret, struct uni_err *err)
 {
-	if (uni_profile_add_calls(p, uni_call_source_get(s), count, NULL, added) != 0 ||
-		uni_profile_finish(p) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	uni_call_source_note(s);
-	return 0;
+	struct uni_profile *p = uni_profile_create();
+	int rc = p == NULL    ? -UNI_ENOMEM
+		 : per_thread ? uni_profile_add_calls_by_thread(p, tl, count, added_ret)
+			      : uni_profile_add_calls(p, tl, count, NULL, added_ret);
+
+	if (rc == 0)
+		rc = uni_profile_finish(p);
+	if (rc == 0) {
+		*ret = p;
+		return 0;
+	}
+	uni_profile_destroy(p);
+	return uni_err_set(err, UNI_ENOMEM, "out of memory");
 }
 
 static int one(const struct uni_source_args *args, bool count, struct uni_profile **ret,
@@ -26,11 +34,13 @@ static int one(const struct uni_source_args *args, bool count, struct uni_profil
 	struct uni_profile *p = NULL;
 	int rc = uni_call_source_open(args, &s, err);
 
-	if (rc != 0)
-		return rc;
-	p = uni_profile_create();
-	rc = p == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-		       : add_calls(p, s, count, &added, err);
+	if (rc == 0)
+		rc = uni_calls_args_check(args, err);
+	if (rc == 0)
+		rc = uni_call_profile_make(
+			uni_call_source_get(s), count, args->build.per_thread, &p, &added, err);
+	if (rc == 0)
+		uni_call_source_note(s);
 	if (rc == 0 && added.calls == 0)
 		rc = uni_err_set(err, UNI_ENOENT,
 			"%s has a trace without calls of functions: there is nothing to compare",

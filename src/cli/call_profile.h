@@ -4,6 +4,12 @@
 #define UNI_CLI_CALL_PROFILE_H
 
 #include "cli/source.h"
+#include "profile/calls.h"
+#include "trace/timeline.h"
+
+/* The functions of a timeline, to its end; per_thread: as of samples. The caller's to destroy. */
+int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_thread,
+	struct uni_profile **ret, struct uni_profile_calls *added_ret, struct uni_err *err);
 
 /*
  * by: as --calls has it, "" for times, or numbers where one of them tells no times. What the traces

@@ -31,9 +31,9 @@ static const struct uni_opt *options(void)
 			"perf "
 			"callgrind firefox perfetto mirage",
 			NULL },
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
-		{ 0, "all", UNI_OPT_STR, &o.all, "DIR",
+		{ 0, "all", UNI_OPT_OUTPUT, &o.all, "DIR",
 			"every format that FILE has something for, as DIR/profile.EXTENSION; DIR "
 			"is "
 			"made",

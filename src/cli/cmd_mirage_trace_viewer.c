@@ -29,11 +29,11 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'd', "dom", UNI_OPT_STR, &o.domain, "NAME|ID",
 			"read the trace ring of this Xen domain, instead of files", NULL, NULL },
-		{ 'w', "write", UNI_OPT_STR, &o.write, "FILE",
+		{ 'w', "write", UNI_OPT_OUTPUT, &o.write, "FILE",
 			"write the trace into this file, - is standard output, instead of showing "
 			"it; a session is converted",
 			"FILE", NULL },
-		{ 0, "html", UNI_OPT_STR, &o.html, "DIR",
+		{ 0, "html", UNI_OPT_OUTPUT, &o.html, "DIR",
 			"write a page for each trace into this folder, and its data as JSON",
 			"FILE", NULL },
 		{ 0, "gtk", UNI_OPT_FLAG, &o.gtk, NULL,

@@ -16,7 +16,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default trace.csv)", "FILE", NULL },
 		{ 0, "cpu", UNI_OPT_FLAG, &o.cpu, NULL,
 			"the CPU's number in the column tid, not the thread's", NULL, NULL },

@@ -17,7 +17,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default tracefg.out)", "FILE", NULL },
 		{ 0, "ns", UNI_OPT_FLAG, &o.ns, NULL, "nanoseconds, not whole microseconds", NULL,
 			NULL },

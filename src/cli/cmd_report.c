@@ -55,7 +55,7 @@ static const struct uni_opt *options(void)
 			"function; with --tree also the chains, by number or by nanoseconds "
 			"(--json: of the table)",
 			NULL, NULL },
-		{ 0, "html", UNI_OPT_STR, &o.page.output, "FILE",
+		{ 0, "html", UNI_OPT_OUTPUT, &o.page.output, "FILE",
 			"write one page with everything that was recorded: it opens in a browser, "
 			"from disk, without a network (- is standard output)",
 			"FILE", NULL },

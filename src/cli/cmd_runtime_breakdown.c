@@ -10,7 +10,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "as JSON, in nanoseconds", NULL, NULL },
 		{ 0, "cpu", UNI_OPT_FLAG, &o.cpu, NULL,

@@ -20,7 +20,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
 		{ 0, "as-is", UNI_OPT_FLAG, &o.as_is, NULL,
 			"look callers up at the return address itself, as the old tool did, not at "

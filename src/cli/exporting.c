@@ -9,8 +9,6 @@
 #include "cli/term.h"
 #include "export/exits.h"
 #include "profile/calls.h"
-#include "profile/copy.h"
-#include "profile/pile.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
 
@@ -23,76 +21,6 @@ struct one {
 	struct uni_profile *tree; /* of calls */
 	struct uni_strbuf lost;
 };
-
-/* Both are in one tree already. */
-static int finish_both(struct uni_exporting *x)
-{
-	x->diff = x->s.profile;
-	x->s.profile = NULL;
-	if (x->normalize)
-		uni_profile_scale_first(x->diff);
-	return x->src.piled ? uni_profile_finish_pile(x->diff) : uni_profile_finish(x->diff);
-}
-
-static struct uni_source_args args_of_before(const struct uni_exporting *x)
-{
-	struct uni_source_args args = x->src;
-
-	args.path = x->before;
-	args.in = NULL;
-	args.build.filter.guest = x->src.guest != NULL ? x->src.build.filter.guest : -1;
-	return args;
-}
-
-/* The calls of two traces, whatever else they hold. */
-static int compare_calls(struct uni_exporting *x, const char *by, struct uni_err *err)
-{
-	struct uni_source_args before = args_of_before(x);
-
-	if (x->diff != NULL)
-		return 0;
-	return uni_call_profile_diff(&before, &x->src, by, x->normalize, &x->diff, err);
-}
-
-/* Of two traces the calls are all that there is to compare. */
-static int compare_traces(
-	struct uni_exporting *x, const struct uni_source *before, struct uni_err *err)
-{
-	int rc = uni_call_profile_check(before, x->before, &x->s, x->src.path, err);
-
-	return rc == 0 ? compare_calls(x, "", err) : rc;
-}
-
-static int open_before(struct uni_exporting *x, struct uni_err *err)
-{
-	struct uni_source_args args = args_of_before(x);
-	struct uni_source before;
-	int rc;
-
-	if (uni_source_is_open(&x->src, &x->s))
-		args.into = x->s.profile;
-	rc = uni_source_open(&args, &before, err);
-	if (rc != 0)
-		return rc;
-	if (uni_source_is_trace(&before) || uni_source_is_trace(&x->s)) {
-		rc = compare_traces(x, &before, err);
-		uni_source_close(&before);
-		return rc;
-	}
-	if (before.profile == x->s.profile) {
-		before.profile = NULL;
-		rc = finish_both(x);
-	} else {
-		rc = args.into != NULL ? uni_profile_finish(x->s.profile) : 0;
-		if (rc == 0 && uni_source_is_open(&args, &before))
-			rc = uni_profile_finish(before.profile);
-		if (rc == 0)
-			rc = uni_profile_diff(before.profile, x->s.profile, x->normalize, &x->diff);
-	}
-	uni_source_close(&before);
-	return rc == 0 ? uni_source_compared(x->diff, x->before, x->src.path, err)
-		       : uni_err_set(err, UNI_ENOMEM, "out of memory comparing two profiles");
-}
 
 static int open_input(struct uni_exporting *x, struct uni_err *err)
 {
@@ -121,11 +49,12 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 	x->src.walked = x->walked;
 	x->src.quiet = true;
 	x->src.piled = x->piled;
+	x->src.calls_too = true;
 	rc = uni_source_open(&x->src, &x->s, err);
 	if (rc != 0)
 		return rc;
 	x->opened = true;
-	return x->before != NULL ? open_before(x, err) : 0;
+	return x->before != NULL ? uni_exporting_open_before(x, err) : 0;
 }
 
 static bool has_trace(const struct uni_exporting *x)
@@ -133,11 +62,7 @@ static bool has_trace(const struct uni_exporting *x)
 	if (x->s.importer != NULL)
 		return strcmp(x->s.importer->name, "ftrace") == 0 ||
 		       strcmp(x->s.importer->name, "uktrace") == 0;
-	for (uint32_t i = 0; x->s.rec != NULL && i < uni_recording_nr_guests(x->s.rec); i++) {
-		if (uni_recording_guest(x->s.rec, i).meta->trace.nr_cpus != 0)
-			return true;
-	}
-	return false;
+	return x->s.rec != NULL && uni_source_was_traced(x->s.rec, -1);
 }
 
 /* Threads and promises, and no calls. */
@@ -256,10 +181,22 @@ int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, s
 	return rc == 0 ? check_samples(x, e, err) : rc;
 }
 
+/* Of nothing else in a trace. */
+static bool is_of_promises(const struct uni_exporter *e)
+{
+	return (e->needs & UNI_TAKES_PROMISES) != 0 && (e->needs & UNI_TAKES_ALL) == 0;
+}
+
 static int open_calls(struct uni_exporting *x, struct one *o, struct uni_err *err)
 {
 	int rc = open_input(x, err);
 
+	if (rc == 0 && x->src.thread != NULL && is_of_promises(o->e))
+		rc = uni_err_set(err, UNI_ENOTSUP,
+			"%s shows threads and promises together: --thread cannot choose among them",
+			o->e->name);
+	if (rc == 0 && only_calls(x, o))
+		rc = uni_calls_args_check(&x->src, err);
 	if (rc == 0)
 		rc = uni_call_source_open(&x->src, &o->calls, err);
 	if (rc != 0)
@@ -282,17 +219,14 @@ static int open_calls(struct uni_exporting *x, struct one *o, struct uni_err *er
 			: ", and formats of profiles show how long each ran");
 }
 
-static int add_up(struct one *o, bool count, struct uni_err *err)
+static int add_up(const struct uni_exporting *x, struct one *o, bool count, struct uni_err *err)
 {
 	struct uni_profile_calls added;
+	int rc = uni_call_profile_make(
+		o->view.timeline, count, x->src.build.per_thread, &o->tree, &added, err);
 
-	o->tree = uni_profile_create();
-	if (o->tree == NULL ||
-		uni_profile_add_calls(o->tree, o->view.timeline, count, NULL, &added) != 0 ||
-		uni_profile_finish(o->tree) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	o->view.profile = o->tree;
-	return 0;
+	return rc;
 }
 
 static bool adds_up_to_0(const struct uni_profile *p)
@@ -314,7 +248,7 @@ static int reopen_calls(struct uni_exporting *x, struct one *o, struct uni_err *
 /* A tree of calls, for formats that know of nothing else. Calls without ends are counted. */
 static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *err)
 {
-	int rc = add_up(o, o->by != NULL && strcmp(o->by, "count") == 0, err);
+	int rc = add_up(x, o, o->by != NULL && strcmp(o->by, "count") == 0, err);
 
 	if (rc != 0 || o->by == NULL)
 		return rc;
@@ -328,7 +262,7 @@ static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *e
 	o->calls = NULL;
 	rc = open_calls(x, o, err);
 	if (rc == 0)
-		rc = add_up(o, true, err);
+		rc = add_up(x, o, true, err);
 	o->view.timeline = NULL;
 	if (rc == 0 && !adds_up_to_0(o->tree))
 		uni_note("%s tells no times of its calls: their numbers are written", x->src.path);
@@ -342,7 +276,7 @@ static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err 
 	int rc = 0;
 
 	if ((o->e->needs & UNI_TAKES_ALL) == 0 || (o->e->needs & UNI_TAKES_PROMISES) == 0 ||
-		o->by != NULL || x->src.exits != NULL || x->before != NULL)
+		o->by != NULL || x->src.exits != NULL || x->before != NULL || x->src.thread != NULL)
 		return 0;
 	if (x->promises == NULL && ((x->s.rec != NULL && has_trace(x)) || has_promises_only(x))) {
 		x->promises = uni_promise_builder_create();
@@ -368,7 +302,7 @@ static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
 	if (o->by != NULL && x->before != NULL) {
 		rc = open_input(x, err);
 		if (rc == 0)
-			rc = compare_calls(x, o->by, err);
+			rc = uni_exporting_compare_calls(x, o->by, err);
 		o->view.profile = x->diff;
 		return rc;
 	}
@@ -380,9 +314,9 @@ static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
 			rc = build_calls(x, o, err);
 		if (rc == 0 && alone && adds_up_to_0(o->tree))
 			rc = uni_err_set(err, UNI_ENOENT,
-				"%s holds no samples, and its trace no calls (uniscope trace "
+				"%s holds no samples, and its trace no calls%s (uniscope trace "
 				"threads shows what else is in it)",
-				x->src.path);
+				x->src.path, x->src.thread != NULL ? " of that thread" : "");
 		if (rc == 0 && alone && !x->told)
 			uni_note("%s holds no samples: these are the functions of its trace, as "
 				 "with --calls",
@@ -390,6 +324,10 @@ static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
 		if (rc != 0 || o->tree != NULL || only_calls(x, o))
 			return rc;
 	}
+	if (o->calls == NULL && x->s.threads != NULL && x->s.threads->nr_guests == 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has no samples of a thread %s (--calls: what its trace has of it)",
+			x->src.path, x->src.thread);
 	o->view.profile = x->diff != NULL ? x->diff : x->s.profile;
 	o->view.samples = x->diff != NULL ? NULL : x->s.rec;
 	o->view.symtab = x->s.symtab;
@@ -429,6 +367,11 @@ static void say_left(const struct uni_exporting *x, const struct one *o)
 	if (i != NULL && i->lost != NULL && o->view.promises == NULL && o->view.timeline == NULL &&
 		o->view.profile == x->s.profile)
 		uni_note("%s: %s", x->src.path, i->lost);
+	if (o->view.timeline != NULL && x->src.thread != NULL && o->by == NULL &&
+		(o->e->needs & UNI_TAKES_PROMISES) != 0)
+		uni_note("%s: threads and promises of the trace are not in it: --thread chooses "
+			 "among calls",
+			o->e->name);
 	if (x->src.exits != NULL || x->before != NULL || x->calls != NULL)
 		return;
 	if (o->view.profile != NULL && o->view.timeline == NULL && o->by == NULL && has_trace(x))

@@ -37,4 +37,8 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err);
 void uni_exporting_close(struct uni_exporting *x);
 
+/* Private, of exporting_before.c: into x->diff what changed, of samples; of calls, if not yet. */
+int uni_exporting_open_before(struct uni_exporting *x, struct uni_err *err);
+int uni_exporting_compare_calls(struct uni_exporting *x, const char *by, struct uni_err *err);
+
 #endif

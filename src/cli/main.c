@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "cli/cmd.h"
+#include "cli/output.h"
 #include "cli/term.h"
 #include "config.h"
 
@@ -141,16 +142,20 @@ static int parse_and_run(const struct called *called, int argc, char **argv, str
 	_cleanup_free_ const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
 	struct uni_cmd_ctx ctx = { .operands = operands };
 	const struct uni_cmd *c = called->cmd;
+	const struct uni_opt *opts;
 	int rc;
 
 	if (operands == NULL)
 		return UNI_EXIT_FAILED;
-	rc = uni_options_parse(c->options(), argc, argv, operands, &ctx.nr_operands,
+	opts = c->options();
+	rc = uni_options_parse(opts, argc, argv, operands, &ctx.nr_operands,
 		c->takes_rest ? &ctx.rest : NULL, err);
 	if (rc == 0 && (ctx.nr_operands < c->min_operands || ctx.nr_operands > c->max_operands))
 		rc = uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope %s%s%s [OPTIONS] %s (see --help)", called->above,
 			called->gap, c->name, c->operands);
+	if (rc == 0)
+		rc = uni_output_check(opts, operands, ctx.nr_operands, err);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);
 }
 

@@ -57,6 +57,7 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 		++*(unsigned *)o->value;
 		return 0;
 	case UNI_OPT_STR:
+	case UNI_OPT_OUTPUT:
 	case UNI_OPT_MAYBE:
 		*(const char **)o->value = v;
 		return 0;

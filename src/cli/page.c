@@ -49,16 +49,6 @@ static int open_promises(struct report *r, struct uni_err *err)
 	return 0;
 }
 
-static bool was_traced(const struct uni_recording *rec, int64_t guest)
-{
-	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
-		if ((guest < 0 || guest == i) &&
-			uni_recording_guest(rec, i).meta->trace.nr_cpus != 0)
-			return true;
-	}
-	return false;
-}
-
 static int put_quality(struct report *r)
 {
 	struct uni_sink *out;
@@ -75,13 +65,14 @@ static int open_session(struct report *r, struct uni_err *err)
 	int rc;
 
 	r->args->no_profile = true;
+	r->args->calls_too = true;
 	rc = uni_source_open(r->args, &r->source, err);
 	if (rc != 0)
 		return rc;
 	r->has_source = true;
 	if (put_quality(r) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	if (!was_traced(r->source.rec, r->args->build.filter.guest))
+	if (!uni_source_was_traced(r->source.rec, r->args->build.filter.guest))
 		return 0;
 	rc = uni_call_source_open(r->args, &r->calls, err);
 	if (rc == 0)
@@ -102,6 +93,7 @@ static int open_both(struct report *r, const char *before, struct uni_err *err)
 	if (r->source.rec != NULL && put_quality(r) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	args.path = before;
+	args.build.filter.threads = NULL;
 	rc = uni_source_open(&args, &old, err);
 	if (rc != 0)
 		return rc;
@@ -209,6 +201,22 @@ static void note_promises(const struct report *r, const struct uni_page_left *le
 			r->args->path, left->promise_parts);
 }
 
+/* What --thread and the like have chosen and what not. */
+static void note_choice(const struct report *r)
+{
+	const struct uni_build_opts *b = &r->args->build;
+
+	if (r->calls == NULL)
+		return;
+	if (r->args->thread != NULL && r->model != NULL)
+		uni_note("%s: --thread chooses among calls and samples: the timeline of threads "
+			 "and promises is whole",
+			r->args->path);
+	if (b->filter.on_cpu || b->filter.off_cpu)
+		uni_note("%s: %s chooses among samples: the calls of the trace are whole",
+			r->args->path, b->filter.on_cpu ? "--on-cpu" : "--off-cpu");
+}
+
 static int write_page(
 	struct report *r, struct report *beside, struct uni_sink *out, struct uni_err *err)
 {
@@ -296,6 +304,7 @@ static int write_file(
 	if (rc != 0)
 		return rc;
 	rc = write_page(r, beside, out, err);
+	note_choice(r);
 	if (rc != 0) {
 		uni_sink_abort(out);
 		return rc;

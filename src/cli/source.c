@@ -163,6 +163,30 @@ static bool has_all_threads(const struct uni_recording *rec)
 	return false;
 }
 
+bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if ((guest < 0 || guest == i) &&
+			uni_recording_guest(rec, i).meta->trace.nr_cpus != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Those of samples, or none of them where the thread may be one of the trace. */
+static int find_threads(
+	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	bool traced =
+		uni_source_was_traced(s->rec, -1) && (args->calls_too || uni_source_is_trace(s));
+	int rc = uni_recording_find_threads(s->rec, args->thread, &s->threads, traced ? NULL : err);
+
+	if (rc != -UNI_ENOENT || !traced)
+		return rc;
+	s->threads = calloc(1, sizeof(*s->threads));
+	return s->threads != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
 static int choose_threads(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
 {
 	struct uni_build_opts *build = &args->build;
@@ -176,7 +200,7 @@ static int choose_threads(struct uni_source_args *args, struct uni_source *s, st
 			args->path);
 	build->per_thread = build->per_thread || build->filter.off_cpu;
 	if (args->thread != NULL)
-		rc = uni_recording_find_threads(s->rec, args->thread, &s->threads, err);
+		rc = find_threads(args, s, err);
 	build->filter.threads = s->threads;
 	return rc;
 }
@@ -220,8 +244,7 @@ static int open_session(struct uni_source_args *args, const struct uni_input *in
 	return rc;
 }
 
-/* What a file without single samples cannot tell. */
-static int check_import_args(const struct uni_source_args *args, struct uni_err *err)
+int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err)
 {
 	const struct {
 		bool given;
@@ -233,6 +256,8 @@ static int check_import_args(const struct uni_source_args *args, struct uni_err 
 		{ args->build.filter.on_cpu, "--on-cpu" },
 		{ args->build.filter.off_cpu, "--off-cpu" },
 		{ args->build.per_thread, "--per-thread" },
+		{ args->build.filter.vcpu >= 0, "--vcpu" },
+		{ args->build.per_vcpu, "--per-vcpu" },
 	};
 
 	for (size_t i = 0; i < uni_array_len(options); i++) {
@@ -325,6 +350,16 @@ static void note_import(const struct uni_source_args *args, const struct uni_sou
 		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
 			 "%" PRIu64 ")",
 			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (s->stats.cut != 0)
+		uni_note("%s: %" PRIu64 " stacks have more than %d frames: those above are "
+			 "left out, and shown as [deeper] or [truncated] (the first is stack "
+			 "%" PRIu64 ")",
+			args->path, s->stats.cut, UNI_IMPORT_DEPTH, s->stats.first_cut);
+	if (s->stats.too_large != 0)
+		uni_note("%s: %" PRIu64 " lines have a number of more than 15 digits, which could "
+			 "not be added up exactly, and were passed over (the first is line "
+			 "%" PRIu64 ")",
+			args->path, s->stats.too_large, s->stats.first_too_large);
 	if (s->importer->lost != NULL && !args->quiet)
 		uni_note("%s: %s", args->path, s->importer->lost);
 	if (s->stats.damaged != 0)
@@ -340,7 +375,7 @@ static void note_import(const struct uni_source_args *args, const struct uni_sou
 static int open_import(const struct uni_source_args *args, struct uni_input *in,
 	struct uni_source *s, struct uni_err *err)
 {
-	int rc = check_import_args(args, err);
+	int rc = uni_source_check_import(args, err);
 
 	if (rc == 0)
 		rc = choose_importer(args, in, s, err);

@@ -39,10 +39,17 @@ struct uni_source_args {
 	 * their own.
 	 */
 	struct uni_profile *into;
-	bool no_profile;	     /* only the recording is wanted, if it is one */
-	const char *exits;	     /* NULL: samples; "" or "count", "time": VM exits */
-	const char *guest;	     /* number or name of the only one to show, NULL: all */
-	const char *thread;	     /* glob of the names of threads to show, NULL: all */
+	bool no_profile;    /* only the recording is wanted, if it is one */
+	const char *exits;  /* NULL: samples; "" or "count", "time": VM exits */
+	const char *guest;  /* number or name of the only one to show, NULL: all */
+	const char *thread; /* glob of the names of threads to show, NULL: all */
+	/*
+	 * A thread that no sample knows leaves none of them (`threads` is an empty set), where the
+	 * session has a trace: the caller looks at its calls as well (uni_call_source_open()),
+	 * which is an error if they do not know it either. Unasked so where a session is a trace
+	 * alone.
+	 */
+	bool calls_too;
 	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
 };
 
@@ -70,6 +77,12 @@ struct uni_source_args {
 /* Says on stderr how much of what there is could not be read, if any. */
 void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
 	const struct uni_build_read *read);
+
+/* What a file that is no session, and so has neither samples nor a trace, cannot tell. */
+int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
+
+/* Has this guest, or with -1 any, a function trace? */
+bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest);
 
 /* Does it hold a function trace and no sample? */
 bool uni_source_is_trace(const struct uni_source *s);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
+#include "cli/call_threads.h"
 #include "cli/input.h"
 #include "cli/promises.h"
 #include "cli/symbols.h"
@@ -30,8 +32,10 @@ struct uni_call_source {
 	struct uni_promise_timeline *promises;
 	/* A session */
 	struct uni_recording *rec;
+	bool has_samples;
 	struct uni_symtab *symtab;
 	struct uni_tinput *input;
+	struct uni_call_threads threads;
 	struct uni_calls_filter filter;
 	struct uni_trace_timeline *trace;
 };
@@ -112,6 +116,56 @@ static int find_guest(const struct uni_source_args *args, const struct uni_recor
 				   : uni_tinput_find(rec, ret, err);
 }
 
+int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} options[] = {
+		{ args->build.filter.on_cpu, "--on-cpu" },
+		{ args->build.filter.off_cpu, "--off-cpu" },
+		{ args->build.per_vcpu, "--per-vcpu" },
+	};
+
+	for (size_t i = 0; i < uni_array_len(options); i++) {
+		if (options[i].given)
+			return uni_err_set(err, UNI_EUSAGE,
+				"%s is for samples, and these are the calls of a trace (--thread, "
+				"--per-thread and --vcpu are for both)",
+				options[i].name);
+	}
+	return 0;
+}
+
+/* Of a thread that only samples know there are no calls; what nobody knows is an error. */
+static int choose_threads(
+	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
+{
+	const struct uni_thread_set *sampled = args->build.filter.threads;
+	static const uint64_t none;
+	struct uni_err why = { 0 };
+	int rc;
+
+	if (args->thread == NULL)
+		return 0;
+	rc = uni_call_threads_add(&s->threads, uni_tinput_get(s->input), args->thread, &why);
+	uni_call_threads_set(&s->threads, &s->filter);
+	if (rc == -UNI_ENOENT && s->has_samples && sampled != NULL && sampled->nr_guests != 0) {
+		uni_note(
+			"%s: there are samples of that thread, and no calls: %s", s->path, why.msg);
+		s->filter.thread = &none;
+		return 0;
+	}
+	return rc == 0 ? 0 : uni_err_set(err, (enum uni_errcode) - rc, "%s", why.msg);
+}
+
+static int check_session(
+	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
+{
+	s->has_samples = uni_recording_stats(s->rec)->samples != 0;
+	return s->has_samples ? 0 : uni_calls_args_check(args, err);
+}
+
 static int open_session(const struct uni_source_args *args, const struct uni_input *in,
 	struct uni_call_source *s, struct uni_err *err)
 {
@@ -121,6 +175,8 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 	uint32_t nr;
 	int rc = uni_recording_open(in->folder, &s->rec, err);
 
+	if (rc == 0)
+		rc = check_session(args, s, err);
 	if (rc == 0)
 		rc = find_guest(args, s->rec, &nr, err);
 	if (rc == 0)
@@ -137,7 +193,12 @@ static int open_session(const struct uni_source_args *args, const struct uni_inp
 			guest.symtab_problem != NULL ? guest.symtab_problem : s->path);
 	s->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
 	s->filter.cpu = args->build.filter.vcpu;
-	rc = uni_trace_timeline_open(uni_tinput_get(s->input), &s->filter, &naming, &s->trace, err);
+	/* Else the last one that came would have its CPU until a chosen one comes back. */
+	s->filter.switches = true;
+	rc = choose_threads(args, s, err);
+	if (rc == 0)
+		rc = uni_trace_timeline_open(
+			uni_tinput_get(s->input), &s->filter, &naming, &s->trace, err);
 	if (rc != 0)
 		return rc;
 	s->timeline = uni_trace_timeline_get(s->trace);
@@ -158,6 +219,8 @@ int uni_call_source_open(
 	in = args->in != NULL ? args->in : &s->in;
 	if (args->in == NULL)
 		rc = uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	if (rc == 0 && (in->folder == NULL || uni_mirage_is_folder(in->folder)))
+		rc = uni_source_check_import(args, err);
 	if (rc == 0)
 		rc = in->folder == NULL			? open_file(s, in, err)
 		     : uni_mirage_is_folder(in->folder) ? open_promises(s, in, err)
@@ -181,6 +244,7 @@ void uni_call_source_close(struct uni_call_source *s)
 	uni_ukt_trace_close(&s->tracepoints);
 	uni_ukt_file_free(&s->tracefile);
 	uni_trace_timeline_close(s->trace);
+	uni_call_threads_free(&s->threads);
 	uni_tinput_close(s->input);
 	uni_symtab_destroy(s->symtab);
 	uni_recording_close(s->rec);

@@ -8,7 +8,13 @@
 
 struct uni_call_source; /* opaque */
 
-/* The guest, names and CPU of args count. What the text has damaged is said on stderr. */
+/* 0, or which option of args makes no sense where there are only calls: those of samples. */
+int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err);
+/*
+ * The guest, names, CPU and threads of args count. What the text has damaged is said on stderr. Of
+ * a file that is no session, and of a trace without samples, args that cannot be heeded are
+ * refused.
+ */
 int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);
 void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */

@@ -15,7 +15,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to write it, - for standard output (default: trace.ctf)", "FILE",
 			NULL },
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.quiet, NULL, "no summary", NULL, NULL },

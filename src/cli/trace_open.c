@@ -13,50 +13,6 @@
 
 #define SECONDS_MAX 1e9
 
-static bool thread_is(const struct uni_trace_thread_name *t, const char *text)
-{
-	char number[24];
-
-	(void)snprintf(number, sizeof(number), "%" PRIu64, t->number);
-	return uni_glob_match(text, t->name) || uni_glob_match(text, number);
-}
-
-static int no_thread(const struct uni_trace_input *in, const char *text, struct uni_err *err)
-{
-	char names[400] = "";
-	size_t len = 0;
-
-	for (size_t i = 0; i < in->nr_threads && len < sizeof(names) - 64; i++)
-		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.30s-%" PRIu64,
-			i != 0 ? ", " : "", in->thread[i].name, in->thread[i].number);
-	return uni_err_set(err, UNI_ENOENT, "no thread '%s' in this trace; known are: %s", text,
-		len != 0 ? names : "none by name, only by number");
-}
-
-/* By what the session knows of threads, or the number that switch records have. */
-static int find_threads(
-	struct uni_trace_open *t, const struct uni_opt_list *list, struct uni_err *err)
-{
-	for (size_t n = 0; n < list->items.nr; n++) {
-		const char *text = list->items.v[n];
-		size_t before = t->ids.nr;
-		uint64_t id;
-
-		for (size_t i = 0; i < t->in->nr_threads; i++) {
-			if (thread_is(&t->in->thread[i], text) &&
-				!uni_vec_push(&t->ids, t->in->thread[i].id))
-				return uni_err_set(err, UNI_ENOMEM, "out of memory");
-		}
-		if (uni_parse_u64(text, &id) && !uni_vec_push(&t->ids, id))
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
-		if (t->ids.nr == before)
-			return no_thread(t->in, text, err);
-	}
-	t->filter.thread = t->ids.nr != 0 ? t->ids.v : NULL;
-	t->filter.nr_thread = t->ids.nr;
-	return 0;
-}
-
 /* A number and its unit; seconds without one. */
 static bool parse_time(const char *text, uint64_t *ret_ns)
 {
@@ -123,7 +79,14 @@ static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, 
 		if (rc != 0)
 			return rc;
 	}
-	return find_threads(t, &a->threads, err);
+	for (size_t i = 0; i < a->threads.items.nr; i++) {
+		int rc = uni_call_threads_add(&t->threads, t->in, a->threads.items.v[i], err);
+
+		if (rc != 0)
+			return rc;
+	}
+	uni_call_threads_set(&t->threads, &t->filter);
+	return 0;
 }
 
 static int set_names(struct uni_trace_open *t, const struct uni_trace_args *a, uint32_t guest,
@@ -190,7 +153,7 @@ void uni_trace_close(struct uni_trace_open *t)
 	uni_tinput_close(t->tinput);
 	uni_recording_close(t->rec);
 	uni_input_close(&t->input);
-	uni_vec_free(&t->ids);
+	uni_call_threads_free(&t->threads);
 }
 
 static bool lost_at_most(const struct uni_trace_open *t)

@@ -3,6 +3,7 @@
 #ifndef UNI_CLI_TRACE_OPEN_H
 #define UNI_CLI_TRACE_OPEN_H
 
+#include "cli/call_threads.h"
 #include "cli/input.h"
 #include "cli/options.h"
 #include "session/tinput.h"
@@ -56,7 +57,7 @@ struct uni_trace_open {
 	const struct uni_trace_input *in; /* tinput's */
 	struct uni_symtab *symtab;	  /* of --symbols, or NULL */
 	struct uni_funcs *funcs;
-	UNI_VEC(uint64_t) ids; /* of --thread */
+	struct uni_call_threads threads; /* of --thread */
 	struct uni_calls_filter filter;
 	uint64_t begin_ns; /* of the trace */
 };

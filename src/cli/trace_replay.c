@@ -22,7 +22,7 @@ static const struct uni_opt *options(void)
 			"a call, callers unknown where only entries were recorded (default "
 			"function_graph)",
 			"function_graph function", NULL },
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE", "write it here, not to stdout",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE", "write it here, not to stdout",
 			"FILE", NULL },
 		{ 0, "function", UNI_OPT_STR, &o.args.function, "NAME",
 			"only calls of functions whose name matches, and what they call", NULL,

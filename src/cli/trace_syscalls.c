@@ -54,7 +54,7 @@ static const struct uni_opt *options(void)
 			"column at which results stand (default 40)", NULL, NULL },
 		{ 's', "string-limit", UNI_OPT_U64, &o.a.string_max, "N",
 			"bytes of a text that are shown (default 32)", NULL, NULL },
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE", "write it here, not to stdout",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE", "write it here, not to stdout",
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "the calls as JSON", NULL, NULL },
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.a.duration, "SECONDS",

@@ -11,7 +11,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "output", UNI_OPT_STR, &o.output, "FOLDER",
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FOLDER",
 			"folder to make (default tracefile.ctf)", "FILE", NULL },
 		{ 'e', "image", UNI_OPT_STR, &o.a.image, "ELF",
 			"the guest's image with debug data (.dbg): needed for a TARGET; of a FILE, "

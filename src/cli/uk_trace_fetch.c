@@ -14,7 +14,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'o', "out", UNI_OPT_STR, &o.output, "FILE",
+		{ 'o', "out", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"trace file to write (default tracefile), - is standard output", "FILE",
 			NULL },
 		{ 'r', "remote", UNI_OPT_STR, &o.remote, "WHERE",

@@ -25,7 +25,8 @@ static int sniff(const char *data, size_t size)
 		if (l.len == 0)
 			continue;
 		all++;
-		if (l.s[0] != '#' && uni_line_take_count(&l, &v) && l.len != 0)
+		if (l.s[0] != '#' && l.len != 0 &&
+			(uni_line_too_large(l) || (uni_line_take_count(&l, &v) && l.len != 0)))
 			good++;
 	}
 	if (good == 0 || good * 2 < all)
@@ -87,6 +88,17 @@ static void push_frames(struct reader *r, const struct uni_line *l)
 	uni_stack_push_names(s, names, nr);
 }
 
+static void no_count(struct reader *r, struct uni_line l)
+{
+	if (!uni_line_too_large(l)) {
+		uni_stats_bad_line(&r->stats, r->line);
+		return;
+	}
+	r->stats.too_large++;
+	if (r->stats.first_too_large == 0)
+		r->stats.first_too_large = r->line;
+}
+
 static int read_line(struct reader *r, struct uni_line l)
 {
 	double value, value2 = 0.0;
@@ -94,13 +106,13 @@ static int read_line(struct reader *r, struct uni_line l)
 	if (l.len == 0)
 		return 0;
 	if (!uni_line_take_count(&l, &value)) {
-		uni_stats_bad_line(&r->stats, r->line);
+		no_count(r, l);
 		return 0;
 	}
 	if (r->opts->diff) {
 		value2 = value;
 		if (!uni_line_take_count(&l, &value)) {
-			uni_stats_bad_line(&r->stats, r->line);
+			no_count(r, l);
 			return 0;
 		}
 	}
@@ -143,6 +155,10 @@ static int end(struct reader *r, int rc, struct uni_import_stats *stats_ret, str
 	if (rc == -UNI_ENOMEM)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory after %llu stacks",
 			(unsigned long long)r->stats.stacks);
+	if (rc == 0 && r->stats.stacks == 0 && r->stats.too_large != 0)
+		return uni_err_set(err, UNI_EFORMAT,
+			"not one stack whose number has at most 15 digits: larger ones could not "
+			"be added up exactly");
 	if (rc == 0 && r->stats.stacks == 0)
 		return uni_err_set(err, UNI_EFORMAT,
 			"not one line of the form \"frame;frame;frame %s\"%s",

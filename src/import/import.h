@@ -11,19 +11,22 @@
 #include "obj/usym.h"
 #include "profile/profile.h"
 
-#define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, from the root; the rest: [deeper] */
+#define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, the rest: [deeper], or [truncated] */
 
 struct uni_import_stats {
-	uint64_t stacks;	 /* accepted */
-	uint64_t truncated;	 /* of those: marked as broken by their format */
-	uint64_t empty;		 /* of those: without a frame; shown as [empty] */
-	uint64_t cut;		 /* of those: deeper than UNI_IMPORT_DEPTH */
-	uint64_t bad_lines;	 /* passed over */
-	uint64_t first_bad_line; /* 1-based, 0 = none */
-	uint64_t damaged;	 /* parts of a binary format that make no sense, passed over */
-	uint64_t missed;	 /* deadlines that the tool which wrote it says it missed */
-	uint64_t left_out;	 /* samples of what cannot be added to the rest */
-	const char *left_why;	 /* "are of other events"; NULL: none */
+	uint64_t stacks;	  /* accepted */
+	uint64_t truncated;	  /* of those: marked as broken by their format */
+	uint64_t empty;		  /* of those: without a frame; shown as [empty] */
+	uint64_t cut;		  /* of those: deeper than UNI_IMPORT_DEPTH */
+	uint64_t first_cut;	  /* the number of the first of these, 1-based; 0 = none */
+	uint64_t bad_lines;	  /* passed over */
+	uint64_t first_bad_line;  /* 1-based, 0 = none */
+	uint64_t too_large;	  /* lines passed over for a number that sums could not hold */
+	uint64_t first_too_large; /* 1-based, 0 = none */
+	uint64_t damaged;	  /* parts of a binary format that make no sense, passed over */
+	uint64_t missed;	  /* deadlines that the tool which wrote it says it missed */
+	uint64_t left_out;	  /* samples of what cannot be added to the rest */
+	const char *left_why;	  /* "are of other events"; NULL: none */
 };
 
 struct uni_import_opts {

@@ -62,18 +62,25 @@ static size_t digits(struct uni_line l, size_t at)
 	return n;
 }
 
+/* A thread's number; perf has -1 where it knows none. */
+static size_t number(struct uni_line l, size_t at)
+{
+	if (at + 1 < l.len && l.s[at] == '-' && l.s[at + 1] == '1')
+		return 2;
+	return digits(l, at);
+}
+
 /* "1000/1000" or "1000", the name before it, which may have blanks. */
 static bool find_comm(struct uni_line l, struct uni_line *ret)
 {
 	for (size_t i = 1; i < l.len; i++) {
 		size_t n, end;
 
-		if (!is_blank(l.s[i - 1]) || !is_digit(l.s[i]))
+		if (!is_blank(l.s[i - 1]) || (n = number(l, i)) == 0)
 			continue;
-		n = digits(l, i);
 		end = i + n;
 		if (end < l.len && l.s[end] == '/')
-			end += 1 + digits(l, end + 1);
+			end += 1 + number(l, end + 1);
 		if (end < l.len && !is_blank(l.s[end]))
 			continue;
 		*ret = (struct uni_line){ l.s, i };
@@ -84,7 +91,19 @@ static bool find_comm(struct uni_line l, struct uni_line *ret)
 	return false;
 }
 
-/* "NAME PID/TID [CPU] TIME: PERIOD EVENT:" */
+static bool is_time(struct uni_line l)
+{
+	size_t n = digits(l, 0);
+
+	return n != 0 && n < l.len && l.s[n] == '.' && n + 1 + digits(l, n + 1) == l.len;
+}
+
+static bool ends_in_colon(struct uni_line l)
+{
+	return l.len != 0 && l.s[l.len - 1] == ':';
+}
+
+/* "NAME PID/TID [CPU] TIME: PERIOD EVENT:", the last two as perf was asked for them */
 static bool parse_header(struct uni_line l, struct header *ret)
 {
 	struct header h = { .period = 1.0 };
@@ -97,7 +116,12 @@ static bool parse_header(struct uni_line l, struct header *ret)
 		return false;
 	h.event.len--;
 	word = take_word(&rest);
-	if (word.len != 0 && word.s[word.len - 1] != ':') {
+	if (is_time(h.event) && !ends_in_colon(word)) { /* -F without an event */
+		h.event.len = 0;
+		*ret = h;
+		return true;
+	}
+	if (word.len != 0 && !ends_in_colon(word)) {
 		h.has_period = uni_parse_count(word.s, word.len, &h.period);
 		if (!h.has_period)
 			return false;
@@ -117,7 +141,40 @@ struct frame {
 	struct uni_line symbol, image;
 };
 
-/* "  ffffffff8106d200 cons_blk+0x49 (/boot/app)", without what is before the symbol. */
+/*
+ * Where the image begins that the line ends in, at its '('; 0: there is none. It may itself have a
+ * " (deleted)", and a function "(int)", which no blank is before.
+ */
+static size_t find_image(struct uni_line l, size_t from)
+{
+	size_t depth = 0;
+
+	for (size_t i = l.len; l.s[l.len - 1] == ')' && i-- > from;) {
+		depth += l.s[i] == ')';
+		if (l.s[i] == '(' && --depth == 0)
+			return is_blank(l.s[i - 1]) ? i : 0;
+	}
+	/* One that nobody closed is in its name. */
+	for (size_t i = l.len; l.s[l.len - 1] == ')' && i-- > from;) {
+		if (l.s[i] == '(' && is_blank(l.s[i - 1]))
+			return i;
+	}
+	return 0;
+}
+
+static void cut_deleted(struct uni_line *image)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t n = sizeof(deleted) - 1;
+
+	if (image->len > n && memcmp(image->s + image->len - n, deleted, n) == 0)
+		image->len -= n;
+}
+
+/*
+ * "  ffffffff8106d200 cons_blk+0x49 (/boot/app)", without what is before the symbol; perf script
+ * without -F dso has no image.
+ */
 static bool parse_frame(struct uni_line l, struct frame *ret)
 {
 	size_t at = 0, end, open, blank;
@@ -132,13 +189,15 @@ static bool parse_frame(struct uni_line l, struct frame *ret)
 	blank = end + 1;
 	while (end < l.len && is_blank(l.s[end]))
 		end++;
-	while (l.len != 0 && is_blank(l.s[l.len - 1]))
+	while (l.len > end && is_blank(l.s[l.len - 1]))
 		l.len--;
-	if (l.len < 3 || l.s[l.len - 1] != ')')
+	if (end == l.len)
 		return false;
-	for (open = l.len - 1; open > blank + 1; open--) {
-		if (l.s[open] == '(' && l.s[open - 1] == ' ')
-			break;
+	open = find_image(l, blank);
+	if (open == 0) {
+		*ret = (struct frame){ .symbol = { l.s + end, l.len - end } };
+		ret->image = (struct uni_line){ l.s + l.len, 0 };
+		return true;
 	}
 	if (open <= blank + 1)
 		return false;
@@ -146,6 +205,7 @@ static bool parse_frame(struct uni_line l, struct frame *ret)
 		end = blank;
 	ret->symbol = (struct uni_line){ l.s + end, open - 1 - end };
 	ret->image = (struct uni_line){ l.s + open + 1, l.len - open - 2 };
+	cut_deleted(&ret->image);
 	return true;
 }
 
@@ -299,6 +359,8 @@ static int end(struct reader *r)
 	uni_stack_reverse(&r->stack);
 	skip = r->cut;
 	r->cut = false;
+	if (skip)
+		uni_stats_cut(&r->stats, r->stats.stacks);
 	return uni_stack_flush(&r->stack, skip, r->period, 0.0, &r->stats);
 }
 

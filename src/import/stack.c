@@ -56,6 +56,27 @@ bool uni_line_take_count(struct uni_line *l, double *ret)
 	return true;
 }
 
+bool uni_line_too_large(struct uni_line l)
+{
+	size_t n = 0, at = l.len;
+
+	while (at != 0 && is_blank(l.s[at - 1]))
+		at--;
+	while (at != 0 && is_digit(l.s[at - 1]))
+		at--;
+	/* A fraction was that, or there was none. */
+	if (at != 0 && l.s[at - 1] == '.')
+		at--;
+	else
+		while (at < l.len && is_digit(l.s[at]))
+			at++;
+	while (at != 0 && is_digit(l.s[at - 1])) {
+		at--;
+		n++;
+	}
+	return n > COUNT_DIGITS_MAX && at != 0 && is_blank(l.s[at - 1]);
+}
+
 bool uni_stack_init(struct uni_stack *s, struct uni_profile *p)
 {
 	memset(s, 0, sizeof(*s));
@@ -224,7 +245,7 @@ int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double va
 	if (truncated)
 		mark_truncated(s);
 	if (s->frames.nr > UNI_IMPORT_DEPTH) {
-		stats->cut++;
+		uni_stats_cut(stats, stats->stacks - 1);
 		s->frames.nr = UNI_IMPORT_DEPTH - 1;
 		uni_stack_push(s, uni_stack_synthetic(s, "[deeper]"));
 	}

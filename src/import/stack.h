@@ -16,6 +16,9 @@ bool uni_parse_count(const char *s, size_t len, double *ret);
  */
 bool uni_line_take_count(struct uni_line *l, double *ret);
 
+/* Does it end in a number which that refuses for its size? */
+bool uni_line_too_large(struct uni_line l);
+
 struct uni_stack {
 	struct uni_profile *p;	      /* borrowed */
 	struct uni_strtab *raw;	      /* names as they came; the profile has them cleaned */
@@ -45,6 +48,14 @@ void uni_stack_reverse(struct uni_stack *s);
  */
 int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double value2,
 	struct uni_import_stats *stats);
+
+/* Of the stack that is flushed next, or is being flushed: `before` are flushed already. */
+static inline void uni_stats_cut(struct uni_import_stats *stats, uint64_t before)
+{
+	stats->cut++;
+	if (stats->first_cut == 0)
+		stats->first_cut = before + 1;
+}
 
 static inline void uni_stats_bad_line(struct uni_import_stats *stats, uint64_t line)
 {

@@ -170,6 +170,8 @@ static int end_stack(struct reader *r, bool truncated, double count)
 {
 	uni_stack_reverse(&r->stack);
 	truncated = truncated || r->cut;
+	if (r->cut)
+		uni_stats_cut(&r->stats, r->stats.stacks);
 	r->cut = false;
 	return uni_stack_flush(&r->stack, truncated, count, 0.0, &r->stats);
 }

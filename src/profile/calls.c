@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "profile/calls.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 struct stack {
 	UNI_VEC(uint32_t) nodes;
+	uint32_t root; /* node of the thread; UNI_NODE_ROOT: of all, or not asked yet */
 };
 
 struct adder {
 	struct uni_profile *p;
 	const struct uni_timeline *tl;
-	bool count;
+	bool count, per_thread;
 	UNI_VEC(uint32_t) frames; /* of functions; UNI_NODE_NONE: not asked yet */
 	UNI_VEC(struct stack) stacks;
 	const struct uni_profile_calls_watch *watch; /* or NULL */
@@ -56,15 +61,38 @@ static struct stack *stack_of(struct adder *a, uint32_t thread)
 
 static uint32_t newest(const struct stack *s)
 {
-	return s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : UNI_NODE_ROOT;
+	return s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : s->root;
+}
+
+/* Threads of one name are one; without one it is the number that all formats show. */
+static uint32_t thread_node(struct adder *a, uint32_t thread)
+{
+	char text[UNI_TEXT_MAX + 32];
+	uint64_t number;
+	const char *name = a->tl->thread(a->tl->ctx, thread, &number);
+	uint32_t frame;
+	int n;
+
+	if (strcmp(name, "tid") == 0)
+		n = snprintf(text, sizeof(text), "thread %" PRIu64, number);
+	else
+		n = snprintf(text, sizeof(text), "thread %s", name);
+	frame = uni_profile_frame_named(
+		a->p, text, uni_min((size_t)n, sizeof(text) - 1), UNI_FK_SYNTHETIC);
+	return frame == UNI_NODE_NONE ? UNI_NODE_NONE
+				      : uni_profile_child(a->p, UNI_NODE_ROOT, frame);
 }
 
 /* Below the newest call of the thread. */
-static uint32_t child(struct adder *a, const struct stack *s, uint32_t func)
+static uint32_t child(struct adder *a, struct stack *s, const struct uni_call_event *e)
 {
-	uint32_t frame = frame_of(a, func);
+	uint32_t frame = frame_of(a, e->func);
 
-	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->p, newest(s), frame);
+	if (a->per_thread && s->root == UNI_NODE_ROOT)
+		s->root = thread_node(a, e->thread);
+	if (frame == UNI_NODE_NONE || s->root == UNI_NODE_NONE)
+		return UNI_NODE_NONE;
+	return uni_profile_child(a->p, newest(s), frame);
 }
 
 static int tell(const struct adder *a, uint32_t thread, uint64_t ns, uint32_t node)
@@ -84,7 +112,7 @@ static int add(struct adder *a, uint32_t node, const struct uni_call_event *e)
 
 static int enter(struct adder *a, struct stack *s, const struct uni_call_event *e)
 {
-	uint32_t node = child(a, s, e->func);
+	uint32_t node = child(a, s, e);
 
 	if (node == UNI_NODE_NONE || !uni_vec_push(&s->nodes, node))
 		return -UNI_ENOMEM;
@@ -97,9 +125,11 @@ static int leave(struct adder *a, struct stack *s, const struct uni_call_event *
 
 	/* A call of which only the end is there. */
 	if ((e->flags & UNI_CALL_BEGAN) != 0 && s->nodes.nr <= e->depth)
-		return add(a, child(a, s, e->func), e);
+		return add(a, child(a, s, e), e);
+	/* It was not known to be this thread's when it began, which only the choice of some shows.
+	 */
 	if (s->nodes.nr == 0)
-		return 0;
+		return add(a, child(a, s, e), e);
 	rc = add(a, s->nodes.v[--s->nodes.nr], e);
 	return rc == 0 ? tell(a, e->thread, e->ns, newest(s)) : rc;
 }
@@ -129,7 +159,7 @@ static int one(struct adder *a, const struct uni_call_event *e)
 		return leave(a, s, e);
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:
-		return add(a, child(a, s, e->func), e);
+		return add(a, child(a, s, e), e);
 	case UNI_CALL_SWITCH:
 		return a->watch != NULL ? change(a, e) : 0;
 	case UNI_CALL_LOST:
@@ -140,16 +170,17 @@ static int one(struct adder *a, const struct uni_call_event *e)
 	}
 }
 
-int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, bool count,
-	const struct uni_profile_calls_watch *watch, struct uni_profile_calls *ret)
+static int add_all(const struct adder *init, struct uni_profile_calls *ret)
 {
-	struct adder a = { .p = p, .tl = tl, .count = count, .watch = watch, .stats = ret };
+	struct adder a = *init;
+	const struct uni_timeline *tl = a.tl;
 	const struct uni_call_event *e;
 	size_t nr;
 	int rc;
 
 	*ret = (struct uni_profile_calls){ 0 };
-	uni_profile_set_unit(p, count ? "calls" : "ns");
+	a.stats = ret;
+	uni_profile_set_unit(a.p, a.count ? "calls" : "ns");
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
 			rc = one(&a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
@@ -161,4 +192,17 @@ int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, 
 	uni_vec_free(&a.stacks);
 	uni_vec_free(&a.frames);
 	return rc;
+}
+
+int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, bool count,
+	const struct uni_profile_calls_watch *watch, struct uni_profile_calls *ret)
+{
+	return add_all(&(struct adder){ .p = p, .tl = tl, .count = count, .watch = watch }, ret);
+}
+
+int uni_profile_add_calls_by_thread(struct uni_profile *p, const struct uni_timeline *tl,
+	bool count, struct uni_profile_calls *ret)
+{
+	return add_all(
+		&(struct adder){ .p = p, .tl = tl, .count = count, .per_thread = true }, ret);
 }

@@ -28,5 +28,9 @@ struct uni_profile_calls_watch {
  */
 int uni_profile_add_calls(struct uni_profile *p, const struct uni_timeline *tl, bool count,
 	const struct uni_profile_calls_watch *watch, struct uni_profile_calls *ret);
+/* The same, each thread's below a frame "thread NAME" as samples have it (struct uni_build_opts).
+ */
+int uni_profile_add_calls_by_thread(struct uni_profile *p, const struct uni_timeline *tl,
+	bool count, struct uni_profile_calls *ret);
 
 #endif

@@ -168,11 +168,14 @@ static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	enum uni_call_type type, uint64_t value, uint32_t next)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
+	bool always = type == UNI_CALL_SWITCH && w->filter.switches;
 	struct uni_call_event *e;
 
 	if (type == UNI_CALL_RETURN && w->filter.function != NULL)
 		return;
-	if (!s->telling || !cpu_passes(w, c) || (c->muted && w->thread[next].muted))
+	if (!s->telling || !cpu_passes(w, c))
+		return;
+	if (!always && c->muted && w->thread[next].muted)
 		return;
 	e = add(s, c, time, type);
 	if (e == NULL)

@@ -75,6 +75,7 @@ struct uni_calls_filter {
 	int64_t cpu;		 /* -1: all */
 	const uint64_t *thread;	 /* ids; NULL: all, also events of no known thread */
 	size_t nr_thread;
+	bool switches; /* also those between threads that are not chosen: who ran where and when */
 	const char *function; /* glob: calls of these functions, and what they call; NULL: all */
 };
 #define UNI_CALLS_ALL                          \

@@ -162,4 +162,37 @@ check "bash completion offers commands and options" bash -c "
 	. '$SRC/completions/uniscope.bash'
 	COMP_WORDS=('$U' rec); COMP_CWORD=1; _uniscope; [ \"\${COMPREPLY[*]}\" = record ] || exit 1
 	COMP_WORDS=('$U' record --freq); COMP_CWORD=2; _uniscope; [ \"\${COMPREPLY[*]}\" = --frequency ]"
+# No output over what it is made of, by whatever name, and not into the folder of a session.
+mkdir "$T/own" "$T/own/s.uniscope"
+printf 'main;work 3\nmain;rest 4\n' >"$T/own/in.folded"
+cp "$T/own/in.folded" "$T/own/kept"
+cp "$T/own/in.folded" "$T/own/s.uniscope/session.json"
+ln "$T/own/in.folded" "$T/own/hard"
+ln -s in.folded "$T/own/soft"
+kept() { # COMMAND...: refused as a wrong use, and the input is what it was
+	exits 2 "$@" && grep -q 'which is read: give it another name' "$T/err" &&
+		cmp "$T/own/in.folded" "$T/own/kept" && cmp "$T/own/s.uniscope/session.json" "$T/own/kept"
+}
+for out in in.folded hard soft ../own/in.folded; do
+	check "report --html $out is not written over its input" kept "$U" report --html "$T/own/$out" "$T/own/in.folded"
+	check "export -o $out neither" kept "$U" export -f svg -o "$T/own/$out" "$T/own/in.folded"
+done
+check "nor over what --before names" kept "$U" export -f svg -o "$T/own/soft" --before "$T/own/in.folded" "$T/own/kept"
+check "nor over --beside" kept "$U" report --html "$T/own/hard" --beside "$T/own/in.folded" "$T/own/kept"
+check "nor over the symbols" kept "$U" export -f svg -o "$T/own/in.folded" -s "$T/own/in.folded" "$T/own/kept"
+check "nor over a file of a session" kept "$U" export -f svg -o "$T/own/s.uniscope/session.json" "$T/own/s.uniscope"
+check "nor with symbolize" kept "$U" symbolize -o "$T/own/soft" "$T/own/kept" "$T/own/in.folded"
+check "nor with trace replay" kept "$U" trace replay -o "$T/own/s.uniscope/session.json" "$T/own/s.uniscope"
+check "import neither" kept "$U" import --overwrite -o "$T/own/in.folded" "$T/own/in.folded"
+check "another file may be there" "$U" export -f svg -o "$T/own/kept" "$T/own/in.folded"
+check "a device is none" "$U" export -f folded -o /dev/null "$T/own/in.folded"
+
+# What an import could not keep is said.
+awk 'BEGIN { printf "main;work 3\nf0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
+check "stacks that are cut are counted" says '1 stacks have more than 4096 frames' "$U" report "$T/deep.folded"
+check "and which is the first" grep -q 'the first is stack 2' "$T/both"
+printf 'a;b 3\na;b 900000000000000000\n' >"$T/large.folded"
+check "a number that is too large is told as that" says 'a number of more than 15 digits' "$U" report "$T/large.folded"
+check "not as a line that is none" sh -c "! grep -q 'are not folded' '$T/both'"
+
 echo "1..$n"

@@ -210,6 +210,14 @@ def plain(b):
     same(b.run("uniscope.state.path"), ["main"], "plain: a shared address shows the same")
 
 
+def coldest(b):
+    b.open(f"file://{T}/deep.html")
+    same(b.run("document.querySelector('.card h2 .name').textContent"), "[deeper]", "deep: the hottest is what took time, not what took none")
+    b.open(f"file://{T}/nothing.html")
+    ok(b.run("document.querySelector('.card').hidden"), "nothing: where nothing took any none is the hottest")
+    same(b.trouble(), [], "nothing: no error")
+
+
 def session(b):
     want = json.loads((T / "s.json").read_text())
     exits = json.loads((T / "x.json").read_text())
@@ -588,7 +596,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, weights, threads, session, difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
+    for part in (plain, coldest, weights, threads, session, difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:

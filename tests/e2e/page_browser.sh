@@ -27,6 +27,8 @@ printf '%s\n' 'main;a 50' 'main;b 30' 'main;gone 20' >"$T/old.folded"
 printf '%s\n' 'main;a 20' 'main;b 60' 'main;new 20' >"$T/new.folded"
 printf '%s\n' 'main;a 50 20' 'main;b 30 60' 'main;gone 20 0' 'main;new 0 20' >"$T/diff.folded"
 printf '%s\n' 'main;same 79 800' 'main;more 10 150' 'main;less 11 50' >"$T/longer.folded"
+awk 'BEGIN { printf "f0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
+echo 'a;b 0' >"$T/nothing.folded"
 cat >"$T/calls.txt" <<'EOF'
 # tracer: function_graph
  0)               |  outer() {
@@ -46,6 +48,7 @@ EOF
 		seq "$nr" | sed 's/.*/main;fn_& &/' >"$T/many.folded"
 		"$U" report --html "$T/many$nr.html" "$T/many.folded" || exit 1
 	done
+	"$U" report --html "$T/deep.html" "$T/deep.folded" 2>/dev/null && "$U" report --html "$T/nothing.html" "$T/nothing.folded" &&
 	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
 	"$U" report --diff --html "$T/longer.html" "$T/longer.folded" &&
 	"$U" report --html "$T/both.html" --before "$T/old.folded" "$T/new.folded" &&

@@ -92,7 +92,8 @@ static void folded_lines(void **state)
 	st = reads("folded",
 		"a 1\nno count\nb 1e3\nc -4\nd 1.2.3\n;;\nc 99999999999999999999\n5\na 1\n",
 		&no_opts, "a 2\n");
-	assert_int_equal(st.bad_lines, 7);
+	assert_int_equal(st.bad_lines, 6);
+	assert_int_equal(st.too_large, 1);
 	assert_int_equal(st.first_bad_line, 2);
 	st = reads("folded", ";a;;b; 1\n 2\n", &no_opts, "-;a;-;b 1\n[empty] 2\n");
 	assert_int_equal(st.empty, 1);
@@ -191,6 +192,7 @@ static void deep_stacks_are_cut(void **state)
 		uni_importer_by_name("folded")->read(b.s, b.len, &no_opts, p, &st, NULL), 0);
 	assert_int_equal(uni_profile_finish(p), 0);
 	assert_int_equal(st.cut, 1);
+	assert_int_equal(st.first_cut, 1);
 	for (uint32_t i = 0; i < uni_profile_nr_nodes(p); i++) {
 		if (uni_profile_depth(p, i) > deepest)
 			deepest = uni_profile_depth(p, i);
@@ -208,8 +210,51 @@ static void deep_stacks_are_cut(void **state)
 	assert_int_equal(
 		uni_importer_by_name("uniprof")->read(b.s, b.len, &no_opts, p, &st, NULL), 0);
 	assert_int_equal(st.truncated, 1);
+	assert_int_equal(st.cut, 1);
 	uni_profile_destroy(p);
 	uni_strbuf_deinit(&b);
+}
+
+/* perf script's forms that are not its usual one. */
+static void perf_lines(void **state)
+{
+	struct uni_import_stats st;
+
+	/* A file that was replaced while it ran; brackets in names of files and of functions. */
+	(void)reads("perf",
+		"p 1/1 [000] 1.5: 10 cycles:\n\t10 hot+0x10 (/lib/libx.so.1 (deleted))\n"
+		"\t20 main+0x3 (/bin/p)\n\n"
+		"p 1/1 [000] 1.6: 10 cycles:\n\t14 hot+0x14 (/lib/libx.so.1 (deleted))\n"
+		"\t20 f(void (*)(int))+0x1 (/bin/dir (x)/p)\n\n"
+		"p 1/1 [000] 1.7: 10 cycles:\n\t14 odd+0x14 (/lib/a)b)\n\n",
+		&no_opts, "p;f(void (*)(int));hot 10\np;main;hot 10\np;odd 10\n");
+	/* No thread known. */
+	(void)reads("perf",
+		":-1    -1 [000] 2.5:   7 cycles:\n\t14 hot+0x14 (/lib/a)\n\n"
+		":-1    -1/-1 [000] 2.5:   7 cycles:\n\t14 hot+0x14 (/lib/a)\n\n",
+		&no_opts, ":-1;hot 14\n");
+	/* -F without dso, and without an event. */
+	(void)reads("perf", "a b 1/2 1.5: cycles:\n\t10 hot+0x10\n\t20 f(void (*)(int))\n\n",
+		&no_opts, "a_b;f(void (*)(int));hot 1\n");
+	st = reads("perf", "a 1 1.5:\n\t10 hot+0x10\n\t20 main\n\na 1 1.6: \n\t10 x (/a)\n\n",
+		&no_opts, "a;main;hot 1\na;x 1\n");
+	assert_int_equal(st.bad_lines + st.left_out, 0);
+	assert_string_equal(uni_importer_sniff("a 1 1.5:\n\t10 hot\n\n", 18)->name, "perf");
+	assert_string_equal(uni_importer_sniff("a 1 1.5: cycles:\n\t10 hot\n\n", 26)->name, "perf");
+}
+
+static void too_large_numbers(void **state)
+{
+	struct uni_import_stats st = reads("folded",
+		"a;b 1\na;b 1000000000000000\na;c 900000000000000000.5\na;b 999999999999999\na;b "
+		"x\n",
+		&no_opts, "a;b 1e+15\n");
+
+	assert_int_equal(st.too_large, 2);
+	assert_int_equal(st.first_too_large, 2);
+	assert_int_equal(st.bad_lines, 1);
+	assert_string_equal(uni_importer_sniff("a;b 900000000000000000\n", 23)->name, "folded");
+	fails("folded", "a;b 900000000000000000\n", "at most 15 digits");
 }
 
 #define HEAD                                                             \
@@ -362,6 +407,8 @@ int main(void)
 		cmocka_unit_test(folded_in_pieces_is_the_same),
 		cmocka_unit_test(folded_lines_that_begin_alike),
 		cmocka_unit_test(deep_stacks_are_cut),
+		cmocka_unit_test(perf_lines),
+		cmocka_unit_test(too_large_numbers),
 		cmocka_unit_test(uniprof_raw),
 		cmocka_unit_test(uniprof_symbolized),
 		cmocka_unit_test(sniffing),

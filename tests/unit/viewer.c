@@ -262,7 +262,8 @@ static void events(void **state)
 	assert_true(a.status == 200 && b.status == 200 && uni_viewer_is_watched(v));
 	answers(v, "GET", "events", 503, NULL);
 	next(&a, "data: "
-		 "{\"rev\":0,\"recording\":\"\",\"since_ms\":0,\"can\":[],\"target\":\"\",\"said\":"
+		 "{\"rev\":0,\"recording\":\"\",\"reading\":false,\"since_ms\":0,\"can\":[],"
+		 "\"target\":\"\",\"said\":"
 		 "\"\"}\n\n");
 	next(&a, "");
 	assert_true(uni_viewer_tick(v, 100 * UNI_NSEC_PER_SEC));
@@ -273,7 +274,8 @@ static void events(void **state)
 	assert_true(uni_viewer_tick(v, 101 * UNI_NSEC_PER_SEC));
 	/* One line, whatever the texts hold. */
 	next(&a, "data: "
-		 "{\"rev\":1,\"recording\":\"calls\",\"since_ms\":0,\"can\":[],\"target\":"
+		 "{\"rev\":1,\"recording\":\"calls\",\"reading\":false,\"since_ms\":0,\"can\":[],"
+		 "\"target\":"
 		 "\"\\u003ckvm>\","
 		 "\"said\":\"a\\u000ab\"}\n\n");
 	/* How long it has been is no news. */

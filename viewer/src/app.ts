@@ -71,9 +71,10 @@ export class App {
         return g;
     }
 
-    // By self time; not what only says that nothing of the guest ran.
+    // By self time; not what only says that nothing of the guest ran, unless that is all. 0: nothing took any.
     get hottest(): number {
-        const all = this.table(), rows = this.source?.second ? [...all].sort((a, b) => b.self2 - a.self2) : all;
+        const all = this.table(), second = this.source?.second;
+        const rows = (second ? [...all].sort((a, b) => b.self2 - a.self2) : all).filter((r) => (second ? r.self2 : r.self) > 0);
 
         return (rows.find((r) => this.model.funcs.list[r.func]!.kind !== 'ours') ?? rows[0])?.func ?? 0;
     }

@@ -28,6 +28,7 @@ export class Card {
         if (!g || !source || rows.length === 0) { this.root.hidden = true; return; }
         this.root.hidden = false;
         const func = app.state.func || app.hottest;
+        if (func === 0) { this.root.hidden = true; return; }
         const row = rows.find((r) => r.func === func);
         const f = app.model.funcs.list[func]!, { tree } = g, name = (n: number): string => app.model.funcs.name(tree.func[n]!);
         const callers = new Map<string, [number, number]>(), callees = new Map<string, [number, number]>();
