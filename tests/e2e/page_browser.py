@@ -139,11 +139,9 @@ def threads(b):
     seen = b.run("(p => [50000, 60000].map(t => p.px(t) / p.w))(uniscope.page.view().plot)")
     ok(0.1 < seen[0] < seen[1] < 0.9 and seen[1] - seen[0] > 0.1, "threads: a finding's moments are in the middle of what is shown", seen)
     same(b.run("(v => v.y(v.nrRows - 1) < v.room || v.contentHeight() > v.h)(uniscope.page.view().plot)"), True, "threads: counters are below the lines")
-    b.run("uniscope.app.set({ thread: uniscope.app.model.threads.list.findIndex(t => t.startsWith('worker')) }, 'data')")
-    shown = "(v => [...Array(v.p.nr).keys()].filter(q => v.places.row[q] >= 0).map(q => v.p.name(q)))(uniscope.page.view().plot)"
-    same([b.run(shown), b.run("uniscope.page.view().plot.places.nrRows")], [["main", "worker"], 2], "threads: of a chosen one, and who made it")
-    b.run("uniscope.app.set({ thread: -1 }, 'data')")
-    same(b.run(shown), ["main", "worker", "value"], "threads: and all again")
+    shown = """(w => { uniscope.app.set({ thread: uniscope.app.model.threads.list.findIndex(t => t.startsWith(w)) }, 'data');
+        return (v => [...Array(v.p.nr).keys()].filter(q => v.places.row[q] >= 0).map(q => v.p.name(q)))(uniscope.page.view().plot); })"""
+    same([b.run(shown + "('worker')"), b.run(shown + "('nobody')")], [["main", "worker"], ["main", "worker", "value"]], "threads: of a chosen one, and who made it")
     click = "[...document.querySelectorAll('.bar button')].find(e => e.textContent === %r).click()"
     before = b.run("uniscope.page.view().plot.contentHeight()")
     b.run(click % "Calls")
@@ -212,8 +210,10 @@ def plain(b):
 
 def coldest(b):
     b.open(f"file://{T}/deep.html")
+    b.wait("document.querySelector('.card h2 .name')")
     same(b.run("document.querySelector('.card h2 .name').textContent"), "[deeper]", "deep: the hottest is what took time, not what took none")
     b.open(f"file://{T}/nothing.html")
+    b.settle()
     ok(b.run("document.querySelector('.card').hidden"), "nothing: where nothing took any none is the hottest")
     same(b.trouble(), [], "nothing: no error")
 
@@ -393,20 +393,17 @@ def moved(b):
     """Threads that go from CPU to CPU in the middle of their calls: numbers of a CPU and of a range are those of trace's texts."""
     sums = "(([cpu, t0, t1]) => { uniscope.app.set({ cpu, t0, t1 }, 'data'); return uniscope.app.graph().self.reduce((a, v) => a + v, 0); })"
     b.open(f"file://{T}/moved.html")
-    names = b.run("uniscope.app.model.cpus.list")
     for cpu in json.loads((T / "moved.cpus").read_text())["cpus"]:
         want = sum(f["self_ns"] for f in cpu["functions"] if f["function"][0] != "[")
-        got = b.run(sums + f"([{names.index('vCPU %u' % cpu['cpu'])}, 0, 0])")
+        got = b.run(f"{sums}([uniscope.app.model.cpus.list.indexOf('vCPU {cpu['cpu']}'), 0, 0])")
         ok(want > 0 and abs(got - want) <= want * 1e-4, f"moved: vCPU {cpu['cpu']} has its part", (got, want))
     want = {f["function"]: f["self_ns"] for f in json.loads((T / "moved.json").read_text())["functions"] if f["self_ns"] > 0}
     b.run(f"{sums}([-1, 2e6, 2.1e6])")
     got = dict(b.run("uniscope.app.table().filter(r => r.self > 0).map(r => [uniscope.app.model.funcs.name(r.func), r.self])"))
     ok(got == want and len(want) > 1, "moved: a range has what `trace report` has", (got, want))
-    b.run("uniscope.app.set({ on: false, t0: 0, t1: 0 }, 'data')")
-    ok(b.run("uniscope.app.table().some(r => uniscope.app.model.funcs.name(r.func) === '[waiting]' && r.self > 0)"), "moved: waiting is told apart")
+    ok(b.run("uniscope.app.set({ on: false, t0: 0, t1: 0 }, 'data'), uniscope.app.table().some(r => uniscope.app.model.funcs.name(r.func) === '[waiting]' && r.self > 0)"), "moved: waiting is told apart")
     same(b.trouble(), [], "moved: no error")
-    b.open(f"file://{T}/cut.html")
-    go(b, "quality")
+    b.open(f"file://{T}/cut.html#v=quality")
     ok("The trace is damaged" in text(b, ".warn"), "moved: a trace that is cut off says so", text(b, ".warn"))
 
 
