@@ -161,6 +161,10 @@ def threads(b):
 
 
 def plain(b):
+    b.open(f"file://{T}/deep.html")
+    same(b.run("document.querySelector('.card h2 .name').textContent"), "[deeper]", "deep: the hottest is what took time, not what took none")
+    b.open(f"file://{T}/nothing.html"), b.settle()
+    same([b.run("document.querySelector('.card').hidden"), b.trouble()], [True, []], "nothing: where nothing took any none is the hottest")
     b.open(f"file://{T}/plain.html")
     same(tabs(b), ["flame", "functions", "sandwich", "breakdown"], "plain: views without data are absent")
     ok(painted(b, "main canvas") > 5, "plain: the flame graph is drawn")
@@ -206,16 +210,6 @@ def plain(b):
     same(b.trouble(), [], "plain: no error")
     b.open(shared)
     same(b.run("uniscope.state.path"), ["main"], "plain: a shared address shows the same")
-
-
-def coldest(b):
-    b.open(f"file://{T}/deep.html")
-    b.wait("document.querySelector('.card h2 .name')")
-    same(b.run("document.querySelector('.card h2 .name').textContent"), "[deeper]", "deep: the hottest is what took time, not what took none")
-    b.open(f"file://{T}/nothing.html")
-    b.settle()
-    ok(b.run("document.querySelector('.card').hidden"), "nothing: where nothing took any none is the hottest")
-    same(b.trouble(), [], "nothing: no error")
 
 
 def session(b):
@@ -593,7 +587,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, coldest, weights, threads, session, difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
+    for part in (plain, weights, threads, session, difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:
