@@ -162,6 +162,7 @@ def threads(b):
 
 def plain(b):
     b.open(f"file://{T}/deep.html")
+    b.wait("document.querySelector('.card h2 .name') !== null")
     same(b.run("document.querySelector('.card h2 .name').textContent"), "[deeper]", "deep: the hottest is what took time, not what took none")
     b.open(f"file://{T}/nothing.html"), b.settle()
     same([b.run("document.querySelector('.card').hidden"), b.trouble()], [True, []], "nothing: where nothing took any none is the hottest")
