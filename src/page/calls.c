@@ -116,9 +116,9 @@ static int add_span(struct uni_calls_adder *a, const struct uni_calls_span *s)
 	return a->whole->calls != 0 && a->spans.nr > a->whole->calls ? begin_store(a) : 0;
 }
 
-static bool is_room(const struct uni_calls_adder *a)
+static bool is_room(const struct uni_calls_adder *a, uint64_t nr)
 {
-	return a->ret->nr <= (a->whole->calls != 0 ? STORE_MAX : UNI_PAGE_CALLS_MAX);
+	return nr <= (a->whole->calls != 0 ? STORE_MAX : UNI_PAGE_CALLS_MAX);
 }
 
 static int put_in_row(
@@ -135,7 +135,9 @@ int uni_calls_add_part(struct uni_calls_adder *a, uint32_t thread, uint32_t dept
 {
 	struct uni_calls_span s = *part;
 
-	return s.duration != 0 && is_room(a) ? put_in_row(a, thread, depth, &s) : 0;
+	if (s.duration == 0 || !is_room(a, a->ret->nr) || !is_room(a, ++a->parts))
+		return 0;
+	return put_in_row(a, thread, depth, &s);
 }
 
 static int add(struct uni_calls_adder *a, const struct uni_call_event *e, uint32_t depth,
@@ -149,7 +151,7 @@ static int add(struct uni_calls_adder *a, const struct uni_call_event *e, uint32
 		s.off = uni_min(e->off - uni_min(waited, e->off), s.duration);
 	}
 	a->ret->nr++;
-	if (is_room(a))
+	if (is_room(a, a->ret->nr))
 		return put_in_row(a, e->thread, depth, &s);
 	a->ret->left_out++;
 	return 0;

@@ -53,6 +53,7 @@ struct uni_calls_adder {
 	UNI_VEC(struct uni_calls_open) threads;
 	UNI_VEC(struct uni_calls_row) rows;
 	UNI_VEC(struct uni_calls_span) spans; /* empty from when there is a store */
+	uint64_t parts;			      /* spans that are no calls */
 	uint32_t waiting;		      /* a frame; 0: not yet */
 	bool told;			      /* there was what the guest tells by itself */
 	const struct uni_page_whole *whole;
