@@ -95,6 +95,7 @@ check "export svg" "$U" export "$T/in.folded" -o "$T/out.svg"
 check "svg has the title grammar" grep -qF "c (85 samples, 85.00%)" "$T/out.svg"
 check "unknown format: exit 2" exits 2 "$U" export "$T/in.folded" -f frob
 check "unknown svg option: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O frob=1
+check "svg in an encoding that its text is not in: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O encoding=utf-16
 check "unwritable output: exit 1" exits 1 "$U" export "$T/in.folded" -f svg -o /nonexistent/x.svg
 check "a failed export leaves nothing" sh -c "! '$U' export '$T/in.folded' -f svg -O width=x -o '$T/none.svg' 2>/dev/null && ! ls '$T'/none* 2>/dev/null"
 for c in 'ls --json' doctor --version --help 'record --help' "export $T/in.folded -f folded" \

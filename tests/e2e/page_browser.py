@@ -166,6 +166,7 @@ def plain(b):
     same(b.run("document.querySelector('.card h2 .name').textContent"), "[deeper]", "deep: the hottest is what took time, not what took none")
     b.open(f"file://{T}/nothing.html"), b.settle()
     same([b.run("document.querySelector('.card').hidden"), b.trouble()], [True, []], "nothing: where nothing took any none is the hottest")
+    ok("Nothing of what is shown" in text(b, "main .view"), "nothing: and it says so", text(b, "main .view"))
     b.open(f"file://{T}/plain.html")
     same(tabs(b), ["flame", "functions", "sandwich", "breakdown"], "plain: views without data are absent")
     ok(painted(b, "main canvas") > 5, "plain: the flame graph is drawn")
