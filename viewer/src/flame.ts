@@ -17,7 +17,7 @@ export class Flame implements View {
     plot: Stack;
     private bar = h('div', { class: 'bar' });
     private found = h('span', { class: 'found' });
-    private none = h('p', { class: 'dim' });
+    private none = h('p', { class: 'dim bar', text: 'Nothing of what is shown is in this choice of time, vCPU and thread.' });
     private g: Graph | null = null;
     private rows: Layout = NONE;
     private zoomed = 0;
@@ -201,7 +201,7 @@ export class Flame implements View {
             this.g?.total2 !== undefined && h('span', { class: 'key' }, h('i', { style: { background: s.safe ? '#5d8fe0' : '#6a86e8' } }), 'less',
                 h('i', { style: { background: s.safe ? '#ec9a4b' : '#e8645c' } }), 'more'),
             h('span', { class: 'grow' }), this.found);
-        fill(this.none, this.g && (this.g.total[0]! > 0 || (this.g.total2?.[0] ?? 0) > 0) ? false : 'Nothing of what is shown is in this choice of time, vCPU and thread.');
+        this.none.hidden = this.g !== null && (this.g.total[0]! > 0 || (this.g.total2?.[0] ?? 0) > 0);
         this.say();
     }
 
