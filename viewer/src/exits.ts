@@ -42,15 +42,15 @@ export class Exits implements View {
             if ((t1 > t0 && (x.time[i]! < t0 || x.time[i]! >= t1)) || (cpu >= 0 && x.cpu[i] !== cpu)) continue;
             const node = x.node[i]!, reason = tree.func[node]!, func = tree.func[tree.parent[node]!]!;
             const [a, b] = this.byFunc ? [func, reason] : [reason, func];
-            const w = x.weight[i]!, host = x.columns.host[i]! - x.columns.stolen[i]!;
-            const halt = /^\[exit (hlt|wfi|halt)\b/.test(app.model.funcs.name(reason));
+            const w = x.weight[i]!, halt = /^\[exit (hlt|wfi|halt)\b/.test(app.model.funcs.name(reason));
+            const cost = x.columns.host[i]! - x.columns.stolen[i]! - (halt ? x.columns.asleep[i]! : 0);
             for (const r of [row(out, a), row(row(out, a).kids, b)]) {
                 r.exits += w;
-                r.host += halt ? host - x.columns.asleep[i]! : host;
+                r.host += cost;
                 r.asleep += x.columns.asleep[i]!;
                 r.stolen += x.columns.stolen[i]!;
                 r.user += x.columns.user[i] ? w : 0;
-                r.lengths.push([host / Math.max(1, w), w]);
+                r.lengths.push([cost / Math.max(1, w), w]);
             }
         }
         return out;

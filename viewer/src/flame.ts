@@ -5,7 +5,7 @@ import { ofDelta, hit } from './colours';
 import { button, fill, h } from './dom';
 import { layout, type Layout } from './layout';
 import { Stack } from './stack';
-import { count, percent, value } from './text';
+import { count, nothing, percent, value } from './text';
 import { callers, type Graph } from './tree';
 import { Tip } from './tip';
 import { Twin } from './twin';
@@ -17,7 +17,7 @@ export class Flame implements View {
     plot: Stack;
     private bar = h('div', { class: 'bar' });
     private found = h('span', { class: 'found' });
-    private none = h('p', { class: 'dim bar', text: 'Nothing of what is shown is in this choice of time, vCPU and thread.' });
+    private none = h('p', { class: 'dim bar', text: nothing });
     private g: Graph | null = null;
     private rows: Layout = NONE;
     private zoomed = 0;

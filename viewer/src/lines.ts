@@ -403,13 +403,19 @@ export class Lines extends Plot {
         else this.onChain?.(q);
     }
 
-    reveal(q: number): void {
-        const r = this.rowOf(q);
+    // Rows only: the time that is shown stays.
+    keepInSight(q: number): void {
+        const r = q === NONE ? -1 : this.rowOf(q);
 
         if (r < 0) return;
         this.centre = r;
         const y = this.y(r);
         if (!this.eye && (y < head + rowPx || y > this.room - rowPx)) this.top += y - this.h / 2;
+    }
+
+    reveal(q: number): void {
+        if (this.rowOf(q) < 0) return;
+        this.keepInSight(q);
         if (this.p.end[q]! < this.x0 || this.p.begin[q]! > this.x1) {
             const width = Math.max(this.x1 - this.x0, 1);
             this.show(this.p.begin[q]! - width * 0.2, this.p.begin[q]! + width * 0.8);

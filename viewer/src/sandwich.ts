@@ -5,7 +5,7 @@ import { hit, ofDelta } from './colours';
 import { fill, h } from './dom';
 import { layout, type Layout } from './layout';
 import { Stack } from './stack';
-import { percent, value } from './text';
+import { nothing, percent, value } from './text';
 import { callees, callers, type Graph } from './tree';
 import { Tip } from './tip';
 
@@ -81,13 +81,14 @@ export class Sandwich implements View {
         const { app } = this, g = app.graph();
         const func = app.state.func || app.hottest;
 
-        if (!g || func === 0) {
-            fill(this.head, h('span', { class: 'dim', text: 'Nothing of what is shown is in this choice of time, vCPU and thread.' }));
-            return;
-        }
+        if (!g) return;
         const below = callees(g, app.model.funcs, func), unit = app.source!.unit;
         this.up.set(callers(g, app.model.funcs, func), app.state.byWeight);
         this.down.set(below, app.state.byWeight);
+        if (func === 0) { // both are empty then
+            fill(this.head, h('span', { class: 'dim', text: nothing }));
+            return;
+        }
         const row = app.table().find((r) => r.func === func);
         const said = (total: number, self: number, all: number): string => `total ${value(total, unit)} (${percent(total, all)}), self ${value(self, unit)} (${percent(self, all)})`;
         const now = said(below.total[0]!, row?.self ?? 0, g.total[0]!);

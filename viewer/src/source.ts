@@ -131,7 +131,8 @@ export class Spans implements Source {
     constructor(readonly tree: Tree, private make: () => Rows, readonly rowThread: Int32Array, readonly rowDepth: Uint32Array,
         readonly cpu: Uint32Array, readonly off: Float64Array, readonly rowCpu: Uint32Array) {
         this.waits = offCpu(tree);
-        this.hasOff = this.waits.includes(1) || off.some((v) => v > 0);
+        this.hasOff = this.waits.includes(1);
+        for (let i = 0; i < off.length && !this.hasOff; i++) this.hasOff = off[i]! > 0;
     }
 
     get rows(): Rows { return this.made ??= this.make(); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Numbers for people.
 
+export const nothing = 'Nothing of what is shown is in this choice of time, vCPU and thread.';
+
 export function count(v: number): string {
     // Without the browser's tables of languages, which take it longer to open than a first picture's draw() does.
     if (v >= 10 && v < 1e15) return String(Math.round(v)).replace(/\B(?=(\d{3})+$)/g, ',');

@@ -122,7 +122,7 @@ export class Timeline implements View {
             if ((!only || matches.has(q)) && made[q] === 1) for (let up = q; up !== NONE && !keep.has(up); up = p.creator[up]!) keep.add(up);
         if (some) plot.pack((q) => keep.has(q), false);
         else plot.pack(() => true, true);
-        if (plot.selected !== NONE) plot.reveal(plot.selected);
+        plot.keepInSight(plot.selected);
     }
 
     // Who is `of`, or was made by it, at any number of steps but by no other thread: 1; else 2.
