@@ -383,7 +383,7 @@ static void say_left(const struct uni_exporting *x, const struct one *o)
 			x->src.path);
 }
 
-static void say_lost(const struct one *o)
+static void say_lost(const struct uni_exporting *x, const struct one *o)
 {
 	const struct uni_recording *rec = o->view.samples;
 	const char *line = o->lost.s;
@@ -393,10 +393,8 @@ static void say_lost(const struct one *o)
 		uni_note("not in the format %s: %s%s", o->e->name, o->e->lost,
 			exits ? ", VM exits (--exits has them)" : "");
 	if (o->tree != NULL)
-		uni_note(
-			"not in the format %s: each call, with its time, vCPU and thread (they are "
-			"added up)",
-			o->e->name);
+		uni_note("not in the format %s: each call, with its time%s (they are added up)",
+			o->e->name, x->src.build.per_thread ? " and vCPU" : ", vCPU and thread");
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");
 
@@ -417,7 +415,7 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	if (rc == 0)
 		rc = write_to(&o, opts, nr_opts, path, err);
 	if (rc == 0) {
-		say_lost(&o);
+		say_lost(x, &o);
 		say_left(x, &o);
 	}
 	if (rc == 0 && o.calls != NULL && !x->told)
