@@ -174,10 +174,11 @@ static int leave(
 	uint64_t waited;
 	int rc;
 
-	/* A call of which only the end is there; or that was not known to be this thread's when it
-	 * began, which only the choice of some shows. */
-	if (t->calls.nr == 0 || ((e->flags & UNI_CALL_BEGAN) != 0 && t->calls.nr <= e->depth))
+	/* A call of which only the end is there. */
+	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->calls.nr <= e->depth)
 		return add(a, e, (uint32_t)t->calls.nr, child(a, t, e->func), 0);
+	if (t->calls.nr == 0)
+		return 0;
 	rc = uni_calls_wait_end(a, t, e, &waited);
 	if (rc != 0)
 		return rc;

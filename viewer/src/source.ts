@@ -172,7 +172,7 @@ export class Spans implements Source {
                 const b = whole ? start[i]! + dur[i]! : Math.min(start[i]! + dur[i]!, sel.t1);
                 if (b < a) continue;
                 // What waits is on no vCPU; what no span tells of may have been at any time of the call.
-                const away = (sel.on || sel.cpu >= 0) && this.waits[id[i]!] ? b - a : sel.on && this.off[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
+                const away = (sel.on || sel.cpu >= 0) && this.waits[id[i]!] ? b - a : sel.on && this.off[i]! > 0 && dur[i]! > 0 ? this.off[i]! * (b - a) / dur[i]! : 0;
                 fn(a, b - a, b - a - away, id[i]!, on ?? this.cpu[i]!, thread);
             }
         }
