@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "page/page.h"
-#include "session/follow.h"
+#include "recording/follow.h"
 
 #define ROUNDS 5
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "obj/image.h"
-#include "target/guard.h"
+#include "backend/guard.h"
 #include "unwind/unwind.h"
 
 #define N_DEFAULT 2000u

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/bundle.h"
-#include "session/sdir.h"
+#include "recording/bundle.h"
+#include "recording/folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* Rows of calls: each line is a row or counted as bad, and the cells hold all rows. */
 #include <stdlib.h>
 
-#include "import/callcsv.h"
+#include "format/csv/calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "target/vmm/api.h"
-#include "target/vmm/cmdline.h"
-#include "target/vmm/config.h"
-#include "target/vmm/fds.h"
-#include "target/vmm/maps.h"
-#include "target/vmm/split.h"
+#include "backend/vmm/api.h"
+#include "backend/vmm/cmdline.h"
+#include "backend/vmm/config.h"
+#include "backend/vmm/fds.h"
+#include "backend/vmm/maps.h"
+#include "backend/vmm/split.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/core/file.h"
+#include "backend/core/file.h"
 #include "unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "import/import.h"
+#include "format/export.h"
+#include "format/import.h"
 
 static void write_all(const struct uni_profile *p)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "trace/text/fcalls.h"
-#include "trace/text/ftext.h"
+#include "format/ftrace/fcalls.h"
+#include "format/ftrace/ftext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "target/gdb/regs.h"
-#include "target/gdb/stub.h"
+#include "backend/gdb/regs.h"
+#include "backend/gdb/stub.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "export/export.h"
-#include "import/import.h"
+#include "format/export.h"
+#include "format/import.h"
 
 #define FUZZ_EXPORTS 3
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "obj/headers.h"
-#include "session/locate.h"
+#include "sampling/locate.h"
 
 #define RAM 0x10000u
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/strbuf.h"
-#include "promise/mirage.h"
+#include "format/mirage/mirage.h"
 #include "promise/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,8 +10,8 @@
 #include "../tests/support/guest.h"
 #include "base/checked.h"
 #include "base/cursor.h"
-#include "session/rawstack.h"
-#include "target/proc/record.h"
+#include "sampling/rawstack.h"
+#include "backend/proc/record.h"
 
 #define BASE	 0x7ff000000000ull
 #define RING	 8192u

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "target/vmm/qmp.h"
+#include "backend/vmm/qmp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

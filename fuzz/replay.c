@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/replay/file.h"
+#include "backend/replay/file.h"
 #include "unwind/unwind.h"
 
 #define SNAPS_MAX 32

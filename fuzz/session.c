@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/ctf.h"
-#include "session/sjson.h"
-#include "target/exit.h"
+#include "recording/ctf.h"
+#include "recording/sjson.h"
+#include "backend/exit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

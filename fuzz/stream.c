@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "target/stream/stream.h"
+#include "backend/stream/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

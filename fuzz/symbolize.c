@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/import.h"
-#include "import/symbolize.h"
+#include "format/import.h"
+#include "format/uniprof/symbolize.h"
 #include "obj/symtext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "import/uftrace_data.h"
+#include "format/uftrace/data_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

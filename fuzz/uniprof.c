@@ -2,7 +2,7 @@
 /* uniprof's text, raw and with names; each stack must be counted once. */
 #include <stdlib.h>
 
-#include "import/import.h"
+#include "format/import.h"
 #include "obj/usym.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "obj/elffile.h"
-#include "target/xen/store.h"
+#include "backend/xen/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

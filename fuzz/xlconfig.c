@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/xl_config.h"
+#include "app/xl_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

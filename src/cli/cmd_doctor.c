@@ -7,11 +7,11 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "cli/attach.h"
-#include "cli/cmd.h"
-#include "cli/resolve.h"
-#include "cli/term.h"
-#include "target/target.h"
+#include "app/attach.h"
+#include "app/cmd.h"
+#include "app/resolve.h"
+#include "app/term.h"
+#include "backend/target.h"
 
 static struct {
 	bool json;

@@ -7,10 +7,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
-#include "cli/cmd.h"
-#include "cli/exporting.h"
-#include "cli/symbols.h"
-#include "cli/term.h"
+#include "app/cmd.h"
+#include "app/exporting.h"
+#include "app/symbols.h"
+#include "app/term.h"
 
 #define MAX_OPTIONS 64
 

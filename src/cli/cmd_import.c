@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cmd.h"
-#include "cli/self.h"
-#include "cli/source.h"
-#include "cli/term.h"
+#include "app/cmd.h"
+#include "app/self.h"
+#include "app/source.h"
+#include "app/term.h"
 #include "config.h"
 #include "profile/aggregate.h"
 

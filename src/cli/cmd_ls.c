@@ -6,10 +6,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/attach.h"
-#include "cli/cmd.h"
-#include "cli/term.h"
-#include "target/target.h"
+#include "app/attach.h"
+#include "app/cmd.h"
+#include "app/term.h"
+#include "backend/target.h"
 
 static struct {
 	bool json;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd.h"
-#include "cli/guests.h"
-#include "cli/record.h"
+#include "app/cmd.h"
+#include "app/guests.h"
+#include "app/record.h"
 
 static struct {
 	struct uni_record_args rec;

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "cli/cmd.h"
-#include "cli/page.h"
-#include "cli/quality.h"
-#include "cli/source.h"
-#include "cli/symbols.h"
-#include "cli/term.h"
-#include "cli/unknown.h"
-#include "export/export.h"
+#include "app/cmd.h"
+#include "app/page.h"
+#include "app/quality.h"
+#include "app/source.h"
+#include "app/symbols.h"
+#include "app/term.h"
+#include "app/unknown.h"
+#include "format/export.h"
 #include "profile/exits.h"
 #include "profile/text.h"
 

@@ -6,11 +6,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "cli/cmd.h"
-#include "cli/qemu.h"
-#include "cli/record.h"
-#include "cli/run_xl.h"
-#include "cli/term.h"
+#include "app/cmd.h"
+#include "app/qemu.h"
+#include "app/record.h"
+#include "compat/run_xl.h"
+#include "app/term.h"
 
 /* A small guest takes a second; ten times that and more on a host that does other things. */
 #define BOOT_NS (60 * UNI_NSEC_PER_SEC)

@@ -5,10 +5,10 @@
 
 #include "base/checked.h"
 #include "base/vec.h"
-#include "cli/cmd.h"
-#include "cli/resolve.h"
-#include "cli/serve_ftrace.h"
-#include "cli/serve_page.h"
+#include "app/cmd.h"
+#include "app/resolve.h"
+#include "app/serve_ftrace.h"
+#include "app/serve_page.h"
 
 #define PORT   9090 /* Nanos' */
 #define BUFFER (64u << 20)

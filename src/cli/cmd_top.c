@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "cli/cmd.h"
-#include "cli/guests.h"
-#include "cli/top/run.h"
-#include "cli/top/signals.h"
+#include "app/cmd.h"
+#include "app/guests.h"
+#include "top/run.h"
+#include "top/signals.h"
 
 static struct {
 	struct uni_top_args top;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd.h"
+#include "app/cmd.h"
 
 const struct uni_cmd uni_cmd_trace = {
 	.name = "trace",

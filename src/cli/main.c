@@ -7,9 +7,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "cli/cmd.h"
-#include "cli/output.h"
-#include "cli/term.h"
+#include "app/cmd.h"
+#include "app/output.h"
+#include "app/term.h"
 #include "config.h"
 
 /* A command as the user called it: of a command's commands, with that one's name in front. */

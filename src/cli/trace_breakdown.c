@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "base/json.h"
-#include "cli/cmd.h"
-#include "cli/trace_open.h"
+#include "app/cmd.h"
+#include "app/trace_open.h"
 #include "trace/breakdown.h"
 #include "trace/stats.h"
 

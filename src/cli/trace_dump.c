@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd.h"
-#include "cli/tracing_session.h"
+#include "app/cmd.h"
+#include "app/tracing_session.h"
 
 static struct {
 	struct uni_tracing_args a;

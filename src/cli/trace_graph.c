@@ -2,8 +2,8 @@
 #include <inttypes.h>
 
 #include "base/json.h"
-#include "cli/cmd.h"
-#include "cli/trace_open.h"
+#include "app/cmd.h"
+#include "app/trace_open.h"
 #include "trace/stats.h"
 #include "trace/tree.h"
 

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/sink.h"
-#include "cli/cmd.h"
-#include "cli/mprof.h"
-#include "cli/term.h"
+#include "app/cmd.h"
+#include "app/mprof.h"
+#include "app/term.h"
 
 static struct {
 	const char *output;

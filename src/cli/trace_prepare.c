@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
-#include "cli/cmd.h"
+#include "app/cmd.h"
 #include "obj/sites_prepare.h"
 
 static struct {

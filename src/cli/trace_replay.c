@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/cmd.h"
-#include "cli/trace_open.h"
-#include "cli/trace_values.h"
+#include "app/cmd.h"
+#include "app/trace_open.h"
+#include "app/trace_values.h"
 #include "trace/text.h"
 
 static struct {

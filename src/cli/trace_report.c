@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/cmd.h"
-#include "cli/trace_open.h"
+#include "app/cmd.h"
+#include "app/trace_open.h"
 #include "trace/stats.h"
 
 static struct {

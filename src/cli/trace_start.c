@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd.h"
-#include "cli/tracing.h"
+#include "app/cmd.h"
+#include "app/tracing.h"
 
 static struct uni_tracing_args o;
 

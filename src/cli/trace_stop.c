@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 
-#include "cli/cmd.h"
-#include "cli/term.h"
-#include "cli/tracing.h"
+#include "app/cmd.h"
+#include "app/term.h"
+#include "app/tracing.h"
 
 static struct uni_tracing_args o;
 

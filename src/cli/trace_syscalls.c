@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "cli/cmd.h"
-#include "cli/symbols.h"
-#include "cli/syscalls.h"
-#include "cli/term.h"
+#include "app/cmd.h"
+#include "app/symbols.h"
+#include "app/syscalls.h"
+#include "app/term.h"
 
 #define COLUMN	   40 /* strace's own */
 #define STRING_MAX 32

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd.h"
-#include "cli/promises.h"
+#include "app/cmd.h"
+#include "app/promises.h"
 #include "promise/text.h"
 
 static struct {

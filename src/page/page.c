@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "export/json_recording.h"
-#include "export/xml.h"
+#include "format/json/recording.h"
+#include "format/xml.h"
 #include "page/assets.h"
 #include "page/parts.h"
 #include "page/store.h"

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "obj/usym.h"
-#include "session/recording.h"
-#include "session/stats.h"
+#include "recording/recording.h"
+#include "recording/stats.h"
 
 /* The recorder never waits, so we do: often enough that its buffers cannot run full. */
 #define FLUSH_EVERY 512u

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "target/exit.h"
+#include "backend/exit.h"
 
 struct guest {
 	struct uni_namer *namer;

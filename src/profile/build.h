@@ -12,7 +12,7 @@
 #include "obj/usym.h"
 #include "profile/namer.h"
 #include "profile/profile.h"
-#include "session/recording.h"
+#include "recording/recording.h"
 
 /*
  * What is added up. With exits a frame "[exit io out 0x3f8]" is the leaf; of times, what the thread

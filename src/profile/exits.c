@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/strtab.h"
 #include "base/text.h"
-#include "target/exit.h"
+#include "backend/exit.h"
 
 #define MAX_ROWS 16384u /* what is more goes into one row */
 #define CLASSES	 256u	/* of lengths: four an octave */

@@ -5,7 +5,7 @@
 
 #include "profile/build.h"
 #include "profile/profile.h"
-#include "session/history.h"
+#include "profile/history.h"
 
 /* The guests whose samples the history has. */
 struct uni_live_guests {

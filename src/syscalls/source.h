@@ -6,7 +6,7 @@
 #include "syscalls/log.h"
 #include "syscalls/value.h"
 #include "trace/timeline.h"
-#include "uktrace/order.h"
+#include "format/uktrace/order.h"
 
 #define UNI_SYSC_PREFIXES_MAX 16
 

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "syscalls/flags.h"
 #include "syscalls/source.h"
-#include "uktrace/timeline.h"
+#include "format/uktrace/timeline.h"
 
 #define OPEN_MAX 64 /* calls at once, of all threads */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls one after the other, wherever they come from: a trace (trace/calls.h) or a text
- * (trace/text/fcalls.h). What exporters see. It is read once.
+ * (format/ftrace/fcalls.h). What exporters see. It is read once.
  */
 #ifndef UNI_TRACE_TIMELINE_H
 #define UNI_TRACE_TIMELINE_H

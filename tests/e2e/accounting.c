@@ -18,8 +18,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "target/kvm/bpfcheck.h"
-#include "target/target.h"
+#include "backend/kvm/bpfcheck.h"
+#include "backend/target.h"
 #include "tinyvmm.h"
 
 #define NR_VCPUS  2

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "mem/as.h"
-#include "target/guard.h"
+#include "backend/guard.h"
 
 #define RUNS_MS	  3000
 #define STANDS_MS 60

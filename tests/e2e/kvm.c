@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "target/target.h"
+#include "backend/target.h"
 #include "tap.h"
 #include "tinyvmm.h"
 

@@ -18,8 +18,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "target/shared.h"
-#include "target/target.h"
+#include "backend/shared.h"
+#include "backend/target.h"
 #include "tap.h"
 #include "tinyvmm.h"
 

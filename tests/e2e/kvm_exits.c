@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "target/exit.h"
-#include "target/target.h"
+#include "backend/exit.h"
+#include "backend/target.h"
 #include "tap.h"
 #include "tinyvmm.h"
 

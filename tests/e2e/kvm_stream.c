@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "obj/image.h"
-#include "target/target.h"
+#include "backend/target.h"
 
 #define STACKS_MAX 65536
 #define SELF_MAX   1024

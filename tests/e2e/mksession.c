@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "session/recording.h"
+#include "recording/recording.h"
 
 struct args {
 	uint64_t nr, vcpus, guests;

@@ -13,8 +13,8 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "obj/usym.h"
-#include "session/recording.h"
-#include "session/tstream.h"
+#include "recording/recording.h"
+#include "recording/ring_stream.h"
 #include "uniscope/promise.h"
 
 #define FUNCS	   300

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "lab_truth.h"
-#include "target/vmm/ram.h"
+#include "backend/vmm/ram.h"
 
 static void add_segment(struct observer *o, const GElf_Phdr *p)
 {

@@ -12,7 +12,7 @@
 
 #include "mem/as.h"
 #include "mem/gmem.h"
-#include "target/target.h"
+#include "backend/target.h"
 
 #define OBSERVE_TEXT_MAX 8
 

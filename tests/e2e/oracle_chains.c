@@ -16,7 +16,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "obj/image.h"
-#include "target/target.h"
+#include "backend/target.h"
 #include "unwind/unwind.h"
 
 #define SHOWN	    5

@@ -9,31 +9,18 @@ import re
 import subprocess
 import sys
 
-# A layer may include itself and the layers listed. Kept here a second time on purpose: the build
-# enforces src/meson.build's list, this test the picture in docs/design/architecture.md.
-BELOW = {
-    "base": [],
-    "mem": ["base"],
-    "arch": ["mem", "base"],
-    "obj": ["arch", "mem", "base"],
-    "target": ["arch", "mem", "base"],
-    "trace": ["obj", "arch", "mem", "base"],
-    "unwind": ["arch", "mem", "base"],
-    "guest": ["obj", "arch", "mem", "base"],
-    "session": ["trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "profile": ["session", "trace", "guest", "unwind", "target", "obj", "arch", "mem", "base"],
-    "export": ["promise", "profile", "session", "trace", "obj", "arch", "base"],
-    "import": ["promise", "profile", "uktrace", "trace", "obj", "base"],
-    "promise": ["trace", "obj", "arch", "mem", "base"],
-    "uktrace": ["trace", "obj", "base"],
-    "syscalls": ["uktrace", "trace", "base"],
-    "page": ["export", "promise", "profile", "session", "trace", "base"],
-    "serve": ["trace", "obj", "base"],
-    "cli": ["page", "serve", "promise", "export", "import", "profile", "session", "syscalls", "uktrace", "trace", "guest",
-            "unwind", "target", "obj", "arch", "mem", "base"],
-}
-# Backends see the common part of their layer and each other's shared helpers only.
-SHARED_TARGET = {"vmm"}
+
+def layer_list(root):
+    """What each layer may include besides itself: the one list, by which the build makes include paths."""
+    text = pathlib.Path(root, "src/meson.build").read_text()
+    body = re.search(r"^layers = \{\n(.*?)^\}", text, re.S | re.M).group(1)
+    return {name: re.findall(r"'(\w+)'", below) for name, below in re.findall(r"'(\w+)': \[(.*?)\]", body, re.S)}
+
+
+# Backends see the common part of their layer and what they share only.
+SHARED_BACKEND = {"vmm"}
+# Layers of the command line: all others are libraries.
+PRINTING = {"app", "top", "compat", "cli"}
 BANNED = ("strcpy strcat sprintf vsprintf strtok gets atoi atol atoll atof strncpy strncat system "
           "popen alloca tmpnam mktemp").split()
 
@@ -58,6 +45,7 @@ def code(text):
 
 
 def layers(root):
+    below = layer_list(root)
     for f in tracked(root, "src/*.c", "src/*.h"):
         rel = f.relative_to(root).parts
         layer = rel[1]
@@ -73,9 +61,9 @@ def layers(root):
                 continue
             if len(inc) < 2:
                 yield f'{where}: include "{m.group(1)}" by its layer: "layer/file.h"'
-            elif inc[0] != layer and inc[0] not in BELOW.get(layer, []):
+            elif inc[0] != layer and inc[0] not in below.get(layer, []):
                 yield f"{where}: {layer} may not include {inc[0]}"
-            elif layer == inc[0] == "target" and len(inc) > 2 and inc[1] not in SHARED_TARGET and \
+            elif layer == inc[0] == "backend" and len(inc) > 2 and inc[1] not in SHARED_BACKEND and \
                     (len(rel) < 4 or rel[2] != inc[1]):
                 yield f"{where}: only backend {inc[1]} itself may include {m.group(1)}"
     for f in tracked(root, "include/*.h"):
@@ -103,7 +91,7 @@ def banned(root):
             if m:
                 yield f"{f.relative_to(root)}:{n}: {m.group(1)}() is banned (docs/HACKING.md)"
     for f in tracked(root, "src/*.c"):
-        if f.relative_to(root).parts[1] == "cli":
+        if f.relative_to(root).parts[1] in PRINTING:
             continue
         for n, line in enumerate(code(f.read_text()).splitlines(), 1):
             if re.search(r"(?<![\w.>])(printf|fprintf|puts|perror|exit|abort)\s*\(", line):
@@ -146,7 +134,7 @@ XEN_NAMES = re.compile(
     r"|gnttab|libxl|xlu)_\w+\s*\(|\b(xen(call|foreignmemory|evtchn|gnttab|gntshr|devicemodel)\w*)\s*\("
     r"|__HYPERVISOR_\w+|\bIOCTL_(PRIVCMD|EVTCHN|GNTDEV|XENBUS)_\w+|\bXEN(MEM|VER|FEAT)_\w+|\bXEN_(DOMCTL|SYSCTL|DOMINF|GUEST)_\w+"
     r"|\bUNI_XEN_(NR_|PAUSE|UNPAUSE|INFO|VCPU)|\bstore_(read|list)\s*\(")
-XEN_HEADERS = re.compile(r'#\s*include\s*[<"](xen[\w/]*|xs|libxl\w*)\.h[>"]|#\s*include\s*[<"](xen|target/xen)/')
+XEN_HEADERS = re.compile(r'#\s*include\s*[<"](xen[\w/]*|xs|libxl\w*)\.h[>"]|#\s*include\s*[<"](xen|backend/xen)/')
 # In a string: absolute paths, what lies below a domain's own, keys that only xenstore has, its programs.
 XEN_PATHS = re.compile(
     r'"[^"\n]*(local/domain/|/libxl/|/proc/xen|/dev/xen|/sys/hypervisor|@(release|introduce)Domain|ring-ref'
@@ -161,7 +149,7 @@ def xen(root):
     for f in tracked(root, "src/*.c", "src/*.h", "src/*.in", "guest/*.c", "guest/*.h"):
         rel = f.relative_to(root).as_posix()
         text = f.read_text()
-        if rel.startswith("src/target/xen/"):
+        if rel.startswith("src/backend/xen/"):
             if re.search(r"#\s*include\s*[<\"]xen(ctrl|guest)\.h|\bxc_\w+\s*\(", text):
                 yield f"{rel}: libxenctrl has another interface in each release"
             continue
@@ -169,7 +157,7 @@ def xen(root):
         for pattern, subject in ((XEN_NAMES, code(text)), (XEN_HEADERS, text), (XEN_PATHS, strings)):
             for n, line in enumerate(subject.splitlines(), 1):
                 if pattern.search(line):
-                    yield f"{rel}:{n}: Xen's interfaces belong into src/target/xen: {line.strip()[:60]}"
+                    yield f"{rel}:{n}: Xen's interfaces belong into src/backend/xen: {line.strip()[:60]}"
 
 
 def markers(root):
@@ -183,7 +171,7 @@ def markers(root):
 
 def docs(root):
     """Each command has a man page, each document of docs/ is linked from another."""
-    for f in tracked(root, "src/cli/cmd_*.c"):
+    for f in tracked(root, "src/cli/cmd_*.c", "src/compat/*/cmd_*.c"):
         name = f.stem[len("cmd_"):].replace("_", "-")
         if not pathlib.Path(root, f"docs/man/uniscope-{name}.1.in").exists():
             yield f"{f.relative_to(root)}: docs/man/uniscope-{name}.1.in is missing"

@@ -32,7 +32,7 @@ text = m->store_read(c, path, &size);
 #include <xenctrl.h>
 #include <xen/xen.h>
 #include <xs.h>
-#include "target/xen/call.h"
+#include "backend/xen/call.h"
 path = "/local/domain/%u/name";
 path = "data/mprof/ring-ref";
 path = "./console/tty";
@@ -60,7 +60,7 @@ rc = t->ops->granted(t, "mprof", &ring, &size, err);
 .mime = "image/svg+xml",
 request = "GET /vm/config HTTP/1.1";
 pxs_open(1);
-#include "cli/xl.h"
+#include "app/xl.h"
 """
 
 
@@ -83,7 +83,7 @@ class Xen(unittest.TestCase):
     def test_its_own_place(self):
         for line in OFFENCES.splitlines():
             offence = "xenctrl" in line or "xc_" in line
-            self.assertEqual(bool(self.found("src/target/xen/some.c", line + "\n")), offence, line)
+            self.assertEqual(bool(self.found("src/backend/xen/some.c", line + "\n")), offence, line)
 
 
 if __name__ == "__main__":

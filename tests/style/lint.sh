@@ -19,7 +19,7 @@ clang-tidy)
 	{ sources 'src/*.c' | grep -v '\.bpf\.c$' | xargs -P 2 -n 4 clang-tidy --quiet --warnings-as-errors='*' \
 		-p "$build" 2>>"$build/clang-tidy.err"; } || bad=1
 	{ sources 'src/*.bpf.c' | xargs -I '{}' clang-tidy --quiet --warnings-as-errors='*' '{}' -- \
-		-target bpf -mcpu=v3 -O2 -I"$build/layers/target" 2>>"$build/clang-tidy.err"; } || bad=1
+		-target bpf -mcpu=v3 -O2 -I"$build/layers/backend" 2>>"$build/clang-tidy.err"; } || bad=1
 	[ -z "${bad-}" ] || { grep -v 'generated\.$' "$build/clang-tidy.err"; exit 1; }
 	;;
 cppcheck)

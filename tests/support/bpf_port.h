@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the programs for the kernel need of it, made up: their logic compiled as plain C, on
- * structures that a test fills in. See src/target/kvm/bpf/port.bpf.h.
+ * structures that a test fills in. See src/backend/kvm/bpf/port.bpf.h.
  */
 #ifndef UNI_TESTS_BPF_PORT_H
 #define UNI_TESTS_BPF_PORT_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "target/kvm/bpf/abi.h"
+#include "backend/kvm/bpf/abi.h"
 
 #undef __always_inline
 #undef __noinline

@@ -12,7 +12,7 @@
 
 #include "base/checked.h"
 #include "core_file.h"
-#include "target/core/file.h"
+#include "backend/core/file.h"
 
 #define PAGES 16u
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/locate.h"
+#include "sampling/locate.h"
 #include "tables.h"
 
 #define LINK	0x400000ull /* header page, then four pages of code, the last one in part */

@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/xen/abi.h"
-#include "target/xen/module.h"
+#include "backend/xen/abi.h"
+#include "backend/xen/module.h"
 
 #define HV_PAGE	   4096u
 #define HV_FRAMES  64u

@@ -14,11 +14,11 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "export/export.h"
+#include "format/export.h"
 #include "obj/usym.h"
 #include "profile/aggregate.h"
 #include "profile/build.h"
-#include "session/recording.h"
+#include "recording/recording.h"
 
 #define BIAS 0xffffffff80000000ull
 #define T0   (100 * UNI_NSEC_PER_SEC)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
-#include "session/bundle.h"
+#include "recording/bundle.h"
 
 #define FILES 8
 

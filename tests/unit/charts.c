@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "export/export.h"
+#include "format/export.h"
 #include "profile/copy.h"
 #include "profile/pile.h"
 #include "profile/profile.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/check.h"
+#include "sampling/check.h"
 
 #define NR_PAGES  200u
 #define CODE_SIZE (NR_PAGES * 4096u)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
-#include "export/chrome_time.h"
+#include "format/chrome/time.h"
 
 struct span {
 	double ts, dur;

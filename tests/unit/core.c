@@ -12,7 +12,7 @@
 #include "../support/core_case.h"
 #include "base/checked.h"
 #include "mem/as.h"
-#include "target/core/file.h"
+#include "backend/core/file.h"
 
 static const struct made_vcpu one = { .rip = 0xffffffff80201234,
 	.rsp = 0xffffc90000001000,

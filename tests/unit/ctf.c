@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/ctf.h"
+#include "recording/ctf.h"
 
 static const uint8_t uuid[UNI_CTF_UUID] = { 0x12, 0x34, 0x56, 0x78, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
 	11, 0xff };

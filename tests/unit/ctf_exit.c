@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/ctf.h"
+#include "recording/ctf.h"
 
 static const uint8_t uuid[UNI_CTF_UUID] = { 9, 8, 7 };
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "target/exit.h"
+#include "backend/exit.h"
 
 static void assert_label(const struct uni_stream_exit *e, const char *want)
 {

@@ -4,7 +4,7 @@
 
 #include "base/sink.h"
 #include "base/strbuf.h"
-#include "export/export.h"
+#include "format/export.h"
 #include "obj/usym.h"
 #include "profile/exits.h"
 

@@ -9,9 +9,9 @@
 #include <linux/kvm.h>
 #include <string.h>
 
-#include "target/exit.h"
-#include "target/kvm/bpf/exit_abi.h"
-#include "target/kvm/bpf/exit_what.bpf.h"
+#include "backend/exit.h"
+#include "backend/kvm/bpf/exit_abi.h"
+#include "backend/kvm/bpf/exit_what.bpf.h"
 
 static void assert_what(const struct uni_exit_what *w, const char *label, unsigned size)
 {

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "export/export.h"
-#include "export/svg_colour.h"
-#include "export/xml.h"
+#include "format/export.h"
+#include "format/svg/colour.h"
+#include "format/xml.h"
 
 static void add(struct uni_profile *p, const char *stack, double value, double value2)
 {

@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "base/strbuf.h"
-#include "trace/text/fcalls.h"
-#include "trace/text/ftext.h"
+#include "format/ftrace/fcalls.h"
+#include "format/ftrace/ftext.h"
 
 #define HEAD                                                \
 	"# tracer: function_graph\n"                        \

@@ -11,8 +11,8 @@
 #include "arch/arch.h"
 #include "base/checked.h"
 #include "base/err.h"
-#include "target/gdb/packet.h"
-#include "target/gdb/regs.h"
+#include "backend/gdb/packet.h"
+#include "backend/gdb/regs.h"
 
 static size_t next(const char *text, struct uni_gdb_item *item)
 {

@@ -11,7 +11,7 @@
 #include "../support/fake_stub.h"
 #include "base/checked.h"
 #include "base/clock.h"
-#include "target/gdb/stub.h"
+#include "backend/gdb/stub.h"
 
 /* Nobody waits for ever; a busy host lets all wait for seconds. */
 #define WITHIN_NS (20 * UNI_NSEC_PER_SEC)

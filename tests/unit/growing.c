@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "page/page.h"
-#include "session/follow.h"
+#include "recording/follow.h"
 
 #define PATIENCE_NS (3 * UNI_NSEC_PER_SEC)
 

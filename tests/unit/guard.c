@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "target/guard.h"
+#include "backend/guard.h"
 
 struct fake {
 	struct uni_target t;

@@ -5,10 +5,10 @@
 #include <pthread.h>
 
 #include "base/checked.h"
-#include "export/export.h"
+#include "format/export.h"
 #include "obj/usym.h"
 #include "profile/build.h"
-#include "session/sjson.h"
+#include "recording/sjson.h"
 
 #define MANY 4000u
 

@@ -6,7 +6,7 @@
 #ifndef GUESTSTREAM_H
 #define GUESTSTREAM_H
 
-#include "target/stream/stream.h"
+#include "backend/stream/stream.h"
 #include "uniscope/sample.h"
 #include "uniscope/trace.h"
 

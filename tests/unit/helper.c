@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "target/helper.h"
+#include "backend/helper.h"
 
 /* What the child says of itself. */
 struct report {

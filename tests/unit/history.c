@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a live view remembers, and how samples get to it. */
-#include "session/history.h"
+#include "profile/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <sched.h>
 
 #include "base/checked.h"
-#include "session/sampleq.h"
+#include "sampling/sample_queue.h"
 
 static const uint8_t no_flags[UNI_CHAIN_MAX];
 

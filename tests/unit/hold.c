@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "target/kvm/hold.h"
+#include "backend/kvm/hold.h"
 
 /* Shared with the child. */
 struct shared {

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "target/kvm/bpfcheck.h"
-#include "target/kvm/rights.h"
-#include "target/kvm/ways.h"
+#include "backend/kvm/bpfcheck.h"
+#include "backend/kvm/rights.h"
+#include "backend/kvm/ways.h"
 
 #define CAP_NONE  "0000000000000000"
 #define CAP_BOTH  "000000c000000000" /* 38 and 39 */

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
-#include "import/import.h"
-#include "import/uftrace_data.h"
+#include "format/import.h"
+#include "format/uftrace/data_read.h"
 
 static const struct uni_import_opts no_opts;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "target/kvm/bpf/btf.h"
+#include "backend/kvm/bpf/btf.h"
 
 /* As the kernel's and a module's are: the second refers to types and strings of the first. */
 static void test_join(void **state)

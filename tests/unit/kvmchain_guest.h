@@ -16,8 +16,8 @@
 #include "unwind/unwind.h"
 
 #define UNI_BPF_PORT "../support/bpf_port.h"
-#include "target/kvm/bpf/chain.bpf.h"
-#include "target/kvm/bpf/text.h"
+#include "backend/kvm/bpf/chain.bpf.h"
+#include "backend/kvm/bpf/text.h"
 
 #define RAM_SIZE   (16u << 20)
 #define RAM_GPA	   0x40000000ull

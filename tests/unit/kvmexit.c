@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-#include "target/exit.h"
+#include "backend/exit.h"
 
 #define UNI_BPF_PORT "../support/bpf_port.h"
-#include "target/kvm/bpf/exit_logic.bpf.h"
+#include "backend/kvm/bpf/exit_logic.bpf.h"
 
 #define SLOTS 64
 

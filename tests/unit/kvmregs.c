@@ -9,9 +9,9 @@
 
 #include "arch/arch.h"
 #include "base/checked.h"
-#include "target/kvm/allow.h"
-#include "target/kvm/regs.h"
-#include "target/kvm/vcpu.h"
+#include "backend/kvm/allow.h"
+#include "backend/kvm/regs.h"
+#include "backend/kvm/vcpu.h"
 
 /* KVM's names for the fields against the architecture's names for the DWARF numbers. */
 static void every_register_lands_under_its_name(void **state)

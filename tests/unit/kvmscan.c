@@ -13,8 +13,8 @@
 #include <string.h>
 
 #define UNI_BPF_PORT "../support/bpf_port.h"
-#include "target/kvm/bpf/iter.bpf.h"
-#include "target/kvm/bpf/scan.h"
+#include "backend/kvm/bpf/iter.bpf.h"
+#include "backend/kvm/bpf/scan.h"
 
 struct world {
 	struct kvm kvm;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define UNI_BPF_PORT "../support/bpf_port.h"
-#include "target/kvm/bpf/guest.bpf.h"
+#include "backend/kvm/bpf/guest.bpf.h"
 
 static void absent(const char *a, const char *b, const char *c)
 {

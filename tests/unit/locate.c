@@ -8,8 +8,8 @@
 
 #include "../support/loaded.h"
 #include "obj/headers.h"
-#include "session/linkmap.h"
-#include "session/pages.h"
+#include "sampling/linkmap.h"
+#include "sampling/pages.h"
 
 static void locate_one(struct world *w)
 {

@@ -8,7 +8,7 @@
 
 #include "../support/loaded.h"
 #include "base/clock.h"
-#include "session/lookout.h"
+#include "sampling/lookout.h"
 
 #define BIAS	0x10000000ull
 #define STEP_NS 50000u

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "promise/mirage.h"
+#include "format/mirage/mirage.h"
 
 struct got {
 	struct uni_promise_event e[512];

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "promise/mirage.h"
+#include "format/mirage/mirage.h"
 #include "promise/text.h"
 
 /* Events of a scheduler at random, with everything that our rings can tell. */

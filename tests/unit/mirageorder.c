@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "promise/mirage.h"
+#include "format/mirage/mirage.h"
 
 #define HEAD   30
 #define EVENT  17 /* a switch */

@@ -15,8 +15,8 @@
 
 #include "arch/frame.h"
 #include "base/strbuf.h"
-#include "export/export.h"
-#include "export/svg_colour.h"
+#include "format/export.h"
+#include "format/svg/colour.h"
 #include "obj/symtext.h"
 #include "profile/namer.h"
 

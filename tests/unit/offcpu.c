@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/strbuf.h"
-#include "export/export.h"
+#include "format/export.h"
 #include "profile/build.h"
 
 static void sample(struct uni_recorder *r, uint64_t n, uint32_t thread, uint8_t state)

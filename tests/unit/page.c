@@ -17,7 +17,7 @@
 #include "page/page.h"
 #include "page/parts.h"
 #include "session_place.h"
-#include "trace/text/fcalls.h"
+#include "format/ftrace/fcalls.h"
 
 static int digit(char c)
 {

@@ -12,9 +12,9 @@
 
 #include "../support/guest.h"
 #include "base/checked.h"
-#include "session/rawstack.h"
-#include "target/proc/proc.h"
-#include "target/proc/record.h"
+#include "sampling/rawstack.h"
+#include "backend/proc/proc.h"
+#include "backend/proc/record.h"
 
 #define RING  4096u
 #define STACK 256u

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/patch.h"
-#include "target/proc/proc.h"
+#include "backend/patch.h"
+#include "backend/proc/proc.h"
 
 #define LONG_US 500000
 #define TRIES	10000

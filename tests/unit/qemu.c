@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/qemu.h"
+#include "app/qemu.h"
 
 static void *say_tid(void *tid)
 {

@@ -16,7 +16,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "target/vmm/qmp.h"
+#include "backend/vmm/qmp.h"
 
 /* Nobody waits for ever; a busy host lets all wait for seconds. */
 #define WITHIN_NS (20 * UNI_NSEC_PER_SEC)

@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "base/io.h"
-#include "session/ctf.h"
-#include "session/sjson.h"
+#include "recording/ctf.h"
+#include "recording/sjson.h"
 
 /* Records in a child until it is killed; each second sample number goes through the pipe. */
 static pid_t fork_recorder(struct place *p, int *fd_ret)

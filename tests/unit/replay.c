@@ -14,9 +14,9 @@
 #include "../support/guest.h"
 #include "base/checked.h"
 #include "base/io.h"
-#include "target/guard.h"
-#include "target/replay/file.h"
-#include "target/replay/writer.h"
+#include "backend/guard.h"
+#include "backend/replay/file.h"
+#include "backend/replay/writer.h"
 
 #define BASE  0x10000ull
 #define BLOCK 256u

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "session/sampler.h"
+#include "sampling/sampler.h"
 
 #define MEM_GVA 0x10000u
 #define DEPTH	4u /* return addresses on the fake stack */

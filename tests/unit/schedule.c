@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "session/schedule.h"
-#include "session/stats.h"
+#include "sampling/schedule.h"
+#include "recording/stats.h"
 
 #define START 1000000000ull
 #define MS    1000000ull

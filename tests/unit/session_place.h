@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "session/recording.h"
+#include "recording/recording.h"
 
 #define T0 5000000000ull
 

@@ -11,7 +11,7 @@
 #include "arch/cfi.h"
 #include "base/checked.h"
 #include "mem/as.h"
-#include "session/slab.h"
+#include "sampling/slab.h"
 
 #define BASE  0x100000ull
 #define SIZE  (1u << 20)

@@ -12,7 +12,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "session/sampler.h"
+#include "sampling/sampler.h"
 
 #define MEM_GVA 0x10000u
 #define MS	UNI_NSEC_PER_MSEC

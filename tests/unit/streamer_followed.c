@@ -11,7 +11,7 @@
 #include "arch/cfi.h"
 #include "base/checked.h"
 #include "base/clock.h"
-#include "session/sampler.h"
+#include "sampling/sampler.h"
 
 #define CODE  0x4000u
 #define STACK 0x9000u

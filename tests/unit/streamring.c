@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "target/stream/ring.h"
+#include "backend/stream/ring.h"
 
 #define SOON (uni_now_ns() + UNI_NSEC_PER_MSEC)
 

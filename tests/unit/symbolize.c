@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "import/symbolize.h"
+#include "format/uniprof/symbolize.h"
 #include "obj/symtext.h"
 
 #define HEAD                                                             \

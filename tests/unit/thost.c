@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "session/thost.h"
-#include "target/target.h"
+#include "tracing/host_time.h"
+#include "backend/target.h"
 
 static void columns(void **state)
 {

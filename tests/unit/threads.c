@@ -14,8 +14,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "guest/model.h"
-#include "session/sampler.h"
-#include "session/threads.h"
+#include "sampling/sampler.h"
+#include "sampling/threads.h"
 
 #define BASE	0x100000ull
 #define SIZE	(4u << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `top` shows, fed by hand: no guest, no terminal. */
-#include "cli/top/model.h"
+#include "top/model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "cli/top/batch.h"
-#include "cli/top/say.h"
+#include "top/batch.h"
+#include "top/say.h"
 #include "obj/usym.h"
 #include "profile/focus.h"
 

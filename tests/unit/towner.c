@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session/towner.h"
+#include "tracing/lock.h"
 
 static int own(const struct uni_target_info *info, const char *target, struct uni_err *err)
 {

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "base/tsc.h"
-#include "session/tclock.h"
-#include "session/tinput.h"
-#include "session/tstream.h"
-#include "target/patch.h"
+#include "tracing/clock.h"
+#include "recording/call_input.h"
+#include "recording/ring_stream.h"
+#include "backend/patch.h"
 
 #define TS 1000000000ull
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "uktrace/pickle.h"
-#include "uktrace/tracefile.h"
+#include "format/uktrace/pickle.h"
+#include "format/uktrace/tracefile.h"
 
 /* {'format_version': '1'}, '/img', 8, b'defs', b'buffer' by Python's pickle, protocols 2.. below */
 #define FIVE_P4                                           \

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "uktrace/fetch.h"
-#include "uktrace/order.h"
+#include "format/uktrace/fetch.h"
+#include "format/uktrace/order.h"
 #include "ukt_make.h"
 
 #define SIZE 256

@@ -14,8 +14,8 @@
 
 #include "base/io.h"
 #include "ukt_make.h"
-#include "uktrace/ctf.h"
-#include "uktrace/timeline.h"
+#include "format/uktrace/ctf.h"
+#include "format/uktrace/timeline.h"
 
 static struct ukt_bytes defs, buf;
 

@@ -10,14 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/vmm/cmdline.h"
-#include "target/vmm/config.h"
-#include "target/vmm/fds.h"
-#include "target/vmm/maps.h"
-#include "target/vmm/proc.h"
-#include "target/vmm/ram.h"
-#include "target/vmm/scan.h"
-#include "target/vmm/split.h"
+#include "backend/vmm/cmdline.h"
+#include "backend/vmm/config.h"
+#include "backend/vmm/fds.h"
+#include "backend/vmm/maps.h"
+#include "backend/vmm/proc.h"
+#include "backend/vmm/ram.h"
+#include "backend/vmm/scan.h"
+#include "backend/vmm/split.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)

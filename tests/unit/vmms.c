@@ -17,9 +17,9 @@
 
 #include "base/checked.h"
 #include "base/err.h"
-#include "target/vmm/api.h"
-#include "target/vmm/cmdline.h"
-#include "target/vmm/config.h"
+#include "backend/vmm/api.h"
+#include "backend/vmm/cmdline.h"
+#include "backend/vmm/config.h"
 
 #define MIB (1ull << 20)
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "target/patch.h"
-#include "target/vmm/write.h"
+#include "backend/patch.h"
+#include "backend/vmm/write.h"
 
 #define PAGE   4096
 #define PAGES  4

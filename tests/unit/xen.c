@@ -13,9 +13,9 @@
 
 #include "../support/xen.h"
 #include "base/clock.h"
-#include "target/guard.h"
-#include "target/xen/store.h"
-#include "target/xen/xen.h"
+#include "backend/guard.h"
+#include "backend/xen/store.h"
+#include "backend/xen/xen.h"
 
 #define FRAME(n)    ((HV_FIRST + (n)) * (uint64_t)HV_PAGE)
 #define PRESENT	    7ull

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "arch/x86_64/x86_64.h"
-#include "target/xen/vcpu.h"
+#include "backend/xen/vcpu.h"
 
 /* Against the offsets in the header, counted by hand. */
 static void decodes_arm(void **state)

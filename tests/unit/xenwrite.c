@@ -8,8 +8,8 @@
 
 #include "../support/xen.h"
 #include "base/clock.h"
-#include "target/patch.h"
-#include "target/xen/xen.h"
+#include "backend/patch.h"
+#include "backend/xen/xen.h"
 
 #define FRAME(n) ((HV_FIRST + (n)) * (uint64_t)HV_PAGE)
 #define TEXT_VA	 0xffffffff80200000ull

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "cli/xl_config.h"
+#include "app/xl_config.h"
 
 static void expect(const char *text, const char *name, const char *kernel)
 {

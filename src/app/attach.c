@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/attach.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "app/images.h"
+#include "app/resolve.h"
+#include "app/signals.h"
+#include "app/symbols.h"
+#include "app/term.h"
+#include "sampling/check.h"
+
+#define RETRY_NS    (200 * UNI_NSEC_PER_MSEC)
+#define START_NS    (5 * UNI_NSEC_PER_SEC)
+#define TEXT_HINTS  32
+#define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
+#define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
+
+static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	bool is_table = args->image != NULL && uni_symbols_kind_of(args->image) != UNI_SYMBOLS_ELF;
+	const char *table = is_table ? args->image : args->table;
+	const char *path = is_table ? NULL : args->image;
+	bool given = path != NULL, optional = args->no_image_ok || is_table;
+	bool blind = g->info.pid == 0 && g->info.note[0] != '\0';
+	int rc = 0;
+
+	if (args->image != NULL && args->image[0] == '\0')
+		return uni_err_set(err, UNI_EUSAGE,
+			"the name of the image (-e) is empty: give the file that the guest runs, "
+			"or leave -e out");
+	if (table != NULL)
+		rc = uni_symbols_load(table, &args->search, false, &g->symtab, err);
+	if (rc != 0)
+		return rc;
+	if (path == NULL && g->info.image[0] != '\0')
+		path = g->info.image;
+	if (path == NULL) {
+		if (optional)
+			return 0;
+		if (g->info.absent)
+			return uni_err_set(err, UNI_ENOENT, "%s: %s", g->spec.text, g->info.note);
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s does not tell which image it runs%s%s%s: give the ELF with -e IMAGE",
+			g->spec.text, blind ? " (" : "", blind ? g->info.note : "",
+			blind ? ")" : "");
+	}
+	rc = uni_image_load_from(path, &args->search, &g->image, err);
+	if (rc == 0)
+		return uni_image_hints(g->image, 0, &g->hints, err);
+	if (given || !optional)
+		return rc;
+	/* Found on a command line but no ELF: a disk or a compressed kernel. Addresses will do. */
+	err->code = 0;
+	return 0;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const uint64_t *p = a, *q = b;
+
+	return *p < *q ? -1 : *p > *q;
+}
+
+/* The sites of one segment, as a hint wants them. */
+static void add_patched(struct uni_text_hint *h, const struct uni_segment *s,
+	const struct uni_sites *sites, uint64_t *buf, size_t *used)
+{
+	if (sites == NULL || buf == NULL)
+		return;
+	h->patched = buf + *used;
+	for (size_t i = 0; i < sites->nr_sites; i++) {
+		if (uni_range_contains(s->vaddr, s->file_size, sites->site[i].addr, UNI_SITE_BYTES))
+			buf[(*used)++] = sites->site[i].addr - s->vaddr;
+	}
+	h->nr_patched = (size_t)(buf + *used - h->patched);
+	qsort(buf + *used - h->nr_patched, h->nr_patched, sizeof(*buf), by_offset);
+}
+
+static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint, uint64_t *patched)
+{
+	size_t nr_patched = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; g->image != NULL && i < uni_image_nr_segments(g->image); i++) {
+		const struct uni_segment *s = uni_image_segment(g->image, i);
+
+		if (s->write || s->file_size == 0 || n == TEXT_HINTS)
+			continue;
+		hint[n++] = (struct uni_text_hint){ .gva = s->vaddr + g->bias,
+			.paddr = s->paddr,
+			.bytes = s->bytes,
+			.size = s->file_size,
+			.exec = s->exec };
+		if (s->exec)
+			add_patched(&hint[n - 1], s, g->sites, patched, &nr_patched);
+	}
+	return n;
+}
+
+int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
+	struct uni_regs *regs_ret, struct uni_err *err)
+{
+	struct timespec nap = uni_ns_timespec(HOLD_NAP_NS);
+	uint64_t until = uni_now_ns() + HOLD_NS;
+	int rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+
+	while (rc == -UNI_EAGAIN && uni_now_ns() < until) {
+		(void)nanosleep(&nap, NULL);
+		rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+	}
+	if (rc == -UNI_EAGAIN && g->t->ops->blocked != NULL) {
+		int busy = g->t->ops->blocked(g->t, err);
+
+		if (busy != 0)
+			return busy;
+	}
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc, "%s gave no registers: %s",
+			g->spec.text, uni_strerror(rc));
+	return 0;
+}
+
+/* One vCPU's registers; held, because a stub cannot read memory else, unless that is not needed. */
+static int take_registers(
+	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = g->t->ops;
+
+	*p = (struct uni_pause){ 0 };
+	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
+		ops->snap(g->t, 1, ret, 0) == 0)
+		return 0;
+	return uni_guest_hold(g, p, 1, ret, err);
+}
+
+/* The code that the guest runs, by its own page tables, against the image's. */
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	struct uni_as *as = NULL;
+	struct uni_pause pause;
+	int rc;
+
+	if (regs == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+	if (rc != 0)
+		return rc;
+	rc = take_registers(g, &pause, regs, err);
+	if (rc == 0)
+		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
+	(void)uni_pause_end(&pause);
+	uni_as_destroy(as);
+	return rc;
+}
+
+/* Is it where it was linked for, else (`anywhere`) where is it; and are there others? */
+static int find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->t->ops->files != NULL)
+		return uni_guest_place_files(g, args, err);
+	if (g->image != NULL && !anywhere)
+		rc = uni_guest_check_image(g, err);
+	if (rc == 0 && (anywhere || (args->sysroot != NULL && args->sysroot->items.nr != 0)))
+		rc = uni_guest_find_images(g, args, anywhere, err);
+	return rc;
+}
+
+/* Of a guest whose memory cannot be read: by what it says of itself. */
+static int check_inside(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_target_info info;
+	uint64_t head, size;
+	const char *id;
+
+	if (!args->inside_ok)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s gives neither registers nor memory, only what the guest records "
+			"itself: use record, top or trace",
+			g->spec.text);
+	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--sysroot: what %s loads cannot be looked for: its memory cannot be read",
+			g->spec.text);
+	if (g->image == NULL)
+		return 0;
+	g->t->ops->info(g->t, &info);
+	id = uni_image_id(g->image);
+	if (info.build_id[0] != '\0' && id[0] != '\0' && strcmp(info.build_id, id) != 0)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"%s is not what the guest runs: its build-id is %s, the guest's %s",
+			uni_image_path(g->image), id, info.build_id);
+	if (info.build_id[0] == '\0' || id[0] == '\0')
+		uni_note("that the guest runs %s cannot be checked: %s has no build-id",
+			uni_image_path(g->image), id[0] == '\0' ? "the image" : "the guest");
+	if (info.trace_head != 0 && uni_image_find(g->image, "uni_trace_head", &head, &size) == 0)
+		g->bias = info.trace_head - head;
+	return 0;
+}
+
+static int attach_at(
+	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
+{
+	size_t nr_sites = g->sites != NULL ? g->sites->nr_sites : 0;
+	_cleanup_free_ uint64_t *patched = calloc(nr_sites + 1, sizeof(*patched));
+	struct uni_text_hint hint[TEXT_HINTS];
+	struct uni_attach_opts opts = { .text = hint, .anywhere = anywhere };
+	struct uni_target *t;
+	int rc;
+
+	g->bias = 0;
+	opts.nr_text = text_hints(g, hint, patched);
+	opts.arch = g->image != NULL ? uni_image_arch(g->image) : NULL;
+	opts.qmp = args->qmp;
+	opts.rest_ok = args->rest_ok;
+	opts.shared = args->shared;
+	rc = uni_target_attach(&g->spec, &opts, &t, err);
+	if (rc == -UNI_EMISMATCH && g->image != NULL)
+		return uni_err_prefix(err,
+			"%s does not fit the guest (with -e, give the file that was booted, of the "
+			"same build)",
+			uni_image_path(g->image));
+	if (rc != 0)
+		return rc;
+	g->t = t;
+	rc = g->t->ops->caps(g->t) & UNI_CAP_INSIDE ? check_inside(g, args, err)
+						    : find_images(g, args, anywhere, err);
+	if (rc != 0) {
+		uni_target_detach(g->t);
+		g->t = NULL;
+		uni_guest_drop_images(g);
+	}
+	return rc;
+}
+
+/* First where it was linked for; what does not fit there may have been moved. */
+static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct uni_err moved = { 0 };
+	int rc = attach_at(g, args, false, err);
+
+	/* Functions that are traced begin and end with other bytes than the image's. */
+	if (rc == -UNI_EMISMATCH && g->image != NULL && g->sites == NULL &&
+		uni_sites_read(g->image, &g->sites, &moved) == 0) {
+		*err = (struct uni_err){ 0 };
+		rc = attach_at(g, args, false, err);
+	}
+	moved = (struct uni_err){ 0 };
+	if (rc != -UNI_EMISMATCH || g->image == NULL)
+		return rc;
+	if (attach_at(g, args, true, &moved) != 0) {
+		g->bias = 0;
+		return rc; /* the first cause says more */
+	}
+	err->code = 0;
+	return 0;
+}
+
+/* A guest that still boots has no page tables, or its image is not yet where it will be; and a VMM
+ * that was started a moment ago has not opened /dev/kvm. */
+static bool worth_a_retry(int rc, uint64_t since_ns)
+{
+	if (rc == -UNI_ENOTSUP || rc == -UNI_EINVAL)
+		return uni_now_ns() < since_ns + START_NS;
+	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
+}
+
+/*
+ * While a guest boots, its image may be seen where it was loaded, before it moves to where it will
+ * run. It has settled when two looks find it at the same place. Else it is let go for another one.
+ */
+static bool is_settling(
+	struct uni_guest *g, const struct uni_attach_args *args, int rc, uint64_t *bias)
+{
+	if (rc != 0 || args->wait_ns == 0 || g->bias == *bias)
+		return false;
+	*bias = g->bias;
+	uni_target_detach(g->t);
+	g->t = NULL;
+	uni_guest_drop_images(g);
+	return true;
+}
+
+/*
+ * The kernel follows frame pointers, or the rows of an image without them. Why a guest is better
+ * stopped, and its chains are found in another way; NULL: it need not be.
+ */
+static const char *why_to_stop(const struct uni_guest *g, const struct uni_attach_args *args)
+{
+	const struct uni_unwinder *u = &g->unwinder;
+	bool fp = false, scan = false;
+
+	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
+		fp = fp || u->stepper[i].ops == &uni_unwind_fp;
+		scan = scan || u->stepper[i].ops == &uni_unwind_scan;
+	}
+	if (args->exits)
+		return NULL;
+	if (args->threads)
+		return "the threads that do not run are read while the guest is stopped";
+	if (args->unwind != NULL && !fp)
+		return "the kernel chooses itself how it unwinds, and --unwind leaves out "
+		       "frame pointers";
+	if (args->sysroot != NULL && args->sysroot->items.nr != 0)
+		return "the kernel knows the functions of one image only, and --sysroot gives "
+		       "others";
+	if (scan && g->hints != NULL && g->hints->cfi == NULL && uni_hints_frameless(g->hints))
+		return "the image has neither frame pointers nor call frame information, and the "
+		       "kernel does not search stacks";
+	return NULL;
+}
+
+static int check_method(
+	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	bool stops = args->method != NULL && strcmp(args->method, "pause") == 0;
+
+	if (stops && !args->no_samples && strcmp(g->spec.scheme, "stream") == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--method pause: %s gives no registers: the guest samples itself",
+			g->spec.text);
+	if (args->no_pause && stops)
+		return uni_err_set(
+			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
+	if (args->no_pause && strcmp(g->spec.scheme, "gdb") == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: a gdb stub tells nothing of a guest that runs (%s)",
+			g->spec.text);
+	if (args->no_pause && args->once &&
+		(strcmp(g->spec.scheme, "kvm") == 0 || strcmp(g->spec.scheme, "proc") == 0))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: registers of %s are had only by stopping it for a moment; "
+			"`uniscope record` can do without",
+			g->spec.text);
+	if (args->method == NULL || strcmp(args->method, "bpf") != 0 ||
+		strcmp(g->spec.scheme, "kvm") == 0)
+		return 0;
+	return uni_err_set(
+		err, UNI_EUSAGE, "--method bpf is for kvm: targets, and this is %s", g->spec.text);
+}
+
+static int add_key(struct uni_guest *g, const char *key, const char *value, struct uni_err *err)
+{
+	char text[sizeof(g->spec.text)];
+	int n = snprintf(text, sizeof(text), "%s,%s=%s", g->spec.text, key, value);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
+	return uni_spec_parse(text, &g->spec, err);
+}
+
+/* Of a process; NULL: by perf events where they are permitted. */
+static const char *process_way(const struct uni_attach_args *args)
+{
+	if (args->threads || (args->method != NULL && strcmp(args->method, "pause") == 0))
+		return "stop";
+	return args->no_pause ? "perf" : NULL;
+}
+
+/* kvm:, proc: and xen: have a choice, and a key for it; others pause, or need not. */
+static int choose_method(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	bool is_auto = args->method == NULL || strcmp(args->method, "auto") == 0;
+	const char *via = is_auto || strcmp(args->method, "bpf") != 0 ? "stop" : "bpf";
+
+	if (strcmp(g->spec.scheme, "xen") == 0 && args->no_pause &&
+		uni_spec_get(&g->spec, "pause") == NULL)
+		return add_key(g, "pause", "no", err);
+	if (strcmp(g->spec.scheme, "proc") == 0 && process_way(args) != NULL &&
+		uni_spec_get(&g->spec, "via") == NULL)
+		return add_key(g, "via", process_way(args), err);
+	if (strcmp(g->spec.scheme, "kvm") != 0)
+		return 0;
+	if (is_auto && args->no_pause) {
+		via = "bpf";
+	} else if (is_auto) {
+		const char *why = why_to_stop(g, args);
+
+		if (why == NULL || uni_spec_get(&g->spec, "via") != NULL)
+			return 0;
+		(void)snprintf(g->why, sizeof(g->why), "%s", why);
+	}
+	return add_key(g, "via", via, err);
+}
+
+static int use_unwinder(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uni_unwinder_init(&g->unwinder, g->t != NULL ? g->t->arch : NULL, g->hints);
+	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
+}
+
+int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	uint64_t since = uni_now_ns(), until = since + args->wait_ns, bias = 0;
+	int rc;
+
+	memset(g, 0, sizeof(*g));
+	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
+	if (rc == 0)
+		rc = uni_guest_resolve(args->target, &g->spec, err);
+	if (rc == 0)
+		rc = check_method(g, args, err);
+	if (rc == 0)
+		rc = uni_target_probe(&g->spec, &g->info, err);
+	if (rc == 0)
+		rc = load_image(g, args, err);
+	if (rc == 0)
+		rc = choose_method(g, args, err);
+	if (rc == 0)
+		rc = attach_once(g, args, err);
+	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &bias)) &&
+		uni_now_ns() < until && !atomic_load(uni_signals_stop()) &&
+		(args->ended == NULL || !args->ended(args->ended_ctx))) {
+		struct timespec ts = uni_ns_timespec(RETRY_NS);
+
+		uni_progress("waiting for the guest to boot");
+		(void)nanosleep(&ts, NULL);
+		*err = (struct uni_err){ 0 };
+		rc = attach_once(g, args, err);
+	}
+	if (args->wait_ns != 0)
+		uni_progress_end();
+	if (rc == 0 && g->t == NULL)
+		rc = uni_err_set(err, UNI_ETIMEDOUT,
+			"%s: its image is at another address each time: is it still booting?",
+			g->spec.text);
+	if (rc != 0) {
+		uni_guest_close(g);
+		if (args->wait_ns != 0 && worth_a_retry(rc, since) && uni_now_ns() >= until)
+			return uni_err_prefix(err, "waited %g s", (double)args->wait_ns / 1e9);
+		return rc;
+	}
+	g->t->ops->info(g->t, &g->info);
+	if (g->info.stopped)
+		uni_note("the VMM, pid %d, stands still by a signal, and its guest with it: "
+			 "kill -CONT %d lets it run",
+			g->info.pid, g->info.pid);
+	if (g->info.why[0] == '\0')
+		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
+	if (g->image != NULL && g->nr_more == 0)
+		rc = uni_image_hints(g->image, g->bias, &g->hints, err);
+	if (rc != 0) {
+		uni_guest_close(g);
+		return rc;
+	}
+	return use_unwinder(g, args, err);
+}
+
+void uni_guest_close(struct uni_guest *g)
+{
+	uni_target_detach(g->t);
+	uni_guest_drop_images(g);
+	uni_sites_destroy(g->sites);
+	uni_image_destroy(g->image);
+	g->sites = NULL;
+	uni_symtab_destroy(g->symtab);
+	g->symtab = NULL;
+	g->t = NULL;
+	g->image = NULL;
+	g->hints = NULL;
+}

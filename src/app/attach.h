@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the words of a command line to an attached, checked guest that can be unwound. */
+#ifndef UNI_APP_ATTACH_H
+#define UNI_APP_ATTACH_H
+
+#include "base/err.h"
+#include "app/options.h"
+#include "mem/as.h"
+#include "obj/image.h"
+#include "obj/sites.h"
+#include "obj/usym.h"
+#include "sampling/locate.h"
+#include "backend/guard.h"
+#include "backend/target.h"
+#include "unwind/unwind.h"
+
+struct uni_attach_args {
+	const char *target; /* spec, pid or name */
+	const char *image;  /* -e: ELF or table of symbols; NULL: from the VMM's command line */
+	const char *table;  /* of symbols, besides the image; NULL: none */
+	const char *qmp;    /* QMP socket, or NULL */
+	bool exits;	    /* VM exits are wanted: only the kernel sees them */
+	bool threads;	    /* all threads are wanted: only a stopped guest's are a whole list */
+	const char *method; /* "bpf", "pause"; "auto" or NULL: the best there is */
+	bool no_pause;	    /* the guest may not be stopped at all */
+	bool once;	    /* registers are read once, now: no kernel can do that for us */
+	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
+	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
+	bool (*ended)(void *ctx); /* the guest is gone, and waiting of no use; NULL: nobody knows */
+	void *ended_ctx;
+	bool rest_ok;	  /* a guest that its VMM has paused will do */
+	bool no_samples;  /* nothing is sampled */
+	bool inside_ok;	  /* what the guest records itself is enough: no registers, no memory */
+	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
+	struct uni_image_search search;
+	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */
+	const char *unwind;		    /* "cfi,fp,scan", or NULL: all of them */
+};
+
+struct uni_finder;
+
+struct uni_guest {
+	struct uni_spec spec;
+	struct uni_target *t;
+	struct uni_target_info info;
+	struct uni_image *image;   /* NULL: none */
+	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
+	struct uni_sites *sites; /* of the image, where its code may be patched; NULL: not asked */
+	uint64_t bias;
+	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
+	size_t nr_more;
+	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
+	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
+	const struct uni_unwind_hints *hints;	       /* NULL: none */
+	struct uni_unwinder unwinder;
+	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
+};
+
+#define UNI_NO_PAUSE_OPTION(v)                                                                   \
+	{                                                                                        \
+		0, "no-pause", UNI_OPT_FLAG, &(v), NULL,                                         \
+			"never stop the guest: xen: reads its stack while it runs (a chain may " \
+			"break, and is marked then), kvm: needs method bpf, gdb: cannot",        \
+			NULL, NULL                                                               \
+	}
+
+#define UNI_UNWIND_OPTION(v)                                                                     \
+	{                                                                                        \
+		0, "unwind", UNI_OPT_STR, &(v), "LIST",                                          \
+			"how callers are found, tried in this order: cfi (call frame "           \
+			"information), fp (frame pointers), scan (guesses, marked so); default " \
+			"cfi,fp,scan",                                                           \
+			NULL, NULL                                                               \
+	}
+
+/* Resolves, loads, attaches, checks the image against guest memory. g may not move afterwards. */
+int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
+
+/* Does the guest run its image? uni_guest_open() has asked this. */
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
+
+/*
+ * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they
+ * cannot be read, or another tool holds them. err may be NULL.
+ */
+int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
+	struct uni_regs *regs_ret, struct uni_err *err);
+
+#endif

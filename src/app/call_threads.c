@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/call_threads.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+static bool thread_is(const struct uni_trace_thread_name *t, const char *text)
+{
+	char number[24];
+
+	(void)snprintf(number, sizeof(number), "%" PRIu64, t->number);
+	return uni_glob_match(text, t->name) || uni_glob_match(text, number);
+}
+
+static int no_thread(const struct uni_trace_input *in, const char *text, struct uni_err *err)
+{
+	char names[400] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < in->nr_threads && len < sizeof(names) - 64; i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.30s-%" PRIu64,
+			i != 0 ? ", " : "", in->thread[i].name, in->thread[i].number);
+	return uni_err_set(err, UNI_ENOENT, "no thread '%s' in this trace; known are: %s", text,
+		len != 0 ? names : "none by name, only by number");
+}
+
+int uni_call_threads_add(struct uni_call_threads *t, const struct uni_trace_input *in,
+	const char *text, struct uni_err *err)
+{
+	size_t before = t->ids.nr;
+	uint64_t id;
+
+	for (size_t i = 0; i < in->nr_threads; i++) {
+		if (thread_is(&in->thread[i], text) && !uni_vec_push(&t->ids, in->thread[i].id))
+			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	if (uni_parse_u64(text, &id) && !uni_vec_push(&t->ids, id))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return t->ids.nr != before ? 0 : no_thread(in, text, err);
+}
+
+void uni_call_threads_set(const struct uni_call_threads *t, struct uni_calls_filter *filter)
+{
+	filter->thread = t->ids.nr != 0 ? t->ids.v : NULL;
+	filter->nr_thread = t->ids.nr;
+}
+
+void uni_call_threads_free(struct uni_call_threads *t)
+{
+	uni_vec_free(&t->ids);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads of a trace that a user names. */
+#ifndef UNI_APP_CALL_THREADS_H
+#define UNI_APP_CALL_THREADS_H
+
+#include "base/vec.h"
+#include "trace/calls.h"
+
+struct uni_call_threads { /* zeroed: none */
+	UNI_VEC(uint64_t) ids;
+};
+
+/*
+ * Adds those whose name or number matches the glob, or of the id that switch records have.
+ * -UNI_ENOENT, and which there are: none has that.
+ */
+int uni_call_threads_add(struct uni_call_threads *t, const struct uni_trace_input *in,
+	const char *text, struct uni_err *err);
+/* Only these; t must outlive the filter's use. */
+void uni_call_threads_set(const struct uni_call_threads *t, struct uni_calls_filter *filter);
+void uni_call_threads_free(struct uni_call_threads *t);
+
+#endif

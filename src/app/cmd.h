@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A sub-command is one file cmd_NAME.c, one const entry and one word in cli/meson.build; one of
+ * `trace` is a file trace_NAME.c and a word in its list.
+ */
+#ifndef UNI_APP_CMD_H
+#define UNI_APP_CMD_H
+
+#include "base/err.h"
+#include "app/options.h"
+
+enum uni_exit {
+	UNI_EXIT_OK = 0,
+	UNI_EXIT_FAILED = 1,
+	UNI_EXIT_USAGE = 2,
+};
+
+struct uni_cmd_ctx {
+	const char **operands;
+	size_t nr_operands;
+	char **rest; /* what stood behind "--", NULL-terminated; NULL if nothing did */
+};
+
+struct uni_cmd {
+	const char *name;
+	const char *operands; /* "TARGET" */
+	const char *summary;  /* one line for the list of commands */
+	const char *details;  /* paragraphs for --help, may be NULL */
+	const char *examples; /* lines for --help and the man page, may be NULL */
+	bool takes_rest;      /* "-- ARGS..." is handed over in ctx->rest */
+	size_t min_operands, max_operands;
+	/* A command of commands has these, ended by NULL, and neither options nor run. */
+	const struct uni_cmd *const *sub;
+	/*
+	 * The option table; it points into a struct of the command's own that defaults() resets, so
+	 * that a command may run more than once in a process.
+	 */
+	const struct uni_opt *(*options)(void);
+	/* Exit status; err is printed by the caller when it is set. */
+	int (*run)(const struct uni_cmd_ctx *ctx, struct uni_err *err);
+};
+
+extern const struct uni_cmd *const uni_cmds[]; /* ends with NULL */
+extern const struct uni_cmd *const uni_trace_cmds[];
+extern const struct uni_cmd *const uni_uk_trace_cmds[];
+
+/* What an error code means for the exit status. */
+int uni_exit_of(int rc);
+
+#endif

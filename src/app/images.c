@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/images.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "app/symbols.h"
+#include "app/term.h"
+#include "sampling/pages.h"
+
+/* What a search works with. */
+struct uni_finder {
+	struct uni_located list[UNI_IMAGES_MAX]; /* the main image first, if there is one */
+	bool found[UNI_IMAGES_MAX];
+	size_t nr, nr_given; /* given: the main image and files, not what folders hold */
+	struct uni_sysroot *root[UNI_IMAGES_MAX];
+	size_t nr_roots;
+	struct uni_regs regs[UNI_VCPU_MAX];
+};
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A file is looked for by its code as well, a folder's only by their build-id. */
+static int add_sysroot(struct uni_finder *f, const char *path,
+	const struct uni_image_search *search, struct uni_err *err)
+{
+	struct uni_located *l = &f->list[f->nr];
+	struct uni_image_search how = *search;
+	int rc;
+
+	how.called = true;
+	if (!is_file(path)) {
+		if (f->nr_roots == UNI_IMAGES_MAX)
+			return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
+		rc = uni_sysroot_open(path, &f->root[f->nr_roots], err);
+		f->nr_roots += rc == 0;
+		return rc;
+	}
+	if (f->nr == UNI_IMAGES_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "--sysroot: too many of them");
+	rc = uni_image_load_from(path, &how, &l->image, err);
+	l->owned = rc == 0;
+	f->nr += rc == 0;
+	return rc;
+}
+
+static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struct uni_err *err)
+{
+	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+	struct uni_pause pause;
+	int rc = uni_guest_hold(g, &pause, mask, f->regs, err);
+
+	(void)uni_pause_end(&pause);
+	return rc;
+}
+
+static int look(struct uni_guest *g, struct uni_finder *f, struct uni_err *err)
+{
+	struct uni_locate_args args = { .gmem = g->t->ops->gmem(g->t),
+		.arch = g->t->arch,
+		.regs = f->regs,
+		.nr_regs = (size_t)g->t->ops->nr_vcpus(g->t),
+		.sysroot = (const struct uni_sysroot *const *)f->root,
+		.nr_sysroots = f->nr_roots };
+	int rc = hold_regs(g, f, args.nr_regs, err);
+
+	return rc != 0 ? rc : uni_locate(&args, f->list, f->found, &f->nr, err);
+}
+
+/* What was found becomes the guest's. */
+static void take(struct uni_guest *g, struct uni_finder *f, bool moved)
+{
+	size_t first = g->image != NULL;
+
+	if (first != 0 && moved)
+		g->bias = f->list[0].bias;
+	for (size_t i = first; i < f->nr; i++) {
+		if (i < f->nr_given && !f->found[i]) {
+			uni_note("%s: not found in the guest's memory",
+				uni_image_path(f->list[i].image));
+			continue;
+		}
+		g->more[g->nr_more++] = f->list[i];
+		f->list[i].owned = false;
+	}
+	/* Without another, the first one found is the main one. */
+	if (g->image == NULL && g->symtab == NULL && g->nr_more != 0) {
+		g->image = g->more[0].image;
+		g->bias = g->more[0].bias;
+		memmove(g->more, g->more + 1, --g->nr_more * sizeof(g->more[0]));
+	}
+}
+
+static int chain_one(
+	struct uni_guest *g, struct uni_image *img, uint64_t bias, size_t *nr, struct uni_err *err)
+{
+	const struct uni_unwind_hints *h;
+	int rc = uni_image_hints(img, bias, &h, err);
+
+	if (rc != 0)
+		return rc;
+	g->chain[*nr] = *h;
+	if (*nr != 0)
+		g->chain[*nr - 1].next = &g->chain[*nr];
+	g->hints = &g->chain[0];
+	++*nr;
+	return 0;
+}
+
+static int chain_hints(struct uni_guest *g, struct uni_err *err)
+{
+	size_t nr = 0;
+	int rc = g->image != NULL ? chain_one(g, g->image, g->bias, &nr, err) : 0;
+
+	for (size_t i = 0; rc == 0 && i < g->nr_more && nr < UNI_IMAGES_MAX; i++)
+		rc = chain_one(g, g->more[i].image, g->more[i].bias, &nr, err);
+	return rc;
+}
+
+static int find(struct uni_guest *g, const struct uni_attach_args *args, struct uni_finder *f,
+	bool moved, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->image != NULL)
+		f->list[f->nr++] = (struct uni_located){ .image = g->image, .bias = g->bias };
+	for (size_t i = 0; rc == 0 && args->sysroot != NULL && i < args->sysroot->items.nr; i++)
+		rc = add_sysroot(f, args->sysroot->items.v[i], &args->search, err);
+	f->nr_given = f->nr;
+	if (rc == 0)
+		rc = look(g, f, err);
+	if (rc == 0 && moved && !f->found[0])
+		rc = uni_err_set(err, UNI_EMISMATCH, "%s: not found anywhere in the guest's memory",
+			uni_image_path(g->image));
+	if (rc != 0)
+		return rc;
+	take(g, f, moved);
+	return chain_hints(g, err);
+}
+
+static void finder_free(struct uni_finder *f)
+{
+	if (f == NULL)
+		return;
+	for (size_t i = 0; i < f->nr_roots; i++)
+		uni_sysroot_close(f->root[i]);
+	for (size_t i = 0; i < f->nr; i++) {
+		if (f->list[i].owned)
+			uni_image_destroy(f->list[i].image);
+	}
+	free(f);
+}
+
+int uni_guest_find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err)
+{
+	struct uni_finder *f = calloc(1, sizeof(*f));
+	int rc = f == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			   : find(g, args, f, moved, err);
+
+	if (rc == 0)
+		g->finder = f;
+	else
+		finder_free(f);
+	return rc;
+}
+
+int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, struct uni_err *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < g->finder->nr; i++) {
+		if (g->finder->list[i].image == image->image)
+			g->finder->list[i].owned = false;
+	}
+	if (g->image == NULL && g->symtab == NULL) {
+		g->image = image->image;
+		g->bias = image->bias;
+	} else if (g->nr_more == UNI_IMAGES_MAX) {
+		uni_image_destroy(image->image);
+		return uni_err_set(
+			err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
+	} else {
+		g->more[g->nr_more++] = *image;
+	}
+	rc = chain_hints(g, err);
+	g->unwinder.hints = g->hints;
+	return rc;
+}
+
+int uni_guest_lookout(struct uni_guest *g,
+	void (*on_image)(void *ctx, const struct uni_located *image), void *ctx,
+	struct uni_lookout **ret, struct uni_err *err)
+{
+	struct uni_located list[UNI_IMAGES_MAX];
+	struct uni_finder *f = g->finder;
+	unsigned caps = g->t->ops->caps(g->t);
+	struct uni_lookout_cfg cfg = { .gmem = g->t->ops->gmem(g->t),
+		.arch = g->t->arch,
+		.list = list,
+		.on_image = on_image,
+		.ctx = ctx };
+
+	*ret = NULL;
+	if (f == NULL || (caps & (UNI_CAP_DEAD | UNI_CAP_STILL | UNI_CAP_INSIDE)) != 0)
+		return 0;
+	cfg.sysroot = (const struct uni_sysroot *const *)f->root;
+	cfg.nr_sysroots = f->nr_roots;
+	if (g->image != NULL)
+		list[cfg.nr++] =
+			(struct uni_located){ .image = g->image, .bias = g->bias, .placed = true };
+	for (size_t i = 0; i < g->nr_more && cfg.nr < UNI_IMAGES_MAX; i++) {
+		list[cfg.nr] = g->more[i];
+		list[cfg.nr++].placed = true;
+	}
+	for (size_t i = 0; i < f->nr && cfg.nr < UNI_IMAGES_MAX; i++) {
+		if (f->list[i].owned)
+			list[cfg.nr++] = f->list[i];
+	}
+	return uni_lookout_create(&cfg, ret, err);
+}
+
+struct placing {
+	struct uni_guest *g;
+	struct uni_image_search search;
+	bool placed; /* the main image */
+};
+
+/* Where the image's first byte was linked to lie. */
+static uint64_t first_byte(const struct uni_image *img)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < uni_image_nr_segments(img); i++)
+		first = uni_min(first, uni_image_segment(img, i)->vaddr);
+	return first & ~(uint64_t)(UNI_PAGE_BYTES - 1);
+}
+
+static bool same_build(const struct uni_image *a, const struct uni_image *b)
+{
+	const uint8_t *x, *y;
+	size_t len = uni_image_build_id(a, &x);
+
+	if (len != 0 || uni_image_build_id(b, &y) != 0)
+		return uni_image_build_id(b, &y) == len && memcmp(x, y, len) == 0;
+	return strcmp(uni_image_path(a), uni_image_path(b)) == 0;
+}
+
+/* A file that is no ELF, or of another machine, has no place here. */
+static void place_file(void *ctx, const char *path, uni_gva gva)
+{
+	struct placing *p = ctx;
+	struct uni_guest *g = p->g;
+	struct uni_image *img;
+	struct uni_err err = { 0 };
+
+	if (uni_image_load_from(path, &p->search, &img, &err) != 0)
+		return;
+	if (g->image != NULL && !p->placed && same_build(g->image, img)) {
+		g->bias = gva.v - first_byte(g->image);
+		p->placed = true;
+	} else if (uni_image_arch(img) == g->t->arch && g->nr_more < UNI_IMAGES_MAX - 1) {
+		g->more[g->nr_more++] = (struct uni_located){
+			.image = img, .bias = gva.v - first_byte(img), .owned = true
+		};
+		return;
+	}
+	uni_image_destroy(img);
+}
+
+int uni_guest_place_files(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
+{
+	struct placing p = { .g = g, .search = args->search };
+	int rc;
+
+	p.search.called = true;
+	rc = g->t->ops->files(g->t, place_file, &p);
+	if (rc != 0)
+		return uni_err_set(
+			err, (enum uni_errcode) - rc, "%s: %s", g->spec.text, uni_strerror(rc));
+	/* What a tender loaded is no file of its own in there: it is where it was linked for. */
+	if (g->image != NULL && !p.placed)
+		rc = uni_guest_check_image(g, err);
+	return rc != 0 ? rc : chain_hints(g, err);
+}
+
+void uni_guest_drop_images(struct uni_guest *g)
+{
+	for (size_t i = 0; i < g->nr_more; i++)
+		uni_image_destroy(g->more[i].image);
+	g->nr_more = 0;
+	g->hints = NULL;
+	finder_free(g->finder);
+	g->finder = NULL;
+}
+
+static int add_symbols(struct uni_guest_symbols *s, const struct uni_image *img,
+	const struct uni_image_search *search, bool places, struct uni_err *err)
+{
+	int rc = uni_symtab_of_image(img, &s->own[s->nr], err);
+
+	if (rc != 0)
+		return rc;
+	if (places)
+		uni_symbols_add_debug(img, search, s->own[s->nr]);
+	s->nr++;
+	return 0;
+}
+
+int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_search *search,
+	bool places, struct uni_guest_symbols *ret, struct uni_err *err)
+{
+	struct uni_symtab_part part[UNI_IMAGES_MAX];
+	size_t nr = 0;
+	int rc = 0;
+
+	memset(ret, 0, sizeof(*ret));
+	if (g->symtab != NULL) {
+		part[nr++] = (struct uni_symtab_part){ .symtab = g->symtab };
+	} else if (g->image != NULL) {
+		rc = add_symbols(ret, g->image, search, places, err);
+		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[0] };
+	}
+	for (size_t i = 0; rc == 0 && i < g->nr_more && nr < UNI_IMAGES_MAX; i++) {
+		rc = add_symbols(ret, g->more[i].image, search, places, err);
+		part[nr++] = (struct uni_symtab_part){ .symtab = ret->own[ret->nr - 1],
+			.delta = g->bias - g->more[i].bias };
+	}
+	if (rc == 0 && nr > 1) {
+		rc = uni_symtab_join(part, nr, &ret->own[ret->nr], err);
+		ret->nr += rc == 0;
+		ret->symtab = ret->own[ret->nr - 1];
+	} else if (rc == 0 && nr == 1) {
+		ret->symtab = part[0].symtab;
+	}
+	if (rc != 0)
+		uni_guest_symbols_free(ret);
+	return rc;
+}
+
+void uni_guest_symbols_free(struct uni_guest_symbols *s)
+{
+	while (s->nr != 0) /* a join goes before its parts */
+		uni_symtab_destroy(s->own[--s->nr]);
+	s->symtab = NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A guest's images beyond the one it booted, and that one where it has moved. */
+#ifndef UNI_APP_IMAGES_H
+#define UNI_APP_IMAGES_H
+
+#include "app/attach.h"
+#include "sampling/lookout.h"
+
+#define UNI_SYSROOT_OPTION(list)                                                             \
+	{                                                                                    \
+		0, "sysroot", UNI_OPT_LIST, &(list), "PATH",                                 \
+			"an ELF file that the guest loads by itself, or a folder of them: "  \
+			"those in its memory are named as well; may be given several times", \
+			"FILE", NULL                                                         \
+	}
+
+/*
+ * Looks through the attached guest's memory: for g->image, if `moved` (g->bias is set then, or
+ * -UNI_EMISMATCH), and for what lies below args->sysroot. Then all have hints (g->hints).
+ */
+int uni_guest_find_images(
+	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err);
+/* The same where the target itself knows which files are mapped, and where (ops->files). */
+int uni_guest_place_files(
+	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err);
+/* Drops them, for another try. */
+void uni_guest_drop_images(struct uni_guest *g);
+
+/*
+ * What g loads later, from where uni_guest_find_images() looked; the caller's to destroy, before g
+ * is closed. NULL where nothing can come: no --sysroot, or a guest that does not go on.
+ */
+int uni_guest_lookout(struct uni_guest *g,
+	void (*on_image)(void *ctx, const struct uni_located *image), void *ctx,
+	struct uni_lookout **ret, struct uni_err *err);
+/* For on_image: it becomes g's, and is unwound from then on. */
+int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, struct uni_err *err);
+
+/* The symbols of all of g's images as one source, with what it needs. */
+struct uni_guest_symbols {
+	const struct uni_symtab *symtab; /* NULL: none */
+	struct uni_symtab *own[UNI_IMAGES_MAX + 1];
+	size_t nr;
+};
+
+/* places: with lines and inlined functions, where there are any. */
+int uni_guest_symbols_load(const struct uni_guest *g, const struct uni_image_search *search,
+	bool places, struct uni_guest_symbols *ret, struct uni_err *err);
+void uni_guest_symbols_free(struct uni_guest_symbols *s);
+
+#endif

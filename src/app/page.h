@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `report --html`: whatever FILE is, as one page. */
+#ifndef UNI_APP_PAGE_H
+#define UNI_APP_PAGE_H
+
+#include "base/strbuf.h"
+#include "app/source.h"
+#include "page/page.h"
+
+struct uni_page_args {
+	const char *output; /* "-": standard output */
+	const char *before; /* a file to compare with, without times; or NULL */
+	const char *beside; /* a trace whose threads and promises go beside the others; or NULL */
+};
+
+/* What FILE lacks is said on stderr. */
+int uni_page_report(
+	struct uni_source_args *args, const struct uni_page_args *page, struct uni_err *err);
+/*
+ * The same as data for a page that is served; FILE may be open already (args->in). *store_ret: the
+ * calls, if there are more than whole->calls, else NULL; the caller's.
+ */
+struct uni_page_store;
+int uni_page_build(struct uni_source_args *args, const char *title,
+	const struct uni_page_whole *whole, struct uni_strbuf *ret,
+	struct uni_page_store **store_ret, struct uni_err *err);
+
+#endif

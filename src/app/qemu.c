@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/qemu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "app/term.h"
+
+/* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
+#define CPU_KVM	 "host,-arch-capabilities"
+#define START_NS (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
+#define STOP_NS	 (3 * UNI_NSEC_PER_SEC)
+#define KILL_NS	 (10 * UNI_NSEC_PER_SEC)
+
+static void nap(uint64_t ns)
+{
+	struct timespec ts = uni_ns_timespec(ns);
+
+	(void)nanosleep(&ts, NULL);
+}
+
+/* How an image of each architecture is booted; the first one where it cannot be told. */
+static const struct uni_qemu_kind {
+	uint16_t elf_machine;
+	const char *program, *package, *machine;
+	bool debug_exit; /* a guest may end QEMU by isa-debug-exit */
+	bool foreign;	 /* to the hosts whose KVM we know */
+} kinds[] = {
+	{ 62, "qemu-system-x86_64", "qemu-system-x86", "q35", true, false },
+	{ 183, "qemu-system-aarch64", "qemu-system-arm", "virt", false, true },
+};
+
+static const struct uni_qemu_kind *kind_of(const char *image)
+{
+	_cleanup_close_ int fd = open(image, O_RDONLY | O_CLOEXEC);
+	uint8_t head[20];
+
+	/* e_machine of a little-endian file; QEMU says what is wrong with others. */
+	if (fd < 0 || read(fd, head, sizeof(head)) != (ssize_t)sizeof(head) ||
+		memcmp(head, "\177ELF", 4) != 0 || head[5] != 1)
+		return &kinds[0];
+	for (size_t i = 1; i < uni_array_len(kinds); i++) {
+		if (kinds[i].elf_machine == (head[18] | head[19] << 8))
+			return &kinds[i];
+	}
+	return &kinds[0];
+}
+
+static const char *program_of(const struct uni_qemu_args *args, const struct uni_qemu *q)
+{
+	return args->program != NULL ? args->program : q->kind->program;
+}
+
+static void choose_accel(const char *want, struct uni_qemu *q)
+{
+	if (strcmp(want, "auto") != 0) {
+		q->accel = want;
+		q->accel_why = "as asked";
+	} else if (q->kind->foreign) {
+		q->accel = "tcg";
+		q->accel_why = "the image is not for this host";
+	} else if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		q->accel = "kvm";
+		q->accel_why = "/dev/kvm can be used";
+	} else {
+		q->accel = "tcg";
+		q->accel_why =
+			errno == ENOENT ? "there is no /dev/kvm" : "/dev/kvm may not be opened";
+	}
+}
+
+/* In the child: only async-signal-safe calls until exec. */
+static void exec_qemu(char **argv, int out, pid_t parent)
+{
+	int in = open("/dev/null", O_RDONLY);
+
+	/* Ends with us even if we are killed; checked against a parent that is already gone. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || in < 0)
+		_exit(126);
+	/* Ctrl-C is for us: the guest has to live until the recording is written. */
+	(void)setpgid(0, 0);
+	(void)dup2(in, STDIN_FILENO);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)dup2(out, STDERR_FILENO);
+	(void)execvp(argv[0], argv);
+	_exit(127);
+}
+
+struct argv {
+	UNI_VEC(char *) v;
+	bool failed;
+};
+
+static void arg(struct argv *a, const char *s)
+{
+	char *copy = strdup(s);
+
+	if (copy == NULL || !uni_vec_push(&a->v, copy)) {
+		free(copy);
+		a->failed = true;
+	}
+}
+
+static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
+{
+	char text[256];
+
+	arg(a, program_of(args, q));
+	arg(a, "-M");
+	arg(a, args->machine != NULL ? args->machine : q->kind->machine);
+	arg(a, "-accel");
+	arg(a, q->accel);
+	arg(a, "-cpu");
+	arg(a, args->cpu != NULL ? args->cpu : strcmp(q->accel, "kvm") == 0 ? CPU_KVM : "max");
+	arg(a, "-m");
+	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
+	arg(a, text);
+	arg(a, "-smp");
+	(void)snprintf(text, sizeof(text), "%" PRIu64, args->vcpus);
+	arg(a, text);
+	for (const char *const *p = (const char *const[]){ "-display", "none", "-nodefaults",
+		     "-no-reboot", "-serial", "stdio", NULL };
+		*p != NULL; p++)
+		arg(a, *p);
+	if (q->kind->debug_exit) {
+		arg(a, "-device");
+		arg(a, "isa-debug-exit,iobase=0xf4,iosize=4");
+	}
+	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
+	arg(a, "-gdb");
+	arg(a, text);
+	arg(a, "-kernel");
+	arg(a, args->image);
+	if (args->append != NULL) {
+		arg(a, "-append");
+		arg(a, args->append);
+	}
+	for (char **p = args->extra; p != NULL && *p != NULL; p++)
+		arg(a, *p);
+	if (!uni_vec_push(&a->v, NULL))
+		a->failed = true;
+}
+
+static void free_argv(struct argv *a)
+{
+	uni_vec_foreach (p, &a->v)
+		free(*p);
+	uni_vec_free(&a->v);
+}
+
+int uni_qemu_ended(struct uni_qemu *q, int *status_ret)
+{
+	int status = 0;
+	pid_t r;
+
+	if (q->pid <= 0)
+		return 1;
+	r = waitpid(q->pid, &status, WNOHANG);
+	/* A thread that is traced by us reports its stops, too. ECHILD: collected as such a thread.
+	 */
+	if (r == 0 || (r < 0 && errno != ECHILD) || (r > 0 && WIFSTOPPED(status)))
+		return 0;
+	*status_ret = r > 0 ? status : 0;
+	q->pid = 0;
+	return 1;
+}
+
+/* The kernel's PF_EXITING (proc(5), stat: field 9, flags): set before a task's files are closed. */
+#define EXITING 0x4u
+#define FLAGS	9
+
+static bool is_exiting(pid_t pid)
+{
+	char path[32], stat[512];
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (uni_read_small(path, stat, sizeof(stat)) < 0)
+		return true;
+	at = strrchr(stat, ')'); /* the name may hold anything, also blanks and ')' */
+	for (unsigned field = 2; at != NULL && field < FLAGS; field++)
+		at = strchr(at + 1, ' ');
+	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
+}
+
+bool uni_qemu_ending(struct uni_qemu *q)
+{
+	uint64_t until = uni_now_ns() + STOP_NS;
+	int status;
+
+	while (!uni_qemu_ended(q, &status)) {
+		if (!is_exiting(q->pid) || uni_now_ns() > until)
+			return false;
+		nap(10 * UNI_NSEC_PER_MSEC);
+	}
+	return true;
+}
+
+/* The last line that QEMU wrote, which says why it ended; "nothing" if there is none. */
+static void last_words(const char *console, char *out, size_t cap)
+{
+	int fd = open(console, O_RDONLY | O_CLOEXEC);
+	char buf[512];
+	ssize_t len = 0;
+	char *line;
+
+	(void)snprintf(out, cap, "nothing");
+	if (fd < 0)
+		return;
+	if (lseek(fd, -(off_t)(sizeof(buf) - 1), SEEK_END) < 0)
+		(void)lseek(fd, 0, SEEK_SET);
+	len = read(fd, buf, sizeof(buf) - 1);
+	(void)close(fd);
+	while (len > 0 && (buf[len - 1] == '\n' || buf[len - 1] == '\r'))
+		len--;
+	if (len <= 0)
+		return;
+	buf[len] = '\0';
+	line = strrchr(buf, '\n');
+	(void)uni_text_clean(
+		out, cap, line != NULL ? line + 1 : buf, strlen(line != NULL ? line + 1 : buf));
+}
+
+static int ended_early(
+	const struct uni_qemu_args *args, const struct uni_qemu *q, int status, struct uni_err *err)
+{
+	char words[256];
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return uni_err_set(err, UNI_ENOENT,
+			"cannot run %s: install it (Debian: %s) or name it with --qemu",
+			program_of(args, q), q->kind->package);
+	last_words(args->console, words, sizeof(words));
+	return uni_err_set(err, UNI_EIO,
+		"QEMU ended before %s booted (status %d); its last words: %s (all are in %s)",
+		args->image, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+		words, args->console);
+}
+
+/* The socket appears once QEMU has set up the machine. */
+static int wait_for_socket(
+	struct uni_qemu *q, const struct uni_qemu_args *args, struct uni_err *err)
+{
+	uint64_t until = uni_now_ns() + START_NS;
+	char path[96];
+	struct stat st;
+	int status = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
+	while (stat(path, &st) != 0) {
+		if (uni_qemu_ended(q, &status))
+			return ended_early(args, q, status, err);
+		if (uni_now_ns() > until)
+			return uni_err_set(err, UNI_ETIMEDOUT,
+				"QEMU did not start within a minute; see %s", args->console);
+		nap(10 * UNI_NSEC_PER_MSEC);
+	}
+	return 0;
+}
+
+/* What can be known to fail before a VM is made. */
+static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
+{
+	if (access(args->image, R_OK) != 0)
+		return uni_err_set(
+			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
+	*console_ret = open(args->console, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (*console_ret < 0)
+		return uni_err_set(err, errno == EACCES || errno == EROFS ? UNI_EPERM : UNI_EIO,
+			"cannot write %s, where the guest's console goes: %s (--console FILE "
+			"names another)",
+			args->console, strerror(errno));
+	return 0;
+}
+
+int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct uni_err *err)
+{
+	_cleanup_close_ int console = -1;
+	struct argv a = { 0 };
+	pid_t parent = getpid();
+	int rc;
+
+	memset(q, 0, sizeof(*q));
+	rc = open_files(args, &console, err);
+	if (rc != 0)
+		return rc;
+	q->kind = kind_of(args->image);
+	choose_accel(args->accel, q);
+	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
+	if (mkdtemp(q->dir) == NULL) {
+		rc = uni_err_set(err, UNI_EIO, "cannot make a folder in /tmp: %s", strerror(errno));
+		q->dir[0] = '\0';
+		return rc;
+	}
+	build_argv(&a, args, q);
+	if (!a.failed)
+		q->pid = fork();
+	if (!a.failed && q->pid == 0)
+		exec_qemu(a.v.v, console, parent);
+	if (a.failed || q->pid < 0)
+		rc = uni_err_set(err, UNI_ENOMEM, "cannot start QEMU: %s", strerror(errno));
+	free_argv(&a);
+	if (rc == 0)
+		rc = wait_for_socket(q, args, err);
+	if (rc != 0) {
+		uni_qemu_stop(q);
+		return rc;
+	}
+	if (strcmp(q->accel, "kvm") == 0)
+		(void)snprintf(q->target, sizeof(q->target), "kvm:pid=%d", (int)q->pid);
+	else
+		(void)snprintf(q->target, sizeof(q->target), "gdb:unix=%s/gdb.sock", q->dir);
+	return 0;
+}
+
+/* Ended threads that we traced, should any be left: uncollected they keep QEMU a zombie. */
+static void collect_threads(struct uni_qemu *q)
+{
+	int status;
+	pid_t r;
+
+	while ((r = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (r == q->pid && !WIFSTOPPED(status))
+			q->pid = 0;
+	}
+}
+
+static void end_process(struct uni_qemu *q)
+{
+	uint64_t begin = uni_now_ns(), took = 0;
+	int status;
+
+	(void)kill(q->pid, SIGTERM);
+	while (!uni_qemu_ended(q, &status) && took < STOP_NS + KILL_NS) {
+		if (took > STOP_NS) {
+			(void)kill(q->pid, SIGKILL);
+			collect_threads(q);
+		}
+		nap(10 * UNI_NSEC_PER_MSEC);
+		took = uni_now_ns() - begin;
+	}
+	if (q->pid > 0)
+		uni_note("QEMU, pid %d, was killed and does not end: not waiting for it",
+			(int)q->pid);
+	q->pid = 0;
+}
+
+void uni_qemu_stop(struct uni_qemu *q)
+{
+	char path[96];
+
+	if (q->pid > 0)
+		end_process(q);
+	if (q->dir[0] != '\0') {
+		(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
+		(void)unlink(path);
+		(void)rmdir(q->dir);
+		q->dir[0] = '\0';
+	}
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/quality.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+double uni_quality_share(uint64_t part, uint64_t whole)
+{
+	return whole != 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+double uni_quality_seconds(const struct uni_record_stats *st)
+{
+	return st->end_ns > st->begin_ns ? (double)(st->end_ns - st->begin_ns) / 1e9 : 0;
+}
+
+double uni_quality_host_us(const struct uni_record_stats *st)
+{
+	return st->host_runs != 0 ? (double)st->host_ns / 1e3 / (double)st->host_runs : -1;
+}
+
+bool uni_quality_inside(const struct uni_record_meta *m)
+{
+	return strcmp(m->method, "guest") == 0;
+}
+
+bool uni_quality_streamed(const struct uni_record_meta *m)
+{
+	return strcmp(m->method, "bpf") == 0 || strcmp(m->method, "perf") == 0 ||
+	       uni_quality_inside(m);
+}
+
+bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st)
+{
+	return st->pause.nr == 0 && st->samples != 0 &&
+	       (uni_quality_streamed(m) || strcmp(m->method, "read") == 0);
+}
+
+bool uni_quality_exits_only(const struct uni_record_meta *m)
+{
+	return m->frequency == 0 && m->exits_every != 0;
+}
+
+void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *t)
+{
+	double all = (double)t->guest_ns + (double)t->kvm_ns + (double)t->vmm_ns +
+		     (double)t->idle_ns + (double)t->stolen_ns;
+	double percent = all > 0 ? 100.0 / all : 0;
+	char kvm[40] = "";
+
+	if (t->split)
+		(void)snprintf(kvm, sizeof(kvm), "KVM %.1f %%, ", percent * (double)t->kvm_ns);
+	(void)snprintf(ret, UNI_QUALITY_TEXT,
+		"%s %.1f %%, %sVMM %.1f %%, idle %.1f %%, stolen %.1f %%",
+		t->split ? "guest" : "guest and KVM",
+		percent * ((double)t->guest_ns + (t->split ? 0.0 : (double)t->kvm_ns)), kvm,
+		percent * (double)t->vmm_ns, percent * (double)t->idle_ns,
+		percent * (double)t->stolen_ns);
+}
+
+struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st)
+{
+	struct uni_vcpu_times sum = { .split = st->nr_times != 0 };
+
+	for (uint32_t v = 0; v < st->nr_times; v++) {
+		const struct uni_vcpu_times *t = &st->times[v];
+
+		sum.guest_ns += t->guest_ns;
+		sum.kvm_ns += t->kvm_ns;
+		sum.vmm_ns += t->vmm_ns;
+		sum.idle_ns += t->idle_ns;
+		sum.stolen_ns += t->stolen_ns;
+		sum.exits += t->exits;
+		sum.split = sum.split && t->split;
+	}
+	return sum;
+}
+
+void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m)
+{
+	static const struct {
+		const char *method, *text;
+	} known[] = {
+		{ "bpf", "samples made by the host's kernel (bpf)" },
+		{ "perf", "samples made by the host's kernel (perf)" },
+		{ "guest", "samples made by the guest itself (guest)" },
+		{ "pause", "the guest is stopped for each sample (pause)" },
+		{ "read", "registers and memory are read while the guest runs (read)" },
+		{ "replay", "saved snapshots are read (replay)" },
+	};
+	const char *text = m->method;
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (strcmp(known[i].method, m->method) == 0)
+			text = known[i].text;
+	}
+	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", text, m->counts ? ", counts" : "",
+		m->why[0] != '\0' ? "; " : "", m->why);
+}
+
+static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	const struct uni_pause_stats *p = &g->stats->pause;
+	double wall = uni_quality_seconds(g->stats);
+
+	if (p->nr == 0) {
+		uni_sink_printf(out, "pauses     none%s\n",
+			uni_quality_never_stopped(g->meta, g->stats)
+				? ": the guest was never stopped"
+				: "");
+		return;
+	}
+	uni_sink_printf(out,
+		"pauses     p50 %.1f us, p99 %.1f us, max %.1f us, sum %.1f ms = %.2f %% of the "
+		"time%s\n",
+		(double)p->p50_ns / 1e3, (double)p->p99_ns / 1e3, (double)p->max_ns / 1e3,
+		(double)p->sum_ns / 1e6, wall > 0 ? (double)p->sum_ns / 1e7 / wall : 0,
+		uni_quality_streamed(g->meta) ? ": only to copy what --watch asked for" : "");
+}
+
+/* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
+static void put_states(struct uni_sink *out, const struct uni_record_stats *st)
+{
+	static const struct {
+		uint8_t state;
+		const char *word, *meaning;
+	} rows[] = {
+		{ UNI_VCPU_HALTED, "halted", "the vCPU waited for an interrupt" },
+		{ UNI_VCPU_KVM, "kvm", "the host's KVM worked for the guest" },
+		{ UNI_VCPU_VMM, "vmm", "the vCPU's thread ran in the VMM" },
+		{ UNI_VCPU_STOLEN, "stolen", "the host ran something else" },
+		{ UNI_OFF_CPU_READY, "ready", "a thread could have run, and was on no vCPU" },
+		{ UNI_OFF_CPU_BLOCKED, "blocked", "a thread waited to be woken" },
+		{ UNI_OFF_CPU_SLEEPING, "sleeping", "a thread waited for a time to come" },
+	};
+
+	for (size_t i = 0; i < uni_array_len(rows); i++) {
+		uint64_t n = st->state[rows[i].state];
+
+		if (n != 0)
+			uni_sink_printf(out, "%-10s %" PRIu64 " samples, %.2f %%: %s\n",
+				rows[i].word, n, uni_quality_share(n, st->weight), rows[i].meaning);
+	}
+}
+
+static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
+{
+	uint64_t all = 0;
+	const char *sep = "";
+
+	for (unsigned i = 0; i < UNI_STOP_NR; i++)
+		all += st->stop[i];
+	uni_sink_printf(out, "chains     %.2f %% end at their root",
+		uni_quality_share(st->stop[UNI_STOP_ROOT], all));
+	for (unsigned i = 1; i < UNI_STOP_NR; i++) {
+		if (st->stop[i] == 0)
+			continue;
+		uni_sink_printf(out, "%s%" PRIu64 " %s",
+			sep[0] != '\0' ? sep : "; cut short: ", st->stop[i], uni_stop_name(i));
+		sep = ", ";
+	}
+	if (st->guessed != 0)
+		uni_sink_printf(out,
+			"\nguesses    %.2f %% of the chains have frames that a scan "
+			"of the stack found, and that may be wrong: marked ?",
+			uni_quality_share(st->guessed, all));
+	uni_sink_putc(out, '\n');
+}
+
+/* A recorder that was killed left its samples, but could not say what it had missed. */
+static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
+{
+	const struct uni_record_stats *st = g->stats;
+
+	uni_sink_printf(out, "samples    %" PRIu64 " in %.1f s from %" PRIu32 " vCPU%s at %g Hz; ",
+		st->weight, uni_quality_seconds(st), g->meta->nr_vcpus,
+		g->meta->nr_vcpus == 1 ? "" : "s", g->meta->frequency);
+	if (uni_quality_inside(g->meta) && st->weight > st->samples)
+		uni_sink_printf(
+			out, "%" PRIu64 " taken, which stand for late ticks, too; ", st->samples);
+	if (st->silent != 0)
+		uni_sink_printf(out, "%" PRIu32 " of the vCPUs had no timer ticks, so no samples; ",
+			st->silent);
+	if (!closed)
+		uni_sink_printf(out,
+			"%" PRIu64 " lost; not closed: late and skipped ones are not known\n",
+			st->lost);
+	else if (uni_quality_streamed(g->meta))
+		uni_sink_printf(out, "%" PRIu64 " without registers, %" PRIu64 " lost\n",
+			st->failed, st->lost);
+	else
+		uni_sink_printf(out,
+			"%" PRIu64 " late, %" PRIu64 " skipped (%" PRIu64
+			" to spare the guest), %" PRIu64 " without registers, %" PRIu64 " lost\n",
+			st->late, st->skipped, st->throttled, st->failed, st->lost);
+}
+
+static void put_exits(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	if (g->meta->exits_every == 0)
+		return;
+	uni_sink_printf(out, "exits      %" PRIu64, g->stats->exits);
+	if (g->meta->exits_every > 1)
+		uni_sink_printf(out, " (one in %" PRIu32 " looked at)", g->meta->exits_every);
+	uni_sink_printf(out, ", %" PRIu64 " lost: see --exits\n", g->stats->exits_lost);
+}
+
+static void put_cost(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	const struct uni_record_stats *st = g->stats;
+	bool inside = uni_quality_inside(g->meta);
+	double wall = uni_quality_seconds(st), host_us = uni_quality_host_us(st);
+	double percent = wall > 0 ? (double)st->own_cpu_ns / 1e7 / wall : 0;
+
+	if (host_us >= 0)
+		uni_sink_printf(out, "%s  %.2f us per sample in the %s, %.2f %% of one CPU\n",
+			inside ? "guest cost" : "host cost ", host_us, inside ? "guest" : "kernel",
+			wall > 0 ? (double)st->host_ns / 1e7 / wall : 0);
+	if (inside && wall > 0)
+		uni_sink_printf(out,
+			"serving    %.2f %% of one CPU of the guest, to hand them over by its "
+			"port\n",
+			(double)st->serve_ns / 1e7 / wall);
+	uni_sink_printf(out, "own cost   %.1f %% of one CPU", percent);
+	if (st->unwind_ns != 0 && st->samples != 0)
+		uni_sink_printf(out, ", %.1f us per sample to unwind",
+			(double)st->unwind_ns / 1e3 / (double)st->samples);
+	uni_sink_putc(out, '\n');
+}
+
+static void put_times(struct uni_sink *out, const struct uni_record_stats *st)
+{
+	char where[UNI_QUALITY_TEXT];
+
+	for (uint32_t v = 0; v < st->nr_times; v++) {
+		uni_quality_where(where, &st->times[v]);
+		uni_sink_printf(out, "vcpu %-5" PRIu32 " %s", v, where);
+		if (st->times[v].exits != 0)
+			uni_sink_printf(out, ", %" PRIu64 " exits", st->times[v].exits);
+		uni_sink_putc(out, '\n');
+	}
+}
+
+/* By what a guest runs, besides its VMM. */
+static const char *accel_text(const struct uni_target_info *info)
+{
+	if (info->accel[0] == '\0')
+		return "";
+	if (strcmp(info->vmm, "xen") == 0)
+		return strcmp(info->accel, "pv") == 0	 ? " PV"
+		       : strcmp(info->accel, "pvh") == 0 ? " PVH"
+							 : " HVM";
+	return info->accel[0] == 'k' ? " with KVM" : " without KVM";
+}
+
+static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
+{
+	char method[UNI_QUALITY_METHOD];
+
+	uni_sink_printf(out, "target     %s%s%s%s\n", m->target, m->info.vmm[0] != '\0' ? ", " : "",
+		m->info.vmm, accel_text(&m->info));
+	if (m->info.note[0] != '\0')
+		uni_sink_printf(out, "reached by %s\n", m->info.note);
+	uni_quality_method(method, m);
+	if (method[0] != '\0')
+		uni_sink_printf(out, "method     %s\n", method);
+	if (m->image_path[0] != '\0')
+		uni_sink_printf(out, "image      %s (%.12s)\n", m->image_path, m->image_id);
+}
+
+static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
+{
+	put_origin(out, g->meta);
+	if (g->meta->failed[0] != '\0') {
+		uni_sink_printf(out, "samples    none: %s\n\n", g->meta->failed);
+		return;
+	}
+	if (g->meta->aggregate) {
+		uni_sink_printf(
+			out, "aggregate  %" PRIu64 " stacks, without times\n\n", g->stats->samples);
+		return;
+	}
+	if (!uni_quality_exits_only(g->meta)) {
+		put_samples(out, g, closed);
+		put_stops(out, g->stats);
+	}
+	put_exits(out, g);
+	if (!uni_quality_exits_only(g->meta))
+		put_states(out, g->stats);
+	put_pauses(out, g);
+	if (closed)
+		put_cost(out, g);
+	put_times(out, g->stats);
+	uni_sink_putc(out, '\n');
+}
+
+void uni_quality_print(const struct uni_recording *rec, int64_t guest, struct uni_sink *out)
+{
+	bool closed = uni_recording_was_closed(rec), many = uni_recording_nr_guests(rec) > 1;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		struct uni_recorded_guest g = uni_recording_guest(rec, i);
+		char name[UNI_GUEST_NAME_MAX];
+
+		if (guest >= 0 && guest != i)
+			continue;
+		uni_recording_guest_name(rec, i, name);
+		if (many)
+			uni_sink_printf(out, "guest %-4" PRIu32 " %s\n", i, name);
+		put_guest(out, &g, closed);
+	}
+}

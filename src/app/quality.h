@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a guest was sampled, how well, and what it cost: for the summary of record and for report. */
+#ifndef UNI_APP_QUALITY_H
+#define UNI_APP_QUALITY_H
+
+#include "base/sink.h"
+#include "recording/recording.h"
+
+#define UNI_QUALITY_TEXT   256
+#define UNI_QUALITY_METHOD 640
+
+/* "guest and KVM 97.1 %, VMM 1.0 %, idle 0.5 %, stolen 1.4 %". */
+void uni_quality_where(char ret[UNI_QUALITY_TEXT], const struct uni_vcpu_times *t);
+/* All vCPUs' times together. */
+struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
+/* "samples made by the host's kernel (bpf)", or by a lesser method and why; "" unknown. */
+void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
+/* By the host's kernel, which takes samples when their time has come, or not at all. */
+bool uni_quality_streamed(const struct uni_record_meta *m);
+/* Made by the guest: what is the host's cost otherwise, is the guest's. */
+bool uni_quality_inside(const struct uni_record_meta *m);
+/* Was the guest not stopped for any sample? */
+bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
+/* No samples were asked for (record --exits -F 0). */
+bool uni_quality_exits_only(const struct uni_record_meta *m);
+/* Host CPU time for a sample, us; negative: not counted. */
+double uni_quality_host_us(const struct uni_record_stats *st);
+double uni_quality_share(uint64_t part, uint64_t whole); /* in %, 0 of nothing */
+double uni_quality_seconds(const struct uni_record_stats *st);
+
+/* The head of a report: one block for each guest that is shown (guest -1: all). */
+void uni_quality_print(const struct uni_recording *rec, int64_t guest, struct uni_sink *out);
+
+#endif

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/record.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "app/self.h"
+#include "app/signals.h"
+#include "app/summary.h"
+#include "app/term.h"
+#include "app/threads.h"
+#include "app/watches.h"
+#include "config.h"
+#include "sampling/sampler.h"
+#include "recording/folder.h"
+#include "backend/replay/writer.h"
+
+#define PROGRESS_NS (150 * UNI_NSEC_PER_MSEC)
+
+/* One guest of the run; its callbacks get this, each from the thread that samples it. */
+struct part {
+	struct run *run;
+	struct uni_guest *g;
+	uint32_t number;	       /* in the session */
+	char name[UNI_GUEST_NAME_MAX]; /* "" when it is the only one */
+	struct uni_watches watches;
+	struct uni_model *model;     /* of its threads; NULL: none */
+	struct uni_lookout *lookout; /* for what it loads later; NULL: nothing */
+	struct uni_record_meta meta;
+	atomic_uint_least64_t samples, missed;
+};
+
+struct run {
+	const struct uni_record_args *args;
+	struct uni_recorder *rec;
+	pthread_rwlock_t gate; /* read: a guest is held; written: the process may be stopped */
+	atomic_uint_least64_t next_progress_ns;
+	size_t nr;
+	struct uni_sampler_job *job; /* nr, as the parts */
+	struct part *part;
+};
+
+static void on_sample(void *ctx, const struct uni_sample *s)
+{
+	struct part *part = ctx;
+
+	uni_signals_suspend(&part->run->gate);
+	uni_recorder_sample(part->run->rec, s);
+}
+
+static void on_thread(void *ctx, const struct uni_record_thread *t)
+{
+	struct part *part = ctx;
+
+	(void)uni_recorder_thread(part->run->rec, part->number, t);
+}
+
+static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
+{
+	struct part *part = ctx;
+
+	uni_recorder_exit(part->run->rec, e);
+}
+
+/* The guest has loaded it meanwhile. It is the guest's and the session's from now on. */
+static void on_image(void *ctx, const struct uni_located *image)
+{
+	const char *path = uni_image_path(image->image);
+	struct part *part = ctx;
+	struct uni_err err = { 0 };
+	int rc = uni_guest_add_image(part->g, image, &err);
+
+	if (rc == 0)
+		rc = uni_recorder_add_more(
+			part->run->rec, part->number, image->image, image->bias, &err);
+	if (rc != 0)
+		uni_note("an image that the guest has loaded is left out: %s", err.msg);
+	else if (!part->run->args->quiet)
+		uni_note("the guest has loaded %s (bias 0x%" PRIx64 ")", path, image->bias);
+}
+
+/* One thread at a time, and none more often than an eye can follow. */
+static bool may_show(struct run *run)
+{
+	uint64_t now_ns = uni_now_ns(), next_ns = atomic_load(&run->next_progress_ns);
+
+	return now_ns >= next_ns && atomic_compare_exchange_strong(
+					    &run->next_progress_ns, &next_ns, now_ns + PROGRESS_NS);
+}
+
+static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
+{
+	struct part *part = ctx;
+	struct run *run = part->run;
+	uint64_t samples = 0, missed = 0;
+	char guests[32] = "", length[32] = "";
+
+	uni_signals_suspend(&run->gate);
+	atomic_store(&part->samples, st->weight);
+	atomic_store(&part->missed, st->skipped + st->lost);
+	if (run->args->quiet || !may_show(run))
+		return;
+	for (size_t i = 0; i < run->nr; i++) {
+		samples += atomic_load(&run->part[i].samples);
+		missed += atomic_load(&run->part[i].missed);
+	}
+	if (run->nr > 1)
+		(void)snprintf(guests, sizeof(guests), " of %zu guests", run->nr);
+	if (run->args->duration > 0)
+		(void)snprintf(length, sizeof(length), " / %.0f", run->args->duration);
+	uni_progress("recording %.1f%s s, %" PRIu64 " samples%s, %" PRIu64 " skipped or lost%s",
+		(double)elapsed_ns / 1e9, length, samples, guests, missed,
+		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
+}
+
+static bool sees_exits(const struct uni_guest *g)
+{
+	return (g->t->ops->caps(g->t) & UNI_CAP_EXITS) != 0;
+}
+
+/* One guest whose exits cannot be seen is an error; of several the others' are. */
+static int check_seen(const struct run *run, struct uni_err *err)
+{
+	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		const char *why = "they need a kvm: target";
+
+		if (g->info.why[0] != '\0')
+			why = g->info.why;
+		else if (strcmp(g->spec.scheme, "kvm") == 0)
+			why = "it was asked to be stopped for each sample (via=, --method), and "
+			      "only the sampler in the host's kernel sees them";
+
+		if (sees_exits(g))
+			continue;
+		if (run->nr == 1)
+			return uni_err_set(err, UNI_ENOTSUP, "%s: its VM exits cannot be seen: %s",
+				g->spec.text, why);
+		uni_note("%s: its VM exits cannot be seen: %s", run->part[i].name, why);
+	}
+	return 0;
+}
+
+void uni_record_fill_meta(
+	const struct uni_guest *g, const struct uni_record_args *args, struct uni_record_meta *meta)
+{
+	memset(meta, 0, sizeof(*meta));
+	(void)uni_text_clean(
+		meta->target, sizeof(meta->target), g->spec.text, strlen(g->spec.text));
+	meta->info = g->info;
+	(void)snprintf(meta->method, sizeof(meta->method), "%s", uni_sampler_method(g->t));
+	(void)snprintf(meta->why, sizeof(meta->why), "%s", g->info.why);
+	meta->counts = args->aggregate && strcmp(meta->method, "bpf") == 0;
+	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", g->t->arch->name);
+	if (g->image != NULL) {
+		(void)snprintf(
+			meta->image_path, sizeof(meta->image_path), "%s", uni_image_path(g->image));
+		(void)snprintf(
+			meta->image_id, sizeof(meta->image_id), "%s", uni_image_id(g->image));
+	}
+	meta->bias = g->bias;
+	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
+	meta->frequency = args->frequency;
+	meta->exits_every = sees_exits(g) ? args->exits_every : 0;
+	meta->realtime_offset_ns = uni_realtime_ns() - uni_now_ns();
+	(void)snprintf(
+		meta->uniscope_version, sizeof(meta->uniscope_version), "%s", UNISCOPE_VERSION);
+	uni_self_command(meta->command, sizeof(meta->command));
+}
+
+/*
+ * From now on everything that is read from the guest is also kept for a replay file; and first the
+ * code by which whoever opens that is sure of the image.
+ */
+static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
+{
+	struct uni_target *inner = g->t;
+	int rc;
+
+	g->t = NULL; /* owned by the tee, also when it fails */
+	rc = uni_replay_tee(inner, path, &g->t, err);
+	return rc == 0 && g->image != NULL ? uni_guest_check_image(g, err) : rc;
+}
+
+static int tee_end(struct uni_guest *g, const struct uni_record_args *args, struct uni_err *err)
+{
+	struct uni_replay_saved saved = { 0 };
+	int rc = uni_replay_tee_finish(g->t, &saved, err);
+
+	if (rc == 0 && !args->quiet)
+		uni_note("saved %" PRIu64 " snapshots (%" PRIu64 " kB) in %s%s", saved.snapshots,
+			saved.bytes / 1024, args->save_replay,
+			saved.lost_snapshots + saved.lost_blocks != 0
+				? ", not all: it is full, or memory could not be read"
+				: "");
+	return rc;
+}
+
+/* The session with all its guests, and their names' symbols. */
+static int begin_session(struct run *run, const char *path, struct uni_err *err)
+{
+	int rc =
+		uni_recorder_create(path, &run->part[0].meta, run->args->overwrite, &run->rec, err);
+	uint32_t number = 0;
+
+	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
+		struct part *part = &run->part[i];
+
+		if (i != 0)
+			rc = uni_recorder_add_guest(run->rec, &part->meta, &number, err);
+		if (rc == 0)
+			rc = uni_record_add_symbols(run->rec, number, part->g, err);
+		run->job[i].cfg.guest = part->number = number;
+	}
+	return rc;
+}
+
+static void fill_job(struct run *run, size_t i)
+{
+	const struct uni_record_args *args = run->args;
+	struct part *part = &run->part[i];
+
+	run->job[i].t = part->g->t;
+	run->job[i].cfg = (struct uni_sampler_cfg){ .frequency = args->frequency,
+		.duration_ns = (uint64_t)(args->duration * 1e9),
+		.max_duty = 0.10,
+		.jitter = !args->no_jitter,
+		.counts = args->aggregate,
+		.exits_every = part->meta.exits_every,
+		.on_exit = on_exit_seen,
+		.model = part->model,
+		.threads = args->threads && part->model != NULL,
+		.on_thread = on_thread,
+		.lookout = part->lookout,
+		.hurry = true,
+		.unwinder = &part->g->unwinder,
+		.watch = part->watches.watch,
+		.nr_watch = part->watches.nr,
+		.stop = uni_signals_stop(),
+		.gate = &run->gate,
+		.on_sample = on_sample,
+		.on_progress = on_progress,
+		.ctx = part };
+}
+
+/* A run is good if one guest was recorded; what is wrong with others is said. */
+static int result_of(const struct run *run, struct uni_err *err)
+{
+	size_t nr_good = 0;
+
+	for (size_t i = 0; i < run->nr; i++)
+		nr_good += run->job[i].rc == 0;
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_sampler_job *job = &run->job[i];
+
+		if (job->rc == 0)
+			continue;
+		if (nr_good == 0)
+			return uni_err_set(err, (enum uni_errcode) - job->rc, "%s", job->err.msg);
+		uni_note("%s: %s", run->part[i].name, job->err.msg);
+	}
+	return 0;
+}
+
+static int end_session(struct run *run, struct uni_err *err)
+{
+	struct uni_guest_result result[UNI_GUEST_MAX];
+
+	for (size_t i = 0; i < run->nr; i++)
+		result[i] = (struct uni_guest_result){ .stats = &run->job[i].stats,
+			.watch = run->part[i].watches.watch,
+			.nr_watch = run->part[i].watches.nr,
+			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL };
+	return uni_recorder_close(run->rec, result, run->nr, err);
+}
+
+static bool has_samples(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < run->nr; i++)
+		sum += run->job[i].stats.samples;
+	return sum != 0;
+}
+
+static void summarize(const struct run *run, const char *path)
+{
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_sampler_job *job = &run->job[i];
+		struct uni_record_meta *m = &run->part[i].meta;
+		struct uni_target_info info;
+
+		/* Some may have been plugged in. */
+		m->nr_vcpus = uni_max(m->nr_vcpus, job->stats.nr_times);
+		if (job->rc != 0)
+			continue;
+		job->t->ops->info(job->t, &info);
+		uni_summary_guest(run->part[i].name, m, &job->stats, job->end, info.ended);
+	}
+	uni_note("wrote %s: try `uniscope report %s`", path, path);
+}
+
+/* Also if nothing else is to be said: that there will be no more has a reason. */
+static void say_ends(const struct run *run)
+{
+	struct uni_target_info info;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct uni_sampler_job *job = &run->job[i];
+
+		job->t->ops->info(job->t, &info);
+		if (job->rc == 0 && job->end == UNI_END_GONE && info.ended[0] != '\0')
+			uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
+	}
+}
+
+static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
+{
+	const struct uni_record_args *args = run->args;
+	int rc = begin_session(run, path, err), rc2;
+
+	if (rc == 0) {
+		uni_sampler_run_all(run->job, run->nr);
+		if (!args->quiet)
+			uni_progress_end();
+		rc = result_of(run, err);
+	}
+	rc2 = run->rec != NULL ? end_session(run, rc == 0 ? err : NULL) : 0;
+	if (rc == 0)
+		rc = rc2;
+	for (size_t i = 0; rc == 0 && i < run->nr; i++)
+		uni_record_add_places(run->part[i].g, args, path);
+	if (args->save_replay != NULL) {
+		rc2 = tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
+		rc = rc != 0 ? rc : rc2;
+	}
+	/* Of a guest that was gone before its first sample there is nothing to keep. */
+	if (rc != 0 && run->rec != NULL && !has_samples(run))
+		uni_sdir_remove(path);
+	if (rc == 0 && !args->quiet)
+		summarize(run, path);
+	else if (rc == 0)
+		say_ends(run);
+	return rc;
+}
+
+static int with_signals(struct run *run, const char *path, struct uni_err *err)
+{
+	struct uni_signals signals;
+	int rc;
+
+	uni_signals_begin(&signals);
+	rc = sample_and_write(run, path, err);
+	uni_signals_end(&signals);
+	return rc;
+}
+
+static int find_watches(struct run *run, struct part *part, struct uni_err *err)
+{
+	int rc = uni_watches_find(part->g, &run->args->watch, &part->watches, err);
+
+	if (rc == 0 || run->nr == 1)
+		return rc;
+	uni_note("%s: nothing is watched: %s", part->name, err->msg);
+	*err = (struct uni_err){ 0 };
+	return 0;
+}
+
+/* Asked for and not to be had is an error of the one guest, and a note of several. */
+static int find_threads(struct run *run, struct part *part, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&run->args->debug_dirs);
+	int rc = uni_guest_threads(part->g, &search, run->args->threads, &part->model, err);
+
+	if (rc == 0 || run->nr == 1)
+		return rc;
+	uni_note("%s: only its vCPUs are sampled: %s", part->name, err->msg);
+	*err = (struct uni_err){ 0 };
+	return 0;
+}
+
+/* The same for counting in the kernel: what is paused gives single samples. */
+static int check_counts(const struct run *run, struct uni_err *err)
+{
+	for (size_t i = 0; run->args->aggregate && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+		const char *why = g->info.why[0] != '\0' ? g->info.why : "it needs a kvm: target";
+
+		if (strcmp(uni_sampler_method(g->t), "bpf") == 0)
+			continue;
+		if (run->nr == 1)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"%s: --aggregate counts in the host's kernel, which cannot sample "
+				"it: %s",
+				g->spec.text, why);
+		uni_note("%s: its samples are not aggregated: %s", run->part[i].name, why);
+	}
+	return 0;
+}
+
+/* What would have to be read out of the guest's memory. */
+static int check_inside(const struct run *run, struct uni_err *err)
+{
+	const char *what = run->args->watch.items.nr != 0   ? "--watch"
+			   : run->args->save_replay != NULL ? "--save-replay"
+							    : NULL;
+
+	for (size_t i = 0; what != NULL && i < run->nr; i++) {
+		const struct uni_guest *g = run->part[i].g;
+
+		if (g->t->ops->caps(g->t) & UNI_CAP_INSIDE)
+			return uni_err_set(err, UNI_ENOTSUP, "%s: the memory of %s cannot be read",
+				what, g->spec.text);
+	}
+	return 0;
+}
+
+static int prepare(struct run *run, struct uni_err *err)
+{
+	int rc = check_inside(run, err);
+
+	for (size_t i = 0; rc == 0 && i < run->nr; i++)
+		rc = find_watches(run, &run->part[i], err);
+	for (size_t i = 0; rc == 0 && i < run->nr; i++)
+		rc = find_threads(run, &run->part[i], err);
+	for (size_t i = 0; rc == 0 && run->args->save_replay == NULL && i < run->nr; i++)
+		rc = uni_guest_lookout(
+			run->part[i].g, on_image, &run->part[i], &run->part[i].lookout, err);
+	if (rc == 0 && run->args->save_replay != NULL)
+		rc = tee_begin(run->part[0].g, run->args->save_replay, err);
+	if (rc == 0)
+		rc = check_seen(run, err);
+	if (rc == 0)
+		rc = check_counts(run, err);
+	for (size_t i = 0; rc == 0 && i < run->nr; i++) {
+		uni_record_fill_meta(run->part[i].g, run->args, &run->part[i].meta);
+		uni_guest_say_threads(
+			run->part[i].g, run->part[i].model, run->args->threads, &run->part[i].meta);
+		fill_job(run, i);
+	}
+	return rc;
+}
+
+int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
+	char **path_ret, struct uni_err *err)
+{
+	_cleanup_free_ char *path =
+		args->output != NULL ? strdup(args->output) : uni_record_default_output(g[0], nr);
+	_cleanup_free_ struct uni_sampler_job *job = calloc(nr, sizeof(*job));
+	_cleanup_free_ struct part *part = calloc(nr, sizeof(*part));
+	struct run run = { .args = args, .nr = nr, .job = job, .part = part };
+	int rc;
+
+	if (path == NULL || job == NULL || part == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_signals_init_gate(&run.gate);
+	for (size_t i = 0; i < nr; i++) {
+		part[i].run = &run;
+		part[i].g = g[i];
+		if (nr > 1)
+			uni_record_name_guest(g, nr, i, part[i].name);
+	}
+	rc = prepare(&run, err);
+	if (rc == 0)
+		rc = with_signals(&run, path, err);
+	for (size_t i = 0; i < nr; i++) {
+		uni_watches_deinit(&part[i].watches);
+		uni_model_close(part[i].model);
+		uni_lookout_destroy(part[i].lookout);
+	}
+	(void)pthread_rwlock_destroy(&run.gate);
+	if (rc == 0 && path_ret != NULL)
+		*path_ret = uni_take(path);
+	return rc;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording of attached guests: what `record` and `run` share. */
+#ifndef UNI_APP_RECORD_H
+#define UNI_APP_RECORD_H
+
+#include "app/attach.h"
+#include "app/images.h"
+#include "app/options.h"
+#include "app/symbols.h"
+#include "recording/recording.h"
+
+struct uni_record_args {
+	double frequency;
+	double duration;
+	const char *output;
+	bool overwrite;
+	bool no_jitter;
+	const char *method; /* auto, bpf, pause; NULL: auto */
+	bool no_pause;
+	bool aggregate;
+	const char *save_replay;
+	struct uni_opt_list sysroot;
+	const char *exits;    /* NULL: none; "": every one; "N": one in N */
+	bool never_exits;     /* of a command that has no --exits */
+	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
+	const char *unwind;
+	bool threads;
+	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
+	struct uni_opt_list debug_dirs;
+	bool quiet;
+};
+
+#define UNI_RECORD_DEFAULTS                     \
+	{                                       \
+		.frequency = 99, .duration = 10 \
+	}
+
+/* Option entries for the fields above; `a` is a struct uni_record_args. */
+#define UNI_RECORD_OPTIONS(a)                                                                      \
+	{ 'F', "frequency", UNI_OPT_DOUBLE, &(a).frequency, "HZ",                                  \
+		"samples per second of each vCPU (default 99)", NULL, NULL },                      \
+		{ 'd', "duration", UNI_OPT_DOUBLE, &(a).duration, "SECONDS",                       \
+			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL },             \
+		{ 'T', "time", UNI_OPT_DOUBLE, &(a).duration, "SECONDS", "the same as --duration", \
+			NULL, NULL },                                                              \
+		{ 'o', "output", UNI_OPT_STR, &(a).output, "NAME",                                 \
+			"session folder to write (default: the guest's name.uniscope, numbered)",  \
+			"FILE", NULL },                                                            \
+		{ 0, "overwrite", UNI_OPT_FLAG, &(a).overwrite, NULL,                              \
+			"replace the session that --output names, if there is one", NULL, NULL },  \
+		{ 0, "watch", UNI_OPT_LIST, &(a).watch, "SYMBOL[:BYTES]",                          \
+			"copy the memory at this symbol at the first and at the last sample; may " \
+			"be given several times",                                                  \
+			NULL, NULL },                                                              \
+		UNI_SYSROOT_OPTION((a).sysroot), UNI_DEBUG_DIR_OPTION((a).debug_dirs),             \
+		UNI_UNWIND_OPTION((a).unwind),                                                     \
+		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
+			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
+			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \
+			"permitted (default auto)",                                                \
+			"auto bpf pause", NULL },                                                  \
+		UNI_NO_PAUSE_OPTION((a).no_pause),                                                 \
+		{ 0, "aggregate", UNI_OPT_FLAG, &(a).aggregate, NULL,                              \
+			"with bpf, only count equal chains in the kernel: cheaper at high rates, " \
+			"but samples lose their times",                                            \
+			NULL, NULL },                                                              \
+		{ 0, "exits", UNI_OPT_MAYBE, &(a).exits, "[=N]",                                   \
+			"also record what makes the guest leave to the host: every VM exit, with " \
+			"its call chain and how long the host took; with N, a look at one in N "   \
+			"of each kind. Needs bpf. With -F 0, only that",                           \
+			NULL, NULL },                                                              \
+		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                  \
+			"sample every thread of the guest, running or not: where the time of "     \
+			"each goes (report and export: --off-cpu, --thread). Stops the guest for " \
+			"each sample",                                                             \
+			NULL, NULL },                                                              \
+		{ 0, "no-jitter", UNI_OPT_FLAG, &(a).no_jitter, NULL,                              \
+			"sample at exact multiples of the period", NULL, NULL },                   \
+		{ 0, "save-replay", UNI_OPT_STR, &(a).save_replay, "FILE",                         \
+			"also save the registers and memory that were read, for replay:file=FILE", \
+			"FILE", NULL },                                                            \
+	{                                                                                          \
+		'q', "quiet", UNI_OPT_FLAG, &(a).quiet, NULL,                                      \
+			"no progress and no summary on stderr", NULL, NULL                         \
+	}
+
+/*
+ * Samples all of them, 1 to UNI_GUEST_MAX, until the time is over, Ctrl-C, or their end; writes one
+ * session; prints the summary on stderr. path_ret (may be NULL): the folder's name, owned by the
+ * caller.
+ */
+int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_record_args *args,
+	char **path_ret, struct uni_err *err);
+
+/* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
+char *uni_session_name(const char *base);
+
+/* The same for guests: by the name of the one, else its image's. */
+char *uni_record_default_output(const struct uni_guest *g, size_t nr);
+/* What a session says of the guest, this host and this command. */
+void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
+	struct uni_record_meta *meta);
+/* What guest i of several is called; those that share a name go by their target. */
+void uni_record_name_guest(
+	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX]);
+
+/* The names of the guest's images go into the session. */
+int uni_record_add_symbols(
+	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err);
+/* What the source says about the addresses goes with it, if the images have debug data. */
+void uni_record_add_places(
+	const struct uni_guest *g, const struct uni_record_args *args, const char *path);
+
+/* Frequency and duration make sense? -UNI_EUSAGE. */
+int uni_record_check_args(struct uni_record_args *args, struct uni_err *err);
+
+#endif

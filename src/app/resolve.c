@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/resolve.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* The one guest with that pid or name; several of one name are an error, not a choice. */
+static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_found *found = NULL;
+	const struct uni_found *hit = NULL;
+	size_t nr = 0;
+	uint64_t pid = 0;
+	bool by_pid = uni_parse_u64(target, &pid) && pid != 0; /* 0: no process on this host */
+	int rc = uni_target_discover(&found, &nr, err);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < nr; i++) {
+		char name[UNI_GUEST_NAME_MAX];
+
+		uni_guest_name(&found[i].info, name);
+		if (by_pid ? (uint64_t)found[i].info.pid != pid : strcmp(name, target) != 0)
+			continue;
+		if (hit != NULL)
+			return uni_err_set(err, UNI_EUSAGE,
+				"%s names several guests: give the target, %s or %s", target,
+				hit->spec, found[i].spec);
+		hit = &found[i];
+	}
+	if (hit == NULL)
+		return uni_err_set(err, UNI_ENOENT,
+			by_pid ? "process %s is no VMM that can be seen; `uniscope ls` lists the "
+				 "guests (a unikernel built as a process is proc:pid=N)"
+			       : "no guest named %s; `uniscope ls` lists the guests, or give a "
+				 "target "
+				 "such as kvm:pid=4121",
+			target);
+	if (hit->spec[0] == '\0')
+		return uni_err_set(
+			err, UNI_ENOTSUP, "guest %s cannot be reached: %s", target, hit->why);
+	return uni_spec_parse(hit->spec, ret, err);
+}
+
+int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err)
+{
+	if (target[0] == '\0')
+		return uni_err_set(err, UNI_EUSAGE,
+			"the target is empty: give a guest's name or pid (`uniscope ls`), or a "
+			"target such as kvm:pid=4121");
+	if (strchr(target, ':') != NULL)
+		return uni_spec_parse(target, ret, err);
+	return resolve_found(target, ret, err);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a user writes for TARGET. */
+#ifndef UNI_APP_RESOLVE_H
+#define UNI_APP_RESOLVE_H
+
+#include "base/err.h"
+#include "backend/target.h"
+
+/* TARGET to a spec: as it is, by pid, or by the name that ls shows. */
+int uni_guest_resolve(const char *target, struct uni_spec *ret, struct uni_err *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals while a guest is sampled: what ends a process ends the run cleanly, and Ctrl-Z waits
+ * until no guest is held. The one piece of process state.
+ */
+#ifndef UNI_APP_SIGNALS_H
+#define UNI_APP_SIGNALS_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#define UNI_SIGNALS 5
+
+struct uni_signals {
+	struct sigaction old[UNI_SIGNALS];
+};
+
+void uni_signals_begin(struct uni_signals *s); /* forgets what was asked before */
+void uni_signals_end(struct uni_signals *s);
+/* Set once the run was asked to end; for uni_sampler_cfg.stop. */
+const atomic_bool *uni_signals_stop(void);
+/* As if a signal had asked for it. */
+void uni_signals_ask_to_stop(void);
+/* Stops the process if that was asked for, with the gate (uni_sampler_cfg.gate) closed. */
+void uni_signals_suspend(pthread_rwlock_t *gate);
+
+/* A gate at which who wants to stop the process does not wait for ever behind guests held in turn.
+ */
+void uni_signals_init_gate(pthread_rwlock_t *gate);
+
+#endif

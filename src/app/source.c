@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/source.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "app/symbols.h"
+#include "app/term.h"
+#include "profile/pile.h"
+
+#define MAX_INPUT ((size_t)4 << 30)
+
+static bool wants_places(const struct uni_source_args *args)
+{
+	return args->build.naming.inlined || args->build.naming.lines;
+}
+
+/* Lines were asked for, and there are none to be had. */
+static void note_places(const struct uni_source_args *args, const struct uni_recording *rec)
+{
+	for (uint32_t i = 0; wants_places(args) && i < uni_recording_nr_guests(rec); i++) {
+		const struct uni_symtab *symtab = uni_recording_guest(rec, i).symtab;
+
+		if (symtab == NULL || uni_symtab_has_places(symtab))
+			continue;
+		uni_note("%s has no lines and inlined functions of %s, which had no debug data "
+			 "when it "
+			 "was recorded (--symbols with the ELF can give some)",
+			args->path, uni_symtab_path(symtab));
+	}
+}
+
+/* A damaged session is shown as far as it goes, but never passed off as whole. */
+void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
+	const struct uni_build_read *read)
+{
+	const struct uni_record_stats *st = uni_recording_stats(s->rec);
+	uint64_t all = args->exits != NULL ? st->exits : st->samples;
+	uint64_t got = args->exits != NULL ? read->exits : read->samples;
+
+	if (uni_recording_was_closed(s->rec) && got < all)
+		uni_note("%s: %" PRIu64 " of %" PRIu64
+			 " %s could not be read: the stream is damaged (%" PRIu64 " torn packets)",
+			args->path, all - got, all, args->exits != NULL ? "exits" : "samples",
+			read->torn);
+	else if (read->torn != 0)
+		uni_note("%s: %" PRIu64 " torn packets were passed over: the stream is damaged",
+			args->path, read->torn);
+}
+
+static void note_symbols(const struct uni_recording *rec)
+{
+	const char *last = NULL;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		const char *problem = uni_recording_guest(rec, i).symtab_problem;
+
+		/* Guests with the same image have the same problem. */
+		if (problem != NULL && problem != last)
+			uni_note("%s: addresses stay without names (--symbols can give some)",
+				problem);
+		last = problem != NULL ? problem : last;
+	}
+}
+
+/* The names of another build would be believed. */
+static void note_build(const struct uni_source_args *args, const struct uni_source *s)
+{
+	const char *id = uni_symtab_id(s->symtab);
+
+	if (id[0] == '\0' || uni_symbols_kind_of(args->symbols) != UNI_SYMBOLS_ELF)
+		return;
+	for (uint32_t i = 0; i < uni_recording_nr_guests(s->rec); i++) {
+		const struct uni_record_meta *m = uni_recording_guest(s->rec, i).meta;
+
+		if (m->image_id[0] != '\0' && strcmp(m->image_id, id) != 0) {
+			uni_note("%s is another build than %s, which was recorded (build-id %s, "
+				 "not %s): names may be wrong",
+				args->symbols, m->image_path, id, m->image_id);
+			return;
+		}
+	}
+}
+
+static int choose_guest(
+	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t guest;
+	int rc;
+
+	if (args->guest == NULL)
+		return 0;
+	rc = uni_recording_find_guest(rec, args->guest, &guest, err);
+	if (rc == 0)
+		args->build.filter.guest = guest;
+	return rc;
+}
+
+/* Of the guest that is shown, or the most that any has. */
+static uint32_t nr_vcpus(const struct uni_source_args *args, const struct uni_recording *rec)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if (args->build.filter.guest < 0 || args->build.filter.guest == i)
+			nr = uni_max(nr, uni_recording_guest(rec, i).meta->nr_vcpus);
+	}
+	return nr;
+}
+
+/* Options that make no sense for this session. */
+static int check_session_args(
+	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t nr = nr_vcpus(args, rec);
+
+	if (args->diff)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--diff is for folded input with two counts a line, and %s is a session",
+			args->path);
+	if (args->build.filter.vcpu < (int64_t)nr)
+		return 0;
+	if (nr == 1)
+		return uni_err_set(err, UNI_EINVAL, "this session has 1 vCPU (0)");
+	return uni_err_set(err, UNI_EINVAL, "this session has %" PRIu32 " vCPUs (0 to %" PRIu32 ")",
+		nr, nr - 1);
+}
+
+/* --exits[=count|time] */
+static int choose_what(
+	struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
+{
+	uint32_t every = 0;
+
+	if (args->exits == NULL)
+		return 0;
+	if (args->exits[0] == '\0' || strcmp(args->exits, "count") == 0)
+		args->build.what = UNI_BUILD_EXITS;
+	else if (strcmp(args->exits, "time") == 0)
+		args->build.what = UNI_BUILD_EXIT_TIMES;
+	else
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exits=%s: exits are added up by count or by time", args->exits);
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++)
+		every = uni_max(every, uni_recording_guest(rec, i).meta->exits_every);
+	if (every == 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has no VM exits: record them with `uniscope record --exits`",
+			args->path);
+	return 0;
+}
+
+static bool has_all_threads(const struct uni_recording *rec)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if (uni_recording_guest(rec, i).meta->threads)
+			return true;
+	}
+	return false;
+}
+
+bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest)
+{
+	for (uint32_t i = 0; i < uni_recording_nr_guests(rec); i++) {
+		if ((guest < 0 || guest == i) &&
+			uni_recording_guest(rec, i).meta->trace.nr_cpus != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Those of samples, or none of them where the thread may be one of the trace. */
+static int find_threads(
+	const struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	bool traced =
+		uni_source_was_traced(s->rec, -1) && (args->calls_too || uni_source_is_trace(s));
+	int rc = uni_recording_find_threads(s->rec, args->thread, &s->threads, traced ? NULL : err);
+
+	if (rc != -UNI_ENOENT || !traced)
+		return rc;
+	s->threads = calloc(1, sizeof(*s->threads));
+	return s->threads != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int choose_threads(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	struct uni_build_opts *build = &args->build;
+	int rc = 0;
+
+	if (build->filter.off_cpu && build->filter.on_cpu)
+		return uni_err_set(err, UNI_EUSAGE, "--on-cpu and --off-cpu leave nothing");
+	if (build->filter.off_cpu && !has_all_threads(s->rec))
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has only what ran: record with `uniscope record --threads`",
+			args->path);
+	build->per_thread = build->per_thread || build->filter.off_cpu;
+	if (args->thread != NULL)
+		rc = find_threads(args, s, err);
+	build->filter.threads = s->threads;
+	return rc;
+}
+
+static int open_session(struct uni_source_args *args, const struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	struct uni_build_opts opts;
+	struct uni_build_read read;
+	int rc = uni_recording_open(in->folder, &s->rec, err);
+
+	if (rc == 0)
+		rc = choose_guest(args, s->rec, err);
+	if (rc == 0)
+		rc = check_session_args(args, s->rec, err);
+	if (rc == 0)
+		rc = choose_what(args, s->rec, err);
+	if (rc == 0)
+		rc = choose_threads(args, s, err);
+	if (rc != 0)
+		return rc;
+	opts = args->build;
+	if (!uni_recording_was_closed(s->rec))
+		uni_note("%s was not closed: the recorder was killed, or still runs; showing what "
+			 "is "
+			 "there",
+			args->path);
+	if (s->symtab == NULL)
+		note_symbols(s->rec);
+	else
+		note_build(args, s);
+	opts.symtab = s->symtab;
+	opts.keep_log = args->keep_log;
+	if (s->symtab == NULL)
+		note_places(args, s->rec);
+	if (args->no_profile)
+		return 0;
+	rc = uni_profile_build(s->rec, &opts, &s->profile, &read, err);
+	if (rc == 0)
+		uni_source_note_damage(args, s, &read);
+	return rc;
+}
+
+int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} options[] = {
+		{ args->guest != NULL, "--guest" },
+		{ args->exits != NULL, "--exits" },
+		{ args->thread != NULL, "--thread" },
+		{ args->build.filter.on_cpu, "--on-cpu" },
+		{ args->build.filter.off_cpu, "--off-cpu" },
+		{ args->build.per_thread, "--per-thread" },
+		{ args->build.filter.vcpu >= 0, "--vcpu" },
+		{ args->build.per_vcpu, "--per-vcpu" },
+	};
+
+	for (size_t i = 0; i < uni_array_len(options); i++) {
+		if (options[i].given)
+			return uni_err_set(err, UNI_EUSAGE, "%s is for sessions, and %s is none",
+				options[i].name, args->path);
+	}
+	return 0;
+}
+
+/* Without images and lines, by which the functions of two profiles would be told apart. */
+static bool only_names(const struct uni_source *s)
+{
+	return s->importer != NULL && strcmp(s->importer->name, "folded") == 0;
+}
+
+bool uni_source_is_open(const struct uni_source_args *args, const struct uni_source *s)
+{
+	return args->unordered && !args->keep_log && !args->diff && only_names(s);
+}
+
+static bool is_stream(const struct uni_source_args *args, const struct uni_input *in,
+	const struct uni_importer *i)
+{
+	return in->part && i != NULL && i->read_stream != NULL &&
+	       (args->format != NULL || uni_importer_is_sure(i, in->data, in->size));
+}
+
+static const struct uni_importer *look(
+	const struct uni_source_args *args, const struct uni_input *in)
+{
+	if (args->format != NULL)
+		return uni_importer_by_name(args->format);
+	return in->folder != NULL ? uni_importer_of_folder(in->folder)
+				  : uni_importer_sniff(in->data, in->size);
+}
+
+static int choose_importer(const struct uni_source_args *args, struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	bool is_folder = in->folder != NULL;
+	int rc = 0;
+
+	s->importer = look(args, in);
+	if (in->part && !is_stream(args, in, s->importer)) {
+		rc = uni_input_rest(in, args->path, MAX_INPUT, err);
+		s->importer = look(args, in);
+	}
+	if (rc != 0)
+		return rc;
+	if (s->importer != NULL &&
+		(is_folder ? s->importer->read_folder == NULL : s->importer->read == NULL))
+		return uni_err_set(err, UNI_EFORMAT, "%s is %s, and %s is %s", args->path,
+			is_folder ? "a folder" : "not one", s->importer->name,
+			is_folder ? "a file" : "one");
+	if (s->importer == NULL && args->format != NULL)
+		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
+	if (s->importer == NULL)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is no session and looks like no format that can be imported; name it "
+			"with "
+			"--from",
+			args->path);
+	return 0;
+}
+
+static int read_import(const struct uni_source_args *args, const struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	const struct uni_import_opts opts = {
+		.symtab = s->symtab, .diff = args->diff, .mangled = args->build.naming.mangled
+	};
+	const struct uni_importer *i = s->importer;
+	int rc;
+
+	if (in->folder != NULL)
+		rc = i->read_folder(in->folder, &opts, s->profile, &s->stats, err);
+	else if (in->part)
+		rc = i->read_stream(
+			in->fd, in->data, in->size, MAX_INPUT, &opts, s->profile, &s->stats, err);
+	else
+		rc = i->read(in->data, in->size, &opts, s->profile, &s->stats, err);
+	return rc != 0 && err != NULL && err->code != 0 ? uni_err_prefix(err, "%s", args->path)
+							: rc;
+}
+
+static void note_import(const struct uni_source_args *args, const struct uni_source *s)
+{
+	if (s->stats.bad_lines != 0)
+		uni_note("%s: %" PRIu64 " lines are not %s and were passed over (the first is line "
+			 "%" PRIu64 ")",
+			args->path, s->stats.bad_lines, s->importer->name, s->stats.first_bad_line);
+	if (s->stats.cut != 0)
+		uni_note("%s: %" PRIu64 " stacks have more than %d frames: those above are "
+			 "left out, and shown as [deeper] or [truncated] (the first is stack "
+			 "%" PRIu64 ")",
+			args->path, s->stats.cut, UNI_IMPORT_DEPTH, s->stats.first_cut);
+	if (s->stats.too_large != 0)
+		uni_note("%s: %" PRIu64 " lines have a number of more than 15 digits, which could "
+			 "not be added up exactly, and were passed over (the first is line "
+			 "%" PRIu64 ")",
+			args->path, s->stats.too_large, s->stats.first_too_large);
+	if (s->importer->lost != NULL && !args->quiet)
+		uni_note("%s: %s", args->path, s->importer->lost);
+	if (s->stats.damaged != 0)
+		uni_note("%s: %" PRIu64
+			 " of its parts are damaged, and what makes no sense in them was "
+			 "passed over",
+			args->path, s->stats.damaged);
+	if (s->stats.left_out != 0)
+		uni_note("%s: %" PRIu64 " samples %s and are left out", args->path,
+			s->stats.left_out, s->stats.left_why);
+}
+
+static int open_import(const struct uni_source_args *args, struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	int rc = uni_source_check_import(args, err);
+
+	if (rc == 0)
+		rc = choose_importer(args, in, s, err);
+	if (rc != 0)
+		return rc;
+	if (args->into != NULL && only_names(s))
+		s->profile = uni_profile_to_second(args->into) == 0 ? args->into : NULL;
+	else
+		s->profile = uni_profile_create();
+	if (s->profile == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (args->keep_log)
+		uni_profile_keep_log(s->profile);
+	else if (args->walked && s->profile != args->into && only_names(s))
+		uni_profile_pile_up(s->profile);
+	rc = read_import(args, in, s, err);
+	if (rc != 0)
+		return rc;
+	note_import(args, s);
+	if (uni_source_is_open(args, s))
+		return 0;
+	if (args->unordered && !uni_profile_piles_up(s->profile)) {
+		uni_profile_finish_as_is(s->profile);
+		return 0;
+	}
+	return args->piled ? uni_profile_finish_pile(s->profile) : uni_profile_finish(s->profile);
+}
+
+int uni_source_open(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&args->debug_dirs);
+	struct uni_input *in = args->in != NULL ? args->in : &s->in;
+	int rc = 0;
+
+	memset(s, 0, sizeof(*s));
+	if (args->symbols != NULL)
+		rc = uni_symbols_load(args->symbols, &search, wants_places(args), &s->symtab, err);
+	if (rc == 0 && args->in == NULL)
+		rc = args->walked ? uni_input_open_part(args->path, MAX_INPUT, &s->in, err)
+				  : uni_input_open(args->path, MAX_INPUT, &s->in, err);
+	if (rc == 0 && in->folder != NULL && args->format == NULL &&
+		uni_importer_of_folder(in->folder) == NULL)
+		rc = open_session(args, in, s, err);
+	else if (rc == 0)
+		rc = open_import(args, in, s, err);
+	if (rc != 0 && s->profile == args->into)
+		s->profile = NULL;
+	if (rc != 0)
+		uni_source_close(s);
+	return rc;
+}
+
+void uni_source_close(struct uni_source *s)
+{
+	uni_profile_destroy(s->profile);
+	uni_recording_close(s->rec);
+	uni_input_close(&s->in);
+	uni_thread_set_destroy(s->threads);
+	uni_symtab_destroy(s->symtab);
+	memset(s, 0, sizeof(*s));
+}
+
+bool uni_source_is_trace(const struct uni_source *s)
+{
+	bool traced = false;
+
+	for (uint32_t i = 0; s->rec != NULL && i < uni_recording_nr_guests(s->rec); i++) {
+		const struct uni_recorded_guest g = uni_recording_guest(s->rec, i);
+
+		if (g.stats->samples != 0)
+			return false;
+		traced = traced || g.meta->trace.nr_cpus != 0;
+	}
+	return traced;
+}
+
+int uni_source_compared(
+	const struct uni_profile *diff, const char *before, const char *after, struct uni_err *err)
+{
+	if (uni_profile_total(diff) != 0.0 || uni_profile_total2(diff, UNI_NODE_ROOT) != 0.0)
+		return 0;
+	return uni_err_set(
+		err, UNI_ENOENT, "neither %s nor %s holds samples to compare", before, after);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A file that a user names, made a profile: a session of ours, or a format we import. */
+#ifndef UNI_APP_SOURCE_H
+#define UNI_APP_SOURCE_H
+
+#include "base/err.h"
+#include "app/input.h"
+#include "app/options.h"
+#include "format/import.h"
+#include "profile/build.h"
+#include "recording/recording.h"
+
+struct uni_source {
+	struct uni_input in;
+	struct uni_recording *rec;	     /* NULL: it was imported */
+	struct uni_profile *profile;	     /* NULL: args.no_profile, of a session */
+	struct uni_symtab *symtab;	     /* of --symbols, or NULL */
+	struct uni_thread_set *threads;	     /* of --thread, or NULL */
+	const struct uni_importer *importer; /* NULL: a session */
+	struct uni_import_stats stats;
+};
+
+struct uni_source_args {
+	const char *path;
+	struct uni_input *in; /* path, opened already; NULL: it is not */
+	const char *format;   /* importer's name, NULL: look at the content */
+	const char *symbols;  /* ELF, .usym or text table for raw addresses, or NULL */
+	struct uni_opt_list debug_dirs;
+	bool diff;
+	bool keep_log;	/* of the profile: the order in which stacks came */
+	bool unordered; /* of an import: children need no order, it goes on from here */
+	bool walked; /* of an import: its tree is only walked down, the numbers of nodes may be any
+		      */
+	bool quiet;  /* what an import has that a profile has not is said by the caller */
+	bool piled;  /* with walked: a pile will do (profile/pile.h) */
+	/*
+	 * Of an import that has nothing but names (uni_source_is_open()): is added to this
+	 * unfinished profile, whose values become the second column. Other imports get a profile of
+	 * their own.
+	 */
+	struct uni_profile *into;
+	bool no_profile;    /* only the recording is wanted, if it is one */
+	const char *exits;  /* NULL: samples; "" or "count", "time": VM exits */
+	const char *guest;  /* number or name of the only one to show, NULL: all */
+	const char *thread; /* glob of the names of threads to show, NULL: all */
+	/*
+	 * A thread that no sample knows leaves none of them (`threads` is an empty set), where the
+	 * session has a trace: the caller looks at its calls as well (uni_call_source_open()),
+	 * which is an error if they do not know it either. Unasked so where a session is a trace
+	 * alone.
+	 */
+	bool calls_too;
+	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
+};
+
+/* Option entries that all who show a session have; `a` is a struct uni_source_args. */
+#define UNI_SOURCE_OPTIONS(a)                                                                     \
+	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                          \
+		"only this guest, of a session with several", NULL, NULL },                       \
+		{ 0, "on-cpu", UNI_OPT_FLAG, &(a).build.filter.on_cpu, NULL,                      \
+			"leave out the time in which a vCPU was idle, or the host ran something " \
+			"else, "                                                                  \
+			"and threads that were on no vCPU",                                       \
+			NULL, NULL },                                                             \
+		{ 0, "off-cpu", UNI_OPT_FLAG, &(a).build.filter.off_cpu, NULL,                    \
+			"only threads that were on no vCPU: what each waits for, below its name " \
+			"(record --threads)",                                                     \
+			NULL, NULL },                                                             \
+		{ 0, "thread", UNI_OPT_STR, &(a).thread, "NAME",                                  \
+			"only threads whose name matches; * and ? stand for any text", NULL,      \
+			NULL },                                                                   \
+	{                                                                                         \
+		0, "per-thread", UNI_OPT_FLAG, &(a).build.per_thread, NULL,                       \
+			"one tree below each thread's name", NULL, NULL                           \
+	}
+
+/* Says on stderr how much of what there is could not be read, if any. */
+void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
+	const struct uni_build_read *read);
+
+/* What a file that is no session, and so has neither samples nor a trace, cannot tell. */
+int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
+
+/* Has this guest, or with -1 any, a function trace? */
+bool uni_source_was_traced(const struct uni_recording *rec, int64_t guest);
+
+/* Does it hold a function trace and no sample? */
+bool uni_source_is_trace(const struct uni_source *s);
+
+/* Unordered, and only of names: the profile is not finished, so that another can be added. */
+bool uni_source_is_open(const struct uni_source_args *args, const struct uni_source *s);
+
+/* The profile is finished, or open. Close in any case where this returned 0. */
+int uni_source_open(struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
+void uni_source_close(struct uni_source *s);
+/* Two profiles as one: an error if both have nothing. */
+int uni_source_compared(
+	const struct uni_profile *diff, const char *before, const char *after, struct uni_err *err);
+
+#endif

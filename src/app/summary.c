@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "app/quality.h"
+#include "app/term.h"
+
+#define VCPU_LINES 8 /* more vCPUs than this are summed up */
+
+static void us(char *out, size_t cap, uint64_t ns)
+{
+	if (ns < 10 * UNI_NSEC_PER_MSEC)
+		(void)snprintf(out, cap, "%.1f us", (double)ns / 1e3);
+	else
+		(void)snprintf(out, cap, "%.1f ms", (double)ns / 1e6);
+}
+
+static void pauses(const char *of, const char *sep, const struct uni_record_meta *m,
+	const struct uni_record_stats *st)
+{
+	double wall = uni_quality_seconds(st);
+	char p50[32], p99[32], max[32];
+
+	if (uni_quality_never_stopped(m, st))
+		uni_note("%s%spauses none: the guest was never stopped", of, sep);
+	if (st->pause.nr == 0 || wall <= 0)
+		return;
+	us(p50, sizeof(p50), st->pause.p50_ns);
+	us(p99, sizeof(p99), st->pause.p99_ns);
+	us(max, sizeof(max), st->pause.max_ns);
+	uni_note(
+		"%s%sguest paused %s per %s at the median (p99 %s, max %s), %.2f %% of the time in "
+		"all",
+		of, sep, p50, uni_quality_streamed(m) ? "look at what is watched" : "sample", p99,
+		max, (double)st->pause.sum_ns / 1e7 / wall);
+}
+
+static void samples(const char *of, const char *sep, const struct uni_record_meta *m,
+	const struct uni_record_stats *st)
+{
+	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
+	/* A guest that samples itself has rings for more CPUs than may run: see serving(). */
+	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
+	char missed[96];
+
+	if (uni_quality_streamed(m))
+		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " lost", st->lost);
+	else
+		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " late, %" PRIu64 " skipped",
+			st->late, st->skipped);
+	uni_note("%s%s%" PRIu64 " samples in %.1f s from %" PRIu32 " vCPU%s, %s, %" PRIu64
+		 " chains cut short (%.2f %% complete)",
+		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
+		st->truncated, complete);
+	if (st->guessed != 0)
+		uni_note("%s%s%" PRIu64
+			 " chains (%.2f %%) have frames that were found by searching "
+			 "the stack, and may be wrong",
+			of, sep, st->guessed, uni_quality_share(st->guessed, st->weight));
+	if (st->throttled != 0)
+		uni_note("%s%s%" PRIu64
+			 " of the skipped would have kept the guest paused for more than 10 %% of "
+			 "the time: lower --frequency",
+			of, sep, st->throttled);
+}
+
+static void exits(const char *of, const char *sep, const struct uni_record_meta *m,
+	const struct uni_record_stats *st)
+{
+	if (m->exits_every == 0)
+		return;
+	uni_note("%s%s%" PRIu64 " VM exits, %" PRIu64 " lost: see `report --exits`", of, sep,
+		st->exits, st->exits_lost);
+}
+
+static void times(const char *of, const char *sep, const struct uni_record_stats *st)
+{
+	struct uni_vcpu_times all = uni_quality_all_vcpus(st);
+	char where[UNI_QUALITY_TEXT];
+
+	if (st->nr_times > VCPU_LINES) {
+		uni_quality_where(where, &all);
+		uni_note("%s%s%" PRIu32 " vCPUs: %s", of, sep, st->nr_times, where);
+		return;
+	}
+	for (uint32_t v = 0; v < st->nr_times; v++) {
+		uni_quality_where(where, &st->times[v]);
+		uni_note("%s%svCPU %" PRIu32 ": %s", of, sep, v, where);
+	}
+}
+
+/* What else it took the guest, and how many samples there really are. */
+static void serving(const char *of, const char *sep, const struct uni_record_stats *st)
+{
+	double wall = uni_quality_seconds(st);
+
+	if (st->weight > st->samples)
+		uni_note("%s%s%" PRIu64 " samples were taken: of ticks that came late some stand "
+			 "for several",
+			of, sep, st->samples);
+	if (st->silent != 0)
+		uni_note("%s%s%" PRIu32 " more of its CPUs had no timer ticks, and so no samples",
+			of, sep, st->silent);
+	if (wall > 0)
+		uni_note("%s%sthe guest spent %.2f %% of one CPU handing them over by its port", of,
+			sep, (double)st->serve_ns / 1e7 / wall);
+}
+
+void uni_summary_guest(const char *of, const struct uni_record_meta *m,
+	const struct uni_record_stats *st, enum uni_sampler_end end, const char *how)
+{
+	const char *sep = of[0] != '\0' ? ": " : "";
+	char method[UNI_QUALITY_METHOD];
+	double host_us = uni_quality_host_us(st);
+
+	if (end == UNI_END_GONE)
+		uni_note("%s%s%s" UNI_SUMMARY_KEPT, of, sep,
+			how[0] != '\0' ? how : "the guest ended");
+	/* Without samples there is nothing to say of them. */
+	if (!uni_quality_exits_only(m))
+		samples(of, sep, m, st);
+	exits(of, sep, m, st);
+	uni_quality_method(method, m);
+	if (host_us >= 0 && !uni_quality_exits_only(m))
+		uni_note("%s%s%s, %.2f us of the %s's time each", of, sep, method, host_us,
+			uni_quality_inside(m) ? "guest" : "host");
+	else if (uni_quality_streamed(m) || m->why[0] != '\0')
+		uni_note("%s%s%s", of, sep, method);
+	if (uni_quality_inside(m))
+		serving(of, sep, st);
+	pauses(of, sep, m, st);
+	times(of, sep, st);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What record says on stderr when it is done. */
+#ifndef UNI_APP_SUMMARY_H
+#define UNI_APP_SUMMARY_H
+
+#include "sampling/sampler.h"
+
+#define UNI_SUMMARY_KEPT "; what was collected until then is kept"
+
+/* of: the guest's name, when there is more than one; else "". how it ended, "" unknown. */
+void uni_summary_guest(const char *of, const struct uni_record_meta *m,
+	const struct uni_record_stats *st, enum uni_sampler_end end, const char *how);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls in a file that a user names: a text of ftrace, or the trace in a session. */
+#ifndef UNI_APP_TIMELINE_H
+#define UNI_APP_TIMELINE_H
+
+#include "app/source.h"
+#include "trace/timeline.h"
+
+struct uni_call_source; /* opaque */
+
+/* 0, or which option of args makes no sense where there are only calls: those of samples. */
+int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err);
+/*
+ * The guest, names, CPU and threads of args count. What the text has damaged is said on stderr. Of
+ * a file that is no session, and of a trace without samples, args that cannot be heeded are
+ * refused.
+ */
+int uni_call_source_open(
+	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);
+void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */
+const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s);
+/* Are there calls of functions in it, as far as its form tells? */
+bool uni_call_source_has_calls(const struct uni_call_source *s);
+/* Of a session: samples that it has besides. */
+uint64_t uni_call_source_nr_samples(const struct uni_call_source *s);
+/* Are there events in it, and not one call among them? It is opened for that and closed again. */
+int uni_call_source_lacks_calls(const struct uni_source_args *args, bool *ret, struct uni_err *err);
+/* After the timeline was read to its end: on stderr, what it lacks. */
+void uni_call_source_note(const struct uni_call_source *s);
+
+#endif

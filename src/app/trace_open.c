@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/trace_open.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "app/symbols.h"
+#include "app/term.h"
+
+#define SECONDS_MAX 1e9
+
+/* A number and its unit; seconds without one. */
+static bool parse_time(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	size_t len = strlen(text);
+	char number[32];
+	double n, ns = 1e9;
+
+	for (size_t i = 0; i < uni_array_len(unit); i++) {
+		size_t at = strlen(unit[i].name);
+
+		if (len > at && strcmp(text + len - at, unit[i].name) == 0) {
+			len -= at;
+			ns = unit[i].ns;
+			break;
+		}
+	}
+	if (len >= sizeof(number))
+		return false;
+	memcpy(number, text, len);
+	number[len] = '\0';
+	if (!uni_parse_double(number, &n) || !(n > 0) || n * ns > SECONDS_MAX * 1e9)
+		return false;
+	*ret_ns = (uint64_t)(n * ns);
+	return true;
+}
+
+static int set_last(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
+{
+	uint64_t last_ns, end_ns = uni_trace_end_ns(t->in);
+
+	if (a->from > 0 || a->to_given || !parse_time(a->last, &last_ns))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--last takes a time such as 10ms, and neither --from nor --to with it");
+	/* 0 would be no window at all. */
+	t->filter.from_ns = end_ns > last_ns ? end_ns - last_ns : 1;
+	return 0;
+}
+
+static int set_filter(struct uni_trace_open *t, const struct uni_trace_args *a, struct uni_err *err)
+{
+	t->filter = (struct uni_calls_filter)UNI_CALLS_ALL;
+	t->filter.function = a->function;
+	t->begin_ns = uni_trace_begin_ns(t->in);
+	if (a->from < 0 || a->from > SECONDS_MAX || a->to < 0 || a->to > SECONDS_MAX ||
+		(a->to_given && a->to < a->from))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--from and --to take seconds since the trace's first event, in order");
+	if (a->from > 0)
+		t->filter.from_ns = t->begin_ns + (uint64_t)(a->from * 1e9);
+	if (a->to_given)
+		t->filter.to_ns = t->begin_ns + (uint64_t)(a->to * 1e9);
+	if (a->cpu_given && a->cpu >= t->in->info.nr_cpus)
+		return uni_err_set(err, UNI_ENOENT, "the trace has CPUs 0 to %u, no CPU %" PRIu64,
+			t->in->info.nr_cpus - 1, a->cpu);
+	if (a->cpu_given)
+		t->filter.cpu = (int64_t)a->cpu;
+	if (a->last != NULL) {
+		int rc = set_last(t, a, err);
+
+		if (rc != 0)
+			return rc;
+	}
+	for (size_t i = 0; i < a->threads.items.nr; i++) {
+		int rc = uni_call_threads_add(&t->threads, t->in, a->threads.items.v[i], err);
+
+		if (rc != 0)
+			return rc;
+	}
+	uni_call_threads_set(&t->threads, &t->filter);
+	return 0;
+}
+
+static int set_names(struct uni_trace_open *t, const struct uni_trace_args *a, uint32_t guest,
+	struct uni_err *err)
+{
+	const struct uni_recorded_guest g = uni_recording_guest(t->rec, guest);
+	struct uni_image_search search = uni_search_of(&a->debug_dirs);
+	struct uni_funcs_naming naming = {
+		.symtab = g.symtab, .bias = g.meta->bias, .mangled = a->mangled
+	};
+
+	if (a->symbols != NULL) {
+		int rc = uni_symbols_load(a->symbols, &search, false, &t->symtab, err);
+
+		if (rc != 0)
+			return rc;
+		naming.symtab = t->symtab;
+	} else if (g.symtab_problem != NULL) {
+		uni_note("%s: addresses stay without names (--symbols can give some)",
+			g.symtab_problem);
+	}
+	t->funcs = uni_funcs_create(&naming);
+	return t->funcs != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int open_all(struct uni_trace_open *t, const char *path, const struct uni_trace_args *a,
+	struct uni_err *err)
+{
+	uint32_t guest;
+	int rc = uni_input_session(path, &t->input, err);
+
+	if (rc == 0)
+		rc = uni_recording_open(t->input.folder, &t->rec, err);
+	if (rc == 0 && a->guest != NULL)
+		rc = uni_recording_find_guest(t->rec, a->guest, &guest, err);
+	else if (rc == 0)
+		rc = uni_tinput_find(t->rec, &guest, err);
+	if (rc == 0)
+		rc = uni_tinput_open(t->rec, guest, &t->tinput, err);
+	if (rc != 0)
+		return rc;
+	t->guest = guest;
+	t->in = uni_tinput_get(t->tinput);
+	rc = set_names(t, a, guest, err);
+	return rc != 0 ? rc : set_filter(t, a, err);
+}
+
+int uni_trace_open(const char *path, const struct uni_trace_args *args, struct uni_trace_open *ret,
+	struct uni_err *err)
+{
+	int rc;
+
+	*ret = (struct uni_trace_open){ 0 };
+	rc = open_all(ret, path, args, err);
+	if (rc != 0)
+		uni_trace_close(ret);
+	return rc;
+}
+
+void uni_trace_close(struct uni_trace_open *t)
+{
+	uni_funcs_destroy(t->funcs);
+	uni_symtab_destroy(t->symtab);
+	uni_tinput_close(t->tinput);
+	uni_recording_close(t->rec);
+	uni_input_close(&t->input);
+	uni_call_threads_free(&t->threads);
+}
+
+static bool lost_at_most(const struct uni_trace_open *t)
+{
+	return t->rec != NULL &&
+	       uni_record_trace_lost_at_most(&uni_recording_guest(t->rec, t->guest).meta->trace);
+}
+
+void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
+{
+	const struct uni_record_clock *c = &trace->cpu[0].clock;
+
+	if (trace->nr_cpus != 0 && c->error_ns == UINT64_MAX && trace->info.tsc_hz == 0)
+		uni_note("%s: how fast the guest's counter goes is not known: what is shown as a "
+			 "second are %" PRIu64 " ticks of it",
+			path, c->hz);
+}
+
+void uni_trace_note(
+	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st)
+{
+	bool windowed = t->filter.from_ns != 0 || t->filter.to_ns != UINT64_MAX;
+
+	if (st->events == 0)
+		uni_note("%s: no call was recorded%s", path, windowed ? " in that time" : "");
+	if (t->rec != NULL)
+		uni_trace_note_rate(path, &uni_recording_guest(t->rec, t->guest).meta->trace);
+	if (st->lost != 0)
+		uni_note("%s: %s%" PRIu64
+			 " events are missing: calls that were open then are cut off there",
+			path, lost_at_most(t) ? "at most " : "", st->lost);
+	if (st->damaged != 0)
+		uni_note("%s: %" PRIu64 " bytes could not be read: the trace is damaged", path,
+			st->damaged);
+	if (st->too_deep != 0)
+		uni_note("%s: %" PRIu64 " calls lay more than %d deep and are not shown", path,
+			st->too_deep, UNI_CALLS_DEPTH_MAX);
+}

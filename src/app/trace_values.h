@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What traced calls were given and returned, with names and types where the image has debug data.
+ */
+#ifndef UNI_APP_TRACE_VALUES_H
+#define UNI_APP_TRACE_VALUES_H
+
+#include "app/trace_open.h"
+#include "obj/params.h"
+
+struct uni_known_params {
+	bool looked;
+	struct uni_params *params; /* NULL: nothing is known of it */
+};
+
+struct uni_trace_values {
+	const struct uni_trace_open *trace;
+	const struct uni_calls *calls;
+	const char *
+		symbols; /* --symbols, or NULL: the image that was recorded, if it is still there */
+	struct uni_image_search search;
+	bool looked;
+	struct uni_image *image;
+	struct uni_debug *debug;		/* NULL: registers are shown as they were */
+	UNI_VEC(struct uni_known_params) known; /* by function */
+};
+
+void uni_trace_values_init(struct uni_trace_values *v, const struct uni_trace_open *t,
+	const struct uni_trace_args *args, const struct uni_calls *calls);
+void uni_trace_values_deinit(struct uni_trace_values *v);
+
+/* -> struct uni_trace_text_opts */
+void uni_trace_values_text(void *values, const struct uni_call_event *e, char *buf, size_t size);
+
+#endif

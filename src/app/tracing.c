@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/tracing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "app/signals.h"
+#include "app/term.h"
+#include "tracing/lock.h"
+
+#define RETRY_NS (100 * UNI_NSEC_PER_MSEC)
+
+/* The guest sets its ring up some time after its image is where it belongs. */
+static int wait_for_ring(struct uni_tracing *t, const struct uni_tracer_args *args,
+	uint64_t until_ns, struct uni_err *err)
+{
+	const struct timespec nap = uni_ns_timespec(RETRY_NS);
+	const struct uni_target_ops *ops = t->g.t->ops;
+	int rc = uni_tracer_open(args, &t->tracer, err);
+
+	while ((rc == -UNI_ENOENT || rc == -UNI_EFAULT || rc == -UNI_EAGAIN) &&
+		uni_now_ns() < until_ns && !atomic_load(uni_signals_stop()) &&
+		(ops->alive == NULL || ops->alive(t->g.t))) {
+		uni_progress("waiting for the guest to set up its trace ring");
+		(void)nanosleep(&nap, NULL);
+		*err = (struct uni_err){ 0 };
+		rc = uni_tracer_open(args, &t->tracer, err);
+	}
+	uni_progress_end();
+	return rc;
+}
+
+int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
+	struct uni_err *err)
+{
+	const struct uni_attach_args attach = { .target = target,
+		.image = args->image,
+		.qmp = args->qmp,
+		/* Nothing is sampled, so nothing has to be loaded into the host's kernel. */
+		.method = "pause",
+		.no_samples = true,
+		.inside_ok = true,
+		.search = uni_search_of(&args->debug_dirs),
+		.wait_ns = (uint64_t)(args->wait * 1e9),
+		.rest_ok = args->rest_ok,
+		.no_image_ok = true };
+	struct uni_tracer_args tracer = { .head = args->head };
+	uint64_t until_ns = uni_now_ns() + attach.wait_ns;
+	int rc;
+
+	t->tracer = NULL;
+	t->owner = -1;
+	if (args->wait < 0 || args->wait > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
+	rc = uni_guest_open(&t->g, &attach, err);
+	if (rc != 0)
+		return rc;
+	tracer.t = t->g.t;
+	tracer.image = t->g.image;
+	tracer.bias = t->g.bias;
+	rc = wait_for_ring(t, &tracer, until_ns, err);
+	if (rc == 0)
+		return 0;
+	uni_guest_close(&t->g);
+	if (attach.wait_ns == 0 || uni_now_ns() < until_ns)
+		return rc;
+	return uni_err_prefix(err, "waited %g s (--wait)", args->wait);
+}
+
+void uni_tracing_close(struct uni_tracing *t)
+{
+	uni_tracer_close(t->tracer);
+	uni_guest_close(&t->g);
+	if (t->owner >= 0)
+		(void)close(t->owner);
+}
+
+int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err)
+{
+	return uni_trace_own(&t->g.info, target, &t->owner, err);
+}
+
+bool uni_choice_given(const struct uni_tracing_args *a)
+{
+	return a->filter.items.nr + a->regex.items.nr + a->exclude.items.nr + a->args.items.nr +
+			       a->trigger.items.nr !=
+		       0 ||
+	       a->threads || a->mode != NULL || a->min_us != 0 || a->depth != 0;
+}
+
+static int parse_mode(struct uni_choice *c, const char *mode, struct uni_err *err)
+{
+	static const char *const names[] = {
+		[UNI_TRACE_GRAPH] = "graph",
+		[UNI_TRACE_LITE] = "lite",
+		[UNI_TRACE_FUNCTION] = "function",
+	};
+
+	for (size_t i = 0; i < uni_array_len(names); i++) {
+		if (strcmp(names[i], mode != NULL ? mode : "graph") == 0) {
+			c->c.mode = (uint32_t)i;
+			c->mode = names[i];
+			return 0;
+		}
+	}
+	return uni_err_set(err, UNI_EUSAGE, "--mode is graph, lite or function, not %s", mode);
+}
+
+static int parse_regexes(struct uni_choice *c, const struct uni_opt_list *list, struct uni_err *err)
+{
+	if (list->items.nr > UNI_REGEXES_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "at most %d --regex", UNI_REGEXES_MAX);
+	for (size_t i = 0; i < list->items.nr; i++) {
+		char why[128];
+		int r = regcomp(&c->regex[i], list->items.v[i], REG_EXTENDED | REG_NOSUB);
+
+		if (r != 0) {
+			(void)regerror(r, &c->regex[i], why, sizeof(why));
+			return uni_err_set(
+				err, UNI_EUSAGE, "--regex %s: %s", list->items.v[i], why);
+		}
+		c->nr_regexes++;
+	}
+	c->c.regex = c->regex;
+	c->c.nr_regexes = c->nr_regexes;
+	return 0;
+}
+
+static int parse_trigger(struct uni_choice *c, const char *text, struct uni_err *err)
+{
+	static const char *const words[] = {
+		[UNI_TRIGGER_START] = "start",
+		[UNI_TRIGGER_STOP] = "stop",
+		[UNI_TRIGGER_FREEZE] = "freeze",
+	};
+	const char *colon = strrchr(text, ':');
+	size_t len = colon != NULL ? (size_t)(colon - text) : 0, n = c->c.nr_triggers;
+
+	for (size_t i = UNI_TRIGGER_START; len != 0 && i < uni_array_len(words); i++) {
+		if (strcmp(colon + 1, words[i]) != 0 || len >= sizeof(c->name[n]))
+			continue;
+		memcpy(c->name[n], text, len);
+		c->name[n][len] = '\0';
+		c->trigger[n] = (struct uni_trace_trigger){ c->name[n], (enum uni_trigger)i };
+		c->c.nr_triggers++;
+		/* Who waits for a start has not begun. */
+		c->c.disabled = c->c.disabled || i == UNI_TRIGGER_START;
+		return 0;
+	}
+	return uni_err_set(
+		err, UNI_EUSAGE, "--trigger %s: write FUNCTION:start, :stop or :freeze", text);
+}
+
+static int parse_triggers(
+	struct uni_choice *c, const struct uni_opt_list *list, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (list->items.nr > UNI_TRIGGERS_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "at most %d --trigger", UNI_TRIGGERS_MAX);
+	for (size_t i = 0; rc == 0 && i < list->items.nr; i++)
+		rc = parse_trigger(c, list->items.v[i], err);
+	c->c.trigger = c->trigger;
+	return rc;
+}
+
+static void describe(struct uni_choice *c, const char *before, const struct uni_opt_list *list)
+{
+	for (size_t i = 0; i < list->items.nr; i++) {
+		size_t at = strlen(c->text);
+
+		(void)snprintf(c->text + at, sizeof(c->text) - at, "%s%s%s", at != 0 ? " " : "",
+			before, list->items.v[i]);
+	}
+}
+
+int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, struct uni_err *err)
+{
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	rc = parse_mode(ret, a->mode, err);
+	if (rc == 0 && (a->min_us < 0 || a->min_us > 1e6))
+		rc = uni_err_set(err, UNI_EUSAGE, "--min-duration is 0 to 1000000 microseconds");
+	if (rc == 0 && a->depth > UINT32_MAX / 2)
+		rc = uni_err_set(err, UNI_EUSAGE, "--depth is too large");
+	if (rc == 0)
+		rc = parse_regexes(ret, &a->regex, err);
+	if (rc == 0)
+		rc = parse_triggers(ret, &a->trigger, err);
+	if (rc != 0) {
+		uni_choice_free(ret);
+		return rc;
+	}
+	ret->c.glob = a->filter.items.v;
+	ret->c.nr_globs = a->filter.items.nr;
+	ret->c.not_glob = a->exclude.items.v;
+	ret->c.nr_not = a->exclude.items.nr;
+	ret->c.args_glob = a->args.items.v;
+	ret->c.nr_args = a->args.items.nr;
+	ret->c.min_ns = (uint64_t)(a->min_us * 1e3);
+	ret->c.max_depth = (uint32_t)a->depth;
+	ret->c.pieces = a->pieces;
+	ret->c.promises = a->threads;
+	rc = uni_trace_choice_check(&ret->c, err);
+	if (rc != 0) {
+		uni_choice_free(ret);
+		return rc;
+	}
+	describe(ret, "", &a->filter);
+	describe(ret, "/", &a->regex);
+	describe(ret, "-", &a->exclude);
+	return 0;
+}
+
+void uni_choice_free(struct uni_choice *c)
+{
+	for (size_t i = 0; i < c->nr_regexes; i++)
+		regfree(&c->regex[i]);
+	c->nr_regexes = 0;
+}
+
+void uni_tracing_say(const struct uni_trace_done *d)
+{
+	char stood[48] = "";
+
+	if (d->pause_ns != 0)
+		(void)snprintf(stood, sizeof(stood), "; the guest stood for %.0f us",
+			(double)d->pause_ns / 1e3);
+	if (d->threads && d->nr_functions == 0 && !d->calls_itself)
+		uni_note("events of threads are recorded, and no function is traced%s", stood);
+	else if (d->calls_itself && d->nr_functions == 0)
+		uni_note("all functions that call the tracer by themselves are traced%s", stood);
+	else
+		uni_note("%u functions at %u places are traced%s", d->nr_functions, d->nr_sites,
+			stood);
+	if (d->calls_itself && d->nr_functions != 0)
+		uni_note("and so are all that call the tracer by themselves");
+	if (d->nr_no_exits != 0)
+		uni_note("%u functions that match are not: their returns are not known (link with "
+			 "--emit-relocs, or --mode function)",
+			d->nr_no_exits);
+	if (d->nr_pieces != 0)
+		uni_note("%u functions that match are not: they begin with several instructions "
+			 "(uniscope trace prepare, or --pieces)",
+			d->nr_pieces);
+	if (d->nr_unlike != 0)
+		uni_note("%u functions are left alone: the guest has other code there than its "
+			 "image",
+			d->nr_unlike);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `trace start`, `stop`, `record` and `dump` share: attaching, choosing functions, telling. */
+#ifndef UNI_APP_TRACING_H
+#define UNI_APP_TRACING_H
+
+#include <regex.h>
+
+#include "app/attach.h"
+#include "app/images.h"
+#include "app/options.h"
+#include "app/symbols.h"
+#include "tracing/tracer.h"
+
+#define UNI_TRIGGERS_MAX 16
+#define UNI_REGEXES_MAX	 16
+
+struct uni_tracing_args {
+	const char *image, *qmp, *head;
+	struct uni_opt_list debug_dirs;
+	double wait;
+	bool rest_ok; /* a guest that stands will do */
+	/* Which functions, and how: */
+	struct uni_opt_list filter, regex, exclude, args, trigger;
+	const char *mode;
+	double min_us;
+	uint64_t depth;
+	bool pieces, threads;
+};
+
+/* Of all four commands; `a` is a struct uni_tracing_args. */
+#define UNI_TRACING_OPTIONS(a)                                                                  \
+	{ 'e', "image", UNI_OPT_STR, &(a).image, "ELF",                                         \
+		"the image that the guest runs, with symbols (default: from the VMM's command " \
+		"line, and its .dbg sibling)",                                                  \
+		"FILE", NULL },                                                                 \
+		UNI_DEBUG_DIR_OPTION((a).debug_dirs),                                           \
+		{ 0, "head", UNI_OPT_STR, &(a).head, "ADDRESS",                                 \
+			"where the guest's uni_trace_head is (default: its symbol, else all "   \
+			"memory is searched for it)",                                           \
+			NULL, NULL },                                                           \
+		{ 0, "qmp", UNI_OPT_STR, &(a).qmp, "PATH",                                      \
+			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },    \
+	{                                                                                       \
+		0, "wait", UNI_OPT_DOUBLE, &(a).wait, "SECONDS",                                \
+			"keep trying for so long while the guest still boots, and has not yet " \
+			"set up its trace ring (default 0)",                                    \
+			NULL, NULL                                                              \
+	}
+
+/* Of those that switch functions on. */
+#define UNI_CHOICE_OPTIONS(a)                                                                     \
+	{ 'f', "filter", UNI_OPT_LIST, &(a).filter, "GLOB",                                       \
+		"trace functions whose name matches; * and ? stand for any text; may be given "   \
+		"several times (default: all that can be)",                                       \
+		NULL, NULL },                                                                     \
+		{ 0, "regex", UNI_OPT_LIST, &(a).regex, "REGEX",                                  \
+			"the same by extended regular expression", NULL, NULL },                  \
+		{ 'x', "exclude", UNI_OPT_LIST, &(a).exclude, "GLOB",                             \
+			"but not these; may be given several times", NULL, NULL },                \
+		{ 'm', "mode", UNI_OPT_STR, &(a).mode, "graph|lite|function",                     \
+			"graph: entry and exit of each call; lite: calls that make none have no " \
+			"end time, which is cheaper; function: entries only (default graph)",     \
+			"graph lite function", NULL },                                            \
+		{ 0, "min-duration", UNI_OPT_DOUBLE, &(a).min_us, "US",                           \
+			"drop calls shorter than so many microseconds, in the guest, but for "    \
+			"those that made a call that is kept, and those of --args; not with "     \
+			"mode function",                                                          \
+			NULL, NULL },                                                             \
+		{ 0, "depth", UNI_OPT_U64, &(a).depth, "N",                                       \
+			"drop calls deeper than N, in the guest; 0: none (default 0); not with "  \
+			"mode function",                                                          \
+			NULL, NULL },                                                             \
+		{ 0, "args", UNI_OPT_LIST, &(a).args, "GLOB",                                     \
+			"also record argument registers and the value of these functions", NULL,  \
+			NULL },                                                                   \
+		{ 0, "trigger", UNI_OPT_LIST, &(a).trigger, "FUNCTION:start|stop|freeze",         \
+			"when this function is called: begin to record, stop, or keep what the "  \
+			"rings hold then; may be given several times",                            \
+			NULL, NULL },                                                             \
+		{ 0, "threads", UNI_OPT_FLAG, &(a).threads, NULL,                                 \
+			"events of threads and promises, of guests that tell them; functions "    \
+			"only with --filter, --regex or --args",                                  \
+			NULL, NULL },                                                             \
+	{                                                                                         \
+		0, "pieces", UNI_OPT_FLAG, &(a).pieces, NULL,                                     \
+			"also patch functions that begin with several instructions: only where "  \
+			"no thread can have been interrupted among them",                         \
+			NULL, NULL                                                                \
+	}
+
+struct uni_tracing {
+	struct uni_guest g; /* first: it may not move */
+	struct uni_tracer *tracer;
+	int owner; /* -1: not ours alone */
+};
+
+/* Close in any case where this returned 0. */
+int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
+	struct uni_err *err);
+void uni_tracing_close(struct uni_tracing *t);
+/* Before functions are chosen: until it is closed nobody else may. -UNI_EBUSY: somebody has. */
+int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err);
+
+/* The options as a choice, and in words; borrows what they are made of. */
+struct uni_choice {
+	struct uni_trace_choice c;
+	regex_t regex[UNI_REGEXES_MAX];
+	size_t nr_regexes;
+	struct uni_trace_trigger trigger[UNI_TRIGGERS_MAX];
+	char name[UNI_TRIGGERS_MAX][128];
+	char text[256]; /* "tcp_* -ip_*" */
+	const char *mode;
+};
+int uni_choice_make(
+	struct uni_choice *ret, const struct uni_tracing_args *args, struct uni_err *err);
+void uni_choice_free(struct uni_choice *c);
+/* Was anything of it asked for? */
+bool uni_choice_given(const struct uni_tracing_args *args);
+
+/* One line on stderr: what is traced now, how long the guest stood, what was left out. */
+void uni_tracing_say(const struct uni_trace_done *done);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of a domain's configuration, as xl reads it, has to be known here. */
+#ifndef UNI_APP_XL_CONFIG_H
+#define UNI_APP_XL_CONFIG_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct uni_xl_config {
+	char name[128];	   /* "" not stated */
+	char kernel[4096]; /* path as it stands there; "" not stated */
+};
+
+/* Of several assignments the last one counts. Everything but strings is passed over. */
+void uni_xl_config_parse(const char *data, size_t size, struct uni_xl_config *ret);
+/* -UNI_EFORMAT: it names no domain. */
+int uni_xl_config_load(const char *path, struct uni_xl_config *ret, struct uni_err *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is taken out of a core: each vCPU's registers, and where in the file which guest memory
+ * lies. Everything in it is hostile; the memory needed is bounded by the file's own size.
+ */
+#ifndef UNI_BACKEND_CORE_FILE_H
+#define UNI_BACKEND_CORE_FILE_H
+
+#include "arch/arch.h"
+#include "base/vec.h"
+#include "mem/gmem.h"
+#include "backend/core/elf.h"
+#include "backend/target.h"
+
+extern const struct uni_target_ops uni_target_core;
+
+struct uni_core_file {
+	const char *kind; /* "QEMU dump", for messages */
+	const struct uni_arch *arch;
+	enum uni_gmem_space space;
+	UNI_VEC(struct uni_regs) vcpu;		/* at most UNI_VCPU_MAX */
+	UNI_VEC(struct uni_gmem_region) region; /* the cookie is an offset in the file */
+	uint64_t nr_vcpus;			/* in the file, may be more */
+	uint64_t mem_bytes;			/* that the headers describe */
+	uint64_t missing;			/* of them behind the file's end */
+	bool inferred; /* some memory is not described, but follows from what is */
+};
+
+/* f is zeroed by the caller, who calls uni_core_file_deinit() also on failure. */
+int uni_core_file_elf(struct uni_core_file *f, const struct uni_core_src *src, struct uni_err *err);
+/* Memory from base on, of arch (NULL: x86_64). regs is text; see uni_core_regs_text(). */
+int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src,
+	const struct uni_arch *arch, uint64_t base, const char *regs, struct uni_err *err);
+/*
+ * System registers that the file does not hold, as text, for all its vCPUs; "" none. -UNI_ENOTSUP
+ * if page tables cannot be found with what is there then.
+ */
+int uni_core_file_complete(struct uni_core_file *f, const char *sysregs, struct uni_err *err);
+void uni_core_file_deinit(struct uni_core_file *f);
+
+/*
+ * Registers as text: NAME=HEX, or NAME and a hexadecimal number at the start of a line; what is not
+ * a register's name is passed over. CPU#N begins the next vCPU. So QEMU's `info registers -a` and
+ * gdb's `info registers` are understood. Without CR3 (TTBR0 and TTBR1) there is no paging; alone it
+ * means 64-bit paging (48 bits, 4 KiB granules).
+ */
+int uni_core_regs_text(struct uni_core_file *f, const char *text, struct uni_err *err);
+
+/* Adds a vCPU, or only counts it when there are too many. */
+int uni_core_add_vcpu(struct uni_core_file *f, const struct uni_regs *regs, struct uni_err *err);
+/* Adds memory, as far as the file goes. */
+int uni_core_add_memory(struct uni_core_file *f, const struct uni_core_src *src, uint64_t start,
+	uint64_t offset, uint64_t size, struct uni_err *err);
+/*
+ * Sorts, joins what lies beside each other in both, and cuts off what is described twice. With
+ * `bridge`, what lies between two pieces that are as far from each other in the file as in memory
+ * belongs to both.
+ */
+void uni_core_join_memory(struct uni_core_file *f, bool bridge);
+
+/* The formats; `is` looks, the other fills f. */
+bool uni_core_is_xen(const struct uni_core_elf *e);
+int uni_core_parse_xen(struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err);
+int uni_core_parse_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, struct uni_err *err);
+int uni_core_parse_process(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, struct uni_err *err);
+
+/* Calls fn for each note of that name and type; *nr_ret: how many there were. */
+int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, const char *name, uint32_t type,
+	int (*fn)(struct uni_core_file *f, const struct uni_core_note *n, struct uni_err *err),
+	uint64_t *nr_ret, struct uni_err *err);
+
+/* What the formats hold of an x86_64 vCPU; false if the bytes are too few. */
+bool uni_core_x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret);
+bool uni_core_x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret);
+#define UNI_CORE_XEN_VCPU 5168u /* bytes of a vcpu_guest_context of x86_64 */
+bool uni_core_aarch64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret);
+/* What was not told is as usual. False: the MMU is on, and where its tables are is not known. */
+bool uni_core_aarch64_complete(struct uni_regs *r);
+bool uni_core_x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret);
+
+#endif

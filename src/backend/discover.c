@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "backend/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "backend/vmm/proc.h"
+
+void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_MAX])
+{
+	const char *slash = strrchr(info->image, '/');
+	const char *base = slash != NULL ? slash + 1 : info->image;
+	size_t len = strlen(base);
+	uint64_t number;
+
+	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%s", info->name);
+	if (ret[0] != '\0')
+		return;
+	if (len > 4 && strcmp(base + len - 4, ".elf") == 0)
+		len -= 4;
+	if (len >= UNI_GUEST_NAME_MAX)
+		return;
+	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.*s", (int)len, base);
+	/* These would be taken for a pid or for a target. */
+	if (uni_parse_u64(ret, &number) || strchr(ret, ':') != NULL)
+		ret[0] = '\0';
+}
+
+#define NR_WAYS 4
+
+/* A backend and what it says of this host: asked once, not for each guest. */
+struct reach {
+	const struct uni_target_ops *ops;
+	struct uni_host_way way[NR_WAYS];
+	uint32_t nr;
+};
+
+static void ask_host(const struct uni_target_ops *ops, struct reach *ret)
+{
+	struct uni_err err = { 0 };
+
+	ret->ops = ops;
+	if (ops->host_ways != NULL) {
+		ret->nr = ops->host_ways(ret->way, NR_WAYS);
+		return;
+	}
+	ret->nr = 1;
+	ret->way[0] = (struct uni_host_way){ .name = ops->scheme, .summary = ops->summary };
+	ret->way[0].ok = ops->host_check == NULL || ops->host_check(&err) == 0;
+	(void)snprintf(ret->way[0].advice, sizeof(ret->way[0].advice), "%s", err.msg);
+}
+
+/* Would this backend reach the guest? Says why either way. */
+static bool try_backend(const struct reach *r, const char *keys, struct uni_found *f)
+{
+	int n = 0;
+
+	if (!r->way[0].ok) {
+		(void)snprintf(
+			f->why, sizeof(f->why), "%s: %.200s", r->ops->scheme, r->way[0].advice);
+		return false;
+	}
+	(void)snprintf(f->why, sizeof(f->why), "%s", r->ops->summary);
+	if (r->ops->choose != NULL)
+		n = r->ops->choose(&f->info, r->way, r->nr, f->why, sizeof(f->why));
+	if (n < 0)
+		return false;
+	(void)snprintf(f->way, sizeof(f->way), "%s", r->way[n].name);
+	(void)snprintf(f->spec, sizeof(f->spec), "%s:%s", r->ops->scheme, keys);
+	return true;
+}
+
+static void choose(const struct reach *reach, size_t nr, struct uni_found *f)
+{
+	char keys[300];
+
+	(void)snprintf(f->why, sizeof(f->why), "no backend of this build reaches it%s",
+		strcmp(f->info.vmm, "qemu") == 0 && strcmp(f->info.accel, "kvm") != 0
+			? ": start QEMU with -gdb unix:PATH,server=on,wait=off"
+			: "");
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_target_ops *ops = reach[i].ops;
+
+		if (ops->claims == NULL || !ops->claims(&f->info, keys, sizeof(keys)))
+			continue;
+		if (try_backend(&reach[i], keys, f))
+			return;
+	}
+}
+
+static int ask_hosts(struct reach **ret, size_t *nr_ret, struct uni_err *err)
+{
+	size_t nr = 0;
+
+	while (uni_target_backends[nr] != NULL)
+		nr++;
+	*ret = calloc(nr + 1, sizeof(**ret));
+	if (*ret == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++)
+		ask_host(uni_target_backends[i], &(*ret)[i]);
+	*nr_ret = nr;
+	return 0;
+}
+
+/* Adds the guests that a backend finds by itself. */
+static int add_listed(const struct uni_target_ops *ops, struct uni_target_info **all, size_t *nr,
+	struct uni_err *err)
+{
+	_cleanup_free_ struct uni_target_info *info = NULL;
+	struct uni_target_info *grown;
+	size_t more = 0;
+	int rc = ops->list(&info, &more, err);
+
+	if (rc != 0 || more == 0)
+		return rc;
+	grown = reallocarray(*all, *nr + more, sizeof(*grown));
+	if (grown == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	memcpy(grown + *nr, info, more * sizeof(*info));
+	*all = grown;
+	*nr += more;
+	return 0;
+}
+
+int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_target_info *info = NULL;
+	_cleanup_free_ struct reach *reach = NULL;
+	struct uni_found *found;
+	size_t nr = 0, nr_reach = 0;
+	int rc = uni_vmm_list(&info, &nr, err);
+
+	for (size_t i = 0; rc == 0 && uni_target_backends[i] != NULL; i++) {
+		if (uni_target_backends[i]->list != NULL)
+			rc = add_listed(uni_target_backends[i], &info, &nr, err);
+	}
+	if (rc == 0 && nr != 0)
+		rc = ask_hosts(&reach, &nr_reach, err);
+	if (rc != 0)
+		return rc;
+	found = calloc(nr + 1, sizeof(*found));
+	if (found == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		found[i].info = info[i];
+		choose(reach, nr_reach, &found[i]);
+	}
+	*ret = found;
+	*nr_ret = nr;
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where a gdb stub listens, and which local process that is. */
+#ifndef UNI_BACKEND_GDB_ADDR_H
+#define UNI_BACKEND_GDB_ADDR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "backend/net.h"
+
+/* A unix socket whose file is not there? Without connecting, which would stop the guest. */
+bool uni_gdb_missing(const struct uni_net_addr *addr);
+
+/* Connects within timeout_ms; *fd_ret is non-blocking and close-on-exec. */
+int uni_gdb_connect(
+	const struct uni_net_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);
+
+/* Who listens at the other end of a connected unix socket; 0 where that cannot be known. */
+int uni_gdb_peer_pid(int fd);
+
+/* What this host's tables say about the listener, learnt without connecting. */
+struct uni_gdb_listener {
+	bool local;	 /* found in this host's tables */
+	bool has_client; /* somebody is connected, or waits to be */
+	uint64_t inode;	 /* of the listening socket */
+};
+
+void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_listener *ret);
+
+/* The process that has this socket open: its pid, 0 if none can be seen. */
+int uni_gdb_socket_owner(uint64_t inode);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The guardian's side: what runs in the child. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "backend/gdb/guardian.h"
+#include "backend/gdb/stub.h"
+#include "backend/helper.h"
+
+#define CONNECT_MS 2000
+#define LOOK_MS	   200 /* how often the lease is looked at */
+#define TAKEN	   1ull
+
+struct guardian {
+	struct uni_gdb_stub stub; /* its link has our copy of the line */
+	struct uni_gdb_shared *shared;
+	int sock;
+};
+
+/* QEMU needs a moment to notice that a debugger left: a client that is there may be a past one. */
+static int connect_alone(const struct uni_net_addr *addr, int *fd_ret, struct uni_err *err)
+{
+	uint64_t until = uni_now_ns() + CONNECT_MS * UNI_NSEC_PER_MSEC;
+	struct uni_gdb_listener l;
+
+	uni_gdb_find_listener(addr, &l);
+	while (l.has_client) {
+		if (uni_now_ns() >= until)
+			return uni_err_set(err, UNI_EBUSY,
+				"another debugger is attached to the gdb stub at %s: detach it "
+				"first",
+				addr->text);
+		(void)usleep(20000);
+		uni_gdb_find_listener(addr, &l);
+	}
+	return uni_gdb_connect(addr, CONNECT_MS, fd_ret, err);
+}
+
+/* The result, and a copy of the line if there is one. */
+static bool report(int sock, int fd, const struct uni_err *err)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct uni_err copy = *err;
+	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(copy);
+}
+
+/* As far as the profiler told. It may have died in the middle of anything: HELD asks for most. */
+static void learn_state(struct guardian *g)
+{
+	uint32_t flags = atomic_load(&g->shared->flags);
+
+	g->stub.qemu = (flags & UNI_GDB_F_QEMU) != 0;
+	g->stub.link.implicit_ack = g->stub.qemu;
+	g->stub.phys = (flags & UNI_GDB_F_PHYS) != 0;
+	g->stub.state = (flags & UNI_GDB_F_PAUSED) != 0 ? UNI_GDB_PAUSED : UNI_GDB_HELD;
+}
+
+/* The profiler holds the guest and has not been heard of for too long. */
+static void take_over_if_due(struct guardian *g)
+{
+	uint64_t lease = atomic_load(&g->shared->lease_ns);
+
+	if (lease <= TAKEN || uni_now_ns() < lease ||
+		!atomic_compare_exchange_strong(&g->shared->lease_ns, &lease, TAKEN))
+		return;
+	learn_state(g);
+	(void)uni_gdb_stub_reset(&g->stub);
+	atomic_store(&g->shared->lease_ns, 0);
+}
+
+static void guard(struct guardian *g)
+{
+	for (;;) {
+		struct pollfd p = { .fd = g->sock, .events = POLLIN };
+		int r = poll(&p, 1, LOOK_MS);
+
+		if (r > 0 || (r < 0 && errno != EINTR))
+			break; /* nothing is ever sent: this is the end of the other side */
+		take_over_if_due(g);
+	}
+	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_FINISHED) != 0)
+		return;
+	learn_state(g);
+	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_SILENT) != 0)
+		uni_gdb_stub_await(&g->stub);
+	uni_gdb_stub_leave(&g->stub);
+}
+
+void uni_gdb_guardian_main(int sock, const struct uni_net_addr *addr, struct uni_gdb_shared *shared)
+{
+	struct guardian *g = calloc(1, sizeof(*g));
+	struct uni_err err = { 0 };
+	int fd = -1;
+
+	uni_helper_begin("uni-guardian", &sock, 1);
+	if (g == NULL)
+		(void)uni_err_set(&err, UNI_ENOMEM, "gdb: out of memory");
+	else
+		(void)connect_alone(addr, &fd, &err);
+	/* When the profiler is already gone, its end of the pair will say so. */
+	(void)report(sock, fd, &err);
+	if (fd < 0)
+		_exit(0);
+	g->shared = shared;
+	g->sock = sock;
+	uni_gdb_link_init(&g->stub.link, fd);
+	guard(g);
+	_exit(0);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who listens at an address, from /proc/net: nobody must connect to learn that, because QEMU stops
+ * the guest for each debugger that comes.
+ */
+#include "backend/gdb/addr.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "backend/gdb/packet.h"
+
+#define SO_ACCEPTCON 0x10000 /* __SO_ACCEPTCON in the Flags column of /proc/net/unix */
+#define TCP_LISTEN   0x0a    /* st column of /proc/net/tcp */
+
+static void cleanup_dir(DIR **d)
+{
+	if (*d != NULL)
+		(void)closedir(*d);
+}
+
+static bool owns(const char *pid, uint64_t inode)
+{
+	char dir[64], want[40];
+	_cleanup_(cleanup_dir) DIR *d = NULL;
+	struct dirent *e;
+
+	(void)snprintf(dir, sizeof(dir), "/proc/%.20s/fd", pid);
+	(void)snprintf(want, sizeof(want), "socket:[%" PRIu64 "]", inode);
+	d = opendir(dir);
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		char link[64];
+		ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+
+		if (n < 0)
+			continue;
+		link[n] = '\0';
+		if (strcmp(link, want) == 0)
+			return true;
+	}
+	return false;
+}
+
+int uni_gdb_socket_owner(uint64_t inode)
+{
+	_cleanup_(cleanup_dir) DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (inode != 0 && d != NULL && (e = readdir(d)) != NULL) {
+		uint64_t pid;
+
+		if (uni_parse_u64(e->d_name, &pid) && pid <= INT32_MAX && owns(e->d_name, inode))
+			return (int)pid;
+	}
+	return 0;
+}
+
+/* Cuts the next word off a line of a /proc table; "" at its end. */
+static char *next_word(char **line)
+{
+	char *word = *line + strspn(*line, " "), *end = word + strcspn(word, " \n");
+
+	*line = *end != '\0' ? end + 1 : end;
+	*end = '\0';
+	return word;
+}
+
+/* A word that is a hex number and nothing else. */
+static bool hex_word(const char *word, uint64_t *ret)
+{
+	size_t pos = 0, len = strlen(word);
+
+	return uni_gdb_hex_u64((const uint8_t *)word, len, &pos, ret) && pos == len;
+}
+
+/* One line of /proc/net/unix: "Num: RefCount Protocol Flags Type St Inode Path". */
+struct unix_line {
+	uint64_t flags, inode;
+	char path[120]; /* sun_path has 108 bytes */
+};
+
+static bool parse_unix_line(char *line, struct unix_line *ret)
+{
+	char *w[7];
+	size_t len;
+
+	for (size_t i = 0; i < uni_array_len(w); i++)
+		w[i] = next_word(&line);
+	len = strcspn(line, "\n"); /* the rest: a path may hold blanks */
+	if (!hex_word(w[3], &ret->flags) || !uni_parse_u64(w[6], &ret->inode) || len == 0 ||
+		len >= sizeof(ret->path))
+		return false;
+	memcpy(ret->path, line, len);
+	ret->path[len] = '\0';
+	return true;
+}
+
+/* Is the name that a process bound (perhaps relative to its own folder) this very file? */
+static bool same_file(const struct unix_line *l, const struct stat *want)
+{
+	char path[200];
+	struct stat st;
+
+	if (l->path[0] == '/')
+		(void)snprintf(path, sizeof(path), "%s", l->path);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/%d/cwd/%s",
+			uni_gdb_socket_owner(l->inode), l->path);
+	return stat(path, &st) == 0 && st.st_ino == want->st_ino && st.st_dev == want->st_dev;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void find_unix(const char *path, struct uni_gdb_listener *ret)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/net/unix", "re");
+	char line[512], bound[120] = "";
+	struct unix_line l;
+	struct stat want;
+
+	if (f == NULL || stat(path, &want) != 0)
+		return;
+	while (!ret->local && fgets(line, sizeof(line), f) != NULL) {
+		if (!parse_unix_line(line, &l) || (l.flags & SO_ACCEPTCON) == 0 ||
+			strcmp(base_name(l.path), base_name(path)) != 0 || !same_file(&l, &want))
+			continue;
+		ret->local = true;
+		ret->inode = l.inode;
+		memcpy(bound, l.path, sizeof(bound));
+	}
+	/* Accepted and waiting connections carry the name of their listener. */
+	rewind(f);
+	while (ret->local && fgets(line, sizeof(line), f) != NULL) {
+		if (parse_unix_line(line, &l) && (l.flags & SO_ACCEPTCON) == 0 &&
+			strcmp(l.path, bound) == 0)
+			ret->has_client = true;
+	}
+}
+
+/* One line of /proc/net/tcp or tcp6; addresses as they lie in memory, 4 bytes at a time. */
+struct tcp_line {
+	uint8_t addr[16];
+	size_t addr_size;
+	uint64_t port, state, inode;
+};
+
+/* "0100007F:04D2" */
+static bool parse_tcp_addr(char *word, struct tcp_line *ret)
+{
+	char *colon = strchr(word, ':');
+
+	if (colon == NULL || !hex_word(colon + 1, &ret->port))
+		return false;
+	ret->addr_size = (size_t)(colon - word) / 2;
+	if (ret->addr_size != 4 && ret->addr_size != 16)
+		return false;
+	for (size_t i = 0; i < ret->addr_size; i += 4) {
+		uint64_t v = 0;
+		uint32_t part;
+		size_t pos = 0;
+
+		if (!uni_gdb_hex_u64((const uint8_t *)word + 2 * i, 8, &pos, &v) || pos != 8)
+			return false;
+		part = (uint32_t)v;
+		memcpy(ret->addr + i, &part, 4);
+	}
+	return true;
+}
+
+/* "sl: local remote st tx:rx tr:when retrnsmt uid timeout inode ..." */
+static bool parse_tcp_line(char *line, struct tcp_line *ret)
+{
+	char *w[10];
+
+	for (size_t i = 0; i < uni_array_len(w); i++)
+		w[i] = next_word(&line);
+	return hex_word(w[3], &ret->state) && uni_parse_u64(w[9], &ret->inode) &&
+	       parse_tcp_addr(w[1], ret);
+}
+
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] != 0)
+			return false;
+	}
+	return true;
+}
+
+/* An address of this host can be bound. */
+static bool is_ours(const struct sockaddr_storage *sa, socklen_t len)
+{
+	struct sockaddr_storage any = *sa;
+	_cleanup_close_ int fd = socket(sa->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (sa->ss_family == AF_INET)
+		((struct sockaddr_in *)&any)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&any)->sin6_port = 0;
+	return fd >= 0 && bind(fd, (struct sockaddr *)&any, len) == 0;
+}
+
+struct tcp_want {
+	const uint8_t *addr;
+	size_t addr_size;
+	unsigned port;
+};
+
+/* A wildcard listener of IPv6 usually serves IPv4 too; "::ffff:a.b.c.d" is IPv4 in an IPv6 table.
+ */
+static bool tcp_matches(const struct tcp_line *l, const struct tcp_want *w)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (l->port != w->port)
+		return false;
+	if (is_zero(l->addr, l->addr_size))
+		return l->addr_size == 16 || w->addr_size == 4;
+	if (l->addr_size == w->addr_size)
+		return memcmp(l->addr, w->addr, l->addr_size) == 0;
+	return l->addr_size == 16 && memcmp(l->addr, mapped, sizeof(mapped)) == 0 &&
+	       memcmp(l->addr + 12, w->addr, 4) == 0;
+}
+
+static void scan_tcp(const char *table, const struct tcp_want *w, struct uni_gdb_listener *ret)
+{
+	_cleanup_fclose_ FILE *f = fopen(table, "re");
+	char line[512];
+	struct tcp_line l;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (!parse_tcp_line(line, &l) || !tcp_matches(&l, w))
+			continue;
+		if (l.state == TCP_LISTEN) {
+			ret->local = true;
+			ret->inode = l.inode;
+		} else if (l.inode != 0) {
+			/* Sockets in TIME_WAIT and the like have no inode. */
+			ret->has_client = true;
+		}
+	}
+}
+
+static void find_tcp(const struct sockaddr_storage *sa, socklen_t len, struct uni_gdb_listener *ret)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+	struct tcp_want w;
+
+	if (sa->ss_family == AF_INET)
+		w = (struct tcp_want){ (const uint8_t *)&in->sin_addr, 4, ntohs(in->sin_port) };
+	else
+		w = (struct tcp_want){ (const uint8_t *)&in6->sin6_addr, 16,
+			ntohs(in6->sin6_port) };
+	if (!is_ours(sa, len))
+		return;
+	scan_tcp("/proc/net/tcp", &w, ret);
+	scan_tcp("/proc/net/tcp6", &w, ret);
+}
+
+void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_listener *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (int i = 0; i < addr->nr && !ret->local; i++) {
+		const struct sockaddr_storage *sa = &addr->at[i].sa;
+
+		memset(ret, 0, sizeof(*ret));
+		if (sa->ss_family == AF_UNIX)
+			find_unix(((const struct sockaddr_un *)sa)->sun_path, ret);
+		else if (sa->ss_family == AF_INET || sa->ss_family == AF_INET6)
+			find_tcp(sa, addr->at[i].len, ret);
+	}
+	if (!ret->local)
+		ret->has_client = false;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gdb: any gdb stub, over a unix socket or TCP. The guardian process owns the line to it. */
+#include "backend/gdb/gdb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "backend/vmm/proc.h"
+
+static const char keys[] = "unix tcp pid qmp mem";
+
+static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
+{
+	uint64_t pid;
+	int rc = uni_spec_get_u64(spec, "pid", &pid, err);
+
+	if (rc == -UNI_ENOENT)
+		return 0;
+	if (rc == 0 && (pid == 0 || pid > INT32_MAX))
+		rc = uni_err_set(err, UNI_EUSAGE, "target %s: no such pid", spec->text);
+	if (rc == 0)
+		*ret = (int)pid;
+	return rc;
+}
+
+static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct uni_err *err)
+{
+	static const char *const words[] = {
+		[UNI_GDB_MEM_AUTO] = "auto",
+		[UNI_GDB_MEM_PROCESS] = "process",
+		[UNI_GDB_MEM_PACKETS] = "packets",
+	};
+	const char *v = uni_spec_get(spec, "mem");
+
+	*ret = UNI_GDB_MEM_AUTO;
+	for (size_t i = 0; v != NULL && i < uni_array_len(words); i++) {
+		if (strcmp(words[i], v) == 0) {
+			*ret = (enum uni_gdb_mem)i;
+			return 0;
+		}
+	}
+	if (v == NULL)
+		return 0;
+	return uni_err_set(
+		err, UNI_EUSAGE, "target %s: mem= is auto, process or packets", spec->text);
+}
+
+/* Who listens there, without connecting; everything may stay unknown. */
+static int look(const struct uni_spec *spec, const struct uni_net_addr *addr,
+	struct uni_target_info *ret, struct uni_err *err)
+{
+	struct uni_gdb_listener l = { 0 };
+	int pid = 0, rc = spec_pid(spec, &pid, err);
+
+	memset(ret, 0, sizeof(*ret));
+	if (rc != 0)
+		return rc;
+	if (pid == 0) {
+		uni_gdb_find_listener(addr, &l);
+		pid = l.local ? uni_gdb_socket_owner(l.inode) : 0;
+	}
+	if (pid != 0)
+		(void)uni_vmm_describe(pid, ret);
+	ret->pid = pid;
+	if (pid == 0 && uni_gdb_missing(addr)) {
+		ret->absent = true;
+		(void)snprintf(ret->note, sizeof(ret->note), "there is no %.200s", addr->text);
+	} else if (pid == 0 && l.local)
+		(void)snprintf(ret->note, sizeof(ret->note),
+			"this user may not look at the process behind it");
+	return 0;
+}
+
+static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+{
+	struct uni_net_addr addr;
+	int rc = uni_spec_check_keys(spec, keys, err);
+
+	if (rc == 0)
+		rc = uni_net_parse(spec, &addr, err);
+	return rc != 0 ? rc : look(spec, &addr, ret, err);
+}
+
+/* The guardian resumed the guest because we were not heard of: forget what we knew. */
+static void lost_hold(struct uni_gdb_target *t)
+{
+	if (t->stub.state != UNI_GDB_HELD)
+		return;
+	t->held = false;
+	uni_gdb_link_reset(&t->stub.link);
+	t->stub.state = UNI_GDB_RUNNING;
+	t->stub.link.acked = true;
+}
+
+int uni_gdb_begin(struct uni_gdb_target *t)
+{
+	bool had_lease = uni_gdb_guardian_has_lease(&t->guardian);
+
+	if (t->stub.state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	if (!uni_gdb_guardian_alive(&t->guardian)) {
+		/* Nobody would let the guest run if we died: so it must not be stopped. */
+		uni_gdb_stub_leave(&t->stub);
+		return -UNI_EGONE;
+	}
+	if (!uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+		lost_hold(t);
+		return -UNI_EAGAIN;
+	}
+	if (t->stub.state == UNI_GDB_HELD && !had_lease)
+		lost_hold(t);
+	return uni_gdb_stub_idle(&t->stub);
+}
+
+void uni_gdb_end(struct uni_gdb_target *t)
+{
+	const struct uni_gdb_stub *s = &t->stub;
+
+	if (s->state == UNI_GDB_LOST)
+		t->held = false;
+	uni_gdb_guardian_flags(&t->guardian,
+		(s->qemu ? UNI_GDB_F_QEMU : 0u) | (s->phys != s->phys_was ? UNI_GDB_F_PHYS : 0u) |
+			(s->state == UNI_GDB_PAUSED ? UNI_GDB_F_PAUSED : 0u) |
+			(s->silent ? UNI_GDB_F_SILENT : 0u) |
+			(s->state == UNI_GDB_LOST ? UNI_GDB_F_FINISHED : 0u));
+	if (s->state == UNI_GDB_HELD)
+		(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_HOLD_MS);
+	else
+		uni_gdb_guardian_unlease(&t->guardian);
+}
+
+static void gdb_detach(struct uni_target *base)
+{
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+
+	/* What cannot be done now, because the guardian is at it, the guardian does at our end. */
+	if (t->stub.silent && t->stub.state != UNI_GDB_LOST)
+		(void)uni_gdb_stub_listen(&t->stub, 0);
+	/* One that is still silent is left to the guardian, which has the time to wait. */
+	if (t->guardian.shared != NULL && t->stub.silent && t->stub.state != UNI_GDB_LOST)
+		uni_gdb_end(t);
+	else if (t->guardian.shared != NULL &&
+		 uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+		uni_gdb_stub_leave(&t->stub);
+		uni_gdb_guardian_flags(&t->guardian, UNI_GDB_F_FINISHED);
+	}
+	uni_gdb_link_close(&t->stub.link);
+	uni_gdb_guardian_end(&t->guardian);
+	uni_gmem_destroy(t->gmem);
+	free(t);
+}
+
+static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr,
+	const struct uni_arch *arch, bool want_phys, struct uni_err *err)
+{
+	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, &fd, err);
+
+	if (rc != 0)
+		return rc;
+	(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS);
+	if (t->info.pid == 0)
+		t->info.pid = uni_gdb_peer_pid(fd);
+	rc = uni_gdb_stub_open(&t->stub, fd, arch, want_phys, &t->regs0, err);
+	if (rc == 0)
+		t->base.arch = t->stub.arch;
+	uni_gdb_end(t);
+	return rc;
+}
+
+static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
+	const struct uni_attach_opts *opts, struct uni_err *err)
+{
+	const char *qmp = uni_spec_get(spec, "qmp");
+	struct uni_net_addr addr;
+	enum uni_gdb_mem how;
+	bool known;
+	int rc = uni_spec_check_keys(spec, keys, err);
+
+	if (rc == 0)
+		rc = spec_mem(spec, &how, err);
+	if (rc == 0)
+		rc = uni_net_parse(spec, &addr, err);
+	if (rc == 0)
+		rc = look(spec, &addr, &t->info, err);
+	known = t->info.pid != 0;
+	if (rc == 0)
+		rc = shake_hands(t, &addr, opts->arch, how != UNI_GDB_MEM_PROCESS, err);
+	if (rc != 0)
+		return rc;
+	if (!known && t->info.pid != 0)
+		(void)uni_vmm_describe(t->info.pid, &t->info);
+	t->info.nr_vcpus = (uint32_t)t->stub.nr_threads;
+	return uni_gdb_mem_open(t, how, opts, qmp != NULL ? qmp : opts->qmp, err);
+}
+
+extern const struct uni_target_ops uni_target_gdb;
+
+static int gdb_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+	struct uni_target **ret, struct uni_err *err)
+{
+	struct uni_gdb_target *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
+	t->base.ops = &uni_target_gdb;
+	t->guardian.sock = -1;
+	t->stub.link.fd = -1;
+	t->stub.state = UNI_GDB_LOST;
+	rc = open_target(t, spec, opts, err);
+	if (rc != 0)
+		gdb_detach(&t->base);
+	else
+		*ret = &t->base;
+	return rc;
+}
+
+static unsigned gdb_caps(struct uni_target *base)
+{
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+
+	return UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | UNI_CAP_WRITE_TEXT |
+	       (t->stub.sysregs ? UNI_CAP_SYSREGS : 0u);
+}
+
+static int gdb_nr_vcpus(struct uni_target *base)
+{
+	return ((struct uni_gdb_target *)base)->stub.nr_threads;
+}
+
+static int snap_now(struct uni_gdb_target *t, uint64_t vcpu_mask, bool hold)
+{
+	int rc = uni_gdb_begin(t);
+
+	if (rc == 0)
+		rc = uni_gdb_stub_snap(&t->stub, vcpu_mask, t->regs);
+	if (rc != 0)
+		t->held = false;
+	else
+		t->held = t->held || hold;
+	/* A look at the registers does not end a hold that is on. */
+	if (rc == 0 && !t->held)
+		rc = uni_gdb_stub_resume(&t->stub);
+	uni_gdb_end(t);
+	return rc;
+}
+
+static int gdb_snap(
+	struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+{
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - t->stub.nr_threads);
+	size_t n = 0;
+	int rc;
+
+	if (vcpu_mask == 0 || (vcpu_mask & ~all) != 0)
+		return -UNI_EINVAL;
+	rc = snap_now(t, vcpu_mask, (flags & UNI_SNAP_HOLD) != 0);
+	if (rc != 0)
+		return rc;
+	for (int i = 0; i < t->stub.nr_threads; i++) {
+		if ((vcpu_mask >> i & 1) != 0)
+			ret[i] = t->regs[n++];
+	}
+	return 0;
+}
+
+static int gdb_release(struct uni_target *base)
+{
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	int rc;
+
+	if (!t->held)
+		return 0;
+	t->held = false;
+	if (t->stub.state != UNI_GDB_HELD)
+		return 0; /* paused by somebody else, who will resume it */
+	/* The guest waits: only what is needed. A dead guardian is noticed before the next stop. */
+	if (!uni_gdb_guardian_has_lease(&t->guardian) ||
+		!uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
+		lost_hold(t);
+		return -UNI_EAGAIN;
+	}
+	rc = uni_gdb_stub_resume(&t->stub);
+	uni_gdb_end(t);
+	return rc;
+}
+
+static struct uni_gmem *gdb_gmem(struct uni_target *base)
+{
+	return ((struct uni_gdb_target *)base)->gmem;
+}
+
+static void gdb_info(struct uni_target *base, struct uni_target_info *ret)
+{
+	*ret = ((struct uni_gdb_target *)base)->info;
+}
+
+static bool gdb_alive(struct uni_target *base)
+{
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	int rc = uni_gdb_begin(t);
+
+	uni_gdb_end(t);
+	return rc == 0 || rc == -UNI_EAGAIN;
+}
+
+static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	int n = snprintf(keys_ret, cap, "%s", info->gdb);
+
+	/* A comma in a path would have to be doubled; proc.c keeps none. */
+	return info->gdb[0] != '\0' && n > 0 && (size_t)n < cap;
+}
+
+static int gdb_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
+	uint32_t nr, char *why_ret, size_t cap)
+{
+	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s",
+		info->denied ? "; its memory comes by packets, too: the process may not be read"
+			     : "");
+	return 0;
+}
+
+const struct uni_target_ops uni_target_gdb = {
+	.scheme = "gdb",
+	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
+	.keys = "unix=PATH|tcp=HOST:PORT[,qmp=PATH][,pid=N][,mem=auto|process|packets]",
+	.claims = gdb_claims,
+	.choose = gdb_choose,
+	.probe = gdb_probe,
+	.attach = gdb_attach,
+	.caps = gdb_caps,
+	.nr_vcpus = gdb_nr_vcpus,
+	.snap = gdb_snap,
+	.release = gdb_release,
+	.gmem = gdb_gmem,
+	.info = gdb_info,
+	.alive = gdb_alive,
+	.write_text = uni_gdb_write_text,
+	.detach = gdb_detach,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The gdb: target's own struct, shared by its parts. */
+#ifndef UNI_BACKEND_GDB_GDB_H
+#define UNI_BACKEND_GDB_GDB_H
+
+#include "backend/gdb/guardian.h"
+#include "backend/gdb/stub.h"
+#include "backend/target.h"
+
+struct uni_gdb_target {
+	struct uni_target base;
+	struct uni_gdb_guardian guardian;
+	struct uni_gdb_stub stub;
+	struct uni_regs regs0; /* vCPU 0 at attach */
+	struct uni_gmem *gmem;
+	struct uni_target_info info;
+	bool held;			    /* between a snap with HOLD and release() */
+	struct uni_regs regs[UNI_VCPU_MAX]; /* as the stub gives them: without gaps */
+};
+
+/*
+ * Before and after each exchange with the stub: the lease, what came in the meantime, what the
+ * guardian must know. begin: 0; -UNI_EAGAIN when the guardian has just taken over (a hold, if there
+ * was one, is over); -UNI_EGONE.
+ */
+int uni_gdb_begin(struct uni_gdb_target *t);
+void uni_gdb_end(struct uni_gdb_target *t);
+
+/* write.c */
+int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job);
+
+/* mem=: where guest memory is read from. */
+enum uni_gdb_mem {
+	UNI_GDB_MEM_AUTO,    /* the VMM's process if it can be, else packets */
+	UNI_GDB_MEM_PROCESS, /* or fail */
+	UNI_GDB_MEM_PACKETS,
+};
+
+/*
+ * Makes t->gmem and completes t->info.note. t->stub is open, t->regs0 and t->info are set.
+ * qmp: path of a monitor socket or NULL.
+ */
+int uni_gdb_mem_open(struct uni_gdb_target *t, enum uni_gdb_mem how,
+	const struct uni_attach_opts *opts, const char *qmp, struct uni_err *err);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The profiler's side of the guardian. */
+#include "backend/gdb/guardian.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_S 10 /* for the child to connect or to say why not */
+#define END_MS	   10000
+#define TAKEN	   1ull
+
+bool uni_gdb_guardian_lease(struct uni_gdb_guardian *g, unsigned ms)
+{
+	uint64_t until = uni_now_ns() + ms * UNI_NSEC_PER_MSEC;
+	uint64_t old = atomic_load(&g->shared->lease_ns);
+
+	return old != TAKEN && atomic_compare_exchange_strong(&g->shared->lease_ns, &old, until);
+}
+
+bool uni_gdb_guardian_has_lease(struct uni_gdb_guardian *g)
+{
+	return atomic_load(&g->shared->lease_ns) > TAKEN;
+}
+
+void uni_gdb_guardian_unlease(struct uni_gdb_guardian *g)
+{
+	uint64_t old = atomic_load(&g->shared->lease_ns);
+
+	if (old != TAKEN)
+		(void)atomic_compare_exchange_strong(&g->shared->lease_ns, &old, 0);
+}
+
+void uni_gdb_guardian_flags(struct uni_gdb_guardian *g, unsigned flags)
+{
+	atomic_store(&g->shared->flags, flags);
+}
+
+bool uni_gdb_guardian_alive(const struct uni_gdb_guardian *g)
+{
+	char c;
+
+	return g->sock >= 0 && recv(g->sock, &c, 1, MSG_DONTWAIT) < 0 &&
+	       (errno == EAGAIN || errno == EINTR);
+}
+
+void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
+{
+	bool silent = g->shared != NULL && (atomic_load(&g->shared->flags) & UNI_GDB_F_SILENT) != 0;
+	uint64_t until = uni_now_ns() + (silent ? 0 : END_MS * UNI_NSEC_PER_MSEC);
+
+	if (g->sock >= 0)
+		(void)close(g->sock);
+	g->sock = -1;
+	while (g->pid > 0 && waitpid(g->pid, NULL, WNOHANG) == 0 && uni_now_ns() < until)
+		(void)usleep(500);
+	g->pid = 0;
+	if (g->shared != NULL)
+		(void)munmap(g->shared, sizeof(*g->shared));
+	g->shared = NULL;
+}
+
+/* The child's report. 0 and *fd_ret, or why there is no line. */
+static int receive(int sock, int *fd_ret, struct uni_err *err)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct uni_err theirs = { 0 };
+	struct iovec iov = { .iov_base = &theirs, .iov_len = sizeof(theirs) };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
+	struct cmsghdr *c;
+	ssize_t n;
+
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(theirs))
+		return uni_err_set(err, UNI_EIO, "gdb: the guardian process ended unexpectedly");
+	if (theirs.code != 0)
+		return uni_err_set(err, (enum uni_errcode)theirs.code, "%s", theirs.msg);
+	c = CMSG_FIRSTHDR(&msg);
+	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return uni_err_set(err, UNI_EIO, "gdb: no file descriptor is left for the stub");
+	memcpy(fd_ret, CMSG_DATA(c), sizeof(*fd_ret));
+	return 0;
+}
+
+static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, struct uni_err *err)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_S };
+	void *page = mmap(NULL, sizeof(*g->shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int pair[2];
+
+	if (page == MAP_FAILED)
+		return uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
+	g->shared = page;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return uni_err_set(err, UNI_EIO, "gdb: no socket pair: %s", strerror(errno));
+	(void)setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	g->sock = pair[0];
+	g->pid = fork();
+	if (g->pid == 0)
+		uni_gdb_guardian_main(pair[1], addr, g->shared);
+	(void)close(pair[1]);
+	if (g->pid > 0)
+		return 0;
+	g->pid = 0;
+	return uni_err_set(
+		err, UNI_EIO, "gdb: cannot start the guardian process: %s", strerror(errno));
+}
+
+int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, int *fd_ret,
+	struct uni_err *err)
+{
+	int rc;
+
+	*g = (struct uni_gdb_guardian){ .sock = -1 };
+	rc = spawn(g, addr, err);
+	if (rc == 0)
+		rc = receive(g->sock, fd_ret, err);
+	if (rc != 0)
+		uni_gdb_guardian_end(g);
+	return rc;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The handshake. QEMU stops the guest for whoever connects, so nothing is asked here that can be
+ * learnt later, and each way out lets the guest run again.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "backend/gdb/question.h"
+#include "backend/gdb/regs.h"
+#include "backend/gdb/stub.h"
+
+#define FIRST_NS    (700 * UNI_NSEC_PER_MSEC) /* until the first answer; asked up to three times */
+#define ANSWER_NS   (2 * UNI_NSEC_PER_SEC)
+#define PACKET_MIN  64
+#define PACKET_DEF  400
+#define PACKET_CAP  8192
+#define THREAD_MORE 256 /* qsThreadInfo packets at most */
+
+static int ask(struct uni_gdb_stub *s, const char *packet)
+{
+	uni_gdb_link_packet(&s->link, "%s", packet);
+	return uni_gdb_link_ask(&s->link, uni_now_ns() + ANSWER_NS);
+}
+
+static void parse_features(struct uni_gdb_stub *s)
+{
+	static const char key[] = "PacketSize=";
+	const char *p = strstr((const char *)s->link.reply, key);
+	uint64_t v;
+	size_t pos = 0;
+
+	s->packet_max = PACKET_DEF;
+	if (p == NULL)
+		return;
+	p += sizeof(key) - 1;
+	if (!uni_gdb_hex_u64((const uint8_t *)p, strlen(p), &pos, &v) || v < PACKET_MIN)
+		return;
+	s->packet_max = v < PACKET_CAP ? (unsigned)v : PACKET_CAP;
+}
+
+/*
+ * The first question. A guest that ran was stopped by our coming, and its stop packet is here
+ * before the answer; one that somebody had paused gives none.
+ */
+static int greet(struct uni_gdb_stub *s, struct uni_err *err)
+{
+	int rc = -UNI_ETIMEDOUT;
+
+	for (int i = 0; i < 3 && rc == -UNI_ETIMEDOUT; i++) {
+		/* Some stubs sleep until they are interrupted. */
+		if (i != 0)
+			uni_gdb_link_byte(&s->link, 0x03);
+		uni_gdb_link_packet(&s->link, "qSupported:vContSupported+;swbreak+;hwbreak+");
+		rc = uni_gdb_link_ask(&s->link, uni_now_ns() + FIRST_NS);
+	}
+	s->mute = rc == -UNI_ETIMEDOUT;
+	if (s->mute)
+		return uni_err_set(err, UNI_EBUSY,
+			"the gdb stub does not answer: it serves one debugger at a time; is "
+			"another "
+			"one attached, or the VMM stopped?");
+	if (rc == -UNI_EGONE)
+		return uni_err_set(err, UNI_EGONE,
+			"the gdb stub hung up: the VM ended, or another debugger is attached");
+	if (rc != 0)
+		return uni_err_set(err, UNI_EPROTO,
+			"what answers there is no gdb stub: its first packet makes no sense");
+	parse_features(s);
+	return 0;
+}
+
+static int identify(struct uni_gdb_stub *s)
+{
+	bool running = s->link.stopped_event;
+	int rc = ask(s, "qqemu.PhyMemMode");
+
+	if (rc != 0)
+		return rc;
+	if (uni_gdb_reply_is(&s->link, "0") || uni_gdb_reply_is(&s->link, "1")) {
+		s->phys_was = s->phys = uni_gdb_reply_is(&s->link, "1");
+		s->qemu = s->can_phys = true;
+	} else {
+		rc = ask(s, "qqemu.sstepbits");
+		s->qemu = rc == 0 && uni_gdb_reply_starts(&s->link, "ENABLE=");
+	}
+	if (rc != 0)
+		return rc;
+	s->state = !s->qemu || running ? UNI_GDB_HELD : UNI_GDB_PAUSED;
+	return 0;
+}
+
+static int generic_setup(struct uni_gdb_stub *s)
+{
+	int rc = ask(s, "vCont?");
+
+	if (rc != 0)
+		return rc;
+	s->vcont = strstr((const char *)s->link.reply, ";c") != NULL;
+	/* Its answer is a stop packet, which the link takes for an event. */
+	s->link.stopped_event = false;
+	uni_gdb_link_packet(&s->link, "?");
+	rc = uni_gdb_link_send(&s->link, uni_now_ns() + ANSWER_NS);
+	if (rc == 0)
+		rc = uni_gdb_link_stopped(&s->link, uni_now_ns() + ANSWER_NS);
+	if (rc == 0 && !s->vcont) {
+		rc = ask(s, "Hc-1");
+	}
+	return rc;
+}
+
+static int list_threads(struct uni_gdb_stub *s)
+{
+	size_t nr = 0;
+	int rc = ask(s, "qfThreadInfo");
+
+	for (int i = 0; i < THREAD_MORE && rc == 0; i++) {
+		/* No threads known to this stub: one vCPU, no selecting. */
+		if (s->link.reply_size == 0)
+			break;
+		rc = uni_gdb_threads(
+			s->link.reply, s->link.reply_size, s->thread, UNI_VCPU_MAX, &nr);
+		if (rc == 0)
+			rc = ask(s, "qsThreadInfo");
+	}
+	s->nr_threads = nr != 0 ? (int)nr : 1;
+	return rc < 0 ? rc : 0;
+}
+
+/* Only where the stub describes its architecture at all; without that the size of `g` decides. */
+static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
+{
+	char name[64];
+	int rc = ask(s, "qXfer:features:read:target.xml:0,3c0");
+	bool named;
+
+	if (rc != 0)
+		return rc;
+	named = uni_gdb_xml_arch((const char *)s->link.reply, name, sizeof(name));
+	if (s->arch == NULL && named)
+		s->arch = uni_gdb_arch_of(name);
+	if (s->arch == NULL)
+		s->arch = &uni_arch_x86_64;
+	return named ? uni_gdb_check_arch(s->arch, name, err) : 0;
+}
+
+/* Without all that it takes to walk page tables, memory is read by virtual addresses. */
+static int named_regs(struct uni_gdb_stub *s, struct uni_regs *ret)
+{
+	uint64_t until = uni_now_ns() + ANSWER_NS;
+	int rc = uni_gdb_question_learn(s);
+
+	if (rc == 0)
+		rc = uni_gdb_question_named(s, until, ret);
+	for (size_t i = 0; i < s->arch->nr_gdb_named; i++)
+		s->sysregs &= (ret->sys_valid >> s->arch->gdb_named[i].number & 1) != 0;
+	return rc;
+}
+
+static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (s->nr_threads > 1) {
+		uni_gdb_link_packet(&s->link, "Hg%s", s->thread[0].text);
+		rc = uni_gdb_link_ask(&s->link, uni_now_ns() + ANSWER_NS);
+	}
+	if (rc == 0)
+		rc = ask(s, "g");
+	if (rc != 0)
+		return rc;
+	s->sysregs = s->qemu && s->link.reply_size >= s->arch->gdb_g_size * 2;
+	if (uni_gdb_regs(s->arch, s->link.reply, s->link.reply_size, s->sysregs, ret) != 0)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"the gdb stub's registers (%zu bytes) are not those of %s",
+			s->link.reply_size / 2, s->arch->name);
+	return s->sysregs && s->arch->nr_gdb_named != 0 ? named_regs(s, ret) : 0;
+}
+
+static int set_up(
+	struct uni_gdb_stub *s, bool want_phys, struct uni_regs *regs0_ret, struct uni_err *err)
+{
+	int rc = identify(s);
+
+	if (rc == 0 && !s->qemu)
+		rc = generic_setup(s);
+	if (rc == 0)
+		rc = list_threads(s);
+	if (rc == 0)
+		rc = know_arch(s, err);
+	if (rc == 0)
+		rc = first_regs(s, regs0_ret, err);
+	s->want_phys = want_phys && s->can_phys && s->sysregs;
+	return rc;
+}
+
+int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
+	struct uni_regs *regs0_ret, struct uni_err *err)
+{
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	uni_gdb_link_init(&s->link, fd);
+	s->arch = arch;
+	s->state = UNI_GDB_HELD;
+	rc = greet(s, err);
+	if (rc == 0)
+		rc = set_up(s, want_phys, regs0_ret, err);
+	s->link.implicit_ack = s->qemu;
+	if (rc == 0 && s->state == UNI_GDB_PAUSED)
+		return uni_gdb_link_settle(&s->link, uni_now_ns() + ANSWER_NS);
+	if (rc == 0)
+		rc = uni_gdb_stub_resume(s);
+	if (rc == 0)
+		return 0;
+	(void)uni_err_set(err, (enum uni_errcode) - rc, "the gdb stub broke off the handshake: %s",
+		uni_strerror(rc));
+	uni_gdb_stub_leave(s);
+	return err != NULL ? -err->code : rc;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "backend/gdb/stub.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "backend/gdb/question.h"
+#include "backend/gdb/regs.h"
+
+#define ANSWER_NS   UNI_NSEC_PER_SEC
+#define AGAIN_NS    (500 * UNI_NSEC_PER_MSEC) /* once more, before it counts as silent */
+#define MUTE_NS	    (100 * UNI_NSEC_PER_MSEC)
+#define READ_BATCH  8	 /* m packets sent in one go */
+#define READ_MAX    2048 /* bytes of one m packet */
+#define INTERRUPT   0x03
+#define RECOVER_MAX 3
+
+static uint64_t deadline(uint64_t ns)
+{
+	return uni_now_ns() + ns;
+}
+
+/*
+ * QEMU handles its input byte by byte, and 0x03 before the next byte is looked at: the stop and the
+ * questions can travel together, which saves one wake-up of each side while the guest stands.
+ */
+static void queue_stop(struct uni_gdb_stub *s)
+{
+	if (s->state == UNI_GDB_HELD)
+		return;
+	s->link.stopped_event = false;
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+}
+
+/* With QEMU, a guest that was already paused answers the questions but sends no stop packet. */
+static void note_stop(struct uni_gdb_stub *s)
+{
+	if (s->state != UNI_GDB_HELD)
+		s->state = s->link.stopped_event ? UNI_GDB_HELD : UNI_GDB_PAUSED;
+}
+
+/* Stops the guest; with QEMU only queues that, and uni_gdb_link_send() follows. */
+static int stop(struct uni_gdb_stub *s)
+{
+	uint64_t until = deadline(ANSWER_NS);
+	int rc;
+
+	if (s->qemu) {
+		queue_stop(s);
+		return 0;
+	}
+	if (s->state != UNI_GDB_RUNNING)
+		return 0;
+	queue_stop(s);
+	rc = uni_gdb_link_send(&s->link, until);
+	if (rc == 0)
+		rc = uni_gdb_link_stopped(&s->link, until);
+	if (rc == 0)
+		s->state = UNI_GDB_HELD;
+	return rc;
+}
+
+static int send_resume(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	s->link.stopped_event = s->link.acked = false;
+	uni_gdb_link_packet(&s->link, "%s", s->vcont ? "vCont;c" : "c");
+	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
+	if (rc == 0)
+		s->state = UNI_GDB_RUNNING;
+	return rc;
+}
+
+/* The guardian has not seen the list of threads: the name of the current one will do. */
+static void note_process(struct uni_gdb_stub *s)
+{
+	struct uni_gdb_thread current;
+	uint8_t list[sizeof(current.text) + 1] = "m";
+	size_t nr = 0, len = s->link.reply_size - 2;
+
+	if (s->nr_threads != 0 || len >= sizeof(current.text))
+		return;
+	memcpy(list + 1, s->link.reply + 2, len);
+	if (uni_gdb_threads(list, len + 1, &current, 1, &nr) == 0 && nr == 1)
+		s->thread[0] = current;
+}
+
+/* Asks for something that only a stopped, listening QEMU answers just so. */
+static int resynchronize(struct uni_gdb_stub *s)
+{
+	int rc = -UNI_EPROTO;
+
+	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
+		uint64_t until = deadline(ANSWER_NS);
+
+		(void)uni_gdb_link_idle(&s->link);
+		uni_gdb_link_reset(&s->link);
+		uni_gdb_link_byte(&s->link, INTERRUPT);
+		uni_gdb_link_byte(&s->link, '+');
+		uni_gdb_link_packet(&s->link, "qC");
+		rc = uni_gdb_link_send(&s->link, until);
+		while (rc == 0) {
+			rc = uni_gdb_link_reply(&s->link, until);
+			if (rc != 0 || !uni_gdb_reply_starts(&s->link, "QC"))
+				continue;
+			note_process(s);
+			return 0;
+		}
+	}
+	return rc;
+}
+
+/* A stub that is not QEMU: stopped by now, or never to be. */
+static int generic_reset(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	(void)uni_gdb_link_idle(&s->link);
+	uni_gdb_link_reset(&s->link);
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
+	if (rc != 0)
+		return rc;
+	(void)uni_gdb_link_stopped(&s->link, deadline(ANSWER_NS / 2));
+	uni_gdb_link_byte(&s->link, '+');
+	s->link.ack_due = false;
+	return send_resume(s);
+}
+
+int uni_gdb_stub_reset(struct uni_gdb_stub *s)
+{
+	bool was_paused = s->state == UNI_GDB_PAUSED;
+	int rc;
+
+	if (!s->qemu)
+		return was_paused ? 0 : generic_reset(s);
+	rc = resynchronize(s);
+	if (rc != 0)
+		return rc;
+	if (was_paused && !s->link.stopped_event)
+		return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	return send_resume(s);
+}
+
+/*
+ * Something went wrong in the middle: whether the guest runs is unknown, so the line is brought to
+ * a known state and the guest resumed, or the stub given up. Returns what the caller returns.
+ */
+int uni_gdb_stub_recover(struct uni_gdb_stub *s, int rc)
+{
+	if (rc == -UNI_EGONE || s->link.gone) {
+		s->state = UNI_GDB_LOST;
+		uni_gdb_link_close(&s->link);
+		return -UNI_EGONE;
+	}
+	if (rc == -UNI_ETIMEDOUT && s->qemu) {
+		uni_gdb_stub_silence(s);
+		rc = uni_gdb_stub_listen(s, AGAIN_NS);
+		return rc != 0 ? rc : -UNI_EAGAIN;
+	}
+	if (uni_gdb_stub_reset(s) == 0)
+		return -UNI_EAGAIN;
+	uni_gdb_stub_leave(s);
+	return -UNI_EIO;
+}
+
+int uni_gdb_stub_resume(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (s->state != UNI_GDB_HELD)
+		return s->state == UNI_GDB_LOST ? -UNI_EGONE : 0;
+	rc = send_resume(s);
+	return rc != 0 ? uni_gdb_stub_recover(s, rc) : 0;
+}
+
+static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
+{
+	uint64_t until = deadline(ANSWER_NS);
+	int rc = stop(s), bad = 0;
+	size_t n = 0;
+
+	if (rc == 0 && s->qemu) {
+		for (int i = 0; i < s->nr_threads; i++) {
+			if ((mask >> i & 1) != 0)
+				uni_gdb_question_queue(s, i);
+		}
+		rc = uni_gdb_link_send(&s->link, until);
+	}
+	for (int i = 0; i < s->nr_threads && rc == 0; i++) {
+		if ((mask >> i & 1) == 0)
+			continue;
+		rc = uni_gdb_question_answer(s, i, until, &ret[n++]);
+		if (rc == -UNI_EAGAIN) {
+			bad = rc;
+			rc = 0;
+		}
+	}
+	if (rc != 0)
+		return rc;
+	note_stop(s);
+	return bad;
+}
+
+int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
+{
+	int rc;
+
+	if (s->state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	rc = uni_gdb_stub_listen(s, 0);
+	if (rc != 0)
+		return rc;
+	rc = all_regs(s, mask, ret);
+	if (rc == -UNI_EAGAIN) {
+		int resumed = uni_gdb_stub_resume(s);
+
+		return resumed != 0 ? resumed : rc;
+	}
+	if (rc != 0)
+		return uni_gdb_stub_recover(s, rc);
+	/* A guest that is not ours to resume may be resumed behind our back: leave no debts. */
+	if (s->state == UNI_GDB_PAUSED)
+		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	return 0;
+}
+
+static size_t chunk_size(const struct uni_gdb_stub *s, size_t left)
+{
+	size_t max = s->qemu ? s->packet_max / 2 : (s->packet_max - 8) / 2;
+
+	max = uni_min(max, (size_t)READ_MAX);
+	return uni_min(left, max);
+}
+
+/* 0, -UNI_EFAULT, or a failure of the line. */
+static int take_bytes(struct uni_gdb_stub *s, uint8_t *out, size_t len, uint64_t until)
+{
+	int rc = s->qemu ? uni_gdb_link_reply(&s->link, until) : uni_gdb_link_ask(&s->link, until);
+
+	if (rc != 0)
+		return rc;
+	/* "E14" is an error; bytes always come in pairs of digits. */
+	if (s->link.reply_size != len * 2 || !uni_gdb_unhex(s->link.reply, len * 2, out, len))
+		return -UNI_EFAULT;
+	return 0;
+}
+
+/* Up to READ_BATCH packets' worth; *done_ret says how much was asked for. */
+static int read_batch(
+	struct uni_gdb_stub *s, uint64_t addr, uint8_t *out, size_t len, size_t *done_ret)
+{
+	uint64_t until = deadline(ANSWER_NS);
+	size_t at = 0, part[READ_BATCH];
+	int nr = 0, bad = 0, rc = 0;
+
+	while (nr < (s->qemu ? READ_BATCH : 1) && at < len) {
+		part[nr] = chunk_size(s, len - at);
+		uni_gdb_link_packet(&s->link, "m%" PRIx64 ",%zx", addr + at, part[nr]);
+		at += part[nr++];
+	}
+	*done_ret = at;
+	at = 0;
+	if (s->qemu)
+		rc = uni_gdb_link_send(&s->link, until);
+	for (int i = 0; i < nr && rc == 0; i++) {
+		rc = take_bytes(s, out + at, part[i], until);
+		at += part[i];
+		if (rc == -UNI_EFAULT) {
+			bad = rc;
+			rc = 0;
+		}
+	}
+	return rc != 0 ? rc : bad;
+}
+
+/* The first read switches QEMU to physical memory; it stays so until we leave. */
+int uni_gdb_stub_physical(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (!s->want_phys || s->phys)
+		return 0;
+	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:1");
+	rc = uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
+	if (rc != 0)
+		return rc;
+	note_stop(s);
+	s->phys = uni_gdb_reply_is(&s->link, "OK");
+	return s->phys ? 0 : -UNI_EPROTO;
+}
+
+int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t len)
+{
+	bool held = s->state == UNI_GDB_HELD;
+	uint8_t *out = buf;
+	int rc, resumed;
+
+	if (s->state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	if (len == 0)
+		return 0;
+	rc = uni_gdb_stub_listen(s, 0);
+	if (rc != 0)
+		return rc;
+	rc = stop(s);
+	if (rc == 0)
+		rc = uni_gdb_stub_physical(s);
+	while (rc == 0 && len != 0) {
+		size_t done;
+
+		rc = read_batch(s, addr, out, len, &done);
+		if (rc == 0 || rc == -UNI_EFAULT)
+			note_stop(s);
+		addr += done;
+		out += done;
+		len -= done;
+	}
+	if (rc != 0 && rc != -UNI_EFAULT)
+		return uni_gdb_stub_recover(s, rc);
+	if (s->state == UNI_GDB_PAUSED)
+		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	resumed = held ? 0 : uni_gdb_stub_resume(s);
+	return resumed != 0 ? resumed : rc;
+}
+
+int uni_gdb_stub_idle(struct uni_gdb_stub *s)
+{
+	int rc;
+
+	if (s->state == UNI_GDB_LOST)
+		return -UNI_EGONE;
+	if (s->silent)
+		return uni_gdb_stub_listen(s, 0);
+	rc = uni_gdb_link_idle(&s->link);
+	if (rc != 0)
+		return uni_gdb_stub_recover(s, rc);
+	if (!s->link.stopped_event || s->state != UNI_GDB_RUNNING)
+		return 0;
+	s->link.stopped_event = false;
+	if (s->qemu && !s->link.acked) {
+		/* Somebody else had resumed the guest already, so QEMU took our `c` for a wish to
+		 * stop it again: undo that. */
+		s->state = UNI_GDB_HELD;
+		return uni_gdb_stub_resume(s);
+	}
+	s->state = UNI_GDB_PAUSED;
+	return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+}
+
+/* Waits for the OK that D gets; answers to what was asked before may come first. */
+static int detached(struct uni_gdb_stub *s, uint64_t until)
+{
+	int rc = uni_gdb_link_ask(&s->link, until);
+
+	while (rc == 0 && !uni_gdb_reply_is(&s->link, "OK")) {
+		/* It does not know D, or not like that: make it run, and just go. */
+		if (s->link.reply_size == 0 || s->link.reply[0] == 'E')
+			return send_resume(s);
+		rc = uni_gdb_link_reply(&s->link, until);
+	}
+	return rc;
+}
+
+/* Physical memory mode is a switch of QEMU's that outlives the connection. */
+static int restore_memory_mode(struct uni_gdb_stub *s)
+{
+	if (s->phys == s->phys_was)
+		return 0;
+	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:%d", s->phys_was);
+	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
+}
+
+/*
+ * A stub that names processes wants one in D as well. QEMU keeps speaking so to every client after
+ * one (gdb) asked for it, so this is not ours to negotiate: the thread ids tell.
+ */
+static void put_detach(struct uni_gdb_stub *s)
+{
+	const char *id = s->thread[0].text;
+
+	if (id[0] == 'p')
+		uni_gdb_link_packet(&s->link, "D;%.*s", (int)strcspn(id + 1, "."), id + 1);
+	else
+		uni_gdb_link_packet(&s->link, "D");
+}
+
+static int leave_qemu(struct uni_gdb_stub *s)
+{
+	bool was_paused = s->state == UNI_GDB_PAUSED;
+	int rc = resynchronize(s);
+
+	if (rc == 0)
+		rc = restore_memory_mode(s);
+	if (rc != 0 || (was_paused && !s->link.stopped_event))
+		return rc;
+	s->state = UNI_GDB_HELD;
+	put_detach(s);
+	return detached(s, deadline(ANSWER_NS));
+}
+
+/* In whatever state the line is: stop (again), then detach. */
+static int leave_blindly(struct uni_gdb_stub *s)
+{
+	(void)uni_gdb_link_idle(&s->link);
+	uni_gdb_link_reset(&s->link);
+	uni_gdb_link_byte(&s->link, INTERRUPT);
+	uni_gdb_link_byte(&s->link, '+');
+	put_detach(s);
+	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS));
+}
+
+void uni_gdb_stub_leave(struct uni_gdb_stub *s)
+{
+	int rc = -UNI_EPROTO;
+
+	if (s->state == UNI_GDB_LOST)
+		return;
+	if (s->qemu)
+		rc = leave_qemu(s);
+	else if (s->state == UNI_GDB_PAUSED)
+		rc = 0;
+	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
+		rc = leave_blindly(s);
+		if (s->mute)
+			break;
+	}
+	s->state = UNI_GDB_LOST;
+	uni_gdb_link_close(&s->link);
+}

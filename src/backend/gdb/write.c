@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Patching code by M packets, also where memory is read out of the VMM's process: QEMU has
+ * translated the code, and only its own writer throws the translation away.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "backend/gdb/gdb.h"
+#include "backend/patch.h"
+
+#define BATCH	   64 /* packets sent in one go */
+#define EXTENT_MAX 2048
+#define ANSWER_NS  (2 * UNI_NSEC_PER_SEC)
+
+static void queue(struct uni_gdb_stub *s, const struct uni_patch *p, const uint8_t *bytes)
+{
+	static const char digit[] = "0123456789abcdef";
+	char hex[2 * UNI_PATCH_BYTES + 1] = "";
+
+	for (size_t i = 0; i < p->len; i++) {
+		hex[2 * i] = digit[bytes[i] >> 4];
+		hex[2 * i + 1] = digit[bytes[i] & 15];
+	}
+	uni_gdb_link_packet(&s->link, "M%" PRIx64 ",%x:%s", s->phys ? p->gpa : p->va, p->len, hex);
+}
+
+/* Patches [first, first + nr), back to what they were if `undo`. *done_ret: so many were taken. */
+static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t first,
+	size_t nr, bool undo, size_t *done_ret)
+{
+	uint64_t until = uni_now_ns() + ANSWER_NS;
+	int rc = 0, bad = 0;
+
+	*done_ret = 0;
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_patch *p = &plan->job->patch[first + i];
+
+		queue(s, p, undo ? uni_patch_was(plan, first + i) : p->new_bytes);
+	}
+	rc = uni_gdb_link_send(&s->link, until);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		rc = uni_gdb_link_reply(&s->link, until);
+		if (rc == 0 && !uni_gdb_reply_is(&s->link, "OK"))
+			bad = -UNI_EFAULT;
+		*done_ret += rc == 0 && bad == 0;
+	}
+	return rc != 0 ? rc : bad;
+}
+
+static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t nr,
+	bool undo, size_t *done_ret)
+{
+	/* Others than QEMU get one packet at a time. */
+	size_t batch = s->qemu ? BATCH : 1, done;
+	int rc = 0;
+
+	*done_ret = 0;
+	while (rc == 0 && *done_ret < nr) {
+		rc = write_batch(s, plan, *done_ret, uni_min(nr - *done_ret, batch), undo, &done);
+		*done_ret += done;
+	}
+	return rc;
+}
+
+int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p)
+{
+	struct uni_patch_job *job = p->job;
+	size_t done = 0, back;
+	int rc = uni_gdb_stub_physical(s);
+
+	if (rc == 0)
+		rc = write_all(s, p, job->nr, false, &done);
+	if (rc == -UNI_EFAULT) {
+		job->bad = done;
+		job->nr_written = 0;
+		/* Later ones of the batch may have been taken. */
+		(void)write_all(s, p, uni_min(job->nr, done + BATCH), true, &back);
+	}
+	return rc;
+}
+
+/* With the guest held. */
+static int patch_held(struct uni_gdb_target *t, struct uni_patch_plan *p)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < p->nr; i++) {
+		const struct uni_patch_extent *e = &p->extent[i];
+
+		p->job->bad = e->first;
+		rc = uni_gmem_read(t->gmem, uni_gpa_of(e->gpa), p->was + e->at, e->len);
+	}
+	if (rc == 0)
+		rc = uni_patch_apply(p);
+	if (rc != 0 || p->job->nr_written == 0)
+		return rc == -UNI_ERANGE ? -UNI_EFAULT : rc;
+	rc = uni_gdb_begin(t);
+	if (rc == 0 && (!t->held || t->stub.state == UNI_GDB_RUNNING))
+		rc = -UNI_EAGAIN;
+	if (rc == 0)
+		rc = uni_gdb_stub_patch(&t->stub, p);
+	if (rc != 0 && rc != -UNI_EFAULT && rc != -UNI_EAGAIN)
+		rc = uni_gdb_stub_recover(&t->stub, rc);
+	uni_gdb_end(t);
+	return rc;
+}
+
+int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job)
+{
+	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
+	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - t->stub.nr_threads), begin_ns;
+	struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	struct uni_patch_plan p = { 0 };
+	int rc = regs != NULL ? uni_patch_plan(job, EXTENT_MAX, &p) : -UNI_ENOMEM;
+
+	if (rc != 0) {
+		free(regs);
+		return rc;
+	}
+	begin_ns = uni_now_ns();
+	rc = base->ops->snap(base, all, regs, UNI_SNAP_HOLD);
+	if (rc == 0) {
+		for (int i = 0; i < t->stub.nr_threads && rc == 0; i++)
+			rc = uni_patch_hit(&p, &regs[i]) ? -UNI_EAGAIN : 0;
+		if (rc == 0)
+			rc = patch_held(t, &p);
+		(void)base->ops->release(base);
+	}
+	job->pause_ns = uni_now_ns() - begin_ns;
+	uni_patch_plan_deinit(&p);
+	free(regs);
+	return rc;
+}

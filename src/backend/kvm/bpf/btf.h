@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where KVM is a module, its structures are described by /sys/kernel/btf/kvm, which goes on where
+ * the kernel's own description ends. The loader library would ask the kernel for all modules'
+ * descriptions, which takes CAP_SYS_ADMIN and time; both files can be read by everybody.
+ */
+#ifndef UNI_BACKEND_KVM_BPF_BTF_H
+#define UNI_BACKEND_KVM_BPF_BTF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * One description out of the kernel's and a module's: types and strings of the second are numbered
+ * on from those of the first. *ret is the caller's: free() it. 0, -UNI_EFORMAT, -UNI_ENOMEM. Pure.
+ */
+int uni_kvm_btf_join(const uint8_t *base, size_t base_size, const uint8_t *module,
+	size_t module_size, uint8_t **ret, size_t *size_ret);
+
+/*
+ * A file in memory with both, for bpf_object_open_opts.btf_custom_path (its path goes to path_ret);
+ * the caller closes it after loading. -1: KVM is no module here, and nothing is needed.
+ */
+int uni_kvm_btf_open(char *path_ret, size_t cap);
+
+#endif

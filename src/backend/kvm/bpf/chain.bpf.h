@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * From a vCPU's registers to its call chain, as arch/x86_64/fp.c does it, but by rules that were
+ * made from the code before (arch/leaf.h): a chain is the interrupted pc, the return address of a
+ * function that has no frame now, if it is one, and then the frames that rbp leads to.
+ */
+#ifndef UNI_BACKEND_KVM_BPF_CHAIN_BPF_H
+#define UNI_BACKEND_KVM_BPF_CHAIN_BPF_H
+
+#include "arch/leaf.h"
+#include "arch/stop.h"
+#include "backend/kvm/bpf/guest.bpf.h"
+
+#define UNI_BELOW_WORDS 32 /* how far below rbp a call is looked for where rsp is not known */
+#define UNI_STACK_MAX	(1024u * 1024) /* rbp this close above rsp is on the same stack */
+#define UNI_X86_LEAVE	0xc9
+#define UNI_X86_POP_RBP 0x5d
+#define UNI_HASH_MUL	0x9e3779b97f4a7c15ull
+
+/* What the leaf's search works with. */
+struct uni_leaf {
+	const struct uni_bpf_guest *g;
+	struct uni_bpf_scratch *s;
+	u64 callee; /* where the function that holds pc begins */
+	u32 found;  /* index in window[] */
+	u32 pad;
+};
+
+static __always_inline bool uni_in_text(const struct uni_bpf_guest *g, u64 pc)
+{
+	return pc - g->text_start < g->text_size;
+}
+
+/* The 8 bytes of code before an address in the image; false if it has no 8 there. */
+static __always_inline bool uni_code_before(
+	const struct uni_bpf_guest *g, u32 guest, u64 addr, u64 *ret)
+{
+	u64 off = addr - g->text_start - 8;
+	u32 at = (u32)(off >> 3), shift = (u32)(off & 7) * 8;
+	const struct uni_bpf_text *t;
+
+	if (!uni_in_text(g, addr - 1) || !uni_in_text(g, addr - 8))
+		return false;
+	t = uni_text_at(guest, at);
+	if (t == NULL)
+		return false;
+	*ret = t->code >> shift;
+	if (shift == 0)
+		return true;
+	t = uni_text_at(guest, at + 1);
+	if (t == NULL)
+		return false;
+	*ret |= t->code << (64 - shift);
+	return true;
+}
+
+/* call rel32 (E8) before a return address: where it goes. */
+static __always_inline bool uni_direct_call(u64 before, u64 ret_addr, u64 *target)
+{
+	*target = ret_addr + (u64)(long long)(int)(before >> 32);
+	return (before >> 24 & 0xff) == 0xe8;
+}
+
+/* ModRM, SIB and displacement take that many bytes; they begin with the lowest byte of code. */
+static __always_inline u32 uni_modrm_len(u64 code)
+{
+	u32 mod = code >> 6 & 3, rm = code & 7, len = 1;
+
+	if (mod != 3 && rm == 4) {
+		len = 2;
+		if (mod == 0 && (code >> 8 & 7) == 5)
+			len += 4;
+	}
+	if (mod == 0 && rm == 5)
+		len += 4;
+	if (mod == 1)
+		len += 1;
+	if (mod == 2)
+		len += 4;
+	return len;
+}
+
+/* call through a register or memory (FF /2) before a return address. */
+static __always_inline bool uni_indirect_call(u64 before)
+{
+	bool found = false;
+
+	for (u32 len = 2; len <= 7; len++) {
+		u64 p = before >> (8 * (8 - len));
+
+		if ((p & 0xff) == 0xff && (p >> 11 & 7) == 2 && uni_modrm_len(p >> 8) == len - 1)
+			found = true;
+	}
+	return found;
+}
+
+static __always_inline bool uni_returns_from(
+	const struct uni_bpf_guest *g, u32 guest, u64 ret_addr, u64 callee)
+{
+	u64 before, target;
+
+	return uni_code_before(g, guest, ret_addr, &before) &&
+	       uni_direct_call(before, ret_addr, &target) && target == callee;
+}
+
+/* A function of its own to the verifier, which would go through it for each caller's state. */
+__noinline int uni_is_return(const struct uni_bpf_guest *g, u32 guest, u64 ret_addr)
+{
+	u64 before, target;
+
+	return g != NULL && uni_code_before(g, guest, ret_addr, &before) &&
+	       (uni_direct_call(before, ret_addr, &target) || uni_indirect_call(before));
+}
+
+/*
+ * A KVM that emulates instructions writes back an instruction's registers before its pc, and a
+ * sample may hit in between: rsp and rbp are then those behind the instruction that pc is still
+ * at. Where KVM says when a sample hit the guest, they come from one instant.
+ */
+static __always_inline bool uni_may_be_torn(const struct uni_bpf_guest *g)
+{
+	return (g->flags & UNI_BPF_SPLIT) == 0;
+}
+
+/*
+ * Where the return address is that was looked for at loc: a word beside it (a push, pop, call or
+ * ret was done), if that and only that is one. Beside it none but of a call of this very function
+ * will do.
+ */
+__noinline u64 uni_torn_slot(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 loc, u64 callee)
+{
+	u64 word = 0;
+
+	if (g == NULL || s == NULL || !uni_may_be_torn(g))
+		return loc;
+	if (uni_stack_word(g, s, loc, &word) && uni_is_return(g, s->guest, word))
+		return loc;
+	if (uni_stack_word(g, s, loc + 8, &word) && uni_returns_from(g, s->guest, word, callee))
+		return loc + 8;
+	if (uni_stack_word(g, s, loc - 8, &word) && uni_returns_from(g, s->guest, word, callee))
+		return loc - 8;
+	return loc;
+}
+
+static __always_inline bool uni_ends_frame(u64 code)
+{
+	return (code & 0xff) == UNI_X86_LEAVE || (code & 0xff) == UNI_X86_POP_RBP;
+}
+
+/*
+ * At a leave or pop rbp that was done: the return address is at rsp, and rbp the caller's. Or not
+ * yet, which is as if it were not done.
+ */
+__noinline int uni_torn_frame_end(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee)
+{
+	u64 word = 0;
+
+	if (g == NULL || s == NULL || !uni_may_be_torn(g) || (s->regs.sp & 7) != 0)
+		return false;
+	if (s->regs.sp == s->regs.fp + 8) {
+		s->sp = s->regs.fp;
+		return false;
+	}
+	if (uni_stack_word(g, s, s->regs.fp + 8, &word) &&
+		uni_returns_from(g, s->guest, word, callee))
+		return false;
+	return uni_stack_word(g, s, s->regs.sp, &word) &&
+	       uni_returns_from(g, s->guest, word, callee);
+}
+
+static long uni_leaf_step(u32 i, struct uni_leaf *l)
+{
+	u64 word = l->s->window[i & (UNI_WINDOW_WORDS - 1)];
+
+	if (!uni_in_text(l->g, word - 1) || !uni_returns_from(l->g, l->s->guest, word, l->callee))
+		return 0;
+	l->found = i;
+	return 1;
+}
+
+/* rbp is the caller's: below it lies the caller's frame, and at its lower end the call. */
+static long uni_leaf_step_down(u32 i, struct uni_leaf *l)
+{
+	return uni_leaf_step(UNI_BELOW_WORDS - 1 - i, l);
+}
+
+/* Searches the window, which begins at va, up to `words` words; they become less by what it holds.
+ */
+static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u64 *words, u64 *loc)
+{
+	u32 nr = l->s->window_len;
+
+	if (nr > *words)
+		nr = (u32)*words;
+	*words -= nr;
+	bpf_loop(nr, uni_leaf_step, l, 0);
+	*loc = va + (u64)l->found * 8;
+	return l->found != UNI_BPF_NONE;
+}
+
+/* UNI_LEAF_SEARCH; *loc: where the return address is. */
+static __always_inline bool uni_leaf_search(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u32 moved, u64 *loc)
+{
+	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
+	u64 sp = s->regs.sp, fp = s->regs.fp, words = UNI_WINDOW_WORDS, word = 0, page;
+	bool same_stack = fp >= sp && fp - sp < UNI_STACK_MAX;
+
+	if ((sp & 7) != 0)
+		return false;
+	if (same_stack && (fp - sp) / 8 + 1 < words)
+		words = (fp - sp) / 8 + 1;
+	if (uni_window_load(g, s, sp) && uni_leaf_search_window(&l, sp, &words, loc))
+		return true;
+	page = (sp & ~(UNI_PAGE - 1)) + UNI_PAGE;
+	if (words != 0 && s->window_len < UNI_WINDOW_WORDS && uni_window_load(g, s, page) &&
+		uni_leaf_search_window(&l, page, &words, loc))
+		return true;
+	/* Called through a pointer, or jumped to by what was called; not if its own frame is there
+	 * already, because it set that up later on. */
+	if (same_stack && (fp & 7) == 0 && uni_stack_word(g, s, fp + 8, &word) &&
+		uni_returns_from(g, s->guest, word, callee))
+		return false;
+	*loc = sp + moved * 8;
+	if (uni_stack_word(g, s, *loc, &word) && uni_is_return(g, s->guest, word))
+		return true;
+	*loc = sp;
+	return moved != 0 && uni_stack_word(g, s, sp, &word) && uni_is_return(g, s->guest, word);
+}
+
+/* rsp is not known, and rbp is the caller's or of this function, as the rule says. */
+static __always_inline bool uni_leaf_below(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u64 *loc)
+{
+	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
+	u64 low = s->regs.fp - UNI_BELOW_WORDS * 8;
+
+	if ((low & 7) != 0 || !uni_window_load(g, s, low) || s->window_len < UNI_BELOW_WORDS)
+		return false;
+	bpf_loop(UNI_BELOW_WORDS, uni_leaf_step_down, &l, 0);
+	*loc = low + (u64)l.found * 8;
+	return l.found != UNI_BPF_NONE;
+}
+
+/* Code that no rule was made for, of another image or without one. */
+static __always_inline bool uni_leaf_unknown(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 *loc)
+{
+	u64 pc = s->regs.pc, hva, code = 0;
+
+	*loc = s->regs.sp;
+	if ((pc & (UNI_PAGE - 1)) > UNI_PAGE - sizeof(code))
+		return false;
+	hva = uni_translate(g, &s->regs, pc, false);
+	if (hva == 0 || uni_read_user(&code, sizeof(code), hva) != 0)
+		return false;
+	if ((code & 0xff) == 0x55 || (code & 0xff) == 0xc3 || (code & 0xffffffff) == 0xfa1e0ff3)
+		return true;
+	*loc = s->regs.sp + 8; /* mov rbp, rsp: behind push rbp */
+	return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48;
+}
+
+/* Where the function begins that holds the code at off, which is in t. */
+static __always_inline u64 uni_function_at(
+	const struct uni_bpf_guest *g, const struct uni_bpf_text *t, u64 off)
+{
+	return g->text_start + (t->next != 0 && off >= t->next ? t->next : t->func);
+}
+
+/* What the rule of pc says: true and where the return address is, or false: in the frame. */
+static __always_inline bool uni_leaf_find(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 *loc)
+{
+	u64 off = s->regs.pc - g->text_start, callee, word;
+	const struct uni_bpf_text *t;
+	u32 rule;
+
+	if (off >= g->text_size)
+		return s->has_sp && uni_leaf_unknown(g, s, loc);
+	t = uni_text_at(s->guest, (u32)(off >> 3));
+	if (t == NULL)
+		return false;
+	rule = t->rule >> (off & 7) * 8 & 0xff;
+	callee = uni_function_at(g, t, off);
+	*loc = s->regs.sp;
+	if (rule == UNI_LEAF_FRAME)
+		return s->has_sp && uni_ends_frame(t->code >> (off & 7) * 8) &&
+		       uni_torn_frame_end(g, s, callee);
+	if (rule == UNI_LEAF_ENTRY)
+		return false;
+	if (!s->has_sp)
+		return rule != UNI_LEAF_SLOT && uni_leaf_below(g, s, callee, loc);
+	if (rule >= UNI_LEAF_AT) {
+		*loc = uni_torn_slot(g, s, s->regs.sp + (rule - UNI_LEAF_AT) * 8, callee);
+		return true;
+	}
+	if (rule >= UNI_LEAF_SEARCH)
+		return uni_leaf_search(g, s, callee, rule - UNI_LEAF_SEARCH, loc);
+	*loc = s->regs.sp;
+	return (s->regs.sp & 7) == 0 && uni_stack_word(g, s, s->regs.sp, &word) &&
+	       uni_is_return(g, s->guest, word);
+}
+
+/* Can there be a caller at ret_addr? False: the chain ends, s->stop says why. */
+static __always_inline bool uni_check_pc(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
+{
+	s->stop = UNI_STOP_ROOT;
+	if (ret_addr == 0)
+		return false;
+	s->stop = UNI_STOP_BADPC;
+	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
+}
+
+/* Adds the caller that returns to ret_addr; false: the chain ends, s->stop says why. */
+static __always_inline bool uni_push_frame(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
+{
+	u32 n = s->nr;
+
+	s->exact = 0;
+	s->stop = UNI_STOP_LIMIT;
+	if (n >= UNI_BPF_FRAMES)
+		return false;
+	s->pc[n & (UNI_BPF_FRAMES - 1)] = ret_addr;
+	s->nr = n + 1;
+	s->hash = (s->hash ^ ret_addr) * UNI_HASH_MUL;
+	s->hash ^= s->hash >> 29;
+	return true;
+}
+
+/* What uni_cfi_frame() found. */
+enum { UNI_CFI_UNKNOWN, UNI_CFI_STEPPED, UNI_CFI_ENDED };
+
+/*
+ * One frame up by the image's unwind rows; pc is of the last frame. Not everything that rows can
+ * say is known here: then it is left to frame pointers, as for code that has no rows.
+ */
+__noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s)
+{
+	u64 pc, off, cfa, ret_addr = 0, fp = 0, sp;
+	const struct uni_bpf_text *t;
+	const struct uni_bpf_cfi *c;
+
+	if (g == NULL || s == NULL || s->nr == 0)
+		return UNI_CFI_UNKNOWN;
+	pc = s->pc[(s->nr - 1) & (UNI_BPF_FRAMES - 1)] - (s->exact == 0);
+	off = pc - g->text_start;
+	if (off >= g->text_size || !s->has_sp)
+		return UNI_CFI_UNKNOWN;
+	t = uni_text_at(s->guest, (u32)(off >> 3));
+	c = t != NULL ? uni_cfi_at(s->guest, t->cfi[off & 7]) : NULL;
+	if (c == NULL || c->cfa_of == UNI_BPF_CFI_NONE || c->ra_how == UNI_BPF_CFI_NONE)
+		return UNI_CFI_UNKNOWN;
+	s->stop = UNI_STOP_ROOT;
+	if (c->ra_how == UNI_BPF_CFI_UNDEF)
+		return UNI_CFI_ENDED;
+	if (c->cfa_of == UNI_BPF_CFI_FP && !s->has_fp)
+		return UNI_CFI_UNKNOWN;
+	cfa = (c->cfa_of == UNI_BPF_CFI_FP ? s->fp : s->sp) + (u64)(long long)c->cfa;
+	if (s->nr == 1 && c->cfa_of == UNI_BPF_CFI_SP && c->ra == -8)
+		cfa = uni_torn_slot(g, s, cfa - 8, uni_function_at(g, t, off)) + 8;
+	s->stop = UNI_STOP_FAULT;
+	if (!uni_stack_word(g, s, cfa + (u64)(long long)c->ra, &ret_addr))
+		return UNI_CFI_ENDED;
+	sp = cfa;
+	if (c->sp_how == UNI_BPF_CFI_AT_CFA &&
+		!uni_stack_word(g, s, cfa + (u64)(long long)c->sp, &sp))
+		return UNI_CFI_ENDED;
+	if (!uni_check_pc(g, s, ret_addr))
+		return UNI_CFI_ENDED;
+	s->stop = UNI_STOP_LOOP;
+	if (sp < s->sp || (sp == s->sp && s->nr != 1))
+		return UNI_CFI_ENDED;
+	if (!uni_push_frame(g, s, ret_addr))
+		return UNI_CFI_ENDED;
+	if (c->interrupted) {
+		u32 n = s->nr_exact;
+
+		s->exact = 1;
+		if (n < sizeof(s->rec.exact) && s->nr <= 256)
+			s->rec.exact[n] = (u8)(s->nr - 1);
+		s->nr_exact = n + 1;
+	}
+	s->sp = sp;
+	if (c->fp_how == UNI_BPF_CFI_SAME)
+		return UNI_CFI_STEPPED;
+	s->has_fp = c->fp_how == UNI_BPF_CFI_AT_CFA &&
+		    uni_stack_word(g, s, cfa + (u64)(long long)c->fp, &fp);
+	s->fp = fp;
+	return UNI_CFI_STEPPED;
+}
+
+struct uni_frames {
+	const struct uni_bpf_guest *g;
+	struct uni_bpf_scratch *s;
+};
+
+/* One frame: the caller's rbp, and above it the return address. */
+static long uni_frame_step(u32 i, struct uni_frames *f)
+{
+	struct uni_bpf_scratch *s = f->s;
+	u64 fp, caller_fp = 0, ret_addr = 0;
+
+	/* The leaf's was tried already. */
+	if ((f->g->flags & UNI_BPF_CFI) != 0 && s->nr != 1) {
+		int found = uni_cfi_frame(f->g, s);
+
+		if (found != UNI_CFI_UNKNOWN)
+			return found == UNI_CFI_ENDED;
+	}
+	fp = s->fp;
+	s->stop = UNI_STOP_NOREGS;
+	if (!s->has_fp)
+		return 1;
+	s->stop = UNI_BPF_STOP_FP_0;
+	if (fp == 0)
+		return 1;
+	s->stop = UNI_STOP_BADPTR;
+	if ((fp & 7) != 0 || fp > ~0ull - 16)
+		return 1;
+	s->stop = UNI_STOP_LOOP;
+	if (s->has_sp && fp < s->sp)
+		return 1;
+	s->stop = UNI_STOP_FAULT;
+	if (!uni_stack_pair(f->g, s, fp, &caller_fp, &ret_addr))
+		return 1;
+	if (!uni_check_pc(f->g, s, ret_addr) || !uni_push_frame(f->g, s, ret_addr))
+		return 1;
+	s->sp = fp + 16;
+	s->has_sp = 1;
+	s->fp = caller_fp;
+	return 0;
+}
+
+/*
+ * The chain of the registers in s->regs into s->pc[], s->nr, s->stop and s->hash. 0: there is
+ * none, the pc is not known.
+ */
+__noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s)
+{
+	struct uni_frames f = { .g = g, .s = s };
+	int found = UNI_CFI_UNKNOWN;
+	u64 loc = 0, ret_addr = 0, fp = 0;
+
+	if (g == NULL || s == NULL)
+		return 0;
+	s->nr = 0;
+	s->stop = UNI_STOP_NOREGS;
+	if ((s->regs.have & UNI_BPF_HAVE_PC) == 0)
+		return 0;
+	s->pc[0] = s->regs.pc;
+	s->nr = 1;
+	s->hash = (s->regs.pc + 1) * UNI_HASH_MUL;
+	s->page_va = UNI_PAGE_NONE;
+	s->window_len = 0;
+	s->fp = s->regs.fp;
+	s->sp = s->regs.sp;
+	s->has_sp = (s->regs.have & UNI_BPF_HAVE_SP) != 0;
+	s->has_fp = s->exact = 1;
+	s->nr_exact = 0;
+	s->rec.exact[0] = s->rec.exact[1] = s->rec.exact[2] = 0;
+	if ((g->flags & UNI_BPF_CFI) != 0)
+		found = uni_cfi_frame(g, s);
+	if (found == UNI_CFI_ENDED)
+		return 1;
+	if (found == UNI_CFI_UNKNOWN && uni_leaf_find(g, s, &loc)) {
+		s->stop = UNI_STOP_FAULT;
+		if (!uni_stack_word(g, s, loc, &ret_addr))
+			return 1;
+		if (!uni_check_pc(g, s, ret_addr) || !uni_push_frame(g, s, ret_addr))
+			return 1;
+		s->sp = loc + 8;
+		s->has_sp = 1;
+		/* At a mov rbp, rsp that was done: the frame is there already. */
+		if (uni_may_be_torn(g) && s->fp + 8 == loc && uni_stack_word(g, s, s->fp, &fp))
+			s->fp = fp;
+	}
+	bpf_loop(UNI_BPF_FRAMES + 1, uni_frame_step, &f, 0);
+	return 1;
+}
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * A vCPU's registers as KVM keeps them, and the guest's memory through its page tables.
+ *
+ * Where KVM keeps registers: on SVM and software KVMs all are in arch.regs[] after each exit. On
+ * VMX rip, rsp and the control registers stay in the VMCS until somebody asks, and regs_avail says
+ * which are there: rip is when perf asked for the sample's address, rsp mostly is not.
+ */
+#ifndef UNI_BACKEND_KVM_BPF_GUEST_BPF_H
+#define UNI_BACKEND_KVM_BPF_GUEST_BPF_H
+
+#include "backend/kvm/bpf/port.bpf.h"
+#include "backend/kvm/bpf/abi.h"
+#include "backend/kvm/bpf/kernel.bpf.h"
+
+/*
+ * Words of the stack that are read at once: one copy of 512 bytes costs hardly more than one of 16,
+ * and holds ten frames or so. Also how far above rsp a function without a frame may have moved it.
+ */
+#define UNI_WINDOW_WORDS 64
+
+/* What one program works with; too big for its stack. One for each CPU and kind of program. */
+struct uni_bpf_scratch {
+	struct uni_bpf_rec rec; /* with pc[]: a record */
+	u64 pc[UNI_BPF_FRAMES];
+	u64 window[UNI_WINDOW_WORDS + 2];
+	u64 window_va;	/* what window[] holds: from here */
+	u32 window_len; /* so many words; 0: nothing */
+	u32 pad;
+	struct uni_bpf_regs regs;
+	u64 page_va, page_hva; /* the stack's page that was translated last */
+	u64 fp, sp;	       /* of the frame that is next */
+	u64 hash;
+	u32 nr;
+	u32 stop;	    /* enum uni_stop */
+	u32 guest;	    /* index */
+	u32 has_sp, has_fp; /* these two are known */
+	u32 exact;	    /* the last frame was interrupted: its pc is no return address */
+	u32 nr_exact, pad2;
+	struct uni_bpf_chain_key key;
+};
+
+#define UNI_CR0_PG     (1ull << 31)
+#define UNI_CR4_PAE    (1ull << 5)
+#define UNI_CR4_LA57   (1ull << 12)
+#define UNI_EFER_LMA   (1ull << 10)
+#define UNI_EFER_NXE   (1ull << 11)
+#define UNI_PT_ADDR    0x000ffffffffff000ull
+#define UNI_PT_PRESENT 1ull
+#define UNI_PT_LARGE   (1ull << 7)
+#define UNI_PT_NX      (1ull << 63)
+#define UNI_PAGE       4096ull
+#define UNI_PAGE_NONE  1ull /* no page begins there */
+
+/* Is that control register's copy a good one? Old kernels keep them all up to date. */
+#define UNI_SYS_AVAIL(avail, name)                         \
+	(!UNI_HAS_ENUM(enum kvm_reg, VCPU_EXREG_##name) || \
+		((avail) >> UNI_ENUM(enum kvm_reg, VCPU_EXREG_##name) & 1) != 0)
+
+static __always_inline void uni_regs_x86(const struct kvm_vcpu *v, struct uni_bpf_regs *r)
+{
+	u32 avail = ~0u, have = 0;
+	unsigned long w = 0;
+
+	if (UNI_HAS(v->arch.regs_avail))
+		UNI_PEEK(avail, v, arch.regs_avail);
+	UNI_PEEK(w, v, arch.regs[VCPU_REGS_RBP]);
+	r->fp = w;
+	if ((avail >> VCPU_REGS_RIP & 1) != 0) {
+		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RIP]);
+		r->pc = w;
+		have |= UNI_BPF_HAVE_PC;
+	}
+	if ((avail >> VCPU_REGS_RSP & 1) != 0) {
+		UNI_PEEK(w, v, arch.regs[VCPU_REGS_RSP]);
+		r->sp = w;
+		have |= UNI_BPF_HAVE_SP;
+	}
+	UNI_PEEK(w, v, arch.cr0);
+	r->cr0 = w;
+	UNI_PEEK(w, v, arch.cr3);
+	r->cr3 = w;
+	UNI_PEEK(w, v, arch.cr4);
+	r->cr4 = w;
+	UNI_PEEK(r->efer, v, arch.efer);
+	if (UNI_SYS_AVAIL(avail, CR0))
+		have |= UNI_BPF_HAVE_CR0;
+	if (UNI_SYS_AVAIL(avail, CR3))
+		have |= UNI_BPF_HAVE_CR3;
+	if (UNI_SYS_AVAIL(avail, CR4))
+		have |= UNI_BPF_HAVE_CR4;
+	r->have = have;
+}
+
+static __always_inline void uni_regs_arm64(const struct kvm_vcpu___arm64 *v, struct uni_bpf_regs *r)
+{
+	r->have = 0;
+	if (UNI_CORE(r->pc, v, arch.ctxt.regs.pc) != 0)
+		return;
+	UNI_CORE(r->sp, v, arch.ctxt.regs.sp);
+	UNI_CORE(r->fp, v, arch.ctxt.regs.regs[29]);
+	UNI_CORE(r->lr, v, arch.ctxt.regs.regs[30]);
+	r->have = UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP;
+}
+
+/* All that is known of the vCPU's registers without stopping it. */
+static __always_inline void uni_regs_read(const struct kvm_vcpu *v, struct uni_bpf_regs *r)
+{
+	if (UNI_HAS(((struct kvm_vcpu___arm64 *)0)->arch.ctxt))
+		uni_regs_arm64((const struct kvm_vcpu___arm64 *)v, r);
+	else
+		uni_regs_x86(v, r);
+}
+
+/* Control registers that KVM has no fresh copy of are taken from one sample made another way. */
+static __always_inline void uni_regs_complete(struct uni_bpf_regs *r, const struct uni_bpf_guest *g)
+{
+	u32 want = g->sys_have & ~r->have;
+
+	if ((want & UNI_BPF_HAVE_CR0) != 0)
+		r->cr0 = g->cr0;
+	if ((want & UNI_BPF_HAVE_CR3) != 0)
+		r->cr3 = g->cr3;
+	if ((want & UNI_BPF_HAVE_CR4) != 0)
+		r->cr4 = g->cr4;
+}
+
+/*
+ * Time off the CPU that no room is left for, in samples that it would have made: how many are whole
+ * now, with what was left of the last time.
+ */
+static __always_inline u64 uni_lost_samples(
+	const struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, u64 ns)
+{
+	u64 n;
+
+	if (g->period_ns == 0)
+		return 0;
+	v->lost_ns += ns;
+	n = v->lost_ns / g->period_ns;
+	v->lost_ns -= n * g->period_ns;
+	return n;
+}
+
+struct uni_slot_search {
+	const struct uni_bpf_guest *g;
+	u64 gpa, hva;
+};
+
+static long uni_slot_step(u32 i, struct uni_slot_search *s)
+{
+	const struct uni_bpf_slot *slot = &s->g->slot[s->g->cur_slots & 1][i & (UNI_BPF_SLOTS - 1)];
+	u64 off = s->gpa - slot->gpa;
+
+	if (off >= slot->size)
+		return 0;
+	s->hva = slot->hva + off;
+	return 1;
+}
+
+/* Where the VMM has that address; 0: nowhere. Slots are whole pages, the largest comes first. */
+static __always_inline u64 uni_gpa_to_hva(const struct uni_bpf_guest *g, u64 gpa)
+{
+	u32 cur = g->cur_slots & 1;
+	const struct uni_bpf_slot *first = &g->slot[cur][0];
+	struct uni_slot_search s = { .g = g, .gpa = gpa };
+
+	if (gpa - first->gpa < first->size)
+		return first->hva + (gpa - first->gpa);
+	bpf_loop(g->nr_slots[cur] & (2 * UNI_BPF_SLOTS - 1), uni_slot_step, &s, 0);
+	return s.hva;
+}
+
+/*
+ * GVA to HVA through the guest's 4- or 5-level tables (SDM 4.5), or without paging; 0: not mapped,
+ * reserved bits are set, it may not be run but is to be (exec), or it is no RAM. 32-bit guests have
+ * no call chains of 64-bit words.
+ */
+__noinline u64 uni_translate(
+	const struct uni_bpf_guest *g, const struct uni_bpf_regs *r, u64 va, bool exec)
+{
+	u64 table, entry, mask, hva;
+	u32 shift;
+
+	if (g == NULL || r == NULL)
+		return 0;
+	if ((r->cr0 & UNI_CR0_PG) == 0)
+		return uni_gpa_to_hva(g, va);
+	if ((r->cr4 & UNI_CR4_PAE) == 0 || (r->efer & UNI_EFER_LMA) == 0)
+		return 0;
+	shift = (r->cr4 & UNI_CR4_LA57) != 0 ? 48 : 39;
+	mask = va >> (shift + 8); /* canonical: copies of the highest bit that counts */
+	if (mask != 0 && mask != ~0ull >> (shift + 8))
+		return 0;
+	table = r->cr3 & UNI_PT_ADDR;
+	for (u32 i = 0; i < 5; i++) {
+		hva = uni_gpa_to_hva(g, table + (va >> shift & 511) * 8);
+		if (hva == 0 || uni_read_user(&entry, sizeof(entry), hva) != 0)
+			return 0;
+		if ((entry & UNI_PT_PRESENT) == 0)
+			return 0;
+		if ((entry & UNI_PT_NX) != 0 && (exec || (r->efer & UNI_EFER_NXE) == 0))
+			return 0;
+		if (shift == 12 || (entry & UNI_PT_LARGE) != 0) {
+			mask = (1ull << shift) - 1;
+			/* Bit 12 of a large leaf is PAT, the others up to its size are reserved. */
+			if (shift > 30 || (shift > 12 && (entry & mask & ~0x1fffull) != 0))
+				return 0;
+			return uni_gpa_to_hva(g, (entry & UNI_PT_ADDR & ~mask) | (va & mask));
+		}
+		table = entry & UNI_PT_ADDR;
+		shift -= 9;
+	}
+	return 0;
+}
+
+/*
+ * Makes window[] hold the stack from va on, up to its page's end; 0: it is not
+ * mapped.
+ */
+__noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va)
+{
+	u64 page = va & ~(UNI_PAGE - 1);
+	u32 size = (u32)(UNI_PAGE - (va & (UNI_PAGE - 1)));
+
+	if (g == NULL || s == NULL)
+		return 0;
+	s->window_len = 0;
+	if (page != s->page_va) {
+		s->page_va = UNI_PAGE_NONE;
+		s->page_hva = uni_translate(g, &s->regs, page, false);
+		if (s->page_hva == 0)
+			return 0;
+		s->page_va = page;
+	}
+	if (size >= UNI_WINDOW_WORDS * 8)
+		size = UNI_WINDOW_WORDS * 8;
+	UNI_OPAQUE(size);
+	if (size > UNI_WINDOW_WORDS * 8)
+		return 0;
+	if (uni_read_user(s->window, size, s->page_hva + (va & (UNI_PAGE - 1))) != 0)
+		return 0;
+	s->window_va = va;
+	s->window_len = size / 8;
+	return 1;
+}
+
+/* The word of the stack at va; one that is not aligned must not cross a page's end. */
+static __always_inline bool uni_stack_word(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *ret)
+{
+	u64 at = (va - s->window_va) / 8;
+
+	if (va < s->window_va || (va - s->window_va) % 8 != 0 || at >= s->window_len) {
+		if (!uni_window_load(g, s, va) || s->window_len == 0)
+			return false;
+		at = 0;
+	}
+	*ret = s->window[at & (UNI_WINDOW_WORDS - 1)];
+	return true;
+}
+
+/* Two words at a multiple of 8, which may lie in two pages. */
+static __always_inline bool uni_stack_pair(
+	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *first, u64 *second)
+{
+	u64 at = (va - s->window_va) / 8;
+
+	if (va < s->window_va || (va - s->window_va) % 8 != 0 || at + 1 >= s->window_len) {
+		if (!uni_window_load(g, s, va))
+			return false;
+		at = 0;
+	}
+	*first = s->window[at & (UNI_WINDOW_WORDS - 1)];
+	if (at + 1 >= s->window_len)
+		return uni_stack_word(g, s, va + 8, second);
+	*second = s->window[(at & (UNI_WINDOW_WORDS - 1)) + 1];
+	return true;
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "backend/kvm/bpf/object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backend/kvm/bpf/btf.h"
+#include "backend/kvm/bpf/exit_progs.h"
+#include "backend/kvm/bpfcheck.h"
+
+static size_t map_bytes(size_t elems, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (elems * size + page - 1) / page * page;
+}
+
+static int map_fd(const struct bpf_object *obj, const char *name)
+{
+	return bpf_map__fd(bpf_object__find_map_by_name(obj, name));
+}
+
+static void *map_values(int fd, size_t elems, size_t size)
+{
+	void *p = mmap(NULL, map_bytes(elems, size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int why_not(int r, struct uni_err *err)
+{
+	int rc = uni_kvm_bpf_check(err);
+
+	if (rc != 0)
+		return rc;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"the kernel-side sampler cannot be loaded (%s), although all that it needs seems "
+		"to "
+		"be there",
+		strerror(-r));
+}
+
+struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx)
+{
+	struct bpf_object_open_opts opts;
+	struct bpf_object *obj;
+	char path[64];
+	int r = 0, btf = uni_kvm_btf_open(path, sizeof(path));
+
+	(void)libbpf_set_print(NULL);	/* a library does not print */
+	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
+	opts.sz = sizeof(opts);
+	opts.object_name = name;
+	opts.btf_custom_path = btf >= 0 ? path : NULL;
+	obj = bpf_object__open_mem(data, size, &opts);
+	if (obj == NULL)
+		r = -errno;
+	if (obj != NULL && set_up != NULL)
+		r = set_up(obj, ctx);
+	if (r == 0)
+		r = bpf_object__load(obj);
+	if (btf >= 0)
+		(void)close(btf);
+	if (r == 0)
+		return obj;
+	bpf_object__close(obj);
+	errno = -r;
+	return NULL;
+}
+
+static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
+{
+	b->obj = uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL);
+	if (b->obj == NULL)
+		return why_not(-errno, err);
+	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
+	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
+	b->texts_fd = map_fd(b->obj, "texts");
+	b->cfis_fd = map_fd(b->obj, "cfis");
+	b->chains_fd = map_fd(b->obj, "chains");
+	b->counts_fd = map_fd(b->obj, "counts");
+	b->rings_fd = map_fd(b->obj, "rings");
+	b->guest = map_values(map_fd(b->obj, "guests"), UNI_BPF_GUESTS, sizeof(*b->guest));
+	b->vcpu = map_values(map_fd(b->obj, "vcpus"), UNI_BPF_VCPUS, sizeof(*b->vcpu));
+	if (b->guest == NULL || b->vcpu == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "cannot map the kernel-side sampler's memory");
+	return 0;
+}
+
+int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err)
+{
+	struct uni_kvm_bpf *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (b == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	(void)pthread_mutex_init(&b->lock, NULL);
+	b->stats_fd = -1;
+	rc = open_object(b, err);
+	if (rc != 0) {
+		uni_kvm_bpf_unload(b);
+		return rc;
+	}
+	b->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*ret = b;
+	return 0;
+}
+
+void uni_kvm_bpf_unload(struct uni_kvm_bpf *b)
+{
+	if (b == NULL)
+		return;
+	if (b->stats_fd >= 0)
+		(void)close(b->stats_fd);
+	uni_kvm_exit_progs_unload(b->exits);
+	if (b->guest != NULL)
+		(void)munmap(b->guest, map_bytes(UNI_BPF_GUESTS, sizeof(*b->guest)));
+	if (b->vcpu != NULL)
+		(void)munmap(b->vcpu, map_bytes(UNI_BPF_VCPUS, sizeof(*b->vcpu)));
+	bpf_object__close(b->obj);
+	(void)pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+static int take(struct uni_kvm_bpf *b, bool *used, int nr)
+{
+	int found = -1;
+
+	(void)pthread_mutex_lock(&b->lock);
+	for (int i = 0; found < 0 && i < nr; i++)
+		found = used[i] ? -1 : i;
+	if (found >= 0)
+		used[found] = true;
+	(void)pthread_mutex_unlock(&b->lock);
+	return found;
+}
+
+int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b)
+{
+	return take(b, b->guest_used, UNI_BPF_GUESTS);
+}
+
+int uni_kvm_bpf_take_vcpu(struct uni_kvm_bpf *b)
+{
+	return take(b, b->vcpu_used, UNI_BPF_VCPUS);
+}
+
+void uni_kvm_bpf_put_guest(struct uni_kvm_bpf *b, int guest)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	memset(&b->guest[guest], 0, sizeof(b->guest[guest]));
+	b->guest_used[guest] = false;
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	memset(&b->vcpu[vcpu], 0, sizeof(b->vcpu[vcpu]));
+	b->vcpu_used[vcpu] = false;
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+void uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	*ns_ret = *runs_ret = 0;
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(b->event), &info, &len) != 0)
+		return;
+	*ns_ret = info.run_time_ns;
+	*runs_ret = info.run_cnt;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The programs in the kernel, loaded once for all guests of a run. Everything they are goes away
+ * with the last file descriptor, so a profiler that is killed leaves nothing behind.
+ */
+#ifndef UNI_BACKEND_KVM_BPF_OBJECT_H
+#define UNI_BACKEND_KVM_BPF_OBJECT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "backend/kvm/bpf/abi.h"
+
+struct bpf_object;
+struct bpf_program;
+struct uni_kvm_exit_progs;
+
+/* The object file, made by the build. */
+extern const uint64_t uni_bpf_object[];
+extern const size_t uni_bpf_object_size;
+
+struct uni_kvm_bpf {
+	struct bpf_object *obj;
+	struct bpf_program *event, *files;
+	int texts_fd, cfis_fd, chains_fd, counts_fd, rings_fd;
+	struct uni_bpf_guest *guest; /* the map itself: UNI_BPF_GUESTS */
+	struct uni_bpf_vcpu *vcpu;   /* UNI_BPF_VCPUS */
+	pthread_mutex_t lock;	     /* of what follows */
+	bool guest_used[UNI_BPF_GUESTS];
+	bool vcpu_used[UNI_BPF_VCPUS];
+	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not wanted yet */
+	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
+};
+
+/* Loads the programs: takes about 0.1 s, and CAP_BPF and CAP_PERFMON. */
+int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err);
+void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
+
+/*
+ * Opens and loads an object file of ours. set_up (may be NULL) is called in between. NULL: errno
+ * says why. Other objects than this one use it as well.
+ */
+struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx);
+
+/* A number for a guest or a vCPU, or -1: all are taken. Thread-safe. */
+int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b);
+int uni_kvm_bpf_take_vcpu(struct uni_kvm_bpf *b);
+/* Clears its entry, too. */
+void uni_kvm_bpf_put_guest(struct uni_kvm_bpf *b, int guest);
+void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu);
+
+/* CPU time and runs of the sampling program since it was loaded; 0, 0: not counted. */
+void uni_kvm_bpf_cost(const struct uni_kvm_bpf *b, uint64_t *ns_ret, uint64_t *runs_ret);
+
+#endif

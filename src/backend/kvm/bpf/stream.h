@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One guest sampled in the kernel: its maps, its vCPUs' events, and what becomes of the records.
+ * Used by one thread at a time.
+ */
+#ifndef UNI_BACKEND_KVM_BPF_STREAM_H
+#define UNI_BACKEND_KVM_BPF_STREAM_H
+
+#include "base/vec.h"
+#include "backend/kvm/bpf/object.h"
+#include "backend/kvm/bpf/scan.h"
+#include "backend/kvm/bpf/text.h"
+#include "backend/target.h"
+
+struct bpf_link;
+struct ring_buffer;
+struct uni_kvm_exits;
+
+/* What is known of one vCPU besides what the kernel side keeps. */
+struct uni_kvm_stream_vcpu {
+	int index; /* in the object's vcpu[]; -1: this vCPU is not known yet */
+	uint32_t tid;
+	uint32_t exit_tid; /* its exits are watched by this; exits.c */
+	uint64_t ptr;	   /* struct kvm_vcpu * */
+	struct bpf_link *sample, *leave;
+	uint64_t since_ns;		/* it is sampled since */
+	uint64_t carry[UNI_BPF_STATES]; /* ns that do not make a whole period */
+	uint64_t end_idle, end_stolen;	/* of the interval that was open at the end, ns */
+};
+
+/* A chain that has a number. */
+struct uni_kvm_chain {
+	uint64_t *pc; /* owned; NULL: not defined (yet) */
+	uint16_t nr;
+	uint8_t stop;
+	uint8_t exact[3]; /* frames that were interrupted; 0: no more */
+	uint32_t vcpu;
+	uint64_t seen[UNI_BPF_STATES]; /* counts handed over */
+};
+
+struct uni_kvm_stream {
+	struct uni_kvm_bpf *bpf; /* borrowed */
+	int pid, guest;
+	struct uni_stream_cfg cfg;
+	uint64_t period_ns;
+	uint64_t start_ns, stop_ns; /* stop_ns 0: runs */
+	uint64_t looked_ns;	    /* for new vCPUs and memory */
+	bool running, ends_due;	    /* ends_due: open ends are to be handed over */
+	bool cycles;		    /* the hardware's counter and NMI */
+	bool gone;		    /* the guest was, when it was stopped */
+	int text_fd, cfi_fd, chains_fd, counts_fd, ring_fd;
+	const uint64_t *counts; /* UNI_BPF_STATES for each chain */
+	struct ring_buffer *ring;
+	UNI_VEC(struct uni_kvm_chain) chains;
+	UNI_VEC(struct uni_func_hint) entries; /* sorted; chains end there */
+	UNI_VEC(struct uni_func_hint) funcs;   /* all of them */
+	struct uni_unwind_hints hints;	       /* of these; no text: none are known */
+	uint32_t nr_vcpus;
+	struct uni_kvm_stream_vcpu vcpu[UNI_VCPU_MAX];
+	struct uni_kvm_scan scan; /* the latest */
+	uint64_t delivered, cost0_ns, cost0_runs, runs0;
+	uint8_t flags[UNI_BPF_FRAMES];
+	struct uni_kvm_exits *exits;		 /* NULL: not wanted */
+	const struct uni_stream_sink *sink;	 /* during stream_read() */
+	const struct uni_kvm_unwinder *unwinder; /* during the start */
+};
+
+/*
+ * The chain of a vCPU that is off the CPU as sampling begins, whose registers stay as they are: the
+ * kernel side has not seen it leave. Up to UNI_BPF_FRAMES into pc_ret; how many.
+ */
+struct uni_kvm_unwinder {
+	uint16_t (*chain)(
+		void *ctx, const struct uni_bpf_regs *regs, uint64_t *pc_ret, uint8_t *stop_ret);
+	void *ctx;
+};
+
+/* What the loader must know of the guest to start. Borrowed during the call. */
+struct uni_kvm_stream_opts {
+	struct uni_kvm_bpf *bpf;
+	int pid;
+	const struct uni_arch *arch;
+	const struct uni_kvm_scan *scan;
+	const struct uni_unwind_hints *hints; /* may be NULL */
+	struct uni_kvm_code code;
+	struct uni_kvm_unwinder unwinder;
+	struct uni_regs sys; /* sys[]: control registers that the kernel may have no copy of */
+	bool split;	     /* this KVM tells guest from KVM */
+};
+
+int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct uni_stream_cfg *cfg,
+	struct uni_kvm_stream **ret, struct uni_err *err);
+/* Looks for new vCPUs and memory now and then, then hands over what has gathered. */
+int uni_kvm_stream_read(struct uni_kvm_stream *s, const struct uni_stream_sink *sink);
+void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stats *ret);
+int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcpu_times *ret);
+/* No samples are made any more; what is left can still be read. Idempotent. */
+void uni_kvm_stream_stop(struct uni_kvm_stream *s);
+void uni_kvm_stream_destroy(struct uni_kvm_stream *s); /* NULL-safe */
+
+/* maps.c */
+int uni_kvm_stream_make_maps(
+	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err);
+void uni_kvm_stream_free_maps(struct uni_kvm_stream *s);
+
+/* events.c: begins or ends to sample the threads that the scan knows, and the memory it knows. */
+int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err);
+void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
+
+/* deliver.c: the chain of a number, NULL if there is none (yet); one record of the ring, the
+ * counters, and what was open at the end. */
+const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number);
+int uni_kvm_stream_record(void *ctx, void *data, size_t size);
+/* A chain that the kernel side does not know; its number, or UNI_BPF_NONE. */
+uint32_t uni_kvm_stream_define(
+	struct uni_kvm_stream *s, uint32_t vcpu, const uint64_t *pc, uint16_t nr, uint8_t stop);
+void uni_kvm_stream_counts(struct uni_kvm_stream *s);
+void uni_kvm_stream_open_ends(struct uni_kvm_stream *s);
+
+/* times.c: keeps what the scan, made as sampling ends, says of intervals that are open. */
+void uni_kvm_stream_close_times(struct uni_kvm_stream *s);
+
+#endif

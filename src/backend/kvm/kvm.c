@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "backend/kvm/kvm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "backend/kvm/allow.h"
+#include "backend/kvm/rights.h"
+#include "backend/kvm/ways.h"
+#include "backend/vmm/maps.h"
+#include "backend/vmm/proc.h"
+#include "backend/vmm/qmp.h"
+
+#define PRIME_NS  (5 * UNI_NSEC_PER_MSEC)
+#define DETACH_NS (5 * UNI_NSEC_PER_SEC)
+
+static int get_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
+{
+	uint64_t pid;
+	int rc = uni_spec_get_u64(spec, "pid", &pid, err);
+
+	if (rc == -UNI_ENOENT)
+		return uni_err_set(
+			err, UNI_EUSAGE, "target %s: pid is missing: kvm:pid=4121", spec->text);
+	if (rc != 0)
+		return rc;
+	if (pid == 0 || pid > INT32_MAX)
+		return uni_err_set(err, UNI_EUSAGE, "target %s: no such pid", spec->text);
+	*ret = (int)pid;
+	return 0;
+}
+
+static int get_via(const struct uni_spec *spec, enum uni_kvm_via *ret,
+	enum uni_kvm_method *method_ret, struct uni_err *err)
+{
+	const char *m = uni_spec_get(spec, "via");
+
+	*ret = UNI_KVM_VIA_STOP;
+	*method_ret = UNI_KVM_AUTO;
+	if (m == NULL || strcmp(m, "auto") == 0)
+		*ret = UNI_KVM_VIA_AUTO;
+	else if (strcmp(m, "bpf") == 0)
+		*ret = UNI_KVM_VIA_BPF;
+	else if (strcmp(m, "sync") == 0)
+		*method_ret = UNI_KVM_MAPPED;
+	else if (strcmp(m, "procmem") == 0)
+		*method_ret = UNI_KVM_PROCMEM;
+	else if (strcmp(m, "stop") != 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"target %s: via is auto, bpf, stop, sync or procmem", spec->text);
+	return 0;
+}
+
+static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+{
+	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp via", err);
+
+	if (rc == 0)
+		rc = get_pid(spec, &pid, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_vmm_describe(pid, ret);
+	if (rc == -UNI_EGONE)
+		return uni_err_set(err, UNI_EGONE, "there is no process %d", pid);
+	if (rc == 0)
+		return 0;
+	rc = uni_kvm_rights_check(pid, err);
+	return rc != 0 ? rc : uni_kvm_no_vm(pid, err);
+}
+
+/* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
+static void block_child_signal(struct uni_kvm *k)
+{
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)pthread_sigmask(SIG_BLOCK, &child, &k->old_signals);
+}
+
+static void kvm_detach(struct uni_target *t)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+	const struct timespec pause = uni_ns_timespec(PRIME_NS);
+
+	uint64_t until = uni_now_ns() + DETACH_NS;
+
+	(void)uni_kvm_release(t);
+	/* A thread that has not stopped yet would stop for nobody; one that was killed and is not
+	 * collected keeps the VMM a zombie. */
+	while (uni_kvm_any_held(k) && uni_now_ns() < until) {
+		(void)nanosleep(&pause, NULL);
+		(void)uni_kvm_release(t);
+	}
+	if (k->kernel != NULL)
+		k->side->close(k->kernel);
+	uni_kvm_watchdog_stop_again(&k->watchdog);
+	uni_kvm_watchdog_end(&k->watchdog);
+	for (uint32_t i = 0; i < k->nr; i++) {
+		if (k->vcpu[i].synced)
+			uni_kvm_sync_close(&k->vcpu[i].sync, k->keep_valid);
+		if (k->vcpu[i].syscall_fd >= 0)
+			(void)close(k->vcpu[i].syscall_fd);
+		if (k->vcpu[i].schedstat_fd >= 0)
+			(void)close(k->vcpu[i].schedstat_fd);
+	}
+	uni_gmem_destroy(k->gmem);
+	(void)pthread_sigmask(SIG_SETMASK, &k->old_signals, NULL);
+	if (k->pidfd >= 0)
+		(void)close(k->pidfd);
+	(void)munmap(k, sizeof(*k));
+}
+
+static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+	struct uni_target **ret, struct uni_err *err)
+{
+	extern const struct uni_target_ops uni_target_kvm;
+	enum uni_kvm_method method;
+	enum uni_kvm_via via;
+	const char *qmp;
+	struct uni_kvm *k;
+	int pid = 0, rc = uni_spec_check_keys(spec, "pid qmp via", err);
+
+	if (rc == 0)
+		rc = get_pid(spec, &pid, err);
+	if (rc == 0)
+		rc = get_via(spec, &via, &method, err);
+	if (rc != 0)
+		return rc;
+	if (opts->arch != NULL && opts->arch != &uni_arch_x86_64)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the kvm target reaches x86_64 guests, the image is for %s",
+			opts->arch->name);
+	/* Pages of its own: what is touched while a guest stands must not be paged out. */
+	k = mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (k == MAP_FAILED)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	(void)mlock(k, sizeof(*k)); /* as far as RLIMIT_MEMLOCK permits */
+	*k = (struct uni_kvm){
+		.base = { .ops = &uni_target_kvm, .arch = &uni_arch_x86_64 },
+		.pid = pid,
+		.pidfd = -1,
+		.method = method,
+	};
+	qmp = uni_spec_get(spec, "qmp");
+	block_child_signal(k);
+	rc = uni_kvm_attach_pid(k, opts, via, qmp != NULL ? qmp : opts->qmp, err);
+	if (rc != 0)
+		kvm_detach(&k->base);
+	else
+		*ret = &k->base;
+	return rc;
+}
+
+static unsigned kvm_caps(struct uni_target *t)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return UNI_CAP_HOLD | UNI_CAP_SYSREGS | UNI_CAP_WRITE_TEXT |
+	       (k->kernel != NULL ? UNI_CAP_STREAM | UNI_CAP_EXITS | UNI_CAP_NO_PAUSE : 0);
+}
+
+static int kvm_nr_vcpus(struct uni_target *t)
+{
+	return (int)((struct uni_kvm *)t)->nr;
+}
+
+static struct uni_gmem *kvm_gmem(struct uni_target *t)
+{
+	return ((struct uni_kvm *)t)->gmem;
+}
+
+static int kvm_blocked(struct uni_target *t, struct uni_err *err)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+	struct uni_target_info now;
+	int rc;
+
+	if (k->unprepared.code != 0) {
+		*err = k->unprepared;
+		return -err->code;
+	}
+	rc = uni_kvm_traced(k->pid, k->vcpu, k->nr, err);
+	if (rc == 0 && uni_vmm_describe(k->pid, &now) == 0 && now.stopped)
+		rc = uni_err_set(err, UNI_EBUSY,
+			"the VMM, pid %d, stands still by a signal: kill -CONT %d lets it run",
+			k->pid, k->pid);
+	return rc;
+}
+
+static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
+{
+	*ret = ((struct uni_kvm *)t)->info;
+}
+
+/*
+ * Where the hardware keeps control registers to itself (VMX), KVM has fresh copies only after
+ * somebody asked. One sample made by stopping asks, and they hardly ever change in a unikernel.
+ */
+static void ask_for_sys(struct uni_kvm *k)
+{
+	const struct uni_kvm_scan *scan = k->side->scan(k->kernel);
+	struct uni_regs *regs;
+
+	for (uint32_t i = 0; i < scan->nr_vcpus; i++) {
+		if (uni_kvm_scan_has_sys(&scan->vcpu[i].vcpu.regs))
+			return;
+	}
+	regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	if (regs == NULL)
+		return;
+	for (uint32_t i = 0; i < k->nr; i++) {
+		int rc = uni_kvm_snap(&k->base, 1ull << i, regs, UNI_SNAP_HOLD);
+
+		(void)uni_kvm_release(&k->base);
+		if (rc != 0 || regs[i].sys_valid == 0)
+			continue;
+		k->side->keep_sys(k->kernel, &regs[i]);
+		break;
+	}
+	free(regs);
+}
+
+static int kvm_stream_start(struct uni_target *t, const struct uni_stream_cfg *cfg,
+	const struct uni_unwind_hints *hints, struct uni_err *err)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	if (k->kernel == NULL)
+		return uni_err_set(err, UNI_ENOTSUP, "kvm: %s", k->info.note);
+	ask_for_sys(k);
+	return k->side->start(k->kernel, cfg, hints, k->gmem, k->base.arch, err);
+}
+
+static int kvm_stream_read(struct uni_target *t, const struct uni_stream_sink *sink)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+	bool alive = uni_kvm_alive(t);
+	int rc = k->kernel != NULL ? k->side->read(k->kernel, sink) : -UNI_ENOTSUP;
+
+	/* What was made before its end was read after that. */
+	return rc == 0 && !alive ? -UNI_EGONE : rc;
+}
+
+static void kvm_stream_stats(struct uni_target *t, struct uni_stream_stats *ret)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	memset(ret, 0, sizeof(*ret));
+	if (k->kernel != NULL)
+		k->side->stats(k->kernel, ret);
+}
+
+static int kvm_stream_times(struct uni_target *t, uint32_t vcpu, struct uni_vcpu_times *ret)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return k->kernel != NULL ? k->side->times(k->kernel, vcpu, ret) : -UNI_ENOTSUP;
+}
+
+static int kvm_stream_stop(struct uni_target *t)
+{
+	struct uni_kvm *k = (struct uni_kvm *)t;
+
+	return k->kernel != NULL ? k->side->stop(k->kernel) : 0;
+}
+
+static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
+{
+	const struct uni_kvm *k = (struct uni_kvm *)t;
+
+	if (vcpu >= k->nr)
+		return -UNI_ENOTSUP;
+	*ret = uni_kvm_on_cpu(k->vcpu[vcpu].schedstat_fd);
+	return *ret != 0 ? 0 : -UNI_ENOTSUP;
+}
+
+/* What the host can say; the rest depends on the guest and is asked on attaching. */
+static int kvm_host_check(struct uni_err *err)
+{
+	struct uni_kvm_host host;
+	char scope[8] = "0";
+
+	if (access("/dev/kvm", F_OK) != 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"there is no /dev/kvm: this host has no KVM (load kvm_intel or kvm_amd, or "
+			"allow nested virtualisation); QEMU without KVM is reached by gdb:");
+	if (access("/dev/kvm", R_OK | W_OK) == 0) {
+		int rc = uni_kvm_host_read(-1, -1, &host, err);
+
+		if (rc != 0)
+			return rc;
+		if (host.sync_regs <= 0)
+			return uni_err_set(err, UNI_ENOTSUP,
+				"this KVM has no synchronized registers (KVM_CAP_SYNC_REGS)");
+	}
+	if (!uni_kvm_rights_trace_all(uni_kvm_rights_caps()) &&
+		uni_read_small("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) > 0 &&
+		scope[0] != '0')
+		return uni_err_set(err, UNI_EPERM,
+			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: run as "
+			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
+			scope[0]);
+	return 0;
+}
+
+static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
+	return strcmp(info->accel, "kvm") == 0 && info->pid > 0;
+}
+
+extern const struct uni_target_ops uni_target_kvm;
+const struct uni_target_ops uni_target_kvm = {
+	.scheme = "kvm",
+	.summary = "any VMM that uses KVM on x86, by its process",
+	.keys = "pid=N[,qmp=PATH][,via=auto|bpf|stop|sync|procmem]",
+	.host_check = kvm_host_check,
+	.host_ways = uni_kvm_host_ways,
+	.claims = kvm_claims,
+	.choose = uni_kvm_choose,
+	.probe = kvm_probe,
+	.attach = kvm_attach,
+	.caps = kvm_caps,
+	.nr_vcpus = kvm_nr_vcpus,
+	.snap = uni_kvm_snap,
+	.blocked = kvm_blocked,
+	.release = uni_kvm_release,
+	.gmem = kvm_gmem,
+	.info = kvm_info,
+	.alive = uni_kvm_alive,
+	.on_cpu = kvm_on_cpu,
+	.stream_method = "bpf",
+	.stream_start = kvm_stream_start,
+	.stream_read = kvm_stream_read,
+	.stream_stats = kvm_stream_stats,
+	.stream_times = kvm_stream_times,
+	.stream_stop = kvm_stream_stop,
+	.write_text = uni_kvm_write_text,
+	.detach = kvm_detach,
+};

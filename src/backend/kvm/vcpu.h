@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The vCPUs of a VMM: KVM's file, the mapping of kvm_run, and the thread that runs it. */
+#ifndef UNI_BACKEND_KVM_VCPU_H
+#define UNI_BACKEND_KVM_VCPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "backend/kvm/hold.h"
+#include "backend/kvm/sync.h"
+#include "backend/target.h"
+#include "backend/vmm/fds.h"
+
+/* What /proc/PID/task/TID/syscall says of a thread. */
+enum uni_kvm_doing {
+	UNI_DOING_RUNNING, /* on a CPU or ready to be */
+	UNI_DOING_IN_RUN,  /* asleep in KVM_RUN: the guest waits for an interrupt */
+	UNI_DOING_ELSE,	   /* asleep in the VMM: must not be woken */
+	UNI_DOING_GONE,
+	UNI_DOING_DENIED, /* we have no right to know */
+};
+
+struct uni_kvm_vcpu {
+	uint32_t id;	  /* KVM's number */
+	int fd;		  /* in the VMM */
+	int syscall_fd;	  /* /proc/PID/task/TID/syscall; bound to that thread, not to its number */
+	int schedstat_fd; /* /proc/PID/task/TID/schedstat; -1: the kernel keeps none */
+	struct uni_hold hold; /* hold.tid 0: the thread is not known, or ended */
+	struct uni_kvm_sync sync;
+	uint8_t doing; /* enum uni_kvm_doing, when it was last asked to stop */
+	bool synced;   /* sync is open */
+	bool primed;   /* KVM_RUN returned since the registers were asked for */
+};
+
+/* data: the file's text. *fd_ret is set for IN_RUN. */
+enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret);
+/* Reads it. One small system call, no allocation. */
+enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret);
+
+/*
+ * How long the thread has waited for a host CPU in its life, ns; 0 if that is not known. Grows when
+ * it gets one. A small system call, no allocation.
+ */
+uint64_t uni_kvm_run_delay(int schedstat_fd);
+/* data: the file's text, "on-CPU ns, waiting ns, slices". 0 if it is no such text. */
+uint64_t uni_kvm_run_delay_parse(const void *data, size_t size);
+
+/* How long the thread had a host CPU in its life, ns, as of the last tick; 0: not known. */
+uint64_t uni_kvm_on_cpu(int schedstat_fd);
+
+/* The vCPU that a thread of this name runs, as VMMs name them; false if the name tells nothing. */
+bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
+
+/* Is that thread of the VMM one of KVM's own? What it seems to do is what its maker did. */
+bool uni_kvm_is_worker(int pid, int tid);
+
+#define UNI_KVM_LATE_MAX 16
+
+/*
+ * Threads that were looked at and could not be let go yet: their stop is late, or their end is not
+ * collected. Forgotten, they would stop for nobody, or keep the VMM a zombie for as long as we
+ * live.
+ */
+struct uni_kvm_late {
+	struct uni_hold hold[UNI_KVM_LATE_MAX];
+	uint32_t nr;
+};
+
+/* Lets go of those that can be by now; true if none is left. */
+bool uni_kvm_late_end(struct uni_kvm_late *late);
+
+/*
+ * Finds the thread of each of nr vCPUs. Threads that sleep outside KVM_RUN are not touched; busy
+ * ones are stopped for an instant to see what they do. 0 when at least one was found. *late is the
+ * caller's to end, also after an error.
+ */
+int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
+	struct uni_err *err);
+
+/* Does another process trace one of the vCPUs' threads, and for longer than another uniscope holds
+ * one? 0 or -UNI_EBUSY. */
+int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
+
+#endif

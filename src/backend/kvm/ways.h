@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kvm target's ways to a guest, for doctor: by pausing it, by the sampler in the kernel, and to
+ * its VM exits. */
+#ifndef UNI_BACKEND_KVM_WAYS_H
+#define UNI_BACKEND_KVM_WAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/target.h"
+
+/* Where the answers come from; tests make up their own. */
+struct uni_kvm_pause_host {
+	const char *root; /* before /proc; "" for this host's */
+	bool privileged;  /* has CAP_SYS_PTRACE */
+	bool asked;	  /* KVM could be asked: sync_regs is known */
+	int sync_regs;	  /* KVM_CAP_SYNC_REGS */
+	int getfd_errno;  /* of pidfd_getfd() on ourselves */
+};
+
+/* Adds facts to way. */
+void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_way *way);
+
+/*
+ * What record --exits needs besides the sampler, whose way is `bpf`: the trace points of KVM. Fills
+ * way_ret. root is before /sys; "" for this host's.
+ */
+void uni_kvm_exits_judge(
+	const char *root, const struct uni_host_way *bpf, struct uni_host_way *way_ret);
+
+uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap);
+int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way *ways, uint32_t nr,
+	char *why_ret, size_t cap);
+
+#endif

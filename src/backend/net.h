@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets as targets name them: unix=PATH or tcp=HOST:PORT. */
+#ifndef UNI_BACKEND_NET_H
+#define UNI_BACKEND_NET_H
+
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "backend/spec.h"
+
+#define UNI_NET_MAX 4
+
+struct uni_net_addr {
+	char text[300]; /* cleaned, for messages: "unix socket /run/g.sock" */
+	int nr;		/* candidates, tried in order (a host name may have several) */
+	struct {
+		struct sockaddr_storage sa;
+		socklen_t len;
+	} at[UNI_NET_MAX];
+};
+
+/* Host names are looked up here. */
+int uni_net_parse(const struct uni_spec *spec, struct uni_net_addr *ret, struct uni_err *err);
+
+/*
+ * Connects within timeout_ms: 0, and *fd_ret is non-blocking and close-on-exec, or an errno
+ * (EAGAIN, ETIMEDOUT: nobody accepts).
+ */
+int uni_net_connect(const struct uni_net_addr *addr, unsigned timeout_ms, int *fd_ret);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which files with code a process has mapped, and where. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "backend/proc/proc.h"
+
+struct line {
+	uint64_t start, offset;
+	char perms[5];
+	const char *path; /* in the text */
+};
+
+/* "start-end perms offset device inode   path": the kernel wrote it. */
+static bool parse_line(char *text, struct line *ret)
+{
+	char *at;
+
+	text[strcspn(text, "\n")] = '\0';
+	ret->start = strtoull(text, &at, 16);
+	at = strchr(at, ' ');
+	if (at == NULL || strlen(at) < 7)
+		return false;
+	memcpy(ret->perms, at + 1, 4);
+	ret->perms[4] = '\0';
+	ret->offset = strtoull(at + 6, NULL, 16);
+	ret->path = strchr(at, '/');
+	return ret->path != NULL;
+}
+
+/* As this process can open it: the other one may live in another root. */
+static void path_for_us(int pid, const char *path, char *out, size_t cap)
+{
+	struct stat own, theirs;
+
+	(void)snprintf(out, cap, "/proc/%d/root%s", pid, path);
+	if (stat(path, &own) == 0 && stat(out, &theirs) == 0 && own.st_ino == theirs.st_ino &&
+		own.st_dev == theirs.st_dev)
+		(void)snprintf(out, cap, "%s", path);
+}
+
+void uni_proc_exe(int pid, char *out, size_t cap)
+{
+	char link[48], path[4096];
+	struct stat exe, file;
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	out[0] = '\0';
+	if (n <= 0)
+		return;
+	path[n] = '\0';
+	path_for_us(pid, path, out, cap);
+	/* One that was deleted or replaced can still be read through the link. */
+	if (stat(link, &exe) == 0 &&
+		(stat(out, &file) != 0 || exe.st_ino != file.st_ino || exe.st_dev != file.st_dev))
+		(void)snprintf(out, cap, "%s", link);
+}
+
+int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
+{
+	const struct uni_proc *p = (const struct uni_proc *)base;
+	_cleanup_fclose_ FILE *f = NULL;
+	char maps[48], ours[4200], last[4096] = "";
+	_cleanup_free_ char *text = NULL;
+	uint64_t begin = 0; /* of the file named last */
+	size_t cap = 0;
+	struct line l;
+	bool given = true;
+
+	(void)snprintf(maps, sizeof(maps), "/proc/%d/maps", p->pid);
+	f = fopen(maps, "re");
+	if (f == NULL)
+		return -UNI_EGONE;
+	while (getline(&text, &cap, f) > 0) {
+		if (!parse_line(text, &l))
+			continue;
+		if (l.offset == 0 || strcmp(l.path, last) != 0) {
+			(void)snprintf(last, sizeof(last), "%s", l.path);
+			begin = l.start;
+			given = l.offset != 0; /* the headers are not there: no use */
+		}
+		if (given || l.perms[2] != 'x')
+			continue;
+		given = true;
+		path_for_us(p->pid, l.path, ours, sizeof(ours));
+		fn(ctx, ours, uni_gva_of(begin));
+	}
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples by perf events: the kernel's CPU clock of each thread, while it runs in user space, with
+ * its registers and a copy of the top of its stack. One event and one ring a thread; threads that
+ * come later are found by looking for them.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "backend/proc/proc.h"
+#include "backend/proc/record.h"
+
+#define STACK_BYTES    16384u
+#define RING_PAGES_MIN 16u
+#define RING_PAGES_MAX 1024u
+#define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* a reader may be late by so much */
+#define LOOK_NS	       (100 * UNI_NSEC_PER_MSEC)
+
+static int open_event(int tid, double frequency)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = (uint64_t)(1e9 / frequency),
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.disabled = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.sample_regs_user = uni_proc_perf_regs,
+		.sample_stack_user = STACK_BYTES,
+		.watermark = 1,
+		.wakeup_watermark = UNI_PROC_RECORD_MAX,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int uni_proc_perf_works(int pid, struct uni_err *err)
+{
+	int fd = open_event(pid, 1);
+
+	if (fd >= 0) {
+		(void)close(fd);
+		return 0;
+	}
+	if (errno == EACCES || errno == EPERM)
+		return uni_err_set(err, UNI_EPERM,
+			"perf events of process %d are not permitted (root, CAP_PERFMON, or "
+			"kernel.perf_event_paranoid of 2 at most and the same user)",
+			pid);
+	return uni_err_set(err, UNI_ENOTSUP, "the kernel makes no perf events of process %d: %s",
+		pid, strerror(errno));
+}
+
+/* Bytes of a ring, a power of two, for a reader that is late. */
+static size_t ring_bytes(double frequency)
+{
+	double want = frequency * (double)RING_NS / 1e9 * (STACK_BYTES + 256);
+	size_t pages = RING_PAGES_MIN;
+
+	while (pages < RING_PAGES_MAX && (double)pages * 4096 < want)
+		pages *= 2;
+	return pages * 4096;
+}
+
+/* What may be locked into memory is limited: less, if need be. */
+static bool map_ring(struct uni_proc_thread *t, size_t bytes)
+{
+	for (; bytes >= UNI_PROC_RECORD_MAX; bytes /= 2) {
+		t->ring = mmap(NULL, 4096 + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+		if (t->ring != MAP_FAILED) {
+			t->ring_bytes = bytes;
+			return true;
+		}
+	}
+	t->ring = NULL;
+	return false;
+}
+
+static void close_thread(struct uni_proc_thread *t)
+{
+	if (t->ring != NULL)
+		(void)munmap(t->ring, 4096 + t->ring_bytes);
+	if (t->fd >= 0)
+		(void)close(t->fd);
+	t->ring = NULL;
+	t->fd = -1;
+}
+
+/* 0, or the errno of what failed. */
+static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
+{
+	int saved;
+
+	t->fd = open_event(t->tid, p->frequency);
+	if (t->fd >= 0 && map_ring(t, ring_bytes(p->frequency)) &&
+		ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0) == 0) {
+		if (uni_proc_times(p->pid, t->tid, &t->run_ns, &t->wait_ns))
+			t->begin_ns = uni_now_ns();
+		return 0;
+	}
+	saved = errno;
+	close_thread(t);
+	return saved;
+}
+
+static bool is_known(const struct uni_proc *p, int tid)
+{
+	for (int i = 0; i < p->nr_sampled; i++) {
+		if (p->thread[i].tid == tid)
+			return true;
+	}
+	return false;
+}
+
+static void add_new_threads(struct uni_proc *p, uint64_t now_ns)
+{
+	int tid[4 * UNI_VCPU_MAX];
+	int nr;
+
+	if (now_ns < p->next_look_ns)
+		return;
+	p->next_look_ns = now_ns + LOOK_NS;
+	nr = uni_proc_list(p->pid, tid, (int)uni_array_len(tid));
+	for (int i = 0; i < nr && p->nr_sampled < UNI_VCPU_MAX; i++) {
+		struct uni_proc_thread *t = &p->thread[p->nr_sampled];
+
+		if (is_known(p, tid[i]))
+			continue;
+		*t = (struct uni_proc_thread){ .tid = tid[i], .fd = -1 };
+		p->nr_sampled++;
+		(void)open_thread(p, t);
+	}
+}
+
+int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *cfg,
+	const struct uni_unwind_hints *hints, struct uni_err *err)
+{
+	struct uni_proc *p = (struct uni_proc *)base;
+	int error = 0, good = 0;
+
+	(void)hints; /* the stacks are unwound by who gets them */
+	if (cfg->exits_every != 0)
+		return uni_err_set(err, UNI_ENOTSUP, "a process has no VM exits");
+	if (p->record == NULL)
+		p->record = malloc(UNI_PROC_RECORD_MAX);
+	if (p->record == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	p->frequency = cfg->frequency;
+	p->samples = p->lost = p->failed = 0;
+	p->begin_ns = uni_now_ns();
+	for (int i = 0; i < p->nr_sampled; i++) {
+		int e = open_thread(p, &p->thread[i]);
+
+		error = e != 0 && e != ESRCH ? e : error;
+		good += e == 0;
+	}
+	if (good != 0)
+		return 0;
+	if (error == 0)
+		return uni_err_set(err, UNI_EGONE, "process %d has ended", p->pid);
+	return uni_err_set(err, error == EPERM || error == EACCES ? UNI_EPERM : UNI_EIO,
+		"the kernel does not sample process %d: %s (via=stop stops it instead)", p->pid,
+		strerror(error));
+}
+
+static void take_record(
+	struct uni_proc *p, uint32_t vcpu, size_t size, const struct uni_stream_sink *sink)
+{
+	struct uni_stream_raw raw;
+	uint64_t lost = 0;
+
+	switch (uni_proc_record_parse(p->record, size, &raw, &lost)) {
+	case UNI_PROC_RECORD_SAMPLE:
+		if (sink->raw == NULL) {
+			p->failed++;
+			break;
+		}
+		raw.vcpu = vcpu;
+		p->samples++;
+		sink->raw(sink->ctx, &raw);
+		break;
+	case UNI_PROC_RECORD_LOST:
+		p->lost += lost;
+		break;
+	case UNI_PROC_RECORD_BROKEN:
+		p->failed++;
+		break;
+	case UNI_PROC_RECORD_EXEC:
+		p->look_program_ns = 0;
+		p->executed = true;
+		break;
+	case UNI_PROC_RECORD_OTHER:
+		break;
+	}
+}
+
+static void drain(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
+{
+	const struct uni_proc_thread *t = &p->thread[vcpu];
+	struct perf_event_mmap_page *page = t->ring;
+	uint64_t head, tail;
+	size_t size;
+
+	if (page == NULL)
+		return;
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	/* What is behind it is of another program. */
+	for (tail = page->data_tail; tail != head && !p->executed; tail += size) {
+		size = uni_proc_ring_take(
+			(const uint8_t *)t->ring + 4096, t->ring_bytes, tail, head, p->record);
+		if (size == 0) {
+			tail = head; /* cannot be: nothing more of it is believed */
+			break;
+		}
+		take_record(p, vcpu, size, sink);
+	}
+	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink)
+{
+	struct uni_proc *p = (struct uni_proc *)base;
+	int tid;
+
+	add_new_threads(p, uni_now_ns());
+	for (int i = 0; i < p->nr_sampled; i++)
+		drain(p, (uint32_t)i, sink);
+	if (uni_proc_program_changed(p))
+		return -UNI_EGONE;
+	return uni_proc_list(p->pid, &tid, 1) != 0 ? 0 : -UNI_EGONE;
+}
+
+void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret)
+{
+	const struct uni_proc *p = (const struct uni_proc *)base;
+
+	*ret = (struct uni_stream_stats){
+		.begin_ns = p->begin_ns, .samples = p->samples, .lost = p->lost, .failed = p->failed
+	};
+}
+
+/* A thread that waits for a CPU is a vCPU that the host lets wait. */
+int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret)
+{
+	const struct uni_proc *p = (const struct uni_proc *)base;
+	uint64_t run_ns, wait_ns, wall_ns;
+	const struct uni_proc_thread *t;
+
+	if (vcpu >= (uint32_t)p->nr_sampled)
+		return -UNI_ENOENT;
+	t = &p->thread[vcpu];
+	if (t->begin_ns == 0 || !uni_proc_times(p->pid, t->tid, &run_ns, &wait_ns))
+		return -UNI_ENOENT;
+	wall_ns = uni_now_ns() - t->begin_ns;
+	run_ns = uni_min(run_ns - uni_min(run_ns, t->run_ns), wall_ns);
+	wait_ns = uni_min(wait_ns - uni_min(wait_ns, t->wait_ns), wall_ns - run_ns);
+	*ret = (struct uni_vcpu_times){
+		.guest_ns = run_ns,
+		.stolen_ns = wait_ns,
+		.idle_ns = wall_ns - run_ns - wait_ns,
+		.split = true,
+	};
+	return 0;
+}
+
+int uni_proc_stream_stop(struct uni_target *base)
+{
+	struct uni_proc *p = (struct uni_proc *)base;
+
+	for (int i = 0; i < p->nr_sampled; i++) {
+		if (p->thread[i].fd >= 0)
+			(void)ioctl(p->thread[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
+	p->next_look_ns = UINT64_MAX;
+	return 0;
+}
+
+void uni_proc_stream_close(struct uni_proc *p)
+{
+	for (int i = 0; i < p->nr_sampled; i++)
+		close_thread(&p->thread[i]);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* proc: a unikernel that was built as a Linux process. */
+#include "backend/proc/proc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/tsc.h"
+#include "backend/vmm/proc.h"
+#include "backend/vmm/scan.h"
+
+#define USER_SPACE (1ull << 47)
+
+static const char keys[] = "pid via";
+
+static struct uni_proc *of(struct uni_target *t)
+{
+	return (struct uni_proc *)t;
+}
+
+static int read_memory(
+	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
+{
+	const struct uni_proc *p = ctx;
+
+	return uni_vmm_copy(p->pid, r->start + offset, buf, len);
+}
+
+/* The kernel copies pieces in order and stops in front of one that it cannot copy whole. */
+static int read_many(void *ctx, const struct uni_gmem_piece *piece, size_t nr)
+{
+	struct iovec local[UNI_GMEM_MANY_MAX] = { 0 }, remote[UNI_GMEM_MANY_MAX] = { 0 };
+	const struct uni_proc *p = ctx;
+	size_t whole = 0;
+	ssize_t n;
+
+	if (nr == 0 || nr > uni_array_len(local))
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t at = piece[i].r->start + piece[i].offset;
+
+		local[i] = (struct iovec){ piece[i].buf, piece[i].len };
+		remote[i] = (struct iovec){ (void *)(uintptr_t)at, piece[i].len };
+	}
+	n = process_vm_readv(p->pid, local, nr, remote, nr, 0);
+	while (n > 0 && whole < nr && (size_t)n >= piece[whole].len)
+		n -= (ssize_t)piece[whole++].len;
+	return (int)whole;
+}
+
+static const struct uni_gmem_ops gmem_ops = { .read = read_memory, .read_many = read_many };
+
+static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
+{
+	const char *via = uni_spec_get(spec, "via");
+	int rc = uni_spec_check_keys(spec, keys, err);
+	uint64_t pid = 0;
+
+	if (rc == 0)
+		rc = uni_spec_get_u64(spec, "pid", &pid, err);
+	if (rc == 0 && (pid == 0 || pid > INT32_MAX))
+		rc = -UNI_ENOENT;
+	if (rc == -UNI_ENOENT)
+		return uni_err_set(
+			err, UNI_EUSAGE, "target %s: which process? proc:pid=N", spec->text);
+	if (rc == 0 && via != NULL && strcmp(via, "perf") != 0 && strcmp(via, "stop") != 0)
+		rc = uni_err_set(err, UNI_EUSAGE, "target %s: via= is perf or stop", spec->text);
+	*ret = (int)pid;
+	return rc;
+}
+
+/* One that is known as a unikernel's by its tender. */
+static bool is_process(const struct uni_target_info *info)
+{
+	return strcmp(info->accel, "process") == 0;
+}
+
+static int look(int pid, struct uni_target_info *ret, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_target_info *tender = calloc(1, sizeof(*tender));
+	int tid[UNI_VCPU_MAX];
+	int nr = uni_proc_list(pid, tid, UNI_VCPU_MAX);
+
+	memset(ret, 0, sizeof(*ret));
+	if (tender == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (nr == 0)
+		return uni_err_set(err, UNI_ENOENT, "there is no process %d", pid);
+	ret->pid = pid;
+	(void)snprintf(ret->vmm, sizeof(ret->vmm), "process");
+	uni_vmm_comm(pid, ret->name, sizeof(ret->name));
+	uni_proc_exe(pid, ret->image, sizeof(ret->image));
+	/* A tender runs an image that it read by itself. */
+	if (uni_vmm_describe(pid, tender) == 0 && is_process(tender))
+		memcpy(ret, tender, sizeof(*ret));
+	ret->nr_vcpus = (uint32_t)nr;
+	return 0;
+}
+
+static bool claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
+	return is_process(info) && info->pid > 0;
+}
+
+static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+{
+	int pid, rc = spec_pid(spec, &pid, err);
+
+	return rc != 0 ? rc : look(pid, ret, err);
+}
+
+static void detach(struct uni_target *base)
+{
+	struct uni_proc *p = of(base);
+
+	for (int i = 0; i < p->nr_threads; i++)
+		uni_proc_let_go(&p->thread[i]);
+	uni_proc_stream_close(p);
+	uni_gmem_destroy(p->gmem);
+	free(p->record);
+	free(p);
+}
+
+/* May it be looked into at all? */
+static int check_rights(const struct uni_proc *p, struct uni_err *err)
+{
+	char path[48], text[16];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", p->pid);
+	if (p->pid == getpid())
+		return uni_err_set(err, UNI_EUSAGE, "process %d is uniscope itself", p->pid);
+	if (uni_read_small(path, text, sizeof(text)) == -EACCES ||
+		uni_read_small(path, text, sizeof(text)) == -EPERM)
+		return uni_err_set(err, UNI_EPERM,
+			"process %d may not be looked into: run as its user (with "
+			"kernel.yama.ptrace_scope 0) or as root",
+			p->pid);
+	return 0;
+}
+
+extern const struct uni_target_ops uni_target_proc;
+
+/* By the kernel's samples if it makes them for us, else by stopping threads. */
+static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
+{
+	struct uni_err why = { 0 };
+	int rc = -UNI_ENOTSUP;
+
+	if (via == NULL || strcmp(via, "perf") == 0)
+		rc = uni_proc_perf_works(p->pid, &why);
+	if (rc != 0 && via != NULL && strcmp(via, "perf") == 0)
+		return uni_err_set(err, (enum uni_errcode)why.code, "%.400s", why.msg);
+	p->streaming = rc == 0;
+	(void)snprintf(p->info.why, sizeof(p->info.why), "%.400s", why.msg);
+	(void)snprintf(p->info.note, sizeof(p->info.note), "%s",
+		p->streaming ? "a process, sampled by perf events; stacks copied by the kernel"
+			     : "a process, its threads stopped by ptrace");
+	return 0;
+}
+
+static int open_process(struct uni_proc *p, const struct uni_spec *spec,
+	const struct uni_attach_opts *opts, struct uni_err *err)
+{
+	/* Page 0 is nobody's, and a null pointer no frame. */
+	const struct uni_gmem_region user = { .start = 4096, .size = USER_SPACE - 4096 };
+	int tid[UNI_VCPU_MAX], rc = spec_pid(spec, &p->pid, err);
+
+	if (rc == 0)
+		uni_proc_program_note(p);
+	if (rc == 0)
+		rc = look(p->pid, &p->info, err);
+	if (rc == 0)
+		rc = check_rights(p, err);
+	if (rc == 0 && opts->arch != NULL && opts->arch != p->base.arch)
+		rc = uni_err_set(err, UNI_EMISMATCH, "the image is %s, the process is %s",
+			opts->arch->name, p->base.arch->name);
+	if (rc == 0)
+		rc = choose_way(p, uni_spec_get(spec, "via"), err);
+	if (rc == 0)
+		rc = uni_gmem_create(&gmem_ops, p, UNI_GMEM_VIRTUAL, &user, 1, &p->gmem, err);
+	if (rc != 0)
+		return rc;
+	p->nr_threads = p->nr_sampled = uni_proc_list(p->pid, tid, UNI_VCPU_MAX);
+	for (int i = 0; i < p->nr_threads; i++)
+		p->thread[i] = (struct uni_proc_thread){ .tid = tid[i], .fd = -1 };
+	return p->nr_threads != 0 ? 0 : uni_err_set(err, UNI_EGONE, "process %d has ended", p->pid);
+}
+
+static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+	struct uni_target **ret, struct uni_err *err)
+{
+	struct uni_proc *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (p == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "proc: out of memory");
+	p->base.ops = &uni_target_proc;
+	p->base.arch = &uni_arch_x86_64;
+	rc = open_process(p, spec, opts, err);
+	if (rc != 0)
+		detach(&p->base);
+	else
+		*ret = &p->base;
+	return rc;
+}
+
+static unsigned caps(struct uni_target *base)
+{
+	return UNI_CAP_HOLD | UNI_CAP_WRITE_TEXT | (of(base)->streaming ? UNI_CAP_STREAM : 0u);
+}
+
+static int nr_vcpus(struct uni_target *base)
+{
+	return of(base)->nr_threads;
+}
+
+static int release(struct uni_target *base)
+{
+	struct uni_proc *p = of(base);
+
+	for (int i = 0; i < p->nr_threads; i++)
+		uni_proc_let_go(&p->thread[i]);
+	return 0;
+}
+
+static int snap(struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+{
+	struct uni_proc *p = of(base);
+	int rc = 0, ended = 0, asked = 0;
+
+	base->stop_ns = 0;
+	if (uni_proc_program_changed(p))
+		return -UNI_EGONE;
+	for (int i = 0; i < p->nr_threads && rc == 0; i++) {
+		if ((vcpu_mask >> i & 1) == 0)
+			continue;
+		rc = uni_proc_stop(p, &p->thread[i], &ret[i]);
+		asked++;
+		ended += rc == 0 && ret[i].state == UNI_VCPU_OFFLINE;
+	}
+	if (rc == 0 && asked == 0)
+		rc = -UNI_EINVAL;
+	if (rc == 0 && ended == asked) {
+		int tid;
+
+		rc = uni_proc_list(p->pid, &tid, 1) == 0 ? -UNI_EGONE : 0;
+	}
+	if (rc != 0 || (flags & UNI_SNAP_HOLD) == 0)
+		(void)release(base);
+	return rc == -UNI_EPERM ? -UNI_EIO : rc;
+}
+
+static struct uni_gmem *gmem(struct uni_target *base)
+{
+	return of(base)->gmem;
+}
+
+static void info(struct uni_target *base, struct uni_target_info *ret)
+{
+	*ret = of(base)->info;
+}
+
+static bool alive(struct uni_target *base)
+{
+	struct uni_proc *p = of(base);
+	int tid;
+
+	return uni_proc_list(p->pid, &tid, 1) != 0 && !uni_proc_program_changed(p);
+}
+
+/* A process reads this host's own. */
+static int tsc(struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret)
+{
+	(void)base;
+	*from_ns_ret = uni_now_ns();
+	*ret = uni_host_tsc();
+	*to_ns_ret = uni_now_ns();
+	return *ret != 0 ? 0 : -UNI_ENOTSUP;
+}
+
+static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
+{
+	const struct uni_proc *p = of(base);
+	int tid[2];
+	uint64_t waited;
+
+	/* A thread that came later may be the one that runs it. */
+	if (vcpu != 0 || p->nr_threads != 1 || uni_proc_list(p->pid, tid, 2) != 1 ||
+		tid[0] != p->thread[0].tid)
+		return -UNI_ENOTSUP;
+	return uni_proc_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
+}
+
+const struct uni_target_ops uni_target_proc = {
+	.scheme = "proc",
+	.summary = "a unikernel that was built as a Linux process",
+	.keys = "pid=N[,via=perf|stop]",
+	.claims = claims,
+	.probe = probe,
+	.attach = attach,
+	.caps = caps,
+	.nr_vcpus = nr_vcpus,
+	.snap = snap,
+	.release = release,
+	.gmem = gmem,
+	.files = uni_proc_files,
+	.info = info,
+	.alive = alive,
+	.tsc = tsc,
+	.on_cpu = on_cpu,
+	.stream_method = "perf",
+	.stream_start = uni_proc_stream_start,
+	.stream_read = uni_proc_stream_read,
+	.stream_stats = uni_proc_stream_stats,
+	.stream_times = uni_proc_stream_times,
+	.stream_stop = uni_proc_stream_stop,
+	.write_text = uni_proc_write_text,
+	.detach = detach,
+};

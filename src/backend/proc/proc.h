@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The proc: target's own struct, shared by its parts. Threads stand for vCPUs. */
+#ifndef UNI_BACKEND_PROC_PROC_H
+#define UNI_BACKEND_PROC_PROC_H
+
+#include "backend/target.h"
+
+struct uni_proc_thread {
+	int tid;
+	bool held;    /* stopped by us: to be let go */
+	bool pending; /* was told to stop, and has not yet */
+	int signal;   /* that stopped it in our stead: handed on when it is let go */
+	/* Its samples. */
+	int fd;				    /* perf event, -1 */
+	uint64_t begin_ns, run_ns, wait_ns; /* when sampling began */
+	void *ring;
+	size_t ring_bytes; /* of the data, behind the first page */
+};
+
+/* What a process executes. */
+struct uni_proc_program {
+	bool known;
+	uint64_t dev, ino, code, stack;
+};
+
+struct uni_proc {
+	struct uni_target base;
+	int pid;
+	struct uni_gmem *gmem;
+	struct uni_target_info info;
+	struct uni_proc_program program; /* that was attached */
+	bool changed;			 /* it is another one now */
+	bool executed;			 /* so the kernel's records say */
+	uint64_t look_program_ns;	 /* when to look again */
+	int nr_threads;			 /* at attach, those that snap() can tell of */
+	int nr_sampled;			 /* with those that came later */
+	struct uni_proc_thread thread[UNI_VCPU_MAX];
+	/* Sampling. */
+	bool streaming;
+	double frequency;
+	uint64_t next_look_ns; /* for new threads */
+	uint64_t samples, lost, failed, begin_ns;
+	uint8_t *record; /* UNI_PROC_RECORD_MAX bytes: one record, whole */
+};
+
+/* task.c. All calls for one target between snap() and release() come from one thread. */
+int uni_proc_list(int pid, int *tid_ret, int cap); /* threads, rising; 0: it is gone */
+/*
+ * Registers; a running one is stopped, and stays so until uni_proc_let_go(). 0, -UNI_EAGAIN,
+ * -UNI_EPERM.
+ */
+int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
+void uni_proc_let_go(struct uni_proc_thread *t);
+/* The same for any thread, sleeping or not, without its registers. 0 also if it has ended. */
+int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
+/* Time on a CPU and time it waited for one, since it began; false: the kernel does not say. */
+bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
+
+/* program.c: what it executes now is what it is known by from here on. */
+void uni_proc_program_note(struct uni_proc *p);
+/* Has it executed another program since? Then info.ended says so. Looks now and then only. */
+bool uni_proc_program_changed(struct uni_proc *p);
+
+/* regs_x86_64.c: from the kernel's layout (ptrace; perf, by the bits of uni_proc_perf_regs). */
+extern const uint64_t uni_proc_perf_regs;
+extern const unsigned uni_proc_nr_perf_regs;
+void uni_proc_perf_to_regs(const uint64_t *value, struct uni_regs *ret);
+int uni_proc_ptrace_regs(int tid, struct uni_regs *ret);
+/* Would this system call see that it was interrupted (EINTR), by a stop alone? */
+bool uni_proc_call_notices(long nr);
+
+/* perf.c */
+int uni_proc_perf_works(int pid, struct uni_err *err);
+int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *cfg,
+	const struct uni_unwind_hints *hints, struct uni_err *err);
+int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *sink);
+void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret);
+int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret);
+int uni_proc_stream_stop(struct uni_target *base);
+void uni_proc_stream_close(struct uni_proc *p);
+
+/* write.c */
+struct uni_patch_job;
+int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job);
+
+/* files.c */
+int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx);
+/* A path by which this process can open the executable of that one. */
+void uni_proc_exe(int pid, char *out, size_t cap);
+
+#endif

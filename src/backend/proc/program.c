@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Is a process still what was attached? One that executes another program keeps its number and its
+ * perf events; what is known of the image, and where things lie, belongs to the program before.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "backend/proc/proc.h"
+#include "backend/vmm/proc.h"
+
+#define LOOK_NS (10 * UNI_NSEC_PER_MSEC) /* between looks, at least */
+
+/* Of /proc/PID/stat, counted behind the name. */
+#define FIELD_CODE  24
+#define FIELD_STACK 26
+
+/* Where code and stack begin: 0 or 1 where the kernel does not say. */
+static void read_places(int pid, struct uni_proc_program *ret)
+{
+	char path[48], text[1024];
+	char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (uni_read_small(path, text, sizeof(text)) < 0 || (at = strrchr(text, ')')) == NULL)
+		return;
+	for (int i = 1; at != NULL && i <= FIELD_STACK; i++) {
+		at = strchr(at, ' ');
+		if (at == NULL)
+			return;
+		at++;
+		if (i == FIELD_CODE)
+			ret->code = strtoull(at, NULL, 10);
+		if (i == FIELD_STACK)
+			ret->stack = strtoull(at, NULL, 10);
+	}
+}
+
+/* 0 or -errno. */
+static int read_program(int pid, struct uni_proc_program *ret)
+{
+	char path[48];
+	struct stat exe;
+
+	*ret = (struct uni_proc_program){ 0 };
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (stat(path, &exe) != 0)
+		return -errno;
+	ret->known = true;
+	ret->dev = exe.st_dev;
+	ret->ino = exe.st_ino;
+	read_places(pid, ret);
+	return 0;
+}
+
+void uni_proc_program_note(struct uni_proc *p)
+{
+	(void)read_program(p->pid, &p->program);
+}
+
+bool uni_proc_program_changed(struct uni_proc *p)
+{
+	struct uni_proc_program now;
+	uint64_t now_ns = uni_now_ns();
+	char name[64];
+	int rc;
+
+	if (p->changed || !p->program.known || now_ns < p->look_program_ns)
+		return p->changed;
+	p->look_program_ns = now_ns + LOOK_NS;
+	rc = read_program(p->pid, &now);
+	/* One that ends has none. One that may not be looked into any more gained rights so. */
+	if (rc != 0 && rc != -EACCES && rc != -EPERM)
+		return false;
+	p->changed = rc != 0 || p->executed || now.dev != p->program.dev ||
+		     now.ino != p->program.ino || now.code != p->program.code ||
+		     now.stack != p->program.stack;
+	if (!p->changed)
+		return false;
+	uni_vmm_comm(p->pid, name, sizeof(name));
+	(void)snprintf(p->info.ended, sizeof(p->info.ended),
+		"process %d runs another program now (%s): record it again to see that", p->pid,
+		name);
+	return true;
+}

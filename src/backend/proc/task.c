@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads of a process, and their registers. A running one is stopped by ptrace for it (which
+ * nobody in the process sees); of one that sleeps in a system call that would notice, the kernel
+ * tells pc and sp without that. Nothing stays attached between two samples, and if we die the
+ * kernel lets go what is stopped.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "backend/proc/proc.h"
+
+#define STOP_NS	    (100 * UNI_NSEC_PER_MSEC)
+#define STOP_NAP_NS 20000u
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+int uni_proc_list(int pid, int *tid_ret, int cap)
+{
+	char path[48];
+	struct dirent *e;
+	int nr = 0;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d != NULL && nr < cap && (e = readdir(d)) != NULL) {
+		uint64_t tid;
+
+		if (uni_parse_u64(e->d_name, &tid) && tid <= INT32_MAX)
+			tid_ret[nr++] = (int)tid;
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	if (nr != 0)
+		qsort(tid_ret, (size_t)nr, sizeof(*tid_ret), by_number);
+	return nr;
+}
+
+/* The letter of /proc/PID/task/TID/stat: R, S, D, T, t, Z, X; 0: it is gone. */
+static char state_of(const struct uni_proc *p, int tid)
+{
+	char path[64], text[512];
+	const char *end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", p->pid, tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	end = strrchr(text, ')'); /* a name may hold anything */
+	return end != NULL && end[1] == ' ' ? end[2] : '\0';
+}
+
+/* "NR ARGS SP PC", "-1 SP PC" when it sleeps for another reason, or "running". */
+static bool read_call(const struct uni_proc *p, int tid, long *nr_ret, struct uni_regs *ret)
+{
+	char path[64], text[256], *at, *end;
+	uint64_t v[9];
+	unsigned n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", p->pid, tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return false;
+	*nr_ret = strtol(text, &end, 10);
+	if (end == text)
+		return false;
+	for (at = end; n < uni_array_len(v) && *at == ' '; at = end) {
+		v[n] = strtoull(at, &end, 16);
+		if (end == at)
+			break;
+		n++;
+	}
+	if (n < 2)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	ret->sp = v[n - 2];
+	ret->pc = v[n - 1];
+	ret->sp_valid = ret->pc_valid = true;
+	return true;
+}
+
+/* /proc/PID/task/TID/schedstat: "RUN WAIT SLICES", ns (Documentation/scheduler/sched-stats). */
+bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret)
+{
+	char path[64], text[128], *end;
+	uint64_t run;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return false;
+	run = strtoull(text, &end, 10);
+	if (end == text || *end != ' ')
+		return false;
+	*run_ns_ret = run;
+	*wait_ns_ret = strtoull(end, NULL, 10);
+	return true;
+}
+
+static bool wait_for_stop(struct uni_proc_thread *t)
+{
+	uint64_t until = uni_now_ns() + STOP_NS;
+	struct timespec nap = uni_ns_timespec(STOP_NAP_NS);
+	int status;
+
+	for (;;) {
+		pid_t r = waitpid(t->tid, &status, WNOHANG | __WALL);
+
+		if (r == t->tid && WIFSTOPPED(status)) {
+			t->pending = false;
+			t->held = true;
+			t->signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+			return true;
+		}
+		if (r < 0 || (r == t->tid && !WIFSTOPPED(status))) {
+			t->pending = false;
+			return false;
+		}
+		if (uni_now_ns() > until)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
+/* The thread that traces it; 0: none. */
+static int tracer_of(int tid)
+{
+	char path[48], text[2048];
+	const char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (uni_read_small(path, text, sizeof(text)) <= 0)
+		return 0;
+	line = strstr(text, "\nTracerPid:\t");
+	return line != NULL ? (int)strtol(line + 12, NULL, 10) : 0;
+}
+
+static bool is_ours(int tid)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	return access(path, F_OK) == 0;
+}
+
+/* What an earlier try told to stop, and did not wait for, is still being let go. */
+static int seize(int tid)
+{
+	for (int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
+		int tracer;
+
+		if (errno == ESRCH)
+			return -UNI_EAGAIN;
+		tracer = tracer_of(tid);
+		if (tracer != 0 && is_ours(tracer))
+			return -UNI_EAGAIN;
+		if (i != 0) /* once more, if it was let go in between */
+			return -UNI_EPERM;
+	}
+	return 0;
+}
+
+static int stop(struct uni_proc_thread *t)
+{
+	if (!t->pending) {
+		int rc = seize(t->tid);
+
+		if (rc != 0)
+			return rc;
+		t->pending = true;
+		if (ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) != 0)
+			return -UNI_EAGAIN;
+	}
+	return wait_for_stop(t) ? 0 : -UNI_EAGAIN;
+}
+
+void uni_proc_let_go(struct uni_proc_thread *t)
+{
+	if (!t->held && t->pending)
+		(void)wait_for_stop(t);
+	if (t->held)
+		(void)ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
+	t->held = false;
+}
+
+int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret)
+{
+	char state = state_of(p, t->tid);
+	struct uni_regs idle;
+	long call = 0;
+	bool sleeps = state == 'S' || state == 'D';
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->state = UNI_VCPU_OFFLINE;
+	if (state == '\0' || state == 'Z' || state == 'X')
+		return 0;
+	if (sleeps && read_call(p, t->tid, &call, &idle) &&
+		(state == 'D' || uni_proc_call_notices(call))) {
+		*ret = idle;
+		ret->state = UNI_VCPU_HALTED;
+		return 0;
+	}
+	ret->state = UNI_VCPU_UNKNOWN;
+	rc = stop(t);
+	if (rc == 0)
+		rc = uni_proc_ptrace_regs(t->tid, ret);
+	if (rc == 0)
+		ret->state = sleeps ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING;
+	return rc;
+}
+
+int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
+{
+	char state = state_of(p, t->tid);
+	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop(t);
+
+	/* It may have ended meanwhile. */
+	if (rc != 0 && state_of(p, t->tid) == '\0')
+		rc = 0;
+	return rc;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Patching the code of a process: all its threads are stopped by ptrace, also those that sleep, for
+ * they may wake in the middle of it. One that waits for a CPU, or in vfork(), cannot stop now; and
+ * as nothing that runs can be let go either, the stopping is done by a thread of its own, with
+ * whose end the kernel lets go whatever there is. Code is mapped read-only: /proc/PID/mem is the
+ * way in that a debugger has, and takes a private copy of a page that is a file's.
+ *
+ * A page is written by one system call, which no signal cuts in two. A place across two pages needs
+ * two; the order is such that a return is a whole instruction in between: what follows a `ret` is
+ * never executed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hurry.h"
+#include "backend/patch.h"
+#include "backend/proc/proc.h"
+#include "backend/vmm/scan.h"
+
+#define PAGE	    4096u
+#define EXTENT_MAX  8192
+#define THREADS_MAX 4096
+#define CALL	    0xe8
+#define JUMP	    0xe9
+
+struct write {
+	struct uni_proc *p;
+	struct uni_patch_plan plan;
+	int rc; /* what came of it */
+	int fd; /* its memory */
+	int nr;
+	struct uni_proc_thread thread[THREADS_MAX];
+	int tid[THREADS_MAX];
+};
+
+static bool has_thread(const struct write *w, int tid)
+{
+	for (int i = 0; i < w->nr; i++) {
+		if (w->thread[i].tid == tid)
+			return true;
+	}
+	return false;
+}
+
+/* Until there is none that runs: one that we did not stop yet may make another. */
+static int stop_all(struct write *w)
+{
+	bool more = true;
+
+	while (more) {
+		int nr = uni_proc_list(w->p->pid, w->tid, THREADS_MAX);
+
+		if (nr == 0)
+			return -UNI_EGONE;
+		if (nr == THREADS_MAX)
+			return -UNI_ENOTSUP;
+		more = false;
+		for (int i = 0; i < nr; i++) {
+			struct uni_proc_thread *t = &w->thread[w->nr];
+			int rc;
+
+			if (has_thread(w, w->tid[i]))
+				continue;
+			if (w->nr == THREADS_MAX)
+				return -UNI_ENOTSUP;
+			*t = (struct uni_proc_thread){ .tid = w->tid[i], .fd = -1 };
+			w->nr++;
+			rc = uni_proc_seize(w->p, t);
+			if (rc != 0)
+				return rc;
+			more = true;
+		}
+	}
+	return 0;
+}
+
+static bool may_write(const struct write *w)
+{
+	for (int i = 0; w->plan.pieces && i < w->nr; i++) {
+		struct uni_regs regs = { 0 };
+
+		if (w->thread[i].held && (uni_proc_ptrace_regs(w->thread[i].tid, &regs) != 0 ||
+						 uni_patch_hit(&w->plan, &regs)))
+			return false;
+	}
+	return true;
+}
+
+static bool put(const struct write *w, const uint8_t *bytes, uint64_t va, size_t len)
+{
+	return len == 0 || pwrite(w->fd, bytes, len, (off_t)va) == (ssize_t)len;
+}
+
+/* The first byte of the place that lies across the border says which way it goes. */
+static bool is_tail_first(
+	const struct uni_patch_job *job, const struct uni_patch_extent *e, uint64_t border)
+{
+	for (size_t i = e->first; i < e->first + e->nr; i++) {
+		const struct uni_patch *p = &job->patch[i];
+
+		if (p->gpa < border && border - p->gpa < p->len)
+			return p->new_bytes[0] == CALL || p->new_bytes[0] == JUMP;
+	}
+	return false;
+}
+
+static bool put_extent(const struct write *w, const struct uni_patch_extent *e, const uint8_t *from)
+{
+	size_t head = uni_min(e->len, (size_t)(PAGE - e->gpa % PAGE));
+	uint64_t border = e->gpa + head;
+
+	if (is_tail_first(w->plan.job, e, border))
+		return put(w, from + head, border, e->len - head) && put(w, from, e->gpa, head);
+	return put(w, from, e->gpa, head) && put(w, from + head, border, e->len - head);
+}
+
+/* With all threads standing. */
+static int patch(struct write *w)
+{
+	struct uni_patch_job *job = w->plan.job;
+	size_t done = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < w->plan.nr; i++) {
+		const struct uni_patch_extent *e = &w->plan.extent[i];
+
+		job->bad = e->first;
+		rc = uni_vmm_copy(w->p->pid, e->gpa, w->plan.was + e->at, e->len);
+	}
+	if (rc == 0)
+		rc = uni_patch_apply(&w->plan);
+	if (rc != 0 || job->nr_written == 0)
+		return rc;
+	while (done < w->plan.nr &&
+		put_extent(w, &w->plan.extent[done], w->plan.want + w->plan.extent[done].at))
+		done++;
+	if (done == w->plan.nr)
+		return 0;
+	job->bad = w->plan.extent[done].first;
+	job->nr_written = 0;
+	for (size_t i = 0; i <= done; i++)
+		(void)put_extent(w, &w->plan.extent[i], w->plan.was + w->plan.extent[i].at);
+	return -UNI_EFAULT;
+}
+
+static void *stop_and_write(void *arg)
+{
+	struct write *w = arg;
+	struct uni_patch_job *job = w->plan.job;
+	struct uni_hurry hurry; /* which no thread inherits */
+	uint64_t begin_ns;
+
+	uni_hurry_begin(&hurry);
+	begin_ns = uni_now_ns();
+	w->rc = stop_all(w);
+	if (w->rc == 0 && !may_write(w))
+		w->rc = -UNI_EAGAIN;
+	if (w->rc == 0)
+		w->rc = patch(w);
+	for (int i = 0; i < w->nr; i++) {
+		if (w->thread[i].held)
+			uni_proc_let_go(&w->thread[i]);
+	}
+	job->pause_ns = uni_max(job->pause_ns, uni_now_ns() - begin_ns);
+	return NULL;
+}
+
+static int run(struct write *w)
+{
+	pthread_t thread;
+
+	/* Those that a snapshot holds are stopped already, and would not be once more. */
+	for (int i = 0; i < w->p->nr_threads; i++)
+		uni_proc_let_go(&w->p->thread[i]);
+	if (pthread_create(&thread, NULL, stop_and_write, w) != 0)
+		return -UNI_ENOMEM;
+	(void)pthread_join(thread, NULL);
+	return w->rc;
+}
+
+int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job)
+{
+	struct uni_proc *p = (struct uni_proc *)base;
+	_cleanup_free_ struct write *w = calloc(1, sizeof(*w));
+	_cleanup_close_ int fd = -1;
+	char path[48];
+	int rc;
+
+	if (w == NULL)
+		return -UNI_ENOMEM;
+	if (uni_proc_program_changed(p))
+		return -UNI_EGONE;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", p->pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -UNI_EGONE : -UNI_EPERM;
+	w->p = p;
+	w->fd = fd;
+	rc = uni_patch_plan(job, EXTENT_MAX, &w->plan);
+	if (rc != 0)
+		return rc;
+	rc = run(w);
+	uni_patch_plan_deinit(&w->plan);
+	return rc;
+}

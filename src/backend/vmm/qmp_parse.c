@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* QMP messages to values: pure functions over bytes that a VMM sent. */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "backend/vmm/qmp.h"
+
+static enum uni_qmp_kind kind_of(const json_t *json)
+{
+	static const struct {
+		const char *key;
+		enum uni_qmp_kind kind;
+	} keys[] = {
+		{ "return", UNI_QMP_RETURN },
+		{ "error", UNI_QMP_ERROR },
+		{ "event", UNI_QMP_EVENT },
+		{ "QMP", UNI_QMP_GREETING },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (json_object_get(json, keys[i].key) != NULL)
+			return keys[i].kind;
+	}
+	return UNI_QMP_OTHER;
+}
+
+/* A string member, cleaned; "" if it is absent or something else. */
+static bool take_string(const json_t *json, const char *key, char *out, size_t cap)
+{
+	const json_t *v = json_object_get(json, key);
+
+	out[0] = '\0';
+	if (!json_is_string(v))
+		return false;
+	(void)uni_text_clean(out, cap, json_string_value(v), json_string_length(v));
+	return true;
+}
+
+int uni_qmp_parse(const void *data, size_t size, struct uni_qmp_message *ret)
+{
+	json_t *json;
+
+	memset(ret, 0, sizeof(*ret));
+	if (size > UNI_QMP_MESSAGE_MAX)
+		return -UNI_EFORMAT;
+	json = json_loadb(data, size, JSON_ALLOW_NUL, NULL);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return -UNI_EFORMAT;
+	}
+	ret->json = json;
+	ret->kind = kind_of(json);
+	if (ret->kind == UNI_QMP_ERROR)
+		(void)take_string(
+			json_object_get(json, "error"), "desc", ret->desc, sizeof(ret->desc));
+	return 0;
+}
+
+void uni_qmp_message_free(struct uni_qmp_message *m)
+{
+	json_decref(m->json);
+	m->json = NULL;
+}
+
+static const json_t *result(const struct uni_qmp_message *m)
+{
+	return m->kind == UNI_QMP_RETURN ? json_object_get(m->json, "return") : NULL;
+}
+
+/* "Host virtual address for 0x200000 (pc.ram) is 0x7f1234600000\r\n", or a complaint. */
+int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret)
+{
+	static const char mark[] = ") is 0x";
+	const json_t *v = result(m);
+	const char *text = json_string_value(v), *p;
+	char number[32] = "0x";
+	size_t n;
+
+	if (text == NULL)
+		return -UNI_EPROTO;
+	p = strstr(text, mark);
+	if (p == NULL || strncmp(text, "Host virtual address", 20) != 0)
+		return -UNI_EFAULT;
+	p += sizeof(mark) - 1;
+	n = strspn(p, "0123456789abcdefABCDEF");
+	if (n == 0 || n > 16)
+		return -UNI_EPROTO;
+	memcpy(number + 2, p, n);
+	return uni_parse_u64(number, hva_ret) ? 0 : -UNI_EPROTO;
+}
+
+int uni_qmp_take_status(
+	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap)
+{
+	const json_t *v = result(m), *running = json_object_get(v, "running");
+	char status[32];
+
+	if (!json_is_boolean(running))
+		return -UNI_EPROTO;
+	(void)take_string(v, "status", status, sizeof(status));
+	*running_ret = json_is_true(running);
+	if (status_ret != NULL)
+		(void)uni_text_clean(status_ret, cap, status, strlen(status));
+	return 0;
+}
+
+int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap)
+{
+	const json_t *v = result(m);
+
+	if (!json_is_object(v))
+		return -UNI_EPROTO;
+	(void)take_string(v, "name", ret, cap);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the program asks of its Xen module, a shared object of its own: only that one is linked with
+ * Xen's libraries, so that the program runs where there are none. The module knows no layouts and
+ * makes no decisions; these are the program's, and so is their test, against a table of its own.
+ */
+#ifndef UNI_BACKEND_XEN_MODULE_H
+#define UNI_BACKEND_XEN_MODULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNI_XEN_MODULE_SYMBOL  "uni_xen_module"
+#define UNI_XEN_MODULE_VERSION 2u /* changes with anything below */
+
+struct uni_xen_conn; /* the module's */
+
+/* Calls return 0 or more, or -errno. A connection is used by one thread at a time, never forked. */
+struct uni_xen_module {
+	uint32_t version;
+	uint32_t size; /* of this struct */
+
+	/* -errno and why, as text, if hypercalls or mappings cannot be had. */
+	int (*open)(struct uni_xen_conn **ret, char *why, size_t cap);
+	void (*close)(struct uni_xen_conn *c); /* NULL-safe; buffers were freed before */
+
+	/* Zeroed, page-aligned memory that the hypervisor may read and write; NULL: none left. */
+	void *(*buffer)(struct uni_xen_conn *c, size_t nr_pages);
+	void (*buffer_free)(struct uni_xen_conn *c, void *p, size_t nr_pages);
+
+	/* Hypercalls; what the arguments point at lies in buffers of the same connection. */
+	int (*call1)(struct uni_xen_conn *c, unsigned op, void *arg);
+	int (*call2)(struct uni_xen_conn *c, unsigned op, void *arg, uint64_t arg2);
+
+	/*
+	 * Maps frames of a domain one behind the other, to be read; err_ret[i] is 0 where there is
+	 * one. NULL: none of them.
+	 */
+	const uint8_t *(*map)(struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame,
+		size_t nr, int *err_ret);
+	void (*unmap)(struct uni_xen_conn *c, const uint8_t *at, size_t nr);
+	/* The same, to be written as well; unmap() is for it, too. */
+	uint8_t *(*map_rw)(struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr,
+		int *err_ret);
+
+	/* Maps pages that a domain grants us, to be read. NULL: not all of them, errno says why. */
+	const uint8_t *(*grant_map)(
+		struct uni_xen_conn *c, uint32_t domid, const uint32_t *ref, size_t nr);
+	void (*grant_unmap)(struct uni_xen_conn *c, const uint8_t *at, size_t nr);
+
+	/* xenstore; what comes back is the caller's, free() it. NULL: no such path, no xenstore. */
+	char *(*store_read)(struct uni_xen_conn *c, const char *path, size_t *size_ret);
+	char **(*store_list)(struct uni_xen_conn *c, const char *path, size_t *nr_ret);
+};
+
+#endif

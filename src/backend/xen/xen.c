@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* xen: a domain of the hypervisor that this host is the dom0 of. */
+#include "backend/xen/xen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define LOOK_NS	      (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
+#define LOOK_AGAIN_NS (5 * UNI_NSEC_PER_MSEC)	/* where somebody else has it paused */
+
+static struct uni_xen_target *of(struct uni_target *t)
+{
+	return (struct uni_xen_target *)t;
+}
+
+/* It runs no more: nothing of it may stay mapped, or it would be a zombie for as long as we are. */
+static void lose(struct uni_xen_target *t)
+{
+	t->gone = true;
+	t->held = false;
+	if (t->keeper.state != NULL)
+		uni_xen_keeper_done(&t->keeper);
+	uni_xen_pages_seal(t->pages);
+	(void)snprintf(t->info.ended, sizeof(t->info.ended), "domain %" PRIu32 " (%s) %s",
+		t->dom.domid, t->info.name[0] != '\0' ? t->info.name : "no name",
+		uni_xen_fate(&t->dom));
+}
+
+/* Has it ended, or is it another one's number by now? */
+static bool has_ended(struct uni_xen_target *t)
+{
+	struct uni_xen_dominfo d;
+	int rc = uni_xen_call_info(t->call, t->dom.domid, &d);
+
+	if (rc == 0 && memcmp(d.uuid, t->dom.uuid, sizeof(d.uuid)) != 0)
+		rc = -UNI_EGONE;
+	if (rc == -UNI_EGONE)
+		t->dom.dying = true;
+	else if (rc == 0)
+		t->dom = d;
+	return t->dom.dying || (t->dom.shutdown && !t->dead);
+}
+
+/* May it be stopped by us, now? */
+static bool may_hold(struct uni_xen_target *t)
+{
+	return t->pause && !t->dead && !t->found_paused && uni_xen_keeper_alive(&t->keeper);
+}
+
+void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
+{
+	t->next_look_ns = now_ns + LOOK_NS;
+	if (t->gone)
+		return;
+	if (has_ended(t)) {
+		lose(t);
+		return;
+	}
+	if (t->held) /* and so it is paused */
+		return;
+	uni_xen_say_rest(&t->dom, &t->info);
+	if (!t->dom.paused)
+		t->found_paused = false;
+	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;
+	/* It may be another profiler's, for a moment. */
+	if (t->others_pause)
+		t->next_look_ns = now_ns + LOOK_AGAIN_NS;
+	t->may_hold = may_hold(t);
+	if (now_ns < t->next_drop_ns || t->dead)
+		return;
+	t->next_drop_ns = now_ns + UNI_XEN_REMAP_NS;
+	uni_xen_pages_drop(t->pages);
+}
+
+/* By the instruction before its pc; where that cannot be read, anything may be. */
+static bool may_wait(struct uni_xen_target *t, const struct uni_regs *regs)
+{
+	uint8_t before[UNI_XEN_WAIT_BYTES];
+	struct uni_pt_root root;
+
+	if (regs->pc < sizeof(before) || t->base.arch->paging(regs, &root) != 0)
+		return true;
+	uni_as_begin(t->as, &root);
+	return uni_as_read(t->as, uni_gva_of(regs->pc - sizeof(before)), before, sizeof(before)) !=
+		       0 ||
+	       t->arch->may_wait(before);
+}
+
+/*
+ * Asking costs as much as the unpause does, so only those are asked about that stand where they
+ * stood last, or were never seen, and where one can wait.
+ */
+static void find_halted(struct uni_xen_target *t, uint32_t vcpu, struct uni_regs *regs)
+{
+	__typeof__(&t->last[0]) last = &t->last[vcpu];
+	bool seen = last->pc != 0, blocked = false;
+
+	if (last->pc != regs->pc || last->sp != regs->sp) {
+		last->pc = regs->pc;
+		last->sp = regs->sp;
+		last->waits = UNI_XEN_WAITS_UNKNOWN;
+		if (seen)
+			return;
+	}
+	if (last->waits == UNI_XEN_WAITS_UNKNOWN)
+		last->waits = may_wait(t, regs) ? UNI_XEN_WAITS_MAYBE : UNI_XEN_WAITS_NEVER;
+	if (last->waits == UNI_XEN_WAITS_MAYBE && regs->state == UNI_VCPU_RUNNING &&
+		uni_xen_call_blocked(t->call, t->dom.domid, vcpu, &blocked) == 0 && blocked)
+		regs->state = UNI_VCPU_HALTED;
+}
+
+static void take_regs(struct uni_xen_target *t, uint64_t mask, uint64_t have, struct uni_regs *ret)
+{
+	for (uint32_t v = 0; v < t->nr_vcpus; v++) {
+		if ((mask >> v & 1) == 0)
+			continue;
+		if ((have >> v & 1) == 0) {
+			ret[v] = (struct uni_regs){ .state = UNI_VCPU_OFFLINE };
+			continue;
+		}
+		t->arch->regs(uni_xen_call_context(t->call, v), !t->dom.hvm, &ret[v]);
+		find_halted(t, v, &ret[v]);
+	}
+}
+
+static int xen_snap(struct uni_target *base, uint64_t mask, struct uni_regs *ret, unsigned flags)
+{
+	struct uni_xen_target *t = of(base);
+	uint64_t now_ns = uni_now_ns(), have;
+	bool hold;
+	int rc;
+
+	if (mask == 0 || (t->nr_vcpus < 64 && mask >> t->nr_vcpus != 0))
+		return -UNI_EINVAL;
+	if (now_ns >= t->next_look_ns)
+		uni_xen_look(t, now_ns);
+	if (t->gone)
+		return -UNI_EGONE;
+	if (t->others_pause && t->pause)
+		return -UNI_EAGAIN;
+	hold = (flags & UNI_SNAP_HOLD) != 0 && t->may_hold && !t->held;
+	if (hold)
+		uni_xen_keeper_hold(&t->keeper, now_ns);
+	rc = uni_xen_call_contexts(t->call, t->dom.domid, mask, hold, &have);
+	if (rc != 0 && hold)
+		uni_xen_keeper_done(&t->keeper);
+	if (rc == -UNI_EGONE) {
+		t->dom.dying = true;
+		lose(t);
+	}
+	if (rc != 0)
+		return rc;
+	t->held = t->held || hold;
+	take_regs(t, mask, have, ret);
+	return 0;
+}
+
+static int xen_release(struct uni_target *base)
+{
+	struct uni_xen_target *t = of(base);
+	int rc = -UNI_EAGAIN;
+
+	if (!t->held)
+		return 0;
+	t->held = false;
+	if (uni_xen_keeper_holds(&t->keeper))
+		rc = uni_xen_call_unpause(t->call, t->dom.domid);
+	else if (has_ended(t))
+		rc = -UNI_EGONE;
+	if (rc == -UNI_EIO || rc == -UNI_EPERM)
+		t->held = true; /* to be tried again, by us or the keeper */
+	else
+		uni_xen_keeper_done(&t->keeper);
+	return rc;
+}
+
+static unsigned xen_caps(struct uni_target *base)
+{
+	const struct uni_xen_target *t = of(base);
+	unsigned caps = UNI_CAP_NO_PAUSE | UNI_CAP_SYSREGS;
+
+	if (t->dead)
+		return caps | UNI_CAP_DEAD | UNI_CAP_STILL;
+	if (t->pause)
+		caps |= UNI_CAP_HOLD | UNI_CAP_WHOLE_STOP | UNI_CAP_WRITE_TEXT;
+	return caps;
+}
+
+static int xen_nr_vcpus(struct uni_target *base)
+{
+	return (int)of(base)->nr_vcpus;
+}
+
+static int xen_may_sample(struct uni_target *base, struct uni_err *err)
+{
+	struct uni_xen_target *t = of(base);
+
+	uni_xen_look(t, uni_now_ns());
+	if (!t->pause || t->dead || t->gone || (!t->found_paused && !t->others_pause))
+		return 0;
+	return uni_err_set(err, UNI_EBUSY,
+		"domain %" PRIu32 " was paused by somebody else: `xl unpause %" PRIu32
+		"` first (`uniscope stacks` shows where it stands)",
+		t->dom.domid, t->dom.domid);
+}
+
+static bool xen_more_regs(struct uni_target *base, uint32_t vcpu, struct uni_more_regs *ret)
+{
+	const struct uni_xen_target *t = of(base);
+
+	if (t->arch->more == NULL || vcpu >= t->nr_vcpus)
+		return false;
+	t->arch->more(uni_xen_call_context(t->call, vcpu), ret);
+	return true;
+}
+
+static struct uni_gmem *xen_gmem(struct uni_target *base)
+{
+	return of(base)->gmem;
+}
+
+static void xen_info(struct uni_target *base, struct uni_target_info *ret)
+{
+	*ret = of(base)->info;
+}
+
+static bool xen_alive(struct uni_target *base)
+{
+	struct uni_xen_target *t = of(base);
+	uint64_t now_ns = uni_now_ns();
+
+	if (now_ns >= t->next_look_ns)
+		uni_xen_look(t, now_ns);
+	return !t->gone;
+}
+
+static void xen_detach(struct uni_target *base)
+{
+	(void)xen_release(base);
+	uni_xen_target_free(of(base));
+}
+
+static int xen_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+	struct uni_target **ret, struct uni_err *err)
+{
+	struct uni_xen_target *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "xen: out of memory");
+	t->keeper = (struct uni_xen_keeper){ .fd = -1, .sock = -1 };
+	rc = uni_xen_host_check(err);
+	if (rc == 0)
+		rc = uni_xen_lib_open(&t->lib, err);
+	if (rc == 0)
+		rc = uni_xen_target_open(t, t->lib.m, UNI_XEN_STATE_DIR, spec, err);
+	if (rc == 0 && opts->arch != NULL && opts->arch != t->arch->arch)
+		rc = uni_err_set(err, UNI_EMISMATCH, "the image is for %s, this host runs %s",
+			opts->arch->name, t->arch->arch->name);
+	if (rc != 0)
+		uni_xen_target_free(t);
+	else
+		*ret = &t->base;
+	return rc;
+}
+
+int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
+	const struct uni_spec *spec, struct uni_target **ret, struct uni_err *err)
+{
+	struct uni_xen_target *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "xen: out of memory");
+	t->keeper = (struct uni_xen_keeper){ .fd = -1, .sock = -1 };
+	rc = uni_xen_target_open(t, m, state_dir, spec, err);
+	if (rc != 0)
+		uni_xen_target_free(t);
+	else
+		*ret = &t->base;
+	return rc;
+}
+
+static bool xen_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+{
+	return info->domid != 0 && snprintf(keys_ret, cap, "dom=%" PRIu32, info->domid) > 0;
+}
+
+static int xen_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
+	uint32_t nr, char *why_ret, size_t cap)
+{
+	(void)snprintf(why_ret, cap, "%s",
+		info->note[0] != '\0' ? info->note
+				      : "stopped for each sample, by hypercalls (or not: "
+					"--no-pause)");
+	return 0;
+}
+
+const struct uni_target_ops uni_target_xen = {
+	.scheme = "xen",
+	.summary = "a domain of Xen, PV, PVH or HVM, from dom0",
+	.keys = "dom=ID|NAME[,pause=yes|no]",
+	.host_check = uni_xen_host_check,
+	.host_ways = uni_xen_host_ways,
+	.claims = xen_claims,
+	.choose = xen_choose,
+	.list = uni_xen_list,
+	.probe = uni_xen_probe,
+	.attach = xen_attach,
+	.caps = xen_caps,
+	.nr_vcpus = xen_nr_vcpus,
+	.may_sample = xen_may_sample,
+	.snap = xen_snap,
+	.release = xen_release,
+	.more_regs = xen_more_regs,
+	.gmem = xen_gmem,
+	.info = xen_info,
+	.alive = xen_alive,
+	.granted = uni_xen_granted,
+	.write_text = uni_xen_write_text,
+	.detach = xen_detach,
+};

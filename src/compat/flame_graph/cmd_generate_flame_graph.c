@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/clock.h"
+#include "app/cmd.h"
+#include "compat/flame_graph/five_files.h"
+#include "compat/uniprof/print.h"
+#include "compat/run_xl.h"
+#include "app/signals.h"
+#include "app/symbols.h"
+#include "app/term.h"
+#include "app/xl.h"
+#include "app/xl_config.h"
+
+static struct {
+	const char *frequency, *time, *domain, *config, *image, *target;
+	struct uni_opt_list debug_dirs;
+	struct uni_record_args rec; /* the numbers */
+	bool destroy, quiet;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'f', "frequency", UNI_OPT_STR, &o.frequency, "HZ",
+			"traces per second of each vCPU (default 1)", NULL, NULL },
+		{ 't', "time", UNI_OPT_STR, &o.time, "SECONDS", "how long (default 1)", NULL,
+			NULL },
+		{ 'n', "domain", UNI_OPT_STR, &o.domain, "NAME", "the domain's name", NULL, NULL },
+		{ 'c', "conf", UNI_OPT_STR, &o.config, "CFG", "its configuration, for xl", "FILE",
+			NULL },
+		{ 'x', "exec", UNI_OPT_STR, &o.image, "ELF", "the image that it runs, with symbols",
+			"FILE", NULL },
+		{ 0, "destroy", UNI_OPT_FLAG, &o.destroy, NULL,
+			"destroy the domain in the end, also one that was there before (default: "
+			"it runs on)",
+			NULL, NULL },
+		{ 0, "target", UNI_OPT_STR, &o.target, "TARGET",
+			"how the domain is reached (default xen:dom=N with its number)", NULL,
+			NULL },
+		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
+		{ 'q', "quiet", UNI_OPT_FLAG, &o.quiet, NULL, "no summary on stderr", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .frequency = "1", .time = "1", .rec = { .never_exits = true } };
+	return table;
+}
+
+/* One of the script's steps; a blank line ends each. */
+static void say(const char *step)
+{
+	(void)printf("%s\n\n", step);
+	(void)fflush(stdout);
+}
+
+static int check(const struct uni_five *five, struct uni_err *err)
+{
+	if (o.domain == NULL || o.config == NULL || o.image == NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope generate-flame-graph -f FREQ -t TIME -n DOMAIN -c CONF "
+			"-x EXEC (-n, -c and -x are needed)");
+	if (!uni_parse_double(o.frequency, &o.rec.frequency))
+		return uni_err_set(
+			err, UNI_EUSAGE, "--frequency takes a number, not '%s'", o.frequency);
+	if (!uni_parse_double(o.time, &o.rec.duration))
+		return uni_err_set(err, UNI_EUSAGE, "--time takes a number, not '%s'", o.time);
+	if (uni_five_check(five, err) != 0)
+		return -UNI_EUSAGE;
+	if (access(o.image, R_OK) != 0)
+		return uni_err_set(err, UNI_ENOENT, "cannot read image %s", o.image);
+	return uni_record_check_args(&o.rec, err);
+}
+
+/* Of another name than it is looked for by, it would be found by nobody, and run for ever. */
+static int create(struct uni_err *err)
+{
+	struct uni_xl_config config;
+	int rc = uni_xl_config_load(o.config, &config, err);
+
+	if (rc == 0 && strcmp(config.name, o.domain) != 0)
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"%s is the configuration of domain %s, and -n says %s: nothing was started",
+			o.config, config.name, o.domain);
+	return rc == 0 ? uni_xl_create(o.config, config.name, err) : rc;
+}
+
+/* A domain of that name that is there already is taken as it is, as the script did. */
+static int start(uint64_t *domid_ret, bool *created_ret, struct uni_err *err)
+{
+	struct uni_err none = { 0 };
+	int rc = uni_xl_domid(o.domain, domid_ret, &none);
+
+	say("Starting VM...");
+	if (rc == 0) {
+		uni_note("domain %s is there already: it is not started again", o.domain);
+	} else if (rc == -UNI_ENOENT) {
+		rc = create(err);
+		*created_ret = rc == 0;
+	} else {
+		rc = uni_err_set(err, (enum uni_errcode) - rc, "%s", none.msg);
+	}
+	if (rc != 0)
+		return rc;
+	(void)puts("Finding domain id...");
+	rc = uni_xl_domid(o.domain, domid_ret, err);
+	if (rc != 0)
+		return rc;
+	(void)printf("Domain id = %" PRIu64 "\n\n", *domid_ret);
+	if (atomic_load(uni_signals_stop()))
+		return uni_err_set(err, UNI_EAGAIN, "interrupted before anything was recorded");
+	return 0;
+}
+
+static int trace(const struct uni_five *five, uint64_t domid, struct uni_err *err)
+{
+	_cleanup_free_ char *path = uni_five_stacktrace(five);
+	char target[4352];
+	const struct uni_attach_args args = { .target = target,
+		.image = o.image,
+		.search = uni_search_of(&o.debug_dirs),
+		.unwind = "cfi,fp",
+		.wait_ns = UNI_XL_BOOT_NS };
+	struct uni_tracer_args tracer = {
+		.frequency = o.rec.frequency, .duration = o.rec.duration, .quiet = o.quiet
+	};
+	struct uni_sink *out = NULL;
+	struct uni_guest g;
+	int rc;
+
+	say("Running uniprof...");
+	uni_xl_target(o.target, domid, target, sizeof(target));
+	if (path == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_guest_open(&g, &args, err);
+	if (rc != 0)
+		return rc;
+	tracer.target = g.spec.text;
+	rc = uni_sink_open_file(path, &out, err);
+	if (rc == 0)
+		rc = uni_tracer_run(&g, &tracer, out, err);
+	if (rc == 0)
+		rc = uni_sink_close(out, err);
+	else
+		uni_sink_abort(out);
+	uni_guest_close(&g);
+	return rc;
+}
+
+/* What was made here goes when it could not be traced. */
+static int start_and_trace(const struct uni_five *five, struct uni_err *err)
+{
+	struct uni_signals signals;
+	bool created = false;
+	uint64_t domid = 0;
+	int rc, rc2 = 0;
+
+	/* Ctrl-C must not leave it behind. */
+	uni_signals_begin(&signals);
+	rc = start(&domid, &created, err);
+	if (rc == 0)
+		rc = trace(five, domid, err);
+	if (domid != 0 && (o.destroy || (created && rc != 0)))
+		rc2 = uni_xl_destroy(domid, rc == 0 ? err : NULL);
+	uni_signals_end(&signals);
+	return rc != 0 ? rc : rc2;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const struct uni_five five = { .name = o.domain != NULL ? o.domain : "",
+		.image = o.image,
+		.search = uni_search_of(&o.debug_dirs),
+		.say = say };
+	int rc = check(&five, err);
+
+	(void)ctx;
+	if (rc != 0)
+		return uni_exit_of(rc);
+	(void)printf("Frequency - %s\nTime - %s\nDomain - %s\nPath to config - %s\n"
+		     "Path to exec - %s\n----------------------\n\n",
+		o.frequency, o.time, o.domain, o.config, o.image);
+	rc = start_and_trace(&five, err);
+	if (rc == 0)
+		rc = uni_five_write(&five, err);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_generate_flame_graph = {
+	.name = "generate-flame-graph",
+	.operands = "",
+	.summary = "boot a domain, trace it, write the five files of the script of that name",
+	.details = "Prints what the script printed, and writes into the current folder, with "
+		   "NAME the\n"
+		   "domain's: NAME-stacktrace (as uniprof), NAME.syms (as nm -n), "
+		   "NAME-stacktrace.syms (as\n"
+		   "symbolize), NAME-stackcollapse (folded) and NAME-flamegraph.svg. A step that "
+		   "fails ends it,\n"
+		   "and the domain if it was booted here.",
+	.examples = "  uniscope generate-flame-graph -f 100 -t 240 -n app -c app.cfg -x app.dbg",
+	.min_operands = 0,
+	.max_operands = 0,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/sink.h"
+#include "app/cmd.h"
+#include "app/mprof.h"
+#include "app/page.h"
+#include "app/promises.h"
+#include "app/term.h"
+#include "format/mirage/mirage.h"
+#include "promise/text.h"
+
+#define PACKET	   (1u << 20)
+#define NAME_BYTES 200
+#define FILE_MAX   (UINT64_C(4) << 30)
+
+static struct {
+	struct uni_promises_args a;
+	const char *domain, *write, *html;
+	bool gtk;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 'd', "dom", UNI_OPT_STR, &o.domain, "NAME|ID",
+			"read the trace ring of this Xen domain, instead of files", NULL, NULL },
+		{ 'w', "write", UNI_OPT_OUTPUT, &o.write, "FILE",
+			"write the trace into this file, - is standard output, instead of showing "
+			"it; a session is converted",
+			"FILE", NULL },
+		{ 0, "html", UNI_OPT_OUTPUT, &o.html, "DIR",
+			"write a page for each trace into this folder, and its data as JSON",
+			"FILE", NULL },
+		{ 0, "gtk", UNI_OPT_FLAG, &o.gtk, NULL,
+			"refused: there are no windows here; --html has the picture", NULL, NULL },
+		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .a = { 0 } };
+	return table;
+}
+
+static int usage(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	size_t sources = ctx->nr_operands + (o.domain != NULL);
+
+	if (o.gtk)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"there is no GTK viewer: --html DIR writes the picture as a page");
+	if (sources == 0)
+		return uni_err_set(err, UNI_EUSAGE, "give a FILE, or a domain with -d");
+	if (o.write != NULL && o.html != NULL)
+		return uni_err_set(err, UNI_EUSAGE, "give one of --write and --html");
+	if (o.domain != NULL && ctx->nr_operands != 0)
+		return uni_err_set(err, UNI_EUSAGE, "give files, or a domain");
+	if (o.write != NULL && sources != 1)
+		return uni_err_set(err, UNI_EUSAGE, "--write takes one trace");
+	return 0;
+}
+
+struct conversion {
+	struct uni_mirage_writer *w;
+	struct uni_mirage_ids *ids;
+	uint64_t last_ns;
+};
+
+static int put_event(void *arg, const struct uni_promise_event *event)
+{
+	struct conversion *c = arg;
+	struct uni_promise_event e = *event;
+	bool keep;
+	int rc = uni_mirage_ids_replace(c->ids, &e, &keep);
+
+	if (rc != 0 || !keep || e.time < c->last_ns)
+		return rc;
+	c->last_ns = e.time;
+	return uni_mirage_writer_add(c->w, &e);
+}
+
+/* Every event in one row: the format has no CPUs. */
+static int convert(const char *path, struct uni_sink *out, struct uni_err *err)
+{
+	struct conversion c = { .ids = uni_mirage_ids_create() };
+	int rc = c.ids == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			       : uni_mirage_writer_open(out, PACKET, &c.w, err);
+
+	if (rc == 0) {
+		rc = uni_promises_each(path, &o.a, put_event, &c, err);
+		(void)uni_mirage_writer_close(c.w, NULL);
+	}
+	uni_mirage_ids_destroy(c.ids);
+	/* A write that failed is told by whoever closes the sink. */
+	return rc == -UNI_EIO && err->code == 0 ? 0 : rc;
+}
+
+/* A ring goes as it is. */
+static int copy(const char *path, struct uni_sink *out, struct uni_err *err)
+{
+	struct uni_input in;
+	int rc = uni_input_open(path, FILE_MAX, &in, err);
+
+	if (rc != 0)
+		return rc;
+	if (in.folder == NULL && uni_mirage_is(in.data, in.size))
+		uni_sink_write(out, in.data, in.size);
+	else
+		rc = convert(path, out, err);
+	uni_input_close(&in);
+	return rc;
+}
+
+static int write_trace(const char *path, struct uni_err *err)
+{
+	struct uni_sink *out;
+	int rc = uni_sink_open_file(o.write, &out, err);
+
+	if (rc != 0)
+		return rc;
+	rc = copy(path, out, err);
+	if (rc == 0)
+		return uni_sink_close(out, err);
+	uni_sink_abort(out);
+	return rc;
+}
+
+/* For people without a picture: what is wrong, and who there is. */
+static int show(const char *path, struct uni_err *err)
+{
+	const struct uni_promise_list_opts all = { 0 };
+	struct uni_findings found = { 0 };
+	struct uni_promises p;
+	int rc = uni_promises_open(&p, path, &o.a, err);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_promise_findings(p.m, UNI_PROMISE_BUSY_NS, &found);
+	if (rc == 0) {
+		uni_promise_text_findings(p.out, p.m, &found);
+		uni_sink_putc(p.out, '\n');
+		rc = uni_promise_text_threads(p.out, p.m, &all);
+	}
+	uni_findings_deinit(&found);
+	return uni_promises_close(&p, rc, err) == UNI_EXIT_OK ? 0 : -UNI_EIO;
+}
+
+/* One of the files that were given. */
+struct trace {
+	const char *name;
+	size_t nr;  /* its place, from 1 */
+	bool again; /* one before it has the same name, but for folder and end */
+};
+
+static const char *base_of(const char *name, size_t *len_ret)
+{
+	const char *slash = strrchr(name, '/'), *base = slash != NULL ? slash + 1 : name;
+
+	*len_ret = strcspn(base, ".");
+	return base;
+}
+
+static bool is_again(const struct uni_cmd_ctx *ctx, size_t i)
+{
+	size_t len, other_len;
+	const char *base = base_of(ctx->operands[i], &len);
+
+	for (size_t k = 0; k < i; k++) {
+		const char *other = base_of(ctx->operands[k], &other_len);
+
+		if (other_len == len && memcmp(other, base, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* DIR/NAME.html and .json; NAME is that of the file without its end, or its place, or both. */
+static void out_name(const struct trace *t, const char *ext, struct uni_strbuf *ret)
+{
+	size_t len;
+	const char *base = base_of(t->name, &len);
+
+	uni_strbuf_reset(ret);
+	if (len == 0 || base[0] == '-' || len > NAME_BYTES)
+		uni_strbuf_addf(ret, "%s/trace-%zu.%s", o.html, t->nr, ext);
+	else if (t->again)
+		uni_strbuf_addf(ret, "%s/%.*s.%zu.%s", o.html, (int)len, base, t->nr, ext);
+	else
+		uni_strbuf_addf(ret, "%s/%.*s.%s", o.html, (int)len, base, ext);
+}
+
+static int write_json(const char *path, const char *to, struct uni_err *err)
+{
+	struct uni_findings found = { 0 };
+	struct uni_promises p;
+	int rc = uni_promises_open_to(&p, path, to, &o.a, err);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_promise_findings(p.m, UNI_PROMISE_BUSY_NS, &found);
+	if (rc == 0)
+		uni_promise_json(p.out, p.m, &found);
+	uni_findings_deinit(&found);
+	return uni_promises_close(&p, rc, err) == UNI_EXIT_OK ? 0 : -UNI_EIO;
+}
+
+static int write_page(const struct trace *t, const char *path, struct uni_err *err)
+{
+	struct uni_source_args args = {
+		.path = path, .guest = o.a.guest, .build = UNI_BUILD_DEFAULTS
+	};
+	_cleanup_strbuf_ struct uni_strbuf to;
+	int rc;
+
+	uni_strbuf_init(&to);
+	out_name(t, "json", &to);
+	if (uni_strbuf_failed(&to))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = write_json(path, to.s, err);
+	out_name(t, "html", &to);
+	if (rc == 0 && uni_strbuf_failed(&to))
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = uni_page_report(&args, &(struct uni_page_args){ .output = to.s }, err);
+	if (rc == 0)
+		uni_note("wrote %s", to.s);
+	return rc;
+}
+
+static int one(const struct trace *t, struct uni_err *err)
+{
+	struct uni_input in;
+	const char *path;
+	int rc = uni_input_path(t->name, &in, &path, err);
+
+	if (rc != 0)
+		return rc;
+	if (o.write != NULL)
+		rc = write_trace(path, err);
+	else if (o.html != NULL)
+		rc = write_page(t, path, err);
+	else
+		rc = show(path, err);
+	uni_input_close(&in);
+	return rc;
+}
+
+/* The ring of the domain as a file of that name. */
+static int save(const char *path, struct uni_err *err)
+{
+	_cleanup_free_ uint8_t *ring = NULL;
+	_cleanup_strbuf_ struct uni_strbuf target;
+	struct uni_sink *out;
+	size_t size = 0;
+	int rc;
+
+	uni_strbuf_init(&target);
+	uni_strbuf_addf(&target, "xen:dom=%s", o.domain);
+	if (uni_strbuf_failed(&target))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_mprof_fetch(target.s, &ring, &size, err);
+	if (rc == 0)
+		rc = uni_sink_open_file(path, &out, err);
+	if (rc != 0)
+		return rc;
+	uni_sink_write(out, ring, size);
+	return uni_sink_close(out, err);
+}
+
+static int from_domain(struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf path;
+	struct uni_scratch scratch;
+	int rc = uni_scratch_make(&scratch, err);
+
+	uni_strbuf_init(&path);
+	if (rc != 0)
+		return rc;
+	uni_strbuf_addf(&path, "%s/domain.ctf", scratch.path);
+	if (uni_strbuf_failed(&path))
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = save(path.s, err);
+	if (rc == 0)
+		rc = one(&(struct trace){ .name = path.s, .nr = 1 }, err);
+	uni_scratch_remove(&scratch);
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	int rc = usage(ctx, err);
+
+	if (rc == 0 && o.html != NULL)
+		(void)mkdir(o.html, 0777); /* what fails is told with the first file */
+	if (rc == 0 && o.domain != NULL)
+		rc = from_domain(err);
+	for (size_t i = 0; rc == 0 && i < ctx->nr_operands; i++)
+		rc = one(&(struct trace){ ctx->operands[i], i + 1, is_again(ctx, i) }, err);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_cmd_mirage_trace_viewer = {
+	.name = "mirage-trace-viewer",
+	.operands = "[FILE...]",
+	.summary =
+		"for scripts of MirageOS' trace viewer: show, convert or fetch traces of threads",
+	.details = "Each FILE is a trace ring of MirageOS, or a session of `uniscope trace`; - is "
+		   "standard input.\n"
+		   "Without --write and --html it prints what went wrong, and the list of threads.",
+	.examples = "  uniscope mirage-trace-viewer trace.ctf\n"
+		    "  uniscope mirage-trace-viewer -d web -w web.ctf\n"
+		    "  uniscope mirage-trace-viewer --html htdocs trace.ctf",
+	.min_operands = 0,
+	.max_operands = 64,
+	.options = options,
+	.run = run,
+};

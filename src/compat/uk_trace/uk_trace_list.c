@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/cmd.h"
+#include "app/uktrace.h"
+
+static struct {
+	struct uni_uktrace_args a;
+	bool no_table, json, definitions;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 0, "no-tabulate", UNI_OPT_FLAG, &o.no_table, NULL,
+			"a line \"TIME NAME: MESSAGE\" for each record, no table", NULL, NULL },
+		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "as JSON", NULL, NULL },
+		{ 0, "definitions", UNI_OPT_FLAG, &o.definitions, NULL,
+			"the tracepoints that there are, not what was recorded", NULL, NULL },
+		{ 'e', "image", UNI_OPT_STR, &o.a.image, "ELF",
+			"the guest's image with debug data (.dbg): needed for a TARGET; of a FILE, "
+			"its definitions count instead of the file's",
+			"FILE", NULL },
+		UNI_UKTRACE_OPTIONS(o.a),
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .json = false };
+	return table;
+}
+
+static void put(const struct uni_ukt_trace *t, struct uni_sink *out)
+{
+	if (o.definitions)
+		uni_uktrace_definitions(t, o.json, out);
+	else if (o.json)
+		uni_uktrace_json(t, out);
+	else
+		uni_uktrace_print(t, !o.no_table, out);
+}
+
+static int print(const char *what, const struct uni_ukt_file *f, struct uni_err *err)
+{
+	struct uni_ukt_trace t;
+	struct uni_sink *out;
+	int rc;
+
+	/* Of an image there is nothing else to tell. */
+	o.definitions |= f->buffer == NULL;
+	rc = uni_ukt_trace_open(f, &t, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_sink_open_file("-", &out, err);
+	if (rc == 0) {
+		put(&t, out);
+		rc = uni_sink_close(out, err);
+		uni_uktrace_note(what, &t);
+	}
+	uni_ukt_trace_close(&t);
+	return rc;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const char *what = ctx->nr_operands != 0 ? ctx->operands[0] : "tracefile";
+	struct uni_ukt_file f;
+	int rc = uni_uktrace_open(what, &o.a, &f, err);
+
+	if (rc != 0)
+		return uni_exit_of(rc);
+	rc = print(what, &f, err);
+	uni_ukt_file_free(&f);
+	return uni_exit_of(rc);
+}
+
+const struct uni_cmd uni_uk_trace_list = {
+	.name = "list",
+	.operands = "[FILE|TARGET|IMAGE]",
+	.summary = "what tracepoints recorded: of a trace file, or a guest now",
+	.details =
+		"FILE is what `fetch` saved, or Unikraft's own uk-trace or `uk trace save` in gdb "
+		"(default\n"
+		"tracefile, - is standard input). A TARGET is read as it runs, stands, or lies in "
+		"a core file.\n"
+		"Of an IMAGE its tracepoints are listed.",
+	.examples =
+		"  uniscope uk-trace list tracefile\n"
+		"  uniscope uk-trace list kvm:pid=4121 -e app_qemu-x86_64.dbg\n"
+		"  uniscope uk-trace list core:file=vm.core -e app_qemu-x86_64.dbg --no-tabulate",
+	.min_operands = 0,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Importers: other people's profiles become ours. */
+#ifndef UNI_FORMAT_IMPORT_H
+#define UNI_FORMAT_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "obj/usym.h"
+#include "profile/profile.h"
+
+#define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, the rest: [deeper], or [truncated] */
+
+struct uni_import_stats {
+	uint64_t stacks;	  /* accepted */
+	uint64_t truncated;	  /* of those: marked as broken by their format */
+	uint64_t empty;		  /* of those: without a frame; shown as [empty] */
+	uint64_t cut;		  /* of those: deeper than UNI_IMPORT_DEPTH */
+	uint64_t first_cut;	  /* the number of the first of these, 1-based; 0 = none */
+	uint64_t bad_lines;	  /* passed over */
+	uint64_t first_bad_line;  /* 1-based, 0 = none */
+	uint64_t too_large;	  /* lines passed over for a number that sums could not hold */
+	uint64_t first_too_large; /* 1-based, 0 = none */
+	uint64_t damaged;	  /* parts of a binary format that make no sense, passed over */
+	uint64_t missed;	  /* deadlines that the tool which wrote it says it missed */
+	uint64_t left_out;	  /* samples of what cannot be added to the rest */
+	const char *left_why;	  /* "are of other events"; NULL: none */
+};
+
+struct uni_import_opts {
+	const struct uni_symtab *symtab; /* names for raw addresses, or NULL */
+	bool diff;    /* folded: the last two numbers are two columns; else only one is */
+	bool mangled; /* names from symtab as the linker has them */
+	bool reverse; /* frames of each stack leaf first */
+};
+
+struct uni_importer {
+	const char *name;
+	const char *summary;
+	const char
+		*lost; /* what the file has and a profile has not, and where to see it, or NULL */
+	bool far; /* sniff looks at all of it, and is not asked where another one is rather sure */
+	/* Does it look like this format? 0 no .. 100 certainly. */
+	int (*sniff)(const char *data, size_t size);
+	/* Formats that are folders: is this one? Then read_folder; one that has read as well is
+	 * found in both forms. NULL: a file. */
+	bool (*is_folder)(const char *path);
+	int (*read_folder)(const char *path, const struct uni_import_opts *opts,
+		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
+	/* The same of a file whose first bytes were read, `head`; fd has the rest, and more than
+	 * max bytes of all are refused. NULL: it has to be read as a whole. */
+	int (*read_stream)(int fd, const char *head, size_t have, uint64_t max,
+		const struct uni_import_opts *opts, struct uni_profile *p,
+		struct uni_import_stats *stats_ret, struct uni_err *err);
+	/* Adds to an unfinished profile. Only an input without one good line is an error. */
+	int (*read)(const char *data, size_t size, const struct uni_import_opts *opts,
+		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
+};
+
+extern const struct uni_importer *const uni_importers[]; /* ends with NULL */
+const struct uni_importer *uni_importer_by_name(const char *name);
+const struct uni_importer *uni_importer_sniff(const char *data, size_t size);
+/* Does nothing that may follow make it another one's? */
+bool uni_importer_is_sure(const struct uni_importer *i, const char *head, size_t have);
+const struct uni_importer *uni_importer_of_folder(const char *path);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trace rings of MirageOS (mirage-profile): a file, or granted pages, of packets with a header of
+ * 30 bytes each, of which the oldest is overwritten. The program may still be writing: of the
+ * newest packet the last event can be torn, and is dropped if it makes no sense.
+ *
+ * All little-endian, no padding. Header: u32 magic, u8 uuid[16], u32 packet size in bits, u16
+ * packet counter, u32 content size in bits (header included). Event: u64 time in ns, u8 id,
+ * payload.
+ */
+#ifndef UNI_FORMAT_MIRAGE_MIRAGE_H
+#define UNI_FORMAT_MIRAGE_MIRAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/sink.h"
+#include "promise/event.h"
+
+#define UNI_MIRAGE_UUID "05883b8d-521a-487b-b397-456ab150680c" /* of all such traces */
+
+struct uni_mirage_stats {
+	uint64_t packets, events;
+	uint64_t unused;	/* packets that never held an event */
+	uint64_t missing;	/* packets that the counter says there were between those here */
+	uint64_t damaged;	/* packets whose rest makes no sense, and places that hold none */
+	uint64_t damaged_bytes; /* not read of these */
+	size_t first_damage;	/* offset in the data, if damaged */
+};
+
+/* A negative return ends the reading and is returned. */
+typedef int (*uni_promise_event_fn)(void *arg, const struct uni_promise_event *event);
+
+/* Is there a packet of such a ring, anywhere? Its first bytes may be damaged. */
+bool uni_mirage_is(const void *data, size_t size);
+
+/*
+ * Gives out all events, oldest packet first; a gap is told as UNI_PE_LOST with value -1: how many
+ * is not known. So is what is damaged, and what a ring lost before its oldest packet. Times never
+ * decrease: one that does within a packet is damage, and the rest of that packet is not read; what
+ * other packets hold is given out whole. UNI_EFORMAT: no such ring.
+ */
+int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
+	struct uni_mirage_stats *stats_ret, struct uni_err *err);
+
+/* A trace of several CPUs is a file each. */
+struct uni_mirage_file {
+	const void *data; /* borrowed */
+	size_t size;
+	uint32_t cpu;
+};
+
+/* As uni_mirage_read(), the files' events merged by time; the statistics are sums. */
+int uni_mirage_merge(const struct uni_mirage_file *files, size_t nr, uni_promise_event_fn fn,
+	void *arg, struct uni_mirage_stats *stats_ret, struct uni_err *err);
+
+/* Is it such a trace as a folder: the metadata that we write, and cpu0, cpu1 ... in it? */
+bool uni_mirage_is_folder(const char *path);
+/* As uni_mirage_merge(). */
+int uni_mirage_read_folder(const char *path, uni_promise_event_fn fn, void *arg,
+	struct uni_mirage_stats *stats_ret, struct uni_err *err);
+
+/* Writes packets of at most `packet` bytes, in order: every viewer of the old format reads it. */
+struct uni_mirage_writer;
+int uni_mirage_writer_open(
+	struct uni_sink *out, size_t packet, struct uni_mirage_writer **ret, struct uni_err *err);
+/*
+ * Events that the format has not are written as MirageOS does: should_resolve as a label, a hiatus
+ * as a switch to nobody; its reason and its end are labels of nobody. Events must come in the order
+ * of time. One that is larger than a packet is not written, and counted.
+ */
+int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_event *event);
+/* What says that a trace went on until then, though nothing happened: a label of nobody. */
+struct uni_promise_event uni_mirage_end(uint64_t time);
+/* Writes the last packet and frees; *dropped_ret (may be NULL): events that fitted no packet. */
+int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret);
+
+/*
+ * Old viewers end at an id that is created twice, or after it was named; guests take addresses for
+ * ids, and use them again. Such a one, whatever the CPU, gets a new id from its second creation on.
+ */
+struct uni_mirage_ids;
+struct uni_mirage_ids *uni_mirage_ids_create(void); /* NULL: out of memory */
+/*
+ * Events in the order of time. 0 or -UNI_ENOMEM. *keep_ret: false for what means nothing and would
+ * be without end to an old viewer: a promise that becomes itself, at once or round about. The
+ * creation of nobody, at which it would end, is made a switch to who ran.
+ */
+int uni_mirage_ids_replace(struct uni_mirage_ids *ids, struct uni_promise_event *e, bool *keep_ret);
+void uni_mirage_ids_destroy(struct uni_mirage_ids *ids); /* NULL-safe */
+
+/* The TSDL that describes such a file completely, ids 12 and 13 and all types included. */
+void uni_mirage_metadata(struct uni_sink *out);
+
+#endif

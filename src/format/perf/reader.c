@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What `perf script` prints: a line with the thread's name, numbers, time, period and event, then a
+ * frame a line ("ADDRESS SYMBOL+0xOFFSET (IMAGE)"), leaf first, and a blank line. As FlameGraph's
+ * script has it, the thread's name is the root, samples of other events than the first are left
+ * out, and the period, if there is one, is what a sample weighs.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "format/stack.h"
+
+#define SNIFF_LINES 64
+#define EVENT_MAX   64
+
+struct header {
+	struct uni_line comm, event;
+	double period;
+	bool has_period;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
+/* The last word of the line is taken off it. */
+static struct uni_line take_word(struct uni_line *l)
+{
+	struct uni_line word;
+	size_t end = l->len, start;
+
+	while (end != 0 && is_blank(l->s[end - 1]))
+		end--;
+	start = end;
+	while (start != 0 && !is_blank(l->s[start - 1]))
+		start--;
+	word = (struct uni_line){ l->s + start, end - start };
+	l->len = start;
+	return word;
+}
+
+static size_t digits(struct uni_line l, size_t at)
+{
+	size_t n = 0;
+
+	while (at + n < l.len && is_digit(l.s[at + n]))
+		n++;
+	return n;
+}
+
+/* A thread's number; perf has -1 where it knows none. */
+static size_t number(struct uni_line l, size_t at)
+{
+	if (at + 1 < l.len && l.s[at] == '-' && l.s[at + 1] == '1')
+		return 2;
+	return digits(l, at);
+}
+
+/* "1000/1000" or "1000", the name before it, which may have blanks. */
+static bool find_comm(struct uni_line l, struct uni_line *ret)
+{
+	for (size_t i = 1; i < l.len; i++) {
+		size_t n, end;
+
+		if (!is_blank(l.s[i - 1]) || (n = number(l, i)) == 0)
+			continue;
+		end = i + n;
+		if (end < l.len && l.s[end] == '/')
+			end += 1 + number(l, end + 1);
+		if (end < l.len && !is_blank(l.s[end]))
+			continue;
+		*ret = (struct uni_line){ l.s, i };
+		while (ret->len != 0 && is_blank(ret->s[ret->len - 1]))
+			ret->len--;
+		return ret->len != 0;
+	}
+	return false;
+}
+
+static bool is_time(struct uni_line l)
+{
+	size_t n = digits(l, 0);
+
+	return n != 0 && n < l.len && l.s[n] == '.' && n + 1 + digits(l, n + 1) == l.len;
+}
+
+static bool ends_in_colon(struct uni_line l)
+{
+	return l.len != 0 && l.s[l.len - 1] == ':';
+}
+
+/* "NAME PID/TID [CPU] TIME: PERIOD EVENT:", the last two as perf was asked for them */
+static bool parse_header(struct uni_line l, struct header *ret)
+{
+	struct header h = { .period = 1.0 };
+	struct uni_line word, rest = l;
+
+	if (l.len == 0 || is_blank(l.s[0]) || l.s[0] == '#' || !find_comm(l, &h.comm))
+		return false;
+	h.event = take_word(&rest);
+	if (h.event.len < 2 || h.event.s[h.event.len - 1] != ':')
+		return false;
+	h.event.len--;
+	word = take_word(&rest);
+	if (is_time(h.event) && !ends_in_colon(word)) { /* -F without an event */
+		h.event.len = 0;
+		*ret = h;
+		return true;
+	}
+	if (word.len != 0 && !ends_in_colon(word)) {
+		h.has_period = uni_parse_count(word.s, word.len, &h.period);
+		if (!h.has_period)
+			return false;
+		word = take_word(&rest);
+	}
+	if (word.len < 2 || word.s[word.len - 1] != ':' || !is_digit(word.s[0])) {
+		/* Without an event the last word is the time. */
+		if (h.has_period || !is_digit(h.event.s[0]))
+			return false;
+		h.event.len = 0;
+	}
+	*ret = h;
+	return true;
+}
+
+struct frame {
+	struct uni_line symbol, image;
+};
+
+/*
+ * Where the image begins that the line ends in, at its '('; 0: there is none. It may itself have a
+ * " (deleted)", and a function "(int)", which no blank is before.
+ */
+static size_t find_image(struct uni_line l, size_t from)
+{
+	size_t depth = 0;
+
+	for (size_t i = l.len; l.s[l.len - 1] == ')' && i-- > from;) {
+		depth += l.s[i] == ')';
+		if (l.s[i] == '(' && --depth == 0)
+			return is_blank(l.s[i - 1]) ? i : 0;
+	}
+	/* One that nobody closed is in its name. */
+	for (size_t i = l.len; l.s[l.len - 1] == ')' && i-- > from;) {
+		if (l.s[i] == '(' && is_blank(l.s[i - 1]))
+			return i;
+	}
+	return 0;
+}
+
+static void cut_deleted(struct uni_line *image)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t n = sizeof(deleted) - 1;
+
+	if (image->len > n && memcmp(image->s + image->len - n, deleted, n) == 0)
+		image->len -= n;
+}
+
+/*
+ * "  ffffffff8106d200 cons_blk+0x49 (/boot/app)", without what is before the symbol; perf script
+ * without -F dso has no image.
+ */
+static bool parse_frame(struct uni_line l, struct frame *ret)
+{
+	size_t at = 0, end, open, blank;
+
+	while (at < l.len && is_blank(l.s[at]))
+		at++;
+	end = at;
+	while (end < l.len && is_hex(l.s[end]))
+		end++;
+	if (at == 0 || end == at || end == l.len || !is_blank(l.s[end]))
+		return false;
+	blank = end + 1;
+	while (end < l.len && is_blank(l.s[end]))
+		end++;
+	while (l.len > end && is_blank(l.s[l.len - 1]))
+		l.len--;
+	if (end == l.len)
+		return false;
+	open = find_image(l, blank);
+	if (open == 0) {
+		*ret = (struct frame){ .symbol = { l.s + end, l.len - end } };
+		ret->image = (struct uni_line){ l.s + l.len, 0 };
+		return true;
+	}
+	if (open <= blank + 1)
+		return false;
+	if (open <= end) /* a name of nothing but blanks: one is not its */
+		end = blank;
+	ret->symbol = (struct uni_line){ l.s + end, open - 1 - end };
+	ret->image = (struct uni_line){ l.s + open + 1, l.len - open - 2 };
+	cut_deleted(&ret->image);
+	return true;
+}
+
+static void cut_offset(struct uni_line *symbol)
+{
+	size_t n = symbol->len;
+
+	while (n != 0 && is_hex(symbol->s[n - 1]))
+		n--;
+	if (n != symbol->len && n > 3 && memcmp(symbol->s + n - 3, "+0x", 3) == 0)
+		symbol->len = n - 3;
+}
+
+static int sniff(const char *data, size_t size)
+{
+	size_t pos = 0, lines = 0;
+	bool header = false;
+	struct header h;
+	struct frame f;
+	struct uni_line l;
+
+	while (lines++ < SNIFF_LINES && uni_line_next(data, size, &pos, &l)) {
+		if (header && parse_frame(l, &f))
+			return 90;
+		header = parse_header(l, &h) || (header && l.len != 0 && is_blank(l.s[0]));
+	}
+	return 0;
+}
+
+struct reader {
+	struct uni_stack stack;
+	struct uni_import_stats stats;
+	char event[EVENT_MAX]; /* the first one */
+	uint64_t line;
+	double period;
+	uint32_t comm;
+	bool any, open, skip, cut, periods;
+};
+
+static uint32_t new_frame(struct reader *r, struct frame f)
+{
+	const char *slash = memrchr(f.image.s, '/', f.image.len);
+	enum uni_frame_kind kind = UNI_FK_GUEST;
+	char unknown[UNI_TEXT_MAX];
+	int n;
+
+	cut_offset(&f.symbol);
+	if (slash != NULL) {
+		f.image.len -= (size_t)(slash + 1 - f.image.s);
+		f.image.s = slash + 1;
+	}
+	if (f.image.len == strlen("inlined") && memcmp(f.image.s, "inlined", f.image.len) == 0) {
+		kind = UNI_FK_INLINED;
+		f.image.len = 0;
+	} else if (f.symbol.len == strlen("[unknown]") &&
+		   memcmp(f.symbol.s, "[unknown]", f.symbol.len) == 0 && f.image.len != 0 &&
+		   f.image.s[0] != '[') {
+		n = snprintf(unknown, sizeof(unknown), "[%.*s]", (int)uni_min(f.image.len, 255),
+			f.image.s);
+		return uni_stack_frame(&r->stack, unknown, (size_t)n, "", 0, UNI_FK_GUEST);
+	}
+	if (f.image.len != 0 && f.image.s[0] == '[') /* [kernel.kallsyms], or one of ours */
+		f.image.len = 0;
+	return uni_stack_frame(&r->stack, f.symbol.s, f.symbol.len, f.image.s, f.image.len, kind);
+}
+
+static void read_frame(struct reader *r, struct uni_line l)
+{
+	uint32_t *known;
+	struct frame f;
+
+	if (r->stack.frames.nr + 2 > UNI_IMPORT_DEPTH) {
+		r->cut = true;
+		return;
+	}
+	/* Lines come again and again: each is understood once. */
+	known = uni_stack_known(&r->stack, l.s, l.len);
+	if (known == NULL)
+		return;
+	if (*known == UNI_NODE_NONE) {
+		uint32_t frame;
+
+		if (!parse_frame(l, &f)) {
+			uni_stats_bad_line(&r->stats, r->line);
+			return;
+		}
+		frame = new_frame(r, f);
+		known = uni_stack_known(&r->stack, l.s, l.len);
+		if (known == NULL)
+			return;
+		*known = frame;
+	}
+	uni_stack_push(&r->stack, *known);
+}
+
+static uint32_t comm_frame(struct reader *r, struct uni_line comm)
+{
+	char name[256];
+	size_t n = uni_min(comm.len, sizeof(name));
+
+	memcpy(name, comm.s, n);
+	for (size_t i = 0; i < n; i++) {
+		if (is_blank(name[i]))
+			name[i] = '_';
+	}
+	return uni_stack_name(&r->stack, name, n);
+}
+
+static void set_unit(struct reader *r, const struct header *h)
+{
+	char unit[EVENT_MAX];
+	size_t n = uni_text_clean(unit, sizeof(unit), h->event.s, h->event.len);
+	const char *colon = memchr(unit, ':', n);
+
+	(void)snprintf(r->event, sizeof(r->event), "%.*s",
+		(int)uni_min(h->event.len, sizeof(r->event) - 1), h->event.s);
+	r->periods = h->has_period;
+	if (!h->has_period)
+		return;
+	if (strstr(unit, "-clock") != NULL)
+		(void)snprintf(unit, sizeof(unit), "ns");
+	else if (colon != NULL && colon != unit)
+		unit[colon - unit] = '\0';
+	uni_profile_set_unit(r->stack.p, unit);
+}
+
+static void begin(struct reader *r, const struct header *h)
+{
+	size_t len = uni_min(h->event.len, sizeof(r->event) - 1);
+
+	if (!r->any)
+		set_unit(r, h);
+	r->any = true;
+	r->open = true;
+	r->skip = strlen(r->event) != len || memcmp(r->event, h->event.s, len) != 0;
+	r->period = r->periods ? h->period : 1.0;
+	r->comm = comm_frame(r, h->comm);
+	r->stats.left_out += r->skip;
+}
+
+static int end(struct reader *r)
+{
+	bool skip = r->skip || !r->open;
+
+	r->open = false;
+	if (skip) {
+		r->stack.frames.nr = 0;
+		return r->stack.oom ? -UNI_ENOMEM : 0;
+	}
+	uni_stack_push(&r->stack, r->comm);
+	uni_stack_reverse(&r->stack);
+	skip = r->cut;
+	r->cut = false;
+	if (skip)
+		uni_stats_cut(&r->stats, r->stats.stacks);
+	return uni_stack_flush(&r->stack, skip, r->period, 0.0, &r->stats);
+}
+
+static int read_line(struct reader *r, struct uni_line l)
+{
+	struct header h;
+
+	if (l.len == 0)
+		return r->open ? end(r) : 0;
+	if (is_blank(l.s[0])) {
+		if (r->open && !r->skip)
+			read_frame(r, l);
+		else if (!r->open)
+			uni_stats_bad_line(&r->stats, r->line);
+		return r->stack.oom ? -UNI_ENOMEM : 0;
+	}
+	if (l.s[0] == '#')
+		return 0;
+	if (r->open && end(r) != 0)
+		return -UNI_ENOMEM;
+	if (parse_header(l, &h))
+		begin(r, &h);
+	else
+		uni_stats_bad_line(&r->stats, r->line);
+	return r->stack.oom ? -UNI_ENOMEM : 0;
+}
+
+static int read_perf(const char *data, size_t size, const struct uni_import_opts *opts,
+	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
+{
+	struct reader r = { 0 };
+	struct uni_line l;
+	size_t pos = 0;
+	int rc = uni_stack_init(&r.stack, p) ? 0 : -UNI_ENOMEM;
+
+	while (rc == 0 && uni_line_next(data, size, &pos, &l)) {
+		r.line++;
+		rc = read_line(&r, l);
+	}
+	if (rc == 0 && r.open)
+		rc = end(&r);
+	uni_stack_deinit(&r.stack);
+	if (rc != 0)
+		return uni_err_set(
+			err, UNI_ENOMEM, "out of memory after %" PRIu64 " samples", r.stats.stacks);
+	if (r.stats.stacks == 0)
+		return uni_err_set(err, UNI_EFORMAT,
+			"not one sample as perf script prints it: \"NAME PID TIME: EVENT:\" and "
+			"frames");
+	if (r.stats.left_out != 0)
+		r.stats.left_why = "are of other events than the first";
+	*stats_ret = r.stats;
+	return 0;
+}
+
+const struct uni_importer uni_importer_perf = {
+	.name = "perf",
+	.summary = "what perf script prints",
+	.sniff = sniff,
+	.read = read_perf,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What importers share: numbers, names that become frames, and the stack being collected. */
+#ifndef UNI_FORMAT_STACK_H
+#define UNI_FORMAT_STACK_H
+
+#include "base/line.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "format/import.h"
+
+/* Digits with an optional fraction, the whole string; false if not, or not below 2^53. */
+bool uni_parse_count(const char *s, size_t len, double *ret);
+/*
+ * "stack 42": takes blanks and the number behind them off the end of the line; false (and nothing
+ * taken) without one.
+ */
+bool uni_line_take_count(struct uni_line *l, double *ret);
+
+/* Does it end in a number which that refuses for its size? */
+bool uni_line_too_large(struct uni_line l);
+
+struct uni_stack {
+	struct uni_profile *p;	      /* borrowed */
+	struct uni_strtab *raw;	      /* names as they came; the profile has them cleaned */
+	UNI_VEC(uint32_t) raw_frames; /* frame of each */
+	UNI_VEC(uint32_t) frames;
+	bool oom;
+};
+
+/* false: out of memory. */
+bool uni_stack_init(struct uni_stack *s, struct uni_profile *p);
+void uni_stack_deinit(struct uni_stack *s);
+/* Frame of a name: cleaned; "-" for an empty one. UNI_NODE_NONE (and oom) without memory. */
+uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len);
+/* Where the frame of a text is kept, UNI_NODE_NONE if it is new; NULL (and oom) without memory. */
+uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len);
+/* A frame of an image, which may be ""; both are cleaned. UNI_NODE_NONE (and oom). */
+uint32_t uni_stack_frame(struct uni_stack *s, const char *name, size_t len, const char *image,
+	size_t image_len, enum uni_frame_kind kind);
+uint32_t uni_stack_synthetic(struct uni_stack *s, const char *name);
+void uni_stack_push(struct uni_stack *s, uint32_t frame);
+/* As uni_stack_push() of uni_stack_name() of each. */
+void uni_stack_push_names(struct uni_stack *s, const struct uni_memo_key *names, size_t nr);
+void uni_stack_reverse(struct uni_stack *s);
+/*
+ * Adds what was pushed (root first) and empties it: under "[truncated]" if that is set, "[empty]"
+ * without a frame, cut at UNI_IMPORT_DEPTH. Counts in stats. 0 or -UNI_ENOMEM.
+ */
+int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double value2,
+	struct uni_import_stats *stats);
+
+/* Of the stack that is flushed next, or is being flushed: `before` are flushed already. */
+static inline void uni_stats_cut(struct uni_import_stats *stats, uint64_t before)
+{
+	stats->cut++;
+	if (stats->first_cut == 0)
+		stats->first_cut = before + 1;
+}
+
+static inline void uni_stats_bad_line(struct uni_import_stats *stats, uint64_t line)
+{
+	stats->bad_lines++;
+	if (stats->first_bad_line == 0)
+		stats->first_bad_line = line;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tracepoints as what all exporters show: a tracepoint X whose X_ret or X_err follows (as those of
+ * vfscore and posix-socket do) is a call, any other an instant. Records tell neither a CPU nor a
+ * thread: all are on one row, unless a tracepoint of the scheduler tells who runs from then on (a
+ * name with "switch" in it, whose last integer, or text, is the thread that comes).
+ */
+#ifndef UNI_FORMAT_UKTRACE_TIMELINE_H
+#define UNI_FORMAT_UKTRACE_TIMELINE_H
+
+#include "trace/timeline.h"
+#include "format/uktrace/order.h"
+
+struct uni_ukt_timeline; /* opaque */
+
+/* t must outlive it. NULL: out of memory. */
+struct uni_ukt_timeline *uni_ukt_timeline_open(const struct uni_ukt_trace *t);
+void uni_ukt_timeline_close(struct uni_ukt_timeline *tl); /* NULL-safe */
+struct uni_timeline uni_ukt_timeline_get(struct uni_ukt_timeline *tl);
+
+/* How a tracepoint is part of a call. */
+enum uni_ukt_role { UNI_UKT_INSTANT, UNI_UKT_CALL, UNI_UKT_RETURN, UNI_UKT_SWITCH };
+
+/* Of each definition: its role, and of a return the definition of its call. NULL: out of memory;
+ * the caller's to free. */
+struct uni_ukt_part {
+	enum uni_ukt_role role;
+	bool failed; /* X_err */
+	uint32_t call;
+	/* Which it ends where none of those is open; UINT32_MAX: none. vfscore's writev ends with
+	 * what pwritev does. */
+	uint32_t other;
+};
+struct uni_ukt_part *uni_ukt_parts(const struct uni_ukt_defs *d);
+
+/* Who comes by a record of a switch: the last integer; a text beside it, or alone, is the name. */
+struct uni_ukt_who {
+	bool has_id;
+	uint64_t id;
+	char name[256 * 3]; /* clean; "": not told */
+};
+void uni_ukt_who(const struct uni_ukt_record *r, struct uni_ukt_who *ret);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What else writes uniprof's text. */
+#ifndef UNI_FORMAT_UNIPROF_UNIPROF_H
+#define UNI_FORMAT_UNIPROF_UNIPROF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sink.h"
+
+/*
+ * The three header lines. Of a Xen domain that is known by its number they are uniprof's own; of
+ * others they name the target.
+ */
+void uni_uniprof_header(
+	struct uni_sink *out, const char *target, uint64_t realtime_ns, bool local_time);
+
+#endif

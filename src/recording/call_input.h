@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The function calls of a session, for who decodes them (trace/input.h). */
+#ifndef UNI_RECORDING_CALL_INPUT_H
+#define UNI_RECORDING_CALL_INPUT_H
+
+#include "base/err.h"
+#include "recording/recording.h"
+#include "trace/input.h"
+
+struct uni_tinput; /* opaque */
+
+/*
+ * Opens the streams of one guest; rec must outlive it. -UNI_ENOENT: this guest was not traced.
+ * The files are mapped: a session that is still being recorded shows what it had until now.
+ */
+int uni_tinput_open(const struct uni_recording *rec, uint32_t guest, struct uni_tinput **ret,
+	struct uni_err *err);
+void uni_tinput_close(struct uni_tinput *t); /* NULL-safe */
+/* Borrowed. */
+const struct uni_trace_input *uni_tinput_get(const struct uni_tinput *t);
+/* The first traced guest of a session. -UNI_ENOENT: there is none. */
+int uni_tinput_find(const struct uni_recording *rec, uint32_t *guest_ret, struct uni_err *err);
+
+/* Parts of it, for who follows one (recording/follow_calls.h): all but streams and names; a CPU's
+ * clock; names, of which *ret is the caller's to free. */
+void uni_tinput_describe(const struct uni_record_trace *trace, struct uni_trace_input *ret);
+struct uni_trace_clock uni_tinput_clock(const struct uni_record_clock *c);
+int uni_tinput_names(const struct uni_recorded_guest *g, struct uni_trace_thread_name **ret,
+	struct uni_trace_input *in, struct uni_err *err);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "recording/recording.h"
+#include "recording/sjson.h"
+
+#define GUEST_NAME 32 /* bytes of a guest's folder name */
+
+static void cleanup_closedir(DIR **d)
+{
+	if (*d != NULL)
+		(void)closedir(*d);
+}
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool uni_sdir_is_file(const char *sub, const char *name)
+{
+	if (sub == NULL)
+		return strcmp(name, UNI_SDIR_JSON) == 0 || has_prefix(name, UNI_SDIR_JSON ".tmp-");
+	if (strcmp(sub, UNI_SDIR_SYMBOLS) == 0)
+		return uni_glob_match("*.usym", name) || uni_glob_match("*.usym.tmp-*", name);
+	return strcmp(name, "metadata") == 0 || has_prefix(name, "metadata.tmp-") ||
+	       has_prefix(name, "samples-vcpu") || has_prefix(name, "exits-vcpu") ||
+	       has_prefix(name, "events-vcpu");
+}
+
+static void guest_name(char ret[GUEST_NAME], unsigned guest)
+{
+	(void)snprintf(ret, GUEST_NAME, UNI_SDIR_GUEST, guest);
+}
+
+bool uni_sdir_is_folder(const char *name)
+{
+	char guest[GUEST_NAME];
+
+	for (unsigned i = 0; i < UNI_GUEST_MAX; i++) {
+		guest_name(guest, i);
+		if (strcmp(name, guest) == 0)
+			return true;
+	}
+	return strcmp(name, UNI_SDIR_SYMBOLS) == 0;
+}
+
+/* An entry that keeps the folder from being replaced; its name for the message. */
+static int stranger(const char *path, const char *sub, const char *name, struct uni_err *err)
+{
+	return uni_err_set(err, UNI_EBUSY,
+		"cannot replace %s: it holds %s%s%s, which is not part of a session; move that "
+		"away or record to another name",
+		path, sub != NULL ? sub : "", sub != NULL ? "/" : "", name);
+}
+
+/* Looks (remove false) or removes in one folder of the session. sub NULL: the session itself. */
+static int sweep_one(
+	const char *path, int dir_fd, const char *sub, bool remove_them, struct uni_err *err)
+{
+	_cleanup_(cleanup_closedir) DIR *d = NULL;
+	int fd = openat(
+		dir_fd, sub != NULL ? sub : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent *e;
+
+	if (fd < 0 && errno == ENOENT && sub != NULL)
+		return 0;
+	d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (d == NULL) {
+		int rc =
+			uni_err_set(err, UNI_EIO, "cannot look into %s: %s", path, strerror(errno));
+
+		if (fd >= 0)
+			(void)close(fd);
+		return rc;
+	}
+	while ((e = readdir(d)) != NULL) {
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (sub == NULL && uni_sdir_is_folder(e->d_name))
+			continue;
+		if (!uni_sdir_is_file(sub, e->d_name) ||
+			fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			!S_ISREG(st.st_mode))
+			return stranger(path, sub, e->d_name, err);
+		/* session.json stays until the new one takes its name: always one of ours. */
+		if (!remove_them || strcmp(e->d_name, UNI_SDIR_JSON) == 0)
+			continue;
+		if (unlinkat(dirfd(d), e->d_name, 0) != 0)
+			return uni_err_set(err, UNI_EIO, "cannot remove %s of %s: %s", e->d_name,
+				path, strerror(errno));
+	}
+	return 0;
+}
+
+static int sweep(const char *path, int dir_fd, bool remove_them, struct uni_err *err)
+{
+	int rc = sweep_one(path, dir_fd, NULL, remove_them, err);
+
+	if (rc == 0)
+		rc = sweep_one(path, dir_fd, UNI_SDIR_SYMBOLS, remove_them, err);
+	for (unsigned i = 0; rc == 0 && i < UNI_GUEST_MAX; i++) {
+		char guest[GUEST_NAME];
+
+		guest_name(guest, i);
+		rc = sweep_one(path, dir_fd, guest, remove_them, err);
+		if (rc == 0 && remove_them)
+			(void)unlinkat(dir_fd, guest, AT_REMOVEDIR);
+	}
+	return rc;
+}
+
+static int replace(const char *path, int dir_fd, struct uni_err *err)
+{
+	int rc;
+
+	if (!uni_session_is_one(path))
+		return uni_err_set(err, UNI_EBUSY,
+			"%s exists and is not a session: it is left alone; record to another name",
+			path);
+	rc = sweep(path, dir_fd, false, err);
+	return rc < 0 ? rc : sweep(path, dir_fd, true, err);
+}
+
+static int cannot_make(const char *path, struct uni_err *err)
+{
+	const char *hint = errno == ENOENT ? " (its parent folder does not exist)" : "";
+
+	return uni_err_set(err,
+		errno == EACCES || errno == EPERM || errno == EROFS ? UNI_EPERM : UNI_EIO,
+		"cannot make the session folder %s: %s%s", path, strerror(errno), hint);
+}
+
+/* One recorder a folder: two would mix their packets. */
+static int lock(const char *path, int fd, struct uni_err *err)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return uni_err_set(err, UNI_EBUSY,
+			"%s is being recorded by another process; record to another name", path);
+	return 0; /* file systems without locks are no reason to refuse */
+}
+
+int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	bool made;
+	int rc;
+
+	if (path[0] == '\0' || strcmp(path, "-") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"a session is a folder: '%s' cannot be its name; try -o NAME.uniscope",
+			path);
+	made = mkdir(path, 0777) == 0;
+	if (!made && errno != EEXIST)
+		return cannot_make(path, err);
+	if (!made && !overwrite)
+		return uni_err_set(err, UNI_EBUSY,
+			"%s exists: give another name, or --overwrite to replace it", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && !made)
+		return uni_err_set(err, UNI_EBUSY,
+			"%s exists and is no folder: it is left alone; record to another name",
+			path);
+	if (fd < 0)
+		return cannot_make(path, err);
+	rc = lock(path, fd, err);
+	if (rc == 0 && !made)
+		rc = replace(path, fd, err);
+	if (rc < 0)
+		return rc;
+	if (mkdirat(fd, UNI_SDIR_SYMBOLS, 0777) != 0 && errno != EEXIST)
+		return cannot_make(path, err);
+	*fd_ret = uni_take_fd(&fd);
+	return 0;
+}
+
+void uni_sdir_remove(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct uni_err err = { 0 };
+
+	if (fd < 0 || lock(path, fd, &err) != 0 || replace(path, fd, &err) != 0)
+		return;
+	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
+	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
+	(void)rmdir(path);
+}
+
+int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err)
+{
+	char name[GUEST_NAME];
+
+	guest_name(name, guest);
+	if (mkdirat(fd, name, 0777) != 0 && errno != EEXIST)
+		return cannot_make(path, err);
+	return 0;
+}
+
+unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least)
+{
+	char samples[64], exits[64];
+
+	for (unsigned v = UNI_VCPU_MAX; v > least; v--) {
+		struct stat st;
+
+		(void)snprintf(samples, sizeof(samples), UNI_SDIR_STREAM, guest, v - 1);
+		(void)snprintf(exits, sizeof(exits), UNI_SDIR_EXITS, guest, v - 1);
+		if (fstatat(fd, samples, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+			fstatat(fd, exits, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return v;
+	}
+	return least;
+}

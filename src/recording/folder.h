@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The folder of a session: made, locked while it is recorded, replaced only if it is one. */
+#ifndef UNI_RECORDING_FOLDER_H
+#define UNI_RECORDING_FOLDER_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define UNI_SDIR_JSON	 "session.json"
+#define UNI_SDIR_SYMBOLS "symbols"
+#define UNI_SDIR_GUEST	 "guest-%u"
+#define UNI_SDIR_STREAM	 "guest-%u/samples-vcpu%u"
+#define UNI_SDIR_EXITS	 "guest-%u/exits-vcpu%u"
+#define UNI_SDIR_EVENTS	 "guest-%u/events-vcpu%u"
+
+/*
+ * Makes path with its empty symbols folder and locks it; *fd_ret is the folder, the caller's to
+ * close. An existing path is refused, unless `overwrite` and it is a session that holds nothing
+ * but session files and that nobody records: then those files are removed,
+ * but for session.json, which the caller replaces.
+ */
+int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
+/* Removes a session that nobody records, if it holds nothing but session files. */
+void uni_sdir_remove(const char *path);
+/* Makes guest-N in it, or takes an empty one that is there. */
+int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err);
+/* How many vCPUs have streams in guest-N, or `least` if that is more. */
+unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least);
+
+/* The names that a session is made of; `sub` is the sub-folder, NULL the session itself. */
+bool uni_sdir_is_file(const char *sub, const char *name);
+bool uni_sdir_is_folder(const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A session while it is recorded: each sample and exit is handed out once, however often one looks,
+ * so that a look takes as long as what is new. They come in the order of time; the newest of all
+ * come with a later look if a vCPU's are not there yet.
+ */
+#ifndef UNI_RECORDING_FOLLOW_H
+#define UNI_RECORDING_FOLLOW_H
+
+#include "recording/recording.h"
+
+struct uni_follow; /* opaque */
+
+/* -UNI_ENOTSUP: it was closed. Calls are not handed out: recording/follow_calls.h. patience_ns: a
+ * vCPU that tells nothing for so long is not waited for. */
+int uni_follow_open(
+	const char *path, uint64_t patience_ns, struct uni_follow **ret, struct uni_err *err);
+void uni_follow_close(struct uni_follow *f); /* NULL-safe */
+/* Its statistics are those of what was handed out; borrowed. */
+struct uni_recording *uni_follow_recording(struct uni_follow *f);
+
+/* Not 0 ends the look, and is passed on. NULL: not told. */
+struct uni_follow_taker {
+	int (*sample)(void *ctx, const struct uni_sample *s);
+	int (*exit)(void *ctx, const struct uni_stream_exit *e);
+	void *ctx;
+};
+
+/*
+ * What is new. -UNI_EAGAIN: it has to be opened anew, and all read again: it has ended, has other
+ * images than before, or samples came that are older than others that were handed out.
+ */
+int uni_follow_look(struct uni_follow *f, const struct uni_follow_taker *to, struct uni_err *err);
+uint64_t uni_follow_torn(const struct uni_follow *f); /* packets that were passed over */
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "obj/debug.h"
+#include "recording/folder.h"
+
+#define ADDRESSES_MAX ((size_t)1 << 22)
+
+/* A set of addresses; 0 is a free slot, and never one of them. */
+struct addresses {
+	uint64_t *slot;
+	size_t nr, nr_slots; /* nr_slots is a power of two */
+	const struct uni_recording *rec;
+	const char *id; /* of the image whose addresses they are */
+};
+
+static size_t probe(const struct addresses *a, uint64_t addr)
+{
+	size_t i = (size_t)uni_hash_pair(addr, 0) & (a->nr_slots - 1);
+
+	while (a->slot[i] != 0 && a->slot[i] != addr)
+		i = (i + 1) & (a->nr_slots - 1);
+	return i;
+}
+
+static bool grow(struct addresses *a, size_t nr_slots)
+{
+	struct addresses bigger = { .slot = calloc(nr_slots, sizeof(*a->slot)),
+		.nr_slots = nr_slots };
+
+	if (bigger.slot == NULL)
+		return false;
+	for (size_t i = 0; i < a->nr_slots; i++) {
+		if (a->slot[i] != 0)
+			bigger.slot[probe(&bigger, a->slot[i])] = a->slot[i];
+	}
+	free(a->slot);
+	a->slot = bigger.slot;
+	a->nr_slots = nr_slots;
+	return true;
+}
+
+static bool add(struct addresses *a, uint64_t addr)
+{
+	size_t i;
+
+	if (addr == 0 || a->nr == ADDRESSES_MAX)
+		return true;
+	if ((a->nr + 1) * 2 > a->nr_slots && !grow(a, a->nr_slots != 0 ? 2 * a->nr_slots : 1024))
+		return false;
+	i = probe(a, addr);
+	if (a->slot[i] == 0) {
+		a->slot[i] = addr;
+		a->nr++;
+	}
+	return true;
+}
+
+/* As the profile will ask: callers at the call. */
+static bool add_chain(struct addresses *a, const struct uni_sample *s, uint64_t bias)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
+
+		if (!add(a, s->pc[i] - bias - (exact ? 0 : 1)))
+			return false;
+	}
+	return true;
+}
+
+static int add_sample(void *ctx, const struct uni_sample *s)
+{
+	struct addresses *a = ctx;
+	const struct uni_record_meta *meta = uni_recording_guest(a->rec, s->guest).meta;
+	bool ok = strcmp(meta->image_id, a->id) != 0 || add_chain(a, s, meta->bias);
+
+	for (uint32_t i = 0; ok && i < meta->nr_more; i++)
+		ok = strcmp(meta->more[i].id, a->id) != 0 || add_chain(a, s, meta->more[i].bias);
+	return ok ? 0 : -UNI_ENOMEM;
+}
+
+/* The addresses to the front of the slots. */
+static void compact(struct addresses *a)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->nr_slots; i++) {
+		if (a->slot[i] != 0)
+			a->slot[nr++] = a->slot[i];
+	}
+}
+
+static int collect(const char *path, struct addresses *a, struct uni_err *err)
+{
+	struct uni_recording *rec = NULL;
+	int rc = uni_recording_open(path, &rec, err);
+
+	if (rc != 0)
+		return rc;
+	a->rec = rec;
+	rc = uni_recording_each(rec, add_sample, a, NULL, err);
+	uni_recording_close(rec);
+	compact(a);
+	return rc != -UNI_ENOMEM ? rc : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int write_places(
+	const char *path, struct uni_symtab *symtab, struct addresses *a, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf name;
+	int rc = uni_symtab_keep_places(symtab, a->slot, a->nr, err);
+
+	uni_strbuf_init(&name);
+	if (rc != 0)
+		return rc;
+	uni_strbuf_addf(&name, "%s/%s/%s.usym", path, UNI_SDIR_SYMBOLS, uni_symtab_id(symtab));
+	if (uni_strbuf_failed(&name))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_symtab_write(symtab, name.s, err);
+}
+
+int uni_session_add_places(const char *path, const struct uni_image *img,
+	const struct uni_image_search *search, const char **note_ret, struct uni_err *err)
+{
+	struct addresses a = { .id = uni_image_id(img) };
+	struct uni_symtab *symtab = NULL;
+	struct uni_debug *debug = NULL;
+	int rc = uni_debug_of_image(img, search, &debug, err);
+
+	*note_ret = NULL;
+	if (rc != 0)
+		return rc;
+	rc = uni_symtab_of_image(img, &symtab, err);
+	if (rc != 0) {
+		uni_debug_destroy(debug);
+		return rc;
+	}
+	uni_symtab_set_debug(symtab, debug);
+	rc = collect(path, &a, err);
+	if (rc == 0)
+		rc = write_places(path, symtab, &a, err);
+	*note_ret = uni_debug_note(debug);
+	uni_symtab_destroy(symtab);
+	free(a.slot);
+	return rc;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A recording on disk: NAME.uniscope/ with session.json, symbols/ and, for each guest, guest-N/ (a
+ * CTF 1.8 trace). docs/formats/session.md describes every file. The writer gives the folder its
+ * final name at once and flushes whole packets, so a crash loses at most the packet being filled.
+ */
+#ifndef UNI_RECORDING_RECORDING_H
+#define UNI_RECORDING_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "obj/image.h"
+#include "recording/traced.h"
+#include "backend/target.h"
+#include "unwind/unwind.h"
+
+#define UNI_GUEST_MAX	      64  /* of a session */
+#define UNI_SESSION_VCPUS_MAX 512 /* of all its guests; each has a file */
+
+struct uni_sample {
+	uint64_t t_ns;	 /* host CLOCK_MONOTONIC */
+	uint64_t weight; /* how many periods it stands for; 1 */
+	uint32_t guest;	 /* number in the session, from 0 */
+	uint32_t vcpu;
+	uint32_t thread;      /* guest thread: uni_record_thread.id, 0 = unknown */
+	uint32_t pause_ns;    /* how long the guest was stopped for it, 0 = not at all */
+	uint8_t stop;	      /* enum uni_stop */
+	uint8_t state;	      /* enum uni_vcpu_state; off-CPU ones are of the thread, and vcpu says
+				 nothing */
+	uint16_t nr;	      /* frames */
+	const uint64_t *pc;   /* leaf first, nr of them; borrowed */
+	const uint8_t *flags; /* enum uni_frame_flags, nr of them; borrowed */
+};
+
+/* Percentiles of the pauses, ns. */
+struct uni_pause_stats {
+	uint64_t nr, sum_ns, p50_ns, p99_ns, max_ns;
+};
+
+/*
+ * Of one guest; of a session the sums (percentiles of pauses: the worst guest's). What is counted
+ * by chain, by state or by samples taken counts weights, not entries.
+ */
+struct uni_record_stats {
+	uint64_t samples;   /* entries taken and written (all vCPUs) */
+	uint64_t weight;    /* periods that the samples stand for: as many, if each has 1 */
+	uint64_t ticks;	    /* deadlines that were served */
+	uint64_t late;	    /* served more than half a period after their deadline */
+	uint64_t skipped;   /* deadlines passed over: too late, or the duty cap */
+	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
+	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
+	uint64_t truncated; /* chains that did not reach their root */
+	uint64_t guessed;   /* chains with a frame that was guessed (UNI_FRAME_GUESS) */
+	uint64_t lost;	    /* samples that were made and not kept */
+	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
+	uint64_t stop[UNI_STOP_NR];
+	uint64_t state[UNI_VCPU_STATE_NR]; /* where the vCPU was */
+	struct uni_pause_stats pause;
+	uint64_t begin_ns, end_ns;	/* of the run, CLOCK_MONOTONIC */
+	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */
+	/* Of samples that the kernel made: CPU time of its part, how often it ran; 0 unknown. */
+	uint64_t host_ns, host_runs;
+	uint64_t serve_ns; /* of a guest that samples itself: what handing them over took it */
+	uint32_t silent;   /* its CPUs that had no ticks, and so no samples */
+	uint32_t nr_times; /* vCPUs with known times; of a session's sum 0 */
+	struct uni_vcpu_times times[UNI_VCPU_MAX];
+};
+
+/* Memory at a symbol, copied at the first and at the last sample (record --watch). */
+struct uni_watch {
+	char name[128];
+	uint64_t gva;
+	uint32_t size;
+	uint64_t t_first_ns, t_last_ns;
+	uint8_t *first, *last; /* size bytes each; NULL: not read */
+};
+
+#define UNI_SESSION_THREADS_MAX 16384 /* of one guest, in the course of a session */
+
+/* A guest thread that samples belong to. */
+struct uni_record_thread {
+	uint32_t id;	 /* uni_sample.thread: from 1 on, in the order in which they were seen */
+	uint64_t object; /* address of what the guest keeps of it */
+	uint64_t number; /* the guest's own, where has_number */
+	bool has_number;
+	char name[64]; /* clean; "" it has none */
+};
+
+#define UNI_IMAGES_MAX 32 /* of one guest */
+
+/* A program or library that a guest runs besides its main image. */
+struct uni_record_image {
+	char path[512];
+	char id[80];
+	uint64_t bias; /* AVMA - SVMA */
+};
+
+/* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
+struct uni_record_meta {
+	char target[512]; /* spec as given */
+	char method[16];  /* how it is sampled: "bpf", "perf", "pause", "read", "replay"; "" unknown
+			   */
+	char why[512];	  /* why not in a better way; "" it is the best one */
+	char failed[512]; /* why it could not be recorded at all; "" it was */
+	bool counts;	  /* weights of equal chains: times are those of reading them out */
+	bool threads;	  /* all threads were sampled, running or not */
+	char model[16];	  /* by which its threads are known: "unikraft"; "" they are not */
+	struct uni_target_info info;
+	char arch[16];
+	char image_path[4096];
+	char image_id[80];
+	uint64_t bias; /* AVMA - SVMA */
+	struct uni_record_image more[UNI_IMAGES_MAX - 1];
+	uint32_t nr_more;
+	uint32_t nr_vcpus;
+	double frequency;	     /* asked, Hz */
+	uint32_t exits_every;	     /* one VM exit in so many was looked at; 0: none */
+	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
+	char uniscope_version[32];
+	char command[1024];
+	bool aggregate;		       /* counts without times: an import */
+	char unit[32];		       /* what weights count, "" = samples */
+	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
+};
+
+/* Which samples; zeroed is none but vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
+struct uni_sample_filter {
+	int64_t guest, vcpu; /* -1: all */
+	bool on_cpu;	     /* neither idle nor stolen time, nor threads on no vCPU */
+	bool off_cpu;	     /* threads on no vCPU only */
+	const struct uni_thread_set *threads; /* these only; NULL: all, also samples of none */
+};
+
+/* Threads of each guest of a session. */
+struct uni_thread_set {
+	uint32_t nr_guests;
+	struct {
+		uint32_t nr; /* ids below this */
+		bool *has;   /* by id; owned */
+	} guest[UNI_GUEST_MAX];
+};
+
+#define UNI_FILTER_ALL                  \
+	{                               \
+		.guest = -1, .vcpu = -1 \
+	}
+
+bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread);
+bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);
+
+/* Adds one guest's numbers to a session's. */
+void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one);
+
+struct uni_symtab;
+
+struct uni_recorder; /* writing */
+
+/*
+ * A session with one guest, number 0. path is the folder's name; it must not exist, unless
+ * `overwrite` and it is a session that nobody records: its files are replaced. Nothing else is ever
+ * deleted.
+ */
+int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bool overwrite,
+	struct uni_recorder **ret, struct uni_err *err);
+/* One more; *guest_ret is its number. Of the thread that created r, also while others record. */
+int uni_recorder_add_guest(struct uni_recorder *r, const struct uni_record_meta *meta,
+	uint32_t *guest_ret, struct uni_err *err);
+/* Symbols of the guest's image into symbols/ID.usym. */
+int uni_recorder_add_image(
+	struct uni_recorder *r, uint32_t guest, const struct uni_image *img, struct uni_err *err);
+/* A further one of this guest, at that bias; its first one, if it has none. Of any thread. */
+int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
+	uint64_t bias, struct uni_err *err);
+/* The same for symbols without an image: what was imported. */
+int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
+	struct uni_err *err);
+/*
+ * Appends; never waits for the disk: what the writer thread cannot take counts as lost. Of any
+ * thread, with no guest held; times that go back within a vCPU are raised to the last one.
+ */
+void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s);
+/* The next thread of a guest, in the order of ids, before its first sample. Of any thread. */
+int uni_recorder_thread(
+	struct uni_recorder *r, uint32_t guest, const struct uni_record_thread *thread);
+/* The same for VM exits, of a guest whose meta has exits_every; e->guest is its number. */
+void uni_recorder_exit(struct uni_recorder *r, const struct uni_stream_exit *e);
+
+struct uni_tstream;
+/* Streams of function calls for a guest whose meta has a trace; borrowed until r is closed. */
+int uni_recorder_trace(
+	struct uni_recorder *r, uint32_t guest, struct uni_tstream **ret, struct uni_err *err);
+/* What became known of it: clocks, and at the end the counts of its streams. Writes them. */
+int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
+	const struct uni_record_trace *trace, struct uni_err *err);
+/* Writes session.json as it is known now, with the threads that came since. */
+int uni_recorder_save(struct uni_recorder *r, struct uni_err *err);
+/* Samples lost so far. uni_recorder_close() adds them to the statistics it writes. */
+uint64_t uni_recorder_lost(struct uni_recorder *r);
+/* Waits until all samples are written. Unasked for, each is written within a second. */
+int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err);
+
+/* How a guest's part of the run went; borrowed until the recorder is closed. */
+struct uni_guest_result {
+	const struct uni_record_stats *stats;
+	const struct uni_watch *watch;
+	size_t nr_watch;
+	const char *failed; /* why it could not be recorded; NULL: it was */
+};
+
+/*
+ * Last packets, final session.json with state "closed". Frees r in any case. result[] has the
+ * guests in order; guests above nr have no statistics. -UNI_EIO also when samples could not be
+ * written in the course of the run; what was written is readable.
+ */
+int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *result, size_t nr,
+	struct uni_err *err);
+
+struct uni_recording; /* reading */
+
+/* A guest of it; all borrowed. */
+struct uni_recorded_guest {
+	const struct uni_record_meta *meta;
+	/* Of a session that was not closed: what its samples tell, the rest 0. */
+	const struct uni_record_stats *stats;
+	const struct uni_watch *watch;
+	size_t nr_watch;
+	const struct uni_record_thread *thread; /* id n is thread[n - 1] */
+	size_t nr_thread;
+	const struct uni_symtab *symtab; /* travelled with it; NULL: none, or damaged */
+	const char *symtab_problem;	 /* why it cannot be read; NULL: nothing is wrong */
+};
+
+int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_err *err);
+void uni_recording_close(struct uni_recording *r);		 /* NULL-safe */
+bool uni_recording_was_closed(const struct uni_recording *r);	 /* false: the recorder died */
+uint32_t uni_recording_nr_guests(const struct uni_recording *r); /* at least 1 */
+struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uint32_t guest);
+/* What it is called, unlike all others of the session: its name, its image's, or "guest-N". */
+void uni_recording_guest_name(
+	const struct uni_recording *r, uint32_t guest, char ret[UNI_GUEST_NAME_MAX]);
+/* By number or by that name. -UNI_ENOENT, and the message lists the names. */
+int uni_recording_find_guest(
+	const struct uni_recording *r, const char *text, uint32_t *ret, struct uni_err *err);
+
+/*
+ * The threads whose name matches a shell-style glob; freed by uni_thread_set_destroy().
+ * -UNI_ENOENT: there is none, and the message has the names.
+ */
+int uni_recording_find_threads(const struct uni_recording *r, const char *glob,
+	struct uni_thread_set **ret, struct uni_err *err);
+void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
+/* What a thread is called: its name, else its number or address. id 0: "[no thread]". */
+void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
+	char ret[UNI_GUEST_NAME_MAX]);
+
+const char *uni_recording_path(const struct uni_recording *r); /* as it was opened */
+const struct uni_record_meta *uni_recording_meta(const struct uni_recording *r);   /* guest 0's */
+const struct uni_record_stats *uni_recording_stats(const struct uni_recording *r); /* the sum */
+/*
+ * Calls fn for each sample, in time order across vCPUs and guests; fn returns non-zero to stop
+ * (passed on). Torn and corrupt packets are skipped and counted in *torn_ret (may be NULL).
+ */
+int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struct uni_sample *s),
+	void *ctx, uint64_t *torn_ret, struct uni_err *err);
+/* The same for VM exits. */
+int uni_recording_each_exit(struct uni_recording *r,
+	int (*fn)(void *ctx, const struct uni_stream_exit *e), void *ctx, uint64_t *torn_ret,
+	struct uni_err *err);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "recording/recording_priv.h"
+#include "recording/stats.h"
+
+struct recount {
+	struct uni_hist pause;
+	uint64_t last_ns;
+	uint64_t of_vcpu[UNI_VCPU_MAX]; /* samples */
+};
+
+struct uni_recounts {
+	struct uni_recording *rec;
+	struct recount of_guest[];
+};
+
+int uni_recount_sample(void *recounts, const struct uni_sample *s)
+{
+	struct uni_recounts *all = recounts;
+	struct recount *c = &all->of_guest[s->guest];
+	struct uni_record_stats *st = &all->rec->session.guest[s->guest]->stats;
+
+	/* vCPUs that were held together share their time, and one pause. */
+	if ((st->samples++ == 0 || s->t_ns != c->last_ns) && s->pause_ns != 0)
+		uni_hist_add(&c->pause, s->pause_ns);
+	c->last_ns = s->t_ns;
+	/* In each tick a vCPU is sampled once at most. */
+	c->of_vcpu[s->vcpu] += !uni_state_is_off_cpu(s->state);
+	st->ticks = uni_max(st->ticks, c->of_vcpu[s->vcpu]);
+	uni_record_stats_count(st, s);
+	if (st->samples == 1)
+		st->begin_ns = s->t_ns;
+	st->end_ns = s->t_ns;
+	return 0;
+}
+
+int uni_recount_exit(void *recounts, const struct uni_stream_exit *e)
+{
+	struct uni_recounts *all = recounts;
+	uint64_t *sum = &all->rec->session.guest[e->guest]->stats.exits;
+
+	if (__builtin_add_overflow(*sum, e->weight, sum))
+		*sum = UINT64_MAX;
+	return 0;
+}
+
+struct uni_recounts *uni_recounts_create(struct uni_recording *r)
+{
+	struct uni_recounts *c =
+		calloc(1, sizeof(*c) + r->session.nr_guests * sizeof(c->of_guest[0]));
+
+	if (c != NULL)
+		c->rec = r;
+	return c;
+}
+
+void uni_recounts_destroy(struct uni_recounts *c)
+{
+	free(c);
+}
+
+void uni_recount_lost(struct uni_recounts *c, const struct uni_rmerge *m)
+{
+	for (uint32_t i = 0; i < c->rec->session.nr_guests; i++) {
+		struct uni_record_stats *st = &c->rec->session.guest[i]->stats;
+
+		*(m->kind == UNI_CTF_EXITS ? &st->exits_lost : &st->lost) =
+			uni_rmerge_discarded(m, i);
+	}
+}
+
+void uni_recounts_sum(struct uni_recounts *c)
+{
+	for (uint32_t i = 0; i < c->rec->session.nr_guests; i++)
+		uni_hist_summary(&c->of_guest[i].pause, &c->rec->session.guest[i]->stats.pause);
+	uni_session_sum(&c->rec->session, &c->rec->sum);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writing a guest's events-vcpuN: packets as they come from its rings (trace/ring.h). */
+#ifndef UNI_RECORDING_RING_STREAM_H
+#define UNI_RECORDING_RING_STREAM_H
+
+#include "base/err.h"
+#include "recording/traced.h"
+
+struct uni_tstream; /* opaque */
+
+/*
+ * For the guest of that number in the session whose folder dir_fd is (borrowed). A stream is made
+ * with its first packet.
+ */
+int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
+	const struct uni_ring_info *info, struct uni_tstream **ret, struct uni_err *err);
+/* NULL-safe. */
+void uni_tstream_destroy(struct uni_tstream *t);
+
+/*
+ * Where this CPU's stream begins: what it lost and wrote before is not of this trace. extra_before:
+ * of its words, no events (struct uni_trace_sub). Without it the stream begins with the boot: what
+ * was overwritten before the first packet counts as lost.
+ */
+void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64_t words_before,
+	uint64_t extra_before, uint64_t guest_lost);
+
+/*
+ * Appends one sub-buffer, as uni_ring_packet_fn gets it (arg is the stream). What does not fit on
+ * the disk is counted as lost, and the first such failure remembered. Always 0.
+ */
+int uni_tstream_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
+
+/* The guest's count of lost events, and what was overwritten, have reached that: tells readers. */
+void uni_tstream_end(struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost,
+	uint64_t words_before, uint64_t extra_before);
+
+/* Packets, words and losses so far. */
+void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_record_trace_cpu *ret);
+/* 0, or -errno of the first packet that could not be written. */
+int uni_tstream_errno(const struct uni_tstream *t);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of session.json that have files of their own. */
+#ifndef UNI_RECORDING_SJSON_PRIV_H
+#define UNI_RECORDING_SJSON_PRIV_H
+
+#include <jansson.h>
+
+#include "base/json.h"
+#include "recording/sjson.h"
+
+/* Members of a guest that are about its threads. */
+void uni_session_put_threads(struct uni_json *j, const struct uni_session_guest *g);
+/* NULL, or the member that makes no sense. */
+const char *uni_session_parse_threads(const json_t *guest, struct uni_session_guest *ret);
+
+/* The same for function tracing; ret->uuid is set. */
+void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t);
+const char *uni_session_parse_trace(const json_t *guest, struct uni_session_guest *ret);
+
+#endif

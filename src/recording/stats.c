@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/stats.h"
+
+#include "arch/frame.h"
+#include "base/checked.h"
+
+#define STEPS (1u << UNI_HIST_STEP_BITS)
+
+/* Values below STEPS have a bucket each; above, the octave and its next 4 bits. */
+static unsigned bucket_of(uint64_t v)
+{
+	unsigned octave;
+
+	if (v < STEPS)
+		return (unsigned)v;
+	octave = 63u - (unsigned)__builtin_clzll(v) - UNI_HIST_STEP_BITS;
+	return (octave + 1) * STEPS + (unsigned)(v >> octave & (STEPS - 1));
+}
+
+/* The middle of a bucket. */
+static uint64_t value_of(unsigned bucket)
+{
+	unsigned octave;
+	uint64_t low;
+
+	if (bucket < STEPS)
+		return bucket;
+	octave = bucket / STEPS - 1;
+	low = (uint64_t)(STEPS + bucket % STEPS) << octave;
+	return low + ((1ull << octave) >> 1);
+}
+
+void uni_hist_add(struct uni_hist *h, uint64_t v)
+{
+	h->nr++;
+	if (__builtin_add_overflow(h->sum, v, &h->sum))
+		h->sum = UINT64_MAX;
+	h->max = uni_max(h->max, v);
+	h->bucket[bucket_of(v)]++;
+}
+
+uint64_t uni_hist_quantile(const struct uni_hist *h, double q)
+{
+	uint64_t want = (uint64_t)(q * (double)h->nr), seen = 0;
+
+	if (h->nr == 0)
+		return 0;
+	want = uni_min(want, h->nr - 1);
+	for (unsigned i = 0; i < UNI_HIST_BUCKETS; i++) {
+		seen += h->bucket[i];
+		if (seen > want)
+			return uni_min(value_of(i), h->max);
+	}
+	return h->max;
+}
+
+void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret)
+{
+	ret->nr = h->nr;
+	ret->sum_ns = h->sum;
+	ret->p50_ns = uni_hist_quantile(h, 0.50);
+	ret->p99_ns = uni_hist_quantile(h, 0.99);
+	ret->max_ns = h->max;
+}
+
+/* Sums of hostile numbers stop at the top. */
+static void add(uint64_t *sum, uint64_t v)
+{
+	if (__builtin_add_overflow(*sum, v, sum))
+		*sum = UINT64_MAX;
+}
+
+void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample *s)
+{
+	unsigned stop = s->stop < UNI_STOP_NR ? s->stop : UNI_STOP_NOREGS;
+	unsigned state = s->state < UNI_VCPU_STATE_NR ? s->state : UNI_VCPU_UNKNOWN;
+
+	add(&st->weight, s->weight);
+	add(&st->stop[stop], s->weight);
+	add(&st->state[state], s->weight);
+	if (stop != UNI_STOP_ROOT)
+		add(&st->truncated, s->weight);
+	/* All above a guess is one: the outermost frame tells. */
+	if (s->nr != 0 && s->flags != NULL && (s->flags[s->nr - 1] & UNI_FRAME_GUESS) != 0)
+		add(&st->guessed, s->weight);
+}
+
+static void add_pauses(struct uni_pause_stats *sum, const struct uni_pause_stats *one)
+{
+	add(&sum->nr, one->nr);
+	add(&sum->sum_ns, one->sum_ns);
+	sum->p50_ns = uni_max(sum->p50_ns, one->p50_ns);
+	sum->p99_ns = uni_max(sum->p99_ns, one->p99_ns);
+	sum->max_ns = uni_max(sum->max_ns, one->max_ns);
+}
+
+void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one)
+{
+	add(&sum->samples, one->samples);
+	add(&sum->weight, one->weight);
+	add(&sum->ticks, one->ticks);
+	add(&sum->late, one->late);
+	add(&sum->skipped, one->skipped);
+	add(&sum->throttled, one->throttled);
+	add(&sum->failed, one->failed);
+	add(&sum->truncated, one->truncated);
+	add(&sum->guessed, one->guessed);
+	add(&sum->lost, one->lost);
+	add(&sum->exits, one->exits);
+	add(&sum->exits_lost, one->exits_lost);
+	for (unsigned i = 0; i < UNI_STOP_NR; i++)
+		add(&sum->stop[i], one->stop[i]);
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
+		add(&sum->state[i], one->state[i]);
+	add_pauses(&sum->pause, &one->pause);
+	if (one->begin_ns != 0 && (sum->begin_ns == 0 || one->begin_ns < sum->begin_ns))
+		sum->begin_ns = one->begin_ns;
+	sum->end_ns = uni_max(sum->end_ns, one->end_ns);
+	add(&sum->unwind_ns, one->unwind_ns);
+	/* Each guest's is that of the whole process. */
+	sum->own_cpu_ns = uni_max(sum->own_cpu_ns, one->own_cpu_ns);
+	add(&sum->host_ns, one->host_ns);
+	add(&sum->host_runs, one->host_runs);
+	add(&sum->serve_ns, one->serve_ns);
+	sum->silent += one->silent;
+}
+
+bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread)
+{
+	return guest < set->nr_guests && thread < set->guest[guest].nr &&
+	       set->guest[guest].has[thread];
+}
+
+bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s)
+{
+	const bool off_cpu = uni_state_is_off_cpu(s->state);
+
+	if (f->guest >= 0 && (uint64_t)f->guest != s->guest)
+		return false;
+	if (f->vcpu >= 0 && (off_cpu || (uint64_t)f->vcpu != s->vcpu))
+		return false;
+	if (f->threads != NULL && !uni_thread_set_has(f->threads, s->guest, s->thread))
+		return false;
+	if (f->off_cpu && !off_cpu)
+		return false;
+	return !f->on_cpu ||
+	       !(off_cpu || s->state == UNI_VCPU_HALTED || s->state == UNI_VCPU_STOLEN);
+}

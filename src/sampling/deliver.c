@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From what a tick took to samples: one a vCPU, and one a thread that is on none. */
+#include "base/checked.h"
+#include "sampling/pauser.h"
+
+/* Its number in the session; whoever wants to know is told of a new one. */
+static uint32_t thread_id(struct uni_pauser *s, const struct uni_guest_thread *t)
+{
+	const struct uni_record_thread *is_new;
+	uint32_t id = uni_thread_ids_get(s->ids, t, &is_new);
+
+	if (is_new != NULL && s->cfg->on_thread != NULL)
+		s->cfg->on_thread(s->cfg->ctx, is_new);
+	return id;
+}
+
+/* The thread that runs on the vCPU; 0: none, or the vCPU looks for one to run. */
+static uint32_t thread_on(struct uni_pauser *s, uint32_t vcpu)
+{
+	const struct uni_capture *c = s->cap;
+	const struct uni_thread_list *list;
+
+	if (s->threads == NULL)
+		return c->have_thread >> vcpu & 1 ? thread_id(s, &c->thread[vcpu]) : 0;
+	list = uni_threads_list(s->threads);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		if (list->v[i].vcpu == (int32_t)vcpu && list->v[i].state == UNI_THREAD_RUNNING)
+			return thread_id(s, &list->v[i]);
+	}
+	return 0;
+}
+
+static void deliver_one(
+	struct uni_pauser *s, const struct uni_chain *chain, struct uni_sample *sample)
+{
+	sample->weight = 1;
+	sample->guest = s->cfg->guest;
+	sample->stop = chain->stop;
+	sample->nr = chain->nr;
+	sample->pc = chain->pc;
+	sample->flags = chain->flags;
+	s->stats.samples++;
+	uni_record_stats_count(&s->stats, sample);
+	if (s->cfg->on_sample != NULL)
+		s->cfg->on_sample(s->cfg->ctx, sample);
+}
+
+static uint32_t pause_of(const struct uni_pauser *s, uint32_t vcpu)
+{
+	return (uint32_t)uni_min(s->cap->pause_ns[vcpu], (uint64_t)UINT32_MAX);
+}
+
+static void deliver_vcpu(struct uni_pauser *s, uint32_t vcpu)
+{
+	const struct uni_chain *chain = &s->cap->chain[vcpu];
+	struct uni_sample sample = {
+		.t_ns = s->cap->t_ns[vcpu],
+		.vcpu = vcpu,
+		.pause_ns = pause_of(s, vcpu),
+		.state = s->cap->regs[vcpu].state,
+	};
+
+	if (chain->nr == 0) {
+		s->stats.failed++;
+		return;
+	}
+	if (s->cfg->lookout != NULL)
+		uni_lookout_saw(s->cfg->lookout, chain->pc, chain->nr);
+	if (s->ids != NULL)
+		sample.thread = thread_on(s, vcpu);
+	deliver_one(s, chain, &sample);
+}
+
+/* What a thread does that does not run; false: nothing that would be a sample. */
+static bool off_cpu_state(const struct uni_guest_thread *t, uint8_t *ret)
+{
+	switch (t->state) {
+	case UNI_THREAD_READY:
+	case UNI_THREAD_UNKNOWN:
+		*ret = UNI_OFF_CPU_READY;
+		return true;
+	case UNI_THREAD_BLOCKED:
+		*ret = UNI_OFF_CPU_BLOCKED;
+		return true;
+	case UNI_THREAD_SLEEPING:
+		*ret = UNI_OFF_CPU_SLEEPING;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A blocked thread may be on a vCPU all the same, whose scheduler found nothing to run and waits on
+ * the stack that it has: then the vCPU's chain is the thread's.
+ */
+static void deliver_off_cpu(struct uni_pauser *s, uint32_t i)
+{
+	const struct uni_guest_thread *t = &uni_threads_list(s->threads)->v[i];
+	const struct uni_chain *chain = uni_threads_chain(s->threads, i);
+	uint32_t vcpu = t->vcpu >= 0 ? (uint32_t)t->vcpu : 0;
+	struct uni_sample sample = {
+		.t_ns = s->cap->t_ns[vcpu],
+		.vcpu = vcpu,
+		.pause_ns = pause_of(s, vcpu),
+	};
+
+	if (!off_cpu_state(t, &sample.state))
+		return;
+	if (t->vcpu >= 0 && s->cap->have >> vcpu & 1)
+		chain = &s->cap->chain[vcpu];
+	if (chain == NULL || chain->nr == 0) {
+		s->stats.failed++;
+		return;
+	}
+	sample.thread = thread_id(s, t);
+	deliver_one(s, chain, &sample);
+}
+
+void uni_pauser_deliver(struct uni_pauser *s)
+{
+	s->stats.ticks++;
+	s->stats.failed += s->cap->unknown;
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		if (s->cap->have >> v & 1)
+			deliver_vcpu(s, v);
+	}
+	for (uint32_t i = 0; s->threads != NULL && i < uni_threads_list(s->threads)->nr; i++)
+		deliver_off_cpu(s, i);
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The loop that pauses a guest for each sample: absolute deadlines start + k/F with jitter, the
+ * pause guard, a duty cap, delivery after the resume, statistics.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hurry.h"
+#include "sampling/pauser.h"
+#include "backend/guard.h"
+
+#define NAP_NS	      (50 * UNI_NSEC_PER_MSEC) /* a stop request waits no longer than this */
+#define LOOK_NS	      UNI_NSEC_PER_MSEC	       /* between two samples */
+#define LOOK_MIN_NS   (100 * UNI_NSEC_PER_USEC)
+#define GIVE_UP_NS    (2 * UNI_NSEC_PER_SEC) /* of nothing but errors */
+#define GIVE_UP_TICKS 20u
+#define RELEASE_TRIES 3
+
+/* Brings the counters that live elsewhere into the statistics. */
+static void sum_up(struct uni_pauser *s, uint64_t now_ns)
+{
+	s->stats.late = s->sched.late;
+	uni_sched_sum(
+		&s->sched, uni_min(now_ns, s->end_at_ns), &s->stats.skipped, &s->stats.throttled);
+	s->stats.end_ns = now_ns;
+	s->stats.own_cpu_ns = uni_run_cpu_ns() - s->own_cpu_begin_ns;
+	uni_hist_summary(&s->pause, &s->stats.pause);
+}
+
+static void progress(struct uni_pauser *s, uint64_t now_ns)
+{
+	if (s->cfg->on_progress == NULL || now_ns < s->next_progress_ns)
+		return;
+	s->next_progress_ns = now_ns + UNI_PROGRESS_NS;
+	sum_up(s, now_ns);
+	s->cfg->on_progress(s->cfg->ctx, &s->stats, now_ns - s->stats.begin_ns);
+}
+
+/* Some of the time until the next sample is for finding what the guest has loaded meanwhile. */
+static void look_out(struct uni_pauser *s, uint64_t now_ns, uint64_t deadline_ns)
+{
+	uint64_t left_ns = uni_min(deadline_ns, s->end_at_ns);
+
+	left_ns -= uni_min(now_ns, left_ns);
+	if (s->cfg->lookout != NULL && s->stats.samples != 0 && left_ns >= LOOK_MIN_NS)
+		uni_lookout_go_on(
+			s->cfg->lookout, s->cap->regs, s->nr_vcpus, uni_min(left_ns / 2, LOOK_NS));
+}
+
+/*
+ * Waits for the deadline in naps. False: the run is over, s->end says why. A clock_nanosleep that
+ * a signal interrupts returns early, so a stop request is seen at once.
+ */
+static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
+{
+	for (;;) {
+		uint64_t now_ns = uni_now_ns(), until_ns;
+		struct timespec ts;
+
+		progress(s, now_ns);
+		if (uni_run_asked_to_stop(s->cfg) || now_ns >= s->end_at_ns) {
+			s->end = uni_run_asked_to_stop(s->cfg) ? UNI_END_STOPPED : UNI_END_DURATION;
+			return false;
+		}
+		if (now_ns >= deadline_ns)
+			return true;
+		look_out(s, now_ns, deadline_ns);
+		until_ns = uni_min(uni_min(deadline_ns, s->end_at_ns), now_ns + NAP_NS);
+		ts = uni_ns_timespec(until_ns);
+		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		if (until_ns != deadline_ns && !uni_run_alive(s->t)) {
+			s->end = UNI_END_GONE;
+			return false;
+		}
+	}
+}
+
+/* What a pause is for; RETAKE: chains for which the slab was too small. */
+enum purpose { CHAINS, RETAKE, WATCHES };
+
+/* The thread that the vCPU runs, where not all threads are looked at anyway. */
+static void capture_thread(struct uni_pauser *s, uint32_t v)
+{
+	struct uni_capture *c = s->cap;
+
+	if (s->threads != NULL || s->cfg->model == NULL)
+		return;
+	if (s->slab != NULL) { /* else the space was used for the chain just now */
+		if (uni_unwind_begin(s->cfg->unwinder, s->as, &c->regs[v]) != 0)
+			return;
+		uni_as_prefetch(s->as);
+	}
+	if (uni_model_current(s->cfg->model, s->as, c->regs, v, &c->thread[v]) == 0)
+		c->have_thread |= 1ull << v;
+}
+
+/*
+ * Chains of the vCPUs in the mask that have registers, or what finish_chains() needs for them. The
+ * memory must be read while the guest is held.
+ */
+static void capture_chains(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
+{
+	struct uni_capture *c = s->cap;
+	uint64_t begin_ns = uni_now_ns();
+
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		const struct uni_regs *regs = &c->regs[v];
+
+		if ((mask >> v & 1) == 0)
+			continue;
+		c->t_ns[v] = begin_ns;
+		if (regs->state == UNI_VCPU_OFFLINE)
+			continue;
+		if (regs->state == UNI_VCPU_UNKNOWN || !regs->pc_valid) {
+			c->unknown += purpose == CHAINS;
+			continue;
+		}
+		if (s->slab != NULL && purpose == CHAINS)
+			uni_slab_take(s->slab, v, regs);
+		else
+			uni_unwind(s->cfg->unwinder, s->as, regs, &c->chain[v]);
+		c->have |= 1ull << v;
+		capture_thread(s, v);
+	}
+	if (s->threads != NULL)
+		uni_threads_take(s->threads, c->regs, s->nr_vcpus);
+	s->stats.unwind_ns += uni_now_ns() - begin_ns;
+}
+
+/* With the guest running again: the vCPUs whose slab, or whose threads', was too small. */
+static uint64_t finish_chains(struct uni_pauser *s, uint64_t mask)
+{
+	uint64_t begin_ns = uni_now_ns(), again = 0;
+	struct uni_capture *c = s->cap;
+
+	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
+		if ((mask & c->have) >> v & 1 &&
+			!uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]))
+			again |= 1ull << v;
+	}
+	/* Threads are of the moment of their vCPUs: once more is once more for all. */
+	if (s->threads != NULL && uni_threads_unwind(s->threads))
+		again = mask;
+	s->stats.unwind_ns += uni_now_ns() - begin_ns;
+	return again;
+}
+
+/* With the guest held: only reads, into memory that is there. */
+static void capture_watches(struct uni_pauser *s)
+{
+	uint64_t now_ns;
+
+	if (s->watcher == NULL)
+		return;
+	now_ns = uni_now_ns();
+	if (now_ns < s->next_watch_ns)
+		return;
+	uni_watcher_read(s->watcher, s->as, s->cap->regs, s->nr_vcpus, now_ns);
+	s->next_watch_ns = now_ns + UNI_WATCH_NS;
+}
+
+/* Ends the pause, whatever it takes: a guest that stays stopped is the worst that can happen. */
+static void end_pause(struct uni_pauser *s, struct uni_pause *p)
+{
+	int rc = uni_pause_end(p);
+
+	for (int i = 0; rc < 0 && rc != -UNI_EGONE && i < RELEASE_TRIES; i++)
+		rc = s->t->ops->release(s->t);
+	if (rc < 0)
+		p->end_ns = uni_now_ns();
+	s->resume = rc;
+}
+
+static void note_pause(struct uni_pauser *s, const struct uni_pause *p, uint64_t mask)
+{
+	if (s->caps & UNI_CAP_DEAD)
+		return;
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		if (mask >> v & 1)
+			s->cap->pause_ns[v] += p->end_ns - p->begin_ns;
+	}
+	uni_hist_add(&s->pause, p->end_ns - p->begin_ns);
+	uni_sched_paused(&s->sched, p->begin_ns, p->end_ns);
+}
+
+/* One snap, held while memory is read. */
+static int hold_once(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
+{
+	_cleanup_pause_ struct uni_pause p = { 0 };
+	int rc = uni_pause_begin(&p, s->t, mask, s->cap->regs);
+
+	if (rc < 0) {
+		/* Where it failed for good the guest may have stood still all the same. */
+		if (rc != -UNI_EAGAIN)
+			uni_sched_paused(&s->sched, p.begin_ns, p.end_ns);
+		return rc;
+	}
+	if (purpose != WATCHES)
+		capture_chains(s, mask, purpose);
+	if (purpose != RETAKE)
+		capture_watches(s);
+	end_pause(s, &p);
+	note_pause(s, &p, mask);
+	return 0;
+}
+
+static int snap_held(struct uni_pauser *s, uint64_t mask, bool only_watches)
+{
+	int rc = hold_once(s, mask, only_watches ? WATCHES : CHAINS);
+	uint64_t again = 0;
+
+	if (rc == 0 && !only_watches)
+		again = finish_chains(s, mask);
+	/* If it cannot be had once more, the shorter chain is what there is. */
+	if (again != 0 && s->resume == 0 && hold_once(s, again, RETAKE) == 0 && s->threads != NULL)
+		(void)uni_threads_unwind(s->threads);
+	return rc;
+}
+
+/*
+ * A target that can hold single vCPUs is asked for one after the other: each stands still for its
+ * own stack only, and none waits for a vCPU thread that the host has put aside. A tick is good if
+ * one vCPU was.
+ */
+static int tick_held(struct uni_pauser *s, bool only_watches)
+{
+	int rc = 0, good = 0;
+
+	/* A list of threads is only whole while nothing changes it. */
+	if ((s->caps & UNI_CAP_WHOLE_STOP) || s->threads != NULL)
+		return snap_held(s, s->mask, only_watches);
+	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
+		int one = snap_held(s, 1ull << v, only_watches);
+
+		if (one == -UNI_EGONE)
+			return one;
+		if (one == 0)
+			good++;
+		if (s->resume < 0)
+			break;
+		else
+			rc = one;
+		if (one < 0)
+			s->cap->unknown++;
+	}
+	if (good == 0)
+		s->cap->unknown = 0; /* the whole tick failed and is counted as such */
+	return good != 0 ? 0 : rc;
+}
+
+/* A target that cannot hold: its memory is read while the guest runs, or it does not run. */
+static int tick_free(struct uni_pauser *s, bool only_watches)
+{
+	struct uni_pause p = { .begin_ns = uni_now_ns() };
+	int rc = s->t->ops->snap(s->t, s->mask, s->cap->regs, 0);
+
+	p.end_ns = uni_now_ns();
+	if (rc < 0)
+		return rc;
+	if (!(s->caps & UNI_CAP_NO_PAUSE))
+		note_pause(s, &p, s->mask);
+	if (!only_watches) {
+		capture_chains(s, s->mask, CHAINS);
+		if (s->threads != NULL)
+			(void)uni_threads_unwind(s->threads);
+	}
+	capture_watches(s);
+	return 0;
+}
+
+static int tick(struct uni_pauser *s, bool only_watches)
+{
+	int rc;
+
+	s->cap->have = s->cap->unknown = s->cap->have_thread = 0;
+	memset(s->cap->pause_ns, 0, sizeof(s->cap->pause_ns));
+	if (!(s->caps & UNI_CAP_HOLD))
+		return tick_free(s, only_watches);
+	if (s->cfg->gate != NULL)
+		(void)pthread_rwlock_rdlock(s->cfg->gate);
+	rc = tick_held(s, only_watches);
+	if (s->cfg->gate != NULL)
+		(void)pthread_rwlock_unlock(s->cfg->gate);
+	return rc;
+}
+
+/* A tick without registers. False: the run is over. */
+static bool tick_failed(struct uni_pauser *s, int rc)
+{
+	if (rc == -UNI_EGONE || !uni_run_alive(s->t)) {
+		s->end = UNI_END_GONE;
+		return false;
+	}
+	s->stats.failed++;
+	if (rc == -UNI_EAGAIN)
+		return true;
+	s->error = rc;
+	s->errors++;
+	return s->stats.samples != 0 || s->errors < GIVE_UP_TICKS ||
+	       uni_now_ns() - s->stats.begin_ns < GIVE_UP_NS;
+}
+
+static bool serve(struct uni_pauser *s)
+{
+	int rc;
+
+	uni_sched_served(&s->sched, uni_now_ns());
+	memset(s->cap->regs, 0, s->nr_vcpus * sizeof(s->cap->regs[0]));
+	if (s->threads != NULL)
+		uni_threads_prepare(s->threads);
+	rc = tick(s, false);
+	if (rc < 0)
+		return tick_failed(s, rc);
+	s->errors = 0;
+	uni_pauser_deliver(s);
+	if (s->resume == -UNI_EGONE)
+		s->end = UNI_END_GONE;
+	return s->resume == 0 && (s->caps & UNI_CAP_STILL) == 0;
+}
+
+static void run(struct uni_pauser *s)
+{
+	bool goes_on = true;
+
+	while (goes_on && wait_until(s, uni_sched_deadline(&s->sched))) {
+		goes_on = serve(s);
+		if (goes_on)
+			uni_sched_advance(&s->sched, uni_now_ns());
+	}
+	/* A busy host may have let us sleep past the last deadlines. */
+	if (goes_on)
+		uni_sched_end(&s->sched, uni_min(uni_now_ns(), s->end_at_ns));
+	/* The last values belong to the end of the run; a guest that ended keeps the refreshed. */
+	if (s->watcher != NULL && s->end != UNI_END_GONE && s->resume == 0 &&
+		s->stats.samples != 0) {
+		s->next_watch_ns = 0;
+		(void)tick(s, true);
+	}
+	sum_up(s, uni_now_ns());
+}
+
+static void sampler_free(struct uni_pauser *s)
+{
+	if (s == NULL)
+		return;
+	uni_watcher_destroy(s->watcher);
+	uni_threads_destroy(s->threads);
+	uni_thread_ids_destroy(s->ids);
+	uni_slab_destroy(s->slab);
+	uni_as_destroy(s->as);
+	free(s->cap);
+	free(s);
+}
+
+static void cleanup_sampler(struct uni_pauser **s)
+{
+	sampler_free(*s);
+}
+
+/* One vCPU after the other is unwound in one pause: together they get the time of one. */
+static struct uni_as_budget budget_for(uint32_t nr_vcpus)
+{
+	struct uni_as_budget b = uni_as_budget_default;
+
+	b.wall_ns = uni_max(b.wall_ns / nr_vcpus, UNI_NSEC_PER_MSEC);
+	return b;
+}
+
+static int init_threads(struct uni_pauser *s, struct uni_err *err)
+{
+	s->ids = uni_thread_ids_create();
+	if (s->ids == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return s->cfg->threads
+		       ? uni_threads_create(s->t, s->cfg->unwinder, s->cfg->model, &s->threads, err)
+		       : 0;
+}
+
+static int sampler_init(struct uni_pauser *s, struct uni_target *t,
+	const struct uni_sampler_cfg *cfg, struct uni_err *err)
+{
+	struct uni_as_budget budget;
+	int n = t->ops->nr_vcpus(t), rc;
+
+	s->caps = t->ops->caps(t);
+	s->nr_vcpus = (uint32_t)uni_min(n, UNI_VCPU_MAX);
+	s->mask = s->nr_vcpus == 64 ? UINT64_MAX : (1ull << s->nr_vcpus) - 1;
+	s->cap = calloc(1, sizeof(*s->cap) + s->nr_vcpus * sizeof(s->cap->chain[0]));
+	if (s->cap == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	/* Touched now, so that no page fault falls into a pause. */
+	memset(s->cap->chain, 0xff, s->nr_vcpus * sizeof(s->cap->chain[0]));
+	budget = budget_for(s->nr_vcpus);
+	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
+	if (rc == 0)
+		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);
+	if (rc == 0 && cfg->nr_watch != 0)
+		rc = uni_watcher_create(cfg->watch, cfg->nr_watch, t->arch, &s->watcher, err);
+	return rc == 0 && cfg->model != NULL ? init_threads(s, err) : rc;
+}
+
+static void sampler_start(struct uni_pauser *s)
+{
+	uint64_t now_ns = uni_now_ns();
+
+	s->own_cpu_begin_ns = uni_run_cpu_ns();
+	s->stats.begin_ns = now_ns;
+	s->next_progress_ns = now_ns + UNI_PROGRESS_NS;
+	s->end_at_ns = uni_run_end_ns(s->cfg, now_ns);
+	uni_sched_init(&s->sched, now_ns, s->cfg->frequency, s->cfg->max_duty, s->cfg->jitter,
+		now_ns ^ (uint64_t)getpid() << 32);
+}
+
+static int result(const struct uni_pauser *s, struct uni_err *err)
+{
+	const char *scheme = s->t->ops->scheme;
+	int code = s->resume < 0 ? -s->resume : -s->error;
+
+	if (s->resume < 0 && s->resume != -UNI_EGONE)
+		return uni_err_set(err, (enum uni_errcode)code,
+			"target %s: the guest could not be told to go on (%s); detaching tries "
+			"again",
+			scheme, uni_strerror(s->resume));
+	if (s->errors == 0 || s->stats.samples != 0 || s->end == UNI_END_GONE)
+		return 0;
+	return uni_err_set(err, (enum uni_errcode)code,
+		"target %s: no registers in %llu attempts (%s); is the guest still running, and "
+		"may this user trace its VMM? `uniscope doctor` says more",
+		scheme, (unsigned long long)s->errors, uni_strerror(s->error));
+}
+
+/* Sleeps of this thread end up to 50 us late by default. */
+static void run_on_time(struct uni_pauser *s)
+{
+	int slack = prctl(PR_GET_TIMERSLACK);
+	struct uni_hurry hurry = { 0 };
+
+	(void)prctl(PR_SET_TIMERSLACK, 1UL);
+	if (s->cfg->hurry)
+		uni_hurry_begin(&hurry);
+	sampler_start(s);
+	run(s);
+	uni_hurry_end(&hurry);
+	if (slack > 0)
+		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
+}
+
+void uni_pauser_run(struct uni_sampler_job *job)
+{
+	_cleanup_(cleanup_sampler) struct uni_pauser *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		job->rc = uni_err_set(&job->err, UNI_ENOMEM, "out of memory");
+		return;
+	}
+	s->t = job->t;
+	s->cfg = &job->cfg;
+	job->rc = sampler_init(s, job->t, &job->cfg, &job->err);
+	if (job->rc < 0)
+		return;
+	run_on_time(s);
+	job->stats = s->stats;
+	job->end = s->end;
+	job->rc = result(s, &job->err);
+}

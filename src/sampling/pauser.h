@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of a loop that pauses its guest, for pauser.c and deliver.c. */
+#ifndef UNI_SAMPLING_PAUSER_H
+#define UNI_SAMPLING_PAUSER_H
+
+#include "sampling/ways.h"
+#include "sampling/schedule.h"
+#include "sampling/slab.h"
+#include "recording/stats.h"
+#include "sampling/threads.h"
+#include "sampling/watch.h"
+
+/* What a tick took while the guest was held; delivered when it runs again. */
+struct uni_capture {
+	uint64_t unknown; /* vCPUs without registers this time */
+	uint64_t have;	  /* bit n: chain[n] holds vCPU n */
+	uint64_t t_ns[UNI_VCPU_MAX], pause_ns[UNI_VCPU_MAX];
+	struct uni_regs regs[UNI_VCPU_MAX];
+	uint64_t have_thread; /* bit n: thread[n] is what vCPU n runs, when not all are looked at */
+	struct uni_guest_thread thread[UNI_VCPU_MAX];
+	struct uni_chain chain[]; /* one a vCPU */
+};
+
+/* Everything is allocated before the first pause. */
+struct uni_pauser {
+	struct uni_target *t;
+	const struct uni_sampler_cfg *cfg;
+	unsigned caps;
+	uint32_t nr_vcpus;
+	uint64_t mask;
+	struct uni_as *as;
+	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
+	struct uni_watcher *watcher;
+	struct uni_threads *threads; /* NULL: of vCPUs only */
+	struct uni_thread_ids *ids;  /* NULL: threads are not known */
+	struct uni_capture *cap;
+	struct uni_sched sched;
+	struct uni_hist pause;
+	struct uni_record_stats stats;
+	uint64_t end_at_ns; /* UINT64_MAX: none */
+	uint64_t next_progress_ns, next_watch_ns;
+	uint64_t own_cpu_begin_ns;
+	uint64_t errors; /* failed ticks in a row that were no -UNI_EAGAIN */
+	int error;	 /* the last of them */
+	int resume;	 /* 0, or why the guest could not be told to go on */
+	enum uni_sampler_end end;
+};
+
+/* With the guest running again: what the tick took, to the statistics and to whoever wants it. */
+void uni_pauser_deliver(struct uni_pauser *s);
+
+#endif

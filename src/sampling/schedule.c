@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sampling/schedule.h"
+
+#include "base/checked.h"
+
+#define MAX_NS	  (UINT64_MAX / 2) /* deadlines far in the future stop here */
+#define CREDIT_NS 500000000.0	   /* of guest time that short pauses can save up for a long one */
+#define RESERVE	  0.1 /* of the share, held back at most for a next pause that is a long one */
+#define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
+
+#define DRAIN_NS      200000000ull
+#define DRAIN_MIN_NS  20000000ull
+#define DRAIN_SAMPLES 2000.0
+
+/* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static uint64_t add_ns(uint64_t base, double ns)
+{
+	uint64_t sum;
+
+	if (!(ns < (double)MAX_NS) || __builtin_add_overflow(base, (uint64_t)ns, &sum))
+		return MAX_NS;
+	return sum;
+}
+
+void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, double max_duty,
+	bool jitter, uint64_t seed)
+{
+	*s = (struct uni_sched){ .start_ns = start_ns,
+		.seed = seed,
+		.period_ns = 1e9 / frequency,
+		.max_duty = max_duty,
+		.jitter = jitter };
+	/* No credit yet: from the start on, pauses are within their share of the time. */
+	s->paid_ns = add_ns(start_ns, uni_max(s->period_ns, CREDIT_NS));
+}
+
+static uint64_t deadline(const struct uni_sched *s, uint64_t k)
+{
+	double in_slot = s->jitter ? (double)(mix(s->seed ^ k) >> 11) * 0x1p-53 : 0.0;
+
+	return add_ns(s->start_ns, ((double)k + in_slot) * s->period_ns);
+}
+
+uint64_t uni_sched_deadline(const struct uni_sched *s)
+{
+	return deadline(s, s->k);
+}
+
+void uni_sched_served(struct uni_sched *s, uint64_t now_ns)
+{
+	if (now_ns > add_ns(uni_sched_deadline(s), s->period_ns / 2))
+		s->late++;
+}
+
+void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (s->max_duty >= 1.0 || end_ns <= begin_ns)
+		return;
+	s->paid_ns =
+		add_ns(uni_max(s->paid_ns, begin_ns), (double)(end_ns - begin_ns) / s->max_duty);
+	s->tick_ns += (double)(end_ns - begin_ns);
+}
+
+static void learn(struct uni_sched *s)
+{
+	s->sum_ns += s->tick_ns;
+	s->longest_ns = uni_max(s->tick_ns, s->longest_ns - s->longest_ns / FORGET);
+	s->tick_ns = 0;
+}
+
+/* When the pauses since the start and one more keep to their share of the time. */
+static uint64_t room_at(const struct uni_sched *s)
+{
+	double share = s->max_duty;
+
+	if (share >= 1.0 || s->sum_ns <= 0)
+		return 0;
+	return add_ns(s->start_ns, uni_min((s->sum_ns + s->longest_ns) / share,
+					   s->sum_ns / (share * (1.0 - RESERVE))));
+}
+
+/* The duty cap: no pause may begin before this. */
+static uint64_t not_before(const struct uni_sched *s)
+{
+	uint64_t slack_ns = add_ns(0, uni_max(s->period_ns, CREDIT_NS));
+	uint64_t bucket_ns = s->paid_ns > slack_ns ? s->paid_ns - slack_ns : 0;
+
+	return uni_max(bucket_ns, room_at(s));
+}
+
+/*
+ * Passes over slots that end before to_ns, all but the last, in one step: after a long delay at a
+ * high rate there are millions. Returns how many.
+ */
+static uint64_t jump(struct uni_sched *s, uint64_t to_ns)
+{
+	double slots;
+	uint64_t n;
+
+	if (to_ns <= s->start_ns)
+		return 0;
+	slots = (double)(to_ns - s->start_ns) / s->period_ns - 1.0;
+	if (slots <= (double)s->k)
+		return 0;
+	n = (uint64_t)slots - s->k;
+	s->k += n;
+	return n;
+}
+
+void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
+{
+	uint64_t half_ns = add_ns(0, s->period_ns / 2);
+	uint64_t n;
+
+	learn(s);
+	s->k++;
+	n = jump(s, now_ns > half_ns ? now_ns - half_ns : 0);
+	while (add_ns(deadline(s, s->k), s->period_ns / 2) < now_ns) {
+		s->k++;
+		n++;
+	}
+	s->skipped += n;
+	n = jump(s, not_before(s));
+	while (deadline(s, s->k) < not_before(s)) {
+		s->k++;
+		n++;
+	}
+	s->skipped += n;
+	s->throttled += n;
+	s->last_throttled = n;
+}
+
+void uni_sched_end(struct uni_sched *s, uint64_t until_ns)
+{
+	uint64_t n = jump(s, until_ns);
+
+	while (deadline(s, s->k) < until_ns) {
+		s->k++;
+		n++;
+	}
+	s->skipped += n;
+}
+
+void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
+	uint64_t *throttled_ret)
+{
+	/* The first slot whose deadline is later: one before the last that has begun, at most. */
+	double slots = until_ns > s->start_ns
+			       ? (double)(until_ns - s->start_ns) / s->period_ns - 1.0
+			       : 0.0;
+	uint64_t k = slots > 0.0 ? (uint64_t)slots : 0, ahead;
+
+	while (k < s->k && deadline(s, k) <= until_ns)
+		k++;
+	ahead = s->k > k ? s->k - k : 0;
+	*skipped_ret = s->skipped - uni_min(ahead, s->skipped);
+	*throttled_ret = s->throttled - uni_min(ahead, s->last_throttled);
+}
+
+uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus)
+{
+	double ns = DRAIN_SAMPLES * 1e9 / (frequency * (double)nr_vcpus);
+
+	if (!(ns < (double)DRAIN_NS))
+		return DRAIN_NS;
+	return uni_max((uint64_t)ns, DRAIN_MIN_NS);
+}

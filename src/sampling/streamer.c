@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Guests that the host's kernel samples: nothing is stopped, and all there is to do is to fetch
+ * what has gathered, seldom enough that it costs nothing. One thread does it for all of them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "sampling/rawstack.h"
+#include "sampling/ways.h"
+#include "sampling/schedule.h"
+#include "recording/stats.h"
+#include "sampling/threads.h"
+#include "sampling/watch.h"
+#include "backend/guard.h"
+
+#define COUNTS_NS   UNI_NSEC_PER_SEC	      /* reading out counts costs more */
+#define GIVE_UP_NS  (2 * UNI_NSEC_PER_SEC)    /* of nothing but errors */
+#define LOOK_NS	    (200 * UNI_NSEC_PER_MSEC) /* whether to stop, at the latest */
+#define HOLD_TRIES  40
+#define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
+
+struct guest {
+	struct uni_sampler_job *job;
+	const struct uni_target_ops *ops;
+	bool active;
+	uint32_t nr_vcpus;   /* as it began */
+	uint32_t nr_sampled; /* with those that were plugged in */
+	uint64_t end_at_ns;  /* UINT64_MAX: none */
+	uint64_t drain_ns, next_drain_ns, next_progress_ns, next_watch_ns;
+	uint64_t own_cpu_begin_ns;
+	uint64_t failed;       /* samples without a chain that tell nothing */
+	uint64_t errors_since; /* 0: the last read went well */
+	int error;
+	struct uni_rawstack *raw;   /* made with the first such sample */
+	struct uni_chain chain;	    /* of the last one */
+	struct uni_chain step;	    /* of a guest's own: what is known without frame pointers */
+	struct uni_thread_ids *ids; /* made with the first sample that tells its thread */
+	struct uni_as *as;	    /* for the watches, with the two below */
+	struct uni_watcher *watcher;
+	struct uni_hist pause;
+	struct uni_regs regs[UNI_VCPU_MAX];
+};
+
+bool uni_streamer_can(struct uni_target *t)
+{
+	return (t->ops->caps(t) & UNI_CAP_STREAM) && t->ops->stream_method != NULL &&
+	       t->ops->stream_start != NULL && t->ops->stream_read != NULL;
+}
+
+/* Of a guest that tells it: all that is known of the thread is what the guest calls it. */
+static uint32_t thread_id(struct guest *g, uint64_t object)
+{
+	const struct uni_guest_thread t = { .object = object };
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	const struct uni_record_thread *is_new;
+	uint32_t id;
+
+	if (object == 0)
+		return 0;
+	if (g->ids == NULL)
+		g->ids = uni_thread_ids_create();
+	if (g->ids == NULL)
+		return 0;
+	id = uni_thread_ids_get(g->ids, &t, &is_new);
+	if (is_new != NULL && cfg->on_thread != NULL)
+		cfg->on_thread(cfg->ctx, is_new);
+	return id;
+}
+
+static void put_sample(struct guest *g, const struct uni_stream_sample *s, uint64_t thread)
+{
+	struct uni_sampler_job *job = g->job;
+	const struct uni_sample sample = {
+		.t_ns = s->t_ns,
+		.weight = s->weight,
+		.guest = job->cfg.guest,
+		.vcpu = s->vcpu,
+		.thread = thread_id(g, thread),
+		.stop = s->stop,
+		.state = s->state,
+		.nr = s->nr,
+		.pc = s->pc,
+		.flags = s->flags,
+	};
+
+	/* Time in which the vCPU did not run its guest is known without a chain. */
+	if (s->nr == 0 && s->state == UNI_VCPU_RUNNING) {
+		g->failed += s->weight;
+		return;
+	}
+	g->nr_sampled = uni_max(g->nr_sampled, uni_min(s->vcpu, UNI_VCPU_MAX - 1u) + 1);
+	job->stats.samples++;
+	uni_record_stats_count(&job->stats, &sample);
+	if (job->cfg.on_sample != NULL)
+		job->cfg.on_sample(job->cfg.ctx, &sample);
+}
+
+static void on_stream_sample(void *ctx, const struct uni_stream_sample *s)
+{
+	put_sample(ctx, s, 0);
+}
+
+static bool make_rawstack(struct guest *g)
+{
+	return g->raw != NULL ||
+	       uni_rawstack_create(g->job->t, g->job->cfg.unwinder, &g->raw, NULL) == 0;
+}
+
+/*
+ * Where the leaf has not set up its frame yet, or has given it up, its caller is not in the chain
+ * that follows frame pointers: its return address is on top of the stack, and one step of ours
+ * finds it there. If the frame lies there as well, it is the same one.
+ */
+static bool skips_caller(struct guest *g, const struct uni_stream_raw *s)
+{
+	uint64_t fp = 0;
+
+	if (!uni_regs_get(&s->regs, g->job->t->arch->fp_reg, &fp) || fp == s->regs.sp ||
+		!make_rawstack(g))
+		return false;
+	uni_rawstack_unwind(g->raw, s, &g->step);
+	return g->step.nr >= 2 && (g->step.flags[1] & UNI_FRAME_GUESS) == 0;
+}
+
+/* A sample whose chain its guest has followed. */
+static void on_followed(struct guest *g, const struct uni_stream_raw *s)
+{
+	bool missing = skips_caller(g, s);
+	uint16_t room = (uint16_t)(UNI_CHAIN_MAX - missing), nr = uni_min(s->nr, room);
+	const struct uni_stream_sample sample = { .t_ns = s->t_ns,
+		.weight = s->weight,
+		.vcpu = s->vcpu,
+		.state = s->regs.state,
+		.stop = nr < s->nr ? UNI_STOP_LIMIT : s->stop,
+		.nr = (uint16_t)(nr + missing),
+		.pc = g->chain.pc,
+		.flags = g->chain.flags };
+
+	memset(g->chain.flags, 0, sample.nr);
+	g->chain.pc[0] = s->pc[0];
+	if (missing)
+		g->chain.pc[1] = g->step.pc[1];
+	memcpy(&g->chain.pc[1 + missing], &s->pc[1], (nr - 1u) * sizeof(s->pc[0]));
+	put_sample(g, &sample, s->thread);
+}
+
+/* A sample that is still to be unwound. */
+static void on_stream_raw(void *ctx, const struct uni_stream_raw *s)
+{
+	struct guest *g = ctx;
+	struct uni_stream_sample sample = {
+		.t_ns = s->t_ns, .weight = s->weight, .vcpu = s->vcpu, .state = s->regs.state
+	};
+
+	if (s->nr != 0) {
+		on_followed(g, s);
+		return;
+	}
+	if (!make_rawstack(g)) {
+		g->failed += s->weight;
+		return;
+	}
+	uni_rawstack_unwind(g->raw, s, &g->chain);
+	sample.stop = g->chain.stop;
+	sample.nr = g->chain.nr;
+	sample.pc = g->chain.pc;
+	sample.flags = g->chain.flags;
+	put_sample(g, &sample, s->thread);
+}
+
+static void on_stream_exit(void *ctx, const struct uni_stream_exit *e)
+{
+	struct guest *g = ctx;
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	struct uni_stream_exit exit = *e;
+
+	exit.guest = cfg->guest;
+	if (__builtin_add_overflow(g->job->stats.exits, e->weight, &g->job->stats.exits))
+		g->job->stats.exits = UINT64_MAX;
+	if (cfg->on_exit != NULL)
+		cfg->on_exit(cfg->ctx, &exit);
+}
+
+/* Brings the counters that live elsewhere into the statistics. */
+static void sum_up(struct guest *g, uint64_t now_ns)
+{
+	struct uni_record_stats *st = &g->job->stats;
+	struct uni_stream_stats in = { 0 };
+
+	if (g->ops->stream_stats != NULL)
+		g->ops->stream_stats(g->job->t, &in);
+	st->lost = in.lost;
+	st->exits_lost = in.exits_lost;
+	st->failed = g->failed + in.failed;
+	st->host_ns = in.host_ns;
+	st->host_runs = in.host_runs;
+	st->serve_ns = in.serve_ns;
+	st->silent = in.silent;
+	st->end_ns = now_ns;
+	st->own_cpu_ns = uni_run_cpu_ns() - g->own_cpu_begin_ns;
+	uni_hist_summary(&g->pause, &st->pause);
+}
+
+static void progress(struct guest *g, uint64_t now_ns)
+{
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+
+	if (cfg->on_progress == NULL || now_ns < g->next_progress_ns)
+		return;
+	g->next_progress_ns = now_ns + UNI_PROGRESS_NS;
+	sum_up(g, now_ns);
+	cfg->on_progress(cfg->ctx, &g->job->stats, now_ns - g->job->stats.begin_ns);
+}
+
+/* One look through this vCPU. A guest whose memory is watched is held for it, nothing else is. */
+static int look(struct guest *g, uint32_t vcpu, bool keep)
+{
+	_cleanup_pause_ struct uni_pause p = { 0 };
+	struct uni_target *t = g->job->t;
+	unsigned caps = g->ops->caps(t);
+	int rc;
+
+	memset(g->regs, 0, g->nr_vcpus * sizeof(g->regs[0]));
+	rc = caps & UNI_CAP_HOLD ? uni_pause_begin(&p, t, 1ull << vcpu, g->regs)
+				 : g->ops->snap(t, 1ull << vcpu, g->regs, 0);
+	if (rc < 0)
+		return rc;
+	if (keep)
+		uni_watcher_read(g->watcher, g->as, g->regs, g->nr_vcpus, uni_now_ns());
+	if (!(caps & UNI_CAP_HOLD))
+		return 0;
+	rc = uni_pause_end(&p);
+	uni_hist_add(&g->pause, p.end_ns - p.begin_ns);
+	return rc;
+}
+
+static void read_watches(struct guest *g, unsigned tries, bool keep)
+{
+	struct timespec nap = uni_ns_timespec(HOLD_NAP_NS);
+	pthread_rwlock_t *gate = g->job->cfg.gate;
+	int rc = -UNI_EAGAIN;
+
+	if (g->watcher == NULL)
+		return;
+	for (unsigned i = 0; i < tries && rc == -UNI_EAGAIN; i++) {
+		if (i != 0)
+			(void)nanosleep(&nap, NULL);
+		if (gate != NULL)
+			(void)pthread_rwlock_rdlock(gate);
+		rc = look(g, i % g->nr_vcpus, keep);
+		if (gate != NULL)
+			(void)pthread_rwlock_unlock(gate);
+	}
+	g->next_watch_ns = uni_now_ns() + UNI_WATCH_NS;
+}
+
+static int drain(struct guest *g)
+{
+	const struct uni_stream_sink sink = {
+		.ctx = g, .raw = on_stream_raw, .sample = on_stream_sample, .exit = on_stream_exit
+	};
+
+	return g->ops->stream_read(g->job->t, &sink);
+}
+
+/*
+ * At the end only: a target that runs may have to look at the whole VMM for this. Of those that
+ * were plugged in as well, and of one that never ran nothing is known.
+ */
+static void sum_up_times(struct guest *g)
+{
+	struct uni_record_stats *st = &g->job->stats;
+
+	for (uint32_t v = 0; g->ops->stream_times != NULL && v < UNI_VCPU_MAX; v++) {
+		if (g->ops->stream_times(g->job->t, v, &st->times[v]) == 0)
+			st->nr_times = v + 1;
+		else
+			st->times[v] = (struct uni_vcpu_times){ 0 };
+	}
+}
+
+static void finish(struct guest *g, enum uni_sampler_end end)
+{
+	struct uni_sampler_job *job = g->job;
+	uint64_t end_ns;
+
+	/* The last values belong to the end of the run; a guest that ended keeps the refreshed. */
+	if (end != UNI_END_GONE)
+		read_watches(g, HOLD_TRIES, true);
+	if (g->ops->stream_stop != NULL)
+		(void)g->ops->stream_stop(job->t);
+	end_ns = uni_now_ns();
+	(void)drain(g);
+	sum_up(g, end_ns);
+	sum_up_times(g);
+	job->end = end;
+	g->active = false;
+	if (g->error < 0 && job->stats.samples == 0 && job->stats.exits == 0 && end != UNI_END_GONE)
+		job->rc = uni_err_set(&job->err, (enum uni_errcode) - g->error,
+			"target %s: its samples cannot be read (%s)", g->ops->scheme,
+			uni_strerror(g->error));
+}
+
+static uint64_t drain_period(const struct guest *g)
+{
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+
+	return cfg->counts ? COUNTS_NS : uni_sched_drain_ns(cfg->frequency, g->nr_sampled);
+}
+
+/* What has gathered. False: there will be no more. */
+static bool fetch(struct guest *g, uint64_t now_ns)
+{
+	bool alive = uni_run_alive(g->job->t);
+	int rc = drain(g);
+
+	g->drain_ns = drain_period(g);
+	g->next_drain_ns = uni_max(g->next_drain_ns + g->drain_ns, now_ns + g->drain_ns / 2);
+	if (rc == -UNI_EGONE || !alive) {
+		finish(g, UNI_END_GONE);
+		return false;
+	}
+	if (rc >= 0 || rc == -UNI_EAGAIN) {
+		g->errors_since = 0;
+		g->error = 0;
+		return true;
+	}
+	g->error = rc;
+	if (g->errors_since == 0)
+		g->errors_since = now_ns;
+	if (g->job->stats.samples != 0 || now_ns - g->errors_since < GIVE_UP_NS)
+		return true;
+	finish(g, UNI_END_STOPPED);
+	return false;
+}
+
+static void step(struct guest *g, uint64_t now_ns)
+{
+	if (uni_run_asked_to_stop(&g->job->cfg)) {
+		finish(g, UNI_END_STOPPED);
+		return;
+	}
+	if (now_ns >= g->end_at_ns) {
+		finish(g, UNI_END_DURATION);
+		return;
+	}
+	if (now_ns >= g->next_drain_ns && !fetch(g, now_ns))
+		return;
+	if (g->watcher != NULL && now_ns >= g->next_watch_ns)
+		read_watches(g, 1, true);
+	progress(g, now_ns);
+}
+
+static int prepare_watches(struct guest *g, struct uni_err *err)
+{
+	const struct uni_sampler_cfg *cfg = &g->job->cfg;
+	int rc;
+
+	if (cfg->nr_watch == 0)
+		return 0;
+	rc = uni_as_create(g->ops->gmem(g->job->t), NULL, &g->as, err);
+	if (rc == 0)
+		rc = uni_watcher_create(
+			cfg->watch, cfg->nr_watch, g->job->t->arch, &g->watcher, err);
+	return rc;
+}
+
+/* What comes before its first sample, a target needs to get ready, and is none of the run. */
+static uint64_t told_begin(const struct guest *g, uint64_t asked_ns)
+{
+	struct uni_stream_stats in = { 0 };
+
+	if (g->ops->stream_stats != NULL)
+		g->ops->stream_stats(g->job->t, &in);
+	return in.begin_ns != 0 ? in.begin_ns : asked_ns;
+}
+
+static int start(struct guest *g, struct uni_sampler_job *job)
+{
+	const struct uni_stream_cfg cfg = { .frequency = job->cfg.frequency,
+		.ordered = !job->cfg.counts,
+		.exits_every = job->cfg.exits_every };
+	uint64_t begin_ns;
+	int rc;
+
+	g->job = job;
+	g->ops = job->t->ops;
+	g->nr_vcpus = (uint32_t)uni_min(g->ops->nr_vcpus(job->t), UNI_VCPU_MAX);
+	g->nr_sampled = g->nr_vcpus;
+	rc = prepare_watches(g, &job->err);
+	if (rc < 0)
+		return rc;
+	/* A target may need time to get ready for its first hold: before anything is sampled. */
+	read_watches(g, HOLD_TRIES, false);
+	g->own_cpu_begin_ns = uni_run_cpu_ns();
+	begin_ns = uni_now_ns();
+	rc = g->ops->stream_start(job->t, &cfg, job->cfg.unwinder->hints, &job->err);
+	if (rc < 0)
+		return rc;
+	begin_ns = told_begin(g, begin_ns);
+	job->stats.begin_ns = job->stats.end_ns = begin_ns;
+	g->end_at_ns = uni_run_end_ns(&job->cfg, begin_ns);
+	g->drain_ns = drain_period(g);
+	g->next_drain_ns = begin_ns + g->drain_ns;
+	g->next_progress_ns = begin_ns + UNI_PROGRESS_NS;
+	g->active = true;
+	read_watches(g, HOLD_TRIES, true);
+	return 0;
+}
+
+/* Until something is due; a signal, which may ask us to stop, ends it early. */
+static void sleep_until_due(struct guest *const *g, size_t nr)
+{
+	uint64_t due_ns = uni_now_ns() + LOOK_NS;
+	struct timespec ts;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!g[i]->active)
+			continue;
+		due_ns = uni_min(due_ns, uni_min(g[i]->next_drain_ns, g[i]->end_at_ns));
+	}
+	ts = uni_ns_timespec(due_ns);
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+}
+
+static bool any_active(struct guest *const *g, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (g[i]->active)
+			return true;
+	}
+	return false;
+}
+
+void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
+{
+	struct guest *guest[UNI_GUEST_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < nr && i < UNI_GUEST_MAX; i++) {
+		struct guest *g = calloc(1, sizeof(*g));
+
+		job[i]->rc = g != NULL ? start(g, job[i])
+				       : uni_err_set(&job[i]->err, UNI_ENOMEM, "out of memory");
+		if (g != NULL)
+			guest[n++] = g;
+	}
+	while (any_active(guest, n)) {
+		uint64_t now_ns;
+
+		sleep_until_due(guest, n);
+		now_ns = uni_now_ns();
+		for (size_t i = 0; i < n; i++) {
+			if (guest[i]->active)
+				step(guest[i], now_ns);
+		}
+	}
+	while (n != 0) {
+		struct guest *g = guest[--n];
+
+		uni_watcher_destroy(g->watcher);
+		uni_as_destroy(g->as);
+		uni_rawstack_destroy(g->raw);
+		uni_thread_ids_destroy(g->ids);
+		free(g);
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The threads of a guest at one moment. While it is held the list is copied, and of each thread
+ * that is on no vCPU what it saved and a piece of its stack; chains are followed when it runs again
+ * (slab.h), unless its memory or its image does not permit that. Bounded in threads and in time.
+ */
+#ifndef UNI_SAMPLING_THREADS_H
+#define UNI_SAMPLING_THREADS_H
+
+#include "guest/guest.h"
+#include "recording/recording.h"
+#include "backend/target.h"
+#include "unwind/unwind.h"
+
+struct uni_threads;
+
+/* Borrows all. */
+int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
+	const struct uni_model *model, struct uni_threads **ret, struct uni_err *err);
+void uni_threads_destroy(struct uni_threads *s); /* NULL-safe */
+
+/* Before the guest is held: more room, where the last look found more threads than there was for.
+ */
+void uni_threads_prepare(struct uni_threads *s);
+/* With the guest held; regs of all its vCPUs. No allocation. */
+void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32_t nr_vcpus);
+/*
+ * With the guest running again. True: some chains are shorter than they need be, and another
+ * uni_threads_take() would fetch more of their stacks.
+ */
+bool uni_threads_unwind(struct uni_threads *s);
+
+/* Of the last look. */
+const struct uni_thread_list *uni_threads_list(const struct uni_threads *s);
+/* Of list->v[i]. NULL: it is on a vCPU (so its chain is that), or it could not be had. */
+const struct uni_chain *uni_threads_chain(const struct uni_threads *s, uint32_t i);
+
+/*
+ * Numbers for a session, from 1 on: the same object with the same name is the same thread. Never
+ * while a guest is held.
+ */
+struct uni_thread_ids;
+
+struct uni_thread_ids *uni_thread_ids_create(void);	 /* NULL: out of memory */
+void uni_thread_ids_destroy(struct uni_thread_ids *ids); /* NULL-safe */
+/*
+ * 0: there are too many, or no memory. *new_ret: the thread's entry if it has just got its number,
+ * else NULL; borrowed until the next call.
+ */
+uint32_t uni_thread_ids_get(struct uni_thread_ids *ids, const struct uni_guest_thread *t,
+	const struct uni_record_thread **new_ret);
+
+#endif

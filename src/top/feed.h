@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sampling thread of `top`, and what comes out of it: samples through a ring without locks,
+ * statistics as a copy. Nothing that the other side does, or fails to do, keeps it waiting.
+ */
+#ifndef UNI_TOP_FEED_H
+#define UNI_TOP_FEED_H
+
+#include "app/attach.h"
+#include "sampling/sampler.h"
+
+/* As of the last fifth of a second or so. */
+struct uni_feed_status {
+	uint64_t at_ns;		       /* 0: nothing is known yet */
+	struct uni_record_stats stats; /* the sum of all guests */
+	uint64_t dropped; /* samples that were taken, but the reader was too slow for them */
+	bool streams;	  /* some are made in the host's kernel */
+	bool inside;	  /* all are made by the guests themselves */
+	/* As of uni_live_guests; it grows when vCPUs are plugged in. All 0: not told. */
+	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
+	/* Of the vCPUs of all guests, one guest after the other, where the target tells. */
+	bool timed[UNI_SESSION_VCPUS_MAX];
+	struct uni_vcpu_times times[UNI_SESSION_VCPUS_MAX];
+	/* Once it has ended: */
+	bool ended;
+	enum uni_sampler_end end;
+	size_t nr_failed; /* guests that could not be sampled */
+	int rc; /* of the sampler, if it is so for all guests; err says why for the first */
+	struct uni_err err;
+};
+
+struct uni_feed;
+
+/*
+ * Starts to sample g[nr], which are borrowed and must not be used for anything else until
+ * uni_feed_stop(). Samples carry their number. With `exits`, VM exits are counted where they can
+ * be. The caller has blocked SIGCHLD or not: it is blocked
+ * from now on in the calling thread, because a target may wait for it in the other one.
+ */
+int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool exits,
+	struct uni_feed **ret, struct uni_err *err);
+/* Ends it, waits for the thread, frees. NULL-safe. */
+void uni_feed_stop(struct uni_feed *f);
+
+/* The next sample; its pc and flags are valid until the next call. False: none now. */
+bool uni_feed_next(struct uni_feed *f, struct uni_sample *ret);
+void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret);
+/* Of one guest, with its times. */
+void uni_feed_guest_stats(struct uni_feed *f, size_t i, struct uni_record_stats *ret);
+/* All guests have, and all their samples can be taken out. */
+bool uni_feed_ended(const struct uni_feed *f);
+
+/*
+ * Before this process stops itself (Ctrl-Z): returns when no guest is held and none will be until
+ * uni_feed_go_on(), or after a second.
+ */
+void uni_feed_hold(struct uni_feed *f);
+void uni_feed_go_on(struct uni_feed *f);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The screen of `top`: what is on it, and what the keys do to it. */
+#ifndef UNI_TOP_UI_H
+#define UNI_TOP_UI_H
+
+#include "top/run.h"
+#include "top/say.h"
+
+enum uni_pane {
+	UNI_PANE_FUNCTIONS,
+	UNI_PANE_CALLS,
+};
+
+struct uni_ui {
+	struct uni_top_run *run;
+	enum uni_pane pane;	 /* where the arrow keys go */
+	size_t first_row;	 /* of the functions on the screen */
+	size_t first_call, call; /* of the calls; the picked one */
+	bool hide_calls, help, filtering;
+	char filter_before[UNI_TOP_NAME_MAX]; /* what Escape goes back to */
+	char message[UNI_SAY_MAX];
+	bool message_bad;
+	uint64_t message_until_ns;
+	int page; /* lines of the pane with the keys, as last drawn */
+	bool quit, again, changed;
+};
+
+/* One picture. */
+void uni_ui_draw(struct uni_ui *ui);
+/* The list of keys, from that row on. */
+void uni_ui_draw_help(int row, int height);
+/* The lines of vCPUs, at most so many; returns how many there are. */
+int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height);
+
+/*
+ * What a key means: changes settings, sets ui->again when the model must be shown anew, ui->changed
+ * when only the picture must.
+ */
+void uni_ui_key(struct uni_ui *ui, int32_t key);
+void uni_ui_say(struct uni_ui *ui, bool bad, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

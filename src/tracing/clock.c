@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracing/clock.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/tsc.h"
+
+#define APART_NS     (200 * UNI_NSEC_PER_MSEC) /* of two points that tell a frequency */
+#define SETTLED_NS   (APART_NS / 4) /* of two looks at the host's own, which are narrow */
+#define LOOKS_MAX    256
+#define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nobody records */
+#define GUEST_HZ_OFF 100 /* one in so many: by which a guest's own frequency may be wrong */
+#define HZ_MIN	     UNI_NSEC_PER_MSEC /* a slower counter is none: the guest tells nonsense */
+#define HOST_READS   16
+#define NAPS_MAX     3
+#define NAP_NS	     (100 * UNI_NSEC_PER_USEC)
+
+/* Both host clocks at one moment; *width_ret: how long that took. */
+static uint64_t read_both(uint64_t *tsc_ret, uint64_t *width_ret)
+{
+	uint64_t best = UINT64_MAX, ns = 0;
+
+	for (int i = 0; i < HOST_READS; i++) {
+		uint64_t before = uni_now_ns(), tsc = uni_host_tsc(), after = uni_now_ns();
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		ns = before + best / 2;
+		*tsc_ret = tsc;
+	}
+	*width_ret = best;
+	return ns;
+}
+
+/* "-123456" of kvm/PID-FD/vcpuN/tsc-offset. */
+static bool read_offset(const char *dir, const char *vm, unsigned cpu, uint64_t *ret)
+{
+	char path[512], text[32];
+	uint64_t v;
+	int n;
+
+	(void)snprintf(path, sizeof(path), "%s/kvm/%s/vcpu%u/tsc-offset", dir, vm, cpu);
+	n = uni_read_small(path, text, sizeof(text));
+	if (n <= 0)
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	if (!uni_parse_u64(text + (text[0] == '-'), &v))
+		return false;
+	*ret = text[0] == '-' ? (uint64_t)0 - v : v;
+	(void)snprintf(path, sizeof(path), "%s/kvm/%s/vcpu%u/tsc-scaling-ratio", dir, vm, cpu);
+	/* 1, in as many bits of fraction as the CPU has; another one would need these. */
+	n = uni_read_small(path, text, sizeof(text));
+	if (n <= 0)
+		return true; /* it cannot be scaled */
+	text[strcspn(text, "\n")] = '\0';
+	return uni_parse_u64(text, &v) && (v == 1ull << 48 || v == 1ull << 32);
+}
+
+static void read_offsets(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs)
+{
+	char dir[256], prefix[16];
+	const struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(dir, sizeof(dir), "%s/kvm", debugfs);
+	(void)snprintf(prefix, sizeof(prefix), "%d-", pid);
+	d = opendir(dir);
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		for (unsigned i = 0; i < nr_cpus; i++)
+			c->has_offset[i] = read_offset(debugfs, e->d_name, i, &c->offset[i]);
+	}
+	if (d != NULL)
+		(void)closedir(d);
+}
+
+void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs)
+{
+	uint64_t width;
+
+	memset(c, 0, sizeof(*c));
+	c->has_vmm = pid > 0;
+	c->host_ns = read_both(&c->host_tsc, &width);
+	if (pid > 0 && c->host_tsc != 0)
+		read_offsets(c, pid, uni_min(nr_cpus, (unsigned)UNI_VCPU_MAX),
+			debugfs != NULL ? debugfs : "/sys/kernel/debug");
+}
+
+static uint64_t width(const struct uni_tclock_point *p)
+{
+	return p->to_ns - p->from_ns;
+}
+
+static uint64_t middle(const struct uni_tclock_point *p)
+{
+	return p->to_ns - width(p) / 2;
+}
+
+/* Of those near the first one, and of those after it, the narrowest. */
+void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p)
+{
+	struct uni_tclock_point *first = &c->first[cpu], *last = &c->last[cpu];
+	bool begins = p->to_ns < first->to_ns || p->to_ns - first->to_ns < APART_NS;
+
+	if (first->to_ns == 0 || (begins && width(p) < width(first)))
+		*first = *p;
+	/* An older one serves a frequency less well: it has to be much narrower to stay. */
+	else if (!begins && (last->to_ns == 0 || width(p) / 4 <= width(last)))
+		*last = *p;
+}
+
+static uint64_t apart(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
+{
+	return b->from_ns > a->to_ns ? b->from_ns - a->to_ns : 0;
+}
+
+/* By how much a frequency that two points tell may be off: one in so many. */
+static uint64_t sharpness(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
+{
+	return b->to_ns != 0 ? apart(a, b) / (width(a) + width(b) + 1) : 0;
+}
+
+void uni_tclock_add_pair(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *early,
+	const struct uni_tclock_point *late)
+{
+	struct uni_tclock_point *pair = c->pair[cpu];
+
+	if (sharpness(early, late) <= sharpness(&pair[0], &pair[1]))
+		return;
+	pair[0] = *early;
+	pair[1] = *late;
+}
+
+struct look {
+	uint64_t was, before_ns;
+	struct uni_tclock_point best, early, late;
+};
+
+/* Whether the ring has a newer record than it had at l->before_ns, when it was l->was. */
+static int look_once(struct uni_ring *r, unsigned cpu, struct look *l)
+{
+	uint64_t from = uni_now_ns();
+	struct uni_tclock_point p = { .from_ns = l->before_ns };
+	struct uni_ring_now now;
+	int rc = uni_ring_now(r, cpu, &now);
+
+	if (rc != 0)
+		return rc;
+	if (!now.sure) { /* the next one may see a record that was there already */
+		l->before_ns = 0;
+		return 0;
+	}
+	p.cycles = now.time;
+	p.to_ns = uni_now_ns();
+	if (p.from_ns != 0 && now.timed && now.time > l->was) {
+		l->best = l->best.to_ns == 0 || width(&p) < width(&l->best) ? p : l->best;
+		l->early = l->early.to_ns == 0 ? p : l->early;
+		l->late = p;
+	}
+	l->was = uni_max(l->was, now.time);
+	l->before_ns = from;
+	return 0;
+}
+
+bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
+{
+	const struct timespec nap = uni_ns_timespec(NAP_NS);
+	uint64_t begin = uni_now_ns();
+	struct look l = { 0 };
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < LOOKS_MAX; i++) {
+		rc = look_once(r, cpu, &l);
+		if (uni_now_ns() - begin > (l.best.to_ns != 0 ? most_ns : STILL_NS))
+			break;
+	}
+	/* On a busy host the guest may run only while we do not. */
+	for (int i = 0; rc == 0 && l.best.to_ns == 0 && i < NAPS_MAX; i++) {
+		(void)nanosleep(&nap, NULL);
+		rc = look_once(r, cpu, &l);
+	}
+	if (l.best.to_ns == 0)
+		return false;
+	uni_tclock_add(c, cpu, &l.best);
+	uni_tclock_add_pair(c, cpu, &l.early, &l.late);
+	return true;
+}
+
+void uni_tclock_settle(const struct uni_tclock *c)
+{
+	uint64_t passed = uni_now_ns() - c->host_ns;
+	struct timespec nap;
+	bool known = c->has_vmm;
+
+	for (unsigned i = 0; i < UNI_VCPU_MAX; i++)
+		known |= c->has_offset[i] || c->first[i].to_ns != 0;
+	if (!known || c->host_tsc == 0 || passed > SETTLED_NS)
+		return;
+	nap = uni_ns_timespec(SETTLED_NS + NAP_NS - passed);
+	(void)nanosleep(&nap, NULL);
+}
+
+/* By two reads of both clocks: that of the host's own counter. */
+static uint64_t host_hz(const struct uni_tclock *c, uint64_t *error_ns)
+{
+	uint64_t tsc, wide, ns = read_both(&tsc, &wide);
+
+	*error_ns = 2 * wide;
+	if (c->host_tsc == 0 || tsc <= c->host_tsc || ns - c->host_ns < SETTLED_NS)
+		return 0;
+	return (uint64_t)((unsigned __int128)(tsc - c->host_tsc) * UNI_NSEC_PER_SEC /
+			  (ns - c->host_ns));
+}
+
+static void by_offset(
+	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, struct uni_record_clock *ret)
+{
+	uint64_t error, hz = host_hz(c, &error);
+
+	ret->cycles = c->host_tsc + c->offset[cpu];
+	ret->ns = c->host_ns;
+	ret->hz = hz != 0 ? hz : guest_hz;
+	ret->error_ns = hz != 0 ? error : UINT64_MAX;
+	(void)snprintf(ret->source, sizeof(ret->source), "tsc-offset");
+}
+
+/* The frequency of two points that are far enough apart; 0: they are not. */
+static uint64_t points_hz(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
+{
+	uint64_t ns = middle(b) - middle(a);
+
+	if (b->to_ns == 0 || b->cycles <= a->cycles || apart(a, b) < APART_NS / 2)
+		return 0;
+	return (uint64_t)((unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / ns);
+}
+
+static bool near(uint64_t a, uint64_t b)
+{
+	uint64_t apart = a > b ? a - b : b - a;
+
+	return apart <= a / GUEST_HZ_OFF;
+}
+
+#define SAME_NS UNI_NSEC_PER_MSEC /* that a counter which is not the host's cannot be near it */
+
+/* Is it the host's own, that was not moved? Then it was this then. */
+static bool is_hosts(const struct uni_tclock *c, const struct uni_tclock_point *p, uint64_t hz)
+{
+	__int128 ns = (__int128)middle(p) - c->host_ns;
+	__int128 off = (__int128)p->cycles - c->host_tsc - ns * hz / UNI_NSEC_PER_SEC;
+	__int128 most = (__int128)(width(p) + SAME_NS) * hz / UNI_NSEC_PER_SEC;
+
+	return hz != 0 && off <= most && off >= -most;
+}
+
+#define SHARP	   100 /* points tell a frequency to 1 % */
+#define SLACK_BITS 13  /* 0.012 %: by which the frequencies that somebody tells are off */
+
+/* Can the counter have gone at hz from a to b? Also if nothing is known of b. */
+static bool fits(const struct uni_tclock_point *a, const struct uni_tclock_point *b, uint64_t hz)
+{
+	uint64_t most = b->to_ns - a->from_ns, slack = most >> SLACK_BITS;
+	unsigned __int128 ns;
+
+	if (b->to_ns == 0 || b->cycles <= a->cycles)
+		return b->to_ns == 0;
+	ns = (unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / hz;
+	return ns + slack >= apart(a, b) && ns <= most + slack;
+}
+
+static bool fits_all(const struct uni_tclock *c, unsigned cpu, uint64_t hz)
+{
+	return hz != 0 && fits(&c->first[cpu], &c->last[cpu], hz) &&
+	       fits(&c->pair[cpu][0], &c->pair[cpu][1], hz);
+}
+
+/* Does the counter go at the host's frequency? *sure_ret: something bears it out. */
+static bool goes_as_hosts(
+	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own, bool *sure_ret)
+{
+	const struct uni_tclock_point *pair = c->pair[cpu];
+
+	if (!fits_all(c, cpu, own))
+		return false;
+	*sure_ret = near(own, guest_hz) || is_hosts(c, &c->first[cpu], own) ||
+		    sharpness(&c->first[cpu], &c->last[cpu]) >= SHARP ||
+		    sharpness(&pair[0], &pair[1]) >= SHARP;
+	return *sure_ret || c->has_vmm;
+}
+
+static void by_ring(
+	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, struct uni_record_clock *ret)
+{
+	const struct uni_tclock_point *a = &c->first[cpu], *b = &c->last[cpu];
+	uint64_t wide, hz = points_hz(a, b), own = host_hz(c, &wide);
+	bool sure;
+
+	ret->cycles = a->cycles;
+	ret->ns = middle(a);
+	ret->error_ns = UINT64_MAX;
+	if (goes_as_hosts(c, cpu, guest_hz, own, &sure)) {
+		ret->hz = own;
+		if (sure)
+			ret->error_ns = width(a) + wide;
+	} else if (hz != 0 && fits_all(c, cpu, guest_hz)) {
+		ret->hz = guest_hz;
+		ret->error_ns = width(a) / 2 + width(b);
+	} else if (hz != 0) {
+		ret->hz = hz;
+		ret->error_ns = uni_max(width(a), width(b));
+	} else {
+		ret->hz = guest_hz;
+	}
+	(void)snprintf(ret->source, sizeof(ret->source), "ring");
+}
+
+static void by_frequency(
+	const struct uni_tclock *c, bool told, uint64_t guest_hz, struct uni_record_clock *ret)
+{
+	uint64_t wide, own = c->has_vmm ? host_hz(c, &wide) : 0;
+	bool is_host = own != 0 && !near(own, guest_hz);
+
+	if (is_host)
+		ret->hz = own;
+	(void)snprintf(ret->source, sizeof(ret->source), "%s",
+		is_host ? "host"
+		: told	? "guest"
+			: "none");
+}
+
+void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,
+	struct uni_record_clock *ret)
+{
+	uint64_t guest_hz = info->tsc_hz >= HZ_MIN ? info->tsc_hz : UNI_NSEC_PER_SEC;
+
+	*ret = (struct uni_record_clock){ .hz = guest_hz, .error_ns = UINT64_MAX };
+	if (c->has_offset[cpu])
+		by_offset(c, cpu, guest_hz, ret);
+	else if (c->first[cpu].to_ns != 0)
+		by_ring(c, cpu, guest_hz, ret);
+	else
+		by_frequency(c, info->tsc_hz >= HZ_MIN, guest_hz, ret);
+	if (ret->hz < HZ_MIN) {
+		ret->hz = guest_hz;
+		ret->error_ns = UINT64_MAX;
+	}
+}

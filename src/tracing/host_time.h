@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How long the host had run a guest, at moments of a recording: what tells a thread that computes
+ * from one whose host ran somebody else. */
+#ifndef UNI_TRACING_HOST_TIME_H
+#define UNI_TRACING_HOST_TIME_H
+
+#include "recording/traced.h"
+
+struct uni_thost {
+	struct uni_record_on_cpu all; /* where there is no room, every second one goes */
+	uint64_t next_ns, each_ns;    /* 0: at once, and often */
+};
+
+/* Of a guest with one vCPU, whose target can tell; if it is time for it. Cheap. */
+void uni_thost_look(struct uni_thost *h, struct uni_target *t);
+/* The same as if that had been seen; ns rises. */
+void uni_thost_add(struct uni_thost *h, uint64_t ns, uint64_t on_ns, uint64_t stolen_ns);
+/* data: /proc/stat, 0 at its end. False: it does not say. */
+bool uni_thost_stolen(const char *text, uint64_t ticks_a_second, uint64_t *ret);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracing/plan.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+
+#define CONTROL_WORDS 8
+#define HEAD_WORDS    (CONTROL_WORDS + 1) /* that are written: these, and `frozen` */
+#define PAGE	      4096u
+
+struct plan {
+	const struct uni_trace_guest *g;
+	const struct uni_trace_choice *choice; /* NULL: off */
+	struct uni_trace_plan *ret;
+	size_t cap;
+	/* The page that was read last: sites come in order. */
+	uint64_t page_va;
+	bool have_page;
+	uint8_t page[PAGE];
+};
+
+bool uni_trace_choice_is_threads(const struct uni_trace_choice *c)
+{
+	return c->promises && c->nr_globs + c->nr_regexes + c->nr_args + c->nr_triggers == 0;
+}
+
+static bool matches(const char *const *glob, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (uni_glob_match(glob[i], name))
+			return true;
+	}
+	return false;
+}
+
+static enum uni_trigger trigger_of(const struct uni_trace_choice *c, const char *name)
+{
+	for (size_t i = 0; i < c->nr_triggers; i++) {
+		if (strcmp(c->trigger[i].function, name) == 0)
+			return c->trigger[i].what;
+	}
+	return UNI_TRIGGER_NONE;
+}
+
+static bool is_chosen(const struct uni_trace_choice *c, const char *name)
+{
+	bool any = c->nr_globs == 0 && c->nr_regexes == 0 && !c->promises;
+
+	if (trigger_of(c, name) != UNI_TRIGGER_NONE)
+		return true;
+	if (matches(c->not_glob, c->nr_not, name))
+		return false;
+	any = any || matches(c->glob, c->nr_globs, name) || matches(c->args_glob, c->nr_args, name);
+	for (size_t i = 0; !any && i < c->nr_regexes; i++)
+		any = regexec(&c->regex[i], name, 0, NULL, 0) == 0;
+	return any;
+}
+
+/* What its entry calls. */
+static uint64_t entry_hook(const struct plan *p, const struct uni_site_function *f)
+{
+	const struct uni_trace_hooks *h = &p->g->hooks;
+	const struct uni_trace_choice *c = p->choice;
+
+	switch (trigger_of(c, f->name)) {
+	case UNI_TRIGGER_START:
+		return h->entry_start;
+	case UNI_TRIGGER_STOP:
+		return h->entry_stop;
+	case UNI_TRIGGER_FREEZE:
+		return h->entry_freeze;
+	case UNI_TRIGGER_NONE:
+		break;
+	}
+	if (matches(c->args_glob, c->nr_args, f->name))
+		return h->entry_args;
+	if (c->max_depth == 0 && p->g->info->kinds[f->low & 15] == UNI_TRACE_KIND_ENTRY)
+		return c->mode == UNI_TRACE_FUNCTION && h->entry_only != 0 ? h->entry_only
+									   : h->entry;
+	return h->entry_any;
+}
+
+/* What its returns jump to; 0: nothing, they stay as they are. */
+static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *f)
+{
+	const struct uni_trace_hooks *h = &p->g->hooks;
+	const struct uni_trace_choice *c = p->choice;
+
+	if (c->mode == UNI_TRACE_FUNCTION)
+		return 0;
+	if (matches(c->args_glob, c->nr_args, f->name))
+		return h->exit_value;
+	if (c->max_depth != 0)
+		return h->exit_any;
+	if (c->min_ns != 0) /* lite as well: without the time nobody knows what was short */
+		return h->exit_min;
+	return c->mode == UNI_TRACE_LITE ? h->exit_lite : h->exit;
+}
+
+static bool is_hook(const struct uni_trace_hooks *h, uint64_t to)
+{
+	const uint64_t *all = (const uint64_t *)h;
+
+	for (size_t i = 0; to != 0 && i < sizeof(*h) / sizeof(*all); i++) {
+		if (all[i] == to)
+			return true;
+	}
+	return false;
+}
+
+static int read_code(struct plan *p, uint64_t va, uint8_t *buf, size_t len)
+{
+	uint64_t page = va - va % PAGE;
+
+	if (va % PAGE > PAGE - len)
+		return uni_tmem_read(p->g->mem, va, buf, len);
+	if (!p->have_page || p->page_va != page) {
+		int rc = uni_tmem_read(p->g->mem, page, p->page, PAGE);
+
+		p->have_page = rc == 0;
+		p->page_va = page;
+		if (rc != 0)
+			return rc;
+	}
+	memcpy(buf, p->page + va % PAGE, len);
+	return 0;
+}
+
+/* What stands there, if it is something known: off, made cheap, or one of the tracer's hooks. */
+static bool read_site(struct plan *p, const struct uni_site *s, uint8_t now[UNI_SITE_BYTES])
+{
+	uint8_t cheap[UNI_SITE_BYTES];
+
+	if (uni_tmem_check_exec(p->g->mem, s->addr + p->g->bias) != 0 ||
+		read_code(p, s->addr + p->g->bias, now, UNI_SITE_BYTES) != 0)
+		return false;
+	uni_site_free_bytes(s, cheap);
+	return memcmp(now, s->off, UNI_SITE_BYTES) == 0 ||
+	       memcmp(now, cheap, UNI_SITE_BYTES) == 0 ||
+	       is_hook(&p->g->hooks, uni_site_hook(s, p->g->bias, now));
+}
+
+static int add(
+	struct plan *p, uint64_t va, const void *now, const void *want, uint8_t len, bool pieces)
+{
+	struct uni_patch *one;
+	uint64_t gpa, room;
+
+	if (memcmp(now, want, len) == 0)
+		return 0;
+	if (uni_tmem_where(p->g->mem, va, &gpa, &room) != 0)
+		return -UNI_EFAULT;
+	if (room < len) /* its end is mapped elsewhere: it could not be written in one go */
+		return -UNI_ENOTSUP;
+	if (p->ret->nr == p->cap)
+		return -UNI_ERANGE;
+	one = &p->ret->patch[p->ret->nr++];
+	*one = (struct uni_patch){ .va = va, .gpa = gpa, .len = len, .pieces = pieces };
+	memcpy(one->old_bytes, now, len);
+	memcpy(one->new_bytes, want, len);
+	return 0;
+}
+
+/* Its sites as they are; false if one holds something else, which is left alone with all others. */
+static bool read_function(
+	struct plan *p, const struct uni_site_function *f, uint8_t (*now)[UNI_SITE_BYTES])
+{
+	for (uint32_t i = 0; i < f->nr; i++) {
+		if (!read_site(p, &p->g->sites->site[f->first + i], now[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Can it be traced as is asked? Counts why not. */
+static bool can_trace(struct plan *p, const struct uni_site_function *f)
+{
+	if (exit_hook(p, f) != 0 && !f->exits_known) {
+		p->ret->nr_no_exits++;
+		return false;
+	}
+	if (f->pieces && !p->choice->pieces) {
+		p->ret->nr_pieces++;
+		return false;
+	}
+	return true;
+}
+
+static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *now, uint64_t hook)
+{
+	bool pieces = s->state == UNI_SITE_PIECES && memcmp(now, s->off, UNI_SITE_BYTES) == 0;
+	uint8_t want[UNI_SITE_BYTES];
+
+	memcpy(want, s->off, sizeof(want));
+	if (hook != 0 && !uni_site_on(s, p->g->bias, hook, want))
+		return -UNI_ERANGE;
+	p->ret->nr_sites += hook != 0;
+	return add(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
+}
+
+static int plan_function(struct plan *p, const struct uni_site_function *f)
+{
+	bool on = p->choice != NULL && is_chosen(p->choice, f->name) && can_trace(p, f);
+	uint8_t(*now)[UNI_SITE_BYTES] = calloc(f->nr, sizeof(*now));
+	int rc = now != NULL ? 0 : -UNI_ENOMEM;
+
+	if (rc == 0 && !read_function(p, f, now)) {
+		p->ret->nr_unlike++;
+		free(now);
+		return 0;
+	}
+	for (uint32_t i = 0; rc == 0 && i < f->nr; i++) {
+		const struct uni_site *s = &p->g->sites->site[f->first + i];
+		uint64_t hook = 0;
+
+		if (on)
+			hook = s->kind == UNI_SITE_ENTRY ? entry_hook(p, f) : exit_hook(p, f);
+		rc = plan_site(p, s, now[i], hook);
+	}
+	p->ret->nr_functions += rc == 0 && on;
+	free(now);
+	return rc;
+}
+
+static uint32_t cycles_of(const struct plan *p)
+{
+	unsigned __int128 n = (unsigned __int128)p->choice->min_ns * p->g->tsc_hz / 1000000000u;
+
+	return n > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)n;
+}
+
+static int word_patch(const struct uni_trace_guest *g, uint64_t va, uint32_t was, uint32_t want,
+	struct uni_patch *ret)
+{
+	uint64_t room;
+
+	*ret = (struct uni_patch){ .va = va, .len = sizeof(want), .any = true };
+	memcpy(ret->old_bytes, &was, sizeof(was));
+	memcpy(ret->new_bytes, &want, sizeof(want));
+	if (uni_tmem_where(g->mem, va, &ret->gpa, &room) != 0)
+		return -UNI_EFAULT;
+	return room < sizeof(want) ? -UNI_ENOTSUP : 0;
+}
+
+int uni_trace_plan_gap(
+	const struct uni_trace_guest *g, uint32_t gaps, struct uni_patch *to, size_t *nr_ret)
+{
+	uint64_t control = g->head + offsetof(struct uni_trace_head, control);
+	int rc;
+
+	*nr_ret = 0;
+	if (!g->info->tells_gaps)
+		return 0;
+	rc = word_patch(g, control + offsetof(struct uni_trace_control, gaps), gaps, gaps + 1, to);
+	*nr_ret = 1;
+	for (unsigned i = 0; rc == 0 && !g->inside && i < g->info->nr_cpus; i++)
+		rc = word_patch(
+			g, uni_ring_area(g->ring, i) + UNI_TRACE_CPU_HI, 0, ~0u, &to[(*nr_ret)++]);
+	return rc;
+}
+
+/* The words by which the hooks are told; the guest obeys them with its next call. */
+static int plan_control(struct plan *p)
+{
+	const struct uni_trace_choice *c = p->choice;
+	struct uni_trace_control now, want;
+	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control);
+	const uint8_t *from = (const uint8_t *)&now, *to = (const uint8_t *)&want;
+	size_t nr = 0;
+	int rc = uni_tmem_read(p->g->mem, va, &now, sizeof(now));
+
+	want = now;
+	/* Code that calls the tracer by itself has no other switch. */
+	want.enable = c != NULL && !c->disabled && !uni_trace_choice_is_threads(c);
+	want.mode = c != NULL ? c->mode : UNI_TRACE_GRAPH;
+	want.min_time = c != NULL ? cycles_of(p) : 0;
+	want.max_depth = c != NULL ? c->max_depth : 0;
+	want.promises = c != NULL && c->promises;
+	if (want.max_depth != now.max_depth)
+		want.run++; /* what was open then was counted by others, or not at all */
+	want.sets++;
+	p->ret->calls_itself = p->g->calls_itself && c != NULL && !uni_trace_choice_is_threads(c);
+	p->ret->sets = want.sets;
+	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
+		rc = add(p, va + at, from + at, to + at, 4, false);
+	if (rc == 0)
+		rc = uni_trace_plan_gap(p->g, now.gaps, p->ret->patch + p->ret->nr, &nr);
+	p->ret->nr += nr;
+	return rc;
+}
+
+/* Rings that a trigger stopped go on when somebody begins anew. `stop` leaves them: they hold what
+ * led to it. */
+static int plan_thaw(struct plan *p)
+{
+	static const uint8_t zero[sizeof(uint32_t)];
+	uint64_t va = p->g->head + offsetof(struct uni_trace_head, frozen);
+	uint8_t now[sizeof(zero)];
+	int rc = p->choice != NULL ? uni_tmem_read(p->g->mem, va, now, sizeof(now)) : 0;
+
+	return rc != 0 || p->choice == NULL ? rc : add(p, va, now, zero, sizeof(now), false);
+}
+
+static int by_gpa(const void *a, const void *b)
+{
+	const struct uni_patch *p = a, *q = b;
+
+	return p->gpa < q->gpa ? -1 : p->gpa > q->gpa;
+}
+
+static int check_hooks(const struct plan *p, struct uni_err *err)
+{
+	const struct uni_trace_hooks *h = &p->g->hooks;
+	const struct uni_trace_choice *c = p->choice;
+
+	if (c == NULL || uni_trace_choice_is_threads(c))
+		return 0;
+	if (uni_trace_choice_check(c, err) != 0)
+		return -err->code;
+	if (h->entry == 0 || h->entry_any == 0 || (c->nr_args != 0 && h->entry_args == 0) ||
+		(c->nr_triggers != 0 && (h->entry_start == 0 || h->entry_freeze == 0)) ||
+		(c->mode != UNI_TRACE_FUNCTION &&
+			(h->exit == 0 || h->exit_lite == 0 || h->exit_min == 0)))
+		return uni_err_set(
+			err, UNI_ENOTSUP, "the tracer in this guest has no hook for what is asked");
+	if (c->min_ns != 0 && p->g->tsc_hz == 0)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the guest does not tell the frequency of its counter, which a minimum "
+			"duration needs");
+	return 0;
+}
+
+/* What is not patched cannot be told apart. */
+static int check_whole(const struct plan *p, struct uni_err *err)
+{
+	const struct uni_trace_choice *c = p->choice;
+
+	if (c == NULL || !p->g->calls_itself || p->g->sites->nr_functions != 0 ||
+		c->nr_globs + c->nr_regexes + c->nr_not + c->nr_args + c->nr_triggers == 0)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"the functions of %s call the tracer by themselves (-finstrument-functions or "
+		"-pg): all of them are traced or none, so leave out what chooses some",
+		uni_image_path(p->g->image));
+}
+
+/* A trigger with a slip in its name would never fire, and nobody would learn of it. */
+static int check_names(const struct plan *p, struct uni_err *err)
+{
+	const struct uni_trace_choice *c = p->choice;
+	const struct uni_sites *s = p->g->sites;
+
+	for (size_t i = 0; c != NULL && i < c->nr_triggers + c->nr_args; i++) {
+		bool is_trigger = i < c->nr_triggers, found = false;
+		const char *name =
+			is_trigger ? c->trigger[i].function : c->args_glob[i - c->nr_triggers];
+
+		for (size_t k = 0; !found && k < s->nr_functions; k++)
+			found = is_trigger ? strcmp(name, s->function[k].name) == 0
+					   : uni_glob_match(name, s->function[k].name);
+		if (!found)
+			return uni_err_set(err, UNI_ENOENT,
+				"%s %s: no function of that name can be traced (nm %s lists names)",
+				is_trigger ? "--trigger" : "--args", name,
+				uni_image_path(p->g->image));
+	}
+	return 0;
+}
+
+static int check_choice(const struct plan *p, struct uni_err *err)
+{
+	const struct uni_trace_plan *r = p->ret;
+
+	if (p->choice == NULL || r->nr_functions != 0 || uni_trace_choice_is_threads(p->choice) ||
+		(p->g->calls_itself && p->g->sites->nr_functions == 0))
+		return 0;
+	if (r->nr_no_exits != 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"the returns of the %u functions that match are not known: link the guest "
+			"with --emit-relocs, or trace entries only (--mode function)",
+			r->nr_no_exits);
+	if (r->nr_pieces != 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"the %u functions that match begin with several instructions: let "
+			"`uniscope trace prepare` make one of them before the guest boots, or say "
+			"--pieces if no thread can be interrupted there",
+			r->nr_pieces);
+	if (r->nr_unlike != 0)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"the %u functions that match hold other code in the guest than in %s",
+			r->nr_unlike, uni_image_path(p->g->image));
+	return uni_err_set(err, UNI_ENOENT,
+		"no function matches, of the %zu that can be traced (nm %s lists names)",
+		p->g->sites->nr_functions, uni_image_path(p->g->image));
+}
+
+int uni_trace_choice_check(const struct uni_trace_choice *c, struct uni_err *err)
+{
+	if (c->mode == UNI_TRACE_FUNCTION && (c->max_depth != 0 || c->min_ns != 0))
+		return uni_err_set(err, UNI_EUSAGE,
+			"%s needs the ends of calls, and --mode function records none: graph and "
+			"lite do",
+			c->max_depth != 0 ? "--depth" : "--min-duration");
+	return 0;
+}
+
+int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
+	struct uni_trace_plan *ret, struct uni_err *err)
+{
+	struct plan p = {
+		.g = g,
+		.choice = choice,
+		.ret = ret,
+		.cap = g->sites->nr_sites + HEAD_WORDS + UNI_TRACE_GAP_PATCHES(g->info->nr_cpus),
+	};
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	rc = check_hooks(&p, err);
+	if (rc == 0)
+		rc = check_whole(&p, err);
+	if (rc == 0)
+		rc = check_names(&p, err);
+	if (rc != 0)
+		return rc;
+	ret->patch = calloc(p.cap, sizeof(*ret->patch));
+	rc = ret->patch != NULL ? 0 : -UNI_ENOMEM;
+	for (size_t i = 0; rc == 0 && i < g->sites->nr_functions; i++)
+		rc = plan_function(&p, &g->sites->function[i]);
+	if (rc == 0)
+		rc = plan_control(&p);
+	if (rc == 0)
+		rc = plan_thaw(&p);
+	if (rc != 0)
+		rc = uni_err_set(err, (enum uni_errcode) - rc,
+			"the guest's code cannot be patched: %s",
+			rc == -UNI_ERANGE ? "the tracer's hooks are too far from it"
+					  : uni_strerror(rc));
+	else
+		rc = check_choice(&p, err);
+	if (rc != 0) {
+		uni_trace_plan_deinit(ret);
+		return rc;
+	}
+	qsort(ret->patch, ret->nr, sizeof(*ret->patch), by_gpa);
+	return 0;
+}
+
+void uni_trace_plan_deinit(struct uni_trace_plan *p)
+{
+	free(p->patch);
+	p->patch = NULL;
+	p->nr = 0;
+}

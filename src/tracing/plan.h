@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which functions of a guest are traced, and the patches that make it so. Plain data: the bytes
+ * that are there now come in by a reader, what comes out is a job for uni_patch_run().
+ */
+#ifndef UNI_TRACING_PLAN_H
+#define UNI_TRACING_PLAN_H
+
+#include <regex.h>
+
+#include "base/err.h"
+#include "obj/sites.h"
+#include "tracing/guest_memory.h"
+#include "backend/patch.h"
+#include "trace/ring.h"
+
+enum uni_trigger {
+	UNI_TRIGGER_NONE,
+	UNI_TRIGGER_START,  /* enables tracing when it is called */
+	UNI_TRIGGER_STOP,   /* disables it */
+	UNI_TRIGGER_FREEZE, /* keeps what the rings hold then */
+};
+
+struct uni_trace_trigger {
+	const char *function; /* exact */
+	enum uni_trigger what;
+};
+
+/* Names are as in the symbol table; globs are uni_glob_match()'s. */
+struct uni_trace_choice {
+	const char *const *glob; /* a function that matches any of these, or of regex; none: all */
+	size_t nr_globs;
+	const regex_t *regex;
+	size_t nr_regexes;
+	const char *const *not_glob; /* and none of these */
+	size_t nr_not;
+	const char *const *args_glob; /* of these with arguments and value */
+	size_t nr_args;
+	const struct uni_trace_trigger *trigger;
+	size_t nr_triggers;
+	uint32_t mode;	    /* UNI_TRACE_GRAPH, UNI_TRACE_LITE, UNI_TRACE_FUNCTION */
+	uint64_t min_ns;    /* shorter calls are dropped; 0: none */
+	uint32_t max_depth; /* deeper calls are dropped; 0: none */
+	bool pieces;	    /* also functions whose start is several instructions while off */
+	bool promises;	    /* events of threads and promises; functions only if some are named */
+	bool disabled;	    /* begin with the tracer off: a trigger enables it */
+};
+
+/* -UNI_EUSAGE: what it asks for does not go together. */
+int uni_trace_choice_check(const struct uni_trace_choice *choice, struct uni_err *err);
+/* Does it ask for events of threads alone? No function is meant then. */
+bool uni_trace_choice_is_threads(const struct uni_trace_choice *c);
+
+struct uni_trace_plan {
+	struct uni_patch *patch; /* owned; by rising gpa: what has to change */
+	size_t nr;
+	uint32_t nr_functions, nr_sites; /* that will be traced */
+	bool calls_itself;		 /* and all that needs no patching will be, too */
+	uint32_t sets;			 /* control.sets, then */
+	uint32_t nr_no_exits;		 /* left out: not all of their returns are known */
+	uint32_t nr_pieces;		 /* left out: see above */
+	uint32_t nr_unlike;		 /* left out: something unknown stands in the guest */
+};
+
+struct uni_trace_guest {
+	struct uni_tmem *mem;
+	const struct uni_image *image;
+	uint64_t bias;
+	const struct uni_sites *sites;
+	bool calls_itself; /* code of it calls the tracer without being patched for it */
+	const struct uni_ring_info *info;
+	uint64_t head; /* address of struct uni_trace_head */
+	const struct uni_ring *ring;
+	bool inside; /* it is told of gaps by the word alone: the guest itself writes what is asked
+		      */
+	struct uni_trace_hooks hooks;
+	uint64_t tsc_hz; /* for min_ns; 0: not known */
+};
+
+/*
+ * choice NULL: nothing is traced any more, each site is as the file has it. -UNI_ENOENT: no
+ * function is meant, and the message says which there are; -UNI_EMISMATCH: places hold what nobody
+ * knows.
+ */
+int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
+	struct uni_trace_plan *ret, struct uni_err *err);
+void uni_trace_plan_deinit(struct uni_trace_plan *p);
+
+/*
+ * What makes each CPU of the guest tell, before its next record, that what was open has no end in
+ * the trace: at most UNI_TRACE_GAP_PATCHES(nr_cpus) words. *nr_ret: none, if it cannot. 0 or
+ * -UNI_E*.
+ */
+#define UNI_TRACE_GAP_PATCHES(nr_cpus) ((size_t)(nr_cpus) + 1)
+int uni_trace_plan_gap(
+	const struct uni_trace_guest *g, uint32_t gaps, struct uni_patch *to, size_t *nr_ret);
+
+#endif

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracing/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hurry.h"
+#include "tracing/last_packets.h"
+#include "tracing/open_packets.h"
+#include "backend/guard.h"
+
+#define BUSY_NAP_NS  (500 * UNI_NSEC_PER_USEC)
+#define IDLE_NAP_NS  (10 * UNI_NSEC_PER_MSEC)
+#define LOOK_NS	     (1 * UNI_NSEC_PER_MSEC)
+#define LOOK_EACH_NS (250 * UNI_NSEC_PER_MSEC)
+#define FIRST_NS     (20 * UNI_NSEC_PER_MSEC) /* between looks until one saw something */
+#define OURS_NS	     (50 * UNI_NSEC_PER_MSEC)
+#define PROGRESS_NS  (150 * UNI_NSEC_PER_MSEC)
+#define HOLD_NS	     (2 * UNI_NSEC_PER_SEC)
+#define WHOLE_TRIES  20
+#define WHOLE_NAP_NS UNI_NSEC_PER_MSEC
+#define CATCH_UP     8 /* polls at the end, at most */
+#define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest stands */
+/* At the end, for what is left behind a slow line: until there is something, and at most. */
+#define LINE_NS	    (5 * UNI_NSEC_PER_SEC)
+#define LINE_MAX_NS (20 * UNI_NSEC_PER_SEC)
+
+/* A guest that is reached through a line takes as long as that does: no copy goes on for longer
+ * than somebody wants to wait. */
+struct patience {
+	const struct uni_trecord_cfg *cfg;
+	uint64_t until_ns; /* 0: as long as it likes */
+	uint64_t more_ns;  /* so much longer, as long as nothing came */
+	bool stops;	   /* with cfg->stop as well */
+};
+
+static bool nothing_came(const struct uni_trecord_cfg *cfg)
+{
+	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+
+	for (uint32_t i = 0; i < uni_ring_info(ring)->nr_cpus; i++) {
+		if (uni_ring_stats(ring, i)->packets != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_late(void *ctx)
+{
+	const struct patience *p = ctx;
+	uint64_t now = uni_now_ns();
+
+	if (p->cfg->t->ops->tsc == NULL)
+		return false;
+	if (p->stops && p->cfg->stop != NULL && atomic_load(p->cfg->stop))
+		return true;
+	return p->until_ns != 0 && now >= p->until_ns &&
+	       (now >= p->until_ns + p->more_ns || !nothing_came(p->cfg));
+}
+
+static void be_patient(const struct uni_trecord_cfg *cfg, struct patience *p)
+{
+	if (cfg->t->ops->tsc != NULL)
+		uni_ring_until(uni_tracer_ring(cfg->tracer), p != NULL ? is_late : NULL, p);
+}
+
+/* What there was no time for is left. */
+static int unless_late(int rc)
+{
+	return rc == -UNI_EBUDGET ? 0 : rc;
+}
+
+static uint32_t nr_cpus(const struct uni_trecord_cfg *cfg)
+{
+	return uni_ring_info(uni_tracer_ring(cfg->tracer))->nr_cpus;
+}
+
+static int ring_failed(const struct uni_trecord_cfg *cfg, int rc, struct uni_err *err)
+{
+	bool is_file = (cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) != 0;
+
+	return uni_err_set(err, (enum uni_errcode) - rc,
+		"the guest's trace ring cannot be read: %s%s", uni_strerror(rc),
+		is_file ? "; is the file cut off, or without a part of the guest's memory?" : "");
+}
+
+static int hold(struct uni_target *t, struct uni_pause *p, struct uni_regs *regs)
+{
+	uint64_t until = uni_now_ns() + HOLD_NS, all;
+	const struct timespec nap = uni_ns_timespec(5 * UNI_NSEC_PER_MSEC);
+	int rc;
+
+	all = UINT64_MAX >> (UNI_VCPU_MAX - t->ops->nr_vcpus(t));
+	do {
+		rc = uni_pause_begin_brief(p, t, all, regs);
+		if (rc == -UNI_EAGAIN)
+			(void)nanosleep(&nap, NULL);
+	} while (rc == -UNI_EAGAIN && uni_now_ns() < until);
+	return rc;
+}
+
+/* A guest that cannot be held for it has threads without names. */
+static void take_names(const struct uni_trecord_cfg *cfg)
+{
+	struct uni_regs regs[UNI_VCPU_MAX];
+	struct uni_pause pause = { 0 };
+
+	if (cfg->names == NULL)
+		return;
+	if (hold(cfg->t, &pause, regs) == 0)
+		uni_tnames_take(cfg->names, regs, (uint32_t)cfg->t->ops->nr_vcpus(cfg->t));
+	(void)uni_pause_end(&pause);
+	if (cfg->on_names != NULL)
+		cfg->on_names(cfg->ctx);
+}
+
+int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
+{
+	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+	uint64_t words[UNI_RING_CPUS_MAX];
+
+	for (uint32_t i = 0; i < nr_cpus(cfg); i++) {
+		struct uni_ring_now now;
+		int rc = uni_ring_skip(ring, i, &now);
+
+		if (rc != 0)
+			return ring_failed(cfg, rc, err);
+		uni_tstream_begin(cfg->out, i, now.time, now.words, now.extra, now.lost);
+		words[i] = now.words;
+	}
+	take_names(cfg);
+	if (cfg->watcher == NULL)
+		return 0;
+	if (cfg->watcher->begin(cfg->watcher->ctx, cfg, words) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return 0;
+}
+
+static void progress(const struct uni_trecord_cfg *cfg, uint64_t begin_ns, uint64_t *last_ns)
+{
+	struct uni_trecord_state st = { .elapsed_ns = uni_now_ns() - begin_ns };
+
+	if (cfg->on_progress == NULL || uni_now_ns() - *last_ns < PROGRESS_NS)
+		return;
+	*last_ns = uni_now_ns();
+	for (uint32_t i = 0; i < nr_cpus(cfg); i++) {
+		struct uni_record_trace_cpu c = { 0 };
+
+		uni_tstream_stats(cfg->out, i, &c);
+		st.events += c.events + c.others;
+		st.lost += uni_record_trace_lost(&c);
+	}
+	cfg->on_progress(cfg->ctx, &st);
+}
+
+/* A packet, to all who want it. */
+static int put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
+{
+	const struct uni_trecord_cfg *cfg = arg;
+
+	(void)uni_tstream_put(cfg->out, cpu, packet, content);
+	if (cfg->watcher != NULL &&
+		cfg->watcher->packet(cfg->watcher->ctx, cpu, packet, content) != 0)
+		return -UNI_ENOMEM;
+	return 0;
+}
+
+/* One CPU; *words_ret: what it had written before that. */
+static int poll_one(const struct uni_trecord_cfg *cfg, uint32_t cpu, uint64_t *words_ret)
+{
+	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+	struct uni_ring_now now = { 0 };
+	int rc = 0;
+
+	if (cfg->watcher != NULL)
+		rc = uni_ring_now(ring, cpu, &now);
+	if (rc == 0)
+		rc = uni_ring_poll(ring, cpu, put, (void *)(uintptr_t)cfg);
+	if (rc == 0 && cfg->watcher != NULL)
+		rc = uni_ring_peek(ring, cpu, false, cfg->watcher->packet, cfg->watcher->ctx);
+	*words_ret = now.words;
+	return rc;
+}
+
+/* All CPUs once; *packets_ret: how many came. */
+static int poll_all(const struct uni_trecord_cfg *cfg, uint64_t *packets_ret, bool *enough_ret)
+{
+	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+	uint64_t words[UNI_RING_CPUS_MAX];
+	int rc = 0;
+
+	*packets_ret = 0;
+	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++) {
+		uint64_t before = uni_ring_stats(ring, i)->packets;
+
+		rc = unless_late(poll_one(cfg, i, &words[i]));
+		*packets_ret += uni_ring_stats(ring, i)->packets - before;
+	}
+	if (rc == 0 && cfg->watcher != NULL)
+		*enough_ret = cfg->watcher->looked(cfg->watcher->ctx, words) != 0;
+	return rc;
+}
+
+/* Of a guest that tells it. */
+static uint64_t ask_for_clock(const struct uni_trecord_cfg *cfg)
+{
+	struct uni_tclock_point p;
+
+	if (cfg->t->ops->tsc(cfg->t, &p.cycles, &p.from_ns, &p.to_ns) == 0) {
+		for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++)
+			uni_tclock_add(cfg->clock, i, &p);
+	}
+	return uni_now_ns() + LOOK_EACH_NS;
+}
+
+/* Returns when to look again. */
+static uint64_t look_at_clocks(const struct uni_trecord_cfg *cfg)
+{
+	bool any = false;
+
+	if (cfg->t->ops->tsc != NULL)
+		return ask_for_clock(cfg);
+	for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++)
+		any |= uni_tclock_look(cfg->clock, uni_tracer_ring(cfg->tracer), i, LOOK_NS);
+	return uni_now_ns() + (any ? LOOK_EACH_NS : FIRST_NS);
+}
+
+void uni_trecord_look(const struct uni_trecord_cfg *cfg)
+{
+	if ((cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) == 0)
+		(void)look_at_clocks(cfg);
+}
+
+static bool is_gone(const struct uni_trecord_cfg *cfg, int rc)
+{
+	return rc == -UNI_EGONE || (cfg->t->ops->alive != NULL && !cfg->t->ops->alive(cfg->t));
+}
+
+/* Does it end here? */
+static bool is_over(const struct uni_trecord_cfg *cfg, uint64_t elapsed_ns, uint64_t *ours_ns,
+	enum uni_trecord_end *ret)
+{
+	bool over = true;
+
+	if (cfg->stop != NULL && atomic_load(cfg->stop))
+		*ret = UNI_TRECORD_STOP;
+	else if (cfg->duration_ns != 0 && elapsed_ns >= cfg->duration_ns)
+		*ret = UNI_TRECORD_TIME;
+	else
+		over = false;
+	if (!over && elapsed_ns < *ours_ns)
+		return false;
+	*ours_ns = elapsed_ns + OURS_NS;
+	if (uni_tracer_is_ours(cfg->tracer))
+		return over;
+	*ret = UNI_TRECORD_LOST;
+	return true;
+}
+
+struct looks {
+	struct uni_tlast *last;
+	struct uni_tparts *parts;
+};
+
+/* All CPUs once, and those that are slow to fill a sub-buffer. */
+static int look(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t now_ns,
+	uint64_t *packets_ret, bool *enough_ret)
+{
+	int rc = poll_all(cfg, packets_ret, enough_ret), given = 0;
+
+	/* A watcher sees open sub-buffers as it is. */
+	if (rc == 0 && cfg->watcher == NULL)
+		given = uni_tparts_look(l->parts, now_ns, put, (void *)(uintptr_t)cfg);
+	if (rc == 0 && given < 0)
+		rc = unless_late(given);
+	if (rc == 0)
+		uni_tlast_look(l->last, given > 0);
+	return rc;
+}
+
+static int run(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t begin_ns,
+	enum uni_trecord_end *ret, struct uni_err *err)
+{
+	uint64_t shown_ns = begin_ns, look_ns = 0, ours_ns = 0, named_ns = begin_ns;
+
+	for (;;) {
+		uint64_t packets, now_ns = uni_now_ns();
+		struct timespec nap;
+		bool enough = false;
+		int rc;
+
+		if (now_ns >= look_ns)
+			look_ns = look_at_clocks(cfg);
+		if (cfg->host != NULL)
+			uni_thost_look(cfg->host, cfg->t);
+		rc = look(cfg, l, now_ns, &packets, &enough);
+		/* Memory of a destroyed domain can be read for as long as it is mapped. */
+		if (is_gone(cfg, rc)) {
+			*ret = UNI_TRECORD_GONE;
+			return 0;
+		}
+		if (rc != 0)
+			return ring_failed(cfg, rc, err);
+		progress(cfg, begin_ns, &shown_ns);
+		if (cfg->names_each_ns != 0 && now_ns - named_ns >= cfg->names_each_ns) {
+			take_names(cfg);
+			named_ns = now_ns;
+		}
+		*ret = UNI_TRECORD_STOP;
+		if (enough || is_over(cfg, now_ns - begin_ns, &ours_ns, ret))
+			return 0;
+		nap = uni_ns_timespec(packets != 0 ? BUSY_NAP_NS : IDLE_NAP_NS);
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
+int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret,
+	uint64_t *unseen_ns_ret, struct uni_err *err)
+{
+	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+	struct looks l = { uni_tlast_create(ring), uni_tparts_create(ring) };
+	uint64_t begin_ns = uni_now_ns();
+	struct patience p = { .cfg = cfg, .stops = true };
+	int rc = 0;
+
+	*unseen_ns_ret = 0;
+	if (l.last == NULL || l.parts == NULL)
+		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (cfg->duration_ns != 0)
+		p.until_ns = begin_ns + cfg->duration_ns;
+	be_patient(cfg, &p);
+	if (rc == 0)
+		rc = run(cfg, &l, begin_ns, ret, err);
+	be_patient(cfg, NULL);
+	if (rc == 0 && *ret == UNI_TRECORD_GONE)
+		(void)uni_tlast_put(l.last, put, (void *)(uintptr_t)cfg, unseen_ns_ret);
+	uni_tlast_destroy(l.last);
+	uni_tparts_destroy(l.parts);
+	return rc;
+}
+
+/* Copies made while the guest stands. */
+struct kept {
+	size_t nr, cap;
+	struct uni_regs regs[UNI_VCPU_MAX];
+	struct uni_ring_now now[UNI_VCPU_MAX]; /* what each CPU wrote and lost in all */
+	uint64_t stood_ns;		       /* the longest of the stops */
+	struct {
+		unsigned cpu;
+		size_t content;
+		uint8_t bytes[UNI_TRACE_SUB_SIZE];
+	} packet[];
+};
+
+static int keep(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
+{
+	struct kept *k = arg;
+
+	/* What does not fit is counted with the next one that does, or at the end. */
+	if (k->nr == k->cap)
+		return 0;
+	k->packet[k->nr].cpu = cpu;
+	k->packet[k->nr].content = content;
+	memcpy(k->packet[k->nr].bytes, packet, content);
+	k->nr++;
+	return 0;
+}
+
+static void let_go(struct kept *k, struct uni_pause *p)
+{
+	bool stood = p->t != NULL;
+
+	(void)uni_pause_end(p);
+	k->stood_ns = uni_max(k->stood_ns, p->tried_ns);
+	if (stood && p->end_ns > p->begin_ns)
+		k->stood_ns = uni_max(k->stood_ns, p->end_ns - p->begin_ns);
+}
+
+/* With the guest standing: is a CPU in the middle of writing a record? */
+static int look_at_all(const struct uni_trecord_cfg *cfg, struct kept *k, bool *whole_ret)
+{
+	int rc = 0;
+
+	*whole_ret = true;
+	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++) {
+		rc = unless_late(uni_ring_now(uni_tracer_ring(cfg->tracer), i, &k->now[i]));
+		*whole_ret = *whole_ret && k->now[i].whole;
+	}
+	return rc;
+}
+
+/* Holds the guest, preferably where every record is whole. */
+static int hold_whole(const struct uni_trecord_cfg *cfg, struct kept *k, struct uni_pause *p)
+{
+	const struct timespec nap = uni_ns_timespec(WHOLE_NAP_NS);
+	bool whole = false;
+
+	for (int i = 0;; i++) {
+		int rc = hold(cfg->t, p, k->regs);
+
+		if (rc == 0)
+			rc = look_at_all(cfg, k, &whole);
+		if (rc != 0 || whole || i == WHOLE_TRIES)
+			return rc;
+		let_go(k, p);
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
+/* While what was read was written, the guest went on: what it wrote meanwhile is read again, until
+ * so little is left that it can be copied while it stands. */
+static int catch_up(const struct uni_trecord_cfg *cfg, struct patience *p)
+{
+	uint64_t packets = UINT64_MAX;
+	bool enough;
+	int rc = 0;
+
+	uni_ring_hurry(uni_tracer_ring(cfg->tracer));
+	for (int i = 0; rc == 0 && i < CATCH_UP && packets > nr_cpus(cfg) && !is_late(p); i++)
+		rc = poll_all(cfg, &packets, &enough);
+	return rc;
+}
+
+int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, struct uni_err *err)
+{
+	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
+	size_t cap = (size_t)nr_cpus(cfg) * KEEP;
+	_cleanup_free_ struct kept *k = calloc(1, sizeof(*k) + cap * sizeof(k->packet[0]));
+	struct uni_pause pause = { 0 };
+	bool dead = (cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) != 0;
+	struct patience p = { .cfg = cfg, .until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS };
+	struct uni_hurry hurry;
+	int rc;
+
+	*pause_ns_ret = 0;
+	if (k == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (cfg->t->ops->tsc != NULL)
+		(void)ask_for_clock(cfg);
+	memset(k->packet, 0, cap * sizeof(k->packet[0])); /* no page faults while it stands */
+	k->cap = cap;
+	be_patient(cfg, &p);
+	rc = catch_up(cfg, &p);
+	p.until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS;
+	p.more_ns = LINE_MAX_NS - LINE_NS;
+	uni_hurry_begin(&hurry);
+	if (rc == 0)
+		rc = hold_whole(cfg, k, &pause);
+	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
+		rc = unless_late(dead ? uni_ring_drain(ring, i, put, (void *)(uintptr_t)cfg)
+				      : uni_ring_drain(ring, i, keep, k));
+	be_patient(cfg, NULL);
+	if (rc == 0 && cfg->names != NULL)
+		uni_tnames_take(cfg->names, k->regs, (uint32_t)cfg->t->ops->nr_vcpus(cfg->t));
+	let_go(k, &pause);
+	uni_hurry_end(&hurry);
+	if (!dead)
+		*pause_ns_ret = k->stood_ns;
+	for (size_t i = 0; i < k->nr; i++)
+		(void)put((void *)(uintptr_t)cfg, k->packet[i].cpu,
+			(const struct uni_trace_sub *)(const void *)k->packet[i].bytes,
+			k->packet[i].content);
+	if (rc != 0)
+		return is_gone(cfg, rc) ? 0 : ring_failed(cfg, rc, err);
+	/* So that nothing that is missing goes untold. */
+	for (uint32_t i = 0; i < nr_cpus(cfg); i++)
+		uni_tstream_end(cfg->out, i, k->now[i].lost, k->now[i].words, k->now[i].extra);
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a guest's rings into a session: as it runs, or what they hold at one moment. */
+#ifndef UNI_TRACING_RECORD_H
+#define UNI_TRACING_RECORD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "recording/recording.h"
+#include "tracing/clock.h"
+#include "tracing/host_time.h"
+#include "tracing/thread_names.h"
+#include "tracing/tracer.h"
+#include "recording/ring_stream.h"
+
+struct uni_trecord_state {
+	uint64_t elapsed_ns, events, lost;
+};
+
+/*
+ * Who looks at a recording while it is made, on its thread. Packets are those that the stream gets,
+ * and what open sub-buffers hold (uni_ring_peek()). A result that is not 0 ends the recording.
+ */
+struct uni_trecord_cfg;
+struct uni_trecord_watcher {
+	/* What each CPU had written when the stream began: words since the boot. Names are taken.
+	 */
+	int (*begin)(void *ctx, const struct uni_trecord_cfg *cfg, const uint64_t *words);
+	int (*packet)(void *ctx, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
+	/* After a look at all CPUs: what each had written when it was looked at. */
+	int (*looked)(void *ctx, const uint64_t *words);
+	void *ctx;
+};
+
+struct uni_trecord_cfg {
+	struct uni_target *t;
+	struct uni_tracer *tracer;
+	struct uni_tstream *out;
+	struct uni_tclock *clock;
+	struct uni_thost *host;	  /* NULL: nobody asks what the host gave it */
+	struct uni_tnames *names; /* NULL: its threads are not known */
+	uint64_t names_each_ns;	  /* look for threads that came meanwhile so often; 0: never */
+	/* Names were taken, but for those of the end; the guest runs. May be NULL. */
+	void (*on_names)(void *ctx);
+	uint64_t duration_ns;	 /* 0: until *stop or the guest's end */
+	const atomic_bool *stop; /* NULL: none */
+	bool whole;		 /* at the end all is fetched, however long that takes */
+	/* Now and then, of the caller's thread; may be NULL. */
+	void (*on_progress)(void *ctx, const struct uni_trecord_state *st);
+	void *ctx;
+	const struct uni_trecord_watcher *watcher; /* NULL: nobody */
+};
+
+enum uni_trecord_end {
+	UNI_TRECORD_TIME, /* the time was up */
+	UNI_TRECORD_STOP, /* *stop, or the watcher */
+	UNI_TRECORD_LOST, /* somebody else chose functions: what comes is not what was asked for */
+	UNI_TRECORD_GONE, /* the guest ended, and with it what it recorded last */
+};
+
+/* Before tracing is switched on: the stream begins with what is recorded from now on. */
+int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err);
+/* Of a snapshot, before its end: how the guest's clocks go with the host's, if it records. */
+void uni_trecord_look(const struct uni_trecord_cfg *cfg);
+/* Streams until something ends it. Of a guest that ended, what its open sub-buffers held is there
+ * as it was when they were looked at last, *unseen_ns_ret before that was noticed; else 0. */
+int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret,
+	uint64_t *unseen_ns_ret, struct uni_err *err);
+/*
+ * The rest: holds the guest while what is not closed is copied, unless it is gone. *pause_ns_ret:
+ * the longest time that it stood for that, 0 of what is dead. For a snapshot this is all: every
+ * sub-buffer that the rings hold.
+ */
+int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, struct uni_err *err);
+
+/* May the guest be recording now, so that silence tells something? One that stands does not. */
+bool uni_trecord_runs(const struct uni_trecord_cfg *cfg);
+/* Clocks and counts of each CPU into the session's description; drops an end_ns that its clock
+ * cannot tell. */
+void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_trace *ret);
+
+#endif

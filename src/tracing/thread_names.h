@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names of a traced guest's threads: looked up while it is held, before its trace begins and at
+ * its end. */
+#ifndef UNI_TRACING_THREAD_NAMES_H
+#define UNI_TRACING_THREAD_NAMES_H
+
+#include "guest/guest.h"
+#include "recording/recording.h"
+#include "backend/target.h"
+#include "unwind/unwind.h"
+
+struct uni_tnames;
+
+/* Borrows all. */
+int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
+	const struct uni_model *model, struct uni_tnames **ret, struct uni_err *err);
+void uni_tnames_destroy(struct uni_tnames *n); /* NULL-safe */
+
+/* With the guest held; regs of all its vCPUs. No allocation. */
+void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t nr_vcpus);
+/* With the guest running again, of the last look: an array that the caller frees. 0 or -UNI_ENOMEM.
+ */
+int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret);
+/* With the guest running again: those of the last look that no look before had, into the session,
+ * which has its threads of that guest from here alone. *nr_ret: so many. */
+int uni_tnames_record(
+	struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest, size_t *nr_ret);
+
+#endif

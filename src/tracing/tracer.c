@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracing/tracer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define TRIES	   50
+#define TRY_NAP_NS (2 * UNI_NSEC_PER_MSEC)
+
+struct uni_tracer {
+	struct uni_tracer_args args;
+	struct uni_tmem *mem;
+	struct uni_ring_source source;
+	struct uni_ring *ring;
+	struct uni_sites *sites;
+	uint64_t head;
+	uint32_t sets; /* control.sets as we left it, once is_set */
+	bool is_set;
+};
+
+static int find_head(struct uni_tracer *t, struct uni_err *err)
+{
+	struct uni_target_info info;
+	uint64_t size;
+
+	if (t->args.head != NULL && uni_parse_u64(t->args.head, &t->head))
+		return 0;
+	if (t->args.head != NULL)
+		return uni_err_set(
+			err, UNI_EUSAGE, "%s is no address of a trace ring's head", t->args.head);
+	t->args.t->ops->info(t->args.t, &info);
+	t->head = info.trace_head;
+	if (t->head != 0)
+		return 0;
+	if (t->args.image != NULL &&
+		uni_image_find(t->args.image, "uni_trace_head", &t->head, &size) == 0) {
+		t->head += t->args.bias;
+		return 0;
+	}
+	return uni_tmem_find_head(t->mem, &t->head, err);
+}
+
+int uni_tracer_open(
+	const struct uni_tracer_args *args, struct uni_tracer **ret, struct uni_err *err)
+{
+	struct uni_tracer *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	t->args = *args;
+	rc = uni_tmem_open(args->t, &t->mem, err);
+	if (rc == 0) {
+		t->source = uni_tmem_source(t->mem);
+		rc = find_head(t, err);
+	}
+	if (rc == 0)
+		rc = uni_ring_open(&t->source, t->head, &t->ring, err);
+	if (rc != 0) {
+		uni_tracer_close(t);
+		return rc;
+	}
+	*ret = t;
+	return 0;
+}
+
+void uni_tracer_close(struct uni_tracer *t)
+{
+	if (t == NULL)
+		return;
+	uni_ring_close(t->ring);
+	uni_tmem_close(t->mem);
+	uni_sites_destroy(t->sites);
+	free(t);
+}
+
+struct uni_ring *uni_tracer_ring(struct uni_tracer *t)
+{
+	return t->ring;
+}
+
+int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret)
+{
+	return uni_tmem_read(
+		t->mem, t->head + offsetof(struct uni_trace_head, control), ret, sizeof(*ret));
+}
+
+/* Has it code for which the compiler wrote the calls of the tracer (guest/README.md)? */
+static bool calls_itself(const struct uni_image *img)
+{
+	uint64_t addr, size;
+
+	return uni_image_find(img, "__cyg_profile_func_enter", &addr, &size) == 0 ||
+	       uni_image_find(img, "uni_trace_entry_return", &addr, &size) == 0;
+}
+
+/* What tells of its threads only need have no function that can be patched, nor what calls the
+ * tracer by itself, nor what is chosen. */
+static int find_sites(
+	struct uni_tracer *t, const struct uni_trace_choice *choice, struct uni_err *err)
+{
+	struct uni_err none = { 0 };
+	int rc = uni_sites_read(t->args.image, &t->sites, &none);
+
+	if (rc == -UNI_ENOENT && (choice == NULL || uni_trace_choice_is_threads(choice) ||
+					 calls_itself(t->args.image))) {
+		t->sites = calloc(1, sizeof(*t->sites));
+		return t->sites != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	if (rc == -UNI_ENOENT)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s; what it records by itself `uniscope trace record --as-is` gets",
+			none.msg);
+	if (rc != 0)
+		*err = none;
+	return rc;
+}
+
+static int describe_guest(struct uni_tracer *t, const struct uni_trace_choice *choice,
+	struct uni_trace_guest *ret, struct uni_err *err)
+{
+	const struct uni_ring_info *info = uni_ring_info(t->ring);
+	int rc = 0;
+
+	if (t->args.image == NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"the guest's image is needed to know what can be traced: -e IMAGE");
+	if (t->sites == NULL)
+		rc = find_sites(t, choice, err);
+	*ret = (struct uni_trace_guest){ .mem = t->mem,
+		.image = t->args.image,
+		.bias = t->args.bias,
+		.sites = t->sites,
+		.calls_itself = calls_itself(t->args.image),
+		.info = info,
+		.head = t->head,
+		.ring = t->ring,
+		.inside = (t->args.t->ops->caps(t->args.t) & UNI_CAP_INSIDE) != 0,
+		.tsc_hz = info->tsc_hz };
+	if (rc == 0 && uni_tmem_read(t->mem, info->hooks, &ret->hooks, sizeof(ret->hooks)) != 0)
+		rc = uni_err_set(err, UNI_EFAULT, "the guest's table of hooks cannot be read");
+	return rc;
+}
+
+/* A vCPU may be where nothing can be changed, or stopped: for a moment. */
+static int run_job(struct uni_target *target, struct uni_patch_job *job)
+{
+	const struct timespec nap = uni_ns_timespec(TRY_NAP_NS);
+	int rc = uni_patch_run(target, job);
+
+	for (int i = 0; rc == -UNI_EAGAIN && i < TRIES; i++) {
+		(void)nanosleep(&nap, NULL);
+		rc = uni_patch_run(target, job);
+	}
+	return rc;
+}
+
+static int patch_failed(
+	const struct uni_tracer *t, const struct uni_patch_job *job, int rc, struct uni_err *err)
+{
+	unsigned long long at =
+		job->bad < job->nr ? (unsigned long long)job->patch[job->bad].va : 0;
+
+	if (rc == -UNI_ENOTSUP && (t->args.t->ops->caps(t->args.t) & UNI_CAP_INSIDE))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"the guest cannot patch its own code: it gave uni_stream_init() no way to "
+			"(guest/README.md)");
+	if (rc == -UNI_ENOTSUP)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s: targets cannot be traced: nothing is written to such guests",
+			t->args.t->ops->scheme);
+	if (rc == -UNI_EMISMATCH)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"the code at 0x%llx changed in the meantime: nothing was patched; is "
+			"somebody else tracing this guest?",
+			at);
+	if (rc == -UNI_EFAULT)
+		return uni_err_set(err, UNI_EFAULT,
+			"the code at 0x%llx cannot be written: nothing was patched", at);
+	if (rc == -UNI_EAGAIN)
+		return uni_err_set(err, UNI_EAGAIN,
+			"the vCPUs could not all be stopped at places where the code may be "
+			"changed: nothing was patched; try again");
+	return uni_err_set(
+		err, (enum uni_errcode) - rc, "the guest cannot be patched: %s", uni_strerror(rc));
+}
+
+static int make_plan(struct uni_tracer *t, const struct uni_trace_choice *choice,
+	struct uni_trace_plan *ret, struct uni_err *err)
+{
+	const struct uni_patch_job none = { 0 };
+	struct uni_trace_guest g;
+	int rc;
+
+	/* No image would help. */
+	if ((t->args.t->ops->caps(t->args.t) & UNI_CAP_WRITE_TEXT) == 0)
+		return patch_failed(t, &none, -UNI_ENOTSUP, err);
+	rc = describe_guest(t, choice, &g, err);
+	return rc == 0 ? uni_trace_plan(&g, choice, ret, err) : rc;
+}
+
+int uni_tracer_check(
+	struct uni_tracer *t, const struct uni_trace_choice *choice, struct uni_err *err)
+{
+	struct uni_trace_plan plan = { 0 };
+	int rc = make_plan(t, choice, &plan, err);
+
+	uni_trace_plan_deinit(&plan);
+	return rc;
+}
+
+int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
+	struct uni_trace_done *ret, struct uni_err *err)
+{
+	struct uni_trace_plan plan = { 0 };
+	struct uni_patch_job job;
+	int rc = make_plan(t, choice, &plan, err);
+
+	if (rc != 0)
+		return rc;
+	job = (struct uni_patch_job){ .patch = plan.patch, .nr = plan.nr };
+	rc = run_job(t->args.t, &job);
+	if (rc != 0)
+		rc = patch_failed(t, &job, rc, err);
+	else
+		*ret = (struct uni_trace_done){ .nr_functions = plan.nr_functions,
+			.nr_sites = plan.nr_sites,
+			/* The word that tells one choice from the next is no place of the guest's.
+			 */
+			.nr_written = job.nr_written - (job.nr_written != 0),
+			.pause_ns = job.pause_ns,
+			.threads = choice != NULL && choice->promises,
+			.calls_itself = plan.calls_itself,
+			.nr_no_exits = plan.nr_no_exits,
+			.nr_pieces = plan.nr_pieces,
+			.nr_unlike = plan.nr_unlike };
+	t->is_set = t->is_set || rc == 0;
+	t->sets = rc == 0 ? plan.sets : t->sets;
+	uni_trace_plan_deinit(&plan);
+	return rc;
+}
+
+bool uni_tracer_is_ours(struct uni_tracer *t)
+{
+	struct uni_trace_control now;
+
+	return !t->is_set || uni_tracer_control(t, &now) != 0 || now.sets == t->sets;
+}
+
+static int by_gpa(const void *a, const void *b)
+{
+	const struct uni_patch *p = a, *q = b;
+
+	return p->gpa < q->gpa ? -1 : p->gpa > q->gpa;
+}
+
+/* The word `enable`, and where it is set what tells that it was not. */
+static int plan_enable(struct uni_tracer *t, bool on, struct uni_patch_job *job)
+{
+	const struct uni_trace_guest g = { .mem = t->mem,
+		.info = uni_ring_info(t->ring),
+		.head = t->head,
+		.ring = t->ring,
+		.inside = (t->args.t->ops->caps(t->args.t) & UNI_CAP_INSIDE) != 0 };
+	uint64_t va = t->head + offsetof(struct uni_trace_head, control.enable), room;
+	size_t nr = 0, cap = 1 + UNI_TRACE_GAP_PATCHES(g.info->nr_cpus);
+	struct uni_patch *one = calloc(cap, sizeof(*one));
+	struct uni_trace_control now;
+	int rc;
+
+	job->patch = one;
+	job->nr = 1;
+	if (one == NULL)
+		return -UNI_ENOMEM;
+	*one = (struct uni_patch){ .va = va, .len = 4 };
+	one->new_bytes[0] = on;
+	one->old_bytes[0] = !on;
+	rc = uni_tmem_where(t->mem, va, &one->gpa, &room);
+	if (rc == 0)
+		rc = uni_tracer_control(t, &now);
+	if (rc == 0 && on && now.enable == 0)
+		rc = uni_trace_plan_gap(&g, now.gaps, one + 1, &nr);
+	job->nr += nr;
+	qsort(one, job->nr, sizeof(*one), by_gpa);
+	return rc;
+}
+
+int uni_tracer_enable(struct uni_tracer *t, bool on, struct uni_err *err)
+{
+	struct uni_patch_job job = { 0 };
+	int rc = plan_enable(t, on, &job);
+
+	if (rc == 0)
+		rc = run_job(t->args.t, &job);
+	if (rc != 0)
+		rc = patch_failed(t, &job, rc, err);
+	free((void *)(uintptr_t)job.patch);
+	return rc;
+}
+
+void uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->info = *uni_ring_info(t->ring);
+	ret->nr_cpus = ret->info.nr_cpus;
+	for (uint32_t i = 0; i < ret->nr_cpus && i < UNI_VCPU_MAX; i++)
+		ret->cpu[i].nr_subs = uni_ring_nr_subs(t->ring, i);
+}

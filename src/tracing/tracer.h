@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tracer of a guest, from outside: finds its rings, switches functions on and off, reads what
+ * it records. Nothing is kept in the guest but what it shows itself, so that any run goes on where
+ * another ended or died.
+ */
+#ifndef UNI_TRACING_TRACER_H
+#define UNI_TRACING_TRACER_H
+
+#include "base/err.h"
+#include "obj/image.h"
+#include "tracing/plan.h"
+#include "recording/traced.h"
+#include "backend/target.h"
+#include "trace/ring.h"
+
+struct uni_tracer; /* opaque */
+
+struct uni_tracer_args {
+	struct uni_target *t;
+	const struct uni_image *image; /* NULL: the rings are found by their magic, read only */
+	uint64_t bias;
+	const char *head; /* address of the head as the user gives it, or NULL */
+};
+
+/* target and image must outlive it. */
+int uni_tracer_open(
+	const struct uni_tracer_args *args, struct uni_tracer **ret, struct uni_err *err);
+void uni_tracer_close(struct uni_tracer *t); /* NULL-safe; the guest goes on as it is */
+
+struct uni_ring *uni_tracer_ring(struct uni_tracer *t);
+/* What the guest's control line says now. 0 or -UNI_E*. */
+int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
+
+struct uni_trace_done {
+	uint32_t nr_functions, nr_sites;	    /* traced now */
+	uint64_t nr_written;			    /* places that had to be changed */
+	uint64_t pause_ns;			    /* the guest stood so long at a time */
+	uint32_t nr_no_exits, nr_pieces, nr_unlike; /* functions left out; struct uni_trace_plan */
+	bool threads;				    /* their events are recorded */
+	bool calls_itself; /* so are functions that need no patching: all that do this */
+};
+
+/*
+ * Exactly the chosen functions are traced from now on; NULL: none, and every byte is as it was.
+ * Stops the guest once, for the writing alone. Needs an image.
+ */
+int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
+	struct uni_trace_done *ret, struct uni_err *err);
+/* False: since uni_tracer_set() somebody else chose. */
+bool uni_tracer_is_ours(struct uni_tracer *t);
+/* What uni_tracer_set() would refuse before it changes anything: 0 or the same error. */
+int uni_tracer_check(
+	struct uni_tracer *t, const struct uni_trace_choice *choice, struct uni_err *err);
+/* The guest's own switch, whatever is patched. */
+int uni_tracer_enable(struct uni_tracer *t, bool on, struct uni_err *err);
+
+/* Fills info, sizes of the rings and the target's best knowledge of the CPUs' clocks. */
+void uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret);
+
+#endif
