@@ -2,8 +2,8 @@
 /*
  * A trace as every consumer of it gets it: for each CPU its packets (uniscope/trace_abi.h) one
  * after the other, with what the guest's head said and how its counters relate to host time. A
- * session gives one (recording/call_input.h), tests make their own. The packets may hold anything: reading them
- * is safe whatever they hold, but nobody may change them while they are read.
+ * session gives one (recording/call_input.h), tests make their own. The packets may hold anything:
+ * reading them is safe, but nobody may change them while they are read.
  */
 #ifndef UNI_TRACE_INPUT_H
 #define UNI_TRACE_INPUT_H
