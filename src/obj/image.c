@@ -383,3 +383,8 @@ bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret)
 		*svma_ret = img->file.notes.stubs;
 	return img->file.notes.has_stubs;
 }
+
+bool uni_image_is_pvh(const struct uni_image *img)
+{
+	return img->file.notes.has_pvh_entry;
+}

@@ -106,6 +106,9 @@ bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size
  */
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
 
+/* Can it be booted by PVH: has it Xen's note with an entry point for that? */
+bool uni_image_is_pvh(const struct uni_image *img);
+
 /* The table of dynamic linking, as linked; false: it has none. */
 bool uni_image_dynamic(const struct uni_image *img, uint64_t *svma_ret, uint64_t *size_ret);
 

@@ -109,6 +109,68 @@ static void values(void **state)
 }
 
 /* A monitor that answers each line by the next of its texts, then hangs up. */
+static void events(void **state)
+{
+	struct uni_qmp_message m;
+	struct uni_qmp_event e;
+
+	m = parse("{\"timestamp\": {\"seconds\": 17, \"microseconds\": 5}, \"event\": "
+		  "\"SHUTDOWN\", \"data\": {\"guest\": true, \"reason\": \"guest-\\u0007reset\"}}");
+	assert_int_equal(uni_qmp_take_event(&m, &e), 0);
+	assert_string_equal(e.name, "SHUTDOWN");
+	assert_null(strchr(e.reason, '\a'));
+	assert_int_equal(e.wall_ns, 17000005000);
+	uni_qmp_message_free(&m);
+	m = parse("{\"timestamp\": {\"seconds\": 9223372036854775807, \"microseconds\": -1}, "
+		  "\"event\": \"GUEST_PANICKED\", \"data\": {\"action\": \"pause\"}}");
+	assert_int_equal(uni_qmp_take_event(&m, &e), 0);
+	assert_string_equal(e.reason, "pause");
+	assert_int_equal(e.wall_ns, 0);
+	uni_qmp_message_free(&m);
+	m = parse("{\"event\": 7}");
+	assert_int_equal(uni_qmp_take_event(&m, &e), -UNI_EPROTO);
+	uni_qmp_message_free(&m);
+	m = parse(OK);
+	assert_int_equal(uni_qmp_take_event(&m, &e), -UNI_EPROTO);
+	uni_qmp_message_free(&m);
+}
+
+static int cpu_of(const char *json, struct uni_qmp_cpu *ret)
+{
+	struct uni_qmp_message m = parse(json);
+	int rc = uni_qmp_take_cpu(&m, ret);
+
+	uni_qmp_message_free(&m);
+	return rc;
+}
+
+static void cpus(void **state)
+{
+	/* As QEMU 7.2 prints them. */
+	static const char real_mode[] =
+		"{\"return\": \"\\r\\nCPU#0\\r\\nEAX=00000000 EBX=00000000\\r\\nEIP=0000fff0 "
+		"EFL=00000002 [-------] CPL=0 II=0 A20=1 SMM=0 HLT=0\\r\\nCS =f000 ffff0000 "
+		"0000ffff "
+		"00009b00\\r\\nCR0=60000010 CR2=00000000\\r\\n\"}";
+	static const char long_mode[] =
+		"{\"return\": \"RAX=0000000000000000\\r\\nRIP=ffffffff80201eb8 RFL=00010086 "
+		"[--S--P-] "
+		"CPL=0 II=0 A20=1 SMM=0 HLT=1\\r\\nCS =0008 0000000000000000 ffffffff 00a09b00 "
+		"DPL=0 "
+		"CS64 [-RA]\\r\\nCR0=80010033 CR2=0\\r\\n\"}";
+	struct uni_qmp_cpu a, b;
+
+	assert_int_equal(cpu_of(real_mode, &a), 0);
+	assert_true(a.pc == 0xfffffff0 && !a.paging && !a.halted);
+	assert_int_equal(cpu_of(long_mode, &b), 0);
+	assert_true(b.pc == 0xffffffff80201eb8 && b.paging && b.halted && a.key != b.key);
+	assert_int_equal(cpu_of(long_mode, &a), 0);
+	assert_true(a.key == b.key);
+	assert_int_equal(cpu_of("{\"return\": \"PC=40000000 X00=1\"}", &a), -UNI_ENOTSUP);
+	assert_int_equal(cpu_of("{\"return\": \"RIP= CR0=1\"}", &a), -UNI_ENOTSUP);
+	assert_int_equal(cpu_of(OK, &a), -UNI_EPROTO);
+}
+
 struct monitor {
 	char dir[32], path[48];
 	const char *text[8]; /* [0]: unasked */
@@ -161,6 +223,42 @@ static void monitor_join(struct monitor *m)
 	(void)close(m->fd);
 	(void)unlink(m->path);
 	(void)rmdir(m->dir);
+}
+
+struct heard {
+	char all[128];
+};
+
+static void take_name(void *ctx, const struct uni_qmp_event *e)
+{
+	struct heard *h = ctx;
+	size_t len = strlen(h->all);
+
+	(void)snprintf(h->all + len, sizeof(h->all) - len, "%s ", e->name);
+}
+
+/* Asks until the other side has hung up: what it sent before is handed over all the same. */
+static void events_of_a_talk(void **state)
+{
+	struct monitor m = { .text = { GREETING, OK,
+				     "{\"event\": \"RESUME\"}\r\n{\"return\": {}}\r\n"
+				     "{\"event\": \"STOP\"}\r\n{\"event\": \"SHUTDOWN\"}\r\n" } };
+	struct uni_err err = { 0 };
+	struct uni_qmp *q = NULL;
+	struct heard heard = { 0 };
+	int rc = 0;
+
+	monitor_start(&m);
+	assert_int_equal(uni_qmp_open(m.path, 0, &q, &err), 0);
+	uni_qmp_on_event(q, take_name, &heard);
+	assert_int_equal(uni_qmp_cont(q), 0);
+	assert_string_equal(heard.all, "RESUME ");
+	for (uint64_t until_ns = uni_now_ns() + WITHIN_NS; rc == 0 && uni_now_ns() < until_ns;)
+		rc = uni_qmp_poll(q);
+	assert_int_equal(rc, -UNI_EGONE);
+	assert_string_equal(heard.all, "RESUME STOP SHUTDOWN ");
+	uni_qmp_close(q);
+	monitor_join(&m);
 }
 
 static void a_talk(void **state)
@@ -255,7 +353,10 @@ int main(void)
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(values),
+		cmocka_unit_test(events),
+		cmocka_unit_test(cpus),
 		cmocka_unit_test(a_talk),
+		cmocka_unit_test(events_of_a_talk),
 		cmocka_unit_test(bad_monitors),
 		cmocka_unit_test(endless_line),
 		cmocka_unit_test(nobody_there),

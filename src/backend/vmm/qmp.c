@@ -22,6 +22,8 @@
 struct uni_qmp {
 	int fd;
 	unsigned timeout_ms;
+	void (*on_event)(void *ctx, const struct uni_qmp_event *e);
+	void *event_ctx;
 	size_t size;		       /* bytes in buf */
 	size_t scanned;		       /* of them without a newline */
 	char buf[UNI_QMP_MESSAGE_MAX]; /* received, not parsed yet */
@@ -50,17 +52,15 @@ static int send_text(struct uni_qmp *q, const char *text, uint64_t deadline_ns)
 static int fill(struct uni_qmp *q, uint64_t deadline_ns)
 {
 	ssize_t n;
-	int rc;
 
 	if (q->size == sizeof(q->buf))
 		return -UNI_EPROTO; /* a line that never ends */
-	rc = uni_wait_fd(q->fd, POLLIN, deadline_ns);
-	if (rc != 0)
-		return rc;
 	n = recv(q->fd, q->buf + q->size, sizeof(q->buf) - q->size, 0);
 	if (n > 0)
 		q->size += (size_t)n;
-	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	else if (n < 0 && errno == EAGAIN)
+		return uni_wait_fd(q->fd, POLLIN, deadline_ns);
+	else if (n == 0 || errno != EINTR)
 		return -UNI_EGONE;
 	return 0;
 }
@@ -86,7 +86,15 @@ static int next_message(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_
 	return rc != 0 ? -UNI_EPROTO : 0;
 }
 
-/* The answer to what was sent last; events in between are dropped. *ret is set on 0 only. */
+static void hand_over(struct uni_qmp *q, const struct uni_qmp_message *m)
+{
+	struct uni_qmp_event e;
+
+	if (q->on_event != NULL && m->kind == UNI_QMP_EVENT && uni_qmp_take_event(m, &e) == 0)
+		q->on_event(q->event_ctx, &e);
+}
+
+/* The answer to what was sent last. *ret is set on 0 only. */
 static int answer(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_message *ret)
 {
 	for (int i = 0; i < EVENTS_MAX; i++) {
@@ -96,6 +104,7 @@ static int answer(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_messag
 			return rc;
 		if (ret->kind == UNI_QMP_RETURN)
 			return 0;
+		hand_over(q, ret);
 		uni_qmp_message_free(ret);
 		if (ret->kind == UNI_QMP_ERROR)
 			return -UNI_ENOTSUP;
@@ -195,17 +204,71 @@ void uni_qmp_close(struct uni_qmp *q)
 	free(q);
 }
 
-int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
+void uni_qmp_on_event(
+	struct uni_qmp *q, void (*fn)(void *ctx, const struct uni_qmp_event *e), void *ctx)
+{
+	q->on_event = fn;
+	q->event_ctx = ctx;
+}
+
+int uni_qmp_poll(struct uni_qmp *q)
+{
+	for (int i = 0; i < EVENTS_MAX; i++) {
+		struct uni_qmp_message m;
+		int rc = next_message(q, 0, &m);
+
+		if (rc == -UNI_ETIMEDOUT)
+			return 0;
+		if (rc != 0)
+			return rc;
+		hand_over(q, &m);
+		uni_qmp_message_free(&m);
+	}
+	return 0;
+}
+
+int uni_qmp_cont(struct uni_qmp *q)
 {
 	struct uni_qmp_message m;
+	int rc = command(q, "{\"execute\":\"cont\"}\n", &m);
+
+	if (rc == 0)
+		uni_qmp_message_free(&m);
+	return rc;
+}
+
+/* A command of the monitor for people, of letters, digits, blanks and "-" only. */
+static int monitor_command(struct uni_qmp *q, const char *line, struct uni_qmp_message *ret)
+{
 	char text[160];
-	int rc;
 
 	(void)snprintf(text, sizeof(text),
 		"{\"execute\":\"human-monitor-command\",\"arguments\":"
-		"{\"command-line\":\"gpa2hva 0x%" PRIx64 "\"}}\n",
-		gpa);
-	rc = command(ctx, text, &m);
+		"{\"command-line\":\"%s\"}}\n",
+		line);
+	return command(q, text, ret);
+}
+
+int uni_qmp_cpu(struct uni_qmp *q, struct uni_qmp_cpu *ret)
+{
+	struct uni_qmp_message m;
+	int rc = monitor_command(q, "info registers", &m);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_qmp_take_cpu(&m, ret);
+	uni_qmp_message_free(&m);
+	return rc;
+}
+
+int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
+{
+	struct uni_qmp_message m;
+	char line[64];
+	int rc;
+
+	(void)snprintf(line, sizeof(line), "gpa2hva 0x%" PRIx64, gpa);
+	rc = monitor_command(ctx, line, &m);
 	if (rc != 0)
 		return rc;
 	rc = uni_qmp_take_gpa2hva(&m, hva_ret);

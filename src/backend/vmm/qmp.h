@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small client of QEMU's monitor (QMP over a unix socket): asks, and changes nothing. The other
- * side is hostile: sizes are bounded, every wait has a deadline, text is cleaned.
+ * A small client of QEMU's monitor (QMP over a unix socket). The other side is hostile: sizes are
+ * bounded, every wait has a deadline, text is cleaned.
  */
 #ifndef UNI_BACKEND_VMM_QMP_H
 #define UNI_BACKEND_VMM_QMP_H
@@ -34,6 +34,32 @@ int uni_qmp_status(struct uni_qmp *q, bool *running_ret, char *status_ret, size_
 /* The guest's name, cleaned; "" when it has none. */
 int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap);
 
+/* What happens in the VMM by itself: {"event": "SHUTDOWN", "data": {"reason": "guest-reset"}}. */
+struct uni_qmp_event {
+	char name[48];
+	char reason[48];  /* or "action"; "" none */
+	uint64_t wall_ns; /* by the VMM's clock of the day; 0 unknown */
+};
+
+/* Who gets the events: also those that come before an answer. Without it they are dropped. */
+void uni_qmp_on_event(
+	struct uni_qmp *q, void (*fn)(void *ctx, const struct uni_qmp_event *e), void *ctx);
+/* Hands over those that are there; does not wait. 0, -UNI_EGONE, -UNI_EPROTO. */
+int uni_qmp_poll(struct uni_qmp *q);
+
+/* Lets a guest run that was started with -S. */
+int uni_qmp_cont(struct uni_qmp *q);
+
+/* Where a vCPU of x86 is, as the VMM's `info registers` tells. */
+struct uni_qmp_cpu {
+	uint64_t pc; /* linear: with the base of the code segment */
+	bool paging, halted;
+	uint64_t key; /* of all its registers: the same, if none has changed */
+};
+
+/* vCPU 0. -UNI_ENOTSUP: not of x86. */
+int uni_qmp_cpu(struct uni_qmp *q, struct uni_qmp_cpu *ret);
+
 /* What kind of message one line of QMP is: the parser below the client, for tests and fuzzing. */
 enum uni_qmp_kind {
 	UNI_QMP_GREETING, /* {"QMP": ...} */
@@ -58,5 +84,7 @@ int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret);
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap);
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap);
+int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret);
+int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret);
 
 #endif

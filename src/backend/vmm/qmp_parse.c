@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* QMP messages to values: pure functions over bytes that a VMM sent. */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "backend/vmm/qmp.h"
 
@@ -112,5 +115,63 @@ int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap)
 	if (!json_is_object(v))
 		return -UNI_EPROTO;
 	(void)take_string(v, "name", ret, cap);
+	return 0;
+}
+
+int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret)
+{
+	const json_t *when = json_object_get(m->json, "timestamp");
+	const json_t *data = json_object_get(m->json, "data");
+	json_int_t s = json_integer_value(json_object_get(when, "seconds"));
+	json_int_t us = json_integer_value(json_object_get(when, "microseconds"));
+
+	if (m->kind != UNI_QMP_EVENT ||
+		!take_string(m->json, "event", ret->name, sizeof(ret->name)))
+		return -UNI_EPROTO;
+	if (!take_string(data, "reason", ret->reason, sizeof(ret->reason)))
+		(void)take_string(data, "action", ret->reason, sizeof(ret->reason));
+	ret->wall_ns = 0;
+	if (s > 0 && s < INT64_MAX / (json_int_t)UNI_NSEC_PER_SEC - 1 && us >= 0 && us < 1000000)
+		ret->wall_ns = (uint64_t)s * UNI_NSEC_PER_SEC + (uint64_t)us * 1000;
+	return 0;
+}
+
+/* The hexadecimal number behind the word, a register's name with what separates it from it. */
+static bool take_hex(const char *text, const char *word, uint64_t *ret)
+{
+	const char *at = strstr(text, word);
+
+	if (at == NULL)
+		return false;
+	at += strlen(word);
+	if (strspn(at, "0123456789abcdefABCDEF") == 0)
+		return false;
+	*ret = strtoull(at, NULL, 16);
+	return true;
+}
+
+/* "EIP=0000fff0 EFL=... HLT=0", "CS =f000 ffff0000 0000ffff ...", "CR0=60000010 ...". */
+int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret)
+{
+	const json_t *v = result(m);
+	const char *text = json_string_value(v), *cs;
+	uint64_t pc, cr0, hlt = 0, selector, base = 0;
+	char *end;
+
+	if (text == NULL)
+		return -UNI_EPROTO;
+	if (!take_hex(text, "CR0=", &cr0) ||
+		!(take_hex(text, "RIP=", &pc) || take_hex(text, "EIP=", &pc)))
+		return -UNI_ENOTSUP;
+	(void)take_hex(text, "HLT=", &hlt);
+	cs = strstr(text, "CS =");
+	if (cs != NULL) {
+		selector = strtoull(cs + 4, &end, 16);
+		base = selector <= UINT16_MAX ? strtoull(end, NULL, 16) : 0;
+	}
+	*ret = (struct uni_qmp_cpu){ .pc = pc + base,
+		.paging = (cr0 >> 31 & 1) != 0,
+		.halted = hlt == 1,
+		.key = uni_hash_bytes(text, strlen(text), 0) };
 	return 0;
 }
