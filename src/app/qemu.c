@@ -23,10 +23,11 @@
 #include "app/term.h"
 
 /* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
-#define CPU_KVM	 "host,-arch-capabilities"
-#define START_NS (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
-#define STOP_NS	 (3 * UNI_NSEC_PER_SEC)
-#define KILL_NS	 (10 * UNI_NSEC_PER_SEC)
+#define CPU_KVM	  "host,-arch-capabilities"
+#define START_NS  (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
+#define ANSWER_MS 10000
+#define STOP_NS	  (3 * UNI_NSEC_PER_SEC)
+#define KILL_NS	  (10 * UNI_NSEC_PER_SEC)
 
 static void nap(uint64_t ns)
 {
@@ -39,8 +40,8 @@ static void nap(uint64_t ns)
 static const struct uni_qemu_kind {
 	uint16_t elf_machine;
 	const char *program, *package, *machine;
-	bool debug_exit; /* a guest may end QEMU by isa-debug-exit */
-	bool foreign;	 /* to the hosts whose KVM we know */
+	bool isa;     /* a guest may end QEMU by isa-debug-exit, and tell pvpanic that it panics */
+	bool foreign; /* to the hosts whose KVM we know */
 } kinds[] = {
 	{ 62, "qemu-system-x86_64", "qemu-system-x86", "q35", true, false },
 	{ 183, "qemu-system-aarch64", "qemu-system-arm", "virt", false, true },
@@ -67,11 +68,13 @@ static const char *program_of(const struct uni_qemu_args *args, const struct uni
 	return args->program != NULL ? args->program : q->kind->program;
 }
 
-static void choose_accel(const char *want, struct uni_qemu *q)
+static void choose_accel(const struct uni_qemu_args *args, struct uni_qemu *q)
 {
+	const char *want = args->accel;
+
 	if (strcmp(want, "auto") != 0) {
 		q->accel = want;
-		q->accel_why = "as asked";
+		q->accel_why = args->accel_why != NULL ? args->accel_why : "as asked";
 	} else if (q->kind->foreign) {
 		q->accel = "tcg";
 		q->accel_why = "the image is not for this host";
@@ -118,13 +121,26 @@ static void arg(struct argv *a, const char *s)
 	}
 }
 
+static bool names_pvpanic(char *const *extra)
+{
+	for (; extra != NULL && *extra != NULL; extra++) {
+		if (strncmp(*extra, "pvpanic", 7) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The guest waits until it is let go, so that nothing of it is missed; and QEMU keeps one that has
+ * ended, so that it can be seen where that was.
+ */
 static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
 {
 	char text[256];
 
 	arg(a, program_of(args, q));
 	arg(a, "-M");
-	arg(a, args->machine != NULL ? args->machine : q->kind->machine);
+	arg(a, q->machine);
 	arg(a, "-accel");
 	arg(a, q->accel);
 	arg(a, "-cpu");
@@ -136,13 +152,20 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->vcpus);
 	arg(a, text);
 	for (const char *const *p = (const char *const[]){ "-display", "none", "-nodefaults",
-		     "-no-reboot", "-serial", "stdio", NULL };
+		     "-no-reboot", "-no-shutdown", "-S", "-serial", "stdio", NULL };
 		*p != NULL; p++)
 		arg(a, *p);
-	if (q->kind->debug_exit) {
+	if (q->kind->isa) {
 		arg(a, "-device");
 		arg(a, "isa-debug-exit,iobase=0xf4,iosize=4");
 	}
+	if (q->kind->isa && !names_pvpanic(args->extra)) {
+		arg(a, "-device");
+		arg(a, "pvpanic");
+	}
+	(void)snprintf(text, sizeof(text), "unix:%s/qmp.sock,server=on,wait=off", q->dir);
+	arg(a, "-qmp");
+	arg(a, text);
 	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
 	arg(a, "-gdb");
 	arg(a, text);
@@ -200,12 +223,11 @@ static bool is_exiting(pid_t pid)
 	return at != NULL && (strtoul(at, NULL, 10) & EXITING) != 0;
 }
 
-bool uni_qemu_ending(struct uni_qemu *q)
+bool uni_qemu_ending(struct uni_qemu *q, int *status_ret)
 {
 	uint64_t until = uni_now_ns() + STOP_NS;
-	int status;
 
-	while (!uni_qemu_ended(q, &status)) {
+	while (!uni_qemu_ended(q, status_ret)) {
 		if (!is_exiting(q->pid) || uni_now_ns() > until)
 			return false;
 		nap(10 * UNI_NSEC_PER_MSEC);
@@ -213,21 +235,30 @@ bool uni_qemu_ending(struct uni_qemu *q)
 	return true;
 }
 
+/* The end of what QEMU and the guest wrote; its length, -1. */
+static ssize_t read_console(const char *console, char *buf, size_t cap)
+{
+	_cleanup_close_ int fd = open(console, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	if (fd < 0)
+		return -1;
+	if (lseek(fd, -(off_t)(cap - 1), SEEK_END) < 0)
+		(void)lseek(fd, 0, SEEK_SET);
+	len = read(fd, buf, cap - 1);
+	if (len >= 0)
+		buf[len] = '\0';
+	return len;
+}
+
 /* The last line that QEMU wrote, which says why it ended; "nothing" if there is none. */
 static void last_words(const char *console, char *out, size_t cap)
 {
-	int fd = open(console, O_RDONLY | O_CLOEXEC);
 	char buf[512];
-	ssize_t len = 0;
+	ssize_t len = read_console(console, buf, sizeof(buf));
 	char *line;
 
 	(void)snprintf(out, cap, "nothing");
-	if (fd < 0)
-		return;
-	if (lseek(fd, -(off_t)(sizeof(buf) - 1), SEEK_END) < 0)
-		(void)lseek(fd, 0, SEEK_SET);
-	len = read(fd, buf, sizeof(buf) - 1);
-	(void)close(fd);
 	while (len > 0 && (buf[len - 1] == '\n' || buf[len - 1] == '\r'))
 		len--;
 	if (len <= 0)
@@ -236,6 +267,21 @@ static void last_words(const char *console, char *out, size_t cap)
 	line = strrchr(buf, '\n');
 	(void)uni_text_clean(
 		out, cap, line != NULL ? line + 1 : buf, strlen(line != NULL ? line + 1 : buf));
+}
+
+bool uni_qemu_has_said(const char *console, const char *words)
+{
+	char buf[16384];
+	ssize_t len = read_console(console, buf, sizeof(buf));
+
+	return len > 0 && memmem(buf, (size_t)len, words, strlen(words)) != NULL;
+}
+
+bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status)
+{
+	/* (code << 1) | 1; QEMU's own failures are 1, and by signals it leaves with 0. */
+	return q->kind->isa && WIFEXITED(status) && (WEXITSTATUS(status) & 1) != 0 &&
+	       WEXITSTATUS(status) != 1 && WEXITSTATUS(status) != 127;
 }
 
 static int ended_early(
@@ -275,6 +321,20 @@ static int wait_for_socket(
 	return 0;
 }
 
+static int open_monitor(struct uni_qemu *q, const struct uni_qemu_args *args, struct uni_err *err)
+{
+	char path[96];
+	int status = 0, rc;
+
+	(void)snprintf(path, sizeof(path), "%s/qmp.sock", q->dir);
+	rc = uni_qmp_open(path, ANSWER_MS, &q->qmp, err);
+	if (rc != 0 && uni_qemu_ending(q, &status)) {
+		*err = (struct uni_err){ 0 };
+		return ended_early(args, q, status, err);
+	}
+	return rc;
+}
+
 /* What can be known to fail before a VM is made. */
 static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
 {
@@ -302,7 +362,8 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	if (rc != 0)
 		return rc;
 	q->kind = kind_of(args->image);
-	choose_accel(args->accel, q);
+	choose_accel(args, q);
+	q->machine = args->machine != NULL ? args->machine : q->kind->machine;
 	(void)snprintf(q->dir, sizeof(q->dir), "/tmp/uniscope-run-XXXXXX");
 	if (mkdtemp(q->dir) == NULL) {
 		rc = uni_err_set(err, UNI_EIO, "cannot make a folder in /tmp: %s", strerror(errno));
@@ -319,6 +380,8 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 	free_argv(&a);
 	if (rc == 0)
 		rc = wait_for_socket(q, args, err);
+	if (rc == 0)
+		rc = open_monitor(q, args, err);
 	if (rc != 0) {
 		uni_qemu_stop(q);
 		return rc;
@@ -364,14 +427,19 @@ static void end_process(struct uni_qemu *q)
 
 void uni_qemu_stop(struct uni_qemu *q)
 {
+	static const char *const sockets[] = { "gdb.sock", "qmp.sock" };
 	char path[96];
 
+	uni_qmp_close(q->qmp);
+	q->qmp = NULL;
 	if (q->pid > 0)
 		end_process(q);
-	if (q->dir[0] != '\0') {
-		(void)snprintf(path, sizeof(path), "%s/gdb.sock", q->dir);
+	if (q->dir[0] == '\0')
+		return;
+	for (size_t i = 0; i < uni_array_len(sockets); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", q->dir, sockets[i]);
 		(void)unlink(path);
-		(void)rmdir(q->dir);
-		q->dir[0] = '\0';
 	}
+	(void)rmdir(q->dir);
+	q->dir[0] = '\0';
 }

@@ -8,15 +8,17 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "backend/vmm/qmp.h"
 
 struct uni_qemu_args {
 	const char *image;
-	const char *accel;   /* "kvm", "tcg", "auto" */
-	const char *machine; /* "q35", ...; NULL: by the image */
-	const char *cpu;     /* NULL: host for KVM, max for TCG */
-	const char *append;  /* guest command line, or NULL */
-	const char *console; /* file for the serial console */
-	const char *program; /* NULL: by the image, qemu-system-x86_64 or its like */
+	const char *accel;     /* "kvm", "tcg", "auto" */
+	const char *accel_why; /* of one that was chosen; NULL: it was asked for */
+	const char *machine;   /* "q35", ...; NULL: by the image */
+	const char *cpu;       /* NULL: host for KVM, max for TCG */
+	const char *append;    /* guest command line, or NULL */
+	const char *console;   /* file for the serial console */
+	const char *program;   /* NULL: by the image, qemu-system-x86_64 or its like */
 	uint64_t mem_bytes;
 	uint64_t vcpus;
 	char **extra; /* more QEMU arguments, or NULL */
@@ -26,18 +28,26 @@ struct uni_qemu_kind;
 
 struct uni_qemu {
 	pid_t pid;
-	char dir[64];	  /* private folder with the gdb socket */
+	char dir[64];	  /* private folder with the sockets of gdb stub and monitor */
 	char target[128]; /* spec that reaches it */
 	const struct uni_qemu_kind *kind;
 	const char *accel; /* what auto became */
 	const char *accel_why;
+	const char *machine;
+	struct uni_qmp *qmp;
 };
 
+/* On success the guest waits for uni_qmp_cont(). */
 int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *ret, struct uni_err *err);
 /* Has it ended by itself? *status_ret: its wait status. */
 int uni_qemu_ended(struct uni_qemu *q, int *status_ret);
 /* The same, and if it is on its way out, waits for its end: its VM is gone before wait() tells. */
-bool uni_qemu_ending(struct uni_qemu *q);
+bool uni_qemu_ending(struct uni_qemu *q, int *status_ret);
 void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
+
+/* Did it end by isa-debug-exit, which only a guest does? */
+bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status);
+/* Is that in the console, where QEMU's own messages go as well? */
+bool uni_qemu_has_said(const char *console, const char *words);
 
 #endif

@@ -95,6 +95,22 @@ static bool may_show(struct run *run)
 					    &run->next_progress_ns, &next_ns, now_ns + PROGRESS_NS);
 }
 
+/* False: the guest has ended, and the run with it. */
+static bool look_after(const struct uni_record_args *args)
+{
+	if (args->ended == NULL || !args->ended(args->ctx))
+		return true;
+	uni_signals_ask_to_stop();
+	return false;
+}
+
+static bool is_awake(void *ctx)
+{
+	const struct uni_record_args *args = ((struct part *)ctx)->run->args;
+
+	return look_after(args) && (args->awake == NULL || args->awake(args->ctx));
+}
+
 static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t elapsed_ns)
 {
 	struct part *part = ctx;
@@ -105,6 +121,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	uni_signals_suspend(&run->gate);
 	atomic_store(&part->samples, st->weight);
 	atomic_store(&part->missed, st->skipped + st->lost);
+	(void)look_after(run->args);
 	if (run->args->quiet || !may_show(run))
 		return;
 	for (size_t i = 0; i < run->nr; i++) {
@@ -247,6 +264,7 @@ static void fill_job(struct run *run, size_t i)
 		.gate = &run->gate,
 		.on_sample = on_sample,
 		.on_progress = on_progress,
+		.awake = args->ended != NULL ? is_awake : NULL,
 		.ctx = part };
 }
 
@@ -325,12 +343,17 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 {
 	const struct uni_record_args *args = run->args;
 	int rc = begin_session(run, path, err), rc2;
+	bool drop = false;
 
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
 		if (!args->quiet)
 			uni_progress_end();
 		rc = result_of(run, err);
+	}
+	if (rc == 0 && args->judge != NULL) {
+		rc = args->judge(args->ctx, &run->job[0].stats, err);
+		drop = rc != 0;
 	}
 	rc2 = run->rec != NULL ? end_session(run, rc == 0 ? err : NULL) : 0;
 	if (rc == 0)
@@ -342,7 +365,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		rc = rc != 0 ? rc : rc2;
 	}
 	/* Of a guest that was gone before its first sample there is nothing to keep. */
-	if (rc != 0 && run->rec != NULL && !has_samples(run))
+	if (rc != 0 && run->rec != NULL && (drop || !has_samples(run)))
 		uni_sdir_remove(path);
 	if (rc == 0 && !args->quiet)
 		summarize(run, path);

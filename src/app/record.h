@@ -28,6 +28,12 @@ struct uni_record_args {
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
+	/* Of `run`: has the guest ended, and is what was recorded worth being kept (0)? Else the
+	 * error, and it is removed. NULL: nobody asks. */
+	bool (*ended)(void *ctx);
+	bool (*awake)(void *ctx); /* does it run now? Whether it has ended is asked first */
+	int (*judge)(void *ctx, const struct uni_record_stats *st, struct uni_err *err);
+	void *ctx;
 };
 
 #define UNI_RECORD_DEFAULTS                     \

@@ -6,19 +6,23 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "app/boot.h"
 #include "app/cmd.h"
 #include "app/qemu.h"
 #include "app/record.h"
-#include "compat/run_xl.h"
+#include "app/signals.h"
+#include "app/summary.h"
 #include "app/term.h"
+#include "compat/run_xl.h"
 
-/* A small guest takes a second; ten times that and more on a host that does other things. */
-#define BOOT_NS (60 * UNI_NSEC_PER_SEC)
+#define BOOT_NS	   (60 * UNI_NSEC_PER_SEC) /* from the image's first instruction on */
+#define FIRMWARE_S 600.0		   /* before that */
 
 static struct {
 	struct uni_record_args rec;
 	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
 	uint64_t mem, vcpus;
+	double wait;
 	const char *xl, *target;
 	bool five_files;
 } o;
@@ -35,7 +39,8 @@ static const struct uni_opt *options(void)
 			"how QEMU runs the guest (default auto: KVM if it can be used)",
 			"kvm tcg auto", NULL },
 		{ 0, "machine", UNI_OPT_STR, &o.machine, "TYPE",
-			"QEMU machine (default q35; virt for an image of aarch64)",
+			"QEMU machine (default microvm for an image that PVH boots and no option "
+			"of QEMU's own, else q35; virt for an image of aarch64)",
 			"q35 pc microvm virt", NULL },
 		{ 0, "cpu", UNI_OPT_STR, &o.cpu, "MODEL",
 			"QEMU CPU model (default: host with KVM, max without)", NULL, NULL },
@@ -43,6 +48,10 @@ static const struct uni_opt *options(void)
 			NULL },
 		{ 0, "vcpus", UNI_OPT_U64, &o.vcpus, "N", "number of vCPUs (default 1)", NULL,
 			NULL },
+		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
+			"give up when the guest has not begun to execute the image after so long, "
+			"nor has it in its memory so long after that (default 600, then 60)",
+			NULL, NULL },
 		{ 0, "append", UNI_OPT_STR, &o.append, "TEXT", "the guest's command line", NULL,
 			NULL },
 		{ 0, "console", UNI_OPT_STR, &o.console, "FILE",
@@ -85,6 +94,8 @@ static int check(struct uni_err *err)
 			err, UNI_EUSAGE, "--accel is kvm, tcg or auto, not '%s'", o.accel);
 	if (o.vcpus < 1 || o.vcpus > UNI_VCPU_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "--vcpus is 1 to %d", UNI_VCPU_MAX);
+	if (o.wait < 0 || o.wait > 1e7)
+		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	if (o.mem < 1u << 20)
 		return uni_err_set(err, UNI_EUSAGE, "--memory is at least 1M");
 	return 0;
@@ -103,75 +114,224 @@ static char *console_path(const char *session)
 	return uni_strbuf_detach(&b);
 }
 
-static bool has_ended(void *ctx)
-{
-	int status;
+/* A try to boot it: what was chosen where the user did not, and how it went. */
+struct attempt {
+	struct uni_qemu_args args;
+	struct uni_qemu q;
+	struct uni_boot boot;
+	bool booted;	/* boot tells how it went */
+	bool qemu_left; /* QEMU could not even begin */
+};
 
-	return uni_qemu_ended(ctx, &status) != 0;
+static bool may_try_tcg(const struct attempt *a)
+{
+	return strcmp(o.accel, "auto") == 0 && a->q.accel != NULL && strcmp(a->q.accel, "kvm") == 0;
 }
 
-static int record_it(struct uni_qemu *q, const char *image, struct uni_err *err)
+static bool has_ended(void *ctx)
+{
+	struct attempt *a = ctx;
+
+	return uni_boot_ended(&a->boot);
+}
+
+static bool is_awake(void *ctx)
+{
+	struct attempt *a = ctx;
+
+	return uni_boot_awake(&a->boot);
+}
+
+/*
+ * Of a guest that died what was recorded until then is kept if any of it is the image's; unless KVM
+ * is to blame, and there is another way.
+ */
+static int judge(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
+{
+	struct attempt *a = ctx;
+	char line[512];
+
+	if (!uni_boot_ended(&a->boot))
+		return 0;
+	uni_boot_tell(&a->boot, line, sizeof(line));
+	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
+		return uni_err_set(err, UNI_EGONE, "%s", line);
+	if (st->weight > st->outside)
+		return 0;
+	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
+}
+
+static int record_it(struct attempt *a, struct uni_err *err)
 {
 	bool is_table = o.symbols != NULL && uni_symbols_kind_of(o.symbols) != UNI_SYMBOLS_ELF;
-	struct uni_attach_args args = { .target = q->target,
+	uint64_t wait_ns = o.wait != 0 ? (uint64_t)(o.wait * 1e9) : BOOT_NS;
+	struct uni_attach_args args = { .target = a->q.target,
 		.method = o.rec.method,
 		.no_pause = o.rec.no_pause,
 		.exits = o.rec.exits != NULL,
 		.threads = o.rec.threads,
-		.image = o.symbols != NULL && !is_table ? o.symbols : image,
+		.image = o.symbols != NULL && !is_table ? o.symbols : a->args.image,
 		.table = is_table ? o.symbols : NULL,
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.sysroot = &o.rec.sysroot,
 		.unwind = o.rec.unwind,
-		.wait_ns = BOOT_NS,
+		.wait_ns = wait_ns,
 		.ended = has_ended,
-		.ended_ctx = q };
+		.ended_ctx = a };
 	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err);
 
+	/* What stands still for ever looks as if it ran there all the time. */
+	if (rc == 0 && has_ended(a)) {
+		uni_guest_close(&g);
+		return -UNI_EGONE;
+	}
 	if (rc == 0) {
 		rc = uni_record_guests(one, 1, &o.rec, NULL, err);
 		uni_guest_close(&g);
 	}
-	if (rc != 0 && uni_qemu_ending(q))
-		return uni_err_prefix(err, "the guest ended before it could be recorded");
+	return rc;
+}
+
+/* How a guest that died says more than what was noticed of it by the way. */
+static int tell_end(struct attempt *a, int rc, struct uni_err *err)
+{
+	char line[512];
+
+	if (!uni_boot_ended(&a->boot))
+		return rc;
+	uni_boot_tell(&a->boot, line, sizeof(line));
+	if (rc == 0 && a->boot.end != UNI_BOOT_INTERNAL && a->boot.end != UNI_BOOT_PANIC) {
+		if (!o.rec.quiet)
+			uni_note("%s" UNI_SUMMARY_KEPT, line);
+		return 0;
+	}
+	*err = (struct uni_err){ 0 };
+	return uni_err_set(err, UNI_EGONE, "%s%s", line,
+		rc == 0 ? UNI_SUMMARY_KEPT : ", before it could be recorded");
+}
+
+static int try_once(struct attempt *a, const struct uni_image *image, struct uni_err *err)
+{
+	const char *slash = strrchr(a->args.image, '/');
+	int rc = uni_qemu_start(&a->args, &a->q, err);
+
+	a->booted = rc == 0;
+	a->qemu_left = rc == -UNI_EIO;
+	if (rc != 0)
+		return rc;
+	a->boot = (struct uni_boot){ .q = &a->q,
+		.image = image,
+		.name = slash != NULL ? slash + 1 : a->args.image,
+		.console = a->args.console,
+		.quiet = o.rec.quiet };
+	if (!o.rec.quiet)
+		uni_note("booted %s under QEMU with %s (%s) on %s, console in %s", a->args.image,
+			a->q.accel, a->q.accel_why, a->q.machine, a->args.console);
+	rc = uni_boot_begin(&a->boot, err);
+	if (rc == 0)
+		rc = uni_boot_wait(
+			&a->boot, (uint64_t)((o.wait != 0 ? o.wait : FIRMWARE_S) * 1e9), err);
+	if (rc == 0)
+		rc = tell_end(a, record_it(a, err), err);
+	return rc;
+}
+
+/* Is there another way to boot it, and is that not the image's own fault? Chooses it, and says so.
+ */
+static bool choose_next(struct attempt *a, struct uni_err *err)
+{
+	const struct uni_boot *b = &a->boot;
+	bool died = a->booted && b->end != UNI_BOOT_GOES_ON;
+	bool kvm_failed =
+		a->qemu_left && (uni_qemu_has_said(a->args.console, "kvm_") ||
+					uni_qemu_has_said(a->args.console, "initialize kvm"));
+
+	if (may_try_tcg(a) && (kvm_failed || (died && b->end == UNI_BOOT_INTERNAL))) {
+		uni_note("%s; trying once more without KVM (TCG)", err->msg);
+		a->args.accel = "tcg";
+		a->args.accel_why = "KVM cannot run this guest";
+	} else if (a->args.machine != NULL && o.machine == NULL &&
+		   (a->booted ? died && !b->ran && b->end <= UNI_BOOT_EXITED : a->qemu_left)) {
+		if (!o.rec.quiet)
+			uni_note("%s; trying once more on q35", err->msg);
+		a->args.machine = NULL;
+	} else {
+		return false;
+	}
+	*err = (struct uni_err){ 0 };
+	return true;
+}
+
+/* microvm starts in a moment, and has no PCI. Options that we do not know get what there was. */
+static bool fits_microvm(const struct uni_image *image, char *const *extra)
+{
+	if (image == NULL || !uni_image_is_pvh(image) || uni_image_arch(image) != &uni_arch_x86_64)
+		return false;
+	for (; extra != NULL && *extra != NULL; extra++) {
+		bool is_device = strcmp(*extra, "-device") == 0;
+
+		if ((*extra)[0] != '-' || strcmp(*extra, "-initrd") == 0)
+			continue;
+		if (!is_device || extra[1] == NULL || strncmp(extra[1], "isa-", 4) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int boot_until_recorded(
+	struct attempt *a, const struct uni_image *image, struct uni_err *err)
+{
+	struct uni_signals signals;
+	int rc;
+
+	o.rec.ended = has_ended;
+	o.rec.awake = is_awake;
+	o.rec.judge = judge;
+	o.rec.ctx = a;
+	uni_signals_begin(&signals);
+	do {
+		rc = try_once(a, image, err);
+		uni_qemu_stop(&a->q);
+	} while (rc != 0 && choose_next(a, err));
+	uni_signals_end(&signals);
 	return rc;
 }
 
 static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
-	const char *image = ctx->operands[0], *slash = strrchr(image, '/');
+	const char *path = ctx->operands[0], *slash = strrchr(path, '/');
 	_cleanup_free_ char *output = o.rec.output != NULL
 					      ? strdup(o.rec.output)
-					      : uni_session_name(slash != NULL ? slash + 1 : image);
+					      : uni_session_name(slash != NULL ? slash + 1 : path);
 	_cleanup_free_ char *console = o.console != NULL
 					       ? strdup(o.console)
 					       : console_path(output != NULL ? output : "guest");
-	struct uni_qemu_args args = { .image = image,
-		.accel = o.accel,
-		.machine = o.machine,
-		.cpu = o.cpu,
-		.append = o.append,
-		.console = console,
-		.program = o.qemu,
-		.mem_bytes = o.mem,
-		.vcpus = o.vcpus,
-		.extra = ctx->rest };
-	struct uni_qemu q;
+	struct attempt a = { .args = { .image = path,
+				     .accel = o.accel,
+				     .machine = o.machine,
+				     .cpu = o.cpu,
+				     .append = o.append,
+				     .console = console,
+				     .program = o.qemu,
+				     .mem_bytes = o.mem,
+				     .vcpus = o.vcpus,
+				     .extra = ctx->rest } };
+	struct uni_err unread = { 0 };
+	struct uni_image *image = NULL;
 	int rc = check(err);
 
 	if (rc == 0 && (output == NULL || console == NULL))
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
-	o.rec.output = output;
-	if (rc == 0)
-		rc = uni_qemu_start(&args, &q, err);
 	if (rc != 0)
 		return rc;
-	if (!o.rec.quiet)
-		uni_note("booted %s under QEMU with %s (%s), console in %s", image, q.accel,
-			q.accel_why, console);
-	rc = record_it(&q, image, err);
-	uni_qemu_stop(&q);
+	o.rec.output = output;
+	/* What is wrong with a file that is no ELF, QEMU says. */
+	(void)uni_image_load(path, &image, &unread);
+	if (o.machine == NULL && fits_microvm(image, ctx->rest))
+		a.args.machine = "microvm";
+	rc = boot_until_recorded(&a, image, err);
+	uni_image_destroy(image);
 	return rc;
 }
 

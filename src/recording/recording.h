@@ -53,7 +53,10 @@ struct uni_record_stats {
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
 	uint64_t guessed;   /* chains with a frame that was guessed (UNI_FRAME_GUESS) */
-	uint64_t lost;	    /* samples that were made and not kept */
+	/* Chains without a frame in any image that is known, of a guest with one; where they end,
+	 * from the lowest to the highest, and how many end where a PC has its firmware. */
+	uint64_t outside, outside_low, outside_high, firmware;
+	uint64_t lost;		    /* samples that were made and not kept */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
 	uint64_t stop[UNI_STOP_NR];
 	uint64_t state[UNI_VCPU_STATE_NR]; /* where the vCPU was */

@@ -26,4 +26,8 @@ void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret);
 /* What one sample adds to the numbers that count weights: its chain, its state, itself. */
 void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample *s);
 
+/* The same for where its chain lies; hints are of the guest's images, NULL: they are not known. */
+void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample *s,
+	const struct uni_unwind_hints *hints);
+
 #endif

@@ -41,6 +41,7 @@ static void deliver_one(
 	sample->flags = chain->flags;
 	s->stats.samples++;
 	uni_record_stats_count(&s->stats, sample);
+	uni_record_stats_place(&s->stats, sample, s->cfg->unwinder->hints);
 	if (s->cfg->on_sample != NULL)
 		s->cfg->on_sample(s->cfg->ctx, sample);
 }

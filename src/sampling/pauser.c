@@ -315,7 +315,7 @@ static bool serve(struct uni_pauser *s)
 	memset(s->cap->regs, 0, s->nr_vcpus * sizeof(s->cap->regs[0]));
 	if (s->threads != NULL)
 		uni_threads_prepare(s->threads);
-	rc = tick(s, false);
+	rc = s->cfg->awake != NULL && !s->cfg->awake(s->cfg->ctx) ? -UNI_EAGAIN : tick(s, false);
 	if (rc < 0)
 		return tick_failed(s, rc);
 	s->errors = 0;

@@ -44,6 +44,9 @@ struct uni_sampler_cfg {
 	void (*on_exit)(void *ctx, const struct uni_stream_exit *e);
 	/* About five times a second; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns);
+	/* Does the guest run now, as far as its VMM tells? Asked before it is stopped for a sample:
+	 * none is taken of one that stands still already. NULL: nobody knows. */
+	bool (*awake)(void *ctx);
 	void *ctx;
 };
 

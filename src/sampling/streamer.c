@@ -97,6 +97,8 @@ static void put_sample(struct guest *g, const struct uni_stream_sample *s, uint6
 	g->nr_sampled = uni_max(g->nr_sampled, uni_min(s->vcpu, UNI_VCPU_MAX - 1u) + 1);
 	job->stats.samples++;
 	uni_record_stats_count(&job->stats, &sample);
+	if (job->cfg.unwinder != NULL)
+		uni_record_stats_place(&job->stats, &sample, job->cfg.unwinder->hints);
 	if (job->cfg.on_sample != NULL)
 		job->cfg.on_sample(job->cfg.ctx, &sample);
 }

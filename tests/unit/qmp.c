@@ -153,7 +153,7 @@ static void cpus(void **state)
 		"0000ffff "
 		"00009b00\\r\\nCR0=60000010 CR2=00000000\\r\\n\"}";
 	static const char long_mode[] =
-		"{\"return\": \"RAX=0000000000000000\\r\\nRIP=ffffffff80201eb8 RFL=00010086 "
+		"{\"return\": \"RAX=0000000000000000\\r\\nRIP=ffffffff80201eb8 RFL=00010286 "
 		"[--S--P-] "
 		"CPL=0 II=0 A20=1 SMM=0 HLT=1\\r\\nCS =0008 0000000000000000 ffffffff 00a09b00 "
 		"DPL=0 "
@@ -161,9 +161,10 @@ static void cpus(void **state)
 	struct uni_qmp_cpu a, b;
 
 	assert_int_equal(cpu_of(real_mode, &a), 0);
-	assert_true(a.pc == 0xfffffff0 && !a.paging && !a.halted);
+	assert_true(a.pc == 0xfffffff0 && !a.paging && !a.halted && !a.interrupts);
 	assert_int_equal(cpu_of(long_mode, &b), 0);
-	assert_true(b.pc == 0xffffffff80201eb8 && b.paging && b.halted && a.key != b.key);
+	assert_true(b.pc == 0xffffffff80201eb8 && b.paging && b.halted && b.interrupts &&
+		    a.key != b.key);
 	assert_int_equal(cpu_of(long_mode, &a), 0);
 	assert_true(a.key == b.key);
 	assert_int_equal(cpu_of("{\"return\": \"PC=40000000 X00=1\"}", &a), -UNI_ENOTSUP);

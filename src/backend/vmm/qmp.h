@@ -54,7 +54,8 @@ int uni_qmp_cont(struct uni_qmp *q);
 struct uni_qmp_cpu {
 	uint64_t pc; /* linear: with the base of the code segment */
 	bool paging, halted;
-	uint64_t key; /* of all its registers: the same, if none has changed */
+	bool interrupts; /* it takes them */
+	uint64_t key;	 /* of all its registers: the same, if none has changed */
 };
 
 /* vCPU 0. -UNI_ENOTSUP: not of x86. */

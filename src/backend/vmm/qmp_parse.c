@@ -155,7 +155,7 @@ int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret)
 {
 	const json_t *v = result(m);
 	const char *text = json_string_value(v), *cs;
-	uint64_t pc, cr0, hlt = 0, selector, base = 0;
+	uint64_t pc, cr0, flags = 0, hlt = 0, selector, base = 0;
 	char *end;
 
 	if (text == NULL)
@@ -164,6 +164,7 @@ int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret)
 		!(take_hex(text, "RIP=", &pc) || take_hex(text, "EIP=", &pc)))
 		return -UNI_ENOTSUP;
 	(void)take_hex(text, "HLT=", &hlt);
+	(void)(take_hex(text, "RFL=", &flags) || take_hex(text, "EFL=", &flags));
 	cs = strstr(text, "CS =");
 	if (cs != NULL) {
 		selector = strtoull(cs + 4, &end, 16);
@@ -172,6 +173,7 @@ int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret)
 	*ret = (struct uni_qmp_cpu){ .pc = pc + base,
 		.paging = (cr0 >> 31 & 1) != 0,
 		.halted = hlt == 1,
+		.interrupts = (flags >> 9 & 1) != 0,
 		.key = uni_hash_bytes(text, strlen(text), 0) };
 	return 0;
 }

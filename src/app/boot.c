@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/boot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "app/signals.h"
+#include "app/term.h"
+#include "backend/vmm/scan.h"
+
+#define LOOK_NS	    (100 * UNI_NSEC_PER_MSEC)
+#define SAY_NS	    (3 * UNI_NSEC_PER_SEC) /* of waiting, until that is said on no terminal, too */
+#define BSS_BYTES   65536u
+#define NR_SAME	    50			   /* looks that all show the same registers, ... */
+#define SAME_CPU_NS (3 * UNI_NSEC_PER_SEC) /* ... while QEMU has worked for so long */
+
+static uint64_t since_begin(const struct uni_boot *b, uint64_t wall_ns)
+{
+	return wall_ns > b->begin_wall_ns ? wall_ns - b->begin_wall_ns : 0;
+}
+
+static enum uni_boot_end end_of_reason(const char *reason)
+{
+	static const struct {
+		const char *reason;
+		enum uni_boot_end end;
+	} known[] = {
+		{ "guest-shutdown", UNI_BOOT_SHUTDOWN },
+		{ "guest-reset", UNI_BOOT_RESET },
+		{ "guest-panic", UNI_BOOT_PANIC },
+	};
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (strcmp(reason, known[i].reason) == 0)
+			return known[i].end;
+	}
+	return UNI_BOOT_OUTSIDE;
+}
+
+static void on_event(void *ctx, const struct uni_qmp_event *e)
+{
+	uint64_t wall_ns = e->wall_ns != 0 ? e->wall_ns : uni_realtime_ns();
+	struct uni_boot *b = ctx;
+	enum uni_boot_end end = UNI_BOOT_GOES_ON;
+
+	if (strcmp(e->name, "GUEST_PANICKED") == 0 || strcmp(e->name, "GUEST_CRASHLOADED") == 0)
+		end = UNI_BOOT_PANIC;
+	else if (strcmp(e->name, "SHUTDOWN") == 0)
+		end = end_of_reason(e->reason);
+	else if (strcmp(e->name, "STOP") == 0 || strcmp(e->name, "RESUME") == 0)
+		b->stopped = e->name[0] == 'S';
+	if (b->stopped && strcmp(e->name, "STOP") == 0)
+		b->stop_ns = since_begin(b, wall_ns);
+	if (end == UNI_BOOT_GOES_ON || b->end != UNI_BOOT_GOES_ON)
+		return;
+	b->end = end;
+	b->end_ns = since_begin(b, wall_ns);
+	(void)snprintf(b->reason, sizeof(b->reason), "%s", e->reason);
+}
+
+int uni_boot_begin(struct uni_boot *b, struct uni_err *err)
+{
+	int rc;
+
+	b->begin_ns = uni_now_ns();
+	b->begin_wall_ns = uni_realtime_ns();
+	uni_qmp_on_event(b->q->qmp, on_event, b);
+	rc = uni_qmp_cont(b->q->qmp);
+	/* A guest may have ended QEMU before that has answered. */
+	if (rc != 0 && rc != -UNI_EGONE)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"QEMU does not let the guest run: %s", uni_strerror(rc));
+	return 0;
+}
+
+/* Where the image says that it is, once it pages and before. NULL: not in its code. */
+static const struct uni_segment *code_at(
+	const struct uni_boot *b, const struct uni_qmp_cpu *c, uint64_t *svma_ret)
+{
+	for (size_t i = 0; b->image != NULL && i < uni_image_nr_segments(b->image); i++) {
+		const struct uni_segment *s = uni_image_segment(b->image, i);
+
+		*svma_ret = c->pc;
+		if (s->exec && uni_range_has(s->vaddr, s->mem_size, c->pc))
+			return s;
+		*svma_ret = c->pc - s->paddr + s->vaddr;
+		if (s->exec && !c->paging && uni_range_has(s->paddr, s->mem_size, c->pc))
+			return s;
+	}
+	return NULL;
+}
+
+/* Memory that the loader left at zero and the image's code writes to: its stack, for instance. */
+static bool has_written(const struct uni_boot *b)
+{
+	static uint8_t buf[BSS_BYTES];
+
+	for (size_t i = 0; b->image != NULL && i < uni_image_nr_segments(b->image); i++) {
+		const struct uni_segment *s = uni_image_segment(b->image, i);
+		uint64_t bss = s->file_size + s->paddr, len, hva;
+
+		if (!s->write || s->mem_size <= s->file_size ||
+			uni_qmp_gpa2hva(b->q->qmp, bss, &hva) != 0)
+			continue;
+		len = uni_min(s->mem_size - s->file_size, (uint64_t)sizeof(buf));
+		if (uni_vmm_copy(b->q->pid, hva, buf, len) != 0)
+			continue;
+		if (buf[0] != 0 || memcmp(buf, buf + 1, len - 1) != 0)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * UNI_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Firmware for PVH and multiboot never pages. Of one that does, attaching finds out. */
+static void look_at_cpu(struct uni_boot *b)
+{
+	struct uni_qmp_cpu now;
+	uint64_t svma;
+	int rc = uni_qmp_cpu(b->q->qmp, &now);
+
+	if (rc == -UNI_ENOTSUP)
+		b->ran = true; /* another architecture: no firmware unless asked for */
+	if (rc != 0)
+		return;
+	if (b->has_cpu && now.key == b->cpu.key) {
+		b->nr_same++;
+	} else {
+		b->nr_same = 0;
+		b->same_cpu_ns = cpu_ns_of(b->q->pid);
+	}
+	b->cpu = now;
+	b->has_cpu = true;
+	b->ran = b->ran || now.paging || b->image == NULL || code_at(b, &now, &svma) != NULL;
+}
+
+/* Nothing wakes it, or it goes round on the spot. */
+static bool is_stuck(const struct uni_boot *b)
+{
+	if (b->stopped || b->nr_same < NR_SAME)
+		return false;
+	return b->cpu.halted ? !b->cpu.interrupts
+			     : cpu_ns_of(b->q->pid) - b->same_cpu_ns >= SAME_CPU_NS;
+}
+
+static void end_now(struct uni_boot *b, enum uni_boot_end end)
+{
+	b->end = end;
+	b->end_ns = uni_now_ns() - b->begin_ns;
+}
+
+/* Why does the VMM hold it? The gdb stub, by which we sample, is no reason. */
+static void ask_why_stopped(struct uni_boot *b)
+{
+	char status[32] = "";
+	bool running;
+
+	if (uni_qmp_status(b->q->qmp, &running, status, sizeof(status)) != 0 || running ||
+		b->end != UNI_BOOT_GOES_ON || strcmp(status, "debug") == 0)
+		return;
+	if (strcmp(status, "internal-error") == 0) {
+		b->end = UNI_BOOT_INTERNAL;
+		b->end_ns = b->stop_ns;
+		return;
+	}
+	b->held = true;
+	uni_note("after %.1f s the VMM stopped the guest (%s): nothing is seen of it until it is "
+		 "let go, by whoever stopped it",
+		(double)b->stop_ns / 1e9, status);
+}
+
+static void follow_stops(struct uni_boot *b)
+{
+	if (b->stopped && !b->held && b->end == UNI_BOOT_GOES_ON)
+		ask_why_stopped(b);
+	if (b->stopped || !b->held)
+		return;
+	b->held = false;
+	uni_note("after %.1f s the guest goes on", (double)(uni_now_ns() - b->begin_ns) / 1e9);
+}
+
+bool uni_boot_awake(const struct uni_boot *b)
+{
+	return b->end == UNI_BOOT_GOES_ON && !b->held;
+}
+
+/* What can be learnt while QEMU is still there: it keeps a guest that has ended. */
+static void look_back(struct uni_boot *b)
+{
+	if (b->watched || b->q->pid <= 0)
+		return;
+	b->watched = true;
+	look_at_cpu(b);
+	b->ran = b->ran || has_written(b);
+}
+
+bool uni_boot_ended(struct uni_boot *b)
+{
+	int rc = uni_qmp_poll(b->q->qmp), status = 0;
+
+	follow_stops(b);
+	if (uni_qemu_ended(b->q, &status) || (rc == -UNI_EGONE && uni_qemu_ending(b->q, &status))) {
+		if (b->end == UNI_BOOT_GOES_ON)
+			end_now(b, UNI_BOOT_EXITED);
+		b->status = status;
+		/* Only what is booted knows the device that does this. */
+		b->ran = b->ran || uni_qemu_was_debug_exit(b->q, status);
+	}
+	if (b->end != UNI_BOOT_GOES_ON)
+		look_back(b);
+	return b->end != UNI_BOOT_GOES_ON;
+}
+
+static void say_waiting(struct uni_boot *b, uint64_t took_ns)
+{
+	uni_progress("still in firmware: the guest has not executed %s yet (%.0f s, at 0x%" PRIx64
+		     ")",
+		b->name, (double)took_ns / 1e9, b->cpu.pc);
+	if (took_ns < SAY_NS || b->said_waiting || b->quiet)
+		return;
+	b->said_waiting = true;
+	uni_note("still in firmware: the guest has not executed %s yet; waiting until it does",
+		b->name);
+}
+
+int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err)
+{
+	const struct timespec nap = uni_ns_timespec(LOOK_NS);
+	pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER; /* nothing is held */
+	char line[512];
+
+	while (!uni_boot_ended(b)) {
+		uint64_t took_ns = uni_now_ns() - b->begin_ns;
+
+		uni_signals_suspend(&gate);
+		look_at_cpu(b);
+		if (b->ran) {
+			uni_progress_end();
+			return 0;
+		}
+		if (atomic_load(uni_signals_stop()))
+			return uni_err_set(err, UNI_EAGAIN,
+				"ended by you after %.1f s: the guest was still in its firmware",
+				(double)took_ns / 1e9);
+		if (is_stuck(b) || took_ns >= wait_ns) {
+			end_now(b, is_stuck(b) ? UNI_BOOT_STUCK : UNI_BOOT_LATE);
+			break;
+		}
+		say_waiting(b, took_ns);
+		(void)nanosleep(&nap, NULL);
+	}
+	uni_progress_end();
+	uni_boot_tell(b, line, sizeof(line));
+	return uni_err_set(err, b->end == UNI_BOOT_LATE ? UNI_ETIMEDOUT : UNI_EGONE, "%s", line);
+}
+
+/* " in main+0x12 (0x200012)", " in its firmware at 0xfffff: it never executed app.elf". */
+static void tell_where(const struct uni_boot *b, char *ret, size_t cap)
+{
+	char at[32] = "";
+	const struct uni_symbol *fn = NULL;
+	uint64_t svma = 0;
+
+	if (b->has_cpu && b->watched)
+		(void)snprintf(at, sizeof(at), " at 0x%" PRIx64, b->cpu.pc);
+	if (!b->ran) {
+		(void)snprintf(ret, cap, ", in its firmware%s: it never executed %s", at, b->name);
+		return;
+	}
+	if (at[0] != '\0' && code_at(b, &b->cpu, &svma) != NULL)
+		fn = uni_image_lookup(b->image, svma);
+	if (fn != NULL)
+		(void)snprintf(ret, cap, ",%s (%s+0x%" PRIx64 ")", at,
+			uni_image_sym_name(b->image, fn), svma - fn->addr);
+	else
+		(void)snprintf(ret, cap, "%s%s", at[0] != '\0' ? "," : "", at);
+}
+
+static void tell_exit(const struct uni_boot *b, const char *after, char *ret, size_t cap)
+{
+	if (uni_qemu_was_debug_exit(b->q, b->status))
+		(void)snprintf(ret, cap,
+			"the guest ended by QEMU's debug exit%s, with code 0x%x (QEMU's status %d)",
+			after, WEXITSTATUS(b->status) >> 1, WEXITSTATUS(b->status));
+	else if (WIFSIGNALED(b->status))
+		(void)snprintf(ret, cap, "the guest ended: QEMU died%s by signal %d; see %s", after,
+			WTERMSIG(b->status), b->console);
+	else
+		(void)snprintf(ret, cap, "the guest ended: QEMU left%s with status %d; see %s",
+			after, WEXITSTATUS(b->status), b->console);
+}
+
+/* What QEMU writes to the console when KVM gives up. */
+static const char *internal_cause(const struct uni_boot *b)
+{
+	static const struct {
+		const char *words, *cause;
+	} known[] = {
+		{ "emulation failure", "this KVM does not emulate an instruction of the guest" },
+		{ "Suberror: 1", "this KVM does not emulate an instruction of the guest" },
+		{ "kvm run failed", "KVM_RUN fails" },
+	};
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (uni_qemu_has_said(b->console, known[i].words))
+			return known[i].cause;
+	}
+	return "KVM gave up (internal error)";
+}
+
+void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap)
+{
+	char after[32], where[256];
+
+	(void)snprintf(after, sizeof(after), " after %.2f s", (double)b->end_ns / 1e9);
+	tell_where(b, where, sizeof(where));
+	switch (b->end) {
+	case UNI_BOOT_GOES_ON:
+		(void)snprintf(ret, cap, "the guest runs");
+		break;
+	case UNI_BOOT_SHUTDOWN:
+		(void)snprintf(ret, cap, "the guest shut down%s%s", after, where);
+		break;
+	case UNI_BOOT_RESET:
+		(void)snprintf(ret, cap, "the guest reset itself (a reboot, or a triple fault)%s%s",
+			after, where);
+		break;
+	case UNI_BOOT_PANIC:
+		(void)snprintf(ret, cap, "the guest panicked%s%s; its last words may be in %s",
+			after, where, b->console);
+		break;
+	case UNI_BOOT_INTERNAL:
+		(void)snprintf(ret, cap, "the guest died%s%s: %s", after, where, internal_cause(b));
+		break;
+	case UNI_BOOT_OUTSIDE:
+		(void)snprintf(ret, cap, "the guest was ended from outside (%s)%s%s", b->reason,
+			after, where);
+		break;
+	case UNI_BOOT_EXITED:
+		tell_exit(b, after, ret, cap);
+		break;
+	case UNI_BOOT_STUCK:
+		(void)snprintf(ret, cap,
+			"the guest stays in its firmware at 0x%" PRIx64
+			" (%s), looked at for %.1f s: it never executed %s",
+			b->cpu.pc,
+			b->cpu.halted ? "halted with interrupts off" : "it repeats one instruction",
+			(double)b->end_ns / 1e9, b->name);
+		break;
+	case UNI_BOOT_LATE:
+		(void)snprintf(ret, cap,
+			"waited %.0f s: the guest is still in its firmware, at 0x%" PRIx64
+			", and has not executed %s (--wait SECONDS waits longer)",
+			(double)b->end_ns / 1e9, b->cpu.pc, b->name);
+		break;
+	}
+}

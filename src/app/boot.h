@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a guest that `run` has booted: what its VMM tells of it, by QMP. */
+#ifndef UNI_APP_BOOT_H
+#define UNI_APP_BOOT_H
+
+#include "app/qemu.h"
+#include "obj/image.h"
+#include "backend/vmm/qmp.h"
+
+enum uni_boot_end {
+	UNI_BOOT_GOES_ON,
+	UNI_BOOT_SHUTDOWN, /* it switched itself off */
+	UNI_BOOT_RESET,	   /* by itself: a reboot, or a triple fault */
+	UNI_BOOT_PANIC,	   /* it told its panic device */
+	UNI_BOOT_INTERNAL, /* KVM gave up: "internal error" */
+	UNI_BOOT_OUTSIDE,  /* somebody ended it: by a monitor, a signal */
+	UNI_BOOT_EXITED,   /* QEMU's process ended */
+	UNI_BOOT_STUCK,	   /* in its firmware, where nothing changes any more */
+	UNI_BOOT_LATE,	   /* in its firmware for longer than was to be waited */
+};
+
+struct uni_boot {
+	struct uni_qemu *q;
+	const struct uni_image *image; /* borrowed; NULL: not known */
+	const char *name;	       /* of the image's file */
+	const char *console;
+	bool quiet;
+	bool ran; /* the guest has executed the image, as far as is known */
+	enum uni_boot_end end;
+	uint64_t begin_ns, begin_wall_ns; /* when it was let go */
+	uint64_t end_ns;		  /* after begin: when it ended */
+	char reason[48];		  /* OUTSIDE: QEMU's word for it */
+	int status;			  /* EXITED: QEMU's wait status */
+	struct uni_qmp_cpu cpu;		  /* vCPU 0, when it was last looked at */
+	bool has_cpu, watched, said_waiting;
+	bool stopped; /* the VMM holds it, be it for a sample */
+	bool held;    /* for another reason */
+	uint64_t stop_ns;
+	unsigned nr_same; /* looks in a row at which no register had changed */
+	uint64_t same_cpu_ns;
+};
+
+/* q was started and waits: lets the guest run. */
+int uni_boot_begin(struct uni_boot *b, struct uni_err *err);
+/*
+ * Until the guest executes its image: 0. Else -UNI_EGONE, and uni_boot_tell() says what happened;
+ * -UNI_ETIMEDOUT after wait_ns; -UNI_EAGAIN when the user ended it.
+ */
+int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err);
+/* What has happened since. True: the guest has ended. */
+bool uni_boot_ended(struct uni_boot *b);
+/* Does it run? Of what uni_boot_ended() has found. */
+bool uni_boot_awake(const struct uni_boot *b);
+/* How it ended, as one line that begins with "the guest" or with "KVM". */
+void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap);
+
+#endif

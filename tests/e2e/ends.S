@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A guest that ends as the first letter of its command line says; any other letter spins. PVH enters
+ * it in 32 bits, without paging, and there it stays.
+ */
+	.section .note.Xen, "a", @note
+	.align 4
+	.long 4, 4, 18
+	.asciz "Xen"
+	.long start
+	.text
+	.code32
+	.globl start
+	.type start, @function
+start:
+	lgdt gdtr
+	ljmp $8, $1f
+1:	mov $16, %eax
+	mov %eax, %ds
+	mov %eax, %es
+	mov %eax, %ss
+	mov $stack_end, %esp
+	movl $1, mark
+	mov 24(%ebx), %esi
+	mov (%esi), %al
+	cmp $'e', %al
+	je unemulated
+	cmp $'t', %al
+	je triple
+	cmp $'s', %al
+	je shut
+	cmp $'p', %al
+	je panic
+	cmp $'d', %al
+	je debug
+	cmp $'r', %al
+	je reset
+	cmp $'h', %al
+	je halt
+spin:	jmp spin
+halt:	cli
+	hlt
+	jmp halt
+/* No KVM emulates this, and one that does not emulate all has to for a device's memory. */
+	.globl unemulated
+unemulated:
+	mov %cr0, %eax
+	and $~4, %eax
+	or $2, %eax
+	mov %eax, %cr0
+	mov %cr4, %eax
+	or $0x600, %eax
+	mov %eax, %cr4
+	mov $0xd0000000, %edi
+	paddd (%edi), %xmm0
+	jmp spin
+	.globl triple
+triple:	lidt noidt
+	ud2
+/* Where the firmware of a q35 puts its ACPI registers. */
+shut:	mov $0x604, %edx
+	mov $0x2000, %eax
+	out %ax, %dx
+	jmp spin
+panic:	mov $0x505, %edx
+	mov $1, %al
+	out %al, %dx
+	jmp spin
+debug:	mov $0xf4, %edx
+	mov $0x10, %al
+	out %al, %dx
+	jmp spin
+reset:	mov $0xfe, %al
+	out %al, $0x64
+	jmp spin
+	.align 8
+gdt:	.quad 0, 0x00cf9b000000ffff, 0x00cf93000000ffff
+gdtr:	.word 23
+	.long gdt
+noidt:	.word 0
+	.long 0
+	.bss
+mark:	.long 0
+	.align 16
+	.skip 4096
+stack_end:

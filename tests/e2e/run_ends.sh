@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# run_ends.sh UNISCOPE BUILD SRCROOT GUEST: what `uniscope run` says of guests that end early or never
+# begin, on real QEMUs: one true line with the time, status 1, and no session. GUEST is ends.S. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+mkdir "$T/w" && cd "$T/w" || exit 1
+case $U in
+/*) ;;
+*) U=$OLDPWD/$U ;;
+esac
+cp "$4" "$T/w/ends.elf" || exit 1
+
+# firmware NAME CODE: 64 KiB; its reset vector jumps to CODE (octal bytes, at 0xff00 of the segment).
+firmware() {
+	{
+		head -c 65280 /dev/zero
+		# shellcheck disable=SC2059 # bytes
+		printf "$2"
+		head -c 240 /dev/zero
+	} | head -c 65520 >"$1"
+	printf '\351\015\377' >>"$1"
+	head -c 13 /dev/zero >>"$1"
+}
+firmware halt.bin '\372\364\353\375' # cli; 1: hlt; jmp 1b
+firmware spin.bin '\353\376'
+firmware count.bin '\146\100\353\374' # 1: inc %eax; jmp 1b
+
+# ends WORDS OPTION...: one line with them and a time, status 1, no session.
+ends() {
+	words=$1
+	shift
+	rm -rf no.uniscope
+	timeout 120 "$U" run -q -d 20 -o no.uniscope "$@" >"$T/out" 2>&1
+	refused $? "$T/out" 1 "$words" && grep -Eq '[0-9] s[ ,:(]' "$T/out" && [ ! -e no.uniscope ]
+}
+
+# KVM dies of it; without KVM the guest goes on, and spins where it is.
+kvm_cannot() {
+	timeout 120 "$U" run -d 1 --append e -o tcg.uniscope ends.elf >"$T/out" 2>&1 || {
+		cat "$T/out"
+		return 1
+	}
+	cat "$T/out"
+	grep -q 'does not emulate an instruction of the guest.*; trying once more without KVM' "$T/out" &&
+		[ "$(grep -c 'booted .* with kvm' "$T/out")" -eq 1 ] &&
+		[ "$(grep -c 'booted .* with tcg' "$T/out")" -eq 1 ] &&
+		"$U" report tcg.uniscope 2>&1 | tee "$T/report" | grep -q spin && rm -r tcg.uniscope
+}
+
+# A QEMU that does not find the /dev/kvm that is there.
+kvm_refuses() {
+	cat >k.sh <<-END
+		#!/bin/sh
+		case \$* in
+		*'-accel kvm'*) exec unshare -rm sh -c 'mount -t tmpfs none /dev && exec "\$0" "\$@"' \
+			qemu-system-x86_64 "\$@" ;;
+		*) exec qemu-system-x86_64 "\$@" ;;
+		esac
+	END
+	chmod +x k.sh
+	timeout 120 "$U" run -q -d 1 --qemu ./k.sh -o tcg.uniscope ends.elf >"$T/out" 2>&1
+	refused $? "$T/out" 0 'initialize kvm.*; trying once more without KVM' || return 1
+	rm -r tcg.uniscope
+	timeout 120 "$U" run -q -d 1 --qemu ./k.sh --accel kvm -o no.uniscope ends.elf >"$T/out" 2>&1
+	refused $? "$T/out" 1 'its last words: .*initialize kvm' && [ ! -e no.uniscope ]
+}
+
+# A QEMU whose microvm dies in its firmware.
+falls_back() {
+	firmware dies.bin '\056\017\001\036\100\377\017\013' # lidt %cs:0xff40; ud2
+	cat >q.sh <<-END
+		#!/bin/sh
+		[ "\$2" != microvm ] || set -- "\$@" -bios $T/w/dies.bin
+		exec qemu-system-x86_64 "\$@"
+	END
+	chmod +x q.sh
+	timeout 120 "$U" run -d 1 --accel tcg --qemu ./q.sh -o q35.uniscope ends.elf >"$T/out" 2>&1 || {
+		cat "$T/out"
+		return 1
+	}
+	cat "$T/out"
+	grep -q 'reset itself .* in its firmware .* never executed ends.elf; trying once more on q35' "$T/out" &&
+		"$U" report q35.uniscope | grep -q spin && rm -r q35.uniscope || return 1
+	# Not if the user wants just that machine.
+	ends 'reset itself .* in its firmware' --accel tcg --machine microvm --qemu ./q.sh ends.elf
+}
+
+machine_of() { # WORDS OPTION...
+	words=$1
+	shift
+	timeout 120 "$U" run -d 0.1 --accel tcg -o m.uniscope "$@" >"$T/out" 2>&1
+	cat "$T/out"
+	rm -rf m.uniscope
+	grep -q "on $words, console" "$T/out"
+}
+
+recording() { # OPTION...
+	rm -rf mon r.uniscope
+	"$U" run -d 120 -o r.uniscope --accel "$1" ends.elf -- \
+		-qmp unix:mon,server=on,wait=off >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s r.uniscope/guest-0/samples-vcpu0 || {
+		cat "$T/out"
+		kill -INT "$run"
+		return 1
+	}
+}
+
+paused() { # ACCEL: by somebody else
+	recording "$1" || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon stop {} || return 1
+	wait_for 60 grep -Eq 'after [0-9.]+ s the VMM stopped the guest \(paused\)' "$T/out"
+	python3 "$SRC/tests/e2e/qmp.py" mon cont {} || return 1
+	wait_for 60 grep -q 's the guest goes on' "$T/out"
+	kill -INT "$run"
+	wait "$run"
+	status=$?
+	cat "$T/out"
+	[ "$status" -eq 0 ] && grep -q 'goes on' "$T/out" && grep -q '(paused)' "$T/out"
+}
+
+panics_late() { # ACCEL: after samples, which are kept; but the run has failed
+	recording "$1" || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon human-monitor-command '{"command-line": "o /1 0x505 1"}' || return 1
+	wait "$run"
+	status=$?
+	cat "$T/out"
+	[ "$status" -eq 1 ] && tail -1 "$T/out" | grep -Eq 'the guest panicked after .* is kept' &&
+		"$U" report r.uniscope | grep -q spin
+}
+
+ended_outside() { # ACCEL
+	recording "$1" || return 1
+	python3 "$SRC/tests/e2e/qmp.py" mon system_reset {} || return 1
+	wait "$run"
+	status=$?
+	cat "$T/out"
+	[ "$status" -eq 0 ] && grep -q 'ended from outside (host-qmp-system-reset) after .* is kept' "$T/out"
+}
+
+for accel in $accels; do
+	set -- --accel "$accel" ends.elf
+	check "a triple fault under $accel" ends 'reset itself .*, at 0x.* (triple+0x7)' --append t "$@"
+	check "a reset under $accel" ends 'reset itself .*, at 0x20' --append r --machine q35 "$@"
+	check "a shutdown under $accel" ends 'the guest shut down after .*, at 0x20' --append s --machine q35 "$@"
+	check "a panic under $accel" ends 'the guest panicked after .*, at 0x20' --append p "$@"
+	check "a debug exit under $accel" ends 'debug exit after .*, with code 0x10 (QEMU.s status 33)' --append d "$@"
+	check "firmware that halts under $accel" ends 'in its firmware at 0xffffff02 (halted with interrupts off)' \
+		"$@" -- -bios halt.bin
+	check "firmware that spins under $accel" ends 'in its firmware at 0xffffff00 (it repeats one instruction)' \
+		"$@" -- -bios spin.bin
+	check "firmware that has not ended in time under $accel" \
+		ends 'waited 3 s: the guest is still in its firmware, at 0xffffff0.*never\|not executed' \
+		--wait 3 "$@" -- -bios count.bin
+	check "paused by another under $accel" paused "$accel"
+	check "a panic after samples under $accel" panics_late "$accel"
+	check "ended from outside under $accel" ended_outside "$accel"
+done
+if [ "$accels" = 'tcg kvm' ]; then
+	check 'an instruction that KVM does not emulate' \
+		ends 'died after .*(unemulated+0x.*this KVM does not emulate an instruction' --accel kvm --append e ends.elf
+	check 'the same, tried without KVM' kvm_cannot
+	check 'KVM is refused' kvm_refuses
+else
+	skip 'an instruction that KVM does not emulate' '/dev/kvm cannot be used'
+fi
+check 'microvm for an image that PVH boots' machine_of microvm ends.elf
+check 'q35 with a PCI device' machine_of q35 ends.elf -- -device virtio-rng-pci
+check 'microvm dies in its firmware' falls_back
+finish
