@@ -101,6 +101,30 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 		m->why[0] != '\0' ? "; " : "", m->why);
 }
 
+bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
+	const struct uni_record_stats *st)
+{
+	const char *slash = strrchr(m->image_path, '/');
+	const char *image = slash != NULL ? slash + 1 : m->image_path;
+	uint64_t all = st->inside + st->outside;
+	char share[64] = "none";
+
+	if (!uni_record_is_elsewhere(st))
+		return false;
+	if (st->inside != 0)
+		(void)snprintf(share, sizeof(share), "only %" PRIu64 " (%.1f %%)", st->inside,
+			uni_quality_share(st->inside, all));
+	(void)snprintf(ret, UNI_QUALITY_METHOD,
+		"%s of the %" PRIu64
+		" samples %s in %.200s: the guest seems to run %s, at 0x%" PRIx64 " to 0x%" PRIx64,
+		share, all, st->inside > 1 ? "lie" : "lies", image,
+		st->firmware > st->outside / 2
+			? "its firmware"
+			: "code of no image that is known (--sysroot or -e may name it)",
+		st->outside_low, st->outside_high);
+	return true;
+}
+
 static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 {
 	const struct uni_pause_stats *p = &g->stats->pause;
@@ -271,6 +295,14 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 		uni_sink_printf(out, "image      %s (%.12s)\n", m->image_path, m->image_id);
 }
 
+static void put_elsewhere(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	char text[UNI_QUALITY_METHOD];
+
+	if (uni_quality_elsewhere(text, g->meta, g->stats))
+		uni_sink_printf(out, "NO PROFILE %s\n", text);
+}
+
 static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
 {
 	put_origin(out, g->meta);
@@ -285,6 +317,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 	}
 	if (!uni_quality_exits_only(g->meta)) {
 		put_samples(out, g, closed);
+		put_elsewhere(out, g);
 		put_stops(out, g->stats);
 	}
 	put_exits(out, g);

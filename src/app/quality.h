@@ -19,6 +19,10 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 bool uni_quality_streamed(const struct uni_record_meta *m);
 /* Made by the guest: what is the host's cost otherwise, is the guest's. */
 bool uni_quality_inside(const struct uni_record_meta *m);
+/* That the samples, or all but a few, are no profile of the image, and what they seem to be of.
+ * False: they are one. */
+bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
+	const struct uni_record_stats *st);
 /* Was the guest not stopped for any sample? */
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st);
 /* No samples were asked for (record --exits -F 0). */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "app/quality.h"
 #include "app/self.h"
 #include "app/signals.h"
 #include "app/summary.h"
@@ -325,9 +326,10 @@ static void summarize(const struct run *run, const char *path)
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
 
-/* Also if nothing else is to be said: that there will be no more has a reason. */
-static void say_ends(const struct run *run)
+/* Also if nothing else is to be said: why there will be no more, and what is no profile. */
+static void say_worst(const struct run *run)
 {
+	char elsewhere[UNI_QUALITY_METHOD];
 	struct uni_target_info info;
 
 	for (size_t i = 0; i < run->nr; i++) {
@@ -336,6 +338,9 @@ static void say_ends(const struct run *run)
 		job->t->ops->info(job->t, &info);
 		if (job->rc == 0 && job->end == UNI_END_GONE && info.ended[0] != '\0')
 			uni_note("%s" UNI_SUMMARY_KEPT, info.ended);
+		if (job->rc == 0 &&
+			uni_quality_elsewhere(elsewhere, &run->part[i].meta, &job->stats))
+			uni_note("%s", elsewhere);
 	}
 }
 
@@ -370,7 +375,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 	if (rc == 0 && !args->quiet)
 		summarize(run, path);
 	else if (rc == 0)
-		say_ends(run);
+		say_worst(run);
 	return rc;
 }
 

@@ -46,7 +46,7 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
 	/* A guest that samples itself has rings for more CPUs than may run: see serving(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
-	char missed[96];
+	char missed[96], elsewhere[UNI_QUALITY_METHOD];
 
 	if (uni_quality_streamed(m))
 		(void)snprintf(missed, sizeof(missed), "%" PRIu64 " lost", st->lost);
@@ -57,6 +57,8 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 		 " chains cut short (%.2f %% complete)",
 		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
 		st->truncated, complete);
+	if (uni_quality_elsewhere(elsewhere, m, st))
+		uni_note("%s%s%s", of, sep, elsewhere);
 	if (st->guessed != 0)
 		uni_note("%s%s%" PRIu64
 			 " chains (%.2f %%) have frames that were found by searching "

@@ -75,6 +75,22 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+/* Little of what is shown lies in the image (`none`: nothing). */
+static bool is_elsewhere(const struct uni_source *s, bool none)
+{
+	uint32_t nr = s->rec != NULL ? uni_recording_nr_guests(s->rec) : 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct uni_record_stats *st = uni_recording_guest(s->rec, i).stats;
+
+		if (o.src.build.filter.guest >= 0 && o.src.build.filter.guest != i)
+			continue;
+		if (!uni_record_is_elsewhere(st) || (none && st->inside != 0))
+			return false;
+	}
+	return nr != 0;
+}
+
 static int print(const struct uni_source *s, struct uni_err *err)
 {
 	struct uni_text_opts text = { .colour = uni_term_colour(stdout),
@@ -90,7 +106,9 @@ static int print(const struct uni_source *s, struct uni_err *err)
 		uni_quality_print(s->rec, o.src.build.filter.guest, out);
 	if (o.functions != 0)
 		text.min_percent = 0;
-	rc = uni_text_functions(s->profile, &text, out);
+	/* A table of nothing but such addresses would look like its profile. */
+	if (!is_elsewhere(s, true))
+		rc = uni_text_functions(s->profile, &text, out);
 	text.min_percent = o.min_percent;
 	text.max_rows = 0;
 	text.max_depth = (unsigned)uni_min(o.depth, (uint64_t)UINT32_MAX);
@@ -108,7 +126,8 @@ static int print(const struct uni_source *s, struct uni_err *err)
 			uni_strerror(rc));
 	}
 	rc = uni_sink_close(out, err);
-	if (rc == 0 && s->rec != NULL && !uni_recording_meta(s->rec)->aggregate)
+	if (rc == 0 && s->rec != NULL && !uni_recording_meta(s->rec)->aggregate &&
+		!is_elsewhere(s, false))
 		uni_unknown_say_profile(s->profile);
 	return rc;
 }

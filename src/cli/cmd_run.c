@@ -156,7 +156,7 @@ static int judge(void *ctx, const struct uni_record_stats *st, struct uni_err *e
 	uni_boot_tell(&a->boot, line, sizeof(line));
 	if (a->boot.end == UNI_BOOT_INTERNAL && may_try_tcg(a))
 		return uni_err_set(err, UNI_EGONE, "%s", line);
-	if (st->weight > st->outside)
+	if (st->inside != 0 || (st->outside == 0 && st->weight != 0))
 		return 0;
 	return uni_err_set(err, UNI_EGONE, "%s, before it could be recorded", line);
 }

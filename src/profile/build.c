@@ -15,6 +15,7 @@
 struct guest {
 	struct uni_namer *namer;
 	uint32_t root; /* frame above all its chains; UNI_NODE_NONE */
+	bool elsewhere;
 	const struct uni_record_thread *thread;
 	size_t nr_thread;
 };
@@ -105,6 +106,25 @@ static bool push_roots(struct uni_builder *b, const struct guest *g, const struc
 	return push_synthetic(b, thread);
 }
 
+/* Above chains that are not the image's, so that they do not look like its profile. */
+static bool push_elsewhere(struct uni_builder *b, const struct guest *g, const struct uni_sample *s)
+{
+	if (!g->elsewhere)
+		return true;
+	for (size_t i = 0; i < s->nr; i++) {
+		unsigned flags = s->flags[i] | (i == 0 ? UNI_FRAME_EXACT : 0u);
+		size_t nr = 0;
+		const uint32_t *frames = uni_namer_frames(g->namer, s->pc[i], flags, &nr);
+
+		if (frames == NULL)
+			return false;
+		if (nr != 0 && uni_profile_get_frame(b->p, frames[0])->kind != UNI_FK_UNKNOWN)
+			return true;
+	}
+	return push_synthetic(
+		b, uni_record_is_firmware(s->pc[0]) ? "[firmware]" : "[not in the image]");
+}
+
 static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 {
 	struct guest *g = &b->guest[s->guest];
@@ -115,6 +135,8 @@ static bool push_chain(struct uni_builder *b, const struct uni_sample *s)
 		return false;
 	if (s->nr == 0)
 		return push_synthetic(b, leaf != NULL ? leaf : "[no registers]");
+	if (!push_elsewhere(b, g, s))
+		return false;
 	if (b->opts->mark_truncated && s->stop != UNI_STOP_ROOT &&
 		!push_synthetic(b, "[truncated]"))
 		return false;
@@ -216,6 +238,7 @@ static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from
 		.naming = &b->opts->naming,
 	});
 	g->root = UNI_NODE_NONE;
+	g->elsewhere = from->elsewhere;
 	g->thread = from->thread;
 	g->nr_thread = from->nr_thread;
 	if (g->namer == NULL)
@@ -295,6 +318,7 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 			.bias = from.meta->bias,
 			.image_path = from.meta->image_path,
 			.names_only = from.meta->aggregate,
+			.elsewhere = uni_record_is_elsewhere(from.stats),
 			.thread = from.thread,
 			.nr_thread = from.nr_thread,
 		};

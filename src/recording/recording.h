@@ -53,9 +53,9 @@ struct uni_record_stats {
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
 	uint64_t guessed;   /* chains with a frame that was guessed (UNI_FRAME_GUESS) */
-	/* Chains without a frame in any image that is known, of a guest with one; where they end,
-	 * from the lowest to the highest, and how many end where a PC has its firmware. */
-	uint64_t outside, outside_low, outside_high, firmware;
+	/* Chains with a frame in an image that is known, and without, of a guest with one; where
+	 * the latter end, from the lowest to the highest; and how many in a PC's firmware. */
+	uint64_t inside, outside, outside_low, outside_high, firmware;
 	uint64_t lost;		    /* samples that were made and not kept */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
 	uint64_t stop[UNI_STOP_NR];
@@ -152,6 +152,11 @@ struct uni_thread_set {
 
 bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread);
 bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);
+
+/* Does a PC have its firmware there: a part of the first MiB, the end of the first 4 GiB? */
+bool uni_record_is_firmware(uint64_t pc);
+/* None, or few, of the chains lie in the guest's images: this is no profile of them. */
+bool uni_record_is_elsewhere(const struct uni_record_stats *st);
 
 /* Adds one guest's numbers to a session's. */
 void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one);

@@ -333,6 +333,7 @@ static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_r
 	st->failed = get_u64(&s, "failed");
 	st->truncated = get_u64(&s, "truncated");
 	st->guessed = get_u64(&s, "guessed");
+	st->inside = get_u64(&s, "inside");
 	st->outside = get_u64(&s, "outside");
 	st->outside_low = get_u64(&s, "outside_low");
 	st->outside_high = get_u64(&s, "outside_high");

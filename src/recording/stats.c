@@ -86,10 +86,14 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 		add(&st->guessed, s->weight);
 }
 
-/* A BIOS: the last part of the first MiB, and the end of the first 4 GiB. */
-static bool is_firmware(uint64_t pc)
+bool uni_record_is_firmware(uint64_t pc)
 {
 	return pc < 1u << 20 || (pc >> 24 == 0xff && pc <= UINT32_MAX);
+}
+
+bool uni_record_is_elsewhere(const struct uni_record_stats *st)
+{
+	return st->outside / 9 > st->inside || (st->inside == 0 && st->outside != 0);
 }
 
 static void add_outside(struct uni_record_stats *st, uint64_t low, uint64_t high)
@@ -98,21 +102,30 @@ static void add_outside(struct uni_record_stats *st, uint64_t low, uint64_t high
 	st->outside_high = uni_max(st->outside_high, high);
 }
 
-void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample *s,
-	const struct uni_unwind_hints *hints)
+static bool is_inside(const struct uni_sample *s, const struct uni_unwind_hints *hints)
 {
-	if (hints == NULL || s->nr == 0)
-		return;
 	for (uint16_t i = 0; i < s->nr; i++) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 		uint64_t pc = s->pc[i] - (exact ? 0 : 1);
 
 		if (uni_hints_of(hints, pc) != NULL || uni_hints_in_stubs(hints, pc))
-			return;
+			return true;
+	}
+	return false;
+}
+
+void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample *s,
+	const struct uni_unwind_hints *hints)
+{
+	if (hints == NULL || s->nr == 0)
+		return;
+	if (is_inside(s, hints)) {
+		add(&st->inside, s->weight);
+		return;
 	}
 	add_outside(st, s->pc[0], s->pc[0]);
 	add(&st->outside, s->weight);
-	if (is_firmware(s->pc[0]))
+	if (uni_record_is_firmware(s->pc[0]))
 		add(&st->firmware, s->weight);
 }
 
@@ -138,6 +151,7 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add(&sum->guessed, one->guessed);
 	if (one->outside != 0)
 		add_outside(sum, one->outside_low, one->outside_high);
+	add(&sum->inside, one->inside);
 	add(&sum->outside, one->outside);
 	add(&sum->firmware, one->firmware);
 	add(&sum->lost, one->lost);

@@ -140,6 +140,59 @@ ended_outside() { # ACCEL
 	[ "$status" -eq 0 ] && grep -q 'ended from outside (host-qmp-system-reset) after .* is kept' "$T/out"
 }
 
+in_page() { # WORDS FILE: in what a page holds, packed as it is
+	python3 - "$1" "$2" <<-'END'
+		import base64, re, sys, zlib
+		page = open(sys.argv[2], encoding='utf-8').read()
+		for text in re.findall(r'[A-Za-z0-9+/]{64,}={0,2}', page):
+		    try:
+		        page += zlib.decompress(base64.b64decode(text), 47).decode('utf-8', 'replace')
+		    except (ValueError, zlib.error):
+		        pass
+		sys.exit(sys.argv[1] not in page)
+	END
+}
+
+# record of a guest in its firmware, whose image lies in memory already.
+only_firmware() { # ACCEL
+	end_guest
+	cpu=max
+	[ "$1" = tcg ] || cpu=host,-arch-capabilities
+	rm -f g
+	qemu-system-x86_64 -M q35 -accel "$1" -cpu $cpu -m 64 -nodefaults -display none -kernel ends.elf \
+		-bios count.bin -gdb unix:g,server=on,wait=off >"$T/boot" 2>&1 &
+	guest=$!
+	wait_for 60 test -e g || return 1
+	target=kvm:pid=$guest
+	[ "$1" = kvm ] || target=gdb:unix=g
+	rm -rf fw.uniscope
+	"$U" record -q -d 1 --method pause -o fw.uniscope -e ends.elf $target >"$T/out" 2>&1 || {
+		cat "$T/out"
+		return 1
+	}
+	end_guest
+	cat "$T/out"
+	refused 0 "$T/out" 0 'none of the [0-9]* samples lies in ends.elf: the guest seems to run its firmware, at 0xff0' ||
+		return 1
+	"$U" report fw.uniscope >"$T/out" 2>&1
+	cat "$T/out"
+	grep -q '^NO PROFILE none of the .* its firmware' "$T/out" && ! grep -q FUNCTION "$T/out" &&
+		"$U" report --tree fw.uniscope | grep -Eq '^ *100.00% .*\[firmware\]' &&
+		"$U" export -f folded fw.uniscope | grep -q '^\[firmware\];0xff0' &&
+		"$U" report --html fw.html fw.uniscope && in_page 'NO PROFILE none of' fw.html &&
+		in_page '[firmware]' fw.html
+}
+
+mostly_elsewhere() { # ACCEL
+	rm -rf few.uniscope
+	timeout 120 "$U" run -q -d 2 --accel "$1" --append o -o few.uniscope ends.elf >"$T/out" 2>&1
+	refused $? "$T/out" 0 'only [0-9]* ([0-9.]* %) of the [0-9]* samples lie in ends.elf: .*no image .*, at 0x50000' ||
+		return 1
+	"$U" report --tree few.uniscope >"$T/out" 2>&1
+	cat "$T/out"
+	grep -q '^NO PROFILE only ' "$T/out" && grep -q ' inner$' "$T/out" && grep -q '\[not in the image\]' "$T/out"
+}
+
 for accel in $accels; do
 	set -- --accel "$accel" ends.elf
 	check "a triple fault under $accel" ends 'reset itself .*, at 0x.* (triple+0x7)' --append t "$@"
@@ -156,6 +209,8 @@ for accel in $accels; do
 		--wait 3 "$@" -- -bios count.bin
 	check "paused by another under $accel" paused "$accel"
 	check "a panic after samples under $accel" panics_late "$accel"
+	check "only firmware under $accel" only_firmware "$accel"
+	check "mostly elsewhere under $accel" mostly_elsewhere "$accel"
 	check "ended from outside under $accel" ended_outside "$accel"
 done
 if [ "$accels" = 'tcg kvm' ]; then
