@@ -1,45 +1,110 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs what is missing, builds with gcc and with clang, runs every test, and the unit and fuzz
-# tests again under ASan and UBSan. Ends with "N passed, N failed, N skipped" over all of them.
+# sh test.sh           what a change needs, in minutes: one compiler, one way to run a guest
+# sh test.sh all       everything: each compiler and way, all of src linted, ASan and UBSan
+# sh test.sh NAME...   these tests alone (meson test -C build-test --list names them)
+# sh test.sh plant     planted defects: is each found? (tests/plant)
+# Installs what is missing and builds first. Prints what was left out, the ten slowest tests, and
+# "N passed, N failed, N skipped". tests/README.md says which promise each test keeps.
 set -u
 cd "$(dirname "$0")" || exit 1
 start=$(date +%s)
-status=0
+status=0 quick='' behind='' mode=names
+case ${1-} in
+'') mode=default ;;
+all) mode=all ;;
+plant) shift && exec sh tests/plant/run "$@" ;;
+-*)
+	sed -n '3,8s/^# //p' "$0"
+	[ "$1" = -h ] || [ "$1" = --help ] || exit 2
+	exit 0
+	;;
+esac
+[ $mode != all ] || [ $# -eq 1 ] || { echo "test.sh: 'all' takes no further names" >&2; exit 2; }
 
 step() { printf '\n== %s (%s s)\n' "$*" "$(($(date +%s) - start))"; }
+trap '[ -z "$quick" ] || kill "$quick" 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
 
-step "packages"
-sh deps.sh test || exit 1
-
-# build DIR COMPILER OPTIONS...: configure once, compile; a failure ends it all.
+# build DIR COMPILER TARGETS [OPTION...]: configure once, compile; a failure ends it all.
 build() {
-	dir=$1 cc=$2
-	shift 2
+	dir=$1 cc=$2 targets=$3
+	shift 3
 	if [ ! -f "$dir/build.ninja" ]; then
 		CC=$cc meson setup "$dir" --werror "$@" >"$dir.log" 2>&1 || { tail -30 "$dir.log"; exit 1; }
 	fi
 	rm -f "$dir.log"
-	ninja -C "$dir" >"$dir/ninja.log" 2>&1 || { grep -E 'error|warning|FAILED' "$dir/ninja.log" | head -40; exit 1; }
+	# shellcheck disable=SC2086 # words
+	$behind ninja -C "$dir" $targets >"$dir/ninja.log" 2>&1 || {
+		grep -E 'error|warning|FAILED' "$dir/ninja.log" | head -40
+		exit 1
+	}
 }
 
+# tests DIR LOG OPTION...: those that the options choose; what each cost goes to LOG, too.
+tests() {
+	dir=$1 log=$2
+	shift 2
+	rm -f "$dir/meson-logs/$log.json" "$dir/meson-logs/$log-lane.py.json"
+	# shellcheck disable=SC2086 # words
+	$behind meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$log" --timeout-multiplier 4 "$@"
+	ret=$?
+	mv "$dir/meson-logs/$log-lane.py.json" "$dir/meson-logs/$log.json" # Meson adds the wrapper's name
+	return $ret
+}
+
+# What needs no guest runs beside those that do, when these leave a CPU idle.
+quick() {
+	bad=0 behind='nice -n 15'
+	# shellcheck disable=SC2086 # words
+	tests build-test quick --wrapper "$PWD/tests/lane.py -" $left_out \
+		--suite unit --suite fuzz --suite style --suite lint || bad=1
+	[ $mode = all ] || return $bad
+	echo '== build: clang, ASan, UBSan'
+	build build-asan clang all -Dlab=false -Db_sanitize=address,undefined -Db_lundef=false
+	ASAN_OPTIONS=detect_leaks=1:halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		tests build-asan asan --wrapper "$PWD/tests/lane.py -" --suite unit --suite fuzz || bad=1
+	return $bad
+}
+
+step "packages"
+sh deps.sh test || exit 1
+UNISCOPE_MUST=$(python3 tests/must.py) || exit 1
+export UNISCOPE_MUST
+echo "what the host has, and no test may skip: ${UNISCOPE_MUST:-nothing}"
+
 step "build: gcc"
-build build-test gcc
-step "all tests: gcc"
-meson test -C build-test --no-rebuild --print-errorlogs || status=1
+left_out='--no-suite all'
+[ $mode = default ] || left_out=
+build build-test gcc all
+[ $mode = names ] || python3 tests/totals.py check build-test || exit 1
+mkdir -p build-test/lanes
 
-step "build: clang"
-build build-clang clang -Dlab=false
-step "unit and fuzz tests: clang"
-meson test -C build-clang --no-rebuild --print-errorlogs --suite unit --suite fuzz || status=1
+if [ $mode = names ]; then
+	python3 tests/totals.py check build-test "$@" || exit 1
+	step "tests"
+	tests build-test names --wrapper "$PWD/tests/lane.py $PWD/build-test/lanes" "$@" || status=1
+	step "totals"
+	python3 tests/totals.py sum names build-test/names || status=1
+	exit $status
+fi
 
-step "build: ASan and UBSan"
-build build-asan gcc -Dlab=false -Db_sanitize=address,undefined
-step "unit and fuzz tests: ASan and UBSan"
-ASAN_OPTIONS=detect_leaks=1:halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	meson test -C build-asan --no-rebuild --print-errorlogs --suite unit --suite fuzz \
-	--timeout-multiplier 4 || status=1
-
+[ $mode = all ] && export UNISCOPE_ALL=1
+(quick) >build-test/quick.log 2>&1 &
+quick=$!
+step "tests with guests"
+# shellcheck disable=SC2086 # words
+tests build-test e2e --wrapper "$PWD/tests/lane.py $PWD/build-test/lanes" $left_out --suite e2e || status=1
+step "unit and fuzz tests, style, lint (they ran beside)"
+wait "$quick" || status=1
+quick=
+cat build-test/quick.log
 step "totals"
-python3 tests/totals.py build-test build-clang build-asan || status=1
+if [ $mode = all ]; then
+	python3 tests/totals.py sum all build-test/quick build-test/e2e build-asan/asan || status=1
+else
+	python3 tests/totals.py sum default build-test/quick build-test/e2e || status=1
+fi
+times >build-test/times
+python3 tests/totals.py cpu build-test/times "$(($(date +%s) - start))"
 exit $status

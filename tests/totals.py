@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""totals.py BUILD_DIR...: adds up Meson's logs, says why each skipped test skipped and what was wrong
-in each failed one, and ends with one line for all runs. CI shows only the end of what is printed."""
+"""What test.sh tells at its end, from Meson's logs. CI shows only the end of what is printed.
+
+totals.py check BUILD [NAME...]      are the tests that were built those in tests/names (or: these)?
+totals.py sum WHICH BUILD/LOG...     adds up: WHICH is all, default or names
+totals.py cpu TIMES SECONDS          what it all cost, of a file with what the shell's `times` printed"""
 import json
 import pathlib
+import platform
+import re
 import sys
 
+NAMES = pathlib.Path(__file__).with_name("names")
 LINES = 40  # of what a failed check says; the last ones, where the verdict is
 CHECKS = 10  # of a test that failed
+SLOWEST = 10
 
 
 def last(lines):
@@ -43,30 +50,144 @@ def what_failed(t):
     return ret
 
 
-def main(builds, out=sys.stdout):
-    passed = failed = skipped = 0
-    for build in builds:
-        log = pathlib.Path(build, "meson-logs/testlog.json")
-        if not log.exists():
-            print(f"{build}: no test ran", file=out)
-            failed += 1
+def skips(t):
+    """What was skipped in a test, and why, a line each; None for one that gives no reason."""
+    lines = t.get("stdout", "").splitlines()
+    ret = []
+    for line in lines:
+        m = re.match(r"(?:not )?ok\b(.*)#\s*skip\S*(.*)|1\.\.0\s*#\s*skip\S*(.*)", line, re.I)
+        if m:
+            why = (m.group(3) if m.group(1) is None else m.group(2)).strip()
+            ret.append(line if why else None)
+    if ret or t["result"] != "SKIP":
+        return ret
+    # A test without TAP says it in words, and ends with 77.
+    said = [line for line in lines if re.match(r"skip\w*:\s*\S", line, re.I)]
+    return [said[0] if said else None]
+
+
+def cpu_seconds(t):
+    """What the test cost by tests/lane.py, or None."""
+    found = re.findall(r"^# cpu ([0-9.]+) s$", t.get("stdout", ""), re.M)
+    return float(found[-1]) if found else None
+
+
+class Totals:
+    """All runs together."""
+
+    def __init__(self, out):
+        self.out = out
+        self.passed = self.failed = self.skipped = 0
+        self.took = []
+
+    def say(self, line):
+        print(line, file=self.out)
+
+    def fail(self, line):
+        self.failed += 1
+        self.say("failed: " + line)
+
+    def count(self, build, t):
+        name = "%s %s" % (build, t["name"])
+        if "duration" in t:
+            self.took.append((t["duration"], cpu_seconds(t), name))
+        for line in t.get("stdout", "").splitlines():
+            if line.startswith("# retry:"):
+                self.say("retried: %s: %s" % (name, line[len("# retry:"):].strip()))
+        for why in skips(t):
+            if why is None:
+                self.fail("%s: skipped, no reason given" % name)
+                continue
+            self.skipped += 1
+            self.say("skipped: %s: %s" % (name, why))
+        if t["result"] == "OK":
+            self.passed += 1
+        elif t["result"] != "SKIP":
+            self.fail("%s (%s)" % (name, t["result"]))
+            for said in what_failed(t):
+                self.say("    " + said)
+
+    def slowest(self):
+        if not self.took:
+            return
+        self.say("the slowest, in seconds by the clock and of a CPU:")
+        for wall, cpu, name in sorted(self.took, key=lambda t: -t[0])[:SLOWEST]:
+            self.say("%7.1f %7s  %s" % (wall, "-" if cpu is None else "%.1f" % cpu, name))
+
+
+def built(build):
+    """{name: suites} of the tests that Meson knows."""
+    path = pathlib.Path(build, "meson-info/intro-tests.json")
+    return {t["name"]: {s.split(":")[-1] for s in t["suite"]}
+            for t in json.loads(path.read_text())} if path.exists() else {}
+
+
+def listed():
+    """The names of all tests that there should be."""
+    return {line for line in NAMES.read_text().splitlines() if line and line[0] != "#"}
+
+
+def check(build, names, out=sys.stdout):
+    """1 if a test is not there: a test that a missing part leaves out unseen protects nothing."""
+    have = built(build)
+    if names:
+        unknown = [n for n in names if n not in have]
+        for name in unknown:
+            print("there is no test %s (meson test -C %s --list names them)" % (name, build), file=out)
+        return 1 if unknown else 0
+    lost, new = sorted(listed() - have.keys()), sorted(have.keys() - listed())
+    for name in lost:
+        print("lost: %s is in tests/names, but was not built" % name, file=out)
+    for name in new:
+        print("new: %s is not in tests/names; add it there" % name, file=out)
+    # The list is of x86_64 with all packages of deps.sh.
+    return 1 if new or (lost and platform.machine() == "x86_64") else 0
+
+
+def add_up(which, logs, out=sys.stdout):
+    totals, ran, left = Totals(out), {}, []
+    for log in logs:
+        build = str(pathlib.Path(log).parent)
+        path = pathlib.Path(build, "meson-logs", pathlib.Path(log).name + ".json")
+        if not path.exists():
+            totals.fail("%s: no test ran" % log)
             continue
-        for line in log.read_text().splitlines():
+        for line in path.read_text().splitlines():
             t = json.loads(line)
-            if t["result"] in ("OK", "EXPECTEDFAIL"):
-                passed += 1
-            elif t["result"] == "SKIP":
-                skipped += 1
-                why = [l for l in t.get("stdout", "").splitlines() if "skip" in l.lower()]
-                print(f"skipped: {build} {t['name']}: {why[0] if why else 'no reason given'}",
-                      file=out)
-            else:
-                failed += 1
-                print(f"failed: {build} {t['name']} ({t['result']})", file=out)
-                for said in what_failed(t):
-                    print("    " + said, file=out)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped", file=out)
-    return 1 if failed else 0
+            t["name"] = t["name"].split(" / ")[-1]  # behind its suites
+            ran.setdefault(build, set()).add(t["name"])
+            totals.count(build, t)
+    for build, names in ran.items():
+        have = {} if which == "names" else built(build)
+        # A build without guests is for the unit and fuzz tests.
+        if not any("e2e" in suites and "lab_boot" == n for n, suites in have.items()):
+            have = {n: suites for n, suites in have.items() if suites & {"unit", "fuzz"}}
+        left += sorted(n for n, suites in have.items() if which == "default" and "all" in suites)
+        for name in sorted(have.keys() - names - set(left)):
+            totals.fail("%s %s: did not run" % (build, name))
+    totals.slowest()
+    if which == "default":
+        totals.say("left out (sh test.sh all runs them): %s; clang, and ASan and UBSan; clang-tidy of "
+                   "what is as in the branch's base" % (", ".join(left) or "no test"))
+    totals.say(f"{totals.passed} passed, {totals.failed} failed, {totals.skipped} skipped")
+    return 1 if totals.failed or not totals.passed else 0
+
+
+def cpu(times, wall, out=sys.stdout):
+    found = re.findall(r"(\d+)m([0-9.]+)s", pathlib.Path(times).read_text())
+    print("%.0f CPU seconds in %s s" % (sum(60 * int(m) + float(s) for m, s in found), wall), file=out)
+    return 0
+
+
+def main(argv, out=sys.stdout):
+    if len(argv) >= 2 and argv[0] == "check":
+        return check(argv[1], argv[2:], out)
+    if len(argv) >= 3 and argv[0] == "sum":
+        return add_up(argv[1], argv[2:], out)
+    if len(argv) == 3 and argv[0] == "cpu":
+        return cpu(argv[1], argv[2], out)
+    print(__doc__, file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

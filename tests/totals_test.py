@@ -12,23 +12,102 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import totals  # noqa: E402
 
+SUM = "0 passed, 1 failed, 0 skipped"
 
-def said(*tests):
-    """Exit status and lines for a build with these tests: (name, result, stdout[, stderr])."""
+
+def said(*tests, which="names", have=None):
+    """Exit status and lines for a build with these tests: (name, result, stdout[, stderr]). have: the
+    names that Meson knows, with their suite."""
     with tempfile.TemporaryDirectory() as build:
-        logs = pathlib.Path(build, "meson-logs")
-        logs.mkdir()
+        for folder in ("meson-logs", "meson-info"):
+            pathlib.Path(build, folder).mkdir()
         keys = ("name", "result", "stdout", "stderr")
-        (logs / "testlog.json").write_text("".join(json.dumps(dict(zip(keys, t))) + "\n" for t in tests))
+        pathlib.Path(build, "meson-logs", "log.json").write_text(
+            "".join(json.dumps(dict(zip(keys, t))) + "\n" for t in tests))
+        pathlib.Path(build, "meson-info", "intro-tests.json").write_text(json.dumps(
+            [{"name": n, "suite": ["uniscope:" + s for s in suites]}
+             for n, suites in (have or {}).items()]))
         out = io.StringIO()
-        status = totals.main([build], out)
+        status = totals.main(["sum", which, build + "/log"], out)
         return status, [l.replace(build, "B") for l in out.getvalue().splitlines()]
+
+
+def checked(names, have):
+    """Exit status and lines of check, where tests/names has these."""
+    with tempfile.TemporaryDirectory() as build:
+        listed, totals.NAMES = totals.NAMES, pathlib.Path(build, "names")
+        try:
+            totals.NAMES.write_text("# a remark\n" + "".join(n + "\n" for n in names))
+            pathlib.Path(build, "meson-info").mkdir()
+            pathlib.Path(build, "meson-info", "intro-tests.json").write_text(
+                json.dumps([{"name": n, "suite": ["uniscope:unit"]} for n in have]))
+            out = io.StringIO()
+            return totals.main(["check", build], out), out.getvalue().splitlines()
+        finally:
+            totals.NAMES = listed
 
 
 class Totals(unittest.TestCase):
     def test_all_well(self):
         self.assertEqual(said(("a", "OK", "ok 1 - x"), ("b", "SKIP", "1..0 # SKIP no dog")),
                          (0, ["skipped: B b: 1..0 # SKIP no dog", "1 passed, 0 failed, 1 skipped"]))
+
+    def test_each_skip_counts(self):
+        tap = "ok 1 - x\nok 2 - y # SKIP no cat\nok 3 # skip no dog\n# skip of it\n1..3"
+        self.assertEqual(said(("a", "OK", tap), ("b", "SKIP", "skip: no fish\n")), (0, [
+            "skipped: B a: ok 2 - y # SKIP no cat", "skipped: B a: ok 3 # skip no dog",
+            "skipped: B b: skip: no fish", "1 passed, 0 failed, 3 skipped"]))
+
+    def test_a_skip_without_a_reason_fails(self):
+        for result, stdout in (("SKIP", ""), ("SKIP", "we skip\n"), ("SKIP", "1..0 # SKIP\n"),
+                               ("OK", "ok 1 - x # SKIP\n1..1\n")):
+            status, lines = said(("a", result, stdout))
+            self.assertEqual(status, 1, stdout)
+            self.assertEqual(lines[0], "failed: B a: skipped, no reason given")
+
+    def test_what_was_expected_to_fail_has_not_passed(self):
+        for result in ("EXPECTEDFAIL", "UNEXPECTEDPASS", "ERROR", "INTERRUPT"):
+            self.assertEqual(said(("a", result, "")), (1, ["failed: B a (%s)" % result, SUM]))
+
+    def test_no_test_at_all_is_no_success(self):
+        self.assertEqual(said(), (1, ["0 passed, 0 failed, 0 skipped"]))
+
+    def test_retries_are_told(self):
+        self.assertEqual(said(("a", "OK", "ok 1\n# retry: 12 samples, want 20\n"))[1][0],
+                         "retried: B a: 12 samples, want 20")
+
+    def test_a_test_that_did_not_run(self):
+        have = {"a": ["unit"], "b": ["unit"], "c": ["unit", "all"]}
+        self.assertEqual(said(("uniscope:unit / a", "OK", ""), which="all", have=have)[1][:2], [
+            "failed: B b: did not run", "failed: B c: did not run"])
+        status, lines = said(("a", "OK", ""), ("b", "OK", ""), which="default", have=have)
+        self.assertEqual(status, 0)
+        self.assertIn("left out (sh test.sh all runs them): c;", lines[0])
+
+    def test_slowest(self):
+        out = io.StringIO()
+        t = totals.Totals(out)
+        for i in range(20):
+            t.count("B", {"name": "t%d" % i, "result": "OK", "duration": i, "stdout": "# cpu 0.50 s\n"})
+        t.slowest()
+        lines = out.getvalue().splitlines()
+        self.assertEqual(len(lines), 11)
+        self.assertEqual(lines[1].split(), ["19.0", "0.5", "B", "t19"])
+
+    def test_names(self):
+        self.assertEqual(checked(["a", "b"], ["a", "b"]), (0, []))
+        self.assertEqual(checked(["a"], ["a", "b"]),
+                         (1, ["new: b is not in tests/names; add it there"]))
+        self.assertEqual(checked(["a", "b"], ["a"])[1],
+                         ["lost: b is in tests/names, but was not built"])
+
+    def test_cpu(self):
+        with tempfile.NamedTemporaryFile("w+") as f:
+            f.write("0m1.0s 0m2.0s\n1m3.0s 2m4.0s\n")
+            f.flush()
+            out = io.StringIO()
+            self.assertEqual(totals.main(["cpu", f.name, "99"], out), 0)
+            self.assertEqual(out.getvalue(), "190 CPU seconds in 99 s\n")
 
     def test_failed_checks_with_their_remarks(self):
         tap = "ok 1 - x\n# of x\nnot ok 2 - y\n# why\n# why else\nok 3 - z\n# of z\nnot ok 4 - w\n1..4"
@@ -40,26 +119,25 @@ class Totals(unittest.TestCase):
         tap = "not ok 1 - y\n" + "".join("# %d\n" % i for i in range(100))
         status, lines = said(("a", "FAIL", tap))
         self.assertEqual(lines[1:4], ["    not ok 1 - y", "    ... 60 lines before", "    # 60"])
-        self.assertEqual(lines[-2:], ["    # 99", "0 passed, 1 failed, 0 skipped"])
+        self.assertEqual(lines[-2:], ["    # 99", SUM])
         self.assertEqual(status, 1)
 
     def test_many_failed_checks(self):
         tap = "".join("not ok %d - y\n" % i for i in range(1, 31))
         lines = said(("a", "FAIL", tap))[1]
-        self.assertEqual(lines[10:], ["    not ok 10 - y", "    ... and 20 more not ok",
-                                      "0 passed, 1 failed, 0 skipped"])
+        self.assertEqual(lines[10:], ["    not ok 10 - y", "    ... and 20 more not ok", SUM])
 
     def test_no_check_failed(self):
         tap = "".join("ok %d - y\n" % i for i in range(1, 51))
         lines = said(("a", "TIMEOUT", tap, "Killed\n"))[1]
         self.assertEqual(lines[:3], ["failed: B a (TIMEOUT)", "    ... 10 lines before",
                                      "    ok 11 - y"])
-        self.assertEqual(lines[-3:], ["    ok 50 - y", "    Killed", "0 passed, 1 failed, 0 skipped"])
+        self.assertEqual(lines[-3:], ["    ok 50 - y", "    Killed", SUM])
 
     def test_no_run(self):
         out = io.StringIO()
-        self.assertEqual(totals.main(["/nonexistent"], out), 1)
-        self.assertEqual(out.getvalue().splitlines()[-1], "0 passed, 1 failed, 0 skipped")
+        self.assertEqual(totals.main(["sum", "names", "/nonexistent/log"], out), 1)
+        self.assertEqual(out.getvalue().splitlines()[-1], SUM)
 
 
 if __name__ == "__main__":
