@@ -165,7 +165,8 @@ static int open_threads(struct uni_guest *g, struct shot *shot, struct uni_err *
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
 	int rc = uni_guest_model(g, &search, &shot->model, err);
 
-	return rc == 0 ? uni_threads_create(g->t, &g->unwinder, shot->model, &shot->threads, err)
+	return rc == 0 ? uni_threads_create(g->t, &g->unwinder, shot->model,
+				 uni_as_budget_default.wall_ns, &shot->threads, err)
 		       : rc;
 }
 

@@ -364,12 +364,17 @@ static void cleanup_sampler(struct uni_pauser **s)
 	sampler_free(*s);
 }
 
+static uint64_t pause_ns_of(const struct uni_sampler_cfg *cfg)
+{
+	return cfg->pause_ns != 0 ? cfg->pause_ns : uni_as_budget_default.wall_ns;
+}
+
 /* One vCPU after the other is unwound in one pause: together they get the time of one. */
-static struct uni_as_budget budget_for(uint32_t nr_vcpus)
+static struct uni_as_budget budget_for(uint32_t nr_vcpus, uint64_t pause_ns)
 {
 	struct uni_as_budget b = uni_as_budget_default;
 
-	b.wall_ns = uni_max(b.wall_ns / nr_vcpus, UNI_NSEC_PER_MSEC);
+	b.wall_ns = uni_max(pause_ns / nr_vcpus, UNI_NSEC_PER_MSEC);
 	return b;
 }
 
@@ -378,9 +383,9 @@ static int init_threads(struct uni_pauser *s, struct uni_err *err)
 	s->ids = uni_thread_ids_create();
 	if (s->ids == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	return s->cfg->threads
-		       ? uni_threads_create(s->t, s->cfg->unwinder, s->cfg->model, &s->threads, err)
-		       : 0;
+	return s->cfg->threads ? uni_threads_create(s->t, s->cfg->unwinder, s->cfg->model,
+					 pause_ns_of(s->cfg), &s->threads, err)
+			       : 0;
 }
 
 static int sampler_init(struct uni_pauser *s, struct uni_target *t,
@@ -397,7 +402,7 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	/* Touched now, so that no page fault falls into a pause. */
 	memset(s->cap->chain, 0xff, s->nr_vcpus * sizeof(s->cap->chain[0]));
-	budget = budget_for(s->nr_vcpus);
+	budget = budget_for(s->nr_vcpus, pause_ns_of(cfg));
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
 	if (rc == 0)
 		rc = uni_slab_create(t, cfg->unwinder, s->nr_vcpus, &budget, &s->slab, err);

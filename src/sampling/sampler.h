@@ -18,6 +18,7 @@ struct uni_sampler_cfg {
 	double frequency;     /* Hz; 0: no samples, only exits */
 	uint64_t duration_ns; /* 0: until stopped */
 	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */
+	uint64_t pause_ns;    /* reading ends after this in each pause; 0: as long as usual */
 	bool jitter;	      /* the deadline lies anywhere in its period */
 	uint32_t exits_every; /* one VM exit in so many, 0: none; needs UNI_CAP_EXITS */
 	bool counts;	      /* counts of equal chains will do, where the kernel makes them */

@@ -9,16 +9,8 @@
 #include "base/hash.h"
 #include "sampling/slab.h"
 
-#define ROOM_FIRST 32u			    /* threads */
-#define PAUSE_NS   (20 * UNI_NSEC_PER_MSEC) /* after which no further thread is looked at */
+#define ROOM_FIRST 32u /* threads */
 #define NO_SLOT	   UINT32_MAX
-
-/* Of the list itself: some words of each thread. */
-static const struct uni_as_budget list_budget = {
-	.bytes = 4u << 20,
-	.table_loads = 1u << 16,
-	.wall_ns = PAUSE_NS,
-};
 
 /* A place for a thread's stack: the same for the same thread, so that it fits better each time. */
 struct place {
@@ -32,6 +24,7 @@ struct uni_threads {
 	const struct uni_model *model;
 	struct uni_as *as;     /* for the list, and for chains that are followed while held */
 	struct uni_slab *slab; /* NULL: it is of no use here */
+	uint64_t pause_ns;
 	uint32_t room;
 	uint64_t round;
 	uint32_t first; /* where the next look begins, if the last one took too long for all */
@@ -52,9 +45,11 @@ static void free_room(struct uni_threads *s)
 
 static int make_room(struct uni_threads *s, uint32_t room, struct uni_err *err)
 {
+	struct uni_as_budget stack_budget = uni_as_budget_default;
 	struct uni_threads n = *s;
 	int rc;
 
+	stack_budget.wall_ns = s->pause_ns;
 	n.room = room;
 	n.slab = NULL;
 	n.list = uni_thread_list_create(room);
@@ -64,7 +59,7 @@ static int make_room(struct uni_threads *s, uint32_t room, struct uni_err *err)
 	if (n.list == NULL || n.chain == NULL || n.slot == NULL || n.place == NULL)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
 	else
-		rc = uni_slab_create(s->t, s->u, room, &uni_as_budget_default, &n.slab, err);
+		rc = uni_slab_create(s->t, s->u, room, &stack_budget, &n.slab, err);
 	if (rc != 0) {
 		free_room(&n);
 		return rc;
@@ -77,8 +72,15 @@ static int make_room(struct uni_threads *s, uint32_t room, struct uni_err *err)
 }
 
 int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
-	const struct uni_model *model, struct uni_threads **ret, struct uni_err *err)
+	const struct uni_model *model, uint64_t pause_ns, struct uni_threads **ret,
+	struct uni_err *err)
 {
+	/* Of the list itself: some words of each thread. */
+	const struct uni_as_budget list_budget = {
+		.bytes = 4u << 20,
+		.table_loads = 1u << 16,
+		.wall_ns = pause_ns,
+	};
 	struct uni_threads *s = calloc(1, sizeof(*s));
 	int rc;
 
@@ -87,6 +89,7 @@ int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
 	s->t = t;
 	s->u = u;
 	s->model = model;
+	s->pause_ns = pause_ns;
 	rc = uni_as_create(t->ops->gmem(t), &list_budget, &s->as, err);
 	if (rc == 0)
 		rc = make_room(s, ROOM_FIRST, err);
@@ -160,7 +163,7 @@ static bool begin(struct uni_threads *s, const struct uni_regs *regs, uint32_t n
 
 void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32_t nr_vcpus)
 {
-	uint64_t until_ns = uni_now_ns() + PAUSE_NS;
+	uint64_t begin_ns = uni_now_ns();
 	struct uni_thread_list *list = s->list;
 	uint32_t n = 0;
 
@@ -173,7 +176,7 @@ void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32
 	uni_model_walk(s->model, s->as, regs, nr_vcpus, list);
 	for (uint32_t i = 0; i < list->nr; i++)
 		s->slot[i] = NO_SLOT;
-	for (; n < list->nr && uni_now_ns() < until_ns; n++) {
+	for (; n < list->nr && uni_now_ns() - begin_ns < s->pause_ns; n++) {
 		uint32_t i = (s->first + n) % list->nr;
 
 		if (list->v[i].vcpu < 0 && list->v[i].state != UNI_THREAD_EXITED &&

@@ -14,9 +14,10 @@
 
 struct uni_threads;
 
-/* Borrows all. */
+/* Borrows all. After pause_ns of a pause no further thread is looked at. */
 int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
-	const struct uni_model *model, struct uni_threads **ret, struct uni_err *err);
+	const struct uni_model *model, uint64_t pause_ns, struct uni_threads **ret,
+	struct uni_err *err);
 void uni_threads_destroy(struct uni_threads *s); /* NULL-safe */
 
 /* Before the guest is held: more room, where the last look found more threads than there was for.

@@ -12,7 +12,6 @@
 
 #include "arch/cfi.h"
 #include "base/checked.h"
-#include "base/clock.h"
 #include "guest/model.h"
 #include "sampling/sampler.h"
 #include "sampling/threads.h"
@@ -24,7 +23,7 @@
 #define HEADS	(BASE + 0x2000) /* lab_threads, lab_current */
 #define OBJECTS (BASE + 0x10000)
 #define STACKS	(BASE + 0x100000)
-#define MS	UNI_NSEC_PER_MSEC
+#define SAMPLES 60
 
 /* A guest of one array, with threads as the lab's; it says when it was looked at. */
 struct fake {
@@ -48,6 +47,7 @@ struct bench {
 	struct uni_record_thread known[64];
 	uint32_t nr_known;
 	uint64_t of_state[UNI_VCPU_STATE_NR], of_thread[65], wrong, nr;
+	atomic_bool stop;
 };
 
 static int fake_read(
@@ -233,7 +233,8 @@ static struct bench *open_bench(bool many)
 	};
 	/* Only read. */
 	b->model.member = (struct uni_member *)(uintptr_t)b->model.ops->known;
-	assert_int_equal(uni_threads_create(&b->f.t, &b->u, &b->model, &b->threads, &err), 0);
+	assert_int_equal(
+		uni_threads_create(&b->f.t, &b->u, &b->model, UINT64_MAX, &b->threads, &err), 0);
 	put_all(&b->f);
 	return b;
 }
@@ -379,16 +380,19 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 	b->of_state[s->state]++;
 	if (s->thread <= b->nr_known)
 		b->of_thread[s->thread]++;
+	if (b->nr == SAMPLES)
+		atomic_store(&b->stop, true);
 }
 
 static void run(struct bench *b, bool all, struct uni_record_stats *st)
 {
 	struct uni_sampler_cfg cfg = { .frequency = 200,
-		.duration_ns = 300 * MS,
 		.max_duty = 1,
+		.pause_ns = UINT64_MAX, /* a busy host is no broken chain */
 		.unwinder = &b->u,
 		.model = &b->model,
 		.threads = all,
+		.stop = &b->stop,
 		.on_thread = on_thread,
 		.on_sample = on_sample,
 		.ctx = b };
@@ -398,7 +402,8 @@ static void run(struct bench *b, bool all, struct uni_record_stats *st)
 	assert_int_equal(uni_sampler_run(&b->f.t, &cfg, st, &end, &err), 0);
 	assert_int_equal(b->wrong, 0);
 	assert_int_equal(b->f.while_running, 0);
-	assert_true(st->ticks >= 5);
+	assert_int_equal(end, UNI_END_STOPPED);
+	assert_true(st->ticks >= SAMPLES / 4);
 	assert_int_equal(st->samples, b->nr);
 	assert_int_equal(st->failed, 0);
 }
