@@ -403,6 +403,13 @@ static int use_unwinder(
 	return args->unwind != NULL ? uni_unwinder_use(&g->unwinder, args->unwind, err) : 0;
 }
 
+void uni_note_left_off(const char *spec, unsigned left_off, unsigned all)
+{
+	if (left_off != 0)
+		uni_note("%s: %u of its %u %s are left off: " UNI_VCPU_MOST, spec, left_off, all,
+			strncmp(spec, "proc:", 5) == 0 ? "threads" : "vCPUs");
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t since = uni_now_ns(), until = since + args->wait_ns, bias = 0;
@@ -445,6 +452,9 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		return rc;
 	}
 	g->t->ops->info(g->t, &g->info);
+	if (!args->no_samples)
+		uni_note_left_off(g->spec.text, g->t->nr_left_off,
+			g->t->nr_left_off + (unsigned)g->t->ops->nr_vcpus(g->t));
 	if (g->info.stopped)
 		uni_note("the VMM, pid %d, stands still by a signal, and its guest with it: "
 			 "kill -CONT %d lets it run",

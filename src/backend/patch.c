@@ -10,6 +10,12 @@
 
 #define PAGE 4096u
 
+bool uni_patch_allowed(struct uni_target *t)
+{
+	return t->ops->write_text != NULL && (t->ops->caps(t) & UNI_CAP_WRITE_TEXT) != 0 &&
+	       (t->nr_left_off == 0 || t->ops->write_stops_left_off);
+}
+
 int uni_patch_run(struct uni_target *t, struct uni_patch_job *job)
 {
 	struct uni_hurry hurry;
@@ -17,7 +23,7 @@ int uni_patch_run(struct uni_target *t, struct uni_patch_job *job)
 
 	job->bad = 0;
 	job->pause_ns = job->nr_written = 0;
-	if (t->ops->write_text == NULL || (t->ops->caps(t) & UNI_CAP_WRITE_TEXT) == 0)
+	if (!uni_patch_allowed(t))
 		return -UNI_ENOTSUP;
 	for (size_t i = 0; i < job->nr; i++) {
 		const struct uni_patch *p = &job->patch[i], *before = i != 0 ? p - 1 : p;

@@ -41,9 +41,13 @@ struct uni_patch_job {
 /*
  * 0; -UNI_EMISMATCH: a place holds something else; -UNI_EFAULT: it cannot be read or written;
  * -UNI_EAGAIN: not now (a vCPU could not be stopped, or stands within a place); -UNI_EGONE;
- * -UNI_ENOTSUP: the target cannot. Unless 0, nothing is changed (as far as a dying guest tells).
+ * -UNI_ENOTSUP: the target cannot, or not now, for it holds only some vCPUs of the guest
+ * (t->nr_left_off): the others would run through code that changes. Unless 0, nothing is changed
+ * (as far as a dying guest tells).
  */
 int uni_patch_run(struct uni_target *t, struct uni_patch_job *job);
+/* False: it would be -UNI_ENOTSUP, as far as is known now. */
+bool uni_patch_allowed(struct uni_target *t);
 
 /* --- for backends ------------------------------------------------------------------------------
  */

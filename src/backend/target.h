@@ -17,7 +17,8 @@
 #include "backend/spec.h"
 #include "backend/stream.h"
 
-#define UNI_VCPU_MAX 64
+#define UNI_VCPU_MAX  64
+#define UNI_VCPU_MOST "uniscope reaches at most 64"
 
 enum uni_target_caps {
 	UNI_CAP_HOLD = 1u << 0,	    /* snap() can keep the guest stopped until release() */
@@ -196,9 +197,11 @@ struct uni_target_ops {
 
 	/*
 	 * Optional, with UNI_CAP_WRITE_TEXT: the only writer of guest memory (backend/patch.h).
-	 * Stops all vCPUs once; all or nothing. 0 or as uni_patch_run().
+	 * Stops all vCPUs once; all or nothing. 0 or as uni_patch_run(), which does not call it
+	 * while vCPUs are left off, unless it finds and stops these as well.
 	 */
 	int (*write_text)(struct uni_target *t, struct uni_patch_job *job);
+	bool write_stops_left_off;
 
 	void (*detach)(struct uni_target *t); /* resumes what is held, frees everything */
 };
@@ -213,6 +216,9 @@ struct uni_target {
 	 */
 	uint64_t stop_ns;
 	uint64_t stood_ns; /* see UNI_SNAP_BRIEF */
+	/* vCPUs of the guest beyond nr_vcpus(), as far as is known: no snap() reads or holds them.
+	 * While there are any, code is not patched. */
+	uint32_t nr_left_off;
 };
 
 /* All backends of this build, in order of preference; ends with NULL. */

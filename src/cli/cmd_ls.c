@@ -99,6 +99,11 @@ static void print_table(const struct uni_found *found, size_t nr)
 	}
 }
 
+static unsigned left_off(const struct uni_target_info *in)
+{
+	return in->nr_vcpus > UNI_VCPU_MAX ? in->nr_vcpus - UNI_VCPU_MAX : 0;
+}
+
 static int print_json(const struct uni_found *found, size_t nr, struct uni_err *err)
 {
 	struct uni_sink *out;
@@ -118,6 +123,7 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 		uni_json_kv(str, &j, "vmm", in->vmm);
 		uni_json_kv(str, &j, "accel", in->accel);
 		uni_json_kv(u64, &j, "vcpus", in->nr_vcpus);
+		uni_json_kv(u64, &j, "vcpus_left_off", left_off(in));
 		uni_json_kv(u64, &j, "memory_bytes", in->mem_bytes);
 		uni_json_kv(str, &j, "image", in->image);
 		uni_json_kv(str, &j, "target", found[i].spec[0] != '\0' ? found[i].spec : NULL);
@@ -146,6 +152,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		uni_note("no guest is running on this host (or none that this user may see)");
 	else if (rc == 0)
 		print_table(found, nr);
+	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		if (found[i].spec[0] != '\0')
+			uni_note_left_off(
+				found[i].spec, left_off(&found[i].info), found[i].info.nr_vcpus);
+	}
 	return uni_exit_of(rc);
 }
 

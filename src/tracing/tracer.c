@@ -159,6 +159,18 @@ static int run_job(struct uni_target *target, struct uni_patch_job *job)
 	return rc;
 }
 
+/* Refused by uni_patch_run(): some vCPUs would run meanwhile. */
+static int holds_some_only(struct uni_target *t, struct uni_err *err)
+{
+	unsigned held = (unsigned)t->ops->nr_vcpus(t);
+
+	return uni_err_set(err, UNI_ENOTSUP,
+		"nothing was written: %u of the guest's %u vCPUs cannot be held, and would run "
+		"through code that changes (%s)",
+		(unsigned)t->nr_left_off, held + (unsigned)t->nr_left_off,
+		held < UNI_VCPU_MAX ? "plugged in since? then try again" : UNI_VCPU_MOST);
+}
+
 static int patch_failed(
 	const struct uni_tracer *t, const struct uni_patch_job *job, int rc, struct uni_err *err)
 {
@@ -169,6 +181,8 @@ static int patch_failed(
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the guest cannot patch its own code: it gave uni_stream_init() no way to "
 			"(guest/README.md)");
+	if (rc == -UNI_ENOTSUP && t->args.t->nr_left_off != 0)
+		return holds_some_only(t->args.t, err);
 	if (rc == -UNI_ENOTSUP)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s: targets cannot be traced: nothing is written to such guests",
@@ -197,7 +211,7 @@ static int make_plan(struct uni_tracer *t, const struct uni_trace_choice *choice
 	int rc;
 
 	/* No image would help. */
-	if ((t->args.t->ops->caps(t->args.t) & UNI_CAP_WRITE_TEXT) == 0)
+	if (!uni_patch_allowed(t->args.t))
 		return patch_failed(t, &none, -UNI_ENOTSUP, err);
 	rc = describe_guest(t, choice, &g, err);
 	return rc == 0 ? uni_trace_plan(&g, choice, ret, err) : rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stops that are let go and tried again, on a target that is not there. */
+/* Stops that are let go and tried again, and writes that are refused, on a target that is not
+ * there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +8,13 @@
 #include <cmocka.h>
 
 #include "backend/guard.h"
+#include "backend/patch.h"
 
 struct fake {
 	struct uni_target t;
 	unsigned fail; /* snaps that come to nothing */
 	uint64_t stood_ns[4];
-	unsigned snaps, brief, releases;
+	unsigned snaps, brief, releases, writes;
 };
 
 static int fake_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
@@ -36,7 +38,22 @@ static int fake_release(struct uni_target *t)
 	return 0;
 }
 
-static const struct uni_target_ops ops = { .snap = fake_snap, .release = fake_release };
+static unsigned fake_caps(struct uni_target *t)
+{
+	(void)t;
+	return UNI_CAP_WRITE_TEXT;
+}
+
+static int fake_write(struct uni_target *t, struct uni_patch_job *job)
+{
+	(void)job;
+	((struct fake *)t)->writes++;
+	return 0;
+}
+
+#define OPS .snap = fake_snap, .release = fake_release, .caps = fake_caps, .write_text = fake_write
+static const struct uni_target_ops ops = { OPS };
+static const struct uni_target_ops stops_others = { OPS, .write_stops_left_off = true };
 
 /* The longest of the stops that came to nothing is told, and only the last one is held. */
 static void test_tries_again(void **state)
@@ -83,12 +100,35 @@ static void test_plain(void **state)
 	assert_int_equal(f.brief, 0);
 }
 
+/* Of a guest of which one vCPU is not held nothing is written, unless the backend stops that too.
+ */
+static void test_writes_with_all_held_only(void **state)
+{
+	const struct uni_patch patch = { .va = 4096, .gpa = 4096, .len = 1, .new_bytes = { 0x90 } };
+	struct uni_patch_job job = { .patch = &patch, .nr = 1 };
+	struct fake f = { .t.ops = &ops };
+
+	(void)state;
+	assert_true(uni_patch_allowed(&f.t));
+	assert_int_equal(uni_patch_run(&f.t, &job), 0);
+	assert_int_equal(f.writes, 1);
+	f.t.nr_left_off = 1;
+	assert_false(uni_patch_allowed(&f.t));
+	assert_int_equal(uni_patch_run(&f.t, &job), -UNI_ENOTSUP);
+	assert_int_equal(f.writes, 1);
+	f.t.ops = &stops_others;
+	assert_true(uni_patch_allowed(&f.t));
+	assert_int_equal(uni_patch_run(&f.t, &job), 0);
+	assert_int_equal(f.writes, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tries_again),
 		cmocka_unit_test(test_waits_at_last),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_writes_with_all_held_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

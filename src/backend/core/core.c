@@ -193,6 +193,8 @@ static int load(struct core *p, const char *path, const struct uni_spec *spec,
 	if (rc != 0)
 		return uni_err_prefix(err, "%s", path);
 	p->t.arch = f->arch;
+	if (f->nr_vcpus > f->vcpu.nr)
+		p->t.nr_left_off = (uint32_t)uni_min(f->nr_vcpus - f->vcpu.nr, (uint64_t)INT32_MAX);
 	find_halted(p);
 	return 0;
 }

@@ -192,6 +192,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	if (!known && t->info.pid != 0)
 		(void)uni_vmm_describe(t->info.pid, &t->info);
 	t->info.nr_vcpus = (uint32_t)t->stub.nr_threads;
+	t->base.nr_left_off = t->stub.nr_left_off;
 	return uni_gdb_mem_open(t, how, opts, qmp != NULL ? qmp : opts->qmp, err);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "backend/gdb/question.h"
 #include "backend/gdb/regs.h"
@@ -15,7 +16,7 @@
 #define PACKET_MIN  64
 #define PACKET_DEF  400
 #define PACKET_CAP  8192
-#define THREAD_MORE 256 /* qsThreadInfo packets at most */
+#define THREAD_MORE 8192 /* qsThreadInfo packets at most: no hypervisor has so many vCPUs */
 
 static int ask(struct uni_gdb_stub *s, const char *packet)
 {
@@ -114,16 +115,17 @@ static int list_threads(struct uni_gdb_stub *s)
 	size_t nr = 0;
 	int rc = ask(s, "qfThreadInfo");
 
-	for (int i = 0; i < THREAD_MORE && rc == 0; i++) {
+	for (int i = 0; rc == 0; i++) {
 		/* No threads known to this stub: one vCPU, no selecting. */
 		if (s->link.reply_size == 0)
 			break;
 		rc = uni_gdb_threads(
 			s->link.reply, s->link.reply_size, s->thread, UNI_VCPU_MAX, &nr);
 		if (rc == 0)
-			rc = ask(s, "qsThreadInfo");
+			rc = i < THREAD_MORE ? ask(s, "qsThreadInfo") : -UNI_EPROTO;
 	}
-	s->nr_threads = nr != 0 ? (int)nr : 1;
+	s->nr_threads = nr != 0 ? (int)uni_min(nr, (size_t)UNI_VCPU_MAX) : 1;
+	s->nr_left_off = (uint32_t)(nr > UNI_VCPU_MAX ? nr - UNI_VCPU_MAX : 0);
 	return rc < 0 ? rc : 0;
 }
 

@@ -181,10 +181,13 @@ int uni_gdb_threads(
 		const uint8_t *comma = memchr(reply + pos, ',', size - pos);
 		size_t len = comma != NULL ? (size_t)(comma - reply) - pos : size - pos;
 
-		if (*nr == cap || len >= sizeof(ret->text) || !thread_ok(reply + pos, len))
+		if (len >= sizeof(ret->text) || !thread_ok(reply + pos, len))
 			return -UNI_EPROTO;
-		memset(&ret[*nr], 0, sizeof(ret[*nr]));
-		memcpy(ret[(*nr)++].text, reply + pos, len);
+		if (*nr < cap) {
+			memset(&ret[*nr], 0, sizeof(ret[*nr]));
+			memcpy(ret[*nr].text, reply + pos, len);
+		}
+		(*nr)++;
 		pos += len + 1;
 	}
 	return 0;

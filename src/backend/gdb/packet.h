@@ -53,9 +53,9 @@ struct uni_gdb_thread {
 };
 
 /*
- * One `m` reply of qfThreadInfo or qsThreadInfo ("m1,2", "l"): appends ids to ret from *nr on.
- * Returns 1 when the list has ended, 0 when more must be asked for, -UNI_EPROTO for nonsense or
- * more than cap threads.
+ * One `m` reply of qfThreadInfo or qsThreadInfo ("m1,2", "l"): appends ids to ret from *nr on,
+ * and counts on where ret is full. Returns 1 when the list has ended, 0 when more must be asked
+ * for, -UNI_EPROTO for nonsense.
  */
 int uni_gdb_threads(
 	const uint8_t *reply, size_t size, struct uni_gdb_thread *ret, size_t cap, size_t *nr);

@@ -47,6 +47,7 @@ struct uni_gdb_stub {
 	unsigned nr_named;
 	unsigned packet_max; /* longest packet it takes or sends, in characters */
 	int nr_threads;
+	uint32_t nr_left_off; /* threads for which there is no room here */
 	struct uni_gdb_thread thread[UNI_VCPU_MAX];
 };
 

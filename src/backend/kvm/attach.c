@@ -277,6 +277,13 @@ static int prepare(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_
 	return rc;
 }
 
+void uni_kvm_count_left_off(struct uni_kvm *k, const struct uni_vmm_fds *fds)
+{
+	uint32_t all = fds->nr_vcpus + fds->nr_vcpus_left_off;
+
+	k->base.nr_left_off = all > k->nr ? all - k->nr : 0;
+}
+
 int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_regs *regs = NULL;
@@ -347,6 +354,8 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 	if (rc == 0 && k->kernel == NULL)
 		rc = prepare_or_rest(k, opts, &fds, err);
 	k->prepared = rc == 0 && k->kernel == NULL;
+	if (rc == 0)
+		uni_kvm_count_left_off(k, &fds);
 	if (rc == 0)
 		rc = find_ram(k, opts, qmp, err);
 	if (rc == 0)

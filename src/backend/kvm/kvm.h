@@ -65,11 +65,13 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 	const char *qmp, struct uni_err *err);
 /* Makes ready what stops vCPUs, once a snapshot is asked for after all. */
 int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err);
+void uni_kvm_count_left_off(struct uni_kvm *k, const struct uni_vmm_fds *fds);
 
 /* write.c */
 int uni_kvm_write_text(struct uni_target *t, struct uni_patch_job *job);
 
 /* snap.c */
+bool uni_kvm_is_prepared(struct uni_kvm *k); /* tries once */
 int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
 int uni_kvm_release(struct uni_target *t);
 /* The vCPUs go on; and those that were asked to stop and have not yet, once they did. */

@@ -223,15 +223,17 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 			(v->doing == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
 			v->hold.state == UNI_HOLD_DYING) {
 			s->ret[i].state = UNI_VCPU_OFFLINE;
-			if (v->hold.state == UNI_HOLD_FREE)
-				v->hold.tid = 0;
+			if (v->hold.state != UNI_HOLD_FREE)
+				continue;
+			v->ended = v->ended || v->hold.tid != 0;
+			v->hold.tid = 0;
 		}
 	}
 	return nr_read;
 }
 
 /* A run that was sampled by the kernel side until now has touched nothing of the VMM. */
-static bool is_prepared(struct uni_kvm *k)
+bool uni_kvm_is_prepared(struct uni_kvm *k)
 {
 	if (!k->prepared && k->unprepared.code == 0)
 		(void)uni_kvm_prepare(k, &k->unprepared);
@@ -301,7 +303,7 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 		return process_ended(s.k) ? -UNI_EGONE : uni_kvm_rest_snap(s.k, vcpu_mask, ret);
 	if (s.k->kernel != NULL && (flags & UNI_SNAP_HOLD) == 0)
 		return snap_running(s.k, vcpu_mask, ret);
-	if (!is_prepared(s.k))
+	if (!uni_kvm_is_prepared(s.k))
 		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	uni_kvm_watchdog_stop_again(&s.k->watchdog);
 	uni_kvm_watchdog_hold(&s.k->watchdog);

@@ -31,6 +31,7 @@ struct uni_kvm_vcpu {
 	struct uni_kvm_sync sync;
 	uint8_t doing; /* enum uni_kvm_doing, when it was last asked to stop */
 	bool synced;   /* sync is open */
+	bool ended;    /* its thread was known */
 	bool primed;   /* KVM_RUN returned since the registers were asked for */
 };
 

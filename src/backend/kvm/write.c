@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "backend/kvm/kvm.h"
 #include "backend/patch.h"
+#include "backend/vmm/fds.h"
 #include "backend/vmm/write.h"
 
 #define STOP_NS	   (200 * UNI_NSEC_PER_MSEC)
@@ -111,14 +112,34 @@ static int try_often(struct uni_kvm *k, struct uni_patch_plan *p, struct uni_vmm
 	return rc == 1 ? -UNI_EAGAIN : rc;
 }
 
+/* A vCPU may have been plugged in since, and one that was never seen to run may run any time. */
+static int check_all_known(struct uni_kvm *k)
+{
+	struct uni_vmm_fds fds;
+	int rc = uni_kvm_is_prepared(k) ? uni_vmm_fds_read(k->pid, &fds) : -UNI_EAGAIN;
+
+	if (rc != 0)
+		return rc;
+	uni_kvm_count_left_off(k, &fds);
+	if (k->base.nr_left_off != 0)
+		return -UNI_ENOTSUP;
+	for (uint32_t i = 0; i < k->nr; i++) {
+		if (k->vcpu[i].hold.tid == 0 && !k->vcpu[i].ended)
+			return -UNI_EAGAIN;
+	}
+	return 0;
+}
+
 int uni_kvm_write_text(struct uni_target *t, struct uni_patch_job *job)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
 	struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
 	struct uni_patch_plan p = { 0 };
 	struct uni_vmm_forced f = { 0 };
-	int rc = regs != NULL ? uni_patch_plan(job, EXTENT_MAX, &p) : -UNI_ENOMEM;
+	int rc = regs != NULL ? check_all_known(k) : -UNI_ENOMEM;
 
+	if (rc == 0)
+		rc = uni_patch_plan(job, EXTENT_MAX, &p);
 	if (rc == 0)
 		rc = try_often(k, &p, &f, regs);
 	uni_vmm_forced_deinit(&f);

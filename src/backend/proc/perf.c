@@ -137,6 +137,7 @@ static void add_new_threads(struct uni_proc *p, uint64_t now_ns)
 		return;
 	p->next_look_ns = now_ns + LOOK_NS;
 	nr = uni_proc_list(p->pid, tid, (int)uni_array_len(tid));
+	nr = uni_min(nr, (int)uni_array_len(tid));
 	for (int i = 0; i < nr && p->nr_sampled < UNI_VCPU_MAX; i++) {
 		struct uni_proc_thread *t = &p->thread[p->nr_sampled];
 

@@ -173,7 +173,7 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 {
 	/* Page 0 is nobody's, and a null pointer no frame. */
 	const struct uni_gmem_region user = { .start = 4096, .size = USER_SPACE - 4096 };
-	int tid[UNI_VCPU_MAX], rc = spec_pid(spec, &p->pid, err);
+	int tid[UNI_VCPU_MAX], nr, rc = spec_pid(spec, &p->pid, err);
 
 	if (rc == 0)
 		uni_proc_program_note(p);
@@ -190,7 +190,9 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 		rc = uni_gmem_create(&gmem_ops, p, UNI_GMEM_VIRTUAL, &user, 1, &p->gmem, err);
 	if (rc != 0)
 		return rc;
-	p->nr_threads = p->nr_sampled = uni_proc_list(p->pid, tid, UNI_VCPU_MAX);
+	nr = uni_proc_list(p->pid, tid, UNI_VCPU_MAX);
+	p->nr_threads = p->nr_sampled = uni_min(nr, UNI_VCPU_MAX);
+	p->base.nr_left_off = (uint32_t)(nr - p->nr_threads);
 	for (int i = 0; i < p->nr_threads; i++)
 		p->thread[i] = (struct uni_proc_thread){ .tid = tid[i], .fd = -1 };
 	return p->nr_threads != 0 ? 0 : uni_err_set(err, UNI_EGONE, "process %d has ended", p->pid);
@@ -325,5 +327,6 @@ const struct uni_target_ops uni_target_proc = {
 	.stream_times = uni_proc_stream_times,
 	.stream_stop = uni_proc_stream_stop,
 	.write_text = uni_proc_write_text,
+	.write_stops_left_off = true,
 	.detach = detach,
 };

@@ -44,7 +44,8 @@ struct uni_proc {
 };
 
 /* task.c. All calls for one target between snap() and release() come from one thread. */
-int uni_proc_list(int pid, int *tid_ret, int cap); /* threads, rising; 0: it is gone */
+/* How many threads there are; the first cap of them, rising. 0: it is gone. */
+int uni_proc_list(int pid, int *tid_ret, int cap);
 /*
  * Registers; a running one is stopped, and stays so until uni_proc_let_go(). 0, -UNI_EAGAIN,
  * -UNI_EPERM.

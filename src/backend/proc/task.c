@@ -39,16 +39,19 @@ int uni_proc_list(int pid, int *tid_ret, int cap)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	d = opendir(path);
-	while (d != NULL && nr < cap && (e = readdir(d)) != NULL) {
+	while (d != NULL && nr < INT32_MAX && (e = readdir(d)) != NULL) {
 		uint64_t tid;
 
-		if (uni_parse_u64(e->d_name, &tid) && tid <= INT32_MAX)
-			tid_ret[nr++] = (int)tid;
+		if (!uni_parse_u64(e->d_name, &tid) || tid > INT32_MAX)
+			continue;
+		if (nr < cap)
+			tid_ret[nr] = (int)tid;
+		nr++;
 	}
 	if (d != NULL)
 		(void)closedir(d);
 	if (nr != 0)
-		qsort(tid_ret, (size_t)nr, sizeof(*tid_ret), by_number);
+		qsort(tid_ret, (size_t)uni_min(nr, cap), sizeof(*tid_ret), by_number);
 	return nr;
 }
 

@@ -61,7 +61,7 @@ static int stop_all(struct write *w)
 
 		if (nr == 0)
 			return -UNI_EGONE;
-		if (nr == THREADS_MAX)
+		if (nr > THREADS_MAX)
 			return -UNI_ENOTSUP;
 		more = false;
 		for (int i = 0; i < nr; i++) {

@@ -201,6 +201,7 @@ static int open_domain(struct uni_xen_target *t, const struct uni_xen_module *m,
 	if (rc != 0)
 		return rc;
 	t->nr_vcpus = uni_min(t->dom.nr_vcpus, (uint32_t)UNI_VCPU_MAX);
+	t->base.nr_left_off = t->dom.nr_vcpus - t->nr_vcpus;
 	t->dead = t->dom.shutdown;
 	t->found_paused = !t->dead && stays_paused(t);
 	if (t->pause && !t->dead && !t->found_paused)
