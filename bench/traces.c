@@ -27,7 +27,8 @@ struct run {
 	struct uni_unwinder unwinder;
 	struct uni_regs regs[UNI_VCPU_MAX];
 	struct uni_chain chain[UNI_VCPU_MAX];
-	uint64_t mask, frames, chains, broken;
+	struct uni_vcpuset set;
+	uint64_t frames, chains, broken;
 	uint64_t *ns[NR_PARTS];
 };
 
@@ -54,7 +55,7 @@ static void open_target(struct run *r, const char *target, const char *image, st
 		fail(err);
 	uni_unwinder_init(&r->unwinder, r->t->arch, hints);
 	n = r->t->ops->nr_vcpus(r->t);
-	r->mask = n >= 64 ? UINT64_MAX : (1ull << n) - 1;
+	r->set = uni_vcpuset_first((uint32_t)n);
 }
 
 static void take(struct run *r, uint64_t i)
@@ -62,12 +63,12 @@ static void take(struct run *r, uint64_t i)
 	bool hold = (r->t->ops->caps(r->t) & UNI_CAP_HOLD) != 0;
 	bool parts = i % 2 != 0; /* a clock costs, too: by turns all of it, or each part */
 	uint64_t t0 = uni_now_ns(), t1 = 0, t2 = 0, t3;
-	int rc = r->t->ops->snap(r->t, r->mask, r->regs, hold ? UNI_SNAP_HOLD : 0);
+	int rc = r->t->ops->snap(r->t, &r->set, r->regs, hold ? UNI_SNAP_HOLD : 0);
 
 	if (parts)
 		t1 = uni_now_ns();
 	for (uint32_t v = 0; rc == 0 && v < UNI_VCPU_MAX; v++) {
-		if ((r->mask >> v & 1) == 0 || !r->regs[v].pc_valid)
+		if (!uni_vcpuset_has(&r->set, v) || !r->regs[v].pc_valid)
 			continue;
 		uni_unwind(&r->unwinder, r->as, &r->regs[v], &r->chain[v]);
 		r->frames += r->chain[v].nr;

@@ -76,6 +76,7 @@ static void converse(const uint8_t *data, size_t size)
 {
 	struct uni_gdb_stub *s = calloc(1, sizeof(*s));
 	struct uni_regs regs[UNI_VCPU_MAX];
+	const struct uni_vcpuset all = uni_vcpuset_first(UNI_VCPU_MAX);
 	int pair[2], big = 1 << 20;
 	uint8_t buf[4096];
 
@@ -87,7 +88,7 @@ static void converse(const uint8_t *data, size_t size)
 	(void)shutdown(pair[1], SHUT_WR);
 	if (uni_gdb_stub_open(s, pair[0], &uni_arch_x86_64, true, regs, NULL) == 0) {
 		require(s->nr_threads >= 1 && s->nr_threads <= UNI_VCPU_MAX);
-		(void)uni_gdb_stub_snap(s, UINT64_MAX, regs);
+		(void)uni_gdb_stub_snap(s, &all, regs);
 		(void)uni_gdb_stub_read(s, 0x1000, buf, sizeof(buf));
 		(void)uni_gdb_stub_resume(s);
 		(void)uni_gdb_stub_idle(s);

@@ -103,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct uni_patch_job job = { .patch = &patch, .nr = 1 };
 	struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
 	struct uni_stream_stats stats;
+	struct uni_vcpuset all;
 	struct uni_target *t;
 
 	require(in != NULL && regs != NULL);
@@ -120,8 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		(void)uni_patch_run(t, &job);
 		require(job.bad == 0);
-		(void)t->ops->snap(
-			t, UINT64_MAX >> (64 - t->ops->nr_vcpus(t)), regs, UNI_SNAP_HOLD);
+		all = uni_vcpuset_first((uint32_t)t->ops->nr_vcpus(t));
+		(void)t->ops->snap(t, &all, regs, UNI_SNAP_HOLD);
 		uni_target_detach(t);
 	}
 	free(regs);

@@ -105,16 +105,16 @@ static size_t text_hints(const struct uni_guest *g, struct uni_text_hint *hint, 
 	return n;
 }
 
-int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
+int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, const struct uni_vcpuset *set,
 	struct uni_regs *regs_ret, struct uni_err *err)
 {
 	struct timespec nap = uni_ns_timespec(HOLD_NAP_NS);
 	uint64_t until = uni_now_ns() + HOLD_NS;
-	int rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+	int rc = uni_pause_begin(p, g->t, set, regs_ret);
 
 	while (rc == -UNI_EAGAIN && uni_now_ns() < until) {
 		(void)nanosleep(&nap, NULL);
-		rc = uni_pause_begin(p, g->t, vcpu_mask, regs_ret);
+		rc = uni_pause_begin(p, g->t, set, regs_ret);
 	}
 	if (rc == -UNI_EAGAIN && g->t->ops->blocked != NULL) {
 		int busy = g->t->ops->blocked(g->t, err);
@@ -133,12 +133,13 @@ static int take_registers(
 	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
 {
 	const struct uni_target_ops *ops = g->t->ops;
+	const struct uni_vcpuset first = uni_vcpuset_one(0);
 
 	*p = (struct uni_pause){ 0 };
 	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
-		ops->snap(g->t, 1, ret, 0) == 0)
+		ops->snap(g->t, &first, ret, 0) == 0)
 		return 0;
-	return uni_guest_hold(g, p, 1, ret, err);
+	return uni_guest_hold(g, p, &first, ret, err);
 }
 
 /* The code that the guest runs, by its own page tables, against the image's. */

@@ -86,7 +86,7 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
  * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they
  * cannot be read, or another tool holds them. err may be NULL.
  */
-int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, uint64_t vcpu_mask,
+int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, const struct uni_vcpuset *set,
 	struct uni_regs *regs_ret, struct uni_err *err);
 
 #endif

@@ -54,9 +54,9 @@ static int add_sysroot(struct uni_finder *f, const char *path,
 
 static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struct uni_err *err)
 {
-	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
 	struct uni_pause pause;
-	int rc = uni_guest_hold(g, &pause, mask, f->regs, err);
+	int rc = uni_guest_hold(g, &pause, &all, f->regs, err);
 
 	(void)uni_pause_end(&pause);
 	return rc;

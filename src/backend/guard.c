@@ -9,14 +9,14 @@
 #define NAP_NS	 UNI_NSEC_PER_MSEC
 #define OFTEN_NS (2 * UNI_NSEC_PER_SEC)
 
-static int begin(struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask,
+static int begin(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
 	struct uni_regs *regs_ret, unsigned flags)
 {
 	int rc;
 
 	*p = (struct uni_pause){ .begin_ns = uni_now_ns(), .tried_ns = p->tried_ns };
 	t->stop_ns = t->stood_ns = 0;
-	rc = t->ops->snap(t, vcpu_mask, regs_ret, UNI_SNAP_HOLD | flags);
+	rc = t->ops->snap(t, set, regs_ret, UNI_SNAP_HOLD | flags);
 	if (rc == 0)
 		p->t = t;
 	if (rc == 0 && t->stop_ns > p->begin_ns)
@@ -27,25 +27,25 @@ static int begin(struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask,
 	return rc;
 }
 
-int uni_pause_begin(
-	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret)
+int uni_pause_begin(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
+	struct uni_regs *regs_ret)
 {
 	p->tried_ns = 0;
-	return begin(p, t, vcpu_mask, regs_ret, 0);
+	return begin(p, t, set, regs_ret, 0);
 }
 
-int uni_pause_begin_brief(
-	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret)
+int uni_pause_begin_brief(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
+	struct uni_regs *regs_ret)
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
 	uint64_t until_ns = uni_now_ns() + OFTEN_NS;
 	int rc;
 
 	p->tried_ns = 0;
-	while ((rc = begin(p, t, vcpu_mask, regs_ret, UNI_SNAP_BRIEF)) == -UNI_EAGAIN &&
+	while ((rc = begin(p, t, set, regs_ret, UNI_SNAP_BRIEF)) == -UNI_EAGAIN &&
 		uni_now_ns() < until_ns)
 		(void)nanosleep(&nap, NULL);
-	return rc == -UNI_EAGAIN ? begin(p, t, vcpu_mask, regs_ret, 0) : rc;
+	return rc == -UNI_EAGAIN ? begin(p, t, set, regs_ret, 0) : rc;
 }
 
 int uni_pause_end(struct uni_pause *p)

@@ -16,15 +16,15 @@ struct uni_pause {
 };
 
 /* Stops and reads registers; on failure nothing is held. */
-int uni_pause_begin(
-	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret);
+int uni_pause_begin(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
+	struct uni_regs *regs_ret);
 /*
  * The same, for who needs the guest to stand but not just now: while one vCPU waits for a CPU of
  * the host the others do not stand for it. It is tried again and again, for two seconds; then
  * they do. Also where a vCPU cannot be read for the moment.
  */
-int uni_pause_begin_brief(
-	struct uni_pause *p, struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *regs_ret);
+int uni_pause_begin_brief(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
+	struct uni_regs *regs_ret);
 /* Idempotent. Returns release()'s result. */
 int uni_pause_end(struct uni_pause *p);
 void uni_pause_cleanup(struct uni_pause *p);

@@ -16,9 +16,7 @@
 #include "backend/hostway.h"
 #include "backend/spec.h"
 #include "backend/stream.h"
-
-#define UNI_VCPU_MAX  64
-#define UNI_VCPU_MOST "uniscope reaches at most 64"
+#include "backend/vcpuset.h"
 
 enum uni_target_caps {
 	UNI_CAP_HOLD = 1u << 0,	    /* snap() can keep the guest stopped until release() */
@@ -28,7 +26,7 @@ enum uni_target_caps {
 	UNI_CAP_WRITE_TEXT = 1u << 4,
 	UNI_CAP_SYSREGS = 1u << 5,    /* registers come with the system registers for paging */
 	UNI_CAP_DEAD = 1u << 6,	      /* snapshots: nothing runs, so nothing is paused */
-	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the mask names one */
+	UNI_CAP_WHOLE_STOP = 1u << 7, /* a hold stops all vCPUs even if the set has one */
 	UNI_CAP_STILL = 1u << 8,      /* one moment only: each snap() shows the same */
 	/* Nothing of the guest is reached but its own tracer and sampler: gmem() holds no more than
 	 * these, a hold stops the tracer's rings and no vCPU, there are no registers */
@@ -136,12 +134,13 @@ struct uni_target_ops {
 	int (*may_sample)(struct uni_target *t, struct uni_err *err);
 
 	/*
-	 * Registers of the vCPUs in the mask, taken together, into ret[vcpu]. With HOLD the guest
+	 * Registers of the vCPUs in the set, taken together, into ret[vcpu]. With HOLD the guest
 	 * (or those vCPUs) stays stopped until release(). On failure nothing is held. 0,
 	 * -UNI_EGONE, -UNI_EAGAIN (this sample cannot be had, the guest was not harmed), -UNI_EIO.
 	 * No allocation, no printing.
 	 */
-	int (*snap)(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
+	int (*snap)(struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret,
+		unsigned flags);
 	/*
 	 * Optional. After a snap() that gave nothing: is somebody else in the way? 0 nobody that is
 	 * known, or -UNI_EBUSY with the reason. May take some 100 ms; nothing is held.

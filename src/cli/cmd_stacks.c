@@ -90,9 +90,9 @@ static int hold_and_read(
 	struct uni_guest *g, struct shot *shot, struct uni_as *as, struct uni_err *err)
 {
 	size_t nr = shot->nr_vcpus;
-	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
 	struct uni_pause pause;
-	int rc = uni_guest_hold(g, &pause, mask, shot->regs, err);
+	int rc = uni_guest_hold(g, &pause, &all, shot->regs, err);
 
 	for (size_t i = 0; rc == 0 && i < nr; i++)
 		uni_unwind(&g->unwinder, as, &shot->regs[i], &shot->chain[i]);
@@ -132,7 +132,7 @@ static void list_threads(struct shot *shot)
 {
 	static const struct uni_chain none = { .stop = UNI_STOP_NOREGS };
 	const struct uni_thread_list *list = uni_threads_list(shot->threads);
-	uint64_t has_thread = 0;
+	struct uni_vcpuset has_thread = { 0 };
 
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct uni_guest_thread *t = &list->v[i];
@@ -140,7 +140,7 @@ static void list_threads(struct shot *shot)
 
 		if (t->vcpu >= 0) {
 			list_vcpu(shot, (size_t)t->vcpu, t);
-			has_thread |= 1ull << t->vcpu;
+			uni_vcpuset_add(&has_thread, (uint32_t)t->vcpu);
 			continue;
 		}
 		shot->stack[shot->nr++] = (struct stack){ .chain = c != NULL ? c : &none,
@@ -149,7 +149,7 @@ static void list_threads(struct shot *shot)
 			.vcpu = SIZE_MAX };
 	}
 	for (size_t v = 0; v < shot->nr_vcpus; v++) {
-		if ((has_thread >> v & 1) == 0)
+		if (!uni_vcpuset_has(&has_thread, (uint32_t)v))
 			list_vcpu(shot, v, NULL);
 	}
 	if (list->nr == 0)

@@ -21,7 +21,7 @@ static uint32_t thread_on(struct uni_pauser *s, uint32_t vcpu)
 	const struct uni_thread_list *list;
 
 	if (s->threads == NULL)
-		return c->have_thread >> vcpu & 1 ? thread_id(s, &c->thread[vcpu]) : 0;
+		return uni_vcpuset_has(&c->have_thread, vcpu) ? thread_id(s, &c->thread[vcpu]) : 0;
 	list = uni_threads_list(s->threads);
 	for (uint32_t i = 0; i < list->nr; i++) {
 		if (list->v[i].vcpu == (int32_t)vcpu && list->v[i].state == UNI_THREAD_RUNNING)
@@ -108,7 +108,7 @@ static void deliver_off_cpu(struct uni_pauser *s, uint32_t i)
 
 	if (!off_cpu_state(t, &sample.state))
 		return;
-	if (t->vcpu >= 0 && s->cap->have >> vcpu & 1)
+	if (t->vcpu >= 0 && uni_vcpuset_has(&s->cap->have, vcpu))
 		chain = &s->cap->chain[vcpu];
 	if (chain == NULL || chain->nr == 0) {
 		s->stats.failed++;
@@ -123,7 +123,7 @@ void uni_pauser_deliver(struct uni_pauser *s)
 	s->stats.ticks++;
 	s->stats.failed += s->cap->unknown;
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
-		if (s->cap->have >> v & 1)
+		if (uni_vcpuset_has(&s->cap->have, v))
 			deliver_vcpu(s, v);
 	}
 	for (uint32_t i = 0; s->threads != NULL && i < uni_threads_list(s->threads)->nr; i++)

@@ -98,14 +98,15 @@ static void capture_thread(struct uni_pauser *s, uint32_t v)
 		uni_as_prefetch(s->as);
 	}
 	if (uni_model_current(s->cfg->model, s->as, c->regs, v, &c->thread[v]) == 0)
-		c->have_thread |= 1ull << v;
+		uni_vcpuset_add(&c->have_thread, v);
 }
 
 /*
- * Chains of the vCPUs in the mask that have registers, or what finish_chains() needs for them. The
+ * Chains of the vCPUs in the set that have registers, or what finish_chains() needs for them. The
  * memory must be read while the guest is held.
  */
-static void capture_chains(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
+static void capture_chains(
+	struct uni_pauser *s, const struct uni_vcpuset *set, enum purpose purpose)
 {
 	struct uni_capture *c = s->cap;
 	uint64_t begin_ns = uni_now_ns();
@@ -113,7 +114,7 @@ static void capture_chains(struct uni_pauser *s, uint64_t mask, enum purpose pur
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
 		const struct uni_regs *regs = &c->regs[v];
 
-		if ((mask >> v & 1) == 0)
+		if (!uni_vcpuset_has(set, v))
 			continue;
 		c->t_ns[v] = begin_ns;
 		if (regs->state == UNI_VCPU_OFFLINE)
@@ -126,7 +127,7 @@ static void capture_chains(struct uni_pauser *s, uint64_t mask, enum purpose pur
 			uni_slab_take(s->slab, v, regs);
 		else
 			uni_unwind(s->cfg->unwinder, s->as, regs, &c->chain[v]);
-		c->have |= 1ull << v;
+		uni_vcpuset_add(&c->have, v);
 		capture_thread(s, v);
 	}
 	if (s->threads != NULL)
@@ -134,20 +135,28 @@ static void capture_chains(struct uni_pauser *s, uint64_t mask, enum purpose pur
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 }
 
-/* With the guest running again: the vCPUs whose slab, or whose threads', was too small. */
-static uint64_t finish_chains(struct uni_pauser *s, uint64_t mask)
+/* With the guest running again: the vCPUs whose slab, or whose threads', was too small; if any. */
+static bool finish_chains(
+	struct uni_pauser *s, const struct uni_vcpuset *set, struct uni_vcpuset *again_ret)
 {
-	uint64_t begin_ns = uni_now_ns(), again = 0;
+	uint64_t begin_ns = uni_now_ns();
 	struct uni_capture *c = s->cap;
+	bool again = false;
+
+	*again_ret = (struct uni_vcpuset){ 0 };
 
 	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
-		if ((mask & c->have) >> v & 1 &&
-			!uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v]))
-			again |= 1ull << v;
+		if (uni_vcpuset_has(set, v) && uni_vcpuset_has(&c->have, v) &&
+			!uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v])) {
+			uni_vcpuset_add(again_ret, v);
+			again = true;
+		}
 	}
 	/* Threads are of the moment of their vCPUs: once more is once more for all. */
-	if (s->threads != NULL && uni_threads_unwind(s->threads))
-		again = mask;
+	if (s->threads != NULL && uni_threads_unwind(s->threads)) {
+		*again_ret = *set;
+		again = true;
+	}
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 	return again;
 }
@@ -178,12 +187,13 @@ static void end_pause(struct uni_pauser *s, struct uni_pause *p)
 	s->resume = rc;
 }
 
-static void note_pause(struct uni_pauser *s, const struct uni_pause *p, uint64_t mask)
+static void note_pause(
+	struct uni_pauser *s, const struct uni_pause *p, const struct uni_vcpuset *set)
 {
 	if (s->caps & UNI_CAP_DEAD)
 		return;
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
-		if (mask >> v & 1)
+		if (uni_vcpuset_has(set, v))
 			s->cap->pause_ns[v] += p->end_ns - p->begin_ns;
 	}
 	uni_hist_add(&s->pause, p->end_ns - p->begin_ns);
@@ -191,10 +201,10 @@ static void note_pause(struct uni_pauser *s, const struct uni_pause *p, uint64_t
 }
 
 /* One snap, held while memory is read. */
-static int hold_once(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
+static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum purpose purpose)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
-	int rc = uni_pause_begin(&p, s->t, mask, s->cap->regs);
+	int rc = uni_pause_begin(&p, s->t, set, s->cap->regs);
 
 	if (rc < 0) {
 		/* Where it failed for good the guest may have stood still all the same. */
@@ -203,23 +213,22 @@ static int hold_once(struct uni_pauser *s, uint64_t mask, enum purpose purpose)
 		return rc;
 	}
 	if (purpose != WATCHES)
-		capture_chains(s, mask, purpose);
+		capture_chains(s, set, purpose);
 	if (purpose != RETAKE)
 		capture_watches(s);
 	end_pause(s, &p);
-	note_pause(s, &p, mask);
+	note_pause(s, &p, set);
 	return 0;
 }
 
-static int snap_held(struct uni_pauser *s, uint64_t mask, bool only_watches)
+static int snap_held(struct uni_pauser *s, const struct uni_vcpuset *set, bool only_watches)
 {
-	int rc = hold_once(s, mask, only_watches ? WATCHES : CHAINS);
-	uint64_t again = 0;
+	int rc = hold_once(s, set, only_watches ? WATCHES : CHAINS);
+	struct uni_vcpuset again;
+	bool any = rc == 0 && !only_watches && finish_chains(s, set, &again);
 
-	if (rc == 0 && !only_watches)
-		again = finish_chains(s, mask);
 	/* If it cannot be had once more, the shorter chain is what there is. */
-	if (again != 0 && s->resume == 0 && hold_once(s, again, RETAKE) == 0 && s->threads != NULL)
+	if (any && s->resume == 0 && hold_once(s, &again, RETAKE) == 0 && s->threads != NULL)
 		(void)uni_threads_unwind(s->threads);
 	return rc;
 }
@@ -235,9 +244,10 @@ static int tick_held(struct uni_pauser *s, bool only_watches)
 
 	/* A list of threads is only whole while nothing changes it. */
 	if ((s->caps & UNI_CAP_WHOLE_STOP) || s->threads != NULL)
-		return snap_held(s, s->mask, only_watches);
+		return snap_held(s, &s->all, only_watches);
 	for (uint32_t v = 0; v < s->nr_vcpus; v++) {
-		int one = snap_held(s, 1ull << v, only_watches);
+		const struct uni_vcpuset set = uni_vcpuset_one(v);
+		int one = snap_held(s, &set, only_watches);
 
 		if (one == -UNI_EGONE)
 			return one;
@@ -259,15 +269,15 @@ static int tick_held(struct uni_pauser *s, bool only_watches)
 static int tick_free(struct uni_pauser *s, bool only_watches)
 {
 	struct uni_pause p = { .begin_ns = uni_now_ns() };
-	int rc = s->t->ops->snap(s->t, s->mask, s->cap->regs, 0);
+	int rc = s->t->ops->snap(s->t, &s->all, s->cap->regs, 0);
 
 	p.end_ns = uni_now_ns();
 	if (rc < 0)
 		return rc;
 	if (!(s->caps & UNI_CAP_NO_PAUSE))
-		note_pause(s, &p, s->mask);
+		note_pause(s, &p, &s->all);
 	if (!only_watches) {
-		capture_chains(s, s->mask, CHAINS);
+		capture_chains(s, &s->all, CHAINS);
 		if (s->threads != NULL)
 			(void)uni_threads_unwind(s->threads);
 	}
@@ -279,8 +289,9 @@ static int tick(struct uni_pauser *s, bool only_watches)
 {
 	int rc;
 
-	s->cap->have = s->cap->unknown = s->cap->have_thread = 0;
-	memset(s->cap->pause_ns, 0, sizeof(s->cap->pause_ns));
+	s->cap->unknown = 0;
+	s->cap->have = s->cap->have_thread = (struct uni_vcpuset){ 0 };
+	memset(s->cap->pause_ns, 0, s->nr_vcpus * sizeof(s->cap->pause_ns[0]));
 	if (!(s->caps & UNI_CAP_HOLD))
 		return tick_free(s, only_watches);
 	if (s->cfg->gate != NULL)
@@ -396,7 +407,7 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 
 	s->caps = t->ops->caps(t);
 	s->nr_vcpus = (uint32_t)uni_min(n, UNI_VCPU_MAX);
-	s->mask = s->nr_vcpus == 64 ? UINT64_MAX : (1ull << s->nr_vcpus) - 1;
+	s->all = uni_vcpuset_first(s->nr_vcpus);
 	s->cap = calloc(1, sizeof(*s->cap) + s->nr_vcpus * sizeof(s->cap->chain[0]));
 	if (s->cap == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");

@@ -12,11 +12,12 @@
 
 /* What a tick took while the guest was held; delivered when it runs again. */
 struct uni_capture {
-	uint64_t unknown; /* vCPUs without registers this time */
-	uint64_t have;	  /* bit n: chain[n] holds vCPU n */
+	uint64_t unknown;	 /* vCPUs without registers this time */
+	struct uni_vcpuset have; /* chain[n] holds vCPU n */
 	uint64_t t_ns[UNI_VCPU_MAX], pause_ns[UNI_VCPU_MAX];
 	struct uni_regs regs[UNI_VCPU_MAX];
-	uint64_t have_thread; /* bit n: thread[n] is what vCPU n runs, when not all are looked at */
+	/* thread[n] is what vCPU n runs, when not all are looked at */
+	struct uni_vcpuset have_thread;
 	struct uni_guest_thread thread[UNI_VCPU_MAX];
 	struct uni_chain chain[]; /* one a vCPU */
 };
@@ -27,7 +28,7 @@ struct uni_pauser {
 	const struct uni_sampler_cfg *cfg;
 	unsigned caps;
 	uint32_t nr_vcpus;
-	uint64_t mask;
+	struct uni_vcpuset all;
 	struct uni_as *as;
 	struct uni_slab *slab; /* NULL: chains are followed while the guest is held */
 	struct uni_watcher *watcher;

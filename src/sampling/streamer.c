@@ -225,12 +225,13 @@ static int look(struct guest *g, uint32_t vcpu, bool keep)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	struct uni_target *t = g->job->t;
+	const struct uni_vcpuset one = uni_vcpuset_one(vcpu);
 	unsigned caps = g->ops->caps(t);
 	int rc;
 
 	memset(g->regs, 0, g->nr_vcpus * sizeof(g->regs[0]));
-	rc = caps & UNI_CAP_HOLD ? uni_pause_begin(&p, t, 1ull << vcpu, g->regs)
-				 : g->ops->snap(t, 1ull << vcpu, g->regs, 0);
+	rc = caps & UNI_CAP_HOLD ? uni_pause_begin(&p, t, &one, g->regs)
+				 : g->ops->snap(t, &one, g->regs, 0);
 	if (rc < 0)
 		return rc;
 	if (keep)

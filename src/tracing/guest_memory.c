@@ -37,13 +37,14 @@ static int find_root(struct uni_tmem *m, struct uni_target *t, struct uni_err *e
 	uint64_t until = uni_now_ns() + HOLD_NS;
 	int nr = t->ops->nr_vcpus(t), rc = -UNI_EAGAIN;
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
 
 	if (regs == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	while (rc == -UNI_EAGAIN) {
 		struct uni_pause pause;
 
-		rc = uni_pause_begin_brief(&pause, t, UINT64_MAX >> (UNI_VCPU_MAX - nr), regs);
+		rc = uni_pause_begin_brief(&pause, t, &all, regs);
 		(void)uni_pause_end(&pause);
 		for (int i = 0; rc == 0 && i < nr; i++) {
 			if (regs[i].state != UNI_VCPU_OFFLINE &&

@@ -91,13 +91,13 @@ static int ring_failed(const struct uni_trecord_cfg *cfg, int rc, struct uni_err
 
 static int hold(struct uni_target *t, struct uni_pause *p, struct uni_regs *regs)
 {
-	uint64_t until = uni_now_ns() + HOLD_NS, all;
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)t->ops->nr_vcpus(t));
+	uint64_t until = uni_now_ns() + HOLD_NS;
 	const struct timespec nap = uni_ns_timespec(5 * UNI_NSEC_PER_MSEC);
 	int rc;
 
-	all = UINT64_MAX >> (UNI_VCPU_MAX - t->ops->nr_vcpus(t));
 	do {
-		rc = uni_pause_begin_brief(p, t, all, regs);
+		rc = uni_pause_begin_brief(p, t, &all, regs);
 		if (rc == -UNI_EAGAIN)
 			(void)nanosleep(&nap, NULL);
 	} while (rc == -UNI_EAGAIN && uni_now_ns() < until);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Attach, registers, hold and release, memory at its edges, pauses. */
+#include "../support/vcpus.h"
 #include "conformance.h"
 
 #include <stdio.h>
@@ -63,7 +64,7 @@ static void hold_and_release(struct suite *s, struct uni_target *t)
 	check_runs(s, "after release");
 	(void)check(s, t->ops->release(t) == 0, "release twice");
 	check_runs(s, "after a second release");
-	(void)check(s, t->ops->snap(t, 1, &a, 0) == 0, "snap without hold");
+	(void)check(s, t->ops->snap(t, VCPUS(1), &a, 0) == 0, "snap without hold");
 	check_runs(s, "after snap without hold");
 }
 
@@ -83,20 +84,21 @@ static void all_vcpus(struct suite *s, struct uni_target *t)
 {
 	struct uni_regs r[UNI_VCPU_MAX];
 	int nr = t->ops->nr_vcpus(t), known = 0;
-	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - nr);
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
+	const struct uni_vcpuset beyond = uni_vcpuset_one((uint32_t)nr);
 	int rc = -UNI_EAGAIN;
 
 	for (int i = 0; i < 20 && rc == -UNI_EAGAIN; i++)
-		rc = t->ops->snap(t, all, r, 0);
+		rc = t->ops->snap(t, &all, r, 0);
 	for (int i = 0; i < nr; i++)
 		known += r[i].pc_valid || r[i].state == UNI_VCPU_OFFLINE ||
 			 r[i].state == UNI_VCPU_UNKNOWN;
 	(void)check(s, rc == 0 && known == nr, "registers of all %d vCPUs together", nr);
 	if (is_recording(s))
 		return;
-	(void)check(s, t->ops->snap(t, 0, r, 0) == -UNI_EINVAL, "an empty mask is refused");
+	(void)check(s, t->ops->snap(t, VCPUS(0), r, 0) == -UNI_EINVAL, "an empty set is refused");
 	if (nr < UNI_VCPU_MAX)
-		(void)check(s, t->ops->snap(t, 1ull << nr, r, 0) == -UNI_EINVAL,
+		(void)check(s, t->ops->snap(t, &beyond, r, 0) == -UNI_EINVAL,
 			"a vCPU that does not exist is refused");
 }
 
@@ -266,7 +268,7 @@ static bool one_sample(struct uni_target *t, struct uni_as *as, uint64_t *pause_
 	struct uni_regs r;
 	uint64_t word;
 
-	if (uni_pause_begin(&p, t, 1, &r) != 0)
+	if (uni_pause_begin(&p, t, VCPUS(1), &r) != 0)
 		return false;
 	if (uni_gmem_space(t->ops->gmem(t)) == UNI_GMEM_VIRTUAL)
 		uni_as_begin(as, NULL);

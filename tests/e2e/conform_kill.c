@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sudden deaths: of the profiler, of its guardian, of the VM. */
+#include "../support/vcpus.h"
 #include "conformance.h"
 
 #include <dirent.h>
@@ -137,7 +138,7 @@ static _Noreturn void busy_victim(struct suite *s)
 	if (uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0)
 		_exit(1);
 	for (;;) {
-		if (t->ops->snap(t, 1, &r, UNI_SNAP_HOLD) == 0)
+		if (t->ops->snap(t, VCPUS(1), &r, UNI_SNAP_HOLD) == 0)
 			(void)read_page(t, page);
 		(void)t->ops->release(t);
 		(void)usleep(500);

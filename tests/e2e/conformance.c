@@ -3,6 +3,7 @@
  * The conformance suite that each target passes. It needs a guest that runs (a lab guest booted
  * with wait=1, whose heartbeat rises all the time) and speaks TAP.
  */
+#include "../support/vcpus.h"
 #include "conformance.h"
 
 #include <getopt.h>
@@ -82,7 +83,7 @@ int hold(struct uni_target *t, struct uni_regs *regs)
 	for (int i = 0; i < 20 && rc == -UNI_EAGAIN; i++) {
 		if (i != 0)
 			(void)usleep(2000);
-		rc = t->ops->snap(t, 1, regs, flags);
+		rc = t->ops->snap(t, VCPUS(1), regs, flags);
 	}
 	return rc;
 }

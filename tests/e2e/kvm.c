@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/vcpus.h"
 #include "base/checked.h"
 #include "backend/target.h"
 #include "tap.h"
@@ -62,7 +63,7 @@ static unsigned sample(struct uni_target *target, uint64_t mask, unsigned n)
 	unsigned good = 0;
 
 	for (unsigned k = 0; k < n; k++) {
-		bool ok = target->ops->snap(target, mask, r, k % 2 ? UNI_SNAP_HOLD : 0) == 0;
+		bool ok = target->ops->snap(target, VCPUS(mask), r, k % 2 ? UNI_SNAP_HOLD : 0) == 0;
 
 		for (unsigned i = 0; ok && i < TINY_VCPUS; i++)
 			ok = (mask >> i & 1) == 0 || in_code(&r[i]);
@@ -123,7 +124,7 @@ static void groups(void)
 	}
 	(void)check(target->ops->nr_vcpus(target) == TINY_VCPUS, "4 vCPUs are seen");
 	(void)check(sample(target, 15, 50) >= 49, "all are sampled together");
-	(void)check(target->ops->snap(target, 15, r, UNI_SNAP_HOLD) == 0 && all_stand(&t),
+	(void)check(target->ops->snap(target, VCPUS(15), r, UNI_SNAP_HOLD) == 0 && all_stand(&t),
 		"all stand in a hold");
 	for (unsigned i = 0; i < TINY_VCPUS; i++)
 		distinct = distinct && r[i].r[UNI_X86_RSI] == TINY_COUNTERS + 64 * i;
@@ -132,7 +133,8 @@ static void groups(void)
 	for (unsigned i = 0; i < TINY_VCPUS; i++)
 		run = run && tiny_runs(&t, i);
 	(void)check(run, "all run after it");
-	(void)check(target->ops->snap(target, 4, r, UNI_SNAP_HOLD) == 0, "vCPU 2 alone is held");
+	(void)check(
+		target->ops->snap(target, VCPUS(4), r, UNI_SNAP_HOLD) == 0, "vCPU 2 alone is held");
 	(void)check(tiny_runs(&t, 0) && tiny_runs(&t, 1) && tiny_runs(&t, 3), "the others run");
 	uni_target_detach(target);
 	(void)check(tiny_runs(&t, 2) && lives(&t), "and it, after detach");
@@ -156,15 +158,15 @@ static void sleeper(void)
 		tiny_end(&t);
 		return;
 	}
-	(void)check(target->ops->snap(target, 1, &r, 0) == -UNI_EAGAIN,
+	(void)check(target->ops->snap(target, VCPUS(1), &r, 0) == -UNI_EAGAIN,
 		"no registers before its next exit");
 	atomic_store(&t.shared->wake, true);
 	while (lives(&t) && atomic_load(&t.shared->sleeps) < 2)
 		(void)usleep(1000);
 	(void)usleep(20000);
 	for (unsigned i = 0; i < 200; i++) {
-		good += target->ops->snap(target, 1, &r, UNI_SNAP_HOLD) == 0 && in_code(&r) &&
-			r.state == UNI_VCPU_HALTED;
+		good += target->ops->snap(target, VCPUS(1), &r, UNI_SNAP_HOLD) == 0 &&
+			in_code(&r) && r.state == UNI_VCPU_HALTED;
 		(void)target->ops->release(target);
 	}
 	/* Now and then it is awake, between two of its epoll_wait(). */
@@ -252,7 +254,8 @@ static void later_tracer(void)
 	}
 	(void)check(target->ops->blocked(target, &err) == 0, "nobody is in the way");
 	if (ptrace(PTRACE_SEIZE, t.pid, NULL, NULL) == 0) {
-		(void)check(target->ops->snap(target, 1, &r, 0) == -UNI_EAGAIN, "no sample then");
+		(void)check(target->ops->snap(target, VCPUS(1), &r, 0) == -UNI_EAGAIN,
+			"no sample then");
 		(void)check(target->ops->blocked(target, &err) == -UNI_EBUSY &&
 				    strstr(err.msg, "is being traced by e2e-kvm") != NULL,
 			"%s", err.msg);
@@ -279,7 +282,7 @@ static void stopped_profiler(void)
 	if (pid == 0) {
 		target = attach(&t, "stop");
 		for (unsigned i = 0; target != NULL && i < 3; i++) {
-			bool ok = target->ops->snap(target, 1, &r, UNI_SNAP_HOLD) == 0;
+			bool ok = target->ops->snap(target, VCPUS(1), &r, UNI_SNAP_HOLD) == 0;
 
 			(void)raise(SIGSTOP);
 			if (!ok || target->ops->release(target) != 0 || !target->ops->alive(target))

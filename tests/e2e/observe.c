@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "../support/vcpus.h"
 #include "observe.h"
 
 #include <fcntl.h>
@@ -128,7 +129,7 @@ bool observer_attach_beside(struct observer *o, const char *target)
 	/* Lab guests stay on one root. Its registers may not be had while it is paused. */
 	if (o->heartbeat_gva != 0 && uni_spec_parse(target, &spec, &err) == 0 &&
 		uni_target_attach(&spec, &opts, &o->other, &err) == 0 &&
-		o->other->ops->snap(o->other, 1, &r, 0) == 0 &&
+		o->other->ops->snap(o->other, VCPUS(1), &r, 0) == 0 &&
 		o->other->arch->paging(&r, &o->root) == 0 &&
 		uni_as_create(o->other->ops->gmem(o->other), &at_leisure, &o->as, &err) == 0)
 		return true;

@@ -216,8 +216,8 @@ static void compare(struct oracle *o, const struct uni_regs *regs)
 static bool sample(struct oracle *o)
 {
 	int nr = o->t->ops->nr_vcpus(o->t);
-	uint64_t mask = nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
-	int rc = o->t->ops->snap(o->t, mask, o->regs, UNI_SNAP_HOLD);
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
+	int rc = o->t->ops->snap(o->t, &all, o->regs, UNI_SNAP_HOLD);
 
 	if (rc == -UNI_EAGAIN)
 		return true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../support/vcpus.h"
 #include "../support/core_case.h"
 #include "base/checked.h"
 #include "mem/as.h"
@@ -448,10 +449,10 @@ static void test_target(void **state)
 	(void)snprintf(text, sizeof(text), "core:raw=%s,rip=0x22,rsp=0x800,base=0", path);
 	assert_int_equal(attach(text, &t, NULL), 0);
 	assert_int_equal(t->ops->nr_vcpus(t), 1);
-	assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 	assert_int_equal(regs[0].state, UNI_VCPU_HALTED);
 	assert_int_equal(regs[0].pc, 0x22);
-	assert_int_equal(t->ops->snap(t, 2, regs, 0), -UNI_EINVAL);
+	assert_int_equal(t->ops->snap(t, VCPUS(2), regs, 0), -UNI_EINVAL);
 	assert_true(t->ops->caps(t) & UNI_CAP_DEAD && t->ops->caps(t) & UNI_CAP_STILL);
 	t->ops->info(t, &info);
 	assert_string_equal(info.note, "raw memory, 64 KiB of memory");

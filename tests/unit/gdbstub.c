@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "../support/vcpus.h"
 #include "../support/fake_stub.h"
 #include "base/checked.h"
 #include "base/clock.h"
@@ -63,7 +64,7 @@ static void a_whole_life(void **state)
 	assert_true(t.s->qemu && t.s->sysregs);
 	assert_int_equal(t.s->nr_threads, 2);
 	assert_true(soon(&f.running, true));
-	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
 	assert_false(f.running);
 	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
 	assert_int_equal(t.regs[0].state, UNI_VCPU_RUNNING);
@@ -73,7 +74,7 @@ static void a_whole_life(void **state)
 	for (size_t i = 0; i < sizeof(b); i++)
 		assert_int_equal(b[i], (0xff0 + i) & 255);
 	assert_int_equal(uni_gdb_stub_read(t.s, FAKE_RAM - 8, b, 16), -UNI_EFAULT);
-	assert_int_equal(uni_gdb_stub_snap(t.s, 2, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(2), t.regs), 0);
 	assert_true(t.regs[0].pc == 0x802000);
 	assert_false(f.running);
 	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
@@ -98,7 +99,7 @@ static void registers_by_name(void **state)
 	assert_ptr_equal(t.s->arch, &uni_arch_aarch64);
 	assert_int_equal(t.s->nr_named, 4);
 	assert_int_equal(t.regs[0].sys_valid, 0x1f);
-	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
 	for (int i = 0; i < 2; i++) {
 		const struct uni_regs *r = &t.regs[i];
 		uint64_t v;
@@ -127,7 +128,7 @@ static void register_that_is_missing(void **state)
 	begin(&f, &t, true);
 	assert_int_equal(t.rc, 0);
 	assert_false(t.s->sysregs || t.s->want_phys);
-	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 	assert_true(t.regs[0].pc == 0x401000);
 	end(&f, &t);
 }
@@ -140,7 +141,7 @@ static void many_samples(void **state)
 
 	begin(&f, &t, false);
 	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
 		assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
 		assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 		if (i % 3 == 0)
@@ -159,7 +160,7 @@ static void a_stub_that_names_processes(void **state)
 	begin(&f, &t, false);
 	assert_int_equal(t.rc, 0);
 	assert_int_equal(t.s->nr_threads, 2);
-	assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
 	assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
 	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 	end(&f, &t);
@@ -176,7 +177,7 @@ static void left_by_the_guardian(void **state)
 
 		begin(&f, &t, false);
 		assert_int_equal(t.rc, 0);
-		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 		s = calloc(1, sizeof(*s));
 		assert_non_null(s);
 		uni_gdb_link_init(&s->link, t.s->link.fd);
@@ -199,7 +200,7 @@ static void paused_by_another(void **state)
 	begin(&f, &t, false);
 	assert_int_equal(t.rc, 0);
 	assert_int_equal(t.s->state, UNI_GDB_PAUSED);
-	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 	assert_int_equal(t.s->state, UNI_GDB_PAUSED);
 	end(&f, &t);
@@ -213,7 +214,7 @@ static void resumed_by_another(void **state)
 	struct talk t;
 
 	begin(&f, &t, false);
-	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 	f.running = true;
 	assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 	assert_true(soon(&f.running, false));
@@ -238,7 +239,7 @@ static void a_plain_stub(void **state)
 	assert_int_equal(t.s->nr_threads, 2);
 	assert_true(soon(&f.running, true));
 	for (int i = 0; i < 20; i++) {
-		assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
 		assert_true(t.regs[0].pc == 0x401000 && t.regs[1].pc == 0x802000);
 		assert_int_equal(t.regs[0].sys_valid, 0);
 		assert_int_equal(uni_gdb_stub_read(t.s, 0x20, b, sizeof(b)), 0);
@@ -322,10 +323,10 @@ static void liars_in_between(void **state)
 
 		begin(&f, &t, false);
 		assert_int_equal(t.rc, 0);
-		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), -UNI_EAGAIN);
 		assert_true(soon(&f.running, true));
 		f.prefix = NULL;
-		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 		assert_true(t.regs[0].pc == 0x401000);
 		end(&f, &t);
 		assert_true(f.running);
@@ -354,7 +355,7 @@ static void lies_about_memory(void **state)
 		struct talk t;
 
 		begin(&f, &t, false);
-		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 		assert_int_equal(uni_gdb_stub_read(t.s, 0x1000, b, sizeof(b)), -lies[i].code);
 		end(&f, &t);
 		if (lies[i].code != UNI_EGONE)
@@ -370,7 +371,7 @@ static void silence_in_between(void **state)
 
 	begin(&f, &t, false);
 	begin_ns = uni_now_ns();
-	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), -UNI_EAGAIN);
 	assert_true(uni_now_ns() - begin_ns < WITHIN_NS);
 	assert_true(soon(&f.running, true));
 	end(&f, &t);
@@ -388,15 +389,15 @@ static void a_vmm_that_sleeps(void **state)
 
 		begin(&f, &t, false);
 		if (held != 0)
-			assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), 0);
+			assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), 0);
 		f.frozen = true;
 		begin_ns = uni_now_ns();
-		assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+		assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), -UNI_EAGAIN);
 		assert_true(uni_now_ns() - begin_ns < WITHIN_NS);
 		assert_true(t.s->silent);
 		for (int i = 0; i < 10; i++) {
 			begin_ns = uni_now_ns();
-			assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+			assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), -UNI_EAGAIN);
 			assert_int_equal(uni_gdb_stub_idle(t.s), -UNI_EAGAIN);
 			least_ns = uni_min(least_ns, uni_now_ns() - begin_ns);
 		}
@@ -409,7 +410,7 @@ static void a_vmm_that_sleeps(void **state)
 		assert_int_equal(rc, 0);
 		assert_true(soon(&f.running, true));
 		for (int i = 0; i < 5; i++) {
-			assert_int_equal(uni_gdb_stub_snap(t.s, 3, t.regs), 0);
+			assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(3), t.regs), 0);
 			assert_int_equal(t.regs[1].pc, 0x802000);
 			assert_int_equal(uni_gdb_stub_resume(t.s), 0);
 		}
@@ -426,7 +427,7 @@ static void a_vmm_that_sleeps_when_we_leave(void **state)
 
 	begin(&f, &t, false);
 	f.frozen = true;
-	assert_int_equal(uni_gdb_stub_snap(t.s, 1, t.regs), -UNI_EAGAIN);
+	assert_int_equal(uni_gdb_stub_snap(t.s, VCPUS(1), t.regs), -UNI_EAGAIN);
 	f.frozen = false;
 	uni_gdb_stub_await(t.s);
 	end(&f, &t);

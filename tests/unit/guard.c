@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "../support/vcpus.h"
+#include "base/checked.h"
 #include "backend/guard.h"
 #include "backend/patch.h"
 
@@ -17,12 +19,13 @@ struct fake {
 	unsigned snaps, brief, releases, writes;
 };
 
-static int fake_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct fake *f = (struct fake *)t;
 	unsigned i = f->snaps++;
 
-	(void)vcpu_mask;
+	(void)set;
 	(void)ret;
 	assert_true(flags & UNI_SNAP_HOLD);
 	f->brief += (flags & UNI_SNAP_BRIEF) != 0;
@@ -63,7 +66,7 @@ static void test_tries_again(void **state)
 	struct uni_pause p;
 
 	(void)state;
-	assert_int_equal(uni_pause_begin_brief(&p, &f.t, 3, regs), 0);
+	assert_int_equal(uni_pause_begin_brief(&p, &f.t, VCPUS(3), regs), 0);
 	assert_int_equal(f.snaps, 4);
 	assert_int_equal(f.brief, 4);
 	assert_int_equal(p.tried_ns, 400);
@@ -81,7 +84,7 @@ static void test_waits_at_last(void **state)
 	struct uni_pause p;
 
 	(void)state;
-	assert_int_equal(uni_pause_begin_brief(&p, &f.t, 3, regs), -UNI_EAGAIN);
+	assert_int_equal(uni_pause_begin_brief(&p, &f.t, VCPUS(3), regs), -UNI_EAGAIN);
 	assert_true(f.brief > 1);
 	assert_int_equal(f.snaps, f.brief + 1);
 	assert_null(p.t);
@@ -95,7 +98,7 @@ static void test_plain(void **state)
 	struct uni_pause p;
 
 	(void)state;
-	assert_int_equal(uni_pause_begin(&p, &f.t, 3, regs), -UNI_EAGAIN);
+	assert_int_equal(uni_pause_begin(&p, &f.t, VCPUS(3), regs), -UNI_EAGAIN);
 	assert_int_equal(f.snaps, 1);
 	assert_int_equal(f.brief, 0);
 }
@@ -122,6 +125,28 @@ static void test_writes_with_all_held_only(void **state)
 	assert_int_equal(f.writes, 2);
 }
 
+/* Against a plain array, for every size. */
+static void test_sets(void **state)
+{
+	(void)state;
+	for (uint32_t nr = 0; nr <= UNI_VCPU_MAX; nr++) {
+		struct uni_vcpuset all = uni_vcpuset_first(nr), last = uni_vcpuset_one(nr);
+		uint32_t has = 0;
+
+		for (uint32_t i = 0; i <= UNI_VCPU_MAX; i++) {
+			assert_int_equal(uni_vcpuset_has(&all, i), i < nr);
+			assert_int_equal(uni_vcpuset_has(&last, i), i == nr && i < UNI_VCPU_MAX);
+			has += uni_vcpuset_has(&all, i);
+		}
+		assert_int_equal(uni_vcpuset_count(&all), has);
+		assert_int_equal(uni_vcpuset_fits(&all, nr), nr != 0);
+		assert_int_equal(uni_vcpuset_fits(&last, nr), false);
+		assert_int_equal(uni_vcpuset_fits(&last, nr + 1), nr < UNI_VCPU_MAX);
+		uni_vcpuset_add(&all, nr);
+		assert_int_equal(uni_vcpuset_count(&all), uni_min(nr + 1, UNI_VCPU_MAX));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +154,7 @@ int main(void)
 		cmocka_unit_test(test_waits_at_last),
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_writes_with_all_held_only),
+		cmocka_unit_test(test_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

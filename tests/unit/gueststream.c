@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "../support/vcpus.h"
 #include "base/checked.h"
 #include "gueststream.h"
 
@@ -423,19 +424,19 @@ static void test_freeze(void **state)
 
 	guest_start(NULL, false);
 	t = attached();
-	assert_int_equal(t->ops->snap(t, 1, regs, 0), -UNI_ENOTSUP);
-	assert_int_equal(t->ops->snap(t, 1, regs, UNI_SNAP_HOLD), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), -UNI_ENOTSUP);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, UNI_SNAP_HOLD), 0);
 	assert_false(regs[0].pc_valid);
 	assert_int_equal(uni_trace_head.frozen, 1);
 	assert_int_equal(t->ops->release(t), 0);
 	assert_int_equal(uni_trace_head.frozen, 0);
 	uni_trace_freeze();
-	assert_int_equal(t->ops->snap(t, 1, regs, UNI_SNAP_HOLD), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, UNI_SNAP_HOLD), 0);
 	assert_int_equal(t->ops->release(t), 0);
 	assert_int_equal(uni_trace_head.frozen, 1);
 	uni_trace_thaw();
 	/* Who comes next finds them running, if the one before died. */
-	assert_int_equal(t->ops->snap(t, 1, regs, UNI_SNAP_HOLD), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, UNI_SNAP_HOLD), 0);
 	((struct uni_stream_target *)t)->link.gone = true;
 	uni_target_detach(t);
 	assert_int_equal(uni_trace_head.frozen, 1);

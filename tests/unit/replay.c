@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/vcpus.h"
 #include "../support/guest.h"
 #include "base/checked.h"
 #include "base/io.h"
@@ -44,7 +45,8 @@ static int fake_nr_vcpus(struct uni_target *t)
 	return 2;
 }
 
-static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, unsigned flags)
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct fake *f = fake_of(t);
 
@@ -53,7 +55,7 @@ static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, 
 	f->held++;
 	f->snaps++;
 	for (unsigned i = 0; i < 2; i++) {
-		if ((mask >> i & 1) == 0)
+		if (!uni_vcpuset_has(set, i))
 			continue;
 		memset(&ret[i], 0, sizeof(ret[i]));
 		ret[i].pc = 0x1000 * f->snaps + i;
@@ -166,7 +168,7 @@ static void save(struct fixture *f)
 	for (unsigned i = 0; i < 3; i++) {
 		struct uni_pause p;
 
-		assert_int_equal(uni_pause_begin(&p, t, i == 1 ? 2 : 3, regs), 0);
+		assert_int_equal(uni_pause_begin(&p, t, VCPUS(i == 1 ? 2 : 3), regs), 0);
 		assert_int_equal(f->fake.held, 1);
 		assert_int_equal(read_at(t, BASE + 100, buf, 8), 0); /* a block that begins early */
 		assert_memory_equal(buf, f->fake.g.ram, 8);
@@ -179,7 +181,7 @@ static void save(struct fixture *f)
 		f->fake.g.ram[0]++;
 	}
 	f->fake.snaps = 100;
-	assert_int_equal(t->ops->snap(t, 3, regs, 0), -UNI_EAGAIN);
+	assert_int_equal(t->ops->snap(t, VCPUS(3), regs, 0), -UNI_EAGAIN);
 	assert_int_equal(uni_replay_tee_finish(t, &saved, NULL), 0);
 	assert_int_equal(saved.snapshots, 3);
 	assert_int_equal(saved.lost_blocks, 0);
@@ -208,7 +210,7 @@ static void what_was_seen_is_served(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(t->ops->alive(t));
 		memset(regs, 0xee, sizeof(regs));
-		assert_int_equal(t->ops->snap(t, 3, regs, UNI_SNAP_HOLD), 0);
+		assert_int_equal(t->ops->snap(t, VCPUS(3), regs, UNI_SNAP_HOLD), 0);
 		assert_true(regs[1].pc == 0x1000 * (i + 1) + 1 && regs[1].sp == ~regs[1].pc);
 		assert_true(regs[1].pc_valid && !regs[1].sp_valid);
 		assert_true(regs[1].valid == 1u << UNI_X86_R15 && regs[1].r[UNI_X86_R15] == 15);
@@ -226,7 +228,7 @@ static void what_was_seen_is_served(void **state)
 		assert_int_equal(read_at(t, BASE, buf, 1), -UNI_ERANGE); /* in a block, no memory */
 		assert_int_equal(t->ops->release(t), 0);
 	}
-	assert_int_equal(t->ops->snap(t, 3, regs, 0), -UNI_EGONE);
+	assert_int_equal(t->ops->snap(t, VCPUS(3), regs, 0), -UNI_EGONE);
 	assert_false(t->ops->alive(t));
 	uni_target_detach(t);
 	close_fixture(&f);
@@ -245,7 +247,7 @@ static void it_starts_again(void **state)
 	(void)snprintf(spec, sizeof(spec), "replay:file=%s", f.path);
 	t = attach(spec);
 	for (unsigned i = 0; i < 10; i++) {
-		assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+		assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 		assert_true(i % 3 == 1 || regs[0].pc == 0x1000 * (i % 3 + 1));
 		assert_int_equal(read_at(t, BASE + 100, &b, 1), 0);
 		assert_int_equal(b, i % 3);

@@ -51,7 +51,8 @@ static int fake_nr_vcpus(struct uni_target *t)
 	return (int)((struct fake *)t)->nr_vcpus;
 }
 
-static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, unsigned flags)
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct fake *f = (struct fake *)t;
 	uint64_t begin = uni_now_ns();
@@ -66,7 +67,7 @@ static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, 
 	f->slow_once_ns = 0;
 	f->word[32]++;
 	for (unsigned v = 0; v < f->nr_vcpus; v++) {
-		if (!(mask >> v & 1))
+		if (!uni_vcpuset_has(set, v))
 			continue;
 		ret[v].state = f->state[v];
 		ret[v].pc_valid = ret[v].sp_valid = f->state[v] < UNI_VCPU_OFFLINE;

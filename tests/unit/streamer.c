@@ -48,14 +48,15 @@ static int fake_nr_vcpus(struct uni_target *t)
 	return 2;
 }
 
-static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, unsigned flags)
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct fake *f = (struct fake *)t;
 
 	f->snaps++;
 	f->held = (flags & UNI_SNAP_HOLD) != 0;
 	for (unsigned v = 0; v < 2; v++) {
-		if (!(mask >> v & 1))
+		if (!uni_vcpuset_has(set, v))
 			continue;
 		ret[v].pc_valid = ret[v].sp_valid = true;
 		ret[v].pc = 0x1000;

@@ -43,7 +43,8 @@ static int fake_nr_vcpus(struct uni_target *t)
 	return 1;
 }
 
-static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, unsigned flags)
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	return -UNI_ENOTSUP;
 }

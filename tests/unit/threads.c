@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/vcpus.h"
 #include "arch/cfi.h"
 #include "base/checked.h"
 #include "guest/model.h"
@@ -144,7 +145,8 @@ static void put_all(struct fake *f)
 	put64(f, HEADS + 8, object(0));
 }
 
-static int fake_snap(struct uni_target *t, uint64_t mask, struct uni_regs *ret, unsigned flags)
+static int fake_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct fake *f = (struct fake *)t;
 	uint64_t sp = STACKS + 0x1000;
@@ -256,7 +258,7 @@ static bool look(struct bench *b)
 
 	assert_non_null(copy);
 	uni_threads_prepare(b->threads);
-	(void)fake_snap(&b->f.t, 1, &b->regs, UNI_SNAP_HOLD);
+	(void)fake_snap(&b->f.t, VCPUS(1), &b->regs, UNI_SNAP_HOLD);
 	uni_threads_take(b->threads, &b->regs, 1);
 	b->f.held = false;
 	memcpy(copy, stacks, SIZE - (STACKS - BASE));

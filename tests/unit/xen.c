@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "../support/vcpus.h"
 #include "../support/xen.h"
 #include "base/clock.h"
 #include "backend/guard.h"
@@ -149,7 +150,7 @@ static void reads_stack(bool hvm)
 	t = attached("xen:dom=7");
 	assert_int_equal(t->ops->nr_vcpus(t), HV_VCPUS);
 	assert_int_equal(uni_as_create(t->ops->gmem(t), NULL, &as, NULL), 0);
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(hv->pauses, 1);
 	assert_int_equal(regs[0].state, UNI_VCPU_RUNNING);
 	assert_int_equal(regs[1].state, UNI_VCPU_OFFLINE);
@@ -207,7 +208,7 @@ static void reads_large_pages(void **state)
 	hv_put(FRAME(1) + 8 * ((STACK_VA >> 30 & 511) + 1), huge | PRESENT | LARGE);
 	t = attached("xen:dom=web,pause=no");
 	assert_int_equal(uni_as_create(t->ops->gmem(t), NULL, &as, NULL), 0);
-	assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 	assert_int_equal(t->arch->paging(&regs[0], &root), 0);
 	uni_as_begin(as, &root);
 	assert_int_equal(
@@ -233,19 +234,19 @@ static void knows_who_waits(void **state)
 	make_guest(true);
 	hv->blocked = 1u << 1;
 	t = attached("xen:dom=7,pause=no");
-	assert_int_equal(t->ops->snap(t, 7, regs, 0), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(7), regs, 0), 0);
 	assert_int_equal(regs[0].state, UNI_VCPU_RUNNING);
 	assert_int_equal(regs[1].state, UNI_VCPU_HALTED);
 	/* It waits again, at the same place; another one has come to wait at a new one. */
 	hv->blocked = 1u << 1 | 1u << 2;
 	hv_ctx_put(2, HV_CTX_REG + 16 * 8, CODE_VA + 100);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(t->ops->snap(t, 7, regs, 0), 0);
+		assert_int_equal(t->ops->snap(t, VCPUS(7), regs, 0), 0);
 	assert_int_equal(regs[1].state, UNI_VCPU_HALTED);
 	assert_int_equal(regs[2].state, UNI_VCPU_HALTED);
 	/* And on. */
 	hv_ctx_put(1, HV_CTX_REG + 16 * 8, CODE_VA + 200);
-	assert_int_equal(t->ops->snap(t, 7, regs, 0), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(7), regs, 0), 0);
 	assert_int_equal(regs[1].state, UNI_VCPU_RUNNING);
 	uni_target_detach(t);
 }
@@ -269,13 +270,13 @@ static void asks_where_it_may_wait(void **state)
 	memcpy(hv->ram + 4 * HV_PAGE + 0x100, code, sizeof(code));
 	hv->blocked = 1;
 	t = attached("xen:dom=7,pause=no");
-	assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+	assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		hv_ctx_put(0, HV_CTX_REG + 16 * 8, STACK_VA + 0x100 + at[i].pc);
-		assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+		assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 		asked = hv->nr_asked;
 		for (unsigned k = 1; k <= 2; k++) {
-			assert_int_equal(t->ops->snap(t, 1, regs, 0), 0);
+			assert_int_equal(t->ops->snap(t, VCPUS(1), regs, 0), 0);
 			assert_int_equal(hv->nr_asked, asked + (at[i].asked ? k : 0));
 		}
 		assert_int_equal(regs[0].state, at[i].asked ? UNI_VCPU_HALTED : UNI_VCPU_RUNNING);
@@ -293,7 +294,7 @@ static void never_pauses(void **state)
 	t = attached("xen:dom=7,pause=no");
 	assert_false(t->ops->caps(t) & UNI_CAP_HOLD);
 	assert_true(t->ops->caps(t) & UNI_CAP_NO_PAUSE);
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(regs[1].pc, CODE_VA + 1);
 	assert_int_equal(uni_pause_end(&p), 0);
 	uni_target_detach(t);
@@ -314,7 +315,7 @@ static void leaves_operators_pause(void **state)
 	t = attached("xen:dom=7");
 	t->ops->info(t, &info);
 	assert_string_equal(info.rest, "paused");
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(regs[0].pc, CODE_VA);
 	assert_int_equal(uni_pause_end(&p), 0);
 	assert_int_equal(t->ops->may_sample(t, &err), -UNI_EBUSY);
@@ -327,11 +328,11 @@ static void leaves_operators_pause(void **state)
 	t = attached("xen:dom=7");
 	hv->pauses = 1;
 	(void)usleep(110000);
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), -UNI_EAGAIN);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), -UNI_EAGAIN);
 	assert_int_equal(hv->pauses, 1);
 	hv->pauses = 0;
 	(void)usleep(110000);
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(uni_pause_end(&p), 0);
 	t->ops->info(t, &info);
 	assert_string_equal(info.rest, "");
@@ -348,14 +349,14 @@ static void ends_with_domain(bool *how, uint8_t reason, const char *text)
 
 	make_guest(true);
 	t = attached("xen:dom=7");
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(uni_pause_end(&p), 0);
 	assert_true(t->ops->alive(t));
 	assert_true(hv->mapped > 0);
 	*how = true;
 	hv->reason = reason;
 	(void)usleep(110000);
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), -UNI_EGONE);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), -UNI_EGONE);
 	assert_false(t->ops->alive(t));
 	assert_int_equal(hv->mapped, 0); /* or it would be a zombie */
 	t->ops->info(t, &info);
@@ -388,7 +389,7 @@ static void reads_preserved(void **state)
 	assert_true(t->ops->caps(t) & UNI_CAP_DEAD);
 	assert_true(t->ops->caps(t) & UNI_CAP_STILL);
 	assert_int_equal(t->ops->may_sample(t, NULL), 0);
-	assert_int_equal(uni_pause_begin(&p, t, 7, regs), 0);
+	assert_int_equal(uni_pause_begin(&p, t, VCPUS(7), regs), 0);
 	assert_int_equal(uni_pause_end(&p), 0);
 	assert_int_equal(hv->nr_pauses, 0);
 	t->ops->info(t, &info);
@@ -461,7 +462,7 @@ static pid_t hold_and(int signo)
 		struct uni_pause p;
 		struct uni_target *t = attached("xen:dom=7");
 
-		if (uni_pause_begin(&p, t, 7, regs) == 0)
+		if (uni_pause_begin(&p, t, VCPUS(7), regs) == 0)
 			(void)raise(signo);
 		(void)uni_pause_end(&p);
 		uni_target_detach(t);

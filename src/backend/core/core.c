@@ -237,14 +237,15 @@ static int nr_vcpus(struct uni_target *t)
 	return (int)of(t)->file.vcpu.nr;
 }
 
-static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	const struct core *p = of(t);
 
-	if (vcpu_mask == 0 || (p->file.vcpu.nr < 64 && vcpu_mask >> p->file.vcpu.nr != 0))
+	if (!uni_vcpuset_fits(set, (uint32_t)p->file.vcpu.nr))
 		return -UNI_EINVAL;
 	for (size_t i = 0; i < p->file.vcpu.nr; i++) {
-		if ((vcpu_mask >> i & 1) != 0)
+		if (uni_vcpuset_has(set, (uint32_t)i))
 			ret[i] = p->file.vcpu.v[i];
 	}
 	return 0;

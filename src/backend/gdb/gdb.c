@@ -231,12 +231,12 @@ static int gdb_nr_vcpus(struct uni_target *base)
 	return ((struct uni_gdb_target *)base)->stub.nr_threads;
 }
 
-static int snap_now(struct uni_gdb_target *t, uint64_t vcpu_mask, bool hold)
+static int snap_now(struct uni_gdb_target *t, const struct uni_vcpuset *set, bool hold)
 {
 	int rc = uni_gdb_begin(t);
 
 	if (rc == 0)
-		rc = uni_gdb_stub_snap(&t->stub, vcpu_mask, t->regs);
+		rc = uni_gdb_stub_snap(&t->stub, set, t->regs);
 	if (rc != 0)
 		t->held = false;
 	else
@@ -248,21 +248,20 @@ static int snap_now(struct uni_gdb_target *t, uint64_t vcpu_mask, bool hold)
 	return rc;
 }
 
-static int gdb_snap(
-	struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int gdb_snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
+	unsigned flags)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
-	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - t->stub.nr_threads);
 	size_t n = 0;
 	int rc;
 
-	if (vcpu_mask == 0 || (vcpu_mask & ~all) != 0)
+	if (!uni_vcpuset_fits(set, (uint32_t)t->stub.nr_threads))
 		return -UNI_EINVAL;
-	rc = snap_now(t, vcpu_mask, (flags & UNI_SNAP_HOLD) != 0);
+	rc = snap_now(t, set, (flags & UNI_SNAP_HOLD) != 0);
 	if (rc != 0)
 		return rc;
 	for (int i = 0; i < t->stub.nr_threads; i++) {
-		if ((vcpu_mask >> i & 1) != 0)
+		if (uni_vcpuset_has(set, (uint32_t)i))
 			ret[i] = t->regs[n++];
 	}
 	return 0;

@@ -177,7 +177,7 @@ int uni_gdb_stub_resume(struct uni_gdb_stub *s)
 	return rc != 0 ? uni_gdb_stub_recover(s, rc) : 0;
 }
 
-static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
+static int all_regs(struct uni_gdb_stub *s, const struct uni_vcpuset *set, struct uni_regs *ret)
 {
 	uint64_t until = deadline(ANSWER_NS);
 	int rc = stop(s), bad = 0;
@@ -185,13 +185,13 @@ static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
 
 	if (rc == 0 && s->qemu) {
 		for (int i = 0; i < s->nr_threads; i++) {
-			if ((mask >> i & 1) != 0)
+			if (uni_vcpuset_has(set, (uint32_t)i))
 				uni_gdb_question_queue(s, i);
 		}
 		rc = uni_gdb_link_send(&s->link, until);
 	}
 	for (int i = 0; i < s->nr_threads && rc == 0; i++) {
-		if ((mask >> i & 1) == 0)
+		if (!uni_vcpuset_has(set, (uint32_t)i))
 			continue;
 		rc = uni_gdb_question_answer(s, i, until, &ret[n++]);
 		if (rc == -UNI_EAGAIN) {
@@ -205,7 +205,7 @@ static int all_regs(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
 	return bad;
 }
 
-int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret)
+int uni_gdb_stub_snap(struct uni_gdb_stub *s, const struct uni_vcpuset *set, struct uni_regs *ret)
 {
 	int rc;
 
@@ -214,7 +214,7 @@ int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *re
 	rc = uni_gdb_stub_listen(s, 0);
 	if (rc != 0)
 		return rc;
-	rc = all_regs(s, mask, ret);
+	rc = all_regs(s, set, ret);
 	if (rc == -UNI_EAGAIN) {
 		int resumed = uni_gdb_stub_resume(s);
 

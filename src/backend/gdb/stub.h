@@ -59,11 +59,11 @@ int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arc
 	struct uni_regs *regs0_ret, struct uni_err *err);
 
 /*
- * Stops the guest and reads registers of the vCPUs in mask, in order, into ret[0..]. It is held
+ * Stops the guest and reads registers of the vCPUs in the set, in order, into ret[0..]. It is held
  * afterwards; on failure it runs (if it can be reached at all). 0, -UNI_EGONE; -UNI_EAGAIN nothing
  * read but all is well; -UNI_EIO the stub was given up.
  */
-int uni_gdb_stub_snap(struct uni_gdb_stub *s, uint64_t mask, struct uni_regs *ret);
+int uni_gdb_stub_snap(struct uni_gdb_stub *s, const struct uni_vcpuset *set, struct uni_regs *ret);
 
 /* Lets a held guest run; nothing to do in other states. */
 int uni_gdb_stub_resume(struct uni_gdb_stub *s);

@@ -112,9 +112,10 @@ static int patch_held(struct uni_gdb_target *t, struct uni_patch_plan *p)
 int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
-	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - t->stub.nr_threads), begin_ns;
-	struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)t->stub.nr_threads);
+	struct uni_regs *regs = calloc((size_t)t->stub.nr_threads, sizeof(*regs));
 	struct uni_patch_plan p = { 0 };
+	uint64_t begin_ns;
 	int rc = regs != NULL ? uni_patch_plan(job, EXTENT_MAX, &p) : -UNI_ENOMEM;
 
 	if (rc != 0) {
@@ -122,7 +123,7 @@ int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job)
 		return rc;
 	}
 	begin_ns = uni_now_ns();
-	rc = base->ops->snap(base, all, regs, UNI_SNAP_HOLD);
+	rc = base->ops->snap(base, &all, regs, UNI_SNAP_HOLD);
 	if (rc == 0) {
 		for (int i = 0; i < t->stub.nr_threads && rc == 0; i++)
 			rc = uni_patch_hit(&p, &regs[i]) ? -UNI_EAGAIN : 0;

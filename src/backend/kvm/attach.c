@@ -131,9 +131,10 @@ static bool any_unknown(const struct uni_regs *regs, uint32_t nr)
 static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *err)
 {
 	const struct timespec pause = uni_ns_timespec(PRIME_NS);
+	const struct uni_vcpuset all = uni_vcpuset_first(k->nr);
 
 	for (unsigned tries = 0; tries < PRIME_TRIES; tries++) {
-		int rc = uni_kvm_snap(&k->base, uni_kvm_all(k), ret, UNI_SNAP_HOLD);
+		int rc = uni_kvm_snap(&k->base, &all, ret, UNI_SNAP_HOLD);
 
 		(void)uni_kvm_release(&k->base);
 		if (rc == 0 && !any_unknown(ret, k->nr))

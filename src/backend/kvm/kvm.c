@@ -221,7 +221,8 @@ static void ask_for_sys(struct uni_kvm *k)
 	if (regs == NULL)
 		return;
 	for (uint32_t i = 0; i < k->nr; i++) {
-		int rc = uni_kvm_snap(&k->base, 1ull << i, regs, UNI_SNAP_HOLD);
+		const struct uni_vcpuset one = uni_vcpuset_one(i);
+		int rc = uni_kvm_snap(&k->base, &one, regs, UNI_SNAP_HOLD);
 
 		(void)uni_kvm_release(&k->base);
 		if (rc != 0 || regs[i].sys_valid == 0)

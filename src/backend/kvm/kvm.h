@@ -54,11 +54,6 @@ struct uni_kvm {
 	struct uni_target_info info;
 };
 
-static inline uint64_t uni_kvm_all(const struct uni_kvm *k)
-{
-	return k->nr == 0 ? 0 : UINT64_MAX >> (UNI_VCPU_MAX - k->nr);
-}
-
 /* attach.c */
 int uni_kvm_no_vm(int pid, struct uni_err *err); /* an error: that process is no VMM */
 int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, enum uni_kvm_via via,
@@ -72,7 +67,8 @@ int uni_kvm_write_text(struct uni_target *t, struct uni_patch_job *job);
 
 /* snap.c */
 bool uni_kvm_is_prepared(struct uni_kvm *k); /* tries once */
-int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags);
+int uni_kvm_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags);
 int uni_kvm_release(struct uni_target *t);
 /* The vCPUs go on; and those that were asked to stop and have not yet, once they did. */
 void uni_kvm_let_all_go(struct uni_kvm *k);

@@ -211,14 +211,14 @@ int uni_kvm_rest(struct uni_kvm *k, const struct uni_attach_opts *opts, struct u
 	return 0;
 }
 
-int uni_kvm_rest_snap(const struct uni_kvm *k, uint64_t vcpu_mask, struct uni_regs *ret)
+int uni_kvm_rest_snap(const struct uni_kvm *k, const struct uni_vcpuset *set, struct uni_regs *ret)
 {
 	bool running;
 
 	if (!uni_kvm_looks_paused(k->pid, &running))
 		return -UNI_EAGAIN;
 	for (uint32_t i = 0; i < k->nr; i++) {
-		if ((vcpu_mask >> i & 1) != 0)
+		if (uni_vcpuset_has(set, i))
 			ret[i] = k->rest;
 	}
 	return 0;

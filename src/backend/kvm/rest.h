@@ -16,6 +16,6 @@ bool uni_kvm_is_paused(int pid);
 /* Finds page tables for k->rest, in k->gmem, by the image. */
 int uni_kvm_rest(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_err *err);
 /* The same for every vCPU; -UNI_EAGAIN: the guest runs, or it may. */
-int uni_kvm_rest_snap(const struct uni_kvm *k, uint64_t vcpu_mask, struct uni_regs *ret);
+int uni_kvm_rest_snap(const struct uni_kvm *k, const struct uni_vcpuset *set, struct uni_regs *ret);
 
 #endif

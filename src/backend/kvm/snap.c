@@ -17,16 +17,17 @@
 /* What is going on in one call of snap(). */
 struct snap {
 	struct uni_kvm *k;
-	uint64_t mask;
+	const struct uni_vcpuset *set;
+	bool single; /* it has one vCPU */
 	struct uni_regs *ret;
 	struct uni_hold *wait[UNI_VCPU_MAX]; /* asked to stop */
 	uint32_t nr_wait;
 	uint64_t run_delay_ns; /* of the one vCPU that is asked to stop */
 };
 
-static bool in_mask(const struct snap *s, uint32_t i)
+static bool in_set(const struct snap *s, uint32_t i)
 {
-	return (s->mask >> i & 1) != 0;
+	return uni_vcpuset_has(s->set, i);
 }
 
 /*
@@ -59,8 +60,7 @@ static void ask(struct snap *s, uint32_t i)
 	struct uni_hold *h = &s->k->vcpu[i].hold;
 
 	if (h->state == UNI_HOLD_SEIZED) {
-		if ((s->mask & (s->mask - 1)) ==
-			0) /* else only a delay between the stops of a group */
+		if (s->single) /* else only a delay between the stops of a group */
 			s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
 		(void)uni_hold_ask(h);
 	}
@@ -190,7 +190,7 @@ bool uni_kvm_alive(struct uni_target *t)
  */
 static uint64_t waited_for_host(const struct snap *s)
 {
-	if ((s->mask & (s->mask - 1)) != 0)
+	if (!s->single)
 		return 0;
 	for (uint32_t i = 0; s->nr_wait == 1 && i < s->k->nr; i++) {
 		const struct uni_kvm_vcpu *v = &s->k->vcpu[i];
@@ -210,7 +210,7 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 		struct uni_kvm_vcpu *v = &s->k->vcpu[i];
 		int rc;
 
-		if (!in_mask(s, i))
+		if (!in_set(s, i))
 			continue;
 		rc = read_one(s, i);
 		if (rc == 0) {
@@ -241,7 +241,7 @@ bool uni_kvm_is_prepared(struct uni_kvm *k)
 }
 
 /* Without stopping anything: the registers of each vCPU's last exit. */
-static int snap_running(struct uni_kvm *k, uint64_t vcpu_mask, struct uni_regs *ret)
+static int snap_running(struct uni_kvm *k, const struct uni_vcpuset *set, struct uni_regs *ret)
 {
 	const struct uni_kvm_scan *scan = k->side->scan(k->kernel);
 	uint32_t nr_read = 0;
@@ -251,7 +251,7 @@ static int snap_running(struct uni_kvm *k, uint64_t vcpu_mask, struct uni_regs *
 	for (uint32_t i = 0; i < k->nr; i++) {
 		const struct uni_bpf_item *item = &scan->vcpu[i];
 
-		if ((vcpu_mask >> i & 1) == 0)
+		if (!uni_vcpuset_has(set, i))
 			continue;
 		memset(&ret[i], 0, sizeof(ret[i]));
 		ret[i].state = UNI_VCPU_OFFLINE;
@@ -290,25 +290,29 @@ static bool gave_up(const struct snap *s, uint64_t ask_ns)
 	return true;
 }
 
-int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+int uni_kvm_snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
-	struct snap s = { .k = (struct uni_kvm *)t, .mask = vcpu_mask, .ret = ret };
+	struct snap s = { .k = (struct uni_kvm *)t,
+		.set = set,
+		.ret = ret,
+		.single = uni_vcpuset_count(set) == 1 };
 	uint64_t ask_ns, wait_ns;
 	uint32_t nr_read;
 	int rc = -UNI_EAGAIN;
 
-	if (vcpu_mask == 0 || (vcpu_mask & ~uni_kvm_all(s.k)) != 0)
+	if (!uni_vcpuset_fits(set, s.k->nr))
 		return -UNI_EINVAL;
 	if (s.k->rests)
-		return process_ended(s.k) ? -UNI_EGONE : uni_kvm_rest_snap(s.k, vcpu_mask, ret);
+		return process_ended(s.k) ? -UNI_EGONE : uni_kvm_rest_snap(s.k, set, ret);
 	if (s.k->kernel != NULL && (flags & UNI_SNAP_HOLD) == 0)
-		return snap_running(s.k, vcpu_mask, ret);
+		return snap_running(s.k, set, ret);
 	if (!uni_kvm_is_prepared(s.k))
 		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	uni_kvm_watchdog_stop_again(&s.k->watchdog);
 	uni_kvm_watchdog_hold(&s.k->watchdog);
 	for (uint32_t i = 0; i < s.k->nr; i++) {
-		if (!in_mask(&s, i))
+		if (!in_set(&s, i))
 			continue;
 		memset(&ret[i], 0, sizeof(ret[i]));
 		ret[i].state = UNI_VCPU_UNKNOWN;
@@ -316,7 +320,7 @@ int uni_kvm_snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret,
 	}
 	ask_ns = uni_now_ns();
 	for (uint32_t i = 0; i < s.k->nr; i++) {
-		if (in_mask(&s, i))
+		if (in_set(&s, i))
 			ask(&s, i);
 	}
 	if (s.nr_wait != 0)

@@ -66,11 +66,12 @@ static int try_once(struct uni_kvm *k, struct uni_patch_plan *p, const struct un
 	struct uni_regs *regs)
 {
 	struct uni_target *t = &k->base;
+	const struct uni_vcpuset all = uni_vcpuset_first(k->nr);
 	uint64_t begin_ns = uni_now_ns(), stood_ns;
 	int rc;
 
 	t->stop_ns = 0;
-	rc = uni_kvm_snap(t, uni_kvm_all(k), regs, UNI_SNAP_HOLD);
+	rc = uni_kvm_snap(t, &all, regs, UNI_SNAP_HOLD);
 	if (rc == 0) {
 		stop_sleepers(k);
 		rc = 1;

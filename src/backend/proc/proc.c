@@ -235,7 +235,8 @@ static int release(struct uni_target *base)
 	return 0;
 }
 
-static int snap(struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
+	unsigned flags)
 {
 	struct uni_proc *p = of(base);
 	int rc = 0, ended = 0, asked = 0;
@@ -244,7 +245,7 @@ static int snap(struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *re
 	if (uni_proc_program_changed(p))
 		return -UNI_EGONE;
 	for (int i = 0; i < p->nr_threads && rc == 0; i++) {
-		if ((vcpu_mask >> i & 1) == 0)
+		if (!uni_vcpuset_has(set, (uint32_t)i))
 			continue;
 		rc = uni_proc_stop(p, &p->thread[i], &ret[i]);
 		asked++;

@@ -117,7 +117,8 @@ static int nr_vcpus(struct uni_target *t)
 	return (int)of(t)->file.nr_vcpus;
 }
 
-static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct replay *p = of(t);
 
@@ -131,7 +132,7 @@ static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, 
 	}
 	p->cur = p->next++;
 	for (unsigned i = 0; i < p->file.nr_vcpus; i++) {
-		if ((vcpu_mask >> i & 1) != 0)
+		if (uni_vcpuset_has(set, i))
 			uni_replay_file_regs(&p->file, p->cur, i, &ret[i]);
 	}
 	return 0;

@@ -94,7 +94,8 @@ static void flush(struct tee *p)
 	p->nr = 0;
 }
 
-static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int snap(
+	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct tee *p = of(t);
 	unsigned nr = (unsigned)p->inner->ops->nr_vcpus(p->inner);
@@ -102,12 +103,12 @@ static int snap(struct uni_target *t, uint64_t vcpu_mask, struct uni_regs *ret, 
 
 	flush(p);
 	p->inner->stop_ns = 0;
-	rc = p->inner->ops->snap(p->inner, vcpu_mask, ret, flags);
+	rc = p->inner->ops->snap(p->inner, set, ret, flags);
 	t->stop_ns = p->inner->stop_ns;
 	if (rc != 0)
 		return rc;
 	for (unsigned i = 0; i < UNI_VCPU_MAX; i++) {
-		if (i < nr && (vcpu_mask >> i & 1) != 0)
+		if (i < nr && uni_vcpuset_has(set, i))
 			p->regs[i] = ret[i];
 		else
 			p->regs[i] = (struct uni_regs){ .state = UNI_VCPU_UNKNOWN };

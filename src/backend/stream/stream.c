@@ -161,7 +161,8 @@ static int release(struct uni_target *base)
 	return thaw ? freeze(t, 0, &was) : 0;
 }
 
-static int snap(struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *ret, unsigned flags)
+static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
+	unsigned flags)
 {
 	struct uni_stream_target *t = of(base);
 	uint32_t was = 0;
@@ -171,7 +172,7 @@ static int snap(struct uni_target *base, uint64_t vcpu_mask, struct uni_regs *re
 	if ((flags & UNI_SNAP_HOLD) == 0)
 		return -UNI_ENOTSUP;
 	for (uint32_t i = 0; i < t->about.nr_cpus; i++) {
-		if ((vcpu_mask >> i & 1) != 0)
+		if (uni_vcpuset_has(set, i))
 			ret[i] = (struct uni_regs){ .state = UNI_VCPU_UNKNOWN };
 	}
 	if (t->held)

@@ -92,18 +92,19 @@ static bool stays_paused(struct uni_xen_target *t)
 /* The stacks' frames in one call, now, and not one by one in the first pauses. */
 static void map_stacks(struct uni_xen_target *t)
 {
-	uint64_t frame[UNI_XEN_BATCH], have = 0;
+	uint64_t frame[UNI_XEN_BATCH];
+	const struct uni_vcpuset all = uni_vcpuset_first(t->nr_vcpus);
+	struct uni_vcpuset have;
 	size_t n = 0;
 
-	if (uni_xen_call_contexts(t->call, t->dom.domid, UINT64_MAX >> (UNI_VCPU_MAX - t->nr_vcpus),
-		    false, &have) != 0)
+	if (uni_xen_call_contexts(t->call, t->dom.domid, &all, false, &have) != 0)
 		return;
 	for (uint32_t v = 0; v < t->nr_vcpus; v++) {
 		struct uni_pt_root root;
 		struct uni_regs regs;
 		uni_gpa gpa;
 
-		if ((have >> v & 1) == 0)
+		if (!uni_vcpuset_has(&have, v))
 			continue;
 		t->arch->regs(uni_xen_call_context(t->call, v), !t->dom.hvm, &regs);
 		if (t->base.arch->paging(&regs, &root) != 0)

@@ -279,10 +279,10 @@ static const struct uni_xen_domctl *ask_context(
 }
 
 /* Of a vCPU: it is there, it was never started (also fine), or the whole call failed. */
-static int take_result(int64_t result, uint32_t vcpu, uint64_t *have)
+static int take_result(int64_t result, uint32_t vcpu, struct uni_vcpuset *have)
 {
 	if (result == 0)
-		*have |= 1ull << vcpu;
+		uni_vcpuset_add(have, vcpu);
 	if (result == 0 || result == -ENODATA)
 		return 0;
 	return code_of((int)result);
@@ -298,18 +298,20 @@ static int call_alone(struct uni_xen_call *x)
 	return 0;
 }
 
-int uni_xen_call_contexts(
-	struct uni_xen_call *x, uint32_t domid, uint64_t mask, bool pause, uint64_t *have_ret)
+int uni_xen_call_contexts(struct uni_xen_call *x, uint32_t domid, const struct uni_vcpuset *set,
+	bool pause, struct uni_vcpuset *have_ret)
 {
 	const struct uni_xen_multicall *e = x->shared->entry;
-	uint64_t have = 0;
+	struct uni_vcpuset have = { 0 };
 	size_t nr = 0;
 	int rc;
 
 	if (pause)
 		add_entry(x, nr++, prepare(x, PAUSE, UNI_XEN_PAUSE, domid));
-	for (uint64_t m = mask; m != 0; m &= m - 1)
-		add_entry(x, nr++, ask_context(x, domid, (uint32_t)__builtin_ctzll(m)));
+	for (uint32_t v = 0; v < x->nr_vcpus; v++) {
+		if (uni_vcpuset_has(set, v))
+			add_entry(x, nr++, ask_context(x, domid, v));
+	}
 	/* One alone needs no list. */
 	if (nr == 1)
 		rc = call_alone(x);
@@ -321,8 +323,10 @@ int uni_xen_call_contexts(
 	rc = pause ? code_of((int)(int64_t)e[nr++].result) : 0;
 	if (rc < 0)
 		return rc;
-	for (uint64_t m = mask; m != 0 && rc == 0; m &= m - 1)
-		rc = take_result((int64_t)e[nr++].result, (uint32_t)__builtin_ctzll(m), &have);
+	for (uint32_t v = 0; v < x->nr_vcpus && rc == 0; v++) {
+		if (uni_vcpuset_has(set, v))
+			rc = take_result((int64_t)e[nr++].result, v, &have);
+	}
 	if (rc < 0 && pause)
 		(void)uni_xen_call_unpause(x, domid);
 	if (rc == 0)

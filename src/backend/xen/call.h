@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "backend/vcpuset.h"
 #include "backend/xen/module.h"
 
 #define UNI_XEN_UUID_BYTES 16
@@ -50,12 +51,12 @@ int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret);
 int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret);
 
 /*
- * The contexts of the vCPUs in the mask (below nr_vcpus), all at once, after pausing the domain if
+ * The contexts of the vCPUs in the set (below nr_vcpus), all at once, after pausing the domain if
  * it is asked for; have_ret: of which there is one (others were never started). On failure nothing
  * is paused. -UNI_EAGAIN: not now.
  */
-int uni_xen_call_contexts(
-	struct uni_xen_call *x, uint32_t domid, uint64_t mask, bool pause, uint64_t *have_ret);
+int uni_xen_call_contexts(struct uni_xen_call *x, uint32_t domid, const struct uni_vcpuset *set,
+	bool pause, struct uni_vcpuset *have_ret);
 /* Of the last call; ctx_bytes long. */
 const uint8_t *uni_xen_call_context(const struct uni_xen_call *x, uint32_t vcpu);
 

@@ -154,7 +154,8 @@ static int write_held(struct writer *w)
 static int hold_and_write(struct writer *w)
 {
 	struct uni_target *base = &w->t->base;
-	uint64_t all = UINT64_MAX >> (UNI_VCPU_MAX - w->t->nr_vcpus), begin_ns;
+	const struct uni_vcpuset all = uni_vcpuset_first(w->t->nr_vcpus);
+	uint64_t begin_ns;
 	int rc;
 
 	/* Code and pages that are needed for the first time come from a disk, maybe: not while the
@@ -163,7 +164,7 @@ static int hold_and_write(struct writer *w)
 	(void)uni_patch_apply(&w->plan);
 	w->plan.job->bad = 0;
 	begin_ns = uni_now_ns();
-	rc = base->ops->snap(base, all, w->regs, UNI_SNAP_HOLD);
+	rc = base->ops->snap(base, &all, w->regs, UNI_SNAP_HOLD);
 	/* Somebody else's pause may end at any time. */
 	if (rc == 0)
 		rc = w->t->held ? write_held(w) : -UNI_EAGAIN;
@@ -175,7 +176,7 @@ static int hold_and_write(struct writer *w)
 int uni_xen_write_text(struct uni_target *base, struct uni_patch_job *job)
 {
 	struct uni_xen_target *t = (struct uni_xen_target *)base;
-	struct writer w = { .t = t, .regs = calloc(UNI_VCPU_MAX, sizeof(*w.regs)) };
+	struct writer w = { .t = t, .regs = calloc(t->nr_vcpus, sizeof(*w.regs)) };
 	int rc = w.regs != NULL ? uni_patch_plan(job, EXTENT_MAX, &w.plan) : -UNI_ENOMEM;
 
 	if (rc == 0) {

@@ -113,12 +113,13 @@ static void find_halted(struct uni_xen_target *t, uint32_t vcpu, struct uni_regs
 		regs->state = UNI_VCPU_HALTED;
 }
 
-static void take_regs(struct uni_xen_target *t, uint64_t mask, uint64_t have, struct uni_regs *ret)
+static void take_regs(struct uni_xen_target *t, const struct uni_vcpuset *set,
+	const struct uni_vcpuset *have, struct uni_regs *ret)
 {
 	for (uint32_t v = 0; v < t->nr_vcpus; v++) {
-		if ((mask >> v & 1) == 0)
+		if (!uni_vcpuset_has(set, v))
 			continue;
-		if ((have >> v & 1) == 0) {
+		if (!uni_vcpuset_has(have, v)) {
 			ret[v] = (struct uni_regs){ .state = UNI_VCPU_OFFLINE };
 			continue;
 		}
@@ -127,14 +128,16 @@ static void take_regs(struct uni_xen_target *t, uint64_t mask, uint64_t have, st
 	}
 }
 
-static int xen_snap(struct uni_target *base, uint64_t mask, struct uni_regs *ret, unsigned flags)
+static int xen_snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
+	unsigned flags)
 {
 	struct uni_xen_target *t = of(base);
-	uint64_t now_ns = uni_now_ns(), have;
+	uint64_t now_ns = uni_now_ns();
+	struct uni_vcpuset have;
 	bool hold;
 	int rc;
 
-	if (mask == 0 || (t->nr_vcpus < 64 && mask >> t->nr_vcpus != 0))
+	if (!uni_vcpuset_fits(set, t->nr_vcpus))
 		return -UNI_EINVAL;
 	if (now_ns >= t->next_look_ns)
 		uni_xen_look(t, now_ns);
@@ -145,7 +148,7 @@ static int xen_snap(struct uni_target *base, uint64_t mask, struct uni_regs *ret
 	hold = (flags & UNI_SNAP_HOLD) != 0 && t->may_hold && !t->held;
 	if (hold)
 		uni_xen_keeper_hold(&t->keeper, now_ns);
-	rc = uni_xen_call_contexts(t->call, t->dom.domid, mask, hold, &have);
+	rc = uni_xen_call_contexts(t->call, t->dom.domid, set, hold, &have);
 	if (rc != 0 && hold)
 		uni_xen_keeper_done(&t->keeper);
 	if (rc == -UNI_EGONE) {
@@ -155,7 +158,7 @@ static int xen_snap(struct uni_target *base, uint64_t mask, struct uni_regs *ret
 	if (rc != 0)
 		return rc;
 	t->held = t->held || hold;
-	take_regs(t, mask, have, ret);
+	take_regs(t, set, &have, ret);
 	return 0;
 }
 

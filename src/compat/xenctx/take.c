@@ -101,7 +101,7 @@ int uni_xenctx_take(struct uni_guest *g, const struct uni_xenctx_args *args, str
 {
 	struct uni_pause pause = { 0 };
 	struct uni_as *as = NULL;
-	uint64_t mask;
+	struct uni_vcpuset all;
 	int rc;
 
 	x->nr = (size_t)g->t->ops->nr_vcpus(g->t);
@@ -114,8 +114,8 @@ int uni_xenctx_take(struct uni_guest *g, const struct uni_xenctx_args *args, str
 		rc = uni_as_create(g->t->ops->gmem(g->t), &budget, &as, err);
 	if (rc != 0)
 		return rc;
-	mask = x->nr >= 64 ? UINT64_MAX : (1ull << x->nr) - 1;
-	rc = uni_guest_hold(g, &pause, mask, x->regs, err);
+	all = uni_vcpuset_first((uint32_t)x->nr);
+	rc = uni_guest_hold(g, &pause, &all, x->regs, err);
 	for (size_t v = 0; rc == 0 && v < x->nr; v++) {
 		if (x->vcpu[v] == NULL || x->regs[v].state == UNI_VCPU_OFFLINE)
 			continue;
