@@ -145,7 +145,8 @@ static int take_registers(
 /* The code that the guest runs, by its own page tables, against the image's. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
-	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	_cleanup_free_ struct uni_regs *regs =
+		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
 	struct uni_as *as = NULL;
 	struct uni_pause pause;
 	int rc;

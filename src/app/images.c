@@ -18,7 +18,7 @@ struct uni_finder {
 	size_t nr, nr_given; /* given: the main image and files, not what folders hold */
 	struct uni_sysroot *root[UNI_IMAGES_MAX];
 	size_t nr_roots;
-	struct uni_regs regs[UNI_VCPU_MAX];
+	struct uni_regs *regs; /* of all vCPUs */
 };
 
 static bool is_file(const char *path)
@@ -56,8 +56,13 @@ static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struc
 {
 	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
 	struct uni_pause pause;
-	int rc = uni_guest_hold(g, &pause, &all, f->regs, err);
+	int rc;
 
+	free(f->regs);
+	f->regs = calloc(nr, sizeof(*f->regs));
+	if (f->regs == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_guest_hold(g, &pause, &all, f->regs, err);
 	(void)uni_pause_end(&pause);
 	return rc;
 }
@@ -66,12 +71,12 @@ static int look(struct uni_guest *g, struct uni_finder *f, struct uni_err *err)
 {
 	struct uni_locate_args args = { .gmem = g->t->ops->gmem(g->t),
 		.arch = g->t->arch,
-		.regs = f->regs,
 		.nr_regs = (size_t)g->t->ops->nr_vcpus(g->t),
 		.sysroot = (const struct uni_sysroot *const *)f->root,
 		.nr_sysroots = f->nr_roots };
 	int rc = hold_regs(g, f, args.nr_regs, err);
 
+	args.regs = f->regs;
 	return rc != 0 ? rc : uni_locate(&args, f->list, f->found, &f->nr, err);
 }
 
@@ -156,6 +161,7 @@ static void finder_free(struct uni_finder *f)
 		if (f->list[i].owned)
 			uni_image_destroy(f->list[i].image);
 	}
+	free(f->regs);
 	free(f);
 }
 

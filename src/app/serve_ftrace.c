@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "app/signals.h"
 #include "app/term.h"
@@ -143,7 +144,7 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 {
 	struct uni_ring *ring = uni_tracer_ring(l->t.tracer);
 	struct uni_ring_info info = *uni_ring_info(ring);
-	struct uni_trace_clock clock[UNI_VCPU_MAX];
+	_cleanup_free_ struct uni_trace_clock *clock = calloc(info.nr_cpus, sizeof(*clock));
 	const struct uni_ftrace_cfg cfg = { .ops = &ops,
 		.ctx = l,
 		.info = &info,
@@ -157,9 +158,8 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 	struct uni_ftrace *f;
 	int rc = 0;
 
-	if (info.nr_cpus > UNI_VCPU_MAX)
-		return uni_err_set(
-			err, UNI_ENOTSUP, "the guest traces more than %d CPUs", UNI_VCPU_MAX);
+	if (clock == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	fill_clocks(l, &info, clock);
 	for (unsigned i = 0; rc == 0 && i < info.nr_cpus; i++)
 		rc = uni_ring_skip(ring, i, &now);

@@ -64,9 +64,9 @@ struct stack {
 };
 
 struct shot {
-	struct uni_regs regs[UNI_VCPU_MAX];
-	struct uni_chain chain[UNI_VCPU_MAX];
 	size_t nr_vcpus;
+	struct uni_regs *regs; /* of all vCPUs, as the next */
+	struct uni_chain *chain;
 	struct uni_guest_symbols symbols;
 	uint64_t bias;
 	const struct uni_arch *arch;
@@ -74,7 +74,7 @@ struct shot {
 	struct uni_model *model;     /* NULL: threads are not asked for */
 	struct uni_threads *threads; /* likewise */
 	size_t nr;
-	struct stack stack[UNI_VCPU_MAX + UNI_THREADS_MAX];
+	struct stack *stack; /* of these, and of threads that are on none */
 };
 
 static int find_symbols(const struct uni_guest *g, struct shot *shot, struct uni_err *err)
@@ -170,12 +170,24 @@ static int open_threads(struct uni_guest *g, struct shot *shot, struct uni_err *
 		       : rc;
 }
 
+static int make_room(struct shot *shot, size_t nr_vcpus, struct uni_err *err)
+{
+	shot->nr_vcpus = nr_vcpus;
+	shot->regs = calloc(nr_vcpus, sizeof(*shot->regs));
+	shot->chain = calloc(nr_vcpus, sizeof(*shot->chain));
+	shot->stack = calloc(nr_vcpus + UNI_THREADS_MAX, sizeof(*shot->stack));
+	if (shot->regs == NULL || shot->chain == NULL || shot->stack == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return 0;
+}
+
 static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 {
 	struct uni_as *as = NULL;
-	int rc = o.threads ? open_threads(g, shot, err) : 0;
+	int rc = make_room(shot, (size_t)g->t->ops->nr_vcpus(g->t), err);
 
-	shot->nr_vcpus = (size_t)uni_min(g->t->ops->nr_vcpus(g->t), UNI_VCPU_MAX);
+	if (rc == 0 && o.threads)
+		rc = open_threads(g, shot, err);
 	shot->bias = g->bias;
 	shot->arch = g->t->arch;
 	shot->g = g;
@@ -199,6 +211,9 @@ static void shot_free(struct shot *shot)
 	uni_guest_symbols_free(&shot->symbols);
 	uni_threads_destroy(shot->threads);
 	uni_model_close(shot->model);
+	free(shot->regs);
+	free(shot->chain);
+	free(shot->stack);
 	free(shot);
 }
 

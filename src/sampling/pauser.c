@@ -357,6 +357,41 @@ static void run(struct uni_pauser *s)
 	sum_up(s, uni_now_ns());
 }
 
+static void capture_free(struct uni_capture *c)
+{
+	if (c == NULL)
+		return;
+	free(c->t_ns);
+	free(c->pause_ns);
+	free(c->regs);
+	free(c->chain);
+	free(c->thread);
+	free(c);
+}
+
+static struct uni_capture *capture_create(uint32_t nr_vcpus)
+{
+	struct uni_capture *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->t_ns = calloc(nr_vcpus, sizeof(*c->t_ns));
+	c->pause_ns = calloc(nr_vcpus, sizeof(*c->pause_ns));
+	c->regs = calloc(nr_vcpus, sizeof(*c->regs));
+	c->chain = calloc(nr_vcpus, sizeof(*c->chain));
+	c->thread = calloc(nr_vcpus, sizeof(*c->thread));
+	if (c->t_ns == NULL || c->pause_ns == NULL || c->regs == NULL || c->chain == NULL ||
+		c->thread == NULL) {
+		capture_free(c);
+		return NULL;
+	}
+	/* Touched now, so that no page fault falls into a pause. */
+	memset(c->chain, 0xff, nr_vcpus * sizeof(c->chain[0]));
+	memset(c->thread, 0xff, nr_vcpus * sizeof(c->thread[0]));
+	memset(c->regs, 0, nr_vcpus * sizeof(c->regs[0]));
+	return c;
+}
+
 static void sampler_free(struct uni_pauser *s)
 {
 	if (s == NULL)
@@ -366,7 +401,7 @@ static void sampler_free(struct uni_pauser *s)
 	uni_thread_ids_destroy(s->ids);
 	uni_slab_destroy(s->slab);
 	uni_as_destroy(s->as);
-	free(s->cap);
+	capture_free(s->cap);
 	free(s);
 }
 
@@ -408,11 +443,9 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	s->caps = t->ops->caps(t);
 	s->nr_vcpus = (uint32_t)uni_min(n, UNI_VCPU_MAX);
 	s->all = uni_vcpuset_first(s->nr_vcpus);
-	s->cap = calloc(1, sizeof(*s->cap) + s->nr_vcpus * sizeof(s->cap->chain[0]));
+	s->cap = capture_create(s->nr_vcpus);
 	if (s->cap == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	/* Touched now, so that no page fault falls into a pause. */
-	memset(s->cap->chain, 0xff, s->nr_vcpus * sizeof(s->cap->chain[0]));
 	budget = budget_for(s->nr_vcpus, pause_ns_of(cfg));
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
 	if (rc == 0)

@@ -14,12 +14,13 @@
 struct uni_capture {
 	uint64_t unknown;	 /* vCPUs without registers this time */
 	struct uni_vcpuset have; /* chain[n] holds vCPU n */
-	uint64_t t_ns[UNI_VCPU_MAX], pause_ns[UNI_VCPU_MAX];
-	struct uni_regs regs[UNI_VCPU_MAX];
+	/* Of each vCPU: */
+	uint64_t *t_ns, *pause_ns;
+	struct uni_regs *regs;
+	struct uni_chain *chain;
 	/* thread[n] is what vCPU n runs, when not all are looked at */
 	struct uni_vcpuset have_thread;
-	struct uni_guest_thread thread[UNI_VCPU_MAX];
-	struct uni_chain chain[]; /* one a vCPU */
+	struct uni_guest_thread *thread;
 };
 
 /* Everything is allocated before the first pause. */

@@ -44,7 +44,7 @@ struct guest {
 	struct uni_as *as;	    /* for the watches, with the two below */
 	struct uni_watcher *watcher;
 	struct uni_hist pause;
-	struct uni_regs regs[UNI_VCPU_MAX];
+	struct uni_regs *regs; /* nr_vcpus */
 };
 
 bool uni_streamer_can(struct uni_target *t)
@@ -396,6 +396,9 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	g->ops = job->t->ops;
 	g->nr_vcpus = (uint32_t)uni_min(g->ops->nr_vcpus(job->t), UNI_VCPU_MAX);
 	g->nr_sampled = g->nr_vcpus;
+	g->regs = calloc(g->nr_vcpus, sizeof(*g->regs));
+	if (g->regs == NULL)
+		return uni_err_set(&job->err, UNI_ENOMEM, "out of memory");
 	rc = prepare_watches(g, &job->err);
 	if (rc < 0)
 		return rc;
@@ -471,6 +474,7 @@ void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
 		uni_as_destroy(g->as);
 		uni_rawstack_destroy(g->raw);
 		uni_thread_ids_destroy(g->ids);
+		free(g->regs);
 		free(g);
 	}
 }

@@ -33,7 +33,7 @@ struct uni_tmem {
 /* The registers of the first vCPU that has page tables. */
 static int find_root(struct uni_tmem *m, struct uni_target *t, struct uni_err *err)
 {
-	_cleanup_free_ struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	_cleanup_free_ struct uni_regs *regs = calloc((size_t)t->ops->nr_vcpus(t), sizeof(*regs));
 	uint64_t until = uni_now_ns() + HOLD_NS;
 	int nr = t->ops->nr_vcpus(t), rc = -UNI_EAGAIN;
 	const struct timespec nap = uni_ns_timespec(NAP_NS);

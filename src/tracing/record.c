@@ -107,13 +107,15 @@ static int hold(struct uni_target *t, struct uni_pause *p, struct uni_regs *regs
 /* A guest that cannot be held for it has threads without names. */
 static void take_names(const struct uni_trecord_cfg *cfg)
 {
-	struct uni_regs regs[UNI_VCPU_MAX];
+	uint32_t nr = (uint32_t)cfg->t->ops->nr_vcpus(cfg->t);
+	_cleanup_free_ struct uni_regs *regs = NULL;
 	struct uni_pause pause = { 0 };
 
 	if (cfg->names == NULL)
 		return;
-	if (hold(cfg->t, &pause, regs) == 0)
-		uni_tnames_take(cfg->names, regs, (uint32_t)cfg->t->ops->nr_vcpus(cfg->t));
+	regs = calloc(nr, sizeof(*regs));
+	if (regs != NULL && hold(cfg->t, &pause, regs) == 0)
+		uni_tnames_take(cfg->names, regs, nr);
 	(void)uni_pause_end(&pause);
 	if (cfg->on_names != NULL)
 		cfg->on_names(cfg->ctx);
@@ -347,9 +349,9 @@ int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret
 /* Copies made while the guest stands. */
 struct kept {
 	size_t nr, cap;
-	struct uni_regs regs[UNI_VCPU_MAX];
-	struct uni_ring_now now[UNI_VCPU_MAX]; /* what each CPU wrote and lost in all */
-	uint64_t stood_ns;		       /* the longest of the stops */
+	struct uni_regs *regs;	  /* of the target's vCPUs */
+	struct uni_ring_now *now; /* what each CPU wrote and lost in all */
+	uint64_t stood_ns;	  /* the longest of the stops */
 	struct {
 		unsigned cpu;
 		size_t content;
@@ -431,6 +433,9 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
 	size_t cap = (size_t)nr_cpus(cfg) * KEEP;
 	_cleanup_free_ struct kept *k = calloc(1, sizeof(*k) + cap * sizeof(k->packet[0]));
+	_cleanup_free_ struct uni_ring_now *now = calloc(nr_cpus(cfg), sizeof(*now));
+	uint32_t nr_vcpus = (uint32_t)cfg->t->ops->nr_vcpus(cfg->t);
+	_cleanup_free_ struct uni_regs *regs = calloc(nr_vcpus, sizeof(*regs));
 	struct uni_pause pause = { 0 };
 	bool dead = (cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) != 0;
 	struct patience p = { .cfg = cfg, .until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS };
@@ -438,8 +443,10 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	int rc;
 
 	*pause_ns_ret = 0;
-	if (k == NULL)
+	if (k == NULL || now == NULL || regs == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	k->now = now;
+	k->regs = regs;
 	if (cfg->t->ops->tsc != NULL)
 		(void)ask_for_clock(cfg);
 	memset(k->packet, 0, cap * sizeof(k->packet[0])); /* no page faults while it stands */
@@ -456,7 +463,7 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 				      : uni_ring_drain(ring, i, keep, k));
 	be_patient(cfg, NULL);
 	if (rc == 0 && cfg->names != NULL)
-		uni_tnames_take(cfg->names, k->regs, (uint32_t)cfg->t->ops->nr_vcpus(cfg->t));
+		uni_tnames_take(cfg->names, k->regs, nr_vcpus);
 	let_go(k, &pause);
 	uni_hurry_end(&hurry);
 	if (!dead)

@@ -104,7 +104,7 @@ static void finds_version(void **state)
 		struct uni_xen_call *x = NULL;
 
 		hv->version = versions[i];
-		assert_int_equal(uni_xen_call_open(&hv_module, 0, 0, &x, &err), 0);
+		assert_int_equal(uni_xen_call_open(&hv_module, &x, &err), 0);
 		assert_int_equal(uni_xen_call_version(x), versions[i]);
 		uni_xen_call_close(x);
 	}
@@ -124,13 +124,13 @@ static void says_why_not(void **state)
 	struct uni_xen_call *x = NULL;
 
 	hv->version = 0x40;
-	assert_int_equal(uni_xen_call_open(&hv_module, 0, 0, &x, &err), -UNI_ENOTSUP);
+	assert_int_equal(uni_xen_call_open(&hv_module, &x, &err), -UNI_ENOTSUP);
 	assert_non_null(strstr(err.msg, "0x6 to 0x20"));
 	hv->refuse = EPERM;
-	assert_int_equal(uni_xen_call_open(&hv_module, 0, 0, &x, &err2), -UNI_EPERM);
+	assert_int_equal(uni_xen_call_open(&hv_module, &x, &err2), -UNI_EPERM);
 	assert_non_null(strstr(err2.msg, "dom0"));
 	hv->refuse = ENOSYS;
-	assert_int_equal(uni_xen_call_open(&hv_module, 0, 0, &x, &err3), -UNI_ENOTSUP);
+	assert_int_equal(uni_xen_call_open(&hv_module, &x, &err3), -UNI_ENOTSUP);
 }
 
 static void reads_stack(bool hvm)
@@ -419,7 +419,7 @@ static void heals(void **state)
 
 	memcpy(s.magic, UNI_XEN_STATE_MAGIC, sizeof(s.magic));
 	memcpy(s.uuid, hv->uuid, sizeof(s.uuid));
-	assert_int_equal(uni_xen_call_open(&hv_module, 0, 0, &x, &err), 0);
+	assert_int_equal(uni_xen_call_open(&hv_module, &x, &err), 0);
 	hv->pauses = 1;
 	/* Somebody still has it. */
 	write_state(&s, path);

@@ -149,6 +149,7 @@ static void gdb_detach(struct uni_target *base)
 	uni_gdb_link_close(&t->stub.link);
 	uni_gdb_guardian_end(&t->guardian);
 	uni_gmem_destroy(t->gmem);
+	free(t->regs);
 	free(t);
 }
 
@@ -163,10 +164,12 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr
 	if (t->info.pid == 0)
 		t->info.pid = uni_gdb_peer_pid(fd);
 	rc = uni_gdb_stub_open(&t->stub, fd, arch, want_phys, &t->regs0, err);
-	if (rc == 0)
-		t->base.arch = t->stub.arch;
 	uni_gdb_end(t);
-	return rc;
+	if (rc != 0)
+		return rc;
+	t->base.arch = t->stub.arch;
+	t->regs = calloc((size_t)t->stub.nr_threads, sizeof(*t->regs));
+	return t->regs != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "gdb: out of memory");
 }
 
 static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,

@@ -14,8 +14,8 @@ struct uni_gdb_target {
 	struct uni_regs regs0; /* vCPU 0 at attach */
 	struct uni_gmem *gmem;
 	struct uni_target_info info;
-	bool held;			    /* between a snap with HOLD and release() */
-	struct uni_regs regs[UNI_VCPU_MAX]; /* as the stub gives them: without gaps */
+	bool held;	       /* between a snap with HOLD and release() */
+	struct uni_regs *regs; /* owned; as the stub gives them: without gaps */
 };
 
 /*

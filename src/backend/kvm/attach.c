@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,19 +82,35 @@ static uint64_t run_hva(const struct uni_vmm_maps *maps, uint32_t id)
 	return 0;
 }
 
+/* Zeroed, for so many vCPUs; what is touched while a guest stands must not be paged out. */
+static int make_room(struct uni_kvm *k, uint32_t nr, struct uni_err *err)
+{
+	size_t bytes = nr * (sizeof(*k->vcpu) + sizeof(struct uni_hold *));
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	(void)mlock(p, bytes); /* as far as RLIMIT_MEMLOCK permits */
+	k->vcpu = p;
+	k->wait = (struct uni_hold **)(k->vcpu + nr);
+	k->room = bytes;
+	for (uint32_t i = 0; i < nr; i++)
+		k->vcpu[i].fd = k->vcpu[i].syscall_fd = k->vcpu[i].schedstat_fd = -1;
+	k->nr = nr;
+	return 0;
+}
+
 static int open_vcpus(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
 {
 	_cleanup_maps_ struct uni_vmm_maps maps = { 0 };
 	int rc = uni_vmm_maps_read(k->pid, &maps, err);
 
-	for (uint32_t i = 0; i < fds->nr_vcpus; i++) {
-		k->vcpu[i] = (struct uni_kvm_vcpu){ .id = fds->vcpu[i].id,
-			.fd = fds->vcpu[i].fd,
-			.syscall_fd = -1,
-			.schedstat_fd = -1 };
-		k->nr = i + 1;
-		if (rc != 0)
-			continue;
+	if (rc == 0 && k->vcpu == NULL)
+		rc = make_room(k, fds->nr_vcpus, err);
+	for (uint32_t i = 0; rc == 0 && i < k->nr; i++) {
+		k->vcpu[i].id = fds->vcpu[i].id;
+		k->vcpu[i].fd = fds->vcpu[i].fd;
 		rc = uni_kvm_sync_open(&k->vcpu[i].sync, k->pid, k->pidfd, k->vcpu[i].fd,
 			run_hva(&maps, k->vcpu[i].id), k->method, err);
 		k->vcpu[i].synced = rc == 0;
@@ -313,14 +330,11 @@ static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, st
 		rc = k->side->open(k->pid, opts->shared, &k->kernel, err);
 	if (rc != 0)
 		return rc;
-	k->nr = k->side->scan(k->kernel)->nr_vcpus;
-	for (uint32_t i = 0; i < k->nr; i++)
-		k->vcpu[i] = (struct uni_kvm_vcpu){ .id = k->side->scan(k->kernel)->vcpu[i].id,
-			.fd = -1,
-			.syscall_fd = -1,
-			.schedstat_fd = -1 };
+	rc = make_room(k, k->side->scan(k->kernel)->nr_vcpus, err);
+	for (uint32_t i = 0; rc == 0 && i < k->nr; i++)
+		k->vcpu[i].id = k->side->scan(k->kernel)->vcpu[i].id;
 	k->side->keep_text(k->kernel, opts->text, opts->nr_text);
-	return 0;
+	return rc;
 }
 
 static int prepare_or_rest(struct uni_kvm *k, const struct uni_attach_opts *opts,

@@ -285,7 +285,6 @@ static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *c
 	struct uni_kvm_stream_opts opts = { .bpf = k->bpf,
 		.pid = k->pid,
 		.arch = arch,
-		.scan = &k->scan,
 		.hints = hints,
 		.code = { read_code, &reader },
 		.unwinder = { chain, &reader },

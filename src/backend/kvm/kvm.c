@@ -118,6 +118,8 @@ static void kvm_detach(struct uni_target *t)
 	(void)pthread_sigmask(SIG_SETMASK, &k->old_signals, NULL);
 	if (k->pidfd >= 0)
 		(void)close(k->pidfd);
+	if (k->vcpu != NULL)
+		(void)munmap(k->vcpu, k->room);
 	(void)munmap(k, sizeof(*k));
 }
 
@@ -217,7 +219,7 @@ static void ask_for_sys(struct uni_kvm *k)
 		if (uni_kvm_scan_has_sys(&scan->vcpu[i].vcpu.regs))
 			return;
 	}
-	regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	regs = calloc(k->nr, sizeof(*regs));
 	if (regs == NULL)
 		return;
 	for (uint32_t i = 0; i < k->nr; i++) {

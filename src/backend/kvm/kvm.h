@@ -45,7 +45,9 @@ struct uni_kvm {
 	uint64_t patience_ns; /* how long snap() waits for vCPUs to stop; 0: for as long as it takes
 			       */
 	uint32_t nr;
-	struct uni_kvm_vcpu vcpu[UNI_VCPU_MAX];
+	struct uni_kvm_vcpu *vcpu; /* nr; pages of their own, as this */
+	struct uni_hold **wait;	   /* nr, behind them: for those that are asked to stop */
+	size_t room;		   /* bytes of both */
 	struct uni_kvm_watchdog watchdog;
 	struct uni_kvm_late late; /* from looking for the vCPUs' threads */
 	sigset_t old_signals;	  /* of the attaching thread */

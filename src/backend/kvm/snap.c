@@ -20,8 +20,7 @@ struct snap {
 	const struct uni_vcpuset *set;
 	bool single; /* it has one vCPU */
 	struct uni_regs *ret;
-	struct uni_hold *wait[UNI_VCPU_MAX]; /* asked to stop */
-	uint32_t nr_wait;
+	uint32_t nr_wait;      /* of k->wait: asked to stop */
 	uint64_t run_delay_ns; /* of the one vCPU that is asked to stop */
 };
 
@@ -65,7 +64,7 @@ static void ask(struct snap *s, uint32_t i)
 		(void)uni_hold_ask(h);
 	}
 	if (h->state == UNI_HOLD_ASKED || h->state == UNI_HOLD_DYING)
-		s->wait[s->nr_wait++] = h;
+		s->k->wait[s->nr_wait++] = h;
 }
 
 /* KVM writes the registers on every return of KVM_RUN; so does it at this stop, if it cut one. */
@@ -141,17 +140,12 @@ int uni_kvm_release(struct uni_target *t)
 
 void uni_kvm_let_all_go(struct uni_kvm *k)
 {
-	struct uni_hold *late[UNI_VCPU_MAX];
-	uint32_t nr = 0;
-
 	(void)uni_kvm_release(&k->base);
-	for (uint32_t i = 0; i < k->nr; i++) {
-		if (k->vcpu[i].hold.state == UNI_HOLD_ASKED)
-			late[nr++] = &k->vcpu[i].hold;
-	}
-	for (uint32_t left = nr; left != 0; left--) {
-		struct uni_hold *one = late[left - 1];
+	for (uint32_t left = k->nr; left != 0; left--) {
+		struct uni_hold *one = &k->vcpu[left - 1].hold;
 
+		if (one->state != UNI_HOLD_ASKED)
+			continue;
 		uni_hold_wait(&one, 1, uni_now_ns() + STOP_NS);
 		(void)uni_kvm_release(&k->base);
 	}
@@ -195,7 +189,7 @@ static uint64_t waited_for_host(const struct snap *s)
 	for (uint32_t i = 0; s->nr_wait == 1 && i < s->k->nr; i++) {
 		const struct uni_kvm_vcpu *v = &s->k->vcpu[i];
 
-		if (&v->hold == s->wait[0] && v->hold.state == UNI_HOLD_STOPPED)
+		if (&v->hold == s->k->wait[0] && v->hold.state == UNI_HOLD_STOPPED)
 			return uni_kvm_run_delay(v->schedstat_fd) - s->run_delay_ns;
 	}
 	return 0;
@@ -281,7 +275,7 @@ static bool gave_up(const struct snap *s, uint64_t ask_ns)
 	uint32_t late = 0;
 
 	for (uint32_t i = 0; i < s->nr_wait; i++)
-		late += s->wait[i]->state == UNI_HOLD_ASKED;
+		late += s->k->wait[i]->state == UNI_HOLD_ASKED;
 	if (s->nr_wait < 2 || late == 0)
 		return false;
 	(void)uni_kvm_release(&s->k->base);
@@ -324,7 +318,7 @@ int uni_kvm_snap(
 			ask(&s, i);
 	}
 	if (s.nr_wait != 0)
-		uni_hold_wait(s.wait, s.nr_wait, deadline(&s, ask_ns, flags));
+		uni_hold_wait(s.k->wait, s.nr_wait, deadline(&s, ask_ns, flags));
 	if ((flags & UNI_SNAP_BRIEF) != 0 && gave_up(&s, ask_ns))
 		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	wait_ns = waited_for_host(&s);

@@ -20,7 +20,6 @@
 /* Those that uni_kvm_snap() leaves alone, for it can read them where they sleep. */
 static void stop_sleepers(struct uni_kvm *k)
 {
-	struct uni_hold *wait[UNI_VCPU_MAX];
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < k->nr; i++) {
@@ -29,11 +28,11 @@ static void stop_sleepers(struct uni_kvm *k)
 		if (h->tid == 0 || h->state != UNI_HOLD_FREE || uni_hold_seize(h) != 0)
 			continue;
 		(void)uni_hold_ask(h);
-		wait[nr++] = h;
+		k->wait[nr++] = h;
 	}
 	if (nr != 0)
-		uni_hold_wait(
-			wait, nr, uni_now_ns() + (k->patience_ns != 0 ? k->patience_ns : STOP_NS));
+		uni_hold_wait(k->wait, nr,
+			uni_now_ns() + (k->patience_ns != 0 ? k->patience_ns : STOP_NS));
 }
 
 static bool all_stand(const struct uni_kvm *k, const struct uni_regs *regs)
@@ -134,7 +133,7 @@ static int check_all_known(struct uni_kvm *k)
 int uni_kvm_write_text(struct uni_target *t, struct uni_patch_job *job)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
-	struct uni_regs *regs = calloc(UNI_VCPU_MAX, sizeof(*regs));
+	struct uni_regs *regs = calloc(k->nr, sizeof(*regs));
 	struct uni_patch_plan p = { 0 };
 	struct uni_vmm_forced f = { 0 };
 	int rc = regs != NULL ? check_all_known(k) : -UNI_ENOMEM;

@@ -15,11 +15,12 @@ struct tee {
 	struct uni_gmem *gmem;
 	struct uni_replay_writer *w; /* NULL once finished */
 	struct uni_replay_saved saved;
-	struct uni_regs regs[UNI_VCPU_MAX]; /* of the snapshot that is not written yet */
 	bool pending;
+	uint32_t nr_vcpus;
 	size_t block, nr, cap; /* blocks in the buffer */
 	uint64_t *addr;
 	uint8_t *bytes;
+	struct uni_regs regs[]; /* nr_vcpus, of the snapshot that is not written yet */
 };
 
 static struct tee *of(struct uni_target *t)
@@ -98,7 +99,6 @@ static int snap(
 	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
 	struct tee *p = of(t);
-	unsigned nr = (unsigned)p->inner->ops->nr_vcpus(p->inner);
 	int rc;
 
 	flush(p);
@@ -107,8 +107,8 @@ static int snap(
 	t->stop_ns = p->inner->stop_ns;
 	if (rc != 0)
 		return rc;
-	for (unsigned i = 0; i < UNI_VCPU_MAX; i++) {
-		if (i < nr && uni_vcpuset_has(set, i))
+	for (uint32_t i = 0; i < p->nr_vcpus; i++) {
+		if (uni_vcpuset_has(set, i))
 			p->regs[i] = ret[i];
 		else
 			p->regs[i] = (struct uni_regs){ .state = UNI_VCPU_UNKNOWN };
@@ -186,7 +186,7 @@ static const struct uni_target_ops tee_ops = {
 static int open_tee(struct tee *p, const char *path, struct uni_err *err)
 {
 	struct uni_gmem *m = p->inner->ops->gmem(p->inner);
-	int vcpus = p->inner->ops->nr_vcpus(p->inner), rc;
+	int rc;
 
 	p->inner_gmem = m;
 	p->block = uni_gmem_granule(m);
@@ -200,14 +200,14 @@ static int open_tee(struct tee *p, const char *path, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	uni_gmem_set_granule(p->gmem, p->block);
-	return uni_replay_writer_create(
-		path, p->t.arch, (uint32_t)uni_min(vcpus, UNI_VCPU_MAX), m, p->block, &p->w, err);
+	return uni_replay_writer_create(path, p->t.arch, p->nr_vcpus, m, p->block, &p->w, err);
 }
 
 int uni_replay_tee(
 	struct uni_target *inner, const char *path, struct uni_target **ret, struct uni_err *err)
 {
-	struct tee *p = calloc(1, sizeof(*p));
+	uint32_t nr = (uint32_t)uni_min(inner->ops->nr_vcpus(inner), UNI_VCPU_MAX);
+	struct tee *p = calloc(1, sizeof(*p) + nr * sizeof(p->regs[0]));
 	int rc;
 
 	if (p == NULL) {
@@ -216,6 +216,7 @@ int uni_replay_tee(
 	}
 	p->t = (struct uni_target){ .ops = &tee_ops, .arch = inner->arch };
 	p->inner = inner;
+	p->nr_vcpus = nr;
 	rc = open_tee(p, path, err);
 	if (rc != 0) {
 		detach(&p->t);

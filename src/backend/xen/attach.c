@@ -203,6 +203,9 @@ static int open_domain(struct uni_xen_target *t, const struct uni_xen_module *m,
 		return rc;
 	t->nr_vcpus = uni_min(t->dom.nr_vcpus, (uint32_t)UNI_VCPU_MAX);
 	t->base.nr_left_off = t->dom.nr_vcpus - t->nr_vcpus;
+	rc = uni_xen_call_room(t->call, t->arch->ctx_bytes, t->nr_vcpus, err);
+	if (rc != 0)
+		return rc;
 	t->dead = t->dom.shutdown;
 	t->found_paused = !t->dead && stays_paused(t);
 	if (t->pause && !t->dead && !t->found_paused)
@@ -233,7 +236,7 @@ int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m
 	if (rc != 0)
 		return rc;
 	t->base.arch = t->arch->arch;
-	rc = uni_xen_call_open(m, t->arch->ctx_bytes, UNI_VCPU_MAX, &t->call, err);
+	rc = uni_xen_call_open(m, &t->call, err);
 	if (rc != 0)
 		return rc;
 	heal(t, state_dir);
@@ -258,7 +261,7 @@ int uni_xen_probe(const struct uni_spec *spec, struct uni_target_info *ret, stru
 	if (rc == 0)
 		rc = uni_xen_lib_open(&lib, err);
 	if (rc == 0)
-		rc = uni_xen_call_open(lib.m, 0, 0, &x, err);
+		rc = uni_xen_call_open(lib.m, &x, err);
 	if (rc == 0)
 		rc = find_domain(spec, x, &d, err);
 	if (rc == 0)

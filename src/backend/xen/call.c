@@ -16,14 +16,11 @@
 #define VERSION_FIRST 0x06u
 #define VERSION_LAST  0x20u
 #define NO_VCPU	      UINT32_MAX
-#define OPS	      (UNI_VCPU_MAX + 2)
-#define SINGLE	      (OPS - 1) /* the domctl that is used alone */
-#define PAUSE	      (OPS - 2) /* the one that stands first in a multicall */
 
-/* One buffer holds all that the hypervisor reads and writes. */
-struct shared {
-	struct uni_xen_multicall entry[UNI_VCPU_MAX + 1];
-	struct uni_xen_domctl op[OPS];
+enum {		/* what op[] holds */
+	SINGLE, /* the domctl that is used alone */
+	PAUSE,	/* the one that stands first in a multicall */
+	OF_VCPU /* and one for each */
 };
 
 struct uni_xen_call {
@@ -32,8 +29,10 @@ struct uni_xen_call {
 	uint32_t version;
 	size_t ctx_bytes, nr_pages;
 	uint32_t nr_vcpus;
-	struct shared *shared;
-	uint8_t *context; /* behind it */
+	/* One buffer holds all that the hypervisor reads and writes. */
+	struct uni_xen_domctl *op;	 /* OF_VCPU + nr_vcpus; where it begins */
+	struct uni_xen_multicall *entry; /* 1 + nr_vcpus */
+	uint8_t *context;		 /* nr_vcpus */
 };
 
 uint32_t uni_xen_version_of_release(unsigned major, unsigned minor)
@@ -69,7 +68,7 @@ static int code_of(int rc)
 static struct uni_xen_domctl *prepare(
 	struct uni_xen_call *x, unsigned i, uint32_t cmd, uint32_t domid)
 {
-	struct uni_xen_domctl *op = &x->shared->op[i];
+	struct uni_xen_domctl *op = &x->op[i];
 
 	op->cmd = cmd;
 	op->interface_version = x->version;
@@ -80,7 +79,7 @@ static struct uni_xen_domctl *prepare(
 /* The domctl that prepare(SINGLE) made; 0 or Xen's -errno. */
 static int do_single(struct uni_xen_call *x)
 {
-	int rc = x->m->call1(x->conn, UNI_XEN_NR_DOMCTL, &x->shared->op[SINGLE]);
+	int rc = x->m->call1(x->conn, UNI_XEN_NR_DOMCTL, &x->op[SINGLE]);
 
 	return rc < 0 ? rc : 0;
 }
@@ -130,23 +129,35 @@ static int find_version(struct uni_xen_call *x, struct uni_err *err)
 	return 0;
 }
 
-static int make_buffers(struct uni_xen_call *x, struct uni_err *err)
+static size_t to_line(size_t bytes)
 {
-	size_t own = (sizeof(struct shared) + 63) / 64 * 64;
-	void *p;
+	return (bytes + 63) / 64 * 64;
+}
 
-	x->nr_pages = (own + x->nr_vcpus * x->ctx_bytes + PAGE - 1) / PAGE;
-	p = x->m->buffer(x->conn, x->nr_pages);
+int uni_xen_call_room(
+	struct uni_xen_call *x, size_t ctx_bytes, uint32_t nr_vcpus, struct uni_err *err)
+{
+	size_t ops = to_line((OF_VCPU + nr_vcpus) * sizeof(*x->op));
+	size_t entries = to_line((1 + nr_vcpus) * sizeof(*x->entry));
+	size_t nr_pages = (ops + entries + nr_vcpus * ctx_bytes + PAGE - 1) / PAGE;
+	uint8_t *p = x->m->buffer(x->conn, nr_pages);
+
 	if (p == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "no memory for %zu pages of hypercall buffers",
-			x->nr_pages);
-	x->shared = p;
-	x->context = (uint8_t *)p + own;
+		return uni_err_set(
+			err, UNI_ENOMEM, "no memory for %zu pages of hypercall buffers", nr_pages);
+	if (x->op != NULL)
+		x->m->buffer_free(x->conn, x->op, x->nr_pages);
+	x->op = (struct uni_xen_domctl *)(void *)p;
+	x->entry = (struct uni_xen_multicall *)(void *)(p + ops);
+	x->context = p + ops + entries;
+	x->ctx_bytes = ctx_bytes;
+	x->nr_vcpus = nr_vcpus;
+	x->nr_pages = nr_pages;
 	return 0;
 }
 
-int uni_xen_call_open(const struct uni_xen_module *m, size_t ctx_bytes, uint32_t nr_vcpus,
-	struct uni_xen_call **ret, struct uni_err *err)
+int uni_xen_call_open(
+	const struct uni_xen_module *m, struct uni_xen_call **ret, struct uni_err *err)
 {
 	struct uni_xen_call *x = calloc(1, sizeof(*x));
 	char why[160] = "";
@@ -155,14 +166,12 @@ int uni_xen_call_open(const struct uni_xen_module *m, size_t ctx_bytes, uint32_t
 	if (x == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	x->m = m;
-	x->ctx_bytes = ctx_bytes;
-	x->nr_vcpus = nr_vcpus;
 	rc = m->open(&x->conn, why, sizeof(why));
 	if (rc < 0)
 		rc = uni_err_set(err, rc == -EACCES || rc == -EPERM ? UNI_EPERM : UNI_ENOTSUP,
 			"Xen cannot be asked (%s): run uniscope as root in dom0", why);
 	if (rc == 0)
-		rc = make_buffers(x, err);
+		rc = uni_xen_call_room(x, 0, 0, err);
 	if (rc == 0)
 		rc = find_version(x, err);
 	if (rc != 0)
@@ -176,8 +185,8 @@ void uni_xen_call_close(struct uni_xen_call *x)
 {
 	if (x == NULL)
 		return;
-	if (x->shared != NULL)
-		x->m->buffer_free(x->conn, x->shared, x->nr_pages);
+	if (x->op != NULL)
+		x->m->buffer_free(x->conn, x->op, x->nr_pages);
 	if (x->conn != NULL)
 		x->m->close(x->conn);
 	free(x);
@@ -200,10 +209,10 @@ uint32_t uni_xen_call_version(const struct uni_xen_call *x)
 
 int uni_xen_call_info(struct uni_xen_call *x, uint32_t domid, struct uni_xen_dominfo *ret)
 {
-	const struct uni_xen_abi_info *i = &x->shared->op[SINGLE].u.info;
+	const struct uni_xen_abi_info *i = &x->op[SINGLE].u.info;
 	int rc;
 
-	memset(&prepare(x, SINGLE, UNI_XEN_INFO, domid)->u, 0xff, sizeof(x->shared->op[0].u));
+	memset(&prepare(x, SINGLE, UNI_XEN_INFO, domid)->u, 0xff, sizeof(x->op[0].u));
 	rc = do_single(x);
 	if (rc < 0)
 		return code_of(rc);
@@ -260,7 +269,7 @@ int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, 
 
 static void add_entry(struct uni_xen_call *x, size_t i, const struct uni_xen_domctl *op)
 {
-	x->shared->entry[i] = (struct uni_xen_multicall){
+	x->entry[i] = (struct uni_xen_multicall){
 		.op = UNI_XEN_NR_DOMCTL,
 		.args[0] = (uintptr_t)op,
 	};
@@ -269,7 +278,7 @@ static void add_entry(struct uni_xen_call *x, size_t i, const struct uni_xen_dom
 static const struct uni_xen_domctl *ask_context(
 	struct uni_xen_call *x, uint32_t domid, uint32_t vcpu)
 {
-	struct uni_xen_domctl *op = prepare(x, vcpu, UNI_XEN_VCPU_CONTEXT, domid);
+	struct uni_xen_domctl *op = prepare(x, OF_VCPU + vcpu, UNI_XEN_VCPU_CONTEXT, domid);
 
 	op->u.vcpu = (struct uni_xen_abi_vcpu){
 		.vcpu = vcpu,
@@ -291,7 +300,7 @@ static int take_result(int64_t result, uint32_t vcpu, struct uni_vcpuset *have)
 /* The only entry, as a call of its own. Its failure is its result. */
 static int call_alone(struct uni_xen_call *x)
 {
-	struct uni_xen_multicall *e = &x->shared->entry[0];
+	struct uni_xen_multicall *e = &x->entry[0];
 
 	e->result = (uint64_t)(int64_t)x->m->call1(
 		x->conn, UNI_XEN_NR_DOMCTL, (void *)(uintptr_t)e->args[0]);
@@ -301,7 +310,7 @@ static int call_alone(struct uni_xen_call *x)
 int uni_xen_call_contexts(struct uni_xen_call *x, uint32_t domid, const struct uni_vcpuset *set,
 	bool pause, struct uni_vcpuset *have_ret)
 {
-	const struct uni_xen_multicall *e = x->shared->entry;
+	const struct uni_xen_multicall *e = x->entry;
 	struct uni_vcpuset have = { 0 };
 	size_t nr = 0;
 	int rc;
@@ -316,7 +325,7 @@ int uni_xen_call_contexts(struct uni_xen_call *x, uint32_t domid, const struct u
 	if (nr == 1)
 		rc = call_alone(x);
 	else
-		rc = x->m->call2(x->conn, UNI_XEN_NR_MULTICALL, x->shared->entry, nr);
+		rc = x->m->call2(x->conn, UNI_XEN_NR_MULTICALL, x->entry, nr);
 	if (rc < 0)
 		return code_of(rc);
 	nr = 0;

@@ -28,12 +28,12 @@ struct uni_xen_dominfo {
 	uint8_t uuid[UNI_XEN_UUID_BYTES];
 };
 
-/*
- * ctx_bytes: of a vCPU's context, 0 where none will be asked for; nr_vcpus: of how many at once.
- * err says which part of Xen is missing, or which right.
- */
-int uni_xen_call_open(const struct uni_xen_module *m, size_t ctx_bytes, uint32_t nr_vcpus,
-	struct uni_xen_call **ret, struct uni_err *err);
+/* err says which part of Xen is missing, or which right. */
+int uni_xen_call_open(
+	const struct uni_xen_module *m, struct uni_xen_call **ret, struct uni_err *err);
+/* Room for the contexts of so many vCPUs, of ctx_bytes each: before any is asked for. */
+int uni_xen_call_room(
+	struct uni_xen_call *x, size_t ctx_bytes, uint32_t nr_vcpus, struct uni_err *err);
 void uni_xen_call_close(struct uni_xen_call *x); /* NULL-safe */
 
 const struct uni_xen_module *uni_xen_call_module(const struct uni_xen_call *x);

@@ -100,7 +100,7 @@ int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 	*nr_ret = 0;
 	/* On any other host there are none, which is no error; what is missing, doctor says. */
 	if (uni_xen_host_check(NULL) == 0 && uni_xen_lib_open(&lib, NULL) == 0 &&
-		uni_xen_call_open(lib.m, 0, 0, &x, NULL) == 0) {
+		uni_xen_call_open(lib.m, &x, NULL) == 0) {
 		(void)uni_xen_heal(x, UNI_XEN_STATE_DIR, NULL);
 		rc = list_domains(x, ret, nr_ret, err);
 	}
@@ -119,7 +119,7 @@ static void add_hypervisor(struct uni_host_way *way)
 
 	uni_host_fact_add(way, "module", rc == 0, "%s", rc == 0 ? lib.path : err.msg);
 	if (rc == 0 && uni_xen_host_is_xen()) {
-		rc = uni_xen_call_open(lib.m, 0, 0, &x, &err);
+		rc = uni_xen_call_open(lib.m, &x, &err);
 		if (rc == 0)
 			uni_host_fact_add(way, "hypercalls", true,
 				"Xen answers, interface version 0x%" PRIx32,

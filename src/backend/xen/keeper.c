@@ -78,7 +78,7 @@ static _Noreturn void child(struct uni_xen_keeper *k, const struct uni_xen_modul
 	k->sock = fd[0];
 	k->fd = fd[1];
 	/* A connection of its own, now: what a dying parent leaves cannot be used. */
-	ok = uni_xen_call_open(m, 0, 0, &x, NULL) == 0;
+	ok = uni_xen_call_open(m, &x, NULL) == 0;
 	if (send(k->sock, &ok, 1, MSG_NOSIGNAL) == 1 && ok)
 		keep(x, k);
 	uni_xen_call_close(x);

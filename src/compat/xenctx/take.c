@@ -12,14 +12,17 @@ static const struct uni_as_budget budget = {
 
 void uni_xenctx_free(struct uni_xenctx *x)
 {
-	for (size_t v = 0; v < UNI_VCPU_MAX; v++) {
+	for (size_t v = 0; x->vcpu != NULL && v < x->nr; v++) {
 		if (x->vcpu[v] == NULL)
 			continue;
 		free(x->vcpu[v]->stack.v);
 		free(x->vcpu[v]->memory.v);
 		free(x->vcpu[v]);
-		x->vcpu[v] = NULL;
 	}
+	free(x->vcpu);
+	free(x->regs);
+	x->vcpu = NULL;
+	x->regs = NULL;
 }
 
 static bool reserve(struct uni_xenctx_bytes *b, uint64_t size)
@@ -36,6 +39,10 @@ static uint64_t stack_pages(const struct uni_xenctx_args *args)
 /* Before the guest is held: room for all that may be asked for. */
 static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, struct uni_err *err)
 {
+	x->regs = calloc(x->nr, sizeof(*x->regs));
+	x->vcpu = calloc(x->nr, sizeof(*x->vcpu));
+	if (x->regs == NULL || x->vcpu == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	for (size_t v = 0; v < x->nr; v++) {
 		if (!args->all_vcpus && v != args->vcpu)
 			continue;

@@ -42,8 +42,8 @@ struct uni_xenctx_vcpu {
 
 /* Everything that is printed, of one moment. */
 struct uni_xenctx {
-	struct uni_regs regs[UNI_VCPU_MAX];
-	struct uni_xenctx_vcpu *vcpu[UNI_VCPU_MAX]; /* NULL: not asked for */
+	struct uni_regs *regs;
+	struct uni_xenctx_vcpu **vcpu; /* NULL: not asked for */
 	size_t nr;
 };
 

@@ -128,7 +128,7 @@ int uni_kvm_scan_parse(const void *data, size_t size, struct uni_kvm_scan *ret)
 	size_t pos = 0, len;
 	bool ok = true;
 
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, offsetof(struct uni_kvm_scan, vcpu));
 	while (ok && size - pos >= 16) {
 		struct uni_bpf_item item = { 0 };
 

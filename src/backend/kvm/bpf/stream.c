@@ -83,7 +83,6 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 	s->pid = opts->pid;
 	s->cfg = *cfg;
 	s->period_ns = cfg->frequency > 0 ? (uint64_t)(1e9 / cfg->frequency + 0.5) : UINT64_MAX;
-	s->scan = *opts->scan;
 	s->text_fd = s->cfi_fd = s->chains_fd = s->counts_fd = s->ring_fd = -1;
 	s->flags[0] = UNI_FRAME_EXACT;
 	s->guest = uni_kvm_bpf_take_guest(s->bpf);

@@ -80,7 +80,6 @@ struct uni_kvm_stream_opts {
 	struct uni_kvm_bpf *bpf;
 	int pid;
 	const struct uni_arch *arch;
-	const struct uni_kvm_scan *scan;
 	const struct uni_unwind_hints *hints; /* may be NULL */
 	struct uni_kvm_code code;
 	struct uni_kvm_unwinder unwinder;
