@@ -259,9 +259,9 @@ int main(int argc, char **argv)
 	}
 	make_init(&b.m, (unsigned)b.cpus, HZ);
 	b.path = argv[1];
-	meta.trace = (struct uni_record_trace){
-		.nr_cpus = (uint32_t)b.cpus, .mode = "graph", .info = b.m.in.info
-	};
+	meta.trace = (struct uni_record_trace){ .mode = "graph", .info = b.m.in.info };
+	if (!uni_record_trace_room(&meta.trace, (uint32_t)b.cpus))
+		return 1;
 	for (uint64_t i = 0; i < b.cpus; i++)
 		meta.trace.cpu[i].clock = (struct uni_record_clock){ .hz = HZ, .source = "tsc" };
 	(void)snprintf(meta.arch, sizeof(meta.arch), "x86_64");
@@ -272,6 +272,7 @@ int main(int argc, char **argv)
 	if (rc == 0)
 		rc = run(&b, seconds, &err);
 	end(&b);
+	uni_record_trace_deinit(&meta.trace);
 	if (rc != 0)
 		fprintf(stderr, "growing_calls: %d: %s\n", rc, err.msg);
 	return rc == 0 ? 0 : 1;

@@ -164,7 +164,7 @@ static bool is_of_one_cpu(const struct uni_record_trace *t)
 		if (t->cpu[i].words != 0 || t->cpu[i].lost != 0 || t->cpu[i].lost_words != 0)
 			return false;
 	}
-	return t->cpu[0].clock.error_ns != UINT64_MAX;
+	return t->nr_cpus != 0 && t->cpu[0].clock.error_ns != UINT64_MAX;
 }
 
 static int add_on_cpu(struct uni_promise_builder *b, const struct uni_record_trace *t)

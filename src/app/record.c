@@ -502,6 +502,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 		uni_watches_deinit(&part[i].watches);
 		uni_model_close(part[i].model);
 		uni_lookout_destroy(part[i].lookout);
+		uni_record_stats_deinit(&job[i].stats);
 	}
 	(void)pthread_rwlock_destroy(&run.gate);
 	if (rc == 0 && path_ret != NULL)

@@ -128,16 +128,19 @@ static int serve(struct live *l, struct uni_ftrace *f, struct uni_err *err)
 	return rc;
 }
 
-static void fill_clocks(struct live *l, struct uni_ring_info *info, struct uni_trace_clock *ret)
+static int fill_clocks(struct live *l, struct uni_ring_info *info, struct uni_trace_clock *ret,
+	struct uni_err *err)
 {
 	struct uni_record_clock c = { 0 };
 
-	uni_tclock_open(&l->clock, l->t.g.info.pid, info->nr_cpus, NULL);
-	for (uint32_t i = info->nr_cpus; i-- > 0;) {
+	int rc = uni_tclock_open(&l->clock, l->t.g.info.pid, info->nr_cpus, NULL, err);
+
+	for (uint32_t i = info->nr_cpus; rc == 0 && i-- > 0;) {
 		uni_tclock_result(&l->clock, info, i, &c);
 		ret[i] = (struct uni_trace_clock){ c.cycles, c.ns, c.error_ns };
 	}
 	info->tsc_hz = c.hz;
+	return rc;
 }
 
 static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, struct uni_err *err)
@@ -160,7 +163,9 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 
 	if (clock == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	fill_clocks(l, &info, clock);
+	rc = fill_clocks(l, &info, clock, err);
+	if (rc != 0)
+		return rc;
 	for (unsigned i = 0; rc == 0 && i < info.nr_cpus; i++)
 		rc = uni_ring_skip(ring, i, &now);
 	if (rc != 0)
@@ -218,6 +223,7 @@ int uni_serve_ftrace(
 		}
 		uni_choice_free(&l->choice);
 	}
+	uni_tclock_close(&l->clock);
 	free(l);
 	return rc;
 }

@@ -22,7 +22,6 @@ struct uni_sysc_live {
 	struct uni_tstore *store;
 	struct uni_tstore_copy data; /* what `in` shows */
 	struct uni_trace_input in;
-	struct uni_trace_clock clock[UNI_VCPU_MAX];
 	struct uni_record_thread *thread;
 	struct uni_trace_thread_name *name;
 	struct uni_symtab *symtab;
@@ -37,7 +36,11 @@ struct uni_sysc_live {
 	struct uni_sink *text; /* into `lines` */
 	/* Of each CPU: what it had written when the recording began, and up to when, by CPU 0's
 	 * counter, all that it wrote is known. */
-	uint64_t first[UNI_VCPU_MAX], known[UNI_VCPU_MAX];
+	struct live_cpu {
+		struct uni_trace_clock clock;
+		uint64_t first, known;
+	} * cpu;
+	uint64_t *until; /* of each CPU: told so far, by its own counter */
 	uint64_t newest; /* of all CPUs at the last look */
 };
 
@@ -93,9 +96,9 @@ static void set_clocks(struct uni_sysc_live *l)
 
 	for (uint32_t i = nr_cpus(l); i-- > 0;) {
 		uni_tclock_result(l->cfg->clock, &info, i, &c);
-		l->clock[i] = c.error_ns == UINT64_MAX
-				      ? just
-				      : (struct uni_trace_clock){ c.cycles, c.ns, c.error_ns };
+		l->cpu[i].clock = c.error_ns == UINT64_MAX
+					  ? just
+					  : (struct uni_trace_clock){ c.cycles, c.ns, c.error_ns };
 	}
 	l->in.info.tsc_hz = c.hz;
 }
@@ -126,7 +129,8 @@ static int on_begin(void *ctx, const struct uni_trecord_cfg *cfg, const uint64_t
 	struct uni_sysc_live *l = ctx;
 
 	l->cfg = cfg;
-	memcpy(l->first, words, nr_cpus(l) * sizeof(words[0]));
+	for (uint32_t i = 0; i < nr_cpus(l); i++)
+		l->cpu[i].first = words[i];
 	return set_names(l);
 }
 
@@ -149,7 +153,7 @@ static int show(struct uni_sysc_live *l, struct uni_tstore_copy *copy)
 	uni_tstore_copy_free(&l->data);
 	l->data = *copy;
 	for (uint32_t i = 0; i < nr_cpus(l); i++)
-		l->data.cpu[i].clock = l->clock[i];
+		l->data.cpu[i].clock = l->cpu[i].clock;
 	l->in.cpu = l->data.cpu;
 	if (l->calls != NULL) {
 		uni_calls_more(l->calls);
@@ -209,9 +213,9 @@ static bool learn(struct uni_sysc_live *l, const uint64_t *words, uint64_t *unti
 	for (uint32_t i = 0; i < nr_cpus(l); i++) {
 		struct uni_tstore_newest n = uni_tstore_newest(l->store, i);
 
-		if (uni_max(n.words, l->first[i]) >= words[i])
-			l->known[i] = l->newest;
-		until = uni_min(until, l->known[i]);
+		if (uni_max(n.words, l->cpu[i].first) >= words[i])
+			l->cpu[i].known = l->newest;
+		until = uni_min(until, l->cpu[i].known);
 		if (n.words != 0)
 			newest = uni_max(newest, n.time + offset_of(l, i));
 		wait = wait && n.held < HELD_MAX;
@@ -224,7 +228,7 @@ static bool learn(struct uni_sysc_live *l, const uint64_t *words, uint64_t *unti
 static int on_looked(void *ctx, const uint64_t *words)
 {
 	struct uni_sysc_live *l = ctx;
-	uint64_t until[UNI_VCPU_MAX], all;
+	uint64_t all;
 	bool wait = learn(l, words, &all);
 
 	if (l->newest == 0)
@@ -238,8 +242,8 @@ static int on_looked(void *ctx, const uint64_t *words)
 		return none.cpu == NULL ? -UNI_ENOMEM : show(l, &none);
 	}
 	for (uint32_t i = 0; i < nr_cpus(l); i++)
-		until[i] = all - offset_of(l, i);
-	return tell(l, wait ? until : NULL);
+		l->until[i] = all - offset_of(l, i);
+	return tell(l, wait ? l->until : NULL);
 }
 
 static int name_functions(struct uni_sysc_live *l, struct uni_err *err)
@@ -263,9 +267,10 @@ static int create_all(struct uni_sysc_live *l, struct uni_err *err)
 	struct uni_sysc_print how = *l->a.print;
 	int rc;
 
-	if (nr_cpus(l) > UNI_VCPU_MAX)
-		return uni_err_set(
-			err, UNI_ENOTSUP, "the guest traces more than %d CPUs", UNI_VCPU_MAX);
+	l->cpu = calloc(nr_cpus(l), sizeof(*l->cpu));
+	l->until = calloc(nr_cpus(l), sizeof(*l->until));
+	if (l->cpu == NULL || l->until == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = uni_tstore_create(&l->in.info, STORE_MAX, &l->store, err);
 	if (rc == 0)
 		rc = name_functions(l, err);
@@ -330,6 +335,8 @@ void uni_sysc_live_destroy(struct uni_sysc_live *l)
 	uni_tstore_destroy(l->store);
 	free(l->name);
 	free(l->thread);
+	free(l->cpu);
+	free(l->until);
 	free(l);
 }
 

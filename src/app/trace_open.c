@@ -164,9 +164,9 @@ static bool lost_at_most(const struct uni_trace_open *t)
 
 void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
 {
-	const struct uni_record_clock *c = &trace->cpu[0].clock;
+	const struct uni_record_clock *c = trace->nr_cpus != 0 ? &trace->cpu[0].clock : NULL;
 
-	if (trace->nr_cpus != 0 && c->error_ns == UINT64_MAX && trace->info.tsc_hz == 0)
+	if (c != NULL && c->error_ns == UINT64_MAX && trace->info.tsc_hz == 0)
 		uni_note("%s: how fast the guest's counter goes is not known: what is shown as a "
 			 "second are %" PRIu64 " ticks of it",
 			path, c->hz);

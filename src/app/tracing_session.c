@@ -64,23 +64,25 @@ static void on_names(void *ctx)
 		(void)uni_recorder_save(r->rec, NULL);
 }
 
-static void fill_meta(struct run *r)
+static int fill_meta(struct run *r, struct uni_err *err)
 {
 	static const struct uni_record_args none = { 0 };
 	const struct uni_tracing_session *s = r->s;
 	struct uni_record_trace *trace = &r->meta.trace;
+	int rc;
 
 	uni_record_fill_meta(&r->t->g, &none, &r->meta);
 	r->meta.method[0] = '\0';
 	r->meta.why[0] = '\0';
-	uni_tracer_describe(r->t->tracer, trace);
+	rc = uni_tracer_describe(r->t->tracer, trace, err);
 	trace->snapshot = s->snapshot;
 	if (s->choice != NULL) {
 		(void)snprintf(trace->mode, sizeof(trace->mode), "%s", s->choice->mode);
 		(void)snprintf(trace->filter, sizeof(trace->filter), "%s", s->choice->text);
 	}
-	for (uint32_t i = 0; i < uni_min(trace->nr_cpus, (uint32_t)UNI_VCPU_MAX); i++)
+	for (uint32_t i = 0; i < trace->nr_cpus; i++)
 		uni_tclock_result(&r->clock, &trace->info, i, &trace->cpu[i].clock);
+	return rc;
 }
 
 /* Threads without a name are still told apart: that none is to be had is no failure. */
@@ -98,13 +100,12 @@ static int begin(struct run *r, const char *path, struct uni_err *err)
 {
 	int rc;
 
-	if (uni_ring_info(uni_tracer_ring(r->t->tracer))->nr_cpus > UNI_VCPU_MAX)
-		return uni_err_set(
-			err, UNI_ENOTSUP, "the guest traces more than %d CPUs", UNI_VCPU_MAX);
-	uni_tclock_open(&r->clock, r->t->g.info.pid,
-		uni_ring_info(uni_tracer_ring(r->t->tracer))->nr_cpus, NULL);
-	fill_meta(r);
-	rc = uni_recorder_create(path, &r->meta, r->s->overwrite, &r->rec, err);
+	rc = uni_tclock_open(&r->clock, r->t->g.info.pid,
+		uni_ring_info(uni_tracer_ring(r->t->tracer))->nr_cpus, NULL, err);
+	if (rc == 0)
+		rc = fill_meta(r, err);
+	if (rc == 0)
+		rc = uni_recorder_create(path, &r->meta, r->s->overwrite, &r->rec, err);
 	if (rc == 0 && r->t->g.image != NULL)
 		rc = uni_recorder_add_image(r->rec, 0, r->t->g.image, err);
 	if (rc == 0)
@@ -428,6 +429,8 @@ static int run_it(struct uni_tracing *t, const struct uni_tracing_session *s, co
 	uni_signals_end(&signals);
 	uni_tnames_destroy(r->cfg.names);
 	uni_model_close(r->model);
+	uni_tclock_close(&r->clock);
+	uni_record_trace_deinit(&r->meta.trace);
 	return rc;
 }
 

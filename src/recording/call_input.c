@@ -16,8 +16,9 @@
 
 struct uni_tinput {
 	struct uni_trace_input in;
-	struct uni_trace_stream stream[UNI_VCPU_MAX];
 	struct uni_trace_thread_name *thread;
+	uint32_t nr;
+	struct uni_trace_stream stream[]; /* nr */
 };
 
 static int map_stream(const struct uni_recording *rec, uint32_t guest, uint32_t cpu,
@@ -123,9 +124,10 @@ int uni_tinput_open(const struct uni_recording *rec, uint32_t guest, struct uni_
 			"%s holds no function calls of this guest (uniscope trace record makes "
 			"such sessions)",
 			uni_recording_path(rec));
-	t = calloc(1, sizeof(*t));
+	t = calloc(1, sizeof(*t) + trace->nr_cpus * sizeof(t->stream[0]));
 	if (t == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	t->nr = trace->nr_cpus;
 	rc = open_all(t, rec, guest, err);
 	if (rc != 0) {
 		uni_tinput_close(t);
@@ -137,7 +139,7 @@ int uni_tinput_open(const struct uni_recording *rec, uint32_t guest, struct uni_
 
 void uni_tinput_close(struct uni_tinput *t)
 {
-	for (uint32_t i = 0; t != NULL && i < UNI_VCPU_MAX; i++) {
+	for (uint32_t i = 0; t != NULL && i < t->nr; i++) {
 		if (t->stream[i].size != 0)
 			(void)munmap((void *)(uintptr_t)t->stream[i].data, t->stream[i].size);
 	}

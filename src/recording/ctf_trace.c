@@ -2,10 +2,41 @@
 #include "recording/ctf_trace.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+
+bool uni_record_trace_room(struct uni_record_trace *t, uint32_t nr_cpus)
+{
+	uni_record_trace_deinit(t);
+	t->cpu = calloc(nr_cpus, sizeof(*t->cpu));
+	t->nr_cpus = t->cpu != NULL ? nr_cpus : 0;
+	return t->nr_cpus == nr_cpus;
+}
+
+bool uni_record_trace_copy(struct uni_record_trace *to, const struct uni_record_trace *from)
+{
+	struct uni_record_trace_cpu *cpu = NULL;
+
+	if (from->nr_cpus != 0)
+		cpu = calloc(from->nr_cpus, sizeof(*cpu));
+	uni_record_trace_deinit(to);
+	*to = *from;
+	to->cpu = cpu;
+	to->nr_cpus = cpu != NULL ? from->nr_cpus : 0;
+	if (cpu != NULL)
+		memcpy(cpu, from->cpu, from->nr_cpus * sizeof(*cpu));
+	return to->nr_cpus == from->nr_cpus;
+}
+
+void uni_record_trace_deinit(struct uni_record_trace *t)
+{
+	free(t->cpu);
+	t->cpu = NULL;
+	t->nr_cpus = 0;
+}
 
 uint64_t uni_record_clock_ns(const struct uni_record_clock *c, uint64_t cycles)
 {

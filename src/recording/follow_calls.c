@@ -30,8 +30,8 @@ struct uni_tfollow {
 	uint64_t patience_ns;
 	struct uni_trace_input in;
 	struct uni_trace_thread_name *thread;
-	struct uni_trace_stream cpu[UNI_VCPU_MAX];
-	struct stream stream[UNI_VCPU_MAX];
+	struct uni_trace_stream *cpu; /* of each CPU, as the next */
+	struct stream *stream;
 };
 
 int uni_tfollow_open(const struct uni_recording *rec, uint32_t guest, uint64_t patience_ns,
@@ -45,8 +45,14 @@ int uni_tfollow_open(const struct uni_recording *rec, uint32_t guest, uint64_t p
 	f->rec = rec;
 	f->guest = guest;
 	f->patience_ns = patience_ns;
-	f->in.cpu = f->cpu;
 	f->in.live = true;
+	f->cpu = calloc(trace->nr_cpus, sizeof(*f->cpu));
+	f->stream = calloc(trace->nr_cpus, sizeof(*f->stream));
+	if (f->cpu == NULL || f->stream == NULL) {
+		uni_tfollow_close(f);
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	f->in.cpu = f->cpu;
 	uni_tinput_describe(trace, &f->in);
 	for (uint32_t i = 0; i < f->in.info.nr_cpus; i++) {
 		f->stream[i].fd = -1;
@@ -68,8 +74,11 @@ void uni_tfollow_close(struct uni_tfollow *f)
 		if (f->stream[i].fd >= 0)
 			(void)close(f->stream[i].fd);
 	}
-	if (f != NULL)
+	if (f != NULL) {
 		free(f->thread);
+		free(f->cpu);
+		free(f->stream);
+	}
 	free(f);
 }
 

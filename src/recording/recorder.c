@@ -131,6 +131,9 @@ static int begin_guest(
 	if (g == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	g->meta = *meta;
+	g->meta.trace = (struct uni_record_trace){ 0 };
+	if (!uni_record_trace_copy(&g->meta.trace, &meta->trace))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	return make_uuid(g->uuid, err);
 }
 
@@ -347,7 +350,8 @@ int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 {
 	int rc;
 
-	r->session.guest[guest]->meta.trace = *trace;
+	if (!uni_record_trace_copy(&r->session.guest[guest]->meta.trace, trace))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = write_metadata(r, guest, err);
 	return rc == 0 ? write_session(r, err) : rc;
 }

@@ -68,8 +68,16 @@ struct uni_record_stats {
 	uint64_t serve_ns; /* of a guest that samples itself: what handing them over took it */
 	uint32_t silent;   /* its CPUs that had no ticks, and so no samples */
 	uint32_t nr_times; /* vCPUs with known times; of a session's sum 0 */
-	struct uni_vcpu_times times[UNI_VCPU_MAX];
+	struct uni_vcpu_times *times; /* so many; owned, unless who has it says otherwise */
 };
+
+/* times[] has at least nr then, zeroed where it had less. False: out of memory, and is as it was.
+ */
+bool uni_record_stats_room(struct uni_record_stats *st, uint32_t nr);
+/* All of it into *to, which has its own. False: out of memory, and *to has no times. */
+bool uni_record_stats_copy(struct uni_record_stats *to, const struct uni_record_stats *from);
+/* Frees its times; then it has none. */
+void uni_record_stats_deinit(struct uni_record_stats *st);
 
 /* Memory at a symbol, copied at the first and at the last sample (record --watch). */
 struct uni_watch {
@@ -209,7 +217,7 @@ uint64_t uni_recorder_lost(struct uni_recorder *r);
 /* Waits until all samples are written. Unasked for, each is written within a second. */
 int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err);
 
-/* How a guest's part of the run went; borrowed until the recorder is closed. */
+/* How a guest's part of the run went; all borrowed until the recorder is closed. */
 struct uni_guest_result {
 	const struct uni_record_stats *stats;
 	const struct uni_watch *watch;

@@ -18,8 +18,11 @@ struct uni_session_guest *uni_session_add_guest(struct uni_session *s)
 void uni_session_deinit(struct uni_session *s)
 {
 	while (s->nr_guests != 0) {
-		free(s->guest[--s->nr_guests]->thread);
-		free(s->guest[s->nr_guests]);
+		struct uni_session_guest *g = s->guest[--s->nr_guests];
+
+		free(g->thread);
+		uni_record_trace_deinit(&g->meta.trace);
+		free(g);
 	}
 }
 
@@ -31,6 +34,7 @@ void uni_session_free_parsed(struct uni_session *s)
 			free(s->guest[i]->watch[k].last);
 		}
 		free(s->guest[i]->watch);
+		uni_record_stats_deinit(&s->guest[i]->stats);
 	}
 	uni_session_deinit(s);
 }

@@ -15,11 +15,12 @@
 #define UNI_SESSION_WATCH_MAX (64u << 10) /* bytes of one watch */
 #define UNI_SESSION_WATCHES   64u
 
-struct uni_session_guest { /* large */
-	struct uni_record_meta meta;
-	struct uni_record_stats stats;
+struct uni_session_guest {	     /* large */
+	struct uni_record_meta meta; /* its trace is owned */
 	uint8_t uuid[UNI_CTF_UUID];
-	/* Of a parsed session owned, else borrowed by who fills them in. */
+	/* The times and watches are of a parsed session owned, else borrowed by who fills them in.
+	 */
+	struct uni_record_stats stats;
 	struct uni_watch *watch;
 	size_t nr_watch;
 	/* Owned. */
@@ -35,7 +36,7 @@ struct uni_session { /* zeroed is empty */
 
 /* A zeroed guest more; NULL: out of memory. There is room. */
 struct uni_session_guest *uni_session_add_guest(struct uni_session *s);
-void uni_session_deinit(struct uni_session *s);	     /* of one with borrowed watches */
+void uni_session_deinit(struct uni_session *s);	     /* of one that borrows */
 void uni_session_free_parsed(struct uni_session *s); /* of a parsed one */
 /* All guests' numbers together. */
 void uni_session_sum(const struct uni_session *s, struct uni_record_stats *ret);

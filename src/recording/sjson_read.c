@@ -281,7 +281,10 @@ static void parse_times(struct src *stats, struct uni_record_stats *st)
 		stats->bad = "vcpus";
 		return;
 	}
-	st->nr_times = (uint32_t)nr;
+	if (!uni_record_stats_room(st, (uint32_t)nr)) {
+		stats->bad = "vcpus";
+		return;
+	}
 	for (size_t i = 0; i < nr; i++) {
 		struct src s = { .obj = json_array_get(list, i) };
 		struct uni_vcpu_times *t = &st->times[i];

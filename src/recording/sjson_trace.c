@@ -209,7 +209,8 @@ const char *uni_session_parse_trace(const json_t *guest, struct uni_session_gues
 	const json_t *obj = json_object_get(guest, "trace"), *cpus = json_object_get(obj, "cpus");
 	struct uni_record_trace *t = &ret->meta.trace;
 	size_t nr = json_array_size(cpus);
-	bool ok = json_is_object(obj) && nr != 0 && nr <= UNI_VCPU_MAX;
+	bool ok = json_is_object(obj) && nr != 0 && nr <= UNI_VCPU_MAX &&
+		  uni_record_trace_room(t, (uint32_t)nr);
 
 	if (obj == NULL)
 		return NULL;
@@ -225,7 +226,7 @@ const char *uni_session_parse_trace(const json_t *guest, struct uni_session_gues
 	parse_on_cpu(json_object_get(obj, "on_cpu"), &t->on_cpu, &ok);
 	if (!ok)
 		return "trace";
-	t->nr_cpus = t->info.nr_cpus = (uint32_t)nr;
+	t->info.nr_cpus = (uint32_t)nr;
 	memcpy(t->info.uuid, ret->uuid, sizeof(t->info.uuid));
 	return NULL;
 }

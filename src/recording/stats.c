@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/stats.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "arch/frame.h"
 #include "arch/hints.h"
 #include "base/checked.h"
@@ -127,6 +130,41 @@ void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample
 	add(&st->outside, s->weight);
 	if (uni_record_is_firmware(s->pc[0]))
 		add(&st->firmware, s->weight);
+}
+
+bool uni_record_stats_room(struct uni_record_stats *st, uint32_t nr)
+{
+	struct uni_vcpu_times *more;
+
+	if (nr <= st->nr_times)
+		return true;
+	more = reallocarray(st->times, nr, sizeof(*more));
+	if (more == NULL)
+		return false;
+	memset(&more[st->nr_times], 0, (nr - st->nr_times) * sizeof(*more));
+	st->times = more;
+	st->nr_times = nr;
+	return true;
+}
+
+bool uni_record_stats_copy(struct uni_record_stats *to, const struct uni_record_stats *from)
+{
+	struct uni_record_stats own = { .times = to->times, .nr_times = to->nr_times };
+	bool ok = uni_record_stats_room(&own, from->nr_times);
+
+	*to = *from;
+	to->times = own.times;
+	to->nr_times = ok ? from->nr_times : 0;
+	if (to->nr_times != 0)
+		memcpy(to->times, from->times, to->nr_times * sizeof(*to->times));
+	return ok;
+}
+
+void uni_record_stats_deinit(struct uni_record_stats *st)
+{
+	free(st->times);
+	st->times = NULL;
+	st->nr_times = 0;
 }
 
 static void add_pauses(struct uni_pause_stats *sum, const struct uni_pause_stats *one)

@@ -56,12 +56,18 @@ struct uni_record_trace {
 	uint64_t end_ns;  /* on the session's clock: when nothing was recorded any more; 0: it is
 			     not known, or CPU 0's counter cannot be compared with that clock */
 	struct uni_ring_info info;
-	uint32_t nr_functions, nr_sites; /* that were patched for it; 0: unknown */
-	char mode[16];			 /* "graph", "lite", "function"; "" unknown */
-	char filter[256];		 /* which functions; "" unknown */
-	struct uni_record_trace_cpu cpu[UNI_VCPU_MAX];
+	uint32_t nr_functions, nr_sites;  /* that were patched for it; 0: unknown */
+	char mode[16];			  /* "graph", "lite", "function"; "" unknown */
+	char filter[256];		  /* which functions; "" unknown */
+	struct uni_record_trace_cpu *cpu; /* nr_cpus; owned, unless who has it says otherwise */
 	struct uni_record_on_cpu on_cpu;
 };
+
+/* Zeroed ones for so many CPUs, instead of those it had. False: out of memory; it has none then. */
+bool uni_record_trace_room(struct uni_record_trace *t, uint32_t nr_cpus);
+/* All of it into *to, which has its own. False: out of memory, and *to has no CPUs. */
+bool uni_record_trace_copy(struct uni_record_trace *to, const struct uni_record_trace *from);
+void uni_record_trace_deinit(struct uni_record_trace *t);
 
 /* A guest's counter at t cycles on the host's clock, ns; saturates. */
 uint64_t uni_record_clock_ns(const struct uni_record_clock *c, uint64_t cycles);
@@ -77,7 +83,7 @@ static inline uint64_t uni_record_trace_lost(const struct uni_record_trace_cpu *
 /* Were some overwritten of which the words are known only? */
 static inline bool uni_record_trace_lost_at_most(const struct uni_record_trace *t)
 {
-	for (uint32_t i = 0; !t->info.counts && i < t->nr_cpus && i < UNI_VCPU_MAX; i++) {
+	for (uint32_t i = 0; !t->info.counts && i < t->nr_cpus; i++) {
 		if (t->cpu[i].lost_words != 0)
 			return true;
 	}

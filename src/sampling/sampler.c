@@ -125,6 +125,16 @@ static void run_paused(struct uni_sampler_job *const *job, size_t nr,
 		(void)pthread_join(worker[i].thread, NULL);
 }
 
+void uni_sampler_times(struct uni_target *t, struct uni_record_stats *st)
+{
+	for (uint32_t v = 0; t->ops->stream_times != NULL && v < UNI_VCPU_MAX; v++) {
+		struct uni_vcpu_times times;
+
+		if (t->ops->stream_times(t, v, &times) == 0 && uni_record_stats_room(st, v + 1))
+			st->times[v] = times;
+	}
+}
+
 void uni_sampler_run_all(struct uni_sampler_job *job, size_t nr)
 {
 	struct uni_sampler_job *streamed[UNI_GUEST_MAX], *paused[UNI_GUEST_MAX];
@@ -133,6 +143,7 @@ void uni_sampler_run_all(struct uni_sampler_job *job, size_t nr)
 	for (size_t i = 0; i < nr && i < UNI_GUEST_MAX; i++) {
 		job[i].err = (struct uni_err){ 0 };
 		job[i].end = UNI_END_DURATION;
+		uni_record_stats_deinit(&job[i].stats);
 		job[i].stats = (struct uni_record_stats){ 0 };
 		job[i].rc = uni_run_check(job[i].t, &job[i].cfg, &job[i].err);
 		if (job[i].rc < 0)
@@ -154,6 +165,8 @@ int uni_sampler_run(struct uni_target *t, const struct uni_sampler_cfg *cfg,
 	if (job.stats.begin_ns != 0) {
 		*stats_ret = job.stats;
 		*end_ret = job.end;
+	} else {
+		uni_record_stats_deinit(&job.stats);
 	}
 	if (job.rc < 0)
 		return uni_err_set(err, (enum uni_errcode) - job.rc, "%s", job.err.msg);

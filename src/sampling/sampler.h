@@ -62,7 +62,14 @@ const char *uni_sampler_method(struct uni_target *t);
 /* By the host's kernel, without a stop: one of the first two. */
 bool uni_sampler_streams(struct uni_target *t);
 
-/* Runs to its end. Negative only when nothing useful could be done (err says why). */
+/*
+ * How the vCPUs spent their time so far, where the target tells: also of those that were plugged
+ * in; of one that never ran nothing is known.
+ */
+void uni_sampler_times(struct uni_target *t, struct uni_record_stats *st);
+
+/* Runs to its end; *stats_ret is deinitialised by the caller. Negative only when nothing useful
+ * could be done (err says why). */
 int uni_sampler_run(struct uni_target *t, const struct uni_sampler_cfg *cfg,
 	struct uni_record_stats *stats_ret, enum uni_sampler_end *end_ret, struct uni_err *err);
 
@@ -73,7 +80,7 @@ struct uni_sampler_job {
 	int rc;
 	struct uni_err err;
 	enum uni_sampler_end end;
-	struct uni_record_stats stats;
+	struct uni_record_stats stats; /* deinitialised by the caller */
 };
 
 /*

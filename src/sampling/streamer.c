@@ -272,22 +272,6 @@ static int drain(struct guest *g)
 	return g->ops->stream_read(g->job->t, &sink);
 }
 
-/*
- * At the end only: a target that runs may have to look at the whole VMM for this. Of those that
- * were plugged in as well, and of one that never ran nothing is known.
- */
-static void sum_up_times(struct guest *g)
-{
-	struct uni_record_stats *st = &g->job->stats;
-
-	for (uint32_t v = 0; g->ops->stream_times != NULL && v < UNI_VCPU_MAX; v++) {
-		if (g->ops->stream_times(g->job->t, v, &st->times[v]) == 0)
-			st->nr_times = v + 1;
-		else
-			st->times[v] = (struct uni_vcpu_times){ 0 };
-	}
-}
-
 static void finish(struct guest *g, enum uni_sampler_end end)
 {
 	struct uni_sampler_job *job = g->job;
@@ -301,7 +285,8 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 	end_ns = uni_now_ns();
 	(void)drain(g);
 	sum_up(g, end_ns);
-	sum_up_times(g);
+	/* Now: a target that runs may have to look at the whole VMM for this. */
+	uni_sampler_times(job->t, &job->stats);
 	job->end = end;
 	g->active = false;
 	if (g->error < 0 && job->stats.samples == 0 && job->stats.exits == 0 && end != UNI_END_GONE)

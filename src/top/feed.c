@@ -51,16 +51,9 @@ static void on_sample(void *ctx, const struct uni_sample *s)
 static void read_times(struct part *p)
 {
 	const struct uni_target_ops *ops = p->t->ops;
-	struct uni_record_stats *st = &p->stats;
 
-	if (!(ops->caps(p->t) & UNI_CAP_STREAM) || ops->stream_times == NULL)
-		return;
-	for (uint32_t v = 0; v < UNI_VCPU_MAX; v++) {
-		if (ops->stream_times(p->t, v, &st->times[v]) == 0)
-			st->nr_times = v + 1;
-		else
-			st->times[v] = (struct uni_vcpu_times){ 0 };
-	}
+	if (ops->caps(p->t) & UNI_CAP_STREAM)
+		uni_sampler_times(p->t, &p->stats);
 }
 
 /* vCPUs may have been plugged in. Under the lock. */
@@ -76,7 +69,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *stats, uint64_
 	/* A reader that is in the middle of its copy gets the next one. */
 	if (pthread_mutex_trylock(&p->lock) != 0)
 		return;
-	p->stats = *stats;
+	(void)uni_record_stats_copy(&p->stats, stats);
 	read_times(p);
 	count_vcpus(p);
 	p->at_ns = uni_now_ns();
@@ -113,9 +106,12 @@ static void feed_free(struct uni_feed *f)
 {
 	for (size_t i = 0; f->part != NULL && i < f->nr; i++) {
 		uni_sampleq_destroy(f->part[i].queue);
+		uni_record_stats_deinit(&f->part[i].stats);
 		(void)pthread_mutex_destroy(&f->part[i].lock);
 	}
 	(void)pthread_rwlock_destroy(&f->gate);
+	for (size_t i = 0; f->job != NULL && i < f->nr; i++)
+		uni_record_stats_deinit(&f->job[i].stats);
 	free(f->part);
 	free(f->job);
 	free(f);
@@ -279,7 +275,7 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 
 		(void)pthread_mutex_lock(&p->lock);
 		if (ret->ended && f->job[i].rc == 0 && f->job[i].stats.begin_ns != 0)
-			p->stats = f->job[i].stats;
+			(void)uni_record_stats_copy(&p->stats, &f->job[i].stats);
 		if (ret->ended)
 			count_vcpus(p);
 		add_guest(ret, i, p);
@@ -298,7 +294,7 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 void uni_feed_guest_stats(struct uni_feed *f, size_t i, struct uni_record_stats *ret)
 {
 	(void)pthread_mutex_lock(&f->part[i].lock);
-	*ret = f->part[i].stats;
+	(void)uni_record_stats_copy(ret, &f->part[i].stats);
 	(void)pthread_mutex_unlock(&f->part[i].lock);
 }
 

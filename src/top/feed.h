@@ -45,7 +45,7 @@ void uni_feed_stop(struct uni_feed *f);
 /* The next sample; its pc and flags are valid until the next call. False: none now. */
 bool uni_feed_next(struct uni_feed *f, struct uni_sample *ret);
 void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret);
-/* Of one guest, with its times. */
+/* Of one guest, with its times; ret is an initialised one. */
 void uni_feed_guest_stats(struct uni_feed *f, size_t i, struct uni_record_stats *ret);
 /* All guests have, and all their samples can be taken out. */
 bool uni_feed_ended(const struct uni_feed *f);

@@ -118,6 +118,8 @@ int uni_top_run_save(struct uni_top_run *r, char **path_ret, struct uni_err *err
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	begin_stats(&save);
 	rc = write_all(&save, path);
+	for (uint32_t i = 0; i < r->nr_guests; i++)
+		uni_record_stats_deinit(&stats[i]);
 	if (rc != 0)
 		return rc;
 	add_places(r, path);

@@ -65,7 +65,7 @@ static bool read_offset(const char *dir, const char *vm, unsigned cpu, uint64_t 
 	return uni_parse_u64(text, &v) && (v == 1ull << 48 || v == 1ull << 32);
 }
 
-static void read_offsets(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs)
+static void read_offsets(struct uni_tclock *c, int pid, const char *debugfs)
 {
 	char dir[256], prefix[16];
 	const struct dirent *e;
@@ -77,23 +77,35 @@ static void read_offsets(struct uni_tclock *c, int pid, unsigned nr_cpus, const 
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
 			continue;
-		for (unsigned i = 0; i < nr_cpus; i++)
-			c->has_offset[i] = read_offset(debugfs, e->d_name, i, &c->offset[i]);
+		for (unsigned i = 0; i < c->nr_cpus; i++)
+			c->cpu[i].has_offset =
+				read_offset(debugfs, e->d_name, i, &c->cpu[i].offset);
 	}
 	if (d != NULL)
 		(void)closedir(d);
 }
 
-void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs)
+int uni_tclock_open(
+	struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs, struct uni_err *err)
 {
 	uint64_t width;
 
-	memset(c, 0, sizeof(*c));
+	uni_tclock_close(c);
+	c->cpu = calloc(nr_cpus, sizeof(*c->cpu));
+	if (c->cpu == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	c->nr_cpus = nr_cpus;
 	c->has_vmm = pid > 0;
 	c->host_ns = read_both(&c->host_tsc, &width);
 	if (pid > 0 && c->host_tsc != 0)
-		read_offsets(c, pid, uni_min(nr_cpus, (unsigned)UNI_VCPU_MAX),
-			debugfs != NULL ? debugfs : "/sys/kernel/debug");
+		read_offsets(c, pid, debugfs != NULL ? debugfs : "/sys/kernel/debug");
+	return 0;
+}
+
+void uni_tclock_close(struct uni_tclock *c)
+{
+	free(c->cpu);
+	*c = (struct uni_tclock){ 0 };
 }
 
 static uint64_t width(const struct uni_tclock_point *p)
@@ -109,7 +121,7 @@ static uint64_t middle(const struct uni_tclock_point *p)
 /* Of those near the first one, and of those after it, the narrowest. */
 void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p)
 {
-	struct uni_tclock_point *first = &c->first[cpu], *last = &c->last[cpu];
+	struct uni_tclock_point *first = &c->cpu[cpu].first, *last = &c->cpu[cpu].last;
 	bool begins = p->to_ns < first->to_ns || p->to_ns - first->to_ns < APART_NS;
 
 	if (first->to_ns == 0 || (begins && width(p) < width(first)))
@@ -133,7 +145,7 @@ static uint64_t sharpness(const struct uni_tclock_point *a, const struct uni_tcl
 void uni_tclock_add_pair(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *early,
 	const struct uni_tclock_point *late)
 {
-	struct uni_tclock_point *pair = c->pair[cpu];
+	struct uni_tclock_point *pair = c->cpu[cpu].pair;
 
 	if (sharpness(early, late) <= sharpness(&pair[0], &pair[1]))
 		return;
@@ -202,8 +214,8 @@ void uni_tclock_settle(const struct uni_tclock *c)
 	struct timespec nap;
 	bool known = c->has_vmm;
 
-	for (unsigned i = 0; i < UNI_VCPU_MAX; i++)
-		known |= c->has_offset[i] || c->first[i].to_ns != 0;
+	for (unsigned i = 0; i < c->nr_cpus; i++)
+		known |= c->cpu[i].has_offset || c->cpu[i].first.to_ns != 0;
 	if (!known || c->host_tsc == 0 || passed > SETTLED_NS)
 		return;
 	nap = uni_ns_timespec(SETTLED_NS + NAP_NS - passed);
@@ -227,7 +239,7 @@ static void by_offset(
 {
 	uint64_t error, hz = host_hz(c, &error);
 
-	ret->cycles = c->host_tsc + c->offset[cpu];
+	ret->cycles = c->host_tsc + c->cpu[cpu].offset;
 	ret->ns = c->host_ns;
 	ret->hz = hz != 0 ? hz : guest_hz;
 	ret->error_ns = hz != 0 ? error : UINT64_MAX;
@@ -280,28 +292,29 @@ static bool fits(const struct uni_tclock_point *a, const struct uni_tclock_point
 
 static bool fits_all(const struct uni_tclock *c, unsigned cpu, uint64_t hz)
 {
-	return hz != 0 && fits(&c->first[cpu], &c->last[cpu], hz) &&
-	       fits(&c->pair[cpu][0], &c->pair[cpu][1], hz);
+	const struct uni_tclock_cpu *of = &c->cpu[cpu];
+
+	return hz != 0 && fits(&of->first, &of->last, hz) && fits(&of->pair[0], &of->pair[1], hz);
 }
 
 /* Does the counter go at the host's frequency? *sure_ret: something bears it out. */
 static bool goes_as_hosts(
 	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own, bool *sure_ret)
 {
-	const struct uni_tclock_point *pair = c->pair[cpu];
+	const struct uni_tclock_cpu *of = &c->cpu[cpu];
 
 	if (!fits_all(c, cpu, own))
 		return false;
-	*sure_ret = near(own, guest_hz) || is_hosts(c, &c->first[cpu], own) ||
-		    sharpness(&c->first[cpu], &c->last[cpu]) >= SHARP ||
-		    sharpness(&pair[0], &pair[1]) >= SHARP;
+	*sure_ret = near(own, guest_hz) || is_hosts(c, &of->first, own) ||
+		    sharpness(&of->first, &of->last) >= SHARP ||
+		    sharpness(&of->pair[0], &of->pair[1]) >= SHARP;
 	return *sure_ret || c->has_vmm;
 }
 
 static void by_ring(
 	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, struct uni_record_clock *ret)
 {
-	const struct uni_tclock_point *a = &c->first[cpu], *b = &c->last[cpu];
+	const struct uni_tclock_point *a = &c->cpu[cpu].first, *b = &c->cpu[cpu].last;
 	uint64_t wide, hz = points_hz(a, b), own = host_hz(c, &wide);
 	bool sure;
 
@@ -344,9 +357,9 @@ void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *i
 	uint64_t guest_hz = info->tsc_hz >= HZ_MIN ? info->tsc_hz : UNI_NSEC_PER_SEC;
 
 	*ret = (struct uni_record_clock){ .hz = guest_hz, .error_ns = UINT64_MAX };
-	if (c->has_offset[cpu])
+	if (c->cpu[cpu].has_offset)
 		by_offset(c, cpu, guest_hz, ret);
-	else if (c->first[cpu].to_ns != 0)
+	else if (c->cpu[cpu].first.to_ns != 0)
 		by_ring(c, cpu, guest_hz, ret);
 	else
 		by_frequency(c, info->tsc_hz >= HZ_MIN, guest_hz, ret);

@@ -24,20 +24,27 @@ struct uni_tclock_point {
 	uint64_t cycles, from_ns, to_ns; /* to_ns 0: none */
 };
 
-struct uni_tclock {
+struct uni_tclock_cpu {
 	/* One at the beginning and one at the end tell the frequency. */
-	struct uni_tclock_point first[UNI_VCPU_MAX], last[UNI_VCPU_MAX];
+	struct uni_tclock_point first, last;
 	/* Of one look, whose distance is the greatest for their widths: they tell a wrong
 	 * frequency. */
-	struct uni_tclock_point pair[UNI_VCPU_MAX][2];
-	bool has_vmm;		    /* a process on this host runs it */
-	uint64_t host_ns, host_tsc; /* when it was opened */
-	bool has_offset[UNI_VCPU_MAX];
-	uint64_t offset[UNI_VCPU_MAX]; /* guest's counter minus host's, wraps */
+	struct uni_tclock_point pair[2];
+	bool has_offset;
+	uint64_t offset; /* guest's counter minus host's, wraps */
 };
 
-/* pid: the VMM's, 0 unknown. debugfs: NULL, or where it is mounted. */
-void uni_tclock_open(struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs);
+struct uni_tclock {		    /* zeroed knows of no CPU */
+	bool has_vmm;		    /* a process on this host runs it */
+	uint64_t host_ns, host_tsc; /* when it was opened */
+	unsigned nr_cpus;
+	struct uni_tclock_cpu *cpu; /* owned */
+};
+
+/* pid: the VMM's, 0 unknown. debugfs: NULL, or where it is mounted. c is zeroed, or was open. */
+int uni_tclock_open(
+	struct uni_tclock *c, int pid, unsigned nr_cpus, const char *debugfs, struct uni_err *err);
+void uni_tclock_close(struct uni_tclock *c);
 
 /*
  * Looks at the ring for at most that long, or so briefly that it shows that the CPU records

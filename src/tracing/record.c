@@ -214,7 +214,7 @@ static uint64_t ask_for_clock(const struct uni_trecord_cfg *cfg)
 	struct uni_tclock_point p;
 
 	if (cfg->t->ops->tsc(cfg->t, &p.cycles, &p.from_ns, &p.to_ns) == 0) {
-		for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++)
+		for (uint32_t i = 0; i < nr_cpus(cfg); i++)
 			uni_tclock_add(cfg->clock, i, &p);
 	}
 	return uni_now_ns() + LOOK_EACH_NS;
@@ -227,7 +227,7 @@ static uint64_t look_at_clocks(const struct uni_trecord_cfg *cfg)
 
 	if (cfg->t->ops->tsc != NULL)
 		return ask_for_clock(cfg);
-	for (uint32_t i = 0; i < uni_min(nr_cpus(cfg), (uint32_t)UNI_VCPU_MAX); i++)
+	for (uint32_t i = 0; i < nr_cpus(cfg); i++)
 		any |= uni_tclock_look(cfg->clock, uni_tracer_ring(cfg->tracer), i, LOOK_NS);
 	return uni_now_ns() + (any ? LOOK_EACH_NS : FIRST_NS);
 }

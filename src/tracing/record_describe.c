@@ -23,7 +23,7 @@ static bool is_known(const struct uni_record_clock *c, uint64_t guest_hz)
 void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_trace *ret)
 {
 	const struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
-	uint32_t nr = uni_min(uni_ring_info(ring)->nr_cpus, (uint32_t)UNI_VCPU_MAX);
+	uint32_t nr = uni_min(uni_ring_info(ring)->nr_cpus, ret->nr_cpus);
 	const struct uni_record_clock *known = NULL;
 
 	uni_tclock_settle(cfg->clock);
@@ -51,6 +51,6 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 	}
 	if (cfg->host != NULL)
 		ret->on_cpu = cfg->host->all;
-	if (!is_known(&ret->cpu[0].clock, ret->info.tsc_hz))
+	if (nr != 0 && !is_known(&ret->cpu[0].clock, ret->info.tsc_hz))
 		ret->end_ns = 0;
 }

@@ -316,11 +316,13 @@ int uni_tracer_enable(struct uni_tracer *t, bool on, struct uni_err *err)
 	return rc;
 }
 
-void uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret)
+int uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret, struct uni_err *err)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->info = *uni_ring_info(t->ring);
-	ret->nr_cpus = ret->info.nr_cpus;
-	for (uint32_t i = 0; i < ret->nr_cpus && i < UNI_VCPU_MAX; i++)
+	if (!uni_record_trace_room(ret, ret->info.nr_cpus))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < ret->nr_cpus; i++)
 		ret->cpu[i].nr_subs = uni_ring_nr_subs(t->ring, i);
+	return 0;
 }

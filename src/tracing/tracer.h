@@ -55,7 +55,7 @@ int uni_tracer_check(
 /* The guest's own switch, whatever is patched. */
 int uni_tracer_enable(struct uni_tracer *t, bool on, struct uni_err *err);
 
-/* Fills info, sizes of the rings and the target's best knowledge of the CPUs' clocks. */
-void uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret);
+/* Fills info and sizes of the rings; to be deinitialised by the caller, also on failure. */
+int uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret, struct uni_err *err);
 
 #endif

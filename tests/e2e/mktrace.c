@@ -315,7 +315,9 @@ static int write_all(
 
 	if (meta == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	meta->nr_vcpus = meta->trace.nr_cpus = k->cpus;
+	meta->nr_vcpus = k->cpus;
+	if (!uni_record_trace_room(&meta->trace, k->cpus))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	meta->trace.info = k->m.in.info;
 	(void)snprintf(meta->trace.mode, sizeof(meta->trace.mode), "%s",
 		strcmp(mode, "work") == 0 ? "graph" : mode);
@@ -338,6 +340,7 @@ static int write_all(
 		put_sample(r, k->cpus, i);
 	if (rc == 0)
 		rc = uni_recorder_close(r, &result, 1, err);
+	uni_record_trace_deinit(&meta->trace);
 	free(meta);
 	return rc;
 }

@@ -117,7 +117,9 @@ static void begin(struct live *l, struct place *p, uint32_t cpus, uint64_t calls
 		.whole = { calls, 250000, 65536 } };
 	make_init(&l->m, cpus, HZ);
 	l->m.packet_words = 400;
-	*t = (struct uni_record_trace){ .nr_cpus = cpus, .mode = "graph", .info = l->m.in.info };
+	uni_record_trace_deinit(t);
+	*t = (struct uni_record_trace){ .mode = "graph", .info = l->m.in.info };
+	assert_true(uni_record_trace_room(t, cpus));
 	for (uint32_t i = 0; i < cpus; i++) {
 		t->cpu[i].clock = (struct uni_record_clock){
 			.cycles = 7, .ns = 8, .hz = HZ, .error_ns = 100, .source = "ring"

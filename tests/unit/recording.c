@@ -62,7 +62,8 @@ static void round_trip(void **state)
 		.end_ns = T0 + 9,
 		.unwind_ns = 8,
 		.own_cpu_ns = 9 };
-	const struct uni_record_stats *got;
+	struct uni_vcpu_times times[2] = { { 0 }, { 1, 2, 3, 4, 5, 6, true } };
+	struct uni_record_stats got;
 	struct uni_recording *rec;
 	struct count c = { .stop_at = 100 };
 	uint64_t torn = 9;
@@ -75,7 +76,7 @@ static void round_trip(void **state)
 	stats.serve_ns = 16;
 	stats.silent = 2;
 	stats.nr_times = 2;
-	stats.times[1] = (struct uni_vcpu_times){ 1, 2, 3, 4, 5, 6, true };
+	stats.times = times;
 	stats.pause = (struct uni_pause_stats){ 1, 2, 3, 4, 5 };
 	for (uint64_t n = 0; n < 10000; n++)
 		put(r, n);
@@ -89,8 +90,10 @@ static void round_trip(void **state)
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
 	check_meta(p, uni_recording_meta(rec));
 	stats.samples = 10100; /* as written, not as taken */
-	got = uni_recording_guest(rec, 0).stats;
-	assert_memory_equal(got, &stats, sizeof(stats));
+	got = *uni_recording_guest(rec, 0).stats;
+	assert_memory_equal(got.times, times, sizeof(times));
+	got.times = times;
+	assert_memory_equal(&got, &stats, sizeof(stats));
 	check_watches(rec, w);
 	assert_null(uni_recording_guest(rec, 0).symtab);
 	assert_int_equal(uni_recording_each(rec, count, &c, NULL, &p->err), 5); /* passed on */
@@ -361,9 +364,9 @@ static void plugged_in_vcpus_are_written(void **state)
 	struct uni_recorder *r = create(p);
 	uint64_t pc = 1;
 	struct uni_sample s = { .t_ns = T0, .weight = 1, .vcpu = 4, .nr = 1, .pc = &pc };
-	struct uni_record_stats stats = { .nr_times = 7 };
+	struct uni_vcpu_times times[7] = { [6] = { .guest_ns = 9 } };
+	struct uni_record_stats stats = { .nr_times = 7, .times = times };
 
-	stats.times[6].guest_ns = 9;
 	put(r, 0);
 	for (unsigned i = 0; i < 1000; i++)
 		uni_recorder_sample(r, &s);

@@ -63,6 +63,7 @@ static inline int teardown(void **state)
 		_exit(1);
 	}
 	(void)waitpid(pid, NULL, 0);
+	uni_record_trace_deinit(&p->meta.trace);
 	free(p);
 	return 0;
 }

@@ -260,6 +260,8 @@ static int teardown(void **state)
 
 	for (uint32_t i = 0; i < MAX; i++)
 		uni_gmem_destroy(b->f[i].m);
+	for (uint32_t i = 0; i < MAX; i++)
+		uni_record_stats_deinit(&b->job[i].stats);
 	free(b);
 	return 0;
 }
@@ -329,7 +331,6 @@ static void begins_when_the_target_does(void **state)
 	assert_in_range(b->job[0].stats.begin_ns, before_ns, b->job[0].stats.end_ns - 50 * MS);
 	b->f[0].begin_ns = uni_now_ns() - 40 * MS;
 	b->seen[0].nr = b->seen[0].weight = 0;
-	b->job[0].stats = (struct uni_record_stats){ 0 };
 	run_one(b);
 	assert_int_equal(b->job[0].stats.begin_ns, b->f[0].begin_ns);
 }

@@ -35,8 +35,9 @@ static struct packet make(uint64_t seq, uint64_t before, uint64_t nr, uint64_t l
 
 static struct uni_record_trace about(void)
 {
-	struct uni_record_trace t = { .nr_cpus = 2, .mode = "graph", .filter = "tcp_* -x" };
+	struct uni_record_trace t = { .mode = "graph", .filter = "tcp_* -x" };
 
+	assert_true(uni_record_trace_room(&t, 2));
 	t.info.nr_cpus = 2;
 	t.info.machine = 62;
 	t.info.text_window = 0xffffffff00000000ull;
@@ -236,6 +237,7 @@ static void test_there_and_back(void **state)
 	after.on_cpu.at[1].on_ns = 77;
 	after.on_cpu.at[1].stolen_ns = 5;
 	assert_int_equal(uni_recorder_set_trace(r, 0, &after, &p->err), 0);
+	uni_record_trace_deinit(&after);
 	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
 
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
@@ -272,10 +274,17 @@ static void test_clock_ns(void **state)
 	assert_true(uni_record_clock_ns(&c, UINT64_MAX) > 7000000000000000000ull);
 }
 
+/* Of one CPU, and a host without a counter. */
+static void forget(struct uni_tclock *c)
+{
+	assert_int_equal(uni_tclock_open(c, 0, 1, NULL, NULL), 0);
+	c->host_ns = c->host_tsc = 0;
+}
+
 /* The narrowest of the beginning, and one at the end, tell place and frequency. */
 static void test_clock_points(void **state)
 {
-	struct uni_tclock *c = calloc(1, sizeof(*c));
+	struct uni_tclock clock = { 0 }, *c = &clock;
 	const struct uni_ring_info info = { .nr_cpus = 1, .tsc_hz = 3000000000 };
 	const struct uni_tclock_point points[] = {
 		{ 1000000, 100000, 150000 },
@@ -286,12 +295,11 @@ static void test_clock_points(void **state)
 	struct uni_record_clock r;
 
 	(void)state;
-	assert_non_null(c);
-	uni_tclock_open(c, 0, 1, NULL);
+	assert_int_equal(uni_tclock_open(c, 0, 1, NULL, NULL), 0);
 	uni_tclock_add(c, 0, &points[0]);
 	uni_tclock_settle(c);
 	assert_true(uni_now_ns() - c->host_ns >= 50 * UNI_NSEC_PER_MSEC);
-	memset(c, 0, sizeof(*c));
+	forget(c);
 	uni_tclock_result(c, &info, 0, &r);
 	assert_string_equal(r.source, "guest");
 	assert_int_equal(r.error_ns, UINT64_MAX);
@@ -304,32 +312,31 @@ static void test_clock_points(void **state)
 	assert_int_equal(r.hz, 3000000000);
 	assert_int_equal(r.error_ns, 3000); /* half of one's width, and the other's */
 	/* Points of a counter that stands, or of nonsense: readers could not convert the times. */
-	memset(c, 0, sizeof(*c));
+	forget(c);
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 3, 110000, 112000 });
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 9, 1000110000, 1000112000 });
 	uni_tclock_result(c, &info, 0, &r);
 	assert_int_equal(r.hz, 3000000000);
 	assert_int_equal(r.error_ns, UINT64_MAX);
-	free(c);
+	uni_tclock_close(c);
 }
 
 /* A guest that does not say how fast its counter goes, which is the host's, or is not. */
 static void test_hosts_clock(void **state)
 {
-	struct uni_tclock *c = calloc(1, sizeof(*c));
+	struct uni_tclock clock = { 0 }, *c = &clock;
 	const struct uni_ring_info info = { .nr_cpus = 1 };
 	struct uni_tclock_point p;
 	struct uni_record_clock r;
 
 	(void)state;
-	assert_non_null(c);
-	uni_tclock_open(c, 0, 1, NULL);
+	assert_int_equal(uni_tclock_open(c, 0, 1, NULL, NULL), 0);
 	if (c->host_tsc == 0) {
-		free(c);
+		uni_tclock_close(c);
 		skip(); /* this host has none */
 	}
 	for (unsigned moved = 0; moved < 2; moved++) {
-		uni_tclock_open(c, 0, 1, NULL);
+		assert_int_equal(uni_tclock_open(c, 0, 1, NULL, NULL), 0);
 		p = (struct uni_tclock_point){ .from_ns = uni_now_ns() };
 		p.cycles = uni_host_tsc() + moved * 1000000000u;
 		p.to_ns = uni_now_ns();
@@ -341,14 +348,14 @@ static void test_hosts_clock(void **state)
 		assert_int_equal(r.error_ns == UINT64_MAX, moved);
 		assert_int_equal(r.hz == UNI_NSEC_PER_SEC, moved);
 	}
-	free(c);
+	uni_tclock_close(c);
 }
 
 /* Wide points tell less of a frequency than who knows it; but no points are so wide that a guest's
  * which is three times too much would be believed. */
 static void test_known_frequencies(void **state)
 {
-	struct uni_tclock *c = calloc(1, sizeof(*c));
+	struct uni_tclock clock = { 0 }, *c = &clock;
 	const struct uni_ring_info right = { .nr_cpus = 1, .tsc_hz = 2000000000 },
 				   wrong = { .nr_cpus = 1, .tsc_hz = 6400000000 };
 	struct uni_tclock_point at[2];
@@ -356,7 +363,7 @@ static void test_known_frequencies(void **state)
 	uint64_t own;
 
 	(void)state;
-	assert_non_null(c);
+	forget(c);
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 1000, 1000000, 1001000 });
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 4000001000, 1975000000, 2015000000 });
 	uni_tclock_result(c, &right, 0, &r);
@@ -365,11 +372,11 @@ static void test_known_frequencies(void **state)
 	uni_tclock_result(c, &wrong, 0, &r);
 	assert_in_range(r.hz, 2005000000, 2015000000);
 
-	uni_tclock_open(c, 1, 1, "/nonexistent");
+	assert_int_equal(uni_tclock_open(c, 1, 1, "/nonexistent", NULL), 0);
 	uni_tclock_settle(c);
 	uni_tclock_result(c, &wrong, 0, &r); /* nothing was recorded */
 	if (c->host_tsc == 0) {
-		free(c);
+		uni_tclock_close(c);
 		skip(); /* this host has none */
 	}
 	own = r.hz;
@@ -395,7 +402,7 @@ static void test_known_frequencies(void **state)
 	uni_tclock_add_pair(c, 0, &at[0], &at[1]);
 	uni_tclock_result(c, &wrong, 0, &r);
 	assert_int_equal(r.error_ns, UINT64_MAX);
-	free(c);
+	uni_tclock_close(c);
 }
 
 static struct uni_patch patch_at(uint64_t gpa, uint8_t old, uint8_t new)

@@ -137,5 +137,6 @@ int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, stru
 	(void)pthread_rwlock_destroy(&t.gate);
 	if (rc == 0)
 		sum_up(g, args, &stats, end);
+	uni_record_stats_deinit(&stats);
 	return rc;
 }
