@@ -26,10 +26,12 @@
 
 #define LAB_TRUTH_MAGIC	  0x687475725462616cULL /* "labTruth" */
 #define LAB_TRUTH_VERSION 1U
-#define LAB_MAX_CPUS	  4
-#define LAB_MAX_FNS	  64
-#define LAB_FN_NAME_SIZE  32
-#define LAB_SHADOW_DEPTH  256
+#ifndef LAB_MAX_CPUS /* meson.build says another one for `wide` */
+#define LAB_MAX_CPUS 4
+#endif
+#define LAB_MAX_FNS	 64
+#define LAB_FN_NAME_SIZE 32
+#define LAB_SHADOW_DEPTH 256
 
 enum lab_state {
 	LAB_STATE_BOOT = 0,

@@ -89,7 +89,7 @@ lab_gdt:
 	.quad	0x00af9b000000ffff	/* 0x08: 64-bit code, ring 0 */
 	.quad	0x00cf93000000ffff	/* 0x10: data */
 	.quad	0
-	.fill	8, 8, 0			/* 0x20: four TSS, two slots each */
+	.fill	2 * LAB_MAX_CPUS, 8, 0	/* 0x20: a TSS each, two slots */
 	.size	lab_gdt, . - lab_gdt
 	.if	. - lab_gdt != LAB_GDT_SIZE
 	.error	"LAB_GDT_SIZE"

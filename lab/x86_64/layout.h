@@ -21,7 +21,10 @@
 #define LAB_SEL_CODE 0x08
 #define LAB_SEL_DATA 0x10
 #define LAB_SEL_TSS  0x20 /* + 16 * cpu */
-#define LAB_GDT_SIZE 96
+#ifndef LAB_MAX_CPUS	  /* as in lab_truth.h, for the assembler */
+#define LAB_MAX_CPUS 4
+#endif
+#define LAB_GDT_SIZE (32 + 16 * LAB_MAX_CPUS)
 
 #define LAB_BOOT_STACK_SIZE 16384
 

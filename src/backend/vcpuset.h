@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNI_VCPU_MAX  64
-#define UNI_VCPU_MOST "uniscope reaches at most 64"
+#define UNI_VCPU_MAX  1024
+#define UNI_VCPU_MOST "uniscope reaches at most 1024"
 
 struct uni_vcpuset { /* zeroed is empty */
 	uint64_t word[UNI_VCPU_MAX / 64];

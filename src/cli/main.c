@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -11,6 +12,8 @@
 #include "app/output.h"
 #include "app/term.h"
 #include "config.h"
+
+#define FILES 65536 /* that may be open at once, if the user may have so many */
 
 /* A command as the user called it: of a command's commands, with that one's name in front. */
 struct called {
@@ -228,11 +231,23 @@ static int other(int argc, char **argv)
 	return -1;
 }
 
+/* Each vCPU takes some: its events, its files in /proc, its stream of a session. */
+static void allow_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = uni_max(files.rlim_cur, uni_min(files.rlim_max, (rlim_t)FILES));
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int main(int argc, char **argv)
 {
 	struct called called;
 	int status;
 
+	allow_files();
 	if (argc < 2) {
 		usage(stderr);
 		return UNI_EXIT_USAGE;

@@ -59,7 +59,9 @@ int uni_live_profile(const struct uni_history *h, const struct uni_live_guests *
 
 	if (rc != 0)
 		return rc;
-	memset(sums_ret, 0, sizeof(*sums_ret));
+	memset(sums_ret, 0,
+		offsetof(struct uni_live_sums, state) +
+			guests->first_vcpu[guests->nr] * sizeof(sums_ret->state[0]));
 	uni_history_weigh(h, opts->since_ns, opts->until_ns, weight);
 	rc = add_chains(h, guests, weight, opts, b, sums_ret);
 	if (rc == 0)

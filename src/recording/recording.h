@@ -16,8 +16,8 @@
 #include "backend/target.h"
 #include "unwind/unwind.h"
 
-#define UNI_GUEST_MAX	      64  /* of a session */
-#define UNI_SESSION_VCPUS_MAX 512 /* of all its guests; each has a file */
+#define UNI_GUEST_MAX	      64   /* of a session */
+#define UNI_SESSION_VCPUS_MAX 4096 /* of all its guests; each has a file */
 
 struct uni_sample {
 	uint64_t t_ns;	 /* host CLOCK_MONOTONIC */

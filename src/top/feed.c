@@ -242,10 +242,13 @@ static void add_guest(struct uni_feed_status *st, size_t i, const struct part *p
 	st->streams |= stats->host_runs != 0 || stats->nr_times != 0;
 	st->first_vcpu[i + 1] = first + nr_vcpus;
 	for (uint32_t v = 0; v < nr_vcpus; v++) {
-		st->timed[first + v] = v < stats->nr_times;
-		if (v < stats->nr_times)
-			st->times[first + v] = stats->times[v];
+		struct uni_feed_vcpu *of = &st->vcpu[first + v];
+
+		*of = (struct uni_feed_vcpu){ .timed = v < stats->nr_times };
+		if (of->timed)
+			of->times = stats->times[v];
 	}
+	st->nr_vcpus = first + nr_vcpus;
 }
 
 /* The thread has ended: its results are there to be read. */
@@ -263,7 +266,7 @@ static void add_result(struct uni_feed_status *st, const struct uni_sampler_job 
 
 void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 {
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, offsetof(struct uni_feed_status, vcpu));
 	ret->ended = uni_feed_ended(f);
 	ret->end = UNI_END_STOPPED;
 	ret->inside = f->nr != 0;

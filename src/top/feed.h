@@ -6,6 +6,9 @@
 #ifndef UNI_TOP_FEED_H
 #define UNI_TOP_FEED_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "app/attach.h"
 #include "sampling/sampler.h"
 
@@ -18,16 +21,27 @@ struct uni_feed_status {
 	bool inside;	  /* all are made by the guests themselves */
 	/* As of uni_live_guests; it grows when vCPUs are plugged in. All 0: not told. */
 	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
-	/* Of the vCPUs of all guests, one guest after the other, where the target tells. */
-	bool timed[UNI_SESSION_VCPUS_MAX];
-	struct uni_vcpu_times times[UNI_SESSION_VCPUS_MAX];
 	/* Once it has ended: */
 	bool ended;
 	enum uni_sampler_end end;
 	size_t nr_failed; /* guests that could not be sampled */
 	int rc; /* of the sampler, if it is so for all guests; err says why for the first */
 	struct uni_err err;
+	/* Of the vCPUs of all guests, one guest after the other: so many are filled. */
+	uint32_t nr_vcpus;
+	struct uni_feed_vcpu {
+		bool timed; /* the target tells; else times is 0 */
+		struct uni_vcpu_times times;
+	} vcpu[UNI_SESSION_VCPUS_MAX];
 };
+
+/* No more of it than is filled. */
+static inline void uni_feed_status_copy(
+	struct uni_feed_status *to, const struct uni_feed_status *from)
+{
+	memcpy(to, from,
+		offsetof(struct uni_feed_status, vcpu) + from->nr_vcpus * sizeof(from->vcpu[0]));
+}
 
 struct uni_feed;
 

@@ -195,9 +195,9 @@ static void make_room(struct uni_top *top, const uint32_t *first)
 		uint32_t nr = uni_min(top->first_vcpu[g + 1] - from, all), more = all - nr;
 
 		memmove(&top->vcpus[first[g]], &top->vcpus[from], nr * sizeof(top->vcpus[0]));
-		memmove(&last->times[first[g]], &last->times[from], nr * sizeof(last->times[0]));
+		memmove(&last->vcpu[first[g]], &last->vcpu[from], nr * sizeof(last->vcpu[0]));
 		memset(&top->vcpus[first[g] + nr], 0, more * sizeof(top->vcpus[0]));
-		memset(&last->times[first[g] + nr], 0, more * sizeof(last->times[0]));
+		memset(&last->vcpu[first[g] + nr], 0, more * sizeof(last->vcpu[0]));
 	}
 	memcpy(top->first_vcpu, first, (top->setup.guests.nr + 1) * sizeof(*first));
 }

@@ -108,14 +108,14 @@ void uni_top_rates(struct uni_top *top, const struct uni_feed_status *st)
 
 	/* Where they are counted, one vCPU at least has some. */
 	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++)
-		exits |= st->times[i].exits != 0;
+		exits |= st->vcpu[i].times.exits != 0;
 	rate_quality(top, st);
 	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++) {
-		if (st->timed[i])
-			vcpu_from_times(
-				&top->vcpus[i], &st->times[i], &top->last.times[i], wall_ns, exits);
+		if (st->vcpu[i].timed)
+			vcpu_from_times(&top->vcpus[i], &st->vcpu[i].times,
+				&top->last.vcpu[i].times, wall_ns, exits);
 		else
 			vcpu_from_states(&top->vcpus[i], top->sums.state[i]);
 	}
-	top->last = *st;
+	uni_feed_status_copy(&top->last, st);
 }

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "uniscope/trace_abi.h"
 
-#define UNI_RING_CPUS_MAX 256
+#define UNI_RING_CPUS_MAX 1024
 #define UNI_RING_SUBS_MAX (1u << 20) /* of one CPU: 64 GiB */
 
 /* Guest memory by virtual address. Returns 0, or -UNI_E* with buf undefined. */

@@ -158,13 +158,13 @@ static void test_process(void **state)
 	uni_strbuf_init(&notes);
 	made_prstatus(&notes, &one);
 	made_note(&notes, "CORE", NT_PRPSINFO, "x", 1);
-	for (unsigned i = 0; i < 69; i++)
+	for (unsigned i = 1; i < UNI_VCPU_MAX + 6; i++)
 		made_prstatus(&notes, &one);
 	made_core(&m->file, &notes, maps, 3, m->memory, sizeof(m->memory));
 	uni_strbuf_deinit(&notes);
 	parse(m);
-	assert_int_equal(m->core.vcpu.nr, 64);
-	assert_int_equal(m->core.nr_vcpus, 70);
+	assert_int_equal(m->core.vcpu.nr, UNI_VCPU_MAX);
+	assert_int_equal(m->core.nr_vcpus, UNI_VCPU_MAX + 6);
 	check_registers(&m->core.vcpu.v[0], false);
 	assert_int_equal(m->core.space, UNI_GMEM_VIRTUAL);
 	assert_int_equal(byte_at(m, 0x401003), m->memory[0x1003]);

@@ -384,7 +384,7 @@ static void vcpus_are_bounded(void **state)
 	struct place *p = *state;
 	uint32_t number, guests = UNI_SESSION_VCPUS_MAX / UNI_VCPU_MAX;
 	uint64_t pc = 1;
-	struct uni_sample s = { .weight = 1, .vcpu = 62, .nr = 1, .pc = &pc };
+	struct uni_sample s = { .weight = 1, .vcpu = UNI_VCPU_MAX - 2, .nr = 1, .pc = &pc };
 	struct uni_recording *rec;
 	struct uni_recorder *r;
 
@@ -395,17 +395,17 @@ static void vcpus_are_bounded(void **state)
 	p->meta.nr_vcpus = 1;
 	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
 	s.guest = number;
-	uni_recorder_sample(r, &s); /* the 63rd: room for one more */
+	uni_recorder_sample(r, &s); /* the last but one: room for one more */
 	p->meta.nr_vcpus = 2;
 	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), -UNI_EINVAL);
 	p->meta.nr_vcpus = 1;
 	assert_int_equal(uni_recorder_add_guest(r, &p->meta, &number, &p->err), 0);
-	s.vcpu = 63;
+	s.vcpu = UNI_VCPU_MAX - 1;
 	uni_recorder_sample(r, &s);
 	assert_int_equal(uni_recorder_lost(r), 1);
 	assert_int_equal(uni_recorder_close(r, NULL, 0, &p->err), 0);
 	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
-	assert_int_equal(uni_recording_guest(rec, number - 1).meta->nr_vcpus, 63);
+	assert_int_equal(uni_recording_guest(rec, number - 1).meta->nr_vcpus, UNI_VCPU_MAX - 1);
 	assert_int_equal(uni_recording_guest(rec, number - 1).stats->lost, 1);
 	uni_recording_close(rec);
 }

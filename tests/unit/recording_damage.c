@@ -223,7 +223,7 @@ static void corrupt_json_is_refused(void **state)
 		{ "\"size\": 2", "\"size\": 4294967298" },
 		{ "\"size\": 2", "\"size\": -2" },
 		{ "\"size\": 2", "\"size\": 99999999999999999999" },
-		{ "\"nr_vcpus\": 2", "\"nr_vcpus\": 65" },
+		{ "\"nr_vcpus\": 2", "\"nr_vcpus\": 1025" },
 		{ "\"nr_vcpus\": 2", "\"nr_vcpus\": 0" },
 		{ "\"nr_vcpus\": 2", "\"nr_vcpus\": \"2\"" },
 		{ "guest-0", "../guest-0" },

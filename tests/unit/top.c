@@ -374,25 +374,26 @@ static void test_quality(void **state)
 static void test_streams(void **state)
 {
 	struct fixture *f = *state;
-	struct uni_vcpu_times *t = f->status.times;
+	struct uni_vcpu_times *t = &f->status.vcpu[0].times;
 	struct uni_say_parts p;
 
 	feed_usual(f);
 	f->status.streams = true;
-	f->status.timed[0] = f->status.timed[1] = true;
+	f->status.vcpu[0].timed = f->status.vcpu[1].timed = true;
+	f->status.nr_vcpus = 2;
 	f->status.stats.host_ns = 3000;
 	f->status.stats.host_runs = 2;
 	f->status.at_ns = 110 * SEC;
 	f->status.stats.begin_ns = 100 * SEC;
 	f->status.stats.weight = 200;
-	t[0] = (struct uni_vcpu_times){ .guest_ns = 5 * SEC, .idle_ns = 5 * SEC };
+	*t = (struct uni_vcpu_times){ .guest_ns = 5 * SEC, .idle_ns = 5 * SEC };
 	refresh(f, 110 * SEC);
-	t[0].guest_ns += SEC;
-	t[0].kvm_ns += SEC / 2;
-	t[0].vmm_ns += SEC / 4;
-	t[0].stolen_ns += SEC / 4;
-	t[0].exits += 4000;
-	t[0].split = true;
+	t->guest_ns += SEC;
+	t->kvm_ns += SEC / 2;
+	t->vmm_ns += SEC / 4;
+	t->stolen_ns += SEC / 4;
+	t->exits += 4000;
+	t->split = true;
 	f->status.at_ns = 112 * SEC;
 	refresh(f, 112 * SEC);
 	assert_float_equal(f->top.vcpus[0].guest, 0.5, 1e-9);
@@ -431,14 +432,17 @@ static void test_plugged_in(void **state)
 	f->top.setup.guests = (struct uni_live_guests){ guest, f->top.first_vcpu, 2 };
 	st->at_ns = 110 * SEC;
 	st->stats.begin_ns = 100 * SEC;
-	st->timed[0] = st->timed[1] = st->timed[2] = true;
-	st->times[2] = (struct uni_vcpu_times){ .guest_ns = 10 * SEC, .exits = 50 };
+	st->nr_vcpus = 3;
+	st->vcpu[0].timed = st->vcpu[1].timed = st->vcpu[2].timed = true;
+	st->vcpu[2].times = (struct uni_vcpu_times){ .guest_ns = 10 * SEC, .exits = 50 };
 	refresh(f, 110 * SEC);
 	assert_int_equal(uni_top_nr_vcpus(&f->top), 3);
 	memcpy(st->first_vcpu, after, sizeof(after));
-	st->timed[3] = true;
-	st->times[3] = (struct uni_vcpu_times){ .guest_ns = 11 * SEC, .idle_ns = SEC, .exits = 70 };
-	st->times[2] = (struct uni_vcpu_times){ .vmm_ns = SEC, .exits = 8 };
+	st->nr_vcpus = 4;
+	st->vcpu[3].timed = true;
+	st->vcpu[3].times =
+		(struct uni_vcpu_times){ .guest_ns = 11 * SEC, .idle_ns = SEC, .exits = 70 };
+	st->vcpu[2].times = (struct uni_vcpu_times){ .vmm_ns = SEC, .exits = 8 };
 	st->at_ns = 112 * SEC;
 	FEED(f, 111 * SEC, 2, UNI_VCPU_RUNNING, 2, WORK_A, MAIN);
 	refresh(f, 112 * SEC);

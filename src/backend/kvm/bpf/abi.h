@@ -19,7 +19,7 @@ typedef uint64_t u64;
 #endif
 
 #define UNI_BPF_GUESTS 64   /* of one loaded object */
-#define UNI_BPF_VCPUS  1024 /* of all its guests together */
+#define UNI_BPF_VCPUS  2048 /* of all its guests together */
 #define UNI_BPF_SLOTS  64   /* of a guest, after neighbours were joined */
 #define UNI_BPF_FRAMES 512  /* of a chain; a power of two */
 #define UNI_BPF_NONE   0xffffffffu

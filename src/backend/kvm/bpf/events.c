@@ -171,8 +171,13 @@ int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err)
 
 		if (v == NULL)
 			v = add(s, item);
-		if (v == NULL)
+		if (v == NULL) {
+			rc = uni_err_set(err, UNI_EBUSY,
+				"the host's kernel samples at most %d vCPUs at once, %d of a "
+				"guest",
+				UNI_BPF_VCPUS, UNI_VCPU_MAX);
 			continue;
+		}
 		if (v->ptr != item->vcpu.vcpu) {
 			v->ptr = item->vcpu.vcpu;
 			s->bpf->vcpu[v->index].vcpu = v->ptr;

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""vcpus_judge.py COMMAND ...: does each vCPU of the guest `wide` have what it did?
+
+  listed LS PID NR                  `ls --json` has the guest with so many vCPUs, none left off
+  traced SESSION WATCHED ELF NR     the stream of each CPU has the calls that the guest counted
+  stacks STACKS NR REGISTERS        each stands in its function, at the stack pointer and the
+                                    instruction that QEMU's monitor says
+  sampled FOLDED SESSION NR         each has as many samples as the others, in its function; and
+                                    where the target tells its times, they are the interval's
+  replayed FOLDED SESSION NR        each was where mkreplay put it, once a tick
+  counted STACKS NR                 so many stacks
+"""
+import collections
+import json
+import pathlib
+import re
+import struct
+import sys
+
+import trace_judge
+
+FNS = 8
+
+
+def read_json(path):
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def listed(path, pid, nr):
+    (one,) = [g for g in read_json(path) if g["pid"] == int(pid)]
+    assert (one["vcpus"], one["vcpus_left_off"]) == (int(nr), 0), one
+
+
+def books(watched, nr):
+    (w,) = [w for w in read_json(pathlib.Path(watched, "session.json"))["guests"][0]["watches"]
+            if w["name"] == "lab_wide"]
+    raw = bytes.fromhex(w["last"]["bytes"])
+    magic, cpus, standing = struct.unpack_from("<QII", raw)
+    assert (magic, cpus, standing) == (0x6564695762616C, nr, nr), (magic, cpus, standing)
+    return struct.unpack_from("<%dQ" % nr, raw, 16)
+
+
+def traced(session, watched, elf, nr):
+    nr = int(nr)
+    guest, where = trace_judge.load(session), trace_judge.symbols(elf)
+    (at,) = zip(*(where["wide_%d" % i] for i in range(FNS)))
+    assert sum(c["lost"] + c["lost_words"] for c in guest["trace"]["cpus"]) == 0
+    for cpu, calls in enumerate(books(watched, nr)):
+        entries, exits = collections.Counter(), 0
+        for head, words in trace_judge.packets(session, cpu):
+            for kind, word, _, _ in trace_judge.records(guest, words, head[3]):
+                if kind == "entry":
+                    entries[word >> 32 & 0xFFFFFFF0] += 1
+                exits += kind == "exit"
+        # It stands in the last one.
+        assert dict(entries) == {at[cpu % FNS]: calls} and exits == calls - 1, \
+            (cpu, calls, dict(entries), exits)
+
+
+def monitor(path):
+    """(RIP, RSP) of each, by QEMU's `info registers -a`."""
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    parts = re.split(r"^\s*CPU#(\d+)", text, flags=re.M)[1:]
+    return {int(n): tuple(int(re.search(r"\b%s=([0-9a-f]+)" % r, part).group(1), 16)
+                          for r in ("RIP", "RSP")) for n, part in zip(parts[::2], parts[1::2])}
+
+
+def stacks(path, nr, registers):
+    said = monitor(registers)
+    got = {s["vcpu"]: s for s in read_json(path)}
+    assert sorted(got) == sorted(said) == list(range(int(nr))), (sorted(got), sorted(said))
+    for vcpu, stack in got.items():
+        names = [f["name"] for f in stack["frames"]]
+        assert "wide_%d" % (vcpu % FNS) in names and stack["stop"] == "root", (vcpu, stack)
+        regs = stack["registers"]
+        assert (int(regs["rip"], 16), int(regs["rsp"], 16)) == said[vcpu], (vcpu, regs, said[vcpu])
+    assert len({rsp for _, rsp in said.values()}) == int(nr)
+
+
+def samples_of(folded):
+    """Weights by vCPU, and by vCPU and function."""
+    out = collections.defaultdict(collections.Counter)
+    for line in pathlib.Path(folded).read_text(encoding="utf-8").splitlines():
+        chain, _, weight = line.rpartition(" ")
+        frames = chain.split(";")
+        out[int(frames[0].removeprefix("vcpu "))][";".join(frames[1:])] += int(weight)
+    return out
+
+
+def sampled(folded, session, nr):
+    got = samples_of(folded)
+    sums = {vcpu: sum(chains.values()) for vcpu, chains in got.items()}
+    assert sorted(got) == list(range(int(nr))), sorted(got)
+    assert min(sums.values()) > 0 and max(sums.values()) - min(sums.values()) <= 2, sums
+    for vcpu, chains in got.items():
+        assert all("wide_%d" % (vcpu % FNS) in c.split(";") for c in chains), (vcpu, chains)
+    stats = read_json(pathlib.Path(session, "session.json"))["guests"][0]["statistics"]
+    wall = stats["end_ns"] - stats["begin_ns"]
+    assert len(stats.get("vcpus", [])) in (0, int(nr)), len(stats["vcpus"])
+    for vcpu, times in enumerate(stats.get("vcpus", [])):
+        told = sum(times[k] for k in ("guest_ns", "kvm_ns", "vmm_ns", "idle_ns", "stolen_ns"))
+        # All stand halted. Each is begun and ended one after the other.
+        assert times["idle_ns"] > 0.8 * told and 0.5 * wall < told < 1.5 * wall, (vcpu, times, wall)
+
+
+def replayed(folded, session, nr):
+    got = samples_of(folded)
+    ticks = read_json(pathlib.Path(session, "session.json"))["guests"][0]["statistics"]["ticks"]
+    assert ticks > 0 and {v: dict(c) for v, c in got.items()} == {
+        v: {"at_%d" % v: ticks} for v in range(int(nr))}, (ticks, dict(got))
+
+
+def counted(path, nr):
+    assert len(read_json(path)) == int(nr), len(read_json(path))
+
+
+def main():
+    globals()[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()
