@@ -28,6 +28,8 @@ static bool clean(const char *s, size_t cap)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct uni_qmp_message m;
+	struct uni_qmp_event e;
+	struct uni_qmp_cpu cpu;
 	char text[24] = "";
 	uint64_t v;
 	bool running;
@@ -40,6 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(clean(text, sizeof(text)));
 	if (uni_qmp_take_name(&m, text, sizeof(text)) == 0)
 		require(clean(text, sizeof(text)));
+	if (uni_qmp_take_event(&m, &e) == 0)
+		require(clean(e.name, sizeof(e.name)) && clean(e.reason, sizeof(e.reason)));
+	(void)uni_qmp_take_cpu(&m, &cpu);
+	(void)uni_qmp_has_chardev(&m, "gdb");
 	uni_qmp_message_free(&m);
 	return 0;
 }

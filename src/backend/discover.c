@@ -79,7 +79,7 @@ static void choose(const struct reach *reach, size_t nr, struct uni_found *f)
 
 	(void)snprintf(f->why, sizeof(f->why), "no backend of this build reaches it%s",
 		strcmp(f->info.vmm, "qemu") == 0 && strcmp(f->info.accel, "kvm") != 0
-			? ": start QEMU with -gdb unix:PATH,server=on,wait=off"
+			? ": start QEMU with -gdb unix:PATH,server=on,wait=off, or with -qmp"
 			: "");
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_target_ops *ops = reach[i].ops;

@@ -15,12 +15,22 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-static int parse_unix(const struct uni_spec *spec, const char *path, struct uni_net_addr *ret,
+static void set_text(struct uni_net_addr *ret, const char *kind, const char *name)
+{
+	char text[sizeof(ret->text)];
+
+	(void)snprintf(text, sizeof(text), "%s %s", kind, name);
+	(void)uni_text_clean(ret->text, sizeof(ret->text), text, strlen(text));
+}
+
+int uni_net_unix(const struct uni_spec *spec, const char *path, struct uni_net_addr *ret,
 	struct uni_err *err)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)&ret->at[0].sa;
 	size_t len = strlen(path);
 
+	memset(ret, 0, sizeof(*ret));
+	set_text(ret, "unix socket", path);
 	if (len == 0 || len >= sizeof(un->sun_path))
 		return uni_err_set(err, UNI_EUSAGE,
 			"%s: the socket path must have 1 to %zu bytes, this one has %zu",
@@ -78,17 +88,16 @@ static int parse_tcp(const struct uni_spec *spec, const char *value, struct uni_
 int uni_net_parse(const struct uni_spec *spec, struct uni_net_addr *ret, struct uni_err *err)
 {
 	const char *path = uni_spec_get(spec, "unix"), *tcp = uni_spec_get(spec, "tcp");
-	char text[sizeof(ret->text)];
 
 	memset(ret, 0, sizeof(*ret));
 	if ((path == NULL) == (tcp == NULL))
 		return uni_err_set(err, UNI_EUSAGE,
 			"target %s: give either unix=PATH or tcp=HOST:PORT, as QEMU has it",
 			spec->text);
-	(void)snprintf(text, sizeof(text), "%s %s", path != NULL ? "unix socket" : "tcp port",
-		path != NULL ? path : tcp);
-	(void)uni_text_clean(ret->text, sizeof(ret->text), text, strlen(text));
-	return path != NULL ? parse_unix(spec, path, ret, err) : parse_tcp(spec, tcp, ret, err);
+	if (path != NULL)
+		return uni_net_unix(spec, path, ret, err);
+	set_text(ret, "tcp port", tcp);
+	return parse_tcp(spec, tcp, ret, err);
 }
 
 /* 0, or the errno of the attempt. */

@@ -22,6 +22,10 @@ struct uni_net_addr {
 /* Host names are looked up here. */
 int uni_net_parse(const struct uni_spec *spec, struct uni_net_addr *ret, struct uni_err *err);
 
+/* Of a unix socket with that path; spec is for messages. */
+int uni_net_unix(const struct uni_spec *spec, const char *path, struct uni_net_addr *ret,
+	struct uni_err *err);
+
 /*
  * Connects within timeout_ms: 0, and *fd_ret is non-blocking and close-on-exec, or an errno
  * (EAGAIN, ETIMEDOUT: nobody accepts).

@@ -226,6 +226,18 @@ static void monitor_join(struct monitor *m)
 	(void)rmdir(m->dir);
 }
 
+static void devices(void **state)
+{
+	struct uni_qmp_message m = parse("{\"return\": [{\"label\": \"gdb\"}, {\"label\": 7}, 3]}");
+
+	assert_true(uni_qmp_has_chardev(&m, "gdb"));
+	assert_false(uni_qmp_has_chardev(&m, "gd"));
+	uni_qmp_message_free(&m);
+	m = parse(OK);
+	assert_false(uni_qmp_has_chardev(&m, "gdb"));
+	uni_qmp_message_free(&m);
+}
+
 struct heard {
 	char all[128];
 };
@@ -356,6 +368,7 @@ int main(void)
 		cmocka_unit_test(values),
 		cmocka_unit_test(events),
 		cmocka_unit_test(cpus),
+		cmocka_unit_test(devices),
 		cmocka_unit_test(a_talk),
 		cmocka_unit_test(events_of_a_talk),
 		cmocka_unit_test(bad_monitors),

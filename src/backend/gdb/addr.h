@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a gdb stub listens, and which local process that is. */
+/* Where a gdb stub listens. */
 #ifndef UNI_BACKEND_GDB_ADDR_H
 #define UNI_BACKEND_GDB_ADDR_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "backend/net.h"
@@ -18,17 +17,5 @@ int uni_gdb_connect(
 
 /* Who listens at the other end of a connected unix socket; 0 where that cannot be known. */
 int uni_gdb_peer_pid(int fd);
-
-/* What this host's tables say about the listener, learnt without connecting. */
-struct uni_gdb_listener {
-	bool local;	 /* found in this host's tables */
-	bool has_client; /* somebody is connected, or waits to be */
-	uint64_t inode;	 /* of the listening socket */
-};
-
-void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_listener *ret);
-
-/* The process that has this socket open: its pid, 0 if none can be seen. */
-int uni_gdb_socket_owner(uint64_t inode);
 
 #endif

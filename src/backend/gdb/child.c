@@ -12,7 +12,9 @@
 #include "base/io.h"
 #include "backend/gdb/guardian.h"
 #include "backend/gdb/stub.h"
+#include "backend/gdb/switch.h"
 #include "backend/helper.h"
+#include "backend/listener.h"
 
 #define CONNECT_MS 2000
 #define LOOK_MS	   200 /* how often the lease is looked at */
@@ -28,9 +30,9 @@ struct guardian {
 static int connect_alone(const struct uni_net_addr *addr, int *fd_ret, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + CONNECT_MS * UNI_NSEC_PER_MSEC;
-	struct uni_gdb_listener l;
+	struct uni_net_listener l;
 
-	uni_gdb_find_listener(addr, &l);
+	uni_net_find_listener(addr, &l);
 	while (l.has_client) {
 		if (uni_now_ns() >= until)
 			return uni_err_set(err, UNI_EBUSY,
@@ -38,9 +40,24 @@ static int connect_alone(const struct uni_net_addr *addr, int *fd_ret, struct un
 				"first",
 				addr->text);
 		(void)usleep(20000);
-		uni_gdb_find_listener(addr, &l);
+		uni_net_find_listener(addr, &l);
 	}
 	return uni_gdb_connect(addr, CONNECT_MS, fd_ret, err);
+}
+
+static int switch_on(
+	const char *qmp, struct uni_gdb_shared *shared, int *fd_ret, struct uni_err *err)
+{
+	bool runs = true;
+	int rc = uni_gdb_switch_on(qmp, fd_ret, &runs, err);
+
+	if (rc != 0)
+		return rc;
+	atomic_store(&shared->ran, runs);
+	atomic_store(&shared->told, true);
+	if (!runs)
+		atomic_store(&shared->flags, UNI_GDB_F_QEMU | UNI_GDB_F_PAUSED);
+	return 0;
 }
 
 /* The result, and a copy of the line if there is one. */
@@ -110,7 +127,8 @@ static void guard(struct guardian *g)
 	uni_gdb_stub_leave(&g->stub);
 }
 
-void uni_gdb_guardian_main(int sock, const struct uni_net_addr *addr, struct uni_gdb_shared *shared)
+void uni_gdb_guardian_main(
+	int sock, const struct uni_net_addr *addr, const char *qmp, struct uni_gdb_shared *shared)
 {
 	struct guardian *g = calloc(1, sizeof(*g));
 	struct uni_err err = { 0 };
@@ -119,6 +137,8 @@ void uni_gdb_guardian_main(int sock, const struct uni_net_addr *addr, struct uni
 	uni_helper_begin("uni-guardian", &sock, 1);
 	if (g == NULL)
 		(void)uni_err_set(&err, UNI_ENOMEM, "gdb: out of memory");
+	else if (qmp != NULL)
+		(void)switch_on(qmp, shared, &fd, &err);
 	else
 		(void)connect_alone(addr, &fd, &err);
 	/* When the profiler is already gone, its end of the pair will say so. */
@@ -129,5 +149,8 @@ void uni_gdb_guardian_main(int sock, const struct uni_net_addr *addr, struct uni
 	g->sock = sock;
 	uni_gdb_link_init(&g->stub.link, fd);
 	guard(g);
+	uni_gdb_link_close(&g->stub.link);
+	if (qmp != NULL)
+		uni_gdb_switch_off(qmp);
 	_exit(0);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "backend/listener.h"
 #include "backend/vmm/proc.h"
 
 static const char keys[] = "unix tcp pid qmp mem";
@@ -47,19 +48,32 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 		err, UNI_EUSAGE, "target %s: mem= is auto, process or packets", spec->text);
 }
 
+/* Where the stub is, or (*monitor_ret is its path) who switches one on. */
+static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
+	const char **monitor_ret, struct uni_err *err)
+{
+	const char *qmp = uni_spec_get(spec, "qmp");
+
+	*monitor_ret = NULL;
+	if (qmp == NULL || uni_spec_get(spec, "unix") != NULL || uni_spec_get(spec, "tcp") != NULL)
+		return uni_net_parse(spec, ret, err);
+	*monitor_ret = qmp;
+	return uni_net_unix(spec, qmp, ret, err);
+}
+
 /* Who listens there, without connecting; everything may stay unknown. */
 static int look(const struct uni_spec *spec, const struct uni_net_addr *addr,
 	struct uni_target_info *ret, struct uni_err *err)
 {
-	struct uni_gdb_listener l = { 0 };
+	struct uni_net_listener l = { 0 };
 	int pid = 0, rc = spec_pid(spec, &pid, err);
 
 	memset(ret, 0, sizeof(*ret));
 	if (rc != 0)
 		return rc;
 	if (pid == 0) {
-		uni_gdb_find_listener(addr, &l);
-		pid = l.local ? uni_gdb_socket_owner(l.inode) : 0;
+		uni_net_find_listener(addr, &l);
+		pid = l.local ? uni_net_socket_owner(l.inode) : 0;
 	}
 	if (pid != 0)
 		(void)uni_vmm_describe(pid, ret);
@@ -76,10 +90,11 @@ static int look(const struct uni_spec *spec, const struct uni_net_addr *addr,
 static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	struct uni_net_addr addr;
+	const char *monitor;
 	int rc = uni_spec_check_keys(spec, keys, err);
 
 	if (rc == 0)
-		rc = uni_net_parse(spec, &addr, err);
+		rc = find_stub(spec, &addr, &monitor, err);
 	return rc != 0 ? rc : look(spec, &addr, ret, err);
 }
 
@@ -153,17 +168,22 @@ static void gdb_detach(struct uni_target *base)
 	free(t);
 }
 
+/* monitor: its path, if it is asked for a stub. */
 static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr,
-	const struct uni_arch *arch, bool want_phys, struct uni_err *err)
+	const char *monitor, const struct uni_arch *arch, bool want_phys, struct uni_err *err)
 {
-	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, &fd, err);
+	int fd, rc = uni_gdb_guardian_start(&t->guardian, addr, monitor, &fd, err);
 
 	if (rc != 0)
 		return rc;
 	(void)uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS);
-	if (t->info.pid == 0)
+	if (t->info.pid == 0 && monitor == NULL)
 		t->info.pid = uni_gdb_peer_pid(fd);
-	rc = uni_gdb_stub_open(&t->stub, fd, arch, want_phys, &t->regs0, err);
+	if (atomic_load(&t->guardian.shared->told))
+		rc = uni_gdb_stub_open_told(&t->stub, fd, arch, want_phys,
+			atomic_load(&t->guardian.shared->ran), &t->regs0, err);
+	else
+		rc = uni_gdb_stub_open(&t->stub, fd, arch, want_phys, &t->regs0, err);
 	uni_gdb_end(t);
 	if (rc != 0)
 		return rc;
@@ -175,7 +195,7 @@ static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr
 static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	const struct uni_attach_opts *opts, struct uni_err *err)
 {
-	const char *qmp = uni_spec_get(spec, "qmp");
+	const char *qmp = uni_spec_get(spec, "qmp"), *monitor;
 	struct uni_net_addr addr;
 	enum uni_gdb_mem how;
 	bool known;
@@ -184,12 +204,12 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	if (rc == 0)
 		rc = spec_mem(spec, &how, err);
 	if (rc == 0)
-		rc = uni_net_parse(spec, &addr, err);
+		rc = find_stub(spec, &addr, &monitor, err);
 	if (rc == 0)
 		rc = look(spec, &addr, &t->info, err);
 	known = t->info.pid != 0;
 	if (rc == 0)
-		rc = shake_hands(t, &addr, opts->arch, how != UNI_GDB_MEM_PROCESS, err);
+		rc = shake_hands(t, &addr, monitor, opts->arch, how != UNI_GDB_MEM_PROCESS, err);
 	if (rc != 0)
 		return rc;
 	if (!known && t->info.pid != 0)
@@ -312,16 +332,19 @@ static bool gdb_alive(struct uni_target *base)
 
 static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
 {
-	int n = snprintf(keys_ret, cap, "%s", info->gdb);
+	bool by_monitor = info->gdb[0] == '\0' && info->qmp[0] != '\0';
+	int n = snprintf(keys_ret, cap, "%s%s", by_monitor ? "qmp=" : "",
+		by_monitor ? info->qmp : info->gdb);
 
 	/* A comma in a path would have to be doubled; proc.c keeps none. */
-	return info->gdb[0] != '\0' && n > 0 && (size_t)n < cap;
+	return (by_monitor || info->gdb[0] != '\0') && n > 0 && (size_t)n < cap;
 }
 
 static int gdb_choose(const struct uni_target_info *info, const struct uni_host_way *ways,
 	uint32_t nr, char *why_ret, size_t cap)
 {
-	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s",
+	(void)snprintf(why_ret, cap, "stopped for each sample, by its gdb stub%s%s",
+		info->gdb[0] != '\0' ? "" : ", which its monitor (QMP) switches on meanwhile",
 		info->denied ? "; its memory comes by packets, too: the process may not be read"
 			     : "");
 	return 0;
@@ -330,7 +353,7 @@ static int gdb_choose(const struct uni_target_info *info, const struct uni_host_
 const struct uni_target_ops uni_target_gdb = {
 	.scheme = "gdb",
 	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
-	.keys = "unix=PATH|tcp=HOST:PORT[,qmp=PATH][,pid=N][,mem=auto|process|packets]",
+	.keys = "(unix=PATH|tcp=HOST:PORT)[,qmp=PATH]|qmp=PATH[,pid=N][,mem=auto|process|packets]",
 	.claims = gdb_claims,
 	.choose = gdb_choose,
 	.probe = gdb_probe,

@@ -95,7 +95,8 @@ static int receive(int sock, int *fd_ret, struct uni_err *err)
 	return 0;
 }
 
-static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, struct uni_err *err)
+static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, const char *qmp,
+	struct uni_err *err)
 {
 	struct timeval patience = { .tv_sec = PATIENCE_S };
 	void *page = mmap(NULL, sizeof(*g->shared), PROT_READ | PROT_WRITE,
@@ -111,7 +112,7 @@ static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, st
 	g->sock = pair[0];
 	g->pid = fork();
 	if (g->pid == 0)
-		uni_gdb_guardian_main(pair[1], addr, g->shared);
+		uni_gdb_guardian_main(pair[1], addr, qmp, g->shared);
 	(void)close(pair[1]);
 	if (g->pid > 0)
 		return 0;
@@ -120,13 +121,13 @@ static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, st
 		err, UNI_EIO, "gdb: cannot start the guardian process: %s", strerror(errno));
 }
 
-int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, int *fd_ret,
-	struct uni_err *err)
+int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr,
+	const char *qmp, int *fd_ret, struct uni_err *err)
 {
 	int rc;
 
 	*g = (struct uni_gdb_guardian){ .sock = -1 };
-	rc = spawn(g, addr, err);
+	rc = spawn(g, addr, qmp, err);
 	if (rc == 0)
 		rc = receive(g->sock, fd_ret, err);
 	if (rc != 0)

@@ -39,6 +39,7 @@ enum uni_gdb_flags {
 struct uni_gdb_shared {
 	_Atomic uint64_t lease_ns; /* end of the lease; 0 none; 1 taken over by the guardian */
 	_Atomic uint32_t flags;	   /* enum uni_gdb_flags */
+	_Atomic bool told, ran;	   /* of a stub that we switched on: what the monitor said before */
 };
 
 struct uni_gdb_guardian {
@@ -48,11 +49,12 @@ struct uni_gdb_guardian {
 };
 
 /*
- * Forks and connects; *fd_ret is our copy of the line. Call before threads exist: the child goes on
- * in a copy of this process. On failure there is no child.
+ * Forks and connects; *fd_ret is our copy of the line. With qmp, the path of QEMU's monitor, the
+ * guardian switches a stub on by that, and in the end off again, whatever happens to us. Call
+ * before threads exist: the child goes on in a copy of this process. On failure there is no child.
  */
-int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, int *fd_ret,
-	struct uni_err *err);
+int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr *addr,
+	const char *qmp, int *fd_ret, struct uni_err *err);
 
 /* Takes or extends the lease, from now on. False: the guardian has taken over, hands off. */
 bool uni_gdb_guardian_lease(struct uni_gdb_guardian *g, unsigned ms);
@@ -74,6 +76,6 @@ void uni_gdb_guardian_end(struct uni_gdb_guardian *g);
 
 /* The child's whole life. */
 _Noreturn void uni_gdb_guardian_main(
-	int sock, const struct uni_net_addr *addr, struct uni_gdb_shared *shared);
+	int sock, const struct uni_net_addr *addr, const char *qmp, struct uni_gdb_shared *shared);
 
 #endif

@@ -196,13 +196,11 @@ static int set_up(
 	return rc;
 }
 
-int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
+static int open_line(struct uni_gdb_stub *s, const struct uni_arch *arch, bool want_phys,
 	struct uni_regs *regs0_ret, struct uni_err *err)
 {
 	int rc;
 
-	memset(s, 0, sizeof(*s));
-	uni_gdb_link_init(&s->link, fd);
 	s->arch = arch;
 	s->state = UNI_GDB_HELD;
 	rc = greet(s, err);
@@ -219,4 +217,21 @@ int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arc
 		uni_strerror(rc));
 	uni_gdb_stub_leave(s);
 	return err != NULL ? -err->code : rc;
+}
+
+int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
+	struct uni_regs *regs0_ret, struct uni_err *err)
+{
+	memset(s, 0, sizeof(*s));
+	uni_gdb_link_init(&s->link, fd);
+	return open_line(s, arch, want_phys, regs0_ret, err);
+}
+
+int uni_gdb_stub_open_told(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch,
+	bool want_phys, bool ran, struct uni_regs *regs0_ret, struct uni_err *err)
+{
+	memset(s, 0, sizeof(*s));
+	uni_gdb_link_init(&s->link, fd);
+	s->link.stopped_event = ran; /* what the others say with a stop packet */
+	return open_line(s, arch, want_phys, regs0_ret, err);
 }

@@ -57,6 +57,9 @@ struct uni_gdb_stub {
  */
 int uni_gdb_stub_open(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch, bool want_phys,
 	struct uni_regs *regs0_ret, struct uni_err *err);
+/* The same of one that was switched on for us, and did not tell us that the guest `ran`. */
+int uni_gdb_stub_open_told(struct uni_gdb_stub *s, int fd, const struct uni_arch *arch,
+	bool want_phys, bool ran, struct uni_regs *regs0_ret, struct uni_err *err);
 
 /*
  * Stops the guest and reads registers of the vCPUs in the set, in order, into ret[0..]. It is held

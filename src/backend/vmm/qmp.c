@@ -15,9 +15,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "backend/listener.h"
 
-#define TIMEOUT_MS 2000
-#define EVENTS_MAX 4096 /* events taken while one answer is waited for */
+#define TIMEOUT_MS  2000
+#define FREE_NS	    (500 * UNI_NSEC_PER_MSEC)
+#define GREETING_NS (900 * UNI_NSEC_PER_MSEC)
+#define EVENTS_MAX  4096 /* events taken while one answer is waited for */
 
 struct uni_qmp {
 	int fd;
@@ -29,12 +32,36 @@ struct uni_qmp {
 	char buf[UNI_QMP_MESSAGE_MAX]; /* received, not parsed yet */
 };
 
-static int send_text(struct uni_qmp *q, const char *text, uint64_t deadline_ns)
+/* With `pass` (-1: none), a file descriptor for the other side, beside the first byte. */
+static ssize_t send_some(int fd, const char *text, size_t len, int pass)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)text, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (pass >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &pass, sizeof(pass));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+static int send_text(struct uni_qmp *q, const char *text, int pass, uint64_t deadline_ns)
 {
 	size_t len = strlen(text), done = 0;
 
 	while (done < len) {
-		ssize_t n = send(q->fd, text + done, len - done, MSG_NOSIGNAL);
+		ssize_t n = send_some(q->fd, text + done, len - done, done == 0 ? pass : -1);
 		int rc = 0;
 
 		if (n >= 0)
@@ -117,12 +144,17 @@ static uint64_t deadline(const struct uni_qmp *q)
 	return uni_now_ns() + q->timeout_ms * UNI_NSEC_PER_MSEC;
 }
 
-static int command(struct uni_qmp *q, const char *text, struct uni_qmp_message *ret)
+static int command_with(struct uni_qmp *q, const char *text, int pass, struct uni_qmp_message *ret)
 {
 	uint64_t until = deadline(q);
-	int rc = send_text(q, text, until);
+	int rc = send_text(q, text, pass, until);
 
 	return rc != 0 ? rc : answer(q, until, ret);
+}
+
+static int command(struct uni_qmp *q, const char *text, struct uni_qmp_message *ret)
+{
+	return command_with(q, text, -1, ret);
 }
 
 static int connect_to(const char *path, struct uni_err *err)
@@ -150,15 +182,40 @@ static int connect_to(const char *path, struct uni_err *err)
 	return -err->code;
 }
 
-static int negotiate(struct uni_qmp *q, struct uni_err *err)
+static int held_by_another(const char *path, struct uni_err *err)
 {
+	return uni_err_set(err, UNI_EBUSY,
+		"qmp: another client holds %s, and a monitor serves one at a time: end that one, "
+		"or give QEMU a second -qmp socket",
+		path);
+}
+
+/* QEMU needs a moment to notice that a client left: one that is there may be a past one. */
+static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err)
+{
+	uint64_t until_ns = uni_now_ns() + FREE_NS;
+	struct uni_net_listener l;
+
+	uni_net_find_unix(path, &l);
+	while (l.has_client) {
+		if (uni_now_ns() >= until_ns)
+			return held_by_another(path, err);
+		(void)usleep(20000);
+		uni_net_find_unix(path, &l);
+	}
+	*seen_ret = l.local;
+	return 0;
+}
+
+/* Nobody holds it, if it was `seen` to be free; else one that does keeps us from being greeted. */
+static int negotiate(struct uni_qmp *q, const char *path, bool seen, struct uni_err *err)
+{
+	uint64_t until_ns = seen ? deadline(q) : uni_now_ns() + GREETING_NS;
 	struct uni_qmp_message m;
-	int rc = next_message(q, deadline(q), &m);
+	int rc = next_message(q, until_ns, &m);
 
 	if (rc == -UNI_ETIMEDOUT)
-		return uni_err_set(err, UNI_EBUSY,
-			"qmp: no greeting: a monitor serves one client at a time; is another one "
-			"connected?");
+		return held_by_another(path, err);
 	if (rc == 0) {
 		uni_qmp_message_free(&m);
 		rc = m.kind == UNI_QMP_GREETING ? 0 : -UNI_EPROTO;
@@ -176,9 +233,13 @@ static int negotiate(struct uni_qmp *q, struct uni_err *err)
 int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, struct uni_err *err)
 {
 	struct uni_err own = { 0 };
+	bool seen = false;
 	struct uni_qmp *q;
-	int fd = connect_to(path, &own), rc;
+	int rc = wait_until_free(path, &seen, err), fd;
 
+	if (rc != 0)
+		return rc;
+	fd = connect_to(path, &own);
 	if (fd < 0)
 		return uni_err_set(err, (enum uni_errcode)own.code, "%s", own.msg);
 	q = calloc(1, sizeof(*q));
@@ -188,7 +249,7 @@ int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, st
 	}
 	q->fd = fd;
 	q->timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_MS;
-	rc = negotiate(q, err);
+	rc = negotiate(q, path, seen, err);
 	if (rc != 0)
 		uni_qmp_close(q);
 	else
@@ -237,7 +298,7 @@ int uni_qmp_cont(struct uni_qmp *q)
 	return rc;
 }
 
-/* A command of the monitor for people, of letters, digits, blanks and "-" only. */
+/* A command of the monitor for people, of letters, digits, blanks, "-" and ":" only. */
 static int monitor_command(struct uni_qmp *q, const char *line, struct uni_qmp_message *ret)
 {
 	char text[160];
@@ -297,5 +358,79 @@ int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap)
 		return rc;
 	rc = uni_qmp_take_name(&m, ret, cap);
 	uni_qmp_message_free(&m);
+	return rc;
+}
+
+#define GDB_LABEL "uniscope-gdb" /* -gdb and the monitor's own gdbserver call theirs "gdb" */
+
+static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
+{
+	struct uni_qmp_message m;
+	bool has, has_ours;
+	int rc = command(q, "{\"execute\":\"query-chardev\"}\n", &m);
+
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"qmp: QEMU does not list its character devices: %s", uni_strerror(rc));
+	has = uni_qmp_has_chardev(&m, "gdb");
+	has_ours = uni_qmp_has_chardev(&m, GDB_LABEL);
+	uni_qmp_message_free(&m);
+	if (has_ours)
+		return uni_err_set(err, UNI_EBUSY,
+			"qmp: another uniscope has switched this QEMU's gdb stub on: end that one "
+			"first");
+	if (has)
+		return uni_err_set(err, UNI_EBUSY,
+			"qmp: this QEMU has a gdb stub already: give its own address "
+			"(gdb:unix=PATH or gdb:tcp=HOST:PORT)");
+	return 0;
+}
+
+static int hand_over_fd(struct uni_qmp *q, int fd)
+{
+	static const char add[] =
+		"{\"execute\":\"chardev-add\",\"arguments\":{\"id\":\"" GDB_LABEL
+		"\",\"backend\":{\"type\":\"socket\",\"data\":{\"addr\":{\"type\":\"fd\",\"data\":"
+		"{\"str\":\"" GDB_LABEL "\"}},\"server\":false}}}}\n";
+	struct uni_qmp_message m;
+	int rc = command_with(q,
+		"{\"execute\":\"getfd\",\"arguments\":{\"fdname\":\"" GDB_LABEL "\"}}\n", fd, &m);
+
+	if (rc == 0) {
+		uni_qmp_message_free(&m);
+		rc = command(q, add, &m);
+	}
+	if (rc == 0)
+		uni_qmp_message_free(&m);
+	return rc;
+}
+
+int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *err)
+{
+	struct uni_qmp_message m;
+	int rc = check_no_gdb(q, err);
+
+	if (rc != 0)
+		return rc;
+	rc = uni_qmp_status(q, runs_ret, NULL, 0);
+	if (rc == 0)
+		rc = hand_over_fd(q, fd);
+	if (rc == 0)
+		rc = monitor_command(q, "gdbserver chardev:" GDB_LABEL, &m);
+	if (rc == 0)
+		uni_qmp_message_free(&m);
+	if (rc != 0)
+		return uni_err_set(err, (enum uni_errcode) - rc,
+			"qmp: QEMU does not switch its gdb stub on: %s", uni_strerror(rc));
+	return 0;
+}
+
+int uni_qmp_gdb_off(struct uni_qmp *q)
+{
+	struct uni_qmp_message m;
+	int rc = monitor_command(q, "gdbserver none", &m);
+
+	if (rc == 0)
+		uni_qmp_message_free(&m);
 	return rc;
 }

@@ -50,6 +50,14 @@ int uni_qmp_poll(struct uni_qmp *q);
 /* Lets a guest run that was started with -S. */
 int uni_qmp_cont(struct uni_qmp *q);
 
+/*
+ * Switches on a gdb stub that talks over fd, one end of a pair; -UNI_EBUSY if the VMM has one. The
+ * guest stands from now on; *runs_ret: it ran before. Off: the stub is gone, and what it has
+ * stopped stays so.
+ */
+int uni_qmp_gdb_on(struct uni_qmp *q, int fd, bool *runs_ret, struct uni_err *err);
+int uni_qmp_gdb_off(struct uni_qmp *q);
+
 /* Where a vCPU of x86 is, as the VMM's `info registers` tells. */
 struct uni_qmp_cpu {
 	uint64_t pc; /* linear: with the base of the code segment */
@@ -85,6 +93,8 @@ int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret);
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap);
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap);
+/* Has the VMM a character device of that name, says the answer to query-chardev? */
+bool uni_qmp_has_chardev(const struct uni_qmp_message *m, const char *label);
 int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret);
 int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret);
 

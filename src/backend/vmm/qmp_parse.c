@@ -118,6 +118,21 @@ int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap)
 	return 0;
 }
 
+bool uni_qmp_has_chardev(const struct uni_qmp_message *m, const char *label)
+{
+	const json_t *all = result(m), *one;
+	size_t i;
+
+	json_array_foreach(all, i, one)
+	{
+		const char *name = json_string_value(json_object_get(one, "label"));
+
+		if (name != NULL && strcmp(name, label) == 0)
+			return true;
+	}
+	return false;
+}
+
 int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *ret)
 {
 	const json_t *when = json_object_get(m->json, "timestamp");

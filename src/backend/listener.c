@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Who listens at an address, from /proc/net: nobody must connect to learn that, because QEMU stops
- * the guest for each debugger that comes.
- */
-#include "backend/gdb/addr.h"
+#include "backend/listener.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -18,7 +14,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "backend/gdb/packet.h"
 
 #define SO_ACCEPTCON 0x10000 /* __SO_ACCEPTCON in the Flags column of /proc/net/unix */
 #define TCP_LISTEN   0x0a    /* st column of /proc/net/tcp */
@@ -51,7 +46,7 @@ static bool owns(const char *pid, uint64_t inode)
 	return false;
 }
 
-int uni_gdb_socket_owner(uint64_t inode)
+int uni_net_socket_owner(uint64_t inode)
 {
 	_cleanup_(cleanup_dir) DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -75,12 +70,20 @@ static char *next_word(char **line)
 	return word;
 }
 
-/* A word that is a hex number and nothing else. */
+/* A word of at most `size` characters that is a hex number. */
+static bool hex_part(const char *word, size_t size, uint64_t *ret)
+{
+	char text[20];
+
+	if (size == 0 || size > 16)
+		return false;
+	(void)snprintf(text, sizeof(text), "0x%.*s", (int)size, word);
+	return uni_parse_u64(text, ret);
+}
+
 static bool hex_word(const char *word, uint64_t *ret)
 {
-	size_t pos = 0, len = strlen(word);
-
-	return uni_gdb_hex_u64((const uint8_t *)word, len, &pos, ret) && pos == len;
+	return hex_part(word, strlen(word), ret);
 }
 
 /* One line of /proc/net/unix: "Num: RefCount Protocol Flags Type St Inode Path". */
@@ -115,7 +118,7 @@ static bool same_file(const struct unix_line *l, const struct stat *want)
 		(void)snprintf(path, sizeof(path), "%s", l->path);
 	else
 		(void)snprintf(path, sizeof(path), "/proc/%d/cwd/%s",
-			uni_gdb_socket_owner(l->inode), l->path);
+			uni_net_socket_owner(l->inode), l->path);
 	return stat(path, &st) == 0 && st.st_ino == want->st_ino && st.st_dev == want->st_dev;
 }
 
@@ -126,13 +129,14 @@ static const char *base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-static void find_unix(const char *path, struct uni_gdb_listener *ret)
+void uni_net_find_unix(const char *path, struct uni_net_listener *ret)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/net/unix", "re");
 	char line[512], bound[120] = "";
 	struct unix_line l;
 	struct stat want;
 
+	memset(ret, 0, sizeof(*ret));
 	if (f == NULL || stat(path, &want) != 0)
 		return;
 	while (!ret->local && fgets(line, sizeof(line), f) != NULL) {
@@ -172,9 +176,8 @@ static bool parse_tcp_addr(char *word, struct tcp_line *ret)
 	for (size_t i = 0; i < ret->addr_size; i += 4) {
 		uint64_t v = 0;
 		uint32_t part;
-		size_t pos = 0;
 
-		if (!uni_gdb_hex_u64((const uint8_t *)word + 2 * i, 8, &pos, &v) || pos != 8)
+		if (!hex_part(word + 2 * i, 8, &v))
 			return false;
 		part = (uint32_t)v;
 		memcpy(ret->addr + i, &part, 4);
@@ -237,7 +240,7 @@ static bool tcp_matches(const struct tcp_line *l, const struct tcp_want *w)
 	       memcmp(l->addr + 12, w->addr, 4) == 0;
 }
 
-static void scan_tcp(const char *table, const struct tcp_want *w, struct uni_gdb_listener *ret)
+static void scan_tcp(const char *table, const struct tcp_want *w, struct uni_net_listener *ret)
 {
 	_cleanup_fclose_ FILE *f = fopen(table, "re");
 	char line[512];
@@ -256,7 +259,7 @@ static void scan_tcp(const char *table, const struct tcp_want *w, struct uni_gdb
 	}
 }
 
-static void find_tcp(const struct sockaddr_storage *sa, socklen_t len, struct uni_gdb_listener *ret)
+static void find_tcp(const struct sockaddr_storage *sa, socklen_t len, struct uni_net_listener *ret)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
@@ -273,7 +276,7 @@ static void find_tcp(const struct sockaddr_storage *sa, socklen_t len, struct un
 	scan_tcp("/proc/net/tcp6", &w, ret);
 }
 
-void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_listener *ret)
+void uni_net_find_listener(const struct uni_net_addr *addr, struct uni_net_listener *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	for (int i = 0; i < addr->nr && !ret->local; i++) {
@@ -281,7 +284,7 @@ void uni_gdb_find_listener(const struct uni_net_addr *addr, struct uni_gdb_liste
 
 		memset(ret, 0, sizeof(*ret));
 		if (sa->ss_family == AF_UNIX)
-			find_unix(((const struct sockaddr_un *)sa)->sun_path, ret);
+			uni_net_find_unix(((const struct sockaddr_un *)sa)->sun_path, ret);
 		else if (sa->ss_family == AF_INET || sa->ss_family == AF_INET6)
 			find_tcp(sa, addr->at[i].len, ret);
 	}

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# no_stub.sh UNISCOPE BUILD SRCROOT: a QEMU that was started with a QMP socket and without a gdb stub:
+# found, recorded, and left as it was, also when uniscope is killed. QEMU is asked how it is. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+mon=$T/mon
+
+start() { # ACCEL [LAB-BOOT-OPTION...]
+	accel=$1
+	shift
+	rm -f "$mon"
+	qemu_args="-qmp unix:$mon,server=on,wait=off -name nostub$$"
+	boot kvm "$(image demo)" "" --accel "$accel" "$@" || return 1
+	target=gdb:qmp=$mon
+}
+
+qmp() { # COMMAND [ARGUMENTS]
+	python3 "$SRC/tests/e2e/qmp.py" "$mon" "$1" "${2:-{\}}"
+}
+
+# It runs, and has no character device of a stub: asked from outside.
+as_before() { # RUNNING
+	qmp query-status >"$T/status" && qmp query-chardev >"$T/chardev" || return 1
+	grep -q "\"running\": ${1:-true}" "$T/status" && ! grep -q '"uniscope-gdb"' "$T/chardev" && return 0
+	cat "$T/status" "$T/chardev"
+	return 1
+}
+
+switched_on() {
+	qmp query-chardev | grep -q '"uniscope-gdb"'
+}
+
+listed() {
+	"$U" ls --json >"$T/ls.json" && python3 - "$T/ls.json" "$guest" "$mon" <<-'END'
+		import json, sys
+		g = next(g for g in json.load(open(sys.argv[1])) if g['pid'] == int(sys.argv[2]))
+		print(g)
+		sys.exit(not (g['target'] == 'gdb:qmp=' + sys.argv[3] and g['backend'] == 'gdb' and 'QMP' in g['why']))
+	END
+}
+
+recorded() { # TARGET OPTION...
+	rm -rf "$T/s.uniscope"
+	"$U" record -q -d 1 -o "$T/s.uniscope" "$@" || return 1
+	"$U" report -n 0 "$T/s.uniscope" >"$T/report" && grep lab_entry "$T/report" && as_before
+}
+
+start_recording() {
+	rm -rf "$T/k.uniscope"
+	"$U" record -q -d 600 -o "$T/k.uniscope" "$target" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s "$T/k.uniscope/guest-0/samples-vcpu0" && switched_on
+}
+
+killed() {
+	start_recording || return 1
+	kill -9 $run
+	wait $run 2>/dev/null
+	wait_for 60 as_before || return 1
+	sed 's/.*/ /' "$T/status"
+	recorded "$target" # and once more
+}
+
+second_uniscope() {
+	start_recording || return 1
+	"$U" record -q -d 1 -o "$T/2.uniscope" "$target" >"$T/2" 2>&1
+	refused $? "$T/2" 1 'another uniscope has switched this QEMU.s gdb stub on'
+	status=$?
+	kill -INT $run
+	wait $run && [ $status -eq 0 ] && as_before
+}
+
+# Another client has the monitor; it takes the greeting, so it is really served.
+held() {
+	python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.recv(1)
+open(sys.argv[2], "w").close()
+time.sleep(600)' "$mon" "$T/holds" &
+	holder=$!
+	wait_for 60 test -e "$T/holds" || return 1
+	status=0
+	for words in "record -q -d 1 -o $T/h.uniscope $target" "stacks $target" "record -q -d 1 --qmp $mon -o $T/h.uniscope $1"; do
+		begin=$(date +%s%N)
+		# shellcheck disable=SC2086 # words
+		timeout 60 "$U" $words >"$T/out" 2>&1
+		refused $? "$T/out" 1 "another client holds $mon" || status=1
+		echo "$((($(date +%s%N) - begin) / 1000000)) ms"
+	done
+	rm -f "$T/holds"
+	kill $holder
+	wait $holder 2>/dev/null
+	[ $status -eq 0 ] && wait_for 60 as_before
+}
+
+# Who paused it, resumes it.
+stays_paused() {
+	qmp stop && "$U" stacks "$target" | grep lab_entry && as_before false && qmp cont && as_before
+}
+
+own_stub() {
+	start tcg --gdb "unix:$T/own,server=on,wait=off" || return 1
+	target=gdb:qmp=$mon
+	"$U" record -q -d 1 -o "$T/o.uniscope" "$target" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'has a gdb stub already' && as_before
+}
+
+
+for way in $accels; do
+	start "$way" || {
+		check "$way" false
+		continue
+	}
+	[ "$way" != tcg ] || check 'ls shows the way' listed
+	check "recorded under $way" recorded "$target"
+	check "recorded with memory by packets under $way" recorded "$target,mem=packets"
+	[ "$way" != tcg ] || check 'recorded by name' recorded "nostub$$"
+	check "SIGKILL switches the stub off under $way" killed
+	check "a second uniscope under $way" second_uniscope
+	check "a guest that was paused stays so under $way" stays_paused
+done
+[ -n "$guest" ] && check 'a monitor that another client holds' held "$(if [ "$way" = kvm ]; then echo "kvm:pid=$guest,via=stop"; else echo "$target"; fi)"
+check 'a QEMU that has a stub' own_stub
+finish
