@@ -13,7 +13,8 @@ step "packages"
 sh deps.sh demo
 
 step "build"
-[ -f build/build.ninja ] || meson setup build >build-demo.log 2>&1 || { tail -20 build-demo.log >&2; exit 1; }
+[ -f build/build.ninja ] || meson setup build -Dtests=disabled -Dlab=disabled >build-demo.log 2>&1 ||
+	{ tail -20 build-demo.log >&2; exit 1; }
 rm -f build-demo.log
 ninja -C build src/cli/uniscope lab/demo-gcc-fp.elf
 uniscope=build/src/cli/uniscope

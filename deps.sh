@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh build|demo|test: installs the Debian packages that this step needs and that are missing.
-# Needs root or sudo only if something is missing. Set UNISCOPE_NO_INSTALL=1 to be told instead.
+# Needs root or sudo only if something is missing. Set UNISCOPE_NO_INSTALL=1 to be told instead;
+# deps.sh STEP --list prints the names alone.
 set -eu
 
 build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev libdw-dev
@@ -23,10 +24,15 @@ build) want=$build xen='' ;;
 demo) want="$build $demo" xen='' ;;
 test) want="$build $demo $test" ;;
 *)
-	echo "usage: deps.sh build|demo|test" >&2
+	echo "usage: deps.sh build|demo|test [--list]" >&2
 	exit 2
 	;;
 esac
+if [ "${2:-}" = --list ]; then
+	# shellcheck disable=SC2086
+	printf '%s\n' $want
+	exit
+fi
 
 install() {
 	# shellcheck disable=SC2086
