@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# container.sh UNISCOPE BUILD SRCROOT: in what an ordinary container is: process ids of its own,
+# no types of the kernel, the capabilities that Docker leaves, first without and then with /dev/kvm.
+# What is missing is said, the rest works. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+if [ -z "${IN_CONTAINER:-}" ]; then
+	unshare --mount --pid --fork true 2>/dev/null || {
+		echo '1..0 # SKIP no namespaces may be made here'
+		exit 0
+	}
+	IN_CONTAINER=outside exec unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
+		sh "$0" "$@"
+fi
+if [ "$IN_CONTAINER" = outside ]; then
+	for d in /sys/kernel/btf /sys/kernel/tracing /sys/kernel/debug; do
+		[ ! -d $d ] || mount -t tmpfs -o ro none $d || exit 1
+	done
+	dev=$(mktemp -d) && mount -t tmpfs -o mode=755 none "$dev" && mkdir "$dev/shm" "$dev/host" &&
+		mount --rbind /dev "$dev/host" || exit 1
+	for f in null zero full random urandom; do
+		: >"$dev/$f" && mount --bind /dev/$f "$dev/$f" || exit 1
+	done
+	mount --move "$dev" /dev && rmdir "$dev" || exit 1
+	caps=-all
+	for c in audit_write chown dac_override fowner fsetid kill mknod net_bind_service net_raw setfcap setgid \
+		setpcap setuid sys_chroot; do
+		caps=$caps,+$c
+	done
+	export IN_CONTAINER=inside
+	setpriv --bounding-set "$caps" --inh-caps "$caps" sh "$0" "$@"
+	exit
+fi
+. "$SRC/tests/e2e/guest.sh"
+
+says() { # STATUS WORDS COMMAND...: that status, and those words (an extended regular expression).
+	want=$1 words=$2
+	shift 2
+	"$@" >"$T/out" 2>&1
+	status=$?
+	cat "$T/out"
+	[ $status = "$want" ] && grep -qE "$words" "$T/out"
+}
+# One line that says it.
+refuses() { # WORDS COMMAND...
+	says 1 "$@" && [ "$(wc -l <"$T/out")" = 1 ]
+}
+# report's functions are the guest's.
+recorded() {
+	"$U" report -n 0 "$T/s.uniscope" >"$T/report" && cat "$T/report" && grep -qE '% +app_main' "$T/report"
+}
+# Repeated, and longer, only if there was no sample.
+records() { # WORDS OPTION...
+	words=$1
+	shift
+	for seconds in 2 10 60; do
+		rm -rf "$T/s.uniscope"
+		says 0 "$words" "$U" "$@" -d $seconds -o "$T/s.uniscope" || return 1
+		! recorded || return 0
+		echo "too few samples in $seconds s"
+	done
+	return 1
+}
+
+check 'doctor: without /dev/kvm no KVM' says 0 '^no +kvm ' "$U" doctor
+check 'doctor: says so' grep -qE 'no .*/dev/kvm' "$T/out"
+check 'doctor: the rest works' sh -c 'for way in gdb core replay stream proc run; do grep -qE "^ok +$way " "$1" || exit 1; done' - "$T/out"
+check 'run: without KVM, and says so' records 'under QEMU with tcg' run "$(image demo)"
+check 'a guest boots by TCG' boot tcg "$(image demo)" ''
+check 'record: by its stub' records ' samples in ' record "$target" -e "$(image demo)"
+check 'stacks: by its stub' says 0 app_main "$U" stacks "$target" -e "$(image demo)"
+end_guest
+
+[ -e /dev/host/kvm ] || {
+	echo "ok $((n + 1)) - # SKIP the host has no /dev/kvm"
+	echo "1..$((n + 1))"
+	exit
+}
+: >/dev/kvm && mount --bind /dev/host/kvm /dev/kvm 2>/dev/null || ln -sf host/kvm /dev/kvm
+check 'a guest boots by KVM' boot kvm "$(image demo)" ''
+listed() {
+	says 0 "kvm:pid=$guest .*stopped for each sample; .*doctor: btf, capabilities" "$U" ls &&
+		[ "$(grep -c 'kvm:pid=' "$T/out")" = 1 ]
+}
+check 'ls: the guest of this container alone, how it is reached, and why' listed
+check 'doctor: what the sampler in the kernel lacks' says 0 '^ +no +btf .*/sys/kernel/btf/vmlinux' "$U" doctor
+check 'doctor: and that capabilities are missing' grep -qE '^ +no +capabilities +CAP_BPF and CAP_PERFMON' "$T/out"
+check 'doctor: KVM works' grep -qE '^ok +kvm ' "$T/out"
+check 'record: with pauses' records '^uniscope: guest paused' record "$target" -e "$(image demo)"
+check 'top: too' says 0 '"pause":[{]"p50_ns":[1-9]' "$U" top "$target" -e "$(image demo)" --json -n 1
+check 'record --method bpf: refused in one line' refuses '/sys/kernel/btf/vmlinux.*CAP_BPF' \
+	"$U" record "$target" -e "$(image demo)" --method bpf -d 1 -o "$T/b.uniscope"
+check 'record --exits: refused in one line' refuses '/sys/kernel/btf/vmlinux.*CAP_BPF' \
+	"$U" record "$target" -e "$(image demo)" --exits -d 1 -o "$T/b.uniscope"
+check 'neither left a session' test ! -e "$T/b.uniscope"
+echo "1..$n"
