@@ -16,6 +16,7 @@
 #undef __always_inline
 #undef __noinline
 #define __noinline	static __attribute__((unused))
+#define UNI_APART	static __attribute__((unused))
 #define __always_inline inline __attribute__((unused))
 #define SEC(name)
 #define UNI_OPAQUE(x) ((void)(x))

@@ -152,10 +152,19 @@ static void assert_seen(const char *label, bool userspace, uint64_t exits, uint6
 	assert_int_equal(sum.host_ns, host_ns);
 }
 
+static void leaves(uint32_t isa, uint32_t reason, uint64_t info1, uint64_t info2, uint64_t rip)
+{
+	struct uni_exit_what w;
+	uint64_t rax = k.vcpu.arch.regs[VCPU_REGS_RAX], rcx = k.vcpu.arch.regs[VCPU_REGS_RCX];
+
+	uni_exit_by_cpu(&w, isa, reason, info1, info2, rax, rcx);
+	uni_exit_on_exit(&k.p, &w, rip, k.now);
+}
+
 /* VMX: out %al, $0x80 at rip. */
 static void vmx_out(uint64_t rip)
 {
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 30, 0x00800000, 0, rip, k.now);
+	leaves(UNI_KVM_ISA_VMX, 30, 0x00800000, 0, rip);
 }
 
 static void entry(uint64_t after_ns)
@@ -166,7 +175,10 @@ static void entry(uint64_t after_ns)
 
 static void returns(const struct uni_kvm_run *run, int error)
 {
-	uni_exit_on_return(&k.p, run, run->exit_reason, error, k.now);
+	struct uni_exit_what w;
+
+	uni_exit_by_run(&w, run, run->exit_reason, error);
+	uni_exit_on_return(&k.p, &w, k.now);
 }
 
 static void handled_in_kvm(void **state)
@@ -203,10 +215,10 @@ static void address_of_mmio(void **state)
 	const struct uni_kvm_run run = { .exit_reason = 6,
 		.mmio = { .gpa = 0xd0000010, .len = 4, .is_write = 1 } };
 
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 49, 0, 0, 1, k.now);
+	leaves(UNI_KVM_ISA_VMX, 49, 0, 0, 1);
 	returns(&run, 0);
 	entry(10);
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 49, 0, 0, 1, k.now);
+	leaves(UNI_KVM_ISA_VMX, 49, 0, 0, 1);
 	uni_exit_on_access(&k.p, UNI_EXIT_INFO_MMIO, 0xfee000b0, UNI_EXIT_ACCESS_WRITE, 4);
 	entry(20);
 	assert_seen("ept-misconfig write 0xd0000010", true, 1, 10);
@@ -217,9 +229,9 @@ static void numbers_from_registers(void **state)
 {
 	k.vcpu.arch.regs[VCPU_REGS_RAX] = 11;
 	k.vcpu.arch.regs[VCPU_REGS_RCX] = 0x6e0;
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_SVM, 0x81, 0, 0, 1, k.now);
+	leaves(UNI_KVM_ISA_SVM, 0x81, 0, 0, 1);
 	entry(10);
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_SVM, 0x7c, 1, 0, 1, k.now);
+	leaves(UNI_KVM_ISA_SVM, 0x7c, 1, 0, 1);
 	entry(20);
 	assert_seen("hypercall 11", false, 1, 10);
 	assert_seen("msr write 0x6e0", false, 1, 20);
@@ -230,7 +242,7 @@ static void exit_after_exit(void **state)
 {
 	vmx_out(1);
 	k.now += 700;
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 1, 0, 0, 2, k.now);
+	leaves(UNI_KVM_ISA_VMX, 1, 0, 0, 2);
 	entry(300);
 	assert_seen("io out 0x80", false, 1, 700);
 	assert_seen("interrupt", false, 1, 300);
@@ -258,7 +270,7 @@ static void sleep_and_theft(void **state)
 
 	k.asleep = 500;
 	k.stolen = 70;
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_SVM, 0x78, 0, 0, 1, k.now);
+	leaves(UNI_KVM_ISA_SVM, 0x78, 0, 0, 1);
 	k.asleep += 4000;
 	k.stolen += 30;
 	uni_exit_on_wakeup(&k.p, 4000, true, k.now + 4000); /* of the exit under way */
@@ -315,12 +327,12 @@ static void another_vendor(void **state)
 {
 	const struct uni_kvm_run run = { .exit_reason = 5 };
 
-	uni_exit_on_exit(&k.p, 3, 99, 0, 0, 1, k.now);
+	leaves(3, 99, 0, 0, 1);
 	returns(&run, 0);
 	k.now += 10;
 	uni_exit_on_run(&k.p, k.now);
 	assert_seen("hlt", true, 1, 10);
-	uni_exit_on_exit(&k.p, 3, 99, 0, 0, 1, k.now);
+	leaves(3, 99, 0, 0, 1);
 	entry(20);
 	assert_seen("unknown", false, 1, 20);
 }
@@ -333,7 +345,7 @@ static void one_in_ten_counts_all(void **state)
 		vmx_out(i % 2 == 0 ? 0x1000 : 0x2000);
 		entry(i % 2 == 0 ? 100 : 900);
 	}
-	uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 12, 0, 0, 0x3000, k.now);
+	leaves(UNI_KVM_ISA_VMX, 12, 0, 0, 0x3000);
 	entry(5);
 	assert_int_equal(k.chains, 51 + 51 + 1);
 	assert_seen("io out 0x80", false, 1003, 502 * 100 + 501 * 900);
@@ -349,7 +361,7 @@ static void what_does_not_fit_is_counted(void **state)
 	vmx_out(1);
 	entry(10);
 	for (unsigned i = 0; i < 5; i++) {
-		uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 10, 0, 0, 1, k.now);
+		leaves(UNI_KVM_ISA_VMX, 10, 0, 0, 1);
 		entry(10);
 	}
 	assert_seen("io out 0x80", false, 1, 10);
@@ -358,7 +370,7 @@ static void what_does_not_fit_is_counted(void **state)
 	k.x.every = 4;
 	k.x.lost = 0;
 	for (unsigned i = 0; i < 9; i++) {
-		uni_exit_on_exit(&k.p, UNI_KVM_ISA_VMX, 16, 0, 0, 1, k.now);
+		leaves(UNI_KVM_ISA_VMX, 16, 0, 0, 1);
 		entry(10);
 	}
 	assert_int_equal(k.x.lost, 9);

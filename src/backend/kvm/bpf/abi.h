@@ -168,21 +168,25 @@ struct uni_bpf_off {
 enum uni_bpf_item_kind { UNI_BPF_ITEM_VM = 1, UNI_BPF_ITEM_SLOT, UNI_BPF_ITEM_VCPU };
 #define UNI_BPF_ITEM_SIZE(part) (16 + sizeof(((struct uni_bpf_item *)0)->part))
 
+struct uni_bpf_item_vm {
+	u64 generation;
+	u32 online, tgid;
+	u32 vm_type;
+	u8 has_private, has_protected; /* its memory, its registers */
+};
+
+struct uni_bpf_item_slot {
+	u64 gpa, size, hva;
+	u32 flags;
+};
+
 struct uni_bpf_item {
 	u32 kind;
 	u32 id; /* of the slot or vCPU */
 	u64 kvm;
 	union {
-		struct {
-			u64 generation;
-			u32 online, tgid;
-			u32 vm_type;
-			u8 has_private, has_protected; /* its memory, its registers */
-		} vm;
-		struct {
-			u64 gpa, size, hva;
-			u32 flags;
-		} slot;
+		struct uni_bpf_item_vm vm;
+		struct uni_bpf_item_slot slot;
 		struct {
 			u64 vcpu; /* struct kvm_vcpu * */
 			u32 tid;  /* by the innermost pid namespace of the VMM */

@@ -17,13 +17,10 @@
 #define UNI_X86_POP_RBP 0x5d
 #define UNI_HASH_MUL	0x9e3779b97f4a7c15ull
 
-/* What the leaf's search works with. */
+/* What the leaf's search works with; callee and found are in the scratch. */
 struct uni_leaf {
 	const struct uni_bpf_guest *g;
 	struct uni_bpf_scratch *s;
-	u64 callee; /* where the function that holds pc begins */
-	u32 found;  /* index in window[] */
-	u32 pad;
 };
 
 static __always_inline bool uni_in_text(const struct uni_bpf_guest *g, u64 pc)
@@ -174,9 +171,10 @@ static long uni_leaf_step(u32 i, struct uni_leaf *l)
 {
 	u64 word = l->s->window[i & (UNI_WINDOW_WORDS - 1)];
 
-	if (!uni_in_text(l->g, word - 1) || !uni_returns_from(l->g, l->s->guest, word, l->callee))
+	if (!uni_in_text(l->g, word - 1) ||
+		!uni_returns_from(l->g, l->s->guest, word, l->s->callee))
 		return 0;
-	l->found = i;
+	l->s->found = i;
 	return 1;
 }
 
@@ -196,20 +194,22 @@ static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u
 		nr = (u32)*words;
 	*words -= nr;
 	bpf_loop(nr, uni_leaf_step, l, 0);
-	*loc = va + (u64)l->found * 8;
-	return l->found != UNI_BPF_NONE;
+	*loc = va + (u64)l->s->found * 8;
+	return l->s->found != UNI_BPF_NONE;
 }
 
 /* UNI_LEAF_SEARCH; *loc: where the return address is. */
-static __always_inline bool uni_leaf_search(
+UNI_APART bool uni_leaf_search(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u32 moved, u64 *loc)
 {
-	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
+	struct uni_leaf l = { .g = g, .s = s };
 	u64 sp = s->regs.sp, fp = s->regs.fp, words = UNI_WINDOW_WORDS, word = 0, page;
 	bool same_stack = fp >= sp && fp - sp < UNI_STACK_MAX;
 
 	if ((sp & 7) != 0)
 		return false;
+	s->callee = callee;
+	s->found = UNI_BPF_NONE;
 	if (same_stack && (fp - sp) / 8 + 1 < words)
 		words = (fp - sp) / 8 + 1;
 	if (uni_window_load(g, s, sp) && uni_leaf_search_window(&l, sp, &words, loc))
@@ -234,14 +234,16 @@ static __always_inline bool uni_leaf_search(
 static __always_inline bool uni_leaf_below(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u64 *loc)
 {
-	struct uni_leaf l = { .g = g, .s = s, .callee = callee, .found = UNI_BPF_NONE };
+	struct uni_leaf l = { .g = g, .s = s };
 	u64 low = s->regs.fp - UNI_BELOW_WORDS * 8;
 
+	s->callee = callee;
+	s->found = UNI_BPF_NONE;
 	if ((low & 7) != 0 || !uni_window_load(g, s, low) || s->window_len < UNI_BELOW_WORDS)
 		return false;
 	bpf_loop(UNI_BELOW_WORDS, uni_leaf_step_down, &l, 0);
-	*loc = low + (u64)l.found * 8;
-	return l.found != UNI_BPF_NONE;
+	*loc = low + (u64)s->found * 8;
+	return s->found != UNI_BPF_NONE;
 }
 
 /* Code that no rule was made for, of another image or without one. */

@@ -129,15 +129,28 @@ static __always_inline void uni_exit_last_set(const struct uni_exit_place *p,
 		bpf_map_update_elem(lasts, kind, last, BPF_ANY);
 }
 
+/* What the CPU says that the exit is for. */
+UNI_APART void uni_exit_seen(const struct uni_exit_place *p,
+	const struct trace_event_raw_kvm_exit *ctx, struct uni_exit_what *ret)
+{
+	unsigned long rax = 0, rcx = 0;
+
+	UNI_CORE(rax, uni_exit_vcpu(p), arch.regs[VCPU_REGS_RAX]);
+	UNI_CORE(rcx, uni_exit_vcpu(p), arch.regs[VCPU_REGS_RCX]);
+	uni_exit_by_cpu(ret, ctx->isa, ctx->exit_reason, ctx->info1, ctx->info2, rax, rcx);
+}
+
 SEC("tp/kvm/kvm_exit")
 int uni_kvm_exit(struct trace_event_raw_kvm_exit *ctx)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct uni_exit_place p;
+	struct uni_exit_what w;
 
-	if (uni_exit_find(&p))
-		uni_exit_on_exit(&p, ctx->isa, ctx->exit_reason, ctx->info1, ctx->info2,
-			ctx->guest_rip, now);
+	if (!uni_exit_find(&p))
+		return 0;
+	uni_exit_seen(&p, ctx, &w);
+	uni_exit_on_exit(&p, &w, ctx->guest_rip, now);
 	return 0;
 }
 
@@ -164,21 +177,31 @@ int uni_kvm_fpu(const u64 *ctx)
 	return 0;
 }
 
+/* Why KVM_RUN returns, as far as the VMM is told. */
+UNI_APART void uni_exit_told(
+	const struct uni_exit_place *p, u32 reason, int error, struct uni_exit_what *ret)
+{
+	struct uni_kvm_run run = { 0 };
+	void *addr = NULL;
+
+	UNI_CORE(addr, uni_exit_vcpu(p), run);
+	if (addr != NULL)
+		bpf_probe_read_kernel(&run, sizeof(run), addr);
+	uni_exit_by_run(ret, &run, reason, error);
+}
+
 /* (reason, error) */
 SEC("raw_tp/kvm_userspace_exit")
 int uni_kvm_userspace_exit(u64 *ctx)
 {
 	u64 now = bpf_ktime_get_ns();
-	struct uni_kvm_run run = { 0 };
 	struct uni_exit_place p;
-	void *addr = NULL;
+	struct uni_exit_what w;
 
 	if (!uni_exit_find(&p))
 		return 0;
-	UNI_CORE(addr, uni_exit_vcpu(&p), run);
-	if (addr != NULL)
-		bpf_probe_read_kernel(&run, sizeof(run), addr);
-	uni_exit_on_return(&p, &run, (u32)ctx[0], (int)ctx[1], now);
+	uni_exit_told(&p, (u32)ctx[0], (int)ctx[1], &w);
+	uni_exit_on_return(&p, &w, now);
 	return 0;
 }
 

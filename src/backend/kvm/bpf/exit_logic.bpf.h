@@ -84,8 +84,9 @@ static __always_inline bool uni_exit_between(
 	return false;
 }
 
-static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
-	const struct uni_exit_what *w, u64 pc, bool by_entry, u64 now)
+/* All of a beginning but its chain, which it is to have if true is returned. */
+UNI_APART bool uni_exit_prepare(const struct uni_exit_place *p, const struct uni_exit_what *w,
+	u64 pc, bool by_entry, u64 now)
 {
 	struct uni_bpf_exit *x = p->x;
 
@@ -94,7 +95,7 @@ static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 	x->seq++;
 	x->looked = x->every == 1 || !uni_exit_between(p, w, pc);
 	if (x->looked == 0)
-		return;
+		return false;
 	uni_exit_off(p, now, &x->asleep_ns, &x->stolen_ns);
 	x->key.info = w->info;
 	x->key.reason = w->reason;
@@ -103,9 +104,17 @@ static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 	x->key.what = w->info_kind | (u8)(w->access << 4);
 	x->key.how = w->size & UNI_BPF_EXIT_SIZE_MASK;
 	x->key.bucket = 0;
-	x->key.chain = uni_exit_chain(p, pc, now);
+	return true;
+}
+
+static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
+	const struct uni_exit_what *w, u64 pc, bool by_entry, u64 now)
+{
+	if (!uni_exit_prepare(p, w, pc, by_entry, now))
+		return;
+	p->x->key.chain = uni_exit_chain(p, pc, now);
 	/* The host would not have spent the time since then without us. */
-	x->begin_ns = uni_exit_now();
+	p->x->begin_ns = uni_exit_now();
 }
 
 /* What only came out later of an exit that is under way. */
@@ -130,8 +139,7 @@ static __always_inline void uni_exit_remember(
 	uni_exit_last_set(p, &p->x->kind, &last);
 }
 
-static __always_inline void uni_exit_add(
-	const struct uni_exit_place *p, u64 host, u64 asleep, u64 stolen)
+UNI_APART void uni_exit_add(const struct uni_exit_place *p, u64 host, u64 asleep, u64 stolen)
 {
 	struct uni_bpf_exit *x = p->x;
 	const struct uni_bpf_exit_sum one = {
@@ -149,7 +157,7 @@ static __always_inline void uni_exit_add(
 		uni_exit_remember(p, &one);
 }
 
-static __always_inline void uni_exit_end(const struct uni_exit_place *p, u64 now)
+UNI_APART void uni_exit_end(const struct uni_exit_place *p, u64 now)
 {
 	struct uni_bpf_exit *x = p->x;
 	u64 begin = x->begin_ns, asleep, stolen;
@@ -161,19 +169,13 @@ static __always_inline void uni_exit_end(const struct uni_exit_place *p, u64 now
 	uni_exit_add(p, now - begin, asleep - x->asleep_ns, stolen - x->stolen_ns);
 }
 
-/* What the trace point kvm_exit tells. */
+/* The trace point kvm_exit, for that (uni_exit_by_cpu), at rip. */
 static __always_inline void uni_exit_on_exit(
-	const struct uni_exit_place *p, u32 isa, u32 reason, u64 info1, u64 info2, u64 rip, u64 now)
+	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 rip, u64 now)
 {
-	unsigned long rax = 0, rcx = 0;
-	struct uni_exit_what what;
-
 	/* One that did not end: KVM went on with the next without entering the guest. */
 	uni_exit_end(p, now);
-	UNI_CORE(rax, uni_exit_vcpu(p), arch.regs[VCPU_REGS_RAX]);
-	UNI_CORE(rcx, uni_exit_vcpu(p), arch.regs[VCPU_REGS_RCX]);
-	uni_exit_by_cpu(&what, isa, reason, info1, info2, rax, rcx);
-	uni_exit_begin(p, &what, rip, what.isa != UNI_EXIT_ISA_KVM, now);
+	uni_exit_begin(p, w, rip, w->isa != UNI_EXIT_ISA_KVM, now);
 }
 
 /* KVM_RUN begins. What began at kvm_exit ends at kvm_entry, which is still to come. */
@@ -193,19 +195,16 @@ static __always_inline u64 uni_exit_seen_pc(
 	return x->seen_pc;
 }
 
-/* KVM_RUN is about to return. */
-static __always_inline void uni_exit_on_return(const struct uni_exit_place *p,
-	const struct uni_kvm_run *run, u32 reason, int error, u64 now)
+/* KVM_RUN is about to return, for that (uni_exit_by_run). */
+static __always_inline void uni_exit_on_return(
+	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 now)
 {
-	struct uni_exit_what w;
-
-	uni_exit_by_run(&w, run, reason, error);
 	if (p->x->begin_ns == 0)
-		uni_exit_begin(p, &w, uni_exit_seen_pc(p->x, &w), false, now);
+		uni_exit_begin(p, w, uni_exit_seen_pc(p->x, w), false, now);
 	else if (p->x->by_entry == 0 && p->x->key.reason == 0)
-		p->x->key.reason = w.reason;
+		p->x->key.reason = w->reason;
 	p->x->seen_kind = UNI_EXIT_INFO_NONE;
-	uni_exit_more(p->x, &w);
+	uni_exit_more(p->x, w);
 	p->x->key.how |= UNI_BPF_EXIT_USERSPACE;
 }
 

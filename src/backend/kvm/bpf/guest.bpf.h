@@ -36,7 +36,9 @@ struct uni_bpf_scratch {
 	u32 guest;	    /* index */
 	u32 has_sp, has_fp; /* these two are known */
 	u32 exact;	    /* the last frame was interrupted: its pc is no return address */
-	u32 nr_exact, pad2;
+	u32 nr_exact;
+	u32 found;  /* index in window[] of what the leaf's search found */
+	u64 callee; /* where the function begins that it is to return from */
 	struct uni_bpf_chain_key key;
 };
 

@@ -22,9 +22,26 @@ struct slot_walk {
 	u32 idx; /* which of the two sets of links is in use */
 };
 
+/* struct uni_bpf_item as far as it goes of a slot and of a VM: the largest part would take up most
+ * of the stack. */
+struct slot_item {
+	u32 kind, id;
+	u64 kvm;
+	struct uni_bpf_item_slot slot;
+};
+
+struct vm_item {
+	u32 kind, id;
+	u64 kvm;
+	struct uni_bpf_item_vm vm;
+};
+
+_Static_assert(sizeof(struct slot_item) == UNI_BPF_ITEM_SIZE(slot), "a head of 16 bytes");
+_Static_assert(sizeof(struct vm_item) == UNI_BPF_ITEM_SIZE(vm), "a head of 16 bytes");
+
 static __always_inline void emit_slot(const struct slot_walk *w, const struct kvm_memory_slot *slot)
 {
-	struct uni_bpf_item item = { .kind = UNI_BPF_ITEM_SLOT, .kvm = (u64)w->kvm };
+	struct slot_item item = { .kind = UNI_BPF_ITEM_SLOT, .kvm = (u64)w->kvm };
 	unsigned long n = 0;
 	u64 gfn = 0;
 	short id = 0;
@@ -38,7 +55,7 @@ static __always_inline void emit_slot(const struct slot_walk *w, const struct kv
 	UNI_CORE(item.slot.flags, slot, flags);
 	UNI_CORE(id, slot, id);
 	item.id = (u32)id;
-	bpf_seq_write(w->seq, &item, UNI_BPF_ITEM_SIZE(slot));
+	bpf_seq_write(w->seq, &item, sizeof(item));
 }
 
 static long node_step(u32 i, struct slot_walk *w)
@@ -88,9 +105,9 @@ static __always_inline void walk_slots(struct slot_walk *w)
 	}
 }
 
-static __always_inline void emit_vm(struct seq_file *seq, const struct kvm *kvm)
+UNI_APART void emit_vm(struct seq_file *seq, const struct kvm *kvm)
 {
-	struct uni_bpf_item item = { .kind = UNI_BPF_ITEM_VM, .kvm = (u64)kvm };
+	struct vm_item item = { .kind = UNI_BPF_ITEM_VM, .kvm = (u64)kvm };
 	struct slot_walk w = { .seq = seq, .kvm = kvm };
 	const struct kvm_memslots *ms = NULL;
 	bool flag = false;
@@ -113,7 +130,7 @@ static __always_inline void emit_vm(struct seq_file *seq, const struct kvm *kvm)
 		UNI_CORE(flag, kvm, arch.has_protected_state);
 		item.vm.has_protected = flag;
 	}
-	bpf_seq_write(seq, &item, UNI_BPF_ITEM_SIZE(vm));
+	bpf_seq_write(seq, &item, sizeof(item));
 	w.ms = ms;
 	if (ms != NULL)
 		walk_slots(&w);
@@ -159,7 +176,7 @@ static __always_inline void fill_task(struct uni_bpf_item *item, const struct kv
 		item->vcpu.on_rq = 0;
 }
 
-static __always_inline void emit_vcpu(struct seq_file *seq, const struct kvm_vcpu *v)
+UNI_APART void emit_vcpu(struct seq_file *seq, const struct kvm_vcpu *v)
 {
 	struct uni_bpf_item item = { .kind = UNI_BPF_ITEM_VCPU };
 	bool flag = false;

@@ -80,6 +80,13 @@ static __always_inline long uni_read_user(void *dst, u32 size, u64 hva)
 	return bpf_probe_read_user(dst, size, (const void *)hva);
 }
 
+/*
+ * A function with a stack of its own, which is free again when it returns: Linux 6.1 gives a
+ * program's deepest chain of calls 512 bytes, and counts 32 for each frame at least. Unlike
+ * __noinline alone, its arguments may be pointers to anything.
+ */
+#define UNI_APART static __noinline __attribute__((unused))
+
 /* Keeps the compiler from proving what the verifier then cannot see. */
 #define UNI_OPAQUE(x) asm volatile("" : "+r"(x))
 

@@ -127,7 +127,7 @@ static __always_inline void uni_lose(struct uni_bpf_guest *g, struct uni_bpf_vcp
 }
 
 /* A thread that had left the CPU is back on it: adds up how long it was away. */
-static __always_inline void uni_settle(
+UNI_APART void uni_settle(
 	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, const struct task_struct *t, u64 now)
 {
 	u32 state = v->out_state, chain = (u32)v->out_chain;
@@ -192,15 +192,15 @@ static __always_inline bool uni_is_vcpu(
 	return (u32)pid == g->tgid;
 }
 
-/* The chain of a vCPU that left the guest at pc (0: where its registers say); 0: none. */
-static __always_inline int uni_take_at(
+/* Registers of a vCPU that left the guest at pc (0: where they say). False: it is another vCPU. */
+UNI_APART bool uni_take_regs(
 	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, struct uni_bpf_scratch *s, u64 pc)
 {
 	const struct kvm_vcpu *vcpu = (const struct kvm_vcpu *)v->vcpu;
 
 	s->guest = v->guest;
 	if (!uni_is_vcpu(vcpu, v, g))
-		return 0;
+		return false;
 	uni_watch(g, (const struct kvm *)g->kvm);
 	uni_regs_read(vcpu, &s->regs);
 	uni_regs_complete(&s->regs, g);
@@ -208,7 +208,14 @@ static __always_inline int uni_take_at(
 		s->regs.pc = pc;
 		s->regs.have |= UNI_BPF_HAVE_PC;
 	}
-	return uni_chain(g, s);
+	return true;
+}
+
+/* The chain of a vCPU that left the guest at pc (0: where its registers say); 0: none. */
+static __always_inline int uni_take_at(
+	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, struct uni_bpf_scratch *s, u64 pc)
+{
+	return uni_take_regs(g, v, s, pc) ? uni_chain(g, s) : 0;
 }
 
 static __always_inline int uni_take(
