@@ -215,6 +215,10 @@ static void what_forbids_it_all_the_same(void **state)
 	p->h.event_errno = EMFILE;
 	refused(p, "event", strerror(EMFILE));
 	p->h.event_errno = 0;
+	p->h.refused = "the kernel's verifier refuses the program uni_files: too large";
+	refused(p, "program", "uni_files: too large");
+	p->h.refused = "";
+	permitted(p);
 	p->h.prog_errno = EPERM;
 	refused(p, "program", "kernel.unprivileged_bpf_disabled is 2");
 	caps(p, CAP_BOTH, 2);
@@ -352,23 +356,26 @@ static void what_vm_exits_need(void **state)
 	struct place *p = *state;
 	struct uni_host_way bpf = { .ok = true }, w;
 
-	uni_kvm_exits_judge(p->root, &bpf, &w);
+	uni_kvm_exits_judge(p->root, &bpf, "", &w);
 	assert_true(w.ok); /* a KVM in software */
 	put(p, "/sys/module/kvm_amd/initstate", "live\n");
 	put(p, "/sys/kernel/tracing/README", "");
 	drop(p, "/sys/kernel/tracing/README"); /* the empty folder to mount it on */
-	uni_kvm_exits_judge(p->root, &bpf, &w);
+	uni_kvm_exits_judge(p->root, &bpf, "", &w);
 	assert_false(w.ok);
 	assert_non_null(strstr(w.advice, "mount -t tracefs"));
 	put(p, "/sys/kernel/tracing/events/sched/enable", "0\n");
-	uni_kvm_exits_judge(p->root, &bpf, &w);
+	uni_kvm_exits_judge(p->root, &bpf, "", &w);
 	assert_false(w.ok);
 	assert_non_null(strstr(w.advice, "CONFIG_TRACEPOINTS"));
 	put(p, "/sys/kernel/tracing/events/kvm/kvm_exit/id", "1234\n");
-	uni_kvm_exits_judge(p->root, &bpf, &w);
+	uni_kvm_exits_judge(p->root, &bpf, "", &w);
 	assert_true(w.ok);
+	uni_kvm_exits_judge(p->root, &bpf, "too large", &w);
+	assert_false(w.ok);
+	assert_string_equal(w.advice, "too large");
 	bpf.ok = false;
-	uni_kvm_exits_judge(p->root, &bpf, &w);
+	uni_kvm_exits_judge(p->root, &bpf, "", &w);
 	assert_false(w.ok);
 	assert_false(fact(&w, "sampler")->ok);
 	assert_true(fact(&w, "trace points")->ok);
@@ -393,12 +400,14 @@ static void this_host_gives_an_answer(void **state)
 {
 	struct uni_err err = { 0 };
 	struct uni_host_way w;
+	struct uni_kvm_bpf_trial trial;
 	int rc = uni_kvm_bpf_check(&err);
 
-	uni_kvm_bpf_way(&w);
-	assert_int_equal(rc == 0, w.ok);
+	uni_kvm_bpf_way(&w, &trial);
 	if (rc != 0)
 		assert_string_equal(err.msg, w.advice);
+	else
+		assert_int_equal(trial.sampler.code == 0, w.ok);
 }
 
 int main(void)

@@ -129,10 +129,11 @@ static void check_kvm_types(
 {
 	char path[512];
 
-	if (holds(btf, size, "kvm_vcpu"))
-		uni_host_fact_add(w, "kvm types", true, "built into the kernel");
-	else if (access(path_of(h, "/sys/kernel/btf/kvm", path, sizeof(path)), R_OK) == 0)
+	/* Where KVM is a module, the kernel's own types may still name its structures. */
+	if (access(path_of(h, "/sys/kernel/btf/kvm", path, sizeof(path)), R_OK) == 0)
 		uni_host_fact_add(w, "kvm types", true, "/sys/kernel/btf/kvm");
+	else if (holds(btf, size, "kvm_vcpu"))
+		uni_host_fact_add(w, "kvm types", true, "built into the kernel");
 	else if (access(path_of(h, "/sys/module/kvm", path, sizeof(path)), F_OK) != 0)
 		uni_host_fact_add(
 			w, "kvm types", false, "KVM is not loaded (modprobe kvm_intel or kvm_amd)");
@@ -250,8 +251,11 @@ static void check_trials(
 	line_of(h, "/proc/sys/kernel/unprivileged_bpf_disabled", unpriv, sizeof(unpriv));
 	line_of(h, "/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
 	uni_host_way_judge(w);
-	if (h->prog_errno == 0)
+	if (h->prog_errno == 0 && h->refused == NULL)
 		uni_host_fact_add(w, "program", true, "a trial was loaded");
+	else if (h->prog_errno == 0)
+		uni_host_fact_add(w, "program", h->refused[0] == '\0', "%s",
+			h->refused[0] == '\0' ? "the sampler's own were loaded" : h->refused);
 	else if (w->ok && r->filtered)
 		uni_host_fact_add(w, "program", false,
 			"a seccomp filter of this container or service forbids bpf() (%s): run "
@@ -359,27 +363,48 @@ static int try_event(void)
 	return fd >= 0 ? 0 : errno;
 }
 
-void uni_kvm_bpf_way(struct uni_host_way *way_ret)
+/* exe is a buffer for our path. */
+static void ask_host(struct uni_kvm_bpf_host *ret, struct utsname *uts, char *exe, size_t cap,
+	struct uni_err *absent)
 {
-	struct uni_kvm_bpf_host host = { .root = "" };
 	struct rlimit lim = { 0 };
-	struct utsname uts = { 0 };
-	struct uni_err absent = { 0 };
-	char exe[200];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	ssize_t n = readlink("/proc/self/exe", exe, cap - 1);
 
 	exe[n > 0 ? n : 0] = '\0';
-	(void)uname(&uts);
+	(void)uname(uts);
 	(void)getrlimit(RLIMIT_MEMLOCK, &lim);
-	if (uni_kvm_kernel_ops(&absent) == NULL)
-		host.absent = absent.msg;
-	host.exe = exe;
-	host.uid = geteuid();
-	host.release = uts.release;
-	host.memlock_bytes = lim.rlim_cur;
-	host.prog_errno = try_program();
-	host.event_errno = try_event();
+	*ret = (struct uni_kvm_bpf_host){ .root = "",
+		.exe = exe,
+		.uid = geteuid(),
+		.release = uts->release,
+		.memlock_bytes = lim.rlim_cur,
+		.prog_errno = try_program(),
+		.event_errno = try_event() };
+	if (uni_kvm_kernel_ops(absent) == NULL)
+		ret->absent = absent->msg;
+}
+
+/* trial_ret: NULL if the sampler's programs need not be tried. */
+static void judge_host(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *trial_ret)
+{
+	struct uni_kvm_bpf_host host;
+	struct uni_err absent = { 0 };
+	struct utsname uts = { 0 };
+	char exe[200];
+
+	ask_host(&host, &uts, exe, sizeof(exe), &absent);
 	uni_kvm_bpf_judge(&host, way_ret);
+	if (trial_ret == NULL || !way_ret->ok)
+		return;
+	uni_kvm_kernel_ops(NULL)->trial(&trial_ret->sampler, &trial_ret->exits);
+	host.refused = trial_ret->sampler.msg;
+	uni_kvm_bpf_judge(&host, way_ret);
+}
+
+void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *trial_ret)
+{
+	*trial_ret = (struct uni_kvm_bpf_trial){ 0 };
+	judge_host(way_ret, trial_ret);
 }
 
 /* What root could grant is a matter of permission, what only another kernel could is not. */
@@ -403,7 +428,7 @@ int uni_kvm_bpf_check(struct uni_err *err)
 {
 	struct uni_host_way w;
 
-	uni_kvm_bpf_way(&w);
+	judge_host(&w, NULL);
 	if (w.ok)
 		return 0;
 	return uni_err_set(err, code_of(&w), "%s", w.advice);

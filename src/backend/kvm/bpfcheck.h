@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Can the sampler in the host's kernel run here? What counts is a trial: a small program is loaded
- * and an event is opened. The rest says why a trial failed, or would fail later, and what grants
- * it.
+ * Can the sampler in the host's kernel run here? What counts is a trial: its programs are loaded
+ * and an event is opened. The rest says why a trial failed and what grants it.
  */
 #ifndef UNI_BACKEND_KVM_BPFCHECK_H
 #define UNI_BACKEND_KVM_BPFCHECK_H
@@ -20,17 +19,27 @@ struct uni_kvm_bpf_host {
 	const char *release;	/* of the kernel: "6.1.0-18-amd64" */
 	uint32_t uid;		/* effective */
 	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK */
-	int prog_errno;		/* of loading a perf_event program; 0: it loaded */
-	int event_errno;	/* of opening a cpu-clock event that counts the kernel, too */
+	int prog_errno; /* of loading a perf_event program of two instructions; 0: it loaded */
+	const char
+		*refused; /* why the sampler's own were not loaded; "" they were; NULL: not tried */
+	int event_errno;  /* of opening a cpu-clock event that counts the kernel, too */
 };
 
 /* Fills way: name, summary, facts, ok and advice. */
 void uni_kvm_bpf_judge(const struct uni_kvm_bpf_host *host, struct uni_host_way *way_ret);
 
-/* The same for this host, with trials made now. About 10 ms. */
-void uni_kvm_bpf_way(struct uni_host_way *way_ret);
+/* What came of loading all programs; an err without a code: nothing was refused. */
+struct uni_kvm_bpf_trial {
+	struct uni_err sampler, exits;
+};
 
-/* 0, or -UNI_ENOTSUP (the kernel cannot) or -UNI_EPERM (we may not) with all that is missing. */
+/* The same for this host, with trials made now: about 0.1 s of CPU time. */
+void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *trial_ret);
+
+/*
+ * 0, or -UNI_ENOTSUP (the kernel cannot) or -UNI_EPERM (we may not) with all that is missing.
+ * Without a trial of the sampler's own programs: about 10 ms.
+ */
 int uni_kvm_bpf_check(struct uni_err *err);
 
 #endif

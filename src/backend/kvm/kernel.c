@@ -9,6 +9,7 @@
 #include "arch/stop.h"
 #include "base/checked.h"
 #include "mem/as.h"
+#include "backend/kvm/bpf/exit_progs.h"
 #include "backend/kvm/bpf/object.h"
 #include "backend/kvm/bpf/stream.h"
 #include "backend/shared.h"
@@ -62,6 +63,17 @@ static int get_bpf(struct uni_kvm_kernel *k, struct uni_target_shared *shared, s
 	k->bpf = shared->kvm;
 	(void)pthread_mutex_unlock(&shared->lock);
 	return rc;
+}
+
+static void kernel_trial(struct uni_err *sampler_err, struct uni_err *exits_err)
+{
+	struct uni_kvm_bpf *b = NULL;
+
+	if (uni_kvm_bpf_load(&b, sampler_err) != 0)
+		return;
+	if (uni_kvm_exit_progs_get(b, exits_err) == 0)
+		uni_kvm_exit_progs_put(b);
+	uni_kvm_bpf_unload(b);
 }
 
 static void kernel_close(struct uni_kvm_kernel *k)
@@ -336,6 +348,7 @@ static int kernel_stop(struct uni_kvm_kernel *k)
 const struct uni_kvm_kernel_ops *uni_kvm_kernel_ops(struct uni_err *err)
 {
 	static const struct uni_kvm_kernel_ops ops = {
+		.trial = kernel_trial,
 		.open = kernel_open,
 		.close = kernel_close,
 		.scan = kernel_scan,

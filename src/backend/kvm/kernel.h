@@ -14,6 +14,11 @@
 struct uni_kvm_kernel;
 
 struct uni_kvm_kernel_ops {
+	/*
+	 * Loads and attaches the programs that sample, then those that watch VM exits, and lets go
+	 * of all. An err with a code says what was refused.
+	 */
+	void (*trial)(struct uni_err *sampler_err, struct uni_err *exits_err);
 	/* Loads the programs, or takes those of `shared` (may be NULL), and looks at the guest. */
 	int (*open)(int pid, struct uni_target_shared *shared, struct uni_kvm_kernel **ret,
 		struct uni_err *err);

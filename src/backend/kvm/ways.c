@@ -115,8 +115,8 @@ static void check_tracefs(const char *root, struct uni_host_way *w)
 			"(mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing)");
 }
 
-void uni_kvm_exits_judge(
-	const char *root, const struct uni_host_way *bpf, struct uni_host_way *way_ret)
+void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const char *refused,
+	struct uni_host_way *way_ret)
 {
 	*way_ret = (struct uni_host_way){
 		.name = "kvm-exits",
@@ -127,6 +127,11 @@ void uni_kvm_exits_judge(
 	else
 		uni_host_fact_add(way_ret, "sampler", false, "it rests on kvm-bpf, see there");
 	check_tracefs(root, way_ret);
+	uni_host_way_judge(way_ret);
+	/* As far as nothing above explains it already. */
+	if (way_ret->ok)
+		uni_host_fact_add(way_ret, "program", refused[0] == '\0', "%s",
+			refused[0] == '\0' ? "its own were loaded and attached" : refused);
 	uni_host_way_judge(way_ret);
 }
 
@@ -146,6 +151,7 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	extern const struct uni_target_ops uni_target_kvm;
 	struct uni_kvm_pause_host host = { .root = "",
 		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()) };
+	struct uni_kvm_bpf_trial trial;
 	struct uni_kvm_host kvm = { 0 };
 	struct uni_err err = { 0 };
 
@@ -159,8 +165,8 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	host.sync_regs = kvm.sync_regs;
 	host.getfd_errno = try_getfd();
 	uni_kvm_pause_facts(&host, &ret[0]);
-	uni_kvm_bpf_way(&ret[1]);
-	uni_kvm_exits_judge("", &ret[1], &ret[2]);
+	uni_kvm_bpf_way(&ret[1], &trial);
+	uni_kvm_exits_judge("", &ret[1], trial.exits.msg, &ret[2]);
 	return 3;
 }
 

@@ -22,11 +22,12 @@ struct uni_kvm_pause_host {
 void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_way *way);
 
 /*
- * What record --exits needs besides the sampler, whose way is `bpf`: the trace points of KVM. Fills
- * way_ret. root is before /sys; "" for this host's.
+ * What record --exits needs besides the sampler, whose way is `bpf`: the trace points of KVM, and
+ * its own programs, which were loaded (refused "") or not. Fills way_ret. root is before /sys; ""
+ * for this host's.
  */
-void uni_kvm_exits_judge(
-	const char *root, const struct uni_host_way *bpf, struct uni_host_way *way_ret);
+void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const char *refused,
+	struct uni_host_way *way_ret);
 
 uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap);
 int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way *ways, uint32_t nr,

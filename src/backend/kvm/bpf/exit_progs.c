@@ -36,10 +36,9 @@ static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struc
 	void *map;
 
 	p->obj = uni_kvm_bpf_open(uni_bpf_exit_object, uni_bpf_exit_object_size, "uniscope_exits",
-		share_maps, b->obj);
+		share_maps, b->obj, err);
 	if (p->obj == NULL)
-		return uni_err_set(err, errno == EPERM ? UNI_EPERM : UNI_ENOTSUP,
-			"the programs that watch VM exits cannot be loaded: %s", strerror(errno));
+		return -UNI_ENOTSUP;
 	p->by_thread_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "by_thread"));
 	p->sums_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exit_sums"));
 	p->lasts_fd = bpf_map__fd(bpf_object__find_map_by_name(p->obj, "exit_lasts"));

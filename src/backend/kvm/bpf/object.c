@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "backend/kvm/bpf/btf.h"
 #include "backend/kvm/bpf/exit_progs.h"
 #include "backend/kvm/bpfcheck.h"
@@ -32,21 +34,99 @@ static void *map_values(int fd, size_t elems, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int why_not(int r, struct uni_err *err)
-{
-	int rc = uni_kvm_bpf_check(err);
+/* The verifier's log of one program: level 4 leaves out all but why it was refused, and sums. */
+#define LOG_LEVEL 4
+#define LOG_SIZE  4096u
+/* What libbpf calls where the kernel has no such field. */
+#define NO_FIELD "195896080"
 
-	if (rc != 0)
-		return rc;
-	return uni_err_set(err, UNI_ENOTSUP,
-		"the kernel-side sampler cannot be loaded (%s), although all that it needs seems "
-		"to "
-		"be there",
-		strerror(-r));
+static size_t count_programs(struct bpf_object *obj)
+{
+	struct bpf_program *p;
+	size_t n = 0;
+
+	bpf_object__for_each_program(p, obj) n++;
+	return n;
+}
+
+/* Gives each program a part of logs, or (NULL) takes it away. */
+static void give_logs(struct bpf_object *obj, char *logs)
+{
+	struct bpf_program *p;
+	size_t n = 0;
+
+	bpf_object__for_each_program(p, obj)
+	{
+		(void)bpf_program__set_log_buf(p, logs != NULL ? logs + n++ * LOG_SIZE : NULL,
+			logs != NULL ? LOG_SIZE : 0);
+		(void)bpf_program__set_log_level(p, logs != NULL ? LOG_LEVEL : 0);
+	}
+}
+
+/* The last line that is no sum; cuts the log into lines. "" if there is none. */
+static const char *log_last_line(char *log)
+{
+	static const char *const sums[] = { "processed ", "verification time ", "stack depth " };
+	const char *ret = "";
+	char *rest = log;
+
+	while (rest != NULL) {
+		const char *line = strsep(&rest, "\n");
+		bool sum = *line == '\0';
+
+		for (size_t i = 0; i < uni_array_len(sums); i++)
+			sum = sum || strncmp(line, sums[i], strlen(sums[i])) == 0;
+		if (!sum)
+			ret = line;
+	}
+	return strstr(ret, NO_FIELD) != NULL
+		       ? "it needs a field that this kernel's types do not have"
+		       : ret;
+}
+
+/* Programs are loaded one after the other: the last that has a log is the one that was refused. */
+static void say_refusal(struct bpf_object *obj, char *logs, int r, struct uni_err *err)
+{
+	const char *name = NULL, *line = "";
+	struct bpf_program *p;
+	size_t n = 0;
+
+	bpf_object__for_each_program(p, obj)
+	{
+		char *log = logs + n++ * LOG_SIZE;
+
+		if (log[0] == '\0')
+			continue;
+		log[LOG_SIZE - 1] = '\0';
+		name = bpf_program__name(p);
+		line = log_last_line(log);
+	}
+	if (name == NULL || line[0] == '\0')
+		(void)uni_err_set(err, UNI_ENOTSUP, "the kernel refuses uniscope's programs: %s",
+			strerror(-r));
+	else
+		(void)uni_err_set(err, UNI_ENOTSUP,
+			"the kernel's verifier refuses the program %s: %.160s", name, line);
+}
+
+/* 0 or -errno, and err says why. */
+static int load_programs(struct bpf_object *obj, struct uni_err *err)
+{
+	_cleanup_free_ char *logs = calloc(count_programs(obj) + 1, LOG_SIZE);
+	int r;
+
+	if (logs == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	give_logs(obj, logs);
+	r = bpf_object__load(obj);
+	if (r != 0)
+		say_refusal(obj, logs, r, err);
+	give_logs(obj, NULL);
+	return r;
 }
 
 struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
-	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx)
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err)
 {
 	struct bpf_object_open_opts opts;
 	struct bpf_object *obj;
@@ -63,22 +143,31 @@ struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *n
 		r = -errno;
 	if (obj != NULL && set_up != NULL)
 		r = set_up(obj, ctx);
-	if (r == 0)
-		r = bpf_object__load(obj);
+	if (r != 0)
+		(void)uni_err_set(
+			err, UNI_ENOTSUP, "libbpf refuses uniscope's programs: %s", strerror(-r));
+	else
+		r = load_programs(obj, err);
 	if (btf >= 0)
 		(void)close(btf);
 	if (r == 0)
 		return obj;
 	bpf_object__close(obj);
-	errno = -r;
 	return NULL;
 }
 
 static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 {
-	b->obj = uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL);
-	if (b->obj == NULL)
-		return why_not(-errno, err);
+	struct uni_err why = { 0 };
+
+	b->obj =
+		uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL, &why);
+	if (b->obj == NULL) {
+		/* What is missing, if that can be told, says more than what a program then met. */
+		int rc = uni_kvm_bpf_check(err);
+
+		return rc != 0 ? rc : uni_err_set(err, why.code, "%s", why.msg);
+	}
 	b->event = bpf_object__find_program_by_name(b->obj, "uni_event");
 	b->files = bpf_object__find_program_by_name(b->obj, "uni_files");
 	b->texts_fd = map_fd(b->obj, "texts");

@@ -40,11 +40,12 @@ int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err);
 void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
 
 /*
- * Opens and loads an object file of ours. set_up (may be NULL) is called in between. NULL: errno
- * says why. Other objects than this one use it as well.
+ * Opens and loads an object file of ours. set_up (may be NULL) is called in between. NULL: err says
+ * why, with the verifier's last line if it refused a program. Other objects than this one use it as
+ * well.
  */
 struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
-	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx);
+	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err);
 
 /* A number for a guest or a vCPU, or -1: all are taken. Thread-safe. */
 int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b);
