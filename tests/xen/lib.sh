@@ -1,45 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=sh
-# For the cases, in dom0. CASE is the case's name, out/$CASE its folder, which is outside afterwards.
-# shellcheck disable=SC2034 # for who sources this
-n=0 out=/mnt/out/$CASE T=$(mktemp -d)
-
-# check WHAT COMMAND...: one line of TAP; what the command said if it failed.
-check() {
-	n=$((n + 1)) what=$1
-	shift
-	read -r began _ </proc/uptime
-	if "$@" >"$T/check" 2>&1; then
-		echo "ok $n - $what"
-		took
-		return
-	fi
-	echo "not ok $n - $what"
-	took
-	sed 's/^/# /' "$T/check"
-	return 1
-}
-
-took() {
-	read -r now _ </proc/uptime
-	echo "$began $now" | awk '{ printf "# %.1f s\n", $2 - $1 }'
-}
-
-# Every case ends here: one that does not has not reported.
-finish() {
-	echo "1..$n"
-}
-
-# wait_for SECONDS COMMAND...: until it succeeds.
-wait_for() {
-	tries=$(($1 * 10))
-	shift
-	until "$@" 2>/dev/null; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		usleep 100000
-	done
-}
+# shellcheck shell=sh disable=SC2154
+# For the cases, in dom0, behind tests/lab/lib.sh.
 
 # start NAME OPTION-OF-GUEST...: a guest, until it runs its app. $dom is its number.
 start() {
@@ -86,4 +47,16 @@ nothing_left() {
 }
 only_dom0() {
 	[ "$(xl list | wc -l)" -eq 2 ]
+}
+
+# No case finds what another one left behind.
+sweep() {
+	for d in $(xl list | awk 'NR > 1 && $2 != 0 { print $2 }'); do
+		echo "$d was left behind"
+		xl destroy "$d"
+	done
+}
+
+at_end() {
+	xl dmesg >log/xen 2>&1
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# In dom0, from the share: runs cases/*.sh, each in a shell of its own with lib.sh, and leaves
-# out/CASE/{tap,log,status,seconds}. Tests/e2e/xen.sh reads these outside.
+# In a lab, from the share: runs cases/*.sh, each in a shell of its own with lib.sh, and leaves
+# out/CASE/{tap,log,status,seconds}. tests/lab/report.sh reads these outside.
 for file in cases/*.sh; do
 	name=$(basename "$file" .sh)
 	mkdir -p "out/$name"
@@ -11,14 +11,10 @@ for file in cases/*.sh; do
 		>"out/$name/tap" 2>"out/$name/log" &
 	wait $!
 	echo $? >"out/$name/status"
-	# No case finds what another one left behind: neither processes nor domains.
 	kill -9 -$! 2>/dev/null
-	for d in $(xl list | awk 'NR > 1 && $2 != 0 { print $2 }'); do
-		echo "$d was left behind" >>"out/$name/log"
-		xl destroy "$d" >>"out/$name/log" 2>&1
-	done
+	CASE=$name sh -c '. ./lib.sh; sweep' >>"out/$name/log" 2>&1
 	read -r end _ </proc/uptime
 	echo "$begin $end" | awk '{ printf "%.1f\n", $2 - $1 }' >"out/$name/seconds"
 done
-xl dmesg >log/xen 2>&1
+CASE=none sh -c '. ./lib.sh; at_end'
 dmesg >log/linux
