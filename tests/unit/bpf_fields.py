@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""bpf_fields.py VMLINUX KVM OTHER... -- OBJECT...
+bpf_fields.py --installed -- OBJECT...: the same of the newest kernel package that is installed
+
+Every field of the kernel's structures that the programs use, looked up in a kernel's types (BTF). VMLINUX and
+KVM are files of types (/sys/kernel/btf/), ELF files with a section .BTF, or for VMLINUX a bzImage; KVM is "-"
+where KVM is no module. OTHER are kvm-intel.ko and kvm-amd.ko: in the vCPUs and VMs that they extend, the fields
+must lie where KVM's do. TAP.
+
+A field that a program first asks for (bpf_core_field_exists) may be missing, and so may a form that a structure
+had in another version (name___form)."""
+import importlib.util
+import pathlib
+import re
+import struct
+import sys
+
+MAGIC = 0xeb9f
+INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF = 1, 2, 3, 4, 5, 6, 7, 8
+VOLATILE, CONST, RESTRICT, FUNC, FUNC_PROTO, VAR, DATASEC = 9, 10, 11, 12, 13, 14, 15
+FLOAT, DECL_TAG, TYPE_TAG, ENUM64 = 16, 17, 18, 19
+BEHIND = (TYPEDEF, VOLATILE, CONST, RESTRICT, TYPE_TAG)
+# Bytes behind a type's 12: fixed, and for each of its vlen parts.
+TAIL = {INT: (4, 0), ARRAY: (12, 0), STRUCT: (0, 12), UNION: (0, 12), ENUM: (0, 8), FUNC_PROTO: (0, 8),
+        VAR: (4, 0), DATASEC: (0, 12), DECL_TAG: (4, 0), ENUM64: (0, 12)}
+BYTE_OFFSET, FIELD_EXISTS = 0, 2
+FIELDS = (BYTE_OFFSET, FIELD_EXISTS)
+# Where a vendor's module has KVM's structures: structure and member.
+EXTENDED = {'kvm_vcpu': (('vcpu_vmx', 'vcpu'), ('vcpu_svm', 'vcpu')),
+            'kvm': (('kvm_vmx', 'kvm'), ('kvm_svm', 'kvm'))}
+
+
+def elf_section(data, wanted):
+    offset, = struct.unpack_from('<Q', data, 40)
+    _, count, names = struct.unpack_from('<HHH', data, 58)
+    headers = [struct.unpack_from('<IIQQQQIIQQ', data, offset + i * 64) for i in range(count)]
+    for h in headers:
+        at = headers[names][4] + h[0]
+        if data[at:data.index(b'\0', at)] == wanted:
+            return data[h[4]:h[4] + h[5]]
+    sys.exit('there is no section ' + wanted.decode())
+
+
+def unpacked(data):
+    """The ELF in a bzImage, by lab/xen/vmlinux.py."""
+    path = pathlib.Path(__file__).resolve().parents[2] / 'lab/xen/vmlinux.py'
+    spec = importlib.util.spec_from_file_location('vmlinux', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    packed = module.payload(data)
+    for magic, unpacker in module.MAGICS:
+        if packed.startswith(magic):
+            return unpacker().decompress(packed)
+    sys.exit('a bzImage that is packed in an unknown way')
+
+
+def types_of(path):
+    data = pathlib.Path(path).read_bytes()
+    if struct.unpack_from('<H', data)[0] == MAGIC:
+        return data
+    return elf_section(data if data[:4] == b'\x7fELF' else unpacked(data), b'.BTF')
+
+
+class Types:
+    """A file of types; behind those of base, if there is one."""
+
+    def __init__(self, data, base=None):
+        magic, _, _, head, types, size, strings, strings_size = struct.unpack_from('<HBBIIIII', data)
+        if magic != MAGIC:
+            sys.exit('no BTF')
+        self.first, self.base = (base.end, base) if base else (1, None)
+        self.strings_at = base.strings_end if base else 0
+        self.strings = data[head + strings:head + strings + strings_size]
+        self.strings_end = self.strings_at + strings_size
+        self.all, self.by_name = [], {}
+        at, end = head + types, head + types + size
+        while at < end:
+            name, info, what = struct.unpack_from('<III', data, at)
+            kind, parts = info >> 24 & 31, info & 0xffff
+            fixed, each = TAIL.get(kind, (0, 0))
+            tail = data[at + 12:at + 12 + fixed + each * parts]
+            at += 12 + len(tail)
+            self.all.append((name, info, what, tail))
+            if kind in (STRUCT, UNION, ENUM, ENUM64, TYPEDEF):
+                self.by_name.setdefault(self.text(name), []).append(self.first + len(self.all) - 1)
+        self.end = self.first + len(self.all)
+
+    def text(self, at):
+        if at < self.strings_at:
+            return self.base.text(at)
+        at -= self.strings_at
+        return self.strings[at:self.strings.index(b'\0', at)].decode()
+
+    def get(self, number):
+        """(name, kind, number or size, parts, flag) without typedefs and qualifiers."""
+        while True:
+            if number == 0:
+                return ('void', 0, 0, b'', 0)
+            if number < self.first:
+                return self.base.get(number)
+            name, info, what, tail = self.all[number - self.first]
+            if info >> 24 & 31 not in BEHIND:
+                return (self.text(name), info >> 24 & 31, what, tail, info >> 31)
+            number = what
+
+    def members(self, number):
+        """(name, type, bit offset)"""
+        _, kind, _, tail, bits = self.get(number)
+        if kind in (STRUCT, UNION):
+            for name, kind_of, offset in struct.iter_unpack('<III', tail):
+                yield self.text(name), kind_of, offset & 0xffffff if bits else offset
+
+    def member(self, number, name):
+        """(type, bit offset) also through members without a name; None."""
+        for its_name, kind_of, offset in self.members(number):
+            if its_name == name:
+                return kind_of, offset
+            if not its_name:
+                inner = self.member(kind_of, name)
+                if inner:
+                    return inner[0], offset + inner[1]
+        return None
+
+    def element(self, number):
+        """(type, how many) of an array; None."""
+        _, kind, _, tail, _ = self.get(number)
+        if kind != ARRAY:
+            return None
+        what, _, count = struct.unpack('<III', tail)
+        return what, count
+
+    def size(self, number):
+        _, kind, what, _, _ = self.get(number)
+        if kind == ARRAY:
+            what, count = self.element(number)
+            return count * self.size(what)
+        return 8 if kind == PTR else what
+
+    def find(self, name):
+        """The whole types of that name, here or in the base."""
+        found = [n for n in self.by_name.get(name, []) if self.get(n)[1] != FWD]
+        return found or (self.base.find(name) if self.base else [])
+
+    def place(self, number, steps):
+        """The bit offset of a field; None: there is none."""
+        offset = 0
+        for step in steps:
+            if isinstance(step, int):
+                found = self.element(number)
+                if not found:
+                    return None
+                number = found[0]
+                offset += step * self.size(number) * 8
+            else:
+                found = self.member(number, step)
+                if not found:
+                    return None
+                number = found[0]
+                offset += found[1]
+        return offset
+
+
+class Uses:
+    """What the programs of an object use: fields, sizes, and values of enums."""
+
+    def __init__(self, path):
+        data = pathlib.Path(path).read_bytes()
+        self.types = Types(elf_section(data, b'.BTF'))
+        ext = elf_section(data, b'.BTF.ext')
+        head, = struct.unpack_from('<I', ext, 4)
+        at, size = struct.unpack_from('<II', ext, 24)
+        self.fields, self.asked = set(), set()
+        at, end = at + head + 4, at + head + size
+        while at < end:
+            _, count = struct.unpack_from('<II', ext, at)
+            at += 8
+            for _ in range(count):
+                self.add(*struct.unpack_from('<IIII', ext, at)[1:])
+                at += 16
+
+    def add(self, number, access, kind):
+        if kind not in FIELDS:
+            return
+        name = self.types.get(number)[0]
+        steps, here = [], number
+        for step in [int(s) for s in self.types.text(access).split(':')][1:]:
+            element = self.types.element(here)
+            if element:
+                steps.append(step)
+                here = element[0]
+            else:
+                member, here, _ = list(self.types.members(here))[step]
+                steps.append(member)
+        if steps:
+            (self.asked if kind == FIELD_EXISTS else self.fields).add((name, tuple(steps)))
+
+
+def written(name, steps):
+    return name + ''.join('[%d]' % s if isinstance(s, int) else '.' + s for s in steps)
+
+
+def looked_up(types, name, steps):
+    """Where that field is in the kernel's types; None."""
+    for number in types.find(name.split('___')[0]):
+        place = types.place(number, steps)
+        if place is not None:
+            return place
+    return None
+
+
+def compare(vendor, places):
+    """How many fields a vendor's module has where KVM has them, and the names of those that it has not."""
+    seen, odd = 0, []
+    for name, holders in EXTENDED.items():
+        inside = [vendor.member(n, member)[0] for holder, member in holders for n in vendor.by_name.get(holder, [])]
+        for (of, steps), place in places.items():
+            if of != name:
+                continue
+            seen += 1
+            if not inside or vendor.place(inside[0], steps) != place:
+                odd.append(written(of, steps))
+    return seen, odd
+
+
+def installed():
+    """Files of the newest kernel package; none: the test is skipped."""
+    found = []
+    for image in pathlib.Path('/boot').glob('vmlinuz-*'):
+        folder = pathlib.Path('/lib/modules', image.name[8:], 'kernel/arch/x86/kvm')
+        if (folder / 'kvm.ko').is_file():
+            numbers = [int(n) for n in re.findall(r'\d+', image.name)]
+            found.append((numbers, [image] + [folder / m for m in ('kvm.ko', 'kvm-intel.ko', 'kvm-amd.ko')]))
+    if not found:
+        print('1..0 # SKIP no kernel package with KVM as a module is installed')
+        sys.exit(0)
+    return max(found)[1]
+
+
+def main():
+    cut = sys.argv.index('--')
+    files = installed() if sys.argv[1] == '--installed' else sys.argv[1:cut]
+    vmlinux, kvm, *others = files
+    print('# ' + ' '.join(str(f) for f in files))
+    base = Types(types_of(vmlinux))
+    types = Types(types_of(kvm), base) if kvm != '-' else base
+    fields, asked = set(), set()
+    for path in sys.argv[cut + 1:]:
+        uses = Uses(path)
+        fields |= uses.fields
+        asked |= uses.asked
+    n, places = 0, {}
+    for name, steps in sorted(fields | asked, key=str):
+        place = looked_up(types, name, steps)
+        # Asked for, or below one that was.
+        optional = '___' in name or any(name == a and steps[:len(s)] == s for a, s in asked)
+        n += 1
+        places[name, steps] = place
+        print('%sok %d - %s %s' % ('' if place is not None or optional else 'not ', n, written(name, steps),
+              'at %d' % (place // 8) if place is not None else 'is not there, and need not' if optional else 'is not there'))
+    n += 1
+    slots = [f for f in asked if f[0].startswith('kvm_memslots') and places[f] is not None]
+    print('%sok %d - memory slots are kept in one of the known ways' % ('' if slots else 'not ', n))
+    for path in others:
+        other = Types(types_of(path), base)
+        seen, odd = compare(other, places)
+        n += 1
+        print('%sok %d - %s: %d fields, in the same places %s' % (
+            'not ' if odd or not seen else '', n, pathlib.Path(path).name, seen, 'but ' + ', '.join(odd) if odd else ''))
+    print('1..%d' % n)
+
+
+main()
