@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 # For the cases that run in a lab (Xen's dom0, a host with KVM); the lab's own lib.sh comes behind it. CASE
-# is the case's name, out/$CASE its folder, which is outside afterwards.
+# is the case's name, $out its folder, which is outside afterwards.
 # shellcheck disable=SC2034 # for who sources this
-n=0 out=/mnt/out/$CASE T=$(mktemp -d)
+n=0 out=${LAB_OUT:-/mnt/out}/$CASE T=$(mktemp -d)
 
 # check WHAT COMMAND...: one line of TAP; what the command said if it failed.
 check() {

@@ -49,14 +49,16 @@ static size_t count_programs(struct bpf_object *obj)
 	return n;
 }
 
-/* Gives each program a part of logs, or (NULL) takes it away. */
+/* Gives each program that has none yet a part of logs, or (NULL) takes it away. */
 static void give_logs(struct bpf_object *obj, char *logs)
 {
 	struct bpf_program *p;
-	size_t n = 0;
+	size_t n = 0, size;
 
 	bpf_object__for_each_program(p, obj)
 	{
+		if (logs != NULL && bpf_program__log_buf(p, &size) != NULL)
+			continue;
 		(void)bpf_program__set_log_buf(p, logs != NULL ? logs + n++ * LOG_SIZE : NULL,
 			logs != NULL ? LOG_SIZE : 0);
 		(void)bpf_program__set_log_level(p, logs != NULL ? LOG_LEVEL : 0);

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# kvm_host.sh BUILD SRC 6.1|6.12 [CASE...]: boots a stock kernel of Debian with kvm_amd in QEMU TCG once, where
+# time is the number of instructions, and runs there each case of tests/kvm/cases, then its judge outside,
+# tests/kvm/judge/CASE.sh, if it has one. TAP. Logs stay in BUILD/kvm/log-KERNEL.
+set -u
+BUILD=$1 SRC=$2 kernel=$3
+shift 3
+cases=$SRC/tests/kvm
+T=$(mktemp -d) || exit 1
+trap 'rm -rf "$T"' EXIT
+trap 'exit 130' INT TERM
+export BUILD SRC
+# shellcheck source=tests/lab/report.sh
+. "$SRC/tests/lab/report.sh"
+
+"$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm" "$SRC/lab/boot" \
+	"$SRC/lab/kvm/guest" "$(PATH=$PATH:/usr/sbin command -v bpftool)" || exit 1
+cp "$SRC/tests/lab/run.sh" "$T/cases.sh"
+# All in the lab's memory until the end: what waits for the share takes the longer of the lab's time the
+# busier the real host is.
+cat >"$T/run.sh" <<'RUN'
+cp -r cases cases.sh lib.sh /tmp && cd /tmp && mkdir log || exit 1
+LAB_OUT=/tmp/out sh cases.sh
+cp -r out log /mnt
+RUN
+cat "$SRC/tests/lab/lib.sh" "$cases/lib.sh" >"$T/lib.sh"
+mkdir "$T/cases"
+for name in ${*:-$(basename -s .sh "$cases"/cases/*.sh)}; do
+	cp "$cases/cases/$name.sh" "$T/cases/"
+done
+
+begin=$(date +%s)
+"$SRC/lab/kvm/boot" -q -i -k "$kernel" -t 1500 -l 1200 -o "$BUILD/kvm" "$T" 2>"$T/boot.log"
+status=$?
+if [ $status -eq 77 ]; then
+	echo "1..0 # SKIP $(tail -1 "$T/boot.log")"
+	exit 0
+fi
+echo "# one boot and its cases: $(($(date +%s) - begin)) s"
+rm -rf "$BUILD/kvm/log-$kernel"
+cp -r "$T/log" "$BUILD/kvm/log-$kernel"
+
+report_all

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# limit: 600
+# Recordings of guests that keep books about themselves, by the kernel and by pausing; judge/shares.sh
+# compares.
+stacks() {
+	uniscope stacks "$target" >"$T/stacks"
+	status=$?
+	cat "$T/stacks"
+	[ $status -eq 0 ] && grep -q '^vCPU 0' "$T/stacks" && tail -1 "$T/stacks" | grep -q 'lab_entry'
+}
+# Functions of `shares` in what top printed: 50, 25, 15, 10 % of what the burn_* have.
+top() {
+	uniscope top --batch --json -i 1 --count 3 -F 499 "$target" >"$out/top.json"
+}
+
+check 'a guest starts' start shares uneven=1
+check 'by the kernel' recorded bpf 5 -F 499 --method bpf
+check 'by pausing' recorded pause 6 -F 199 --method pause
+check 'stacks: a whole chain' stacks
+check 'top --batch' top
+kill "$pid"
+check 'two vCPUs' start -s 2 smp
+check 'by the kernel' recorded smp 3 -F 499 --method bpf

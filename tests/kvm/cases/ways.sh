@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# limit: 600
+# What doctor and ls say is what happens; the verifier's own figures; the tree's backend tests.
+ls_says() { # WAY
+	uniscope ls >"$T/ls" && cat "$T/ls" && awk -v pid="$pid" -v way="$1" \
+		'$1 == pid { for (i = 2; i <= NF; i++) if ($i == way) ok = 1 } END { exit !ok }' "$T/ls"
+}
+verifies() {
+	bpf_verify >"$out/verifier"
+	status=$?
+	cat "$out/verifier"
+	return $status
+}
+backend() {
+	e2e-kvm >"$T/backend"
+	status=$?
+	grep -v '^ok' "$T/backend"
+	return $status
+}
+
+check 'the verifier accepts each program, in less than half its limit' verifies
+check 'doctor' ask_doctor
+for way in kvm kvm-bpf kvm-exits; do
+	check "doctor: $way" doctor_says ok $way
+done
+check 'small VMMs, awkward ones too: e2e-kvm' backend
+check 'a guest starts' start shares
+check 'ls: kvm-bpf' ls_says kvm-bpf
+check 'record: never stopped' shows 'pauses none: the guest was never stopped' \
+	uniscope record "$target" -d 1 -o "$T/s"
+check 'doctor says so of this guest' shows 'ok *kvm-bpf *sampled in the host.s kernel' uniscope doctor "$pid"
+check 'nothing stays in the kernel' nothing_loaded
