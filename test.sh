@@ -26,7 +26,7 @@ step() { printf '\n== %s (%s s)\n' "$*" "$(($(date +%s) - start))"; }
 trap '[ -z "$quick" ] || kill "$quick" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# build DIR COMPILER TARGETS [OPTION...]: configure once, compile; a failure ends it all.
+# build DIR COMPILER all|default [OPTION...]: configure once, compile; a failure ends it all.
 build() {
 	dir=$1 cc=$2 targets=$3
 	shift 3
@@ -34,6 +34,7 @@ build() {
 		CC=$cc meson setup "$dir" --werror "$@" >"$dir.log" 2>&1 || { tail -30 "$dir.log"; exit 1; }
 	fi
 	rm -f "$dir.log"
+	[ "$targets" = all ] || targets=$(ninja -C "$dir" build.ninja >/dev/null && python3 tests/totals.py targets "$dir")
 	# shellcheck disable=SC2086 # words
 	$behind ninja -C "$dir" $targets >"$dir/ninja.log" 2>&1 || {
 		grep -E 'error|warning|FAILED' "$dir/ninja.log" | head -40
@@ -74,9 +75,14 @@ export UNISCOPE_MUST
 echo "what the host has, and no test may skip: ${UNISCOPE_MUST:-nothing}"
 
 step "build: gcc"
-left_out='--no-suite all'
-[ $mode = default ] || left_out=
-build build-test gcc all
+if [ $mode = default ]; then
+	left_out='--no-suite all'
+	build build-test gcc default
+else
+	export UNISCOPE_ALL=1
+	left_out=
+	build build-test gcc all
+fi
 [ $mode = names ] || python3 tests/totals.py check build-test || exit 1
 mkdir -p build-test/lanes
 
@@ -89,7 +95,6 @@ if [ $mode = names ]; then
 	exit $status
 fi
 
-[ $mode = all ] && export UNISCOPE_ALL=1
 (quick) >build-test/quick.log 2>&1 &
 quick=$!
 step "tests with guests"

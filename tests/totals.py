@@ -3,6 +3,7 @@
 """What test.sh tells at its end, from Meson's logs. CI shows only the end of what is printed.
 
 totals.py check BUILD [NAME...]      are the tests that were built those in tests/names (or: these)?
+totals.py targets BUILD              what ninja has to build for the tests that are not in suite all
 totals.py sum WHICH BUILD/LOG...     adds up: WHICH is all, default or names
 totals.py cpu TIMES SECONDS          what it all cost, of a file with what the shell's `times` printed"""
 import json
@@ -144,6 +145,20 @@ def check(build, names, out=sys.stdout):
     return 1 if new or (lost and platform.machine() == "x86_64") else 0
 
 
+def targets(build, out=sys.stdout):
+    """Meson's own `all` has what any test wants: the images of those that are left out, too."""
+    info = pathlib.Path(build, "meson-info")
+    known = json.loads((info / "intro-targets.json").read_text())
+    wanted = {d for t in json.loads((info / "intro-tests.json").read_text())
+              if "all" not in {s.split(":")[-1] for s in t["suite"]} for d in t["depends"]}
+    root = pathlib.Path(build).resolve()
+    for t in known:
+        if t["build_by_default"] or t["id"] in wanted:
+            for name in t["filename"]:
+                print(pathlib.Path(name).resolve().relative_to(root), file=out)
+    return 0
+
+
 def add_up(which, logs, out=sys.stdout):
     totals, ran, left = Totals(out), {}, []
     for log in logs:
@@ -182,6 +197,8 @@ def cpu(times, wall, out=sys.stdout):
 def main(argv, out=sys.stdout):
     if len(argv) >= 2 and argv[0] == "check":
         return check(argv[1], argv[2:], out)
+    if len(argv) == 2 and argv[0] == "targets":
+        return targets(argv[1], out)
     if len(argv) >= 3 and argv[0] == "sum":
         return add_up(argv[1], argv[2:], out)
     if len(argv) == 3 and argv[0] == "cpu":

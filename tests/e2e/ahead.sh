@@ -7,3 +7,8 @@
 	renice -n -10 -p $$
 	echo -10 >"/proc/$$/autogroup"
 } >/dev/null 2>&1 || :
+
+# Of images that come by each compiler, one will do, but for sh test.sh all.
+# shellcheck disable=SC2034 # for who sources this
+compilers=gcc
+[ -z "${UNISCOPE_ALL-}" ] || compilers='gcc clang'

@@ -90,7 +90,7 @@ hidden=
 # time where samples, however many, have 4.6.
 clocks=
 [ "$how" = tcg ] && clocks='--floor 0.035'
-for cc in gcc clang; do
+for cc in $compilers; do
 	[ -e "$lab/leaf-$cc-fp.elf" ] || continue
 	check "leaf-$cc under $under" complete leaf-$cc-fp 1 $long
 	# shellcheck disable=SC2086

@@ -126,7 +126,8 @@ case_core()
 
 has_kvm=no
 [ -r /dev/kvm ] && [ -w /dev/kvm ] && has_kvm=yes
-cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg core-tcg core-kvm gdb_unix-kvm gdb_tcp-kvm kvm-kvm"
+cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg core-tcg kvm-kvm"
+[ -z "${UNISCOPE_ALL-}" ] || cases="$cases core-kvm gdb_unix-kvm gdb_tcp-kvm"
 for c in ${*:-$cases}; do
 	accel=${c##*-}
 	if [ "$accel" = kvm ] && [ "$has_kvm" = no ]; then

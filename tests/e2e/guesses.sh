@@ -94,7 +94,7 @@ empty_name() {
 	refused $? "$T/err" 2 'name of the image (-e) is empty'
 }
 
-for v in gcc clang; do
+for v in $compilers; do
 	whole=$BUILD/lab/waits-$v-nofp.elf
 	[ -e "$whole" ] || continue
 	objcopy -g -R .eh_frame -R .eh_frame_hdr "$whole" "$T/bare.elf"

@@ -227,6 +227,8 @@ none() { # no image but what the folder holds
 	grep -q 'program_start+' "$T/out" && grep -q '\[unknown\]' "$T/out"
 }
 
+# Two of the variants will do, but for sh test.sh all.
+[ -n "${UNISCOPE_ALL-}" ] || variants=$(echo "$variants" | grep -m1 -e -fp; echo "$variants" | grep -m1 -e -nofp)
 for accel in $accels; do
 	list=$variants
 	[ "$accel" = tcg ] || list=$(echo "$variants" | grep -m1 -e -fp)

@@ -118,7 +118,7 @@ capable() {
 }
 
 exec 3>&1
-for cc in gcc clang; do
+for cc in $compilers; do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
 	check "shares-$cc at 997 Hz" truth shares-$cc-fp 997
 	check "shares-$cc at 10,000 Hz" truth shares-$cc-fp 10000

@@ -125,7 +125,7 @@ dead() {
 
 rounds=40
 for accel in $accels; do
-	for cc in gcc clang; do
+	for cc in $compilers; do
 		img=$BUILD/lab/trace/trace-syscalls-$cc-fp.elf
 		[ -e "$img" ] || continue
 		check "$accel, $cc: starts" boot_waiting "$accel" 1 "$img" "rounds=$rounds ring=1024"

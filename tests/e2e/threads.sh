@@ -62,7 +62,7 @@ plain() {
 }
 
 machines=$accels
-if command -v qemu-system-aarch64 >/dev/null; then
+if [ -n "${UNISCOPE_ALL-}" ] && command -v qemu-system-aarch64 >/dev/null; then
 	machines="aarch64 $accels"
 fi
 for machine in $machines; do
@@ -70,7 +70,7 @@ for machine in $machines; do
 	accel=$machine ahead=
 	# shellcheck disable=SC2034 # for guest.sh
 	[ "$machine" = aarch64 ] && accel=tcg lab=$BUILD/lab/aarch64 ahead='nice -n -15'
-	for cc in gcc clang; do
+	for cc in $compilers; do
 		for fp in fp nofp; do
 			[ -e "$lab/waits-$cc-$fp.elf" ] || continue
 			elf=$lab/waits-$cc-$fp.elf how="waits-$cc-$fp under $machine"

@@ -95,11 +95,11 @@ refused_by() { # STATUS WORDS COMMAND...
 	refused $? "$T/said" "$status" "$words"
 }
 
-compilers=
-for cc in gcc clang; do
-	[ -e "$BUILD/lab/trace/trace-traced-$cc-fp.elf" ] && compilers="$compilers $cc"
+traced=
+for cc in $compilers; do
+	[ -e "$BUILD/lab/trace/trace-traced-$cc-fp.elf" ] && traced="$traced $cc"
 done
-[ -n "$compilers" ] || {
+[ -n "$traced" ] || {
 	echo '1..0 # SKIP no traced lab images'
 	exit 0
 }
@@ -108,7 +108,7 @@ for accel in $accels; do
 	# A KVM that emulates is slow.
 	rounds=1500 ring=4096
 	[ "$accel" = kvm ] && rounds=60 ring=512
-	for cc in $compilers; do
+	for cc in $traced; do
 		img=$BUILD/lab/trace/trace-traced-$cc-fp.elf
 		for vcpus in 1 2; do
 			# Interrupts after each instruction, so after each of the hooks' as well.
