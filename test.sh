@@ -61,8 +61,11 @@ quick() {
 	tests build-test quick --wrapper "$PWD/tests/lane.py -" $left_out \
 		--suite unit --suite fuzz --suite style --suite lint || bad=1
 	[ $mode = all ] || return $bad
-	echo '== build: clang, ASan, UBSan'
-	build build-asan clang all -Dlab=false -Db_sanitize=address,undefined -Db_lundef=false
+	echo '== build: clang'
+	build build-clang clang all -Dlab=false
+	tests build-clang clang --wrapper "$PWD/tests/lane.py -" --suite unit --suite fuzz || bad=1
+	echo '== build: ASan and UBSan'
+	build build-asan gcc all -Dlab=false -Db_sanitize=address,undefined
 	ASAN_OPTIONS=detect_leaks=1:halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		tests build-asan asan --wrapper "$PWD/tests/lane.py -" --suite unit --suite fuzz || bad=1
 	return $bad
@@ -95,6 +98,8 @@ if [ $mode = names ]; then
 	exit $status
 fi
 
+rm -f build-*/meson-logs/quick.json build-*/meson-logs/e2e.json build-*/meson-logs/clang.json \
+	build-*/meson-logs/asan.json
 (quick) >build-test/quick.log 2>&1 &
 quick=$!
 step "tests with guests"
@@ -106,7 +111,7 @@ quick=
 cat build-test/quick.log
 step "totals"
 if [ $mode = all ]; then
-	python3 tests/totals.py sum all build-test/quick build-test/e2e build-asan/asan || status=1
+	python3 tests/totals.py sum all build-test/quick build-test/e2e build-clang/clang build-asan/asan || status=1
 else
 	python3 tests/totals.py sum default build-test/quick build-test/e2e || status=1
 fi
