@@ -48,7 +48,7 @@ class Table:
         self.said[what] = said
 
     def add(self, t):
-        name = t["name"].split(" / ")[-1]
+        name = totals.full_name(t["name"])
         self.ran += 1
         self.retried[name] += sum(l.startswith("# retry:") for l in t["stdout"].splitlines())
         if t["result"] in ("OK", "SKIP"):

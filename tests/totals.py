@@ -3,6 +3,7 @@
 """What test.sh tells at its end, from Meson's logs. CI shows only the end of what is printed.
 
 totals.py check BUILD [NAME...]      are the tests that were built those in tests/names (or: these)?
+totals.py names BUILD                tests/names, as it has to be for what was built
 totals.py targets BUILD              what ninja has to build for the tests that are not in suite all
 totals.py sum WHICH BUILD/LOG...     adds up: WHICH is all, default or names
 totals.py cpu TIMES SECONDS          what it all cost, of a file with what the shell's `times` printed"""
@@ -117,10 +118,19 @@ class Totals:
 
 
 def built(build):
-    """{name: suites} of the tests that Meson knows."""
+    """{SUITE/NAME: suites} of the tests that Meson knows."""
     path = pathlib.Path(build, "meson-info/intro-tests.json")
-    return {t["name"]: {s.split(":")[-1] for s in t["suite"]}
-            for t in json.loads(path.read_text())} if path.exists() else {}
+    ret = {}
+    for t in json.loads(path.read_text()) if path.exists() else ():
+        suites = [s.split(":")[-1] for s in t["suite"]]
+        ret[suites[0] + "/" + t["name"]] = set(suites)
+    return ret
+
+
+def full_name(logged):
+    """SUITE/NAME from Meson's log, which has PROJECT:SUITE+SUITE / NAME."""
+    suites, _, name = logged.rpartition(" / ")
+    return suites.split(":")[-1].split("+")[0] + "/" + name
 
 
 def listed():
@@ -132,7 +142,8 @@ def check(build, names, out=sys.stdout):
     """1 if a test is not there: a test that a missing part leaves out unseen protects nothing."""
     have = built(build)
     if names:
-        unknown = [n for n in names if n not in have]
+        known = {n.split("/")[1] for n in have}
+        unknown = [n for n in names if n not in known]
         for name in unknown:
             print("there is no test %s (meson test -C %s --list names them)" % (name, build), file=out)
         return 1 if unknown else 0
@@ -140,9 +151,15 @@ def check(build, names, out=sys.stdout):
     for name in lost:
         print("lost: %s is in tests/names, but was not built" % name, file=out)
     for name in new:
-        print("new: %s is not in tests/names; add it there" % name, file=out)
+        print("new: %s is not in tests/names; add it there (totals.py names %s)" % (name, build), file=out)
     # The list is of x86_64 with all packages of deps.sh.
     return 1 if new or (lost and platform.machine() == "x86_64") else 0
+
+
+def names_of(build, out=sys.stdout):
+    remarks = [line for line in NAMES.read_text().splitlines() if line.startswith("#")]
+    print("\n".join(remarks + sorted(built(build))), file=out)
+    return 0
 
 
 def targets(build, out=sys.stdout):
@@ -169,13 +186,13 @@ def add_up(which, logs, out=sys.stdout):
             continue
         for line in path.read_text().splitlines():
             t = json.loads(line)
-            t["name"] = t["name"].split(" / ")[-1]  # behind its suites
+            t["name"] = full_name(t["name"])
             ran.setdefault(build, set()).add(t["name"])
             totals.count(build, t)
     for build, names in ran.items():
         have = {} if which == "names" else built(build)
         # A build without guests is for the unit and fuzz tests.
-        if not any("e2e" in suites and "lab_boot" == n for n, suites in have.items()):
+        if "e2e/lab_boot" not in have:
             have = {n: suites for n, suites in have.items() if suites & {"unit", "fuzz"}}
         left += sorted(n for n, suites in have.items() if which == "default" and "all" in suites)
         for name in sorted(have.keys() - names - set(left)):
@@ -197,8 +214,8 @@ def cpu(times, wall, out=sys.stdout):
 def main(argv, out=sys.stdout):
     if len(argv) >= 2 and argv[0] == "check":
         return check(argv[1], argv[2:], out)
-    if len(argv) == 2 and argv[0] == "targets":
-        return targets(argv[1], out)
+    if len(argv) == 2 and argv[0] in ("names", "targets"):
+        return {"names": names_of, "targets": targets}[argv[0]](argv[1], out)
     if len(argv) >= 3 and argv[0] == "sum":
         return add_up(argv[1], argv[2:], out)
     if len(argv) == 3 and argv[0] == "cpu":

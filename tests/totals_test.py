@@ -23,7 +23,7 @@ def said(*tests, which="names", have=None):
             pathlib.Path(build, folder).mkdir()
         keys = ("name", "result", "stdout", "stderr")
         pathlib.Path(build, "meson-logs", "log.json").write_text(
-            "".join(json.dumps(dict(zip(keys, t))) + "\n" for t in tests))
+            "".join(json.dumps(dict(zip(keys, ("uniscope:unit / " + t[0], *t[1:])))) + "\n" for t in tests))
         pathlib.Path(build, "meson-info", "intro-tests.json").write_text(json.dumps(
             [{"name": n, "suite": ["uniscope:" + s for s in suites]}
              for n, suites in (have or {}).items()]))
@@ -50,39 +50,39 @@ def checked(names, have):
 class Totals(unittest.TestCase):
     def test_all_well(self):
         self.assertEqual(said(("a", "OK", "ok 1 - x"), ("b", "SKIP", "1..0 # SKIP no dog")),
-                         (0, ["skipped: B b: 1..0 # SKIP no dog", "1 passed, 0 failed, 1 skipped"]))
+                         (0, ["skipped: B unit/b: 1..0 # SKIP no dog", "1 passed, 0 failed, 1 skipped"]))
 
     def test_each_skip_counts(self):
         tap = "ok 1 - x\nok 2 - y # SKIP no cat\nok 3 # skip no dog\n# skip of it\n1..3"
         self.assertEqual(said(("a", "OK", tap), ("b", "SKIP", "skip: no fish\n")), (0, [
-            "skipped: B a: ok 2 - y # SKIP no cat", "skipped: B a: ok 3 # skip no dog",
-            "skipped: B b: skip: no fish", "1 passed, 0 failed, 3 skipped"]))
+            "skipped: B unit/a: ok 2 - y # SKIP no cat", "skipped: B unit/a: ok 3 # skip no dog",
+            "skipped: B unit/b: skip: no fish", "1 passed, 0 failed, 3 skipped"]))
 
     def test_a_skip_without_a_reason_fails(self):
         for result, stdout in (("SKIP", ""), ("SKIP", "we skip\n"), ("SKIP", "1..0 # SKIP\n"),
                                ("OK", "ok 1 - x # SKIP\n1..1\n")):
             status, lines = said(("a", result, stdout))
             self.assertEqual(status, 1, stdout)
-            self.assertEqual(lines[0], "failed: B a: skipped, no reason given")
+            self.assertEqual(lines[0], "failed: B unit/a: skipped, no reason given")
 
     def test_what_was_expected_to_fail_has_not_passed(self):
         for result in ("EXPECTEDFAIL", "UNEXPECTEDPASS", "ERROR", "INTERRUPT"):
-            self.assertEqual(said(("a", result, "")), (1, ["failed: B a (%s)" % result, SUM]))
+            self.assertEqual(said(("a", result, "")), (1, ["failed: B unit/a (%s)" % result, SUM]))
 
     def test_no_test_at_all_is_no_success(self):
         self.assertEqual(said(), (1, ["0 passed, 0 failed, 0 skipped"]))
 
     def test_retries_are_told(self):
         self.assertEqual(said(("a", "OK", "ok 1\n# retry: 12 samples, want 20\n"))[1][0],
-                         "retried: B a: 12 samples, want 20")
+                         "retried: B unit/a: 12 samples, want 20")
 
     def test_a_test_that_did_not_run(self):
         have = {"a": ["unit"], "b": ["unit"], "c": ["unit", "all"]}
-        self.assertEqual(said(("uniscope:unit / a", "OK", ""), which="all", have=have)[1][:2], [
-            "failed: B b: did not run", "failed: B c: did not run"])
+        self.assertEqual(said(("a", "OK", ""), which="all", have=have)[1][:2], [
+            "failed: B unit/b: did not run", "failed: B unit/c: did not run"])
         status, lines = said(("a", "OK", ""), ("b", "OK", ""), which="default", have=have)
         self.assertEqual(status, 0)
-        self.assertIn("left out (sh test.sh all runs them): c;", lines[0])
+        self.assertIn("left out (sh test.sh all runs them): unit/c;", lines[0])
 
     def test_slowest(self):
         out = io.StringIO()
@@ -95,11 +95,12 @@ class Totals(unittest.TestCase):
         self.assertEqual(lines[1].split(), ["19.0", "0.5", "B", "t19"])
 
     def test_names(self):
-        self.assertEqual(checked(["a", "b"], ["a", "b"]), (0, []))
-        self.assertEqual(checked(["a"], ["a", "b"]),
-                         (1, ["new: b is not in tests/names; add it there"]))
-        self.assertEqual(checked(["a", "b"], ["a"])[1],
-                         ["lost: b is in tests/names, but was not built"])
+        self.assertEqual(checked(["unit/a", "unit/b"], ["a", "b"]), (0, []))
+        status, lines = checked(["unit/a"], ["a", "b"])
+        self.assertEqual((status, len(lines)), (1, 1))
+        self.assertIn("new: unit/b is not in tests/names; add it there", lines[0])
+        self.assertEqual(checked(["unit/a", "unit/b"], ["a"])[1],
+                         ["lost: unit/b is in tests/names, but was not built"])
 
     def test_cpu(self):
         with tempfile.NamedTemporaryFile("w+") as f:
@@ -112,7 +113,7 @@ class Totals(unittest.TestCase):
     def test_failed_checks_with_their_remarks(self):
         tap = "ok 1 - x\n# of x\nnot ok 2 - y\n# why\n# why else\nok 3 - z\n# of z\nnot ok 4 - w\n1..4"
         self.assertEqual(said(("a", "FAIL", tap), ("b", "OK", "")), (1, [
-            "failed: B a (FAIL)", "    not ok 2 - y", "    # why", "    # why else",
+            "failed: B unit/a (FAIL)", "    not ok 2 - y", "    # why", "    # why else",
             "    not ok 4 - w", "1 passed, 1 failed, 0 skipped"]))
 
     def test_the_end_of_long_remarks(self):
@@ -130,7 +131,7 @@ class Totals(unittest.TestCase):
     def test_no_check_failed(self):
         tap = "".join("ok %d - y\n" % i for i in range(1, 51))
         lines = said(("a", "TIMEOUT", tap, "Killed\n"))[1]
-        self.assertEqual(lines[:3], ["failed: B a (TIMEOUT)", "    ... 10 lines before",
+        self.assertEqual(lines[:3], ["failed: B unit/a (TIMEOUT)", "    ... 10 lines before",
                                      "    ok 11 - y"])
         self.assertEqual(lines[-3:], ["    ok 50 - y", "    Killed", SUM])
 
