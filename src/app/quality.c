@@ -303,6 +303,20 @@ static void put_elsewhere(struct uni_sink *out, const struct uni_recorded_guest 
 		uni_sink_printf(out, "NO PROFILE %s\n", text);
 }
 
+static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
+{
+	for (uint32_t i = 0; i < g->meta->nr_gap; i++) {
+		const struct uni_record_gap *gap = &g->meta->gap[i];
+		uint64_t begin_ns = uni_max(gap->begin_ns, g->stats->begin_ns);
+
+		uni_sink_printf(out,
+			"gap        %.1f s long, %.1f s after the begin: its VMM had ended; pid %d "
+			"had it then\n",
+			(double)(uni_max(gap->end_ns, begin_ns) - begin_ns) / 1e9,
+			(double)(begin_ns - g->stats->begin_ns) / 1e9, gap->pid);
+	}
+}
+
 static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
 {
 	put_origin(out, g->meta);
@@ -318,6 +332,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 	if (!uni_quality_exits_only(g->meta)) {
 		put_samples(out, g, closed);
 		put_elsewhere(out, g);
+		put_gaps(out, g);
 		put_stops(out, g->stats);
 	}
 	put_exits(out, g);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "app/follow.h"
 #include "app/quality.h"
 #include "app/self.h"
 #include "app/signals.h"
@@ -43,6 +44,8 @@ struct run {
 	struct uni_recorder *rec;
 	pthread_rwlock_t gate; /* read: a guest is held; written: the process may be stopped */
 	atomic_uint_least64_t next_progress_ns;
+	struct uni_follow *follow;     /* NULL: nobody is followed */
+	uint64_t before_ns, before_nr; /* of the run's parts so far: how long, how many samples */
 	size_t nr;
 	struct uni_sampler_job *job; /* nr, as the parts */
 	struct part *part;
@@ -116,7 +119,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 {
 	struct part *part = ctx;
 	struct run *run = part->run;
-	uint64_t samples = 0, missed = 0;
+	uint64_t samples = run->before_nr, missed = 0;
 	char guests[32] = "", length[32] = "";
 
 	uni_signals_suspend(&run->gate);
@@ -134,7 +137,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	if (run->args->duration > 0)
 		(void)snprintf(length, sizeof(length), " / %.0f", run->args->duration);
 	uni_progress("recording %.1f%s s, %" PRIu64 " samples%s, %" PRIu64 " skipped or lost%s",
-		(double)elapsed_ns / 1e9, length, samples, guests, missed,
+		(double)(run->before_ns + elapsed_ns) / 1e9, length, samples, guests, missed,
 		run->args->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
@@ -296,7 +299,9 @@ static int end_session(struct run *run, struct uni_err *err)
 		result[i] = (struct uni_guest_result){ .stats = &run->job[i].stats,
 			.watch = run->part[i].watches.watch,
 			.nr_watch = run->part[i].watches.nr,
-			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL };
+			.failed = run->job[i].rc != 0 ? run->job[i].err.msg : NULL,
+			.gap = run->follow != NULL ? run->follow->gap : NULL,
+			.nr_gap = run->follow != NULL ? run->follow->nr_gap : 0 };
 	return uni_recorder_close(run->rec, result, run->nr, err);
 }
 
@@ -344,6 +349,45 @@ static void say_worst(const struct run *run)
 	}
 }
 
+/* A guest with that name again is the same one to the session. */
+static void follow_on(struct run *run)
+{
+	const uint64_t begin_ns =
+		uni_now_ns() - run->job[0].stats.end_ns + run->job[0].stats.begin_ns;
+	struct uni_sampler_job *job = &run->job[0];
+	struct part *part = &run->part[0];
+
+	while (job->end == UNI_END_GONE && !atomic_load(uni_signals_stop()) &&
+		uni_follow_again(run->follow, part->g, job->stats.end_ns, run->args->quiet)) {
+		struct uni_record_stats before = job->stats;
+		uint64_t now_ns = uni_now_ns();
+
+		run->before_ns = now_ns - begin_ns;
+		run->before_nr = before.weight;
+		part->g = run->follow->now;
+		uni_model_close(part->model);
+		uni_lookout_destroy(part->lookout);
+		part->model = NULL;
+		part->lookout = NULL;
+		*job = (struct uni_sampler_job){ 0 };
+		fill_job(run, 0);
+		job->cfg.guest = part->number;
+		if (job->cfg.duration_ns != 0)
+			job->cfg.duration_ns =
+				run->follow->until_ns > now_ns ? run->follow->until_ns - now_ns : 1;
+		uni_sampler_run_all(job, 1);
+		if (job->rc != 0) {
+			/* It has gone again, before anything could be seen of it. */
+			uni_note("%s: %s", run->follow->how.target, job->err.msg);
+			job->rc = 0;
+			job->end = UNI_END_GONE;
+			job->stats = (struct uni_record_stats){ .end_ns = uni_now_ns() };
+		}
+		uni_record_stats_go_on(&before, &job->stats);
+		job->stats = before;
+	}
+}
+
 static int sample_and_write(struct run *run, const char *path, struct uni_err *err)
 {
 	const struct uni_record_args *args = run->args;
@@ -352,6 +396,8 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 
 	if (rc == 0) {
 		uni_sampler_run_all(run->job, run->nr);
+		if (run->follow != NULL && run->job[0].rc == 0)
+			follow_on(run);
 		if (!args->quiet)
 			uni_progress_end();
 		rc = result_of(run, err);
@@ -379,13 +425,31 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 	return rc;
 }
 
+static int sample_with_follow(struct run *run, const char *path, struct uni_err *err)
+{
+	uint64_t length_ns = (uint64_t)(run->args->duration * 1e9);
+	struct uni_follow follow = { .until_ns = UINT64_MAX };
+	int rc;
+
+	if (run->args->follow == NULL)
+		return sample_and_write(run, path, err);
+	follow.how = *run->args->follow;
+	if (length_ns != 0)
+		follow.until_ns = uni_now_ns() + length_ns;
+	run->follow = &follow;
+	rc = sample_and_write(run, path, err);
+	run->follow = NULL;
+	uni_follow_deinit(&follow);
+	return rc;
+}
+
 static int with_signals(struct run *run, const char *path, struct uni_err *err)
 {
 	struct uni_signals signals;
 	int rc;
 
 	uni_signals_begin(&signals);
-	rc = sample_and_write(run, path, err);
+	rc = sample_with_follow(run, path, err);
 	uni_signals_end(&signals);
 	return rc;
 }

@@ -28,6 +28,8 @@ struct uni_record_args {
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
 	bool quiet;
+	const struct uni_attach_args *follow; /* by what its only guest is opened again, when its
+						 VMM has ended; target: its name. NULL: it is not */
 	/* Of `run`: has the guest ended, and is what was recorded worth being kept (0)? Else the
 	 * error, and it is removed. NULL: nobody asks. */
 	bool (*ended)(void *ctx);

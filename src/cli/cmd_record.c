@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
 #include "app/cmd.h"
 #include "app/guests.h"
 #include "app/record.h"
@@ -7,7 +9,7 @@ static struct {
 	struct uni_record_args rec;
 	const char *image, *qmp;
 	double wait;
-	bool all;
+	bool all, follow;
 } o;
 
 static const struct uni_opt *options(void)
@@ -20,6 +22,11 @@ static const struct uni_opt *options(void)
 		{ 'a', "all", UNI_OPT_FLAG, &o.all, NULL,
 			"every guest on this host that can be attached, in one session", NULL,
 			NULL },
+		{ 0, "follow", UNI_OPT_FLAG, &o.follow, NULL,
+			"go on with the guest of that name when its VMM ends and another one has "
+			"it: a restart, a restored snapshot, an upgrade of the VMM; the gap is "
+			"marked",
+			NULL, NULL },
 		UNI_RECORD_OPTIONS(o.rec),
 		{ 0, "wait", UNI_OPT_DOUBLE, &o.wait, "SECONDS",
 			"keep trying for so long while the guest still boots (default 0)", NULL,
@@ -33,13 +40,35 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+/* What belongs to one process, a copy of memory or a thread's number, means nothing in the next. */
+static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	const char *name = ctx->nr_operands == 1 ? ctx->operands[0] : "";
+
+	if (o.all || name[0] == '\0' || strchr(name, ':') != NULL ||
+		name[strspn(name, "0123456789")] == '\0')
+		return uni_err_set(err, UNI_EUSAGE,
+			"--follow goes with one guest's name (`uniscope ls`): a pid or a target is "
+			"that of one process");
+	if (o.rec.watch.items.nr != 0 || o.rec.save_replay != NULL || o.rec.threads)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--follow goes with neither --watch, --save-replay nor --threads");
+	return 0;
+}
+
 static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
+	int rc = 0;
+
 	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope record [OPTIONS] TARGET... (or --all, without one)");
 	if (o.rec.save_replay != NULL && (o.all || ctx->nr_operands > 1))
 		return uni_err_set(err, UNI_EUSAGE, "--save-replay is for one guest");
+	if (o.follow)
+		rc = check_follow(ctx, err);
+	if (rc != 0)
+		return rc;
 	if (o.wait < 0 || o.wait > 1e7)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	return uni_record_check_args(&o.rec, err);
@@ -63,10 +92,16 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.no_image_ok = o.all,
 			.unwind = o.rec.unwind } };
 	struct uni_guests all = { 0 };
+	struct uni_attach_args again;
 	int rc = check(ctx, err);
 
 	if (rc == 0)
 		rc = uni_guests_open(&all, &args, err);
+	again = args.attach;
+	again.target = ctx->nr_operands != 0 ? ctx->operands[0] : NULL;
+	again.wait_ns = 0;
+	again.shared = NULL;
+	o.rec.follow = o.follow ? &again : NULL;
 	if (rc == 0)
 		rc = uni_record_guests(all.open.v, all.open.nr, &o.rec, NULL, err);
 	uni_guests_close(&all);
@@ -91,6 +126,7 @@ const struct uni_cmd uni_cmd_record = {
 	.examples = "  uniscope record kvm:pid=4121 -d 30\n"
 		    "  uniscope record gdb:unix=/run/q.sock -e app.elf -F 499\n"
 		    "  uniscope record web1 -o web1.uniscope\n"
+		    "  uniscope record web1 --follow -d 0\n"
 		    "  uniscope record web1 --exits -F 0 -d 5\n"
 		    "  uniscope record --all -F 99 -d 60",
 	.min_operands = 0,

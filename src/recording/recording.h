@@ -108,6 +108,14 @@ struct uni_record_image {
 	uint64_t bias; /* AVMA - SVMA */
 };
 
+#define UNI_GAPS_MAX 64
+
+/* A guest that is followed by its name was not there, until another VMM had it. */
+struct uni_record_gap {
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+	int pid;		   /* of the VMM from then on */
+};
+
 /* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
@@ -125,6 +133,8 @@ struct uni_record_meta {
 	uint64_t bias; /* AVMA - SVMA */
 	struct uni_record_image more[UNI_IMAGES_MAX - 1];
 	uint32_t nr_more;
+	struct uni_record_gap gap[UNI_GAPS_MAX];
+	uint32_t nr_gap;
 	uint32_t nr_vcpus;
 	double frequency;	     /* asked, Hz */
 	uint32_t exits_every;	     /* one VM exit in so many was looked at; 0: none */
@@ -168,6 +178,8 @@ bool uni_record_is_elsewhere(const struct uni_record_stats *st);
 
 /* Adds one guest's numbers to a session's. */
 void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one);
+/* Adds a later part of the same guest's run. */
+void uni_record_stats_go_on(struct uni_record_stats *sum, const struct uni_record_stats *one);
 
 struct uni_symtab;
 
@@ -223,6 +235,8 @@ struct uni_guest_result {
 	const struct uni_watch *watch;
 	size_t nr_watch;
 	const char *failed; /* why it could not be recorded; NULL: it was */
+	const struct uni_record_gap *gap;
+	uint32_t nr_gap;
 };
 
 /*

@@ -13,6 +13,10 @@ void uni_session_put_threads(struct uni_json *j, const struct uni_session_guest 
 /* NULL, or the member that makes no sense. */
 const char *uni_session_parse_threads(const json_t *guest, struct uni_session_guest *ret);
 
+/* The same for the times in which it was not there. */
+void uni_session_put_gaps(struct uni_json *j, const struct uni_record_meta *m);
+const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret);
+
 /* The same for function tracing; ret->uuid is set. */
 void uni_session_put_trace(struct uni_json *j, const struct uni_record_trace *t);
 const char *uni_session_parse_trace(const json_t *guest, struct uni_session_guest *ret);

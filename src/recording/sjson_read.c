@@ -268,6 +268,8 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 	parse_images(&s, m);
 	parse_watches(&s, ret);
 	if (s.bad == NULL)
+		s.bad = uni_session_parse_gaps(obj, m);
+	if (s.bad == NULL)
 		s.bad = uni_session_parse_threads(obj, ret);
 	return s.bad != NULL ? s.bad : uni_session_parse_trace(obj, ret);
 }

@@ -206,6 +206,7 @@ static void put_guest(
 	put_u64(j, "mem_bytes", m->info.mem_bytes);
 	put_images(j, m);
 	put_watches(j, b, g);
+	uni_session_put_gaps(j, m);
 	uni_session_put_threads(j, g);
 	uni_session_put_trace(j, &m->trace);
 	if (s->closed)

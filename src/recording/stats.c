@@ -212,6 +212,34 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	sum->silent += one->silent;
 }
 
+static void add_times(struct uni_vcpu_times *sum, const struct uni_vcpu_times *one)
+{
+	add(&sum->guest_ns, one->guest_ns);
+	add(&sum->kvm_ns, one->kvm_ns);
+	add(&sum->vmm_ns, one->vmm_ns);
+	add(&sum->idle_ns, one->idle_ns);
+	add(&sum->stolen_ns, one->stolen_ns);
+	add(&sum->exits, one->exits);
+	sum->split = sum->split && one->split;
+}
+
+void uni_record_stats_go_on(struct uni_record_stats *sum, const struct uni_record_stats *one)
+{
+	uint64_t own_cpu_ns = sum->own_cpu_ns;
+
+	uni_record_stats_add(sum, one);
+	sum->own_cpu_ns = own_cpu_ns;
+	add(&sum->own_cpu_ns, one->own_cpu_ns);
+	sum->silent = one->silent;
+	for (uint32_t v = 0; v < one->nr_times; v++) {
+		if (v < sum->nr_times)
+			add_times(&sum->times[v], &one->times[v]);
+		else
+			sum->times[v] = one->times[v];
+	}
+	sum->nr_times = uni_max(sum->nr_times, one->nr_times);
+}
+
 bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread)
 {
 	return guest < set->nr_guests && thread < set->guest[guest].nr &&

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --follow: a guest that is recorded by its name, over the VMMs that have it one after the other.
+ */
+#ifndef UNI_APP_FOLLOW_H
+#define UNI_APP_FOLLOW_H
+
+#include "app/attach.h"
+#include "recording/recording.h"
+
+struct uni_follow {
+	struct uni_attach_args how; /* target: the name */
+	uint64_t until_ns;	    /* uni_now_ns(); UINT64_MAX: until Ctrl-C */
+	struct uni_guest *now;	    /* owned; NULL: still the first one, which is the caller's */
+	struct uni_record_gap gap[UNI_GAPS_MAX];
+	uint32_t nr_gap;
+};
+
+/*
+ * `before` is gone since gone_ns: waits for a guest with the same name and image at the same place,
+ * which f->now is then. False: there is none in time, and why was said.
+ */
+bool uni_follow_again(
+	struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns, bool quiet);
+void uni_follow_deinit(struct uni_follow *f);
+
+#endif

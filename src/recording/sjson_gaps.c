@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/sjson_priv.h"
+
+void uni_session_put_gaps(struct uni_json *j, const struct uni_record_meta *m)
+{
+	if (m->nr_gap == 0)
+		return;
+	uni_json_key(j, "gaps");
+	uni_json_array(j);
+	for (uint32_t i = 0; i < m->nr_gap; i++) {
+		uni_json_object(j);
+		uni_json_kv(u64, j, "begin_ns", m->gap[i].begin_ns);
+		uni_json_kv(u64, j, "end_ns", m->gap[i].end_ns);
+		uni_json_kv(u64, j, "pid", (uint64_t)m->gap[i].pid);
+		uni_json_object_end(j);
+	}
+	uni_json_array_end(j);
+}
+
+static bool get_number(const json_t *obj, const char *key, json_int_t max, json_int_t *ret)
+{
+	const json_t *v = json_object_get(obj, key);
+
+	*ret = json_integer_value(v);
+	return json_is_integer(v) && *ret >= 0 && *ret <= max;
+}
+
+/* In the order of time, and none inside another. */
+const char *uni_session_parse_gaps(const json_t *guest, struct uni_record_meta *ret)
+{
+	const json_t *list = json_object_get(guest, "gaps");
+	json_int_t last = 0;
+
+	if (list == NULL)
+		return NULL;
+	if (!json_is_array(list) || json_array_size(list) > UNI_GAPS_MAX)
+		return "gaps";
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *obj = json_array_get(list, i);
+		json_int_t begin, end, pid;
+
+		if (!get_number(obj, "begin_ns", INT64_MAX, &begin) || begin < last ||
+			!get_number(obj, "end_ns", INT64_MAX, &end) || end < begin ||
+			!get_number(obj, "pid", INT32_MAX, &pid))
+			return "gaps";
+		ret->gap[ret->nr_gap++] = (struct uni_record_gap){
+			.begin_ns = (uint64_t)begin, .end_ns = (uint64_t)end, .pid = (int)pid
+		};
+		last = end;
+	}
+	return NULL;
+}

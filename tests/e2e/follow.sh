@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# follow.sh UNISCOPE BUILD SRCROOT: `record NAME --follow` of KVM guests that move from one VMM to the
+# next: by a restart, from a saved state, to a VMM of another version. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3
+. "$SRC/tests/e2e/guest.sh"
+[ "$accels" = 'tcg kvm' ] || {
+	echo '1..0 # SKIP /dev/kvm cannot be used'
+	exit 0
+}
+name=follow$$ mon=$T/mon image=''
+
+first() {
+	end_guest
+	rm -f "$T"/serial.*
+	image=$(image demo)
+	start_vmm 1
+	wait_for 120 grep -q '^lab: running' "$T/serial.1"
+}
+
+# One with that name; $guest is its pid.
+start_vmm() { # NUMBER [OPTION...]
+	number=$1
+	shift
+	rm -f "$mon.$number"
+	${QEMU:-qemu-system-x86_64} -M microvm -accel kvm -cpu host,-arch-capabilities -m 64 -nodefaults \
+		-no-user-config -display none -no-reboot -serial "file:$T/serial.$number" -kernel "$image" \
+		-append loop=1 -name "$name" -qmp "unix:$mon.$number,server=on,wait=off" "$@" >"$T/vmm" 2>&1 &
+	guest=$!
+	wait_for 60 test -e "$mon.$number"
+}
+
+qmp() { # NUMBER COMMAND [ARGUMENTS]
+	python3 "$SRC/tests/e2e/qmp.py" "$mon.$1" "$2" "${3:-{\}}"
+}
+
+follow() { # WAY
+	rm -rf "$T/f.uniscope"
+	"$U" record "$name" --follow -d 0 --method "$1" -o "$T/f.uniscope" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s "$T/f.uniscope/guest-0/samples-vcpu0"
+}
+
+# goes_on: until samples of the new VMM are there; then the end, and what the session says.
+goes_on() {
+	new=$guest
+	wait_for 120 grep -q "goes on after .*: pid $new" "$T/out" || {
+		cat "$T/out"
+		kill -INT $run
+		return 1
+	}
+	size=$(stat -c %s "$T/f.uniscope/guest-0/samples-vcpu0")
+	wait_for 60 sh -c "[ \$(stat -c %s '$T/f.uniscope/guest-0/samples-vcpu0') -gt $((size + 4096)) ]"
+	kill -INT $run
+	wait $run || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" report "$T/f.uniscope" >"$T/report" 2>&1
+	cat "$T/report"
+	grep -Eq "^gap  .* s long, .* s after the begin: .*; pid $new had it then" "$T/report" || return 1
+	"$U" export -f perf "$T/f.uniscope" >"$T/perf" 2>/dev/null || return 1
+	python3 - "$T/f.uniscope/session.json" "$T/perf" <<-'END'
+		import json, re, sys
+		guests = json.load(open(sys.argv[1]))['guests']
+		gap, = guests[0]['gaps']
+		times = [float(t) for t in re.findall(r'(\d+\.\d+): ', open(sys.argv[2]).read())]
+		a, b = (gap[k] / 1e9 for k in ('begin_ns', 'end_ns'))
+		before = sum(t < a for t in times)
+		inside = sum(a < t < b for t in times)
+		after = sum(t >= b for t in times)
+		print(len(guests), a, b, before, inside, after)
+		sys.exit(not (len(guests) == 1 and before and after and not inside))
+	END
+}
+
+restarted() { # WAY
+	first && follow "$1" || return 1
+	end_guest
+	rm -f "$T/serial.1"
+	start_vmm 1
+	goes_on
+}
+
+restored() { # WAY: from the state that the first one has saved
+	first && follow "$1" || return 1
+	qmp 1 stop && qmp 1 migrate "{\"uri\": \"exec:cat >$T/state\"}" &&
+		wait_for 60 sh -c "python3 $SRC/tests/e2e/qmp.py $mon.1 query-migrate {} | grep -q completed" || return 1
+	end_guest
+	start_vmm 2 -incoming "exec:cat $T/state"
+	wait_for 60 sh -c "python3 $SRC/tests/e2e/qmp.py $mon.2 query-status {} | grep -q paused" && qmp 2 cont &&
+		goes_on
+}
+
+upgraded() { # WAY: moved, running, to a VMM that is another file
+	first && follow "$1" || return 1
+	old=$guest
+	cp "$(command -v qemu-system-x86_64)" "$T/qemu-system-next" || return 1
+	QEMU="$T/qemu-system-next" start_vmm 2 -L /usr/share/qemu -incoming "unix:$T/move"
+	wait_for 60 test -S "$T/move" && qmp 1 migrate "{\"uri\": \"unix:$T/move\"}" &&
+		wait_for 120 sh -c "python3 $SRC/tests/e2e/qmp.py $mon.2 query-status {} | grep -q '\"running\": true'" || {
+		kill -9 $old
+		return 1
+	}
+	kill -9 $old
+	wait $old 2>/dev/null
+	goes_on
+}
+
+another_image() {
+	first && follow auto || return 1
+	end_guest
+	image=$(image idle)
+	start_vmm 1
+	wait $run || return 1
+	cat "$T/out"
+	grep -q "$name is there again, pid $guest, but is not recorded further: it runs another image" "$T/out"
+}
+
+in_time() { # nobody comes: the recording ends when it would have, and is kept
+	first || return 1
+	rm -rf "$T/f.uniscope"
+	"$U" record "$name" --follow -d 6 -o "$T/f.uniscope" >"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 test -s "$T/f.uniscope/guest-0/samples-vcpu0"
+	end_guest
+	wait $run || return 1
+	cat "$T/out"
+	grep -q "$name was not there again: no guest named $name" "$T/out" && "$U" report -n 1 "$T/f.uniscope"
+}
+
+usage() {
+	for words in "--follow $$" "--follow kvm:pid=$$" "--follow a b" "--follow --all" "--follow a --threads"; do
+		# shellcheck disable=SC2086 # words
+		"$U" record $words >"$T/out" 2>&1
+		refused $? "$T/out" 2 '--follow goes with' || return 1
+	done
+}
+
+check 'what it goes with' usage
+for method in pause $(case $ways in *bpf*) echo bpf ;; esac); do
+	check "a restart, $method" restarted "$method"
+	check "a restored state, $method" restored "$method"
+	check "an upgrade of the VMM, $method" upgraded "$method"
+done
+check 'another image' another_image
+check 'nobody comes' in_time
+finish
