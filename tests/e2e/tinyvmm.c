@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/kvm.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -278,12 +281,45 @@ static void grow(struct tiny *t, int kvm, int vm, struct vcpu *v)
 		give_up(t, errno);
 }
 
+static bool add_slot(int vm, unsigned slot, uint64_t gpa, size_t size, const void *at)
+{
+	struct kvm_userspace_memory_region ram = { .slot = slot,
+		.guest_phys_addr = gpa,
+		.memory_size = size,
+		.userspace_addr = (uintptr_t)at };
+
+	return at != MAP_FAILED && ioctl(vm, KVM_SET_USER_MEMORY_REGION, &ram) == 0;
+}
+
+/* The upper part first, so that it does not lie behind the lower one; the whole is mapped no more.
+ */
+static bool add_ram(struct tiny *t, int vm, enum tiny_ram how)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	void *low, *high;
+
+	memcpy(t->ram + TINY_CODE, tiny_code(t->mode), CODE_SIZE);
+	if (how != TINY_REGIONS)
+		return add_slot(vm, 0, 0, TINY_RAM, t->ram);
+	low = mmap(NULL, TINY_SPLIT, rw, MAP_SHARED, t->ram_fd, 0);
+	(void)mmap(NULL, TINY_RAM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	high = mmap(NULL, TINY_RAM - TINY_SPLIT, rw, MAP_SHARED, t->ram_fd, TINY_SPLIT);
+	(void)munmap(t->ram, t->ram_size);
+	return add_slot(vm, 0, 0, TINY_SPLIT, low) &&
+	       add_slot(vm, 1, TINY_SPLIT, TINY_RAM - TINY_SPLIT, high);
+}
+
+static bool go_to_jail(void)
+{
+	return chroot("/proc/self/fdinfo") == 0 && chdir("/") == 0 && setgroups(0, NULL) == 0 &&
+	       setgid(TINY_USER) == 0 && setuid(TINY_USER) == 0 &&
+	       prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
+}
+
 /* The VMM. Says on fd that its guest is about to run. */
-static _Noreturn void vmm(struct tiny *t, unsigned nr, int fd)
+static _Noreturn void vmm(struct tiny *t, unsigned nr, const struct tiny_how *how, int fd)
 {
 	const struct sigaction sa = { .sa_handler = on_kick };
-	struct kvm_userspace_memory_region ram = { .memory_size = TINY_RAM,
-		.userspace_addr = (uintptr_t)t->ram };
 	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	int vm = kvm >= 0 ? ioctl(kvm, KVM_CREATE_VM, 0) : -1;
 	struct vcpu v[TINY_VCPUS];
@@ -291,9 +327,8 @@ static _Noreturn void vmm(struct tiny *t, unsigned nr, int fd)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)sigaction(SIGRTMIN, &sa, NULL);
-	if (vm < 0 || ioctl(vm, KVM_SET_USER_MEMORY_REGION, &ram) != 0)
+	if (vm < 0 || !add_ram(t, vm, how->ram) || (how->jailed && !go_to_jail()))
 		_exit(8);
-	memcpy(t->ram + TINY_CODE, tiny_code(t->mode), CODE_SIZE);
 	for (unsigned i = 0; i < nr; i++) {
 		if (!make_vcpu(t, kvm, vm, (int)i, &v[i]))
 			_exit(8);
@@ -335,22 +370,49 @@ static void go_ahead(void)
 	(void)close(fd);
 }
 
+static void map_ram(struct tiny *t, enum tiny_ram how)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+
+	t->ram_size = how == TINY_HUGE ? 2u << 20 : TINY_RAM;
+	t->ram_fd = how == TINY_ANON ? -1 : memfd_create("ram", how == TINY_HUGE ? MFD_HUGETLB : 0);
+	t->ram = MAP_FAILED;
+	if (how == TINY_ANON)
+		t->ram = mmap(NULL, t->ram_size, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	else if (t->ram_fd >= 0 && ftruncate(t->ram_fd, (off_t)t->ram_size) == 0)
+		t->ram = mmap(NULL, t->ram_size, rw, MAP_SHARED, t->ram_fd, 0);
+}
+
+/* As fork(), into a pid namespace of its own. */
+static pid_t fork_jailed(void)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
 bool tiny_start(struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus)
+{
+	const struct tiny_how how = { .ram = TINY_ANON };
+
+	return tiny_start_how(t, mode, nr_vcpus, &how);
+}
+
+bool tiny_start_how(
+	struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus, const struct tiny_how *how)
 {
 	int p[2];
 	char c;
 
 	*t = (struct tiny){ .mode = mode };
 	go_ahead();
-	t->ram = mmap(NULL, TINY_RAM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	map_ram(t, how->ram);
 	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (t->ram == MAP_FAILED || t->shared == MAP_FAILED || pipe(p) != 0)
 		return false;
-	t->pid = fork();
+	t->pid = how->jailed ? fork_jailed() : fork();
 	if (t->pid == 0) {
 		(void)close(p[0]);
-		vmm(t, nr_vcpus, p[1]);
+		vmm(t, nr_vcpus, how, p[1]);
 	}
 	(void)close(p[1]);
 	if (t->pid < 0 || read(p[0], &c, 1) != 1) {
@@ -368,7 +430,9 @@ void tiny_end(struct tiny *t)
 		(void)kill(t->pid, SIGKILL);
 		(void)waitpid(t->pid, NULL, 0);
 	}
-	(void)munmap(t->ram, TINY_RAM);
+	(void)munmap(t->ram, t->ram_size);
+	if (t->ram_fd >= 0)
+		(void)close(t->ram_fd);
 	(void)munmap(t->shared, sizeof(*t->shared));
 	t->pid = 0;
 }

@@ -70,11 +70,31 @@ struct tiny {
 	pid_t pid;
 	enum tiny_mode mode;
 	struct tiny_shared *shared;
-	uint8_t *ram; /* the guest's, also mapped here to see it run */
+	uint8_t *ram;	 /* the guest's, also mapped here to see it run */
+	size_t ram_size; /* mapped: at least TINY_RAM */
+	int ram_fd;	 /* -1: none */
+};
+
+/* Where the guest's memory lies in the VMM. */
+enum tiny_ram {
+	TINY_ANON,
+	TINY_MEMFD,
+	TINY_HUGE,    /* a memfd of huge pages */
+	TINY_REGIONS, /* two memory slots, elsewhere and in the other order: below and from
+			 TINY_SPLIT on */
+};
+#define TINY_SPLIT 0x8000u
+#define TINY_USER  65534 /* of a jailed one */
+
+struct tiny_how {
+	enum tiny_ram ram;
+	bool jailed; /* as by Firecracker's jailer: a pid namespace, an empty root, another user */
 };
 
 /* False when this host cannot (no usable /dev/kvm). */
 bool tiny_start(struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus);
+bool tiny_start_how(
+	struct tiny *t, enum tiny_mode mode, unsigned nr_vcpus, const struct tiny_how *how);
 /* Kills it, if it still lives. */
 void tiny_end(struct tiny *t);
 
