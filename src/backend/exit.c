@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
 
@@ -310,7 +311,26 @@ static const char *access_word(const struct uni_stream_exit *e)
 	}
 }
 
-void uni_exit_label(const struct uni_stream_exit *e, char ret[UNI_EXIT_LABEL_MAX])
+/* Solo5's enum hvt_hypercall (include/hvt_abi.h), ABI version 2: port 0x500 + n; "" for others. */
+static const char *port_name(const struct uni_stream_exit *e, const char *vmm)
+{
+	static const char *const names[] = { [1] = " (walltime)",
+		[2] = " (puts)",
+		[3] = " (poll)",
+		[4] = " (block_write)",
+		[5] = " (block_read)",
+		[6] = " (net_write)",
+		[7] = " (net_read)",
+		[8] = " (halt)" };
+
+	if (strcmp(vmm, "solo5-hvt") != 0 || e->info_kind != UNI_EXIT_INFO_PORT ||
+		e->access != UNI_EXIT_ACCESS_WRITE || e->info <= 0x500 ||
+		e->info - 0x500 >= uni_array_len(names))
+		return "";
+	return names[e->info - 0x500];
+}
+
+void uni_exit_label(const struct uni_stream_exit *e, const char *vmm, char ret[UNI_EXIT_LABEL_MAX])
 {
 	const char *name = uni_exit_reason_name(e->isa, e->reason);
 	char unnamed[32], info[32] = "";
@@ -321,8 +341,8 @@ void uni_exit_label(const struct uni_stream_exit *e, char ret[UNI_EXIT_LABEL_MAX
 		(void)snprintf(info, sizeof(info), " %" PRIu64, e->info);
 	else if (e->info_kind != UNI_EXIT_INFO_NONE)
 		(void)snprintf(info, sizeof(info), " 0x%" PRIx64, e->info);
-	(void)snprintf(ret, UNI_EXIT_LABEL_MAX, "%s%s%s", name != NULL ? name : unnamed,
-		access_word(e), info);
+	(void)snprintf(ret, UNI_EXIT_LABEL_MAX, "%s%s%s%s", name != NULL ? name : unnamed,
+		access_word(e), info, port_name(e, vmm));
 }
 
 bool uni_exit_is_sound(const struct uni_stream_exit *e, size_t max_chain)

@@ -25,9 +25,10 @@ bool uni_exit_is_halt(uint8_t isa, uint32_t reason);
 
 /*
  * "io out 0x3f8", "ept-misconfig 0xd0000010", "hypercall 1", "svm-0x123": what tells an exit from
- * others in reports and graphs.
+ * others in reports and graphs. With a vmm whose ports are hypercalls (solo5-hvt) also what it is
+ * called: "io out 0x502 (puts)". vmm may be "".
  */
-void uni_exit_label(const struct uni_stream_exit *e, char ret[UNI_EXIT_LABEL_MAX]);
+void uni_exit_label(const struct uni_stream_exit *e, const char *vmm, char ret[UNI_EXIT_LABEL_MAX]);
 
 /* Can it be believed: all numbers within their enums, a chain where one is promised? */
 bool uni_exit_is_sound(const struct uni_stream_exit *e, size_t max_chain);

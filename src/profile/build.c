@@ -16,6 +16,7 @@ struct guest {
 	struct uni_namer *namer;
 	uint32_t root; /* frame above all its chains; UNI_NODE_NONE */
 	bool elsewhere;
+	const char *vmm;
 	const struct uni_record_thread *thread;
 	size_t nr_thread;
 };
@@ -211,7 +212,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 		b->read.exits = UINT64_MAX;
 	if (!wanted(b, &chain))
 		return 0;
-	uni_exit_label(e, label);
+	uni_exit_label(e, b->guest[e->guest].vmm, label);
 	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);
 	if (!push_chain(b, &chain) || !push_synthetic(b, leaf))
 		return -UNI_ENOMEM;
@@ -239,6 +240,7 @@ static int begin_guest(struct uni_builder *b, const struct uni_build_guest *from
 	});
 	g->root = UNI_NODE_NONE;
 	g->elsewhere = from->elsewhere;
+	g->vmm = from->vmm != NULL ? from->vmm : "";
 	g->thread = from->thread;
 	g->nr_thread = from->nr_thread;
 	if (g->namer == NULL)
@@ -319,6 +321,7 @@ static void describe_guests(const struct uni_recording *rec, const struct uni_bu
 			.image_path = from.meta->image_path,
 			.names_only = from.meta->aggregate,
 			.elsewhere = uni_record_is_elsewhere(from.stats),
+			.vmm = from.meta->info.vmm,
 			.thread = from.thread,
 			.nr_thread = from.nr_thread,
 		};

@@ -72,6 +72,7 @@ struct uni_build_guest {
 	uint64_t bias;
 	const char *image_path;
 	bool names_only; /* imported: addresses are made up */
+	const char *vmm; /* by whose ports exits are named; NULL: none */
 	bool elsewhere; /* few of its chains lie in its image: the others get a root of their own */
 	const struct uni_record_thread *thread;
 	size_t nr_thread;

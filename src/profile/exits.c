@@ -172,7 +172,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 	if (!wanted(b, e))
 		return 0;
 	if (b->t->nr < MAX_ROWS - 1) {
-		uni_exit_label(e, label);
+		uni_exit_label(e, uni_recording_guest(b->rec, e->guest).meta->info.vmm, label);
 		key.label = add_name(b, label);
 		key.function = function_name(b, e);
 		key.halt = uni_exit_is_halt(e->isa, e->reason);

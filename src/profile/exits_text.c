@@ -37,7 +37,7 @@ static void put_row(const struct uni_exit_table *t, const struct uni_exit_row *r
 		exits, percent(r->exits, sum->exits), cost / 1e6, percent(cost, sum->host_ns),
 		hot ? "\x1b[0m" : "", mean_us(r));
 	put_p99(r, out);
-	uni_sink_printf(out, " %9.1f %9.1f %5.0f%%  %-22s %s%s%s\n", r->asleep_ns / 1e6,
+	uni_sink_printf(out, " %9.1f %9.1f %5.0f%%  %-24s %s%s%s\n", r->asleep_ns / 1e6,
 		r->stolen_ns / 1e6, percent(r->userspace, r->exits), r->label, r->guest,
 		r->guest[0] != '\0' ? ": " : "", r->function);
 }
@@ -51,7 +51,7 @@ void uni_text_exits(
 	uni_sink_printf(out,
 		"%s       EXITS            HOST ms         MEAN us    P99 us ASLEEP ms STOLEN ms   "
 		"VMM  "
-		"EXIT                   FUNCTION%s\n",
+		"EXIT                     FUNCTION%s\n",
 		opts->colour ? "\x1b[2m" : "", opts->colour ? "\x1b[0m" : "");
 	for (; shown < nr && (opts->max_rows == 0 || shown < opts->max_rows); shown++) {
 		double share = percent(uni_exit_row_cost_ns(&rows[shown]), sum->host_ns);

@@ -48,7 +48,7 @@ static void on_exit_seen(void *ctx, const struct uni_stream_exit *e)
 	struct seen *seen = ctx;
 	char label[UNI_EXIT_LABEL_MAX];
 
-	uni_exit_label(e, label);
+	uni_exit_label(e, "", label);
 	seen->deliveries++;
 	for (unsigned i = 0; i < TINY_T_NR; i++) {
 		struct sum *s = &seen->of[i];

@@ -13,7 +13,7 @@ static void assert_label(const struct uni_stream_exit *e, const char *want)
 {
 	char label[UNI_EXIT_LABEL_MAX];
 
-	uni_exit_label(e, label);
+	uni_exit_label(e, "", label);
 	assert_string_equal(label, want);
 }
 
@@ -159,9 +159,41 @@ static void soundness(void **state)
 	assert_false(uni_exit_is_sound(&e, 1));
 }
 
+/* Its ports are its hypercalls; those of others, with the same numbers, are not. */
+static void hypercalls_of_solo5(void **state)
+{
+	static const struct {
+		uint64_t port;
+		const char *want;
+	} known[] = {
+		{ 0x500, "io out 0x500" },
+		{ 0x501, "io out 0x501 (walltime)" },
+		{ 0x508, "io out 0x508 (halt)" },
+		{ 0x509, "io out 0x509" },
+		{ UINT64_MAX, "io out 0xffffffffffffffff" },
+	};
+	struct uni_stream_exit e = { .isa = UNI_EXIT_ISA_SVM,
+		.reason = 0x7b,
+		.info_kind = UNI_EXIT_INFO_PORT,
+		.access = UNI_EXIT_ACCESS_WRITE };
+	char label[UNI_EXIT_LABEL_MAX];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		e.info = known[i].port;
+		uni_exit_label(&e, "solo5-hvt", label);
+		assert_string_equal(label, known[i].want);
+	}
+	e.info = 0x502;
+	assert_label(&e, "io out 0x502");
+	e.access = UNI_EXIT_ACCESS_READ;
+	uni_exit_label(&e, "solo5-hvt", label);
+	assert_string_equal(label, "io in 0x502");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hypercalls_of_solo5),
 		cmocka_unit_test(one_thing_has_one_name),
 		cmocka_unit_test(numbers_of_the_manuals),
 		cmocka_unit_test(every_number_is_safe),

@@ -205,13 +205,13 @@ static void printed(void **state)
 	print(t, false, 2, &b);
 	assert_string_equal(b.s, "       EXITS            HOST ms         MEAN us    P99 us ASLEEP "
 				 "ms STOLEN ms   VMM  "
-				 "EXIT                   FUNCTION\n"
+				 "EXIT                     FUNCTION\n"
 				 "       1,010  90.91%       29.0  74.36%      28.7      18.4      "
 				 " 0.0       1.0   100%  "
-				 "io out 0x3f8           a\n"
+				 "io out 0x3f8             a\n"
 				 "         100   9.00%       10.0  25.64%     100.0         -     "
 				 "890.0       0.0     0%  "
-				 "hlt                    b\n"
+				 "hlt                      b\n"
 				 "         and 1 more row\n");
 	print(t, true, 0, &b);
 	assert_non_null(strstr(b.s,

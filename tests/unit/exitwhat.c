@@ -22,7 +22,7 @@ static void assert_what(const struct uni_exit_what *w, const char *label, unsign
 		.access = w->access };
 	char text[UNI_EXIT_LABEL_MAX];
 
-	uni_exit_label(&e, text);
+	uni_exit_label(&e, "", text);
 	assert_string_equal(text, label);
 	assert_int_equal(w->size, size);
 }

@@ -130,7 +130,7 @@ static struct uni_bpf_exit_sum seen(const char *label, bool userspace)
 			.access = key->what >> 4,
 			.info = key->info };
 
-		uni_exit_label(&e, text);
+		uni_exit_label(&e, "", text);
 		if (strcmp(text, label) != 0 ||
 			userspace != ((key->how & UNI_BPF_EXIT_USERSPACE) != 0))
 			continue;
