@@ -8,7 +8,6 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,8 +17,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "backend/kvm/bpfcheck.h"
 #include "backend/target.h"
+#include "tap.h"
 #include "tinyvmm.h"
 
 #define NR_VCPUS  2
@@ -39,21 +38,6 @@ struct counters {
 	uint64_t book_run_ns, book_vmm_ns; /* the VMM's own */
 	uint64_t rounds;
 };
-
-static unsigned nr_checks;
-
-static void check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void check(bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	(void)printf("%sok %u - ", ok ? "" : "not ", ++nr_checks);
-	va_start(ap, fmt);
-	(void)vprintf(fmt, ap);
-	va_end(ap);
-	(void)printf("\n");
-	(void)fflush(stdout);
-}
 
 static struct counters look_once(const struct tiny *t, unsigned i)
 {
@@ -300,17 +284,12 @@ static void run(struct tiny *t)
 
 int main(void)
 {
-	struct uni_err err = { 0 };
 	struct tiny t;
 
-	if (uni_kvm_bpf_check(&err) != 0) {
-		(void)printf("1..0 # SKIP %s\n", err.msg);
-		return 0;
-	}
-	if (!tiny_start(&t, TINY_BURNS, NR_VCPUS)) {
-		(void)printf("1..0 # SKIP /dev/kvm cannot be used\n");
-		return 0;
-	}
+	need("kvm");
+	need("bpf");
+	if (!check(tiny_start(&t, TINY_BURNS, NR_VCPUS), "a VMM starts"))
+		return 1;
 	run(&t);
 	tiny_end(&t);
 	(void)printf("1..%u\n", nr_checks);

@@ -10,17 +10,11 @@ lab=$BUILD/lab qemu=qemu-system-x86_64
 # Of a QEMU that waits for a CPU at each pause, pauses become long, and few: it goes before others where it may.
 # shellcheck disable=SC2034 # for guest.sh
 [ "$how" = aarch64 ] && lab=$BUILD/lab/aarch64 qemu=qemu-system-aarch64 how=tcg ahead='nice -n -15'
-command -v $qemu >/dev/null || {
-	echo "1..0 # SKIP $qemu is not installed"
-	exit 0
-}
 . "$SRC/tests/e2e/guest.sh"
-case " $ways " in
-*" $how "*) ;;
-*)
-	echo "1..0 # SKIP $how cannot be used here (uniscope doctor says why)"
-	exit 0
-	;;
+command -v $qemu >/dev/null || absent "$qemu is not installed"
+case $how in
+kvm) need kvm ;;
+bpf) need kvm bpf ;;
 esac
 here=$SRC/tests/e2e
 

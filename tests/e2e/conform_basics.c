@@ -115,6 +115,7 @@ void test_basics(struct suite *s)
 	caps = t->ops->caps(t);
 	t->ops->info(t, &info);
 	(void)printf("# %s\n", info.note);
+	(void)check(s, (caps & caps_wanted(s)) == caps_wanted(s), "holds and system registers");
 	(void)check(s, t->ops->nr_vcpus(t) >= 1 && t->ops->nr_vcpus(t) <= UNI_VCPU_MAX, "%d vCPUs",
 		t->ops->nr_vcpus(t));
 	if (!is_file(s))

@@ -197,6 +197,11 @@ static int guardian_pid(void)
 	return found;
 }
 
+static bool has_guardian(const struct suite *s)
+{
+	return strcmp(s->spec.scheme, "gdb") == 0 || strcmp(s->spec.scheme, "xen") == 0;
+}
+
 void test_guardian_kill(struct suite *s)
 {
 	struct uni_target *t = attach(s);
@@ -207,8 +212,12 @@ void test_guardian_kill(struct suite *s)
 	if (t == NULL)
 		return;
 	pid = guardian_pid();
-	if (pid == 0 || !observer_sees(&s->obs)) {
+	if (!has_guardian(s) || !observer_sees(&s->obs)) {
 		skip(s, "SIGKILL of the guardian", "this target has none, or cannot be observed");
+		uni_target_detach(t);
+		return;
+	}
+	if (!check(s, pid > 0, "there is a guardian")) {
 		uni_target_detach(t);
 		return;
 	}
@@ -244,11 +253,6 @@ static _Noreturn void sleeper(struct suite *s, int fd)
 		_exit(3);
 	uni_target_detach(t);
 	_exit(0);
-}
-
-static bool has_guardian(const struct suite *s)
-{
-	return strcmp(s->spec.scheme, "gdb") == 0 || strcmp(s->spec.scheme, "xen") == 0;
 }
 
 void test_sleep(struct suite *s)

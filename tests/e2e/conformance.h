@@ -24,6 +24,9 @@ bool is_file(const struct suite *s);
 /* One that holds only what was once looked at, moment after moment. */
 bool is_recording(const struct suite *s);
 
+/* Which of HOLD and SYSREGS such a target has in the lab, whatever it says itself. */
+unsigned caps_wanted(const struct suite *s);
+
 /* NULL (and a failed check) when it cannot attach. */
 struct uni_target *attach(struct suite *s);
 

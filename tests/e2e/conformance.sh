@@ -124,16 +124,15 @@ case_core()
 	end_vm
 }
 
+. "$(dirname "$0")/../support/can.sh"
 has_kvm=no
-[ -r /dev/kvm ] && [ -w /dev/kvm ] && has_kvm=yes
+can kvm && has_kvm=yes
 cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg core-tcg kvm-kvm"
 [ -z "${UNISCOPE_ALL-}" ] || cases="$cases core-kvm gdb_unix-kvm gdb_tcp-kvm"
 for c in ${*:-$cases}; do
 	accel=${c##*-}
 	if [ "$accel" = kvm ] && [ "$has_kvm" = no ]; then
-		skip "$c" "no /dev/kvm"
-	elif [ "${c%-*}" = kvm ] && ! "$suite" kvm:pid=1 2>&1 | grep -qv 'unknown scheme'; then
-		skip "$c" "this build has no kvm:"
+		skip "$c" "$why_not"
 	else
 		"case_${c%-*}" "$accel"
 	fi

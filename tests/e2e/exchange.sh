@@ -181,6 +181,7 @@ fi
 app() { # FORMAT SOURCE FOLDED
 	"$U" export "$2" -f "$1" -o out 2>/dev/null && timeout 150 python3 "$SRC/tests/e2e/exchange/speedscope_app.py" "$modules" out "$3"
 }
+can browser
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -d "$modules" ] && [ -n "$browser" ]; then
 	"$U" export --calls t2.uniscope -f folded -o t2.folded 2>/dev/null

@@ -3,31 +3,31 @@
 # For tests that record lab guests; to be sourced. Wants U (uniscope), BUILD and SRC. Gives a folder
 # $T that goes away, TAP, and guests: boot, $guest (its pid), $target (how it is reached), end_guest.
 
-command -v qemu-system-x86_64 >/dev/null || {
-	echo '1..0 # SKIP qemu-system-x86_64 is not installed'
-	exit 0
-}
-ls "$BUILD"/lab/*-fp.elf >/dev/null 2>&1 || {
-	echo '1..0 # SKIP no lab images'
-	exit 0
-}
+# shellcheck source=tests/support/can.sh
+. "$SRC/tests/support/can.sh"
+command -v qemu-system-x86_64 >/dev/null || absent 'qemu-system-x86_64 is not installed'
+ls "$BUILD"/lab/*-fp.elf >/dev/null 2>&1 || absent 'no lab images'
 # shellcheck source=tests/e2e/ahead.sh
 . "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d) || exit 1
 # shellcheck disable=SC2034 # for who sources this
-n=0 guest='' target='' accels=tcg
-if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+n=0 guest='' target='' accels=tcg no_kvm='' no_bpf=''
+if can kvm; then
 	# shellcheck disable=SC2034
 	accels='tcg kvm'
 else
-	echo '# /dev/kvm cannot be used: what needs it is left out'
+	no_kvm=$why_not
 fi
 
 # How they are sampled: under KVM also by the host's kernel, where that is permitted.
 ways=$accels
-if [ "$accels" = 'tcg kvm' ] && "$U" doctor | grep -q '^ok *kvm-bpf '; then
+if [ -n "$no_kvm" ]; then
+	no_bpf=$no_kvm
+elif can bpf; then
 	# shellcheck disable=SC2034
 	ways='tcg kvm bpf'
+else
+	no_bpf=$why_not
 fi
 
 # For record, of a guest that was booted with that: how it is to be sampled.
@@ -142,6 +142,8 @@ skip() { # WHAT WHY
 }
 
 finish() {
+	[ -z "$no_kvm" ] || skip 'what needs KVM' "$no_kvm"
+	[ -z "$no_bpf" ] || skip 'sampling by the host kernel' "$no_bpf"
 	echo "1..$n"
 	exit 0
 }

@@ -77,7 +77,7 @@ for U in "$U" ${UNISCOPE_ASAN:+"$UNISCOPE_ASAN"}; do
 		'loop?' 'bad-pointer?' 'bad-pc?' 'fault?' 'limit?'
 	case $accels in
 	*kvm*) modes kvm 'misaligned flip scribble' ;;
-	*) skip 'hostile guests under kvm' '/dev/kvm cannot be used' ;;
+	*) ;; # finish says so
 	esac
 done
 finish

@@ -308,13 +308,7 @@ static void stopped_profiler(void)
 
 int main(void)
 {
-	struct tiny t;
-
-	if (!tiny_start(&t, TINY_BRITTLE, 1)) {
-		(void)printf("1..0 # SKIP /dev/kvm cannot be used here\n");
-		return 0;
-	}
-	tiny_end(&t);
+	need("kvm");
 	busy(TINY_BRITTLE, "brittle", "sync");
 	busy(TINY_BRITTLE, "brittle", "procmem");
 	busy(TINY_EXITS, "exits", "sync");

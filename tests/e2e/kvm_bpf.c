@@ -435,22 +435,8 @@ static void killed(void)
 
 int main(void)
 {
-	struct uni_target *target = NULL;
-	struct uni_err err = { 0 };
-	struct tiny t;
-	int rc;
-
-	if (!tiny_start(&t, TINY_BRITTLE, 1)) {
-		(void)printf("1..0 # SKIP /dev/kvm cannot be used here\n");
-		return 0;
-	}
-	rc = attach(&t, "bpf", NULL, &target, &err);
-	uni_target_detach(target);
-	tiny_end(&t);
-	if (rc == -UNI_EPERM || rc == -UNI_ENOTSUP) {
-		(void)printf("1..0 # SKIP %s\n", err.msg);
-		return 0;
-	}
+	need("kvm");
+	need("bpf");
 	all_vcpus(false);
 	all_vcpus(true);
 	sleeper();

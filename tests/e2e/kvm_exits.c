@@ -276,15 +276,10 @@ static void fast(uint32_t every, bool verbose)
 
 int main(int argc, char **argv)
 {
-	const struct uni_target_ops *kvm = uni_target_backend("kvm");
-	struct uni_err err = { 0 };
 	bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
 
-	if (kvm == NULL || kvm->host_check(&err) != 0 || access("/dev/kvm", R_OK | W_OK) != 0 ||
-		geteuid() != 0) {
-		(void)printf("1..0 # SKIP needs /dev/kvm and root %s\n", err.msg);
-		return 0;
-	}
+	need("kvm");
+	need("bpf");
 	once(1, verbose);
 	once(10, verbose);
 	fast(1, verbose);

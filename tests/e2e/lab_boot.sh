@@ -66,10 +66,10 @@ share()
 	fi
 }
 
+. "$(dirname "$0")/../support/can.sh"
 set -- "$build"/shares-*-fp.elf
 if [ ! -e "$1" ]; then
-	echo '1..0 # SKIP no lab images: they are built on x86_64 only'
-	exit 0
+	absent 'no lab images: they are built on x86_64 only'
 fi
 
 # Each app as each compiler makes it, on the smallest machine.
@@ -168,7 +168,7 @@ boots 33 threads-gcc-nofp 'scale=20' --accel tcg
 share crunch_a 59.8 60.2
 counted=
 
-if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+if can kvm; then
 	for app in calls1 calls2 deep demo gaps idle leaf shares smp threads; do
 		boots 33 "$app-gcc-fp" 'rounds=1 inner=2' --accel kvm --smp 2
 	done
@@ -180,7 +180,7 @@ if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
 	boots 33 hostile-gcc-nofp 'rounds=2 mode=rsp' --accel kvm
 	boots 157 shares-clang-nofp 'crash=nx' --accel kvm
 else
-	ok 'the same under KVM # SKIP /dev/kvm cannot be used here'
+	ok "the same under KVM # SKIP $why_not"
 fi
 
 echo "1..$nr"

@@ -13,10 +13,8 @@ case $BUILD in
 /*) ;;
 *) BUILD=$PWD/$BUILD ;;
 esac
-command -v curl >/dev/null || {
-	echo '1..0 # SKIP curl is not installed'
-	exit 0
-}
+command -v curl >/dev/null || absent 'curl is not installed'
+can browser
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 server=
 stop_server() {

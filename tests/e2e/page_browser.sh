@@ -5,10 +5,8 @@
 # hostile names do no harm. TAP.
 set -u
 U=$1 SRC=$2 MKSESSION=$3 MKTRACE=$4
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
-	echo "1..0 # SKIP no chromium on this machine"
-	exit 0
-}
+. "$SRC/tests/support/can.sh"
+need browser
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 printf '%s\n' 'main;work;leaf 30' 'main;work 10' 'main;<poll> 20' 'other;leaf 5' 'other;idle 35' \

@@ -5,14 +5,8 @@
 set -u
 U=$1 GROWING=$2
 vmm='' watcher='' n=0
-[ -w /dev/kvm ] || {
-	echo '1..0 # SKIP /dev/kvm cannot be used'
-	exit 0
-}
-"$U" doctor | grep -q '^ok *kvm-bpf ' || {
-	echo '1..0 # SKIP not permitted to sample by the kernel'
-	exit 0
-}
+. "$(dirname "$0")/../support/can.sh"
+need kvm bpf
 . "$(dirname "$0")/ahead.sh"
 T=$(mktemp -d) || exit 1
 end_all() {

@@ -7,21 +7,7 @@ set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
 here=$SRC/tests/e2e
-case " $accels " in
-*' kvm '*) ;;
-*)
-	echo '1..0 # SKIP /dev/kvm cannot be used'
-	exit 0
-	;;
-esac
-"$U" doctor --json >"$T/doctor.json"
-why=$(python3 -c 'import json, sys
-w = next(w for w in json.load(open(sys.argv[1])) if w["name"] == "kvm-bpf")
-print(w["advice"] or "")' "$T/doctor.json")
-[ -z "$why" ] || {
-	echo "1..0 # SKIP $why"
-	exit 0
-}
+need kvm bpf
 
 record() { # SECONDS HZ [OPTION...]
 	seconds=$1 hz=$2

@@ -14,16 +14,10 @@ case $BUILD in
 *) BUILD=$PWD/$BUILD ;;
 esac
 for p in wget curl; do
-	command -v $p >/dev/null || {
-		echo "1..0 # SKIP $p is not installed"
-		exit 0
-	}
+	command -v $p >/dev/null || absent "$p is not installed"
 done
 elf=$BUILD/lab/trace/trace-calls1-gcc-fp.elf
-[ -e "$elf" ] || {
-	echo '1..0 # SKIP no lab guest to trace: gcc here does not know -mfunction-return'
-	exit 0
-}
+[ -e "$elf" ] || absent 'no lab guest to trace: gcc here does not know -mfunction-return'
 cd "$T" || exit 1
 server=
 stop_server() {

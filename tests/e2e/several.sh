@@ -6,13 +6,7 @@
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
-case $accels in
-*kvm*) ;;
-*)
-	echo '1..0 # SKIP /dev/kvm cannot be used'
-	exit 0
-	;;
-esac
+need kvm
 ask="$SRC/tests/e2e/ask.py"
 one='' two=''
 end_both() {

@@ -4,8 +4,9 @@
 # page: clicks zoom, searches highlight, hostile names do no harm. TAP.
 set -u
 U=$1 SRC=$2
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-	{ echo "1..0 # SKIP no chromium on this machine"; exit 0; }
+. "$SRC/tests/support/can.sh"
+need browser
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 n=0

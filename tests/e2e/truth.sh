@@ -10,21 +10,15 @@ LAB=$BUILD/lab qemu=qemu-system-x86_64
 [ "$HOW" = aarch64 ] && ACCEL=tcg LAB=$BUILD/lab/aarch64 qemu=qemu-system-aarch64
 here=$SRC/tests/e2e
 
-ls "$LAB"/shares-*-fp.elf >/dev/null 2>&1 || { echo '1..0 # SKIP no lab images: is there a compiler?'; exit 0; }
-command -v $qemu >/dev/null || { echo "1..0 # SKIP $qemu is not installed"; exit 0; }
-if [ "$ACCEL" = kvm ] && ! { [ -r /dev/kvm ] && [ -w /dev/kvm ]; }; then
-	echo '1..0 # SKIP /dev/kvm cannot be used'
-	exit 0
-fi
+# shellcheck source=tests/support/can.sh
+. "$SRC/tests/support/can.sh"
+ls "$LAB"/shares-*-fp.elf >/dev/null 2>&1 || absent 'no lab images: is there a compiler?'
+command -v $qemu >/dev/null || absent "$qemu is not installed"
 method=auto
-[ "$HOW" = kvm ] && method=pause
-if [ "$HOW" = bpf ]; then
-	method=bpf
-	"$U" doctor | grep -q '^ok *kvm-bpf ' || {
-		echo '1..0 # SKIP the host does not let us sample in its kernel (uniscope doctor says why)'
-		exit 0
-	}
-fi
+case $HOW in
+kvm) method=pause && need kvm ;;
+bpf) method=bpf && need kvm bpf ;;
+esac
 # shellcheck source=tests/e2e/ahead.sh
 . "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d)

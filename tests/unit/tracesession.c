@@ -321,6 +321,15 @@ static void test_clock_points(void **state)
 	uni_tclock_close(c);
 }
 
+/* A host of this architecture has one, whatever the code says. */
+static bool has_tsc(const struct uni_tclock *c)
+{
+#if defined(__x86_64__)
+	assert_true(c->host_tsc != 0);
+#endif
+	return c->host_tsc != 0;
+}
+
 /* A guest that does not say how fast its counter goes, which is the host's, or is not. */
 static void test_hosts_clock(void **state)
 {
@@ -331,7 +340,7 @@ static void test_hosts_clock(void **state)
 
 	(void)state;
 	assert_int_equal(uni_tclock_open(c, 0, 1, NULL, NULL), 0);
-	if (c->host_tsc == 0) {
+	if (!has_tsc(c)) {
 		uni_tclock_close(c);
 		skip(); /* this host has none */
 	}
@@ -375,7 +384,7 @@ static void test_known_frequencies(void **state)
 	assert_int_equal(uni_tclock_open(c, 1, 1, "/nonexistent", NULL), 0);
 	uni_tclock_settle(c);
 	uni_tclock_result(c, &wrong, 0, &r); /* nothing was recorded */
-	if (c->host_tsc == 0) {
+	if (!has_tsc(c)) {
 		uni_tclock_close(c);
 		skip(); /* this host has none */
 	}
