@@ -13,11 +13,11 @@ Judged are:
     the same interval: within max(4 standard errors, 1 percentage point);
  2. call chains: at least 99.5 % complete, that is, a path of the call graph from an entry down to
     the sampled function. The unwinder's own opinion is not asked;
- 3. samples: at least 2000; with --min-observations so many that are no other's neighbours.
-
-A sample may stand for several deadlines (its weight), as where the host ran something else for
-long. These are one observation, not several: the standard error goes by the samples that were
-taken, which the JSON says.
+ 3. samples: at least 2000 that were taken. A sample may stand for several deadlines (its weight), as
+    where the host ran something else for long. These are one observation, not several: the standard
+    error goes by the samples that were taken. How many these are the recording says, so it must
+    not be few: bounds are never wider than those of 2000 samples;
+ 4. with --rate, that the weights add up to as many deadlines as the guest's clock leaves room for.
 
 `Self` is meant as the books mean it: time in which a function was the innermost one *with books*;
 what it spends in helpers without books is its own. A function's time begins when its LAB_ENTER has
@@ -29,7 +29,10 @@ count like any other. Functions that only count their calls have no cycles; --in
 truth: `--inside f=g` says that g's time is all spent in f, `f=0.5*g` half of it (total time; a
 function that keeps cycles is judged by its own).
 
-Exit status: 0 all held, 1 something did not, 2 the input makes no sense.
+Exit status: 0 all held, 1 something did not, 2 the input makes no sense, 3 more samples are needed:
+there are too few, or nothing else is wrong than what chance may do: a share is off by 4 to 8 standard
+errors, or one or two more chains are broken than of so few samples may be. Only that may be
+asked again, of more samples.
 """
 import argparse
 import json
@@ -51,6 +54,11 @@ STATES = ('booting', 'waiting', 'running', 'done')
 # Leaf frames that say where the vCPU was, not what the guest called.
 VCPU_STATES = ('[idle]', '[kvm]', '[vmm]', '[stolen]')
 CLONE = re.compile(r'\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)*$')
+
+
+HELD, UNDECIDED, FAILED = 0, 1, 2  # by weight
+STATUS = {HELD: 0, FAILED: 1, UNDECIDED: 3}
+VERDICT = {HELD: 'held', FAILED: 'DID NOT HOLD', UNDECIDED: 'UNDECIDED: more samples are needed'}
 
 
 class BadInput(Exception):
@@ -311,8 +319,11 @@ class Share:
     def __init__(self, cycles, all_cycles, seen, nr, rules):
         self.truth = min(max(cycles / all_cycles, 0.0), 1.0)
         self.seen = seen / nr if nr else 0.0
-        self.allowed = max(margin(self.truth, nr * rules.observed, rules.sigmas), rules.floor)
-        self.ok = nr > 0 and abs(self.truth - self.seen) <= self.allowed
+        chance = margin(self.truth, nr * rules.observed, rules.sigmas)
+        self.allowed = max(chance, rules.floor)
+        off = abs(self.truth - self.seen)
+        self.ok = nr > 0 and off <= self.allowed
+        self.by_chance = off <= self.allowed + chance
 
     def __str__(self):
         return '%6.2f %6.2f %5.2f %s' % (100 * self.truth, 100 * self.seen, 100 * self.allowed,
@@ -337,11 +348,13 @@ def judge_shares(stacks, truth, rules, out):
     nr = sum(stacks.values())
     judged = truth.judged()
     self_seen, total_seen = count_seen(stacks, {truth.names[fn] for fn in judged if fn != 0})
-    good = True
+    worst = HELD
 
     def row(name, parts):
-        nonlocal good
-        good = good and all(p.ok for p in parts if p)
+        nonlocal worst
+        for p in parts:
+            if p and not p.ok:
+                worst = max(worst, UNDECIDED if p.by_chance else FAILED)
         print('  %-24s %-26s %s' % (name, parts[0] or '', parts[1] or ''), file=out)
 
     print('  %-24s %-26s %s' % ('% of the time', 'self:', 'total:'), file=out)
@@ -356,7 +369,7 @@ def judge_shares(stacks, truth, rules, out):
     for name, (factor, fn) in parse_inside(rules.inside, truth).items():
         row(name, (None, Share(factor * truth.total_cycles[fn], truth.cycles,
                                total_seen.get(name, 0), nr, rules)))
-    return good
+    return worst
 
 
 def judge_chains(stacks, graph, taken, rules, out):
@@ -372,29 +385,41 @@ def judge_chains(stacks, graph, taken, rules, out):
     complete = want - sum(faults.values())
     share = complete / want if want else 0.0
     ok = share >= rules.min_complete
+    allowed = want * (1.0 - rules.min_complete)
+    few = want < 2000 and want - complete <= allowed + 3 * math.sqrt(allowed) + 1
     print('chains: %d of %d complete, %.2f %% (want %.2f %%): %s' % (
         complete, want, 100 * share, 100 * rules.min_complete, 'ok' if ok else 'BAD'), file=out)
     for fault, count in sorted(faults.items(), key=lambda f: (-f[1], f[0]))[:rules.show]:
         print('  %6d  %s' % (count, fault), file=out)
-    return ok
+    return HELD if ok else UNDECIDED if few else FAILED
+
+
+def judge_rate(nr, truth, rules, out):
+    """Do the weights fill the guest's time? Its clock says how long that was, and not the host."""
+    if not rules.rate:
+        return HELD
+    if not truth.tsc_hz:
+        raise BadInput('--rate: the guest does not say how fast its clock is')
+    want = rules.rate * truth.cycles / truth.tsc_hz
+    ok = abs(nr - want) <= rules.rate_off * want + 2
+    print('deadlines: %d, by the guest\'s clock %.0f: %s' % (nr, want, 'ok' if ok else 'BAD'), file=out)
+    return HELD if ok else FAILED
 
 
 def judge(stacks, truth, graph, taken, rules, out=sys.stdout):
-    """True if all that is judged held; prints the tables."""
+    """HELD, UNDECIDED or FAILED; prints the tables."""
     nr = sum(stacks.values())
-    enough = nr >= rules.min_samples
-    apart = nr * rules.observed >= rules.min_observations
+    observations = int(nr * rules.observed)
+    enough = HELD if observations >= rules.min_samples else UNDECIDED
     seconds = ', %.2f s' % (truth.cycles / truth.tsc_hz) if truth.tsc_hz else ''
     print('guest: %d cycles of vCPU time%s%s' % (
         truth.cycles, seconds, ', books torn' if truth.torn else ''), file=out)
-    print('samples: %d (want %d): %s; %d observations (want %d): %s' % (
-        nr, rules.min_samples, 'ok' if enough else 'BAD', nr * rules.observed,
-        rules.min_observations, 'ok' if apart else 'BAD'), file=out)
-    enough = enough and apart
-    shares = judge_shares(stacks, truth, rules, out)
-    chains = judge_chains(stacks, graph, taken, rules, out)
-    print('verdict: %s' % ('held' if enough and shares and chains else 'DID NOT HOLD'), file=out)
-    return enough and shares and chains
+    print('samples: %d that stand for %d (want %d): %s' % (
+        observations, nr, rules.min_samples, 'BAD' if enough else 'ok'), file=out)
+    verdict = max(enough, judge_rate(nr, truth, rules, out), judge_shares(stacks, truth, rules, out),
+                  judge_chains(stacks, graph, taken, rules, out) if nr else UNDECIDED)
+    print('verdict: %s' % VERDICT[verdict], file=out)
+    return verdict
 
 
 def parse_args(argv):
@@ -408,8 +433,9 @@ def parse_args(argv):
     parser.add_argument('--drop-roots', type=int, default=0, metavar='N',
                         help='leave out the N outermost frames (thread, vCPU) of each stack')
     parser.add_argument('--min-samples', type=int, default=2000)
-    parser.add_argument('--min-observations', type=int, default=0, metavar='N',
-                        help='at least so many that are not of the same moment (default 0)')
+    parser.add_argument('--rate', type=float, metavar='HZ',
+                        help='so many deadlines a second of the guest there were')
+    parser.add_argument('--rate-off', type=float, default=0.03, metavar='SHARE')
     parser.add_argument('--min-complete', type=float, default=0.995, metavar='SHARE')
     parser.add_argument('--sigmas', type=float, default=4.0, help='standard errors allowed')
     parser.add_argument('--floor', type=float, default=0.01, metavar='SHARE',
@@ -425,7 +451,7 @@ def main(argv=None, out=sys.stdout):
         truth = Truth(first, last)
         graph = Graph(read_text(rules.graph).splitlines())
         stacks, rules.observed = read_stacks(rules.stacks, rules.drop_roots)
-        return 0 if judge(stacks, truth, graph, taken, rules, out) else 1
+        return STATUS[judge(stacks, truth, graph, taken, rules, out)]
     except BadInput as e:
         print('judge: %s' % e, file=sys.stderr)
         return 2

@@ -153,11 +153,13 @@ class JudgeTest(unittest.TestCase):
         exact = {chain: share * 100 for chain, share in STACKS.items()}
         a, b = TOP + ('burn_a',), TOP + ('burn_b',)
         self.expect(0, 'held', moved(exact, b, a, 180))
-        self.expect(1, 'DID NOT', moved(exact, b, a, 220))
+        self.expect(3, 'UNDECIDED', moved(exact, b, a, 220))
+        self.expect(1, 'DID NOT', moved(exact, b, a, 420))
         # At a million samples the floor of one point decides.
         exact = {chain: share * 10000 for chain, share in STACKS.items()}
         self.expect(0, 'held', moved(exact, b, a, 9900))
-        self.expect(1, 'DID NOT', moved(exact, b, a, 10100))
+        self.expect(3, 'UNDECIDED', moved(exact, b, a, 10100))
+        self.expect(1, 'DID NOT', moved(exact, b, a, 12100))
 
     def test_weight_is_no_observation(self):
         # A quarter of the weight is samples: the standard error doubles.
@@ -165,8 +167,21 @@ class JudgeTest(unittest.TestCase):
         a, b = TOP + ('burn_a',), TOP + ('burn_b',)
         heavy = {'guests': [{'samples': 1500, 'weight': 6000}, {'samples': 1000, 'weight': 4000}]}
         for off, status in ((350, 0), (420, 1)):
-            self.expect(status, '2500 observations', moved(exact, b, a, off), as_json=heavy)
-        self.expect(1, 'DID NOT', moved(exact, b, a, 350), as_json=True)
+            self.expect(3 * status, '2500 that stand for 10000', moved(exact, b, a, off), as_json=heavy)
+        # They are too few, however much they weigh.
+        few = {'guests': [{'samples': 100, 'weight': 10000}]}
+        self.expect(3, '100 that stand for 10000 (want 2000): BAD', exact, as_json=few)
+        self.expect(3, 'UNDECIDED', moved(exact, b, a, 2000), as_json=few)
+        for samples in (0, 20000):  # nonsense does not widen the bounds
+            self.expect(3, 'UNDECIDED', moved(exact, b, a, 220),
+                        as_json={'guests': [{'samples': samples, 'weight': 10000}]})
+
+    def test_weights_fill_the_time(self):
+        # 10 s by the guest's clock.
+        self.expect(0, "by the guest's clock 4000: ok", drawn(4000), args=['--rate', '400'])
+        self.expect(0, 'clock 4100: ok', drawn(4000), args=['--rate', '410'])
+        for rate in ('420', '380'):
+            self.expect(1, "clock %s0: BAD" % rate, drawn(4000), args=['--rate', rate])
 
     def test_a_function_that_never_ran(self):
         graph = GRAPH + 'app_main never\n'
@@ -198,7 +213,7 @@ class JudgeTest(unittest.TestCase):
         for way in (('lab_enter',), ('lab_enter', 'lab_tsc')):
             self.expect(0, 'held', moved(stacks, TOP, inside + way, count), **close)
         for way in ((), ('lab_leave',)):
-            self.expect(1, 'DID NOT', moved(stacks, TOP, inside + way, count), **close)
+            self.expect(3, 'UNDECIDED', moved(stacks, TOP, inside + way, count), **close)
 
     def test_chains_are_judged_by_the_graph(self):
         stacks = drawn(2000)
@@ -215,12 +230,17 @@ class JudgeTest(unittest.TestCase):
         self.expect(0, '2000 of 2000', moved(stacks, deep, TOP + ('recurse', 'burn_d'), 50))
         self.expect(0, '2000 of 2000', moved(stacks, TOP, ('lab_trap', 'handler'), 1))
 
+    def test_few_broken_chains_want_more_samples(self):
+        whole, lost_caller = TOP + ('burn_b',), ('lab_entry', 'kmain', 'burn_b')
+        for nr, status in ((0, 0), (1, 3), (4, 3), (5, 1)):
+            self.expect(status, 'complete', moved(drawn(150), whole, lost_caller, nr), args=['--min-samples', '150'])
+
     def test_samples_that_are_missing(self):
-        self.expect(1, 'want 2000): BAD', drawn(1999))
+        self.expect(3, 'want 2000): BAD', drawn(1999))
         self.expect(0, 'want 2000): ok', drawn(2000))
         self.expect(1, 'taken, but not in the export', drawn(2000), taken=2011)
         self.expect(0, 'taken, but not in the export', drawn(2000), taken=2010)
-        self.expect(1, 'DID NOT', {})
+        self.expect(3, 'UNDECIDED', {})
 
     def test_functions_that_only_count(self):
         graph = GRAPH + 'burn_b counted\n'

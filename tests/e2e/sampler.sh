@@ -28,11 +28,12 @@ truth() { # IMAGE HZ
 		record $seconds "$2" --watch lab_truth || return 1
 		"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
 		python3 "$here/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
-			--graph "$BUILD/lab/$1.graph" --min-complete 0.9995 >"$T/verdict" 2>&1 && break
-		seconds=failed
+			--graph "$BUILD/lab/$1.graph" --min-complete 0.9995 --rate "$2" >"$T/verdict" 2>&1
+		judgement=$?
+		[ $judgement -eq 3 ] || break
 	done
 	cat "$T/verdict" "$T/log"
-	[ $seconds != failed ] && sed -n '/^samples\|^chains\|^verdict/s/^/# /p' "$T/verdict" >&3
+	[ $judgement -eq 0 ] && sed -n '/^samples\|^chains\|^verdict/s/^/# /p' "$T/verdict" >&3
 }
 
 # What a process has in the kernel, as "KIND ID" lines.

@@ -84,9 +84,11 @@ judged() {
 			cat "$T/log"
 			return 1
 		}
-		as_the_books_say 0 shares && as_the_books_say 1 calls2 && return 0
+		as_the_books_say 0 shares && as_the_books_say 1 calls2
+		judgement=$?
+		[ $judgement -eq 3 ] || break
 	done
-	return 1
+	return $judgement
 }
 
 by_babeltrace() {
