@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -26,22 +27,47 @@ static int connect_unix(const char *path)
 	return -1;
 }
 
+/* Waits for an answer to the command of that number, past greeting and events. */
+static bool answered(int fd, unsigned id)
+{
+	char text[8192] = "", want[32];
+	size_t nr = 0;
+
+	(void)snprintf(want, sizeof(want), "\"id\": %u}", id);
+	while (nr < sizeof(text) - 1) {
+		ssize_t n = read(fd, text + nr, sizeof(text) - 1 - nr);
+		const char *line;
+
+		if (n <= 0)
+			return false;
+		nr += (size_t)n;
+		text[nr] = '\0';
+		line = strstr(text, want);
+		if (line == NULL)
+			continue;
+		while (line != text && line[-1] != '\n')
+			line--;
+		return strncmp(line, "{\"return\"", 9) == 0;
+	}
+	return false;
+}
+
 /* One command on a connection of its own, so that the monitor is free for the target. */
 static bool monitor(const char *path, const char *command)
 {
-	char text[160], answer[4096];
+	const struct timeval patience = { .tv_sec = 30 };
+	char text[160];
 	int fd = connect_unix(path);
 	bool ok;
 
 	if (fd < 0)
 		return false;
 	(void)snprintf(text, sizeof(text),
-		"{\"execute\":\"qmp_capabilities\"}\n{\"execute\":\"%s\"}\n", command);
-	ok = uni_write_full(fd, text, strlen(text)) == 0;
-	(void)usleep(200000);
-	ok = ok && read(fd, answer, sizeof(answer)) > 0;
+		"{\"execute\":\"qmp_capabilities\",\"id\":1}\n{\"execute\":\"%s\",\"id\":2}\n",
+		command);
+	ok = setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+	     uni_write_full(fd, text, strlen(text)) == 0 && answered(fd, 2);
 	(void)close(fd);
-	(void)usleep(100000);
 	return ok;
 }
 

@@ -61,9 +61,15 @@ check "three guests: no message" sh -c '
 check "all samples of all guests" counts 3000
 check "in time order across guests" in_order
 # A recorder that died after a whole packet leaves a trace that is as good.
-check "without the last packets" sh -c '
-	"$1" "$2/k.uniscope" 3000 1 && f=$2/k.uniscope/guest-0/samples-vcpu0 &&
-	size=$(od -An -tu8 -j48 -N8 "$f") && truncate -s $((size / 8)) "$f" &&
-	babeltrace2 "$2/k.uniscope/guest-0" >"$2/text" 2>"$2/err" && [ ! -s "$2/err" ] &&
-	grep -c " sample: " "$2/text"' sh "$MK" "$T"
+cut_short() { # the samples of the first packet are the first ones of all, as they were
+	f=$T/k.uniscope/guest-0/samples-vcpu0
+	"$MK" "$T/k.uniscope" 3000 1 && babeltrace2 "$T/k.uniscope/guest-0" | grep ' sample: ' >"$T/whole" &&
+		size=$(od -An -tu8 -j48 -N8 "$f") && truncate -s $((size / 8)) "$f" &&
+		babeltrace2 "$T/k.uniscope/guest-0" >"$T/text" 2>"$T/err" && [ ! -s "$T/err" ] || return 1
+	grep ' sample: ' "$T/text" >"$T/left"
+	nr=$(wc -l <"$T/left")
+	echo "$nr of 3000 left"
+	[ "$nr" -gt 100 ] && [ "$nr" -lt 3000 ] && head -n "$nr" "$T/whole" | cmp - "$T/left"
+}
+check "without the last packets" cut_short
 echo "1..$n"

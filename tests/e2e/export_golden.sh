@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# export_golden.sh UNISCOPE SRCROOT: every format against files that were looked at by eye; with
-# UPDATE=1 the files are written anew (look at the change before you commit it). TAP.
+# export_golden.sh UNISCOPE SRCROOT [update]: every format against files that were looked at by eye; with
+# "update" the files are written anew (look at the change before you commit it). What they say is
+# judged apart, by golden_judge.py from the input. TAP.
 set -u
-U=$1 G=$2/tests/golden
+U=$1 G=$2/tests/golden UPDATE=${3:-}
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 n=0
@@ -14,7 +15,7 @@ golden() { # NAME COMMAND...: its standard output is tests/golden/NAME
 	n=$((n + 1))
 	# Script and style of an SVG are source files of their own.
 	"$@" 2>"$T/err" | sed -e '/^<style>/,/^<\/style>/d' -e '/^<script>/,/<\/script>/d' >"$T/$name"
-	[ -n "${UPDATE:-}" ] && cp "$T/$name" "$G/$name"
+	[ "$UPDATE" = update ] && cp "$T/$name" "$G/$name"
 	if diff -u "$G/$name" "$T/$name" >"$T/diff" && [ -s "$T/$name" ]; then
 		echo "ok $n - $name"
 	else
@@ -40,18 +41,16 @@ golden old.folded "$U" export "$G/old.stacktrace" -f folded
 
 "$U" export "$T/shop.out.folded" -f folded >"$T/again" 2>/dev/null
 same "folded text comes back as it was" "$T/again" "$T/shop.out.folded"
-for f in shop diff; do
-	n=$((n + 1))
-	python3 - "$T/$f.json" <<'PY' && echo "ok $n - $f.json adds up" || echo "not ok $n - $f.json adds up"
-import json, sys
-p = json.load(open(sys.argv[1]))
-for total, self, value in ("total", "self", "value"), ("total2", "self2", "value2"):
-    if total not in p:
-        continue
-    assert abs(sum(s[value] for s in p["stacks"]) - p[total]) < 1e-6
-    for i, f in enumerate(p["functions"]):
-        assert abs(sum(s[value] for s in p["stacks"] if s["frames"][-1:] == [i]) - f[self]) < 1e-6
-        assert abs(sum(s[value] for s in p["stacks"] if i in s["frames"]) - f[total]) < 1e-6
-PY
-done
+judged() { # DESCRIPTION WORD...
+	n=$((n + 1)) what=$1
+	shift
+	python3 "$(dirname "$0")/golden_judge.py" "$@" >"$T/said" 2>&1 && echo "ok $n - $what" || {
+		echo "not ok $n - $what"
+		sed 's/^/# /' "$T/said"
+	}
+}
+judged "shop.json is the input, and adds up" json "$G/shop.folded" "$T/shop.json"
+judged "diff.json is the input, and adds up" json "$G/diff.folded" "$T/diff.json"
+judged "shop.svg has the input's numbers and widths" svg "$G/shop.folded" "$T/shop.svg"
+judged "shop.txt has the input's numbers" text "$G/shop.folded" "$T/shop.txt"
 echo "1..$n"

@@ -6,12 +6,13 @@ The profile is of lab/apps/cxx.cc or rust.rs, exported with --inline --lines. Ch
 that the source states for its inlined functions, and for each frame of that file that its line is
 one of a call of the next frame's function."""
 import json
+import math
 import os
 import re
 import sys
 
 SHARES = {"absorb": 60, "scan": 30, "reply": 10}
-TOLERANCE = 10  # five standard deviations of 600 samples
+SIGMAS = 5  # standard deviations that chance may take
 
 
 def short(name):
@@ -56,8 +57,9 @@ def main():
     print(f"{total} samples in serve: {sums}")
     for name, want in SHARES.items():
         share = 100 * sums[name] / total if total else 0
-        if abs(share - want) > TOLERANCE:
-            wrong.add(f"{name} has {share:.1f} %, the source says {want}")
+        allowed = max(1, SIGMAS * math.sqrt(want * (100 - want) / max(total, 1)))
+        if abs(share - want) > allowed:
+            wrong.add(f"{name} has {share:.1f} %, the source says {want}, +- {allowed:.1f}")
     print("\n".join(sorted(wrong)))
     sys.exit(1 if wrong or total < 100 else 0)
 

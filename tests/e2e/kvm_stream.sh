@@ -40,7 +40,7 @@ def shares(**want):
     """Self times among these functions, by and large: a round takes a slow guest 0.25 s, and of a
     busy host it gets a few of them. truth.sh judges them by the guest's own books."""
     n = sum(f.get(k, 0) for k in want)
-    return n > 100 and all(abs(f.get(k, 0) / n - p) <= max(4 * (p * (1 - p) / n) ** 0.5, 0.1)
+    return n > 100 and all(abs(f.get(k, 0) / n - p) <= max(4 * (p * (1 - p) / n) ** 0.5, min(0.1, p / 2))
                            for k, p in want.items())
 
 def whole(broken=0.0005):
@@ -163,9 +163,20 @@ no_caps() {
 		>"$T/out" 2>"$T/err" && return 1
 	grep -q 'CAP_BPF' "$T/err" && [ "$(wc -l <"$T/err")" -eq 1 ]
 }
+# `record` takes the way that is left: it stops the guest, and says why.
+falls_back() {
+	timeout 60 setpriv --bounding-set=-all,+sys_ptrace,+dac_override "$U" record "$target" -e "$elf" -F 99 -d 2 \
+		-o "$T/f.uniscope" --overwrite 2>"$T/err"
+	status=$?
+	cat "$T/err"
+	[ $status -eq 0 ] && grep -q 'CAP_BPF and CAP_PERFMON are missing' "$T/err" &&
+		grep -q '"method": *"pause"' "$T/f.uniscope/session.json" &&
+		"$U" export "$T/f.uniscope" -f folded -o "$T/f.folded" && grep -q burn_a "$T/f.folded"
+}
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	skip 'without them it says what is missing' 'only root can drop capabilities here'
 else
 	check 'without them it says what is missing' no_caps
+	check 'and records by stopping the guest' falls_back
 fi
 finish
