@@ -40,6 +40,7 @@ start_server() { # ARGUMENT...: with standard input from $T/in, if that is there
 	}
 	base=$(sed -n 's,.*serving \(http://[^ ]*\) .*,\1,p' "$T/serve.err")
 	root=${base%/*/}
+	python3 "$SRC/tests/support/listens.py" "$server"
 }
 code() { # WANT CURL-ARGUMENT...: the status
 	want=$1
@@ -63,7 +64,7 @@ headers() {
 	done
 }
 same_data() { # the same as the page of report has
-	curl -m 20 -s "${base}data" | gzip -dc >"$T/data" && head -c 4 "$T/data" | grep -q UPG1 &&
+	curl -m 20 -s "${base}data" | gzip -dc >"$T/data" && cmp "$T/data" "$T/page.data" &&
 		[ "$(curl -m 20 -s -o /dev/null -w '%{http_code}' -H "If-None-Match: \"$(revision)\"" "${base}data")" = 304 ]
 }
 beside() { [ "$(curl -m 20 -s -o /dev/null -w '%{http_code}' --path-as-is "$1")" = 404 ]; }
@@ -117,6 +118,7 @@ with open(sys.argv[1], "w") as f:
         f.writelines(call(i % 3, 0, 0)[0])
 PY
 
+"$U" report --html "$T/page.html" "$T/s.uniscope" && python3 "$SRC/tests/e2e/page_data.py" "$T/page.html" >"$T/page.data"
 check 'a session is served' start_server "$T/s.uniscope"
 check 'with headers that keep others out' headers
 check 'its data come in the end' wait_for 60 state rev 1

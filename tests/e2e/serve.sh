@@ -39,6 +39,7 @@ start_server() { # OPTION...
 	}
 	port=$(sed -n 's,.*http://127.0.0.1:\([0-9]*\)/.*,\1,p' serve.err)
 	base=http://127.0.0.1:$port/ftrace
+	python3 "$SRC/tests/support/listens.py" "$server"
 }
 get() { wget -T 20 -t 1 -qO- "$base/$1"; }
 answers() { [ "$(get "$1")" = "$2" ]; }
