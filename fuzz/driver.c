@@ -67,15 +67,23 @@ static void mutate(const uint8_t *seed, size_t size, uint8_t *work)
 	feed(work, n);
 }
 
+/* 1 if it was fed; ends the test if a seed that is there cannot be read whole. */
 static int run_seed(const char *path)
 {
 	static uint8_t seed[MAX_SEED], work[MAX_SEED];
 	FILE *f = fopen(path, "rb");
 	size_t size, step;
 
-	if (f == NULL)
-		return 0;
+	if (f == NULL) {
+		perror(path);
+		exit(1);
+	}
 	size = fread(seed, 1, sizeof(seed), f);
+	if (ferror(f) || (size == sizeof(seed) && fgetc(f) != EOF)) {
+		(void)fprintf(
+			stderr, "%s: cannot be read, or is longer than %u bytes\n", path, MAX_SEED);
+		exit(1);
+	}
 	(void)fclose(f);
 	feed(seed, size);
 	step = size / MAX_CUTS + 1;
