@@ -13,7 +13,7 @@
 #include "mem/as.h"
 #include "backend/guard.h"
 
-#define RUNS_MS	  3000
+#define RUNS_MS	  20000
 #define STANDS_MS 60
 
 static bool can_see(struct suite *s, const char *what)

@@ -5,9 +5,11 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +17,7 @@
 #include "base/io.h"
 #include "base/text.h"
 
-#define RUNS_MS	    3000
+#define RUNS_MS	    20000
 #define ALARM_S	    30	   /* nothing here may hang */
 #define SWEEP_US    80000  /* random kills fall into this time after the fork */
 #define NOTICED_US  300000 /* its death need not be seen at once */
@@ -60,6 +62,12 @@ static _Noreturn void victim(struct suite *s, const char *state, int fd)
 		(void)pause();
 }
 
+/* It did not end by itself before. */
+static bool was_killed(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
 static bool killed_in(struct suite *s, const char *state)
 {
 	int p[2], status;
@@ -82,7 +90,7 @@ static bool killed_in(struct suite *s, const char *state)
 		return false;
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, &status, 0);
-	return there;
+	return there && was_killed(status);
 }
 
 void test_kill(struct suite *s)
@@ -99,7 +107,7 @@ void test_kill(struct suite *s)
 			(void)check(s, observer_runs(&s->obs, RUNS_MS),
 				"the guest runs after SIGKILL of a profiler: %s", states[i]);
 	}
-	(void)check(s, kill_at_random(s, 5) == 5, "and after SIGKILL at 5 random instants");
+	(void)check(s, kill_at_random(s, 6) == 6, "and after SIGKILL at 6 random instants");
 	t = attach(s);
 	if (t == NULL)
 		return;
@@ -129,7 +137,10 @@ unsigned kill_in_hold(struct suite *s, unsigned n)
 	return alive;
 }
 
-static _Noreturn void busy_victim(struct suite *s)
+/* Where a victim is, told in memory that its killer sees: a number of holds, odd in one. */
+enum { NOT_ATTACHED, ATTACHED = 2 };
+
+static _Noreturn void busy_victim(struct suite *s, atomic_uint *where)
 {
 	struct uni_target *t = NULL;
 	struct uni_regs r;
@@ -137,39 +148,94 @@ static _Noreturn void busy_victim(struct suite *s)
 
 	if (uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0)
 		_exit(1);
+	atomic_store(where, ATTACHED);
 	for (;;) {
-		if (t->ops->snap(t, VCPUS(1), &r, UNI_SNAP_HOLD) == 0)
+		bool held = t->ops->snap(t, VCPUS(1), &r, UNI_SNAP_HOLD) == 0;
+
+		if (held) {
+			atomic_fetch_add(where, 1);
 			(void)read_page(t, page);
+			atomic_fetch_add(where, 1);
+		}
 		(void)t->ops->release(t);
 		(void)usleep(500);
 	}
 }
 
+/* Stops it in a hold: where it is does not change until it is killed. */
+static void catch_in_hold(pid_t pid, const atomic_uint *where, uint64_t until)
+{
+	int status;
+
+	while (uni_now_ns() < until) {
+		if (kill(pid, SIGSTOP) != 0 || waitpid(pid, &status, WUNTRACED) != pid ||
+			!WIFSTOPPED(status) || atomic_load(where) % 2 != 0)
+			return;
+		(void)kill(pid, SIGCONT);
+		(void)usleep(300);
+	}
+}
+
+/* Waits until it is where the kill is to hit: anywhere, attached, or in a hold. */
+static void wait_for_victim(pid_t pid, const atomic_uint *where, unsigned kind)
+{
+	uint64_t until = uni_now_ns() + ALARM_S * UNI_NSEC_PER_SEC;
+
+	while (kind != 0 && atomic_load(where) < ATTACHED && uni_now_ns() < until)
+		(void)usleep(1000);
+	(void)usleep((useconds_t)((unsigned long)random() % SWEEP_US));
+	if (kind == 2)
+		catch_in_hold(pid, where, until);
+}
+
+/* How many were attached, and in a hold, when the kill came. */
+struct hits {
+	unsigned attached, held;
+};
+
+static bool kill_one(struct suite *s, unsigned kind, atomic_uint *where, struct hits *hits)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	atomic_store(where, NOT_ATTACHED);
+	pid = fork();
+	if (pid == 0)
+		busy_victim(s, where);
+	if (pid < 0)
+		return false;
+	wait_for_victim(pid, where, kind);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	hits->attached += atomic_load(where) >= ATTACHED;
+	hits->held += atomic_load(where) % 2;
+	if (!was_killed(status))
+		(void)printf("# a victim ended by itself: status 0x%x\n", (unsigned)status);
+	return was_killed(status);
+}
+
+/* A third at any instant, a third once it is attached, and a third that is seen in a hold. */
 unsigned kill_at_random(struct suite *s, unsigned n)
 {
+	atomic_uint *where = mmap(
+		NULL, sizeof(*where), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct hits hits = { 0 };
 	unsigned alive = 0;
 
+	if (where == MAP_FAILED)
+		return 0;
 	srandom((unsigned)uni_now_ns());
 	for (unsigned i = 0; i < n; i++) {
-		useconds_t at = (useconds_t)((unsigned long)random() % SWEEP_US);
-		bool runs;
-		pid_t pid;
+		bool hit = kill_one(s, i % 3, where, &hits), runs = observer_runs(&s->obs, RUNS_MS);
 
-		(void)fflush(stdout);
-		pid = fork();
-		if (pid == 0)
-			busy_victim(s);
-		if (pid < 0)
-			break;
-		(void)usleep(at);
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-		runs = observer_runs(&s->obs, RUNS_MS);
-		alive += runs;
+		alive += hit && runs;
 		if (!runs)
-			(void)printf("# stopped by a kill after %u us\n", (unsigned)at);
+			(void)printf("# stopped by kill %u\n", i);
 	}
-	return alive;
+	(void)munmap(where, sizeof(*where));
+	(void)printf("# %u kills: %u attached, %u in a hold\n", n, hits.attached, hits.held);
+	return hits.attached >= n / 2 && hits.held >= n / 6 ? alive : 0;
 }
 
 /* Our child of that name, 0 if there is none. */

@@ -61,6 +61,10 @@ start_stop() {
 
 # Killed anywhere in start, record and stop; then there is one that switches everything off.
 kills() { # HOW-OFTEN
+	begin=$(date +%s%N)
+	"$U" trace start "$target" -e "$elf" && whole_ms=$((($(date +%s%N) - begin) / 1000000 + 5)) &&
+		"$U" trace stop "$target" -e "$elf" || return 1
+	unfinished=0 patched=0
 	for i in $(seq "$1"); do
 		case $((i % 3)) in
 		0) "$U" trace start "$target" -e "$elf" 2>"$T/said" & ;;
@@ -69,11 +73,18 @@ kills() { # HOW-OFTEN
 		2) "$U" trace stop "$target" -e "$elf" 2>"$T/said" & ;;
 		esac
 		killed=$!
-		sleep "0.$(printf %03d $((i * 37 % 400)))"
+		ms=$((i * 37 % 100 * whole_ms / 100))
+		sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
 		kill -9 "$killed" 2>/dev/null
 		wait "$killed" 2>/dev/null
+		[ $? -ne 137 ] || unfinished=$((unfinished + 1))
 		kill -0 "$guest" || return 1
+		if [ $((i % 4)) -eq 0 ] && wait_for 20 code "$T/left" && ! cmp -s "$T/before" "$T/left"; then
+			patched=$((patched + 1))
+		fi
 	done
+	echo "$1 kills, $unfinished before the end of the work; $patched of $(($1 / 4)) looks saw patches"
+	[ $unfinished -ge $(($1 / 4)) ] && [ $patched -ge 1 ] || return 1
 	wait_for 60 "$U" trace stop "$target" -e "$elf" || { "$U" trace stop "$target" -e "$elf"; return 1; }
 	code "$T/after" && cmp "$T/before" "$T/after" && beats
 }
