@@ -237,18 +237,22 @@ end_guest
 
 # One that executes another program is not what was recorded any more, and can be recorded again.
 rm -rf "$T"/exec*.uniscope
-sh -c 'sleep 3; exec "$@"' sh "$process" loop=1 >"$T/out" 2>&1 </dev/null &
+mkfifo "$T/now"
+sh -c 'read -r _ <"$0"; exec "$@"' "$T/now" "$process" loop=1 >"$T/out" 2>&1 </dev/null &
 guest=$!
-sleep 1
 check 'a process that will execute a program is served' start_server "proc:pid=$guest" -o "$T/exec.uniscope"
 executed() { said | grep -q "\"said\":\"process $guest runs another program now (deep-"; }
+check 'and recorded' wait_for 60 state recording '"samples"'
+echo >"$T/now"
 check 'that it did is said' wait_for 60 executed
 check 'and ends the recording in good order' grep -q '"state": *"closed"' "$T/exec.uniscope/session.json"
 check 'the other program is recorded' code 204 -X POST "${base}record/samples"
-sleep 2
+wait_for 60 state recording '"samples"'
+names_seen() { "$U" report "$T/exec-2.uniscope" 2>/dev/null | grep -q kmain; }
+check 'with its own names' wait_for 60 names_seen
 check 'until it is ended' code 204 -X POST "${base}stop"
 check 'in good order, too' wait_for 60 state recording '""'
-check 'with its own names' sh -c '"$1" report "$2" | grep -q kmain' sh "$U" "$T/exec-2.uniscope"
+check 'with its own names still' names_seen
 check 'and it ends' stop_server
 end_guest
 

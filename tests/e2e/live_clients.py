@@ -64,4 +64,4 @@ began = time.monotonic()
 assert status(ask("data")) == "200"
 took = time.monotonic() - began
 print(f"beside {len(idle)} others: {took:.3f} s")
-assert took < 5
+assert took < 15  # those that ask for nothing are given up after 30 s

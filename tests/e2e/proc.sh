@@ -78,7 +78,10 @@ sorter() {
 	"$PROCESS" <"$T/in" >"$T/out" &
 	pid=$!
 	exec 9>"$T/in"
-	sleep 0.5
+	for _ in $(seq 600); do # both of its threads wait
+		[ "$(cat /proc/$pid/task/*/status 2>/dev/null | grep -c '^State:	S')" -eq 2 ] && return
+		sleep 0.1
+	done
 }
 
 # The callback below the C library's qsort below ours: two images, both moved.
@@ -153,9 +156,6 @@ runs_on() {
 	return 1
 }
 
-# The profiler dies with a thread stopped, again and again: the process runs on.
-survives() {
-	for _ in 1 2 3 4 5 6 7 8; do
 # Is a thread stopped by a tracer, as the kernel has it? The profiler stands still meanwhile.
 caught() {
 	for _ in $(seq 2000); do
@@ -167,16 +167,19 @@ caught() {
 	return 1
 }
 
+# The profiler dies with a thread stopped, again and again: the process runs on.
+survives() {
+	for _ in 1 2 3 4 5 6 7 8; do
 		"$U" record "proc:pid=$pid,via=stop" -q -F 5000 -d 60 -o "$T/k.uniscope" \
 			--overwrite &
 		profiler=$!
 		caught || return 1
 		kill -9 $profiler
 		wait $profiler 2>/dev/null
+		[ $? -eq 137 ] || return 1
 	done
 	runs_on
 }
-		[ $? -eq 137 ] || return 1
 
 traced() { # ROUNDS [PROGRAM [CALLS-A-SECOND]]
 	end
@@ -228,6 +231,7 @@ few() {
 	early=
 	for _ in $(seq 300); do
 		early=$("$U" trace report --json "$T/c.uniscope" 2>/dev/null | grep -c '"function": "work_')
+		[ "${early:-0}" -eq 3 ] && grep -q '^done' "$T/out" && break
 		sleep 0.2
 	done
 	kill -INT $tracer
@@ -293,25 +297,25 @@ code() {
 # Killed anywhere in start, record and stop: bytes are old or new, and it runs on.
 tracer_dies() {
 	traced 0 && echo >&9 && code && cmp "$T/code" "$T/plain" || return 1
+	unfinished=0 patched=0
 	for i in $(seq 20); do
 		case $((i % 3)) in
 		0) "$U" trace start "proc:pid=$pid" 2>"$T/said" & ;;
 		1) "$U" trace record "proc:pid=$pid" -q -o "$T/k.uniscope" --overwrite 2>"$T/said" & ;;
-	unfinished=0 patched=0
 		2) "$U" trace stop "proc:pid=$pid" 2>"$T/said" & ;;
 		esac
 		tracer=$!
 		sleep "0.$(printf %03d $((i * 37 % 200)))"
 		kill -9 $tracer
 		wait $tracer 2>/dev/null
+		[ $? -ne 137 ] || unfinished=$((unfinished + 1))
+		code
+		cmp -s "$T/code" "$T/plain" || patched=$((patched + 1))
 		"$U" trace stop "proc:pid=$pid" 2>"$T/said" || { cat "$T/said"; return 1; }
 		code && cmp "$T/code" "$T/plain" || return 1
 	done
 	echo "20 kills, $unfinished before the end of the work, $patched left patches"
 	[ $unfinished -ge 5 ] && [ $patched -ge 3 ] && runs_on
-		[ $? -ne 137 ] || unfinished=$((unfinished + 1))
-		code
-		cmp -s "$T/code" "$T/plain" || patched=$((patched + 1))
 }
 
 ways=stop no_perf=

@@ -56,6 +56,17 @@ ends_well() { # STATUS-FILE
 	test "$(cat "$1")" = 0
 }
 
+# Does somebody look at the guest? A stub's socket is connected, a vCPU thread is traced, or a program
+# of `top` is in the kernel.
+is_attached() {
+	case $accel in
+	tcg) grep -q " 03 *[0-9]* $T/gdb\$" /proc/net/unix ;;
+	*)
+		grep -hs '^TracerPid:	[1-9]' /proc/"$guest"/task/*/status ||
+			grep -qs '^prog_id' $(pgrep -f "top $target" | sed 's,.*,/proc/&/fdinfo/*,')
+		;;
+	esac
+}
 for accel in $accels; do
 	boot "$accel" "$(image shares)" '' || exit 1
 	(timeout 120 "$U" top "$target" -e "$elf" --json -n 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
@@ -79,7 +90,7 @@ for accel in $accels; do
 	(timeout 60 "$U" top "$target" -e "$elf" --json -n 0 -i 30 >"$T/json" 2>"$T/err"
 		echo $? >"$T/st") &
 	t=$!
-	sleep 6 # it has attached by then
+	wait_for 60 is_attached
 	end_guest
 	wait $t
 	check "$accel: a guest that ends is said to have, at once" \

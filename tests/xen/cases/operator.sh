@@ -17,15 +17,20 @@ looked_at() {
 		uniscope stacks --json "xen:dom=$name" | grep -q '"state": *"paused"'
 }
 runs_on() { uniscope stacks "xen:dom=$name" | grep '^vCPU 0 (running)$'; }
+samples=$out/t.uniscope/guest-0/samples-vcpu0
+has_samples() { [ -e "$samples" ] && [ "$(wc -c <"$samples")" -gt "$1" ]; } # BYTES
 # In the middle of a recording: it waits, and goes on when the domain does.
 in_between() {
-	uniscope record "xen:dom=$name" -F 50 -d 6 -o "$out/t.uniscope" >"$T/said" 2>&1 &
+	uniscope record "xen:dom=$name" -F 50 -d 0 -o "$out/t.uniscope" >"$T/said" 2>&1 &
 	pid=$!
-	sleep 3
+	wait_for 30 has_samples 0 || return
 	xl pause $name
 	sleep 1
 	is_paused || { echo 'somebody resumed it'; return 1; }
+	before=$(wc -c <"$samples")
 	xl unpause $name
+	wait_for 30 has_samples "$before"
+	kill -INT $pid
 	wait $pid
 	status=$?
 	cat "$T/said"
