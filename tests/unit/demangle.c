@@ -67,7 +67,7 @@ static void ocaml(void **state)
 
 static void plain_names_stay(void **state)
 {
-	char small[4] = "abc";
+	char small[4] = "abc", too_small[8] = "";
 
 	expect("main", NULL);
 	expect("_start", NULL);
@@ -78,6 +78,8 @@ static void plain_names_stay(void **state)
 	expect("", NULL);
 	assert_false(uni_demangle("_ZN3foo3barEi", small, sizeof(small)));
 	assert_string_equal(small, "abc");
+	assert_false(uni_demangle("_ZN3foo3barEi", too_small, sizeof(too_small)));
+	assert_string_equal(too_small, "");
 }
 
 /* Each argument is a pair of the one before: 40 of them stand for 2^40 letters. */

@@ -123,11 +123,14 @@ static void aliases_have_one_winner(void **state)
 		FUNC("longer", 0x1030, 4, STB_GLOBAL),
 		FUNC("memcpy", 0x1040, 0, STB_GLOBAL),
 		FUNC("memcpy_erms", 0x1040, 6, STB_LOCAL),
+		FUNC("a_local", 0x1050, 4, STB_LOCAL),
+		FUNC("weak_one", 0x1050, 4, STB_WEAK),
 	};
 	struct uni_image *img = load_syms(0x1000, 0x100, syms, uni_array_len(syms));
 	uint64_t addr, size;
 
-	assert_int_equal(uni_image_nr_symbols(img), 5);
+	assert_int_equal(uni_image_nr_symbols(img), 6);
+	expect(img, 0x1050, "weak_one", 0);
 	expect(img, 0x1000, "first_static", 0);
 	expect(img, 0x1010, "globalest", 0);
 	expect(img, 0x1023, "sized_global", 3);
@@ -142,6 +145,30 @@ static void aliases_have_one_winner(void **state)
 	assert_int_equal(addr, 0x1040);
 	assert_int_equal(size, 6);
 	uni_image_destroy(img);
+}
+
+/* A file that was cut off: what a section says of its size is more than there is. */
+static void sections_lie_in_the_file(void **state)
+{
+	const struct spec_sym syms[] = { FUNC("main", 0x1000, 0x10, STB_GLOBAL) };
+	const struct elf_spec spec = {
+		.text = 0x1000, .data = 0x11000, .code_size = 0x100, .syms = syms, .nr_syms = 1
+	};
+	const unsigned sections[] = { SPEC_SYMTAB, SPEC_STRTAB };
+
+	for (size_t i = 0; i < uni_array_len(sections); i++) {
+		struct uni_image *img = NULL;
+		struct uni_err err = { 0 };
+		struct elf_image e;
+		Elf64_Shdr *sh;
+
+		elf_spec_write(&spec, &e);
+		sh = (Elf64_Shdr *)(void *)(e.data + e.sh_off) + sections[i];
+		sh->sh_size += (e.size / sh->sh_size + 1) * sh->sh_size;
+		assert_int_equal(
+			uni_image_from_memory("t", e.data, e.size, &img, &err), -UNI_EFORMAT);
+		assert_null(img);
+	}
 }
 
 static void size_zero_reaches_on(void **state)
@@ -366,6 +393,7 @@ int main(void)
 		cmocka_unit_test(past_the_end_is_unknown),
 		cmocka_unit_test(nm_style_symbols),
 		cmocka_unit_test(aliases_have_one_winner),
+		cmocka_unit_test(sections_lie_in_the_file),
 		cmocka_unit_test(size_zero_reaches_on),
 		cmocka_unit_test(symbols_may_overlap_and_end_at_the_top),
 		cmocka_unit_test(only_code_is_code),

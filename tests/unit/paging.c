@@ -228,10 +228,11 @@ static void addresses_are_canonical(void **state)
 	walk_open(&w);
 	for (size_t i = 0; i < uni_array_len(bad); i++) {
 		build(&w, bad[i].c, 0x6001);
-		/* Whatever index the address has: every entry is there. */
+		/* Whatever index the address has: every entry is there, and leads on. */
 		for (uint64_t at = 0x1000; at < 0x6000; at += bad[i].c->entry)
-			guest_put(&w.g, at, 0x6001, bad[i].c->entry);
+			guest_put(&w.g, at, (at & ~0xfffull) + 0x1001, bad[i].c->entry);
 		assert_int_equal(translate(&w, bad[i].va, &gpa, &size), -UNI_EFAULT);
+		assert_int_equal(translate(&w, bad[i].c->va, &gpa, &size), 0);
 	}
 	/* The last bytes of the space are an address like any other. */
 	build(&w, &cases[0], 1);

@@ -103,6 +103,8 @@ static void ends(void **state)
 	expect(s, 0x1080 + UNI_SYMTEXT_REACH, NULL, 0);
 	expect(s, 0x1000003, "far", 3);
 	expect(s, UINT64_MAX, "top", 0xf);
+	expect(s, 0xfff, NULL, 0);
+	expect(s, 0, NULL, 0);
 	uni_symtab_destroy(s);
 }
 
