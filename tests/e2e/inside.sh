@@ -168,6 +168,24 @@ bad_line() { # HOW N
 	some_samples "$by_unix"
 }
 
+# Cut while samples come: it ends by itself, with what there is.
+cut_in_between() {
+	rm -rf "$T/proxy" "$T/bad.uniscope"
+	python3 "$here/stream_proxy.py" "$T/proxy" "$port" lose 1000000000 &
+	proxy=$!
+	wait_for 60 [ -S "$T/proxy" ] || return 1
+	timeout 100 "$U" record "stream:unix=$T/proxy" -e "$elf" -F 200 -d 0 -o "$T/bad.uniscope" 2>"$T/said" &
+	recorder=$!
+	wait_for 60 [ -s "$T/bad.uniscope/guest-0/samples-vcpu0" ]
+	kill -9 "$proxy"
+	wait "$proxy" 2>/dev/null
+	wait $recorder
+	status=$?
+	cat "$T/said"
+	[ $status -eq 0 ] && grep '"state": *"closed"' "$T/bad.uniscope/session.json" &&
+		"$U" report "$T/bad.uniscope" | grep burn_a && some_samples "$by_unix"
+}
+
 # A line that takes seconds for what the guest writes in a blink: it ends, with some of it.
 traced_slowly() {
 	rm -f "$T/proxy"
@@ -229,6 +247,7 @@ for bad in 'cut 30' 'cut 2000' 'hush 1500' 'garble 700' 'lose 900' 'slow 64' 'no
 	# shellcheck disable=SC2086 # how and how much
 	check "a bad line: $bad" bad_line $bad
 done
+check 'a line that is cut in between: what there is, and exit 0' cut_in_between
 check 'a slow line: trace record ends, with events' traced_slowly
 check 'a host that reads nothing' stalled
 check 'the guest runs on' beats
