@@ -17,6 +17,7 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "format/export.h"
+#include "profile/calls.h"
 
 struct calls {
 	const struct uni_call_event *v;
@@ -339,6 +340,49 @@ static void callgrind_of_stacks(void **state)
 	uni_profile_destroy(p);
 }
 
+static double self_of(const struct uni_profile *p, const char *name)
+{
+	struct uni_func_row *rows = NULL;
+	double ret = -1.0;
+	size_t nr = 0;
+
+	assert_int_equal(uni_profile_functions(p, &rows, &nr), 0);
+	for (size_t i = 0; i < nr; i++) {
+		const struct uni_frame *f = uni_profile_get_frame(p, rows[i].frame);
+
+		if (strcmp(uni_profile_str(p, f->name), name) == 0)
+			ret = rows[i].self;
+	}
+	free(rows);
+	return ret;
+}
+
+static void calls_as_a_profile(void **state)
+{
+	static const double want[2][3] = { { 3071, 500, 4000 }, { 2, 2, 1 } };
+
+	for (unsigned count = 0; count < 2; count++) {
+		struct calls calls = { events, uni_array_len(events) };
+		const struct uni_timeline tl = { .ctx = &calls,
+			.read = read_calls,
+			.func = name_of_func,
+			.thread = name_of_thread };
+		struct uni_profile *p = uni_profile_create();
+		struct uni_profile_calls st;
+
+		assert_int_equal(uni_profile_add_calls(p, &tl, count != 0, NULL, &st), 0);
+		assert_int_equal(uni_profile_finish(p), 0);
+		assert_int_equal(st.calls, 5);
+		assert_int_equal(st.cut, 1);
+		assert_int_equal(st.lost, 7);
+		assert_true(self_of(p, "outer") == want[count][0]);
+		assert_true(self_of(p, "in,ner") == want[count][1]);
+		assert_true(self_of(p, "[unknown]") == want[count][2]);
+		assert_string_equal(uni_profile_unit(p), count != 0 ? "calls" : "ns");
+		uni_profile_destroy(p);
+	}
+}
+
 /* To the end of the stream, with its checksum. */
 static void pprof_is_whole(void **state)
 {
@@ -369,6 +413,7 @@ int main(void)
 		cmocka_unit_test(speedscope_of_stacks),
 		cmocka_unit_test(perf_of_stacks),
 		cmocka_unit_test(callgrind_of_stacks),
+		cmocka_unit_test(calls_as_a_profile),
 		cmocka_unit_test(pprof_is_whole),
 	};
 

@@ -115,6 +115,22 @@ static void folded_options(void **state)
 	(void)reads("folded", "leaf;mid;root 1\nleaf 2\n", &opts, "leaf 2\nroot;mid;leaf 1\n");
 }
 
+/* Frames by their place in the list, outermost first; what is not in it is no sample. */
+static void speedscope_samples(void **state)
+{
+	struct uni_import_stats st;
+
+	st = reads("speedscope",
+		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{"
+		"\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]},\"profiles\":["
+		"{\"type\":\"sampled\",\"name\":\"p\",\"unit\":\"none\",\"startValue\":0,"
+		"\"endValue\":15,\"samples\":[[0,1],[0],[2,0],[3],[-1],[0,1]],"
+		"\"weights\":[3,2,4,1,1,2.5]}]}",
+		&no_opts, "a 2\na;b 5.5\nc;a 4\n");
+	assert_int_equal(st.stacks, 4);
+	assert_int_equal(st.bad_lines, 2);
+}
+
 /* Pieces end anywhere; the second line is longer than one. */
 static void folded_in_pieces_is_the_same(void **state)
 {
@@ -405,6 +421,7 @@ int main(void)
 		cmocka_unit_test(folded_lines),
 		cmocka_unit_test(folded_options),
 		cmocka_unit_test(folded_in_pieces_is_the_same),
+		cmocka_unit_test(speedscope_samples),
 		cmocka_unit_test(folded_lines_that_begin_alike),
 		cmocka_unit_test(deep_stacks_are_cut),
 		cmocka_unit_test(perf_lines),

@@ -75,6 +75,7 @@ static void past_the_end_is_unknown(void **state)
 
 	assert_int_equal(uni_image_nr_symbols(img), 3);
 	expect(img, 0, NULL, 0);
+	expect(img, 1, NULL, 0);
 	expect(img, 0x103f, NULL, 0);
 	expect(img, 0x1040, "main", 0);
 	expect(img, 0x104f, "main", 0xf);
