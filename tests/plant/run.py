@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Plants defects in a copy of the tree, and looks whether the tests named for each see it.
+
+run.py --check [BUILD]     does each plant apply exactly once, and is there each test? Changes nothing.
+run.py [NAME...]           plants them (all, or those whose name has one of the words), one after the
+                           other, in build-plant/: builds what its tests need, and runs these until
+                           the first that fails. Ends with those that stayed green: exit status 1.
+  --list                   name, promise and tests of each, as a table
+  --green                  first runs each test once without a defect: it must pass
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import plants  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+WORK = os.path.join(ROOT, "build-plant")
+TREE, BUILD = os.path.join(WORK, "tree"), os.path.join(WORK, "build")
+RED = ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT")
+
+
+def tests_of(build):
+    """{SUITE/NAME: what meson knows of it}"""
+    with open(os.path.join(build, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
+        return {"%s/%s" % (t["suite"][0].split(":")[1], t["name"]): t for t in json.load(f)}
+
+
+def check(build):
+    """Prints what does not fit; True if nothing."""
+    known = tests_of(build) if build else None
+    texts, wrong = plants.sources(ROOT), []
+    every = plants.read_all(HERE)
+    for p in every:
+        try:
+            path, text = plants.planted(p, texts)
+            if text == texts[path]:
+                wrong.append("%s: %s changes nothing" % (p.where, p.plant))
+        except plants.Bad as e:
+            wrong.append(str(e))
+        # A build without the lab, or of another compiler, has fewer tests.
+        if known and "e2e/truth_tcg" in known:
+            wrong += ["%s: %s: there is no test %s" % (p.where, p.plant, t) for t in p.tests if t not in known]
+    print("\n".join(wrong + ["%d plants, %d do not fit" % (len(every), len(wrong))]))
+    return not wrong
+
+
+def write_if_other(path, data):
+    try:
+        with open(path, "rb") as f:
+            if f.read() == data:
+                return
+    except OSError:
+        pass
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def copy_tree():
+    """The tree as it is, in build-plant/tree; what did not change keeps its time."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"],
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    there = {os.path.relpath(os.path.join(d, f), TREE) for d, _, names in os.walk(TREE) for f in names}
+    for path in listed:
+        full = os.path.join(ROOT, path)
+        if os.path.isfile(full):
+            with open(full, "rb") as f:
+                write_if_other(os.path.join(TREE, path), f.read())
+            shutil.copymode(full, os.path.join(TREE, path))
+    for path in there - set(listed):
+        os.unlink(os.path.join(TREE, path))
+
+
+def build(targets=()):
+    """None, or what the compiler said."""
+    done = subprocess.run(["ninja", "-C", BUILD, "-j", os.environ.get("PLANT_JOBS", "2"), *targets],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return None if done.returncode == 0 else done.stdout[-3000:]
+
+
+def targets_of(name, known):
+    """What the test runs, but for lab images: these are as they were."""
+    with open(os.path.join(BUILD, "meson-info", "intro-targets.json"), encoding="utf-8") as f:
+        built = {os.path.relpath(file, BUILD) for t in json.load(f) for file in t["filename"]}
+    words = [w for w in known[name]["cmd"] if not w.endswith((".sh", ".py"))]
+    wanted = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in words} & built
+    if name.startswith("e2e/"):
+        wanted |= {f for f in built if f == "src/cli/uniscope" or f.startswith("tests/e2e/")}
+    return sorted(f for f in wanted if not f.endswith(".o"))
+
+
+def run_test(name):
+    """The result as meson has it, and the end of what the test said."""
+    suite, test = name.split("/")
+    env = dict(os.environ, UNISCOPE_MUST=os.environ.get("UNISCOPE_MUST", "kvm bpf perf browser"))
+    log = os.path.join(BUILD, "meson-logs", "testlog.json")
+    if os.path.exists(log):
+        os.unlink(log)
+    subprocess.run(["meson", "test", "-C", BUILD, "--no-rebuild", "--suite", suite, test], env=env,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    with open(log, encoding="utf-8") as f:
+        last = json.loads(f.read().splitlines()[-1])
+    said = [s for s in (last.get("stdout", "") + "\n" + last.get("stderr", "")).splitlines()
+            if s.startswith(("not ok", "Bail", "[  ERROR")) or "error:" in s or "FAIL" in s]
+    return last["result"], said[:1]
+
+
+def first_red(p, known):
+    """red, green or broken (it does not compile), and a remark: of the first test that is not green."""
+    for name in p.tests:
+        said = build(targets_of(name, known))
+        if said:
+            return "broken", said
+        result, said = run_test(name)
+        if result in RED:
+            return "red", "%s: %s" % (name, " ".join(said)[:110])
+        if result != "OK":
+            print("  %s: %s" % (name, result), flush=True)
+    return "green", "not seen by " + " ".join(p.tests)
+
+
+def plant_one(p, texts, known):
+    """As first_red()."""
+    path, text = plants.planted(p, texts)
+    full = os.path.join(TREE, path)
+    with open(full, "w", encoding="utf-8", errors="surrogateescape") as f:
+        f.write(text)
+    try:
+        return first_red(p, known)
+    finally:
+        with open(full, "w", encoding="utf-8", errors="surrogateescape") as f:
+            f.write(texts[path])
+
+
+def set_up():
+    copy_tree()
+    if not os.path.exists(os.path.join(BUILD, "build.ninja")):
+        subprocess.run(["meson", "setup", BUILD, TREE], check=True, stdout=subprocess.DEVNULL)
+    said = build()
+    if said:
+        sys.exit("the tree does not build:\n" + said)
+
+
+def plant_all(chosen, green_first):
+    set_up()
+    texts, known, ends = plants.sources(ROOT), tests_of(BUILD), {"red": 0, "green": [], "broken": []}
+    for name in sorted({t for p in chosen for t in p.tests}) if green_first else ():
+        result, said = run_test(name)
+        if result != "OK":
+            sys.exit("%s is no judge: %s without a defect: %s" % (name, result, " ".join(said)))
+    for p in chosen:
+        begin = time.monotonic()
+        how, remark = plant_one(p, texts, known)
+        print("%-6s %s (%d s): %s" % (how, p.plant, time.monotonic() - begin, remark), flush=True)
+        if how == "red":
+            ends["red"] += 1
+        else:
+            ends[how].append(p)
+    build()
+    print("\n%d planted, %d seen" % (len(chosen), ends["red"]))
+    for how in ("green", "broken"):
+        for p in ends[how]:
+            print("%s: %s: %s" % (how, p.plant, p.promise))
+    return ends["red"] == len(chosen)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--green", action="store_true")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    try:
+        if args.check:
+            return 0 if check(args.names[0] if args.names else None) else 1
+        chosen = [p for p in plants.read_all(HERE)
+                  if not args.names or any(n in p.plant for n in args.names)]
+        if args.list:
+            for p in chosen:
+                print("| %s | %s | %s |" % (p.promise, p.plant, " ".join(p.tests)))
+            return 0
+        return 0 if plant_all(chosen, args.green) else 1
+    except plants.Bad as e:
+        print("plant: %s" % e, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
