@@ -49,7 +49,8 @@ result()
 {
 	n=$((n + 1))
 	if [ "$1" -eq 0 ]; then
-		echo "ok $n - $2 ($(grep -c '^ok' "$T/log") checks)"
+		checks=$(grep -c '^ok' "$T/log")
+		echo "ok $n - $2$([ "$checks" -eq 0 ] || echo " ($checks checks)")"
 	else
 		echo "not ok $n - $2"
 		grep -v '^ok' "$T/log" | sed 's/^/# /'
@@ -100,6 +101,44 @@ case_gdb_operator()
 	done
 }
 
+# memory FILE: of the guest, as QEMU has it, from $val on $size bytes
+memory()
+{
+	python3 "$(dirname "$0")/qmp.py" "$T/q" pmemsave "{\"val\": $val, \"size\": $size, \"filename\": \"$1\"}"
+}
+
+# looks COMMAND TARGET OPTION...: it succeeds, and QEMU finds every byte as it was
+looks()
+{
+	command=$1 target=$2
+	shift 2
+	timeout 60 "$build/src/cli/uniscope" "$command" "$target" -e "$image" "$@" >"$T/log" 2>&1 &&
+		memory "$T/after" >>"$T/log" 2>&1 && cmp "$T/before" "$T/after" >>"$T/log" 2>&1
+	result $? "nothing is written, $accel: $command $(echo "$target" | sed 's,=[^,]*,,')"
+}
+
+# Neither sampling nor looking writes: all memory of a guest that stands, the code of one that runs.
+case_unwritten()
+{
+	start "$1" "$unix" 1 || { : >"$T/log"; result 1 "a guest boots"; return; }
+	if [ "$1" = tcg ]; then
+		python3 "$(dirname "$0")/qmp.py" "$T/q" stop '{}' >"$T/log"
+		val=0 size=67108864 targets="gdb:unix=$T/g gdb:unix=$T/g,mem=packets"
+	else
+		set -- $(readelf -lW "$image" | awk '$1 == "LOAD" && / R E / { print $4, $6; exit }')
+		val=$(($1)) size=$(($2)) targets="kvm:pid=$vm kvm:pid=$vm,via=sync kvm:pid=$vm,via=procmem"
+	fi
+	memory "$T/before" >"$T/log" 2>&1 && [ "$(wc -c <"$T/before")" -eq $size ] &&
+		[ "$(tr -d '\000' <"$T/before" | wc -c)" -gt 1000 ]
+	result $? "nothing is written, $accel: there is something to compare"
+	for target in $targets; do
+		looks stacks "$target"
+		looks record "$target" -q -F 99 -d 0.5 --watch lab_truth -o "$T/u" --overwrite
+		looks top "$target" --batch -n 1 -i 0.5
+	done
+	end_vm
+}
+
 case_replay()
 {
 	start "$1" "$unix" 1 || { : >"$T/log"; result 1 "a guest boots"; return; }
@@ -127,7 +166,7 @@ case_core()
 . "$(dirname "$0")/../support/can.sh"
 has_kvm=no
 can kvm && has_kvm=yes
-cases="gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg core-tcg kvm-kvm"
+cases="unwritten-tcg unwritten-kvm gdb_unix-tcg gdb_packets-tcg gdb_operator-tcg replay-tcg core-tcg kvm-kvm"
 [ -z "${UNISCOPE_ALL-}" ] || cases="$cases core-kvm gdb_unix-kvm gdb_tcp-kvm"
 for c in ${*:-$cases}; do
 	accel=${c##*-}
