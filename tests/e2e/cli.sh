@@ -93,6 +93,9 @@ check "export folded again" "$U" export "$T/in.folded" -f folded -o "$T/out.fold
 check "folded round trip is equal" sh -c "sort '$T/in.folded' | cmp - '$T/out.folded'"
 check "export svg" "$U" export "$T/in.folded" -o "$T/out.svg"
 check "svg has the title grammar" grep -qF "c (85 samples, 85.00%)" "$T/out.svg"
+check "the longest end of a name says the format" sh -c '"$1" export "$2/in.folded" -o "$2/n.speedscope.json" &&
+	grep -q speedscope.app/file-format-schema "$2/n.speedscope.json" && "$1" export "$2/in.folded" -o "$2/n.json" &&
+	grep -q uniscope-profile "$2/n.json"' sh "$U" "$T"
 check "unknown format: exit 2" exits 2 "$U" export "$T/in.folded" -f frob
 check "unknown svg option: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O frob=1
 check "svg in an encoding that its text is not in: exit 2" exits 2 "$U" export "$T/in.folded" -f svg -O encoding=utf-16

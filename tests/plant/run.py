@@ -87,14 +87,13 @@ def build(targets=()):
 
 
 def targets_of(name, known):
-    """What the test runs, but for lab images: these are as they were."""
+    """What the test runs and depends on, but for lab images: these are as they were."""
     with open(os.path.join(BUILD, "meson-info", "intro-targets.json"), encoding="utf-8") as f:
-        built = {os.path.relpath(file, BUILD) for t in json.load(f) for file in t["filename"]}
-    words = [w for w in known[name]["cmd"] if not w.endswith((".sh", ".py"))]
-    wanted = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in words} & built
-    if name.startswith("e2e/"):
-        wanted |= {f for f in built if f == "src/cli/uniscope" or f.startswith("tests/e2e/")}
-    return sorted(f for f in wanted if not f.endswith(".o"))
+        files = {t["id"]: [os.path.relpath(file, BUILD) for file in t["filename"]] for t in json.load(f)}
+    words = {os.path.relpath(os.path.join(BUILD, w), BUILD) for w in known[name]["cmd"]}
+    wanted = {f for some in files.values() for f in some if f in words}
+    wanted |= {f for target in known[name]["depends"] for f in files.get(target, ())}
+    return sorted(f for f in wanted if not f.startswith("lab/"))
 
 
 def run_test(name):
