@@ -4,10 +4,9 @@
 # all samples, in time order and at the right time. TAP.
 set -u
 MK=$1
-if ! command -v babeltrace2 >/dev/null; then
-	echo "1..0 # SKIP babeltrace2 is not installed (apt-get install babeltrace2)"
-	exit 0
-fi
+# shellcheck source=tests/support/can.sh
+. "$(dirname "$0")/../support/can.sh"
+command -v babeltrace2 >/dev/null || absent 'babeltrace2 is not installed (apt-get install babeltrace2)'
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT INT TERM
 n=0

@@ -7,10 +7,7 @@ set -u
 # shellcheck disable=SC2034 # for guest.sh
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
-command -v objcopy >/dev/null || {
-	echo '1..0 # SKIP objcopy is not installed'
-	exit 0
-}
+command -v objcopy >/dev/null || absent 'objcopy is not installed'
 s=$T/s.uniscope
 
 # Until there are enough samples to tell.

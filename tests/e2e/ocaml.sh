@@ -8,10 +8,9 @@ case $U in
 /*) ;;
 *) U=$PWD/$U ;;
 esac
-if ! command -v ocamlfind >/dev/null || ! ocamlfind query lwt.unix >/dev/null 2>&1; then
-	echo '1..0 # SKIP ocaml-findlib or liblwt-ocaml-dev is not installed'
-	exit 0
-fi
+. "$SRC/tests/support/can.sh"
+command -v ocamlfind >/dev/null && ocamlfind query lwt.unix >/dev/null 2>&1 ||
+	absent 'ocaml-findlib or liblwt-ocaml-dev is not installed'
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
 trap 'exit 130' INT TERM

@@ -33,10 +33,16 @@ def tests_of(build):
         return {"%s/%s" % (t["suite"][0].split(":")[1], t["name"]): t for t in json.load(f)}
 
 
+def row_of(p):
+    return "| %s | %s | %s |" % (p.promise, p.plant, ", ".join(p.tests))
+
+
 def check(build):
     """Prints what does not fit; True if nothing."""
     known = tests_of(build) if build else None
     texts, wrong = plants.sources(ROOT), []
+    with open(os.path.join(HERE, "README.md"), encoding="utf-8") as f:
+        rows = f.read().splitlines()
     every = plants.read_all(HERE)
     for p in every:
         try:
@@ -45,6 +51,8 @@ def check(build):
                 wrong.append("%s: %s changes nothing" % (p.where, p.plant))
         except plants.Bad as e:
             wrong.append(str(e))
+        if row_of(p) not in rows:
+            wrong.append("README.md: its table (run.py --list) does not have: %s" % row_of(p))
         # A build without the lab, or of another compiler, has fewer tests.
         if known and "e2e/truth_tcg" in known:
             wrong += ["%s: %s: there is no test %s" % (p.where, p.plant, t) for t in p.tests if t not in known]
@@ -140,16 +148,20 @@ def plant_one(p, texts, known):
 
 
 def set_up():
+    """The copy, and a first build of all, lab images too. Later builds are of what a test needs."""
     copy_tree()
-    if not os.path.exists(os.path.join(BUILD, "build.ninja")):
-        subprocess.run(["meson", "setup", BUILD, TREE], check=True, stdout=subprocess.DEVNULL)
+    if os.path.exists(os.path.join(BUILD, "build.ninja")):
+        return
+    subprocess.run(["meson", "setup", BUILD, TREE], check=True, stdout=subprocess.DEVNULL)
     said = build()
     if said:
+        os.unlink(os.path.join(BUILD, "build.ninja"))
         sys.exit("the tree does not build:\n" + said)
 
 
 def plant_all(chosen, green_first):
     set_up()
+    build(["build.ninja"])  # what the copy brought
     texts, known, ends = plants.sources(ROOT), tests_of(BUILD), {"red": 0, "green": [], "broken": []}
     for name in sorted({t for p in chosen for t in p.tests}) if green_first else ():
         result, said = run_test(name)
@@ -163,7 +175,6 @@ def plant_all(chosen, green_first):
             ends["red"] += 1
         else:
             ends[how].append(p)
-    build()
     print("\n%d planted, %d seen" % (len(chosen), ends["red"]))
     for how in ("green", "broken"):
         for p in ends[how]:
@@ -185,7 +196,7 @@ def main():
                   if not args.names or any(n in p.plant for n in args.names)]
         if args.list:
             for p in chosen:
-                print("| %s | %s | %s |" % (p.promise, p.plant, " ".join(p.tests)))
+                print(row_of(p))
             return 0
         return 0 if plant_all(chosen, args.green) else 1
     except plants.Bad as e:
