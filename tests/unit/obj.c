@@ -215,6 +215,8 @@ static void symbols_may_overlap_and_end_at_the_top(void **state)
 	expect(img, top + 0x8f, "straddles", 0x1f);
 	expect(img, top + 0x90, NULL, 0);
 	expect(img, UINT64_MAX, "endless", 0x5f);
+	expect(img, top - 1, NULL, 0);
+	expect(img, 0, NULL, 0);
 	assert_int_equal(uni_image_symbol(img, 3)->size, 0x60);
 	uni_image_destroy(img);
 }
