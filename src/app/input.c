@@ -11,8 +11,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/owner.h"
 #include "base/sink.h"
 #include "recording/bundle.h"
+#include "recording/folder.h"
 
 #define PART ((size_t)128 * 1024) /* enough to see what it is */
 
@@ -66,10 +68,9 @@ static int unpack(int fd, const void *head, size_t have, const char *name, struc
 
 	if (rc != 0)
 		return rc;
-	dir_fd = open(in->scratch.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0)
-		return uni_err_set(
-			err, UNI_EIO, "cannot open %s: %s", in->scratch.path, strerror(errno));
+	rc = uni_sdir_open(in->scratch.path, &dir_fd, err);
+	if (rc != 0)
+		return rc;
 	files.dir_fd = dir_fd;
 	uni_bundle_reader_init(&r, &uni_bundle_to_folder, &files);
 	rc = feed_all(fd, head, have, &r, name, err);
@@ -84,6 +85,14 @@ static bool is_folder(const char *name)
 	struct stat st;
 
 	return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int check_folder(const char *name, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	int rc = uni_sdir_open(name, &fd, err);
+
+	return rc == 0 ? uni_owner_check(fd, name, err) : rc;
 }
 
 /* Opens it and reads the first block, or what there is of one. */
@@ -173,7 +182,7 @@ static int open_any(
 	*ret = (struct uni_input){ 0 };
 	if (is_folder(name)) {
 		ret->folder = name;
-		return 0;
+		return check_folder(name, err);
 	}
 	rc = open_stream(name, how, max, ret, err);
 	if (rc != 0)
@@ -250,7 +259,7 @@ int uni_input_path(
 	*ret = (struct uni_input){ 0 };
 	*path_ret = name;
 	if (is_folder(name))
-		return 0;
+		return check_folder(name, err);
 	rc = path_of_stream(name, ret, path_ret, err);
 	if (rc != 0)
 		uni_input_close(ret);

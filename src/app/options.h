@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/owner.h"
 #include "base/vec.h"
 
 enum uni_opt_type {
@@ -40,6 +41,13 @@ struct uni_opt {
 	const char *words; /* space-separated values that completion offers, or "FILE", or NULL */
 	bool *given;	   /* set when the option was there; may be NULL */
 };
+
+/* Of commands that read files. */
+#define UNI_OPT_FORCE                                                                              \
+	{                                                                                          \
+		0, "force", UNI_OPT_FLAG, &uni_owner_force, NULL,                                  \
+			"read files that belong to another user than you or root, too", NULL, NULL \
+	}
 
 /* Ends an option table. */
 #define UNI_OPT_END                                                 \

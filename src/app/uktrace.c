@@ -111,7 +111,7 @@ static int from_file(const char *path, const struct uni_uktrace_args *args,
 {
 	char *data;
 	size_t size;
-	int rc = uni_read_file(path, FILE_MAX_BYTES, &data, &size, err);
+	int rc = uni_read_input(path, FILE_MAX_BYTES, &data, &size, err);
 
 	if (rc != 0)
 		return rc;

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/owner.h"
 #include "base/strbuf.h"
 
 int uni_write_full(int fd, const void *data, size_t len)
@@ -102,7 +103,23 @@ static int open_input(const char *path, size_t max, int *fd_ret, struct uni_err 
 
 int uni_open_input(const char *path, int *fd_ret, struct uni_err *err)
 {
-	return open_input(path, SIZE_MAX, fd_ret, err);
+	_cleanup_close_ int fd = -1;
+	int rc = open_input(path, SIZE_MAX, &fd, err);
+
+	if (rc == 0 && strcmp(path, "-") != 0)
+		rc = uni_owner_check(fd, path, err);
+	if (rc == 0)
+		*fd_ret = uni_take_fd(&fd);
+	return rc;
+}
+
+int uni_read_input(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = -1;
+	int rc = uni_open_input(path, &fd, err);
+
+	return rc != 0 ? rc : uni_read_rest(fd, path, NULL, 0, max, data_ret, size_ret, err);
 }
 
 int uni_read_file(
@@ -122,6 +139,36 @@ int uni_read_regular(
 	int rc = check_kind(fd, path, max, true, err);
 
 	return rc != 0 ? rc : uni_read_rest(fd, path, NULL, 0, max, data_ret, size_ret, err);
+}
+
+int uni_open_below(int dir_fd, const char *name)
+{
+	/* Not to wait for the other end, should it be a pipe. */
+	_cleanup_close_ int fd =
+		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return uni_take_fd(&fd);
+}
+
+int uni_read_below(int dir_fd, const char *name, const char *shown, size_t max, char **data_ret,
+	size_t *size_ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = uni_open_below(dir_fd, name);
+	int rc;
+
+	if (fd < 0 && (errno == ELOOP || errno == EINVAL))
+		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", shown);
+	rc = check_kind(fd, shown, max, true, err);
+	if (rc == 0)
+		rc = uni_owner_check(fd, shown, err);
+	return rc != 0 ? rc : uni_read_rest(fd, shown, NULL, 0, max, data_ret, size_ret, err);
 }
 
 int uni_read_small(const char *path, char *buf, size_t cap)

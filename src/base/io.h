@@ -28,9 +28,19 @@ int uni_open_input(const char *path, int *fd_ret, struct uni_err *err);
 int uni_read_rest(int fd, const char *path, const void *head, size_t have, size_t max,
 	char **data_ret, size_t *size_ret, struct uni_err *err);
 
+/* Both at once, of what a command is to read: also refused if it is another user's
+ * (base/owner.h). */
+int uni_read_input(
+	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
+
 /* The same of a regular file only: for files that others name, where a pipe would hang us. */
 int uni_read_regular(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err);
+/* Such an input below a folder that is open, no link; `shown` is its name in messages. */
+int uni_read_below(int dir_fd, const char *name, const char *shown, size_t max, char **data_ret,
+	size_t *size_ret, struct uni_err *err);
+/* The descriptor of one, or -1 with errno: ELOOP, or EINVAL if it is no regular file. */
+int uni_open_below(int dir_fd, const char *name);
 
 /*
  * Waits until fd is ready for `events` (poll's) or the deadline (uni_now_ns() clock): 0,

@@ -12,15 +12,17 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/outdir.h"
 
 #define SINK_BUF (64 * 1024)
 
 struct uni_sink {
 	int fd; /* -1: memory */
 	bool own_fd;
-	char *name; /* for messages */
-	char *path; /* final name, or NULL */
-	char *tmp;  /* temporary name, or NULL */
+	char *name;	       /* for messages */
+	struct uni_outdir dir; /* of a file */
+	char *tmp;	       /* temporary name, or NULL */
+	bool durable;
 	struct uni_strbuf *mem;
 	char *buf;
 	size_t fill;
@@ -33,7 +35,7 @@ static void sink_free(struct uni_sink *s)
 	if (s->own_fd && s->fd >= 0)
 		(void)close(s->fd);
 	free(s->name);
-	free(s->path);
+	uni_outdir_close(&s->dir);
 	free(s->tmp);
 	free(s->buf);
 	free(s);
@@ -77,55 +79,103 @@ int uni_sink_open_strbuf(struct uni_strbuf *b, struct uni_sink **ret)
 	return 0;
 }
 
-/* What a symbolic link leads to, so that the link stays one; NULL for anything else. */
-static char *link_target(const char *path)
+static int cannot_write(const char *name, int e, struct uni_err *err)
+{
+	return uni_err_set(err, e == EACCES || e == EPERM || e == EROFS ? UNI_EPERM : UNI_EIO,
+		"cannot write %s: %s", name, strerror(e));
+}
+
+/* A pipe or device cannot be renamed into place: it is written to directly. */
+static int open_special(struct uni_sink *s, struct uni_err *err)
+{
+	struct stat st, folder;
+
+	s->fd = openat(s->dir.fd, s->dir.name,
+		O_WRONLY | O_NOCTTY | O_CLOEXEC | (s->dir.magic ? 0 : O_NOFOLLOW));
+	if (s->fd < 0 || fstat(s->fd, &st) != 0 || fstat(s->dir.fd, &folder) != 0)
+		return cannot_write(s->name, errno, err);
+	if (!s->dir.magic &&
+		(S_ISREG(st.st_mode) ||
+			(uni_outdir_is_open(&folder) && st.st_uid != 0 && st.st_uid != geteuid())))
+		return uni_err_set(err, UNI_EPERM,
+			"cannot write %s: it belongs to another user, in a folder that others can "
+			"change",
+			s->name);
+	return 0;
+}
+
+static int open_temp(struct uni_sink *s, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf tmp;
+	int rc;
+
+	uni_strbuf_init(&tmp);
+	rc = uni_outdir_temp(s->dir.name, &tmp, err);
+	if (rc != 0)
+		return rc;
+	s->fd = openat(
+		s->dir.fd, tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (s->fd < 0)
+		return cannot_write(s->name, errno, err);
+	s->tmp = uni_strbuf_detach(&tmp);
+	return s->tmp != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
+static int open_place(struct uni_sink *s, struct uni_err *err)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+	if (s->dir.magic)
+		return open_special(s, err);
+	if (fstatat(s->dir.fd, s->dir.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return open_temp(s, err);
+	if (S_ISDIR(st.st_mode))
+		return cannot_write(s->name, EISDIR, err);
+	return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? open_temp(s, err)
+							  : open_special(s, err);
+}
+
+static int open_below(int dir_fd, const char *path, const char *shown, bool follow,
+	struct uni_sink **ret, struct uni_err *err)
+{
+	struct uni_sink *s = sink_new(shown);
+	int rc;
+
+	if (s == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	s->own_fd = true;
+	rc = uni_outdir_open(dir_fd, path, follow, &s->dir, err);
+	if (rc == 0)
+		rc = open_place(s, err);
+	if (rc == 0)
+		*ret = s;
+	else
+		sink_free(s);
+	return rc;
 }
 
 int uni_sink_open_file(const char *path, struct uni_sink **ret, struct uni_err *err)
 {
-	_cleanup_free_ char *target = link_target(path);
-	struct uni_strbuf tmp;
-	struct uni_sink *s;
-	struct stat st;
-
-	if (target != NULL)
-		path = target;
 	if (strcmp(path, "-") == 0)
 		return uni_sink_open_fd(STDOUT_FILENO, "standard output", ret, err);
-	s = sink_new(path);
-	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	s->own_fd = true;
-	/* A pipe or device cannot be renamed into place: write to it directly. */
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-		s->fd = open(path, O_WRONLY | O_CLOEXEC);
-	} else {
-		uni_strbuf_init(&tmp);
-		uni_strbuf_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
-		s->tmp = uni_strbuf_detach(&tmp);
-		s->path = strdup(path);
-		if (s->tmp == NULL || s->path == NULL) {
-			sink_free(s);
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
-		}
-		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-			errno = EISDIR;
-		else
-			s->fd = open(s->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	}
-	if (s->fd < 0) {
-		int rc = uni_err_set(err, errno == EACCES ? UNI_EPERM : UNI_EIO,
-			"cannot write %s: %s", path, strerror(errno));
+	return open_below(AT_FDCWD, path, path, true, ret, err);
+}
 
-		sink_free(s);
-		return rc;
-	}
-	*ret = s;
-	return 0;
+int uni_sink_open_below(
+	int dir_fd, const char *path, const char *shown, struct uni_sink **ret, struct uni_err *err)
+{
+	return open_below(dir_fd, path, shown, false, ret, err);
+}
+
+void uni_sink_set_mode(struct uni_sink *s, unsigned mode)
+{
+	if (fchmod(s->fd, mode & 07777) != 0 && s->error == 0)
+		s->error = errno;
+}
+
+void uni_sink_set_durable(struct uni_sink *s)
+{
+	s->durable = true;
 }
 
 static void put(struct uni_sink *s, const void *data, size_t len)
@@ -223,20 +273,34 @@ bool uni_sink_failed(const struct uni_sink *s)
 	return s->error != 0;
 }
 
+/* Names are as durable as their folder is; a file system that cannot is no failure. */
+static void sync_folder(const struct uni_sink *s)
+{
+	_cleanup_close_ int fd = openat(s->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)fsync(fd);
+}
+
 int uni_sink_close(struct uni_sink *s, struct uni_err *err)
 {
 	int rc = 0;
 
 	uni_sink_flush(s);
+	if (s->durable && s->error == 0 && fsync(s->fd) != 0 && errno != EINVAL)
+		s->error = errno;
 	if (s->own_fd && close(s->fd) != 0 && s->error == 0)
 		s->error = errno;
 	if (s->own_fd)
 		s->fd = -1;
-	if (s->error == 0 && s->tmp != NULL && rename(s->tmp, s->path) != 0)
+	if (s->error == 0 && s->tmp != NULL &&
+		renameat(s->dir.fd, s->tmp, s->dir.fd, s->dir.name) != 0)
 		s->error = errno;
+	if (s->error == 0 && s->tmp != NULL && s->durable)
+		sync_folder(s);
 	if (s->error != 0) {
 		if (s->tmp != NULL)
-			(void)unlink(s->tmp);
+			(void)unlinkat(s->dir.fd, s->tmp, 0);
 		rc = uni_err_set(err, UNI_EIO, "cannot write %s: %s", s->name, strerror(s->error));
 	}
 	sink_free(s);
@@ -248,6 +312,6 @@ void uni_sink_abort(struct uni_sink *s)
 	if (s == NULL)
 		return;
 	if (s->tmp != NULL)
-		(void)unlink(s->tmp);
+		(void)unlinkat(s->dir.fd, s->tmp, 0);
 	sink_free(s);
 }

@@ -16,9 +16,18 @@
 
 struct uni_sink;
 
-/* Writes PATH.tmp-PID-N in the same folder; renamed to PATH by a successful close. "-" is stdout.
+/*
+ * Writes PATH.tmp-RANDOM in the same folder, for its owner only; renamed to PATH by a successful
+ * close. A link is followed as uni_outdir_open() says. "-" is stdout.
  */
 int uni_sink_open_file(const char *path, struct uni_sink **ret, struct uni_err *err);
+/* The same below a folder that is open (path: relative), where no last name is a link; `shown` is
+ * its name in messages. */
+int uni_sink_open_below(int dir_fd, const char *path, const char *shown, struct uni_sink **ret,
+	struct uni_err *err);
+void uni_sink_set_mode(struct uni_sink *s, unsigned mode); /* of a file: its permissions */
+/* A close that succeeds means: a crash of the host does not lose it. */
+void uni_sink_set_durable(struct uni_sink *s);
 /* Borrows fd. */
 int uni_sink_open_fd(int fd, const char *name, struct uni_sink **ret, struct uni_err *err);
 /* Appends to a borrowed strbuf. */

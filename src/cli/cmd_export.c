@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/outdir.h"
 #include "base/strbuf.h"
 #include "app/cmd.h"
 #include "app/exporting.h"
@@ -71,6 +70,7 @@ static const struct uni_opt *options(void)
 			NULL, NULL },
 		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats and their options",
 			NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 
@@ -158,15 +158,15 @@ static int split_options(
 static int write_all(struct uni_exporting *x, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf path;
+	_cleanup_close_ int fd = -1;
 	size_t nr = 0;
 	int rc = uni_exporting_open(x, err);
 
 	uni_strbuf_init(&path);
+	if (rc == 0)
+		rc = uni_outdir_mkdir(o.all, &fd, err);
 	if (rc != 0)
 		return rc;
-	if (mkdir(o.all, 0777) != 0)
-		return uni_err_set(
-			err, UNI_EIO, "cannot make the folder %s: %s", o.all, strerror(errno));
 	for (size_t i = 0; rc == 0 && uni_exporters[i] != NULL; i++) {
 		const struct uni_exporter *e = uni_exporters[i];
 		struct uni_err why = { 0 };

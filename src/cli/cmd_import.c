@@ -29,6 +29,7 @@ static const struct uni_opt *options(void)
 		{ 0, "overwrite", UNI_OPT_FLAG, &o.overwrite, NULL,
 			"replace the session that --output names, if there is one", NULL, NULL },
 		{ 0, "list", UNI_OPT_FLAG, &o.list, NULL, "list the formats", NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -68,6 +68,7 @@ static const struct uni_opt *options(void)
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -70,6 +70,7 @@ static const struct uni_opt *options(void)
 			"with --ftrace: how much of the trace is kept (default 64M)", NULL, NULL },
 		UNI_CHOICE_OPTIONS(o.a),
 		UNI_TRACING_OPTIONS(o.a),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -26,6 +26,7 @@ static const struct uni_opt *options(void)
 			"functions to list of each; 0 lists all (default 15)", NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -20,6 +20,7 @@ static const struct uni_opt *options(void)
 			"the whole model and the findings as JSON (docs/formats/promises.md)", NULL,
 			NULL },
 		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

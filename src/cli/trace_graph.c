@@ -28,6 +28,7 @@ static const struct uni_opt *options(void)
 			"leave out what is below so much of the total (default 0.5)", NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

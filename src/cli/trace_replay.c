@@ -31,6 +31,7 @@ static const struct uni_opt *options(void)
 			"leave out the blocks that tell which thread goes and which comes", NULL,
 			NULL },
 		UNI_TRACE_OPTIONS(o.args),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -29,6 +29,7 @@ static const struct uni_opt *options(void)
 			"beside this other session, which came later: what changed", "FILE", NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

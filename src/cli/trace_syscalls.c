@@ -96,6 +96,7 @@ static const struct uni_opt *options(void)
 			NULL },
 		UNI_DEBUG_DIR_OPTION(o.a.debug_dirs),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.a.quiet, NULL, "no progress", NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

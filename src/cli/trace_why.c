@@ -14,6 +14,7 @@ static const struct uni_opt *options(void)
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
 			"print JSON, times in ns (docs/formats/promises.md)", NULL, NULL },
 		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

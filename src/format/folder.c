@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/outdir.h"
 
-static void remove_folder(const char *path)
+static void remove_folder(const struct uni_outdir *at, const char *name)
 {
-	DIR *d = opendir(path);
+	int fd = openat(at->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
@@ -22,40 +24,57 @@ static void remove_folder(const char *path)
 	}
 	if (d != NULL)
 		(void)closedir(d);
-	(void)rmdir(path);
+	else if (fd >= 0)
+		(void)close(fd);
+	(void)unlinkat(at->fd, name, AT_REMOVEDIR);
+}
+
+static int cannot_make(const char *path, int e, struct uni_err *err)
+{
+	return uni_err_set(err, UNI_EIO, "cannot make %s: %s", path, strerror(e));
+}
+
+static int fill_folder(const struct uni_outdir *at, const char *path,
+	int (*fill)(void *arg, int dir_fd, struct uni_err *err), void *arg, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf tmp;
+	_cleanup_close_ int fd = -1;
+	int rc;
+
+	uni_strbuf_init(&tmp);
+	rc = uni_outdir_temp(at->name, &tmp, err);
+	if (rc != 0)
+		return rc;
+	fd = uni_outdir_make(at->fd, tmp.s);
+	if (fd < 0)
+		return cannot_make(path, -fd, err);
+	rc = fill(arg, fd, err);
+	if (rc == 0 && renameat(at->fd, tmp.s, at->fd, at->name) != 0)
+		rc = cannot_make(path, errno, err);
+	if (rc != 0)
+		remove_folder(at, tmp.s);
+	return rc;
 }
 
 int uni_export_folder(const char *path, int (*fill)(void *arg, int dir_fd, struct uni_err *err),
 	void *arg, struct uni_err *err)
 {
-	_cleanup_strbuf_ struct uni_strbuf tmp;
-	_cleanup_close_ int fd = -1;
+	_cleanup_(uni_outdir_close) struct uni_outdir at = { .fd = -1 };
 	struct stat st;
-	int rc;
+	int rc = uni_outdir_open(AT_FDCWD, path, false, &at, err);
 
-	uni_strbuf_init(&tmp);
-	if (lstat(path, &st) == 0)
-		return uni_err_set(err, UNI_EUSAGE, "%s is there already: give another name", path);
-	uni_strbuf_addf(&tmp, "%s.tmp-%ld", path, (long)getpid());
-	if (uni_strbuf_failed(&tmp))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	if (mkdir(tmp.s, 0777) == 0)
-		fd = open(tmp.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return uni_err_set(err, UNI_EIO, "cannot make %s: %s", tmp.s, strerror(errno));
-	rc = fill(arg, fd, err);
-	if (rc == 0 && rename(tmp.s, path) != 0)
-		rc = uni_err_set(err, UNI_EIO, "cannot make %s: %s", path, strerror(errno));
 	if (rc != 0)
-		remove_folder(tmp.s);
-	return rc;
+		return rc;
+	if (fstatat(at.fd, at.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return uni_err_set(err, UNI_EUSAGE, "%s is there already: give another name", path);
+	return fill_folder(&at, path, fill, arg, err);
 }
 
 int uni_export_folder_file(int dir_fd, const char *path, const char *name, int *fd_ret,
 	struct uni_sink **ret, struct uni_err *err)
 {
 	_cleanup_close_ int fd =
-		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int rc;
 
 	if (fd < 0)

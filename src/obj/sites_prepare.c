@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/sink.h"
 #include "obj/objfile.h"
 #include "obj/sites.h"
 
@@ -64,42 +64,23 @@ static int rewrite(struct uni_objfile *f, const struct uni_sites *s, struct uni_
 	return 0;
 }
 
-static int write_beside(int fd, const struct uni_objfile *f, const char *like)
+/* As readable and executable as the one that it is made of. */
+static int write_image(
+	const struct uni_objfile *f, const char *like, const char *path, struct uni_err *err)
 {
+	struct uni_sink *out;
 	struct stat st;
+	int rc;
 
-	if (stat(like, &st) != 0 || fchmod(fd, st.st_mode & 07777) != 0)
-		return -errno;
-	if (uni_write_full(fd, f->data, f->elf.size) != 0 || fsync(fd) != 0)
-		return errno != 0 ? -errno : -EIO;
-	return 0;
-}
-
-/* A new file in the same folder takes the name once it is whole. */
-static int replace(
-	const struct uni_objfile *f, const char *like, const char *out, struct uni_err *err)
-{
-	_cleanup_free_ char *temp = NULL;
-	_cleanup_close_ int fd = -1;
-	int r;
-
-	if (asprintf(&temp, "%s.XXXXXX", out) < 0) {
-		temp = NULL;
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	}
-	fd = mkostemp(temp, O_CLOEXEC);
-	if (fd < 0)
-		return uni_err_set(
-			err, UNI_EIO, "cannot make a file beside %s: %s", out, strerror(errno));
-	errno = 0;
-	r = write_beside(fd, f, like);
-	if (r == 0 && rename(temp, out) != 0)
-		r = -errno;
-	if (r != 0) {
-		(void)unlink(temp);
-		return uni_err_set(err, UNI_EIO, "cannot write %s: %s", out, strerror(-r));
-	}
-	return 0;
+	if (stat(like, &st) != 0)
+		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", like, strerror(errno));
+	rc = uni_sink_open_file(path, &out, err);
+	if (rc != 0)
+		return rc;
+	uni_sink_set_mode(out, st.st_mode & 0777);
+	uni_sink_set_durable(out);
+	uni_sink_write(out, f->data, f->elf.size);
+	return uni_sink_close(out, err);
 }
 
 int uni_sites_prepare(
@@ -118,7 +99,7 @@ int uni_sites_prepare(
 	if (rc == 0)
 		rc = rewrite(&f, sites, &done, err);
 	if (rc == 0)
-		rc = replace(&f, path, out, err);
+		rc = write_image(&f, path, out, err);
 	if (rc == 0)
 		*ret = done;
 	return rc;

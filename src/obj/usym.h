@@ -12,7 +12,9 @@
 /* A symbol source: an image or a .usym, looked up alike. */
 struct uni_symtab;
 
-int uni_symtab_write(const struct uni_symtab *s, const char *path, struct uni_err *err);
+/* Below a folder that is open, or AT_FDCWD; the path `shown` is for messages. */
+int uni_symtab_write_below(const struct uni_symtab *s, int dir_fd, const char *name,
+	const char *shown, struct uni_err *err);
 int uni_usym_write(const struct uni_image *img, const char *path, struct uni_err *err);
 int uni_symtab_load(const char *path, struct uni_symtab **ret, struct uni_err *err);
 int uni_symtab_parse(const void *data, size_t size, struct uni_symtab **ret, struct uni_err *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The layout is in docs/formats/usym.md. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,10 +105,11 @@ int uni_usym_write(const struct uni_image *img, const char *path, struct uni_err
 	_cleanup_(destroy_p) struct uni_symtab *s = NULL;
 	int rc = uni_symtab_of_image(img, &s, err);
 
-	return rc == 0 ? uni_symtab_write(s, path, err) : rc;
+	return rc == 0 ? uni_symtab_write_below(s, AT_FDCWD, path, path, err) : rc;
 }
 
-int uni_symtab_write(const struct uni_symtab *s, const char *path, struct uni_err *err)
+int uni_symtab_write_below(const struct uni_symtab *s, int dir_fd, const char *name,
+	const char *shown, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 	struct uni_sink *out;
@@ -117,16 +119,17 @@ int uni_symtab_write(const struct uni_symtab *s, const char *path, struct uni_er
 	uni_strbuf_init(&b);
 	encode(s, &b);
 	if (uni_strbuf_failed(&b))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory writing %s", path);
+		return uni_err_set(err, UNI_ENOMEM, "out of memory writing %s", shown);
 	if (b.len > USYM_FILE_MAX)
 		return uni_err_set(err, UNI_ERANGE, "%s has too many symbols to write to %s",
-			uni_symtab_path(s), path);
+			uni_symtab_path(s), shown);
 	sum = checksum((const uint8_t *)b.s, b.len);
 	for (unsigned i = 0; i < 8; i++)
 		b.s[USYM_CHECKSUM_AT + i] = (char)(sum >> 8 * i);
-	rc = uni_sink_open_file(path, &out, err);
+	rc = uni_sink_open_below(dir_fd, name, shown, &out, err);
 	if (rc != 0)
 		return rc;
+	uni_sink_set_durable(out);
 	uni_sink_write(out, b.s, b.len);
 	return uni_sink_close(out, err);
 }

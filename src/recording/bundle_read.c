@@ -201,12 +201,12 @@ static int to_folder_begin(void *arg, const char *sub, const char *name, struct 
 {
 	struct uni_bundle_files *f = arg;
 
-	if (sub != NULL && mkdirat(f->dir_fd, sub, 0777) != 0 && errno != EEXIST)
+	if (sub != NULL && mkdirat(f->dir_fd, sub, 0700) != 0 && errno != EEXIST)
 		return uni_err_set(err, UNI_EIO, "cannot make %s: %s", sub, strerror(errno));
 	(void)snprintf(f->name, sizeof(f->name), "%s%s%s", sub != NULL ? sub : "",
 		sub != NULL ? "/" : "", name);
 	f->fd = openat(
-		f->dir_fd, f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		f->dir_fd, f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (f->fd >= 0)
 		return 0;
 	return errno == EEXIST

@@ -128,12 +128,12 @@ static int put_folder(struct writer *w, const char *sub, struct uni_err *err)
 int uni_bundle_write(const char *path, const char *name, struct uni_sink *out, struct uni_err *err)
 {
 	static const uint8_t end[2 * UNI_BUNDLE_BLOCK];
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = -1;
+	int rc = uni_sdir_open(path, &fd, err);
 	struct writer w = { path, name, fd, out };
-	int rc;
 
-	if (fd < 0)
-		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", path, strerror(errno));
+	if (rc != 0)
+		return rc;
 	rc = put_folder(&w, NULL, err);
 	if (rc == 0)
 		rc = put_folder(&w, UNI_SDIR_SYMBOLS, err);

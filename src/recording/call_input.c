@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "recording/folder.h"
 
@@ -33,14 +34,13 @@ static int map_stream(const struct uni_recording *rec, uint32_t guest, uint32_t 
 	uni_strbuf_addf(&name, "%s/" UNI_SDIR_EVENTS, uni_recording_path(rec), guest, cpu);
 	if (uni_strbuf_failed(&name))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	/* Not to wait for the other end, should it be a pipe. */
-	fd = open(name.s, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = uni_open_below(AT_FDCWD, name.s);
 	if (fd < 0 && errno == ENOENT)
 		return 0; /* this CPU made no call */
+	if (fd < 0 && (errno == EINVAL || errno == ELOOP))
+		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", name.s);
 	if (fd < 0 || fstat(fd, &s) != 0)
 		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name.s, strerror(errno));
-	if (!S_ISREG(s.st_mode))
-		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", name.s);
 	if (s.st_size == 0)
 		return 0;
 	data = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

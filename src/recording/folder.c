@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/outdir.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "recording/recording.h"
@@ -128,7 +129,7 @@ static int replace(const char *path, int dir_fd, struct uni_err *err)
 {
 	int rc;
 
-	if (!uni_session_is_one(path))
+	if (!uni_session_is_one(dir_fd))
 		return uni_err_set(err, UNI_EBUSY,
 			"%s exists and is not a session: it is left alone; record to another name",
 			path);
@@ -136,13 +137,10 @@ static int replace(const char *path, int dir_fd, struct uni_err *err)
 	return rc < 0 ? rc : sweep(path, dir_fd, true, err);
 }
 
-static int cannot_make(const char *path, struct uni_err *err)
+static int cannot_make(const char *path, int e, struct uni_err *err)
 {
-	const char *hint = errno == ENOENT ? " (its parent folder does not exist)" : "";
-
-	return uni_err_set(err,
-		errno == EACCES || errno == EPERM || errno == EROFS ? UNI_EPERM : UNI_EIO,
-		"cannot make the session folder %s: %s%s", path, strerror(errno), hint);
+	return uni_err_set(err, e == EACCES || e == EPERM || e == EROFS ? UNI_EPERM : UNI_EIO,
+		"cannot make the session folder %s: %s", path, strerror(e));
 }
 
 /* One recorder a folder: two would mix their packets. */
@@ -154,50 +152,103 @@ static int lock(const char *path, int fd, struct uni_err *err)
 	return 0; /* file systems without locks are no reason to refuse */
 }
 
+/* With privileges a folder that others can change is none to write a recording into. */
+static int check_owner(const char *path, int fd, struct uni_err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return cannot_make(path, errno, err);
+	if (uni_outdir_is_open(&st))
+		return uni_err_set(err, UNI_EPERM,
+			"%s is a folder that another user can change: record to another name",
+			path);
+	return 0;
+}
+
+static int open_old(const char *path, const struct uni_outdir *at, int *fd_ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd =
+		openat(at->fd, at->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return uni_err_set(err, UNI_EBUSY,
+			"%s exists and is no folder: it is left alone; record to another name",
+			path);
+	rc = check_owner(path, fd, err);
+	if (rc == 0)
+		rc = lock(path, fd, err);
+	if (rc == 0)
+		rc = replace(path, fd, err);
+	if (rc == 0)
+		*fd_ret = uni_take_fd(&fd);
+	return rc;
+}
+
+static int open_new(const char *path, const struct uni_outdir *at, bool overwrite, int *fd_ret,
+	struct uni_err *err)
+{
+	int fd = uni_outdir_make(at->fd, at->name);
+
+	if (fd == -EEXIST && overwrite)
+		return open_old(path, at, fd_ret, err);
+	if (fd == -EEXIST)
+		return uni_err_set(err, UNI_EBUSY,
+			"%s exists: give another name, or --overwrite to replace it", path);
+	if (fd < 0)
+		return cannot_make(path, -fd, err);
+	*fd_ret = fd;
+	return lock(path, fd, err);
+}
+
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err)
 {
+	_cleanup_(uni_outdir_close) struct uni_outdir at = { .fd = -1 };
 	_cleanup_close_ int fd = -1;
-	bool made;
 	int rc;
 
 	if (path[0] == '\0' || strcmp(path, "-") == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"a session is a folder: '%s' cannot be its name; try -o NAME.uniscope",
 			path);
-	made = mkdir(path, 0777) == 0;
-	if (!made && errno != EEXIST)
-		return cannot_make(path, err);
-	if (!made && !overwrite)
-		return uni_err_set(err, UNI_EBUSY,
-			"%s exists: give another name, or --overwrite to replace it", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && !made)
-		return uni_err_set(err, UNI_EBUSY,
-			"%s exists and is no folder: it is left alone; record to another name",
-			path);
-	if (fd < 0)
-		return cannot_make(path, err);
-	rc = lock(path, fd, err);
-	if (rc == 0 && !made)
-		rc = replace(path, fd, err);
+	rc = uni_outdir_open(AT_FDCWD, path, false, &at, err);
+	if (rc == 0)
+		rc = open_new(path, &at, overwrite, &fd, err);
 	if (rc < 0)
 		return rc;
-	if (mkdirat(fd, UNI_SDIR_SYMBOLS, 0777) != 0 && errno != EEXIST)
-		return cannot_make(path, err);
+	if (mkdirat(fd, UNI_SDIR_SYMBOLS, 0700) != 0 && errno != EEXIST)
+		return cannot_make(path, errno, err);
 	*fd_ret = uni_take_fd(&fd);
 	return 0;
 }
 
 void uni_sdir_remove(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(uni_outdir_close) struct uni_outdir at = { .fd = -1 };
+	_cleanup_close_ int fd = -1;
 	struct uni_err err = { 0 };
 
-	if (fd < 0 || lock(path, fd, &err) != 0 || replace(path, fd, &err) != 0)
+	if (uni_outdir_open(AT_FDCWD, path, false, &at, &err) != 0 ||
+		open_old(path, &at, &fd, &err) != 0)
 		return;
 	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
 	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
-	(void)rmdir(path);
+	(void)unlinkat(at.fd, at.name, AT_REMOVEDIR);
+}
+
+int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return uni_err_set(err,
+			errno == ENOENT	  ? UNI_ENOENT
+			: errno == EACCES ? UNI_EPERM
+					  : UNI_EIO,
+			"cannot open %s: %s", path, strerror(errno));
+	*fd_ret = fd;
+	return 0;
 }
 
 int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err)
@@ -205,9 +256,23 @@ int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err 
 	char name[GUEST_NAME];
 
 	guest_name(name, guest);
-	if (mkdirat(fd, name, 0777) != 0 && errno != EEXIST)
-		return cannot_make(path, err);
+	if (mkdirat(fd, name, 0700) != 0 && errno != EEXIST)
+		return cannot_make(path, errno, err);
 	return 0;
+}
+
+int uni_sdir_add_symbols(
+	const char *path, int fd, const struct uni_symtab *symtab, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf name, shown;
+
+	uni_strbuf_init(&name);
+	uni_strbuf_init(&shown);
+	uni_strbuf_addf(&name, "%s/%s.usym", UNI_SDIR_SYMBOLS, uni_symtab_id(symtab));
+	uni_strbuf_addf(&shown, "%s/%s", path, name.s);
+	if (uni_strbuf_failed(&name) || uni_strbuf_failed(&shown))
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_symtab_write_below(symtab, fd, name.s, shown.s, err);
 }
 
 unsigned uni_sdir_nr_vcpus(int fd, unsigned guest, unsigned least)

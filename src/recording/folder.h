@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "obj/usym.h"
 
 #define UNI_SDIR_JSON	 "session.json"
 #define UNI_SDIR_SYMBOLS "symbols"
@@ -23,6 +24,11 @@
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
 /* Removes a session that nobody records, if it holds nothing but session files. */
 void uni_sdir_remove(const char *path);
+/* A session's folder, to read or to add to; the last name of the path may be a link. */
+int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err);
+/* Writes symbols/ID.usym in it, or replaces it. */
+int uni_sdir_add_symbols(
+	const char *path, int fd, const struct uni_symtab *symtab, struct uni_err *err);
 /* Makes guest-N in it, or takes an empty one that is there. */
 int uni_sdir_add_guest(const char *path, int fd, unsigned guest, struct uni_err *err);
 /* How many vCPUs have streams in guest-N, or `least` if that is more. */

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "recording/folder.h"
 #include "recording/call_input.h"
@@ -91,20 +92,18 @@ static int open_stream(struct uni_tfollow *f, uint32_t cpu, struct uni_err *err)
 {
 	struct stream *s = &f->stream[cpu];
 	_cleanup_strbuf_ struct uni_strbuf name;
-	struct stat st;
 	void *data;
 
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/" UNI_SDIR_EVENTS, uni_recording_path(f->rec), f->guest, cpu);
 	if (uni_strbuf_failed(&name))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	s->fd = open(name.s, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	s->fd = uni_open_below(AT_FDCWD, name.s);
 	if (s->fd < 0 && errno == ENOENT)
 		return 0;
-	if (s->fd < 0 || fstat(s->fd, &st) != 0)
-		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name.s, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return uni_err_set(err, UNI_EFORMAT, "%s is not a regular file", name.s);
+	if (s->fd < 0)
+		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name.s,
+			errno == EINVAL ? "not a regular file" : strerror(errno));
 	data = mmap(NULL, ROOM, PROT_READ, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
 	if (data == MAP_FAILED)
 		return uni_err_set(err, UNI_ENOTSUP, "cannot map %s: %s", name.s, strerror(errno));

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "recording/folder.h"
 
 /* One vCPU's file while it is read. */
@@ -165,15 +166,14 @@ static int open_stream(
 		(void)snprintf(name, sizeof(name), UNI_SDIR_EXITS, guest, vcpu);
 	else
 		(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, guest, vcpu);
-	/* Not to wait for the other end, should it be a pipe. */
-	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = uni_open_below(dir_fd, name);
 	if (fd < 0 && errno == ENOENT)
 		return 0; /* this vCPU has none */
+	if (fd < 0 && (errno == EINVAL || errno == ELOOP))
+		return uni_err_set(err, UNI_EFORMAT, "%s/%s is not a regular file", m->path, name);
 	if (fd < 0 || fstat(fd, &s) != 0)
 		return uni_err_set(
 			err, UNI_EIO, "cannot read %s/%s: %s", m->path, name, strerror(errno));
-	if (!S_ISREG(s.st_mode))
-		return uni_err_set(err, UNI_EFORMAT, "%s/%s is not a regular file", m->path, name);
 	st = calloc(1, sizeof(*st));
 	if (st == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -207,11 +207,9 @@ static bool is_open(const struct uni_rmerge *m, uint32_t guest, uint32_t vcpu)
 
 static int open_all(struct uni_rmerge *m, struct uni_err *err)
 {
-	_cleanup_close_ int fd = open(m->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = 0;
+	_cleanup_close_ int fd = -1;
+	int rc = uni_sdir_open(m->path, &fd, err);
 
-	if (fd < 0)
-		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", m->path, strerror(errno));
 	for (uint32_t g = 0; rc == 0 && g < m->session->nr_guests; g++) {
 		uint32_t nr_vcpus = m->session->guest[g]->meta.nr_vcpus;
 

@@ -113,16 +113,12 @@ static int collect(const char *path, struct addresses *a, struct uni_err *err)
 static int write_places(
 	const char *path, struct uni_symtab *symtab, struct addresses *a, struct uni_err *err)
 {
-	_cleanup_strbuf_ struct uni_strbuf name;
+	_cleanup_close_ int fd = -1;
 	int rc = uni_symtab_keep_places(symtab, a->slot, a->nr, err);
 
-	uni_strbuf_init(&name);
-	if (rc != 0)
-		return rc;
-	uni_strbuf_addf(&name, "%s/%s/%s.usym", path, UNI_SDIR_SYMBOLS, uni_symtab_id(symtab));
-	if (uni_strbuf_failed(&name))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	return uni_symtab_write(symtab, name.s, err);
+	if (rc == 0)
+		rc = uni_sdir_open(path, &fd, err);
+	return rc == 0 ? uni_sdir_add_symbols(path, fd, symtab, err) : rc;
 }
 
 int uni_session_add_places(const char *path, const struct uni_image *img,

@@ -39,13 +39,13 @@ struct uni_recorder {
 					     0: there are none */
 };
 
-static int write_session(struct uni_recorder *r, struct uni_err *err)
+static int write_session(struct uni_recorder *r, bool durable, struct uni_err *err)
 {
 	int rc;
 
 	(void)pthread_mutex_lock(&r->lock);
 	atomic_store(&r->unsaved_ns, 0);
-	rc = uni_session_write(r->path, &r->session, err);
+	rc = uni_session_write(r->dir_fd, r->path, &r->session, durable, err);
 	(void)pthread_mutex_unlock(&r->lock);
 	return rc;
 }
@@ -76,19 +76,21 @@ static int make_uuid(uint8_t uuid[UNI_CTF_UUID], struct uni_err *err)
 static int write_metadata(const struct uni_recorder *r, uint32_t guest, struct uni_err *err)
 {
 	const struct uni_session_guest *g = r->session.guest[guest];
-	_cleanup_strbuf_ struct uni_strbuf name, text;
+	_cleanup_strbuf_ struct uni_strbuf shown, text;
 	struct uni_sink *out = NULL;
+	char name[64];
 	int rc;
 
-	uni_strbuf_init(&name);
+	(void)snprintf(name, sizeof(name), UNI_SDIR_GUEST "/metadata", guest);
+	uni_strbuf_init(&shown);
 	uni_strbuf_init(&text);
-	uni_strbuf_addf(&name, "%s/" UNI_SDIR_GUEST "/metadata", r->path, guest);
+	uni_strbuf_addf(&shown, "%s/%s", r->path, name);
 	uni_ctf_metadata(&text, g->uuid, g->meta.realtime_offset_ns);
 	if (g->meta.trace.nr_cpus != 0)
 		uni_ctf_metadata_trace(&text, &g->meta.trace, g->meta.realtime_offset_ns);
-	if (uni_strbuf_failed(&name) || uni_strbuf_failed(&text))
+	if (uni_strbuf_failed(&shown) || uni_strbuf_failed(&text))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_sink_open_file(name.s, &out, err);
+	rc = uni_sink_open_below(r->dir_fd, name, shown.s, &out, err);
 	if (rc < 0)
 		return rc;
 	uni_sink_write(out, text.s, text.len);
@@ -146,7 +148,7 @@ static int open_guest(struct uni_recorder *r, struct uni_err *err)
 
 	/* session.json first: whatever happens next, the folder can be recognised as ours. */
 	if (rc == 0)
-		rc = write_session(r, err);
+		rc = write_session(r, true, err);
 	if (rc == 0)
 		rc = write_metadata(r, number, err);
 	if (rc == 0)
@@ -212,16 +214,11 @@ int uni_recorder_add_image(
 static int write_symbols(
 	const struct uni_recorder *r, const struct uni_symtab *symtab, struct uni_err *err)
 {
-	_cleanup_strbuf_ struct uni_strbuf name;
 	const char *id = uni_symtab_id(symtab);
 
-	uni_strbuf_init(&name);
 	if (!uni_session_id_ok(id))
 		return uni_err_set(err, UNI_EINVAL, "image id '%s' is not hex", id);
-	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, id);
-	if (uni_strbuf_failed(&name))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	return uni_symtab_write(symtab, name.s, err);
+	return uni_sdir_add_symbols(r->path, r->dir_fd, symtab, err);
 }
 
 int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
@@ -235,7 +232,7 @@ int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct
 		return rc;
 	(void)snprintf(m->image_id, sizeof(m->image_id), "%s", id);
 	(void)snprintf(m->image_path, sizeof(m->image_path), "%s", uni_symtab_path(symtab));
-	return write_session(r, err);
+	return write_session(r, true, err);
 }
 
 /* The first one that a guest has is its main one. False: it has as many as there may be. */
@@ -275,7 +272,7 @@ int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct u
 	if (!ok)
 		rc = uni_err_set(err, UNI_ERANGE, "a guest has at most %d images", UNI_IMAGES_MAX);
 	if (rc == 0)
-		rc = write_session(r, err);
+		rc = write_session(r, true, err);
 	uni_symtab_destroy(symtab);
 	return rc;
 }
@@ -317,7 +314,8 @@ static void save_threads(struct uni_recorder *r)
 	uint64_t since_ns = atomic_load(&r->unsaved_ns);
 
 	if (since_ns != 0 && uni_now_ns() - since_ns >= THREADS_OLD_NS)
-		(void)write_session(r, NULL); /* closing tries again, and says what is wrong */
+		(void)write_session(
+			r, false, NULL); /* closing tries again, and says what is wrong */
 }
 
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s)
@@ -353,12 +351,12 @@ int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 	if (!uni_record_trace_copy(&r->session.guest[guest]->meta.trace, trace))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	rc = write_metadata(r, guest, err);
-	return rc == 0 ? write_session(r, err) : rc;
+	return rc == 0 ? write_session(r, true, err) : rc;
 }
 
 int uni_recorder_save(struct uni_recorder *r, struct uni_err *err)
 {
-	return write_session(r, err);
+	return write_session(r, true, err);
 }
 
 uint64_t uni_recorder_lost(struct uni_recorder *r)
@@ -416,7 +414,7 @@ int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *re
 	for (uint32_t i = 0; i < r->session.nr_guests; i++)
 		take_result(r, i, i < nr ? &result[i] : NULL);
 	r->session.closed = true;
-	rc_json = write_session(r, rc == 0 ? err : NULL);
+	rc_json = write_session(r, true, rc == 0 ? err : NULL);
 	recorder_free(r);
 	return rc < 0 ? rc : rc_json;
 }

@@ -91,11 +91,12 @@ static int recount(struct uni_recording *r, struct uni_err *err)
 
 int uni_recording_find_vcpus(struct uni_recording *r, struct uni_err *err)
 {
-	_cleanup_close_ int fd = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = -1;
 	uint32_t all = 0;
+	int rc = uni_sdir_open(r->path, &fd, err);
 
-	if (fd < 0)
-		return uni_err_set(err, UNI_EIO, "cannot open %s: %s", r->path, strerror(errno));
+	if (rc != 0)
+		return rc;
 	for (uint32_t i = 0; i < r->session.nr_guests; i++)
 		all += r->session.guest[i]->meta.nr_vcpus;
 	for (uint32_t i = 0; i < r->session.nr_guests; i++) {

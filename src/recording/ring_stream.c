@@ -67,7 +67,8 @@ static int open_file(const struct uni_tstream *t, uint32_t cpu)
 	int fd;
 
 	(void)snprintf(name, sizeof(name), UNI_SDIR_EVENTS, t->guest, cpu);
-	fd = openat(t->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+	fd = openat(t->dir_fd, name,
+		O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -41,13 +41,15 @@ void uni_session_free_parsed(struct uni_session *s); /* of a parsed one */
 /* All guests' numbers together. */
 void uni_session_sum(const struct uni_session *s, struct uni_record_stats *ret);
 
-/* Writes PATH/session.json under a temporary name and renames it. */
-int uni_session_write(const char *path, const struct uni_session *s, struct uni_err *err);
+/* Replaces session.json of a folder that is open, called `path` in messages. `durable`: a crash of
+ * the host does not lose it, and the call takes the time of a disk. */
+int uni_session_write(int dir_fd, const char *path, const struct uni_session *s, bool durable,
+	struct uni_err *err);
 /* ret is filled only on success; the message does not name the file. */
 int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err);
 int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err);
 /* Does the folder hold a session.json that says it is one, of whatever version? */
-bool uni_session_is_one(const char *path);
+bool uni_session_is_one(int dir_fd);
 /* May the id be part of a file name? Lower-case hex, an "x" in front allowed. */
 bool uni_session_id_ok(const char *id);
 

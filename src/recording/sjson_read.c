@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/owner.h"
 #include "base/text.h"
 #include "recording/folder.h"
 #include "recording/sjson_priv.h"
@@ -463,23 +464,23 @@ int uni_session_parse(const char *text, size_t size, struct uni_session *ret, st
 	return 0;
 }
 
-static int load_text(const char *path, char **text_ret, size_t *size_ret, struct uni_err *err)
+static int load_text(int dir_fd, char **text_ret, size_t *size_ret, struct uni_err *err)
 {
-	_cleanup_strbuf_ struct uni_strbuf name;
-
-	uni_strbuf_init(&name);
-	uni_strbuf_addf(&name, "%s/%s", path, UNI_SDIR_JSON);
-	if (uni_strbuf_failed(&name))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	return uni_read_regular(name.s, UNI_SESSION_JSON_MAX, text_ret, size_ret, err);
+	return uni_read_below(dir_fd, UNI_SDIR_JSON, UNI_SDIR_JSON, UNI_SESSION_JSON_MAX, text_ret,
+		size_ret, err);
 }
 
 int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
-	int rc = load_text(path, &text, &size, err);
+	_cleanup_close_ int fd = -1;
+	int rc = uni_sdir_open(path, &fd, err);
 
+	if (rc == 0)
+		rc = uni_owner_check(fd, path, err);
+	if (rc == 0)
+		rc = load_text(fd, &text, &size, err);
 	if (rc < 0) {
 		if (err != NULL)
 			(void)uni_err_prefix(err, "%s is no session that can be read", path);
@@ -491,14 +492,14 @@ int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *
 	return rc;
 }
 
-bool uni_session_is_one(const char *path)
+bool uni_session_is_one(int dir_fd)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_(cleanup_json) json_t *root = NULL;
 	struct src s = { 0 };
 	size_t size = 0;
 
-	if (load_text(path, &text, &size, NULL) < 0)
+	if (load_text(dir_fd, &text, &size, NULL) < 0)
 		return false;
 	root = json_loadb(text, size, 0, NULL);
 	s.obj = root;

@@ -250,7 +250,8 @@ static int check_watches(const struct uni_session *s, struct uni_err *err)
 	return 0;
 }
 
-int uni_session_write(const char *path, const struct uni_session *s, struct uni_err *err)
+int uni_session_write(int dir_fd, const char *path, const struct uni_session *s, bool durable,
+	struct uni_err *err)
 {
 	_cleanup_free_ struct uni_record_stats *sum = calloc(1, sizeof(*sum));
 	_cleanup_strbuf_ struct uni_strbuf name, bytes;
@@ -266,9 +267,11 @@ int uni_session_write(const char *path, const struct uni_session *s, struct uni_
 	if (uni_strbuf_failed(&name) || sum == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	uni_session_sum(s, sum);
-	rc = uni_sink_open_file(name.s, &out, err);
+	rc = uni_sink_open_below(dir_fd, UNI_SDIR_JSON, name.s, &out, err);
 	if (rc < 0)
 		return rc;
+	if (durable)
+		uni_sink_set_durable(out);
 	uni_json_init(&j, out, true);
 	put_session(&j, &bytes, s, sum);
 	if (uni_strbuf_failed(&bytes)) {

@@ -33,7 +33,8 @@ static int open_file(struct uni_wstream *st, int dir_fd, const struct uni_ctf_pa
 		(void)snprintf(name, sizeof(name), UNI_SDIR_EXITS, p->guest, p->vcpu);
 	else
 		(void)snprintf(name, sizeof(name), UNI_SDIR_STREAM, p->guest, p->vcpu);
-	st->fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+	st->fd = openat(dir_fd, name,
+		O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return st->fd < 0 ? -errno : 0;
 }
 

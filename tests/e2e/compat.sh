@@ -47,16 +47,16 @@ pipe_closes() {
 
 # Ctrl-C ends it cleanly: what was traced is there.
 interrupted() {
-	rm -f part
+	rm -f part part.tmp-*
 	"$U" uniprof -F 20 -T 0 part "$target" 2>err &
 	tracer=$!
-	wait_for 40 has_traces part.tmp-$tracer 2 # its name until it is whole
+	wait_for 40 has_traces 2 # its name until it is whole
 	kill -INT $tracer
 	wait $tracer
 	$grammar raw part 2
 }
-has_traces() { # FILE AT-LEAST
-	[ "$(grep -c '^1$' "$1")" -ge "$2" ]
+has_traces() { # AT-LEAST
+	[ "$(cat part.tmp-* | grep -c '^1$')" -ge "$1" ]
 }
 
 missed() { # a rate that nobody can keep up with

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
-Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen. Prints each offence and exits 1, or a
+Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files. Prints each offence and exits 1, or a
 closing line that says how much was looked at."""
 import pathlib
 import re
@@ -160,6 +160,41 @@ def xen(root):
                     yield f"{rel}:{n}: Xen's interfaces belong into src/backend/xen: {line.strip()[:60]}"
 
 
+# By a path, or below the current folder. Files of ours are made by base/sink.h and base/outdir.h.
+BY_PATH = re.compile(r"(?<![\w.>])((open|fopen|freopen|creat|rename|unlink|rmdir|mkdir|mkfifo|symlink|link|truncate"
+                     r"|opendir|mkstemp|mkostemp|mkdtemp|chmod|chown)\s*\("
+                     r"|(openat|renameat2?|unlinkat|mkdirat|symlinkat|linkat)\s*\(\s*AT_FDCWD)")
+KERNEL = r"src/backend/(kvm|proc|vmm|gdb)/|src/session/tclock\.c|src/cli/top/"
+MAY_BY_PATH = {
+    KERNEL: "reads /proc, /sys, /dev: folders that only the kernel and root change",
+    r"src/backend/xen/(granted_page|keeper)\.c": "/dev/xen; keeper: its own locks in a folder that it checks",
+    r"src/backend/helper\.c|src/cli/(xl|serve_child)\.c": "/dev/null",
+    r"src/base/(io|outdir)\.c": "the functions that all others use",
+    r"src/session/sdir\.c": "opens a session's folder to read; the rest is below its descriptor",
+    r"src/backend/stream/line\.c": "the device of a serial line",
+    r"src/backend/core/src\.c|src/obj/sysroot\.c|src/cli/symbols\.c|src/import/uftrace\.c":
+        "reads what the user named, and writes nothing",
+    r"src/cli/(qemu|scratch)\.c": "a folder by mkdtemp(), whose name nobody can take",
+}
+
+
+def files(root):
+    """No file is made, renamed or removed by its path: another user may lead that elsewhere."""
+    used = set()
+    for f in tracked(root, "src/*.c"):
+        rel = f.relative_to(root).as_posix()
+        for n, line in enumerate(code(f.read_text()).splitlines(), 1):
+            if not BY_PATH.search(line):
+                continue
+            reason = next((p for p in MAY_BY_PATH if re.match(p, rel)), None)
+            if reason is None:
+                yield f"{rel}:{n}: by a path: use base/sink.h, base/outdir.h, base/io.h: {line.strip()[:60]}"
+            used.add(reason)
+    for p in MAY_BY_PATH:
+        if p not in used:
+            yield f"tests/style/check.py: the exception {p} is not needed"
+
+
 def markers(root):
     """Left by a merge: they compile in no C file, but do in manual pages."""
     for f in tracked(root):
@@ -188,7 +223,7 @@ def docs(root):
 
 
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +238,7 @@ static void places_travel(void **state)
 	assert_int_equal(uni_symtab_keep_places(s, kept, uni_array_len(kept), &err), 0);
 	assert_non_null(mkdtemp(dir));
 	(void)snprintf(file, sizeof(file), "%s/x.usym", dir);
-	assert_int_equal(uni_symtab_write(s, file, &err), 0);
+	assert_int_equal(uni_symtab_write_below(s, AT_FDCWD, file, file, &err), 0);
 	uni_symtab_destroy(s);
 	assert_int_equal(uni_symtab_load(file, &back, &err), 0);
 	assert_true(uni_symtab_has_places(back));
@@ -264,7 +265,7 @@ static void hostile_places_do_no_harm(void **state)
 	assert_int_equal(uni_symtab_keep_places(s, kept, 3, NULL), 0);
 	assert_non_null(mkdtemp(dir));
 	(void)snprintf(file, sizeof(file), "%s/x.usym", dir);
-	assert_int_equal(uni_symtab_write(s, file, NULL), 0);
+	assert_int_equal(uni_symtab_write_below(s, AT_FDCWD, file, file, NULL), 0);
 	uni_symtab_destroy(s);
 	assert_int_equal(uni_read_file(file, 1 << 20, &data, &size, NULL), 0);
 	for (size_t i = 0; i < size * 3; i++) {

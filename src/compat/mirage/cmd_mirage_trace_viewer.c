@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/outdir.h"
 #include "base/sink.h"
 #include "app/cmd.h"
 #include "app/mprof.h"
@@ -39,6 +39,7 @@ static const struct uni_opt *options(void)
 		{ 0, "gtk", UNI_OPT_FLAG, &o.gtk, NULL,
 			"refused: there are no windows here; --html has the picture", NULL, NULL },
 		UNI_PROMISES_OPTIONS(o.a),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 
@@ -293,10 +294,11 @@ static int from_domain(struct uni_err *err)
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
+	_cleanup_close_ int fd = -1;
 	int rc = usage(ctx, err);
 
 	if (rc == 0 && o.html != NULL)
-		(void)mkdir(o.html, 0777); /* what fails is told with the first file */
+		(void)uni_outdir_mkdir(o.html, &fd, NULL); /* the first file tells what fails */
 	if (rc == 0 && o.domain != NULL)
 		rc = from_domain(err);
 	for (size_t i = 0; rc == 0 && i < ctx->nr_operands; i++)

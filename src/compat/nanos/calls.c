@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/io.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "app/term.h"
 #include "app/timeline.h"
@@ -57,16 +57,17 @@ static int add_csv(const char *path, const char *data, size_t size, struct uni_c
 /* What is no pipe can be read twice. */
 static bool is_trace(const char *path)
 {
-	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_close_ int fd = -1;
 	char head[4096];
 	struct stat st;
+	ssize_t n;
 
 	if (stat(path, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return false;
 	if (S_ISDIR(st.st_mode))
 		return true;
-	f = fopen(path, "re");
-	return f != NULL && uni_ftext_sniff(head, fread(head, 1, sizeof(head), f)) != 0;
+	n = uni_open_input(path, &fd, NULL) == 0 ? read(fd, head, sizeof(head)) : 0;
+	return n > 0 && uni_ftext_sniff(head, (size_t)n) != 0;
 }
 
 int uni_compat_calls(const char *path, bool by_cpu, struct uni_call_table *t, struct uni_err *err)
@@ -79,7 +80,7 @@ int uni_compat_calls(const char *path, bool by_cpu, struct uni_call_table *t, st
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (is_trace(path))
 		return add_source(path, by_cpu, t, err);
-	rc = uni_read_file(path, MAX_INPUT, &data, &size, err);
+	rc = uni_read_input(path, MAX_INPUT, &data, &size, err);
 	return rc == 0 ? add_csv(path, data, size, t, err) : rc;
 }
 

@@ -20,6 +20,7 @@ static const struct uni_opt *options(void)
 			"where to; - is standard output (default trace.csv)", "FILE", NULL },
 		{ 0, "cpu", UNI_OPT_FLAG, &o.cpu, NULL,
 			"the CPU's number in the column tid, not the thread's", NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -21,6 +21,7 @@ static const struct uni_opt *options(void)
 			"where to; - is standard output (default tracefg.out)", "FILE", NULL },
 		{ 0, "ns", UNI_OPT_FLAG, &o.ns, NULL, "nanoseconds, not whole microseconds", NULL,
 			NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

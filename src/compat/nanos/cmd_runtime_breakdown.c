@@ -17,6 +17,7 @@ static const struct uni_opt *options(void)
 			"by CPU, not by thread; a trace.csv does not tell CPUs unless parse-trace "
 			"--cpu wrote it",
 			NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

@@ -10,6 +10,7 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 't', "table", UNI_OPT_FLAG, &o.table, NULL, "columns, not commas", NULL, NULL },
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

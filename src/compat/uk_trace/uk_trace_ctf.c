@@ -18,6 +18,7 @@ static const struct uni_opt *options(void)
 			"its definitions count instead of the file's",
 			"FILE", NULL },
 		UNI_UKTRACE_OPTIONS(o.a),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 

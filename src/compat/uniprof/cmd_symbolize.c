@@ -27,6 +27,7 @@ static const struct uni_opt *options(void)
 			"the call before it",
 			NULL, NULL },
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
+		UNI_OPT_FORCE,
 		UNI_OPT_END,
 	};
 
@@ -40,7 +41,7 @@ static int translate(const struct uni_symtab *symtab, const char *path, struct u
 	_cleanup_free_ char *data = NULL;
 	struct uni_sink *out;
 	size_t size;
-	int rc = uni_read_file(path, TRACE_MAX, &data, &size, err);
+	int rc = uni_read_input(path, TRACE_MAX, &data, &size, err);
 
 	if (rc == 0)
 		rc = uni_sink_open_file(o.output, &out, err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "format/uktrace/ctf.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/cleanup.h"
+#include "base/outdir.h"
 #include "base/sink.h"
 #include "base/text.h"
 
@@ -171,18 +171,12 @@ static void put_stream(const struct uni_ukt_trace *t, struct uni_sink *out)
 	}
 }
 
-static int write_file(const struct uni_ukt_trace *t, const char *folder, const char *name,
+static int write_file(const struct uni_ukt_trace *t, int dir_fd, const char *name,
 	void (*put)(const struct uni_ukt_trace *t, struct uni_sink *out), struct uni_err *err)
 {
-	_cleanup_strbuf_ struct uni_strbuf path;
 	struct uni_sink *out;
-	int rc;
+	int rc = uni_sink_open_below(dir_fd, name, name, &out, err);
 
-	uni_strbuf_init(&path);
-	uni_strbuf_addf(&path, "%s/%s", folder, name);
-	if (uni_strbuf_failed(&path))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	rc = uni_sink_open_file(path.s, &out, err);
 	if (rc != 0)
 		return rc;
 	put(t, out);
@@ -191,11 +185,10 @@ static int write_file(const struct uni_ukt_trace *t, const char *folder, const c
 
 int uni_ukt_ctf_write(const struct uni_ukt_trace *t, const char *folder, struct uni_err *err)
 {
-	int rc;
+	_cleanup_close_ int fd = -1;
+	int rc = uni_outdir_mkdir(folder, &fd, err);
 
-	if (mkdir(folder, 0777) != 0)
-		return uni_err_set(
-			err, UNI_EIO, "cannot make the folder %s: %s", folder, strerror(errno));
-	rc = write_file(t, folder, "stream", put_stream, err);
-	return rc == 0 ? write_file(t, folder, "metadata", put_metadata, err) : rc;
+	if (rc == 0)
+		rc = write_file(t, fd, "stream", put_stream, err);
+	return rc == 0 ? write_file(t, fd, "metadata", put_metadata, err) : rc;
 }

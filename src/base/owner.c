@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/owner.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+bool uni_owner_force;
+
+static bool is_sudo_caller(uid_t uid)
+{
+	const char *text = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	uint64_t v;
+
+	return text != NULL && uni_parse_u64(text, &v) && v == uid;
+}
+
+int uni_owner_check(int fd, const char *path, struct uni_err *err)
+{
+	struct stat st;
+
+	if (uni_owner_force || fstat(fd, &st) != 0 ||
+		(!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return 0;
+	if (st.st_uid == 0 || st.st_uid == geteuid() || is_sudo_caller(st.st_uid))
+		return 0;
+	return uni_err_set(err, UNI_EPERM,
+		"%s belongs to neither you nor root; --force reads it all the same", path);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files to read that another user may have made so that they harm us: refused, as perf does. */
+#ifndef UNI_BASE_OWNER_H
+#define UNI_BASE_OWNER_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* --force: set, if at all, before the first input is opened. */
+extern bool uni_owner_force;
+
+/*
+ * -UNI_EPERM: the file or folder `fd` belongs neither to the caller nor to root. The caller is also
+ * who called sudo. Pipes and the like are nobody's.
+ */
+int uni_owner_check(int fd, const char *path, struct uni_err *err);
+
+#endif
