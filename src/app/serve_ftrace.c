@@ -16,6 +16,7 @@
 #define READERS_MAX 8
 #define ON_MS	    5 /* between looks at the rings */
 #define OFF_MS	    200
+#define POLL_NS	    (200 * UNI_NSEC_PER_MSEC) /* then clients are served */
 #define OURS_NS	    (100 * UNI_NSEC_PER_MSEC)
 
 struct live {
@@ -24,7 +25,8 @@ struct live {
 	struct uni_choice choice;
 	struct uni_tclock clock;
 	enum uni_ftrace_tracer tracer; /* that the guest's code is patched for */
-	uint64_t ours_ns;	       /* when to look again whether it still is */
+	uint64_t poll_until_ns;
+	uint64_t ours_ns; /* when to look again whether it still is */
 };
 
 static int patch(struct live *l, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
@@ -65,18 +67,28 @@ static int rings_failed(int rc, struct uni_err *err)
 		uni_strerror(rc));
 }
 
+static bool is_poll_over(void *ctx)
+{
+	const struct live *l = ctx;
+
+	return atomic_load(uni_signals_stop()) || uni_now_ns() >= l->poll_until_ns;
+}
+
 static int poll_rings(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_err *err)
 {
 	struct live *l = ctx;
 	struct uni_ring *r = uni_tracer_ring(l->t.tracer);
 	int rc = 0;
 
+	l->poll_until_ns = uni_now_ns() + POLL_NS;
+	uni_ring_until(r, false, is_poll_over, l);
 	for (unsigned i = 0; rc == 0 && i < uni_ring_info(r)->nr_cpus; i++) {
 		rc = uni_ring_poll(r, i, fn, arg);
 		if (rc == 0)
 			rc = uni_ring_peek(r, i, l->tracer == UNI_FTRACE_FUNCTION, fn, arg);
 	}
-	return rc == 0 ? 0 : rings_failed(rc, err);
+	/* The next poll goes on with the rest. */
+	return rc == 0 || rc == -UNI_EBUDGET ? 0 : rings_failed(rc, err);
 }
 
 static const struct uni_ftrace_ops ops = { .apply = apply, .poll = poll_rings };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals while a guest is sampled: what ends a process ends the run cleanly, and Ctrl-Z waits
- * until no guest is held. The one piece of process state.
+ * Signals while a guest is sampled: what ends a process ends the run cleanly, a second Ctrl-C at
+ * once, and Ctrl-Z waits until no guest is held. The one piece of process state.
  */
 #ifndef UNI_APP_SIGNALS_H
 #define UNI_APP_SIGNALS_H

@@ -14,7 +14,7 @@ static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
 {
 	int rc = 0;
 
-	if (r->over == NULL || len <= PIECE)
+	if (!r->slow || r->over == NULL || len <= PIECE)
 		return r->source.read(r->source.ctx, va, buf, len);
 	for (size_t at = 0; rc == 0 && at < len; at += PIECE) {
 		if (r->over(r->over_ctx))
@@ -265,6 +265,11 @@ static bool is_missing(struct uni_ring_cpu *c, int rc)
 	return true;
 }
 
+static bool is_over(const struct uni_ring *r)
+{
+	return r->over != NULL && r->over(r->over_ctx);
+}
+
 /* Returns 1 if sub-buffer c->next_seq is not closed yet, 0 when it was dealt with. */
 static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packet_fn fn, void *arg)
 {
@@ -273,7 +278,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	const struct uni_trace_sub *s = &r->copy.head;
 	size_t content;
 	bool same;
-	int rc = get(r, slot(c, seq), &r->copy, sizeof(*s));
+	int rc = is_over(r) ? -UNI_EBUDGET : get(r, slot(c, seq), &r->copy, sizeof(*s));
 
 	if (rc != 0)
 		return is_missing(c, rc) ? 0 : rc;

@@ -78,11 +78,13 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 
 /*
- * Of a ring behind a slow line: as soon as over() says so a copy that is being made is given up,
- * and who asked for it gets -UNI_EBUDGET; a later call makes it anew. NULL: never, as it is at
- * first.
+ * As soon as over() says so, which is asked before each sub-buffer, polls and drains end with
+ * -UNI_EBUDGET, and a later call goes on: how long they take is up to the guest, which says how
+ * large its rings are and how far they are written. `slow`: it is asked in the middle of a copy,
+ * too, which is given up and later made anew: of a ring behind a slow line. NULL: never, as it is
+ * at first.
  */
-void uni_ring_until(struct uni_ring *r, bool (*over)(void *ctx), void *ctx);
+void uni_ring_until(struct uni_ring *r, bool slow, bool (*over)(void *ctx), void *ctx);
 
 /* From now on polls pass over a sub-buffer that a writer holds open as soon as two were begun
  * behind it, not half a ring: before the last of them, so that little is left to uni_ring_drain().

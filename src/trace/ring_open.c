@@ -115,8 +115,9 @@ const struct uni_ring_stats *uni_ring_stats(const struct uni_ring *r, unsigned c
 	return &r->cpu[cpu].stats;
 }
 
-void uni_ring_until(struct uni_ring *r, bool (*over)(void *ctx), void *ctx)
+void uni_ring_until(struct uni_ring *r, bool slow, bool (*over)(void *ctx), void *ctx)
 {
+	r->slow = slow;
 	r->over = over;
 	r->over_ctx = ctx;
 }

@@ -23,6 +23,7 @@ struct uni_ring {
 	struct uni_ring_source source;
 	struct uni_ring_info info;
 	bool hasty;
+	bool slow;		 /* its line: a copy is given up in the middle */
 	bool (*over)(void *ctx); /* NULL: never */
 	void *over_ctx;
 	union {

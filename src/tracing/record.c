@@ -29,14 +29,18 @@
 /* At the end, for what is left behind a slow line: until there is something, and at most. */
 #define LINE_NS	    (5 * UNI_NSEC_PER_SEC)
 #define LINE_MAX_NS (20 * UNI_NSEC_PER_SEC)
+/* At the end of any other, once somebody asked for it: to catch up; and while the guest stands. */
+#define GRACE_NS (500 * UNI_NSEC_PER_MSEC)
+#define STAND_NS UNI_NSEC_PER_SEC
 
-/* A guest that is reached through a line takes as long as that does: no copy goes on for longer
- * than somebody wants to wait. */
+/* A guest that is reached through a line takes as long as that does, and one that lies about its
+ * rings for ever: nothing goes on for longer than somebody wants to wait. */
 struct patience {
 	const struct uni_trecord_cfg *cfg;
-	uint64_t until_ns; /* 0: as long as it likes */
-	uint64_t more_ns;  /* so much longer, as long as nothing came */
-	bool stops;	   /* with cfg->stop as well */
+	uint64_t until_ns;   /* 0: as long as it likes */
+	uint64_t more_ns;    /* so much longer, as long as nothing came through a line */
+	uint64_t stopped_ns; /* when cfg->stop was seen first; 0: not yet */
+	uint64_t grace_ns;   /* how much longer it may take then */
 };
 
 static bool nothing_came(const struct uni_trecord_cfg *cfg)
@@ -50,23 +54,27 @@ static bool nothing_came(const struct uni_trecord_cfg *cfg)
 	return true;
 }
 
+static bool is_line(const struct uni_trecord_cfg *cfg)
+{
+	return (cfg->t->ops->caps(cfg->t) & UNI_CAP_INSIDE) != 0;
+}
+
 static bool is_late(void *ctx)
 {
-	const struct patience *p = ctx;
+	struct patience *p = ctx;
 	uint64_t now = uni_now_ns();
 
-	if (p->cfg->t->ops->tsc == NULL)
-		return false;
-	if (p->stops && p->cfg->stop != NULL && atomic_load(p->cfg->stop))
+	if (p->stopped_ns == 0 && p->cfg->stop != NULL && atomic_load(p->cfg->stop))
+		p->stopped_ns = now;
+	if (p->stopped_ns != 0 && now - p->stopped_ns >= p->grace_ns)
 		return true;
 	return p->until_ns != 0 && now >= p->until_ns &&
-	       (now >= p->until_ns + p->more_ns || !nothing_came(p->cfg));
+	       (now >= p->until_ns + p->more_ns || !is_line(p->cfg) || !nothing_came(p->cfg));
 }
 
 static void be_patient(const struct uni_trecord_cfg *cfg, struct patience *p)
 {
-	if (cfg->t->ops->tsc != NULL)
-		uni_ring_until(uni_tracer_ring(cfg->tracer), p != NULL ? is_late : NULL, p);
+	uni_ring_until(uni_tracer_ring(cfg->tracer), is_line(cfg), p != NULL ? is_late : NULL, p);
 }
 
 /* What there was no time for is left. */
@@ -327,7 +335,7 @@ int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
 	struct looks l = { uni_tlast_create(ring), uni_tparts_create(ring) };
 	uint64_t begin_ns = uni_now_ns();
-	struct patience p = { .cfg = cfg, .stops = true };
+	struct patience p = { .cfg = cfg };
 	int rc = 0;
 
 	*unseen_ns_ret = 0;
@@ -438,7 +446,9 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	_cleanup_free_ struct uni_regs *regs = calloc(nr_vcpus, sizeof(*regs));
 	struct uni_pause pause = { 0 };
 	bool dead = (cfg->t->ops->caps(cfg->t) & UNI_CAP_DEAD) != 0;
-	struct patience p = { .cfg = cfg, .until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS };
+	struct patience p = { .cfg = cfg,
+		.until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS,
+		.grace_ns = is_line(cfg) ? 2 * GRACE_NS : GRACE_NS };
 	struct uni_hurry hurry;
 	int rc;
 
@@ -453,8 +463,10 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	k->cap = cap;
 	be_patient(cfg, &p);
 	rc = catch_up(cfg, &p);
-	p.until_ns = cfg->whole ? 0 : uni_now_ns() + LINE_NS;
+	/* Now it stands: a guest that is alive cannot be held by what it says. */
+	p.until_ns = cfg->whole ? 0 : uni_now_ns() + (is_line(cfg) ? LINE_NS : STAND_NS);
 	p.more_ns = LINE_MAX_NS - LINE_NS;
+	p.stopped_ns = 0;
 	uni_hurry_begin(&hurry);
 	if (rc == 0)
 		rc = hold_whole(cfg, k, &pause);

@@ -13,6 +13,8 @@
 #include "base/io.h"
 #include "base/err.h"
 
+#define IDLE_MAX 64 /* receptions without a question */
+
 void uni_gdb_link_init(struct uni_gdb_link *l, int fd)
 {
 	memset(l, 0, sizeof(*l));
@@ -232,14 +234,20 @@ int uni_gdb_link_ask(struct uni_gdb_link *l, uint64_t deadline_ns)
 
 int uni_gdb_link_idle(struct uni_gdb_link *l)
 {
+	size_t nr = 0;
+
 	if (l->gone)
 		return -UNI_EGONE;
 	for (;;) {
 		bool is_reply;
 		int rc = take_item(l, &is_reply);
 
-		if (rc == -UNI_EAGAIN)
+		if (rc == -UNI_EAGAIN) {
 			rc = receive(l);
+			/* A flood: nothing was asked. */
+			if (rc == 0 && ++nr > IDLE_MAX)
+				return -UNI_EPROTO;
+		}
 		if (rc == -UNI_EAGAIN)
 			return 0;
 		if (rc != 0)

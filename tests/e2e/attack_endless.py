@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""attack_endless.py UNISCOPE SRCROOT PROCESS ENDLESS: guests, stubs, sockets and files that have no end. What is
+interrupted ends: with less than 2 s of CPU time, and with as much time for waiting as a busy host needs. TAP."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+U, SRC, PROCESS, ENDLESS = sys.argv[1:5]
+CPU_S = 2.0
+WALL_S = 15.0  # a busy host waits longer; an idle one needs less than 2 s
+TICK = os.sysconf("SC_CLK_TCK")
+
+done = 0
+
+
+def check(what, attack, *args):
+    global done
+    done += 1
+    top = tempfile.mkdtemp(prefix="uniscope-endless-")
+    try:
+        why = attack(top, *args)
+    except (AssertionError, OSError) as e:
+        why = str(e) or "assertion"
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
+
+
+def cpu_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        words = f.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / TICK
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+class Guest:
+    def __init__(self, *argv):
+        self.argv = argv
+
+    def __enter__(self):
+        # pylint: disable=consider-using-with
+        self.p = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        while os.readlink(f"/proc/{self.p.pid}/exe") != os.path.realpath(self.argv[0]):
+            time.sleep(0.01)
+        return self.p.pid
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+
+
+def is_busy(p, log, words):
+    """Begun with what has no end: it says so, or has worked for a while."""
+    with open(log, encoding="utf-8", errors="replace") as f:
+        if words and words in f.read():
+            return True
+    return not words and (cpu_of(p.pid) > 0.3 or time.monotonic() - p.began > 3)
+
+
+def interrupt(top, args, words="", again=False, stdin=subprocess.DEVNULL, ends_itself=False):
+    log = f"{top}/log"
+    with open(log, "wb") as out:
+        # pylint: disable=consider-using-with
+        p = subprocess.Popen([U, *args], stdin=stdin, stdout=out, stderr=out)
+    p.began = time.monotonic()
+    try:
+        while p.poll() is None and not is_busy(p, log, words) and time.monotonic() - p.began < 60:
+            time.sleep(0.02)
+        if p.poll() is not None:
+            with open(log, encoding="utf-8", errors="replace") as f:
+                text = f.read()
+            assert ends_itself, f"{args} ended by itself, {p.returncode}: {text}"
+            assert p.returncode == 1 and len(text) > 10, f"{args}: {p.returncode}, {text}"
+            return ""
+        cpu = cpu_of(p.pid)
+        begin = time.monotonic()
+        p.send_signal(signal.SIGINT)
+        if again:
+            time.sleep(0.5)
+            if p.poll() is None:
+                p.send_signal(signal.SIGINT)
+        while True:
+            pid, status, usage = os.wait4(p.pid, os.WNOHANG)
+            if pid != 0:
+                break
+            assert time.monotonic() - begin < WALL_S, f"{args} goes on {WALL_S} s after SIGINT"
+            time.sleep(0.01)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        spent = usage.ru_utime + usage.ru_stime - cpu
+        assert spent < CPU_S, f"{args} took {spent:.1f} s of CPU time after SIGINT"
+        print(f"# {' '.join(args[:2])}: {time.monotonic() - begin:.2f} s, {spent:.2f} s of CPU", flush=True)
+    finally:
+        if p.returncode is None:
+            p.kill()
+            p.wait()
+    return ""
+
+
+def rings(top, *args):
+    with Guest(ENDLESS) as pid:
+        why = interrupt(top, [*args, f"proc:pid={pid},via=stop", "-e", ENDLESS, "-o", f"{top}/s.uniscope"])
+        assert state_of(pid) in "SR", f"the guest is left in the state {state_of(pid)}"
+        return why
+
+
+def ring_server(top):
+    with Guest(ENDLESS) as pid:
+        return interrupt(top, ["serve", "--ftrace", f"proc:pid={pid},via=stop", "-e", ENDLESS], words="serving http")
+
+
+class Server:
+    """A socket at which every client gets this."""
+
+    def __init__(self, path, talk):
+        self.s = socket.socket(socket.AF_UNIX)
+        self.s.bind(path)
+        self.s.listen(8)
+        self.talk, self.over = talk, False
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while not self.over:
+            try:
+                c, _ = self.s.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(c,), daemon=True).start()
+
+    def serve(self, c):
+        try:
+            self.talk(self, c)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.s.close()
+
+
+def flood(data):
+    def talk(server, c):
+        while not server.over:
+            c.sendall(data)
+    return talk
+
+
+def trickle(data):
+    def talk(server, c):
+        while not server.over:
+            for byte in data:
+                c.sendall(bytes([byte]))
+                time.sleep(0.01)
+    return talk
+
+
+def echo_stub(then):
+    """Answers as a stub would at first, so that the attach succeeds; then it never stops talking."""
+    def frame(text):
+        return b"$" + text + b"#%02x" % (sum(text) & 255)
+
+    def talk(server, c):
+        nr = 0
+        while not server.over:
+            data = c.recv(4096)
+            if not data:
+                return
+            for packet in data.split(b"$")[1:]:
+                text = packet.split(b"#")[0]
+                nr += 1
+                if nr > then:
+                    flood(frame(b"O41") * 4000)(server, c)
+                c.sendall(b"+" + frame({b"qS": b"PacketSize=1000", b"qC": b"QC1", b"qf": b"m1", b"qs": b"l"}.get(
+                    text[:2], b"0" * 1216 if text[:1] == b"g" else b"T05thread:01;" if text[:1] == b"?" else
+                    b"00" * 8 if text[:1] == b"m" else b"")))
+    return talk
+
+
+def stub(top, talk, *args):
+    with Server(f"{top}/stub", talk):
+        return interrupt(top, [*args, f"gdb:unix={top}/stub", "-e", PROCESS, *(
+            ["-d", "60", "-o", f"{top}/s.uniscope"] if args[0] == "record" else [])], ends_itself=True)
+
+
+def stream(top, talk, *args):
+    with Server(f"{top}/stream", talk):
+        return interrupt(top, [*args, f"stream:unix={top}/stream", "-e", PROCESS, "-o", f"{top}/s.uniscope"],
+                         ends_itself=True)
+
+
+def pipe(top, data, *args):
+    r, w = os.pipe()
+
+    def write():
+        try:
+            while True:
+                os.write(w, data)
+        except OSError:
+            pass
+        os.close(w)
+
+    t = threading.Thread(target=write, daemon=True)
+    t.start()
+    try:
+        return interrupt(top, list(args), stdin=r, ends_itself=True)
+    finally:
+        os.close(r)
+        t.join()
+
+
+def second_interrupt(top):
+    """At most 1 s is between the first and the end: the second comes within, mostly while the guest is held."""
+    for i in range(20):
+        with Guest(ENDLESS) as pid:
+            args = ["trace", "dump", f"proc:pid={pid},via=stop", "-e", ENDLESS, "-o", f"{top}/{i}.uniscope"]
+            # pylint: disable=consider-using-with
+            p = subprocess.Popen([U, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            p.began = time.monotonic()
+            while not is_busy(p, "/dev/null", ""):
+                time.sleep(0.02)
+            p.send_signal(signal.SIGINT)
+            for _ in range(100):
+                time.sleep(0.02)
+                if state_of(pid) == "t":
+                    break
+            time.sleep(0.35)
+            held = state_of(pid) == "t"
+            p.send_signal(signal.SIGINT)
+            p.wait(WALL_S)
+            time.sleep(0.1)
+            assert state_of(pid) in "SR", f"the guest is left in the state {state_of(pid)}"
+            if held:
+                assert p.returncode == -signal.SIGINT, f"it went on, to end with {p.returncode}"
+                return ""
+    return "the guest was never held by the second signal"
+
+
+check("trace dump of rings without end", rings, "trace", "dump")
+check("trace record of rings without end", rings, "trace", "record", "--as-is")
+check("trace record -d of rings without end", rings, "trace", "record", "--as-is", "-d", "300")
+check("serve --ftrace of rings without end", ring_server)
+JUNK = {"a packet without end": b"$" + b"A" * 65536, "output packets": b"$O41#c0" * 9000,
+        "stop packets": b"$T05#b9" * 9000, "acknowledgements": b"+" * 65536, "noise": bytes(range(256)) * 256}
+for name, junk in JUNK.items():
+    check(f"record through a stub that sends {name}", stub, flood(junk), "record")
+check("stacks through a stub that sends stop packets", stub, flood(JUNK["stop packets"]), "stacks")
+check("record through a stub that sends a byte now and then", stub, trickle(b"$O41#c0"), "record")
+for nr in (3, 6, 9, 12, 20):
+    check(f"record through a stub that floods after {nr} questions", stub, echo_stub(nr), "record")
+for name, junk in JUNK.items():
+    check(f"a stream of {name}", stream, flood(junk), "record")
+check("a trace of a stream without end", stream, flood(bytes(65536)), "trace", "record", "--as-is")
+for args in (("report", "-"), ("export", "-f", "folded", "-"), ("import", "-", "-o", "/nonexistent/s"),
+             ("trace", "replay", "-"), ("uk-trace", "list", "-"), ("summarize-trace", "-")):
+    check(f"{' '.join(args[:2])}: a file without end", pipe, b"a;b;c 1\n" * 8192, *args)
+check("a second interrupt ends it at once, and the guest runs on", second_interrupt)
+print(f"1..{done}")

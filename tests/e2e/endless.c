@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A guest whose trace rings have no end: 64 CPUs with the largest ring there may be, of which
+ * nearly nothing is mapped, and numbers that run on for as long as somebody reads them.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "uniscope/trace_abi.h"
+
+#define NR_CPUS 64
+#define NR_SUBS (UINT64_C(1) << 20)
+#define BASE	UINT64_C(0x100000000000)
+
+struct uni_trace_head uni_trace_head = { .magic = UNI_TRACE_MAGIC,
+	.version = UNI_TRACE_VERSION,
+	.size = sizeof(struct uni_trace_head),
+	.machine = 62, /* EM_X86_64 */
+	.nr_cpus = NR_CPUS,
+	.sub_size = UNI_TRACE_SUB_SIZE };
+static struct uni_trace_ring ring[NR_CPUS];
+static struct uni_trace_cpu cpu[NR_CPUS];
+static struct uni_trace_hooks hooks;
+
+int main(void)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	struct uni_trace_sub *sub = mmap((void *)BASE, UNI_TRACE_SUB_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (sub == MAP_FAILED)
+		return 1;
+	sub->begin_seq = NR_SUBS << 8;
+	sub->open_bytes = UNI_TRACE_SUB_HEAD - UNI_TRACE_SUB_SIZE;
+	for (unsigned i = 0; i < NR_CPUS; i++) {
+		cpu[i].wptr = BASE + UNI_TRACE_SUB_HEAD;
+		cpu[i].self = (uint64_t)(uintptr_t)&cpu[i];
+		ring[i].cpu = (uint64_t)(uintptr_t)&cpu[i];
+		ring[i].base = BASE;
+		ring[i].nr_subs = NR_SUBS;
+	}
+	uni_trace_head.rings = (uint64_t)(uintptr_t)ring;
+	uni_trace_head.hooks = (uint64_t)(uintptr_t)&hooks;
+	uni_trace_head.control.enable = 1;
+	(void)puts("ready");
+	(void)fflush(stdout);
+	for (;;) {
+		atomic_thread_fence(memory_order_seq_cst);
+		*(volatile uint64_t *)&sub->begin_seq += NR_SUBS;
+		(void)nanosleep(&nap, NULL);
+	}
+}
