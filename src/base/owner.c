@@ -18,6 +18,11 @@ static bool is_sudo_caller(uid_t uid)
 	return text != NULL && uni_parse_u64(text, &v) && v == uid;
 }
 
+bool uni_owner_is_ours(uid_t uid)
+{
+	return uid == 0 || uid == geteuid() || is_sudo_caller(uid);
+}
+
 int uni_owner_check(int fd, const char *path, struct uni_err *err)
 {
 	struct stat st;
@@ -25,7 +30,7 @@ int uni_owner_check(int fd, const char *path, struct uni_err *err)
 	if (uni_owner_force || fstat(fd, &st) != 0 ||
 		(!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return 0;
-	if (st.st_uid == 0 || st.st_uid == geteuid() || is_sudo_caller(st.st_uid))
+	if (uni_owner_is_ours(st.st_uid))
 		return 0;
 	return uni_err_set(err, UNI_EPERM,
 		"%s belongs to neither you nor root; --force reads it all the same", path);

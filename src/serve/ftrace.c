@@ -306,17 +306,19 @@ static void on_pipe(struct uni_ftrace *f, const struct request *q, struct uni_ft
 
 static const struct {
 	const char *path, *what;
-	bool acts; /* to read it takes something away, or costs a reader's place, or switches */
+	/* To read it takes something away, or costs a reader's place, or switches; but for the
+	 * place, that is for ourselves only. */
+	enum { NOTHING, PLACE, CHANGE } acts;
 	void (*on)(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret);
 } files[] = {
-	{ "available_tracers", "the tracers there are", false, on_tracers },
-	{ "current_tracer", "the one that is used; PUT another one's name", false, on_tracer },
-	{ "trace_clock", "the clock of the time stamps", false, on_clock },
-	{ "tracing_on", "1 while it records; PUT 0 or 1", false, on_tracing_on },
-	{ "tracing_enable/on", "begin to record", true, on_enable },
-	{ "tracing_enable/off", "end it", true, on_disable },
-	{ "trace", "what was recorded; PUT anything, or DELETE, to forget it", true, on_trace },
-	{ "trace_pipe", "the same, each call once: what was read is gone", true, on_pipe },
+	{ "available_tracers", "the tracers there are", NOTHING, on_tracers },
+	{ "current_tracer", "the one that is used; PUT another one's name", NOTHING, on_tracer },
+	{ "trace_clock", "the clock of the time stamps", NOTHING, on_clock },
+	{ "tracing_on", "1 while it records; PUT 0 or 1", NOTHING, on_tracing_on },
+	{ "tracing_enable/on", "begin to record", CHANGE, on_enable },
+	{ "tracing_enable/off", "end it", CHANGE, on_disable },
+	{ "trace", "what was recorded; PUT anything, or DELETE, to forget it", PLACE, on_trace },
+	{ "trace_pipe", "the same, each call once: what was read is gone", CHANGE, on_pipe },
 };
 
 static void list_files(struct uni_ftrace_reply *ret, bool html)
@@ -337,6 +339,22 @@ static void list_files(struct uni_ftrace_reply *ret, bool html)
 	}
 	if (html)
 		uni_strbuf_adds(&ret->body, "</table>\n");
+}
+
+bool uni_ftrace_changes(enum uni_ftrace_method method, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (method == UNI_FTRACE_WRITE || method == UNI_FTRACE_CLEAR)
+		return true;
+	for (size_t i = 0; i < uni_array_len(files); i++) {
+		size_t n = strlen(files[i].path);
+
+		if (method == UNI_FTRACE_READ && files[i].acts == CHANGE && len >= n &&
+			strcmp(path + len - n, files[i].path) == 0)
+			return true;
+	}
+	return false;
 }
 
 void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, const char *path,
@@ -362,7 +380,7 @@ void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, con
 			continue;
 		if (method == UNI_FTRACE_HEAD)
 			q.method = UNI_FTRACE_READ;
-		if (method != UNI_FTRACE_HEAD || !files[i].acts)
+		if (method != UNI_FTRACE_HEAD || files[i].acts == NOTHING)
 			files[i].on(f, &q, ret);
 		return;
 	}

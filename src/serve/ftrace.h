@@ -70,6 +70,9 @@ struct uni_ftrace_reply {
 
 #define UNI_FTRACE_BODY_MAX 64 /* bytes of a request's body that make sense */
 
+/* Would it change what is recorded, or what is kept of it? */
+bool uni_ftrace_changes(enum uni_ftrace_method method, const char *path);
+
 /* ret is made here in any case; deinit its body. */
 void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, const char *path,
 	const char *body, size_t len, struct uni_ftrace_reply *ret);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/owner.h"
 #include "serve/guard.h"
+#include "serve/peer.h"
 
 #define CONNECTIONS_MAX 32
 
@@ -42,6 +44,13 @@ static void close_text(void *reader)
 	uni_ftrace_reader_close(reader);
 }
 
+static bool is_ours(const struct uni_httpd_request *q)
+{
+	uid_t uid;
+
+	return uni_peer_uid(q->peer, q->port, &uid) && uni_owner_is_ours(uid);
+}
+
 static void request(void *ctx, const struct uni_httpd_request *q, struct uni_httpd_reply *ret)
 {
 	const char *why = uni_serve_refuses(q->host, q->origin, q->fetch_site, q->port);
@@ -53,6 +62,9 @@ static void request(void *ctx, const struct uni_httpd_request *q, struct uni_htt
 		uni_httpd_refuse(ret, 403, why);
 	} else if (!method_of(q->method, &m)) {
 		uni_httpd_refuse(ret, 405, "GET, HEAD, PUT, POST and DELETE are known");
+	} else if (uni_ftrace_changes(m, q->path) && !is_ours(q)) {
+		uni_httpd_refuse(ret, 403,
+			"only the user who serves this guest, and root, may change what is traced");
 	} else if (q->too_long) {
 		uni_httpd_refuse(ret, 413, "that is too much to write");
 	} else {

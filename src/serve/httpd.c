@@ -226,6 +226,14 @@ static enum MHD_Result answer(
 	return ok;
 }
 
+static const struct sockaddr *peer_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	return info != NULL ? info->client_addr : NULL;
+}
+
 static const char *header(struct MHD_Connection *c, const char *name)
 {
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
@@ -271,6 +279,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 			.fetch_site = header(c, "Sec-Fetch-Site"),
 			.if_none_match = header(c, "If-None-Match"),
 			.port = h->port,
+			.peer = peer_of(c),
 			.body = q->body,
 			.len = q->len,
 			.too_long = q->too_long },

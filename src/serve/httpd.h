@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -17,7 +18,8 @@
 struct uni_httpd_request {
 	const char *method, *path; /* path: decoded, without what is behind '?' */
 	const char *host, *origin, *fetch_site, *if_none_match;
-	uint16_t port; /* ours */
+	uint16_t port;		     /* ours */
+	const struct sockaddr *peer; /* the client's; NULL: it cannot be told */
 	const char *body;
 	size_t len;
 	bool too_long; /* the body is more than cfg.body_max, and is not here */

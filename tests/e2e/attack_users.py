@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""attack_users.py UNISCOPE TRACED: what another user of this host can do to root's uniscope. TRACED: a process with
+our tracer in it. TAP."""
+import encodings.idna  # pylint: disable=unused-import  # before the uid changes: it may not read it then
+import http.client
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+U, TRACED = sys.argv[1:3]
+OTHER = 65534
+
+done = 0
+
+
+def check(what, attack):
+    global done
+    done += 1
+    top = tempfile.mkdtemp(prefix="uniscope-users-")
+    os.chmod(top, 0o755)
+    try:
+        why = attack(top)
+    except (AssertionError, OSError) as e:
+        why = str(e) or "assertion"
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    print(("not ok" if why else "ok") + f" {done} - {what}" + (f"\n# {why}" if why else ""), flush=True)
+
+
+def as_other(do, uid=OTHER):
+    """What do() returns, as text, of a process of the other user."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(r)
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+            os.write(w, str(do()).encode())
+        except BaseException as e:  # pylint: disable=broad-except
+            os.write(w, f"failed: {e!r}".encode())
+        finally:
+            os._exit(0)
+    os.close(w)
+    with os.fdopen(r, "rb") as f:
+        text = f.read().decode()
+    os.waitpid(pid, 0)
+    return text
+
+
+class Guest:
+    def __enter__(self):
+        # pylint: disable=consider-using-with
+        self.p = subprocess.Popen([TRACED, "12", "4", "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert b"ready" in self.p.stdout.readline()
+        return f"proc:pid={self.p.pid}"
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+
+
+def wait_for(what, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        v = what()
+        if v:
+            return v
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
+
+
+class Server:
+    def __init__(self, top):
+        self.log, self.guest = f"{top}/log", Guest()
+
+    def port_of(self):
+        assert self.p.poll() is None, open(self.log, encoding="utf-8").read()
+        m = re.search(r"127\.0\.0\.1:(\d+)", open(self.log, encoding="utf-8").read())
+        return m and int(m.group(1))
+
+    def __enter__(self):
+        target = self.guest.__enter__()
+        with open(self.log, "wb") as log:
+            # pylint: disable=consider-using-with
+            self.p = subprocess.Popen([U, "serve", "--ftrace", "--port", "0", target, "-e", TRACED], stdout=log, stderr=log)
+        return wait_for(self.port_of)
+
+    def __exit__(self, *_):
+        self.p.terminate()
+        self.p.wait(30)
+        self.guest.__exit__()
+
+
+def ask(port, method, name, body=None):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    c.request(method, f"/ftrace/{name}", body)
+    return c.getresponse().status
+
+
+def served_to_others(top):
+    with Server(top) as port:
+        for method, name, body in (("PUT", "current_tracer", "function"), ("POST", "tracing_on", "1"),
+                                   ("GET", "tracing_enable/on", None), ("DELETE", "trace", None)):
+            got = as_other(lambda m=method, n=name, b=body: ask(port, m, n, b))
+            assert got == "403", f"{method} {name}: {got}"
+        assert as_other(lambda: ask(port, "GET", "trace")) == "200"
+        assert as_other(lambda: ask(port, "GET", "tracing_on")) == "200"
+        assert ask(port, "GET", "tracing_enable/on") == 200, "root may not either"
+        assert ask(port, "PUT", "tracing_on", "0") == 200
+
+
+def tracing_on(port):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    c.request("GET", "/ftrace/tracing_on")
+    return c.getresponse().read().strip()
+
+
+def closed_connections(top):
+    """The kernel shows a socket that was closed as root's."""
+    request = b"GET /ftrace/tracing_enable/on HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    def leave(port, how):
+        for _ in range(100):
+            s = socket.create_connection(("127.0.0.1", port))
+            s.sendall(request)
+            how(s)
+            s.close()
+
+    with Server(top) as port:
+        for how in (lambda s: None, lambda s: s.shutdown(socket.SHUT_WR), lambda s: s.shutdown(socket.SHUT_RDWR)):
+            got = as_other(lambda h=how: leave(port, h))
+            assert got == "None", got
+            assert tracing_on(port) == b"0", "a closed connection is taken for root's"
+
+
+def in_other_forms(top):
+    """From another address of the loopback, and from an IPv6 socket, it is the same user still."""
+    def from_address(port):
+        s = socket.socket()
+        s.bind(("127.0.0.2", 0))
+        s.connect(("127.0.0.1", port))
+        return s
+
+    def mapped(port):
+        s = socket.socket(socket.AF_INET6)
+        s.connect(("::ffff:127.0.0.1", port))
+        return s
+
+    def status(s):
+        s.sendall(b"PUT /ftrace/tracing_on HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n1")
+        return s.recv(12).decode().split()[1]
+
+    with Server(top) as port:
+        for make in (from_address, mapped):
+            assert as_other(lambda m=make: status(m(port))) == "403", make
+            assert status(make(port)) == "200", make
+
+
+if os.geteuid() != 0:
+    print("1..0 # SKIP only root can be two users")
+    sys.exit(0)
+check("serve --ftrace changes nothing for another user", served_to_others)
+check("serve --ftrace takes a closed connection for nobody's", closed_connections)
+check("serve --ftrace knows a user by other addresses", in_other_forms)
+print(f"1..{done}")
