@@ -2,70 +2,113 @@
 #include "tracing/lock.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/outdir.h"
+#include "base/strbuf.h"
 
-#define TRIES 3 /* the owner may end between two looks */
+#define FOLDER "/uniscope"
+#define NAME   64
 
-/* An abstract name: it has no file, so that nothing is left of who was killed. */
-static socklen_t name_of(
-	const struct uni_target_info *info, const char *target, struct sockaddr_un *ret)
+/* Nobody else can make names in it: root's own, else the one that the login session has. */
+static int folder_name(struct uni_strbuf *ret, struct uni_err *err)
 {
-	char *name = ret->sun_path + 1;
-	size_t cap = sizeof(ret->sun_path) - 1, len = strlen(target);
+	const char *own = getenv("XDG_RUNTIME_DIR");
 
-	if (info->pid > 0)
-		(void)snprintf(name, cap, "uniscope-trace-pid-%d", info->pid);
-	else if (info->domid != 0)
-		(void)snprintf(name, cap, "uniscope-trace-xen-%u", info->domid);
-	else /* of two names, the ends differ */
-		(void)snprintf(name, cap, "uniscope-trace-%zu-%s", len,
-			target + (len > 80 ? len - 80 : 0));
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+	if (geteuid() == 0)
+		uni_strbuf_adds(ret, "/run" FOLDER);
+	else if (own != NULL && own[0] == '/')
+		uni_strbuf_addf(ret, "%s" FOLDER, own);
+	else
+		uni_strbuf_addf(ret, "/tmp" FOLDER "-%u", (unsigned)geteuid());
+	return uni_strbuf_failed(ret) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
 }
 
-/* Its process; 0: it cannot be told (yet, or any more). */
-static int owner_of(const struct sockaddr_un *un, socklen_t len)
+static int open_folder(int *fd_ret, struct uni_err *err)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct ucred who = { 0 };
-	socklen_t size = sizeof(who);
+	_cleanup_(uni_outdir_close) struct uni_outdir at = { .fd = -1 };
+	_cleanup_strbuf_ struct uni_strbuf path;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int rc, e;
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)un, len) != 0 ||
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
-		return 0;
-	return who.pid;
+	uni_strbuf_init(&path);
+	rc = folder_name(&path, err);
+	if (rc == 0)
+		rc = uni_outdir_open(AT_FDCWD, path.s, false, &at, err);
+	if (rc != 0)
+		return rc;
+	fd = uni_outdir_make(at.fd, at.name);
+	e = fd < 0 ? -fd : 0;
+	if (e == EEXIST) {
+		fd = openat(at.fd, at.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		e = errno;
+	}
+	if (fd < 0)
+		return uni_err_set(err, UNI_EIO,
+			"cannot make %s, where the guests that are traced "
+			"are noted: %s",
+			path.s, strerror(e));
+	if (fstat(fd, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+		return uni_err_set(err, UNI_EPERM,
+			"%s is another user's, or others can write to it: remove it", path.s);
+	*fd_ret = uni_take_fd(&fd);
+	return 0;
+}
+
+static void guest_name(const struct uni_target_info *info, const char *target, char ret[NAME])
+{
+	if (info->pid > 0)
+		(void)snprintf(ret, NAME, "trace-pid-%d", info->pid);
+	else if (info->domid != 0)
+		(void)snprintf(ret, NAME, "trace-xen-%u", info->domid);
+	else
+		(void)snprintf(ret, NAME, "trace-%016llx",
+			(unsigned long long)uni_hash_bytes(target, strlen(target), 0));
+}
+
+/* The owner wrote its number into it: for the message only. */
+static int refuse(int fd, struct uni_err *err)
+{
+	char pid[16] = "";
+
+	if (pread(fd, pid, sizeof(pid) - 1, 0) <= 0 || pid[strspn(pid, "0123456789")] != '\0')
+		pid[0] = '\0';
+	return uni_err_set(err, UNI_EBUSY,
+		"the guest is being traced by %s%s: a second choice of functions would end the "
+		"first",
+		pid[0] != '\0' ? "process " : "another process", pid);
 }
 
 int uni_trace_own(
 	const struct uni_target_info *info, const char *target, int *fd_ret, struct uni_err *err)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	socklen_t len = name_of(info, target, &un);
-	char who[32] = "another process";
-	int pid = 0, e = fd < 0 ? errno : EADDRINUSE;
+	_cleanup_close_ int dir = -1, fd = -1;
+	char name[NAME];
+	int rc = open_folder(&dir, err);
 
-	for (int i = 0; e == EADDRINUSE && pid == 0 && i < TRIES; i++) {
-		if (bind(fd, (const struct sockaddr *)&un, len) == 0 && listen(fd, 1) == 0) {
-			*fd_ret = uni_take_fd(&fd);
-			return 0;
-		}
-		e = errno;
-		pid = owner_of(&un, len);
-	}
-	if (e != EADDRINUSE)
+	if (rc != 0)
+		return rc;
+	guest_name(info, target, name);
+	fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return uni_err_set(
-			err, UNI_EIO, "cannot claim the guest for this trace: %s", strerror(e));
-	if (pid > 0)
-		(void)snprintf(who, sizeof(who), "process %d", pid);
-	return uni_err_set(err, UNI_EBUSY,
-		"the guest is being traced by %s: a second choice of functions would end the first",
-		who);
+			err, UNI_EIO, "cannot claim the guest for this trace: %s", strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK ? refuse(fd, err)
+					    : uni_err_set(err, UNI_EIO,
+						      "cannot claim the guest for this trace: %s",
+						      strerror(errno));
+	if (ftruncate(fd, 0) == 0)
+		(void)dprintf(fd, "%d", (int)getpid());
+	*fd_ret = uni_take_fd(&fd);
+	return 0;
 }

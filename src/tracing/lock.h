@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One tracer of a guest at a time: who chooses its functions for a while holds a name on this host,
- * which the kernel gives back however it ends. */
+/* One tracer of a guest at a time: to choose its functions for a while it holds a lock, which the
+ * kernel gives back however it ends. The files are in /run/uniscope; without root, below
+ * $XDG_RUNTIME_DIR, or in /tmp/uniscope-UID. Other users cannot take them. */
 #ifndef UNI_TRACING_LOCK_H
 #define UNI_TRACING_LOCK_H
 

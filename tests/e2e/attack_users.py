@@ -164,10 +164,73 @@ def in_other_forms(top):
             assert status(make(port)) == "200", make
 
 
+class Recorder:
+    """Holds the lock of a guest."""
+
+    def __init__(self, top, target):
+        self.argv = [U, "trace", "record", target, "-e", TRACED, "-d", "0", "-o", f"{top}/held.uniscope", "--threads"]
+        self.json = f"{top}/held.uniscope/session.json"
+
+    def __enter__(self):
+        # pylint: disable=consider-using-with
+        self.p = subprocess.Popen(self.argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: os.path.exists(self.json) or self.p.poll() is not None)
+        assert self.p.poll() is None, self.p.stderr.read()
+        return self.p.pid
+
+    def __exit__(self, *_):
+        self.p.terminate()
+        self.p.wait(30)
+
+
+def name_of_theirs(pid):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(f"\0uniscope-trace-pid-{pid}")
+    s.listen(1)
+    return s
+
+
+def lock_of_theirs(top):
+    """Names that anybody can take do not keep root out."""
+    guest = Guest()
+    with guest as target:
+        ready, go = os.pipe(), os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.setgroups([])
+            os.setgid(OTHER)
+            os.setuid(OTHER)
+            held = name_of_theirs(guest.p.pid)
+            os.write(ready[1], b"x" if held else b"")
+            os.read(go[0], 1)
+            os._exit(0)
+        os.read(ready[0], 1)
+        try:
+            with Recorder(top, target):
+                pass
+        finally:
+            os.write(go[1], b"x")
+            os.waitpid(pid, 0)
+
+
+def record_again(top, target, *before, **more):
+    return subprocess.run([*before, U, "trace", "record", target, "-e", TRACED, "-d", "1", "--threads",
+                           "-o", f"{top}/second.uniscope"], capture_output=True, text=True, timeout=60, check=False, **more)
+
+
+def lock_in_namespaces(top):
+    with Guest() as target, Recorder(top, target) as pid:
+        for before in ([], ["unshare", "--net"], ["unshare", "--ipc", "--uts"]):
+            r = record_again(top, target, *before)
+            assert r.returncode == 1 and f"being traced by process {pid}:" in r.stderr, f"{before}: {r.stderr}"
+
+
 if os.geteuid() != 0:
     print("1..0 # SKIP only root can be two users")
     sys.exit(0)
 check("serve --ftrace changes nothing for another user", served_to_others)
 check("serve --ftrace takes a closed connection for nobody's", closed_connections)
 check("serve --ftrace knows a user by other addresses", in_other_forms)
+check("a name that another user takes keeps nobody from tracing", lock_of_theirs)
+check("one trace at a time, in whatever network namespace", lock_in_namespaces)
 print(f"1..{done}")
