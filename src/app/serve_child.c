@@ -4,12 +4,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
+
+/* Tells the child whose it is: a program with capabilities loses PR_SET_PDEATHSIG when it begins.
+ */
+#define PARENT "UNISCOPE_PARENT"
+
+void uni_serve_child_begin(void)
+{
+	const char *text = getenv(PARENT);
+	uint64_t parent;
+
+	if (text == NULL || !uni_parse_u64(text, &parent))
+		return;
+	(void)unsetenv(PARENT);
+	(void)prctl(PR_SET_PDEATHSIG, SIGINT);
+	if ((uint64_t)getppid() != parent)
+		_exit(1);
+}
 
 /* Only what may be called between fork and exec. */
 static _Noreturn void become(const char *const *argv, int said, pid_t parent)
@@ -33,14 +52,18 @@ static _Noreturn void become(const char *const *argv, int said, pid_t parent)
 int uni_serve_child_start(struct uni_serve_child *c, const char *const *argv, struct uni_err *err)
 {
 	pid_t parent = getpid();
+	char text[24];
 	int fd[2];
 
 	*c = (struct uni_serve_child){ 0 };
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return uni_err_set(err, UNI_EIO, "cannot make a pipe: %s", strerror(errno));
+	(void)snprintf(text, sizeof(text), "%d", (int)parent);
+	(void)setenv(PARENT, text, 1);
 	c->pid = fork();
 	if (c->pid == 0)
 		become(argv, fd[1], parent);
+	(void)unsetenv(PARENT);
 	(void)close(fd[1]);
 	if (c->pid < 0) {
 		c->pid = 0;

@@ -19,6 +19,9 @@ struct uni_serve_child {
 	bool asked; /* to end */
 };
 
+/* In such a process, first of all: it ends with the one that started it, also when it has
+ * capabilities of its file. Does nothing in any other. */
+void uni_serve_child_begin(void);
 /* argv[0] is not looked at; NULL ends it. */
 int uni_serve_child_start(struct uni_serve_child *c, const char *const *argv, struct uni_err *err);
 /* As Ctrl-C does. */

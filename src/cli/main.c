@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "app/cmd.h"
 #include "app/output.h"
+#include "app/serve_child.h"
 #include "app/term.h"
 #include "config.h"
 
@@ -248,6 +249,7 @@ int main(int argc, char **argv)
 	int status;
 
 	allow_files();
+	uni_serve_child_begin();
 	if (argc < 2) {
 		usage(stderr);
 		return UNI_EXIT_USAGE;

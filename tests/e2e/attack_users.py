@@ -56,9 +56,13 @@ def as_other(do, uid=OTHER):
 
 
 class Guest:
+    def __init__(self, **more):
+        self.more = more
+
     def __enter__(self):
         # pylint: disable=consider-using-with
-        self.p = subprocess.Popen([TRACED, "12", "4", "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.p = subprocess.Popen([TRACED, "12", "4", "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  **self.more)
         assert b"ready" in self.p.stdout.readline()
         return f"proc:pid={self.p.pid}"
 
@@ -225,6 +229,43 @@ def lock_in_namespaces(top):
             assert r.returncode == 1 and f"being traced by process {pid}:" in r.stderr, f"{before}: {r.stderr}"
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+        return [int(w) for w in f.read().split()]
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def server_with_capabilities(top):
+    """The kernel forgets PR_SET_PDEATHSIG where a program gains capabilities."""
+    capable = f"{top}/uniscope"
+    shutil.copy(U, capable)
+    subprocess.run(["setcap", "cap_sys_ptrace,cap_perfmon+ep", capable], check=True)
+    os.chmod(f"{top}", 0o777)
+    with Guest(user=OTHER) as target:
+        def begin():
+            # pylint: disable=consider-using-with
+            p = subprocess.Popen([capable, "serve", "--port", "0", target, "-e", TRACED, "-o", f"{top}/s.uniscope"],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            return p.pid
+
+        server = int(as_other(begin))
+        try:
+            recorder = wait_for(lambda: children(server))[0]
+            wait_for(lambda: os.path.exists(f"{top}/s.uniscope/session.json"))
+            with open(f"/proc/{recorder}/status", encoding="utf-8") as f:
+                assert re.search(r"CapEff:\s*0*[1-9a-f]", f.read()), "the recorder has no capabilities"
+        finally:
+            os.kill(server, 9)
+        wait_for(lambda: not is_running(recorder))
+
+
 if os.geteuid() != 0:
     print("1..0 # SKIP only root can be two users")
     sys.exit(0)
@@ -233,4 +274,5 @@ check("serve --ftrace takes a closed connection for nobody's", closed_connection
 check("serve --ftrace knows a user by other addresses", in_other_forms)
 check("a name that another user takes keeps nobody from tracing", lock_of_theirs)
 check("one trace at a time, in whatever network namespace", lock_in_namespaces)
+check("a recorder with capabilities of its file ends with its server", server_with_capabilities)
 print(f"1..{done}")
