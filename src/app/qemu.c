@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/outdir.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "app/term.h"
@@ -338,10 +339,17 @@ static int open_monitor(struct uni_qemu *q, const struct uni_qemu_args *args, st
 /* What can be known to fail before a VM is made. */
 static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
 {
+	_cleanup_(uni_outdir_close) struct uni_outdir dir = { .fd = -1 };
+	int rc;
+
 	if (access(args->image, R_OK) != 0)
 		return uni_err_set(
 			err, UNI_ENOENT, "cannot read image %s: %s", args->image, strerror(errno));
-	*console_ret = open(args->console, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	rc = uni_outdir_open(AT_FDCWD, args->console, true, &dir, err);
+	if (rc != 0)
+		return rc;
+	*console_ret = openat(dir.fd, dir.name,
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (dir.magic ? 0 : O_NOFOLLOW), 0600);
 	if (*console_ret < 0)
 		return uni_err_set(err, errno == EACCES || errno == EROFS ? UNI_EPERM : UNI_EIO,
 			"cannot write %s, where the guest's console goes: %s (--console FILE "
