@@ -30,6 +30,7 @@ struct report {
 	struct uni_timeline timeline;
 	struct uni_profile *diff;
 	bool has_source;
+	const struct uni_opt_list *hide; /* NULL: nothing */
 };
 
 static int open_promises(struct report *r, struct uni_err *err)
@@ -163,6 +164,8 @@ static struct uni_page_input input_of(
 	return (struct uni_page_input){ .title = base_of(r->args->path, title),
 		.version = UNISCOPE_VERSION,
 		.quality = r->quality.s,
+		.hide = r->hide != NULL ? r->hide->items.v : NULL,
+		.nr_hide = r->hide != NULL ? r->hide->items.nr : 0,
 		.rec = r->diff == NULL ? r->source.rec : NULL,
 		.opts = opts,
 		.profile = r->diff != NULL ? r->diff : r->source.profile,
@@ -326,6 +329,7 @@ int uni_page_report(
 	other.path = page->beside;
 	report_init(&r, args);
 	report_init(&beside, &other);
+	r.hide = &page->hide;
 	rc = page->before != NULL ? open_both(&r, page->before, err) : open_all(&r, err);
 	if (rc == 0 && page->beside != NULL)
 		rc = open_beside(&r, &beside, err);

@@ -8,8 +8,9 @@
 #include "page/page.h"
 
 struct uni_page_args {
-	const char *output; /* "-": standard output */
-	const char *before; /* a file to compare with, without times; or NULL */
+	const char *output;	  /* "-": standard output */
+	const char *before;	  /* a file to compare with, without times; or NULL */
+	struct uni_opt_list hide; /* globs of functions whose own time is left out at first */
 	const char *beside; /* a trace whose threads and promises go beside the others; or NULL */
 };
 

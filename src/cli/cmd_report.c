@@ -11,6 +11,7 @@
 #include "app/term.h"
 #include "app/unknown.h"
 #include "format/export.h"
+#include "profile/copy.h"
 #include "profile/exits.h"
 #include "profile/text.h"
 
@@ -21,6 +22,24 @@ static struct {
 	bool tree, per_vcpu, json, vcpu_given;
 	struct uni_page_args page;
 } o;
+
+/* What --hide leaves out is told on stderr. */
+static int hide(struct uni_source *s, struct uni_err *err)
+{
+	double all = uni_profile_total(s->profile), left_out;
+	struct uni_profile *rest;
+
+	if (uni_profile_hide(
+		    s->profile, o.page.hide.items.v, o.page.hide.items.nr, &rest, &left_out) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	uni_profile_destroy(s->profile);
+	s->profile = rest;
+	uni_note("%.2f %% of the %s, what the hidden functions took themselves, is left out: "
+		 "shares are of the rest",
+		all > 0 ? 100 * left_out / all : 0.0,
+		strcmp(uni_profile_unit(rest), "ns") == 0 ? "time" : uni_profile_unit(rest));
+	return 0;
+}
 
 static const struct uni_opt *options(void)
 {
@@ -66,6 +85,11 @@ static const struct uni_opt *options(void)
 			"with --html: the timeline of this trace, too, beside that of the other: "
 			"of a good run and of a bad one",
 			"FILE", NULL },
+		{ 0, "hide", UNI_OPT_LIST, &o.page.hide, "GLOB",
+			"leave out what functions of such names took themselves: shares and totals "
+			"are of the rest; * and ? stand for any text; may be given several times "
+			"(with --html: hidden at first)",
+			NULL, NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON (the json export format)",
 			NULL, NULL },
 		UNI_OPT_FORCE,
@@ -223,6 +247,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		o.src.build.filter.vcpu = (int64_t)uni_min(o.vcpu, (uint64_t)INT64_MAX);
 	if (o.page.output != NULL)
 		return uni_exit_of(uni_page_report(&o.src, &o.page, err));
+	if (o.src.exits != NULL && o.page.hide.items.nr != 0)
+		return uni_exit_of(uni_err_set(
+			err, UNI_EUSAGE, "--hide leaves out time, and --exits tells VM exits"));
 	if (o.page.beside != NULL)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE, "--beside goes with --html"));
 	if (o.page.before != NULL)
@@ -232,9 +259,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	rc = uni_source_open(&o.src, &s, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	if (o.src.exits != NULL)
+	if (o.page.hide.items.nr != 0)
+		rc = hide(&s, err);
+	if (rc == 0 && o.src.exits != NULL)
 		rc = print_exits(&s, err);
-	else
+	else if (rc == 0)
 		rc = o.json ? print_json(&s, err) : print(&s, err);
 	if (rc == 0 && o.src.exits == NULL && uni_source_is_trace(&s))
 		uni_note("%s holds a function trace, and no samples: see `uniscope trace report`",
@@ -252,6 +281,7 @@ const struct uni_cmd uni_cmd_report = {
 		    "  uniscope report --tree --per-vcpu web1.uniscope\n"
 		    "  uniscope report --exits web1.uniscope\n"
 		    "  uniscope report --html web1.html web1.uniscope\n"
+		    "  uniscope report --hide 'kernel_sleep*' --html trace.html trace.csv\n"
 		    "  uniscope report --html both.html --beside good.uniscope bad.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,

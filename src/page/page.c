@@ -128,6 +128,13 @@ static void describe(struct uni_json *j, const struct page *p)
 	uni_json_kv(str, j, "title", p->in->title != NULL ? p->in->title : "");
 	uni_json_kv(str, j, "uniscope", p->in->version != NULL ? p->in->version : "");
 	uni_json_kv(str, j, "quality", p->in->quality != NULL ? p->in->quality : "");
+	if (p->in->nr_hide != 0) {
+		uni_json_key(j, "hide");
+		uni_json_array(j);
+		for (size_t i = 0; i < p->in->nr_hide; i++)
+			uni_json_str(j, p->in->hide[i]);
+		uni_json_array_end(j);
+	}
 	if (p->in->rec != NULL)
 		describe_recording(j, p);
 	uni_json_kv(u64, j, "left_out", p->samples.left_out);

@@ -31,8 +31,10 @@ struct uni_page_calls;
 /* What there is to show; each may be NULL. All borrowed. */
 struct uni_page_input {
 	const char *title;
-	const char *version;		     /* of this program */
-	const char *quality;		     /* text: how good the recording is */
+	const char *version;	 /* of this program */
+	const char *quality;	 /* text: how good the recording is */
+	const char *const *hide; /* globs: whose own time is left out at first */
+	size_t nr_hide;
 	struct uni_recording *rec;	     /* its samples and exits, by opts */
 	const struct uni_build_opts *opts;   /* with rec */
 	uint64_t max_samples;		     /* 0: UNI_PAGE_SAMPLES_MAX */

@@ -15,4 +15,11 @@ int uni_profile_same_frames(const struct uni_profile *p, struct uni_profile **re
 int uni_profile_diff(const struct uni_profile *before, const struct uni_profile *after, bool scale,
 	struct uni_profile **ret);
 
+/*
+ * Without the own values of functions whose names match one of the globs: what they call stays, and
+ * totals are those of what is left. *left_out_ret: the sum of both columns of what is not. hide.c.
+ */
+int uni_profile_hide(const struct uni_profile *p, const char *const *glob, size_t nr,
+	struct uni_profile **ret, double *left_out_ret);
+
 #endif

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
 import browser
+import page_hidden
 
 T = pathlib.Path(sys.argv[1])
 number = 0
@@ -590,7 +591,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, weights, threads, session, difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
+    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, hostile, calls, moved, busy, mirage, in_doubt, look, touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:

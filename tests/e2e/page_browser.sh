@@ -27,6 +27,9 @@ printf '%s\n' 'main;a 50 20' 'main;b 30 60' 'main;gone 20 0' 'main;new 0 20' >"$
 printf '%s\n' 'main;same 79 800' 'main;more 10 150' 'main;less 11 50' >"$T/longer.folded"
 awk 'BEGIN { printf "f0"; for (i = 1; i < 5000; i++) printf ";f%d", i; print " 5" }' >"$T/deep.folded"
 echo 'a;b 0' >"$T/nothing.folded"
+printf '%s\r\n' function,tid,latency_us,latency_us_self kernel_sleep,1,99900000.0,99900000.0 \
+	runloop_internal,1,99990000.0,30000.0 tcp_input,1,50000.0,40000.0 memcpy,1,10000.0,10000.0 \
+	tcp_input,2,20000.0,15000.0 '"weird ""name"", x",2,5000.0,5000.0' >"$T/trace.csv"
 cat >"$T/calls.txt" <<'EOF'
 # tracer: function_graph
  0)               |  outer() {
@@ -47,7 +50,10 @@ EOF
 		"$U" report --html "$T/many$nr.html" "$T/many.folded" || exit 1
 	done
 	"$U" report --html "$T/deep.html" "$T/deep.folded" 2>/dev/null && "$U" report --html "$T/nothing.html" "$T/nothing.folded" &&
-	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
+	"$U" report --html "$T/plain.html" "$T/plain.folded" && "$U" report --html "$T/csv.html" "$T/trace.csv" 2>/dev/null &&
+	"$U" report --hide 'kernel_*' --hide 'runloop_[a-j]*' --html "$T/hide.html" "$T/trace.csv" 2>/dev/null &&
+	"$U" report --hide 'kernel_*' --hide 'runloop_[a-j]*' --json "$T/trace.csv" >"$T/hide.json" 2>"$T/hide.err" &&
+	grep -q '^uniscope: 99.93 % of the time, .* is left out: shares are of the rest$' "$T/hide.err" && "$U" report --diff --html "$T/diff.html" "$T/diff.folded" &&
 	"$U" report --diff --html "$T/longer.html" "$T/longer.folded" &&
 	"$U" report --html "$T/both.html" --before "$T/old.folded" "$T/new.folded" &&
 	"$U" report --html "$T/hostile.html" "$T/hostile.folded" &&

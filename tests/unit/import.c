@@ -102,6 +102,23 @@ static void folded_lines(void **state)
 	fails("folded", "hello\nworld\n", "COUNT");
 }
 
+/* trace.csv: own times below their threads; calls of one function add up. */
+static void rows_of_calls(void **state)
+{
+	static const char rows[] =
+		"function,tid,latency_us,latency_us_self\r\nf,1,9,2.5\r\n"
+		"g,1,6.5,6.5\r\n\"a, \"\"b\"\"\",2,1,1\r\nf,1,1,1\r\nnot a row\r\n";
+	struct uni_import_stats st;
+
+	assert_string_equal(uni_importer_sniff(rows, sizeof(rows) - 1)->name, "csv");
+	st = reads("csv", rows, &no_opts, "tid 1;f 3500\ntid 1;g 6500\ntid 2;a, \"b\" 1000\n");
+	assert_int_equal(st.stacks, 4);
+	assert_int_equal(st.bad_lines, 1);
+	assert_int_equal(st.first_bad_line, 6);
+	fails("csv", "function,tid,latency_us,latency_us_self\n", "without a call");
+	fails("csv", "hello\n", "latency_us");
+}
+
 static void folded_options(void **state)
 {
 	struct uni_import_opts opts = { .diff = true };
@@ -420,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folded_lines),
 		cmocka_unit_test(folded_options),
+		cmocka_unit_test(rows_of_calls),
 		cmocka_unit_test(folded_in_pieces_is_the_same),
 		cmocka_unit_test(speedscope_samples),
 		cmocka_unit_test(folded_lines_that_begin_alike),

@@ -15,24 +15,62 @@ export class Breakdown implements View {
     private usual = 'cpu';
 
     constructor(private app: App, private tip: Tip) {
-        if (app.model.cpus.list.length === 0) this.usual = app.model.threads.list.length > 0 ? 'thread' : 'all';
+        if (app.model.cpus.list.length === 0) this.usual = app.model.threads.list.length > 0 ? 'thread' : this.flat() ? 'root' : 'all';
         this.root = h('section', { class: 'view' }, this.bar, this.body);
     }
 
+    // A table of functions below each thread, without a call tree: no chain has more than two frames.
+    private flat(): boolean {
+        const tree = this.app.source?.tree;
+
+        if (!tree || this.app.source!.timed || this.app.source!.second || tree.nr < 3) return false;
+        for (let i = 1; i < tree.nr; i++) if (tree.parent[i] !== 0 && tree.parent[tree.parent[i]!] !== 0) return false;
+        return tree.func.slice(1).some((_f, i) => tree.parent[i + 1] !== 0);
+    }
+
     private get by(): string { return this.app.opt('bars', this.usual); }
+    // Without the own time of hidden functions; else that is their callers'.
+    private get drop(): boolean { return this.app.opt('hidden') !== 'callers'; }
     private get log(): boolean { return this.app.opt('log') === '1'; }
 
     open(): void { this.update('data'); }
     update(c: Change): void { if (c !== 'zoom') this.draw(); }
 
-    // Of each place the value by function. What was hidden belongs to its caller.
-    private gather(): Map<string, Map<number, number>> {
+    // Of each place the value by function, and how much of all is left out.
+    private gather(): [Map<string, Map<number, number>>, number] {
+        const { hidden } = this.app.state, places = this.places();
+        let out = 0, all = 0;
+
+        for (const m of places.values()) {
+            for (const [f, v] of m) {
+                all += Math.max(0, v);
+                if (!this.drop || !hidden.has(f)) continue;
+                out += Math.max(0, v);
+                m.delete(f);
+            }
+        }
+        return [places, all > 0 ? out / all : 0];
+    }
+
+    private places(): Map<string, Map<number, number>> {
         const { app } = this, s = app.source!, { tree } = s, { hidden } = app.state;
         const out = new Map<string, Map<number, number>>();
         const names = this.by === 'cpu' ? app.model.cpus.list : app.model.threads.list;
         const owner = Uint32Array.from(tree.func);
 
-        for (let i = 1; i < tree.nr; i++) if (hidden.has(owner[i]!)) owner[i] = owner[tree.parent[i]!]!;
+        for (let i = 1; !this.drop && i < tree.nr; i++) if (hidden.has(owner[i]!)) owner[i] = owner[tree.parent[i]!]!;
+        if (!s.timed && !s.second && this.by === 'root') {
+            const roots = Uint32Array.from(tree.func);
+
+            s.self(app.selection).forEach((v, i) => {
+                if (i > 0 && tree.parent[i] !== 0) roots[i] = roots[tree.parent[i]!]!;
+                if (v <= 0) return;
+                const name = app.model.funcs.name(roots[i]!), m = out.get(name) ?? new Map<number, number>();
+                m.set(owner[i]!, (m.get(owner[i]!) ?? 0) + v);
+                out.set(name, m);
+            });
+            return out;
+        }
         if (!s.timed || s.outline || this.by === 'all') {
             const all = (values: Float64Array): Map<number, number> => {
                 const m = new Map<number, number>();
@@ -63,7 +101,7 @@ export class Breakdown implements View {
         const { app } = this, s = app.source;
 
         if (!s) return;
-        const places = this.gather(), sums = new Map<number, number>();
+        const [places, left] = this.gather(), sums = new Map<number, number>(), { hidden } = app.state;
         const before = s.second ? places.get('before') : undefined;
         // Of a difference shares are compared: runs are not equally long.
         for (const m of before ? [places.get('after')!] : places.values()) for (const [f, v] of m) sums.set(f, (sums.get(f) ?? 0) + Math.max(0, v));
@@ -75,8 +113,11 @@ export class Breakdown implements View {
         const longest = Math.max(1e-9, ...[...places.values()].map((m) => [...m.values()].reduce((a, v) => a + Math.max(0, v), 0)));
         fill(this.bar, s.timed && select('Bars', [['cpu', 'a bar for each vCPU'], ['thread', 'a bar for each thread'], ['all', 'one bar']], this.by, (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
             button('Logarithmic', 'Small parts become visible', () => { app.setOpt('log', this.log ? '' : '1'); this.draw(); }, this.log),
-            app.state.hidden.size > 0 && button(`Show ${app.state.hidden.size} hidden`, 'Shows all functions again', () => { app.state.hidden.clear(); app.tell('data'); }),
-            h('span', { class: 'grow' }), h('span', { class: 'dim', text: 'a click on a bar hides its function: its time goes to its callers' }));
+            !s.timed && !s.second && select('Bars', [['root', 'a bar for each outermost function'], ['all', 'one bar']], this.by === 'root' ? 'root' : 'all', (v) => { app.setOpt('bars', v, this.usual); this.draw(); }),
+            hidden.size > 0 && select('Hidden', [['', 'hidden: left out'], ['callers', 'hidden: given to callers']], this.drop ? '' : 'callers', (v) => { app.setOpt('hidden', v); this.draw(); }),
+            hidden.size > 0 && button(`Show ${hidden.size} hidden`, 'Shows all functions again', () => { hidden.clear(); app.tell('data'); }),
+            hidden.size > 0 && this.drop && h('span', { class: 'left', text: `${percent(left, 1)} of the whole is left out: shares and totals are of the rest` }),
+            h('span', { class: 'grow' }), h('span', { class: 'dim', text: this.drop ? 'a click on a bar leaves out its function' : 'a click on a bar hides its function: its time goes to its callers' }));
         const change = (f: number, v: number): string => (before ? ` (${signed(100 * (v / Math.max(all, 1e-9) - (before.get(f) ?? 0) / Math.max(old, 1e-9)))})` : '');
         fill(this.body, ...(before ? [...places] : [...places].sort((a, b) => (a[0] < b[0] ? -1 : 1))).map(([name, m]) => this.stack(name, m, top, before ? 0 : longest)),
             h('h3', { text: before ? 'Self time by function after, and the change of its share' : 'Self time by function' }), ...top.map(([f, v]) => this.one(f, v, all, first, change(f, v))));

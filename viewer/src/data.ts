@@ -21,6 +21,7 @@ export interface RecordedGuest {
 export interface Head {
     format: string; version: number; title: string; uniscope: string; quality: string;
     left_out?: number; // samples and exits
+    hide?: string[]; // globs: functions that are hidden at first
     missing?: number; torn?: number; // of a damaged recording: the same, and packets
     damaged?: number; // bytes of a trace that make no sense
     begin?: string; end?: string; realtime_offset?: string; aggregate?: boolean;

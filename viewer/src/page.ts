@@ -105,6 +105,18 @@ class Page {
         return v;
     }
 
+    // What `report --hide` named; an address that says what is hidden is right.
+    private hide(globs: string[]): void {
+        const { funcs } = this.app.model;
+
+        for (const glob of globs) {
+            // As base/text.h has them: * ? [a-z] [!a-z]; all else stands for itself.
+            const re = new RegExp('^' + glob.replace(/\[([!^]?)([^\]]+)\]|[^]/g, (c, not?: string, set?: string) => set !== undefined ? `[${not ? '^' : ''}${set.replace(/[\\^]/g, '\\$&')}]`
+                : c === '*' ? '.*' : c === '?' ? '.' : c.replace(/[\\^$+.()|{}[\]]/, '\\$&')) + '$', 's');
+            funcs.list.forEach((f, i) => { if (i > 0 && re.test(f.name)) this.app.state.hidden.add(i); });
+        }
+    }
+
     private build(): void {
         const { app } = this, { head } = app.model.data;
 
@@ -115,6 +127,7 @@ class Page {
                 this.found, this.search, button('◐', 'Dark or light', () => this.dark()), button('?', 'Keys (?)', () => this.help.toggle())),
             h('div', { class: 'tools' }, this.filters, h('span', { class: 'grow' }), this.more), app.model.sources.some((s) => s.timed) && this.overview.canvas,
             h('div', { class: 'body' }, this.main, this.card.root), this.tip.root, this.help.root);
+        this.hide(head.hide ?? []);
         this.url.restore();
         this.theme();
         this.search.value = app.state.search;

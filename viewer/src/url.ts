@@ -23,7 +23,7 @@ export class Url {
         if (!s.ignoreCase) q.set('case', '1');
         if (s.func > 0) q.set('f', m.funcs.name(s.func));
         if (s.path.length > 0) q.set('p', JSON.stringify(s.path));
-        if (s.hidden.size > 0) q.set('hide', JSON.stringify([...s.hidden].map((f) => m.funcs.name(f))));
+        if (s.hidden.size > 0 || m.data.head.hide) q.set('hide', JSON.stringify([...s.hidden].map((f) => m.funcs.name(f))));
         if (s.z1 > s.z0) q.set('z', `${(s.z0 / 1e9).toFixed(9)},${(s.z1 / 1e9).toFixed(9)}`);
         if (s.who >= 0) q.set('who', String(s.who));
         for (const k of ['up', 'inverted', 'recursion', 'byWeight'] as const) if (s[k]) q.set(k, '1');
@@ -78,7 +78,7 @@ export class Url {
         s.ignoreCase = q.get('case') !== '1';
         s.func = q.has('f') ? func(q.get('f')!) : 0;
         s.path = this.names(q.get('p'));
-        s.hidden = new Set(this.names(q.get('hide')).map(func).filter((f) => f > 0));
+        if (q.has('hide') || !m.data.head.hide) s.hidden = new Set(this.names(q.get('hide')).map(func).filter((f) => f > 0));
         for (const k of ['up', 'inverted', 'recursion', 'byWeight'] as const) s[k] = q.get(k) === '1';
         s.on = q.has('on') ? q.get('on') === '1' : this.usual;
         s.safe = q.get('safe') !== '0';
