@@ -55,6 +55,7 @@ static void libvirt_starts_qemu(void **state)
 	assert_int_equal(c.nr_vcpus, 2);
 	assert_int_equal(c.mem_bytes, 2048 * MIB);
 	assert_false(c.only_kvm);
+	assert_string_equal(c.qmp, ""); /* a file descriptor of libvirt's */
 	/* Nothing said: what QEMU makes then. */
 	parse("qemu-system-x86_64 -enable-kvm", &c);
 	assert_int_equal(c.nr_vcpus, 0);
@@ -62,6 +63,37 @@ static void libvirt_starts_qemu(void **state)
 	assert_int_equal(c.default_mem_bytes, 128 * MIB);
 	parse("qemu-system-x86_64 -readconfig vm.cfg", &c);
 	assert_int_equal(c.default_mem_bytes, 0);
+}
+
+/* What -qmp is short for. */
+static void monitors_by_chardev(void **state)
+{
+	static const struct {
+		const char *words, *want;
+	} known[] = {
+		{ "-chardev socket,id=qmp,path=/run/100.qmp,server=on,wait=off -mon "
+		  "chardev=qmp,mode=control",
+			"/run/100.qmp" },
+		{ "-mon mode=control,chardev=b --chardev socket,id=a,path=/a,server -chardev "
+		  "socket,path=/b,id=b,server,nowait",
+			"/b" },
+		{ "-mon chardev=a -chardev socket,id=a,path=/a,server=on", "" },    /* for people */
+		{ "-mon chardev=a,mode=control -chardev socket,id=a,path=/a", "" }, /* a client */
+		{ "-mon chardev=a,mode=control -chardev socket,id=ab,path=/a,server=on", "" },
+		{ "-mon chardev=a,mode=control -chardev pipe,id=a,path=/a,server=on", "" },
+		{ "-qmp unix:/q,server=on -mon chardev=a,mode=control -chardev "
+		  "socket,id=a,path=/a,server=on",
+			"/q" },
+		{ "-mon chardev=a,mode=control -chardev", "" },
+	};
+	struct uni_vmm_cmdline c;
+	char line[512];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		(void)snprintf(line, sizeof(line), "qemu-system-x86_64 %s", known[i].words);
+		parse(line, &c);
+		assert_string_equal(c.qmp, known[i].want);
+	}
 }
 
 static void firecracker_and_its_jailer(void **state)
@@ -303,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(libvirt_starts_qemu),
+		cmocka_unit_test(monitors_by_chardev),
 		cmocka_unit_test(firecracker_and_its_jailer),
 		cmocka_unit_test(cloud_hypervisor),
 		cmocka_unit_test(crosvm),

@@ -8,7 +8,8 @@
 #include "base/text.h"
 #include "backend/vmm/vmms.h"
 
-#define NR_ARGS_MAX 4096
+#define NR_ARGS_MAX	4096
+#define NR_MONITORS_MAX 8
 
 static void set_text(char *out, size_t cap, const char *s)
 {
@@ -277,6 +278,49 @@ static const struct uni_vmm_opt *find_opt(
 	return NULL;
 }
 
+/* The value of the next option called that; NULL: there is none. */
+static const char *next_value(struct args *a, const char *option)
+{
+	const char *arg;
+
+	while ((arg = next_arg(a)) != NULL) {
+		if (arg[0] == '-' && strcmp(arg + 1 + (arg[1] == '-'), option) == 0)
+			return next_arg(a);
+	}
+	return NULL;
+}
+
+/* -chardev socket,id=ID,path=PATH,server=on and -mon chardev=ID,mode=control: what -qmp is short
+ * for.
+ */
+static void find_monitor(const struct args *all, struct uni_vmm_cmdline *ret)
+{
+	struct args mons = { .data = all->data, .size = all->size };
+	char id[64], other[64], mode[16], path[sizeof(ret->qmp)];
+	const char *mon, *dev;
+
+	for (unsigned n = 0; n < NR_MONITORS_MAX && ret->qmp[0] == '\0'; n++) {
+		struct args devs = { .data = all->data, .size = all->size };
+
+		mon = next_value(&mons, "mon");
+		if (mon == NULL)
+			return;
+		path[0] = '\0';
+		if (!get_key(mon, "mode", NULL, mode, sizeof(mode)) ||
+			strcmp(mode, "control") != 0 ||
+			!get_key(mon, "chardev", "chardev", id, sizeof(id)))
+			continue;
+		while ((dev = next_value(&devs, "chardev")) != NULL) {
+			if (strncmp(dev, "socket,", 7) == 0 && strstr(dev, ",server") != NULL &&
+				strstr(dev, ",server=off") == NULL && strstr(dev, ",,") == NULL &&
+				get_key(dev, "id", NULL, other, sizeof(other)) &&
+				strcmp(id, other) == 0)
+				(void)get_key(dev, "path", NULL, path, sizeof(path));
+		}
+		set_text(ret->qmp, sizeof(ret->qmp), path);
+	}
+}
+
 struct words {
 	const char *run;    /* the sub-command */
 	const char *first;  /* the first behind it, or of all where there is none */
@@ -376,6 +420,8 @@ void uni_vmm_cmdline_parse(
 		set_text(ret->api, sizeof(ret->api), v->api);
 	ret->only_kvm = strcmp(v->accel, "kvm") == 0 && strcmp(v->name, "qemu") != 0;
 	parse_args(v, &a, ret);
+	if (ret->qmp[0] == '\0' && strcmp(v->name, "qemu") == 0)
+		find_monitor(&a, ret);
 	set_defaults(v, ret);
 	if (ret->accel[0] == '\0')
 		set_text(ret->accel, sizeof(ret->accel), v->accel);
