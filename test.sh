@@ -73,9 +73,13 @@ quick() {
 
 step "packages"
 sh deps.sh test || exit 1
-UNISCOPE_MUST=$(python3 tests/must.py) || exit 1
-export UNISCOPE_MUST
-echo "what the host has, and no test may skip: ${UNISCOPE_MUST:-nothing}"
+have=
+for part in kvm bpf perf xen browser; do
+	why=$(UNISCOPE_MUST='' python3 tests/support/can.py $part) && have="$have $part" ||
+		echo "not here, so its tests skip: $part ($why)"
+done
+export UNISCOPE_MUST="$have"
+echo "what the host has, and no test may skip:${UNISCOPE_MUST:- nothing}"
 
 step "build: gcc"
 if [ $mode = default ]; then

@@ -20,7 +20,7 @@ here=$SRC/tests/e2e
 
 record() { # SECONDS
 	# shellcheck disable=SC2086
-	timeout 60 "$U" record "$target" "$(method "$how")" -F 499 -d "$1" -e "$elf" ${unwind:+--unwind $unwind} --watch lab_truth \
+	timeout $(($1 + 60)) "$U" record "$target" "$(method "$how")" -F 499 -d "$1" -e "$elf" ${unwind:+--unwind $unwind} --watch lab_truth \
 		-o "$T/s.uniscope" --overwrite >"$T/log" 2>&1 || {
 		cat "$T/log"
 		return 1
@@ -41,11 +41,12 @@ complete() { # IMAGE SMP SECONDS JUDGE-OPTIONS...
 	sleep 1 # what it said as it began is in its books by then
 	# A busy host leaves TCG few samples, and those that are left out are not any: what cannot be told
 	# of a few hundred (3) is asked again of more.
-	for seconds in "$seconds" 10 30; do
+	for seconds in "$seconds" 10 30 120; do
 		record "$seconds" || return 1
 		judged "$@"
 		judgement=$?
 		[ $judgement -eq 3 ] || break
+		retry "$name under $under: too few samples in $seconds s"
 	done
 	return $judgement
 }

@@ -141,7 +141,13 @@ skip() { # WHAT WHY
 	echo "ok $n - $1 # SKIP $2"
 }
 
+# Recorded again, which only a lack of samples may be the reason of. test.sh shows these lines.
+retry() { # WHY
+	echo "# retry: $*" >>"$T/retries"
+}
+
 finish() {
+	[ ! -e "$T/retries" ] || cat "$T/retries"
 	[ -z "$no_kvm" ] || skip 'what needs KVM' "$no_kvm"
 	[ -z "$no_bpf" ] || skip 'sampling by the host kernel' "$no_bpf"
 	echo "1..$n"

@@ -13,10 +13,11 @@ s=$T/s.uniscope
 # For as long as it takes until there are enough samples; the check that follows tells what they are.
 records() { # IMAGE
 	cp "$BUILD/lab/$1.elf" "$T/app.elf" && boot "$accel" "$T/app.elf" '' || return 1
-	for seconds in 4 12 40; do # a busy host leaves TCG few samples
-		timeout 90 "$U" record "$target" -q -F 199 -d $seconds -e "$T/app.elf" -o "$s" \
+	for seconds in 4 12 40 120; do # a busy host leaves TCG few samples
+		timeout 180 "$U" record "$target" -q -F 199 -d $seconds -e "$T/app.elf" -o "$s" \
 			--overwrite || return 1
 		python3 "$here/ask.py" number "$s" samples 600 && break
+		retry "fewer than 600 samples in $seconds s"
 	done
 	rm "$T/app.elf"
 	python3 "$here/ask.py" number "$s" samples 600

@@ -101,7 +101,7 @@ judged() { # IMAGE APPEND JUDGE-OPTIONS...
 			--graph "$LAB/$name.graph" "$@" >"$T/verdict" 2>&1
 		status=$?
 		[ $status -eq 3 ] || break
-		sed 's/^/# once more: /' "$T/verdict"
+		echo "# retry: $name under $HOW: too few samples ($samples)"
 	done
 	stop
 	if [ $status -eq 0 ]; then
