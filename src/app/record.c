@@ -381,9 +381,11 @@ static void follow_on(struct run *run)
 			uni_note("%s: %s", run->follow->how.target, job->err.msg);
 			job->rc = 0;
 			job->end = UNI_END_GONE;
+			uni_record_stats_deinit(&job->stats);
 			job->stats = (struct uni_record_stats){ .end_ns = uni_now_ns() };
 		}
 		uni_record_stats_go_on(&before, &job->stats);
+		uni_record_stats_deinit(&job->stats);
 		job->stats = before;
 	}
 }

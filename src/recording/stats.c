@@ -226,18 +226,20 @@ static void add_times(struct uni_vcpu_times *sum, const struct uni_vcpu_times *o
 void uni_record_stats_go_on(struct uni_record_stats *sum, const struct uni_record_stats *one)
 {
 	uint64_t own_cpu_ns = sum->own_cpu_ns;
+	uint32_t had = sum->nr_times;
 
 	uni_record_stats_add(sum, one);
 	sum->own_cpu_ns = own_cpu_ns;
 	add(&sum->own_cpu_ns, one->own_cpu_ns);
 	sum->silent = one->silent;
+	if (!uni_record_stats_room(sum, one->nr_times))
+		return;
 	for (uint32_t v = 0; v < one->nr_times; v++) {
-		if (v < sum->nr_times)
+		if (v < had)
 			add_times(&sum->times[v], &one->times[v]);
 		else
 			sum->times[v] = one->times[v];
 	}
-	sum->nr_times = uni_max(sum->nr_times, one->nr_times);
 }
 
 bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread)
