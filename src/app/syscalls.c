@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/privilege.h"
 #include "base/checked.h"
 #include "app/scratch.h"
 #include "app/symbols.h"
@@ -215,7 +216,10 @@ static int read_file(
 static int read_path(struct input *in, const char *path, struct uni_err *err)
 {
 	struct uni_input file;
-	int rc = uni_input_open(path, FILE_MAX_BYTES, &file, err);
+	int rc = uni_privilege_drop(err);
+
+	if (rc == 0)
+		rc = uni_input_open(path, FILE_MAX_BYTES, &file, err);
 
 	if (rc != 0)
 		return rc;

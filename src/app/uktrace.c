@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/privilege.h"
 #include "base/io.h"
 #include "app/attach.h"
 #include "app/term.h"
@@ -111,7 +112,10 @@ static int from_file(const char *path, const struct uni_uktrace_args *args,
 {
 	char *data;
 	size_t size;
-	int rc = uni_read_input(path, FILE_MAX_BYTES, &data, &size, err);
+	int rc = uni_privilege_drop(err);
+
+	if (rc == 0)
+		rc = uni_read_input(path, FILE_MAX_BYTES, &data, &size, err);
 
 	if (rc != 0)
 		return rc;

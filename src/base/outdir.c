@@ -4,17 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/privilege.h"
 
 #define LINKS_MAX 40 /* as the kernel's */
 
@@ -26,25 +25,13 @@ struct walk {
 	bool follow;
 };
 
-/* By root's rights or by capabilities of the file. */
-static bool has_privileges(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	if (geteuid() == 0)
-		return true;
-	return syscall(SYS_capget, &head, caps) == 0 &&
-	       (caps[0].effective != 0 || caps[1].effective != 0);
-}
-
 bool uni_outdir_is_open(const struct stat *folder)
 {
 	if (folder->st_uid != 0 && folder->st_uid != geteuid())
 		return true;
 	if ((folder->st_mode & S_IWOTH) != 0)
-		return (folder->st_mode & S_ISVTX) == 0 || has_privileges();
-	return (folder->st_mode & S_IWGRP) != 0 && folder->st_gid != 0 && has_privileges();
+		return (folder->st_mode & S_ISVTX) == 0 || uni_privilege_has();
+	return (folder->st_mode & S_IWGRP) != 0 && folder->st_gid != 0 && uni_privilege_has();
 }
 
 static int walk_failed(const struct walk *w, int e, struct uni_err *err)

@@ -233,6 +233,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_export = {
 	.name = "export",
 	.operands = "FILE",
+	.reads_only = true,
 	.summary = "write a session, or folded stacks and the like, in another format",
 	.details =
 		"FILE is a session folder, a session in one stream (- is standard input), or a "

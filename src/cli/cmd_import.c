@@ -82,6 +82,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_import = {
 	.name = "import",
 	.operands = "FILE",
+	.reads_only = true,
 	.summary = "make a session of another tool's profile",
 	.details = "The session is an aggregate: it has no times. `report` and `export` also read "
 		   "these\n"

@@ -275,6 +275,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_report = {
 	.name = "report",
 	.operands = "FILE",
+	.reads_only = true,
 	.summary = "print what a session found: quality, functions, call tree",
 	.details = "FILE is a session folder, or a file in a format that `uniscope import` reads.",
 	.examples = "  uniscope report web1.uniscope\n"

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/privilege.h"
 #include "app/cmd.h"
 #include "app/output.h"
 #include "app/serve_child.h"
@@ -160,6 +161,8 @@ static int parse_and_run(const struct called *called, int argc, char **argv, str
 			called->gap, c->name, c->operands);
 	if (rc == 0)
 		rc = uni_output_check(opts, operands, ctx.nr_operands, err);
+	if (rc == 0 && c->reads_only)
+		rc = uni_privilege_drop(err);
 	return rc != 0 ? uni_exit_of(rc) : c->run(&ctx, err);
 }
 

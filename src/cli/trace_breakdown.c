@@ -174,6 +174,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_breakdown = {
 	.name = "breakdown",
 	.operands = "SESSION",
+	.reads_only = true,
 	.summary = "print where each CPU's, or each thread's, time went by function",
 	.details = "Time counts for the newest traced call that is open on the CPU; time that a\n"
 		   "thread spends on no CPU counts for nobody.",

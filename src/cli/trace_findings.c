@@ -52,6 +52,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_findings = {
 	.name = "findings",
 	.operands = "FILE",
+	.reads_only = true,
 	.summary =
 		"name what went wrong: lost wake-ups, what never resolved, deadlocks, starvation",
 	.details =

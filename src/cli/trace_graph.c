@@ -161,6 +161,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_graph = {
 	.name = "graph",
 	.operands = "SESSION",
+	.reads_only = true,
 	.summary = "print a trace's call tree, or callers and callees of a function",
 	.details = "Threads are merged; --thread shows one.",
 	.examples = "  uniscope trace graph web1.uniscope\n"

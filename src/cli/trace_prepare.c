@@ -38,6 +38,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_prepare = {
 	.name = "prepare",
 	.operands = "IMAGE",
+	.reads_only = true,
 	.summary = "make an image's places to trace cost nothing while nobody traces",
 	.details = "Each traced function's entry becomes one nop, and each of its jumps to the "
 		   "return thunk\n"

@@ -164,6 +164,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_replay = {
 	.name = "replay",
 	.operands = "SESSION",
+	.reads_only = true,
 	.summary = "print a trace's calls one after the other, as ftrace does",
 	.details = "The calls of all CPUs are merged by time; each thread keeps its depth when it\n"
 		   "is switched off a CPU and on again. Of functions that were traced with --args, "

@@ -189,6 +189,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_report = {
 	.name = "report",
 	.operands = "SESSION",
+	.reads_only = true,
 	.summary = "print what a trace's functions cost: calls, total, self, percentiles",
 	.details = "TOTAL is the time in a function and in what it called, SELF without traced\n"
 		   "functions that it called and without the time in which its thread did not run.",

@@ -47,6 +47,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_threads = {
 	.name = "threads",
 	.operands = "FILE",
+	.reads_only = true,
 	.summary = "list the threads and promises of a trace: how long they lived, ran and waited",
 	.details = "FILE is a session of `trace record --threads` or `trace dump`, or a trace ring "
 		   "of MirageOS\n"

@@ -43,6 +43,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_wakeups = {
 	.name = "wakeups",
 	.operands = "FILE",
+	.reads_only = true,
 	.summary = "list wake-ups by latency: from when a value came to when its waiter ran",
 	.details = "Long ones mean that the scheduler, not the event, kept a thread waiting.",
 	.examples = "  uniscope trace wakeups web1.uniscope -n 10",

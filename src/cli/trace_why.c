@@ -41,6 +41,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_trace_why = {
 	.name = "why",
 	.operands = "FILE THREAD",
+	.reads_only = true,
 	.summary = "tell what led to a thread's or promise's end, or what it is stuck on",
 	.details = "The chain of waits, the newest first: each line follows from the one below it. "
 		   "THREAD is its\n"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/privilege.h"
 #include "base/cleanup.h"
 #include "base/outdir.h"
 #include "base/sink.h"
@@ -297,6 +298,8 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	_cleanup_close_ int fd = -1;
 	int rc = usage(ctx, err);
 
+	if (rc == 0 && o.domain == NULL)
+		rc = uni_privilege_drop(err);
 	if (rc == 0 && o.html != NULL)
 		(void)uni_outdir_mkdir(o.html, &fd, NULL); /* the first file tells what fails */
 	if (rc == 0 && o.domain != NULL)

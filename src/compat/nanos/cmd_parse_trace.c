@@ -69,6 +69,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_parse_trace = {
 	.name = "parse-trace",
 	.operands = "TRACE",
+	.reads_only = true,
 	.summary = "make trace.csv of a function_graph text, as Nanos' parse-trace.py did",
 	.details = "TRACE is a text that Nanos' or Linux' ftrace printed, or a session with a "
 		   "trace; - is\n"

@@ -56,6 +56,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_runtime_breakdown = {
 	.name = "runtime-breakdown",
 	.operands = "CSV",
+	.reads_only = true,
 	.summary = "which functions each thread's time went to, as Nanos' runtime-breakdown.py did",
 	.details = "CSV is what parse-trace writes; a text of ftrace or a session will do, too.",
 	.examples = "  uniscope runtime-breakdown trace.csv\n"

@@ -51,6 +51,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_summarize_trace = {
 	.name = "summarize-trace",
 	.operands = "CSV",
+	.reads_only = true,
 	.summary = "calls and times of each function of a trace.csv, as Nanos' script did",
 	.details =
 		"CSV is what parse-trace writes; a text of ftrace or a session will do, too. Times "

@@ -69,6 +69,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 const struct uni_cmd uni_cmd_symbolize = {
 	.name = "symbolize",
 	.operands = "SYMS TRACE",
+	.reads_only = true,
 	.summary = "put names into uniprof's stack traces, as its symbolize did",
 	.details = "SYMS is a table as `nm -n` prints it, an ELF image or a .usym; TRACE is what "
 		   "uniprof\n"
