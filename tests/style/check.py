@@ -102,7 +102,7 @@ def ranges(root):
     """addr < start + size wraps; base/checked.h has the one right form."""
     pattern = re.compile(r"[<>]=?\s*\(?\s*[\w.>\[\]-]*(start|addr|base|vaddr|paddr|gpa|gva|va|lo)\b"
                          r"[\w.\[\]>-]*\s*\+\s*[\w.>\[\]-]*(size|len|length|sz)\b")
-    for f in tracked(root, "src/*.c", "src/*.h", "guest/*.c", "guest/*.h"):
+    for f in tracked(root, "src/*.c", "src/*.h", "guest/*.c", "guest/*.h", "plugin/*.[ch]"):
         if f.name == "checked.h":
             continue
         for n, line in enumerate(code(f.read_text()).splitlines(), 1):
@@ -146,7 +146,8 @@ XEN_PATHS = re.compile(
 
 def xen(root):
     """What changes with Xen's releases stays in one place."""
-    for f in tracked(root, "src/*.c", "src/*.h", "src/*.in", "guest/*.c", "guest/*.h"):
+    for f in tracked(root, "src/*.c", "src/*.h", "src/*.in", "guest/*.c", "guest/*.h",
+                     "plugin/*.[ch]"):
         rel = f.relative_to(root).as_posix()
         text = f.read_text()
         if rel.startswith("src/backend/xen/"):

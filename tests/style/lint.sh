@@ -68,7 +68,7 @@ clang-tidy)
 	changed >"$build/clang-tidy.changed" || exit 1
 	tidy <"$build/clang-tidy.changed" || bad=1
 	if [ -n "${UNISCOPE_ALL-}" ]; then
-		sources 'src/*.c' >"$build/clang-tidy.all" || exit 1
+		sources 'src/*.c' 'plugin/*.c' >"$build/clang-tidy.all" || exit 1
 		grep -vxF -f "$build/clang-tidy.changed" "$build/clang-tidy.all" |
 			tidy --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
 				--extra-arg=max-nodes=30000 || bad=1

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Follows the guest from block to block. How the last block ends says what may come next; what
+ * comes instead is an interrupt or an exception, which is followed until it goes back.
+ */
+#include <stdlib.h>
+
+#include "plugin/plugin.h"
+
+static struct block nothing = {
+	.flow = FLOW_JUMP, .next = NOWHERE, .target = NOWHERE, .callee = NOWHERE
+};
+
+void follow_init(void)
+{
+	for (unsigned i = 0; i < VCPU_MAX; i++) {
+		struct vcpu *v = &plugin.vcpu[i];
+
+		v->prev = &nothing;
+		v->clock = &v->own_clock;
+		v->clock->ended = &v->own_clock.own_ended;
+		v->insns = &plugin.tree.out[0].insns;
+	}
+}
+
+void block_ended(unsigned vcpu, void *udata)
+{
+	(void)udata;
+	plugin.vcpu[vcpu].own_clock.own_ended++;
+}
+
+void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
+{
+	struct vcpu *v = &plugin.vcpu[vcpu];
+	const struct block *b = udata;
+
+	/* A call through memory reads first. */
+	if (b->callee == NOWHERE && !qemu_plugin_mem_is_store(info))
+		return;
+	v->pushed = true;
+	v->push_sp = vaddr;
+}
+
+void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
+{
+	(void)info;
+	(void)udata;
+	plugin.vcpu[vcpu].new_sp = vaddr;
+}
+
+uint32_t block_insn_at(const struct block *b, uint64_t pc)
+{
+	uint64_t at = b->pc;
+
+	for (uint32_t i = 0; i < b->nr_insns; i++) {
+		if (at == pc)
+			return i;
+		at += b->lengths[i];
+	}
+	return UINT32_MAX;
+}
+
+/* These executions of b ended before that instruction: takes back what was counted for the rest. */
+void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
+{
+	struct uni_exact_cut *cut;
+	uint64_t index;
+
+	plugin.tree.out[v->node].insns -= b->nr_insns - insn;
+	for (uint32_t i = 0; i < b->nr_cuts; i++) {
+		if (b->cut[i]->insn == insn) {
+			b->cut[i]->number++;
+			return;
+		}
+	}
+	if (b->nr_cuts == CUTS ||
+		(cut = area_add(&plugin.area, UNI_EXACT_PART_CUTS, 1, &index)) == NULL) {
+		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
+		return;
+	}
+	cut->block = b->index;
+	cut->insn = insn;
+	cut->number = 1;
+	b->cut[b->nr_cuts++] = cut;
+}
+
+static uint32_t callee_of(const struct block *b)
+{
+	return b->function != 0 ? b->function
+				: functions_called(&plugin.functions, &plugin.area, b->pc);
+}
+
+static void enter(struct vcpu *v, const struct block *b)
+{
+	v->node = tree_child(&plugin.tree, v->node, callee_of(b));
+	if (b->is_start || !b->ours)
+		plugin.tree.out[v->node].calls++;
+}
+
+/* b begins a handler, or so it seems: once it goes back, that is sure. */
+static void interrupt_push(struct vcpu *v, struct block *p, struct block *b, bool cut)
+{
+	struct entry *e = stack_push(v->stack);
+
+	if (e != NULL)
+		*e = (struct entry){ .node = v->node,
+			.is_interrupt = true,
+			.cut = cut,
+			.pushed = v->pushed,
+			.sp = v->push_sp,
+			.prev = p,
+			.handler = b };
+	v->pushed = false;
+	enter(v, b);
+}
+
+static void interrupt(struct vcpu *v, struct block *p, struct block *b, bool cut)
+{
+	plugin.stat[UNI_EXACT_INTERRUPTS]++;
+	if (p->flow != FLOW_SYSCALL)
+		block_became_handler(b);
+	interrupt_push(v, p, b, cut);
+}
+
+static void call(struct vcpu *v, const struct block *p, const struct block *b)
+{
+	uint64_t sp = v->push_sp;
+	struct entry *e;
+	bool is_next;
+
+	v->pushed = false;
+	e = v->stack->nr != 0 ? &v->stack->entry[v->stack->nr - 1] : NULL;
+	/* The first call of a handler may be on whatever stack the hardware has chosen. */
+	is_next = e != NULL && e->is_interrupt
+			  ? !v->odd
+			  : !v->odd && sp < (e != NULL ? e->sp : v->stack->high) &&
+				    (e == NULL || e->sp - sp <= STACK_STEP);
+	if (unlikely(!is_next))
+		stack_settle(v, p, sp);
+	if (sp < v->stack->low && v->stack->low - sp <= STACK_STEP)
+		v->stack->low = sp;
+	e = stack_push(v->stack);
+	plugin.stat[UNI_EXACT_CALLS]++;
+	if (e != NULL)
+		*e = (struct entry){ .ret = p->end, .sp = sp, .node = v->node };
+	enter(v, b);
+}
+
+static bool pop_expected(struct vcpu *v, uint64_t pc)
+{
+	struct stack *st = v->stack;
+	struct entry *e = st->nr != 0 ? &st->entry[st->nr - 1] : NULL;
+
+	if (e == NULL || e->is_interrupt || e->ret != pc)
+		return false;
+	st->nr--;
+	v->node = e->node;
+	plugin.stat[UNI_EXACT_RETURNS]++;
+	return true;
+}
+
+static void come_back(struct vcpu *v, struct block *p, struct block *b, bool resumed)
+{
+	uint32_t i;
+
+	if (likely(!v->switched && pop_expected(v, b->pc)))
+		return;
+	if (b->is_handler && !resumed) {
+		interrupt(v, p, b, false);
+		return;
+	}
+	if (v->switched) {
+		stack_change(v);
+		if (pop_expected(v, b->pc))
+			return;
+		if (b->is_start) { /* a thread begins */
+			frames_drop(v, 0);
+			v->node = 0;
+			plugin.stat[UNI_EXACT_TAIL_CALLS]++;
+			plugin.stat[UNI_EXACT_CALLS]++;
+			enter(v, b);
+			return;
+		}
+	}
+	i = stack_find_return(v->stack, b->pc);
+	if (i != UINT32_MAX) {
+		frames_drop(v, i + 1);
+		(void)pop_expected(v, b->pc);
+		return;
+	}
+	plugin.stat[UNI_EXACT_UNMATCHED]++;
+	v->unsure = v->odd = true;
+	if (b->is_start && !resumed)
+		interrupt_push(v, p, b, false);
+	else
+		frame_jump(v, b);
+}
+
+static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed);
+
+/* May what was interrupted go on there? */
+static bool goes_on_at(const struct entry *e, uint64_t pc)
+{
+	const struct block *p = e->prev;
+
+	if (e->cut)
+		return block_insn_at(p, pc) != UINT32_MAX;
+	if (pc == p->last)
+		return true;
+	if (p->flow == FLOW_ON)
+		return pc == p->next || pc == p->target;
+	if (p->flow == FLOW_SYSCALL)
+		return pc == p->end;
+	return p->flow != FLOW_CALL || p->callee == NOWHERE || pc == p->callee;
+}
+
+static void resume(struct vcpu *v, struct block *b, uint32_t i)
+{
+	struct entry e = v->stack->entry[i];
+	uint32_t insn;
+
+	frames_drop(v, i + 1);
+	v->stack->nr = i;
+	v->node = e.node;
+	v->pushed = e.pushed;
+	v->push_sp = e.sp;
+	plugin.stat[UNI_EXACT_RESUMED]++;
+	if (!e.handler->is_handler && e.prev->flow != FLOW_SYSCALL) {
+		block_became_handler(e.handler);
+		plugin.stat[UNI_EXACT_INTERRUPTS]++;
+		plugin.stat[UNI_EXACT_UNMATCHED]--;
+		v->unsure = false;
+	}
+	insn = e.cut						  ? block_insn_at(e.prev, b->pc)
+	       : b->pc == e.prev->last && b->pc != e.prev->target ? e.prev->nr_insns - 1
+								  : UINT32_MAX;
+	if (insn != UINT32_MAX) {
+		cut_count(v, e.prev, insn);
+		frame_move(v, b);
+	} else if (e.cut) {
+		plugin.stat[UNI_EXACT_UNKNOWN_CUTS]++;
+		frame_jump(v, b);
+	} else {
+		go_on(v, e.prev, b, true);
+	}
+}
+
+static void go_back(struct vcpu *v, struct block *b)
+{
+	struct stack *st;
+	uint32_t top = UINT32_MAX;
+
+	if (v->switched)
+		stack_change(v);
+	st = v->stack;
+	for (uint32_t i = st->nr; i-- > 0;) {
+		if (!st->entry[i].is_interrupt)
+			continue;
+		if (goes_on_at(&st->entry[i], b->pc)) {
+			resume(v, b, i);
+			return;
+		}
+		if (top == UINT32_MAX)
+			top = i;
+	}
+	if (top != UINT32_MAX)
+		resume(v, b, top);
+	else
+		frame_jump(v, b);
+}
+
+static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed)
+{
+	bool expected = true;
+
+	switch (p->flow) {
+	case FLOW_ON:
+		expected = b->pc == p->next || b->pc == p->target;
+		if (expected)
+			frame_move(v, b);
+		break;
+	case FLOW_CALL:
+		expected = v->pushed &&
+			   (p->callee == NOWHERE ? resumed || !b->is_handler : b->pc == p->callee);
+		if (expected)
+			call(v, p, b);
+		break;
+	case FLOW_RETURN:
+		come_back(v, p, b, resumed);
+		break;
+	case FLOW_JUMP:
+		expected = resumed || !b->is_handler;
+		if (expected)
+			frame_jump(v, b);
+		break;
+	case FLOW_IRET:
+		expected = !b->is_handler;
+		if (expected)
+			go_back(v, b);
+		break;
+	default: /* FLOW_SYSCALL */
+		expected = b->pc == p->end;
+		break;
+	}
+	if (expected)
+		return;
+	if (resumed)
+		frame_jump(v, b);
+	else
+		interrupt(v, p, b, false);
+}
+
+/* The image's first block on this vCPU. */
+static void begin(struct vcpu *v, const struct block *b)
+{
+	v->stack = stacks_add(&plugin.stacks, 0);
+	if (v->stack == NULL)
+		return;
+	v->live = true;
+	v->unsure = v->odd = true;
+	v->node = 0;
+	plugin.stat[UNI_EXACT_CALLS]++;
+	plugin.stat[UNI_EXACT_TAIL_CALLS]++;
+	enter(v, b);
+}
+
+static void follow(struct vcpu *v, struct block *p, struct block *b)
+{
+	uint32_t insn;
+
+	if (!v->live) {
+		v->cut = false;
+		v->odd = false;
+		if (b->ours)
+			begin(v, b);
+		return;
+	}
+	if (!v->cut) {
+		go_on(v, p, b, false);
+		return;
+	}
+	v->cut = false;
+	v->odd = v->switched || v->unsure;
+	plugin.stat[UNI_EXACT_CUT]++;
+	insn = block_insn_at(p, b->pc);
+	if (insn == UINT32_MAX) {
+		interrupt(v, p, b, true);
+		return;
+	}
+	/* QEMU itself has stopped there: an access to a device with -icount, code that changed. */
+	cut_count(v, p, insn);
+	frame_move(v, b);
+}
+
+static void block_slow(struct vcpu *v, struct block *p, struct block *b) __attribute__((noinline));
+
+static void block_slow(struct vcpu *v, struct block *p, struct block *b)
+{
+	struct clock *c = v->clock;
+
+	if (*c->ended != c->begun && c->last != NULL)
+		c->last->cut = c->last->odd = true;
+	c->begun = *c->ended + 1;
+	c->last = v;
+	if (v->odd || b->function != p->function || (b->pc != p->next && b->pc != p->target))
+		follow(v, p, b);
+	v->insns = &plugin.tree.out[v->node].insns;
+	*v->insns += b->nr_insns;
+	if (b->switches && v->live) {
+		v->switched = v->odd = true;
+		v->new_sp = 0;
+	}
+}
+
+/* Most blocks go on where the one before led to, in the same function: nothing is to be followed.
+ */
+static inline void block_fast(struct vcpu *v, struct clock *c, uint64_t ended, struct block *b)
+{
+	struct block *p = v->prev;
+
+	v->prev = b;
+	b->out->count++;
+	if (unlikely(ended != c->begun || v->odd || b->function != p->function ||
+		     (b->pc != p->next && b->pc != p->target) || b->switches)) {
+		block_slow(v, p, b);
+		return;
+	}
+	c->begun = ended + 1;
+	*v->insns += b->nr_insns;
+}
+
+void block_enter(unsigned index, void *udata)
+{
+	struct vcpu *v = &plugin.vcpu[index];
+
+	plugin_lock();
+	if (plugin.score != NULL)
+		v->own_clock.ended = qemu_plugin_scoreboard_find(plugin.score, index);
+	block_fast(v, v->clock, *v->clock->ended, udata);
+	plugin_unlock();
+}
+
+/* The same of the only vCPU, in whatever place that version of QEMU counts the ends. */
+void block_enter_one(unsigned index, void *udata)
+{
+	(void)index;
+	block_fast(
+		&plugin.vcpu[0], &plugin.vcpu[0].own_clock, *plugin.vcpu[0].own_clock.ended, udata);
+}
+
+void follow_end(void)
+{
+	uint64_t open = 0;
+
+	for (uint32_t i = 0; i < plugin.stacks.nr; i++) {
+		for (uint32_t j = 0; j < plugin.stacks.v[i]->nr; j++)
+			open += !plugin.stacks.v[i]->entry[j].is_interrupt;
+	}
+	plugin.stat[UNI_EXACT_OPEN] = open;
+	plugin.stat[UNI_EXACT_STACKS] = plugin.stacks.nr;
+}

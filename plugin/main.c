@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What QEMU loads: -plugin FILE,out=FILE,functions=FILE. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/plugin.h"
+
+#define EM_X86_64 62
+
+struct plugin plugin;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int qemu_plugin_version = 1;
+
+/* QEMU looks at the version before it calls us: what it has tells which QEMU it is. */
+__attribute__((constructor)) static void choose_version(void)
+{
+	if (qemu_plugin_register_vcpu_insn_exec_inline == NULL)
+		qemu_plugin_version = qemu_plugin_read_memory_vaddr != NULL ? 4 : 3;
+}
+
+void plugin_lock(void)
+{
+	(void)pthread_mutex_lock(&lock);
+}
+
+void plugin_unlock(void)
+{
+	(void)pthread_mutex_unlock(&lock);
+}
+
+static int refuse(const char *what, const char *why)
+{
+	char line[512];
+
+	(void)snprintf(line, sizeof(line), "uniscope's plugin: %s: %s\n", what, why);
+	(void)fputs(line, stderr);
+	return -1;
+}
+
+static void at_exit(qemu_plugin_id_t id, void *udata)
+{
+	(void)id;
+	(void)udata;
+	plugin_lock();
+	follow_end();
+	__atomic_store_n(&plugin.area.header->state, UNI_EXACT_ENDED, __ATOMIC_RELEASE);
+	plugin_unlock();
+}
+
+static const char *value_of(const char *arg, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(arg, name, len) == 0 && arg[len] == '=' ? arg + len + 1 : NULL;
+}
+
+static int prepare(const char *out, const char *functions, const qemu_info_t *info)
+{
+	const char *why = "";
+
+	if (area_open(&plugin.area, out, &why) != 0)
+		return refuse(out, why);
+	plugin.stat = plugin.area.header->stat;
+	if (functions_load(&plugin.functions, &plugin.area, functions, &why) != 0)
+		return refuse(functions, why);
+	if (qemu_plugin_scoreboard_new != NULL)
+		plugin.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
+	if (blocks_init() != 0 || tree_init(&plugin.tree, &plugin.area,
+					  plugin.functions.nr_known + UNI_EXACT_FOUND) != 0)
+		return refuse(out, "out of memory, or the disk is full");
+	follow_init();
+	plugin.area.header->mode = UNI_EXACT_TREE;
+	plugin.area.header->machine = EM_X86_64;
+	plugin.area.header->nr_vcpus = (uint32_t)info->system.smp_vcpus;
+	plugin.area.header->state = UNI_EXACT_RUNS;
+	__atomic_store_n(&plugin.area.header->magic, UNI_EXACT_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+	const char *out = NULL, *functions = NULL, *value;
+
+	plugin.one_thread = info->system.max_vcpus <= 1;
+	for (int i = 0; i < argc; i++) {
+		if ((value = value_of(argv[i], "out")) != NULL)
+			out = value;
+		else if ((value = value_of(argv[i], "functions")) != NULL)
+			functions = value;
+		else
+			return refuse(argv[i], "options are out= and functions=");
+	}
+	if (out == NULL || functions == NULL)
+		return refuse("options", "out=FILE and functions=FILE are needed");
+	if (!info->system_emulation || strcmp(info->target_name, "x86_64") != 0)
+		return refuse(info->target_name, "only guests of x86_64 can be followed");
+	if (info->system.max_vcpus > VCPU_MAX)
+		return refuse("-smp", "too many vCPUs");
+	if (prepare(out, functions, info) != 0)
+		return -1;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, block_translate);
+	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
+	return 0;
+}

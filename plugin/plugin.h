@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The plugin for QEMU: what its files share. A block of translated code calls block_enter(), which
+ * counts it and follows calls, returns, interrupts and changes of the stack.
+ */
+#ifndef UNI_PLUGIN_PLUGIN_H
+#define UNI_PLUGIN_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plugin/qemu.h"
+#include "uniscope/exact.h"
+
+#define NOWHERE	   UINT64_MAX /* no address */
+#define VCPU_MAX   512
+#define CUTS	   8			/* places at which a block was cut short */
+#define STACK_STEP (UINT64_C(64) << 10) /* a frame that is larger may be on another stack */
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- area.c: the shared file ---- */
+
+struct area {
+	struct uni_exact_header *header;
+	uint8_t *base;
+	int fd;
+	uint64_t kept[UNI_EXACT_PARTS]; /* bytes of each part that the file system has promised */
+	uint64_t nr[UNI_EXACT_PARTS];	/* our own count: the shared one is only written */
+};
+
+int area_open(struct area *a, const char *path, const char **why_ret);
+/* n new entries, one behind the other, zeroed; NULL: full, or the disk is. Index in *index_ret. */
+void *area_add(struct area *a, enum uni_exact_part part, uint64_t n, uint64_t *index_ret);
+
+/* ---- functions.c: which function an address belongs to ---- */
+
+struct functions {
+	struct uni_exact_function *known; /* [1] to [nr_known]: sorted, from the file */
+	uint32_t nr_known;
+	uint32_t *found; /* hash of those that were only called: index into the shared part */
+	uint64_t *found_start;
+	uint32_t nr_found;
+};
+
+int functions_load(struct functions *f, struct area *a, const char *path, const char **why_ret);
+uint32_t functions_find(const struct functions *f, uint64_t pc); /* 0: of none */
+/* The function that is called at pc, which may be new. */
+uint32_t functions_called(struct functions *f, struct area *a, uint64_t pc);
+static inline bool function_is_known(const struct functions *f, uint32_t function)
+{
+	return function != 0 && function <= f->nr_known;
+}
+
+/* ---- x86_64.c: what an instruction does to the flow of control ---- */
+
+enum flow {
+	FLOW_ON,      /* goes on behind it, or at its target */
+	FLOW_CALL,    /* pushes where to return */
+	FLOW_RETURN,  /* ret */
+	FLOW_JUMP,    /* to anywhere */
+	FLOW_IRET,    /* back from an interrupt or system call */
+	FLOW_SYSCALL, /* to the kernel, which returns behind it */
+};
+
+struct flow_insn {
+	enum flow flow;
+	bool ends;	 /* does not go on behind it */
+	uint64_t target; /* NOWHERE: none, or not known */
+};
+
+struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t size);
+bool x86_64_switches_stack(const uint8_t *bytes, size_t size); /* loads the stack pointer */
+bool x86_64_pops(const uint8_t *bytes, size_t size);	       /* reads at the stack pointer */
+
+/* ---- tree.c: calling contexts ---- */
+
+struct node {
+	uint32_t parent, function, depth, last_child;
+};
+
+struct tree {
+	struct area *area;
+	struct node *node; /* our own copy of what leads through the tree */
+	struct uni_exact_node *out;
+	uint32_t nr, cap, hash_mask;
+	uint32_t *hash;	  /* of (parent, function): index, 0 empty */
+	uint32_t *beyond; /* by function: its node when there is no room for more; 0 none */
+	uint32_t beyond_parent;
+	uint32_t nr_functions;
+};
+
+int tree_init(struct tree *t, struct area *a, uint32_t nr_functions);
+uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function);
+
+/* ---- stacks.c: shadow stacks ---- */
+
+struct block;
+
+struct entry {
+	uint64_t ret;  /* where it returns to; of an interrupt 0 */
+	uint64_t sp;   /* address of the return address */
+	uint32_t node; /* the caller's */
+	bool is_interrupt, cut, pushed;
+	struct block *prev;    /* interrupted: the block that ran last */
+	struct block *handler; /* by this one */
+};
+
+struct stack {
+	struct entry *entry;
+	uint32_t nr, cap;
+	uint32_t node;	    /* where it was left */
+	uint64_t low, high; /* of the stack pointers seen */
+};
+
+struct stacks {
+	struct stack **v; /* by .high */
+	uint32_t nr, cap;
+};
+
+/* The one that this stack pointer lies in, or at most `slack` bytes below; NULL: none. */
+struct stack *stacks_find(const struct stacks *s, uint64_t sp, uint64_t slack);
+struct stack *stacks_add(struct stacks *s, uint64_t sp); /* NULL: out of memory */
+void stacks_saw(struct stacks *s, struct stack *st, uint64_t sp);
+struct entry *stack_push(struct stack *st);
+/* From the top on, the entry that returns there; UINT32_MAX: none. */
+uint32_t stack_find_return(const struct stack *st, uint64_t pc);
+
+/* ---- the whole ---- */
+
+struct block {
+	uint64_t pc, end, last; /* last: address of the last instruction */
+	uint64_t next, target;	/* of FLOW_ON: where it may go on; NOWHERE: nowhere */
+	uint64_t callee;	/* of FLOW_CALL; NOWHERE: not known */
+	struct uni_exact_block *out;
+	const uint8_t *lengths; /* of its instructions */
+	struct uni_exact_cut *cut[CUTS];
+	uint32_t nr_insns, function, index;
+	uint8_t flow, nr_cuts;
+	bool ours;	 /* code of the image */
+	bool is_start;	 /* begins where a function does */
+	bool is_handler; /* interrupts have come here */
+	bool switches;	 /* loads the stack pointer */
+};
+
+/* What says whether the block that began last has reached its last instruction. */
+struct clock {
+	uint64_t own_ended;
+	uint64_t *ended; /* of blocks, in all */
+	uint64_t begun;
+	struct vcpu *last;
+};
+
+struct vcpu {
+	struct clock *clock, own_clock;
+	struct block *prev;
+	struct stack *stack;
+	uint64_t *insns; /* of the node */
+	uint32_t node;
+	bool live;     /* has reached the image */
+	bool odd;      /* one of the next three: off the fast path */
+	bool cut;      /* the block that ran last was cut short */
+	bool switched; /* the stack pointer was loaded; new_sp if it is known, else 0 */
+	bool unsure;   /* the next call's push decides which stack this is */
+	bool pushed;   /* the call that ended the last block has pushed, at push_sp */
+	uint64_t push_sp, new_sp;
+};
+
+struct plugin {
+	struct area area;
+	struct functions functions;
+	struct tree tree;
+	struct stacks stacks;
+	struct qemu_plugin_scoreboard *score;
+	uint64_t *handlers; /* sorted */
+	uint32_t nr_handlers;
+	uint64_t *stat; /* in the shared file */
+	enum uni_exact_mode mode;
+	bool one_thread;
+	struct vcpu vcpu[VCPU_MAX];
+};
+
+extern struct plugin plugin;
+void plugin_lock(void);
+void plugin_unlock(void);
+
+/* block.c */
+int blocks_init(void);
+void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+void block_became_handler(struct block *b);
+
+/* follow.c */
+void follow_init(void); /* behind all others */
+void block_enter(unsigned vcpu, void *udata);
+void block_enter_one(unsigned vcpu, void *udata);
+void block_ended(unsigned vcpu, void *udata); /* its last instruction begins */
+void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
+void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
+void follow_end(void);
+
+/* change.c: which stack, which frame, when it is not the next one. */
+void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp);
+void stack_change(struct vcpu *v);
+void frame_move(struct vcpu *v, const struct block *b);
+void frame_jump(struct vcpu *v, const struct block *b);
+void frames_drop(struct vcpu *v, uint32_t nr);
+
+/* These executions of b ended before instruction `insn`. */
+void cut_count(struct vcpu *v, struct block *b, uint32_t insn);
+/* Index of the instruction at pc in the block, UINT32_MAX if there is none. */
+uint32_t block_insn_at(const struct block *b, uint64_t pc);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree of calling contexts: a node for each function below its caller. Bounded: deeper frames
+ * than UNI_EXACT_DEPTH become siblings of their caller, and once UNI_EXACT_NODES are used a new
+ * context becomes its function's one child of node `beyond_parent`. What each function executed and
+ * how often it was called stays exact.
+ */
+#include <stdlib.h>
+
+#include "plugin/plugin.h"
+
+#define NONE UINT32_MAX
+
+int tree_init(struct tree *t, struct area *a, uint32_t nr_functions)
+{
+	t->area = a;
+	t->nr_functions = nr_functions;
+	t->hash_mask = (1u << 12) - 1;
+	t->cap = 1u << 11;
+	t->node = calloc(t->cap, sizeof(*t->node));
+	t->hash = calloc(t->hash_mask + 1, sizeof(*t->hash));
+	t->beyond = calloc(nr_functions + 1ull, sizeof(*t->beyond));
+	t->out = area_add(a, UNI_EXACT_PART_NODES, 1, NULL);
+	t->nr = 1;
+	return t->node != NULL && t->hash != NULL && t->beyond != NULL && t->out != NULL ? 0 : -1;
+}
+
+static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t function)
+{
+	uint64_t key = ((uint64_t)parent << 32 | function) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(key >> 32) & t->hash_mask;
+}
+
+static bool grow(struct tree *t)
+{
+	struct node *node = realloc(t->node, 2ull * t->cap * sizeof(*node));
+	uint32_t mask = t->hash_mask * 2 + 1, *hash;
+
+	if (node == NULL)
+		return false;
+	t->node = node;
+	hash = calloc(mask + 1ull, sizeof(*hash));
+	if (hash == NULL)
+		return false;
+	free(t->hash);
+	t->hash = hash;
+	t->hash_mask = mask;
+	t->cap *= 2;
+	for (uint32_t i = 1; i < t->nr; i++) {
+		uint32_t slot = slot_of(t, t->node[i].parent, t->node[i].function);
+
+		while (hash[slot] != 0)
+			slot = (slot + 1) & mask;
+		hash[slot] = i;
+	}
+	return true;
+}
+
+/* A new node; 0: there is no room. */
+static uint32_t add(struct tree *t, uint32_t parent, uint32_t function)
+{
+	struct uni_exact_node *out;
+	uint32_t slot;
+
+	if (t->nr == t->cap && !grow(t))
+		return 0;
+	out = area_add(t->area, UNI_EXACT_PART_NODES, 1, NULL);
+	if (out == NULL)
+		return 0;
+	out->parent = parent;
+	out->function = function;
+	t->node[t->nr] = (struct node){ parent, function, t->node[parent].depth + 1, 0 };
+	slot = slot_of(t, parent, function);
+	while (t->hash[slot] != 0)
+		slot = (slot + 1) & t->hash_mask;
+	t->hash[slot] = t->nr;
+	return t->nr++;
+}
+
+static uint32_t find(const struct tree *t, uint32_t parent, uint32_t function)
+{
+	uint32_t slot = slot_of(t, parent, function), i;
+
+	while ((i = t->hash[slot]) != 0) {
+		if (t->node[i].parent == parent && t->node[i].function == function)
+			return i;
+		slot = (slot + 1) & t->hash_mask;
+	}
+	return 0;
+}
+
+/* Where there is no room for a context of its own. The nodes for that are kept free. */
+static uint32_t beyond(struct tree *t, uint32_t function)
+{
+	uint32_t at = function <= t->nr_functions ? function : 0;
+
+	if (t->beyond_parent == 0)
+		t->beyond_parent = add(t, 0, 0);
+	if (t->beyond[at] == 0)
+		t->beyond[at] = add(t, t->beyond_parent, at);
+	return t->beyond[at];
+}
+
+uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function)
+{
+	uint32_t last, child;
+
+	if (unlikely(t->node[parent].depth >= UNI_EXACT_DEPTH)) {
+		plugin.stat[UNI_EXACT_FOLDED]++;
+		parent = t->node[parent].parent;
+	}
+	last = t->node[parent].last_child;
+	if (likely(last != 0 && t->node[last].function == function))
+		return last;
+	child = find(t, parent, function);
+	if (child == 0 && t->nr < UNI_EXACT_NODES - UNI_EXACT_FUNCTIONS - UNI_EXACT_FOUND - 2)
+		child = add(t, parent, function);
+	if (unlikely(child == 0)) {
+		plugin.stat[UNI_EXACT_FOLDED]++;
+		return beyond(t, function);
+	}
+	t->node[parent].last_child = child;
+	return child;
+}
