@@ -38,7 +38,7 @@ bool uni_sdir_is_file(const char *sub, const char *name)
 		return uni_glob_match("*.usym", name) || uni_glob_match("*.usym.tmp-*", name);
 	return strcmp(name, "metadata") == 0 || has_prefix(name, "metadata.tmp-") ||
 	       has_prefix(name, "samples-vcpu") || has_prefix(name, "exits-vcpu") ||
-	       has_prefix(name, "events-vcpu");
+	       has_prefix(name, "events-vcpu") || strcmp(name, "exact") == 0;
 }
 
 static void guest_name(char ret[GUEST_NAME], unsigned guest)

@@ -14,6 +14,7 @@
 #define UNI_SDIR_STREAM	 "guest-%u/samples-vcpu%u"
 #define UNI_SDIR_EXITS	 "guest-%u/exits-vcpu%u"
 #define UNI_SDIR_EVENTS	 "guest-%u/events-vcpu%u"
+#define UNI_SDIR_EXACT	 "guest-%u/exact"
 
 /*
  * Makes path with its empty symbols folder and locks it; *fd_ret is the folder, the caller's to

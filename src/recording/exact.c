@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/exact.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "recording/folder.h"
+#include "recording/recording.h"
+#include "recording/stats.h"
+
+#define FLUSH_EVERY 512u /* the recorder never waits, so we do */
+
+struct uni_exact {
+	uint8_t *data; /* owned: the header, then the parts without gaps */
+	size_t size;
+	const struct uni_exact_header *head;
+	const struct uni_exact_function *function;
+	const struct uni_exact_node *node;
+	const struct uni_exact_block *block;
+	const uint8_t *length;
+	const struct uni_exact_cut *cut;
+	uint64_t insns;
+};
+
+static const struct {
+	uint64_t size, max;
+} parts[UNI_EXACT_PARTS] = {
+	[UNI_EXACT_PART_FUNCTIONS] = { sizeof(struct uni_exact_function),
+		UNI_EXACT_FUNCTIONS + UNI_EXACT_FOUND + 1 },
+	[UNI_EXACT_PART_NODES] = { sizeof(struct uni_exact_node), UNI_EXACT_NODES },
+	[UNI_EXACT_PART_BLOCKS] = { sizeof(struct uni_exact_block), UNI_EXACT_BLOCKS },
+	[UNI_EXACT_PART_LENGTHS] = { 1, UNI_EXACT_LENGTHS },
+	[UNI_EXACT_PART_CUTS] = { sizeof(struct uni_exact_cut), UNI_EXACT_CUTS },
+};
+
+static uint64_t nr_of(const struct uni_exact *e, enum uni_exact_part part)
+{
+	return e->head->part[part].nr;
+}
+
+/* In the packed form: a multiple of 8, so that all of it is aligned. */
+static uint64_t bytes_of(uint64_t nr, unsigned part)
+{
+	return (nr * parts[part].size + 7) / 8 * 8;
+}
+
+static int bad(struct uni_err *err, const char *what)
+{
+	return uni_err_set(err, UNI_EFORMAT, "these are no exact counts: %s", what);
+}
+
+static int check_head(const struct uni_exact_header *h, struct uni_err *err)
+{
+	if (h->magic != UNI_EXACT_MAGIC)
+		return bad(err, "the magic number is wrong");
+	if (h->mode != UNI_EXACT_TREE)
+		return bad(err, "they are of a kind that is not known");
+	if (h->nr_vcpus == 0 || h->nr_vcpus > UNI_VCPU_MAX)
+		return bad(err, "the number of vCPUs is wrong");
+	for (unsigned i = 0; i < UNI_EXACT_PARTS; i++) {
+		if (h->part[i].nr > parts[i].max)
+			return bad(err, "a part is too long");
+	}
+	if (h->part[UNI_EXACT_PART_FUNCTIONS].nr == 0 || h->part[UNI_EXACT_PART_NODES].nr == 0)
+		return bad(err, "a part is empty");
+	return 0;
+}
+
+static int check_functions(const struct uni_exact *e, struct uni_err *err)
+{
+	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_FUNCTIONS); i++) {
+		if (e->function[i].end != 0 && e->function[i].end <= e->function[i].start)
+			return bad(err, "a function ends before it starts");
+	}
+	return 0;
+}
+
+static int check_nodes(struct uni_exact *e, struct uni_err *err)
+{
+	uint64_t nr_functions = nr_of(e, UNI_EXACT_PART_FUNCTIONS);
+	uint64_t all = e->node[0].insns;
+
+	if (e->node[0].parent != 0 || e->node[0].function != 0)
+		return bad(err, "the root is wrong");
+	for (uint64_t i = 1; i < nr_of(e, UNI_EXACT_PART_NODES); i++) {
+		const struct uni_exact_node *n = &e->node[i];
+
+		if (n->parent >= i || n->function >= nr_functions)
+			return bad(err, "a context is wrong");
+		if (__builtin_add_overflow(e->insns, n->insns, &e->insns) ||
+			__builtin_add_overflow(all, n->insns, &all) || all > INT64_MAX)
+			return bad(err, "the numbers are too large");
+	}
+	return 0;
+}
+
+static int check_blocks(const struct uni_exact *e, struct uni_err *err)
+{
+	uint64_t nr_lengths = nr_of(e, UNI_EXACT_PART_LENGTHS);
+
+	for (uint64_t i = 0; i < nr_lengths; i++) {
+		if (e->length[i] == 0 || e->length[i] > 16)
+			return bad(err, "an instruction's length is wrong");
+	}
+	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_BLOCKS); i++) {
+		const struct uni_exact_block *b = &e->block[i];
+
+		if (b->nr_insns == 0 || b->nr_insns > UNI_EXACT_BLOCK_INSN ||
+			!uni_range_contains(0, nr_lengths, b->lengths, b->nr_insns))
+			return bad(err, "a block is wrong");
+	}
+	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_CUTS); i++) {
+		const struct uni_exact_cut *c = &e->cut[i];
+
+		if (c->block >= nr_of(e, UNI_EXACT_PART_BLOCKS) ||
+			c->insn >= e->block[c->block].nr_insns ||
+			c->number > e->block[c->block].count)
+			return bad(err, "a block was cut short more often than it ran");
+	}
+	return 0;
+}
+
+/* e->data is there, packed, as long as its own (checked) header says. */
+static int check_all(struct uni_exact *e, struct uni_err *err)
+{
+	const uint8_t *at[UNI_EXACT_PARTS];
+	uint64_t pos = sizeof(*e->head);
+	int rc;
+
+	e->head = (const void *)e->data;
+	for (unsigned i = 0; i < UNI_EXACT_PARTS; i++) {
+		at[i] = e->data + pos;
+		pos += bytes_of(e->head->part[i].nr, i);
+	}
+	e->function = (const void *)at[UNI_EXACT_PART_FUNCTIONS];
+	e->node = (const void *)at[UNI_EXACT_PART_NODES];
+	e->block = (const void *)at[UNI_EXACT_PART_BLOCKS];
+	e->length = at[UNI_EXACT_PART_LENGTHS];
+	e->cut = (const void *)at[UNI_EXACT_PART_CUTS];
+	rc = check_functions(e, err);
+	if (rc == 0)
+		rc = check_nodes(e, err);
+	if (rc == 0)
+		rc = check_blocks(e, err);
+	return rc;
+}
+
+/* Where parts come from: memory, or a file that may still change. */
+struct from {
+	const uint8_t *data;
+	uint64_t size;
+	int fd;
+};
+
+static bool copy_from(const struct from *f, uint64_t at, void *to, size_t len)
+{
+	if (!uni_range_contains(0, f->size, at, len))
+		return false;
+	if (f->data != NULL) {
+		memcpy(to, f->data + at, len);
+		return true;
+	}
+	for (size_t have = 0; have < len;) {
+		ssize_t n = pread(f->fd, (char *)to + have, len - have, (off_t)(at + have));
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return false;
+		have += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+static int take(const struct from *f, struct uni_exact **ret, struct uni_err *err)
+{
+	struct uni_exact_header h;
+	uint64_t pos = sizeof(h), size = sizeof(h);
+	struct uni_exact *e = NULL;
+	int rc;
+
+	if (!copy_from(f, 0, &h, sizeof(h)))
+		return bad(err, "it is too short");
+	rc = check_head(&h, err);
+	if (rc != 0)
+		return rc;
+	for (unsigned i = 0; i < UNI_EXACT_PARTS; i++)
+		size += bytes_of(h.part[i].nr, i);
+	e = calloc(1, sizeof(*e));
+	if (e != NULL)
+		e->data = calloc(1, size);
+	if (e == NULL || e->data == NULL) {
+		free(e);
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	e->size = size;
+	for (unsigned i = 0; rc == 0 && i < UNI_EXACT_PARTS; i++) {
+		if (!copy_from(f, h.part[i].at, e->data + pos, h.part[i].nr * parts[i].size))
+			rc = bad(err, "a part lies outside of it");
+		h.part[i].at = pos;
+		pos += bytes_of(h.part[i].nr, i);
+	}
+	memcpy(e->data, &h, sizeof(h));
+	if (rc == 0)
+		rc = check_all(e, err);
+	if (rc != 0)
+		uni_exact_destroy(e);
+	else
+		*ret = e;
+	return rc;
+}
+
+int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err)
+{
+	const struct from f = { .data = data, .size = size, .fd = -1 };
+
+	return take(&f, ret, err);
+}
+
+int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct from f = { .fd = fd };
+	struct stat st;
+	int rc;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return uni_err_set(err, errno == ENOENT ? UNI_ENOENT : UNI_EIO,
+			"cannot read %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return uni_err_set(err, UNI_EFORMAT, "%s is no file", path);
+	f.size = (uint64_t)st.st_size;
+	rc = take(&f, ret, err);
+	return rc != 0 ? uni_err_prefix(err, "%s", path) : 0;
+}
+
+static int name_in(const char *session, unsigned guest, struct uni_strbuf *b, struct uni_err *err)
+{
+	uni_strbuf_init(b);
+	uni_strbuf_addf(b, "%s/" UNI_SDIR_EXACT, session, guest);
+	return uni_strbuf_failed(b) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+}
+
+int uni_exact_load(const char *session, unsigned guest, struct uni_exact **ret, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+	int rc = name_in(session, guest, &b, err);
+
+	return rc == 0 ? uni_exact_take(b.s, ret, err) : rc;
+}
+
+int uni_exact_save(
+	const struct uni_exact *e, const char *session, unsigned guest, struct uni_err *err)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+	_cleanup_close_ int fd = -1;
+	int rc = name_in(session, guest, &b, err), r;
+
+	if (rc != 0)
+		return rc;
+	fd = open(b.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	r = fd < 0 ? -errno : uni_write_full(fd, e->data, e->size);
+	if (r != 0)
+		return uni_err_set(err, UNI_EIO, "cannot write %s: %s", b.s, strerror(-r));
+	return 0;
+}
+
+void uni_exact_destroy(struct uni_exact *e)
+{
+	if (e == NULL)
+		return;
+	free(e->data);
+	free(e);
+}
+
+bool uni_exact_has_ended(const struct uni_exact *e)
+{
+	return e->head->state == UNI_EXACT_ENDED;
+}
+
+uint32_t uni_exact_nr_vcpus(const struct uni_exact *e)
+{
+	return e->head->nr_vcpus;
+}
+
+uint64_t uni_exact_stat(const struct uni_exact *e, enum uni_exact_stat stat)
+{
+	return e->head->stat[stat];
+}
+
+uint64_t uni_exact_insns(const struct uni_exact *e)
+{
+	return e->insns;
+}
+
+uint64_t uni_exact_before(const struct uni_exact *e)
+{
+	return e->node[0].insns;
+}
+
+const struct uni_exact_function *uni_exact_functions(const struct uni_exact *e, uint32_t *nr_ret)
+{
+	*nr_ret = (uint32_t)nr_of(e, UNI_EXACT_PART_FUNCTIONS);
+	return e->function;
+}
+
+const struct uni_exact_node *uni_exact_nodes(const struct uni_exact *e, uint32_t *nr_ret)
+{
+	*nr_ret = (uint32_t)nr_of(e, UNI_EXACT_PART_NODES);
+	return e->node;
+}
+
+/* Leaf first: each frame at its function's start. */
+static void chain_of(const struct uni_exact *e, uint64_t node, struct uni_chain *c)
+{
+	c->nr = 0;
+	c->stop = UNI_STOP_ROOT;
+	for (; node != 0; node = e->node[node].parent) {
+		if (c->nr == UNI_CHAIN_MAX) {
+			c->stop = UNI_STOP_LIMIT;
+			return;
+		}
+		c->flags[c->nr] = UNI_FRAME_EXACT;
+		c->pc[c->nr++] = e->function[e->node[node].function].start;
+	}
+}
+
+int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,
+	struct uni_record_stats *stats, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_chain *c = calloc(1, sizeof(*c));
+	int rc = 0;
+
+	if (c == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	for (uint64_t i = 1; rc == 0 && i < nr_of(e, UNI_EXACT_PART_NODES); i++) {
+		struct uni_sample s = {
+			.t_ns = i, .weight = e->node[i].insns, .pc = c->pc, .flags = c->flags
+		};
+
+		if (s.weight == 0)
+			continue;
+		chain_of(e, i, c);
+		s.nr = c->nr;
+		s.stop = c->stop;
+		uni_recorder_sample(rec, &s);
+		stats->samples++;
+		uni_record_stats_count(stats, &s);
+		stats->end_ns = i;
+		if (stats->samples % FLUSH_EVERY == 0)
+			rc = uni_recorder_flush(rec, err);
+	}
+	return rc;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Exact counts of a guest, as QEMU's plugin wrote them (uniscope/exact.h) and as a session keeps
+ * them in guest-N/exact. They are copied once and checked; nothing in them is trusted.
+ */
+#ifndef UNI_RECORDING_EXACT_H
+#define UNI_RECORDING_EXACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "uniscope/exact.h"
+
+struct uni_exact; /* immutable */
+struct uni_record_stats;
+struct uni_recorder;
+struct uni_image;
+
+/* Where functions are, for the plugin: a file that it reads. -UNI_ENOENT: the image names none. */
+int uni_exact_write_table(const struct uni_image *img, const char *path, struct uni_err *err);
+
+/* data is copied. -UNI_EFORMAT. */
+int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err);
+/* The file that the plugin writes, also while it does. */
+int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err);
+/* Of a session. -UNI_ENOENT: it has none. */
+int uni_exact_load(
+	const char *session, unsigned guest, struct uni_exact **ret, struct uni_err *err);
+int uni_exact_save(
+	const struct uni_exact *e, const char *session, unsigned guest, struct uni_err *err);
+void uni_exact_destroy(struct uni_exact *e); /* NULL-safe */
+
+bool uni_exact_has_ended(const struct uni_exact *e); /* QEMU ended well */
+uint32_t uni_exact_nr_vcpus(const struct uni_exact *e);
+uint64_t uni_exact_stat(const struct uni_exact *e, enum uni_exact_stat stat);
+/* Executed since the image's first instruction, and before it. */
+uint64_t uni_exact_insns(const struct uni_exact *e);
+uint64_t uni_exact_before(const struct uni_exact *e);
+
+const struct uni_exact_function *uni_exact_functions(const struct uni_exact *e, uint32_t *nr_ret);
+const struct uni_exact_node *uni_exact_nodes(const struct uni_exact *e, uint32_t *nr_ret);
+
+/* One sample for each context that executed something, its weight the number of instructions. */
+int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,
+	struct uni_record_stats *stats, struct uni_err *err);
+
+#endif

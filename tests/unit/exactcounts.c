@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Exact counts as QEMU's plugin leaves them: what is taken, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "recording/exact.h"
+
+static struct file {
+	struct uni_exact_header head;
+	struct uni_exact_function function[3];
+	struct uni_exact_node node[4];
+	struct uni_exact_block block[2];
+	uint8_t length[8];
+	struct uni_exact_cut cut[1];
+} f;
+
+#define PART(member, n)                                        \
+	{                                                      \
+		.at = offsetof(struct file, member), .nr = (n) \
+	}
+
+static void fill(void)
+{
+	f = (struct file){
+		.head = { .magic = UNI_EXACT_MAGIC,
+			.mode = UNI_EXACT_TREE,
+			.state = UNI_EXACT_ENDED,
+			.machine = 62,
+			.nr_vcpus = 2,
+			.part = { [UNI_EXACT_PART_FUNCTIONS] = PART(function, 3),
+				[UNI_EXACT_PART_NODES] = PART(node, 4),
+				[UNI_EXACT_PART_BLOCKS] = PART(block, 2),
+				[UNI_EXACT_PART_LENGTHS] = PART(length, 6),
+				[UNI_EXACT_PART_CUTS] = PART(cut, 1) },
+			.stat = { [UNI_EXACT_CALLS] = 7 } },
+		.function = { { 0, 0 }, { 0x1000, 0x1010 }, { 0x9000, 0 } },
+		.node = { { 0, 0, 5, 0 }, { 0, 1, 30, 1 }, { 1, 2, 12, 3 }, { 2, 1, 4, 1 } },
+		.block = { { 0x1000, 10, 3, 0 }, { 0x1008, 4, 3, 3 } },
+		.length = { 1, 2, 15, 4, 5, 1 },
+		.cut = { { 1, 2, 4 } },
+	};
+}
+
+static int parse(struct uni_exact **ret)
+{
+	return uni_exact_parse(&f, sizeof(f), ret, NULL);
+}
+
+static void taken(void **state)
+{
+	const struct uni_exact_node *node;
+	struct uni_exact *e = NULL;
+	uint32_t nr;
+
+	(void)state;
+	fill();
+	assert_int_equal(parse(&e), 0);
+	assert_true(uni_exact_has_ended(e));
+	assert_int_equal(uni_exact_nr_vcpus(e), 2);
+	assert_int_equal(uni_exact_insns(e), 46);
+	assert_int_equal(uni_exact_before(e), 5);
+	assert_int_equal(uni_exact_stat(e, UNI_EXACT_CALLS), 7);
+	node = uni_exact_nodes(e, &nr);
+	assert_int_equal(nr, 4);
+	assert_int_equal(node[2].calls, 3);
+	assert_int_equal(uni_exact_functions(e, &nr)[2].start, 0x9000);
+	assert_int_equal(nr, 3);
+	uni_exact_destroy(e);
+	uni_exact_destroy(NULL);
+}
+
+/* Each of them alone makes it something else. */
+static void refused(void **state)
+{
+	struct uni_exact *e = NULL;
+
+#define REFUSED(change)                                    \
+	do {                                               \
+		fill();                                    \
+		change;                                    \
+		assert_int_equal(parse(&e), -UNI_EFORMAT); \
+		assert_null(e);                            \
+	} while (0)
+
+	(void)state;
+	REFUSED(f.head.magic++);
+	REFUSED(f.head.mode = 9);
+	REFUSED(f.head.nr_vcpus = 0);
+	REFUSED(f.head.nr_vcpus = 1u << 20);
+	REFUSED(f.head.part[UNI_EXACT_PART_NODES].nr = 0);
+	REFUSED(f.head.part[UNI_EXACT_PART_NODES].nr = UINT64_MAX / 24);
+	REFUSED(f.head.part[UNI_EXACT_PART_NODES].at = sizeof(f) - 8);
+	REFUSED(f.head.part[UNI_EXACT_PART_CUTS].at = UINT64_MAX);
+	REFUSED(f.head.part[UNI_EXACT_PART_LENGTHS].nr = UNI_EXACT_LENGTHS + 1u);
+	REFUSED(f.function[1].end = f.function[1].start);
+	REFUSED(f.node[0].function = 1);
+	REFUSED(f.node[1].parent = 1);
+	REFUSED(f.node[2].parent = UINT32_MAX);
+	REFUSED(f.node[3].function = 3);
+	REFUSED(f.node[3].insns = UINT64_MAX);
+	REFUSED(f.node[3].insns = INT64_MAX);
+	REFUSED(f.block[0].nr_insns = 0);
+	REFUSED(f.block[0].nr_insns = UNI_EXACT_BLOCK_INSN + 1u);
+	REFUSED(f.block[1].lengths = 4);
+	REFUSED(f.block[1].lengths = UINT32_MAX);
+	REFUSED(f.length[5] = 0);
+	REFUSED(f.length[5] = 17);
+	REFUSED(f.cut[0].block = 2);
+	REFUSED(f.cut[0].insn = 3);
+	REFUSED(f.cut[0].number = 5);
+	fill();
+	assert_int_equal(uni_exact_parse(&f, sizeof(f.head) - 1, &e, NULL), -UNI_EFORMAT);
+	assert_int_equal(uni_exact_parse("", 0, &e, NULL), -UNI_EFORMAT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(taken),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
