@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What exact.c wants to the instruction. */
+.macro function name
+	.globl \name
+	.type \name, @function
+\name:
+.endm
+.macro end name
+	.size \name, . - \name
+.endm
+
+	.text
+function exact_touch
+	mov (%rdi), %rax
+	ret
+end exact_touch
+
+function exact_device
+1:	mov (%rdi), %eax
+	dec %rsi
+	jnz 1b
+	ret
+end exact_device
+
+function exact_tail_a
+	dec %rdi
+	jz 1f
+	jmp exact_tail_b
+1:	ret
+end exact_tail_a
+
+function exact_tail_b
+	dec %rdi
+	jz 1f
+	jmp exact_tail_a
+1:	ret
+end exact_tail_b
+
+function exact_catch
+	push %rbp
+	push %rbx
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	sub $8, %rsp
+	mov %rsp, saved(%rip)
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	call *%rax
+	xor %eax, %eax
+.Lcaught:
+	add $8, %rsp
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbx
+	pop %rbp
+	ret
+end exact_catch
+
+function exact_throw
+	mov saved(%rip), %rsp
+	mov $1, %eax
+	lea .Lcaught(%rip), %rcx
+	jmp *%rcx
+end exact_throw
+
+/* As a processor calls it: the error code lies on the stack. */
+function exact_page_fault
+	push %rax
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	push %r8
+	push %r9
+	push %r10
+	push %r11
+	cld
+	call exact_map
+	pop %r11
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rdi
+	pop %rsi
+	pop %rdx
+	pop %rcx
+	pop %rax
+	add $8, %rsp
+	iretq
+end exact_page_fault
+
+	.local saved
+	.comm saved, 8, 8
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the guest and a Linux process run alike. */
+#ifndef EXACT_WORK_H
+#define EXACT_WORK_H
+
+#include <stdint.h>
+
+#define EXACT_NODES 8
+
+extern uint64_t exact_calls[EXACT_NODES]; /* of exact_node_0 ... */
+
+uint64_t exact_fib(uint64_t n);
+uint64_t exact_ack(uint64_t m, uint64_t n);
+void exact_graph(uint64_t seed, uint64_t rounds);
+
+#endif
