@@ -176,6 +176,10 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 		arg(a, "-append");
 		arg(a, args->append);
 	}
+	if (args->plugin != NULL) {
+		arg(a, "-plugin");
+		arg(a, args->plugin);
+	}
 	for (char **p = args->extra; p != NULL && *p != NULL; p++)
 		arg(a, *p);
 	if (!uni_vec_push(&a->v, NULL))

@@ -21,7 +21,8 @@ struct uni_qemu_args {
 	const char *program;   /* NULL: by the image, qemu-system-x86_64 or its like */
 	uint64_t mem_bytes;
 	uint64_t vcpus;
-	char **extra; /* more QEMU arguments, or NULL */
+	char **extra;	    /* more QEMU arguments, or NULL */
+	const char *plugin; /* TCG plugin with its options, or NULL */
 };
 
 struct uni_qemu_kind;

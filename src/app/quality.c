@@ -90,6 +90,7 @@ void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_me
 		{ "pause", "the guest is stopped for each sample (pause)" },
 		{ "read", "registers and memory are read while the guest runs (read)" },
 		{ "replay", "saved snapshots are read (replay)" },
+		{ "exact", "QEMU counts every instruction (exact)" },
 	};
 	const char *text = m->method;
 
@@ -325,8 +326,9 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 		return;
 	}
 	if (g->meta->aggregate) {
-		uni_sink_printf(
-			out, "aggregate  %" PRIu64 " stacks, without times\n\n", g->stats->samples);
+		uni_sink_printf(out, "aggregate  %" PRIu64 " stacks, without times%s%s\n\n",
+			g->stats->samples, g->meta->unit[0] != '\0' ? "; numbers are " : "",
+			g->meta->unit);
 		return;
 	}
 	if (!uni_quality_exits_only(g->meta)) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "app/boot.h"
+#include "app/exact.h"
 #include "app/cmd.h"
 #include "app/qemu.h"
 #include "app/record.h"
@@ -23,6 +24,7 @@ static struct {
 	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
 	uint64_t mem, vcpus;
 	double wait;
+	const char *exact; /* NULL: no; "" or "tree" */
 	const char *xl, *target;
 	bool five_files;
 } o;
@@ -62,6 +64,11 @@ static const struct uni_opt *options(void)
 			"QEMU to run (default qemu-system-x86_64, or that of the image's "
 			"architecture)",
 			"FILE", NULL },
+		{ 0, "exact", UNI_OPT_MAYBE, &o.exact, "[=tree]",
+			"instead of samples, count every instruction and every call, in the tree "
+			"of their callers, by a plugin of QEMU's TCG: from the image's first "
+			"instruction until the guest ends or --duration is over",
+			"tree", NULL },
 		{ 0, "xl", UNI_OPT_STR, &o.xl, "CFG",
 			"boot with Xen's xl what this configuration of a domain says, and destroy "
 			"it in the end; also draws NAME.svg",
@@ -82,6 +89,24 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
+static int check_exact(struct uni_err *err)
+{
+	if (o.exact == NULL)
+		return 0;
+	if (o.exact[0] != '\0' && strcmp(o.exact, "tree") != 0)
+		return uni_err_set(err, UNI_EUSAGE, "--exact=%s: only tree is known", o.exact);
+	if (strcmp(o.accel, "kvm") == 0)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exact needs TCG: only code that QEMU translates can be counted, leave "
+			"out --accel kvm");
+	if (o.rec.exits != NULL || o.rec.threads || o.rec.aggregate || o.rec.watch.items.nr != 0 ||
+		o.rec.save_replay != NULL)
+		return uni_err_set(err, UNI_EUSAGE,
+			"--exact takes no samples: leave out --exits, --threads, --aggregate, "
+			"--watch and --save-replay");
+	return 0;
+}
+
 static int check(struct uni_err *err)
 {
 	int rc = uni_record_check_args(&o.rec, err);
@@ -98,7 +123,7 @@ static int check(struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE, "--wait must be between 0 and 10000000 s");
 	if (o.mem < 1u << 20)
 		return uni_err_set(err, UNI_EUSAGE, "--memory is at least 1M");
-	return 0;
+	return check_exact(err);
 }
 
 /* NAME of NAME.uniscope with .console.log instead. */
@@ -326,6 +351,11 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	o.rec.output = output;
+	if (o.exact != NULL)
+		return uni_exact_run(
+			&(struct uni_exact_args){
+				.qemu = a.args, .symbols = o.symbols, .rec = &o.rec },
+			err);
 	/* What is wrong with a file that is no ELF, QEMU says. */
 	(void)uni_image_load(path, &image, &unread);
 	if (o.machine == NULL && fits_microvm(image, ctx->rest))
@@ -383,6 +413,7 @@ const struct uni_cmd uni_cmd_run = {
 	.examples = "  uniscope run app.elf -d 20\n"
 		    "  uniscope run --accel tcg --memory 64M --append 'netdev.ip=...' app.elf -- "
 		    "-device ...\n"
+		    "  uniscope run --exact app.elf -d 0\n"
 		    "  uniscope run --xl app.cfg -e app.dbg -F 100 -d 240 --five-files",
 	.takes_rest = true,
 	.min_operands = 0,

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "app/exact.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/boot.h"
+#include "app/scratch.h"
+#include "app/self.h"
+#include "app/signals.h"
+#include "app/term.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "config.h"
+#include "recording/exact.h"
+
+#define LOOK_NS (50 * UNI_NSEC_PER_MSEC)
+
+struct run {
+	const struct uni_exact_args *args;
+	struct uni_image *image;
+	struct uni_scratch scratch;
+	char table[4096], counts[4096]; /* files for the plugin and from it */
+	char end[512];			/* how the guest ended */
+	bool over;			/* the time, not the guest's end */
+};
+
+static bool beside(const char *where, char *ret, size_t cap)
+{
+	char exe[2048];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+	int len;
+
+	if (n <= 0)
+		return false;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	len = snprintf(ret, cap, "%s/%s" UNI_EXACT_PLUGIN, exe, where);
+	return len > 0 && (size_t)len < cap && access(ret, R_OK) == 0;
+}
+
+int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err)
+{
+	/* A copy, the tree where both were built, then what is installed. */
+	if (beside("", ret, cap) || beside("../../plugin/", ret, cap))
+		return 0;
+	(void)snprintf(ret, cap, UNI_PLUGIN_DIR "/" UNI_EXACT_PLUGIN);
+	if (access(ret, R_OK) == 0)
+		return 0;
+	return uni_err_set(err, UNI_ENOENT,
+		"the plugin for QEMU is not installed (%s): install uniscope as a whole", ret);
+}
+
+/* QEMU's options end at commas, unless they are doubled. */
+static void add_doubled(struct uni_strbuf *b, const char *s)
+{
+	for (; *s != '\0'; s++) {
+		uni_strbuf_add(b, s, 1);
+		if (*s == ',')
+			uni_strbuf_adds(b, ",");
+	}
+}
+
+static char *plugin_option(const struct run *run, struct uni_err *err)
+{
+	char path[4096];
+	struct uni_strbuf b;
+
+	if (uni_exact_plugin(path, sizeof(path), err) != 0)
+		return NULL;
+	uni_strbuf_init(&b);
+	add_doubled(&b, path);
+	uni_strbuf_adds(&b, ",out=");
+	add_doubled(&b, run->counts);
+	uni_strbuf_adds(&b, ",functions=");
+	add_doubled(&b, run->table);
+	if (uni_strbuf_failed(&b))
+		(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_strbuf_detach(&b);
+}
+
+static int prepare(struct run *run, struct uni_err *err)
+{
+	const struct uni_image_search search = uni_search_of(&run->args->rec->debug_dirs);
+	const char *image = run->args->symbols != NULL ? run->args->symbols : run->args->qemu.image;
+	int rc = uni_image_load_from(image, &search, &run->image, err);
+
+	if (rc == 0)
+		rc = uni_scratch_make(&run->scratch, err);
+	if (rc != 0)
+		return rc;
+	(void)snprintf(run->table, sizeof(run->table), "%s/functions", run->scratch.path);
+	(void)snprintf(run->counts, sizeof(run->counts), "%s/exact", run->scratch.path);
+	return uni_exact_write_table(run->image, run->table, err);
+}
+
+/* Until the guest ends, or the time is over, or somebody asks. */
+static void wait_for(struct run *run, struct uni_boot *boot)
+{
+	double seconds = run->args->rec->duration;
+	uint64_t begin = uni_now_ns(), took = 0;
+	const struct timespec nap = uni_ns_timespec(LOOK_NS);
+
+	while (!uni_boot_ended(boot)) {
+		took = uni_now_ns() - begin;
+		run->over = (seconds > 0 && (double)took >= seconds * 1e9) ||
+			    atomic_load(uni_signals_stop());
+		if (run->over)
+			break;
+		if (!run->args->rec->quiet)
+			uni_progress("counting for %.1f s (until the guest ends; Ctrl-C ends it)",
+				(double)took / 1e9);
+		(void)nanosleep(&nap, NULL);
+	}
+	if (!run->args->rec->quiet)
+		uni_progress_end();
+	if (run->over)
+		(void)snprintf(run->end, sizeof(run->end), "ended");
+	else
+		uni_boot_tell(boot, run->end, sizeof(run->end));
+}
+
+static int boot(struct run *run, const struct uni_qemu_args *args, struct uni_err *err)
+{
+	const char *slash = strrchr(args->image, '/');
+	struct uni_qemu q;
+	struct uni_boot b = { .q = &q,
+		.image = run->image,
+		.name = slash != NULL ? slash + 1 : args->image,
+		.console = args->console,
+		.quiet = run->args->rec->quiet };
+	int rc = uni_qemu_start(args, &q, err);
+
+	if (rc != 0)
+		return rc;
+	if (!run->args->rec->quiet)
+		uni_note("booted %s under QEMU with tcg on %s, console in %s", args->image,
+			q.machine, args->console);
+	rc = uni_boot_begin(&b, err);
+	if (rc == 0)
+		wait_for(run, &b);
+	uni_qemu_stop(&q);
+	return rc;
+}
+
+/* What QEMU has counted, once it is gone. */
+static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
+{
+	struct uni_qemu_args args = run->args->qemu;
+	_cleanup_free_ char *option = plugin_option(run, err);
+	struct uni_signals signals;
+	int rc;
+
+	if (option == NULL)
+		return err->code != 0 ? -(int)err->code : -UNI_ENOMEM;
+	args.plugin = option;
+	args.accel = "tcg";
+	uni_signals_begin(&signals);
+	rc = boot(run, &args, err);
+	uni_signals_end(&signals);
+	return rc == 0 ? uni_exact_take(run->counts, ret, err) : rc;
+}
+
+static void fill_meta(const struct run *run, const struct uni_exact *e, struct uni_record_meta *m)
+{
+	const struct uni_arch *arch = uni_image_arch(run->image);
+
+	(void)snprintf(m->target, sizeof(m->target), "exact:%s", run->args->qemu.image);
+	(void)snprintf(m->method, sizeof(m->method), "exact");
+	(void)snprintf(m->unit, sizeof(m->unit), "instructions");
+	(void)snprintf(m->arch, sizeof(m->arch), "%s", arch != NULL ? arch->name : "");
+	(void)snprintf(m->uniscope_version, sizeof(m->uniscope_version), "%s", UNISCOPE_VERSION);
+	uni_self_command(m->command, sizeof(m->command));
+	m->aggregate = true;
+	m->nr_vcpus = uni_exact_nr_vcpus(e);
+}
+
+static int write_session(struct run *run, const struct uni_exact *e, struct uni_err *err)
+{
+	_cleanup_free_ struct uni_record_meta *meta = calloc(1, sizeof(*meta));
+	const struct uni_record_args *rec = run->args->rec;
+	struct uni_record_stats st = { 0 };
+	const struct uni_guest_result result = { .stats = &st };
+	struct uni_recorder *r = NULL;
+	int rc, rc2;
+
+	if (meta == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	fill_meta(run, e, meta);
+	rc = uni_recorder_create(rec->output, meta, rec->overwrite, &r, err);
+	if (rc != 0)
+		return rc;
+	rc = uni_recorder_add_image(r, 0, run->image, err);
+	if (rc == 0)
+		rc = uni_exact_save(e, rec->output, 0, err);
+	if (rc == 0)
+		rc = uni_exact_samples(e, r, &st, err);
+	rc2 = uni_recorder_close(r, &result, 1, rc == 0 ? err : NULL);
+	return rc != 0 ? rc : rc2;
+}
+
+static void summarize(const struct run *run, const struct uni_exact *e)
+{
+	uint64_t unsure = uni_exact_stat(e, UNI_EXACT_UNKNOWN_CUTS);
+
+	uni_note("%s: %" PRIu64 " instructions, %" PRIu64 " calls, %" PRIu64 " interrupts",
+		run->end, uni_exact_insns(e), uni_exact_stat(e, UNI_EXACT_CALLS),
+		uni_exact_stat(e, UNI_EXACT_INTERRUPTS));
+	if (uni_exact_before(e) != 0)
+		uni_note("%" PRIu64 " instructions of firmware before the image are left out",
+			uni_exact_before(e));
+	if (unsure != 0)
+		uni_note("%" PRIu64 " blocks were left in their middle, nobody knows where: all of "
+			 "each is counted",
+			unsure);
+	if (uni_exact_stat(e, UNI_EXACT_FOLDED) != 0)
+		uni_note("%" PRIu64 " calls were deeper than %d frames, or in too many contexts: "
+			 "they are counted, beside their caller",
+			uni_exact_stat(e, UNI_EXACT_FOLDED), UNI_EXACT_DEPTH);
+	if (uni_exact_stat(e, UNI_EXACT_UNCOUNTED) != 0)
+		uni_note("%" PRIu64 " blocks of code did not fit into memory or on the disk: they "
+			 "are not counted",
+			uni_exact_stat(e, UNI_EXACT_UNCOUNTED));
+	uni_note("wrote %s: try `uniscope report %s`", run->args->rec->output,
+		run->args->rec->output);
+}
+
+static int check_counts(const struct run *run, const struct uni_exact *e, struct uni_err *err)
+{
+	if (uni_exact_insns(e) != 0)
+		return 0;
+	return uni_err_set(err, UNI_EMISMATCH,
+		"%s, and executed no code of %s%s: is it the image that was booted, linked where "
+		"it "
+		"runs?",
+		run->end, uni_image_path(run->image),
+		uni_exact_before(e) != 0 ? ", only code before it or elsewhere" : "");
+}
+
+int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
+{
+	struct run run = { .args = args };
+	struct uni_exact *e = NULL;
+	int rc = prepare(&run, err);
+
+	if (rc == 0)
+		rc = count(&run, &e, err);
+	if (rc == 0)
+		rc = check_counts(&run, e, err);
+	if (rc == 0)
+		rc = write_session(&run, e, err);
+	if (rc == 0) {
+		const struct uni_guest g = { .image = run.image };
+
+		uni_record_add_places(&g, args->rec, args->rec->output);
+		if (!args->rec->quiet)
+			summarize(&run, e);
+	}
+	uni_exact_destroy(e);
+	uni_scratch_remove(&run.scratch);
+	uni_image_destroy(run.image);
+	return rc;
+}

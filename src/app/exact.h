@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A guest run under QEMU's TCG with our plugin, which counts each instruction where it is executed,
+ * and the session made of that.
+ */
+#ifndef UNI_APP_EXACT_H
+#define UNI_APP_EXACT_H
+
+#include "app/qemu.h"
+#include "app/record.h"
+
+#define UNI_EXACT_PLUGIN "uniscope-exact.so"
+
+/* Path of the plugin: beside the program, or where it is installed. -UNI_ENOENT says where. */
+int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
+
+struct uni_exact_args {
+	struct uni_qemu_args qemu;	   /* without the plugin */
+	const char *symbols;		   /* ELF with the symbols, or NULL: the image */
+	const struct uni_record_args *rec; /* output, overwrite, duration, debug_dirs, quiet */
+};
+
+/* Boots, waits for the guest's end, the time or Ctrl-C, ends the guest, writes the session. */
+int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);
+
+#endif

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# exact.sh UNISCOPE BUILD SRCROOT NATIVE: `run --exact` against numbers that are known, and against
+# callgrind, of the same functions in the Linux process NATIVE. TAP.
+set -u
+U=$1 BUILD=$2 SRC=$3 NATIVE=$4
+. "$SRC/tests/e2e/guest.sh"
+case $U in
+/*) ;;
+*) U=$PWD/$U ;;
+esac
+judge() {
+	python3 "$SRC/tests/e2e/exact_judge.py" "$@"
+}
+
+# counted NAME IMAGE APPEND OPTION... [-- QEMU-OPTION...]: NAME.uniscope, .json, .console.log
+counted() {
+	name=$1 elf=$2 append=$3
+	shift 3
+	timeout 120 "$U" run --exact --append "$append" -d 100 -o "$T/$name.uniscope" "$elf" "$@" \
+		>"$T/out" 2>&1 && "$U" report --json "$T/$name.uniscope" >"$T/$name.json"
+}
+
+known() { # VARIANT OPTION...
+	elf=$BUILD/lab/exact-$1.elf
+	shift
+	rm -rf "$T/k.uniscope"
+	counted k "$elf" rounds=2 "$@" || {
+		cat "$T/out"
+		return 1
+	}
+	judge known "$T/k.json" "$T/k.console.log"
+}
+
+as_callgrind() {
+	valgrind --tool=callgrind --callgrind-out-file="$T/callgrind" --compress-pos=no "$NATIVE" 20 2 \
+		>"$T/native" 2>&1 || {
+		cat "$T/native"
+		return 1
+	}
+	judge callgrind "$T/k.json" "$T/callgrind"
+}
+
+# Frames above the leaf, by name; a throw goes through all of dive's.
+contexts() {
+	"$U" export -f folded "$T/k.uniscope" >"$T/folded" || return 1
+	down='app_main;throw_often;exact_catch;dive;dive;dive;dive;dive;dive;dive;dive;exact_throw 400$'
+	for stack in "$down" 'app_main;throw_often;after_throw 100$' 'app_main;exact_tail_a 1500$' \
+		'app_main;exact_tail_b 1500$' \
+		'app_main;fault_often;exact_touch;exact_page_fault;exact_map [0-9]*$'; do
+		grep -q "$stack" "$T/folded" || {
+			echo "there is no $stack in:"
+			grep 'throw\|tail\|fault' "$T/folded"
+			return 1
+		}
+	done
+}
+
+# All of it, so that a loop that QEMU restarts at each access to a device shows.
+with_icount() {
+	known "$1" --machine "$2" -- -icount shift=0,sleep=off
+}
+
+refuses() { # WORDS OPTION...
+	words=$1
+	shift
+	timeout 60 "$U" run -q -o "$T/bad.uniscope" "$@" >"$T/out" 2>&1
+	refused $? "$T/out" 2 "$words" && [ ! -e "$T/bad.uniscope" ]
+}
+
+for v in clang-fp gcc-nofp; do
+	[ ! -e "$BUILD/lab/exact-$v.elf" ] || check "known numbers of $v" known $v
+done
+check 'calling contexts' contexts
+if [ -x "$NATIVE" ]; then
+	check 'the same instructions as callgrind' as_callgrind
+fi
+for m in q35 microvm; do
+	check "known numbers with -icount on $m" with_icount gcc-nofp $m
+done
+check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
+check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
+check 'an unknown kind' refuses 'only tree' --exact=all "$BUILD/lab/exact-gcc-nofp.elf"
+finish
