@@ -73,6 +73,8 @@ LAB_FUNC void app_main(void)
 	lab_printf("exact: fib %lu is %lu\n", fib, value);
 	lab_printf("exact: ack is %lu\n", exact_ack(2, 9));
 	exact_graph(lab_arg("seed", 1), lab_rounds(200));
+	for (unsigned i = 0; i < 10; i++)
+		exact_choose(i);
 	for (unsigned i = 0; i < EXACT_NODES; i++)
 		lab_printf("exact: node_%u %lu\n", i, exact_calls[i]);
 	exact_tail_a(1000);

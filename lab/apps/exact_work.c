@@ -48,6 +48,17 @@ static uint64_t (*const nodes[EXACT_NODES])(uint64_t x, uint64_t depth) = { exac
 	exact_node_1, exact_node_2, exact_node_3, exact_node_4, exact_node_5, exact_node_6,
 	exact_node_7 };
 
+KEEP uint64_t exact_choose(uint64_t n)
+{
+	if (n > 100) {
+		sink = 100;
+		sink = n;
+	}
+	if (n < 3)
+		sink = n;
+	return n + 3;
+}
+
 KEEP void exact_graph(uint64_t seed, uint64_t rounds)
 {
 	for (uint64_t i = 0; i < rounds; i++)

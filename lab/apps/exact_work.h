@@ -11,6 +11,7 @@ extern uint64_t exact_calls[EXACT_NODES]; /* of exact_node_0 ... */
 
 uint64_t exact_fib(uint64_t n);
 uint64_t exact_ack(uint64_t m, uint64_t n);
+uint64_t exact_choose(uint64_t n); /* lines that run for n > 100, or n < 3 */
 void exact_graph(uint64_t seed, uint64_t rounds);
 
 #endif

@@ -8,6 +8,7 @@
 #include "app/promises.h"
 #include "app/term.h"
 #include "format/exits.h"
+#include "recording/exact.h"
 #include "profile/calls.h"
 
 #define MAX_INPUT ((size_t)4 << 30)
@@ -131,6 +132,11 @@ static int check_samples(
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s needs single samples, and %s is an aggregate: import it first", e->name,
 			x->src.path);
+	if ((e->needs & UNI_NEEDS_EXACT) != 0 &&
+		!uni_exact_is_there(uni_recording_path(x->s.rec), 0))
+		return uni_err_set(err, UNI_ENOTSUP,
+			"%s holds exact counts, and %s has none: `uniscope run --exact` makes them",
+			e->name, x->src.path);
 	if (x->src.exits != NULL)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "%s holds single samples: it cannot show exits", e->name);

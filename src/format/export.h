@@ -55,6 +55,8 @@ enum uni_view_needs {
 	/* Of a profile it sees nodes by their parents and siblings; what numbers they have, it does
 	 * not show. */
 	UNI_WALKS_TREE = 1u << 9,
+	/* With samples: exact counts of their session (recording/exact.h). */
+	UNI_NEEDS_EXACT = 1u << 11,
 	/* A sorted pile (profile/pile.h) will do instead of a tree. */
 	UNI_TAKES_PILE = 1u << 10,
 };

@@ -255,6 +255,13 @@ int uni_exact_load(const char *session, unsigned guest, struct uni_exact **ret, 
 	return rc == 0 ? uni_exact_take(b.s, ret, err) : rc;
 }
 
+bool uni_exact_is_there(const char *session, unsigned guest)
+{
+	_cleanup_strbuf_ struct uni_strbuf b;
+
+	return name_in(session, guest, &b, NULL) == 0 && access(b.s, F_OK) == 0;
+}
+
 int uni_exact_save(
 	const struct uni_exact *e, const char *session, unsigned guest, struct uni_err *err)
 {
@@ -314,6 +321,15 @@ const struct uni_exact_node *uni_exact_nodes(const struct uni_exact *e, uint32_t
 {
 	*nr_ret = (uint32_t)nr_of(e, UNI_EXACT_PART_NODES);
 	return e->node;
+}
+
+struct uni_exact_parts uni_exact_parts(const struct uni_exact *e)
+{
+	return (struct uni_exact_parts){ .block = e->block,
+		.length = e->length,
+		.cut = e->cut,
+		.nr_blocks = (uint32_t)nr_of(e, UNI_EXACT_PART_BLOCKS),
+		.nr_cuts = (uint32_t)nr_of(e, UNI_EXACT_PART_CUTS) };
 }
 
 /* Leaf first: each frame at its function's start. */

@@ -28,6 +28,7 @@ int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err
 /* Of a session. -UNI_ENOENT: it has none. */
 int uni_exact_load(
 	const char *session, unsigned guest, struct uni_exact **ret, struct uni_err *err);
+bool uni_exact_is_there(const char *session, unsigned guest);
 int uni_exact_save(
 	const struct uni_exact *e, const char *session, unsigned guest, struct uni_err *err);
 void uni_exact_destroy(struct uni_exact *e); /* NULL-safe */
@@ -41,6 +42,33 @@ uint64_t uni_exact_before(const struct uni_exact *e);
 
 const struct uni_exact_function *uni_exact_functions(const struct uni_exact *e, uint32_t *nr_ret);
 const struct uni_exact_node *uni_exact_nodes(const struct uni_exact *e, uint32_t *nr_ret);
+
+/* All of it, as in the file, checked; borrowed. */
+struct uni_exact_parts {
+	const struct uni_exact_block *block;
+	const uint8_t *length;
+	const struct uni_exact_cut *cut;
+	uint32_t nr_blocks, nr_cuts;
+};
+
+struct uni_exact_parts uni_exact_parts(const struct uni_exact *e);
+
+/* An instruction, and how often it was executed to its end. */
+struct uni_exact_insn {
+	uint64_t addr, count;
+	uint32_t length;
+};
+
+/* By address, each once; the caller's to free. -UNI_ENOMEM. */
+int uni_exact_count_insns(const struct uni_exact *e, struct uni_exact_insn **ret, size_t *nr_ret);
+
+struct uni_exact_total {
+	uint64_t insns, calls;
+};
+
+/* In the order of the functions; the caller's to free. -UNI_ENOMEM. */
+int uni_exact_count_functions(
+	const struct uni_exact *e, struct uni_exact_total **ret, uint32_t *nr_ret);
 
 /* One sample for each context that executed something, its weight the number of instructions. */
 int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,

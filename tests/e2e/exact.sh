@@ -56,6 +56,27 @@ contexts() {
 	done
 }
 
+calls() {
+	"$U" export -f counts "$T/k.uniscope" >"$T/counts" && judge calls "$T/counts" "$T/k.console.log"
+}
+
+# The same source, compiled as the guest's was, with gcc's own counters.
+as_gcov() {
+	(cd "$T" && gcc -O2 -fno-pie -no-pie -fno-ipa-ra -fno-reorder-blocks-and-partition --coverage \
+		-I "$SRC/lab/apps" -o covered "$SRC/tests/e2e/exact_native.c" "$SRC/lab/apps/exact_work.c" &&
+		./covered 20 2 && gcov -o . covered-exact_work.gcda) >"$T/gcov" 2>&1 || {
+		cat "$T/gcov"
+		return 1
+	}
+	"$U" export -f lcov "$T/k.uniscope" >"$T/info" && judge lines "$T/info" "$T/exact_work.c.gcov"
+}
+
+no_counts() {
+	printf 'a;b 1\n' >"$T/f" && "$U" import "$T/f" -o "$T/f.uniscope" 2>/dev/null
+	"$U" export -f counts "$T/f.uniscope" >"$T/out" 2>&1
+	refused $? "$T/out" 1 'run --exact. makes them'
+}
+
 # All of it, so that a loop that QEMU restarts at each access to a device shows.
 with_icount() {
 	known "$1" --machine "$2" -- -icount shift=0,sleep=off
@@ -72,9 +93,10 @@ for v in clang-fp gcc-nofp; do
 	[ ! -e "$BUILD/lab/exact-$v.elf" ] || check "known numbers of $v" known $v
 done
 check 'calling contexts' contexts
-if [ -x "$NATIVE" ]; then
-	check 'the same instructions as callgrind' as_callgrind
-fi
+check 'the same instructions as callgrind' as_callgrind
+check 'calls, as the guest counts them' calls
+check 'the same lines as gcov' as_gcov
+check 'a session without counts' no_counts
 for m in q35 microvm; do
 	check "known numbers with -icount on $m" with_icount gcc-nofp $m
 done

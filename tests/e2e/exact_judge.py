@@ -4,6 +4,8 @@
 
 exact_judge.py known REPORT CONSOLE        what lab/apps/exact.c says that it does
 exact_judge.py callgrind REPORT CALLGRIND  valgrind, of the same functions in a Linux process
+exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
+exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
 import json
@@ -66,5 +68,51 @@ def callgrind(report, path):
     return sum(same(n, own.get(n), theirs[n]) for n in names)
 
 
+def calls(counts, console):
+    with open(counts) as f:
+        data = json.load(f)
+    own = {f['name']: f['calls'] for f in data['functions']}
+    text = open(console, errors='replace').read()
+    bad = same('exact_fib', own['exact_fib'], 21891)  # 2 fib(21) - 1
+    nodes = re.findall(r'exact: node_(\d) (\d+)', text)
+    bad += len(nodes) != 8
+    for i, n in nodes:
+        bad += same(f'exact_node_{i}', own[f'exact_node_{i}'], int(n))
+    for name, n in {'exact_touch': 1000, 'exact_page_fault': 1000, 'exact_map': 1000, 'dive': 800,
+                    'exact_tail_a': 500, 'exact_tail_b': 500, 'exact_throw': 100, 'exact_catch': 100,
+                    'after_throw': 100, 'exact_device': 1, 'exact_choose': 10}.items():
+        bad += same(name, own[name], n)
+    bad += same('calls', data['calls'], data['returns'] + data['frames_dropped'] +
+                data['frames_open'] + data['tail_calls'])
+    bad += same('frames dropped', data['frames_dropped'], 900)  # nine a throw
+    bad += same('interrupts', data['interrupts'], 1000)
+    for key in ('returns_unmatched', 'blocks_cut_anywhere', 'calls_folded', 'blocks_uncounted'):
+        bad += same(key, data[key], 0)
+    return bad + same('executions', sum(n for _, n in data['executions']),
+                      data['instructions'] + data['instructions_before_image'])
+
+
+def lines(info, gcov):
+    own, inside = {}, False
+    for line in open(info):
+        if line.startswith('SF:'):
+            inside = line.rstrip().endswith('/exact_work.c')
+        elif inside and line.startswith('DA:'):
+            n, count = line[3:].split(',')
+            own[int(n)] = int(count) != 0
+    theirs = {}
+    for line in open(gcov):
+        count, n, text = line.split(':', 2)
+        # The line that a function is said to begin with is not the same one.
+        if count.strip() != '-' and not text.startswith('KEEP'):
+            theirs[int(n)] = '#' not in count
+    both = set(own) & set(theirs)
+    missing = set(theirs) - set(own)
+    if missing or len(both) < 18 or all(theirs[n] for n in both):
+        print('lines in both:', sorted(both), 'only in gcov:', sorted(missing))
+        return 1
+    return sum(same(f'line {n}', own[n], theirs[n]) for n in both)
+
+
 if __name__ == '__main__':
-    sys.exit(1 if {'known': known, 'callgrind': callgrind}[sys.argv[1]](*sys.argv[2:]) else 0)
+    sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines}[sys.argv[1]](*sys.argv[2:]) else 0)

@@ -12,6 +12,8 @@ int main(int argc, char **argv)
 
 	printf("fib %lu, ack %lu\n", exact_fib(fib), exact_ack(2, 9));
 	exact_graph(1, rounds);
+	for (unsigned i = 0; i < 10; i++)
+		exact_choose(i);
 	for (unsigned i = 0; i < EXACT_NODES; i++)
 		printf("node_%u %lu\n", i, exact_calls[i]);
 	return 0;
