@@ -13,6 +13,7 @@
 #include "app/self.h"
 #include "app/signals.h"
 #include "app/term.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
@@ -103,6 +104,42 @@ static int prepare(struct run *run, struct uni_err *err)
 	return uni_exact_write_table(run->image, run->table, err);
 }
 
+/* The guest's clocks follow its instructions, and chance begins at the same number. */
+static const char *const repeatable[] = { "-icount", "shift=0,sleep=off", "-seed", "1", "-rtc",
+	"base=2000-01-01T00:00:00,clock=vm" };
+
+/* Options of QEMU by which something comes in that no run repeats. */
+static const char *const inputs[] = { "-netdev", "-nic", "-net", "-drive", "-blockdev", "-hda",
+	"-cdrom", "-chardev", "-virtfs", "-fsdev" };
+
+static void note_inputs(char **extra)
+{
+	for (char **p = extra; p != NULL && *p != NULL; p++) {
+		for (size_t i = 0; i < uni_array_len(inputs); i++) {
+			if (strcmp(*p, inputs[i]) == 0)
+				uni_note("what comes in by %s is not fixed: if it differs, the "
+					 "counts do",
+					*p);
+		}
+	}
+}
+
+/* extra and what makes a run repeatable, ended by NULL; the caller's to free, the words are not. */
+static char **more_options(char **extra)
+{
+	size_t nr = 0;
+	char **all;
+
+	while (extra != NULL && extra[nr] != NULL)
+		nr++;
+	all = calloc(nr + uni_array_len(repeatable) + 1, sizeof(*all));
+	for (size_t i = 0; all != NULL && i < nr; i++)
+		all[i] = extra[i];
+	for (size_t i = 0; all != NULL && i < uni_array_len(repeatable); i++)
+		all[nr + i] = (char *)(uintptr_t)repeatable[i];
+	return all;
+}
+
 /* Until the guest ends, or the time is over, or somebody asks. */
 static void wait_for(struct run *run, struct uni_boot *boot)
 {
@@ -157,11 +194,18 @@ static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
 {
 	struct uni_qemu_args args = run->args->qemu;
 	_cleanup_free_ char *option = plugin_option(run, err);
+	_cleanup_free_ char **more = more_options(args.extra);
 	struct uni_signals signals;
 	int rc;
 
 	if (option == NULL)
 		return err->code != 0 ? -(int)err->code : -UNI_ENOMEM;
+	if (more == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (run->args->repeatable) {
+		note_inputs(args.extra);
+		args.extra = more;
+	}
 	args.plugin = option;
 	args.accel = "tcg";
 	uni_signals_begin(&signals);
@@ -218,6 +262,8 @@ static void summarize(const struct run *run, const struct uni_exact *e)
 	if (uni_exact_before(e) != 0)
 		uni_note("%" PRIu64 " instructions of firmware before the image are left out",
 			uni_exact_before(e));
+	if (run->args->repeatable && run->over)
+		uni_note("the guest did not end by itself: when it was ended is not repeatable");
 	if (unsure != 0)
 		uni_note("%" PRIu64 " blocks were left in their middle, nobody knows where: all of "
 			 "each is counted",

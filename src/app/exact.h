@@ -17,6 +17,7 @@ int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
 struct uni_exact_args {
 	struct uni_qemu_args qemu;	   /* without the plugin */
 	const char *symbols;		   /* ELF with the symbols, or NULL: the image */
+	bool repeatable;		   /* the same image gives the same counts again */
 	const struct uni_record_args *rec; /* output, overwrite, duration, debug_dirs, quiet */
 };
 

@@ -24,6 +24,7 @@ static struct {
 	const char *symbols, *accel, *machine, *cpu, *append, *console, *qemu;
 	uint64_t mem, vcpus;
 	double wait;
+	bool repeatable;
 	const char *exact; /* NULL: no; "" or "tree" */
 	const char *xl, *target;
 	bool five_files;
@@ -69,6 +70,10 @@ static const struct uni_opt *options(void)
 			"of their callers, by a plugin of QEMU's TCG: from the image's first "
 			"instruction until the guest ends or --duration is over",
 			"tree", NULL },
+		{ 0, "repeatable", UNI_OPT_FLAG, &o.repeatable, NULL,
+			"with --exact: the guest's clocks count its instructions and chance is "
+			"fixed, so that the same image gives the same counts again",
+			NULL, NULL },
 		{ 0, "xl", UNI_OPT_STR, &o.xl, "CFG",
 			"boot with Xen's xl what this configuration of a domain says, and destroy "
 			"it in the end; also draws NAME.svg",
@@ -92,7 +97,8 @@ static const struct uni_opt *options(void)
 static int check_exact(struct uni_err *err)
 {
 	if (o.exact == NULL)
-		return 0;
+		return o.repeatable ? uni_err_set(err, UNI_EUSAGE, "--repeatable goes with --exact")
+				    : 0;
 	if (o.exact[0] != '\0' && strcmp(o.exact, "tree") != 0)
 		return uni_err_set(err, UNI_EUSAGE, "--exact=%s: only tree is known", o.exact);
 	if (strcmp(o.accel, "kvm") == 0)
@@ -352,9 +358,10 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return rc;
 	o.rec.output = output;
 	if (o.exact != NULL)
-		return uni_exact_run(
-			&(struct uni_exact_args){
-				.qemu = a.args, .symbols = o.symbols, .rec = &o.rec },
+		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,
+					     .symbols = o.symbols,
+					     .repeatable = o.repeatable,
+					     .rec = &o.rec },
 			err);
 	/* What is wrong with a file that is no ELF, QEMU says. */
 	(void)uni_image_load(path, &image, &unread);

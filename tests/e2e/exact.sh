@@ -82,6 +82,23 @@ with_icount() {
 	known "$1" --machine "$2" -- -icount shift=0,sleep=off
 }
 
+# A guest with a timer, twice, the second time beside three loops: nothing may differ.
+repeats() {
+	counted r1 "$BUILD/lab/idle-gcc-nofp.elf" "$1" --repeatable || return 1
+	loops=
+	for _ in 1 2 3; do
+		sh -c 'while :; do :; done' &
+		loops="$loops $!"
+	done
+	counted r2 "$BUILD/lab/idle-gcc-nofp.elf" "$1" --repeatable
+	status=$?
+	# shellcheck disable=SC2086 # numbers
+	kill $loops
+	[ $status -eq 0 ] && cmp "$T/r1.uniscope/guest-0/exact" "$T/r2.uniscope/guest-0/exact" &&
+		cmp "$T/r1.json" "$T/r2.json" && "$U" export -f counts "$T/r1.uniscope" >"$T/counts" &&
+		grep -q '"interrupts": [1-9]' "$T/counts"
+}
+
 refuses() { # WORDS OPTION...
 	words=$1
 	shift
@@ -101,6 +118,9 @@ for m in q35 microvm; do
 	check "known numbers with -icount on $m" with_icount gcc-nofp $m
 done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
+check 'the same counts again with --repeatable' repeats secs=1
+check '--repeatable without --exact' refuses 'goes with --exact' --repeatable \
+	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
 check 'an unknown kind' refuses 'only tree' --exact=all "$BUILD/lab/exact-gcc-nofp.elf"
 finish
