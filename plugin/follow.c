@@ -188,12 +188,16 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 		(void)pop_expected(v, b->pc);
 		return;
 	}
+	/* A jump by a return, as a switch of threads goes on in itself. */
+	if (b->ours && b->function == plugin.tree.node[v->node].function)
+		return;
 	plugin.stat[UNI_EXACT_UNMATCHED]++;
-	v->unsure = v->odd = true;
-	if (b->is_start && !resumed)
+	if (b->is_start && !resumed) {
 		interrupt_push(v, p, b, false);
-	else
-		frame_jump(v, b);
+		return;
+	}
+	v->unsure = v->odd = true;
+	frame_jump(v, b);
 }
 
 static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed);
@@ -229,7 +233,6 @@ static void resume(struct vcpu *v, struct block *b, uint32_t i)
 		block_became_handler(e.handler);
 		plugin.stat[UNI_EXACT_INTERRUPTS]++;
 		plugin.stat[UNI_EXACT_UNMATCHED]--;
-		v->unsure = false;
 	}
 	insn = e.cut						  ? block_insn_at(e.prev, b->pc)
 	       : b->pc == e.prev->last && b->pc != e.prev->target ? e.prev->nr_insns - 1

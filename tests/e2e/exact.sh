@@ -77,6 +77,35 @@ no_counts() {
 	refused $? "$T/out" 1 'run --exact. makes them'
 }
 
+# Each thread's frames stay its own: 400 turns of each, known instructions, nothing that does not match.
+threads() {
+	counted t "$BUILD/lab/threads-gcc-nofp.elf" scale=1 && "$U" export -f folded "$T/t.uniscope" \
+		>"$T/folded" && "$U" export -f counts "$T/t.uniscope" >"$T/counts" || return 1
+	for stack in 'cruncher_a_main;crunch_a 19204400' 'cruncher_b_main;crunch_b 9604000' \
+		'consumer_main;consume 3203600' 'cruncher_a_main;lab_thread_yield;schedule;lab_switch 6000'; do
+		grep -qx "lab_thread_entry;$stack" "$T/folded" || {
+			echo "there is no $stack in:"
+			grep 'crunch\|consume' "$T/folded"
+			return 1
+		}
+	done
+	grep -q '"returns_unmatched": 0' "$T/counts" && grep -q '"frames_dropped": 0' "$T/counts"
+}
+
+# As many interrupts as the guest says that it has served.
+interrupts() {
+	counted i "$BUILD/lab/idle-gcc-nofp.elf" 'secs=1 busy=1' &&
+		"$U" export -f counts "$T/i.uniscope" >"$T/counts" || return 1
+	served=$(sed -n 's/^truth irq_work \([0-9]*\) .*/\1/p' "$T/i.console.log")
+	echo "served $served"
+	[ "$served" -gt 5 ] && grep -q "\"interrupts\": $served," "$T/counts" &&
+		grep -q "\"interrupts_resumed\": $served," "$T/counts" &&
+		grep -q '"returns_unmatched": 0' "$T/counts" || {
+		grep 'interrupts\|unmatched' "$T/counts"
+		return 1
+	}
+}
+
 # All of it, so that a loop that QEMU restarts at each access to a device shows.
 with_icount() {
 	known "$1" --machine "$2" -- -icount shift=0,sleep=off
@@ -113,6 +142,8 @@ check 'calling contexts' contexts
 check 'the same instructions as callgrind' as_callgrind
 check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
+check 'threads by their stacks' threads
+check 'interrupts' interrupts
 check 'a session without counts' no_counts
 for m in q35 microvm; do
 	check "known numbers with -icount on $m" with_icount gcc-nofp $m
