@@ -2,7 +2,6 @@
 #include "recording/exact.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/sink.h"
 #include "base/strbuf.h"
 #include "recording/folder.h"
 #include "recording/recording.h"
@@ -225,14 +225,16 @@ int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struc
 
 int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	struct from f = { .fd = fd };
+	_cleanup_close_ int fd = -1;
+	struct from f = { 0 };
 	struct stat st;
-	int rc;
+	int rc = uni_open_input(path, &fd, err);
 
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return uni_err_set(err, errno == ENOENT ? UNI_ENOENT : UNI_EIO,
-			"cannot read %s: %s", path, strerror(errno));
+	if (rc != 0)
+		return rc;
+	f.fd = fd;
+	if (fstat(fd, &st) != 0)
+		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return uni_err_set(err, UNI_EFORMAT, "%s is no file", path);
 	f.size = (uint64_t)st.st_size;
@@ -267,15 +269,19 @@ int uni_exact_save(
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 	_cleanup_close_ int fd = -1;
-	int rc = name_in(session, guest, &b, err), r;
+	struct uni_sink *out;
+	char name[32];
+	int rc = name_in(session, guest, &b, err);
 
+	(void)snprintf(name, sizeof(name), UNI_SDIR_EXACT, guest);
+	if (rc == 0)
+		rc = uni_sdir_open(session, &fd, err);
+	if (rc == 0)
+		rc = uni_sink_open_below(fd, name, b.s, &out, err);
 	if (rc != 0)
 		return rc;
-	fd = open(b.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	r = fd < 0 ? -errno : uni_write_full(fd, e->data, e->size);
-	if (r != 0)
-		return uni_err_set(err, UNI_EIO, "cannot write %s: %s", b.s, strerror(-r));
-	return 0;
+	uni_sink_write(out, e->data, e->size);
+	return uni_sink_close(out, err);
 }
 
 void uni_exact_destroy(struct uni_exact *e)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of functions that QEMU's plugin is given: start and end of each, none over another. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/io.h"
+#include "base/sink.h"
 #include "obj/image.h"
 #include "recording/exact.h"
 
@@ -36,9 +33,9 @@ int uni_exact_write_table(const struct uni_image *img, const char *path, struct 
 {
 	size_t nr = uni_image_nr_symbols(img), n;
 	_cleanup_free_ struct uni_exact_function *f = calloc(nr + 1, sizeof(*f));
-	_cleanup_close_ int fd = -1;
 	uint64_t head[2] = { UNI_EXACT_TABLE, 0 };
-	int r;
+	struct uni_sink *out;
+	int rc;
 
 	if (f == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
@@ -51,11 +48,10 @@ int uni_exact_write_table(const struct uni_image *img, const char *path, struct 
 		return uni_err_set(err, UNI_ERANGE, "%s has more than %u functions",
 			uni_image_path(img), UNI_EXACT_FUNCTIONS);
 	head[1] = n;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	r = fd < 0 ? -errno : uni_write_full(fd, head, sizeof(head));
-	if (r == 0)
-		r = uni_write_full(fd, f, n * sizeof(*f));
-	if (r != 0)
-		return uni_err_set(err, UNI_EIO, "cannot write %s: %s", path, strerror(-r));
-	return 0;
+	rc = uni_sink_open_file(path, &out, err);
+	if (rc != 0)
+		return rc;
+	uni_sink_write(out, head, sizeof(head));
+	uni_sink_write(out, f, n * sizeof(*f));
+	return uni_sink_close(out, err);
 }
