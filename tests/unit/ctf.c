@@ -131,6 +131,29 @@ static void smallest_samples_fill_the_table(void **state)
 	assert_int_equal(got, n);
 }
 
+/* One leaf, and as many callers as fit: stacks that are nearly equal are kept apart. */
+static void stacks_of_one_leaf_stay_apart(void **state)
+{
+	struct both *b = *state;
+	uint64_t pc[] = { 0x1000, 0 };
+	struct uni_sample s = { .weight = 1, .nr = 2, .pc = pc }, got;
+	uint32_t nr = 0;
+
+	uni_ctf_packet_start(&b->w, 0);
+	for (pc[1] = 1; uni_ctf_packet_add(&b->w, &s); pc[1]++)
+		nr++;
+	assert_int_equal(b->w.nr_stacks, nr);
+	uni_ctf_packet_finish(&b->w, uuid, 0, 0);
+	assert_int_equal(uni_ctf_reader_open(&b->r, b->w.data, b->w.len), 0);
+	for (uint64_t caller = 1; caller <= nr; caller++) {
+		assert_true(uni_ctf_reader_next(&b->r, &got));
+		assert_int_equal(got.nr, 2);
+		assert_int_equal(got.pc[0], 0x1000);
+		assert_int_equal(got.pc[1], caller);
+	}
+	assert_false(uni_ctf_reader_next(&b->r, &got));
+}
+
 static void longest_chain_fits(void **state)
 {
 	struct both *b = *state;
@@ -236,6 +259,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sample_comes_back_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_packet_decodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(smallest_samples_fill_the_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(stacks_of_one_leaf_stay_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(longest_chain_fits, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			corrupt_packets_are_refused_or_sane, setup, teardown),
