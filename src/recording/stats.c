@@ -96,7 +96,9 @@ bool uni_record_is_firmware(uint64_t pc)
 
 bool uni_record_is_elsewhere(const struct uni_record_stats *st)
 {
-	return st->outside / 9 > st->inside || (st->inside == 0 && st->outside != 0);
+	uint64_t nine_in;
+
+	return !__builtin_mul_overflow(st->inside, UINT64_C(9), &nine_in) && st->outside > nine_in;
 }
 
 static void add_outside(struct uni_record_stats *st, uint64_t low, uint64_t high)

@@ -419,11 +419,37 @@ static void missing_session_is_one_clear_line(void **state)
 	assert_non_null(strstr(p->err.msg, p->path));
 }
 
+/* Less than a tenth inside is no profile. */
+static void elsewhere(void **state)
+{
+	static const struct {
+		uint64_t inside, outside;
+		bool want;
+	} known[] = {
+		{ 0, 0, false },
+		{ 0, 1, true },
+		{ 1, 8, false },
+		{ 1, 9, false },
+		{ 1, 10, true },
+		{ 100, 901, true },
+		{ UINT64_MAX, UINT64_MAX, false },
+		{ UINT64_MAX / 9, UINT64_MAX, true },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const struct uni_record_stats st = { .inside = known[i].inside,
+			.outside = known[i].outside };
+
+		assert_true(uni_record_is_elsewhere(&st) == known[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(round_trip),
 		T(symbols_travel),
+		T(elsewhere),
 		T(several_images_travel),
 		T(never_replaces_what_is_no_session),
 		T(replaces_a_session_when_asked),
