@@ -17,7 +17,7 @@
 #include "base/io.h"
 #include "backend/listener.h"
 
-#define TIMEOUT_MS  2000
+#define TIMEOUT_MS  10000 /* a busy host; who holds a monitor is known at once */
 #define FREE_NS	    (500 * UNI_NSEC_PER_MSEC)
 #define GREETING_NS (900 * UNI_NSEC_PER_MSEC)
 #define EVENTS_MAX  4096 /* events taken while one answer is waited for */
@@ -214,6 +214,11 @@ static int negotiate(struct uni_qmp *q, const char *path, bool seen, struct uni_
 	struct uni_qmp_message m;
 	int rc = next_message(q, until_ns, &m);
 
+	if (rc == -UNI_ETIMEDOUT && seen)
+		return uni_err_set(err, UNI_EBUSY,
+			"qmp: no greeting from %s: is the VMM stopped, or has another client just "
+			"connected?",
+			path);
 	if (rc == -UNI_ETIMEDOUT)
 		return held_by_another(path, err);
 	if (rc == 0) {

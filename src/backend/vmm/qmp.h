@@ -16,7 +16,7 @@
 
 struct uni_qmp; /* opaque */
 
-/* Connects, takes the greeting, leaves negotiation. timeout_ms holds for each wait; 0: 2 s. */
+/* Connects, takes the greeting, leaves negotiation. timeout_ms holds for each wait; 0: 10 s. */
 int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, struct uni_err *err);
 void uni_qmp_close(struct uni_qmp *q); /* NULL-safe */
 
