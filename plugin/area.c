@@ -69,15 +69,17 @@ void *area_add(struct area *a, enum uni_exact_part part, uint64_t n, uint64_t *i
 {
 	uint64_t first = a->nr[part], want = (first + n) * parts[part].size, at = PAGE;
 
-	if (n > parts[part].max - first)
+	if (n > parts[part].max - first || a->full[part])
 		return NULL;
 	for (unsigned i = 0; i < part; i++)
 		at += room_of(i);
 	while (a->kept[part] < want) {
 		uint64_t left = room_of(part) - a->kept[part], more = left < PIECE ? left : PIECE;
 
-		if (posix_fallocate(a->fd, (off_t)(at + a->kept[part]), (off_t)more) != 0)
+		if (posix_fallocate(a->fd, (off_t)(at + a->kept[part]), (off_t)more) != 0) {
+			a->full[part] = true;
 			return NULL;
+		}
 		a->kept[part] += more;
 	}
 	a->nr[part] += n;

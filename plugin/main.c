@@ -68,8 +68,8 @@ static int prepare(const char *out, const char *functions, const qemu_info_t *in
 		return refuse(functions, why);
 	if (qemu_plugin_scoreboard_new != NULL)
 		plugin.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
-	if (blocks_init() != 0 || tree_init(&plugin.tree, &plugin.area,
-					  plugin.functions.nr_known + UNI_EXACT_FOUND) != 0)
+	if (blocks_init() != 0 ||
+		tree_init(&plugin.tree, &plugin.area, plugin.functions.nr_known) != 0)
 		return refuse(out, "out of memory, or the disk is full");
 	follow_init();
 	plugin.area.header->mode = UNI_EXACT_TREE;

@@ -28,6 +28,7 @@ struct area {
 	uint8_t *base;
 	int fd;
 	uint64_t kept[UNI_EXACT_PARTS]; /* bytes of each part that the file system has promised */
+	bool full[UNI_EXACT_PARTS];	/* the disk: it is not asked again */
 	uint64_t nr[UNI_EXACT_PARTS];	/* our own count: the shared one is only written */
 };
 
@@ -89,10 +90,9 @@ struct tree {
 	uint32_t *hash;	  /* of (parent, function): index, 0 empty */
 	uint32_t *beyond; /* by function: its node when there is no room for more; 0 none */
 	uint32_t beyond_parent;
-	uint32_t nr_functions;
 };
 
-int tree_init(struct tree *t, struct area *a, uint32_t nr_functions);
+int tree_init(struct tree *t, struct area *a, uint32_t nr_known);
 uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function);
 
 /* ---- stacks.c: shadow stacks ---- */

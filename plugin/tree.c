@@ -11,20 +11,6 @@
 
 #define NONE UINT32_MAX
 
-int tree_init(struct tree *t, struct area *a, uint32_t nr_functions)
-{
-	t->area = a;
-	t->nr_functions = nr_functions;
-	t->hash_mask = (1u << 12) - 1;
-	t->cap = 1u << 11;
-	t->node = calloc(t->cap, sizeof(*t->node));
-	t->hash = calloc(t->hash_mask + 1, sizeof(*t->hash));
-	t->beyond = calloc(nr_functions + 1ull, sizeof(*t->beyond));
-	t->out = area_add(a, UNI_EXACT_PART_NODES, 1, NULL);
-	t->nr = 1;
-	return t->node != NULL && t->hash != NULL && t->beyond != NULL && t->out != NULL ? 0 : -1;
-}
-
 static uint32_t slot_of(const struct tree *t, uint32_t parent, uint32_t function)
 {
 	uint64_t key = ((uint64_t)parent << 32 | function) * UINT64_C(0x9e3779b97f4a7c15);
@@ -90,16 +76,36 @@ static uint32_t find(const struct tree *t, uint32_t parent, uint32_t function)
 	return 0;
 }
 
-/* Where there is no room for a context of its own. The nodes for that are kept free. */
+/*
+ * Where there is no room for a context of its own. The image's functions have their nodes for that
+ * from the beginning, so that this never fails; others share that of code of no function.
+ */
 static uint32_t beyond(struct tree *t, uint32_t function)
 {
-	uint32_t at = function <= t->nr_functions ? function : 0;
+	if (t->beyond[function] == 0)
+		t->beyond[function] = add(t, t->beyond_parent, function);
+	return t->beyond[t->beyond[function] != 0 ? function : 0];
+}
 
-	if (t->beyond_parent == 0)
-		t->beyond_parent = add(t, 0, 0);
-	if (t->beyond[at] == 0)
-		t->beyond[at] = add(t, t->beyond_parent, at);
-	return t->beyond[at];
+int tree_init(struct tree *t, struct area *a, uint32_t nr_known)
+{
+	t->area = a;
+	t->hash_mask = (1u << 12) - 1;
+	t->cap = 1u << 11;
+	t->node = calloc(t->cap, sizeof(*t->node));
+	t->hash = calloc(t->hash_mask + 1, sizeof(*t->hash));
+	t->beyond = calloc(nr_known + UNI_EXACT_FOUND + 1ull, sizeof(*t->beyond));
+	t->out = area_add(a, UNI_EXACT_PART_NODES, 1, NULL);
+	t->nr = 1;
+	if (t->node == NULL || t->hash == NULL || t->beyond == NULL || t->out == NULL)
+		return -1;
+	t->beyond_parent = add(t, 0, 0);
+	for (uint32_t i = 0; i <= nr_known; i++) {
+		t->beyond[i] = add(t, t->beyond_parent, i);
+		if (t->beyond[i] == 0)
+			return -1;
+	}
+	return 0;
 }
 
 uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function)

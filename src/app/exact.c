@@ -284,10 +284,14 @@ static int check_counts(const struct run *run, const struct uni_exact *e, struct
 {
 	if (uni_exact_insns(e) != 0)
 		return 0;
+	if (uni_exact_stat(e, UNI_EXACT_UNCOUNTED) != 0)
+		return uni_err_set(err, UNI_EIO,
+			"there is no room for the counts in %s: free some, or name another folder "
+			"by TMPDIR",
+			run->scratch.path);
 	return uni_err_set(err, UNI_EMISMATCH,
 		"%s, and executed no code of %s%s: is it the image that was booted, linked where "
-		"it "
-		"runs?",
+		"it runs?",
 		run->end, uni_image_path(run->image),
 		uni_exact_before(e) != 0 ? ", only code before it or elsewhere" : "");
 }

@@ -128,6 +128,20 @@ repeats() {
 		grep -q '"interrupts": [1-9]' "$T/counts"
 }
 
+# What was counted until then is there: the file is a mapping.
+killed() {
+	"$U" run --exact -q -d 100 --append loop=1 -o "$T/dead.uniscope" "$BUILD/lab/shares-gcc-nofp.elf" \
+		>"$T/out" 2>&1 &
+	run=$!
+	wait_for 60 grep -q '^lab: running' "$T/dead.console.log"
+	pkill -9 -P $run qemu || return 1
+	wait $run || {
+		cat "$T/out"
+		return 1
+	}
+	"$U" export -f counts "$T/dead.uniscope" >"$T/counts" && grep -q '"name": "burn_a"' "$T/counts"
+}
+
 refuses() { # WORDS OPTION...
 	words=$1
 	shift
@@ -150,6 +164,7 @@ for m in q35 microvm; do
 done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
+check 'QEMU is killed' killed
 check '--repeatable without --exact' refuses 'goes with --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
