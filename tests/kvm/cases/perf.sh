@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2154
+# limit: 600
+# A guest, recorded by `perf kvm` and then by us; judge/perf.sh compares the leaf functions.
+by_perf() {
+	# Interrupts take long here: the kernel would make them fewer.
+	echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
+	perf kvm --guest record -N -B --synth no -e cpu-clock -F 499 -p "$pid" -o "$out/perf.data" sleep 5
+}
+by_us() {
+	uniscope record "$target" -d 5 -F 499 --method bpf -o "$out/ours.uniscope" &&
+		uniscope export "$out/ours.uniscope" -f json -o "$out/ours.json"
+}
+
+check 'a guest starts' start shares uneven=1
+check 'perf kvm record' by_perf
+check 'record' by_us
