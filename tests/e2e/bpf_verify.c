@@ -5,6 +5,7 @@
  * function's frame is. TAP; lines "stack PROGRAM DEPTH..." are for tests/unit/bpf_frames.py.
  */
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,13 +54,26 @@ static void print_depths(const char *name, const char *log)
 	(void)putchar('\n');
 }
 
+/* The number behind a word; 0: there is none. */
+static unsigned long number_after(const char *log, const char *word)
+{
+	const char *s = strstr(log, word);
+	unsigned long n;
+	char *end;
+
+	if (s == NULL)
+		return 0;
+	s += strlen(word);
+	errno = 0;
+	n = strtoul(s, &end, 10);
+	return end != s && errno == 0 ? n : 0;
+}
+
+/* "processed 1008 insns (limit 1000000) ..." */
 static void print_program(const char *name, const char *log)
 {
-	const char *s = strstr(log, "processed ");
-	unsigned long nr = 0, limit = 0;
+	unsigned long nr = number_after(log, "processed "), limit = number_after(log, "(limit ");
 
-	if (s != NULL)
-		(void)sscanf(s, "processed %lu insns (limit %lu)", &nr, &limit);
 	(void)check(
 		nr != 0 && nr < limit / 2, "%s: processed %lu insns, limit %lu", name, nr, limit);
 	print_depths(name, log);
