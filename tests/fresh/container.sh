@@ -17,12 +17,9 @@ if [ "$IN_CONTAINER" = outside ]; then
 	for d in /sys/kernel/btf /sys/kernel/tracing /sys/kernel/debug; do
 		[ ! -d $d ] || mount -t tmpfs -o ro none $d || exit 1
 	done
-	dev=$(mktemp -d) && mount -t tmpfs -o mode=755 none "$dev" && mkdir "$dev/shm" "$dev/host" &&
-		mount --rbind /dev "$dev/host" || exit 1
-	for f in null zero full random urandom; do
-		: >"$dev/$f" && mount --bind /dev/$f "$dev/$f" || exit 1
-	done
-	mount --move "$dev" /dev && rmdir "$dev" || exit 1
+	. "$(dirname "$0")/devices.sh"
+	dev=$(mktemp -d) && few_devices "$dev" && mkdir "$dev/host" && mount --rbind /dev "$dev/host" &&
+		mount --move "$dev" /dev && rmdir "$dev" || exit 1
 	caps=-all
 	for c in audit_write chown dac_override fowner fsetid kill mknod net_bind_service net_raw setfcap setgid \
 		setpcap setuid sys_chroot; do

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# demo.sh SOURCE_ROOT: `sh demo.sh` on a minimal Debian 12, as root and as an ordinary user. It builds
+# the program and its own guest alone, and what it leaves opens in a browser. Started by chroot.sh; TAP.
+set -u
+SRC=$1
+. "$SRC/tests/fresh/fresh.sh"
+
+# What a user without rights is told, when packages are missing.
+refused() {
+	inside somebody sh -c 'cd && sh uniscope/demo.sh' 2>"$T/err" && return 1
+	cat "$T/err"
+	[ "$(wc -l <"$T/err")" = 1 ] && grep -q '^deps.sh: install as root: .*gcc' "$T/err"
+}
+
+# Again, and longer, only if there are too few samples for three functions.
+demo() { # USER FOLDER
+	for seconds in 5 20 60; do
+		inside "$1" sh -c "cd $2 && DEMO_SECONDS=$seconds sh demo.sh" || return 1
+		[ "$(sed 's/ [0-9]*$//; s/.*;//' "$ROOT$2/demo-out/demo.folded" | sort -u | wc -l)" -lt 3 ] || break
+		echo "# $1: too few samples in $seconds s" >>"$T/retries"
+	done
+	for f in report.html demo.svg demo.folded console.log demo.uniscope/session.json; do
+		[ -s "$ROOT$2/demo-out/$f" ] || { echo "no $f"; return 1; }
+	done
+}
+
+# What ninja made: for the program, or for the one guest.
+steps() { # FOLDER
+	cut -sf4 "$ROOT$1/build/.ninja_log" | sort -u >"$T/steps"
+	[ "$(wc -l <"$T/steps")" -gt 300 ] || { echo "no log of the build"; return 1; }
+	! grep -vE '^(src/|lab/(demo-)?gcc-fp[.]|build[.]ninja$)' "$T/steps" || return 1
+	grep -qx src/cli/uniscope "$T/steps" && grep -qx lab/demo-gcc-fp.elf "$T/steps"
+}
+
+# Packages that only `deps.sh test` names.
+no_more() {
+	sh "$SRC/deps.sh" demo --list | sort >"$T/demo"
+	sh "$SRC/deps.sh" test --list | sort | comm -13 "$T/demo" - >"$T/others"
+	for p in libcmocka-dev chromium cppcheck rustc gdb; do
+		grep -qx $p "$T/others" || return 1
+		! inside root dpkg-query -W -f '${db:Status-Status}' "$p" | grep -x installed || return 1
+	done
+}
+
+# What `deps.sh test` adds is more than a gigabyte: all that configuring must have of it is this.
+configured() {
+	grep -qx libcmocka-dev "$T/others" &&
+		inside root apt-get install -y --no-install-recommends libcmocka-dev &&
+		inside root sh -c 'cd /root/uniscope && meson setup build-test -Dtests=enabled -Dlab=enabled'
+}
+
+chroot "$ROOT" useradd -m somebody
+tree "$SRC" /home/somebody/uniscope somebody
+tree "$SRC" /root/uniscope root
+check "a user without rights is told in one line what root has to install" refused
+check "as root: demo.sh installs, builds, records, and leaves its files" demo root /root/uniscope
+check "as root: its build made the program and its own guest alone" steps /root/uniscope
+check "as root: nothing that tests need was installed" no_more
+check "as root: page and picture open in a browser" \
+	python3 "$SRC/tests/fresh/opened.py" "$ROOT/root/uniscope/demo-out"
+check "as a user: demo.sh builds, records, and leaves its files" demo somebody /home/somebody/uniscope
+check "as a user: page and picture open in a browser" \
+	python3 "$SRC/tests/fresh/opened.py" "$ROOT/home/somebody/uniscope/demo-out"
+check "the tests can be configured" configured
+cat "$T/retries" 2>/dev/null
+echo "1..$n"
