@@ -42,6 +42,7 @@ struct uni_cmd {
 };
 
 extern const struct uni_cmd *const uni_cmds[]; /* ends with NULL */
+extern const char uni_commit[];		       /* that was built, "unknown" outside of git */
 extern const struct uni_cmd *const uni_trace_cmds[];
 extern const struct uni_cmd *const uni_uk_trace_cmds[];
 

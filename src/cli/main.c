@@ -214,7 +214,7 @@ static int other(int argc, char **argv)
 	struct called called = find(argc - 2, argv + 2);
 
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-		(void)puts("uniscope " UNISCOPE_VERSION);
+		(void)printf("uniscope " UNISCOPE_VERSION " (%s)\n", uni_commit);
 		return UNI_EXIT_OK;
 	}
 	if (strcmp(argv[1], "__complete") == 0)

@@ -50,6 +50,7 @@ check "man pages have no empty @OPTIONS@" sh -c "! grep -l '@[A-Z]*@' '$MAN'/*.1
 check "an unknown command of trace is named" sh -c "'$U' trace foo 2>&1 | grep -q \"unknown command 'foo'\""
 check "no arguments: usage, exit 2" sh -c "'$U' >/dev/null 2>&1; test \$? = 2"
 check "--version" says "uniscope 0." "$U" --version
+check "--version names the commit" sh -c "'$U' --version | grep -qxE 'uniscope [0-9]+[.][0-9]+[.][0-9]+ [(]([0-9a-f]{12}[+]?|unknown)[)]'"
 check "unknown command: exit 2" exits 2 "$U" frobnicate
 check "unknown option: exit 2" exits 2 "$U" record --frobnicate x
 check "option without its value: exit 2" exits 2 "$U" record x -F
