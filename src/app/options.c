@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/nearest.h"
 #include "base/text.h"
 
 static const struct uni_opt *find_long(const struct uni_opt *opts, const char *name, size_t len)
@@ -82,6 +83,18 @@ static bool is_flag(const struct uni_opt *o)
 	return o->type == UNI_OPT_FLAG || o->type == UNI_OPT_COUNT;
 }
 
+static int unknown_long(
+	const struct uni_opt *opts, const char *name, size_t len, struct uni_err *err)
+{
+	struct uni_nearest n = uni_nearest_begin(name, len);
+
+	for (const struct uni_opt *o = opts; o->long_name != NULL; o++)
+		uni_nearest_try(&n, o->long_name);
+	return uni_err_set(err, UNI_EUSAGE, "unknown option --%.*s%s%s%s (see --help)", (int)len,
+		name, n.name != NULL ? ": did you mean --" : "", n.name != NULL ? n.name : "",
+		n.name != NULL ? "?" : "");
+}
+
 /* "--name", "--name=value", "--name value"; *i advances over a separate value. */
 static int parse_long(
 	const struct uni_opt *opts, int argc, char **argv, int *i, struct uni_err *err)
@@ -91,8 +104,7 @@ static int parse_long(
 	const struct uni_opt *o = find_long(opts, name, len);
 
 	if (o == NULL)
-		return uni_err_set(
-			err, UNI_EUSAGE, "unknown option --%.*s (see --help)", (int)len, name);
+		return unknown_long(opts, name, len, err);
 	if (is_flag(o)) {
 		if (eq != NULL)
 			return uni_err_set(err, UNI_EUSAGE, "--%s takes no value", o->long_name);

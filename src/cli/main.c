@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/privilege.h"
 #include "app/cmd.h"
+#include "app/nearest.h"
 #include "app/output.h"
 #include "app/serve_child.h"
 #include "app/term.h"
@@ -142,6 +143,19 @@ static bool wants_help(int argc, char **argv)
 	return false;
 }
 
+/* A word that is no command of the list: what it was perhaps meant to be. */
+static int unknown_command(const struct uni_cmd *const *list, const char *word, const char *above,
+	const char *gap, struct uni_err *err)
+{
+	struct uni_nearest n = uni_nearest_begin(word, strlen(word));
+
+	for (size_t i = 0; list[i] != NULL; i++)
+		uni_nearest_try(&n, list[i]->name);
+	return uni_err_set(err, UNI_EUSAGE, "unknown command '%s'%s%s%s (see uniscope %s%s--help)",
+		word, n.name != NULL ? ": did you mean '" : "", n.name != NULL ? n.name : "",
+		n.name != NULL ? "'?" : "", above, gap);
+}
+
 static int parse_and_run(const struct called *called, int argc, char **argv, struct uni_err *err)
 {
 	_cleanup_free_ const char **operands = calloc((size_t)argc + 1, sizeof(*operands));
@@ -177,8 +191,7 @@ static int run_command(const struct called *called, int argc, char **argv)
 		return UNI_EXIT_OK;
 	}
 	if (c->sub != NULL && argc > 1 && argv[1][0] != '-')
-		status = uni_exit_of(uni_err_set(&err, UNI_EUSAGE,
-			"unknown command '%s' (see uniscope %s --help)", argv[1], c->name));
+		status = uni_exit_of(unknown_command(c->sub, argv[1], c->name, " ", &err));
 	else if (c->sub != NULL)
 		status = uni_exit_of(uni_err_set(
 			&err, UNI_EUSAGE, "usage: uniscope %s COMMAND ... (see --help)", c->name));
@@ -248,6 +261,7 @@ static void allow_files(void)
 
 int main(int argc, char **argv)
 {
+	struct uni_err err = { 0 };
 	struct called called;
 	int status;
 
@@ -262,8 +276,8 @@ int main(int argc, char **argv)
 		return finish(status);
 	called = find(argc - 1, argv + 1);
 	if (called.cmd == NULL) {
-		(void)fprintf(
-			stderr, "uniscope: no command '%s'; uniscope --help lists them\n", argv[1]);
+		(void)unknown_command(uni_cmds, argv[1], "", "", &err);
+		(void)fprintf(stderr, "uniscope: %s\n", err.msg);
 		return UNI_EXIT_USAGE;
 	}
 	return finish(run_command(&called, argc - called.words, argv + called.words));

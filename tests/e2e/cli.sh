@@ -52,6 +52,14 @@ check "no arguments: usage, exit 2" sh -c "'$U' >/dev/null 2>&1; test \$? = 2"
 check "--version" says "uniscope 0." "$U" --version
 check "--version names the commit" sh -c "'$U' --version | grep -qxE 'uniscope [0-9]+[.][0-9]+[.][0-9]+ [(]([0-9a-f]{12}[+]?|unknown)[)]'"
 check "unknown command: exit 2" exits 2 "$U" frobnicate
+check "a command that was meant" says "did you mean 'record'?" "$U" recrod
+check "a command of trace that was meant" says "did you mean 'findings'?" "$U" trace finding
+check "an option that was meant" says "did you mean --frequency?" "$U" record --frequncy 9 x
+check "an option that was begun" says "did you mean --duration?" "$U" record --dur=9 x
+nothing_near() {
+	says 'unknown command' "$U" "$1" && ! says 'did you mean' "$U" "$1"
+}
+check "nothing near is no guess" nothing_near frobnicate
 check "unknown option: exit 2" exits 2 "$U" record --frobnicate x
 check "option without its value: exit 2" exits 2 "$U" record x -F
 check "not a number: exit 2" exits 2 "$U" record x -F 9x

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Of a few names, the one that was perhaps meant by a word that is none of them. */
+#ifndef UNI_APP_NEAREST_H
+#define UNI_APP_NEAREST_H
+
+#include <stddef.h>
+
+struct uni_nearest {
+	const char *word;
+	size_t len;
+	const char *name; /* the nearest so far, borrowed; NULL: none is near enough */
+	size_t distance;
+};
+
+struct uni_nearest uni_nearest_begin(const char *word, size_t len);
+void uni_nearest_try(struct uni_nearest *n, const char *name);
+
+#endif
