@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# fill.sh UNISCOPE IN OUT VERSION: replaces @OPTIONS@ by what the command's own table says, and a
-# line "@OPTIONS SUB@" by that of its command SUB.
+# fill.sh UNISCOPE IN OUT VERSION DOC GUEST_DOC: replaces @OPTIONS@ by what the command's own table
+# says, and a line "@OPTIONS SUB@" by that of its command SUB. Documents get the names that they have
+# once they are installed: docs/ in the folder DOC, guest/ as the folder GUEST_DOC.
 set -eu
-uniscope=$1 in=$2 out=$3 version=$4
+uniscope=$1 in=$2 out=$3 version=$4 doc=$5 guest_doc=$6
 name=$(basename "$in" .1.in)
 cmd=${name#uniscope-}
 cp "$in" "$out.tmp"
@@ -15,6 +16,7 @@ d
 }" "$out.tmp" >"$out.more"
 	mv "$out.more" "$out.tmp"
 done
-sed -e "s/@VERSION@/$version/" "$out.tmp" >"$out.more"
+sed -E -e "s/@VERSION@/$version/" -e "s,(^|[ (])(docs/[a-z]),\\1$doc/\\2,g" \
+	-e "s,(^|[ (])guest/README,\\1$guest_doc/README,g" "$out.tmp" >"$out.more"
 rm -f "$out.options" "$out.tmp"
 mv "$out.more" "$out"

@@ -282,7 +282,7 @@ int uni_tmem_find_head(struct uni_tmem *m, uint64_t *ret, struct uni_err *err)
 		uni_as_begin(m->as, &m->root);
 	}
 	return uni_err_set(err, UNI_ENOENT,
-		"no trace ring in this guest: it has to link the tracer (guest/README.md) and call "
-		"uni_trace_init()%s",
+		"no trace ring in this guest: it has to link the tracer (" UNI_GUEST_README
+		") and call uni_trace_init()%s",
 		uni_now_ns() < s.until_ns ? "" : "; the search was given up after 8 s");
 }

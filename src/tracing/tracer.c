@@ -180,7 +180,7 @@ static int patch_failed(
 	if (rc == -UNI_ENOTSUP && (t->args.t->ops->caps(t->args.t) & UNI_CAP_INSIDE))
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the guest cannot patch its own code: it gave uni_stream_init() no way to "
-			"(guest/README.md)");
+			"(" UNI_GUEST_README ")");
 	if (rc == -UNI_ENOTSUP && t->args.t->nr_left_off != 0)
 		return holds_some_only(t->args.t, err);
 	if (rc == -UNI_ENOTSUP)

@@ -292,8 +292,9 @@ static int say_hello(struct uni_link *l, struct uni_stream_hello *ret, struct un
 		rc = -UNI_EPROTO;
 	if (rc == -UNI_EGONE && !l->stats.frames)
 		return uni_err_set(err, UNI_ETIMEDOUT,
-			"%s: no answer: the guest has to serve its tracer there (uni_stream_init, "
-			"guest/README.md), and nobody else may be connected%s%s",
+			"%s: no answer: the guest has to serve its tracer there "
+			"(uni_stream_init, " UNI_GUEST_README
+			"), and nobody else may be connected%s%s",
 			l->line.text, l->stats.bad_bytes != 0 ? "; what comes is none: " : "",
 			l->stats.bad_bytes != 0 ? l->ended : "");
 	if (rc != 0)

@@ -216,8 +216,7 @@ int uni_stream_samples_start(struct uni_target *base, const struct uni_stream_cf
 	if (t->about.samplers == 0)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"%s: the guest does not sample itself: it has to call uni_sample_init() "
-			"and "
-			"uni_sample_tick() (guest/README.md)",
+			"and uni_sample_tick() (" UNI_GUEST_README ")",
 			t->link.line.text);
 	memset(&t->s, 0, sizeof(t->s));
 	rc = begin(t, (uint32_t)uni_max(lround(cfg->frequency), 1l));
