@@ -47,21 +47,21 @@ no_more() {
 configured() {
 	grep -qx libcmocka-dev "$T/others" &&
 		inside root apt-get install -y --no-install-recommends libcmocka-dev &&
-		inside root sh -c 'cd /root/uniscope && meson setup build-test -Dtests=enabled -Dlab=enabled'
+		inside root sh -c 'cd /srv/uniscope && meson setup build-test -Dtests=enabled -Dlab=enabled'
 }
 
-chroot "$ROOT" useradd -m somebody
-tree "$SRC" /home/somebody/uniscope somebody
-tree "$SRC" /root/uniscope root
+chroot "$ROOT" useradd -m -d /srv/somebody somebody
+tree "$SRC" /srv/somebody/uniscope somebody
+tree "$SRC" /srv/uniscope root
 check "a user without rights is told in one line what root has to install" refused
-check "as root: demo.sh installs, builds, records, and leaves its files" demo root /root/uniscope
-check "as root: its build made the program and its own guest alone" steps /root/uniscope
+check "as root: demo.sh installs, builds, records, and leaves its files" demo root /srv/uniscope
+check "as root: its build made the program and its own guest alone" steps /srv/uniscope
 check "as root: nothing that tests need was installed" no_more
 check "as root: page and picture open in a browser" \
-	python3 "$SRC/tests/fresh/opened.py" "$ROOT/root/uniscope/demo-out"
-check "as a user: demo.sh builds, records, and leaves its files" demo somebody /home/somebody/uniscope
+	python3 "$SRC/tests/fresh/opened.py" "$ROOT/srv/uniscope/demo-out"
+check "as a user: demo.sh builds, records, and leaves its files" demo somebody /srv/somebody/uniscope
 check "as a user: page and picture open in a browser" \
-	python3 "$SRC/tests/fresh/opened.py" "$ROOT/home/somebody/uniscope/demo-out"
+	python3 "$SRC/tests/fresh/opened.py" "$ROOT/srv/somebody/uniscope/demo-out"
 check "the tests can be configured" configured
 cat "$T/retries" 2>/dev/null
 echo "1..$n"

@@ -21,7 +21,7 @@ check() {
 inside() {
 	user=$1
 	shift
-	home=/home/$user
+	home=/srv/$user
 	[ "$user" != root ] || home=/root
 	chroot --userspec="$user" "$ROOT" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		HOME="$home" USER="$user" LC_ALL=C "$@" </dev/null
