@@ -43,7 +43,16 @@ for c in $commands; do
 		esc=$(echo "$o" | sed 's/-/\\-/g')
 		grep -qF -- "$esc" "$MAN/uniscope-$c.1" || echo "$c: $o is not in the man page" >>"$T/missing"
 	done
+	esc=$(echo "$c" | sed 's/-/\\-/g')
+	sed -n '/^.SH COMMANDS/,/^.SH TARGETS/p' "$MAN/uniscope.1" | grep -qwF -e "$esc" &&
+		grep -qF "uniscope\\-$esc (1)" "$MAN/uniscope.1" || echo "$c is not in uniscope(1)" >>"$T/unlisted"
 done
+check "uniscope(1) has each command" sh -c "[ ! -e '$T/unlisted' ] || { cat '$T/unlisted'; false; }"
+keys=$(sed -n '/^.B kvm:pid=N/,/^Works/s/^.BR* \([a-z]*\)\( [,.]\)*$/\1/p' "$MAN/uniscope.1")
+for k in $keys; do
+	"$U" stacks "kvm:pid=1,$k=auto" 2>&1 | grep "unknown key"
+done >"$T/keys"
+check "and keys of kvm: that there are" test -n "$keys" -a ! -s "$T/keys"
 check "each option is in its man page" test ! -s "$T/missing"
 check "man pages have no empty @OPTIONS@" sh -c "! grep -l '@[A-Z]*@' '$MAN'/*.1"
 
