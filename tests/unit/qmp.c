@@ -67,6 +67,19 @@ static int hva_of(const char *json, uint64_t *ret)
 	return rc;
 }
 
+/* A message of the largest size, and one that is a blank longer. */
+static void messages_have_a_limit(void **state)
+{
+	static char text[UNI_QMP_MESSAGE_MAX + 1];
+	struct uni_qmp_message m;
+
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "{\"return\":{}}", 13);
+	assert_int_equal(uni_qmp_parse(text, UNI_QMP_MESSAGE_MAX, &m), 0);
+	uni_qmp_message_free(&m);
+	assert_int_equal(uni_qmp_parse(text, sizeof(text), &m), -UNI_EFORMAT);
+}
+
 static void addresses(void **state)
 {
 	uint64_t v = 7;
@@ -364,6 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(messages_have_a_limit),
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(values),
 		cmocka_unit_test(events),

@@ -337,6 +337,15 @@ static void guard(void **state)
 	assert_non_null(uni_serve_refuses("localhost", NULL, "same-site", 9090));
 	assert_null(uni_serve_refuses("localhost", NULL, "same-origin", 9090));
 	assert_null(uni_serve_refuses("localhost", NULL, "none", 9090));
+	/* The page itself may ask, by the name that it was asked for, and no other. */
+	assert_null(uni_serve_refuses_page("localhost:9090", NULL, NULL, 9090));
+	assert_null(uni_serve_refuses_page(
+		"localhost:9090", "http://localhost:9090", "same-origin", 9090));
+	assert_non_null(uni_serve_refuses_page("localhost:9090", "http://example.com", NULL, 9090));
+	assert_non_null(uni_serve_refuses_page("localhost:9090", "http://localhost", NULL, 9090));
+	assert_non_null(
+		uni_serve_refuses_page("localhost:9090", "https://localhost:9090", NULL, 9090));
+	assert_non_null(uni_serve_refuses_page("localhost:9090", "null", NULL, 9090));
 }
 
 int main(void)
