@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 U, SRC, PROCESS, ENDLESS = sys.argv[1:5]
 CPU_S = 2.0
@@ -248,6 +249,27 @@ def second_interrupt(top):
     return "the guest was never held by the second signal"
 
 
+def bomb(top, *args):
+    """256 KB that unpack to 256 MB."""
+    path = f"{top}/x.pb.gz"
+    with open(path, "wb") as f:
+        pack = zlib.compressobj(6, zlib.DEFLATED, 31)
+        for _ in range(256):
+            f.write(pack.compress(bytes(1 << 20)))
+        f.write(pack.flush())
+    log = f"{top}/log"
+    with open(log, "wb") as out:
+        # pylint: disable=consider-using-with
+        p = subprocess.Popen([U, *args, path], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    with open(log, encoding="utf-8") as f:
+        text = f.read()
+    assert p.returncode == 1 and "unpacks to more than" in text and text.count("\n") == 1, f"{p.returncode}: {text}"
+    assert usage.ru_maxrss < 150 << 10, f"it took {usage.ru_maxrss >> 10} MB"
+    assert usage.ru_utime + usage.ru_stime < 5, f"it took {usage.ru_utime + usage.ru_stime} s"
+
+
 check("trace dump of rings without end", rings, "trace", "dump")
 check("trace record of rings without end", rings, "trace", "record", "--as-is")
 check("trace record -d of rings without end", rings, "trace", "record", "--as-is", "-d", "300")
@@ -266,5 +288,7 @@ check("a trace of a stream without end", stream, flood(bytes(65536)), "trace", "
 for args in (("report", "-"), ("export", "-f", "folded", "-"), ("import", "-", "-o", "/nonexistent/s"),
              ("trace", "replay", "-"), ("uk-trace", "list", "-"), ("summarize-trace", "-")):
     check(f"{' '.join(args[:2])}: a file without end", pipe, b"a;b;c 1\n" * 8192, *args)
+for command in (["report"], ["import", "-o", "/nonexistent/s"], ["export", "-f", "folded"]):
+    check(f"{command[0]}: a gzip that unpacks to a thousand times its size", bomb, *command)
 check("a second interrupt ends it at once, and the guest runs on", second_interrupt)
 print(f"1..{done}")

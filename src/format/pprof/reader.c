@@ -18,8 +18,12 @@
 #include "base/text.h"
 #include "format/stack.h"
 
-#define INFLATED_MAX ((size_t)2 << 30)
-#define NOT_THERE    SIZE_MAX
+/* Bytes out: so many for each byte in (real profiles have 3 to 20), for small ones these, at most.
+ */
+#define INFLATED_EACH  32
+#define INFLATED_SMALL ((size_t)16 << 20)
+#define INFLATED_MAX   ((size_t)1 << 30)
+#define NOT_THERE      SIZE_MAX
 
 struct function {
 	uint64_t name;
@@ -46,11 +50,11 @@ struct reader {
 	bool damaged;
 };
 
-static bool gunzip(z_stream *z, struct uni_strbuf *out)
+static bool gunzip(z_stream *z, size_t most, struct uni_strbuf *out)
 {
 	int r = Z_OK;
 
-	while (r == Z_OK && out->len < INFLATED_MAX) {
+	while (r == Z_OK && out->len < most) {
 		if (!uni_strbuf_reserve(out, 65536))
 			return false;
 		z->next_out = (uint8_t *)out->s + out->len;
@@ -65,6 +69,7 @@ static bool gunzip(z_stream *z, struct uni_strbuf *out)
 
 static int inflate_all(const char *data, size_t size, struct uni_strbuf *out, struct uni_err *err)
 {
+	size_t most = uni_min(INFLATED_MAX, INFLATED_SMALL + size * INFLATED_EACH);
 	z_stream z = { 0 };
 	bool ok;
 
@@ -72,13 +77,18 @@ static int inflate_all(const char *data, size_t size, struct uni_strbuf *out, st
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	z.next_in = (const uint8_t *)data;
 	z.avail_in = (uInt)size;
-	ok = gunzip(&z, out);
+	ok = gunzip(&z, most, out);
 	(void)inflateEnd(&z);
 	if (uni_strbuf_failed(out))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	if (!ok && out->len >= most)
+		return uni_err_set(err, UNI_ERANGE,
+			"its gzip unpacks to more than %zu MB, which no profile of its size does; "
+			"if "
+			"that is right, gunzip it first",
+			most >> 20);
 	if (!ok)
-		return uni_err_set(err, UNI_EFORMAT,
-			"its gzip is damaged, cut short, or larger than 2 GB when unpacked");
+		return uni_err_set(err, UNI_EFORMAT, "its gzip is damaged or cut short");
 	return 0;
 }
 
