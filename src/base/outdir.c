@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/outdir.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -171,6 +172,7 @@ int uni_outdir_open(
 	while (rc == 0)
 		rc = walk_name(&w, ret, err);
 	free(w.rest);
+	assert(rc <= 0 || ret->name != NULL);
 	if (rc > 0)
 		ret->fd = w.fd;
 	else if (w.fd >= 0)

@@ -49,7 +49,7 @@ tidy() {
 	failed=0
 	grep -v '\.bpf\.c$' "$build/clang-tidy.files" | xargs -r -P 2 -n 4 clang-tidy --quiet \
 		--warnings-as-errors='*' "$@" -p "$build" 2>>"$build/clang-tidy.err" || failed=1
-	grep '\.bpf\.c$' "$build/clang-tidy.files" | xargs -r -n 1 -I '{}' clang-tidy --quiet \
+	grep '\.bpf\.c$' "$build/clang-tidy.files" | xargs -r -I '{}' clang-tidy --quiet \
 		--warnings-as-errors='*' "$@" '{}' -- -target bpf -mcpu=v3 -O2 -I"$build/layers/backend" \
 		2>>"$build/clang-tidy.err" || failed=1
 	return $failed
