@@ -17,6 +17,7 @@
 #include "backend/vmm/proc.h"
 #include "tap.h"
 #include "tinyvmm.h"
+#include "../support/vcpus.h"
 
 #define SAMPLES 50u
 
@@ -60,7 +61,7 @@ static unsigned samples_in_code(struct uni_target *target)
 	unsigned good = 0;
 
 	for (unsigned i = 0; i < SAMPLES; i++) {
-		if (target->ops->snap(target, 1, r, UNI_SNAP_HOLD) == 0)
+		if (target->ops->snap(target, VCPUS(1), r, UNI_SNAP_HOLD) == 0)
 			good += r[0].pc_valid && uni_range_has(TINY_CODE, 8, r[0].pc);
 		(void)target->ops->release(target);
 		(void)usleep(500);

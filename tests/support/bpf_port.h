@@ -33,11 +33,21 @@ static inline bool bpf_has(const char *what)
 	return true;
 }
 
+/* The compiler must not see what lies at p: members of kernels that are not pretended lie outside.
+ */
+static inline const void *bpf_hidden(const void *p)
+{
+	__asm__("" : "+r"(p));
+	return p;
+}
+
+#define bpf_member(ptr, member) \
+	((const uint8_t *)bpf_hidden(ptr) + offsetof(typeof(*(ptr)), member))
 #define UNI_CORE(dst, ptr, member) \
-	((ptr) == NULL ? -1 : (memcpy(&(dst), &(ptr)->member, sizeof(dst)), 0))
+	((ptr) == NULL ? -1 : (memcpy(&(dst), bpf_member(ptr, member), sizeof(dst)), 0))
 #define UNI_PEEK(dst, ptr, member)                            \
 	((ptr) == NULL ? (void)memset(&(dst), 0, sizeof(dst)) \
-		       : (void)memcpy(&(dst), &(ptr)->member, sizeof(dst)))
+		       : (void)memcpy(&(dst), bpf_member(ptr, member), sizeof(dst)))
 #define UNI_HAS(member)		   bpf_has(#member)
 #define UNI_ENUM(type, value)	   ((unsigned)(value))
 #define UNI_HAS_ENUM(type, value)  bpf_has(#value)
