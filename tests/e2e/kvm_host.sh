@@ -14,7 +14,7 @@ export BUILD SRC
 # shellcheck source=tests/lab/report.sh
 . "$SRC/tests/lab/report.sh"
 
-"$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm" "$SRC/lab/boot" \
+"$SRC/lab/share" kvm "$BUILD" "$T" "$BUILD/tests/e2e/bpf_verify" "$BUILD/tests/e2e/e2e-kvm-lab" "$SRC/lab/boot" \
 	"$SRC/lab/kvm/guest" "$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v perf)" || exit 1
 cp "$SRC/tests/lab/run.sh" "$T/cases.sh"
 # All in the lab's memory until the end: what waits for the share takes the longer of the lab's time the

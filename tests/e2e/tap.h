@@ -58,6 +58,12 @@ static inline void need(const char *part)
 	(void)printf("Bail out! %s cannot be used, and must\n", part);
 	exit(1);
 }
+#else
+/* In a lab, which has each part and no Python: the program tries, and its checks fail. */
+static inline void need(const char *part)
+{
+	(void)printf("# %s: must be there\n", part);
+}
 #endif
 
 #endif

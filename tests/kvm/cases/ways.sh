@@ -13,7 +13,7 @@ verifies() {
 	return $status
 }
 backend() {
-	e2e-kvm >"$T/backend"
+	e2e-kvm-lab >"$T/backend"
 	status=$?
 	grep -v '^ok' "$T/backend"
 	return $status
