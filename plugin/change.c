@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes on neither in the frame above nor in the one below: tail calls, longjmp, exceptions,
- * and threads. Three things tell: where a return leads to, the stack pointer at a call's push, and
- * the one at the first pop behind an instruction that loads it.
+ * Changes of control that are neither a plain call nor a plain return: tail calls, longjmp,
+ * exceptions and threads. Three things tell them apart: where a return leads to, the stack pointer
+ * at a call's push, and the one at the first pop behind an instruction that loads it.
  */
 #include "plugin/plugin.h"
 

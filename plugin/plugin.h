@@ -145,7 +145,7 @@ struct block {
 	bool switches;	 /* loads the stack pointer */
 };
 
-/* What says whether the block that began last has reached its last instruction. */
+/* Says whether the block that began last has reached its last instruction. */
 struct clock {
 	uint64_t own_ended;
 	uint64_t *ended; /* of blocks, in all */

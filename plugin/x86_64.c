@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What x86 instructions do to the flow of control, in 64-bit code (Intel SDM volume 2). */
+/* The effect of x86 instructions on the flow of control, in 64-bit code (Intel SDM volume 2). */
 #include <string.h>
 
 #include "plugin/plugin.h"

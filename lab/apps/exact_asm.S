@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What exact.c wants to the instruction. */
+/* Functions of exact.c whose instructions are known one by one. */
 .macro function name
 	.globl \name
 	.type \name, @function

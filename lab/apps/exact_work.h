@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the guest and a Linux process run alike. */
+/* The work that the guest and a Linux process both run. */
 #ifndef EXACT_WORK_H
 #define EXACT_WORK_H
 

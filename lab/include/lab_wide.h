@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the guest `wide` knows about its calls: at the symbol lab_wide. Read by host tests. */
+/* The guest `wide` counts its calls here, at the symbol lab_wide. Host tests read it. */
 #ifndef LAB_WIDE_H
 #define LAB_WIDE_H
 
