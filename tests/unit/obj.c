@@ -161,11 +161,14 @@ static void sections_lie_in_the_file(void **state)
 		struct uni_image *img = NULL;
 		struct uni_err err = { 0 };
 		struct elf_image e;
-		Elf64_Shdr *sh;
+		Elf64_Shdr sh; /* there it may be at any address */
+		uint8_t *at;
 
 		elf_spec_write(&spec, &e);
-		sh = (Elf64_Shdr *)(void *)(e.data + e.sh_off) + sections[i];
-		sh->sh_size += (e.size / sh->sh_size + 1) * sh->sh_size;
+		at = e.data + e.sh_off + sections[i] * sizeof(sh);
+		memcpy(&sh, at, sizeof(sh));
+		sh.sh_size += (e.size / sh.sh_size + 1) * sh.sh_size;
+		memcpy(at, &sh, sizeof(sh));
 		assert_int_equal(
 			uni_image_from_memory("t", e.data, e.size, &img, &err), -UNI_EFORMAT);
 		assert_null(img);
