@@ -114,11 +114,11 @@ wait "$quick" || status=1
 quick=
 cat build-test/quick.log
 step "totals"
+times >build-test/times
+python3 tests/totals.py cpu build-test/times "$(($(date +%s) - start))"
 if [ $mode = all ]; then
 	python3 tests/totals.py sum all build-test/quick build-test/e2e build-clang/clang build-asan/asan || status=1
 else
 	python3 tests/totals.py sum default build-test/quick build-test/e2e || status=1
 fi
-times >build-test/times
-python3 tests/totals.py cpu build-test/times "$(($(date +%s) - start))"
 exit $status
