@@ -81,7 +81,7 @@ capable() {
 	guest=$!
 	wait_for 60 grep -q '^lab: running' "$T/nobody/serial" || return 1
 	$nobody "$T/uniscope" record "kvm:pid=$guest,via=bpf" -F 997 -d 1 -q \
-		-o "$T/nobody/s.uniscope" && "$T/uniscope" report "$T/nobody/s.uniscope" >"$T/report" &&
+		-o "$T/nobody/s.uniscope" && "$T/uniscope" report --force "$T/nobody/s.uniscope" >"$T/report" &&
 		grep 'pauses  *none' "$T/report" && grep -q burn_a "$T/report" || return 1
 	$nobody "$T/uniscope" doctor "kvm:pid=$guest" >"$T/out" &&
 		grep -q '^ *ok *kvm-bpf .*never stopped' "$T/out" || return 1
