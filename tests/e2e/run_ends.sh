@@ -5,12 +5,11 @@
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
-mkdir "$T/w" && cd "$T/w" || exit 1
+mkdir "$T/w" && cp "$4" "$T/w/ends.elf" && cd "$T/w" || exit 1
 case $U in
 /*) ;;
 *) U=$OLDPWD/$U ;;
 esac
-cp "$4" "$T/w/ends.elf" || exit 1
 
 # firmware NAME CODE: 64 KiB; its reset vector jumps to CODE (octal bytes, at 0xff00 of the segment).
 firmware() {
