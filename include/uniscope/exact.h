@@ -44,7 +44,7 @@ enum uni_exact_state {
 	UNI_EXACT_ENDED = 2, /* QEMU ended by itself or was asked to */
 };
 
-/* What the plugin could not be sure of, and what it saw. */
+/* Counts of what the plugin saw, and of what it could not be sure of. */
 enum uni_exact_stat {
 	UNI_EXACT_CALLS,      /* of the image's code, by call instructions and by tail calls */
 	UNI_EXACT_TAIL_CALLS, /* of these */

@@ -199,7 +199,7 @@ bool uni_boot_awake(const struct uni_boot *b)
 	return b->end == UNI_BOOT_GOES_ON && !b->held;
 }
 
-/* What can be learnt while QEMU is still there: it keeps a guest that has ended. */
+/* QEMU keeps a guest that has ended: learn from it while it is still there. */
 static void look_back(struct uni_boot *b)
 {
 	if (b->watched || b->q->pid <= 0)

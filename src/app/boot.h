@@ -47,7 +47,7 @@ int uni_boot_begin(struct uni_boot *b, struct uni_err *err);
  * -UNI_ETIMEDOUT after wait_ns; -UNI_EAGAIN when the user ended it.
  */
 int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err);
-/* What has happened since. True: the guest has ended. */
+/* Takes the events since the last call. True: the guest has ended. */
 bool uni_boot_ended(struct uni_boot *b);
 /* Does it run? Of what uni_boot_ended() has found. */
 bool uni_boot_awake(const struct uni_boot *b);

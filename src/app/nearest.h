@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of a few names, the one that was perhaps meant by a word that is none of them. */
+/* The name that was perhaps meant by a word that is none of them. */
 #ifndef UNI_APP_NEAREST_H
 #define UNI_APP_NEAREST_H
 

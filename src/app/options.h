@@ -42,7 +42,7 @@ struct uni_opt {
 	bool *given;	   /* set when the option was there; may be NULL */
 };
 
-/* Of commands that read files. */
+/* For commands that read files. */
 #define UNI_OPT_FORCE                                                                              \
 	{                                                                                          \
 		0, "force", UNI_OPT_FLAG, &uni_owner_force, NULL,                                  \

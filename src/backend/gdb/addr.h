@@ -15,7 +15,7 @@ bool uni_gdb_missing(const struct uni_net_addr *addr);
 int uni_gdb_connect(
 	const struct uni_net_addr *addr, unsigned timeout_ms, int *fd_ret, struct uni_err *err);
 
-/* Who listens at the other end of a connected unix socket; 0 where that cannot be known. */
+/* The process that listens at the other end of a connected unix socket; 0: unknown. */
 int uni_gdb_peer_pid(int fd);
 
 #endif

@@ -12,7 +12,7 @@
  * QEMU's user, folder and namespaces. The guest stands from now on; *runs_ret: it ran before.
  */
 int uni_gdb_switch_on(const char *qmp, int *fd_ret, bool *runs_ret, struct uni_err *err);
-/* Of the guardian: waits while another client has the monitor, for QEMU has to get rid of it. */
+/* For the guardian: waits while another client has the monitor. */
 void uni_gdb_switch_off(const char *qmp);
 
 #endif
