@@ -26,7 +26,8 @@ step() { printf '\n== %s (%s s)\n' "$*" "$(($(date +%s) - start))"; }
 trap '[ -z "$quick" ] || kill "$quick" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# build DIR COMPILER all|default [OPTION...]: configure once, compile; a failure ends it all.
+# build DIR COMPILER all|default|"SUITE..." [OPTION...]: configure once, compile what is wanted for all tests,
+# those of the default run, or those in suites; a failure ends it all.
 build() {
 	dir=$1 cc=$2 targets=$3
 	shift 3
@@ -34,7 +35,12 @@ build() {
 		CC=$cc meson setup "$dir" --werror "$@" >"$dir.log" 2>&1 || { tail -30 "$dir.log"; exit 1; }
 	fi
 	rm -f "$dir.log"
-	[ "$targets" = all ] || targets=$(ninja -C "$dir" build.ninja >/dev/null && python3 tests/totals.py targets "$dir")
+	case $targets in
+	all) ;;
+	default) targets=$(ninja -C "$dir" build.ninja >/dev/null && python3 tests/totals.py targets "$dir") ;;
+	*) # shellcheck disable=SC2086 # words
+		targets=$(ninja -C "$dir" build.ninja >/dev/null && python3 tests/totals.py targets "$dir" $targets) ;;
+	esac
 	# shellcheck disable=SC2086 # words
 	$behind ninja -C "$dir" $targets >"$dir/ninja.log" 2>&1 || {
 		grep -E 'error|warning|FAILED' "$dir/ninja.log" | head -40

@@ -4,7 +4,11 @@
 
 With DIR, the test has a CPU to itself among the tests that are run so: it takes the lock of a free one
 in DIR and stays there. So tests of guests run side by side, one a CPU, and do not slow each other down
-more than one alone would be. With - for DIR it runs anywhere."""
+more than one alone would be. With - for DIR it runs anywhere.
+
+Meson ends a test that takes too long by SIGTERM, and half a second later by SIGKILL. In between all that
+the test left running is ended and waited for, so that what it cost is known, and counts."""
+import ctypes
 import fcntl
 import os
 import resource
@@ -12,6 +16,9 @@ import signal
 import subprocess
 import sys
 import time
+
+SUBREAPER = 36  # of prctl()
+PATIENCE = 0.2  # seconds that a test has to end by itself
 
 
 def lane_take(folder):
@@ -29,13 +36,58 @@ def lane_take(folder):
         time.sleep(0.05)
 
 
+def descendants():
+    """All processes below this one."""
+    children = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid, encoding="latin-1") as f:
+                parent = int(f.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it ended
+        children.setdefault(parent, []).append(int(pid))
+    found = children.get(os.getpid(), [])
+    for pid in found:  # which grows
+        found += children.get(pid, [])
+    return found
+
+
+def end_all(*_):
+    for pid in descendants():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def reap(wait):
+    """Those who lost their parents came to us: what they cost counts as well."""
+    try:
+        while os.waitpid(-1, 0 if wait else os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass
+
+
 def main(argv):
     if argv[1] != "-":
         lane_take(argv[1])
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    told = []
     child = subprocess.Popen(argv[2:])
+
+    def tell(number, _):
+        told.append(number)
+        child.send_signal(number)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+
+    signal.signal(signal.SIGALRM, end_all)
     for sig in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sig, lambda number, _: child.send_signal(number))
+        signal.signal(sig, tell)
     status = child.wait()
+    if told:
+        end_all()
+    reap(bool(told))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print("# cpu %.2f s" % (used.ru_utime + used.ru_stime), flush=True)
     return status if status >= 0 else 128 - status

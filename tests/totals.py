@@ -5,6 +5,7 @@
 totals.py check BUILD [NAME...]      are the tests that were built those in tests/names (or: these)?
 totals.py names BUILD                tests/names, as it has to be for what was built
 totals.py targets BUILD              what ninja has to build for the tests that are not in suite all
+totals.py targets BUILD SUITE...     what it has to build for the tests in these suites
 totals.py sum WHICH BUILD/LOG...     adds up: WHICH is all, default or names
 totals.py cpu TIMES SECONDS          what it all cost, of a file with what the shell's `times` printed"""
 import json
@@ -39,16 +40,17 @@ def not_ok(lines):
 
 
 def what_failed(t):
-    """Why, in lines; of a test that has no failed check (it crashed, took too long) its last ones."""
+    """Why, in lines; of a test that has no failed check (it crashed) its last ones, and of one that took
+    too long these as well: they tell how far it came."""
     lines = t.get("stdout", "").splitlines()
     checks = not_ok(lines)
-    if not checks:
-        return last(lines) + last(t.get("stderr", "").splitlines())
     ret = []
     for check in checks[:CHECKS]:
         ret += check[:1] + last(check[1:])
     if len(checks) > CHECKS:
         ret.append("... and %d more not ok" % (len(checks) - CHECKS))
+    if not checks or t["result"] == "TIMEOUT":
+        ret += last(lines) + last(t.get("stderr", "").splitlines())
     return ret
 
 
@@ -117,6 +119,17 @@ class Totals:
             self.say("%7.1f %7s  %s" % (wall, "-" if cpu is None else "%.1f" % cpu, name))
 
 
+    def by_suite(self):
+        """What the tests cost, the dearest suite first; building them comes on top."""
+        cost = {}
+        for _, cpu, name in self.took:
+            suite = name.partition("/")[0]
+            cost[suite] = cost.get(suite, 0) + (cpu or 0)
+        if cost:
+            self.say("CPU seconds of the tests: " + ", ".join(
+                "%s %.0f" % (suite, cost[suite]) for suite in sorted(cost, key=cost.get, reverse=True)))
+
+
 def built(build):
     """{SUITE/NAME: suites} of the tests that Meson knows."""
     path = pathlib.Path(build, "meson-info/intro-tests.json")
@@ -162,15 +175,18 @@ def names_of(build, out=sys.stdout):
     return 0
 
 
-def targets(build, out=sys.stdout):
+def targets(build, suites, out=sys.stdout):
     """Meson's own `all` has what any test wants: the images of those that are left out, too."""
     info = pathlib.Path(build, "meson-info")
     known = json.loads((info / "intro-targets.json").read_text())
-    wanted = {d for t in json.loads((info / "intro-tests.json").read_text())
-              if "all" not in {s.split(":")[-1] for s in t["suite"]} for d in t["depends"]}
+    wanted = set()
+    for t in json.loads((info / "intro-tests.json").read_text()):
+        its = {s.split(":")[-1] for s in t["suite"]}
+        if its & set(suites) if suites else "all" not in its:
+            wanted.update(t["depends"])
     root = pathlib.Path(build).resolve()
     for t in known:
-        if t["build_by_default"] or t["id"] in wanted:
+        if t["id"] in wanted or (t["build_by_default"] and not suites):
             for name in t["filename"]:
                 print(pathlib.Path(name).resolve().relative_to(root), file=out)
     return 0
@@ -198,6 +214,7 @@ def add_up(which, logs, out=sys.stdout):
         for name in sorted(have.keys() - names - set(left)):
             totals.fail("%s %s: did not run" % (build, name))
     totals.slowest()
+    totals.by_suite()
     if which == "default":
         totals.say("left out (sh test.sh all runs them): %s; clang, and ASan and UBSan; clang-tidy of "
                    "what is as in the branch's base" % (", ".join(left) or "no test"))
@@ -214,8 +231,10 @@ def cpu(times, wall, out=sys.stdout):
 def main(argv, out=sys.stdout):
     if len(argv) >= 2 and argv[0] == "check":
         return check(argv[1], argv[2:], out)
-    if len(argv) == 2 and argv[0] in ("names", "targets"):
-        return {"names": names_of, "targets": targets}[argv[0]](argv[1], out)
+    if len(argv) == 2 and argv[0] == "names":
+        return names_of(argv[1], out)
+    if len(argv) >= 2 and argv[0] == "targets":
+        return targets(argv[1], argv[2:], out)
     if len(argv) >= 3 and argv[0] == "sum":
         return add_up(argv[1], argv[2:], out)
     if len(argv) == 3 and argv[0] == "cpu":

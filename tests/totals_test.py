@@ -94,6 +94,31 @@ class Totals(unittest.TestCase):
         self.assertEqual(len(lines), 11)
         self.assertEqual(lines[1].split(), ["19.0", "0.5", "B", "t19"])
 
+    def test_by_suite(self):
+        out = io.StringIO()
+        t = totals.Totals(out)
+        for suite, stdout in (("unit", "# cpu 1.40 s\n"), ("e2e", "# cpu 5.00 s\n"), ("unit", "# cpu 1.20 s\n"),
+                              ("e2e", "")):
+            t.count("B", {"name": suite + "/x", "result": "OK", "duration": 9, "stdout": stdout})
+        t.by_suite()
+        self.assertEqual(out.getvalue(), "CPU seconds of the tests: B e2e 5, B unit 3\n")
+
+    def test_targets(self):
+        """The whole build for tests of the default run, or just what the tests of a suite want."""
+        with tempfile.TemporaryDirectory() as build:
+            info = pathlib.Path(build, "meson-info")
+            info.mkdir()
+            (info / "intro-targets.json").write_text(json.dumps(
+                [{"id": n, "filename": ["%s/%s" % (build, n)], "build_by_default": n == "tool"}
+                 for n in ("tool", "test-a", "guest")]))
+            (info / "intro-tests.json").write_text(json.dumps(
+                [{"name": n, "suite": ["uniscope:" + s for s in suites], "depends": [n]}
+                 for n, suites in (("test-a", ["unit"]), ("guest", ["e2e", "all"]))]))
+            for suites, want in (([], "tool\ntest-a\n"), (["unit"], "test-a\n"), (["fuzz", "all"], "guest\n")):
+                out = io.StringIO()
+                self.assertEqual(totals.main(["targets", build, *suites], out), 0)
+                self.assertEqual(out.getvalue(), want)
+
     def test_names(self):
         self.assertEqual(checked(["unit/a", "unit/b"], ["a", "b"]), (0, []))
         status, lines = checked(["unit/a"], ["a", "b"])
@@ -134,6 +159,12 @@ class Totals(unittest.TestCase):
         self.assertEqual(lines[:3], ["failed: B unit/a (TIMEOUT)", "    ... 10 lines before",
                                      "    ok 11 - y"])
         self.assertEqual(lines[-3:], ["    ok 50 - y", "    Killed", SUM])
+
+    def test_too_long(self):
+        """What failed before, and how far it came."""
+        lines = said(("a", "TIMEOUT", "ok 1 - x\nnot ok 2 - y\nok 3 - z\n"))[1]
+        self.assertEqual(lines[:5], ["failed: B unit/a (TIMEOUT)", "    not ok 2 - y", "    ok 1 - x",
+                                     "    not ok 2 - y", "    ok 3 - z"])
 
     def test_no_run(self):
         out = io.StringIO()
