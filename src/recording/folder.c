@@ -125,11 +125,22 @@ static int sweep(const char *path, int dir_fd, bool remove_them, struct uni_err 
 	return rc;
 }
 
+/* A recorder that was killed before it wrote session.json leaves an empty folder, or some of our
+ * files. */
+static bool is_begun(const char *path, int dir_fd)
+{
+	struct uni_err err = { 0 };
+	struct stat st;
+
+	return fstatat(dir_fd, UNI_SDIR_JSON, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
+	       sweep(path, dir_fd, false, &err) == 0;
+}
+
 static int replace(const char *path, int dir_fd, struct uni_err *err)
 {
 	int rc;
 
-	if (!uni_session_is_one(dir_fd))
+	if (!uni_session_is_one(dir_fd) && !is_begun(path, dir_fd))
 		return uni_err_set(err, UNI_EBUSY,
 			"%s exists and is not a session: it is left alone; record to another name",
 			path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session_place.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -224,14 +225,17 @@ static void never_replaces_what_is_no_session(void **state)
 	char other[128], file[192];
 
 	(void)snprintf(other, sizeof(other), "%s/other", p->dir);
-	(void)snprintf(file, sizeof(file), "%s/session.json", other);
 	write_file(other, "precious");
 	assert_int_equal(try_create(p, other, false), -UNI_EBUSY);
 	assert_int_equal(try_create(p, other, true), -UNI_EBUSY); /* a file */
 	assert_int_equal(access(other, F_OK), 0);
 	assert_int_equal(unlink(other), 0);
 	assert_int_equal(mkdir(other, 0777), 0);
+	(void)snprintf(file, sizeof(file), "%s/precious", other);
+	write_file(file, "precious");
 	assert_int_equal(try_create(p, other, true), -UNI_EBUSY); /* no session in it */
+	assert_int_equal(unlink(file), 0);
+	(void)snprintf(file, sizeof(file), "%s/session.json", other);
 	write_file(file, "{\"format\": \"something else\"}");
 	assert_int_equal(try_create(p, other, true), -UNI_EBUSY);
 	assert_int_equal(try_create(p, "-", true), -UNI_EUSAGE);
@@ -239,6 +243,33 @@ static void never_replaces_what_is_no_session(void **state)
 	(void)snprintf(file, sizeof(file), "%s/no/such/parent", p->dir);
 	assert_int_equal(try_create(p, file, true), -UNI_EIO);
 	assert_non_null(strstr(p->err.msg, "parent"));
+}
+
+/* A recorder that is killed before it writes session.json leaves part of this. */
+static void replaces_what_a_killed_recorder_left(void **state)
+{
+	static const char *const left[] = { "", "symbols/", "guest-0/", "guest-0/metadata.tmp-12",
+		"guest-0/metadata", "symbols/12.usym.tmp-34", "session.json.tmp-56" };
+	struct place *p = *state;
+	char file[192];
+
+	for (size_t nr = 0; nr <= sizeof(left) / sizeof(left[0]); nr++) {
+		for (size_t i = 0; i < nr; i++) {
+			(void)snprintf(file, sizeof(file), "%s/%s", p->path, left[i]);
+			if (file[strlen(file) - 1] == '/')
+				assert_true(mkdir(file, 0700) == 0 || errno == EEXIST);
+			else
+				write_file(file, "");
+		}
+		assert_int_equal(try_create(p, p->path, true), 0);
+		(void)snprintf(file, sizeof(file), "%s/session.json", p->path);
+		assert_int_equal(unlink(file), 0);
+	}
+	(void)snprintf(file, sizeof(file), "%s/guest-0/precious", p->path);
+	write_file(file, "precious");
+	assert_int_equal(try_create(p, p->path, true), -UNI_EBUSY);
+	assert_non_null(strstr(p->err.msg, "is not a session"));
+	assert_int_equal(access(file, F_OK), 0);
 }
 
 static void replaces_a_session_when_asked(void **state)
@@ -452,6 +483,7 @@ int main(void)
 		T(elsewhere),
 		T(several_images_travel),
 		T(never_replaces_what_is_no_session),
+		T(replaces_what_a_killed_recorder_left),
 		T(replaces_a_session_when_asked),
 		T(unasked_samples_are_written_within_a_second),
 		T(lost_samples_are_counted),
