@@ -4,7 +4,7 @@
 # perf events and by stopping; a position-independent program with threads and shared libraries, which
 # must not notice. TAP.
 set -u
-U=$1 BUILD=$2 SRC=$3 PROCESS=$4
+U=$1 BUILD=$2 SRC=$3 PROCESS=$4 KILL_AT=$2/tests/e2e/kill_at
 . "$SRC/tests/support/can.sh"
 . "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d) || exit 1
@@ -156,29 +156,27 @@ runs_on() {
 	return 1
 }
 
-# Is a thread stopped by a tracer, as the kernel has it? The profiler stands still meanwhile.
-caught() {
-	for _ in $(seq 2000); do
-		kill -STOP $profiler || return 1
-		grep -qs '^State:	t' /proc/$pid/task/*/status && return 0
-		kill -CONT $profiler
-	done
-	echo 'no thread was seen in a stop'
-	return 1
-}
-
-# The profiler dies with a thread stopped, again and again: the process runs on.
+# The profiler dies with a thread stopped, at 8 different calls: the process runs on.
 survives() {
-	for _ in 1 2 3 4 5 6 7 8; do
-		"$U" record "proc:pid=$pid,via=stop" -q -F 5000 -d 60 -o "$T/k.uniscope" \
-			--overwrite &
-		profiler=$!
-		caught || return 1
-		kill -9 $profiler
-		wait $profiler 2>/dev/null
-		[ $? -eq 137 ] || return 1
+	for i in 1 2 3 5 8 13 21 34; do
+		"$KILL_AT" -p $pid $i "$U" record "proc:pid=$pid,via=stop" -q -F 5000 -d 60 -o "$T/k.uniscope" \
+			--overwrite || return 1
 	done
 	runs_on
+}
+
+# Wherever it dies while it makes a session: what is left is no obstacle to the next.
+leaves_no_obstacle() {
+	set -- "$U" record "proc:pid=$pid" -q -d 0.1 -o "$T/b.uniscope" --overwrite
+	for call in mkdirat renameat; do
+		"$KILL_AT" -c $call -n "$T/nr" "$@" && rm -rf "$T/b.uniscope" || return 1
+		nr=$(cat "$T/nr")
+		echo "$nr of $call"
+		for i in $(seq "$nr"); do
+			"$KILL_AT" -c $call "$i" "$@" || return 1
+		done
+		"$@" || return 1
+	done
 }
 
 traced() { # ROUNDS [PROGRAM [CALLS-A-SECOND]]
@@ -294,28 +292,56 @@ code() {
 	dd if="/proc/$pid/mem" of="$T/code" bs=16 skip=$((0x$from / 16)) count=16 2>/dev/null
 }
 
-# Killed anywhere in start, record and stop: bytes are old or new, and it runs on.
+# killed_at [-c CALL] N COMMAND...: at this call, or an earlier one if there are not so many.
+killed_at() {
+	call=
+	[ "$1" != -c ] || { call="-c $2" && shift 2; }
+	at=$1
+	shift
+	# shellcheck disable=SC2086 # words
+	until "$KILL_AT" $call "$at" "$@" 2>"$T/said"; do
+		at=$((at * 3 / 4))
+		[ $at -gt 0 ] || { cat "$T/said"; return 1; }
+	done
+}
+
+# What is killed may have changed the code; whatever it did, stop undoes it.
+undone() {
+	code
+	cmp -s "$T/code" "$T/plain" || patched=$((patched + 1))
+	"$U" trace stop "proc:pid=$pid" 2>"$T/said" || { cat "$T/said"; return 1; }
+	code && cmp "$T/code" "$T/plain"
+}
+
+# Killed at each write into the process, and at 21 other calls of start, record and stop: bytes are old
+# or new, and it runs on.
 tracer_dies() {
 	traced 0 && echo >&9 && code && cmp "$T/code" "$T/plain" || return 1
-	unfinished=0 patched=0
-	for i in $(seq 20); do
-		case $((i % 3)) in
-		0) "$U" trace start "proc:pid=$pid" 2>"$T/said" & ;;
-		1) "$U" trace record "proc:pid=$pid" -q -o "$T/k.uniscope" --overwrite 2>"$T/said" & ;;
-		2) "$U" trace stop "proc:pid=$pid" 2>"$T/said" & ;;
-		esac
-		tracer=$!
-		sleep "0.$(printf %03d $((i * 37 % 200)))"
-		kill -9 $tracer
-		wait $tracer 2>/dev/null
-		[ $? -ne 137 ] || unfinished=$((unfinished + 1))
-		code
-		cmp -s "$T/code" "$T/plain" || patched=$((patched + 1))
-		"$U" trace stop "proc:pid=$pid" 2>"$T/said" || { cat "$T/said"; return 1; }
-		code && cmp "$T/code" "$T/plain" || return 1
+	kills=0 patched=0
+	for what in start stop record; do
+		set -- "$U" trace $what "proc:pid=$pid"
+		[ $what != record ] || set -- "$@" -q -d 0.05 -o "$T/k.uniscope" --overwrite
+		for call in pwrite64 any; do
+			counted=
+			[ $call = any ] || counted="-c $call"
+			[ $what != stop ] || "$U" trace start "proc:pid=$pid" 2>"$T/said" || return 1
+			# shellcheck disable=SC2086 # words
+			"$KILL_AT" $counted -n "$T/nr" "$@" 2>"$T/said" || { cat "$T/said"; return 1; }
+			nr=$(cat "$T/nr")
+			echo "$what: $nr calls ($call)"
+			"$U" trace stop "proc:pid=$pid" 2>"$T/said"
+			parts=$nr
+			[ $call != any ] || parts=7
+			for i in $(seq "$parts"); do
+				[ $what != stop ] || "$U" trace start "proc:pid=$pid" 2>"$T/said" || return 1
+				# shellcheck disable=SC2086 # words
+				killed_at $counted $((i * nr / parts)) "$@" && undone || return 1
+				kills=$((kills + 1))
+			done
+		done
 	done
-	echo "20 kills, $unfinished before the end of the work, $patched left patches"
-	[ $unfinished -ge 5 ] && [ $patched -ge 3 ] && runs_on
+	echo "$kills kills, $patched left patches"
+	[ $kills -ge 26 ] && [ $patched -ge 5 ] && runs_on
 }
 
 ways=stop no_perf=
@@ -372,6 +398,7 @@ for way in $ways; do
 done
 check 'sleeping threads' sleeps
 check 'the profiler is killed' survives
+check 'and leaves nothing that blocks the next' leaves_no_obstacle
 check 'nobody noticed' unnoticed
 check 'no such process' refuses 'there is no process' proc:pid=4194303
 check 'no pid' refuses 'which process' proc:via=stop
