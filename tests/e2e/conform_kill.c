@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,9 +19,9 @@
 #include "base/text.h"
 
 #define RUNS_MS	    20000
-#define ALARM_S	    30	   /* nothing here may hang */
-#define SWEEP_US    80000  /* random kills fall into this time after the fork */
-#define NOTICED_US  300000 /* its death need not be seen at once */
+#define ALARM_S	    30	    /* nothing here may hang */
+#define MAX_CALLS   4000000 /* that a victim makes until it is where it is to be killed */
+#define NOTICED_US  300000  /* its death need not be seen at once */
 #define GUARDIAN_NM "(uni-guardian)"
 
 const char *const gone_states = "attached held reading released";
@@ -140,13 +141,18 @@ unsigned kill_in_hold(struct suite *s, unsigned n)
 /* Where a victim is, told in memory that its killer sees: a number of holds, odd in one. */
 enum { NOT_ATTACHED, ATTACHED = 2 };
 
+/* What is counted of a victim's system calls until the kill: all, those once it is attached, and
+ * those in a hold. */
+enum kill_kind { KILL_ANYWHERE, KILL_ATTACHED, KILL_HELD, NR_KINDS };
+
 static _Noreturn void busy_victim(struct suite *s, atomic_uint *where)
 {
 	struct uni_target *t = NULL;
 	struct uni_regs r;
 	uint8_t page[4096];
 
-	if (uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0)
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0 || raise(SIGSTOP) != 0 ||
+		uni_target_attach(&s->spec, &s->opts, &t, NULL) != 0)
 		_exit(1);
 	atomic_store(where, ATTACHED);
 	for (;;) {
@@ -155,6 +161,7 @@ static _Noreturn void busy_victim(struct suite *s, atomic_uint *where)
 		if (held) {
 			atomic_fetch_add(where, 1);
 			(void)read_page(t, page);
+			(void)getppid(); /* a call at least */
 			atomic_fetch_add(where, 1);
 		}
 		(void)t->ops->release(t);
@@ -162,30 +169,42 @@ static _Noreturn void busy_victim(struct suite *s, atomic_uint *where)
 	}
 }
 
-/* Stops it in a hold: where it is does not change until it is killed. */
-static void catch_in_hold(pid_t pid, const atomic_uint *where, uint64_t until)
+static bool counts(const atomic_uint *where, enum kill_kind kind)
 {
-	int status;
+	unsigned now = atomic_load(where);
 
-	while (uni_now_ns() < until) {
-		if (kill(pid, SIGSTOP) != 0 || waitpid(pid, &status, WUNTRACED) != pid ||
-			!WIFSTOPPED(status) || atomic_load(where) % 2 != 0)
-			return;
-		(void)kill(pid, SIGCONT);
-		(void)usleep(300);
-	}
+	return kind == KILL_ANYWHERE ||
+	       (now >= ATTACHED && (kind == KILL_ATTACHED || now % 2 != 0));
 }
 
-/* Waits until it is where the kill is to hit: anywhere, attached, or in a hold. */
-static void wait_for_victim(pid_t pid, const atomic_uint *where, unsigned kind)
+/* On to where it makes a system call, or comes back from one; false: it ended. */
+static bool next_call(pid_t pid, int *status)
 {
-	uint64_t until = uni_now_ns() + ALARM_S * UNI_NSEC_PER_SEC;
+	do {
+		int sig = WSTOPSIG(*status);
 
-	while (kind != 0 && atomic_load(where) < ATTACHED && uni_now_ns() < until)
-		(void)usleep(1000);
-	(void)usleep((useconds_t)((unsigned long)random() % SWEEP_US));
-	if (kind == 2)
-		catch_in_hold(pid, where, until);
+		if (sig == (SIGTRAP | 0x80) || sig == SIGSTOP)
+			sig = 0;
+		if (ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(intptr_t)sig) != 0 ||
+			waitpid(pid, status, 0) != pid || !WIFSTOPPED(*status))
+			return false;
+	} while (WSTOPSIG(*status) != (SIGTRAP | 0x80));
+	return true;
+}
+
+/* Until so many calls that count have begun or ended: what it does to others is done by these. */
+static bool follow(
+	pid_t pid, const atomic_uint *where, enum kill_kind kind, unsigned calls, int *status)
+{
+	if (waitpid(pid, status, WUNTRACED) != pid || !WIFSTOPPED(*status) ||
+		ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0)
+		return false;
+	for (unsigned all = 0; all < MAX_CALLS && calls != 0; all++) {
+		if (!next_call(pid, status))
+			return false;
+		calls -= counts(where, kind);
+	}
+	return calls == 0;
 }
 
 /* How many were attached, and in a hold, when the kill came. */
@@ -193,9 +212,11 @@ struct hits {
 	unsigned attached, held;
 };
 
-static bool kill_one(struct suite *s, unsigned kind, atomic_uint *where, struct hits *hits)
+static bool kill_one(
+	struct suite *s, enum kill_kind kind, unsigned calls, atomic_uint *where, struct hits *hits)
 {
 	int status = 0;
+	bool there;
 	pid_t pid;
 
 	(void)fflush(stdout);
@@ -205,37 +226,47 @@ static bool kill_one(struct suite *s, unsigned kind, atomic_uint *where, struct 
 		busy_victim(s, where);
 	if (pid < 0)
 		return false;
-	wait_for_victim(pid, where, kind);
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, &status, 0);
+	there = follow(pid, where, kind, calls, &status);
 	hits->attached += atomic_load(where) >= ATTACHED;
 	hits->held += atomic_load(where) % 2;
-	if (!was_killed(status))
-		(void)printf("# a victim ended by itself: status 0x%x\n", (unsigned)status);
-	return was_killed(status);
+	if (WIFSTOPPED(status)) {
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, &status, 0);
+	}
+	if (!there || !was_killed(status))
+		(void)printf(
+			"# a victim ended before call %u: status 0x%x\n", calls, (unsigned)status);
+	return there && was_killed(status);
 }
 
-/* A third at any instant, a third once it is attached, and a third that is seen in a hold. */
+/* A third at any call, a third once it is attached, and a third in a hold. */
 unsigned kill_at_random(struct suite *s, unsigned n)
 {
+	static const unsigned within[NR_KINDS] = { 400, 200, 30 };
 	atomic_uint *where = mmap(
 		NULL, sizeof(*where), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct hits hits = { 0 };
-	unsigned alive = 0;
+	unsigned alive = 0, nr[NR_KINDS] = { 0 };
 
 	if (where == MAP_FAILED)
 		return 0;
 	srandom((unsigned)uni_now_ns());
 	for (unsigned i = 0; i < n; i++) {
-		bool hit = kill_one(s, i % 3, where, &hits), runs = observer_runs(&s->obs, RUNS_MS);
+		enum kill_kind kind = i % NR_KINDS;
+		unsigned calls = 1 + (unsigned)((unsigned long)random() % within[kind]);
+		bool hit = kill_one(s, kind, calls, where, &hits),
+		     runs = observer_runs(&s->obs, RUNS_MS);
 
+		nr[kind]++;
 		alive += hit && runs;
 		if (!runs)
 			(void)printf("# stopped by kill %u\n", i);
 	}
 	(void)munmap(where, sizeof(*where));
 	(void)printf("# %u kills: %u attached, %u in a hold\n", n, hits.attached, hits.held);
-	return hits.attached >= n / 2 && hits.held >= n / 6 ? alive : 0;
+	return hits.attached >= nr[KILL_ATTACHED] + nr[KILL_HELD] && hits.held >= nr[KILL_HELD]
+		       ? alive
+		       : 0;
 }
 
 /* Our child of that name, 0 if there is none. */
@@ -373,6 +404,30 @@ static void check_gone(struct suite *s, struct uni_target *t, const char *state)
 	(void)check(s, true, "%s: detach", state);
 }
 
+/* Are all threads dead? One that we hold waits for us to be told of it. */
+static bool is_dead(int pid)
+{
+	char path[300], stat[512];
+	struct dirent *e;
+	bool dead = true;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d != NULL && dead && (e = readdir(d)) != NULL) {
+		const char *end;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, e->d_name);
+		if (e->d_name[0] == '.' || uni_read_small(path, stat, sizeof(stat)) < 0)
+			continue;
+		end = strrchr(stat, ')');
+		dead = end != NULL && (end[2] == 'Z' || end[2] == 'X');
+	}
+	if (d != NULL)
+		(void)closedir(d);
+	return dead;
+}
+
 /* What its VMM's death, or an operator who destroys a domain, does. */
 static void end_vm(const struct suite *s)
 {
@@ -419,7 +474,8 @@ bool vm_gone_in(struct suite *s, const char *state)
 	}
 	if (killer > 0)
 		(void)waitpid(killer, NULL, 0);
-	(void)usleep(50000);
+	while (s->domain == NULL && !is_dead(s->vmm)) /* until the alarm */
+		(void)usleep(1000);
 	check_gone(s, t, state);
 	(void)printf("1..%u\n", s->nr);
 	return s->failed == 0;

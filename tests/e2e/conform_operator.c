@@ -135,6 +135,30 @@ static void paused_while_attached(struct suite *s, const char *qmp)
 	runs(s, "after all");
 }
 
+/* Sends a packet, and waits for the whole answer. */
+static bool ask(int fd, const char *packet)
+{
+	const struct timeval patience = { .tv_sec = 30 };
+	char answer[4096];
+	size_t nr = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (uni_write_full(fd, packet, strlen(packet)) != 0)
+		return false;
+	while (nr < sizeof(answer)) {
+		ssize_t n = read(fd, answer + nr, sizeof(answer) - nr);
+		const char *end;
+
+		if (n <= 0)
+			return false;
+		nr += (size_t)n;
+		end = memchr(answer, '#', nr);
+		if (end != NULL && end + 2 < answer + nr)
+			return true;
+	}
+	return false;
+}
+
 /*
  * A debugger that is there already; it talks and detaches as gdb does. QEMU speaks its dialect with
  * process ids to all who come after it: the guardian must manage with that, too.
@@ -151,17 +175,13 @@ static void second_debugger(struct suite *s)
 
 	if (path == NULL)
 		return;
-	fd = connect_unix(path);
-	(void)usleep(200000);
+	fd = connect_unix(path); /* before us in the stub's queue */
 	begin_ns = uni_now_ns();
 	rc = uni_target_attach(&s->spec, &s->opts, &t, &err);
 	(void)check(s, rc == -UNI_EBUSY, "another debugger is there: %s", err.msg);
 	/* The other one would hold it for ever. */
 	(void)check(s, uni_now_ns() - begin_ns < 20 * UNI_NSEC_PER_SEC, "and that was said soon");
-	(void)uni_write_full(fd, dialect, sizeof(dialect) - 1);
-	(void)usleep(50000);
-	(void)uni_write_full(fd, detach, sizeof(detach) - 1);
-	(void)usleep(100000);
+	(void)check(s, ask(fd, dialect) && ask(fd, detach), "the other debugger is answered");
 	(void)close(fd);
 	runs(s, "after the other debugger left");
 	t = attach(s);
