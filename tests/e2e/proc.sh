@@ -4,10 +4,11 @@
 # perf events and by stopping; a position-independent program with threads and shared libraries, which
 # must not notice. TAP.
 set -u
-U=$1 BUILD=$2 SRC=$3 PROCESS=$4 KILL_AT=$2/tests/e2e/kill_at
+U=$1 BUILD=$2 SRC=$3 PROCESS=$4
 . "$SRC/tests/support/can.sh"
 . "$SRC/tests/e2e/ahead.sh"
 T=$(mktemp -d) || exit 1
+. "$SRC/tests/support/kill.sh"
 n=0 pid=''
 end() {
 	[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null
@@ -169,8 +170,7 @@ survives() {
 leaves_no_obstacle() {
 	set -- "$U" record "proc:pid=$pid" -q -d 0.1 -o "$T/b.uniscope" --overwrite
 	for call in mkdirat renameat; do
-		"$KILL_AT" -c $call -n "$T/nr" "$@" && rm -rf "$T/b.uniscope" || return 1
-		nr=$(cat "$T/nr")
+		count_calls -c $call "$@" && rm -rf "$T/b.uniscope" || return 1
 		echo "$nr of $call"
 		for i in $(seq "$nr"); do
 			"$KILL_AT" -c $call "$i" "$@" || return 1
@@ -292,19 +292,6 @@ code() {
 	dd if="/proc/$pid/mem" of="$T/code" bs=16 skip=$((0x$from / 16)) count=16 2>/dev/null
 }
 
-# killed_at [-c CALL] N COMMAND...: at this call, or an earlier one if there are not so many.
-killed_at() {
-	call=
-	[ "$1" != -c ] || { call="-c $2" && shift 2; }
-	at=$1
-	shift
-	# shellcheck disable=SC2086 # words
-	until "$KILL_AT" $call "$at" "$@" 2>"$T/said"; do
-		at=$((at * 3 / 4))
-		[ $at -gt 0 ] || { cat "$T/said"; return 1; }
-	done
-}
-
 # What is killed may have changed the code; whatever it did, stop undoes it.
 undone() {
 	code
@@ -318,22 +305,21 @@ undone() {
 tracer_dies() {
 	traced 0 && echo >&9 && code && cmp "$T/code" "$T/plain" || return 1
 	kills=0 patched=0
-	for what in start stop record; do
-		set -- "$U" trace $what "proc:pid=$pid"
-		[ $what != record ] || set -- "$@" -q -d 0.05 -o "$T/k.uniscope" --overwrite
+	for does in start stop record; do
+		set -- "$U" trace $does "proc:pid=$pid"
+		[ $does != record ] || set -- "$@" -q -d 0.05 -o "$T/k.uniscope" --overwrite
 		for call in pwrite64 any; do
 			counted=
 			[ $call = any ] || counted="-c $call"
-			[ $what != stop ] || "$U" trace start "proc:pid=$pid" 2>"$T/said" || return 1
+			[ $does != stop ] || "$U" trace start "proc:pid=$pid" 2>"$T/said" || return 1
 			# shellcheck disable=SC2086 # words
-			"$KILL_AT" $counted -n "$T/nr" "$@" 2>"$T/said" || { cat "$T/said"; return 1; }
-			nr=$(cat "$T/nr")
-			echo "$what: $nr calls ($call)"
+			count_calls $counted "$@" || return 1
+			echo "$does: $nr calls ($call)"
 			"$U" trace stop "proc:pid=$pid" 2>"$T/said"
 			parts=$nr
 			[ $call != any ] || parts=7
 			for i in $(seq "$parts"); do
-				[ $what != stop ] || "$U" trace start "proc:pid=$pid" 2>"$T/said" || return 1
+				[ $does != stop ] || "$U" trace start "proc:pid=$pid" 2>"$T/said" || return 1
 				# shellcheck disable=SC2086 # words
 				killed_at $counted $((i * nr / parts)) "$@" && undone || return 1
 				kills=$((kills + 1))

@@ -7,6 +7,7 @@
 set -u
 U=$1 BUILD=$2 SRC=$3
 . "$SRC/tests/e2e/guest.sh"
+. "$SRC/tests/support/kill.sh"
 judge="$SRC/tests/e2e/trace_judge.py"
 
 # From before the guest's first call to after its last.
@@ -59,41 +60,41 @@ start_stop() {
 	"$U" trace stop "$target" -e "$elf" && code "$T/after" && cmp "$T/before" "$T/after"
 }
 
-# Killed anywhere in start, record and stop; then there is one that switches everything off.
-kills() { # HOW-OFTEN
-	begin=$(date +%s%N)
-	"$U" trace start "$target" -e "$elf" && whole_ms=$((($(date +%s%N) - begin) / 1000000 + 5)) &&
-		"$U" trace stop "$target" -e "$elf" || return 1
-	unfinished=0 patched=0
-	# Once for sure when all is patched: how far the others get in a while is a busy host's business.
-	"$U" trace record "$target" -e "$elf" -d 0 -o "$T/k.uniscope" --overwrite 2>"$T/said" &
-	killed=$!
-	wait_for 60 grep -q 'are traced' "$T/said"
-	kill -9 "$killed" 2>/dev/null
-	wait "$killed" 2>/dev/null
-	wait_for 20 code "$T/left" && ! cmp -s "$T/before" "$T/left" && patched=1
-	for i in $(seq "$1"); do
-		case $((i % 3)) in
-		0) "$U" trace start "$target" -e "$elf" 2>"$T/said" & ;;
-		1) "$U" trace record "$target" -e "$elf" -q -o "$T/k.uniscope" --overwrite \
-			2>"$T/said" & ;;
-		2) "$U" trace stop "$target" -e "$elf" 2>"$T/said" & ;;
+# Dead at 7 calls of each command, or at each write into a VMM; then there is one that switches everything off.
+kills_of() { # start|stop|record CALL
+	set -- "$2" "$1" "$U" trace "$1" "$target" -e "$elf"
+	[ "$2" != record ] || set -- "$@" -q -d 0.05 -o "$T/k.uniscope" --overwrite
+	call=$1 does=$2 only='' parts=7
+	shift 2
+	[ $call = any ] || only="-c $call"
+	[ $does != stop ] || "$U" trace start "$target" -e "$elf" || return 1
+	# shellcheck disable=SC2086 # words
+	count_calls $only "$@" || return 1
+	[ $call = any ] || parts=$nr
+	echo "$does: $nr calls ($call)"
+	for i in $(seq "$parts"); do
+		[ $does != stop ] || "$U" trace start "$target" -e "$elf" || return 1
+		# shellcheck disable=SC2086 # words
+		killed_at $only $((i * nr / parts)) "$@" && kill -0 "$guest" || return 1
+		kills=$((kills + 1))
+		# A guardian needs a while to let go of the stub.
+		case $does$i in
+		start"$parts" | stop1) wait_for 60 code "$T/left" && ! cmp -s "$T/before" "$T/left" && patched=$((patched + 1)) ;;
 		esac
-		killed=$!
-		ms=$((i * 37 % 100 * whole_ms / 100))
-		sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
-		kill -9 "$killed" 2>/dev/null
-		wait "$killed" 2>/dev/null
-		[ $? -ne 137 ] || unfinished=$((unfinished + 1))
-		kill -0 "$guest" || return 1
-		if [ $((i % 4)) -eq 0 ] && wait_for 20 code "$T/left" && ! cmp -s "$T/before" "$T/left"; then
-			patched=$((patched + 1))
-		fi
+		wait_for 60 "$U" trace stop "$target" -e "$elf" || { "$U" trace stop "$target" -e "$elf"; return 1; }
 	done
-	echo "$1 kills, $unfinished before the end of the work; $patched of $(($1 / 4 + 1)) looks saw patches"
-	[ $unfinished -ge $(($1 / 4)) ] && [ $patched -ge 1 ] || return 1
-	wait_for 60 "$U" trace stop "$target" -e "$elf" || { "$U" trace stop "$target" -e "$elf"; return 1; }
-	code "$T/after" && cmp "$T/before" "$T/after" && beats
+}
+
+# Of bytes that the guest has, each is old or new.
+kills() {
+	code "$T/before" || return 1
+	kills=0 patched=0
+	for does in start stop record; do
+		kills_of $does any || return 1
+		[ "$accel" != kvm ] || kills_of $does process_vm_writev || return 1
+	done
+	echo "$kills kills, $patched looks saw patches"
+	[ $kills -ge 21 ] && [ $patched -ge 1 ] && code "$T/after" && cmp "$T/before" "$T/after" && beats
 }
 
 # The longer it lasts, the nearer a busy host gets to reading the guest's clock in no time.
@@ -167,7 +168,7 @@ for accel in $accels; do
 	check "$accel: runs" boot "$accel" "$img" "ring=$ring"
 	check "$accel: start and stop restore every byte" start_stop
 	check "$accel: a recording has the host's time" clocked
-	check "$accel: 20 SIGKILLs: the guest runs on, and all bytes are as they were" kills 20
+	check "$accel: SIGKILLs: the guest runs on, and all bytes are as they were" kills
 	check "$accel: no function of that name" refused_by 1 'no function matches' \
 		"$U" trace start "$target" -e "$elf" --filter nobody
 	check "$accel: no trigger of that name" refused_by 1 '--trigger nobody: no function' \
