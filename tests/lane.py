@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -IS
 # SPDX-License-Identifier: BSD-2-Clause
-"""lane.py DIR COMMAND...: runs one test, and says last on stdout what it cost.
+"""lane.py DIR COMMAND...: runs one test, and says last on stdout what it cost. Behind each check of TAP that
+took a second or more comes a remark with the time.
 
 With DIR, the test has a CPU to itself among the tests that are run so: it takes the lock of a free one
 in DIR and stays there. So tests of guests run side by side, one a CPU, and do not slow each other down
@@ -15,6 +16,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 SUBREAPER = 36  # of prctl()
@@ -69,12 +71,27 @@ def reap(wait):
         pass
 
 
+def relay(pipe):
+    """Line by line, as they come."""
+    last = time.monotonic()
+    for line in pipe:
+        if line.startswith((b"ok ", b"not ok ")):
+            now = time.monotonic()
+            if now - last >= 1:
+                line = line.rstrip(b"\n") + b"\n# took %.1f s\n" % (now - last)
+            last = now
+        while line:
+            line = line[os.write(1, line):]
+
+
 def main(argv):
     if argv[1] != "-":
         lane_take(argv[1])
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     told = []
-    child = subprocess.Popen(argv[2:])
+    child = subprocess.Popen(argv[2:], stdout=subprocess.PIPE)
+    said = threading.Thread(target=relay, args=(child.stdout,), daemon=True)
+    said.start()
 
     def tell(number, _):
         told.append(number)
@@ -88,8 +105,9 @@ def main(argv):
     if told:
         end_all()
     reap(bool(told))
+    said.join(PATIENCE)  # a process that outlived the test may have its stdout
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print("# cpu %.2f s" % (used.ru_utime + used.ru_stime), flush=True)
+    os.write(1, b"# cpu %.2f s\n" % (used.ru_utime + used.ru_stime))
     return status if status >= 0 else 128 - status
 
 

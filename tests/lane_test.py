@@ -50,6 +50,11 @@ class Lane(unittest.TestCase):
             with self.assertRaises(ProcessLookupError):
                 os.kill(int(there.read_text()), 0)
 
+    def test_time_of_checks(self):
+        test = lane("import time\nprint('ok 1 - x', flush=True)\ntime.sleep(1.2)\nprint('not ok 2 - y\\n# why')")
+        said = [re.sub("[0-9]+[.][0-9]+", "N", line) for line in test.communicate(timeout=120)[0].splitlines()]
+        self.assertEqual(said, ["ok 1 - x", "not ok 2 - y", "# took N s", "# why", "# cpu N s"])
+
     def test_what_nobody_waited_for(self):
         self.ends(lane(START + "os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)\nos._exit(0)", BURN), 0)
 

@@ -18,6 +18,9 @@ NAMES = pathlib.Path(__file__).with_name("names")
 LINES = 40  # of what a failed check says; the last ones, where the verdict is
 CHECKS = 10  # of a test that failed
 SLOWEST = 10
+SLOW_CHECKS = 3  # of each of these
+# What runs in a build without guests, by the name of its log.
+SUITES = {"clang": {"unit"}, "asan": {"unit", "fuzz"}}
 
 
 def last(lines):
@@ -76,6 +79,17 @@ def cpu_seconds(t):
     return float(found[-1]) if found else None
 
 
+def slow_checks(t):
+    """The checks that took longest, by the remarks of tests/lane.py, with their seconds."""
+    ret, check = [], None
+    for line in t.get("stdout", "").splitlines():
+        took = re.match(r"# took ([0-9.]+) s$", line)
+        if took and check:
+            ret.append((float(took.group(1)), check))
+        check = line.partition(" - ")[2] if re.match(r"(?:not )?ok ", line) else None
+    return sorted(ret, key=lambda c: -c[0])[:SLOW_CHECKS]
+
+
 class Totals:
     """All runs together."""
 
@@ -94,7 +108,7 @@ class Totals:
     def count(self, build, t):
         name = "%s %s" % (build, t["name"])
         if "duration" in t:
-            self.took.append((t["duration"], cpu_seconds(t), name))
+            self.took.append((t["duration"], cpu_seconds(t), name, slow_checks(t)))
         for line in t.get("stdout", "").splitlines():
             if line.startswith("# retry:"):
                 self.say("retried: %s: %s" % (name, line[len("# retry:"):].strip()))
@@ -115,14 +129,16 @@ class Totals:
         if not self.took:
             return
         self.say("the slowest, in seconds by the clock and of a CPU:")
-        for wall, cpu, name in sorted(self.took, key=lambda t: -t[0])[:SLOWEST]:
+        for wall, cpu, name, checks in sorted(self.took, key=lambda t: -t[0])[:SLOWEST]:
             self.say("%7.1f %7s  %s" % (wall, "-" if cpu is None else "%.1f" % cpu, name))
+            for seconds, check in checks:
+                self.say("%24.1f  %s" % (seconds, check))
 
 
     def by_suite(self):
         """What the tests cost, the dearest suite first; building them comes on top."""
         cost = {}
-        for _, cpu, name in self.took:
+        for _, cpu, name, _ in self.took:
             suite = name.partition("/")[0]
             cost[suite] = cost.get(suite, 0) + (cpu or 0)
         if cost:
@@ -193,10 +209,11 @@ def targets(build, suites, out=sys.stdout):
 
 
 def add_up(which, logs, out=sys.stdout):
-    totals, ran, left = Totals(out), {}, []
+    totals, ran, left, suites_of = Totals(out), {}, [], {}
     for log in logs:
-        build = str(pathlib.Path(log).parent)
-        path = pathlib.Path(build, "meson-logs", pathlib.Path(log).name + ".json")
+        build, log_name = str(pathlib.Path(log).parent), pathlib.Path(log).name
+        path = pathlib.Path(build, "meson-logs", log_name + ".json")
+        suites_of.setdefault(build, set()).update(SUITES.get(log_name, {"unit", "fuzz"}))
         if not path.exists():
             totals.fail("%s: no test ran" % log)
             continue
@@ -207,9 +224,8 @@ def add_up(which, logs, out=sys.stdout):
             totals.count(build, t)
     for build, names in ran.items():
         have = {} if which == "names" else built(build)
-        # A build without guests is for the unit and fuzz tests.
         if "e2e/lab_boot" not in have:
-            have = {n: suites for n, suites in have.items() if suites & {"unit", "fuzz"}}
+            have = {n: suites for n, suites in have.items() if suites & suites_of[build]}
         left += sorted(n for n, suites in have.items() if which == "default" and "all" in suites)
         for name in sorted(have.keys() - names - set(left)):
             totals.fail("%s %s: did not run" % (build, name))

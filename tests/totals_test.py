@@ -15,20 +15,20 @@ import totals  # noqa: E402
 SUM = "0 passed, 1 failed, 0 skipped"
 
 
-def said(*tests, which="names", have=None):
+def said(*tests, which="names", have=None, log="log"):
     """Exit status and lines for a build with these tests: (name, result, stdout[, stderr]). have: the
     names that Meson knows, with their suite."""
     with tempfile.TemporaryDirectory() as build:
         for folder in ("meson-logs", "meson-info"):
             pathlib.Path(build, folder).mkdir()
         keys = ("name", "result", "stdout", "stderr")
-        pathlib.Path(build, "meson-logs", "log.json").write_text(
+        pathlib.Path(build, "meson-logs", log + ".json").write_text(
             "".join(json.dumps(dict(zip(keys, ("uniscope:unit / " + t[0], *t[1:])))) + "\n" for t in tests))
         pathlib.Path(build, "meson-info", "intro-tests.json").write_text(json.dumps(
             [{"name": n, "suite": ["uniscope:" + s for s in suites]}
              for n, suites in (have or {}).items()]))
         out = io.StringIO()
-        status = totals.main(["sum", which, build + "/log"], out)
+        status = totals.main(["sum", which, build + "/" + log], out)
         return status, [l.replace(build, "B") for l in out.getvalue().splitlines()]
 
 
@@ -84,15 +84,22 @@ class Totals(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("left out (sh test.sh all runs them): unit/c;", lines[0])
 
+    def test_suites_that_a_build_runs(self):
+        have = {"a": ["unit"], "f": ["fuzz"], "x": ["lint"]}
+        self.assertEqual(said(("a", "OK", ""), which="all", have=have, log="clang")[0], 0)
+        self.assertIn("failed: B fuzz/f: did not run", said(("a", "OK", ""), which="all", have=have, log="asan")[1])
+
     def test_slowest(self):
         out = io.StringIO()
         t = totals.Totals(out)
         for i in range(20):
-            t.count("B", {"name": "t%d" % i, "result": "OK", "duration": i, "stdout": "# cpu 0.50 s\n"})
+            tap = "ok 1 - a\n# took 1.5 s\nok 2 - b\n# took 7.0 s\nok 3 - c\n" if i == 19 else ""
+            t.count("B", {"name": "t%d" % i, "result": "OK", "duration": i, "stdout": tap + "# cpu 0.50 s\n"})
         t.slowest()
-        lines = out.getvalue().splitlines()
-        self.assertEqual(len(lines), 11)
-        self.assertEqual(lines[1].split(), ["19.0", "0.5", "B", "t19"])
+        lines = [line.split() for line in out.getvalue().splitlines()]
+        self.assertEqual(len(lines), 13)
+        self.assertEqual(lines[1:5], [["19.0", "0.5", "B", "t19"], ["7.0", "b"], ["1.5", "a"],
+                                      ["18.0", "0.5", "B", "t18"]])
 
     def test_by_suite(self):
         out = io.StringIO()
