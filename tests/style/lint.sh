@@ -71,7 +71,7 @@ clang-tidy)
 		sources 'src/*.c' 'plugin/*.c' >"$build/clang-tidy.all" || exit 1
 		grep -vxF -f "$build/clang-tidy.changed" "$build/clang-tidy.all" |
 			tidy --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
-				--extra-arg=max-nodes=30000 || bad=1
+				--extra-arg=max-nodes=4000 || bad=1
 		echo "clang-tidy: all of src"
 	fi
 	[ -z "${bad-}" ] || { grep -v 'generated\.$' "$build/clang-tidy.err"; exit 1; }
