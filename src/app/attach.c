@@ -142,9 +142,18 @@ static int take_registers(
 	return uni_guest_hold(g, p, &first, ret, err);
 }
 
+/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
+static bool reads_cost_time(const struct uni_guest *g)
+{
+	return strcmp(g->spec.scheme, "gdb") == 0;
+}
+
 /* The code that the guest runs, by its own page tables, against the image's. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
+	unsigned most = g->saved	     ? UNI_CHECK_FEW
+			: reads_cost_time(g) ? UNI_CHECK_SOME
+					     : UNI_CHECK_MANY;
 	_cleanup_free_ struct uni_regs *regs =
 		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
 	struct uni_as *as = NULL;
@@ -156,18 +165,26 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
+	uni_difference_deinit(&g->differ);
 	rc = take_registers(g, &pause, regs, err);
+	if (!reads_cost_time(g))
+		(void)uni_pause_end(&pause);
 	if (rc == 0)
-		rc = uni_check_image(as, g->t->arch, &regs[0], g->image, g->bias, err);
+		rc = uni_check_image(
+			as, g->t->arch, &regs[0], g->image, g->bias, most, &g->differ, err);
 	(void)uni_pause_end(&pause);
 	uni_as_destroy(as);
-	return rc;
+	if (rc != -UNI_EMISMATCH || !g->accept_image || g->differ.compared == 0)
+		return rc;
+	*err = (struct uni_err){ 0 };
+	return 0;
 }
 
 /* Is it where it was linked for, else (`anywhere`) where is it; and are there others? */
 static int find_images(
 	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
 {
+	struct uni_err ignored = { 0 };
 	int rc = 0;
 
 	if (g->t->ops->files != NULL)
@@ -176,6 +193,10 @@ static int find_images(
 		rc = uni_guest_check_image(g, err);
 	if (rc == 0 && (anywhere || (args->sysroot != NULL && args->sysroot->items.nr != 0)))
 		rc = uni_guest_find_images(g, args, anywhere, err);
+	/* It was found by a part of its code. */
+	if (rc == 0 && anywhere && g->image != NULL && uni_guest_check_image(g, &ignored) != 0)
+		return ignored.code == UNI_EGONE ? uni_err_set(err, UNI_EGONE, "%s", ignored.msg)
+						 : 0;
 	return rc;
 }
 
@@ -279,16 +300,24 @@ static bool worth_a_retry(int rc, uint64_t since_ns)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
+/* What the last look found. */
+struct look {
+	uint64_t bias, differ;
+};
+
 /*
  * While a guest boots, its image may be seen where it was loaded, before it moves to where it will
- * run. It has settled when two looks find it at the same place. Else it is let go for another one.
+ * run, or not be loaded as a whole. It has settled when two looks find the same. Else it is let go
+ * for another one.
  */
 static bool is_settling(
-	struct uni_guest *g, const struct uni_attach_args *args, int rc, uint64_t *bias)
+	struct uni_guest *g, const struct uni_attach_args *args, int rc, struct look *last)
 {
-	if (rc != 0 || args->wait_ns == 0 || g->bias == *bias)
+	const struct look now = { g->bias, g->differ.changed[UNI_CHANGE_NONE] };
+
+	if (rc != 0 || args->wait_ns == 0 || (now.bias == last->bias && now.differ == last->differ))
 		return false;
-	*bias = g->bias;
+	*last = now;
 	uni_target_detach(g->t);
 	g->t = NULL;
 	uni_guest_drop_images(g);
@@ -412,12 +441,82 @@ void uni_note_left_off(const char *spec, unsigned left_off, unsigned all)
 			strncmp(spec, "proc:", 5) == 0 ? "threads" : "vCPUs");
 }
 
+/* At once, and not only after --wait: it may be the wrong file. */
+static void say_mismatch(const struct uni_attach_args *args, const struct uni_err *err, bool *said)
+{
+	if (err->code != UNI_EMISMATCH || *said)
+		return;
+	uni_note("RAM not found by image: %s; tried again for %g s", err->msg,
+		(double)args->wait_ns / 1e9);
+	*said = true;
+}
+
+/* Names that the guest's code contradicts are dropped, and the user is told. */
+static int drop_names(struct uni_guest *g, struct uni_image *img, const struct uni_difference *d,
+	char stale[sizeof(g->stale)])
+{
+	uni_difference_text(d, img, g->accept_image, stale, sizeof(g->stale));
+	if (stale[0] == '\0')
+		return 0;
+	uni_note("%s", stale);
+	return g->accept_image ? 0 : uni_image_forget_names(img, d->code.v, d->code.nr);
+}
+
+/* Of images that the guest has loaded itself. One that cannot be read now is believed. */
+static int settle_more(struct uni_guest *g)
+{
+	_cleanup_free_ struct uni_regs *regs =
+		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
+	struct uni_err ignored = { 0 };
+	struct uni_as *as = NULL;
+	struct uni_pause pause;
+	int rc = regs == NULL ? -UNI_ENOMEM : 0;
+
+	if (rc != 0 || g->nr_more == 0 || g->t->ops->files != NULL)
+		return rc;
+	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, &ignored);
+	if (rc != 0 || take_registers(g, &pause, regs, &ignored) != 0) {
+		uni_as_destroy(as);
+		return rc;
+	}
+	for (size_t i = 0; rc == 0 && i < g->nr_more; i++) {
+		const struct uni_located *l = &g->more[i];
+		struct uni_difference d = { 0 };
+		char stale[sizeof(g->stale)];
+
+		if (uni_check_image(as, g->t->arch, regs, l->image, l->bias, UNI_CHECK_SOME, &d,
+			    &ignored) == 0)
+			rc = drop_names(g, l->image, &d, stale);
+		uni_difference_deinit(&d);
+	}
+	(void)uni_pause_end(&pause);
+	uni_as_destroy(as);
+	return rc;
+}
+
+/* After this the guest's images do not change any more. */
+static int settle_images(struct uni_guest *g, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->image != NULL && g->differ.compared != 0) {
+		uni_difference_how(&g->differ, g->checked, sizeof(g->checked));
+		rc = drop_names(g, g->image, &g->differ, g->stale);
+	}
+	if (rc == 0)
+		rc = settle_more(g);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	uint64_t since = uni_now_ns(), until = since + args->wait_ns, bias = 0;
+	uint64_t since = uni_now_ns(), until = since + args->wait_ns;
+	struct look last = { 0 };
+	bool said = false;
 	int rc;
 
 	memset(g, 0, sizeof(*g));
+	g->accept_image = args->accept_image;
 	rc = use_unwinder(g, args, err); /* before anything is done to a guest */
 	if (rc == 0)
 		rc = uni_guest_resolve(args->target, &g->spec, err);
@@ -431,11 +530,12 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		rc = choose_method(g, args, err);
 	if (rc == 0)
 		rc = attach_once(g, args, err);
-	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &bias)) &&
+	while ((worth_a_retry(rc, since) || is_settling(g, args, rc, &last)) &&
 		uni_now_ns() < until && !atomic_load(uni_signals_stop()) &&
 		(args->ended == NULL || !args->ended(args->ended_ctx))) {
 		struct timespec ts = uni_ns_timespec(RETRY_NS);
 
+		say_mismatch(args, err, &said);
 		uni_progress("waiting for the guest to boot");
 		(void)nanosleep(&ts, NULL);
 		*err = (struct uni_err){ 0 };
@@ -463,7 +563,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 			g->info.pid, g->info.pid);
 	if (g->info.why[0] == '\0')
 		(void)snprintf(g->info.why, sizeof(g->info.why), "%s", g->why);
-	if (g->image != NULL && g->nr_more == 0)
+	rc = settle_images(g, err);
+	if (rc == 0 && g->image != NULL && g->nr_more == 0)
 		rc = uni_image_hints(g->image, g->bias, &g->hints, err);
 	if (rc != 0) {
 		uni_guest_close(g);
@@ -477,6 +578,7 @@ void uni_guest_close(struct uni_guest *g)
 	uni_target_detach(g->t);
 	uni_guest_drop_images(g);
 	uni_sites_destroy(g->sites);
+	uni_difference_deinit(&g->differ);
 	uni_image_destroy(g->image);
 	g->sites = NULL;
 	uni_symtab_destroy(g->symtab);

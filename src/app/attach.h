@@ -9,6 +9,7 @@
 #include "obj/image.h"
 #include "obj/sites.h"
 #include "obj/usym.h"
+#include "sampling/check.h"
 #include "sampling/locate.h"
 #include "backend/guard.h"
 #include "backend/target.h"
@@ -28,10 +29,11 @@ struct uni_attach_args {
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
 	bool (*ended)(void *ctx); /* the guest is gone, and waiting of no use; NULL: nobody knows */
 	void *ended_ctx;
-	bool rest_ok;	  /* a guest that its VMM has paused will do */
-	bool no_samples;  /* nothing is sampled */
-	bool inside_ok;	  /* what the guest records itself is enough: no registers, no memory */
-	bool no_image_ok; /* go on without an image (addresses stay unnamed) */
+	bool rest_ok;	   /* a guest that its VMM has paused will do */
+	bool no_samples;   /* nothing is sampled */
+	bool inside_ok;	   /* what the guest records itself is enough: no registers, no memory */
+	bool accept_image; /* of another build, too */
+	bool no_image_ok;  /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
 	const struct uni_opt_list *sysroot; /* --sysroot; NULL: none */
 	const char *unwind;		    /* "cfi,fp,scan", or NULL: all of them */
@@ -47,6 +49,11 @@ struct uni_guest {
 	struct uni_symtab *symtab; /* -e was a table of symbols; NULL: they are the image's */
 	struct uni_sites *sites; /* of the image, where its code may be patched; NULL: not asked */
 	uint64_t bias;
+	bool accept_image; /* of another build, too */
+	bool saved;	   /* all that is read of it is saved: little is compared */
+	char checked[256]; /* how its image was compared with its memory; "" it was not */
+	char stale[512];   /* it runs another build, which no names are told of; "" it does not */
+	struct uni_difference differ;		 /* of the image, while the guest is attached */
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;
 	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
@@ -64,6 +71,14 @@ struct uni_guest {
 			NULL, NULL                                                               \
 	}
 
+#define UNI_ACCEPT_IMAGE_OPTION(v)                                                            \
+	{                                                                                     \
+		0, "accept-image", UNI_OPT_FLAG, &(v), NULL,                                  \
+			"take the image (-e) although the guest runs other code, as after a " \
+			"rebuild: its names and callers may be wrong",                        \
+			NULL, NULL                                                            \
+	}
+
 #define UNI_UNWIND_OPTION(v)                                                                     \
 	{                                                                                        \
 		0, "unwind", UNI_OPT_STR, &(v), "LIST",                                          \
@@ -79,7 +94,7 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
 
-/* Does the guest run its image? uni_guest_open() has asked this. */
+/* Does the guest run its image (g->differ)? uni_guest_open() has asked this. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
 
 /*

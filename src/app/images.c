@@ -286,6 +286,7 @@ int uni_guest_place_files(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	struct placing p = { .g = g, .search = args->search };
+	struct uni_err ignored = { 0 };
 	int rc;
 
 	p.search.called = true;
@@ -296,6 +297,8 @@ int uni_guest_place_files(
 	/* What a tender loaded is no file of its own in there: it is where it was linked for. */
 	if (g->image != NULL && !p.placed)
 		rc = uni_guest_check_image(g, err);
+	else if (g->image != NULL)
+		(void)uni_guest_check_image(g, &ignored); /* the file may be another one by now */
 	return rc != 0 ? rc : chain_hints(g, err);
 }
 

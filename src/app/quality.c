@@ -293,7 +293,10 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 	if (method[0] != '\0')
 		uni_sink_printf(out, "method     %s\n", method);
 	if (m->image_path[0] != '\0')
-		uni_sink_printf(out, "image      %s (%.12s)\n", m->image_path, m->image_id);
+		uni_sink_printf(out, "image      %s (%.12s)%s%s\n", m->image_path, m->image_id,
+			m->checked[0] != '\0' ? "; " : "", m->checked);
+	if (m->stale[0] != '\0')
+		uni_sink_printf(out, "NOT EXACTLY THAT IMAGE  %s\n", m->stale);
 }
 
 static void put_elsewhere(struct uni_sink *out, const struct uni_recorded_guest *g)

@@ -186,6 +186,8 @@ void uni_record_fill_meta(
 		(void)snprintf(
 			meta->image_id, sizeof(meta->image_id), "%s", uni_image_id(g->image));
 	}
+	memcpy(meta->checked, g->checked, sizeof(meta->checked));
+	memcpy(meta->stale, g->stale, sizeof(meta->stale));
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
 	meta->frequency = args->frequency;
@@ -205,6 +207,7 @@ static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 	struct uni_target *inner = g->t;
 	int rc;
 
+	g->saved = true;
 	g->t = NULL; /* owned by the tee, also when it fails */
 	rc = uni_replay_tee(inner, path, &g->t, err);
 	return rc == 0 && g->image != NULL ? uni_guest_check_image(g, err) : rc;

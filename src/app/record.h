@@ -24,6 +24,7 @@ struct uni_record_args {
 	bool never_exits;     /* of a command that has no --exits */
 	uint32_t exits_every; /* the same as a number, by uni_record_check_args() */
 	const char *unwind;
+	bool accept_image; /* although the guest runs another build */
 	bool threads;
 	struct uni_opt_list watch; /* SYMBOL[:BYTES] */
 	struct uni_opt_list debug_dirs;
@@ -61,7 +62,7 @@ struct uni_record_args {
 			"be given several times",                                                  \
 			NULL, NULL },                                                              \
 		UNI_SYSROOT_OPTION((a).sysroot), UNI_DEBUG_DIR_OPTION((a).debug_dirs),             \
-		UNI_UNWIND_OPTION((a).unwind),                                                     \
+		UNI_UNWIND_OPTION((a).unwind), UNI_ACCEPT_IMAGE_OPTION((a).accept_image),          \
 		{ 0, "method", UNI_OPT_STR, &(a).method, "auto|bpf|pause",                         \
 			"how a kvm: guest is sampled: by the host's kernel, which never stops it " \
 			"(bpf), or with a stop for each sample (pause); auto is bpf where "        \

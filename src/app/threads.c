@@ -18,6 +18,10 @@ int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *se
 		return uni_err_set(err, UNI_ENOENT,
 			"threads: without the guest's image nobody knows where they are: give it "
 			"with -e");
+	if (g->stale[0] != '\0' && !g->accept_image)
+		return uni_err_set(err, UNI_EMISMATCH,
+			"threads: the image tells where they are, and the guest runs another "
+			"build: give the file that was booted (-e)");
 	/* None, or none that can be read: the model may do without. */
 	if (uni_model_name(g->image) != NULL)
 		(void)uni_debug_of_image(g->image, search, &from.debug, NULL);

@@ -90,6 +90,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.inside_ok = true,
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.no_image_ok = o.all,
+			.accept_image = o.rec.accept_image,
 			.unwind = o.rec.unwind } };
 	struct uni_guests all = { 0 };
 	struct uni_attach_args again;

@@ -152,6 +152,7 @@ static int print(const struct uni_source *s, struct uni_err *err)
 	}
 	rc = uni_sink_close(out, err);
 	if (rc == 0 && s->rec != NULL && !uni_recording_meta(s->rec)->aggregate &&
+		uni_recording_meta(s->rec)->stale[0] == '\0' &&
 		!is_elsewhere(s, false))
 		uni_unknown_say_profile(s->profile);
 	return rc;

@@ -205,6 +205,7 @@ static int record_it(struct attempt *a, struct uni_err *err)
 		.table = is_table ? o.symbols : NULL,
 		.search = uni_search_of(&o.rec.debug_dirs),
 		.sysroot = &o.rec.sysroot,
+		.accept_image = o.rec.accept_image,
 		.unwind = o.rec.unwind,
 		.wait_ns = wait_ns,
 		.ended = has_ended,

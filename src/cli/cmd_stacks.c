@@ -24,7 +24,7 @@ static struct {
 	const char *image, *qmp, *unwind;
 	struct uni_opt_list debug_dirs, sysroot;
 	struct uni_naming naming;
-	bool json, registers, threads, no_pause;
+	bool json, registers, threads, no_pause, accept_image;
 } o;
 
 static const struct uni_opt *options(void)
@@ -38,6 +38,7 @@ static const struct uni_opt *options(void)
 		UNI_DEBUG_DIR_OPTION(o.debug_dirs),
 		UNI_NAMING_OPTIONS(o.naming),
 		UNI_UNWIND_OPTION(o.unwind),
+		UNI_ACCEPT_IMAGE_OPTION(o.accept_image),
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
 			"also print the registers of each vCPU", NULL, NULL },
 		{ 't', "threads", UNI_OPT_FLAG, &o.threads, NULL,
@@ -485,6 +486,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.once = true,
 		.search = uni_search_of(&o.debug_dirs),
 		.sysroot = &o.sysroot,
+		.accept_image = o.accept_image,
 		.unwind = o.unwind };
 	struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_unknown unknown = { 0 };

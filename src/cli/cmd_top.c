@@ -11,7 +11,7 @@ static struct {
 	struct uni_top_args top;
 	const char *image, *qmp, *method, *unwind;
 	double wait;
-	bool all, batch, count_given, no_pause;
+	bool all, batch, count_given, no_pause, accept_image;
 } o;
 
 static const struct uni_opt *options(void)
@@ -64,6 +64,7 @@ static const struct uni_opt *options(void)
 		UNI_NAMING_OPTIONS(o.top.naming),
 		UNI_DEBUG_DIR_OPTION(o.top.debug_dirs),
 		UNI_UNWIND_OPTION(o.unwind),
+		UNI_ACCEPT_IMAGE_OPTION(o.accept_image),
 		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
 			"print snapshots as plain text instead of using the terminal", NULL, NULL },
 		{ 'n', "count", UNI_OPT_U64, &o.top.count, "N",
@@ -141,6 +142,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.wait_ns = (uint64_t)(o.wait * 1e9),
 			.inside_ok = true,
 			.no_image_ok = true,
+			.accept_image = o.accept_image,
 			.unwind = o.unwind } };
 	struct uni_guests all = { 0 };
 	int rc = check(ctx, err);

@@ -46,6 +46,7 @@ void uni_debug_destroy(struct uni_debug *d)
 	uni_vec_free(&d->cus);
 	uni_ranges_deinit(&d->ranges);
 	free(d->range_cu);
+	free(d->unnamed);
 	uni_strtab_destroy(d->strings);
 	if (d->dw != NULL)
 		(void)dwarf_end(d->dw);
@@ -284,13 +285,24 @@ int uni_debug_of_image(const struct uni_image *img, const struct uni_image_searc
 {
 	_cleanup_strbuf_ struct uni_strbuf note;
 	struct uni_objfile file = { 0 };
+	int rc;
 
 	uni_strbuf_init(&note);
 	if (!load_own(img, img->symbol_path, &file) && !load_own(img, img->path, &file) &&
 		!find_elsewhere(img, search, &file, &note))
 		return uni_err_set(err, UNI_ENOENT, "%s has no debug data%s%s", img->path,
 			note.len != 0 ? "; tried " : "", note.s);
-	return debug_new(&file, ret, err);
+	rc = debug_new(&file, ret, err);
+	if (rc != 0 || img->nr_unnamed == 0)
+		return rc;
+	(*ret)->unnamed = calloc(img->nr_unnamed, sizeof(*img->unnamed));
+	if ((*ret)->unnamed == NULL) {
+		uni_debug_destroy(uni_take(*ret));
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	}
+	memcpy((*ret)->unnamed, img->unnamed, img->nr_unnamed * sizeof(*img->unnamed));
+	(*ret)->nr_unnamed = img->nr_unnamed;
+	return 0;
 }
 
 static void load_cu(struct uni_debug *d, struct uni_cu *cu)
@@ -429,7 +441,8 @@ size_t uni_debug_lookup(struct uni_debug *d, uint64_t svma, struct uni_place ret
 	uint32_t i = uni_ranges_find_in(&d->ranges, svma, &span), scope;
 	struct uni_cu *cu;
 
-	if (i == UNI_RANGE_GAP || svma == UINT64_MAX)
+	if (i == UNI_RANGE_GAP || svma == UINT64_MAX ||
+		uni_spans_has(d->unnamed, d->nr_unnamed, svma))
 		return 0;
 	cu = &d->cus.v[d->range_cu[i]];
 	if (!cu->loaded)

@@ -46,6 +46,8 @@ struct uni_debug {
 	UNI_VEC(struct uni_cu) cus;
 	struct uni_ranges ranges; /* of all units */
 	uint32_t *range_cu;	  /* index of a unit, by the number in `ranges` */
+	struct uni_span *unnamed; /* nothing is told of these: the guest has other code there */
+	size_t nr_unnamed;
 	uint64_t steps;		  /* left: bounds the time that a malicious file can cost */
 	bool exhausted, no_memory;
 };

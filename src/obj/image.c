@@ -142,6 +142,8 @@ static int build(struct uni_image *img, struct uni_objfile *file, const struct u
 	rc = uni_image_read_cfi(img, sym, err);
 	if (rc != 0)
 		return rc;
+	if (uni_changes_read(&img->file.elf, &img->file.segs, &img->syms, &img->changes) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", img->path);
 	drop_rest_of_file(&img->file);
 	return 0;
 }
@@ -240,6 +242,8 @@ void uni_image_destroy(struct uni_image *img)
 	uni_image_hints_free(img->hints);
 	uni_cfi_destroy(img->cfi);
 	uni_symbols_deinit(&img->syms);
+	uni_changes_deinit(&img->changes);
+	free(img->unnamed);
 	uni_objfile_deinit(&img->file);
 	free(img->path);
 	free(img->symbol_path);

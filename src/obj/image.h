@@ -112,6 +112,19 @@ bool uni_image_is_pvh(const struct uni_image *img);
 /* The table of dynamic linking, as linked; false: it has none. */
 bool uni_image_dynamic(const struct uni_image *img, uint64_t *svma_ret, uint64_t *size_ret);
 
+struct uni_changes;
+/* Which of its bytes a guest changes (obj/changes.h). */
+const struct uni_changes *uni_image_changes(const struct uni_image *img);
+/* Where the note with its build-id is loaded; false: nowhere. */
+bool uni_image_find_build_id(const struct uni_image *img, uint64_t *svma_ret);
+
+struct uni_span;
+/*
+ * The guest runs other code there: no name and no line of it is told any more. This changes the
+ * image: before others share it, and once. Sorted, not overlapping. 0 or -UNI_ENOMEM.
+ */
+int uni_image_forget_names(struct uni_image *img, const struct uni_span *v, size_t nr);
+
 /*
  * Unwind hints for code loaded at bias (which is added); owned by the image, made at the first call
  * for a bias. That call changes the image: make it before other threads share it. Entries are the

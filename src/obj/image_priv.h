@@ -6,6 +6,7 @@
 #include "obj/cfi.h"
 #include "obj/image.h"
 #include "obj/objfile.h"
+#include "obj/changes.h"
 #include "obj/symbols.h"
 
 #define UNI_IMAGE_NOTE_MAX 512
@@ -35,6 +36,9 @@ struct uni_image {
 	bool called;			/* it has none: somebody calls it */
 	char note[UNI_IMAGE_NOTE_MAX];	/* "" or why there are no symbols */
 	struct uni_image_hints *hints;
+	struct uni_changes changes;
+	struct uni_span *unnamed; /* what differs in the guest: has no names any more */
+	size_t nr_unnamed;
 	struct uni_cfi *cfi; /* NULL: the image has no call frame information */
 };
 

@@ -168,3 +168,18 @@ uint32_t uni_ranges_find_in(const struct uni_ranges *r, uint64_t addr, struct un
 	span->size = uni_min(last - first, UINT64_MAX - 1) + 1;
 	return sym;
 }
+
+bool uni_spans_has(const struct uni_span *v, size_t nr, uint64_t addr)
+{
+	size_t low = 0, high = nr;
+
+	while (low < high) { /* the first one behind addr */
+		size_t mid = low + (high - low) / 2;
+
+		if (v[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low != 0 && uni_range_has(v[low - 1].start, v[low - 1].size, addr);
+}

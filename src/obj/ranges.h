@@ -45,5 +45,7 @@ struct uni_span {
 };
 /* The same, and cuts the span, which holds addr, to the piece. */
 uint32_t uni_ranges_find_in(const struct uni_ranges *r, uint64_t addr, struct uni_span *span);
+/* Does one of the spans, which are sorted and do not overlap, hold addr? */
+bool uni_spans_has(const struct uni_span *v, size_t nr, uint64_t addr);
 
 #endif

@@ -130,7 +130,9 @@ struct uni_record_meta {
 	char arch[16];
 	char image_path[4096];
 	char image_id[80];
-	uint64_t bias; /* AVMA - SVMA */
+	char checked[256]; /* how the image was compared with the guest's memory; "" it was not */
+	char stale[512];   /* in what way the guest ran another build; "" it did not */
+	uint64_t bias;	   /* AVMA - SVMA */
 	struct uni_record_image more[UNI_IMAGES_MAX - 1];
 	uint32_t nr_more;
 	struct uni_record_gap gap[UNI_GAPS_MAX];

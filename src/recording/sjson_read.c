@@ -253,6 +253,8 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 	get_text(&s, "method", m->method, sizeof(m->method));
 	get_text(&s, "why", m->why, sizeof(m->why));
 	get_text(&s, "failed", m->failed, sizeof(m->failed));
+	get_text(&s, "checked", m->checked, sizeof(m->checked));
+	get_text(&s, "stale", m->stale, sizeof(m->stale));
 	m->counts = json_is_true(json_object_get(obj, "counts"));
 	get_text(&s, "arch", m->arch, sizeof(m->arch));
 	get_text(&s, "name", m->info.name, sizeof(m->info.name));

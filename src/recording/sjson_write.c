@@ -193,6 +193,10 @@ static void put_guest(
 	put_text(j, "why", m->why);
 	if (m->failed[0] != '\0')
 		put_text(j, "failed", m->failed);
+	if (m->checked[0] != '\0')
+		put_text(j, "checked", m->checked);
+	if (m->stale[0] != '\0')
+		put_text(j, "stale", m->stale);
 	uni_json_kv(bool, j, "counts", m->counts);
 	put_text(j, "arch", m->arch);
 	put_u64(j, "nr_vcpus", m->nr_vcpus);

@@ -1,142 +1,229 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sampling/check.h"
 
+#include <elf.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "mem/gmem.h"
 #include "obj/sites.h"
 
-#define PAGE	  4096u
-#define PAGES_MAX 64u
+#define PAGE 4096u
 
 /*
- * Kernels patch their own text (alternatives, static keys, tracing): some bytes of a page may
- * differ, not an eighth of it. And some give their start-up code's memory back: one page in ten
- * may be something else.
+ * An image is refused if a tenth of its pages is something else: an eighth of their bytes, what
+ * has a reason not counted. Of what is not refused each byte counts.
  */
 #define DIFFERENT(bytes, size) ((bytes) > (size) / 8)
 #define ENOUGH(same, readable) ((same)*10 >= (readable)*9)
 
-/* A tracer's places are five bytes at each function's start and returns: where functions are small
- * they are most of a page. They are left out if the rest is not enough to tell. */
+/* Assembler of boot code patches itself; more than this share is another build. */
+#define ASSEMBLER_MOST(compared) ((compared) / 1000 + 16)
+
+#define PT_PRESENT  1u
+#define PT_ACCESSED 0x60u /* and dirty */
+
 struct tally {
+	const struct uni_image *img;
+	const struct uni_changes *changes;
+	const struct uni_change *site; /* of our tracer, to be left out; sorted */
+	size_t nr_sites;
+	uint64_t bias;
 	unsigned readable, same;
-	bool gone;
-	uint64_t first_bad;	       /* address of the first page that differs */
-	const struct uni_sites *sites; /* to be left out, or NULL */
+	bool gone, no_memory;
+	uint64_t first_bad; /* address of the first page that differs */
+	struct uni_difference *d;
+	UNI_VEC(struct uni_span) assembler;
 };
 
-/* [*off_ret, + *len_ret) of the segment is what its page number `page` shares with its file. */
-static void page_of(const struct uni_segment *seg, uint64_t bias, uint64_t page, uint64_t *off_ret,
-	size_t *len_ret)
+/* A page, or what a piece of code shares with it, in the guest and in the file. */
+struct page {
+	uint64_t svma;
+	size_t len;
+	uint8_t now[PAGE], file[PAGE];
+};
+
+/* [*svma_ret, + the result) is what page number `page` of the address space shares with the code.
+ */
+static size_t page_of(const struct uni_span *code, uint64_t bias, uint64_t page, uint64_t *svma_ret)
 {
-	uint64_t head = PAGE - (seg->vaddr + bias) % PAGE; /* bytes of the first page */
+	uint64_t head = PAGE - (code->start + bias) % PAGE; /* bytes of the first page */
 	uint64_t off = page == 0 ? 0 : head + (page - 1) * PAGE;
-	uint64_t len = page == 0 ? head : PAGE;
 
-	*off_ret = off;
-	*len_ret = (size_t)uni_min(len, (uint64_t)seg->file_size - off);
+	*svma_ret = code->start + off;
+	return (size_t)uni_min(page == 0 ? head : PAGE, code->size - off);
 }
 
-static uint64_t nr_pages(const struct uni_segment *seg, uint64_t bias)
+static uint64_t nr_pages(const struct uni_span *code, uint64_t bias)
 {
-	uint64_t head = PAGE - (seg->vaddr + bias) % PAGE;
+	uint64_t head = PAGE - (code->start + bias) % PAGE;
 
-	if (!seg->exec || seg->file_size == 0)
-		return 0;
-	return seg->file_size <= head ? 1 : 1 + (seg->file_size - head + PAGE - 1) / PAGE;
+	return code->size <= head ? 1 : 1 + (code->size - head + PAGE - 1) / PAGE;
 }
 
-/* The hypervisor has written there. */
-static bool is_stubs(const struct uni_image *img, uint64_t svma, size_t len)
+/* Is byte i of the page in an address of 4 or 8 bytes that was moved with the image? */
+static bool is_moved(const struct page *p, size_t i, uint64_t bias)
 {
-	uint64_t stubs;
+	for (size_t at = i < 7 ? 0 : i - 7; at <= i; at++) {
+		uint64_t now = 0, file = 0;
 
-	return uni_image_stubs(img, &stubs) &&
-	       uni_range_overlaps(stubs, UNI_STUBS_BYTES, svma, len);
-}
-
-/* Bytes of [svma, svma + len) that `now` has otherwise where the tracer writes. */
-static size_t traced_bytes(const struct uni_sites *s, uint64_t svma, size_t len, const uint8_t *now,
-	const uint8_t *file)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; s != NULL && i < s->nr_sites; i++) {
-		for (unsigned k = 0; k < UNI_SITE_BYTES; k++) {
-			uint64_t at = s->site[i].addr + k - svma;
-
-			n += at < len && now[at] != file[at];
+		if (at + 4 > i && at + 4 <= p->len) {
+			memcpy(&now, p->now + at, 4);
+			memcpy(&file, p->file + at, 4);
+			if ((uint32_t)(now - file) == (uint32_t)bias ||
+				(uint32_t)(file - now) == (uint32_t)bias)
+				return true;
 		}
+		if (at + 8 > p->len)
+			continue;
+		memcpy(&now, p->now + at, 8);
+		memcpy(&file, p->file + at, 8);
+		if (now - file == bias)
+			return true;
 	}
-	return n;
+	return false;
 }
 
-static void compare(struct uni_as *as, const struct uni_pt_root *root, const struct uni_image *img,
-	const struct uni_segment *seg, uint64_t bias, uint64_t page, struct tally *t)
+/* The CPU notes in page tables what it has used. */
+static bool is_table(const struct page *p, size_t i)
 {
-	uint8_t buf[PAGE];
-	uint64_t off, gva;
-	size_t len, differ = 0;
-	int rc;
+	size_t at = i - (p->svma + i) % 8;
+	uint64_t now, file;
 
-	page_of(seg, bias, page, &off, &len);
-	if (is_stubs(img, seg->vaddr + off, len))
-		return;
-	gva = seg->vaddr + bias + off;
-	uni_as_begin(as, root);
-	rc = uni_as_read(as, uni_gva_of(gva), buf, len);
-	t->gone = t->gone || rc == -UNI_EGONE;
-	if (rc != 0)
-		return;
+	if (at > i || at + 8 > p->len)
+		return false;
+	memcpy(&now, p->now + at, 8);
+	memcpy(&file, p->file + at, 8);
+	return (file & PT_PRESENT) != 0 && ((now ^ file) & ~(uint64_t)PT_ACCESSED) == 0;
+}
+
+static bool add_span(struct tally *t, bool typed, struct uni_span span)
+{
+	struct uni_span *last;
+
+	if (typed) {
+		last = t->d->code.nr != 0 ? &t->d->code.v[t->d->code.nr - 1] : NULL;
+		return (last != NULL && last->start == span.start) ||
+		       uni_vec_push(&t->d->code, span);
+	}
+	last = t->assembler.nr != 0 ? &t->assembler.v[t->assembler.nr - 1] : NULL;
+	return (last != NULL && last->start == span.start) || uni_vec_push(&t->assembler, span);
+}
+
+static enum uni_change_kind reason_of(struct tally *t, const struct page *p, size_t i)
+{
+	uint64_t svma = p->svma + i;
+	enum uni_change_kind kind = uni_changes_at(t->changes->v, t->changes->nr, svma);
+	const struct uni_symbol *sym;
+	uint64_t stubs;
+	bool typed;
+
+	if (kind != UNI_CHANGE_NONE)
+		return kind;
+	if (uni_changes_at(t->site, t->nr_sites, svma) != UNI_CHANGE_NONE)
+		return UNI_CHANGE_TRACER;
+	if (uni_image_stubs(t->img, &stubs) && uni_range_has(stubs, UNI_STUBS_BYTES, svma))
+		return UNI_CHANGE_HYPERVISOR;
+	if (t->bias != 0 && is_moved(p, i, t->bias))
+		return UNI_CHANGE_MOVED;
+	if (uni_image_arch(t->img) == &uni_arch_x86_64 && is_table(p, i))
+		return UNI_CHANGE_TABLE;
+	sym = uni_image_lookup(t->img, svma);
+	typed = sym != NULL && sym->type != STT_NOTYPE;
+	if (sym != NULL && !add_span(t, typed, (struct uni_span){ sym->addr, sym->size }))
+		t->no_memory = true;
+	return typed ? UNI_CHANGE_NONE : UNI_CHANGE_ASSEMBLER;
+}
+
+static void compare_page(struct tally *t, const struct page *p)
+{
+	size_t differ = 0;
+
 	t->readable++;
-	for (size_t i = 0; i < len; i++)
-		differ += buf[i] != seg->bytes[off + i];
-	differ -= uni_min(
-		differ, traced_bytes(t->sites, seg->vaddr + off, len, buf, seg->bytes + off));
-	if (!DIFFERENT(differ, len))
+	t->d->compared += p->len;
+	for (size_t i = 0; i < p->len; i++) {
+		enum uni_change_kind kind;
+
+		if (p->now[i] == p->file[i])
+			continue;
+		kind = reason_of(t, p, i);
+		t->d->changed[kind]++;
+		differ += kind == UNI_CHANGE_NONE || kind == UNI_CHANGE_ASSEMBLER;
+	}
+	if (!DIFFERENT(differ, p->len))
 		t->same++;
 	else if (t->readable - t->same == 1)
-		t->first_bad = gva;
+		t->first_bad = p->svma + t->bias;
 }
 
-/* The first and last page of all executable segments, and others spread evenly between. */
-static void compare_all(struct uni_as *as, const struct uni_pt_root *root,
-	const struct uni_image *img, uint64_t bias, uint64_t total, struct tally *t)
+static void read_page(struct uni_as *as, const struct uni_pt_root *root, struct tally *t,
+	const struct uni_span *code, uint64_t page)
 {
-	uint64_t pick = uni_min(total, (uint64_t)PAGES_MAX), done = 0, before = 0;
+	struct page p;
+	int rc;
 
-	for (size_t i = 0; i < uni_image_nr_segments(img); i++) {
-		const struct uni_segment *seg = uni_image_segment(img, i);
-		uint64_t n = nr_pages(seg, bias);
+	p.len = page_of(code, t->bias, page, &p.svma);
+	if (!uni_image_bytes(t->img, p.svma, p.file, p.len))
+		return;
+	uni_as_begin(as, root);
+	rc = uni_as_read(as, uni_gva_of(p.svma + t->bias), p.now, p.len);
+	t->gone = t->gone || rc == -UNI_EGONE;
+	if (rc == 0)
+		compare_page(t, &p);
+}
 
-		while (done < pick) {
+static uint64_t all_pages(const struct uni_image *img, uint64_t bias)
+{
+	const struct uni_changes *p = uni_image_changes(img);
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < p->nr_code; i++)
+		total += nr_pages(&p->code[i], bias);
+	return total;
+}
+
+/* The first and last page of all code, and others spread evenly between. */
+static void compare_all(
+	struct uni_as *as, const struct uni_pt_root *root, unsigned most, struct tally *t)
+{
+	uint64_t total = all_pages(t->img, t->bias), pick = uni_min(total, (uint64_t)most);
+	uint64_t done = 0, before = 0;
+
+	for (size_t i = 0; i < t->changes->nr_code; i++) {
+		const struct uni_span *code = &t->changes->code[i];
+		uint64_t n = nr_pages(code, t->bias);
+
+		while (done < pick && !t->gone) {
 			uint64_t page = pick == 1 ? 0 : done * (total - 1) / (pick - 1);
 
 			if (page - before >= n)
 				break;
-			compare(as, root, img, seg, bias, page - before, t);
+			read_page(as, root, t, code, page - before);
 			done++;
 		}
 		before += n;
 	}
 }
 
-static int verdict(
-	const struct tally *t, const struct uni_image *img, uint64_t bias, struct uni_err *err)
+static int verdict(const struct tally *t, struct uni_err *err)
 {
+	const struct uni_image *img = t->img;
+
 	if (t->gone)
 		return uni_err_set(err, UNI_EGONE,
 			"the guest ended while its code was compared with %s", uni_image_path(img));
+	if (t->no_memory)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (t->readable == 0)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: the guest has nothing mapped where this image's code would be (entry "
 			"0x%" PRIx64 "); is it the image that the guest booted, and has it booted "
 			"yet?",
-			uni_image_path(img), uni_image_entry(img) + bias);
-	if (!ENOUGH(t->same, t->readable))
+			uni_image_path(img), uni_image_entry(img) + t->bias);
+	if (!ENOUGH(t->same, t->readable) && t->d->id != UNI_ID_SAME)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: not the image that the guest runs: %u of %u pages of code differ, the "
 			"first at 0x%" PRIx64 "; give the file that was booted, of the same build "
@@ -145,53 +232,206 @@ static int verdict(
 	return 0;
 }
 
-static uint64_t all_pages(const struct uni_image *img, uint64_t bias)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < uni_image_nr_segments(img); i++)
-		total += nr_pages(uni_image_segment(img, i), bias);
-	return total;
-}
-
 enum uni_fit uni_check_fit(struct uni_as *as, const struct uni_pt_root *root,
 	const struct uni_image *img, uint64_t bias)
 {
-	uint64_t total = all_pages(img, bias);
-	struct tally t = { 0 };
+	struct uni_difference d = { 0 };
+	struct tally t = { .img = img, .changes = uni_image_changes(img), .bias = bias, .d = &d };
 
-	if (total == 0)
+	if (all_pages(img, bias) == 0)
 		return UNI_FIT_OTHER;
-	compare_all(as, root, img, bias, total, &t);
+	compare_all(as, root, UNI_CHECK_FEW, &t);
+	uni_difference_deinit(&d);
+	uni_vec_free(&t.assembler);
 	if (t.readable == 0)
 		return UNI_FIT_EMPTY;
 	return ENOUGH(t.same, t.readable) ? UNI_FIT_SAME : UNI_FIT_OTHER;
 }
 
-int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct uni_regs *regs,
-	const struct uni_image *img, uint64_t bias, struct uni_err *err)
+/* The note with the build-id, if the guest has one at that place. */
+static enum uni_check_id compare_id(struct uni_as *as, const struct uni_pt_root *root,
+	const struct uni_image *img, uint64_t bias)
 {
-	bool is_virtual = uni_gmem_space(uni_as_gmem(as)) == UNI_GMEM_VIRTUAL;
+	uint8_t now[16 + UNI_BUILD_ID_MAX], file[sizeof(now)];
+	const uint8_t *id;
+	size_t len = 16 + uni_image_build_id(img, &id);
+	uint64_t svma;
+
+	if (!uni_image_find_build_id(img, &svma) || !uni_image_bytes(img, svma, file, len))
+		return UNI_ID_UNKNOWN;
+	uni_as_begin(as, root);
+	if (uni_as_read(as, uni_gva_of(svma + bias), now, len) != 0 || memcmp(now, file, 16) != 0)
+		return UNI_ID_UNKNOWN;
+	return memcmp(now, file, len) == 0 ? UNI_ID_SAME : UNI_ID_OTHER;
+}
+
+static struct uni_change *list_sites(const struct uni_sites *s)
+{
+	struct uni_change *v = calloc(s->nr_sites + 1, sizeof(*v));
+
+	for (size_t i = 0; v != NULL && i < s->nr_sites; i++)
+		v[i] = (struct uni_change){ s->site[i].addr, UNI_SITE_BYTES, UNI_CHANGE_TRACER };
+	if (v != NULL)
+		uni_changes_sort(v, s->nr_sites);
+	return v;
+}
+
+/* Once more without the places of our tracer, which cost time to find. */
+static void compare_again(
+	struct uni_as *as, const struct uni_pt_root *root, unsigned most, struct tally *t)
+{
+	_cleanup_free_ struct uni_change *site = NULL;
+	struct uni_difference *d = t->d;
 	struct uni_err ignored = { 0 };
 	struct uni_sites *sites = NULL;
-	struct uni_pt_root root;
-	struct tally t = { 0 };
-	uint64_t total = all_pages(img, bias);
 
-	if (total == 0)
+	if (uni_sites_read(t->img, &sites, &ignored) != 0)
+		return;
+	site = list_sites(sites);
+	d->code.nr = t->assembler.nr = 0;
+	d->compared = 0;
+	memset(d->changed, 0, sizeof(d->changed));
+	t->readable = t->same = 0;
+	t->site = site;
+	t->nr_sites = site != NULL ? sites->nr_sites : 0;
+	compare_all(as, root, most, t);
+	t->site = NULL;
+	uni_sites_destroy(sites);
+}
+
+static bool has_types(const struct uni_image *img)
+{
+	for (size_t i = 0; i < uni_image_nr_symbols(img); i++) {
+		if (uni_image_symbol(img, i)->type != STT_NOTYPE)
+			return true;
+	}
+	return false;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct uni_span *p = a, *q = b;
+
+	return p->start < q->start ? -1 : p->start > q->start;
+}
+
+/* Spans are made sorted and without overlaps: one for each function, or for several. */
+static void join_spans(struct uni_difference *d)
+{
+	size_t kept = 0;
+
+	if (d->code.nr != 0)
+		qsort(d->code.v, d->code.nr, sizeof(*d->code.v), compare_spans);
+	for (size_t i = 0; i < d->code.nr; i++) {
+		struct uni_span *last = kept != 0 ? &d->code.v[kept - 1] : NULL;
+		struct uni_span s = d->code.v[i];
+
+		if (last != NULL && uni_range_has(last->start, last->size, s.start))
+			last->size = uni_max(last->size, s.size + (s.start - last->start));
+		else
+			d->code.v[kept++] = s;
+	}
+	d->code.nr = kept;
+}
+
+/* A few bytes of code without types have a reason; many, or where there are no types, do not. */
+static void judge_assembler(struct tally *t)
+{
+	struct uni_difference *d = t->d;
+	uint64_t n = d->changed[UNI_CHANGE_ASSEMBLER];
+
+	if (n > ASSEMBLER_MOST(d->compared) || !has_types(t->img)) {
+		d->changed[UNI_CHANGE_NONE] += n;
+		d->changed[UNI_CHANGE_ASSEMBLER] = 0;
+		for (size_t i = 0; i < t->assembler.nr; i++)
+			t->no_memory |= !uni_vec_push(&d->code, t->assembler.v[i]);
+	}
+	join_spans(d);
+}
+
+int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct uni_regs *regs,
+	const struct uni_image *img, uint64_t bias, unsigned most, struct uni_difference *d,
+	struct uni_err *err)
+{
+	bool is_virtual = uni_gmem_space(uni_as_gmem(as)) == UNI_GMEM_VIRTUAL;
+	struct tally t = { .img = img, .changes = uni_image_changes(img), .bias = bias, .d = d };
+	struct uni_pt_root own, *root = is_virtual ? NULL : &own;
+
+	if (all_pages(img, bias) == 0)
 		return uni_err_set(
 			err, UNI_EMISMATCH, "%s: it has no code to compare", uni_image_path(img));
-	if (!is_virtual && arch->paging(regs, &root) != 0)
+	if (!is_virtual && arch->paging(regs, &own) != 0)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: cannot be compared: the guest's paging registers contradict "
 			"themselves; has it booted yet?",
 			uni_image_path(img));
-	compare_all(as, is_virtual ? NULL : &root, img, bias, total, &t);
-	if (!t.gone && t.readable != 0 && !ENOUGH(t.same, t.readable) &&
-		uni_sites_read(img, &sites, &ignored) == 0) {
-		t = (struct tally){ .sites = sites };
-		compare_all(as, is_virtual ? NULL : &root, img, bias, total, &t);
-		uni_sites_destroy(sites);
+	d->id = compare_id(as, root, img, bias);
+	compare_all(as, root, most, &t);
+	if (!t.gone && d->changed[UNI_CHANGE_NONE] + d->changed[UNI_CHANGE_ASSEMBLER] != 0)
+		compare_again(as, root, most, &t);
+	judge_assembler(&t);
+	uni_vec_free(&t.assembler);
+	return verdict(&t, err);
+}
+
+void uni_difference_deinit(struct uni_difference *d)
+{
+	uni_vec_free(&d->code);
+	*d = (struct uni_difference){ 0 };
+}
+
+/* A build changes itself in ways that no table tells; another one has another layout. */
+bool uni_difference_is_stale(const struct uni_difference *d)
+{
+	const uint64_t n = d->changed[UNI_CHANGE_NONE];
+
+	if (d->id == UNI_ID_SAME)
+		return n > d->compared / 10;
+	return d->id == UNI_ID_OTHER || n != 0;
+}
+
+static const char *first_name(const struct uni_difference *d, const struct uni_image *img)
+{
+	const struct uni_symbol *s =
+		d->code.nr != 0 ? uni_image_lookup(img, d->code.v[0].start) : NULL;
+
+	return s != NULL ? uni_image_sym_name(img, s) : NULL;
+}
+
+void uni_difference_text(const struct uni_difference *d, const struct uni_image *img, bool accepted,
+	char *ret, size_t cap)
+{
+	const char *path = uni_image_path(img), *slash = strrchr(path, '/');
+	const char *first = first_name(d, img);
+	char functions[128] = "";
+
+	ret[0] = '\0';
+	if (!uni_difference_is_stale(d))
+		return;
+	if (first != NULL)
+		(void)snprintf(functions, sizeof(functions), " in %s%.64s%s",
+			d->code.nr > 1 ? "functions from " : "", first,
+			d->code.nr > 1 ? " on" : "");
+	(void)snprintf(ret, cap,
+		"%.96s is not exactly what the guest runs: %s%" PRIu64 " of %" PRIu64
+		" bytes of code differ%s; %s: give the file that was booted (-e)%s",
+		slash != NULL ? slash + 1 : path,
+		d->id == UNI_ID_OTHER ? "its build-id is another one, and " : "",
+		d->changed[UNI_CHANGE_NONE], d->compared, functions,
+		accepted ? "names may be wrong (--accept-image)" : "what differs has no name",
+		accepted ? "" : ", or insist by --accept-image");
+}
+
+void uni_difference_how(const struct uni_difference *d, char *ret, size_t cap)
+{
+	size_t n;
+
+	(void)snprintf(ret, cap, "%s%" PRIu64 " KiB of code compared",
+		d->id == UNI_ID_UNKNOWN ? "" : "build-id and ", (d->compared + 1023) / 1024);
+	for (unsigned i = 0; i < UNI_CHANGE_NR; i++) {
+		n = strlen(ret);
+		if (d->changed[i] != 0 && n < cap)
+			(void)snprintf(ret + n, cap - n, "; %" PRIu64 " bytes: %s", d->changed[i],
+				uni_change_text((enum uni_change_kind)i));
 	}
-	return verdict(&t, img, bias, err);
 }

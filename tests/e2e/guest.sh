@@ -162,6 +162,19 @@ refused() { # STATUS FILE-WITH-STDERR WANTED-STATUS WORDS
 	return 1
 }
 
+in_page() { # WORDS FILE: in what a page holds, packed as it is
+	python3 - "$1" "$2" <<-'END'
+		import base64, re, sys, zlib
+		page = open(sys.argv[2], encoding='utf-8').read()
+		for text in re.findall(r'[A-Za-z0-9+/]{64,}={0,2}', page):
+		    try:
+		        page += zlib.decompress(base64.b64decode(text), 47).decode('utf-8', 'replace')
+		    except (ValueError, zlib.error):
+		        pass
+		sys.exit(sys.argv[1] not in page)
+	END
+}
+
 # Does the guest's heart beat?
 beats() {
 	for seconds in 0.5 4; do # a KVM that emulates is slow

@@ -139,19 +139,6 @@ ended_outside() { # ACCEL
 	[ "$status" -eq 0 ] && grep -q 'ended from outside (host-qmp-system-reset) after .* is kept' "$T/out"
 }
 
-in_page() { # WORDS FILE: in what a page holds, packed as it is
-	python3 - "$1" "$2" <<-'END'
-		import base64, re, sys, zlib
-		page = open(sys.argv[2], encoding='utf-8').read()
-		for text in re.findall(r'[A-Za-z0-9+/]{64,}={0,2}', page):
-		    try:
-		        page += zlib.decompress(base64.b64decode(text), 47).decode('utf-8', 'replace')
-		    except (ValueError, zlib.error):
-		        pass
-		sys.exit(sys.argv[1] not in page)
-	END
-}
-
 # record of a guest in its firmware, whose image lies in memory already.
 only_firmware() { # ACCEL
 	end_guest

@@ -27,6 +27,7 @@ struct bench {
 	struct uni_gmem *m;
 	struct uni_as *as;
 	struct uni_regs regs;
+	struct uni_difference d;
 	struct uni_err err;
 };
 
@@ -89,6 +90,7 @@ static int teardown(void **state)
 {
 	struct bench *b = *state;
 
+	uni_difference_deinit(&b->d);
 	uni_as_destroy(b->as);
 	uni_gmem_destroy(b->m);
 	uni_image_destroy(b->img);
@@ -99,7 +101,9 @@ static int teardown(void **state)
 static int check(struct bench *b, uint64_t bias)
 {
 	b->err.code = 0;
-	return uni_check_image(b->as, &uni_arch_x86_64, &b->regs, b->img, bias, &b->err);
+	uni_difference_deinit(&b->d);
+	return uni_check_image(
+		b->as, &uni_arch_x86_64, &b->regs, b->img, bias, UNI_CHECK_FEW, &b->d, &b->err);
 }
 
 static void same_image_matches(void **state)

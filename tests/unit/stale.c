@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A guest whose code is that of another build than the image: which functions differ, what of it
+ * has a reason that the image tells, and that nothing else keeps its name.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampling/check.h"
+
+#define TEXT	 0x200000u
+#define NR_FUNCS 16u /* of 512 bytes each: f0 to f15; the last one has no type */
+#define FUNC	 512u
+#define INIT	 (TEXT + NR_FUNCS * FUNC) /* 8 KiB of .init.text, more than there is other code */
+#define ALT	 (INIT + 0x2000u)	  /* .altinstructions, one of 12 bytes for 5 bytes in f5 */
+#define NOTE	 (ALT + 16u)
+#define LOADED	 0x4100u
+#define NR_SYMS	 (NR_FUNCS + 1)
+
+enum { S_NONE, S_TEXT, S_INIT, S_ALT, S_NOTE, S_SYM, S_STR, S_NAMES, S_NR };
+
+struct file {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	Elf64_Shdr sh[S_NR];
+	Elf64_Sym sym[NR_SYMS];
+	char str[64], names[80];
+	uint8_t loaded[LOADED];
+};
+
+struct bench {
+	struct file f;
+	uint8_t mem[LOADED];
+	struct uni_image *img;
+	struct uni_gmem *m;
+	struct uni_as *as;
+	struct uni_regs regs;
+	struct uni_difference d;
+	struct uni_err err;
+};
+
+static int read_mem(
+	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
+{
+	memcpy(buf, ((struct bench *)ctx)->mem + offset, len);
+	return 0;
+}
+
+static const struct uni_gmem_ops ops = { .read = read_mem };
+
+static void section(struct file *f, unsigned i, const char *name, uint32_t type, uint64_t flags,
+	uint64_t addr, uint64_t offset, uint64_t size)
+{
+	size_t at = 1;
+
+	while (f->names[at] != '\0')
+		at += strlen(f->names + at) + 1;
+	memcpy(f->names + at, name, strlen(name) + 1);
+	f->sh[i] = (Elf64_Shdr){ .sh_name = (uint32_t)at,
+		.sh_type = type,
+		.sh_flags = flags,
+		.sh_addr = addr,
+		.sh_offset = offset != 0 ? offset : offsetof(struct file, loaded) + addr - TEXT,
+		.sh_size = size,
+		.sh_link = type == SHT_SYMTAB ? S_STR : 0,
+		.sh_entsize = type == SHT_SYMTAB ? sizeof(Elf64_Sym) : 0 };
+}
+
+static void fill_loaded(uint8_t *p)
+{
+	const int32_t place = (int32_t)(TEXT + 5 * FUNC + 100 - ALT);
+	const uint32_t note[] = { 4, 8, NT_GNU_BUILD_ID, 0x554e47, 0x11111111, 0x22222222 };
+
+	for (size_t i = 0; i < ALT - TEXT; i++)
+		p[i] = (uint8_t)(i * 2654435761u >> 13);
+	memcpy(p + (ALT - TEXT), &place, 4);
+	memcpy(p + (ALT - TEXT) + 4, &place, 4);
+	p[ALT - TEXT + 10] = 5; /* instrlen */
+	memcpy(p + (NOTE - TEXT), note, sizeof(note));
+	/* Page tables in the last function, which is assembler: an entry that is present. */
+	memset(p + (size_t)(NR_FUNCS - 1) * FUNC, 0, 16);
+	p[(size_t)(NR_FUNCS - 1) * FUNC] = 0x03;
+}
+
+static void fill_file(struct file *f)
+{
+	size_t at = 1;
+
+	f->eh = (Elf64_Ehdr){ .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+				      EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_entry = TEXT,
+		.e_phoff = offsetof(struct file, ph),
+		.e_shoff = offsetof(struct file, sh),
+		.e_ehsize = sizeof(f->eh),
+		.e_phentsize = sizeof(f->ph),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(f->sh[0]),
+		.e_shnum = S_NR,
+		.e_shstrndx = S_NAMES };
+	f->ph = (Elf64_Phdr){ .p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = offsetof(struct file, loaded),
+		.p_vaddr = TEXT,
+		.p_paddr = TEXT,
+		.p_filesz = LOADED,
+		.p_memsz = LOADED,
+		.p_align = 1 };
+	section(f, S_TEXT, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT, 0, INIT - TEXT);
+	section(f, S_INIT, ".init.text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, INIT, 0,
+		ALT - INIT);
+	section(f, S_ALT, ".altinstructions", SHT_PROGBITS, SHF_ALLOC, ALT, 0, 12);
+	section(f, S_NOTE, ".note", SHT_NOTE, SHF_ALLOC, NOTE, 0, 24);
+	section(f, S_SYM, ".symtab", SHT_SYMTAB, 0, 0, offsetof(struct file, sym), sizeof(f->sym));
+	section(f, S_STR, ".strtab", SHT_STRTAB, 0, 0, offsetof(struct file, str), sizeof(f->str));
+	section(f, S_NAMES, ".n", SHT_STRTAB, 0, 0, offsetof(struct file, names), sizeof(f->names));
+	for (unsigned i = 0; i < NR_FUNCS; i++) {
+		f->sym[i + 1] = (Elf64_Sym){ .st_name = (uint32_t)at,
+			.st_info =
+				ELF64_ST_INFO(STB_GLOBAL, i + 1 < NR_FUNCS ? STT_FUNC : STT_NOTYPE),
+			.st_shndx = S_TEXT,
+			.st_value = TEXT + i * FUNC,
+			.st_size = FUNC };
+		f->str[at++] = 'f';
+		f->str[at++] = (char)('a' + i);
+		at++;
+	}
+	fill_loaded(f->loaded);
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return 1;
+	*state = b;
+	fill_file(&b->f);
+	memcpy(b->mem, b->f.loaded, LOADED);
+	return uni_image_from_memory("k.elf", &b->f, sizeof(b->f), &b->img, &b->err);
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	uni_difference_deinit(&b->d);
+	uni_as_destroy(b->as);
+	uni_gmem_destroy(b->m);
+	uni_image_destroy(b->img);
+	free(b);
+	return 0;
+}
+
+static int check(struct bench *b, uint64_t bias)
+{
+	const struct uni_gmem_region region = { .start = TEXT + bias, .size = LOADED };
+
+	uni_as_destroy(b->as);
+	uni_gmem_destroy(b->m);
+	b->as = NULL;
+	b->m = NULL;
+	uni_difference_deinit(&b->d);
+	b->err.code = 0;
+	assert_int_equal(uni_gmem_create(&ops, b, UNI_GMEM_VIRTUAL, &region, 1, &b->m, &b->err), 0);
+	assert_int_equal(uni_as_create(b->m, &uni_as_budget_default, &b->as, &b->err), 0);
+	return uni_check_image(
+		b->as, &uni_arch_x86_64, &b->regs, b->img, bias, UNI_CHECK_MANY, &b->d, &b->err);
+}
+
+static void set_id(struct bench *b, uint32_t word)
+{
+	memcpy(b->mem + (NOTE - TEXT) + 16, &word, 4);
+}
+
+/* The note is not in the guest: a build-id cannot be told. */
+static void drop_id(struct bench *b)
+{
+	memset(b->mem + (NOTE - TEXT), 0, 24);
+}
+
+static void is_fine(struct bench *b)
+{
+	assert_int_equal(check(b, 0), 0);
+	assert_false(uni_difference_is_stale(&b->d));
+	assert_int_equal(b->d.code.nr, 0);
+}
+
+static void is_stale_in(struct bench *b, unsigned func)
+{
+	char text[512];
+
+	assert_int_equal(check(b, 0), 0);
+	assert_true(uni_difference_is_stale(&b->d));
+	assert_int_equal(b->d.code.nr, 1);
+	assert_int_equal(b->d.code.v[0].start, TEXT + func * FUNC);
+	assert_int_equal(b->d.code.v[0].size, FUNC);
+	uni_difference_text(&b->d, b->img, false, text, sizeof(text));
+	assert_non_null(strstr(text, "k.elf is not exactly what the guest runs"));
+	assert_non_null(strstr(text, "--accept-image"));
+}
+
+static void same_build(void **state)
+{
+	struct bench *b = *state;
+	char text[512] = "x";
+
+	is_fine(b);
+	assert_int_equal(b->d.id, UNI_ID_SAME);
+	assert_int_equal(b->d.compared, NR_FUNCS * FUNC);
+	uni_difference_text(&b->d, b->img, false, text, sizeof(text));
+	assert_string_equal(text, "");
+	drop_id(b);
+	is_fine(b);
+	assert_int_equal(b->d.id, UNI_ID_UNKNOWN);
+}
+
+/* One byte is enough, and its function alone loses its name. */
+static void one_byte_differs(void **state)
+{
+	struct bench *b = *state;
+
+	drop_id(b);
+	b->mem[3 * FUNC + 77] ^= 1;
+	is_stale_in(b, 3);
+	assert_int_equal(uni_image_forget_names(b->img, b->d.code.v, b->d.code.nr), 0);
+	for (unsigned i = 0; i < NR_FUNCS; i++) {
+		const struct uni_symbol *s = uni_image_lookup(b->img, TEXT + i * FUNC + 9);
+
+		assert_true((s != NULL) == (i != 3));
+	}
+}
+
+/* Of the same build the guest has changed itself; of another one nothing is to be believed blindly.
+ */
+static void build_id_decides(void **state)
+{
+	struct bench *b = *state;
+
+	b->mem[3 * FUNC + 77] ^= 1;
+	assert_int_equal(check(b, 0), 0);
+	assert_false(uni_difference_is_stale(&b->d));
+	set_id(b, 0x33333333);
+	is_stale_in(b, 3);
+	assert_int_equal(b->d.id, UNI_ID_OTHER);
+	b->mem[3 * FUNC + 77] ^= 1;
+	assert_int_equal(check(b, 0), 0);
+	assert_true(uni_difference_is_stale(&b->d));
+}
+
+/* A Linux guest has given it back: half of all code bytes, and yet this is the image. */
+static void freed_init_section(void **state)
+{
+	struct bench *b = *state;
+
+	drop_id(b);
+	memset(b->mem + (INIT - TEXT), 0xcc, ALT - INIT);
+	is_fine(b);
+}
+
+static void alternatives(void **state)
+{
+	struct bench *b = *state;
+
+	drop_id(b);
+	memset(b->mem + 5 * FUNC + 100, 0x90, 5);
+	is_fine(b);
+	assert_in_range(b->d.changed[UNI_CHANGE_ALTERNATIVE], 1, 5);
+	b->mem[5 * FUNC + 105] ^= 0x10; /* one behind */
+	is_stale_in(b, 5);
+}
+
+/* Accessed and dirty bits, and some bytes of assembler, which many are not. */
+static void assembler(void **state)
+{
+	struct bench *b = *state;
+	size_t at = (size_t)(NR_FUNCS - 1) * FUNC;
+
+	drop_id(b);
+	b->mem[at] |= 0x60;
+	is_fine(b);
+	assert_int_equal(b->d.changed[UNI_CHANGE_TABLE], 1);
+	b->mem[at + 100] ^= 1;
+	is_fine(b);
+	assert_int_equal(b->d.changed[UNI_CHANGE_ASSEMBLER], 1);
+	for (size_t i = 100; i < 200; i++)
+		b->mem[at + i] ^= 0xff;
+	is_stale_in(b, NR_FUNCS - 1);
+}
+
+/* Loaded elsewhere, its addresses differ by that; other numbers do not. */
+static void moved(void **state)
+{
+	const uint64_t bias = 0x12e00000;
+	struct bench *b = *state;
+	uint32_t word;
+
+	drop_id(b);
+	memcpy(&word, b->mem + 2 * FUNC + 50, 4);
+	word += (uint32_t)bias;
+	memcpy(b->mem + 2 * FUNC + 50, &word, 4);
+	assert_int_equal(check(b, bias), 0);
+	assert_false(uni_difference_is_stale(&b->d));
+	assert_int_not_equal(b->d.changed[UNI_CHANGE_MOVED], 0);
+	word += 0x1000;
+	memcpy(b->mem + 2 * FUNC + 50, &word, 4);
+	assert_int_equal(check(b, bias), 0);
+	assert_true(uni_difference_is_stale(&b->d));
+}
+
+/* A function grew: the code behind it has moved, and is other code everywhere. */
+static void grown(void **state)
+{
+	struct bench *b = *state;
+
+	drop_id(b);
+	memmove(b->mem + 2 * FUNC + 16, b->mem + 2 * FUNC, (NR_FUNCS - 3) * FUNC);
+	assert_int_equal(check(b, 0), -UNI_EMISMATCH);
+	memcpy(b->mem, b->f.loaded, LOADED);
+	drop_id(b);
+	memmove(b->mem + 14 * FUNC + 16, b->mem + 14 * FUNC, 64); /* near the end of a page */
+	is_stale_in(b, 14);
+}
+
+#define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(same_build),
+		T(one_byte_differs),
+		T(build_id_decides),
+		T(freed_init_section),
+		T(alternatives),
+		T(assembler),
+		T(moved),
+		T(grown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
