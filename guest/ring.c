@@ -142,12 +142,21 @@ static void settle(struct uni_trace_cpu *c)
 	} while (*frozen != want);
 }
 
+/* The session is read first: of the two a sub-buffer may tell one that is just over, never one that
+ * its first record is not of. */
+static uint64_t told_by_sub(void)
+{
+	uint32_t session = *(volatile uint32_t *)&uni_trace_head.control.session;
+
+	return UNI_TRACE_SUB_GAPS(*(volatile uint32_t *)&uni_trace_head.control.gaps, session);
+}
+
 static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
 {
 	struct uni_trace_sub *old = sub_of(wptr);
 	struct uni_trace_sub *next = (struct uni_trace_sub *)c->next;
 	uint64_t now = uni_machine_time(); /* after wptr was read: no record in old is later */
-	uint32_t gaps = uni_trace_head.control.gaps;
+	uint64_t gaps = told_by_sub();
 
 	if (*(volatile uint64_t *)&c->wptr != wptr)
 		return 1;
@@ -160,7 +169,7 @@ static int next_sub(struct uni_trace_cpu *c, uint64_t wptr)
 	next->words_before = old->words_before + ((wptr & SUB_MASK) - UNI_TRACE_SUB_HEAD) / 8;
 	uni_machine_fetch_add(&next->extra_before,
 		old->extra_before + uni_machine_fetch_add(&old->extra_after, UNI_TRACE_EXTRA_GONE));
-	next->gaps = UNI_TRACE_GAPS_TOLD(gaps);
+	next->gaps = gaps;
 	old->ts_end = now;
 	old->content_size = (wptr & SUB_MASK) * 8;
 	old->lost = c->lost;
@@ -234,9 +243,10 @@ static int write(
 /* What the last word of a record of the whole time says. */
 static uint64_t told_with_time(void)
 {
-	uint32_t gaps = UNI_TRACE_GAPS_TOLD(*(volatile uint32_t *)&uni_trace_head.control.gaps) - 1;
+	const volatile struct uni_trace_control *control = &uni_trace_head.control;
+	uint32_t session = control->session, gaps = control->gaps;
 
-	return (uint64_t)gaps << 32 | *(volatile uint32_t *)&uni_trace_head.epoch;
+	return UNI_TRACE_SYNC_WORD(gaps, session, *(volatile uint32_t *)&uni_trace_head.epoch);
 }
 
 /* The upper half of the time is not what it was: the whole of it is told before anything that has
@@ -388,7 +398,7 @@ static void describe(unsigned nr_cpus, enum uni_trace_ring_mode mode, uint64_t t
 	h->rings = (uint64_t)rings;
 	h->text_window = uni_trace_text() & ~0xffffffffULL;
 	uni_trace_machine_init(h);
-	h->features = UNI_TRACE_COUNTS_EXTRA | UNI_TRACE_TELLS_GAPS;
+	h->features = UNI_TRACE_COUNTS_EXTRA | UNI_TRACE_TELLS_GAPS | UNI_TRACE_TELLS_SESSIONS;
 	/* Tells this boot's trace from others', no more: a linear congruential step (Knuth's MMIX).
 	 */
 	for (unsigned i = 0; i < sizeof(h->uuid); i++) {
@@ -418,7 +428,7 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 	c->frozen = 0;
 	c->hi = (uint32_t)(uni_machine_time() >> 32);
 	c->next = make_ready(c, 1);
-	((struct uni_trace_sub *)c->next)->gaps = UNI_TRACE_GAPS_TOLD(uni_trace_head.control.gaps);
+	((struct uni_trace_sub *)c->next)->gaps = told_by_sub();
 	((struct uni_trace_sub *)c->next)->ts_begin = uni_machine_time();
 	c->wptr = c->next + UNI_TRACE_SUB_HEAD;
 	c->next = make_ready(c, 2);

@@ -177,7 +177,8 @@ static void write_word(struct uni_stream *s, const struct uni_stream_patch *p)
 			 (uint32_t)p->new_bytes[2] << 16 | (uint32_t)p->new_bytes[3] << 24;
 
 	*(volatile uint32_t *)p->va = value;
-	if (p->va == (uint64_t)&uni_trace_head.control.gaps)
+	if (p->va == (uint64_t)&uni_trace_head.control.gaps ||
+		p->va == (uint64_t)&uni_trace_head.control.session)
 		uni_trace_ask_all();
 	if (p->va == (uint64_t)&uni_trace_head.control.sample_hz)
 		s->sampling = value != 0;

@@ -13,8 +13,11 @@
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H
 
-#define UNI_TRACE_MAGIC	  "uniscope trace\x01" /* 16 bytes with the NUL that ends it */
-#define UNI_TRACE_VERSION 1
+#define UNI_TRACE_MAGIC "uniscope trace\x01" /* 16 bytes with the NUL that ends it */
+/* Version 1 ends behind head.control, and has no sessions. Readers take both. */
+#define UNI_TRACE_VERSION     2
+#define UNI_TRACE_VERSION_OLD 1
+#define UNI_TRACE_HEAD_OLD    192 /* bytes that every version's head has */
 
 #define UNI_TRACE_SUB_SHIFT 16
 #define UNI_TRACE_SUB_SIZE  (1 << UNI_TRACE_SUB_SHIFT) /* bytes, also its alignment */
@@ -45,6 +48,22 @@
  * its `hi` afterwards, while it stands. */
 #define UNI_TRACE_TELLS_GAPS	  2
 #define UNI_TRACE_GAPS_TOLD(gaps) ((uint32_t)(gaps) << 1 | 1)
+/* Each start by a host has a number, control.session. sub.gaps and each SYNC say its low 16 bits,
+ * so that a reader takes what belongs to one start. */
+#define UNI_TRACE_TELLS_SESSIONS	4
+#define UNI_TRACE_SESSION_OF_SUB(gaps)	((uint16_t)((gaps) >> 48))
+#define UNI_TRACE_SESSION_OF_SYNC(word) ((uint16_t)((word) >> 16))
+#define UNI_TRACE_SUB_GAPS(gaps, session) \
+	(UNI_TRACE_GAPS_TOLD(gaps) | (uint64_t)(uint16_t)(session) << 48)
+#define UNI_TRACE_SYNC_WORD(gaps, session, epoch)                                                \
+	((uint64_t)(UNI_TRACE_GAPS_TOLD(gaps) - 1) << 32 | (uint32_t)(uint16_t)(session) << 16 | \
+		(uint16_t)(epoch))
+/* The guest copies text behind arguments: head.text_rules, UNI_TRACE_CLASS_TEXT. */
+#define UNI_TRACE_COPIES_TEXT 8
+/* The guest tells of spans: UNI_TRACE_CLASS_SPAN_BEGIN and _END. */
+#define UNI_TRACE_TELLS_SPANS 16
+/* The guest keeps what is open of threads and promises in a table: head.promises. */
+#define UNI_TRACE_KEEPS_PROMISES 32
 
 /* control.mode */
 #define UNI_TRACE_GRAPH	   0 /* entry and exit of each call */
@@ -90,8 +109,8 @@ enum uni_trace_id {
 	UNI_TRACE_LEAF_BRANCH = 14,
 	UNI_TRACE_CALL = UNI_TRACE_ID_CALL, /* function mode: as ENTRY, but no exit will come */
 	UNI_TRACE_EXIT = 8,		    /* x86_64: payload is the stack pointer >> 4 */
-	/* payload: words that follow (2): the whole time stamp; u32 epoch, u32 UNI_TRACE_GAPS_TOLD
-	 * less 1 */
+	/* payload: words that follow (2): the whole time stamp; u16 epoch, u16 session, u32
+	 * UNI_TRACE_GAPS_TOLD less 1. Version 1: u32 epoch, no session */
 	UNI_TRACE_SYNC = 6,
 	UNI_TRACE_EXT = 4, /* payload: class << 12 | words that follow */
 };
@@ -114,8 +133,20 @@ enum uni_trace_class {
 	 * pointer, the two words at the stack pointer, then the call chain, leaf first, as far as
 	 * there is room, then u32 UNI_TRACE_SAMPLE_*, u32 0 */
 	UNI_TRACE_CLASS_SAMPLE = 7,
+	/* What an argument points to, just before its ENTRY_ARGS or CALL_ARGS on the same CPU: the
+	 * bytes, NUL-padded to whole words, then u8 argument, u8 UNI_TRACE_TEXT_*, u16 bytes, u32
+	 * 0 */
+	UNI_TRACE_CLASS_TEXT = 8,
+	/* A span begins, or ends, on the thread that runs: u64 its number, u64 address of its name
+	 * in the image (0: none), u32 kind, u32 0; an end has no name */
+	UNI_TRACE_CLASS_SPAN_BEGIN = 9,
+	UNI_TRACE_CLASS_SPAN_END = 10,
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
+
+/* Of a CLASS_TEXT. */
+#define UNI_TRACE_TEXT_CUT 1 /* there is more of it */
+#define UNI_TRACE_TEXT_BAD 2 /* it could not be read, or not all of it */
 
 /* The last word of a sample. */
 #define UNI_TRACE_SAMPLE_HEAD	      5		/* words before the call chain */
@@ -166,8 +197,8 @@ struct uni_trace_sub {
 	/* Of its own words, and UNI_TRACE_EXTRA_GONE; readers put in extra_before of what comes
 	 * next. */
 	uint64_t extra_after;
-	/* Of the first record; 0: it is not told. Its upper half is 0, so that the word before the
-	 * first record is no entry. */
+	/* Of the first record, UNI_TRACE_SUB_GAPS; 0: it is not told. Bit 32 is 0, so that the word
+	 * before the first record is no entry. */
 	uint64_t gaps;
 };
 
@@ -203,12 +234,55 @@ struct uni_trace_control {
 	uint32_t
 		max_depth; /* the hooks *_any and those with arguments drop deeper calls; 0: none */
 	uint32_t run;	   /* another number: the depths that CPUs counted are void */
-	uint32_t promises; /* 0: no events of threads and promises (uniscope/promise.h) */
+	/* Of uniscope/promise.h. UNI_TRACE_PROMISES_TELL: events are recorded. _KEEP is the guest's
+	 * own. 0: its calls do nothing. */
+	uint32_t promises;
 	uint32_t sample_hz; /* samples a second of each CPU (uniscope/sample.h); 0: none */
 	uint32_t sets;	    /* changes when a host chooses functions: another one sees that by it */
 	uint32_t gaps;	    /* changes when functions are switched, or `enable` set: what was open
 				before has no end in the trace */
-	uint32_t reserved[7];
+	uint32_t session;   /* of the newest start by a host; changes together with gaps */
+	uint32_t reserved[6];
+};
+
+#define UNI_TRACE_PROMISES_TELL 1
+#define UNI_TRACE_PROMISES_KEEP 2 /* the table head.promises is kept up to date */
+
+/* One function whose text is copied. */
+struct uni_trace_text_rule {
+	uint32_t function; /* low half of its address */
+	uint16_t bytes;	   /* of each text, at most */
+	uint8_t arguments; /* bit n: argument n is the address of a text */
+	uint8_t reserved;
+};
+
+/* Which functions copy text: behind it lie `room` struct uni_trace_text_rule. The host writes these
+ * and nr, while the functions' entries are off. */
+struct uni_trace_text_rules {
+	uint32_t room; /* constant */
+	uint32_t nr;
+};
+
+/* A thread or promise that has not ended, as the guest knows it. */
+struct uni_trace_promise {
+	uint64_t id;		     /* UNI_PROMISE_NOBODY: this place is free */
+	uint64_t creator, waits_for; /* UNI_PROMISE_NOBODY: none */
+	uint64_t since;		     /* when it began to wait, or else was made: counter */
+	uint32_t type;		     /* enum uni_promise_kind_of */
+	uint32_t flags;		     /* UNI_TRACE_PROMISE_* */
+	char name[24];		     /* NUL-padded */
+};
+#define UNI_TRACE_PROMISE_MUST_END 1 /* its program said that it ends */
+#define UNI_TRACE_PROMISE_RUNS	   2 /* it has a CPU */
+
+/* Behind it lie `room` struct uni_trace_promise. While `busy` is not 0 somebody changes one. */
+struct uni_trace_promises {
+	uint32_t room; /* places, a power of two; constant */
+	uint32_t busy;
+	uint64_t
+		missed; /* changes that found no room, or the table busy: what it says may be old */
+	uint64_t used;	/* places */
+	uint64_t reserved;
 };
 
 struct uni_trace_head {
@@ -228,8 +302,12 @@ struct uni_trace_head {
 	uint64_t hooks;	      /* address of the table of hooks, struct uni_trace_hooks */
 	uint8_t kinds[16];    /* enum uni_trace_kind of each record id */
 	uint64_t samplers;    /* address of struct uni_trace_sampler[nr_cpus]; 0: it has none */
-	uint64_t features;    /* UNI_TRACE_COUNTS_EXTRA, _TELLS_GAPS; older guests: 0 */
+	uint64_t features;    /* UNI_TRACE_COUNTS_EXTRA, ...; older guests: 0 */
 	struct uni_trace_control control;
+	/* Version 2 from here on. */
+	uint64_t text_rules; /* address of struct uni_trace_text_rules; 0: it copies none */
+	uint64_t promises;   /* address of struct uni_trace_promises; 0: it keeps none */
+	uint64_t reserved[6];
 };
 
 /* What a CPU's sampler tells of itself. Written by that CPU alone. */
@@ -264,7 +342,8 @@ struct uni_trace_hooks {
 	uint64_t plain_exit;   /* __x86_return_thunk: as the compiler made it */
 	uint64_t entry_return; /* for code of -pg alone: hooks the return address (guest/README) */
 	uint64_t entry_only;   /* aligned functions, function mode: UNI_TRACE_CALL */
-	uint64_t reserved[2];
+	uint64_t entry_text;   /* as entry_args, behind the text of its arguments */
+	uint64_t reserved;
 };
 
 #ifdef __cplusplus
@@ -291,7 +370,10 @@ UNI_TRACE_ASSERT(
 UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, control.run) == UNI_TRACE_RUN);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_control) == 64);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_sampler) == 64);
-UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 192);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_head) == 256);
+UNI_TRACE_ASSERT(__builtin_offsetof(struct uni_trace_head, text_rules) == UNI_TRACE_HEAD_OLD);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_promise) == 64);
+UNI_TRACE_ASSERT(sizeof(struct uni_trace_promises) == 32);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_hooks) == 128);
 UNI_TRACE_ASSERT(sizeof(struct uni_trace_cpu) == 64 && sizeof(struct uni_trace_ring) == 32);
 #endif

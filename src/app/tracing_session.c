@@ -181,6 +181,10 @@ static int take(struct run *r, struct uni_err *err)
 {
 	int rc = 0;
 
+	if (r->s->snapshot && !r->s->all_sessions)
+		rc = uni_tracer_newest(r->t->tracer, err);
+	if (rc != 0)
+		return rc;
 	if (r->s->snapshot)
 		uni_trecord_look(&r->cfg);
 	r->stats.begin_ns = uni_now_ns();
@@ -349,6 +353,31 @@ static void say_full(const struct run *r)
 			"what it has, and records no more until the guest boots anew");
 }
 
+/* No CPU has a record. */
+static bool nothing(const struct run *r)
+{
+	uint64_t words = 0;
+
+	for (uint32_t i = 0; i < r->meta.trace.nr_cpus; i++)
+		words += r->meta.trace.cpu[i].words;
+	return words == 0;
+}
+
+/* What a snapshot has of other sessions than the newest one, or has not. */
+static void say_sessions(const struct run *r)
+{
+	const struct uni_record_trace *t = &r->meta.trace;
+
+	if (!r->s->snapshot || r->s->all_sessions)
+		return;
+	if (!t->info.tells_sessions)
+		uni_note("the guest's tracer is an older one that does not number its sessions: "
+			 "what earlier ones left in its rings is included");
+	else if (nothing(r))
+		uni_note("nothing was recorded since the newest start; --all-sessions takes what "
+			 "earlier ones left in the rings");
+}
+
 static void summarize(const struct run *r, const char *path)
 {
 	_cleanup_strbuf_ struct uni_strbuf counts;
@@ -364,19 +393,10 @@ static void summarize(const struct run *r, const char *path)
 			(double)r->pause_ns / 1e3);
 	uni_note("%s", counts.s);
 	say_full(r);
+	say_sessions(r);
 	say_clock(&r->meta.trace);
 	if (r->s->write == NULL)
 		uni_note("wrote %s: try `uniscope trace %s %s`", path, next_query(r), path);
-}
-
-/* It failed before anything was recorded. */
-static bool nothing(const struct run *r)
-{
-	uint64_t words = 0;
-
-	for (uint32_t i = 0; i < r->meta.trace.nr_cpus; i++)
-		words += r->meta.trace.cpu[i].words;
-	return words == 0;
 }
 
 static int write_it(struct run *r, const char *path, struct uni_err *err)

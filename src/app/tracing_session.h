@@ -11,6 +11,7 @@ struct uni_tracing_session {
 	const char *write;  /* in one stream, to this file instead; "-": standard output */
 	bool overwrite, quiet;
 	bool snapshot;		   /* only what the rings hold */
+	bool all_sessions;	   /* of a snapshot: also what was there before the newest start */
 	double duration;	   /* of a recording, s; 0: until Ctrl-C */
 	struct uni_choice *choice; /* to switch on, and off again at the end; NULL: as it is */
 	bool keep;		   /* do not switch off */

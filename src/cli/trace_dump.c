@@ -11,6 +11,10 @@ static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
 		UNI_TRACING_OUTPUT_OPTIONS(o.s),
+		{ 0, "all-sessions", UNI_OPT_FLAG, &o.s.all_sessions, NULL,
+			"also what was recorded before the newest start; without it only what came "
+			"since",
+			NULL, NULL },
 		UNI_TRACING_OPTIONS(o.a),
 		{ 'q', "quiet", UNI_OPT_FLAG, &o.s.quiet, NULL, "no summary", NULL, NULL },
 		UNI_OPT_END,
@@ -38,7 +42,9 @@ const struct uni_cmd uni_trace_dump = {
 	.summary = "save what a guest's rings hold: the last calls before now",
 	.details = "The flight recorder of a guest that runs, stands or is dead (core:). Stops a "
 		   "running guest\n"
-		   "only while the newest part is copied.",
+		   "only while the newest part is copied. What was recorded before the newest "
+		   "`trace start`\n"
+		   "or `trace record` is left out, unless --all-sessions asks for it.",
 	.examples = "  uniscope trace dump web1\n"
 		    "  uniscope trace dump core:file=vm.core -e app.elf -o crash.uniscope\n"
 		    "  ssh host uniscope trace dump web1 -w - | uniscope trace findings -",

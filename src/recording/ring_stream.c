@@ -19,6 +19,8 @@ struct stream {
 	uint64_t size; /* bytes of the file */
 	uint64_t packets, words, events, others;
 	struct uni_ctf_trace_state state;
+	struct uni_trace_sub mark; /* its first packet, written with the next one */
+	bool has_mark;
 };
 
 struct uni_tstream {
@@ -50,15 +52,6 @@ int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
 		t->stream[i].fd = -1;
 	*ret = t;
 	return 0;
-}
-
-void uni_tstream_destroy(struct uni_tstream *t)
-{
-	for (uint32_t i = 0; t != NULL && i < t->info.nr_cpus; i++) {
-		if (t->stream[i].fd >= 0)
-			(void)close(t->stream[i].fd);
-	}
-	free(t);
 }
 
 static int open_file(const struct uni_tstream *t, uint32_t cpu)
@@ -197,8 +190,28 @@ void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64
 		.extra_after = extra_before,
 		.lost = guest_lost };
 
+	if (t->stream[cpu].size != 0)
+		return;
 	t->stream[cpu].state.base_lost = guest_lost;
-	put_mark(t, cpu, &mark);
+	t->stream[cpu].mark = mark;
+	t->stream[cpu].has_mark = true;
+}
+
+static void write_mark(struct uni_tstream *t, uint32_t cpu)
+{
+	if (t->stream[cpu].has_mark)
+		put_mark(t, cpu, &t->stream[cpu].mark);
+	t->stream[cpu].has_mark = false;
+}
+
+void uni_tstream_destroy(struct uni_tstream *t)
+{
+	for (uint32_t i = 0; t != NULL && i < t->info.nr_cpus; i++) {
+		write_mark(t, i);
+		if (t->stream[i].fd >= 0)
+			(void)close(t->stream[i].fd);
+	}
+	free(t);
 }
 
 int uni_tstream_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
@@ -207,8 +220,9 @@ int uni_tstream_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet,
 	struct stream *st = &t->stream[cpu];
 
 	/* Else the losses before the first packet would belong to no time, and not be counted. */
-	if (st->packets == 0 && st->size == 0)
+	if (st->packets == 0 && st->size == 0 && !st->has_mark)
 		uni_tstream_begin(t, cpu, packet->ts_begin, 0, 0, 0);
+	write_mark(t, cpu);
 	(void)write_packet(t, cpu, packet, content);
 	return 0;
 }
@@ -225,12 +239,15 @@ void uni_tstream_end(struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost,
 		.extra_after = extra_before,
 		.lost = guest_lost };
 
+	write_mark(t, cpu);
 	if ((guest_lost <= st->state.base_lost ||
 		    guest_lost - st->state.base_lost <= st->state.lost) &&
 		words_before <= st->state.next_words)
 		return;
-	if (st->size == 0)
+	if (st->size == 0) {
 		uni_tstream_begin(t, cpu, 0, 0, 0, 0);
+		write_mark(t, cpu);
+	}
 	put_mark(t, cpu, &mark);
 }
 

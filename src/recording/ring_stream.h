@@ -20,7 +20,7 @@ void uni_tstream_destroy(struct uni_tstream *t);
 /*
  * Where this CPU's stream begins: what it lost and wrote before is not of this trace. extra_before:
  * of its words, no events (struct uni_trace_sub). Without it the stream begins with the boot: what
- * was overwritten before the first packet counts as lost.
+ * was overwritten before the first packet counts as lost. May be told anew until something is put.
  */
 void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64_t words_before,
 	uint64_t extra_before, uint64_t guest_lost);

@@ -30,6 +30,18 @@ static inline uint64_t uni_trace_gaps(const struct uni_trace_record *sync)
 	return sync->words[1] >> 32 | 1;
 }
 
+/* All of it, as struct uni_trace_sub says it of its first record. */
+static inline uint64_t uni_trace_sync_told(const struct uni_trace_record *sync)
+{
+	return uni_trace_gaps(sync) | (uint64_t)UNI_TRACE_SESSION_OF_SYNC(sync->words[1]) << 48;
+}
+
+/* And what a packet's header says of its first record. */
+static inline uint64_t uni_trace_sub_gaps(const struct uni_trace_sub *s)
+{
+	return (uint32_t)s->gaps;
+}
+
 struct uni_trace_cursor {
 	const uint64_t *at, *end;
 	uint64_t now;

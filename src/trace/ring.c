@@ -70,6 +70,7 @@ static void see(
 	struct uni_trace_record rec;
 
 	while (uni_trace_next(&at, &rec)) {
+		ret->before = ret->time;
 		ret->time = rec.time;
 		ret->timed = true;
 		/* Entries at the end may be taken back, and something longer be put there. */
@@ -150,8 +151,7 @@ int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 	return 0;
 }
 
-/* Words from `at` on that are no events, of what the copy holds up to `content`. */
-static uint64_t extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end)
+uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end)
 {
 	uint64_t extra = 0;
 
@@ -171,8 +171,9 @@ static void count_extra(const struct uni_ring *r, struct uni_trace_sub *s, size_
 	const uint64_t *words = (const uint64_t *)(const void *)r->copy.bytes;
 
 	if (r->info.counts)
-		s->extra_after = s->extra_before + extra_words(r, words + UNI_TRACE_SUB_HEAD / 8,
-							   words + content / 8);
+		s->extra_after =
+			s->extra_before + uni_ring_extra_words(r, words + UNI_TRACE_SUB_HEAD / 8,
+						  words + content / 8);
 	else
 		s->extra_before = s->extra_after = 0;
 }
@@ -184,21 +185,14 @@ static size_t cut(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
 	struct uni_trace_cursor at = uni_trace_records(&r->info, s, content);
 	const uint64_t *first = at.at;
 	struct uni_trace_record record;
-	size_t words;
 
 	while (s->words_before + (uint64_t)(at.at - first) < c->next_words &&
 		uni_trace_next(&at, &record)) {
 		if (record.kind == UNI_TRACE_KIND_SYNC)
-			s->gaps = uni_trace_gaps(&record);
+			s->gaps = uni_trace_sync_told(&record);
 	}
-	words = (size_t)(at.at - first);
-	s->extra_before += extra_words(r, first, at.at);
-	memmove(r->copy.bytes + UNI_TRACE_SUB_HEAD, at.at,
-		content - UNI_TRACE_SUB_HEAD - words * 8);
-	s->words_before += words;
-	s->ts_begin = at.now;
 	c->cut_seq = 0;
-	return content - words * 8;
+	return uni_ring_cut_at(r, &at, content);
 }
 
 static int again(const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t seq, bool *same)
@@ -222,6 +216,8 @@ static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_
 	s->lost = uni_max(s->lost, c->stats.guest_lost);
 	if (s->begin_seq == c->cut_seq)
 		content = cut(r, c, content);
+	if (content > UNI_TRACE_SUB_HEAD)
+		content = uni_ring_cut_session(r, c, content);
 	if (content == UNI_TRACE_SUB_HEAD)
 		return 0;
 	count_extra(r, s, content);

@@ -32,6 +32,7 @@ struct uni_ring_info {
 	uint64_t tsc_hz;      /* 0: not known */
 	uint64_t hooks;	      /* address of struct uni_trace_hooks */
 	bool tells_gaps;      /* UNI_TRACE_TELLS_GAPS */
+	bool tells_sessions;  /* UNI_TRACE_TELLS_SESSIONS */
 	uint8_t uuid[16], kinds[16];
 	bool counts; /* packets tell how many events were before them, not words alone */
 };
@@ -44,6 +45,13 @@ struct uni_ring_stats {
 	uint64_t lapped_words;	 /* their words, as far as later packets tell */
 	uint64_t guest_lost;	 /* events that the guest itself had no room for */
 };
+
+/* Of a head's first UNI_TRACE_HEAD_OLD bytes: a version that is known, and large enough. */
+static inline bool uni_ring_version_ok(const struct uni_trace_head *h)
+{
+	return (h->version == UNI_TRACE_VERSION && h->size >= sizeof(*h)) ||
+	       (h->version == UNI_TRACE_VERSION_OLD && h->size >= UNI_TRACE_HEAD_OLD);
+}
 
 /* head: address of the guest's uni_trace_head. The source must outlive the ring. UNI_EFORMAT: no
  * ring there, or one that is malformed; the message says in what. */
@@ -63,19 +71,32 @@ typedef int (*uni_ring_packet_fn)(
 
 /* How far a CPU has written. */
 struct uni_ring_now {
-	uint64_t seq;	/* of the sub-buffer that it writes */
-	uint64_t words; /* of records, since the boot */
-	uint64_t extra; /* of these: no events (extra_before); 0 where info.counts is not set */
-	uint64_t lost;	/* events that found no room, since the boot */
-	uint64_t time;	/* of the newest record, or when the sub-buffer was begun */
-	bool timed;	/* it is that of a record */
-	bool sure;	/* it is the newest: none is being written, or was overwritten while read */
-	bool whole;	/* no record of it is reserved and not written */
+	uint64_t seq;	 /* of the sub-buffer that it writes */
+	uint64_t words;	 /* of records, since the boot */
+	uint64_t extra;	 /* of these: no events (extra_before); 0 where info.counts is not set */
+	uint64_t lost;	 /* events that found no room, since the boot */
+	uint64_t time;	 /* of the newest record, or when the sub-buffer was begun */
+	uint64_t before; /* the same of the record before it; 0: not known */
+	bool timed;	 /* it is that of a record */
+	bool sure;  /* it is the newest: none is being written, or was overwritten while read */
+	bool whole; /* no record of it is reserved and not written */
 };
 int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 
 /* Leaves out what was written until now: it is neither given out nor counted. */
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
+
+/* From now on polls and drains leave out what was recorded before this session began, by the number
+ * that the guest tells (info.tells_sessions); it counts as neither given out nor lost. */
+void uni_ring_only(struct uni_ring *r, uint32_t session);
+/* Where the session begins, in the packet that begins with sub-buffer `seq`. */
+struct uni_ring_from {
+	bool found; /* false: its first records were overwritten, or there are none */
+	uint64_t seq, words, extra, lost, time; /* as struct uni_ring_now */
+};
+const struct uni_ring_from *uni_ring_from(const struct uni_ring *r, unsigned cpu);
+/* Has it come to a record of the session? Also if none is asked for. */
+bool uni_ring_has(const struct uni_ring *r, unsigned cpu);
 
 /*
  * As soon as over() says so, which is asked before each sub-buffer, polls and drains end with

@@ -18,10 +18,11 @@ static int check_head(const struct uni_trace_head *h, struct uni_err *err)
 		return uni_err_set(err, UNI_ENOENT,
 			"no trace ring in this guest: it was not set up (uni_trace_init) so far; "
 			"if it still boots, --wait waits");
-	if (h->version != UNI_TRACE_VERSION || h->size < sizeof(*h))
+	if (!uni_ring_version_ok(h))
 		return uni_err_set(err, UNI_EFORMAT,
-			"the guest's trace ring has version %u, this program reads version %u",
-			h->version, UNI_TRACE_VERSION);
+			"the guest's trace ring has version %u, this program reads versions %u to "
+			"%u",
+			h->version, UNI_TRACE_VERSION_OLD, UNI_TRACE_VERSION);
 	if (h->sub_size != UNI_TRACE_SUB_SIZE)
 		return uni_err_set(
 			err, UNI_EFORMAT, "trace ring with sub-buffers of %u bytes", h->sub_size);
@@ -55,11 +56,11 @@ static int open_cpu(struct uni_ring *r, unsigned i, uint64_t rings, struct uni_e
 int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct uni_ring **ret,
 	struct uni_err *err)
 {
-	struct uni_trace_head h;
+	struct uni_trace_head h = { 0 };
 	struct uni_ring *r;
 	int rc;
 
-	if (source->read(source->ctx, head, &h, sizeof(h)) != 0)
+	if (source->read(source->ctx, head, &h, UNI_TRACE_HEAD_OLD) != 0)
 		return uni_err_set(err, UNI_EFAULT,
 			"the guest's uni_trace_head at %#llx cannot be read",
 			(unsigned long long)head);
@@ -77,6 +78,8 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 		.tsc_hz = h.tsc_hz,
 		.counts = (h.features & UNI_TRACE_COUNTS_EXTRA) != 0,
 		.tells_gaps = (h.features & UNI_TRACE_TELLS_GAPS) != 0,
+		.tells_sessions = h.version >= UNI_TRACE_VERSION &&
+				  (h.features & UNI_TRACE_TELLS_SESSIONS) != 0,
 		.hooks = h.hooks };
 	memcpy(r->info.uuid, h.uuid, sizeof(h.uuid));
 	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));

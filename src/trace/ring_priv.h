@@ -3,6 +3,7 @@
 #ifndef UNI_TRACE_RING_PRIV_H
 #define UNI_TRACE_RING_PRIV_H
 
+#include "trace/record.h"
 #include "trace/ring.h"
 
 #define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
@@ -16,12 +17,16 @@ struct uni_ring_cpu {
 	/* The sub-buffer that uni_ring_now() saw last: up to where its records are known, when the
 	 * last of these was made. */
 	uint64_t seen_seq, seen_end, seen_time;
+	bool in_session; /* it has come to the records that are asked for */
+	struct uni_ring_from from;
 	struct uni_ring_stats stats;
 };
 
 struct uni_ring {
 	struct uni_ring_source source;
 	struct uni_ring_info info;
+	bool one_session; /* nothing is given out that is older than `session` */
+	uint16_t session;
 	bool hasty;
 	bool slow;		 /* its line: a copy is given up in the middle */
 	bool (*over)(void *ctx); /* NULL: never */
@@ -32,5 +37,12 @@ struct uni_ring {
 	} copy;
 	struct uni_ring_cpu cpu[]; /* info.nr_cpus */
 };
+
+/* Words from `at` on that are no events. */
+uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end);
+/* The first `records` of the copy's go, which end at `at`: what is left of `content`. */
+size_t uni_ring_cut_at(struct uni_ring *r, const struct uni_trace_cursor *at, size_t content);
+/* What of the copy belongs to the session; UNI_TRACE_SUB_HEAD: nothing. */
+size_t uni_ring_cut_session(struct uni_ring *r, struct uni_ring_cpu *c, size_t content);
 
 #endif

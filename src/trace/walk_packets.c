@@ -2,6 +2,7 @@
 #include "trace/walk_packets.h"
 
 #include "base/checked.h"
+#include "trace/record.h"
 #include "trace/walk_threads.h"
 
 void uni_walk_forget(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time)
@@ -64,8 +65,8 @@ static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
 		c->at = c->end = NULL;
 		return;
 	}
-	if (c->begun && uni_walk_is_gap(c, p.head->gaps)) {
-		uni_walk_gap(w, c, p.head->gaps);
+	if (c->begun && uni_walk_is_gap(c, uni_trace_sub_gaps(p.head))) {
+		uni_walk_gap(w, c, uni_trace_sub_gaps(p.head));
 		return;
 	}
 	if (c->begun && p.head->ts_begin + c->offset < uni_walk_time_of(c)) {
@@ -75,7 +76,8 @@ static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
 	}
 	if (p.lapped != 0)
 		uni_walk_lose(w, c, p.lapped, p.head->ts_begin + c->offset);
-	c->gaps = p.head->gaps != 0 ? p.head->gaps : c->gaps;
+	if (uni_trace_sub_gaps(p.head) != 0)
+		c->gaps = uni_trace_sub_gaps(p.head);
 	if (!c->begun && c->gaps != 0)
 		w->gaps = uni_min(w->gaps - 1, c->gaps - 1) + 1;
 	c->packet = p;
@@ -99,9 +101,9 @@ static bool loss_comes(const struct uni_walk *w, const struct uni_walk_cpu *c, u
 		return true;
 	if (uni_trace_packet(
 		    w->in, (unsigned)(c - w->cpu), c->packet.next, &c->packet, &p, &ignored) == 0 ||
-		(p.lapped == 0 && !uni_walk_is_gap(c, p.head->gaps)))
+		(p.lapped == 0 && !uni_walk_is_gap(c, uni_trace_sub_gaps(p.head))))
 		return false;
-	if (uni_walk_is_gap(c, p.head->gaps))
+	if (uni_walk_is_gap(c, uni_trace_sub_gaps(p.head)))
 		return true;
 	*time_ret = uni_max(p.head->ts_begin + c->offset, *time_ret);
 	return true;

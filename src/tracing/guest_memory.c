@@ -211,7 +211,7 @@ static bool is_head(struct uni_tmem *m, uint64_t va)
 {
 	struct uni_trace_head h;
 
-	return uni_tmem_read(m, va, &h, sizeof(h)) == 0 && h.version == UNI_TRACE_VERSION &&
+	return uni_tmem_read(m, va, &h, UNI_TRACE_HEAD_OLD) == 0 && uni_ring_version_ok(&h) &&
 	       h.sub_size == UNI_TRACE_SUB_SIZE && h.nr_cpus != 0 && h.nr_cpus <= UNI_RING_CPUS_MAX;
 }
 

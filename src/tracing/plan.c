@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 #define CONTROL_WORDS 8
-#define HEAD_WORDS    (CONTROL_WORDS + 1) /* that are written: these, and `frozen` */
+#define HEAD_WORDS    (CONTROL_WORDS + 2) /* that are written: these, `session` and `frozen` */
 #define PAGE	      4096u
 
 struct plan {
@@ -263,6 +263,18 @@ int uni_trace_plan_gap(
 	return rc;
 }
 
+/* Each start has a number. What the rings hold of earlier ones keeps its own. */
+static int plan_session(struct plan *p, uint32_t now)
+{
+	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control.session);
+
+	p->ret->session = now;
+	if (!p->g->info->tells_sessions || p->choice == NULL)
+		return 0;
+	p->ret->session++;
+	return add(p, va, &now, &p->ret->session, sizeof(now), false);
+}
+
 /* The words by which the hooks are told; the guest obeys them with its next call. */
 static int plan_control(struct plan *p)
 {
@@ -279,7 +291,8 @@ static int plan_control(struct plan *p)
 	want.mode = c != NULL ? c->mode : UNI_TRACE_GRAPH;
 	want.min_time = c != NULL ? cycles_of(p) : 0;
 	want.max_depth = c != NULL ? c->max_depth : 0;
-	want.promises = c != NULL && c->promises;
+	want.promises &= ~(uint32_t)UNI_TRACE_PROMISES_TELL;
+	want.promises |= c != NULL && c->promises ? UNI_TRACE_PROMISES_TELL : 0;
 	if (want.max_depth != now.max_depth)
 		want.run++; /* what was open then was counted by others, or not at all */
 	want.sets++;
@@ -287,6 +300,8 @@ static int plan_control(struct plan *p)
 	p->ret->sets = want.sets;
 	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
 		rc = add(p, va + at, from + at, to + at, 4, false);
+	if (rc == 0)
+		rc = plan_session(p, now.session);
 	if (rc == 0)
 		rc = uni_trace_plan_gap(p->g, now.gaps, p->ret->patch + p->ret->nr, &nr);
 	p->ret->nr += nr;

@@ -57,6 +57,7 @@ struct uni_trace_plan {
 	uint32_t nr_functions, nr_sites; /* that will be traced */
 	bool calls_itself;		 /* and all that needs no patching will be, too */
 	uint32_t sets;			 /* control.sets, then */
+	uint32_t session;		 /* control.session, then */
 	uint32_t nr_no_exits;		 /* left out: not all of their returns are known */
 	uint32_t nr_pieces;		 /* left out: see above */
 	uint32_t nr_unlike;		 /* left out: something unknown stands in the guest */

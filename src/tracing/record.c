@@ -172,7 +172,10 @@ static void progress(const struct uni_trecord_cfg *cfg, uint64_t begin_ns, uint6
 static int put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	const struct uni_trecord_cfg *cfg = arg;
+	const struct uni_ring_from *from = uni_ring_from(uni_tracer_ring(cfg->tracer), cpu);
 
+	if (from->found && from->seq == packet->begin_seq)
+		uni_tstream_begin(cfg->out, cpu, from->time, from->words, from->extra, from->lost);
 	(void)uni_tstream_put(cfg->out, cpu, packet, content);
 	if (cfg->watcher != NULL &&
 		cfg->watcher->packet(cfg->watcher->ctx, cpu, packet, content) != 0)
@@ -486,8 +489,13 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 			k->packet[i].content);
 	if (rc != 0)
 		return is_gone(cfg, rc) ? 0 : ring_failed(cfg, rc, err);
-	/* So that nothing that is missing goes untold. */
-	for (uint32_t i = 0; i < nr_cpus(cfg); i++)
+	/* So that nothing that is missing goes untold. A CPU that recorded nothing in this session
+	 * misses nothing of it. */
+	for (uint32_t i = 0; i < nr_cpus(cfg); i++) {
+		if (!uni_ring_has(ring, i))
+			uni_tstream_begin(cfg->out, i, k->now[i].time, k->now[i].words,
+				k->now[i].extra, k->now[i].lost);
 		uni_tstream_end(cfg->out, i, k->now[i].lost, k->now[i].words, k->now[i].extra);
+	}
 	return 0;
 }

@@ -254,8 +254,22 @@ int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 			.nr_unlike = plan.nr_unlike };
 	t->is_set = t->is_set || rc == 0;
 	t->sets = rc == 0 ? plan.sets : t->sets;
+	if (rc == 0 && choice != NULL)
+		uni_ring_only(t->ring, plan.session);
 	uni_trace_plan_deinit(&plan);
 	return rc;
+}
+
+int uni_tracer_newest(struct uni_tracer *t, struct uni_err *err)
+{
+	struct uni_trace_control now;
+
+	if (!uni_ring_info(t->ring)->tells_sessions)
+		return 0;
+	if (uni_tracer_control(t, &now) != 0)
+		return uni_err_set(err, UNI_EFAULT, "the guest's trace control cannot be read");
+	uni_ring_only(t->ring, now.session);
+	return 0;
 }
 
 bool uni_tracer_is_ours(struct uni_tracer *t)

@@ -47,6 +47,9 @@ struct uni_trace_done {
  */
 int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_done *ret, struct uni_err *err);
+/* From now on the rings show what was recorded since the newest start, if the guest numbers starts
+ * (info.tells_sessions); uni_tracer_set() does this for its own. */
+int uni_tracer_newest(struct uni_tracer *t, struct uni_err *err);
 /* False: since uni_tracer_set() somebody else chose. */
 bool uni_tracer_is_ours(struct uni_tracer *t);
 /* What uni_tracer_set() would refuse before it changes anything: 0 or the same error. */

@@ -10,8 +10,8 @@ image=$BUILD/lab/trace/trace-traced-gcc-fp.elf
 [ -e "$image" ] || image=$BUILD/lab/trace/trace-traced-clang-fp.elf
 [ -e "$image" ] || absent 'no traced lab images'
 
-dump() { # TARGET
-	timeout 60 "$U" trace dump "$1" -e "$image" -q -o "$T/s.uniscope" --overwrite &&
+dump() { # TARGET [OPTION...]
+	timeout 60 "$U" trace dump "$@" -e "$image" -q -o "$T/s.uniscope" --overwrite &&
 		timeout 60 "$U" trace report --json -n 0 "$T/s.uniscope" >"$T/report" 2>"$T/err" &&
 		timeout 60 "$U" trace replay "$T/s.uniscope" >"$T/replay" 2>>"$T/err" || {
 		cat "$T/err"
@@ -204,8 +204,9 @@ late() {
 		{ cat "$T/err"; return 1; }
 }
 
-# In the rings is what three modes left, one after the other: only calls of the others have ends, and
-# at most what was on the stack when they changed is open.
+# In the rings is what three sessions left, one after the other: a dump is of the last one, unless all
+# are asked for. Of these only calls of the second one have ends, and at most what was on the stack
+# when they changed is open.
 modes() {
 	for nap in 0.3 2 10; do # what a busy host lets a guest do in so long may be too little
 		modes_for $nap && return 0
@@ -219,7 +220,9 @@ modes_for() { # SECONDS
 			2>"$T/err" || { cat "$T/err"; return 1; }
 		sleep "$1"
 	done
-	dump "$target" && python3 -c 'import json, sys
+	dump "$target" && judge 'sum(f["timed"] for f in report["functions"]) == 0 and
+ c.keys() == {"traced_round"}' && ! grep -q '}$' "$T/replay" || return 1
+	dump "$target" --all-sessions && python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 calls, timed = (sum(f[k] for f in r["functions"]) for k in ("calls", "timed"))
 print(calls, timed, r["calls_without_return"], r["lost"])
@@ -317,7 +320,7 @@ for accel in $accels; do
 	check "$accel: a thousand functions, on and off, twice" thousand
 	check "$accel: a ring that is set up late" late
 	check "$accel: arguments and values" arguments
-	check "$accel: what several modes left in the rings" modes
+	check "$accel: a dump is of the last session, or of all" modes
 	check "$accel: a function freezes it" freezes
 	check "$accel: the trace of a dead guest" of_the_dead
 	check "$accel: one tracer at a time" one_tracer

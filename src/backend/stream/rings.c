@@ -74,11 +74,12 @@ int uni_rings_open(struct uni_rings *r, uint64_t head)
 {
 	static const uint8_t magic[16] = UNI_TRACE_MAGIC;
 	struct uni_trace_head h;
-	int rc = get(r, head, &h, sizeof(h));
+	int rc = get(r, head, &h, UNI_TRACE_HEAD_OLD);
 
 	if (rc != 0)
 		return rc;
-	if (memcmp(h.magic, magic, sizeof(magic)) != 0 || h.version != UNI_TRACE_VERSION ||
+	if (memcmp(h.magic, magic, sizeof(magic)) != 0 ||
+		(h.version != UNI_TRACE_VERSION && h.version != UNI_TRACE_VERSION_OLD) ||
 		h.sub_size != UNI_TRACE_SUB_SIZE || h.nr_cpus == 0 || h.nr_cpus > UNI_VCPU_MAX)
 		return -UNI_EFORMAT;
 	r->nr_cpus = h.nr_cpus;

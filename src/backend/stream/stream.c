@@ -63,7 +63,7 @@ static int ask_about(
 
 	if (rc == 0 &&
 		(a->nr_cpus == 0 || a->nr_cpus > UNI_VCPU_MAX ||
-			!uni_range_ok(a->head, sizeof(struct uni_trace_head)) ||
+			!uni_range_ok(a->head, UNI_TRACE_HEAD_OLD) ||
 			!uni_range_ok(a->samplers, a->nr_cpus * sizeof(struct uni_trace_sampler))))
 		rc = -UNI_EPROTO;
 	if (rc != 0)
