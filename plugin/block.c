@@ -7,20 +7,30 @@
 
 #define HANDLERS 1024u
 
-/* Blocks by what they are: a translation that QEMU repeats is the same block. */
-static struct {
+struct map {
+	uint64_t *key; /* 0: free */
 	struct block **v;
-	uint64_t *key;
 	uint32_t nr, mask;
-} known;
+};
+
+/*
+ * Blocks by what they are: a translation that QEMU repeats is the same block. And the addresses
+ * that branches within a function lead to, whose blocks do not matter.
+ */
+static struct map known, steps;
+
+static int map_init(struct map *m)
+{
+	m->mask = (1u << 14) - 1;
+	m->v = calloc(m->mask + 1, sizeof(struct block *));
+	m->key = calloc(m->mask + 1, sizeof(*m->key));
+	return m->v != NULL && m->key != NULL ? 0 : -1;
+}
 
 int blocks_init(void)
 {
-	known.mask = (1u << 14) - 1;
-	known.v = calloc(known.mask + 1, sizeof(*known.v));
-	known.key = calloc(known.mask + 1, sizeof(*known.key));
 	plugin.handlers = calloc(HANDLERS, sizeof(*plugin.handlers));
-	return known.v != NULL && known.key != NULL && plugin.handlers != NULL ? 0 : -1;
+	return map_init(&known) == 0 && map_init(&steps) == 0 && plugin.handlers != NULL ? 0 : -1;
 }
 
 /* Version 1 has one argument and gives a pointer; since version 3 the bytes are copied. */
@@ -61,42 +71,68 @@ static uint64_t key_of(const struct qemu_plugin_tb *tb)
 	return key | 1;
 }
 
-static uint32_t slot_of(uint64_t key)
+static uint32_t slot_of(const struct map *m, uint64_t key)
 {
-	uint32_t slot = (uint32_t)(key >> 20) & known.mask;
+	uint32_t slot = (uint32_t)(key >> 20) & m->mask;
 
-	while (known.key[slot] != 0 && known.key[slot] != key)
-		slot = (slot + 1) & known.mask;
+	while (m->key[slot] != 0 && m->key[slot] != key)
+		slot = (slot + 1) & m->mask;
 	return slot;
 }
 
-static bool grow_known(void)
+static bool map_grow(struct map *m)
 {
-	uint32_t old = known.mask + 1;
-	struct block **v = known.v;
-	uint64_t *key = known.key;
+	struct map new = { .nr = m->nr, .mask = m->mask * 2 + 1 };
 
-	known.v = calloc(2ull * old, sizeof(*known.v));
-	known.key = calloc(2ull * old, sizeof(*known.key));
-	if (known.v == NULL || known.key == NULL) {
-		free(known.v);
-		free(known.key);
-		known.v = v;
-		known.key = key;
+	new.v = calloc(new.mask + 1ull, sizeof(struct block *));
+	new.key = calloc(new.mask + 1ull, sizeof(*new.key));
+	if (new.v == NULL || new.key == NULL) {
+		free(new.v);
+		free(new.key);
 		return false;
 	}
-	known.mask = old * 2 - 1;
-	for (uint32_t i = 0; i < old; i++) {
-		if (key[i] != 0) {
-			uint32_t slot = slot_of(key[i]);
+	for (uint32_t i = 0; i <= m->mask; i++) {
+		if (m->key[i] != 0) {
+			uint32_t slot = slot_of(&new, m->key[i]);
 
-			known.key[slot] = key[i];
-			known.v[slot] = v[i];
+			new.key[slot] = m->key[i];
+			new.v[slot] = m->v[i];
 		}
 	}
-	free(v);
-	free(key);
+	free(m->v);
+	free(m->key);
+	*m = new;
 	return true;
+}
+
+static bool map_add(struct map *m, uint64_t key, struct block *b)
+{
+	uint32_t slot;
+
+	if (m->nr * 2 > m->mask && !map_grow(m))
+		return false;
+	slot = slot_of(m, key);
+	m->nr += m->key[slot] == 0;
+	m->key[slot] = key;
+	m->v[slot] = b;
+	return true;
+}
+
+static uint64_t key_of_step(uint64_t pc)
+{
+	return mix(0, pc) | 1;
+}
+
+static bool is_step(uint64_t pc)
+{
+	return steps.key[slot_of(&steps, key_of_step(pc))] != 0;
+}
+
+static void add_step(const struct block *b, uint64_t to)
+{
+	if (to != NOWHERE && b->ours && functions_find(&plugin.functions, to) == b->function &&
+		!is_step(to))
+		(void)map_add(&steps, key_of_step(to), NULL);
 }
 
 static bool was_handler(uint64_t pc)
@@ -115,11 +151,26 @@ void block_became_handler(struct block *b)
 	b->is_handler = true;
 }
 
+static bool stays_inside(const struct block *b)
+{
+	return (b->next == NOWHERE || is_step(b->next)) &&
+	       (b->target == NOWHERE || is_step(b->target));
+}
+
+/* A call may return here. */
+static bool is_behind_call(const struct qemu_plugin_tb *tb)
+{
+	const uint8_t *code = qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0));
+
+	return code == NULL || ((uintptr_t)code & 4095) < 7 || x86_64_is_behind_call(code);
+}
+
 static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t *length)
 {
 	uint8_t bytes[16] = { 0 };
 	size_t size = 0;
 	struct flow_insn f;
+	bool may_stop = false, is_site = is_behind_call(tb);
 
 	b->pc = qemu_plugin_tb_vaddr(tb);
 	b->nr_insns = (uint32_t)qemu_plugin_tb_n_insns(tb);
@@ -130,6 +181,7 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 		length[i] = (uint8_t)size;
 		b->last = qemu_plugin_insn_vaddr(insn);
 		b->switches = b->switches || x86_64_switches_stack(bytes, size);
+		may_stop = may_stop || x86_64_may_stop(bytes, size);
 	}
 	b->end = b->last + size;
 	f = x86_64_flow(b->last, bytes, size);
@@ -141,6 +193,15 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 	b->ours = b->function != 0;
 	b->is_start = b->ours && plugin.functions.known[b->function].start == b->pc;
 	b->is_handler = was_handler(b->pc);
+	b->is_step = is_step(b->pc);
+	add_step(b, b->next);
+	add_step(b, b->target);
+	b->kind = b->switches	? BLOCK_STEP
+		  : b->is_start ? BLOCK_START
+		  : is_site	? BLOCK_SITE
+				: BLOCK_STEP;
+	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && !may_stop && !b->switches &&
+		      f.flow == FLOW_ON && stays_inside(b) && !is_site;
 }
 
 static struct block *block_create(const struct qemu_plugin_tb *tb)
@@ -169,24 +230,34 @@ static struct block *block_create(const struct qemu_plugin_tb *tb)
 	return b;
 }
 
+uint32_t block_insn_quiet(const struct block *b)
+{
+	uint64_t at = b->pc;
+
+	for (uint32_t i = 0; i < b->nr_insns; i++) {
+		if (i != 0 && is_step(at))
+			return i;
+		at += b->lengths[i];
+	}
+	return UINT32_MAX;
+}
+
 static struct block *block_of(const struct qemu_plugin_tb *tb)
 {
 	uint64_t key = key_of(tb);
-	uint32_t slot = slot_of(key);
+	uint32_t slot = slot_of(&known, key);
+	struct block *b;
 
 	if (known.key[slot] != 0)
 		return known.v[slot];
-	if (known.nr * 2 > known.mask) {
-		if (!grow_known())
-			return NULL;
-		slot = slot_of(key);
-	}
-	known.v[slot] = block_create(tb);
-	if (known.v[slot] == NULL)
+	b = block_create(tb);
+	if (b == NULL)
 		return NULL;
-	known.key[slot] = key;
-	known.nr++;
-	return known.v[slot];
+	if (!map_add(&known, key, b)) {
+		free(b);
+		return NULL;
+	}
+	return b;
 }
 
 static void watch_end(struct qemu_plugin_insn *last)
@@ -198,7 +269,7 @@ static void watch_end(struct qemu_plugin_insn *last)
 			last, QEMU_INLINE_ADD_U64, entry, 1);
 	else if (plugin.one_thread)
 		qemu_plugin_register_vcpu_insn_exec_inline(
-			last, QEMU_INLINE_ADD_U64, plugin.vcpu[0].clock->ended, 1);
+			last, QEMU_INLINE_ADD_U64, plugin.vcpu[0].ended, 1);
 	else
 		qemu_plugin_register_vcpu_insn_exec_cb(last, block_ended, QEMU_CB_NO_REGS, NULL);
 }
@@ -232,16 +303,23 @@ void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	plugin_lock();
 	/* Before the first one there is no vCPU to ask for. */
 	if (plugin.score != NULL && plugin.one_thread)
-		plugin.vcpu[0].own_clock.ended = qemu_plugin_scoreboard_find(plugin.score, 0);
+		plugin.vcpu[0].ended = qemu_plugin_scoreboard_find(plugin.score, 0);
 	b = block_of(tb);
 	if (b == NULL)
 		plugin.stat[UNI_EXACT_UNCOUNTED]++;
 	plugin_unlock();
 	if (b == NULL)
 		return;
+	/* Only where one counter is of one vCPU. */
+	if (b->is_quiet && plugin.one_thread && plugin.score == NULL) {
+		qemu_plugin_register_vcpu_tb_exec_inline(
+			tb, QEMU_INLINE_ADD_U64, &b->out->count, 1);
+		qemu_plugin_register_vcpu_tb_exec_inline(
+			tb, QEMU_INLINE_ADD_U64, &plugin.quiet, b->nr_insns);
+		return;
+	}
 	last = qemu_plugin_tb_get_insn(tb, b->nr_insns - 1);
-	qemu_plugin_register_vcpu_tb_exec_cb(
-		tb, plugin.one_thread ? block_enter_one : block_enter, QEMU_CB_NO_REGS, b);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, block_callback(b), QEMU_CB_NO_REGS, b);
 	watch_end(last);
 	if (b->flow == FLOW_CALL)
 		qemu_plugin_register_vcpu_mem_cb(

@@ -7,6 +7,7 @@
 
 #include "plugin/plugin.h"
 
+static struct stack no_stack;
 static struct block nothing = {
 	.flow = FLOW_JUMP, .next = NOWHERE, .target = NOWHERE, .callee = NOWHERE
 };
@@ -17,8 +18,8 @@ void follow_init(void)
 		struct vcpu *v = &plugin.vcpu[i];
 
 		v->prev = &nothing;
-		v->clock = &v->own_clock;
-		v->clock->ended = &v->own_clock.own_ended;
+		v->stack = &no_stack;
+		v->ended = &v->own_ended;
 		v->insns = &plugin.tree.out[0].insns;
 	}
 }
@@ -26,7 +27,7 @@ void follow_init(void)
 void block_ended(unsigned vcpu, void *udata)
 {
 	(void)udata;
-	plugin.vcpu[vcpu].own_clock.own_ended++;
+	plugin.vcpu[vcpu].own_ended++;
 }
 
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
@@ -84,6 +85,13 @@ void cut_count(struct vcpu *v, struct block *b, uint32_t insn)
 	b->cut[b->nr_cuts++] = cut;
 }
 
+/* What quiet blocks have executed is of this node. */
+static void quiet_flush(struct vcpu *v)
+{
+	plugin.tree.out[v->node].insns += plugin.quiet - v->quiet;
+	v->quiet = plugin.quiet;
+}
+
 static uint32_t callee_of(const struct block *b)
 {
 	return b->function != 0 ? b->function
@@ -107,6 +115,7 @@ static void interrupt_push(struct vcpu *v, struct block *p, struct block *b, boo
 			.is_interrupt = true,
 			.cut = cut,
 			.pushed = v->pushed,
+			.passed = v->passed,
 			.sp = v->push_sp,
 			.prev = p,
 			.handler = b };
@@ -202,31 +211,41 @@ static void come_back(struct vcpu *v, struct block *p, struct block *b, bool res
 
 static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed);
 
+/* Branches of one function lead from p to b, perhaps through quiet blocks. */
+static inline bool is_step(const struct block *p, const struct block *b)
+{
+	return b->is_step && b->function == p->function;
+}
+
 /* May what was interrupted go on there? */
-static bool goes_on_at(const struct entry *e, uint64_t pc)
+static bool goes_on_at(const struct entry *e, const struct block *b)
 {
 	const struct block *p = e->prev;
+	uint64_t pc = b->pc;
 
 	if (e->cut)
 		return block_insn_at(p, pc) != UINT32_MAX;
+	if (e->passed)
+		return b->function == p->function;
 	if (pc == p->last)
 		return true;
 	if (p->flow == FLOW_ON)
-		return pc == p->next || pc == p->target;
+		return pc == p->next || pc == p->target || is_step(p, b);
 	if (p->flow == FLOW_SYSCALL)
 		return pc == p->end;
 	return p->flow != FLOW_CALL || p->callee == NOWHERE || pc == p->callee;
 }
 
-static void resume(struct vcpu *v, struct block *b, uint32_t i)
+/* Entry i is over, and so are those above it. */
+static struct entry interrupt_pop(struct vcpu *v, uint32_t i)
 {
 	struct entry e = v->stack->entry[i];
-	uint32_t insn;
 
 	frames_drop(v, i + 1);
 	v->stack->nr = i;
 	v->node = e.node;
 	v->pushed = e.pushed;
+	v->passed = e.passed;
 	v->push_sp = e.sp;
 	plugin.stat[UNI_EXACT_RESUMED]++;
 	if (!e.handler->is_handler && e.prev->flow != FLOW_SYSCALL) {
@@ -234,9 +253,18 @@ static void resume(struct vcpu *v, struct block *b, uint32_t i)
 		plugin.stat[UNI_EXACT_INTERRUPTS]++;
 		plugin.stat[UNI_EXACT_UNMATCHED]--;
 	}
-	insn = e.cut						  ? block_insn_at(e.prev, b->pc)
-	       : b->pc == e.prev->last && b->pc != e.prev->target ? e.prev->nr_insns - 1
-								  : UINT32_MAX;
+	return e;
+}
+
+static void resume(struct vcpu *v, struct block *b, uint32_t i)
+{
+	struct entry e = interrupt_pop(v, i);
+	uint32_t insn = UINT32_MAX;
+
+	if (e.cut)
+		insn = block_insn_at(e.prev, b->pc);
+	else if (!e.passed && b->pc == e.prev->last && b->pc != e.prev->target)
+		insn = e.prev->nr_insns - 1;
 	if (insn != UINT32_MAX) {
 		cut_count(v, e.prev, insn);
 		frame_move(v, b);
@@ -246,6 +274,26 @@ static void resume(struct vcpu *v, struct block *b, uint32_t i)
 	} else {
 		go_on(v, e.prev, b, true);
 	}
+}
+
+/* Quiet blocks ran where the interrupt went back to, before b did. */
+static bool go_back_unseen(struct vcpu *v, struct block *b)
+{
+	struct entry e;
+
+	if (v->switched)
+		stack_change(v);
+	for (uint32_t i = v->stack->nr; i-- > 0;) {
+		if (!v->stack->entry[i].is_interrupt)
+			continue;
+		e = interrupt_pop(v, i);
+		plugin.stat[UNI_EXACT_UNKNOWN_CUTS] += e.cut;
+		quiet_flush(v);
+		v->passed = true;
+		go_on(v, e.prev, b, false);
+		return true;
+	}
+	return false;
 }
 
 static void go_back(struct vcpu *v, struct block *b)
@@ -259,7 +307,7 @@ static void go_back(struct vcpu *v, struct block *b)
 	for (uint32_t i = st->nr; i-- > 0;) {
 		if (!st->entry[i].is_interrupt)
 			continue;
-		if (goes_on_at(&st->entry[i], b->pc)) {
+		if (goes_on_at(&st->entry[i], b)) {
 			resume(v, b, i);
 			return;
 		}
@@ -278,7 +326,9 @@ static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed
 
 	switch (p->flow) {
 	case FLOW_ON:
-		expected = b->pc == p->next || b->pc == p->target;
+		expected = b->pc == p->next || b->pc == p->target || is_step(p, b) ||
+			   (v->passed && p->target != NOWHERE && b->function != 0 &&
+				   functions_find(&plugin.functions, p->target) == b->function);
 		if (expected)
 			frame_move(v, b);
 		break;
@@ -297,6 +347,8 @@ static void go_on(struct vcpu *v, struct block *p, struct block *b, bool resumed
 			frame_jump(v, b);
 		break;
 	case FLOW_IRET:
+		if (v->passed && !resumed && go_back_unseen(v, b))
+			return;
 		expected = !b->is_handler;
 		if (expected)
 			go_back(v, b);
@@ -345,7 +397,7 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 	v->cut = false;
 	v->odd = v->switched || v->unsure;
 	plugin.stat[UNI_EXACT_CUT]++;
-	insn = block_insn_at(p, b->pc);
+	insn = v->passed ? block_insn_quiet(p) : block_insn_at(p, b->pc);
 	if (insn == UINT32_MAX) {
 		interrupt(v, p, b, true);
 		return;
@@ -355,66 +407,139 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 	frame_move(v, b);
 }
 
-static void block_slow(struct vcpu *v, struct block *p, struct block *b) __attribute__((noinline));
-
-static void block_slow(struct vcpu *v, struct block *p, struct block *b)
+static __attribute__((noinline)) void block_slow(
+	struct vcpu *v, struct block *p, struct block *b, uint64_t ended)
 {
-	struct clock *c = v->clock;
-
-	if (*c->ended != c->begun && c->last != NULL)
-		c->last->cut = c->last->odd = true;
-	c->begun = *c->ended + 1;
-	c->last = v;
-	if (v->odd || b->function != p->function || (b->pc != p->next && b->pc != p->target))
+	if (ended != (v->go != ODD ? v->go : v->begun))
+		v->cut = v->odd = true;
+	v->passed = plugin.quiet != v->quiet;
+	if (likely(ended == v->go) && !b->switches && p->flow == FLOW_ON &&
+		b->function == p->function &&
+		(b->pc == p->next || b->pc == p->target || b->is_step))
+		b->from = p;
+	if (v->passed && p->flow != FLOW_IRET)
+		quiet_flush(v);
+	if (b->from != p || v->go != ended)
 		follow(v, p, b);
+	if (v->passed)
+		quiet_flush(v);
+	v->passed = false;
 	v->insns = &plugin.tree.out[v->node].insns;
-	*v->insns += b->nr_insns;
 	if (b->switches && v->live) {
 		v->switched = v->odd = true;
 		v->new_sp = 0;
 	}
-}
-
-/* Most blocks go on where the one before led to, in the same function: nothing is to be followed.
- */
-static inline void block_fast(struct vcpu *v, struct clock *c, uint64_t ended, struct block *b)
-{
-	struct block *p = v->prev;
-
-	v->prev = b;
-	b->out->count++;
-	if (unlikely(ended != c->begun || v->odd || b->function != p->function ||
-		     (b->pc != p->next && b->pc != p->target) || b->switches)) {
-		block_slow(v, p, b);
-		return;
-	}
-	c->begun = ended + 1;
+	v->begun = ended + 1;
+	v->go = v->odd ? ODD : v->begun;
 	*v->insns += b->nr_insns;
 }
 
-void block_enter(unsigned index, void *udata)
+static inline void node_enter(struct vcpu *v, uint32_t node)
 {
-	struct vcpu *v = &plugin.vcpu[index];
-
-	plugin_lock();
-	if (plugin.score != NULL)
-		v->own_clock.ended = qemu_plugin_scoreboard_find(plugin.score, index);
-	block_fast(v, v->clock, *v->clock->ended, udata);
-	plugin_unlock();
+	v->node = node;
+	v->insns = &plugin.tree.out[node].insns;
 }
 
-/* The same of the only vCPU, in whatever place that version of QEMU counts the ends. */
-void block_enter_one(unsigned index, void *udata)
+/* A call whose push lies right below the last one on the same stack. */
+static inline bool call_fast(struct vcpu *v, const struct block *p, const struct block *b)
 {
-	(void)index;
-	block_fast(
-		&plugin.vcpu[0], &plugin.vcpu[0].own_clock, *plugin.vcpu[0].own_clock.ended, udata);
+	struct stack *st = v->stack;
+	uint64_t sp = v->push_sp;
+	struct entry *e = st->entry + st->nr;
+
+	if (unlikely(b->pc != p->callee || !v->pushed || st->nr == 0 || st->nr == st->cap ||
+		     e[-1].is_interrupt || e[-1].sp - sp - 1 >= STACK_STEP))
+		return false;
+	if (sp < st->low)
+		st->low = sp;
+	v->pushed = false;
+	e->ret = p->end;
+	e->sp = sp;
+	e->node = v->node;
+	e->is_interrupt = false;
+	st->nr++;
+	plugin.stat[UNI_EXACT_CALLS]++;
+	node_enter(v, tree_child(&plugin.tree, v->node, b->function));
+	plugin.tree.out[v->node].calls++;
+	return true;
+}
+
+static inline bool return_fast(struct vcpu *v, const struct block *b)
+{
+	struct stack *st = v->stack;
+	const struct entry *e = st->entry + st->nr - 1;
+
+	if (unlikely(st->nr == 0 || e->ret != b->pc || e->is_interrupt))
+		return false;
+	st->nr--;
+	plugin.stat[UNI_EXACT_RETURNS]++;
+	node_enter(v, e->node);
+	return true;
+}
+
+/* Nothing is odd: no interrupt, no block cut short, no quiet blocks. */
+static inline bool is_plain(const struct vcpu *v, uint64_t ended)
+{
+	return likely(ended == v->go && plugin.quiet == v->quiet);
+}
+
+static inline void block_follow(struct vcpu *v, struct block *b, uint8_t kind)
+{
+	struct block *p = v->prev;
+	uint64_t ended = *v->ended;
+	bool plain = is_plain(v, ended);
+
+	v->prev = b;
+	b->out->count++;
+	if (likely((plain && b->from == p) ||
+		    (kind == BLOCK_START && plain && p->flow == FLOW_CALL && call_fast(v, p, b)) ||
+		    (kind == BLOCK_SITE && plain && p->flow == FLOW_RETURN && return_fast(v, b)))) {
+		v->go = ended + 1;
+		*v->insns += b->nr_insns;
+		return;
+	}
+	block_slow(v, p, b, ended);
+}
+
+static inline struct vcpu *vcpu_lock(unsigned index)
+{
+	plugin_lock();
+	if (plugin.score != NULL)
+		plugin.vcpu[index].ended = qemu_plugin_scoreboard_find(plugin.score, index);
+	return &plugin.vcpu[index];
+}
+
+/* By kind of block, so that each asks for what is likely first. */
+#define ENTRY(name, kind)                                         \
+	static void enter_##name(unsigned index, void *udata)     \
+	{                                                         \
+		block_follow(vcpu_lock(index), udata, kind);      \
+		plugin_unlock();                                  \
+	}                                                         \
+	static void enter_one_##name(unsigned index, void *udata) \
+	{                                                         \
+		(void)index;                                      \
+		block_follow(&plugin.vcpu[0], udata, kind);       \
+	}
+ENTRY(step, BLOCK_STEP)
+ENTRY(start, BLOCK_START)
+ENTRY(site, BLOCK_SITE)
+#undef ENTRY
+
+qemu_vcpu_udata_fn block_callback(const struct block *b)
+{
+	static const qemu_vcpu_udata_fn one[] = { enter_one_step, enter_one_start, enter_one_site },
+					each[] = { enter_step, enter_start, enter_site };
+
+	return plugin.one_thread ? one[b->kind] : each[b->kind];
 }
 
 void follow_end(void)
 {
 	uint64_t open = 0;
 
+	if (plugin.quiet != plugin.vcpu[0].quiet)
+		quiet_flush(&plugin.vcpu[0]);
 	for (uint32_t i = 0; i < plugin.stacks.nr; i++) {
 		for (uint32_t j = 0; j < plugin.stacks.v[i]->nr; j++)
 			open += !plugin.stacks.v[i]->entry[j].is_interrupt;

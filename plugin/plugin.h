@@ -18,6 +18,8 @@
 #define CUTS	   8			/* places at which a block was cut short */
 #define STACK_STEP (UINT64_C(64) << 10) /* a frame that is larger may be on another stack */
 
+#define ODD UINT64_MAX
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -74,12 +76,15 @@ struct flow_insn {
 
 struct flow_insn x86_64_flow(uint64_t pc, const uint8_t *bytes, size_t size);
 bool x86_64_switches_stack(const uint8_t *bytes, size_t size); /* loads the stack pointer */
-bool x86_64_pops(const uint8_t *bytes, size_t size);	       /* reads at the stack pointer */
+bool x86_64_may_stop(const uint8_t *bytes, size_t size);       /* fault, or reach a device */
+bool x86_64_is_behind_call(const uint8_t *end); /* a call may end there; reads 7 bytes before */
+bool x86_64_pops(const uint8_t *bytes, size_t size); /* reads at the stack pointer */
 
 /* ---- tree.c: calling contexts ---- */
 
 struct node {
-	uint32_t parent, function, depth, last_child;
+	uint32_t parent, function, depth;
+	uint32_t last_child, last_function; /* called last from here; 0: none */
 };
 
 struct tree {
@@ -93,19 +98,30 @@ struct tree {
 };
 
 int tree_init(struct tree *t, struct area *a, uint32_t nr_known);
-uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function);
+uint32_t tree_find_child(struct tree *t, uint32_t parent, uint32_t function);
+static inline uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function)
+{
+	const struct node *n = &t->node[parent];
+
+	if (likely(n->last_child != 0 && n->last_function == function))
+		return n->last_child;
+	return tree_find_child(t, parent, function);
+}
 
 /* ---- stacks.c: shadow stacks ---- */
 
 struct block;
 
 struct entry {
-	uint64_t ret;  /* where it returns to; of an interrupt 0 */
-	uint64_t sp;   /* address of the return address */
-	uint32_t node; /* the caller's */
+	union {
+		uint64_t ret;	    /* where it returns to */
+		struct block *prev; /* of an interrupt: the block that ran last */
+	};
+	uint64_t sp;	       /* address of the return address */
+	struct block *handler; /* of an interrupt */
+	uint32_t node;	       /* the caller's */
 	bool is_interrupt, cut, pushed;
-	struct block *prev;    /* interrupted: the block that ran last */
-	struct block *handler; /* by this one */
+	bool passed; /* of an interrupt: quiet blocks ran behind prev */
 };
 
 struct stack {
@@ -130,36 +146,39 @@ uint32_t stack_find_return(const struct stack *st, uint64_t pc);
 
 /* ---- the whole ---- */
 
+enum { BLOCK_STEP, BLOCK_START, BLOCK_SITE }; /* where a function begins; where a call may return */
+
 struct block {
 	uint64_t pc, end, last; /* last: address of the last instruction */
 	uint64_t next, target;	/* of FLOW_ON: where it may go on; NOWHERE: nowhere */
 	uint64_t callee;	/* of FLOW_CALL; NOWHERE: not known */
+	const struct block
+		*from; /* it may follow there, and nothing is to be done; NULL: none yet */
 	struct uni_exact_block *out;
 	const uint8_t *lengths; /* of its instructions */
 	struct uni_exact_cut *cut[CUTS];
 	uint32_t nr_insns, function, index;
-	uint8_t flow, nr_cuts;
+	uint8_t flow, nr_cuts, kind;
 	bool ours;	 /* code of the image */
 	bool is_start;	 /* begins where a function does */
 	bool is_handler; /* interrupts have come here */
 	bool switches;	 /* loads the stack pointer */
-};
-
-/* Says whether the block that began last has reached its last instruction. */
-struct clock {
-	uint64_t own_ended;
-	uint64_t *ended; /* of blocks, in all */
-	uint64_t begun;
-	struct vcpu *last;
+	bool is_step;	 /* a branch of the same function leads here */
+	bool is_quiet;	 /* counted without a callback */
 };
 
 struct vcpu {
-	struct clock *clock, own_clock;
+	uint64_t *ended; /* blocks that have reached their last instruction */
+	uint64_t own_ended;
+	uint64_t begun; /* as *ended will be, if the last block reaches its end */
+	uint64_t go;	/* the same, or ODD: the next block is to be looked at */
+	uint64_t quiet; /* of plugin.quiet: what has been counted */
 	struct block *prev;
 	struct stack *stack;
 	uint64_t *insns; /* of the node */
 	uint32_t node;
 	bool live;     /* has reached the image */
+	bool passed;   /* quiet blocks have run behind prev */
 	bool odd;      /* one of the next three: off the fast path */
 	bool cut;      /* the block that ran last was cut short */
 	bool switched; /* the stack pointer was loaded; new_sp if it is known, else 0 */
@@ -179,6 +198,7 @@ struct plugin {
 	uint64_t *stat; /* in the shared file */
 	enum uni_exact_mode mode;
 	bool one_thread;
+	uint64_t quiet; /* instructions of quiet blocks */
 	struct vcpu vcpu[VCPU_MAX];
 };
 
@@ -189,12 +209,13 @@ void plugin_unlock(void);
 /* block.c */
 int blocks_init(void);
 void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+/* The first of its later instructions that begins a quiet block, UINT32_MAX: none. */
+uint32_t block_insn_quiet(const struct block *b);
 void block_became_handler(struct block *b);
 
 /* follow.c */
 void follow_init(void); /* behind all others */
-void block_enter(unsigned vcpu, void *udata);
-void block_enter_one(unsigned vcpu, void *udata);
+qemu_vcpu_udata_fn block_callback(const struct block *b);
 void block_ended(unsigned vcpu, void *udata); /* its last instruction begins */
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);

@@ -56,7 +56,9 @@ static uint32_t add(struct tree *t, uint32_t parent, uint32_t function)
 		return 0;
 	out->parent = parent;
 	out->function = function;
-	t->node[t->nr] = (struct node){ parent, function, t->node[parent].depth + 1, 0 };
+	t->node[t->nr] = (struct node){
+		.parent = parent, .function = function, .depth = t->node[parent].depth + 1
+	};
 	slot = slot_of(t, parent, function);
 	while (t->hash[slot] != 0)
 		slot = (slot + 1) & t->hash_mask;
@@ -108,17 +110,14 @@ int tree_init(struct tree *t, struct area *a, uint32_t nr_known)
 	return 0;
 }
 
-uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function)
+uint32_t tree_find_child(struct tree *t, uint32_t parent, uint32_t function)
 {
-	uint32_t last, child;
+	uint32_t child;
 
 	if (unlikely(t->node[parent].depth >= UNI_EXACT_DEPTH)) {
 		plugin.stat[UNI_EXACT_FOLDED]++;
 		parent = t->node[parent].parent;
 	}
-	last = t->node[parent].last_child;
-	if (likely(last != 0 && t->node[last].function == function))
-		return last;
 	child = find(t, parent, function);
 	if (child == 0 && t->nr < UNI_EXACT_NODES - UNI_EXACT_FUNCTIONS - UNI_EXACT_FOUND - 2)
 		child = add(t, parent, function);
@@ -127,5 +126,6 @@ uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t function)
 		return beyond(t, function);
 	}
 	t->node[parent].last_child = child;
+	t->node[parent].last_function = function;
 	return child;
 }

@@ -135,3 +135,51 @@ bool x86_64_pops(const uint8_t *bytes, size_t size)
 
 	return (p.op[0] & 0xf8) == 0x58 || p.op[0] == 0x9d || p.op[0] == 0xc3;
 }
+
+/* Of two-byte opcodes without prefixes: those that work on registers if their operand is one. */
+static bool is_plain_0f(uint8_t op)
+{
+	return (op & 0xf0) == 0x40 || (op & 0xe0) == 0x80 || op == 0xa3 || op == 0xab ||
+	       op == 0xaf || op == 0xb3 || op == 0xb6 || op == 0xb7 || op >= 0xba;
+}
+
+/* Which of them access memory, fault or leave the block is not told one by one: most do not matter.
+ */
+bool x86_64_may_stop(const uint8_t *bytes, size_t size)
+{
+	struct parts p = take_apart(bytes, size);
+	bool is_register = p.len >= 2 && p.op[1] >> 6 == 3;
+	uint8_t op = p.op[0], reg = p.len >= 2 ? p.op[1] >> 3 & 7 : 0;
+
+	if (p.op - bytes > (p.rex != 0) + (bytes[0] == 0x66))
+		return true;
+	if (op == 0x0f && p.len >= 2) {
+		if ((p.op[1] & 0xf0) == 0x80 || p.op[1] == 0x1f)
+			return false;
+		return p.len < 3 || p.op[2] >> 6 != 3 || !is_plain_0f(p.op[1]) || p.op[1] > 0xbf;
+	}
+	if (op < 0x40)
+		return (op & 7) < 4 ? !is_register : (op & 7) > 5;
+	if ((op & 0xf0) == 0x70 || op == 0x8d || (op & 0xf8) == 0x90 || op == 0x98 || op == 0x99 ||
+		op == 0xa8 || op == 0xa9 || (op & 0xf0) == 0xb0 || op == 0xe9 || op == 0xeb)
+		return false;
+	if (op == 0xf6 || op == 0xf7)
+		return !is_register || reg > 5;
+	if (op == 0xfe || op == 0xff)
+		return !is_register || reg > 1;
+	return !is_register ||
+	       !(op == 0x63 || op == 0x69 || op == 0x6b || (op >= 0x80 && op <= 0x8b) ||
+		       op == 0xc0 || op == 0xc1 || (op & 0xfc) == 0xd0);
+}
+
+/* call rel32, and call through a register or memory, with all lengths of its operand. */
+bool x86_64_is_behind_call(const uint8_t *end)
+{
+	if (end[-5] == 0xe8)
+		return true;
+	for (int n = 2; n <= 7; n++) {
+		if (end[-n] == 0xff && (end[1 - n] >> 3 & 7) == 2)
+			return true;
+	}
+	return false;
+}

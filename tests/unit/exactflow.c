@@ -45,6 +45,66 @@ static const struct {
 	{ "rep stosq", "\xf3\x48\xab", 3, FLOW_ON, false, PC },
 };
 
+static const struct {
+	const char *text, *bytes;
+	size_t size;
+	bool may_stop;
+} stops[] = {
+	{ "lea 8(%rax), %rcx", "\x48\x8d\x48\x08", 4, false },
+	{ "add %rax, %rcx", "\x48\x01\xc1", 3, false },
+	{ "add %rax, (%rcx)", "\x48\x01\x01", 3, true },
+	{ "add $1, %al", "\x04\x01", 2, false },
+	{ "mov $1, %r8", "\x49\xc7\xc0\x01\x00\x00\x00", 7, true }, /* not worth it */
+	{ "mov $1, %r8d", "\x41\xb8\x01\x00\x00\x00", 6, false },
+	{ "mov (%rax), %eax", "\x8b\x00", 2, true },
+	{ "mov %esp, %eax", "\x89\xe0", 2, false },
+	{ "mov %eax, %ss", "\x8e\xd0", 2, true },
+	{ "push %rax", "\x50", 1, true },
+	{ "div %ecx", "\xf7\xf1", 2, true },
+	{ "mul %ecx", "\xf7\xe1", 2, false },
+	{ "inc %ecx", "\xff\xc1", 2, false },
+	{ "incl (%rcx)", "\xff\x01", 2, true },
+	{ "jne .-2", "\x75\xfc", 2, false },
+	{ "jmp .+2", "\xeb\x00", 2, false },
+	{ "loop .", "\xe2\xfe", 2, true },
+	{ "pause", "\xf3\x90", 2, true },
+	{ "nop", "\x90", 1, false },
+	{ "nopw 0(%rax)", "\x66\x0f\x1f\x00", 4, false },
+	{ "movzbl %al, %eax", "\x0f\xb6\xc0", 3, false },
+	{ "movzbl (%rax), %eax", "\x0f\xb6\x00", 3, true },
+	{ "cmove %ecx, %eax", "\x0f\x44\xc1", 3, false },
+	{ "mov %cr3, %rax", "\x0f\x20\xd8", 3, true },
+	{ "rdtsc", "\x0f\x31", 2, true },
+	{ "addps %xmm1, %xmm0", "\x0f\x58\xc1", 3, true },
+	{ "in %dx, %al", "\xec", 1, true },
+	{ "hlt", "\xf4", 1, true },
+	{ "int3", "\xcc", 1, true },
+	{ "ud2", "\x0f\x0b", 2, true },
+};
+
+static void may_stop(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+		if (x86_64_may_stop((const uint8_t *)stops[i].bytes, stops[i].size) !=
+			stops[i].may_stop)
+			fail_msg("%s is told wrongly", stops[i].text);
+	}
+}
+
+static void behind_call(void **state)
+{
+	static const char calls[][8] = { "\x90\x90\xe8\x01\x02\x03\x04",
+		"\x90\x90\x90\x90\x90\xff\xd0", "\x90\x90\x41\xff\x54\x24\x08",
+		"\xff\x14\x25\x01\x02\x03\x04" };
+	static const char other[] = "\x90\x90\x48\x8d\x49\xff\xc8";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		assert_true(x86_64_is_behind_call((const uint8_t *)calls[i] + 7));
+	assert_false(x86_64_is_behind_call((const uint8_t *)other + 7));
+}
+
 static void flow(void **state)
 {
 	(void)state;
@@ -98,6 +158,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flow),
+		cmocka_unit_test(may_stop),
+		cmocka_unit_test(behind_call),
 		cmocka_unit_test(stacks),
 	};
 
