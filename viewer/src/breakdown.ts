@@ -120,7 +120,7 @@ export class Breakdown implements View {
             h('span', { class: 'grow' }), h('span', { class: 'dim', text: this.drop ? 'a click on a bar leaves out its function' : 'a click on a bar hides its function: its time goes to its callers' }));
         const change = (f: number, v: number): string => (before ? ` (${signed(100 * (v / Math.max(all, 1e-9) - (before.get(f) ?? 0) / Math.max(old, 1e-9)))})` : '');
         fill(this.body, ...(before ? [...places] : [...places].sort((a, b) => (a[0] < b[0] ? -1 : 1))).map(([name, m]) => this.stack(name, m, top, before ? 0 : longest)),
-            h('h3', { text: before ? 'Self time by function after, and the change of its share' : 'Self time by function' }), ...top.map(([f, v]) => this.one(f, v, all, first, change(f, v))));
+            h('h2', { class: 'small', text: before ? 'Self time by function after, and the change of its share' : 'Self time by function' }), ...top.map(([f, v]) => this.one(f, v, all, first, change(f, v))));
     }
 
     private stack(name: string, m: Map<number, number>, top: [number, number][], longest: number): HTMLElement {

@@ -65,7 +65,7 @@ export class Exits implements View {
                 this.draw();
             }
         } }, h('span', { class: 'name', text: name }), h('span', { class: 'num', text: count(r.exits) }),
-            h('span', { class: 'num' }, h('i', { class: 'barlet', style: { width: 100 * r.host / Math.max(1, all) + '%', background: app.css(r.func) } }), h('span', { class: 'pc', text: time(r.host) })),
+            h('span', { class: 'num' }, h('span', { class: 'rail' }, h('i', { class: 'barlet', style: { width: 100 * r.host / Math.max(1, all) + '%', background: app.css(r.func) } })), h('span', { class: 'pc', text: time(r.host) })),
             h('span', { class: 'num', text: percent(r.host, sum) }), h('span', { class: 'num', text: time(quantile(r, 0.5)) }), h('span', { class: 'num', text: time(quantile(r, 0.99)) }),
             ...[r.asleep, r.stolen].map((v) => h('span', { class: 'num', text: v > 0 ? time(v) : '-' })), h('span', { class: 'num', text: percent(r.user, r.exits) }));
 

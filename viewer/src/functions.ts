@@ -12,20 +12,22 @@ type Column = typeof columns[number];
 
 export class Functions implements View {
     root: HTMLElement;
-    private body = h('div', { class: 'tbody' });
-    private scroller = h('div', { class: 'scroll', tab: 0 }, this.body);
+    private body = h('div', { class: 'tbody', role: 'none' });
+    private scroller = h('div', { class: 'scroll', tab: 0, role: 'rowgroup', label: 'Functions by rows' }, this.body);
     private head = h('div', { class: 'thead', role: 'row' });
+    private table = h('div', { class: 'view', role: 'table', label: 'Functions' }, this.head, this.scroller);
     private rows: FuncRow[] = [];
     private note = h('b', {});
+    private most: [number, number] = [0, 0]; // self and total
     private paper = false;
     private said = h('span', { class: 'found' });
 
     constructor(private app: App) {
         this.scroller.addEventListener('scroll', () => this.draw());
         new ResizeObserver(() => this.draw()).observe(this.scroller);
-        this.root = h('section', { class: 'view', role: 'table', label: 'Functions' },
+        this.root = h('section', { class: 'view' },
             h('div', { class: 'bar' }, this.note, button('Save CSV', 'The table as a file', () => this.save()),
-                h('span', { class: 'grow' }), this.said), this.head, this.scroller);
+                h('span', { class: 'grow' }), this.said), this.table);
     }
 
     open(): void { this.update('data'); }
@@ -53,16 +55,19 @@ export class Functions implements View {
             delta: (a, b) => Math.abs(b.self2 / whole2 - b.self / whole) - Math.abs(a.self2 / whole2 - a.self / whole),
         };
         this.rows = (app.searching ? all.filter((r) => app.match[r.func]) : [...all]).sort(order[this.by]);
+        this.most = this.rows.reduce((m, r): [number, number] => [Math.max(m[0], this.two ? r.self2 : r.self), Math.max(m[1], this.two ? r.total2 : r.total)], [0, 0] as [number, number]);
         const column = (key: Column, text: string): HTMLElement => {
             const b = button(text, 'Order by this column', () => { app.setOpt('order', key, 'self'); this.collect(); this.draw(); });
             b.className = 'th';
-            b.setAttribute('aria-sort', this.by === key ? 'descending' : 'none');
-            return b;
+            const cell = h('div', { role: 'columnheader', class: key === 'name' ? '' : 'right' }, b);
+            cell.setAttribute('aria-sort', this.by === key ? 'descending' : 'none');
+            return cell;
         };
         fill(this.head, column('self', this.two ? 'Self after' : 'Self'), column('total', this.two ? 'Total after' : 'Total'),
             this.two && column('delta', 'Change of self'), column('name', 'Function'));
         this.head.classList.toggle('two', this.two);
         this.said.textContent = `${count(this.rows.length)}${app.searching ? ' of ' + count(all.length) : ''} functions`;
+        this.table.setAttribute('aria-rowcount', String(this.rows.length + 1));
         this.body.style.height = this.rows.length * rowPx + 'px';
     }
 
@@ -72,7 +77,7 @@ export class Functions implements View {
         const to = this.paper ? Math.min(this.rows.length, onPaper) : Math.min(this.rows.length, from + Math.ceil((this.scroller.clientHeight || 600) / rowPx) + 6);
 
         if (!g) return;
-        fill(this.body, ...this.rows.slice(from, to).map((r, i) => this.row(r, (from + i) * rowPx, g.total[0]!, g.total2?.[0] ?? 0)));
+        fill(this.body, ...this.rows.slice(from, to).map((r, i) => this.row(r, from + i, g.total[0]!, g.total2?.[0] ?? 0)));
     }
 
     // All of them go onto paper, up to so many that nobody reads them.
@@ -82,20 +87,24 @@ export class Functions implements View {
         this.draw();
     }
 
-    private cell(v: number, all: number, unit: string, func: number): HTMLElement {
-        return h('span', { class: 'num' }, h('i', { class: 'barlet', style: { width: all > 0 ? 100 * v / all + '%' : '0', background: this.app.css(func) } }),
+    // The bar is the share of the largest; the number is that of all.
+    private cell(v: number, all: number, most: number, unit: string, func: number): HTMLElement {
+        return h('span', { class: 'num', role: 'cell' }, h('span', { class: 'rail' }, h('i', { class: 'barlet', style: { width: most > 0 ? 100 * v / most + '%' : '0', background: this.app.css(func) } })),
             h('span', { class: 'pc', text: percent(v, all) }), h('span', { class: 'abs', text: value(v, unit) }));
     }
 
-    private row(r: FuncRow, top: number, all: number, all2: number): HTMLElement {
+    private row(r: FuncRow, index: number, all: number, all2: number): HTMLElement {
         const { app } = this, f = app.model.funcs.list[r.func]!, unit = app.source!.unit;
         const two = this.two, change = (all2 > 0 ? r.self2 / all2 : 0) - (all > 0 ? r.self / all : 0);
 
-        return h('button', { class: 'tr' + (two ? ' two' : '') + (r.func === app.state.func ? ' on' : ''), role: 'row', type: 'button', style: { top: top + 'px' },
+        const row = h('div', { class: 'tr' + (two ? ' two' : '') + (r.func === app.state.func ? ' on' : ''), role: 'row', style: { top: index * rowPx + 'px' },
             click: () => app.setFunc(r.func) },
-            this.cell(two ? r.self2 : r.self, two ? all2 : all, unit, r.func), this.cell(two ? r.total2 : r.total, two ? all2 : all, unit, r.func),
-            two && h('span', { class: 'num ' + (change > 0 ? 'more' : 'less'), text: (change > 0 ? '+' : '') + (100 * change).toFixed(2) + ' %' }),
-            h('span', { class: 'fn' }, h('span', { class: 'name', text: f.name }), (f.image || f.place) && h('span', { class: 'dim', text: '  ' + (f.place || f.image) })));
+            this.cell(two ? r.self2 : r.self, two ? all2 : all, this.most[0], unit, r.func), this.cell(two ? r.total2 : r.total, two ? all2 : all, this.most[1], unit, r.func),
+            two && h('span', { role: 'cell', class: 'num ' + (change > 0 ? 'more' : 'less'), text: (change > 0 ? '+' : '') + (100 * change).toFixed(2) + ' %' }),
+            h('div', { role: 'cell', style: { 'min-width': '0' } }, h('button', { class: 'fn', type: 'button' }, h('span', { class: 'name', text: f.name }), (f.image || f.place) && h('span', { class: 'dim', text: '  ' + (f.place || f.image) }))));
+
+        row.setAttribute('aria-rowindex', String(index + 2));
+        return row;
     }
 
     private save(): void {

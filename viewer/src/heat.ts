@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Heat map: a column a second (or less, of short recordings), a row a fiftieth of that, as
-// FlameScope has it. A range is picked from cell to cell.
+// Heat map: a column a second (or less, of short recordings), a row a fiftieth of that (or more, where
+// samples are few), as FlameScope has it. A range is picked from cell to cell.
 import { type App, type Change, type View } from './app';
 import { fill, h, select } from './dom';
 import { holds } from './overview';
@@ -8,7 +8,7 @@ import { Plot, sans, type Theme } from './plot';
 import { count, moment, time } from './text';
 import { Tip } from './tip';
 
-const rows = 50;
+const most = 50, fewest = 10; // cells of a column
 const left = 54, bottom = 20;
 
 function ramp(v: number, dark: boolean): string {
@@ -24,14 +24,17 @@ export class Heat extends Plot implements View {
     private cells = new Float64Array(0);
     private columns = 1;
     private calls = false; // how many began, not how long they took
-    private column = 1e9; // ns
-    private most = 1;
+    column = 1e9; // ns
+    rows = most;
+    private cursor = -1; // cell that the keyboard is at
+    private full = 1; // what the darkest cell has
     private picking: [number, number] | null = null;
     private bar = h('div', { class: 'bar' });
+    private live = h('div', { role: 'status', class: 'quiet' });
 
     constructor(private app: App, private tip: Tip) {
         super('Heat map: drag from cell to cell to choose a range');
-        this.root = h('section', { class: 'view' }, this.bar, this.canvas);
+        this.root = h('section', { class: 'view' }, this.bar, this.canvas, this.live);
     }
 
     open(): void {
@@ -44,20 +47,29 @@ export class Heat extends Plot implements View {
         this.redraw();
     }
 
+    // Columns are long enough, and there are a few of them. A cell holds two periods of the sampler or more: less is noise.
+    private scale(end: number, period: number): void {
+        const least = Math.max(1e3, 2 * fewest * period), steps = [1, 2, 5];
+        let k = 27; // 1 s
+
+        const length = (i: number): number => steps[i % 3]! * 10 ** Math.floor(i / 3);
+        while (end / length(k) < 12 && length(k - 1) >= least) k--;
+        while (end / length(k) > 1200) k++;
+        this.column = length(k);
+        this.rows = period > 0 ? Math.max(1, Math.min(most, Math.floor(this.column / (2 * period)))) : most;
+    }
+
     private gather(): void {
         const { app } = this, s = app.source;
         const end = app.model.end;
 
-        // Long enough columns, and at least a few of them.
-        this.column = 1e9;
-        while (end / this.column < 12 && this.column > 1e3) this.column /= 10;
-        while (end / this.column > 1200) this.column *= 10;
+        this.scale(end, s === app.model.samples ? app.model.samples?.period ?? 0 : 0);
         this.columns = Math.max(1, Math.ceil(end / this.column));
-        this.cells = new Float64Array(this.columns * rows);
-        this.most = 0;
+        this.cells = new Float64Array(this.columns * this.rows);
+        this.full = 0;
         if (!s?.timed) return;
         const only = app.searching || app.state.func > 0, inside = only ? holds(app, app.searching ? -1 : app.state.func) : null;
-        const per = rows / this.column, depth1 = s.key === 'calls', nested = depth1 && app.state.on && s.hasOff;
+        const per = this.rows / this.column, depth1 = s.key === 'calls', nested = depth1 && app.state.on && s.hasOff;
         s.each({ ...app.selection, t0: 0, t1: 0 }, (t, dur, v, node) => {
             const { parent } = s.tree;
             const outer = inside ? inside[node] && !(depth1 && inside[parent[node]!]) : !depth1 || parent[node] === 0;
@@ -77,9 +89,9 @@ export class Heat extends Plot implements View {
         }
         // One cell that stands out must not make all others pale.
         const sorted = this.cells.filter((v) => v > 0).sort();
-        this.most = Math.min(sorted[sorted.length - 1] ?? 0, 1.5 * (sorted[Math.floor(sorted.length * 0.99)] ?? 0));
+        this.full = Math.min(sorted[sorted.length - 1] ?? 0, 1.5 * (sorted[Math.floor(sorted.length * 0.99)] ?? 0));
         fill(this.bar, choice && select('What a cell shows', [['time', 'time on CPU'], ['calls', 'calls that began']], this.calls ? 'calls' : 'time', (v) => { app.setOpt('heat', v); this.gather(); this.redraw(); }),
-            h('span', { class: 'dim', text: `each column is ${time(this.column)}, from below; each cell ${time(this.column / rows)}` }),
+            h('span', { class: 'dim', text: `each column is ${time(this.column)}, from below; each cell ${time(this.column / this.rows)}` }),
             only && h('b', { class: 'name', text: app.searching ? 'what was searched for' : app.model.funcs.name(app.state.func) }),
             h('span', { class: 'grow' }),
             h('span', { class: 'key' }, 'none', ...[0.1, 0.35, 0.6, 0.99].map((v) => h('i', { style: { background: ramp(v, document.documentElement.dataset.dark === '1') } })), 'most'));
@@ -87,33 +99,38 @@ export class Heat extends Plot implements View {
 
     // Are nearly all cells about as full?
     private uniform(): boolean {
-        const whole = Math.floor(this.app.model.end / this.column * rows), sorted = this.cells.slice(0, whole).sort();
+        const whole = Math.floor(this.app.model.end / this.column * this.rows), sorted = this.cells.slice(0, whole).sort();
 
         return whole > 9 && sorted[Math.floor(whole * 0.1)]! > 0.8 * sorted[Math.floor(whole * 0.9)]!;
     }
 
     private size(): [number, number] {
-        return [Math.min(40, (this.w - left - 8) / this.columns), (this.h - bottom - 6) / rows];
+        return [Math.min(40, (this.w - left - 8) / this.columns), (this.h - bottom - 6) / this.rows];
     }
 
     override paint(t: Theme): void {
         const { ctx, app } = this, [cw, ch] = this.size();
-        const range = this.picking ?? (app.state.t1 > app.state.t0 ? [app.state.t0 / this.column * rows, app.state.t1 / this.column * rows - 1] : null);
+        const range = this.picking ?? (app.state.t1 > app.state.t0 ? [app.state.t0 / this.column * this.rows, app.state.t1 / this.column * this.rows - 1] : null);
 
         for (let i = 0; i < this.cells.length; i++) {
-            const c = Math.floor(i / rows), r = i % rows;
-            if ((i + 0.5) * this.column / rows > app.model.end) continue;
-            ctx.fillStyle = ramp(this.most > 0 ? this.cells[i]! / this.most : 0, t.dark);
-            ctx.fillRect(left + c * cw, 2 + (rows - 1 - r) * ch, cw > 3 ? cw - 0.6 : cw, ch > 3 ? ch - 0.6 : ch);
+            const c = Math.floor(i / this.rows), r = i % this.rows;
+            if ((i + 0.5) * this.column / this.rows > app.model.end) continue;
+            ctx.fillStyle = ramp(this.full > 0 ? this.cells[i]! / this.full : 0, t.dark);
+            ctx.fillRect(left + c * cw, 2 + (this.rows - 1 - r) * ch, cw > 3 ? cw - 0.6 : cw, ch > 3 ? ch - 0.6 : ch);
             if (range && i >= Math.floor(range[0]!) && i <= Math.ceil(range[1]!)) {
                 ctx.fillStyle = t.dark ? 'rgba(90,170,255,.38)' : 'rgba(20,110,255,.28)';
-                ctx.fillRect(left + c * cw, 2 + (rows - 1 - r) * ch, cw, ch);
+                ctx.fillRect(left + c * cw, 2 + (this.rows - 1 - r) * ch, cw, ch);
             }
+        }
+        if (this.cursor >= 0) {
+            ctx.strokeStyle = t.text;
+            ctx.lineWidth = 2;
+            ctx.strokeRect(left + Math.floor(this.cursor / this.rows) * cw, 2 + (this.rows - 1 - this.cursor % this.rows) * ch, cw, ch);
         }
         ctx.font = sans;
         ctx.fillStyle = t.dim;
         ctx.textBaseline = 'middle';
-        for (let r = 0; r <= rows; r += 10) ctx.fillText(time(r / rows * this.column), 4, Math.min(this.h - bottom - 6, Math.max(8, 2 + (rows - r) * ch)));
+        for (let r = 0; r <= this.rows; r += Math.max(1, Math.floor(this.rows / 5))) ctx.fillText(time(r / this.rows * this.column), 4, Math.min(this.h - bottom - 6, Math.max(8, 2 + (this.rows - r) * ch)));
         const every = Math.max(1, Math.ceil(70 / cw));
         for (let c = 0; c < this.columns; c += every) ctx.fillText(moment(c * this.column, this.column), left + c * cw, this.h - bottom / 2);
     }
@@ -121,15 +138,15 @@ export class Heat extends Plot implements View {
     private cell(x: number, y: number): number {
         const [cw, ch] = this.size();
         const c = Math.max(0, Math.min(this.columns - 1, Math.floor((x - left) / cw)));
-        const r = Math.max(0, Math.min(rows - 1, rows - 1 - Math.floor((y - 2) / ch)));
+        const r = Math.max(0, Math.min(this.rows - 1, this.rows - 1 - Math.floor((y - 2) / ch)));
 
-        return c * rows + r;
+        return c * this.rows + r;
     }
 
     private choose(a: number, b: number): void {
         const [from, to] = a <= b ? [a, b] : [b, a];
 
-        this.app.setRange(from * this.column / rows, (to + 1) * this.column / rows);
+        this.app.setRange(from * this.column / this.rows, (to + 1) * this.column / this.rows);
     }
 
     override dragBegins(x: number, y: number): (x: number, y: number, done: boolean) => void {
@@ -149,10 +166,15 @@ export class Heat extends Plot implements View {
     // Click and click is a range, too; Shift extends the one that is there.
     private pressed = -1;
     override press(x: number, y: number, ev: MouseEvent): void {
-        const i = this.cell(x, y), { t0, t1 } = this.app.state;
+        this.cursor = -1;
+        this.pick(this.cell(x, y), ev.shiftKey);
+    }
 
-        if (ev.shiftKey && t1 > t0) {
-            const a = Math.round(t0 / this.column * rows), b = Math.round(t1 / this.column * rows) - 1;
+    private pick(i: number, extend: boolean): void {
+        const { t0, t1 } = this.app.state;
+
+        if (extend && t1 > t0) {
+            const a = Math.round(t0 / this.column * this.rows), b = Math.round(t1 / this.column * this.rows) - 1;
             this.choose(Math.min(a, i), Math.max(b, i));
         } else if (this.pressed >= 0) {
             const from = this.pressed;
@@ -173,16 +195,32 @@ export class Heat extends Plot implements View {
             this.picking = this.pressed < i ? [this.pressed, i] : [i, this.pressed];
             this.redraw();
         }
-        const s = this.app.source!;
-        this.tip.show(this.canvas, x, y, [moment(i * this.column / rows, this.column / rows), this.calls ? count(this.cells[i]!) + ' calls' : s.unit === 'ns' ? time(this.cells[i]!) : count(this.cells[i]!) + ' ' + s.unit]);
+        this.tip.show(this.canvas, x, y, this.told(i));
+    }
+
+    private told(i: number): string[] {
+        const { unit } = this.app.source!, v = this.cells[i]!;
+
+        return [moment(i * this.column / this.rows, this.column / this.rows), this.calls ? count(v) + ' calls' : unit === 'ns' ? time(v) : count(v) + ' ' + unit];
     }
 
     override zoom(): void {}
     override pan(): void {}
+
+    // Arrows go from cell to cell; Enter begins a range, and again ends it.
     keyDown(ev: KeyboardEvent): boolean {
-        if (ev.key !== 'Escape' || this.pressed < 0) return false;
-        this.pressed = -1;
-        this.picking = null;
+        const step = ({ ArrowUp: 1, ArrowDown: -1, ArrowRight: this.rows, ArrowLeft: -this.rows } as Record<string, number>)[ev.key];
+
+        if (step !== undefined) {
+            const to = this.cursor < 0 ? 0 : this.cursor + step;
+            if (to >= 0 && to < this.cells.length) this.cursor = to;
+            if (this.pressed >= 0) this.picking = [Math.min(this.pressed, this.cursor), Math.max(this.pressed, this.cursor)];
+            this.live.textContent = this.told(this.cursor).join(', ');
+        } else if (ev.key === 'Enter' && this.cursor >= 0) this.pick(this.cursor, ev.shiftKey);
+        else if (ev.key === 'Escape' && (this.pressed >= 0 || this.cursor >= 0)) {
+            this.pressed = this.cursor = -1;
+            this.picking = null;
+        } else return false;
         this.redraw();
         return true;
     }

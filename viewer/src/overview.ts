@@ -27,9 +27,10 @@ export class Overview extends Plot {
     hot = 0; // what is shown while no function was chosen
 
     constructor(private app: App, private tip: Tip) {
-        super('Activity over time: drag to choose a range');
+        super('Activity over time: drag to choose a range, or arrows and Enter');
         this.canvas.classList.add('overview');
-        this.canvas.tabIndex = -1;
+        this.canvas.addEventListener('keydown', (ev) => { if (this.keyPressed(ev)) { ev.preventDefault(); ev.stopPropagation(); } });
+        this.canvas.addEventListener('blur', () => { this.at = -1; this.redraw(); });
         this.min = this.x0 = 0;
         this.max = this.x1 = app.model.end;
         app.listen((c) => {
@@ -105,6 +106,10 @@ export class Overview extends Plot {
             bar(b.mine[i]!, app.searching ? '#e045e0' : t.accent);
         }
         this.marks(t);
+        if (this.at >= 0) {
+            ctx.fillStyle = t.text;
+            ctx.fillRect(this.px(this.at) - 1, 0, 2, this.h);
+        }
         const range = this.picking ?? (app.state.t1 > app.state.t0 ? [app.state.t0, app.state.t1] : null);
         if (range) {
             ctx.fillStyle = t.dark ? 'rgba(0,0,0,.6)' : 'rgba(255,255,255,.7)';
@@ -145,6 +150,23 @@ const func = app.state.func || this.hot;
             }
             this.redraw();
         };
+    }
+
+    // Arrows move a mark; with Shift they choose from where it was. Enter and Escape show all again.
+    private at = -1; // ns
+    private from = -1;
+    private keyPressed(ev: KeyboardEvent): boolean {
+        const d = ev.key === 'ArrowRight' ? 1 : ev.key === 'ArrowLeft' ? -1 : 0, { t0, t1 } = this.app.state;
+
+        if (ev.key === 'Enter' && t1 > t0) { this.from = -1; this.app.setRange(0, 0); return true; }
+        if (d === 0) return false;
+        if (this.at < 0) this.at = t1 > t0 ? t1 : 0;
+        if (!ev.shiftKey) this.from = -1;
+        else if (this.from < 0) this.from = this.at;
+        this.at = Math.max(0, Math.min(this.max, this.at + d * this.max / 100));
+        if (this.from >= 0 && this.from !== this.at) this.app.setRange(Math.min(this.from, this.at), Math.max(this.from, this.at));
+        this.redraw();
+        return true;
     }
 
     override hover(x: number, y: number): void {

@@ -14,7 +14,7 @@ import { Help } from './help';
 import { Overview } from './overview';
 import { Pair } from './pair';
 import { drawWaiting } from './plot';
-import { Quality } from './quality';
+import { doubtful, Quality } from './quality';
 import { Sandwich } from './sandwich';
 import { withParts, type Ask } from './parts';
 import { model, type Model } from './source';
@@ -46,7 +46,8 @@ class Page {
     private help = new Help();
     private views: Tab[] = [];
     private made = new Map<string, View>();
-    private tabs = h('nav', { role: 'tablist', label: 'Views' });
+    private tabs = h('div', { class: 'tabs', role: 'tablist', label: 'Views' });
+    private nav = h('nav', {}, this.tabs);
     private main = h('main');
     private search = h('input', { type: 'search', placeholder: 'Search  /', label: 'Search functions by regular expression' });
     private found = h('span', { class: 'found' });
@@ -118,15 +119,21 @@ class Page {
     }
 
     private build(): void {
-        const { app } = this, { head } = app.model.data;
+        const { app } = this, { head } = app.model.data, served = document.documentElement.dataset.served !== undefined;
+        // A served page was asked for by a number or a pattern: the guest's own name says more.
+        const title = (served && head.recording?.guests.length === 1 && head.recording.guests[0]!.name) || head.title;
 
-        document.title = head.title || 'uniscope';
+        document.title = title || 'uniscope';
         this.search.addEventListener('input', () => app.setSearch(this.search.value));
         fill(document.body,
-            h('header', {}, h('b', { class: 'mark', text: 'uniscope' }), h('h1', { text: head.title }), this.tabs, h('span', { class: 'grow' }),
+            h('header', {}, h('b', { class: 'mark', text: 'uniscope' }), h('h1', { text: title, title }), this.nav, h('span', { class: 'grow' }),
                 this.found, this.search, button('◐', 'Dark or light', () => this.dark()), button('?', 'Keys (?)', () => this.help.toggle())),
-            h('div', { class: 'tools' }, this.filters, h('span', { class: 'grow' }), this.more), app.model.sources.some((s) => s.timed) && this.overview.canvas,
+            this.doubtful(),
+            h('section', { class: 'top', label: 'What is shown' }, h('div', { class: 'tools' }, this.filters, h('span', { class: 'grow' }), this.more),
+                app.model.sources.some((s) => s.timed) && this.overview.canvas),
             h('div', { class: 'body' }, this.main, this.card.root), this.tip.root, this.help.root);
+        this.nav.addEventListener('scroll', () => this.moreTabs());
+        new ResizeObserver(() => this.moreTabs()).observe(this.nav);
         this.hide(head.hide ?? []);
         this.url.restore();
         this.theme();
@@ -178,12 +185,27 @@ class Page {
         if (save) this.url.save();
     }
 
+    // Bad quality is told above every view, not in its own alone.
+    private doubtful(): HTMLElement | false {
+        const why = doubtful(this.app.model.data.head);
+
+        return why !== '' && h('section', { class: 'doubtful', label: 'Quality of the recording' }, h('span', { text: why }), button('Quality', 'How good the recording is', () => this.go('quality')));
+    }
+
+    // Tabs that do not fit fade out at that side.
+    private moreTabs(): void {
+        const { scrollLeft: at, scrollWidth: all, clientWidth: seen } = this.nav;
+
+        this.nav.classList.toggle('before', at > 1);
+        this.nav.classList.toggle('after', at + seen < all - 1);
+    }
+
     private revealTab(): void { this.tabs.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }
 
     // What is shown, and of what part.
     private filter(): void {
         const { app } = this, { sources, cpus, threads } = app.model, s = app.state;
-        const numbered = (all: string, list: string[]): [string, string][] => [['-1', all], ...list.map((name, i): [string, string] => [String(i), name])];
+        const numbered = (all: string, list: string[]): [string, string][] => [['-1', all], ...list.map((name, i): [string, string] => [String(i), name]).sort((a, b) => a[1].localeCompare(b[1], 'en', { numeric: true }))];
 
         fill(this.filters,
             sources.length > 1 && select('What is shown', sources.map((x): [string, string] => [x.key, x.title]), s.source, (v) => app.set({ source: v, path: [] }, 'data')),

@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // How good the recording is.
 import { type App, type View } from './app';
+import type { Head, RecordedGuest } from './data';
 import { fill, h } from './dom';
 import { count, percent, time } from './text';
 
 const shares: [string, string][] = [['guest', '#e8954a'], ['kvm', '#79aee0'], ['vmm', '#62b8ae'], ['idle', '#c6cad2'], ['stolen', '#b79ac8']];
+
+// What is so bad that no view may be believed without knowing it; '': nothing.
+export function doubtful(head: Head): string {
+    const r = head.recording, several = (r?.guests.length ?? 0) > 1;
+    const of = (g: RecordedGuest): string[] => {
+        const asked = g.weight + g.skipped + g.lost, out: string[] = [];
+
+        if (asked === 0) return out;
+        if (g.complete !== undefined && g.weight > 0 && g.complete < 0.95) out.push(`${percent(1 - g.complete, 1)} of the call chains do not reach their outermost caller`);
+        if (g.skipped > asked / 10) out.push(`${percent(g.skipped, asked)} of the samples were skipped`);
+        if (g.lost > asked / 100) out.push(`${percent(g.lost, asked)} of the samples were lost`);
+        return out.map((s) => (several ? `${g.name}: ${s}` : s));
+    };
+    const all = (r?.guests ?? []).flatMap(of), calls = head.calls;
+
+    if (calls && calls.lost > 0) all.push(`${count(calls.lost)} events of the trace were lost`);
+    if ((head.missing ?? 0) + (head.torn ?? 0) + (head.damaged ?? 0) > 0) all.push('the recording is damaged');
+    return all.length > 0 ? all.slice(0, 3).join('; ') + (all.length > 3 ? '; and more' : '') : '';
+}
 
 export class Quality implements View {
     root = h('section', { class: 'view' });

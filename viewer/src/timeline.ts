@@ -148,6 +148,7 @@ export class Timeline implements View {
 
         fill(this.bar, this.name !== '' && h('b', { class: 'which', text: this.name }),
             button('Fit', 'Shows the whole trace (0)', () => plot.fit()),
+            button('+', 'Zooms in (w)', () => plot.zoom(1 / 1.4)), button('−', 'Zooms out (s)', () => plot.zoom(1.4)),
             button('Fisheye', 'All rows at once, those around the chosen one large (z)', () => this.turn('eye'), plot.fisheye),
             this.found.length > 0 && button('Only matches', 'Hides all other threads but those that made them', () => this.turn('only'), this.only),
             button('Runners first', 'Those that ran or are stuck above all others; else all by who made them', () => this.turn('mixed'), plot.grouped),

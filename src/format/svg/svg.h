@@ -30,6 +30,7 @@ struct uni_svg {
 	struct uni_palette_map *map;  /* of cp, or NULL */
 	struct uni_name_attrs *attrs; /* of nameattr, or NULL */
 	bool diff, ascii, safe;	      /* safe: for those who cannot tell red from others */
+	bool dark;		      /* follows the reader's preference */
 	double max;		      /* value of the whole width */
 	double min_value;	      /* narrower is not drawn */
 	double max_delta;

@@ -117,6 +117,8 @@ static int check_options(struct uni_svg *g, struct uni_err *err)
 	g->colours.palette = uni_palette_by_name(g->colors);
 	if (g->colours.palette == NULL)
 		return bad_option(err, "colors", g->colors, uni_palette_names());
+	/* Colours that somebody chose stay; flamegraph.pl has one look. */
+	g->dark = g->bgcolors == NULL && !g->compat;
 	if (g->bgcolors == NULL)
 		g->bgcolors = uni_palette_background(g->colours.palette);
 	if (!uni_background(g->bgcolors, &from, &to))
@@ -198,6 +200,16 @@ static void put_attr(struct uni_svg *g, const char *name, const char *value)
 	uni_sink_putc(g->out, '"');
 }
 
+/* Where the reader prefers a dark page. Frames keep their colours. */
+static const char dark_css[] =
+	"@media (prefers-color-scheme:dark){svg:root{background:#14171c}\n"
+	"#background stop{stop-color:#14171c}text{fill:#e6e9ee}\n"
+	"#subtitle,#unzoom,#search,#ignorecase{fill:#9aa5b3}\n"
+	"#unzoom:hover,#search:hover,#ignorecase:hover{fill:#fff}\n"
+	"#ignorecase.on,#search.on{fill:#ff8af0}\n"
+	"#frames text{fill:#000}#frames g:hover rect{stroke:#fff}\n"
+	"#frames:focus-visible .cur rect,#frames .cur.key rect{stroke:#62a8ff}}\n";
+
 static void put_header(struct uni_svg *g)
 {
 	const char *from = NULL, *to = NULL;
@@ -224,6 +236,8 @@ static void put_header(struct uni_svg *g)
 	/* A browser window that is taller than the graph goes on in the same colour. */
 	uni_sink_printf(g->out, "<style>\nsvg:root{background:%s}\n", to);
 	uni_sink_puts(g->out, uni_svg_css);
+	if (g->dark)
+		uni_sink_puts(g->out, dark_css);
 	uni_sink_puts(g->out, "</style>\n<rect width=\"100%\" height=\"100%\" "
 			      "fill=\"url(#background)\"/>\n");
 }
@@ -250,10 +264,10 @@ static void put_chrome(struct uni_svg *g)
 	put_line(g, "details", "x=\"10\"", foot, 0.0, " ");
 	put_line(g, "matched", "x=\"100%\" dx=\"-10\"", foot, 0.0, " ");
 	put_line(g, "unzoom", "x=\"10\" class=\"hide\"", g->fontsize * 2.0, 0.0, "Reset Zoom");
-	put_line(g, "search", "x=\"100%\" dx=\"-34\" class=\"hide\"", g->fontsize * 2.0, 0.0,
+	put_line(g, "search", "x=\"100%\" dx=\"-8em\" class=\"hide\"", g->fontsize * 2.0, 0.0,
 		"Search");
 	put_line(g, "ignorecase", "x=\"100%\" dx=\"-10\" class=\"hide\"", g->fontsize * 2.0, 0.0,
-		"ic");
+		"Ignore case");
 }
 
 static int put_document(struct uni_svg *g)
