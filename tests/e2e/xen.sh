@@ -22,9 +22,9 @@ export BUILD SRC
 # A domain without privileges has no share: what it needs is among its programs.
 guest=$BUILD/lab/trace/xen-trace-shares-gcc-fp.elf
 [ -e "$guest" ] || guest=
-"$SRC/lab/share" xen "$BUILD" "$T" "$BUILD/tests/e2e/conformance" "$SRC/lab/xen/guest" ${guest:+"$guest"} || exit 1
+"$SRC/lab/share" xen "$BUILD" "$T" "$BUILD/tests/e2e/conformance" "$BUILD/tests/e2e/kill_at" "$SRC/lab/xen/guest" ${guest:+"$guest"} || exit 1
 cp "$SRC/tests/lab/run.sh" "$T/"
-cat "$SRC/tests/lab/lib.sh" "$cases/lib.sh" >"$T/lib.sh"
+cat "$SRC/tests/lab/lib.sh" "$SRC/tests/support/kill.sh" "$cases/lib.sh" >"$T/lib.sh"
 mkdir "$T/cases"
 for c in $(grep -l "^# boot: $boot\$" "$cases"/cases/*.sh); do
 	name=$(basename "$c" .sh)

@@ -26,13 +26,11 @@ as_before() { # what is not traced is as in the image: nothing is left to restor
 }
 # Killed while it patches, records or restores: the domain runs on, and can be traced again.
 killed() {
-	for ms in 250 350 450; do
-		uniscope trace record "xen:dom=$dom" -q -d 0.2 --filter 'traced_*' -o "$T/k" --overwrite &
-		pid=$!
-		usleep ${ms}000
-		kill -9 $pid
-		wait $pid
-		runs || return
+	set -- uniscope trace record "xen:dom=$dom" -q -d 0.2 --filter 'traced_*' -o "$T/k" --overwrite
+	count_calls "$@" || return
+	echo "$nr calls"
+	for part in 2 4 6 8; do
+		killed_at $((nr * part / 8)) "$@" && runs || return
 	done
 	uniscope trace stop "xen:dom=$dom" && recorded_calls
 }
