@@ -166,8 +166,5 @@ LAB_FUNC void app_main(void)
 void app_finish(void)
 {
 	lab_printf("arp: connection %s\n", connected.resolved ? "up" : "hangs");
-	while (lab_arg("hold", 0)) {
-		lab_heartbeat();
-		lab_relax();
-	}
+	lab_hold();
 }

@@ -126,8 +126,5 @@ LAB_FUNC void app_main(void)
 void app_finish(void)
 {
 	lab_printf("mirage: all jobs are done\n");
-	while (lab_arg("hold", 0)) {
-		lab_heartbeat();
-		lab_relax();
-	}
+	lab_hold();
 }

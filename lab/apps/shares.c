@@ -2,6 +2,8 @@
 /*
  * Four functions with 50, 25, 15 and 10 % of the instructions; the last one under 31 frames of
  * recursion. Known answer: self time of burn_a : burn_b : burn_c : burn_d = 50 : 25 : 15 : 10.
+ *
+ * rest=N: is halted for N ticks of its timer (tick=) after each round.
  */
 #include "lab.h"
 
@@ -76,9 +78,12 @@ LAB_FUNC static void round_of_burns(void)
 
 LAB_FUNC void app_main(void)
 {
-	uint64_t rounds = lab_rounds(500000);
+	uint64_t rounds = lab_rounds(500000), rest = lab_arg("rest", 0);
 
 	draw = lab_arg("uneven", 0) != 0;
-	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
+	for (uint64_t i = 0; i < rounds && !lab_stop(); i++) {
 		round_of_burns();
+		for (uint64_t n = 0; n < rest; n++)
+			lab_halt();
+	}
 }

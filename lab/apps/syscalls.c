@@ -236,8 +236,5 @@ void app_finish(void)
 	lab_traced.state = LAB_TRACED_DONE;
 	lab_printf("syscalls: %lu rounds, %lu tracepoints\n", lab_traced.rounds,
 		lab_traced.calls[0][POINTS]);
-	while (lab_arg("hold", 0)) {
-		lab_heartbeat();
-		lab_relax();
-	}
+	lab_hold();
 }

@@ -154,8 +154,5 @@ void app_finish(void)
 	lab_irq_disable();
 	lab_traced.state = LAB_TRACED_DONE;
 	lab_printf("traced: %lu rounds on %u vCPUs\n", lab_traced.rounds, lab_traced.nr_cpus);
-	while (lab_arg("hold", 0)) {
-		lab_heartbeat();
-		lab_relax();
-	}
+	lab_hold();
 }

@@ -114,6 +114,8 @@ void lab_crash_if_asked(void); /* crash=, x86_64/crash.c */
 void lab_timer_start(unsigned hz, void (*hook)(void));
 uint64_t lab_ticks(void);
 void lab_halt(void);
+/* hold=1: for ever, to be looked at; halted, but for 100 heartbeats a second. */
+void lab_hold(void);
 void lab_irq_enable(void);
 void lab_irq_disable(void);
 /* After each of the next nr instructions of this vCPU hook is called, x86_64/step.c. */

@@ -243,12 +243,16 @@ check 'not a way' refused_by 2 'unix=PATH, tcp=HOST:PORT, tty=DEVICE or grant=DO
 check 'a terminal' by_tty
 check 'no terminal' refused_by 2 'is no terminal device' \
 	"$U" record stream:tty=/dev/null -e "$elf" -o "$T/n.uniscope"
+# Who waits for an answer that does not come waits for seconds: the guest rests meanwhile.
+check 'bad lines: starts' boot_port tcg "$shares" 'tick=1000 port=1 rest=20'
 for bad in 'cut 30' 'cut 2000' 'hush 1500' 'garble 700' 'lose 900' 'slow 64' 'noise 50'; do
 	# shellcheck disable=SC2086 # how and how much
 	check "a bad line: $bad" bad_line $bad
 done
-check 'a line that is cut in between: what there is, and exit 0' cut_in_between
 check 'a slow line: trace record ends, with events' traced_slowly
+check 'the guest runs on' beats
+check 'a busy guest: starts' boot_port tcg "$shares" 'tick=1000 port=1'
+check 'a line that is cut in between: what there is, and exit 0' cut_in_between
 check 'a host that reads nothing' stalled
 check 'the guest runs on' beats
 

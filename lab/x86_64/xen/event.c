@@ -115,13 +115,10 @@ static void route_events(void)
 			"no interrupts by events");
 }
 
-void lab_timer_start(unsigned hz, void (*hook)(void))
+static void timer_bind(void)
 {
 	struct xen_bind_virq bind = { .virq = XEN_VIRQ_TIMER };
 
-	tick_hook = hook;
-	period_ns = NS_A_SECOND / hz;
-	next_ns = now_ns();
 	route_events();
 	/* PV guests are born with a timer of 100 Hz. */
 	if (lab_xen_pv)
@@ -133,6 +130,15 @@ void lab_timer_start(unsigned hz, void (*hook)(void))
 	/* Xen has to do it: one that came since would keep all others from coming. */
 	must(lab_hypercall(XEN_EVENT_CHANNEL_OP, XEN_EVENT_UNMASK, (uint64_t)&timer_port, 0, 0),
 		"no timer event comes through");
+}
+
+void lab_timer_start(unsigned hz, void (*hook)(void))
+{
+	tick_hook = hook;
+	period_ns = NS_A_SECOND / hz;
+	next_ns = now_ns();
+	if (timer_port == 0)
+		timer_bind();
 	set_timer();
 }
 
