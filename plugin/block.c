@@ -17,7 +17,7 @@ struct map {
  * Blocks by what they are: a translation that QEMU repeats is the same block. And the addresses
  * that branches within a function lead to, whose blocks do not matter.
  */
-static struct map known, steps;
+static struct map known, steps, starts;
 
 static int map_init(struct map *m)
 {
@@ -30,7 +30,10 @@ static int map_init(struct map *m)
 int blocks_init(void)
 {
 	plugin.handlers = calloc(HANDLERS, sizeof(*plugin.handlers));
-	return map_init(&known) == 0 && map_init(&steps) == 0 && plugin.handlers != NULL ? 0 : -1;
+	return map_init(&known) == 0 && map_init(&steps) == 0 && map_init(&starts) == 0 &&
+			       plugin.handlers != NULL
+		       ? 0
+		       : -1;
 }
 
 /* Version 1 has one argument and gives a pointer; since version 3 the bytes are copied. */
@@ -123,7 +126,7 @@ static uint64_t key_of_step(uint64_t pc)
 	return mix(0, pc) | 1;
 }
 
-static bool is_step(uint64_t pc)
+bool is_branched_to(uint64_t pc)
 {
 	return steps.key[slot_of(&steps, key_of_step(pc))] != 0;
 }
@@ -131,7 +134,7 @@ static bool is_step(uint64_t pc)
 static void add_step(const struct block *b, uint64_t to)
 {
 	if (to != NOWHERE && b->ours && functions_find(&plugin.functions, to) == b->function &&
-		!is_step(to))
+		!is_branched_to(to))
 		(void)map_add(&steps, key_of_step(to), NULL);
 }
 
@@ -151,10 +154,16 @@ void block_became_handler(struct block *b)
 	b->is_handler = true;
 }
 
+void block_add_steps(const struct block *b)
+{
+	add_step(b, b->next);
+	add_step(b, b->target);
+}
+
 static bool stays_inside(const struct block *b)
 {
-	return (b->next == NOWHERE || is_step(b->next)) &&
-	       (b->target == NOWHERE || is_step(b->target));
+	return (b->next == NOWHERE || is_branched_to(b->next)) &&
+	       (b->target == NOWHERE || is_branched_to(b->target));
 }
 
 /* A call may return here. */
@@ -170,7 +179,7 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 	uint8_t bytes[16] = { 0 };
 	size_t size = 0;
 	struct flow_insn f;
-	bool may_stop = false, is_site = is_behind_call(tb);
+	bool is_site = is_behind_call(tb);
 
 	b->pc = qemu_plugin_tb_vaddr(tb);
 	b->nr_insns = (uint32_t)qemu_plugin_tb_n_insns(tb);
@@ -181,7 +190,9 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 		length[i] = (uint8_t)size;
 		b->last = qemu_plugin_insn_vaddr(insn);
 		b->switches = b->switches || x86_64_switches_stack(bytes, size);
-		may_stop = may_stop || x86_64_may_stop(bytes, size);
+		b->may_stop = b->stops != 0;
+		if (x86_64_may_stop(bytes, size))
+			b->stops |= UINT64_C(1) << (i < 63 ? i : 63);
 	}
 	b->end = b->last + size;
 	f = x86_64_flow(b->last, bytes, size);
@@ -193,15 +204,15 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 	b->ours = b->function != 0;
 	b->is_start = b->ours && plugin.functions.known[b->function].start == b->pc;
 	b->is_handler = was_handler(b->pc);
-	b->is_step = is_step(b->pc);
-	add_step(b, b->next);
-	add_step(b, b->target);
+	b->is_step = is_branched_to(b->pc);
+	if (plugin.mode == UNI_EXACT_TREE)
+		block_add_steps(b);
 	b->kind = b->switches	? BLOCK_STEP
 		  : b->is_start ? BLOCK_START
 		  : is_site	? BLOCK_SITE
 				: BLOCK_STEP;
-	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && !may_stop && !b->switches &&
-		      f.flow == FLOW_ON && stays_inside(b) && !is_site;
+	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && b->stops == 0 &&
+		      !b->switches && f.flow == FLOW_ON && stays_inside(b) && !is_site;
 }
 
 static struct block *block_create(const struct qemu_plugin_tb *tb)
@@ -235,11 +246,21 @@ uint32_t block_insn_quiet(const struct block *b)
 	uint64_t at = b->pc;
 
 	for (uint32_t i = 0; i < b->nr_insns; i++) {
-		if (i != 0 && is_step(at))
+		if (i != 0 && is_branched_to(at))
 			return i;
 		at += b->lengths[i];
 	}
 	return UINT32_MAX;
+}
+
+bool block_may_stop_at(const struct block *b, uint32_t insn)
+{
+	return (b->stops >> (insn < 63 ? insn : 63) & 1) != 0;
+}
+
+struct block *block_starting_at(uint64_t pc)
+{
+	return starts.v[slot_of(&starts, key_of_step(pc))];
 }
 
 static struct block *block_of(const struct qemu_plugin_tb *tb)
@@ -253,7 +274,8 @@ static struct block *block_of(const struct qemu_plugin_tb *tb)
 	b = block_create(tb);
 	if (b == NULL)
 		return NULL;
-	if (!map_add(&known, key, b)) {
+	b->twin = block_starting_at(b->pc);
+	if (!map_add(&starts, key_of_step(b->pc), b) || !map_add(&known, key, b)) {
 		free(b);
 		return NULL;
 	}
@@ -310,6 +332,10 @@ void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	plugin_unlock();
 	if (b == NULL)
 		return;
+	if (plugin.mode == UNI_EXACT_COUNTS) {
+		count_block(tb, b);
+		return;
+	}
 	/* Only where one counter is of one vCPU. */
 	if (b->is_quiet && plugin.one_thread && plugin.score == NULL) {
 		qemu_plugin_register_vcpu_tb_exec_inline(

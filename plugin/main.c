@@ -45,7 +45,10 @@ static void at_exit(qemu_plugin_id_t id, void *udata)
 	(void)id;
 	(void)udata;
 	plugin_lock();
-	follow_end();
+	if (plugin.mode == UNI_EXACT_COUNTS)
+		counts_end();
+	else
+		follow_end();
 	__atomic_store_n(&plugin.area.header->state, UNI_EXACT_ENDED, __ATOMIC_RELEASE);
 	plugin_unlock();
 }
@@ -60,6 +63,7 @@ static const char *value_of(const char *arg, const char *name)
 static int prepare(const char *out, const char *functions, const qemu_info_t *info)
 {
 	const char *why = "";
+	int rc;
 
 	if (area_open(&plugin.area, out, &why) != 0)
 		return refuse(out, why);
@@ -68,11 +72,15 @@ static int prepare(const char *out, const char *functions, const qemu_info_t *in
 		return refuse(functions, why);
 	if (qemu_plugin_scoreboard_new != NULL)
 		plugin.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
-	if (blocks_init() != 0 ||
-		tree_init(&plugin.tree, &plugin.area, plugin.functions.nr_known) != 0)
+	rc = blocks_init();
+	if (rc == 0)
+		rc = plugin.mode == UNI_EXACT_COUNTS
+			     ? counts_init()
+			     : tree_init(&plugin.tree, &plugin.area, plugin.functions.nr_known);
+	if (rc != 0)
 		return refuse(out, "out of memory, or the disk is full");
 	follow_init();
-	plugin.area.header->mode = UNI_EXACT_TREE;
+	plugin.area.header->mode = plugin.mode;
 	plugin.area.header->machine = EM_X86_64;
 	plugin.area.header->nr_vcpus = (uint32_t)info->system.smp_vcpus;
 	plugin.area.header->state = UNI_EXACT_RUNS;
@@ -84,14 +92,18 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 {
 	const char *out = NULL, *functions = NULL, *value;
 
+	plugin.mode = UNI_EXACT_TREE;
 	plugin.one_thread = info->system.max_vcpus <= 1;
 	for (int i = 0; i < argc; i++) {
 		if ((value = value_of(argv[i], "out")) != NULL)
 			out = value;
 		else if ((value = value_of(argv[i], "functions")) != NULL)
 			functions = value;
-		else
-			return refuse(argv[i], "options are out= and functions=");
+		else if ((value = value_of(argv[i], "mode")) != NULL &&
+			 strcmp(value, "counts") == 0)
+			plugin.mode = UNI_EXACT_COUNTS;
+		else if (value == NULL || strcmp(value, "tree") != 0)
+			return refuse(argv[i], "options are out=, functions= and mode=counts|tree");
 	}
 	if (out == NULL || functions == NULL)
 		return refuse("options", "out=FILE and functions=FILE are needed");

@@ -152,11 +152,15 @@ struct block {
 	uint64_t pc, end, last; /* last: address of the last instruction */
 	uint64_t next, target;	/* of FLOW_ON: where it may go on; NOWHERE: nowhere */
 	uint64_t callee;	/* of FLOW_CALL; NOWHERE: not known */
-	const struct block
-		*from; /* it may follow there, and nothing is to be done; NULL: none yet */
+	/* The block before it, if nothing is to be done when it comes from there. */
+	const struct block *from;
+	struct block *twin; /* another one that begins there */
+	uint64_t taken;	    /* executions of it that went on where another block had stopped */
 	struct uni_exact_block *out;
 	const uint8_t *lengths; /* of its instructions */
 	struct uni_exact_cut *cut[CUTS];
+	uint64_t stops; /* instructions that may stop, by bit; the last bit is of all from there on
+			 */
 	uint32_t nr_insns, function, index;
 	uint8_t flow, nr_cuts, kind;
 	bool ours;	 /* code of the image */
@@ -165,6 +169,7 @@ struct block {
 	bool switches;	 /* loads the stack pointer */
 	bool is_step;	 /* a branch of the same function leads here */
 	bool is_quiet;	 /* counted without a callback */
+	bool may_stop;	 /* an instruction before the last may */
 };
 
 struct vcpu {
@@ -209,9 +214,18 @@ void plugin_unlock(void);
 /* block.c */
 int blocks_init(void);
 void block_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+bool block_may_stop_at(const struct block *b, uint32_t insn);
+struct block *block_starting_at(uint64_t pc); /* the last one of .twin; NULL: none */
+void block_add_steps(const struct block *b);
+bool is_branched_to(uint64_t pc); /* by a block of the same function of which steps were added */
 /* The first of its later instructions that begins a quiet block, UINT32_MAX: none. */
 uint32_t block_insn_quiet(const struct block *b);
 void block_became_handler(struct block *b);
+
+/* count.c */
+int counts_init(void);
+void count_block(struct qemu_plugin_tb *tb, struct block *b);
+void counts_end(void);
 
 /* follow.c */
 void follow_init(void); /* behind all others */

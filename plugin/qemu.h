@@ -77,6 +77,8 @@ void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score, unsigned
 	__attribute__((weak));
 void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
 	qemu_plugin_u64 entry, uint64_t imm) __attribute__((weak));
+void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *tb, int op,
+	qemu_plugin_u64 entry, uint64_t imm) __attribute__((weak));
 bool qemu_plugin_read_memory_vaddr(uint64_t addr, void *data, size_t len) __attribute__((weak));
 
 /* What QEMU looks up in us. */

@@ -35,7 +35,7 @@ enum uni_exact_part {
 };
 
 enum uni_exact_mode {
-	UNI_EXACT_COUNTS = 1, /* blocks only */
+	UNI_EXACT_COUNTS = 1, /* blocks; nodes: one for each known function, empty */
 	UNI_EXACT_TREE = 2,   /* blocks, and a tree of calling contexts */
 };
 

@@ -84,6 +84,7 @@ static char *plugin_option(const struct run *run, struct uni_err *err)
 	add_doubled(&b, run->counts);
 	uni_strbuf_adds(&b, ",functions=");
 	add_doubled(&b, run->table);
+	uni_strbuf_adds(&b, run->args->mode == UNI_EXACT_COUNTS ? ",mode=counts" : ",mode=tree");
 	if (uni_strbuf_failed(&b))
 		(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
 	return uni_strbuf_detach(&b);
@@ -207,7 +208,9 @@ static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
 		args.extra = more;
 	}
 	args.plugin = option;
-	args.accel = "tcg";
+	/* Threads would add to one number at once; newer versions of QEMU have one for each. */
+	args.accel =
+		run->args->mode == UNI_EXACT_COUNTS && args.vcpus > 1 ? "tcg,thread=single" : "tcg";
 	uni_signals_begin(&signals);
 	rc = boot(run, &args, err);
 	uni_signals_end(&signals);
@@ -256,9 +259,12 @@ static void summarize(const struct run *run, const struct uni_exact *e)
 {
 	uint64_t unsure = uni_exact_stat(e, UNI_EXACT_UNKNOWN_CUTS);
 
-	uni_note("%s: %" PRIu64 " instructions, %" PRIu64 " calls, %" PRIu64 " interrupts",
-		run->end, uni_exact_insns(e), uni_exact_stat(e, UNI_EXACT_CALLS),
-		uni_exact_stat(e, UNI_EXACT_INTERRUPTS));
+	if (uni_exact_mode(e) == UNI_EXACT_COUNTS)
+		uni_note("%s: %" PRIu64 " instructions", run->end, uni_exact_insns(e));
+	else
+		uni_note("%s: %" PRIu64 " instructions, %" PRIu64 " calls, %" PRIu64 " interrupts",
+			run->end, uni_exact_insns(e), uni_exact_stat(e, UNI_EXACT_CALLS),
+			uni_exact_stat(e, UNI_EXACT_INTERRUPTS));
 	if (uni_exact_before(e) != 0)
 		uni_note("%" PRIu64 " instructions of firmware before the image are left out",
 			uni_exact_before(e));

@@ -8,6 +8,7 @@
 
 #include "app/qemu.h"
 #include "app/record.h"
+#include "uniscope/exact.h"
 
 #define UNI_EXACT_PLUGIN "uniscope-exact.so"
 
@@ -15,8 +16,9 @@
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
 
 struct uni_exact_args {
-	struct uni_qemu_args qemu;	   /* without the plugin */
-	const char *symbols;		   /* ELF with the symbols, or NULL: the image */
+	struct uni_qemu_args qemu; /* without the plugin */
+	const char *symbols;	   /* ELF with the symbols, or NULL: the image */
+	enum uni_exact_mode mode;
 	bool repeatable;		   /* the same image gives the same counts again */
 	const struct uni_record_args *rec; /* output, overwrite, duration, debug_dirs, quiet */
 };

@@ -25,7 +25,7 @@ static struct {
 	uint64_t mem, vcpus;
 	double wait;
 	bool repeatable;
-	const char *exact; /* NULL: no; "" or "tree" */
+	const char *exact; /* NULL: no; "": tree */
 	const char *xl, *target;
 	bool five_files;
 } o;
@@ -65,11 +65,12 @@ static const struct uni_opt *options(void)
 			"QEMU to run (default qemu-system-x86_64, or that of the image's "
 			"architecture)",
 			"FILE", NULL },
-		{ 0, "exact", UNI_OPT_MAYBE, &o.exact, "[=tree]",
+		{ 0, "exact", UNI_OPT_MAYBE, &o.exact, "[=tree|counts]",
 			"instead of samples, count every instruction and every call, in the tree "
 			"of their callers, by a plugin of QEMU's TCG: from the image's first "
-			"instruction until the guest ends or --duration is over",
-			"tree", NULL },
+			"instruction until the guest ends or --duration is over; counts: without "
+			"calls, at less cost",
+			"tree counts", NULL },
 		{ 0, "repeatable", UNI_OPT_FLAG, &o.repeatable, NULL,
 			"with --exact: the guest's clocks count its instructions and chance is "
 			"fixed, so that the same image gives the same counts again",
@@ -99,8 +100,8 @@ static int check_exact(struct uni_err *err)
 	if (o.exact == NULL)
 		return o.repeatable ? uni_err_set(err, UNI_EUSAGE, "--repeatable goes with --exact")
 				    : 0;
-	if (o.exact[0] != '\0' && strcmp(o.exact, "tree") != 0)
-		return uni_err_set(err, UNI_EUSAGE, "--exact=%s: only tree is known", o.exact);
+	if (o.exact[0] != '\0' && strcmp(o.exact, "tree") != 0 && strcmp(o.exact, "counts") != 0)
+		return uni_err_set(err, UNI_EUSAGE, "--exact is tree or counts, not '%s'", o.exact);
 	if (strcmp(o.accel, "kvm") == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--exact needs TCG: only code that QEMU translates can be counted, leave "
@@ -359,10 +360,13 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return rc;
 	o.rec.output = output;
 	if (o.exact != NULL)
-		return uni_exact_run(&(struct uni_exact_args){ .qemu = a.args,
-					     .symbols = o.symbols,
-					     .repeatable = o.repeatable,
-					     .rec = &o.rec },
+		return uni_exact_run(
+			&(struct uni_exact_args){ .qemu = a.args,
+				.symbols = o.symbols,
+				.mode = strcmp(o.exact, "counts") == 0 ? UNI_EXACT_COUNTS
+								       : UNI_EXACT_TREE,
+				.repeatable = o.repeatable,
+				.rec = &o.rec },
 			err);
 	/* What is wrong with a file that is no ELF, QEMU says. */
 	(void)uni_image_load(path, &image, &unread);

@@ -61,7 +61,7 @@ static int check_head(const struct uni_exact_header *h, struct uni_err *err)
 {
 	if (h->magic != UNI_EXACT_MAGIC)
 		return bad(err, "the magic number is wrong");
-	if (h->mode != UNI_EXACT_TREE)
+	if (h->mode != UNI_EXACT_TREE && h->mode != UNI_EXACT_COUNTS)
 		return bad(err, "they are of a kind that is not known");
 	if (h->nr_vcpus == 0 || h->nr_vcpus > UNI_VCPU_MAX)
 		return bad(err, "the number of vCPUs is wrong");
@@ -128,6 +128,53 @@ static int check_blocks(const struct uni_exact *e, struct uni_err *err)
 	return 0;
 }
 
+/* The known function that holds pc, 0: none. They come first, sorted, each with its own node. */
+static uint64_t node_of(const struct uni_exact *e, uint64_t pc)
+{
+	uint64_t low = 1, high = nr_of(e, UNI_EXACT_PART_NODES);
+
+	if (high > nr_of(e, UNI_EXACT_PART_FUNCTIONS))
+		high = nr_of(e, UNI_EXACT_PART_FUNCTIONS);
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (e->function[mid].start <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low > 1 && pc < e->function[low - 1].end ? low - 1 : 0;
+}
+
+/* Without a tree, blocks add up to what functions have executed. */
+static int sum_blocks(const struct uni_exact *e, struct uni_exact_node *node, struct uni_err *err)
+{
+	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_NODES); i++)
+		node[i].insns = node[i].calls = 0;
+	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_BLOCKS); i++) {
+		const struct uni_exact_block *b = &e->block[i];
+		uint64_t at = node_of(e, b->pc), insns;
+
+		if (__builtin_mul_overflow(b->count, b->nr_insns, &insns) ||
+			__builtin_add_overflow(node[at].insns, insns, &node[at].insns))
+			return bad(err, "the numbers are too large");
+		if (at != 0 && b->pc == e->function[at].start)
+			node[at].calls += b->count;
+	}
+	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_CUTS); i++) {
+		const struct uni_exact_cut *c = &e->cut[i];
+		const struct uni_exact_block *b = &e->block[c->block];
+		uint64_t at = node_of(e, b->pc), insns = c->number * (b->nr_insns - c->insn);
+
+		if (insns > node[at].insns)
+			return bad(err, "more was cut off than was executed");
+		node[at].insns -= insns;
+		if (at != 0 && b->pc == e->function[at].start && c->insn == 0)
+			node[at].calls -= c->number < node[at].calls ? c->number : node[at].calls;
+	}
+	return 0;
+}
+
 /* e->data is there, packed, as long as its own (checked) header says. */
 static int check_all(struct uni_exact *e, struct uni_err *err)
 {
@@ -147,9 +194,11 @@ static int check_all(struct uni_exact *e, struct uni_err *err)
 	e->cut = (const void *)at[UNI_EXACT_PART_CUTS];
 	rc = check_functions(e, err);
 	if (rc == 0)
-		rc = check_nodes(e, err);
-	if (rc == 0)
 		rc = check_blocks(e, err);
+	if (rc == 0 && e->head->mode == UNI_EXACT_COUNTS)
+		rc = sum_blocks(e, (struct uni_exact_node *)(uintptr_t)e->node, err);
+	if (rc == 0)
+		rc = check_nodes(e, err);
 	return rc;
 }
 
@@ -295,6 +344,11 @@ void uni_exact_destroy(struct uni_exact *e)
 bool uni_exact_has_ended(const struct uni_exact *e)
 {
 	return e->head->state == UNI_EXACT_ENDED;
+}
+
+enum uni_exact_mode uni_exact_mode(const struct uni_exact *e)
+{
+	return (enum uni_exact_mode)e->head->mode;
 }
 
 uint32_t uni_exact_nr_vcpus(const struct uni_exact *e)

@@ -5,6 +5,7 @@
 exact_judge.py known REPORT CONSOLE        what lab/apps/exact.c says that it does
 exact_judge.py callgrind REPORT CALLGRIND  valgrind, of the same functions in a Linux process
 exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
+exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
@@ -92,6 +93,17 @@ def calls(counts, console):
                       data['instructions'] + data['instructions_before_image'])
 
 
+def modes(tree, counts):
+    a, b = (json.load(open(path)) for path in (tree, counts))
+    bad = same('instructions', b['instructions'], a['instructions'])
+    bad += same('cut anywhere', b['blocks_cut_anywhere'], 0)
+    bad += b['blocks_cut'] < 11000  # 1,000 faults, 10,000 reads of a device
+    own = {f['name']: f['instructions'] for f in b['functions']}
+    for f in a['functions']:
+        bad += same(f['name'], own.get(f['name']), f['instructions'])
+    return bad + same('executions', b['executions'] == a['executions'], True)
+
+
 def lines(info, gcov):
     own, inside = {}, False
     for line in open(info):
@@ -115,4 +127,5 @@ def lines(info, gcov):
 
 
 if __name__ == '__main__':
-    sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines}[sys.argv[1]](*sys.argv[2:]) else 0)
+    sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines,
+                'modes': modes}[sys.argv[1]](*sys.argv[2:]) else 0)
