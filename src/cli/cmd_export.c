@@ -28,7 +28,7 @@ static const struct uni_opt *options(void)
 			"what to write: see --list (default: from the end of --output's name)",
 			"folded svg uniprof json nanos csv uftrace chrome fxt pprof speedscope "
 			"perf "
-			"callgrind firefox perfetto mirage counts lcov",
+			"callgrind firefox perfetto mirage callgrind-exact counts lcov",
 			NULL },
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },

@@ -38,7 +38,13 @@ as_callgrind() {
 		cat "$T/native"
 		return 1
 	}
-	judge callgrind "$T/k.json" "$T/callgrind"
+	"$U" export -f callgrind-exact "$T/k.uniscope" >"$T/ours" &&
+		judge callgrind "$T/k.json" "$T/callgrind" "$T/ours" || return 1
+	callgrind_annotate "$T/ours" >"$T/annotated" && instructions=$(sed -n 's/^summary: //p' "$T/ours") &&
+		tr -d , <"$T/annotated" | grep -q "^$instructions (100.0%)  PROGRAM TOTALS" || {
+		cat "$T/annotated"
+		return 1
+	}
 }
 
 # Frames above the leaf, by name; a throw goes through all of dive's.

@@ -3,7 +3,8 @@
 """Judges exact counts by what others count.
 
 exact_judge.py known REPORT CONSOLE        what lab/apps/exact.c says that it does
-exact_judge.py callgrind REPORT CALLGRIND  valgrind, of the same functions in a Linux process
+exact_judge.py callgrind REPORT CALLGRIND EXPORT  valgrind, of the same functions in a Linux process;
+                                           EXPORT: ours in its format
 exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
@@ -40,33 +41,37 @@ def known(report, console):
     return bad
 
 
-def callgrind_self(path):
-    """Self cost by function: lines of cost behind fn=, but for the one behind calls=."""
-    own, names, fn, skip = {}, {}, None, False
+def callgrind_read(path):
+    """Self cost by function, and calls by (caller, callee). The line behind calls= is no self cost."""
+    own, pairs, names, fn, callee = {}, {}, {}, None, None
     for line in open(path):
         m = re.match(r'(c?fn)=\((\d+)\)(?: (.*))?$', line.rstrip())
         if m:
             if m[3]:
-                names[m[2]] = m[3]
+                names[m[2]] = m[3].split("'")[0]  # recursion has names of its own
             if m[1] == 'fn':
                 fn = names[m[2]]
+            else:
+                callee = names[m[2]]
         elif line.startswith('calls='):
-            skip = True
+            pairs[fn, callee] = pairs.get((fn, callee), 0) + int(line[6:].split()[0])
         elif re.match(r'[+\-*\d]', line) and fn:
-            if not skip:
-                name = fn.split("'")[0] # recursion has names of its own
-                own[name] = own.get(name, 0) + int(line.split()[1])
-            skip = False
-    return own
+            if callee is None:
+                own[fn] = own.get(fn, 0) + int(line.split()[-1])
+            callee = None
+    return own, pairs
 
 
-def callgrind(report, path):
-    own, theirs = self_of(report), callgrind_self(path)
+def callgrind(report, path, export):
+    own, (theirs, calls_theirs) = self_of(report), callgrind_read(path)
+    own_again, calls_own = callgrind_read(export)
     names = [n for n in theirs if n.startswith('exact_')]
-    if len(names) < 11:
-        print('callgrind saw only', names)
+    pairs = [p for p in calls_theirs if p[0] in names and p[1] in names]
+    if len(names) < 11 or len(pairs) < 60:
+        print('callgrind saw only', names, pairs)
         return 1
-    return sum(same(n, own.get(n), theirs[n]) for n in names)
+    bad = sum(same(n, own.get(n), theirs[n]) + same(n, own_again.get(n), theirs[n]) for n in names)
+    return bad + sum(same(p, calls_own.get(p), calls_theirs[p]) for p in pairs)
 
 
 def calls(counts, console):
