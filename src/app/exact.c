@@ -90,11 +90,17 @@ static char *plugin_option(const struct run *run, struct uni_err *err)
 	return uni_strbuf_detach(&b);
 }
 
-static int prepare(struct run *run, struct uni_err *err)
+static int load_image(struct run *run, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&run->args->rec->debug_dirs);
 	const char *image = run->args->symbols != NULL ? run->args->symbols : run->args->qemu.image;
-	int rc = uni_image_load_from(image, &search, &run->image, err);
+
+	return uni_image_load_from(image, &search, &run->image, err);
+}
+
+static int prepare(struct run *run, struct uni_err *err)
+{
+	int rc = load_image(run, err);
 
 	if (rc == 0)
 		rc = uni_scratch_make(&run->scratch, err);
@@ -294,12 +300,27 @@ static int check_counts(const struct run *run, const struct uni_exact *e, struct
 		return uni_err_set(err, UNI_EIO,
 			"there is no room for the counts in %s: free some, or name another folder "
 			"by TMPDIR",
-			run->scratch.path);
+			run->counts);
 	return uni_err_set(err, UNI_EMISMATCH,
 		"%s, and executed no code of %s%s: is it the image that was booted, linked where "
 		"it runs?",
 		run->end, uni_image_path(run->image),
 		uni_exact_before(e) != 0 ? ", only code before it or elsewhere" : "");
+}
+
+static int finish(struct run *run, const struct uni_exact *e, struct uni_err *err)
+{
+	const struct uni_guest g = { .image = run->image };
+	int rc = check_counts(run, e, err);
+
+	if (rc == 0)
+		rc = write_session(run, e, err);
+	if (rc != 0)
+		return rc;
+	uni_record_add_places(&g, run->args->rec, run->args->rec->output);
+	if (!run->args->rec->quiet)
+		summarize(run, e);
+	return 0;
 }
 
 int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
@@ -311,18 +332,67 @@ int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
 	if (rc == 0)
 		rc = count(&run, &e, err);
 	if (rc == 0)
-		rc = check_counts(&run, e, err);
-	if (rc == 0)
-		rc = write_session(&run, e, err);
-	if (rc == 0) {
-		const struct uni_guest g = { .image = run.image };
-
-		uni_record_add_places(&g, args->rec, args->rec->output);
-		if (!args->rec->quiet)
-			summarize(&run, e);
-	}
+		rc = finish(&run, e, err);
 	uni_exact_destroy(e);
 	uni_scratch_remove(&run.scratch);
+	uni_image_destroy(run.image);
+	return rc;
+}
+
+/* The guest may be started in another folder. */
+static int name_files(struct run *run, const char *counts, struct uni_err *err)
+{
+	char here[2048] = "";
+	int len;
+
+	if (counts[0] != '/' && getcwd(here, sizeof(here)) == NULL)
+		return uni_err_set(err, UNI_EIO, "this folder has no name: name it with a '/'");
+	len = snprintf(run->counts, sizeof(run->counts), "%s%s%s", here, here[0] != '\0' ? "/" : "",
+		counts);
+	if (len > 0 && (size_t)len < sizeof(run->counts))
+		len = snprintf(run->table, sizeof(run->table), "%s.functions", run->counts);
+	if (len <= 0 || (size_t)len >= sizeof(run->table))
+		return uni_err_set(err, UNI_EUSAGE, "%s: the name is too long", counts);
+	return 0;
+}
+
+int uni_exact_print(const struct uni_exact_args *args, const char *counts, struct uni_err *err)
+{
+	struct run run = { .args = args };
+	_cleanup_free_ char *option = NULL;
+	int rc = name_files(&run, counts, err);
+
+	if (rc == 0 && access(run.counts, F_OK) == 0)
+		rc = uni_err_set(err, UNI_EUSAGE,
+			"%s is there already: remove it, or give another name", counts);
+	if (rc == 0)
+		rc = load_image(&run, err);
+	if (rc == 0)
+		rc = uni_exact_write_table(run.image, run.table, err);
+	if (rc == 0 && (option = plugin_option(&run, err)) == NULL)
+		rc = -(int)err->code;
+	if (rc == 0)
+		(void)printf("-plugin %s\n", option);
+	uni_image_destroy(run.image);
+	return rc;
+}
+
+int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err)
+{
+	struct run run = { .args = args };
+	struct uni_exact *e = NULL;
+	int rc = name_files(&run, counts, err);
+
+	if (rc == 0)
+		rc = load_image(&run, err);
+	if (rc == 0)
+		rc = uni_exact_take(run.counts, &e, err);
+	if (rc == 0) {
+		(void)snprintf(run.end, sizeof(run.end), "%s",
+			uni_exact_has_ended(e) ? "ended" : "not ended");
+		rc = finish(&run, e, err);
+	}
+	uni_exact_destroy(e);
 	uni_image_destroy(run.image);
 	return rc;
 }

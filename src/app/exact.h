@@ -26,4 +26,12 @@ struct uni_exact_args {
 /* Boots, waits for the guest's end, the time or Ctrl-C, ends the guest, writes the session. */
 int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);
 
+/*
+ * For a guest that somebody else starts. `counts` is the file that the plugin will write; beside it
+ * lies COUNTS.functions. The option for QEMU's command line goes to stdout.
+ */
+int uni_exact_print(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
+/* The session of what is counted there, also while the guest runs. */
+int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
+
 #endif

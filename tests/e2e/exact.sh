@@ -83,6 +83,19 @@ no_counts() {
 	refused $? "$T/out" 1 'run --exact. makes them'
 }
 
+# A guest that is started by something else, with the option that we print.
+by_hand() {
+	elf=$BUILD/lab/exact-gcc-nofp.elf
+	option=$("$U" plugin --print "$T/hand.counts" "$elf") || return 1
+	# shellcheck disable=SC2086 # two words
+	timeout 100 "$SRC/lab/boot" --accel tcg --append rounds=2 "$elf" $option >"$T/hand.console.log" 2>&1
+	"$U" plugin --read "$T/hand.counts" -q -o "$T/hand.uniscope" "$elf" &&
+		"$U" report --json "$T/hand.uniscope" >"$T/hand.json" &&
+		judge known "$T/hand.json" "$T/hand.console.log" || return 1
+	"$U" plugin --print "$T/hand.counts" "$elf" >"$T/out" 2>&1
+	refused $? "$T/out" 2 'is there already'
+}
+
 # Nothing calls the plugin there: QEMU adds, and cut blocks are found by arithmetic.
 counts_alone() {
 	for mode in tree counts; do
@@ -173,6 +186,7 @@ check 'the same instructions as callgrind' as_callgrind
 check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
 check 'counts alone' counts_alone
+check 'a guest that something else starts' by_hand
 check 'threads by their stacks' threads
 check 'interrupts' interrupts
 check 'a session without counts' no_counts

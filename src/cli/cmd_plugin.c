@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "app/cmd.h"
+#include "app/exact.h"
+
+static struct {
+	struct uni_record_args rec;
+	const char *print, *read, *mode;
+} o;
+
+static const struct uni_opt *options(void)
+{
+	static const struct uni_opt table[] = {
+		{ 0, "print", UNI_OPT_OUTPUT, &o.print, "FILE",
+			"print the option that makes QEMU count into FILE; FILE.functions is "
+			"written",
+			"FILE", NULL },
+		{ 0, "read", UNI_OPT_STR, &o.read, "FILE",
+			"make a session of what QEMU has counted, also while it runs", "FILE",
+			NULL },
+		{ 0, "mode", UNI_OPT_STR, &o.mode, "tree|counts",
+			"with --print: calls in the tree of their callers (default), or "
+			"instructions alone",
+			"tree counts", NULL },
+		{ 'o', "output", UNI_OPT_OUTPUT, &o.rec.output, "NAME",
+			"with --read: session folder to write", "FILE", NULL },
+		{ 0, "overwrite", UNI_OPT_FLAG, &o.rec.overwrite, NULL,
+			"replace the session that --output names, if there is one", NULL, NULL },
+		{ 'q', "quiet", UNI_OPT_FLAG, &o.rec.quiet, NULL, "only print errors", NULL, NULL },
+		UNI_OPT_END,
+	};
+
+	o = (__typeof__(o)){ .rec = UNI_RECORD_DEFAULTS, .mode = "tree" };
+	return table;
+}
+
+static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+{
+	struct uni_exact_args args = { .qemu = { .image = ctx->operands[0] },
+		.mode = strcmp(o.mode, "counts") == 0 ? UNI_EXACT_COUNTS : UNI_EXACT_TREE,
+		.rec = &o.rec };
+
+	if ((o.print != NULL) == (o.read != NULL) || (o.read != NULL) != (o.rec.output != NULL))
+		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
+			"usage: uniscope plugin --print FILE IMAGE, then uniscope plugin --read "
+			"FILE -o NAME.uniscope IMAGE (see --help)"));
+	if (strcmp(o.mode, "tree") != 0 && strcmp(o.mode, "counts") != 0)
+		return uni_exit_of(
+			uni_err_set(err, UNI_EUSAGE, "--mode is tree or counts, not '%s'", o.mode));
+	return uni_exit_of(o.print != NULL ? uni_exact_print(&args, o.print, err)
+					   : uni_exact_read(&args, o.read, err));
+}
+
+const struct uni_cmd uni_cmd_plugin = {
+	.name = "plugin",
+	.operands = "IMAGE",
+	.summary = "count every instruction of a guest that you start under QEMU yourself",
+	.details =
+		"IMAGE is the ELF with the symbols. QEMU needs TCG (-accel tcg), and one option\n"
+		"more, which --print prints. `uniscope run --exact` does all of it.",
+	.examples = "  qemu-system-x86_64 -accel tcg -kernel app.elf $(uniscope plugin --print "
+		    "app.counts app.elf)\n"
+		    "  uniscope plugin --read app.counts -o app.uniscope app.elf",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = options,
+	.run = run,
+};
