@@ -195,6 +195,12 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 			b->stops |= UINT64_C(1) << (i < 63 ? i : 63);
 	}
 	b->end = b->last + size;
+	/* QEMU shows one that goes on in the next page, and leaves it to a block of its own. */
+	b->is_split = (b->last & 4095) > 4096 - 16;
+	if (b->is_split) {
+		b->may_stop = true;
+		b->stops |= UINT64_C(1) << (b->nr_insns < 64 ? b->nr_insns - 1 : 63);
+	}
 	f = x86_64_flow(b->last, bytes, size);
 	b->flow = (uint8_t)f.flow;
 	b->next = f.ends || f.flow != FLOW_ON ? NOWHERE : b->end;

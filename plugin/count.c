@@ -137,6 +137,10 @@ static void cuts_find(const struct block *b, uint64_t n)
 	uint32_t unsure = block_may_stop_at(b, 0) ? 0 : UINT32_MAX;
 	uint64_t at = b->pc;
 
+	if (b->is_split && n == b->out->count && block_starting_at(b->last) != NULL) {
+		cut_add(b, b->nr_insns - 1, n);
+		return;
+	}
 	for (uint32_t i = 1; i < b->nr_insns; i++) {
 		at += b->lengths[i - 1];
 		if (block_starting_at(at) == NULL ||

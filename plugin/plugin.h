@@ -170,6 +170,7 @@ struct block {
 	bool is_step;	 /* a branch of the same function leads here */
 	bool is_quiet;	 /* counted without a callback */
 	bool may_stop;	 /* an instruction before the last may */
+	bool is_split;	 /* the last one may lie in two pages */
 };
 
 struct vcpu {

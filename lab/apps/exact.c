@@ -15,6 +15,7 @@ const char lab_app_name[] = "exact";
 
 void exact_touch(volatile void *p);			/* 2 instructions, the first one faults */
 void exact_device(volatile void *p, uint64_t turns);	/* 3 instructions a turn, and 1 */
+void exact_split(uint64_t turns);			/* 5 instructions a turn, and 2 */
 void exact_tail_a(uint64_t n);				/* 3 instructions, the last time 3 */
 void exact_tail_b(uint64_t n);				/* the same, by turns */
 uint64_t exact_catch(void (*fn)(uint64_t), uint64_t n); /* returns once somebody throws */
@@ -78,6 +79,7 @@ LAB_FUNC void app_main(void)
 	for (unsigned i = 0; i < EXACT_NODES; i++)
 		lab_printf("exact: node_%u %lu\n", i, exact_calls[i]);
 	exact_tail_a(1000);
+	exact_split(1000);
 	throw_often(100);
 	fault_often(lab_arg("faults", 1000));
 	exact_device((volatile void *)(LAB_APIC + 0x20), lab_arg("turns", 10000));

@@ -93,6 +93,18 @@ function exact_page_fault
 	iretq
 end exact_page_fault
 
+	.p2align 12
+	.skip 4096 - 12
+function exact_split /* the second lea lies in two pages */
+	mov %rdi, %rax
+1:	dec %rax
+	lea 1(%rcx), %ecx
+	lea 0x100(%rcx), %rcx
+	test %rax, %rax
+	jne 1b
+	ret
+end exact_split
+
 	.local saved
 	.comm saved, 8, 8
 	.section .note.GNU-stack, "", @progbits

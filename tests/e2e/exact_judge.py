@@ -36,7 +36,7 @@ def known(report, console):
     # Instructions that the assembler code has; a tail call of b by a and the other way round.
     for name, insns in {'exact_touch': 2000, 'exact_device': 30001, 'exact_tail_a': 1500,
                         'exact_tail_b': 1500, 'exact_throw': 400, 'exact_catch': 1900,
-                        'exact_page_fault': 22000}.items():
+                        'exact_page_fault': 22000, 'exact_split': 5002}.items():
         bad += same(name, own.get(name), insns)
     return bad
 
