@@ -10,7 +10,7 @@ build="gcc libc6-dev meson ninja-build pkg-config python3 binutils libelf-dev li
 	libmicrohttpd-dev"
 demo="qemu-system-x86"
 test="libcmocka-dev lld clang-format clang-tidy cppcheck libclang-rt-14-dev git babeltrace2
-	chromium gdb linux-libc-dev procps util-linux bpftool libcap2-bin
+	chromium gdb strace linux-libc-dev procps util-linux bpftool libcap2-bin
 	protobuf-compiler valgrind uftrace curl wget g++ rustc elfutils llvm qemu-system-arm gcc-aarch64-linux-gnu
 	ocaml-nox ocaml-findlib liblwt-ocaml-dev mmdebstrap debhelper
 	lintian"

@@ -26,6 +26,10 @@ trace() { # OPTION...
 		dump "$target"
 }
 
+in_session() { # SESSION PYTHON
+	timeout 60 "$U" trace report --json -n 0 "$1" >"$T/report" 2>/dev/null && : >"$T/replay" && judge "$2"
+}
+
 # `c`: calls by function; `lost`; `lines`: of the replay.
 judge() { # PYTHON
 	python3 -c 'import json, re, sys
@@ -208,17 +212,11 @@ late() {
 # are asked for. Of these only calls of the second one have ends, and at most what was on the stack
 # when they changed is open.
 modes() {
-	for nap in 0.3 2 10; do # what a busy host lets a guest do in so long may be too little
-		modes_for $nap && return 0
-	done
-	return 1
-}
-modes_for() { # SECONDS
 	boot "$accel" "$image" ring=8192 || return 1
 	for mode in function graph function; do
 		timeout 60 "$U" trace start "$target" -e "$image" --filter traced_round --mode $mode \
 			2>"$T/err" || { cat "$T/err"; return 1; }
-		sleep "$1"
+		wait_for 60 ten_calls || return 1
 	done
 	dump "$target" && judge 'sum(f["timed"] for f in report["functions"]) == 0 and
  c.keys() == {"traced_round"}' && ! grep -q '}$' "$T/replay" || return 1
@@ -227,6 +225,12 @@ r = json.load(open(sys.argv[1]))
 calls, timed = (sum(f[k] for f in r["functions"]) for k in ("calls", "timed"))
 print(calls, timed, r["calls_without_return"], r["lost"])
 sys.exit(not (calls > timed + 5 and timed > 5 and r["calls_without_return"] < 5))' "$T/report"
+}
+
+# A busy host lets the guest make few calls in any time.
+ten_calls() { # of this session
+	dump "$target" && python3 -c 'import json, sys
+sys.exit(sum(f["calls"] for f in json.load(open(sys.argv[1]))["functions"]) < 10)' "$T/report"
 }
 
 # So many that most of the code is patched: it is still known for what it is.
@@ -266,11 +270,11 @@ one_tracer() {
 	timeout 60 "$U" trace record "$target" -e "$image" --filter traced_leaf -d 0.2 -q \
 		-o "$T/s.uniscope" --overwrite || return 1
 	[ "$accel" = kvm ] || return 0
-	record_on "$T/one" && sleep 0.3 && timeout 60 "$U" trace stop "$target" -e "$image" || return 1
+	record_on "$T/one" && wait_for 60 in_session "$T/one.uniscope" 'c.keys() == {"traced_round"}' &&
+		timeout 60 "$U" trace stop "$target" -e "$image" || return 1
 	wait_for 60 grep -q 'somebody else changed what is traced' "$T/one" || kill -KILL $recorder
 	wait $recorder
-	[ $? -eq 1 ] && timeout 60 "$U" trace report --json -n 0 "$T/one.uniscope" >"$T/report" &&
-		: >"$T/replay" && judge 'c.keys() == {"traced_round"}' || { cat "$T/one"; return 1; }
+	[ $? -eq 1 ] && in_session "$T/one.uniscope" 'c.keys() == {"traced_round"}' || { cat "$T/one"; return 1; }
 }
 
 # A dump of a guest that was killed then.
@@ -293,26 +297,18 @@ of_the_dead() {
 		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
 }
 
-# A guest that is killed while its calls are recorded: what its open sub-buffer held is kept.
+# A guest that is killed while its calls are recorded: what its open sub-buffer held, and was seen, is kept.
 killed() {
-	for try in 1 2 3; do # a busy host may not look at it in time
-		boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256' || return 1
-		timeout 100 "$U" trace record "$target" -e "$image" --filter 'traced_*' -o "$T/s.uniscope" \
-			--overwrite 2>"$T/err" &
-		recorder=$!
-		wait_for 60 grep -q 'are traced' "$T/err" && go_on '^traced: ' || { cat "$T/err"; return 1; }
-		sleep 2
-		kill -9 "$guest"
-		wait $recorder || { cat "$T/err"; return 1; }
-		grep -q 's before that was noticed may be missing' "$T/err" || { cat "$T/err"; return 1; }
-		timeout 60 "$U" trace report --json -n 0 "$T/s.uniscope" >"$T/report" &&
-			timeout 60 "$U" trace replay "$T/s.uniscope" >"$T/replay" &&
-			python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope" &&
-			judge "lost == 0 and all(c.get(k, 0) <= v for k, v in $all.items())" >"$T/judged" ||
-			{ cat "$T/judged"; return 1; }
-		judge "c == $all" && return 0
-	done
-	return 1
+	boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256' || return 1
+	timeout 200 "$U" trace record "$target" -e "$image" --filter 'traced_*' -o "$T/s.uniscope" \
+		--overwrite 2>"$T/err" &
+	recorder=$!
+	wait_for 60 grep -q 'are traced' "$T/err" && go_on '^traced: ' &&
+		wait_for 60 in_session "$T/s.uniscope" "c == $all" || { cat "$T/err"; kill -KILL $recorder; return 1; }
+	kill -9 "$guest"
+	wait $recorder && grep -q 's before that was noticed may be missing' "$T/err" || { cat "$T/err"; return 1; }
+	in_session "$T/s.uniscope" "lost == 0 and c == $all" &&
+		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
 }
 
 for accel in $accels; do

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Kills that hit, whatever else the host does; to be sourced. Wants BUILD, and a folder $T.
-KILL_AT=$BUILD/tests/e2e/kill_at # kill_at.c says how
+# Kills that hit, whatever else the host does; to be sourced. Wants a folder $T, and BUILD if
+# kill_at, which kill_at.c describes, is there and not in PATH.
+KILL_AT=${BUILD:+$BUILD/tests/e2e/}kill_at
 
 # count_calls [-c CALL] COMMAND...: how many such system calls the whole of it makes, in $nr.
 count_calls() {
