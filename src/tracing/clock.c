@@ -108,103 +108,84 @@ void uni_tclock_close(struct uni_tclock *c)
 	*c = (struct uni_tclock){ 0 };
 }
 
-static uint64_t width(const struct uni_tclock_point *p)
+/*
+ * A guest's vCPU may be set aside for long between its reading the counter and its writing the
+ * record. So a record that was not there at one look and is there at the next one may have an older
+ * time than the first look: only the end of such an interval is sure. But records of a CPU are
+ * written one after the other, and the time of one is read after the one before was written. So the
+ * newest record's time was not read before a look at which the record before it was not there.
+ */
+int uni_tclock_look_once(
+	struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct uni_tclock_point *ret)
 {
-	return p->to_ns - p->from_ns;
-}
-
-static uint64_t middle(const struct uni_tclock_point *p)
-{
-	return p->to_ns - width(p) / 2;
-}
-
-/* Of those near the first one, and of those after it, the narrowest. */
-void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p)
-{
-	struct uni_tclock_point *first = &c->cpu[cpu].first, *last = &c->cpu[cpu].last;
-	bool begins = p->to_ns < first->to_ns || p->to_ns - first->to_ns < APART_NS;
-
-	if (first->to_ns == 0 || (begins && width(p) < width(first)))
-		*first = *p;
-	/* An older one serves a frequency less well: it has to be much narrower to stay. */
-	else if (!begins && (last->to_ns == 0 || width(p) / 4 <= width(last)))
-		*last = *p;
-}
-
-static uint64_t apart(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
-{
-	return b->from_ns > a->to_ns ? b->from_ns - a->to_ns : 0;
-}
-
-/* By how much a frequency that two points tell may be off: one in so many. */
-static uint64_t sharpness(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
-{
-	return b->to_ns != 0 ? apart(a, b) / (width(a) + width(b) + 1) : 0;
-}
-
-void uni_tclock_add_pair(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *early,
-	const struct uni_tclock_point *late)
-{
-	struct uni_tclock_point *pair = c->cpu[cpu].pair;
-
-	if (sharpness(early, late) <= sharpness(&pair[0], &pair[1]))
-		return;
-	pair[0] = *early;
-	pair[1] = *late;
-}
-
-struct look {
-	uint64_t was, before_ns;
-	struct uni_tclock_point best, early, late;
-};
-
-/* Whether the ring has a newer record than it had at l->before_ns, when it was l->was. */
-static int look_once(struct uni_ring *r, unsigned cpu, struct look *l)
-{
-	uint64_t from = uni_now_ns();
-	struct uni_tclock_point p = { .from_ns = l->before_ns };
+	uint64_t from = uni_now_ns(), not_before;
 	struct uni_ring_now now;
 	int rc = uni_ring_now(r, cpu, &now);
 
+	ret->to_ns = 0;
 	if (rc != 0)
 		return rc;
 	if (!now.sure) { /* the next one may see a record that was there already */
-		l->before_ns = 0;
+		l->before_ns = l->since_ns = 0;
 		return 0;
 	}
-	p.cycles = now.time;
-	p.to_ns = uni_now_ns();
-	if (p.from_ns != 0 && now.timed && now.time > l->was) {
-		l->best = l->best.to_ns == 0 || width(&p) < width(&l->best) ? p : l->best;
-		l->early = l->early.to_ns == 0 ? p : l->early;
-		l->late = p;
+	if (l->before_ns != 0 && now.timed && now.time > l->was) {
+		not_before = now.before > l->was ? l->before_ns : l->since_ns;
+		if (not_before != 0)
+			*ret = (struct uni_tclock_point){ now.time, not_before, uni_now_ns() };
+		l->since_ns = l->before_ns;
 	}
 	l->was = uni_max(l->was, now.time);
 	l->before_ns = from;
 	return 0;
 }
 
+struct found {
+	struct uni_tclock_point best, early, late;
+};
+
+static int look(struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct found *f)
+{
+	struct uni_tclock_point p;
+	int rc = uni_tclock_look_once(r, cpu, l, &p);
+
+	if (rc != 0 || p.to_ns == 0)
+		return rc;
+	if (f->best.to_ns == 0 || p.to_ns - p.from_ns < f->best.to_ns - f->best.from_ns)
+		f->best = p;
+	f->early = f->early.to_ns == 0 ? p : f->early;
+	f->late = p;
+	return 0;
+}
+
+void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p)
+{
+	uni_tclock_keep(&c->cpu[cpu].points, p);
+}
+
 bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns)
 {
 	const struct timespec nap = uni_ns_timespec(NAP_NS);
 	uint64_t begin = uni_now_ns();
-	struct look l = { 0 };
+	struct uni_tclock_look l = { 0 };
+	struct found f = { 0 };
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < LOOKS_MAX; i++) {
-		rc = look_once(r, cpu, &l);
-		if (uni_now_ns() - begin > (l.best.to_ns != 0 ? most_ns : STILL_NS))
+		rc = look(r, cpu, &l, &f);
+		if (uni_now_ns() - begin > (f.best.to_ns != 0 ? most_ns : STILL_NS))
 			break;
 	}
 	/* On a busy host the guest may run only while we do not. */
-	for (int i = 0; rc == 0 && l.best.to_ns == 0 && i < NAPS_MAX; i++) {
+	for (int i = 0; rc == 0 && f.best.to_ns == 0 && i < NAPS_MAX; i++) {
 		(void)nanosleep(&nap, NULL);
-		rc = look_once(r, cpu, &l);
+		rc = look(r, cpu, &l, &f);
 	}
-	if (l.best.to_ns == 0)
+	if (f.best.to_ns == 0)
 		return false;
-	uni_tclock_add(c, cpu, &l.best);
-	uni_tclock_add_pair(c, cpu, &l.early, &l.late);
+	uni_tclock_add(c, cpu, &f.early);
+	uni_tclock_add(c, cpu, &f.best);
+	uni_tclock_add(c, cpu, &f.late);
 	return true;
 }
 
@@ -215,7 +196,7 @@ void uni_tclock_settle(const struct uni_tclock *c)
 	bool known = c->has_vmm;
 
 	for (unsigned i = 0; i < c->nr_cpus; i++)
-		known |= c->cpu[i].has_offset || c->cpu[i].first.to_ns != 0;
+		known |= c->cpu[i].has_offset || c->cpu[i].points.nr != 0;
 	if (!known || c->host_tsc == 0 || passed > SETTLED_NS)
 		return;
 	nap = uni_ns_timespec(SETTLED_NS + NAP_NS - passed);
@@ -246,16 +227,6 @@ static void by_offset(
 	(void)snprintf(ret->source, sizeof(ret->source), "tsc-offset");
 }
 
-/* The frequency of two points that are far enough apart; 0: they are not. */
-static uint64_t points_hz(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
-{
-	uint64_t ns = middle(b) - middle(a);
-
-	if (b->to_ns == 0 || b->cycles <= a->cycles || apart(a, b) < APART_NS / 2)
-		return 0;
-	return (uint64_t)((unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / ns);
-}
-
 static bool near(uint64_t a, uint64_t b)
 {
 	uint64_t apart = a > b ? a - b : b - a;
@@ -266,74 +237,70 @@ static bool near(uint64_t a, uint64_t b)
 #define SAME_NS UNI_NSEC_PER_MSEC /* that a counter which is not the host's cannot be near it */
 
 /* Is it the host's own, that was not moved? Then it was this then. */
-static bool is_hosts(const struct uni_tclock *c, const struct uni_tclock_point *p, uint64_t hz)
+static bool is_hosts(const struct uni_tclock *c, const struct uni_tclock_fit *f, uint64_t hz)
 {
-	__int128 ns = (__int128)middle(p) - c->host_ns;
-	__int128 off = (__int128)p->cycles - c->host_tsc - ns * hz / UNI_NSEC_PER_SEC;
-	__int128 most = (__int128)(width(p) + SAME_NS) * hz / UNI_NSEC_PER_SEC;
+	__int128 ns = (__int128)f->ns - c->host_ns;
+	__int128 off = (__int128)f->cycles - c->host_tsc - ns * hz / UNI_NSEC_PER_SEC;
+	__int128 most = (__int128)(2 * f->half_ns + SAME_NS) * hz / UNI_NSEC_PER_SEC;
 
 	return hz != 0 && off <= most && off >= -most;
 }
 
 #define SHARP	   100 /* points tell a frequency to 1 % */
 #define SLACK_BITS 13  /* 0.012 %: by which the frequencies that somebody tells are off */
-
-/* Can the counter have gone at hz from a to b? Also if nothing is known of b. */
-static bool fits(const struct uni_tclock_point *a, const struct uni_tclock_point *b, uint64_t hz)
-{
-	uint64_t most = b->to_ns - a->from_ns, slack = most >> SLACK_BITS;
-	unsigned __int128 ns;
-
-	if (b->to_ns == 0 || b->cycles <= a->cycles)
-		return b->to_ns == 0;
-	ns = (unsigned __int128)(b->cycles - a->cycles) * UNI_NSEC_PER_SEC / hz;
-	return ns + slack >= apart(a, b) && ns <= most + slack;
-}
-
-static bool fits_all(const struct uni_tclock *c, unsigned cpu, uint64_t hz)
-{
-	const struct uni_tclock_cpu *of = &c->cpu[cpu];
-
-	return hz != 0 && fits(&of->first, &of->last, hz) && fits(&of->pair[0], &of->pair[1], hz);
-}
+#define MANY	   4   /* points that overrule two who agree */
 
 /* Does the counter go at the host's frequency? *sure_ret: something bears it out. */
-static bool goes_as_hosts(
-	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own, bool *sure_ret)
+static bool goes_as_hosts(const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own,
+	struct uni_tclock_fit *fit, bool *sure_ret)
 {
-	const struct uni_tclock_cpu *of = &c->cpu[cpu];
+	const struct uni_tclock_points *p = &c->cpu[cpu].points;
 
-	if (!fits_all(c, cpu, own))
+	if (!uni_tclock_fit_at(p, own, SLACK_BITS, fit))
 		return false;
-	*sure_ret = near(own, guest_hz) || is_hosts(c, &of->first, own) ||
-		    sharpness(&of->first, &of->last) >= SHARP ||
-		    sharpness(&of->pair[0], &of->pair[1]) >= SHARP;
+	*sure_ret =
+		near(own, guest_hz) || is_hosts(c, fit, own) || uni_tclock_sharpness(p) >= SHARP;
 	return *sure_ret || c->has_vmm;
+}
+
+/* Where neither the host's frequency nor the guest's goes with the points. */
+static uint64_t by_points(const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own,
+	struct uni_tclock_fit *fit)
+{
+	const struct uni_tclock_points *p = &c->cpu[cpu].points;
+	uint64_t hz = uni_tclock_slope(p, APART_NS / 2);
+
+	if (own != 0 && near(own, guest_hz) && p->nr < MANY)
+		return 0;
+	return hz >= HZ_MIN && uni_tclock_fit_at(p, hz, SLACK_BITS, fit) ? hz : 0;
 }
 
 static void by_ring(
 	const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, struct uni_record_clock *ret)
 {
-	const struct uni_tclock_point *a = &c->cpu[cpu].first, *b = &c->cpu[cpu].last;
-	uint64_t wide, hz = points_hz(a, b), own = host_hz(c, &wide);
+	const struct uni_tclock_points *p = &c->cpu[cpu].points;
+	const struct uni_tclock_point *narrow = uni_tclock_narrowest(p);
+	uint64_t wide, hz, own = host_hz(c, &wide);
+	struct uni_tclock_fit fit = { .cycles = narrow->cycles,
+		.ns = narrow->from_ns + (narrow->to_ns - narrow->from_ns) / 2 };
 	bool sure;
 
-	ret->cycles = a->cycles;
-	ret->ns = middle(a);
 	ret->error_ns = UINT64_MAX;
-	if (goes_as_hosts(c, cpu, guest_hz, own, &sure)) {
+	ret->hz = own != 0 && near(own, guest_hz) ? own : guest_hz;
+	if (goes_as_hosts(c, cpu, guest_hz, own, &fit, &sure)) {
 		ret->hz = own;
 		if (sure)
-			ret->error_ns = width(a) + wide;
-	} else if (hz != 0 && fits_all(c, cpu, guest_hz)) {
+			ret->error_ns = fit.half_ns + wide;
+	} else if (uni_tclock_span(p) >= APART_NS / 2 &&
+		   uni_tclock_fit_at(p, guest_hz, SLACK_BITS, &fit)) {
 		ret->hz = guest_hz;
-		ret->error_ns = width(a) / 2 + width(b);
-	} else if (hz != 0) {
+		ret->error_ns = fit.error_ns;
+	} else if ((hz = by_points(c, cpu, guest_hz, own, &fit)) != 0) {
 		ret->hz = hz;
-		ret->error_ns = uni_max(width(a), width(b));
-	} else {
-		ret->hz = guest_hz;
+		ret->error_ns = fit.error_ns;
 	}
+	ret->cycles = fit.cycles;
+	ret->ns = fit.ns;
 	(void)snprintf(ret->source, sizeof(ret->source), "ring");
 }
 
@@ -359,7 +326,7 @@ void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *i
 	*ret = (struct uni_record_clock){ .hz = guest_hz, .error_ns = UINT64_MAX };
 	if (c->cpu[cpu].has_offset)
 		by_offset(c, cpu, guest_hz, ret);
-	else if (c->cpu[cpu].first.to_ns != 0)
+	else if (c->cpu[cpu].points.nr != 0)
 		by_ring(c, cpu, guest_hz, ret);
 	else
 		by_frequency(c, info->tsc_hz >= HZ_MIN, guest_hz, ret);

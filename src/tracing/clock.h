@@ -4,32 +4,24 @@
  *
  * tsc-offset  what KVM says it adds to the host's counter (debugfs, where it is mounted and may be
  *             read): exact but for reading the host's two clocks one after the other
- * ring        from the ring alone: a record that was not there when we looked and is there now was
- *             made in between. The shortest such wait bounds the relation. A counter that is then
- *             what the host's is, is the host's, and goes as fast.
- *             Its frequency is the host's, or else the guest's, or else what the records tell: the
- *             first that these do not contradict by more than they were waited for.
- * guest       only the frequency is known, as the guest says it
- * host        as `guest`, but that is not the frequency of this host's counter, which guests have
+ * ring        from the ring alone: of a record that is there now, where the one before it was not
+ *             there when we looked, the time was read in between. Many such intervals are kept, and
+ * a line is laid through them. An interval that contradicts most others is refused. A counter that
+ * is then what the host's is, is the host's, and goes as fast. Its frequency is the host's, or else
+ * the guest's, or else what the intervals tell: the first at which a line meets them. guest only
+ * the frequency is known, as the guest says it host        as `guest`, but that is not the
+ * frequency of this host's counter, which guests have
  */
 #ifndef UNI_TRACING_CLOCK_H
 #define UNI_TRACING_CLOCK_H
 
 #include "recording/traced.h"
+#include "tracing/clock_fit.h"
 #include "backend/target.h"
 #include "trace/ring.h"
 
-/* The guest's counter was `cycles` at some moment of [from_ns, to_ns]. */
-struct uni_tclock_point {
-	uint64_t cycles, from_ns, to_ns; /* to_ns 0: none */
-};
-
 struct uni_tclock_cpu {
-	/* One at the beginning and one at the end tell the frequency. */
-	struct uni_tclock_point first, last;
-	/* Of one look, whose distance is the greatest for their widths: they tell a wrong
-	 * frequency. */
-	struct uni_tclock_point pair[2];
+	struct uni_tclock_points points;
 	bool has_offset;
 	uint64_t offset; /* guest's counter minus host's, wraps */
 };
@@ -60,10 +52,17 @@ void uni_tclock_settle(const struct uni_tclock *c);
 void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,
 	struct uni_record_clock *ret);
 
-/* Two of one look. Made public for tests, as the next. */
-void uni_tclock_add_pair(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *early,
-	const struct uni_tclock_point *late);
-/* One bound more. */
+/* One interval more. Made public for tests, as the next. */
 void uni_tclock_add(struct uni_tclock *c, unsigned cpu, const struct uni_tclock_point *p);
+
+/* From one look at a CPU's ring to the next; zeroed at first. */
+struct uni_tclock_look {
+	uint64_t was;	    /* the newest record's time at the last look */
+	uint64_t before_ns; /* when that look began; 0: there was none that was sure */
+	uint64_t since_ns;  /* `was` was not written before that; 0: not known */
+};
+/* ret->to_ns 0: it tells nothing. 0 or -UNI_E*. */
+int uni_tclock_look_once(
+	struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct uni_tclock_point *ret);
 
 #endif
