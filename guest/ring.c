@@ -100,6 +100,8 @@ static int thaw(struct uni_trace_cpu *c)
 
 	if (!wptr)
 		return 0;
+	uni_machine_fetch_add(&c->lost, rings[c->cpu].after_freeze);
+	rings[c->cpu].after_freeze = 0;
 	*(volatile uint64_t *)&c->wptr = wptr;
 	*(volatile uint64_t *)&c->frozen = 0;
 	return 1;
@@ -215,7 +217,8 @@ static uint64_t reserve(struct uni_trace_cpu *c, uint64_t bytes, uint64_t *now_r
 				return wptr;
 		} else if (!move_on(c, wptr)) {
 			if (!any_time)
-				uni_machine_count(&c->lost);
+				uni_machine_count(
+					c->frozen ? &rings[c->cpu].after_freeze : &c->lost);
 			return 0;
 		}
 	}
@@ -414,6 +417,7 @@ static void init_ring(unsigned i, struct uni_trace_cpu *c, uint64_t base, uint64
 	r->cpu = (uint64_t)c;
 	r->base = base;
 	r->nr_subs = size / UNI_TRACE_SUB_SIZE;
+	r->after_freeze = 0;
 	for (uint64_t n = 0; n < r->nr_subs; n++) {
 		struct uni_trace_sub *s = (struct uni_trace_sub *)(base + n * UNI_TRACE_SUB_SIZE);
 

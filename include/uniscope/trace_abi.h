@@ -217,12 +217,14 @@ struct uni_trace_cpu {
 	uint32_t held; /* it is not to be frozen or thawed right now */
 };
 
-/* A ring's place and size: constant after init. */
+/* A ring's place and size: constant after init, but for after_freeze. */
 struct uni_trace_ring {
 	uint64_t cpu;  /* address of its struct uni_trace_cpu */
 	uint64_t base; /* of the first sub-buffer, UNI_TRACE_SUB_SIZE-aligned */
 	uint64_t nr_subs;
-	uint64_t reserved;
+	/* Events since the ring was frozen, written by its CPU; they count as lost once it is
+	 * thawed. Version 1: 0, and they count at once. */
+	uint64_t after_freeze;
 };
 
 /* Written by the host, or by what the guest calls in trace.h; the hooks read it with each call.

@@ -162,6 +162,19 @@ static bool lost_at_most(const struct uni_trace_open *t)
 	       uni_record_trace_lost_at_most(&uni_recording_guest(t->rec, t->guest).meta->trace);
 }
 
+static uint64_t after_freeze(const struct uni_trace_open *t)
+{
+	const struct uni_record_trace *trace;
+	uint64_t sum = 0;
+
+	if (t->rec == NULL)
+		return 0;
+	trace = &uni_recording_guest(t->rec, t->guest).meta->trace;
+	for (uint32_t i = 0; i < trace->nr_cpus; i++)
+		sum += trace->cpu[i].after_freeze;
+	return sum;
+}
+
 void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace)
 {
 	const struct uni_record_clock *c = trace->nr_cpus != 0 ? &trace->cpu[0].clock : NULL;
@@ -185,6 +198,14 @@ void uni_trace_note(
 		uni_note("%s: %s%" PRIu64
 			 " events are missing: calls that were open then are cut off there",
 			path, lost_at_most(t) ? "at most " : "", st->lost);
+	if (uni_calls_are_woven(st, t->in))
+		uni_note("%s: the guest has several threads and tells of no switch between them "
+			 "(uni_trace_switch()): calls of one may be shown below another's",
+			path);
+	if (after_freeze(t) != 0)
+		uni_note("%s: %" PRIu64
+			 " events came after the rings were frozen, and are not in it",
+			path, after_freeze(t));
 	if (st->damaged != 0)
 		uni_note("%s: %" PRIu64 " bytes could not be read: the trace is damaged", path,
 			st->damaged);

@@ -299,10 +299,13 @@ static const char *next_query(const struct run *r)
 	bool threads = choice != NULL ? choice->c.promises
 				      : uni_tracer_control(r->t->tracer, &control) == 0 &&
 						control.promises != 0;
-	bool calls = false;
+	bool calls = false, told = false;
 
-	for (uint32_t i = 0; i < r->meta.trace.nr_cpus; i++)
+	for (uint32_t i = 0; i < r->meta.trace.nr_cpus; i++) {
 		calls = calls || r->meta.trace.cpu[i].events != 0;
+		told = told || r->meta.trace.cpu[i].told != 0;
+	}
+	threads = threads && told;
 	if (!threads && (calls || choice != NULL))
 		return "report";
 	return choice != NULL && r->done.nr_functions != 0 ? "report` or `uniscope trace findings"
@@ -319,14 +322,16 @@ static void say_counts(const struct run *r, struct uni_strbuf *b)
 	for (uint32_t i = 0; i < t->nr_cpus; i++) {
 		sum.events += t->cpu[i].events;
 		sum.others += t->cpu[i].others;
+		sum.told += t->cpu[i].told;
 		sum.lost += t->cpu[i].lost;
+		sum.after_freeze += t->cpu[i].after_freeze;
 		sum.lost_words += t->cpu[i].lost_words;
 		sum.lost_extra += t->cpu[i].lost_extra;
 		nr += t->cpu[i].events + t->cpu[i].others != 0;
 	}
 	if (r->done.threads && r->done.nr_functions == 0 && sum.events == 0) {
-		uni_strbuf_addf(b, "%" PRIu64 " events of threads", sum.others);
-		sum.others = 0;
+		uni_strbuf_addf(b, "%" PRIu64 " events of threads", sum.told);
+		sum.others -= uni_min(sum.told, sum.others);
 	} else {
 		uni_strbuf_addf(b, "%" PRIu64 " events (calls and returns)", sum.events);
 	}
@@ -337,6 +342,8 @@ static void say_counts(const struct run *r, struct uni_strbuf *b)
 	uni_strbuf_addf(b, ", %s%" PRIu64 " %s", uni_record_trace_lost_at_most(t) ? "at most " : "",
 		uni_record_trace_lost(&sum),
 		r->s->snapshot ? "older ones were overwritten or found no room" : "lost");
+	if (sum.after_freeze != 0)
+		uni_strbuf_addf(b, ", %" PRIu64 " came after the freeze", sum.after_freeze);
 }
 
 /* A ring of this kind goes on with nothing that the host may write. */

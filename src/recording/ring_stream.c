@@ -17,7 +17,7 @@
 struct stream {
 	int fd;
 	uint64_t size; /* bytes of the file */
-	uint64_t packets, words, events, others;
+	uint64_t packets, words, events, others, told;
 	struct uni_ctf_trace_state state;
 	struct uni_trace_sub mark; /* its first packet, written with the next one */
 	bool has_mark;
@@ -96,11 +96,12 @@ static bool is_function_class(unsigned cls)
 struct seen {
 	size_t content; /* bytes up to where the rest makes no sense */
 	uint64_t end;	/* the newest time stamp */
-	uint64_t events, others;
+	uint64_t events, others, told;
 };
 
 static void count_event(struct seen *seen, uint64_t word, uint8_t kind)
 {
+	seen->told += kind == UNI_TRACE_KIND_EXT && word >> 48 >= UNI_TRACE_CLASS_USER;
 	if (kind == UNI_TRACE_KIND_EXT && !is_function_class((unsigned)(word >> 48)))
 		seen->others++;
 	else
@@ -169,6 +170,7 @@ static int write_packet(
 	st->words += (seen.content - sizeof(head)) / 8;
 	st->events += seen.events;
 	st->others += seen.others;
+	st->told += seen.told;
 	return 0;
 }
 
@@ -199,8 +201,9 @@ void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64
 
 static void write_mark(struct uni_tstream *t, uint32_t cpu)
 {
-	if (t->stream[cpu].has_mark)
-		put_mark(t, cpu, &t->stream[cpu].mark);
+	if (!t->stream[cpu].has_mark)
+		return;
+	put_mark(t, cpu, &t->stream[cpu].mark);
 	t->stream[cpu].has_mark = false;
 }
 
@@ -259,6 +262,7 @@ void uni_tstream_stats(const struct uni_tstream *t, uint32_t cpu, struct uni_rec
 	ret->words = st->words;
 	ret->events = st->events;
 	ret->others = st->others;
+	ret->told = st->told;
 	ret->lost_words = st->state.lost_words;
 	ret->lost_extra = st->state.lost_extra;
 	ret->lost = st->state.lost;

@@ -45,6 +45,8 @@ static void put_cpu(struct uni_json *j, const struct uni_record_trace_cpu *c)
 	put_u64(j, "lost", c->lost);
 	put_u64(j, "lost_words", c->lost_words);
 	put_u64(j, "lost_extra_words", c->lost_extra);
+	if (c->after_freeze != 0)
+		put_u64(j, "after_freeze", c->after_freeze);
 	put_u64(j, "lapped", c->lapped);
 	put_u64(j, "torn", c->torn);
 	put_clock(j, &c->clock);
@@ -146,6 +148,7 @@ static void parse_cpu(const json_t *obj, struct uni_record_trace_cpu *c, bool *o
 	c->lost = get_u64(obj, "lost", ok);
 	c->lost_words = get_u64(obj, "lost_words", ok);
 	c->lost_extra = get_u64(obj, "lost_extra_words", ok);
+	c->after_freeze = get_u64(obj, "after_freeze", ok);
 	c->lapped = get_u64(obj, "lapped", ok);
 	c->torn = get_u64(obj, "torn", ok);
 	parse_clock(json_object_get(obj, "clock"), &c->clock, ok);

@@ -31,7 +31,9 @@ struct uni_record_trace_cpu {
 	uint64_t nr_subs;	 /* of its ring */
 	uint64_t packets, words; /* in the stream */
 	uint64_t events, others; /* of these words: calls and returns; switches and the like */
+	uint64_t told;		 /* of the others: events of threads and promises */
 	uint64_t lost;		 /* events that found no room in the ring */
+	uint64_t after_freeze;	 /* that came after a trigger had stopped it: not lost */
 	uint64_t lost_words;	 /* overwritten before they were read */
 	uint64_t lost_extra;	 /* of these: no events; 0 where info.counts is not set */
 	uint64_t lapped, torn;	 /* sub-buffers that this were; torn: noticed after the copy */

@@ -96,9 +96,22 @@ struct uni_calls_stats {
 	uint64_t returns;  /* without a beginning */
 	uint64_t cut;	   /* calls not seen to return */
 	uint64_t too_deep; /* calls below UNI_CALLS_DEPTH_MAX: not told */
+	uint64_t woven; /* returns on another stack than what was called there: threads are mixed */
+	uint64_t switches; /* of threads, that were told */
 	uint64_t epochs;   /* times that a CPU's counter went back: told as if it stood still */
 	uint64_t begin_ns, end_ns; /* of the trace; complete at its end */
 };
+
+#define UNI_CALLS_WOVEN 8 /* returns on other stacks: fewer may have other reasons */
+
+/* Are calls of several threads taken for one thread's, for the guest does not tell which runs? */
+static inline bool uni_calls_are_woven(
+	const struct uni_calls_stats *st, const struct uni_trace_input *in)
+{
+	return st->switches == 0 && st->events != 0 &&
+	       (st->woven >= UNI_CALLS_WOVEN ||
+		       (in->nr_threads > in->info.nr_cpus && st->returns + st->cut != 0));
+}
 
 struct uni_calls; /* opaque */
 

@@ -126,17 +126,49 @@ uint64_t uni_trace_begin_ns(const struct uni_trace_input *in)
 		       : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), begin);
 }
 
+/* A CPU's counter at its last record in there; 0: none. The whole time is no event: a CPU that was
+ * idle tells it when it notices that another one froze the rings, however late. */
+static uint64_t last_time(const struct uni_trace_input *in, const struct uni_trace_packet *p)
+{
+	struct uni_trace_cursor c = uni_trace_records(&in->info, p->head, p->content);
+	struct uni_trace_record rec;
+	uint64_t last = 0;
+
+	while (uni_trace_next(&c, &rec)) {
+		if (rec.kind != UNI_TRACE_KIND_SYNC)
+			last = rec.time;
+	}
+	return last;
+}
+
+#define LAST 4 /* packets that are looked into for it, as a rule */
+
+static uint64_t last_of_cpu(const struct uni_trace_input *in, unsigned cpu, bool all)
+{
+	struct uni_trace_packet p = { 0 }, last[LAST] = { { 0 } };
+	uint64_t end = 0, damaged = 0;
+	unsigned nr = 0;
+
+	while (uni_trace_packet(in, cpu, p.next, NULL, &p, &damaged) != 0) {
+		if (all)
+			end = uni_max(end, last_time(in, &p));
+		else if (p.content > UNI_TRACE_SUB_HEAD)
+			last[nr++ % LAST] = p;
+	}
+	for (unsigned i = 0; i < uni_min(nr, (unsigned)LAST); i++)
+		end = uni_max(end, last_time(in, &last[i]));
+	return end == 0 && nr > LAST ? last_of_cpu(in, cpu, true) : end;
+}
+
 uint64_t uni_trace_end_ns(const struct uni_trace_input *in)
 {
-	uint64_t end = 0, damaged = 0;
+	uint64_t end = 0;
 
 	for (unsigned cpu = 0; cpu < in->info.nr_cpus; cpu++) {
-		struct uni_trace_packet p = { 0 };
+		uint64_t last = last_of_cpu(in, cpu, false);
 
-		while (uni_trace_packet(in, cpu, p.next, NULL, &p, &damaged) != 0) {
-			if (p.content > UNI_TRACE_SUB_HEAD)
-				end = uni_max(end, p.head->ts_end + uni_trace_offset(in, cpu));
-		}
+		if (last != 0)
+			end = uni_max(end, last + uni_trace_offset(in, cpu));
 	}
 	return end == 0 ? 0 : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), end);
 }

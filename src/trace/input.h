@@ -93,7 +93,7 @@ uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu);
 /* Host time of the first record; 0: there is none. */
 uint64_t uni_trace_begin_ns(const struct uni_trace_input *in);
 
-/* And of the last one, as far as packets tell; 0: there is none. */
+/* And of the last one that tells more than the time; 0: there is none. */
 uint64_t uni_trace_end_ns(const struct uni_trace_input *in);
 
 /* A packet of a stream, checked: everything up to `content` may be read. */

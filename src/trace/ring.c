@@ -381,6 +381,8 @@ int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void
 
 	if (rc == 0)
 		skip_lapped(c, now, c->nr_subs);
+	(void)get(r, c->ring + offsetof(struct uni_trace_ring, after_freeze),
+		&c->stats.after_freeze, sizeof(c->stats.after_freeze));
 	for (uint64_t n = 0; rc == 0 && n < c->nr_subs && c->next_seq < now; n++) {
 		rc = read_one(r, cpu, now, fn, arg);
 		if (rc > 0) { /* it never will be closed */

@@ -44,6 +44,7 @@ struct uni_ring_stats {
 	uint64_t torn;		 /* of these, noticed after the copy */
 	uint64_t lapped_words;	 /* their words, as far as later packets tell */
 	uint64_t guest_lost;	 /* events that the guest itself had no room for */
+	uint64_t after_freeze;	 /* and that came after the ring was frozen; of a drained ring */
 };
 
 /* Of a head's first UNI_TRACE_HEAD_OLD bytes: a version that is known, and large enough. */

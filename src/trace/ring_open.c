@@ -46,6 +46,7 @@ static int open_cpu(struct uni_ring *r, unsigned i, uint64_t rings, struct uni_e
 		!uni_range_ok(ring.cpu, sizeof(struct uni_trace_cpu)))
 		return uni_err_set(err, UNI_EFORMAT,
 			"the trace ring of CPU %u has an impossible place or size", i);
+	c->ring = rings + i * sizeof(ring);
 	c->cpu = ring.cpu;
 	c->base = ring.base;
 	c->nr_subs = ring.nr_subs;

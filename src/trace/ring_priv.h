@@ -9,11 +9,11 @@
 #define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
 
 struct uni_ring_cpu {
-	uint64_t cpu, base, nr_subs;
-	uint64_t next_seq;   /* of the sub-buffer to read next */
-	uint64_t next_words; /* words that were before it, when that is known */
-	uint64_t cut_seq;    /* of this one only what is behind next_words; 0: of none */
-	uint64_t way;	     /* sub-buffers to leave out when the next copy is torn */
+	uint64_t ring, cpu, base, nr_subs; /* addresses; ring: of its struct uni_trace_ring */
+	uint64_t next_seq;		   /* of the sub-buffer to read next */
+	uint64_t next_words;		   /* words that were before it, when that is known */
+	uint64_t cut_seq; /* of this one only what is behind next_words; 0: of none */
+	uint64_t way;	  /* sub-buffers to leave out when the next copy is torn */
 	/* The sub-buffer that uni_ring_now() saw last: up to where its records are known, when the
 	 * last of these was made. */
 	uint64_t seen_seq, seen_end, seen_time;

@@ -178,6 +178,7 @@ static void resync(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint
 				keep = i;
 		}
 	}
+	w->stats.woven += uni_walk_is_far(t->frame[keep].returned, sp) && !t->frame[keep].mixed;
 	uni_walk_returned(w, &t->frame[keep - 1], newest, sp);
 	w->ops->leave(w, c, &t->frame[t->nr - 1], time, 0);
 	t->nr--;
@@ -309,6 +310,8 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 	c->at = cur.at;
 	c->now = cur.now;
 	time = rec.time + c->offset;
+	if (rec.kind != UNI_TRACE_KIND_SYNC)
+		c->last = time;
 	switch (rec.kind) {
 	case UNI_TRACE_KIND_ENTRY:
 		w->stats.events++;
@@ -346,7 +349,7 @@ void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, s
 		(void)uni_walk_other(w, c);
 	/* What has to stop stops before anything later is seen. */
 	w->ops->span(w, c, uni_min(until, w->stop.until), max);
-	w->end = uni_max(w->end, uni_walk_time_of(c));
+	w->end = uni_max(w->end, c->last);
 	uni_walk_peek(w, c);
 }
 

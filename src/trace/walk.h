@@ -37,6 +37,7 @@ struct uni_walk_frame {
 	uint32_t returned; /* highest stack pointer that a call it made returned at; 0: none did */
 	uint32_t by;	   /* the function that did, first */
 	bool others;	   /* and others did, at the same place */
+	bool mixed;	   /* and others did, on another stack */
 };
 
 struct uni_walk_thread {
@@ -54,6 +55,7 @@ struct uni_walk_cpu {
 	struct uni_trace_packet packet;
 	const uint64_t *at, *end; /* records of the packet that are left */
 	uint64_t now;		  /* counter of the last record, as the guest has it */
+	uint64_t last;		  /* CPU 0's at the last one that tells more than the time */
 	uint64_t offset;	  /* to CPU 0's */
 	uint64_t next;		  /* time of the record at `at`, if there is one */
 	uint32_t thread;
@@ -184,11 +186,21 @@ static inline int8_t *uni_walk_place(struct uni_walk *w, uint32_t func)
 	return &w->places[func % UNI_WALK_PLACES];
 }
 
+/* More than a frame takes: two stack pointers so far apart are of two stacks. */
+#define UNI_WALK_FAR 0x8000
+
+/* Below `sp` by more than a frame, or above it. */
+static inline bool uni_walk_is_far(uint32_t below, uint32_t sp)
+{
+	return below != 0 && sp - below > UNI_WALK_FAR;
+}
+
 /* A call of `func`, made from f, returned where the stack pointer was sp. Where calls return that
  * one makes is the same place; handlers, and what calls that are not recorded call, are lower. */
 static inline void uni_walk_returned(
 	struct uni_walk *w, struct uni_walk_frame *f, uint32_t func, uint32_t sp)
 {
+	f->mixed |= uni_walk_is_far(f->returned, sp) && uni_walk_is_far(sp, f->returned);
 	if (f->returned == sp) {
 		if (f->by == func)
 			return;
@@ -259,6 +271,7 @@ static inline __attribute__((always_inline)) void uni_walk_span(struct uni_walk 
 					why = ODD;
 					break;
 				}
+				w->stats.woven += uni_walk_is_far(top->returned, sp) && !top->mixed;
 				uni_walk_returned(w, &top[-1], top->func, sp);
 				ops->leave(w, c, top, time, 0);
 				top--;
@@ -274,6 +287,8 @@ static inline __attribute__((always_inline)) void uni_walk_span(struct uni_walk 
 			}
 			now = then;
 		}
+		if (at != c->at)
+			c->last = now + offset;
 		max -= (size_t)(at - c->at);
 		w->stats.events += (uint64_t)(at - c->at);
 		c->now = now;

@@ -183,6 +183,7 @@ void uni_walk_switch(
 	struct uni_walk_thread *t;
 	uint32_t *slot, to;
 
+	w->stats.switches++;
 	learn(w, c, prev, time);
 	if ((words[2] >> 32 & UNI_TRACE_OVER) != 0) {
 		over(w, c, prev, time);

@@ -34,6 +34,7 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 		uni_tstream_stats(cfg->out, i, c);
 		c->lapped = st->lapped;
 		c->torn = st->torn;
+		c->after_freeze = st->after_freeze;
 		uni_tclock_result(cfg->clock, uni_ring_info(ring), i, &c->clock);
 		if (known == NULL && c->clock.error_ns != UINT64_MAX)
 			known = &c->clock;

@@ -123,10 +123,16 @@ sys.exit(not ((s["calls"], s["timed"]) == (5, 0) and n == [10, 205] and r["lost"
 		[ "$(grep -c '|  traced_sum' "$T/replay")" = 5 ]
 }
 
-# The same, but what comes is counted; and who starts anew sets them going.
+# The same, and what comes is not lost, but came after it; and who starts anew sets them going.
 freezes() {
 	trace --filter 'traced_*' --trigger traced_sum:freeze && judge "c ==
-{k: v // 5 for k, v in $all.items() if k != 'traced_none'} and lost > 200" || return 1
+{k: v // 5 for k, v in $all.items() if k != 'traced_none'} and lost == 0" &&
+		python3 -c 'import json, sys
+after = json.load(open(sys.argv[1] + "/session.json"))["guests"][0]["trace"]["cpus"][0].get("after_freeze", 0)
+print(after, "after the freeze")
+sys.exit(after < 200)' "$T/s.uniscope" &&
+		grep -q ' events came after the rings were frozen, and are not in it' "$T/err" &&
+		! grep -q LOST "$T/replay" || { cat "$T/err"; return 1; }
 	boot_waiting "$accel" 1 "$image" 'rounds=5 ring=256 loop=1' &&
 		timeout 60 "$U" trace start "$target" -e "$image" --trigger traced_sum:freeze || return 1
 	echo >&9

@@ -363,6 +363,90 @@ static void live(void **state)
 	make_deinit(&more);
 }
 
+/* Two threads on stacks of their own, and nobody tells which runs: their calls cannot be told
+ * apart, and that is said. Interrupts with a stack of their own, big frames and switches that are
+ * told are none such. */
+static void woven(void **state)
+{
+	for (unsigned how = 0; how < 4; how++) {
+		bool threads = how < 2, told = how == 1, handler = how == 2;
+		struct uni_calls_stats st;
+		struct make m;
+		uint64_t now = 100;
+
+		(void)state;
+		make_init(&m, 1, 1000000000);
+		for (unsigned i = 0; i < 40; i++) {
+			/* A's thread calls B twice, C's thread D; they take turns within their
+			 * calls. */
+			make_enter(&m, 0, now += 10, A);
+			make_enter(&m, 0, now += 10, B);
+			make_exit(&m, 0, now += 10, 0x107f00);
+			if (told)
+				make_switch(&m, 0, now += 10, 1, 2);
+			if (threads && i % 3 != 0) {
+				make_enter(&m, 0, now += 10, C);
+				make_enter(&m, 0, now += 10, D);
+				make_exit(&m, 0, now += 10, 0x207f00);
+			}
+			if (handler) { /* complete, as interrupts are */
+				make_enter(&m, 0, now += 10, C);
+				make_enter(&m, 0, now += 10, D);
+				make_exit(&m, 0, now += 10, 0x307f00);
+				make_exit(&m, 0, now += 10, 0x308000);
+			}
+			if (told)
+				make_switch(&m, 0, now += 10, 2, 1);
+			make_exit(&m, 0, now += 10, how == 3 ? 0x10a000 : 0x108000);
+			if (told)
+				make_switch(&m, 0, now += 10, 1, 2);
+			if (threads && i % 3 != 0)
+				make_exit(&m, 0, now += 10, 0x208000);
+			if (told)
+				make_switch(&m, 0, now += 10, 2, 1);
+		}
+		free(tell(make_input(&m), NULL, &st));
+		assert_int_equal(uni_calls_are_woven(&st, &m.in), how == 0);
+		make_deinit(&m);
+	}
+}
+
+/* A CPU that was idle notices late that another one froze the rings, and tells the time then. The
+ * trace ends with its last call: --last counts from there. */
+static void ends_with_a_call(void **state)
+{
+	struct uni_calls_filter last = UNI_CALLS_ALL;
+	struct uni_calls_stats st;
+	struct make m;
+	char *got;
+
+	(void)state;
+	for (unsigned nr = 1; nr < 12; nr += 5) {
+		make_init(&m, 2, 1000000000);
+		make_enter(&m, 1, 900, C);
+		make_exit(&m, 1, 910, 0x8000);
+		make_enter(&m, 0, 1000, A);
+		make_enter(&m, 0, 1100, B);
+		make_exit(&m, 0, 1150, 0x7000);
+		for (unsigned i = 0; i < nr; i++) { /* in packets of their own */
+			make_close(&m, 1);
+			make_sync(&m, 1, 5000000000u + i, 1);
+		}
+		assert_int_equal(uni_trace_end_ns(make_input(&m)), 1150);
+		last.from_ns = uni_trace_end_ns(&m.in) - 60;
+		got = tell(&m.in, &last, &st);
+		assert_string_equal(got, "0A(< 0B( 0B)50:50 0A?)60:10 ");
+		assert_int_equal(st.end_ns, 1150);
+		free(got);
+		make_deinit(&m);
+	}
+	/* Of a trace of nothing else there is no end. */
+	make_init(&m, 1, 1000000000);
+	make_sync(&m, 0, 1000, 1);
+	assert_int_equal(uni_trace_end_ns(make_input(&m)), 0);
+	make_deinit(&m);
+}
+
 /* --- statistics ------------------------------------------------------------------------------- */
 
 static const struct uni_func_stats *row(
@@ -442,6 +526,8 @@ int main(void)
 		cmocka_unit_test(arguments_and_values),
 		cmocka_unit_test(filters),
 		cmocka_unit_test(live),
+		cmocka_unit_test(ends_with_a_call),
+		cmocka_unit_test(woven),
 		cmocka_unit_test(statistics),
 	};
 

@@ -316,6 +316,7 @@ static void function_mode_tells_itself(void **state)
 static void triggers(void **state)
 {
 	struct ring_memory m = start(uni_trace_entry, uni_trace_exit);
+	struct uni_ring_stats stats;
 	struct seen seen;
 
 	uni_trace_enable(0);
@@ -344,8 +345,13 @@ static void triggers(void **state)
 	assert_int_not_equal(cpu.frozen, 0);
 	entry_hook = uni_trace_entry;
 	work_fib(1);
-	assert_int_equal(cpu.lost, 3); /* its exit, and that call */
+	assert_int_equal(cpu.lost, 0);
+	(void)read_all(&stats);
+	assert_int_equal(stats.after_freeze, 3); /* its exit, and that call */
 	uni_trace_thaw();
+	assert_int_equal(cpu.lost, 3); /* now they are missing in the middle */
+	(void)read_all(&stats);
+	assert_int_equal(stats.after_freeze, 0);
 	cpu.lost = 0;
 	assert_int_equal(whole().entries, 3);
 	trace_end(&m);
