@@ -12,8 +12,8 @@
 struct breakdown {
 	struct uni_walk walk; /* first: ops get this */
 	bool threads;
-	UNI_VEC(struct uni_breakdown_cell) cell; /* self: cycles */
-	uint32_t *slot;				 /* cell + 1 by group and function; 0: free */
+	UNI_VEC(struct uni_breakdown_cell) cell;
+	uint32_t *slot; /* cell + 1 by group and function; 0: free */
 	uint32_t nr_slots;
 	uint64_t *last; /* of each CPU: time of its last record; 0: none yet */
 	uint64_t left_out;
@@ -79,9 +79,9 @@ static void spend(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func, ui
 		return;
 	cell = cell_of(s, group_of(s, c), func);
 	if (cell != NULL)
-		cell->self += time - from;
+		cell->self += uni_walk_took(&s->walk, from, time);
 	else
-		s->left_out += time - from;
+		s->left_out += uni_walk_took(&s->walk, from, time);
 }
 
 static void begin(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func)
@@ -205,13 +205,12 @@ static int give(struct breakdown *s, struct uni_breakdown *ret)
 	for (size_t i = 0; i < s->cell.nr; i++) {
 		struct uni_breakdown_cell cell = s->cell.v[i];
 
-		cell.self = uni_trace_ns(s->walk.rate, cell.self);
 		if ((cell.self != 0 || cell.calls != 0) && !uni_vec_push(&ret->cell, cell))
 			return -UNI_ENOMEM;
 	}
 	if (ret->cell.nr != 0)
 		qsort(ret->cell.v, ret->cell.nr, sizeof(*ret->cell.v), by_group);
-	ret->left_out = uni_trace_ns(s->walk.rate, s->left_out);
+	ret->left_out = s->left_out;
 	ret->stats = s->walk.stats;
 	return 0;
 }

@@ -120,8 +120,7 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 {
 	struct uni_calls *s = (struct uni_calls *)w;
 	struct uni_walk_thread *t = &w->thread[c->thread];
-	uint64_t took = time > f->begin ? uni_trace_ns(w->rate, time - f->begin) : 0;
-	uint64_t off = uni_trace_ns(w->rate, f->off);
+	uint64_t took = uni_walk_took(w, f->begin, time), off = f->off;
 	uint32_t low = lowest(s, t), at = (uint32_t)(f - t->frame);
 	struct uni_call_event *e;
 

@@ -14,7 +14,7 @@
 	1024 /* calls of a thread, outermost first, that are looked at for recursion \
 	      */
 
-/* Of a function on one CPU, in cycles. */
+/* Of a function on one CPU; ns. */
 struct row {
 	uint64_t timed, sum, total, self, min, max, leaves;
 	uint32_t *hist; /* all CPUs have the same one; NULL: none */
@@ -104,7 +104,7 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 	uint64_t time, unsigned flags)
 {
 	struct row *r = row_of(w, c, f->func);
-	uint64_t took = time > f->begin ? time - f->begin : 0, other = f->child + f->off;
+	uint64_t took = uni_walk_took(w, f->begin, time), other = f->child + f->off;
 
 	f[-1].child += took;
 	if (r == NULL)
@@ -222,19 +222,16 @@ static void add_row(struct uni_func_stats *f, const struct row *r)
 	f->max = uni_max(f->max, r->max);
 }
 
-/* Of a step the middle, which may lie beyond all that is in it. f: in cycles */
-static uint64_t percentile(const uint32_t *hist, const struct uni_func_stats *f, unsigned of,
-	struct uni_trace_rate rate)
+/* Of a step the middle, which may lie beyond all that is in it. */
+static uint64_t percentile(const uint32_t *hist, const struct uni_func_stats *f, unsigned of)
 {
 	uint64_t v = uni_hist_percentile(hist, f->timed - f->cut, of);
 
-	return uni_trace_ns(rate, uni_max(uni_min(v, f->max), f->min));
+	return uni_max(uni_min(v, f->max), f->min);
 }
 
-/* From cycles on the CPUs to ns. */
 static struct uni_func_stats sum_of(const struct stats *s, uint32_t func)
 {
-	const struct uni_trace_rate rate = s->walk.rate;
 	struct uni_func_stats f = { .func = func, .min = UINT64_MAX };
 
 	for (uint32_t cpu = 0; cpu < s->walk.nr_cpus; cpu++) {
@@ -242,14 +239,11 @@ static struct uni_func_stats sum_of(const struct stats *s, uint32_t func)
 			add_row(&f, &s->rows[cpu].v[func]);
 	}
 	if (func < s->nr_hist && s->hist[func] != NULL && f.timed > f.cut) {
-		f.p50 = percentile(s->hist[func], &f, 50, rate);
-		f.p99 = percentile(s->hist[func], &f, 99, rate);
+		f.p50 = percentile(s->hist[func], &f, 50);
+		f.p99 = percentile(s->hist[func], &f, 99);
 	}
-	f.min = f.timed > f.cut ? uni_trace_ns(rate, f.min) : 0;
-	f.max = uni_trace_ns(rate, f.max);
-	f.total = uni_trace_ns(rate, f.total);
-	f.self = uni_trace_ns(rate, f.self);
-	f.sum = uni_trace_ns(rate, f.sum);
+	if (f.timed <= f.cut)
+		f.min = 0;
 	return f;
 }
 

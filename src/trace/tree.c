@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "trace/walk.h"
 
-/* A node while it is counted: times are cycles. */
+/* A node while it is counted. */
 struct node {
 	uint32_t func, parent;
 	uint32_t last_func, last_child; /* the child that was called last */
@@ -95,7 +95,7 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 	uint64_t time, unsigned flags)
 {
 	struct node *n = &((struct tree *)w)->node.v[f->node];
-	uint64_t took = time > f->begin ? time - f->begin : 0, other = f->child + f->off;
+	uint64_t took = uni_walk_took(w, f->begin, time), other = f->child + f->off;
 
 	(void)flags;
 	f[-1].child += took;
@@ -187,8 +187,8 @@ static int give(const struct tree *s, struct uni_call_tree *ret)
 		ret->node.v[ret->node.nr++] = (struct uni_call_node){ .func = n->func,
 			.parent = n->parent,
 			.calls = n->calls,
-			.total = uni_trace_ns(s->walk.rate, n->total),
-			.self = uni_trace_ns(s->walk.rate, n->self) };
+			.total = n->total,
+			.self = n->self };
 	}
 	link_nodes(ret);
 	ret->stats = s->walk.stats;

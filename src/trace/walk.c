@@ -38,11 +38,6 @@ static void masks(struct uni_walk *w)
 	}
 }
 
-uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time)
-{
-	return uni_trace_clock_ns(&w->in->cpu[0].clock, w->rate, time);
-}
-
 uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns)
 {
 	const struct uni_trace_clock *c = &w->in->cpu[0].clock;

@@ -29,8 +29,8 @@
  * `bound` is the highest that this one's can be, as far as returns before it tell. */
 struct uni_walk_frame {
 	uint64_t begin; /* counter */
-	uint64_t child; /* time in calls it made: the ops' own unit */
-	uint64_t off;	/* counter: the thread was on no CPU, this was its newest call */
+	uint64_t child; /* ns in calls it made: the ops' own */
+	uint64_t off;	/* ns: the thread was on no CPU, this was its newest call */
 	uint32_t func;
 	uint32_t node; /* the ops' own */
 	uint32_t bound;
@@ -155,7 +155,19 @@ struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until)
 /* Finds the CPU's next record: c->next. */
 void uni_walk_peek(struct uni_walk *w, struct uni_walk_cpu *c);
 
-uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time);
+static inline uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time)
+{
+	return uni_trace_clock_ns(&w->in->cpu[0].clock, w->rate, time);
+}
+
+/* From one counter's value to another, ns; 0 if that was before. Every output rounds both ends as
+ * here, never a difference: so the times of calls add up to what they are part of, and all
+ * outputs have the same. */
+static inline uint64_t uni_walk_took(const struct uni_walk *w, uint64_t from, uint64_t to)
+{
+	return to > from ? uni_walk_ns(w, to) - uni_walk_ns(w, from) : 0;
+}
+
 uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns); /* the counter at this time */
 
 /* --- for the loop only ------------------------------------------------------------------------ */

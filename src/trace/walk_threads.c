@@ -127,8 +127,8 @@ static void come(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread, ui
 	run_on(w, c, thread);
 	if (w->ops->switched != NULL)
 		w->ops->switched(w, c, time);
-	if (t->off_since != 0 && time > t->off_since)
-		t->frame[t->nr - 1].off += time - t->off_since;
+	if (t->off_since != 0)
+		t->frame[t->nr - 1].off += uni_walk_took(w, t->off_since, time);
 	/* It may have run where events were lost. */
 	if (t->losses != w->losses)
 		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT);

@@ -300,7 +300,8 @@ of_the_dead() {
 	timeout 60 "$U" trace start "core:file=$T/core" 2>"$T/err"
 	refused $? "$T/err" 1 'core: targets cannot be traced: nothing is written to such guests' || return 1
 	dump "core:file=$T/core" && judge "lost == 0 and c == {k: 2 * v for k, v in $all.items()}" &&
-		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope"
+		python3 "$SRC/tests/e2e/trace_judge.py" babeltrace "$T/s.uniscope" &&
+		python3 "$SRC/tests/e2e/arithmetic.py" "$U" "$T/s.uniscope"
 }
 
 # A guest that is killed while its calls are recorded: what its open sub-buffer held, and was seen, is kept.
