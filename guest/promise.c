@@ -4,9 +4,22 @@
 
 #include "cpu.h"
 #include "machine.h"
+#include "promise_table.h"
 #include "ring.h"
 
 #define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
+
+void (*uni_promise_keeper)(unsigned kind, uint64_t a, uint64_t b, uint32_t c, const char *text);
+
+/* Keeps the table up to date, if there is one. Returns whether the event is to be recorded. */
+static inline int is_told(unsigned kind, uint64_t a, uint64_t b, uint32_t c, const char *text)
+{
+	uint32_t on = *(volatile uint32_t *)&uni_trace_head.control.promises;
+
+	if (__builtin_expect(on & UNI_TRACE_PROMISES_KEEP, 0) && uni_promise_keeper)
+		uni_promise_keeper(kind, a, b, c, text);
+	return (on & UNI_TRACE_PROMISES_TELL) != 0;
+}
 
 /* As write() in ring.c, which has the reasons and takes over where this has no room or the time's
  * upper half is new; inlined with a number of words that is known, it costs little more than the
@@ -41,21 +54,24 @@ void uni_promise_word(unsigned kind, uint64_t a)
 {
 	const uint64_t words[2] = { a, 0 };
 
-	put(kind, words, 2);
+	if (is_told(kind, a, 0, 0, ""))
+		put(kind, words, 2);
 }
 
 void uni_promise_two(unsigned kind, uint64_t a, uint64_t b)
 {
 	const uint64_t words[3] = { a, b, 0 };
 
-	put(kind, words, 3);
+	if (is_told(kind, a, b, 0, ""))
+		put(kind, words, 3);
 }
 
 void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c)
 {
 	const uint64_t words[3] = { a, b, c };
 
-	put(kind, words, 3);
+	if (is_told(kind, a, b, c, ""))
+		put(kind, words, 3);
 }
 
 /* The text behind `nr` words; how many words it all is. */
@@ -77,6 +93,8 @@ void uni_promise_text1(unsigned kind, uint64_t a, const char *text)
 {
 	uint64_t words[1 + UNI_PROMISE_TEXT / 8 + 2];
 
+	if (!is_told(kind, a, 0, 0, text))
+		return;
 	words[0] = a;
 	uni_trace_event(UNI_TRACE_CLASS_USER + kind, words, add_text(words, 1, text));
 }
@@ -85,6 +103,8 @@ void uni_promise_text2(unsigned kind, uint64_t a, uint64_t b, const char *text)
 {
 	uint64_t words[2 + UNI_PROMISE_TEXT / 8 + 2];
 
+	if (!is_told(kind, a, b, 0, text))
+		return;
 	words[0] = a;
 	words[1] = b;
 	uni_trace_event(UNI_TRACE_CLASS_USER + kind, words, add_text(words, 2, text));

@@ -34,6 +34,13 @@ static int in_rings(uint64_t va, uint64_t size)
 	return 0;
 }
 
+static uint64_t promises_size(const struct uni_trace_head *h)
+{
+	const struct uni_trace_promises *t = (const struct uni_trace_promises *)h->promises;
+
+	return sizeof(*t) + t->room * sizeof(struct uni_trace_promise);
+}
+
 static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
 {
 	const struct uni_trace_head *h = &uni_trace_head;
@@ -45,6 +52,7 @@ static int may_read(const struct uni_stream *s, uint64_t va, uint64_t size)
 		return 0;
 	return within(h->rings, h->nr_cpus * sizeof(struct uni_trace_ring), va, size) ||
 	       within(h->hooks, sizeof(struct uni_trace_hooks), va, size) ||
+	       (h->promises && within(h->promises, promises_size(h), va, size)) ||
 	       (h->samplers && within(h->samplers, h->nr_cpus * sizeof(struct uni_trace_sampler),
 				       va, size)) ||
 	       within(c->text_start, c->text_end - c->text_start, va, size) || in_rings(va, size);

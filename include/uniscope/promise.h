@@ -39,6 +39,9 @@ enum uni_promise_event_kind {
 	UNI_PROMISE_COUNTER = 11,    /* self, value, the counter's name */
 	UNI_PROMISE_READ_LATER = 12, /* who waits, for whom; self runs on */
 	UNI_PROMISE_NOTIFY = 13,     /* who is woken (NOBODY: none waited), by which condition */
+	/* Written by the host into a recording, of uni_promise_keep()'s table: */
+	UNI_PROMISE_OPEN_NOW = 14,	 /* who made it, which one is open now, type */
+	UNI_PROMISE_ALL_OPEN = 15,	 /* all were told; or how many changes the table missed */
 	UNI_PROMISE_SHOULD_RESOLVE = 16, /* which */
 	UNI_PROMISE_HIATUS = 17,	 /* enum uni_promise_why_idle */
 	UNI_PROMISE_RESUME = 18,
@@ -78,6 +81,13 @@ void uni_promise_two(unsigned kind, uint64_t a, uint64_t b);
 void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c);
 void uni_promise_text1(unsigned kind, uint64_t a, const char *text);
 void uni_promise_text2(unsigned kind, uint64_t a, uint64_t b, const char *text);
+
+/* From now on a table of what is open is kept in this memory (64-byte aligned, 64 bytes each and 32
+ * more, at least 16 of them, a power of two of them is used), also while nothing is recorded: then
+ * a recording that is begun when something hangs already tells what. It costs each call below a
+ * look into that table. After uni_trace_init(), before the first call below. Returns 0, or -1: too
+ * little memory. Needs guest/promise_table.c. */
+int uni_promise_keep(void *mem, uint64_t size);
 
 static inline int uni_promise_on(void)
 {

@@ -274,8 +274,11 @@ struct uni_trace_promise {
 	uint32_t flags;		     /* UNI_TRACE_PROMISE_* */
 	char name[24];		     /* NUL-padded */
 };
-#define UNI_TRACE_PROMISE_MUST_END 1 /* its program said that it ends */
-#define UNI_TRACE_PROMISE_RUNS	   2 /* it has a CPU */
+#define UNI_TRACE_PROMISE_MUST_END 1  /* its program said that it ends */
+#define UNI_TRACE_PROMISE_MORE	   2  /* it waits for others, too */
+#define UNI_TRACE_PROMISE_AWAITED  4  /* somebody has waited for it */
+#define UNI_TRACE_PROMISE_LONELY   8  /* it was signalled when nobody waited for it */
+#define UNI_TRACE_PROMISE_UNTOLD   99 /* a type */
 
 /* Behind it lie `room` struct uni_trace_promise. While `busy` is not 0 somebody changes one. */
 struct uni_trace_promises {

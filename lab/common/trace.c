@@ -8,7 +8,7 @@
 #define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
 
 /* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is; promises=1: events of threads
- * and promises from the beginning on; names=0: it tells no threads' names. */
+ * and promises from the beginning on; keep=1: a table of what is open of them; names=0: it tells no threads' names. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];
@@ -22,6 +22,8 @@ void lab_trace_init(void)
 		    lab_truth.tsc_hz) != 0)
 		lab_fail("ring= is too small");
 	uni_trace_head.control.promises = (uint32_t)lab_arg("promises", 0);
+	if (lab_arg("keep", 0) != 0)
+		(void)uni_promise_keep(lab_linear_alloc(3), 3 * 4096ULL);
 }
 
 /* What the depth limit counted of each thread, by its id. */

@@ -78,6 +78,14 @@ static int from_folder(const struct taker *to, const char *path, struct uni_err 
 	return said(path, uni_mirage_read_folder(path, to->fn, to->arg, &st, err), &st, err);
 }
 
+/* What was open at the begin is our own kind of event: others know that it was made. */
+static bool is_others(struct uni_promise_event *e)
+{
+	if (e->kind == UNI_PE_OPEN_NOW)
+		e->kind = UNI_PE_CREATE;
+	return e->kind != UNI_PE_ALL_OPEN;
+}
+
 /* A call says that the guest ran then. */
 static int heard(const struct taker *to, const struct uni_call_event *e)
 {
@@ -95,9 +103,12 @@ static int from_timeline(const struct taker *to, const struct uni_timeline *tl, 
 
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		rc = 0;
-		for (size_t i = 0; rc == 0 && i < nr; i++)
-			rc = uni_promise_of_call(tl, &e[i], &p) ? to->fn(to->arg, &p)
-								: heard(to, &e[i]);
+		for (size_t i = 0; rc == 0 && i < nr; i++) {
+			if (!uni_promise_of_call(tl, &e[i], &p))
+				rc = heard(to, &e[i]);
+			else if (to->builder != NULL || is_others(&p))
+				rc = to->fn(to->arg, &p);
+		}
 		if (rc != 0)
 			break;
 	}

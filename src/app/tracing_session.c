@@ -125,6 +125,7 @@ static int begin(struct run *r, const char *path, struct uni_err *err)
 	r->cfg.on_progress = on_progress;
 	r->cfg.ctx = r;
 	r->cfg.watcher = r->s->watcher;
+	r->cfg.promises = r->s->choice != NULL && r->s->choice->c.promises;
 	return 0;
 }
 

@@ -58,7 +58,9 @@ const struct uni_cmd uni_trace_findings = {
 	.details =
 		"Each with its evidence, then the longest chains of waits that ended well. Says "
 		"\"no\n"
-		"finding\" if there is none. Where nothing was heard of whom a thread waited for, "
+		"finding\" if there is none, and what is not known where events are missing, or "
+		"something was\n"
+		"open before the trace began. Where nothing was heard of whom a thread waited for, "
 		"it may\n"
 		"be the host that had the CPU: that is no finding, and told as in doubt. With the "
 		"calls of\n"

@@ -337,6 +337,7 @@ void uni_part_promises_describe(
 	uni_json_kv(u64, j, "duration", m->end > m->begin ? m->end - m->begin : 0);
 	uni_json_kv(u64, j, "events", m->events);
 	uni_json_kv(u64, j, "lost", m->lost);
+	uni_json_kv(bool, j, "begin_known", !uni_promise_begin_unknown(m));
 	uni_json_kv(u64, j, "left_out", p->left_out);
 	uni_json_kv(u64, j, "left_parts", p->left_parts);
 	describe_names(j, m, p);

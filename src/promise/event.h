@@ -30,6 +30,8 @@ enum uni_promise_kind {
 	UNI_PE_COUNTER = 11,	/* counter text is value now, in thread */
 	UNI_PE_READ_LATER = 12, /* thread waits for other, while somebody else runs */
 	UNI_PE_NOTIFY = 13, /* other was signalled to thread, or to NOBODY; whoever runs, runs on */
+	UNI_PE_OPEN_NOW = 14, /* other, of `type`, made by thread, is open: told at the begin */
+	UNI_PE_ALL_OPEN = 15, /* that were all; value: so many changes had been missed */
 	UNI_PE_SHOULD_RESOLVE = 16, /* thread is meant to end */
 	UNI_PE_HIATUS = 17,	    /* nothing runs: value is enum uni_promise_hiatus */
 	UNI_PE_RESUME = 18,	    /* the end of that */

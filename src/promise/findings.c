@@ -124,8 +124,16 @@ static int unresolved(const struct uni_promise_model *m, struct uni_findings *f)
 	return rc;
 }
 
-/* What an open promise needs next: the one wait that is open, or what it became. */
-static uint32_t needs(const struct uni_promise_model *m, uint32_t who)
+bool uni_promise_begin_unknown(const struct uni_promise_model *m)
+{
+	for (size_t i = 0; !m->begin_told && i < m->all.nr; i++) {
+		if (!m->all.v[i].created)
+			return true;
+	}
+	return m->begin_missed != 0;
+}
+
+uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who)
 {
 	const struct uni_promise *p = &m->all.v[who];
 	const struct uni_promise_wait *w;
@@ -153,17 +161,17 @@ static int circles(const struct uni_promise_model *m, struct uni_findings *f)
 
 		while (at != UNI_PROMISE_NONE && seen[at] == 0) {
 			seen[at] = i + 1;
-			at = needs(m, at);
+			at = uni_promise_needs(m, at);
 		}
 		if (at == UNI_PROMISE_NONE || seen[at] != i + 1)
 			continue;
-		if (needs(m, at) == UNI_PROMISE_NONE)
+		if (uni_promise_needs(m, at) == UNI_PROMISE_NONE)
 			continue;
 		rc = report(f, (struct uni_finding){ .kind = UNI_FINDING_CIRCLE,
 				       .time = m->all.v[at].last,
 				       .ns = m->end - m->all.v[at].last,
 				       .who = at,
-				       .other = needs(m, at),
+				       .other = uni_promise_needs(m, at),
 				       .by = UNI_PROMISE_NONE });
 	}
 	free(seen);

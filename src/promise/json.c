@@ -206,6 +206,7 @@ void uni_promise_json(
 	uni_json_kv(u64, &j, "lost", m->lost);
 	uni_json_kv(bool, &j, "lost_at_most", m->lost_at_most);
 	uni_json_kv(u64, &j, "gaps", m->gaps);
+	uni_json_kv(bool, &j, "begin_known", !uni_promise_begin_unknown(m));
 	promises(&j, m);
 	runs(&j, m);
 	waits(&j, m);

@@ -233,6 +233,21 @@ static int create(struct uni_promise_builder *b, const struct uni_promise_event 
 	return 0;
 }
 
+/* Nobody runs by this: it was so before. */
+static int open_now(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t by)
+{
+	uint32_t i;
+
+	if (e->other == UNI_PROMISE_NOBODY)
+		return 0;
+	if (uni_promise_know(b, e->other, &i) != 0)
+		return -UNI_ENOMEM;
+	b->m.all.v[i].told = true;
+	b->m.all.v[i].creator = by;
+	b->m.all.v[i].type = e->type;
+	return 0;
+}
+
 static int end_promise(struct uni_promise_builder *b, const struct uni_promise_event *e,
 	uint32_t who, uint32_t other)
 {
@@ -329,6 +344,10 @@ static int pause_event(struct uni_promise_builder *b, const struct uni_promise_e
 	case UNI_PE_RESUME:
 		end_pause(b, c);
 		return 0;
+	case UNI_PE_ALL_OPEN:
+		b->m.begin_told = true;
+		b->m.begin_missed += (uint64_t)e->value;
+		return 0;
 	default: /* LOST */
 		end_run(b, c);
 		end_pause(b, c);
@@ -346,6 +365,8 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 	int rc;
 
 	switch (e->kind) {
+	case UNI_PE_OPEN_NOW:
+		return open_now(b, e, who);
 	case UNI_PE_CREATE:
 		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
 		return rc != 0 ? rc : create(b, e, who);
@@ -416,8 +437,7 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 {
 	uint32_t named = UNI_PROMISE_NONE, who, other = UNI_PROMISE_NONE;
 
-	if (event->cpu >= UNI_PROMISE_CPUS || event->kind >= UNI_PE_NR ||
-		(event->kind > UNI_PE_NOTIFY && event->kind < UNI_PE_SHOULD_RESOLVE))
+	if (event->cpu >= UNI_PROMISE_CPUS || event->kind >= UNI_PE_NR)
 		return 0;
 	if (event->time < b->now)
 		b->m.backwards++;
@@ -429,11 +449,13 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 	b->m.events += event->kind != UNI_PE_LOST;
 	if (uni_promise_builder_heard(b, event->cpu, b->now) != 0)
 		return -UNI_ENOMEM;
-	if (event->kind == UNI_PE_GC || event->kind >= UNI_PE_HIATUS)
+	if (event->kind == UNI_PE_GC || event->kind == UNI_PE_ALL_OPEN ||
+		event->kind >= UNI_PE_HIATUS)
 		return pause_event(b, event);
 	if (uni_promise_know(b, event->thread, &named) != 0)
 		return -UNI_ENOMEM;
-	if (event->kind != UNI_PE_CREATE && uni_promise_know(b, event->other, &other) != 0)
+	if (event->kind != UNI_PE_CREATE && event->kind != UNI_PE_OPEN_NOW &&
+		uni_promise_know(b, event->other, &other) != 0)
 		return -UNI_ENOMEM;
 	who = uni_promise_meant(&b->m, named);
 	other = uni_promise_meant(&b->m, other);

@@ -57,6 +57,7 @@ struct uni_promise {
 	uint32_t lonely_by; /* who ran then */
 	uint8_t type, fate;
 	bool created;	     /* its creation is in the trace */
+	bool told;	     /* it was open when the trace began, which was told with its wait */
 	bool taken;	     /* its value, by somebody, since the last of nr_lonely */
 	bool should_resolve; /* its program said that it ends */
 	/* Known at the end of the trace, of what is open: */
@@ -145,8 +146,10 @@ struct uni_promise_model {
 	uint64_t on_cpu_error;			      /* ns: its times and the others' differ so */
 	uint64_t begin, end;			      /* of the trace, ns */
 	uint64_t events, lost;			      /* lost: as far as known */
-	bool lost_at_most; /* each word of what was overwritten counts as one there */
-	bool nobody_owes;  /* as `owes`, of nobody */
+	bool begin_told;       /* what was open when the trace began is in it ... */
+	uint64_t begin_missed; /* ... but for so many changes */
+	bool lost_at_most;     /* each word of what was overwritten counts as one there */
+	bool nobody_owes;      /* as `owes`, of nobody */
 	uint64_t gaps;
 	uint64_t last_gap;  /* ns; 0 none: what came before may have been told by what is missing */
 	uint64_t not_kept;  /* waits beyond UNI_PROMISE_WAITS of one promise */

@@ -96,6 +96,12 @@ int uni_promise_findings(
 	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
 void uni_findings_deinit(struct uni_findings *f);
 
+/* Was anything there before the trace began of which it does not tell what it waited for? What hangs
+ * since then makes no event. */
+bool uni_promise_begin_unknown(const struct uni_promise_model *m);
+/* What an open promise needs next: the one wait that is open, or what it became. */
+uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who);
+
 /* The ended waits with the longest time from ready to running, longest first; returns how many. */
 size_t uni_promise_wakeups(
 	const struct uni_promise_model *m, const struct uni_promise_wait **ret, size_t cap);

@@ -36,6 +36,10 @@ static bool fields(struct uni_promise_event *e, const uint64_t *words, unsigned 
 	case UNI_PE_FAIL:
 		e->other = words[1];
 		return text(e, words + 2, nr - 2);
+	case UNI_PE_ALL_OPEN:
+		e->value = (int64_t)(words[0] & INT64_MAX);
+		return true;
+	case UNI_PE_OPEN_NOW:
 	case UNI_PE_CREATE:
 		e->type = nr > 2 && words[2] < UINT8_MAX ? (uint8_t)words[2]
 							 : UNI_PROMISE_TYPE_UNKNOWN;
@@ -54,8 +58,6 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 
 	/* Every one has two words at least: what it is about, and a last one. */
 	if (cls < UNI_TRACE_CLASS_USER || kind > UNI_PE_RESUME || nr < 2)
-		return false;
-	if (kind > UNI_PE_NOTIFY && kind < UNI_PE_SHOULD_RESOLVE)
 		return false;
 	*ret = (struct uni_promise_event){ .time = time,
 		.cpu = cpu,
@@ -98,6 +100,7 @@ unsigned uni_promise_to_record(
 		return put_text(e, words, 2);
 	case UNI_PE_FAIL:
 		return put_text(e, words, 2);
+	case UNI_PE_OPEN_NOW:
 	case UNI_PE_CREATE:
 		words[2] = e->type;
 		return 3;

@@ -9,6 +9,7 @@
 #define NAME	96
 #define CHAINS	3 /* that are told */
 #define DOUBTS	5
+#define CIRCLE	16 /* of those that wait for one another */
 #define LOOK_AT 64
 
 /* "12.345 ms": three digits behind the point at most, the unit by the size. */
@@ -169,6 +170,23 @@ static void lost_wakeup(
 		at(m, m->end, a), duration(f->ns, c));
 }
 
+/* "A waits for B, which waits for A": all of them, unless they are many. */
+static void circle(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
+{
+	uint32_t at = uni_promise_needs(m, who);
+	char n[NAME];
+
+	uni_sink_printf(out, "deadlock: %s waits for ", uni_promise_name(m, who, n, sizeof(n)));
+	for (unsigned i = 0; at != who && i < CIRCLE; i++) {
+		uni_sink_printf(out, "%s, which waits for ", uni_promise_name(m, at, n, sizeof(n)));
+		at = uni_promise_needs(m, at);
+	}
+	uni_sink_printf(out, "%s\n",
+		at != who			   ? "others, and these for it"
+		: uni_promise_needs(m, who) == who ? "itself"
+						   : uni_promise_name(m, who, n, sizeof(n)));
+}
+
 static void finding(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_finding *f)
 {
@@ -185,7 +203,7 @@ static void finding(
 		steps(out, m, f->who, "    ");
 		return;
 	case UNI_FINDING_CIRCLE:
-		uni_sink_printf(out, "deadlock: %s waits for itself\n", who);
+		circle(out, m, f->who);
 		steps(out, m, f->who, "    ");
 		return;
 	default:
@@ -296,11 +314,28 @@ static void starved(
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
 }
 
+/* That nothing is seen is no proof where something is not known. */
+static void nothing_found(struct uni_sink *out, const struct uni_promise_model *m)
+{
+	bool begin = uni_promise_begin_unknown(m), missing = m->lost != 0 || m->gaps != 0;
+
+	uni_sink_puts(out, begin || missing ? "no finding in what is known\n" : "no finding\n");
+	if (begin && m->begin_told)
+		uni_sink_printf(out,
+			"    not known: %" PRIu64 " waits of what was open when the trace began\n",
+			m->begin_missed);
+	else if (begin)
+		uni_sink_puts(out,
+			"    not known: what waited already when the trace began, and for what\n");
+	if (missing)
+		uni_sink_puts(out, "    not known: what the missing events told\n");
+}
+
 void uni_promise_text_findings(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
 	if (f->all.nr == 0)
-		uni_sink_puts(out, "no finding\n");
+		nothing_found(out, m);
 	for (size_t i = 0; i < f->all.nr; i++)
 		finding(out, m, &f->all.v[i]);
 	idle(out, m, f);

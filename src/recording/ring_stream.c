@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/vec.h"
 #include "recording/ctf_trace.h"
 #include "recording/folder.h"
 #include "trace/record.h"
@@ -29,6 +30,7 @@ struct uni_tstream {
 	uint8_t uuid[16];
 	struct uni_ring_info info;
 	uint64_t copy[UNI_TRACE_SUB_SIZE / 8]; /* of a packet that has to change */
+	UNI_VEC(uint64_t) state;	       /* parts: their number of words, and these */
 	struct stream stream[];		       /* info.nr_cpus */
 };
 
@@ -199,12 +201,53 @@ void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64
 	t->stream[cpu].has_mark = true;
 }
 
+int uni_tstream_state(struct uni_tstream *t, const uint64_t *words, size_t nr)
+{
+	if (nr > UNI_TRACE_SUB_SIZE / 16 || !uni_vec_grow(&t->state, nr + 1))
+		return -UNI_ENOMEM;
+	t->state.v[t->state.nr++] = nr;
+	memcpy(t->state.v + t->state.nr, words, nr * sizeof(*words));
+	t->state.nr += nr;
+	return 0;
+}
+
+/* In front of what the guest had written by then: so that what it overwrites after that is known.
+ */
+static void put_state(struct uni_tstream *t)
+{
+	struct stream *st = &t->stream[0], before = *st;
+	const uint64_t time = st->mark.ts_begin, end = st->mark.words_before;
+	struct {
+		struct uni_trace_sub head;
+		uint64_t words[UNI_TRACE_SUB_SIZE / 16];
+	} *p = calloc(1, sizeof(*p));
+
+	for (size_t at = 0; p != NULL && at < t->state.nr; at += 1 + (size_t)t->state.v[at]) {
+		size_t nr = (size_t)t->state.v[at], left = t->state.nr - at;
+
+		p->head = st->mark;
+		p->head.words_before = end - uni_min(end, (uint64_t)left);
+		memcpy(p->words, &t->state.v[at + 1], nr * 8);
+		for (size_t i = 0; i < nr; i += 1 + (p->words[i] >> 36 & 0xfff))
+			p->words[i] |= (uint32_t)time;
+		(void)write_packet(t, 0, &p->head, sizeof(p->head) + nr * 8);
+	}
+	free(p);
+	t->state.nr = 0;
+	st->packets = before.packets;
+	st->words = before.words;
+	st->others = before.others;
+	st->state.next_words = uni_min(st->state.next_words, end);
+}
+
 static void write_mark(struct uni_tstream *t, uint32_t cpu)
 {
 	if (!t->stream[cpu].has_mark)
 		return;
 	put_mark(t, cpu, &t->stream[cpu].mark);
 	t->stream[cpu].has_mark = false;
+	if (cpu == 0 && t->state.nr != 0)
+		put_state(t);
 }
 
 void uni_tstream_destroy(struct uni_tstream *t)
@@ -214,6 +257,8 @@ void uni_tstream_destroy(struct uni_tstream *t)
 		if (t->stream[i].fd >= 0)
 			(void)close(t->stream[i].fd);
 	}
+	if (t != NULL)
+		uni_vec_free(&t->state);
 	free(t);
 }
 

@@ -26,6 +26,13 @@ void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64
 	uint64_t extra_before, uint64_t guest_lost);
 
 /*
+ * Records of CPU 0 that the stream begins with, behind its mark and at its time: what was so
+ * before, told by the host. Whole extended records, without a time; they count as neither words nor
+ * events. At most UNI_TRACE_SUB_SIZE / 16 words. 0 or -UNI_ENOMEM.
+ */
+int uni_tstream_state(struct uni_tstream *t, const uint64_t *words, size_t nr);
+
+/*
  * Appends one sub-buffer, as uni_ring_packet_fn gets it (arg is the stream). What does not fit on
  * the disk is counted as lost, and the first such failure remembered. Always 0.
  */

@@ -33,6 +33,7 @@ struct uni_ring_info {
 	uint64_t hooks;	      /* address of struct uni_trace_hooks */
 	bool tells_gaps;      /* UNI_TRACE_TELLS_GAPS */
 	bool tells_sessions;  /* UNI_TRACE_TELLS_SESSIONS */
+	bool keeps_promises;  /* UNI_TRACE_KEEPS_PROMISES */
 	uint8_t uuid[16], kinds[16];
 	bool counts; /* packets tell how many events were before them, not words alone */
 };

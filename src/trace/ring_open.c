@@ -81,6 +81,8 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 		.tells_gaps = (h.features & UNI_TRACE_TELLS_GAPS) != 0,
 		.tells_sessions = h.version >= UNI_TRACE_VERSION &&
 				  (h.features & UNI_TRACE_TELLS_SESSIONS) != 0,
+		.keeps_promises = h.version >= UNI_TRACE_VERSION &&
+				  (h.features & UNI_TRACE_KEEPS_PROMISES) != 0,
 		.hooks = h.hooks };
 	memcpy(r->info.uuid, h.uuid, sizeof(h.uuid));
 	memcpy(r->info.kinds, h.kinds, sizeof(h.kinds));

@@ -12,6 +12,7 @@
 #include "base/hurry.h"
 #include "tracing/last_packets.h"
 #include "tracing/open_packets.h"
+#include "tracing/open_promises.h"
 #include "backend/guard.h"
 
 #define BUSY_NAP_NS  (500 * UNI_NSEC_PER_USEC)
@@ -129,6 +130,33 @@ static void take_names(const struct uni_trecord_cfg *cfg)
 		cfg->on_names(cfg->ctx);
 }
 
+/* A vCPU may stand where it changes the table: then it is tried again. */
+static int take_open(const struct uni_trecord_cfg *cfg)
+{
+	uint32_t nr = (uint32_t)cfg->t->ops->nr_vcpus(cfg->t);
+	_cleanup_free_ struct uni_regs *regs = calloc(nr, sizeof(*regs));
+	const struct timespec nap = uni_ns_timespec(WHOLE_NAP_NS);
+	struct uni_topen *open = NULL;
+	uint64_t head;
+	const struct uni_ring_source *source = uni_tracer_source(cfg->tracer, &head);
+	int rc = uni_topen_create(source, head, uni_ring_info(uni_tracer_ring(cfg->tracer)), &open);
+	bool taken = false;
+
+	for (int i = 0; rc == 0 && open != NULL && regs != NULL && !taken && i < WHOLE_TRIES; i++) {
+		struct uni_pause pause = { 0 };
+
+		if (i != 0)
+			(void)nanosleep(&nap, NULL);
+		if (hold(cfg->t, &pause, regs) == 0)
+			taken = uni_topen_read(open);
+		(void)uni_pause_end(&pause);
+	}
+	if (taken)
+		rc = uni_topen_put(open, cfg->out);
+	uni_topen_destroy(open);
+	return rc;
+}
+
 int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
 {
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
@@ -144,6 +172,8 @@ int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
 		words[i] = now.words;
 	}
 	take_names(cfg);
+	if (cfg->promises && take_open(cfg) != 0)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
 	if (cfg->watcher == NULL)
 		return 0;
 	if (cfg->watcher->begin(cfg->watcher->ctx, cfg, words) != 0)

@@ -41,6 +41,7 @@ struct uni_trecord_cfg {
 	struct uni_tclock *clock;
 	struct uni_thost *host;	  /* NULL: nobody asks what the host gave it */
 	struct uni_tnames *names; /* NULL: its threads are not known */
+	bool promises;		  /* what of them is open at the begin is recorded, too */
 	uint64_t names_each_ns;	  /* look for threads that came meanwhile so often; 0: never */
 	/* Names were taken, but for those of the end; the guest runs. May be NULL. */
 	void (*on_names)(void *ctx);

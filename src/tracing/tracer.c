@@ -83,6 +83,12 @@ struct uni_ring *uni_tracer_ring(struct uni_tracer *t)
 	return t->ring;
 }
 
+const struct uni_ring_source *uni_tracer_source(const struct uni_tracer *t, uint64_t *head_ret)
+{
+	*head_ret = t->head;
+	return &t->source;
+}
+
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret)
 {
 	return uni_tmem_read(

@@ -29,6 +29,8 @@ int uni_tracer_open(
 void uni_tracer_close(struct uni_tracer *t); /* NULL-safe; the guest goes on as it is */
 
 struct uni_ring *uni_tracer_ring(struct uni_tracer *t);
+/* How its memory is read, and where its uni_trace_head is. */
+const struct uni_ring_source *uni_tracer_source(const struct uni_tracer *t, uint64_t *head_ret);
 /* What the guest's control line says now. 0 or -UNI_E*. */
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
 

@@ -270,6 +270,30 @@ for accel in $accels; do
 		check "$accel: boots" false
 	fi
 done
+# It hangs already when somebody looks: nothing comes any more. A guest that keeps a table tells what is
+# open all the same; of one that keeps none, nobody says that nothing is wrong.
+hangs_already() {
+	for keep in 1 0; do
+		boot_waiting "$accel" 1 "$image" "bad=1 keep=$keep" && go_on '^arp: ' &&
+			timeout 60 "$U" trace record "$target" -e "$elf" --threads -d 0.3 -o "$T/s.uniscope" \
+				--overwrite 2>"$T/said" || { cat "$T/said"; return 1; }
+		"$U" trace findings "$T/s.uniscope" --busy 60000 >"$T/found" 2>"$T/err"
+		if [ $keep = 0 ]; then
+			! grep -q '^no finding$' "$T/found" || { cat "$T/found"; return 1; }
+			continue
+		fi
+		for words in '^lost wake-up: tcp waits for arp reply, which was signalled too early$' \
+			'^never resolved: tcp connection should have been'; do
+			grep -q "$words" "$T/found" || { echo "no '$words'"; cat "$T/found" "$T/err" "$T/said"; return 1; }
+		done
+		"$U" trace why "$T/s.uniscope" tcp >"$T/why" && grep -q '  tcp waits for arp reply' "$T/why" &&
+			babeltrace2 "$T/s.uniscope" >"$T/bt" 2>"$T/bt.err" && [ ! -s "$T/bt.err" ] ||
+			{ cat "$T/why" "$T/bt.err"; return 1; }
+	done
+}
+for accel in $accels; do
+	check "$accel: a guest that hangs already" hangs_already
+done
 # A guest that gives no names: those of its thread list are taken.
 nameless() {
 	dumped && "$U" trace threads "$T/s.uniscope" >"$T/threads" || return 1

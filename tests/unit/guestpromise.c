@@ -194,6 +194,93 @@ static void nothing_while_off(void **state)
 	free(s);
 }
 
+#define IDS 24 /* more than there is room for */
+
+/* What the table should say, by the plainest means. */
+struct expected {
+	bool open;
+	uint64_t waits_for;
+	uint32_t type;
+} expected[IDS];
+
+static unsigned is_as_expected(const struct uni_trace_promises *t)
+{
+	const struct uni_trace_promise *at = (const void *)(t + 1);
+	unsigned nr = 0, open = 0;
+
+	for (uint32_t i = 0; i < t->room; i++) {
+		if (at[i].id == UNI_PROMISE_NOBODY)
+			continue;
+		nr++;
+		assert_in_range(at[i].id, 100, 100 + IDS - 1);
+		assert_true(expected[at[i].id - 100].open);
+		assert_int_equal(at[i].waits_for, expected[at[i].id - 100].waits_for);
+		assert_int_equal(at[i].type, expected[at[i].id - 100].type);
+	}
+	for (unsigned i = 0; i < IDS; i++)
+		open += expected[i].open;
+	assert_int_equal(nr, t->used);
+	assert_int_equal(nr, open);
+	return open;
+}
+
+/* While nothing is recorded: what is open, and what it waits for. */
+static void table_of_what_is_open(void **state)
+{
+	static _Alignas(64) uint8_t
+		room[sizeof(struct uni_trace_promises) + 16 * sizeof(struct uni_trace_promise)];
+	const struct uni_trace_promises *t = (const void *)room;
+	uint64_t random = 1;
+	struct seen *s;
+
+	(void)state;
+	begin(4);
+	uni_trace_head.control.promises = 0;
+	assert_int_equal(uni_promise_keep(room, sizeof(room) - 1), -1);
+	assert_int_equal(uni_promise_keep(room, sizeof(room)), 0);
+	assert_int_equal(t->room, 16);
+	memset(expected, 0, sizeof(expected));
+	for (unsigned n = 0; n < 20000; n++) {
+		uint64_t a, b;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		a = (random >> 33) % IDS;
+		b = (random >> 45) % IDS;
+		if (!expected[a].open) {
+			if (t->used >= 12)
+				continue;
+			uni_promise_create(1, 100 + a, UNI_PROMISE_TASK);
+			expected[a] =
+				(struct expected){ true, UNI_PROMISE_NOBODY, UNI_PROMISE_TASK };
+		} else if (n % 3 == 0) {
+			uni_promise_resolve(1, 100 + a);
+			expected[a].open = false;
+		} else if (n % 3 == 1 && expected[b].open) {
+			uni_promise_try_read(100 + a, 100 + b);
+			expected[a].waits_for = 100 + b;
+		} else {
+			uni_promise_switch(100 + a);
+			expected[a].waits_for = UNI_PROMISE_NOBODY;
+		}
+		if (n % 16 == 0)
+			(void)is_as_expected(t);
+	}
+	assert_true(is_as_expected(t) > 4);
+	assert_int_equal(t->missed, 0);
+	/* What has no room is counted, and so is what comes while the table is changed. */
+	for (unsigned i = 0; i < IDS; i++)
+		uni_promise_create(1, 1000 + i, UNI_PROMISE_TASK);
+	assert_int_equal(t->used, 12);
+	assert_true(t->missed >= IDS - 12);
+	((struct uni_trace_promises *)(uintptr_t)t)->busy = 1;
+	random = t->missed;
+	uni_promise_switch(1);
+	assert_int_equal(t->missed, random + 1);
+	s = finish();
+	assert_int_equal(s->nr, 0);
+	free(s);
+}
+
 static volatile uint64_t nested, steps;
 
 static void trap(int sig, siginfo_t *si, void *uc)
@@ -265,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_call),
 		cmocka_unit_test(nothing_while_off),
+		cmocka_unit_test(table_of_what_is_open),
 		cmocka_unit_test(interrupted),
 		cmocka_unit_test(nonsense),
 	};

@@ -200,16 +200,24 @@ export class Timeline implements View {
                 h('b', { text: words[f.kind] ?? f.kind }), h('span', { class: 'name', text: who >= 0 ? p.name(who) : '' }),
                 h('span', { class: 'dim', text: f.kind === 'lost_wakeup' ? `waits for ${p.name(other)}${by >= 0 ? ', which ' + p.name(by) + ' had signalled before' : ''}; ${time(f.ns)} until the end`
                     : f.kind === 'unresolved' ? `should have been; open for ${time(f.ns)}`
-                    : f.kind === 'deadlock' ? `waits for itself, through ${p.name(other)}` : `was ready for ${time(f.ns)}, while ${p.name(other)} ran` }));
+                    : f.kind === 'deadlock' ? who === other ? 'waits for itself' : `waits for ${p.name(other)}, and that for it` : `was ready for ${time(f.ns)}, while ${p.name(other)} ran` }));
         };
 
         const failed = p.fate.filter((f) => f === Fate.Failed).length;
 
         fill(this.side, q !== NONE && this.about(q),
-            serious.length + rest.length > 0 ? h('h3', { text: 'What is wrong' }) : h('p', { class: 'dim', text: (failed > 0 ? `${failed} ${failed === 1 ? 'promise' : 'promises'} failed (red); else nothing` : 'Nothing') + ' is wrong with the threads of this trace, as far as it tells.' }),
+            serious.length + rest.length > 0 ? h('h3', { text: 'What is wrong' }) : h('p', { class: 'dim', text: (failed > 0 ? `${failed} ${failed === 1 ? 'promise' : 'promises'} failed (red); else nothing` : 'Nothing') + ' is wrong with the threads of this trace, as far as it tells.' + this.unknown() }),
             ...serious.slice(0, 50).map(one), ...rest.slice(0, 3).map(one),
             rest.length > 3 && h('p', { class: 'dim', text: `and ${rest.length - 3} times more that something starved: see trace findings` }),
             ...this.doubts('lost_wakeup'), ...this.doubts('starved'));
+    }
+
+    // What may be wrong all the same.
+    private unknown(): string {
+        const head = this.m.data.head.promises!;
+
+        return (head.begin_known === false ? ' What waited already when it began, and for what, is not known.' : '') +
+            (head.lost > 0 ? ' What the missing events told is not known.' : '');
     }
 
     // In the words of `trace findings`.

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a guest's table says of threads and promises that are open now (struct uni_trace_promises):
+ * a recording begins with it, so that it tells what hangs already. The guest stands while it is
+ * copied.
+ */
+#ifndef UNI_TRACING_OPEN_PROMISES_H
+#define UNI_TRACING_OPEN_PROMISES_H
+
+#include <stdbool.h>
+
+#include "recording/ring_stream.h"
+#include "trace/ring.h"
+
+struct uni_topen; /* opaque */
+
+/* head: address of the guest's uni_trace_head. 0 with *ret NULL: it keeps no table, or one that
+ * makes no sense. -UNI_ENOMEM. The source must outlive it. */
+int uni_topen_create(const struct uni_ring_source *source, uint64_t head,
+	const struct uni_ring_info *info, struct uni_topen **ret);
+void uni_topen_destroy(struct uni_topen *o); /* NULL-safe */
+
+/* With the guest standing. False: it stands where the table is being changed. */
+bool uni_topen_read(struct uni_topen *o);
+/* What was read, into the stream's beginning. 0 or -UNI_ENOMEM. */
+int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out);
+
+#endif
