@@ -35,9 +35,8 @@ static int patch(struct live *l, enum uni_ftrace_tracer tracer, bool on, struct 
 	int rc;
 
 	l->choice.c.disabled = !on;
-	if (tracer == UNI_FTRACE_FUNCTION)
-		l->choice.c.mode = UNI_TRACE_FUNCTION;
-	else if (l->choice.c.mode == UNI_TRACE_FUNCTION)
+	/* The tracer `function` names the caller, and entries alone do not tell who that is. */
+	if (l->choice.c.mode == UNI_TRACE_FUNCTION)
 		l->choice.c.mode = UNI_TRACE_GRAPH;
 	rc = uni_tracer_set(
 		l->t.tracer, tracer != UNI_FTRACE_NOP ? &l->choice.c : NULL, &done, err);
@@ -45,20 +44,23 @@ static int patch(struct live *l, enum uni_ftrace_tracer tracer, bool on, struct 
 		return rc;
 	l->tracer = tracer;
 	uni_tracing_say(&done);
-	return 0;
+	return tracer != UNI_FTRACE_NOP &&
+	       uni_ring_info(uni_tracer_ring(l->t.tracer))->tells_sessions;
 }
 
-/* Functions are switched on when something is to be recorded first, and off with tracer nop. */
+/* Functions are switched on when something is to be recorded first, and off with tracer nop. 1:
+ * what the rings hold of before is left out from now on. */
 static int apply(void *ctx, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
 {
 	struct live *l = ctx;
-	int rc = 0;
+	int began = 0, rc;
 
 	if (l->tracer != tracer && (on || l->tracer != UNI_FTRACE_NOP))
-		rc = patch(l, on ? tracer : UNI_FTRACE_NOP, on, err);
-	if (rc == 0)
-		rc = uni_tracer_enable(l->t.tracer, on, err);
-	return rc;
+		began = patch(l, on ? tracer : UNI_FTRACE_NOP, on, err);
+	if (began < 0)
+		return began;
+	rc = uni_tracer_enable(l->t.tracer, on, err);
+	return rc == 0 ? began : rc;
 }
 
 static int rings_failed(int rc, struct uni_err *err)
@@ -85,7 +87,7 @@ static int poll_rings(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_er
 	for (unsigned i = 0; rc == 0 && i < uni_ring_info(r)->nr_cpus; i++) {
 		rc = uni_ring_poll(r, i, fn, arg);
 		if (rc == 0)
-			rc = uni_ring_peek(r, i, l->tracer == UNI_FTRACE_FUNCTION, fn, arg);
+			rc = uni_ring_peek(r, i, false, fn, arg);
 	}
 	/* The next poll goes on with the rest. */
 	return rc == 0 || rc == -UNI_EBUDGET ? 0 : rings_failed(rc, err);
@@ -186,7 +188,7 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 	if (rc != 0)
 		return rc;
 	rc = apply(l, cfg.tracer, cfg.on, err);
-	if (rc == 0)
+	if (rc >= 0)
 		rc = serve(l, f, err);
 	uni_ftrace_destroy(f);
 	return rc;

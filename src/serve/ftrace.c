@@ -88,18 +88,26 @@ static void apply(
 {
 	struct uni_err err = { 0 };
 	bool other = tracer != f->tracer;
+	int rc;
 
 	/* What was recorded until now is read before it changes what the records mean. */
-	if (uni_ftrace_poll(f, &err) != 0 || f->cfg.ops->apply(f->cfg.ctx, tracer, on, &err) != 0) {
+	rc = uni_ftrace_poll(f, &err);
+	if (rc == 0)
+		rc = f->cfg.ops->apply(f->cfg.ctx, tracer, on, &err);
+	if (rc < 0) {
 		fail_err(ret, &err);
 		return;
 	}
+	if (rc > 0)
+		uni_tstore_restart(f->store);
 	f->tracer = tracer;
 	f->on = on;
 	if (!other)
 		return;
-	/* As in the original, another tracer begins with empty rings. */
-	(void)uni_ftrace_poll(f, NULL);
+	/* As in the original, another tracer begins with empty rings. Where they tell sessions,
+	 * what comes is of this tracer. */
+	if (rc == 0)
+		(void)uni_ftrace_poll(f, NULL);
 	uni_tstore_clear(f->store);
 	if (f->pipe != NULL && !uni_ftrace_text_busy(f->pipe)) {
 		uni_ftrace_text_destroy(f->pipe);

@@ -70,8 +70,7 @@ int uni_ftrace_text_create(const struct uni_ftrace_text_cfg *cfg, struct uni_tst
 	p->clock = cfg->clock;
 	p->in.info = *cfg->info;
 	p->in.live = cfg->live;
-	p->in.mode = cfg->kind == UNI_TRACE_TEXT_FUNCTION ? UNI_TRACE_MODE_FUNCTION
-							  : UNI_TRACE_MODE_GRAPH;
+	p->in.mode = UNI_TRACE_MODE_GRAPH;
 	take_data(p, copy);
 	rc = open_all(p, cfg, err);
 	if (rc != 0) {

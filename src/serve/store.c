@@ -14,8 +14,10 @@ struct part {
 	/* The newest sub-buffer, and how much of it was put. */
 	uint64_t seq, time, words;
 	size_t content;
-	uint64_t extra;		  /* extra_before of what comes behind that */
-	uint64_t lost, lost_base; /* as it says; what was told already */
+	uint64_t extra;			 /* extra_before of what comes behind that */
+	uint64_t lost, lost_base;	 /* as it says; what was told already */
+	bool restarts;			 /* the next packet is a new one, whatever its number */
+	uint64_t skip_words, skip_extra; /* that are left out before it */
 };
 
 struct uni_tstore {
@@ -85,6 +87,14 @@ static uint64_t end_of(
 	return c.now;
 }
 
+/* What lies between is not of this trace. */
+static void skip_between(struct part *p, const struct uni_trace_sub *next)
+{
+	p->skip_words += next->words_before - uni_min(p->words, next->words_before);
+	p->skip_extra += next->extra_before - uni_min(p->extra, next->extra_before);
+	p->restarts = false;
+}
+
 int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	struct uni_tstore *s = arg;
@@ -92,7 +102,9 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 	struct uni_trace_sub head = *packet;
 	size_t from = UNI_TRACE_SUB_HEAD, len;
 
-	if (packet->begin_seq == p->seq && p->seq != 0) {
+	if (p->restarts) {
+		skip_between(p, packet);
+	} else if (packet->begin_seq == p->seq && p->seq != 0) {
 		if (content <= p->content)
 			return 0;
 		from = p->content;
@@ -101,6 +113,9 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 		head.gaps = 0; /* a record before may have told others */
 		head.ts_begin = p->time;
 	}
+	head.words_before -= uni_min(p->skip_words, head.words_before);
+	head.extra_before -= uni_min(p->skip_extra, head.extra_before);
+	head.extra_after -= uni_min(p->skip_extra, head.extra_after);
 	len = UNI_TRACE_SUB_HEAD + (content - from);
 	if (!make_room(p, s->max, len))
 		return -UNI_ENOMEM;
@@ -127,6 +142,14 @@ static void forget(struct part *p)
 {
 	p->bytes.nr = p->begin = 0;
 	p->lost_base = p->lost;
+}
+
+void uni_tstore_restart(struct uni_tstore *s)
+{
+	for (unsigned i = 0; i < s->info.nr_cpus; i++) {
+		s->cpu[i].restarts = s->cpu[i].seq != 0;
+		s->cpu[i].content = 0;
+	}
 }
 
 void uni_tstore_clear(struct uni_tstore *s)

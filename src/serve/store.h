@@ -20,6 +20,9 @@ int uni_tstore_create(const struct uni_ring_info *info, size_t max_bytes, struct
 void uni_tstore_destroy(struct uni_tstore *s); /* NULL-safe */
 /* As uni_ring_packet_fn; arg is the store. 0 or -UNI_ENOMEM. */
 int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
+/* The ring shows another session from now on: the next packet of each CPU begins anew, and what it
+ * leaves out is not missing. */
+void uni_tstore_restart(struct uni_tstore *s);
 /* Forgets what it holds; what was put is not given again. */
 void uni_tstore_clear(struct uni_tstore *s);
 

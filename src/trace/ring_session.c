@@ -9,6 +9,10 @@ void uni_ring_only(struct uni_ring *r, uint32_t session)
 {
 	r->one_session = r->info.tells_sessions;
 	r->session = (uint16_t)session;
+	for (unsigned i = 0; i < r->info.nr_cpus; i++) {
+		r->cpu[i].in_session = false;
+		r->cpu[i].from = (struct uni_ring_from){ .found = false };
+	}
 }
 
 const struct uni_ring_from *uni_ring_from(const struct uni_ring *r, unsigned cpu)

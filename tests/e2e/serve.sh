@@ -75,7 +75,11 @@ written() {
 		code 400 -X PUT -d nonsense "$base/current_tracer" && code 200 -d 1 "$base/tracing_on" &&
 		answers tracing_on 1
 }
-function() { get trace >trace && grep -Eq '^ +tid-[0-9]+ +\[000\]  [0-9]+: [a-z_0-9]+ <-' trace; }
+# With its caller, as Nanos names it; and nothing of what the other tracer left.
+function() {
+	get trace >trace && grep -Eq '^ +tid-[0-9]+ +\[000\]  [0-9]+: [a-z_0-9]+ <-[a-z_][a-z_0-9]*$' trace &&
+		! grep -q 'LOST' trace
+}
 cleared() {
 	code 200 -X PUT -d 0 "$base/tracing_on" && code 200 -X DELETE "$base/trace" && [ "$(get trace | wc -l)" = 5 ]
 }

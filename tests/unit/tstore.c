@@ -96,11 +96,41 @@ static void whole_records(void **state)
 	(void)state;
 }
 
+/* Another session begins in the middle of a sub-buffer: its part is shorter than what was put of it, and
+ * what is left out between them is not missing. */
+static void another_session(void **state)
+{
+	struct uni_tstore *s;
+	struct make m, next;
+	const uint64_t all[] = { 1000 };
+
+	make_init(&m, 1, 0);
+	m.in.mode = UNI_TRACE_MODE_GRAPH;
+	assert_int_equal(uni_tstore_create(&m.in.info, 1 << 20, &s, NULL), 0);
+	make_leaf(&m, 0, 100, A);
+	make_leaf(&m, 0, 110, B);
+	make_leaf(&m, 0, 120, B);
+	put(s, &m, 0);
+	uni_tstore_restart(s);
+	make_init(&next, 1, 0);
+	next.cpu[0].words = 7; /* four that were not given */
+	make_leaf(&next, 0, 200, C);
+	make_leaf(&next, 0, 210, D);
+	put(s, &next, 0);
+	make_leaf(&next, 0, 220, A);
+	put(s, &next, 0);
+	expect_taken(s, &m, all, "A. B. B. C. D. A. ");
+	uni_tstore_destroy(s);
+	make_deinit(&m);
+	make_deinit(&next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_time),
 		cmocka_unit_test(whole_records),
+		cmocka_unit_test(another_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
