@@ -9,8 +9,9 @@
 #define FORGET	  256 /* ticks, about, after which a long pause was a chance event */
 
 #define DRAIN_NS      200000000ull
-#define DRAIN_MIN_NS  20000000ull
+#define DRAIN_MIN_NS  10000000ull
 #define DRAIN_SAMPLES 2000.0
+#define DRAIN_TICKS   8.0 /* of a vCPU: how long ticks are regular at most, see kvm/bpf/ticks.c */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
 static uint64_t mix(uint64_t x)
@@ -167,7 +168,7 @@ void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipp
 
 uint64_t uni_sched_drain_ns(double frequency, uint32_t nr_vcpus)
 {
-	double ns = DRAIN_SAMPLES * 1e9 / (frequency * (double)nr_vcpus);
+	double ns = uni_min(DRAIN_SAMPLES / (double)nr_vcpus, DRAIN_TICKS) * 1e9 / frequency;
 
 	if (!(ns < (double)DRAIN_NS))
 		return DRAIN_NS;

@@ -19,7 +19,7 @@
 #include "sampling/watch.h"
 #include "backend/guard.h"
 
-#define COUNTS_NS   UNI_NSEC_PER_SEC	      /* reading out counts costs more */
+#define COUNTS_NS   (200 * UNI_NSEC_PER_MSEC) /* reading out counts costs more */
 #define GIVE_UP_NS  (2 * UNI_NSEC_PER_SEC)    /* of nothing but errors */
 #define LOOK_NS	    (200 * UNI_NSEC_PER_MSEC) /* whether to stop, at the latest */
 #define HOLD_TRIES  40

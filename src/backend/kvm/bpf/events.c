@@ -4,45 +4,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <math.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "arch/stop.h"
 #include "base/clock.h"
 #include "backend/kvm/bpf/exits.h"
-
-static int open_event(uint32_t tid, struct perf_event_attr *attr)
-{
-	attr->size = sizeof(*attr);
-	attr->disabled = 1;
-	/* The sample's address makes perf ask KVM for the guest's pc, which VMX then has at hand.
-	 */
-	attr->sample_type = PERF_SAMPLE_IP;
-	return (int)syscall(SYS_perf_event_open, attr, (int)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/*
- * Ticks of the thread's CPU time. The CPU's own counter sends NMIs, which also see code that runs
- * with interrupts off; hybrid CPUs have one for each kind of core, so there the clock is better.
- */
-static int open_ticks(const struct uni_kvm_stream *s, uint32_t tid, bool *cycles_ret)
-{
-	struct perf_event_attr cycles = { .type = PERF_TYPE_HARDWARE,
-		.config = PERF_COUNT_HW_CPU_CYCLES,
-		.freq = 1,
-		.sample_freq = (uint64_t)llround(s->cfg.frequency) };
-	struct perf_event_attr clock = { .type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = s->period_ns };
-	int fd = -1;
-
-	if (access("/sys/bus/event_source/devices/cpu", F_OK) == 0 && cycles.sample_freq != 0)
-		fd = open_event(tid, &cycles);
-	*cycles_ret = fd >= 0;
-	return fd >= 0 ? fd : open_event(tid, &clock);
-}
 
 /* The link owns the event. */
 static int attach(const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
@@ -66,6 +33,7 @@ void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *
 	(void)bpf_link__destroy(v->sample);
 	(void)bpf_link__destroy(v->leave);
 	v->sample = v->leave = NULL;
+	v->ticks.fd = -1;
 	v->tid = 0;
 }
 
@@ -103,9 +71,10 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 	if (v->since_ns == 0)
 		v->since_ns = item->vcpu.now_ns;
 	v->tid = item->vcpu.tid;
-	r = attach(s->bpf->event, open_event(v->tid, &out), index | UNI_BPF_LEAVES, &v->leave);
+	r = attach(
+		s->bpf->event, uni_kvm_event_open(v->tid, &out), index | UNI_BPF_LEAVES, &v->leave);
 	if (r == 0 && s->cfg.frequency > 0)
-		r = attach(s->bpf->event, open_ticks(s, v->tid, &s->cycles), index, &v->sample);
+		r = attach(s->bpf->event, uni_kvm_ticks_open(s, v), index, &v->sample);
 	if (r == 0)
 		return 0;
 	uni_kvm_stream_leave(s, v);

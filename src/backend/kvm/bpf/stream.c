@@ -118,6 +118,7 @@ static void look(struct uni_kvm_stream *s)
 int uni_kvm_stream_read(struct uni_kvm_stream *s, const struct uni_stream_sink *sink)
 {
 	look(s);
+	uni_kvm_ticks_turn(s);
 	s->sink = sink;
 	(void)ring_buffer__consume(s->ring);
 	if (!s->cfg.ordered)

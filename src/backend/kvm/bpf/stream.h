@@ -13,8 +13,16 @@
 #include "backend/target.h"
 
 struct bpf_link;
+struct perf_event_attr;
 struct ring_buffer;
 struct uni_kvm_exits;
+
+/* The clock of a vCPU's samples; ticks.c. */
+struct uni_kvm_ticks {
+	int fd;			/* borrowed from the link; -1: its period is not ours to draw */
+	uint64_t first, turned; /* the vCPU's samples: when it was opened, when it was drawn */
+	uint64_t seed;
+};
 
 /* What is known of one vCPU besides what the kernel side keeps. */
 struct uni_kvm_stream_vcpu {
@@ -23,6 +31,7 @@ struct uni_kvm_stream_vcpu {
 	uint32_t exit_tid; /* its exits are watched by this; exits.c */
 	uint64_t ptr;	   /* struct kvm_vcpu * */
 	struct bpf_link *sample, *leave;
+	struct uni_kvm_ticks ticks;
 	uint64_t since_ns;		/* it is sampled since */
 	uint64_t carry[UNI_BPF_STATES]; /* ns that do not make a whole period */
 	uint64_t end_idle, end_stolen;	/* of the interval that was open at the end, ns */
@@ -105,6 +114,12 @@ void uni_kvm_stream_free_maps(struct uni_kvm_stream *s);
 /* events.c: begins or ends to sample the threads that the scan knows, and the memory it knows. */
 int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err);
 void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
+
+/* ticks.c: an event of a thread, off; -1 and errno. The ticks of a vCPU's thread, likewise. */
+int uni_kvm_event_open(uint32_t tid, struct perf_event_attr *attr);
+int uni_kvm_ticks_open(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
+/* Draws periods anew, of vCPUs with enough samples since the last time. */
+void uni_kvm_ticks_turn(struct uni_kvm_stream *s);
 
 /* deliver.c: the chain of a number, NULL if there is none (yet); one record of the ring, the
  * counters, and what was open at the end. */
