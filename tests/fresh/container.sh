@@ -95,6 +95,7 @@ listed() {
 check 'ls: the guest of this container alone, how it is reached, and why' listed
 check 'doctor: what the sampler in the kernel lacks' says 0 '^ +no +btf .*/sys/kernel/btf/vmlinux' "$U" doctor
 check 'doctor: and that capabilities are missing' grep -qE '^ +no +capabilities +CAP_BPF and CAP_PERFMON' "$T/out"
+check 'doctor: root is not told to be root' sh -c '! grep -E "run as root(,|$)" "$1"' - "$T/out"
 check 'doctor: KVM works' grep -qE '^ok +kvm ' "$T/out"
 check 'record: with pauses' records '^uniscope: guest paused' record "$target" -e "$(image demo)"
 check 'top: too' says 0 '"pause":[{]"p50_ns":[1-9]' "$U" top "$target" -e "$(image demo)" --json -n 1

@@ -80,6 +80,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(p->root));
 	p->h = (struct uni_kvm_bpf_host){ .root = p->root,
 		.exe = "/opt/uniscope",
+		.uid = 1000,
 		.release = "6.1.0-18-amd64",
 		.memlock_bytes = 8 << 20 };
 	caps(p, CAP_BOTH, 0);
@@ -193,6 +194,12 @@ static void each_capability(void **state)
 	refused(p, "capabilities",
 		"CAP_BPF and CAP_PERFMON are missing: run as root, or once: setcap "
 		"cap_bpf,cap_perfmon+ep /opt/uniscope");
+	/* Root of a container has nothing that it could run as. */
+	p->h.uid = 0;
+	refused(p, "capabilities",
+		"CAP_BPF and CAP_PERFMON are missing: root of this container or service is not "
+		"given them: grant them to it (--cap-add), or run uniscope on the host");
+	p->h.uid = 1000;
 	caps(p, CAP_BPF, 0);
 	refused(p, "capabilities", "CAP_PERFMON is missing");
 	caps(p, "0000004000000000", 0);
@@ -200,7 +207,8 @@ static void each_capability(void **state)
 	/* A kernel from before they were split off. */
 	put(p, "/proc/sys/kernel/cap_last_cap", "37\n");
 	caps(p, CAP_NONE, 0);
-	refused(p, "capabilities", "CAP_SYS_ADMIN is missing");
+	refused(p, "capabilities",
+		"CAP_SYS_ADMIN is missing (Linux 6.1.0-18-amd64 knows no CAP_BPF): run as root");
 	caps(p, CAP_ADMIN, 0);
 	p->h.prog_errno = p->h.event_errno = 0;
 	permitted(p);
@@ -291,6 +299,7 @@ static void the_pausing_method(void **state)
 	uni_kvm_pause_facts(&h, &w);
 	for (uint32_t i = 0; i < w.nr; i++)
 		assert_false(w.fact[i].ok);
+	assert_non_null(strstr(fact(&w, "ptrace")->text, "root of this container"));
 	assert_non_null(strstr(fact(&w, "ptrace")->text, "kernel.yama.ptrace_scope=0"));
 	assert_non_null(strstr(fact(&w, "pidfd_getfd")->text, "5.6"));
 
@@ -335,6 +344,12 @@ static void whose_process_it_is(void **state)
 	r = (struct uni_kvm_rights){ .pid = 4121, .mine = 1000, .caps = 3ull << 38 };
 	not_for_us(&r, "it belongs to uid 0, this is uid 1000, and CAP_SYS_PTRACE and "
 		       "CAP_DAC_READ_SEARCH are missing");
+	not_for_us(&r, "missing: run as that user or as root");
+	r.mine = 0;
+	r.theirs = 1000;
+	not_for_us(&r, "missing: root of this container");
+	r.mine = 1000;
+	r.theirs = 0;
 	r.caps = ptrace;
 	not_for_us(&r, "and CAP_DAC_READ_SEARCH is missing");
 	r.caps = search;

@@ -153,7 +153,7 @@ static void check_btf(const struct uni_kvm_bpf_host *h, struct uni_host_way *w)
 	if (uni_read_regular(path, BTF_MAX, &data, &size, NULL) != 0) {
 		uni_host_fact_add(w, "btf", false,
 			"there is no readable /sys/kernel/btf/vmlinux: the kernel needs "
-			"CONFIG_DEBUG_INFO_BTF=y");
+			"CONFIG_DEBUG_INFO_BTF=y, or a container hides it");
 		return;
 	}
 	uni_host_fact_add(w, "btf", true, "/sys/kernel/btf/vmlinux");
@@ -197,8 +197,13 @@ static void add_grant(const struct uni_kvm_bpf_host *h, const char *missing, str
 {
 	const char *exe = h->exe[0] != '\0' ? h->exe : "PATH/uniscope";
 
-	uni_host_fact_add(w, "capabilities", false,
-		"%s missing: run as root, or once: setcap cap_bpf,cap_perfmon+ep %s", missing, exe);
+	if (h->uid == 0)
+		uni_host_fact_add(w, "capabilities", false, "%s missing: %s", missing,
+			uni_kvm_rights_advice(h->uid));
+	else
+		uni_host_fact_add(w, "capabilities", false,
+			"%s missing: %s, or once: setcap cap_bpf,cap_perfmon+ep %s", missing,
+			uni_kvm_rights_advice(h->uid), exe);
 }
 
 static void check_caps(
@@ -212,8 +217,8 @@ static void check_caps(
 			"/proc/self/status does not tell them");
 	else if (r->old && !admin)
 		uni_host_fact_add(w, "capabilities", false,
-			"CAP_SYS_ADMIN is missing (Linux %s knows no CAP_BPF): run as root",
-			h->release);
+			"CAP_SYS_ADMIN is missing (Linux %s knows no CAP_BPF): %s", h->release,
+			uni_kvm_rights_advice(h->uid));
 	else if (!bpf && !perfmon)
 		add_grant(h, "CAP_BPF and CAP_PERFMON are", w);
 	else if (!bpf || !perfmon)

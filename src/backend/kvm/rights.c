@@ -22,6 +22,13 @@ static bool has(uint64_t caps, unsigned bit)
 	return (caps >> bit & 1) != 0;
 }
 
+const char *uni_kvm_rights_advice(uint32_t uid)
+{
+	return uid != 0 ? "run as root"
+			: "root of this container or service is not given them: grant them to it "
+			  "(--cap-add), or run uniscope on the host";
+}
+
 bool uni_kvm_rights_trace_all(uint64_t caps)
 {
 	return has(caps, CAP_SYS_PTRACE_BIT);
@@ -51,8 +58,9 @@ static int of_another(const struct uni_kvm_rights *r, struct uni_err *err)
 		missing = "CAP_SYS_PTRACE is";
 	return uni_err_set(err, UNI_EPERM,
 		"not permitted to look into pid %d: it belongs to uid %u, this is uid %u, and %s "
-		"missing: run as that user or as root",
-		r->pid, r->theirs, r->mine, missing);
+		"missing: %s",
+		r->pid, r->theirs, r->mine, missing,
+		r->mine != 0 ? "run as that user or as root" : uni_kvm_rights_advice(0));
 }
 
 int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err)
@@ -70,14 +78,14 @@ int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err)
 	if (r->files && r->scope != '\0' && r->scope != '0')
 		return uni_err_set(err, UNI_EPERM,
 			"not permitted to read the memory of pid %d, although it is of this user: "
-			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: run as "
-			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
-			r->pid, r->scope);
+			"kernel.yama.ptrace_scope is %c and CAP_SYS_PTRACE is missing: %s, or: "
+			"sysctl -w kernel.yama.ptrace_scope=0",
+			r->pid, r->scope, uni_kvm_rights_advice(r->mine));
 	return uni_err_set(err, UNI_EPERM,
 		"not permitted to look into pid %d, although it is of this user: it has "
 		"privileges that this process lacks, or hides itself, and CAP_SYS_PTRACE is "
-		"missing: run as root",
-		r->pid);
+		"missing: %s",
+		r->pid, uni_kvm_rights_advice(r->mine));
 }
 
 /* The line's numbers behind "\nKEY:\t": the nth of them, 0 the first. */

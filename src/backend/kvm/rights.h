@@ -26,6 +26,9 @@ int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err);
 /* The same of this process and that one, which is neither stopped nor changed. -UNI_EGONE. */
 int uni_kvm_rights_check(int pid, struct uni_err *err);
 
+/* What a user without a capability can do about it: root of a container cannot become root. */
+const char *uni_kvm_rights_advice(uint32_t uid);
+
 /* Of a capability mask: may it trace everybody; and also see their files? */
 bool uni_kvm_rights_trace_all(uint64_t caps);
 bool uni_kvm_rights_read_all(uint64_t caps);

@@ -42,9 +42,9 @@ static void check_ptrace(const struct uni_kvm_pause_host *h, struct uni_host_way
 		uni_host_fact_add(w, "ptrace", true, "kernel.yama.ptrace_scope is %s", scope);
 	else
 		uni_host_fact_add(w, "ptrace", false,
-			"kernel.yama.ptrace_scope is %s and CAP_SYS_PTRACE is missing: run as "
-			"root, or: sysctl -w kernel.yama.ptrace_scope=0",
-			scope);
+			"kernel.yama.ptrace_scope is %s and CAP_SYS_PTRACE is missing: %s, or: "
+			"sysctl -w kernel.yama.ptrace_scope=0",
+			scope, uni_kvm_rights_advice(h->uid));
 }
 
 static void check_schedstat(const struct uni_kvm_pause_host *h, struct uni_host_way *w)
@@ -111,8 +111,8 @@ static void check_tracefs(const char *root, struct uni_host_way *w)
 			"tracefs is not mounted: mount -t tracefs nodev /sys/kernel/tracing");
 	else
 		uni_host_fact_add(w, "trace points", false,
-			"/sys/kernel/tracing may not be read: run as root, or let a group in "
-			"(mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing)");
+			"/sys/kernel/tracing may not be read: run as root of the host, or let a "
+			"group in (mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing)");
 }
 
 void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const char *refused,
@@ -150,6 +150,7 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 {
 	extern const struct uni_target_ops uni_target_kvm;
 	struct uni_kvm_pause_host host = { .root = "",
+		.uid = geteuid(),
 		.privileged = uni_kvm_rights_trace_all(uni_kvm_rights_caps()) };
 	struct uni_kvm_bpf_trial trial;
 	struct uni_kvm_host kvm = { 0 };

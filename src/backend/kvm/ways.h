@@ -12,6 +12,7 @@
 /* Where the answers come from; tests make up their own. */
 struct uni_kvm_pause_host {
 	const char *root; /* before /proc; "" for this host's */
+	uint32_t uid;	  /* effective */
 	bool privileged;  /* has CAP_SYS_PTRACE */
 	bool asked;	  /* KVM could be asked: sync_regs is known */
 	int sync_regs;	  /* KVM_CAP_SYNC_REGS */
