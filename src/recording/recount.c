@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "obj/usym.h"
 #include "recording/recording_priv.h"
 #include "recording/stats.h"
 
@@ -9,12 +10,29 @@ struct recount {
 	struct uni_hist pause;
 	uint64_t last_ns;
 	uint64_t of_vcpu[UNI_VCPU_MAX]; /* samples */
+	struct uni_recorded_guest guest;
 };
 
 struct uni_recounts {
 	struct uni_recording *rec;
 	struct recount of_guest[];
 };
+
+/* By the names that were recorded, which is all that is left of the image. */
+static void place_sample(
+	struct uni_record_stats *st, const struct uni_recorded_guest *g, const struct uni_sample *s)
+{
+	bool inside = false;
+	uint64_t offset;
+	const char *name;
+
+	if (g->symtab == NULL || uni_symtab_nr(g->symtab) == 0 || s->nr == 0)
+		return;
+	for (uint16_t i = 0; i < s->nr && !inside; i++)
+		inside = uni_symtab_lookup(
+			g->symtab, s->pc[i] - (i != 0) - g->meta->bias, &name, &offset);
+	uni_record_stats_lies(st, s, inside);
+}
 
 int uni_recount_sample(void *recounts, const struct uni_sample *s)
 {
@@ -30,6 +48,7 @@ int uni_recount_sample(void *recounts, const struct uni_sample *s)
 	c->of_vcpu[s->vcpu] += !uni_state_is_off_cpu(s->state);
 	st->ticks = uni_max(st->ticks, c->of_vcpu[s->vcpu]);
 	uni_record_stats_count(st, s);
+	place_sample(st, &all->of_guest[s->guest].guest, s);
 	if (st->samples == 1)
 		st->begin_ns = s->t_ns;
 	st->end_ns = s->t_ns;
@@ -51,8 +70,11 @@ struct uni_recounts *uni_recounts_create(struct uni_recording *r)
 	struct uni_recounts *c =
 		calloc(1, sizeof(*c) + r->session.nr_guests * sizeof(c->of_guest[0]));
 
-	if (c != NULL)
-		c->rec = r;
+	if (c == NULL)
+		return NULL;
+	c->rec = r;
+	for (uint32_t i = 0; i < r->session.nr_guests; i++)
+		c->of_guest[i].guest = uni_recording_guest(r, i);
 	return c;
 }
 

@@ -122,9 +122,13 @@ static bool is_inside(const struct uni_sample *s, const struct uni_unwind_hints 
 void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample *s,
 	const struct uni_unwind_hints *hints)
 {
-	if (hints == NULL || s->nr == 0)
-		return;
-	if (is_inside(s, hints)) {
+	if (hints != NULL && s->nr != 0)
+		uni_record_stats_lies(st, s, is_inside(s, hints));
+}
+
+void uni_record_stats_lies(struct uni_record_stats *st, const struct uni_sample *s, bool inside)
+{
+	if (inside) {
 		add(&st->inside, s->weight);
 		return;
 	}

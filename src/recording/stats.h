@@ -29,5 +29,7 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 /* The same for where its chain lies; hints are of the guest's images, NULL: they are not known. */
 void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample *s,
 	const struct uni_unwind_hints *hints);
+/* The same where that is known; the chain is not empty. */
+void uni_record_stats_lies(struct uni_record_stats *st, const struct uni_sample *s, bool inside);
 
 #endif

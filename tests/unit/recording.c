@@ -409,6 +409,39 @@ static void plugged_in_vcpus_are_written(void **state)
 	check_plugged(p, true);
 }
 
+/* Nobody closed it, so nobody wrote which samples lie in the image: its names tell. */
+static void samples_of_a_killed_recorder_have_their_places(void **state)
+{
+	struct place *p = *state;
+	uint64_t pc[3] = { 0xfff0, 0x1005 + p->meta.bias, 0x9000 + p->meta.bias };
+	struct uni_sample s = { .t_ns = T0, .weight = 3, .nr = 2, .pc = pc };
+	const struct uni_record_stats *st;
+	struct uni_recording *rec;
+	struct uni_recorder *r;
+	struct uni_image *img;
+
+	p->meta.image_id[0] = '\0';
+	r = create(p);
+	img = image_of("/k.elf", "main", "\x12\x34");
+	assert_int_equal(uni_recorder_add_image(r, 0, img, &p->err), 0);
+	uni_image_destroy(img);
+	uni_recorder_sample(r, &s); /* something unknown, called by main() */
+	s.nr = 1;
+	uni_recorder_sample(r, &s);
+	s.pc = &pc[2];
+	s.weight = 1;
+	uni_recorder_sample(r, &s);
+	assert_int_equal(uni_recorder_flush(r, &p->err), 0);
+	assert_int_equal(uni_recording_open(p->path, &rec, &p->err), 0);
+	st = uni_recording_stats(rec);
+	assert_int_equal(st->inside, 3);
+	assert_int_equal(st->outside, 4);
+	assert_int_equal(st->firmware, 3);
+	assert_true(st->outside_low == 0xfff0 && st->outside_high == pc[2]);
+	uni_recording_close(rec);
+	assert_int_equal(close_with(r, &(struct uni_record_stats){ 0 }, NULL, 0, NULL), 0);
+}
+
 /* A session has files for so many vCPUs only, whichever guest they belong to. */
 static void vcpus_are_bounded(void **state)
 {
@@ -489,6 +522,7 @@ int main(void)
 		T(lost_samples_are_counted),
 		T(a_failed_guest_says_why),
 		T(plugged_in_vcpus_are_written),
+		T(samples_of_a_killed_recorder_have_their_places),
 		T(vcpus_are_bounded),
 		T(missing_session_is_one_clear_line),
 	};
