@@ -42,7 +42,7 @@ if [ "$nr" -lt 100 ]; then
 fi
 
 step "top functions"
-"$uniscope" report "$out/demo.uniscope" --functions 15
+"$uniscope" report "$out/demo.uniscope" --max 15
 
 "$uniscope" report --html "$out/report.html" "$out/demo.uniscope"
 "$uniscope" export "$out/demo.uniscope" -f svg -o "$out/demo.svg" -O title="uniscope demo"

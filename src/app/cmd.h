@@ -15,6 +15,15 @@ enum uni_exit {
 	UNI_EXIT_USAGE = 2,
 };
 
+/* In which `uniscope --help` shows them. */
+enum uni_cmd_group {
+	UNI_CMDS_DAILY,
+	UNI_CMDS_TRACE,
+	UNI_CMDS_EXCHANGE,
+	UNI_CMDS_COMPAT,
+	UNI_CMDS_GROUPS,
+};
+
 struct uni_cmd_ctx {
 	const char **operands;
 	size_t nr_operands;
@@ -23,6 +32,8 @@ struct uni_cmd_ctx {
 
 struct uni_cmd {
 	const char *name;
+	const char *tool; /* of `compat`: the older tool's file, if it is not `name` */
+	enum uni_cmd_group group;
 	const char *operands; /* "TARGET" */
 	const char *summary;  /* one line for the list of commands */
 	const char *details;  /* paragraphs for --help, may be NULL */
@@ -43,6 +54,7 @@ struct uni_cmd {
 
 extern const struct uni_cmd *const uni_cmds[]; /* ends with NULL */
 extern const char uni_commit[];		       /* that was built, "unknown" outside of git */
+extern const struct uni_cmd *const uni_compat_cmds[];
 extern const struct uni_cmd *const uni_trace_cmds[];
 extern const struct uni_cmd *const uni_uk_trace_cmds[];
 

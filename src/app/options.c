@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/nearest.h"
+#include "app/term.h"
 #include "base/text.h"
 
 static const struct uni_opt *find_long(const struct uni_opt *opts, const char *name, size_t len)
@@ -13,6 +14,13 @@ static const struct uni_opt *find_long(const struct uni_opt *opts, const char *n
 	for (const struct uni_opt *o = opts; o->long_name != NULL; o++) {
 		if (strlen(o->long_name) == len && memcmp(o->long_name, name, len) == 0)
 			return o;
+	}
+	for (const struct uni_opt *o = opts; o->long_name != NULL; o++) {
+		if (o->old_name == NULL || strlen(o->old_name) != len ||
+			memcmp(o->old_name, name, len) != 0)
+			continue;
+		uni_note("--%s is an old name: use --%s", o->old_name, o->long_name);
+		return o;
 	}
 	return NULL;
 }
@@ -22,6 +30,14 @@ static const struct uni_opt *find_short(const struct uni_opt *opts, char c)
 	for (const struct uni_opt *o = opts; o->long_name != NULL; o++) {
 		if (o->short_name == c && c != '\0')
 			return o;
+	}
+	for (const struct uni_opt *o = opts; o->long_name != NULL; o++) {
+		if (o->old_letter != c || c == '\0')
+			continue;
+		uni_note("-%c is an old letter of --%s, and means something else in other "
+			 "commands: use --%s",
+			c, o->long_name, o->long_name);
+		return o;
 	}
 	return NULL;
 }
@@ -89,7 +105,7 @@ static int unknown_long(
 	struct uni_nearest n = uni_nearest_begin(name, len);
 
 	for (const struct uni_opt *o = opts; o->long_name != NULL; o++)
-		uni_nearest_try(&n, o->long_name);
+		uni_nearest_try(&n, o->help != NULL ? o->long_name : "");
 	return uni_err_set(err, UNI_EUSAGE, "unknown option --%.*s%s%s%s (see --help)", (int)len,
 		name, n.name != NULL ? ": did you mean --" : "", n.name != NULL ? n.name : "",
 		n.name != NULL ? "?" : "");
@@ -177,8 +193,7 @@ int uni_options_parse(const struct uni_opt *opts, int argc, char **argv, const c
 	return 0;
 }
 
-/* Prints text wrapped between column `indent` and `width`; the cursor stands at `column`. */
-static void wrap(FILE *out, const char *text, unsigned column, unsigned indent, unsigned width)
+void uni_text_wrap(FILE *out, const char *text, unsigned column, unsigned indent, unsigned width)
 {
 	while (*text != '\0') {
 		size_t n = strcspn(text, " ");
@@ -203,9 +218,12 @@ void uni_options_help(const struct uni_opt *opts, FILE *out, unsigned width)
 	const unsigned indent = 30;
 
 	for (const struct uni_opt *o = opts; o->long_name != NULL; o++) {
-		int n = o->short_name != '\0' ? fprintf(out, "  -%c, ", o->short_name)
-					      : fprintf(out, "      ");
+		int n = 0;
 
+		if (o->help == NULL)
+			continue;
+		n += o->short_name != '\0' ? fprintf(out, "  -%c, ", o->short_name)
+					   : fprintf(out, "      ");
 		n += fprintf(out, "--%s%s%s", o->long_name,
 			o->arg != NULL && o->type != UNI_OPT_MAYBE ? " " : "",
 			o->arg != NULL ? o->arg : "");
@@ -215,13 +233,15 @@ void uni_options_help(const struct uni_opt *opts, FILE *out, unsigned width)
 			(void)fprintf(out, "\n%*s", (int)indent, "");
 		else
 			(void)fprintf(out, "%*s", (int)indent - n, "");
-		wrap(out, o->help, indent, indent, width);
+		uni_text_wrap(out, o->help, indent, indent, width);
 	}
 }
 
 void uni_options_man(const struct uni_opt *opts, FILE *out)
 {
 	for (const struct uni_opt *o = opts; o->long_name != NULL; o++) {
+		if (o->help == NULL)
+			continue;
 		(void)fputs(".TP\n", out);
 		if (o->short_name != '\0')
 			(void)fprintf(out, "\\fB\\-%c\\fR, ", o->short_name);

@@ -31,15 +31,25 @@ struct uni_opt_list {
 	UNI_VEC(const char *) items;
 };
 
+#define UNI_WORDS_FILE	    "FILE" /* names of files */
+#define UNI_WORDS_EXPORTERS "EXPORTERS"
+#define UNI_WORDS_IMPORTERS "IMPORTERS"
+
 struct uni_opt {
 	char short_name; /* 0: none */
 	const char *long_name;
 	enum uni_opt_type type;
-	void *value;	   /* of the type above */
-	const char *arg;   /* name of the argument in help, NULL for flags; of MAYBE "[=N]" */
-	const char *help;  /* one sentence, no full stop at the end */
-	const char *words; /* space-separated values that completion offers, or "FILE", or NULL */
-	bool *given;	   /* set when the option was there; may be NULL */
+	void *value;	 /* of the type above */
+	const char *arg; /* name of the argument in help, NULL for flags; of MAYBE "[=N]" */
+	const char
+		*help; /* one sentence, no full stop at the end; NULL: an old option, not shown */
+	const char
+		*words; /* space-separated values that completion offers, one of these, or NULL */
+	bool *given;	/* set when the option was there; may be NULL */
+	/* What it was called once: understood, with a hint. Each letter and name means one thing in
+	 * all commands, and was taken from those that used it for another. */
+	char old_letter;
+	const char *old_name;
 };
 
 /* For commands that read files. */
@@ -63,6 +73,8 @@ struct uni_opt {
 int uni_options_parse(const struct uni_opt *opts, int argc, char **argv, const char **operands,
 	size_t *nr_operands, char ***rest_ret, struct uni_err *err);
 
+/* Prints text wrapped between column `indent` and `width`; the cursor stands at `column`. */
+void uni_text_wrap(FILE *out, const char *text, unsigned column, unsigned indent, unsigned width);
 /* "  -F, --frequency HZ   help...", wrapped at `width` columns. */
 void uni_options_help(const struct uni_opt *opts, FILE *out, unsigned width);
 /* The same as roff .TP items for the man page. */

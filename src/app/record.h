@@ -49,9 +49,8 @@ struct uni_record_args {
 	{ 'F', "frequency", UNI_OPT_DOUBLE, &(a).frequency, "HZ",                                  \
 		"samples per second of each vCPU (default 99)", NULL, NULL },                      \
 		{ 'd', "duration", UNI_OPT_DOUBLE, &(a).duration, "SECONDS",                       \
-			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL },             \
-		{ 'T', "time", UNI_OPT_DOUBLE, &(a).duration, "SECONDS", "the same as --duration", \
-			NULL, NULL },                                                              \
+			"how long; 0 records until Ctrl-C (default 10)", NULL, NULL, 'T',          \
+			"time" },                                                                  \
 		{ 'o', "output", UNI_OPT_STR, &(a).output, "NAME",                                 \
 			"session folder to write (default: the guest's name.uniscope, numbered)",  \
 			"FILE", NULL },                                                            \

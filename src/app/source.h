@@ -53,6 +53,14 @@ struct uni_source_args {
 	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
 };
 
+/* How a file that is no session is read. */
+#define UNI_INPUT_FORMAT_OPTION(format, ...)                                              \
+	{                                                                                 \
+		0, "input-format", UNI_OPT_STR, &(format), "FORMAT",                      \
+			"the format of FILE, if it is not a session (default: detected)", \
+			UNI_WORDS_IMPORTERS, NULL, __VA_ARGS__                            \
+	}
+
 /* Option entries that all who show a session have; `a` is a struct uni_source_args. */
 #define UNI_SOURCE_OPTIONS(a)                                                                     \
 	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                          \

@@ -49,10 +49,10 @@ struct uni_tracing_args {
 
 /* Of those that switch functions on. */
 #define UNI_CHOICE_OPTIONS(a)                                                                     \
-	{ 'f', "filter", UNI_OPT_LIST, &(a).filter, "GLOB",                                       \
+	{ 0, "filter", UNI_OPT_LIST, &(a).filter, "GLOB",                                         \
 		"trace functions whose name matches; * and ? stand for any text; may be given "   \
 		"several times (default: all that can be)",                                       \
-		NULL, NULL },                                                                     \
+		NULL, NULL, 'f' },                                                                \
 		{ 0, "regex", UNI_OPT_LIST, &(a).regex, "REGEX",                                  \
 			"the same by extended regular expression", NULL, NULL },                  \
 		{ 'x', "exclude", UNI_OPT_LIST, &(a).exclude, "GLOB",                             \

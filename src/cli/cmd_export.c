@@ -26,10 +26,7 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
 			"what to write: see --list (default: from the end of --output's name)",
-			"folded svg uniprof json nanos csv uftrace chrome fxt pprof speedscope "
-			"perf "
-			"callgrind firefox perfetto mirage callgrind-exact counts lcov",
-			NULL },
+			UNI_WORDS_EXPORTERS, NULL },
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
 			"where to; - is standard output (default -)", "FILE", NULL },
 		{ 0, "all", UNI_OPT_OUTPUT, &o.all, "DIR",
@@ -41,9 +38,7 @@ static const struct uni_opt *options(void)
 			"an option of the format, such as title=... of svg; may be given several "
 			"times",
 			NULL, NULL },
-		{ 0, "from", UNI_OPT_STR, &o.x.src.format, "FORMAT",
-			"what FILE is, when it is no session (default: look at it)",
-			"folded uniprof ftrace perf pprof speedscope mirage uftrace", NULL },
+		UNI_INPUT_FORMAT_OPTION(o.x.src.format, .old_name = "from"),
 		{ 0, "diff", UNI_OPT_FLAG, &o.x.src.diff, NULL,
 			"folded input has two counts a line: draw the difference", NULL, NULL },
 		{ 0, "before", UNI_OPT_STR, &o.x.before, "FILE",
@@ -232,6 +227,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_export = {
 	.name = "export",
+	.group = UNI_CMDS_EXCHANGE,
 	.operands = "FILE",
 	.reads_only = true,
 	.summary = "write a session, or folded stacks and the like, in another format",

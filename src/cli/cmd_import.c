@@ -19,9 +19,7 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'f', "format", UNI_OPT_STR, &o.src.format, "FORMAT",
-			"what FILE is (default: look at it); see --list",
-			"folded uniprof ftrace perf pprof speedscope mirage uftrace", NULL },
+		UNI_INPUT_FORMAT_OPTION(o.src.format, .old_letter = 'f', .old_name = "format"),
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "NAME", "session folder to write",
 			"FILE", NULL },
 		{ 's', "symbols", UNI_OPT_STR, &o.src.symbols, "FILE",
@@ -81,6 +79,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_import = {
 	.name = "import",
+	.group = UNI_CMDS_EXCHANGE,
 	.operands = "FILE",
 	.reads_only = true,
 	.summary = "make a session of another tool's profile",
@@ -89,7 +88,7 @@ const struct uni_cmd uni_cmd_import = {
 		   "formats directly.",
 	.examples = "  uniscope import stacks.folded -o old.uniscope\n"
 		    "  uniscope import cpu.pb.gz -o old.uniscope\n"
-		    "  uniscope import trace -f uniprof -s app.elf -o old.uniscope",
+		    "  uniscope import trace --input-format uniprof -s app.elf -o old.uniscope",
 	.min_operands = 0,
 	.max_operands = 1,
 	.options = options,

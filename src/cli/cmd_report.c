@@ -44,8 +44,9 @@ static int hide(struct uni_source *s, struct uni_err *err)
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'n', "functions", UNI_OPT_U64, &o.functions, "N",
-			"functions to list; 0 lists all (default 20)", NULL, NULL },
+		{ 'n', "max", UNI_OPT_U64, &o.functions, "N",
+			"functions to list at most; 0 lists all (default 20)", NULL, NULL,
+			.old_name = "functions" },
 		{ 't', "tree", UNI_OPT_FLAG, &o.tree, NULL, "also print the call tree", NULL,
 			NULL },
 		{ 0, "depth", UNI_OPT_U64, &o.depth, "N",
@@ -64,9 +65,7 @@ static const struct uni_opt *options(void)
 			"FILE", NULL },
 		UNI_DEBUG_DIR_OPTION(o.src.debug_dirs),
 		UNI_NAMING_OPTIONS(o.src.build.naming),
-		{ 0, "from", UNI_OPT_STR, &o.src.format, "FORMAT",
-			"what FILE is, when it is no session (default: look at it)",
-			"folded uniprof", NULL },
+		UNI_INPUT_FORMAT_OPTION(o.src.format, .old_name = "from"),
 		{ 0, "diff", UNI_OPT_FLAG, &o.src.diff, NULL,
 			"folded input has two counts a line: show the difference", NULL, NULL },
 		{ 0, "exits", UNI_OPT_MAYBE, &o.src.exits, "[=count|time]",

@@ -52,9 +52,7 @@ static const struct uni_opt *options(void)
 			"of a larger call tree than that, what takes least is shown flat (default "
 			"65536)",
 			NULL, NULL },
-		{ 0, "from", UNI_OPT_STR, &o.source.format, "FORMAT",
-			"what FILE is, when it is no session (default: look at it)",
-			"folded uniprof", NULL },
+		UNI_INPUT_FORMAT_OPTION(o.source.format, .old_name = "from"),
 		{ 's', "symbols", UNI_OPT_STR, &o.source.symbols, "FILE",
 			"names from this ELF, .usym or table in text instead of the session's own",
 			"FILE", NULL },

@@ -41,10 +41,10 @@ static const struct uni_opt *options(void)
 		UNI_ACCEPT_IMAGE_OPTION(o.accept_image),
 		{ 'r', "registers", UNI_OPT_FLAG, &o.registers, NULL,
 			"also print the registers of each vCPU", NULL, NULL },
-		{ 't', "threads", UNI_OPT_FLAG, &o.threads, NULL,
+		{ 0, "threads", UNI_OPT_FLAG, &o.threads, NULL,
 			"the chain of every thread of the guest, running or not, instead of every "
 			"vCPU",
-			NULL, NULL },
+			NULL, NULL, 't' },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
 		{ 0, "qmp", UNI_OPT_STR, &o.qmp, "PATH",
 			"QMP socket of the VMM: finds guest memory exactly", "FILE", NULL },

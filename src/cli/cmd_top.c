@@ -32,13 +32,13 @@ static const struct uni_opt *options(void)
 			"which "
 			"then is 0)",
 			NULL, NULL },
-		{ 'w', "window", UNI_OPT_DOUBLE, &o.top.window, "SECONDS",
+		{ 0, "window", UNI_OPT_DOUBLE, &o.top.window, "SECONDS",
 			"show the last so many seconds, 0 all since the start (default 10; with "
 			"--batch the interval)",
-			NULL, &o.top.window_given },
-		{ 's', "sort", UNI_OPT_STR, &o.top.sort, "KEY",
+			NULL, &o.top.window_given, 'w' },
+		{ 'S', "sort", UNI_OPT_STR, &o.top.sort, "KEY",
 			"order of the functions: self, total or name (default self)",
-			"self total name", NULL },
+			"self total name", NULL, 's' },
 		{ 0, "filter", UNI_OPT_STR, &o.top.filter, "TEXT",
 			"only functions whose name holds this, in upper or lower case", NULL,
 			NULL },
@@ -67,10 +67,10 @@ static const struct uni_opt *options(void)
 		UNI_ACCEPT_IMAGE_OPTION(o.accept_image),
 		{ 'b', "batch", UNI_OPT_FLAG, &o.batch, NULL,
 			"print snapshots as plain text instead of using the terminal", NULL, NULL },
-		{ 'n', "count", UNI_OPT_U64, &o.top.count, "N",
+		{ 0, "count", UNI_OPT_U64, &o.top.count, "N",
 			"end after so many snapshots, 0 never (default 1); needs --batch or "
 			"--json",
-			NULL, &o.count_given },
+			NULL, &o.count_given, 'n' },
 		{ 0, "json", UNI_OPT_FLAG, &o.top.json, NULL, "--batch with one JSON object a line",
 			NULL, NULL },
 		{ 0, "rows", UNI_OPT_U64, &o.top.rows, "N",
@@ -170,9 +170,9 @@ const struct uni_cmd uni_cmd_top = {
 	.examples = "  uniscope top kvm:pid=4121\n"
 		    "  uniscope top web1 -F 499 --window 30\n"
 		    "  uniscope top --all\n"
-		    "  uniscope top web1 --batch -n 5 -i 2\n"
+		    "  uniscope top web1 --batch --count 5 -i 2\n"
 		    "  uniscope top web1 --batch -d 60 -i 10\n"
-		    "  uniscope top web1 --json -n 0 | jq -c .functions[0]",
+		    "  uniscope top web1 --json --count 0 | jq -c .functions[0]",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,
 	.options = options,

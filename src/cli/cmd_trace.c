@@ -3,6 +3,7 @@
 
 const struct uni_cmd uni_cmd_trace = {
 	.name = "trace",
+	.group = UNI_CMDS_TRACE,
 	.operands = "...",
 	.summary = "trace every call of a guest that links our tracer",
 	.details = "uniscope trace COMMAND --help tells more of each.",

@@ -22,8 +22,9 @@ static const struct uni_opt *options(void)
 	static const struct uni_opt table[] = {
 		{ 0, "threads", UNI_OPT_FLAG, &o.threads, NULL, "by thread instead of by CPU", NULL,
 			NULL },
-		{ 'n', "functions", UNI_OPT_U64, &o.functions, "N",
-			"functions to list of each; 0 lists all (default 15)", NULL, NULL },
+		{ 'n', "max", UNI_OPT_U64, &o.functions, "N",
+			"functions to list of each at most; 0 lists all (default 15)", NULL, NULL,
+			.old_name = "functions" },
 		UNI_TRACE_OPTIONS(o.args),
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
 		UNI_OPT_FORCE,

@@ -18,10 +18,10 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'f', "function", UNI_OPT_STR, &o.function, "NAME",
+		{ 0, "function", UNI_OPT_STR, &o.function, "NAME",
 			"what calls the functions whose name matches, and what they call (default: "
 			"the whole tree)",
-			NULL, NULL },
+			NULL, NULL, 'f' },
 		{ 0, "depth", UNI_OPT_U64, &o.depth, "N", "levels to show; 0 is all (default 0)",
 			NULL, NULL },
 		{ 0, "min", UNI_OPT_DOUBLE, &o.min_percent, "PERCENT",
@@ -165,7 +165,7 @@ const struct uni_cmd uni_trace_graph = {
 	.summary = "print a trace's call tree, or callers and callees of a function",
 	.details = "Threads are merged; --thread shows one.",
 	.examples = "  uniscope trace graph web1.uniscope\n"
-		    "  uniscope trace graph -f tcp_input --depth 4 web1.uniscope\n"
+		    "  uniscope trace graph --function tcp_input --depth 4 web1.uniscope\n"
 		    "  uniscope trace graph --json web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,

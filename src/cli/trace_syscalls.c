@@ -25,22 +25,22 @@ static struct {
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'e', "expr", UNI_OPT_LIST, &o.expressions, "EXPRESSION",
+		{ 0, "expr", UNI_OPT_LIST, &o.expressions, "EXPRESSION",
 			"trace=LIST or just LIST: names of system calls, classes (%file, %desc, "
 			"%memory, %process, %signal, %network, %ipc, %creds, %clock, %stat), "
 			"/REGEX, all, none; ! in front for all others; "
 			"status=successful,failed,unfinished: only calls that ended so",
-			NULL, NULL },
+			NULL, NULL, 'e' },
 		{ 'z', "successful-only", UNI_OPT_FLAG, &o.successful, NULL,
 			"only calls that succeeded", NULL, NULL },
 		{ 'Z', "failed-only", UNI_OPT_FLAG, &o.failed, NULL, "only calls that failed", NULL,
 			NULL },
-		{ 't', "time", UNI_OPT_COUNT, &o.stamp, NULL,
+		{ 0, "time", UNI_OPT_COUNT, &o.stamp, NULL,
 			"the time of day in front; -tt with microseconds; -ttt as seconds since "
 			"1970",
-			NULL, NULL },
-		{ 'r', "relative", UNI_OPT_FLAG, &o.relative, NULL,
-			"the time since the last call began in front", NULL, NULL },
+			NULL, NULL, 't' },
+		{ 0, "relative", UNI_OPT_FLAG, &o.relative, NULL,
+			"the time since the last call began in front", NULL, NULL, 'r' },
 		{ 'T', "syscall-times", UNI_OPT_FLAG, &o.duration, NULL,
 			"the time that each call took, at its end", NULL, NULL },
 		{ 'c', "summary-only", UNI_OPT_FLAG, &o.summary, NULL,
@@ -50,10 +50,10 @@ static const struct uni_opt *options(void)
 		{ 'S', "sort", UNI_OPT_STR, &o.sort, "ORDER",
 			"the table's order: time, calls, errors or name (default time)",
 			"time calls errors name", NULL },
-		{ 'a', "columns", UNI_OPT_U64, &o.column, "N",
-			"column at which results stand (default 40)", NULL, NULL },
-		{ 's', "string-limit", UNI_OPT_U64, &o.a.string_max, "N",
-			"bytes of a text that are shown (default 32)", NULL, NULL },
+		{ 0, "columns", UNI_OPT_U64, &o.column, "N",
+			"column at which results stand (default 40)", NULL, NULL, 'a' },
+		{ 0, "string-limit", UNI_OPT_U64, &o.a.string_max, "N",
+			"bytes of a text that are shown (default 32)", NULL, NULL, 's' },
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE", "write it here, not to stdout",
 			"FILE", NULL },
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "the calls as JSON", NULL, NULL },
@@ -219,6 +219,22 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return uni_exit_of(rc);
 }
 
+/* Here strace's letters are no longer old ones. */
+static const struct uni_opt *strace_options(void)
+{
+	static struct uni_opt table[64];
+	const struct uni_opt *from = options();
+
+	for (size_t i = 0; i + 1 < uni_array_len(table) && from[i].long_name != NULL; i++) {
+		table[i] = from[i];
+		if (from[i].old_letter == '\0')
+			continue;
+		table[i].short_name = from[i].old_letter;
+		table[i].old_letter = '\0';
+	}
+	return table;
+}
+
 const struct uni_cmd uni_trace_syscalls = {
 	.name = "syscalls",
 	.operands = "TARGET|SESSION|FILE",
@@ -234,10 +250,24 @@ const struct uni_cmd uni_trace_syscalls = {
 		   "lines of Unikraft's strace option; - is standard input.",
 	.examples = "  uniscope trace syscalls web1 -d 5 -T\n"
 		    "  uniscope trace syscalls web1 -c\n"
-		    "  uniscope trace syscalls kvm:pid=4121 --image app.dbg -e trace=%file -Z\n"
+		    "  uniscope trace syscalls kvm:pid=4121 --image app.dbg --expr trace=%file -Z\n"
 		    "  uniscope trace syscalls console.log -c",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,
+	.run = run,
+};
+
+const struct uni_cmd uni_cmd_strace = {
+	.name = "strace",
+	.operands = "TARGET|SESSION|FILE",
+	.summary = "the system calls that a guest makes, with strace's letters",
+	.details =
+		"As uniscope trace syscalls, with letters for all options that strace has letters "
+		"for.",
+	.examples = "  uniscope compat strace -tt -T -e trace=%file web1",
+	.min_operands = 1,
+	.max_operands = 1,
+	.options = strace_options,
 	.run = run,
 };

@@ -134,7 +134,7 @@ case_unwritten()
 	for target in $targets; do
 		looks stacks "$target"
 		looks record "$target" -q -F 99 -d 0.5 --watch lab_truth -o "$T/u" --overwrite
-		looks top "$target" --batch -n 1 -i 0.5
+		looks top "$target" --batch --count 1 -i 0.5
 	done
 	end_vm
 }

@@ -76,7 +76,7 @@ check "a difference is the same by each way" compared
 check "and with --normalize" compared --normalize
 echo nothing >bad.folded
 worse() {
-	"$U" export --from folded --before bad.folded other.folded -f folded -o got.bad 2>err
+	"$U" export --input-format folded --before bad.folded other.folded -f folded -o got.bad 2>err
 	[ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]
 }
 check "a difference to what is no profile" worse
@@ -577,6 +577,6 @@ for n in d.get('tree', d.get('callees', []) + d.get('callers', [])):
     print(n['calls'], n['function'])" >got && [ -s want ] && cmp want got
 }
 check "trace graph --json is the tree" graph
-check "trace graph --json -f: callees and callers" graph -f value --depth 3
+check "trace graph --json --function: callees and callers" graph --function value --depth 3
 
 echo "1..$n"

@@ -160,12 +160,12 @@ check 'what is no recording is said' damaged
 if [ -z "$browser" ]; then
 	skip 'calls that were not sent whole' 'no chromium on this machine'
 else
-	check 'calls are served' start_server --from ftrace "$T/calls.txt"
+	check 'calls are served' start_server --input-format ftrace "$T/calls.txt"
 	one=$server whole=$base
-	check 'the same in parts' start_server --from ftrace --whole 500 "$T/calls.txt"
+	check 'the same in parts' start_server --input-format ftrace --whole 500 "$T/calls.txt"
 	check 'both show the same' python3 "$SRC/tests/e2e/live_browser.py" parts "$whole" "$base"
 	check 'the one ends' stop_server
-	check 'the same with fewer nodes' start_server --from ftrace --whole 500 --nodes 300 "$T/calls.txt"
+	check 'the same with fewer nodes' start_server --input-format ftrace --whole 500 --nodes 300 "$T/calls.txt"
 	check 'has the same functions' python3 "$SRC/tests/e2e/live_browser.py" small "$whole" "$base"
 	check 'it ends' stop_server
 	server=$one

@@ -61,7 +61,7 @@ EOF
 	"$U" report --html "$T/ring.html" "$SRC/fuzz/corpus/mirage/ring" &&
 	python3 "$SRC/tests/e2e/mirage_ring.py" "$T/doubts" && "$U" report --html "$T/doubts.html" "$T/doubts" &&
 	"$U" trace findings "$T/doubts" >"$T/doubts.txt" &&
-	"$U" report --from ftrace --html "$T/calls.html" "$T/calls.txt" || {
+	"$U" report --input-format ftrace --html "$T/calls.html" "$T/calls.txt" || {
 	echo "Bail out! report --html failed"
 	exit 1
 }

@@ -103,7 +103,7 @@ check 'report: its counts, too' reported
 
 lines() {
 	begin || return 1
-	"$U" top "$target" -e "$T/names" --batch --json -n 0 -i 0.5 >"$T/top" 2>"$T/log" &
+	"$U" top "$target" -e "$T/names" --batch --json --count 0 -i 0.5 >"$T/top" 2>"$T/log" &
 	watcher=$!
 	wait_for test -s "$T/top" && plug && wait_for two_lines
 	status=$?
@@ -140,7 +140,7 @@ check 'a guest that could not be recorded: why' failed
 
 # However short it is and however long it took to begin.
 not_empty() {
-	begin && "$U" top "$target" -e "$T/names" --json -n 1 -i 0.1 -F 997 >"$T/top" || return 1
+	begin && "$U" top "$target" -e "$T/names" --json --count 1 -i 0.1 -F 997 >"$T/top" || return 1
 	cat "$T/top"
 	python3 -c 'import json, sys
 s = json.load(open(sys.argv[1]))

@@ -139,7 +139,7 @@ refused() { # WORDS OPTION...
 }
 
 top() { # OPTION...: of the last app above, deep
-	timeout 30 "$U" top "proc:pid=$pid" --json -n 2 -i 1 "$@" >"$T/top.json" || return 1
+	timeout 30 "$U" top "proc:pid=$pid" --json --count 2 -i 1 "$@" >"$T/top.json" || return 1
 	python3 -c 'import json, sys
 for text in open(sys.argv[1]):
     last = json.loads(text)

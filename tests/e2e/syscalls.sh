@@ -63,7 +63,7 @@ in_lines() { # what was printed then is what the session says, and as strace wou
 }
 
 chosen() { # EXPRESSION WANTED-NAMES
-	"$U" trace syscalls "$T/s.uniscope" -e "$1" | sed 's/(.*//' | sort -u | tr '\n' ' ' >"$T/names"
+	"$U" trace syscalls "$T/s.uniscope" --expr "$1" | sed 's/(.*//' | sort -u | tr '\n' ' ' >"$T/names"
 	[ "$(cat "$T/names")" = "${2:+$2 }" ] || { cat "$T/names"; return 1; }
 }
 

@@ -58,14 +58,14 @@ ends_well() { # STATUS-FILE
 
 for accel in $accels; do
 	boot "$accel" "$(image shares)" '' || exit 1
-	(timeout 120 "$U" top "$target" -e "$elf" --json -n 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
+	(timeout 120 "$U" top "$target" -e "$elf" --json --count 0 -F 199 --rows 0 >"$T/pipe" 2>"$T/err"
 		echo $? >"$T/st") &
 	t=$!
 	check "$accel: shares are right" shares "$T/pipe"
 	wait $t
 	check "$accel: a reader that has enough is no failure" ends_well "$T/st"
 	check "$accel: ... and nothing to talk about" test ! -s "$T/err"
-	timeout 60 "$U" top "$target" -e "$elf" --batch -n 2 --function app_main >"$T/text" 2>&1
+	timeout 60 "$U" top "$target" -e "$elf" --batch --count 2 --function app_main >"$T/text" 2>&1
 	check "$accel: text has the functions and the calls" \
 		sh -c "grep -q ' burn_a$' '$T/text' && grep -q '^calls of app_main$' '$T/text'"
 	check "$accel: text is plain" plain "$T/text"
@@ -73,11 +73,11 @@ for accel in $accels; do
 	timeout 60 "$U" top "$target" -e "$elf" --batch -d 1.5 >"$T/text" 2>&1
 	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" = 2
 	# Not from behind a "&": there the shell has it ignore SIGINT.
-	timeout -s INT 10 "$U" top "$target" -e "$elf" --batch -n 0 -i 0.5 >"$T/text" 2>"$T/err"
+	timeout -s INT 10 "$U" top "$target" -e "$elf" --batch --count 0 -i 0.5 >"$T/text" 2>"$T/err"
 	check "$accel: Ctrl-C ends it well" test $? = 124 -a ! -s "$T/err" -a -s "$T/text"
 	check "$accel: the guest runs on" beats
 	rm -f "$T/json"
-	(timeout 120 "$U" top "$target" -e "$elf" --json -n 0 -i 20 >"$T/json" 2>"$T/err"
+	(timeout 120 "$U" top "$target" -e "$elf" --json --count 0 -i 20 >"$T/json" 2>"$T/err"
 		echo $? >"$T/st") &
 	t=$!
 	wait_for 60 test -s "$T/json"
@@ -93,7 +93,7 @@ done
 if [ "$accels" != tcg ]; then
 	boot kvm "$(image idle)" '' || exit 1
 	if [ -z "$no_bpf" ]; then
-		timeout 60 "$U" top "$target" --json -n 2 -i 2 >"$T/json" 2>"$T/err"
+		timeout 60 "$U" top "$target" --json --count 2 -i 2 >"$T/json" 2>"$T/err"
 		check "kvm: sampled without a stop" streamed "$T/json"
 		timeout 60 "$U" top "$target" --json --no-exits >"$T/json" 2>"$T/err"
 		check "kvm: exits are not counted if unwanted" \
@@ -102,7 +102,7 @@ if [ "$accels" != tcg ]; then
 	first=$guest
 	guest=
 	boot kvm "$(image shares)" '' || exit 1
-	timeout 120 "$U" top "kvm:pid=$first" "$target" --json -n 1 -i 5 --idle --rows 0 >"$T/json" \
+	timeout 120 "$U" top "kvm:pid=$first" "$target" --json --count 1 -i 5 --idle --rows 0 >"$T/json" \
 		2>"$T/err"
 	check "two guests" python3 - "$T/json" <<'END'
 import json, sys

@@ -114,7 +114,7 @@ record_waits() {
 		"$U" report "$T/w.uniscope" | grep burn_a
 }
 top_waits() {
-	waited "$U" top "gdb:unix=$T/gdb" --wait 90 -e "$(image shares)" --batch -n 2 -i 1 && grep burn_a "$T/out"
+	waited "$U" top "gdb:unix=$T/gdb" --wait 90 -e "$(image shares)" --batch --count 2 -i 1 && grep burn_a "$T/out"
 }
 waits_in_vain() {
 	timeout 60 "$U" record "gdb:unix=$T/nothing" --wait 1 -d 1 -o "$T/v.uniscope" 2>"$T/err"

@@ -98,7 +98,7 @@ check 'doctor: and that capabilities are missing' grep -qE '^ +no +capabilities 
 check 'doctor: root is not told to be root' sh -c '! grep -E "run as root(,|$)" "$1"' - "$T/out"
 check 'doctor: KVM works' grep -qE '^ok +kvm ' "$T/out"
 check 'record: with pauses' records '^uniscope: guest paused' record "$target" -e "$(image demo)"
-check 'top: too' says 0 '"pause":[{]"p50_ns":[1-9]' "$U" top "$target" -e "$(image demo)" --json -n 1
+check 'top: too' says 0 '"pause":[{]"p50_ns":[1-9]' "$U" top "$target" -e "$(image demo)" --json --count 1
 check 'record --method bpf: refused in one line' refuses '/sys/kernel/btf/vmlinux.*CAP_BPF' \
 	"$U" record "$target" -e "$(image demo)" --method bpf -d 1 -o "$T/b.uniscope"
 check 'record --exits: refused in one line' refuses '/sys/kernel/btf/vmlinux.*CAP_BPF' \
