@@ -34,18 +34,25 @@ says() { # TEXT COMMAND...: its output (both) holds TEXT
 	grep -qF -- "$text" "$T/both"
 }
 
-commands=$("$U" __complete)
-check "lists its commands" test "$(echo "$commands" | wc -l)" -ge 8
-for c in $commands; do
+offered() { "$U" __complete "$@" | cut -f1; } # what completion offers there
+commands=$(offered '' | grep -vxE -e '-.*|help')
+compat=$(offered compat '' | grep -v '^-')
+check "lists its commands" test "$(echo "$commands" | wc -l)" -ge 8 -a "$(echo "$compat" | wc -l)" -ge 11
+for c in $commands $compat; do
 	check "$c --help works" "$U" "$c" --help
-	check "$c --help shows how to call it" says "usage: uniscope $c" "$U" "$c" --help
-	for o in $("$U" __complete "$c" | cut -f1); do
+	name=$c page=$c
+	[ "$c" != strace ] || page=compat
+	! echo "$compat" | grep -qx "$c" || name="compat $c"
+	check "$c --help shows how to call it" says "usage: uniscope $name" "$U" "$c" --help
+	parts=
+	! echo trace uk-trace compat | grep -qwF -e "$c" || parts=$(offered "$c" '' | grep -vx -e --help)
+	for o in $parts $(offered "$c" -- | grep -vx -e --help); do
 		esc=$(echo "$o" | sed 's/-/\\-/g')
-		grep -qF -- "$esc" "$MAN/uniscope-$c.1" || echo "$c: $o is not in the man page" >>"$T/missing"
+		grep -qF -- "$esc" "$MAN/uniscope-$page.1" || echo "$c: $o is not in the man page" >>"$T/missing"
 	done
-	esc=$(echo "$c" | sed 's/-/\\-/g')
-	sed -n '/^.SH COMMANDS/,/^.SH TARGETS/p' "$MAN/uniscope.1" | grep -qwF -e "$esc" &&
-		grep -qF "uniscope\\-$esc (1)" "$MAN/uniscope.1" || echo "$c is not in uniscope(1)" >>"$T/unlisted"
+	esc=$(echo "$name" | sed 's/-/\\-/g')
+	sed -n '/^.SH COMMANDS/,/^.SH OPTIONS/p' "$MAN/uniscope.1" | grep -qxF -e ".B $esc" &&
+		grep -qF "uniscope\\-$(echo "$page" | sed 's/-/\\-/g') (1)" "$MAN/uniscope.1" || echo "$c is not in uniscope(1)" >>"$T/unlisted"
 done
 check "uniscope(1) has each command" sh -c "[ ! -e '$T/unlisted' ] || { cat '$T/unlisted'; false; }"
 keys=$(sed -n '/^.B kvm:pid=N/,/^Works/s/^.BR* \([a-z]*\)\( [,.]\)*$/\1/p' "$MAN/uniscope.1")
@@ -53,7 +60,7 @@ for k in $keys; do
 	"$U" stacks "kvm:pid=1,$k=auto" 2>&1 | grep "unknown key"
 done >"$T/keys"
 check "and keys of kvm: that there are" test -n "$keys" -a ! -s "$T/keys"
-check "each option is in its man page" test ! -s "$T/missing"
+check "each option is in its man page" sh -c "[ ! -e '$T/missing' ] || { cat '$T/missing'; false; }"
 check "man pages have no empty @OPTIONS@" sh -c "! grep -l '@[A-Z]*@' '$MAN'/*.1"
 
 check "an unknown command of trace is named" sh -c "'$U' trace foo 2>&1 | grep -q \"unknown command 'foo'\""
@@ -64,7 +71,28 @@ check "unknown command: exit 2" exits 2 "$U" frobnicate
 check "a command that was meant" says "did you mean 'record'?" "$U" recrod
 check "a command of trace that was meant" says "did you mean 'findings'?" "$U" trace finding
 check "an option that was meant" says "did you mean --frequency?" "$U" record --frequncy 9 x
+check "and it is meant once" sh -c '[ "$(grep -o "did you mean" "$1" | wc -l)" = 1 ]' - "$T/both"
 check "an option that was begun" says "did you mean --duration?" "$U" record --dur=9 x
+check "help has groups" sh -c '"$1" --help | grep -xE "[a-z ]+:" | tr "\n" " " | grep -qx "daily: trace: exchange: front ends of older tools: "' - "$U"
+check "and a full list behind them" sh -c '"$1" help --all | grep -qE "^  trace findings  +name what" && ! "$1" help | grep -q "trace findings"' - "$U"
+hinted() { # HINT COMMAND...: works, with that line on stderr
+	hint=$1
+	shift
+	"$@" >"$T/out" 2>"$T/err" && [ -s "$T/out" ] && [ "$(head -1 "$T/err")" = "uniscope: $hint" ] || { cat "$T/err"; return 1; }
+}
+printf 'main;a;b 10\nmain;a 5\nmain;c 85\n' >"$T/in.folded"
+check "an old name is understood" hinted '--from is an old name: use --input-format' "$U" report --from folded "$T/in.folded"
+check "an old letter as well" hinted '-f is an old letter of --input-format, and means something else in other commands: use --input-format' \
+	sh -c '"$1" import -f folded "$2/in.folded" -o "$2/letter.uniscope" && ls "$2/letter.uniscope"' - "$U" "$T"
+printf 'function,tid,latency_us,latency_us_self\r\nf,1,5,5\r\n' >"$T/trace.csv"
+ln -s "$(realpath "$U")" "$T/summarize-trace.awk"
+same_front() { # the front end under each of its names
+	"$U" compat summarize-trace "$T/trace.csv" >"$T/want" && grep -q '^f,1,' "$T/want" &&
+		"$U" summarize-trace "$T/trace.csv" | cmp - "$T/want" &&
+		"$U" compat summarize-trace.awk "$T/trace.csv" | cmp - "$T/want" && "$T/summarize-trace.awk" "$T/trace.csv" | cmp - "$T/want"
+}
+check "a front end by compat, as before, by its file's name, by a link" same_front
+check "a link completes" sh -c '"$1" __complete --ta | grep -q "^--table"' - "$T/summarize-trace.awk"
 nothing_near() {
 	says 'unknown command' "$U" "$1" && ! says 'did you mean' "$U" "$1"
 }
@@ -180,10 +208,6 @@ check "and that name is a target" says "$T/gdb.sock" "$U" record shop-cli -d 1 -
 exec 9>&-
 wait "$vm"
 check "no colour in a pipe" sh -c "! '$U' doctor | grep -q \"\$(printf '\\033')\""
-check "bash completion offers commands and options" bash -c "
-	. '$SRC/completions/uniscope.bash'
-	COMP_WORDS=('$U' rec); COMP_CWORD=1; _uniscope; [ \"\${COMPREPLY[*]}\" = record ] || exit 1
-	COMP_WORDS=('$U' record --freq); COMP_CWORD=2; _uniscope; [ \"\${COMPREPLY[*]}\" = --frequency ]"
 # No output over what it is made of, by whatever name, and not into the folder of a session.
 mkdir "$T/own" "$T/own/s.uniscope"
 printf 'main;work 3\nmain;rest 4\n' >"$T/own/in.folded"

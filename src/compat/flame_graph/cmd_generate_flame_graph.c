@@ -63,7 +63,8 @@ static int check(const struct uni_five *five, struct uni_err *err)
 {
 	if (o.domain == NULL || o.config == NULL || o.image == NULL)
 		return uni_err_set(err, UNI_EUSAGE,
-			"usage: uniscope generate-flame-graph -f FREQ -t TIME -n DOMAIN -c CONF "
+			"usage: uniscope compat generate-flame-graph -f FREQ -t TIME -n DOMAIN -c "
+			"CONF "
 			"-x EXEC (-n, -c and -x are needed)");
 	if (!uni_parse_double(o.frequency, &o.rec.frequency))
 		return uni_err_set(
@@ -193,6 +194,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_generate_flame_graph = {
 	.name = "generate-flame-graph",
+	.tool = "generateFlameGraph.sh",
 	.operands = "",
 	.summary = "boot a domain, trace it, write the five files of the script of that name",
 	.details = "Prints what the script printed, and writes into the current folder, with "
@@ -202,7 +204,8 @@ const struct uni_cmd uni_cmd_generate_flame_graph = {
 		   "symbolize), NAME-stackcollapse (folded) and NAME-flamegraph.svg. A step that "
 		   "fails ends it,\n"
 		   "and the domain if it was booted here.",
-	.examples = "  uniscope generate-flame-graph -f 100 -t 240 -n app -c app.cfg -x app.dbg",
+	.examples =
+		"  uniscope compat generate-flame-graph -f 100 -t 240 -n app -c app.cfg -x app.dbg",
 	.min_operands = 0,
 	.max_operands = 0,
 	.options = options,

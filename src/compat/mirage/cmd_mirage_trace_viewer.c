@@ -317,9 +317,9 @@ const struct uni_cmd uni_cmd_mirage_trace_viewer = {
 	.details = "Each FILE is a trace ring of MirageOS, or a session of `uniscope trace`; - is "
 		   "standard input.\n"
 		   "Without --write and --html it prints what went wrong, and the list of threads.",
-	.examples = "  uniscope mirage-trace-viewer trace.ctf\n"
-		    "  uniscope mirage-trace-viewer -d web -w web.ctf\n"
-		    "  uniscope mirage-trace-viewer --html htdocs trace.ctf",
+	.examples = "  uniscope compat mirage-trace-viewer trace.ctf\n"
+		    "  uniscope compat mirage-trace-viewer -d web -w web.ctf\n"
+		    "  uniscope compat mirage-trace-viewer --html htdocs trace.ctf",
 	.min_operands = 0,
 	.max_operands = 64,
 	.options = options,

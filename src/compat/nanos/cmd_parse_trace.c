@@ -68,6 +68,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_parse_trace = {
 	.name = "parse-trace",
+	.tool = "parse-trace.py",
 	.operands = "TRACE",
 	.reads_only = true,
 	.summary = "make trace.csv of a function_graph text, as Nanos' parse-trace.py did",
@@ -75,7 +76,8 @@ const struct uni_cmd uni_cmd_parse_trace = {
 		   "trace; - is\n"
 		   "standard input. A row for each call that returned.",
 	.examples = "  wget -qO trace http://127.0.0.1:9090/ftrace/trace\n"
-		    "  uniscope parse-trace trace && uniscope summarize-trace -t trace.csv",
+		    "  uniscope compat parse-trace trace && uniscope compat summarize-trace -t "
+		    "trace.csv",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

@@ -127,13 +127,14 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_parse_trace_fg = {
 	.name = "parse-trace-fg",
+	.tool = "parse-trace-fg.py",
 	.operands = "TRACE",
 	.reads_only = true,
 	.summary = "make folded stacks of a function_graph text, as Nanos' parse-trace-fg.py did",
 	.details = "TRACE is a text that Nanos' or Linux' ftrace printed, or a session with a "
 		   "trace; - is\n"
 		   "standard input. Values are the microseconds that the leaf itself took.",
-	.examples = "  uniscope parse-trace-fg trace\n"
+	.examples = "  uniscope compat parse-trace-fg trace\n"
 		    "  uniscope export tracefg.out -f svg -o trace.svg",
 	.min_operands = 1,
 	.max_operands = 1,

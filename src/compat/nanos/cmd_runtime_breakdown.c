@@ -55,12 +55,13 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_runtime_breakdown = {
 	.name = "runtime-breakdown",
+	.tool = "runtime-breakdown.py",
 	.operands = "CSV",
 	.reads_only = true,
 	.summary = "which functions each thread's time went to, as Nanos' runtime-breakdown.py did",
 	.details = "CSV is what parse-trace writes; a text of ftrace or a session will do, too.",
-	.examples = "  uniscope runtime-breakdown trace.csv\n"
-		    "  uniscope runtime-breakdown --json --cpu trace -o breakdown.json",
+	.examples = "  uniscope compat runtime-breakdown trace.csv\n"
+		    "  uniscope compat runtime-breakdown --json --cpu trace -o breakdown.json",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

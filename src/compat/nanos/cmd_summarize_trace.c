@@ -50,6 +50,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 const struct uni_cmd uni_cmd_summarize_trace = {
 	.name = "summarize-trace",
+	.tool = "summarize-trace.awk",
 	.operands = "CSV",
 	.reads_only = true,
 	.summary = "calls and times of each function of a trace.csv, as Nanos' script did",
@@ -57,7 +58,7 @@ const struct uni_cmd uni_cmd_summarize_trace = {
 		"CSV is what parse-trace writes; a text of ftrace or a session will do, too. Times "
 		"are\n"
 		"milliseconds. Most self time first.",
-	.examples = "  uniscope summarize-trace -t trace.csv",
+	.examples = "  uniscope compat summarize-trace -t trace.csv",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

@@ -6,6 +6,6 @@ const struct uni_cmd uni_cmd_uk_trace = {
 	.operands = "...",
 	.summary = "for scripts of Unikraft's uk-trace: its tracepoints, from outside and without "
 		   "gdb",
-	.details = "uniscope uk-trace COMMAND --help tells more of each.",
+	.details = "uniscope compat uk-trace COMMAND --help tells more of each.",
 	.sub = uni_uk_trace_cmds,
 };

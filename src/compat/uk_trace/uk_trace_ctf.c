@@ -52,7 +52,7 @@ const struct uni_cmd uni_uk_trace_ctf = {
 	.details = "Each tracepoint is an event of its own, with its arguments as fields. Other "
 		   "formats, which know\n"
 		   "calls: `uniscope export FILE -f chrome` and the like.",
-	.examples = "  uniscope uk-trace ctf tracefile -o web.ctf && babeltrace2 web.ctf",
+	.examples = "  uniscope compat uk-trace ctf tracefile -o web.ctf && babeltrace2 web.ctf",
 	.min_operands = 0,
 	.max_operands = 1,
 	.options = options,

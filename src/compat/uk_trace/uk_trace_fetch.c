@@ -129,10 +129,11 @@ const struct uni_cmd uni_uk_trace_fetch = {
 	.details = "IMAGE is the guest's image with debug data (.dbg): it has the tracepoints' "
 		   "definitions.\n"
 		   "The file is one that Unikraft's own `uk-trace list` reads as well.",
-	.examples = "  uniscope uk-trace fetch app_qemu-x86_64.dbg -r :1234\n"
-		    "  uniscope uk-trace fetch app_qemu-x86_64.dbg -t kvm:pid=4121 -o web.trace "
-		    "--list\n"
-		    "  uniscope export web.trace -f chrome -o web.trace.json",
+	.examples =
+		"  uniscope compat uk-trace fetch app_qemu-x86_64.dbg -r :1234\n"
+		"  uniscope compat uk-trace fetch app_qemu-x86_64.dbg -t kvm:pid=4121 -o web.trace "
+		"--list\n"
+		"  uniscope export web.trace -f chrome -o web.trace.json",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,

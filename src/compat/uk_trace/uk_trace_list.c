@@ -82,10 +82,10 @@ const struct uni_cmd uni_uk_trace_list = {
 		"tracefile, - is standard input). A TARGET is read as it runs, stands, or lies in "
 		"a core file.\n"
 		"Of an IMAGE its tracepoints are listed.",
-	.examples =
-		"  uniscope uk-trace list tracefile\n"
-		"  uniscope uk-trace list kvm:pid=4121 -e app_qemu-x86_64.dbg\n"
-		"  uniscope uk-trace list core:file=vm.core -e app_qemu-x86_64.dbg --no-tabulate",
+	.examples = "  uniscope compat uk-trace list tracefile\n"
+		    "  uniscope compat uk-trace list kvm:pid=4121 -e app_qemu-x86_64.dbg\n"
+		    "  uniscope compat uk-trace list core:file=vm.core -e app_qemu-x86_64.dbg "
+		    "--no-tabulate",
 	.min_operands = 0,
 	.max_operands = 1,
 	.options = options,

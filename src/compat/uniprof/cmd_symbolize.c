@@ -77,8 +77,9 @@ const struct uni_cmd uni_cmd_symbolize = {
 		   "counts: its\n"
 		   "outermost frame is [truncated]. What is no part of a trace goes to standard "
 		   "error.",
-	.examples = "  uniscope symbolize app.syms app-stacktrace > app-stacktrace.syms\n"
-		    "  uniscope uniprof -F 100 -T 60 - 3 | uniscope symbolize app.dbg -",
+	.examples =
+		"  uniscope compat symbolize app.syms app-stacktrace > app-stacktrace.syms\n"
+		"  uniscope compat uniprof -F 100 -T 60 - 3 | uniscope compat symbolize app.dbg -",
 	.min_operands = 2,
 	.max_operands = 2,
 	.options = options,

@@ -131,7 +131,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	}
 	if (ctx->nr_operands != 2)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
-			"usage: uniscope uniprof [OPTIONS] OUT TARGET (see --help)"));
+			"usage: uniscope compat uniprof [OPTIONS] OUT TARGET (see --help)"));
 	rc = check(err);
 	if (rc == 0)
 		rc = uni_compat_target(ctx->operands[1], target, err);
@@ -155,8 +155,8 @@ const struct uni_cmd uni_cmd_uniprof = {
 		   "outermost caller is there, the guest runs on whatever happens to us, and "
 		   "everything that\n"
 		   "is no trace goes to standard error.",
-	.examples = "  uniscope uniprof -F 100 -T 60 app-stacktrace 3\n"
-		    "  uniscope uniprof -F 100 -T 60 -E app.dbg - kvm:pid=4121",
+	.examples = "  uniscope compat uniprof -F 100 -T 60 app-stacktrace 3\n"
+		    "  uniscope compat uniprof -F 100 -T 60 -E app.dbg - kvm:pid=4121",
 	.min_operands = 0,
 	.max_operands = 2,
 	.options = options,

@@ -193,9 +193,9 @@ const struct uni_cmd uni_cmd_xenctx = {
 		   "given. The call trace is found by "
 		   "unwinding;\n"
 		   "what was guessed is marked with a question mark.",
-	.examples = "  uniscope xenctx 3\n"
-		    "  uniscope xenctx -f -C -s app.syms 3\n"
-		    "  uniscope xenctx -S -t kvm:pid=4121 1",
+	.examples = "  uniscope compat xenctx 3\n"
+		    "  uniscope compat xenctx -f -C -s app.syms 3\n"
+		    "  uniscope compat xenctx -S -t kvm:pid=4121 1",
 	.min_operands = 1,
 	.max_operands = 2,
 	.options = options,

@@ -64,7 +64,7 @@ static int read_csv(const char *data, size_t size, const struct uni_import_opts 
 const struct uni_importer uni_importer_csv = {
 	.name = "csv",
 	.summary = "trace.csv of Nanos' trace utilities: a row a call, by its own time",
-	.lost = "single calls, their number and times in all: `uniscope runtime-breakdown`, "
+	.lost = "single calls, their number and times in all: `uniscope compat runtime-breakdown`, "
 		"`summarize-trace`",
 	.sniff = sniff,
 	.read = read_csv,

@@ -53,7 +53,7 @@ static int read_uktrace(const char *data, size_t size, const struct uni_import_o
 
 const struct uni_importer uni_importer_uktrace = {
 	.name = "uktrace",
-	.summary = "tracepoints of Unikraft, as `uniscope uk-trace fetch` or Unikraft's own "
+	.summary = "tracepoints of Unikraft, as `uniscope compat uk-trace fetch` or Unikraft's own "
 		   "uk-trace saved them",
 	.sniff = sniff,
 	.read = read_uktrace,
