@@ -4,29 +4,32 @@
 
 #include "base/json.h"
 #include "app/cmd.h"
+#include "app/term.h"
 #include "app/trace_open.h"
 #include "trace/stats.h"
 
 static struct {
 	struct uni_trace_args args;
 	uint64_t functions;
-	const char *sort, *diff;
+	const char *sort, *before, *later;
 	bool json;
 } o;
 
 static const struct uni_opt *options(void)
 {
 	static const struct uni_opt table[] = {
-		{ 'n', "functions", UNI_OPT_U64, &o.functions, "N",
-			"functions to list; 0 lists all (default 30)", NULL, NULL },
+		{ 'n', "max", UNI_OPT_U64, &o.functions, "N",
+			"functions to list at most; 0 lists all (default 30)", NULL, NULL,
+			.old_name = "functions" },
 		{ 0, "sort", UNI_OPT_STR, &o.sort, "ORDER",
 			"self, total, calls, avg, max, p99 or name (default self)", UNI_TRACE_SORTS,
 			NULL },
 		{ 0, "function", UNI_OPT_STR, &o.args.function, "NAME",
 			"only functions whose name matches; * and ? stand for any text", NULL,
 			NULL },
-		{ 0, "diff", UNI_OPT_STR, &o.diff, "SESSION",
-			"beside this other session, which came later: what changed", "FILE", NULL },
+		{ 0, "before", UNI_OPT_STR, &o.before, "FILE",
+			"compare: show what changed since this other session", "FILE", NULL },
+		{ 0, "diff", UNI_OPT_STR, &o.later, "SESSION", NULL, NULL, NULL },
 		UNI_TRACE_OPTIONS(o.args),
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON, times in ns", NULL, NULL },
 		UNI_OPT_FORCE,
@@ -123,7 +126,7 @@ static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 {
 	struct uni_trace_diff d;
 	struct one then;
-	int rc = one_make(o.diff, UNI_TRACE_BY_SELF, &then, err);
+	int rc = one_make(o.before, UNI_TRACE_BY_SELF, &then, err);
 
 	if (rc != 0)
 		return rc;
@@ -131,7 +134,7 @@ static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 		one_close(&then);
 		return no_function(err);
 	}
-	rc = uni_trace_diff_make(&one->r, one->t.funcs, &then.r, then.t.funcs, &d);
+	rc = uni_trace_diff_make(&then.r, then.t.funcs, &one->r, one->t.funcs, &d);
 	if (rc == 0) {
 		uni_trace_diff_print(&d, o.functions, out);
 		uni_trace_diff_deinit(&d);
@@ -147,12 +150,12 @@ static int print(struct one *one, struct uni_err *err)
 	struct uni_sink *out;
 	int rc = 0;
 
-	if (o.args.function != NULL && o.diff == NULL && one->r.func.nr == 0)
+	if (o.args.function != NULL && o.before == NULL && one->r.func.nr == 0)
 		return no_function(err);
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc != 0)
 		return rc;
-	if (o.diff != NULL) {
+	if (o.before != NULL) {
 		rc = put_diff(out, one, err);
 	} else if (o.json) {
 		put_json(out, one);
@@ -168,17 +171,24 @@ static int print(struct one *one, struct uni_err *err)
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
+	const char *path = ctx->operands[0];
 	enum uni_trace_sort by;
 	struct one one;
 	int rc = 0;
 
+	if (o.later != NULL) {
+		uni_note("--diff NEW OLD is an old form: use --before OLD NEW");
+		o.before = path;
+		path = o.later;
+	}
+
 	if (uni_trace_sort_named(o.sort, &by) != 0)
 		rc = uni_err_set(err, UNI_EUSAGE, "--sort takes one of %s, not '%s'",
 			UNI_TRACE_SORTS, o.sort);
-	if (rc == 0 && o.json && o.diff != NULL)
-		rc = uni_err_set(err, UNI_EUSAGE, "--json has no form for --diff");
+	if (rc == 0 && o.json && o.before != NULL)
+		rc = uni_err_set(err, UNI_EUSAGE, "--json has no form for --before");
 	if (rc == 0)
-		rc = one_make(ctx->operands[0], by, &one, err);
+		rc = one_make(path, by, &one, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
 	rc = print(&one, err);
@@ -195,7 +205,7 @@ const struct uni_cmd uni_trace_report = {
 		   "functions that it called and without the time in which its thread did not run.",
 	.examples = "  uniscope trace report web1.uniscope\n"
 		    "  uniscope trace report --sort p99 --function 'tcp_*' web1.uniscope\n"
-		    "  uniscope trace report --diff web2.uniscope web1.uniscope",
+		    "  uniscope trace report --before web1.uniscope web2.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = options,
