@@ -353,78 +353,52 @@ static const char *why_to_stop(const struct uni_guest *g, const struct uni_attac
 	return NULL;
 }
 
+static struct uni_way_wish make_wish(const struct uni_guest *g, const struct uni_attach_args *args)
+{
+	struct uni_way_wish wish = { .no_pause = args->no_pause,
+		.threads = args->threads,
+		.once = args->once,
+		.no_samples = args->no_samples };
+
+	(void)uni_asked_parse(args->method, &wish.asked);
+	if (wish.asked == UNI_ASKED_AUTO && !wish.no_pause)
+		wish.because = why_to_stop(g, args);
+	return wish;
+}
+
 static int check_method(
 	const struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	bool stops = args->method != NULL && strcmp(args->method, "pause") == 0;
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+	const struct uni_way_wish wish = make_wish(g, args);
+	int rc;
 
-	if (stops && !args->no_samples && strcmp(g->spec.scheme, "stream") == 0)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"--method pause: %s gives no registers: the guest samples itself",
-			g->spec.text);
-	if (args->no_pause && stops)
+	if (wish.no_pause && wish.asked == UNI_ASKED_PAUSE)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
-	if (args->no_pause && strcmp(g->spec.scheme, "gdb") == 0)
-		return uni_err_set(err, UNI_ENOTSUP,
-			"--no-pause: a gdb stub tells nothing of a guest that runs (%s)",
-			g->spec.text);
-	if (args->no_pause && args->once &&
-		(strcmp(g->spec.scheme, "kvm") == 0 || strcmp(g->spec.scheme, "proc") == 0))
-		return uni_err_set(err, UNI_ENOTSUP,
-			"--no-pause: registers of %s are had only by stopping it for a moment; "
-			"`uniscope record` can do without",
-			g->spec.text);
-	if (args->method == NULL || strcmp(args->method, "bpf") != 0 ||
-		strcmp(g->spec.scheme, "kvm") == 0)
-		return 0;
+	if (ops == NULL)
+		return 0; /* uni_target_probe() says so */
+	rc = ops->check_wish != NULL ? ops->check_wish(&g->spec, &wish, err) : 0;
+	if (rc != 0 || wish.asked != UNI_ASKED_KERNEL ||
+		(uni_method_flags(ops->stream_method) & UNI_METHOD_KERNEL) != 0)
+		return rc;
 	return uni_err_set(
 		err, UNI_EUSAGE, "--method bpf is for kvm: targets, and this is %s", g->spec.text);
 }
 
-static int add_key(struct uni_guest *g, const char *key, const char *value, struct uni_err *err)
-{
-	char text[sizeof(g->spec.text)];
-	int n = snprintf(text, sizeof(text), "%s,%s=%s", g->spec.text, key, value);
-
-	if (n < 0 || (size_t)n >= sizeof(text))
-		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
-	return uni_spec_parse(text, &g->spec, err);
-}
-
-/* Of a process; NULL: by perf events where they are permitted. */
-static const char *process_way(const struct uni_attach_args *args)
-{
-	if (args->threads || (args->method != NULL && strcmp(args->method, "pause") == 0))
-		return "stop";
-	return args->no_pause ? "perf" : NULL;
-}
-
-/* kvm:, proc: and xen: have a choice, and a key for it; others pause, or need not. */
+/* Backends that have a choice have a key for it; others pause, or need not. */
 static int choose_method(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
-	bool is_auto = args->method == NULL || strcmp(args->method, "auto") == 0;
-	const char *via = is_auto || strcmp(args->method, "bpf") != 0 ? "stop" : "bpf";
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+	const struct uni_way_wish wish = make_wish(g, args);
+	struct uni_way_key key = { 0 };
 
-	if (strcmp(g->spec.scheme, "xen") == 0 && args->no_pause &&
-		uni_spec_get(&g->spec, "pause") == NULL)
-		return add_key(g, "pause", "no", err);
-	if (strcmp(g->spec.scheme, "proc") == 0 && process_way(args) != NULL &&
-		uni_spec_get(&g->spec, "via") == NULL)
-		return add_key(g, "via", process_way(args), err);
-	if (strcmp(g->spec.scheme, "kvm") != 0)
-		return 0;
-	if (is_auto && args->no_pause) {
-		via = "bpf";
-	} else if (is_auto) {
-		const char *why = why_to_stop(g, args);
-
-		if (why == NULL || uni_spec_get(&g->spec, "via") != NULL)
-			return 0;
-		(void)snprintf(g->why, sizeof(g->why), "%s", why);
-	}
-	return add_key(g, "via", via, err);
+	if (ops != NULL && ops->choose_key != NULL)
+		ops->choose_key(&g->spec, &wish, &key);
+	if (key.why != NULL)
+		(void)snprintf(g->why, sizeof(g->why), "%s", key.why);
+	return key.key != NULL ? uni_spec_add(&g->spec, key.key, key.value, err) : 0;
 }
 
 static int use_unwinder(
@@ -436,9 +410,15 @@ static int use_unwinder(
 
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all)
 {
-	if (left_off != 0)
-		uni_note("%s: %u of its %u %s are left off: " UNI_VCPU_MOST, spec, left_off, all,
-			strncmp(spec, "proc:", 5) == 0 ? "threads" : "vCPUs");
+	const struct uni_target_ops *ops = NULL;
+	struct uni_spec parsed;
+
+	if (left_off == 0)
+		return;
+	if (uni_spec_parse(spec, &parsed, NULL) == 0)
+		ops = uni_target_backend(parsed.scheme);
+	uni_note("%s: %u of its %u %s are left off: " UNI_VCPU_MOST, spec, left_off, all,
+		ops != NULL && ops->units != NULL ? ops->units : "vCPUs");
 }
 
 /* At once, and not only after --wait: it may be the wrong file. */

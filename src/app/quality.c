@@ -24,19 +24,18 @@ double uni_quality_host_us(const struct uni_record_stats *st)
 
 bool uni_quality_inside(const struct uni_record_meta *m)
 {
-	return strcmp(m->method, "guest") == 0;
+	return (uni_method_flags(m->method) & UNI_METHOD_INSIDE) != 0;
 }
 
 bool uni_quality_streamed(const struct uni_record_meta *m)
 {
-	return strcmp(m->method, "bpf") == 0 || strcmp(m->method, "perf") == 0 ||
-	       uni_quality_inside(m);
+	return (uni_method_flags(m->method) & UNI_METHOD_STREAMED) != 0;
 }
 
 bool uni_quality_never_stopped(const struct uni_record_meta *m, const struct uni_record_stats *st)
 {
 	return st->pause.nr == 0 && st->samples != 0 &&
-	       (uni_quality_streamed(m) || strcmp(m->method, "read") == 0);
+	       (uni_method_flags(m->method) & UNI_METHOD_UNPAUSED) != 0;
 }
 
 bool uni_quality_exits_only(const struct uni_record_meta *m)
@@ -81,25 +80,10 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st)
 
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m)
 {
-	static const struct {
-		const char *method, *text;
-	} known[] = {
-		{ "bpf", "samples made by the host's kernel (bpf)" },
-		{ "perf", "samples made by the host's kernel (perf)" },
-		{ "guest", "samples made by the guest itself (guest)" },
-		{ "pause", "the guest is stopped for each sample (pause)" },
-		{ "read", "registers and memory are read while the guest runs (read)" },
-		{ "replay", "saved snapshots are read (replay)" },
-		{ "exact", "QEMU counts every instruction (exact)" },
-	};
-	const char *text = m->method;
+	const struct uni_method *known = uni_method_by_name(m->method);
 
-	for (size_t i = 0; i < uni_array_len(known); i++) {
-		if (strcmp(known[i].method, m->method) == 0)
-			text = known[i].text;
-	}
-	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", text, m->counts ? ", counts" : "",
-		m->why[0] != '\0' ? "; " : "", m->why);
+	(void)snprintf(ret, UNI_QUALITY_METHOD, "%s%s%s%s", known != NULL ? known->text : m->method,
+		m->counts ? ", counts" : "", m->why[0] != '\0' ? "; " : "", m->why);
 }
 
 bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,

@@ -155,7 +155,7 @@ static int check_seen(const struct run *run, struct uni_err *err)
 
 		if (g->info.why[0] != '\0')
 			why = g->info.why;
-		else if (strcmp(g->spec.scheme, "kvm") == 0)
+		else if ((uni_method_flags(g->t->ops->stream_method) & UNI_METHOD_KERNEL) != 0)
 			why = "it was asked to be stopped for each sample (via=, --method), and "
 			      "only the sampler in the host's kernel sees them";
 
@@ -178,7 +178,7 @@ void uni_record_fill_meta(
 	meta->info = g->info;
 	(void)snprintf(meta->method, sizeof(meta->method), "%s", uni_sampler_method(g->t));
 	(void)snprintf(meta->why, sizeof(meta->why), "%s", g->info.why);
-	meta->counts = args->aggregate && strcmp(meta->method, "bpf") == 0;
+	meta->counts = args->aggregate && (uni_method_flags(meta->method) & UNI_METHOD_KERNEL) != 0;
 	(void)snprintf(meta->arch, sizeof(meta->arch), "%s", g->t->arch->name);
 	if (g->image != NULL) {
 		(void)snprintf(
@@ -490,7 +490,7 @@ static int check_counts(const struct run *run, struct uni_err *err)
 		const struct uni_guest *g = run->part[i].g;
 		const char *why = g->info.why[0] != '\0' ? g->info.why : "it needs a kvm: target";
 
-		if (strcmp(uni_sampler_method(g->t), "bpf") == 0)
+		if ((uni_method_flags(uni_sampler_method(g->t)) & UNI_METHOD_KERNEL) != 0)
 			continue;
 		if (run->nr == 1)
 			return uni_err_set(err, UNI_ENOTSUP,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Do the options of a recording make sense? */
-#include <string.h>
-
 #include "base/text.h"
 #include "app/record.h"
 #include "app/watches.h"
+#include "backend/method.h"
 
 static int check_exits(struct uni_record_args *args, struct uni_err *err)
 {
+	enum uni_asked asked;
 	uint64_t n = 1;
 
 	args->exits_every = 0;
@@ -16,7 +16,8 @@ static int check_exits(struct uni_record_args *args, struct uni_err *err)
 	if (args->exits[0] != '\0' && (!uni_parse_u64(args->exits, &n) || n == 0 || n > UINT32_MAX))
 		return uni_err_set(err, UNI_EUSAGE,
 			"--exits=%s: one exit in how many? A whole number above 0", args->exits);
-	if (args->method != NULL && strcmp(args->method, "pause") == 0)
+	(void)uni_asked_parse(args->method, &asked);
+	if (asked == UNI_ASKED_PAUSE)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--exits needs the host's kernel (--method bpf), not pauses");
 	args->exits_every = (uint32_t)n;
@@ -25,10 +26,12 @@ static int check_exits(struct uni_record_args *args, struct uni_err *err)
 
 static int check_threads(const struct uni_record_args *args, struct uni_err *err)
 {
+	enum uni_asked asked;
+
 	if (!args->threads)
 		return 0;
-	if (args->exits != NULL || args->aggregate ||
-		(args->method != NULL && strcmp(args->method, "bpf") == 0))
+	(void)uni_asked_parse(args->method, &asked);
+	if (args->exits != NULL || args->aggregate || asked == UNI_ASKED_KERNEL)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--threads stops the guest for each sample: it goes with neither --exits, "
 			"--aggregate nor --method bpf");
@@ -37,6 +40,8 @@ static int check_threads(const struct uni_record_args *args, struct uni_err *err
 
 int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
 {
+	enum uni_asked asked;
+	bool known = uni_asked_parse(args->method, &asked);
 	int rc = check_exits(args, err);
 
 	if (rc == 0)
@@ -56,11 +61,10 @@ int uni_record_check_args(struct uni_record_args *args, struct uni_err *err)
 		return uni_err_set(err, UNI_EUSAGE, "--duration must be between 0 and 10000000 s");
 	if (args->watch.items.nr > UNI_WATCHES_MAX)
 		return uni_err_set(err, UNI_EUSAGE, "at most %d --watch", UNI_WATCHES_MAX);
-	if (args->aggregate && args->method != NULL && strcmp(args->method, "pause") == 0)
+	if (args->aggregate && asked == UNI_ASKED_PAUSE)
 		return uni_err_set(err, UNI_EUSAGE,
 			"--aggregate needs the host's kernel (--method bpf), not pauses");
-	if (args->method != NULL && strcmp(args->method, "auto") != 0 &&
-		strcmp(args->method, "bpf") != 0 && strcmp(args->method, "pause") != 0)
+	if (!known)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--method is auto, bpf or pause, not '%s'", args->method);
 	return 0;

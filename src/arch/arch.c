@@ -24,3 +24,14 @@ const struct uni_arch *uni_arch_by_name(const char *name)
 	}
 	return NULL;
 }
+
+const struct uni_arch *uni_arch_of_host(void)
+{
+#if defined(__x86_64__)
+	return &uni_arch_x86_64;
+#elif defined(__aarch64__)
+	return &uni_arch_aarch64;
+#else
+	return NULL;
+#endif
+}

@@ -32,6 +32,7 @@ struct uni_gdb_named {
 struct uni_arch {
 	const char *name;     /* "x86_64" */
 	uint16_t elf_machine; /* EM_* */
+	bool pc_hole;	      /* its machines have devices, not RAM, below 4 GiB */
 	uint8_t word;	      /* bytes of an address: 8 */
 	uint8_t nr_regs;
 	uint8_t fp_reg, sp_reg, pc_reg;	    /* DWARF numbers */
@@ -99,5 +100,6 @@ extern const struct uni_arch uni_arch_x86_64, uni_arch_aarch64;
 /* NULL if there is none. */
 const struct uni_arch *uni_arch_by_elf_machine(unsigned machine);
 const struct uni_arch *uni_arch_by_name(const char *name);
+const struct uni_arch *uni_arch_of_host(void);
 
 #endif

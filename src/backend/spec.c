@@ -2,6 +2,7 @@
 #include "backend/spec.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -112,4 +113,14 @@ int uni_spec_check_keys(const struct uni_spec *s, const char *allowed, struct un
 				s->scheme, allowed);
 	}
 	return 0;
+}
+
+int uni_spec_add(struct uni_spec *s, const char *key, const char *value, struct uni_err *err)
+{
+	char text[sizeof(s->text)];
+	int n = snprintf(text, sizeof(text), "%s,%s=%s", s->text, key, value);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return uni_err_set(err, UNI_EUSAGE, "the target is too long");
+	return uni_spec_parse(text, s, err);
 }

@@ -28,6 +28,8 @@ int uni_spec_parse(const char *text, struct uni_spec *ret, struct uni_err *err);
 const char *uni_spec_get(const struct uni_spec *s, const char *key); /* NULL if absent */
 /* 0 and *ret, -UNI_ENOENT if absent, -UNI_EUSAGE (err set) if no number. */
 int uni_spec_get_u64(const struct uni_spec *s, const char *key, uint64_t *ret, struct uni_err *err);
+/* Adds key=value. -UNI_EUSAGE: the spec gets too long. */
+int uni_spec_add(struct uni_spec *s, const char *key, const char *value, struct uni_err *err);
 /* Refuses keys that are not in the space-separated list. */
 int uni_spec_check_keys(const struct uni_spec *s, const char *allowed, struct uni_err *err);
 

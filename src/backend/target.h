@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "mem/gmem.h"
 #include "backend/hostway.h"
+#include "backend/method.h"
 #include "backend/spec.h"
 #include "backend/stream.h"
 #include "backend/vcpuset.h"
@@ -104,6 +105,7 @@ struct uni_target_ops {
 	const char *scheme;  /* "kvm" */
 	const char *summary; /* one line for --help and doctor */
 	const char *keys;    /* "pid=N[,qmp=PATH]" */
+	const char *units;   /* what its vCPUs are called; NULL: "vCPUs" */
 
 	/* Can this backend work on this host at all? 0, or the reason and the remedy in err.
 	 * Optional. */
@@ -118,6 +120,13 @@ struct uni_target_ops {
 	 * into why_ret)? The way's index; or -UNI_EPERM, -UNI_ENOTSUP and why not. Optional. */
 	int (*choose)(const struct uni_target_info *info, const struct uni_host_way *ways,
 		uint32_t nr, char *why_ret, size_t cap);
+
+	/* Can a guest be sampled as wished? 0, or why not. Optional. */
+	int (*check_wish)(
+		const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err);
+	/* The key that makes attach() do as wished. Optional, of backends with a choice. */
+	void (*choose_key)(const struct uni_spec *spec, const struct uni_way_wish *wish,
+		struct uni_way_key *ret);
 
 	/* Guests of this host that are no processes. *ret is the caller's: free() it. Optional. */
 	int (*list)(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
@@ -182,7 +191,7 @@ struct uni_target_ops {
 	 * vCPUs that are plugged in on the way are followed and get the next numbers;
 	 * stream_times() of one that is not there (yet) is -UNI_ENOENT.
 	 */
-	const char *stream_method; /* what of the kernel's makes the samples: "bpf", "perf" */
+	const char *stream_method; /* what makes the samples: "bpf", "perf" (backend/method.h) */
 	int (*stream_start)(struct uni_target *t, const struct uni_stream_cfg *cfg,
 		const struct uni_unwind_hints *hints, struct uni_err *err);
 	int (*stream_read)(struct uni_target *t, const struct uni_stream_sink *sink);

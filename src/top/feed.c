@@ -272,9 +272,9 @@ void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret)
 	ret->inside = f->nr != 0;
 	for (size_t i = 0; i < f->nr; i++) {
 		struct part *p = &f->part[i];
-		const char *method = p->t->ops->stream_method;
+		unsigned flags = uni_method_flags(p->t->ops->stream_method);
 
-		ret->inside &= method != NULL && strcmp(method, "guest") == 0;
+		ret->inside &= (flags & UNI_METHOD_INSIDE) != 0;
 
 		(void)pthread_mutex_lock(&p->lock);
 		if (ret->ended && f->job[i].rc == 0 && f->job[i].stats.begin_ns != 0)

@@ -91,6 +91,7 @@ static uint64_t strip(const struct uni_regs *regs, uint64_t pc)
 const struct uni_arch uni_arch_x86_64 = {
 	.name = "x86_64",
 	.elf_machine = 62, /* EM_X86_64 */
+	.pc_hole = true,
 	.word = 8,
 	.nr_regs = UNI_X86_NR_REGS,
 	.fp_reg = UNI_X86_RBP,

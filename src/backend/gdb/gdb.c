@@ -350,12 +350,22 @@ static int gdb_choose(const struct uni_target_info *info, const struct uni_host_
 	return 0;
 }
 
+static int gdb_check_wish(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
+{
+	if (!wish->no_pause)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"--no-pause: a gdb stub tells nothing of a guest that runs (%s)", spec->text);
+}
+
 const struct uni_target_ops uni_target_gdb = {
 	.scheme = "gdb",
 	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
 	.keys = "(unix=PATH|tcp=HOST:PORT)[,qmp=PATH]|qmp=PATH[,pid=N][,mem=auto|process|packets]",
 	.claims = gdb_claims,
 	.choose = gdb_choose,
+	.check_wish = gdb_check_wish,
 	.probe = gdb_probe,
 	.attach = gdb_attach,
 	.caps = gdb_caps,

@@ -139,7 +139,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		rc = get_via(spec, &via, &method, err);
 	if (rc != 0)
 		return rc;
-	if (opts->arch != NULL && opts->arch != &uni_arch_x86_64)
+	if (opts->arch != NULL && opts->arch != uni_arch_of_host())
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the kvm target reaches x86_64 guests, the image is for %s",
 			opts->arch->name);
@@ -324,6 +324,32 @@ static bool kvm_claims(const struct uni_target_info *info, char *keys_ret, size_
 	return strcmp(info->accel, "kvm") == 0 && info->pid > 0;
 }
 
+static int kvm_check_wish(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
+{
+	if (wish->no_pause && wish->once)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: registers of %s are had only by stopping it for a moment; "
+			"`uniscope record` can do without",
+			spec->text);
+	return 0;
+}
+
+static void kvm_choose_key(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
+{
+	bool is_auto = wish->asked == UNI_ASKED_AUTO;
+
+	if (is_auto && !wish->no_pause) {
+		if (wish->because == NULL || uni_spec_get(spec, "via") != NULL)
+			return;
+		ret->why = wish->because;
+	}
+	ret->key = "via";
+	ret->value =
+		wish->asked == UNI_ASKED_KERNEL || (is_auto && wish->no_pause) ? "bpf" : "stop";
+}
+
 extern const struct uni_target_ops uni_target_kvm;
 const struct uni_target_ops uni_target_kvm = {
 	.scheme = "kvm",
@@ -333,6 +359,8 @@ const struct uni_target_ops uni_target_kvm = {
 	.host_ways = uni_kvm_host_ways,
 	.claims = kvm_claims,
 	.choose = uni_kvm_choose,
+	.check_wish = kvm_check_wish,
+	.choose_key = kvm_choose_key,
 	.probe = kvm_probe,
 	.attach = kvm_attach,
 	.caps = kvm_caps,

@@ -304,11 +304,37 @@ static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	return uni_proc_times(p->pid, tid[0], ret, &waited) ? 0 : -UNI_ENOTSUP;
 }
 
+static int check_wish(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
+{
+	if (wish->no_pause && wish->once)
+		return uni_err_set(err, UNI_ENOTSUP,
+			"--no-pause: registers of %s are had only by stopping it for a moment; "
+			"`uniscope record` can do without",
+			spec->text);
+	return 0;
+}
+
+/* Without a key: by perf events where they are permitted. */
+static void choose_key(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
+{
+	bool stop = wish->threads || wish->asked == UNI_ASKED_PAUSE;
+
+	if (uni_spec_get(spec, "via") != NULL || (!stop && !wish->no_pause))
+		return;
+	ret->key = "via";
+	ret->value = stop ? "stop" : "perf";
+}
+
 const struct uni_target_ops uni_target_proc = {
 	.scheme = "proc",
 	.summary = "a unikernel that was built as a Linux process",
 	.keys = "pid=N[,via=perf|stop]",
+	.units = "threads",
 	.claims = claims,
+	.check_wish = check_wish,
+	.choose_key = choose_key,
 	.probe = probe,
 	.attach = attach,
 	.caps = caps,

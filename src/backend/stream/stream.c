@@ -203,11 +203,21 @@ static bool alive(struct uni_target *base)
 	return !of(base)->link.gone;
 }
 
+static int check_wish(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_err *err)
+{
+	if (wish->asked != UNI_ASKED_PAUSE || wish->no_samples)
+		return 0;
+	return uni_err_set(err, UNI_ENOTSUP,
+		"--method pause: %s gives no registers: the guest samples itself", spec->text);
+}
+
 const struct uni_target_ops uni_target_stream = {
 	.scheme = "stream",
 	.summary = "a guest that samples and traces itself, through a port of its own",
 	.keys = "unix=PATH|tcp=HOST:PORT|tty=DEVICE[,baud=N]|grant=DOMID[:REF][,key=FILE]",
 	.probe = probe,
+	.check_wish = check_wish,
 	.attach = attach,
 	.caps = caps,
 	.nr_vcpus = nr_vcpus,

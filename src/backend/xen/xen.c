@@ -303,6 +303,15 @@ static int xen_choose(const struct uni_target_info *info, const struct uni_host_
 	return 0;
 }
 
+static void xen_choose_key(
+	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
+{
+	if (!wish->no_pause || uni_spec_get(spec, "pause") != NULL)
+		return;
+	ret->key = "pause";
+	ret->value = "no";
+}
+
 const struct uni_target_ops uni_target_xen = {
 	.scheme = "xen",
 	.summary = "a domain of Xen, PV, PVH or HVM, from dom0",
@@ -311,6 +320,7 @@ const struct uni_target_ops uni_target_xen = {
 	.host_ways = uni_xen_host_ways,
 	.claims = xen_claims,
 	.choose = xen_choose,
+	.choose_key = xen_choose_key,
 	.list = uni_xen_list,
 	.probe = uni_xen_probe,
 	.attach = xen_attach,
