@@ -299,7 +299,7 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 /* microvm starts in a moment, and has no PCI. Options that we do not know get what there was. */
 static bool fits_microvm(const struct uni_image *image, char *const *extra)
 {
-	if (image == NULL || !uni_image_is_pvh(image) || uni_image_arch(image) != &uni_arch_x86_64)
+	if (image == NULL || !uni_image_is_pvh(image) || uni_image_arch(image) == NULL)
 		return false;
 	for (; extra != NULL && *extra != NULL; extra++) {
 		bool is_device = strcmp(*extra, "-device") == 0;

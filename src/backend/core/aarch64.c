@@ -9,7 +9,7 @@
 #define TCR_EPD1  (1ull << 23)
 #define TCR_USUAL 0x580100010ull /* 4 KiB granules, 48 bits everywhere (Arm ARM, TCR_EL1) */
 
-bool uni_core_aarch64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret)
+static bool aarch64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret)
 {
 	struct uni_cursor c = uni_cursor_make(desc, size);
 	struct uni_regs r = { .state = UNI_VCPU_RUNNING };
@@ -26,7 +26,7 @@ bool uni_core_aarch64_prstatus(const uint8_t *desc, size_t size, struct uni_regs
 	return true;
 }
 
-bool uni_core_aarch64_complete(struct uni_regs *r)
+static bool aarch64_complete(struct uni_regs *r)
 {
 	uint64_t sctlr, tcr, ttbr;
 	bool low = uni_regs_get_sys(r, UNI_A64_TTBR0, &ttbr);
@@ -48,3 +48,19 @@ bool uni_core_aarch64_complete(struct uni_regs *r)
 	r->sp_valid = uni_regs_get(r, UNI_A64_SP, &r->sp);
 	return low || high || (sctlr & SCTLR_M) == 0;
 }
+
+const struct uni_core_arch uni_core_aarch64 = {
+	.arch = &uni_arch_aarch64,
+	.prstatus = aarch64_prstatus,
+	.qemu_notes = true,
+	.complete = aarch64_complete,
+	.needs_one_of = { UNI_A64_SCTLR, UNI_A64_TTBR0, UNI_A64_TTBR1 },
+	.no_tables =
+		"it does not say where the guest's page tables are, as no dump of aarch64 "
+		"does: add ,ttbr0=ADDRESS,ttbr1=ADDRESS (gdb prints them: p/x $TTBR1_EL1; also "
+		"tcr=), or sctlr=0 if its MMU is off",
+	.pc = "pc",
+	.registers = "pc, sp, x29, x30, ttbr0 and ttbr1 at least, tcr if you know it",
+	.wait = "\x7f\x20\x03\xd5", /* wfi */
+	.wait_bytes = 4,
+};

@@ -14,7 +14,6 @@
 #include "backend/core/file.h"
 
 #define REGS_TEXT_MAX ((size_t)1 << 20)
-#define HLT	      0xf4
 
 static const char key_names[] =
 	"file raw regs base rip rsp rbp cr0 cr3 cr4 efer pc sp x29 x30 sctlr "
@@ -145,17 +144,15 @@ static int check_spec(const struct uni_spec *spec, struct uni_err *err)
 }
 
 /* Is that the instruction by which a vCPU waits? */
-static bool waits(const struct uni_arch *arch, struct uni_as *as, uint64_t pc)
+static bool waits(const struct uni_core_arch *ops, struct uni_as *as, uint64_t pc)
 {
 	uint8_t before[4];
 
-	if (arch == &uni_arch_aarch64)
-		return uni_as_read(as, uni_gva_of(pc - 4), before, 4) == 0 &&
-		       memcmp(before, "\x7f\x20\x03\xd5", 4) == 0; /* wfi */
-	return uni_as_read(as, uni_gva_of(pc - 1), before, 1) == 0 && before[0] == HLT;
+	return uni_as_read(as, uni_gva_of(pc - ops->wait_bytes), before, ops->wait_bytes) == 0 &&
+	       memcmp(before, ops->wait, ops->wait_bytes) == 0;
 }
 
-/* A dump does not say who slept: there, the instruction before is hlt. */
+/* A dump does not say who slept: there, the instruction before is one that waits. */
 static void find_halted(struct core *p)
 {
 	struct uni_as *as = NULL;
@@ -168,7 +165,7 @@ static void find_halted(struct core *p)
 		if (r->state != UNI_VCPU_RUNNING || p->file.arch->paging(r, &root) != 0)
 			continue;
 		uni_as_begin(as, &root);
-		if (waits(p->file.arch, as, r->pc))
+		if (waits(p->file.ops, as, r->pc))
 			r->state = UNI_VCPU_HALTED;
 	}
 	uni_as_destroy(as);

@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
+
 void uni_core_file_deinit(struct uni_core_file *f)
 {
 	uni_vec_free(&f->vcpu);
@@ -50,20 +52,30 @@ int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,
 	return rc;
 }
 
+static const struct uni_core_format *const formats[] = {
+	&uni_core_xen, &uni_core_qemu, &uni_core_qemu_notes,
+	&uni_core_process, /* takes what is left */
+};
+
+const struct uni_core_arch *uni_core_arch_of(const struct uni_arch *arch)
+{
+	static const struct uni_core_arch *const known[] = { &uni_core_x86_64, &uni_core_aarch64 };
+
+	for (size_t i = 0; i < uni_array_len(known); i++) {
+		if (known[i]->arch == arch)
+			return known[i];
+	}
+	return NULL;
+}
+
 static int parse(struct uni_core_file *f, const struct uni_core_elf *e,
 	const struct uni_core_ph *ph, struct uni_err *err)
 {
-	uint64_t nr;
-	int rc;
+	size_t i = 0;
 
-	if (uni_core_is_xen(e) && f->arch == &uni_arch_x86_64)
-		return uni_core_parse_xen(f, e, err);
-	rc = uni_core_each_note(f, e, ph, "QEMU", 0, NULL, &nr, err);
-	if (rc != 0)
-		return rc;
-	if (f->arch == &uni_arch_aarch64)
-		return uni_core_parse_process(f, e, ph, err);
-	return nr != 0 ? uni_core_parse_qemu(f, e, ph, err) : uni_core_parse_process(f, e, ph, err);
+	while (i + 1 < uni_array_len(formats) && !formats[i]->sniff(f, e, ph))
+		i++;
+	return formats[i]->open(f, e, ph, err);
 }
 
 static int check(const struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err)
@@ -89,7 +101,8 @@ int uni_core_file_elf(struct uni_core_file *f, const struct uni_core_src *src, s
 	if (e.machine == EM_386)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "its guest was not in 64-bit mode when it was dumped");
-	if (f->arch != &uni_arch_x86_64 && f->arch != &uni_arch_aarch64)
+	f->ops = uni_core_arch_of(f->arch);
+	if (f->ops == NULL)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "cores of ELF machine %u are not supported", e.machine);
 	rc = uni_core_elf_phs(&e, &ph, err);

@@ -14,9 +14,12 @@
 
 extern const struct uni_target_ops uni_target_core;
 
+struct uni_core_arch;
+
 struct uni_core_file {
 	const char *kind; /* "QEMU dump", for messages */
 	const struct uni_arch *arch;
+	const struct uni_core_arch *ops; /* what cores hold of its vCPUs */
 	enum uni_gmem_space space;
 	UNI_VEC(struct uni_regs) vcpu;		/* at most UNI_VCPU_MAX */
 	UNI_VEC(struct uni_gmem_region) region; /* the cookie is an offset in the file */
@@ -58,13 +61,17 @@ int uni_core_add_memory(struct uni_core_file *f, const struct uni_core_src *src,
  */
 void uni_core_join_memory(struct uni_core_file *f, bool bridge);
 
-/* The formats; `is` looks, the other fills f. */
-bool uni_core_is_xen(const struct uni_core_elf *e);
-int uni_core_parse_xen(struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err);
-int uni_core_parse_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
-	const struct uni_core_ph *ph, struct uni_err *err);
-int uni_core_parse_process(struct uni_core_file *f, const struct uni_core_elf *e,
-	const struct uni_core_ph *ph, struct uni_err *err);
+/* A format of cores. The first whose sniff() says yes is opened; open() fills f, ph are e's. */
+struct uni_core_format {
+	bool (*sniff)(struct uni_core_file *f, const struct uni_core_elf *e,
+		const struct uni_core_ph *ph);
+	int (*open)(struct uni_core_file *f, const struct uni_core_elf *e,
+		const struct uni_core_ph *ph, struct uni_err *err);
+};
+extern const struct uni_core_format uni_core_xen;	 /* xl dump-core */
+extern const struct uni_core_format uni_core_qemu;	 /* dump-guest-memory of x86_64 */
+extern const struct uni_core_format uni_core_qemu_notes; /* of aarch64: Linux' notes */
+extern const struct uni_core_format uni_core_process;
 
 /* Calls fn for each note of that name and type; *nr_ret: how many there were. */
 int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,
@@ -72,13 +79,28 @@ int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,
 	int (*fn)(struct uni_core_file *f, const struct uni_core_note *n, struct uni_err *err),
 	uint64_t *nr_ret, struct uni_err *err);
 
-/* What the formats hold of an x86_64 vCPU; false if the bytes are too few. */
-bool uni_core_x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret);
-bool uni_core_x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret);
 #define UNI_CORE_XEN_VCPU 5168u /* bytes of a vcpu_guest_context of x86_64 */
-bool uni_core_aarch64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret);
-/* What was not told is as usual. False: the MMU is on, and where its tables are is not known. */
-bool uni_core_aarch64_complete(struct uni_regs *r);
-bool uni_core_x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret);
+
+/*
+ * An architecture's vCPUs in cores. Readers return false if the bytes are too few; a format that
+ * does not exist of this architecture is NULL.
+ */
+struct uni_core_arch {
+	const struct uni_arch *arch;
+	bool (*prstatus)(const uint8_t *desc, size_t size, struct uni_regs *ret); /* Linux */
+	bool (*qemu)(const uint8_t *desc, size_t size, struct uni_regs *ret);
+	bool (*xen)(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret);
+	bool qemu_notes; /* QEMU writes Linux' notes */
+	/* What was not told is as usual. False: the MMU is on, and where its tables are is not
+	 * known. */
+	bool (*complete)(struct uni_regs *r);
+	unsigned needs_one_of[3];   /* sys[] indices: complete() wants one of them to be told */
+	const char *no_tables;	    /* what to say if complete() fails; NULL: dumps have it all */
+	const char *pc, *registers; /* what a user has to give, as text */
+	const char *wait;	    /* code of the instruction by which a vCPU waits */
+	uint8_t wait_bytes;
+};
+extern const struct uni_core_arch uni_core_x86_64, uni_core_aarch64;
+const struct uni_core_arch *uni_core_arch_of(const struct uni_arch *arch); /* NULL: none */
 
 #endif

@@ -10,11 +10,9 @@
 
 static int take_thread(struct uni_core_file *f, const struct uni_core_note *n, struct uni_err *err)
 {
-	bool arm = f->arch == &uni_arch_aarch64;
 	struct uni_regs regs;
 
-	if (!(arm ? uni_core_aarch64_prstatus(n->desc, n->size, &regs)
-		  : uni_core_x86_64_prstatus(n->desc, n->size, &regs)))
+	if (!f->ops->prstatus(n->desc, n->size, &regs))
 		return uni_err_set(err, UNI_EFORMAT,
 			"a thread's note has %zu bytes, which is not Linux on %s", n->size,
 			f->arch->name);
@@ -22,7 +20,7 @@ static int take_thread(struct uni_core_file *f, const struct uni_core_note *n, s
 }
 
 static bool is_guest(
-	const struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
+	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
 {
 	bool any = false;
 
@@ -33,14 +31,13 @@ static bool is_guest(
 			return false;
 		any = true;
 	}
-	return any && f->arch == &uni_arch_aarch64;
+	return any && f->ops->qemu_notes;
 }
 
-int uni_core_parse_process(struct uni_core_file *f, const struct uni_core_elf *e,
-	const struct uni_core_ph *ph, struct uni_err *err)
+static int read_notes(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, bool guest, struct uni_err *err)
 {
 	int rc = uni_core_each_note(f, e, ph, "CORE", NT_PRSTATUS, take_thread, &f->nr_vcpus, err);
-	bool guest = is_guest(f, e, ph);
 
 	f->kind = guest ? "QEMU dump" : "process core";
 	f->space = guest ? UNI_GMEM_PHYSICAL : UNI_GMEM_VIRTUAL;
@@ -53,3 +50,24 @@ int uni_core_parse_process(struct uni_core_file *f, const struct uni_core_elf *e
 		uni_core_join_memory(f, false);
 	return rc;
 }
+
+static int open_guest(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, struct uni_err *err)
+{
+	return read_notes(f, e, ph, true, err);
+}
+
+static bool is_any(
+	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
+{
+	return true;
+}
+
+static int open_process(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, struct uni_err *err)
+{
+	return read_notes(f, e, ph, false, err);
+}
+
+const struct uni_core_format uni_core_qemu_notes = { .sniff = is_guest, .open = open_guest };
+const struct uni_core_format uni_core_process = { .sniff = is_any, .open = open_process };

@@ -14,10 +14,19 @@ static int take_vcpu(struct uni_core_file *f, const struct uni_core_note *n, str
 {
 	struct uni_regs regs;
 
-	if (!uni_core_x86_64_qemu(n->desc, n->size, &regs))
+	if (!f->ops->qemu(n->desc, n->size, &regs))
 		return uni_err_set(err, UNI_EFORMAT,
 			"a vCPU's note has %zu bytes, which is not a QEMU of x86_64", n->size);
 	return uni_core_add_vcpu(f, &regs, err);
+}
+
+static bool is_qemu(
+	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
+{
+	uint64_t nr;
+
+	return f->ops->qemu != NULL &&
+	       uni_core_each_note(f, e, ph, "QEMU", 0, NULL, &nr, NULL) == 0 && nr != 0;
 }
 
 static bool lists_mappings(const struct uni_core_elf *e, const struct uni_core_ph *ph)
@@ -50,7 +59,7 @@ static void extend(
 		last->size = uni_max(last->size, uni_min(end - last->start, room));
 }
 
-int uni_core_parse_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
+static int open_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
 	const struct uni_core_ph *ph, struct uni_err *err)
 {
 	bool mappings = lists_mappings(e, ph);
@@ -76,3 +85,5 @@ int uni_core_parse_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
 	}
 	return 0;
 }
+
+const struct uni_core_format uni_core_qemu = { .sniff = is_qemu, .open = open_qemu };

@@ -9,7 +9,11 @@ int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src,
 
 	f->kind = "raw memory";
 	f->arch = arch != NULL ? arch : &uni_arch_x86_64;
+	f->ops = uni_core_arch_of(f->arch);
 	f->space = UNI_GMEM_PHYSICAL;
+	if (f->ops == NULL)
+		return uni_err_set(
+			err, UNI_ENOTSUP, "registers of %s cannot be given as text", f->arch->name);
 	rc = uni_core_regs_text(f, regs, err);
 	if (rc == 0)
 		rc = uni_core_add_memory(f, src, base, 0, src->size, err);

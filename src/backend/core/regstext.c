@@ -6,10 +6,6 @@
 #include "base/checked.h"
 #include "backend/core/file.h"
 
-#define CR0_PE	(1ull << 0)
-#define CR0_PG	(1ull << 31)
-#define CR4_PAE (1ull << 5)
-
 struct text {
 	struct uni_core_file *f;
 	struct uni_regs regs; /* of the vCPU that is being read */
@@ -158,44 +154,19 @@ static void read_line(struct text *t, const char *p, const char *end)
 	}
 }
 
-/* Of x86_64, what the text did not say: a guest with CR3 alone is one in 64-bit mode. */
-static void complete_x86_64(struct uni_regs *r)
-{
-	uint64_t cr0, v;
-	bool paged = uni_regs_get_sys(r, UNI_X86_CR3, &v);
-
-	if (!uni_regs_get_sys(r, UNI_X86_CR0, &cr0)) {
-		cr0 = paged ? CR0_PE | CR0_PG : CR0_PE;
-		uni_regs_set_sys(r, UNI_X86_CR0, cr0);
-	}
-	if (paged && !uni_regs_get_sys(r, UNI_X86_CR4, &v))
-		uni_regs_set_sys(r, UNI_X86_CR4, CR4_PAE);
-	r->pc_valid = uni_regs_get(r, UNI_X86_RIP, &r->pc);
-	r->sp_valid = uni_regs_get(r, UNI_X86_RSP, &r->sp);
-	if ((cr0 & CR0_PE) == 0 && r->pc == 0xfff0)
-		r->state = UNI_VCPU_OFFLINE;
-}
-
 /* The vCPU that has been read, if there was one. */
 static int end_vcpu(struct text *t, struct uni_err *err)
 {
 	int rc = 0;
 
 	if (t->any) {
-		bool is_arm = t->f->arch == &uni_arch_aarch64;
+		const struct uni_core_arch *ops = t->f->ops;
 
-		if (is_arm)
-			(void)uni_core_aarch64_complete(&t->regs);
-		else
-			complete_x86_64(&t->regs);
+		(void)ops->complete(&t->regs);
 		if (!t->regs.pc_valid)
 			return uni_err_set(err, UNI_EFORMAT,
 				"the registers of vCPU %llu lack %s: give NAME=HEX for each, %s",
-				(unsigned long long)t->f->nr_vcpus, is_arm ? "pc" : "rip",
-				is_arm ? "pc, sp, x29, x30, ttbr0 and ttbr1 at least, tcr if you "
-					 "know it"
-				       : "rip, rsp, rbp and cr3 at least, CR0, CR4 and EFER if you "
-					 "know them");
+				(unsigned long long)t->f->nr_vcpus, ops->pc, ops->registers);
 		rc = uni_core_add_vcpu(t->f, &t->regs, err);
 		t->f->nr_vcpus++;
 	}
@@ -230,13 +201,24 @@ int uni_core_regs_text(struct uni_core_file *f, const char *text, struct uni_err
 	return rc;
 }
 
+static bool tells_tables(const struct uni_core_arch *ops, const struct uni_regs *r)
+{
+	uint64_t v;
+
+	for (size_t i = 0; i < uni_array_len(ops->needs_one_of); i++) {
+		if (uni_regs_get_sys(r, ops->needs_one_of[i], &v))
+			return true;
+	}
+	return false;
+}
+
 int uni_core_file_complete(struct uni_core_file *f, const char *sysregs, struct uni_err *err)
 {
 	struct text t = { .f = f };
 	bool known = true;
 	uint64_t v;
 
-	if (f->arch != &uni_arch_aarch64 || f->space != UNI_GMEM_PHYSICAL)
+	if (f->ops->no_tables == NULL || f->space != UNI_GMEM_PHYSICAL)
 		return 0;
 	for (const char *p = sysregs; *p != '\0';) {
 		const char *end = p + strcspn(p, "\r\n");
@@ -249,17 +231,9 @@ int uni_core_file_complete(struct uni_core_file *f, const char *sysregs, struct 
 			if (uni_regs_get_sys(&t.regs, i, &v))
 				uni_regs_set_sys(r, i, v);
 		}
-		known = known &&
-			(uni_regs_get_sys(r, UNI_A64_SCTLR, &v) ||
-				uni_regs_get_sys(r, UNI_A64_TTBR0, &v) ||
-				uni_regs_get_sys(r, UNI_A64_TTBR1, &v)) &&
-			uni_core_aarch64_complete(r);
+		known = known && tells_tables(f->ops, r) && f->ops->complete(r);
 	}
 	if (known)
 		return 0;
-	return uni_err_set(err, UNI_ENOTSUP,
-		"it does not say where the guest's page tables are, as no dump of aarch64 does: "
-		"add "
-		",ttbr0=ADDRESS,ttbr1=ADDRESS (gdb prints them: p/x $TTBR1_EL1; also tcr=), or "
-		"sctlr=0 if its MMU is off");
+	return uni_err_set(err, UNI_ENOTSUP, "%s", f->ops->no_tables);
 }

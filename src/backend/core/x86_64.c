@@ -37,7 +37,7 @@ static void finish(struct uni_regs *r)
 
 /* QEMU, target/i386/arch_dump.c: version and size, 18 words, 10 segments of 24 bytes, CR0 to CR4.
  */
-bool uni_core_x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret)
+static bool x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret)
 {
 	static const uint8_t order[] = { UNI_X86_RAX, UNI_X86_RBX, UNI_X86_RCX, UNI_X86_RDX,
 		UNI_X86_RSI, UNI_X86_RDI, UNI_X86_RSP, UNI_X86_RBP, UNI_X86_R8, UNI_X86_R9,
@@ -75,7 +75,7 @@ bool uni_core_x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret
 }
 
 /* Linux, struct elf_prstatus: 112 bytes of other things, then user_regs_struct. */
-bool uni_core_x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret)
+static bool x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret)
 {
 	static const uint8_t order[] = { UNI_X86_R15, UNI_X86_R14, UNI_X86_R13, UNI_X86_R12,
 		UNI_X86_RBP, UNI_X86_RBX, UNI_X86_R11, UNI_X86_R10, UNI_X86_R9, UNI_X86_R8,
@@ -104,7 +104,7 @@ bool uni_core_x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs 
  *   0 FPU, 512 flags, 520 user registers (200), 720 traps, 4984 control registers, 5144 FS base
  * A PV guest has four levels of tables whatever its control registers say: it cannot choose.
  */
-bool uni_core_x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret)
+static bool x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret)
 {
 	static const uint8_t order[] = { UNI_X86_R15, UNI_X86_R14, UNI_X86_R13, UNI_X86_R12,
 		UNI_X86_RBP, UNI_X86_RBX, UNI_X86_R11, UNI_X86_R10, UNI_X86_R9, UNI_X86_R8,
@@ -141,3 +141,34 @@ bool uni_core_x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_re
 	*ret = r;
 	return true;
 }
+
+/* Of x86_64, what the text did not say: a guest with CR3 alone is one in 64-bit mode. */
+static bool x86_64_complete(struct uni_regs *r)
+{
+	uint64_t cr0, v;
+	bool paged = uni_regs_get_sys(r, UNI_X86_CR3, &v);
+
+	if (!uni_regs_get_sys(r, UNI_X86_CR0, &cr0)) {
+		cr0 = paged ? CR0_PE | CR0_PG : CR0_PE;
+		uni_regs_set_sys(r, UNI_X86_CR0, cr0);
+	}
+	if (paged && !uni_regs_get_sys(r, UNI_X86_CR4, &v))
+		uni_regs_set_sys(r, UNI_X86_CR4, CR4_PAE);
+	r->pc_valid = uni_regs_get(r, UNI_X86_RIP, &r->pc);
+	r->sp_valid = uni_regs_get(r, UNI_X86_RSP, &r->sp);
+	if ((cr0 & CR0_PE) == 0 && r->pc == RESET_PC)
+		r->state = UNI_VCPU_OFFLINE;
+	return true;
+}
+
+const struct uni_core_arch uni_core_x86_64 = {
+	.arch = &uni_arch_x86_64,
+	.prstatus = x86_64_prstatus,
+	.qemu = x86_64_qemu,
+	.xen = x86_64_xen,
+	.complete = x86_64_complete,
+	.pc = "rip",
+	.registers = "rip, rsp, rbp and cr3 at least, CR0, CR4 and EFER if you know them",
+	.wait = "\xf4", /* hlt */
+	.wait_bytes = 1,
+};

@@ -21,11 +21,12 @@ struct header {
 	uint64_t magic, nr_vcpus, nr_pages, page_size;
 };
 
-bool uni_core_is_xen(const struct uni_core_elf *e)
+static bool is_xen(
+	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
 {
 	struct uni_core_sh sh;
 
-	return uni_core_elf_section(e, ".xen_prstatus", &sh) == 0;
+	return f->ops->xen != NULL && uni_core_elf_section(e, ".xen_prstatus", &sh) == 0;
 }
 
 static int check_header(const struct header *h, uint64_t version, struct uni_err *err)
@@ -96,7 +97,7 @@ static int read_vcpus(struct uni_core_file *f, const struct uni_core_elf *e, con
 			!uni_range_contains(0, sh.size, at, sizeof(ctx)) ||
 			__builtin_add_overflow(at, sh.offset, &at) ||
 			uni_core_src_read(e->src, at, ctx, sizeof(ctx)) != 0 ||
-			!uni_core_x86_64_xen(ctx, sizeof(ctx), h->magic == MAGIC_PV, &regs))
+			!f->ops->xen(ctx, sizeof(ctx), h->magic == MAGIC_PV, &regs))
 			return uni_err_set(err, UNI_EFORMAT,
 				"the registers of vCPU %llu are not in it: is it cut off?",
 				(unsigned long long)i);
@@ -178,7 +179,8 @@ static int read_memory(struct uni_core_file *f, const struct uni_core_elf *e,
 	return read_frames(f, e, &fr, h->nr_pages, err);
 }
 
-int uni_core_parse_xen(struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err)
+static int open_xen(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, struct uni_err *err)
 {
 	struct header h = { 0 };
 	int rc = read_header(e, &h, err);
@@ -194,3 +196,5 @@ int uni_core_parse_xen(struct uni_core_file *f, const struct uni_core_elf *e, st
 		uni_core_join_memory(f, false);
 	return rc;
 }
+
+const struct uni_core_format uni_core_xen = { .sniff = is_xen, .open = open_xen };

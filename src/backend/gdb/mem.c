@@ -58,7 +58,7 @@ static int by_packets(struct uni_gdb_target *t, struct uni_err *err)
 	bool phys = t->stub.want_phys || t->stub.phys;
 	size_t nr = 2;
 
-	if (phys && t->base.arch == &uni_arch_x86_64 &&
+	if (phys && t->base.arch->pc_hole &&
 		(t->info.mem_bytes == 0 || t->info.mem_bytes > 0x100000))
 		nr = pc_regions(t->info.mem_bytes, r);
 	return uni_gmem_create(

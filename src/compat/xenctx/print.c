@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <elf.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -443,7 +444,7 @@ static void put_vcpu(
 			put_stack(p, v);
 		return;
 	}
-	if (p->g->t->arch == &uni_arch_x86_64)
+	if (p->g->t->arch->elf_machine == EM_X86_64)
 		put_x86(p, regs, &v->more);
 	else
 		put_generic(p, regs);
