@@ -61,15 +61,14 @@ int uni_exporting_open(struct uni_exporting *x, struct uni_err *err)
 static bool has_trace(const struct uni_exporting *x)
 {
 	if (x->s.importer != NULL)
-		return strcmp(x->s.importer->name, "ftrace") == 0 ||
-		       strcmp(x->s.importer->name, "uktrace") == 0;
+		return (x->s.importer->gives & UNI_GIVES_CALLS) != 0;
 	return x->s.rec != NULL && uni_source_was_traced(x->s.rec, -1);
 }
 
 /* Threads and promises, and no calls. */
 static bool has_promises_only(const struct uni_exporting *x)
 {
-	return x->s.importer != NULL && strcmp(x->s.importer->name, "mirage") == 0;
+	return x->s.importer != NULL && (x->s.importer->gives & UNI_GIVES_PROMISES) != 0;
 }
 
 /* A trace alone: its calls are all that there is to add up. */
@@ -86,7 +85,7 @@ static bool is_text_of_calls(const struct uni_exporting *x)
 	if (x->in.folder == NULL)
 		i = x->src.format != NULL ? uni_importer_by_name(x->src.format)
 					  : uni_importer_sniff(x->in.data, x->in.size);
-	return i != NULL && (strcmp(i->name, "ftrace") == 0 || strcmp(i->name, "uktrace") == 0);
+	return i != NULL && (i->gives & UNI_GIVES_CALLS) != 0;
 }
 
 /* A format of calls or profiles that shows a profile of this. */

@@ -113,6 +113,7 @@ static int open_both(struct report *r, const char *before, struct uni_err *err)
 
 static int open_all(struct report *r, struct uni_err *err)
 {
+	const struct uni_importer *named;
 	const struct uni_input *in;
 	int rc;
 
@@ -128,7 +129,8 @@ static int open_all(struct report *r, struct uni_err *err)
 	if (in->folder != NULL ? uni_mirage_is_folder(in->folder)
 			       : (r->args->format == NULL && uni_mirage_is(in->data, in->size)))
 		return open_promises(r, err);
-	if (r->args->format != NULL && strcmp(r->args->format, "ftrace") == 0) {
+	named = r->args->format != NULL ? uni_importer_by_name(r->args->format) : NULL;
+	if (named != NULL && (named->gives & UNI_GIVES_CALLS) != 0) {
 		rc = uni_call_source_open(r->args, &r->calls, err);
 		if (rc == 0)
 			r->timeline = *uni_call_source_get(r->calls);

@@ -271,7 +271,7 @@ int uni_source_check_import(const struct uni_source_args *args, struct uni_err *
 /* Without images and lines, by which the functions of two profiles would be told apart. */
 static bool only_names(const struct uni_source *s)
 {
-	return s->importer != NULL && strcmp(s->importer->name, "folded") == 0;
+	return s->importer != NULL && (s->importer->gives & UNI_GIVES_NAMES) != 0;
 }
 
 bool uni_source_is_open(const struct uni_source_args *args, const struct uni_source *s)

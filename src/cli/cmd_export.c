@@ -191,8 +191,7 @@ static int write_one(struct uni_exporting *x, const struct uni_exporter *e, stru
 	int rc = split_options(opt, &nr, &copy, err);
 
 	/* Flame charts want to know how stacks came. */
-	for (size_t i = 0; i < nr; i++)
-		x->keep_log = x->keep_log || strncmp(opt[i].name, "fl", 2) == 0;
+	x->keep_log = x->keep_log || uni_export_opts_ordered(e, opt, nr);
 	x->walked = (e->needs & UNI_WALKS_TREE) != 0;
 	x->piled = (e->needs & UNI_TAKES_PILE) != 0;
 	if (rc == 0)

@@ -72,6 +72,7 @@ struct uni_export_optdef {
 	const char *help;   /* one line with the default */
 	unsigned char type; /* enum uni_export_opt_type, see format/opts.h */
 	size_t offset;	    /* of the member that takes the value */
+	bool ordered;	    /* it needs the stacks in the order in which they came */
 };
 
 struct uni_exporter {
@@ -95,5 +96,8 @@ struct uni_exporter {
 
 extern const struct uni_exporter *const uni_exporters[]; /* ends with NULL */
 const struct uni_exporter *uni_exporter_by_name(const char *name);
+/* Does an option that is given need the stacks in their order? */
+bool uni_export_opts_ordered(
+	const struct uni_exporter *e, const struct uni_export_opt *opts, size_t nr_opts);
 
 #endif

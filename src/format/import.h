@@ -36,11 +36,18 @@ struct uni_import_opts {
 	bool reverse; /* frames of each stack leaf first */
 };
 
+enum uni_importer_gives {
+	UNI_GIVES_CALLS = 1u << 0,    /* single calls (app/call_source.h), not only a profile */
+	UNI_GIVES_PROMISES = 1u << 1, /* threads and promises, and no calls */
+	UNI_GIVES_NAMES = 1u << 2,    /* frames are names: without images and lines */
+};
+
 struct uni_importer {
 	const char *name;
 	const char *summary;
 	const char
-		*lost; /* what the file has and a profile has not, and where to see it, or NULL */
+		*lost;	/* what the file has and a profile has not, and where to see it, or NULL */
+	unsigned gives; /* enum uni_importer_gives */
 	bool far; /* sniff looks at all of it, and is not asked where another one is rather sure */
 	/* Does it look like this format? 0 no .. 100 certainly. */
 	int (*sniff)(const char *data, size_t size);

@@ -111,3 +111,15 @@ int uni_export_check_view(
 			err, UNI_EUSAGE, "format %s needs a trace or a profile", e->name);
 	return 0;
 }
+
+bool uni_export_opts_ordered(
+	const struct uni_exporter *e, const struct uni_export_opt *opts, size_t nr_opts)
+{
+	for (size_t i = 0; i < nr_opts; i++) {
+		const struct uni_export_optdef *d = find(e, opts[i].name);
+
+		if (d != NULL && d->ordered)
+			return true;
+	}
+	return false;
+}

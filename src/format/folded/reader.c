@@ -262,6 +262,7 @@ static int read_stream(int fd, const char *head, size_t have, uint64_t max,
 const struct uni_importer uni_importer_folded = {
 	.name = "folded",
 	.summary = "folded stacks: one \"root;caller;leaf COUNT\" a line",
+	.gives = UNI_GIVES_NAMES,
 	.sniff = sniff,
 	.read = read_folded,
 	.read_stream = read_stream,

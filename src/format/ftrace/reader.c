@@ -78,6 +78,7 @@ static int read_ftrace(const char *data, size_t size, const struct uni_import_op
 const struct uni_importer uni_importer_ftrace = {
 	.name = "ftrace",
 	.summary = "what the tracers function_graph and function of Nanos and Linux print",
+	.gives = UNI_GIVES_CALLS,
 	.sniff = sniff,
 	.read = read_ftrace,
 };

@@ -120,6 +120,7 @@ const struct uni_importer uni_importer_mirage = {
 		"and for what, is shown by `uniscope trace findings` and `report --html`, and "
 		"written by `export -f mirage`",
 	.far = true,
+	.gives = UNI_GIVES_PROMISES,
 	.sniff = sniff,
 	.read = read_mirage,
 	.is_folder = uni_mirage_is_folder,

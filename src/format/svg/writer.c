@@ -55,8 +55,12 @@ static const struct uni_export_optdef options[] = {
 	OPT(negate, UNI_OPT_BOOL, NULL, "swap red and blue of a differential (default off)"),
 	OPT(diffcolors, UNI_OPT_STR, "redblue or orangeblue",
 		"of a differential; orangeblue is safe for the colour-blind (default redblue)"),
-	OPT(flamechart, UNI_OPT_BOOL, NULL,
-		"stacks in the order in which they came, not sorted and merged (default off)"),
+	{ .name = "flamechart",
+		.help = "stacks in the order in which they came, not sorted and merged (default "
+			"off)",
+		.type = UNI_OPT_BOOL,
+		.offset = offsetof(struct uni_svg, flamechart),
+		.ordered = true },
 	OPT(cp, UNI_OPT_MAYBE, "FILE",
 		"keep the colours of functions in FILE (without one: palette.map) from graph to "
 		"graph"),

@@ -55,6 +55,7 @@ const struct uni_importer uni_importer_uktrace = {
 	.name = "uktrace",
 	.summary = "tracepoints of Unikraft, as `uniscope compat uk-trace fetch` or Unikraft's own "
 		   "uk-trace saved them",
+	.gives = UNI_GIVES_CALLS,
 	.sniff = sniff,
 	.read = read_uktrace,
 };
