@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
-Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files. Prints each offence and exits 1, or a
+Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables. Prints each offence and exits 1, or a
 closing line that says how much was looked at."""
 import pathlib
 import re
@@ -196,6 +196,44 @@ def files(root):
             yield f"tests/style/check.py: the exception {p} is not needed"
 
 
+def table_names(root, path, name):
+    """What a list in a meson.build names: backends, formats."""
+    body = re.search(rf"^{name} = \[(.*?)^\]", pathlib.Path(root, path).read_text(), re.S | re.M).group(1)
+    return re.findall(r"'(\w+)'", body)
+
+
+COMPARED = re.compile(r'\bstrn?cmp\s*\(((?:[^;()]|\([^;()]*\))*)\)')
+SUBJECT = re.compile(r"\b\w*(scheme|method)\b")
+
+
+def tables(root):
+    """A backend, a way to sample, a format or an architecture is known by the fields of its table, not by its name."""
+    schemes = set(table_names(root, "src/backend/meson.build", "backends")) | {"proc"}
+    formats = set(table_names(root, "src/format/meson.build", "formats"))
+    for f in tracked(root, "src/*.c", "src/*.h"):
+        rel = f.relative_to(root).as_posix()
+        text = f.read_text()
+        inside = re.match(r"src/(backend|format)/\w+/", rel)
+        for n, line in enumerate(code(text).splitlines(), 1):
+            if not rel.startswith("src/arch/") and re.search(r"[!=]=\s*&uni_arch_\w+", line):
+                yield f"{rel}:{n}: ask a field of struct uni_arch: {line.strip()[:60]}"
+            m = not inside and re.search(r"[!=]=\s*&uni_(target|exporter|importer)_\w+", line)
+            if m:
+                yield f"{rel}:{n}: ask a field of its table: {line.strip()[:60]}"
+        if inside:
+            continue
+        for m in COMPARED.finditer(text):
+            args = m.group(1)
+            words = re.findall(r'"([^"]*)"', args)
+            bare = re.sub(r'"[^"]*"', "", args)
+            http = rel.startswith("src/serve/")
+            if not words or not (SUBJECT.search(bare) and not http or any(w.rstrip(":") in schemes and w.endswith(":")
+                                 for w in words) or re.search(r"(\.|->)name\b|\bformat\b", bare) and formats & set(words)):
+                continue
+            n = text.count("\n", 0, m.start()) + 1
+            yield f"{rel}:{n}: compares a name: {m.group(0)[:70]}"
+
+
 def markers(root):
     """Left by a merge: they compile in no C file, but do in manual pages."""
     for f in tracked(root):
@@ -224,7 +262,7 @@ def docs(root):
 
 
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))
