@@ -10,6 +10,29 @@
 
 #define PIECE 4096 /* of a copy that may be given up */
 
+/*
+ * Memory order, as a sequence lock has it. The writer is guest/ring.c.
+ *
+ *	writer                              reader
+ *	begin_seq = 0; release fence        end_seq by an acquire load: N        (1)
+ *	header and records; release fence   copy of header and records
+ *	end_seq = N                         acquire fence, begin_seq again: N    (2)
+ *
+ * (1) N in end_seq proves that all of sub-buffer N was written before the copy: the copy is not
+ * older. (2) N in begin_seq afterwards proves that the writer had not begun to overwrite it before
+ * the copy was made: it is not newer, not even in part. wptr and open_bytes of a sub-buffer that is
+ * still written are loaded with acquire in the same way, and compared again behind a fence.
+ *
+ * x86_64 keeps loads in order, and stores in order, so there the fences only bind the compiler.
+ * aarch64 does neither: (1) is LDAR, or a load and DMB ISHLD, (2) is DMB ISHLD. That the copy is
+ * made by process_vm_readv(2) changes nothing: a system call is no barrier. Pages of a Xen domain
+ * that are mapped here are ordinary cached memory of the same machine: the rules are the same.
+ */
+static void fence_loads(void)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
 static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
 {
 	int rc = 0;
@@ -22,6 +45,18 @@ static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
 		rc = r->source.read(
 			r->source.ctx, va + at, (uint8_t *)buf + at, uni_min(len - at, PIECE));
 	}
+	return rc;
+}
+
+/* What the guest wrote before it stored this word is in what is read afterwards. */
+static int load_acquire(const struct uni_ring *r, uint64_t va, uint64_t *ret)
+{
+	int rc;
+
+	if (r->source.load != NULL)
+		return r->source.load(r->source.ctx, va, ret);
+	rc = get(r, va, ret, sizeof(*ret));
+	fence_loads();
 	return rc;
 }
 
@@ -43,7 +78,10 @@ static int look(const struct uni_ring *r, const struct uni_ring_cpu *c, struct u
 	if (!uni_range_contains(c->base, c->nr_subs * UNI_TRACE_SUB_SIZE, wptr, 8))
 		return -UNI_EFORMAT;
 	*end = wptr & SUB_MASK;
-	return get(r, wptr & ~SUB_MASK, head, sizeof(*head));
+	fence_loads();
+	rc = get(r, wptr & ~SUB_MASK, head, sizeof(*head));
+	fence_loads();
+	return rc;
 }
 
 static int now_written(
@@ -81,6 +119,18 @@ static void see(
 	}
 }
 
+/* After a copy: had the writer not begun to overwrite it? */
+static int again(const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t seq, bool *same)
+{
+	uint64_t now;
+	int rc;
+
+	fence_loads();
+	rc = get(r, slot(c, seq) + offsetof(struct uni_trace_sub, begin_seq), &now, sizeof(now));
+	*same = rc == 0 && now == seq;
+	return rc;
+}
+
 /*
  * When the newest record was made. Its last word does not tell: it may belong to one of several
  * words, whose time is in the first. So records are followed from where they were known last, and
@@ -90,7 +140,7 @@ static void see(
 static int newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_trace_sub *head,
 	uint64_t end, struct uni_ring_now *ret)
 {
-	uint64_t seq = 0;
+	bool same = false;
 	int rc;
 
 	ret->time = head->ts_begin;
@@ -109,9 +159,8 @@ static int newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_t
 	rc = get(r, slot(c, head->begin_seq) + c->seen_end, r->copy.bytes + c->seen_end,
 		end - c->seen_end);
 	if (rc == 0)
-		rc = get(r, slot(c, head->begin_seq) + offsetof(struct uni_trace_sub, begin_seq),
-			&seq, sizeof(seq));
-	ret->sure = rc == 0 && seq == head->begin_seq;
+		rc = again(r, c, head->begin_seq, &same);
+	ret->sure = rc == 0 && same;
 	if (ret->sure)
 		see(r, c, end, ret);
 	return rc;
@@ -195,16 +244,6 @@ static size_t cut(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
 	return uni_ring_cut_at(r, &at, content);
 }
 
-static int again(const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t seq, bool *same)
-{
-	uint64_t now;
-	int rc =
-		get(r, slot(c, seq) + offsetof(struct uni_trace_sub, begin_seq), &now, sizeof(now));
-
-	*same = rc == 0 && now == seq;
-	return rc;
-}
-
 /* What the guest overwrote before this packet was read, told by what the packet says of itself. */
 static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_fn fn, void *arg)
 {
@@ -272,9 +311,14 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	struct uni_ring_cpu *c = &r->cpu[i];
 	uint64_t seq = c->next_seq;
 	const struct uni_trace_sub *s = &r->copy.head;
+	uint64_t end_seq = 0;
 	size_t content;
 	bool same;
 	int rc = is_over(r) ? -UNI_EBUDGET : get(r, slot(c, seq), &r->copy, sizeof(*s));
+
+	if (rc == 0)
+		rc = load_acquire(
+			r, slot(c, seq) + offsetof(struct uni_trace_sub, end_seq), &end_seq);
 
 	if (rc != 0)
 		return is_missing(c, rc) ? 0 : rc;
@@ -284,7 +328,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 		c->next_seq++;
 		return 0;
 	}
-	if (s->end_seq != seq) {
+	if (end_seq != seq) {
 		/* A writer that was set aside holds it open, maybe for ever. */
 		if (now - seq <= (r->hasty ? HASTY : c->nr_subs / 2))
 			return 1;
@@ -425,21 +469,23 @@ static int copy_open(struct uni_ring *r, struct uni_ring_cpu *c, bool entries, s
 	const struct uni_trace_sub *s = &r->copy.head;
 	struct uni_trace_cpu state;
 	uint64_t now, end, now_after, end_after;
+	int32_t open_bytes;
 	size_t content;
 	int rc = look(r, c, &state, &r->copy.head, &end);
 
 	*content_ret = 0;
 	now = s->begin_seq;
+	open_bytes = s->open_bytes; /* before the copy: all of it is written by then */
 	if (rc != 0 || c->next_seq != now || end <= UNI_TRACE_SUB_HEAD)
 		return rc;
 	if (now == c->cut_seq && s->words_before + (end - UNI_TRACE_SUB_HEAD) / 8 <= c->next_words)
 		return 0;
 	rc = get(r, slot(c, now), &r->copy, (size_t)end);
+	fence_loads();
 	if (rc == 0)
 		rc = now_written(r, c, &now_after, &end_after);
 	if (rc != 0 || now_after != now || end_after != end || s->begin_seq != now ||
-		s->open_bytes >= 0 ||
-		(uint64_t) - (int64_t)s->open_bytes != UNI_TRACE_SUB_SIZE - end)
+		open_bytes >= 0 || (uint64_t) - (int64_t)open_bytes != UNI_TRACE_SUB_SIZE - end)
 		return rc;
 	content = written_content(r, (size_t)end);
 	*content_ret = entries ? content : lasting_content(r, content);

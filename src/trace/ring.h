@@ -22,6 +22,9 @@
 struct uni_ring_source {
 	int (*read)(void *ctx, uint64_t va, void *buf, size_t len);
 	void *ctx;
+	/* Optional: an aligned word by an acquire load, of memory that is mapped here. NULL:
+	 * read(), and a fence behind it. */
+	int (*load)(void *ctx, uint64_t va, uint64_t *ret);
 };
 
 struct uni_ring; /* opaque */
