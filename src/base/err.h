@@ -47,6 +47,12 @@ int uni_err_set(struct uni_err *err, enum uni_errcode code, const char *fmt, ...
 #define uni_err_set(err, code, ...) ((void)uni_err_set((err), (code), __VA_ARGS__), -(int)(code))
 #endif
 
+/* The same of memory that there is none of. */
+static inline int uni_err_nomem(struct uni_err *err)
+{
+	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
+
 /* Puts "context: " in front of the message that is there; returns -err->code. */
 int uni_err_prefix(struct uni_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
