@@ -5,63 +5,36 @@
  * and every branch leads to the start of one. Those that have no place here (objects, thread-local
  * storage, calls) make the whole expression useless, and so does an absolute address.
  */
+#include <dwarf.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "obj/cfi_priv.h"
 
-enum {
-	OP_DEREF = 0x06,
-	OP_CONST1U = 0x08,
-	OP_CONST1S = 0x09,
-	OP_CONST2U = 0x0a,
-	OP_CONST2S = 0x0b,
-	OP_CONST4U = 0x0c,
-	OP_CONST4S = 0x0d,
-	OP_CONST8U = 0x0e,
-	OP_CONST8S = 0x0f,
-	OP_CONSTU = 0x10,
-	OP_CONSTS = 0x11,
-	OP_DUP = 0x12,
-	OP_DROP = 0x13,
-	OP_OVER = 0x14,
-	OP_PICK = 0x15,
-	OP_PLUS_UCONST = 0x23,
-	OP_BRA = 0x28,
-	OP_SKIP = 0x2f,
-	OP_LIT0 = 0x30,
-	OP_LIT31 = 0x4f,
-	OP_BREG0 = 0x70,
-	OP_BREG31 = 0x8f,
-	OP_BREGX = 0x92,
-	OP_DEREF_SIZE = 0x94,
-	OP_NOP = 0x96,
-};
-
 /* Operations without operands, by DWARF opcode. */
 static const uint8_t plain[] = {
-	[0x16] = UNI_CFI_OP_SWAP,
-	[0x17] = UNI_CFI_OP_ROT,
-	[0x19] = UNI_CFI_OP_ABS,
-	[0x1a] = UNI_CFI_OP_AND,
-	[0x1b] = UNI_CFI_OP_DIV,
-	[0x1c] = UNI_CFI_OP_SUB,
-	[0x1d] = UNI_CFI_OP_MOD,
-	[0x1e] = UNI_CFI_OP_MUL,
-	[0x1f] = UNI_CFI_OP_NEG,
-	[0x20] = UNI_CFI_OP_NOT,
-	[0x21] = UNI_CFI_OP_OR,
-	[0x22] = UNI_CFI_OP_ADD,
-	[0x24] = UNI_CFI_OP_SHL,
-	[0x25] = UNI_CFI_OP_SHR,
-	[0x26] = UNI_CFI_OP_SHRA,
-	[0x27] = UNI_CFI_OP_XOR,
-	[0x29] = UNI_CFI_OP_EQ,
-	[0x2a] = UNI_CFI_OP_GE,
-	[0x2b] = UNI_CFI_OP_GT,
-	[0x2c] = UNI_CFI_OP_LE,
-	[0x2d] = UNI_CFI_OP_LT,
-	[0x2e] = UNI_CFI_OP_NE,
+	[DW_OP_swap] = UNI_CFI_OP_SWAP,
+	[DW_OP_rot] = UNI_CFI_OP_ROT,
+	[DW_OP_abs] = UNI_CFI_OP_ABS,
+	[DW_OP_and] = UNI_CFI_OP_AND,
+	[DW_OP_div] = UNI_CFI_OP_DIV,
+	[DW_OP_minus] = UNI_CFI_OP_SUB,
+	[DW_OP_mod] = UNI_CFI_OP_MOD,
+	[DW_OP_mul] = UNI_CFI_OP_MUL,
+	[DW_OP_neg] = UNI_CFI_OP_NEG,
+	[DW_OP_not] = UNI_CFI_OP_NOT,
+	[DW_OP_or] = UNI_CFI_OP_OR,
+	[DW_OP_plus] = UNI_CFI_OP_ADD,
+	[DW_OP_shl] = UNI_CFI_OP_SHL,
+	[DW_OP_shr] = UNI_CFI_OP_SHR,
+	[DW_OP_shra] = UNI_CFI_OP_SHRA,
+	[DW_OP_xor] = UNI_CFI_OP_XOR,
+	[DW_OP_eq] = UNI_CFI_OP_EQ,
+	[DW_OP_ge] = UNI_CFI_OP_GE,
+	[DW_OP_gt] = UNI_CFI_OP_GT,
+	[DW_OP_le] = UNI_CFI_OP_LE,
+	[DW_OP_lt] = UNI_CFI_OP_LT,
+	[DW_OP_ne] = UNI_CFI_OP_NE,
 };
 
 /* An expression while it is read: each operation with where it stood. */
@@ -119,24 +92,24 @@ static bool jump(struct reader *r, enum uni_cfi_opcode opcode, struct uni_cfi_op
 static bool read_constant(struct reader *r, uint8_t op, struct uni_cfi_op *ret)
 {
 	switch (op) {
-	case OP_CONST1U:
+	case DW_OP_const1u:
 		return constant(uni_cursor_u8(&r->c), ret);
-	case OP_CONST1S:
+	case DW_OP_const1s:
 		return constant((int8_t)uni_cursor_u8(&r->c), ret);
-	case OP_CONST2U:
+	case DW_OP_const2u:
 		return constant(uni_cursor_u16(&r->c), ret);
-	case OP_CONST2S:
+	case DW_OP_const2s:
 		return constant((int16_t)uni_cursor_u16(&r->c), ret);
-	case OP_CONST4U:
+	case DW_OP_const4u:
 		return constant(uni_cursor_u32(&r->c), ret);
-	case OP_CONST4S:
+	case DW_OP_const4s:
 		return constant((int32_t)uni_cursor_u32(&r->c), ret);
-	case OP_CONST8U:
-	case OP_CONST8S:
+	case DW_OP_const8u:
+	case DW_OP_const8s:
 		return constant((int64_t)uni_cursor_u64(&r->c), ret);
-	case OP_CONSTU:
+	case DW_OP_constu:
 		return constant((int64_t)uni_cfi_uleb(&r->c), ret);
-	case OP_CONSTS:
+	case DW_OP_consts:
 		return constant(uni_cfi_sleb(&r->c), ret);
 	default:
 		return false;
@@ -148,39 +121,39 @@ static bool read_op(struct reader *r, struct uni_cfi_op *ret)
 	uint8_t op = uni_cursor_u8(&r->c);
 
 	*ret = (struct uni_cfi_op){ 0 };
-	if (op >= OP_LIT0 && op <= OP_LIT31)
-		return constant(op - OP_LIT0, ret);
-	if (op >= OP_BREG0 && op <= OP_BREG31)
-		return from_register(r, op - OP_BREG0, ret);
+	if (op >= DW_OP_lit0 && op <= DW_OP_lit31)
+		return constant(op - DW_OP_lit0, ret);
+	if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
+		return from_register(r, op - DW_OP_breg0, ret);
 	if (op < uni_array_len(plain) && plain[op] != 0) {
 		ret->opcode = plain[op];
 		return true;
 	}
 	switch (op) {
-	case OP_DEREF:
+	case DW_OP_deref:
 		return load(r->addr_size, ret);
-	case OP_DEREF_SIZE:
+	case DW_OP_deref_size:
 		return load(uni_cursor_u8(&r->c), ret);
-	case OP_DUP:
+	case DW_OP_dup:
 		return pick(0, ret);
-	case OP_OVER:
+	case DW_OP_over:
 		return pick(1, ret);
-	case OP_PICK:
+	case DW_OP_pick:
 		return pick(uni_cursor_u8(&r->c), ret);
-	case OP_DROP:
+	case DW_OP_drop:
 		ret->opcode = UNI_CFI_OP_DROP;
 		return true;
-	case OP_PLUS_UCONST:
+	case DW_OP_plus_uconst:
 		ret->opcode = UNI_CFI_OP_ADD_CONST;
 		ret->arg = (int64_t)uni_cfi_uleb(&r->c);
 		return true;
-	case OP_SKIP:
+	case DW_OP_skip:
 		return jump(r, UNI_CFI_OP_SKIP, ret);
-	case OP_BRA:
+	case DW_OP_bra:
 		return jump(r, UNI_CFI_OP_BRANCH, ret);
-	case OP_BREGX:
+	case DW_OP_bregx:
 		return from_register(r, uni_cfi_uleb(&r->c), ret);
-	case OP_NOP:
+	case DW_OP_nop:
 		ret->opcode = UNI_CFI_OP_ADD_CONST;
 		return true;
 	default:

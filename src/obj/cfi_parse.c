@@ -9,23 +9,10 @@
  *               column, [augmentation data,] initial instructions
  *   FDE         start, size, [augmentation data,] instructions
  */
+#include <dwarf.h>
+
 #include "base/checked.h"
 #include "obj/cfi_priv.h"
-
-#define PE_ABSPTR   0x00
-#define PE_ULEB	    0x01
-#define PE_UDATA2   0x02
-#define PE_UDATA4   0x03
-#define PE_UDATA8   0x04
-#define PE_SLEB	    0x09
-#define PE_SDATA2   0x0a
-#define PE_SDATA4   0x0b
-#define PE_SDATA8   0x0c
-#define PE_PCREL    0x10
-#define PE_FUNCREL  0x40
-#define PE_ALIGNED  0x50
-#define PE_INDIRECT 0x80
-#define PE_OMIT	    0xff
 
 uint64_t uni_cfi_uleb(struct uni_cursor *c)
 {
@@ -63,29 +50,29 @@ int64_t uni_cfi_sleb(struct uni_cursor *c)
 static bool read_value(struct uni_cursor *c, uint8_t format, unsigned addr_size, uint64_t *ret)
 {
 	switch (format) {
-	case PE_ABSPTR:
+	case DW_EH_PE_absptr:
 		*ret = addr_size == 8 ? uni_cursor_u64(c) : uni_cursor_u32(c);
 		break;
-	case PE_ULEB:
+	case DW_EH_PE_uleb128:
 		*ret = uni_cfi_uleb(c);
 		break;
-	case PE_UDATA2:
+	case DW_EH_PE_udata2:
 		*ret = uni_cursor_u16(c);
 		break;
-	case PE_UDATA4:
+	case DW_EH_PE_udata4:
 		*ret = uni_cursor_u32(c);
 		break;
-	case PE_UDATA8:
-	case PE_SDATA8:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
 		*ret = uni_cursor_u64(c);
 		break;
-	case PE_SLEB:
+	case DW_EH_PE_sleb128:
 		*ret = (uint64_t)uni_cfi_sleb(c);
 		break;
-	case PE_SDATA2:
+	case DW_EH_PE_sdata2:
 		*ret = (uint64_t)(int64_t)(int16_t)uni_cursor_u16(c);
 		break;
-	case PE_SDATA4:
+	case DW_EH_PE_sdata4:
 		*ret = (uint64_t)(int64_t)(int32_t)uni_cursor_u32(c);
 		break;
 	default:
@@ -99,22 +86,22 @@ bool uni_cfi_address(struct uni_cursor *c, uint8_t encoding, unsigned addr_size,
 {
 	uint64_t base = 0, pos = at + c->pos;
 
-	if (encoding == PE_OMIT || (encoding & PE_INDIRECT) != 0)
+	if (encoding == DW_EH_PE_omit || (encoding & DW_EH_PE_indirect) != 0)
 		return false;
-	if (encoding == PE_ALIGNED) {
+	if (encoding == DW_EH_PE_aligned) {
 		uint64_t pad = (0 - pos) & (addr_size - 1);
 
 		if (uni_cursor_take(c, pad) == NULL)
 			return false;
-		return read_value(c, PE_ABSPTR, addr_size, ret);
+		return read_value(c, DW_EH_PE_absptr, addr_size, ret);
 	}
 	switch (encoding & 0x70) {
 	case 0:
 		break;
-	case PE_PCREL:
+	case DW_EH_PE_pcrel:
 		base = pos;
 		break;
-	case PE_FUNCREL:
+	case DW_EH_PE_funcrel:
 		base = func;
 		break;
 	default: /* relative to text or data: nobody makes those for x86_64 or aarch64 */
@@ -180,9 +167,9 @@ static bool read_augmentation(
 			cie->encoding = uni_cursor_u8(c);
 			break;
 		case 'P':
-			encoding = uni_cursor_u8(c) & (uint8_t)~PE_INDIRECT;
+			encoding = uni_cursor_u8(c) & (uint8_t)~DW_EH_PE_indirect;
 			/* Relative or not, only its length is of interest. */
-			if (encoding != PE_ALIGNED)
+			if (encoding != DW_EH_PE_aligned)
 				encoding &= 0x0f;
 			if (!uni_cfi_address(c, encoding, cie->addr_size, at, 0, &skipped))
 				return false;
@@ -273,10 +260,10 @@ static bool read_fde(const struct uni_cfi_section *s, const struct entry *e,
 	if (!uni_cfi_address(&c, cie->encoding, cie->addr_size, s->addr, 0, &ret->start))
 		return false;
 	/* The size has the format of the address, but is relative to nothing. */
-	if (cie->encoding != PE_ALIGNED) {
+	if (cie->encoding != DW_EH_PE_aligned) {
 		if (!read_value(&c, cie->encoding & 0x0f, cie->addr_size, &ret->size))
 			return false;
-	} else if (!read_value(&c, PE_ABSPTR, cie->addr_size, &ret->size)) {
+	} else if (!read_value(&c, DW_EH_PE_absptr, cie->addr_size, &ret->size)) {
 		return false;
 	}
 	if (cie->sized_augmentation) {

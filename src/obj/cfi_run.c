@@ -1,45 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Call frame instructions (DWARF 5, 6.4.2), run from a function's start to its end. */
+#include <dwarf.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "obj/cfi_priv.h"
 
 #define REMEMBER_MAX 16 /* compilers nest them twice at most */
-
-/* The upper two bits of an opcode, or all of it. */
-enum {
-	CFA_ADVANCE_LOC = 0x40,
-	CFA_OFFSET = 0x80,
-	CFA_RESTORE = 0xc0,
-	CFA_NOP = 0x00,
-	CFA_SET_LOC = 0x01,
-	CFA_ADVANCE_LOC1 = 0x02,
-	CFA_ADVANCE_LOC2 = 0x03,
-	CFA_ADVANCE_LOC4 = 0x04,
-	CFA_OFFSET_EXTENDED = 0x05,
-	CFA_RESTORE_EXTENDED = 0x06,
-	CFA_UNDEFINED = 0x07,
-	CFA_SAME_VALUE = 0x08,
-	CFA_REGISTER = 0x09,
-	CFA_REMEMBER_STATE = 0x0a,
-	CFA_RESTORE_STATE = 0x0b,
-	CFA_DEF_CFA = 0x0c,
-	CFA_DEF_CFA_REGISTER = 0x0d,
-	CFA_DEF_CFA_OFFSET = 0x0e,
-	CFA_DEF_CFA_EXPRESSION = 0x0f,
-	CFA_EXPRESSION = 0x10,
-	CFA_OFFSET_EXTENDED_SF = 0x11,
-	CFA_DEF_CFA_SF = 0x12,
-	CFA_DEF_CFA_OFFSET_SF = 0x13,
-	CFA_VAL_OFFSET = 0x14,
-	CFA_VAL_OFFSET_SF = 0x15,
-	CFA_VAL_EXPRESSION = 0x16,
-	CFA_MIPS_ADVANCE_LOC8 = 0x1d,
-	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, /* addresses are stripped whether signed or not */
-	CFA_GNU_ARGS_SIZE = 0x2e,
-	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
-};
 
 struct machine {
 	struct uni_cfi_builder *b;
@@ -218,27 +185,27 @@ static bool register_insn(struct machine *m, uint8_t op)
 	uint64_t reg = uni_cfi_uleb(&m->c);
 
 	switch (op) {
-	case CFA_OFFSET_EXTENDED:
+	case DW_CFA_offset_extended:
 		return set_offset(m, reg, UNI_CFI_AT_CFA, (int64_t)uni_cfi_uleb(&m->c));
-	case CFA_OFFSET_EXTENDED_SF:
+	case DW_CFA_offset_extended_sf:
 		return set_offset(m, reg, UNI_CFI_AT_CFA, uni_cfi_sleb(&m->c));
-	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+	case DW_CFA_GNU_negative_offset_extended:
 		return set_offset(m, reg, UNI_CFI_AT_CFA, (int64_t)(0 - uni_cfi_uleb(&m->c)));
-	case CFA_VAL_OFFSET:
+	case DW_CFA_val_offset:
 		return set_offset(m, reg, UNI_CFI_IS_CFA, (int64_t)uni_cfi_uleb(&m->c));
-	case CFA_VAL_OFFSET_SF:
+	case DW_CFA_val_offset_sf:
 		return set_offset(m, reg, UNI_CFI_IS_CFA, uni_cfi_sleb(&m->c));
-	case CFA_RESTORE_EXTENDED:
+	case DW_CFA_restore_extended:
 		return restore(m, reg);
-	case CFA_UNDEFINED:
+	case DW_CFA_undefined:
 		return set_how(m, reg, UNI_CFI_UNDEF);
-	case CFA_SAME_VALUE:
+	case DW_CFA_same_value:
 		return set_how(m, reg, UNI_CFI_SAME);
-	case CFA_REGISTER:
+	case DW_CFA_register:
 		return set_register(m, reg, uni_cfi_uleb(&m->c));
-	case CFA_EXPRESSION:
+	case DW_CFA_expression:
 		return set_expr(m, reg, UNI_CFI_AT_EXPR);
-	case CFA_VAL_EXPRESSION:
+	case DW_CFA_val_expression:
 		return set_expr(m, reg, UNI_CFI_IS_EXPR);
 	default:
 		return false;
@@ -251,19 +218,19 @@ static bool cfa_insn(struct machine *m, uint8_t op)
 	int32_t offset;
 
 	switch (op) {
-	case CFA_DEF_CFA:
+	case DW_CFA_def_cfa:
 		reg = uni_cfi_uleb(&m->c);
 		return def_cfa(m, reg, (int64_t)uni_cfi_uleb(&m->c));
-	case CFA_DEF_CFA_SF:
+	case DW_CFA_def_cfa_sf:
 		reg = uni_cfi_uleb(&m->c);
 		return factored(m, uni_cfi_sleb(&m->c), &offset) && def_cfa(m, reg, offset);
-	case CFA_DEF_CFA_REGISTER:
+	case DW_CFA_def_cfa_register:
 		return def_cfa_register(m, uni_cfi_uleb(&m->c));
-	case CFA_DEF_CFA_OFFSET:
+	case DW_CFA_def_cfa_offset:
 		return def_cfa_offset(m, (int64_t)uni_cfi_uleb(&m->c));
-	case CFA_DEF_CFA_OFFSET_SF:
+	case DW_CFA_def_cfa_offset_sf:
 		return factored(m, uni_cfi_sleb(&m->c), &offset) && def_cfa_offset(m, offset);
-	case CFA_DEF_CFA_EXPRESSION:
+	case DW_CFA_def_cfa_expression:
 		return def_cfa_expr(m);
 	default:
 		return register_insn(m, op);
@@ -275,35 +242,35 @@ static bool run_insn(struct machine *m)
 {
 	uint8_t op = uni_cursor_u8(&m->c), low = op & 0x3f;
 
-	switch (op & 0xc0) {
-	case CFA_ADVANCE_LOC:
+	switch (op & 0xc0) { /* the upper two bits, or all of it */
+	case DW_CFA_advance_loc:
 		return advance(m, low);
-	case CFA_OFFSET:
+	case DW_CFA_offset:
 		return set_offset(m, low, UNI_CFI_AT_CFA, (int64_t)uni_cfi_uleb(&m->c));
-	case CFA_RESTORE:
+	case DW_CFA_restore:
 		return restore(m, low);
 	default:
 		break;
 	}
 	switch (op) {
-	case CFA_NOP:
-	case CFA_AARCH64_NEGATE_RA_STATE:
+	case DW_CFA_nop:
+	case DW_CFA_AARCH64_negate_ra_state: /* addresses are stripped, signed or not */
 		return true;
-	case CFA_SET_LOC:
+	case DW_CFA_set_loc:
 		return set_loc(m);
-	case CFA_ADVANCE_LOC1:
+	case DW_CFA_advance_loc1:
 		return advance(m, uni_cursor_u8(&m->c));
-	case CFA_ADVANCE_LOC2:
+	case DW_CFA_advance_loc2:
 		return advance(m, uni_cursor_u16(&m->c));
-	case CFA_ADVANCE_LOC4:
+	case DW_CFA_advance_loc4:
 		return advance(m, uni_cursor_u32(&m->c));
-	case CFA_MIPS_ADVANCE_LOC8:
+	case DW_CFA_MIPS_advance_loc8:
 		return advance(m, uni_cursor_u64(&m->c));
-	case CFA_REMEMBER_STATE:
+	case DW_CFA_remember_state:
 		return remember(m);
-	case CFA_RESTORE_STATE:
+	case DW_CFA_restore_state:
 		return recall(m);
-	case CFA_GNU_ARGS_SIZE:
+	case DW_CFA_GNU_args_size:
 		(void)uni_cfi_uleb(&m->c);
 		return true;
 	default:
