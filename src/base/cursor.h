@@ -6,10 +6,28 @@
 #ifndef UNI_BASE_CURSOR_H
 #define UNI_BASE_CURSOR_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* Little-endian numbers at any address. */
+static inline uint64_t uni_le64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+static inline uint32_t uni_le32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32toh(v);
+}
 
 struct uni_cursor {
 	const uint8_t *data; /* borrowed */

@@ -19,6 +19,15 @@
  */
 size_t uni_text_clean(char *out, size_t cap, const void *data, size_t len);
 
+/* What a hexadecimal digit stands for; -1: it is none. */
+static inline int uni_hex_digit(int c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 'a' ^ 'A';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Strict unsigned number: the whole string, base 10 or 0x..., no sign, no blanks; false if not. */
 bool uni_parse_u64(const char *s, uint64_t *ret);
 /* Strict non-negative decimal such as "99" or "0.5"; false if not. */

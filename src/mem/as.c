@@ -6,12 +6,12 @@
  */
 #include "mem/as.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "mem/walk.h"
 
 #define PAGE	    UNI_AS_PAGE
@@ -327,14 +327,6 @@ const struct uni_pt_root *uni_as_root(const struct uni_as *as)
 	return &as->root;
 }
 
-static uint64_t le64(const uint8_t b[8])
-{
-	uint64_t v;
-
-	memcpy(&v, b, sizeof(v));
-	return le64toh(v);
-}
-
 int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *ret)
 {
 	uint8_t raw[8] = { 0 };
@@ -352,7 +344,7 @@ int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 		rc = read_in_page(as, gpa, raw, size);
 	if (rc != 0)
 		return rc;
-	*ret = le64(raw);
+	*ret = uni_le64(raw);
 	return 0;
 }
 
@@ -465,7 +457,7 @@ static __attribute__((noinline)) int read_u64_cold(struct uni_as *as, uni_gva va
 	if (in_page(va.v, sizeof(b)) < sizeof(b)) {
 		rc = uni_as_read(as, va, b, sizeof(b));
 		if (rc == 0)
-			*ret = le64(b);
+			*ret = uni_le64(b);
 		return rc;
 	}
 	rc = uni_as_translate(as, va, &gpa, NULL);
@@ -473,7 +465,7 @@ static __attribute__((noinline)) int read_u64_cold(struct uni_as *as, uni_gva va
 		rc = read_in_page(as, gpa.v, b, sizeof(b));
 	if (rc != 0)
 		return rc;
-	*ret = le64(b);
+	*ret = uni_le64(b);
 	remember(as, va.v, gpa.v);
 	return 0;
 }
@@ -484,7 +476,7 @@ int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret)
 
 	if (as->hot_gen != as->gen || offset > as->granule - sizeof(*ret))
 		return read_u64_cold(as, va, ret);
-	*ret = le64(as->hot + offset);
+	*ret = uni_le64(as->hot + offset);
 	return 0;
 }
 

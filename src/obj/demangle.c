@@ -46,17 +46,10 @@ static bool by_libiberty(const char *name, struct collect *c)
 	return ok != 0 && c->len != 0;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* "$2b" is '+': operators, and what else an assembler's symbol cannot have in it. */
 static bool ocaml_escape(const char *s, char *ret)
 {
-	int hi = s[0] == '$' ? hex(s[1]) : -1, lo = hi >= 0 ? hex(s[2]) : -1;
+	int hi = s[0] == '$' ? uni_hex_digit(s[1]) : -1, lo = hi >= 0 ? uni_hex_digit(s[2]) : -1;
 
 	if (lo < 0 || !isprint(hi * 16 + lo))
 		return false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "recording/ctf_priv.h"
 
 /* Where the dashes of a UUID are, in bytes (RFC 4122, section 3). */
@@ -28,13 +29,6 @@ void uni_ctf_uuid_print(const uint8_t uuid[UNI_CTF_UUID], char out[37])
 	*p = '\0';
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool uni_ctf_uuid_parse(const char *s, uint8_t ret[UNI_CTF_UUID])
 {
 	uint8_t uuid[UNI_CTF_UUID];
@@ -44,8 +38,8 @@ bool uni_ctf_uuid_parse(const char *s, uint8_t ret[UNI_CTF_UUID])
 
 		if (dash_before(i) && *s++ != '-')
 			return false;
-		hi = hex_digit(s[0]);
-		lo = hi < 0 ? -1 : hex_digit(s[1]);
+		hi = uni_hex_digit(s[0]);
+		lo = hi < 0 ? -1 : uni_hex_digit(s[1]);
 		if (lo < 0)
 			return false;
 		uuid[i] = (uint8_t)(hi << 4 | lo);

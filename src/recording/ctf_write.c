@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/cursor.h"
 #include "recording/ctf_priv.h"
 
 #define EVENT_HEADER  UNI_CTF_EVENT_HEADER
@@ -24,11 +25,6 @@ uint8_t *uni_ctf_put_le(uint8_t *p, uint64_t v, size_t bytes)
 	for (size_t i = 0; i < bytes; i++)
 		*p++ = (uint8_t)(v >> 8 * i);
 	return p;
-}
-
-static uint32_t get_le32(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu)
@@ -91,7 +87,7 @@ uint32_t uni_ctf_intern(struct uni_ctf_packet *p, const struct uni_sample *s)
 		}
 		/* `nr` comes first, so a longer chain differs before its end is passed. */
 		if (memcmp(old, body, 2) == 0 && memcmp(old, body, len) == 0)
-			return get_le32(old - 4);
+			return uni_le32(old - 4);
 	}
 }
 

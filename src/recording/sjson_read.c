@@ -116,13 +116,6 @@ static void merge_bad(struct src *s, const struct src *sub)
 		s->bad = sub->bad;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* {"t_ns": ..., "bytes": "hex"}: exactly `size` bytes, or something is wrong. */
 static uint8_t *parse_bytes(struct src *watch, const char *key, uint32_t size, uint64_t *t_ret)
 {
@@ -136,7 +129,7 @@ static uint8_t *parse_bytes(struct src *watch, const char *key, uint32_t size, u
 	text = get_str(&s, "bytes");
 	data = strlen(text) == (size_t)size * 2 ? malloc(size) : NULL;
 	for (size_t i = 0; data != NULL && i < size; i++) {
-		int hi = hex_digit(text[2 * i]), lo = hex_digit(text[2 * i + 1]);
+		int hi = uni_hex_digit(text[2 * i]), lo = uni_hex_digit(text[2 * i + 1]);
 
 		if (hi < 0 || lo < 0)
 			s.bad = "bytes";

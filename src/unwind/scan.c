@@ -5,6 +5,7 @@
  * a guess and marked so.
  */
 #include "base/checked.h"
+#include "base/cursor.h"
 #include "unwind/unwind.h"
 
 #define SCAN_WORDS 512 /* 4 KiB above the stack pointer */
@@ -37,15 +38,6 @@ struct found {
 	uint64_t slot, pc;
 };
 
-static uint64_t le64(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
-}
-
 /*
  * The lowest word behind a call of the function that starts at `callee` (0: not known), else the
  * lowest one behind any call.
@@ -66,7 +58,7 @@ static struct found search(
 					  8);
 		if (i % CHUNK >= have)
 			break;
-		pc = le64(chunk + i % CHUNK * 8);
+		pc = uni_le64(chunk + i % CHUNK * 8);
 		if (!uni_unwind_after_call(u, as, pc, &target))
 			continue;
 		if (target == callee && callee != 0)

@@ -9,6 +9,7 @@
 
 #include "arch/x86_64/x86_64.h"
 #include "base/checked.h"
+#include "base/cursor.h"
 
 #define SEARCH_WORDS  64	     /* how far above rsp a frameless function may have moved it */
 #define STACK_MAX     (1024u * 1024) /* rbp this close above rsp is on the same stack */
@@ -29,15 +30,6 @@ static enum uni_stop stop_of(int rc)
 	if (rc == -UNI_EBUDGET)
 		return UNI_STOP_BUDGET;
 	return rc == -UNI_EGONE ? UNI_STOP_GONE : UNI_STOP_FAULT;
-}
-
-static uint64_t le64(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
 }
 
 /* The bytes before a return address, if they can be read. */
@@ -113,7 +105,7 @@ static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 	got = uni_as_read_some(l->as, uni_gva_of(l->sp), slab, words * 8) / 8;
 	for (size_t i = 0; i < got; i++) {
 		*loc_ret = l->sp + i * 8;
-		if (returns_from(l, le64(slab + i * 8), callee))
+		if (returns_from(l, uni_le64(slab + i * 8), callee))
 			return true;
 	}
 	if (l->same_stack && (l->fp & 7) == 0 &&
@@ -272,8 +264,8 @@ static int step_frame(struct uni_as *as, const struct uni_unwind_hints *hints, u
 		*stop_ret = stop_of(rc);
 		return 1;
 	}
-	return enter_caller(
-		as, hints, le64(frame + 8), fp + sizeof(frame), le64(frame), regs, stop_ret);
+	return enter_caller(as, hints, uni_le64(frame + 8), fp + sizeof(frame), uni_le64(frame),
+		regs, stop_ret);
 }
 
 int uni_x86_64_fp_step(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,

@@ -5,17 +5,7 @@
 
 #include "base/checked.h"
 #include "base/err.h"
-
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
+#include "base/text.h"
 
 static size_t next_packet(const uint8_t *data, size_t size, struct uni_gdb_item *ret)
 {
@@ -29,8 +19,8 @@ static size_t next_packet(const uint8_t *data, size_t size, struct uni_gdb_item 
 	len = (size_t)(hash - data) - 1;
 	for (size_t i = 0; i < len; i++)
 		sum = (uint8_t)(sum + data[1 + i]);
-	hi = hex_digit(hash[1]);
-	lo = hex_digit(hash[2]);
+	hi = uni_hex_digit(hash[1]);
+	lo = uni_hex_digit(hash[2]);
 	ret->raw = data + 1;
 	ret->raw_size = len;
 	if (hi < 0 || lo < 0 || (hi << 4 | lo) != sum)
@@ -128,7 +118,7 @@ bool uni_gdb_unhex(const uint8_t *hex, size_t size, uint8_t *out, size_t bytes)
 	if (size / 2 < bytes)
 		return false;
 	for (size_t i = 0; i < bytes; i++) {
-		int hi = hex_digit(hex[2 * i]), lo = hex_digit(hex[2 * i + 1]);
+		int hi = uni_hex_digit(hex[2 * i]), lo = uni_hex_digit(hex[2 * i + 1]);
 
 		if (hi < 0 || lo < 0)
 			return false;
@@ -142,10 +132,10 @@ bool uni_gdb_hex_u64(const uint8_t *text, size_t size, size_t *pos, uint64_t *re
 	size_t i = *pos;
 	uint64_t v = 0;
 
-	while (i < size && hex_digit(text[i]) >= 0) {
+	while (i < size && uni_hex_digit(text[i]) >= 0) {
 		if (v >> 60 != 0)
 			return false;
-		v = v << 4 | (uint64_t)hex_digit(text[i++]);
+		v = v << 4 | (uint64_t)uni_hex_digit(text[i++]);
 	}
 	if (i == *pos)
 		return false;

@@ -5,17 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "backend/stream/link.h"
 
 #define FILE_MAX 4096
-
-static int digit(int c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = tolower(c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 int uni_link_key(const char *path, uint8_t ret[UNI_STREAM_KEY_BYTES], struct uni_err *err)
 {
@@ -29,8 +22,8 @@ int uni_link_key(const char *path, uint8_t ret[UNI_STREAM_KEY_BYTES], struct uni
 	while (size != 0 && isspace((unsigned char)text[size - 1]))
 		size--;
 	for (; size == 2 * sizeof(key) && at < sizeof(key); at++) {
-		int high = digit((unsigned char)text[2 * at]);
-		int low = digit((unsigned char)text[2 * at + 1]);
+		int high = uni_hex_digit((unsigned char)text[2 * at]);
+		int low = uni_hex_digit((unsigned char)text[2 * at + 1]);
 
 		if (high < 0 || low < 0)
 			break;

@@ -19,11 +19,9 @@ static bool take_number(const char **p, const char *stop, int base, uint64_t *re
 	const char *s = *p;
 
 	for (; s < stop; s++) {
-		int d = *s >= '0' && *s <= '9'	 ? *s - '0'
-			: *s >= 'a' && *s <= 'f' ? *s - 'a' + 10
-						 : base;
+		int d = uni_hex_digit(*s);
 
-		if (d >= base)
+		if (d < 0 || d >= base)
 			break;
 		if (__builtin_mul_overflow(v, (uint64_t)base, &v))
 			return false;

@@ -25,15 +25,6 @@ struct parsed {
 	bool had_offset;
 };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* "0x" and 1 to 16 digits, nothing else. */
 static bool parse_hex(const char *s, size_t len, uint64_t *ret)
 {
@@ -42,7 +33,7 @@ static bool parse_hex(const char *s, size_t len, uint64_t *ret)
 	if (len < 3 || len > 18 || s[0] != '0' || s[1] != 'x')
 		return false;
 	for (size_t i = 2; i < len; i++) {
-		int d = hex_digit(s[i]);
+		int d = uni_hex_digit(s[i]);
 
 		if (d < 0)
 			return false;

@@ -15,15 +15,6 @@ struct translator {
 	uint64_t frames; /* of the current trace so far */
 };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* 1 to 16 digits, "0x" before them or not. */
 static bool parse_address(struct uni_line l, uint64_t *ret)
 {
@@ -36,7 +27,7 @@ static bool parse_address(struct uni_line l, uint64_t *ret)
 	if (l.len == 0 || l.len > 16)
 		return false;
 	for (size_t i = 0; i < l.len; i++) {
-		int d = hex_digit(l.s[i]);
+		int d = uni_hex_digit(l.s[i]);
 
 		if (d < 0)
 			return false;

@@ -7,15 +7,7 @@
 #include "arch/cfi.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-
-static uint64_t le64(const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
-}
+#include "base/cursor.h"
 
 /* Where functions begin: the one that reaches into each element, and one that begins there. */
 static void fill_functions(const struct uni_unwind_hints *h, struct uni_bpf_text *t, size_t nr)
@@ -136,8 +128,8 @@ static int make_text(const struct uni_arch *arch, const struct uni_unwind_hints 
 	if (arch->leaf_rules != NULL && arch->leaf_rules(hints, bytes, n, rule) != 0)
 		return -UNI_ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
-		t->text[i].code = le64(bytes + 8 * i);
-		t->text[i].rule = le64(rule + 8 * i);
+		t->text[i].code = uni_le64(bytes + 8 * i);
+		t->text[i].rule = uni_le64(rule + 8 * i);
 	}
 	fill_functions(hints, t->text, nr);
 	return 0;
