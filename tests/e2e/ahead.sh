@@ -12,3 +12,9 @@
 # shellcheck disable=SC2034 # for who sources this
 compilers=gcc
 [ -z "${UNISCOPE_ALL-}" ] || compilers='gcc clang'
+
+# Whoever reads registers and memory, a chain is found by the same code, and a share counted: where that is
+# not what is tested, each way has images of one compiler, and each compiler its way.
+compiler_of() { # tcg|kvm|bpf|aarch64
+	[ -n "${UNISCOPE_ALL-}" ] && [ "$1" = kvm ] && echo clang || echo gcc
+}

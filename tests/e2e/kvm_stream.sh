@@ -61,7 +61,7 @@ recorded() { # IMAGE SMP SECONDS HZ MODE EXPRESSION
 	says "$6"
 }
 
-for cc in $compilers; do
+for cc in $(compiler_of bpf); do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
 	check "shares-$cc, 997 Hz, counted" recorded shares-$cc-fp 1 4 997 counts \
 		'whole() and shares(burn_a=.5, burn_b=.25, burn_c=.15, burn_d=.1)'

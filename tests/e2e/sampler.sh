@@ -105,7 +105,7 @@ capable() {
 }
 
 exec 3>&1
-for cc in $compilers; do
+for cc in $(compiler_of bpf); do
 	[ -e "$BUILD/lab/shares-$cc-fp.elf" ] || continue
 	check "shares-$cc at 997 Hz" truth shares-$cc-fp 997
 	check "shares-$cc at 10,000 Hz" truth shares-$cc-fp 10000

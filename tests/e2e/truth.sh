@@ -116,7 +116,7 @@ judged() { # IMAGE APPEND JUDGE-OPTIONS...
 
 # The books are charged when a function ends: turns are short, or a busy host that takes the vCPU's
 # time away makes them part of a second, and the books' interval another one than the samples'.
-for cc in $compilers; do
+for cc in $(compiler_of "$HOW"); do
 	[ -e "$LAB/shares-$cc-fp.elf" ] || continue
 	judged shares-$cc-fp ''
 	judged calls1-$cc-fp 'mix=1'
