@@ -190,7 +190,8 @@ create)
 	[ -e "$T/fail" ] && { echo "libxl: error: no memory" >&2; exit 3; }
 	[ -e "$T/domain" ] && exit 5
 	"$SRC/lab/boot" --accel tcg --append loop=1 --serial "file:$T/xl.serial" \\
-		--gdb "unix:$T/xl.gdb,server=on,wait=off" "$T/app.elf" </dev/null >/dev/null 2>&1 &
+		--gdb "unix:$T/xl.gdb,server=on,wait=off" "$T/app.elf" \$(cat "$T/option" 2>/dev/null) \\
+		</dev/null >/dev/null 2>&1 &
 	echo \$! >"$T/domain"
 	echo "Parsing config from \$1"
 	;;
@@ -300,6 +301,7 @@ wrong_name() { # nothing is made that nobody would find
 }
 check "generate-flame-graph: -n is not the configuration's" wrong_name
 
+# Domains that nobody finds: they need not run while they are looked for.
 not_traced() { # what it made goes, what was there stays
 	: >xl.log
 	(cd work && timeout 60 "$U" generate-flame-graph -n app -c ../app.cfg -x ../app.elf \
@@ -314,6 +316,7 @@ not_traced() { # what it made goes, what was there stays
 	xl destroy 7
 	return $status
 }
+echo -S >"$T/option"
 check "generate-flame-graph: a domain that cannot be traced" not_traced
 
 left_behind() { # the domain that could not be recorded
@@ -323,6 +326,7 @@ left_behind() { # the domain that could not be recorded
 	refused $status err 1 "$T/none" && [ ! -e domain ] && grep -q destroy xl.log
 }
 check "run --xl destroys what it cannot record" left_behind
+rm "$T/option"
 
 ctrl_c() { # the recording is kept, the domain is not
 	rm -rf work && mkdir work && : >xl.log
@@ -343,7 +347,9 @@ ctrl_c_early() { # while it waits for a guest that does not come up
 	cat out
 	[ $(($(date +%s) - begin)) -lt 40 ] && [ ! -e domain ]
 }
+echo -S >"$T/option"
 check "run --xl: Ctrl-C before that, too" ctrl_c_early
+rm "$T/option"
 
 killed() { # SIGKILL: somebody is left who destroys the domain
 	rm -rf work && mkdir work
