@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # oracle.sh ORACLE_CHAINS UNISCOPE BUILD SRCROOT: the call chains of running lab guests are those of
 # elfutils' unwinder: the corpus (compilers, levels of optimisation, with and without frame pointers,
-# absolute and position-independent code) under each accelerator, and the other apps. TAP.
+# absolute and position-independent code) under KVM if there is one, and the other apps under TCG. TAP.
 set -u
 O=$1 U=$2 BUILD=$3 SRC=$4
 # shellcheck source=tests/e2e/guest.sh
@@ -14,15 +14,14 @@ same() { # ACCEL IMAGE SAMPLES APPEND [LAB-BOOT-OPTION...]
 	accel=$1 image=$2 samples=$3 append=$4
 	shift 4
 	boot "$accel" "$lab/$image.elf" "$append" "$@" || return 1
-	# KVM stops at any instruction; TCG only between translated blocks.
 	timeout 60 "$O" "$target" "$lab/$image.elf" "$samples" 99
 }
 
-for accel in $accels; do
-	for image in "$BUILD"/lab/corpus-*.elf; do
-		image=$(basename "$image" .elf)
-		check "$image under $accel" same "$accel" "$image" 300 ''
-	done
+# KVM stops at any instruction; TCG only between translated blocks.
+accel=${accels##* }
+for image in "$BUILD"/lab/corpus-*.elf; do
+	image=$(basename "$image" .elf)
+	check "$image under $accel" same "$accel" "$image" 300 ''
 done
 for image in "$BUILD"/lab/*-fp.elf "$BUILD"/lab/*-nofp.elf; do
 	image=$(basename "$image" .elf)
