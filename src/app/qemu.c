@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,9 +23,8 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "app/term.h"
+#include "backend/target.h"
 
-/* Nested and software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. */
-#define CPU_KVM	  "host,-arch-capabilities"
 #define START_NS  (60 * UNI_NSEC_PER_SEC) /* a tenth of a second, where the host is not busy */
 #define ANSWER_MS 10000
 #define STOP_NS	  (3 * UNI_NSEC_PER_SEC)
@@ -37,16 +37,48 @@ static void nap(uint64_t ns)
 	(void)nanosleep(&ts, NULL);
 }
 
-/* How an image of each architecture is booted; the first one where it cannot be told. */
+/*
+ * How an image of each architecture is booted; the first one where it cannot be told. Nested and
+ * software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. KVM of arm64 may
+ * have no GICv2, which is what `virt` has by itself.
+ */
 static const struct uni_qemu_kind {
 	uint16_t elf_machine;
-	const char *program, *package, *machine;
-	bool isa;     /* a guest may end QEMU by isa-debug-exit, and tell pvpanic that it panics */
-	bool foreign; /* to the hosts whose KVM we know */
+	const char *uname, *program, *package, *machine;
+	bool isa; /* a guest may end QEMU by isa-debug-exit, and tell pvpanic that it panics */
+	const char *kvm_cpu, *kvm_options; /* options of the machine */
 } kinds[] = {
-	{ 62, "qemu-system-x86_64", "qemu-system-x86", "q35", true, false },
-	{ 183, "qemu-system-aarch64", "qemu-system-arm", "virt", false, true },
+	{ 62, "x86_64", "qemu-system-x86_64", "qemu-system-x86", "q35", true,
+		"host,-arch-capabilities", "" },
+	{ 183, "aarch64", "qemu-system-aarch64", "qemu-system-arm", "virt", false, "host",
+		",gic-version=host" },
 };
+
+/* This host's own images; the first one where there is none. */
+static const struct uni_qemu_kind *native_kind(void)
+{
+	struct utsname uts;
+
+	for (size_t i = 0; uname(&uts) == 0 && i < uni_array_len(kinds); i++) {
+		if (strcmp(kinds[i].uname, uts.machine) == 0)
+			return &kinds[i];
+	}
+	return &kinds[0];
+}
+
+/* Or does kvm: only say that it is for other hosts? */
+static bool reaches_kvm(void)
+{
+	const struct uni_target_ops *ops = uni_target_backend("kvm");
+
+	return ops != NULL && ops->claims != NULL;
+}
+
+const char *uni_qemu_native(const char **package_ret)
+{
+	*package_ret = native_kind()->package;
+	return native_kind()->program;
+}
 
 static const struct uni_qemu_kind *kind_of(const char *image)
 {
@@ -76,7 +108,7 @@ static void choose_accel(const struct uni_qemu_args *args, struct uni_qemu *q)
 	if (strcmp(want, "auto") != 0) {
 		q->accel = want;
 		q->accel_why = args->accel_why != NULL ? args->accel_why : "as asked";
-	} else if (q->kind->foreign) {
+	} else if (q->kind != native_kind()) {
 		q->accel = "tcg";
 		q->accel_why = "the image is not for this host";
 	} else if (access("/dev/kvm", R_OK | W_OK) == 0) {
@@ -137,15 +169,18 @@ static bool names_pvpanic(char *const *extra)
  */
 static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
 {
+	bool kvm = strcmp(q->accel, "kvm") == 0;
 	char text[256];
 
 	arg(a, program_of(args, q));
 	arg(a, "-M");
-	arg(a, q->machine);
+	(void)snprintf(text, sizeof(text), "%s%s", q->machine,
+		kvm && args->machine == NULL ? q->kind->kvm_options : "");
+	arg(a, text);
 	arg(a, "-accel");
 	arg(a, q->accel);
 	arg(a, "-cpu");
-	arg(a, args->cpu != NULL ? args->cpu : strcmp(q->accel, "kvm") == 0 ? CPU_KVM : "max");
+	arg(a, args->cpu != NULL ? args->cpu : kvm ? q->kind->kvm_cpu : "max");
 	arg(a, "-m");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
 	arg(a, text);
@@ -398,7 +433,7 @@ int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *q, struct 
 		uni_qemu_stop(q);
 		return rc;
 	}
-	if (strcmp(q->accel, "kvm") == 0)
+	if (strcmp(q->accel, "kvm") == 0 && reaches_kvm())
 		(void)snprintf(q->target, sizeof(q->target), "kvm:pid=%d", (int)q->pid);
 	else
 		(void)snprintf(q->target, sizeof(q->target), "gdb:unix=%s/gdb.sock", q->dir);

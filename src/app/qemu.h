@@ -46,6 +46,9 @@ int uni_qemu_ended(struct uni_qemu *q, int *status_ret);
 bool uni_qemu_ending(struct uni_qemu *q, int *status_ret);
 void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
 
+/* The program that boots this host's own images, and the package that has it. */
+const char *uni_qemu_native(const char **package_ret);
+
 /* Did it end by isa-debug-exit, which only a guest does? */
 bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status);
 /* Is that in the console, where QEMU's own messages go as well? */

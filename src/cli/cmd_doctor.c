@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "app/attach.h"
 #include "app/cmd.h"
+#include "app/qemu.h"
 #include "app/resolve.h"
 #include "app/term.h"
 #include "backend/target.h"
@@ -64,10 +65,13 @@ static uint32_t check_backend(
 
 static void check_qemu(struct uni_host_way *ret)
 {
+	const char *package, *program = uni_qemu_native(&package);
+
 	*ret = (struct uni_host_way){ .name = "run", .summary = "boot images under QEMU" };
-	ret->ok = on_path("qemu-system-x86_64");
-	(void)snprintf(ret->advice, sizeof(ret->advice), "%s",
-		ret->ok ? "" : "qemu-system-x86_64 is not installed (Debian: qemu-system-x86)");
+	ret->ok = on_path(program);
+	if (!ret->ok)
+		(void)snprintf(ret->advice, sizeof(ret->advice), "%s is not installed (Debian: %s)",
+			program, package);
 }
 
 /* A pid is KVM's if it can be: without rights, its gdb stub may be all that is seen of it. */
