@@ -281,6 +281,8 @@ static void put_origin(struct uni_sink *out, const struct uni_record_meta *m)
 			m->checked[0] != '\0' ? "; " : "", m->checked);
 	if (m->stale[0] != '\0')
 		uni_sink_printf(out, "NOT EXACTLY THAT IMAGE  %s\n", m->stale);
+	if (m->nr_bad_rows != 0)
+		uni_sink_printf(out, "bad rows   call frame information of %s\n", m->bad_rows);
 }
 
 static void put_elsewhere(struct uni_sink *out, const struct uni_recorded_guest *g)

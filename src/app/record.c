@@ -188,6 +188,9 @@ void uni_record_fill_meta(
 	}
 	memcpy(meta->checked, g->checked, sizeof(meta->checked));
 	memcpy(meta->stale, g->stale, sizeof(meta->stale));
+	if (g->image != NULL)
+		meta->nr_bad_rows =
+			uni_image_bad_rows(g->image, meta->bad_rows, sizeof(meta->bad_rows));
 	meta->bias = g->bias;
 	meta->nr_vcpus = (uint32_t)g->t->ops->nr_vcpus(g->t);
 	meta->frequency = args->frequency;

@@ -228,6 +228,8 @@ static int compile(
 			builder_deinit(&b);
 			continue;
 		}
+		if (src->bad != NULL)
+			*src->bad = b.bad;
 		rc = b.oom ? -UNI_ENOMEM : finish(&b, ret);
 		builder_deinit(&b);
 		return rc;

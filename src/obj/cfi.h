@@ -17,6 +17,15 @@ struct uni_cfi_section {
 	bool eh;       /* laid out as .eh_frame, else as .debug_frame */
 };
 
+/* Entries that make no sense: there the unwinder goes on without rows. */
+struct uni_cfi_bad {
+	uint64_t nr; /* of functions; the rest is of the first one */
+	bool eh;     /* it is in .eh_frame, else in .debug_frame */
+	uint8_t opcode;
+	size_t entry, insn; /* where its FDE and the instruction lie in the section */
+	uint64_t start;	    /* the function's SVMA */
+};
+
 struct uni_cfi_code { /* where code lies, SVMA; call frame information of anything else is noise */
 	uint64_t start, size;
 };
@@ -30,6 +39,7 @@ struct uni_cfi_source {
 	size_t nr_code;
 	const uint64_t *entry; /* SVMA in functions that nobody called: they get no caller */
 	size_t nr_entries;
+	struct uni_cfi_bad *bad; /* is filled; NULL: nobody wants to know */
 };
 
 struct uni_cfi {

@@ -107,7 +107,8 @@ int uni_image_read_cfi(struct uni_image *img, const struct uni_objfile *sym, str
 		.section = g.section,
 		.code = code,
 		.entry = img->entries,
-		.nr_entries = img->nr_entries };
+		.nr_entries = img->nr_entries,
+		.bad = &img->bad_cfi };
 
 	if (img->arch == NULL)
 		return 0;

@@ -297,6 +297,7 @@ bool uni_cfi_parse(
 		if (c == NULL || !read_fde(s, &e, c, &fde))
 			continue;
 		fde.cie = (uint32_t)(c - ret->cie.v);
+		fde.at = at;
 		if (!uni_vec_push(&ret->fde, fde))
 			return false;
 	}

@@ -22,6 +22,7 @@ struct uni_cfi_cie {
 
 struct uni_cfi_fde {
 	uint64_t start, size; /* SVMA; size is not 0 and does not wrap */
+	size_t at;	      /* offset in its section */
 	size_t insn, insn_size;
 	uint32_t cie; /* index */
 };
@@ -61,6 +62,7 @@ struct uni_cfi_builder {
 	uint64_t follow; /* registers with rules of their own */
 	uint64_t used;	 /* registers that CFAs and expressions asked for so far */
 	bool oom;
+	struct uni_cfi_bad bad;
 	UNI_VEC(struct uni_cfi_row) row;
 	UNI_VEC(struct uni_cfi_rule) rule;
 	UNI_VEC(struct uni_cfi_val) other;

@@ -15,7 +15,8 @@ struct machine {
 	const struct uni_cfi_fde *fde;
 	struct uni_cursor c;
 	uint64_t loc;
-	bool ended; /* the rest tells of code behind the function */
+	size_t insn; /* where the one that runs begins */
+	bool ended;  /* the rest tells of code behind the function */
 	size_t depth;
 	struct uni_cfi_state cur, initial, saved[REMEMBER_MAX];
 };
@@ -282,10 +283,12 @@ static bool run_insns(struct machine *m, size_t at, size_t size, uint64_t *budge
 {
 	m->c = uni_cursor_make(m->s->data, at + size);
 	m->c.pos = at;
+	m->insn = at;
 	while (uni_cursor_left(&m->c) != 0 && !m->ended) {
 		if (*budget == 0)
 			return false;
 		--*budget;
+		m->insn = m->c.pos;
 		if (!run_insn(m) || m->c.failed)
 			return false;
 	}
@@ -298,6 +301,17 @@ static void clear(struct uni_cfi_state *s)
 	s->cfa.how = UNI_CFI_NONE;
 	for (size_t i = 0; i < uni_array_len(s->reg); i++)
 		s->reg[i].how = UNI_CFI_NONE;
+}
+
+static void count_bad(struct uni_cfi_builder *b, const struct machine *m)
+{
+	if (b->bad.nr++ == 0)
+		b->bad = (struct uni_cfi_bad){ .nr = 1,
+			.eh = m->s->eh,
+			.opcode = m->insn < m->s->size ? m->s->data[m->insn] : 0,
+			.entry = m->fde->at,
+			.insn = m->insn,
+			.start = m->fde->start };
 }
 
 void uni_cfi_run(struct uni_cfi_builder *b, const struct uni_cfi_section *s,
@@ -321,6 +335,8 @@ void uni_cfi_run(struct uni_cfi_builder *b, const struct uni_cfi_section *s,
 	m.initial = m.cur;
 	m.depth = 0;
 	good = good && run_insns(&m, fde->insn, fde->insn_size, budget);
+	if (!good)
+		count_bad(b, &m);
 	if (!m.ended)
 		uni_cfi_emit(b, m.loc, good ? &m.cur : NULL, cie);
 }

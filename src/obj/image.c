@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "obj/image.h"
 
+#include <inttypes.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -386,6 +387,20 @@ bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret)
 	if (img->file.notes.has_stubs)
 		*svma_ret = img->file.notes.stubs;
 	return img->file.notes.has_stubs;
+}
+
+uint64_t uni_image_bad_rows(const struct uni_image *img, char *ret, size_t cap)
+{
+	const struct uni_cfi_bad *b = &img->bad_cfi;
+
+	ret[0] = '\0';
+	if (b->nr != 0)
+		(void)snprintf(ret, cap,
+			"%" PRIu64 " function%s; the first, at %#" PRIx64
+			": %s, entry at %#zx, instruction %#x at %#zx",
+			b->nr, b->nr == 1 ? "" : "s", b->start,
+			b->eh ? ".eh_frame" : ".debug_frame", b->entry, b->opcode, b->insn);
+	return b->nr;
 }
 
 bool uni_image_is_pvh(const struct uni_image *img)

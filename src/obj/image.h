@@ -106,6 +106,11 @@ bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size
  */
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
 
+/* Functions whose call frame information makes no sense, and what is wrong with the first of them:
+ * "2 functions; the first, at 0x1000: .eh_frame, entry at 0x18, instruction 0x3f at 0x30". 0, and
+ * "" in ret: there are none. */
+uint64_t uni_image_bad_rows(const struct uni_image *img, char *ret, size_t cap);
+
 /* Can it be booted by PVH: has it Xen's note with an entry point for that? */
 bool uni_image_is_pvh(const struct uni_image *img);
 

@@ -40,6 +40,7 @@ struct uni_image {
 	struct uni_span *unnamed; /* what differs in the guest: has no names any more */
 	size_t nr_unnamed;
 	struct uni_cfi *cfi; /* NULL: the image has no call frame information */
+	struct uni_cfi_bad bad_cfi;
 };
 
 void uni_image_hints_free(struct uni_image_hints *h);

@@ -133,6 +133,8 @@ struct uni_record_meta {
 	char checked[256]; /* how the image was compared with the guest's memory; "" it was not */
 	char stale[512];   /* in what way the guest ran another build; "" it did not */
 	uint64_t bias;	   /* AVMA - SVMA */
+	uint64_t nr_bad_rows; /* functions whose call frame information makes no sense */
+	char bad_rows[160];   /* in words */
 	struct uni_record_image more[UNI_IMAGES_MAX - 1];
 	uint32_t nr_more;
 	struct uni_record_gap gap[UNI_GAPS_MAX];

@@ -262,6 +262,8 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 	if (bad != NULL)
 		return bad;
 	parse_images(&s, m);
+	m->nr_bad_rows = get_u64(&s, "bad_unwind_rows");
+	get_text(&s, "bad_unwind_row", m->bad_rows, sizeof(m->bad_rows));
 	parse_watches(&s, ret);
 	if (s.bad == NULL)
 		s.bad = uni_session_parse_gaps(obj, m);

@@ -90,6 +90,14 @@ static void put_images(struct uni_json *j, const struct uni_record_meta *m)
 	uni_json_array_end(j);
 }
 
+static void put_bad_rows(struct uni_json *j, const struct uni_record_meta *m)
+{
+	if (m->nr_bad_rows == 0)
+		return;
+	put_u64(j, "bad_unwind_rows", m->nr_bad_rows);
+	put_text(j, "bad_unwind_row", m->bad_rows);
+}
+
 static void put_clock(struct uni_json *j, const struct uni_record_meta *m)
 {
 	uni_json_key(j, "clock");
@@ -209,6 +217,7 @@ static void put_guest(
 	put_u64(j, "pid", m->info.pid > 0 ? (uint64_t)m->info.pid : 0);
 	put_u64(j, "mem_bytes", m->info.mem_bytes);
 	put_images(j, m);
+	put_bad_rows(j, m);
 	put_watches(j, b, g);
 	uni_session_put_gaps(j, m);
 	uni_session_put_threads(j, g);

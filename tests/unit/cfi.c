@@ -105,6 +105,8 @@ static void fde(
 }
 #define FDE(s, cie, start, size, insn) fde((s), (cie), (start), (size), (insn), sizeof(insn) - 1)
 
+static struct uni_cfi_bad bad_seen; /* by the last compile_all() */
+
 static struct uni_cfi *compile_all(const struct buf *s, size_t nr, const uint64_t *entry)
 {
 	const struct uni_cfi_code code[] = { { CODE, 0x10000 }, { 0x100000, 0x1000 } };
@@ -115,7 +117,8 @@ static struct uni_cfi *compile_all(const struct buf *s, size_t nr, const uint64_
 		.code = code,
 		.nr_code = 2,
 		.entry = entry,
-		.nr_entries = entry != NULL };
+		.nr_entries = entry != NULL,
+		.bad = &bad_seen };
 	struct uni_cfi *c;
 
 	for (size_t i = 0; i < nr; i++)
@@ -346,14 +349,24 @@ static void nonsense_has_no_rows(void **state)
 
 	for (size_t i = 0; i < uni_array_len(bad); i++) {
 		struct uni_cfi *c;
-		size_t first;
+		size_t first, entry;
 
 		memset(&s, 0, sizeof(s));
 		s.eh = true;
 		first = plain_cie(&s);
+		entry = s.n;
 		fde(&s, first, CODE, 0x40, bad[i].insn, bad[i].len);
 		FDE(&s, first, CODE + 0x100, 0x40, FRAMED);
 		c = compile(&s);
+		assert_int_equal(bad_seen.nr, 1);
+		assert_true(bad_seen.eh);
+		assert_int_equal(bad_seen.entry, entry);
+		assert_int_equal(bad_seen.start, CODE);
+		assert_int_equal(bad_seen.opcode, s.b[bad_seen.insn]);
+		if (i == 0) { /* the last of its instructions */
+			assert_int_equal(bad_seen.opcode, 0x3f);
+			assert_memory_equal(s.b + bad_seen.insn - 4, bad[0].insn, 5);
+		}
 		expect_framed(c, 0x100);
 		for (uint64_t k = 0; k < 0x40; k++)
 			assert_int_equal(at(c, k) != NULL, k < bad[i].good);

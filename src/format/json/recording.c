@@ -70,6 +70,8 @@ static void put_guest(struct uni_json *j, const struct uni_recording *rec, uint3
 	put_u64(j, "lost", st->lost);
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "skipped", st->skipped);
+	if (g.meta->nr_bad_rows != 0)
+		uni_json_kv(u64, j, "bad_unwind_rows", g.meta->nr_bad_rows);
 	put_share(j, "complete", st->stop[UNI_STOP_ROOT], st->weight);
 	put_share(j, "guessed", st->guessed, st->weight);
 	put_pauses(j, &st->pause);
