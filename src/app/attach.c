@@ -145,7 +145,9 @@ static int take_registers(
 /* Only a stub's memory may need the guest to stand; what is read there costs it time. */
 static bool reads_cost_time(const struct uni_guest *g)
 {
-	return strcmp(g->spec.scheme, "gdb") == 0;
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+
+	return ops != NULL && ops->reads_cost_time;
 }
 
 /* The code that the guest runs, by its own page tables, against the image's. */

@@ -102,10 +102,11 @@ struct uni_patch_job;
 typedef void (*uni_target_file_fn)(void *ctx, const char *path, uni_gva gva);
 
 struct uni_target_ops {
-	const char *scheme;  /* "kvm" */
-	const char *summary; /* one line for --help and doctor */
-	const char *keys;    /* "pid=N[,qmp=PATH]" */
-	const char *units;   /* what its vCPUs are called; NULL: "vCPUs" */
+	const char *scheme;   /* "kvm" */
+	const char *summary;  /* one line for --help and doctor */
+	const char *keys;     /* "pid=N[,qmp=PATH]" */
+	bool reads_cost_time; /* the guest may have to stand while its memory is read */
+	const char *units;    /* what its vCPUs are called; NULL: "vCPUs" */
 
 	/* Can this backend work on this host at all? 0, or the reason and the remedy in err.
 	 * Optional. */

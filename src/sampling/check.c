@@ -117,6 +117,7 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 {
 	uint64_t svma = p->svma + i;
 	enum uni_change_kind kind = uni_changes_at(t->changes->v, t->changes->nr, svma);
+	const struct uni_arch *arch = uni_image_arch(t->img);
 	const struct uni_symbol *sym;
 	uint64_t stubs;
 	bool typed;
@@ -129,7 +130,7 @@ static enum uni_change_kind reason_of(struct tally *t, const struct page *p, siz
 		return UNI_CHANGE_HYPERVISOR;
 	if (t->bias != 0 && is_moved(p, i, t->bias))
 		return UNI_CHANGE_MOVED;
-	if (uni_image_arch(t->img) == &uni_arch_x86_64 && is_table(p, i))
+	if (arch != NULL && arch->elf_machine == EM_X86_64 && is_table(p, i))
 		return UNI_CHANGE_TABLE;
 	sym = uni_image_lookup(t->img, svma);
 	typed = sym != NULL && sym->type != STT_NOTYPE;

@@ -361,6 +361,7 @@ static int gdb_check_wish(
 
 const struct uni_target_ops uni_target_gdb = {
 	.scheme = "gdb",
+	.reads_cost_time = true,
 	.summary = "any gdb stub, such as QEMU's -gdb (KVM and TCG)",
 	.keys = "(unix=PATH|tcp=HOST:PORT)[,qmp=PATH]|qmp=PATH[,pid=N][,mem=auto|process|packets]",
 	.claims = gdb_claims,
