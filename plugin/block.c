@@ -213,12 +213,14 @@ static void block_fill(struct block *b, const struct qemu_plugin_tb *tb, uint8_t
 	b->is_step = is_branched_to(b->pc);
 	if (plugin.mode == UNI_EXACT_TREE)
 		block_add_steps(b);
-	b->kind = b->switches	? BLOCK_STEP
-		  : b->is_start ? BLOCK_START
-		  : is_site	? BLOCK_SITE
-				: BLOCK_STEP;
-	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && b->stops == 0 &&
-		      !b->switches && f.flow == FLOW_ON && stays_inside(b) && !is_site;
+	b->is_mark = b->pc == plugin.begin_at || b->pc == plugin.end_at;
+	b->kind = b->switches || b->is_mark ? BLOCK_STEP
+		  : b->is_start		    ? BLOCK_START
+		  : is_site		    ? BLOCK_SITE
+					    : BLOCK_STEP;
+	b->is_quiet = b->is_step && !b->is_start && !b->is_handler && !b->is_mark &&
+		      b->stops == 0 && !b->switches && f.flow == FLOW_ON && stays_inside(b) &&
+		      !is_site;
 }
 
 static struct block *block_create(const struct qemu_plugin_tb *tb)

@@ -4,6 +4,7 @@
  * comes instead is an interrupt or an exception, which is followed until it goes back.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "plugin/plugin.h"
 
@@ -386,7 +387,9 @@ static void follow(struct vcpu *v, struct block *p, struct block *b)
 	if (!v->live) {
 		v->cut = false;
 		v->odd = false;
-		if (b->ours)
+		plugin.begun =
+			plugin.begun || plugin.begin_at == NOWHERE || b->pc == plugin.begin_at;
+		if (b->ours && plugin.begun)
 			begin(v, b);
 		return;
 	}
@@ -413,7 +416,12 @@ static __attribute__((noinline)) void block_slow(
 	if (ended != (v->go != ODD ? v->go : v->begun))
 		v->cut = v->odd = true;
 	v->passed = plugin.quiet != v->quiet;
-	if (likely(ended == v->go) && !b->switches && p->flow == FLOW_ON &&
+	if (v->live && b->pc == plugin.end_at) {
+		b->out->count--; /* not executed any more */
+		plugin_end(UNI_EXACT_REACHED);
+		_exit(0);
+	}
+	if (likely(ended == v->go) && !b->switches && !b->is_mark && p->flow == FLOW_ON &&
 		b->function == p->function &&
 		(b->pc == p->next || b->pc == p->target || b->is_step))
 		b->from = p;

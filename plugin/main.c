@@ -40,16 +40,21 @@ static int refuse(const char *what, const char *why)
 	return -1;
 }
 
+void plugin_end(enum uni_exact_state state)
+{
+	if (plugin.mode == UNI_EXACT_COUNTS)
+		counts_end();
+	else
+		follow_end();
+	__atomic_store_n(&plugin.area.header->state, state, __ATOMIC_RELEASE);
+}
+
 static void at_exit(qemu_plugin_id_t id, void *udata)
 {
 	(void)id;
 	(void)udata;
 	plugin_lock();
-	if (plugin.mode == UNI_EXACT_COUNTS)
-		counts_end();
-	else
-		follow_end();
-	__atomic_store_n(&plugin.area.header->state, UNI_EXACT_ENDED, __ATOMIC_RELEASE);
+	plugin_end(UNI_EXACT_ENDED);
 	plugin_unlock();
 }
 
@@ -58,6 +63,17 @@ static const char *value_of(const char *arg, const char *name)
 	size_t len = strlen(name);
 
 	return strncmp(arg, name, len) == 0 && arg[len] == '=' ? arg + len + 1 : NULL;
+}
+
+static bool address_of(const char *arg, const char *name, uint64_t *ret)
+{
+	const char *value = value_of(arg, name);
+	char *end = NULL;
+
+	if (value == NULL || value[0] < '0' || value[0] > '9')
+		return false;
+	*ret = strtoull(value, &end, 0);
+	return *end == '\0';
 }
 
 static int prepare(const char *out, const char *functions, const qemu_info_t *info)
@@ -93,6 +109,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 	const char *out = NULL, *functions = NULL, *value;
 
 	plugin.mode = UNI_EXACT_TREE;
+	plugin.begin_at = plugin.end_at = NOWHERE;
 	plugin.one_thread = info->system.max_vcpus <= 1;
 	for (int i = 0; i < argc; i++) {
 		if ((value = value_of(argv[i], "out")) != NULL)
@@ -102,8 +119,12 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 		else if ((value = value_of(argv[i], "mode")) != NULL &&
 			 strcmp(value, "counts") == 0)
 			plugin.mode = UNI_EXACT_COUNTS;
+		else if (address_of(argv[i], "begin", &plugin.begin_at) ||
+			 address_of(argv[i], "end", &plugin.end_at))
+			continue;
 		else if (value == NULL || strcmp(value, "tree") != 0)
-			return refuse(argv[i], "options are out=, functions= and mode=counts|tree");
+			return refuse(argv[i],
+				"options are out=, functions=, mode=counts|tree, begin= and end=");
 	}
 	if (out == NULL || functions == NULL)
 		return refuse("options", "out=FILE and functions=FILE are needed");

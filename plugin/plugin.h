@@ -170,6 +170,7 @@ struct block {
 	bool is_step;	 /* a branch of the same function leads here */
 	bool is_quiet;	 /* counted without a callback */
 	bool may_stop;	 /* an instruction before the last may */
+	bool is_mark;	 /* counting begins or ends here */
 	bool is_split;	 /* the last one may lie in two pages */
 };
 
@@ -204,7 +205,9 @@ struct plugin {
 	uint64_t *stat; /* in the shared file */
 	enum uni_exact_mode mode;
 	bool one_thread;
-	uint64_t quiet; /* instructions of quiet blocks */
+	uint64_t quiet;		   /* instructions of quiet blocks */
+	uint64_t begin_at, end_at; /* addresses of functions; NOWHERE: none */
+	bool begun;
 	struct vcpu vcpu[VCPU_MAX];
 };
 
@@ -235,6 +238,7 @@ void block_ended(unsigned vcpu, void *udata); /* its last instruction begins */
 void call_pushed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void stack_read(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata);
 void follow_end(void);
+void plugin_end(enum uni_exact_state state);
 
 /* change.c: which stack, which frame, when it is not the next one. */
 void stack_settle(struct vcpu *v, const struct block *p, uint64_t sp);

@@ -41,7 +41,8 @@ enum uni_exact_mode {
 
 enum uni_exact_state {
 	UNI_EXACT_RUNS = 1,
-	UNI_EXACT_ENDED = 2, /* QEMU ended by itself or was asked to */
+	UNI_EXACT_ENDED = 2,   /* QEMU ended by itself or was asked to */
+	UNI_EXACT_REACHED = 3, /* the plugin ended QEMU where it was told to */
 };
 
 /* Counts of what the plugin saw, and of what it could not be sure of. */

@@ -71,6 +71,21 @@ static void add_doubled(struct uni_strbuf *b, const char *s)
 	}
 }
 
+static int add_address(const struct run *run, struct uni_strbuf *b, const char *key,
+	const char *name, struct uni_err *err)
+{
+	uint64_t addr, size;
+
+	if (name == NULL)
+		return 0;
+	if (uni_image_find(run->image, name, &addr, &size) != 0)
+		return uni_err_set(err, UNI_ENOENT,
+			"%s has no function %s: names are those that `nm` prints",
+			uni_image_path(run->image), name);
+	uni_strbuf_addf(b, ",%s=0x%" PRIx64, key, addr);
+	return 0;
+}
+
 static char *plugin_option(const struct run *run, struct uni_err *err)
 {
 	char path[4096];
@@ -85,6 +100,11 @@ static char *plugin_option(const struct run *run, struct uni_err *err)
 	uni_strbuf_adds(&b, ",functions=");
 	add_doubled(&b, run->table);
 	uni_strbuf_adds(&b, run->args->mode == UNI_EXACT_COUNTS ? ",mode=counts" : ",mode=tree");
+	if (add_address(run, &b, "begin", run->args->begin_at, err) != 0 ||
+		add_address(run, &b, "end", run->args->end_at, err) != 0) {
+		uni_strbuf_deinit(&b);
+		return NULL;
+	}
 	if (uni_strbuf_failed(&b))
 		(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
 	return uni_strbuf_detach(&b);
@@ -203,7 +223,7 @@ static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
 	_cleanup_free_ char *option = plugin_option(run, err);
 	_cleanup_free_ char **more = more_options(args.extra);
 	struct uni_signals signals;
-	int rc;
+	int rc, rc2;
 
 	if (option == NULL)
 		return err->code != 0 ? -(int)err->code : -UNI_ENOMEM;
@@ -220,7 +240,15 @@ static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
 	uni_signals_begin(&signals);
 	rc = boot(run, &args, err);
 	uni_signals_end(&signals);
-	return rc == 0 ? uni_exact_take(run->counts, ret, err) : rc;
+	/* Where it is to end may be reached before QEMU has been looked at. */
+	if (rc != 0 && (rc != -UNI_EGONE || run->args->end_at == NULL))
+		return rc;
+	rc2 = uni_exact_take(run->counts, ret, rc == 0 ? err : NULL);
+	if (rc2 == 0 && uni_exact_has_reached(*ret))
+		(void)snprintf(run->end, sizeof(run->end), "reached %s", run->args->end_at);
+	else if (rc != 0)
+		return rc;
+	return rc2;
 }
 
 static void fill_meta(const struct run *run, const struct uni_exact *e, struct uni_record_meta *m)

@@ -19,6 +19,7 @@ struct uni_exact_args {
 	struct uni_qemu_args qemu; /* without the plugin */
 	const char *symbols;	   /* ELF with the symbols, or NULL: the image */
 	enum uni_exact_mode mode;
+	const char *begin_at, *end_at;	   /* functions, or NULL */
 	bool repeatable;		   /* the same image gives the same counts again */
 	const struct uni_record_args *rec; /* output, overwrite, duration, debug_dirs, quiet */
 };

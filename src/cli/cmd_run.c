@@ -25,6 +25,7 @@ static struct {
 	uint64_t mem, vcpus;
 	double wait;
 	bool repeatable;
+	const char *begin_at, *end_at;
 	const char *exact; /* NULL: no; "": tree */
 	const char *xl, *target;
 	bool five_files;
@@ -71,6 +72,11 @@ static const struct uni_opt *options(void)
 			"instruction until the guest ends or --duration is over; counts: without "
 			"calls, at less cost",
 			"tree counts", NULL },
+		{ 0, "begin-at", UNI_OPT_STR, &o.begin_at, "FUNCTION",
+			"with --exact: count from its first call on", NULL, NULL },
+		{ 0, "end-at", UNI_OPT_STR, &o.end_at, "FUNCTION",
+			"with --exact: end the guest where it is called for the first time", NULL,
+			NULL },
 		{ 0, "repeatable", UNI_OPT_FLAG, &o.repeatable, NULL,
 			"with --exact: the guest's clocks count its instructions and chance is "
 			"fixed, so that the same image gives the same counts again",
@@ -98,8 +104,13 @@ static const struct uni_opt *options(void)
 static int check_exact(struct uni_err *err)
 {
 	if (o.exact == NULL)
-		return o.repeatable ? uni_err_set(err, UNI_EUSAGE, "--repeatable goes with --exact")
-				    : 0;
+		return o.repeatable || o.begin_at != NULL || o.end_at != NULL
+			       ? uni_err_set(err, UNI_EUSAGE,
+					 "--repeatable, --begin-at and --end-at go with --exact")
+			       : 0;
+	if (strcmp(o.exact, "counts") == 0 && (o.begin_at != NULL || o.end_at != NULL))
+		return uni_err_set(err, UNI_EUSAGE,
+			"--begin-at and --end-at need --exact=tree: counts has no calls");
 	if (o.exact[0] != '\0' && strcmp(o.exact, "tree") != 0 && strcmp(o.exact, "counts") != 0)
 		return uni_err_set(err, UNI_EUSAGE, "--exact is tree or counts, not '%s'", o.exact);
 	if (strcmp(o.accel, "kvm") == 0)
@@ -365,6 +376,8 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 				.symbols = o.symbols,
 				.mode = strcmp(o.exact, "counts") == 0 ? UNI_EXACT_COUNTS
 								       : UNI_EXACT_TREE,
+				.begin_at = o.begin_at,
+				.end_at = o.end_at,
 				.repeatable = o.repeatable,
 				.rec = &o.rec },
 			err);

@@ -343,7 +343,12 @@ void uni_exact_destroy(struct uni_exact *e)
 
 bool uni_exact_has_ended(const struct uni_exact *e)
 {
-	return e->head->state == UNI_EXACT_ENDED;
+	return e->head->state >= UNI_EXACT_ENDED;
+}
+
+bool uni_exact_has_reached(const struct uni_exact *e)
+{
+	return e->head->state == UNI_EXACT_REACHED;
 }
 
 enum uni_exact_mode uni_exact_mode(const struct uni_exact *e)

@@ -96,6 +96,18 @@ by_hand() {
 	refused $? "$T/out" 2 'is there already'
 }
 
+# From fib's first call to that of the next function that app_main calls; and what ran before main.
+parts() {
+	counted p "$BUILD/lab/exact-gcc-nofp.elf" rounds=2 --begin-at exact_fib --end-at exact_ack &&
+		"$U" export -f counts "$T/p.uniscope" >"$T/counts" &&
+		counted b "$BUILD/lab/exact-gcc-nofp.elf" rounds=2 --end-at app_main &&
+		"$U" export -f counts "$T/b.uniscope" >"$T/before" || {
+		cat "$T/out"
+		return 1
+	}
+	judge parts "$T/counts" "$T/before" "$T/k.json"
+}
+
 # Nothing calls the plugin there: QEMU adds, and cut blocks are found by arithmetic.
 counts_alone() {
 	for mode in tree counts; do
@@ -187,6 +199,7 @@ check 'calls, as the guest counts them' calls
 check 'the same lines as gcov' as_gcov
 check 'counts alone' counts_alone
 check 'a guest that something else starts' by_hand
+check 'from one function to another' parts
 check 'threads by their stacks' threads
 check 'interrupts' interrupts
 check 'a session without counts' no_counts
@@ -196,7 +209,7 @@ done
 check 'four vCPUs in threads of their own' known gcc-nofp --vcpus 4
 check 'the same counts again with --repeatable' repeats secs=1
 check 'QEMU is killed' killed
-check '--repeatable without --exact' refuses 'goes with --exact' --repeatable \
+check '--repeatable without --exact' refuses 'go with --exact' --repeatable \
 	"$BUILD/lab/exact-gcc-nofp.elf"
 check '--exact with KVM' refuses 'needs TCG' --exact --accel kvm "$BUILD/lab/exact-gcc-nofp.elf"
 check 'an unknown kind' refuses 'tree or counts' --exact=all "$BUILD/lab/exact-gcc-nofp.elf"

@@ -7,6 +7,7 @@ exact_judge.py callgrind REPORT CALLGRIND EXPORT  valgrind, of the same function
                                            EXPORT: ours in its format
 exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, and by arithmetic
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
+exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
@@ -98,6 +99,18 @@ def calls(counts, console):
                       data['instructions'] + data['instructions_before_image'])
 
 
+def parts(middle, before, report):
+    a, b = ({f['name']: f for f in json.load(open(path))['functions']} for path in (middle, before))
+    whole = self_of(report)
+    bad = same('fib', (a['exact_fib']['calls'], a['exact_fib']['instructions']),
+               (21891, whole['exact_fib']))
+    for name in ('exact_ack', 'kmain', 'exact_graph'):
+        bad += same(name + ' between', a.get(name), None)
+    for name in ('app_main', 'exact_fib'):
+        bad += same(name + ' before', b.get(name), None)
+    return bad + sum(same(name + ' before', b[name]['calls'], 1) for name in ('lab_entry', 'kmain', 'run_app'))
+
+
 def modes(tree, counts):
     a, b = (json.load(open(path)) for path in (tree, counts))
     bad = same('instructions', b['instructions'], a['instructions'])
@@ -133,4 +146,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines,
-                'modes': modes}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)
