@@ -16,11 +16,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "config.h"
 #include "recording/exact.h"
 
-#define LOOK_NS (50 * UNI_NSEC_PER_MSEC)
+#define LOOK_NS	 (50 * UNI_NSEC_PER_MSEC)
+#define QEMU_MAX ((size_t)256 << 20) /* bytes of the program */
 
 struct run {
 	const struct uni_exact_args *args;
@@ -59,6 +61,18 @@ int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err)
 		return 0;
 	return uni_err_set(err, UNI_ENOENT,
 		"the plugin for QEMU is not installed (%s): install uniscope as a whole", ret);
+}
+
+/* A QEMU without plugins does not export their interface. */
+bool uni_exact_can_load(const char *qemu)
+{
+	static const char name[] = "qemu_plugin_register_vcpu_tb_trans_cb";
+	_cleanup_free_ char *data = NULL;
+	struct uni_err err = { 0 };
+	size_t size;
+
+	return uni_read_regular(qemu, QEMU_MAX, &data, &size, &err) == 0 &&
+	       memmem(data, size, name, sizeof(name)) != NULL;
 }
 
 /* QEMU's options end at commas, unless they are doubled. */

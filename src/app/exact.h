@@ -15,6 +15,9 @@
 /* Path of the plugin: beside the program, or where it is installed. -UNI_ENOENT says where. */
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
 
+/* Whether that program has what the plugin calls. */
+bool uni_exact_can_load(const char *qemu);
+
 struct uni_exact_args {
 	struct uni_qemu_args qemu; /* without the plugin */
 	const char *symbols;	   /* ELF with the symbols, or NULL: the image */

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "app/attach.h"
 #include "app/cmd.h"
+#include "app/exact.h"
 #include "app/qemu.h"
 #include "app/resolve.h"
 #include "app/term.h"
@@ -32,21 +33,21 @@ static const struct uni_opt *options(void)
 #define NR_WAYS	     16
 #define BACKEND_WAYS 4 /* of one backend */
 
-static bool on_path(const char *program)
+/* Where it is; b is empty if it is nowhere. */
+static bool on_path(const char *program, struct uni_strbuf *b)
 {
 	const char *path = getenv("PATH");
-	_cleanup_strbuf_ struct uni_strbuf b;
 
-	uni_strbuf_init(&b);
 	while (path != NULL && *path != '\0') {
 		size_t n = strcspn(path, ":");
 
-		uni_strbuf_reset(&b);
-		uni_strbuf_addf(&b, "%.*s/%s", (int)n, path, program);
-		if (!uni_strbuf_failed(&b) && access(b.s, X_OK) == 0)
+		uni_strbuf_reset(b);
+		uni_strbuf_addf(b, "%.*s/%s", (int)n, path, program);
+		if (!uni_strbuf_failed(b) && access(b->s, X_OK) == 0)
 			return true;
 		path += n + (path[n] == ':' ? 1 : 0);
 	}
+	uni_strbuf_reset(b);
 	return false;
 }
 
@@ -66,12 +67,27 @@ static uint32_t check_backend(
 static void check_qemu(struct uni_host_way *ret)
 {
 	const char *package, *program = uni_qemu_native(&package);
+	_cleanup_strbuf_ struct uni_strbuf path;
+	char plugin[4096];
+	struct uni_err err = { 0 };
+	bool ok;
 
 	*ret = (struct uni_host_way){ .name = "run", .summary = "boot images under QEMU" };
-	ret->ok = on_path(program);
-	if (!ret->ok)
+	uni_strbuf_init(&path);
+	ret->ok = on_path(program, &path);
+	if (!ret->ok) {
 		(void)snprintf(ret->advice, sizeof(ret->advice), "%s is not installed (Debian: %s)",
 			program, package);
+		return;
+	}
+	ok = uni_exact_plugin(plugin, sizeof(plugin), &err) == 0;
+	if (ok && !uni_exact_can_load(path.s)) {
+		ok = false;
+		(void)uni_err_set(&err, UNI_ENOTSUP,
+			"%s was built without plugins: another build of QEMU is needed", path.s);
+	}
+	uni_host_fact_add(ret, "exact", ok, "%s",
+		ok ? "QEMU takes plugins: `run --exact` can count" : err.msg);
 }
 
 /* A pid is KVM's if it can be: without rights, its gdb stub may be all that is seen of it. */

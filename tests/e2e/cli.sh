@@ -185,6 +185,10 @@ echo keep >"$T/precious/file"
 check "a folder that is no session is never replaced" exits 1 "$U" import --overwrite "$T/in.folded" -o "$T/precious"
 check "its content is still there" test -f "$T/precious/file"
 check "doctor" sh -c "'$U' doctor | grep -q replay"
+check "doctor tells whether QEMU takes plugins" sh -c "'$U' doctor | grep -q 'exact .*takes plugins' &&
+	mkdir '$T/bin' && sed s/qemu_plugin_register_vcpu/gone/g \"\$(command -v qemu-system-x86_64)\" \
+		>'$T/bin/qemu-system-x86_64' && chmod +x '$T/bin/qemu-system-x86_64' &&
+	PATH='$T/bin' '$U' doctor | grep -q 'built without plugins'"
 check "doctor tells what the sampler in the kernel needs, thing by thing" sh -c "'$U' doctor --json |
 	python3 -c 'import json, sys
 ways = {w[\"name\"]: w for w in json.load(sys.stdin)}
