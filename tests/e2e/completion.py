@@ -98,7 +98,7 @@ def tables(top):
     check(len(commands) > 10 and all(re.search(f"^  {c}  ", shown, re.M) for c in commands if c != "help"),
           "the commands offered are those of help", commands)
     listed = subprocess.run([U, "export", "--list"], capture_output=True, text=True, check=True).stdout
-    formats = re.findall(r"^(\w+) +\.", listed, re.M)
+    formats = re.findall(r"^([\w-]+) +\.", listed, re.M)
     check(len(formats) > 10 and words("export", "-f", "") == formats, "the formats are those of --list",
           f"{formats} {words('export', '-f', '')}")
     check(not any("$" in w or " " in w for w in words("report", "")), "a name with a shell's characters is not offered",

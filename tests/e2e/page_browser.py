@@ -56,22 +56,6 @@ def table(b):
     return b.run("[...document.querySelectorAll('.tr')].map(r => [r.querySelector('.name').textContent, r.querySelector('.pc').textContent])")
 
 
-def skip(what, why):
-    global number
-    number += 1
-    print(f"ok {number} - {what} # SKIP {why}", flush=True)
-
-
-def looks(b):
-    page_looks.columns(b, T, go, same, ok)
-    page_looks.told(b, T, craft, frames, text, same, ok)
-    page_looks.tabs_hint(b, T, same)
-    page_looks.svg(b, T, same)
-    page_looks.keyboard(b, T, go, same, ok)
-    page_looks.judged(b, T, go, same, skip)
-    same(b.trouble(), [], "looks: no error")
-
-
 def number_bytes(v):
     out = bytearray()
     while v > 127:
@@ -608,7 +592,7 @@ def damaged(b):
 
 
 with browser.Browser() as b:
-    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, hostile, calls, moved, busy, mirage, in_doubt, look, looks, touch, narrow, paper, printed, damaged):
+    for part in (plain, weights, threads, session, lambda b: page_hidden.check(b, T, same, ok, text), difference, hostile, calls, moved, busy, mirage, in_doubt, look, lambda b: page_looks.check(b, T, sys.modules[__name__]), touch, narrow, paper, printed, damaged):
         try:
             part(b)
         except Exception as e:

@@ -129,3 +129,18 @@ def judged(b, T, go, same, skip):
                 go(b, view)
                 bad += [f"{view}: {x}" for x in b.run("axe.run({ resultTypes: ['violations'] }).then(r => r.violations.map(v => v.id + ' ' + v.nodes[0].html.slice(0, 80)))")]
             same(bad, [], f"looks: axe-core finds no violation in {page}, {'dark' if dark == '1' else 'light'}")
+
+
+def check(b, T, page):
+    """page: page_browser's own checks."""
+    def skip(what, why):
+        page.number += 1
+        print(f"ok {page.number} - {what} # SKIP {why}", flush=True)
+
+    columns(b, T, page.go, page.same, page.ok)
+    told(b, T, page.craft, page.frames, page.text, page.same, page.ok)
+    tabs_hint(b, T, page.same)
+    svg(b, T, page.same)
+    keyboard(b, T, page.go, page.same, page.ok)
+    judged(b, T, page.go, page.same, skip)
+    page.same(b.trouble(), [], "looks: no error")
