@@ -13,18 +13,23 @@ dump() { # NAME PAGING [FORMAT]
 	qmp dump-guest-memory "{\"paging\": $2, \"protocol\": \"file:$T/$1\"${3:+, \"format\": \"$3\"}}"
 }
 
+# Stops it, and writes how it looks; not where a vCPU is between two turns of its work.
+stop_in_work() { # STACKS-OPTION...
+	for _ in $(seq 100); do
+		sleep 0.1
+		qmp stop '{}' || return 1
+		"$U" stacks "$@" --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
+		python3 -c 'import json, sys
+sys.exit(any(len(v["frames"]) < 4 for v in json.load(open(sys.argv[1]))))' "$T/live" && return
+		qmp cont '{}' || return 1
+	done
+	return 1
+}
+
 # A stopped guest, how it looks now, and all its files; then it is killed.
 make_files() { # ACCEL
 	boot "$1" "$elf" "" --smp 2 --qmp "$T/q" --gdb "unix:$T/gdb,server=on,wait=off" || return 1
-	# Not where a vCPU is between two turns of its work.
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		sleep 1
-		qmp stop '{}' || return 1
-		"$U" stacks --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
-		python3 -c 'import json, sys
-sys.exit(any(len(v["frames"]) < 4 for v in json.load(open(sys.argv[1]))))' "$T/live" && break
-		qmp cont '{}' || return 1
-	done
+	stop_in_work || return 1
 	dump blocks.core false && dump paged.core true && dump kdump.core false kdump-zlib &&
 		qmp human-monitor-command '{"command-line": "info registers -a"}' >"$T/regs" &&
 		qmp pmemsave "{\"val\": 0, \"size\": 67108864, \"filename\": \"$T/raw\"}" || return 1
@@ -49,9 +54,7 @@ P
 # aarch64: a dump holds no system registers, and RAM begins at 1 GiB.
 make_a64_files() {
 	boot tcg "$elf" "" --smp 2 --qmp "$T/q" --gdb "unix:$T/gdb,server=on,wait=off" || return 1
-	sleep 1
-	qmp stop '{}' || return 1
-	"$U" stacks --registers --json "gdb:unix=$T/gdb" -e "$elf" >"$T/live" || return 1
+	stop_in_work --registers || return 1
 	tables=$(python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))[0]["registers"]
 print(",".join("%s=%s" % (k, r[k]) for k in ("ttbr0", "ttbr1", "tcr")))' "$T/live") || return 1

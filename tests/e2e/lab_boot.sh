@@ -115,9 +115,17 @@ for kind in text nx guard identity; do
 done
 
 # wait=1 waits until a byte comes in on the serial port; secs= ends what would not end.
-{ sleep 1; printf x; } | timeout 60 "$boot" --accel tcg --append 'wait=1 secs=1' \
-	"$build/demo-gcc-fp.elf" >"$tmp/out" 2>&1
+mkfifo "$tmp/in"
+timeout 60 "$boot" --accel tcg --append 'wait=1 secs=1' "$build/demo-gcc-fp.elf" <"$tmp/in" >"$tmp/out" 2>&1 &
+exec 9>"$tmp/in"
+for _ in $(seq 600); do
+	! grep -q '^lab: waiting' "$tmp/out" || break
+	sleep 0.1
+done
+printf x >&9
+wait $!
 status=$?
+exec 9>&-
 if [ $status -eq 33 ]; then
 	ok 'demo waits for a byte, and stops after secs=1'
 else
