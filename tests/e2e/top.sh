@@ -82,11 +82,13 @@ for accel in $accels; do
 	check "$accel: text is plain" plain "$T/text"
 	check "$accel: two snapshots" test "$(grep -c snapshot "$T/text")" = 2
 	timeout 60 "$U" top "$target" -e "$elf" --batch -d 1.5 >"$T/text" 2>&1
-	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" = 2
+	check "$accel: it ends after its time" test $? = 0 -a "$(grep -c snapshot "$T/text")" -ge 1 -a \
+		"$(grep -c snapshot "$T/text")" -le 2
 	# Behind a "&" the shell has it ignore SIGINT.
+	rm -f "$T/text"
 	env --default-signal=INT "$U" top "$target" -e "$elf" --batch --count 0 -i 0.5 >"$T/text" 2>"$T/err" &
 	t=$!
-	wait_for 60 test -s "$T/text"
+	wait_for 120 grep -q snapshot "$T/text"
 	kill -INT $t
 	wait $t
 	check "$accel: Ctrl-C ends it well" test $? = 0 -a ! -s "$T/err" -a -s "$T/text"
