@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/attach.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -22,6 +24,15 @@
 #define TEXT_HINTS  32
 #define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
 #define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
+
+/* Another user's process does not tell what it runs. */
+static bool is_closed_to_us(int pid)
+{
+	char link[48], path[16];
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	return pid > 0 && readlink(link, path, sizeof(path)) < 0 && errno == EACCES;
+}
 
 static int load_image(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -45,6 +56,11 @@ static int load_image(struct uni_guest *g, const struct uni_attach_args *args, s
 	if (path == NULL) {
 		if (optional)
 			return 0;
+		if (is_closed_to_us(g->info.pid))
+			return uni_err_set(err, UNI_EPERM,
+				"%s: the image of process %d cannot be read: permission denied; "
+				"be its user or root, or give the ELF with -e IMAGE",
+				g->spec.text, g->info.pid);
 		if (g->info.absent)
 			return uni_err_set(err, UNI_ENOENT, "%s: %s", g->spec.text, g->info.note);
 		return uni_err_set(err, UNI_EUSAGE,

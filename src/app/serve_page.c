@@ -321,7 +321,9 @@ static int open_all(struct serve *s, struct uni_err *err)
 	/* Before there are threads: folders that go away have a keeper each. */
 	if (s->args->target == NULL)
 		rc = uni_input_open(s->args->source.path, FILE_MAX, &s->in, err);
-	else if (s->args->output == NULL)
+	if (rc == 0 && s->args->target == NULL)
+		rc = uni_source_check_input(&s->args->source, &s->in, err);
+	else if (s->args->target != NULL && s->args->output == NULL)
 		rc = uni_scratch_make(&s->scratch, err);
 	if (rc == 0)
 		rc = make_page(s, err);

@@ -299,6 +299,26 @@ static int choose_importer(const struct uni_source_args *args, struct uni_input 
 	struct uni_source *s, struct uni_err *err)
 {
 	bool is_folder = in->folder != NULL;
+static int refuse(
+	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
+{
+	if (in->size >= 8 && memcmp(in->data, "PERFILE2", 8) == 0)
+		return uni_err_set(err, UNI_EFORMAT,
+			"%s is perf's own file: give what `perf script -i FILE` prints",
+			args->path);
+	return uni_err_set(err, UNI_EFORMAT,
+		"%s is no session and looks like no format that can be imported; name it with %s",
+		args->path, args->format_option != NULL ? args->format_option : "--from");
+}
+
+int uni_source_check_input(
+	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
+{
+	return args->format == NULL && in->folder == NULL && look(args, in) == NULL
+		       ? refuse(args, in, err)
+		       : 0;
+}
+
 	int rc = 0;
 
 	s->importer = look(args, in);
@@ -315,13 +335,7 @@ static int choose_importer(const struct uni_source_args *args, struct uni_input 
 			is_folder ? "a file" : "one");
 	if (s->importer == NULL && args->format != NULL)
 		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
-	if (s->importer == NULL)
-		return uni_err_set(err, UNI_EFORMAT,
-			"%s is no session and looks like no format that can be imported; name it "
-			"with "
-			"--from",
-			args->path);
-	return 0;
+	return s->importer == NULL ? refuse(args, in, err) : 0;
 }
 
 static int read_import(const struct uni_source_args *args, const struct uni_input *in,

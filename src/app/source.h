@@ -39,10 +39,11 @@ struct uni_source_args {
 	 * their own.
 	 */
 	struct uni_profile *into;
-	bool no_profile;    /* only the recording is wanted, if it is one */
-	const char *exits;  /* NULL: samples; "" or "count", "time": VM exits */
-	const char *guest;  /* number or name of the only one to show, NULL: all */
-	const char *thread; /* glob of the names of threads to show, NULL: all */
+	const char *format_option; /* that sets `format`; NULL: --from */
+	bool no_profile;	   /* only the recording is wanted, if it is one */
+	const char *exits;	   /* NULL: samples; "" or "count", "time": VM exits */
+	const char *guest;	   /* number or name of the only one to show, NULL: all */
+	const char *thread;	   /* glob of the names of threads to show, NULL: all */
 	/*
 	 * A thread that no sample knows leaves none of them (`threads` is an empty set), where the
 	 * session has a trace: the caller looks at its calls as well (uni_call_source_open()),
@@ -87,6 +88,9 @@ void uni_source_note_damage(const struct uni_source_args *args, const struct uni
 	const struct uni_build_read *read);
 
 /* What a file that is no session, and so has neither samples nor a trace, cannot tell. */
+/* Is it something that can be opened, as far as its first look tells? */
+int uni_source_check_input(
+	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err);
 int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
 
 /* Has this guest, or with -1 any, a function trace? */

@@ -57,6 +57,10 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 		 " chains cut short (%.2f %% complete)",
 		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
 		st->truncated, complete);
+	if (st->weight == 0 && strncmp(m->target, "proc:", 5) == 0)
+		uni_note("%s%sthe process did not run on a CPU meanwhile: `uniscope stacks %s` "
+			 "shows where it waits",
+			of, sep, m->target);
 	if (uni_quality_elsewhere(elsewhere, m, st))
 		uni_note("%s%s%s", of, sep, elsewhere);
 	if (st->guessed != 0)

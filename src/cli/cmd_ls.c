@@ -116,10 +116,12 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_target_info *in = &found[i].info;
+		char name[UNI_GUEST_NAME_MAX];
 
 		uni_json_object(&j);
 		uni_json_kv(i64, &j, "pid", in->pid);
-		uni_json_kv(str, &j, "name", in->name);
+		uni_guest_name(in, name);
+		uni_json_kv(str, &j, "name", name);
 		uni_json_kv(str, &j, "vmm", in->vmm);
 		uni_json_kv(str, &j, "accel", in->accel);
 		uni_json_kv(u64, &j, "vcpus", in->nr_vcpus);

@@ -56,10 +56,21 @@ static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return 0;
 }
 
+/* perf and others run what stands there. */
+static int refuse_command(const char *word, struct uni_err *err)
+{
+	return uni_err_set(err, UNI_EUSAGE,
+		"-- %s: no command is run: a guest that runs already is recorded; -d SECONDS says "
+		"how long (`uniscope run` boots one)",
+		word);
+}
+
 static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	int rc = 0;
 
+	if (ctx->rest != NULL && ctx->rest[0] != NULL)
+		return refuse_command(ctx->rest[0], err);
 	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
 		return uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope record [OPTIONS] TARGET... (or --all, without one)");
@@ -132,6 +143,7 @@ const struct uni_cmd uni_cmd_record = {
 		    "  uniscope record --all -F 99 -d 60",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,
+	.refuses_rest = true,
 	.options = options,
 	.run = run,
 };

@@ -121,8 +121,8 @@ int uni_tinput_open(const struct uni_recording *rec, uint32_t guest, struct uni_
 
 	if (trace->nr_cpus == 0)
 		return uni_err_set(err, UNI_ENOENT,
-			"%s holds no function calls of this guest (uniscope trace record makes "
-			"such sessions)",
+			"%s holds samples of this guest and no trace of its calls, threads or "
+			"waits: uniscope trace record makes one",
 			uni_recording_path(rec));
 	t = calloc(1, sizeof(*t) + trace->nr_cpus * sizeof(t->stream[0]));
 	if (t == NULL)
@@ -162,6 +162,7 @@ int uni_tinput_find(const struct uni_recording *rec, uint32_t *guest_ret, struct
 		}
 	}
 	return uni_err_set(err, UNI_ENOENT,
-		"%s holds no function calls (uniscope trace record makes such sessions)",
+		"%s holds samples and no trace of calls, threads or waits: uniscope trace record "
+		"makes one (--threads for threads and waits)",
 		uni_recording_path(rec));
 }

@@ -17,7 +17,8 @@
 #include "recording/recording.h"
 #include "recording/sjson.h"
 
-#define GUEST_NAME 32 /* bytes of a guest's folder name */
+#define GUEST_NAME    32 /* bytes of a guest's folder name */
+#define RESERVE_BYTES 65536
 
 static void cleanup_closedir(DIR **d)
 {
@@ -246,6 +247,30 @@ void uni_sdir_remove(const char *path)
 	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
 	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
 	(void)unlinkat(at.fd, at.name, AT_REMOVEDIR);
+}
+
+void uni_sdir_abandon(const char *path, int fd)
+{
+	_cleanup_(uni_outdir_close) struct uni_outdir at = { .fd = -1 };
+	struct uni_err err = { 0 };
+
+	if (sweep(path, fd, true, &err) != 0 ||
+		uni_outdir_open(AT_FDCWD, path, false, &at, &err) != 0)
+		return;
+	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);
+	(void)unlinkat(fd, UNI_SDIR_JSON, 0);
+	(void)unlinkat(at.fd, at.name, AT_REMOVEDIR);
+}
+
+int uni_sdir_reserve(int fd)
+{
+	int reserve = openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (reserve >= 0 && posix_fallocate(reserve, 0, RESERVE_BYTES) != 0) {
+		(void)close(reserve);
+		return -1;
+	}
+	return reserve;
 }
 
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err)

@@ -25,6 +25,10 @@
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
 /* Removes a session that nobody records, if it holds nothing but session files. */
 void uni_sdir_remove(const char *path);
+/* Removes what was made by uni_sdir_create() and is no session yet. */
+void uni_sdir_abandon(const char *path, int fd);
+/* Keeps room in it for the last session.json, until the descriptor is closed; negative: none. */
+int uni_sdir_reserve(int fd);
 /* A session's folder, to read or to add to; the last name of the path may be a link. */
 int uni_sdir_open(const char *path, int *fd_ret, struct uni_err *err);
 /* Writes symbols/ID.usym in it, or replaces it. */

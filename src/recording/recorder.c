@@ -30,7 +30,7 @@
  */
 struct uni_recorder {
 	char *path;
-	int dir_fd;
+	int dir_fd, reserve_fd;
 	struct uni_session session;
 	struct uni_writer *writer;
 	struct uni_tstream *trace[UNI_GUEST_MAX]; /* NULL: none */
@@ -55,6 +55,8 @@ static void recorder_free(struct uni_recorder *r)
 	uni_writer_destroy(r->writer);
 	for (uint32_t i = 0; i < r->session.nr_guests; i++)
 		uni_tstream_destroy(r->trace[i]);
+	if (r->reserve_fd >= 0)
+		(void)close(r->reserve_fd);
 	if (r->dir_fd >= 0)
 		(void)close(r->dir_fd);
 	uni_session_deinit(&r->session);
@@ -165,7 +167,7 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 
 	if (r == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	r->dir_fd = -1;
+	r->dir_fd = r->reserve_fd = -1;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	r->path = strdup(path);
 	rc = r->path != NULL ? begin_guest(r, meta, err)
@@ -177,9 +179,12 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 	if (rc == 0)
 		rc = open_guest(r, err);
 	if (rc < 0) {
+		if (r->dir_fd >= 0)
+			uni_sdir_abandon(path, r->dir_fd);
 		recorder_free(r);
 		return rc;
 	}
+	r->reserve_fd = uni_sdir_reserve(r->dir_fd);
 	*ret = r;
 	return 0;
 }
@@ -364,20 +369,28 @@ uint64_t uni_recorder_lost(struct uni_recorder *r)
 	return uni_writer_total(r->writer).lost;
 }
 
+int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err)
+{
+	int rc = uni_writer_flush(r->writer);
+
+	return rc == 0 ? 0
+		       : uni_err_set(err, UNI_EIO, "cannot write %s: %s", r->path, strerror(-rc));
+}
+
+/* In the words and numbers of a report: what is in the session, by weight. */
 static int write_result(const struct uni_recorder *r, int rc, struct uni_err *err)
 {
-	struct uni_writer_count c = uni_writer_total(r->writer);
+	uint64_t weight = 0, lost = 0;
 
 	if (rc == 0)
 		return 0;
+	for (uint32_t i = 0; i < r->session.nr_guests; i++) {
+		weight += r->session.guest[i]->stats.weight;
+		lost += r->session.guest[i]->stats.lost;
+	}
 	return uni_err_set(err, UNI_EIO,
 		"cannot write %s: %s; %llu samples lost, the %llu that were written can be read",
-		r->path, strerror(-rc), (unsigned long long)c.lost, (unsigned long long)c.written);
-}
-
-int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err)
-{
-	return write_result(r, uni_writer_flush(r->writer), err);
+		r->path, strerror(-rc), (unsigned long long)lost, (unsigned long long)weight);
 }
 
 /* Taken as the guest's; what was written is what counts. */
@@ -409,11 +422,14 @@ static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni
 int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *result, size_t nr,
 	struct uni_err *err)
 {
-	int rc = write_result(r, uni_writer_stop(r->writer), err), rc_json;
+	int rc = uni_writer_stop(r->writer), rc_json;
 
 	for (uint32_t i = 0; i < r->session.nr_guests; i++)
 		take_result(r, i, i < nr ? &result[i] : NULL);
+	rc = write_result(r, rc, err);
 	r->session.closed = true;
+	if (r->reserve_fd >= 0)
+		(void)close(uni_take_fd(&r->reserve_fd));
 	rc_json = write_session(r, true, rc == 0 ? err : NULL);
 	recorder_free(r);
 	return rc < 0 ? rc : rc_json;

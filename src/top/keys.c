@@ -370,7 +370,7 @@ void uni_ui_key(struct uni_ui *ui, int32_t key)
 	} else if (key == '?' || key == 'h' || key == UNI_KEY_HELP) {
 		ui->help = !ui->help;
 		ui->changed = true;
-	} else if (ui->help && key == UNI_KEY_ESCAPE) {
+	} else if (ui->help && (key == UNI_KEY_ESCAPE || key == 'q')) {
 		ui->help = false;
 		ui->changed = true;
 	} else if (!moving_key(ui, key) && !setting_key(ui, key)) {

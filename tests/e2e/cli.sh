@@ -245,4 +245,18 @@ printf 'a;b 3\na;b 900000000000000000\n' >"$T/large.folded"
 check "a number that is too large is told as that" says 'a number of more than 15 digits' "$U" report "$T/large.folded"
 check "not as a line that is none" sh -c "! grep -q 'are not folded' '$T/both'"
 
+# What is refused says what to do next, with options that are there.
+printf 'PERFILE2 and more' >"$T/perf.data"
+check "perf's own file: perf script" says 'perf script -i FILE' "$U" import -o "$T/no.uniscope" "$T/perf.data"
+printf 'no format at all\n' >"$T/none.txt"
+check "import names its own option" says 'name it with --format' "$U" import -o "$T/no.uniscope" "$T/none.txt"
+check "report names its own" says 'name it with --from' "$U" report "$T/none.txt"
+printf '\012\004\100\001\120\002' >"$T/t.pftrace"
+check "a Perfetto trace is no empty profile" says 'a Perfetto trace begins like one' "$U" import -f pprof -o "$T/no.uniscope" "$T/t.pftrace"
+check "serve looks at a file before it serves" sh -c '! timeout 20 "$1" serve "$2" >"$3" 2>&1 && ! grep serving "$3" &&
+	grep "is no session" "$3"' sh "$U" "$T/none.txt" "$T/served"
+check "findings of samples: there is no trace" says 'holds samples and no trace' "$U" trace findings "$T/imp.uniscope"
+check "record runs no command: exit 2" exits 2 "$U" record 1 -d 2 -- sleep 1
+check "and says so" says 'no command is run' "$U" record 1 -d 2 -- sleep 1
+
 echo "1..$n"

@@ -129,6 +129,20 @@ without_image() {
 		! grep 0x "$T/moved.folded"
 }
 
+# What the recorder said of the full disk is what the report says.
+same_counts() {
+	want=$(sed -n 's/.* \([0-9]*\) samples lost, the \([0-9]*\) that .*/\2 \1/p' "$T/log")
+	got=$("$U" report "$session" 2>/dev/null | sed -n 's/^samples  *\([0-9]*\) in .* \([0-9]*\) lost.*/\1 \2/p')
+	echo "said $want, report $got"
+	[ -n "$want" ] && [ "$want" = "$got" ]
+}
+
+# Where not even the begin can be written there is no folder that the next one would find.
+nothing_left() {
+	! "$U" record "$target" -q -d 1 -o "$T/disk/none.uniscope" 2>"$T/none" && cat "$T/none" &&
+		[ ! -e "$T/disk/none.uniscope" ]
+}
+
 disk_full() {
 	mkdir -p "$T/disk" && mount -t tmpfs -o size=1m tmpfs "$T/disk" || return 1
 	start disk/s -F 199 -q || return 1
@@ -138,7 +152,8 @@ disk_full() {
 	kill -INT "$recorder"
 	wait "$recorder"
 	status=$? recorder=
-	refused $status "$T/log" 1 'No space left' && readable "$session" 1
+	refused $status "$T/log" 1 'No space left' && readable "$session" 1 && same_counts &&
+		nothing_left
 	good=$?
 	umount "$T/disk"
 	return $good

@@ -73,6 +73,15 @@ assert row["target"] == "proc:pid=" + sys.argv[2] and row["image"].endswith("loo
 P
 }
 
+# No sample is no profile, and a line says why.
+asleep() {
+	end
+	sleep 1000 &
+	pid=$!
+	"$U" record "proc:pid=$pid" -d 0.3 -o "$T/asleep.uniscope" 2>"$T/said" && cat "$T/said" &&
+		grep 'did not run on a CPU meanwhile: .uniscope stacks proc:pid=' "$T/said"
+}
+
 sorter() {
 	end
 	rm -f "$T/in"
@@ -370,6 +379,7 @@ check '--aggregate is refused' refused 'aggregate counts in' --aggregate
 check '--exits is refused' refused 'VM exits cannot be seen' --exits
 check '--method bpf is refused' refused 'is for kvm: targets' --method bpf
 check '--threads of a guest that has none' refused 'no model knows' --threads
+check 'a process that sleeps' asleep
 check 'ls knows one by its tender' listed
 traced 1 && code && cp "$T/code" "$T/plain"
 check 'its calls are traced' calls

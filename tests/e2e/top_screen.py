@@ -128,7 +128,7 @@ def pause():
         t.see("started anew")
         t.type("?")
         t.see("draw the screen anew")
-        t.type("?")
+        t.type("q")  # leaves the help, not the program
         until(t, lambda f: "cpu0_hot" in f, "functions")
         quit_well(t)
 

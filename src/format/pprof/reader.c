@@ -362,7 +362,10 @@ static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
 			"its protobuf is damaged or cut short, after %" PRIu64 " samples",
 			r->stats.stacks);
 	if (r->stats.stacks == 0)
-		return uni_err_set(err, UNI_EFORMAT, "a pprof profile without a sample");
+		return uni_err_set(err, UNI_EFORMAT,
+			"it holds no sample of a pprof profile (a Perfetto trace begins like one, "
+			"and "
+			"cannot be read)");
 	if (r->stats.left_out != 0)
 		r->stats.left_why = "have negative values (a difference of two profiles?)";
 	return 0;
