@@ -96,6 +96,8 @@ void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct 
 
 /* Does the guest run its image (g->differ)? uni_guest_open() has asked this. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
+/* Takes the names of what differs off its images, and says so. After this they do not change. */
+int uni_guest_settle_images(struct uni_guest *g, struct uni_err *err);
 
 /*
  * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An attached guest's images beside its memory: are they what it runs, and what of them is not? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/attach.h"
+#include "app/term.h"
+#include "base/cleanup.h"
+
+/* One vCPU's registers; held, because a stub cannot read memory else, unless that is not needed. */
+static int take_registers(
+	struct uni_guest *g, struct uni_pause *p, struct uni_regs *ret, struct uni_err *err)
+{
+	const struct uni_target_ops *ops = g->t->ops;
+	const struct uni_vcpuset first = uni_vcpuset_one(0);
+
+	*p = (struct uni_pause){ 0 };
+	if ((ops->caps(g->t) & UNI_CAP_STREAM) && (ops->caps(g->t) & UNI_CAP_NO_PAUSE) &&
+		ops->snap(g->t, &first, ret, 0) == 0)
+		return 0;
+	return uni_guest_hold(g, p, &first, ret, err);
+}
+
+/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
+static bool reads_cost_time(const struct uni_guest *g)
+{
+	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
+
+	return ops != NULL && ops->reads_cost_time;
+}
+
+/* The code that the guest runs, by its own page tables, against the image's. */
+int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
+{
+	unsigned most = g->saved	     ? UNI_CHECK_FEW
+			: reads_cost_time(g) ? UNI_CHECK_SOME
+					     : UNI_CHECK_MANY;
+	_cleanup_free_ struct uni_regs *regs =
+		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
+	struct uni_as *as = NULL;
+	struct uni_pause pause;
+	int rc;
+
+	if (regs == NULL)
+		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
+	if (rc != 0)
+		return rc;
+	uni_difference_deinit(&g->differ);
+	rc = take_registers(g, &pause, regs, err);
+	if (!reads_cost_time(g))
+		(void)uni_pause_end(&pause);
+	if (rc == 0)
+		rc = uni_check_image(
+			as, g->t->arch, &regs[0], g->image, g->bias, most, &g->differ, err);
+	(void)uni_pause_end(&pause);
+	uni_as_destroy(as);
+	if (rc != -UNI_EMISMATCH || !g->accept_image || g->differ.compared == 0)
+		return rc;
+	*err = (struct uni_err){ 0 };
+	return 0;
+}
+
+/* Names that the guest's code contradicts are dropped, and the user is told. */
+static int drop_names(struct uni_guest *g, struct uni_image *img, const struct uni_difference *d,
+	char stale[sizeof(g->stale)])
+{
+	uni_difference_text(d, img, g->accept_image, stale, sizeof(g->stale));
+	if (stale[0] == '\0')
+		return 0;
+	uni_note("%s", stale);
+	return g->accept_image ? 0 : uni_image_forget_names(img, d->code.v, d->code.nr);
+}
+
+/* Of images that the guest has loaded itself. One that cannot be read now is believed. */
+static int settle_more(struct uni_guest *g)
+{
+	_cleanup_free_ struct uni_regs *regs =
+		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
+	struct uni_err ignored = { 0 };
+	struct uni_as *as = NULL;
+	struct uni_pause pause;
+	int rc = regs == NULL ? -UNI_ENOMEM : 0;
+
+	if (rc != 0 || g->nr_more == 0 || g->t->ops->files != NULL)
+		return rc;
+	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, &ignored);
+	if (rc != 0 || take_registers(g, &pause, regs, &ignored) != 0) {
+		uni_as_destroy(as);
+		return rc;
+	}
+	for (size_t i = 0; rc == 0 && i < g->nr_more; i++) {
+		const struct uni_located *l = &g->more[i];
+		struct uni_difference d = { 0 };
+		char stale[sizeof(g->stale)];
+
+		if (uni_check_image(as, g->t->arch, regs, l->image, l->bias, UNI_CHECK_SOME, &d,
+			    &ignored) == 0)
+			rc = drop_names(g, l->image, &d, stale);
+		uni_difference_deinit(&d);
+	}
+	(void)uni_pause_end(&pause);
+	uni_as_destroy(as);
+	return rc;
+}
+
+int uni_guest_settle_images(struct uni_guest *g, struct uni_err *err)
+{
+	int rc = 0;
+
+	if (g->image != NULL && g->differ.compared != 0) {
+		uni_difference_how(&g->differ, g->checked, sizeof(g->checked));
+		rc = drop_names(g, g->image, &g->differ, g->stale);
+	}
+	if (rc == 0)
+		rc = settle_more(g);
+	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+}
