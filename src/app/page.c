@@ -52,12 +52,15 @@ static int open_promises(struct report *r, struct uni_err *err)
 
 static int put_quality(struct report *r)
 {
+	const struct uni_sample_filter shown = { .guest = r->args->build.filter.guest,
+		.on_cpu = !r->args->off_cpu,
+		.off_cpu = r->args->off_cpu };
 	struct uni_sink *out;
 	int rc = uni_sink_open_strbuf(&r->quality, &out);
 
 	if (rc != 0)
 		return rc;
-	uni_quality_print(r->source.rec, r->args->build.filter.guest, out);
+	uni_quality_print(r->source.rec, &shown, out);
 	return uni_sink_close(out, NULL);
 }
 
@@ -278,6 +281,12 @@ static void report_init(struct report *r, struct uni_source_args *args)
 	uni_strbuf_init(&r->quality);
 }
 
+/* A page has all samples, and shows the guest's time on a CPU at first (viewer/src/page.ts). */
+static void hold_all(struct uni_source_args *args)
+{
+	args->every = !args->on_cpu && !args->off_cpu;
+}
+
 static void report_deinit(struct report *r)
 {
 	uni_profile_destroy(r->diff);
@@ -332,6 +341,9 @@ int uni_page_report(
 	report_init(&r, args);
 	report_init(&beside, &other);
 	r.hide = &page->hide;
+	if (page->before == NULL)
+		hold_all(args);
+	hold_all(&other);
 	rc = page->before != NULL ? open_both(&r, page->before, err) : open_all(&r, err);
 	if (rc == 0 && page->beside != NULL)
 		rc = open_beside(&r, &beside, err);
@@ -354,6 +366,7 @@ int uni_page_build(struct uni_source_args *args, const char *title,
 	int rc;
 
 	report_init(&r, args);
+	hold_all(args);
 	rc = open_all(&r, err);
 	if (rc == 0)
 		rc = write_data(&r, title, whole, ret, store_ret, err);

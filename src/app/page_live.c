@@ -141,6 +141,7 @@ static int write_with(struct uni_page_live *l, const char *title,
 		.calls = l->calls != NULL ? uni_live_calls_page(l->calls) : NULL,
 		.promises = promises,
 		.whole = l->whole };
+	struct uni_sample_filter shown = { .on_cpu = true };
 	struct uni_page_left left = { 0 };
 	struct uni_sink *out;
 	int rc;
@@ -148,7 +149,8 @@ static int write_with(struct uni_page_live *l, const char *title,
 	uni_strbuf_init(&quality);
 	if (uni_sink_open_strbuf(&quality, &out) != 0)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory");
-	uni_quality_print(rec, l->opts.filter.guest, out);
+	shown.guest = l->opts.filter.guest;
+	uni_quality_print(rec, &shown, out);
 	rc = uni_sink_close(out, err);
 	in.quality = quality.s;
 	if (rc != 0 || uni_sink_open_strbuf(ret, &out) != 0)

@@ -131,8 +131,11 @@ static void put_pauses(struct uni_sink *out, const struct uni_recorded_guest *g)
 }
 
 /* A halted vCPU is sampled like any other: its time is below the function with the hlt. */
-static void put_states(struct uni_sink *out, const struct uni_record_stats *st)
+static void put_states(struct uni_sink *out, const struct uni_record_stats *st,
+	const struct uni_sample_filter *shown)
 {
+	uint64_t counted = 0;
+
 	static const struct {
 		uint8_t state;
 		const char *word, *meaning;
@@ -146,6 +149,16 @@ static void put_states(struct uni_sink *out, const struct uni_record_stats *st)
 		{ UNI_OFF_CPU_SLEEPING, "sleeping", "a thread waited for a time to come" },
 	};
 
+	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++) {
+		const struct uni_sample_filter kind = {
+			.guest = -1, .vcpu = -1, .on_cpu = shown->on_cpu, .off_cpu = shown->off_cpu
+		};
+
+		if (uni_sample_passes(&kind, &(struct uni_sample){ .state = (uint8_t)i }))
+			counted += st->state[i];
+	}
+	uni_sink_printf(out, "counted    %" PRIu64 " samples, %.2f %%: %s\n", counted,
+		uni_quality_share(counted, st->weight), uni_filter_whole(shown));
 	for (size_t i = 0; i < uni_array_len(rows); i++) {
 		uint64_t n = st->state[rows[i].state];
 
@@ -307,7 +320,8 @@ static void put_gaps(struct uni_sink *out, const struct uni_recorded_guest *g)
 	}
 }
 
-static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
+static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g,
+	const struct uni_sample_filter *shown, bool closed)
 {
 	put_origin(out, g->meta);
 	if (g->meta->failed[0] != '\0') {
@@ -328,7 +342,7 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 	}
 	put_exits(out, g);
 	if (!uni_quality_exits_only(g->meta))
-		put_states(out, g->stats);
+		put_states(out, g->stats, shown);
 	put_pauses(out, g);
 	if (closed)
 		put_cost(out, g);
@@ -336,7 +350,8 @@ static void put_guest(struct uni_sink *out, const struct uni_recorded_guest *g, 
 	uni_sink_putc(out, '\n');
 }
 
-void uni_quality_print(const struct uni_recording *rec, int64_t guest, struct uni_sink *out)
+void uni_quality_print(const struct uni_recording *rec, const struct uni_sample_filter *shown,
+	struct uni_sink *out)
 {
 	bool closed = uni_recording_was_closed(rec), many = uni_recording_nr_guests(rec) > 1;
 
@@ -344,11 +359,11 @@ void uni_quality_print(const struct uni_recording *rec, int64_t guest, struct un
 		struct uni_recorded_guest g = uni_recording_guest(rec, i);
 		char name[UNI_GUEST_NAME_MAX];
 
-		if (guest >= 0 && guest != i)
+		if (shown->guest >= 0 && shown->guest != i)
 			continue;
 		uni_recording_guest_name(rec, i, name);
 		if (many)
 			uni_sink_printf(out, "guest %-4" PRIu32 " %s\n", i, name);
-		put_guest(out, &g, closed);
+		put_guest(out, &g, shown, closed);
 	}
 }

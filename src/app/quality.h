@@ -32,7 +32,8 @@ double uni_quality_host_us(const struct uni_record_stats *st);
 double uni_quality_share(uint64_t part, uint64_t whole); /* in %, 0 of nothing */
 double uni_quality_seconds(const struct uni_record_stats *st);
 
-/* The head of a report: one block for each guest that is shown (guest -1: all). */
-void uni_quality_print(const struct uni_recording *rec, int64_t guest, struct uni_sink *out);
+/* The head of a report, which shows such samples: one block for each of its guests. */
+void uni_quality_print(const struct uni_recording *rec, const struct uni_sample_filter *shown,
+	struct uni_sink *out);
 
 #endif

@@ -192,8 +192,11 @@ static int choose_threads(struct uni_source_args *args, struct uni_source *s, st
 	struct uni_build_opts *build = &args->build;
 	int rc = 0;
 
-	if (build->filter.off_cpu && build->filter.on_cpu)
-		return uni_err_set(err, UNI_EUSAGE, "--on-cpu and --off-cpu leave nothing");
+	if (args->on_cpu + args->off_cpu + args->all_time > 1)
+		return uni_err_set(err, UNI_EUSAGE,
+			"give one of --on-cpu, --off-cpu (both leave nothing) and --all-time");
+	build->filter.off_cpu = args->off_cpu;
+	build->filter.on_cpu = !args->off_cpu && !args->all_time && !args->every;
 	if (build->filter.off_cpu && !has_all_threads(s->rec))
 		return uni_err_set(err, UNI_ENOENT,
 			"%s has only what ran: record with `uniscope record --threads`",
@@ -253,8 +256,9 @@ int uni_source_check_import(const struct uni_source_args *args, struct uni_err *
 		{ args->guest != NULL, "--guest" },
 		{ args->exits != NULL, "--exits" },
 		{ args->thread != NULL, "--thread" },
-		{ args->build.filter.on_cpu, "--on-cpu" },
-		{ args->build.filter.off_cpu, "--off-cpu" },
+		{ args->on_cpu, "--on-cpu" },
+		{ args->off_cpu, "--off-cpu" },
+		{ args->all_time, "--all-time" },
 		{ args->build.per_thread, "--per-thread" },
 		{ args->build.filter.vcpu >= 0, "--vcpu" },
 		{ args->build.per_vcpu, "--per-vcpu" },
@@ -295,10 +299,6 @@ static const struct uni_importer *look(
 				  : uni_importer_sniff(in->data, in->size);
 }
 
-static int choose_importer(const struct uni_source_args *args, struct uni_input *in,
-	struct uni_source *s, struct uni_err *err)
-{
-	bool is_folder = in->folder != NULL;
 static int refuse(
 	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
 {
@@ -319,6 +319,10 @@ int uni_source_check_input(
 		       : 0;
 }
 
+static int choose_importer(const struct uni_source_args *args, struct uni_input *in,
+	struct uni_source *s, struct uni_err *err)
+{
+	bool is_folder = in->folder != NULL;
 	int rc = 0;
 
 	s->importer = look(args, in);

@@ -51,7 +51,10 @@ struct uni_source_args {
 	 * alone.
 	 */
 	bool calls_too;
-	struct uni_build_opts build; /* filter.guest and .threads are set from the above */
+	bool on_cpu, all_time, off_cpu; /* what is counted; none: the guest's time on a CPU */
+	bool every;			/* as all_time, for one who shows parts of it himself */
+	struct uni_build_opts
+		build; /* filter.guest and .threads, .on_cpu, .off_cpu are set from the above */
 };
 
 /* How a file that is no session is read. */
@@ -66,12 +69,14 @@ struct uni_source_args {
 #define UNI_SOURCE_OPTIONS(a)                                                                     \
 	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                          \
 		"only this guest, of a session with several", NULL, NULL },                       \
-		{ 0, "on-cpu", UNI_OPT_FLAG, &(a).build.filter.on_cpu, NULL,                      \
-			"leave out the time in which a vCPU was idle, or the host ran something " \
-			"else, "                                                                  \
-			"and threads that were on no vCPU",                                       \
+		{ 0, "on-cpu", UNI_OPT_FLAG, &(a).on_cpu, NULL,                                   \
+			"only the guest's time on a CPU (the default)", NULL, NULL },             \
+		{ 0, "all-time", UNI_OPT_FLAG, &(a).all_time, NULL,                               \
+			"also the time in which a vCPU was idle, the host worked for the guest "  \
+			"or ran something else, and threads that were on no vCPU: [idle], "       \
+			"[kvm], [vmm], [stolen], [ready], [blocked], [sleeping]",                 \
 			NULL, NULL },                                                             \
-		{ 0, "off-cpu", UNI_OPT_FLAG, &(a).build.filter.off_cpu, NULL,                    \
+		{ 0, "off-cpu", UNI_OPT_FLAG, &(a).off_cpu, NULL,                                 \
 			"only threads that were on no vCPU: what each waits for, below its name " \
 			"(record --threads)",                                                     \
 			NULL, NULL },                                                             \
@@ -83,14 +88,14 @@ struct uni_source_args {
 			"one tree below each thread's name", NULL, NULL                           \
 	}
 
+/* Is it something that can be opened, as far as its first look tells? */
+int uni_source_check_input(
+	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err);
 /* Says on stderr how much of what there is could not be read, if any. */
 void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
 	const struct uni_build_read *read);
 
 /* What a file that is no session, and so has neither samples nor a trace, cannot tell. */
-/* Is it something that can be opened, as far as its first look tells? */
-int uni_source_check_input(
-	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err);
 int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
 
 /* Has this guest, or with -1 any, a function trace? */

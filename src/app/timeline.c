@@ -122,8 +122,9 @@ int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err
 		bool given;
 		const char *name;
 	} options[] = {
-		{ args->build.filter.on_cpu, "--on-cpu" },
-		{ args->build.filter.off_cpu, "--off-cpu" },
+		{ args->on_cpu, "--on-cpu" },
+		{ args->off_cpu, "--off-cpu" },
+		{ args->all_time, "--all-time" },
 		{ args->build.per_vcpu, "--per-vcpu" },
 	};
 

@@ -127,7 +127,7 @@ static int print(const struct uni_source *s, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	if (s->rec != NULL)
-		uni_quality_print(s->rec, o.src.build.filter.guest, out);
+		uni_quality_print(s->rec, &o.src.build.filter, out);
 	if (o.functions != 0)
 		text.min_percent = 0;
 	/* A table of nothing but such addresses would look like its profile. */
@@ -151,8 +151,7 @@ static int print(const struct uni_source *s, struct uni_err *err)
 	}
 	rc = uni_sink_close(out, err);
 	if (rc == 0 && s->rec != NULL && !uni_recording_meta(s->rec)->aggregate &&
-		uni_recording_meta(s->rec)->stale[0] == '\0' &&
-		!is_elsewhere(s, false))
+		uni_recording_meta(s->rec)->stale[0] == '\0' && !is_elsewhere(s, false))
 		uni_unknown_say_profile(s->profile);
 	return rc;
 }

@@ -71,7 +71,9 @@ static int record_it(struct run *r, struct uni_err *err)
 static int export_session(struct run *r, const char *format, const char *path, struct uni_err *err)
 {
 	const struct uni_exporter *e = uni_exporter_by_name(format);
-	struct uni_source_args args = { .path = r->session, .build = UNI_BUILD_DEFAULTS };
+	struct uni_source_args args = {
+		.path = r->session, .all_time = true, .build = UNI_BUILD_DEFAULTS
+	};
 	struct uni_view view = { .filter = &args.build.filter };
 	struct uni_sink *out = NULL;
 	struct uni_source s;

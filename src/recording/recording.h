@@ -153,7 +153,7 @@ struct uni_record_meta {
 /* Which samples; zeroed is none but vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
 struct uni_sample_filter {
 	int64_t guest, vcpu; /* -1: all */
-	bool on_cpu;	     /* neither idle nor stolen time, nor threads on no vCPU */
+	bool on_cpu;	     /* the guest's time on a CPU only: uni_state_is_guest() */
 	bool off_cpu;	     /* threads on no vCPU only */
 	const struct uni_thread_set *threads; /* these only; NULL: all, also samples of none */
 };
@@ -176,6 +176,14 @@ bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32
 bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);
 
 /* Does a PC have its firmware there: a part of the first MiB, the end of the first 4 GiB? */
+/*
+ * Did the vCPU run the guest's own code, as far as is known? Not idle, not the host's work for it,
+ * nor stolen, nor a thread that was on no vCPU. This is what 100 % is, unless something else is
+ * asked for.
+ */
+bool uni_state_is_guest(unsigned state);
+/* "100 % is the guest's time on a CPU": for the heading of what is shown. */
+const char *uni_filter_whole(const struct uni_sample_filter *f);
 bool uni_record_is_firmware(uint64_t pc);
 /* None, or few, of the chains lie in the guest's images: this is no profile of them. */
 bool uni_record_is_elsewhere(const struct uni_record_stats *st);

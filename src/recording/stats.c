@@ -266,6 +266,18 @@ bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sampl
 		return false;
 	if (f->off_cpu && !off_cpu)
 		return false;
-	return !f->on_cpu ||
-	       !(off_cpu || s->state == UNI_VCPU_HALTED || s->state == UNI_VCPU_STOLEN);
+	return !f->on_cpu || uni_state_is_guest(s->state);
+}
+
+bool uni_state_is_guest(unsigned state)
+{
+	return !uni_state_is_off_cpu(state) && state != UNI_VCPU_HALTED && state != UNI_VCPU_KVM &&
+	       state != UNI_VCPU_VMM && state != UNI_VCPU_STOLEN;
+}
+
+const char *uni_filter_whole(const struct uni_sample_filter *f)
+{
+	if (f->off_cpu)
+		return "100 % is the time of threads that were on no vCPU";
+	return f->on_cpu ? "100 % is the guest's time on a CPU" : "100 % is all time";
 }

@@ -48,8 +48,10 @@ void uni_say_settings(char *out, size_t cap, const struct uni_top *top)
 				? top->setup.guests.guest[top->guest].root
 				: "this guest");
 	(void)snprintf(out, cap, "by %s%s%s%s%s%s%s", uni_live_sort_name(top->sort), guest, vcpu,
-		top->idle ? ", with idle" : "", top->filter[0] != '\0' ? ", only *" : "",
-		top->filter, top->filter[0] != '\0' ? "*" : "");
+		top->idle ? ", with idle: 100 % is all time"
+			  : ", 100 % is the guest's time on a CPU",
+		top->filter[0] != '\0' ? ", only *" : "", top->filter,
+		top->filter[0] != '\0' ? "*" : "");
 }
 
 static void add(struct uni_say_parts *p, bool bad, const char *fmt, ...)

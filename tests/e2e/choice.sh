@@ -61,7 +61,7 @@ uftrace_has() {
 }
 check "--thread in uftrace" uftrace_has
 check "--thread of none: which there are is said" refused 1 "no thread 'nosuch' in this trace" "$U" export --thread nosuch t2.uniscope -f folded
-for option in --on-cpu --off-cpu --per-vcpu; do
+for option in --on-cpu --off-cpu --all-time --per-vcpu; do
 	check "$option is refused for calls" sh -c '! "$1" export --calls $2 t2.uniscope -f folded >no 2>err && [ ! -s no ] &&
 		grep -q -- "$2 is for samples" err' sh "$U" $option
 done
@@ -72,5 +72,8 @@ python3 "$SRC/tests/e2e/page_data.py" one.html >one.names
 check "report --html --thread: the page has that thread's calls" \
 	of_thread one.names
 check "and none of a thread that is not there" refused 1 'no thread' "$U" report --html no.html --thread nosuch t2.uniscope
+
+check "all outputs of a session have the same shares, of the guest's time on a CPU" \
+	python3 "$SRC/tests/e2e/whole_judge.py" "$U" "$T/s.uniscope"
 
 echo "1..$n"

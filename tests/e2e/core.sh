@@ -80,7 +80,7 @@ P
 
 recorded() { # one sample of each vCPU
 	"$U" record -q "core:file=$T/blocks.core" -e "$elf" --watch lab_truth -o "$T/s.uniscope" &&
-		"$U" report --json "$T/s.uniscope" >"$T/r.json" &&
+		"$U" report --all-time --json "$T/s.uniscope" >"$T/r.json" &&
 		python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))
 print(r["total"])

@@ -40,7 +40,7 @@ says() { # WORDS
 }
 
 readable() { # SESSION MIN-SAMPLES
-	"$U" report --json "$1" >"$T/r.json" 2>"$T/err" || {
+	"$U" report --all-time --json "$1" >"$T/r.json" 2>"$T/err" || {
 		cat "$T/err"
 		return 1
 	}

@@ -51,11 +51,11 @@ judge() { # SESSION WITH-BOOKS MIN-SAMPLES
 }
 
 outside_books() {
-	"$U" export "$T/out.uniscope" -f json -o "$T/out.json" && judge out "$T/out.uniscope" 100
+	"$U" export "$T/out.uniscope" --all-time -f json -o "$T/out.json" && judge out "$T/out.uniscope" 100
 }
 
 inside_books() {
-	"$U" export "$T/in.uniscope" -f json -o "$T/in.json" &&
+	"$U" export "$T/in.uniscope" --all-time -f json -o "$T/in.json" &&
 		babeltrace2 "$T/in.uniscope" | python3 "$here/inside_books.py" "$T" &&
 		judge in "$T/books.json" "${1:-500}"
 }

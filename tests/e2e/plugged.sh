@@ -80,8 +80,8 @@ session() { # OPTION...
 reported() { # of each vCPU, and the sums are right
 	"$U" report "$T/s.uniscope" >"$T/report" && cat "$T/report" &&
 		grep -q '^vcpu 1 ' "$T/report" &&
-		"$U" report --json --vcpu 1 "$T/s.uniscope" >"$T/one.json" &&
-		"$U" report --json "$T/s.uniscope" >"$T/all.json" &&
+		"$U" report --all-time --json --vcpu 1 "$T/s.uniscope" >"$T/one.json" &&
+		"$U" report --all-time --json "$T/s.uniscope" >"$T/all.json" &&
 		python3 - "$T" <<'END'
 import json, sys
 of = lambda name: json.load(open(sys.argv[1] + "/" + name))

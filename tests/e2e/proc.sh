@@ -44,7 +44,7 @@ books() { # APP-VARIANT WAY
 	for seconds in 2 10 30; do
 		timeout 90 "$U" record "proc:pid=$pid,via=$2" -q -F 499 -d $seconds --watch lab_truth \
 			-o "$T/s.uniscope" --overwrite || return 1
-		"$U" export "$T/s.uniscope" -f json -o "$T/s.json" || return 1
+		"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" || return 1
 		python3 "$SRC/tests/e2e/judge.py" --stacks "$T/s.json" --session "$T/s.uniscope" \
 			--graph "$BUILD/lab/process/$1.graph" --min-samples 150
 		judgement=$?

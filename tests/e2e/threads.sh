@@ -33,7 +33,7 @@ on_cpu() {
 }
 
 only() { # NAME
-	"$U" export --thread "$1" --per-thread -f folded "$T/s.uniscope" >"$T/only.folded" || return 1
+	"$U" export --all-time --thread "$1" --per-thread -f folded "$T/s.uniscope" >"$T/only.folded" || return 1
 	test -s "$T/only.folded" && ! grep -v "^thread $1;" "$T/only.folded"
 }
 

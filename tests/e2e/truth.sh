@@ -78,7 +78,7 @@ print(int(json.load(open(sys.argv[1] + "/session.json"))["statistics"]["samples"
 		seconds=$((seconds * $1 / (${got:-0} + 100) + 10))
 		[ $seconds -gt 100 ] && seconds=100
 	done
-	"$U" export "$T/s.uniscope" -f json -o "$T/s.json" >>"$T/log" 2>&1
+	"$U" export "$T/s.uniscope" --all-time -f json -o "$T/s.json" >>"$T/log" 2>&1
 }
 
 # Where a busy host gives a vCPU few turns, its samples come in bunches, and one of some 60 shares may

@@ -53,7 +53,7 @@ is_dumped() {
 
 is_sampled() { # METHOD
 	"$U" record "$target" -e "$elf" -q -F 20 -d 0.6 --method "$1" -o "$T/s.uniscope" --overwrite &&
-		"$U" export --per-vcpu -f folded "$T/s.uniscope" -o "$T/folded" &&
+		"$U" export --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
 		judge sampled "$T/folded" "$T/s.uniscope" "$vcpus_"
 }
 
@@ -78,7 +78,7 @@ is_replayed() {
 	"$MKREPLAY" "$T/r" 1024 3 &&
 		"$U" record "replay:file=$T/r" -e "$T/names" -q -F 100 -d 0.5 -o "$T/s.uniscope" \
 			--overwrite &&
-		"$U" export --per-vcpu -f folded "$T/s.uniscope" -o "$T/folded" &&
+		"$U" export --per-vcpu --all-time -f folded "$T/s.uniscope" -o "$T/folded" &&
 		judge replayed "$T/folded" "$T/s.uniscope" 1024
 }
 check 'replay: 1,024 vCPUs with known samples' is_replayed

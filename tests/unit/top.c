@@ -486,19 +486,21 @@ static void test_batch(void **state)
 	assert_int_equal(uni_sink_open_strbuf(&b, &out), 0);
 	uni_batch_text(&f->top, &opts, 7, out);
 	assert_int_equal(uni_sink_close(out, NULL), 0);
-	assert_string_equal(b.s, "g: snapshot 7, since the start, 10 s, by self\n"
-				 "0 samples/s, 100.00% complete, 0 lost, never stopped\n"
-				 "vCPU 0   busy 100.0%  idle   0.0%\n"
-				 "vCPU 1   busy   9.1%  idle  90.9%\n"
-				 "   SELF%  TOTAL%     SAMPLES  FUNCTION\n"
-				 "   60.00   60.00          60  Work_a\n"
-				 "   40.00   40.00          40  leaf\n"
-				 "     and 2 more\n"
-				 "calls of work_b\n"
-				 "   SELF%  TOTAL%  FUNCTION\n"
-				 "    0.00   30.00  work_b\n"
-				 "   30.00   30.00  leaf\n"
-				 "\n");
+	assert_string_equal(b.s,
+		"g: snapshot 7, since the start, 10 s, by self, 100 % is the guest's time on "
+		"a CPU\n"
+		"0 samples/s, 100.00% complete, 0 lost, never stopped\n"
+		"vCPU 0   busy 100.0%  idle   0.0%\n"
+		"vCPU 1   busy   9.1%  idle  90.9%\n"
+		"   SELF%  TOTAL%     SAMPLES  FUNCTION\n"
+		"   60.00   60.00          60  Work_a\n"
+		"   40.00   40.00          40  leaf\n"
+		"     and 2 more\n"
+		"calls of work_b\n"
+		"   SELF%  TOTAL%  FUNCTION\n"
+		"    0.00   30.00  work_b\n"
+		"   30.00   30.00  leaf\n"
+		"\n");
 }
 
 static void test_nanoseconds(void **state)

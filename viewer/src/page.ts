@@ -65,7 +65,7 @@ class Page {
         this.url = new Url(app);
         this.views = tabs(app, this.tip);
         app.state.source = m.sources[0]?.key ?? '';
-        app.state.on = m.sources[0] === m.spans && !!m.spans?.hasOff;
+        app.state.on = !!m.sources[0]?.hasOff && (m.sources[0] === m.spans || m.sources[0].self({ t0: 0, t1: 0, cpu: -1, thread: -1, on: true }).some((v) => v > 0));
         this.url.usual = app.state.on;
         app.state.view = this.views[0]?.id ?? '';
         this.build();
@@ -211,7 +211,8 @@ class Page {
             sources.length > 1 && select('What is shown', sources.map((x): [string, string] => [x.key, x.title]), s.source, (v) => app.set({ source: v, path: [] }, 'data')),
             cpus.list.length > 1 && select('vCPU', numbered('all vCPUs', cpus.list), String(s.cpu), (v) => app.set({ cpu: Number(v) }, 'data')),
             threads.list.length > 1 && select('Thread', numbered('all threads', threads.list), String(s.thread), (v) => app.set({ thread: Number(v) }, 'data')),
-            app.source?.hasOff && button('On CPU only', 'Leaves out idle, stolen and waiting time', () => app.set({ on: !s.on }, 'data'), s.on),
+            app.source?.hasOff && button('On CPU only', 'Leaves out idle, stolen, waiting and the host\'s time', () => app.set({ on: !s.on }, 'data'), s.on),
+            app.source?.hasOff && h('span', { class: 'dim', text: s.on ? '100 % is the guest\'s time on a CPU' : '100 % is all time' }),
             this.overview.note, s.t1 > s.t0 && button('All of the time', 'Shows the whole recording again', () => app.setRange(0, 0)));
         this.filters.hidden = !sources.some((x) => x.timed);
     }

@@ -116,9 +116,9 @@ export class Points implements Source {
     }
 }
 
-// Nodes that are no time on a CPU.
+// Nodes that are not the guest's time on a CPU.
 function offCpu(tree: Tree): Uint8Array {
-    return Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|ready|stolen|waiting)\]/.test(tree.funcs.name(f)) ? 1 : 0));
+    return Uint8Array.from(tree.func, (f) => (/^\[(idle|sleeping|blocked|ready|stolen|kvm|vmm|waiting)\]/.test(tree.funcs.name(f)) ? 1 : 0));
 }
 
 // Calls: rows of one thread and depth each, which hold them in order. Of an outline a row is also of one vCPU.

@@ -29,6 +29,7 @@ enum { /* of Profile */
 	P_DURATION_NANOS = 10,
 	P_PERIOD_TYPE = 11,
 	P_PERIOD = 12,
+	P_COMMENT = 13,
 };
 #define FLUSH_BYTES ((size_t)1 << 20)
 
@@ -93,14 +94,18 @@ static const char *pprof_unit(const char *unit)
 	return unit;
 }
 
-static void put_types(struct writer *w)
+/* All time is nobody's CPU time. */
+static void put_types(struct writer *w, const struct uni_view *v)
 {
 	const char *unit = uni_profile_unit(w->rows.p);
+	const char *time = v->filter == NULL || v->filter->on_cpu ? "cpu" : "wall";
 
 	if (w->rows.timed) {
 		put_type(w, P_SAMPLE_TYPE, "samples", "count");
-		put_type(w, P_SAMPLE_TYPE, "cpu", "nanoseconds");
-		put_type(w, P_PERIOD_TYPE, "cpu", "nanoseconds");
+		put_type(w, P_SAMPLE_TYPE, time, "nanoseconds");
+		put_type(w, P_PERIOD_TYPE, time, "nanoseconds");
+		if (v->filter != NULL)
+			uni_pb_put_u64(&w->b, P_COMMENT, string(w, uni_filter_whole(v->filter)));
 		uni_pb_put_u64(&w->b, P_PERIOD, (uint64_t)round(w->rows.unit_ns));
 	} else {
 		put_type(w, P_SAMPLE_TYPE, w->two ? "before" : unit, pprof_unit(unit));
@@ -268,7 +273,7 @@ static void put_times(struct writer *w, const struct uni_view *v)
 
 static void put_document(struct writer *w, const struct uni_view *v)
 {
-	put_types(w);
+	put_types(w, v);
 	put_times(w, v);
 	if (w->rows.timed)
 		put_rows(w);

@@ -18,6 +18,7 @@
 #include "format/opts.h"
 #include "format/svg/order.h"
 #include "format/xml.h"
+#include "recording/recording.h"
 
 extern const char uni_svg_js[], uni_svg_css[];
 
@@ -313,6 +314,15 @@ static int shape(const struct uni_svg *g, const struct uni_view *v, struct uni_p
 	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory shaping the graph");
 }
 
+/* Samples of a session: what their shares are shares of. */
+static void say_whole(struct uni_svg *g, const struct uni_view *v)
+{
+	if (g->subtitle == NULL && !g->compat && v->samples != NULL && v->filter != NULL &&
+		!uni_recording_meta(v->samples)->aggregate &&
+		strcmp(uni_profile_unit(v->profile), "samples") == 0)
+		g->subtitle = uni_filter_whole(v->filter);
+}
+
 static int draw(struct uni_svg *g, const struct uni_view *v, struct uni_err *err)
 {
 	int rc = 0;
@@ -323,6 +333,7 @@ static int draw(struct uni_svg *g, const struct uni_view *v, struct uni_err *err
 			   : g->flamechart  ? "Flame Chart"
 			   : g->inverted    ? "Icicle Graph"
 					    : "Flame Graph";
+	say_whole(g, v);
 	if (g->countname == NULL)
 		g->countname = uni_profile_unit(g->p);
 	if (g->cp != NULL)

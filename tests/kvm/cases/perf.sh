@@ -9,7 +9,7 @@ by_perf() {
 }
 by_us() {
 	uniscope record "$target" -d 5 -F 499 --method bpf -o "$out/ours.uniscope" &&
-		uniscope export "$out/ours.uniscope" -f json -o "$out/ours.json"
+		uniscope export "$out/ours.uniscope" --all-time -f json -o "$out/ours.json"
 }
 
 check 'a guest starts' start shares uneven=1

@@ -11,7 +11,7 @@ hostile() { # TYPE VCPUS MODE
 	start "$name" -t "$1" -s "$2" hostile "mode=$3" loop=1 || return
 	timeout 60 uniscope record "xen:dom=$name" -q -F 300 -d 0.6 --unwind fp --watch lab_truth \
 		-o "$session" &&
-		uniscope export "$session" -f json -o "$session.json" && lives
+		uniscope export "$session" --all-time -f json -o "$session.json" && lives
 	status=$?
 	xl destroy "$name"
 	return $status
