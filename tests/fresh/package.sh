@@ -100,10 +100,25 @@ manuals() {
 check 'man: every page, and the documents that they name are there' manuals
 
 completes() {
-	inside root bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader uniscope
-		COMP_WORDS=(uniscope rec) COMP_CWORD=1; _uniscope; echo "${COMPREPLY[*]}"' | grep -x record
+	inside root bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader "$1"
+		COMP_LINE=$2 COMP_POINT=${#2}; _uniscope; echo "${COMPREPLY[*]}"' - "$1" "$2" | grep -x -e "$3"
 }
-check 'bash completes commands' completes
+check 'bash completes commands' completes uniscope 'uniscope rec' record
+check 'and options of an older tool' completes uniprof 'uniprof --missed' --missed-deadlines
+their_files() {
+	[ -s "$ROOT/usr/share/zsh/vendor-completions/_uniscope" ] &&
+		[ "$(readlink "$ROOT/usr/share/fish/vendor_completions.d/uniprof.fish")" = uniscope.fish ]
+}
+check 'zsh and fish find theirs' their_files
+
+# The older tools by their names, and by the names of their files with the folder of links first.
+tools() {
+	printf 'function,tid,latency_us,latency_us_self\r\nf,1,5,5\r\n' >"$ROOT/root/trace.csv"
+	inside root sh -c 'cd && summarize-trace trace.csv && uniscope summarize-trace trace.csv' >"$T/tools" &&
+		inside root sh -c 'cd && PATH=$(dirname /usr/lib/*/uniscope/compat/xenctx):$PATH && summarize-trace.awk trace.csv && xenctx --help' >>"$T/tools" &&
+		cat "$T/tools" && [ "$(grep -c '^f,1,' "$T/tools")" = 3 ] && grep -q 'uniscope compat xenctx:' "$T/tools"
+}
+check "older tools' names are links" tools
 
 purged() {
 	inside root dpkg --purge uniscope-xen uniscope-guest uniscope || return 1
