@@ -52,11 +52,6 @@ int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,
 	return rc;
 }
 
-static const struct uni_core_format *const formats[] = {
-	&uni_core_xen, &uni_core_qemu, &uni_core_qemu_notes,
-	&uni_core_process, /* takes what is left */
-};
-
 const struct uni_core_arch *uni_core_arch_of(const struct uni_arch *arch)
 {
 	static const struct uni_core_arch *const known[] = { &uni_core_x86_64, &uni_core_aarch64 };
@@ -73,9 +68,9 @@ static int parse(struct uni_core_file *f, const struct uni_core_elf *e,
 {
 	size_t i = 0;
 
-	while (i + 1 < uni_array_len(formats) && !formats[i]->sniff(f, e, ph))
+	while (uni_core_formats[i + 1] != NULL && !uni_core_formats[i]->sniff(f, e, ph))
 		i++;
-	return formats[i]->open(f, e, ph, err);
+	return uni_core_formats[i]->open(f, e, ph, err);
 }
 
 static int check(const struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err)

@@ -68,10 +68,11 @@ struct uni_core_format {
 	int (*open)(struct uni_core_file *f, const struct uni_core_elf *e,
 		const struct uni_core_ph *ph, struct uni_err *err);
 };
-extern const struct uni_core_format uni_core_xen;	 /* xl dump-core */
-extern const struct uni_core_format uni_core_qemu;	 /* dump-guest-memory of x86_64 */
-extern const struct uni_core_format uni_core_qemu_notes; /* of aarch64: Linux' notes */
-extern const struct uni_core_format uni_core_process;
+extern const struct uni_core_format *const uni_core_formats[]; /* ends with NULL */
+
+/* Linux' notes of threads or vCPUs, and memory: of a process (virtual) or of a guest (physical). */
+int uni_core_read_notes(struct uni_core_file *f, const struct uni_core_elf *e,
+	const struct uni_core_ph *ph, bool guest, struct uni_err *err);
 
 /* Calls fn for each note of that name and type; *nr_ret: how many there were. */
 int uni_core_each_note(struct uni_core_file *f, const struct uni_core_elf *e,

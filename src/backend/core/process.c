@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Linux' notes of threads. A process's core, for unikernels built as processes: threads for vCPUs,
- * virtual memory. And what QEMU's dump-guest-memory writes of an aarch64 guest (target/arm/
- * arch_dump.c): the same notes, of vCPUs, and blocks of RAM, which have physical addresses.
+ * virtual memory.
  */
 #include <elf.h>
 
@@ -19,22 +18,7 @@ static int take_thread(struct uni_core_file *f, const struct uni_core_note *n, s
 	return uni_core_add_vcpu(f, &regs, err);
 }
 
-static bool is_guest(
-	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < e->nr_ph; i++) {
-		if (ph[i].type != PT_LOAD)
-			continue;
-		if (ph[i].paddr == 0 && ph[i].vaddr != 0)
-			return false;
-		any = true;
-	}
-	return any && f->ops->qemu_notes;
-}
-
-static int read_notes(struct uni_core_file *f, const struct uni_core_elf *e,
+int uni_core_read_notes(struct uni_core_file *f, const struct uni_core_elf *e,
 	const struct uni_core_ph *ph, bool guest, struct uni_err *err)
 {
 	int rc = uni_core_each_note(f, e, ph, "CORE", NT_PRSTATUS, take_thread, &f->nr_vcpus, err);
@@ -51,12 +35,6 @@ static int read_notes(struct uni_core_file *f, const struct uni_core_elf *e,
 	return rc;
 }
 
-static int open_guest(struct uni_core_file *f, const struct uni_core_elf *e,
-	const struct uni_core_ph *ph, struct uni_err *err)
-{
-	return read_notes(f, e, ph, true, err);
-}
-
 static bool is_any(
 	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
 {
@@ -66,8 +44,8 @@ static bool is_any(
 static int open_process(struct uni_core_file *f, const struct uni_core_elf *e,
 	const struct uni_core_ph *ph, struct uni_err *err)
 {
-	return read_notes(f, e, ph, false, err);
+	return uni_core_read_notes(f, e, ph, false, err);
 }
 
-const struct uni_core_format uni_core_qemu_notes = { .sniff = is_guest, .open = open_guest };
+extern const struct uni_core_format uni_core_process;
 const struct uni_core_format uni_core_process = { .sniff = is_any, .open = open_process };

@@ -86,4 +86,5 @@ static int open_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
 	return 0;
 }
 
+extern const struct uni_core_format uni_core_qemu;
 const struct uni_core_format uni_core_qemu = { .sniff = is_qemu, .open = open_qemu };

@@ -197,4 +197,5 @@ static int open_xen(struct uni_core_file *f, const struct uni_core_elf *e,
 	return rc;
 }
 
+extern const struct uni_core_format uni_core_xen;
 const struct uni_core_format uni_core_xen = { .sniff = is_xen, .open = open_xen };
