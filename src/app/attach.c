@@ -395,6 +395,20 @@ static void say_mismatch(const struct uni_attach_args *args, const struct uni_er
 	*said = true;
 }
 
+/* TCG stops a vCPU before the next block of code. */
+static int use_skid(struct uni_guest *g, struct uni_err *err)
+{
+	if (g->image == NULL || !uni_guest_reads_cost_time(g) ||
+		strcmp(g->info.vmm, "qemu") != 0 || strcmp(g->info.accel, "tcg") != 0)
+		return 0;
+	if (uni_skid_read(g->image, &g->skid) != 0)
+		return uni_err_nomem(err);
+	if (g->skid.nr != 0)
+		g->unwinder.skid = &g->skid;
+	g->unwinder.skid_bias = g->bias;
+	return 0;
+}
+
 int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	uint64_t since = uni_now_ns(), until = since + args->wait_ns;
@@ -457,7 +471,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 		uni_guest_close(g);
 		return rc;
 	}
-	return use_unwinder(g, args, err);
+	rc = use_unwinder(g, args, err);
+	return rc == 0 ? use_skid(g, err) : rc;
 }
 
 void uni_guest_close(struct uni_guest *g)
@@ -466,6 +481,7 @@ void uni_guest_close(struct uni_guest *g)
 	uni_guest_drop_images(g);
 	uni_sites_destroy(g->sites);
 	uni_difference_deinit(&g->differ);
+	uni_skid_deinit(&g->skid);
 	uni_image_destroy(g->image);
 	g->sites = NULL;
 	uni_symtab_destroy(g->symtab);

@@ -8,6 +8,7 @@
 #include "mem/as.h"
 #include "obj/image.h"
 #include "obj/sites.h"
+#include "obj/skid.h"
 #include "obj/usym.h"
 #include "sampling/check.h"
 #include "sampling/locate.h"
@@ -59,6 +60,7 @@ struct uni_guest {
 	struct uni_finder *finder; /* where images may come from (images.c); NULL: nowhere */
 	struct uni_unwind_hints chain[UNI_IMAGES_MAX]; /* of all images, if there are several */
 	const struct uni_unwind_hints *hints;	       /* NULL: none */
+	struct uni_skid skid;			       /* of QEMU's TCG */
 	struct uni_unwinder unwinder;
 	char why[128]; /* it is not sampled in the best way that the target has, "" it is */
 };
@@ -94,6 +96,8 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
 
+/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
+bool uni_guest_reads_cost_time(const struct uni_guest *g);
 /* Does the guest run its image (g->differ)? uni_guest_open() has asked this. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
 /* Takes the names of what differs off its images, and says so. After this they do not change. */

@@ -21,8 +21,7 @@ static int take_registers(
 	return uni_guest_hold(g, p, &first, ret, err);
 }
 
-/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
-static bool reads_cost_time(const struct uni_guest *g)
+bool uni_guest_reads_cost_time(const struct uni_guest *g)
 {
 	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
 
@@ -33,7 +32,7 @@ static bool reads_cost_time(const struct uni_guest *g)
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
 	unsigned most = g->saved	     ? UNI_CHECK_FEW
-			: reads_cost_time(g) ? UNI_CHECK_SOME
+			: uni_guest_reads_cost_time(g) ? UNI_CHECK_SOME
 					     : UNI_CHECK_MANY;
 	_cleanup_free_ struct uni_regs *regs =
 		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
@@ -48,7 +47,7 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 		return rc;
 	uni_difference_deinit(&g->differ);
 	rc = take_registers(g, &pause, regs, err);
-	if (!reads_cost_time(g))
+	if (!uni_guest_reads_cost_time(g))
 		(void)uni_pause_end(&pause);
 	if (rc == 0)
 		rc = uni_check_image(

@@ -190,6 +190,12 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 			"of the stack found, and that may be wrong: marked ?",
 			uni_quality_share(st->guessed, all));
 	uni_sink_putc(out, '\n');
+	if (st->moved + st->unsure != 0)
+		uni_sink_printf(out,
+			"skid       the vCPU stops before a block of code: %.2f %% of the samples "
+			"are given to the one before, in a callee or a caller; %.2f %% may belong "
+			"there, too\n",
+			uni_quality_share(st->moved, all), uni_quality_share(st->unsure, all));
 }
 
 /* A recorder that was killed left its samples, but could not say what it had missed. */

@@ -6,6 +6,11 @@
 enum uni_frame_flags {
 	UNI_FRAME_GUESS = 1u << 0, /* found by scanning, may be wrong */
 	UNI_FRAME_EXACT = 1u << 1, /* an interrupted pc, not a return address: look up as it is */
+	/* Of a leaf where the vCPU stopped at a block's start (arch/skid.h): */
+	UNI_FRAME_MOVED =
+		1u << 2, /* the block before was of this function; where in it is not known */
+	UNI_FRAME_UNSURE =
+		1u << 3, /* the block before may have been of its callee, or its caller */
 };
 
 #endif

@@ -94,7 +94,8 @@ void uni_ctf_metadata_stream(struct uni_strbuf *out, enum uni_ctf_stream id, con
 		"\t\tuint32_t id; /* counts from 0 in each packet */\n"
 		"\t\tuint16_t nr; /* frames */\n"
 		"\t\taddress_t pc[nr]; /* leaf first: its pc, then return addresses */\n"
-		"\t\tflags_t flags[nr]; /* 1: found by scanning, 2: an interrupted pc */\n"
+		"\t\tflags_t flags[nr]; /* 1: found by scanning, 2: an interrupted pc, 4: the "
+		"block before, 8: perhaps its */\n"
 		"\t};\n};\n\n",
 		UNI_CTF_STACK, id);
 }

@@ -52,6 +52,8 @@ struct uni_record_stats {
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
+	uint64_t moved;	    /* samples given to the block before (UNI_FRAME_MOVED) */
+	uint64_t unsure;    /* that may be the callee's or the caller's (UNI_FRAME_UNSURE) */
 	uint64_t guessed;   /* chains with a frame that was guessed (UNI_FRAME_GUESS) */
 	/* Chains with a frame in an image that is known, and without, of a guest with one; where
 	 * the latter end, from the lowest to the highest; and how many in a PC's firmware. */
@@ -174,8 +176,6 @@ struct uni_thread_set {
 
 bool uni_thread_set_has(const struct uni_thread_set *set, uint32_t guest, uint32_t thread);
 bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sample *s);
-
-/* Does a PC have its firmware there: a part of the first MiB, the end of the first 4 GiB? */
 /*
  * Did the vCPU run the guest's own code, as far as is known? Not idle, not the host's work for it,
  * nor stolen, nor a thread that was on no vCPU. This is what 100 % is, unless something else is
@@ -184,6 +184,8 @@ bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sampl
 bool uni_state_is_guest(unsigned state);
 /* "100 % is the guest's time on a CPU": for the heading of what is shown. */
 const char *uni_filter_whole(const struct uni_sample_filter *f);
+
+/* Does a PC have its firmware there: a part of the first MiB, the end of the first 4 GiB? */
 bool uni_record_is_firmware(uint64_t pc);
 /* None, or few, of the chains lie in the guest's images: this is no profile of them. */
 bool uni_record_is_elsewhere(const struct uni_record_stats *st);

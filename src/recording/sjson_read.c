@@ -336,6 +336,8 @@ static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_r
 	st->failed = get_u64(&s, "failed");
 	st->truncated = get_u64(&s, "truncated");
 	st->guessed = get_u64(&s, "guessed");
+	st->moved = get_u64(&s, "moved");
+	st->unsure = get_u64(&s, "unsure");
 	st->inside = get_u64(&s, "inside");
 	st->outside = get_u64(&s, "outside");
 	st->outside_low = get_u64(&s, "outside_low");

@@ -151,6 +151,8 @@ static void put_stats(struct uni_json *j, const struct uni_record_stats *st)
 	put_u64(j, "failed", st->failed);
 	put_u64(j, "truncated", st->truncated);
 	put_u64(j, "guessed", st->guessed);
+	put_u64(j, "moved", st->moved);
+	put_u64(j, "unsure", st->unsure);
 	put_u64(j, "inside", st->inside);
 	put_u64(j, "outside", st->outside);
 	put_u64(j, "outside_low", st->outside_low);

@@ -87,6 +87,10 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 	/* All above a guess is one: the outermost frame tells. */
 	if (s->nr != 0 && s->flags != NULL && (s->flags[s->nr - 1] & UNI_FRAME_GUESS) != 0)
 		add(&st->guessed, s->weight);
+	if (s->nr != 0 && s->flags != NULL && (s->flags[0] & UNI_FRAME_MOVED) != 0)
+		add(&st->moved, s->weight);
+	if (s->nr != 0 && s->flags != NULL && (s->flags[0] & UNI_FRAME_UNSURE) != 0)
+		add(&st->unsure, s->weight);
 }
 
 bool uni_record_is_firmware(uint64_t pc)
@@ -193,6 +197,8 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 	add(&sum->failed, one->failed);
 	add(&sum->truncated, one->truncated);
 	add(&sum->guessed, one->guessed);
+	add(&sum->moved, one->moved);
+	add(&sum->unsure, one->unsure);
 	if (one->outside != 0)
 		add_outside(sum, one->outside_low, one->outside_high);
 	add(&sum->inside, one->inside);

@@ -101,6 +101,12 @@ static void capture_thread(struct uni_pauser *s, uint32_t v)
 		uni_vcpuset_add(&c->have_thread, v);
 }
 
+static void unwind_now(struct uni_pauser *s, const struct uni_regs *regs, struct uni_chain *c)
+{
+	uni_unwind(s->cfg->unwinder, s->as, regs, c);
+	uni_unwind_unskid(s->cfg->unwinder, s->as, regs, c);
+}
+
 /*
  * Chains of the vCPUs in the set that have registers, or what finish_chains() needs for them. The
  * memory must be read while the guest is held.
@@ -126,7 +132,7 @@ static void capture_chains(
 		if (s->slab != NULL && purpose == CHAINS)
 			uni_slab_take(s->slab, v, regs);
 		else
-			uni_unwind(s->cfg->unwinder, s->as, regs, &c->chain[v]);
+			unwind_now(s, regs, &c->chain[v]);
 		uni_vcpuset_add(&c->have, v);
 		capture_thread(s, v);
 	}
@@ -146,11 +152,14 @@ static bool finish_chains(
 	*again_ret = (struct uni_vcpuset){ 0 };
 
 	for (uint32_t v = 0; s->slab != NULL && v < s->nr_vcpus; v++) {
-		if (uni_vcpuset_has(set, v) && uni_vcpuset_has(&c->have, v) &&
-			!uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v])) {
-			uni_vcpuset_add(again_ret, v);
-			again = true;
+		if (!uni_vcpuset_has(set, v) || !uni_vcpuset_has(&c->have, v))
+			continue;
+		if (uni_slab_unwind(s->slab, v, &c->regs[v], &c->chain[v])) {
+			uni_slab_unskid(s->slab, v, &c->regs[v], &c->chain[v]);
+			continue;
 		}
+		uni_vcpuset_add(again_ret, v);
+		again = true;
 	}
 	/* Threads are of the moment of their vCPUs: once more is once more for all. */
 	if (s->threads != NULL && uni_threads_unwind(s->threads)) {

@@ -72,7 +72,8 @@ void uni_slab_take(struct uni_slab *s, uint32_t vcpu, const struct uni_regs *reg
 	if (k->blind || !regs->sp_valid)
 		return;
 	uni_as_prefetch(k->as);
-	uni_as_touch(k->as, uni_gva_of(regs->sp), k->extent);
+	/* The word below is what was taken off last (unwind/skid.c). */
+	uni_as_touch(k->as, uni_gva_of(regs->sp - 8), k->extent + 8);
 }
 
 /* As much as the last chains took; less only slowly. */
@@ -85,6 +86,13 @@ static void adapt(struct stack *k, const struct uni_regs *regs, const struct uni
 		took = 0;
 	k->extent = uni_max((uint32_t)took + EXTENT_SLACK, less);
 	k->extent = uni_min(uni_max(k->extent, EXTENT_MIN), EXTENT_MAX);
+}
+
+void uni_slab_unskid(
+	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *c)
+{
+	if (!s->stack[vcpu].blind)
+		uni_unwind_unskid(s->u, s->stack[vcpu].as, regs, c);
 }
 
 bool uni_slab_unwind(

@@ -31,5 +31,8 @@ void uni_slab_take(struct uni_slab *s, uint32_t vcpu, const struct uni_regs *reg
  */
 bool uni_slab_unwind(
 	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *ret);
+/* The same of what it made: uni_unwind_unskid(). */
+void uni_slab_unskid(
+	struct uni_slab *s, uint32_t vcpu, const struct uni_regs *regs, struct uni_chain *c);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "arch/arch.h"
 #include "arch/frame.h"
+#include "arch/skid.h"
 #include "base/err.h"
 
 #define UNI_CHAIN_MAX 512 /* frames of one chain */
@@ -51,7 +52,9 @@ struct uni_unwinder_ops {
 struct uni_unwinder {
 	const struct uni_arch *arch;
 	const struct uni_unwind_hints *hints; /* may be NULL */
-	uint16_t max_frames;		      /* 0: UNI_CHAIN_MAX */
+	const struct uni_skid *skid; /* vCPUs stop at blocks' starts; NULL: anywhere. Borrowed */
+	uint64_t skid_bias;
+	uint16_t max_frames; /* 0: UNI_CHAIN_MAX */
 	struct {
 		const struct uni_unwinder_ops *ops;
 		void *ctx;
@@ -97,5 +100,12 @@ void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct un
 int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs);
 void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret);
+
+/*
+ * Of a vCPU that runs and was stopped just now, by registers of that moment: the chain as it was in
+ * the block before, where u->skid says that this is certain; else it is marked. Reads one word.
+ */
+void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
+	struct uni_chain *c);
 
 #endif

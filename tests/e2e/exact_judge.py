@@ -9,6 +9,7 @@ exact_judge.py calls COUNTS CONSOLE        calls as the guest has counted them, 
 exact_judge.py modes TREE COUNTS          --exact=counts against --exact=tree, which counts by other means
 exact_judge.py parts MIDDLE BEFORE REPORT  between fib and ack, and before main
 exact_judge.py lines INFO GCOV             lines of lcov's format against gcov's text
+exact_judge.py blocks REPORT SAMPLES       samples of lab/apps/blocks.c, against its instructions
 REPORT is `uniscope report --json`, CALLGRIND callgrind's file.
 """
 import json
@@ -40,6 +41,22 @@ def known(report, console):
                         'exact_page_fault': 22000, 'exact_split': 5002}.items():
         bad += same(name, own.get(name), insns)
     return bad
+
+
+def blocks(report, samples):
+    """No share of self is off by more than four standard errors, or 15 points: instructions differ in time."""
+    own = self_of(report)
+    with open(samples) as f:
+        data = json.load(f)
+    seen = {f['name']: f['self'] for f in data['functions']}
+    names, bad = ('returns', 'calls', 'both', 'empty'), 0
+    want, nr = {n: own.get(n, 0) / sum(own.get(m, 0) for m in names) for n in names}, sum(seen.values())
+    print(nr, 'samples')
+    for n in names:
+        got, allowed = seen.get(n, 0) / nr, max(4 * (want[n] * (1 - want[n]) / nr) ** 0.5, 0.15)
+        print('%s: %.1f %% of the instructions, %.1f +- %.1f %% of the samples' % (n, want[n] * 100, got * 100, allowed * 100))
+        bad += abs(got - want[n]) > allowed
+    return bad or nr < 80
 
 
 def callgrind_read(path):
@@ -146,4 +163,4 @@ def lines(info, gcov):
 
 if __name__ == '__main__':
     sys.exit(1 if {'known': known, 'callgrind': callgrind, 'calls': calls, 'lines': lines,
-                'modes': modes, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)
+                'modes': modes, 'blocks': blocks, 'parts': parts}[sys.argv[1]](*sys.argv[2:]) else 0)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Long blocks without a branch: a stop of QEMU's TCG is seen when a block has ended, so one that
+ * ends in a return looks like its caller, and one that ends in a call like its callee.
+ *
+ * Known answer, by instructions and by time: `returns` (its block ends in a return) and `calls`
+ * (its block ends in a call of `empty`) are one half each; `both` and `empty` are nearly nothing.
+ */
+#include "lab.h"
+
+#define DIVIDE_MANY                              \
+	__asm__ volatile(".rept 60\n\t"          \
+			 "movl $1000, %%eax\n\t" \
+			 "xorl %%edx, %%edx\n\t" \
+			 "divl %%ecx\n\t"        \
+			 ".endr"                 \
+			 :                       \
+			 : "c"(3)                \
+			 : "eax", "edx", "cc")
+
+const char lab_app_name[] = "blocks";
+
+LAB_FUNC static void empty(void)
+{
+	__asm__ volatile("");
+}
+
+LAB_FUNC static void returns(void)
+{
+	DIVIDE_MANY;
+}
+
+LAB_FUNC static void calls(void)
+{
+	DIVIDE_MANY;
+	empty();
+}
+
+LAB_FUNC static void both(uint64_t turns)
+{
+	while (turns-- != 0) {
+		returns();
+		calls();
+	}
+}
+
+LAB_FUNC void app_main(void)
+{
+	uint64_t rounds = lab_rounds(10000);
+
+	for (uint64_t i = 0; i < rounds && !lab_stop(); i++)
+		both(100);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a stop of QEMU's TCG means. A vCPU that is asked to stop does so at the start of the next
+ * translated block, before that runs: the time was spent in the block before. Within a function
+ * that makes no difference. Behind a call the block before was the callee's last one, and at a
+ * function's first byte it was the caller's. Where the code leaves no other way to get there, a
+ * chain is put right; this table says where that is.
+ */
+#ifndef UNI_ARCH_SKID_H
+#define UNI_ARCH_SKID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum uni_skid_flags {
+	UNI_SKID_RETURNS = 1u << 0, /* no jump leads behind the call, and the callee ends itself */
+	UNI_SKID_ENTERS = 1u << 1,  /* no jump of the callee leads to its first byte */
+};
+
+/* A call of a function by its address. */
+struct uni_skid_call {
+	uint64_t ret;	 /* SVMA behind it */
+	uint64_t callee; /* SVMA of the function's first byte */
+	uint32_t flags;	 /* enum uni_skid_flags */
+};
+
+struct uni_skid {
+	struct uni_skid_call *call; /* sorted by ret */
+	size_t nr;
+};
+
+#endif

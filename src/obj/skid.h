@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The direct calls in an image's code (x86_64), and what is certain of them: arch/skid.h. */
+#ifndef UNI_OBJ_SKID_H
+#define UNI_OBJ_SKID_H
+
+#include "arch/skid.h"
+#include "base/err.h"
+#include "obj/image.h"
+
+/* nr 0 for other architectures. 0 or -UNI_ENOMEM. */
+int uni_skid_read(const struct uni_image *img, struct uni_skid *ret);
+void uni_skid_deinit(struct uni_skid *s);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Puts a chain right that was taken when the next block was to begin: arch/skid.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/unwind.h"
+
+static int compare_ret(const void *key, const void *member)
+{
+	const uint64_t *ret = key;
+	const struct uni_skid_call *c = member;
+
+	return *ret < c->ret ? -1 : *ret > c->ret;
+}
+
+static const struct uni_skid_call *find_call(const struct uni_unwinder *u, uint64_t ret_addr)
+{
+	uint64_t svma = ret_addr - u->skid_bias;
+
+	return u->skid->nr == 0 ? NULL
+				: bsearch(&svma, u->skid->call, u->skid->nr, sizeof(*u->skid->call),
+					  compare_ret);
+}
+
+/* The word below the stack is the return address that was taken off it last. */
+static bool has_returned(struct uni_as *as, const struct uni_regs *regs)
+{
+	uint64_t word;
+
+	return regs->sp_valid && uni_as_read_u64(as, uni_gva_of(regs->sp - 8), &word) == 0 &&
+	       word == regs->pc;
+}
+
+/* The callee, whose last block ran, goes before the chain. */
+static void put_back(
+	const struct uni_unwinder *u, const struct uni_skid_call *call, struct uni_chain *c)
+{
+	if (c->nr == UNI_CHAIN_MAX)
+		return;
+	memmove(c->pc + 1, c->pc, c->nr * sizeof(c->pc[0]));
+	memmove(c->sp + 1, c->sp, c->nr * sizeof(c->sp[0]));
+	memmove(c->flags + 1, c->flags, c->nr * sizeof(c->flags[0]));
+	c->nr++;
+	c->pc[0] = call->callee + u->skid_bias;
+	c->flags[0] = UNI_FRAME_EXACT | UNI_FRAME_MOVED;
+	c->flags[1] = (uint8_t)(c->flags[1] & ~UNI_FRAME_EXACT);
+}
+
+/* The function has not begun: its caller's block ran, which ends in the call. */
+static void take_off(struct uni_chain *c)
+{
+	c->nr--;
+	memmove(c->pc, c->pc + 1, c->nr * sizeof(c->pc[0]));
+	memmove(c->sp, c->sp + 1, c->nr * sizeof(c->sp[0]));
+	memmove(c->flags, c->flags + 1, c->nr * sizeof(c->flags[0]));
+	c->pc[0]--;
+	c->flags[0] |= UNI_FRAME_EXACT | UNI_FRAME_MOVED;
+}
+
+void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
+	struct uni_chain *c)
+{
+	const struct uni_skid_call *call;
+
+	if (u->skid == NULL || c->nr == 0 || regs->state != UNI_VCPU_RUNNING)
+		return;
+	if (has_returned(as, regs)) {
+		call = find_call(u, c->pc[0]);
+		if (call != NULL && (call->flags & UNI_SKID_RETURNS) != 0)
+			put_back(u, call, c);
+		else
+			c->flags[0] |= UNI_FRAME_UNSURE;
+		return;
+	}
+	call = c->nr > 1 && (c->flags[1] & (UNI_FRAME_EXACT | UNI_FRAME_GUESS)) == 0
+		       ? find_call(u, c->pc[1])
+		       : NULL;
+	if (call == NULL || call->callee + u->skid_bias != c->pc[0])
+		return;
+	if ((call->flags & UNI_SKID_ENTERS) != 0)
+		take_off(c);
+	else
+		c->flags[0] |= UNI_FRAME_UNSURE;
+}

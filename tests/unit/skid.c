@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chains of a vCPU that TCG stopped before a block: put right where only one block can be before.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "elf_spec.h"
+#include "obj/skid.h"
+#include "unwind/unwind.h"
+
+#define TEXT	0x100000u
+#define STACK	0x800000u
+#define BIAS	0x40000000u
+#define NO_CALL UINT32_MAX
+
+/*
+ *  00  main:   call plain; call tail; call looped; nop; jmp 0f (behind the call of looped)
+ *  20  plain:  nop; ret
+ *  30  tail:   jmp plain
+ *  40  looped: dec ecx; jne looped; ret
+ */
+static const uint8_t code[0x50] = {
+	[0x00] = 0xe8,
+	0x1b,
+	0,
+	0,
+	0,
+	0xe8,
+	0x26,
+	0,
+	0,
+	0,
+	0xe8,
+	0x31,
+	0,
+	0,
+	0,
+	0x90,
+	0xeb,
+	0xfd,
+	[0x20] = 0x90,
+	0xc3,
+	[0x30] = 0xe9,
+	0xeb,
+	0xff,
+	0xff,
+	0xff,
+	[0x40] = 0xff,
+	0xc9,
+	0x75,
+	0xfc,
+	0xc3,
+};
+
+static const struct spec_sym syms[] = {
+	{ "main", TEXT, 0x12, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "plain", TEXT + 0x20, 2, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "tail", TEXT + 0x30, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+	{ "looped", TEXT + 0x40, 5, STT_FUNC, STB_GLOBAL, SPEC_TEXT },
+};
+
+static struct uni_skid read_calls(void)
+{
+	const struct elf_spec spec = { .text = TEXT,
+		.data = TEXT + 0x100000,
+		.entry = TEXT,
+		.code = code,
+		.code_size = sizeof(code),
+		.syms = syms,
+		.nr_syms = sizeof(syms) / sizeof(syms[0]) };
+	static struct elf_image e;
+	struct uni_image *img;
+	struct uni_err err = { 0 };
+	struct uni_skid s;
+
+	elf_spec_write(&spec, &e);
+	assert_int_equal(uni_image_from_memory("t", e.data, e.size, &img, &err), 0);
+	assert_int_equal(uni_skid_read(img, &s), 0);
+	uni_image_destroy(img);
+	return s;
+}
+
+static uint32_t flags_behind(const struct uni_skid *s, uint64_t ret)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		if (s->call[i].ret == ret)
+			return s->call[i].flags;
+	}
+	return NO_CALL;
+}
+
+static void what_is_certain(void **state)
+{
+	struct uni_skid s = read_calls();
+
+	assert_int_equal(s.nr, 3);
+	assert_int_equal(flags_behind(&s, TEXT + 5), UNI_SKID_RETURNS | UNI_SKID_ENTERS);
+	/* plain has ended, not tail. */
+	assert_int_equal(flags_behind(&s, TEXT + 10), UNI_SKID_ENTERS);
+	/* A jump leads behind the call; and looped begins again at its first byte. */
+	assert_int_equal(flags_behind(&s, TEXT + 15), 0);
+	uni_skid_deinit(&s);
+}
+
+static uint64_t below; /* the stack pointer */
+
+static int read_stack(
+	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
+{
+	uint8_t stack[4096] = { 0 };
+
+	memcpy(stack + 2048 - 8, &below, sizeof(below));
+	memcpy(buf, stack + offset, len);
+	return 0;
+}
+
+/* The chain at pc, called from a place behind `ret_addr`, after the word below the stack was
+ * `word`. */
+static struct uni_chain unskid(uint64_t pc, uint64_t ret_addr, uint64_t word, uint8_t vcpu_state)
+{
+	static const struct uni_gmem_ops ops = { .read = read_stack };
+	const struct uni_gmem_region region = { .start = STACK, .size = 4096 };
+	struct uni_skid s = read_calls();
+	struct uni_unwinder u = { .arch = &uni_arch_x86_64, .skid = &s, .skid_bias = BIAS };
+	struct uni_regs regs = { .state = vcpu_state,
+		.pc = pc,
+		.pc_valid = true,
+		.sp = STACK + 2048,
+		.sp_valid = true };
+	struct uni_chain c = { .nr = 2, .pc = { pc, ret_addr }, .flags = { UNI_FRAME_EXACT, 0 } };
+	struct uni_err err = { 0 };
+	struct uni_gmem *m;
+	struct uni_as *as;
+
+	below = word;
+	assert_int_equal(uni_gmem_create(&ops, NULL, UNI_GMEM_VIRTUAL, &region, 1, &m, &err), 0);
+	assert_int_equal(uni_as_create(m, &uni_as_budget_default, &as, &err), 0);
+	uni_as_begin(as, NULL);
+	uni_unwind_unskid(&u, as, &regs, &c);
+	uni_as_destroy(as);
+	uni_gmem_destroy(m);
+	uni_skid_deinit(&s);
+	return c;
+}
+
+static void callee_is_put_back(void **state)
+{
+	const uint64_t at = TEXT + BIAS + 5, above = 0x1234;
+	struct uni_chain c = unskid(at, above, at, UNI_VCPU_RUNNING);
+
+	assert_int_equal(c.nr, 3);
+	assert_int_equal(c.pc[0], TEXT + BIAS + 0x20);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
+	assert_int_equal(c.pc[1], at);
+	assert_int_equal(c.flags[1], 0); /* a return address now */
+	assert_int_equal(c.pc[2], above);
+	/* It has not returned just now, or the vCPU does not run. */
+	c = unskid(at, above, at + 1, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
+	c = unskid(at, above, at, UNI_VCPU_HALTED);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
+}
+
+static void uncertain_is_marked(void **state)
+{
+	const uint64_t behind[] = { TEXT + BIAS + 10, TEXT + BIAS + 15, TEXT + BIAS + 7 };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct uni_chain c = unskid(behind[i], 0x1234, behind[i], UNI_VCPU_RUNNING);
+
+		assert_int_equal(c.nr, 2);
+		assert_int_equal(c.pc[0], behind[i]);
+		assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	}
+}
+
+static void first_byte_is_the_callers(void **state)
+{
+	struct uni_chain c = unskid(TEXT + BIAS + 0x20, TEXT + BIAS + 5, 0, UNI_VCPU_RUNNING);
+
+	assert_int_equal(c.nr, 1);
+	assert_int_equal(c.pc[0], TEXT + BIAS + 4); /* in the call */
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_MOVED);
+	/* looped may have begun again, and plain was entered by a jump from tail. */
+	c = unskid(TEXT + BIAS + 0x40, TEXT + BIAS + 15, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT | UNI_FRAME_UNSURE);
+	c = unskid(TEXT + BIAS + 0x20, TEXT + BIAS + 10, 0, UNI_VCPU_RUNNING);
+	assert_int_equal(c.nr, 2);
+	assert_int_equal(c.flags[0], UNI_FRAME_EXACT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_certain),
+		cmocka_unit_test(callee_is_put_back),
+		cmocka_unit_test(uncertain_is_marked),
+		cmocka_unit_test(first_byte_is_the_callers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
