@@ -31,9 +31,9 @@ bool uni_guest_reads_cost_time(const struct uni_guest *g)
 /* The code that the guest runs, by its own page tables, against the image's. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
-	unsigned most = g->saved	     ? UNI_CHECK_FEW
+	unsigned most = g->saved		       ? UNI_CHECK_FEW
 			: uni_guest_reads_cost_time(g) ? UNI_CHECK_SOME
-					     : UNI_CHECK_MANY;
+						       : UNI_CHECK_MANY;
 	_cleanup_free_ struct uni_regs *regs =
 		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
 	struct uni_as *as = NULL;

@@ -9,8 +9,22 @@
 #include "base/clock.h"
 #include "app/quality.h"
 #include "app/term.h"
+#include "backend/spec.h"
+#include "backend/target.h"
 
 #define VCPU_LINES 8 /* more vCPUs than this are summed up */
+
+static bool may_sleep(const char *target)
+{
+	const struct uni_target_ops *ops;
+	struct uni_spec spec;
+	struct uni_err err = { 0 };
+
+	if (uni_spec_parse(target, &spec, &err) != 0)
+		return false;
+	ops = uni_target_backend(spec.scheme);
+	return ops != NULL && ops->may_sleep;
+}
 
 static void us(char *out, size_t cap, uint64_t ns)
 {
@@ -57,7 +71,7 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 		 " chains cut short (%.2f %% complete)",
 		of, sep, st->weight, uni_quality_seconds(st), nr, nr == 1 ? "" : "s", missed,
 		st->truncated, complete);
-	if (st->weight == 0 && strncmp(m->target, "proc:", 5) == 0)
+	if (st->weight == 0 && may_sleep(m->target))
 		uni_note("%s%sthe process did not run on a CPU meanwhile: `uniscope stacks %s` "
 			 "shows where it waits",
 			of, sep, m->target);

@@ -106,6 +106,7 @@ struct uni_target_ops {
 	const char *summary;  /* one line for --help and doctor */
 	const char *keys;     /* "pid=N[,qmp=PATH]" */
 	bool reads_cost_time; /* the guest may have to stand while its memory is read */
+	bool may_sleep;	      /* as a whole, and then there is nothing to sample */
 	const char *units;    /* what its vCPUs are called; NULL: "vCPUs" */
 
 	/* Can this backend work on this host at all? 0, or the reason and the remedy in err.

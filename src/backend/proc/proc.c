@@ -331,6 +331,7 @@ const struct uni_target_ops uni_target_proc = {
 	.scheme = "proc",
 	.summary = "a unikernel that was built as a Linux process",
 	.keys = "pid=N[,via=perf|stop]",
+	.may_sleep = true,
 	.units = "threads",
 	.claims = claims,
 	.check_wish = check_wish,
