@@ -23,7 +23,7 @@ int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_th
 		return 0;
 	}
 	uni_profile_destroy(p);
-	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_err_nomem(err);
 }
 
 static int one(const struct uni_source_args *args, bool count, struct uni_profile **ret,

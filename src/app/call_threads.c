@@ -34,10 +34,10 @@ int uni_call_threads_add(struct uni_call_threads *t, const struct uni_trace_inpu
 
 	for (size_t i = 0; i < in->nr_threads; i++) {
 		if (thread_is(&in->thread[i], text) && !uni_vec_push(&t->ids, in->thread[i].id))
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+			return uni_err_nomem(err);
 	}
 	if (uni_parse_u64(text, &id) && !uni_vec_push(&t->ids, id))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return t->ids.nr != before ? 0 : no_thread(in, text, err);
 }
 

@@ -120,7 +120,7 @@ static char *plugin_option(const struct run *run, struct uni_err *err)
 		return NULL;
 	}
 	if (uni_strbuf_failed(&b))
-		(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+		(void)uni_err_nomem(err);
 	return uni_strbuf_detach(&b);
 }
 
@@ -242,7 +242,7 @@ static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
 	if (option == NULL)
 		return err->code != 0 ? -(int)err->code : -UNI_ENOMEM;
 	if (more == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (run->args->repeatable) {
 		note_inputs(args.extra);
 		args.extra = more;
@@ -289,7 +289,7 @@ static int write_session(struct run *run, const struct uni_exact *e, struct uni_
 	int rc, rc2;
 
 	if (meta == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	fill_meta(run, e, meta);
 	rc = uni_recorder_create(rec->output, meta, rec->overwrite, &r, err);
 	if (rc != 0)

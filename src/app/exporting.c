@@ -286,7 +286,7 @@ static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err 
 	if (x->promises == NULL && ((x->s.rec != NULL && has_trace(x)) || has_promises_only(x))) {
 		x->promises = uni_promise_builder_create();
 		rc = x->promises == NULL
-			     ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+			     ? uni_err_nomem(err)
 			     : uni_promises_read(x->promises, x->src.path, &x->in, &args, err);
 		if (rc == 0)
 			x->model = uni_promise_builder_finish(x->promises);

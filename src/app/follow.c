@@ -33,7 +33,7 @@ static int open_again(struct uni_follow *f, struct uni_guest **ret, struct uni_e
 	int rc;
 
 	if (g == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_guest_open(g, &f->how, err);
 	if (rc == 0)
 		*ret = uni_take(g);

@@ -35,7 +35,7 @@ static int open_one(struct uni_guests *all, const struct uni_guests_args *how, c
 	int rc;
 
 	if (spec == NULL || g == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (all->open.nr == UNI_GUEST_MAX)
 		return uni_err_set(
 			err, UNI_ENOTSUP, "a session holds at most %d guests", UNI_GUEST_MAX);
@@ -51,7 +51,7 @@ static int open_one(struct uni_guests *all, const struct uni_guests_args *how, c
 		return rc;
 	if (!uni_vec_push(&all->open, g)) {
 		uni_guest_close(g);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	(void)uni_take(g);
 	return 0;
@@ -101,7 +101,7 @@ int uni_guests_open(struct uni_guests *all, const struct uni_guests_args *how, s
 {
 	all->shared = uni_target_shared_create();
 	if (all->shared == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (how->all)
 		return open_all(all, how, err);
 	if (how->nr == 1)

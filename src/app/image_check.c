@@ -41,7 +41,7 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 	int rc;
 
 	if (regs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_as_create(g->t->ops->gmem(g->t), NULL, &as, err);
 	if (rc != 0)
 		return rc;
@@ -113,5 +113,5 @@ int uni_guest_settle_images(struct uni_guest *g, struct uni_err *err)
 	}
 	if (rc == 0)
 		rc = settle_more(g);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }

@@ -61,7 +61,7 @@ static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struc
 	free(f->regs);
 	f->regs = calloc(nr, sizeof(*f->regs));
 	if (f->regs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_guest_hold(g, &pause, &all, f->regs, err);
 	(void)uni_pause_end(&pause);
 	return rc;
@@ -169,8 +169,7 @@ int uni_guest_find_images(
 	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err)
 {
 	struct uni_finder *f = calloc(1, sizeof(*f));
-	int rc = f == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			   : find(g, args, f, moved, err);
+	int rc = f == NULL ? uni_err_nomem(err) : find(g, args, f, moved, err);
 
 	if (rc == 0)
 		g->finder = f;

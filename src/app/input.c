@@ -216,7 +216,7 @@ static int spool(int fd, const void *head, size_t have, struct uni_input *in, co
 	uni_strbuf_addf(&path, "%s/stdin", in->scratch.path);
 	in->data = uni_strbuf_detach(&path);
 	if (in->data == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	*path_ret = in->data;
 	rc = uni_sink_open_file(in->data, &out, err);
 	if (rc != 0)

@@ -58,7 +58,7 @@ static int open_all(struct uni_live_calls *c, const struct uni_recording *rec, u
 	c->filter.cpu = args->build.filter.vcpu;
 	c->funcs = uni_funcs_create(&naming);
 	if (c->funcs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return uni_calls_open(uni_tfollow_input(c->follow), &c->filter, c->funcs, &c->calls, err);
 }
 
@@ -74,7 +74,7 @@ int uni_live_calls_open(const struct uni_recording *rec, const struct uni_source
 		return rc;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = open_all(c, rec, guest, args, symtab, patience_ns, err);
 	if (rc == 0) {
 		c->tl = (struct uni_timeline){ .ctx = c,
@@ -84,7 +84,7 @@ int uni_live_calls_open(const struct uni_recording *rec, const struct uni_source
 			.damaged = damaged_bytes };
 		c->page = uni_page_calls_create(&c->tl, whole);
 		if (c->page == NULL)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	if (rc != 0) {
 		uni_live_calls_close(c);

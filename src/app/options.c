@@ -87,8 +87,7 @@ static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
 	case UNI_OPT_LIST: {
 		struct uni_opt_list *l = o->value;
 
-		return uni_vec_push(&l->items, v) ? 0
-						  : uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_vec_push(&l->items, v) ? 0 : uni_err_nomem(err);
 	}
 	}
 	return -UNI_EINVAL;

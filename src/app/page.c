@@ -40,7 +40,7 @@ static int open_promises(struct report *r, struct uni_err *err)
 
 	r->promises = uni_promise_builder_create();
 	if (r->promises == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_promises_read(r->promises, r->args->path, r->args->in, &args, err);
 	if (rc != 0)
 		return rc;
@@ -75,7 +75,7 @@ static int open_session(struct report *r, struct uni_err *err)
 		return rc;
 	r->has_source = true;
 	if (put_quality(r) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (!uni_source_was_traced(r->source.rec, r->args->build.filter.guest))
 		return 0;
 	rc = uni_call_source_open(r->args, &r->calls, err);
@@ -95,7 +95,7 @@ static int open_both(struct report *r, const char *before, struct uni_err *err)
 		return rc;
 	r->has_source = true;
 	if (r->source.rec != NULL && put_quality(r) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	args.path = before;
 	args.build.filter.threads = NULL;
 	rc = uni_source_open(&args, &old, err);
@@ -263,10 +263,10 @@ static int write_data(struct report *r, const char *title, const struct uni_page
 	in.title = title != NULL ? title : in.title;
 	in.whole = *whole;
 	if (uni_sink_open_strbuf(ret, &out) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_page_write_data(&in, out, &left, err);
 	if (uni_sink_close(out, NULL) != 0 && rc == 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	*store_ret = left.store;
 	if (rc == 0) {
 		note_left(r, &left);

@@ -76,7 +76,7 @@ static int begin(struct uni_page_live *l, struct uni_err *err)
 	l->opts = l->args->build;
 	l->opts.symtab = l->symtab;
 	if (uni_page_growing_create(rec, &l->opts, &l->whole, &l->growing) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_live_calls_open(
 		rec, l->args, l->symtab, &l->whole, l->patience_ns, &l->calls, err);
 	if (rc == -UNI_ENOENT)
@@ -100,7 +100,7 @@ static int look(struct uni_page_live *l, struct uni_err *err)
 	/* What failed in the middle is not gone on with. */
 	if (rc != 0)
 		forget(l);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
 /* Of threads and promises all is read. */
@@ -115,7 +115,7 @@ static int read_promises(struct uni_page_live *l, struct uni_promise_builder **b
 		return 0;
 	*builder_ret = uni_promise_builder_create();
 	if (*builder_ret == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_input_session(l->path, &in, err);
 	if (rc != 0)
 		return rc;
@@ -148,16 +148,16 @@ static int write_with(struct uni_page_live *l, const char *title,
 
 	uni_strbuf_init(&quality);
 	if (uni_sink_open_strbuf(&quality, &out) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	shown.guest = l->opts.filter.guest;
 	uni_quality_print(rec, &shown, out);
 	rc = uni_sink_close(out, err);
 	in.quality = quality.s;
 	if (rc != 0 || uni_sink_open_strbuf(ret, &out) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_page_write_data(&in, out, &left, err);
 	if (uni_sink_close(out, NULL) != 0 && rc == 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	return rc;
 }
 
@@ -194,7 +194,7 @@ int uni_page_live_build(struct uni_page_live *l, const char *path, const char *t
 	if (l->args->guest != NULL || l->args->thread != NULL || l->args->exits != NULL)
 		return -UNI_ENOTSUP;
 	if (!begin_path(l, path))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (l->whole_only)
 		return -UNI_ENOTSUP;
 	rc = look(l, err);

@@ -55,7 +55,7 @@ void uni_promises_say_damage(const char *path, const struct uni_mirage_stats *st
 static int said(const char *path, int rc, const struct uni_mirage_stats *st, struct uni_err *err)
 {
 	if (rc != 0)
-		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+		return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 	uni_promises_say_damage(path, st);
 	return 0;
 }
@@ -112,7 +112,7 @@ static int from_timeline(const struct taker *to, const struct uni_timeline *tl, 
 		if (rc != 0)
 			break;
 	}
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
 static int from_calls(const struct taker *to, const struct uni_trace_input *in, struct uni_err *err)
@@ -130,7 +130,7 @@ static int from_calls(const struct taker *to, const struct uni_trace_input *in, 
 	for (size_t i = in->nr_threads; rc == 0 && to->builder != NULL && i-- > 0;)
 		rc = uni_promise_builder_name(to->builder, in->thread[i].id, in->thread[i].name);
 	uni_trace_timeline_close(t);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
 #define CLOCKS_DIFFER 86400000000000u /* ns: those of two hosts, at most */
@@ -296,7 +296,7 @@ int uni_promises_open_to(struct uni_promises *ret, const char *path, const char 
 
 	*ret = (struct uni_promises){ .builder = uni_promise_builder_create() };
 	if (ret->builder == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = fill(ret, path, output, args, err);
 	if (rc != 0)
 		uni_promise_builder_destroy(ret->builder);
@@ -345,7 +345,7 @@ int uni_promises_close(struct uni_promises *p, int rc, struct uni_err *err)
 	if (rc == 0)
 		say_quality(p->m);
 	if (rc == -UNI_ENOMEM && err->code == 0)
-		(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+		(void)uni_err_nomem(err);
 	uni_promise_builder_destroy(p->builder);
 	return uni_exit_of(rc);
 }

@@ -559,7 +559,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 	int rc;
 
 	if (path == NULL || job == NULL || part == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	uni_signals_init_gate(&run.gate);
 	for (size_t i = 0; i < nr; i++) {
 		part[i].run = &run;

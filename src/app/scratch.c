@@ -91,7 +91,7 @@ int uni_scratch_make(struct uni_scratch *ret, struct uni_err *err)
 		&b, "%s/uniscope-XXXXXX", where != NULL && where[0] == '/' ? where : "/tmp");
 	ret->path = uni_strbuf_detach(&b);
 	if (ret->path == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (mkdtemp(ret->path) == NULL) {
 		rc = uni_err_set(
 			err, UNI_EIO, "cannot make the folder %s: %s", ret->path, strerror(errno));

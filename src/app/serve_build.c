@@ -69,7 +69,7 @@ static struct uni_built *build(
 	int rc;
 
 	if (built == NULL) {
-		(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+		(void)uni_err_nomem(err);
 		return NULL;
 	}
 	uni_strbuf_init(&built->data);
@@ -119,7 +119,7 @@ int uni_page_builder_start(struct uni_page_builder **ret, struct uni_err *err)
 	struct uni_page_builder *b = calloc(1, sizeof(*b));
 
 	if (b == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	b->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	(void)pthread_mutex_init(&b->lock, NULL);
 	(void)pthread_cond_init(&b->asked, NULL);

@@ -176,7 +176,7 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 	int rc = 0;
 
 	if (clock == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = fill_clocks(l, &info, clock, err);
 	if (rc != 0)
 		return rc;
@@ -224,7 +224,7 @@ int uni_serve_ftrace(
 	int rc;
 
 	if (l == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	l->o = args;
 	rc = uni_choice_make(&l->choice, args->tracing, err);
 	if (rc == 0) {

@@ -90,7 +90,7 @@ static int record(void *ctx, enum uni_viewer_what what, struct uni_err *err)
 		return uni_err_set(err, UNI_EBUSY, "it is being recorded already");
 	path = next_path(s);
 	if (path == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (; nr < ARGS_MAX && argv[nr] != NULL; nr++)
 		all[nr] = argv[nr];
 	all[nr++] = "-o";
@@ -182,7 +182,7 @@ static int take_build(struct serve *s, struct uni_err *err)
 	if (uni_viewer_set_data(s->viewer, built->data.s, built->data.len, uni_built_free, built) !=
 		0) {
 		uni_built_free(built);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	s->built = built;
 	return 0;
@@ -294,11 +294,11 @@ static int make_page(struct serve *s, struct uni_err *err)
 	int rc = uni_sink_open_strbuf(&s->page, &page);
 
 	if (rc != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	uni_page_write_shell(page);
 	rc = uni_sink_close(page, err);
 	if (rc == 0 && uni_sink_open_strbuf(&s->policy, &policy) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc != 0)
 		return rc;
 	uni_page_put_policy(policy, true);

@@ -184,7 +184,7 @@ static int find_threads(
 	if (rc != -UNI_ENOENT || !traced)
 		return rc;
 	s->threads = calloc(1, sizeof(*s->threads));
-	return s->threads != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return s->threads != NULL ? 0 : uni_err_nomem(err);
 }
 
 static int choose_threads(struct uni_source_args *args, struct uni_source *s, struct uni_err *err)
@@ -404,7 +404,7 @@ static int open_import(const struct uni_source_args *args, struct uni_input *in,
 	else
 		s->profile = uni_profile_create();
 	if (s->profile == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (args->keep_log)
 		uni_profile_keep_log(s->profile);
 	else if (args->walked && s->profile != args->into && only_names(s))

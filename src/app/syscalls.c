@@ -30,7 +30,7 @@ struct input {
 
 static int no_memory(struct uni_err *err)
 {
-	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_err_nomem(err);
 }
 
 static unsigned machine_of(const struct input *in, struct uni_err *err)

@@ -259,7 +259,7 @@ static int name_functions(struct uni_sysc_live *l, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	l->funcs = uni_funcs_create(&naming);
-	return l->funcs != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return l->funcs != NULL ? 0 : uni_err_nomem(err);
 }
 
 static int create_all(struct uni_sysc_live *l, struct uni_err *err)
@@ -270,7 +270,7 @@ static int create_all(struct uni_sysc_live *l, struct uni_err *err)
 	l->cpu = calloc(nr_cpus(l), sizeof(*l->cpu));
 	l->until = calloc(nr_cpus(l), sizeof(*l->until));
 	if (l->cpu == NULL || l->until == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_tstore_create(&l->in.info, STORE_MAX, &l->store, err);
 	if (rc == 0)
 		rc = name_functions(l, err);
@@ -284,7 +284,7 @@ static int create_all(struct uni_sysc_live *l, struct uni_err *err)
 			&l->tl, l->a.prefixes, l->a.memory, &l->log, &l->told);
 	}
 	if (l->printer == NULL || l->reader == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return 0;
 }
 
@@ -295,7 +295,7 @@ int uni_sysc_live_create(
 	int rc;
 
 	if (l == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	l->a = *args;
 	l->in = (struct uni_trace_input){ .info = *uni_ring_info(uni_tracer_ring(args->t->tracer)),
 		.mode = UNI_TRACE_MODE_GRAPH,
@@ -375,5 +375,5 @@ int uni_sysc_live_end(struct uni_sysc_live *l, const char *what, struct uni_err 
 	if (rc == 0)
 		say_missing(l, what);
 	/* Which write failed, the sink says when it is closed. */
-	return rc == 0 || rc == -UNI_EIO ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 || rc == -UNI_EIO ? 0 : uni_err_nomem(err);
 }

@@ -60,7 +60,7 @@ static int open_text(struct uni_call_source *s, const struct uni_input *in, stru
 	note_text(s->path, &st);
 	s->fcalls = uni_fcalls_open(&s->text);
 	if (s->fcalls == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->timeline = uni_fcalls_timeline(s->fcalls);
 	return 0;
 }
@@ -76,7 +76,7 @@ static int open_tracepoints(
 		return rc;
 	s->ukt = uni_ukt_timeline_open(&s->tracepoints);
 	if (s->ukt == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->timeline = uni_ukt_timeline_get(s->ukt);
 	return 0;
 }
@@ -95,7 +95,7 @@ static int open_promises(struct uni_call_source *s, const struct uni_input *in, 
 		rc = uni_mirage_read(
 			in->data, in->size, uni_promise_timeline_add, s->promises, &st, err);
 	if (rc != 0)
-		return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+		return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 	uni_promises_say_damage(s->path, &st);
 	s->timeline = uni_promise_timeline_get(s->promises);
 	return 0;
@@ -215,7 +215,7 @@ int uni_call_source_open(
 	int rc = 0;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->path = args->path;
 	in = args->in != NULL ? args->in : &s->in;
 	if (args->in == NULL)
@@ -301,7 +301,7 @@ int uni_call_source_lacks_calls(const struct uni_source_args *args, bool *ret, s
 		return rc;
 	rc = look_for_calls(uni_call_source_get(s), ret);
 	uni_call_source_close(s);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 void uni_call_source_note(const struct uni_call_source *s)

@@ -109,7 +109,7 @@ static int set_names(struct uni_trace_open *t, const struct uni_trace_args *a, u
 			g.symtab_problem);
 	}
 	t->funcs = uni_funcs_create(&naming);
-	return t->funcs != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return t->funcs != NULL ? 0 : uni_err_nomem(err);
 }
 
 static int open_all(struct uni_trace_open *t, const char *path, const struct uni_trace_args *a,

@@ -449,7 +449,7 @@ static int run_it(struct uni_tracing *t, const struct uni_tracing_session *s, co
 	int rc;
 
 	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	r->t = t;
 	r->s = s;
 	uni_signals_begin(&signals);
@@ -497,7 +497,7 @@ static int write_stream(struct uni_tracing *t, const struct uni_tracing_session 
 		return rc;
 	uni_strbuf_addf(&path, "%s/%s", scratch.path, name);
 	if (uni_strbuf_failed(&path))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = run_it(t, s, path.s, err);
 	if (rc == 0)
@@ -513,6 +513,6 @@ int uni_tracing_write(
 		s->output != NULL ? strdup(s->output) : uni_record_default_output(&t->g, 1);
 
 	if (path == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return s->write != NULL ? write_stream(t, s, path, err) : run_it(t, s, path, err);
 }

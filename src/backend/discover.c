@@ -99,7 +99,7 @@ static int ask_hosts(struct reach **ret, size_t *nr_ret, struct uni_err *err)
 		nr++;
 	*ret = calloc(nr + 1, sizeof(**ret));
 	if (*ret == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < nr; i++)
 		ask_host(uni_target_backends[i], &(*ret)[i]);
 	*nr_ret = nr;
@@ -119,7 +119,7 @@ static int add_listed(const struct uni_target_ops *ops, struct uni_target_info *
 		return rc;
 	grown = reallocarray(*all, *nr + more, sizeof(*grown));
 	if (grown == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	memcpy(grown + *nr, info, more * sizeof(*info));
 	*all = grown;
 	*nr += more;
@@ -144,7 +144,7 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 		return rc;
 	found = calloc(nr + 1, sizeof(*found));
 	if (found == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < nr; i++) {
 		found[i].info = info[i];
 		choose(reach, nr_reach, &found[i]);

@@ -63,7 +63,7 @@ static int walk_into(struct walk *w, const char *text, const char *rest, struct 
 	int fd;
 
 	if (asprintf(&path, "%s/%s", text, rest) < 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (rest[0] == '\0')
 		path[strlen(path) - 1] = '\0';
 	free(w->rest);
@@ -139,7 +139,7 @@ static int walk_last(struct walk *w, const char *name, struct uni_outdir *ret, s
 	}
 	ret->name = strdup(name);
 	ret->magic = rc > 0;
-	return ret->name != NULL ? 1 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return ret->name != NULL ? 1 : uni_err_nomem(err);
 }
 
 /* 1: the end is reached. */
@@ -151,7 +151,7 @@ static int walk_name(struct walk *w, struct uni_outdir *ret, struct uni_err *err
 	_cleanup_free_ char *part = strndup(name, len);
 
 	if (part == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (rest[0] == '\0')
 		return walk_last(w, len != 0 ? part : ".", ret, err);
 	return walk_folder(w, part, rest, err);
@@ -165,7 +165,7 @@ int uni_outdir_open(
 
 	*ret = (struct uni_outdir){ .fd = -1 };
 	if (w.rest == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	w.fd = openat(dir_fd, path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w.fd < 0)
 		rc = walk_failed(&w, errno, err);
@@ -196,7 +196,7 @@ int uni_outdir_temp(const char *name, struct uni_strbuf *ret, struct uni_err *er
 		return uni_err_set(err, UNI_EIO, "no random numbers: %s", strerror(errno));
 	uni_strbuf_reset(ret);
 	uni_strbuf_addf(ret, "%s.tmp-%016llx", name, (unsigned long long)random);
-	return uni_strbuf_failed(ret) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+	return uni_strbuf_failed(ret) ? uni_err_nomem(err) : 0;
 }
 
 int uni_outdir_make(int fd, const char *name)

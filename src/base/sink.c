@@ -62,7 +62,7 @@ int uni_sink_open_fd(int fd, const char *name, struct uni_sink **ret, struct uni
 	struct uni_sink *s = sink_new(name);
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->fd = fd;
 	*ret = s;
 	return 0;
@@ -118,7 +118,7 @@ static int open_temp(struct uni_sink *s, struct uni_err *err)
 	if (s->fd < 0)
 		return cannot_write(s->name, errno, err);
 	s->tmp = uni_strbuf_detach(&tmp);
-	return s->tmp != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return s->tmp != NULL ? 0 : uni_err_nomem(err);
 }
 
 static int open_place(struct uni_sink *s, struct uni_err *err)
@@ -142,7 +142,7 @@ static int open_below(int dir_fd, const char *path, const char *shown, bool foll
 	int rc;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->own_fd = true;
 	rc = uni_outdir_open(dir_fd, path, follow, &s->dir, err);
 	if (rc == 0)

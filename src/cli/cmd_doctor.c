@@ -116,8 +116,7 @@ static int check_target(const char *text, struct uni_host_way *ret, struct uni_e
 	struct uni_spec spec;
 	char why[640] = "the guest itself is asked on attaching";
 	uint32_t nr;
-	int rc = way != NULL ? find_target(text, &spec, err)
-			     : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	int rc = way != NULL ? find_target(text, &spec, err) : uni_err_nomem(err);
 
 	if (rc == 0)
 		rc = uni_target_probe(&spec, &info, err);
@@ -217,7 +216,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	int rc;
 
 	if (w == NULL)
-		return uni_exit_of(uni_err_set(err, UNI_ENOMEM, "out of memory"));
+		return uni_exit_of(uni_err_nomem(err));
 	for (size_t i = 0; uni_target_backends[i] != NULL && nr < NR_WAYS - BACKEND_WAYS; i++) {
 		uint32_t n = check_backend(uni_target_backends[i], &w[nr], NR_WAYS - 2 - nr);
 

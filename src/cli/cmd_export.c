@@ -136,7 +136,7 @@ static int split_options(
 		uni_strbuf_add(&b, o.set.items.v[i], strlen(o.set.items.v[i]) + 1);
 	*copy_ret = uni_strbuf_detach(&b);
 	if (*copy_ret == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < o.set.items.nr; i++) {
 		char *name = *copy_ret + at, *eq = strchr(name, '=');
 
@@ -169,7 +169,7 @@ static int write_all(struct uni_exporting *x, struct uni_err *err)
 		uni_strbuf_reset(&path);
 		uni_strbuf_addf(&path, "%s/profile.%s", o.all, e->ext);
 		if (uni_strbuf_failed(&path))
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+			return uni_err_nomem(err);
 		rc = uni_exporting_write(x, e, NULL, 0, path.s, &why);
 		if (rc == -UNI_EIO || rc == -UNI_ENOMEM)
 			return uni_err_set(err, (enum uni_errcode) - rc, "%s", why.msg);

@@ -31,7 +31,7 @@ static int hide(struct uni_source *s, struct uni_err *err)
 
 	if (uni_profile_hide(
 		    s->profile, o.page.hide.items.v, o.page.hide.items.nr, &rest, &left_out) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	uni_profile_destroy(s->profile);
 	s->profile = rest;
 	uni_note("%.2f %% of the %s, what the hidden functions took themselves, is left out: "

@@ -366,7 +366,7 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	int rc = check(err);
 
 	if (rc == 0 && (output == NULL || console == NULL))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc != 0)
 		return rc;
 	o.rec.output = output;

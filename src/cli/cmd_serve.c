@@ -176,8 +176,7 @@ static int serve_target(struct uni_serve_page_args *args, const char *target, st
 	args->target = target;
 	args->record = rec.v.v;
 	args->trace = trace.v.v;
-	rc = rec.failed || trace.failed ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-					: uni_serve_page(args, err);
+	rc = rec.failed || trace.failed ? uni_err_nomem(err) : uni_serve_page(args, err);
 	uni_vec_free(&rec.v);
 	uni_vec_free(&trace.v);
 	return rc;

@@ -178,7 +178,7 @@ static int make_room(struct shot *shot, size_t nr_vcpus, struct uni_err *err)
 	shot->chain = calloc(nr_vcpus, sizeof(*shot->chain));
 	shot->stack = calloc(nr_vcpus + UNI_THREADS_MAX, sizeof(*shot->stack));
 	if (shot->regs == NULL || shot->chain == NULL || shot->stack == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return 0;
 }
 
@@ -491,8 +491,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct shot *shot = calloc(1, sizeof(*shot));
 	struct uni_unknown unknown = { 0 };
 	struct uni_guest g;
-	int rc = shot == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			      : uni_guest_open(&g, &args, err);
+	int rc = shot == NULL ? uni_err_nomem(err) : uni_guest_open(&g, &args, err);
 
 	if (rc != 0) {
 		free(shot);

@@ -119,7 +119,7 @@ static int show(const struct uni_guests *all, struct uni_err *err)
 	int rc;
 
 	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	uni_top_signals_take();
 	rc = uni_top_run_init(r, all->open.v, all->open.nr, &o.top, err);
 	if (rc == 0)

@@ -122,7 +122,7 @@ static int print(const struct uni_trace_open *t, const struct uni_call_tree *tre
 	if (rc == -UNI_ENOENT)
 		return uni_err_set(
 			err, UNI_ENOENT, "no call of a function '%s' in this trace", o.function);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 static int graph(const struct uni_trace_open *t, const char *path, struct uni_err *err)

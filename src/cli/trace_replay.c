@@ -133,7 +133,7 @@ static int replay(struct uni_trace_open *t, struct uni_sink *out, struct uni_err
 	if (rc == 0 && !p.any && o.args.function != NULL)
 		return uni_err_set(err, UNI_ENOENT, "no call of a function '%s' in this trace",
 			o.args.function);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)

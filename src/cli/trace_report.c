@@ -139,7 +139,7 @@ static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 		uni_trace_diff_print(&d, o.functions, out);
 		uni_trace_diff_deinit(&d);
 	} else {
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	}
 	one_close(&then);
 	return rc;

@@ -179,7 +179,7 @@ static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sys
 	a.parts = strcmp(o.output, "-") == 0 && isatty(STDOUT_FILENO);
 	rc = uni_syscalls_read(what, &a, log, &told, &how.realtime_offset_ns, err);
 	if (rc == 0 && put(log, order, told, &how, out) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	return rc;
 }
 
@@ -206,7 +206,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	o.a.filter = &o.filter;
 	if (rc == 0 && uni_sysc_log_init(&log, &o.filter) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = read_and_write(ctx->operands[0], &log, order, err);
 	if (log.unknown != 0)

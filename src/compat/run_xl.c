@@ -107,7 +107,7 @@ static int draw(struct run *r, struct uni_err *err)
 	uni_strbuf_add(&b, r->session, len);
 	uni_strbuf_adds(&b, ".svg");
 	if (uni_strbuf_failed(&b))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = export_session(r, "svg", b.s, err);
 	if (rc == 0 && !r->args->rec->quiet)
 		uni_note("wrote %s", b.s);
@@ -120,8 +120,7 @@ static int write_five(struct run *r, struct uni_err *err)
 		.image = r->image,
 		.search = uni_search_of(&r->args->rec->debug_dirs) };
 	_cleanup_free_ char *path = uni_five_stacktrace(&five);
-	int rc = path == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			      : export_session(r, "uniprof", path, err);
+	int rc = path == NULL ? uni_err_nomem(err) : export_session(r, "uniprof", path, err);
 
 	if (rc == 0)
 		rc = uni_five_write(&five, err);

@@ -82,5 +82,5 @@ int uni_rows_init_calls(struct uni_rows *r, const struct uni_view *v, struct uni
 	for (size_t i = 0; i < r->rows.nr; i++)
 		r->rows.v[i].t_ns = uni_max(r->rows.v[i].t_ns, r->rows.v[0].t_ns);
 	uni_vec_free(&d.threads);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }

@@ -183,7 +183,7 @@ int uni_rows_init(struct uni_rows *r, const struct uni_view *v, struct uni_err *
 	r->title = v->title;
 	rc = samples ? from_recording(r, v, err) : from_profile(r, v);
 	r->p = r->owned != NULL ? r->owned : v->profile;
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
 void uni_rows_deinit(struct uni_rows *r)

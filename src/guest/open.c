@@ -118,7 +118,7 @@ int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, st
 	int rc;
 
 	if (m == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	m->ops = find_ops(from->img);
 	m->arch = uni_image_arch(from->img);
 	m->bias = from->bias;
@@ -126,7 +126,7 @@ int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, st
 		return nobody_knows(err);
 	m->member = calloc(nr_members(m->ops) + 1, sizeof(*m->member));
 	if (m->member == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	name_members(m->ops, m->member);
 	rc = find_symbols(m, from->img, err);
 	if (rc == 0)

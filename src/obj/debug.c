@@ -228,7 +228,7 @@ static int debug_new(struct uni_objfile *file, struct uni_debug **ret, struct un
 
 	if (d == NULL) {
 		uni_objfile_deinit(file);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	d->file = *file;
 	*file = (struct uni_objfile){ 0 };
@@ -298,7 +298,7 @@ int uni_debug_of_image(const struct uni_image *img, const struct uni_image_searc
 	(*ret)->unnamed = calloc(img->nr_unnamed, sizeof(*img->unnamed));
 	if ((*ret)->unnamed == NULL) {
 		uni_debug_destroy(uni_take(*ret));
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	memcpy((*ret)->unnamed, img->unnamed, img->nr_unnamed * sizeof(*img->unnamed));
 	(*ret)->nr_unnamed = img->nr_unnamed;

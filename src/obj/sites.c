@@ -439,7 +439,7 @@ static int find(const struct uni_image *img, const struct uni_elf *const *elf, s
 	}
 	f.out = calloc(1, sizeof(*f.out));
 	if (f.out == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = assemble(&f, &p, err);
 	if (rc == 0)
 		*ret = f.out;

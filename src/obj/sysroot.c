@@ -137,7 +137,7 @@ int uni_sysroot_open(const char *path, struct uni_sysroot **ret, struct uni_err 
 
 	uni_strbuf_init(&name);
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
 		free(s);

@@ -403,7 +403,7 @@ int uni_part_calls(struct uni_blob *b, const struct uni_timeline *tl,
 	if (tl->damaged != NULL)
 		ret->damaged = tl->damaged(tl->ctx);
 	uni_calls_adder_deinit(&a);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 void uni_part_calls_deinit(struct uni_part_calls *c)

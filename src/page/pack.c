@@ -73,7 +73,7 @@ int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct 
 	if (p == NULL || deflateInit2(&p->z, id == 0 ? LEVEL_BARE : LEVEL, Z_DEFLATED, RAW, 8,
 				 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(p);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	p->out = out;
 	p->id = id;

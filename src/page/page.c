@@ -183,7 +183,7 @@ static int gather(struct page *p, struct uni_err *err)
 	if (rc == 0 && in->promises != NULL)
 		rc = uni_part_promises(&p->blob, in->promises, in->max_promises, &p->promises);
 	if (rc == -UNI_ENOMEM || (rc == 0 && uni_blob_failed(&p->blob)))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	return rc;
 }
 
@@ -207,7 +207,7 @@ static int put_data(const struct page *p, char id, struct uni_sink *out, struct 
 		rc = -UNI_ENOMEM;
 	if (rc != 0 || head.len > UINT32_MAX) {
 		uni_strbuf_deinit(&head);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	for (size_t i = 0; i < sizeof(size); i++)
 		size[i] = (unsigned char)(head.len >> 8 * i);

@@ -134,7 +134,7 @@ static int read_all(struct uni_sample_adder *a, struct uni_blob *b, const struct
 	watched.watch = &watch;
 	rc = uni_profile_build(in->rec, &watched, tree, &read, err);
 	if (rc == 0 && put_near(a, in->whole.nodes, tree) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	uni_near_deinit(&a->near);
 	if (rc != 0)
 		return rc;

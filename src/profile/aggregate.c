@@ -26,7 +26,7 @@ static int make_symtab(
 	_cleanup_free_ const char **names = calloc(nr + 1, sizeof(*names));
 
 	if (names == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < nr; i++) {
 		names[i] = uni_profile_str(p, uni_profile_get_frame(p, (uint32_t)i)->name);
 		if (names[i][0] == '\0')
@@ -56,7 +56,7 @@ static int write_samples(const struct uni_profile *p, struct uni_recorder *rec,
 	int rc = 0;
 
 	if (c == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (uint32_t i = 0; rc == 0 && i < uni_profile_nr_nodes(p); i++) {
 		long long weight = llround(uni_profile_node(p, i)->self);
 		struct uni_sample s = { .t_ns = i + 1ull, .pc = c->pc, .flags = c->flags };
@@ -88,7 +88,7 @@ int uni_aggregate_write(const struct uni_profile *p, const struct uni_aggregate_
 	int rc, rc2;
 
 	if (meta == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	meta->aggregate = true;
 	meta->nr_vcpus = 1;
 	(void)snprintf(meta->target, sizeof(meta->target), "%s", from->source);

@@ -33,7 +33,7 @@ static int map_stream(const struct uni_recording *rec, uint32_t guest, uint32_t 
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/" UNI_SDIR_EVENTS, uni_recording_path(rec), guest, cpu);
 	if (uni_strbuf_failed(&name))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	fd = uni_open_below(AT_FDCWD, name.s);
 	if (fd < 0 && errno == ENOENT)
 		return 0; /* this CPU made no call */
@@ -71,7 +71,7 @@ int uni_tinput_names(const struct uni_recorded_guest *g, struct uni_trace_thread
 		return 0;
 	thread = calloc(g->nr_thread, sizeof(*thread));
 	if (thread == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < g->nr_thread; i++)
 		thread[i] = (struct uni_trace_thread_name){ .id = g->thread[i].object,
 			.number =
@@ -126,7 +126,7 @@ int uni_tinput_open(const struct uni_recording *rec, uint32_t guest, struct uni_
 			uni_recording_path(rec));
 	t = calloc(1, sizeof(*t) + trace->nr_cpus * sizeof(t->stream[0]));
 	if (t == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	t->nr = trace->nr_cpus;
 	rc = open_all(t, rec, guest, err);
 	if (rc != 0) {

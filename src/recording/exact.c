@@ -246,7 +246,7 @@ static int take(const struct from *f, struct uni_exact **ret, struct uni_err *er
 		e->data = calloc(1, size);
 	if (e == NULL || e->data == NULL) {
 		free(e);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	e->size = size;
 	for (unsigned i = 0; rc == 0 && i < UNI_EXACT_PARTS; i++) {
@@ -295,7 +295,7 @@ static int name_in(const char *session, unsigned guest, struct uni_strbuf *b, st
 {
 	uni_strbuf_init(b);
 	uni_strbuf_addf(b, "%s/" UNI_SDIR_EXACT, session, guest);
-	return uni_strbuf_failed(b) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+	return uni_strbuf_failed(b) ? uni_err_nomem(err) : 0;
 }
 
 int uni_exact_load(const char *session, unsigned guest, struct uni_exact **ret, struct uni_err *err)
@@ -419,7 +419,7 @@ int uni_exact_samples(const struct uni_exact *e, struct uni_recorder *rec,
 	int rc = 0;
 
 	if (c == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (uint64_t i = 1; rc == 0 && i < nr_of(e, UNI_EXACT_PART_NODES); i++) {
 		struct uni_sample s = {
 			.t_ns = i, .weight = e->node[i].insns, .pc = c->pc, .flags = c->flags

@@ -38,7 +38,7 @@ int uni_exact_write_table(const struct uni_image *img, const char *path, struct 
 	int rc;
 
 	if (f == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	n = fill(img, f, nr);
 	if (n == 0)
 		return uni_err_set(err, UNI_ENOENT,

@@ -307,7 +307,7 @@ int uni_sdir_add_symbols(
 	uni_strbuf_addf(&name, "%s/%s.usym", UNI_SDIR_SYMBOLS, uni_symtab_id(symtab));
 	uni_strbuf_addf(&shown, "%s/%s", path, name.s);
 	if (uni_strbuf_failed(&name) || uni_strbuf_failed(&shown))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return uni_symtab_write_below(symtab, fd, name.s, shown.s, err);
 }
 

@@ -21,14 +21,14 @@ int uni_follow_open(
 	int rc;
 
 	if (f == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_recording_open_bare(path, &f->rec, err);
 	if (rc == 0 && f->rec->session.closed)
 		rc = uni_err_set(err, UNI_ENOTSUP, "%s does not go on", path);
 	if (rc == 0) {
 		f->counts = uni_recounts_create(f->rec);
 		if (f->counts == NULL)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	if (rc != 0) {
 		uni_follow_close(f);

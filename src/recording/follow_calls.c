@@ -42,7 +42,7 @@ int uni_tfollow_open(const struct uni_recording *rec, uint32_t guest, uint64_t p
 	struct uni_tfollow *f = calloc(1, sizeof(*f));
 
 	if (f == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	f->rec = rec;
 	f->guest = guest;
 	f->patience_ns = patience_ns;
@@ -51,7 +51,7 @@ int uni_tfollow_open(const struct uni_recording *rec, uint32_t guest, uint64_t p
 	f->stream = calloc(trace->nr_cpus, sizeof(*f->stream));
 	if (f->cpu == NULL || f->stream == NULL) {
 		uni_tfollow_close(f);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	f->in.cpu = f->cpu;
 	uni_tinput_describe(trace, &f->in);
@@ -97,7 +97,7 @@ static int open_stream(struct uni_tfollow *f, uint32_t cpu, struct uni_err *err)
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/" UNI_SDIR_EVENTS, uni_recording_path(f->rec), f->guest, cpu);
 	if (uni_strbuf_failed(&name))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->fd = uni_open_below(AT_FDCWD, name.s);
 	if (s->fd < 0 && errno == ENOENT)
 		return 0;

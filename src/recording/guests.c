@@ -158,6 +158,5 @@ int uni_recording_find_threads(const struct uni_recording *r, const char *glob,
 		return 0;
 	}
 	uni_thread_set_destroy(set);
-	return one == SIZE_MAX ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			       : no_such_thread(r, glob, err);
+	return one == SIZE_MAX ? uni_err_nomem(err) : no_such_thread(r, glob, err);
 }

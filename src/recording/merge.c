@@ -176,7 +176,7 @@ static int open_stream(
 			err, UNI_EIO, "cannot read %s/%s: %s", m->path, name, strerror(errno));
 	st = calloc(1, sizeof(*st));
 	if (st == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	st->fd = uni_take_fd(&fd);
 	st->guest = guest;
 	st->vcpu = vcpu;

@@ -107,7 +107,7 @@ static int collect(const char *path, struct addresses *a, struct uni_err *err)
 	rc = uni_recording_each(rec, add_sample, a, NULL, err);
 	uni_recording_close(rec);
 	compact(a);
-	return rc != -UNI_ENOMEM ? rc : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc != -UNI_ENOMEM ? rc : uni_err_nomem(err);
 }
 
 static int write_places(

@@ -91,7 +91,7 @@ static int write_metadata(const struct uni_recorder *r, uint32_t guest, struct u
 	if (g->meta.trace.nr_cpus != 0)
 		uni_ctf_metadata_trace(&text, &g->meta.trace, g->meta.realtime_offset_ns);
 	if (uni_strbuf_failed(&shown) || uni_strbuf_failed(&text))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_sink_open_below(r->dir_fd, name, shown.s, &out, err);
 	if (rc < 0)
 		return rc;
@@ -133,11 +133,11 @@ static int begin_guest(
 	g = uni_session_add_guest(&r->session);
 	(void)pthread_mutex_unlock(&r->lock);
 	if (g == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	g->meta = *meta;
 	g->meta.trace = (struct uni_record_trace){ 0 };
 	if (!uni_record_trace_copy(&g->meta.trace, &meta->trace))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return make_uuid(g->uuid, err);
 }
 
@@ -166,12 +166,11 @@ int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bo
 	int rc;
 
 	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	r->dir_fd = r->reserve_fd = -1;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	r->path = strdup(path);
-	rc = r->path != NULL ? begin_guest(r, meta, err)
-			     : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = r->path != NULL ? begin_guest(r, meta, err) : uni_err_nomem(err);
 	if (rc == 0)
 		rc = uni_sdir_create(path, overwrite, &r->dir_fd, err);
 	if (rc == 0)
@@ -354,7 +353,7 @@ int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 	int rc;
 
 	if (!uni_record_trace_copy(&r->session.guest[guest]->meta.trace, trace))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = write_metadata(r, guest, err);
 	return rc == 0 ? write_session(r, true, err) : rc;
 }

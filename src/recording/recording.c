@@ -26,7 +26,7 @@ static int each(const struct uni_recording *r, enum uni_ctf_stream kind,
 	int rc;
 
 	if (m == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_rmerge_open(m, r->path, &r->session, kind, err);
 	if (rc < 0)
 		return rc;
@@ -78,7 +78,7 @@ static int recount(struct uni_recording *r, struct uni_err *err)
 	int rc = 0;
 
 	if (c == NULL || m == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = recount_streams(r, c, UNI_CTF_SAMPLES, m, err);
 	if (rc == 0)
@@ -119,7 +119,7 @@ static int load_names(struct uni_recording *r, struct uni_recorded_names *n, str
 	uni_strbuf_init(&name);
 	uni_strbuf_addf(&name, "%s/%s/%s.usym", r->path, UNI_SDIR_SYMBOLS, n->id);
 	if (uni_strbuf_failed(&name))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (n->id[0] == '\0' || access(name.s, F_OK) != 0)
 		return 0;
 	rc = uni_symtab_load(name.s, &n->symtab, &n->err);
@@ -147,7 +147,7 @@ static int find_names(struct uni_recording *r, const char *id, uint32_t *ret, st
 	rc = load_names(r, &n, err);
 	if (rc == 0 && !uni_vec_push(&r->names, n)) {
 		uni_symtab_destroy(n.symtab);
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	}
 	return rc;
 }
@@ -194,10 +194,10 @@ int uni_recording_open_bare(const char *path, struct uni_recording **ret, struct
 	int rc;
 
 	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	r->path = strdup(path);
 	if (r->path == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	else
 		rc = uni_session_load(path, &r->session, err);
 	if (rc == 0)

@@ -45,7 +45,7 @@ int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
 			UNI_VCPU_MAX);
 	t = calloc(1, sizeof(*t) + info->nr_cpus * sizeof(t->stream[0]));
 	if (t == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	t->dir_fd = dir_fd;
 	t->guest = guest;
 	t->info = *info;

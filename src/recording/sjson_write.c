@@ -280,7 +280,7 @@ int uni_session_write(int dir_fd, const char *path, const struct uni_session *s,
 		return rc;
 	uni_strbuf_addf(&name, "%s/%s", path, UNI_SDIR_JSON);
 	if (uni_strbuf_failed(&name) || sum == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	uni_session_sum(s, sum);
 	rc = uni_sink_open_below(dir_fd, UNI_SDIR_JSON, name.s, &out, err);
 	if (rc < 0)
@@ -291,7 +291,7 @@ int uni_session_write(int dir_fd, const char *path, const struct uni_session *s,
 	put_session(&j, &bytes, s, sum);
 	if (uni_strbuf_failed(&bytes)) {
 		uni_sink_abort(out);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	return uni_sink_close(out, err);
 }

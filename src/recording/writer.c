@@ -318,7 +318,7 @@ int uni_writer_create(int dir_fd, struct uni_writer **ret, struct uni_err *err)
 	int rc = 0;
 
 	if (w == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&w->lock, NULL);
@@ -328,7 +328,7 @@ int uni_writer_create(int dir_fd, struct uni_writer **ret, struct uni_err *err)
 	w->dir_fd = dir_fd;
 	w->queue_end = &w->queue;
 	if (!fill_pool(w, SPARE_PACKETS))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = start_thread(w, err);
 	if (rc < 0) {
@@ -360,7 +360,7 @@ int uni_writer_add_guest(struct uni_writer *w, uint32_t nr_vcpus, const uint8_t 
 	if (g == NULL || !make_streams(g, nr_vcpus, exits) ||
 		!fill_pool(w, nr_streams * PACKETS_PER_STREAM)) {
 		uni_wstream_free_all(g);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	memcpy(g->uuid, uuid, UNI_CTF_UUID);
 	(void)pthread_mutex_lock(&w->lock);

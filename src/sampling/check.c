@@ -217,7 +217,7 @@ static int verdict(const struct tally *t, struct uni_err *err)
 		return uni_err_set(err, UNI_EGONE,
 			"the guest ended while its code was compared with %s", uni_image_path(img));
 	if (t->no_memory)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (t->readable == 0)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"%s: the guest has nothing mapped where this image's code would be (entry "

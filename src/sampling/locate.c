@@ -402,7 +402,7 @@ int uni_search_begin(const struct uni_locate_args *args, const struct uni_locate
 	int rc;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->args = *args;
 	if (uni_gmem_granule(args->gmem) != UNI_GMEM_GRANULE_MAX)
 		return uni_err_set(err, UNI_ENOTSUP,

@@ -56,7 +56,7 @@ int uni_lookout_create(
 			"images in it");
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	l->cfg = *cfg;
 	l->nr = uni_min(cfg->nr, (size_t)UNI_IMAGES_MAX);
 	if (l->nr != 0)

@@ -437,7 +437,7 @@ static int init_threads(struct uni_pauser *s, struct uni_err *err)
 {
 	s->ids = uni_thread_ids_create();
 	if (s->ids == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return s->cfg->threads ? uni_threads_create(s->t, s->cfg->unwinder, s->cfg->model,
 					 pause_ns_of(s->cfg), &s->threads, err)
 			       : 0;
@@ -454,7 +454,7 @@ static int sampler_init(struct uni_pauser *s, struct uni_target *t,
 	s->all = uni_vcpuset_first(s->nr_vcpus);
 	s->cap = capture_create(s->nr_vcpus);
 	if (s->cap == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	budget = budget_for(s->nr_vcpus, pause_ns_of(cfg));
 	rc = uni_as_create(t->ops->gmem(t), &budget, &s->as, err);
 	if (rc == 0)
@@ -515,7 +515,7 @@ void uni_pauser_run(struct uni_sampler_job *job)
 	_cleanup_(cleanup_sampler) struct uni_pauser *s = calloc(1, sizeof(*s));
 
 	if (s == NULL) {
-		job->rc = uni_err_set(&job->err, UNI_ENOMEM, "out of memory");
+		job->rc = uni_err_nomem(&job->err);
 		return;
 	}
 	s->t = job->t;

@@ -53,7 +53,7 @@ int uni_rawstack_create(struct uni_target *t, const struct uni_unwinder *u,
 	int rc;
 
 	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	r->t = t;
 	r->u = u;
 	rc = uni_gmem_create(&gmem_ops, r, uni_gmem_space(m), uni_gmem_region(m, 0),

@@ -41,7 +41,7 @@ int uni_slab_create(struct uni_target *t, const struct uni_unwinder *u, uint32_t
 		return 0;
 	s = calloc(1, sizeof(*s) + nr_vcpus * sizeof(s->stack[0]));
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->u = u;
 	for (; s->nr < nr_vcpus && rc == 0; s->nr++) {
 		s->stack[s->nr].extent = EXTENT_FIRST;

@@ -383,7 +383,7 @@ static int start(struct guest *g, struct uni_sampler_job *job)
 	g->nr_sampled = g->nr_vcpus;
 	g->regs = calloc(g->nr_vcpus, sizeof(*g->regs));
 	if (g->regs == NULL)
-		return uni_err_set(&job->err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(&job->err);
 	rc = prepare_watches(g, &job->err);
 	if (rc < 0)
 		return rc;
@@ -437,8 +437,7 @@ void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
 	for (size_t i = 0; i < nr && i < UNI_GUEST_MAX; i++) {
 		struct guest *g = calloc(1, sizeof(*g));
 
-		job[i]->rc = g != NULL ? start(g, job[i])
-				       : uni_err_set(&job[i]->err, UNI_ENOMEM, "out of memory");
+		job[i]->rc = g != NULL ? start(g, job[i]) : uni_err_nomem(&job[i]->err);
 		if (g != NULL)
 			guest[n++] = g;
 	}

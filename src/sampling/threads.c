@@ -57,7 +57,7 @@ static int make_room(struct uni_threads *s, uint32_t room, struct uni_err *err)
 	n.slot = calloc(room, sizeof(*n.slot));
 	n.place = calloc(room, sizeof(*n.place));
 	if (n.list == NULL || n.chain == NULL || n.slot == NULL || n.place == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	else
 		rc = uni_slab_create(s->t, s->u, room, &stack_budget, &n.slab, err);
 	if (rc != 0) {
@@ -85,7 +85,7 @@ int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
 	int rc;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->t = t;
 	s->u = u;
 	s->model = model;

@@ -30,7 +30,7 @@ static int slot_init(struct slot *s, struct uni_watch *watch, struct uni_err *er
 	s->last = calloc(1, watch->size);
 	s->scratch = calloc(1, watch->size);
 	if (s->first == NULL || s->last == NULL || s->scratch == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ int uni_watcher_create(struct uni_watch *watch, size_t nr, const struct uni_arch
 			UNI_SESSION_WATCHES);
 	w = calloc(1, sizeof(*w) + nr * sizeof(w->slot[0]));
 	if (w == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	w->arch = arch;
 	w->nr = nr;
 	for (size_t i = 0; rc == 0 && i < nr; i++)

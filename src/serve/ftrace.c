@@ -33,7 +33,7 @@ int uni_ftrace_create(
 	const struct uni_ftrace_cfg *cfg, struct uni_ftrace **ret, struct uni_err *err)
 {
 	struct uni_ftrace *f = calloc(1, sizeof(*f));
-	int rc = f == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
+	int rc = f == NULL ? uni_err_nomem(err)
 			   : uni_tstore_create(cfg->info, cfg->max_bytes, &f->store, err);
 
 	if (rc != 0) {
@@ -147,7 +147,7 @@ static int begin_text(struct uni_ftrace *f, struct uni_ftrace_reader *r, struct 
 	int rc = uni_ftrace_poll(f, err);
 
 	if (rc == 0 && uni_tstore_copy(f->store, r->pipe, &copy) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc != 0)
 		return rc;
 	if (r->pipe && f->pipe != NULL) {

@@ -47,12 +47,12 @@ static int open_all(
 
 	p->funcs = uni_funcs_create(cfg->naming);
 	if (p->funcs == NULL || uni_sink_open_strbuf(&p->ready, &p->out) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_calls_open(&p->in, NULL, p->funcs, &p->calls, err);
 	if (rc != 0)
 		return rc;
 	p->text = uni_trace_text_open(p->out, p->funcs, &opts);
-	return p->text == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+	return p->text == NULL ? uni_err_nomem(err) : 0;
 }
 
 int uni_ftrace_text_create(const struct uni_ftrace_text_cfg *cfg, struct uni_tstore_copy *copy,
@@ -63,7 +63,7 @@ int uni_ftrace_text_create(const struct uni_ftrace_text_cfg *cfg, struct uni_tst
 
 	if (p == NULL) {
 		uni_tstore_copy_free(copy);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	uni_strbuf_init(&p->ready);
 	p->live = cfg->live;

@@ -324,7 +324,7 @@ int uni_httpd_create(const struct uni_httpd_cfg *cfg, struct uni_httpd **ret, st
 	int rc;
 
 	if (h == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	h->cfg = *cfg;
 	h->idle_end = &h->idle;
 	errno = 0;

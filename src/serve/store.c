@@ -32,7 +32,7 @@ int uni_tstore_create(const struct uni_ring_info *info, size_t max_bytes, struct
 	struct uni_tstore *s = calloc(1, sizeof(*s) + info->nr_cpus * sizeof(s->cpu[0]));
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->info = *info;
 	s->max = uni_max(max_bytes / info->nr_cpus, (size_t)UNI_TRACE_SUB_SIZE);
 	*ret = s;

@@ -73,7 +73,7 @@ int uni_viewer_create(
 	int rc;
 
 	if (v == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	v->cfg = *cfg;
 	rc = make_token(v->token, err);
 	if (rc != 0) {

@@ -195,7 +195,7 @@ int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool
 	int rc;
 
 	if (f == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = start_thread(f, err);
 	if (rc != 0) {
 		feed_free(f);

@@ -151,7 +151,7 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t n
 	r->build = calloc(nr, sizeof(*r->build));
 	r->first_vcpu = calloc(nr + 1, sizeof(*r->first_vcpu));
 	if (r->guest == NULL || r->build == NULL || r->first_vcpu == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (uint32_t i = 0; rc == 0 && i < nr; i++)
 		rc = prepare_guest(r, i, err);
 	if (rc != 0)
@@ -161,7 +161,7 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t n
 		.guest = r->build, .first_vcpu = r->first_vcpu, .nr = r->nr_guests
 	};
 	if (uni_top_init(&r->top, &setup) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = settings(r, err);
 	return rc != 0 ? rc
 		       : uni_feed_start(g, nr, args->frequency, !args->no_exits, &r->feed, err);
@@ -193,7 +193,7 @@ int uni_top_run_refresh(struct uni_top_run *r, struct uni_err *err)
 	uni_feed_status(r->feed, &r->status);
 	uni_top_run_drain(r);
 	if (uni_top_refresh(&r->top, uni_now_ns(), &r->status) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static int print(struct uni_top_run *r, uint64_t number, struct uni_err *err)
 
 	uni_strbuf_init(&text);
 	if (uni_sink_open_strbuf(&text, &out) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (r->args->json)
 		uni_batch_json(&r->top, &opts, number, out);
 	else

@@ -47,7 +47,7 @@ static int loop(struct uni_ui *ui, struct uni_err *err)
 			next_ns = now_ns + interval_ns;
 			ui->changed = true;
 		} else if (ui->again && uni_top_again(&ui->run->top) != 0) {
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 		}
 		if (ui->changed || ui->again)
 			uni_ui_draw(ui);

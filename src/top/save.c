@@ -115,7 +115,7 @@ int uni_top_run_save(struct uni_top_run *r, char **path_ret, struct uni_err *err
 	int rc;
 
 	if (stats == NULL || path == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	begin_stats(&save);
 	rc = write_all(&save, path);
 	for (uint32_t i = 0; i < r->nr_guests; i++)

@@ -223,7 +223,7 @@ int uni_breakdown_make(const struct uni_trace_input *in, const struct uni_calls_
 
 	*ret = (struct uni_breakdown){ 0 };
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
 	if (rc == 0) {
 		s->threads = threads;
@@ -235,7 +235,7 @@ int uni_breakdown_make(const struct uni_trace_input *in, const struct uni_calls_
 			rc = give(s, ret);
 		if (rc != 0) {
 			uni_breakdown_deinit(ret);
-			(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+			(void)uni_err_nomem(err);
 		}
 		uni_walk_deinit(&s->walk);
 	}

@@ -283,7 +283,7 @@ int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filt
 	int rc;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
 	if (rc != 0) {
 		free(s);
@@ -294,7 +294,7 @@ int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filt
 	peek_all(&s->walk);
 	if (rc != 0) {
 		uni_calls_close(s);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	s->telling = true;
 	*ret = s;

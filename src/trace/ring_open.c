@@ -70,7 +70,7 @@ int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct un
 		return rc;
 	r = calloc(1, sizeof(*r) + h.nr_cpus * sizeof(r->cpu[0]));
 	if (r == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	r->source = *source;
 	r->info = (struct uni_ring_info){ .nr_cpus = h.nr_cpus,
 		.machine = h.machine,

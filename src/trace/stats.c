@@ -304,13 +304,13 @@ int uni_trace_report_make(const struct uni_trace_input *in, const struct uni_cal
 
 	*ret = (struct uni_trace_report){ 0 };
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
 	if (rc == 0) {
 		rc = count(s, ret);
 		if (rc != 0) {
 			uni_trace_report_deinit(ret);
-			(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+			(void)uni_err_nomem(err);
 		}
 		for (uint32_t i = 0; s->rows != NULL && i < s->walk.nr_cpus; i++)
 			free(s->rows[i].v);

@@ -46,11 +46,11 @@ int uni_trace_timeline_open(const struct uni_trace_input *in, const struct uni_c
 	int rc;
 
 	if (t == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	t->ns_per_cycle = (double)uni_trace_rate(in).mult / 4294967296.0;
 	t->funcs = uni_funcs_create(naming);
 	if (t->funcs == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	else
 		rc = uni_calls_open(in, filter, t->funcs, &t->calls, err);
 	if (rc != 0) {
@@ -93,7 +93,7 @@ static int write_text(void *ctx, bool function, struct uni_sink *out, struct uni
 	while (rc == 1 && (rc = uni_calls_read(t->calls, &e, &nr)) == 1)
 		rc = uni_trace_text_put(text, e, nr) == 0 ? 1 : -UNI_ENOMEM;
 	uni_trace_text_close(text);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 static uint64_t damaged(void *ctx)

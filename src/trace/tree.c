@@ -203,14 +203,14 @@ int uni_call_tree_make(const struct uni_trace_input *in, const struct uni_calls_
 
 	*ret = (struct uni_call_tree){ 0 };
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
 	if (rc == 0) {
 		rc = init(s) ? walk(s) : -UNI_ENOMEM;
 		if (rc == 0)
 			rc = give(s, ret);
 		if (rc != 0)
-			(void)uni_err_set(err, UNI_ENOMEM, "out of memory");
+			(void)uni_err_nomem(err);
 		uni_walk_deinit(&s->walk);
 	}
 	uni_vec_free(&s->node);

@@ -79,7 +79,7 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 	w->cpu = calloc(w->nr_cpus, sizeof(*w->cpu));
 	if (w->cpu == NULL || !uni_walk_threads_init(w)) {
 		uni_walk_deinit(w);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {
 		w->cpu[i].offset = uni_trace_offset(in, i);
@@ -88,7 +88,7 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 	if (w->failed == 0)
 		return 0;
 	uni_walk_deinit(w);
-	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_err_nomem(err);
 }
 
 void uni_walk_deinit(struct uni_walk *w)

@@ -93,7 +93,7 @@ int uni_tclock_open(
 	uni_tclock_close(c);
 	c->cpu = calloc(nr_cpus, sizeof(*c->cpu));
 	if (c->cpu == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	c->nr_cpus = nr_cpus;
 	c->has_vmm = pid > 0;
 	c->host_ns = read_both(&c->host_tsc, &width);

@@ -40,7 +40,7 @@ static int find_root(struct uni_tmem *m, struct uni_target *t, struct uni_err *e
 	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)nr);
 
 	if (regs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	while (rc == -UNI_EAGAIN) {
 		struct uni_pause pause;
 
@@ -67,7 +67,7 @@ int uni_tmem_open(struct uni_target *t, struct uni_tmem **ret, struct uni_err *e
 	int rc;
 
 	if (m == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	m->gmem = t->ops->gmem(t);
 	m->is_virtual = uni_gmem_space(m->gmem) == UNI_GMEM_VIRTUAL;
 	rc = uni_as_create(m->gmem, &whole, &m->as, err);
@@ -268,7 +268,7 @@ int uni_tmem_find_head(struct uni_tmem *m, uint64_t *ret, struct uni_err *err)
 	uint64_t next = 0;
 
 	if (buf == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (m->is_virtual)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the trace ring's head cannot be looked for in this target's memory: give "

@@ -29,7 +29,7 @@ static int folder_name(struct uni_strbuf *ret, struct uni_err *err)
 		uni_strbuf_addf(ret, "%s" FOLDER, own);
 	else
 		uni_strbuf_addf(ret, "/tmp" FOLDER "-%u", (unsigned)geteuid());
-	return uni_strbuf_failed(ret) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+	return uni_strbuf_failed(ret) ? uni_err_nomem(err) : 0;
 }
 
 static int open_folder(int *fd_ret, struct uni_err *err)

@@ -173,11 +173,11 @@ int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
 	}
 	take_names(cfg);
 	if (cfg->promises && take_open(cfg) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (cfg->watcher == NULL)
 		return 0;
 	if (cfg->watcher->begin(cfg->watcher->ctx, cfg, words) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return 0;
 }
 
@@ -373,7 +373,7 @@ int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret
 
 	*unseen_ns_ret = 0;
 	if (l.last == NULL || l.parts == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (cfg->duration_ns != 0)
 		p.until_ns = begin_ns + cfg->duration_ns;
 	be_patient(cfg, &p);
@@ -487,7 +487,7 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 
 	*pause_ns_ret = 0;
 	if (k == NULL || now == NULL || regs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	k->now = now;
 	k->regs = regs;
 	if (cfg->t->ops->tsc != NULL)

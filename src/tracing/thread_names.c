@@ -30,13 +30,13 @@ int uni_tnames_create(struct uni_target *t, const struct uni_unwinder *u,
 	int rc;
 
 	if (n == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	n->u = u;
 	n->model = model;
 	n->list = uni_thread_list_create(UNI_THREADS_MAX);
 	n->ids = uni_thread_ids_create();
 	if (n->list == NULL || n->ids == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	else
 		rc = uni_as_create(t->ops->gmem(t), &budget, &n->as, err);
 	if (rc != 0) {

@@ -51,7 +51,7 @@ int uni_tracer_open(
 	int rc;
 
 	if (t == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	t->args = *args;
 	rc = uni_tmem_open(args->t, &t->mem, err);
 	if (rc == 0) {
@@ -115,7 +115,7 @@ static int find_sites(
 	if (rc == -UNI_ENOENT && (choice == NULL || uni_trace_choice_is_threads(choice) ||
 					 calls_itself(t->args.image))) {
 		t->sites = calloc(1, sizeof(*t->sites));
-		return t->sites != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return t->sites != NULL ? 0 : uni_err_nomem(err);
 	}
 	if (rc == -UNI_ENOENT)
 		return uni_err_set(err, UNI_ENOENT,
@@ -341,7 +341,7 @@ int uni_tracer_describe(struct uni_tracer *t, struct uni_record_trace *ret, stru
 	memset(ret, 0, sizeof(*ret));
 	ret->info = *uni_ring_info(t->ring);
 	if (!uni_record_trace_room(ret, ret->info.nr_cpus))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (uint32_t i = 0; i < ret->nr_cpus; i++)
 		ret->cpu[i].nr_subs = uni_ring_nr_subs(t->ring, i);
 	return 0;

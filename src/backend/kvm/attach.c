@@ -90,7 +90,7 @@ static int make_room(struct uni_kvm *k, uint32_t nr, struct uni_err *err)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (p == MAP_FAILED)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	(void)mlock(p, bytes); /* as far as RLIMIT_MEMLOCK permits */
 	k->vcpu = p;
 	k->wait = (struct uni_hold **)(k->vcpu + nr);
@@ -224,7 +224,7 @@ static int find_ram(
 	int rc;
 
 	if (regs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = registers(k, opts, regs, err);
 	if (rc == 0 && k->kernel != NULL) {
 		ram.gpa2hva = k->side->gpa2hva;

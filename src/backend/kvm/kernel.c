@@ -93,7 +93,7 @@ static int kernel_open(
 	int rc;
 
 	if (k == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	k->pid = pid;
 	rc = get_bpf(k, shared, err);
 	if (rc == 0)

@@ -147,7 +147,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 	k = mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (k == MAP_FAILED)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	(void)mlock(k, sizeof(*k)); /* as far as RLIMIT_MEMLOCK permits */
 	*k = (struct uni_kvm){
 		.base = { .ops = &uni_target_kvm, .arch = &uni_arch_x86_64 },

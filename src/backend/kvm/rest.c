@@ -195,7 +195,7 @@ int uni_kvm_rest(struct uni_kvm *k, const struct uni_attach_opts *opts, struct u
 			"the guest is paused: without its image (-e) its page tables cannot be "
 			"found");
 	if (buf == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s.index = (unsigned)(code->gva >> 39 & 511);
 	rc = uni_as_create(k->gmem, NULL, &s.as, err);
 	if (rc != 0)

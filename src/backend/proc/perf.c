@@ -161,7 +161,7 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 	if (p->record == NULL)
 		p->record = malloc(UNI_PROC_RECORD_MAX);
 	if (p->record == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	p->frequency = cfg->frequency;
 	p->samples = p->lost = p->failed = 0;
 	p->begin_ns = uni_now_ns();

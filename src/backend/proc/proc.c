@@ -92,7 +92,7 @@ static int look(int pid, struct uni_target_info *ret, struct uni_err *err)
 
 	memset(ret, 0, sizeof(*ret));
 	if (tender == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (nr == 0)
 		return uni_err_set(err, UNI_ENOENT, "there is no process %d", pid);
 	ret->pid = pid;

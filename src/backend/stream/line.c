@@ -183,7 +183,7 @@ static int open_port(const struct uni_spec *spec, struct uni_line *ret, struct u
 	int rc;
 
 	if (p == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	p->fd = -1;
 	ret->ops = &port_ops;
 	ret->ctx = p;

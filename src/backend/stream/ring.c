@@ -114,7 +114,7 @@ int uni_line_open_ring(const struct uni_grant_page *page, struct uni_line *ret, 
 
 	if (r == NULL) {
 		uni_grant_unmap(&mine);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	r->grant = mine;
 	r->page = mine.at;

@@ -93,7 +93,7 @@ int uni_stream_attach_line(const struct uni_line *line, const uint8_t *key,
 
 	if (t == NULL) {
 		uni_line_close(&l);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	t->base.ops = &uni_target_stream;
 	rc = uni_link_open(&t->link, &l, key, err);

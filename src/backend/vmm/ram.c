@@ -99,7 +99,7 @@ static int make_gmem(int pid, const struct place *p, struct uni_gmem **ret, stru
 	int rc;
 
 	if (ram == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	ram->pid = pid;
 	rc = uni_gmem_create(&ram_ops, ram, UNI_GMEM_PHYSICAL, p->region, p->nr, ret, err);
 	if (rc != 0)
@@ -407,7 +407,7 @@ int uni_vmm_ram_attach(int pid, const struct uni_vmm_ram_opts *opts, struct uni_
 	int rc;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->pid = pid;
 	s->opts = opts;
 	s->has_text = uni_scan_pick(opts->text, opts->nr_text, &s->probe);

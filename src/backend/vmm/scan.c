@@ -290,7 +290,7 @@ int uni_scan_image(int pid, const struct uni_vmm_maps *maps, const struct uni_te
 
 	memset(ret, 0, sizeof(*ret));
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	*s = (struct scan){ .pid = pid, .text = text, .nr_text = nr, .ret = ret };
 	rc = scan_maps(s, maps, err);
 	free(s);

@@ -164,7 +164,7 @@ int uni_xen_call_open(
 	int rc;
 
 	if (x == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	x->m = m;
 	rc = m->open(&x->conn, why, sizeof(why));
 	if (rc < 0)

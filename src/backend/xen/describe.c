@@ -74,11 +74,11 @@ static int list_domains(
 	size_t nr, n = 0;
 
 	if (domid == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	nr = uni_xen_store_domains(x, domid, UNI_XEN_DOMAIN_MAX);
 	info = calloc(nr + 1, sizeof(*info));
 	if (info == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < nr; i++) {
 		struct uni_xen_dominfo d;
 

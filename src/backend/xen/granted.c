@@ -56,7 +56,7 @@ static int copy_grants(struct uni_xen_target *t, const uint32_t *ref, size_t nr,
 	if (*ret != NULL)
 		memcpy(*ret, at, nr * UNI_XEN_PAGE);
 	m->grant_unmap(c, at, nr);
-	return *ret != NULL ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return *ret != NULL ? 0 : uni_err_nomem(err);
 }
 
 int uni_xen_granted(struct uni_target *base, const char *what, uint8_t **ret, size_t *size_ret,
@@ -72,7 +72,7 @@ int uni_xen_granted(struct uni_target *base, const char *what, uint8_t **ret, si
 	(void)snprintf(path, sizeof(path), "/local/domain/%" PRIu32 "/data/%.32s/ring-ref",
 		t->dom.domid, what);
 	if (ref == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	text = uni_xen_call_module(t->call)->store_read(uni_xen_call_conn(t->call), path, &size);
 	if (text == NULL)
 		return uni_err_set(err, UNI_ENOENT,

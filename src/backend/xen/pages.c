@@ -48,7 +48,7 @@ int uni_xen_pages_create(
 	struct uni_xen_pages *p = calloc(1, sizeof(*p));
 
 	if (p == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	p->x = x;
 	p->domid = domid;
 	forget(p);

@@ -129,7 +129,7 @@ int uni_xen_store_find(struct uni_xen_call *x, const char *text, uint32_t *ret, 
 		return 0;
 	}
 	if (domid == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	nr = uni_xen_store_domains(x, domid, UNI_XEN_DOMAIN_MAX);
 	for (size_t i = 0; i < nr; i++) {
 		char name[128];

@@ -137,7 +137,7 @@ static int trace(const struct uni_five *five, uint64_t domid, struct uni_err *er
 	say("Running uniprof...");
 	uni_xl_target(o.target, domid, target, sizeof(target));
 	if (path == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_guest_open(&g, &args, err);
 	if (rc != 0)
 		return rc;

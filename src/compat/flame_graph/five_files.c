@@ -48,7 +48,7 @@ static void say(const struct uni_five *five, const char *step)
 
 static int no_memory(struct uni_err *err)
 {
-	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_err_nomem(err);
 }
 
 /* The whole of text as file NAME + end. */

@@ -89,8 +89,8 @@ static int put_event(void *arg, const struct uni_promise_event *event)
 static int convert(const char *path, struct uni_sink *out, struct uni_err *err)
 {
 	struct conversion c = { .ids = uni_mirage_ids_create() };
-	int rc = c.ids == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			       : uni_mirage_writer_open(out, PACKET, &c.w, err);
+	int rc =
+		c.ids == NULL ? uni_err_nomem(err) : uni_mirage_writer_open(out, PACKET, &c.w, err);
 
 	if (rc == 0) {
 		rc = uni_promises_each(path, &o.a, put_event, &c, err);
@@ -221,11 +221,11 @@ static int write_page(const struct trace *t, const char *path, struct uni_err *e
 	uni_strbuf_init(&to);
 	out_name(t, "json", &to);
 	if (uni_strbuf_failed(&to))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = write_json(path, to.s, err);
 	out_name(t, "html", &to);
 	if (rc == 0 && uni_strbuf_failed(&to))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = uni_page_report(&args, &(struct uni_page_args){ .output = to.s }, err);
 	if (rc == 0)
@@ -263,7 +263,7 @@ static int save(const char *path, struct uni_err *err)
 	uni_strbuf_init(&target);
 	uni_strbuf_addf(&target, "xen:dom=%s", o.domain);
 	if (uni_strbuf_failed(&target))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_mprof_fetch(target.s, &ring, &size, err);
 	if (rc == 0)
 		rc = uni_sink_open_file(path, &out, err);
@@ -284,7 +284,7 @@ static int from_domain(struct uni_err *err)
 		return rc;
 	uni_strbuf_addf(&path, "%s/domain.ctf", scratch.path);
 	if (uni_strbuf_failed(&path))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = save(path.s, err);
 	if (rc == 0)

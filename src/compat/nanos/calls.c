@@ -28,7 +28,7 @@ static int add_source(const char *path, bool by_cpu, struct uni_call_table *t, s
 		return rc;
 	rc = uni_call_table_read(t, uni_call_source_get(s), by_cpu);
 	if (rc != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	else
 		uni_call_source_note(s);
 	uni_call_source_close(s);
@@ -77,7 +77,7 @@ int uni_compat_calls(const char *path, bool by_cpu, struct uni_call_table *t, st
 	int rc = uni_call_table_init(t);
 
 	if (rc != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (is_trace(path))
 		return add_source(path, by_cpu, t, err);
 	rc = uni_read_input(path, MAX_INPUT, &data, &size, err);

@@ -100,7 +100,7 @@ static int write_stacks(const struct uni_profile *p, struct uni_err *err)
 	if (!failed)
 		return uni_sink_close(l.out, err);
 	uni_sink_abort(l.out);
-	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_err_nomem(err);
 }
 
 static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
@@ -109,13 +109,12 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	struct uni_profile *p = uni_profile_create();
 	struct uni_profile_calls added;
 	struct uni_call_source *s = NULL;
-	int rc = p == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			   : uni_call_source_open(&args, &s, err);
+	int rc = p == NULL ? uni_err_nomem(err) : uni_call_source_open(&args, &s, err);
 
 	if (rc == 0 &&
 		(uni_profile_add_calls(p, uni_call_source_get(s), false, NULL, &added) != 0 ||
 			uni_profile_finish(p) != 0))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = write_stacks(p, err);
 	if (rc == 0)

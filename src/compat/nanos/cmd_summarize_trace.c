@@ -25,7 +25,7 @@ static int write_summary(const struct uni_call_table *t, struct uni_err *err)
 	int rc = uni_call_table_merge(t, &merged);
 
 	if (rc != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {

@@ -110,7 +110,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	else
 		target_of(o.remote, &target);
 	if (uni_strbuf_failed(&target))
-		return uni_exit_of(uni_err_set(err, UNI_ENOMEM, "out of memory"));
+		return uni_exit_of(uni_err_nomem(err));
 	o.a.image = ctx->operands[0];
 	rc = uni_uktrace_fetch(target.s, &o.a, &f, err);
 	if (rc != 0)

@@ -140,7 +140,7 @@ static int show(struct uni_guest *g, struct uni_err *err)
 	_cleanup_free_ struct uni_xenctx *x = calloc(1, sizeof(*x));
 	struct uni_guest_symbols names = { 0 };
 	struct uni_symtab *table = NULL;
-	int rc = x == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+	int rc = x == NULL ? uni_err_nomem(err) : 0;
 
 	if (rc == 0 && o.table != NULL)
 		rc = uni_compat_symbols(o.table, &search, &table, err);

@@ -42,7 +42,7 @@ static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, str
 	x->regs = calloc(x->nr, sizeof(*x->regs));
 	x->vcpu = calloc(x->nr, sizeof(*x->vcpu));
 	if (x->regs == NULL || x->vcpu == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t v = 0; v < x->nr; v++) {
 		if (!args->all_vcpus && v != args->vcpu)
 			continue;
@@ -50,7 +50,7 @@ static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, str
 		if (x->vcpu[v] == NULL ||
 			!reserve(&x->vcpu[v]->stack, stack_pages(args) * UNI_XENCTX_PAGE) ||
 			!reserve(&x->vcpu[v]->memory, args->pages * UNI_XENCTX_PAGE))
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+			return uni_err_nomem(err);
 	}
 	return 0;
 }

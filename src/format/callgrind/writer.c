@@ -330,5 +330,5 @@ static int write_callgrind(const struct uni_view *v, const struct uni_export_opt
 	free(w.named);
 	free(w.file_named);
 	free(w.image_named);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }

@@ -270,5 +270,5 @@ static int write_chrome(const struct uni_view *v, const struct uni_export_opt *o
 	uni_sink_puts(out, "\n]}\n");
 	uni_vec_free(&w.seen);
 	uni_vec_free(&w.cpus);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }

@@ -102,7 +102,7 @@ int uni_callcsv_read(const char *data, size_t size, struct uni_call_table *t,
 			continue;
 		rc = read_row(l, t, &st);
 		if (rc == -UNI_ENOMEM)
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+			return uni_err_nomem(err);
 		if (rc == 0)
 			continue;
 		st.bad_lines++;

@@ -45,12 +45,12 @@ static int read_csv(const char *data, size_t size, const struct uni_import_opts 
 	int rc = uni_call_table_init(&t);
 
 	if (rc != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	rc = uni_callcsv_read(data, size, &t, &rows, err);
 	if (rc == 0 && rows.rows == 0)
 		rc = uni_err_set(err, UNI_EFORMAT, "a trace.csv without a call");
 	if (rc == 0 && add_cells(&t, p, &st) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	uni_call_table_deinit(&t);
 	if (rc != 0)
 		return rc;

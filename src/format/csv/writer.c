@@ -102,7 +102,7 @@ static int write_functions(const struct uni_profile *p, struct uni_sink *out, st
 	size_t nr = 0;
 
 	if (uni_profile_functions(p, &rows, &nr) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	uni_sink_puts(
 		out, two ? "function,image,self before,self after,total before,total after\r\n"
 			 : "function,image,self,total\r\n");
@@ -155,5 +155,5 @@ static int write_csv(const struct uni_view *v, const struct uni_export_opt *opts
 	if (untimed != 0 && v->lost != NULL)
 		uni_strbuf_addf(
 			v->lost, "%" PRIu64 " calls tell no time: they have no row\n", untimed);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }

@@ -192,7 +192,7 @@ static int write_callgrind(const struct uni_view *v, const struct uni_export_opt
 		w.symtab =
 			v->symtab != NULL ? v->symtab : uni_recording_guest(v->samples, 0).symtab;
 		if (put_all(&w, e, uni_recording_meta(v->samples)->image_path) != 0)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	uni_exact_destroy(e);
 	free(w.total);

@@ -120,7 +120,7 @@ static int write_counts(const struct uni_view *v, const struct uni_export_opt *o
 	if (rc == 0)
 		rc = uni_exact_load(uni_recording_path(v->samples), 0, &e, err);
 	if (rc == 0 && put_all(v, e, out) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	uni_exact_destroy(e);
 	return rc;
 }

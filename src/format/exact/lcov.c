@@ -236,7 +236,7 @@ static int write_lcov(const struct uni_view *v, const struct uni_export_opt *opt
 	if (rc == 0)
 		rc = open_image(&w, v, err);
 	if (rc == 0 && collect(&w, e) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		put_all(&w, out);
 	uni_exact_destroy(e);

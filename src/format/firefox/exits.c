@@ -19,7 +19,7 @@ int uni_firefox_exits_init(struct uni_firefox_exits *x, const struct uni_view *v
 		return rc;
 	x->name_of = calloc(nr + 1, sizeof(*x->name_of));
 	if (x->name_of == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < x->rows.rows.nr; i++) {
 		uint32_t frame = x->rows.rows.v[i].frame;
 		const char *name = uni_exit_row_name(&x->rows, frame);
@@ -27,7 +27,7 @@ int uni_firefox_exits_init(struct uni_firefox_exits *x, const struct uni_view *v
 		if (x->name_of[frame] == 0)
 			x->name_of[frame] = uni_strtab_add(strings, name, strlen(name));
 		if (x->name_of[frame] == UNI_STR_NONE)
-			return uni_err_set(err, UNI_ENOMEM, "out of memory");
+			return uni_err_nomem(err);
 	}
 	return 0;
 }

@@ -65,7 +65,7 @@ static int read_ftrace(const char *data, size_t size, const struct uni_import_op
 		st.first_bad_line = text.first_bad_line;
 		rc = t.tracer == UNI_FTEXT_FUNCTION ? add_hits(&t, p, &st) : add_graph(&t, p, &st);
 		if (rc != 0)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	if (rc == 0 && st.stacks == 0)
 		rc = uni_err_set(err, UNI_EFORMAT, "a trace without a call");

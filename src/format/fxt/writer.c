@@ -446,5 +446,5 @@ static int write_fxt(const struct uni_view *v, const struct uni_export_opt *opts
 		put_promises(&w, v->promises);
 	uni_vec_free(&w.refs);
 	uni_vec_free(&w.seen);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }

@@ -43,7 +43,7 @@ int uni_mirage_read_folder(const char *path, uni_promise_event_fn fn, void *arg,
 		uni_strbuf_init(&name);
 		uni_strbuf_addf(&name, "%s/cpu%u", path, cpu);
 		if (uni_strbuf_failed(&name))
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 		else if (access(name.s, F_OK) != 0)
 			continue;
 		else

@@ -62,7 +62,7 @@ int uni_mirage_merge(const struct uni_mirage_file *files, size_t nr, uni_promise
 
 	*stats_ret = (struct uni_mirage_stats){ 0 };
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
 		struct uni_mirage_stats st;
 

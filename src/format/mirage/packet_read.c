@@ -286,5 +286,5 @@ int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void
 	if (rc == 0)
 		rc = read_all(&r, data, &packets, stats_ret);
 	uni_vec_free(&packets.all);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }

@@ -32,7 +32,7 @@ int uni_mirage_writer_open(
 			"packets of %zu bytes: 256 to %u can be written", packet, UINT32_MAX / 8);
 	w = malloc(sizeof(*w) + packet);
 	if (w == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	*w = (struct uni_mirage_writer){ .out = out, .size = packet, .at = UNI_MIRAGE_HEAD };
 	*ret = w;
 	return 0;

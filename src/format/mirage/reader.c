@@ -77,7 +77,7 @@ static int make_profile(struct uni_promise_builder *b, const struct uni_mirage_s
 		rc = add_runs(&s, uni_promise_builder_finish(b), &st);
 	uni_stack_deinit(&s);
 	if (rc == -UNI_ENOMEM)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (rc == 0 && st.stacks == 0)
 		rc = uni_err_set(err, UNI_EFORMAT, "a trace in which no thread ever ran");
 	if (rc != 0)
@@ -97,7 +97,7 @@ static int read_mirage(const char *data, size_t size, const struct uni_import_op
 	if (rc == 0)
 		rc = make_profile(b, &read, p, stats_ret, err);
 	uni_promise_builder_destroy(b);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
 static int read_folder(const char *path, const struct uni_import_opts *opts, struct uni_profile *p,
@@ -110,7 +110,7 @@ static int read_folder(const char *path, const struct uni_import_opts *opts, str
 	if (rc == 0)
 		rc = make_profile(b, &read, p, stats_ret, err);
 	uni_promise_builder_destroy(b);
-	return rc == -UNI_ENOMEM ? uni_err_set(err, UNI_ENOMEM, "out of memory") : rc;
+	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
 const struct uni_importer uni_importer_mirage = {

@@ -91,7 +91,7 @@ static int one(struct writer *w, const struct uni_call_event *call, struct uni_e
 	w->events++;
 	w->last_ns = e.time;
 	if (rc == 0 && uni_mirage_ids_replace(w->ids, &e, &keep) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	return rc != 0 || !keep ? rc : uni_mirage_writer_add(w->cpu[e.cpu].w, &e);
 }
 
@@ -109,7 +109,7 @@ static int write_events(struct writer *w, struct uni_err *err)
 				return rc == -UNI_EIO ? 0 : rc;
 		}
 	}
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 /* Of any CPU: they are one trace. */
@@ -160,7 +160,7 @@ static int fill(void *arg, int dir_fd, struct uni_err *err)
 	if (rc == 0)
 		rc = write_events(w, err);
 	if (rc == 0 && write_end(w) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++) {
 		int rc2 = close_cpu(&w->cpu[i], rc == 0 ? err : NULL);
 
@@ -190,15 +190,14 @@ static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts
 			"format mirage: packets have 256 to 2^28 bytes, not %llu",
 			(unsigned long long)o.packet);
 	if (rc == 0 && w == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc != 0)
 		return rc;
 	w->tl = v->timeline;
 	w->path = path;
 	w->packet = (size_t)o.packet;
 	w->ids = uni_mirage_ids_create();
-	rc = w->ids == NULL ? uni_err_set(err, UNI_ENOMEM, "out of memory")
-			    : uni_export_folder(path, fill, w, err);
+	rc = w->ids == NULL ? uni_err_nomem(err) : uni_export_folder(path, fill, w, err);
 	uni_mirage_ids_destroy(w->ids);
 	return rc;
 }

@@ -105,7 +105,7 @@ static int write_perf(const struct uni_view *v, const struct uni_export_opt *opt
 		uni_rows_say(&w.rows, v);
 	for (size_t i = 0; rc == 0 && i < w.rows.rows.nr; i++) {
 		if (put_row(&w, &w.rows.rows.v[i]) != 0)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	if (w.rounded != 0 && v->lost != NULL)
 		uni_strbuf_addf(

@@ -314,7 +314,7 @@ static int put_samples(struct uni_perfetto *w, const struct uni_view *v, struct 
 		s.node_known = malloc(uni_profile_nr_nodes(s.rows.p) / 8 + 1);
 		s.counter_known = calloc(s.rows.tracks.nr + 1, sizeof(*s.counter_known));
 		if (s.frame_known == NULL || s.node_known == NULL || s.counter_known == NULL)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	for (; rc == 0 && s.guest < s.rows.nr_guests; s.guest++)
 		put_guest(&s);

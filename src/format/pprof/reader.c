@@ -74,13 +74,13 @@ static int inflate_all(const char *data, size_t size, struct uni_strbuf *out, st
 	bool ok;
 
 	if (size > UINT32_MAX || inflateInit2(&z, 15 + 16) != Z_OK)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	z.next_in = (const uint8_t *)data;
 	z.avail_in = (uInt)size;
 	ok = gunzip(&z, most, out);
 	(void)inflateEnd(&z);
 	if (uni_strbuf_failed(out))
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (!ok && out->len >= most)
 		return uni_err_set(err, UNI_ERANGE,
 			"its gzip unpacks to more than %zu MB, which no profile of its size does; "
@@ -356,7 +356,7 @@ static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
 	for (size_t i = 0; rc == 0 && i < r->samples.nr; i++)
 		rc = add_sample(r, r->samples.v[i]);
 	if (rc != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (r->damaged)
 		return uni_err_set(err, UNI_EFORMAT,
 			"its protobuf is damaged or cut short, after %" PRIu64 " samples",
@@ -380,7 +380,7 @@ static int read_pprof(const char *data, size_t size, const struct uni_import_opt
 
 	uni_strbuf_init(&plain);
 	if (!uni_stack_init(&r.stack, p))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0 && is_gzip(data, size))
 		rc = inflate_all(data, size, &plain, err);
 	if (rc == 0)

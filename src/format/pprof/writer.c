@@ -301,7 +301,7 @@ static int run(
 	w->mapping_of =
 		calloc(uni_profile_nr_strings(w->rows.p) + (size_t)1, sizeof(*w->mapping_of));
 	if (w->strings == NULL || w->mapping_of == NULL || uni_gz_open(out, &w->gz) != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	put_document(w, v);
 	if (w->rounded != 0 && v->lost != NULL)
 		uni_strbuf_addf(

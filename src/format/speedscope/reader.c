@@ -180,7 +180,7 @@ static int read_speedscope(const char *data, size_t size, const struct uni_impor
 	uni_vec_free(&r.open);
 	json_decref(root);
 	if (rc != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (r.stats.stacks == 0)
 		return uni_err_set(err, UNI_EFORMAT,
 			"not one sample with frames and a weight in its \"profiles\"");

@@ -106,7 +106,7 @@ int uni_palette_map_open(const char *path, struct uni_palette_map **ret, struct 
 	if (m != NULL)
 		m->names = uni_strtab_create();
 	if (m == NULL || m->names == NULL)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = read_map(m, path, err);
 	if (rc != 0) {
@@ -141,7 +141,7 @@ int uni_palette_map_save(struct uni_palette_map *m, const char *path, struct uni
 	int rc;
 
 	if (order == NULL || m->failed)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	for (size_t i = 0; i < m->colours.nr; i++)
 		order[i] = (uint32_t)i + 1;
 	qsort_r(order, m->colours.nr, sizeof(*order), name_order, m->names);
@@ -290,10 +290,10 @@ int uni_name_attrs_open(const char *path, struct uni_name_attrs **ret, struct un
 	if (rc == 0 && a != NULL)
 		a->text = uni_strtab_create();
 	if (rc == 0 && (a == NULL || a->text == NULL))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	while (rc == 0 && uni_line_next(data, size, &pos, &l)) {
 		if (add_attrs(a, l) != 0)
-			rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+			rc = uni_err_nomem(err);
 	}
 	if (rc != 0) {
 		uni_name_attrs_close(a);

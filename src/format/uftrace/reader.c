@@ -32,7 +32,7 @@ static int read_part(struct reader *r, const char *name, char **data, size_t *si
 	uni_strbuf_init(&path);
 	uni_strbuf_addf(&path, "%s/%s", r->path, name);
 	if (uni_strbuf_failed(&path))
-		return uni_err_set(r->err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(r->err);
 	return uni_read_regular(path.s, FILE_MAX, data, size, r->err);
 }
 
@@ -50,7 +50,7 @@ static int read_map(struct reader *r, const char *name)
 	int rc = ends_with(name, ".map") ? read_part(r, name, &data, &size) : 0;
 
 	if (data != NULL && !uni_uftrace_map(&r->syms, data, size))
-		rc = uni_err_set(r->err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(r->err);
 	return rc;
 }
 
@@ -76,7 +76,7 @@ static int read_sym(struct reader *r, const char *name)
 		return 0;
 	rc = read_part(r, name, &data, &size);
 	if (rc == 0 && !uni_uftrace_sym(&r->syms, base, data, size))
-		rc = uni_err_set(r->err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(r->err);
 	return rc;
 }
 
@@ -89,7 +89,7 @@ static int read_perf(struct reader *r, const char *name)
 	if (ends_with(name, ".dat") && strncmp(name, "perf-cpu", strlen("perf-cpu")) == 0)
 		rc = read_part(r, name, &data, &size);
 	if (data != NULL && !uni_uftrace_perf(&r->events, data, size, &r->stats.damaged))
-		rc = uni_err_set(r->err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(r->err);
 	return rc;
 }
 
@@ -120,7 +120,7 @@ static int read_dat(struct reader *r, const char *name)
 	if (rc == 0)
 		rc = uni_uftrace_dat(&r->stack, &thread, data, size, &r->stats, &at);
 	if (rc == -UNI_ENOMEM)
-		return uni_err_set(r->err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(r->err);
 	if (rc == -UNI_EFORMAT)
 		return uni_err_set(r->err, UNI_EFORMAT,
 			"%s: no record that can be read at byte %zu (arguments and return values "
@@ -174,7 +174,7 @@ static int read_folder(const char *path, const struct uni_import_opts *opts, str
 	int rc;
 
 	if (!uni_uftrace_syms_init(&r.syms) || !uni_stack_init(&r.stack, p))
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	else
 		rc = read_all(&r);
 	uni_stack_deinit(&r.stack);

@@ -117,7 +117,7 @@ static int put_file(struct writer *w, const char *name, struct uni_strbuf *b, st
 {
 	_cleanup_close_ int fd = -1;
 	struct uni_sink *out;
-	int rc = uni_strbuf_failed(b) ? uni_err_set(err, UNI_ENOMEM, "out of memory") : 0;
+	int rc = uni_strbuf_failed(b) ? uni_err_nomem(err) : 0;
 
 	if (rc == 0)
 		rc = uni_export_folder_file(w->data.dir_fd, w->path, name, &fd, &out, err);
@@ -227,7 +227,7 @@ static int fill(struct writer *w, struct uni_err *err)
 	int rc = write_records(w);
 
 	if (rc == -UNI_ENOMEM)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (rc != 0)
 		return uni_err_set(
 			err, UNI_EIO, "cannot write in %s: %s", w->path, strerror(w->data.error));

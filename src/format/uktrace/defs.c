@@ -102,7 +102,7 @@ int uni_ukt_defs_parse(const void *data, size_t size, struct uni_ukt_defs *ret, 
 	*ret = (struct uni_ukt_defs){ .text = uni_strtab_create() };
 	if (ret->text == NULL || parse(data, size, ret) != 0) {
 		uni_ukt_defs_free(ret);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	if (ret->all.nr > 1)
 		qsort(ret->all.v, ret->all.nr, sizeof(ret->all.v[0]), by_cookie);

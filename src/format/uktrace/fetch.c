@@ -76,7 +76,7 @@ static int copy_defs(const struct uni_objfile *f, const char *path, struct uni_u
 	ret->defs = malloc(size + 1);
 	ret->elf = strdup(path);
 	if (ret->defs == NULL || ret->elf == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	memcpy(ret->defs, defs, size);
 	ret->defs_size = size;
 	return 0;
@@ -178,7 +178,7 @@ static int read_buffer(const struct uni_ring_source *m, const struct places *p,
 	used = uni_min(used, size);
 	ret->buffer = malloc((size_t)used + 1);
 	if (ret->buffer == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	ret->capacity = size;
 	ret->buffer_size = (size_t)used;
 	/* Where there is no room for a record's head nothing more comes. */

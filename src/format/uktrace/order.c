@@ -49,7 +49,7 @@ int uni_ukt_trace_open(const struct uni_ukt_file *f, struct uni_ukt_trace *ret, 
 		return rc;
 	if (collect(ret) != 0) {
 		uni_ukt_trace_close(ret);
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	}
 	if (ret->unordered != 0)
 		qsort(ret->records.v, ret->records.nr, sizeof(ret->records.v[0]), by_time);

@@ -224,7 +224,7 @@ static int run(struct machine *m, struct uni_err *err)
 				op);
 	}
 	if (rc == -UNI_ENOMEM)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	if (m->nr != 1 || m->stack[0].kind == UNI_PICKLE_MARK)
 		return uni_err_set(err, UNI_EFORMAT, "a pickle in it holds not one value");
 	m->p->result = m->stack[0];
@@ -239,7 +239,7 @@ int uni_pickle_load(const uint8_t *data, size_t size, struct uni_pickle *ret, st
 
 	*ret = (struct uni_pickle){ 0 };
 	if (m == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	m->c = uni_cursor_make(data, size);
 	m->p = ret;
 	rc = run(m, err);

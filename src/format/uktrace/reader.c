@@ -27,7 +27,7 @@ static int add(struct uni_ukt_trace *t, struct uni_profile *p, struct uni_import
 	st->truncated = added.cut;
 	st->bad_lines = t->stats.gaps;
 	if (rc != 0)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	return 0;
 }
 

@@ -378,7 +378,7 @@ static int write_text(void *ctx, bool function, struct uni_sink *out, struct uni
 	int rc = t != NULL ? uni_trace_text_put(t, tl->events.v, tl->events.nr) : -UNI_ENOMEM;
 
 	uni_trace_text_close(t);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
 struct uni_timeline uni_ukt_timeline_get(struct uni_ukt_timeline *tl)

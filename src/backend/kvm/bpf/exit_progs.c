@@ -111,7 +111,7 @@ int uni_kvm_exit_progs_get(struct uni_kvm_bpf *b, struct uni_err *err)
 	p = b->exits;
 	if (p == NULL) {
 		p = calloc(1, sizeof(*p));
-		rc = p != NULL ? load(p, b, err) : uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = p != NULL ? load(p, b, err) : uni_err_nomem(err);
 	}
 	if (rc == 0 && p->users == 0)
 		rc = attach(p, err);

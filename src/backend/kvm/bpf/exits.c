@@ -84,11 +84,10 @@ int uni_kvm_exits_start(struct uni_kvm_stream *s, struct uni_err *err)
 	int rc;
 
 	if (x == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	x->sums_fd = x->lasts_fd = -1;
 	x->seen = calloc(2ul * MAX_SUMS, sizeof(*x->seen));
-	rc = x->seen != NULL ? uni_kvm_exit_progs_get(s->bpf, err)
-			     : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	rc = x->seen != NULL ? uni_kvm_exit_progs_get(s->bpf, err) : uni_err_nomem(err);
 	if (rc != 0) {
 		free(x->seen);
 		free(x);

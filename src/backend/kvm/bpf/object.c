@@ -118,7 +118,7 @@ static int load_programs(struct bpf_object *obj, struct uni_err *err)
 	int r;
 
 	if (logs == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	give_logs(obj, logs);
 	r = bpf_object__load(obj);
 	if (r != 0)
@@ -190,7 +190,7 @@ int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err)
 	int rc;
 
 	if (b == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	(void)pthread_mutex_init(&b->lock, NULL);
 	b->stats_fd = -1;
 	rc = open_object(b, err);

@@ -236,5 +236,5 @@ int uni_kvm_scan(
 	rc = uni_kvm_scan_parse(buf, size, ret);
 	if (rc == -UNI_ENOENT)
 		return uni_err_set(err, UNI_ENOENT, "pid %d holds no KVM VM", pid);
-	return rc == 0 ? 0 : uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : uni_err_nomem(err);
 }

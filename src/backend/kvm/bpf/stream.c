@@ -78,7 +78,7 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 	int rc = 0;
 
 	if (s == NULL)
-		return uni_err_set(err, UNI_ENOMEM, "out of memory");
+		return uni_err_nomem(err);
 	s->bpf = opts->bpf;
 	s->pid = opts->pid;
 	s->cfg = *cfg;
@@ -89,7 +89,7 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 	if (s->guest < 0)
 		rc = uni_err_set(err, UNI_EBUSY, "more than %d guests at once", UNI_BPF_GUESTS);
 	if (rc == 0 && copy_functions(s, opts->hints) != 0)
-		rc = uni_err_set(err, UNI_ENOMEM, "out of memory");
+		rc = uni_err_nomem(err);
 	if (rc == 0)
 		rc = uni_kvm_stream_make_maps(s, opts, err);
 	if (rc == 0 && cfg->exits_every != 0)

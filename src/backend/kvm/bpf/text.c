@@ -153,5 +153,5 @@ int uni_kvm_text_make(const struct uni_arch *arch, const struct uni_unwind_hints
 		return 0;
 	}
 	uni_kvm_text_free(&t);
-	return uni_err_set(err, UNI_ENOMEM, "out of memory");
+	return uni_err_nomem(err);
 }
