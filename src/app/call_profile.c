@@ -26,8 +26,8 @@ int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_th
 	return uni_err_nomem(err);
 }
 
-static int one(const struct uni_source_args *args, bool count, struct uni_profile **ret,
-	struct uni_err *err)
+static int make_one_profile(const struct uni_source_args *args, bool count,
+	struct uni_profile **ret, struct uni_err *err)
 {
 	struct uni_profile_calls added = { 0 };
 	struct uni_call_source *s = NULL;
@@ -63,10 +63,10 @@ int uni_call_profile_diff(const struct uni_source_args *before, const struct uni
 {
 	struct uni_profile *old = NULL, *new = NULL;
 	bool count = strcmp(by, "count") == 0;
-	int rc = one(after, count, &new, err);
+	int rc = make_one_profile(after, count, &new, err);
 
 	if (rc == 0)
-		rc = one(before, count, &old, err);
+		rc = make_one_profile(before, count, &old, err);
 	if (rc == 0 && by[0] == '\0' && !(has_times(old) && has_times(new))) {
 		uni_note("%s tells no times of its calls: their numbers are compared",
 			(has_times(old) ? after : before)->path);

@@ -33,7 +33,7 @@ struct run {
 	bool over;			/* the time, not the guest's end */
 };
 
-static bool beside(const char *where, char *ret, size_t cap)
+static bool find_plugin_beside(const char *where, char *ret, size_t cap)
 {
 	char exe[2048];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -54,7 +54,7 @@ static bool beside(const char *where, char *ret, size_t cap)
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err)
 {
 	/* A copy, the tree where both were built, then what is installed. */
-	if (beside("", ret, cap) || beside("../../plugin/", ret, cap))
+	if (find_plugin_beside("", ret, cap) || find_plugin_beside("../../plugin/", ret, cap))
 		return 0;
 	(void)snprintf(ret, cap, UNI_PLUGIN_DIR "/" UNI_EXACT_PLUGIN);
 	if (access(ret, R_OK) == 0)
@@ -132,7 +132,7 @@ static int load_image(struct run *run, struct uni_err *err)
 	return uni_image_load_from(image, &search, &run->image, err);
 }
 
-static int prepare(struct run *run, struct uni_err *err)
+static int load_exact_image(struct run *run, struct uni_err *err)
 {
 	int rc = load_image(run, err);
 
@@ -207,7 +207,7 @@ static void wait_for(struct run *run, struct uni_boot *boot)
 		uni_boot_tell(boot, run->end, sizeof(run->end));
 }
 
-static int boot(struct run *run, const struct uni_qemu_args *args, struct uni_err *err)
+static int boot_counted(struct run *run, const struct uni_qemu_args *args, struct uni_err *err)
 {
 	const char *slash = strrchr(args->image, '/');
 	struct uni_qemu q;
@@ -231,7 +231,7 @@ static int boot(struct run *run, const struct uni_qemu_args *args, struct uni_er
 }
 
 /* What QEMU has counted, once it is gone. */
-static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
+static int count_instructions(struct run *run, struct uni_exact **ret, struct uni_err *err)
 {
 	struct uni_qemu_args args = run->args->qemu;
 	_cleanup_free_ char *option = plugin_option(run, err);
@@ -252,7 +252,7 @@ static int count(struct run *run, struct uni_exact **ret, struct uni_err *err)
 	args.accel =
 		run->args->mode == UNI_EXACT_COUNTS && args.vcpus > 1 ? "tcg,thread=single" : "tcg";
 	uni_signals_begin(&signals);
-	rc = boot(run, &args, err);
+	rc = boot_counted(run, &args, err);
 	uni_signals_end(&signals);
 	/* Where it is to end may be reached before QEMU has been looked at. */
 	if (rc != 0 && (rc != -UNI_EGONE || run->args->end_at == NULL))
@@ -303,7 +303,7 @@ static int write_session(struct run *run, const struct uni_exact *e, struct uni_
 	return rc != 0 ? rc : rc2;
 }
 
-static void summarize(const struct run *run, const struct uni_exact *e)
+static void tell_exact_counts(const struct run *run, const struct uni_exact *e)
 {
 	uint64_t unsure = uni_exact_stat(e, UNI_EXACT_UNKNOWN_CUTS);
 
@@ -350,7 +350,7 @@ static int check_counts(const struct run *run, const struct uni_exact *e, struct
 		uni_exact_before(e) != 0 ? ", only code before it or elsewhere" : "");
 }
 
-static int finish(struct run *run, const struct uni_exact *e, struct uni_err *err)
+static int finish_exact(struct run *run, const struct uni_exact *e, struct uni_err *err)
 {
 	const struct uni_guest g = { .image = run->image };
 	int rc = check_counts(run, e, err);
@@ -361,7 +361,7 @@ static int finish(struct run *run, const struct uni_exact *e, struct uni_err *er
 		return rc;
 	uni_record_add_places(&g, run->args->rec, run->args->rec->output);
 	if (!run->args->rec->quiet)
-		summarize(run, e);
+		tell_exact_counts(run, e);
 	return 0;
 }
 
@@ -369,12 +369,12 @@ int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err)
 {
 	struct run run = { .args = args };
 	struct uni_exact *e = NULL;
-	int rc = prepare(&run, err);
+	int rc = load_exact_image(&run, err);
 
 	if (rc == 0)
-		rc = count(&run, &e, err);
+		rc = count_instructions(&run, &e, err);
 	if (rc == 0)
-		rc = finish(&run, e, err);
+		rc = finish_exact(&run, e, err);
 	uni_exact_destroy(e);
 	uni_scratch_remove(&run.scratch);
 	uni_image_destroy(run.image);
@@ -432,7 +432,7 @@ int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct
 	if (rc == 0) {
 		(void)snprintf(run.end, sizeof(run.end), "%s",
 			uni_exact_has_ended(e) ? "ended" : "not ended");
-		rc = finish(&run, e, err);
+		rc = finish_exact(&run, e, err);
 	}
 	uni_exact_destroy(e);
 	uni_image_destroy(run.image);

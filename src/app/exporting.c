@@ -296,7 +296,7 @@ static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err 
 	return rc;
 }
 
-static int prepare(struct uni_exporting *x, struct one *o, struct uni_err *err)
+static int prepare_view(struct uni_exporting *x, struct one *o, struct uni_err *err)
 {
 	bool alone = o->by == NULL && (o->e->needs & UNI_NEEDS_PROFILE) != 0 && is_trace_alone(x);
 	int rc = open_promises(x, o, err);
@@ -416,7 +416,7 @@ int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 
 	uni_strbuf_init(&o.lost);
 	if (rc == 0)
-		rc = prepare(x, &o, err);
+		rc = prepare_view(x, &o, err);
 	if (rc == 0)
 		rc = write_to(&o, opts, nr_opts, path, err);
 	if (rc == 0) {

@@ -40,7 +40,7 @@ static int open_again(struct uni_follow *f, struct uni_guest **ret, struct uni_e
 	return rc;
 }
 
-static void drop(struct uni_guest *g)
+static void drop_guest(struct uni_guest *g)
 {
 	if (g != NULL)
 		uni_guest_close(g);
@@ -90,7 +90,7 @@ bool uni_follow_again(
 	if (!is_same(before, g, &why)) {
 		uni_note("%s is there again, pid %d, but is not recorded further: %s",
 			f->how.target, g->info.pid, why);
-		drop(g);
+		drop_guest(g);
 		return false;
 	}
 	f->gap[f->nr_gap] = (struct uni_record_gap){
@@ -100,13 +100,13 @@ bool uni_follow_again(
 		uni_note("%s goes on after %.1f s: pid %d", f->how.target,
 			(double)(f->gap[f->nr_gap].end_ns - gone_ns) / 1e9, g->info.pid);
 	f->nr_gap++;
-	drop(f->now);
+	drop_guest(f->now);
 	f->now = g;
 	return true;
 }
 
 void uni_follow_deinit(struct uni_follow *f)
 {
-	drop(f->now);
+	drop_guest(f->now);
 	f->now = NULL;
 }

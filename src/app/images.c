@@ -67,7 +67,7 @@ static int hold_regs(struct uni_guest *g, struct uni_finder *f, size_t nr, struc
 	return rc;
 }
 
-static int look(struct uni_guest *g, struct uni_finder *f, struct uni_err *err)
+static int look_for_images(struct uni_guest *g, struct uni_finder *f, struct uni_err *err)
 {
 	struct uni_locate_args args = { .gmem = g->t->ops->gmem(g->t),
 		.arch = g->t->arch,
@@ -81,7 +81,7 @@ static int look(struct uni_guest *g, struct uni_finder *f, struct uni_err *err)
 }
 
 /* What was found becomes the guest's. */
-static void take(struct uni_guest *g, struct uni_finder *f, bool moved)
+static void adopt_found(struct uni_guest *g, struct uni_finder *f, bool moved)
 {
 	size_t first = g->image != NULL;
 
@@ -130,8 +130,8 @@ static int chain_hints(struct uni_guest *g, struct uni_err *err)
 	return rc;
 }
 
-static int find(struct uni_guest *g, const struct uni_attach_args *args, struct uni_finder *f,
-	bool moved, struct uni_err *err)
+static int locate_images(struct uni_guest *g, const struct uni_attach_args *args,
+	struct uni_finder *f, bool moved, struct uni_err *err)
 {
 	int rc = 0;
 
@@ -141,13 +141,13 @@ static int find(struct uni_guest *g, const struct uni_attach_args *args, struct 
 		rc = add_sysroot(f, args->sysroot->items.v[i], &args->search, err);
 	f->nr_given = f->nr;
 	if (rc == 0)
-		rc = look(g, f, err);
+		rc = look_for_images(g, f, err);
 	if (rc == 0 && moved && !f->found[0])
 		rc = uni_err_set(err, UNI_EMISMATCH, "%s: not found anywhere in the guest's memory",
 			uni_image_path(g->image));
 	if (rc != 0)
 		return rc;
-	take(g, f, moved);
+	adopt_found(g, f, moved);
 	return chain_hints(g, err);
 }
 
@@ -169,7 +169,7 @@ int uni_guest_find_images(
 	struct uni_guest *g, const struct uni_attach_args *args, bool moved, struct uni_err *err)
 {
 	struct uni_finder *f = calloc(1, sizeof(*f));
-	int rc = f == NULL ? uni_err_nomem(err) : find(g, args, f, moved, err);
+	int rc = f == NULL ? uni_err_nomem(err) : locate_images(g, args, f, moved, err);
 
 	if (rc == 0)
 		g->finder = f;

@@ -21,7 +21,7 @@
 enum how { ALL_OF_IT, PART_OF_IT, SESSION_ONLY };
 
 /* Fewer than cap only at the end; or -errno. */
-static ssize_t fill(int fd, void *buf, size_t cap)
+static ssize_t read_up_to(int fd, void *buf, size_t cap)
 {
 	size_t done = 0;
 
@@ -47,7 +47,7 @@ static int feed_all(int fd, const void *head, size_t have, struct uni_bundle_rea
 	int rc = uni_bundle_feed(r, head, have, err);
 
 	while (rc == 0) {
-		n = fill(fd, buf, sizeof(buf));
+		n = read_up_to(fd, buf, sizeof(buf));
 		if (n < 0)
 			return uni_err_set(
 				err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-n));
@@ -58,8 +58,8 @@ static int feed_all(int fd, const void *head, size_t have, struct uni_bundle_rea
 	return rc == 0 ? uni_bundle_end(r, err) : rc;
 }
 
-static int unpack(int fd, const void *head, size_t have, const char *name, struct uni_input *in,
-	struct uni_err *err)
+static int unpack_bundle(int fd, const void *head, size_t have, const char *name,
+	struct uni_input *in, struct uni_err *err)
 {
 	struct uni_bundle_files files = { .fd = -1 };
 	struct uni_bundle_reader r;
@@ -103,7 +103,7 @@ static int open_head(const char *name, int *fd_ret, uint8_t head[static UNI_BUND
 
 	if (rc != 0)
 		return rc;
-	*have_ret = fill(*fd_ret, head, UNI_BUNDLE_BLOCK);
+	*have_ret = read_up_to(*fd_ret, head, UNI_BUNDLE_BLOCK);
 	if (*have_ret < 0)
 		return uni_err_set(
 			err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-*have_ret));
@@ -120,7 +120,7 @@ static int read_part(const char *name, int fd, const uint8_t *head, size_t have,
 	if (data == NULL)
 		return uni_err_set(err, UNI_ENOMEM, "out of memory reading %s", name);
 	memcpy(data, head, have);
-	n = fill(fd, data + have, PART - have);
+	n = read_up_to(fd, data + have, PART - have);
 	ret->data = data;
 	if (n < 0)
 		return uni_err_set(err, UNI_EIO, "cannot read %s: %s", name, strerror((int)-n));
@@ -163,7 +163,7 @@ static int open_stream(
 	if (rc != 0)
 		return rc;
 	if (uni_bundle_is(head, (size_t)have))
-		return unpack(fd, head, (size_t)have, name, ret, err);
+		return unpack_bundle(fd, head, (size_t)have, name, ret, err);
 	if (how == PART_OF_IT)
 		return read_part(name, fd, head, (size_t)have, ret, err);
 	if (how == SESSION_ONLY)
@@ -201,8 +201,8 @@ int uni_input_open_part(const char *name, size_t max, struct uni_input *ret, str
 }
 
 /* All of the stream, as a file of the scratch folder. */
-static int spool(int fd, const void *head, size_t have, struct uni_input *in, const char **path_ret,
-	struct uni_err *err)
+static int spool_stream(int fd, const void *head, size_t have, struct uni_input *in,
+	const char **path_ret, struct uni_err *err)
 {
 	struct uni_strbuf path;
 	struct uni_sink *out;
@@ -223,7 +223,7 @@ static int spool(int fd, const void *head, size_t have, struct uni_input *in, co
 		return rc;
 	uni_sink_write(out, head, have);
 	while (n > 0 && !uni_sink_failed(out)) {
-		n = fill(fd, buf, sizeof(buf));
+		n = read_up_to(fd, buf, sizeof(buf));
 		uni_sink_write(out, buf, (size_t)uni_max(n, (ssize_t)0));
 	}
 	if (n >= 0)
@@ -243,12 +243,12 @@ static int path_of_stream(
 	if (rc != 0)
 		return rc;
 	if (uni_bundle_is(head, (size_t)have)) {
-		rc = unpack(fd, head, (size_t)have, name, in, err);
+		rc = unpack_bundle(fd, head, (size_t)have, name, in, err);
 		*path_ret = in->folder;
 		return rc;
 	}
 	*path_ret = name;
-	return strcmp(name, "-") == 0 ? spool(fd, head, (size_t)have, in, path_ret, err) : 0;
+	return strcmp(name, "-") == 0 ? spool_stream(fd, head, (size_t)have, in, path_ret, err) : 0;
 }
 
 int uni_input_path(

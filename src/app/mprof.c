@@ -5,7 +5,7 @@
 #include "app/resolve.h"
 
 /* Nothing of the guest is stopped for this, nor need it run. */
-static int attach(const char *operand, struct uni_target **ret, struct uni_err *err)
+static int attach_granter(const char *operand, struct uni_target **ret, struct uni_err *err)
 {
 	static const struct uni_way_wish wish = { .no_pause = true };
 	const struct uni_target_ops *ops = NULL;
@@ -31,7 +31,7 @@ static int attach(const char *operand, struct uni_target **ret, struct uni_err *
 int uni_mprof_fetch(const char *target, uint8_t **ring_ret, size_t *size_ret, struct uni_err *err)
 {
 	struct uni_target *t = NULL;
-	int rc = attach(target, &t, err);
+	int rc = attach_granter(target, &t, err);
 
 	if (rc != 0)
 		return rc;

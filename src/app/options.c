@@ -62,7 +62,7 @@ static bool parse_number(const char *s, double *ret)
 	return true;
 }
 
-static int assign(const struct uni_opt *o, const char *v, struct uni_err *err)
+static int assign_option(const struct uni_opt *o, const char *v, struct uni_err *err)
 {
 	if (o->given != NULL)
 		*o->given = true;
@@ -123,16 +123,16 @@ static int parse_long(
 	if (is_flag(o)) {
 		if (eq != NULL)
 			return uni_err_set(err, UNI_EUSAGE, "--%s takes no value", o->long_name);
-		return assign(o, NULL, err);
+		return assign_option(o, NULL, err);
 	}
 	if (eq != NULL)
-		return assign(o, eq + 1, err);
+		return assign_option(o, eq + 1, err);
 	if (o->type == UNI_OPT_MAYBE)
-		return assign(o, "", err);
+		return assign_option(o, "", err);
 	if (*i + 1 >= argc)
 		return uni_err_set(
 			err, UNI_EUSAGE, "--%s needs a value (%s)", o->long_name, o->arg);
-	return assign(o, argv[++*i], err);
+	return assign_option(o, argv[++*i], err);
 }
 
 /* "-F99", "-F 99", "-ab" for flags. */
@@ -146,16 +146,16 @@ static int parse_short(
 		if (o == NULL)
 			return uni_err_set(err, UNI_EUSAGE, "unknown option -%c (see --help)", *p);
 		if (is_flag(o)) {
-			rc = assign(o, NULL, err);
+			rc = assign_option(o, NULL, err);
 			if (rc != 0)
 				return rc;
 			continue;
 		}
 		if (p[1] != '\0')
-			return assign(o, p + 1, err);
+			return assign_option(o, p + 1, err);
 		if (*i + 1 >= argc)
 			return uni_err_set(err, UNI_EUSAGE, "-%c needs a value (%s)", *p, o->arg);
-		return assign(o, argv[++*i], err);
+		return assign_option(o, argv[++*i], err);
 	}
 	return 0;
 }

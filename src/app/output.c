@@ -14,7 +14,7 @@ struct output {
 };
 
 /* -UNI_EUSAGE if `name`, another name of the output or a folder above it, is the input. */
-static int compare(const struct output *o, const char *name, const char *input,
+static int compare_with_input(const struct output *o, const char *name, const char *input,
 	const struct stat *in, struct uni_err *err)
 {
 	struct stat st;
@@ -40,12 +40,12 @@ static int check_input(const struct output *o, const char *input, struct uni_err
 	if (strcmp(input, "-") == 0 || stat(input, &in) != 0 ||
 		!(S_ISREG(in.st_mode) || S_ISDIR(in.st_mode)))
 		return 0;
-	rc = compare(o, o->name, input, &in, err);
+	rc = compare_with_input(o, o->name, input, &in, err);
 	if (rc != 0 || !S_ISDIR(in.st_mode) || (path = realpath(o->name, NULL)) == NULL)
 		return rc;
 	while (rc == 0 && (slash = strrchr(path, '/')) != NULL && slash != path) {
 		*slash = '\0';
-		rc = compare(o, path, input, &in, err);
+		rc = compare_with_input(o, path, input, &in, err);
 	}
 	return rc;
 }

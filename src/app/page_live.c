@@ -42,7 +42,7 @@ struct uni_page_live *uni_page_live_create(
 	return l;
 }
 
-static void forget(struct uni_page_live *l)
+static void close_followed(struct uni_page_live *l)
 {
 	uni_live_calls_close(l->calls);
 	uni_page_growing_destroy(l->growing);
@@ -56,13 +56,13 @@ void uni_page_live_destroy(struct uni_page_live *l)
 {
 	if (l == NULL)
 		return;
-	forget(l);
+	close_followed(l);
 	uni_symtab_destroy(l->symtab);
 	free(l->path);
 	free(l);
 }
 
-static int begin(struct uni_page_live *l, struct uni_err *err)
+static int begin_following(struct uni_page_live *l, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&l->args->debug_dirs);
 	struct uni_recording *rec;
@@ -84,10 +84,10 @@ static int begin(struct uni_page_live *l, struct uni_err *err)
 	return rc == -UNI_ENOENT ? 0 : rc;
 }
 
-static int look(struct uni_page_live *l, struct uni_err *err)
+static int look_for_more(struct uni_page_live *l, struct uni_err *err)
 {
 	struct uni_follow_taker to = { uni_page_growing_sample, uni_page_growing_exit, NULL };
-	int rc = l->follow == NULL ? begin(l, err) : 0;
+	int rc = l->follow == NULL ? begin_following(l, err) : 0;
 
 	to.ctx = l->growing;
 	if (rc == 0)
@@ -99,7 +99,7 @@ static int look(struct uni_page_live *l, struct uni_err *err)
 		l->whole_only = uni_page_calls_too_many(uni_live_calls_page(l->calls));
 	/* What failed in the middle is not gone on with. */
 	if (rc != 0)
-		forget(l);
+		close_followed(l);
 	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
@@ -178,7 +178,7 @@ static bool begin_path(struct uni_page_live *l, const char *path)
 {
 	if (l->path != NULL && strcmp(l->path, path) == 0)
 		return true;
-	forget(l);
+	close_followed(l);
 	free(l->path);
 	l->path = strdup(path);
 	l->patience_ns = PATIENCE_NS;
@@ -197,10 +197,10 @@ int uni_page_live_build(struct uni_page_live *l, const char *path, const char *t
 		return uni_err_nomem(err);
 	if (l->whole_only)
 		return -UNI_ENOTSUP;
-	rc = look(l, err);
+	rc = look_for_more(l, err);
 	if (rc == -UNI_EAGAIN) {
 		l->patience_ns = uni_min(2 * l->patience_ns, (uint64_t)PATIENCE_MAX_NS);
-		rc = look(l, err);
+		rc = look_for_more(l, err);
 	}
 	return rc == 0 ? write_it(l, title, ret, err) : rc;
 }

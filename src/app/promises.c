@@ -30,7 +30,7 @@ struct taker {
 	struct uni_promise_builder *builder; /* gets what is no event as well; NULL: nobody */
 };
 
-static int add(void *arg, const struct uni_promise_event *event)
+static int add_to_builder(void *arg, const struct uni_promise_event *event)
 {
 	return uni_promise_builder_add(arg, event);
 }
@@ -52,7 +52,8 @@ void uni_promises_say_damage(const char *path, const struct uni_mirage_stats *st
 			st->damaged_bytes == 1 ? " was" : "s were");
 }
 
-static int said(const char *path, int rc, const struct uni_mirage_stats *st, struct uni_err *err)
+static int tell_damage(
+	const char *path, int rc, const struct uni_mirage_stats *st, struct uni_err *err)
 {
 	if (rc != 0)
 		return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
@@ -68,14 +69,15 @@ static int from_ring(
 	if (!uni_mirage_is(in->data, in->size))
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s is neither a session (NAME.uniscope) nor a trace of MirageOS", path);
-	return said(path, uni_mirage_read(in->data, in->size, to->fn, to->arg, &st, err), &st, err);
+	return tell_damage(
+		path, uni_mirage_read(in->data, in->size, to->fn, to->arg, &st, err), &st, err);
 }
 
 static int from_folder(const struct taker *to, const char *path, struct uni_err *err)
 {
 	struct uni_mirage_stats st;
 
-	return said(path, uni_mirage_read_folder(path, to->fn, to->arg, &st, err), &st, err);
+	return tell_damage(path, uni_mirage_read_folder(path, to->fn, to->arg, &st, err), &st, err);
 }
 
 /* What was open at the begin is our own kind of event: others know that it was made. */
@@ -87,7 +89,7 @@ static bool is_others(struct uni_promise_event *e)
 }
 
 /* A call says that the guest ran then. */
-static int heard(const struct taker *to, const struct uni_call_event *e)
+static int take_call_time(const struct taker *to, const struct uni_call_event *e)
 {
 	if (to->builder == NULL || (e->flags & UNI_CALL_CUT) != 0)
 		return 0;
@@ -105,7 +107,7 @@ static int from_timeline(const struct taker *to, const struct uni_timeline *tl, 
 		rc = 0;
 		for (size_t i = 0; rc == 0 && i < nr; i++) {
 			if (!uni_promise_of_call(tl, &e[i], &p))
-				rc = heard(to, &e[i]);
+				rc = take_call_time(to, &e[i]);
 			else if (to->builder != NULL || is_others(&p))
 				rc = to->fn(to->arg, &p);
 		}
@@ -265,10 +267,10 @@ int uni_promises_each(const char *path, const struct uni_promises_args *args,
 int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
-	return read_in(&(struct taker){ add, b, b }, path, in, args, err);
+	return read_in(&(struct taker){ add_to_builder, b, b }, path, in, args, err);
 }
 
-static int fill(struct uni_promises *p, const char *path, const char *output,
+static int fill_builder(struct uni_promises *p, const char *path, const char *output,
 	const struct uni_promises_args *args, struct uni_err *err)
 {
 	struct uni_input in;
@@ -297,7 +299,7 @@ int uni_promises_open_to(struct uni_promises *ret, const char *path, const char 
 	*ret = (struct uni_promises){ .builder = uni_promise_builder_create() };
 	if (ret->builder == NULL)
 		return uni_err_nomem(err);
-	rc = fill(ret, path, output, args, err);
+	rc = fill_builder(ret, path, output, args, err);
 	if (rc != 0)
 		uni_promise_builder_destroy(ret->builder);
 	return rc;
@@ -309,7 +311,7 @@ int uni_promises_open(struct uni_promises *ret, const char *path,
 	return uni_promises_open_to(ret, path, "-", args, err);
 }
 
-static const char *plural(uint64_t nr)
+static const char *plural_end(uint64_t nr)
 {
 	return nr == 1 ? "" : "s";
 }
@@ -321,10 +323,10 @@ static void say_quality(const struct uni_promise_model *m)
 	if (m->lost != 0)
 		uni_note("%s%" PRIu64 " event%s missing in %" PRIu64 " place%s: %s",
 			m->lost_at_most ? "at most " : "", m->lost, is_are(m->lost), m->gaps,
-			plural(m->gaps), then);
+			plural_end(m->gaps), then);
 	else if (m->gaps != 0)
 		uni_note("events are missing in %" PRIu64 " place%s, how many is not known: %s",
-			m->gaps, plural(m->gaps), then);
+			m->gaps, plural_end(m->gaps), then);
 	if (m->waits.nr == 0 && m->runs.nr != 0)
 		uni_note("this trace does not tell who waits for whom (no event try_read or "
 			 "read_later): no wait, wake-up or lost wake-up can be seen in it");

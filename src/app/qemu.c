@@ -30,7 +30,7 @@
 #define STOP_NS	  (3 * UNI_NSEC_PER_SEC)
 #define KILL_NS	  (10 * UNI_NSEC_PER_SEC)
 
-static void nap(uint64_t ns)
+static void sleep_for(uint64_t ns)
 {
 	struct timespec ts = uni_ns_timespec(ns);
 
@@ -144,7 +144,7 @@ struct argv {
 	bool failed;
 };
 
-static void arg(struct argv *a, const char *s)
+static void add_arg(struct argv *a, const char *s)
 {
 	char *copy = strdup(s);
 
@@ -172,51 +172,51 @@ static void build_argv(struct argv *a, const struct uni_qemu_args *args, const s
 	bool kvm = strcmp(q->accel, "kvm") == 0;
 	char text[256];
 
-	arg(a, program_of(args, q));
-	arg(a, "-M");
+	add_arg(a, program_of(args, q));
+	add_arg(a, "-M");
 	(void)snprintf(text, sizeof(text), "%s%s", q->machine,
 		kvm && args->machine == NULL ? q->kind->kvm_options : "");
-	arg(a, text);
-	arg(a, "-accel");
-	arg(a, q->accel);
-	arg(a, "-cpu");
-	arg(a, args->cpu != NULL ? args->cpu : kvm ? q->kind->kvm_cpu : "max");
-	arg(a, "-m");
+	add_arg(a, text);
+	add_arg(a, "-accel");
+	add_arg(a, q->accel);
+	add_arg(a, "-cpu");
+	add_arg(a, args->cpu != NULL ? args->cpu : kvm ? q->kind->kvm_cpu : "max");
+	add_arg(a, "-m");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->mem_bytes >> 20);
-	arg(a, text);
-	arg(a, "-smp");
+	add_arg(a, text);
+	add_arg(a, "-smp");
 	(void)snprintf(text, sizeof(text), "%" PRIu64, args->vcpus);
-	arg(a, text);
+	add_arg(a, text);
 	for (const char *const *p = (const char *const[]){ "-display", "none", "-nodefaults",
 		     "-no-reboot", "-no-shutdown", "-S", "-serial", "stdio", NULL };
 		*p != NULL; p++)
-		arg(a, *p);
+		add_arg(a, *p);
 	if (q->kind->isa) {
-		arg(a, "-device");
-		arg(a, "isa-debug-exit,iobase=0xf4,iosize=4");
+		add_arg(a, "-device");
+		add_arg(a, "isa-debug-exit,iobase=0xf4,iosize=4");
 	}
 	if (q->kind->isa && !names_pvpanic(args->extra)) {
-		arg(a, "-device");
-		arg(a, "pvpanic");
+		add_arg(a, "-device");
+		add_arg(a, "pvpanic");
 	}
 	(void)snprintf(text, sizeof(text), "unix:%s/qmp.sock,server=on,wait=off", q->dir);
-	arg(a, "-qmp");
-	arg(a, text);
+	add_arg(a, "-qmp");
+	add_arg(a, text);
 	(void)snprintf(text, sizeof(text), "unix:%s/gdb.sock,server=on,wait=off", q->dir);
-	arg(a, "-gdb");
-	arg(a, text);
-	arg(a, "-kernel");
-	arg(a, args->image);
+	add_arg(a, "-gdb");
+	add_arg(a, text);
+	add_arg(a, "-kernel");
+	add_arg(a, args->image);
 	if (args->append != NULL) {
-		arg(a, "-append");
-		arg(a, args->append);
+		add_arg(a, "-append");
+		add_arg(a, args->append);
 	}
 	if (args->plugin != NULL) {
-		arg(a, "-plugin");
-		arg(a, args->plugin);
+		add_arg(a, "-plugin");
+		add_arg(a, args->plugin);
 	}
 	for (char **p = args->extra; p != NULL && *p != NULL; p++)
-		arg(a, *p);
+		add_arg(a, *p);
 	if (!uni_vec_push(&a->v, NULL))
 		a->failed = true;
 }
@@ -270,7 +270,7 @@ bool uni_qemu_ending(struct uni_qemu *q, int *status_ret)
 	while (!uni_qemu_ended(q, status_ret)) {
 		if (!is_exiting(q->pid) || uni_now_ns() > until)
 			return false;
-		nap(10 * UNI_NSEC_PER_MSEC);
+		sleep_for(10 * UNI_NSEC_PER_MSEC);
 	}
 	return true;
 }
@@ -356,7 +356,7 @@ static int wait_for_socket(
 		if (uni_now_ns() > until)
 			return uni_err_set(err, UNI_ETIMEDOUT,
 				"QEMU did not start within a minute; see %s", args->console);
-		nap(10 * UNI_NSEC_PER_MSEC);
+		sleep_for(10 * UNI_NSEC_PER_MSEC);
 	}
 	return 0;
 }
@@ -463,7 +463,7 @@ static void end_process(struct uni_qemu *q)
 			(void)kill(q->pid, SIGKILL);
 			collect_threads(q);
 		}
-		nap(10 * UNI_NSEC_PER_MSEC);
+		sleep_for(10 * UNI_NSEC_PER_MSEC);
 		took = uni_now_ns() - begin;
 	}
 	if (q->pid > 0)

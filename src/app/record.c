@@ -320,7 +320,7 @@ static bool has_samples(const struct run *run)
 	return sum != 0;
 }
 
-static void summarize(const struct run *run, const char *path)
+static void summarize_guests(const struct run *run, const char *path)
 {
 	for (size_t i = 0; i < run->nr; i++) {
 		const struct uni_sampler_job *job = &run->job[i];
@@ -427,7 +427,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 	if (rc != 0 && run->rec != NULL && (drop || !has_samples(run)))
 		uni_sdir_remove(path);
 	if (rc == 0 && !args->quiet)
-		summarize(run, path);
+		summarize_guests(run, path);
 	else if (rc == 0)
 		say_worst(run);
 	return rc;
@@ -522,7 +522,7 @@ static int check_inside(const struct run *run, struct uni_err *err)
 	return 0;
 }
 
-static int prepare(struct run *run, struct uni_err *err)
+static int prepare_run(struct run *run, struct uni_err *err)
 {
 	int rc = check_inside(run, err);
 
@@ -567,7 +567,7 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 		if (nr > 1)
 			uni_record_name_guest(g, nr, i, part[i].name);
 	}
-	rc = prepare(&run, err);
+	rc = prepare_run(&run, err);
 	if (rc == 0)
 		rc = with_signals(&run, path, err);
 	for (size_t i = 0; i < nr; i++) {

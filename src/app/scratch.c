@@ -16,7 +16,7 @@
 
 #define DEPTH_MAX 8
 
-static void empty(int dir_fd, unsigned depth)
+static void empty_folder(int dir_fd, unsigned depth)
 {
 	DIR *d = fdopendir(dir_fd);
 	struct dirent *e;
@@ -29,7 +29,7 @@ static void empty(int dir_fd, unsigned depth)
 			continue;
 		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0)
-			empty(fd, depth + 1);
+			empty_folder(fd, depth + 1);
 		(void)unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 	}
 	if (d != NULL)
@@ -39,7 +39,7 @@ static void empty(int dir_fd, unsigned depth)
 }
 
 /* The keeper: waits until nobody holds the other end of the pipe. */
-static _Noreturn void keep(const char *path, int watch)
+static _Noreturn void keep_until_closed(const char *path, int watch)
 {
 	sigset_t all;
 	int fd;
@@ -55,7 +55,7 @@ static _Noreturn void keep(const char *path, int watch)
 		;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
-		empty(fd, 0);
+		empty_folder(fd, 0);
 	(void)rmdir(path);
 	_exit(0);
 }
@@ -69,7 +69,7 @@ static int begin_keeper(struct uni_scratch *s, struct uni_err *err)
 	s->keeper = fork();
 	if (s->keeper == 0) {
 		(void)close(pipe_fd[1]);
-		keep(s->path, pipe_fd[0]);
+		keep_until_closed(s->path, pipe_fd[0]);
 	}
 	(void)close(pipe_fd[0]);
 	s->alive = pipe_fd[1];

@@ -61,7 +61,7 @@ static int build_live(struct uni_page_builder *b, const struct uni_builder_job *
 	return rc;
 }
 
-static struct uni_built *build(
+static struct uni_built *build_page(
 	struct uni_page_builder *b, struct uni_builder_job *job, struct uni_err *err)
 {
 	struct uni_built *built = calloc(1, sizeof(*built));
@@ -88,7 +88,7 @@ static struct uni_built *build(
 	return NULL;
 }
 
-static void *work(void *arg)
+static void *build_asked_pages(void *arg)
 {
 	struct uni_page_builder *b = arg;
 	struct uni_built *built;
@@ -103,7 +103,7 @@ static void *work(void *arg)
 		b->state = WORKING;
 		(void)pthread_mutex_unlock(&b->lock);
 		err = (struct uni_err){ 0 };
-		built = build(b, &b->job, &err);
+		built = build_page(b, &b->job, &err);
 		(void)pthread_mutex_lock(&b->lock);
 		b->built = built;
 		b->err = err;
@@ -123,7 +123,7 @@ int uni_page_builder_start(struct uni_page_builder **ret, struct uni_err *err)
 	b->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	(void)pthread_mutex_init(&b->lock, NULL);
 	(void)pthread_cond_init(&b->asked, NULL);
-	if (b->fd < 0 || pthread_create(&b->thread, NULL, work, b) != 0) {
+	if (b->fd < 0 || pthread_create(&b->thread, NULL, build_asked_pages, b) != 0) {
 		if (b->fd >= 0)
 			(void)close(b->fd);
 		free(b);

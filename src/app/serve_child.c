@@ -31,7 +31,7 @@ void uni_serve_child_begin(void)
 }
 
 /* Only what may be called between fork and exec. */
-static _Noreturn void become(const char *const *argv, int said, pid_t parent)
+static _Noreturn void exec_child(const char *const *argv, int said, pid_t parent)
 {
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR);
@@ -62,7 +62,7 @@ int uni_serve_child_start(struct uni_serve_child *c, const char *const *argv, st
 	(void)setenv(PARENT, text, 1);
 	c->pid = fork();
 	if (c->pid == 0)
-		become(argv, fd[1], parent);
+		exec_child(argv, fd[1], parent);
 	(void)unsetenv(PARENT);
 	(void)close(fd[1]);
 	if (c->pid < 0) {
@@ -85,7 +85,7 @@ void uni_serve_child_ask_to_end(struct uni_serve_child *c)
 }
 
 /* The last line that is not empty. */
-static void take(struct uni_serve_child *c, const char *text, size_t len)
+static void keep_last_line(struct uni_serve_child *c, const char *text, size_t len)
 {
 	static const char ours[] = "uniscope: ";
 
@@ -105,21 +105,21 @@ static void take(struct uni_serve_child *c, const char *text, size_t len)
 	}
 }
 
-static void drain(struct uni_serve_child *c)
+static void drain_child(struct uni_serve_child *c)
 {
 	char buf[512];
 	ssize_t n;
 
 	/* A bounded piece: what talks without end is asked again. */
 	for (unsigned i = 0; i < 64 && (n = read(c->fd, buf, sizeof(buf))) > 0; i++)
-		take(c, buf, (size_t)n);
+		keep_last_line(c, buf, (size_t)n);
 }
 
-static void ended(struct uni_serve_child *c)
+static void note_end_of_child(struct uni_serve_child *c)
 {
 	char clean[sizeof(c->said)];
 
-	drain(c);
+	drain_child(c);
 	(void)uni_text_clean(clean, sizeof(clean), c->said, strlen(c->said));
 	memcpy(c->said, clean, sizeof(clean));
 	(void)close(c->fd);
@@ -144,12 +144,12 @@ enum uni_serve_child_end uni_serve_child_look(struct uni_serve_child *c)
 
 	if (c->pid == 0)
 		return UNI_CHILD_RUNS;
-	drain(c);
+	drain_child(c);
 	r = waitpid(c->pid, &status, WNOHANG);
 	if (r == 0 || (r < 0 && errno == EINTR))
 		return UNI_CHILD_RUNS;
 	end = end_of(c, r, status);
-	ended(c);
+	note_end_of_child(c);
 	return end;
 }
 
@@ -166,6 +166,6 @@ enum uni_serve_child_end uni_serve_child_end(struct uni_serve_child *c)
 		r = waitpid(c->pid, &status, 0);
 	} while (r < 0 && errno == EINTR);
 	end = end_of(c, r, status);
-	ended(c);
+	note_end_of_child(c);
 	return end;
 }

@@ -29,7 +29,8 @@ struct live {
 	uint64_t ours_ns; /* when to look again whether it still is */
 };
 
-static int patch(struct live *l, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
+static int patch_functions(
+	struct live *l, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
 {
 	struct uni_trace_done done = { 0 };
 	int rc;
@@ -50,13 +51,13 @@ static int patch(struct live *l, enum uni_ftrace_tracer tracer, bool on, struct 
 
 /* Functions are switched on when something is to be recorded first, and off with tracer nop. 1:
  * what the rings hold of before is left out from now on. */
-static int apply(void *ctx, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
+static int apply_tracer(void *ctx, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
 {
 	struct live *l = ctx;
 	int began = 0, rc;
 
 	if (l->tracer != tracer && (on || l->tracer != UNI_FTRACE_NOP))
-		began = patch(l, on ? tracer : UNI_FTRACE_NOP, on, err);
+		began = patch_functions(l, on ? tracer : UNI_FTRACE_NOP, on, err);
 	if (began < 0)
 		return began;
 	rc = uni_tracer_enable(l->t.tracer, on, err);
@@ -93,7 +94,7 @@ static int poll_rings(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_er
 	return rc == 0 || rc == -UNI_EBUDGET ? 0 : rings_failed(rc, err);
 }
 
-static const struct uni_ftrace_ops ops = { .apply = apply, .poll = poll_rings };
+static const struct uni_ftrace_ops ops = { .apply = apply_tracer, .poll = poll_rings };
 
 /* What the guest's code is patched for is not known any more: the next one who asks patches it. */
 static void look_at_others(struct live *l, struct uni_ftrace *f)
@@ -108,7 +109,7 @@ static void look_at_others(struct live *l, struct uni_ftrace *f)
 	uni_note("somebody else changed what is traced (uniscope trace stop?): tracing_on is 0");
 }
 
-static int look(struct uni_ftrace *f, struct uni_httpd *h, struct uni_err *err)
+static int serve_once(struct uni_ftrace *f, struct uni_httpd *h, struct uni_err *err)
 {
 	struct pollfd fd = { .fd = uni_httpd_fd(h), .events = POLLIN };
 	bool on = uni_ftrace_is_on(f);
@@ -120,7 +121,7 @@ static int look(struct uni_ftrace *f, struct uni_httpd *h, struct uni_err *err)
 	return uni_httpd_run(h, err);
 }
 
-static int serve(struct live *l, struct uni_ftrace *f, struct uni_err *err)
+static int serve_until_stopped(struct live *l, struct uni_ftrace *f, struct uni_err *err)
 {
 	const atomic_bool *stop = uni_signals_stop();
 	const struct uni_httpd_cfg cfg = uni_ftrace_httpd(f, l->o->port);
@@ -134,7 +135,7 @@ static int serve(struct live *l, struct uni_ftrace *f, struct uni_err *err)
 		uni_note("serving http://127.0.0.1:%u/ftrace/ (Ctrl-C ends it)", uni_httpd_port(h));
 		while (rc == 0 && !atomic_load(stop)) {
 			look_at_others(l, f);
-			rc = look(f, h, err);
+			rc = serve_once(f, h, err);
 		}
 		uni_httpd_destroy(h);
 	}
@@ -187,9 +188,9 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 	rc = uni_ftrace_create(&cfg, &f, err);
 	if (rc != 0)
 		return rc;
-	rc = apply(l, cfg.tracer, cfg.on, err);
+	rc = apply_tracer(l, cfg.tracer, cfg.on, err);
 	if (rc >= 0)
-		rc = serve(l, f, err);
+		rc = serve_until_stopped(l, f, err);
 	uni_ftrace_destroy(f);
 	return rc;
 }

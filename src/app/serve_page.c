@@ -77,7 +77,7 @@ static char *next_path(struct serve *s)
 	return uni_strbuf_detach(&b);
 }
 
-static int record(void *ctx, enum uni_viewer_what what, struct uni_err *err)
+static int start_recording(void *ctx, enum uni_viewer_what what, struct uni_err *err)
 {
 	struct serve *s = ctx;
 	const char *const *argv = what == UNI_VIEWER_CALLS ? s->args->trace : s->args->record;
@@ -110,7 +110,7 @@ static int record(void *ctx, enum uni_viewer_what what, struct uni_err *err)
 	return 0;
 }
 
-static int stop(void *ctx, struct uni_err *err)
+static int stop_recording(void *ctx, struct uni_err *err)
 {
 	struct serve *s = ctx;
 
@@ -118,7 +118,7 @@ static int stop(void *ctx, struct uni_err *err)
 	return 0;
 }
 
-static int rows(void *held, const struct uni_viewer_rows *q, struct uni_strbuf *ret)
+static int reply_rows(void *held, const struct uni_viewer_rows *q, struct uni_strbuf *ret)
 {
 	const struct uni_built *built = held;
 
@@ -127,7 +127,7 @@ static int rows(void *held, const struct uni_viewer_rows *q, struct uni_strbuf *
 					      q->first, q->nr, ret);
 }
 
-static int sums(void *held, const struct uni_viewer_sums *q, struct uni_strbuf *ret)
+static int reply_sums(void *held, const struct uni_viewer_sums *q, struct uni_strbuf *ret)
 {
 	const struct uni_built *built = held;
 
@@ -242,7 +242,7 @@ static void look_at_data(struct serve *s)
 	begin_build(s);
 }
 
-static int look(struct serve *s, struct uni_err *err)
+static int serve_page_once(struct serve *s, struct uni_err *err)
 {
 	struct pollfd fd[] = { { .fd = uni_httpd_fd(s->httpd), .events = POLLIN },
 		{ .fd = uni_page_builder_fd(s->builder), .events = POLLIN } };
@@ -266,7 +266,7 @@ static int look(struct serve *s, struct uni_err *err)
 	return rc < 0 ? rc : uni_httpd_run(s->httpd, err);
 }
 
-static int loop(struct serve *s, struct uni_err *err)
+static int serve_page_loop(struct serve *s, struct uni_err *err)
 {
 	const atomic_bool *ended = uni_signals_stop();
 	int rc = 0;
@@ -274,12 +274,12 @@ static int loop(struct serve *s, struct uni_err *err)
 	if (s->args->target == NULL)
 		begin_build(s);
 	else if (!s->args->idle)
-		rc = record(s, UNI_VIEWER_SAMPLES, err);
+		rc = start_recording(s, UNI_VIEWER_SAMPLES, err);
 	if (rc == 0)
 		uni_note("serving http://127.0.0.1:%u/%s/ (Ctrl-C ends it)",
 			uni_httpd_port(s->httpd), uni_viewer_token(s->viewer));
 	while (rc == 0 && !atomic_load(ended))
-		rc = look(s, err);
+		rc = serve_page_once(s, err);
 	if (s->child.pid == 0)
 		return rc;
 	if (uni_serve_child_end(&s->child) == UNI_CHILD_GOOD && s->args->output != NULL)
@@ -308,8 +308,9 @@ static int make_page(struct serve *s, struct uni_err *err)
 
 static int open_all(struct serve *s, struct uni_err *err)
 {
-	static const struct uni_viewer_ops live = { record, stop, rows, sums };
-	static const struct uni_viewer_ops file = { NULL, NULL, rows, sums };
+	static const struct uni_viewer_ops live = { start_recording, stop_recording, reply_rows,
+		reply_sums };
+	static const struct uni_viewer_ops file = { NULL, NULL, reply_rows, reply_sums };
 	struct uni_viewer_cfg cfg = {
 		.ops = s->args->target != NULL ? &live : &file, .ctx = s, .max_streams = STREAMS_MAX
 	};
@@ -365,7 +366,7 @@ int uni_serve_page(const struct uni_serve_page_args *args, struct uni_err *err)
 	uni_signals_begin(&signals);
 	rc = open_all(&s, err);
 	if (rc == 0)
-		rc = loop(&s, err);
+		rc = serve_page_loop(&s, err);
 	close_all(&s);
 	uni_signals_end(&signals);
 	return rc;

@@ -290,7 +290,7 @@ static bool is_stream(const struct uni_source_args *args, const struct uni_input
 	       (args->format != NULL || uni_importer_is_sure(i, in->data, in->size));
 }
 
-static const struct uni_importer *look(
+static const struct uni_importer *find_importer(
 	const struct uni_source_args *args, const struct uni_input *in)
 {
 	if (args->format != NULL)
@@ -299,7 +299,7 @@ static const struct uni_importer *look(
 				  : uni_importer_sniff(in->data, in->size);
 }
 
-static int refuse(
+static int refuse_foreign(
 	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
 {
 	if (in->size >= 8 && memcmp(in->data, "PERFILE2", 8) == 0)
@@ -314,8 +314,8 @@ static int refuse(
 int uni_source_check_input(
 	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err)
 {
-	return args->format == NULL && in->folder == NULL && look(args, in) == NULL
-		       ? refuse(args, in, err)
+	return args->format == NULL && in->folder == NULL && find_importer(args, in) == NULL
+		       ? refuse_foreign(args, in, err)
 		       : 0;
 }
 
@@ -325,10 +325,10 @@ static int choose_importer(const struct uni_source_args *args, struct uni_input 
 	bool is_folder = in->folder != NULL;
 	int rc = 0;
 
-	s->importer = look(args, in);
+	s->importer = find_importer(args, in);
 	if (in->part && !is_stream(args, in, s->importer)) {
 		rc = uni_input_rest(in, args->path, MAX_INPUT, err);
-		s->importer = look(args, in);
+		s->importer = find_importer(args, in);
 	}
 	if (rc != 0)
 		return rc;
@@ -339,7 +339,7 @@ static int choose_importer(const struct uni_source_args *args, struct uni_input 
 			is_folder ? "a file" : "one");
 	if (s->importer == NULL && args->format != NULL)
 		return uni_err_set(err, UNI_EUSAGE, "no import format '%s'", args->format);
-	return s->importer == NULL ? refuse(args, in, err) : 0;
+	return s->importer == NULL ? refuse_foreign(args, in, err) : 0;
 }
 
 static int read_import(const struct uni_source_args *args, const struct uni_input *in,

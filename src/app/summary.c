@@ -26,7 +26,7 @@ static bool may_sleep(const char *target)
 	return ops != NULL && ops->may_sleep;
 }
 
-static void us(char *out, size_t cap, uint64_t ns)
+static void format_us(char *out, size_t cap, uint64_t ns)
 {
 	if (ns < 10 * UNI_NSEC_PER_MSEC)
 		(void)snprintf(out, cap, "%.1f us", (double)ns / 1e3);
@@ -34,7 +34,7 @@ static void us(char *out, size_t cap, uint64_t ns)
 		(void)snprintf(out, cap, "%.1f ms", (double)ns / 1e6);
 }
 
-static void pauses(const char *of, const char *sep, const struct uni_record_meta *m,
+static void tell_pauses(const char *of, const char *sep, const struct uni_record_meta *m,
 	const struct uni_record_stats *st)
 {
 	double wall = uni_quality_seconds(st);
@@ -44,9 +44,9 @@ static void pauses(const char *of, const char *sep, const struct uni_record_meta
 		uni_note("%s%spauses none: the guest was never stopped", of, sep);
 	if (st->pause.nr == 0 || wall <= 0)
 		return;
-	us(p50, sizeof(p50), st->pause.p50_ns);
-	us(p99, sizeof(p99), st->pause.p99_ns);
-	us(max, sizeof(max), st->pause.max_ns);
+	format_us(p50, sizeof(p50), st->pause.p50_ns);
+	format_us(p99, sizeof(p99), st->pause.p99_ns);
+	format_us(max, sizeof(max), st->pause.max_ns);
 	uni_note(
 		"%s%sguest paused %s per %s at the median (p99 %s, max %s), %.2f %% of the time in "
 		"all",
@@ -54,11 +54,11 @@ static void pauses(const char *of, const char *sep, const struct uni_record_meta
 		max, (double)st->pause.sum_ns / 1e7 / wall);
 }
 
-static void samples(const char *of, const char *sep, const struct uni_record_meta *m,
+static void tell_samples(const char *of, const char *sep, const struct uni_record_meta *m,
 	const struct uni_record_stats *st)
 {
 	double complete = uni_quality_share(st->stop[UNI_STOP_ROOT], st->weight);
-	/* A guest that samples itself has rings for more CPUs than may run: see serving(). */
+	/* A guest that samples itself has rings for more CPUs than may run: see tell_cost(). */
 	uint32_t nr = st->silent < m->nr_vcpus ? m->nr_vcpus - st->silent : m->nr_vcpus;
 	char missed[96], elsewhere[UNI_QUALITY_METHOD];
 
@@ -89,7 +89,7 @@ static void samples(const char *of, const char *sep, const struct uni_record_met
 			of, sep, st->throttled);
 }
 
-static void exits(const char *of, const char *sep, const struct uni_record_meta *m,
+static void tell_exits(const char *of, const char *sep, const struct uni_record_meta *m,
 	const struct uni_record_stats *st)
 {
 	if (m->exits_every == 0)
@@ -98,7 +98,7 @@ static void exits(const char *of, const char *sep, const struct uni_record_meta 
 		st->exits, st->exits_lost);
 }
 
-static void times(const char *of, const char *sep, const struct uni_record_stats *st)
+static void tell_times(const char *of, const char *sep, const struct uni_record_stats *st)
 {
 	struct uni_vcpu_times all = uni_quality_all_vcpus(st);
 	char where[UNI_QUALITY_TEXT];
@@ -115,7 +115,7 @@ static void times(const char *of, const char *sep, const struct uni_record_stats
 }
 
 /* What else it took the guest, and how many samples there really are. */
-static void serving(const char *of, const char *sep, const struct uni_record_stats *st)
+static void tell_cost(const char *of, const char *sep, const struct uni_record_stats *st)
 {
 	double wall = uni_quality_seconds(st);
 
@@ -143,8 +143,8 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 			how[0] != '\0' ? how : "the guest ended");
 	/* Without samples there is nothing to say of them. */
 	if (!uni_quality_exits_only(m))
-		samples(of, sep, m, st);
-	exits(of, sep, m, st);
+		tell_samples(of, sep, m, st);
+	tell_exits(of, sep, m, st);
 	uni_quality_method(method, m);
 	if (host_us >= 0 && !uni_quality_exits_only(m))
 		uni_note("%s%s%s, %.2f us of the %s's time each", of, sep, method, host_us,
@@ -152,7 +152,7 @@ void uni_summary_guest(const char *of, const struct uni_record_meta *m,
 	else if (uni_quality_streamed(m) || m->why[0] != '\0')
 		uni_note("%s%s%s", of, sep, method);
 	if (uni_quality_inside(m))
-		serving(of, sep, st);
-	pauses(of, sep, m, st);
-	times(of, sep, st);
+		tell_cost(of, sep, st);
+	tell_pauses(of, sep, m, st);
+	tell_times(of, sep, st);
 }

@@ -231,7 +231,7 @@ static int read_path(struct input *in, const char *path, struct uni_err *err)
 
 /* --- a guest ---------------------------------------------------------------------------------- */
 
-static bool has(const struct uni_image *img, const char *prefix, const char *name)
+static bool has_function(const struct uni_image *img, const char *prefix, const char *name)
 {
 	char text[96];
 	uint64_t at, size;
@@ -272,12 +272,12 @@ static bool is_other(const struct uni_image *img, const struct uni_symbol *sym, 
 
 	if (!unikraft)
 		return strncmp(name, "sys_", 4) == 0;
-	return sym->bind != STB_LOCAL &&
-	       (has(img, "uk_syscall_r_", name) || has(img, "uk_syscall_e_", name));
+	return sym->bind != STB_LOCAL && (has_function(img, "uk_syscall_r_", name) ||
+						 has_function(img, "uk_syscall_e_", name));
 }
 
 /* The functions of the image that answer system calls which are wanted, by their full names. */
-static int choose(struct input *in, const struct uni_image *img, struct uni_opt_list *ret,
+static int choose_answers(struct input *in, const struct uni_image *img, struct uni_opt_list *ret,
 	struct uni_err *err)
 {
 	const bool unikraft = img != NULL && is_unikraft(img);
@@ -338,7 +338,8 @@ static int write_and_tell(
 	return rc != 0 ? rc : rc2;
 }
 
-static int record(struct input *in, struct uni_tracing *t, const char *path, struct uni_err *err)
+static int record_answers(
+	struct input *in, struct uni_tracing *t, const char *path, struct uni_err *err)
 {
 	struct uni_tracing_args args = { 0 };
 	struct uni_tracing_session s = { .output = path,
@@ -347,7 +348,7 @@ static int record(struct input *in, struct uni_tracing *t, const char *path, str
 		.quiet = in->a->quiet || in->a->save == NULL,
 		.duration = in->a->duration };
 	struct uni_choice choice;
-	int rc = choose(in, t->g.image, &args.filter, err);
+	int rc = choose_answers(in, t->g.image, &args.filter, err);
 
 	args.args = args.filter;
 	args.pieces = in->a->pieces;
@@ -376,7 +377,7 @@ static int record_and_read(struct input *in, struct uni_tracing *t, struct uni_e
 		uni_strbuf_adds(&path, in->a->save);
 	else
 		uni_strbuf_addf(&path, "%s/calls.uniscope", scratch.path);
-	rc = uni_strbuf_failed(&path) ? no_memory(err) : record(in, t, path.s, err);
+	rc = uni_strbuf_failed(&path) ? no_memory(err) : record_answers(in, t, path.s, err);
 	if (rc == 0 && (!in->told || in->a->log))
 		rc = read_session(in, path.s, err);
 	uni_scratch_remove(&scratch);

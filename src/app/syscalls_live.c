@@ -146,7 +146,7 @@ static int on_packet(void *ctx, unsigned cpu, const struct uni_trace_sub *packet
 	return rc;
 }
 
-static int show(struct uni_sysc_live *l, struct uni_tstore_copy *copy)
+static int show_calls(struct uni_sysc_live *l, struct uni_tstore_copy *copy)
 {
 	struct uni_err err = { 0 };
 
@@ -181,13 +181,13 @@ static int put_lines(struct uni_sysc_live *l)
 }
 
 /* The records up to `until`, of each CPU's own counter; NULL: all. */
-static int tell(struct uni_sysc_live *l, const uint64_t *until)
+static int tell_until(struct uni_sysc_live *l, const uint64_t *until)
 {
 	struct uni_tstore_copy copy;
 	int rc = uni_tstore_take(l->store, until, &copy);
 
 	if (rc == 0)
-		rc = show(l, &copy);
+		rc = show_calls(l, &copy);
 	if (rc == 0)
 		rc = uni_sysc_reader_read(l->reader);
 	return rc == 0 ? put_lines(l) : rc;
@@ -205,7 +205,7 @@ static uint64_t offset_of(const struct uni_sysc_live *l, uint32_t cpu)
  * made before it: threads go from one to the other. False: some CPU has so much that it waits no
  * more.
  */
-static bool learn(struct uni_sysc_live *l, const uint64_t *words, uint64_t *until_ret)
+static bool learn_newest(struct uni_sysc_live *l, const uint64_t *words, uint64_t *until_ret)
 {
 	uint64_t newest = l->newest, until = UINT64_MAX;
 	bool wait = nr_cpus(l) > 1;
@@ -229,7 +229,7 @@ static int on_looked(void *ctx, const uint64_t *words)
 {
 	struct uni_sysc_live *l = ctx;
 	uint64_t all;
-	bool wait = learn(l, words, &all);
+	bool wait = learn_newest(l, words, &all);
 
 	if (l->newest == 0)
 		return 0;
@@ -239,11 +239,11 @@ static int on_looked(void *ctx, const uint64_t *words)
 			.cpu = calloc(nr_cpus(l) + 1u, sizeof(*none.cpu)) };
 
 		l->newest = 0;
-		return none.cpu == NULL ? -UNI_ENOMEM : show(l, &none);
+		return none.cpu == NULL ? -UNI_ENOMEM : show_calls(l, &none);
 	}
 	for (uint32_t i = 0; i < nr_cpus(l); i++)
 		l->until[i] = all - offset_of(l, i);
-	return tell(l, wait ? l->until : NULL);
+	return tell_until(l, wait ? l->until : NULL);
 }
 
 static int name_functions(struct uni_sysc_live *l, struct uni_err *err)
@@ -366,7 +366,7 @@ int uni_sysc_live_end(struct uni_sysc_live *l, const char *what, struct uni_err 
 
 	if (l->cfg == NULL)
 		return 0;
-	rc = tell(l, NULL);
+	rc = tell_until(l, NULL);
 	l->in.live = false;
 	if (rc == 0)
 		rc = uni_sysc_reader_read(l->reader);

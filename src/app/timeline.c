@@ -258,7 +258,7 @@ const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s)
 	return &s->timeline;
 }
 
-static void note(const char *path, uint64_t nr, const char *what)
+static void note_count(const char *path, uint64_t nr, const char *what)
 {
 	if (nr != 0)
 		uni_note("%s: %" PRIu64 " %s", path, nr, what);
@@ -309,22 +309,24 @@ void uni_call_source_note(const struct uni_call_source *s)
 	if (s->fcalls != NULL) {
 		const struct uni_fcalls_stats *st = uni_fcalls_stats(s->fcalls);
 
-		note(s->path, st->unopened, "closing braces without the call's opening line");
-		note(s->path, st->unclosed, "calls without their closing brace");
-		note(s->path, st->repaired, "durations had lost their last digits");
-		note(s->path, st->overfull, "calls are shorter than those in them");
+		note_count(s->path, st->unopened, "closing braces without the call's opening line");
+		note_count(s->path, st->unclosed, "calls without their closing brace");
+		note_count(s->path, st->repaired, "durations had lost their last digits");
+		note_count(s->path, st->overfull, "calls are shorter than those in them");
 	} else if (s->ukt != NULL) {
-		note(s->path, s->tracefile.cut,
+		note_count(s->path, s->tracefile.cut,
 			"end of the buffer is missing: the file is cut short");
-		note(s->path, s->tracepoints.stats.damaged, "bytes of the buffer are no records");
-		note(s->path, s->tracepoints.stats.unknown, "records are of unknown tracepoints");
-		note(s->path, s->tracepoints.unordered, "records were behind a later one");
+		note_count(s->path, s->tracepoints.stats.damaged,
+			"bytes of the buffer are no records");
+		note_count(s->path, s->tracepoints.stats.unknown,
+			"records are of unknown tracepoints");
+		note_count(s->path, s->tracepoints.unordered, "records were behind a later one");
 	} else if (s->trace != NULL) {
 		const struct uni_calls_stats *st = uni_trace_timeline_stats(s->trace);
 
-		note(s->path, st->lost, "events were lost");
-		note(s->path, st->returns, "calls whose beginning is not in the trace");
-		note(s->path, st->cut, "calls that were not seen to return");
-		note(s->path, st->damaged, "bytes of the trace make no sense");
+		note_count(s->path, st->lost, "events were lost");
+		note_count(s->path, st->returns, "calls whose beginning is not in the trace");
+		note_count(s->path, st->cut, "calls that were not seen to return");
+		note_count(s->path, st->damaged, "bytes of the trace make no sense");
 	}
 }

@@ -168,7 +168,8 @@ static int parse_triggers(
 	return rc;
 }
 
-static void describe(struct uni_choice *c, const char *before, const struct uni_opt_list *list)
+static void describe_choice(
+	struct uni_choice *c, const char *before, const struct uni_opt_list *list)
 {
 	for (size_t i = 0; i < list->items.nr; i++) {
 		size_t at = strlen(c->text);
@@ -211,9 +212,9 @@ int uni_choice_make(struct uni_choice *ret, const struct uni_tracing_args *a, st
 		uni_choice_free(ret);
 		return rc;
 	}
-	describe(ret, "", &a->filter);
-	describe(ret, "/", &a->regex);
-	describe(ret, "-", &a->exclude);
+	describe_choice(ret, "", &a->filter);
+	describe_choice(ret, "/", &a->regex);
+	describe_choice(ret, "-", &a->exclude);
 	return 0;
 }
 

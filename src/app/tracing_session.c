@@ -96,7 +96,7 @@ static void find_names(struct run *r)
 			r->t->g.t, &r->t->g.unwinder, r->model, &r->cfg.names, &err);
 }
 
-static int begin(struct run *r, const char *path, struct uni_err *err)
+static int begin_trace_session(struct run *r, const char *path, struct uni_err *err)
 {
 	int rc;
 
@@ -163,7 +163,7 @@ static void mark_end(struct run *r)
 		r->meta.trace.end_ns = uni_now_ns();
 }
 
-static int stream(struct run *r, struct uni_err *err)
+static int stream_calls(struct run *r, struct uni_err *err)
 {
 	int rc = uni_trecord_begin(&r->cfg, err);
 
@@ -178,7 +178,7 @@ static int stream(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-static int take(struct run *r, struct uni_err *err)
+static int take_trace(struct run *r, struct uni_err *err)
 {
 	int rc = 0;
 
@@ -190,7 +190,7 @@ static int take(struct run *r, struct uni_err *err)
 		uni_trecord_look(&r->cfg);
 	r->stats.begin_ns = uni_now_ns();
 	if (!r->s->snapshot)
-		rc = stream(r, err);
+		rc = stream_calls(r, err);
 	else
 		mark_end(r);
 	if (rc == 0 && r->end != UNI_TRECORD_GONE)
@@ -199,7 +199,7 @@ static int take(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-static int finish(struct run *r, struct uni_err *err)
+static int finish_session(struct run *r, struct uni_err *err)
 {
 	const struct uni_guest_result result = { .stats = &r->stats };
 	int e = uni_tstream_errno(r->cfg.out), rc, rc2;
@@ -362,7 +362,7 @@ static void say_full(const struct run *r)
 }
 
 /* No CPU has a record. */
-static bool nothing(const struct run *r)
+static bool is_empty_trace(const struct run *r)
 {
 	uint64_t words = 0;
 
@@ -381,12 +381,12 @@ static void say_sessions(const struct run *r)
 	if (!t->info.tells_sessions)
 		uni_note("the guest's tracer is an older one that does not number its sessions: "
 			 "what earlier ones left in its rings is included");
-	else if (nothing(r))
+	else if (is_empty_trace(r))
 		uni_note("nothing was recorded since the newest start; --all-sessions takes what "
 			 "earlier ones left in the rings");
 }
 
-static void summarize(const struct run *r, const char *path)
+static void summarize_trace(const struct run *r, const char *path)
 {
 	_cleanup_strbuf_ struct uni_strbuf counts;
 
@@ -416,21 +416,21 @@ static int write_it(struct run *r, const char *path, struct uni_err *err)
 
 	/* Before there is a folder, or another session is replaced by nothing. */
 	if (rc == 0)
-		rc = begin(r, path, err);
+		rc = begin_trace_session(r, path, err);
 	if (rc == 0)
-		rc = take(r, err);
+		rc = take_trace(r, err);
 	if (r->rec == NULL)
 		return rc;
 	say_missing(r);
 	/* What there is is closed properly also after a failure. */
-	rc2 = r->cfg.out != NULL ? finish(r, rc == 0 ? err : NULL)
+	rc2 = r->cfg.out != NULL ? finish_session(r, rc == 0 ? err : NULL)
 				 : uni_recorder_close(r->rec, NULL, 0, NULL);
-	if (rc != 0 && nothing(r))
+	if (rc != 0 && is_empty_trace(r))
 		uni_sdir_remove(path);
 	if (rc == 0)
 		rc = rc2;
 	if (rc == 0 && !r->s->quiet)
-		summarize(r, path);
+		summarize_trace(r, path);
 	else if (rc == 0 && r->end == UNI_TRECORD_GONE)
 		say_why(r);
 	if (rc == 0 && r->end == UNI_TRECORD_LOST)
@@ -463,7 +463,7 @@ static int run_it(struct uni_tracing *t, const struct uni_tracing_session *s, co
 }
 
 /* The whole session into the stream that was asked for. */
-static int bundle(const char *path, const char *name, const char *to, struct uni_err *err)
+static int write_bundle(const char *path, const char *name, const char *to, struct uni_err *err)
 {
 	struct uni_sink *out;
 	int rc = uni_sink_open_file(to, &out, err);
@@ -501,7 +501,7 @@ static int write_stream(struct uni_tracing *t, const struct uni_tracing_session 
 	if (rc == 0)
 		rc = run_it(t, s, path.s, err);
 	if (rc == 0)
-		rc = bundle(path.s, name, s->write, err);
+		rc = write_bundle(path.s, name, s->write, err);
 	uni_scratch_remove(&scratch);
 	return rc;
 }

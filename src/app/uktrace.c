@@ -71,7 +71,7 @@ static int from_image(const char *path, const struct uni_uktrace_args *args,
 }
 
 /* Unikraft's own fetch saves a file without definitions where its objcopy leaves them out. */
-static int complete(
+static int complete_from_image(
 	const struct uni_uktrace_args *args, struct uni_ukt_file *f, struct uni_err *err)
 {
 	const char *path = args->image != NULL ? args->image : f->elf;
@@ -98,7 +98,7 @@ int uni_uktrace_of(const char *path, const char *data, size_t size,
 	int rc = uni_ukt_file_read(data, size, ret, err);
 
 	if (rc == 0) {
-		rc = complete(args, ret, err);
+		rc = complete_from_image(args, ret, err);
 		if (rc != 0)
 			uni_ukt_file_free(ret);
 	}
@@ -141,7 +141,7 @@ int uni_uktrace_open(const char *what, const struct uni_uktrace_args *args,
 	return uni_uktrace_fetch(what, args, ret, err);
 }
 
-static void note(const char *what, uint64_t nr, const char *text)
+static void note_tracepoints(const char *what, uint64_t nr, const char *text)
 {
 	if (nr != 0)
 		uni_note("%s: %" PRIu64 " %s", what, nr, text);
@@ -154,10 +154,12 @@ void uni_uktrace_note(const char *what, const struct uni_ukt_trace *t)
 			 ", newer than %d: what follows may be "
 			 "wrong",
 			what, t->file->version, UNI_UKT_VERSION);
-	note(what, t->defs.damaged, "bytes of the definitions make no sense");
-	note(what, t->stats.damaged, "bytes of the buffer are no records, and were passed over");
-	note(what, t->stats.unknown, "records are of tracepoints that the image does not have");
-	note(what, t->unordered, "records lay behind a later one: shown by time");
+	note_tracepoints(what, t->defs.damaged, "bytes of the definitions make no sense");
+	note_tracepoints(
+		what, t->stats.damaged, "bytes of the buffer are no records, and were passed over");
+	note_tracepoints(
+		what, t->stats.unknown, "records are of tracepoints that the image does not have");
+	note_tracepoints(what, t->unordered, "records lay behind a later one: shown by time");
 	if (t->file->cut)
 		uni_note("%s: the file is cut short: the end of the buffer is missing", what);
 	if (t->file->full)

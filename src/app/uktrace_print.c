@@ -13,7 +13,7 @@ static const char *name_of(const struct uni_ukt_record *r)
 	return r->def != NULL ? r->def->name : "[unknown]";
 }
 
-static int columns(const char *s)
+static int text_columns(const char *s)
 {
 	int n = 0;
 
@@ -33,7 +33,7 @@ struct widths {
 	int time, name, msg;
 };
 
-static struct widths measure(const struct uni_ukt_trace *t)
+static struct widths measure_columns(const struct uni_ukt_trace *t)
 {
 	struct widths w = { 6, 9, 5 };
 	struct uni_ukt_record r;
@@ -46,8 +46,8 @@ static struct widths measure(const struct uni_ukt_trace *t)
 		uni_strbuf_reset(&msg);
 		uni_ukt_format(&r, &msg);
 		w.time = uni_max(w.time, snprintf(time, sizeof(time), "%" PRIu64, r.ns));
-		w.name = uni_max(w.name, columns(name_of(&r)));
-		w.msg = uni_max(w.msg, columns(msg.s));
+		w.name = uni_max(w.name, text_columns(name_of(&r)));
+		w.msg = uni_max(w.msg, text_columns(msg.s));
 	}
 	uni_strbuf_deinit(&msg);
 	return w;
@@ -71,7 +71,7 @@ static void put_row(struct uni_sink *out, const struct widths *w, const struct u
 
 	uni_sink_printf(out, "%*" PRIu64 "  %s", w->time, r->ns, name);
 	if (msg[0] != '\0') {
-		put_times(out, ' ', w->name - columns(name) + 2);
+		put_times(out, ' ', w->name - text_columns(name) + 2);
 		uni_sink_puts(out, msg);
 	}
 	uni_sink_putc(out, '\n');
@@ -84,7 +84,7 @@ void uni_uktrace_print(const struct uni_ukt_trace *t, bool table, struct uni_sin
 	struct uni_strbuf msg;
 
 	if (table) {
-		w = measure(t);
+		w = measure_columns(t);
 		put_table_head(out, &w);
 	}
 	uni_strbuf_init(&msg);

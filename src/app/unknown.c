@@ -10,7 +10,7 @@
 
 #define PAGE UINT64_C(4096)
 
-static void add(struct uni_unknown *u, uint64_t pc)
+static void add_unknown_pc(struct uni_unknown *u, uint64_t pc)
 {
 	u->low = u->nr == 0 ? pc : uni_min(u->low, pc);
 	u->high = u->nr == 0 ? pc : uni_max(u->high, pc);
@@ -35,7 +35,7 @@ void uni_unknown_add(struct uni_unknown *u, const struct uni_guest *g, const str
 
 		if (uni_hints_of(g->hints, pc) == NULL && !uni_hints_in_stubs(g->hints, pc) &&
 			!has_name(g, pc))
-			add(u, pc);
+			add_unknown_pc(u, pc);
 	}
 }
 
@@ -67,7 +67,7 @@ void uni_unknown_say_profile(const struct uni_profile *p)
 
 		if (f->kind != UNI_FK_UNKNOWN)
 			continue;
-		add(&u, f->addr);
+		add_unknown_pc(&u, f->addr);
 		self += row[i].self;
 	}
 	if (u.nr != 0)

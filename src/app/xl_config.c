@@ -18,7 +18,7 @@ struct text {
 	size_t len;
 };
 
-static void skip(struct text *t, size_t n)
+static void skip_text(struct text *t, size_t n)
 {
 	t->s += n;
 	t->len -= n;
@@ -27,7 +27,7 @@ static void skip(struct text *t, size_t n)
 static void skip_blanks(struct text *t)
 {
 	while (t->len != 0 && (*t->s == ' ' || *t->s == '\t' || *t->s == '\r'))
-		skip(t, 1);
+		skip_text(t, 1);
 }
 
 static struct text take_word(struct text *t)
@@ -35,7 +35,7 @@ static struct text take_word(struct text *t)
 	struct text word = { t->s, 0 };
 
 	while (t->len != 0 && (isalnum((unsigned char)*t->s) || *t->s == '_')) {
-		skip(t, 1);
+		skip_text(t, 1);
 		word.len++;
 	}
 	return word;
@@ -49,14 +49,14 @@ static bool take_string(struct text *t, struct text *ret)
 	if (t->len == 0 || (*t->s != '"' && *t->s != '\''))
 		return false;
 	quote = *t->s;
-	skip(t, 1);
+	skip_text(t, 1);
 	*ret = (struct text){ t->s, 0 };
 	while (t->len != 0 && *t->s != '\n') {
 		if (*t->s == quote) {
-			skip(t, 1);
+			skip_text(t, 1);
 			return true;
 		}
-		skip(t, 1);
+		skip_text(t, 1);
 		ret->len++;
 	}
 	return false;
@@ -70,17 +70,17 @@ static void skip_statement(struct text *t)
 	while (t->len != 0 && *t->s != '\n' && *t->s != ';') {
 		if (*t->s == '#') {
 			while (t->len != 0 && *t->s != '\n')
-				skip(t, 1);
+				skip_text(t, 1);
 			break;
 		}
 		if (!take_string(t, &ignored) && t->len != 0 && *t->s != '\n')
-			skip(t, 1);
+			skip_text(t, 1);
 	}
 	if (t->len != 0)
-		skip(t, 1);
+		skip_text(t, 1);
 }
 
-static bool is(struct text word, const char *name)
+static bool word_is(struct text word, const char *name)
 {
 	return word.len == strlen(name) && memcmp(word.s, name, word.len) == 0;
 }
@@ -95,12 +95,12 @@ void uni_xl_config_parse(const char *data, size_t size, struct uni_xl_config *re
 		key = take_word(&t);
 		skip_blanks(&t);
 		if (t.len != 0 && *t.s == '=') {
-			skip(&t, 1);
+			skip_text(&t, 1);
 			skip_blanks(&t);
-			if (is(key, "name") && take_string(&t, &value))
+			if (word_is(key, "name") && take_string(&t, &value))
 				(void)uni_text_clean(
 					ret->name, sizeof(ret->name), value.s, value.len);
-			else if (is(key, "kernel") && take_string(&t, &value))
+			else if (word_is(key, "kernel") && take_string(&t, &value))
 				(void)uni_text_clean(
 					ret->kernel, sizeof(ret->kernel), value.s, value.len);
 		}

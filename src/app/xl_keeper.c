@@ -30,7 +30,7 @@ static void destroy_when_there(const char *name)
 	}
 }
 
-static _Noreturn void child(int sock, const char *name)
+static _Noreturn void keeper_main(int sock, const char *name)
 {
 	struct pollfd p = { .events = POLLIN };
 	sigset_t none;
@@ -57,7 +57,7 @@ int uni_xl_keeper_start(struct uni_xl_keeper *k, const char *name, struct uni_er
 		return uni_err_set(err, UNI_EIO, "no socket pair: %s", strerror(errno));
 	k->pid = fork();
 	if (k->pid == 0)
-		child(pair[1], name);
+		keeper_main(pair[1], name);
 	(void)close(pair[1]);
 	k->sock = pair[0];
 	if (k->pid > 0)

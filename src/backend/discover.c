@@ -73,7 +73,7 @@ static bool try_backend(const struct reach *r, const char *keys, struct uni_foun
 	return true;
 }
 
-static void choose(const struct reach *reach, size_t nr, struct uni_found *f)
+static void choose_backend(const struct reach *reach, size_t nr, struct uni_found *f)
 {
 	char keys[300];
 
@@ -147,7 +147,7 @@ int uni_target_discover(struct uni_found **ret, size_t *nr_ret, struct uni_err *
 		return uni_err_nomem(err);
 	for (size_t i = 0; i < nr; i++) {
 		found[i].info = info[i];
-		choose(reach, nr_reach, &found[i]);
+		choose_backend(reach, nr_reach, &found[i]);
 	}
 	*ret = found;
 	*nr_ret = nr;

@@ -204,7 +204,7 @@ static const char *const arm_names[] = {
 	[0x3c] = "brk",
 };
 
-static const char *pick(const char *const *names, size_t nr, uint32_t i)
+static const char *pick_name(const char *const *names, size_t nr, uint32_t i)
 {
 	return i < nr ? names[i] : NULL;
 }
@@ -231,20 +231,20 @@ static const char *svm_name(uint32_t reason)
 		return "dr-access";
 	if (reason < SVM_FIRST)
 		return "exception";
-	return pick(svm_names, uni_array_len(svm_names), reason - SVM_FIRST);
+	return pick_name(svm_names, uni_array_len(svm_names), reason - SVM_FIRST);
 }
 
 const char *uni_exit_reason_name(uint8_t isa, uint32_t reason)
 {
 	switch (isa) {
 	case UNI_EXIT_ISA_KVM:
-		return pick(kvm_names, uni_array_len(kvm_names), reason);
+		return pick_name(kvm_names, uni_array_len(kvm_names), reason);
 	case UNI_EXIT_ISA_VMX:
-		return pick(vmx_names, uni_array_len(vmx_names), reason);
+		return pick_name(vmx_names, uni_array_len(vmx_names), reason);
 	case UNI_EXIT_ISA_SVM:
 		return svm_name(reason);
 	case UNI_EXIT_ISA_ARM:
-		return pick(arm_names, uni_array_len(arm_names), reason);
+		return pick_name(arm_names, uni_array_len(arm_names), reason);
 	default:
 		return NULL;
 	}

@@ -9,7 +9,7 @@
 #define NAP_NS	 UNI_NSEC_PER_MSEC
 #define OFTEN_NS (2 * UNI_NSEC_PER_SEC)
 
-static int begin(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
+static int snap_and_hold(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
 	struct uni_regs *regs_ret, unsigned flags)
 {
 	int rc;
@@ -31,7 +31,7 @@ int uni_pause_begin(struct uni_pause *p, struct uni_target *t, const struct uni_
 	struct uni_regs *regs_ret)
 {
 	p->tried_ns = 0;
-	return begin(p, t, set, regs_ret, 0);
+	return snap_and_hold(p, t, set, regs_ret, 0);
 }
 
 int uni_pause_begin_brief(struct uni_pause *p, struct uni_target *t, const struct uni_vcpuset *set,
@@ -42,10 +42,10 @@ int uni_pause_begin_brief(struct uni_pause *p, struct uni_target *t, const struc
 	int rc;
 
 	p->tried_ns = 0;
-	while ((rc = begin(p, t, set, regs_ret, UNI_SNAP_BRIEF)) == -UNI_EAGAIN &&
+	while ((rc = snap_and_hold(p, t, set, regs_ret, UNI_SNAP_BRIEF)) == -UNI_EAGAIN &&
 		uni_now_ns() < until_ns)
 		(void)nanosleep(&nap, NULL);
-	return rc == -UNI_EAGAIN ? begin(p, t, set, regs_ret, 0) : rc;
+	return rc == -UNI_EAGAIN ? snap_and_hold(p, t, set, regs_ret, 0) : rc;
 }
 
 int uni_pause_end(struct uni_pause *p)

@@ -24,7 +24,7 @@ static void cleanup_dir(DIR **d)
 		(void)closedir(*d);
 }
 
-static bool owns(const char *pid, uint64_t inode)
+static bool owns_socket(const char *pid, uint64_t inode)
 {
 	char dir[64], want[40];
 	_cleanup_(cleanup_dir) DIR *d = NULL;
@@ -54,7 +54,8 @@ int uni_net_socket_owner(uint64_t inode)
 	while (inode != 0 && d != NULL && (e = readdir(d)) != NULL) {
 		uint64_t pid;
 
-		if (uni_parse_u64(e->d_name, &pid) && pid <= INT32_MAX && owns(e->d_name, inode))
+		if (uni_parse_u64(e->d_name, &pid) && pid <= INT32_MAX &&
+			owns_socket(e->d_name, inode))
 			return (int)pid;
 	}
 	return 0;

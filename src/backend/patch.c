@@ -44,7 +44,7 @@ int uni_patch_run(struct uni_target *t, struct uni_patch_job *job)
 }
 
 /* Does patch p still fit into the extent? */
-static bool joins(const struct uni_patch_extent *e, const struct uni_patch *p, size_t max)
+static bool patch_joins(const struct uni_patch_extent *e, const struct uni_patch *p, size_t max)
 {
 	uint64_t last = p->gpa + (p->len - 1u);
 
@@ -61,7 +61,7 @@ static size_t make_extents(struct uni_patch_plan *plan, size_t max)
 		const struct uni_patch *p = &job->patch[i];
 
 		plan->pieces = plan->pieces || p->pieces;
-		if (e == NULL || !joins(e, p, max)) {
+		if (e == NULL || !patch_joins(e, p, max)) {
 			e = &plan->extent[nr++];
 			*e = (struct uni_patch_extent){ .gpa = p->gpa, .first = i };
 		}

@@ -8,7 +8,7 @@
 /* The analyzer's macro: here the function itself is meant. */
 #undef uni_err_set
 
-static void flatten(char *s)
+static void flatten_controls(char *s)
 {
 	for (; *s != '\0'; s++) {
 		if ((unsigned char)*s < 0x20 || *s == 0x7f)
@@ -26,7 +26,7 @@ int uni_err_set(struct uni_err *err, enum uni_errcode code, const char *fmt, ...
 	va_start(ap, fmt);
 	(void)vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
-	flatten(err->msg);
+	flatten_controls(err->msg);
 	return -(int)code;
 }
 
@@ -43,7 +43,7 @@ int uni_err_prefix(struct uni_err *err, const char *fmt, ...)
 	memcpy(old, err->msg, sizeof(old));
 	/* A message that no longer fits loses its tail, never its cause at the front. */
 	(void)snprintf(err->msg, sizeof(err->msg), "%s: %.380s", head, old);
-	flatten(err->msg);
+	flatten_controls(err->msg);
 	return -err->code;
 }
 

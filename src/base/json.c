@@ -13,7 +13,7 @@ void uni_json_init(struct uni_json *j, struct uni_sink *out, bool pretty)
 	j->pretty = pretty;
 }
 
-static void newline(struct uni_json *j)
+static void put_newline(struct uni_json *j)
 {
 	if (!j->pretty)
 		return;
@@ -32,7 +32,7 @@ static void before_value(struct uni_json *j)
 		uni_sink_putc(j->out, ',');
 	j->has_member[j->depth] = true;
 	if (j->depth != 0)
-		newline(j);
+		put_newline(j);
 }
 
 static void open_level(struct uni_json *j, char c)
@@ -51,7 +51,7 @@ static void close_level(struct uni_json *j, char c)
 	assert(j->depth > 0);
 	j->depth--;
 	if (had)
-		newline(j);
+		put_newline(j);
 	uni_sink_putc(j->out, c);
 	if (j->depth == 0 && j->pretty)
 		uni_sink_putc(j->out, '\n');

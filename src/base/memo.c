@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void put(struct uni_memo *m, struct uni_memo_slot slot)
+static void put_slot(struct uni_memo *m, struct uni_memo_slot slot)
 {
 	size_t mask = m->nr_slots - 1, i = slot.key.hash & mask;
 
@@ -12,7 +12,7 @@ static void put(struct uni_memo *m, struct uni_memo_slot slot)
 	m->slots[i] = slot;
 }
 
-static bool grow(struct uni_memo *m)
+static bool grow_memo(struct uni_memo *m)
 {
 	struct uni_memo more = { .nr_slots = m->nr_slots != 0 ? m->nr_slots * 4 : 1024 };
 
@@ -21,7 +21,7 @@ static bool grow(struct uni_memo *m)
 		return false;
 	for (size_t i = 0; i < m->nr_slots; i++) {
 		if (m->slots[i].key.s != NULL)
-			put(&more, m->slots[i]);
+			put_slot(&more, m->slots[i]);
 	}
 	more.nr = m->nr;
 	free(m->slots);
@@ -31,9 +31,9 @@ static bool grow(struct uni_memo *m)
 
 bool uni_memo_put(struct uni_memo *m, struct uni_memo_key key, uint32_t value)
 {
-	if ((m->nr + 1) * 2 > m->nr_slots && !grow(m))
+	if ((m->nr + 1) * 2 > m->nr_slots && !grow_memo(m))
 		return false;
-	put(m, (struct uni_memo_slot){ key, value });
+	put_slot(m, (struct uni_memo_slot){ key, value });
 	m->nr++;
 	return true;
 }

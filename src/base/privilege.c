@@ -13,14 +13,14 @@ typedef struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 #define BIT(cap) (1u << (cap))
 #define ROOTS	 (BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_NET_BIND_SERVICE))
 
-static struct __user_cap_header_struct head(void)
+static struct __user_cap_header_struct cap_header(void)
 {
 	return (struct __user_cap_header_struct){ .version = _LINUX_CAPABILITY_VERSION_3 };
 }
 
 bool uni_privilege_has(void)
 {
-	struct __user_cap_header_struct h = head();
+	struct __user_cap_header_struct h = cap_header();
 	caps c = { 0 };
 
 	return geteuid() == 0 ||
@@ -29,7 +29,7 @@ bool uni_privilege_has(void)
 
 int uni_privilege_drop(struct uni_err *err)
 {
-	struct __user_cap_header_struct h = head();
+	struct __user_cap_header_struct h = cap_header();
 	const unsigned keep = geteuid() == 0 ? ROOTS : 0;
 	caps c = { 0 };
 	bool ok = syscall(SYS_capget, &h, c) == 0;

@@ -178,7 +178,7 @@ void uni_sink_set_durable(struct uni_sink *s)
 	s->durable = true;
 }
 
-static void put(struct uni_sink *s, const void *data, size_t len)
+static void write_data(struct uni_sink *s, const void *data, size_t len)
 {
 	int r;
 
@@ -197,7 +197,7 @@ static void put(struct uni_sink *s, const void *data, size_t len)
 
 void uni_sink_flush(struct uni_sink *s)
 {
-	put(s, s->buf, s->fill);
+	write_data(s, s->buf, s->fill);
 	s->fill = 0;
 }
 
@@ -208,7 +208,7 @@ void uni_sink_write(struct uni_sink *s, const void *data, size_t len)
 	s->bytes += len;
 	if (len >= SINK_BUF) {
 		uni_sink_flush(s);
-		put(s, data, len);
+		write_data(s, data, len);
 		return;
 	}
 	while (len != 0 && s->error == 0) {

@@ -29,7 +29,7 @@ struct uni_strtab {
 	size_t nr_slots; /* power of two */
 };
 
-static size_t probe(const struct uni_strtab *t, const char *s, size_t len, uint32_t hash)
+static size_t probe_slot(const struct uni_strtab *t, const char *s, size_t len, uint32_t hash)
 {
 	size_t i = hash & (t->nr_slots - 1);
 
@@ -45,7 +45,7 @@ static size_t probe(const struct uni_strtab *t, const char *s, size_t len, uint3
 	return i;
 }
 
-static bool rehash(struct uni_strtab *t, size_t nr_slots)
+static bool rehash_strings(struct uni_strtab *t, size_t nr_slots)
 {
 	struct slot *slots = calloc(nr_slots, sizeof(*slots));
 
@@ -72,7 +72,7 @@ struct uni_strtab *uni_strtab_create(void)
 
 	if (t == NULL)
 		return NULL;
-	if (!rehash(t, 256) || uni_strtab_add(t, "", 0) != 0) {
+	if (!rehash_strings(t, 256) || uni_strtab_add(t, "", 0) != 0) {
 		uni_strtab_destroy(t);
 		return NULL;
 	}
@@ -91,7 +91,7 @@ void uni_strtab_destroy(struct uni_strtab *t)
 	free(t);
 }
 
-static char *store(struct uni_strtab *t, const char *s, size_t len)
+static char *store_string(struct uni_strtab *t, const char *s, size_t len)
 {
 	char *p;
 
@@ -119,7 +119,7 @@ static char *store(struct uni_strtab *t, const char *s, size_t len)
 uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
 {
 	uint32_t hash = (uint32_t)uni_hash_bytes(s, len, 0);
-	size_t i = probe(t, s, len, hash);
+	size_t i = probe_slot(t, s, len, hash);
 	struct entry e = { .len = (uint32_t)len };
 
 	if (t->slots[i].nr != 0)
@@ -127,11 +127,11 @@ uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
 	if (len >= UINT32_MAX || t->strs.nr >= UNI_STR_NONE - 1)
 		return UNI_STR_NONE;
 	if ((t->strs.nr + 1) * 2 > t->nr_slots) {
-		if (!rehash(t, t->nr_slots * 2))
+		if (!rehash_strings(t, t->nr_slots * 2))
 			return UNI_STR_NONE;
-		i = probe(t, s, len, hash);
+		i = probe_slot(t, s, len, hash);
 	}
-	e.s = store(t, s, len);
+	e.s = store_string(t, s, len);
 	if (e.s == NULL || !uni_vec_push(&t->strs, e))
 		return UNI_STR_NONE;
 	t->slots[i] = (struct slot){ (uint32_t)t->strs.nr, hash };
@@ -140,7 +140,7 @@ uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len)
 
 uint32_t uni_strtab_find(const struct uni_strtab *t, const char *s, size_t len)
 {
-	size_t i = probe(t, s, len, (uint32_t)uni_hash_bytes(s, len, 0));
+	size_t i = probe_slot(t, s, len, (uint32_t)uni_hash_bytes(s, len, 0));
 
 	return t->slots[i].nr != 0 ? t->slots[i].nr - 1 : UNI_STR_NONE;
 }

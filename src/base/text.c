@@ -44,7 +44,7 @@ static size_t utf8_decode(const uint8_t *p, size_t len, uint32_t *cp_ret)
 	return n;
 }
 
-static bool allowed(uint32_t cp)
+static bool is_allowed(uint32_t cp)
 {
 	if (cp < 0x20 || (cp >= 0x7f && cp <= 0x9f))
 		return false;
@@ -63,7 +63,7 @@ size_t uni_text_clean(char *out, size_t cap, const void *data, size_t len)
 		uint32_t cp = 0;
 		size_t n = utf8_decode(p + i, len - i, &cp);
 
-		if (n != 0 && allowed(cp)) {
+		if (n != 0 && is_allowed(cp)) {
 			if (n > cap - 1 - o)
 				break;
 			memcpy(out + o, p + i, n);

@@ -19,7 +19,7 @@ static struct {
 	bool json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_doctor_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
@@ -208,7 +208,7 @@ static int print_all(const struct uni_host_way *w, size_t nr, struct uni_err *er
 	return uni_sink_close(out, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_doctor(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_host_way *w = calloc(NR_WAYS, sizeof(*w));
 	uint32_t nr = 0;
@@ -244,6 +244,6 @@ const struct uni_cmd uni_cmd_doctor = {
 	.details = "With a target also: may this user look into that guest, and how would it be "
 		   "sampled?",
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_doctor_options,
+	.run = run_doctor,
 };

@@ -21,7 +21,7 @@ static struct {
 	bool vcpu_given, list;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_export_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
@@ -97,7 +97,7 @@ static bool ends_with(const char *s, const char *ext)
 }
 
 /* "x.speedscope.json" is not json's: the longest end counts. */
-static const struct uni_exporter *choose(struct uni_err *err)
+static const struct uni_exporter *choose_format(struct uni_err *err)
 {
 	const struct uni_exporter *e = NULL;
 	_cleanup_strbuf_ struct uni_strbuf known;
@@ -199,7 +199,7 @@ static int write_one(struct uni_exporting *x, const struct uni_exporter *e, stru
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_export(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_exporting *x = &o.x;
 	const struct uni_exporter *e = NULL;
@@ -213,7 +213,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (o.all != NULL && (o.format != NULL || o.output != NULL || o.set.items.nr != 0))
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"--all writes each format to its own file: no -f, -o or -O"));
-	e = o.all == NULL ? choose(err) : NULL;
+	e = o.all == NULL ? choose_format(err) : NULL;
 	if (o.all == NULL && e == NULL)
 		return UNI_EXIT_USAGE;
 	x->src.path = ctx->operands[0];
@@ -254,6 +254,6 @@ const struct uni_cmd uni_cmd_export = {
 		    "  uniscope export --diff two-columns.folded -f svg -o diff.svg",
 	.min_operands = 0,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_export_options,
+	.run = run_export,
 };

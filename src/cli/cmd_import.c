@@ -16,7 +16,7 @@ static struct {
 	bool overwrite, list;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_import_options(void)
 {
 	static const struct uni_opt table[] = {
 		UNI_INPUT_FORMAT_OPTION(o.src.format, .old_letter = 'f', .old_name = "format"),
@@ -46,7 +46,7 @@ static int write_session(const struct uni_source *s, struct uni_err *err)
 	return uni_aggregate_write(s->profile, &from, o.output, o.overwrite, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_import(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_source s;
 	int rc;
@@ -91,6 +91,6 @@ const struct uni_cmd uni_cmd_import = {
 		    "  uniscope import trace --input-format uniprof -s app.elf -o old.uniscope",
 	.min_operands = 0,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_import_options,
+	.run = run_import,
 };

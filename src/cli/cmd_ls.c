@@ -15,7 +15,7 @@ static struct {
 	bool json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_ls_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL, "print JSON", NULL, NULL },
@@ -36,7 +36,7 @@ static void size_text(char *out, size_t cap, uint64_t bytes)
 		(void)snprintf(out, cap, "%" PRIu64 "M", bytes >> 20);
 }
 
-static const char *dash(const char *s)
+static const char *or_dash(const char *s)
 {
 	return s[0] != '\0' ? s : "-";
 }
@@ -64,7 +64,7 @@ static void fill_row(const struct uni_found *f, struct row *r)
 	if (in->nr_vcpus != 0)
 		(void)snprintf(r->vcpus, sizeof(r->vcpus), "%" PRIu32, in->nr_vcpus);
 	for (size_t c = 0; c < NR_COLUMNS; c++)
-		r->column[c] = dash(column[c]);
+		r->column[c] = or_dash(column[c]);
 }
 
 static void print_row(const struct row *r, const size_t *width)
@@ -142,7 +142,7 @@ static int print_json(const struct uni_found *found, size_t nr, struct uni_err *
 	return uni_sink_close(out, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_ls(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_found *found = NULL;
 	size_t nr = 0;
@@ -166,6 +166,6 @@ const struct uni_cmd uni_cmd_ls = {
 	.name = "ls",
 	.operands = "",
 	.summary = "list the guests on this host and how each would be reached",
-	.options = options,
-	.run = run,
+	.options = list_ls_options,
+	.run = run_ls,
 };

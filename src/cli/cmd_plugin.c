@@ -9,7 +9,7 @@ static struct {
 	const char *print, *read, *mode;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_plugin_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "print", UNI_OPT_OUTPUT, &o.print, "FILE",
@@ -35,7 +35,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_plugin(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_exact_args args = { .qemu = { .image = ctx->operands[0] },
 		.mode = strcmp(o.mode, "counts") == 0 ? UNI_EXACT_COUNTS : UNI_EXACT_TREE,
@@ -64,6 +64,6 @@ const struct uni_cmd uni_cmd_plugin = {
 		    "  uniscope plugin --read app.counts -o app.uniscope app.elf",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_plugin_options,
+	.run = run_plugin,
 };

@@ -12,7 +12,7 @@ static struct {
 	bool all, follow;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_record_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
@@ -65,7 +65,7 @@ static int refuse_command(const char *word, struct uni_err *err)
 		word);
 }
 
-static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int check_record_operands(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	int rc = 0;
 
@@ -85,7 +85,7 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return uni_record_check_args(&o.rec, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_guests_args args = { .targets = ctx->operands,
 		.nr = ctx->nr_operands,
@@ -105,7 +105,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.unwind = o.rec.unwind } };
 	struct uni_guests all = { 0 };
 	struct uni_attach_args again;
-	int rc = check(ctx, err);
+	int rc = check_record_operands(ctx, err);
 
 	if (rc == 0)
 		rc = uni_guests_open(&all, &args, err);
@@ -144,6 +144,6 @@ const struct uni_cmd uni_cmd_record = {
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,
 	.refuses_rest = true,
-	.options = options,
-	.run = run,
+	.options = list_record_options,
+	.run = run_record,
 };

@@ -24,7 +24,7 @@ static struct {
 } o;
 
 /* What --hide leaves out is told on stderr. */
-static int hide(struct uni_source *s, struct uni_err *err)
+static int hide_functions(struct uni_source *s, struct uni_err *err)
 {
 	double all = uni_profile_total(s->profile), left_out;
 	struct uni_profile *rest;
@@ -41,7 +41,7 @@ static int hide(struct uni_source *s, struct uni_err *err)
 	return 0;
 }
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_report_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'n', "max", UNI_OPT_U64, &o.functions, "N",
@@ -115,7 +115,7 @@ static bool is_elsewhere(const struct uni_source *s, bool none)
 	return nr != 0;
 }
 
-static int print(const struct uni_source *s, struct uni_err *err)
+static int print_report(const struct uni_source *s, struct uni_err *err)
 {
 	struct uni_text_opts text = { .colour = uni_term_colour(stdout),
 		.width = uni_term_colour(stdout) ? uni_term_width(stdout) : 0,
@@ -234,7 +234,7 @@ static int print_json(const struct uni_source *s, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_source s;
 	int rc;
@@ -259,11 +259,11 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc != 0)
 		return uni_exit_of(rc);
 	if (o.page.hide.items.nr != 0)
-		rc = hide(&s, err);
+		rc = hide_functions(&s, err);
 	if (rc == 0 && o.src.exits != NULL)
 		rc = print_exits(&s, err);
 	else if (rc == 0)
-		rc = o.json ? print_json(&s, err) : print(&s, err);
+		rc = o.json ? print_json(&s, err) : print_report(&s, err);
 	if (rc == 0 && o.src.exits == NULL && uni_source_is_trace(&s))
 		uni_note("%s holds a function trace, and no samples: see `uniscope trace report`",
 			o.src.path);
@@ -285,6 +285,6 @@ const struct uni_cmd uni_cmd_report = {
 		    "  uniscope report --html both.html --beside good.uniscope bad.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_report_options,
+	.run = run_report,
 };

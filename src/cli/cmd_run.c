@@ -31,7 +31,7 @@ static struct {
 	bool five_files;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_run_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.symbols, "ELF",
@@ -125,7 +125,7 @@ static int check_exact(struct uni_err *err)
 	return 0;
 }
 
-static int check(struct uni_err *err)
+static int check_run_options(struct uni_err *err)
 {
 	int rc = uni_record_check_args(&o.rec, err);
 
@@ -189,7 +189,7 @@ static bool is_awake(void *ctx)
  * Of a guest that died what was recorded until then is kept if any of it is the image's; unless KVM
  * is to blame, and there is another way.
  */
-static int judge(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
+static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
 {
 	struct attempt *a = ctx;
 	char line[512];
@@ -331,7 +331,7 @@ static int boot_until_recorded(
 
 	o.rec.ended = has_ended;
 	o.rec.awake = is_awake;
-	o.rec.judge = judge;
+	o.rec.judge = judge_attempt;
 	o.rec.ctx = a;
 	uni_signals_begin(&signals);
 	do {
@@ -363,7 +363,7 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 				     .extra = ctx->rest } };
 	struct uni_err unread = { 0 };
 	struct uni_image *image = NULL;
-	int rc = check(err);
+	int rc = check_run_options(err);
 
 	if (rc == 0 && (output == NULL || console == NULL))
 		rc = uni_err_nomem(err);
@@ -409,7 +409,7 @@ static int boot_with_xl(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return uni_run_xl(&args, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	if (o.xl != NULL)
 		return uni_exit_of(boot_with_xl(ctx, err));
@@ -443,6 +443,6 @@ const struct uni_cmd uni_cmd_run = {
 	.takes_rest = true,
 	.min_operands = 0,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_run_options,
+	.run = run_run,
 };

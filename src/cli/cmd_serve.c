@@ -24,7 +24,7 @@ static struct {
 	bool ftrace, on, keep, idle, port_given;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_serve_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'p', "port", UNI_OPT_U64, &o.port, "N",
@@ -87,72 +87,72 @@ struct words {
 	bool failed;
 };
 
-static void word(struct words *w, const char *s)
+static void add_word(struct words *w, const char *s)
 {
 	w->failed = !uni_vec_push(&w->v, s) || w->failed;
 }
 
-static void option(struct words *w, const char *name, const char *value)
+static void add_option(struct words *w, const char *name, const char *value)
 {
 	if (value == NULL)
 		return;
-	word(w, name);
-	word(w, value);
+	add_word(w, name);
+	add_word(w, value);
 }
 
 static void options_of_list(struct words *w, const char *name, const struct uni_opt_list *l)
 {
 	for (size_t i = 0; i < l->items.nr; i++)
-		option(w, name, l->items.v[i]);
+		add_option(w, name, l->items.v[i]);
 }
 
-static void common(struct words *w, const char *wait)
+static void add_common_options(struct words *w, const char *wait)
 {
-	option(w, "-d", "0");
-	option(w, "-e", o.a.image);
-	option(w, "--qmp", o.a.qmp);
-	option(w, "--wait", wait);
+	add_option(w, "-d", "0");
+	add_option(w, "-e", o.a.image);
+	add_option(w, "--qmp", o.a.qmp);
+	add_option(w, "--wait", wait);
 	options_of_list(w, "--debug-dir", &o.a.debug_dirs);
 }
 
 static void record_words(struct words *w, const char *target, const char *exits, const char *wait)
 {
-	word(w, "uniscope");
-	word(w, "record");
-	word(w, "-q");
-	common(w, wait);
-	option(w, "-F", o.frequency);
-	option(w, "--method", o.method);
+	add_word(w, "uniscope");
+	add_word(w, "record");
+	add_word(w, "-q");
+	add_common_options(w, wait);
+	add_option(w, "-F", o.frequency);
+	add_option(w, "--method", o.method);
 	if (o.exits != NULL)
-		word(w, exits);
-	word(w, target);
-	word(w, NULL);
+		add_word(w, exits);
+	add_word(w, target);
+	add_word(w, NULL);
 }
 
 static void trace_words(
 	struct words *w, const char *target, const char *min, const char *depth, const char *wait)
 {
-	word(w, "uniscope");
-	word(w, "trace");
-	word(w, "record");
-	word(w, "-q");
-	option(w, "--names", "5");
-	common(w, wait);
-	option(w, "--head", o.a.head);
+	add_word(w, "uniscope");
+	add_word(w, "trace");
+	add_word(w, "record");
+	add_word(w, "-q");
+	add_option(w, "--names", "5");
+	add_common_options(w, wait);
+	add_option(w, "--head", o.a.head);
 	options_of_list(w, "--filter", &o.a.filter);
 	options_of_list(w, "--regex", &o.a.regex);
 	options_of_list(w, "--exclude", &o.a.exclude);
 	options_of_list(w, "--args", &o.a.args);
 	options_of_list(w, "--trigger", &o.a.trigger);
-	option(w, "--mode", o.a.mode);
-	option(w, "--min-duration", o.a.min_us > 0 ? min : NULL);
-	option(w, "--depth", o.a.depth != 0 ? depth : NULL);
+	add_option(w, "--mode", o.a.mode);
+	add_option(w, "--min-duration", o.a.min_us > 0 ? min : NULL);
+	add_option(w, "--depth", o.a.depth != 0 ? depth : NULL);
 	if (o.a.pieces)
-		word(w, "--pieces");
+		add_word(w, "--pieces");
 	if (o.a.threads)
-		word(w, "--threads");
-	word(w, target);
-	word(w, NULL);
+		add_word(w, "--threads");
+	add_word(w, target);
+	add_word(w, NULL);
 }
 
 static int serve_target(struct uni_serve_page_args *args, const char *target, struct uni_err *err)
@@ -201,7 +201,7 @@ static int serve_page(const char *what, struct uni_err *err)
 	return uni_privilege_drop(err) == 0 ? uni_serve_page(&args, err) : -UNI_EPERM;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_serve(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_serve_ftrace_args ftrace = { .tracing = &o.a,
 		.port = (uint16_t)o.port,
@@ -248,6 +248,6 @@ const struct uni_cmd uni_cmd_serve = {
 		    "  wget -qO trace http://127.0.0.1:9090/ftrace/trace",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_serve_options,
+	.run = run_serve,
 };

@@ -27,7 +27,7 @@ static struct {
 	bool json, registers, threads, no_pause, accept_image;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_stacks_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
@@ -182,7 +182,7 @@ static int make_room(struct shot *shot, size_t nr_vcpus, struct uni_err *err)
 	return 0;
 }
 
-static int take(struct uni_guest *g, struct shot *shot, struct uni_err *err)
+static int take_shot(struct uni_guest *g, struct shot *shot, struct uni_err *err)
 {
 	struct uni_as *as = NULL;
 	int rc = make_room(shot, (size_t)g->t->ops->nr_vcpus(g->t), err);
@@ -233,7 +233,8 @@ static const char *shown_name(const char *name, char text[UNI_TEXT_MAX])
 }
 
 /* A return address is looked up one byte back: the call may be the last instruction. */
-static void lookup(const struct shot *shot, const struct uni_chain *c, size_t i, struct named *ret)
+static void look_up_frame(
+	const struct shot *shot, const struct uni_chain *c, size_t i, struct named *ret)
 {
 	bool exact = i == 0 || (c->flags[i] & UNI_FRAME_EXACT) != 0;
 	uint64_t svma = c->pc[i] - shot->bias - (exact ? 0 : 1);
@@ -298,7 +299,7 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 	struct named n;
 	char text[UNI_TEXT_MAX];
 
-	lookup(shot, c, i, &n);
+	look_up_frame(shot, c, i, &n);
 	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
 		const char *name = n.place[k].function;
 
@@ -383,7 +384,7 @@ static void json_frame(
 	struct named n;
 	char text[UNI_TEXT_MAX];
 
-	lookup(shot, c, i, &n);
+	look_up_frame(shot, c, i, &n);
 	for (size_t k = 0; o.naming.inlined && k + 1 < n.nr; k++) {
 		uni_json_object(j);
 		uni_json_kv(hex, j, "pc", c->pc[i]);
@@ -476,7 +477,7 @@ static int print_json(const struct shot *shot, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_attach_args args = { .target = ctx->operands[0],
 		.image = o.image,
@@ -500,7 +501,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	/* What a file holds, and what it lacks. */
 	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
 		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);
-	rc = take(&g, shot, err);
+	rc = take_shot(&g, shot, err);
 	if (rc == 0 && o.json)
 		rc = print_json(shot, err);
 	else if (rc == 0)
@@ -527,6 +528,6 @@ const struct uni_cmd uni_cmd_stacks = {
 		    "  uniscope stacks core:file=vm.core -e app.elf",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_stacks_options,
+	.run = run_stacks,
 };

@@ -14,7 +14,7 @@ static struct {
 	bool all, batch, count_given, no_pause, accept_image;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_top_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'e', "image", UNI_OPT_STR, &o.image, "ELF",
@@ -99,7 +99,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int check_top_operands(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	if (o.all ? ctx->nr_operands != 0 : ctx->nr_operands == 0)
 		return uni_err_set(err, UNI_EUSAGE,
@@ -113,7 +113,7 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return uni_top_check_args(&o.top, err);
 }
 
-static int show(const struct uni_guests *all, struct uni_err *err)
+static int show_top(const struct uni_guests *all, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_top_run *r = calloc(1, sizeof(*r));
 	int rc;
@@ -129,7 +129,7 @@ static int show(const struct uni_guests *all, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_top(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_guests_args args = { .targets = ctx->operands,
 		.nr = ctx->nr_operands,
@@ -145,12 +145,12 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 			.accept_image = o.accept_image,
 			.unwind = o.unwind } };
 	struct uni_guests all = { 0 };
-	int rc = check(ctx, err);
+	int rc = check_top_operands(ctx, err);
 
 	if (rc == 0)
 		rc = uni_guests_open(&all, &args, err);
 	if (rc == 0)
-		rc = show(&all, err);
+		rc = show_top(&all, err);
 	uni_guests_close(&all);
 	return uni_exit_of(rc);
 }
@@ -175,6 +175,6 @@ const struct uni_cmd uni_cmd_top = {
 		    "  uniscope top web1 --json --count 0 | jq -c .functions[0]",
 	.min_operands = 0,
 	.max_operands = SIZE_MAX,
-	.options = options,
-	.run = run,
+	.options = list_top_options,
+	.run = run_top,
 };

@@ -29,7 +29,7 @@ static bool is_plain(const char *s)
 	return s[0] != '\0' && strspn(s, plain) == strlen(s);
 }
 
-static void offer(const struct typed *t, const char *word, const char *what)
+static void offer_word(const struct typed *t, const char *word, const char *what)
 {
 	if (is_plain(word) && strncmp(word, t->word, strlen(t->word)) == 0)
 		(void)printf("%.*s%s\t%s\n", (int)t->before_len, t->before, word, what);
@@ -38,7 +38,7 @@ static void offer(const struct typed *t, const char *word, const char *what)
 static void offer_commands(const struct typed *t, const struct uni_cmd *const *list)
 {
 	for (size_t i = 0; list[i] != NULL; i++)
-		offer(t, list[i]->name, list[i]->summary);
+		offer_word(t, list[i]->name, list[i]->summary);
 }
 
 static void offer_options(const struct typed *t, const struct uni_opt *opts)
@@ -48,9 +48,9 @@ static void offer_options(const struct typed *t, const struct uni_opt *opts)
 
 		(void)snprintf(name, sizeof(name), "--%s", o->long_name);
 		if (o->help != NULL)
-			offer(t, name, o->help);
+			offer_word(t, name, o->help);
 	}
-	offer(t, "--help", "print the command's options");
+	offer_word(t, "--help", "print the command's options");
 }
 
 /* Guests of this host by name and as targets, and the ways to name one. */
@@ -67,14 +67,14 @@ static void offer_targets(const struct typed *t)
 		char name[UNI_GUEST_NAME_MAX];
 
 		uni_guest_name(&found[i].info, name);
-		offer(t, name, found[i].spec);
-		offer(t, found[i].spec, is_plain(name) ? name : "");
+		offer_word(t, name, found[i].spec);
+		offer_word(t, found[i].spec, is_plain(name) ? name : "");
 	}
 	for (size_t i = 0; uni_target_backends[i] != NULL; i++) {
 		char scheme[32];
 
 		(void)snprintf(scheme, sizeof(scheme), "%s:", uni_target_backends[i]->scheme);
-		offer(t, scheme, uni_target_backends[i]->summary);
+		offer_word(t, scheme, uni_target_backends[i]->summary);
 	}
 }
 
@@ -97,7 +97,7 @@ static void offer_sessions(const struct typed *t)
 			continue;
 		uni_strbuf_reset(&name);
 		uni_strbuf_addf(&name, "%.*s%s", (int)len, t->word, e->d_name);
-		offer(t, name.s, "session");
+		offer_word(t, name.s, "session");
 	}
 	if (d != NULL)
 		(void)closedir(d);
@@ -113,19 +113,19 @@ static void offer_words(const struct typed *t, const char *words, const char *be
 		return;
 	for (char *w = strtok_r(copy, between, &state); w != NULL;
 		w = strtok_r(NULL, between, &state))
-		offer(t, w, "");
+		offer_word(t, w, "");
 }
 
 static void offer_exporters(const struct typed *t)
 {
 	for (size_t i = 0; uni_exporters[i] != NULL; i++)
-		offer(t, uni_exporters[i]->name, uni_exporters[i]->summary);
+		offer_word(t, uni_exporters[i]->name, uni_exporters[i]->summary);
 }
 
 static void offer_importers(const struct typed *t)
 {
 	for (size_t i = 0; uni_importers[i] != NULL; i++)
-		offer(t, uni_importers[i]->name, uni_importers[i]->summary);
+		offer_word(t, uni_importers[i]->name, uni_importers[i]->summary);
 }
 
 /* What `arg` of an option, or an operand, stands for. */
@@ -252,10 +252,10 @@ int uni_complete(const struct uni_cmd *const *list, int argc, char **argv)
 	if (called.words != before)
 		return UNI_EXIT_FAILED;
 	offer_commands(&t, called.cmd != NULL ? called.cmd->sub : list);
-	offer(&t, "--help", "print this command's commands");
+	offer_word(&t, "--help", "print this command's commands");
 	if (called.cmd == NULL) {
-		offer(&t, "help", "tell more of a command");
-		offer(&t, "--version", "print the version");
+		offer_word(&t, "help", "tell more of a command");
+		offer_word(&t, "--version", "print the version");
 	}
 	return UNI_EXIT_OK;
 }

@@ -93,7 +93,7 @@ static int run_command(const struct uni_called *called, int argc, char **argv)
 }
 
 /* A full disk or a closed pipe behind stdout is a failure like any other. */
-static int finish(int status)
+static int flush_output(int status)
 {
 	int e;
 
@@ -178,12 +178,12 @@ int main(int argc, char **argv)
 	}
 	status = link ? -1 : run_other(argc, argv);
 	if (status >= 0)
-		return finish(status);
+		return flush_output(status);
 	skip = link ? 0 : 1;
 	if (link && argc > 1 && strcmp(argv[1], "__complete") == 0) {
 		/* "__complete WORD..." as "TOOL WORD..." */
 		argv[1] = argv[0];
-		return finish(uni_complete(uni_compat_cmds, argc - 1, argv + 1));
+		return flush_output(uni_complete(uni_compat_cmds, argc - 1, argv + 1));
 	}
 	called = uni_called_find(link ? uni_compat_cmds : uni_cmds, argc - skip, argv + skip);
 	if (called.cmd == NULL) {
@@ -193,5 +193,5 @@ int main(int argc, char **argv)
 	}
 	called.old = called.old || link;
 	skip += called.words - 1;
-	return finish(run_command(&called, argc - skip, argv + skip));
+	return flush_output(run_command(&called, argc - skip, argv + skip));
 }

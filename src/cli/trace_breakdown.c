@@ -17,7 +17,7 @@ static struct {
 	bool threads, json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_breakdown_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "threads", UNI_OPT_FLAG, &o.threads, NULL, "by thread instead of by CPU", NULL,
@@ -139,7 +139,7 @@ static void put_json(
 	uni_sink_putc(out, '\n');
 }
 
-static int print(const struct uni_trace_open *t, const char *path, struct uni_err *err)
+static int print_breakdown(const struct uni_trace_open *t, const char *path, struct uni_err *err)
 {
 	struct uni_breakdown b;
 	struct uni_sink *out;
@@ -160,13 +160,13 @@ static int print(const struct uni_trace_open *t, const char *path, struct uni_er
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_breakdown(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_open t;
 	int rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
 
 	if (rc == 0) {
-		rc = print(&t, ctx->operands[0], err);
+		rc = print_breakdown(&t, ctx->operands[0], err);
 		uni_trace_close(&t);
 	}
 	return uni_exit_of(rc);
@@ -183,6 +183,6 @@ const struct uni_cmd uni_trace_breakdown = {
 		    "  uniscope trace breakdown --threads --json web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_breakdown_options,
+	.run = run_trace_breakdown,
 };

@@ -7,7 +7,7 @@ static struct {
 	struct uni_tracing_session s;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_dump_options(void)
 {
 	static const struct uni_opt table[] = {
 		UNI_TRACING_OUTPUT_OPTIONS(o.s),
@@ -24,7 +24,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_dump(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_tracing t;
 	int rc = uni_tracing_open(&t, ctx->operands[0], &o.a, err);
@@ -50,6 +50,6 @@ const struct uni_cmd uni_trace_dump = {
 		    "  ssh host uniscope trace dump web1 -w - | uniscope trace findings -",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_dump_options,
+	.run = run_trace_dump,
 };

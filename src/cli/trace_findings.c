@@ -9,7 +9,7 @@ static struct {
 	bool json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_findings_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "busy", UNI_OPT_DOUBLE, &o.busy_ms, "MS",
@@ -28,7 +28,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_findings(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_findings found = { 0 };
 	struct uni_promises p;
@@ -69,6 +69,6 @@ const struct uni_cmd uni_trace_findings = {
 		    "  uniscope trace findings trace.ctf --json | jq .findings",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_findings_options,
+	.run = run_trace_findings,
 };

@@ -15,7 +15,7 @@ static struct {
 	bool json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_graph_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "function", UNI_OPT_STR, &o.function, "NAME",
@@ -104,7 +104,7 @@ static int print_json(
 	return rc;
 }
 
-static int print(const struct uni_trace_open *t, const struct uni_call_tree *tree,
+static int print_graph(const struct uni_trace_open *t, const struct uni_call_tree *tree,
 	struct uni_sink *out, struct uni_err *err)
 {
 	const struct uni_call_tree_text text = { o.min_percent, o.depth, false };
@@ -125,7 +125,7 @@ static int print(const struct uni_trace_open *t, const struct uni_call_tree *tre
 	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
-static int graph(const struct uni_trace_open *t, const char *path, struct uni_err *err)
+static int make_graph(const struct uni_trace_open *t, const char *path, struct uni_err *err)
 {
 	struct uni_call_tree tree;
 	struct uni_sink *out;
@@ -136,7 +136,7 @@ static int graph(const struct uni_trace_open *t, const char *path, struct uni_er
 	uni_trace_note(t, path, &tree.stats);
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {
-		rc = print(t, &tree, out, err);
+		rc = print_graph(t, &tree, out, err);
 		if (rc == 0)
 			rc = uni_sink_close(out, err);
 		else
@@ -146,13 +146,13 @@ static int graph(const struct uni_trace_open *t, const char *path, struct uni_er
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_graph(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_open t;
 	int rc = uni_trace_open(ctx->operands[0], &o.args, &t, err);
 
 	if (rc == 0) {
-		rc = graph(&t, ctx->operands[0], err);
+		rc = make_graph(&t, ctx->operands[0], err);
 		uni_trace_close(&t);
 	}
 	return uni_exit_of(rc);
@@ -169,6 +169,6 @@ const struct uni_cmd uni_trace_graph = {
 		    "  uniscope trace graph --json web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_graph_options,
+	.run = run_trace_graph,
 };

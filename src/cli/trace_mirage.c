@@ -12,7 +12,7 @@ static struct {
 	bool quiet;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_mirage_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
@@ -40,7 +40,7 @@ static int write_file(const uint8_t *ring, size_t size, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_mirage(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_free_ uint8_t *ring = NULL;
 	size_t size = 0;
@@ -65,6 +65,6 @@ const struct uni_cmd uni_trace_mirage = {
 	.examples = "  uniscope trace mirage xen:dom=web -o web.ctf",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_mirage_options,
+	.run = run_trace_mirage,
 };

@@ -8,7 +8,7 @@ static struct {
 	const char *output;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_prepare_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_STR, &o.output, "FILE",
@@ -20,7 +20,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_prepare(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const char *path = ctx->operands[0];
 	const char *out = o.output != NULL ? o.output : path;
@@ -49,6 +49,6 @@ const struct uni_cmd uni_trace_prepare = {
 		    "  uniscope trace prepare app.elf -o app.prepared.elf",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_prepare_options,
+	.run = run_trace_prepare,
 };

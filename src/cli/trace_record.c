@@ -8,7 +8,7 @@ static struct {
 	bool as_is;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_record_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'd', "duration", UNI_OPT_DOUBLE, &o.s.duration, "SECONDS",
@@ -34,7 +34,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int check(struct uni_err *err)
+static int check_trace_record(struct uni_err *err)
 {
 	if (o.as_is && uni_choice_given(&o.a))
 		return uni_err_set(err, UNI_EUSAGE,
@@ -46,11 +46,11 @@ static int check(struct uni_err *err)
 	return 0;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_choice choice;
 	struct uni_tracing t;
-	int rc = check(err);
+	int rc = check_trace_record(err);
 
 	if (rc == 0)
 		rc = uni_choice_make(&choice, &o.a, err);
@@ -83,6 +83,6 @@ const struct uni_cmd uni_trace_record = {
 		    "  uniscope trace record kvm:pid=4121 --mode lite -o calls.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_record_options,
+	.run = run_trace_record,
 };

@@ -14,7 +14,7 @@ static struct {
 	bool no_switches;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_replay_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'f', "format", UNI_OPT_STR, &o.format, "FORMAT",
@@ -103,7 +103,7 @@ static int put_all(struct uni_calls *calls, struct put *p, const struct uni_sink
 	return rc < 0 ? rc : 0;
 }
 
-static int replay(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
+static int replay_calls(struct uni_trace_open *t, struct uni_sink *out, struct uni_err *err)
 {
 	struct uni_trace_values values;
 	struct uni_calls *calls;
@@ -136,7 +136,7 @@ static int replay(struct uni_trace_open *t, struct uni_sink *out, struct uni_err
 	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_replay(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_open t;
 	struct uni_sink *out;
@@ -151,7 +151,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		return uni_exit_of(rc);
 	rc = uni_sink_open_file(o.output, &out, err);
 	if (rc == 0) {
-		rc = replay(&t, out, err);
+		rc = replay_calls(&t, out, err);
 		if (rc == 0)
 			rc = uni_sink_close(out, err);
 		else
@@ -175,6 +175,6 @@ const struct uni_cmd uni_trace_replay = {
 		    "  uniscope trace replay --from 2.5 --to 2.51 --function 'tcp_*' web1.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_replay_options,
+	.run = run_trace_replay,
 };

@@ -15,7 +15,7 @@ static struct {
 	bool json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_report_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'n', "max", UNI_OPT_U64, &o.functions, "N",
@@ -145,7 +145,7 @@ static int put_diff(struct uni_sink *out, struct one *one, struct uni_err *err)
 	return rc;
 }
 
-static int print(struct one *one, struct uni_err *err)
+static int print_trace_report(struct one *one, struct uni_err *err)
 {
 	struct uni_sink *out;
 	int rc = 0;
@@ -169,7 +169,7 @@ static int print(struct one *one, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_report(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const char *path = ctx->operands[0];
 	enum uni_trace_sort by;
@@ -191,7 +191,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = one_make(path, by, &one, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = print(&one, err);
+	rc = print_trace_report(&one, err);
 	one_close(&one);
 	return uni_exit_of(rc);
 }
@@ -208,6 +208,6 @@ const struct uni_cmd uni_trace_report = {
 		    "  uniscope trace report --before web1.uniscope web2.uniscope",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_report_options,
+	.run = run_trace_report,
 };

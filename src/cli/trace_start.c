@@ -4,7 +4,7 @@
 
 static struct uni_tracing_args o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_start_options(void)
 {
 	static const struct uni_opt table[] = {
 		UNI_CHOICE_OPTIONS(o),
@@ -16,7 +16,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_start(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_done done = { 0 };
 	struct uni_choice choice;
@@ -53,6 +53,6 @@ const struct uni_cmd uni_trace_start = {
 		    "  uniscope trace start web1 --trigger handle_error:freeze",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_start_options,
+	.run = run_trace_start,
 };

@@ -7,7 +7,7 @@
 
 static struct uni_tracing_args o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_stop_options(void)
 {
 	static const struct uni_opt table[] = {
 		UNI_TRACING_OPTIONS(o),
@@ -18,7 +18,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_stop(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_trace_done done = { 0 };
 	struct uni_tracing t;
@@ -49,6 +49,6 @@ const struct uni_cmd uni_trace_stop = {
 	.examples = "  uniscope trace stop web1",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_stop_options,
+	.run = run_trace_stop,
 };

@@ -22,7 +22,7 @@ static struct {
 	bool relative, duration, summary, both, json, successful, failed;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_syscalls_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "expr", UNI_OPT_LIST, &o.expressions, "EXPRESSION",
@@ -125,7 +125,7 @@ static int order_of(const char *name, enum uni_sysc_order *ret, struct uni_err *
 	return uni_err_set(err, UNI_EUSAGE, "--sort is time, calls, errors or name, not %s", name);
 }
 
-static int check(enum uni_sysc_order *order_ret, struct uni_err *err)
+static int check_syscall_options(enum uni_sysc_order *order_ret, struct uni_err *err)
 {
 	int rc = order_of(o.sort, order_ret, err);
 
@@ -142,7 +142,7 @@ static int check(enum uni_sysc_order *order_ret, struct uni_err *err)
 	return rc;
 }
 
-static struct uni_sysc_print lines(void)
+static struct uni_sysc_print line_format(void)
 {
 	return (struct uni_sysc_print){ .stamp = uni_min(o.stamp, UNI_SYSC_EPOCH),
 		.relative = o.relative,
@@ -150,7 +150,7 @@ static struct uni_sysc_print lines(void)
 		.column = (unsigned)uni_min(o.column, (uint64_t)1000) };
 }
 
-static int put(const struct uni_sysc_log *log, enum uni_sysc_order order, bool told,
+static int put_log(const struct uni_sysc_log *log, enum uni_sysc_order order, bool told,
 	struct uni_sysc_print *how, struct uni_sink *out)
 {
 	int rc = 0;
@@ -167,7 +167,7 @@ static int put(const struct uni_sysc_log *log, enum uni_sysc_order order, bool t
 static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sysc_order order,
 	struct uni_sink *out, struct uni_err *err)
 {
-	struct uni_sysc_print how = lines();
+	struct uni_sysc_print how = line_format();
 	struct uni_syscalls_args a = o.a;
 	bool told;
 	int rc;
@@ -178,7 +178,7 @@ static int read_and_put(const char *what, struct uni_sysc_log *log, enum uni_sys
 	a.out = out;
 	a.parts = strcmp(o.output, "-") == 0 && isatty(STDOUT_FILENO);
 	rc = uni_syscalls_read(what, &a, log, &told, &how.realtime_offset_ns, err);
-	if (rc == 0 && put(log, order, told, &how, out) != 0)
+	if (rc == 0 && put_log(log, order, told, &how, out) != 0)
 		rc = uni_err_nomem(err);
 	return rc;
 }
@@ -198,11 +198,11 @@ static int read_and_write(
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_syscalls(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	enum uni_sysc_order order = UNI_SYSC_BY_TIME;
 	struct uni_sysc_log log = { 0 };
-	int rc = check(&order, err);
+	int rc = check_syscall_options(&order, err);
 
 	o.a.filter = &o.filter;
 	if (rc == 0 && uni_sysc_log_init(&log, &o.filter) != 0)
@@ -223,7 +223,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 static const struct uni_opt *strace_options(void)
 {
 	static struct uni_opt table[64];
-	const struct uni_opt *from = options();
+	const struct uni_opt *from = list_trace_syscalls_options();
 
 	for (size_t i = 0; i + 1 < uni_array_len(table) && from[i].long_name != NULL; i++) {
 		table[i] = from[i];
@@ -254,8 +254,8 @@ const struct uni_cmd uni_trace_syscalls = {
 		    "  uniscope trace syscalls console.log -c",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_syscalls_options,
+	.run = run_trace_syscalls,
 };
 
 const struct uni_cmd uni_cmd_strace = {
@@ -269,5 +269,5 @@ const struct uni_cmd uni_cmd_strace = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.options = strace_options,
-	.run = run,
+	.run = run_trace_syscalls,
 };

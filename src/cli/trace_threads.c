@@ -10,7 +10,7 @@ static struct {
 	uint64_t max;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_threads_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "open", UNI_OPT_FLAG, &o.list.open_only, NULL,
@@ -31,7 +31,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_threads(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_promises p;
 	int rc = uni_promises_open(&p, ctx->operands[0], &o.a, err);
@@ -59,6 +59,6 @@ const struct uni_cmd uni_trace_threads = {
 		    "  uniscope trace threads trace.ctf --like 'tcp*'",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_threads_options,
+	.run = run_trace_threads,
 };

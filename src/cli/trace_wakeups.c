@@ -9,7 +9,7 @@ static struct {
 	uint64_t max;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_wakeups_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'n', "max", UNI_OPT_U64, &o.max, "N", "so many rows at most (default 40)", NULL,
@@ -25,7 +25,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_wakeups(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_promises p;
 	int rc;
@@ -49,6 +49,6 @@ const struct uni_cmd uni_trace_wakeups = {
 	.examples = "  uniscope trace wakeups web1.uniscope -n 10",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_trace_wakeups_options,
+	.run = run_trace_wakeups,
 };

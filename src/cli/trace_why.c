@@ -8,7 +8,7 @@ static struct {
 	bool json;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_trace_why_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "json", UNI_OPT_FLAG, &o.json, NULL,
@@ -22,7 +22,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_trace_why(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_promises p;
 	uint32_t who;
@@ -49,6 +49,6 @@ const struct uni_cmd uni_trace_why = {
 	.examples = "  uniscope trace why web1.uniscope 'tcp connect'",
 	.min_operands = 2,
 	.max_operands = 2,
-	.options = options,
-	.run = run,
+	.options = list_trace_why_options,
+	.run = run_trace_why,
 };

@@ -95,7 +95,7 @@ static int export_session(struct run *r, const char *format, const char *path, s
 }
 
 /* NAME.svg beside NAME.uniscope. */
-static int draw(struct run *r, struct uni_err *err)
+static int draw_session(struct run *r, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
 	size_t len = strlen(r->session), end = strlen(SUFFIX);
@@ -131,7 +131,7 @@ static int write_five(struct run *r, struct uni_err *err)
 }
 
 /* Before a domain is made: what can be known to fail. */
-static int prepare(struct run *r, struct uni_err *err)
+static int prepare_image(struct run *r, struct uni_err *err)
 {
 	const char *given = r->args->image;
 	bool is_elf = given != NULL && uni_symbols_kind_of(given) == UNI_SYMBOLS_ELF;
@@ -217,7 +217,7 @@ int uni_run_xl(const struct uni_run_xl_args *args, struct uni_err *err)
 	struct run r = { .args = args };
 	_cleanup_free_ char *output = NULL;
 	struct uni_signals signals;
-	int rc = prepare(&r, err);
+	int rc = prepare_image(&r, err);
 
 	if (rc == 0 && args->rec->output == NULL) {
 		output = uni_session_name(r.config.name);
@@ -230,7 +230,7 @@ int uni_run_xl(const struct uni_run_xl_args *args, struct uni_err *err)
 	rc = boot_and_record(&r, err);
 	uni_signals_end(&signals);
 	if (rc == 0)
-		rc = draw(&r, err);
+		rc = draw_session(&r, err);
 	if (rc == 0 && args->five_files)
 		rc = write_five(&r, err);
 	free(r.session);

@@ -32,7 +32,7 @@ static struct thread *thread_of(struct reader *d, uint32_t nr)
 }
 
 /* Times of a thread never decrease here: of several CPUs they may, by as much as clocks differ. */
-static int runs(void *ctx, uint32_t nr, uint64_t ns, uint32_t node)
+static int add_run(void *ctx, uint32_t nr, uint64_t ns, uint32_t node)
 {
 	struct reader *d = ctx;
 	struct uni_row row = { .node = node == UNI_NODE_NONE ? UNI_NODE_ROOT : node };
@@ -62,7 +62,7 @@ static int runs(void *ctx, uint32_t nr, uint64_t ns, uint32_t node)
 int uni_rows_init_calls(struct uni_rows *r, const struct uni_view *v, struct uni_err *err)
 {
 	struct reader d = { .r = r };
-	const struct uni_profile_calls_watch watch = { .ctx = &d, .runs = runs };
+	const struct uni_profile_calls_watch watch = { .ctx = &d, .runs = add_run };
 	struct uni_profile_calls added;
 	int rc = -UNI_ENOMEM;
 

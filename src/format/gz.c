@@ -34,7 +34,7 @@ int uni_gz_open(struct uni_sink *out, struct uni_gz **ret)
 	return 0;
 }
 
-static void run(struct uni_gz *z, int flush)
+static void run_deflate(struct uni_gz *z, int flush)
 {
 	int r;
 
@@ -56,7 +56,7 @@ void uni_gz_write(struct uni_gz *z, const void *data, size_t len)
 
 		z->z.next_in = p;
 		z->z.avail_in = part;
-		run(z, Z_NO_FLUSH);
+		run_deflate(z, Z_NO_FLUSH);
 		p += part;
 		len -= part;
 	}
@@ -68,7 +68,7 @@ int uni_gz_close(struct uni_gz *z)
 
 	if (z == NULL)
 		return 0;
-	run(z, Z_FINISH);
+	run_deflate(z, Z_FINISH);
 	rc = z->failed ? -UNI_EIO : 0;
 	(void)deflateEnd(&z->z);
 	free(z);

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-static int unknown(const struct uni_exporter *e, const char *name, struct uni_err *err)
+static int refuse_option(const struct uni_exporter *e, const char *name, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf known;
 
@@ -19,7 +19,7 @@ static int unknown(const struct uni_exporter *e, const char *name, struct uni_er
 }
 
 /* Exact, or the only one that starts so. */
-static const struct uni_export_optdef *find(const struct uni_exporter *e, const char *name)
+static const struct uni_export_optdef *find_option(const struct uni_exporter *e, const char *name)
 {
 	const struct uni_export_optdef *hit = NULL;
 	size_t len = strlen(name), nr = 0;
@@ -49,7 +49,7 @@ static bool parse_bool(const char *v, bool *ret)
 	return false;
 }
 
-static bool store(const struct uni_export_optdef *d, const char *value, void *base)
+static bool store_value(const struct uni_export_optdef *d, const char *value, void *base)
 {
 	void *member = (char *)base + d->offset;
 	double number;
@@ -80,11 +80,11 @@ int uni_export_opts_parse(const struct uni_exporter *e, const struct uni_export_
 	size_t nr_opts, void *base, struct uni_err *err)
 {
 	for (size_t i = 0; i < nr_opts; i++) {
-		const struct uni_export_optdef *d = find(e, opts[i].name);
+		const struct uni_export_optdef *d = find_option(e, opts[i].name);
 
 		if (d == NULL)
-			return unknown(e, opts[i].name, err);
-		if (!store(d, opts[i].value, base))
+			return refuse_option(e, opts[i].name, err);
+		if (!store_value(d, opts[i].value, base))
 			return uni_err_set(err, UNI_EUSAGE,
 				"format %s: option %s wants %s, not \"%s\" (%s)", e->name, d->name,
 				d->value != NULL ? d->value : "yes or no",
@@ -116,7 +116,7 @@ bool uni_export_opts_ordered(
 	const struct uni_exporter *e, const struct uni_export_opt *opts, size_t nr_opts)
 {
 	for (size_t i = 0; i < nr_opts; i++) {
-		const struct uni_export_optdef *d = find(e, opts[i].name);
+		const struct uni_export_optdef *d = find_option(e, opts[i].name);
 
 		if (d != NULL && d->ordered)
 			return true;

@@ -15,17 +15,17 @@ struct walk {
 	void *arg;
 };
 
-static const char *text(const struct walk *w, uint32_t s)
+static const char *model_text(const struct walk *w, uint32_t s)
 {
 	return uni_strtab_get(w->m->text, s);
 }
 
-static uint64_t closed(const struct walk *w, uint64_t begin, uint64_t end)
+static uint64_t closed_end(const struct walk *w, uint64_t begin, uint64_t end)
 {
 	return uni_max(begin, end == UNI_PROMISE_OPEN ? w->m->end : end);
 }
 
-static int lives(struct walk *w)
+static int walk_lives(struct walk *w)
 {
 	static const char *const fates[] = { "", "resolved", "failed", "became another" };
 	char buf[NAME_BYTES];
@@ -36,7 +36,7 @@ static int lives(struct walk *w)
 		const struct uni_promise_part part = { .kind = UNI_PART_LIFE,
 			.nr = (uint32_t)i,
 			.begin = p->begin,
-			.end = closed(w, p->begin, p->end),
+			.end = closed_end(w, p->begin, p->end),
 			.fate = p->fate < uni_array_len(fates) ? fates[p->fate] : "",
 			.name = uni_promise_name(w->m, (uint32_t)i, buf, sizeof(buf)) };
 
@@ -45,7 +45,7 @@ static int lives(struct walk *w)
 	return rc;
 }
 
-static int waits(struct walk *w)
+static int walk_waits(struct walk *w)
 {
 	char buf[NAME_BYTES], name[NAME_BYTES + 16];
 	int rc = 0;
@@ -56,7 +56,7 @@ static int waits(struct walk *w)
 			.nr = (uint32_t)i,
 			.promise = x->waiter,
 			.begin = x->begin,
-			.end = closed(w, x->begin, x->end),
+			.end = closed_end(w, x->begin, x->end),
 			.name = name };
 
 		(void)snprintf(name, sizeof(name), "waits for %s",
@@ -66,7 +66,7 @@ static int waits(struct walk *w)
 	return rc;
 }
 
-static int labels(struct walk *w)
+static int walk_labels(struct walk *w)
 {
 	int rc = 0;
 
@@ -76,7 +76,7 @@ static int labels(struct walk *w)
 			.nr = l->promise,
 			.begin = l->time,
 			.end = l->time,
-			.name = text(w, l->text) };
+			.name = model_text(w, l->text) };
 
 		if (l->promise != UNI_PROMISE_NONE)
 			rc = w->fn(w->arg, &part);
@@ -84,7 +84,7 @@ static int labels(struct walk *w)
 	return rc;
 }
 
-static int runs(struct walk *w)
+static int walk_runs(struct walk *w)
 {
 	char buf[NAME_BYTES];
 	int rc = 0;
@@ -95,7 +95,7 @@ static int runs(struct walk *w)
 			.nr = r->promise,
 			.cpu = r->cpu,
 			.begin = r->begin,
-			.end = closed(w, r->begin, r->end),
+			.end = closed_end(w, r->begin, r->end),
 			.name = uni_promise_name(w->m, r->promise, buf, sizeof(buf)) };
 
 		rc = w->fn(w->arg, &part);
@@ -103,7 +103,7 @@ static int runs(struct walk *w)
 	return rc;
 }
 
-static int pauses(struct walk *w)
+static int walk_pauses(struct walk *w)
 {
 	int rc = 0;
 
@@ -112,7 +112,7 @@ static int pauses(struct walk *w)
 		const struct uni_promise_part part = { .kind = UNI_PART_PAUSE,
 			.cpu = p->cpu,
 			.begin = p->begin,
-			.end = closed(w, p->begin, p->end),
+			.end = closed_end(w, p->begin, p->end),
 			.name = p->kind == UNI_PE_GC ? "[gc]" : "[sleep]" };
 
 		rc = w->fn(w->arg, &part);
@@ -121,7 +121,7 @@ static int pauses(struct walk *w)
 }
 
 /* Where `who` ran at that time; false: that is not known. */
-static bool where(const struct walk *w, uint32_t who, uint64_t time, uint32_t *cpu_ret)
+static bool find_cpu(const struct walk *w, uint32_t who, uint64_t time, uint32_t *cpu_ret)
 {
 	size_t low = 0, high = w->m->runs.nr;
 
@@ -144,7 +144,7 @@ static bool where(const struct walk *w, uint32_t who, uint64_t time, uint32_t *c
 	return false;
 }
 
-static int wakes(struct walk *w)
+static int walk_wakes(struct walk *w)
 {
 	int rc = 0;
 
@@ -157,7 +157,7 @@ static int wakes(struct walk *w)
 		};
 
 		if (x == NULL || x->waker == UNI_PROMISE_NONE || x->ready > r->begin ||
-			!where(w, x->waker, x->ready, &part.from))
+			!find_cpu(w, x->waker, x->ready, &part.from))
 			continue;
 		part.begin = x->ready;
 		part.end = r->begin;
@@ -166,7 +166,7 @@ static int wakes(struct walk *w)
 	return rc;
 }
 
-static int counts(struct walk *w)
+static int walk_counts(struct walk *w)
 {
 	int rc = 0;
 
@@ -177,7 +177,7 @@ static int counts(struct walk *w)
 			.begin = c->time,
 			.end = c->time,
 			.value = c->value,
-			.name = text(w, c->counter) };
+			.name = model_text(w, c->counter) };
 
 		rc = w->fn(w->arg, &part);
 	}
@@ -187,8 +187,8 @@ static int counts(struct walk *w)
 int uni_promise_parts(const struct uni_promise_model *m,
 	int (*fn)(void *arg, const struct uni_promise_part *part), void *arg)
 {
-	static int (*const all[])(
-		struct walk *) = { lives, waits, labels, runs, pauses, wakes, counts };
+	static int (*const all[])(struct walk *) = { walk_lives, walk_waits, walk_labels, walk_runs,
+		walk_pauses, walk_wakes, walk_counts };
 	struct walk w = { m, fn, arg };
 	int rc = 0;
 

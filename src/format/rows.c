@@ -29,7 +29,7 @@ static bool track_equal(const struct uni_row_track *a, const struct uni_row_trac
 	       a->off_cpu == b->off_cpu && a->is_lane == b->is_lane;
 }
 
-static size_t probe(const struct uni_rows *r, const struct uni_row_track *t)
+static size_t probe_track(const struct uni_rows *r, const struct uni_row_track *t)
 {
 	size_t mask = r->nr_slots - 1, i = (size_t)(track_hash(t) >> 9) & mask;
 
@@ -38,7 +38,7 @@ static size_t probe(const struct uni_rows *r, const struct uni_row_track *t)
 	return i;
 }
 
-static bool grow(struct uni_rows *r)
+static bool grow_tracks(struct uni_rows *r)
 {
 	size_t nr = r->nr_slots == 0 ? 64 : r->nr_slots * 2;
 	uint32_t *slots = calloc(nr, sizeof(*slots));
@@ -49,7 +49,7 @@ static bool grow(struct uni_rows *r)
 	r->slots = slots;
 	r->nr_slots = nr;
 	for (size_t i = 0; i < r->tracks.nr; i++)
-		r->slots[probe(r, &r->tracks.v[i])] = (uint32_t)i + 1;
+		r->slots[probe_track(r, &r->tracks.v[i])] = (uint32_t)i + 1;
 	return true;
 }
 
@@ -60,14 +60,14 @@ static uint32_t find_track(struct uni_rows *r, struct uni_row_track t)
 {
 	size_t i;
 
-	if ((r->tracks.nr + 2) * 2 > r->nr_slots && !grow(r))
+	if ((r->tracks.nr + 2) * 2 > r->nr_slots && !grow_tracks(r))
 		return UINT32_MAX;
-	i = probe(r, &t);
+	i = probe_track(r, &t);
 	if (r->slots[i] != 0)
 		return r->slots[i] - 1;
 	if (!add_lane(r, &t))
 		return UINT32_MAX;
-	i = probe(r, &t);
+	i = probe_track(r, &t);
 	if (!uni_vec_push(&r->tracks, t))
 		return UINT32_MAX;
 	r->slots[i] = (uint32_t)r->tracks.nr;

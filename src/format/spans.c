@@ -53,7 +53,7 @@ static int set_path(struct walk *w, uint32_t node)
 }
 
 /* Where the sample begins: at the end of the one before, unless that is far away. */
-static uint64_t place(const struct walk *w, uint64_t t_ns)
+static uint64_t place_sample(const struct walk *w, uint64_t t_ns)
 {
 	if (!w->any)
 		return t_ns;
@@ -62,9 +62,9 @@ static uint64_t place(const struct walk *w, uint64_t t_ns)
 	return t_ns;
 }
 
-static int add(struct walk *w, const struct uni_row *row)
+static int add_sample_span(struct walk *w, const struct uni_row *row)
 {
-	uint64_t begin = place(w, row->t_ns), ns = uni_row_ns(w->r, row);
+	uint64_t begin = place_sample(w, row->t_ns), ns = uni_row_ns(w->r, row);
 	size_t same = 0;
 	int rc = set_path(w, row->node);
 
@@ -118,7 +118,7 @@ int uni_rows_spans(
 		w.lane = (uint32_t)lane;
 		w.any = false;
 		for (size_t i = 0; rc == 0 && i < r->lanes.v[lane].nr; i++)
-			rc = add(&w, &r->rows.v[order[at++]]);
+			rc = add_sample_span(&w, &r->rows.v[order[at++]]);
 		if (rc == 0)
 			rc = close_to(&w, 0);
 		if (rc == 0)

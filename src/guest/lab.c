@@ -23,7 +23,7 @@ static const struct uni_member known[NR] = {
 static const uint8_t states[] = { UNI_THREAD_RUNNING, UNI_THREAD_READY, UNI_THREAD_SLEEPING,
 	UNI_THREAD_BLOCKED, UNI_THREAD_EXITED };
 
-static void each(struct uni_look *look)
+static void each_lab_thread(struct uni_look *look)
 {
 	uint64_t first;
 
@@ -52,7 +52,7 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 }
 
 /* Its threads are on the boot vCPU. */
-static uint64_t current(struct uni_look *look, uint32_t vcpu)
+static uint64_t current_lab_thread(struct uni_look *look, uint32_t vcpu)
 {
 	uint64_t object = 0;
 
@@ -69,7 +69,7 @@ const struct uni_guest_ops uni_guest_lab = {
 		[RESUME] = "lab_switch_resume" },
 	.structs = structs,
 	.known = known,
-	.each = each,
+	.each = each_lab_thread,
 	.read = read_thread,
-	.current = current,
+	.current = current_lab_thread,
 };

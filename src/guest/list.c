@@ -60,7 +60,7 @@ static uint32_t *slot_of(struct uni_thread_list *list, uint64_t object)
 	return &list->slot[i];
 }
 
-static bool cut(struct uni_look *look, enum uni_threads_cut why)
+static bool cut_list(struct uni_look *look, enum uni_threads_cut why)
 {
 	if (look->list->cut == UNI_THREADS_WHOLE)
 		look->list->cut = (uint8_t)why;
@@ -74,16 +74,16 @@ bool uni_look_add(struct uni_look *look, uint64_t object)
 	struct uni_guest_thread *t;
 
 	if (*slot != 0)
-		return cut(look, UNI_THREADS_LOOP);
+		return cut_list(look, UNI_THREADS_LOOP);
 	if (list->nr == list->cap || look->steps == 0)
-		return cut(look, UNI_THREADS_MORE);
+		return cut_list(look, UNI_THREADS_MORE);
 	look->steps--;
 	t = &list->v[list->nr];
 	memset(t, 0, sizeof(*t));
 	t->object = object;
 	t->vcpu = -1;
 	if (!look->m->ops->read(look, t))
-		return cut(look, UNI_THREADS_FAULT);
+		return cut_list(look, UNI_THREADS_FAULT);
 	*slot = ++list->nr;
 	return true;
 }
@@ -94,7 +94,7 @@ void uni_look_list(struct uni_look *look, uint64_t first, unsigned next)
 		if (!uni_look_add(look, object))
 			return;
 		if (!uni_look_member(look, object, next, &object)) {
-			(void)cut(look, UNI_THREADS_FAULT);
+			(void)cut_list(look, UNI_THREADS_FAULT);
 			return;
 		}
 	}
@@ -129,7 +129,7 @@ static void mark_current(struct uni_look *look)
 }
 
 /* A thread that the guest says runs, but that no vCPU has, is on its way. */
-static void settle(struct uni_thread_list *list)
+static void settle_states(struct uni_thread_list *list)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
 		struct uni_guest_thread *t = &list->v[i];
@@ -154,7 +154,7 @@ void uni_model_walk(const struct uni_model *m, struct uni_as *as, const struct u
 	memset(list->slot, 0, sizeof(list->slot));
 	m->ops->each(&look);
 	mark_current(&look);
-	settle(list);
+	settle_states(list);
 }
 
 int uni_model_current(const struct uni_model *m, struct uni_as *as, const struct uni_regs *regs,

@@ -20,7 +20,7 @@ static const char *const paths[NR] = { "name", "stack", "sp", "ip", "thread_list
 
 static const struct uni_model_struct structs[] = { { "thread", NR, paths }, { 0 } };
 
-static void each(struct uni_look *look)
+static void each_minios_thread(struct uni_look *look)
 {
 	uint64_t first;
 
@@ -69,7 +69,7 @@ static uint64_t owner_of(struct uni_look *look, uint64_t sp)
  * Events are handled on a stack of their own: the first word on it is the stack pointer of the
  * thread that was interrupted. It ends where a stack of a thread would.
  */
-static uint64_t interrupted(struct uni_look *look, uint64_t sp)
+static uint64_t interrupted_stack(struct uni_look *look, uint64_t sp)
 {
 	for (unsigned shift = STACK_SHIFT_MIN; shift <= STACK_SHIFT_MAX; shift++) {
 		uint64_t top = ((sp - 1) >> shift << shift) + (1ull << shift), of, object;
@@ -83,12 +83,12 @@ static uint64_t interrupted(struct uni_look *look, uint64_t sp)
 	return 0;
 }
 
-static uint64_t current(struct uni_look *look, uint32_t vcpu)
+static uint64_t current_minios_thread(struct uni_look *look, uint32_t vcpu)
 {
 	const struct uni_regs *regs = &look->regs[vcpu];
 	uint64_t object = regs->sp_valid ? owner_of(look, regs->sp) : 0;
 
-	return object != 0 || !regs->sp_valid ? object : interrupted(look, regs->sp);
+	return object != 0 || !regs->sp_valid ? object : interrupted_stack(look, regs->sp);
 }
 
 const struct uni_guest_ops uni_guest_minios = {
@@ -96,7 +96,7 @@ const struct uni_guest_ops uni_guest_minios = {
 	.title = "Mini-OS",
 	.syms = { [SWITCH] = "__arch_switch_threads", [LIST] = "thread_list" },
 	.structs = structs,
-	.each = each,
+	.each = each_minios_thread,
 	.read = read_thread,
-	.current = current,
+	.current = current_minios_thread,
 };

@@ -110,7 +110,7 @@ static void each_of_tree(struct uni_look *look, uint64_t node)
 	}
 }
 
-static void each(struct uni_look *look)
+static void each_nanos_thread(struct uni_look *look)
 {
 	uint64_t nr = uni_min(look->m->sym_size[PROCESSES] / 8, PROCESSES_MAX);
 
@@ -196,7 +196,7 @@ static uint64_t context_of(struct uni_look *look, uint32_t vcpu)
  * A thread's own context is at its start, and so is a system call's, which has the thread's
  * address: without the list there is no telling which of them it is.
  */
-static uint64_t current(struct uni_look *look, uint32_t vcpu)
+static uint64_t current_nanos_thread(struct uni_look *look, uint32_t vcpu)
 {
 	uint64_t context = context_of(look, vcpu), call;
 
@@ -215,7 +215,7 @@ const struct uni_guest_ops uni_guest_nanos = {
 	.title = "Nanos",
 	.syms = { [CPUINFOS] = "cpuinfos", [PROCESSES] = "processes" },
 	.structs = structs,
-	.each = each,
+	.each = each_nanos_thread,
 	.read = read_thread,
-	.current = current,
+	.current = current_nanos_thread,
 };

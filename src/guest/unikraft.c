@@ -29,7 +29,7 @@ static const char *const sched_paths[NR - NR_THREAD] = { "thread_list.tqh_first"
 static const struct uni_model_struct structs[] = { { "uk_thread", NR_THREAD, thread_paths },
 	{ "uk_sched", NR - NR_THREAD, sched_paths }, { 0 } };
 
-static void each(struct uni_look *look)
+static void each_unikraft_thread(struct uni_look *look)
 {
 	uint64_t sched, first;
 
@@ -75,7 +75,7 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 }
 
 /* One word a CPU, in the order in which they were started. */
-static uint64_t current(struct uni_look *look, uint32_t vcpu)
+static uint64_t current_unikraft_thread(struct uni_look *look, uint32_t vcpu)
 {
 	uint64_t object = 0;
 
@@ -89,7 +89,7 @@ const struct uni_guest_ops uni_guest_unikraft = {
 	.title = "Unikraft",
 	.syms = { [HEAD] = "uk_sched_head", [CURRENT] = "__uk_sched_thread_current" },
 	.structs = structs,
-	.each = each,
+	.each = each_unikraft_thread,
 	.read = read_thread,
-	.current = current,
+	.current = current_unikraft_thread,
 };

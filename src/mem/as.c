@@ -146,7 +146,7 @@ static bool is_late(struct uni_as *as)
 }
 
 /* One copy from the target, paid for before it is made. */
-static int fetch(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
+static int fetch_physical(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 {
 	int rc;
 
@@ -165,7 +165,7 @@ static int fetch(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 }
 
 /* This sample needs the granule; the next ones will, too. */
-static void note(struct uni_as *as, struct line *l)
+static void note_granule(struct uni_as *as, struct line *l)
 {
 	struct habit *oldest = &as->habit[0];
 
@@ -220,7 +220,7 @@ static int fill_line(struct uni_as *as, uint64_t base, size_t set, size_t *way_r
 	l = &as->line[set + way];
 	l->gen = as->gen - 1;
 	as->hot_gen = as->gen - 1; /* it may have been that one */
-	rc = fetch(as, base, as->data + (set + way) * as->granule, as->granule);
+	rc = fetch_physical(as, base, as->data + (set + way) * as->granule, as->granule);
 	if (rc == 0)
 		*l = (struct line){ .base = base, .gen = as->gen };
 	*way_ret = way;
@@ -240,13 +240,13 @@ static int read_in_granule(struct uni_as *as, uint64_t gpa, void *buf, size_t le
 		rc = fill_line(as, base, set, &way);
 		/* A region may begin or end inside the granule. */
 		if (rc == -UNI_EFAULT && len < as->granule)
-			return fetch(as, gpa, buf, len);
+			return fetch_physical(as, gpa, buf, len);
 		if (rc != 0)
 			return rc;
 	}
 	l = &as->line[set + way];
 	if (as->habits && !l->noted)
-		note(as, l);
+		note_granule(as, l);
 	at = as->data + (set + way) * as->granule + (gpa - base);
 	if (len == sizeof(uint64_t)) /* nearly always, and known to the compiler here */
 		memcpy(buf, at, sizeof(uint64_t));
@@ -337,7 +337,7 @@ int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	as->stats.table_loads++;
 	/* A table lies where a guest says; its entries mostly where they should. */
 	if (as->direct)
-		rc = fetch(as, gpa, raw, size);
+		rc = fetch_physical(as, gpa, raw, size);
 	else if ((gpa & 7) == 0)
 		rc = read_in_granule(as, gpa, raw, size);
 	else
@@ -349,7 +349,7 @@ int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 }
 
 /* Fills e for the page that holds va. */
-static int fill(struct uni_as *as, uint64_t va, struct tlb_entry *e)
+static int fill_tlb(struct uni_as *as, uint64_t va, struct tlb_entry *e)
 {
 	struct uni_walked w;
 	int rc = uni_as_walk(as, va, &w);
@@ -368,7 +368,7 @@ static int look_up(struct uni_as *as, uint64_t va, const struct tlb_entry **ret)
 
 	if (e->gen != as->gen || e->page != page) {
 		struct tlb_entry found = { .page = page, .gen = as->gen };
-		int rc = fill(as, va, &found);
+		int rc = fill_tlb(as, va, &found);
 
 		if (rc != 0)
 			return rc;
@@ -436,7 +436,7 @@ int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len)
 }
 
 /* The granule that was just read from is there: its next words need no way to it. */
-static void remember(struct uni_as *as, uint64_t va, uint64_t gpa)
+static void remember_granule(struct uni_as *as, uint64_t va, uint64_t gpa)
 {
 	uint64_t mask = as->granule - 1, base = gpa & ~mask;
 	size_t set = set_of(as, base), way;
@@ -466,7 +466,7 @@ static __attribute__((noinline)) int read_u64_cold(struct uni_as *as, uni_gva va
 	if (rc != 0)
 		return rc;
 	*ret = uni_le64(b);
-	remember(as, va.v, gpa.v);
+	remember_granule(as, va.v, gpa.v);
 	return 0;
 }
 

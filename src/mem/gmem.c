@@ -146,7 +146,7 @@ bool uni_gmem_is_direct(const struct uni_gmem *m)
 }
 
 /* The region that holds the byte at gpa, or NULL. */
-static const struct uni_gmem_region *find(const struct uni_gmem *m, uint64_t gpa)
+static const struct uni_gmem_region *find_region(const struct uni_gmem *m, uint64_t gpa)
 {
 	size_t lo = 0, hi = m->nr;
 
@@ -175,7 +175,7 @@ int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 	if (!uni_range_ok(at, len))
 		return -UNI_ERANGE;
 	while (len > 0) {
-		const struct uni_gmem_region *r = find(m, at);
+		const struct uni_gmem_region *r = find_region(m, at);
 		uint64_t offset, n;
 		int rc;
 
@@ -208,7 +208,7 @@ size_t uni_gmem_read_many(
 	if (m->ops->read_many == NULL)
 		return 0;
 	for (; n < nr && n < uni_array_len(piece); n++) {
-		const struct uni_gmem_region *r = find(m, gpa[n].v);
+		const struct uni_gmem_region *r = find_region(m, gpa[n].v);
 
 		if (r == NULL || !uni_range_contains(r->start, r->size, gpa[n].v, len))
 			break;

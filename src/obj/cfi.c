@@ -50,7 +50,7 @@ static void drop_overlaps(struct uni_cfi_entries *e)
 	e->fde.nr = nr;
 }
 
-static int gather(const struct uni_cfi_source *src, struct uni_cfi_entries *e)
+static int gather_entries(const struct uni_cfi_source *src, struct uni_cfi_entries *e)
 {
 	size_t nr = 0;
 
@@ -160,7 +160,7 @@ static bool make_buckets(struct uni_cfi *c)
 }
 
 /* Takes the builder's arrays over. */
-static int finish(struct uni_cfi_builder *b, struct uni_cfi **ret)
+static int finish_table(struct uni_cfi_builder *b, struct uni_cfi **ret)
 {
 	struct uni_cfi *c;
 
@@ -208,7 +208,7 @@ static void builder_deinit(struct uni_cfi_builder *b)
  * Most code finds its callers by sp and the frame pointer. Only where a CFA or an expression asks
  * for another register must that one be followed through all frames, so the first pass finds out.
  */
-static int compile(
+static int compile_table(
 	const struct uni_cfi_source *src, struct uni_cfi_entries *e, struct uni_cfi **ret)
 {
 	uint64_t known =
@@ -230,7 +230,7 @@ static int compile(
 		}
 		if (src->bad != NULL)
 			*src->bad = b.bad;
-		rc = b.oom ? -UNI_ENOMEM : finish(&b, ret);
+		rc = b.oom ? -UNI_ENOMEM : finish_table(&b, ret);
 		builder_deinit(&b);
 		return rc;
 	}
@@ -239,11 +239,11 @@ static int compile(
 int uni_cfi_compile(const struct uni_cfi_source *src, struct uni_cfi **ret)
 {
 	struct uni_cfi_entries e = { 0 };
-	int rc = gather(src, &e);
+	int rc = gather_entries(src, &e);
 
 	*ret = NULL;
 	if (rc == 0 && e.fde.nr != 0)
-		rc = compile(src, &e, ret);
+		rc = compile_table(src, &e, ret);
 	uni_vec_free(&e.cie);
 	uni_vec_free(&e.fde);
 	return rc;

@@ -47,7 +47,7 @@ struct reader {
 	size_t at[UNI_CFI_OPS_MAX + 1];
 };
 
-static bool constant(int64_t v, struct uni_cfi_op *ret)
+static bool decode_constant(int64_t v, struct uni_cfi_op *ret)
 {
 	ret->opcode = UNI_CFI_OP_CONST;
 	ret->arg = v;
@@ -65,14 +65,14 @@ static bool from_register(struct reader *r, uint64_t reg, struct uni_cfi_op *ret
 	return true;
 }
 
-static bool load(uint64_t bytes, struct uni_cfi_op *ret)
+static bool decode_load(uint64_t bytes, struct uni_cfi_op *ret)
 {
 	ret->opcode = UNI_CFI_OP_LOAD;
 	ret->arg = (int64_t)bytes;
 	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
 }
 
-static bool pick(uint64_t depth, struct uni_cfi_op *ret)
+static bool decode_pick(uint64_t depth, struct uni_cfi_op *ret)
 {
 	ret->opcode = UNI_CFI_OP_PICK;
 	ret->arg = (int64_t)depth;
@@ -80,7 +80,7 @@ static bool pick(uint64_t depth, struct uni_cfi_op *ret)
 }
 
 /* arg is the offset in the expression until link_branches() turns it into an operation's index. */
-static bool jump(struct reader *r, enum uni_cfi_opcode opcode, struct uni_cfi_op *ret)
+static bool decode_jump(struct reader *r, enum uni_cfi_opcode opcode, struct uni_cfi_op *ret)
 {
 	int16_t by = (int16_t)uni_cursor_u16(&r->c);
 
@@ -93,24 +93,24 @@ static bool read_constant(struct reader *r, uint8_t op, struct uni_cfi_op *ret)
 {
 	switch (op) {
 	case DW_OP_const1u:
-		return constant(uni_cursor_u8(&r->c), ret);
+		return decode_constant(uni_cursor_u8(&r->c), ret);
 	case DW_OP_const1s:
-		return constant((int8_t)uni_cursor_u8(&r->c), ret);
+		return decode_constant((int8_t)uni_cursor_u8(&r->c), ret);
 	case DW_OP_const2u:
-		return constant(uni_cursor_u16(&r->c), ret);
+		return decode_constant(uni_cursor_u16(&r->c), ret);
 	case DW_OP_const2s:
-		return constant((int16_t)uni_cursor_u16(&r->c), ret);
+		return decode_constant((int16_t)uni_cursor_u16(&r->c), ret);
 	case DW_OP_const4u:
-		return constant(uni_cursor_u32(&r->c), ret);
+		return decode_constant(uni_cursor_u32(&r->c), ret);
 	case DW_OP_const4s:
-		return constant((int32_t)uni_cursor_u32(&r->c), ret);
+		return decode_constant((int32_t)uni_cursor_u32(&r->c), ret);
 	case DW_OP_const8u:
 	case DW_OP_const8s:
-		return constant((int64_t)uni_cursor_u64(&r->c), ret);
+		return decode_constant((int64_t)uni_cursor_u64(&r->c), ret);
 	case DW_OP_constu:
-		return constant((int64_t)uni_cfi_uleb(&r->c), ret);
+		return decode_constant((int64_t)uni_cfi_uleb(&r->c), ret);
 	case DW_OP_consts:
-		return constant(uni_cfi_sleb(&r->c), ret);
+		return decode_constant(uni_cfi_sleb(&r->c), ret);
 	default:
 		return false;
 	}
@@ -122,7 +122,7 @@ static bool read_op(struct reader *r, struct uni_cfi_op *ret)
 
 	*ret = (struct uni_cfi_op){ 0 };
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31)
-		return constant(op - DW_OP_lit0, ret);
+		return decode_constant(op - DW_OP_lit0, ret);
 	if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
 		return from_register(r, op - DW_OP_breg0, ret);
 	if (op < uni_array_len(plain) && plain[op] != 0) {
@@ -131,15 +131,15 @@ static bool read_op(struct reader *r, struct uni_cfi_op *ret)
 	}
 	switch (op) {
 	case DW_OP_deref:
-		return load(r->addr_size, ret);
+		return decode_load(r->addr_size, ret);
 	case DW_OP_deref_size:
-		return load(uni_cursor_u8(&r->c), ret);
+		return decode_load(uni_cursor_u8(&r->c), ret);
 	case DW_OP_dup:
-		return pick(0, ret);
+		return decode_pick(0, ret);
 	case DW_OP_over:
-		return pick(1, ret);
+		return decode_pick(1, ret);
 	case DW_OP_pick:
-		return pick(uni_cursor_u8(&r->c), ret);
+		return decode_pick(uni_cursor_u8(&r->c), ret);
 	case DW_OP_drop:
 		ret->opcode = UNI_CFI_OP_DROP;
 		return true;
@@ -148,9 +148,9 @@ static bool read_op(struct reader *r, struct uni_cfi_op *ret)
 		ret->arg = (int64_t)uni_cfi_uleb(&r->c);
 		return true;
 	case DW_OP_skip:
-		return jump(r, UNI_CFI_OP_SKIP, ret);
+		return decode_jump(r, UNI_CFI_OP_SKIP, ret);
 	case DW_OP_bra:
-		return jump(r, UNI_CFI_OP_BRANCH, ret);
+		return decode_jump(r, UNI_CFI_OP_BRANCH, ret);
 	case DW_OP_bregx:
 		return from_register(r, uni_cfi_uleb(&r->c), ret);
 	case DW_OP_nop:
@@ -194,7 +194,7 @@ static bool read_expr(struct reader *r)
 }
 
 /* The same operations as those from op[first] on, but for where they lie? */
-static bool same(const struct uni_cfi_builder *b, uint32_t first, const struct reader *r)
+static bool is_same_expr(const struct uni_cfi_builder *b, uint32_t first, const struct reader *r)
 {
 	if (first + r->nr >= b->op.nr || b->op.v[first + r->nr].opcode != UNI_CFI_OP_END)
 		return false;
@@ -220,7 +220,7 @@ int32_t uni_cfi_expr(
 		return -1;
 	b->used |= r.used;
 	for (size_t i = 0; i < b->expr.nr; i++) {
-		if (same(b, b->expr.v[i], &r))
+		if (is_same_expr(b, b->expr.v[i], &r))
 			return (int32_t)b->expr.v[i];
 	}
 	if (b->expr.nr == UNI_CFI_EXPRS_MAX)

@@ -16,7 +16,8 @@ struct gathered {
 	size_t nr;
 };
 
-static void add(struct gathered *g, const uint8_t *data, uint64_t size, uint64_t addr, bool eh)
+static void add_cfi_section(
+	struct gathered *g, const uint8_t *data, uint64_t size, uint64_t addr, bool eh)
 {
 	if (data == NULL || size == 0 || size > SECTION_MAX || g->nr == SECTIONS_MAX)
 		return;
@@ -26,7 +27,7 @@ static void add(struct gathered *g, const uint8_t *data, uint64_t size, uint64_t
 }
 
 /* Debug sections may be compressed (gABI, "Compression Header"). */
-static const uint8_t *uncompressed(const struct uni_elf *e, uint32_t i, uint64_t *size_ret)
+static const uint8_t *uncompressed_section(const struct uni_elf *e, uint32_t i, uint64_t *size_ret)
 {
 	Elf_Scn *scn = elf_getscn(e->elf, i);
 	Elf_Data *data;
@@ -55,10 +56,10 @@ static bool add_section(struct gathered *g, const struct uni_elf *e, const char 
 	sh = uni_elf_sh(e, i);
 	size = sh.size;
 	if ((sh.flags & SHF_COMPRESSED) != 0)
-		data = uncompressed(e, i, &size);
+		data = uncompressed_section(e, i, &size);
 	else
 		data = uni_elf_section_bytes(e, &sh);
-	add(g, data, size, sh.addr, eh);
+	add_cfi_section(g, data, size, sh.addr, eh);
 	return data != NULL;
 }
 
@@ -83,7 +84,7 @@ static void add_loaded(struct gathered *g, const struct uni_objfile *f)
 
 			/* To the segment's end: an entry of length 0 comes before. */
 			if (uni_range_has(s->vaddr, s->file_size, addr))
-				add(g, s->bytes + off, s->file_size - off, addr, true);
+				add_cfi_section(g, s->bytes + off, s->file_size - off, addr, true);
 		}
 	}
 }

@@ -12,7 +12,7 @@ struct draft {
 	struct uni_cfi_val other[UNI_REG_MAX];
 };
 
-static uint64_t bit(unsigned reg)
+static uint64_t reg_bit(unsigned reg)
 {
 	return 1ull << reg;
 }
@@ -27,7 +27,7 @@ static uint64_t hash_of(const struct uni_cfi_rule *r, const struct uni_cfi_val *
 	return key.nr_other != 0 ? uni_hash_bytes(other, key.nr_other * sizeof(*other), h) : h;
 }
 
-static bool equal(
+static bool equal_rules(
 	const struct uni_cfi_builder *b, const struct uni_cfi_rule *r, const struct draft *d)
 {
 	struct uni_cfi_rule a = *r, c = d->rule;
@@ -39,7 +39,7 @@ static bool equal(
 }
 
 /* Twice the slots, so that at most half of them are taken. */
-static bool rehash(struct uni_cfi_builder *b)
+static bool rehash_rules(struct uni_cfi_builder *b)
 {
 	uint32_t size = b->hash_size != 0 ? 2 * b->hash_size : 1024;
 	uint32_t *hash = calloc(size, sizeof(*hash));
@@ -60,7 +60,7 @@ static bool rehash(struct uni_cfi_builder *b)
 	return true;
 }
 
-static uint32_t append(struct uni_cfi_builder *b, struct draft *d)
+static uint32_t append_rule(struct uni_cfi_builder *b, struct draft *d)
 {
 	if (b->rule.nr >= UNI_CFI_RULES_MAX || b->other.nr + d->rule.nr_other > UNI_CFI_OTHERS_MAX)
 		return 0;
@@ -76,7 +76,7 @@ static uint32_t append(struct uni_cfi_builder *b, struct draft *d)
 }
 
 /* The index of this rule, 0 if there is no room for another one. */
-static uint32_t intern(struct uni_cfi_builder *b, struct draft *d)
+static uint32_t intern_rule(struct uni_cfi_builder *b, struct draft *d)
 {
 	uint32_t at;
 
@@ -84,16 +84,16 @@ static uint32_t intern(struct uni_cfi_builder *b, struct draft *d)
 		b->oom |=
 			!uni_vec_push(&b->rule, ((struct uni_cfi_rule){ .cfa.how = UNI_CFI_NONE }));
 	if (2 * b->rule.nr >= b->hash_size)
-		b->oom |= !rehash(b);
+		b->oom |= !rehash_rules(b);
 	if (b->oom)
 		return 0;
 	at = (uint32_t)hash_of(&d->rule, d->other) & (b->hash_size - 1);
 	while (b->hash[at] != 0) {
-		if (equal(b, &b->rule.v[b->hash[at]], d))
+		if (equal_rules(b, &b->rule.v[b->hash[at]], d))
 			return b->hash[at];
 		at = (at + 1) & (b->hash_size - 1);
 	}
-	b->hash[at] = append(b, d);
+	b->hash[at] = append_rule(b, d);
 	return b->hash[at];
 }
 
@@ -124,7 +124,7 @@ static bool ra_rule(const struct uni_arch *a, const struct uni_cfi_state *s, uns
 static void note_use(struct uni_cfi_builder *b, const struct uni_cfi_val *v)
 {
 	if (v->how == UNI_CFI_REG)
-		b->used |= bit(v->reg);
+		b->used |= reg_bit(v->reg);
 }
 
 /* False: this state says nothing that could be used. */
@@ -132,7 +132,7 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 	const struct uni_cfi_cie *cie, struct draft *d)
 {
 	const struct uni_arch *a = b->arch;
-	uint64_t rest = b->follow & ~(bit(a->fp_reg) | bit(a->sp_reg) | bit(a->pc_reg));
+	uint64_t rest = b->follow & ~(reg_bit(a->fp_reg) | reg_bit(a->sp_reg) | reg_bit(a->pc_reg));
 	struct uni_cfi_val sp = s->reg[a->sp_reg];
 
 	memset(&d->rule, 0, sizeof(d->rule));
@@ -168,7 +168,7 @@ void uni_cfi_emit(struct uni_cfi_builder *b, uint64_t start, const struct uni_cf
 	struct draft d;
 
 	if (s != NULL && make_draft(b, s, cie, &d))
-		row.rule = intern(b, &d);
+		row.rule = intern_rule(b, &d);
 	if (b->row.nr != 0 && b->row.v[b->row.nr - 1].start == row.start)
 		b->row.nr--;
 	if (b->row.nr != 0 && b->row.v[b->row.nr - 1].rule == row.rule)

@@ -21,7 +21,7 @@ struct machine {
 	struct uni_cfi_state cur, initial, saved[REMEMBER_MAX];
 };
 
-static bool wants(const struct machine *m, uint64_t reg)
+static bool wants_register(const struct machine *m, uint64_t reg)
 {
 	const struct uni_arch *a = m->b->arch;
 
@@ -30,27 +30,27 @@ static bool wants(const struct machine *m, uint64_t reg)
 }
 
 /* A number that must fit a rule. */
-static bool fits(int64_t v, int32_t *ret)
+static bool fits_rule(int64_t v, int32_t *ret)
 {
 	*ret = (int32_t)v;
 	return v == *ret;
 }
 
 /* An offset in units of the CIE's data alignment. */
-static bool factored(const struct machine *m, int64_t n, int32_t *ret)
+static bool factor_offset(const struct machine *m, int64_t n, int32_t *ret)
 {
 	int64_t v;
 
-	return !__builtin_mul_overflow(n, m->cie->data_align, &v) && fits(v, ret);
+	return !__builtin_mul_overflow(n, m->cie->data_align, &v) && fits_rule(v, ret);
 }
 
 static bool set_offset(struct machine *m, uint64_t reg, enum uni_cfi_how how, int64_t n)
 {
 	struct uni_cfi_val v = { .how = (uint8_t)how };
 
-	if (!wants(m, reg))
+	if (!wants_register(m, reg))
 		return true;
-	if (!factored(m, n, &v.arg))
+	if (!factor_offset(m, n, &v.arg))
 		return false;
 	m->cur.reg[reg] = v;
 	return true;
@@ -58,14 +58,14 @@ static bool set_offset(struct machine *m, uint64_t reg, enum uni_cfi_how how, in
 
 static bool set_how(struct machine *m, uint64_t reg, enum uni_cfi_how how)
 {
-	if (wants(m, reg))
+	if (wants_register(m, reg))
 		m->cur.reg[reg] = (struct uni_cfi_val){ .how = (uint8_t)how };
 	return true;
 }
 
 static bool set_register(struct machine *m, uint64_t reg, uint64_t from)
 {
-	if (!wants(m, reg))
+	if (!wants_register(m, reg))
 		return true;
 	if (from >= UNI_REG_MAX)
 		return set_how(m, reg, UNI_CFI_UNDEF);
@@ -73,7 +73,7 @@ static bool set_register(struct machine *m, uint64_t reg, uint64_t from)
 	return true;
 }
 
-static bool restore(struct machine *m, uint64_t reg)
+static bool restore_register(struct machine *m, uint64_t reg)
 {
 	if (reg < UNI_REG_MAX)
 		m->cur.reg[reg] = m->initial.reg[reg];
@@ -84,7 +84,7 @@ static bool def_cfa(struct machine *m, uint64_t reg, int64_t offset)
 {
 	struct uni_cfi_val v = { .how = UNI_CFI_REG, .reg = (uint8_t)reg };
 
-	if (reg >= UNI_REG_MAX || !fits(offset, &v.arg))
+	if (reg >= UNI_REG_MAX || !fits_rule(offset, &v.arg))
 		return false;
 	m->cur.cfa = v;
 	return true;
@@ -111,7 +111,7 @@ static int32_t take_expr(struct machine *m, bool wanted)
 
 static bool set_expr(struct machine *m, uint64_t reg, enum uni_cfi_how how)
 {
-	bool wanted = wants(m, reg);
+	bool wanted = wants_register(m, reg);
 	int32_t at = take_expr(m, wanted);
 
 	if (!wanted)
@@ -132,7 +132,7 @@ static bool def_cfa_expr(struct machine *m)
 	return at >= 0;
 }
 
-static bool remember(struct machine *m)
+static bool remember_state(struct machine *m)
 {
 	if (m->depth == REMEMBER_MAX)
 		return false;
@@ -141,7 +141,7 @@ static bool remember(struct machine *m)
 }
 
 /* GNU practice, unlike the letter of DWARF 5: the CFA is restored as well. */
-static bool recall(struct machine *m)
+static bool recall_state(struct machine *m)
 {
 	if (m->depth == 0)
 		return false;
@@ -161,7 +161,7 @@ static bool go_to(struct machine *m, uint64_t loc)
 	return true;
 }
 
-static bool advance(struct machine *m, uint64_t n)
+static bool advance_loc(struct machine *m, uint64_t n)
 {
 	uint64_t bytes, loc;
 
@@ -197,7 +197,7 @@ static bool register_insn(struct machine *m, uint8_t op)
 	case DW_CFA_val_offset_sf:
 		return set_offset(m, reg, UNI_CFI_IS_CFA, uni_cfi_sleb(&m->c));
 	case DW_CFA_restore_extended:
-		return restore(m, reg);
+		return restore_register(m, reg);
 	case DW_CFA_undefined:
 		return set_how(m, reg, UNI_CFI_UNDEF);
 	case DW_CFA_same_value:
@@ -224,13 +224,13 @@ static bool cfa_insn(struct machine *m, uint8_t op)
 		return def_cfa(m, reg, (int64_t)uni_cfi_uleb(&m->c));
 	case DW_CFA_def_cfa_sf:
 		reg = uni_cfi_uleb(&m->c);
-		return factored(m, uni_cfi_sleb(&m->c), &offset) && def_cfa(m, reg, offset);
+		return factor_offset(m, uni_cfi_sleb(&m->c), &offset) && def_cfa(m, reg, offset);
 	case DW_CFA_def_cfa_register:
 		return def_cfa_register(m, uni_cfi_uleb(&m->c));
 	case DW_CFA_def_cfa_offset:
 		return def_cfa_offset(m, (int64_t)uni_cfi_uleb(&m->c));
 	case DW_CFA_def_cfa_offset_sf:
-		return factored(m, uni_cfi_sleb(&m->c), &offset) && def_cfa_offset(m, offset);
+		return factor_offset(m, uni_cfi_sleb(&m->c), &offset) && def_cfa_offset(m, offset);
 	case DW_CFA_def_cfa_expression:
 		return def_cfa_expr(m);
 	default:
@@ -245,11 +245,11 @@ static bool run_insn(struct machine *m)
 
 	switch (op & 0xc0) { /* the upper two bits, or all of it */
 	case DW_CFA_advance_loc:
-		return advance(m, low);
+		return advance_loc(m, low);
 	case DW_CFA_offset:
 		return set_offset(m, low, UNI_CFI_AT_CFA, (int64_t)uni_cfi_uleb(&m->c));
 	case DW_CFA_restore:
-		return restore(m, low);
+		return restore_register(m, low);
 	default:
 		break;
 	}
@@ -260,17 +260,17 @@ static bool run_insn(struct machine *m)
 	case DW_CFA_set_loc:
 		return set_loc(m);
 	case DW_CFA_advance_loc1:
-		return advance(m, uni_cursor_u8(&m->c));
+		return advance_loc(m, uni_cursor_u8(&m->c));
 	case DW_CFA_advance_loc2:
-		return advance(m, uni_cursor_u16(&m->c));
+		return advance_loc(m, uni_cursor_u16(&m->c));
 	case DW_CFA_advance_loc4:
-		return advance(m, uni_cursor_u32(&m->c));
+		return advance_loc(m, uni_cursor_u32(&m->c));
 	case DW_CFA_MIPS_advance_loc8:
-		return advance(m, uni_cursor_u64(&m->c));
+		return advance_loc(m, uni_cursor_u64(&m->c));
 	case DW_CFA_remember_state:
-		return remember(m);
+		return remember_state(m);
 	case DW_CFA_restore_state:
-		return recall(m);
+		return recall_state(m);
 	case DW_CFA_GNU_args_size:
 		(void)uni_cfi_uleb(&m->c);
 		return true;
@@ -295,7 +295,7 @@ static bool run_insns(struct machine *m, size_t at, size_t size, uint64_t *budge
 	return true;
 }
 
-static void clear(struct uni_cfi_state *s)
+static void clear_state(struct uni_cfi_state *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->cfa.how = UNI_CFI_NONE;
@@ -327,8 +327,8 @@ void uni_cfi_run(struct uni_cfi_builder *b, const struct uni_cfi_section *s,
 	m.loc = fde->start;
 	m.ended = false;
 	m.depth = 0;
-	clear(&m.cur);
-	clear(&m.initial);
+	clear_state(&m.cur);
+	clear_state(&m.initial);
 	good = run_insns(&m, cie->insn, cie->insn_size, budget);
 	/* A CIE says how every function begins: it has no place to move to. */
 	good = good && m.loc == fde->start;

@@ -324,7 +324,7 @@ void uni_debug_load_all(struct uni_debug *d)
 	}
 }
 
-static uint32_t intern(struct uni_debug *d, const char *s)
+static uint32_t intern_name(struct uni_debug *d, const char *s)
 {
 	char clean[UNI_TEXT_MAX];
 	size_t len;
@@ -380,8 +380,9 @@ static const char *scope_name(struct uni_debug *d, struct uni_scope *s)
 	Dwarf_Die die;
 
 	if (s->name == UNI_STR_NONE)
-		s->name =
-			dwarf_offdie(d->dw, s->die, &die) == NULL ? 0 : intern(d, find_name(&die));
+		s->name = dwarf_offdie(d->dw, s->die, &die) == NULL
+				  ? 0
+				  : intern_name(d, find_name(&die));
 	return s->name != 0 ? uni_strtab_get(d->strings, s->name) : NULL;
 }
 
@@ -394,13 +395,13 @@ static uint32_t intern_file(struct uni_debug *d, struct uni_cu *cu, const struct
 	char path[UNI_TEXT_MAX];
 
 	if (f->name == NULL || f->name[0] == '/')
-		return intern(d, f->name);
+		return intern_name(d, f->name);
 	if ((dir == NULL || dir[0] != '/') && dwarf_offdie(d->dw, cu->die, &die) != NULL &&
 		dwarf_attr(&die, DW_AT_comp_dir, &a) != NULL)
 		comp = dwarf_formstring(&a);
 	(void)snprintf(path, sizeof(path), "%s%s%s%s%s", comp != NULL ? comp : "",
 		comp != NULL ? "/" : "", dir != NULL ? dir : "", dir != NULL ? "/" : "", f->name);
-	return intern(d, path);
+	return intern_name(d, path);
 }
 
 static const char *file_name(struct uni_debug *d, struct uni_cu *cu, uint32_t i)

@@ -51,7 +51,7 @@ static void close_row(struct machine *m)
 }
 
 /* The machine has made a row. Of several at one address the last one counts. */
-static void emit(struct machine *m)
+static void emit_row(struct machine *m)
 {
 	if (m->is_open && m->open.file == m->now.file && m->open.line == m->now.line)
 		return;
@@ -74,7 +74,7 @@ static void advance_line(struct machine *m, int64_t by)
 	m->now.line = (uint32_t)((int64_t)m->now.line + (int32_t)by);
 }
 
-static void extended(struct machine *m, struct uni_cursor *c)
+static void run_extended(struct machine *m, struct uni_cursor *c)
 {
 	uint64_t len = uni_cfi_uleb(c);
 	const uint8_t *arg = uni_cursor_take(c, (size_t)len);
@@ -92,13 +92,13 @@ static void extended(struct machine *m, struct uni_cursor *c)
 	}
 }
 
-static void standard(struct machine *m, struct uni_cursor *c, uint8_t op)
+static void run_standard(struct machine *m, struct uni_cursor *c, uint8_t op)
 {
 	uint64_t file;
 
 	switch (op) {
 	case DW_LNS_copy:
-		emit(m);
+		emit_row(m);
 		break;
 	case DW_LNS_advance_pc:
 		m->addr += uni_cfi_uleb(c) * m->u->min_length;
@@ -124,7 +124,7 @@ static void standard(struct machine *m, struct uni_cursor *c, uint8_t op)
 	}
 }
 
-static void run(struct machine *m)
+static void run_program(struct machine *m)
 {
 	struct uni_cursor *c = &m->u->program;
 
@@ -133,15 +133,15 @@ static void run(struct machine *m)
 		uint8_t op = uni_cursor_u8(c);
 
 		if (op == 0) {
-			extended(m, c);
+			run_extended(m, c);
 		} else if (op < m->u->opcode_base) {
-			standard(m, c, op);
+			run_standard(m, c, op);
 		} else {
 			uint8_t by = (uint8_t)(op - m->u->opcode_base);
 
 			m->addr += (uint64_t)(by / m->u->line_range) * m->u->min_length;
 			advance_line(m, m->u->line_base + by % m->u->line_range);
-			emit(m);
+			emit_row(m);
 		}
 	}
 }
@@ -156,7 +156,7 @@ static int cmp_pieces(const void *pa, const void *pb)
 }
 
 /* The numbers of the flattened pieces become those of the rows. */
-static bool finish(struct machine *m, struct uni_cu *cu)
+static bool finish_rows(struct machine *m, struct uni_cu *cu)
 {
 	if (!m->sorted)
 		qsort(m->pieces.v, m->pieces.nr, sizeof(*m->pieces.v), cmp_pieces);
@@ -196,8 +196,8 @@ bool uni_cu_read_rows(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die)
 		return false;
 	for (size_t i = 0; i < cu->line.nr_files; i++)
 		cu->file[i] = UNI_STR_NONE;
-	run(&m);
-	ok = !m.failed && finish(&m, cu);
+	run_program(&m);
+	ok = !m.failed && finish_rows(&m, cu);
 	cu->row = m.rows.v;
 	uni_vec_free(&m.pieces);
 	return ok;

@@ -27,7 +27,7 @@ struct spot {
 	unsigned inlined; /* inlined functions around it */
 };
 
-static uint32_t number(Dwarf_Die *die, unsigned attr)
+static uint32_t die_number(Dwarf_Die *die, unsigned attr)
 {
 	Dwarf_Attribute a;
 	Dwarf_Word v;
@@ -71,8 +71,8 @@ static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
 	if (index == UNI_SCOPE_NONE || !add_ranges(w, die, index))
 		return UNI_SCOPE_NONE;
 	if (parent != UNI_SCOPE_NONE) {
-		s.call_file = number(die, DW_AT_call_file);
-		s.call_line = number(die, DW_AT_call_line);
+		s.call_file = die_number(die, DW_AT_call_file);
+		s.call_line = die_number(die, DW_AT_call_line);
 	}
 	if (!uni_vec_push(&w->scopes, s)) {
 		w->no_memory = true;
@@ -82,7 +82,7 @@ static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
 }
 
 /* May the children of die hold code? spot becomes theirs. */
-static bool enter(struct walk *w, Dwarf_Die *die, struct spot *spot)
+static bool enter_die(struct walk *w, Dwarf_Die *die, struct spot *spot)
 {
 	uint32_t scope;
 
@@ -123,7 +123,7 @@ static bool walk_children(struct walk *w, Dwarf_Die *parent, struct spot spot)
 
 		if (!uni_debug_spend(w->d, 1))
 			return false;
-		if (enter(w, &die, &inner) && dwarf_haschildren(&die) == 1 &&
+		if (enter_die(w, &die, &inner) && dwarf_haschildren(&die) == 1 &&
 			!walk_children(w, &die, inner))
 			return false;
 		if (w->no_memory)
@@ -147,7 +147,7 @@ static int cmp_ranges(const void *pa, const void *pb)
 }
 
 /* The numbers of the pieces become those of the scopes. */
-static void renumber(struct uni_ranges *r, const struct uni_symbol *ranges)
+static void renumber_pieces(struct uni_ranges *r, const struct uni_symbol *ranges)
 {
 	for (size_t i = 0; i < r->nr; i++) {
 		if (r->sym[i] != UNI_RANGE_GAP)
@@ -165,7 +165,7 @@ bool uni_cu_read_scopes(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die)
 		qsort(w.ranges.v, w.ranges.nr, sizeof(*w.ranges.v), cmp_ranges);
 	ok = !w.no_memory && uni_ranges_build(w.ranges.v, w.ranges.nr, &cu->scopes);
 	if (ok && w.ranges.v != NULL)
-		renumber(&cu->scopes, w.ranges.v);
+		renumber_pieces(&cu->scopes, w.ranges.v);
 	cu->scope = w.scopes.v;
 	uni_vec_free(&w.ranges);
 	return ok;

@@ -18,7 +18,7 @@ static void destroy_p(struct uni_image **img)
 }
 
 /* FNV-1a, 64 bit: written down in docs/formats/usym.md, since ids name files. */
-static uint64_t fnv1a(uint64_t h, const uint8_t *p, size_t len)
+static uint64_t hash_fnv1a(uint64_t h, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ p[i]) * 0x100000001b3ull;
@@ -30,10 +30,10 @@ static uint64_t hash_file(const struct uni_objfile *f)
 	uint64_t h = 0xcbf29ce484222325ull;
 
 	if (uni_segments_code_bytes(&f->segs) == 0)
-		return fnv1a(h, f->elf.data, f->elf.size);
+		return hash_fnv1a(h, f->elf.data, f->elf.size);
 	for (size_t i = 0; i < f->segs.nr; i++) {
 		if (f->segs.v[i].exec)
-			h = fnv1a(h, f->segs.v[i].bytes, f->segs.v[i].file_size);
+			h = hash_fnv1a(h, f->segs.v[i].bytes, f->segs.v[i].file_size);
 	}
 	return h;
 }
@@ -118,8 +118,8 @@ static void find_dynamic(struct uni_image *img)
  * Takes over file; sym is the file to read symbols from, or NULL if that is file itself. The
  * machine is the symbol file's: the other may be a wrapper that says i386.
  */
-static int build(struct uni_image *img, struct uni_objfile *file, const struct uni_objfile *sym,
-	struct uni_err *err)
+static int build_image(struct uni_image *img, struct uni_objfile *file,
+	const struct uni_objfile *sym, struct uni_err *err)
 {
 	const struct uni_elf *elf;
 	int rc;
@@ -166,11 +166,11 @@ static int build_pair(struct uni_image *img, struct uni_objfile *f, struct uni_o
 	struct uni_err *err)
 {
 	if (uni_elf_is_debug_only(&f->elf))
-		return build(img, other, f, err);
+		return build_image(img, other, f, err);
 	/* A 32-bit wrapper of a higher-half image has lost the upper half of each address. */
 	if (uni_objfile_is_cut_copy(f, other))
-		return build(img, other, NULL, err);
-	return build(img, f, other, err);
+		return build_image(img, other, NULL, err);
+	return build_image(img, f, other, err);
 }
 
 /* The other file of a split or stripped image; img->note says where it was looked for in vain. */
@@ -208,7 +208,7 @@ int uni_image_load_from(const char *path, const struct uni_image_search *search,
 		find_other(img, &f, search, &other))
 		rc = build_pair(img, &f, &other, err);
 	else
-		rc = build(img, &f, NULL, err);
+		rc = build_image(img, &f, NULL, err);
 	if (rc == 0)
 		*ret = uni_take(img);
 	return rc;
@@ -230,7 +230,7 @@ int uni_image_from_memory(const char *name, const void *data, size_t size, struc
 		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", name);
 	rc = uni_objfile_from_memory(name, data, size, &f, err);
 	if (rc == 0)
-		rc = build(img, &f, NULL, err);
+		rc = build_image(img, &f, NULL, err);
 	if (rc == 0)
 		*ret = uni_take(img);
 	return rc;
@@ -325,7 +325,7 @@ const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t 
 }
 
 /* Of symbols of one name: global before weak before local, then the lower address. */
-static bool beats(const struct uni_named *a, const struct uni_named *b)
+static bool symbol_beats(const struct uni_named *a, const struct uni_named *b)
 {
 	return a->rank != b->rank ? a->rank < b->rank : a->addr < b->addr;
 }
@@ -340,7 +340,7 @@ int uni_image_find(
 
 		if (strcmp(img->syms.names.s + n->name, name) != 0)
 			continue;
-		if (best == NULL || beats(n, best))
+		if (best == NULL || symbol_beats(n, best))
 			best = n;
 	}
 	if (best == NULL)
@@ -361,7 +361,7 @@ const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64
 			continue;
 		/* The innermost, as a member of a table that has a name, too. */
 		if (best == NULL || n->size < best->size ||
-			(n->size == best->size && beats(n, best)))
+			(n->size == best->size && symbol_beats(n, best)))
 			best = n;
 	}
 	if (best == NULL)

@@ -94,7 +94,7 @@ static bool find_member(struct uni_debug *d, Dwarf_Die *structure, struct uni_me
 }
 
 /* All that must be there? Else the first that is not. */
-static const char *missing(
+static const char *first_missing(
 	struct uni_debug *d, Dwarf_Die *structure, struct uni_member *member, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -128,7 +128,7 @@ int uni_debug_members(struct uni_debug *d, const char *tag, struct uni_member *m
 		for (; more == 0 && uni_debug_spend(d, 1); more = dwarf_siblingof(&die, &die)) {
 			if (!has_tag(&die, tag))
 				continue;
-			lacks = missing(d, &die, member, nr);
+			lacks = first_missing(d, &die, member, nr);
 			if (lacks == NULL)
 				return 0;
 		}

@@ -68,7 +68,7 @@ static char type_of(const struct uni_elf *e, const struct uni_elf_sym *s)
 	return bind == STB_LOCAL ? c : (char)toupper(c);
 }
 
-static bool add(struct lister *l, const struct uni_elf_sym *s)
+static bool add_nm_line(struct lister *l, const struct uni_elf_sym *s)
 {
 	struct line line = { .addr = s->addr, .type = type_of(l->elf, s) };
 	char clean[UNI_TEXT_MAX];
@@ -116,7 +116,8 @@ static void write_lines(struct lister *l, struct uni_sink *out)
 	}
 }
 
-static int list(const char *name, const struct uni_elf *e, struct lister *l, struct uni_err *err)
+static int list_symbols(
+	const char *name, const struct uni_elf *e, struct lister *l, struct uni_err *err)
 {
 	uint32_t index = uni_elf_find_section(e, SHT_SYMTAB);
 	struct uni_elf_sh sh, str;
@@ -141,7 +142,7 @@ static int list(const char *name, const struct uni_elf *e, struct lister *l, str
 		return uni_err_set(err, UNI_EFORMAT,
 			"%s: its symbol names lie outside the file: truncated?", name);
 	for (size_t i = 1; uni_elf_symbol(table, i, &sym); i++) {
-		if (!add(l, &sym))
+		if (!add_nm_line(l, &sym))
 			return uni_err_set(
 				err, UNI_ENOMEM, "out of memory for the symbols of %s", name);
 	}
@@ -155,7 +156,7 @@ static int write_file(
 	int rc;
 
 	uni_strbuf_init(&l.names);
-	rc = list(name, &f->elf, &l, err);
+	rc = list_symbols(name, &f->elf, &l, err);
 	if (rc == 0)
 		write_lines(&l, out);
 	uni_vec_free(&l.v);

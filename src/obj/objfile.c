@@ -20,7 +20,7 @@ void uni_objfile_deinit(struct uni_objfile *f)
 }
 
 /* Takes over data. */
-static int parse(
+static int parse_objfile(
 	const char *path, char *data, size_t size, struct uni_objfile *f, struct uni_err *err)
 {
 	int rc;
@@ -48,7 +48,7 @@ int uni_objfile_load(const char *path, struct uni_objfile *f, struct uni_err *er
 	size_t size;
 	int rc = uni_read_regular(path, UNI_ELF_FILE_MAX, &data, &size, err);
 
-	return rc != 0 ? rc : parse(path, data, size, f, err);
+	return rc != 0 ? rc : parse_objfile(path, data, size, f, err);
 }
 
 int uni_objfile_from_memory(
@@ -64,7 +64,7 @@ int uni_objfile_from_memory(
 		return uni_err_set(err, UNI_ENOMEM, "out of memory loading %s", name);
 	if (size != 0)
 		memcpy(copy, data, size);
-	return parse(name, copy, size, f, err);
+	return parse_objfile(name, copy, size, f, err);
 }
 
 bool uni_objfile_is_cut_copy(const struct uni_objfile *wrapper, const struct uni_objfile *sibling)
@@ -85,7 +85,7 @@ bool uni_objfile_same_build(const struct uni_objfile *a, const struct uni_objfil
 }
 
 /* What f lacks: symbols if it has code bytes, code if it is the debug half of a split file. */
-static bool completes(const struct uni_objfile *f, const struct uni_objfile *other)
+static bool objfile_completes(const struct uni_objfile *f, const struct uni_objfile *other)
 {
 	if (uni_elf_is_debug_only(&f->elf))
 		return uni_segments_code_bytes(&other->segs) != 0;
@@ -106,12 +106,12 @@ static bool try_sibling(const struct uni_objfile *f, const char *path, struct un
 			err.code == UNI_ENOENT ? "not there" : uni_strerror(err.code));
 		return false;
 	}
-	if (uni_objfile_same_build(f, &other) && completes(f, &other)) {
+	if (uni_objfile_same_build(f, &other) && objfile_completes(f, &other)) {
 		*ret = other;
 		return true;
 	}
-	uni_strbuf_adds(note,
-		completes(f, &other) ? " (of another build)" : " (does not have them either)");
+	uni_strbuf_adds(note, objfile_completes(f, &other) ? " (of another build)"
+							   : " (does not have them either)");
 	uni_objfile_deinit(&other);
 	return false;
 }

@@ -14,7 +14,7 @@ static uint64_t last_of(const struct uni_symbol *s)
 	return s->addr + (s->size - 1);
 }
 
-static void emit(struct uni_ranges *r, uint64_t start, uint32_t sym)
+static void emit_range(struct uni_ranges *r, uint64_t start, uint32_t sym)
 {
 	if (r->nr != 0 && r->start[r->nr - 1] == start)
 		r->nr--; /* a piece of no length */
@@ -39,10 +39,10 @@ static void close_top(struct open_syms *open, struct uni_ranges *r)
 	while (open->nr != 0 && last_of(&open->syms[open->v[open->nr - 1]]) <= last)
 		open->nr--;
 	if (last != UINT64_MAX)
-		emit(r, last + 1, open->nr != 0 ? open->v[open->nr - 1] : UNI_RANGE_GAP);
+		emit_range(r, last + 1, open->nr != 0 ? open->v[open->nr - 1] : UNI_RANGE_GAP);
 }
 
-static void flatten(
+static void flatten_symbols(
 	const struct uni_symbol *syms, size_t nr, struct open_syms *open, struct uni_ranges *r)
 {
 	uint64_t sized_last = 0; /* the furthest that a symbol of stated size reached so far */
@@ -59,7 +59,7 @@ static void flatten(
 		}
 		while (open->nr != 0 && last_of(&syms[open->v[open->nr - 1]]) < s->addr)
 			close_top(open, r);
-		emit(r, s->addr, (uint32_t)i);
+		emit_range(r, s->addr, (uint32_t)i);
 		open->v[open->nr++] = (uint32_t)i;
 	}
 	while (open->nr != 0)
@@ -101,7 +101,7 @@ bool uni_ranges_build(const struct uni_symbol *syms, size_t nr, struct uni_range
 		uni_ranges_deinit(&r);
 		return false;
 	}
-	flatten(syms, nr, &open, &r);
+	flatten_symbols(syms, nr, &open, &r);
 	if (r.nr != 0 && !make_buckets(&r)) {
 		uni_ranges_deinit(&r);
 		return false;

@@ -389,7 +389,7 @@ static int hand_out(struct finder *f, struct uni_err *err)
 	return 0;
 }
 
-static int assemble(struct finder *f, struct uni_site_places *p, struct uni_err *err)
+static int assemble_sites(struct finder *f, struct uni_site_places *p, struct uni_err *err)
 {
 	bool ok = p->entries.nr != 0 || guess_entries(f, &p->entries);
 
@@ -420,7 +420,7 @@ static void finder_deinit(struct finder *f)
 }
 
 /* elf: files to look into, the first one that says something counts. */
-static int find(const struct uni_image *img, const struct uni_elf *const *elf, size_t nr,
+static int find_sites(const struct uni_image *img, const struct uni_elf *const *elf, size_t nr,
 	struct uni_sites **ret, struct uni_err *err)
 {
 	_cleanup_(uni_site_places_deinit) struct uni_site_places p = { 0 };
@@ -440,7 +440,7 @@ static int find(const struct uni_image *img, const struct uni_elf *const *elf, s
 	f.out = calloc(1, sizeof(*f.out));
 	if (f.out == NULL)
 		return uni_err_nomem(err);
-	rc = assemble(&f, &p, err);
+	rc = assemble_sites(&f, &p, err);
 	if (rc == 0)
 		*ret = f.out;
 	else
@@ -458,7 +458,7 @@ int uni_sites_read(const struct uni_image *img, struct uni_sites **ret, struct u
 
 	if (rc == 0 && two)
 		rc = uni_objfile_load(uni_image_symbol_path(img), &symbols, err);
-	return rc != 0 ? rc : find(img, elf, two ? 2 : 1, ret, err);
+	return rc != 0 ? rc : find_sites(img, elf, two ? 2 : 1, ret, err);
 }
 
 int uni_sites_from_memory(const struct uni_image *img, void *data, size_t size,
@@ -470,7 +470,7 @@ int uni_sites_from_memory(const struct uni_image *img, void *data, size_t size,
 
 	if (rc != 0)
 		return rc;
-	rc = find(img, elf, 1, ret, err);
+	rc = find_sites(img, elf, 1, ret, err);
 	uni_elf_close(&e);
 	return rc;
 }

@@ -72,7 +72,7 @@ static bool read_table(
 	return true;
 }
 
-static bool relocation(const GElf_Rela *r, Elf_Data *symbols, const struct tables *tables,
+static bool take_relocation(const GElf_Rela *r, Elf_Data *symbols, const struct tables *tables,
 	struct uni_site_places *ret)
 {
 	struct uni_elf_sym sym = { 0 };
@@ -99,7 +99,7 @@ static bool relocation(const GElf_Rela *r, Elf_Data *symbols, const struct table
 	}
 }
 
-static bool relocations(const struct uni_elf *e, uint32_t section, const struct tables *tables,
+static bool take_relocations(const struct uni_elf *e, uint32_t section, const struct tables *tables,
 	struct uni_site_places *ret)
 {
 	struct uni_elf_sh sh = uni_elf_sh(e, section);
@@ -115,7 +115,7 @@ static bool relocations(const struct uni_elf *e, uint32_t section, const struct 
 	if (data == NULL || data->d_type != ELF_T_RELA)
 		return true;
 	for (int i = 0; i < INT_MAX && gelf_getrela(data, i, &r) != NULL; i++) {
-		if (!relocation(&r, symbols, tables, ret))
+		if (!take_relocation(&r, symbols, tables, ret))
 			return false;
 	}
 	return true;
@@ -132,7 +132,7 @@ bool uni_site_places_read(
 			return false;
 	}
 	for (uint32_t i = 1; i < e->nr_sh; i++) {
-		if (!relocations(e, i, &tables, ret))
+		if (!take_relocations(e, i, &tables, ret))
 			return false;
 	}
 	return true;

@@ -41,8 +41,8 @@ static char *in_file(struct uni_objfile *f, const struct uni_site *site)
 }
 
 /* Only of functions that are traced, so of their exits the ones that are known. */
-static int rewrite(struct uni_objfile *f, const struct uni_sites *s, struct uni_sites_prepared *ret,
-	struct uni_err *err)
+static int rewrite_sites(struct uni_objfile *f, const struct uni_sites *s,
+	struct uni_sites_prepared *ret, struct uni_err *err)
 {
 	for (size_t i = 0; i < s->nr_sites; i++) {
 		const struct uni_site *site = &s->site[i];
@@ -97,7 +97,7 @@ int uni_sites_prepare(
 	if (rc == 0)
 		rc = uni_objfile_load(path, &f, err);
 	if (rc == 0)
-		rc = rewrite(&f, sites, &done, err);
+		rc = rewrite_sites(&f, sites, &done, err);
 	if (rc == 0)
 		rc = write_image(&f, path, out, err);
 	if (rc == 0)

@@ -22,7 +22,7 @@ struct reader {
 	UNI_VEC(uint64_t) leaves; /* first bytes of functions that a jump may leave, sorted */
 };
 
-static int32_t distance(const uint8_t *p)
+static int32_t branch_distance(const uint8_t *p)
 {
 	int32_t v;
 
@@ -37,7 +37,7 @@ static bool find_call(struct reader *r, const uint8_t *code, size_t n, uint64_t 
 
 	if (code[0] != 0xe8 || n < CALL_BYTES)
 		return true;
-	callee = svma + CALL_BYTES + (uint64_t)(int64_t)distance(code + 1);
+	callee = svma + CALL_BYTES + (uint64_t)(int64_t)branch_distance(code + 1);
 	to = uni_image_lookup(r->img, callee);
 	return to == NULL || to->addr != callee ||
 	       uni_vec_push(&r->call, ((struct uni_skid_call){ svma + CALL_BYTES, callee, 0 }));
@@ -49,9 +49,9 @@ static uint64_t jump_target(const uint8_t *code, size_t n, uint64_t svma)
 	if (n >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0))
 		return svma + 2 + (uint64_t)(int64_t)(int8_t)code[1];
 	if (n >= 5 && code[0] == 0xe9)
-		return svma + 5 + (uint64_t)(int64_t)distance(code + 1);
+		return svma + 5 + (uint64_t)(int64_t)branch_distance(code + 1);
 	if (n >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80)
-		return svma + 6 + (uint64_t)(int64_t)distance(code + 2);
+		return svma + 6 + (uint64_t)(int64_t)branch_distance(code + 2);
 	return UINT64_MAX;
 }
 
@@ -98,7 +98,7 @@ static int compare_calls(const void *a, const void *b)
 	return p->ret < q->ret ? -1 : p->ret > q->ret;
 }
 
-static bool has(const uint64_t *v, size_t nr, uint64_t addr)
+static bool has_address(const uint64_t *v, size_t nr, uint64_t addr)
 {
 	return nr != 0 && bsearch(&addr, v, nr, sizeof(*v), compare_addresses) != NULL;
 }
@@ -110,10 +110,10 @@ static void judge_calls(struct reader *r)
 	if (r->leaves.nr != 0)
 		qsort(r->leaves.v, r->leaves.nr, sizeof(*r->leaves.v), compare_addresses);
 	uni_vec_foreach (c, &r->call) {
-		if (!has(r->target.v, r->target.nr, c->ret) &&
-			!has(r->leaves.v, r->leaves.nr, c->callee))
+		if (!has_address(r->target.v, r->target.nr, c->ret) &&
+			!has_address(r->leaves.v, r->leaves.nr, c->callee))
 			c->flags |= UNI_SKID_RETURNS;
-		if (!has(r->target.v, r->target.nr, c->callee))
+		if (!has_address(r->target.v, r->target.nr, c->callee))
 			c->flags |= UNI_SKID_ENTERS;
 	}
 	if (r->call.nr != 0)

@@ -287,7 +287,7 @@ static void add_id(struct uni_symtab *s, const struct table *t)
 	uni_strbuf_addc(&s->names, '\0');
 }
 
-static bool fill(struct uni_symtab *s, const struct table *t, const char *path)
+static bool fill_symtab(struct uni_symtab *s, const struct table *t, const char *path)
 {
 	char clean[UNI_TEXT_MAX];
 	size_t len = uni_text_clean(clean, sizeof(clean), path, strlen(path));
@@ -329,7 +329,7 @@ static int symtab_of(const char *path, const void *data, size_t size, bool last_
 			path);
 	qsort_r(t.v.v, t.v.nr, sizeof(*t.v.v), cmp_entries, &t);
 	s = uni_symtab_new(t.nr_code);
-	if (s == NULL || !fill(s, &t, path)) {
+	if (s == NULL || !fill_symtab(s, &t, path)) {
 		uni_symtab_destroy(s);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory for the symbols of %s", path);
 	}

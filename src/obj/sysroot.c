@@ -83,7 +83,7 @@ static bool is_pseudo(int fd)
 }
 
 /* Takes over fd, which may be anything. */
-static int add(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned depth)
+static int add_path(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned depth)
 {
 	struct stat st;
 
@@ -120,9 +120,9 @@ static int add_dir(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsig
 			continue;
 		uni_strbuf_addf(path, "/%s", e->d_name);
 		if (e->d_type == DT_LNK) /* to a file perhaps, but not to where we have been */
-			rc = add(s, one, path, DEPTH_MAX);
+			rc = add_path(s, one, path, DEPTH_MAX);
 		else
-			rc = add(s, one, path, depth);
+			rc = add_path(s, one, path, depth);
 		path->len = len;
 		path->s[len] = '\0';
 	}
@@ -145,7 +145,7 @@ int uni_sysroot_open(const char *path, struct uni_sysroot **ret, struct uni_err 
 			"cannot open %s: %s", path, strerror(errno));
 	}
 	uni_strbuf_adds(&name, path);
-	rc = add(s, fd, &name, 0);
+	rc = add_path(s, fd, &name, 0);
 	if (rc != 0) {
 		uni_sysroot_close(s);
 		return uni_err_set(err, UNI_ENOMEM, "out of memory looking through %s", path);

@@ -29,7 +29,7 @@ static void destroy_p(struct uni_symtab **s)
 }
 
 /* FNV-1a, 64 bit, of the file with zeros where the checksum stands. */
-static uint64_t checksum(const uint8_t *data, size_t size)
+static uint64_t usym_checksum(const uint8_t *data, size_t size)
 {
 	uint64_t h = FNV_BASIS;
 
@@ -72,7 +72,7 @@ static void encode_places(const struct uni_symtab *s, struct uni_strbuf *b)
 }
 
 /* All but the checksum, which stays 0. */
-static void encode(const struct uni_symtab *s, struct uni_strbuf *b)
+static void encode_usym(const struct uni_symtab *s, struct uni_strbuf *b)
 {
 	uint64_t size = USYM_HEADER_SIZE + (uint64_t)s->nr * USYM_RECORD_SIZE +
 			(uint64_t)s->nr_spans * USYM_SPAN_SIZE +
@@ -117,13 +117,13 @@ int uni_symtab_write_below(const struct uni_symtab *s, int dir_fd, const char *n
 	int rc;
 
 	uni_strbuf_init(&b);
-	encode(s, &b);
+	encode_usym(s, &b);
 	if (uni_strbuf_failed(&b))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory writing %s", shown);
 	if (b.len > USYM_FILE_MAX)
 		return uni_err_set(err, UNI_ERANGE, "%s has too many symbols to write to %s",
 			uni_symtab_path(s), shown);
-	sum = checksum((const uint8_t *)b.s, b.len);
+	sum = usym_checksum((const uint8_t *)b.s, b.len);
 	for (unsigned i = 0; i < 8; i++)
 		b.s[USYM_CHECKSUM_AT + i] = (char)(sum >> 8 * i);
 	rc = uni_sink_open_below(dir_fd, name, shown, &out, err);
@@ -170,7 +170,7 @@ static int parse_header(
 	if (c->failed || header_size != USYM_HEADER_SIZE || file_size != c->size ||
 		stated_size(h) != c->size)
 		return uni_err_set(err, UNI_EFORMAT, "symbol file with wrong lengths: cut short?");
-	if (sum != checksum(data, c->size))
+	if (sum != usym_checksum(data, c->size))
 		return uni_err_set(err, UNI_EFORMAT, "symbol file with a wrong checksum");
 	return 0;
 }

@@ -95,7 +95,7 @@ static bool add_place(struct keeper *k, const struct uni_place *from)
 }
 
 /* svma rise from call to call. */
-static bool keep(struct keeper *k, uint64_t svma)
+static bool keep_places(struct keeper *k, uint64_t svma)
 {
 	const struct uni_symtab_span *prev = k->spans.nr != 0 ? &k->spans.v[k->spans.nr - 1] : NULL;
 	struct uni_place place[UNI_INLINE_MAX];
@@ -156,7 +156,7 @@ int uni_symtab_keep_places(struct uni_symtab *s, uint64_t *svma, size_t nr, stru
 	if (nr != 0)
 		qsort(svma, nr, sizeof(*svma), cmp_u64);
 	for (size_t i = 0; ok && i < nr; i++)
-		ok = keep(&k, svma[i]);
+		ok = keep_places(&k, svma[i]);
 	if (!ok || !place_strings(&k))
 		return uni_err_set(err, UNI_ENOMEM, "out of memory for the source lines of %s",
 			uni_symtab_path(s));

@@ -79,7 +79,7 @@ static int64_t kept_row(struct uni_calls_adder *a, struct uni_calls_row *r, uint
 	return row;
 }
 
-static int keep(struct uni_calls_adder *a, const struct uni_calls_span *s)
+static int keep_span(struct uni_calls_adder *a, const struct uni_calls_span *s)
 {
 	int64_t row = kept_row(a, &a->rows.v[s->row], s->cpu);
 
@@ -97,7 +97,7 @@ static int begin_store(struct uni_calls_adder *a)
 	if (a->ret->store == NULL)
 		return -UNI_ENOMEM;
 	for (size_t i = 0; rc == 0 && i < a->spans.nr; i++)
-		rc = keep(a, &a->spans.v[i]);
+		rc = keep_span(a, &a->spans.v[i]);
 	uni_vec_free(&a->spans);
 	return rc;
 }
@@ -110,7 +110,7 @@ static int add_span(struct uni_calls_adder *a, const struct uni_calls_span *s)
 		r->cpu = s->cpu;
 	r->mixed = r->mixed || r->cpu != s->cpu;
 	if (a->ret->store != NULL)
-		return keep(a, s);
+		return keep_span(a, s);
 	if (!uni_vec_push(&a->spans, *s))
 		return -UNI_ENOMEM;
 	return a->whole->calls != 0 && a->spans.nr > a->whole->calls ? begin_store(a) : 0;
@@ -140,7 +140,7 @@ int uni_calls_add_part(struct uni_calls_adder *a, uint32_t thread, uint32_t dept
 	return put_in_row(a, thread, depth, &s);
 }
 
-static int add(struct uni_calls_adder *a, const struct uni_call_event *e, uint32_t depth,
+static int add_calls_span(struct uni_calls_adder *a, const struct uni_call_event *e, uint32_t depth,
 	uint32_t node, uint64_t waited)
 {
 	struct uni_calls_span s = { .begin = e->ns, .node = node, .cpu = e->cpu };
@@ -158,7 +158,7 @@ static int add(struct uni_calls_adder *a, const struct uni_call_event *e, uint32
 }
 
 /* Below the newest open call of the thread. */
-static uint32_t child(struct uni_calls_adder *a, const struct uni_calls_open *t, uint32_t func)
+static uint32_t call_child(struct uni_calls_adder *a, const struct uni_calls_open *t, uint32_t func)
 {
 	uint32_t top = t->calls.nr != 0 ? t->calls.v[t->calls.nr - 1].node : UNI_NODE_ROOT;
 	uint32_t frame = frame_of(a, func);
@@ -166,7 +166,7 @@ static uint32_t child(struct uni_calls_adder *a, const struct uni_calls_open *t,
 	return frame == UNI_NODE_NONE ? UNI_NODE_NONE : uni_profile_child(a->ret->tree, top, frame);
 }
 
-static int leave(
+static int leave_open_call(
 	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e)
 {
 	struct uni_call_event rest = *e;
@@ -176,7 +176,7 @@ static int leave(
 
 	/* A call of which only the end is there. */
 	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->calls.nr <= e->depth)
-		return add(a, e, (uint32_t)t->calls.nr, child(a, t, e->func), 0);
+		return add_calls_span(a, e, (uint32_t)t->calls.nr, call_child(a, t, e->func), 0);
 	if (t->calls.nr == 0)
 		return 0;
 	rc = uni_calls_wait_end(a, t, e, &waited);
@@ -188,14 +188,14 @@ static int leave(
 	/* Of one that is over while its thread is away the event may be of another CPU. */
 	if (t->out_of != 0)
 		rest.cpu = t->cpu;
-	return add(a, &rest, (uint32_t)t->calls.nr, call.node, waited);
+	return add_calls_span(a, &rest, (uint32_t)t->calls.nr, call.node, waited);
 }
 
-static int enter(
+static int enter_open_call(
 	struct uni_calls_adder *a, struct uni_calls_open *t, const struct uni_call_event *e)
 {
 	const struct uni_calls_call call = { .begin = e->ns,
-		.node = child(a, t, e->func),
+		.node = call_child(a, t, e->func),
 		.whole = true,
 		.began = (e->flags & UNI_CALL_BEGAN) != 0 };
 	int rc = uni_calls_seen(a, t, e);
@@ -203,7 +203,7 @@ static int enter(
 	if (rc != 0)
 		return rc;
 	if (e->type != UNI_CALL_ENTER)
-		return add(a, e, (uint32_t)t->calls.nr, call.node, 0);
+		return add_calls_span(a, e, (uint32_t)t->calls.nr, call.node, 0);
 	return call.node != UNI_NODE_NONE && uni_vec_push(&t->calls, call) ? 0 : -UNI_ENOMEM;
 }
 
@@ -222,7 +222,7 @@ int uni_calls_adder_put(struct uni_calls_adder *a, const struct uni_call_event *
 	t = thread_of(a, e->thread);
 	if (t == NULL)
 		return -UNI_ENOMEM;
-	return e->type == UNI_CALL_LEAVE ? leave(a, t, e) : enter(a, t, e);
+	return e->type == UNI_CALL_LEAVE ? leave_open_call(a, t, e) : enter_open_call(a, t, e);
 }
 
 int uni_calls_adder_read(struct uni_calls_adder *a)
@@ -295,7 +295,7 @@ static int put_all(struct uni_calls_adder *a, struct uni_blob *b)
 }
 
 /* Of the columns, whose names of nodes are those of the new tree from now on. */
-static int prune(struct uni_calls_adder *a, uint32_t max)
+static int prune_nodes(struct uni_calls_adder *a, uint32_t max)
 {
 	struct uni_page_store *store = a->ret->store;
 	uint64_t nr = uni_profile_nr_nodes(a->ret->tree);
@@ -333,7 +333,7 @@ static int put_outline(struct uni_calls_adder *a, struct uni_blob *b)
 		parent[i] = uni_profile_node(a->ret->tree, i)->parent;
 	rc = uni_page_store_finish(store, parent, nr);
 	if (rc == 0)
-		rc = prune(a, a->whole->nodes);
+		rc = prune_nodes(a, a->whole->nodes);
 	if (rc != 0)
 		return rc;
 	a->ret->first_ns = uni_page_store_begin(store);

@@ -92,7 +92,7 @@ bool uni_page_calls_too_many(const struct uni_page_calls *g)
 }
 
 /* As it was before the calls ended. */
-static void reopen(struct uni_page_calls *g)
+static void reopen_calls(struct uni_page_calls *g)
 {
 	struct uni_calls_adder *a = &g->a;
 	const struct before *b = &g->before;
@@ -113,7 +113,7 @@ static void reopen(struct uni_page_calls *g)
 	}
 }
 
-static int remember(struct uni_page_calls *g)
+static int remember_before(struct uni_page_calls *g)
 {
 	const struct uni_calls_adder *a = &g->a;
 	struct before *b = &g->before;
@@ -140,13 +140,13 @@ static int unless_too_many(const struct uni_page_calls *g, int rc)
 
 int uni_page_calls_read(struct uni_page_calls *g)
 {
-	reopen(g);
+	reopen_calls(g);
 	return unless_too_many(g, uni_calls_adder_read(&g->a));
 }
 
 int uni_page_calls_end(struct uni_page_calls *g, const struct uni_call_event *end, size_t nr)
 {
-	int rc = remember(g);
+	int rc = remember_before(g);
 
 	for (size_t i = 0; rc == 0 && i < nr; i++)
 		rc = uni_calls_adder_put(&g->a, &end[i]);
@@ -168,7 +168,7 @@ static int make_rows(struct uni_page_calls *g)
 }
 
 /* Away with what the last look put behind what is there for good. */
-static void unsettle(struct row_columns *r)
+static void unsettle_columns(struct row_columns *r)
 {
 	r->at = r->kept_at;
 	r->any = r->kept_any;
@@ -178,7 +178,7 @@ static void unsettle(struct row_columns *r)
 	}
 }
 
-static void settle(struct row_columns *r)
+static void settle_columns(struct row_columns *r)
 {
 	r->kept_at = r->at;
 	r->kept_any = r->any;
@@ -210,13 +210,13 @@ static void put_new(struct uni_page_calls *g, size_t settled)
 	uint64_t first_ns;
 
 	for (size_t i = 0; i < g->rows.nr; i++)
-		unsettle(&g->rows.v[i]);
+		unsettle_columns(&g->rows.v[i]);
 	for (; g->put < settled; g->put++) {
 		put_span(g, &a->spans.v[g->put]);
 		g->first_ns = uni_min(g->first_ns, a->spans.v[g->put].begin);
 	}
 	for (size_t i = 0; i < g->rows.nr; i++)
-		settle(&g->rows.v[i]);
+		settle_columns(&g->rows.v[i]);
 	first_ns = g->first_ns;
 	for (size_t i = settled; i < a->spans.nr; i++) {
 		put_span(g, &a->spans.v[i]);

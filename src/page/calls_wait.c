@@ -32,7 +32,8 @@ static int wait_until(struct uni_calls_adder *a, uint32_t thread, const struct u
 
 /* Its open calls go on elsewhere. Of those that began before the time that is looked at nobody
  * knows here how much of them that time has. */
-static int move(struct uni_calls_adder *a, uint32_t thread, struct uni_calls_open *t, uint64_t now)
+static int move_open_calls(
+	struct uni_calls_adder *a, uint32_t thread, struct uni_calls_open *t, uint64_t now)
 {
 	int rc = 0;
 
@@ -61,7 +62,7 @@ static int come_back(struct uni_calls_adder *a, uint32_t thread, struct uni_call
 	if (t->calls.nr != 0)
 		t->calls.v[t->calls.nr - 1].waited += waited;
 	if (rc == 0 && t->out_of != 0 && e->cpu != t->cpu)
-		rc = move(a, thread, t, e->ns);
+		rc = move_open_calls(a, thread, t, e->ns);
 	t->out_of = 0;
 	t->cpu = e->cpu;
 	return rc;

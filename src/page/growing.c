@@ -131,7 +131,7 @@ int uni_page_growing_exit(void *growing, const struct uni_stream_exit *e)
 }
 
 /* Bytes of what is kept begin to be kept as they are compressed. */
-static void settle(struct part *p)
+static void settle_part(struct part *p)
 {
 	for (size_t i = 0; i < p->blob.columns.nr; i++)
 		p->blob.columns.v[i]->kept = p->blob.columns.v[i]->bytes.len;
@@ -140,7 +140,7 @@ static void settle(struct part *p)
 }
 
 /* Away with what the last look put behind what is settled. */
-static void unsettle(struct part *p)
+static void unsettle_part(struct part *p)
 {
 	for (size_t i = 0; i < p->blob.columns.nr; i++) {
 		struct uni_column *c = p->blob.columns.v[i];
@@ -177,11 +177,11 @@ static int put_new(struct part *p)
 	if (p->widened != n->widened)
 		begin_columns(p);
 	else
-		unsettle(p);
+		unsettle_part(p);
 	for (; p->put < settled; p->put++)
 		uni_samples_put(&p->a, &n->v.v[p->put]);
 	uni_part_nodes(p->parent, p->frame, uni_builder_profile(p->builder), &p->nodes);
-	settle(p);
+	settle_part(p);
 	p->info.near_ns = n->within_ns;
 	return put_open(p, settled);
 }

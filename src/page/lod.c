@@ -122,7 +122,7 @@ static uint64_t sum_of(const struct uni_lod *l, size_t from, size_t to)
 	return sum;
 }
 
-static bool push(struct uni_lod_level *to, uint32_t max, size_t at)
+static bool push_longest(struct uni_lod_level *to, uint32_t max, size_t at)
 {
 	return uni_vec_push(&to->max, max) && uni_vec_push(&to->at, (uint8_t)at);
 }
@@ -178,8 +178,8 @@ static int index_block(struct uni_lod *l, size_t block)
 				: first_of(dur, max);
 	uint64_t sum = sum_of(l, block * WAYS, (block + 1) * WAYS);
 
-	if ((block % WAYS == 0 && !begin_group(l, block * WAYS)) || !push(&l->level[0], max, at) ||
-		!uni_vec_push(&l->tick, 0) ||
+	if ((block % WAYS == 0 && !begin_group(l, block * WAYS)) ||
+		!push_longest(&l->level[0], max, at) || !uni_vec_push(&l->tick, 0) ||
 		!uni_vec_push(&l->sum, (uint32_t)uni_min(sum, (uint64_t)LONG)))
 		return -UNI_ENOMEM;
 	set_ticks(l, block);
@@ -187,7 +187,7 @@ static int index_block(struct uni_lod *l, size_t block)
 }
 
 /* The interval that an entry of a level stands for. */
-static size_t entry(const struct uni_lod *l, unsigned level, size_t i)
+static size_t entry_interval(const struct uni_lod *l, unsigned level, size_t i)
 {
 	for (unsigned k = level + 1; k-- > 0;)
 		i = i * WAYS + l->level[k].at.v[i];
@@ -206,11 +206,11 @@ static int index_up(struct uni_lod *l, unsigned level)
 		at = first_of(below->max.v + first, max);
 		for (size_t i = at + 1; max == LONG && i < WAYS; i++) {
 			if (below->max.v[first + i] == LONG &&
-				uni_lod_dur(l, entry(l, level - 1, first + i)) >
-					uni_lod_dur(l, entry(l, level - 1, first + at)))
+				uni_lod_dur(l, entry_interval(l, level - 1, first + i)) >
+					uni_lod_dur(l, entry_interval(l, level - 1, first + at)))
 				at = i;
 		}
-		if (!push(to, max, at))
+		if (!push_longest(to, max, at))
 			return -UNI_ENOMEM;
 	}
 	return 0;
@@ -292,7 +292,8 @@ struct best {
 };
 
 /* level 0: the intervals; level k: the entries of level[k - 1]. */
-static void look(const struct uni_lod *l, unsigned level, size_t from, size_t to, struct best *b)
+static void look_up_longest(
+	const struct uni_lod *l, unsigned level, size_t from, size_t to, struct best *b)
 {
 	const uint32_t *v = level == 0 ? l->dur.v : l->level[level - 1].max.v;
 	uint32_t max;
@@ -305,7 +306,7 @@ static void look(const struct uni_lod *l, unsigned level, size_t from, size_t to
 	/* Equal: which of them is the first is known to who looked from the left. */
 	from += first_of(v + from, max);
 	if (level != 0)
-		from = entry(l, level - 1, from);
+		from = entry_interval(l, level - 1, from);
 	if (!b->any || max > b->max || from < b->i)
 		*b = (struct best){ max, from, true };
 }
@@ -320,8 +321,8 @@ size_t uni_lod_longest_dur(const struct uni_lod *l, size_t from, size_t to, uint
 		size_t up = top ? z : uni_min(z, (a + WAYS - 1) / WAYS * WAYS);
 		size_t down = top ? z : uni_max(up, z / WAYS * WAYS);
 
-		look(l, level, a, up, &b);
-		look(l, level, down, z, &b);
+		look_up_longest(l, level, a, up, &b);
+		look_up_longest(l, level, down, z, &b);
 		a = up / WAYS;
 		z = down / WAYS;
 	}

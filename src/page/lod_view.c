@@ -64,7 +64,7 @@ static uint64_t begin_of(const struct uni_lod *l, size_t block)
 	return g->start + ((uint64_t)l->tick.v[block] << g->shift);
 }
 
-static bool near(const struct scale *s, uint64_t t, uint64_t end)
+static bool is_near(const struct scale *s, uint64_t t, uint64_t end)
 {
 	return t <= end || (double)(t - end) < s->ns / 3;
 }
@@ -85,7 +85,7 @@ static size_t end_of_pixel(const struct uni_lod *l, const struct scale *s, size_
 		block--;
 	while (block < l->tick.nr && begin_of(l, block) < t)
 		block++;
-	if (block == l->tick.nr || !near(s, begin_of(l, block), t))
+	if (block == l->tick.nr || !is_near(s, begin_of(l, block), t))
 		return 0;
 	return block * WAYS;
 }
@@ -103,20 +103,20 @@ struct view {
 	size_t i, end, step; /* the next; behind the last; how many were in the pixel before */
 };
 
-static struct found merged(const struct uni_lod *l, size_t from, size_t to, size_t longest)
+static struct found merged_run(const struct uni_lod *l, size_t from, size_t to, size_t longest)
 {
 	return (struct found){ from, to - from, longest, uni_lod_sum(l, from, to) };
 }
 
 /* All up to there as one, unless one of them is wide. */
-static bool take(struct view *v, size_t to, struct found *ret)
+static bool take_run(struct view *v, size_t to, struct found *ret)
 {
 	uint64_t dur;
 	size_t longest = uni_lod_longest_dur(v->l, v->i, to, &dur);
 
 	if (dur >= v->wide)
 		return false;
-	*ret = merged(v->l, v->i, to, longest);
+	*ret = merged_run(v->l, v->i, to, longest);
 	v->step = to - v->i;
 	v->i = to;
 	return true;
@@ -129,7 +129,7 @@ static struct found next_span(struct view *v)
 	struct found one;
 	uint64_t t;
 
-	if (next != 0 && next <= v->end && take(v, next, &one))
+	if (next != 0 && next <= v->end && take_run(v, next, &one))
 		return one;
 	one = (struct found){ v->i, 1, v->i, uni_lod_dur(l, v->i) };
 	next = v->i + 1;
@@ -139,15 +139,15 @@ static struct found next_span(struct view *v)
 		v->step = next - v->i;
 		/* With the rest of a block, so that the next pixel may do with the index. */
 		up = (next + WAYS - 1) / WAYS * WAYS;
-		if (v->step >= MANY && up <= v->end && near(&v->s, l->start.v[up - 1], t) &&
-			take(v, up, &one))
+		if (v->step >= MANY && up <= v->end && is_near(&v->s, l->start.v[up - 1], t) &&
+			take_run(v, up, &one))
 			return one;
 		/* The last that begins in a pixel may go on beyond it. */
 		if (next > v->i + 1 && uni_lod_dur(l, next - 1) >= v->wide)
 			next--;
 	}
 	if (next > v->i + 1)
-		one = merged(l, v->i, next, uni_lod_longest(l, v->i, next));
+		one = merged_run(l, v->i, next, uni_lod_longest(l, v->i, next));
 	v->i = next;
 	return one;
 }

@@ -10,7 +10,7 @@
 #define PIECES 1024u /* of the time so far, in the beginning */
 #define WIDER  4u
 
-static int compare(const void *a, const void *b)
+static int compare_near(const void *a, const void *b)
 {
 	const struct uni_near_one *x = a, *y = b;
 	const uint32_t p[] = { x->node, x->vcpu, x->thread, x->kind, x->guest };
@@ -26,18 +26,18 @@ static int compare(const void *a, const void *b)
 }
 
 /* From `from` on: equal ones, whose times are those of their pieces' begins, become one. */
-static void combine(struct uni_near *n, size_t from)
+static void combine_equal(struct uni_near *n, size_t from)
 {
 	size_t to = from;
 
 	for (size_t i = from; i < n->v.nr; i++)
 		n->v.v[i].t_ns -= (n->v.v[i].t_ns - n->first_ns) % n->within_ns;
 	if (n->v.nr > from)
-		qsort(n->v.v + from, n->v.nr - from, sizeof(n->v.v[0]), compare);
+		qsort(n->v.v + from, n->v.nr - from, sizeof(n->v.v[0]), compare_near);
 	for (size_t i = from; i < n->v.nr; i++) {
 		struct uni_near_one *one = &n->v.v[i];
 
-		if (to == from || compare(one, &n->v.v[to - 1]) != 0) {
+		if (to == from || compare_near(one, &n->v.v[to - 1]) != 0) {
 			n->v.v[to++] = *one;
 			continue;
 		}
@@ -49,17 +49,17 @@ static void combine(struct uni_near *n, size_t from)
 }
 
 /* Until half of the room is free; what differs in more than time needs the room it needs. */
-static void widen(struct uni_near *n)
+static void widen_until_room(struct uni_near *n)
 {
 	uint64_t all = n->v.v[n->v.nr - 1].t_ns - n->first_ns + 1;
 
 	n->widened++;
 	if (n->within_ns == 0)
 		n->within_ns = uni_max(all / PIECES, (uint64_t)UNI_NSEC_PER_USEC);
-	combine(n, 0);
+	combine_equal(n, 0);
 	while (n->v.nr > n->max / 2 && n->within_ns < all) {
 		n->within_ns *= WIDER;
-		combine(n, 0);
+		combine_equal(n, 0);
 	}
 	if (n->v.nr > n->max / 2)
 		n->max *= 2;
@@ -76,11 +76,11 @@ int uni_near_add(struct uni_near *n, const struct uni_near_one *one)
 	if (n->within_ns != 0) {
 		piece = (o.t_ns - n->first_ns) / n->within_ns;
 		if (piece != n->piece)
-			combine(n, n->from);
+			combine_equal(n, n->from);
 		n->piece = piece;
 	}
 	if (n->max != 0 && n->v.nr >= n->max)
-		widen(n);
+		widen_until_room(n);
 	return uni_vec_push(&n->v, o) ? 0 : -UNI_ENOMEM;
 }
 
@@ -89,7 +89,7 @@ void uni_near_end(struct uni_near *n, const uint32_t *map)
 	for (size_t i = 0; map != NULL && i < n->v.nr; i++)
 		n->v.v[i].node = map[n->v.v[i].node];
 	if (n->within_ns != 0)
-		combine(n, 0);
+		combine_equal(n, 0);
 }
 
 void uni_near_deinit(struct uni_near *n)

@@ -87,7 +87,7 @@ int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct 
 }
 
 /* deflate() fails only where its state was damaged; its input is at most what an unsigned holds. */
-static void run(struct uni_pack *p, const unsigned char *data, unsigned len, int flush)
+static void deflate_piece(struct uni_pack *p, const unsigned char *data, unsigned len, int flush)
 {
 	bool full;
 	int r;
@@ -114,7 +114,7 @@ void uni_pack_put(struct uni_pack *p, const void *data, size_t len)
 
 		p->crc = (uint32_t)crc32(p->crc, at, n);
 		p->len += n;
-		run(p, at, n, Z_NO_FLUSH);
+		deflate_piece(p, at, n, Z_NO_FLUSH);
 		at += n;
 		len -= n;
 	}
@@ -167,7 +167,7 @@ void uni_pack_column(struct uni_pack *p, struct uni_column *c)
 		pack_pieces(c);
 	if (p->id == 0 && c->piece.nr != 0 && p->rc == 0) {
 		/* To whole bytes, and with nothing that what follows could refer to. */
-		run(p, NULL, 0, Z_FULL_FLUSH);
+		deflate_piece(p, NULL, 0, Z_FULL_FLUSH);
 		end_chunk(p);
 		uni_sink_write(p->out, c->packed.s, c->packed.len);
 		for (size_t i = 0; i < c->piece.nr; i++)
@@ -195,7 +195,7 @@ int uni_pack_end(struct uni_pack *p, struct uni_err *err)
 	int rc;
 
 	if (p->rc == 0)
-		run(p, NULL, 0, Z_FINISH);
+		deflate_piece(p, NULL, 0, Z_FINISH);
 	put_trailer(p);
 	end_chunk(p);
 	if (p->id != 0)

@@ -115,7 +115,7 @@ static void describe_calls(struct uni_json *j, const struct uni_part_calls *c)
 	uni_json_object_end(j);
 }
 
-static void describe(struct uni_json *j, const struct page *p)
+static void describe_page(struct uni_json *j, const struct page *p)
 {
 	struct uni_part_tree_info samples = p->samples.samples;
 
@@ -165,7 +165,7 @@ static void put_aggregate(struct page *p)
 	uni_part_tree(&p->blob, "s", profile);
 }
 
-static int gather(struct page *p, struct uni_err *err)
+static int gather_parts(struct page *p, struct uni_err *err)
 {
 	const struct uni_page_input *in = p->in;
 	int rc = 0;
@@ -201,7 +201,7 @@ static int put_data(const struct page *p, char id, struct uni_sink *out, struct 
 	rc = uni_sink_open_strbuf(&head, &mem);
 	if (rc == 0) {
 		uni_json_init(&j, mem, false);
-		describe(&j, p);
+		describe_page(&j, p);
 	}
 	if (mem != NULL && uni_sink_close(mem, NULL) != 0)
 		rc = -UNI_ENOMEM;
@@ -288,7 +288,7 @@ int uni_page_write_data(const struct uni_page_input *in, struct uni_sink *out,
 	struct uni_page_left *left_ret, struct uni_err *err)
 {
 	struct page p = { .in = in };
-	int rc = gather(&p, err);
+	int rc = gather_parts(&p, err);
 
 	if (rc == 0)
 		rc = put_data(&p, 0, out, err);
@@ -310,10 +310,10 @@ int uni_page_write(const struct uni_page_input *in, struct uni_sink *out,
 	struct uni_page_left *left_ret, struct uni_err *err)
 {
 	struct page p = { .in = in }, other = { .in = in->beside };
-	int rc = gather(&p, err);
+	int rc = gather_parts(&p, err);
 
 	if (rc == 0 && in->beside != NULL)
-		rc = gather(&other, err);
+		rc = gather_parts(&other, err);
 	if (rc == 0) {
 		put_head(out, in->title != NULL ? in->title : "uniscope", false);
 		rc = put_data(&p, 'd', out, err);

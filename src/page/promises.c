@@ -20,14 +20,14 @@ static uint64_t index_of(const struct uni_part_promises *p, uint32_t i)
 	return i == UNI_PROMISE_NONE ? 0 : p->number[i];
 }
 
-static uint32_t used(struct uni_part_promises *p, uint32_t text)
+static uint32_t use_text(struct uni_part_promises *p, uint32_t text)
 {
 	p->used[text] = true;
 	return text;
 }
 
 /* Is there room for one more thing, that is about `who`? */
-static bool takes(struct uni_part_promises *p, struct uni_column *c, uint32_t who)
+static bool takes_part(struct uni_part_promises *p, struct uni_column *c, uint32_t who)
 {
 	if (who != UNI_PROMISE_NONE && p->number[who] == 0)
 		return false;
@@ -37,15 +37,15 @@ static bool takes(struct uni_part_promises *p, struct uni_column *c, uint32_t wh
 	return false;
 }
 
-static uint64_t since(const struct uni_promise_model *m, uint64_t time)
+static uint64_t since_begin(const struct uni_promise_model *m, uint64_t time)
 {
 	return time > m->begin ? time - m->begin : 0;
 }
 
 /* 0: never. */
-static uint64_t maybe(const struct uni_promise_model *m, uint64_t time)
+static uint64_t time_or_never(const struct uni_promise_model *m, uint64_t time)
 {
-	return time == UNI_PROMISE_OPEN ? 0 : since(m, time) + 1;
+	return time == UNI_PROMISE_OPEN ? 0 : since_begin(m, time) + 1;
 }
 
 static void put_promises(
@@ -73,15 +73,15 @@ static void put_promises(
 		uni_column_put(type, one->type);
 		uni_column_put(fate, one->fate);
 		uni_column_put(flags, (unsigned)one->created | (unsigned)one->should_resolve << 1);
-		uni_column_put(begin, since(m, one->begin));
+		uni_column_put(begin, since_begin(m, one->begin));
 		uni_column_put(life, end > one->begin ? end - one->begin : 0);
 		uni_column_put(run, one->run_ns);
 		uni_column_put(wait, one->wait_ns);
 		uni_column_put(creator, index_of(p, one->creator));
 		uni_column_put(resolver, index_of(p, one->resolver));
 		uni_column_put(other, one->fate == UNI_FATE_BECAME ? index_of(p, one->other) : 0);
-		uni_column_put(label, used(p, one->label));
-		uni_column_put(failure, used(p, one->failure));
+		uni_column_put(label, use_text(p, one->label));
+		uni_column_put(failure, use_text(p, one->failure));
 	}
 }
 
@@ -97,7 +97,7 @@ static void put_runs(
 	for (size_t i = 0; i < m->runs.nr; i++) {
 		const struct uni_promise_run *r = &m->runs.v[i];
 
-		if (!takes(p, who, r->promise))
+		if (!takes_part(p, who, r->promise))
 			continue;
 		uni_column_put(who, p->number[r->promise] - 1);
 		uni_column_put(cpu, r->cpu);
@@ -121,14 +121,14 @@ static void put_waits(
 		const struct uni_promise_wait *w = &m->waits.v[i];
 
 		/* On what is not there it cannot be shown to wait. */
-		if (p->number[w->on] == 0 || !takes(p, who, w->waiter))
+		if (p->number[w->on] == 0 || !takes_part(p, who, w->waiter))
 			continue;
 		uni_column_put(who, p->number[w->waiter] - 1);
 		uni_column_put(on, p->number[w->on] - 1);
 		uni_column_put(waker, index_of(p, w->waker));
-		uni_column_put(begin, since(m, w->begin));
-		uni_column_put(ready, maybe(m, w->ready));
-		uni_column_put(end, maybe(m, w->end));
+		uni_column_put(begin, since_begin(m, w->begin));
+		uni_column_put(ready, time_or_never(m, w->ready));
+		uni_column_put(end, time_or_never(m, w->end));
 	}
 }
 
@@ -143,12 +143,12 @@ static void put_edges(
 	for (size_t i = 0; i < m->edges.nr; i++) {
 		const struct uni_promise_edge *e = &m->edges.v[i];
 
-		if (!takes(p, kind, e->from) || !takes(p, kind, e->to))
+		if (!takes_part(p, kind, e->from) || !takes_part(p, kind, e->to))
 			continue;
 		uni_column_put(kind, e->kind);
 		uni_column_put(from, index_of(p, e->from));
 		uni_column_put(to, index_of(p, e->to));
-		uni_column_put(time, since(m, e->time));
+		uni_column_put(time, since_begin(m, e->time));
 	}
 }
 
@@ -162,11 +162,11 @@ static void put_labels(
 	for (size_t i = 0; i < m->labels.nr; i++) {
 		const struct uni_promise_label *l = &m->labels.v[i];
 
-		if (!takes(p, who, l->promise))
+		if (!takes_part(p, who, l->promise))
 			continue;
 		uni_column_put(who, p->number[l->promise] - 1);
-		uni_column_put(time, since(m, l->time));
-		uni_column_put(text, used(p, l->text));
+		uni_column_put(time, since_begin(m, l->time));
+		uni_column_put(text, use_text(p, l->text));
 	}
 }
 
@@ -180,10 +180,10 @@ static void put_counts(
 	for (size_t i = 0; i < m->counts.nr; i++) {
 		const struct uni_promise_count *c = &m->counts.v[i];
 
-		if (!takes(p, what, UNI_PROMISE_NONE))
+		if (!takes_part(p, what, UNI_PROMISE_NONE))
 			continue;
-		uni_column_put(what, used(p, c->counter));
-		uni_column_put(time, since(m, c->time));
+		uni_column_put(what, use_text(p, c->counter));
+		uni_column_put(time, since_begin(m, c->time));
 		uni_column_put_signed(value, c->value);
 	}
 }
@@ -199,16 +199,16 @@ static void put_pauses(
 	for (size_t i = 0; i < m->pauses.nr; i++) {
 		const struct uni_promise_pause *one = &m->pauses.v[i];
 
-		if (!takes(p, kind, UNI_PROMISE_NONE))
+		if (!takes_part(p, kind, UNI_PROMISE_NONE))
 			continue;
 		uni_column_put(kind, one->kind);
 		uni_column_put(cpu, one->cpu);
-		uni_column_put(begin, since(m, one->begin));
+		uni_column_put(begin, since_begin(m, one->begin));
 		uni_column_put(dur, one->end > one->begin ? one->end - one->begin : 0);
 	}
 }
 
-static void keep(struct uni_part_promises *p, uint32_t i)
+static void keep_promise(struct uni_part_promises *p, uint32_t i)
 {
 	if (i != UNI_PROMISE_NONE)
 		p->number[i] = 1;
@@ -221,16 +221,17 @@ static size_t keep_found(
 	size_t most = uni_min(nr, (size_t)uni_min(max, (uint64_t)FINDINGS_MAX));
 
 	for (size_t i = 0; i < most; i++) {
-		keep(p, all[i].who);
-		keep(p, all[i].other);
-		keep(p, all[i].by);
+		keep_promise(p, all[i].who);
+		keep_promise(p, all[i].other);
+		keep_promise(p, all[i].by);
 	}
 	p->left_parts += nr - most;
 	return most;
 }
 
 /* Numbers from 1 on, in their order. */
-static void choose(struct uni_part_promises *p, const struct uni_promise_model *m, uint64_t max)
+static void choose_promises(
+	struct uni_part_promises *p, const struct uni_promise_model *m, uint64_t max)
 {
 	uint32_t next = 0;
 
@@ -255,7 +256,7 @@ int uni_part_promises(struct uni_blob *b, const struct uni_promise_model *m, uin
 	if (p->number == NULL || p->used == NULL ||
 		uni_promise_findings(m, UNI_PROMISE_BUSY_NS, &p->findings) != 0)
 		return -UNI_ENOMEM;
-	choose(p, m, max);
+	choose_promises(p, m, max);
 	put_promises(b, m, p);
 	put_runs(b, m, p);
 	put_waits(b, m, p);
@@ -314,10 +315,10 @@ static void describe_findings(struct uni_json *j, const struct uni_promise_model
 		uni_json_kv(u64, j, "who", index_of(p, x->who));
 		uni_json_kv(u64, j, "other", index_of(p, x->other));
 		uni_json_kv(u64, j, "by", index_of(p, x->by));
-		uni_json_kv(u64, j, "time", since(m, x->time));
+		uni_json_kv(u64, j, "time", since_begin(m, x->time));
 		uni_json_kv(u64, j, "ns", x->ns);
 		if (x->kind == UNI_FINDING_LOST_WAKEUP && x->other != UNI_PROMISE_NONE)
-			uni_json_kv(u64, j, "signal", maybe(m, m->all.v[x->other].lonely));
+			uni_json_kv(u64, j, "signal", time_or_never(m, m->all.v[x->other].lonely));
 		if (x->kind == UNI_FINDING_STARVED)
 			uni_json_kv(u64, j, "silent", x->silent);
 		uni_json_object_end(j);

@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* 1; 0: it became larger than max; or -UNI_ENOMEM. Nodes below `least` do not stay. */
-static int build(struct pruner *x, uint64_t least, uint32_t max, struct uni_profile *to)
+static int build_pruned(struct pruner *x, uint64_t least, uint32_t max, struct uni_profile *to)
 {
 	uint32_t small = uni_profile_frame_named(to, SMALL, sizeof(SMALL) - 1, UNI_FK_SYNTHETIC);
 
@@ -55,7 +55,8 @@ static int build(struct pruner *x, uint64_t least, uint32_t max, struct uni_prof
 
 /* Fewer and fewer stay until it is small enough; if only the root does, each frame is there once.
  */
-static int shrink(struct pruner *x, const uint64_t *sorted, uint32_t max, struct uni_profile **ret)
+static int shrink_until_fits(
+	struct pruner *x, const uint64_t *sorted, uint32_t max, struct uni_profile **ret)
 {
 	int rc = 0;
 
@@ -64,8 +65,8 @@ static int shrink(struct pruner *x, const uint64_t *sorted, uint32_t max, struct
 
 		if (uni_profile_same_frames(x->p, &to) != 0)
 			return -UNI_ENOMEM;
-		rc = keep != 0 ? build(x, uni_max(sorted[keep], UINT64_C(1)), max, to)
-			       : build(x, UINT64_MAX, UINT32_MAX, to);
+		rc = keep != 0 ? build_pruned(x, uni_max(sorted[keep], UINT64_C(1)), max, to)
+			       : build_pruned(x, UINT64_MAX, UINT32_MAX, to);
 		if (rc == 1)
 			*ret = to;
 		else
@@ -99,7 +100,7 @@ int uni_page_prune(const struct uni_profile *p, const uint64_t *total, uint32_t 
 	for (uint32_t i = 0; i < nr; i++)
 		sorted[i] = total[i];
 	qsort(sorted, nr, sizeof(*sorted), by_value);
-	rc = shrink(&x, sorted, max, ret);
+	rc = shrink_until_fits(&x, sorted, max, ret);
 	if (rc == 0)
 		*map_ret = x.map;
 	else

@@ -30,7 +30,7 @@ void uni_samples_put(struct uni_sample_adder *a, const struct uni_near_one *o)
 	uni_column_put(a->stolen, o->sum[3]);
 }
 
-static int add(struct uni_sample_adder *a, const struct uni_near_one *o)
+static int add_near_sample(struct uni_sample_adder *a, const struct uni_near_one *o)
 {
 	if (a->near.max != 0)
 		return uni_near_add(&a->near, o);
@@ -69,14 +69,14 @@ static int add_sample(void *ctx, const struct uni_sample *s, uint32_t node)
 {
 	const struct uni_near_one o = uni_near_of_sample(s, node);
 
-	return add(ctx, &o);
+	return add_near_sample(ctx, &o);
 }
 
 static int add_exit(void *ctx, const struct uni_stream_exit *e, uint32_t node)
 {
 	const struct uni_near_one o = uni_near_of_exit(e, node);
 
-	return add(ctx, &o);
+	return add_near_sample(ctx, &o);
 }
 
 /* Only what is served is bounded in these: *tree may become a smaller one. */
@@ -109,7 +109,7 @@ static int put_near(struct uni_sample_adder *a, uint32_t nodes, struct uni_profi
 	return uni_profile_finish(to);
 }
 
-static uint64_t missing(const struct uni_recording *rec, enum uni_build_what what,
+static uint64_t count_missing(const struct uni_recording *rec, enum uni_build_what what,
 	const struct uni_build_read *read)
 {
 	const struct uni_record_stats *st = uni_recording_stats(rec);
@@ -139,7 +139,7 @@ static int read_all(struct uni_sample_adder *a, struct uni_blob *b, const struct
 	if (rc != 0)
 		return rc;
 	ret->torn += read.torn;
-	ret->missing += missing(in->rec, opts->what, &read);
+	ret->missing += count_missing(in->rec, opts->what, &read);
 	uni_part_tree(b, opts->what == UNI_BUILD_SAMPLES ? "s" : "x", *tree);
 	return 0;
 }

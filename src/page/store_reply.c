@@ -19,7 +19,7 @@ static uint32_t node_of(const struct uni_page_store *s, uint32_t node)
 	return s->map != NULL && node < s->nr_nodes ? s->map[node] : node;
 }
 
-static int add(void *ctx, const struct uni_lod_span *c)
+static int add_lod_span(void *ctx, const struct uni_lod_span *c)
 {
 	struct adder *a = ctx;
 
@@ -58,7 +58,8 @@ void uni_page_store_put_rows(const struct uni_page_store *s, struct uni_blob *b,
 		a.at = s->begin;
 		a.blocks = 0;
 		if (t0 < t1)
-			(void)uni_lod_view(row->l, s->begin + t0, s->begin + t1, px, add, &a);
+			(void)uni_lod_view(
+				row->l, s->begin + t0, s->begin + t1, px, add_lod_span, &a);
 		uni_column_put(thread, row->thread);
 		uni_column_put(depth, row->depth);
 		uni_column_put(cpu, row->cpu);

@@ -32,14 +32,15 @@ struct uni_builder {
 	bool any;
 };
 
-static bool push(struct uni_builder *b, uint32_t frame)
+static bool push_built_frame(struct uni_builder *b, uint32_t frame)
 {
 	return frame != UNI_NODE_NONE && uni_vec_push(&b->frames, frame);
 }
 
 static bool push_synthetic(struct uni_builder *b, const char *name)
 {
-	return push(b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
+	return push_built_frame(
+		b, uni_profile_frame_named(b->p, name, strlen(name), UNI_FK_SYNTHETIC));
 }
 
 static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t pc, unsigned flags)
@@ -48,7 +49,7 @@ static bool push_address(struct uni_builder *b, const struct guest *g, uint64_t 
 	const uint32_t *frames = uni_namer_frames(g->namer, pc, flags, &nr);
 
 	for (size_t i = 0; frames != NULL && i < nr; i++) {
-		if (!push(b, frames[i]))
+		if (!push_built_frame(b, frames[i]))
 			return false;
 	}
 	return frames != NULL;
@@ -76,7 +77,7 @@ const char *uni_state_frame(unsigned state)
 	}
 }
 
-static bool wanted(struct uni_builder *b, const struct uni_sample *s)
+static bool is_wanted_sample(struct uni_builder *b, const struct uni_sample *s)
 {
 	uint64_t since;
 
@@ -96,7 +97,7 @@ static bool push_roots(struct uni_builder *b, const struct guest *g, const struc
 
 	if (!uni_state_is_off_cpu(s->state))
 		(void)snprintf(vcpu, sizeof(vcpu), "vcpu %" PRIu32, s->vcpu);
-	if (g->root != UNI_NODE_NONE && !push(b, g->root))
+	if (g->root != UNI_NODE_NONE && !push_built_frame(b, g->root))
 		return false;
 	if (b->opts->per_vcpu && !push_synthetic(b, vcpu))
 		return false;
@@ -156,7 +157,7 @@ int uni_builder_add(struct uni_builder *b, const struct uni_sample *s)
 	int rc;
 
 	b->read.samples++;
-	if (!wanted(b, s))
+	if (!is_wanted_sample(b, s))
 		return 0;
 	if (!push_chain(b, s))
 		return -UNI_ENOMEM;
@@ -210,7 +211,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 
 	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
 		b->read.exits = UINT64_MAX;
-	if (!wanted(b, &chain))
+	if (!is_wanted_sample(b, &chain))
 		return 0;
 	uni_exit_label(e, b->guest[e->guest].vmm, label);
 	(void)snprintf(leaf, sizeof(leaf), "[exit %s]", label);
@@ -338,7 +339,7 @@ static void set_unit(struct uni_builder *b, const struct uni_record_meta *meta)
 		uni_profile_set_unit(b->p, meta->unit);
 }
 
-static int run(struct uni_builder *b, struct uni_recording *rec, struct uni_profile **ret,
+static int build_from(struct uni_builder *b, struct uni_recording *rec, struct uni_profile **ret,
 	struct uni_err *err)
 {
 	int rc;
@@ -394,7 +395,7 @@ int uni_profile_build(struct uni_recording *rec, const struct uni_build_opts *op
 	int rc = uni_builder_of_recording(rec, opts, &b);
 
 	if (rc == 0)
-		rc = run(b, rec, ret, err);
+		rc = build_from(b, rec, ret, err);
 	if (rc == 0 && read_ret != NULL)
 		*read_ret = b->read;
 	uni_builder_destroy(b);

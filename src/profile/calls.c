@@ -59,7 +59,7 @@ static struct stack *stack_of(struct adder *a, uint32_t thread)
 	return &a->stacks.v[thread];
 }
 
-static uint32_t newest(const struct stack *s)
+static uint32_t newest_node(const struct stack *s)
 {
 	return s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : s->root;
 }
@@ -84,7 +84,7 @@ static uint32_t thread_node(struct adder *a, uint32_t thread)
 }
 
 /* Below the newest call of the thread. */
-static uint32_t child(struct adder *a, struct stack *s, const struct uni_call_event *e)
+static uint32_t child_of_call(struct adder *a, struct stack *s, const struct uni_call_event *e)
 {
 	uint32_t frame = frame_of(a, e->func);
 
@@ -92,15 +92,15 @@ static uint32_t child(struct adder *a, struct stack *s, const struct uni_call_ev
 		s->root = thread_node(a, e->thread);
 	if (frame == UNI_NODE_NONE || s->root == UNI_NODE_NONE)
 		return UNI_NODE_NONE;
-	return uni_profile_child(a->p, newest(s), frame);
+	return uni_profile_child(a->p, newest_node(s), frame);
 }
 
-static int tell(const struct adder *a, uint32_t thread, uint64_t ns, uint32_t node)
+static int tell_watcher(const struct adder *a, uint32_t thread, uint64_t ns, uint32_t node)
 {
 	return a->watch != NULL ? a->watch->runs(a->watch->ctx, thread, ns, node) : 0;
 }
 
-static int add(struct adder *a, uint32_t node, const struct uni_call_event *e)
+static int add_ended_call(struct adder *a, uint32_t node, const struct uni_call_event *e)
 {
 	if (node == UNI_NODE_NONE)
 		return -UNI_ENOMEM;
@@ -110,43 +110,43 @@ static int add(struct adder *a, uint32_t node, const struct uni_call_event *e)
 	return 0;
 }
 
-static int enter(struct adder *a, struct stack *s, const struct uni_call_event *e)
+static int enter_profile_call(struct adder *a, struct stack *s, const struct uni_call_event *e)
 {
-	uint32_t node = child(a, s, e);
+	uint32_t node = child_of_call(a, s, e);
 
 	if (node == UNI_NODE_NONE || !uni_vec_push(&s->nodes, node))
 		return -UNI_ENOMEM;
-	return tell(a, e->thread, e->ns, node);
+	return tell_watcher(a, e->thread, e->ns, node);
 }
 
-static int leave(struct adder *a, struct stack *s, const struct uni_call_event *e)
+static int leave_profile_call(struct adder *a, struct stack *s, const struct uni_call_event *e)
 {
 	int rc;
 
 	/* A call of which only the end is there. */
 	if ((e->flags & UNI_CALL_BEGAN) != 0 && s->nodes.nr <= e->depth)
-		return add(a, child(a, s, e), e);
+		return add_ended_call(a, child_of_call(a, s, e), e);
 	/* It was not known to be this thread's when it began, which only the choice of some shows.
 	 */
 	if (s->nodes.nr == 0)
-		return add(a, child(a, s, e), e);
-	rc = add(a, s->nodes.v[--s->nodes.nr], e);
-	return rc == 0 ? tell(a, e->thread, e->ns, newest(s)) : rc;
+		return add_ended_call(a, child_of_call(a, s, e), e);
+	rc = add_ended_call(a, s->nodes.v[--s->nodes.nr], e);
+	return rc == 0 ? tell_watcher(a, e->thread, e->ns, newest_node(s)) : rc;
 }
 
 /* One thread goes, the other goes on where it was. */
-static int change(struct adder *a, const struct uni_call_event *e)
+static int change_thread(struct adder *a, const struct uni_call_event *e)
 {
 	const struct stack *next = stack_of(a, e->next);
 	int rc;
 
 	if (next == NULL)
 		return -UNI_ENOMEM;
-	rc = tell(a, e->thread, e->ns, UNI_NODE_NONE);
-	return rc == 0 ? tell(a, e->next, e->ns, newest(next)) : rc;
+	rc = tell_watcher(a, e->thread, e->ns, UNI_NODE_NONE);
+	return rc == 0 ? tell_watcher(a, e->next, e->ns, newest_node(next)) : rc;
 }
 
-static int one(struct adder *a, const struct uni_call_event *e)
+static int take_call_event(struct adder *a, const struct uni_call_event *e)
 {
 	struct stack *s = stack_of(a, e->thread);
 
@@ -154,14 +154,14 @@ static int one(struct adder *a, const struct uni_call_event *e)
 		return -UNI_ENOMEM;
 	switch (e->type) {
 	case UNI_CALL_ENTER:
-		return enter(a, s, e);
+		return enter_profile_call(a, s, e);
 	case UNI_CALL_LEAVE:
-		return leave(a, s, e);
+		return leave_profile_call(a, s, e);
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:
-		return add(a, child(a, s, e), e);
+		return add_ended_call(a, child_of_call(a, s, e), e);
 	case UNI_CALL_SWITCH:
-		return a->watch != NULL ? change(a, e) : 0;
+		return a->watch != NULL ? change_thread(a, e) : 0;
 	case UNI_CALL_LOST:
 		a->stats->lost += e->count;
 		return 0;
@@ -183,7 +183,7 @@ static int add_all(const struct adder *init, struct uni_profile_calls *ret)
 	uni_profile_set_unit(a.p, a.count ? "calls" : "ns");
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
-			rc = one(&a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+			rc = take_call_event(&a, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
 		if (rc < 0)
 			break;
 	}

@@ -97,7 +97,7 @@ int uni_call_table_merge(const struct uni_call_table *t, struct uni_call_table *
 	return rc;
 }
 
-static int compare(const void *pa, const void *pb, void *arg)
+static int compare_cells(const void *pa, const void *pb, void *arg)
 {
 	const struct uni_call_cell *a = pa, *b = pb;
 	const struct uni_call_table *t = arg;
@@ -112,5 +112,5 @@ static int compare(const void *pa, const void *pb, void *arg)
 void uni_call_table_sort(struct uni_call_table *t)
 {
 	if (t->cells.nr != 0)
-		qsort_r(t->cells.v, t->cells.nr, sizeof(t->cells.v[0]), compare, t);
+		qsort_r(t->cells.v, t->cells.nr, sizeof(t->cells.v[0]), compare_cells, t);
 }

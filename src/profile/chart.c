@@ -46,7 +46,7 @@ static int add_self(struct chart *c, const struct uni_profile_entry *e)
 	return 0;
 }
 
-static int add(struct chart *c, const struct uni_profile_entry *e)
+static int add_chart_entry(struct chart *c, const struct uni_profile_entry *e)
 {
 	size_t same = 0;
 	int rc = set_path(c, e->node);
@@ -81,7 +81,7 @@ int uni_profile_chart(const struct uni_profile *p, const struct uni_profile_entr
 			       !uni_vec_push(&c.last, UNI_NODE_NONE)))
 		rc = -UNI_ENOMEM;
 	for (size_t i = 0; rc == 0 && i < nr; i++)
-		rc = add(&c, &entry[i]);
+		rc = add_chart_entry(&c, &entry[i]);
 	uni_vec_free(&c.path);
 	uni_vec_free(&c.nodes);
 	uni_vec_free(&c.last);

@@ -34,7 +34,8 @@ static int map_frames(struct uni_profile *to, const struct uni_profile *from, ui
 	return 0;
 }
 
-static int add(struct uni_profile *to, const struct uni_profile *from, double scale, bool second)
+static int add_scaled(
+	struct uni_profile *to, const struct uni_profile *from, double scale, bool second)
 {
 	size_t nr = uni_profile_nr_nodes(from);
 	_cleanup_free_ uint32_t *frames = calloc(uni_profile_nr_frames(from) + 1, sizeof(*frames));
@@ -65,9 +66,10 @@ int uni_profile_diff(const struct uni_profile *before, const struct uni_profile 
 	int rc = to != NULL ? uni_profile_enable_second(to) : -UNI_ENOMEM;
 
 	if (rc == 0)
-		rc = add(to, before, scale && one > 0.0 && two > 0.0 ? two / one : 1.0, false);
+		rc = add_scaled(
+			to, before, scale && one > 0.0 && two > 0.0 ? two / one : 1.0, false);
 	if (rc == 0)
-		rc = add(to, after, 1.0, true);
+		rc = add_scaled(to, after, 1.0, true);
 	if (rc == 0) {
 		uni_profile_set_unit(to, uni_profile_unit(after));
 		rc = uni_profile_finish(to);

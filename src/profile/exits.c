@@ -67,7 +67,7 @@ static double class_ns(unsigned class)
 	return (4.0 + (class & 3) + 0.5) * (double)(1ull << (log2 - 2));
 }
 
-static double quantile(const struct sum *s, double q)
+static double length_quantile(const struct sum *s, double q)
 {
 	double left = s->exits * q;
 
@@ -101,13 +101,13 @@ static uint32_t function_name(struct builder *b, const struct uni_stream_exit *e
 		b, uni_profile_str(b->frames, uni_profile_get_frame(b->frames, *frame)->name));
 }
 
-static bool same(const struct sum *a, const struct sum *b)
+static bool same_exit_kind(const struct sum *a, const struct sum *b)
 {
 	return a->label == b->label && a->function == b->function && a->guest == b->guest &&
 	       a->isa == b->isa;
 }
 
-static uint64_t hash(const struct sum *s)
+static uint64_t hash_exit_kind(const struct sum *s)
 {
 	return uni_hash_pair(
 		(uint64_t)s->label << 32 | s->function, (uint64_t)s->guest << 8 | s->isa);
@@ -117,11 +117,11 @@ static uint64_t hash(const struct sum *s)
 static struct sum *find_row(struct builder *b, const struct sum *key)
 {
 	struct uni_exit_table *t = b->t;
-	size_t mask = b->nr_slots - 1, i = (size_t)hash(key) & mask;
+	size_t mask = b->nr_slots - 1, i = (size_t)hash_exit_kind(key) & mask;
 	struct sum *s;
 
 	for (; b->slot[i] != 0; i = (i + 1) & mask) {
-		if (same(&t->sums[b->slot[i] - 1], key))
+		if (same_exit_kind(&t->sums[b->slot[i] - 1], key))
 			return &t->sums[b->slot[i] - 1];
 	}
 	s = &t->sums[t->nr];
@@ -148,7 +148,7 @@ static void add_to(struct sum *s, const struct uni_stream_exit *e)
 		s->length[class_of(host_ns / (double)e->weight)] += (double)e->weight;
 }
 
-static bool wanted(struct builder *b, const struct uni_stream_exit *e)
+static bool is_wanted_exit(struct builder *b, const struct uni_stream_exit *e)
 {
 	const struct uni_sample s = { .guest = e->guest, .vcpu = e->vcpu };
 	uint64_t since;
@@ -169,7 +169,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e)
 
 	if (__builtin_add_overflow(b->read.exits, e->weight, &b->read.exits))
 		b->read.exits = UINT64_MAX;
-	if (!wanted(b, e))
+	if (!is_wanted_exit(b, e))
 		return 0;
 	if (b->t->nr < MAX_ROWS - 1) {
 		uni_exit_label(e, uni_recording_guest(b->rec, e->guest).meta->info.vmm, label);
@@ -225,8 +225,8 @@ static void add_row(struct uni_exit_table *t, size_t i)
 		.host_ns = s->host_ns,
 		.asleep_ns = s->asleep_ns,
 		.stolen_ns = s->stolen_ns,
-		.p50_ns = quantile(s, 0.50),
-		.p99_ns = quantile(s, 0.99) };
+		.p50_ns = length_quantile(s, 0.50),
+		.p99_ns = length_quantile(s, 0.99) };
 	t->total.exits += row->exits;
 	t->total.userspace += row->userspace;
 	t->total.host_ns += uni_exit_row_cost_ns(row);
@@ -234,7 +234,7 @@ static void add_row(struct uni_exit_table *t, size_t i)
 	t->total.stolen_ns += row->stolen_ns;
 }
 
-static int finish(struct uni_exit_table *t)
+static int finish_exit_rows(struct uni_exit_table *t)
 {
 	t->rows = calloc(t->nr + 1, sizeof(*t->rows));
 	if (t->rows == NULL)
@@ -290,7 +290,7 @@ static void builder_deinit(struct builder *b)
 	free(b->slot);
 }
 
-static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err)
+static int read_exits(struct builder *b, struct uni_recording *rec, struct uni_err *err)
 {
 	struct uni_exit_table *t = b->t;
 	int rc;
@@ -304,14 +304,14 @@ static int run(struct builder *b, struct uni_recording *rec, struct uni_err *err
 	rc = begin_guests(b);
 	if (rc == 0)
 		rc = uni_recording_each_exit(rec, add_exit, b, &b->read.torn, err);
-	return rc == 0 ? finish(t) : rc;
+	return rc == 0 ? finish_exit_rows(t) : rc;
 }
 
 int uni_exit_table_build(struct uni_recording *rec, const struct uni_build_opts *opts,
 	struct uni_exit_table **ret, struct uni_build_read *read_ret, struct uni_err *err)
 {
 	struct builder b = { .t = calloc(1, sizeof(*b.t)), .rec = rec, .opts = opts };
-	int rc = b.t != NULL ? run(&b, rec, err) : -UNI_ENOMEM;
+	int rc = b.t != NULL ? read_exits(&b, rec, err) : -UNI_ENOMEM;
 
 	builder_deinit(&b);
 	if (rc != 0) {

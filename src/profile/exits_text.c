@@ -5,7 +5,7 @@
 
 #define HOT_PERCENT 10.0
 
-static double percent(double v, double total)
+static double exit_percent(double v, double total)
 {
 	return total > 0.0 ? 100.0 * v / total : 0.0;
 }
@@ -29,16 +29,16 @@ static void put_row(const struct uni_exit_table *t, const struct uni_exit_row *r
 {
 	const struct uni_exit_row *sum = uni_exit_table_sum(t);
 	double cost = uni_exit_row_cost_ns(r);
-	bool hot = opts->colour && percent(cost, sum->host_ns) >= HOT_PERCENT;
+	bool hot = opts->colour && exit_percent(cost, sum->host_ns) >= HOT_PERCENT;
 	char exits[UNI_NUMBER_MAX];
 
 	uni_text_number(exits, r->exits);
 	uni_sink_printf(out, "%s%12s %6.2f%% %10.1f %6.2f%%%s %9.1f", hot ? "\x1b[1;31m" : "",
-		exits, percent(r->exits, sum->exits), cost / 1e6, percent(cost, sum->host_ns),
-		hot ? "\x1b[0m" : "", mean_us(r));
+		exits, exit_percent(r->exits, sum->exits), cost / 1e6,
+		exit_percent(cost, sum->host_ns), hot ? "\x1b[0m" : "", mean_us(r));
 	put_p99(r, out);
 	uni_sink_printf(out, " %9.1f %9.1f %5.0f%%  %-24s %s%s%s\n", r->asleep_ns / 1e6,
-		r->stolen_ns / 1e6, percent(r->userspace, r->exits), r->label, r->guest,
+		r->stolen_ns / 1e6, exit_percent(r->userspace, r->exits), r->label, r->guest,
 		r->guest[0] != '\0' ? ": " : "", r->function);
 }
 
@@ -54,10 +54,10 @@ void uni_text_exits(
 		"EXIT                     FUNCTION%s\n",
 		opts->colour ? "\x1b[2m" : "", opts->colour ? "\x1b[0m" : "");
 	for (; shown < nr && (opts->max_rows == 0 || shown < opts->max_rows); shown++) {
-		double share = percent(uni_exit_row_cost_ns(&rows[shown]), sum->host_ns);
+		double share = exit_percent(uni_exit_row_cost_ns(&rows[shown]), sum->host_ns);
 
 		if (share < opts->min_percent &&
-			percent(rows[shown].exits, sum->exits) < opts->min_percent)
+			exit_percent(rows[shown].exits, sum->exits) < opts->min_percent)
 			break;
 		put_row(t, &rows[shown], opts, out);
 	}

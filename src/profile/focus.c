@@ -29,7 +29,7 @@ static void find_calls(struct focus *f, uint32_t frame)
 	}
 }
 
-static int climb(struct focus *f, uint32_t from, uint32_t until)
+static int climb_path(struct focus *f, uint32_t from, uint32_t until)
 {
 	f->path.nr = 0;
 	for (uint32_t i = from;; i = uni_profile_node(f->p, i)->parent) {
@@ -63,9 +63,9 @@ static int add_node(struct focus *f, uint32_t node)
 	if (f->at[node] == UNI_NODE_NONE || (n->self == 0.0 && self2 == 0.0))
 		return 0;
 	if (f->callers) {
-		rc = climb(f, f->at[node], UNI_NODE_NONE);
+		rc = climb_path(f, f->at[node], UNI_NODE_NONE);
 	} else {
-		rc = climb(f, node, f->at[node]);
+		rc = climb_path(f, node, f->at[node]);
 		turn_over(f->path.v, f->path.nr);
 	}
 	return rc != 0 ? rc : uni_profile_add(f->to, f->path.v, f->path.nr, n->self, self2);

@@ -13,7 +13,7 @@ struct walk {
 	uint8_t *seen;
 };
 
-static void enter(struct walk *w, uint32_t node)
+static void enter_function(struct walk *w, uint32_t node)
 {
 	const struct uni_node *n = uni_profile_node(w->p, node);
 	struct uni_func_row *row;
@@ -31,7 +31,7 @@ static void enter(struct walk *w, uint32_t node)
 	}
 }
 
-static void leave(struct walk *w, uint32_t node)
+static void leave_function(struct walk *w, uint32_t node)
 {
 	uint32_t frame = uni_profile_node(w->p, node)->frame;
 
@@ -40,20 +40,20 @@ static void leave(struct walk *w, uint32_t node)
 }
 
 /* Depth first without recursion: stacks may be deeper than ours. */
-static void walk(struct walk *w, uint32_t top)
+static void walk_tree(struct walk *w, uint32_t top)
 {
 	uint32_t node = top;
 
 	for (;;) {
 		const struct uni_node *n = uni_profile_node(w->p, node);
 
-		enter(w, node);
+		enter_function(w, node);
 		if (n->child != UNI_NODE_NONE) {
 			node = n->child;
 			continue;
 		}
 		for (;;) {
-			leave(w, node);
+			leave_function(w, node);
 			if (node == top)
 				return;
 			n = uni_profile_node(w->p, node);
@@ -91,7 +91,7 @@ int uni_profile_functions_below(
 
 	if (rows == NULL || active == NULL || seen == NULL)
 		return -UNI_ENOMEM;
-	walk(&w, node);
+	walk_tree(&w, node);
 	for (size_t i = 0; i < nr; i++) {
 		if (seen[i])
 			rows[used++] = rows[i];

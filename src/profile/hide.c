@@ -16,7 +16,7 @@ struct hide {
 	double left_out;
 };
 
-static bool matches(const struct hide *h, uint32_t frame, const char *const *glob, size_t nr)
+static bool frame_matches(const struct hide *h, uint32_t frame, const char *const *glob, size_t nr)
 {
 	const struct uni_frame *f = uni_profile_get_frame(h->p, frame);
 	const char *name = uni_profile_str(h->p, f->name);
@@ -64,7 +64,7 @@ int uni_profile_hide(const struct uni_profile *p, const char *const *glob, size_
 	if (rc != 0)
 		return rc;
 	for (uint32_t i = 0; i < uni_profile_nr_frames(p); i++)
-		hidden[i] = matches(&h, i, glob, nr);
+		hidden[i] = frame_matches(&h, i, glob, nr);
 	for (uint32_t i = 0; i < uni_profile_nr_nodes(p) && rc == 0; i++)
 		rc = add_node(&h, i);
 	if (rc == 0)

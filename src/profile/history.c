@@ -62,7 +62,7 @@ static uint64_t hash_of(const struct uni_sample *s)
 			  : uni_hash_bytes(s->pc, s->nr * sizeof(*s->pc), seed);
 }
 
-static bool same(const struct chain *c, const struct uni_sample *s, uint64_t hash)
+static bool same_chain(const struct chain *c, const struct uni_sample *s, uint64_t hash)
 {
 	if (c == NULL || c->hash != hash || c->nr != s->nr || c->guest != s->guest ||
 		c->vcpu != s->vcpu || c->state != s->state || c->stop != s->stop)
@@ -81,7 +81,7 @@ static void put_slot(struct uni_history *h, uint32_t number)
 }
 
 /* Makes the index anew for the chains that there are; false: out of memory, nothing changed. */
-static bool reindex(struct uni_history *h, size_t nr_slots)
+static bool reindex_chains(struct uni_history *h, size_t nr_slots)
 {
 	uint32_t *slot = malloc(nr_slots * sizeof(*slot));
 
@@ -110,7 +110,7 @@ struct uni_history *uni_history_create(size_t memory_bytes)
 	h->nr_entries = memory_bytes / 2 / sizeof(*h->entry);
 	/* Pages come as they are used. */
 	h->entry = calloc(h->nr_entries, sizeof(*h->entry));
-	if (h->entry == NULL || !reindex(h, SLOTS_MIN)) {
+	if (h->entry == NULL || !reindex_chains(h, SLOTS_MIN)) {
 		uni_history_destroy(h);
 		return NULL;
 	}
@@ -207,7 +207,7 @@ static uint32_t add_chain(struct uni_history *h, const struct uni_sample *s, uin
 	if (!make_room(h, size))
 		return NO_CHAIN;
 	full = (h->nr_used + 1) * 2 > h->nr_slots;
-	if ((h->stale || full) && !reindex(h, full ? h->nr_slots * 2 : h->nr_slots))
+	if ((h->stale || full) && !reindex_chains(h, full ? h->nr_slots * 2 : h->nr_slots))
 		return NO_CHAIN;
 	if (!uni_vec_grow(&h->chain, 1) || !uni_vec_grow(&h->spare, h->chain.nr + 1 - h->spare.nr))
 		return NO_CHAIN;
@@ -228,7 +228,7 @@ static uint32_t find_chain(struct uni_history *h, const struct uni_sample *s)
 	size_t i = hash & (h->nr_slots - 1);
 
 	for (; h->slot[i] != NO_CHAIN; i = (i + 1) & (h->nr_slots - 1)) {
-		if (same(h->chain.v[h->slot[i]], s, hash))
+		if (same_chain(h->chain.v[h->slot[i]], s, hash))
 			return h->slot[i];
 	}
 	return add_chain(h, s, hash);

@@ -107,7 +107,7 @@ void uni_namer_destroy(struct uni_namer *n)
 	free(n);
 }
 
-static bool push(struct uni_namer *n, const struct uni_frame *f)
+static bool push_named_frame(struct uni_namer *n, const struct uni_frame *f)
 {
 	uint32_t frame = f->name != UNI_STR_NONE ? uni_profile_frame(n->from.p, f) : UNI_NODE_NONE;
 
@@ -138,7 +138,7 @@ static bool push_address(struct uni_namer *n, const struct found *at)
 	int len = snprintf(text, 32, "0x%" PRIx64, at->pc);
 
 	put_frame_name(n, at, &f, text, (size_t)len);
-	return push(n, &f);
+	return push_named_frame(n, &f);
 }
 
 /* The name as it is shown, clean; its length. */
@@ -190,7 +190,7 @@ static bool push_function(
 	}
 	len = put_line(n, place, &f, text, len);
 	put_frame_name(n, at, &f, text, len);
-	return push(n, &f);
+	return push_named_frame(n, &f);
 }
 
 static bool push_inlined(struct uni_namer *n, const struct found *at, const struct uni_place *place)
@@ -201,7 +201,7 @@ static bool push_inlined(struct uni_namer *n, const struct found *at, const stru
 
 	len = put_line(n, place, &f, text, len);
 	put_frame_name(n, at, &f, text, len);
-	return push(n, &f);
+	return push_named_frame(n, &f);
 }
 
 /* A guest may have several images. */

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-static int order3(uint64_t a, uint64_t b)
+static int compare_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
@@ -26,10 +26,10 @@ static int frame_cmp(const void *a, const void *b, void *ctx)
 	if (r == 0 && x->image != y->image)
 		r = strcmp(uni_profile_str(p, x->image), uni_profile_str(p, y->image));
 	if (r == 0)
-		r = order3(x->addr, y->addr);
+		r = compare_u64(x->addr, y->addr);
 	if (r == 0)
-		r = order3(x->line, y->line);
-	return r != 0 ? r : order3(*(const uint32_t *)a, *(const uint32_t *)b);
+		r = compare_u64(x->line, y->line);
+	return r != 0 ? r : compare_u64(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 uint32_t *uni_profile_frame_ranks(const struct uni_profile *p)
@@ -53,7 +53,7 @@ uint32_t *uni_profile_frame_ranks(const struct uni_profile *p)
 
 static int key_cmp(const void *a, const void *b)
 {
-	return order3(*(const uint64_t *)a, *(const uint64_t *)b);
+	return compare_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 /* Most nodes have two or three children: the library's sort costs more than that is worth. */

@@ -6,15 +6,15 @@
 
 #include "base/err.h"
 
-static double percent(double v, double total)
+static double outline_percent(double v, double total)
 {
 	return total > 0.0 ? 100.0 * v / total : 0.0;
 }
 
 double uni_outline_share(const struct uni_profile *p, double before, double after)
 {
-	double a = percent(before, uni_profile_total(p));
-	double b = percent(after, uni_profile_total2(p, UNI_NODE_ROOT));
+	double a = outline_percent(before, uni_profile_total(p));
+	double b = outline_percent(after, uni_profile_total2(p, UNI_NODE_ROOT));
 
 	/* What is new must not be left out. */
 	return a > b ? a : b;

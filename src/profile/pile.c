@@ -137,7 +137,7 @@ static void sort_from(struct sorter *s, struct keyed *k, size_t nr, size_t depth
 	}
 }
 
-static uint32_t shared(
+static uint32_t shared_prefix(
 	const struct uni_pile *pile, const struct uni_pile_stack *a, const struct uni_pile_stack *b)
 {
 	const uint32_t *x = pile->frames.v + a->at, *y = pile->frames.v + b->at;
@@ -174,7 +174,7 @@ static bool line_up(const struct uni_pile *pile, const struct keyed *keys, struc
 			__builtin_prefetch(
 				pile->frames.v + pile->stacks.v[keys[i + AHEAD].stack].at);
 		*to = *s;
-		to->same = last != NULL ? shared(pile, last, s) : 0;
+		to->same = last != NULL ? shared_prefix(pile, last, s) : 0;
 		to->at = ret->frames.nr;
 		if (!uni_vec_grow(&ret->frames, (size_t)to->nr - to->same + 1) ||
 			ret->frames.v == NULL)
@@ -211,7 +211,7 @@ bool uni_pile_sort(struct uni_pile *pile, const uint32_t *rank, size_t nr_ranks)
 }
 
 /* Room for the nodes of all, and no more. */
-static bool reserve(struct uni_profile *p)
+static bool reserve_nodes(struct uni_profile *p)
 {
 	size_t nr = 0;
 
@@ -262,7 +262,8 @@ int uni_pile_build(struct uni_profile *p)
 	uni_vec_foreach (s, &pile->stacks)
 		deepest = s->nr > deepest ? s->nr : deepest;
 	path = calloc(deepest + 1, sizeof(*path));
-	if (rank == NULL || path == NULL || !uni_pile_sort(pile, rank, p->frames.nr) || !reserve(p))
+	if (rank == NULL || path == NULL || !uni_pile_sort(pile, rank, p->frames.nr) ||
+		!reserve_nodes(p))
 		return -UNI_ENOMEM;
 	uni_vec_foreach (s, &pile->stacks)
 		make_nodes(p, s, path, &deep);

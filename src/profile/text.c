@@ -36,7 +36,7 @@ static const char *colour_on(const struct uni_text_opts *opts, double percent)
 	return percent >= HOT_PERCENT ? "\x1b[1;31m" : "\x1b[33m";
 }
 
-static void heading(const struct uni_text_opts *opts, struct uni_sink *out, const char *text)
+static void put_heading(const struct uni_text_opts *opts, struct uni_sink *out, const char *text)
 {
 	uni_sink_printf(out, "%s%s%s\n", opts->colour ? "\x1b[2m" : "", text,
 		opts->colour ? "\x1b[0m" : "");
@@ -67,7 +67,7 @@ static void put_name(
 	}
 }
 
-static double percent(double v, double total)
+static double text_percent(double v, double total)
 {
 	return total > 0.0 ? 100.0 * v / total : 0.0;
 }
@@ -106,18 +106,19 @@ static void put_row(const struct uni_profile *p, const struct uni_text_opts *opt
 	const struct uni_func_row *row, const struct sums *sum, struct uni_sink *out)
 {
 	char self[UNI_NUMBER_MAX], total[UNI_NUMBER_MAX];
-	double self_percent = percent(row->self, sum->before);
+	double self_percent = text_percent(row->self, sum->before);
 	size_t used = 48;
 
 	uni_text_number(self, row->self);
 	uni_text_number(total, row->total);
 	uni_sink_printf(out, "%s%12s %8.2f%%%s %14s %8.2f%%  ", colour_on(opts, self_percent), self,
 		self_percent, *colour_on(opts, self_percent) != '\0' ? "\x1b[0m" : "", total,
-		percent(row->total, sum->before));
+		text_percent(row->total, sum->before));
 	if (sum->diff) {
 		uni_sink_printf(out, "%+9.2f %+9.2f  ",
-			percent(row->self2, sum->after) - self_percent,
-			percent(row->total2, sum->after) - percent(row->total, sum->before));
+			text_percent(row->self2, sum->after) - self_percent,
+			text_percent(row->total2, sum->after) -
+				text_percent(row->total, sum->before));
 		used += 21;
 	}
 	put_name(opts, out, row_name(p, row), used);
@@ -134,7 +135,7 @@ int uni_text_functions(
 
 	if (uni_profile_functions(p, &rows, &nr) != 0)
 		return -UNI_ENOMEM;
-	heading(opts, out,
+	put_heading(opts, out,
 		sum.diff ? "        SELF                     TOTAL           D-SELF   D-TOTAL  "
 			   "FUNCTION"
 			 : "        SELF                     TOTAL            FUNCTION");
@@ -167,14 +168,15 @@ struct tree {
 static void put_branch(const struct tree *t, const struct uni_outline_line *b)
 {
 	const struct uni_node *n = uni_profile_node(t->p, b->node);
-	double total = percent(n->total, t->sum.before), self = percent(n->self, t->sum.before);
+	double total = text_percent(n->total, t->sum.before),
+	       self = text_percent(n->self, t->sum.before);
 	size_t used = 22;
 
 	uni_sink_printf(t->out, "%s%8.2f%%%s %8.2f%%  ", colour_on(t->opts, total), total,
 		*colour_on(t->opts, total) != '\0' ? "\x1b[0m" : "", self);
 	if (t->sum.diff) {
 		uni_sink_printf(t->out, "%+9.2f  ",
-			percent(uni_profile_total2(t->p, b->node), t->sum.after) - total);
+			text_percent(uni_profile_total2(t->p, b->node), t->sum.after) - total);
 		used += 11;
 	}
 	for (uint32_t i = 0; i < b->indent; i++)
@@ -194,7 +196,7 @@ int uni_text_tree(
 	struct uni_outline o = { 0 };
 	int rc = uni_outline_init(&o, p, &how);
 
-	heading(opts, out,
+	put_heading(opts, out,
 		t.sum.diff ? "   TOTAL      SELF     D-TOTAL  FUNCTION"
 			   : "   TOTAL      SELF   FUNCTION");
 	uni_vec_foreach (l, &o.lines)
@@ -223,10 +225,10 @@ static int put_vcpu(const struct uni_profile *p, const struct uni_text_opts *opt
 	uni_text_number(number, n->total);
 	(void)snprintf(name, sizeof(name), "%.40s%s%.16s", guest, guest[0] != '\0' ? " " : "",
 		uni_profile_node_name(p, node));
-	uni_sink_printf(
-		out, "%-10s %14s %8.2f%%  ", name, number, percent(n->total, uni_profile_total(p)));
+	uni_sink_printf(out, "%-10s %14s %8.2f%%  ", name, number,
+		text_percent(n->total, uni_profile_total(p)));
 	if (i < nr) {
-		uni_sink_printf(out, "%8.2f%%  ", percent(rows[i].self, n->total));
+		uni_sink_printf(out, "%8.2f%%  ", text_percent(rows[i].self, n->total));
 		put_name(opts, out, row_name(p, &rows[i]), 48);
 	}
 	uni_sink_putc(out, '\n');
@@ -256,7 +258,7 @@ static int put_vcpus(const struct uni_profile *p, const struct uni_text_opts *op
 		if (!is_vcpu(p, c))
 			continue;
 		if (!*any)
-			heading(opts, out,
+			put_heading(opts, out,
 				"VCPU              SAMPLES               HOTTEST FUNCTION");
 		*any = true;
 		rc = put_vcpu(p, opts, guest, c, out);

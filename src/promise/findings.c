@@ -5,13 +5,13 @@
 #include "promise/query.h"
 #include "promise/query_priv.h"
 
-static int report(struct uni_findings *f, struct uni_finding found)
+static int report_finding(struct uni_findings *f, struct uni_finding found)
 {
 	return uni_vec_push(&f->all, found) ? 0 : -UNI_ENOMEM;
 }
 
 /* A signal that nobody waits for is no loss there: the next one who comes finds it. */
-static bool remembers(const struct uni_promise *on)
+static bool remembers_signals(const struct uni_promise *on)
 {
 	return on->type == UNI_PROMISE_TYPE_SEMAPHORE || on->type == UNI_PROMISE_TYPE_MVAR;
 }
@@ -22,7 +22,7 @@ static bool remembers(const struct uni_promise *on)
  */
 static bool was_kept(const struct uni_promise *on, uint32_t waiter)
 {
-	return remembers(on) || on->taken || on->lonely_by == waiter;
+	return remembers_signals(on) || on->taken || on->lonely_by == waiter;
 }
 
 static bool came_too_late(const struct uni_promise_model *m, const struct uni_promise_wait *w)
@@ -101,12 +101,12 @@ static int lost_wakeups(const struct uni_promise_model *m, struct uni_findings *
 		if (!is_missed(m, w))
 			rc = uni_vec_push(&f->doubts, found) ? 0 : -UNI_ENOMEM;
 		else
-			rc = report(f, found);
+			rc = report_finding(f, found);
 	}
 	return rc;
 }
 
-static int unresolved(const struct uni_promise_model *m, struct uni_findings *f)
+static int find_unresolved(const struct uni_promise_model *m, struct uni_findings *f)
 {
 	int rc = 0;
 
@@ -114,12 +114,12 @@ static int unresolved(const struct uni_promise_model *m, struct uni_findings *f)
 		const struct uni_promise *p = &m->all.v[i];
 
 		if (p->should_resolve && m->all.v[uni_promise_heir(m, i)].fate == UNI_FATE_OPEN)
-			rc = report(f, (struct uni_finding){ .kind = UNI_FINDING_UNRESOLVED,
-					       .time = p->last,
-					       .ns = m->end - p->begin,
-					       .who = i,
-					       .other = UNI_PROMISE_NONE,
-					       .by = UNI_PROMISE_NONE });
+			rc = report_finding(f, (struct uni_finding){ .kind = UNI_FINDING_UNRESOLVED,
+						       .time = p->last,
+						       .ns = m->end - p->begin,
+						       .who = i,
+						       .other = UNI_PROMISE_NONE,
+						       .by = UNI_PROMISE_NONE });
 	}
 	return rc;
 }
@@ -149,7 +149,7 @@ uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who)
 
 /* Each promise needs at most one other, so a walk that marks where it has been finds every circle.
  */
-static int circles(const struct uni_promise_model *m, struct uni_findings *f)
+static int find_circles(const struct uni_promise_model *m, struct uni_findings *f)
 {
 	uint32_t *seen = calloc(m->all.nr + 1, sizeof(*seen));
 	int rc = 0;
@@ -167,12 +167,12 @@ static int circles(const struct uni_promise_model *m, struct uni_findings *f)
 			continue;
 		if (uni_promise_needs(m, at) == UNI_PROMISE_NONE)
 			continue;
-		rc = report(f, (struct uni_finding){ .kind = UNI_FINDING_CIRCLE,
-				       .time = m->all.v[at].last,
-				       .ns = m->end - m->all.v[at].last,
-				       .who = at,
-				       .other = uni_promise_needs(m, at),
-				       .by = UNI_PROMISE_NONE });
+		rc = report_finding(f, (struct uni_finding){ .kind = UNI_FINDING_CIRCLE,
+					       .time = m->all.v[at].last,
+					       .ns = m->end - m->all.v[at].last,
+					       .who = at,
+					       .other = uni_promise_needs(m, at),
+					       .by = UNI_PROMISE_NONE });
 	}
 	free(seen);
 	return rc;
@@ -190,24 +190,24 @@ int uni_promise_findings(
 	int rc = lost_wakeups(m, ret);
 
 	if (rc == 0)
-		rc = unresolved(m, ret);
+		rc = find_unresolved(m, ret);
 	if (rc == 0)
-		rc = circles(m, ret);
+		rc = find_circles(m, ret);
 	return rc == 0 ? uni_promise_starved(m, busy_ns, ret) : rc;
 }
 
-static uint64_t latency(const struct uni_promise_wait *w)
+static uint64_t wake_latency(const struct uni_promise_wait *w)
 {
 	if (w->ready == UNI_PROMISE_OPEN || w->end == UNI_PROMISE_OPEN)
 		return 0;
 	return w->end - w->ready;
 }
 
-static int later(const void *a, const void *b)
+static int compare_latency(const void *a, const void *b)
 {
 	const struct uni_promise_wait *x = *(const struct uni_promise_wait *const *)a,
 				      *y = *(const struct uni_promise_wait *const *)b;
-	uint64_t i = latency(x), j = latency(y);
+	uint64_t i = wake_latency(x), j = wake_latency(y);
 
 	if (i != j)
 		return i > j ? -1 : 1;
@@ -229,7 +229,7 @@ size_t uni_promise_wakeups(
 			break;
 	}
 	if (all.nr != 0)
-		qsort(all.v, all.nr, sizeof(all.v[0]), later);
+		qsort(all.v, all.nr, sizeof(all.v[0]), compare_latency);
 	nr = all.nr < cap ? all.nr : cap;
 	for (size_t i = 0; i < nr; i++)
 		ret[i] = all.v[i];

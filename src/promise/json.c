@@ -20,7 +20,7 @@ static void time_or_null(struct uni_json *j, const struct uni_promise_model *m, 
 		uni_json_u64(j, time - m->begin);
 }
 
-static void promises(struct uni_json *j, const struct uni_promise_model *m)
+static void json_promises(struct uni_json *j, const struct uni_promise_model *m)
 {
 	static const char *const fates[] = { "open", "resolved", "failed", "became" };
 
@@ -55,7 +55,7 @@ static void promises(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void runs(struct uni_json *j, const struct uni_promise_model *m)
+static void json_runs(struct uni_json *j, const struct uni_promise_model *m)
 {
 	uni_json_key(j, "runs");
 	uni_json_array(j);
@@ -72,7 +72,7 @@ static void runs(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void waits(struct uni_json *j, const struct uni_promise_model *m)
+static void json_waits(struct uni_json *j, const struct uni_promise_model *m)
 {
 	uni_json_key(j, "waits");
 	uni_json_array(j);
@@ -91,7 +91,7 @@ static void waits(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void arrows(struct uni_json *j, const struct uni_promise_model *m)
+static void json_arrows(struct uni_json *j, const struct uni_promise_model *m)
 {
 	uni_json_key(j, "arrows");
 	uni_json_array(j);
@@ -108,7 +108,7 @@ static void arrows(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void labels(struct uni_json *j, const struct uni_promise_model *m)
+static void json_labels(struct uni_json *j, const struct uni_promise_model *m)
 {
 	uni_json_key(j, "labels");
 	uni_json_array(j);
@@ -137,7 +137,7 @@ static void labels(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void pauses(struct uni_json *j, const struct uni_promise_model *m)
+static void json_pauses(struct uni_json *j, const struct uni_promise_model *m)
 {
 	uni_json_key(j, "pauses");
 	uni_json_array(j);
@@ -154,7 +154,7 @@ static void pauses(struct uni_json *j, const struct uni_promise_model *m)
 	uni_json_array_end(j);
 }
 
-static void finding(
+static void json_finding(
 	struct uni_json *j, const struct uni_promise_model *m, const struct uni_finding *x)
 {
 	static const char *const kinds[] = { "lost_wakeup", "unresolved", "deadlock", "starved" };
@@ -176,18 +176,18 @@ static void finding(
 	uni_json_object_end(j);
 }
 
-static void findings(
+static void json_findings(
 	struct uni_json *j, const struct uni_promise_model *m, const struct uni_findings *f)
 {
 	uni_json_key(j, "findings");
 	uni_json_array(j);
 	for (size_t i = 0; i < f->all.nr; i++)
-		finding(j, m, &f->all.v[i]);
+		json_finding(j, m, &f->all.v[i]);
 	uni_json_array_end(j);
 	uni_json_key(j, "doubts");
 	uni_json_array(j);
 	for (size_t i = 0; i < f->doubts.nr; i++)
-		finding(j, m, &f->doubts.v[i]);
+		json_finding(j, m, &f->doubts.v[i]);
 	uni_json_array_end(j);
 }
 
@@ -207,13 +207,13 @@ void uni_promise_json(
 	uni_json_kv(bool, &j, "lost_at_most", m->lost_at_most);
 	uni_json_kv(u64, &j, "gaps", m->gaps);
 	uni_json_kv(bool, &j, "begin_known", !uni_promise_begin_unknown(m));
-	promises(&j, m);
-	runs(&j, m);
-	waits(&j, m);
-	arrows(&j, m);
-	labels(&j, m);
-	pauses(&j, m);
-	findings(&j, m, f);
+	json_promises(&j, m);
+	json_runs(&j, m);
+	json_waits(&j, m);
+	json_arrows(&j, m);
+	json_labels(&j, m);
+	json_pauses(&j, m);
+	json_findings(&j, m, f);
 	uni_json_object_end(&j);
 	uni_sink_putc(out, '\n');
 }

@@ -8,7 +8,8 @@
 
 #define NAME 96
 
-static void begin(struct uni_json *j, struct uni_sink *out, const struct uni_promise_model *m)
+static void begin_answer(
+	struct uni_json *j, struct uni_sink *out, const struct uni_promise_model *m)
 {
 	uni_json_init(j, out, true);
 	uni_json_object(j);
@@ -37,7 +38,8 @@ static void id_and_name(struct uni_json *j, const struct uni_promise_model *m, u
 	uni_json_kv(str, j, "name", uni_promise_name(m, i, name, sizeof(name)));
 }
 
-static void who(struct uni_json *j, const char *key, const struct uni_promise_model *m, uint32_t i)
+static void json_who(
+	struct uni_json *j, const char *key, const struct uni_promise_model *m, uint32_t i)
 {
 	uni_json_key(j, key);
 	if (i >= m->all.nr) {
@@ -49,7 +51,7 @@ static void who(struct uni_json *j, const char *key, const struct uni_promise_mo
 	uni_json_object_end(j);
 }
 
-static void row(struct uni_json *j, const struct uni_promise_model *m, uint32_t i)
+static void json_row(struct uni_json *j, const struct uni_promise_model *m, uint32_t i)
 {
 	static const char *const fates[] = { "open", "resolved", "failed", "became" };
 	const struct uni_promise *p = &m->all.v[i];
@@ -65,9 +67,9 @@ static void row(struct uni_json *j, const struct uni_promise_model *m, uint32_t 
 	uni_json_kv(u64, j, "run", p->run_ns);
 	uni_json_kv(u64, j, "wait", p->wait_ns);
 	uni_json_kv(u64, j, "runs", p->nr_runs);
-	who(j, "creator", m, p->creator);
-	who(j, "resolver", m, p->resolver);
-	who(j, "became", m, p->other);
+	json_who(j, "creator", m, p->creator);
+	json_who(j, "resolver", m, p->resolver);
+	json_who(j, "became", m, p->other);
 	if (p->failure != 0)
 		uni_json_kv(str, j, "failure", uni_strtab_get(m->text, p->failure));
 	uni_json_object_end(j);
@@ -82,11 +84,11 @@ int uni_promise_json_threads(struct uni_sink *out, const struct uni_promise_mode
 
 	if (rc != 0)
 		return rc;
-	begin(&j, out, m);
+	begin_answer(&j, out, m);
 	uni_json_key(&j, "threads");
 	uni_json_array(&j);
 	uni_vec_foreach (i, &rows.all)
-		row(&j, m, *i);
+		json_row(&j, m, *i);
 	uni_json_array_end(&j);
 	uni_json_kv(u64, &j, "more", rows.more);
 	uni_json_object_end(&j);
@@ -118,16 +120,16 @@ static const struct {
 	[UNI_STEP_CUT] = { "cut", 0 },
 };
 
-static void step(
+static void json_step(
 	struct uni_json *j, const struct uni_promise_model *m, const struct uni_promise_step *s)
 {
 	unsigned has = steps_are[s->kind].has;
 
 	uni_json_object(j);
 	uni_json_kv(str, j, "kind", steps_are[s->kind].name);
-	who(j, "who", m, s->who);
+	json_who(j, "who", m, s->who);
 	if (has & BY)
-		who(j, "by", m, s->by);
+		json_who(j, "by", m, s->by);
 	if (has & WAIT) {
 		time_or_null(j, "begin", m, s->begin);
 		time_or_null(j, "ready", m, s->ready);
@@ -143,12 +145,12 @@ int uni_promise_json_why(struct uni_sink *out, const struct uni_promise_model *m
 	size_t nr = uni_promise_why(m, promise, steps, UNI_PROMISE_STEPS);
 	struct uni_json j;
 
-	begin(&j, out, m);
-	who(&j, "thread", m, promise);
+	begin_answer(&j, out, m);
+	json_who(&j, "thread", m, promise);
 	uni_json_key(&j, "steps");
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++)
-		step(&j, m, &steps[i]);
+		json_step(&j, m, &steps[i]);
 	uni_json_array_end(&j);
 	uni_json_object_end(&j);
 	return 0;
@@ -164,7 +166,7 @@ int uni_promise_json_wakeups(struct uni_sink *out, const struct uni_promise_mode
 	if (w == NULL)
 		return -UNI_ENOMEM;
 	nr = uni_promise_wakeups(m, w, max);
-	begin(&j, out, m);
+	begin_answer(&j, out, m);
 	uni_json_key(&j, "wakeups");
 	uni_json_array(&j);
 	for (size_t i = 0; i < nr; i++) {
@@ -174,9 +176,9 @@ int uni_promise_json_wakeups(struct uni_sink *out, const struct uni_promise_mode
 		time_or_null(&j, "ready", m, w[i]->ready);
 		time_or_null(&j, "end", m, w[i]->end);
 		uni_json_kv(u64, &j, "cpu", w[i]->cpu);
-		who(&j, "who", m, w[i]->waiter);
-		who(&j, "on", m, w[i]->on);
-		who(&j, "by", m, w[i]->waker);
+		json_who(&j, "who", m, w[i]->waiter);
+		json_who(&j, "on", m, w[i]->on);
+		json_who(&j, "by", m, w[i]->waker);
 		uni_json_object_end(&j);
 	}
 	uni_json_array_end(&j);

@@ -13,7 +13,7 @@ uint64_t uni_promise_life(const struct uni_promise_model *m, const struct uni_pr
 }
 
 /* Those to look at first. */
-static unsigned rank(const struct uni_promise *p)
+static unsigned promise_rank(const struct uni_promise *p)
 {
 	if (p->fate != UNI_FATE_OPEN)
 		return p->fate == UNI_FATE_FAILED ? 2 : 3;
@@ -27,7 +27,7 @@ struct key {
 	uint8_t rank;
 };
 
-static int order(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
 	const struct key *p = a, *q = b;
 
@@ -38,7 +38,7 @@ static int order(const void *a, const void *b)
 	return p->i < q->i ? -1 : 1;
 }
 
-static bool wanted(
+static bool is_listed(
 	const struct uni_promise_model *m, uint32_t i, const struct uni_promise_list_opts *opts)
 {
 	const struct uni_promise *p = &m->all.v[i];
@@ -60,13 +60,13 @@ int uni_promise_list(const struct uni_promise_model *m, const struct uni_promise
 
 	for (uint32_t i = 0; i < m->all.nr; i++) {
 		const struct uni_promise *p = &m->all.v[i];
-		const struct key k = { uni_promise_life(m, p), i, (uint8_t)rank(p) };
+		const struct key k = { uni_promise_life(m, p), i, (uint8_t)promise_rank(p) };
 
-		if (wanted(m, i, opts) && !uni_vec_push(&keys, k))
+		if (is_listed(m, i, opts) && !uni_vec_push(&keys, k))
 			goto fail;
 	}
 	if (keys.nr != 0)
-		qsort(keys.v, keys.nr, sizeof(keys.v[0]), order);
+		qsort(keys.v, keys.nr, sizeof(keys.v[0]), compare_keys);
 	nr = opts->max != 0 ? uni_min(opts->max, keys.nr) : keys.nr;
 	rows.more = keys.nr - nr;
 	if (!uni_vec_grow_to(&rows.all, nr))

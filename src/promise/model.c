@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "promise/model_priv.h"
 
-static struct uni_promise *get(struct uni_promise_builder *b, uint32_t i)
+static struct uni_promise *get_promise(struct uni_promise_builder *b, uint32_t i)
 {
 	return i == UNI_PROMISE_NONE ? NULL : &b->m.all.v[i];
 }
@@ -74,7 +74,7 @@ static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t 
 }
 
 /* `who` has the CPU from now on, for the sake of `on`. */
-static int run(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
+static int run_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
 {
 	struct uni_promise_cpu *c = &b->cpus[cpu];
 	uint32_t wait;
@@ -95,14 +95,14 @@ static int run(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32
 	return 0;
 }
 
-static uint32_t running(const struct uni_promise_builder *b, uint32_t cpu)
+static uint32_t running_promise(const struct uni_promise_builder *b, uint32_t cpu)
 {
 	uint32_t run = b->cpus[cpu].run;
 
 	return run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].promise;
 }
 
-static int edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, uint8_t kind)
+static int add_edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, uint8_t kind)
 {
 	const struct uni_promise_edge e = { b->now, from, to, kind };
 
@@ -112,7 +112,7 @@ static int edge(struct uni_promise_builder *b, uint32_t from, uint32_t to, uint8
 }
 
 /* How long the chain of waits is that let the CPU's promise run now. */
-static uint32_t chain(const struct uni_promise_builder *b, uint32_t cpu)
+static uint32_t chain_length(const struct uni_promise_builder *b, uint32_t cpu)
 {
 	uint32_t run = b->cpus[cpu].run;
 	uint32_t wait = run == UNI_PROMISE_NONE ? UNI_PROMISE_NONE : b->m.runs.v[run].wait;
@@ -145,7 +145,7 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 		.on = on,
 		.depth = 1,
 		.waker = UNI_PROMISE_NONE };
-	struct uni_promise *p = get(b, who), *of = get(b, on);
+	struct uni_promise *p = get_promise(b, who), *of = get_promise(b, on);
 	uint32_t index;
 
 	if (p == NULL || of == NULL || is_waiting(b, who, on))
@@ -180,7 +180,7 @@ static void wake_all(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
-		w->depth = chain(b, cpu) + 1;
+		w->depth = chain_length(b, cpu) + 1;
 	}
 	p->waiters = p->last_waiter = UNI_PROMISE_NONE;
 }
@@ -188,7 +188,7 @@ static void wake_all(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 /* Only `who` of those that wait for `on`. */
 static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
 {
-	uint32_t waker = running(b, cpu), i = b->m.all.v[who].first_wait;
+	uint32_t waker = running_promise(b, cpu), i = b->m.all.v[who].first_wait;
 
 	for (; i != UNI_PROMISE_NONE; i = b->m.waits.v[i].next) {
 		struct uni_promise_wait *w = &b->m.waits.v[i];
@@ -199,7 +199,7 @@ static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 			continue;
 		w->ready = b->now;
 		w->waker = waker;
-		w->depth = chain(b, cpu) + 1;
+		w->depth = chain_length(b, cpu) + 1;
 	}
 }
 
@@ -217,7 +217,8 @@ static void hand_waiters(struct uni_promise_builder *b, uint32_t from, uint32_t 
 	f->waiters = f->last_waiter = UNI_PROMISE_NONE;
 }
 
-static int create(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t by)
+static int create_promise(
+	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t by)
 {
 	uint32_t made;
 	struct uni_promise *p;
@@ -253,7 +254,7 @@ static int end_promise(struct uni_promise_builder *b, const struct uni_promise_e
 {
 	/* The one that ends: of `become` it is the first that is named. */
 	uint32_t ends = e->kind == UNI_PE_BECOME ? who : other;
-	struct uni_promise *p = get(b, ends);
+	struct uni_promise *p = get_promise(b, ends);
 	uint32_t text = 0;
 
 	if (p == NULL || p->fate != UNI_FATE_OPEN)
@@ -272,13 +273,13 @@ static int end_promise(struct uni_promise_builder *b, const struct uni_promise_e
 	}
 	p->fate = e->kind == UNI_PE_FAIL ? UNI_FATE_FAILED : UNI_FATE_RESOLVED;
 	p->resolver = who;
-	p->depth = chain(b, e->cpu);
+	p->depth = chain_length(b, e->cpu);
 	(void)end_waits(b, ends, UNI_PROMISE_NONE, e->cpu);
 	wake_all(b, e->cpu, ends, who);
-	return edge(b, who, ends, e->kind);
+	return add_edge(b, who, ends, e->kind);
 }
 
-static int label(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
+static int add_label(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
 {
 	struct uni_promise_label l = { .time = b->now, .promise = who };
 
@@ -291,7 +292,7 @@ static int label(struct uni_promise_builder *b, const struct uni_promise_event *
 	return 0;
 }
 
-static int count(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
+static int add_count(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t who)
 {
 	struct uni_promise_count c = { .time = b->now, .value = e->value, .promise = who };
 
@@ -308,9 +309,9 @@ static int count(struct uni_promise_builder *b, const struct uni_promise_event *
 }
 
 /* A signal that runs nobody at once. */
-static int notify(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t of)
+static int notify_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t of)
 {
-	struct uni_promise *p = get(b, of);
+	struct uni_promise *p = get_promise(b, of);
 
 	if (p == NULL)
 		return 0;
@@ -318,11 +319,11 @@ static int notify(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uin
 		p->nr_lonely++;
 		p->taken = false;
 		p->lonely = b->now;
-		p->lonely_by = running(b, cpu);
+		p->lonely_by = running_promise(b, cpu);
 		return 0;
 	}
 	wake_one(b, cpu, who, of);
-	return edge(b, of, who, UNI_PE_NOTIFY);
+	return add_edge(b, of, who, UNI_PE_NOTIFY);
 }
 
 static int pause_event(struct uni_promise_builder *b, const struct uni_promise_event *e)
@@ -368,44 +369,44 @@ static int promise_event(struct uni_promise_builder *b, const struct uni_promise
 	case UNI_PE_OPEN_NOW:
 		return open_now(b, e, who);
 	case UNI_PE_CREATE:
-		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
-		return rc != 0 ? rc : create(b, e, who);
+		rc = run_promise(b, e->cpu, who, UNI_PROMISE_NONE);
+		return rc != 0 ? rc : create_promise(b, e, who);
 	case UNI_PE_READ:
 	case UNI_PE_SIGNAL:
-		rc = run(b, e->cpu, who, other);
+		rc = run_promise(b, e->cpu, who, other);
 		if (e->kind == UNI_PE_READ && other != UNI_PROMISE_NONE)
 			b->m.all.v[other].taken = true;
-		return rc != 0 ? rc : edge(b, other, who, e->kind);
+		return rc != 0 ? rc : add_edge(b, other, who, e->kind);
 	case UNI_PE_RESOLVE:
 	case UNI_PE_FAIL:
-		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
+		rc = run_promise(b, e->cpu, who, UNI_PROMISE_NONE);
 		return rc != 0 ? rc : end_promise(b, e, who, other);
 	case UNI_PE_BECOME:
 		return end_promise(b, e, who, other);
 	case UNI_PE_LABEL:
-		return label(b, e, who);
+		return add_label(b, e, who);
 	case UNI_PE_SWITCH:
-		return run(b, e->cpu, who, UNI_PROMISE_NONE);
+		return run_promise(b, e->cpu, who, UNI_PROMISE_NONE);
 	case UNI_PE_TRY_READ:
-		rc = run(b, e->cpu, who, UNI_PROMISE_NONE);
+		rc = run_promise(b, e->cpu, who, UNI_PROMISE_NONE);
 		if (rc == 0)
 			rc = begin_wait(b, who, other);
-		return rc != 0 ? rc : edge(b, other, who, e->kind);
+		return rc != 0 ? rc : add_edge(b, other, who, e->kind);
 	case UNI_PE_READ_LATER:
 		return begin_wait(b, who, other);
 	case UNI_PE_NOTIFY:
-		return notify(b, e->cpu, who, other);
+		return notify_promise(b, e->cpu, who, other);
 	case UNI_PE_SHOULD_RESOLVE:
 		if (who != UNI_PROMISE_NONE)
 			b->m.all.v[who].should_resolve = true;
 		return 0;
 	default:
-		return count(b, e, who);
+		return add_count(b, e, who);
 	}
 }
 
 /* Does such an event say that its thread has the CPU? */
-static bool runs(uint8_t kind)
+static bool means_running(uint8_t kind)
 {
 	return kind <= UNI_PE_FAIL || (kind >= UNI_PE_SWITCH && kind <= UNI_PE_TRY_READ);
 }
@@ -460,7 +461,7 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 	who = uni_promise_meant(&b->m, named);
 	other = uni_promise_meant(&b->m, other);
 	/* What it waited for before it became another one. */
-	if (who != named && runs(event->kind))
+	if (who != named && means_running(event->kind))
 		(void)end_waits(b, named, other, event->cpu);
 	return promise_event(b, event, who, other);
 }

@@ -47,7 +47,7 @@ void uni_promise_builder_destroy(struct uni_promise_builder *b)
 	free(b);
 }
 
-static uint32_t *slot(const struct uni_promise_builder *b, uint64_t id)
+static uint32_t *promise_slot(const struct uni_promise_builder *b, uint64_t id)
 {
 	uint32_t at = (uint32_t)uni_hash_pair(id, 0) & (b->nr_slots - 1);
 
@@ -58,10 +58,10 @@ static uint32_t *slot(const struct uni_promise_builder *b, uint64_t id)
 
 uint32_t uni_promise_find(const struct uni_promise_builder *b, uint64_t id)
 {
-	return *slot(b, id) - 1; /* 0 - 1 is UNI_PROMISE_NONE */
+	return *promise_slot(b, id) - 1; /* 0 - 1 is UNI_PROMISE_NONE */
 }
 
-static int grow(struct uni_promise_builder *b)
+static int grow_promises(struct uni_promise_builder *b)
 {
 	uint32_t *old = b->slots, nr = b->nr_slots;
 
@@ -75,7 +75,7 @@ static int grow(struct uni_promise_builder *b)
 	b->nr_slots = nr * 2;
 	for (uint32_t i = 0; i < nr; i++) {
 		if (old[i] != 0)
-			*slot(b, b->m.all.v[old[i] - 1].id) = old[i];
+			*promise_slot(b, b->m.all.v[old[i] - 1].id) = old[i];
 	}
 	free(old);
 	return 0;
@@ -97,11 +97,11 @@ int uni_promise_add(struct uni_promise_builder *b, uint64_t id, uint32_t *ret)
 		.lonely_by = UNI_PROMISE_NONE,
 		.type = UNI_PROMISE_TYPE_UNKNOWN };
 
-	if (b->m.all.nr >= b->nr_slots / 2 && grow(b) != 0)
+	if (b->m.all.nr >= b->nr_slots / 2 && grow_promises(b) != 0)
 		return -UNI_ENOMEM;
 	if (!uni_promise_push(&b->m.all, p))
 		return -UNI_ENOMEM;
-	*slot(b, id) = (uint32_t)b->m.all.nr;
+	*promise_slot(b, id) = (uint32_t)b->m.all.nr;
 	*ret = (uint32_t)b->m.all.nr - 1;
 	return 0;
 }

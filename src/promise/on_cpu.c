@@ -29,7 +29,7 @@ int uni_promise_builder_on_cpu(
 	return uni_vec_push(&m->on_cpu, add) ? 0 : -UNI_ENOMEM;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t less_or_zero(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -51,15 +51,17 @@ static size_t first_at(const struct uni_promise_model *m, uint64_t ns)
 }
 
 /* What lies between two looks, less what may have been outside. */
-static uint64_t between(const struct uni_promise_on_cpu *a, const struct uni_promise_on_cpu *b,
-	uint64_t from, uint64_t to)
+static uint64_t outside_between(const struct uni_promise_on_cpu *a,
+	const struct uni_promise_on_cpu *b, uint64_t from, uint64_t to)
 {
-	uint64_t on = b->on_ns - a->on_ns, outside = less(from, less(a->ns, LATE_NS));
+	uint64_t on = b->on_ns - a->on_ns,
+		 outside = less_or_zero(from, less_or_zero(a->ns, LATE_NS));
 
-	if (__builtin_add_overflow(outside, less(b->ns, less(to, QUICK_NS)), &outside) ||
+	if (__builtin_add_overflow(
+		    outside, less_or_zero(b->ns, less_or_zero(to, QUICK_NS)), &outside) ||
 		__builtin_add_overflow(outside, b->stolen_ns - a->stolen_ns, &outside))
 		return 0;
-	return uni_min(less(on, outside), to - from);
+	return uni_min(less_or_zero(on, outside), to - from);
 }
 
 uint64_t uni_promise_on_cpu_ns(const struct uni_promise_model *m, uint64_t from, uint64_t to)
@@ -79,8 +81,8 @@ uint64_t uni_promise_on_cpu_ns(const struct uni_promise_model *m, uint64_t from,
 		for (size_t k = last - (last != 0); k <= last && k < m->on_cpu.nr; k++) {
 			/* A count that caught up was too old before. */
 			if (i < k && m->on_cpu.v[i].late == m->on_cpu.v[k].late)
-				best = uni_max(
-					best, between(&m->on_cpu.v[i], &m->on_cpu.v[k], from, to));
+				best = uni_max(best, outside_between(&m->on_cpu.v[i],
+							     &m->on_cpu.v[k], from, to));
 		}
 	}
 	return best;

@@ -5,14 +5,14 @@
 
 #include "base/checked.h"
 
-static bool text(struct uni_promise_event *e, const uint64_t *words, unsigned nr)
+static bool event_text(struct uni_promise_event *e, const uint64_t *words, unsigned nr)
 {
 	e->text = (const char *)words;
 	e->text_len = (uint32_t)strnlen(e->text, (size_t)nr * 8);
 	return nr != 0;
 }
 
-static bool fields(struct uni_promise_event *e, const uint64_t *words, unsigned nr, double ns)
+static bool event_fields(struct uni_promise_event *e, const uint64_t *words, unsigned nr, double ns)
 {
 	e->thread = words[0];
 	switch (e->kind) {
@@ -28,14 +28,14 @@ static bool fields(struct uni_promise_event *e, const uint64_t *words, unsigned 
 		e->value = words[0] >> 56 != 0 ? 0 : (int64_t)((double)words[0] * ns);
 		return e->value >= 0 && e->value < INT64_MAX / 2;
 	case UNI_PE_LABEL:
-		return text(e, words + 1, nr - 1);
+		return event_text(e, words + 1, nr - 1);
 	case UNI_PE_INCREASE:
 	case UNI_PE_COUNTER:
 		e->value = (int64_t)words[1];
-		return text(e, words + 2, nr - 2);
+		return event_text(e, words + 2, nr - 2);
 	case UNI_PE_FAIL:
 		e->other = words[1];
-		return text(e, words + 2, nr - 2);
+		return event_text(e, words + 2, nr - 2);
 	case UNI_PE_ALL_OPEN:
 		e->value = (int64_t)(words[0] & INT64_MAX);
 		return true;
@@ -64,7 +64,7 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 		.kind = (uint8_t)kind,
 		.thread = UNI_PROMISE_NOBODY,
 		.other = UNI_PROMISE_NOBODY };
-	return fields(ret, words, nr, ns_per_cycle);
+	return event_fields(ret, words, nr, ns_per_cycle);
 }
 
 /* The text and what pads it behind `nr` words. */

@@ -26,7 +26,7 @@ struct long_runs {
 };
 
 /* The run of another promise that covers most of [from, to) on that CPU, at least busy_ns of it. */
-static const struct uni_promise_run *hog(
+static const struct uni_promise_run *find_hog(
 	const struct long_runs *r, const struct uni_promise_wait *w, uint64_t to, uint64_t busy_ns)
 {
 	const struct uni_promise_run *best = NULL;
@@ -94,7 +94,7 @@ static bool is_usual(const struct uni_promise_model *m, const struct long_runs *
 	return nr >= USUAL && nr >= m->all.v[promise].nr_runs / 2 && nr >= r->all.nr / 10 * 9;
 }
 
-static int judge(const struct uni_promise_model *m, const struct long_runs *r,
+static int judge_wait(const struct uni_promise_model *m, const struct long_runs *r,
 	const struct uni_promise_wait *w, uint64_t busy_ns, struct uni_findings *f)
 {
 	uint64_t to = w->end == UNI_PROMISE_OPEN ? m->end : w->end, from, until;
@@ -106,7 +106,7 @@ static int judge(const struct uni_promise_model *m, const struct long_runs *r,
 
 	if (w->ready == UNI_PROMISE_OPEN || to - w->ready < busy_ns)
 		return 0;
-	by = hog(r, w, to, busy_ns);
+	by = find_hog(r, w, to, busy_ns);
 	if (by == NULL)
 		return 0;
 	from = uni_max(by->begin, w->ready);
@@ -150,7 +150,7 @@ int uni_promise_starved(
 	int rc = find_long(m, busy_ns, &runs);
 
 	for (size_t i = 0; rc == 0 && runs.all.nr != 0 && i < m->waits.nr; i++)
-		rc = judge(m, &runs, &m->waits.v[i], busy_ns, ret);
+		rc = judge_wait(m, &runs, &m->waits.v[i], busy_ns, ret);
 	uni_vec_free(&runs.all);
 	free(runs.of);
 	return rc;

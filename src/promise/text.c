@@ -13,7 +13,7 @@
 #define LOOK_AT 64
 
 /* "12.345 ms": three digits behind the point at most, the unit by the size. */
-static const char *duration(uint64_t ns, char buf[24])
+static const char *format_duration(uint64_t ns, char buf[24])
 {
 	if (ns < 1000)
 		(void)snprintf(buf, 24, "%" PRIu64 " ns", ns);
@@ -27,24 +27,25 @@ static const char *duration(uint64_t ns, char buf[24])
 }
 
 /* Since the trace began, to the microsecond. */
-static const char *at(const struct uni_promise_model *m, uint64_t time, char buf[24])
+static const char *format_time(const struct uni_promise_model *m, uint64_t time, char buf[24])
 {
 	(void)snprintf(buf, 24, "%.6f s", (double)(time - m->begin) / 1e9);
 	return buf;
 }
 
-static void waited(struct uni_sink *out, const struct uni_promise_model *m,
+static void tell_waited(struct uni_sink *out, const struct uni_promise_model *m,
 	const struct uni_promise_step *s, const char *who, const char *by)
 {
 	char a[24], b[24], c[24];
 
-	uni_sink_printf(out, "%s  %s ran again: it had waited for %s for %s", at(m, s->time, a),
-		who, by, duration(s->time - s->begin, b));
+	uni_sink_printf(out, "%s  %s ran again: it had waited for %s for %s",
+		format_time(m, s->time, a), who, by, format_duration(s->time - s->begin, b));
 	if (s->ready != UNI_PROMISE_OPEN && s->ready < s->time)
-		uni_sink_printf(out, ", and then %s for a CPU", duration(s->time - s->ready, c));
+		uni_sink_printf(
+			out, ", and then %s for a CPU", format_duration(s->time - s->ready, c));
 }
 
-static void step(
+static void tell_step_of_why(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_promise_step *s)
 {
 	char a[24], b[24], wbuf[NAME], bbuf[NAME];
@@ -53,46 +54,51 @@ static void step(
 
 	switch (s->kind) {
 	case UNI_STEP_RESOLVED:
-		uni_sink_printf(out, "%s  %s was resolved by %s", at(m, s->time, a), who, by);
+		uni_sink_printf(
+			out, "%s  %s was resolved by %s", format_time(m, s->time, a), who, by);
 		break;
 	case UNI_STEP_FAILED:
-		uni_sink_printf(out, "%s  %s was failed by %s: %s", at(m, s->time, a), who, by,
-			uni_strtab_get(m->text, m->all.v[s->who].failure));
+		uni_sink_printf(out, "%s  %s was failed by %s: %s", format_time(m, s->time, a), who,
+			by, uni_strtab_get(m->text, m->all.v[s->who].failure));
 		break;
 	case UNI_STEP_BECAME:
-		uni_sink_printf(out, "%s  %s became %s", at(m, s->time, a), who, by);
+		uni_sink_printf(out, "%s  %s became %s", format_time(m, s->time, a), who, by);
 		break;
 	case UNI_STEP_WAITED:
-		waited(out, m, s, who, by);
+		tell_waited(out, m, s, who, by);
 		break;
 	case UNI_STEP_WAITS:
 		uni_sink_printf(out, "%s  %s waits for %s since then (%s), and nothing came",
-			at(m, s->begin, a), who, by, duration(m->end - s->begin, b));
+			format_time(m, s->begin, a), who, by,
+			format_duration(m->end - s->begin, b));
 		break;
 	case UNI_STEP_READY:
 		uni_sink_printf(out, "%s  %s could run, for %s has come; it never did",
-			at(m, s->ready, a), who, by);
+			format_time(m, s->ready, a), who, by);
 		break;
 	case UNI_STEP_CREATED:
-		uni_sink_printf(out, "%s  %s was created by %s", at(m, s->time, a), who, by);
+		uni_sink_printf(
+			out, "%s  %s was created by %s", format_time(m, s->time, a), who, by);
 		break;
 	case UNI_STEP_APPEARS:
-		uni_sink_printf(
-			out, "%s  %s was there before the trace begins", at(m, s->time, a), who);
+		uni_sink_printf(out, "%s  %s was there before the trace begins",
+			format_time(m, s->time, a), who);
 		break;
 	case UNI_STEP_RAN:
 		uni_sink_printf(out, "%s  %s ran last, and waits for nothing that is known",
-			at(m, s->time, a), who);
+			format_time(m, s->time, a), who);
 		break;
 	case UNI_STEP_NEVER_RAN:
-		uni_sink_printf(out, "%s  %s is open and never ran", at(m, s->time, a), who);
+		uni_sink_printf(
+			out, "%s  %s is open and never ran", format_time(m, s->time, a), who);
 		break;
 	case UNI_STEP_SIGNALLED:
-		uni_sink_printf(out, "%s  %s was signalled by %s", at(m, s->time, a), who, by);
+		uni_sink_printf(
+			out, "%s  %s was signalled by %s", format_time(m, s->time, a), who, by);
 		break;
 	case UNI_STEP_UNRESOLVED:
-		uni_sink_printf(
-			out, "%s  %s is open: nobody has resolved it", at(m, s->time, a), who);
+		uni_sink_printf(out, "%s  %s is open: nobody has resolved it",
+			format_time(m, s->time, a), who);
 		break;
 	case UNI_STEP_SUSPECT:
 		uni_sink_printf(out,
@@ -101,7 +107,7 @@ static void step(
 		break;
 	case UNI_STEP_LONELY:
 		uni_sink_printf(out, "%s  %s was signalled by %s when nobody waited for it",
-			at(m, s->time, a), who, by);
+			format_time(m, s->time, a), who, by);
 		break;
 	case UNI_STEP_CIRCLE:
 		uni_sink_printf(out, "          and %s is above: each waits for the other", who);
@@ -112,7 +118,7 @@ static void step(
 	uni_sink_putc(out, '\n');
 }
 
-static void steps(
+static void tell_steps(
 	struct uni_sink *out, const struct uni_promise_model *m, uint32_t who, const char *indent)
 {
 	struct uni_promise_step s[UNI_PROMISE_STEPS];
@@ -120,13 +126,13 @@ static void steps(
 
 	for (size_t i = 0; i < nr; i++) {
 		uni_sink_puts(out, indent);
-		step(out, m, &s[i]);
+		tell_step_of_why(out, m, &s[i]);
 	}
 }
 
 void uni_promise_text_why(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
 {
-	steps(out, m, who, "");
+	tell_steps(out, m, who, "");
 }
 
 int uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_model *m, size_t max)
@@ -143,8 +149,8 @@ int uni_promise_text_wakeups(struct uni_sink *out, const struct uni_promise_mode
 		"WHO <- FOR WHAT (BY WHOM)");
 	for (size_t i = 0; i < nr; i++)
 		uni_sink_printf(out, "%12s %11s %11s  %s <- %s (%s)\n",
-			duration(w[i]->end - w[i]->ready, a), at(m, w[i]->ready, b),
-			duration(w[i]->ready - w[i]->begin, c),
+			format_duration(w[i]->end - w[i]->ready, a), format_time(m, w[i]->ready, b),
+			format_duration(w[i]->ready - w[i]->begin, c),
 			uni_promise_name(m, w[i]->waiter, n1, sizeof(n1)),
 			uni_promise_name(m, w[i]->on, n2, sizeof(n2)),
 			uni_promise_name(m, w[i]->waker, n3, sizeof(n3)));
@@ -163,15 +169,15 @@ static void lost_wakeup(
 	uni_sink_printf(
 		out, "lost wake-up: %s waits for %s, which was signalled too early\n", who, other);
 	uni_sink_printf(out, "    %s  %s signalled %s: nobody waited for it\n",
-		at(m, on->lonely, a), uni_promise_name(m, f->by, n3, sizeof(n3)), other);
-	uni_sink_printf(out, "    %s  %s began to wait for it, %s later\n", at(m, f->time, b), who,
-		duration(f->time - on->lonely, c));
+		format_time(m, on->lonely, a), uni_promise_name(m, f->by, n3, sizeof(n3)), other);
+	uni_sink_printf(out, "    %s  %s began to wait for it, %s later\n",
+		format_time(m, f->time, b), who, format_duration(f->time - on->lonely, c));
 	uni_sink_printf(out, "    %s  the trace ends; nothing has signalled it since (%s)\n",
-		at(m, m->end, a), duration(f->ns, c));
+		format_time(m, m->end, a), format_duration(f->ns, c));
 }
 
 /* "A waits for B, which waits for A": all of them, unless they are many. */
-static void circle(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
+static void tell_circle(struct uni_sink *out, const struct uni_promise_model *m, uint32_t who)
 {
 	uint32_t at = uni_promise_needs(m, who);
 	char n[NAME];
@@ -187,7 +193,7 @@ static void circle(struct uni_sink *out, const struct uni_promise_model *m, uint
 						   : uni_promise_name(m, who, n, sizeof(n)));
 }
 
-static void finding(
+static void tell_finding(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_finding *f)
 {
 	char a[24], b[24], n1[NAME], n2[NAME];
@@ -199,21 +205,21 @@ static void finding(
 		return;
 	case UNI_FINDING_UNRESOLVED:
 		uni_sink_printf(out, "never resolved: %s should have been, and is open after %s\n",
-			who, duration(f->ns, a));
-		steps(out, m, f->who, "    ");
+			who, format_duration(f->ns, a));
+		tell_steps(out, m, f->who, "    ");
 		return;
 	case UNI_FINDING_CIRCLE:
-		circle(out, m, f->who);
-		steps(out, m, f->who, "    ");
+		tell_circle(out, m, f->who);
+		tell_steps(out, m, f->who, "    ");
 		return;
 	default:
 		uni_sink_printf(out,
 			"starved: %s could run from %s on and waited %s for a CPU, while %s ran\n",
-			who, at(m, f->time, a), duration(f->ns, b),
+			who, format_time(m, f->time, a), format_duration(f->ns, b),
 			uni_promise_name(m, f->other, n2, sizeof(n2)));
 		if (f->on_cpu != 0)
 			uni_sink_printf(out, "    the host gave the guest a CPU for %s of that\n",
-				duration(f->on_cpu, a));
+				format_duration(f->on_cpu, a));
 	}
 }
 
@@ -238,11 +244,12 @@ static void one_chain(struct uni_sink *out, const struct uni_promise_model *m, u
 	uni_sink_printf(out,
 		"  %" PRIu32 " %s, one after the other: %s, from %s on for %s, %s of it waiting\n",
 		p->depth, p->depth == 1 ? "wait" : "waits", uni_promise_name(m, who, n, sizeof(n)),
-		at(m, p->begin, b), duration(uni_promise_life(m, p), a), duration(p->wait_ns, c));
-	steps(out, m, who, "    ");
+		format_time(m, p->begin, b), format_duration(uni_promise_life(m, p), a),
+		format_duration(p->wait_ns, c));
+	tell_steps(out, m, who, "    ");
 }
 
-static void chains(struct uni_sink *out, const struct uni_promise_model *m)
+static void tell_chains(struct uni_sink *out, const struct uni_promise_model *m)
 {
 	uint32_t longest[LOOK_AT], told[CHAINS];
 	size_t nr = uni_promise_longest(m, longest, LOOK_AT), nr_told = 0;
@@ -262,7 +269,7 @@ static void chains(struct uni_sink *out, const struct uni_promise_model *m)
 }
 
 /* Workers that wait for work look like it. */
-static void idle(
+static void tell_idle(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
 	size_t nr = 0;
@@ -278,17 +285,17 @@ static void idle(
 		uni_sink_printf(out,
 			"    %s  %s began to wait for %s, which %s had signalled at %s when nobody "
 			"waited for it\n",
-			at(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
+			format_time(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
 			uni_promise_name(m, x->other, n2, sizeof(n2)),
 			uni_promise_name(m, x->by, n3, sizeof(n3)),
-			at(m, m->all.v[x->other].lonely, b));
+			format_time(m, m->all.v[x->other].lonely, b));
 	}
 	if (nr > DOUBTS)
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
 }
 
 /* The guest cannot tell whether it was its own doing. */
-static void starved(
+static void tell_starved(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {
 	size_t nr = 0;
@@ -306,9 +313,9 @@ static void starved(
 		uni_sink_printf(out,
 			"    %s  %s could run, and waited %s; %s had the CPU, and nothing was "
 			"heard of it for %s in all, 2 ms or more at a time\n",
-			at(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
-			duration(x->ns, b), uni_promise_name(m, x->other, n2, sizeof(n2)),
-			duration(x->silent, c));
+			format_time(m, x->time, a), uni_promise_name(m, x->who, n1, sizeof(n1)),
+			format_duration(x->ns, b), uni_promise_name(m, x->other, n2, sizeof(n2)),
+			format_duration(x->silent, c));
 	}
 	if (nr > DOUBTS)
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
@@ -337,8 +344,8 @@ void uni_promise_text_findings(
 	if (f->all.nr == 0)
 		nothing_found(out, m);
 	for (size_t i = 0; i < f->all.nr; i++)
-		finding(out, m, &f->all.v[i]);
-	idle(out, m, f);
-	starved(out, m, f);
-	chains(out, m);
+		tell_finding(out, m, &f->all.v[i]);
+	tell_idle(out, m, f);
+	tell_starved(out, m, f);
+	tell_chains(out, m);
 }

@@ -15,7 +15,7 @@
 #define AHEAD 16		  /* rows */
 #define EXACT (UINT64_C(1) << 50) /* ns: as a double, to a digit more than are written */
 
-static char *digits(char *end, uint64_t v, unsigned nr)
+static char *put_digits(char *end, uint64_t v, unsigned nr)
 {
 	for (; v != 0 || nr != 0; v /= 10) {
 		*--end = (char)('0' + v % 10);
@@ -28,7 +28,7 @@ static char *digits(char *end, uint64_t v, unsigned nr)
  * "12.345 ms": ns / unit with so many digits behind the point. Just between two of them printf()
  * goes by the bits of the double.
  */
-static size_t fixed(char buf[32], uint64_t ns, uint64_t unit, unsigned nr, const char *name)
+static size_t put_fixed(char buf[32], uint64_t ns, uint64_t unit, unsigned nr, const char *name)
 {
 	uint64_t step = unit, rest, n;
 	char text[32], *end = text + sizeof(text), *at;
@@ -44,23 +44,23 @@ static size_t fixed(char buf[32], uint64_t ns, uint64_t unit, unsigned nr, const
 	while (len != 0)
 		*--end = name[--len];
 	*--end = ' ';
-	at = digits(end, n % (unit / step), nr);
+	at = put_digits(end, n % (unit / step), nr);
 	*--at = '.';
-	at = digits(at, n / (unit / step), 1);
+	at = put_digits(at, n / (unit / step), 1);
 	len = (size_t)(text + sizeof(text) - at);
 	memcpy(buf, at, len);
 	return len;
 }
 
 /* Three digits behind the point at most, the unit by the size. */
-static size_t duration(char buf[32], uint64_t ns)
+static size_t put_duration(char buf[32], uint64_t ns)
 {
 	if (ns < 1000)
 		return (size_t)snprintf(buf, 32, "%" PRIu64 " ns", ns);
 	if (ns < 1000000)
-		return fixed(buf, ns, 1000, 3, "us");
-	return ns < 1000000000 ? fixed(buf, ns, 1000000, 3, "ms")
-			       : fixed(buf, ns, 1000000000, 3, "s");
+		return put_fixed(buf, ns, 1000, 3, "us");
+	return ns < 1000000000 ? put_fixed(buf, ns, 1000000, 3, "ms")
+			       : put_fixed(buf, ns, 1000000000, 3, "s");
 }
 
 /* A line while it is written: its fields are of bounded width. */
@@ -69,7 +69,7 @@ struct line {
 	size_t len;
 };
 
-static void field(struct line *l, const char *text, size_t len, size_t width, bool left)
+static void put_field(struct line *l, const char *text, size_t len, size_t width, bool left)
 {
 	size_t pad = width - uni_min(width, len);
 
@@ -85,16 +85,16 @@ static void field(struct line *l, const char *text, size_t len, size_t width, bo
 static void time_field(struct line *l, uint64_t ns, size_t width)
 {
 	char buf[32];
-	size_t len = duration(buf, ns);
+	size_t len = put_duration(buf, ns);
 
-	field(l, buf, len, width, false);
+	put_field(l, buf, len, width, false);
 }
 
 static void number_field(struct line *l, uint64_t v, size_t width)
 {
-	char buf[24], *at = digits(buf + sizeof(buf), v, 1);
+	char buf[24], *at = put_digits(buf + sizeof(buf), v, 1);
 
-	field(l, at, (size_t)(buf + sizeof(buf) - at), width, false);
+	put_field(l, at, (size_t)(buf + sizeof(buf) - at), width, false);
 }
 
 static void put_text(struct uni_sink *out, const char *text)
@@ -102,7 +102,7 @@ static void put_text(struct uni_sink *out, const char *text)
 	uni_sink_write(out, text, strlen(text));
 }
 
-static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_t i)
+static void put_promise_row(struct uni_sink *out, const struct uni_promise_model *m, uint32_t i)
 {
 	static const char *const fates[] = { "open", "resolved", "failed", "became" };
 	const struct uni_promise *p = &m->all.v[i];
@@ -114,17 +114,17 @@ static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_
 	struct line l = { .len = 0 };
 	size_t len;
 
-	field(&l, state, strlen(state), 9, true);
+	put_field(&l, state, strlen(state), 9, true);
 	if (p->id > UINT32_MAX) {
 		len = (size_t)snprintf(buf, sizeof(buf), "0x%" PRIx64, p->id);
-		field(&l, buf, len, 18, false);
+		put_field(&l, buf, len, 18, false);
 	} else {
 		number_field(&l, p->id, 18);
 	}
-	field(&l, type, strlen(type), 11, true);
+	put_field(&l, type, strlen(type), 11, true);
 	/* Since the trace began, to the microsecond. */
-	len = fixed(buf, p->begin - m->begin, 1000000000, 6, "s");
-	field(&l, buf, len, 12, false);
+	len = put_fixed(buf, p->begin - m->begin, 1000000000, 6, "s");
+	put_field(&l, buf, len, 12, false);
 	time_field(&l, uni_promise_life(m, p), 11);
 	time_field(&l, p->run_ns, 11);
 	time_field(&l, p->wait_ns, 11);
@@ -147,7 +147,7 @@ static void row(struct uni_sink *out, const struct uni_promise_model *m, uint32_
 	uni_sink_putc(out, '\n');
 }
 
-static void fetch(const struct uni_promise_model *m, uint32_t i)
+static void prefetch_promise(const struct uni_promise_model *m, uint32_t i)
 {
 	const char *p;
 
@@ -170,10 +170,10 @@ int uni_promise_text_threads(struct uni_sink *out, const struct uni_promise_mode
 		"BORN", "LIFE", "RUN", "WAIT", "RUNS", "NAME");
 	for (size_t k = 0; k < rows.all.nr; k++) {
 		if (k + 2 * AHEAD < rows.all.nr)
-			fetch(m, rows.all.v[k + 2 * AHEAD]);
+			prefetch_promise(m, rows.all.v[k + 2 * AHEAD]);
 		if (k + AHEAD < rows.all.nr)
-			fetch(m, m->all.v[rows.all.v[k + AHEAD]].resolver);
-		row(out, m, rows.all.v[k]);
+			prefetch_promise(m, m->all.v[rows.all.v[k + AHEAD]].resolver);
+		put_promise_row(out, m, rows.all.v[k]);
 	}
 	if (rows.more != 0)
 		uni_sink_printf(out, "and %zu more\n", rows.more);

@@ -12,7 +12,7 @@ struct walk {
 	bool suspected;
 };
 
-static bool add(struct walk *w, struct uni_promise_step step)
+static bool add_step(struct walk *w, struct uni_promise_step step)
 {
 	if (w->nr + 1 < w->cap) {
 		w->steps[w->nr++] = step;
@@ -25,7 +25,7 @@ static bool add(struct walk *w, struct uni_promise_step step)
 }
 
 /* Was it open in a step before? Then it waits for itself. */
-static bool circle(const struct walk *w, uint32_t who)
+static bool is_in_circle(const struct walk *w, uint32_t who)
 {
 	for (size_t i = 0; i < w->nr; i++) {
 		const struct uni_promise_step *s = &w->steps[i];
@@ -73,14 +73,15 @@ static uint32_t open_wait(const struct uni_promise_model *m, uint32_t who)
 	return found;
 }
 
-static uint32_t origin(struct walk *w, uint32_t who)
+static uint32_t step_origin(struct walk *w, uint32_t who)
 {
 	const struct uni_promise *p = &w->m->all.v[who];
 
-	add(w, (struct uni_promise_step){ .kind = p->created ? UNI_STEP_CREATED : UNI_STEP_APPEARS,
-		       .who = who,
-		       .by = p->creator,
-		       .time = p->begin });
+	add_step(w,
+		(struct uni_promise_step){ .kind = p->created ? UNI_STEP_CREATED : UNI_STEP_APPEARS,
+			.who = who,
+			.by = p->creator,
+			.time = p->begin });
 	return UNI_PROMISE_NONE;
 }
 
@@ -100,7 +101,7 @@ static bool is_signalled(const struct uni_promise *p)
  * Who is to resolve a promise is told by nobody before it happens. But if somebody missed a wake-up
  * it is likely to be who made the promise, or who was made by the same one, and so knows of it.
  */
-static uint32_t suspect(const struct uni_promise_model *m, uint32_t who)
+static uint32_t find_suspect(const struct uni_promise_model *m, uint32_t who)
 {
 	uint32_t found = UNI_PROMISE_NONE, creator = m->all.v[who].creator;
 	unsigned most = 1; /* who has nothing to do with it */
@@ -118,24 +119,25 @@ static uint32_t suspect(const struct uni_promise_model *m, uint32_t who)
 }
 
 /* An open promise for which nobody is known to work. */
-static uint32_t unresolved(struct walk *w, uint32_t who)
+static uint32_t step_unresolved(struct walk *w, uint32_t who)
 {
 	uint32_t by = UNI_PROMISE_NONE;
 
-	add(w, (struct uni_promise_step){
-		       .kind = UNI_STEP_UNRESOLVED, .who = who, .time = w->m->all.v[who].begin });
-	(void)origin(w, who);
+	add_step(w,
+		(struct uni_promise_step){
+			.kind = UNI_STEP_UNRESOLVED, .who = who, .time = w->m->all.v[who].begin });
+	(void)step_origin(w, who);
 	if (!w->suspected)
-		by = suspect(w->m, who);
+		by = find_suspect(w->m, who);
 	if (by == UNI_PROMISE_NONE)
 		return UNI_PROMISE_NONE;
 	w->suspected = true;
-	add(w, (struct uni_promise_step){ .kind = UNI_STEP_SUSPECT, .who = who, .by = by });
+	add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_SUSPECT, .who = who, .by = by });
 	return by;
 }
 
 /* What is open leads to what it waits for. */
-static uint32_t stuck(struct walk *w, uint32_t who)
+static uint32_t step_stuck(struct walk *w, uint32_t who)
 {
 	const struct uni_promise *p = &w->m->all.v[who];
 	uint32_t i = open_wait(w->m, who);
@@ -144,30 +146,30 @@ static uint32_t stuck(struct walk *w, uint32_t who)
 
 	if (i != UNI_PROMISE_NONE) {
 		wait = &w->m->waits.v[i];
-		add(w, (struct uni_promise_step){ .kind = wait->ready == UNI_PROMISE_OPEN
-								  ? UNI_STEP_WAITS
-								  : UNI_STEP_READY,
-			       .who = who,
-			       .by = wait->on,
-			       .begin = wait->begin,
-			       .ready = wait->ready });
+		add_step(w, (struct uni_promise_step){ .kind = wait->ready == UNI_PROMISE_OPEN
+								       ? UNI_STEP_WAITS
+								       : UNI_STEP_READY,
+				    .who = who,
+				    .by = wait->on,
+				    .begin = wait->begin,
+				    .ready = wait->ready });
 		return wait->ready == UNI_PROMISE_OPEN ? wait->on : UNI_PROMISE_NONE;
 	}
 	if (p->nr_lonely != 0)
-		add(w, (struct uni_promise_step){ .kind = UNI_STEP_LONELY,
-			       .who = who,
-			       .by = p->lonely_by,
-			       .time = p->lonely });
+		add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_LONELY,
+				    .who = who,
+				    .by = p->lonely_by,
+				    .time = p->lonely });
 	last = p->nr_runs == 0 ? NULL : run_at(w->m, who, w->m->end);
 	if (last != NULL) {
-		add(w, (struct uni_promise_step){
-			       .kind = UNI_STEP_RAN, .who = who, .time = last->end });
+		add_step(w, (struct uni_promise_step){
+				    .kind = UNI_STEP_RAN, .who = who, .time = last->end });
 		return UNI_PROMISE_NONE;
 	}
 	if (p->created && runs_itself(p))
-		add(w, (struct uni_promise_step){
-			       .kind = UNI_STEP_NEVER_RAN, .who = who, .time = p->begin });
-	return is_signalled(p) || runs_itself(p) ? origin(w, who) : unresolved(w, who);
+		add_step(w, (struct uni_promise_step){
+				    .kind = UNI_STEP_NEVER_RAN, .who = who, .time = p->begin });
+	return is_signalled(p) || runs_itself(p) ? step_origin(w, who) : step_unresolved(w, who);
 }
 
 /*
@@ -181,38 +183,39 @@ static uint32_t cause_of_run(struct walk *w, uint32_t runner, uint64_t time, uin
 		const struct uni_promise_wait *wait;
 
 		if (run == NULL || run->wait == UNI_PROMISE_NONE)
-			return origin(w, runner);
+			return step_origin(w, runner);
 		wait = &w->m->waits.v[run->wait];
-		if (!add(w, (struct uni_promise_step){ .kind = UNI_STEP_WAITED,
-				    .who = runner,
-				    .by = wait->on,
-				    .begin = wait->begin,
-				    .ready = wait->ready,
-				    .time = wait->end }))
+		if (!add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_WAITED,
+					 .who = runner,
+					 .by = wait->on,
+					 .begin = wait->begin,
+					 .ready = wait->ready,
+					 .time = wait->end }))
 			return UNI_PROMISE_NONE;
 		time = *before = wait->ready;
 		if (w->m->all.v[wait->on].fate != UNI_FATE_OPEN)
 			return wait->on;
 		runner = wait->waker;
-		if (!add(w, (struct uni_promise_step){ .kind = UNI_STEP_SIGNALLED,
-				    .who = wait->on,
-				    .by = runner,
-				    .time = wait->ready }))
+		if (!add_step(w, (struct uni_promise_step){ .kind = UNI_STEP_SIGNALLED,
+					 .who = wait->on,
+					 .by = runner,
+					 .time = wait->ready }))
 			return UNI_PROMISE_NONE;
 	}
 	return UNI_PROMISE_NONE;
 }
 
 /* What has ended leads to what let its resolver run. */
-static uint32_t ended(struct walk *w, uint32_t who, uint64_t *before)
+static uint32_t step_ended(struct walk *w, uint32_t who, uint64_t *before)
 {
 	const struct uni_promise *p = &w->m->all.v[who];
 
-	add(w, (struct uni_promise_step){
-		       .kind = p->fate == UNI_FATE_FAILED ? UNI_STEP_FAILED : UNI_STEP_RESOLVED,
-		       .who = who,
-		       .by = p->resolver,
-		       .time = p->end });
+	add_step(
+		w, (struct uni_promise_step){
+			   .kind = p->fate == UNI_FATE_FAILED ? UNI_STEP_FAILED : UNI_STEP_RESOLVED,
+			   .who = who,
+			   .by = p->resolver,
+			   .time = p->end });
 	return cause_of_run(w, p->resolver, p->end, before);
 }
 
@@ -225,23 +228,24 @@ size_t uni_promise_why(
 	while (who != UNI_PROMISE_NONE && who < m->all.nr && w.nr + 1 < cap) {
 		const struct uni_promise *p = &m->all.v[who];
 
-		if (circle(&w, who)) {
-			add(&w, (struct uni_promise_step){ .kind = UNI_STEP_CIRCLE, .who = who });
+		if (is_in_circle(&w, who)) {
+			add_step(&w,
+				(struct uni_promise_step){ .kind = UNI_STEP_CIRCLE, .who = who });
 			return w.nr;
 		}
 		if (p->fate == UNI_FATE_OPEN) {
-			who = stuck(&w, who);
+			who = step_stuck(&w, who);
 		} else if (p->fate == UNI_FATE_BECAME) {
-			add(&w, (struct uni_promise_step){ .kind = UNI_STEP_BECAME,
-					.who = who,
-					.by = p->other,
-					.time = p->end });
+			add_step(&w, (struct uni_promise_step){ .kind = UNI_STEP_BECAME,
+					     .who = who,
+					     .by = p->other,
+					     .time = p->end });
 			who = p->other;
 		} else {
-			who = ended(&w, who, &before);
+			who = step_ended(&w, who, &before);
 		}
 	}
 	if (who != UNI_PROMISE_NONE)
-		add(&w, (struct uni_promise_step){ .kind = UNI_STEP_CUT, .who = who });
+		add_step(&w, (struct uni_promise_step){ .kind = UNI_STEP_CUT, .who = who });
 	return w.nr;
 }

@@ -15,7 +15,7 @@
 enum state { HEADER, BODY, PADDING, END };
 
 /* Octal digits, or the extension for large numbers: a first byte of 0x80 and big-endian ones. */
-static bool number(const uint8_t *field, size_t len, uint64_t *ret)
+static bool parse_tar_number(const uint8_t *field, size_t len, uint64_t *ret)
 {
 	uint64_t v = 0;
 	size_t i = 0;
@@ -41,7 +41,7 @@ static bool checksum_fits(const uint8_t *h)
 {
 	uint64_t want;
 
-	return number(h + UNI_TAR_CHECKSUM, 8, &want) && want == uni_tar_checksum(h);
+	return parse_tar_number(h + UNI_TAR_CHECKSUM, 8, &want) && want == uni_tar_checksum(h);
 }
 
 bool uni_bundle_is(const void *data, size_t size)
@@ -58,7 +58,7 @@ void uni_bundle_reader_init(
 	*r = (struct uni_bundle_reader){ .ops = ops, .arg = arg, .state = HEADER };
 }
 
-static int malformed(struct uni_err *err, const char *why)
+static int refuse_bundle(struct uni_err *err, const char *why)
 {
 	return uni_err_set(err, UNI_EFORMAT, "this is no session in one stream: %s", why);
 }
@@ -73,7 +73,7 @@ static bool is_plain(const char *name)
 }
 
 /* Cuts "ROOT/SUB/NAME" or "ROOT/NAME" in path. False: it is neither. */
-static bool split(char *path, const char **sub, const char **name)
+static bool split_tar_path(char *path, const char **sub, const char **name)
 {
 	char *first, *second;
 
@@ -101,11 +101,11 @@ static int begin_file(struct uni_bundle_reader *r, struct uni_err *err)
 
 	memcpy(path, r->block, 100);
 	path[100] = '\0';
-	if (r->block[UNI_TAR_PREFIX] != '\0' || !split(path, &sub, &name) ||
+	if (r->block[UNI_TAR_PREFIX] != '\0' || !split_tar_path(path, &sub, &name) ||
 		(sub != NULL && !uni_sdir_is_folder(sub)) || !uni_sdir_is_file(sub, name))
-		return malformed(err, "it holds a file that is not part of a session");
+		return refuse_bundle(err, "it holds a file that is not part of a session");
 	if (r->files++ == UNI_BUNDLE_FILES)
-		return malformed(err, "it holds too many files");
+		return refuse_bundle(err, "it holds too many files");
 	return r->ops->begin(r->arg, sub, name, err);
 }
 
@@ -125,7 +125,7 @@ static int file_ends(struct uni_bundle_reader *r, uint64_t size, struct uni_err 
 	return r->ops->end(r->arg, err);
 }
 
-static int header(struct uni_bundle_reader *r, struct uni_err *err)
+static int take_header(struct uni_bundle_reader *r, struct uni_err *err)
 {
 	const uint8_t type = r->block[UNI_TAR_TYPE];
 	uint64_t size;
@@ -136,12 +136,12 @@ static int header(struct uni_bundle_reader *r, struct uni_err *err)
 		return 0;
 	}
 	if (!uni_bundle_is(r->block, sizeof(r->block)) ||
-		!number(r->block + UNI_TAR_SIZE, 12, &size))
-		return malformed(err, "it is damaged");
+		!parse_tar_number(r->block + UNI_TAR_SIZE, 12, &size))
+		return refuse_bundle(err, "it is damaged");
 	if (type == '5' && size == 0)
 		return 0; /* a folder: its files tell */
 	if (type != '0' && type != '\0')
-		return malformed(err, "it holds other things than files");
+		return refuse_bundle(err, "it holds other things than files");
 	rc = begin_file(r, err);
 	if (rc < 0)
 		return rc;
@@ -152,7 +152,8 @@ static int header(struct uni_bundle_reader *r, struct uni_err *err)
 	return size != 0 ? 0 : file_ends(r, size, err);
 }
 
-static int body(struct uni_bundle_reader *r, const void *data, size_t size, struct uni_err *err)
+static int take_body(
+	struct uni_bundle_reader *r, const void *data, size_t size, struct uni_err *err)
 {
 	uint64_t all;
 	int rc = r->ops->data(r->arg, data, size, err);
@@ -175,14 +176,14 @@ int uni_bundle_feed(struct uni_bundle_reader *r, const void *data, size_t size, 
 
 		n = uni_min(n, size);
 		if (r->state == BODY) {
-			rc = body(r, p, n, err);
+			rc = take_body(r, p, n, err);
 		} else if (r->state == PADDING) {
 			r->left -= n;
 			r->state = r->left != 0 ? PADDING : HEADER;
 		} else {
 			memcpy(r->block + r->have, p, n);
 			r->have = (r->have + n) % UNI_BUNDLE_BLOCK;
-			rc = r->have == 0 ? header(r, err) : 0;
+			rc = r->have == 0 ? take_header(r, err) : 0;
 		}
 		p += n;
 		size -= n;
@@ -194,7 +195,7 @@ int uni_bundle_end(const struct uni_bundle_reader *r, struct uni_err *err)
 {
 	if (r->state == END)
 		return 0;
-	return malformed(err, "it ends in the middle");
+	return refuse_bundle(err, "it ends in the middle");
 }
 
 static int to_folder_begin(void *arg, const char *sub, const char *name, struct uni_err *err)
@@ -210,7 +211,7 @@ static int to_folder_begin(void *arg, const char *sub, const char *name, struct 
 	if (f->fd >= 0)
 		return 0;
 	return errno == EEXIST
-		       ? malformed(err, "it holds a file twice")
+		       ? refuse_bundle(err, "it holds a file twice")
 		       : uni_err_set(err, UNI_EIO, "cannot write %s: %s", f->name, strerror(errno));
 }
 

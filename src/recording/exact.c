@@ -52,7 +52,7 @@ static uint64_t bytes_of(uint64_t nr, unsigned part)
 	return (nr * parts[part].size + 7) / 8 * 8;
 }
 
-static int bad(struct uni_err *err, const char *what)
+static int refuse_exact(struct uni_err *err, const char *what)
 {
 	return uni_err_set(err, UNI_EFORMAT, "these are no exact counts: %s", what);
 }
@@ -60,17 +60,17 @@ static int bad(struct uni_err *err, const char *what)
 static int check_head(const struct uni_exact_header *h, struct uni_err *err)
 {
 	if (h->magic != UNI_EXACT_MAGIC)
-		return bad(err, "the magic number is wrong");
+		return refuse_exact(err, "the magic number is wrong");
 	if (h->mode != UNI_EXACT_TREE && h->mode != UNI_EXACT_COUNTS)
-		return bad(err, "they are of a kind that is not known");
+		return refuse_exact(err, "they are of a kind that is not known");
 	if (h->nr_vcpus == 0 || h->nr_vcpus > UNI_VCPU_MAX)
-		return bad(err, "the number of vCPUs is wrong");
+		return refuse_exact(err, "the number of vCPUs is wrong");
 	for (unsigned i = 0; i < UNI_EXACT_PARTS; i++) {
 		if (h->part[i].nr > parts[i].max)
-			return bad(err, "a part is too long");
+			return refuse_exact(err, "a part is too long");
 	}
 	if (h->part[UNI_EXACT_PART_FUNCTIONS].nr == 0 || h->part[UNI_EXACT_PART_NODES].nr == 0)
-		return bad(err, "a part is empty");
+		return refuse_exact(err, "a part is empty");
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static int check_functions(const struct uni_exact *e, struct uni_err *err)
 {
 	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_FUNCTIONS); i++) {
 		if (e->function[i].end != 0 && e->function[i].end <= e->function[i].start)
-			return bad(err, "a function ends before it starts");
+			return refuse_exact(err, "a function ends before it starts");
 	}
 	return 0;
 }
@@ -89,15 +89,15 @@ static int check_nodes(struct uni_exact *e, struct uni_err *err)
 	uint64_t all = e->node[0].insns;
 
 	if (e->node[0].parent != 0 || e->node[0].function != 0)
-		return bad(err, "the root is wrong");
+		return refuse_exact(err, "the root is wrong");
 	for (uint64_t i = 1; i < nr_of(e, UNI_EXACT_PART_NODES); i++) {
 		const struct uni_exact_node *n = &e->node[i];
 
 		if (n->parent >= i || n->function >= nr_functions)
-			return bad(err, "a context is wrong");
+			return refuse_exact(err, "a context is wrong");
 		if (__builtin_add_overflow(e->insns, n->insns, &e->insns) ||
 			__builtin_add_overflow(all, n->insns, &all) || all > INT64_MAX)
-			return bad(err, "the numbers are too large");
+			return refuse_exact(err, "the numbers are too large");
 	}
 	return 0;
 }
@@ -108,14 +108,14 @@ static int check_blocks(const struct uni_exact *e, struct uni_err *err)
 
 	for (uint64_t i = 0; i < nr_lengths; i++) {
 		if (e->length[i] == 0 || e->length[i] > 16)
-			return bad(err, "an instruction's length is wrong");
+			return refuse_exact(err, "an instruction's length is wrong");
 	}
 	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_BLOCKS); i++) {
 		const struct uni_exact_block *b = &e->block[i];
 
 		if (b->nr_insns == 0 || b->nr_insns > UNI_EXACT_BLOCK_INSN ||
 			!uni_range_contains(0, nr_lengths, b->lengths, b->nr_insns))
-			return bad(err, "a block is wrong");
+			return refuse_exact(err, "a block is wrong");
 	}
 	for (uint64_t i = 0; i < nr_of(e, UNI_EXACT_PART_CUTS); i++) {
 		const struct uni_exact_cut *c = &e->cut[i];
@@ -123,7 +123,7 @@ static int check_blocks(const struct uni_exact *e, struct uni_err *err)
 		if (c->block >= nr_of(e, UNI_EXACT_PART_BLOCKS) ||
 			c->insn >= e->block[c->block].nr_insns ||
 			c->number > e->block[c->block].count)
-			return bad(err, "a block was cut short more often than it ran");
+			return refuse_exact(err, "a block was cut short more often than it ran");
 	}
 	return 0;
 }
@@ -157,7 +157,7 @@ static int sum_blocks(const struct uni_exact *e, struct uni_exact_node *node, st
 
 		if (__builtin_mul_overflow(b->count, b->nr_insns, &insns) ||
 			__builtin_add_overflow(node[at].insns, insns, &node[at].insns))
-			return bad(err, "the numbers are too large");
+			return refuse_exact(err, "the numbers are too large");
 		if (at != 0 && b->pc == e->function[at].start)
 			node[at].calls += b->count;
 	}
@@ -167,7 +167,7 @@ static int sum_blocks(const struct uni_exact *e, struct uni_exact_node *node, st
 		uint64_t at = node_of(e, b->pc), insns = c->number * (b->nr_insns - c->insn);
 
 		if (insns > node[at].insns)
-			return bad(err, "more was cut off than was executed");
+			return refuse_exact(err, "more was cut off than was executed");
 		node[at].insns -= insns;
 		if (at != 0 && b->pc == e->function[at].start && c->insn == 0)
 			node[at].calls -= c->number < node[at].calls ? c->number : node[at].calls;
@@ -227,7 +227,7 @@ static bool copy_from(const struct from *f, uint64_t at, void *to, size_t len)
 	return true;
 }
 
-static int take(const struct from *f, struct uni_exact **ret, struct uni_err *err)
+static int take_exact(const struct from *f, struct uni_exact **ret, struct uni_err *err)
 {
 	struct uni_exact_header h;
 	uint64_t pos = sizeof(h), size = sizeof(h);
@@ -235,7 +235,7 @@ static int take(const struct from *f, struct uni_exact **ret, struct uni_err *er
 	int rc;
 
 	if (!copy_from(f, 0, &h, sizeof(h)))
-		return bad(err, "it is too short");
+		return refuse_exact(err, "it is too short");
 	rc = check_head(&h, err);
 	if (rc != 0)
 		return rc;
@@ -251,7 +251,7 @@ static int take(const struct from *f, struct uni_exact **ret, struct uni_err *er
 	e->size = size;
 	for (unsigned i = 0; rc == 0 && i < UNI_EXACT_PARTS; i++) {
 		if (!copy_from(f, h.part[i].at, e->data + pos, h.part[i].nr * parts[i].size))
-			rc = bad(err, "a part lies outside of it");
+			rc = refuse_exact(err, "a part lies outside of it");
 		h.part[i].at = pos;
 		pos += bytes_of(h.part[i].nr, i);
 	}
@@ -269,7 +269,7 @@ int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struc
 {
 	const struct from f = { .data = data, .size = size, .fd = -1 };
 
-	return take(&f, ret, err);
+	return take_exact(&f, ret, err);
 }
 
 int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err)
@@ -287,7 +287,7 @@ int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err
 	if (!S_ISREG(st.st_mode))
 		return uni_err_set(err, UNI_EFORMAT, "%s is no file", path);
 	f.size = (uint64_t)st.st_size;
-	rc = take(&f, ret, err);
+	rc = take_exact(&f, ret, err);
 	return rc != 0 ? uni_err_prefix(err, "%s", path) : 0;
 }
 

@@ -21,7 +21,7 @@ static int by_block(const void *a, const void *b)
 }
 
 /* One after the other, an address as often as blocks hold it. Cuts are sorted by block. */
-static void fill(const struct uni_exact_parts *p, const struct uni_exact_cut *cut,
+static void fill_insns(const struct uni_exact_parts *p, const struct uni_exact_cut *cut,
 	struct uni_exact_insn *out)
 {
 	const struct uni_exact_cut *end = cut + p->nr_cuts;
@@ -42,7 +42,7 @@ static void fill(const struct uni_exact_parts *p, const struct uni_exact_cut *cu
 	}
 }
 
-static size_t merge(struct uni_exact_insn *v, size_t nr)
+static size_t merge_insns(struct uni_exact_insn *v, size_t nr)
 {
 	size_t n = 0;
 
@@ -74,10 +74,10 @@ int uni_exact_count_insns(const struct uni_exact *e, struct uni_exact_insn **ret
 	for (uint32_t i = 0; i < p.nr_cuts; i++)
 		cut[i] = p.cut[i];
 	qsort(cut, p.nr_cuts, sizeof(*cut), by_block);
-	fill(&p, cut, out);
+	fill_insns(&p, cut, out);
 	free(cut);
 	qsort(out, nr, sizeof(*out), by_address);
-	*nr_ret = merge(out, nr);
+	*nr_ret = merge_insns(out, nr);
 	*ret = out;
 	return 0;
 }

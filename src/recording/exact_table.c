@@ -10,7 +10,7 @@
 
 /* The innermost symbol wins, as in every look-up of an address: a start within another ends that.
  */
-static size_t fill(const struct uni_image *img, struct uni_exact_function *out, size_t nr)
+static size_t fill_functions(const struct uni_image *img, struct uni_exact_function *out, size_t nr)
 {
 	size_t n = 0;
 
@@ -39,7 +39,7 @@ int uni_exact_write_table(const struct uni_image *img, const char *path, struct 
 
 	if (f == NULL)
 		return uni_err_nomem(err);
-	n = fill(img, f, nr);
+	n = fill_functions(img, f, nr);
 	if (n == 0)
 		return uni_err_set(err, UNI_ENOENT,
 			"%s names no functions: give the ELF with the symbols by -e",

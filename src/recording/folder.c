@@ -60,7 +60,7 @@ bool uni_sdir_is_folder(const char *name)
 }
 
 /* An entry that keeps the folder from being replaced; its name for the message. */
-static int stranger(const char *path, const char *sub, const char *name, struct uni_err *err)
+static int refuse_stranger(const char *path, const char *sub, const char *name, struct uni_err *err)
 {
 	return uni_err_set(err, UNI_EBUSY,
 		"cannot replace %s: it holds %s%s%s, which is not part of a session; move that "
@@ -98,7 +98,7 @@ static int sweep_one(
 		if (!uni_sdir_is_file(sub, e->d_name) ||
 			fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 			!S_ISREG(st.st_mode))
-			return stranger(path, sub, e->d_name, err);
+			return refuse_stranger(path, sub, e->d_name, err);
 		/* session.json stays until the new one takes its name: always one of ours. */
 		if (!remove_them || strcmp(e->d_name, UNI_SDIR_JSON) == 0)
 			continue;
@@ -109,7 +109,7 @@ static int sweep_one(
 	return 0;
 }
 
-static int sweep(const char *path, int dir_fd, bool remove_them, struct uni_err *err)
+static int sweep_folder(const char *path, int dir_fd, bool remove_them, struct uni_err *err)
 {
 	int rc = sweep_one(path, dir_fd, NULL, remove_them, err);
 
@@ -134,10 +134,10 @@ static bool is_begun(const char *path, int dir_fd)
 	struct stat st;
 
 	return fstatat(dir_fd, UNI_SDIR_JSON, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
-	       sweep(path, dir_fd, false, &err) == 0;
+	       sweep_folder(path, dir_fd, false, &err) == 0;
 }
 
-static int replace(const char *path, int dir_fd, struct uni_err *err)
+static int replace_session(const char *path, int dir_fd, struct uni_err *err)
 {
 	int rc;
 
@@ -145,8 +145,8 @@ static int replace(const char *path, int dir_fd, struct uni_err *err)
 		return uni_err_set(err, UNI_EBUSY,
 			"%s exists and is not a session: it is left alone; record to another name",
 			path);
-	rc = sweep(path, dir_fd, false, err);
-	return rc < 0 ? rc : sweep(path, dir_fd, true, err);
+	rc = sweep_folder(path, dir_fd, false, err);
+	return rc < 0 ? rc : sweep_folder(path, dir_fd, true, err);
 }
 
 static int cannot_make(const char *path, int e, struct uni_err *err)
@@ -156,7 +156,7 @@ static int cannot_make(const char *path, int e, struct uni_err *err)
 }
 
 /* One recorder a folder: two would mix their packets. */
-static int lock(const char *path, int fd, struct uni_err *err)
+static int lock_session(const char *path, int fd, struct uni_err *err)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return uni_err_set(err, UNI_EBUSY,
@@ -190,9 +190,9 @@ static int open_old(const char *path, const struct uni_outdir *at, int *fd_ret, 
 			path);
 	rc = check_owner(path, fd, err);
 	if (rc == 0)
-		rc = lock(path, fd, err);
+		rc = lock_session(path, fd, err);
 	if (rc == 0)
-		rc = replace(path, fd, err);
+		rc = replace_session(path, fd, err);
 	if (rc == 0)
 		*fd_ret = uni_take_fd(&fd);
 	return rc;
@@ -211,7 +211,7 @@ static int open_new(const char *path, const struct uni_outdir *at, bool overwrit
 	if (fd < 0)
 		return cannot_make(path, -fd, err);
 	*fd_ret = fd;
-	return lock(path, fd, err);
+	return lock_session(path, fd, err);
 }
 
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err)
@@ -254,7 +254,7 @@ void uni_sdir_abandon(const char *path, int fd)
 	_cleanup_(uni_outdir_close) struct uni_outdir at = { .fd = -1 };
 	struct uni_err err = { 0 };
 
-	if (sweep(path, fd, true, &err) != 0 ||
+	if (sweep_folder(path, fd, true, &err) != 0 ||
 		uni_outdir_open(AT_FDCWD, path, false, &at, &err) != 0)
 		return;
 	(void)unlinkat(fd, UNI_SDIR_SYMBOLS, AT_REMOVEDIR);

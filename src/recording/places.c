@@ -20,7 +20,7 @@ struct addresses {
 	const char *id; /* of the image whose addresses they are */
 };
 
-static size_t probe(const struct addresses *a, uint64_t addr)
+static size_t probe_address(const struct addresses *a, uint64_t addr)
 {
 	size_t i = (size_t)uni_hash_pair(addr, 0) & (a->nr_slots - 1);
 
@@ -29,7 +29,7 @@ static size_t probe(const struct addresses *a, uint64_t addr)
 	return i;
 }
 
-static bool grow(struct addresses *a, size_t nr_slots)
+static bool grow_addresses(struct addresses *a, size_t nr_slots)
 {
 	struct addresses bigger = { .slot = calloc(nr_slots, sizeof(*a->slot)),
 		.nr_slots = nr_slots };
@@ -38,7 +38,7 @@ static bool grow(struct addresses *a, size_t nr_slots)
 		return false;
 	for (size_t i = 0; i < a->nr_slots; i++) {
 		if (a->slot[i] != 0)
-			bigger.slot[probe(&bigger, a->slot[i])] = a->slot[i];
+			bigger.slot[probe_address(&bigger, a->slot[i])] = a->slot[i];
 	}
 	free(a->slot);
 	a->slot = bigger.slot;
@@ -46,15 +46,16 @@ static bool grow(struct addresses *a, size_t nr_slots)
 	return true;
 }
 
-static bool add(struct addresses *a, uint64_t addr)
+static bool add_address(struct addresses *a, uint64_t addr)
 {
 	size_t i;
 
 	if (addr == 0 || a->nr == ADDRESSES_MAX)
 		return true;
-	if ((a->nr + 1) * 2 > a->nr_slots && !grow(a, a->nr_slots != 0 ? 2 * a->nr_slots : 1024))
+	if ((a->nr + 1) * 2 > a->nr_slots &&
+		!grow_addresses(a, a->nr_slots != 0 ? 2 * a->nr_slots : 1024))
 		return false;
-	i = probe(a, addr);
+	i = probe_address(a, addr);
 	if (a->slot[i] == 0) {
 		a->slot[i] = addr;
 		a->nr++;
@@ -68,7 +69,7 @@ static bool add_chain(struct addresses *a, const struct uni_sample *s, uint64_t 
 	for (size_t i = 0; i < s->nr; i++) {
 		bool exact = i == 0 || (s->flags[i] & UNI_FRAME_EXACT) != 0;
 
-		if (!add(a, s->pc[i] - bias - (exact ? 0 : 1)))
+		if (!add_address(a, s->pc[i] - bias - (exact ? 0 : 1)))
 			return false;
 	}
 	return true;
@@ -86,7 +87,7 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 }
 
 /* The addresses to the front of the slots. */
-static void compact(struct addresses *a)
+static void compact_addresses(struct addresses *a)
 {
 	size_t nr = 0;
 
@@ -96,7 +97,7 @@ static void compact(struct addresses *a)
 	}
 }
 
-static int collect(const char *path, struct addresses *a, struct uni_err *err)
+static int collect_addresses(const char *path, struct addresses *a, struct uni_err *err)
 {
 	struct uni_recording *rec = NULL;
 	int rc = uni_recording_open(path, &rec, err);
@@ -106,7 +107,7 @@ static int collect(const char *path, struct addresses *a, struct uni_err *err)
 	a->rec = rec;
 	rc = uni_recording_each(rec, add_sample, a, NULL, err);
 	uni_recording_close(rec);
-	compact(a);
+	compact_addresses(a);
 	return rc != -UNI_ENOMEM ? rc : uni_err_nomem(err);
 }
 
@@ -138,7 +139,7 @@ int uni_session_add_places(const char *path, const struct uni_image *img,
 		return rc;
 	}
 	uni_symtab_set_debug(symtab, debug);
-	rc = collect(path, &a, err);
+	rc = collect_addresses(path, &a, err);
 	if (rc == 0)
 		rc = write_places(path, symtab, &a, err);
 	*note_ret = uni_debug_note(debug);

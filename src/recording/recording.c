@@ -19,7 +19,7 @@
 #include "recording/sjson.h"
 #include "recording/stats.h"
 
-static int each(const struct uni_recording *r, enum uni_ctf_stream kind,
+static int merge_each(const struct uni_recording *r, enum uni_ctf_stream kind,
 	const struct uni_rtaker *to, uint64_t *torn_ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_rmerge *m = malloc(sizeof(*m));
@@ -42,7 +42,7 @@ int uni_recording_each(struct uni_recording *r, int (*fn)(void *ctx, const struc
 {
 	const struct uni_rtaker to = { .sample = fn, .ctx = ctx };
 
-	return each(r, UNI_CTF_SAMPLES, &to, torn_ret, err);
+	return merge_each(r, UNI_CTF_SAMPLES, &to, torn_ret, err);
 }
 
 int uni_recording_each_exit(struct uni_recording *r,
@@ -51,7 +51,7 @@ int uni_recording_each_exit(struct uni_recording *r,
 {
 	const struct uni_rtaker to = { .exit = fn, .ctx = ctx };
 
-	return each(r, UNI_CTF_EXITS, &to, torn_ret, err);
+	return merge_each(r, UNI_CTF_EXITS, &to, torn_ret, err);
 }
 
 static int recount_streams(struct uni_recording *r, struct uni_recounts *c,
@@ -71,7 +71,7 @@ static int recount_streams(struct uni_recording *r, struct uni_recounts *c,
 	return 0;
 }
 
-static int recount(struct uni_recording *r, struct uni_err *err)
+static int recount_samples(struct uni_recording *r, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_rmerge *m = malloc(sizeof(*m));
 	struct uni_recounts *c = uni_recounts_create(r);
@@ -218,7 +218,7 @@ int uni_recording_open(const char *path, struct uni_recording **ret, struct uni_
 	int rc = uni_recording_open_bare(path, &r, err);
 
 	if (rc == 0 && !r->session.closed)
-		rc = recount(r, err);
+		rc = recount_samples(r, err);
 	if (rc < 0) {
 		uni_recording_close(r);
 		return rc;

@@ -68,7 +68,8 @@ static int open_file(const struct uni_tstream *t, uint32_t cpu)
 }
 
 /* One writev(2) a packet; what does not go in whole is taken back. 0 or -errno. */
-static int append(struct stream *st, const struct uni_trace_sub *head, const void *body, size_t len)
+static int append_ring_packet(
+	struct stream *st, const struct uni_trace_sub *head, const void *body, size_t len)
 {
 	struct iovec part[2] = { { .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
 		{ .iov_base = (void *)(uintptr_t)body, .iov_len = len } };
@@ -161,7 +162,7 @@ static int write_packet(
 	if (st->fd < 0 && rc >= 0)
 		st->fd = rc;
 	if (rc >= 0)
-		rc = append(st, &head, body, seen.content - sizeof(head));
+		rc = append_ring_packet(st, &head, body, seen.content - sizeof(head));
 	if (rc < 0) {
 		/* The next one that fits tells what was left out, as if it had been overwritten. */
 		t->write_errno = t->write_errno != 0 ? t->write_errno : rc;

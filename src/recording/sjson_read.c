@@ -28,7 +28,7 @@ struct src {
 	const char *bad;
 };
 
-static const json_t *member(struct src *s, const char *key, bool (*is_type)(const json_t *))
+static const json_t *get_member(struct src *s, const char *key, bool (*is_type)(const json_t *))
 {
 	const json_t *v = json_object_get(s->obj, key);
 
@@ -68,21 +68,21 @@ static bool is_unsigned(const json_t *v)
 
 static uint64_t get_u64(struct src *s, const char *key)
 {
-	const json_t *v = member(s, key, is_unsigned);
+	const json_t *v = get_member(s, key, is_unsigned);
 
 	return v != NULL ? (uint64_t)json_integer_value(v) : 0;
 }
 
 static double get_double(struct src *s, const char *key)
 {
-	const json_t *v = member(s, key, is_number);
+	const json_t *v = get_member(s, key, is_number);
 
 	return v != NULL ? json_number_value(v) : 0.0;
 }
 
 static const char *get_str(struct src *s, const char *key)
 {
-	const json_t *v = member(s, key, is_string);
+	const json_t *v = get_member(s, key, is_string);
 
 	return v != NULL ? json_string_value(v) : "";
 }
@@ -106,7 +106,7 @@ static void get_text(struct src *s, const char *key, char *out, size_t cap)
 
 static struct src get_object(struct src *s, const char *key)
 {
-	return (struct src){ .obj = member(s, key, is_object) };
+	return (struct src){ .obj = get_member(s, key, is_object) };
 }
 
 /* Takes over what a sub-object found wrong. */
@@ -158,7 +158,7 @@ static const char *parse_watch(const json_t *obj, struct uni_watch *w)
 
 static void parse_watches(struct src *guest, struct uni_session_guest *ret)
 {
-	const json_t *list = member(guest, "watches", is_array);
+	const json_t *list = get_member(guest, "watches", is_array);
 	size_t nr = json_array_size(list);
 
 	if (nr == 0)
@@ -196,7 +196,7 @@ static void parse_more(struct src *guest, const json_t *obj, struct uni_record_m
 
 static void parse_images(struct src *guest, struct uni_record_meta *m)
 {
-	const json_t *list = member(guest, "images", is_array);
+	const json_t *list = get_member(guest, "images", is_array);
 	struct src s = { .obj = json_array_get(list, 0) };
 
 	if (s.obj == NULL)
@@ -274,7 +274,7 @@ static const char *parse_guest(const json_t *obj, uint32_t number, struct uni_se
 
 static void parse_times(struct src *stats, struct uni_record_stats *st)
 {
-	const json_t *list = member(stats, "vcpus", is_array);
+	const json_t *list = get_member(stats, "vcpus", is_array);
 	size_t nr = json_array_size(list);
 
 	if (nr > UNI_VCPU_MAX) {
@@ -384,7 +384,7 @@ static const char *parse_run(struct src *s, struct uni_record_meta *run)
 static const char *parse_guests(
 	struct src *s, const struct uni_record_meta *run, uint64_t version, struct uni_session *ret)
 {
-	const json_t *list = member(s, "guests", is_array);
+	const json_t *list = get_member(s, "guests", is_array);
 	size_t nr = json_array_size(list), nr_vcpus = 0;
 	const char *bad = NULL;
 

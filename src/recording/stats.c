@@ -68,7 +68,7 @@ void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret)
 }
 
 /* Sums of hostile numbers stop at the top. */
-static void add(uint64_t *sum, uint64_t v)
+static void add_saturated(uint64_t *sum, uint64_t v)
 {
 	if (__builtin_add_overflow(*sum, v, sum))
 		*sum = UINT64_MAX;
@@ -79,18 +79,18 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 	unsigned stop = s->stop < UNI_STOP_NR ? s->stop : UNI_STOP_NOREGS;
 	unsigned state = s->state < UNI_VCPU_STATE_NR ? s->state : UNI_VCPU_UNKNOWN;
 
-	add(&st->weight, s->weight);
-	add(&st->stop[stop], s->weight);
-	add(&st->state[state], s->weight);
+	add_saturated(&st->weight, s->weight);
+	add_saturated(&st->stop[stop], s->weight);
+	add_saturated(&st->state[state], s->weight);
 	if (stop != UNI_STOP_ROOT)
-		add(&st->truncated, s->weight);
+		add_saturated(&st->truncated, s->weight);
 	/* All above a guess is one: the outermost frame tells. */
 	if (s->nr != 0 && s->flags != NULL && (s->flags[s->nr - 1] & UNI_FRAME_GUESS) != 0)
-		add(&st->guessed, s->weight);
+		add_saturated(&st->guessed, s->weight);
 	if (s->nr != 0 && s->flags != NULL && (s->flags[0] & UNI_FRAME_MOVED) != 0)
-		add(&st->moved, s->weight);
+		add_saturated(&st->moved, s->weight);
 	if (s->nr != 0 && s->flags != NULL && (s->flags[0] & UNI_FRAME_UNSURE) != 0)
-		add(&st->unsure, s->weight);
+		add_saturated(&st->unsure, s->weight);
 }
 
 bool uni_record_is_firmware(uint64_t pc)
@@ -133,13 +133,13 @@ void uni_record_stats_place(struct uni_record_stats *st, const struct uni_sample
 void uni_record_stats_lies(struct uni_record_stats *st, const struct uni_sample *s, bool inside)
 {
 	if (inside) {
-		add(&st->inside, s->weight);
+		add_saturated(&st->inside, s->weight);
 		return;
 	}
 	add_outside(st, s->pc[0], s->pc[0]);
-	add(&st->outside, s->weight);
+	add_saturated(&st->outside, s->weight);
 	if (uni_record_is_firmware(s->pc[0]))
-		add(&st->firmware, s->weight);
+		add_saturated(&st->firmware, s->weight);
 }
 
 bool uni_record_stats_room(struct uni_record_stats *st, uint32_t nr)
@@ -179,8 +179,8 @@ void uni_record_stats_deinit(struct uni_record_stats *st)
 
 static void add_pauses(struct uni_pause_stats *sum, const struct uni_pause_stats *one)
 {
-	add(&sum->nr, one->nr);
-	add(&sum->sum_ns, one->sum_ns);
+	add_saturated(&sum->nr, one->nr);
+	add_saturated(&sum->sum_ns, one->sum_ns);
 	sum->p50_ns = uni_max(sum->p50_ns, one->p50_ns);
 	sum->p99_ns = uni_max(sum->p99_ns, one->p99_ns);
 	sum->max_ns = uni_max(sum->max_ns, one->max_ns);
@@ -188,50 +188,50 @@ static void add_pauses(struct uni_pause_stats *sum, const struct uni_pause_stats
 
 void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_stats *one)
 {
-	add(&sum->samples, one->samples);
-	add(&sum->weight, one->weight);
-	add(&sum->ticks, one->ticks);
-	add(&sum->late, one->late);
-	add(&sum->skipped, one->skipped);
-	add(&sum->throttled, one->throttled);
-	add(&sum->failed, one->failed);
-	add(&sum->truncated, one->truncated);
-	add(&sum->guessed, one->guessed);
-	add(&sum->moved, one->moved);
-	add(&sum->unsure, one->unsure);
+	add_saturated(&sum->samples, one->samples);
+	add_saturated(&sum->weight, one->weight);
+	add_saturated(&sum->ticks, one->ticks);
+	add_saturated(&sum->late, one->late);
+	add_saturated(&sum->skipped, one->skipped);
+	add_saturated(&sum->throttled, one->throttled);
+	add_saturated(&sum->failed, one->failed);
+	add_saturated(&sum->truncated, one->truncated);
+	add_saturated(&sum->guessed, one->guessed);
+	add_saturated(&sum->moved, one->moved);
+	add_saturated(&sum->unsure, one->unsure);
 	if (one->outside != 0)
 		add_outside(sum, one->outside_low, one->outside_high);
-	add(&sum->inside, one->inside);
-	add(&sum->outside, one->outside);
-	add(&sum->firmware, one->firmware);
-	add(&sum->lost, one->lost);
-	add(&sum->exits, one->exits);
-	add(&sum->exits_lost, one->exits_lost);
+	add_saturated(&sum->inside, one->inside);
+	add_saturated(&sum->outside, one->outside);
+	add_saturated(&sum->firmware, one->firmware);
+	add_saturated(&sum->lost, one->lost);
+	add_saturated(&sum->exits, one->exits);
+	add_saturated(&sum->exits_lost, one->exits_lost);
 	for (unsigned i = 0; i < UNI_STOP_NR; i++)
-		add(&sum->stop[i], one->stop[i]);
+		add_saturated(&sum->stop[i], one->stop[i]);
 	for (unsigned i = 0; i < UNI_VCPU_STATE_NR; i++)
-		add(&sum->state[i], one->state[i]);
+		add_saturated(&sum->state[i], one->state[i]);
 	add_pauses(&sum->pause, &one->pause);
 	if (one->begin_ns != 0 && (sum->begin_ns == 0 || one->begin_ns < sum->begin_ns))
 		sum->begin_ns = one->begin_ns;
 	sum->end_ns = uni_max(sum->end_ns, one->end_ns);
-	add(&sum->unwind_ns, one->unwind_ns);
+	add_saturated(&sum->unwind_ns, one->unwind_ns);
 	/* Each guest's is that of the whole process. */
 	sum->own_cpu_ns = uni_max(sum->own_cpu_ns, one->own_cpu_ns);
-	add(&sum->host_ns, one->host_ns);
-	add(&sum->host_runs, one->host_runs);
-	add(&sum->serve_ns, one->serve_ns);
+	add_saturated(&sum->host_ns, one->host_ns);
+	add_saturated(&sum->host_runs, one->host_runs);
+	add_saturated(&sum->serve_ns, one->serve_ns);
 	sum->silent += one->silent;
 }
 
 static void add_times(struct uni_vcpu_times *sum, const struct uni_vcpu_times *one)
 {
-	add(&sum->guest_ns, one->guest_ns);
-	add(&sum->kvm_ns, one->kvm_ns);
-	add(&sum->vmm_ns, one->vmm_ns);
-	add(&sum->idle_ns, one->idle_ns);
-	add(&sum->stolen_ns, one->stolen_ns);
-	add(&sum->exits, one->exits);
+	add_saturated(&sum->guest_ns, one->guest_ns);
+	add_saturated(&sum->kvm_ns, one->kvm_ns);
+	add_saturated(&sum->vmm_ns, one->vmm_ns);
+	add_saturated(&sum->idle_ns, one->idle_ns);
+	add_saturated(&sum->stolen_ns, one->stolen_ns);
+	add_saturated(&sum->exits, one->exits);
 	sum->split = sum->split && one->split;
 }
 
@@ -242,7 +242,7 @@ void uni_record_stats_go_on(struct uni_record_stats *sum, const struct uni_recor
 
 	uni_record_stats_add(sum, one);
 	sum->own_cpu_ns = own_cpu_ns;
-	add(&sum->own_cpu_ns, one->own_cpu_ns);
+	add_saturated(&sum->own_cpu_ns, one->own_cpu_ns);
 	sum->silent = one->silent;
 	if (!uni_record_stats_room(sum, one->nr_times))
 		return;

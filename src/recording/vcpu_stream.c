@@ -39,7 +39,7 @@ static int open_file(struct uni_wstream *st, int dir_fd, const struct uni_ctf_pa
 }
 
 /* One write(2) a packet; what does not go in whole is taken back. 0 or -errno. */
-static int append(struct uni_wstream *st, const uint8_t *data, size_t len)
+static int append_ctf_packet(struct uni_wstream *st, const uint8_t *data, size_t len)
 {
 	size_t done = 0;
 
@@ -67,7 +67,7 @@ int uni_wstream_write(struct uni_wguest *g, int dir_fd, struct uni_ctf_packet *p
 	if (rc < 0)
 		return rc;
 	uni_ctf_packet_finish(p, g->uuid, st->seq, p->discarded);
-	rc = append(st, p->data, p->len);
+	rc = append_ctf_packet(st, p->data, p->len);
 	if (rc == 0)
 		st->seq++;
 	return rc;

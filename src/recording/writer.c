@@ -46,7 +46,7 @@ struct uni_writer {
 	struct uni_wguest *guest[UNI_GUEST_MAX];
 };
 
-static void submit(struct uni_writer *w, struct uni_wstream *st)
+static void submit_packet(struct uni_writer *w, struct uni_wstream *st)
 {
 	struct uni_ctf_packet *p = uni_take(st->cur);
 
@@ -68,7 +68,7 @@ static void submit_old_of(
 		struct uni_wstream *st = g->stream[kind][v];
 
 		if (st != NULL && st->cur != NULL && st->cur_since_ns <= since_ns)
-			submit(w, st);
+			submit_packet(w, st);
 	}
 }
 
@@ -121,11 +121,11 @@ static bool packet_add(struct uni_ctf_packet *p, const struct item *it)
 				: uni_ctf_packet_add(p, it->sample);
 }
 
-static bool add(struct uni_writer *w, struct uni_wstream *st, const struct item *it)
+static bool add_item(struct uni_writer *w, struct uni_wstream *st, const struct item *it)
 {
 	if (st->cur != NULL && packet_add(st->cur, it))
 		return true;
-	submit(w, st);
+	submit_packet(w, st);
 	return begin_packet(w, st, it) != NULL && packet_add(st->cur, it);
 }
 
@@ -165,7 +165,7 @@ static void put_sample(struct uni_writer *w, struct uni_wguest *g, const struct 
 
 	if (st != NULL && uni_ctf_can_hold(s)) {
 		sane.t_ns = sane_time(st, s->t_ns);
-		if (add(w, st, &it))
+		if (add_item(w, st, &it))
 			return;
 	}
 	g->count.lost += s->weight;
@@ -181,7 +181,7 @@ static void put_exit(struct uni_writer *w, struct uni_wguest *g, const struct un
 
 	if (st != NULL && uni_ctf_can_hold_exit(e)) {
 		sane.t_ns = sane_time(st, e->t_ns);
-		if (add(w, st, &it))
+		if (add_item(w, st, &it))
 			return;
 	}
 	g->count.exits_lost += e->weight;
@@ -259,7 +259,7 @@ static void wait_for_work(struct uni_writer *w, uint64_t now_ns)
 	w->idle = false;
 }
 
-static void *writer(void *arg)
+static void *write_queue(void *arg)
 {
 	struct uni_writer *w = arg;
 
@@ -287,7 +287,7 @@ static int start_thread(struct uni_writer *w, struct uni_err *err)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	e = pthread_create(&w->thread, NULL, writer, w);
+	e = pthread_create(&w->thread, NULL, write_queue, w);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (e != 0)
 		return uni_err_set(

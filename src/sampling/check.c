@@ -209,7 +209,7 @@ static void compare_all(
 	}
 }
 
-static int verdict(const struct tally *t, struct uni_err *err)
+static int tally_verdict(const struct tally *t, struct uni_err *err)
 {
 	const struct uni_image *img = t->img;
 
@@ -372,7 +372,7 @@ int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct
 		compare_again(as, root, most, &t);
 	judge_assembler(&t);
 	uni_vec_free(&t.assembler);
-	return verdict(&t, err);
+	return tally_verdict(&t, err);
 }
 
 void uni_difference_deinit(struct uni_difference *d)

@@ -49,7 +49,7 @@ struct uni_search {
 	UNI_VEC(struct place) place[UNI_IMAGES_MAX];
 };
 
-static void begin(struct uni_search *s)
+static void begin_space(struct uni_search *s)
 {
 	uni_as_begin(s->as, s->is_virtual ? NULL : &s->root);
 }
@@ -105,7 +105,7 @@ static size_t loaded_id(struct uni_search *s, uint64_t gva, struct uni_headers *
 	uint8_t head[UNI_PAGE_BYTES], notes[UNI_PAGE_BYTES];
 	size_t len = 0, n;
 
-	begin(s);
+	begin_space(s);
 	n = uni_as_read_some(s->as, uni_gva_of(gva), head, sizeof(head));
 	if (!uni_headers_parse(head, n, h) || !h->loaded)
 		return 0;
@@ -125,7 +125,7 @@ static bool has_id(const struct uni_image *img, const uint8_t *id, size_t len)
 }
 
 /* Puts a sysroot's file on the list; UNI_IMAGES_MAX: it is none for this guest. */
-static size_t load(struct uni_search *s, const char *path)
+static size_t load_sysroot_file(struct uni_search *s, const char *path)
 {
 	static const struct uni_image_search how = { .called = true };
 	struct uni_located l = { .owned = true };
@@ -153,7 +153,7 @@ static size_t image_of(struct uni_search *s, const uint8_t *id, size_t len)
 
 		for (size_t i = 0;
 			(path = uni_sysroot_find(s->args.sysroot[r], id, len, i)) != NULL; i++) {
-			size_t image = load(s, path);
+			size_t image = load_sysroot_file(s, path);
 
 			if (image != UNI_IMAGES_MAX)
 				return image;
@@ -197,7 +197,7 @@ static bool in_code(const struct uni_located *l, uint64_t addr)
 }
 
 /* How much speaks for this place: vCPUs that are there, and addresses on their stacks. */
-static unsigned evidence(struct uni_search *s, const struct uni_located *l)
+static unsigned count_evidence(struct uni_search *s, const struct uni_located *l)
 {
 	unsigned n = 1;
 
@@ -211,7 +211,7 @@ static unsigned evidence(struct uni_search *s, const struct uni_located *l)
 		n += in_code(l, r->pc) ? HERE : 0;
 		if (!r->sp_valid)
 			continue;
-		begin(s);
+		begin_space(s);
 		nr = uni_as_read_some(s->as, uni_gva_of(r->sp & ~7ull), word, sizeof(word)) / 8;
 		for (size_t i = 0; i < nr; i++)
 			n += in_code(l, word[i]);
@@ -229,7 +229,7 @@ static bool may_run(struct uni_search *s, const struct uni_image *img, uint64_t 
 
 		if (!seg->exec)
 			continue;
-		begin(s);
+		begin_space(s);
 		if (s->is_virtual || s->root.geometry->nr_levels == 0)
 			return true;
 		/* What is mapped only when it is used may begin anywhere. */
@@ -250,7 +250,7 @@ static bool is_there(struct uni_search *s, const struct uni_image *img, const st
 }
 
 /* The best of the places where an image may be. */
-static bool choose(struct uni_search *s, size_t image)
+static bool choose_place(struct uni_search *s, size_t image)
 {
 	struct uni_located *l = &s->list[image];
 	struct uni_located at = *l;
@@ -262,7 +262,7 @@ static bool choose(struct uni_search *s, size_t image)
 		if (!is_there(s, l->image, p))
 			continue;
 		at.bias = p->bias;
-		n = evidence(s, &at);
+		n = count_evidence(s, &at);
 		if (n > best) {
 			best = n;
 			l->bias = p->bias;
@@ -307,7 +307,7 @@ static size_t image_named(struct uni_search *s, const char *path)
 				return i;
 		}
 		if (own != NULL)
-			return load(s, own);
+			return load_sysroot_file(s, own);
 	}
 	return UNI_IMAGES_MAX;
 }
@@ -351,7 +351,7 @@ static int take_links(struct uni_search *s)
 static void choose_all(struct uni_search *s)
 {
 	for (size_t i = 0; i < s->nr; i++)
-		s->here[i] = s->here[i] || choose(s, i);
+		s->here[i] = s->here[i] || choose_place(s, i);
 }
 
 void uni_search_destroy(struct uni_search *s)
@@ -375,7 +375,7 @@ static void cleanup_search(struct uni_search **s)
 	uni_search_destroy(*s);
 }
 
-static int prepare(struct uni_search *s, const struct uni_located *list, size_t nr)
+static int prepare_search(struct uni_search *s, const struct uni_located *list, size_t nr)
 {
 	int rc = find_root(s);
 
@@ -389,7 +389,7 @@ static int prepare(struct uni_search *s, const struct uni_located *list, size_t 
 	return rc;
 }
 
-static int failed(int rc, struct uni_err *err)
+static int search_failed(int rc, struct uni_err *err)
 {
 	return uni_err_set(
 		err, (enum uni_errcode) - rc, "looking for images: %s", uni_strerror(rc));
@@ -411,9 +411,9 @@ int uni_search_begin(const struct uni_locate_args *args, const struct uni_locate
 	rc = uni_as_create(args->gmem, NULL, &s->as, err);
 	if (rc != 0)
 		return rc;
-	rc = prepare(s, list, nr);
+	rc = prepare_search(s, list, nr);
 	if (rc != 0)
-		return failed(rc, err);
+		return search_failed(rc, err);
 	*ret = uni_take(s);
 	return 0;
 }
@@ -465,5 +465,5 @@ int uni_locate(const struct uni_locate_args *args, struct uni_located list[UNI_I
 	rc = uni_search_step(s, args->time_ns != 0 ? args->time_ns : TIME_NS);
 	if (rc >= 0)
 		rc = uni_search_end(s, list, found, nr);
-	return rc < 0 ? failed(rc, err) : 0;
+	return rc < 0 ? search_failed(rc, err) : 0;
 }

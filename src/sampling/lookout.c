@@ -90,7 +90,7 @@ void uni_lookout_saw(struct uni_lookout *l, const uint64_t *pc, size_t nr)
 }
 
 /* What the search has found and we did not know is the owner's. */
-static bool finish(struct uni_lookout *l)
+static bool finish_search(struct uni_lookout *l)
 {
 	size_t before = l->nr, nr = 0;
 	bool any = false;
@@ -112,7 +112,7 @@ static bool finish(struct uni_lookout *l)
 	return any;
 }
 
-static bool begin(struct uni_lookout *l, const struct uni_regs *regs, size_t nr_regs)
+static bool begin_search(struct uni_lookout *l, const struct uni_regs *regs, size_t nr_regs)
 {
 	const struct uni_locate_args args = { .gmem = l->cfg.gmem,
 		.arch = l->cfg.arch,
@@ -127,14 +127,14 @@ static bool begin(struct uni_lookout *l, const struct uni_regs *regs, size_t nr_
 /* Few and short reads; what a linker has told of needs no sweep. */
 static void read_links(struct uni_lookout *l, const struct uni_regs *regs, size_t nr_regs)
 {
-	if (begin(l, regs, nr_regs))
-		(void)finish(l);
+	if (begin_search(l, regs, nr_regs))
+		(void)finish_search(l);
 	l->next_links_ns = uni_now_ns() + LINKS_NS;
 }
 
 static void end_sweep(struct uni_lookout *l)
 {
-	bool any = finish(l);
+	bool any = finish_search(l);
 
 	l->unknown = false;
 	l->wait_ns = any ? SWEEP_MIN_NS : uni_min(2 * l->wait_ns, SWEEP_MAX_NS);
@@ -153,6 +153,6 @@ void uni_lookout_go_on(
 	}
 	if (now_ns >= l->next_links_ns)
 		read_links(l, regs, nr_regs);
-	else if (l->unknown && now_ns >= l->next_sweep_ns && !begin(l, regs, nr_regs))
+	else if (l->unknown && now_ns >= l->next_sweep_ns && !begin_search(l, regs, nr_regs))
 		l->next_sweep_ns = now_ns + l->wait_ns;
 }

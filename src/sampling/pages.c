@@ -28,7 +28,7 @@ struct uni_pages {
 	uint8_t *buf; /* CHUNK */
 };
 
-static int give(struct uni_pages *w, uint64_t gva, bool exec, size_t size)
+static int give_pages(struct uni_pages *w, uint64_t gva, bool exec, size_t size)
 {
 	for (size_t i = 0; !w->ended && i < size; i += UNI_PAGE_BYTES)
 		w->ended = !w->fn(w->ctx, gva + i, exec, w->buf + i);
@@ -41,11 +41,11 @@ static int read_chunk(struct uni_pages *w, uint64_t gva, uint64_t at, bool exec,
 	int rc = uni_gmem_read(w->m, uni_gpa_of(at), w->buf, size);
 
 	if (rc == 0)
-		return give(w, gva, exec, size);
+		return give_pages(w, gva, exec, size);
 	for (size_t i = 0; rc != -UNI_EGONE && !w->ended && i < size; i += UNI_PAGE_BYTES) {
 		rc = uni_gmem_read(w->m, uni_gpa_of(at + i), w->buf, UNI_PAGE_BYTES);
 		if (rc == 0)
-			(void)give(w, gva + i, exec, UNI_PAGE_BYTES);
+			(void)give_pages(w, gva + i, exec, UNI_PAGE_BYTES);
 	}
 	return rc == -UNI_EGONE ? rc : 0;
 }

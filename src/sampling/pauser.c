@@ -34,7 +34,7 @@ static void sum_up(struct uni_pauser *s, uint64_t now_ns)
 	uni_hist_summary(&s->pause, &s->stats.pause);
 }
 
-static void progress(struct uni_pauser *s, uint64_t now_ns)
+static void tell_pauser_progress(struct uni_pauser *s, uint64_t now_ns)
 {
 	if (s->cfg->on_progress == NULL || now_ns < s->next_progress_ns)
 		return;
@@ -64,7 +64,7 @@ static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 		uint64_t now_ns = uni_now_ns(), until_ns;
 		struct timespec ts;
 
-		progress(s, now_ns);
+		tell_pauser_progress(s, now_ns);
 		if (uni_run_asked_to_stop(s->cfg) || now_ns >= s->end_at_ns) {
 			s->end = uni_run_asked_to_stop(s->cfg) ? UNI_END_STOPPED : UNI_END_DURATION;
 			return false;
@@ -294,7 +294,7 @@ static int tick_free(struct uni_pauser *s, bool only_watches)
 	return 0;
 }
 
-static int tick(struct uni_pauser *s, bool only_watches)
+static int take_tick(struct uni_pauser *s, bool only_watches)
 {
 	int rc;
 
@@ -327,7 +327,7 @@ static bool tick_failed(struct uni_pauser *s, int rc)
 	       uni_now_ns() - s->stats.begin_ns < GIVE_UP_NS;
 }
 
-static bool serve(struct uni_pauser *s)
+static bool serve_deadline(struct uni_pauser *s)
 {
 	int rc;
 
@@ -335,7 +335,8 @@ static bool serve(struct uni_pauser *s)
 	memset(s->cap->regs, 0, s->nr_vcpus * sizeof(s->cap->regs[0]));
 	if (s->threads != NULL)
 		uni_threads_prepare(s->threads);
-	rc = s->cfg->awake != NULL && !s->cfg->awake(s->cfg->ctx) ? -UNI_EAGAIN : tick(s, false);
+	rc = s->cfg->awake != NULL && !s->cfg->awake(s->cfg->ctx) ? -UNI_EAGAIN
+								  : take_tick(s, false);
 	if (rc < 0)
 		return tick_failed(s, rc);
 	s->errors = 0;
@@ -345,12 +346,12 @@ static bool serve(struct uni_pauser *s)
 	return s->resume == 0 && (s->caps & UNI_CAP_STILL) == 0;
 }
 
-static void run(struct uni_pauser *s)
+static void run_deadlines(struct uni_pauser *s)
 {
 	bool goes_on = true;
 
 	while (goes_on && wait_until(s, uni_sched_deadline(&s->sched))) {
-		goes_on = serve(s);
+		goes_on = serve_deadline(s);
 		if (goes_on)
 			uni_sched_advance(&s->sched, uni_now_ns());
 	}
@@ -361,7 +362,7 @@ static void run(struct uni_pauser *s)
 	if (s->watcher != NULL && s->end != UNI_END_GONE && s->resume == 0 &&
 		s->stats.samples != 0) {
 		s->next_watch_ns = 0;
-		(void)tick(s, true);
+		(void)take_tick(s, true);
 	}
 	sum_up(s, uni_now_ns());
 }
@@ -476,7 +477,7 @@ static void sampler_start(struct uni_pauser *s)
 		now_ns ^ (uint64_t)getpid() << 32);
 }
 
-static int result(const struct uni_pauser *s, struct uni_err *err)
+static int pauser_result(const struct uni_pauser *s, struct uni_err *err)
 {
 	const char *scheme = s->t->ops->scheme;
 	int code = s->resume < 0 ? -s->resume : -s->error;
@@ -504,7 +505,7 @@ static void run_on_time(struct uni_pauser *s)
 	if (s->cfg->hurry)
 		uni_hurry_begin(&hurry);
 	sampler_start(s);
-	run(s);
+	run_deadlines(s);
 	uni_hurry_end(&hurry);
 	if (slack > 0)
 		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
@@ -526,5 +527,5 @@ void uni_pauser_run(struct uni_sampler_job *job)
 	run_on_time(s);
 	job->stats = s->stats;
 	job->end = s->end;
-	job->rc = result(s, &job->err);
+	job->rc = pauser_result(s, &job->err);
 }

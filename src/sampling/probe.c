@@ -19,7 +19,7 @@ static unsigned distinct_bytes(const uint8_t *p)
 }
 
 /* The most telling bytes of one page of code, whose first byte is at off. */
-static bool pick(const struct uni_segment *seg, size_t off, struct uni_probe *ret)
+static bool pick_page_probe(const struct uni_segment *seg, size_t off, struct uni_probe *ret)
 {
 	unsigned best = 8; /* fewer different ones are padding */
 	size_t end = uni_min(off + UNI_PAGE_BYTES, seg->file_size);
@@ -46,7 +46,7 @@ size_t uni_probes_of(const struct uni_segment *seg, struct uni_probe ret[UNI_PRO
 	for (size_t k = 0; pages != 0 && k < uni_min(pages, (size_t)UNI_PROBES); k++) {
 		size_t page = k * (pages - 1) / (UNI_PROBES - 1);
 
-		nr += pick(seg, page * UNI_PAGE_BYTES, &ret[nr]);
+		nr += pick_page_probe(seg, page * UNI_PAGE_BYTES, &ret[nr]);
 	}
 	return nr;
 }

@@ -57,7 +57,7 @@ static size_t record_size(uint16_t nr)
 	return (sizeof(struct record) + nr * 9u + 7u) & ~(size_t)7;
 }
 
-static void put(uint8_t *at, size_t size, const struct uni_sample *s)
+static void put_sample(uint8_t *at, size_t size, const struct uni_sample *s)
 {
 	struct record r = { .size = (uint32_t)size,
 		.nr = s->nr,
@@ -93,7 +93,7 @@ bool uni_sampleq_push(struct uni_sampleq *q, const struct uni_sample *s)
 
 		memcpy(q->data + at, &r, sizeof(r));
 	}
-	put(q->data + ((head + skip) & (q->size - 1)), need, s);
+	put_sample(q->data + ((head + skip) & (q->size - 1)), need, s);
 	atomic_store_explicit(&q->head, head + skip + need, memory_order_release);
 	return true;
 }

@@ -84,7 +84,7 @@ struct worker {
 	struct uni_sampler_job *job;
 };
 
-static void *work(void *arg)
+static void *run_pauser(void *arg)
 {
 	uni_pauser_run(((struct worker *)arg)->job);
 	return NULL;
@@ -98,7 +98,7 @@ static bool start_worker(struct worker *w)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	e = pthread_create(&w->thread, NULL, work, w);
+	e = pthread_create(&w->thread, NULL, run_pauser, w);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (e != 0)
 		w->job->rc = uni_err_set(&w->job->err, UNI_ENOMEM,

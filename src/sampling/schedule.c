@@ -14,7 +14,7 @@
 #define DRAIN_TICKS   8.0 /* of a vCPU: how long ticks are regular at most, see kvm/bpf/ticks.c */
 
 /* splitmix64: the same slot always gets the same jitter, so nothing need be remembered. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ull;
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -43,16 +43,16 @@ void uni_sched_init(struct uni_sched *s, uint64_t start_ns, double frequency, do
 	s->paid_ns = add_ns(start_ns, uni_max(s->period_ns, CREDIT_NS));
 }
 
-static uint64_t deadline(const struct uni_sched *s, uint64_t k)
+static uint64_t slot_deadline(const struct uni_sched *s, uint64_t k)
 {
-	double in_slot = s->jitter ? (double)(mix(s->seed ^ k) >> 11) * 0x1p-53 : 0.0;
+	double in_slot = s->jitter ? (double)(mix_bits(s->seed ^ k) >> 11) * 0x1p-53 : 0.0;
 
 	return add_ns(s->start_ns, ((double)k + in_slot) * s->period_ns);
 }
 
 uint64_t uni_sched_deadline(const struct uni_sched *s)
 {
-	return deadline(s, s->k);
+	return slot_deadline(s, s->k);
 }
 
 void uni_sched_served(struct uni_sched *s, uint64_t now_ns)
@@ -70,7 +70,7 @@ void uni_sched_paused(struct uni_sched *s, uint64_t begin_ns, uint64_t end_ns)
 	s->tick_ns += (double)(end_ns - begin_ns);
 }
 
-static void learn(struct uni_sched *s)
+static void learn_tick(struct uni_sched *s)
 {
 	s->sum_ns += s->tick_ns;
 	s->longest_ns = uni_max(s->tick_ns, s->longest_ns - s->longest_ns / FORGET);
@@ -101,7 +101,7 @@ static uint64_t not_before(const struct uni_sched *s)
  * Passes over slots that end before to_ns, all but the last, in one step: after a long delay at a
  * high rate there are millions. Returns how many.
  */
-static uint64_t jump(struct uni_sched *s, uint64_t to_ns)
+static uint64_t jump_slots(struct uni_sched *s, uint64_t to_ns)
 {
 	double slots;
 	uint64_t n;
@@ -121,16 +121,16 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 	uint64_t half_ns = add_ns(0, s->period_ns / 2);
 	uint64_t n;
 
-	learn(s);
+	learn_tick(s);
 	s->k++;
-	n = jump(s, now_ns > half_ns ? now_ns - half_ns : 0);
-	while (add_ns(deadline(s, s->k), s->period_ns / 2) < now_ns) {
+	n = jump_slots(s, now_ns > half_ns ? now_ns - half_ns : 0);
+	while (add_ns(slot_deadline(s, s->k), s->period_ns / 2) < now_ns) {
 		s->k++;
 		n++;
 	}
 	s->skipped += n;
-	n = jump(s, not_before(s));
-	while (deadline(s, s->k) < not_before(s)) {
+	n = jump_slots(s, not_before(s));
+	while (slot_deadline(s, s->k) < not_before(s)) {
 		s->k++;
 		n++;
 	}
@@ -141,9 +141,9 @@ void uni_sched_advance(struct uni_sched *s, uint64_t now_ns)
 
 void uni_sched_end(struct uni_sched *s, uint64_t until_ns)
 {
-	uint64_t n = jump(s, until_ns);
+	uint64_t n = jump_slots(s, until_ns);
 
-	while (deadline(s, s->k) < until_ns) {
+	while (slot_deadline(s, s->k) < until_ns) {
 		s->k++;
 		n++;
 	}
@@ -159,7 +159,7 @@ void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipp
 			       : 0.0;
 	uint64_t k = slots > 0.0 ? (uint64_t)slots : 0, ahead;
 
-	while (k < s->k && deadline(s, k) <= until_ns)
+	while (k < s->k && slot_deadline(s, k) <= until_ns)
 		k++;
 	ahead = s->k > k ? s->k - k : 0;
 	*skipped_ret = s->skipped - uni_min(ahead, s->skipped);

@@ -77,7 +77,7 @@ void uni_slab_take(struct uni_slab *s, uint32_t vcpu, const struct uni_regs *reg
 }
 
 /* As much as the last chains took; less only slowly. */
-static void adapt(struct stack *k, const struct uni_regs *regs, const struct uni_chain *c)
+static void adapt_extent(struct stack *k, const struct uni_regs *regs, const struct uni_chain *c)
 {
 	uint64_t took = c->top_sp - regs->sp;
 	uint32_t less = k->extent - k->extent / 64;
@@ -106,7 +106,7 @@ bool uni_slab_unwind(
 	}
 	uni_as_seal(k->as);
 	uni_unwind_go(s->u, k->as, regs, ret);
-	adapt(k, regs, ret);
+	adapt_extent(k, regs, ret);
 	if (!uni_as_missed(k->as))
 		return true;
 	k->extent = uni_min(2 * k->extent, EXTENT_MAX);

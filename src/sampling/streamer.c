@@ -209,7 +209,7 @@ static void sum_up(struct guest *g, uint64_t now_ns)
 	uni_hist_summary(&g->pause, &st->pause);
 }
 
-static void progress(struct guest *g, uint64_t now_ns)
+static void tell_stream_progress(struct guest *g, uint64_t now_ns)
 {
 	const struct uni_sampler_cfg *cfg = &g->job->cfg;
 
@@ -221,7 +221,7 @@ static void progress(struct guest *g, uint64_t now_ns)
 }
 
 /* One look through this vCPU. A guest whose memory is watched is held for it, nothing else is. */
-static int look(struct guest *g, uint32_t vcpu, bool keep)
+static int look_through(struct guest *g, uint32_t vcpu, bool keep)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
 	struct uni_target *t = g->job->t;
@@ -256,14 +256,14 @@ static void read_watches(struct guest *g, unsigned tries, bool keep)
 			(void)nanosleep(&nap, NULL);
 		if (gate != NULL)
 			(void)pthread_rwlock_rdlock(gate);
-		rc = look(g, i % g->nr_vcpus, keep);
+		rc = look_through(g, i % g->nr_vcpus, keep);
 		if (gate != NULL)
 			(void)pthread_rwlock_unlock(gate);
 	}
 	g->next_watch_ns = uni_now_ns() + UNI_WATCH_NS;
 }
 
-static int drain(struct guest *g)
+static int drain_stream(struct guest *g)
 {
 	const struct uni_stream_sink sink = {
 		.ctx = g, .raw = on_stream_raw, .sample = on_stream_sample, .exit = on_stream_exit
@@ -272,7 +272,7 @@ static int drain(struct guest *g)
 	return g->ops->stream_read(g->job->t, &sink);
 }
 
-static void finish(struct guest *g, enum uni_sampler_end end)
+static void finish_guest(struct guest *g, enum uni_sampler_end end)
 {
 	struct uni_sampler_job *job = g->job;
 	uint64_t end_ns;
@@ -283,7 +283,7 @@ static void finish(struct guest *g, enum uni_sampler_end end)
 	if (g->ops->stream_stop != NULL)
 		(void)g->ops->stream_stop(job->t);
 	end_ns = uni_now_ns();
-	(void)drain(g);
+	(void)drain_stream(g);
 	sum_up(g, end_ns);
 	/* Now: a target that runs may have to look at the whole VMM for this. */
 	uni_sampler_times(job->t, &job->stats);
@@ -303,15 +303,15 @@ static uint64_t drain_period(const struct guest *g)
 }
 
 /* What has gathered. False: there will be no more. */
-static bool fetch(struct guest *g, uint64_t now_ns)
+static bool fetch_gathered(struct guest *g, uint64_t now_ns)
 {
 	bool alive = uni_run_alive(g->job->t);
-	int rc = drain(g);
+	int rc = drain_stream(g);
 
 	g->drain_ns = drain_period(g);
 	g->next_drain_ns = uni_max(g->next_drain_ns + g->drain_ns, now_ns + g->drain_ns / 2);
 	if (rc == -UNI_EGONE || !alive) {
-		finish(g, UNI_END_GONE);
+		finish_guest(g, UNI_END_GONE);
 		return false;
 	}
 	if (rc >= 0 || rc == -UNI_EAGAIN) {
@@ -324,25 +324,25 @@ static bool fetch(struct guest *g, uint64_t now_ns)
 		g->errors_since = now_ns;
 	if (g->job->stats.samples != 0 || now_ns - g->errors_since < GIVE_UP_NS)
 		return true;
-	finish(g, UNI_END_STOPPED);
+	finish_guest(g, UNI_END_STOPPED);
 	return false;
 }
 
-static void step(struct guest *g, uint64_t now_ns)
+static void step_guest(struct guest *g, uint64_t now_ns)
 {
 	if (uni_run_asked_to_stop(&g->job->cfg)) {
-		finish(g, UNI_END_STOPPED);
+		finish_guest(g, UNI_END_STOPPED);
 		return;
 	}
 	if (now_ns >= g->end_at_ns) {
-		finish(g, UNI_END_DURATION);
+		finish_guest(g, UNI_END_DURATION);
 		return;
 	}
-	if (now_ns >= g->next_drain_ns && !fetch(g, now_ns))
+	if (now_ns >= g->next_drain_ns && !fetch_gathered(g, now_ns))
 		return;
 	if (g->watcher != NULL && now_ns >= g->next_watch_ns)
 		read_watches(g, 1, true);
-	progress(g, now_ns);
+	tell_stream_progress(g, now_ns);
 }
 
 static int prepare_watches(struct guest *g, struct uni_err *err)
@@ -369,7 +369,7 @@ static uint64_t told_begin(const struct guest *g, uint64_t asked_ns)
 	return in.begin_ns != 0 ? in.begin_ns : asked_ns;
 }
 
-static int start(struct guest *g, struct uni_sampler_job *job)
+static int start_stream(struct guest *g, struct uni_sampler_job *job)
 {
 	const struct uni_stream_cfg cfg = { .frequency = job->cfg.frequency,
 		.ordered = !job->cfg.counts,
@@ -437,7 +437,7 @@ void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
 	for (size_t i = 0; i < nr && i < UNI_GUEST_MAX; i++) {
 		struct guest *g = calloc(1, sizeof(*g));
 
-		job[i]->rc = g != NULL ? start(g, job[i]) : uni_err_nomem(&job[i]->err);
+		job[i]->rc = g != NULL ? start_stream(g, job[i]) : uni_err_nomem(&job[i]->err);
 		if (g != NULL)
 			guest[n++] = g;
 	}
@@ -448,7 +448,7 @@ void uni_streamer_run(struct uni_sampler_job *const *job, size_t nr)
 		now_ns = uni_now_ns();
 		for (size_t i = 0; i < n; i++) {
 			if (guest[i]->active)
-				step(guest[i], now_ns);
+				step_guest(guest[i], now_ns);
 		}
 	}
 	while (n != 0) {

@@ -152,7 +152,7 @@ static void take_one(struct uni_threads *s, uint32_t i)
 }
 
 /* The address space in which the vCPUs run; unikernels have one. */
-static bool begin(struct uni_threads *s, const struct uni_regs *regs, uint32_t nr_vcpus)
+static bool begin_threads(struct uni_threads *s, const struct uni_regs *regs, uint32_t nr_vcpus)
 {
 	for (uint32_t v = 0; v < nr_vcpus; v++) {
 		if (regs[v].pc_valid && uni_unwind_begin(s->u, s->as, &regs[v]) == 0)
@@ -170,7 +170,7 @@ void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32
 	s->round++;
 	list->nr = 0;
 	list->cut = UNI_THREADS_FAULT;
-	if (!begin(s, regs, nr_vcpus))
+	if (!begin_threads(s, regs, nr_vcpus))
 		return;
 	uni_as_prefetch(s->as);
 	uni_model_walk(s->model, s->as, regs, nr_vcpus, list);

@@ -85,7 +85,7 @@ static bool find_root(const struct uni_watcher *w, const struct uni_regs *regs, 
 	return false;
 }
 
-static void keep(struct slot *s, uint64_t t_ns)
+static void keep_value(struct slot *s, uint64_t t_ns)
 {
 	struct uni_watch *w = s->watch;
 	uint8_t *old = s->last;
@@ -114,6 +114,6 @@ void uni_watcher_read(struct uni_watcher *w, struct uni_as *as, const struct uni
 
 		uni_as_begin(as, is_virtual ? NULL : &root);
 		if (uni_as_read(as, uni_gva_of(s->watch->gva), s->scratch, s->watch->size) == 0)
-			keep(s, t_ns);
+			keep_value(s, t_ns);
 	}
 }

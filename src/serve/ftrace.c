@@ -71,7 +71,7 @@ bool uni_ftrace_is_on(const struct uni_ftrace *f)
 	return f->on;
 }
 
-static void fail(struct uni_ftrace_reply *ret, unsigned status, const char *why)
+static void fail_reply(struct uni_ftrace_reply *ret, unsigned status, const char *why)
 {
 	ret->status = status;
 	uni_strbuf_reset(&ret->body);
@@ -80,10 +80,10 @@ static void fail(struct uni_ftrace_reply *ret, unsigned status, const char *why)
 
 static void fail_err(struct uni_ftrace_reply *ret, const struct uni_err *err)
 {
-	fail(ret, err->code == UNI_EGONE ? 503 : 500, err->msg);
+	fail_reply(ret, err->code == UNI_EGONE ? 503 : 500, err->msg);
 }
 
-static void apply(
+static void apply_ftrace(
 	struct uni_ftrace *f, enum uni_ftrace_tracer tracer, bool on, struct uni_ftrace_reply *ret)
 {
 	struct uni_err err = { 0 };
@@ -115,7 +115,7 @@ static void apply(
 	}
 }
 
-static void clear(struct uni_ftrace *f, struct uni_ftrace_reply *ret)
+static void clear_trace(struct uni_ftrace *f, struct uni_ftrace_reply *ret)
 {
 	struct uni_err err = { 0 };
 
@@ -168,12 +168,12 @@ static void open_reader(struct uni_ftrace *f, bool pipe, struct uni_ftrace_reply
 
 	if (f->readers >= f->cfg.max_readers ||
 		(pipe && f->pipe != NULL && uni_ftrace_text_busy(f->pipe))) {
-		fail(ret, 503, pipe ? "another reader is at it" : "too many readers at once");
+		fail_reply(ret, 503, pipe ? "another reader is at it" : "too many readers at once");
 		return;
 	}
 	r = calloc(1, sizeof(*r));
 	if (r == NULL) {
-		fail(ret, 500, "out of memory");
+		fail_reply(ret, 500, "out of memory");
 		return;
 	}
 	r->f = f;
@@ -228,9 +228,9 @@ static void write_tracer(
 	enum uni_ftrace_tracer tracer;
 
 	if (parse_tracer(body, len, &tracer))
-		apply(f, tracer, f->on, ret);
+		apply_ftrace(f, tracer, f->on, ret);
 	else
-		fail(ret, 400, "tracers are nop, function and function_graph");
+		fail_reply(ret, 400, "tracers are nop, function and function_graph");
 }
 
 static void write_on(
@@ -239,9 +239,9 @@ static void write_on(
 	bool newline = len == 2 && body[1] == '\n';
 
 	if ((len == 1 || newline) && (body[0] == '0' || body[0] == '1'))
-		apply(f, f->tracer, body[0] == '1', ret);
+		apply_ftrace(f, f->tracer, body[0] == '1', ret);
 	else
-		fail(ret, 400, "write 0 or 1");
+		fail_reply(ret, 400, "write 0 or 1");
 }
 
 struct request {
@@ -253,7 +253,7 @@ struct request {
 static void on_tracers(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret)
 {
 	if (q->method != UNI_FTRACE_READ)
-		fail(ret, 405, "it can be read only");
+		fail_reply(ret, 405, "it can be read only");
 	else
 		uni_strbuf_adds(&ret->body, "nop function function_graph\n");
 }
@@ -265,7 +265,7 @@ static void on_tracer(struct uni_ftrace *f, const struct request *q, struct uni_
 	else if (q->method == UNI_FTRACE_WRITE)
 		write_tracer(f, q->body, q->len, ret);
 	else
-		fail(ret, 405, "read or write it");
+		fail_reply(ret, 405, "read or write it");
 }
 
 /* There is one clock: what is written is ignored, as it was. */
@@ -283,17 +283,17 @@ static void on_tracing_on(
 	else if (q->method == UNI_FTRACE_WRITE)
 		write_on(f, q->body, q->len, ret);
 	else
-		fail(ret, 405, "read or write it");
+		fail_reply(ret, 405, "read or write it");
 }
 
 static void on_enable(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret)
 {
-	apply(f, f->tracer, true, ret);
+	apply_ftrace(f, f->tracer, true, ret);
 }
 
 static void on_disable(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret)
 {
-	apply(f, f->tracer, false, ret);
+	apply_ftrace(f, f->tracer, false, ret);
 }
 
 static void on_trace(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret)
@@ -301,7 +301,7 @@ static void on_trace(struct uni_ftrace *f, const struct request *q, struct uni_f
 	if (q->method == UNI_FTRACE_READ)
 		open_reader(f, false, ret);
 	else
-		clear(f, ret);
+		clear_trace(f, ret);
 }
 
 static void on_pipe(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret)
@@ -309,7 +309,7 @@ static void on_pipe(struct uni_ftrace *f, const struct request *q, struct uni_ft
 	if (q->method == UNI_FTRACE_READ)
 		open_reader(f, true, ret);
 	else
-		fail(ret, 400, "the pipe can be read only; write to trace to empty it");
+		fail_reply(ret, 400, "the pipe can be read only; write to trace to empty it");
 }
 
 static const struct {
@@ -378,7 +378,7 @@ void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, con
 		if (method == UNI_FTRACE_READ || method == UNI_FTRACE_HEAD)
 			list_files(ret, path[1] == '\0');
 		else
-			fail(ret, 405, "it can be read only");
+			fail_reply(ret, 405, "it can be read only");
 		return;
 	}
 	if (strncmp(path, base, sizeof(base) - 1) != 0)
@@ -392,5 +392,5 @@ void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, con
 			files[i].on(f, &q, ret);
 		return;
 	}
-	fail(ret, 404, "no such file; /ftrace lists them");
+	fail_reply(ret, 404, "no such file; /ftrace lists them");
 }

@@ -51,7 +51,8 @@ static bool is_ours(const struct uni_httpd_request *q)
 	return uni_peer_uid(q->peer, q->port, &uid) && uni_owner_is_ours(uid);
 }
 
-static void request(void *ctx, const struct uni_httpd_request *q, struct uni_httpd_reply *ret)
+static void answer_request(
+	void *ctx, const struct uni_httpd_request *q, struct uni_httpd_reply *ret)
 {
 	const char *why = uni_serve_refuses(q->host, q->origin, q->fetch_site, q->port);
 	struct uni_ftrace_reply reply;
@@ -85,6 +86,6 @@ struct uni_httpd_cfg uni_ftrace_httpd(struct uni_ftrace *f, uint16_t port)
 	return (struct uni_httpd_cfg){ .port = port,
 		.connections_max = CONNECTIONS_MAX,
 		.body_max = UNI_FTRACE_BODY_MAX,
-		.request = request,
+		.request = answer_request,
 		.ctx = f };
 }

@@ -113,7 +113,7 @@ static struct client *client_of(struct MHD_Connection *conn)
  * Who connects and asks for nothing, or never ends asking, keeps nobody out: before there is no
  * room for one more, those go who have done so for longest.
  */
-static void shed(struct uni_httpd *h)
+static void shed_idle(struct uni_httpd *h)
 {
 	const unsigned most = h->cfg.connections_max - h->cfg.connections_max / 4;
 
@@ -200,7 +200,7 @@ static void header_of(struct MHD_Response *r, const char *name, const char *valu
 		(void)MHD_add_response_header(r, name, value);
 }
 
-static enum MHD_Result answer(
+static enum MHD_Result send_reply(
 	struct uni_httpd *h, struct MHD_Connection *c, struct uni_httpd_reply *reply)
 {
 	struct MHD_Response *r = make_body(h, c, reply);
@@ -234,7 +234,7 @@ static const struct sockaddr *peer_of(struct MHD_Connection *c)
 	return info != NULL ? info->client_addr : NULL;
 }
 
-static const char *header(struct MHD_Connection *c, const char *name)
+static const char *request_header(struct MHD_Connection *c, const char *name)
 {
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
@@ -274,17 +274,17 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	h->cfg.request(h->cfg.ctx,
 		&(struct uni_httpd_request){ .method = method,
 			.path = url,
-			.host = header(c, "Host"),
-			.origin = header(c, "Origin"),
-			.fetch_site = header(c, "Sec-Fetch-Site"),
-			.if_none_match = header(c, "If-None-Match"),
+			.host = request_header(c, "Host"),
+			.origin = request_header(c, "Origin"),
+			.fetch_site = request_header(c, "Sec-Fetch-Site"),
+			.if_none_match = request_header(c, "If-None-Match"),
 			.port = h->port,
 			.peer = peer_of(c),
 			.body = q->body,
 			.len = q->len,
 			.too_long = q->too_long },
 		&reply);
-	ok = answer(h, c, &reply);
+	ok = send_reply(h, c, &reply);
 	uni_strbuf_deinit(&reply.body);
 	return ok;
 }
@@ -302,7 +302,7 @@ static void on_end(
 	}
 }
 
-static int learn(struct uni_httpd *h, struct uni_err *err)
+static int learn_descriptors(struct uni_httpd *h, struct uni_err *err)
 {
 	const union MHD_DaemonInfo *fd, *port;
 
@@ -340,7 +340,7 @@ int uni_httpd_create(const struct uni_httpd_cfg *cfg, struct uni_httpd **ret, st
 			errno != 0 ? strerror(errno) : "libmicrohttpd failed",
 			errno == EADDRINUSE ? " (-p takes another port)" : "");
 	else
-		rc = learn(h, err);
+		rc = learn_descriptors(h, err);
 	if (rc != 0) {
 		uni_httpd_destroy(h);
 		return rc;
@@ -398,7 +398,7 @@ int uni_httpd_run(struct uni_httpd *h, struct uni_err *err)
 
 		if (MHD_run(h->daemon) != MHD_YES)
 			return uni_err_set(err, UNI_EIO, "the HTTP server failed");
-		shed(h);
+		shed_idle(h);
 		h->again = h->nr_shed != 0 || h->nr_clients < before;
 	}
 	return 0;

@@ -46,7 +46,7 @@ void uni_tstore_destroy(struct uni_tstore *s)
 	free(s);
 }
 
-static size_t used(const struct part *p)
+static size_t used_bytes(const struct part *p)
 {
 	return p->bytes.nr - p->begin;
 }
@@ -62,10 +62,10 @@ static size_t packet_size(const struct part *p, size_t at)
 /* Drops the oldest packets until there is room, and moves the rest down now and then. */
 static bool make_room(struct part *p, size_t max, size_t len)
 {
-	while (used(p) != 0 && used(p) > max - len)
+	while (used_bytes(p) != 0 && used_bytes(p) > max - len)
 		p->begin += packet_size(p, p->begin);
 	if (p->begin >= max || p->begin == p->bytes.nr) {
-		size_t left = used(p);
+		size_t left = used_bytes(p);
 
 		if (left != 0)
 			memmove(p->bytes.v, p->bytes.v + p->begin, left);
@@ -138,7 +138,7 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 	return 0;
 }
 
-static void forget(struct part *p)
+static void forget_part(struct part *p)
 {
 	p->bytes.nr = p->begin = 0;
 	p->lost_base = p->lost;
@@ -155,7 +155,7 @@ void uni_tstore_restart(struct uni_tstore *s)
 void uni_tstore_clear(struct uni_tstore *s)
 {
 	for (unsigned i = 0; i < s->info.nr_cpus; i++)
-		forget(&s->cpu[i]);
+		forget_part(&s->cpu[i]);
 }
 
 int uni_tstore_copy(struct uni_tstore *s, bool take, struct uni_tstore_copy *ret)
@@ -169,16 +169,16 @@ int uni_tstore_copy(struct uni_tstore *s, bool take, struct uni_tstore_copy *ret
 		const struct part *p = &s->cpu[i];
 		void *data;
 
-		if (used(p) == 0)
+		if (used_bytes(p) == 0)
 			continue;
-		data = malloc(used(p));
+		data = malloc(used_bytes(p));
 		if (data == NULL) {
 			uni_tstore_copy_free(&c);
 			return -UNI_ENOMEM;
 		}
-		memcpy(data, p->bytes.v + p->begin, used(p));
+		memcpy(data, p->bytes.v + p->begin, used_bytes(p));
 		c.cpu[i].data = data;
-		c.cpu[i].size = used(p);
+		c.cpu[i].size = used_bytes(p);
 	}
 	if (take)
 		uni_tstore_clear(s);
@@ -190,10 +190,10 @@ struct uni_tstore_newest uni_tstore_newest(const struct uni_tstore *s, unsigned 
 {
 	const struct part *p = &s->cpu[cpu];
 
-	return (struct uni_tstore_newest){ p->words, p->time, used(p) };
+	return (struct uni_tstore_newest){ p->words, p->time, used_bytes(p) };
 }
 
-static bool add(struct uni_trace_stream *to, const void *data, size_t len)
+static bool add_to_stream(struct uni_trace_stream *to, const void *data, size_t len)
 {
 	uint8_t *more = realloc((void *)(uintptr_t)to->data, to->size + len);
 
@@ -209,7 +209,7 @@ static bool add(struct uni_trace_stream *to, const void *data, size_t len)
  * Of the packet at p->begin what was recorded until then; the rest becomes the packet. 1: nothing
  * is left of it; 0; -UNI_ENOMEM.
  */
-static int split(
+static int split_packet(
 	const struct uni_tstore *s, struct part *p, uint64_t until, struct uni_trace_stream *to)
 {
 	size_t size = packet_size(p, p->begin), gone;
@@ -221,14 +221,14 @@ static int split(
 	while ((more = uni_trace_next(&c, &rec)) && rec.time <= until)
 		at = c;
 	if (!more) /* what makes no sense stays at its end */
-		return add(to, head, size) ? 1 : -UNI_ENOMEM;
+		return add_to_stream(to, head, size) ? 1 : -UNI_ENOMEM;
 	gone = size - (size_t)(at.end - at.at) * 8 - UNI_TRACE_SUB_HEAD;
 	if (gone == 0)
 		return 0;
 	/* What is lost is so behind the packet's end. */
 	first.lost = 0;
 	first.content_size = first.packet_size = (UNI_TRACE_SUB_HEAD + gone) * 8;
-	if (!add(to, &first, sizeof(first)) || !add(to, head + 1, gone))
+	if (!add_to_stream(to, &first, sizeof(first)) || !add_to_stream(to, head + 1, gone))
 		return -UNI_ENOMEM;
 	first = *head;
 	first.words_before += gone / 8;
@@ -242,9 +242,9 @@ static int split(
 static int take_part(
 	const struct uni_tstore *s, struct part *p, uint64_t until, struct uni_trace_stream *to)
 {
-	while (used(p) != 0) {
+	while (used_bytes(p) != 0) {
 		size_t size = packet_size(p, p->begin);
-		int rc = split(s, p, until, to);
+		int rc = split_packet(s, p, until, to);
 
 		if (rc <= 0)
 			return rc;

@@ -314,7 +314,7 @@ static void on_sums(struct uni_viewer *v, const char *rest, const struct uni_htt
 		part_done(v, v->cfg.ops->sums(v->data->held, &sums, &ret->body), ret);
 }
 
-static void ordered(int rc, const struct uni_err *err, struct uni_httpd_reply *ret)
+static void reply_ordered(int rc, const struct uni_err *err, struct uni_httpd_reply *ret)
 {
 	if (rc != 0)
 		uni_httpd_refuse(ret, rc == -UNI_EBUSY ? 409 : 500, err->msg);
@@ -329,7 +329,7 @@ static void on_record(struct uni_viewer *v, const char *rest, const struct uni_h
 
 	for (unsigned i = UNI_VIEWER_NOTHING + 1; i < UNI_VIEWER_WHATS; i++) {
 		if (strcmp(rest, names[i]) == 0 && v->state.can[i]) {
-			ordered(v->cfg.ops->record(v->cfg.ctx, i, &err), &err, ret);
+			reply_ordered(v->cfg.ops->record(v->cfg.ctx, i, &err), &err, ret);
 			return;
 		}
 	}
@@ -344,7 +344,7 @@ static void on_stop(struct uni_viewer *v, const char *rest, const struct uni_htt
 	if (v->cfg.ops->stop == NULL)
 		uni_httpd_refuse(ret, 404, "nothing can be recorded here");
 	else
-		ordered(v->cfg.ops->stop(v->cfg.ctx, &err), &err, ret);
+		reply_ordered(v->cfg.ops->stop(v->cfg.ctx, &err), &err, ret);
 }
 
 /* All there is. A path that ends in '/' goes on, the others are whole. */
@@ -364,7 +364,7 @@ static const struct {
 	{ "stop", true, on_stop },
 };
 
-static void route(struct uni_viewer *v, size_t i, const char *rest,
+static void route_request(struct uni_viewer *v, size_t i, const char *rest,
 	const struct uni_httpd_request *q, struct uni_httpd_reply *ret)
 {
 	bool get = strcmp(q->method, "GET") == 0, post = strcmp(q->method, "POST") == 0;
@@ -412,7 +412,7 @@ void uni_viewer_request(void *arg, const struct uni_httpd_request *q, struct uni
 
 		if (goes_on ? strncmp(path, routes[i].path, len) == 0
 			    : strcmp(path, routes[i].path) == 0) {
-			route(v, i, path + len, q, ret);
+			route_request(v, i, path + len, q, ret);
 			return;
 		}
 	}

@@ -7,7 +7,7 @@
 #define DIGITS_MAX 20 /* of 64 bits */
 
 /* "123" and what is behind the '/', or the end; plain decimal. */
-static bool number(const char **text, uint64_t *ret)
+static bool parse_number(const char **text, uint64_t *ret)
 {
 	size_t len = strcspn(*text, "/");
 	char digits[DIGITS_MAX + 1];
@@ -23,10 +23,10 @@ static bool number(const char **text, uint64_t *ret)
 }
 
 /* So many numbers with one '/' between them. */
-static bool numbers(const char *text, uint64_t *ret, size_t nr)
+static bool parse_numbers(const char *text, uint64_t *ret, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		if (!number(&text, &ret[i]) || (text[0] == '\0') != (i + 1 == nr))
+		if (!parse_number(&text, &ret[i]) || (text[0] == '\0') != (i + 1 == nr))
 			return false;
 	}
 	return text[-1] != '/';
@@ -36,7 +36,7 @@ bool uni_viewer_parse_rows(const char *text, struct uni_viewer_rows *ret)
 {
 	uint64_t v[5];
 
-	if (!numbers(text, v, 5) || v[0] >= v[1] || v[2] == 0 || v[2] > UNI_VIEWER_PX_MAX ||
+	if (!parse_numbers(text, v, 5) || v[0] >= v[1] || v[2] == 0 || v[2] > UNI_VIEWER_PX_MAX ||
 		v[3] > UINT32_MAX || v[4] > UNI_VIEWER_ROWS_MAX)
 		return false;
 	*ret = (struct uni_viewer_rows){ v[0], v[1], (uint32_t)v[2], (uint32_t)v[3],
@@ -54,7 +54,7 @@ static bool one_or_all(const char **text, uint64_t max, int64_t *ret)
 		*ret = -1;
 		return true;
 	}
-	if (!number(text, &v) || v > max)
+	if (!parse_number(text, &v) || v > max)
 		return false;
 	*ret = (int64_t)v;
 	return true;
@@ -65,9 +65,10 @@ bool uni_viewer_parse_sums(const char *text, struct uni_viewer_sums *ret)
 	uint64_t t0, t1;
 	int64_t thread, cpu;
 
-	if (!number(&text, &t0) || !number(&text, &t1) || !one_or_all(&text, UINT32_MAX, &thread) ||
-		text[-1] != '/' || !one_or_all(&text, UINT16_MAX, &cpu) || text[0] != '\0' ||
-		text[-1] == '/' || (t0 >= t1 && t1 != 0) || (t1 == 0 && t0 != 0))
+	if (!parse_number(&text, &t0) || !parse_number(&text, &t1) ||
+		!one_or_all(&text, UINT32_MAX, &thread) || text[-1] != '/' ||
+		!one_or_all(&text, UINT16_MAX, &cpu) || text[0] != '\0' || text[-1] == '/' ||
+		(t0 >= t1 && t1 != 0) || (t1 == 0 && t0 != 0))
 		return false;
 	*ret = (struct uni_viewer_sums){ t0, t1, thread, cpu };
 	return true;

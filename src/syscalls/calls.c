@@ -21,7 +21,7 @@ const struct uni_sysc_prefixes uni_sysc_prefixes = {
 static const char sys[] = "sys_";
 
 /* "open.part.0" is open's, too, but not its beginning. */
-static const struct uni_sysc_def *behind(const char *function, const char *prefix)
+static const struct uni_sysc_def *def_behind_prefix(const char *function, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
@@ -37,15 +37,15 @@ const struct uni_sysc_def *uni_sysc_of_function(
 
 	*other_ret = false;
 	for (size_t i = 0; i < p->nr; i++) {
-		def = behind(function, p->v[i]);
+		def = def_behind_prefix(function, p->v[i]);
 		if (def != NULL)
 			return def;
 	}
 	if (!p->others)
 		return NULL;
 	*other_ret = true;
-	def = behind(function, sys);
-	return def != NULL ? def : behind(function, "");
+	def = def_behind_prefix(function, sys);
+	return def != NULL ? def : def_behind_prefix(function, "");
 }
 
 /* What is known of a function: looked up once. */
@@ -81,7 +81,7 @@ struct uni_sysc_reader {
 	UNI_VEC(struct thread) threads;
 };
 
-static struct known *know(struct uni_sysc_reader *r, uint32_t func)
+static struct known *known_function(struct uni_sysc_reader *r, uint32_t func)
 {
 	struct known *k;
 	const char *name;
@@ -141,7 +141,7 @@ static void take_words(struct uni_sysc_reader *r, struct thread *t, const struct
 	}
 }
 
-static int begin(struct uni_sysc_reader *r, struct thread *t, const struct known *k,
+static int begin_syscall(struct uni_sysc_reader *r, struct thread *t, const struct known *k,
 	const struct uni_call_event *e)
 {
 	struct uni_sysc_entry entry = { .begin_ns = e->ns,
@@ -190,7 +190,7 @@ static void set_result(struct uni_sysc_entry *e, const struct thread *t, int64_t
 }
 
 /* The call that is open returns; one that was left otherwise has no result. */
-static int end(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
+static int end_syscall(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
 {
 	struct uni_sysc_entry *entry = t->entry != NONE ? &r->log->all.v[t->entry] : NULL;
 
@@ -212,28 +212,28 @@ static int end(struct uni_sysc_reader *r, struct thread *t, const struct uni_cal
 
 /* A call within a system call is its own business; of one with the same name (Unikraft's functions
  * of one call are two or three) the result may tell more. */
-static int enter(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
+static int enter_answer(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
 {
-	const struct known *k = know(r, e->func);
+	const struct known *k = known_function(r, e->func);
 	int rc = 0;
 
 	if (k == NULL)
 		return -UNI_ENOMEM;
 	if (k->def != NULL && !t->open && (!k->other || t->has_args))
-		rc = begin(r, t, k, e);
+		rc = begin_syscall(r, t, k, e);
 	t->has_args = t->has_value = false;
 	return rc;
 }
 
-static int leave(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
+static int leave_answer(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
 {
-	const struct known *k = know(r, e->func);
+	const struct known *k = known_function(r, e->func);
 	int rc = 0;
 
 	if (k == NULL)
 		return -UNI_ENOMEM;
 	if (t->open && e->depth <= t->depth) {
-		rc = end(r, t, e);
+		rc = end_syscall(r, t, e);
 	} else if (t->open && k->def == t->def && t->has_value && !k->by_errno) {
 		t->inner = uni_sysc_result(t->def, t->value);
 		t->has_inner = true;
@@ -242,7 +242,7 @@ static int leave(struct uni_sysc_reader *r, struct thread *t, const struct uni_c
 	return rc;
 }
 
-static int take(struct uni_sysc_reader *r, const struct uni_call_event *e)
+static int take_syscall_event(struct uni_sysc_reader *r, const struct uni_call_event *e)
 {
 	struct thread *t = thread_of(r, e->thread);
 
@@ -253,9 +253,9 @@ static int take(struct uni_sysc_reader *r, const struct uni_call_event *e)
 		take_words(r, t, e);
 		return 0;
 	case UNI_CALL_ENTER:
-		return enter(r, t, e);
+		return enter_answer(r, t, e);
 	case UNI_CALL_LEAVE:
-		return leave(r, t, e);
+		return leave_answer(r, t, e);
 	default:
 		return 0;
 	}
@@ -269,7 +269,7 @@ static int read_all(struct uni_sysc_reader *r)
 
 	while ((rc = r->tl->read(r->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; rc == 1 && i < nr; i++)
-			rc = take(r, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+			rc = take_syscall_event(r, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
 		if (rc != 1)
 			break;
 	}
@@ -312,7 +312,7 @@ void uni_sysc_reader_destroy(struct uni_sysc_reader *r)
 }
 
 /* Texts of calls that were told are not kept for ever; names are looked up again. */
-static int tidy(struct uni_sysc_reader *r)
+static int tidy_texts(struct uni_sysc_reader *r)
 {
 	if (uni_strtab_nr(r->log->text) < TEXTS_MAX)
 		return 0;
@@ -327,5 +327,5 @@ int uni_sysc_reader_read(struct uni_sysc_reader *r)
 {
 	int rc = read_all(r);
 
-	return rc == 0 ? tidy(r) : rc;
+	return rc == 0 ? tidy_texts(r) : rc;
 }

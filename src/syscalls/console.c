@@ -122,7 +122,7 @@ static bool find_call(struct console *c, const char *s, size_t len,
 }
 
 /* " <0.000123>" at the end, of strace -T; NULL: there is none. */
-static char *duration(char *s, uint64_t *ns_ret)
+static char *cut_duration(char *s, uint64_t *ns_ret)
 {
 	size_t len = strlen(s);
 	char *at = strrchr(s, '<');
@@ -181,7 +181,7 @@ static int more_args(
 	return e->args == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
-static int resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
+static int take_resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
 {
 	const char *end = strstr(s, " resumed>");
 	struct uni_sysc_entry *e;
@@ -211,7 +211,7 @@ static int resumed(struct console *c, uint32_t thread, char *s, bool *was_ret)
 	return more_args(c, e, end, close);
 }
 
-static int unfinished(struct console *c, const struct uni_sysc_entry *e)
+static int add_unfinished(struct console *c, const struct uni_sysc_entry *e)
 {
 	uint32_t entry;
 	int rc = uni_sysc_log_put(c->log, e, &entry);
@@ -224,7 +224,7 @@ static int unfinished(struct console *c, const struct uni_sysc_entry *e)
 }
 
 /* "name(args) = result", or the first part of one. */
-static int call(struct console *c, uint32_t thread, char *s, bool *was_ret)
+static int take_strace_call(struct console *c, uint32_t thread, char *s, bool *was_ret)
 {
 	static const char tail[] = " <unfinished ...>";
 	struct uni_sysc_entry e = { .thread = thread, .end = UNI_SYSC_OPEN, .shown = 'd' };
@@ -239,9 +239,9 @@ static int call(struct console *c, uint32_t thread, char *s, bool *was_ret)
 		*was_ret = true;
 		e.args = uni_sysc_clean_text(
 			c->log, s + name + 1, len - (sizeof(tail) - 1) - name - 1);
-		return unfinished(c, &e);
+		return add_unfinished(c, &e);
 	}
-	cut = duration(s, &ns);
+	cut = cut_duration(s, &ns);
 	if (cut != NULL)
 		*cut = '\0';
 	result = find_result(s + name, &close);
@@ -274,7 +274,7 @@ static int old_style(struct console *c, uint32_t thread, const char *s, bool *wa
 			return 0;
 		*was_ret = true;
 		e.args = uni_sysc_clean_text(c->log, "...", 3);
-		return unfinished(c, &e);
+		return add_unfinished(c, &e);
 	}
 	*was_ret = true;
 	s += sizeof(ret) - 1;
@@ -295,7 +295,7 @@ static int old_style(struct console *c, uint32_t thread, const char *s, bool *wa
 }
 
 /* "99.01 0.012345 12 1000 3 read": five or six words. */
-static int row(struct console *c, const char *s, bool *was_ret)
+static int take_table_row(struct console *c, const char *s, bool *was_ret)
 {
 	const char *word[6] = { NULL };
 	size_t len[6] = { 0 }, nr = 0;
@@ -330,7 +330,7 @@ static int row(struct console *c, const char *s, bool *was_ret)
 }
 
 /* Is the line part of a table's frame? */
-static bool frame(struct console *c, const char *s)
+static bool take_table_frame(struct console *c, const char *s)
 {
 	s += strspn(s, " ");
 	if (strncmp(s, "% time", 6) == 0 && strstr(s, "syscall") != NULL) {
@@ -378,24 +378,24 @@ static int one_call(struct console *c, char *s, bool *was_ret)
 
 	s = (char *)(uintptr_t)skip_thread(c, s, &thread);
 	s = (char *)(uintptr_t)skip_stamp(s, &c->ns);
-	rc = resumed(c, thread, s, was_ret);
+	rc = take_resumed(c, thread, s, was_ret);
 	if (rc == 0 && !*was_ret)
-		rc = call(c, thread, s, was_ret);
+		rc = take_strace_call(c, thread, s, was_ret);
 	if (rc == 0 && !*was_ret)
 		rc = old_style(c, thread, s, was_ret);
 	return rc;
 }
 
-static int line(struct console *c)
+static int take_console_line(struct console *c)
 {
-	bool was = frame(c, c->line);
+	bool was = take_table_frame(c, c->line);
 	char *behind;
 	int rc = 0;
 
 	if (was || c->line[0] == '\0')
 		return 0;
 	if (c->in_table && c->rows) {
-		rc = row(c, c->line, &was);
+		rc = take_table_row(c, c->line, &was);
 		if (was || rc != 0)
 			return rc;
 	}
@@ -421,7 +421,7 @@ int uni_sysc_from_console(const char *data, size_t size, unsigned machine, struc
 		size_t len = nl != NULL ? (size_t)(nl - data) : size;
 
 		take_line(c, data, len);
-		rc = line(c);
+		rc = take_console_line(c);
 		len += nl != NULL;
 		data += len;
 		size -= len;

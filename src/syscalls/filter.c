@@ -141,7 +141,7 @@ void uni_sysc_filter_deinit(struct uni_sysc_filter *f)
 	*f = (struct uni_sysc_filter){ 0 };
 }
 
-static bool matches(const struct uni_sysc_term *t, const char *name)
+static bool term_matches(const struct uni_sysc_term *t, const char *name)
 {
 	const struct uni_sysc_def *def;
 
@@ -158,7 +158,7 @@ bool uni_sysc_filter_name(const struct uni_sysc_filter *f, const char *name)
 	if (f == NULL || !f->chosen)
 		return true;
 	for (size_t i = 0; i < f->nr; i++) {
-		if (matches(&f->term[i], name))
+		if (term_matches(&f->term[i], name))
 			return !f->inverted;
 	}
 	return f->inverted;

@@ -139,25 +139,25 @@ static const char *name_of(const struct word *w, uint64_t v)
 	return NULL;
 }
 
-static void add(struct uni_strbuf *out, size_t from, const char *name)
+static void add_flag(struct uni_strbuf *out, size_t from, const char *name)
 {
 	uni_strbuf_adds(out, out->len != from ? "|" : "");
 	uni_strbuf_adds(out, name);
 }
 
-static void put(const struct kind *k, uint64_t v, struct uni_strbuf *out)
+static void put_flags(const struct kind *k, uint64_t v, struct uni_strbuf *out)
 {
 	const size_t from = out->len;
 	uint64_t rest = (uint32_t)v & ~k->mask;
 	const char *name = k->mask != 0 ? name_of(k->choice, v & k->mask) : NULL;
 
 	if (name != NULL)
-		add(out, from, name);
+		add_flag(out, from, name);
 	else
 		rest |= v & k->mask;
 	for (const struct word *w = k->flag; w != NULL && w->name != NULL; w++) {
 		if ((rest & w->v) == w->v) {
-			add(out, from, w->name);
+			add_flag(out, from, w->name);
 			rest &= ~w->v;
 		}
 	}
@@ -173,7 +173,7 @@ void uni_sysc_put_flags(char kind, uint64_t v, struct uni_strbuf *out)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].letter == kind) {
-			put(&kinds[i], v, out);
+			put_flags(&kinds[i], v, out);
 			return;
 		}
 	}

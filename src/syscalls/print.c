@@ -32,7 +32,7 @@ struct uni_sysc_printer {
 	unsigned column;  /* of that line */
 };
 
-static const char *text(const struct uni_sysc_log *log, uint32_t id)
+static const char *log_text(const struct uni_sysc_log *log, uint32_t id)
 {
 	return uni_strtab_get(log->text, id);
 }
@@ -44,7 +44,7 @@ static void put_value(
 	const char *name;
 
 	if (e->result != 0) {
-		uni_strbuf_adds(out, text(log, e->result));
+		uni_strbuf_adds(out, log_text(log, e->result));
 		return;
 	}
 	switch (e->end) {
@@ -100,7 +100,7 @@ static void put_stamp(struct uni_sysc_printer *p, const struct uni_sysc_entry *e
 /* strace counts columns behind the stamp and the process. */
 static void begin_line(struct uni_sysc_printer *p, const struct uni_sysc_entry *e, uint64_t ns)
 {
-	const char *thread = text(p->log, e->thread);
+	const char *thread = log_text(p->log, e->thread);
 
 	if (p->open != 0) {
 		uni_sink_puts(p->out, " <unfinished ...>\n");
@@ -133,7 +133,7 @@ static void end_line(struct uni_sysc_printer *p, const struct uni_sysc_entry *e)
 static void on_begin(struct uni_sysc_printer *p, uint32_t i)
 {
 	const struct uni_sysc_entry *e = &p->log->all.v[i];
-	const char *name = text(p->log, e->name), *args = text(p->log, e->args);
+	const char *name = log_text(p->log, e->name), *args = log_text(p->log, e->args);
 
 	begin_line(p, e, e->begin_ns);
 	uni_sink_printf(p->out, "%s(%s", name, args);
@@ -150,7 +150,7 @@ static bool by_ends(const struct uni_sysc_log *log)
 static void on_end(struct uni_sysc_printer *p, uint32_t i)
 {
 	const struct uni_sysc_entry *e = &p->log->all.v[i];
-	const char *name = text(p->log, e->name);
+	const char *name = log_text(p->log, e->name);
 
 	if (by_ends(p->log)) {
 		on_begin(p, i);
@@ -178,7 +178,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Every moment of the calls that are told; a log without times is in its own order. */
-static size_t collect(const struct uni_sysc_log *log, struct moment *m)
+static size_t collect_moments(const struct uni_sysc_log *log, struct moment *m)
 {
 	size_t nr = 0;
 
@@ -217,7 +217,7 @@ int uni_sysc_print(
 
 	if (m == NULL)
 		return -UNI_ENOMEM;
-	nr = collect(log, m);
+	nr = collect_moments(log, m);
 	for (size_t i = 0; i < nr; i++) {
 		if (m[i].end)
 			on_end(&p, m[i].entry);
@@ -246,7 +246,7 @@ void uni_sysc_printer_destroy(struct uni_sysc_printer *p)
 void uni_sysc_printer_put(struct uni_sysc_printer *p, uint32_t entry, bool end)
 {
 	const struct uni_sysc_entry *e = &p->log->all.v[entry];
-	const char *name = text(p->log, e->thread);
+	const char *name = log_text(p->log, e->thread);
 	uint64_t thread = uni_hash_bytes(name, strlen(name), 0);
 
 	if (!p->any_thread)
@@ -274,9 +274,9 @@ static void put_entry(
 				    : NULL;
 
 	uni_json_object(j);
-	uni_json_kv(str, j, "name", text(log, e->name));
-	uni_json_kv(str, j, "args", text(log, e->args));
-	uni_json_kv(str, j, "thread", e->thread != 0 ? text(log, e->thread) : NULL);
+	uni_json_kv(str, j, "name", log_text(log, e->name));
+	uni_json_kv(str, j, "args", log_text(log, e->args));
+	uni_json_kv(str, j, "thread", e->thread != 0 ? log_text(log, e->thread) : NULL);
 	uni_json_kv(str, j, "end", ends[e->end]);
 	if (e->end == UNI_SYSC_OK)
 		uni_json_kv(i64, j, "result", e->value);

@@ -33,7 +33,7 @@ bool uni_sysc_parse_int(const char *s, size_t len, int64_t *ret)
 	return true;
 }
 
-static void failed(struct uni_sysc_entry *e, int error)
+static void set_failed(struct uni_sysc_entry *e, int error)
 {
 	e->end = UNI_SYSC_FAILED;
 	e->value = error;
@@ -50,7 +50,7 @@ static bool unikraft_error(const char *s, size_t len, struct uni_sysc_entry *e)
 		!uni_sysc_parse_int(open + 1, (size_t)(s + len - 1 - open - 1), &v) ||
 		!uni_sysc_is_error(v, &error))
 		return false;
-	failed(e, error);
+	set_failed(e, error);
 	return true;
 }
 
@@ -65,11 +65,11 @@ void uni_sysc_parse_result(struct uni_sysc_log *log, const char *s, struct uni_s
 		e->end = UNI_SYSC_NO_RESULT;
 	} else if (s[0] == '-' && s[1] == 'E') {
 		error = uni_sysc_error_of(s + 1, word - 1);
-		failed(e, uni_max(error, 0));
+		set_failed(e, uni_max(error, 0));
 		e->result = error < 0 ? uni_sysc_clean_text(log, s, len) : 0;
 	} else if (strncmp(s, "-1 E", 4) == 0) {
 		error = uni_sysc_error_of(s + 3, strcspn(s + 3, " "));
-		failed(e, uni_max(error, 0));
+		set_failed(e, uni_max(error, 0));
 		e->result = error < 0 ? uni_sysc_clean_text(log, s, len) : 0;
 	} else if (len != 0 && unikraft_error(s, len, e)) {
 		return;
@@ -83,7 +83,7 @@ void uni_sysc_parse_result(struct uni_sysc_log *log, const char *s, struct uni_s
 		if (!uni_sysc_parse_int(number, digits, &v))
 			e->result = uni_sysc_clean_text(log, s, len);
 		else if (uni_sysc_is_error(v, &error))
-			failed(e, error);
+			set_failed(e, error);
 		else
 			e->value = v;
 		e->shown = digits > 2 && number[1] == 'x' ? 'p' : 'd';

@@ -30,7 +30,7 @@ static struct row *row_of(struct table *t, const struct uni_sysc_log *log, uint3
 	return &t->rows.v[t->at[name] - 1];
 }
 
-static void add(struct row *r, uint64_t calls, uint64_t errors, uint64_t ns)
+static void add_to_row(struct row *r, uint64_t calls, uint64_t errors, uint64_t ns)
 {
 	r->calls += calls;
 	r->errors += errors;
@@ -48,7 +48,7 @@ static int sum_up(struct table *t, const struct uni_sysc_log *log)
 
 		if (r == NULL)
 			return -UNI_ENOMEM;
-		add(r, s->calls, s->errors, s->ns);
+		add_to_row(r, s->calls, s->errors, s->ns);
 		r->summed = true;
 	}
 	for (size_t i = 0; i < log->all.nr; i++) {
@@ -63,13 +63,13 @@ static int sum_up(struct table *t, const struct uni_sysc_log *log)
 		if (r == NULL)
 			return -UNI_ENOMEM;
 		if (e->timed || !r->summed)
-			add(r, 1, e->end == UNI_SYSC_FAILED, ns);
+			add_to_row(r, 1, e->end == UNI_SYSC_FAILED, ns);
 	}
 	return 0;
 }
 
 /* The greater first; what is equal by name. */
-static int compare(uint64_t x, uint64_t y, const struct row *a, const struct row *b)
+static int compare_rows(uint64_t x, uint64_t y, const struct row *a, const struct row *b)
 {
 	if (x != y)
 		return x < y ? 1 : -1;
@@ -80,21 +80,21 @@ static int by_time(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	return compare(x->ns, y->ns, x, y);
+	return compare_rows(x->ns, y->ns, x, y);
 }
 
 static int by_calls(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	return compare(x->calls, y->calls, x, y);
+	return compare_rows(x->calls, y->calls, x, y);
 }
 
 static int by_errors(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	return compare(x->errors, y->errors, x, y);
+	return compare_rows(x->errors, y->errors, x, y);
 }
 
 static int by_name(const void *a, const void *b)
@@ -128,7 +128,7 @@ static void put_table(struct table *t, struct uni_sink *out)
 {
 	t->total = (struct row){ .name = "total" };
 	for (size_t i = 0; i < t->rows.nr; i++)
-		add(&t->total, t->rows.v[i].calls, t->rows.v[i].errors, t->rows.v[i].ns);
+		add_to_row(&t->total, t->rows.v[i].calls, t->rows.v[i].errors, t->rows.v[i].ns);
 	uni_sink_puts(out, "% time     seconds  usecs/call     calls    errors syscall\n");
 	put_rule(out);
 	for (size_t i = 0; i < t->rows.nr; i++)

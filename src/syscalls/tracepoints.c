@@ -138,14 +138,14 @@ static bool is_inner(const struct reader *r, const struct uni_sysc_def *def, uin
 	return false;
 }
 
-static void forget(struct reader *r, size_t i)
+static void forget_open(struct reader *r, size_t i)
 {
 	memmove(&r->open[i], &r->open[i + 1], (r->nr - i - 1) * sizeof(r->open[0]));
 	r->nr--;
 }
 
-static int add(struct reader *r, const struct uni_ukt_record *rec, const struct uni_sysc_def *def,
-	uint32_t *entry_ret)
+static int add_entry_of(struct reader *r, const struct uni_ukt_record *rec,
+	const struct uni_sysc_def *def, uint32_t *entry_ret)
 {
 	struct uni_sysc_entry e = { .begin_ns = rec->ns,
 		.end_ns = rec->ns,
@@ -165,17 +165,17 @@ static int add(struct reader *r, const struct uni_ukt_record *rec, const struct 
 	return rc;
 }
 
-static int begin(struct reader *r, const struct uni_ukt_record *rec, uint32_t definition)
+static int begin_traced(struct reader *r, const struct uni_ukt_record *rec, uint32_t definition)
 {
 	const struct uni_sysc_def *def = def_of(rec->def->name);
 	struct call c = { def, UINT32_MAX, definition, r->thread };
 	int rc = 0;
 
 	if (def != NULL && !is_inner(r, def, definition))
-		rc = add(r, rec, def, &c.entry);
+		rc = add_entry_of(r, rec, def, &c.entry);
 	/* One that is open for so long will not end. */
 	if (r->nr == OPEN_MAX)
-		forget(r, 0);
+		forget_open(r, 0);
 	r->open[r->nr++] = c;
 	return rc;
 }
@@ -191,7 +191,7 @@ static size_t find_of(const struct reader *r, uint32_t definition, uint32_t thre
 }
 
 /* Or one that began before the first switch. */
-static size_t find(const struct reader *r, uint32_t definition)
+static size_t find_open(const struct reader *r, uint32_t definition)
 {
 	size_t i = find_of(r, definition, r->thread);
 
@@ -214,20 +214,21 @@ static int switch_to(struct reader *r, const struct uni_ukt_record *rec)
 	return r->thread == UNI_STR_NONE ? -UNI_ENOMEM : 0;
 }
 
-static void end(struct reader *r, const struct uni_ukt_record *rec, const struct uni_ukt_part *part)
+static void end_traced(
+	struct reader *r, const struct uni_ukt_record *rec, const struct uni_ukt_part *part)
 {
-	size_t i = find(r, part->call);
+	size_t i = find_open(r, part->call);
 	struct uni_sysc_entry *e;
 	uint32_t entry;
 
 	if (i == r->nr && part->other != UINT32_MAX)
-		i = find(r, part->other);
+		i = find_open(r, part->other);
 	if (i == r->nr) {
 		r->log->unknown++;
 		return;
 	}
 	entry = r->open[i].entry;
-	forget(r, i);
+	forget_open(r, i);
 	if (entry == UINT32_MAX)
 		return;
 	e = &r->log->all.v[entry];
@@ -239,7 +240,7 @@ static void end(struct reader *r, const struct uni_ukt_record *rec, const struct
 		e->value = -e->value;
 }
 
-static int take(struct reader *r, const struct uni_ukt_record *rec)
+static int take_tracepoint(struct reader *r, const struct uni_ukt_record *rec)
 {
 	uint32_t i;
 
@@ -247,11 +248,11 @@ static int take(struct reader *r, const struct uni_ukt_record *rec)
 		return 0;
 	i = (uint32_t)(rec->def - r->t->defs.all.v);
 	if (r->part[i].role == UNI_UKT_CALL)
-		return begin(r, rec, i);
+		return begin_traced(r, rec, i);
 	if (r->part[i].role == UNI_UKT_SWITCH)
 		return switch_to(r, rec);
 	if (r->part[i].role == UNI_UKT_RETURN)
-		end(r, rec, &r->part[i]);
+		end_traced(r, rec, &r->part[i]);
 	return 0;
 }
 
@@ -270,7 +271,7 @@ int uni_sysc_from_tracepoints(const struct uni_ukt_trace *t, struct uni_sysc_log
 		rc = -UNI_ENOMEM;
 	for (size_t i = 0; rc == 0 && i < t->records.nr; i++) {
 		uni_ukt_trace_record(t, i, &rec);
-		rc = take(r, &rec);
+		rc = take_tracepoint(r, &rec);
 	}
 	free(r->part);
 	free(r);

@@ -121,7 +121,7 @@ bool uni_sysc_no_mode(char kind, uint64_t flags)
 	return kind == 'O' && (flags & creates) == 0;
 }
 
-static bool absent(const struct args *a, unsigned i)
+static bool is_absent(const struct args *a, unsigned i)
 {
 	return a->def->kinds[i] == 'o' && i != 0 &&
 	       uni_sysc_no_mode(a->def->kinds[i - 1], a->arg[i - 1]);
@@ -177,7 +177,7 @@ void uni_sysc_args(const struct uni_sysc_def *def, const uint64_t *arg, unsigned
 	unsigned want = def != NULL ? uni_min(uni_sysc_nr_args(def), nr) : nr;
 
 	for (unsigned i = 0; i < want; i++) {
-		if (def != NULL && absent(&a, i))
+		if (def != NULL && is_absent(&a, i))
 			break;
 		if (def != NULL && i == 2 && def->kinds[1] == 'c') {
 			(void)put_fcntl(&a);

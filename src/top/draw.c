@@ -14,13 +14,13 @@
 #define SAMPLES_FROM   70 /* columns of the screen from which on there is room for it */
 #define CALLS_MIN_ROWS 11 /* rows for both tables from which on there are two */
 
-static int text(int row, int column, enum uni_ink ink, const char *s)
+static int draw_text(int row, int column, enum uni_ink ink, const char *s)
 {
 	return uni_screen_put(row, column, uni_screen_columns() - column, ink, s);
 }
 
 /* A line in one ink, with something at its left and its right end; the left goes first. */
-static void bar(int row, const char *left, const char *right)
+static void draw_bar(int row, const char *left, const char *right)
 {
 	int width = uni_screen_columns(), len = (int)strlen(right), used;
 
@@ -43,7 +43,7 @@ static void draw_title(const struct uni_ui *ui)
 	if ((int)(strlen(left) + strlen(right)) + 3 > uni_screen_columns())
 		(void)snprintf(left, sizeof(left), " %.*s",
 			uni_max(uni_screen_columns() - (int)strlen(right) - 4, 0), ui->run->title);
-	bar(0, left, right);
+	draw_bar(0, left, right);
 }
 
 /* Parts side by side in at most so many lines; what does not fit whole is left out. */
@@ -61,8 +61,8 @@ static int draw_parts(int row, int height, const struct uni_say_parts *p)
 			column = 0;
 		}
 		column += column != 0 ? 2 : 0;
-		column +=
-			text(row + line, column, p->bad[i] ? UNI_INK_BAD : UNI_INK_PLAIN, p->v[i]);
+		column += draw_text(
+			row + line, column, p->bad[i] ? UNI_INK_BAD : UNI_INK_PLAIN, p->v[i]);
 	}
 	return line + 1;
 }
@@ -79,12 +79,12 @@ static int draw_head(const struct uni_ui *ui)
 	row += draw_parts(row, rows >= 16 ? 2 : 1, &parts);
 	uni_say_end(end, sizeof(end), top);
 	if (end[0] != '\0')
-		(void)text(row++, 0, UNI_INK_BAD, end);
+		(void)draw_text(row++, 0, UNI_INK_BAD, end);
 	/* A quarter of the screen, if it is a screen worth the name. */
 	return row + uni_ui_draw_vcpus(ui->run, row, rows >= 12 ? rows / 4 : rows >= 8 ? 1 : 0);
 }
 
-static enum uni_ink heat(double percent)
+static enum uni_ink heat_ink(double percent)
 {
 	return percent >= HOT_PERCENT	 ? UNI_INK_HOT
 	       : percent >= WARM_PERCENT ? UNI_INK_WARM
@@ -95,15 +95,15 @@ static enum uni_ink heat(double percent)
 static void draw_row(
 	int row, bool picked, bool here, double first, const char *numbers, const char *name)
 {
-	enum uni_ink ink = heat(first), name_ink = UNI_INK_PLAIN;
+	enum uni_ink ink = heat_ink(first), name_ink = UNI_INK_PLAIN;
 	int used;
 
 	if (picked) {
 		ink = name_ink = here ? UNI_INK_PICK : UNI_INK_PICK_AWAY;
 		uni_screen_fill(row, 0, uni_screen_columns(), ink, ' ');
 	}
-	used = text(row, 0, ink, numbers);
-	(void)text(row, used, name_ink, name);
+	used = draw_text(row, 0, ink, numbers);
+	(void)draw_text(row, used, name_ink, name);
 }
 
 static void draw_function(const struct uni_ui *ui, int row, size_t i)
@@ -125,7 +125,7 @@ static void draw_function(const struct uni_ui *ui, int row, size_t i)
 }
 
 /* So that `at` is on the screen, moving as little as possible. */
-static size_t scroll(size_t first, size_t at, size_t nr, size_t height)
+static size_t scroll_to(size_t first, size_t at, size_t nr, size_t height)
 {
 	if (height == 0)
 		return first;
@@ -145,17 +145,17 @@ static void draw_functions(struct uni_ui *ui, int row, int height)
 	char settings[UNI_SAY_MAX];
 
 	uni_say_settings(settings, sizeof(settings), top);
-	bar(row, wide ? "  SELF%  TOTAL%    SAMPLES  FUNCTION" : "  SELF%  TOTAL%  FUNCTION",
+	draw_bar(row, wide ? "  SELF%  TOTAL%    SAMPLES  FUNCTION" : "  SELF%  TOTAL%  FUNCTION",
 		settings);
 	row++;
 	height--;
 	if (top->nr_rows == 0)
-		(void)text(row, 2, UNI_INK_PLAIN,
+		(void)draw_text(row, 2, UNI_INK_PLAIN,
 			top->sums.shown != 0 ? "no function has such a name (Esc: show all)"
 			: top->sums.weight != 0
 				? "nothing but idle in this window (i: show it, w: longer window)"
 				: "no samples in this window yet");
-	ui->first_row = scroll(ui->first_row, top->selected, top->nr_rows, (size_t)height);
+	ui->first_row = scroll_to(ui->first_row, top->selected, top->nr_rows, (size_t)height);
 	for (int i = 0; i < height && ui->first_row + (size_t)i < top->nr_rows; i++)
 		draw_function(ui, row + i, ui->first_row + (size_t)i);
 }
@@ -193,13 +193,13 @@ static void draw_calls(struct uni_ui *ui, int row, int height)
 	(void)snprintf(head, sizeof(head), "%s  TOTAL%%  %s %s",
 		top->callers ? "       " : "  SELF%", top->callers ? "CALLERS OF" : "CALLS OF",
 		top->selected_name);
-	bar(row, head, "");
+	draw_bar(row, head, "");
 	row++;
 	height--;
 	if (nr == 0)
-		(void)text(row, 2, UNI_INK_PLAIN, "no samples of it in this window");
+		(void)draw_text(row, 2, UNI_INK_PLAIN, "no samples of it in this window");
 	ui->call = nr != 0 ? uni_min(ui->call, nr - 1) : 0;
-	ui->first_call = scroll(ui->first_call, ui->call, nr, (size_t)height);
+	ui->first_call = scroll_to(ui->first_call, ui->call, nr, (size_t)height);
 	for (int i = 0; i < height && ui->first_call + (size_t)i < nr; i++)
 		draw_call(ui, row + i, ui->first_call + (size_t)i + 1);
 }
@@ -216,8 +216,8 @@ static void draw_keys(int row)
 
 		if (column + len > uni_screen_columns())
 			return;
-		column += text(row, column, UNI_INK_KEY, keys[i]) + 1;
-		column += text(row, column, UNI_INK_PLAIN, keys[i + 1]) + 2;
+		column += draw_text(row, column, UNI_INK_KEY, keys[i]) + 1;
+		column += draw_text(row, column, UNI_INK_PLAIN, keys[i + 1]) + 2;
 	}
 }
 
@@ -226,14 +226,14 @@ static void draw_foot(struct uni_ui *ui, int row)
 	int used;
 
 	if (ui->filtering) {
-		used = text(row, 0, UNI_INK_KEY, "Functions with: ");
-		used += text(row, used, UNI_INK_PLAIN, ui->run->top.filter);
+		used = draw_text(row, 0, UNI_INK_KEY, "Functions with: ");
+		used += draw_text(row, used, UNI_INK_PLAIN, ui->run->top.filter);
 		uni_screen_cursor(row, used);
 		return;
 	}
 	uni_screen_cursor(-1, 0);
 	if (ui->message_until_ns > uni_now_ns())
-		(void)text(row, 0, ui->message_bad ? UNI_INK_BAD : UNI_INK_KEY, ui->message);
+		(void)draw_text(row, 0, ui->message_bad ? UNI_INK_BAD : UNI_INK_KEY, ui->message);
 	else
 		draw_keys(row);
 }

@@ -16,7 +16,7 @@
 #define GAP	       3
 
 /* A share of the meter, from `from` on; returns where it ends. */
-static int stretch(
+static int draw_stretch(
 	int row, int column, int width, double *sum, double share, enum uni_ink ink, char c)
 {
 	int from = (int)(*sum * width + 0.5), to;
@@ -28,16 +28,16 @@ static int stretch(
 }
 
 /* [|||||||++**!!.....]: guest, KVM, VMM, stolen; what is empty was idle. */
-static void meter(int row, int column, int width, const struct uni_top_vcpu *v)
+static void draw_meter(int row, int column, int width, const struct uni_top_vcpu *v)
 {
 	double sum = 0.0;
 
 	(void)uni_screen_put(row, column, 1, UNI_INK_KEY, "[");
-	(void)stretch(row, column + 1, width, &sum, v->guest, UNI_INK_GUEST, '|');
+	(void)draw_stretch(row, column + 1, width, &sum, v->guest, UNI_INK_GUEST, '|');
 	if (v->split || v->sampled)
-		(void)stretch(row, column + 1, width, &sum, v->kvm, UNI_INK_KVM, '+');
-	(void)stretch(row, column + 1, width, &sum, v->vmm, UNI_INK_VMM, '*');
-	(void)stretch(row, column + 1, width, &sum, v->stolen, UNI_INK_STOLEN, '!');
+		(void)draw_stretch(row, column + 1, width, &sum, v->kvm, UNI_INK_KVM, '+');
+	(void)draw_stretch(row, column + 1, width, &sum, v->vmm, UNI_INK_VMM, '*');
+	(void)draw_stretch(row, column + 1, width, &sum, v->stolen, UNI_INK_STOLEN, '!');
 	(void)uni_screen_put(row, column + width + 1, 1, UNI_INK_KEY, "]");
 }
 
@@ -48,7 +48,7 @@ struct layout {
 	int part[UNI_SAY_PARTS_MAX]; /* the widest of each */
 };
 
-static void widen(struct layout *l, const struct uni_top_vcpu *v)
+static void widen_layout(struct layout *l, const struct uni_top_vcpu *v)
 {
 	struct uni_say_parts parts;
 
@@ -58,7 +58,7 @@ static void widen(struct layout *l, const struct uni_top_vcpu *v)
 		l->part[i] = uni_max(l->part[i], (int)strlen(parts.v[i]));
 }
 
-static void fit(struct layout *l, int width)
+static void fit_layout(struct layout *l, int width)
 {
 	int room = width - l->label - 2, used = 0;
 	size_t nr = 0;
@@ -77,7 +77,7 @@ static void draw_vcpu(int row, int column, const char *label, const struct layou
 	uni_say_vcpu(&parts, v);
 	(void)uni_screen_put(row, column, l->label, UNI_INK_KEY, label);
 	if (l->meter > 0)
-		meter(row, column + l->label, l->meter, v);
+		draw_meter(row, column + l->label, l->meter, v);
 	column += l->label + l->meter + 2;
 	for (size_t i = 0; i < uni_min(l->nr, parts.nr); i++) {
 		(void)uni_screen_put(row, column + 2, l->part[i], UNI_INK_PLAIN, parts.v[i]);
@@ -85,7 +85,7 @@ static void draw_vcpu(int row, int column, const char *label, const struct layou
 	}
 }
 
-static double plus(double sum, double v)
+static double add_known(double sum, double v)
 {
 	return v < 0.0 ? sum : (sum < 0.0 ? 0.0 : sum) + v;
 }
@@ -104,12 +104,12 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 		const struct uni_top_vcpu *v = &top->vcpus[i];
 
 		known += v->guest >= 0.0;
-		mean.guest = plus(mean.guest, v->guest);
-		mean.kvm = plus(mean.kvm, v->kvm);
-		mean.vmm = plus(mean.vmm, v->vmm);
-		mean.idle = plus(mean.idle, v->idle);
-		mean.stolen = plus(mean.stolen, v->stolen);
-		mean.exits = plus(mean.exits, v->exits);
+		mean.guest = add_known(mean.guest, v->guest);
+		mean.kvm = add_known(mean.kvm, v->kvm);
+		mean.vmm = add_known(mean.vmm, v->vmm);
+		mean.idle = add_known(mean.idle, v->idle);
+		mean.stolen = add_known(mean.stolen, v->stolen);
+		mean.exits = add_known(mean.exits, v->exits);
 		mean.split |= v->split;
 		mean.sampled |= v->sampled;
 	}
@@ -123,8 +123,8 @@ static void draw_rest(const struct uni_top *top, int row, uint32_t first, uint32
 	(void)snprintf(label, sizeof(label), first == 0 ? "%" PRIu32 " vCPUs" : "+%" PRIu32 " more",
 		nr - first);
 	l.label = uni_max(labels, LABEL_REST);
-	widen(&l, &mean);
-	fit(&l, uni_screen_columns());
+	widen_layout(&l, &mean);
+	fit_layout(&l, uni_screen_columns());
 	draw_vcpu(row, 0, label, &l, &mean);
 }
 
@@ -167,8 +167,8 @@ int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height)
 		draw_rest(&r->top, row + height - 1, shown, nr, l.label);
 	}
 	for (uint32_t i = 0; i < shown; i++)
-		widen(&l, &r->top.vcpus[i]);
-	fit(&l, width);
+		widen_layout(&l, &r->top.vcpus[i]);
+	fit_layout(&l, width);
 	for (uint32_t i = 0; i < shown; i++) {
 		char label[64];
 

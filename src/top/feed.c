@@ -90,7 +90,7 @@ static bool give_up_exits(struct uni_feed *f)
 	return counted;
 }
 
-static void *sample(void *arg)
+static void *sample_all(void *arg)
 {
 	struct uni_feed *f = arg;
 
@@ -180,7 +180,7 @@ static int start_thread(struct uni_feed *f, struct uni_err *err)
 	(void)sigaddset(&child, SIGCHLD);
 	(void)pthread_sigmask(SIG_BLOCK, &child, NULL);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&f->thread, NULL, sample, f);
+	r = pthread_create(&f->thread, NULL, sample_all, f);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r != 0)
 		return uni_err_set(

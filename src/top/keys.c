@@ -101,7 +101,7 @@ static void move_call(struct uni_ui *ui, int64_t by)
 	ui->changed = true;
 }
 
-static void move(struct uni_ui *ui, int64_t by)
+static void move_selection(struct uni_ui *ui, int64_t by)
 {
 	if (ui->pane == UNI_PANE_CALLS)
 		move_call(ui, by);
@@ -109,7 +109,7 @@ static void move(struct uni_ui *ui, int64_t by)
 		move_row(ui, by);
 }
 
-static void home(struct uni_ui *ui)
+static void move_home(struct uni_ui *ui)
 {
 	if (ui->pane == UNI_PANE_CALLS) {
 		ui->call = 0;
@@ -159,7 +159,7 @@ static void change_window(struct uni_ui *ui, bool longer)
 }
 
 /* All, 0, 1, ... nr - 1, and round again. */
-static int64_t step(int64_t at, int64_t nr, bool next)
+static int64_t step_choice(int64_t at, int64_t nr, bool next)
 {
 	return (at + 1 + (next ? 1 : nr)) % (nr + 1) - 1;
 }
@@ -168,7 +168,7 @@ static void change_guest(struct uni_ui *ui, bool next)
 {
 	struct uni_top *top = &ui->run->top;
 
-	top->guest = step(top->guest, ui->run->nr_guests, next);
+	top->guest = step_choice(top->guest, ui->run->nr_guests, next);
 	top->vcpu = -1;
 	ui->again = true;
 }
@@ -184,7 +184,7 @@ static void change_vcpu(struct uni_ui *ui, bool next)
 		if (top->guest < 0 || top->guest == i)
 			nr = uni_max(nr, (int64_t)(first[i + 1] - first[i]));
 	}
-	top->vcpu = step(top->vcpu, nr, next);
+	top->vcpu = step_choice(top->vcpu, nr, next);
 	ui->again = true;
 }
 
@@ -194,7 +194,7 @@ static void sort_by(struct uni_ui *ui, unsigned by)
 	ui->again = true;
 }
 
-static void freeze(struct uni_ui *ui)
+static void toggle_freeze(struct uni_ui *ui)
 {
 	struct uni_top *top = &ui->run->top;
 
@@ -202,7 +202,7 @@ static void freeze(struct uni_ui *ui)
 	ui->again = true;
 }
 
-static void save(struct uni_ui *ui)
+static void save_kept(struct uni_ui *ui)
 {
 	_cleanup_free_ char *path = NULL;
 	struct uni_history_info info;
@@ -220,7 +220,7 @@ static void save(struct uni_ui *ui)
 		uni_ui_say(ui, false, "saved %s: %" PRIu64 " samples", path, info.kept);
 }
 
-static void clear(struct uni_ui *ui)
+static void clear_all(struct uni_ui *ui)
 {
 	uni_top_clear(&ui->run->top, uni_now_ns());
 	uni_ui_say(ui, false, "started anew");
@@ -236,7 +236,7 @@ static void begin_filter(struct uni_ui *ui)
 }
 
 /* Escape goes back, one step at a time. */
-static void escape(struct uni_ui *ui)
+static void go_back(struct uni_ui *ui)
 {
 	if (ui->pane == UNI_PANE_CALLS)
 		ui->pane = UNI_PANE_FUNCTIONS;
@@ -250,25 +250,25 @@ static bool moving_key(struct uni_ui *ui, int32_t key)
 	switch (key) {
 	case UNI_KEY_UP:
 	case 'k':
-		move(ui, -1);
+		move_selection(ui, -1);
 		return true;
 	case UNI_KEY_DOWN:
 	case 'j':
-		move(ui, 1);
+		move_selection(ui, 1);
 		return true;
 	case UNI_KEY_PAGE_UP:
-		move(ui, -ui->page);
+		move_selection(ui, -ui->page);
 		return true;
 	case UNI_KEY_PAGE_DOWN:
-		move(ui, ui->page);
+		move_selection(ui, ui->page);
 		return true;
 	case UNI_KEY_HOME:
 	case 'g':
-		home(ui);
+		move_home(ui);
 		return true;
 	case UNI_KEY_LAST:
 	case 'G':
-		move(ui, INT32_MAX);
+		move_selection(ui, INT32_MAX);
 		return true;
 	case '\t':
 		change_pane(ui);
@@ -332,19 +332,19 @@ static void doing_key(struct uni_ui *ui, int32_t key)
 	switch (key) {
 	case ' ':
 	case 'p':
-		freeze(ui);
+		toggle_freeze(ui);
 		break;
 	case '/':
 		begin_filter(ui);
 		break;
 	case UNI_KEY_ESCAPE:
-		escape(ui);
+		go_back(ui);
 		break;
 	case 's':
-		save(ui);
+		save_kept(ui);
 		break;
 	case 'z':
-		clear(ui);
+		clear_all(ui);
 		break;
 	case 'l' & 0x1f:
 		uni_screen_redraw();

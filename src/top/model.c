@@ -106,7 +106,7 @@ static uint32_t selected_frame(const struct uni_top *top)
 	return UNI_NODE_NONE;
 }
 
-static void remember(struct uni_top *top, uint32_t frame)
+static void remember_selected(struct uni_top *top, uint32_t frame)
 {
 	const struct uni_frame *f = uni_profile_get_frame(top->profile, frame);
 	const char *name = uni_profile_str(top->profile, f->name);
@@ -120,7 +120,7 @@ static void find_row(struct uni_top *top)
 	top->selected = SIZE_MAX;
 	if (!top->held && top->nr_rows != 0) {
 		top->selected = 0;
-		remember(top, top->rows[0].frame);
+		remember_selected(top, top->rows[0].frame);
 	}
 	for (size_t i = 0; top->held && i < top->nr_rows; i++) {
 		if (is_selected(top, top->rows[i].frame)) {
@@ -130,7 +130,7 @@ static void find_row(struct uni_top *top)
 	}
 }
 
-static int focus(struct uni_top *top)
+static int focus_selected(struct uni_top *top)
 {
 	struct uni_outline_opts how = { .max_lines = TREE_LINES, .min_percent = TREE_PERCENT };
 	uint32_t frame;
@@ -147,7 +147,7 @@ static int focus(struct uni_top *top)
 }
 
 /* Rows and calls of the profile that there is. */
-static int arrange(struct uni_top *top)
+static int arrange_rows(struct uni_top *top)
 {
 	struct uni_func_row *rows = NULL;
 	size_t nr = 0;
@@ -159,10 +159,10 @@ static int arrange(struct uni_top *top)
 	top->rows = rows;
 	top->nr_rows = nr;
 	find_row(top);
-	return focus(top);
+	return focus_selected(top);
 }
 
-static int rebuild(struct uni_top *top)
+static int rebuild_profile(struct uni_top *top)
 {
 	struct uni_live_opts opts = { .until_ns = top->shown_ns,
 		.filter = { .guest = top->guest, .vcpu = top->vcpu, .on_cpu = !top->idle },
@@ -182,7 +182,7 @@ static int rebuild(struct uni_top *top)
 	top->from_ns = opts.since_ns != 0 ? opts.since_ns : top->start_ns;
 	/* Its frames were the old profile's. */
 	top->nr_rows = 0;
-	return arrange(top);
+	return arrange_rows(top);
 }
 
 /* vCPUs were plugged in: what is known of the others moves, so that each has its line. */
@@ -221,7 +221,7 @@ int uni_top_refresh(struct uni_top *top, uint64_t now_ns, const struct uni_feed_
 		follow_vcpus(top, status->first_vcpu);
 	if (top->frozen_ns == 0)
 		top->shown_ns = now_ns;
-	rc = rebuild(top);
+	rc = rebuild_profile(top);
 	if (rc == 0 && top->frozen_ns == 0)
 		uni_top_rates(top, status);
 	return rc;
@@ -229,7 +229,7 @@ int uni_top_refresh(struct uni_top *top, uint64_t now_ns, const struct uni_feed_
 
 int uni_top_again(struct uni_top *top)
 {
-	return top->profile != NULL ? rebuild(top) : 0;
+	return top->profile != NULL ? rebuild_profile(top) : 0;
 }
 
 void uni_top_clear(struct uni_top *top, uint64_t now_ns)
@@ -247,9 +247,9 @@ int uni_top_select(struct uni_top *top, size_t row)
 		return 0;
 	top->held = row < top->nr_rows;
 	if (top->held)
-		remember(top, top->rows[row].frame);
+		remember_selected(top, top->rows[row].frame);
 	find_row(top);
-	return focus(top);
+	return focus_selected(top);
 }
 
 int uni_top_select_frame(struct uni_top *top, uint32_t frame)
@@ -257,9 +257,9 @@ int uni_top_select_frame(struct uni_top *top, uint32_t frame)
 	if (top->profile == NULL || frame >= uni_profile_nr_frames(top->profile))
 		return 0;
 	top->held = true;
-	remember(top, frame);
+	remember_selected(top, frame);
 	find_row(top);
-	return focus(top);
+	return focus_selected(top);
 }
 
 int uni_top_select_name(struct uni_top *top, const char *name)
@@ -270,5 +270,5 @@ int uni_top_select_name(struct uni_top *top, const char *name)
 	if (top->profile == NULL)
 		return 0;
 	find_row(top);
-	return focus(top);
+	return focus_selected(top);
 }

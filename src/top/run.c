@@ -113,7 +113,7 @@ static int prepare_guest(struct uni_top_run *r, uint32_t i, struct uni_err *err)
 	return 0;
 }
 
-static int settings(struct uni_top_run *r, struct uni_err *err)
+static int apply_settings(struct uni_top_run *r, struct uni_err *err)
 {
 	const struct uni_top_args *a = r->args;
 	uint32_t most = 0;
@@ -162,7 +162,7 @@ int uni_top_run_init(struct uni_top_run *r, struct uni_guest *const *g, size_t n
 	};
 	if (uni_top_init(&r->top, &setup) != 0)
 		return uni_err_nomem(err);
-	rc = settings(r, err);
+	rc = apply_settings(r, err);
 	return rc != 0 ? rc
 		       : uni_feed_start(g, nr, args->frequency, !args->no_exits, &r->feed, err);
 }

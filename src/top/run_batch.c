@@ -56,7 +56,7 @@ static uint64_t wait_for_begin(struct uni_top_run *r)
 }
 
 /* 0, 1: nobody reads any more, or -UNI_E*. */
-static int print(struct uni_top_run *r, uint64_t number, struct uni_err *err)
+static int print_batch(struct uni_top_run *r, uint64_t number, struct uni_err *err)
 {
 	struct uni_batch_opts opts = { .guest = r->title,
 		.names = r->guest,
@@ -86,7 +86,7 @@ static int print(struct uni_top_run *r, uint64_t number, struct uni_err *err)
 }
 
 /* A guest that ended is no failure, a sampler that could not begin is. */
-static int result(const struct uni_top_run *r, struct uni_err *err)
+static int batch_result(const struct uni_top_run *r, struct uni_err *err)
 {
 	const struct uni_feed_status *st = &r->top.last;
 
@@ -113,9 +113,9 @@ int uni_top_run_batch(struct uni_top_run *r, struct uni_err *err)
 			break;
 		rc = uni_top_run_refresh(r, err);
 		if (rc == 0)
-			rc = result(r, err);
+			rc = batch_result(r, err);
 		if (rc == 0)
-			rc = print(r, i, err);
+			rc = print_batch(r, i, err);
 		if (i == r->args->count || deadline_ns == end_ns)
 			break;
 	}

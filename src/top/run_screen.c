@@ -9,7 +9,7 @@
 #define WAIT_MS	 50u
 #define FIRST_NS (300 * UNI_NSEC_PER_MSEC) /* the first picture need not be a good one */
 
-static void suspend(struct uni_ui *ui)
+static void suspend_screen(struct uni_ui *ui)
 {
 	uni_screen_leave();
 	uni_top_run_suspend(ui->run);
@@ -18,7 +18,7 @@ static void suspend(struct uni_ui *ui)
 }
 
 /* All that were typed; false: nothing more to do but to end. */
-static bool keys(struct uni_ui *ui)
+static bool take_keys(struct uni_ui *ui)
 {
 	int32_t key = uni_screen_key(WAIT_MS);
 
@@ -29,7 +29,7 @@ static bool keys(struct uni_ui *ui)
 	return !ui->quit && !uni_top_asked_to_end();
 }
 
-static int loop(struct uni_ui *ui, struct uni_err *err)
+static int screen_loop(struct uni_ui *ui, struct uni_err *err)
 {
 	uint64_t interval_ns = (uint64_t)(ui->run->args->interval * 1e9);
 	uint64_t begin_ns = uni_now_ns(), next_ns = begin_ns + uni_min(interval_ns, FIRST_NS);
@@ -52,16 +52,16 @@ static int loop(struct uni_ui *ui, struct uni_err *err)
 		if (ui->changed || ui->again)
 			uni_ui_draw(ui);
 		ui->changed = ui->again = false;
-		if (!keys(ui) || (limit_ns != 0 && now_ns - begin_ns >= limit_ns))
+		if (!take_keys(ui) || (limit_ns != 0 && now_ns - begin_ns >= limit_ns))
 			break;
 		if (uni_top_asked_to_suspend())
-			suspend(ui);
+			suspend_screen(ui);
 	}
 	return rc;
 }
 
 /* Why it ended stays readable when the screen is gone. */
-static int result(const struct uni_top_run *r, struct uni_err *err)
+static int screen_result(const struct uni_top_run *r, struct uni_err *err)
 {
 	const struct uni_feed_status *st = &r->top.last;
 
@@ -78,7 +78,7 @@ int uni_top_run_screen(struct uni_top_run *r, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = loop(&ui, err);
+	rc = screen_loop(&ui, err);
 	uni_screen_close();
-	return rc != 0 ? rc : result(r, err);
+	return rc != 0 ? rc : screen_result(r, err);
 }

@@ -54,10 +54,10 @@ void uni_say_settings(char *out, size_t cap, const struct uni_top *top)
 		top->filter[0] != '\0' ? "*" : "");
 }
 
-static void add(struct uni_say_parts *p, bool bad, const char *fmt, ...)
+static void add_part(struct uni_say_parts *p, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void add(struct uni_say_parts *p, bool bad, const char *fmt, ...)
+static void add_part(struct uni_say_parts *p, bool bad, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -76,12 +76,12 @@ static void say_pause(struct uni_say_parts *p, const struct uni_top_quality *q)
 	if (q->samples == 0)
 		return;
 	if (!q->paused) {
-		add(p, false, "never stopped");
+		add_part(p, false, "never stopped");
 		return;
 	}
 	uni_say_ns(p50, sizeof(p50), (double)q->p50_ns);
 	uni_say_ns(p99, sizeof(p99), (double)q->p99_ns);
-	add(p, false, "pauses %s, p99 %s, %.1f%%", p50, p99, 100.0 * q->duty);
+	add_part(p, false, "pauses %s, p99 %s, %.1f%%", p50, p99, 100.0 * q->duty);
 }
 
 void uni_say_quality(struct uni_say_parts *p, const struct uni_top *top)
@@ -91,26 +91,26 @@ void uni_say_quality(struct uni_say_parts *p, const struct uni_top *top)
 
 	p->nr = 0;
 	uni_text_number(number, q->rate);
-	add(p, false, "%s samples/s", number);
+	add_part(p, false, "%s samples/s", number);
 	if (q->samples != 0)
-		add(p, q->complete < FEW_COMPLETE, "%.2f%% complete", 100.0 * q->complete);
+		add_part(p, q->complete < FEW_COMPLETE, "%.2f%% complete", 100.0 * q->complete);
 	uni_text_number(number, (double)(q->lost + q->dropped));
-	add(p, q->lost + q->dropped != 0, "%s lost", number);
+	add_part(p, q->lost + q->dropped != 0, "%s lost", number);
 	say_pause(p, q);
 	if (q->host_ns >= 0.0 || q->guest_ns >= 0.0) {
 		uni_say_ns(cost, sizeof(cost), uni_max(q->host_ns, q->guest_ns));
-		add(p, false, "%s %s/sample", q->guest_ns >= 0.0 ? "guest's" : "host", cost);
+		add_part(p, false, "%s %s/sample", q->guest_ns >= 0.0 ? "guest's" : "host", cost);
 	}
 	if (q->skipped >= 0.0005)
-		add(p, q->skipped > MANY_SKIPPED, "%.1f%% skipped", 100.0 * q->skipped);
+		add_part(p, q->skipped > MANY_SKIPPED, "%.1f%% skipped", 100.0 * q->skipped);
 	if (q->failed != 0)
-		add(p, true, "%" PRIu64 " failed", q->failed);
+		add_part(p, true, "%" PRIu64 " failed", q->failed);
 }
 
 static void add_share(struct uni_say_parts *p, const char *what, double share)
 {
 	if (share >= 0.0)
-		add(p, false, "%s %5.1f%%", what, 100.0 * share);
+		add_part(p, false, "%s %5.1f%%", what, 100.0 * share);
 }
 
 void uni_say_vcpu(struct uni_say_parts *p, const struct uni_top_vcpu *v)
@@ -119,7 +119,7 @@ void uni_say_vcpu(struct uni_say_parts *p, const struct uni_top_vcpu *v)
 
 	p->nr = 0;
 	if (v->guest < 0.0) {
-		add(p, false, "no samples");
+		add_part(p, false, "no samples");
 		return;
 	}
 	/* The same order always; a narrow screen leaves out the last ones. */
@@ -128,7 +128,7 @@ void uni_say_vcpu(struct uni_say_parts *p, const struct uni_top_vcpu *v)
 	add_share(p, "stolen", v->stolen);
 	if (v->exits >= 0.0) {
 		uni_text_number(number, v->exits);
-		add(p, false, "%8s exits/s", number);
+		add_part(p, false, "%8s exits/s", number);
 	}
 	if (v->split || v->sampled)
 		add_share(p, "kvm", v->kvm);

@@ -19,7 +19,7 @@ struct breakdown {
 	uint64_t left_out;
 };
 
-static uint32_t probe(const struct breakdown *s, uint32_t group, uint32_t func)
+static uint32_t probe_cell(const struct breakdown *s, uint32_t group, uint32_t func)
 {
 	uint32_t mask = s->nr_slots - 1, i = (uint32_t)uni_hash_pair(group, func) & mask;
 
@@ -41,7 +41,7 @@ static bool more_slots(struct breakdown *s)
 	s->nr_slots = nr * 2;
 	free(old);
 	for (uint32_t i = 0; i < s->cell.nr; i++)
-		s->slot[probe(s, s->cell.v[i].group, s->cell.v[i].func)] = i + 1;
+		s->slot[probe_cell(s, s->cell.v[i].group, s->cell.v[i].func)] = i + 1;
 	return true;
 }
 
@@ -49,7 +49,7 @@ static bool more_slots(struct breakdown *s)
 static struct uni_breakdown_cell *cell_of(struct breakdown *s, uint32_t group, uint32_t func)
 {
 	const struct uni_breakdown_cell cell = { .group = group, .func = func };
-	uint32_t i = probe(s, group, func);
+	uint32_t i = probe_cell(s, group, func);
 
 	if (s->slot[i] != 0)
 		return &s->cell.v[s->slot[i] - 1];
@@ -59,7 +59,7 @@ static struct uni_breakdown_cell *cell_of(struct breakdown *s, uint32_t group, u
 		s->walk.failed = -UNI_ENOMEM;
 		return NULL;
 	}
-	s->slot[probe(s, group, func)] = (uint32_t)s->cell.nr;
+	s->slot[probe_cell(s, group, func)] = (uint32_t)s->cell.nr;
 	return &s->cell.v[s->cell.nr - 1];
 }
 
@@ -69,7 +69,7 @@ static uint32_t group_of(const struct breakdown *s, const struct uni_walk_cpu *c
 }
 
 /* Until `time` this function ran. */
-static void spend(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
+static void spend_time(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
 {
 	uint64_t *last = &s->last[c - s->walk.cpu], from = *last;
 	struct uni_breakdown_cell *cell;
@@ -84,7 +84,7 @@ static void spend(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func, ui
 		s->left_out += uni_walk_took(&s->walk, from, time);
 }
 
-static void begin(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func)
+static void begin_cell(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func)
 {
 	struct uni_breakdown_cell *cell = c->muted ? NULL : cell_of(s, group_of(s, c), func);
 
@@ -92,29 +92,30 @@ static void begin(struct breakdown *s, struct uni_walk_cpu *c, uint32_t func)
 		cell->calls++;
 }
 
-static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
+static inline void breakdown_enter(
+	struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
 {
-	spend((struct breakdown *)w, c, f[-1].func, f->begin);
-	begin((struct breakdown *)w, c, f->func);
+	spend_time((struct breakdown *)w, c, f[-1].func, f->begin);
+	begin_cell((struct breakdown *)w, c, f->func);
 }
 
-static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
-	uint64_t time, unsigned flags)
+static inline void breakdown_leave(struct uni_walk *w, struct uni_walk_cpu *c,
+	struct uni_walk_frame *f, uint64_t time, unsigned flags)
 {
 	/* Of others that were cut nobody knows until when they ran. */
 	if ((flags & UNI_CALL_CUT) == 0 || (flags & UNI_WALK_RAN) != 0)
-		spend((struct breakdown *)w, c, f->func, time);
+		spend_time((struct breakdown *)w, c, f->func, time);
 }
 
-static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
-	uint32_t func, uint64_t time, enum uni_call_type type)
+static inline void breakdown_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
+	struct uni_walk_frame *top, uint32_t func, uint64_t time, enum uni_call_type type)
 {
 	(void)type;
-	spend((struct breakdown *)w, c, top->func, time);
-	begin((struct breakdown *)w, c, func);
+	spend_time((struct breakdown *)w, c, top->func, time);
+	begin_cell((struct breakdown *)w, c, func);
 }
 
-static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+static void breakdown_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	enum uni_call_type type, uint64_t value, uint32_t next)
 {
 	struct breakdown *s = (struct breakdown *)w;
@@ -125,20 +126,20 @@ static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	if (type == UNI_CALL_LOST)
 		s->last[c - w->cpu] = time;
 	else
-		spend(s, c, t->frame[t->nr - 1].func, time);
+		spend_time(s, c, t->frame[t->nr - 1].func, time);
 }
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+static void breakdown_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
 
 static const struct uni_walk_ops ops = {
-	.span = span,
-	.enter = enter,
-	.leave = leave,
-	.leaf = leaf,
-	.other = other,
+	.span = breakdown_span,
+	.enter = breakdown_enter,
+	.leave = breakdown_leave,
+	.leaf = breakdown_leaf,
+	.other = breakdown_other,
 };
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
+static void breakdown_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
 {
 	if (w->functions)
 		uni_walk_span(w, c, until, max, &ops, true);
@@ -154,11 +155,11 @@ static void spend_until(struct breakdown *s, uint64_t time)
 		const struct uni_walk_thread *t = &s->walk.thread[c->thread];
 
 		if (s->last[i] != 0)
-			spend(s, c, t->frame[t->nr - 1].func, time);
+			spend_time(s, c, t->frame[t->nr - 1].func, time);
 	}
 }
 
-static int walk(struct breakdown *s)
+static int breakdown_walk(struct breakdown *s)
 {
 	struct uni_walk *w = &s->walk;
 	int rc = 0;
@@ -194,7 +195,7 @@ static int by_group(const void *a, const void *b)
 	return x->func < y->func ? -1 : x->func > y->func;
 }
 
-static int give(struct breakdown *s, struct uni_breakdown *ret)
+static int breakdown_give(struct breakdown *s, struct uni_breakdown *ret)
 {
 	for (uint32_t i = 0; s->threads && i < s->walk.nr_threads; i++) {
 		const struct uni_calls_thread t = { s->walk.thread[i].id, s->walk.thread[i].known };
@@ -230,9 +231,9 @@ int uni_breakdown_make(const struct uni_trace_input *in, const struct uni_calls_
 		s->nr_slots = 1024;
 		s->slot = calloc(s->nr_slots, sizeof(*s->slot));
 		s->last = calloc(s->walk.nr_cpus, sizeof(*s->last));
-		rc = s->slot != NULL && s->last != NULL ? walk(s) : -UNI_ENOMEM;
+		rc = s->slot != NULL && s->last != NULL ? breakdown_walk(s) : -UNI_ENOMEM;
 		if (rc == 0)
-			rc = give(s, ret);
+			rc = breakdown_give(s, ret);
 		if (rc != 0) {
 			uni_breakdown_deinit(ret);
 			(void)uni_err_nomem(err);

@@ -28,7 +28,7 @@ struct uni_calls {
 	bool telling, finished;
 };
 
-static struct uni_call_event *add(
+static struct uni_call_event *add_call_event(
 	struct uni_calls *s, const struct uni_walk_cpu *c, uint64_t time, enum uni_call_type type)
 {
 	struct uni_call_event *e;
@@ -46,7 +46,7 @@ static struct uni_call_event *add(
 	return e;
 }
 
-static bool matches(struct uni_calls *s, uint32_t func)
+static bool function_matches(struct uni_calls *s, uint32_t func)
 {
 	const char *glob = s->walk.filter.function;
 
@@ -65,7 +65,7 @@ static bool matches(struct uni_calls *s, uint32_t func)
 }
 
 /* The first frame that is told of; 0: none is. */
-static uint32_t lowest(const struct uni_calls *s, const struct uni_walk_thread *t)
+static uint32_t lowest_told(const struct uni_calls *s, const struct uni_walk_thread *t)
 {
 	return s->walk.filter.function == NULL ? 1 : t->own[MATCH];
 }
@@ -74,21 +74,21 @@ static void put_enter(struct uni_calls *s, struct uni_walk_cpu *c, const struct 
 	uint64_t time, unsigned flags)
 {
 	const struct uni_walk_thread *t = &s->walk.thread[c->thread];
-	struct uni_call_event *e = add(s, c, time, UNI_CALL_ENTER);
+	struct uni_call_event *e = add_call_event(s, c, time, UNI_CALL_ENTER);
 
 	if (e == NULL)
 		return;
 	e->flags = (uint8_t)flags;
 	e->func = f->func;
 	e->caller = f[-1].func;
-	e->depth = (uint32_t)(f - t->frame) - lowest(s, t);
+	e->depth = (uint32_t)(f - t->frame) - lowest_told(s, t);
 }
 
 /* The calls that were open when the window began, now that their thread is seen in it. */
-static void announce(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t time)
+static void announce_open(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t time)
 {
 	struct uni_walk_thread *t = &s->walk.thread[c->thread];
-	uint32_t i = lowest(s, t), n = t->own[ANNOUNCE];
+	uint32_t i = lowest_told(s, t), n = t->own[ANNOUNCE];
 
 	t->own[ANNOUNCE] = 0;
 	for (; i != 0 && i < n; i++)
@@ -100,32 +100,33 @@ static inline bool is_told(struct uni_calls *s, struct uni_walk_cpu *c, uint64_t
 	if (!s->telling || c->muted)
 		return false;
 	if (__builtin_expect(s->walk.thread[c->thread].own[ANNOUNCE] != 0, 0))
-		announce(s, c, time);
+		announce_open(s, c, time);
 	return true;
 }
 
-static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
+static inline void calls_enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
 	struct uni_walk_thread *t = &w->thread[c->thread];
 
-	if (w->filter.function != NULL && t->own[MATCH] == 0 && matches(s, f->func))
+	if (w->filter.function != NULL && t->own[MATCH] == 0 && function_matches(s, f->func))
 		t->own[MATCH] = (uint32_t)(f - t->frame);
-	if (lowest(s, t) != 0 && is_told(s, c, f->begin))
+	if (lowest_told(s, t) != 0 && is_told(s, c, f->begin))
 		put_enter(s, c, f, f->begin, 0);
 }
 
-static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
+static inline void calls_leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
 	uint64_t time, unsigned flags)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
 	struct uni_walk_thread *t = &w->thread[c->thread];
 	uint64_t took = uni_walk_took(w, f->begin, time), off = f->off;
-	uint32_t low = lowest(s, t), at = (uint32_t)(f - t->frame);
+	uint32_t low = lowest_told(s, t), at = (uint32_t)(f - t->frame);
 	struct uni_call_event *e;
 
 	f[-1].child += took;
-	if (low != 0 && is_told(s, c, time) && (e = add(s, c, time, UNI_CALL_LEAVE)) != NULL) {
+	if (low != 0 && is_told(s, c, time) &&
+		(e = add_call_event(s, c, time, UNI_CALL_LEAVE)) != NULL) {
 		if (w->from != 0 && f->begin == w->from)
 			flags |= UNI_CALL_BEGAN;
 		e->flags = (uint8_t)(flags & ~UNI_WALK_RAN);
@@ -140,17 +141,17 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 	t->own[ANNOUNCE] = uni_min(t->own[ANNOUNCE], at);
 }
 
-static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
-	uint32_t func, uint64_t time, enum uni_call_type type)
+static inline void calls_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
+	struct uni_walk_frame *top, uint32_t func, uint64_t time, enum uni_call_type type)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
 	const struct uni_walk_thread *t = &w->thread[c->thread];
-	uint32_t low = lowest(s, t);
+	uint32_t low = lowest_told(s, t);
 	struct uni_call_event *e;
 
-	if ((low == 0 && !matches(s, func)) || !is_told(s, c, time))
+	if ((low == 0 && !function_matches(s, func)) || !is_told(s, c, time))
 		return;
-	e = add(s, c, time, type);
+	e = add_call_event(s, c, time, type);
 	if (e == NULL)
 		return;
 	e->func = func;
@@ -163,7 +164,7 @@ static bool cpu_passes(const struct uni_walk *w, const struct uni_walk_cpu *c)
 	return w->filter.cpu < 0 || w->filter.cpu == (int64_t)(c - w->cpu);
 }
 
-static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+static void calls_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	enum uni_call_type type, uint64_t value, uint32_t next)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
@@ -176,7 +177,7 @@ static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 		return;
 	if (!always && c->muted && w->thread[next].muted)
 		return;
-	e = add(s, c, time, type);
+	e = add_call_event(s, c, time, type);
 	if (e == NULL)
 		return;
 	if (type == UNI_CALL_LOST)
@@ -205,12 +206,12 @@ static bool ext_passes(
 {
 	if (s->walk.filter.function == NULL)
 		return true;
-	if (cls == UNI_TRACE_CLASS_ENTRY_ARGS && matches(s, func))
+	if (cls == UNI_TRACE_CLASS_ENTRY_ARGS && function_matches(s, func))
 		return true;
-	return func != UNI_FUNC_NONE && lowest(s, &s->walk.thread[c->thread]) != 0;
+	return func != UNI_FUNC_NONE && lowest_told(s, &s->walk.thread[c->thread]) != 0;
 }
 
-static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+static void calls_ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	const struct uni_trace_record *rec)
 {
 	struct uni_calls *s = (struct uni_calls *)w;
@@ -223,7 +224,7 @@ static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 		w->failed = -UNI_ENOMEM;
 		return;
 	}
-	e = add(s, c, time, UNI_CALL_EXT);
+	e = add_call_event(s, c, time, UNI_CALL_EXT);
 	if (e == NULL)
 		return;
 	e->func = func;
@@ -235,18 +236,18 @@ static void ext(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	s->words.nr += rec->nr;
 }
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+static void calls_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
 
 static const struct uni_walk_ops ops = {
-	.span = span,
-	.enter = enter,
-	.leave = leave,
-	.leaf = leaf,
-	.other = other,
-	.ext = ext,
+	.span = calls_span,
+	.enter = calls_enter,
+	.leave = calls_leave,
+	.leaf = calls_leaf,
+	.other = calls_other,
+	.ext = calls_ext,
 };
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
+static void calls_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
 {
 	if (w->functions)
 		uni_walk_span(w, c, until, max, &ops, true);
@@ -314,7 +315,7 @@ void uni_calls_close(struct uni_calls *s)
 }
 
 /* The time of the second earliest record: so far the earliest CPU may go on alone. */
-static uint64_t second(const struct uni_walk *w, const struct uni_walk_cpu *first)
+static uint64_t second_earliest(const struct uni_walk *w, const struct uni_walk_cpu *first)
 {
 	uint64_t until = w->to;
 
@@ -342,7 +343,7 @@ int uni_calls_read(struct uni_calls *s, const struct uni_call_event **ret, size_
 			uni_walk_stop(w);
 			continue;
 		}
-		uni_walk_step(w, c, w->nr_cpus == 1 ? w->to : second(w, c), BATCH);
+		uni_walk_step(w, c, w->nr_cpus == 1 ? w->to : second_earliest(w, c), BATCH);
 	}
 	if (s->event.nr == 0 && !s->finished && !w->in->live && w->failed == 0) {
 		s->finished = true;

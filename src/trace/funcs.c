@@ -57,7 +57,7 @@ void uni_funcs_destroy(struct uni_funcs *f)
 	free(f);
 }
 
-static size_t probe(const struct uni_funcs *f, uint64_t address)
+static size_t probe_function(const struct uni_funcs *f, uint64_t address)
 {
 	size_t mask = f->nr_slots - 1, i = (size_t)(uni_hash_pair(address, 0) >> 7) & mask;
 
@@ -66,7 +66,7 @@ static size_t probe(const struct uni_funcs *f, uint64_t address)
 	return i;
 }
 
-static bool grow(struct uni_funcs *f)
+static bool grow_functions(struct uni_funcs *f)
 {
 	uint32_t *old = f->slot;
 
@@ -81,21 +81,21 @@ static bool grow(struct uni_funcs *f)
 	free(old);
 	for (uint32_t i = 1; i < f->func.nr; i++) {
 		if (f->func.v[i].address != 0)
-			f->slot[probe(f, f->func.v[i].address)] = i;
+			f->slot[probe_function(f, f->func.v[i].address)] = i;
 	}
 	return true;
 }
 
 uint32_t uni_funcs_at(struct uni_funcs *f, uint64_t address)
 {
-	size_t i = probe(f, address);
+	size_t i = probe_function(f, address);
 
 	if (f->slot[i] != 0 || address == 0)
 		return f->slot[i];
-	if (f->func.nr >= UNI_FUNCS_MAX || !grow(f) ||
+	if (f->func.nr >= UNI_FUNCS_MAX || !grow_functions(f) ||
 		!uni_vec_push(&f->func, ((struct func){ address, UNNAMED })))
 		return UNI_FUNC_NONE;
-	f->slot[probe(f, address)] = (uint32_t)f->func.nr - 1;
+	f->slot[probe_function(f, address)] = (uint32_t)f->func.nr - 1;
 	return (uint32_t)f->func.nr - 1;
 }
 

@@ -50,7 +50,7 @@ struct key {
 	struct uni_func_stats f;
 };
 
-static uint64_t value(const struct uni_func_stats *f, enum uni_trace_sort by)
+static uint64_t sort_value(const struct uni_func_stats *f, enum uni_trace_sort by)
 {
 	switch (by) {
 	case UNI_TRACE_BY_TOTAL:
@@ -88,7 +88,7 @@ void uni_trace_report_sort(
 	if (key == NULL)
 		return;
 	for (size_t i = 0; i < r->func.nr; i++)
-		key[i] = (struct key){ value(&r->func.v[i], by),
+		key[i] = (struct key){ sort_value(&r->func.v[i], by),
 			uni_funcs_name(funcs, r->func.v[i].func), r->func.v[i] };
 	qsort(key, r->func.nr, sizeof(*key), by_key);
 	for (size_t i = 0; i < r->func.nr; i++)
@@ -157,7 +157,7 @@ static struct named *names_of(const struct uni_trace_report *r, struct uni_funcs
 	return v;
 }
 
-static uint64_t apart(uint64_t a, uint64_t b)
+static uint64_t distance_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -165,14 +165,14 @@ static uint64_t apart(uint64_t a, uint64_t b)
 static int by_difference(const void *a, const void *b)
 {
 	const struct uni_func_diff *x = a, *y = b;
-	uint64_t dx = apart(x->a.self, x->b.self), dy = apart(y->a.self, y->b.self);
+	uint64_t dx = distance_of(x->a.self, x->b.self), dy = distance_of(y->a.self, y->b.self);
 
 	if (dx != dy)
 		return dx < dy ? 1 : -1;
 	return strcmp(x->name, y->name);
 }
 
-static int join(const struct named *a, size_t nr_a, const struct named *b, size_t nr_b,
+static int join_by_name(const struct named *a, size_t nr_a, const struct named *b, size_t nr_b,
 	struct uni_trace_diff *ret)
 {
 	while (nr_a != 0 || nr_b != 0) {
@@ -203,7 +203,7 @@ int uni_trace_diff_make(const struct uni_trace_report *a, struct uni_funcs *a_fu
 
 	*ret = (struct uni_trace_diff){ 0 };
 	if (na != NULL && nb != NULL)
-		rc = join(na, a->func.nr, nb, b->func.nr, ret);
+		rc = join_by_name(na, a->func.nr, nb, b->func.nr, ret);
 	if (rc == 0 && ret->func.nr != 0)
 		qsort(ret->func.v, ret->func.nr, sizeof(*ret->func.v), by_difference);
 	if (rc != 0)
@@ -217,7 +217,7 @@ static void put_change(struct uni_sink *out, uint64_t a, uint64_t b)
 {
 	char text[UNI_SPAN_MAX], *digits = text;
 
-	uni_trace_span(text, apart(a, b));
+	uni_trace_span(text, distance_of(a, b));
 	while (*digits == ' ')
 		digits++;
 	uni_sink_printf(out, " %s%-10s", a == b ? " " : b > a ? "+" : "-", digits);

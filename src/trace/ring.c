@@ -33,7 +33,7 @@ static void fence_loads(void)
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
+static int read_ring(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
 {
 	int rc = 0;
 
@@ -55,22 +55,22 @@ static int load_acquire(const struct uni_ring *r, uint64_t va, uint64_t *ret)
 
 	if (r->source.load != NULL)
 		return r->source.load(r->source.ctx, va, ret);
-	rc = get(r, va, ret, sizeof(*ret));
+	rc = read_ring(r, va, ret, sizeof(*ret));
 	fence_loads();
 	return rc;
 }
 
-static uint64_t slot(const struct uni_ring_cpu *c, uint64_t seq)
+static uint64_t slot_address(const struct uni_ring_cpu *c, uint64_t seq)
 {
 	return c->base + seq % uni_max(c->nr_subs, (uint64_t)1) * UNI_TRACE_SUB_SIZE;
 }
 
 /* What the CPU writes now: its state, the header of that sub-buffer, and how far it is written. */
-static int look(const struct uni_ring *r, const struct uni_ring_cpu *c, struct uni_trace_cpu *state,
-	struct uni_trace_sub *head, uint64_t *end)
+static int look_at_cpu(const struct uni_ring *r, const struct uni_ring_cpu *c,
+	struct uni_trace_cpu *state, struct uni_trace_sub *head, uint64_t *end)
 {
 	uint64_t wptr;
-	int rc = get(r, c->cpu, state, sizeof(*state));
+	int rc = read_ring(r, c->cpu, state, sizeof(*state));
 
 	if (rc != 0)
 		return rc;
@@ -79,7 +79,7 @@ static int look(const struct uni_ring *r, const struct uni_ring_cpu *c, struct u
 		return -UNI_EFORMAT;
 	*end = wptr & SUB_MASK;
 	fence_loads();
-	rc = get(r, wptr & ~SUB_MASK, head, sizeof(*head));
+	rc = read_ring(r, wptr & ~SUB_MASK, head, sizeof(*head));
 	fence_loads();
 	return rc;
 }
@@ -89,7 +89,7 @@ static int now_written(
 {
 	struct uni_trace_cpu state;
 	struct uni_trace_sub head;
-	int rc = look(r, c, &state, &head, end);
+	int rc = look_at_cpu(r, c, &state, &head, end);
 
 	if (rc == 0)
 		*seq = head.begin_seq;
@@ -97,7 +97,7 @@ static int now_written(
 }
 
 /* The records between c->seen_end and `end`, of which r->copy has the bytes. */
-static void see(
+static void see_records(
 	const struct uni_ring *r, struct uni_ring_cpu *c, uint64_t end, struct uni_ring_now *ret)
 {
 	const uint64_t *words = (const uint64_t *)(const void *)r->copy.bytes;
@@ -120,13 +120,15 @@ static void see(
 }
 
 /* After a copy: had the writer not begun to overwrite it? */
-static int again(const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t seq, bool *same)
+static int recheck_seq(
+	const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_t seq, bool *same)
 {
 	uint64_t now;
 	int rc;
 
 	fence_loads();
-	rc = get(r, slot(c, seq) + offsetof(struct uni_trace_sub, begin_seq), &now, sizeof(now));
+	rc = read_ring(r, slot_address(c, seq) + offsetof(struct uni_trace_sub, begin_seq), &now,
+		sizeof(now));
 	*same = rc == 0 && now == seq;
 	return rc;
 }
@@ -137,7 +139,7 @@ static int again(const struct uni_ring *r, const struct uni_ring_cpu *c, uint64_
  * only if by now everything that was reserved up to `end` is written: what is not shows what was
  * there a round ago.
  */
-static int newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_trace_sub *head,
+static int find_newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_trace_sub *head,
 	uint64_t end, struct uni_ring_now *ret)
 {
 	bool same = false;
@@ -156,13 +158,13 @@ static int newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_t
 	ret->timed = ret->sure = c->seen_end > UNI_TRACE_SUB_HEAD;
 	if (end <= c->seen_end)
 		return 0;
-	rc = get(r, slot(c, head->begin_seq) + c->seen_end, r->copy.bytes + c->seen_end,
-		end - c->seen_end);
+	rc = read_ring(r, slot_address(c, head->begin_seq) + c->seen_end,
+		r->copy.bytes + c->seen_end, end - c->seen_end);
 	if (rc == 0)
-		rc = again(r, c, head->begin_seq, &same);
+		rc = recheck_seq(r, c, head->begin_seq, &same);
 	ret->sure = rc == 0 && same;
 	if (ret->sure)
-		see(r, c, end, ret);
+		see_records(r, c, end, ret);
 	return rc;
 }
 
@@ -172,7 +174,7 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 	struct uni_trace_cpu state;
 	struct uni_trace_sub head;
 	uint64_t end;
-	int rc = look(r, c, &state, &head, &end);
+	int rc = look_at_cpu(r, c, &state, &head, &end);
 
 	if (rc != 0)
 		return rc;
@@ -184,7 +186,7 @@ int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
 		ret->words += (end - UNI_TRACE_SUB_HEAD) / 8;
 	if (r->info.counts)
 		ret->extra = head.extra_before + (head.extra_after & ~UNI_TRACE_EXTRA_GONE);
-	return newest(r, c, &head, end, ret);
+	return find_newest(r, c, &head, end, ret);
 }
 
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret)
@@ -228,7 +230,7 @@ static void count_extra(const struct uni_ring *r, struct uni_trace_sub *s, size_
 }
 
 /* Takes the records out of the copy that were there when the reader came. Returns what is left. */
-static size_t cut(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
+static size_t cut_before(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
 {
 	struct uni_trace_sub *s = &r->copy.head;
 	struct uni_trace_cursor at = uni_trace_records(&r->info, s, content);
@@ -245,7 +247,8 @@ static size_t cut(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
 }
 
 /* What the guest overwrote before this packet was read, told by what the packet says of itself. */
-static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_fn fn, void *arg)
+static int give_packet(
+	struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_fn fn, void *arg)
 {
 	struct uni_ring_cpu *c = &r->cpu[i];
 	struct uni_trace_sub *s = &r->copy.head;
@@ -254,7 +257,7 @@ static int give(struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_
 	 * it was written. */
 	s->lost = uni_max(s->lost, c->stats.guest_lost);
 	if (s->begin_seq == c->cut_seq)
-		content = cut(r, c, content);
+		content = cut_before(r, c, content);
 	if (content > UNI_TRACE_SUB_HEAD)
 		content = uni_ring_cut_session(r, c, content);
 	if (content == UNI_TRACE_SUB_HEAD)
@@ -314,11 +317,12 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	uint64_t end_seq = 0;
 	size_t content;
 	bool same;
-	int rc = is_over(r) ? -UNI_EBUDGET : get(r, slot(c, seq), &r->copy, sizeof(*s));
+	int rc = is_over(r) ? -UNI_EBUDGET
+			    : read_ring(r, slot_address(c, seq), &r->copy, sizeof(*s));
 
 	if (rc == 0)
-		rc = load_acquire(
-			r, slot(c, seq) + offsetof(struct uni_trace_sub, end_seq), &end_seq);
+		rc = load_acquire(r, slot_address(c, seq) + offsetof(struct uni_trace_sub, end_seq),
+			&end_seq);
 
 	if (rc != 0)
 		return is_missing(c, rc) ? 0 : rc;
@@ -336,9 +340,9 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 		c->next_seq++;
 		return 0;
 	}
-	rc = get(r, slot(c, seq), &r->copy, sizeof(r->copy));
+	rc = read_ring(r, slot_address(c, seq), &r->copy, sizeof(r->copy));
 	if (rc == 0)
-		rc = again(r, c, seq, &same);
+		rc = recheck_seq(r, c, seq, &same);
 	if (rc != 0)
 		return is_missing(c, rc) ? 0 : rc;
 	c->next_seq++;
@@ -350,7 +354,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 		return 0;
 	}
 	c->way = 0;
-	return give(r, i, content, fn, arg);
+	return give_packet(r, i, content, fn, arg);
 }
 
 /* All but the last `keep` sub-buffers are left out, the one that is written now included. */
@@ -425,7 +429,7 @@ int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void
 
 	if (rc == 0)
 		skip_lapped(c, now, c->nr_subs);
-	(void)get(r, c->ring + offsetof(struct uni_trace_ring, after_freeze),
+	(void)read_ring(r, c->ring + offsetof(struct uni_trace_ring, after_freeze),
 		&c->stats.after_freeze, sizeof(c->stats.after_freeze));
 	for (uint64_t n = 0; rc == 0 && n < c->nr_subs && c->next_seq < now; n++) {
 		rc = read_one(r, cpu, now, fn, arg);
@@ -436,12 +440,12 @@ int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void
 		}
 	}
 	if (rc == 0 && c->next_seq == now && end > UNI_TRACE_SUB_HEAD) {
-		rc = get(r, slot(c, now), &r->copy, sizeof(r->copy));
+		rc = read_ring(r, slot_address(c, now), &r->copy, sizeof(r->copy));
 		if (is_missing(c, rc))
 			return 0;
 		c->next_seq++;
 		if (rc == 0 && r->copy.head.begin_seq == now)
-			rc = give(r, cpu, written_content(r, (size_t)end), fn, arg);
+			rc = give_packet(r, cpu, written_content(r, (size_t)end), fn, arg);
 	}
 	return rc;
 }
@@ -471,7 +475,7 @@ static int copy_open(struct uni_ring *r, struct uni_ring_cpu *c, bool entries, s
 	uint64_t now, end, now_after, end_after;
 	int32_t open_bytes;
 	size_t content;
-	int rc = look(r, c, &state, &r->copy.head, &end);
+	int rc = look_at_cpu(r, c, &state, &r->copy.head, &end);
 
 	*content_ret = 0;
 	now = s->begin_seq;
@@ -480,7 +484,7 @@ static int copy_open(struct uni_ring *r, struct uni_ring_cpu *c, bool entries, s
 		return rc;
 	if (now == c->cut_seq && s->words_before + (end - UNI_TRACE_SUB_HEAD) / 8 <= c->next_words)
 		return 0;
-	rc = get(r, slot(c, now), &r->copy, (size_t)end);
+	rc = read_ring(r, slot_address(c, now), &r->copy, (size_t)end);
 	fence_loads();
 	if (rc == 0)
 		rc = now_written(r, c, &now_after, &end_after);
@@ -499,7 +503,7 @@ int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packe
 	int rc = copy_open(r, c, entries, &content);
 
 	if (rc == 0 && content > UNI_TRACE_SUB_HEAD)
-		rc = give(r, cpu, content, fn, arg);
+		rc = give_packet(r, cpu, content, fn, arg);
 	*c = before;
 	return rc;
 }
@@ -512,7 +516,7 @@ int uni_ring_take(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 
 	if (rc != 0 || content <= UNI_TRACE_SUB_HEAD)
 		return rc;
-	rc = give(r, cpu, content, fn, arg);
+	rc = give_packet(r, cpu, content, fn, arg);
 	/* The rest of it comes without what has come. */
 	c->cut_seq = c->next_seq;
 	return rc;

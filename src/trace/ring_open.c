@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "trace/ring_priv.h"
 
-static int get(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
+static int read_ring_head(const struct uni_ring *r, uint64_t va, void *buf, size_t len)
 {
 	return r->source.read(r->source.ctx, va, buf, len);
 }
@@ -37,7 +37,7 @@ static int open_cpu(struct uni_ring *r, unsigned i, uint64_t rings, struct uni_e
 	struct uni_trace_ring ring;
 	struct uni_ring_cpu *c = &r->cpu[i];
 
-	if (get(r, rings + i * sizeof(ring), &ring, sizeof(ring)) != 0)
+	if (read_ring_head(r, rings + i * sizeof(ring), &ring, sizeof(ring)) != 0)
 		return uni_err_set(
 			err, UNI_EFAULT, "the guest's table of trace rings cannot be read");
 	if (ring.base & SUB_MASK || ring.nr_subs < UNI_TRACE_SUB_MIN ||

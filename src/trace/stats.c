@@ -92,7 +92,7 @@ static __attribute__((noinline)) uint32_t *hist_of(struct uni_walk *w, uint32_t 
 	return s->hist[func];
 }
 
-static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
+static inline void stats_enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
 {
 	struct row *r = row_of(w, c, f->func);
 
@@ -100,7 +100,7 @@ static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 		r->active++;
 }
 
-static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
+static inline void stats_leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
 	uint64_t time, unsigned flags)
 {
 	struct row *r = row_of(w, c, f->func);
@@ -131,8 +131,8 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 		r->hist[uni_hist_bucket(took)]++;
 }
 
-static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
-	uint32_t func, uint64_t time, enum uni_call_type type)
+static inline void stats_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
+	struct uni_walk_frame *top, uint32_t func, uint64_t time, enum uni_call_type type)
 {
 	struct row *r = row_of(w, c, func);
 
@@ -156,7 +156,7 @@ static void count_active(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t mo
 	}
 }
 
-static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
+static void stats_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 	enum uni_call_type type, uint64_t value, uint32_t next)
 {
 	(void)time;
@@ -166,24 +166,24 @@ static void other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time,
 		count_active(w, c, UINT32_MAX);
 }
 
-static void switched(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time)
+static void stats_switched(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t time)
 {
 	(void)time;
 	count_active(w, c, 1);
 }
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+static void stats_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
 
 static const struct uni_walk_ops ops = {
-	.span = span,
-	.enter = enter,
-	.leave = leave,
-	.leaf = leaf,
-	.other = other,
-	.switched = switched,
+	.span = stats_span,
+	.enter = stats_enter,
+	.leave = stats_leave,
+	.leaf = stats_leaf,
+	.other = stats_other,
+	.switched = stats_switched,
 };
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
+static void stats_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
 {
 	if (w->functions)
 		uni_walk_span(w, c, until, max, &ops, true);
@@ -192,7 +192,7 @@ static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, siz
 }
 
 /* Nothing was before the time window. */
-static void forget(struct stats *s)
+static void forget_rows(struct stats *s)
 {
 	for (uint32_t cpu = 0; cpu < s->walk.nr_cpus; cpu++) {
 		for (uint32_t i = 0; i < s->rows[cpu].nr; i++) {
@@ -223,7 +223,7 @@ static void add_row(struct uni_func_stats *f, const struct row *r)
 }
 
 /* Of a step the middle, which may lie beyond all that is in it. */
-static uint64_t percentile(const uint32_t *hist, const struct uni_func_stats *f, unsigned of)
+static uint64_t hist_percentile(const uint32_t *hist, const struct uni_func_stats *f, unsigned of)
 {
 	uint64_t v = uni_hist_percentile(hist, f->timed - f->cut, of);
 
@@ -239,8 +239,8 @@ static struct uni_func_stats sum_of(const struct stats *s, uint32_t func)
 			add_row(&f, &s->rows[cpu].v[func]);
 	}
 	if (func < s->nr_hist && s->hist[func] != NULL && f.timed > f.cut) {
-		f.p50 = percentile(s->hist[func], &f, 50);
-		f.p99 = percentile(s->hist[func], &f, 99);
+		f.p50 = hist_percentile(s->hist[func], &f, 50);
+		f.p99 = hist_percentile(s->hist[func], &f, 99);
 	}
 	if (f.timed <= f.cut)
 		f.min = 0;
@@ -276,7 +276,7 @@ static int make_rows(const struct stats *s, struct uni_trace_report *ret)
 	return 0;
 }
 
-static int count(struct stats *s, struct uni_trace_report *ret)
+static int count_functions(struct stats *s, struct uni_trace_report *ret)
 {
 	struct uni_walk *w = &s->walk;
 	int rc = 0;
@@ -287,7 +287,7 @@ static int count(struct stats *s, struct uni_trace_report *ret)
 	if (w->from != 0) {
 		rc = uni_walk_all(w, w->from - 1);
 		uni_walk_restart(w, w->from);
-		forget(s);
+		forget_rows(s);
 	}
 	if (rc == 0)
 		rc = uni_walk_all(w, w->to);
@@ -307,7 +307,7 @@ int uni_trace_report_make(const struct uni_trace_input *in, const struct uni_cal
 		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
 	if (rc == 0) {
-		rc = count(s, ret);
+		rc = count_functions(s, ret);
 		if (rc != 0) {
 			uni_trace_report_deinit(ret);
 			(void)uni_err_nomem(err);

@@ -64,27 +64,27 @@ static const char function_header[] = "#\n"
 				      "#           TASK-PID   CPU#     TIMESTAMP  FUNCTION\n"
 				      "#              | |       |         |         |\n";
 
-static void flush(struct uni_trace_text *t)
+static void flush_block(struct uni_trace_text *t)
 {
 	uni_sink_write(t->out, t->block, t->fill);
 	t->fill = 0;
 }
 
-static char *room(struct uni_trace_text *t, size_t len)
+static char *block_room(struct uni_trace_text *t, size_t len)
 {
 	if (len > BLOCK - t->fill)
-		flush(t);
+		flush_block(t);
 	return t->block + t->fill;
 }
 
-static inline char *copy(char *p, const void *from, size_t len)
+static inline char *copy_text(char *p, const void *from, size_t len)
 {
 	memcpy(p, from, len);
 	return p + len;
 }
-#define COPY(p, literal) copy(p, literal, sizeof(literal) - 1)
+#define COPY(p, literal) copy_text(p, literal, sizeof(literal) - 1)
 
-static inline char *blanks(char *p, size_t n)
+static inline char *put_blanks(char *p, size_t n)
 {
 	memset(p, ' ', SHORT);
 	if (__builtin_expect(n > SHORT, 0))
@@ -109,7 +109,7 @@ static char *put_number(char *p, uint64_t v)
 		text[--i] = (char)('0' + v % 10);
 		v /= 10;
 	} while (v != 0);
-	return copy(p, text + i, sizeof(text) - i);
+	return copy_text(p, text + i, sizeof(text) - i);
 }
 
 struct uni_trace_text *uni_trace_text_open(
@@ -218,24 +218,24 @@ static inline char *put_duration(const struct uni_trace_text *t, char *p, uint64
 static inline char *begin_line(const struct uni_trace_text *t, char *p, const struct line *l,
 	uint32_t depth, bool timed, uint64_t ns)
 {
-	p = copy(p, l->prefix, sizeof(l->prefix)) - sizeof(l->prefix) + l->prefix_len;
-	p = timed ? put_duration(t, p, ns) : blanks(p, DURATION);
+	p = copy_text(p, l->prefix, sizeof(l->prefix)) - sizeof(l->prefix) + l->prefix_len;
+	p = timed ? put_duration(t, p, ns) : put_blanks(p, DURATION);
 	p = COPY(p, " |  ");
-	return blanks(p, 2 * (size_t)depth);
+	return put_blanks(p, 2 * (size_t)depth);
 }
 
 /* "(ARGS) {" or "(ARGS);" and the value as a comment: as Linux has them. They are told once. */
 static char *put_values(char *p, const struct line *l, bool leaf)
 {
 	*p++ = '(';
-	p = copy(p, l->args, strlen(l->args));
+	p = copy_text(p, l->args, strlen(l->args));
 	l->args[0] = '\0';
 	if (!leaf)
 		return COPY(p, ") {\n");
 	p = COPY(p, ");");
 	if (l->value[0] != '\0') {
 		p = COPY(p, " /* ");
-		p = copy(p, l->value, strlen(l->value));
+		p = copy_text(p, l->value, strlen(l->value));
 		p = COPY(p, " */");
 		l->value[0] = '\0';
 	}
@@ -248,7 +248,7 @@ static inline void put_call(struct uni_trace_text *t, const struct line *l, uint
 	uint32_t depth, bool timed, uint64_t ns, bool leaf)
 {
 	const struct name *n = name_of(t, func);
-	char *p = begin_line(t, room(t, LINE_MAX), l, depth, timed, ns);
+	char *p = begin_line(t, block_room(t, LINE_MAX), l, depth, timed, ns);
 
 	p = put_name(p, n);
 	if (__builtin_expect(l->args != NULL, 0))
@@ -262,14 +262,14 @@ static inline void put_end(
 	struct uni_trace_text *t, const struct line *l, const struct uni_call_event *e)
 {
 	const struct name *n = name_of(t, e->func);
-	char *p = begin_line(t, room(t, LINE_MAX), l, uni_min(e->depth, UNI_CALLS_DEPTH_MAX),
+	char *p = begin_line(t, block_room(t, LINE_MAX), l, uni_min(e->depth, UNI_CALLS_DEPTH_MAX),
 		(e->flags & UNI_CALL_CUT) == 0, e->duration);
 
 	p = COPY(p, "} /* ");
 	p = put_name(p, n);
 	if (__builtin_expect(l->value != NULL && l->value[0] != '\0', 0)) {
 		*p++ = ' ';
-		p = copy(p, l->value, strlen(l->value));
+		p = copy_text(p, l->value, strlen(l->value));
 		l->value[0] = '\0';
 	}
 	p = COPY(p, " */\n");
@@ -299,7 +299,7 @@ static void put_switch(
 	uint64_t from, to;
 	const char *out = thread_name(t, e->thread, &from), *in = thread_name(t, e->next, &to);
 
-	flush(t);
+	flush_block(t);
 	uni_sink_puts(t->out, rule);
 	uni_sink_write(t->out, l->prefix, l->prefix_len);
 	uni_sink_printf(t->out, "%s-%llu  => %s-%llu\n", out, (unsigned long long)from, in,
@@ -344,7 +344,7 @@ static void put_other(struct uni_trace_text *t, struct line *l, const struct uni
 		break;
 	case UNI_CALL_LOST:
 		tell_waiting(t, l);
-		flush(t);
+		flush_block(t);
 		uni_sink_printf(t->out, "CPU:%u [LOST %llu EVENTS]\n", e->cpu,
 			(unsigned long long)e->count);
 		break;
@@ -390,8 +390,8 @@ static char *put_task(const struct uni_trace_text *t, char *p, uint32_t thread)
 	char *start;
 
 	*p++ = ' ';
-	p = blanks(p, 15 - len);
-	p = copy(p, name, len);
+	p = put_blanks(p, 15 - len);
+	p = copy_text(p, name, len);
 	*p++ = '-';
 	start = p;
 	p = put_number(p, number);
@@ -411,7 +411,7 @@ static int put_functions(struct uni_trace_text *t, const struct uni_call_event *
 			continue;
 		if ((e->flags & UNI_CALL_BEGAN) != 0)
 			continue;
-		p = put_task(t, room(t, LINE_MAX), e->thread);
+		p = put_task(t, block_room(t, LINE_MAX), e->thread);
 		p = COPY(p, " [");
 		if (e->cpu < 100)
 			*p++ = '0';
@@ -446,7 +446,7 @@ int uni_trace_text_put(struct uni_trace_text *t, const struct uni_call_event *e,
 
 void uni_trace_text_flush(struct uni_trace_text *t)
 {
-	flush(t);
+	flush_block(t);
 }
 
 void uni_trace_text_close(struct uni_trace_text *t)
@@ -455,7 +455,7 @@ void uni_trace_text_close(struct uni_trace_text *t)
 		return;
 	uni_vec_foreach (l, &t->line)
 		tell_waiting(t, l);
-	flush(t);
+	flush_block(t);
 	uni_vec_foreach (l, &t->line)
 		free(l->args);
 	uni_vec_free(&t->line);

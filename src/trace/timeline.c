@@ -32,7 +32,7 @@ static const char *thread_name(void *ctx, uint32_t thread, uint64_t *number_ret)
 	return uni_calls_thread_name(t->calls, thread, number_ret);
 }
 
-static const uint64_t *words(void *ctx, const struct uni_call_event *e)
+static const uint64_t *event_words(void *ctx, const struct uni_call_event *e)
 {
 	struct uni_trace_timeline *t = ctx;
 
@@ -96,7 +96,7 @@ static int write_text(void *ctx, bool function, struct uni_sink *out, struct uni
 	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
-static uint64_t damaged(void *ctx)
+static uint64_t damaged_bytes(void *ctx)
 {
 	return uni_calls_stats(((struct uni_trace_timeline *)ctx)->calls)->damaged;
 }
@@ -108,8 +108,8 @@ struct uni_timeline uni_trace_timeline_get(struct uni_trace_timeline *t)
 		.func = func_name,
 		.thread = thread_name,
 		.text = write_text,
-		.words = words,
-		.damaged = damaged,
+		.words = event_words,
+		.damaged = damaged_bytes,
 		.ns_per_cycle = t->ns_per_cycle };
 }
 

@@ -23,7 +23,7 @@ struct tree {
 	uint32_t nr_slots;
 };
 
-static uint32_t probe(const struct tree *s, uint32_t parent, uint32_t func)
+static uint32_t probe_node(const struct tree *s, uint32_t parent, uint32_t func)
 {
 	uint32_t mask = s->nr_slots - 1, i = (uint32_t)uni_hash_pair(parent, func) & mask;
 
@@ -45,7 +45,7 @@ static bool more_slots(struct tree *s)
 	s->nr_slots *= 2;
 	free(old);
 	for (uint32_t i = UNI_CALL_NODE_MORE + 1; i < s->node.nr; i++)
-		s->slot[probe(s, s->node.v[i].parent, s->node.v[i].func)] = i;
+		s->slot[probe_node(s, s->node.v[i].parent, s->node.v[i].func)] = i;
 	return true;
 }
 
@@ -64,14 +64,14 @@ static uint32_t add_node(struct tree *s, uint32_t parent, uint32_t func)
 
 static __attribute__((noinline)) uint32_t find_child(struct tree *s, uint32_t parent, uint32_t func)
 {
-	uint32_t i = probe(s, parent, func), child = s->slot[i];
+	uint32_t i = probe_node(s, parent, func), child = s->slot[i];
 
 	if (parent == UNI_CALL_NODE_MORE)
 		return parent;
 	if (child == 0) {
 		child = add_node(s, parent, func);
 		if (child != UNI_CALL_NODE_MORE)
-			s->slot[probe(s, parent, func)] = child;
+			s->slot[probe_node(s, parent, func)] = child;
 	}
 	s->node.v[parent].last_func = func;
 	s->node.v[parent].last_child = child;
@@ -85,13 +85,13 @@ static inline uint32_t child_of(struct tree *s, uint32_t parent, uint32_t func)
 	return n->last_func == func ? n->last_child : find_child(s, parent, func);
 }
 
-static inline void enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
+static inline void tree_enter(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f)
 {
 	(void)c;
 	f->node = child_of((struct tree *)w, f[-1].node, f->func);
 }
 
-static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
+static inline void tree_leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *f,
 	uint64_t time, unsigned flags)
 {
 	struct node *n = &((struct tree *)w)->node.v[f->node];
@@ -106,7 +106,7 @@ static inline void leave(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_
 	n->self += took > other ? took - other : 0;
 }
 
-static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
+static inline void tree_leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_walk_frame *top,
 	uint32_t func, uint64_t time, enum uni_call_type type)
 {
 	struct tree *s = (struct tree *)w;
@@ -118,16 +118,16 @@ static inline void leaf(struct uni_walk *w, struct uni_walk_cpu *c, struct uni_w
 		s->node.v[node].calls++;
 }
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
+static void tree_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
 
 static const struct uni_walk_ops ops = {
-	.span = span,
-	.enter = enter,
-	.leave = leave,
-	.leaf = leaf,
+	.span = tree_span,
+	.enter = tree_enter,
+	.leave = tree_leave,
+	.leaf = tree_leaf,
 };
 
-static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
+static void tree_span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max)
 {
 	if (w->functions)
 		uni_walk_span(w, c, until, max, &ops, true);
@@ -135,7 +135,7 @@ static void span(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, siz
 		uni_walk_span(w, c, until, max, &ops, false);
 }
 
-static bool init(struct tree *s)
+static bool tree_init(struct tree *s)
 {
 	const struct node n = { .last_func = UINT32_MAX };
 
@@ -144,7 +144,7 @@ static bool init(struct tree *s)
 	return s->slot != NULL && uni_vec_push(&s->node, n) && uni_vec_push(&s->node, n);
 }
 
-static int walk(struct tree *s)
+static int tree_walk(struct tree *s)
 {
 	struct uni_walk *w = &s->walk;
 	int rc = 0;
@@ -177,7 +177,7 @@ static void link_nodes(struct uni_call_tree *t)
 	}
 }
 
-static int give(const struct tree *s, struct uni_call_tree *ret)
+static int tree_give(const struct tree *s, struct uni_call_tree *ret)
 {
 	if (!uni_vec_grow(&ret->node, s->node.nr))
 		return -UNI_ENOMEM;
@@ -206,9 +206,9 @@ int uni_call_tree_make(const struct uni_trace_input *in, const struct uni_calls_
 		return uni_err_nomem(err);
 	rc = uni_walk_init(&s->walk, in, filter, funcs, &ops, err);
 	if (rc == 0) {
-		rc = init(s) ? walk(s) : -UNI_ENOMEM;
+		rc = tree_init(s) ? tree_walk(s) : -UNI_ENOMEM;
 		if (rc == 0)
-			rc = give(s, ret);
+			rc = tree_give(s, ret);
 		if (rc != 0)
 			(void)uni_err_nomem(err);
 		uni_walk_deinit(&s->walk);
@@ -233,7 +233,7 @@ struct merge {
 	uint32_t *to; /* node of s by node of from; UINT32_MAX: not within a matching one */
 };
 
-static void count(struct node *n, const struct uni_call_node *from)
+static void count_node(struct node *n, const struct uni_call_node *from)
 {
 	n->calls += from->calls;
 	n->total += from->total;
@@ -276,13 +276,13 @@ static int merge_all(struct merge *m, const uint8_t *match, bool callers)
 		if (above == UINT32_MAX && match[v[i].func] != 0) {
 			any = true;
 			m->to[i] = 0;
-			count(&m->s.node.v[0], &v[i]);
+			count_node(&m->s.node.v[0], &v[i]);
 			if (callers)
 				add_callers(m, i);
 		} else if (above != UINT32_MAX) {
 			m->to[i] = callers ? 0 : child_of(&m->s, above, v[i].func);
 			if (!callers)
-				count(&m->s.node.v[m->to[i]], &v[i]);
+				count_node(&m->s.node.v[m->to[i]], &v[i]);
 		}
 	}
 	if (m->s.walk.failed != 0)
@@ -302,10 +302,10 @@ int uni_call_tree_of(const struct uni_call_tree *t, struct uni_funcs *funcs, con
 		m->from = t;
 		m->to = malloc(t->node.nr * sizeof(*m->to));
 		m->s.walk.rate.mult = UINT64_C(1) << 32; /* these are ns already */
-		if (m->to != NULL && init(&m->s))
+		if (m->to != NULL && tree_init(&m->s))
 			rc = merge_all(m, match, callers);
 		if (rc == 0)
-			rc = give(&m->s, ret);
+			rc = tree_give(&m->s, ret);
 		if (rc == 0) {
 			ret->node.v[0].total = m->s.node.v[0].total;
 			ret->node.v[0].calls = m->s.node.v[0].calls;

@@ -16,7 +16,7 @@ struct item {
 typedef UNI_VEC(struct item) items;
 
 /* So that the last one, which is printed next, is the largest. */
-static int ascending(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -44,7 +44,7 @@ static int push_children(const struct uni_call_tree *t, uint32_t node, uint32_t 
 			return -UNI_ENOMEM;
 	}
 	if (todo->nr > from)
-		qsort(todo->v + from, todo->nr - from, sizeof(*todo->v), ascending);
+		qsort(todo->v + from, todo->nr - from, sizeof(*todo->v), compare_items);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 #define ARGS_WORDS  7
 #define VALUE_WORDS 3
 
-static void masks(struct uni_walk *w)
+static void make_masks(struct uni_walk *w)
 {
 	for (unsigned id = 0; id < 16; id++) {
 		uint16_t bit = (uint16_t)(1u << id);
@@ -70,7 +70,7 @@ int uni_walk_init(struct uni_walk *w, const struct uni_trace_input *in,
 		.filter = filter != NULL ? *filter : all };
 	for (size_t i = 0; i < UNI_WALK_CACHE; i++)
 		w->cache[i].payload = UINT32_MAX; /* payloads have 28 bits */
-	masks(w);
+	make_masks(w);
 	w->functions = w->calls == 0 && uni_trace_mode_of(in) == UNI_TRACE_MODE_FUNCTION;
 	w->park = w->nr_cpus > 1;
 	w->from = w->filter.from_ns == 0 ? 0 : uni_walk_cycles(w, w->filter.from_ns);
@@ -149,7 +149,7 @@ static bool returns_there(struct uni_walk *w, const struct uni_walk_thread *t, u
  * was: its caller had a call return there. (Those above it were left by longjmp, or called it by a
  * jump, or the newest is not theirs: all are over.)
  */
-static void resync(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint64_t time)
+static void resync_calls(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[c->thread];
 	uint32_t keep = t->nr - 1, newest = t->frame[keep].func;
@@ -180,7 +180,8 @@ static void resync(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t sp, uint
 	uni_walk_cut(w, c, keep, time, UNI_CALL_CUT);
 }
 
-static void push(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
+static void push_walked_call(
+	struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[c->thread];
 	struct uni_walk_frame *f;
@@ -225,7 +226,7 @@ static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	if (only)
 		push_call(w, c, func, time);
 	else
-		push(w, c, func, time);
+		push_walked_call(w, c, func, time);
 }
 
 static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
@@ -236,19 +237,19 @@ static void exit_with_value(struct uni_walk *w, struct uni_walk_cpu *c,
 	w->stats.events++;
 	if (w->ops->ext != NULL && t->nr > 1 && t->too_deep == 0)
 		w->ops->ext(w, c, time, rec);
-	resync(w, c, (uint32_t)rec->words[rec->nr - 1], time);
+	resync_calls(w, c, (uint32_t)rec->words[rec->nr - 1], time);
 }
 
 /* Did the tracer stop with it, and others have to? */
-static bool extended(struct uni_walk *w, struct uni_walk_cpu *c, const struct uni_trace_record *rec,
-	uint64_t time)
+static bool take_extended(struct uni_walk *w, struct uni_walk_cpu *c,
+	const struct uni_trace_record *rec, uint64_t time)
 {
 	bool only = rec->cls == UNI_TRACE_CLASS_CALL || rec->cls == UNI_TRACE_CLASS_CALL_ARGS;
 
 	if ((rec->cls == UNI_TRACE_CLASS_ENTRY || rec->cls == UNI_TRACE_CLASS_CALL) &&
 		rec->nr >= 1) {
 		w->stats.events++;
-		(only ? push_call : push)(w, c,
+		(only ? push_call : push_walked_call)(w, c,
 			uni_funcs_at(w->funcs, w->in->info.text_window | (uint32_t)rec->words[0]),
 			time);
 		if (uni_walk_is_stop(rec)) {
@@ -310,18 +311,19 @@ bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c)
 	switch (rec.kind) {
 	case UNI_TRACE_KIND_ENTRY:
 		w->stats.events++;
-		push(w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
+		push_walked_call(
+			w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
 		break;
 	case UNI_TRACE_KIND_EXIT:
 		w->stats.events++;
-		resync(w, c, (uint32_t)(cur.at[-1] >> 32), time);
+		resync_calls(w, c, (uint32_t)(cur.at[-1] >> 32), time);
 		break;
 	case UNI_TRACE_KIND_CALL:
 		w->stats.events++;
 		push_call(w, c, uni_walk_func_of(w, (uint32_t)(rec.value >> 4) & 0xfffffff), time);
 		break;
 	case UNI_TRACE_KIND_EXT:
-		return !extended(w, c, &rec, time);
+		return !take_extended(w, c, &rec, time);
 	case UNI_TRACE_KIND_SYNC:
 		c->gaps = uni_trace_gaps(&rec);
 		uni_walk_gap_told(w, c->gaps, time);
@@ -362,7 +364,7 @@ struct uni_walk_cpu *uni_walk_earliest(const struct uni_walk *w, uint64_t until)
 	return first;
 }
 
-static void run(struct uni_walk *w, uint64_t until)
+static void run_walk(struct uni_walk *w, uint64_t until)
 {
 	while (w->failed == 0) {
 		struct uni_walk_cpu *c = uni_walk_earliest(w, uni_min(until, w->stop.until));
@@ -387,7 +389,7 @@ int uni_walk_all(struct uni_walk *w, uint64_t until)
 		w->failed = -UNI_ENOMEM;
 	do {
 		to = uni_min(until, uni_walk_stops_next(w));
-		run(w, to);
+		run_walk(w, to);
 		unforeseen = w->stop.until < to;
 		uni_walk_stops_pass(w, to);
 	} while (w->failed == 0 && (unforeseen || to != until));

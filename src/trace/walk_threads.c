@@ -37,7 +37,7 @@ static uint32_t *slot_of(struct uni_walk *w, uint64_t id)
 	return &w->thread_slot[i];
 }
 
-static bool wanted(const struct uni_walk *w, const struct uni_walk_thread *t)
+static bool is_wanted_thread(const struct uni_walk *w, const struct uni_walk_thread *t)
 {
 	if (w->filter.thread == NULL)
 		return true;
@@ -70,7 +70,7 @@ static uint32_t add_thread(struct uni_walk *w, uint64_t id, bool known)
 
 	if (w->nr_threads >= UNI_CALLS_THREADS_MAX)
 		return w->nr_threads - 1;
-	t.muted = !wanted(w, &t);
+	t.muted = !is_wanted_thread(w, &t);
 	t.losses = w->losses;
 	t.frame = calloc(FRAMES_MIN, sizeof(*t.frame));
 	if (t.frame == NULL || !grow_threads(w)) {
@@ -120,7 +120,7 @@ void uni_walk_cut(
 		t->frame[0].returned = 0;
 }
 
-static void come(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread, uint64_t time)
+static void come_thread(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t thread, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[thread];
 
@@ -140,12 +140,12 @@ void uni_walk_cut_away(struct uni_walk *w, uint32_t thread, uint64_t time)
 	struct uni_walk_cpu *c = &w->cpu[0];
 
 	w->thread[thread].losses = w->losses;
-	come(w, c, thread, time);
+	come_thread(w, c, thread, time);
 	uni_walk_cut(w, c, 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);
 }
 
 /* What runs on c turns out to be thread `id`. */
-static void learn(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint64_t time)
+static void learn_thread(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[c->thread];
 	uint32_t *slot = slot_of(w, id);
@@ -156,17 +156,17 @@ static void learn(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint6
 		/* It has run before, elsewhere or before a loss. */
 		uni_walk_cut(w, c, 1, time, UNI_CALL_CUT | UNI_WALK_RAN);
 		t->on_cpu = false;
-		come(w, c, *slot - 1, time);
+		come_thread(w, c, *slot - 1, time);
 		return;
 	}
 	*slot = c->thread + 1;
 	t->id = id;
 	t->known = true;
-	t->muted = !wanted(w, t);
+	t->muted = !is_wanted_thread(w, t);
 }
 
 /* Its calls are whole: that they never return is how they end. */
-static void over(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint64_t time)
+static void end_thread_calls(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint64_t time)
 {
 	uint64_t cut = w->stats.cut;
 
@@ -184,9 +184,9 @@ void uni_walk_switch(
 	uint32_t *slot, to;
 
 	w->stats.switches++;
-	learn(w, c, prev, time);
+	learn_thread(w, c, prev, time);
 	if ((words[2] >> 32 & UNI_TRACE_OVER) != 0) {
-		over(w, c, prev, time);
+		end_thread_calls(w, c, prev, time);
 		if (prev == next)
 			return;
 	}
@@ -206,5 +206,5 @@ void uni_walk_switch(
 	t->on_cpu = false;
 	t->off_since = time;
 	t->losses = w->losses;
-	come(w, c, to, time);
+	come_thread(w, c, to, time);
 }

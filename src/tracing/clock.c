@@ -144,7 +144,8 @@ struct found {
 	struct uni_tclock_point best, early, late;
 };
 
-static int look(struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct found *f)
+static int look_at_clocks(
+	struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct found *f)
 {
 	struct uni_tclock_point p;
 	int rc = uni_tclock_look_once(r, cpu, l, &p);
@@ -172,14 +173,14 @@ bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uin
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < LOOKS_MAX; i++) {
-		rc = look(r, cpu, &l, &f);
+		rc = look_at_clocks(r, cpu, &l, &f);
 		if (uni_now_ns() - begin > (f.best.to_ns != 0 ? most_ns : STILL_NS))
 			break;
 	}
 	/* On a busy host the guest may run only while we do not. */
 	for (int i = 0; rc == 0 && f.best.to_ns == 0 && i < NAPS_MAX; i++) {
 		(void)nanosleep(&nap, NULL);
-		rc = look(r, cpu, &l, &f);
+		rc = look_at_clocks(r, cpu, &l, &f);
 	}
 	if (f.best.to_ns == 0)
 		return false;
@@ -227,7 +228,7 @@ static void by_offset(
 	(void)snprintf(ret->source, sizeof(ret->source), "tsc-offset");
 }
 
-static bool near(uint64_t a, uint64_t b)
+static bool is_near_hz(uint64_t a, uint64_t b)
 {
 	uint64_t apart = a > b ? a - b : b - a;
 
@@ -258,8 +259,8 @@ static bool goes_as_hosts(const struct uni_tclock *c, unsigned cpu, uint64_t gue
 
 	if (!uni_tclock_fit_at(p, own, SLACK_BITS, fit))
 		return false;
-	*sure_ret =
-		near(own, guest_hz) || is_hosts(c, fit, own) || uni_tclock_sharpness(p) >= SHARP;
+	*sure_ret = is_near_hz(own, guest_hz) || is_hosts(c, fit, own) ||
+		    uni_tclock_sharpness(p) >= SHARP;
 	return *sure_ret || c->has_vmm;
 }
 
@@ -270,7 +271,7 @@ static uint64_t by_points(const struct uni_tclock *c, unsigned cpu, uint64_t gue
 	const struct uni_tclock_points *p = &c->cpu[cpu].points;
 	uint64_t hz = uni_tclock_slope(p, APART_NS / 2);
 
-	if (own != 0 && near(own, guest_hz) && p->nr < MANY)
+	if (own != 0 && is_near_hz(own, guest_hz) && p->nr < MANY)
 		return 0;
 	return hz >= HZ_MIN && uni_tclock_fit_at(p, hz, SLACK_BITS, fit) ? hz : 0;
 }
@@ -286,7 +287,7 @@ static void by_ring(
 	bool sure;
 
 	ret->error_ns = UINT64_MAX;
-	ret->hz = own != 0 && near(own, guest_hz) ? own : guest_hz;
+	ret->hz = own != 0 && is_near_hz(own, guest_hz) ? own : guest_hz;
 	if (goes_as_hosts(c, cpu, guest_hz, own, &fit, &sure)) {
 		ret->hz = own;
 		if (sure)
@@ -308,7 +309,7 @@ static void by_frequency(
 	const struct uni_tclock *c, bool told, uint64_t guest_hz, struct uni_record_clock *ret)
 {
 	uint64_t wide, own = c->has_vmm ? host_hz(c, &wide) : 0;
-	bool is_host = own != 0 && !near(own, guest_hz);
+	bool is_host = own != 0 && !is_near_hz(own, guest_hz);
 
 	if (is_host)
 		ret->hz = own;

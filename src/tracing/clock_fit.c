@@ -8,12 +8,12 @@
 
 #define MANY 4 /* points, of which one may be refused */
 
-static uint64_t width(const struct uni_tclock_point *p)
+static uint64_t fit_width(const struct uni_tclock_point *p)
 {
 	return p->to_ns - p->from_ns;
 }
 
-static uint64_t apart(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
+static uint64_t fit_apart(const struct uni_tclock_point *a, const struct uni_tclock_point *b)
 {
 	return b->from_ns > a->to_ns ? b->from_ns - a->to_ns : 0;
 }
@@ -27,7 +27,7 @@ void uni_tclock_keep(struct uni_tclock_points *p, const struct uni_tclock_point 
 		for (unsigned i = 0; i < p->nr; i++) {
 			const struct uni_tclock_point *a = &p->at[2 * i], *b = a + 1;
 
-			p->at[i] = width(a) <= width(b) ? *a : *b;
+			p->at[i] = fit_width(a) <= fit_width(b) ? *a : *b;
 		}
 	}
 	p->at[p->nr++] = *point;
@@ -38,7 +38,7 @@ const struct uni_tclock_point *uni_tclock_narrowest(const struct uni_tclock_poin
 	const struct uni_tclock_point *best = NULL;
 
 	for (unsigned i = 0; i < p->nr; i++) {
-		if (best == NULL || width(&p->at[i]) < width(best))
+		if (best == NULL || fit_width(&p->at[i]) < fit_width(best))
 			best = &p->at[i];
 	}
 	return best;
@@ -152,8 +152,9 @@ uint64_t uni_tclock_sharpness(const struct uni_tclock_points *p)
 
 	for (unsigned i = 0; i < p->nr; i++) {
 		for (unsigned k = 0; k < p->nr; k++)
-			best = uni_max(best, apart(&p->at[i], &p->at[k]) /
-						     (width(&p->at[i]) + width(&p->at[k]) + 1));
+			best = uni_max(
+				best, fit_apart(&p->at[i], &p->at[k]) /
+					      (fit_width(&p->at[i]) + fit_width(&p->at[k]) + 1));
 	}
 	return best;
 }
@@ -169,7 +170,7 @@ uint64_t uni_tclock_span(const struct uni_tclock_points *p)
 	return begin > end ? begin - end : 0;
 }
 
-static uint64_t rate(uint64_t cycles, uint64_t ns)
+static uint64_t rate_of(uint64_t cycles, uint64_t ns)
 {
 	unsigned __int128 hz = (unsigned __int128)cycles * UNI_NSEC_PER_SEC / uni_max(ns, 1u);
 
@@ -192,16 +193,17 @@ uint64_t uni_tclock_slope(const struct uni_tclock_points *p, uint64_t apart_ns)
 	for (unsigned i = 0; i < p->nr; i++) {
 		for (unsigned k = 0; k < p->nr; k++) {
 			const struct uni_tclock_point *a = &p->at[i], *b = &p->at[k];
-			uint64_t cycles = b->cycles - a->cycles, near = apart(a, b);
+			uint64_t cycles = b->cycles - a->cycles, near = fit_apart(a, b);
 
 			if (b->cycles <= a->cycles)
 				continue;
 			least = uni_max(
-				least, rate(cycles, b->to_ns - uni_min(a->from_ns, b->to_ns)));
+				least, rate_of(cycles, b->to_ns - uni_min(a->from_ns, b->to_ns)));
 			if (near != 0)
-				most = uni_min(most, rate(cycles, near));
+				most = uni_min(most, rate_of(cycles, near));
 			if (near >= apart_ns)
-				slope[nr++] = rate(cycles, near + (width(a) + width(b)) / 2);
+				slope[nr++] =
+					rate_of(cycles, near + (fit_width(a) + fit_width(b)) / 2);
 		}
 	}
 	if (nr == 0)

@@ -89,7 +89,7 @@ void uni_tmem_close(struct uni_tmem *m)
 }
 
 /* The first map whose end is above va. */
-static size_t lower(const struct uni_tmem *m, uint64_t va)
+static size_t lower_map(const struct uni_tmem *m, uint64_t va)
 {
 	size_t lo = 0, hi = m->nr;
 
@@ -104,13 +104,13 @@ static size_t lower(const struct uni_tmem *m, uint64_t va)
 	return lo;
 }
 
-static bool has(const struct uni_mapping *map, uint64_t va)
+static bool map_has(const struct uni_mapping *map, uint64_t va)
 {
 	return uni_range_has(map->gva.v, map->size, va);
 }
 
 /* One more; joined to the one below it where both go on. */
-static void keep(struct uni_tmem *m, size_t at, const struct uni_mapping *one)
+static void keep_map(struct uni_tmem *m, size_t at, const struct uni_mapping *one)
 {
 	struct uni_mapping *below = at != 0 ? &m->map[at - 1] : NULL;
 
@@ -128,12 +128,12 @@ static void keep(struct uni_tmem *m, size_t at, const struct uni_mapping *one)
 
 static int look_up(struct uni_tmem *m, uint64_t va, struct uni_mapping *ret)
 {
-	size_t at = m->last < m->nr && has(&m->map[m->last], va) ? m->last : lower(m, va);
+	size_t at = m->last < m->nr && map_has(&m->map[m->last], va) ? m->last : lower_map(m, va);
 	uint64_t size = 0;
 	uni_gpa gpa;
 	int rc;
 
-	if (at < m->nr && has(&m->map[at], va)) {
+	if (at < m->nr && map_has(&m->map[at], va)) {
 		m->last = at;
 		*ret = m->map[at];
 		return 0;
@@ -146,7 +146,7 @@ static int look_up(struct uni_tmem *m, uint64_t va, struct uni_mapping *ret)
 		.gpa = uni_gpa_of(gpa.v - va % size),
 		.size = size,
 		.exec = uni_as_check_exec(m->as, uni_gva_of(va)) == 0 };
-	keep(m, at, ret);
+	keep_map(m, at, ret);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ void uni_tlast_destroy(struct uni_tlast *l)
 	free(l);
 }
 
-static int keep(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
+static int keep_packet(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	struct uni_tlast *l = arg;
 	struct seen *s = &l->cpu[cpu];
@@ -74,7 +74,8 @@ void uni_tlast_look(struct uni_tlast *l, bool again)
 		for (int n = 0; n < TRIES; n++) {
 			size_t before = s->content;
 
-			if (uni_ring_peek(l->ring, i, true, keep, l) != 0 || s->content != before)
+			if (uni_ring_peek(l->ring, i, true, keep_packet, l) != 0 ||
+				s->content != before)
 				break;
 		}
 	}

@@ -76,7 +76,7 @@ static void guest_name(const struct uni_target_info *info, const char *target, c
 }
 
 /* The owner wrote its number into it: for the message only. */
-static int refuse(int fd, struct uni_err *err)
+static int refuse_locked(int fd, struct uni_err *err)
 {
 	char pid[16] = "";
 
@@ -103,7 +103,7 @@ int uni_trace_own(
 		return uni_err_set(
 			err, UNI_EIO, "cannot claim the guest for this trace: %s", strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		return errno == EWOULDBLOCK ? refuse(fd, err)
+		return errno == EWOULDBLOCK ? refuse_locked(fd, err)
 					    : uni_err_set(err, UNI_EIO,
 						      "cannot claim the guest for this trace: %s",
 						      strerror(errno));

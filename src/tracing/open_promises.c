@@ -82,7 +82,7 @@ struct part {
 	struct uni_tstream *out;
 };
 
-static void put(struct part *p, unsigned kind, const uint64_t *words, unsigned nr)
+static void put_promise(struct part *p, unsigned kind, const uint64_t *words, unsigned nr)
 {
 	p->words[p->nr++] = (uint64_t)(p->ext | nr << 4 | (UNI_TRACE_CLASS_USER + kind) << 16)
 			    << 32;
@@ -97,10 +97,10 @@ static void put_name(struct part *p, const struct uni_trace_promise *one)
 	if (one->name[0] == '\0')
 		return;
 	memcpy(words + 1, one->name, sizeof(one->name));
-	put(p, UNI_PROMISE_LABEL, words, sizeof(words) / sizeof(words[0]));
+	put_promise(p, UNI_PROMISE_LABEL, words, sizeof(words) / sizeof(words[0]));
 }
 
-static int flush(struct part *p, size_t room)
+static int flush_words(struct part *p, size_t room)
 {
 	int rc = 0;
 
@@ -111,7 +111,7 @@ static int flush(struct part *p, size_t room)
 	return rc;
 }
 
-static int each(const struct uni_topen *o, struct part *p,
+static int each_open(const struct uni_topen *o, struct part *p,
 	void (*fn)(struct part *p, const struct uni_trace_promise *one))
 {
 	int rc = 0;
@@ -119,7 +119,7 @@ static int each(const struct uni_topen *o, struct part *p,
 	for (uint32_t i = 0; rc == 0 && i < o->room; i++) {
 		if (o->at[i].id == UNI_PROMISE_NOBODY)
 			continue;
-		rc = flush(p, WORDS);
+		rc = flush_words(p, WORDS);
 		fn(p, &o->at[i]);
 	}
 	return rc;
@@ -130,12 +130,12 @@ static void put_one(struct part *p, const struct uni_trace_promise *one)
 	const uint64_t made[3] = { one->creator, one->id, one->type }, end[2] = { one->id, 0 };
 	const uint64_t lonely[3] = { UNI_PROMISE_NOBODY, one->id, 0 };
 
-	put(p, UNI_PROMISE_OPEN_NOW, made, 3);
+	put_promise(p, UNI_PROMISE_OPEN_NOW, made, 3);
 	put_name(p, one);
 	if ((one->flags & UNI_TRACE_PROMISE_MUST_END) != 0)
-		put(p, UNI_PROMISE_SHOULD_RESOLVE, end, 2);
+		put_promise(p, UNI_PROMISE_SHOULD_RESOLVE, end, 2);
 	if ((one->flags & UNI_TRACE_PROMISE_LONELY) != 0)
-		put(p, UNI_PROMISE_NOTIFY, lonely, 3);
+		put_promise(p, UNI_PROMISE_NOTIFY, lonely, 3);
 }
 
 /* All are known by then. Of one that waits for several the table has the newest: that it waits for
@@ -145,7 +145,7 @@ static void put_wait(struct part *p, const struct uni_trace_promise *one)
 	const uint64_t wait[3] = { one->id, one->waits_for, 0 };
 
 	if (one->waits_for != UNI_PROMISE_NOBODY && (one->flags & UNI_TRACE_PROMISE_MORE) == 0)
-		put(p, UNI_PROMISE_READ_LATER, wait, 3);
+		put_promise(p, UNI_PROMISE_READ_LATER, wait, 3);
 }
 
 int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out)
@@ -161,18 +161,18 @@ int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out)
 		return -UNI_ENOMEM;
 	p->ext = o->ext;
 	p->out = out;
-	rc = each(o, p, put_one);
+	rc = each_open(o, p, put_one);
 	if (rc == 0)
-		rc = each(o, p, put_wait);
+		rc = each_open(o, p, put_wait);
 	for (uint32_t i = 0; i < o->room; i++)
 		all[0] += o->at[i].id != UNI_PROMISE_NOBODY &&
 			  (o->at[i].flags & UNI_TRACE_PROMISE_MORE) != 0;
 	all[0] += o->head.missed;
 	if (rc == 0)
-		rc = flush(p, WORDS);
-	put(p, UNI_PROMISE_ALL_OPEN, all, 2);
+		rc = flush_words(p, WORDS);
+	put_promise(p, UNI_PROMISE_ALL_OPEN, all, 2);
 	if (rc == 0)
-		rc = flush(p, 0);
+		rc = flush_words(p, 0);
 	free(p);
 	return rc;
 }

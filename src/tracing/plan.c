@@ -28,7 +28,7 @@ bool uni_trace_choice_is_threads(const struct uni_trace_choice *c)
 	return c->promises && c->nr_globs + c->nr_regexes + c->nr_args + c->nr_triggers == 0;
 }
 
-static bool matches(const char *const *glob, size_t nr, const char *name)
+static bool name_matches(const char *const *glob, size_t nr, const char *name)
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (uni_glob_match(glob[i], name))
@@ -52,9 +52,10 @@ static bool is_chosen(const struct uni_trace_choice *c, const char *name)
 
 	if (trigger_of(c, name) != UNI_TRIGGER_NONE)
 		return true;
-	if (matches(c->not_glob, c->nr_not, name))
+	if (name_matches(c->not_glob, c->nr_not, name))
 		return false;
-	any = any || matches(c->glob, c->nr_globs, name) || matches(c->args_glob, c->nr_args, name);
+	any = any || name_matches(c->glob, c->nr_globs, name) ||
+	      name_matches(c->args_glob, c->nr_args, name);
 	for (size_t i = 0; !any && i < c->nr_regexes; i++)
 		any = regexec(&c->regex[i], name, 0, NULL, 0) == 0;
 	return any;
@@ -76,7 +77,7 @@ static uint64_t entry_hook(const struct plan *p, const struct uni_site_function 
 	case UNI_TRIGGER_NONE:
 		break;
 	}
-	if (matches(c->args_glob, c->nr_args, f->name))
+	if (name_matches(c->args_glob, c->nr_args, f->name))
 		return h->entry_args;
 	if (c->max_depth == 0 && p->g->info->kinds[f->low & 15] == UNI_TRACE_KIND_ENTRY)
 		return c->mode == UNI_TRACE_FUNCTION && h->entry_only != 0 ? h->entry_only
@@ -92,7 +93,7 @@ static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *
 
 	if (c->mode == UNI_TRACE_FUNCTION)
 		return 0;
-	if (matches(c->args_glob, c->nr_args, f->name))
+	if (name_matches(c->args_glob, c->nr_args, f->name))
 		return h->exit_value;
 	if (c->max_depth != 0)
 		return h->exit_any;
@@ -144,7 +145,7 @@ static bool read_site(struct plan *p, const struct uni_site *s, uint8_t now[UNI_
 	       is_hook(&p->g->hooks, uni_site_hook(s, p->g->bias, now));
 }
 
-static int add(
+static int add_patch(
 	struct plan *p, uint64_t va, const void *now, const void *want, uint8_t len, bool pieces)
 {
 	struct uni_patch *one;
@@ -199,7 +200,7 @@ static int plan_site(struct plan *p, const struct uni_site *s, const uint8_t *no
 	if (hook != 0 && !uni_site_on(s, p->g->bias, hook, want))
 		return -UNI_ERANGE;
 	p->ret->nr_sites += hook != 0;
-	return add(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
+	return add_patch(p, s->addr + p->g->bias, now, want, sizeof(want), pieces);
 }
 
 static int plan_function(struct plan *p, const struct uni_site_function *f)
@@ -272,7 +273,7 @@ static int plan_session(struct plan *p, uint32_t now)
 	if (!p->g->info->tells_sessions || p->choice == NULL)
 		return 0;
 	p->ret->session++;
-	return add(p, va, &now, &p->ret->session, sizeof(now), false);
+	return add_patch(p, va, &now, &p->ret->session, sizeof(now), false);
 }
 
 /* The words by which the hooks are told; the guest obeys them with its next call. */
@@ -299,7 +300,7 @@ static int plan_control(struct plan *p)
 	p->ret->calls_itself = p->g->calls_itself && c != NULL && !uni_trace_choice_is_threads(c);
 	p->ret->sets = want.sets;
 	for (size_t at = 0; rc == 0 && at < CONTROL_WORDS * sizeof(uint32_t); at += 4)
-		rc = add(p, va + at, from + at, to + at, 4, false);
+		rc = add_patch(p, va + at, from + at, to + at, 4, false);
 	if (rc == 0)
 		rc = plan_session(p, now.session);
 	if (rc == 0)
@@ -317,7 +318,7 @@ static int plan_thaw(struct plan *p)
 	uint8_t now[sizeof(zero)];
 	int rc = p->choice != NULL ? uni_tmem_read(p->g->mem, va, now, sizeof(now)) : 0;
 
-	return rc != 0 || p->choice == NULL ? rc : add(p, va, now, zero, sizeof(now), false);
+	return rc != 0 || p->choice == NULL ? rc : add_patch(p, va, now, zero, sizeof(now), false);
 }
 
 static int by_gpa(const void *a, const void *b)

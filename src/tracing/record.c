@@ -98,7 +98,7 @@ static int ring_failed(const struct uni_trecord_cfg *cfg, int rc, struct uni_err
 		is_file ? "; is the file cut off, or without a part of the guest's memory?" : "");
 }
 
-static int hold(struct uni_target *t, struct uni_pause *p, struct uni_regs *regs)
+static int hold_guest(struct uni_target *t, struct uni_pause *p, struct uni_regs *regs)
 {
 	const struct uni_vcpuset all = uni_vcpuset_first((uint32_t)t->ops->nr_vcpus(t));
 	uint64_t until = uni_now_ns() + HOLD_NS;
@@ -123,7 +123,7 @@ static void take_names(const struct uni_trecord_cfg *cfg)
 	if (cfg->names == NULL)
 		return;
 	regs = calloc(nr, sizeof(*regs));
-	if (regs != NULL && hold(cfg->t, &pause, regs) == 0)
+	if (regs != NULL && hold_guest(cfg->t, &pause, regs) == 0)
 		uni_tnames_take(cfg->names, regs, nr);
 	(void)uni_pause_end(&pause);
 	if (cfg->on_names != NULL)
@@ -147,7 +147,7 @@ static int take_open(const struct uni_trecord_cfg *cfg)
 
 		if (i != 0)
 			(void)nanosleep(&nap, NULL);
-		if (hold(cfg->t, &pause, regs) == 0)
+		if (hold_guest(cfg->t, &pause, regs) == 0)
 			taken = uni_topen_read(open);
 		(void)uni_pause_end(&pause);
 	}
@@ -181,7 +181,8 @@ int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err)
 	return 0;
 }
 
-static void progress(const struct uni_trecord_cfg *cfg, uint64_t begin_ns, uint64_t *last_ns)
+static void tell_trace_progress(
+	const struct uni_trecord_cfg *cfg, uint64_t begin_ns, uint64_t *last_ns)
 {
 	struct uni_trecord_state st = { .elapsed_ns = uni_now_ns() - begin_ns };
 
@@ -199,7 +200,7 @@ static void progress(const struct uni_trecord_cfg *cfg, uint64_t begin_ns, uint6
 }
 
 /* A packet, to all who want it. */
-static int put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
+static int put_packet(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	const struct uni_trecord_cfg *cfg = arg;
 	const struct uni_ring_from *from = uni_ring_from(uni_tracer_ring(cfg->tracer), cpu);
@@ -223,7 +224,7 @@ static int poll_one(const struct uni_trecord_cfg *cfg, uint32_t cpu, uint64_t *w
 	if (cfg->watcher != NULL)
 		rc = uni_ring_now(ring, cpu, &now);
 	if (rc == 0)
-		rc = uni_ring_poll(ring, cpu, put, (void *)(uintptr_t)cfg);
+		rc = uni_ring_poll(ring, cpu, put_packet, (void *)(uintptr_t)cfg);
 	if (rc == 0 && cfg->watcher != NULL)
 		rc = uni_ring_peek(ring, cpu, false, cfg->watcher->packet, cfg->watcher->ctx);
 	*words_ret = now.words;
@@ -311,14 +312,14 @@ struct looks {
 };
 
 /* All CPUs once, and those that are slow to fill a sub-buffer. */
-static int look(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t now_ns,
+static int look_at_rings(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t now_ns,
 	uint64_t *packets_ret, bool *enough_ret)
 {
 	int rc = poll_all(cfg, packets_ret, enough_ret), given = 0;
 
 	/* A watcher sees open sub-buffers as it is. */
 	if (rc == 0 && cfg->watcher == NULL)
-		given = uni_tparts_look(l->parts, now_ns, put, (void *)(uintptr_t)cfg);
+		given = uni_tparts_look(l->parts, now_ns, put_packet, (void *)(uintptr_t)cfg);
 	if (rc == 0 && given < 0)
 		rc = unless_late(given);
 	if (rc == 0)
@@ -326,8 +327,8 @@ static int look(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64
 	return rc;
 }
 
-static int run(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_t begin_ns,
-	enum uni_trecord_end *ret, struct uni_err *err)
+static int record_until_end(const struct uni_trecord_cfg *cfg, const struct looks *l,
+	uint64_t begin_ns, enum uni_trecord_end *ret, struct uni_err *err)
 {
 	uint64_t shown_ns = begin_ns, look_ns = 0, ours_ns = 0, named_ns = begin_ns;
 
@@ -341,7 +342,7 @@ static int run(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_
 			look_ns = look_at_clocks(cfg);
 		if (cfg->host != NULL)
 			uni_thost_look(cfg->host, cfg->t);
-		rc = look(cfg, l, now_ns, &packets, &enough);
+		rc = look_at_rings(cfg, l, now_ns, &packets, &enough);
 		/* Memory of a destroyed domain can be read for as long as it is mapped. */
 		if (is_gone(cfg, rc)) {
 			*ret = UNI_TRECORD_GONE;
@@ -349,7 +350,7 @@ static int run(const struct uni_trecord_cfg *cfg, const struct looks *l, uint64_
 		}
 		if (rc != 0)
 			return ring_failed(cfg, rc, err);
-		progress(cfg, begin_ns, &shown_ns);
+		tell_trace_progress(cfg, begin_ns, &shown_ns);
 		if (cfg->names_each_ns != 0 && now_ns - named_ns >= cfg->names_each_ns) {
 			take_names(cfg);
 			named_ns = now_ns;
@@ -378,10 +379,10 @@ int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret
 		p.until_ns = begin_ns + cfg->duration_ns;
 	be_patient(cfg, &p);
 	if (rc == 0)
-		rc = run(cfg, &l, begin_ns, ret, err);
+		rc = record_until_end(cfg, &l, begin_ns, ret, err);
 	be_patient(cfg, NULL);
 	if (rc == 0 && *ret == UNI_TRECORD_GONE)
-		(void)uni_tlast_put(l.last, put, (void *)(uintptr_t)cfg, unseen_ns_ret);
+		(void)uni_tlast_put(l.last, put_packet, (void *)(uintptr_t)cfg, unseen_ns_ret);
 	uni_tlast_destroy(l.last);
 	uni_tparts_destroy(l.parts);
 	return rc;
@@ -400,7 +401,7 @@ struct kept {
 	} packet[];
 };
 
-static int keep(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
+static int keep_last(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	struct kept *k = arg;
 
@@ -444,7 +445,7 @@ static int hold_whole(const struct uni_trecord_cfg *cfg, struct kept *k, struct 
 	bool whole = false;
 
 	for (int i = 0;; i++) {
-		int rc = hold(cfg->t, p, k->regs);
+		int rc = hold_guest(cfg->t, p, k->regs);
 
 		if (rc == 0)
 			rc = look_at_all(cfg, k, &whole);
@@ -504,8 +505,8 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	if (rc == 0)
 		rc = hold_whole(cfg, k, &pause);
 	for (uint32_t i = 0; rc == 0 && i < nr_cpus(cfg); i++)
-		rc = unless_late(dead ? uni_ring_drain(ring, i, put, (void *)(uintptr_t)cfg)
-				      : uni_ring_drain(ring, i, keep, k));
+		rc = unless_late(dead ? uni_ring_drain(ring, i, put_packet, (void *)(uintptr_t)cfg)
+				      : uni_ring_drain(ring, i, keep_last, k));
 	be_patient(cfg, NULL);
 	if (rc == 0 && cfg->names != NULL)
 		uni_tnames_take(cfg->names, k->regs, nr_vcpus);
@@ -514,7 +515,7 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	if (!dead)
 		*pause_ns_ret = k->stood_ns;
 	for (size_t i = 0; i < k->nr; i++)
-		(void)put((void *)(uintptr_t)cfg, k->packet[i].cpu,
+		(void)put_packet((void *)(uintptr_t)cfg, k->packet[i].cpu,
 			(const struct uni_trace_sub *)(const void *)k->packet[i].bytes,
 			k->packet[i].content);
 	if (rc != 0)

@@ -22,7 +22,7 @@ static enum uni_stop stop_of(int rc)
 	return rc == -UNI_EGONE ? UNI_STOP_GONE : UNI_STOP_FAULT;
 }
 
-static int eval(const struct frame *f, int32_t first, const uint64_t *cfa, uint64_t *ret)
+static int eval_expr(const struct frame *f, int32_t first, const uint64_t *cfa, uint64_t *ret)
 {
 	return uni_cfi_eval(f->t, (uint32_t)first, f->u->arch, f->as, f->regs, cfa, ret);
 }
@@ -32,7 +32,7 @@ static int find_cfa(struct frame *f)
 	const struct uni_cfi_val *v = &f->rule->cfa;
 
 	if (v->how == UNI_CFI_IS_EXPR)
-		return eval(f, v->arg, NULL, &f->cfa);
+		return eval_expr(f, v->arg, NULL, &f->cfa);
 	if (!uni_cfi_register(f->u->arch, f->regs, v->reg, &f->cfa))
 		return -UNI_EINVAL;
 	f->cfa += (uint64_t)(int64_t)v->arg;
@@ -40,7 +40,8 @@ static int find_cfa(struct frame *f)
 }
 
 /* A register of the caller; `reg` is its number. -UNI_EINVAL: it is lost. */
-static int value(const struct frame *f, const struct uni_cfi_val *v, unsigned reg, uint64_t *ret)
+static int register_value(
+	const struct frame *f, const struct uni_cfi_val *v, unsigned reg, uint64_t *ret)
 {
 	uint64_t at = f->cfa + (uint64_t)(int64_t)v->arg;
 	int rc;
@@ -59,22 +60,22 @@ static int value(const struct frame *f, const struct uni_cfi_val *v, unsigned re
 		*ret += (uint64_t)(int64_t)v->arg;
 		return 0;
 	case UNI_CFI_AT_EXPR:
-		rc = eval(f, v->arg, &f->cfa, &at);
+		rc = eval_expr(f, v->arg, &f->cfa, &at);
 		return rc != 0 ? rc : uni_as_read_u64(f->as, uni_gva_of(at), ret);
 	case UNI_CFI_IS_EXPR:
-		return eval(f, v->arg, &f->cfa, ret);
+		return eval_expr(f, v->arg, &f->cfa, ret);
 	default:
 		return -UNI_EINVAL;
 	}
 }
 
 /* A register that cannot be had is not known in the caller, which may do without. */
-static void carry(
+static void carry_register(
 	const struct frame *f, const struct uni_cfi_val *v, unsigned reg, struct uni_regs *caller)
 {
 	uint64_t x;
 
-	if (value(f, v, reg, &x) != 0) {
+	if (register_value(f, v, reg, &x) != 0) {
 		caller->valid &= ~(1ull << reg);
 		return;
 	}
@@ -108,7 +109,7 @@ static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 	const struct uni_cfi_rule *r = f->rule;
 	struct uni_regs callee;
 	uint64_t fp = 0;
-	int rc = r->fp.how == UNI_CFI_SAME ? 0 : value(f, &r->fp, a->fp_reg, &fp);
+	int rc = r->fp.how == UNI_CFI_SAME ? 0 : register_value(f, &r->fp, a->fp_reg, &fp);
 
 	if (r->nr_other != 0) {
 		callee = *caller;
@@ -125,7 +126,7 @@ static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 	for (unsigned i = 0; i < r->nr_other; i++) {
 		const struct uni_cfi_val *v = &f->t->other[r->other + i];
 
-		carry(f, v, v->of, caller);
+		carry_register(f, v, v->of, caller);
 	}
 	f->regs = caller;
 	caller->pc = pc;
@@ -149,7 +150,7 @@ struct plain {
 	bool fp_valid, exact;
 };
 
-/* One frame up. False: it takes step() to know more; p is as it was. */
+/* One frame up. False: it takes step_cfi() to know more; p is as it was. */
 static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct plain *p)
 {
@@ -181,8 +182,8 @@ static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const st
 	return true;
 }
 
-/* The same as step() again and again, in a fraction of its instructions. */
-static void run(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st,
+/* The same as step_cfi() again and again, in a fraction of its instructions. */
+static void run_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st,
 	struct uni_chain *c, uint16_t max)
 {
 	const struct uni_unwinder *u = ctx;
@@ -220,7 +221,7 @@ static void find_rule(struct frame *f, uint64_t pc)
 	}
 }
 
-static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
+static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
 	struct frame f = { .u = u, .as = as, .regs = regs };
@@ -236,7 +237,7 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 		return 1;
 	rc = find_cfa(&f);
 	if (rc == 0)
-		rc = value(&f, &f.rule->ra, u->arch->pc_reg, &pc);
+		rc = register_value(&f, &f.rule->ra, u->arch->pc_reg, &pc);
 	if (rc == -UNI_EINVAL)
 		return -UNI_ENOTSUP;
 	if (rc != 0) {
@@ -251,4 +252,4 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 	return 0;
 }
 
-const struct uni_unwinder_ops uni_unwind_cfi = { .name = "cfi", .step = step, .run = run };
+const struct uni_unwinder_ops uni_unwind_cfi = { .name = "cfi", .step = step_cfi, .run = run_cfi };

@@ -17,7 +17,7 @@ struct walk {
 	bool guessed; /* and so is all that follows from it */
 };
 
-static void add(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
+static void add_stepper(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
 {
 	size_t i = 0;
 
@@ -27,7 +27,7 @@ static void add(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
 	u->stepper[i].ctx = u;
 }
 
-static bool has(const struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
+static bool has_stepper(const struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
 {
 	for (size_t i = 0; i < uni_array_len(u->stepper); i++) {
 		if (u->stepper[i].ops == ops)
@@ -42,9 +42,9 @@ void uni_unwinder_init(
 	memset(u, 0, sizeof(*u));
 	u->arch = arch;
 	u->hints = hints;
-	add(u, &uni_unwind_cfi);
-	add(u, &uni_unwind_fp);
-	add(u, &uni_unwind_scan);
+	add_stepper(u, &uni_unwind_cfi);
+	add_stepper(u, &uni_unwind_fp);
+	add_stepper(u, &uni_unwind_scan);
 }
 
 int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *err)
@@ -60,12 +60,12 @@ int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *
 		while (i < uni_array_len(all) &&
 			(strlen(all[i]->name) != len || memcmp(all[i]->name, p, len) != 0))
 			i++;
-		if (i == uni_array_len(all) || has(&chosen, all[i]))
+		if (i == uni_array_len(all) || has_stepper(&chosen, all[i]))
 			return uni_err_set(err, UNI_EUSAGE,
 				"cannot unwind by '%s': give some of cfi, fp and scan, separated "
 				"by commas, each once",
 				names);
-		add(&chosen, all[i]);
+		add_stepper(&chosen, all[i]);
 		p += len;
 		if (*p == '\0')
 			break;
@@ -82,7 +82,7 @@ struct callee {
 	bool sp_valid;
 };
 
-static struct callee remember(const struct walk *w)
+static struct callee remember_callee(const struct walk *w)
 {
 	const struct uni_regs *r = &w->regs;
 
@@ -103,7 +103,7 @@ static void step_back(struct walk *w, const struct callee *c)
 }
 
 /* May the stack pointer of a caller be this one? */
-static bool rises(struct walk *w, const struct callee *callee, bool leaf)
+static bool stack_rises(struct walk *w, const struct callee *callee, bool leaf)
 {
 	const struct uni_regs *caller = &w->regs;
 
@@ -117,7 +117,7 @@ static bool rises(struct walk *w, const struct callee *callee, bool leaf)
 }
 
 /* Is the chain broken for this reason, so that guessing may go on? */
-static bool broken(enum uni_stop stop)
+static bool is_broken(enum uni_stop stop)
 {
 	return stop == UNI_STOP_LOOP || stop == UNI_STOP_BADPTR || stop == UNI_STOP_BADPC ||
 	       stop == UNI_STOP_FAULT || stop == UNI_STOP_NOREGS;
@@ -134,7 +134,7 @@ static uint64_t callee_pc(const struct uni_chain *c)
 }
 
 /* One frame up with the first stepper that knows the way. 1: the chain ends. */
-static int step(struct walk *w)
+static int step_walk(struct walk *w)
 {
 	const struct uni_step in = {
 		.leaf = w->st.exact, .guessed = w->guessed, .callee = callee_pc(w->ret)
@@ -144,7 +144,7 @@ static int step(struct walk *w)
 
 	for (size_t i = 0; i < uni_array_len(u->stepper) && u->stepper[i].ops != NULL; i++) {
 		const struct uni_unwinder_ops *ops = u->stepper[i].ops;
-		struct callee callee = remember(w);
+		struct callee callee = remember_callee(w);
 		int rc;
 
 		if (stop != UNI_STOP_NR && !ops->guesses)
@@ -153,14 +153,14 @@ static int step(struct walk *w)
 		rc = ops->step(u->stepper[i].ctx, w->as, &w->regs, &w->st);
 		if (rc == -UNI_ENOTSUP)
 			continue;
-		if (rc == 0 && rises(w, &callee, in.leaf)) {
+		if (rc == 0 && stack_rises(w, &callee, in.leaf)) {
 			w->guessed |= w->st.guess;
 			return 0;
 		}
 		if (rc == 0)
 			step_back(w, &callee);
 		stop = rc == 0 ? UNI_STOP_LOOP : w->st.stop;
-		if (!broken(stop))
+		if (!is_broken(stop))
 			break;
 	}
 	w->st.stop = stop != UNI_STOP_NR ? stop : UNI_STOP_BADPC; /* nobody can unwind this code */
@@ -168,7 +168,7 @@ static int step(struct walk *w)
 }
 
 /* The first stepper's short way, as far as that goes. */
-static void run(struct walk *w, uint16_t max)
+static void run_stepper(struct walk *w, uint16_t max)
 {
 	const struct uni_unwinder_ops *ops = w->u->stepper[0].ops;
 
@@ -192,7 +192,7 @@ int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const stru
 }
 
 /* Appends a frame of what the walk's registers and last step say. */
-static void append(struct walk *w)
+static void append_frame(struct walk *w)
 {
 	struct uni_chain *c = w->ret;
 
@@ -210,7 +210,7 @@ static bool start_chain(struct walk *w)
 	w->ret->stop = UNI_STOP_NOREGS;
 	w->ret->top_sp = w->regs.sp;
 	if (w->regs.pc_valid)
-		append(w);
+		append_frame(w);
 	return w->regs.pc_valid;
 }
 
@@ -225,14 +225,14 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 	if (!start_chain(&w))
 		return;
 	for (;;) {
-		run(&w, max);
-		if (step(&w) != 0)
+		run_stepper(&w, max);
+		if (step_walk(&w) != 0)
 			break;
 		if (ret->nr == max) {
 			w.st.stop = UNI_STOP_LIMIT;
 			break;
 		}
-		append(&w);
+		append_frame(&w);
 	}
 	ret->stop = (uint8_t)w.st.stop;
 	ret->top_sp = w.regs.sp;

@@ -20,7 +20,7 @@ bool uni_cfi_register(
 	return uni_regs_get(regs, reg, ret);
 }
 
-static bool push(struct stack *s, uint64_t v)
+static bool push_operand(struct stack *s, uint64_t v)
 {
 	if (s->nr == UNI_CFI_EXPR_STACK)
 		return false;
@@ -28,7 +28,7 @@ static bool push(struct stack *s, uint64_t v)
 	return true;
 }
 
-static int load(struct uni_as *as, uint64_t *top, size_t bytes)
+static int load_operand(struct uni_as *as, uint64_t *top, size_t bytes)
 {
 	uint8_t b[8];
 	int rc = uni_as_read(as, uni_gva_of(*top), b, bytes);
@@ -42,7 +42,7 @@ static int load(struct uni_as *as, uint64_t *top, size_t bytes)
 }
 
 /* Division by zero has no value; the most negative number by -1 wraps. */
-static bool divide(uint64_t a, uint64_t b, uint64_t *ret)
+static bool divide_signed(uint64_t a, uint64_t b, uint64_t *ret)
 {
 	if (b == 0)
 		return false;
@@ -60,7 +60,7 @@ static uint64_t shift_right(uint64_t a, uint64_t by, bool sign)
 }
 
 /* a is below b on the stack. False: no value. */
-static bool binary(uint32_t opcode, uint64_t a, uint64_t b, uint64_t *ret)
+static bool binary_op(uint32_t opcode, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	int64_t x = (int64_t)a, y = (int64_t)b;
 
@@ -75,7 +75,7 @@ static bool binary(uint32_t opcode, uint64_t a, uint64_t b, uint64_t *ret)
 		*ret = a * b;
 		return true;
 	case UNI_CFI_OP_DIV:
-		return divide(a, b, ret);
+		return divide_signed(a, b, ret);
 	case UNI_CFI_OP_MOD:
 		*ret = b != 0 ? a % b : 0;
 		return b != 0;
@@ -120,7 +120,7 @@ static bool binary(uint32_t opcode, uint64_t a, uint64_t b, uint64_t *ret)
 	}
 }
 
-static bool unary(const struct uni_cfi_op *op, uint64_t *top)
+static bool unary_op(const struct uni_cfi_op *op, uint64_t *top)
 {
 	switch (op->opcode) {
 	case UNI_CFI_OP_ABS:
@@ -141,13 +141,14 @@ static bool unary(const struct uni_cfi_op *op, uint64_t *top)
 }
 
 /* Operations that move elements around. */
-static bool shuffle(struct stack *s, const struct uni_cfi_op *op)
+static bool shuffle_stack(struct stack *s, const struct uni_cfi_op *op)
 {
 	uint64_t *top = s->nr != 0 ? &s->v[s->nr - 1] : NULL, t;
 
 	switch (op->opcode) {
 	case UNI_CFI_OP_PICK:
-		return (uint64_t)op->arg < s->nr && push(s, s->v[s->nr - 1 - (size_t)op->arg]);
+		return (uint64_t)op->arg < s->nr &&
+		       push_operand(s, s->v[s->nr - 1 - (size_t)op->arg]);
 	case UNI_CFI_OP_DROP:
 		s->nr -= s->nr != 0;
 		return top != NULL;
@@ -171,13 +172,13 @@ static bool shuffle(struct stack *s, const struct uni_cfi_op *op)
 	}
 }
 
-static bool compute(struct stack *s, const struct uni_cfi_op *op)
+static bool compute_op(struct stack *s, const struct uni_cfi_op *op)
 {
 	if (op->opcode >= UNI_CFI_OP_PICK && op->opcode <= UNI_CFI_OP_ROT)
-		return shuffle(s, op);
+		return shuffle_stack(s, op);
 	if (s->nr >= 1 && op->opcode >= UNI_CFI_OP_ABS && op->opcode <= UNI_CFI_OP_ADD_CONST)
-		return unary(op, &s->v[s->nr - 1]);
-	if (s->nr < 2 || !binary(op->opcode, s->v[s->nr - 2], s->v[s->nr - 1], &s->v[s->nr - 2]))
+		return unary_op(op, &s->v[s->nr - 1]);
+	if (s->nr < 2 || !binary_op(op->opcode, s->v[s->nr - 2], s->v[s->nr - 1], &s->v[s->nr - 2]))
 		return false;
 	s->nr--;
 	return true;
@@ -192,7 +193,7 @@ int uni_cfi_eval(const struct uni_cfi_table *t, uint32_t first, const struct uni
 	int rc;
 
 	if (cfa != NULL)
-		(void)push(&s, *cfa);
+		(void)push_operand(&s, *cfa);
 	for (unsigned steps = 0; steps < UNI_CFI_EXPR_STEPS; steps++) {
 		const struct uni_cfi_op *op = &t->op[at++];
 		bool ok = true;
@@ -204,16 +205,16 @@ int uni_cfi_eval(const struct uni_cfi_table *t, uint32_t first, const struct uni
 			*ret = s.v[s.nr - 1];
 			return 0;
 		case UNI_CFI_OP_CONST:
-			ok = push(&s, (uint64_t)op->arg);
+			ok = push_operand(&s, (uint64_t)op->arg);
 			break;
 		case UNI_CFI_OP_REG:
 			ok = uni_cfi_register(arch, regs, op->arg2, &v) &&
-			     push(&s, v + (uint64_t)op->arg);
+			     push_operand(&s, v + (uint64_t)op->arg);
 			break;
 		case UNI_CFI_OP_LOAD:
 			if (s.nr == 0)
 				return -UNI_EINVAL;
-			rc = load(as, &s.v[s.nr - 1], (size_t)op->arg);
+			rc = load_operand(as, &s.v[s.nr - 1], (size_t)op->arg);
 			if (rc != 0)
 				return rc;
 			break;
@@ -227,7 +228,7 @@ int uni_cfi_eval(const struct uni_cfi_table *t, uint32_t first, const struct uni
 				at = (uint32_t)op->arg;
 			break;
 		default:
-			ok = compute(&s, op);
+			ok = compute_op(&s, op);
 			break;
 		}
 		if (!ok)

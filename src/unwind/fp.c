@@ -6,7 +6,7 @@
  * and in code without rows of an image that has some, it can hold anything. Who asked for nothing
  * but frame pointers gets them.
  */
-static bool doubtful(const struct uni_unwinder *u, uint64_t pc)
+static bool is_fp_doubtful(const struct uni_unwinder *u, uint64_t pc)
 {
 	const struct uni_unwind_hints *h = uni_hints_of(u->hints, pc);
 	const struct uni_func_hint *f;
@@ -33,14 +33,14 @@ static enum uni_stop judge_end(const struct uni_unwinder *u, struct uni_as *as,
 		uni_hints_is_end(u->hints, st->guessed ? 0 : st->callee, pc))
 		return UNI_STOP_ROOT;
 	if (st->stop != UNI_STOP_ROOT || (f != NULL && (f->flags & UNI_FUNC_ENTRY) != 0) ||
-		!doubtful(u, pc) || fp > UINT64_MAX - 8)
+		!is_fp_doubtful(u, pc) || fp > UINT64_MAX - 8)
 		return st->stop;
 	if (uni_as_read_u64(as, uni_gva_of(fp + 8), &word) == 0 && word == 0)
 		return UNI_STOP_BADPTR;
 	return st->stop;
 }
 
-static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
+static int step_fp(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
 	struct uni_regs caller = *regs;
@@ -51,11 +51,11 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 		st->stop = judge_end(u, as, regs, st);
 		return rc;
 	}
-	if (doubtful(u, st->leaf ? regs->pc : regs->pc - 1) &&
+	if (is_fp_doubtful(u, st->leaf ? regs->pc : regs->pc - 1) &&
 		!uni_unwind_after_call(u, as, caller.pc, &target))
 		return -UNI_ENOTSUP;
 	*regs = caller;
 	return 0;
 }
 
-const struct uni_unwinder_ops uni_unwind_fp = { .name = "fp", .step = step };
+const struct uni_unwinder_ops uni_unwind_fp = { .name = "fp", .step = step_fp };

@@ -42,7 +42,7 @@ struct found {
  * The lowest word behind a call of the function that starts at `callee` (0: not known), else the
  * lowest one behind any call.
  */
-static struct found search(
+static struct found search_stack(
 	const struct uni_unwinder *u, struct uni_as *as, uint64_t sp, uint64_t callee)
 {
 	uint8_t chunk[CHUNK * 8];
@@ -69,7 +69,7 @@ static struct found search(
 	return any;
 }
 
-static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
+static int step_scan(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st)
 {
 	const struct uni_unwinder *u = ctx;
 	const struct uni_func_hint *f;
@@ -84,7 +84,7 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 		st->stop = UNI_STOP_ROOT;
 		return 1;
 	}
-	found = search(u, as, regs->sp, f != NULL ? f->start : 0);
+	found = search_stack(u, as, regs->sp, f != NULL ? f->start : 0);
 	if (found.slot == 0)
 		return -UNI_ENOTSUP;
 	/* The frame pointer may still be the caller's; nothing else is known. */
@@ -97,4 +97,6 @@ static int step(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_
 	return 0;
 }
 
-const struct uni_unwinder_ops uni_unwind_scan = { .name = "scan", .step = step, .guesses = true };
+const struct uni_unwinder_ops uni_unwind_scan = {
+	.name = "scan", .step = step_scan, .guesses = true
+};

@@ -71,7 +71,7 @@ static const struct uni_gdb_named gdb_named[] = {
  * Pointer authentication keeps its code in the bits above the address, all but bit 55, which still
  * says in which half it is; so do tags.
  */
-static uint64_t strip(const struct uni_regs *regs, uint64_t pc)
+static uint64_t strip_pac(const struct uni_regs *regs, uint64_t pc)
 {
 	uint64_t above = UINT64_MAX << uni_aarch64_va_bits(regs, pc);
 
@@ -113,5 +113,5 @@ const struct uni_arch uni_arch_aarch64 = {
 	.clears_fp = uni_aarch64_clears_fp,
 	.fp_step = uni_aarch64_fp_step,
 	.restore = uni_aarch64_restore,
-	.strip = strip,
+	.strip = strip_pac,
 };

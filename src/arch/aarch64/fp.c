@@ -31,7 +31,7 @@ static enum uni_stop stop_of(int rc)
 	return rc == -UNI_EGONE ? UNI_STOP_GONE : UNI_STOP_FAULT;
 }
 
-static uint64_t strip(const struct step *s, uint64_t pc)
+static uint64_t strip_pc(const struct step *s, uint64_t pc)
 {
 	return uni_arch_aarch64.strip(s->regs, pc);
 }
@@ -47,7 +47,7 @@ static int read_record(const struct step *s, struct record *ret)
 		ret->fp |= (uint64_t)b[i] << (8 * i);
 		ret->lr |= (uint64_t)b[8 + i] << (8 * i);
 	}
-	ret->lr = strip(s, ret->lr);
+	ret->lr = strip_pc(s, ret->lr);
 	return rc;
 }
 
@@ -124,7 +124,7 @@ static bool step_leaf(const struct step *s, enum uni_stop *stop_ret, int *rc_ret
 
 	if (!uni_regs_get(s->regs, UNI_A64_LR, &lr) || !s->regs->sp_valid)
 		return false;
-	lr = strip(s, lr);
+	lr = strip_pc(s, lr);
 	if (lr == 0 || !lr_is_live(s, lr, &framed))
 		return false;
 	/* A record that is set up after all (shrink-wrapping) holds the same address. */

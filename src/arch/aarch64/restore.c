@@ -75,7 +75,7 @@ static int load_reg(struct uni_as *as, struct uni_regs *regs, unsigned reg, uint
 }
 
 /* All or nothing: what cannot be read leaves the registers as they are. */
-static int load(struct uni_as *as, struct uni_regs *regs, const struct form *f, uint32_t insn)
+static int load_saved(struct uni_as *as, struct uni_regs *regs, const struct form *f, uint32_t insn)
 {
 	uint64_t offset = offset_of(f, insn), at = f->before ? regs->sp + offset : regs->sp;
 	struct uni_regs after = *regs;
@@ -105,7 +105,7 @@ static const struct form *form_of(uint32_t insn)
 	return NULL;
 }
 
-static bool clears(uint32_t insn)
+static bool clears_register(uint32_t insn)
 {
 	return (insn & CLEAR_MASK) == MOVZ_ZERO || (insn & CLEAR_MASK) == MOV_ZR;
 }
@@ -113,7 +113,7 @@ static bool clears(uint32_t insn)
 enum next { GOES_ON, ENDS, RETURNS };
 
 /* One instruction; *begins is set if it is one that only threads begin with. */
-static int step(
+static int step_restore(
 	struct uni_as *as, struct uni_regs *regs, uint32_t insn, bool *begins, enum next *next_ret)
 {
 	const struct form *f = form_of(insn);
@@ -127,11 +127,11 @@ static int step(
 		return 0;
 	}
 	if (f != NULL) {
-		rc = load(as, regs, f, insn);
+		rc = load_saved(as, regs, f, insn);
 	} else if ((insn & ADD_SP_MASK) == ADD_SP) {
 		set_sp(regs, regs->sp + ((uint64_t)(insn >> 10 & 0xfff)
 						<< ((insn >> 22 & 1) != 0 ? 12 : 0)));
-	} else if (clears(insn)) {
+	} else if (clears_register(insn)) {
 		if ((insn & 31) != ZR)
 			uni_regs_set(regs, insn & 31, 0);
 		*begins |= (insn & 31) != 0; /* x0 may be a result */
@@ -145,7 +145,7 @@ static int step(
 }
 
 /* Up to and with a return. 0: that was the end; 1: the code begins a thread, and may go on. */
-static int stage(struct uni_as *as, struct uni_regs *regs)
+static int restore_stage(struct uni_as *as, struct uni_regs *regs)
 {
 	uint8_t code[CODE_MAX];
 	size_t n = uni_as_read_some(as, uni_gva_of(regs->pc), code, sizeof(code));
@@ -153,7 +153,7 @@ static int stage(struct uni_as *as, struct uni_regs *regs)
 
 	for (size_t at = 0; n - at >= UNI_A64_INSN; at += UNI_A64_INSN) {
 		enum next next;
-		int rc = step(as, regs, uni_aarch64_insn(code + at), &begins, &next);
+		int rc = step_restore(as, regs, uni_aarch64_insn(code + at), &begins, &next);
 
 		if (rc != 0 || next == ENDS)
 			return rc;
@@ -168,6 +168,6 @@ int uni_aarch64_restore(struct uni_as *as, struct uni_regs *regs)
 	int rc = 1;
 
 	for (unsigned i = 0; i < STAGES_MAX && rc == 1; i++)
-		rc = stage(as, regs);
+		rc = restore_stage(as, regs);
 	return rc == 1 ? 0 : rc;
 }

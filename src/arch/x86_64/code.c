@@ -10,11 +10,11 @@
 #define RSP 4
 #define RBP 5
 
-static bool starts(const uint8_t *code, size_t n, const char *bytes, size_t len)
+static bool starts_with(const uint8_t *code, size_t n, const char *bytes, size_t len)
 {
 	return n >= len && memcmp(code, bytes, len) == 0;
 }
-#define STARTS(code, n, bytes) starts((code), (n), (bytes), sizeof(bytes) - 1)
+#define STARTS(code, n, bytes) starts_with((code), (n), (bytes), sizeof(bytes) - 1)
 
 /* ModRM, SIB and displacement; 0 if there are fewer than that. */
 static size_t modrm_len(const uint8_t *p, size_t n)

@@ -42,14 +42,14 @@ static void find_epilogues(const uint8_t *code, size_t n, struct epilogue *ret)
 }
 
 /* n bytes above rsp, as a rule; `other` where a rule cannot say so. */
-static uint8_t at(uint32_t bytes, uint8_t other)
+static uint8_t rule_at(uint32_t bytes, uint8_t other)
 {
 	if (bytes % 8 != 0 || bytes / 8 > UNI_LEAF_AT_MAX - UNI_LEAF_AT)
 		return other;
 	return (uint8_t)(UNI_LEAF_AT + bytes / 8);
 }
 
-static uint8_t search(uint32_t moved)
+static uint8_t rule_search(uint32_t moved)
 {
 	if (moved % 8 != 0 || moved / 8 > UNI_LEAF_SEARCH_MAX - UNI_LEAF_SEARCH)
 		return UNI_LEAF_SEARCH;
@@ -57,28 +57,28 @@ static uint8_t search(uint32_t moved)
 }
 
 /* A function without a frame: it has moved rsp by what it pushed, as far as that is all it did. */
-static void frameless(const uint8_t *code, size_t n, uint8_t *rule)
+static void frameless_rules(const uint8_t *code, size_t n, uint8_t *rule)
 {
 	size_t max = uni_min(n, (size_t)UNI_X86_START_MAX), len;
 	size_t pos = max >= 4 && memcmp(code, SLOT_CODE, 4) == 0 ? 4 : 0;
 	uint32_t moved = 0, sub;
 
 	memset(rule, UNI_LEAF_SEARCH, n);
-	rule[pos < n ? pos : 0] = at(0, UNI_LEAF_SEARCH);
+	rule[pos < n ? pos : 0] = rule_at(0, UNI_LEAF_SEARCH);
 	while (pos < max) {
 		len = uni_x86_64_push_step(code + pos, max - pos, &sub);
 		if (len == 0)
 			break;
 		pos += len;
 		moved += sub;
-		memset(rule + pos, search(moved), n - pos);
+		memset(rule + pos, rule_search(moved), n - pos);
 		if (pos < n && pos <= max)
-			rule[pos] = at(moved, search(moved));
+			rule[pos] = rule_at(moved, rule_search(moved));
 	}
 }
 
 /* A function that sets up its frame: until that is done. */
-static void framed(const uint8_t *code, size_t n, uint8_t *rule)
+static void framed_rules(const uint8_t *code, size_t n, uint8_t *rule)
 {
 	struct uni_x86_64_prologue p;
 
@@ -87,17 +87,17 @@ static void framed(const uint8_t *code, size_t n, uint8_t *rule)
 	if (!uni_x86_64_prologue(code, n, &p))
 		return;
 	for (size_t i = 0; i < n && i <= p.mov; i++)
-		rule[i] = at(i <= p.push ? 0 : 8, UNI_LEAF_FRAME);
+		rule[i] = rule_at(i <= p.push ? 0 : 8, UNI_LEAF_FRAME);
 }
 
 /* Code that is in no function. */
-static uint8_t unknown(const uint8_t *code, size_t n)
+static uint8_t unknown_rule(const uint8_t *code, size_t n)
 {
 	struct uni_x86_64_prologue p;
 
 	n = uni_min(n, (size_t)UNI_X86_LEAF_CODE_MAX);
 	if (uni_x86_64_prologue(code, n, &p))
-		return at(0, UNI_LEAF_FRAME);
+		return rule_at(0, UNI_LEAF_FRAME);
 	if ((n >= 4 && memcmp(code, SLOT_CODE, 4) == 0) || (n >= 1 && code[0] == 0x55))
 		return UNI_LEAF_SLOT;
 	return UNI_LEAF_FRAME;
@@ -110,9 +110,9 @@ static void apply_code(const uint8_t *code, size_t n, const struct epilogue *epi
 		if (rule[i] == UNI_LEAF_ENTRY)
 			continue;
 		if (epi[i].reach <= UNI_X86_LEAF_CODE_MAX)
-			rule[i] = at(epi[i].add, UNI_LEAF_FRAME);
+			rule[i] = rule_at(epi[i].add, UNI_LEAF_FRAME);
 		else if (i >= 1 && code[i - 1] == 0x55 && uni_x86_64_is_set_frame(code + i, n - i))
-			rule[i] = at(8, UNI_LEAF_FRAME);
+			rule[i] = rule_at(8, UNI_LEAF_FRAME);
 		else if (rule[i] == UNI_LEAF_FRAME && i >= 2 &&
 			 uni_x86_64_frame_popped(code + i - 2, 2))
 			rule[i] = UNI_LEAF_SLOT;
@@ -136,24 +136,24 @@ int uni_x86_64_leaf_rules(
 		if (off >= n || f->size == 0 || off < done)
 			continue;
 		for (; done < off; done++)
-			rule_ret[done] = unknown(code + done, n - done);
+			rule_ret[done] = unknown_rule(code + done, n - done);
 		size = (size_t)uni_min((uint64_t)f->size, n - off);
 		if ((f->flags & UNI_FUNC_ENTRY) != 0)
 			memset(rule_ret + off, UNI_LEAF_ENTRY, size);
 		else if ((f->flags & UNI_FUNC_FRAMELESS) != 0)
-			frameless(code + off, size, rule_ret + off);
+			frameless_rules(code + off, size, rule_ret + off);
 		else
-			framed(code + off, size, rule_ret + off);
+			framed_rules(code + off, size, rule_ret + off);
 		done = (size_t)off + size;
 	}
 	for (; done < n; done++)
-		rule_ret[done] = unknown(code + done, n - done);
+		rule_ret[done] = unknown_rule(code + done, n - done);
 	apply_code(code, n, epi, rule_ret);
 	for (size_t i = 0; i < hints->nr_funcs; i++) {
 		uint64_t off = hints->func[i].start - hints->text_start;
 
 		if (off < n && (hints->func[i].flags & UNI_FUNC_ENTRY) == 0)
-			rule_ret[off] = at(0, UNI_LEAF_FRAME);
+			rule_ret[off] = rule_at(0, UNI_LEAF_FRAME);
 	}
 	return 0;
 }

@@ -22,7 +22,7 @@ struct instr {
 	uint8_t reg; /* DWARF number */
 };
 
-static struct instr decode(const uint8_t *code, size_t n)
+static struct instr decode_insn(const uint8_t *code, size_t n)
 {
 	bool rex = n >= 1 && (code[0] & 0xf0) == 0x40;
 	uint8_t wide = rex ? code[0] & 15 : 0, at = rex ? 1 : 0, r, m;
@@ -43,7 +43,7 @@ static struct instr decode(const uint8_t *code, size_t n)
 	return (struct instr){ OTHER, 1, 0 };
 }
 
-static int pop(struct uni_as *as, struct uni_regs *regs, uint64_t *ret)
+static int pop_word(struct uni_as *as, struct uni_regs *regs, uint64_t *ret)
 {
 	int rc = uni_as_read_u64(as, uni_gva_of(regs->sp), ret);
 
@@ -55,21 +55,21 @@ static int pop(struct uni_as *as, struct uni_regs *regs, uint64_t *ret)
 }
 
 /* Up to and with a return. 0: that was the end; 1: the code begins a thread, and may go on. */
-static int stage(struct uni_as *as, struct uni_regs *regs)
+static int x86_restore_stage(struct uni_as *as, struct uni_regs *regs)
 {
 	uint8_t code[CODE_MAX];
 	size_t n = uni_as_read_some(as, uni_gva_of(regs->pc), code, sizeof(code)), at = 0;
 	int begins = 0;
 
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
-		struct instr in = decode(code + at, n - at);
+		struct instr in = decode_insn(code + at, n - at);
 		uint64_t word = 0;
 		int rc = 0;
 
 		if (at == n || in.what == OTHER)
 			return 0;
 		if (in.what != CLEAR)
-			rc = pop(as, regs, &word);
+			rc = pop_word(as, regs, &word);
 		if (rc != 0)
 			return rc;
 		if (in.what == RET) {
@@ -89,6 +89,6 @@ int uni_x86_64_restore(struct uni_as *as, struct uni_regs *regs)
 	int rc = 1;
 
 	for (unsigned i = 0; i < STAGES_MAX && rc == 1; i++)
-		rc = stage(as, regs);
+		rc = x86_restore_stage(as, regs);
 	return rc == 1 ? 0 : rc;
 }

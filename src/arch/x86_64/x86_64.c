@@ -83,7 +83,7 @@ static bool never_started(const struct uni_regs *regs)
 	return uni_regs_get_sys(regs, UNI_X86_CR0, &cr0) && (cr0 & 1) == 0 && regs->pc == 0xfff0;
 }
 
-static uint64_t strip(const struct uni_regs *regs, uint64_t pc)
+static uint64_t keep_pc(const struct uni_regs *regs, uint64_t pc)
 {
 	return pc;
 }
@@ -113,5 +113,5 @@ const struct uni_arch uni_arch_x86_64 = {
 	.fp_step = uni_x86_64_fp_step,
 	.leaf_rules = uni_x86_64_leaf_rules,
 	.restore = uni_x86_64_restore,
-	.strip = strip,
+	.strip = keep_pc,
 };

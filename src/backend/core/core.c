@@ -31,7 +31,7 @@ struct core {
 	char name[128];
 };
 
-static struct core *of(struct uni_target *t)
+static struct core *core_target(struct uni_target *t)
 {
 	return (struct core *)t;
 }
@@ -47,9 +47,9 @@ static int read_memory(
 
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
 
-static void detach(struct uni_target *t)
+static void core_detach(struct uni_target *t)
 {
-	struct core *p = of(t);
+	struct core *p = core_target(t);
 
 	uni_gmem_destroy(p->gmem);
 	uni_core_file_deinit(&p->file);
@@ -144,7 +144,7 @@ static int check_spec(const struct uni_spec *spec, struct uni_err *err)
 }
 
 /* Is that the instruction by which a vCPU waits? */
-static bool waits(const struct uni_core_arch *ops, struct uni_as *as, uint64_t pc)
+static bool is_waiting_at(const struct uni_core_arch *ops, struct uni_as *as, uint64_t pc)
 {
 	uint8_t before[4];
 
@@ -165,13 +165,13 @@ static void find_halted(struct core *p)
 		if (r->state != UNI_VCPU_RUNNING || p->file.arch->paging(r, &root) != 0)
 			continue;
 		uni_as_begin(as, &root);
-		if (waits(p->file.ops, as, r->pc))
+		if (is_waiting_at(p->file.ops, as, r->pc))
 			r->state = UNI_VCPU_HALTED;
 	}
 	uni_as_destroy(as);
 }
 
-static int load(struct core *p, const char *path, const struct uni_spec *spec,
+static int load_core(struct core *p, const char *path, const struct uni_spec *spec,
 	const struct uni_attach_opts *opts, struct uni_err *err)
 {
 	const struct uni_core_file *f = &p->file;
@@ -196,7 +196,7 @@ static int load(struct core *p, const char *path, const struct uni_spec *spec,
 	return 0;
 }
 
-static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+static int core_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
 	const char *path;
@@ -213,31 +213,31 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 		return uni_err_set(err, UNI_ENOMEM, "no memory for a target");
 	p->t.ops = &uni_target_core;
 	(void)uni_text_clean(p->name, sizeof(p->name), path, strlen(path));
-	rc = load(p, path, spec, opts, err);
+	rc = load_core(p, path, spec, opts, err);
 	if (rc != 0) {
-		detach(&p->t);
+		core_detach(&p->t);
 		return rc;
 	}
 	*ret = &p->t;
 	return 0;
 }
 
-static unsigned caps(struct uni_target *t)
+static unsigned core_caps(struct uni_target *t)
 {
 	unsigned c = UNI_CAP_NO_PAUSE | UNI_CAP_DEAD | UNI_CAP_STILL;
 
-	return of(t)->file.space == UNI_GMEM_PHYSICAL ? c | UNI_CAP_SYSREGS : c;
+	return core_target(t)->file.space == UNI_GMEM_PHYSICAL ? c | UNI_CAP_SYSREGS : c;
 }
 
 static int nr_vcpus(struct uni_target *t)
 {
-	return (int)of(t)->file.vcpu.nr;
+	return (int)core_target(t)->file.vcpu.nr;
 }
 
-static int snap(
+static int core_snap(
 	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
-	const struct core *p = of(t);
+	const struct core *p = core_target(t);
 
 	if (!uni_vcpuset_fits(set, (uint32_t)p->file.vcpu.nr))
 		return -UNI_EINVAL;
@@ -248,23 +248,23 @@ static int snap(
 	return 0;
 }
 
-static int release(struct uni_target *t)
+static int core_release(struct uni_target *t)
 {
 	return 0; /* nothing ran before either */
 }
 
-static struct uni_gmem *gmem(struct uni_target *t)
+static struct uni_gmem *core_gmem(struct uni_target *t)
 {
-	return of(t)->gmem;
+	return core_target(t)->gmem;
 }
 
-static void info(struct uni_target *t, struct uni_target_info *ret)
+static void core_info(struct uni_target *t, struct uni_target_info *ret)
 {
-	const struct uni_core_file *f = &of(t)->file;
+	const struct uni_core_file *f = &core_target(t)->file;
 	char cut[96] = "", lost[64] = "";
 
 	memset(ret, 0, sizeof(*ret));
-	memcpy(ret->name, of(t)->name, sizeof(ret->name));
+	memcpy(ret->name, core_target(t)->name, sizeof(ret->name));
 	ret->nr_vcpus = (uint32_t)f->vcpu.nr;
 	ret->mem_bytes = f->mem_bytes;
 	ret->missing_bytes = f->missing;
@@ -279,12 +279,12 @@ static void info(struct uni_target *t, struct uni_target_info *ret)
 		f->mem_bytes >> 10, f->inferred ? " by its mappings" : "", cut, lost);
 }
 
-static bool alive(struct uni_target *t)
+static bool core_alive(struct uni_target *t)
 {
 	return true; /* it can be asked again and again */
 }
 
-static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+static int core_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	extern const struct uni_target_ops uni_target_core;
 
@@ -295,14 +295,14 @@ const struct uni_target_ops uni_target_core = {
 	.scheme = "core",
 	.summary = "a dead guest: a core of QEMU, Xen or a process, or raw memory and registers",
 	.keys = "file=PATH[,ttbr1=ADDR...] | raw=PATH,regs=PATH[,base=ADDR]",
-	.probe = probe,
-	.attach = attach,
-	.caps = caps,
+	.probe = core_probe,
+	.attach = core_attach,
+	.caps = core_caps,
 	.nr_vcpus = nr_vcpus,
-	.snap = snap,
-	.release = release,
-	.gmem = gmem,
-	.info = info,
-	.alive = alive,
-	.detach = detach,
+	.snap = core_snap,
+	.release = core_release,
+	.gmem = core_gmem,
+	.info = core_info,
+	.alive = core_alive,
+	.detach = core_detach,
 };

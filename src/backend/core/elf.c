@@ -87,7 +87,7 @@ static bool read_sh(const struct uni_core_elf *e, uint32_t i, struct uni_core_sh
 }
 
 /* How many of nr entries at off the file holds. */
-static uint32_t clip(struct uni_core_elf *e, uint64_t off, uint32_t nr, size_t size)
+static uint32_t clip_entries(struct uni_core_elf *e, uint64_t off, uint32_t nr, size_t size)
 {
 	uint64_t room = off < e->src->size ? (e->src->size - off) / size : 0;
 
@@ -113,8 +113,8 @@ static int count_headers(struct uni_core_elf *e, uint32_t nr_ph, uint32_t nr_sh,
 	if (nr_ph > HEADERS_MAX || nr_sh > HEADERS_MAX)
 		return uni_err_set(err, UNI_EFORMAT, "it claims %u program and %u section headers",
 			nr_ph, nr_sh);
-	e->nr_ph = clip(e, e->phoff, nr_ph, sizeof(Elf64_Phdr));
-	e->nr_sh = e->shoff != 0 ? clip(e, e->shoff, nr_sh, sizeof(Elf64_Shdr)) : 0;
+	e->nr_ph = clip_entries(e, e->phoff, nr_ph, sizeof(Elf64_Phdr));
+	e->nr_sh = e->shoff != 0 ? clip_entries(e, e->shoff, nr_sh, sizeof(Elf64_Shdr)) : 0;
 	e->shstrndx = shstrndx;
 	return 0;
 }

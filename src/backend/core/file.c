@@ -63,7 +63,7 @@ const struct uni_core_arch *uni_core_arch_of(const struct uni_arch *arch)
 	return NULL;
 }
 
-static int parse(struct uni_core_file *f, const struct uni_core_elf *e,
+static int parse_core(struct uni_core_file *f, const struct uni_core_elf *e,
 	const struct uni_core_ph *ph, struct uni_err *err)
 {
 	size_t i = 0;
@@ -73,7 +73,8 @@ static int parse(struct uni_core_file *f, const struct uni_core_elf *e,
 	return uni_core_formats[i]->open(f, e, ph, err);
 }
 
-static int check(const struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err)
+static int check_core(
+	const struct uni_core_file *f, const struct uni_core_elf *e, struct uni_err *err)
 {
 	const char *why = e->cut || f->missing != 0 ? " (the file is cut off)" : "";
 
@@ -102,7 +103,7 @@ int uni_core_file_elf(struct uni_core_file *f, const struct uni_core_src *src, s
 			err, UNI_ENOTSUP, "cores of ELF machine %u are not supported", e.machine);
 	rc = uni_core_elf_phs(&e, &ph, err);
 	if (rc == 0)
-		rc = parse(f, &e, ph, err);
+		rc = parse_core(f, &e, ph, err);
 	free(ph);
-	return rc != 0 ? rc : check(f, &e, err);
+	return rc != 0 ? rc : check_core(f, &e, err);
 }

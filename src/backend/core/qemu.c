@@ -42,7 +42,7 @@ static bool lists_mappings(const struct uni_core_elf *e, const struct uni_core_p
 }
 
 /* The last piece goes on to where the mappings end, if the file does. */
-static void extend(
+static void extend_last_region(
 	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
 {
 	struct uni_gmem_region *last = &f->region.v[f->region.nr - 1];
@@ -78,7 +78,7 @@ static int open_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
 	uni_core_join_memory(f, mappings);
 	if (!mappings || f->region.nr == 0)
 		return 0;
-	extend(f, e, ph);
+	extend_last_region(f, e, ph);
 	f->mem_bytes = f->missing; /* mappings overlap: what counts is what they come to */
 	uni_vec_foreach (r, &f->region) {
 		f->mem_bytes += r->size;

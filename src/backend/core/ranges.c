@@ -8,7 +8,7 @@
 #define REGIONS_MAX ((size_t)1 << 24) /* 64 GiB of pages that lie beside no other */
 
 /* Does b go on where a ends, in memory and in the file? */
-static bool follows(const struct uni_gmem_region *a, const struct uni_gmem_region *b)
+static bool region_follows(const struct uni_gmem_region *a, const struct uni_gmem_region *b)
 {
 	return b->start - a->start == a->size && b->cookie - a->cookie == a->size;
 }
@@ -35,7 +35,7 @@ int uni_core_add_memory(struct uni_core_file *f, const struct uni_core_src *src,
 		return 0;
 	if (f->region.nr != 0) {
 		last = &f->region.v[f->region.nr - 1];
-		if (follows(last, &r) && uni_range_ok(last->start, last->size + r.size)) {
+		if (region_follows(last, &r) && uni_range_ok(last->start, last->size + r.size)) {
 			last->size += r.size;
 			return 0;
 		}

@@ -24,7 +24,7 @@ static const struct {
 	{ "ebp", "rbp" },
 };
 
-static size_t blanks(const char *p)
+static size_t count_blanks(const char *p)
 {
 	return strspn(p, " \t");
 }
@@ -35,7 +35,7 @@ static bool is_name(char c)
 }
 
 /* A hexadecimal number of at most 64 bits, with or without 0x, that ends where a word ends. */
-static const char *number(const char *p, uint64_t *ret)
+static const char *parse_register_hex(const char *p, uint64_t *ret)
 {
 	unsigned digits = 0;
 	uint64_t v = 0;
@@ -84,7 +84,7 @@ static bool common_name(const struct uni_arch *arch, const char **word, size_t *
 	return true;
 }
 
-static bool set(struct text *t, const char *word, size_t len, uint64_t v)
+static bool set_register(struct text *t, const char *word, size_t len, uint64_t v)
 {
 	const struct uni_arch *arch = t->f->arch;
 	bool common = common_name(arch, &word, &len);
@@ -119,12 +119,12 @@ static void set_base(struct text *t, const char *word, size_t len, const char *r
 {
 	uint64_t base;
 
-	if (len != 2 || number(rest + blanks(rest), &base) == NULL)
+	if (len != 2 || parse_register_hex(rest + count_blanks(rest), &base) == NULL)
 		return;
 	if (same_word("fs", word, len))
-		(void)set(t, "fs_base", 7, base);
+		(void)set_register(t, "fs_base", 7, base);
 	else if (same_word("gs", word, len))
-		(void)set(t, "gs_base", 7, base);
+		(void)set_register(t, "gs_base", 7, base);
 }
 
 static void read_line(struct text *t, const char *p, const char *end)
@@ -140,15 +140,15 @@ static void read_line(struct text *t, const char *p, const char *end)
 		while (p < end && is_name(*p))
 			p++;
 		len = (size_t)(p - word);
-		after = p + blanks(p);
+		after = p + count_blanks(p);
 		if (*after == '=')
-			after += 1 + blanks(after + 1);
+			after += 1 + count_blanks(after + 1);
 		else if (!first || after == p)
 			continue;
-		after = number(after, &v);
+		after = parse_register_hex(after, &v);
 		if (len == 0 || after == NULL || after > end)
 			continue;
-		t->any |= set(t, word, len, v);
+		t->any |= set_register(t, word, len, v);
 		set_base(t, word, len, after);
 		p = after;
 	}
@@ -183,7 +183,7 @@ int uni_core_regs_text(struct uni_core_file *f, const char *text, struct uni_err
 	for (const char *p = text; *p != '\0';) {
 		const char *end = p + strcspn(p, "\r\n");
 
-		p += blanks(p);
+		p += count_blanks(p);
 		if (strncasecmp(p, "CPU#", 4) == 0) {
 			rc = end_vcpu(&t, err);
 			if (rc != 0)

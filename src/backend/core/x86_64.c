@@ -24,7 +24,7 @@ static void take_words(struct uni_cursor *c, const uint8_t *order, size_t nr, st
 	}
 }
 
-static void finish(struct uni_regs *r)
+static void finish_core_regs(struct uni_regs *r)
 {
 	uint64_t cr0;
 
@@ -69,7 +69,7 @@ static bool x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret)
 	uni_regs_set_sys(&r, UNI_X86_CR0, cr[0]);
 	uni_regs_set_sys(&r, UNI_X86_CR3, cr[3]);
 	uni_regs_set_sys(&r, UNI_X86_CR4, cr[4]);
-	finish(&r);
+	finish_core_regs(&r);
 	*ret = r;
 	return true;
 }
@@ -94,7 +94,7 @@ static bool x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *r
 	uni_regs_set_sys(&r, UNI_X86_GS_BASE, uni_cursor_u64(&c));
 	if (c.failed)
 		return false;
-	finish(&r);
+	finish_core_regs(&r);
 	*ret = r;
 	return true;
 }
@@ -135,7 +135,7 @@ static bool x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs
 	uni_regs_set_sys(&r, UNI_X86_CR4, pv ? CR4_PAE : cr[4]);
 	if (pv)
 		uni_regs_set_sys(&r, UNI_X86_EFER, EFER_PV);
-	finish(&r);
+	finish_core_regs(&r);
 	if ((flags & XEN_UP) == 0)
 		r.state = UNI_VCPU_OFFLINE;
 	*ret = r;

@@ -61,7 +61,7 @@ static int switch_on(
 }
 
 /* The result, and a copy of the line if there is one. */
-static bool report(int sock, int fd, const struct uni_err *err)
+static bool report_line(int sock, int fd, const struct uni_err *err)
 {
 	union {
 		struct cmsghdr align;
@@ -109,7 +109,7 @@ static void take_over_if_due(struct guardian *g)
 	atomic_store(&g->shared->lease_ns, 0);
 }
 
-static void guard(struct guardian *g)
+static void guard_guest(struct guardian *g)
 {
 	for (;;) {
 		struct pollfd p = { .fd = g->sock, .events = POLLIN };
@@ -142,13 +142,13 @@ void uni_gdb_guardian_main(
 	else
 		(void)connect_alone(addr, &fd, &err);
 	/* When the profiler is already gone, its end of the pair will say so. */
-	(void)report(sock, fd, &err);
+	(void)report_line(sock, fd, &err);
 	if (fd < 0)
 		_exit(0);
 	g->shared = shared;
 	g->sock = sock;
 	uni_gdb_link_init(&g->stub.link, fd);
-	guard(g);
+	guard_guest(g);
 	uni_gdb_link_close(&g->stub.link);
 	if (qmp != NULL)
 		uni_gdb_switch_off(qmp);

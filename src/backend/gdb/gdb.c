@@ -62,7 +62,7 @@ static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
 }
 
 /* Who listens there, without connecting; everything may stay unknown. */
-static int look(const struct uni_spec *spec, const struct uni_net_addr *addr,
+static int look_at_listener(const struct uni_spec *spec, const struct uni_net_addr *addr,
 	struct uni_target_info *ret, struct uni_err *err)
 {
 	struct uni_net_listener l = { 0 };
@@ -95,7 +95,7 @@ static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 
 	if (rc == 0)
 		rc = find_stub(spec, &addr, &monitor, err);
-	return rc != 0 ? rc : look(spec, &addr, ret, err);
+	return rc != 0 ? rc : look_at_listener(spec, &addr, ret, err);
 }
 
 /* The guardian resumed the guest because we were not heard of: forget what we knew. */
@@ -206,7 +206,7 @@ static int open_target(struct uni_gdb_target *t, const struct uni_spec *spec,
 	if (rc == 0)
 		rc = find_stub(spec, &addr, &monitor, err);
 	if (rc == 0)
-		rc = look(spec, &addr, &t->info, err);
+		rc = look_at_listener(spec, &addr, &t->info, err);
 	known = t->info.pid != 0;
 	if (rc == 0)
 		rc = shake_hands(t, &addr, monitor, opts->arch, how != UNI_GDB_MEM_PROCESS, err);

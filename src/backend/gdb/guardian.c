@@ -66,7 +66,7 @@ void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
 }
 
 /* The child's report. 0 and *fd_ret, or why there is no line. */
-static int receive(int sock, int *fd_ret, struct uni_err *err)
+static int receive_line(int sock, int *fd_ret, struct uni_err *err)
 {
 	union {
 		struct cmsghdr align;
@@ -95,8 +95,8 @@ static int receive(int sock, int *fd_ret, struct uni_err *err)
 	return 0;
 }
 
-static int spawn(struct uni_gdb_guardian *g, const struct uni_net_addr *addr, const char *qmp,
-	struct uni_err *err)
+static int spawn_guardian(struct uni_gdb_guardian *g, const struct uni_net_addr *addr,
+	const char *qmp, struct uni_err *err)
 {
 	struct timeval patience = { .tv_sec = PATIENCE_S };
 	void *page = mmap(NULL, sizeof(*g->shared), PROT_READ | PROT_WRITE,
@@ -127,9 +127,9 @@ int uni_gdb_guardian_start(struct uni_gdb_guardian *g, const struct uni_net_addr
 	int rc;
 
 	*g = (struct uni_gdb_guardian){ .sock = -1 };
-	rc = spawn(g, addr, qmp, err);
+	rc = spawn_guardian(g, addr, qmp, err);
 	if (rc == 0)
-		rc = receive(g->sock, fd_ret, err);
+		rc = receive_line(g->sock, fd_ret, err);
 	if (rc != 0)
 		uni_gdb_guardian_end(g);
 	return rc;

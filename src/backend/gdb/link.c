@@ -94,7 +94,7 @@ int uni_gdb_link_send(struct uni_gdb_link *l, uint64_t deadline_ns)
 }
 
 /* 0 got bytes, -UNI_EAGAIN none there. */
-static int receive(struct uni_gdb_link *l)
+static int receive_bytes(struct uni_gdb_link *l)
 {
 	ssize_t n;
 
@@ -195,7 +195,7 @@ static int take_item(struct uni_gdb_link *l, bool *reply_ret)
 }
 
 /* Takes items until a reply (or, if so wanted, a stop packet) was among them. */
-static int pump(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns)
+static int pump_items(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns)
 {
 	bool is_reply = false;
 
@@ -203,7 +203,7 @@ static int pump(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns
 		int rc = take_item(l, &is_reply);
 
 		if (rc == -UNI_EAGAIN) {
-			rc = receive(l);
+			rc = receive_bytes(l);
 			if (rc == -UNI_EAGAIN)
 				rc = uni_wait_fd(l->fd, POLLIN, deadline_ns);
 			else if (rc == 0 && uni_now_ns() >= deadline_ns)
@@ -217,12 +217,12 @@ static int pump(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns
 
 int uni_gdb_link_reply(struct uni_gdb_link *l, uint64_t deadline_ns)
 {
-	return pump(l, false, deadline_ns);
+	return pump_items(l, false, deadline_ns);
 }
 
 int uni_gdb_link_stopped(struct uni_gdb_link *l, uint64_t deadline_ns)
 {
-	return l->stopped_event ? 0 : pump(l, true, deadline_ns);
+	return l->stopped_event ? 0 : pump_items(l, true, deadline_ns);
 }
 
 int uni_gdb_link_ask(struct uni_gdb_link *l, uint64_t deadline_ns)
@@ -243,7 +243,7 @@ int uni_gdb_link_idle(struct uni_gdb_link *l)
 		int rc = take_item(l, &is_reply);
 
 		if (rc == -UNI_EAGAIN) {
-			rc = receive(l);
+			rc = receive_bytes(l);
 			/* A flood: nothing was asked. */
 			if (rc == 0 && ++nr > IDLE_MAX)
 				return -UNI_EPROTO;

@@ -18,7 +18,7 @@
 #define PACKET_CAP  8192
 #define THREAD_MORE 8192 /* qsThreadInfo packets at most: no hypervisor has so many vCPUs */
 
-static int ask(struct uni_gdb_stub *s, const char *packet)
+static int ask_packet(struct uni_gdb_stub *s, const char *packet)
 {
 	uni_gdb_link_packet(&s->link, "%s", packet);
 	return uni_gdb_link_ask(&s->link, uni_now_ns() + ANSWER_NS);
@@ -44,7 +44,7 @@ static void parse_features(struct uni_gdb_stub *s)
  * The first question. A guest that ran was stopped by our coming, and its stop packet is here
  * before the answer; one that somebody had paused gives none.
  */
-static int greet(struct uni_gdb_stub *s, struct uni_err *err)
+static int greet_stub(struct uni_gdb_stub *s, struct uni_err *err)
 {
 	int rc = -UNI_ETIMEDOUT;
 
@@ -71,10 +71,10 @@ static int greet(struct uni_gdb_stub *s, struct uni_err *err)
 	return 0;
 }
 
-static int identify(struct uni_gdb_stub *s)
+static int identify_stub(struct uni_gdb_stub *s)
 {
 	bool running = s->link.stopped_event;
-	int rc = ask(s, "qqemu.PhyMemMode");
+	int rc = ask_packet(s, "qqemu.PhyMemMode");
 
 	if (rc != 0)
 		return rc;
@@ -82,7 +82,7 @@ static int identify(struct uni_gdb_stub *s)
 		s->phys_was = s->phys = uni_gdb_reply_is(&s->link, "1");
 		s->qemu = s->can_phys = true;
 	} else {
-		rc = ask(s, "qqemu.sstepbits");
+		rc = ask_packet(s, "qqemu.sstepbits");
 		s->qemu = rc == 0 && uni_gdb_reply_starts(&s->link, "ENABLE=");
 	}
 	if (rc != 0)
@@ -93,7 +93,7 @@ static int identify(struct uni_gdb_stub *s)
 
 static int generic_setup(struct uni_gdb_stub *s)
 {
-	int rc = ask(s, "vCont?");
+	int rc = ask_packet(s, "vCont?");
 
 	if (rc != 0)
 		return rc;
@@ -105,7 +105,7 @@ static int generic_setup(struct uni_gdb_stub *s)
 	if (rc == 0)
 		rc = uni_gdb_link_stopped(&s->link, uni_now_ns() + ANSWER_NS);
 	if (rc == 0 && !s->vcont) {
-		rc = ask(s, "Hc-1");
+		rc = ask_packet(s, "Hc-1");
 	}
 	return rc;
 }
@@ -113,7 +113,7 @@ static int generic_setup(struct uni_gdb_stub *s)
 static int list_threads(struct uni_gdb_stub *s)
 {
 	size_t nr = 0;
-	int rc = ask(s, "qfThreadInfo");
+	int rc = ask_packet(s, "qfThreadInfo");
 
 	for (int i = 0; rc == 0; i++) {
 		/* No threads known to this stub: one vCPU, no selecting. */
@@ -122,7 +122,7 @@ static int list_threads(struct uni_gdb_stub *s)
 		rc = uni_gdb_threads(
 			s->link.reply, s->link.reply_size, s->thread, UNI_VCPU_MAX, &nr);
 		if (rc == 0)
-			rc = i < THREAD_MORE ? ask(s, "qsThreadInfo") : -UNI_EPROTO;
+			rc = i < THREAD_MORE ? ask_packet(s, "qsThreadInfo") : -UNI_EPROTO;
 	}
 	s->nr_threads = nr != 0 ? (int)uni_min(nr, (size_t)UNI_VCPU_MAX) : 1;
 	s->nr_left_off = (uint32_t)(nr > UNI_VCPU_MAX ? nr - UNI_VCPU_MAX : 0);
@@ -133,7 +133,7 @@ static int list_threads(struct uni_gdb_stub *s)
 static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
 {
 	char name[64];
-	int rc = ask(s, "qXfer:features:read:target.xml:0,3c0");
+	int rc = ask_packet(s, "qXfer:features:read:target.xml:0,3c0");
 	bool named;
 
 	if (rc != 0)
@@ -168,7 +168,7 @@ static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_e
 		rc = uni_gdb_link_ask(&s->link, uni_now_ns() + ANSWER_NS);
 	}
 	if (rc == 0)
-		rc = ask(s, "g");
+		rc = ask_packet(s, "g");
 	if (rc != 0)
 		return rc;
 	s->sysregs = s->qemu && s->link.reply_size >= s->arch->gdb_g_size * 2;
@@ -182,7 +182,7 @@ static int first_regs(struct uni_gdb_stub *s, struct uni_regs *ret, struct uni_e
 static int set_up(
 	struct uni_gdb_stub *s, bool want_phys, struct uni_regs *regs0_ret, struct uni_err *err)
 {
-	int rc = identify(s);
+	int rc = identify_stub(s);
 
 	if (rc == 0 && !s->qemu)
 		rc = generic_setup(s);
@@ -203,7 +203,7 @@ static int open_line(struct uni_gdb_stub *s, const struct uni_arch *arch, bool w
 
 	s->arch = arch;
 	s->state = UNI_GDB_HELD;
-	rc = greet(s, err);
+	rc = greet_stub(s, err);
 	if (rc == 0)
 		rc = set_up(s, want_phys, regs0_ret, err);
 	s->link.implicit_ack = s->qemu;

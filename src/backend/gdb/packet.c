@@ -55,7 +55,7 @@ size_t uni_gdb_next(const uint8_t *data, size_t size, struct uni_gdb_item *ret)
 }
 
 /* "c*n" stands for c and n - 29 more of it. */
-static int repeat(uint8_t count, uint8_t *out, size_t cap, size_t *len)
+static int expand_run(uint8_t count, uint8_t *out, size_t cap, size_t *len)
 {
 	size_t n;
 
@@ -79,7 +79,7 @@ int uni_gdb_unescape(const uint8_t *raw, size_t raw_size, uint8_t *out, size_t c
 		if ((c == '*' || c == '}') && ++i == raw_size)
 			return -UNI_EPROTO;
 		if (c == '*') {
-			int rc = repeat(raw[i], out, cap, &len);
+			int rc = expand_run(raw[i], out, cap, &len);
 
 			if (rc != 0)
 				return rc;

@@ -55,7 +55,8 @@ bool uni_gdb_xml_arch(const char *xml, char *out, size_t cap)
 	return true;
 }
 
-static bool get(const uint8_t *hex, size_t size, const struct uni_gdb_reg *reg, uint64_t *ret)
+static bool get_register(
+	const uint8_t *hex, size_t size, const struct uni_gdb_reg *reg, uint64_t *ret)
 {
 	uint8_t b[8];
 	size_t at = (size_t)reg->offset * 2;
@@ -73,11 +74,11 @@ bool uni_gdb_reg_value(const uint8_t *hex, size_t size, uint64_t *ret)
 {
 	const struct uni_gdb_reg all = { .size = (uint8_t)uni_min(size / 2, (size_t)9) };
 
-	return all.size != 0 && get(hex, size, &all, ret);
+	return all.size != 0 && get_register(hex, size, &all, ret);
 }
 
 /* The number of attribute regnum="N" in the tag that goes on at p. */
-static bool regnum(const char *p, uint32_t *ret)
+static bool parse_regnum(const char *p, uint32_t *ret)
 {
 	static const char key[] = " regnum=\"";
 	const char *end = strchr(p, '>'), *at = strstr(p, key);
@@ -99,7 +100,7 @@ bool uni_gdb_xml_reg(const char *xml, const char *name, uint32_t *ret)
 	for (const char *p = strstr(xml, open); p != NULL; p = strstr(p, open)) {
 		p += sizeof(open) - 1;
 		if (strncmp(p, name, len) == 0 && p[len] == '"')
-			return regnum(p + len + 1, ret);
+			return parse_regnum(p + len + 1, ret);
 	}
 	return false;
 }
@@ -113,7 +114,7 @@ int uni_gdb_regs(const struct uni_arch *arch, const uint8_t *hex, size_t size, b
 		const struct uni_gdb_reg *reg = &arch->gdb_regs[i];
 		uint64_t v;
 
-		if ((reg->sys && !with_sys) || !get(hex, size, reg, &v))
+		if ((reg->sys && !with_sys) || !get_register(hex, size, reg, &v))
 			continue;
 		if (reg->sys)
 			uni_regs_set_sys(ret, reg->number, v);

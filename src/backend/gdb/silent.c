@@ -11,7 +11,7 @@
 #define SETTLE_NS UNI_NSEC_PER_SEC
 #define LONG_NS	  (3600 * UNI_NSEC_PER_SEC)
 
-static void ask(struct uni_gdb_stub *s)
+static void ask_if_alive(struct uni_gdb_stub *s)
 {
 	(void)uni_gdb_link_idle(&s->link);
 	uni_gdb_link_reset(&s->link);
@@ -23,7 +23,7 @@ static void ask(struct uni_gdb_stub *s)
 
 void uni_gdb_stub_silence(struct uni_gdb_stub *s)
 {
-	ask(s);
+	ask_if_alive(s);
 	/* It stands or will, but is not held by us for as long as we cannot let it go on. */
 	if (s->state != UNI_GDB_PAUSED)
 		s->state = UNI_GDB_RUNNING;
@@ -31,7 +31,7 @@ void uni_gdb_stub_silence(struct uni_gdb_stub *s)
 }
 
 /* The answer to the question behind all that it was sent before. */
-static int hear(struct uni_gdb_stub *s, uint64_t until_ns)
+static int hear_answer(struct uni_gdb_stub *s, uint64_t until_ns)
 {
 	int rc;
 
@@ -47,7 +47,7 @@ int uni_gdb_stub_listen(struct uni_gdb_stub *s, uint64_t wait_ns)
 
 	if (!s->silent)
 		return 0;
-	rc = hear(s, uni_now_ns() + wait_ns);
+	rc = hear_answer(s, uni_now_ns() + wait_ns);
 	if (rc == -UNI_EGONE) {
 		s->state = UNI_GDB_LOST;
 		uni_gdb_link_close(&s->link);
@@ -65,8 +65,8 @@ void uni_gdb_stub_await(struct uni_gdb_stub *s)
 {
 	int rc;
 
-	ask(s);
+	ask_if_alive(s);
 	do {
-		rc = hear(s, uni_now_ns() + LONG_NS);
+		rc = hear_answer(s, uni_now_ns() + LONG_NS);
 	} while (rc != 0 && rc != -UNI_EGONE);
 }

@@ -17,7 +17,7 @@
 #define INTERRUPT   0x03
 #define RECOVER_MAX 3
 
-static uint64_t deadline(uint64_t ns)
+static uint64_t deadline_in(uint64_t ns)
 {
 	return uni_now_ns() + ns;
 }
@@ -42,9 +42,9 @@ static void note_stop(struct uni_gdb_stub *s)
 }
 
 /* Stops the guest; with QEMU only queues that, and uni_gdb_link_send() follows. */
-static int stop(struct uni_gdb_stub *s)
+static int stop_guest(struct uni_gdb_stub *s)
 {
-	uint64_t until = deadline(ANSWER_NS);
+	uint64_t until = deadline_in(ANSWER_NS);
 	int rc;
 
 	if (s->qemu) {
@@ -68,7 +68,7 @@ static int send_resume(struct uni_gdb_stub *s)
 
 	s->link.stopped_event = s->link.acked = false;
 	uni_gdb_link_packet(&s->link, "%s", s->vcont ? "vCont;c" : "c");
-	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
+	rc = uni_gdb_link_send(&s->link, deadline_in(ANSWER_NS));
 	if (rc == 0)
 		s->state = UNI_GDB_RUNNING;
 	return rc;
@@ -89,12 +89,12 @@ static void note_process(struct uni_gdb_stub *s)
 }
 
 /* Asks for something that only a stopped, listening QEMU answers just so. */
-static int resynchronize(struct uni_gdb_stub *s)
+static int resynchronize_stub(struct uni_gdb_stub *s)
 {
 	int rc = -UNI_EPROTO;
 
 	for (int i = 0; i < RECOVER_MAX && rc != 0 && rc != -UNI_EGONE; i++) {
-		uint64_t until = deadline(ANSWER_NS);
+		uint64_t until = deadline_in(ANSWER_NS);
 
 		(void)uni_gdb_link_idle(&s->link);
 		uni_gdb_link_reset(&s->link);
@@ -121,10 +121,10 @@ static int generic_reset(struct uni_gdb_stub *s)
 	(void)uni_gdb_link_idle(&s->link);
 	uni_gdb_link_reset(&s->link);
 	uni_gdb_link_byte(&s->link, INTERRUPT);
-	rc = uni_gdb_link_send(&s->link, deadline(ANSWER_NS));
+	rc = uni_gdb_link_send(&s->link, deadline_in(ANSWER_NS));
 	if (rc != 0)
 		return rc;
-	(void)uni_gdb_link_stopped(&s->link, deadline(ANSWER_NS / 2));
+	(void)uni_gdb_link_stopped(&s->link, deadline_in(ANSWER_NS / 2));
 	uni_gdb_link_byte(&s->link, '+');
 	s->link.ack_due = false;
 	return send_resume(s);
@@ -137,11 +137,11 @@ int uni_gdb_stub_reset(struct uni_gdb_stub *s)
 
 	if (!s->qemu)
 		return was_paused ? 0 : generic_reset(s);
-	rc = resynchronize(s);
+	rc = resynchronize_stub(s);
 	if (rc != 0)
 		return rc;
 	if (was_paused && !s->link.stopped_event)
-		return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+		return uni_gdb_link_settle(&s->link, deadline_in(ANSWER_NS));
 	return send_resume(s);
 }
 
@@ -179,8 +179,8 @@ int uni_gdb_stub_resume(struct uni_gdb_stub *s)
 
 static int all_regs(struct uni_gdb_stub *s, const struct uni_vcpuset *set, struct uni_regs *ret)
 {
-	uint64_t until = deadline(ANSWER_NS);
-	int rc = stop(s), bad = 0;
+	uint64_t until = deadline_in(ANSWER_NS);
+	int rc = stop_guest(s), bad = 0;
 	size_t n = 0;
 
 	if (rc == 0 && s->qemu) {
@@ -224,7 +224,7 @@ int uni_gdb_stub_snap(struct uni_gdb_stub *s, const struct uni_vcpuset *set, str
 		return uni_gdb_stub_recover(s, rc);
 	/* A guest that is not ours to resume may be resumed behind our back: leave no debts. */
 	if (s->state == UNI_GDB_PAUSED)
-		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+		(void)uni_gdb_link_settle(&s->link, deadline_in(ANSWER_NS));
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static int take_bytes(struct uni_gdb_stub *s, uint8_t *out, size_t len, uint64_t
 static int read_batch(
 	struct uni_gdb_stub *s, uint64_t addr, uint8_t *out, size_t len, size_t *done_ret)
 {
-	uint64_t until = deadline(ANSWER_NS);
+	uint64_t until = deadline_in(ANSWER_NS);
 	size_t at = 0, part[READ_BATCH];
 	int nr = 0, bad = 0, rc = 0;
 
@@ -285,7 +285,7 @@ int uni_gdb_stub_physical(struct uni_gdb_stub *s)
 	if (!s->want_phys || s->phys)
 		return 0;
 	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:1");
-	rc = uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
+	rc = uni_gdb_link_ask(&s->link, deadline_in(ANSWER_NS));
 	if (rc != 0)
 		return rc;
 	note_stop(s);
@@ -306,7 +306,7 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 	rc = uni_gdb_stub_listen(s, 0);
 	if (rc != 0)
 		return rc;
-	rc = stop(s);
+	rc = stop_guest(s);
 	if (rc == 0)
 		rc = uni_gdb_stub_physical(s);
 	while (rc == 0 && len != 0) {
@@ -322,7 +322,7 @@ int uni_gdb_stub_read(struct uni_gdb_stub *s, uint64_t addr, void *buf, size_t l
 	if (rc != 0 && rc != -UNI_EFAULT)
 		return uni_gdb_stub_recover(s, rc);
 	if (s->state == UNI_GDB_PAUSED)
-		(void)uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+		(void)uni_gdb_link_settle(&s->link, deadline_in(ANSWER_NS));
 	resumed = held ? 0 : uni_gdb_stub_resume(s);
 	return resumed != 0 ? resumed : rc;
 }
@@ -348,11 +348,11 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 		return uni_gdb_stub_resume(s);
 	}
 	s->state = UNI_GDB_PAUSED;
-	return uni_gdb_link_settle(&s->link, deadline(ANSWER_NS));
+	return uni_gdb_link_settle(&s->link, deadline_in(ANSWER_NS));
 }
 
 /* Waits for the OK that D gets; answers to what was asked before may come first. */
-static int detached(struct uni_gdb_stub *s, uint64_t until)
+static int await_detached(struct uni_gdb_stub *s, uint64_t until)
 {
 	int rc = uni_gdb_link_ask(&s->link, until);
 
@@ -371,7 +371,7 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
 	if (s->phys == s->phys_was)
 		return 0;
 	uni_gdb_link_packet(&s->link, "Qqemu.PhyMemMode:%d", s->phys_was);
-	return uni_gdb_link_ask(&s->link, deadline(ANSWER_NS));
+	return uni_gdb_link_ask(&s->link, deadline_in(ANSWER_NS));
 }
 
 /*
@@ -391,7 +391,7 @@ static void put_detach(struct uni_gdb_stub *s)
 static int leave_qemu(struct uni_gdb_stub *s)
 {
 	bool was_paused = s->state == UNI_GDB_PAUSED;
-	int rc = resynchronize(s);
+	int rc = resynchronize_stub(s);
 
 	if (rc == 0)
 		rc = restore_memory_mode(s);
@@ -399,7 +399,7 @@ static int leave_qemu(struct uni_gdb_stub *s)
 		return rc;
 	s->state = UNI_GDB_HELD;
 	put_detach(s);
-	return detached(s, deadline(ANSWER_NS));
+	return await_detached(s, deadline_in(ANSWER_NS));
 }
 
 /* In whatever state the line is: stop (again), then detach. */
@@ -410,7 +410,7 @@ static int leave_blindly(struct uni_gdb_stub *s)
 	uni_gdb_link_byte(&s->link, INTERRUPT);
 	uni_gdb_link_byte(&s->link, '+');
 	put_detach(s);
-	return detached(s, deadline(s->mute ? MUTE_NS : ANSWER_NS));
+	return await_detached(s, deadline_in(s->mute ? MUTE_NS : ANSWER_NS));
 }
 
 void uni_gdb_stub_leave(struct uni_gdb_stub *s)

@@ -16,7 +16,7 @@
 #define EXTENT_MAX 2048
 #define ANSWER_NS  (2 * UNI_NSEC_PER_SEC)
 
-static void queue(struct uni_gdb_stub *s, const struct uni_patch *p, const uint8_t *bytes)
+static void queue_write(struct uni_gdb_stub *s, const struct uni_patch *p, const uint8_t *bytes)
 {
 	static const char digit[] = "0123456789abcdef";
 	char hex[2 * UNI_PATCH_BYTES + 1] = "";
@@ -39,7 +39,7 @@ static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan
 	for (size_t i = 0; i < nr; i++) {
 		const struct uni_patch *p = &plan->job->patch[first + i];
 
-		queue(s, p, undo ? uni_patch_was(plan, first + i) : p->new_bytes);
+		queue_write(s, p, undo ? uni_patch_was(plan, first + i) : p->new_bytes);
 	}
 	rc = uni_gdb_link_send(&s->link, until);
 	for (size_t i = 0; i < nr && rc == 0; i++) {

@@ -20,7 +20,7 @@
 #define PLAIN_VM_TYPES 3 /* bits of KVM_X86_DEFAULT_VM and KVM_X86_SW_PROTECTED_VM */
 
 /* First character of a module's parameter; 0 no such parameter, '?' it may not be read. */
-static char param(const char *path)
+static char read_module_param(const char *path)
 {
 	char buf[16];
 	int n = uni_read_small(path, buf, sizeof(buf));
@@ -57,13 +57,13 @@ int uni_kvm_host_read(int pidfd, int vmm_kvm_fd, struct uni_kvm_host *ret, struc
 			strerror(errno));
 	ret->sync_regs = ioctl(vm, KVM_CHECK_EXTENSION, KVM_CAP_SYNC_REGS);
 	ret->vm_types = ioctl(kvm, KVM_CHECK_EXTENSION, CAP_VM_TYPES);
-	ret->sev_es = param("/sys/module/kvm_amd/parameters/sev_es");
-	ret->tdx = param("/sys/module/kvm_intel/parameters/tdx");
+	ret->sev_es = read_module_param("/sys/module/kvm_amd/parameters/sev_es");
+	ret->tdx = read_module_param("/sys/module/kvm_intel/parameters/tdx");
 	ret->other = !is_dir("/sys/module/kvm_amd") && !is_dir("/sys/module/kvm_intel");
 	return 0;
 }
 
-static bool off(char param_value)
+static bool is_param_off(char param_value)
 {
 	return param_value == 0 || param_value == 'N' || param_value == '0';
 }
@@ -76,10 +76,10 @@ static bool host_cannot_protect(const struct uni_kvm_host *host)
 	/* Another vendor module says nothing by parameters: the VM types have to. */
 	if (host->other && host->vm_types <= 0)
 		return false;
-	return off(host->sev_es) && off(host->tdx);
+	return is_param_off(host->sev_es) && is_param_off(host->tdx);
 }
 
-static int refuse(struct uni_err *err, const char *why)
+static int refuse_vmm(struct uni_err *err, const char *why)
 {
 	return uni_err_set(err, UNI_ENOTSUP,
 		"kvm: will not touch this VMM: %s, and asking KVM for protected registers would "
@@ -96,19 +96,20 @@ int uni_kvm_allow(const struct uni_kvm_host *host, const struct uni_vmm_cmdline 
 			"kvm: this KVM has no synchronized registers (KVM_CAP_SYNC_REGS says %d)",
 			host->sync_regs);
 	if (cmdline->confidential)
-		return refuse(err, "its command line asks for a confidential guest (SEV or TDX)");
+		return refuse_vmm(
+			err, "its command line asks for a confidential guest (SEV or TDX)");
 	if (fds->sev)
-		return refuse(err, "it has /dev/sev open");
+		return refuse_vmm(err, "it has /dev/sev open");
 	if (fds->guest_memfd)
-		return refuse(err, "its guest has private memory (guest_memfd)");
+		return refuse_vmm(err, "its guest has private memory (guest_memfd)");
 	if (host_cannot_protect(host))
 		return 0;
 	/* This host can: then each sign above must be one that this VMM would show. */
 	if (cmdline->vmm[0] == '\0')
-		return refuse(err,
+		return refuse_vmm(err,
 			"this host can run confidential guests and the VMM is none that is known");
 	if (cmdline->opaque)
-		return refuse(err, "this host can run confidential guests and the VMM reads "
-				   "options from a file");
+		return refuse_vmm(err, "this host can run confidential guests and the VMM reads "
+				       "options from a file");
 	return 0;
 }

@@ -173,8 +173,8 @@ static bool all_unknown(const struct uni_regs *regs, uint32_t nr)
 }
 
 /* regs_ret: one for each vCPU, zeroed. */
-static int registers(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_regs *ret,
-	struct uni_err *err)
+static int read_first_registers(struct uni_kvm *k, const struct uni_attach_opts *opts,
+	struct uni_regs *ret, struct uni_err *err)
 {
 	const struct uni_kvm_scan *scan;
 
@@ -225,7 +225,7 @@ static int find_ram(
 
 	if (regs == NULL)
 		return uni_err_nomem(err);
-	rc = registers(k, opts, regs, err);
+	rc = read_first_registers(k, opts, regs, err);
 	if (rc == 0 && k->kernel != NULL) {
 		ram.gpa2hva = k->side->gpa2hva;
 		ram.gpa2hva_ctx = k->kernel;
@@ -242,7 +242,7 @@ static int find_ram(
 	return rc == 0 && k->rests ? uni_kvm_rest(k, opts, err) : rc;
 }
 
-static void describe(struct uni_kvm *k, const char *why_not)
+static void describe_kvm(struct uni_kvm *k, const char *why_not)
 {
 	uint32_t nr_lost = 0;
 	size_t n;
@@ -269,7 +269,7 @@ static void describe(struct uni_kvm *k, const char *why_not)
 }
 
 /* What stops vCPUs and reads their registers; nothing is asked of KVM before it is allowed. */
-static int prepare(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
+static int prepare_kvm(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
 {
 	struct uni_vmm_cmdline cmdline;
 	struct uni_kvm_host host;
@@ -312,7 +312,7 @@ int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err)
 		rc = uni_err_set(err, UNI_EGONE, "vCPUs of pid %d were unplugged", k->pid);
 	fds.nr_vcpus = k->nr;
 	if (rc == 0)
-		rc = prepare(k, &fds, err);
+		rc = prepare_kvm(k, &fds, err);
 	if (rc != 0)
 		return rc;
 	k->prepared = true;
@@ -340,7 +340,7 @@ static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, st
 static int prepare_or_rest(struct uni_kvm *k, const struct uni_attach_opts *opts,
 	const struct uni_vmm_fds *fds, struct uni_err *err)
 {
-	int rc = prepare(k, fds, err);
+	int rc = prepare_kvm(k, fds, err);
 
 	if (rc != -UNI_EAGAIN || !opts->rest_ok || !uni_kvm_is_paused(k->pid))
 		return rc;
@@ -374,6 +374,6 @@ int uni_kvm_attach_pid(struct uni_kvm *k, const struct uni_attach_opts *opts, en
 	if (rc == 0)
 		rc = find_ram(k, opts, qmp, err);
 	if (rc == 0)
-		describe(k, why.msg);
+		describe_kvm(k, why.msg);
 	return rc;
 }

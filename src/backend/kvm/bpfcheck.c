@@ -118,7 +118,7 @@ static void check_syscall(const struct uni_kvm_bpf_host *h, struct uni_host_way 
 		uni_host_fact_add(w, "bpf", true, "Linux %s has bpf()", h->release);
 }
 
-static bool holds(const char *data, size_t size, const char *word)
+static bool btf_holds(const char *data, size_t size, const char *word)
 {
 	/* Names in BTF stand between NULs. */
 	return memmem(data, size, word, strlen(word) + 1) != NULL;
@@ -132,7 +132,7 @@ static void check_kvm_types(
 	/* Where KVM is a module, the kernel's own types may still name its structures. */
 	if (access(path_of(h, "/sys/kernel/btf/kvm", path, sizeof(path)), R_OK) == 0)
 		uni_host_fact_add(w, "kvm types", true, "/sys/kernel/btf/kvm");
-	else if (holds(btf, size, "kvm_vcpu"))
+	else if (btf_holds(btf, size, "kvm_vcpu"))
 		uni_host_fact_add(w, "kvm types", true, "built into the kernel");
 	else if (access(path_of(h, "/sys/module/kvm", path, sizeof(path)), F_OK) != 0)
 		uni_host_fact_add(
@@ -158,7 +158,7 @@ static void check_btf(const struct uni_kvm_bpf_host *h, struct uni_host_way *w)
 	}
 	uni_host_fact_add(w, "btf", true, "/sys/kernel/btf/vmlinux");
 	check_kvm_types(h, data, size, w);
-	if (!holds(data, size, "BPF_FUNC_loop"))
+	if (!btf_holds(data, size, "BPF_FUNC_loop"))
 		uni_host_fact_add(w, "bpf_loop", false,
 			"Linux %s is too old: its bpf has no loops (needs 5.17)", h->release);
 }

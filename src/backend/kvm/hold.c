@@ -44,7 +44,7 @@ int uni_hold_ask(struct uni_hold *h)
 }
 
 /* Takes the end of a traced thread from the kernel, or the VMM's parent would wait for us. */
-static void collect(struct uni_hold *h)
+static void collect_ended_thread(struct uni_hold *h)
 {
 	siginfo_t si = { 0 };
 
@@ -59,7 +59,7 @@ int uni_hold_poll(struct uni_hold *h)
 	siginfo_t si = { 0 };
 
 	if (h->state == UNI_HOLD_DYING) {
-		collect(h);
+		collect_ended_thread(h);
 		return -UNI_EGONE;
 	}
 	if (waitid(P_PID, (id_t)h->tid, &si, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) !=
@@ -70,7 +70,7 @@ int uni_hold_poll(struct uni_hold *h)
 	if (si.si_pid == 0)
 		return -UNI_EAGAIN;
 	if (si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED) {
-		collect(h);
+		collect_ended_thread(h);
 		return -UNI_EGONE;
 	}
 	/* Either stop will do. A job-control stop is an event as well, and goes on after DETACH. */
@@ -142,7 +142,7 @@ void uni_hold_let_go(struct uni_hold *h)
 	case UNI_HOLD_FREE:
 		return;
 	case UNI_HOLD_DYING:
-		collect(h);
+		collect_ended_thread(h);
 		return;
 	case UNI_HOLD_SEIZED: /* a running thread cannot be detached */
 		(void)uni_hold_ask(h);
@@ -153,7 +153,7 @@ void uni_hold_let_go(struct uni_hold *h)
 		if (ptrace(PTRACE_DETACH, h->tid, NULL, (void *)(intptr_t)h->sig) == 0)
 			h->state = UNI_HOLD_FREE;
 		else
-			collect(h); /* killed in the stop */
+			collect_ended_thread(h); /* killed in the stop */
 		return;
 	}
 }

@@ -247,14 +247,14 @@ static int row_step(const struct reader *r, bool leaf, struct uni_regs *regs, en
 	return 0;
 }
 
-static int step(const struct reader *r, bool leaf, struct uni_regs *regs, enum uni_stop *stop)
+static int chain_step(const struct reader *r, bool leaf, struct uni_regs *regs, enum uni_stop *stop)
 {
 	int rc = row_step(r, leaf, regs, stop);
 
 	return rc != -UNI_ENOTSUP ? rc : r->arch->fp_step(r->as, r->hints, leaf, regs, stop);
 }
 
-static uint16_t chain(
+static uint16_t chain_from_regs(
 	void *ctx, const struct uni_bpf_regs *from, uint64_t *pc_ret, uint8_t *stop_ret)
 {
 	enum uni_stop stop = UNI_STOP_NOREGS;
@@ -267,7 +267,7 @@ static uint16_t chain(
 	if (!take_space(r, from, &regs, &paged))
 		return 0;
 	pc_ret[nr++] = regs.pc;
-	while (step(r, nr == 1, &regs, &stop) == 0) {
+	while (chain_step(r, nr == 1, &regs, &stop) == 0) {
 		stop = UNI_STOP_LIMIT;
 		if (nr == UNI_BPF_FRAMES)
 			break;
@@ -299,7 +299,7 @@ static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *c
 		.arch = arch,
 		.hints = hints,
 		.code = { read_code, &reader },
-		.unwinder = { chain, &reader },
+		.unwinder = { chain_from_regs, &reader },
 		.sys = k->sys,
 		.split = host_splits() };
 	struct uni_regs regs;

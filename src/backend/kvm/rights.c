@@ -17,7 +17,7 @@
 #define CAP_DAC_READ_SEARCH_BIT 2
 #define CAP_SYS_PTRACE_BIT	19
 
-static bool has(uint64_t caps, unsigned bit)
+static bool has_cap(uint64_t caps, unsigned bit)
 {
 	return (caps >> bit & 1) != 0;
 }
@@ -31,13 +31,13 @@ const char *uni_kvm_rights_advice(uint32_t uid)
 
 bool uni_kvm_rights_trace_all(uint64_t caps)
 {
-	return has(caps, CAP_SYS_PTRACE_BIT);
+	return has_cap(caps, CAP_SYS_PTRACE_BIT);
 }
 
 bool uni_kvm_rights_read_all(uint64_t caps)
 {
-	return has(caps, CAP_SYS_PTRACE_BIT) &&
-	       (has(caps, CAP_DAC_OVERRIDE_BIT) || has(caps, CAP_DAC_READ_SEARCH_BIT));
+	return has_cap(caps, CAP_SYS_PTRACE_BIT) &&
+	       (has_cap(caps, CAP_DAC_OVERRIDE_BIT) || has_cap(caps, CAP_DAC_READ_SEARCH_BIT));
 }
 
 static int of_another(const struct uni_kvm_rights *r, struct uni_err *err)
@@ -53,8 +53,8 @@ static int of_another(const struct uni_kvm_rights *r, struct uni_err *err)
 			r->pid, r->theirs);
 	if (trace)
 		missing = "CAP_DAC_READ_SEARCH is";
-	else if (r->files || has(r->caps, CAP_DAC_OVERRIDE_BIT) ||
-		 has(r->caps, CAP_DAC_READ_SEARCH_BIT))
+	else if (r->files || has_cap(r->caps, CAP_DAC_OVERRIDE_BIT) ||
+		 has_cap(r->caps, CAP_DAC_READ_SEARCH_BIT))
 		missing = "CAP_SYS_PTRACE is";
 	return uni_err_set(err, UNI_EPERM,
 		"not permitted to look into pid %d: it belongs to uid %u, this is uid %u, and %s "

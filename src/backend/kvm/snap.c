@@ -35,7 +35,7 @@ static bool in_set(const struct snap *s, uint32_t i)
  * registers are those of the guest's last exit, and cannot change while it sleeps; should it wake
  * during the sample, the sample may be torn, which the unwinder takes for a broken chain.
  */
-static void prepare(struct snap *s, uint32_t i)
+static void prepare_vcpu(struct snap *s, uint32_t i)
 {
 	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
 	int fd, rc;
@@ -54,7 +54,7 @@ static void prepare(struct snap *s, uint32_t i)
 		v->doing = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
 }
 
-static void ask(struct snap *s, uint32_t i)
+static void ask_to_stop(struct snap *s, uint32_t i)
 {
 	struct uni_hold *h = &s->k->vcpu[i].hold;
 
@@ -262,7 +262,7 @@ static int snap_running(struct uni_kvm *k, const struct uni_vcpuset *set, struct
 }
 
 /* Until when those that were asked to stop are waited for. */
-static uint64_t deadline(const struct snap *s, uint64_t ask_ns, unsigned flags)
+static uint64_t stop_deadline(const struct snap *s, uint64_t ask_ns, unsigned flags)
 {
 	if ((flags & UNI_SNAP_BRIEF) != 0 && s->nr_wait > 1)
 		return ask_ns + UNI_KVM_PATIENCE_NS;
@@ -310,15 +310,15 @@ int uni_kvm_snap(
 			continue;
 		memset(&ret[i], 0, sizeof(ret[i]));
 		ret[i].state = UNI_VCPU_UNKNOWN;
-		prepare(&s, i);
+		prepare_vcpu(&s, i);
 	}
 	ask_ns = uni_now_ns();
 	for (uint32_t i = 0; i < s.k->nr; i++) {
 		if (in_set(&s, i))
-			ask(&s, i);
+			ask_to_stop(&s, i);
 	}
 	if (s.nr_wait != 0)
-		uni_hold_wait(s.k->wait, s.nr_wait, deadline(&s, ask_ns, flags));
+		uni_hold_wait(s.k->wait, s.nr_wait, stop_deadline(&s, ask_ns, flags));
 	if ((flags & UNI_SNAP_BRIEF) != 0 && gave_up(&s, ask_ns))
 		return process_ended(s.k) ? -UNI_EGONE : -UNI_EAGAIN;
 	wait_ns = waited_for_host(&s);

@@ -176,7 +176,7 @@ static int open_of_thread(int pid, int tid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static void assign(struct find *f, struct uni_kvm_vcpu *v, int tid, int syscall_fd)
+static void assign_thread(struct find *f, struct uni_kvm_vcpu *v, int tid, int syscall_fd)
 {
 	v->hold = (struct uni_hold){ .tid = tid };
 	v->syscall_fd = syscall_fd;
@@ -283,7 +283,7 @@ static int look_at(struct find *f, int tid)
 	}
 	v = fd >= 0 ? by_fd(f, fd) : NULL;
 	if (v != NULL)
-		assign(f, v, tid, sfd);
+		assign_thread(f, v, tid, sfd);
 	else
 		(void)close(sfd);
 	if (rc == -UNI_EPERM)
@@ -292,7 +292,7 @@ static int look_at(struct find *f, int tid)
 }
 
 /* One pass over the threads. by_name: take the name's word for threads asleep in the VMM. */
-static int pass(struct find *f, bool by_name)
+static int scan_threads(struct find *f, bool by_name)
 {
 	char path[64], comm[32];
 	const struct dirent *e;
@@ -321,7 +321,8 @@ static int pass(struct find *f, bool by_name)
 		if (!by_name)
 			rc = look_at(f, (int)tid);
 		else if (uni_kvm_vcpu_of_comm(comm, &i) && i < f->nr && f->v[i].hold.tid == 0)
-			assign(f, &f->v[i], (int)tid, open_of_thread(f->pid, (int)tid, "syscall"));
+			assign_thread(
+				f, &f->v[i], (int)tid, open_of_thread(f->pid, (int)tid, "syscall"));
 	}
 	(void)closedir(dir);
 	return rc;
@@ -329,7 +330,7 @@ static int pass(struct find *f, bool by_name)
 
 /* Another uniscope holds a thread for each of its samples only: who still does later is in the way.
  */
-static int traced(int pid, int tid, struct uni_err *err)
+static int check_tracer(int pid, int tid, struct uni_err *err)
 {
 	struct timespec nap = uni_ns_timespec(RETRY_NS);
 	int tracer = uni_tracer_of(pid, tid);
@@ -353,7 +354,7 @@ int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct un
 
 	for (uint32_t i = 0; rc == 0 && i < nr; i++) {
 		if (v[i].hold.tid != 0 && v[i].hold.state == UNI_HOLD_FREE) /* else by us */
-			rc = traced(pid, v[i].hold.tid, err);
+			rc = check_tracer(pid, v[i].hold.tid, err);
 	}
 	return rc;
 }
@@ -369,9 +370,9 @@ static bool has_right(int pid, int tid)
 	return ok;
 }
 
-static int denied(int pid, int tid, struct uni_err *err)
+static int explain_denial(int pid, int tid, struct uni_err *err)
 {
-	int rc = traced(pid, tid, err);
+	int rc = check_tracer(pid, tid, err);
 
 	if (rc != 0)
 		return rc;
@@ -393,7 +394,7 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	int rc;
 
 	for (;;) {
-		rc = pass(&f, false);
+		rc = scan_threads(&f, false);
 		took = uni_now_ns() - begin;
 		if (f.nr_found == nr || took >= (rc == -UNI_EPERM ? TRACED_NS : FIND_NS) ||
 			(rc != 0 && rc != -UNI_EPERM))
@@ -401,13 +402,13 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 		(void)nanosleep(&retry, NULL); /* a vCPU may be in the VMM for a moment */
 	}
 	if (rc == 0 && f.nr_found < nr)
-		rc = pass(&f, true);
+		rc = scan_threads(&f, true);
 	/* A tender of one thread, asleep in its own poll(), has no other thread to be mistaken for.
 	 */
 	if (rc == 0 && f.nr_found == 0 && nr == 1 && f.nr_threads == 1)
-		assign(&f, &v[0], f.last_tid, open_of_thread(pid, f.last_tid, "syscall"));
+		assign_thread(&f, &v[0], f.last_tid, open_of_thread(pid, f.last_tid, "syscall"));
 	if (rc == -UNI_EPERM)
-		return denied(pid, f.last_tid, err);
+		return explain_denial(pid, f.last_tid, err);
 	if (rc != 0)
 		return uni_err_set(err, UNI_EGONE, "pid %d ended", pid);
 	if (f.nr_found == 0)

@@ -30,7 +30,7 @@ static bool is_stopped(pid_t pid)
 	return p != NULL && strncmp(p, ") T", 3) == 0;
 }
 
-static _Noreturn void watch(struct uni_kvm_watch_page *page, pid_t profiler)
+static _Noreturn void watch_profiler(struct uni_kvm_watch_page *page, pid_t profiler)
 {
 	struct timespec look = uni_ns_timespec(LOOK_NS);
 
@@ -65,7 +65,7 @@ void uni_kvm_watchdog_start(struct uni_kvm_watchdog *w)
 	w->page = page;
 	w->pid = fork();
 	if (w->pid == 0)
-		watch(page, profiler);
+		watch_profiler(page, profiler);
 	if (w->pid > 0)
 		return;
 	(void)munmap(page, sizeof(*w->page));

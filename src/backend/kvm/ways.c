@@ -172,7 +172,7 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 }
 
 /* The names of what a way lacks: "capabilities, lockdown". */
-static void lacks(const struct uni_host_way *w, char *out, size_t cap)
+static void list_lacking(const struct uni_host_way *w, char *out, size_t cap)
 {
 	size_t len = 0;
 
@@ -233,7 +233,7 @@ int uni_kvm_choose(const struct uni_target_info *info, const struct uni_host_way
 		return 1;
 	}
 	if (nr > 1)
-		lacks(&ways[1], missing, sizeof(missing));
+		list_lacking(&ways[1], missing, sizeof(missing));
 	(void)snprintf(why_ret, cap,
 		"%sstopped for each sample; for the sampler in the kernel see doctor: %s", halt,
 		nr > 1 ? missing : "-");

@@ -211,7 +211,7 @@ static void take_record(
 	}
 }
 
-static void drain(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
+static void drain_perf_ring(struct uni_proc *p, uint32_t vcpu, const struct uni_stream_sink *sink)
 {
 	const struct uni_proc_thread *t = &p->thread[vcpu];
 	struct perf_event_mmap_page *page = t->ring;
@@ -241,7 +241,7 @@ int uni_proc_stream_read(struct uni_target *base, const struct uni_stream_sink *
 
 	add_new_threads(p, uni_now_ns());
 	for (int i = 0; i < p->nr_sampled; i++)
-		drain(p, (uint32_t)i, sink);
+		drain_perf_ring(p, (uint32_t)i, sink);
 	if (uni_proc_program_changed(p))
 		return -UNI_EGONE;
 	return uni_proc_list(p->pid, &tid, 1) != 0 ? 0 : -UNI_EGONE;

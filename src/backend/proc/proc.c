@@ -22,7 +22,7 @@
 
 static const char keys[] = "pid via";
 
-static struct uni_proc *of(struct uni_target *t)
+static struct uni_proc *proc_target(struct uni_target *t)
 {
 	return (struct uni_proc *)t;
 }
@@ -84,7 +84,7 @@ static bool is_process(const struct uni_target_info *info)
 	return strcmp(info->accel, "process") == 0;
 }
 
-static int look(int pid, struct uni_target_info *ret, struct uni_err *err)
+static int look_at_process(int pid, struct uni_target_info *ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_target_info *tender = calloc(1, sizeof(*tender));
 	int tid[UNI_VCPU_MAX];
@@ -106,22 +106,22 @@ static int look(int pid, struct uni_target_info *ret, struct uni_err *err)
 	return 0;
 }
 
-static bool claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
+static bool proc_claims(const struct uni_target_info *info, char *keys_ret, size_t cap)
 {
 	(void)snprintf(keys_ret, cap, "pid=%d", info->pid);
 	return is_process(info) && info->pid > 0;
 }
 
-static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+static int proc_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	int pid, rc = spec_pid(spec, &pid, err);
 
-	return rc != 0 ? rc : look(pid, ret, err);
+	return rc != 0 ? rc : look_at_process(pid, ret, err);
 }
 
-static void detach(struct uni_target *base)
+static void proc_detach(struct uni_target *base)
 {
-	struct uni_proc *p = of(base);
+	struct uni_proc *p = proc_target(base);
 
 	for (int i = 0; i < p->nr_threads; i++)
 		uni_proc_let_go(&p->thread[i]);
@@ -178,7 +178,7 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	if (rc == 0)
 		uni_proc_program_note(p);
 	if (rc == 0)
-		rc = look(p->pid, &p->info, err);
+		rc = look_at_process(p->pid, &p->info, err);
 	if (rc == 0)
 		rc = check_rights(p, err);
 	if (rc == 0 && opts->arch != NULL && opts->arch != p->base.arch)
@@ -198,7 +198,7 @@ static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	return p->nr_threads != 0 ? 0 : uni_err_set(err, UNI_EGONE, "process %d has ended", p->pid);
 }
 
-static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+static int proc_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
 	struct uni_proc *p = calloc(1, sizeof(*p));
@@ -210,35 +210,36 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 	p->base.arch = &uni_arch_x86_64;
 	rc = open_process(p, spec, opts, err);
 	if (rc != 0)
-		detach(&p->base);
+		proc_detach(&p->base);
 	else
 		*ret = &p->base;
 	return rc;
 }
 
-static unsigned caps(struct uni_target *base)
+static unsigned proc_caps(struct uni_target *base)
 {
-	return UNI_CAP_HOLD | UNI_CAP_WRITE_TEXT | (of(base)->streaming ? UNI_CAP_STREAM : 0u);
+	return UNI_CAP_HOLD | UNI_CAP_WRITE_TEXT |
+	       (proc_target(base)->streaming ? UNI_CAP_STREAM : 0u);
 }
 
 static int nr_vcpus(struct uni_target *base)
 {
-	return of(base)->nr_threads;
+	return proc_target(base)->nr_threads;
 }
 
-static int release(struct uni_target *base)
+static int proc_release(struct uni_target *base)
 {
-	struct uni_proc *p = of(base);
+	struct uni_proc *p = proc_target(base);
 
 	for (int i = 0; i < p->nr_threads; i++)
 		uni_proc_let_go(&p->thread[i]);
 	return 0;
 }
 
-static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
+static int proc_snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
 	unsigned flags)
 {
-	struct uni_proc *p = of(base);
+	struct uni_proc *p = proc_target(base);
 	int rc = 0, ended = 0, asked = 0;
 
 	base->stop_ns = 0;
@@ -259,30 +260,31 @@ static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct u
 		rc = uni_proc_list(p->pid, &tid, 1) == 0 ? -UNI_EGONE : 0;
 	}
 	if (rc != 0 || (flags & UNI_SNAP_HOLD) == 0)
-		(void)release(base);
+		(void)proc_release(base);
 	return rc == -UNI_EPERM ? -UNI_EIO : rc;
 }
 
-static struct uni_gmem *gmem(struct uni_target *base)
+static struct uni_gmem *proc_gmem(struct uni_target *base)
 {
-	return of(base)->gmem;
+	return proc_target(base)->gmem;
 }
 
-static void info(struct uni_target *base, struct uni_target_info *ret)
+static void proc_info(struct uni_target *base, struct uni_target_info *ret)
 {
-	*ret = of(base)->info;
+	*ret = proc_target(base)->info;
 }
 
-static bool alive(struct uni_target *base)
+static bool proc_alive(struct uni_target *base)
 {
-	struct uni_proc *p = of(base);
+	struct uni_proc *p = proc_target(base);
 	int tid;
 
 	return uni_proc_list(p->pid, &tid, 1) != 0 && !uni_proc_program_changed(p);
 }
 
 /* A process reads this host's own. */
-static int tsc(struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret)
+static int proc_tsc(
+	struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret)
 {
 	(void)base;
 	*from_ns_ret = uni_now_ns();
@@ -293,7 +295,7 @@ static int tsc(struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, ui
 
 static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 {
-	const struct uni_proc *p = of(base);
+	const struct uni_proc *p = proc_target(base);
 	int tid[2];
 	uint64_t waited;
 
@@ -333,20 +335,20 @@ const struct uni_target_ops uni_target_proc = {
 	.keys = "pid=N[,via=perf|stop]",
 	.may_sleep = true,
 	.units = "threads",
-	.claims = claims,
+	.claims = proc_claims,
 	.check_wish = check_wish,
 	.choose_key = choose_key,
-	.probe = probe,
-	.attach = attach,
-	.caps = caps,
+	.probe = proc_probe,
+	.attach = proc_attach,
+	.caps = proc_caps,
 	.nr_vcpus = nr_vcpus,
-	.snap = snap,
-	.release = release,
-	.gmem = gmem,
+	.snap = proc_snap,
+	.release = proc_release,
+	.gmem = proc_gmem,
 	.files = uni_proc_files,
-	.info = info,
-	.alive = alive,
-	.tsc = tsc,
+	.info = proc_info,
+	.alive = proc_alive,
+	.tsc = proc_tsc,
 	.on_cpu = on_cpu,
 	.stream_method = "perf",
 	.stream_start = uni_proc_stream_start,
@@ -356,5 +358,5 @@ const struct uni_target_ops uni_target_proc = {
 	.stream_stop = uni_proc_stream_stop,
 	.write_text = uni_proc_write_text,
 	.write_stops_left_off = true,
-	.detach = detach,
+	.detach = proc_detach,
 };

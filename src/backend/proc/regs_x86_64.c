@@ -40,7 +40,7 @@ const uint64_t uni_proc_perf_regs = BIT(AX) | BIT(BX) | BIT(CX) | BIT(DX) | BIT(
 				    BIT(R11) | BIT(R12) | BIT(R13) | BIT(R14) | BIT(R15);
 const unsigned uni_proc_nr_perf_regs = uni_array_len(order);
 
-static void finish(struct uni_regs *r)
+static void finish_thread_regs(struct uni_regs *r)
 {
 	r->state = UNI_VCPU_RUNNING;
 	r->pc_valid = uni_regs_get(r, UNI_X86_RIP, &r->pc);
@@ -52,7 +52,7 @@ void uni_proc_perf_to_regs(const uint64_t *value, struct uni_regs *ret)
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < uni_array_len(order); i++)
 		uni_regs_set(ret, order[i].dwarf, value[i]);
-	finish(ret);
+	finish_thread_regs(ret);
 }
 
 int uni_proc_ptrace_regs(int tid, struct uni_regs *ret)
@@ -81,7 +81,7 @@ int uni_proc_ptrace_regs(int tid, struct uni_regs *ret)
 	uni_regs_set(ret, UNI_X86_R14, u.r14);
 	uni_regs_set(ret, UNI_X86_R15, u.r15);
 	uni_regs_set(ret, UNI_X86_RIP, u.rip);
-	finish(ret);
+	finish_thread_regs(ret);
 	return 0;
 }
 

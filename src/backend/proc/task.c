@@ -160,7 +160,7 @@ static bool is_ours(int tid)
 }
 
 /* What an earlier try told to stop, and did not wait for, is still being let go. */
-static int seize(int tid)
+static int seize_thread(int tid)
 {
 	for (int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
 		int tracer;
@@ -176,10 +176,10 @@ static int seize(int tid)
 	return 0;
 }
 
-static int stop(struct uni_proc_thread *t)
+static int stop_thread(struct uni_proc_thread *t)
 {
 	if (!t->pending) {
-		int rc = seize(t->tid);
+		int rc = seize_thread(t->tid);
 
 		if (rc != 0)
 			return rc;
@@ -218,7 +218,7 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 		return 0;
 	}
 	ret->state = UNI_VCPU_UNKNOWN;
-	rc = stop(t);
+	rc = stop_thread(t);
 	if (rc == 0)
 		rc = uni_proc_ptrace_regs(t->tid, ret);
 	if (rc == 0)
@@ -229,7 +229,7 @@ int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
 {
 	char state = state_of(p, t->tid);
-	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop(t);
+	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(t);
 
 	/* It may have ended meanwhile. */
 	if (rc != 0 && state_of(p, t->tid) == '\0')

@@ -95,7 +95,7 @@ static bool may_write(const struct write *w)
 	return true;
 }
 
-static bool put(const struct write *w, const uint8_t *bytes, uint64_t va, size_t len)
+static bool write_memory(const struct write *w, const uint8_t *bytes, uint64_t va, size_t len)
 {
 	return len == 0 || pwrite(w->fd, bytes, len, (off_t)va) == (ssize_t)len;
 }
@@ -119,12 +119,14 @@ static bool put_extent(const struct write *w, const struct uni_patch_extent *e, 
 	uint64_t border = e->gpa + head;
 
 	if (is_tail_first(w->plan.job, e, border))
-		return put(w, from + head, border, e->len - head) && put(w, from, e->gpa, head);
-	return put(w, from, e->gpa, head) && put(w, from + head, border, e->len - head);
+		return write_memory(w, from + head, border, e->len - head) &&
+		       write_memory(w, from, e->gpa, head);
+	return write_memory(w, from, e->gpa, head) &&
+	       write_memory(w, from + head, border, e->len - head);
 }
 
 /* With all threads standing. */
-static int patch(struct write *w)
+static int patch_places(struct write *w)
 {
 	struct uni_patch_job *job = w->plan.job;
 	size_t done = 0;
@@ -165,7 +167,7 @@ static void *stop_and_write(void *arg)
 	if (w->rc == 0 && !may_write(w))
 		w->rc = -UNI_EAGAIN;
 	if (w->rc == 0)
-		w->rc = patch(w);
+		w->rc = patch_places(w);
 	for (int i = 0; i < w->nr; i++) {
 		if (w->thread[i].held)
 			uni_proc_let_go(&w->thread[i]);
@@ -174,7 +176,7 @@ static void *stop_and_write(void *arg)
 	return NULL;
 }
 
-static int run(struct write *w)
+static int write_with_threads_stopped(struct write *w)
 {
 	pthread_t thread;
 
@@ -208,7 +210,7 @@ int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job)
 	rc = uni_patch_plan(job, EXTENT_MAX, &w->plan);
 	if (rc != 0)
 		return rc;
-	rc = run(w);
+	rc = write_with_threads_stopped(w);
 	uni_patch_plan_deinit(&w->plan);
 	return rc;
 }

@@ -178,7 +178,7 @@ void uni_replay_file_regs(
 }
 
 /* The block at addr as of the snapshot: the last one that is not later. */
-static const struct uni_replay_block *find(
+static const struct uni_replay_block *find_block(
 	const struct uni_replay_file *f, size_t snap, uint64_t addr)
 {
 	size_t lo = 0, hi = f->blocks.nr;
@@ -203,7 +203,7 @@ int uni_replay_file_read(
 	while (len > 0) {
 		size_t in_block = (size_t)(addr & (f->block - 1)), room = f->block - in_block;
 		size_t n = uni_min(len, room);
-		const struct uni_replay_block *b = find(f, snap, addr - in_block);
+		const struct uni_replay_block *b = find_block(f, snap, addr - in_block);
 
 		if (b == NULL)
 			return -UNI_EFAULT;

@@ -18,11 +18,11 @@ struct replay {
 	char name[128];
 	struct uni_gmem *gmem;
 	size_t cur;  /* snapshot whose memory is served */
-	size_t next; /* snapshot of the next snap() */
+	size_t next; /* snapshot of the next replay_snap() */
 	bool once, ended;
 };
 
-static struct replay *of(struct uni_target *t)
+static struct replay *replay_target(struct uni_target *t)
 {
 	return (struct replay *)t;
 }
@@ -37,9 +37,9 @@ static int read_memory(
 
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
 
-static void detach(struct uni_target *t)
+static void replay_detach(struct uni_target *t)
 {
-	struct replay *p = of(t);
+	struct replay *p = replay_target(t);
 
 	uni_gmem_destroy(p->gmem);
 	uni_replay_file_deinit(&p->file);
@@ -47,7 +47,7 @@ static void detach(struct uni_target *t)
 	free(p);
 }
 
-static int load(
+static int load_replay(
 	struct replay *p, const char *path, const struct uni_attach_opts *opts, struct uni_err *err)
 {
 	const struct uni_replay_file *f = &p->file;
@@ -69,7 +69,7 @@ static int load(
 	return 0;
 }
 
-static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+static int replay_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
 	const char *path = uni_spec_get(spec, "file");
@@ -91,18 +91,18 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 	p->t.ops = &uni_target_replay;
 	p->once = once != 0;
 	(void)uni_text_clean(p->name, sizeof(p->name), path, strlen(path));
-	rc = load(p, path, opts, err);
+	rc = load_replay(p, path, opts, err);
 	if (rc != 0) {
-		detach(&p->t);
+		replay_detach(&p->t);
 		return rc;
 	}
 	*ret = &p->t;
 	return 0;
 }
 
-static unsigned caps(struct uni_target *t)
+static unsigned replay_caps(struct uni_target *t)
 {
-	const struct replay *p = of(t);
+	const struct replay *p = replay_target(t);
 	unsigned c = UNI_CAP_HOLD | UNI_CAP_NO_PAUSE | UNI_CAP_DEAD;
 	struct uni_regs regs;
 
@@ -114,13 +114,13 @@ static unsigned caps(struct uni_target *t)
 
 static int nr_vcpus(struct uni_target *t)
 {
-	return (int)of(t)->file.nr_vcpus;
+	return (int)replay_target(t)->file.nr_vcpus;
 }
 
-static int snap(
+static int replay_snap(
 	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
-	struct replay *p = of(t);
+	struct replay *p = replay_target(t);
 
 	if (p->ended)
 		return -UNI_EGONE;
@@ -138,19 +138,19 @@ static int snap(
 	return 0;
 }
 
-static int release(struct uni_target *t)
+static int replay_release(struct uni_target *t)
 {
 	return 0; /* nothing ran before either */
 }
 
-static struct uni_gmem *gmem(struct uni_target *t)
+static struct uni_gmem *replay_gmem(struct uni_target *t)
 {
-	return of(t)->gmem;
+	return replay_target(t)->gmem;
 }
 
-static void info(struct uni_target *t, struct uni_target_info *ret)
+static void replay_info(struct uni_target *t, struct uni_target_info *ret)
 {
-	const struct replay *p = of(t);
+	const struct replay *p = replay_target(t);
 
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret->name, p->name, sizeof(ret->name));
@@ -165,12 +165,13 @@ static void info(struct uni_target *t, struct uni_target_info *ret)
 		p->file.truncated ? ", the file is cut off" : "");
 }
 
-static bool alive(struct uni_target *t)
+static bool replay_alive(struct uni_target *t)
 {
-	return !of(t)->ended;
+	return !replay_target(t)->ended;
 }
 
-static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+static int replay_probe(
+	const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	extern const struct uni_target_ops uni_target_replay;
 
@@ -181,14 +182,14 @@ const struct uni_target_ops uni_target_replay = {
 	.scheme = "replay",
 	.summary = "registers and memory from a file that record --save-replay made",
 	.keys = "file=PATH[,once=1]",
-	.probe = probe,
-	.attach = attach,
-	.caps = caps,
+	.probe = replay_probe,
+	.attach = replay_attach,
+	.caps = replay_caps,
 	.nr_vcpus = nr_vcpus,
-	.snap = snap,
-	.release = release,
-	.gmem = gmem,
-	.info = info,
-	.alive = alive,
-	.detach = detach,
+	.snap = replay_snap,
+	.release = replay_release,
+	.gmem = replay_gmem,
+	.info = replay_info,
+	.alive = replay_alive,
+	.detach = replay_detach,
 };

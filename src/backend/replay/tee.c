@@ -23,13 +23,13 @@ struct tee {
 	struct uni_regs regs[]; /* nr_vcpus, of the snapshot that is not written yet */
 };
 
-static struct tee *of(struct uni_target *t)
+static struct tee *tee_of(struct uni_target *t)
 {
 	return (struct tee *)t;
 }
 
 /* Keeps the block at base, of which data[0..len) at `addr` was just read. */
-static void keep(struct tee *p, const struct uni_gmem_region *r, uint64_t base, uint64_t addr,
+static void keep_block(struct tee *p, const struct uni_gmem_region *r, uint64_t base, uint64_t addr,
 	const uint8_t *data, size_t len)
 {
 	uint64_t first = uni_max(base, r->start), last;
@@ -69,7 +69,7 @@ static int read_memory(
 		size_t in_block = (size_t)(addr & (p->block - 1)), room = p->block - in_block;
 		size_t n = uni_min(len, room);
 
-		keep(p, r, addr - in_block, addr, data, n);
+		keep_block(p, r, addr - in_block, addr, data, n);
 		addr += n;
 		data += n;
 		len -= n;
@@ -80,7 +80,7 @@ static int read_memory(
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
 
 /* Writes what was collected since the last snapshot. Nothing is held now. */
-static void flush(struct tee *p)
+static void flush_snapshot(struct tee *p)
 {
 	if (p->w != NULL && p->pending && uni_replay_writer_bytes(p->w) > UNI_REPLAY_SAVE_MAX) {
 		p->saved.lost_snapshots++;
@@ -95,13 +95,13 @@ static void flush(struct tee *p)
 	p->nr = 0;
 }
 
-static int snap(
+static int tee_snap(
 	struct uni_target *t, const struct uni_vcpuset *set, struct uni_regs *ret, unsigned flags)
 {
-	struct tee *p = of(t);
+	struct tee *p = tee_of(t);
 	int rc;
 
-	flush(p);
+	flush_snapshot(p);
 	p->inner->stop_ns = 0;
 	rc = p->inner->ops->snap(p->inner, set, ret, flags);
 	t->stop_ns = p->inner->stop_ns;
@@ -117,49 +117,49 @@ static int snap(
 	return 0;
 }
 
-static int release(struct uni_target *t)
+static int tee_release(struct uni_target *t)
 {
-	struct uni_target *inner = of(t)->inner;
+	struct uni_target *inner = tee_of(t)->inner;
 
 	return inner->ops->release != NULL ? inner->ops->release(inner) : 0;
 }
 
-static unsigned caps(struct uni_target *t)
+static unsigned tee_caps(struct uni_target *t)
 {
-	struct uni_target *inner = of(t)->inner;
+	struct uni_target *inner = tee_of(t)->inner;
 
 	return inner->ops->caps(inner) & ~(UNI_CAP_STREAM | UNI_CAP_EXITS | UNI_CAP_WRITE_TEXT);
 }
 
 static int nr_vcpus(struct uni_target *t)
 {
-	struct uni_target *inner = of(t)->inner;
+	struct uni_target *inner = tee_of(t)->inner;
 
 	return inner->ops->nr_vcpus(inner);
 }
 
-static struct uni_gmem *gmem(struct uni_target *t)
+static struct uni_gmem *tee_gmem(struct uni_target *t)
 {
-	return of(t)->gmem;
+	return tee_of(t)->gmem;
 }
 
-static void info(struct uni_target *t, struct uni_target_info *ret)
+static void tee_info(struct uni_target *t, struct uni_target_info *ret)
 {
-	struct uni_target *inner = of(t)->inner;
+	struct uni_target *inner = tee_of(t)->inner;
 
 	inner->ops->info(inner, ret);
 }
 
-static bool alive(struct uni_target *t)
+static bool tee_alive(struct uni_target *t)
 {
-	struct uni_target *inner = of(t)->inner;
+	struct uni_target *inner = tee_of(t)->inner;
 
 	return inner->ops->alive(inner);
 }
 
-static void detach(struct uni_target *t)
+static void tee_detach(struct uni_target *t)
 {
-	struct tee *p = of(t);
+	struct tee *p = tee_of(t);
 
 	uni_gmem_destroy(p->gmem);
 	uni_target_detach(p->inner);
@@ -173,14 +173,14 @@ static const struct uni_target_ops tee_ops = {
 	.scheme = "tee",
 	.summary = "saves what is seen of another target",
 	.keys = "",
-	.caps = caps,
+	.caps = tee_caps,
 	.nr_vcpus = nr_vcpus,
-	.snap = snap,
-	.release = release,
-	.gmem = gmem,
-	.info = info,
-	.alive = alive,
-	.detach = detach,
+	.snap = tee_snap,
+	.release = tee_release,
+	.gmem = tee_gmem,
+	.info = tee_info,
+	.alive = tee_alive,
+	.detach = tee_detach,
 };
 
 static int open_tee(struct tee *p, const char *path, struct uni_err *err)
@@ -219,7 +219,7 @@ int uni_replay_tee(
 	p->nr_vcpus = nr;
 	rc = open_tee(p, path, err);
 	if (rc != 0) {
-		detach(&p->t);
+		tee_detach(&p->t);
 		return rc;
 	}
 	*ret = &p->t;
@@ -228,10 +228,10 @@ int uni_replay_tee(
 
 int uni_replay_tee_finish(struct uni_target *t, struct uni_replay_saved *ret, struct uni_err *err)
 {
-	struct tee *p = of(t);
+	struct tee *p = tee_of(t);
 	struct uni_replay_writer *w = p->w;
 
-	flush(p);
+	flush_snapshot(p);
 	p->w = NULL;
 	p->saved.bytes = w != NULL ? uni_replay_writer_bytes(w) : p->saved.bytes;
 	if (ret != NULL)

@@ -23,7 +23,7 @@ struct uni_replay_writer {
 	size_t nr_seen, cap_seen;
 };
 
-static void put(struct uni_sink *out, uint64_t v, unsigned bytes)
+static void put_le_number(struct uni_sink *out, uint64_t v, unsigned bytes)
 {
 	uint8_t b[8];
 
@@ -39,19 +39,19 @@ static void put_header(struct uni_replay_writer *w, const struct uni_gmem *gmem)
 
 	memcpy(arch, w->arch->name, strnlen(w->arch->name, sizeof(arch)));
 	uni_sink_write(w->out, UNI_REPLAY_MAGIC, 8);
-	put(w->out, UNI_REPLAY_VERSION, 4);
-	put(w->out, UNI_REPLAY_HEADER, 4);
+	put_le_number(w->out, UNI_REPLAY_VERSION, 4);
+	put_le_number(w->out, UNI_REPLAY_HEADER, 4);
 	uni_sink_write(w->out, arch, sizeof(arch));
-	put(w->out, w->nr_vcpus, 4);
-	put(w->out, w->arch->nr_regs, 4);
-	put(w->out, uni_gmem_space(gmem), 4);
-	put(w->out, w->block, 4);
-	put(w->out, nr, 4);
-	put(w->out, 0, 4);
-	put(w->out, 0, 8);
+	put_le_number(w->out, w->nr_vcpus, 4);
+	put_le_number(w->out, w->arch->nr_regs, 4);
+	put_le_number(w->out, uni_gmem_space(gmem), 4);
+	put_le_number(w->out, w->block, 4);
+	put_le_number(w->out, nr, 4);
+	put_le_number(w->out, 0, 4);
+	put_le_number(w->out, 0, 8);
 	for (size_t i = 0; i < nr; i++) {
-		put(w->out, uni_gmem_region(gmem, i)->start, 8);
-		put(w->out, uni_gmem_region(gmem, i)->size, 8);
+		put_le_number(w->out, uni_gmem_region(gmem, i)->start, 8);
+		put_le_number(w->out, uni_gmem_region(gmem, i)->size, 8);
 	}
 }
 
@@ -98,30 +98,30 @@ int uni_replay_writer_create(const char *path, const struct uni_arch *arch, uint
 
 static void put_vcpu(struct uni_replay_writer *w, const struct uni_regs *regs)
 {
-	put(w->out, regs->state, 1);
-	put(w->out, (regs->pc_valid ? 1u : 0) | (regs->sp_valid ? 2u : 0), 1);
-	put(w->out, regs->sys_valid, 1);
-	put(w->out, 0, 5);
-	put(w->out, regs->valid, 8);
-	put(w->out, regs->pc, 8);
-	put(w->out, regs->sp, 8);
+	put_le_number(w->out, regs->state, 1);
+	put_le_number(w->out, (regs->pc_valid ? 1u : 0) | (regs->sp_valid ? 2u : 0), 1);
+	put_le_number(w->out, regs->sys_valid, 1);
+	put_le_number(w->out, 0, 5);
+	put_le_number(w->out, regs->valid, 8);
+	put_le_number(w->out, regs->pc, 8);
+	put_le_number(w->out, regs->sp, 8);
 	for (unsigned i = 0; i < UNI_SYS_MAX; i++)
-		put(w->out, regs->sys[i], 8);
+		put_le_number(w->out, regs->sys[i], 8);
 	for (unsigned i = 0; i < w->arch->nr_regs; i++)
-		put(w->out, regs->r[i], 8);
+		put_le_number(w->out, regs->r[i], 8);
 }
 
 void uni_replay_writer_snapshot(struct uni_replay_writer *w, const struct uni_regs *regs)
 {
 	size_t bytes = UNI_REPLAY_VCPU_BYTES + 8u * (size_t)w->arch->nr_regs;
 
-	put(w->out, UNI_REPLAY_SNAPSHOT, 4);
-	put(w->out, bytes * w->nr_vcpus, 4);
+	put_le_number(w->out, UNI_REPLAY_SNAPSHOT, 4);
+	put_le_number(w->out, bytes * w->nr_vcpus, 4);
 	for (uint32_t i = 0; i < w->nr_vcpus; i++)
 		put_vcpu(w, &regs[i]);
 }
 
-static struct seen *slot(struct seen *table, size_t cap, uint64_t addr)
+static struct seen *seen_slot(struct seen *table, size_t cap, uint64_t addr)
 {
 	size_t i = (size_t)uni_hash_pair(addr, 0) & (cap - 1);
 
@@ -131,7 +131,7 @@ static struct seen *slot(struct seen *table, size_t cap, uint64_t addr)
 }
 
 /* Keeps the table at most half full; without memory it stays as it is. */
-static void grow(struct uni_replay_writer *w)
+static void grow_seen(struct uni_replay_writer *w)
 {
 	size_t cap = w->cap_seen * 2;
 	struct seen *bigger;
@@ -143,7 +143,7 @@ static void grow(struct uni_replay_writer *w)
 		return;
 	for (size_t i = 0; i < w->cap_seen; i++) {
 		if (w->seen[i].addr != 1)
-			*slot(bigger, cap, w->seen[i].addr) = w->seen[i];
+			*seen_slot(bigger, cap, w->seen[i].addr) = w->seen[i];
 	}
 	free(w->seen);
 	w->seen = bigger;
@@ -155,17 +155,18 @@ void uni_replay_writer_block(struct uni_replay_writer *w, uint64_t addr, const v
 	uint64_t hash = uni_hash_bytes(bytes, w->block, 0);
 	struct seen *s;
 
-	grow(w);
-	s = slot(w->seen, w->cap_seen, addr);
+	grow_seen(w);
+	s = seen_slot(w->seen, w->cap_seen, addr);
 	if (s->addr == addr && s->hash == hash)
 		return;
-	if (s->addr == addr || w->nr_seen < w->cap_seen - 1) { /* one stays empty: slot() ends */
+	if (s->addr == addr ||
+		w->nr_seen < w->cap_seen - 1) { /* one stays empty: seen_slot() ends */
 		w->nr_seen += s->addr != addr;
 		*s = (struct seen){ .addr = addr, .hash = hash };
 	}
-	put(w->out, UNI_REPLAY_BLOCK, 4);
-	put(w->out, 8 + w->block, 4);
-	put(w->out, addr, 8);
+	put_le_number(w->out, UNI_REPLAY_BLOCK, 4);
+	put_le_number(w->out, 8 + w->block, 4);
+	put_le_number(w->out, addr, 8);
 	uni_sink_write(w->out, bytes, w->block);
 }
 

@@ -13,7 +13,7 @@
 #define TRIES	4
 #define ASK_MS	60000 /* a request whose answer trickles in is given up after so long */
 
-static int lost(struct uni_link *l, const char *how)
+static int lose_link(struct uni_link *l, const char *how)
 {
 	if (!l->gone)
 		(void)snprintf(l->ended, sizeof(l->ended), "%s", how);
@@ -23,7 +23,8 @@ static int lost(struct uni_link *l, const char *how)
 
 /* --- out -------------------------------------------------------------------------------------- */
 
-static size_t seal(struct uni_link *l, enum uni_stream_type type, const void *body, size_t size)
+static size_t seal_frame(
+	struct uni_link *l, enum uni_stream_type type, const void *body, size_t size)
 {
 	struct uni_stream_frame f = { .magic = UNI_STREAM_MAGIC,
 		.id = ++l->id,
@@ -45,7 +46,7 @@ static int send_all(struct uni_link *l, const void *data, size_t size)
 	uint64_t until = uni_now_ns() + l->wait_ms * UNI_NSEC_PER_MSEC;
 	int rc = l->line.ops->send(l->line.ctx, data, size, until);
 
-	return rc == -UNI_EGONE ? lost(l, "the stream was closed") : rc;
+	return rc == -UNI_EGONE ? lose_link(l, "the stream was closed") : rc;
 }
 
 /*
@@ -61,7 +62,7 @@ static int fill_up(struct uni_link *l)
 
 /* --- in --------------------------------------------------------------------------------------- */
 
-static void drop(struct uni_link *l, size_t n)
+static void drop_bytes(struct uni_link *l, size_t n)
 {
 	l->rx_size -= n;
 	memmove(l->rx, l->rx + n, l->rx_size);
@@ -77,7 +78,7 @@ static void pass_over(struct uni_link *l)
 		memcmp(l->rx + at, &magic, uni_min(l->rx_size - at, sizeof(magic))) != 0)
 		at++;
 	l->stats.bad_bytes += at;
-	drop(l, at);
+	drop_bytes(l, at);
 }
 
 /* Noise is passed over as it comes: what is left at the front may be a frame. */
@@ -121,7 +122,8 @@ static bool is_sealed(const struct uni_link *l, const struct uni_stream_frame *f
 }
 
 /* Takes the frame out; whether it is the answer. */
-static bool take(struct uni_link *l, const struct uni_stream_frame *f, enum uni_stream_type type)
+static bool take_frame(
+	struct uni_link *l, const struct uni_stream_frame *f, enum uni_stream_type type)
 {
 	bool ours = f->id == l->id && f->type == type && is_sealed(l, f);
 	uint32_t mac = l->proved ? UNI_STREAM_MAC_BYTES : 0;
@@ -134,7 +136,7 @@ static bool take(struct uni_link *l, const struct uni_stream_frame *f, enum uni_
 	} else {
 		l->stats.stale++;
 	}
-	drop(l, HEAD + f->size);
+	drop_bytes(l, HEAD + f->size);
 	return ours;
 }
 
@@ -150,7 +152,7 @@ static int get_answer(struct uni_link *l, enum uni_stream_type type, uint64_t gi
 
 		while (next_frame(l, &f)) {
 			sense = true;
-			if (take(l, &f, type))
+			if (take_frame(l, &f, type))
 				return 0;
 		}
 		if (sense || l->rx_size != 0)
@@ -160,7 +162,7 @@ static int get_answer(struct uni_link *l, enum uni_stream_type type, uint64_t gi
 		n = l->line.ops->receive(
 			l->line.ctx, l->rx + l->rx_size, sizeof(l->rx) - l->rx_size, until);
 		if (n < 0)
-			return n == -UNI_EGONE ? lost(l, "the stream was closed") : n;
+			return n == -UNI_EGONE ? lose_link(l, "the stream was closed") : n;
 		l->rx_size += (size_t)n;
 	}
 }
@@ -195,7 +197,7 @@ int uni_link_ask(struct uni_link *l, enum uni_stream_type type, const void *body
 
 		l->stats.again += i != 0;
 		if (rc == 0)
-			rc = send_all(l, l->tx, seal(l, type, body, size));
+			rc = send_all(l, l->tx, seal_frame(l, type, body, size));
 		if (rc == 0)
 			rc = get_answer(l, type, give_up);
 		if (rc == 0)
@@ -203,8 +205,9 @@ int uni_link_ask(struct uni_link *l, enum uni_stream_type type, const void *body
 		if (rc != -UNI_ETIMEDOUT)
 			return rc;
 	}
-	return lost(l, noise != l->stats.bad_bytes ? "what the guest sends makes no sense any more"
-						   : "the guest does not answer any more");
+	return lose_link(l, noise != l->stats.bad_bytes
+				    ? "what the guest sends makes no sense any more"
+				    : "the guest does not answer any more");
 }
 
 int uni_link_ask_for(struct uni_link *l, enum uni_stream_type type, const void *body, size_t size,
@@ -306,7 +309,7 @@ static int say_hello(struct uni_link *l, struct uni_stream_hello *ret, struct un
 	return 0;
 }
 
-static int prove(struct uni_link *l, struct uni_err *err)
+static int prove_key(struct uni_link *l, struct uni_err *err)
 {
 	uint8_t proof[UNI_STREAM_PROOF];
 	int rc = uni_link_ask_for(
@@ -347,7 +350,7 @@ int uni_link_open(
 			"without key= it is trusted",
 			l->line.text);
 	if (rc == 0 && key != NULL)
-		rc = prove(l, err);
+		rc = prove_key(l, err);
 	if (rc != 0)
 		uni_link_close(l);
 	return rc;

@@ -32,7 +32,7 @@ static int wait_a_little(uint64_t *pause_ns, uint64_t deadline_ns)
 }
 
 /* Up to size bytes; the room ends at the array's end. */
-static size_t put(struct ring *r, const uint8_t *from, size_t size, uint32_t used)
+static size_t put_bytes(struct ring *r, const uint8_t *from, size_t size, uint32_t used)
 {
 	size_t room = sizeof(r->page->in) - used, at = r->in_prod % sizeof(r->page->in);
 	size_t n = uni_min(uni_min(room, size), sizeof(r->page->in) - at);
@@ -56,7 +56,7 @@ static int ring_send(void *ctx, const void *data, size_t size, uint64_t deadline
 
 		if (used > sizeof(r->page->in))
 			return -UNI_EGONE;
-		n = put(r, from, size, used);
+		n = put_bytes(r, from, size, used);
 		from += n;
 		size -= n;
 		if (n == 0)

@@ -9,12 +9,12 @@
 #define SUBS_MAX (1u << 20) /* of one CPU */
 #define AT_ONCE	 16	    /* sub-buffers of a CPU in one poll: others wait, and the user */
 
-static uint64_t slot(const struct uni_rings_cpu *c, uint64_t seq)
+static uint64_t sub_address(const struct uni_rings_cpu *c, uint64_t seq)
 {
 	return c->base + seq % c->nr_subs * UNI_TRACE_SUB_SIZE;
 }
 
-static int get(struct uni_rings *r, uint64_t va, void *buf, size_t size)
+static int read_guest(struct uni_rings *r, uint64_t va, void *buf, size_t size)
 {
 	return r->read(r->ctx, &(struct uni_link_range){ va, buf, size }, 1);
 }
@@ -43,7 +43,7 @@ static int open_cpu(struct uni_rings *r, uint32_t i, uint64_t rings)
 	struct uni_rings_cpu *c = &r->cpu[i];
 	struct uni_trace_ring ring;
 	struct uni_trace_sub head;
-	int rc = get(r, rings + i * sizeof(ring), &ring, sizeof(ring));
+	int rc = read_guest(r, rings + i * sizeof(ring), &ring, sizeof(ring));
 
 	if (rc != 0)
 		return rc;
@@ -55,11 +55,11 @@ static int open_cpu(struct uni_rings *r, uint32_t i, uint64_t rings)
 	c->state = ring.cpu;
 	c->base = ring.base;
 	c->nr_subs = ring.nr_subs;
-	rc = get(r, c->state, &c->is, sizeof(c->is));
+	rc = read_guest(r, c->state, &c->is, sizeof(c->is));
 	if (rc == 0 && !is_sane(c))
 		rc = -UNI_EFORMAT;
 	if (rc == 0)
-		rc = get(r, wptr_of(c) & ~SUB_MASK, &head, sizeof(head));
+		rc = read_guest(r, wptr_of(c) & ~SUB_MASK, &head, sizeof(head));
 	if (rc != 0)
 		return rc;
 	c->seq = head.begin_seq;
@@ -74,7 +74,7 @@ int uni_rings_open(struct uni_rings *r, uint64_t head)
 {
 	static const uint8_t magic[16] = UNI_TRACE_MAGIC;
 	struct uni_trace_head h;
-	int rc = get(r, head, &h, UNI_TRACE_HEAD_OLD);
+	int rc = read_guest(r, head, &h, UNI_TRACE_HEAD_OLD);
 
 	if (rc != 0)
 		return rc;
@@ -122,7 +122,7 @@ static void on_record(struct uni_rings *r, uint32_t i, const uint64_t *w, uint64
  * Records from c->at up to `end` of the copy. Entries at the end may still be taken back, and
  * something longer be put there: the next poll begins with them.
  */
-static void records(struct uni_rings *r, uint32_t i, uint64_t end)
+static void count_records(struct uni_rings *r, uint32_t i, uint64_t end)
 {
 	struct uni_rings_cpu *c = &r->cpu[i];
 	uint64_t at = c->at / 8, last = at;
@@ -151,11 +151,11 @@ static void go_to(struct uni_rings_cpu *c, uint64_t seq)
  * What is new in the sub-buffer of c->seq, up to `end`; *whole_ret: it was not overwritten. *is: of
  * the time between `head` and the rest.
  */
-static int fetch(struct uni_rings *r, uint32_t i, uint64_t end, struct uni_trace_sub *head,
+static int fetch_new(struct uni_rings *r, uint32_t i, uint64_t end, struct uni_trace_sub *head,
 	struct uni_trace_cpu *is, bool *whole_ret)
 {
 	struct uni_rings_cpu *c = &r->cpu[i];
-	uint64_t from = slot(c, c->seq), at = uni_min(c->at, end), seq = 0;
+	uint64_t from = sub_address(c, c->seq), at = uni_min(c->at, end), seq = 0;
 	const struct uni_link_range range[] = {
 		{ from, head, sizeof(*head) },
 		{ c->state, is, sizeof(*is) },
@@ -176,7 +176,7 @@ static int finish_sub(struct uni_rings *r, uint32_t i, uint64_t now_seq)
 	struct uni_trace_cpu is;
 	uint64_t end;
 	bool whole = false;
-	int rc = get(r, slot(c, c->seq), &head, sizeof(head));
+	int rc = read_guest(r, sub_address(c, c->seq), &head, sizeof(head));
 
 	if (rc != 0)
 		return rc;
@@ -186,9 +186,9 @@ static int finish_sub(struct uni_rings *r, uint32_t i, uint64_t now_seq)
 	end = head.content_size / 8;
 	if (head.begin_seq == c->seq && head.end_seq == c->seq && end >= UNI_TRACE_SUB_HEAD &&
 		end < UNI_TRACE_SUB_SIZE && end % 8 == 0) {
-		rc = fetch(r, i, end, &head, &is, &whole);
+		rc = fetch_new(r, i, end, &head, &is, &whole);
 		if (rc == 0 && whole)
-			records(r, i, end);
+			count_records(r, i, end);
 	}
 	r->overtaken += !whole;
 	go_to(c, c->seq + 1);
@@ -200,7 +200,7 @@ static int catch_up(struct uni_rings *r, uint32_t i)
 {
 	struct uni_rings_cpu *c = &r->cpu[i];
 	struct uni_trace_sub head;
-	int rc = get(r, wptr_of(c) & ~SUB_MASK, &head, sizeof(head));
+	int rc = read_guest(r, wptr_of(c) & ~SUB_MASK, &head, sizeof(head));
 
 	if (rc != 0)
 		return rc;
@@ -212,7 +212,7 @@ static int catch_up(struct uni_rings *r, uint32_t i)
 	}
 	for (int n = 0; rc == 0 && n < AT_ONCE && c->seq < head.begin_seq; n++)
 		rc = finish_sub(r, i, head.begin_seq);
-	if (rc == 0 && slot(c, c->seq) != (wptr_of(c) & ~SUB_MASK))
+	if (rc == 0 && sub_address(c, c->seq) != (wptr_of(c) & ~SUB_MASK))
 		rc = 1; /* it moved on meanwhile */
 	return rc;
 }
@@ -244,15 +244,15 @@ static int poll_cpu(struct uni_rings *r, uint32_t i)
 		return -UNI_EFORMAT;
 	if (wptr == c->done)
 		return 0;
-	if (slot(c, c->seq) != (wptr & ~SUB_MASK) || end < c->at)
+	if (sub_address(c, c->seq) != (wptr & ~SUB_MASK) || end < c->at)
 		rc = catch_up(r, i);
 	if (rc == 0)
-		rc = fetch(r, i, end, &head, &is, &whole);
+		rc = fetch_new(r, i, end, &head, &is, &whole);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	if (!whole || !is_written(wptr, &head, &is)) /* next time */
 		return 0;
-	records(r, i, end);
+	count_records(r, i, end);
 	if (c->at == end)
 		c->done = wptr;
 	return 0;

@@ -12,7 +12,7 @@
 #define HZ_MIN	  UNI_NSEC_PER_MSEC /* a slower counter is none */
 #define STACK_MAX 2		    /* words at the stack pointer, in a record */
 
-static struct uni_stream_target *of(struct uni_target *base)
+static struct uni_stream_target *stream_of(struct uni_target *base)
 {
 	return (struct uni_stream_target *)base;
 }
@@ -27,7 +27,7 @@ static int read_guest(void *ctx, const struct uni_link_range *r, size_t nr)
 int uni_stream_tsc(
 	struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_of(base);
 	uint64_t from = uni_now_ns();
 	struct uni_stream_stats_body st;
 	int rc = uni_link_ask_for(&t->link, UNI_STREAM_STATS, NULL, 0, &st, sizeof(st));
@@ -156,7 +156,7 @@ static uint64_t cycles_ns(const struct uni_stream_sampling *s, uint64_t cycles)
 }
 
 /* What the guest counts; what of it did not come, is lost. */
-static int look(struct uni_stream_target *t)
+static int look_at_counts(struct uni_stream_target *t)
 {
 	struct uni_stream_sampling *s = &t->s;
 	struct uni_link_clock now;
@@ -180,7 +180,7 @@ static int look(struct uni_stream_target *t)
 	return 0;
 }
 
-static int begin(struct uni_stream_target *t, uint32_t hz)
+static int begin_sampling(struct uni_stream_target *t, uint32_t hz)
 {
 	struct uni_stream_sampling *s = &t->s;
 	struct uni_trace_head head;
@@ -209,7 +209,7 @@ static int begin(struct uni_stream_target *t, uint32_t hz)
 int uni_stream_samples_start(struct uni_target *base, const struct uni_stream_cfg *cfg,
 	const struct uni_unwind_hints *hints, struct uni_err *err)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_of(base);
 	int rc;
 
 	(void)hints;
@@ -219,7 +219,7 @@ int uni_stream_samples_start(struct uni_target *base, const struct uni_stream_cf
 			"and uni_sample_tick() (" UNI_GUEST_README ")",
 			t->link.line.text);
 	memset(&t->s, 0, sizeof(t->s));
-	rc = begin(t, (uint32_t)uni_max(lround(cfg->frequency), 1l));
+	rc = begin_sampling(t, (uint32_t)uni_max(lround(cfg->frequency), 1l));
 	if (rc == -UNI_EGONE)
 		return uni_err_set(err, UNI_EGONE, "%s: %s", t->link.line.text, t->link.ended);
 	if (rc != 0)
@@ -232,20 +232,20 @@ int uni_stream_samples_start(struct uni_target *base, const struct uni_stream_cf
 
 int uni_stream_samples_read(struct uni_target *base, const struct uni_stream_sink *sink)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_of(base);
 	int rc;
 
 	t->s.sink = sink;
 	rc = uni_rings_poll(&t->s.rings);
 	t->s.sink = NULL;
 	if (rc == 0 && (!t->s.on || uni_now_ns() >= t->s.next_look_ns))
-		rc = look(t);
+		rc = look_at_counts(t);
 	return rc;
 }
 
 void uni_stream_samples_stats(struct uni_target *base, struct uni_stream_stats *ret)
 {
-	const struct uni_stream_sampling *s = &of(base)->s;
+	const struct uni_stream_sampling *s = &stream_of(base)->s;
 
 	*ret = s->stats;
 	/* While it runs, some are always on their way. */
@@ -255,7 +255,7 @@ void uni_stream_samples_stats(struct uni_target *base, struct uni_stream_stats *
 
 int uni_stream_samples_stop(struct uni_target *base)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_of(base);
 
 	if (!t->s.on)
 		return 0;

@@ -13,7 +13,7 @@ static const char keys[] = "unix tcp tty baud grant key";
 
 extern const struct uni_target_ops uni_target_stream;
 
-static struct uni_stream_target *of(struct uni_target *base)
+static struct uni_stream_target *stream_target(struct uni_target *base)
 {
 	return (struct uni_stream_target *)base;
 }
@@ -28,9 +28,9 @@ static int read_memory(
 
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
 
-static void detach(struct uni_target *base)
+static void stream_detach(struct uni_target *base)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_target(base);
 
 	if (base->ops->release != NULL)
 		(void)base->ops->release(base);
@@ -39,7 +39,7 @@ static void detach(struct uni_target *base)
 	free(t);
 }
 
-static void describe(struct uni_stream_target *t)
+static void describe_guest(struct uni_stream_target *t)
 {
 	const struct uni_stream_about *a = &t->about;
 	struct uni_target_info *i = &t->info;
@@ -78,7 +78,7 @@ static int ask_about(
 	if (opts->arch != NULL && opts->arch != t->base.arch)
 		return uni_err_set(err, UNI_EMISMATCH, "the image is %s, the guest is %s",
 			opts->arch->name, t->base.arch->name);
-	describe(t);
+	describe_guest(t);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ int uni_stream_attach_line(const struct uni_line *line, const uint8_t *key,
 	if (rc == 0)
 		rc = uni_gmem_create(&gmem_ops, t, UNI_GMEM_VIRTUAL, &all, 1, &t->gmem, err);
 	if (rc != 0) {
-		detach(&t->base);
+		stream_detach(&t->base);
 		return rc;
 	}
 	uni_gmem_set_granule(t->gmem, UNI_GMEM_GRANULE_MIN);
@@ -110,7 +110,7 @@ int uni_stream_attach_line(const struct uni_line *line, const uint8_t *key,
 	return 0;
 }
 
-static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
+static int stream_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,
 	struct uni_target **ret, struct uni_err *err)
 {
 	const char *file = uni_spec_get(spec, "key");
@@ -128,43 +128,44 @@ static int attach(const struct uni_spec *spec, const struct uni_attach_opts *opt
 }
 
 /* A port has one reader at a time, and asking would take as long as attaching: only the keys. */
-static int probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
+static int stream_probe(
+	const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
 	(void)ret;
 	return uni_spec_check_keys(spec, keys, err);
 }
 
-static unsigned caps(struct uni_target *base)
+static unsigned stream_caps(struct uni_target *base)
 {
 	return UNI_CAP_INSIDE | UNI_CAP_STREAM | UNI_CAP_NO_PAUSE | UNI_CAP_WRITE_TEXT;
 }
 
 static int nr_vcpus(struct uni_target *base)
 {
-	return (int)of(base)->about.nr_cpus;
+	return (int)stream_target(base)->about.nr_cpus;
 }
 
 /* Held are the rings: what the guest does goes on, and is not recorded. */
-static int freeze(struct uni_stream_target *t, uint32_t want, uint32_t *was_ret)
+static int freeze_rings(struct uni_stream_target *t, uint32_t want, uint32_t *was_ret)
 {
 	return uni_link_ask_for(
 		&t->link, UNI_STREAM_FREEZE, &want, sizeof(want), was_ret, sizeof(*was_ret));
 }
 
-static int release(struct uni_target *base)
+static int stream_release(struct uni_target *base)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_target(base);
 	uint32_t was;
 	bool thaw = t->held && !t->was_frozen;
 
 	t->held = false;
-	return thaw ? freeze(t, 0, &was) : 0;
+	return thaw ? freeze_rings(t, 0, &was) : 0;
 }
 
-static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
+static int stream_snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
 	unsigned flags)
 {
-	struct uni_stream_target *t = of(base);
+	struct uni_stream_target *t = stream_target(base);
 	uint32_t was = 0;
 	int rc;
 
@@ -177,7 +178,7 @@ static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct u
 	}
 	if (t->held)
 		return 0;
-	rc = freeze(t, 1, &was);
+	rc = freeze_rings(t, 1, &was);
 	if (rc == 0) {
 		t->held = true;
 		t->was_frozen = was != 0;
@@ -185,22 +186,22 @@ static int snap(struct uni_target *base, const struct uni_vcpuset *set, struct u
 	return rc;
 }
 
-static struct uni_gmem *gmem(struct uni_target *base)
+static struct uni_gmem *stream_gmem(struct uni_target *base)
 {
-	return of(base)->gmem;
+	return stream_target(base)->gmem;
 }
 
-static void info(struct uni_target *base, struct uni_target_info *ret)
+static void stream_info(struct uni_target *base, struct uni_target_info *ret)
 {
-	const struct uni_stream_target *t = of(base);
+	const struct uni_stream_target *t = stream_target(base);
 
 	*ret = t->info;
 	(void)snprintf(ret->ended, sizeof(ret->ended), "%s", t->link.ended);
 }
 
-static bool alive(struct uni_target *base)
+static bool stream_alive(struct uni_target *base)
 {
-	return !of(base)->link.gone;
+	return !stream_target(base)->link.gone;
 }
 
 static int check_wish(
@@ -216,16 +217,16 @@ const struct uni_target_ops uni_target_stream = {
 	.scheme = "stream",
 	.summary = "a guest that samples and traces itself, through a port of its own",
 	.keys = "unix=PATH|tcp=HOST:PORT|tty=DEVICE[,baud=N]|grant=DOMID[:REF][,key=FILE]",
-	.probe = probe,
+	.probe = stream_probe,
 	.check_wish = check_wish,
-	.attach = attach,
-	.caps = caps,
+	.attach = stream_attach,
+	.caps = stream_caps,
 	.nr_vcpus = nr_vcpus,
-	.snap = snap,
-	.release = release,
-	.gmem = gmem,
-	.info = info,
-	.alive = alive,
+	.snap = stream_snap,
+	.release = stream_release,
+	.gmem = stream_gmem,
+	.info = stream_info,
+	.alive = stream_alive,
 	.stream_method = "guest",
 	.stream_start = uni_stream_samples_start,
 	.stream_read = uni_stream_samples_read,
@@ -233,5 +234,5 @@ const struct uni_target_ops uni_target_stream = {
 	.stream_stop = uni_stream_samples_stop,
 	.tsc = uni_stream_tsc,
 	.write_text = uni_stream_write_text,
-	.detach = detach,
+	.detach = stream_detach,
 };

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "backend/stream/stream.h"
 
-static void fill(struct uni_stream_patch *to, const struct uni_patch *p, bool back)
+static void fill_patch(struct uni_stream_patch *to, const struct uni_patch *p, bool back)
 {
 	*to = (struct uni_stream_patch){ .va = p->va, .len = p->len };
 	memcpy(to->old_bytes, back ? p->new_bytes : p->old_bytes, sizeof(to->old_bytes));
@@ -17,14 +17,14 @@ static void fill(struct uni_stream_patch *to, const struct uni_patch *p, bool ba
 }
 
 /* Patches [first, first + nr) of the job, at most UNI_STREAM_PATCH_MAX. */
-static int ask(struct uni_stream_target *t, const struct uni_patch *p, size_t nr, bool back,
-	struct uni_stream_patched *ret)
+static int ask_to_patch(struct uni_stream_target *t, const struct uni_patch *p, size_t nr,
+	bool back, struct uni_stream_patched *ret)
 {
 	struct uni_stream_patch body[UNI_STREAM_PATCH_MAX];
 	int rc;
 
 	for (size_t i = 0; i < nr; i++)
-		fill(&body[i], &p[i], back);
+		fill_patch(&body[i], &p[i], back);
 	rc = uni_link_ask(&t->link, UNI_STREAM_PATCH, body, nr * sizeof(body[0]));
 	*ret = (struct uni_stream_patched){ 0 };
 	if (t->link.body_size == sizeof(*ret))
@@ -43,7 +43,7 @@ int uni_stream_set_word(struct uni_stream_target *t, uint64_t va, uint32_t value
 
 	memcpy(p.old_bytes, &was, sizeof(was));
 	memcpy(p.new_bytes, &value, sizeof(value));
-	return rc == 0 ? ask(t, &p, 1, false, &done) : rc;
+	return rc == 0 ? ask_to_patch(t, &p, 1, false, &done) : rc;
 }
 
 static void take_back(struct uni_stream_target *t, const struct uni_patch *p, size_t nr)
@@ -51,7 +51,8 @@ static void take_back(struct uni_stream_target *t, const struct uni_patch *p, si
 	struct uni_stream_patched done;
 
 	for (size_t at = 0; at < nr; at += UNI_STREAM_PATCH_MAX) {
-		if (ask(t, p + at, uni_min(nr - at, UNI_STREAM_PATCH_MAX), true, &done) != 0)
+		if (ask_to_patch(t, p + at, uni_min(nr - at, UNI_STREAM_PATCH_MAX), true, &done) !=
+			0)
 			return;
 	}
 }
@@ -66,7 +67,7 @@ int uni_stream_write_text(struct uni_target *base, struct uni_patch_job *job)
 		size_t nr = uni_min(job->nr - at, UNI_STREAM_PATCH_MAX);
 		struct uni_stream_patched done;
 
-		rc = ask(t, job->patch + at, nr, false, &done);
+		rc = ask_to_patch(t, job->patch + at, nr, false, &done);
 		if (rc == 0) {
 			job->nr_written += done.nr_written;
 			at += nr;

@@ -100,7 +100,8 @@ static int connect_to(const char *path, int pid)
 	return errno == EACCES ? -UNI_EPERM : -UNI_ENOENT;
 }
 
-static int receive(int fd, char *buf, uint64_t deadline_ns, size_t *body_ret, size_t *size_ret)
+static int receive_reply(
+	int fd, char *buf, uint64_t deadline_ns, size_t *body_ret, size_t *size_ret)
 {
 	size_t have = 0;
 
@@ -145,7 +146,7 @@ int uni_vmm_api_read(int pid, struct uni_vmm_cmdline *c)
 	/* Far smaller than any socket's buffer: it goes at once or not at all. */
 	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
 		return -UNI_EIO;
-	rc = receive(fd, buf, uni_now_ns() + TIMEOUT_NS, &body, &size);
+	rc = receive_reply(fd, buf, uni_now_ns() + TIMEOUT_NS, &body, &size);
 	if (rc != 0)
 		return rc;
 	return uni_vmm_config_parse(buf + body, size, c) ? 0 : -UNI_EPROTO;

@@ -157,7 +157,7 @@ static void set_api(const char *value, struct uni_vmm_cmdline *ret)
 		set_text(ret->api, sizeof(ret->api), text);
 }
 
-static void apply(enum uni_vmm_field field, const char *value, struct uni_vmm_cmdline *ret)
+static void apply_field(enum uni_vmm_field field, const char *value, struct uni_vmm_cmdline *ret)
 {
 	char text[64];
 
@@ -353,7 +353,7 @@ static void parse_option(const struct uni_vmm_kind *v, const char *arg, struct a
 		return;
 	if (o->field == UNI_VMM_MACHINE && names_confidential(value))
 		ret->confidential = true;
-	apply(o->field, value, ret);
+	apply_field(o->field, value, ret);
 }
 
 static void take_word(

@@ -12,7 +12,8 @@
 #include "base/err.h"
 #include "backend/vmm/maps.h"
 
-static const struct uni_vmm_forced_map *find(const struct uni_vmm_forced *f, uint64_t hva)
+static const struct uni_vmm_forced_map *find_forced_map(
+	const struct uni_vmm_forced *f, uint64_t hva)
 {
 	for (size_t i = 0; i < f->map.nr; i++) {
 		if (uni_range_has(f->map.v[i].start, f->map.v[i].size, hva))
@@ -56,7 +57,7 @@ int uni_vmm_forced_add(struct uni_vmm_forced *f, int pid, const struct uni_vmm_m
 		if (m == NULL)
 			return 0;
 		done += m->size - (hva + done - m->start);
-		if (m->writable || find(f, m->start) != NULL)
+		if (m->writable || find_forced_map(f, m->start) != NULL)
 			continue;
 		one = (struct uni_vmm_forced_map){ .start = m->start, .size = m->size };
 		one.fd = open_map(pid, m, &one.offset);
@@ -85,7 +86,7 @@ int uni_vmm_forced_write(
 	const struct uni_vmm_forced *f, int pid, uint64_t hva, const void *buf, size_t len)
 {
 	for (size_t done = 0, n; done < len; done += n) {
-		const struct uni_vmm_forced_map *m = find(f, hva + done);
+		const struct uni_vmm_forced_map *m = find_forced_map(f, hva + done);
 		struct iovec local = { (uint8_t *)(uintptr_t)buf + done, len - done };
 		struct iovec remote = { (void *)(uintptr_t)(hva + done), len - done };
 		ssize_t got;

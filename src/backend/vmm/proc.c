@@ -45,7 +45,7 @@ static bool other_root(int pid)
 }
 
 /* A path as the VMM gave it -> one that we can open. Unchanged when it does not fit. */
-static void resolve(int pid, char *path, size_t cap)
+static void resolve_path(int pid, char *path, size_t cap)
 {
 	char old[UNI_VMM_PATH_MAX], base[UNI_VMM_PATH_MAX] = "";
 	bool relative = path[0] != '/';
@@ -71,7 +71,7 @@ static void read_config(int pid, struct uni_vmm_cmdline *c)
 	_cleanup_free_ char *data = NULL;
 	size_t size;
 
-	resolve(pid, c->config, sizeof(c->config));
+	resolve_path(pid, c->config, sizeof(c->config));
 	if (uni_read_regular(c->config, CONFIG_MAX, &data, &size, NULL) == 0)
 		(void)uni_vmm_config_parse(data, size, c);
 }
@@ -89,12 +89,12 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 	uni_vmm_cmdline_parse(data, size, exe, ret);
 	if (ret->config[0] != '\0')
 		read_config(pid, ret);
-	resolve(pid, ret->api, sizeof(ret->api));
+	resolve_path(pid, ret->api, sizeof(ret->api));
 	if (ret->image[0] == '\0' && ret->api[0] != '\0' && !ret->opaque)
 		(void)uni_vmm_api_read(pid, ret); /* as good as it gets */
-	resolve(pid, ret->image, sizeof(ret->image));
-	resolve(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
-	resolve(pid, ret->qmp, sizeof(ret->qmp));
+	resolve_path(pid, ret->image, sizeof(ret->image));
+	resolve_path(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
+	resolve_path(pid, ret->qmp, sizeof(ret->qmp));
 	return 0;
 }
 
@@ -184,7 +184,7 @@ struct process {
 	bool idle; /* runs no guest now */
 };
 
-static int describe(int pid, struct uni_vmm_cmdline *c, struct process *ret)
+static int describe_process(int pid, struct uni_vmm_cmdline *c, struct process *ret)
 {
 	struct uni_target_info *in = &ret->info;
 	struct uni_vmm_fds fds;
@@ -218,7 +218,7 @@ int uni_vmm_describe(int pid, struct uni_target_info *ret)
 {
 	struct uni_vmm_cmdline c;
 	struct process p;
-	int rc = describe(pid, &c, &p);
+	int rc = describe_process(pid, &c, &p);
 
 	*ret = p.info;
 	return rc;
@@ -246,7 +246,7 @@ static int find_all(DIR *proc, struct list *l, struct uni_err *err)
 
 		if (!uni_parse_u64(e->d_name, &pid) || pid > INT32_MAX)
 			continue;
-		if (describe((int)pid, &c, &p) != 0 || p.idle)
+		if (describe_process((int)pid, &c, &p) != 0 || p.idle)
 			continue;
 		if (!uni_vec_grow(&l->found, 1) || l->found.v == NULL)
 			return uni_err_set(err, UNI_ENOMEM, "out of memory listing VMMs");

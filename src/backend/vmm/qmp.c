@@ -76,7 +76,7 @@ static int send_text(struct uni_qmp *q, const char *text, int pass, uint64_t dea
 	return 0;
 }
 
-static int fill(struct uni_qmp *q, uint64_t deadline_ns)
+static int fill_buffer(struct uni_qmp *q, uint64_t deadline_ns)
 {
 	ssize_t n;
 
@@ -101,7 +101,7 @@ static int next_message(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_
 
 	while ((end = memchr(q->buf + q->scanned, '\n', q->size - q->scanned)) == NULL) {
 		q->scanned = q->size;
-		rc = fill(q, deadline_ns);
+		rc = fill_buffer(q, deadline_ns);
 		if (rc != 0)
 			return rc;
 	}
@@ -122,7 +122,7 @@ static void hand_over(struct uni_qmp *q, const struct uni_qmp_message *m)
 }
 
 /* The answer to what was sent last. *ret is set on 0 only. */
-static int answer(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_message *ret)
+static int await_answer(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_message *ret)
 {
 	for (int i = 0; i < EVENTS_MAX; i++) {
 		int rc = next_message(q, deadline_ns, ret);
@@ -139,20 +139,20 @@ static int answer(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_messag
 	return -UNI_EPROTO;
 }
 
-static uint64_t deadline(const struct uni_qmp *q)
+static uint64_t qmp_deadline(const struct uni_qmp *q)
 {
 	return uni_now_ns() + q->timeout_ms * UNI_NSEC_PER_MSEC;
 }
 
 static int command_with(struct uni_qmp *q, const char *text, int pass, struct uni_qmp_message *ret)
 {
-	uint64_t until = deadline(q);
+	uint64_t until = qmp_deadline(q);
 	int rc = send_text(q, text, pass, until);
 
-	return rc != 0 ? rc : answer(q, until, ret);
+	return rc != 0 ? rc : await_answer(q, until, ret);
 }
 
-static int command(struct uni_qmp *q, const char *text, struct uni_qmp_message *ret)
+static int send_command(struct uni_qmp *q, const char *text, struct uni_qmp_message *ret)
 {
 	return command_with(q, text, -1, ret);
 }
@@ -208,9 +208,9 @@ static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err
 }
 
 /* Nobody holds it, if it was `seen` to be free; else one that does keeps us from being greeted. */
-static int negotiate(struct uni_qmp *q, const char *path, bool seen, struct uni_err *err)
+static int negotiate_qmp(struct uni_qmp *q, const char *path, bool seen, struct uni_err *err)
 {
-	uint64_t until_ns = seen ? deadline(q) : uni_now_ns() + GREETING_NS;
+	uint64_t until_ns = seen ? qmp_deadline(q) : uni_now_ns() + GREETING_NS;
 	struct uni_qmp_message m;
 	int rc = next_message(q, until_ns, &m);
 
@@ -226,7 +226,7 @@ static int negotiate(struct uni_qmp *q, const char *path, bool seen, struct uni_
 		rc = m.kind == UNI_QMP_GREETING ? 0 : -UNI_EPROTO;
 	}
 	if (rc == 0)
-		rc = command(q, "{\"execute\":\"qmp_capabilities\"}\n", &m);
+		rc = send_command(q, "{\"execute\":\"qmp_capabilities\"}\n", &m);
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
 			"qmp: what answers there is no QEMU monitor in QMP mode (%s)",
@@ -254,7 +254,7 @@ int uni_qmp_open(const char *path, unsigned timeout_ms, struct uni_qmp **ret, st
 	}
 	q->fd = fd;
 	q->timeout_ms = timeout_ms != 0 ? timeout_ms : TIMEOUT_MS;
-	rc = negotiate(q, path, seen, err);
+	rc = negotiate_qmp(q, path, seen, err);
 	if (rc != 0)
 		uni_qmp_close(q);
 	else
@@ -296,7 +296,7 @@ int uni_qmp_poll(struct uni_qmp *q)
 int uni_qmp_cont(struct uni_qmp *q)
 {
 	struct uni_qmp_message m;
-	int rc = command(q, "{\"execute\":\"cont\"}\n", &m);
+	int rc = send_command(q, "{\"execute\":\"cont\"}\n", &m);
 
 	if (rc == 0)
 		uni_qmp_message_free(&m);
@@ -312,7 +312,7 @@ static int monitor_command(struct uni_qmp *q, const char *line, struct uni_qmp_m
 		"{\"execute\":\"human-monitor-command\",\"arguments\":"
 		"{\"command-line\":\"%s\"}}\n",
 		line);
-	return command(q, text, ret);
+	return send_command(q, text, ret);
 }
 
 int uni_qmp_cpu(struct uni_qmp *q, struct uni_qmp_cpu *ret)
@@ -345,7 +345,7 @@ int uni_qmp_gpa2hva(void *ctx, uint64_t gpa, uint64_t *hva_ret)
 int uni_qmp_status(struct uni_qmp *q, bool *running_ret, char *status_ret, size_t cap)
 {
 	struct uni_qmp_message m;
-	int rc = command(q, "{\"execute\":\"query-status\"}\n", &m);
+	int rc = send_command(q, "{\"execute\":\"query-status\"}\n", &m);
 
 	if (rc != 0)
 		return rc;
@@ -357,7 +357,7 @@ int uni_qmp_status(struct uni_qmp *q, bool *running_ret, char *status_ret, size_
 int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap)
 {
 	struct uni_qmp_message m;
-	int rc = command(q, "{\"execute\":\"query-name\"}\n", &m);
+	int rc = send_command(q, "{\"execute\":\"query-name\"}\n", &m);
 
 	if (rc != 0)
 		return rc;
@@ -372,7 +372,7 @@ static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
 {
 	struct uni_qmp_message m;
 	bool has, has_ours;
-	int rc = command(q, "{\"execute\":\"query-chardev\"}\n", &m);
+	int rc = send_command(q, "{\"execute\":\"query-chardev\"}\n", &m);
 
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
@@ -403,7 +403,7 @@ static int hand_over_fd(struct uni_qmp *q, int fd)
 
 	if (rc == 0) {
 		uni_qmp_message_free(&m);
-		rc = command(q, add, &m);
+		rc = send_command(q, add, &m);
 	}
 	if (rc == 0)
 		uni_qmp_message_free(&m);

@@ -66,7 +66,7 @@ void uni_qmp_message_free(struct uni_qmp_message *m)
 	m->json = NULL;
 }
 
-static const json_t *result(const struct uni_qmp_message *m)
+static const json_t *get_return(const struct uni_qmp_message *m)
 {
 	return m->kind == UNI_QMP_RETURN ? json_object_get(m->json, "return") : NULL;
 }
@@ -75,7 +75,7 @@ static const json_t *result(const struct uni_qmp_message *m)
 int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret)
 {
 	static const char mark[] = ") is 0x";
-	const json_t *v = result(m);
+	const json_t *v = get_return(m);
 	const char *text = json_string_value(v), *p;
 	char number[32] = "0x";
 	size_t n;
@@ -96,7 +96,7 @@ int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret)
 int uni_qmp_take_status(
 	const struct uni_qmp_message *m, bool *running_ret, char *status_ret, size_t cap)
 {
-	const json_t *v = result(m), *running = json_object_get(v, "running");
+	const json_t *v = get_return(m), *running = json_object_get(v, "running");
 	char status[32];
 
 	if (!json_is_boolean(running))
@@ -110,7 +110,7 @@ int uni_qmp_take_status(
 
 int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap)
 {
-	const json_t *v = result(m);
+	const json_t *v = get_return(m);
 
 	if (!json_is_object(v))
 		return -UNI_EPROTO;
@@ -120,7 +120,7 @@ int uni_qmp_take_name(const struct uni_qmp_message *m, char *ret, size_t cap)
 
 bool uni_qmp_has_chardev(const struct uni_qmp_message *m, const char *label)
 {
-	const json_t *all = result(m), *one;
+	const json_t *all = get_return(m), *one;
 	size_t i;
 
 	json_array_foreach(all, i, one)
@@ -168,7 +168,7 @@ static bool take_hex(const char *text, const char *word, uint64_t *ret)
 /* "EIP=0000fff0 EFL=... HLT=0", "CS =f000 ffff0000 0000ffff ...", "CR0=60000010 ...". */
 int uni_qmp_take_cpu(const struct uni_qmp_message *m, struct uni_qmp_cpu *ret)
 {
-	const json_t *v = result(m);
+	const json_t *v = get_return(m);
 	const char *text = json_string_value(v), *cs;
 	uint64_t pc, cr0, flags = 0, hlt = 0, selector, base = 0;
 	char *end;

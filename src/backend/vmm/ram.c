@@ -186,7 +186,7 @@ static enum walk walk_one(const struct search *s, struct uni_as *as, const struc
 	return gpa.v == t->paddr ? WALK_YES : WALK_NO;
 }
 
-static enum walk walk(const struct search *s, const struct place *p)
+static enum walk walk_text(const struct search *s, const struct place *p)
 {
 	const struct uni_text_hint *t = NULL;
 	enum walk result = WALK_NONE;
@@ -229,7 +229,7 @@ static bool try_biggest(struct search *s, struct place *ret)
 	if (uni_scan_verify(s->pid, big->start, s->opts->text, s->opts->nr_text, &differ) != 0 ||
 		!lay_out(s, big->start, big->start + s->probe.paddr, ret))
 		return false;
-	if (walk(s, ret) != WALK_YES)
+	if (walk_text(s, ret) != WALK_YES)
 		return false;
 	ret->differ = differ;
 	ret->proof = UNI_RAM_PROOF_TEXT | UNI_RAM_PROOF_WALK;
@@ -277,7 +277,7 @@ static bool place_of(
 
 	if (lay_out(s, hits->hva0[i], hva, ret)) {
 		ret->differ = hits->differ[i];
-		if (is_proved(ret, walk(s, ret)))
+		if (is_proved(ret, walk_text(s, ret)))
 			return true;
 	}
 	if (!s->opts->anywhere || !uni_vmm_maps_run(&s->maps, hva, hva, &start, &run) ||
@@ -285,7 +285,7 @@ static bool place_of(
 		return false;
 	ret->differ = hits->differ[i];
 	ret->moved = hits->hva0[i] - start;
-	return walk(s, ret) == WALK_YES && is_proved(ret, WALK_YES);
+	return walk_text(s, ret) == WALK_YES && is_proved(ret, WALK_YES);
 }
 
 static int find_by_image(struct search *s, struct place *ret, struct uni_err *err)
@@ -350,11 +350,12 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 	if (rc != 0)
 		return uni_err_set(err, (enum uni_errcode) - rc,
 			"cannot read the memory of pid %d: %s", s->pid, uni_strerror(rc));
-	ret->proof |= UNI_RAM_PROOF_TEXT | (walk(s, ret) == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
+	ret->proof |=
+		UNI_RAM_PROOF_TEXT | (walk_text(s, ret) == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
 	return 0;
 }
 
-static void describe(struct search *s, const struct place *p, uint64_t begin_ns)
+static void describe_ram(struct search *s, const struct place *p, uint64_t begin_ns)
 {
 	struct uni_vmm_ram_info *i = &s->info;
 	char changed[48] = "";
@@ -375,7 +376,7 @@ static void describe(struct search *s, const struct place *p, uint64_t begin_ns)
 		s->cmdline.mem_bytes > i->size_bytes ? ", RAM above the first hole not found" : "");
 }
 
-static int find(struct search *s, struct uni_gmem **ret, struct uni_err *err)
+static int find_ram(struct search *s, struct uni_gmem **ret, struct uni_err *err)
 {
 	uint64_t begin_ns = uni_now_ns();
 	struct place p = { 0 };
@@ -396,7 +397,7 @@ static int find(struct search *s, struct uni_gmem **ret, struct uni_err *err)
 		rc = find_by_image(s, &p, err);
 	if (rc != 0)
 		return rc;
-	describe(s, &p, begin_ns);
+	describe_ram(s, &p, begin_ns);
 	return make_gmem(s->pid, &p, ret, err);
 }
 
@@ -412,7 +413,7 @@ int uni_vmm_ram_attach(int pid, const struct uni_vmm_ram_opts *opts, struct uni_
 	s->opts = opts;
 	s->has_text = uni_scan_pick(opts->text, opts->nr_text, &s->probe);
 	s->arch = opts->arch != NULL ? opts->arch : &uni_arch_x86_64;
-	rc = find(s, ret, err);
+	rc = find_ram(s, ret, err);
 	uni_vmm_maps_deinit(&s->maps);
 	if (rc == 0 && info_ret != NULL)
 		*info_ret = s->info;

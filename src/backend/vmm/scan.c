@@ -71,7 +71,7 @@ static bool may_be_patched(const struct uni_text_hint *t, size_t o, size_t n)
 }
 
 /* The most telling bytes; with `any`, also of those that may be others now. */
-static unsigned pick(
+static unsigned pick_probe(
 	const struct uni_text_hint *text, size_t nr, bool any, struct uni_scan_probe *ret)
 {
 	unsigned best = 0;
@@ -99,7 +99,7 @@ static unsigned pick(
 
 bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_probe *ret)
 {
-	return pick(text, nr, false, ret) != 0 || pick(text, nr, true, ret) != 0;
+	return pick_probe(text, nr, false, ret) != 0 || pick_probe(text, nr, true, ret) != 0;
 }
 
 /* Bytes of this page, which is at o in t, that are others; with too many it is another page. */
@@ -115,7 +115,7 @@ static uint64_t count_differing(const uint8_t *a, const struct uni_text_hint *t,
 	return nr;
 }
 
-static int compare(const uint8_t *a, const struct uni_text_hint *t, size_t o, size_t size,
+static int compare_text(const uint8_t *a, const struct uni_text_hint *t, size_t o, size_t size,
 	uint64_t most, uint64_t *differ)
 {
 	for (size_t at = 0; at < size;) {
@@ -142,7 +142,7 @@ static int verify_one(int pid, uint64_t hva, const struct uni_text_hint *t, uint
 
 		if (rc != 0)
 			return rc == -UNI_EFAULT ? -UNI_EMISMATCH : rc;
-		rc = compare(buf, t, o, n, most, differ);
+		rc = compare_text(buf, t, o, n, most, differ);
 		if (rc != 0)
 			return rc;
 		o += n;
@@ -202,7 +202,7 @@ static int check_place(struct scan *s, uint64_t hva)
 }
 
 /* Reads the probe's bytes from the nr places in s->hva; places that fail are passed over. */
-static int look(struct scan *s, size_t nr)
+static int look_at_places(struct scan *s, size_t nr)
 {
 	size_t len = s->probe.size, done = 0;
 
@@ -252,7 +252,7 @@ static int scan_map(struct scan *s, const struct uni_vmm_map *m)
 			if ((s->entry[i] & PAGEMAP_PRESENT) != 0)
 				s->hva[nr++] = (first + i) * PAGE_SIZE + s->probe.paddr % PAGE_SIZE;
 		}
-		rc = nr != 0 ? look(s, nr) : 0;
+		rc = nr != 0 ? look_at_places(s, nr) : 0;
 		if (rc != 0)
 			return rc;
 	}

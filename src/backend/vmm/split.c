@@ -24,7 +24,7 @@ static const struct rule {
 	{ "", "", 4 * GIB, 4 * GIB, false },
 };
 
-static bool applies(const struct rule *r, const struct uni_vmm_cmdline *c)
+static bool rule_applies(const struct rule *r, const struct uni_vmm_cmdline *c)
 {
 	const char *machine = c->machine[0] != '\0' ? c->machine : "pc";
 
@@ -37,7 +37,7 @@ bool uni_vmm_ram_split(const struct uni_vmm_cmdline *c, uint64_t *below_ret)
 	uint64_t max = c->max_below_4g != 0 ? c->max_below_4g : UINT64_MAX;
 	const struct rule *r = rules;
 
-	while (!applies(r, c)) /* the last applies to all */
+	while (!rule_applies(r, c)) /* the last applies to all */
 		r++;
 	if (c->mem_bytes < uni_min(r->fits, max))
 		*below_ret = c->mem_bytes != 0 ? c->mem_bytes : r->low;

@@ -27,7 +27,7 @@
 #define HVC_MASK    0xffe0001fu
 #define PSR_SPSEL   1ull /* the stack pointer of the exception level, not of EL0 */
 
-static uint64_t word(const uint8_t *ctx, size_t offset)
+static uint64_t ctx_word(const uint8_t *ctx, size_t offset)
 {
 	uint64_t v;
 
@@ -37,24 +37,24 @@ static uint64_t word(const uint8_t *ctx, size_t offset)
 
 static void regs_of(const uint8_t *ctx, bool pv, struct uni_regs *ret)
 {
-	uint64_t cpsr = word(ctx, CPSR);
+	uint64_t cpsr = ctx_word(ctx, CPSR);
 	uint32_t flags;
 
 	memcpy(&flags, ctx, sizeof(flags));
 	ret->valid = 0;
 	ret->sys_valid = 0;
 	for (unsigned i = 0; i <= UNI_A64_LR; i++)
-		uni_regs_set(ret, i, word(ctx, X0 + 8 * (size_t)i));
-	ret->pc = word(ctx, PC);
-	ret->sp = word(ctx, (cpsr & PSR_SPSEL) != 0 ? SP_EL1 : SP_EL0);
+		uni_regs_set(ret, i, ctx_word(ctx, X0 + 8 * (size_t)i));
+	ret->pc = ctx_word(ctx, PC);
+	ret->sp = ctx_word(ctx, (cpsr & PSR_SPSEL) != 0 ? SP_EL1 : SP_EL0);
 	ret->pc_valid = ret->sp_valid = true;
 	uni_regs_set(ret, UNI_A64_PC, ret->pc);
 	uni_regs_set(ret, UNI_A64_SP, ret->sp);
 	uni_regs_set_sys(ret, UNI_A64_PSTATE, cpsr);
-	uni_regs_set_sys(ret, UNI_A64_SCTLR, word(ctx, SCTLR));
-	uni_regs_set_sys(ret, UNI_A64_TCR, word(ctx, TCR));
-	uni_regs_set_sys(ret, UNI_A64_TTBR0, word(ctx, TTBR0));
-	uni_regs_set_sys(ret, UNI_A64_TTBR1, word(ctx, TTBR1));
+	uni_regs_set_sys(ret, UNI_A64_SCTLR, ctx_word(ctx, SCTLR));
+	uni_regs_set_sys(ret, UNI_A64_TCR, ctx_word(ctx, TCR));
+	uni_regs_set_sys(ret, UNI_A64_TTBR0, ctx_word(ctx, TTBR0));
+	uni_regs_set_sys(ret, UNI_A64_TTBR1, ctx_word(ctx, TTBR1));
 	ret->state = (flags & FLAG_ONLINE) != 0 ? UNI_VCPU_RUNNING : UNI_VCPU_OFFLINE;
 }
 

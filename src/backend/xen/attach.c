@@ -183,7 +183,7 @@ static int start_keeper(struct uni_xen_target *t, const struct uni_xen_module *m
 	return 0;
 }
 
-static void heal(struct uni_xen_target *t, const char *state_dir)
+static void heal_domains(struct uni_xen_target *t, const char *state_dir)
 {
 	uint32_t domid = 0;
 	unsigned nr = uni_xen_heal(t->call, state_dir, &domid);
@@ -239,7 +239,7 @@ int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m
 	rc = uni_xen_call_open(m, &t->call, err);
 	if (rc != 0)
 		return rc;
-	heal(t, state_dir);
+	heal_domains(t, state_dir);
 	rc = find_domain(spec, t->call, &t->dom, err);
 	if (rc == 0)
 		rc = open_domain(t, m, state_dir, spec, err);

@@ -65,7 +65,7 @@ static int code_of(int rc)
 	}
 }
 
-static struct uni_xen_domctl *prepare(
+static struct uni_xen_domctl *prepare_domctl(
 	struct uni_xen_call *x, unsigned i, uint32_t cmd, uint32_t domid)
 {
 	struct uni_xen_domctl *op = &x->op[i];
@@ -90,7 +90,7 @@ static int try_version(struct uni_xen_call *x, uint32_t version)
 	struct uni_xen_domctl *op;
 
 	x->version = version;
-	op = prepare(x, SINGLE, UNI_XEN_VCPU_CONTEXT, 0);
+	op = prepare_domctl(x, SINGLE, UNI_XEN_VCPU_CONTEXT, 0);
 	memset(&op->u, 0, sizeof(op->u));
 	op->u.vcpu.vcpu = NO_VCPU;
 	return do_single(x);
@@ -212,7 +212,7 @@ int uni_xen_call_info(struct uni_xen_call *x, uint32_t domid, struct uni_xen_dom
 	const struct uni_xen_abi_info *i = &x->op[SINGLE].u.info;
 	int rc;
 
-	memset(&prepare(x, SINGLE, UNI_XEN_INFO, domid)->u, 0xff, sizeof(x->op[0].u));
+	memset(&prepare_domctl(x, SINGLE, UNI_XEN_INFO, domid)->u, 0xff, sizeof(x->op[0].u));
 	rc = do_single(x);
 	if (rc < 0)
 		return code_of(rc);
@@ -240,14 +240,14 @@ int uni_xen_call_unpause(struct uni_xen_call *x, uint32_t domid)
 {
 	int rc;
 
-	(void)prepare(x, SINGLE, UNI_XEN_UNPAUSE, domid);
+	(void)prepare_domctl(x, SINGLE, UNI_XEN_UNPAUSE, domid);
 	rc = do_single(x);
 	return rc == -EINVAL ? 0 : code_of(rc);
 }
 
 int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret)
 {
-	struct uni_xen_domctl *op = prepare(x, SINGLE, UNI_XEN_ADDRESS_SIZE, domid);
+	struct uni_xen_domctl *op = prepare_domctl(x, SINGLE, UNI_XEN_ADDRESS_SIZE, domid);
 	int rc;
 
 	op->u.address_size = 0;
@@ -258,7 +258,7 @@ int uni_xen_call_width(struct uni_xen_call *x, uint32_t domid, unsigned *ret)
 
 int uni_xen_call_blocked(struct uni_xen_call *x, uint32_t domid, uint32_t vcpu, bool *ret)
 {
-	struct uni_xen_domctl *op = prepare(x, SINGLE, UNI_XEN_VCPU_INFO, domid);
+	struct uni_xen_domctl *op = prepare_domctl(x, SINGLE, UNI_XEN_VCPU_INFO, domid);
 	int rc;
 
 	op->u.vcpu_info = (struct uni_xen_abi_vcpu_info){ .vcpu = vcpu };
@@ -278,7 +278,7 @@ static void add_entry(struct uni_xen_call *x, size_t i, const struct uni_xen_dom
 static const struct uni_xen_domctl *ask_context(
 	struct uni_xen_call *x, uint32_t domid, uint32_t vcpu)
 {
-	struct uni_xen_domctl *op = prepare(x, OF_VCPU + vcpu, UNI_XEN_VCPU_CONTEXT, domid);
+	struct uni_xen_domctl *op = prepare_domctl(x, OF_VCPU + vcpu, UNI_XEN_VCPU_CONTEXT, domid);
 
 	op->u.vcpu = (struct uni_xen_abi_vcpu){
 		.vcpu = vcpu,
@@ -316,7 +316,7 @@ int uni_xen_call_contexts(struct uni_xen_call *x, uint32_t domid, const struct u
 	int rc;
 
 	if (pause)
-		add_entry(x, nr++, prepare(x, PAUSE, UNI_XEN_PAUSE, domid));
+		add_entry(x, nr++, prepare_domctl(x, PAUSE, UNI_XEN_PAUSE, domid));
 	for (uint32_t v = 0; v < x->nr_vcpus; v++) {
 		if (uni_vcpuset_has(set, v))
 			add_entry(x, nr++, ask_context(x, domid, v));

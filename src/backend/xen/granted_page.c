@@ -165,7 +165,7 @@ static int open_device(int *ret, struct uni_err *err)
 	return 0;
 }
 
-static int map(const struct uni_grant *g, int fd, void **ret, struct uni_err *err)
+static int map_grant(const struct uni_grant *g, int fd, void **ret, struct uni_err *err)
 {
 	struct map_request m = { .count = 1, .domid = g->domid, .ref = g->ref };
 	void *at = MAP_FAILED;
@@ -194,7 +194,7 @@ int uni_grant_map(const struct uni_grant *which, struct uni_grant_page *ret, str
 	if (rc == 0)
 		rc = have_alone(&g, &alone, err);
 	if (rc == 0)
-		rc = map(&g, device, &at, err);
+		rc = map_grant(&g, device, &at, err);
 	if (rc != 0)
 		return rc;
 	*ret = (struct uni_grant_page){ .at = at, .domid = g.domid, .ref = g.ref };

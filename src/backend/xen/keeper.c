@@ -28,7 +28,7 @@
  * The rest of a hold that its owner cannot end. The domain may be another one by now, or run again
  * because somebody saw it paused.
  */
-static bool unpause(struct uni_xen_call *x, const struct uni_xen_state *s)
+static bool unpause_domain(struct uni_xen_call *x, const struct uni_xen_state *s)
 {
 	struct uni_xen_dominfo d;
 
@@ -46,10 +46,10 @@ static void end_long_hold(struct uni_xen_call *x, struct uni_xen_state *s)
 		uni_now_ns() - since < UNI_XEN_HOLD_MS * UNI_NSEC_PER_MSEC)
 		return;
 	if (atomic_compare_exchange_strong(&s->since_ns, &since, UINT64_MAX))
-		(void)unpause(x, s);
+		(void)unpause_domain(x, s);
 }
 
-static void keep(struct uni_xen_call *x, struct uni_xen_keeper *k)
+static void keep_domain(struct uni_xen_call *x, struct uni_xen_keeper *k)
 {
 	uint64_t since;
 
@@ -63,12 +63,12 @@ static void keep(struct uni_xen_call *x, struct uni_xen_keeper *k)
 	}
 	since = atomic_load(&k->state->since_ns);
 	if (since != 0 && since != UINT64_MAX)
-		(void)unpause(x, k->state);
+		(void)unpause_domain(x, k->state);
 	atomic_store(&k->state->since_ns, 0);
 	(void)unlink(k->path);
 }
 
-static _Noreturn void child(struct uni_xen_keeper *k, const struct uni_xen_module *m)
+static _Noreturn void run_keeper(struct uni_xen_keeper *k, const struct uni_xen_module *m)
 {
 	struct uni_xen_call *x = NULL;
 	int fd[] = { k->sock, k->fd }; /* the lock goes with the state file's */
@@ -80,7 +80,7 @@ static _Noreturn void child(struct uni_xen_keeper *k, const struct uni_xen_modul
 	/* A connection of its own, now: what a dying parent leaves cannot be used. */
 	ok = uni_xen_call_open(m, &x, NULL) == 0;
 	if (send(k->sock, &ok, 1, MSG_NOSIGNAL) == 1 && ok)
-		keep(x, k);
+		keep_domain(x, k);
 	uni_xen_call_close(x);
 	_exit(0);
 }
@@ -131,7 +131,7 @@ static int start_child(
 	if (k->pid == 0) {
 		(void)close(pair[0]);
 		k->sock = pair[1];
-		child(k, m);
+		run_keeper(k, m);
 	}
 	(void)close(pair[1]);
 	k->sock = pair[0];
@@ -205,7 +205,7 @@ static bool heal_one(struct uni_xen_call *x, int dir, const char *name, uint32_t
 	if (pread(fd, &s, sizeof(s), 0) == (ssize_t)sizeof(s) &&
 		memcmp(s.magic, UNI_XEN_STATE_MAGIC, sizeof(s.magic)) == 0) {
 		since = atomic_load(&s.since_ns);
-		healed = since != 0 && since != UINT64_MAX && unpause(x, &s);
+		healed = since != 0 && since != UINT64_MAX && unpause_domain(x, &s);
 	}
 	(void)unlinkat(dir, name, 0);
 	if (healed && last_ret != NULL)

@@ -48,7 +48,7 @@ int uni_xen_host_check(struct uni_err *err)
 }
 
 /* Beside the program, where it was copied or in the tree where both were built. */
-static bool beside(const char *where, char *ret, size_t cap)
+static bool module_beside(const char *where, char *ret, size_t cap)
 {
 	char exe[2048];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -66,9 +66,9 @@ static bool beside(const char *where, char *ret, size_t cap)
 	return len > 0 && (size_t)len < cap && access(ret, R_OK) == 0;
 }
 
-static bool find(char *ret, size_t cap)
+static bool find_module(char *ret, size_t cap)
 {
-	if (beside("", ret, cap) || beside("../backend/xen/module/", ret, cap))
+	if (module_beside("", ret, cap) || module_beside("../backend/xen/module/", ret, cap))
 		return true;
 	(void)snprintf(ret, cap, UNI_XEN_MODULE_DIR "/%s", module_name);
 	return access(ret, R_OK) == 0;
@@ -77,7 +77,7 @@ static bool find(char *ret, size_t cap)
 int uni_xen_lib_open(struct uni_xen_lib *ret, struct uni_err *err)
 {
 	memset(ret, 0, sizeof(*ret));
-	if (!find(ret->path, sizeof(ret->path)))
+	if (!find_module(ret->path, sizeof(ret->path)))
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the Xen module is not installed (%s): build uniscope where libxen-dev is",
 			ret->path);

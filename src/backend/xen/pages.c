@@ -33,7 +33,7 @@ struct uni_xen_pages {
 	struct slot slot[SLOTS];
 };
 
-static void forget(struct uni_xen_pages *p)
+static void forget_pages(struct uni_xen_pages *p)
 {
 	p->nr_chunks = p->mapped = 0;
 	for (size_t i = 0; i < RECENT; i++)
@@ -51,7 +51,7 @@ int uni_xen_pages_create(
 		return uni_err_nomem(err);
 	p->x = x;
 	p->domid = domid;
-	forget(p);
+	forget_pages(p);
 	*ret = p;
 	return 0;
 }
@@ -64,7 +64,7 @@ void uni_xen_pages_drop(struct uni_xen_pages *p)
 		return;
 	for (uint32_t i = 0; i < p->nr_chunks; i++)
 		m->unmap(uni_xen_call_conn(p->x), p->chunk[i].at, p->chunk[i].nr);
-	forget(p);
+	forget_pages(p);
 }
 
 void uni_xen_pages_seal(struct uni_xen_pages *p)
@@ -94,7 +94,7 @@ static void map_run(struct uni_xen_pages *p, uint64_t addr, size_t len)
 }
 
 /* The frame's slot, or the empty one where it belongs. The table is never full. */
-static struct slot *find(struct uni_xen_pages *p, uint64_t frame)
+static struct slot *find_slot(struct uni_xen_pages *p, uint64_t frame)
 {
 	size_t i = (size_t)uni_hash_pair(frame, 0);
 
@@ -118,7 +118,7 @@ void uni_xen_pages_map(struct uni_xen_pages *p, const uint64_t *frame, size_t nr
 
 		for (size_t k = 0; k < n; k++)
 			twice = twice || want[k] == frame[i];
-		if (!twice && frame[i] != NOWHERE && find(p, frame[i])->frame == NOWHERE)
+		if (!twice && frame[i] != NOWHERE && find_slot(p, frame[i])->frame == NOWHERE)
 			want[n++] = frame[i];
 	}
 	if (n == 0 || p->sealed)
@@ -134,7 +134,7 @@ void uni_xen_pages_map(struct uni_xen_pages *p, const uint64_t *frame, size_t nr
 	for (size_t i = 0; i < n; i++) {
 		if (why[i] != 0)
 			continue;
-		*find(p, want[i]) = (struct slot){ want[i], c->at + i * UNI_XEN_PAGE };
+		*find_slot(p, want[i]) = (struct slot){ want[i], c->at + i * UNI_XEN_PAGE };
 		p->mapped++;
 	}
 }
@@ -146,10 +146,10 @@ static const uint8_t *frame_at(struct uni_xen_pages *p, uint64_t frame)
 
 	if (recent->frame == frame)
 		return recent->at;
-	s = find(p, frame);
+	s = find_slot(p, frame);
 	if (s->frame == NOWHERE) {
 		uni_xen_pages_map(p, &frame, 1);
-		s = find(p, frame); /* making room may have moved everything */
+		s = find_slot(p, frame); /* making room may have moved everything */
 	}
 	if (s->frame == NOWHERE)
 		return NULL;
@@ -166,7 +166,7 @@ int uni_xen_pages_read(struct uni_xen_pages *p, uint64_t addr, void *buf, size_t
 		size_t n = uni_min(len, UNI_XEN_PAGE - offset);
 		const uint8_t *at;
 
-		if (len > n && find(p, addr / UNI_XEN_PAGE)->frame == NOWHERE)
+		if (len > n && find_slot(p, addr / UNI_XEN_PAGE)->frame == NOWHERE)
 			map_run(p, addr, len);
 		at = frame_at(p, addr / UNI_XEN_PAGE);
 		if (at == NULL)

@@ -27,7 +27,7 @@ static bool read_text(struct uni_xen_call *x, const char *path, char *ret, size_
 	return true;
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_domids(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -46,7 +46,7 @@ size_t uni_xen_store_domains(struct uni_xen_call *x, uint32_t *ret, size_t cap)
 		if (uni_parse_u64(names[i], &domid) && domid != 0 && domid < UNI_XEN_DOMAIN_MAX)
 			ret[n++] = (uint32_t)domid;
 	}
-	qsort(ret, n, sizeof(*ret), ascending);
+	qsort(ret, n, sizeof(*ret), compare_domids);
 	return n;
 }
 

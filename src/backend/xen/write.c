@@ -72,7 +72,7 @@ static const struct uni_xen_module *module_of(const struct writer *w)
 	return uni_xen_call_module(w->t->call);
 }
 
-static int map(struct writer *w)
+static int map_writable(struct writer *w)
 {
 	int rc = list_frames(w);
 
@@ -100,7 +100,7 @@ static uint8_t *extent_at(const struct writer *w, size_t i)
 }
 
 /* One store; of a place that lies in one page it touches nothing beyond that. */
-static void store(uint8_t *at, const uint8_t *bytes, size_t len)
+static void store_word(uint8_t *at, const uint8_t *bytes, size_t len)
 {
 	size_t in_page = UNI_XEN_PAGE - (uintptr_t)at % UNI_XEN_PAGE, back = 0;
 	volatile struct word *to;
@@ -123,7 +123,7 @@ static void write_extent(const struct writer *w, size_t i)
 		size_t offset = (size_t)(one->gpa - e->gpa);
 
 		if (memcmp(w->plan.was + e->at + offset, one->new_bytes, one->len) != 0)
-			store(extent_at(w, i) + offset, one->new_bytes, one->len);
+			store_word(extent_at(w, i) + offset, one->new_bytes, one->len);
 	}
 }
 
@@ -180,7 +180,7 @@ int uni_xen_write_text(struct uni_target *base, struct uni_patch_job *job)
 	int rc = w.regs != NULL ? uni_patch_plan(job, EXTENT_MAX, &w.plan) : -UNI_ENOMEM;
 
 	if (rc == 0) {
-		rc = t->gone ? -UNI_EGONE : map(&w);
+		rc = t->gone ? -UNI_EGONE : map_writable(&w);
 		if (rc == 0)
 			rc = hold_and_write(&w);
 		if (w.at != NULL)

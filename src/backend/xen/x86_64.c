@@ -33,7 +33,7 @@ enum { RIP = 16, CS, RFLAGS, RSP, SS /* then ES, DS, FS, GS */ };
 /* A PV guest runs in long mode whatever its control registers say: it cannot choose. */
 #define EFER_PV (1ull << 8 | 1ull << 10 | 1ull << 11) /* LME, LMA, NXE */
 
-static uint64_t word(const uint8_t *ctx, size_t offset)
+static uint64_t context_word(const uint8_t *ctx, size_t offset)
 {
 	uint64_t v;
 
@@ -46,29 +46,30 @@ static void regs_of(const uint8_t *ctx, bool pv, struct uni_regs *ret)
 	static const uint8_t order[] = { UNI_X86_R15, UNI_X86_R14, UNI_X86_R13, UNI_X86_R12,
 		UNI_X86_RBP, UNI_X86_RBX, UNI_X86_R11, UNI_X86_R10, UNI_X86_R9, UNI_X86_R8,
 		UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RSI, UNI_X86_RDI };
-	uint64_t cr0 = word(ctx, CONTROL), cr4 = word(ctx, CONTROL + 4 * 8);
+	uint64_t cr0 = context_word(ctx, CONTROL), cr4 = context_word(ctx, CONTROL + 4 * 8);
 	size_t i;
 
 	ret->valid = KNOWN;
 	ret->sys_valid = 0;
 #pragma GCC unroll 16
 	for (i = 0; i < sizeof(order); i++)
-		ret->r[order[i]] = word(ctx, USER_REGS + 8 * i);
-	ret->pc = word(ctx, USER_REGS + RIP * 8);
-	ret->sp = word(ctx, USER_REGS + RSP * 8);
+		ret->r[order[i]] = context_word(ctx, USER_REGS + 8 * i);
+	ret->pc = context_word(ctx, USER_REGS + RIP * 8);
+	ret->sp = context_word(ctx, USER_REGS + RSP * 8);
 	ret->pc_valid = ret->sp_valid = true;
 	ret->r[UNI_X86_RIP] = ret->pc;
 	ret->r[UNI_X86_RSP] = ret->sp;
-	uni_regs_set_sys(ret, UNI_X86_CS, word(ctx, USER_REGS + CS * 8) & 0xffff);
-	uni_regs_set_sys(ret, UNI_X86_RFLAGS, word(ctx, USER_REGS + RFLAGS * 8));
-	uni_regs_set_sys(ret, UNI_X86_FS_BASE, word(ctx, FS_BASE));
-	uni_regs_set_sys(ret, UNI_X86_GS_BASE, word(ctx, GS_BASE));
-	uni_regs_set_sys(ret, UNI_X86_CR3, word(ctx, CONTROL + 3 * 8));
+	uni_regs_set_sys(ret, UNI_X86_CS, context_word(ctx, USER_REGS + CS * 8) & 0xffff);
+	uni_regs_set_sys(ret, UNI_X86_RFLAGS, context_word(ctx, USER_REGS + RFLAGS * 8));
+	uni_regs_set_sys(ret, UNI_X86_FS_BASE, context_word(ctx, FS_BASE));
+	uni_regs_set_sys(ret, UNI_X86_GS_BASE, context_word(ctx, GS_BASE));
+	uni_regs_set_sys(ret, UNI_X86_CR3, context_word(ctx, CONTROL + 3 * 8));
 	uni_regs_set_sys(ret, UNI_X86_CR0, pv ? cr0 | CR0_PG | CR0_PE : cr0);
 	uni_regs_set_sys(ret, UNI_X86_CR4, pv ? (cr4 & ~CR4_LA57) | CR4_PAE : cr4);
 	if (pv)
 		uni_regs_set_sys(ret, UNI_X86_EFER, EFER_PV);
-	ret->state = (word(ctx, FLAGS) & FLAG_ONLINE) != 0 ? UNI_VCPU_RUNNING : UNI_VCPU_OFFLINE;
+	ret->state =
+		(context_word(ctx, FLAGS) & FLAG_ONLINE) != 0 ? UNI_VCPU_RUNNING : UNI_VCPU_OFFLINE;
 }
 
 static void more_of(const uint8_t *ctx, struct uni_more_regs *ret)
@@ -78,12 +79,14 @@ static void more_of(const uint8_t *ctx, struct uni_more_regs *ret)
 
 	*ret = (struct uni_more_regs){ 0 };
 	for (size_t i = 0; i < sizeof(order); i++)
-		uni_more_regs_set(ret, order[i], word(ctx, USER_REGS + (SS + i) * 8) & 0xffff);
-	uni_more_regs_set(ret, UNI_X86_GS_BASE_OTHER, word(ctx, GS_BASE_USER));
-	uni_more_regs_set(ret, UNI_X86_CR2, word(ctx, CONTROL + 2 * 8));
+		uni_more_regs_set(
+			ret, order[i], context_word(ctx, USER_REGS + (SS + i) * 8) & 0xffff);
+	uni_more_regs_set(ret, UNI_X86_GS_BASE_OTHER, context_word(ctx, GS_BASE_USER));
+	uni_more_regs_set(ret, UNI_X86_CR2, context_word(ctx, CONTROL + 2 * 8));
 	for (unsigned i = 0; i < 8; i++) {
 		if (i != 4 && i != 5)
-			uni_more_regs_set(ret, UNI_X86_DR0 + i, word(ctx, DEBUG + 8 * (size_t)i));
+			uni_more_regs_set(
+				ret, UNI_X86_DR0 + i, context_word(ctx, DEBUG + 8 * (size_t)i));
 	}
 }
 

@@ -12,13 +12,13 @@
 #define LOOK_NS	      (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
 #define LOOK_AGAIN_NS (5 * UNI_NSEC_PER_MSEC)	/* where somebody else has it paused */
 
-static struct uni_xen_target *of(struct uni_target *t)
+static struct uni_xen_target *xen_target(struct uni_target *t)
 {
 	return (struct uni_xen_target *)t;
 }
 
 /* It runs no more: nothing of it may stay mapped, or it would be a zombie for as long as we are. */
-static void lose(struct uni_xen_target *t)
+static void lose_domain(struct uni_xen_target *t)
 {
 	t->gone = true;
 	t->held = false;
@@ -57,7 +57,7 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 	if (t->gone)
 		return;
 	if (has_ended(t)) {
-		lose(t);
+		lose_domain(t);
 		return;
 	}
 	if (t->held) /* and so it is paused */
@@ -131,7 +131,7 @@ static void take_regs(struct uni_xen_target *t, const struct uni_vcpuset *set,
 static int xen_snap(struct uni_target *base, const struct uni_vcpuset *set, struct uni_regs *ret,
 	unsigned flags)
 {
-	struct uni_xen_target *t = of(base);
+	struct uni_xen_target *t = xen_target(base);
 	uint64_t now_ns = uni_now_ns();
 	struct uni_vcpuset have;
 	bool hold;
@@ -153,7 +153,7 @@ static int xen_snap(struct uni_target *base, const struct uni_vcpuset *set, stru
 		uni_xen_keeper_done(&t->keeper);
 	if (rc == -UNI_EGONE) {
 		t->dom.dying = true;
-		lose(t);
+		lose_domain(t);
 	}
 	if (rc != 0)
 		return rc;
@@ -164,7 +164,7 @@ static int xen_snap(struct uni_target *base, const struct uni_vcpuset *set, stru
 
 static int xen_release(struct uni_target *base)
 {
-	struct uni_xen_target *t = of(base);
+	struct uni_xen_target *t = xen_target(base);
 	int rc = -UNI_EAGAIN;
 
 	if (!t->held)
@@ -183,7 +183,7 @@ static int xen_release(struct uni_target *base)
 
 static unsigned xen_caps(struct uni_target *base)
 {
-	const struct uni_xen_target *t = of(base);
+	const struct uni_xen_target *t = xen_target(base);
 	unsigned caps = UNI_CAP_NO_PAUSE | UNI_CAP_SYSREGS;
 
 	if (t->dead)
@@ -195,12 +195,12 @@ static unsigned xen_caps(struct uni_target *base)
 
 static int xen_nr_vcpus(struct uni_target *base)
 {
-	return (int)of(base)->nr_vcpus;
+	return (int)xen_target(base)->nr_vcpus;
 }
 
 static int xen_may_sample(struct uni_target *base, struct uni_err *err)
 {
-	struct uni_xen_target *t = of(base);
+	struct uni_xen_target *t = xen_target(base);
 
 	uni_xen_look(t, uni_now_ns());
 	if (!t->pause || t->dead || t->gone || (!t->found_paused && !t->others_pause))
@@ -213,7 +213,7 @@ static int xen_may_sample(struct uni_target *base, struct uni_err *err)
 
 static bool xen_more_regs(struct uni_target *base, uint32_t vcpu, struct uni_more_regs *ret)
 {
-	const struct uni_xen_target *t = of(base);
+	const struct uni_xen_target *t = xen_target(base);
 
 	if (t->arch->more == NULL || vcpu >= t->nr_vcpus)
 		return false;
@@ -223,17 +223,17 @@ static bool xen_more_regs(struct uni_target *base, uint32_t vcpu, struct uni_mor
 
 static struct uni_gmem *xen_gmem(struct uni_target *base)
 {
-	return of(base)->gmem;
+	return xen_target(base)->gmem;
 }
 
 static void xen_info(struct uni_target *base, struct uni_target_info *ret)
 {
-	*ret = of(base)->info;
+	*ret = xen_target(base)->info;
 }
 
 static bool xen_alive(struct uni_target *base)
 {
-	struct uni_xen_target *t = of(base);
+	struct uni_xen_target *t = xen_target(base);
 	uint64_t now_ns = uni_now_ns();
 
 	if (now_ns >= t->next_look_ns)
@@ -244,7 +244,7 @@ static bool xen_alive(struct uni_target *base)
 static void xen_detach(struct uni_target *base)
 {
 	(void)xen_release(base);
-	uni_xen_target_free(of(base));
+	uni_xen_target_free(xen_target(base));
 }
 
 static int xen_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,

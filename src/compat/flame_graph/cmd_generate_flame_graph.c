@@ -24,7 +24,7 @@ static struct {
 	bool destroy, quiet;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_generate_flame_graph_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'f', "frequency", UNI_OPT_STR, &o.frequency, "HZ",
@@ -53,13 +53,13 @@ static const struct uni_opt *options(void)
 }
 
 /* One of the script's steps; a blank line ends each. */
-static void say(const char *step)
+static void print_step(const char *step)
 {
 	(void)printf("%s\n\n", step);
 	(void)fflush(stdout);
 }
 
-static int check(const struct uni_five *five, struct uni_err *err)
+static int check_arguments(const struct uni_five *five, struct uni_err *err)
 {
 	if (o.domain == NULL || o.config == NULL || o.image == NULL)
 		return uni_err_set(err, UNI_EUSAGE,
@@ -79,7 +79,7 @@ static int check(const struct uni_five *five, struct uni_err *err)
 }
 
 /* Of another name than it is looked for by, it would be found by nobody, and run for ever. */
-static int create(struct uni_err *err)
+static int create_domain(struct uni_err *err)
 {
 	struct uni_xl_config config;
 	int rc = uni_xl_config_load(o.config, &config, err);
@@ -92,16 +92,16 @@ static int create(struct uni_err *err)
 }
 
 /* A domain of that name that is there already is taken as it is, as the script did. */
-static int start(uint64_t *domid_ret, bool *created_ret, struct uni_err *err)
+static int start_domain(uint64_t *domid_ret, bool *created_ret, struct uni_err *err)
 {
 	struct uni_err none = { 0 };
 	int rc = uni_xl_domid(o.domain, domid_ret, &none);
 
-	say("Starting VM...");
+	print_step("Starting VM...");
 	if (rc == 0) {
 		uni_note("domain %s is there already: it is not started again", o.domain);
 	} else if (rc == -UNI_ENOENT) {
-		rc = create(err);
+		rc = create_domain(err);
 		*created_ret = rc == 0;
 	} else {
 		rc = uni_err_set(err, (enum uni_errcode) - rc, "%s", none.msg);
@@ -118,7 +118,7 @@ static int start(uint64_t *domid_ret, bool *created_ret, struct uni_err *err)
 	return 0;
 }
 
-static int trace(const struct uni_five *five, uint64_t domid, struct uni_err *err)
+static int trace_domain(const struct uni_five *five, uint64_t domid, struct uni_err *err)
 {
 	_cleanup_free_ char *path = uni_five_stacktrace(five);
 	char target[4352];
@@ -134,7 +134,7 @@ static int trace(const struct uni_five *five, uint64_t domid, struct uni_err *er
 	struct uni_guest g;
 	int rc;
 
-	say("Running uniprof...");
+	print_step("Running uniprof...");
 	uni_xl_target(o.target, domid, target, sizeof(target));
 	if (path == NULL)
 		return uni_err_nomem(err);
@@ -163,22 +163,22 @@ static int start_and_trace(const struct uni_five *five, struct uni_err *err)
 
 	/* Ctrl-C must not leave it behind. */
 	uni_signals_begin(&signals);
-	rc = start(&domid, &created, err);
+	rc = start_domain(&domid, &created, err);
 	if (rc == 0)
-		rc = trace(five, domid, err);
+		rc = trace_domain(five, domid, err);
 	if (domid != 0 && (o.destroy || (created && rc != 0)))
 		rc2 = uni_xl_destroy(domid, rc == 0 ? err : NULL);
 	uni_signals_end(&signals);
 	return rc != 0 ? rc : rc2;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_generate_flame_graph(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_five five = { .name = o.domain != NULL ? o.domain : "",
 		.image = o.image,
 		.search = uni_search_of(&o.debug_dirs),
-		.say = say };
-	int rc = check(&five, err);
+		.say = print_step };
+	int rc = check_arguments(&five, err);
 
 	(void)ctx;
 	if (rc != 0)
@@ -208,6 +208,6 @@ const struct uni_cmd uni_cmd_generate_flame_graph = {
 		"  uniscope compat generate-flame-graph -f 100 -t 240 -n app -c app.cfg -x app.dbg",
 	.min_operands = 0,
 	.max_operands = 0,
-	.options = options,
-	.run = run,
+	.options = list_generate_flame_graph_options,
+	.run = run_generate_flame_graph,
 };

@@ -40,7 +40,7 @@ int uni_five_check(const struct uni_five *five, struct uni_err *err)
 	return uni_err_set(err, UNI_EUSAGE, "'%s' cannot begin the names of the files", five->name);
 }
 
-static void say(const struct uni_five *five, const char *step)
+static void tell_step(const struct uni_five *five, const char *step)
 {
 	if (five->say != NULL)
 		five->say(step);
@@ -52,7 +52,7 @@ static int no_memory(struct uni_err *err)
 }
 
 /* The whole of text as file NAME + end. */
-static int save(const struct uni_five *five, const char *end, const struct uni_strbuf *text,
+static int save_text(const struct uni_five *five, const char *end, const struct uni_strbuf *text,
 	struct uni_err *err)
 {
 	_cleanup_free_ char *path = path_of(five, end);
@@ -83,10 +83,10 @@ static int write_syms(const struct uni_five *five, struct uni_strbuf *text, stru
 	uni_image_destroy(img);
 	if (rc == 0)
 		rc = rc2;
-	return rc == 0 ? save(five, ".syms", text, err) : rc;
+	return rc == 0 ? save_text(five, ".syms", text, err) : rc;
 }
 
-static int symbolize(const struct uni_five *five, const struct uni_strbuf *syms,
+static int symbolize_traces(const struct uni_five *five, const struct uni_strbuf *syms,
 	struct uni_strbuf *text, struct uni_err *err)
 {
 	_cleanup_free_ char *path = uni_five_stacktrace(five), *data = NULL;
@@ -106,7 +106,7 @@ static int symbolize(const struct uni_five *five, const struct uni_strbuf *syms,
 	}
 	uni_symtab_destroy(symtab);
 	if (rc == 0)
-		rc = save(five, "-stacktrace.syms", text, err);
+		rc = save_text(five, "-stacktrace.syms", text, err);
 	if (rc == 0)
 		uni_compat_note_trace(path, &stats);
 	return rc;
@@ -155,7 +155,8 @@ static int export_as(const char *format, const struct uni_profile *p, struct uni
 	return rc;
 }
 
-static int collapse(const struct uni_five *five, const struct uni_profile *p, struct uni_err *err)
+static int write_collapsed(
+	const struct uni_five *five, const struct uni_profile *p, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf text, sorted;
 	int rc;
@@ -165,17 +166,18 @@ static int collapse(const struct uni_five *five, const struct uni_profile *p, st
 	rc = export_as("folded", p, &text, err);
 	if (rc == 0)
 		rc = sort_lines(&text, &sorted, err);
-	return rc == 0 ? save(five, "-stackcollapse", &sorted, err) : rc;
+	return rc == 0 ? save_text(five, "-stackcollapse", &sorted, err) : rc;
 }
 
-static int draw(const struct uni_five *five, const struct uni_profile *p, struct uni_err *err)
+static int write_flame_graph(
+	const struct uni_five *five, const struct uni_profile *p, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf text;
 	int rc;
 
 	uni_strbuf_init(&text);
 	rc = export_as("svg", p, &text, err);
-	return rc == 0 ? save(five, "-flamegraph.svg", &text, err) : rc;
+	return rc == 0 ? save_text(five, "-flamegraph.svg", &text, err) : rc;
 }
 
 /* What the traces with names say, as a profile. */
@@ -196,22 +198,22 @@ int uni_five_write(const struct uni_five *five, struct uni_err *err)
 
 	uni_strbuf_init(&syms);
 	uni_strbuf_init(&named);
-	say(five, "Running nm to find symbols...");
+	tell_step(five, "Running nm to find symbols...");
 	if (rc == 0)
 		rc = write_syms(five, &syms, err);
 	if (rc == 0) {
-		say(five, "Running symbolize to map addresses...");
-		rc = symbolize(five, &syms, &named, err);
+		tell_step(five, "Running symbolize to map addresses...");
+		rc = symbolize_traces(five, &syms, &named, err);
 	}
 	if (rc == 0) {
-		say(five, "Running stack collapse to format stack trace for Flame Graph...");
+		tell_step(five, "Running stack collapse to format stack trace for Flame Graph...");
 		rc = add_up(&named, p, err);
 	}
 	if (rc == 0)
-		rc = collapse(five, p, err);
+		rc = write_collapsed(five, p, err);
 	if (rc == 0) {
-		say(five, "Running Flame Graph...");
-		rc = draw(five, p, err);
+		tell_step(five, "Running Flame Graph...");
+		rc = write_flame_graph(five, p, err);
 	}
 	uni_profile_destroy(p);
 	return rc;

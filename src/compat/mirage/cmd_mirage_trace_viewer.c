@@ -25,7 +25,7 @@ static struct {
 	bool gtk;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_mirage_trace_viewer_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'd', "dom", UNI_OPT_STR, &o.domain, "NAME|ID",
@@ -48,7 +48,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int usage(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int check_viewer_options(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	size_t sources = ctx->nr_operands + (o.domain != NULL);
 
@@ -86,7 +86,7 @@ static int put_event(void *arg, const struct uni_promise_event *event)
 }
 
 /* Every event in one row: the format has no CPUs. */
-static int convert(const char *path, struct uni_sink *out, struct uni_err *err)
+static int convert_trace(const char *path, struct uni_sink *out, struct uni_err *err)
 {
 	struct conversion c = { .ids = uni_mirage_ids_create() };
 	int rc =
@@ -102,7 +102,7 @@ static int convert(const char *path, struct uni_sink *out, struct uni_err *err)
 }
 
 /* A ring goes as it is. */
-static int copy(const char *path, struct uni_sink *out, struct uni_err *err)
+static int copy_ring(const char *path, struct uni_sink *out, struct uni_err *err)
 {
 	struct uni_input in;
 	int rc = uni_input_open(path, FILE_MAX, &in, err);
@@ -112,7 +112,7 @@ static int copy(const char *path, struct uni_sink *out, struct uni_err *err)
 	if (in.folder == NULL && uni_mirage_is(in.data, in.size))
 		uni_sink_write(out, in.data, in.size);
 	else
-		rc = convert(path, out, err);
+		rc = convert_trace(path, out, err);
 	uni_input_close(&in);
 	return rc;
 }
@@ -124,7 +124,7 @@ static int write_trace(const char *path, struct uni_err *err)
 
 	if (rc != 0)
 		return rc;
-	rc = copy(path, out, err);
+	rc = copy_ring(path, out, err);
 	if (rc == 0)
 		return uni_sink_close(out, err);
 	uni_sink_abort(out);
@@ -132,7 +132,7 @@ static int write_trace(const char *path, struct uni_err *err)
 }
 
 /* For people without a picture: what is wrong, and who there is. */
-static int show(const char *path, struct uni_err *err)
+static int show_findings(const char *path, struct uni_err *err)
 {
 	const struct uni_promise_list_opts all = { 0 };
 	struct uni_findings found = { 0 };
@@ -233,7 +233,7 @@ static int write_page(const struct trace *t, const char *path, struct uni_err *e
 	return rc;
 }
 
-static int one(const struct trace *t, struct uni_err *err)
+static int view_one(const struct trace *t, struct uni_err *err)
 {
 	struct uni_input in;
 	const char *path;
@@ -246,13 +246,13 @@ static int one(const struct trace *t, struct uni_err *err)
 	else if (o.html != NULL)
 		rc = write_page(t, path, err);
 	else
-		rc = show(path, err);
+		rc = show_findings(path, err);
 	uni_input_close(&in);
 	return rc;
 }
 
 /* The ring of the domain as a file of that name. */
-static int save(const char *path, struct uni_err *err)
+static int save_ring(const char *path, struct uni_err *err)
 {
 	_cleanup_free_ uint8_t *ring = NULL;
 	_cleanup_strbuf_ struct uni_strbuf target;
@@ -286,17 +286,17 @@ static int from_domain(struct uni_err *err)
 	if (uni_strbuf_failed(&path))
 		rc = uni_err_nomem(err);
 	if (rc == 0)
-		rc = save(path.s, err);
+		rc = save_ring(path.s, err);
 	if (rc == 0)
-		rc = one(&(struct trace){ .name = path.s, .nr = 1 }, err);
+		rc = view_one(&(struct trace){ .name = path.s, .nr = 1 }, err);
 	uni_scratch_remove(&scratch);
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_mirage_trace_viewer(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_close_ int fd = -1;
-	int rc = usage(ctx, err);
+	int rc = check_viewer_options(ctx, err);
 
 	if (rc == 0 && o.domain == NULL)
 		rc = uni_privilege_drop(err);
@@ -305,7 +305,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0 && o.domain != NULL)
 		rc = from_domain(err);
 	for (size_t i = 0; rc == 0 && i < ctx->nr_operands; i++)
-		rc = one(&(struct trace){ ctx->operands[i], i + 1, is_again(ctx, i) }, err);
+		rc = view_one(&(struct trace){ ctx->operands[i], i + 1, is_again(ctx, i) }, err);
 	return uni_exit_of(rc);
 }
 
@@ -322,6 +322,6 @@ const struct uni_cmd uni_cmd_mirage_trace_viewer = {
 		    "  uniscope compat mirage-trace-viewer --html htdocs trace.ctf",
 	.min_operands = 0,
 	.max_operands = 64,
-	.options = options,
-	.run = run,
+	.options = list_mirage_trace_viewer_options,
+	.run = run_mirage_trace_viewer,
 };

@@ -85,7 +85,7 @@ int uni_compat_calls(const char *path, bool by_cpu, struct uni_call_table *t, st
 }
 
 /* Milliseconds, exact, without zeros at the end. */
-static const char *ms(uint64_t ns, char buf[40])
+static const char *format_ms(uint64_t ns, char buf[40])
 {
 	int n = snprintf(buf, 40, "%llu.%06llu", ns / UNI_NSEC_PER_MSEC, ns % UNI_NSEC_PER_MSEC);
 
@@ -112,12 +112,12 @@ void uni_compat_summary(const struct uni_call_table *merged, bool table, struct 
 
 		if (table) {
 			uni_sink_printf(out, "%-30s\t%" PRIu64 "\t%13s\t%13s\n", name, c->calls,
-				ms(c->ns, total), ms(c->self_ns, self));
+				format_ms(c->ns, total), format_ms(c->self_ns, self));
 			continue;
 		}
 		uni_csv_text(out, name);
-		uni_sink_printf(out, ",%" PRIu64 ",%s,%s\n", c->calls, ms(c->ns, total),
-			ms(c->self_ns, self));
+		uni_sink_printf(out, ",%" PRIu64 ",%s,%s\n", c->calls, format_ms(c->ns, total),
+			format_ms(c->self_ns, self));
 	}
 }
 
@@ -141,14 +141,14 @@ void uni_compat_breakdown(const struct uni_call_table *t, const char *where, str
 	for (size_t i = 0, end; i < t->cells.nr; i = end) {
 		end = thread_end(t, i, &sum);
 		uni_sink_printf(out, "\n%s %" PRIu64 ": %s ms, %" PRIu64 " calls\n", where,
-			sum.where, ms(sum.self_ns, buf), sum.calls);
+			sum.where, format_ms(sum.self_ns, buf), sum.calls);
 		uni_sink_printf(
 			out, "  %13s  %6s  %10s  %s\n", "self ms", "%", "calls", "function");
 		for (; i < end; i++) {
 			const struct uni_call_cell *c = &t->cells.v[i];
 
 			uni_sink_printf(out, "  %13s  %6.2f  %10" PRIu64 "  %s\n",
-				ms(c->self_ns, buf),
+				format_ms(c->self_ns, buf),
 				sum.self_ns != 0 ? 100.0 * (double)c->self_ns / (double)sum.self_ns
 						 : 0.0,
 				c->calls, uni_call_table_name(t, c));

@@ -13,7 +13,7 @@ static struct {
 	bool cpu;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_parse_trace_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
@@ -51,7 +51,7 @@ static int write_rows(struct uni_call_source *s, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_parse_trace(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_source_args args = { .path = ctx->operands[0], .build = UNI_BUILD_DEFAULTS };
 	struct uni_call_source *s;
@@ -80,6 +80,6 @@ const struct uni_cmd uni_cmd_parse_trace = {
 		    "trace.csv",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_parse_trace_options,
+	.run = run_parse_trace,
 };

@@ -14,7 +14,7 @@ static struct {
 	bool ns;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_parse_trace_fg_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
@@ -36,7 +36,7 @@ struct lines {
 };
 
 /* Names of other tools' stacks hold no ';'. */
-static void push(struct lines *l, const char *name)
+static void push_name(struct lines *l, const char *name)
 {
 	if (l->stack.len != 0)
 		uni_strbuf_addc(&l->stack, ';');
@@ -44,7 +44,7 @@ static void push(struct lines *l, const char *name)
 		uni_strbuf_addc(&l->stack, *name == ';' ? ':' : *name);
 }
 
-static void pop(struct lines *l)
+static void pop_name(struct lines *l)
 {
 	const char *last = memrchr(l->stack.s, ';', l->stack.len);
 
@@ -54,7 +54,7 @@ static void pop(struct lines *l)
 	l->stack.s[l->stack.len] = '\0';
 }
 
-static void put(struct lines *l, uint32_t node)
+static void put_folded(struct lines *l, uint32_t node)
 {
 	uint64_t ns = (uint64_t)uni_profile_node(l->p, node)->self;
 
@@ -70,15 +70,15 @@ static void put_all(struct lines *l)
 	while (node != UNI_NODE_NONE && node != UNI_NODE_ROOT) {
 		const struct uni_node *n = uni_profile_node(l->p, node);
 
-		push(l, uni_profile_node_name(l->p, node));
-		put(l, node);
+		push_name(l, uni_profile_node_name(l->p, node));
+		put_folded(l, node);
 		if (n->child != UNI_NODE_NONE) {
 			node = n->child;
 			continue;
 		}
-		pop(l);
+		pop_name(l);
 		while (n->next == UNI_NODE_NONE && n->parent != UNI_NODE_ROOT) {
-			pop(l);
+			pop_name(l);
 			n = uni_profile_node(l->p, n->parent);
 		}
 		node = n->next;
@@ -103,7 +103,7 @@ static int write_stacks(const struct uni_profile *p, struct uni_err *err)
 	return uni_err_nomem(err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_parse_trace_fg(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_source_args args = { .path = ctx->operands[0], .build = UNI_BUILD_DEFAULTS };
 	struct uni_profile *p = uni_profile_create();
@@ -137,6 +137,6 @@ const struct uni_cmd uni_cmd_parse_trace_fg = {
 		    "  uniscope export tracefg.out -f svg -o trace.svg",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_parse_trace_fg_options,
+	.run = run_parse_trace_fg,
 };

@@ -7,7 +7,7 @@ static struct {
 	bool json, cpu;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_runtime_breakdown_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
@@ -40,7 +40,7 @@ static int write_breakdown(const struct uni_call_table *t, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_runtime_breakdown(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_call_table t;
 	int rc = uni_compat_calls(ctx->operands[0], o.cpu, &t, err);
@@ -64,6 +64,6 @@ const struct uni_cmd uni_cmd_runtime_breakdown = {
 		    "  uniscope compat runtime-breakdown --json --cpu trace -o breakdown.json",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_runtime_breakdown_options,
+	.run = run_runtime_breakdown,
 };

@@ -6,7 +6,7 @@ static struct {
 	bool table;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_summarize_trace_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 't', "table", UNI_OPT_FLAG, &o.table, NULL, "columns, not commas", NULL, NULL },
@@ -37,7 +37,7 @@ static int write_summary(const struct uni_call_table *t, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_summarize_trace(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	struct uni_call_table t;
 	int rc = uni_compat_calls(ctx->operands[0], false, &t, err);
@@ -61,6 +61,6 @@ const struct uni_cmd uni_cmd_summarize_trace = {
 	.examples = "  uniscope compat summarize-trace -t trace.csv",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_summarize_trace_options,
+	.run = run_summarize_trace,
 };

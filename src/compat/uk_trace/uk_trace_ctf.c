@@ -8,7 +8,7 @@ static struct {
 	const char *output;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_uk_trace_ctf_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FOLDER",
@@ -26,7 +26,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_uk_trace_ctf(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const char *what = ctx->nr_operands != 0 ? ctx->operands[0] : "tracefile";
 	struct uni_ukt_trace t;
@@ -55,6 +55,6 @@ const struct uni_cmd uni_uk_trace_ctf = {
 	.examples = "  uniscope compat uk-trace ctf tracefile -o web.ctf && babeltrace2 web.ctf",
 	.min_operands = 0,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_uk_trace_ctf_options,
+	.run = run_uk_trace_ctf,
 };

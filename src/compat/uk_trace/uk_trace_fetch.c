@@ -11,7 +11,7 @@ static struct {
 	bool list, verbose, with_elf, remote_given;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_uk_trace_fetch_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "out", UNI_OPT_OUTPUT, &o.output, "FILE",
@@ -57,7 +57,7 @@ static void target_of(const char *remote, struct uni_strbuf *ret)
 		uni_strbuf_addf(ret, "gdb:tcp=%s", remote);
 }
 
-static int list(const struct uni_ukt_file *f, struct uni_err *err)
+static int list_tracepoints(const struct uni_ukt_file *f, struct uni_err *err)
 {
 	struct uni_ukt_trace t;
 	struct uni_sink *out;
@@ -81,7 +81,7 @@ static int list(const struct uni_ukt_file *f, struct uni_err *err)
 	return rc;
 }
 
-static int save(const struct uni_ukt_file *f, struct uni_err *err)
+static int save_tracefile(const struct uni_ukt_file *f, struct uni_err *err)
 {
 	struct uni_sink *out;
 	int rc = uni_sink_open_file(o.output, &out, err);
@@ -92,7 +92,7 @@ static int save(const struct uni_ukt_file *f, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_uk_trace_fetch(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf target;
 	struct uni_ukt_file f;
@@ -115,9 +115,9 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	rc = uni_uktrace_fetch(target.s, &o.a, &f, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = save(&f, err);
+	rc = save_tracefile(&f, err);
 	if (rc == 0)
-		rc = list(&f, err);
+		rc = list_tracepoints(&f, err);
 	uni_ukt_file_free(&f);
 	return uni_exit_of(rc);
 }
@@ -136,6 +136,6 @@ const struct uni_cmd uni_uk_trace_fetch = {
 		"  uniscope export web.trace -f chrome -o web.trace.json",
 	.min_operands = 1,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_uk_trace_fetch_options,
+	.run = run_uk_trace_fetch,
 };

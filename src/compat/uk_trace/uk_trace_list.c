@@ -7,7 +7,7 @@ static struct {
 	bool no_table, json, definitions;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_uk_trace_list_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 0, "no-tabulate", UNI_OPT_FLAG, &o.no_table, NULL,
@@ -28,7 +28,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static void put(const struct uni_ukt_trace *t, struct uni_sink *out)
+static void put_trace(const struct uni_ukt_trace *t, struct uni_sink *out)
 {
 	if (o.definitions)
 		uni_uktrace_definitions(t, o.json, out);
@@ -38,7 +38,7 @@ static void put(const struct uni_ukt_trace *t, struct uni_sink *out)
 		uni_uktrace_print(t, !o.no_table, out);
 }
 
-static int print(const char *what, const struct uni_ukt_file *f, struct uni_err *err)
+static int print_trace(const char *what, const struct uni_ukt_file *f, struct uni_err *err)
 {
 	struct uni_ukt_trace t;
 	struct uni_sink *out;
@@ -51,7 +51,7 @@ static int print(const char *what, const struct uni_ukt_file *f, struct uni_err 
 		return rc;
 	rc = uni_sink_open_file("-", &out, err);
 	if (rc == 0) {
-		put(&t, out);
+		put_trace(&t, out);
 		rc = uni_sink_close(out, err);
 		uni_uktrace_note(what, &t);
 	}
@@ -59,7 +59,7 @@ static int print(const char *what, const struct uni_ukt_file *f, struct uni_err 
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_uk_trace_list(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const char *what = ctx->nr_operands != 0 ? ctx->operands[0] : "tracefile";
 	struct uni_ukt_file f;
@@ -67,7 +67,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = print(what, &f, err);
+	rc = print_trace(what, &f, err);
 	uni_ukt_file_free(&f);
 	return uni_exit_of(rc);
 }
@@ -88,6 +88,6 @@ const struct uni_cmd uni_uk_trace_list = {
 		    "--no-tabulate",
 	.min_operands = 0,
 	.max_operands = 1,
-	.options = options,
-	.run = run,
+	.options = list_uk_trace_list_options,
+	.run = run_uk_trace_list,
 };

@@ -17,7 +17,7 @@ static struct {
 	bool as_is;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_symbolize_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'o', "output", UNI_OPT_OUTPUT, &o.output, "FILE",
@@ -35,7 +35,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int translate(const struct uni_symtab *symtab, const char *path, struct uni_err *err)
+static int translate_file(const struct uni_symtab *symtab, const char *path, struct uni_err *err)
 {
 	struct uni_symbolize_stats stats = { 0 };
 	_cleanup_free_ char *data = NULL;
@@ -54,14 +54,14 @@ static int translate(const struct uni_symtab *symtab, const char *path, struct u
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_symbolize(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
 	struct uni_symtab *symtab = NULL;
 	int rc = uni_compat_symbols(ctx->operands[0], &search, &symtab, err);
 
 	if (rc == 0)
-		rc = translate(symtab, ctx->operands[1], err);
+		rc = translate_file(symtab, ctx->operands[1], err);
 	uni_symtab_destroy(symtab);
 	return uni_exit_of(rc);
 }
@@ -82,6 +82,6 @@ const struct uni_cmd uni_cmd_symbolize = {
 		"  uniscope compat uniprof -F 100 -T 60 - 3 | uniscope compat symbolize app.dbg -",
 	.min_operands = 2,
 	.max_operands = 2,
-	.options = options,
-	.run = run,
+	.options = list_symbolize_options,
+	.run = run_symbolize,
 };

@@ -15,7 +15,7 @@ static struct {
 	bool missed, verbose, version;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_uniprof_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'F', "frequency", UNI_OPT_DOUBLE, &o.rec.frequency, "HZ",
@@ -60,7 +60,7 @@ static const struct uni_opt *options(void)
 	return table;
 }
 
-static int check(struct uni_err *err)
+static int check_uniprof_options(struct uni_err *err)
 {
 	if ((o.table != NULL) + (o.elf != NULL) + (o.named_elf != NULL) > 1)
 		return uni_err_set(err, UNI_EUSAGE,
@@ -82,7 +82,7 @@ static int find_names(const struct uni_guest *g, struct uni_symtab **ret, struct
 	return 0;
 }
 
-static int trace(struct uni_guest *g, const char *path, struct uni_err *err)
+static int trace_guest(struct uni_guest *g, const char *path, struct uni_err *err)
 {
 	struct uni_symtab *names = NULL;
 	struct uni_sink *out = NULL;
@@ -111,7 +111,7 @@ static int trace(struct uni_guest *g, const char *path, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_uniprof(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	char target[UNI_COMPAT_TARGET_MAX];
 	struct uni_attach_args args = { .target = target,
@@ -132,14 +132,14 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (ctx->nr_operands != 2)
 		return uni_exit_of(uni_err_set(err, UNI_EUSAGE,
 			"usage: uniscope compat uniprof [OPTIONS] OUT TARGET (see --help)"));
-	rc = check(err);
+	rc = check_uniprof_options(err);
 	if (rc == 0)
 		rc = uni_compat_target(ctx->operands[1], target, err);
 	if (rc == 0)
 		rc = uni_guest_open(&g, &args, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = trace(&g, ctx->operands[0], err);
+	rc = trace_guest(&g, ctx->operands[0], err);
 	uni_guest_close(&g);
 	return uni_exit_of(rc);
 }
@@ -159,6 +159,6 @@ const struct uni_cmd uni_cmd_uniprof = {
 		    "  uniscope compat uniprof -F 100 -T 60 -E app.dbg - kvm:pid=4121",
 	.min_operands = 0,
 	.max_operands = 2,
-	.options = options,
-	.run = run,
+	.options = list_uniprof_options,
+	.run = run_uniprof,
 };

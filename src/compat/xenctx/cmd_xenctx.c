@@ -18,7 +18,7 @@ static struct {
 	bool no_pause;
 } o;
 
-static const struct uni_opt *options(void)
+static const struct uni_opt *list_xenctx_options(void)
 {
 	static const struct uni_opt table[] = {
 		{ 'f', "frame-pointers", UNI_OPT_FLAG, &o.x.frame_pointers, NULL,
@@ -104,7 +104,7 @@ static int check_vcpu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return 0;
 }
 
-static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int check_xenctx_options(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	int rc = check_vcpu(ctx, err);
 
@@ -134,7 +134,7 @@ static int check(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return 0;
 }
 
-static int show(struct uni_guest *g, struct uni_err *err)
+static int show_context(struct uni_guest *g, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&o.debug_dirs);
 	_cleanup_free_ struct uni_xenctx *x = calloc(1, sizeof(*x));
@@ -158,7 +158,7 @@ static int show(struct uni_guest *g, struct uni_err *err)
 	return rc;
 }
 
-static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
+static int run_xenctx(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	char target[UNI_COMPAT_TARGET_MAX];
 	struct uni_attach_args args = { .target = target,
@@ -170,7 +170,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		.search = uni_search_of(&o.debug_dirs),
 		.unwind = o.x.frame_pointers ? "fp" : NULL };
 	struct uni_guest g;
-	int rc = check(ctx, err);
+	int rc = check_xenctx_options(ctx, err);
 
 	if (rc == 0)
 		rc = uni_compat_target(ctx->operands[0], target, err);
@@ -178,7 +178,7 @@ static int run(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		rc = uni_guest_open(&g, &args, err);
 	if (rc != 0)
 		return uni_exit_of(rc);
-	rc = show(&g, err);
+	rc = show_context(&g, err);
 	uni_guest_close(&g);
 	return uni_exit_of(rc);
 }
@@ -198,6 +198,6 @@ const struct uni_cmd uni_cmd_xenctx = {
 		    "  uniscope compat xenctx -S -t kvm:pid=4121 1",
 	.min_operands = 1,
 	.max_operands = 2,
-	.options = options,
-	.run = run,
+	.options = list_xenctx_options,
+	.run = run_xenctx,
 };

@@ -294,7 +294,7 @@ static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b,
 	(void)fputc('\n', p->out);
 }
 
-static bool holds(const struct uni_xenctx_bytes *b, uint64_t addr, uint64_t word)
+static bool holds_word(const struct uni_xenctx_bytes *b, uint64_t addr, uint64_t word)
 {
 	return uni_range_contains(b->addr, b->len, addr, UNI_XENCTX_WORD) &&
 	       word_at(b, addr - b->addr) == word;
@@ -313,13 +313,13 @@ static bool place_of(const struct uni_xenctx_vcpu *v, size_t i, uint64_t *ret)
 	if (i == 0 || c->sp[i] <= c->sp[i - 1] || (c->flags[i] & UNI_FRAME_EXACT) != 0)
 		return false;
 	*ret = c->sp[i] - UNI_XENCTX_WORD;
-	if (holds(&v->stack, *ret, c->pc[i]))
+	if (holds_word(&v->stack, *ret, c->pc[i]))
 		return true;
 	from = c->sp[i - 1];
 	words = uni_min(c->sp[i] - from, (uint64_t)v->stack.len) / UNI_XENCTX_WORD;
 	for (uint64_t k = 0; k < words; k++) {
 		*ret = from + k * UNI_XENCTX_WORD;
-		if (holds(&v->stack, *ret, c->pc[i]))
+		if (holds_word(&v->stack, *ret, c->pc[i]))
 			return true;
 	}
 	return false;

@@ -25,7 +25,7 @@ void uni_xenctx_free(struct uni_xenctx *x)
 	x->regs = NULL;
 }
 
-static bool reserve(struct uni_xenctx_bytes *b, uint64_t size)
+static bool reserve_bytes(struct uni_xenctx_bytes *b, uint64_t size)
 {
 	b->v = malloc(size);
 	return b->v != NULL;
@@ -37,7 +37,8 @@ static uint64_t stack_pages(const struct uni_xenctx_args *args)
 }
 
 /* Before the guest is held: room for all that may be asked for. */
-static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, struct uni_err *err)
+static int prepare_context(
+	const struct uni_xenctx_args *args, struct uni_xenctx *x, struct uni_err *err)
 {
 	x->regs = calloc(x->nr, sizeof(*x->regs));
 	x->vcpu = calloc(x->nr, sizeof(*x->vcpu));
@@ -48,8 +49,8 @@ static int prepare(const struct uni_xenctx_args *args, struct uni_xenctx *x, str
 			continue;
 		x->vcpu[v] = calloc(1, sizeof(*x->vcpu[v]));
 		if (x->vcpu[v] == NULL ||
-			!reserve(&x->vcpu[v]->stack, stack_pages(args) * UNI_XENCTX_PAGE) ||
-			!reserve(&x->vcpu[v]->memory, args->pages * UNI_XENCTX_PAGE))
+			!reserve_bytes(&x->vcpu[v]->stack, stack_pages(args) * UNI_XENCTX_PAGE) ||
+			!reserve_bytes(&x->vcpu[v]->memory, args->pages * UNI_XENCTX_PAGE))
 			return uni_err_nomem(err);
 	}
 	return 0;
@@ -116,7 +117,7 @@ int uni_xenctx_take(struct uni_guest *g, const struct uni_xenctx_args *args, str
 		return uni_err_set(err, UNI_EUSAGE,
 			"there is no vCPU %llu: the guest has %zu, from 0 on",
 			(unsigned long long)args->vcpu, x->nr);
-	rc = prepare(args, x, err);
+	rc = prepare_context(args, x, err);
 	if (rc == 0)
 		rc = uni_as_create(g->t->ops->gmem(g->t), &budget, &as, err);
 	if (rc != 0)

@@ -132,7 +132,7 @@ static int add_self(struct writer *w, uint32_t node)
 	return 0;
 }
 
-static int enter(struct writer *w, uint32_t node)
+static int enter_node(struct writer *w, uint32_t node)
 {
 	const struct uni_node *n = uni_profile_node(w->p, node);
 	uint32_t id;
@@ -154,19 +154,19 @@ static int enter(struct writer *w, uint32_t node)
 }
 
 /* The node's right neighbour. */
-static uint32_t leave(struct writer *w)
+static uint32_t leave_node(struct writer *w)
 {
 	uint32_t node = w->path.v[--w->path.nr], id;
 
 	if (uni_profile_node(w->p, node)->parent != UNI_NODE_ROOT) {
 		id = find_arc(w, node);
-		assert(w->arcs.v != NULL && id < w->arcs.nr); /* enter() made it */
+		assert(w->arcs.v != NULL && id < w->arcs.nr); /* enter_node() made it */
 		w->arcs.v[id].open--;
 	}
 	return uni_profile_node(w->p, node)->next;
 }
 
-static int walk(struct writer *w)
+static int walk_nodes(struct writer *w)
 {
 	uint32_t next = uni_profile_node(w->p, UNI_NODE_ROOT)->child;
 
@@ -174,9 +174,9 @@ static int walk(struct writer *w)
 		while (next == UNI_NODE_NONE) {
 			if (w->path.nr == 0)
 				return 0;
-			next = leave(w);
+			next = leave_node(w);
 		}
-		if (enter(w, next) != 0)
+		if (enter_node(w, next) != 0)
 			return -UNI_ENOMEM;
 		next = uni_profile_node(w->p, next)->child;
 	}
@@ -283,13 +283,13 @@ static void put_header(struct writer *w, const struct uni_view *v)
 	uni_sink_putc(w->out, '\n');
 }
 
-static int run(struct writer *w, const struct uni_view *v)
+static int write_callgrind_body(struct writer *w, const struct uni_view *v)
 {
 	size_t nr_strings = uni_profile_nr_strings(w->p);
 
 	w->funcs = uni_strtab_create();
 	w->keys = uni_strtab_create();
-	if (w->funcs == NULL || w->keys == NULL || name_functions(w) != 0 || walk(w) != 0)
+	if (w->funcs == NULL || w->keys == NULL || name_functions(w) != 0 || walk_nodes(w) != 0)
 		return -UNI_ENOMEM;
 	w->named = calloc(w->frame_of.nr + 1, sizeof(*w->named));
 	w->file_named = calloc(nr_strings + 1, sizeof(*w->file_named));
@@ -319,7 +319,7 @@ static int write_callgrind(const struct uni_view *v, const struct uni_export_opt
 	if (rc != 0)
 		return rc;
 	w.two = uni_profile_has_second(w.p);
-	rc = run(&w, v);
+	rc = write_callgrind_body(&w, v);
 	uni_strtab_destroy(w.funcs);
 	uni_strtab_destroy(w.keys);
 	uni_vec_free(&w.frame_of);

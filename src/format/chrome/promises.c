@@ -28,7 +28,7 @@ static void put_name(struct writer *w, const char *name)
 	uni_json_str(&j, name);
 }
 
-static void begin(struct writer *w, char ph, uint32_t tid, const char *name)
+static void begin_chrome_part(struct writer *w, char ph, uint32_t tid, const char *name)
 {
 	uni_sink_puts(w->out, w->any ? ",\n" : "\n");
 	w->any = true;
@@ -41,7 +41,7 @@ static void begin(struct writer *w, char ph, uint32_t tid, const char *name)
 static void put_async(
 	struct writer *w, char ph, const char *cat, const struct uni_promise_part *p, uint64_t ns)
 {
-	begin(w, ph, 0, p->name);
+	begin_chrome_part(w, ph, 0, p->name);
 	uni_sink_printf(w->out, ",\"cat\":\"%s\",\"id\":%" PRIu32, cat, p->nr);
 	uni_chrome_us(w->out, "ts", ns);
 	if (ph == 'b' && p->fate != NULL && p->fate[0] != '\0')
@@ -54,27 +54,27 @@ static void put_thread(struct writer *w, bool *named, uint32_t tid, const char *
 	if (*named)
 		return;
 	*named = true;
-	begin(w, 'M', tid, "thread_name");
+	begin_chrome_part(w, 'M', tid, "thread_name");
 	uni_sink_printf(w->out, ",\"args\":{\"name\":\"%s CPU %" PRIu32 "\"}}", of, cpu);
 }
 
 static void put_span(struct writer *w, uint32_t tid, const struct uni_promise_part *p)
 {
-	begin(w, 'X', tid, p->name);
+	begin_chrome_part(w, 'X', tid, p->name);
 	uni_chrome_span(w->out, p->begin, p->end);
 	uni_sink_putc(w->out, '}');
 }
 
 static void put_flow(struct writer *w, char ph, uint32_t tid, uint64_t ns, uint32_t nr)
 {
-	begin(w, ph, tid, "wakes");
+	begin_chrome_part(w, ph, tid, "wakes");
 	uni_sink_printf(w->out, ",\"cat\":\"wake\",\"id\":%" PRIu32 "%s", nr,
 		ph == 'f' ? ",\"bp\":\"e\"" : "");
 	uni_chrome_us(w->out, "ts", ns);
 	uni_sink_putc(w->out, '}');
 }
 
-static int one(void *arg, const struct uni_promise_part *p)
+static int put_chrome_part(void *arg, const struct uni_promise_part *p)
 {
 	struct writer *w = arg;
 	uint32_t cpu = p->cpu % UNI_PROMISE_CPUS;
@@ -101,7 +101,7 @@ static int one(void *arg, const struct uni_promise_part *p)
 		put_flow(w, 'f', cpu, p->end, p->nr);
 		break;
 	case UNI_PART_COUNT:
-		begin(w, 'C', 0, p->name);
+		begin_chrome_part(w, 'C', 0, p->name);
 		uni_chrome_us(w->out, "ts", p->begin);
 		uni_sink_printf(w->out, ",\"args\":{\"value\":%" PRId64 "}}", p->value);
 		break;
@@ -113,8 +113,8 @@ bool uni_chrome_promises(const struct uni_promise_model *m, struct uni_sink *out
 {
 	struct writer w = { .out = out, .any = any };
 
-	begin(&w, 'M', 0, "process_name");
+	begin_chrome_part(&w, 'M', 0, "process_name");
 	uni_sink_puts(out, ",\"args\":{\"name\":\"threads and promises\"}}");
-	(void)uni_promise_parts(m, one, &w);
+	(void)uni_promise_parts(m, put_chrome_part, &w);
 	return w.any;
 }

@@ -14,7 +14,7 @@
 #define MAX_DIGITS 22
 
 /* The double nearest to the decimal that uni_chrome_us() writes. */
-static double us(uint64_t ns)
+static double us_of_ns(uint64_t ns)
 {
 	char text[32];
 
@@ -31,7 +31,7 @@ void uni_chrome_us(struct uni_sink *out, const char *key, uint64_t ns)
 }
 
 /* Exact, unless the first is so small a number that the difference needs more digits. */
-static double difference(double begin, double end)
+static double exact_difference(double begin, double end)
 {
 	double d = end - begin;
 
@@ -42,11 +42,11 @@ static double difference(double begin, double end)
 
 void uni_chrome_span(struct uni_sink *out, uint64_t begin_ns, uint64_t end_ns)
 {
-	double dur = difference(us(begin_ns), us(end_ns));
+	double dur = exact_difference(us_of_ns(begin_ns), us_of_ns(end_ns));
 	char text[64];
 
 	uni_chrome_us(out, "ts", begin_ns);
-	if (us(end_ns - begin_ns) == dur) {
+	if (us_of_ns(end_ns - begin_ns) == dur) {
 		uni_chrome_us(out, "dur", end_ns - begin_ns);
 		return;
 	}

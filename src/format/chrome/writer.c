@@ -71,7 +71,7 @@ const struct uni_exporter uni_exporter_chrome = {
 	.write = write_chrome,
 };
 
-static void begin(struct writer *w, char ph, unsigned pid, uint64_t tid, const char *name)
+static void begin_event(struct writer *w, char ph, unsigned pid, uint64_t tid, const char *name)
 {
 	uni_sink_puts(w->out, w->any ? ",\n" : "\n");
 	w->any = true;
@@ -84,7 +84,7 @@ static void begin(struct writer *w, char ph, unsigned pid, uint64_t tid, const c
 static void put_meta(
 	struct writer *w, const char *what, unsigned pid, uint64_t tid, const char *name)
 {
-	begin(w, 'M', pid, tid, what);
+	begin_event(w, 'M', pid, tid, what);
 	uni_sink_puts(w->out, ",\"args\":{\"name\":");
 	uni_json_init(&w->json, w->out, false);
 	uni_json_str(&w->json, name);
@@ -126,7 +126,7 @@ static const char *func_name(const struct writer *w, uint32_t func)
 static void put_span(struct writer *w, unsigned pid, uint64_t tid, const char *name,
 	uint64_t begin_ns, uint64_t end_ns)
 {
-	begin(w, 'X', pid, tid, name);
+	begin_event(w, 'X', pid, tid, name);
 	uni_chrome_span(w->out, begin_ns, end_ns);
 }
 
@@ -157,7 +157,7 @@ static int put_switch(struct writer *w, const struct uni_call_event *e)
 
 static void put_instant(struct writer *w, const struct uni_call_event *e, const char *name)
 {
-	begin(w, 'i', GUEST, e->thread, name);
+	begin_event(w, 'i', GUEST, e->thread, name);
 	uni_chrome_us(w->out, "ts", e->ns);
 	uni_sink_puts(w->out, ",\"s\":\"t\"}");
 }
@@ -175,7 +175,7 @@ static void put_call(struct writer *w, const struct uni_call_event *e)
 	uni_sink_putc(w->out, '}');
 }
 
-static int one(struct writer *w, const struct uni_call_event *e)
+static int put_call_event(struct writer *w, const struct uni_call_event *e)
 {
 	int rc = name_thread(w, e->thread);
 
@@ -243,7 +243,7 @@ static int put_calls(struct writer *w)
 	put_meta(w, "process_name", CPUS, 0, "CPUs");
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
-			rc = one(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+			rc = put_call_event(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
 		if (rc < 0)
 			return rc;
 	}

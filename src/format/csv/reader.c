@@ -10,7 +10,7 @@
 #include "format/stack.h"
 #include "format/csv/calls.h"
 
-static int sniff(const char *data, size_t size)
+static int sniff_csv(const char *data, size_t size)
 {
 	return uni_callcsv_is(data, size) ? 100 : 0;
 }
@@ -66,6 +66,6 @@ const struct uni_importer uni_importer_csv = {
 	.summary = "trace.csv of Nanos' trace utilities: a row a call, by its own time",
 	.lost = "single calls, their number and times in all: `uniscope compat runtime-breakdown`, "
 		"`summarize-trace`",
-	.sniff = sniff,
+	.sniff = sniff_csv,
 	.read = read_csv,
 };

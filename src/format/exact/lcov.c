@@ -209,7 +209,7 @@ static int open_image(struct writer *w, const struct uni_view *v, struct uni_err
 	return uni_debug_of_image(w->image, NULL, &w->debug, err);
 }
 
-static int collect(struct writer *w, const struct uni_exact *e)
+static int collect_functions(struct writer *w, const struct uni_exact *e)
 {
 	size_t nr = uni_image_nr_symbols(w->image);
 	int rc = uni_exact_count_insns(e, &w->insn, &w->nr_insns);
@@ -235,7 +235,7 @@ static int write_lcov(const struct uni_view *v, const struct uni_export_opt *opt
 		rc = uni_exact_load(uni_recording_path(v->samples), 0, &e, err);
 	if (rc == 0)
 		rc = open_image(&w, v, err);
-	if (rc == 0 && collect(&w, e) != 0)
+	if (rc == 0 && collect_functions(&w, e) != 0)
 		rc = uni_err_nomem(err);
 	if (rc == 0)
 		put_all(&w, out);

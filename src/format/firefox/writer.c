@@ -53,7 +53,7 @@ const struct uni_exporter uni_exporter_firefox = {
 	.write = write_firefox,
 };
 
-static uint32_t string(struct writer *w, const char *s)
+static uint32_t string_id(struct writer *w, const char *s)
 {
 	uint32_t id = uni_strtab_add(w->strings, s, strlen(s));
 
@@ -285,7 +285,7 @@ static void put_func_table(struct writer *w)
 	uni_json_key(j, "funcTable");
 	uni_json_object(j);
 	uni_json_kv(u64, j, "length", nr);
-	COLUMN(j, "name", nr, uni_json_u64(j, string(w, func_name(w, i))));
+	COLUMN(j, "name", nr, uni_json_u64(j, string_id(w, func_name(w, i))));
 	COLUMN(j, "isJS", nr, uni_json_bool(j, false));
 	COLUMN(j, "relevantForJS", nr, uni_json_bool(j, false));
 	COLUMN(j, "resource", nr,
@@ -311,7 +311,7 @@ static void put_small_tables(struct writer *w)
 	uni_json_kv(u64, j, "length", w->images.nr);
 	COLUMN(j, "lib", w->images.nr, uni_json_u64(j, i));
 	COLUMN(j, "name", w->images.nr,
-		uni_json_u64(j, string(w, uni_profile_str(p, w->images.v[i]))));
+		uni_json_u64(j, string_id(w, uni_profile_str(p, w->images.v[i]))));
 	COLUMN(j, "host", w->images.nr, uni_json_null(j));
 	COLUMN(j, "type", w->images.nr, uni_json_u64(j, RESOURCE_LIBRARY));
 	uni_json_object_end(j);
@@ -327,7 +327,7 @@ static void put_small_tables(struct writer *w)
 	uni_json_kv(u64, j, "length", w->files.nr);
 	COLUMN(j, "uuid", w->files.nr, uni_json_null(j));
 	COLUMN(j, "filename", w->files.nr,
-		uni_json_u64(j, string(w, uni_profile_str(p, w->files.v[i]))));
+		uni_json_u64(j, string_id(w, uni_profile_str(p, w->files.v[i]))));
 	uni_json_object_end(j);
 }
 

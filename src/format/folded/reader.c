@@ -15,7 +15,7 @@
 #define SNIFF_LINES 32
 #define PIECE	    (256 * 1024) /* of a file, read at once */
 
-static int sniff(const char *data, size_t size)
+static int sniff_folded(const char *data, size_t size)
 {
 	size_t pos = 0, good = 0, all = 0;
 	struct uni_line l;
@@ -46,7 +46,7 @@ struct reader {
 };
 
 /* What both begin with, up to and with a ';', and how many frames that is. */
-static size_t shared(const struct uni_line *a, const struct uni_line *b, size_t *frames_ret)
+static size_t shared_frames(const struct uni_line *a, const struct uni_line *b, size_t *frames_ret)
 {
 	size_t len = uni_min(a->len, b->len), same = 0, at = 0, frames = 0;
 
@@ -73,7 +73,7 @@ static void push_frames(struct reader *r, const struct uni_line *l)
 {
 	struct uni_stack *s = &r->stack;
 	struct uni_memo_key names[AT_ONCE];
-	size_t nr = 0, pos = shared(&r->last, l, &s->frames.nr);
+	size_t nr = 0, pos = shared_frames(&r->last, l, &s->frames.nr);
 
 	/* One over the limit is enough for uni_stack_flush() to see that it is too deep. */
 	while (pos < l->len && s->frames.nr + nr <= UNI_IMPORT_DEPTH) {
@@ -141,7 +141,7 @@ static int read_lines(struct reader *r, const char *data, size_t size)
 	return rc;
 }
 
-static int begin(struct reader *r, const struct uni_import_opts *opts, struct uni_profile *p)
+static int begin_folded(struct reader *r, const struct uni_import_opts *opts, struct uni_profile *p)
 {
 	*r = (struct reader){ .opts = opts };
 	if (!uni_stack_init(&r->stack, p) || (opts->diff && uni_profile_enable_second(p) != 0))
@@ -149,7 +149,8 @@ static int begin(struct reader *r, const struct uni_import_opts *opts, struct un
 	return 0;
 }
 
-static int end(struct reader *r, int rc, struct uni_import_stats *stats_ret, struct uni_err *err)
+static int end_folded(
+	struct reader *r, int rc, struct uni_import_stats *stats_ret, struct uni_err *err)
 {
 	uni_stack_deinit(&r->stack);
 	if (rc == -UNI_ENOMEM)
@@ -173,11 +174,11 @@ static int read_folded(const char *data, size_t size, const struct uni_import_op
 	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
 {
 	struct reader r;
-	int rc = begin(&r, opts, p);
+	int rc = begin_folded(&r, opts, p);
 
 	if (rc == 0)
 		rc = read_lines(&r, data, size);
-	return end(&r, rc, stats_ret, err);
+	return end_folded(&r, rc, stats_ret, err);
 }
 
 /* A piece of a file, whose lines are read as soon as they are whole. */
@@ -245,7 +246,7 @@ static int read_stream(int fd, const char *head, size_t have, uint64_t max,
 {
 	struct piece b = { .cap = have + PIECE };
 	struct reader r;
-	int rc = begin(&r, opts, p);
+	int rc = begin_folded(&r, opts, p);
 
 	b.data = malloc(b.cap);
 	if (rc == 0 && b.data == NULL)
@@ -256,14 +257,14 @@ static int read_stream(int fd, const char *head, size_t have, uint64_t max,
 		rc = read_pieces(&r, &b, fd, max, err);
 	}
 	free(b.data);
-	return end(&r, rc, stats_ret, err);
+	return end_folded(&r, rc, stats_ret, err);
 }
 
 const struct uni_importer uni_importer_folded = {
 	.name = "folded",
 	.summary = "folded stacks: one \"root;caller;leaf COUNT\" a line",
 	.gives = UNI_GIVES_NAMES,
-	.sniff = sniff,
+	.sniff = sniff_folded,
 	.read = read_folded,
 	.read_stream = read_stream,
 };

@@ -125,7 +125,7 @@ static int name_frames(struct folder *f)
 }
 
 /* One frame more on the path. */
-static int enter(struct folder *f, uint32_t node, uint32_t frame)
+static int enter_frame(struct folder *f, uint32_t node, uint32_t frame)
 {
 	const struct name *name = &f->names[frame];
 	struct step step = { node, f->text.len };
@@ -142,7 +142,7 @@ static int enter(struct folder *f, uint32_t node, uint32_t frame)
 	return uni_vec_push(&f->path, step) && !uni_strbuf_failed(&f->text) ? 0 : -UNI_ENOMEM;
 }
 
-static void leave(struct folder *f, size_t depth)
+static void leave_to(struct folder *f, size_t depth)
 {
 	if (depth >= f->path.nr)
 		return;
@@ -176,14 +176,14 @@ static void put_stack(struct folder *f, double self, double self2)
 	uni_sink_putc(f->out, '\n');
 }
 
-static int visit(struct folder *f, uint32_t node)
+static int visit_node(struct folder *f, uint32_t node)
 {
 	const struct uni_node *n = uni_profile_node(f->p, node);
 
 	/* Of a large tree it is far away, and needed when all below this one is written. */
 	if (n->next != UNI_NODE_NONE)
 		__builtin_prefetch(uni_profile_node(f->p, n->next));
-	if (node != UNI_NODE_ROOT && enter(f, node, n->frame) != 0)
+	if (node != UNI_NODE_ROOT && enter_frame(f, node, n->frame) != 0)
 		return -UNI_ENOMEM;
 	put_stack(f, n->self, f->two ? uni_profile_self2(f->p, node) : 0.0);
 	return 0;
@@ -194,7 +194,7 @@ static int write_tree(struct folder *f)
 	uint32_t next = UNI_NODE_ROOT;
 
 	for (;;) {
-		if (visit(f, next) != 0)
+		if (visit_node(f, next) != 0)
 			return -UNI_ENOMEM;
 		next = uni_profile_node(f->p, next)->child;
 		/* Up until there is a sibling; the root's end is the end. */
@@ -202,13 +202,13 @@ static int write_tree(struct folder *f)
 			if (f->path.nr == 0)
 				return 0;
 			next = uni_profile_node(f->p, f->path.v[f->path.nr - 1].node)->next;
-			leave(f, f->path.nr - 1);
+			leave_to(f, f->path.nr - 1);
 		}
 	}
 }
 
 /* The leaves are names that are seldom seen, and far away; what says where one is comes first. */
-static void fetch(const struct folder *f, const struct uni_pile *pile, size_t i)
+static void prefetch_leaf(const struct folder *f, const struct uni_pile *pile, size_t i)
 {
 	const struct uni_pile_stack *s = pile->stacks.v + i, *t = s + AHEAD;
 
@@ -235,10 +235,10 @@ static int write_pile(struct folder *f, const struct uni_pile *pile)
 			self += pile->stacks.v[i].value;
 			self2 += pile->stacks.v[i].value2;
 		}
-		fetch(f, pile, i);
-		leave(f, s->same);
+		prefetch_leaf(f, pile, i);
+		leave_to(f, s->same);
 		for (uint32_t d = s->same; d < s->nr; d++) {
-			if (enter(f, UNI_NODE_NONE, *frame++) != 0)
+			if (enter_frame(f, UNI_NODE_NONE, *frame++) != 0)
 				return -UNI_ENOMEM;
 		}
 		put_stack(f, self, self2);

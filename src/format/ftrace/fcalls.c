@@ -120,7 +120,7 @@ static const char *thread_name(void *ctx, uint32_t thread, uint64_t *number_ret)
 	return name[0] != '\0' ? name : "tid";
 }
 
-static void put(struct uni_fcalls *c, const struct uni_call_event *e)
+static void put_call(struct uni_fcalls *c, const struct uni_call_event *e)
 {
 	if (!uni_vec_push(&c->batch, *e))
 		c->oom = true;
@@ -144,7 +144,7 @@ static bool make_sums(struct uni_fcalls *c, struct thread *t, size_t depth)
 }
 
 /* A call at this depth that ended: what it took of it itself. */
-static uint64_t settle(struct uni_fcalls *c, struct thread *t, size_t depth, uint64_t ns)
+static uint64_t settle_call(struct uni_fcalls *c, struct thread *t, size_t depth, uint64_t ns)
 {
 	uint64_t below = t->sum.v[depth + 1];
 
@@ -156,7 +156,7 @@ static uint64_t settle(struct uni_fcalls *c, struct thread *t, size_t depth, uin
 	return 0;
 }
 
-static void leave(
+static void leave_call(
 	struct uni_fcalls *c, const struct frame *f, struct uni_call_event e, unsigned flags)
 {
 	struct thread *t = &c->threads[e.thread];
@@ -165,10 +165,10 @@ static void leave(
 	e.flags = (uint8_t)flags;
 	e.func = f->func;
 	e.depth = f->depth;
-	e.self = settle(c, t, f->depth, e.duration);
+	e.self = settle_call(c, t, f->depth, e.duration);
 	e.off = uni_min(f->off_ns, e.self);
 	e.self -= e.off;
-	put(c, &e);
+	put_call(c, &e);
 }
 
 /* Ends calls at this depth and below, whose closing braces are missing. */
@@ -181,11 +181,11 @@ static void cut_down_to(struct uni_fcalls *c, struct uni_call_event e, size_t de
 
 		e.duration = uni_max(e.ns - uni_min(e.ns, f->begin_ns), t->sum.v[f->depth + 1]);
 		c->stats.unclosed++;
-		leave(c, f, e, UNI_CALL_CUT);
+		leave_call(c, f, e, UNI_CALL_CUT);
 	}
 }
 
-static uint64_t duration(struct uni_fcalls *c, const struct uni_ftext_event *l, uint64_t below)
+static uint64_t call_duration(struct uni_fcalls *c, const struct uni_ftext_event *l, uint64_t below)
 {
 	uint64_t ns = l->ns;
 
@@ -219,7 +219,7 @@ static void open_call(
 		c->oom = true;
 	e.type = UNI_CALL_ENTER;
 	e.func = f.func;
-	put(c, &e);
+	put_call(c, &e);
 }
 
 static void leaf_call(
@@ -235,17 +235,17 @@ static void leaf_call(
 	if ((l->flags & UNI_FTEXT_TIMED) == 0) {
 		c->stats.untimed++;
 		e.type = UNI_CALL_LEAF;
-		put(c, &e);
+		put_call(c, &e);
 		return;
 	}
 	e.type = UNI_CALL_ENTER;
-	put(c, &e);
+	put_call(c, &e);
 	e.duration = uni_min(l->ns, UINT64_MAX - e.ns);
 	e.ns += e.duration;
 	e.tsc = e.ns;
 	c->cpus[e.cpu].now_ns = e.ns;
 	c->cpus[e.cpu].spent_ns += e.duration;
-	leave(c, &f, e, 0);
+	leave_call(c, &f, e, 0);
 }
 
 /* Its opening line is missing, or belongs to another call. */
@@ -258,18 +258,18 @@ static void end_unopened(
 	t->unopened_ns = 0;
 	c->stats.unopened++;
 	if ((l->flags & UNI_FTEXT_BARE) != 0) {
-		(void)settle(c, t, e.depth, e.duration);
+		(void)settle_call(c, t, e.depth, e.duration);
 		e.type = UNI_CALL_RETURN;
 		e.duration = 0;
-		put(c, &e);
+		put_call(c, &e);
 		return;
 	}
 	f.func = l->name;
 	c->stats.calls++;
-	leave(c, &f, e, UNI_CALL_BEGAN);
+	leave_call(c, &f, e, UNI_CALL_BEGAN);
 }
 
-static void spend(struct cpu *cpu, const struct frame *f, const struct uni_call_event *e)
+static void spend_on_cpu(struct cpu *cpu, const struct frame *f, const struct uni_call_event *e)
 {
 	if (f->cpu == e->cpu && f->turn == cpu->turn)
 		cpu->spent_ns = uni_max(cpu->spent_ns, f->begin_spent + e->duration);
@@ -294,7 +294,7 @@ static void close_call(
 		cut_down_to(c, e, e.depth);
 	below = t->sum.v[e.depth + 1];
 	begin = known ? f.begin_ns : e.ns - uni_min(e.ns, below);
-	e.duration = duration(c, l, below);
+	e.duration = call_duration(c, l, below);
 	e.duration = uni_min(e.duration, UINT64_MAX - begin);
 	e.ns = uni_max(e.ns, begin + e.duration);
 	e.tsc = e.ns;
@@ -304,8 +304,8 @@ static void close_call(
 		return;
 	}
 	c->stats.calls++;
-	spend(&c->cpus[e.cpu], &f, &e);
-	leave(c, &f, e, 0);
+	spend_on_cpu(&c->cpus[e.cpu], &f, &e);
+	leave_call(c, &f, e, 0);
 }
 
 /*
@@ -369,25 +369,25 @@ static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
 		e.type = UNI_CALL_SWITCH;
 		e.next = l->other;
 		switch_threads(c, l);
-		put(c, &e);
+		put_call(c, &e);
 		break;
 	case UNI_FTEXT_LOST:
 		e.type = UNI_CALL_LOST;
 		e.count = l->ns;
-		put(c, &e);
+		put_call(c, &e);
 		break;
 	default:
 		e.type = UNI_CALL_ENTRY;
 		e.func = l->name;
 		e.caller = l->other;
 		c->stats.calls++;
-		put(c, &e);
+		put_call(c, &e);
 		break;
 	}
 }
 
 /* What is open at the end. */
-static void end(struct uni_fcalls *c)
+static void end_open_calls(struct uni_fcalls *c)
 {
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
 		const struct thread *t = &c->threads[i];
@@ -413,7 +413,7 @@ static int read_events(void *ctx, const struct uni_call_event **ret, size_t *nr_
 		while (c->next < stop && !c->oom)
 			one_line(c, &c->t->events.v[c->next++]);
 		if (c->next == c->t->events.nr)
-			end(c);
+			end_open_calls(c);
 		if (c->oom)
 			return -UNI_ENOMEM;
 	}

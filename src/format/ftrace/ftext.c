@@ -153,8 +153,8 @@ static void pass_over(struct uni_ftext_stats *st, uint64_t *count)
 
 /* Keeps what belongs to the tracer of this text, which the first good line tells if no header did.
  */
-static int take(struct uni_ftext *t, enum uni_ftext_form form, const struct uni_ftext_line *line,
-	struct uni_ftext_stats *st)
+static int take_line(struct uni_ftext *t, enum uni_ftext_form form,
+	const struct uni_ftext_line *line, struct uni_ftext_stats *st)
 {
 	enum uni_ftext_tracer tracer =
 		form == UNI_FTEXT_FORM_GRAPH ? UNI_FTEXT_GRAPH : UNI_FTEXT_FUNCTION;
@@ -198,7 +198,7 @@ static int parse_all(const char *data, size_t size, struct uni_ftext *t, struct 
 		} else if (form == UNI_FTEXT_FORM_OUTSIDE) {
 			pass_over(st, &st->outside);
 		} else {
-			rc = take(t, form, &line, st);
+			rc = take_line(t, form, &line, st);
 		}
 	}
 	return rc;

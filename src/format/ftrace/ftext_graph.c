@@ -36,7 +36,7 @@ static bool starts_with(struct uni_line l, const char *what)
 	return l.len >= n && memcmp(l.s, what, n) == 0;
 }
 
-static const char *find(struct uni_line l, const char *what)
+static const char *find_text(struct uni_line l, const char *what)
 {
 	return l.s == NULL || l.len == 0 ? NULL : memmem(l.s, l.len, what, strlen(what));
 }
@@ -103,7 +103,7 @@ static bool parse_number(struct uni_line l, struct uni_ftext_event *e)
 static bool is_flags(struct uni_line l)
 {
 	return l.len <= FLAGS_MAX && memchr(l.s, '.', l.len) != NULL &&
-	       (l.s[0] < '0' || l.s[0] > '9') && find(l, "us") == NULL;
+	       (l.s[0] < '0' || l.s[0] > '9') && find_text(l, "us") == NULL;
 }
 
 /* How long a call was, roughly; '$' is Linux'. */
@@ -144,7 +144,7 @@ static bool parse_fields(
 static enum uni_ftext_form parse_close(
 	struct uni_ftext *t, struct uni_line l, struct uni_ftext_event *e)
 {
-	const char *begin = find(l, "/*"), *cut;
+	const char *begin = find_text(l, "/*"), *cut;
 	struct uni_line name;
 
 	e->kind = UNI_FTEXT_CLOSE;
@@ -153,7 +153,7 @@ static enum uni_ftext_form parse_close(
 		return UNI_FTEXT_FORM_GRAPH;
 	}
 	name = uni_ftext_trim((struct uni_line){ begin + 2, (size_t)(l.s + l.len - begin) - 4 });
-	cut = find(name, " ret=");
+	cut = find_text(name, " ret=");
 	if (cut != NULL)
 		name.len = (size_t)(cut - name.s);
 	if (starts_with(name, "="))
@@ -187,7 +187,7 @@ static enum uni_ftext_form parse_call(
 		return UNI_FTEXT_FORM_BAD;
 	}
 	/* Without arguments a bracket may be part of the name: "f(int)();". */
-	paren = ends_with(l, "(") ? l.s + l.len - 1 : find(l, "(");
+	paren = ends_with(l, "(") ? l.s + l.len - 1 : find_text(l, "(");
 	if (paren == NULL)
 		return UNI_FTEXT_FORM_BAD;
 	e->name = uni_ftext_name(t, (struct uni_line){ l.s, (size_t)(paren - l.s) });
@@ -213,7 +213,7 @@ static enum uni_ftext_form parse_text(
 /* "OUT-1  => IN-2" */
 static bool parse_switch(struct uni_ftext *t, struct uni_line l, struct uni_ftext_event *e)
 {
-	const char *arrow = find(l, "=>"), *bar = memchr(l.s, '|', l.len);
+	const char *arrow = find_text(l, "=>"), *bar = memchr(l.s, '|', l.len);
 	size_t at;
 
 	if (arrow == NULL || (bar != NULL && bar < arrow))

@@ -34,7 +34,7 @@ void uni_ftext_write_header(enum uni_ftext_tracer tracer, struct uni_sink *out)
 }
 
 /* By whole microseconds, as Nanos has it: Linux calls the same sizes the same, and knows '$'. */
-static char marker(uint64_t us)
+static char duration_marker(uint64_t us)
 {
 	static const struct {
 		uint64_t us;
@@ -60,7 +60,7 @@ size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX])
 			    (unsigned)(ns % UNI_NSEC_PER_USEC));
 	n = uni_max(whole, uni_min(n, (size_t)NUMBER));
 	memset(ret, ' ', UNI_FTEXT_DURATION_MAX);
-	ret[0] = marker(us);
+	ret[0] = duration_marker(us);
 	memcpy(ret + 2, number, n);
 	ret[n + 3] = 'u'; /* behind a blank */
 	ret[n + 4] = 's';
@@ -68,7 +68,7 @@ size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX])
 }
 
 /* The name's first bytes, up to a column's width, and no character in parts. */
-static int cut(const char *name, size_t columns)
+static int cut_name(const char *name, size_t columns)
 {
 	size_t n = strlen(name);
 
@@ -146,8 +146,8 @@ static void put_hit(
 {
 	const char *task = thread_name(t, e->thread);
 
-	uni_sink_printf(out, " %*.*s-%-*" PRIu64 " [%03u]  ", TASK, cut(task, TASK), task, TASK_ID,
-		t->threads.v[e->thread].id, e->cpu);
+	uni_sink_printf(out, " %*.*s-%-*" PRIu64 " [%03u]  ", TASK, cut_name(task, TASK), task,
+		TASK_ID, t->threads.v[e->thread].id, e->cpu);
 	if (!t->seconds)
 		uni_sink_printf(out, "%" PRIu64, e->ns);
 	else if (e->ns % UNI_NSEC_PER_USEC == 0)

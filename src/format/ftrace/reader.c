@@ -7,7 +7,7 @@
 #include "profile/calls.h"
 #include "format/ftrace/fcalls.h"
 
-static int sniff(const char *data, size_t size)
+static int sniff_ftrace(const char *data, size_t size)
 {
 	return uni_ftext_sniff(data, size);
 }
@@ -29,7 +29,7 @@ static int add_graph(const struct uni_ftext *t, struct uni_profile *p, struct un
 	return rc;
 }
 
-static void push(struct uni_stack *s, const struct uni_ftext *t, uint32_t name)
+static void push_function(struct uni_stack *s, const struct uni_ftext *t, uint32_t name)
 {
 	uni_stack_push(s, uni_stack_name(s, uni_strtab_get(t->strings, name),
 				  uni_strtab_len(t->strings, name)));
@@ -44,8 +44,8 @@ static int add_hits(const struct uni_ftext *t, struct uni_profile *p, struct uni
 	for (size_t i = 0; rc == 0 && i < t->events.nr; i++) {
 		const struct uni_ftext_event *e = &t->events.v[i];
 
-		push(&s, t, e->other);
-		push(&s, t, e->name);
+		push_function(&s, t, e->other);
+		push_function(&s, t, e->name);
 		rc = uni_stack_flush(&s, false, 1.0, 0.0, st);
 	}
 	uni_stack_deinit(&s);
@@ -79,6 +79,6 @@ const struct uni_importer uni_importer_ftrace = {
 	.name = "ftrace",
 	.summary = "what the tracers function_graph and function of Nanos and Linux print",
 	.gives = UNI_GIVES_CALLS,
-	.sniff = sniff,
+	.sniff = sniff_ftrace,
 	.read = read_ftrace,
 };

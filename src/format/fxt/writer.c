@@ -242,7 +242,7 @@ static int put_switch(struct writer *w, const struct uni_call_event *e)
 	return 0;
 }
 
-static int one(struct writer *w, const struct uni_call_event *e)
+static int put_fxt_call(struct writer *w, const struct uni_call_event *e)
 {
 	int rc = name_thread(w, e->thread);
 
@@ -420,7 +420,7 @@ static int put_calls(struct writer *w)
 	put_object(w, PROCESS_OBJ, PROCESS, guest, sizeof(guest) - 1, 0);
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
-			rc = one(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
+			rc = put_fxt_call(w, &e[i]) == 0 ? 1 : -UNI_ENOMEM;
 		if (rc < 0)
 			return rc;
 	}

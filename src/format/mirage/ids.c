@@ -45,7 +45,7 @@ void uni_mirage_ids_destroy(struct uni_mirage_ids *ids)
 	free(ids);
 }
 
-static struct pair *slot(const struct uni_mirage_ids *ids, uint64_t id)
+static struct pair *id_slot(const struct uni_mirage_ids *ids, uint64_t id)
 {
 	size_t at = uni_hash_pair(id, 0) & (ids->nr_slots - 1);
 
@@ -54,7 +54,7 @@ static struct pair *slot(const struct uni_mirage_ids *ids, uint64_t id)
 	return &ids->slots[at];
 }
 
-static int grow(struct uni_mirage_ids *ids)
+static int grow_ids(struct uni_mirage_ids *ids)
 {
 	struct pair *old = ids->slots;
 	size_t nr = ids->nr_slots;
@@ -67,13 +67,13 @@ static int grow(struct uni_mirage_ids *ids)
 	ids->nr_slots = nr * 2;
 	for (size_t i = 0; i < nr; i++) {
 		if (old[i].used)
-			*slot(ids, old[i].id) = old[i];
+			*id_slot(ids, old[i].id) = old[i];
 	}
 	free(old);
 	return 0;
 }
 
-static uint64_t fresh(struct uni_mirage_ids *ids)
+static uint64_t make_id(struct uni_mirage_ids *ids)
 {
 	return OURS << 56 | ++ids->made;
 }
@@ -94,21 +94,21 @@ static uint32_t last_heir(struct uni_mirage_ids *ids, uint32_t node)
 }
 
 /* *node_ret stays as it is for nobody. */
-static int replace(struct uni_mirage_ids *ids, uint64_t *id, bool created, uint32_t *node_ret)
+static int replace_id(struct uni_mirage_ids *ids, uint64_t *id, bool created, uint32_t *node_ret)
 {
 	struct pair *p;
 
 	if (*id == UNI_PROMISE_NOBODY)
 		return 0;
-	if (ids->nr >= ids->nr_slots / 2 && grow(ids) != 0)
+	if (ids->nr >= ids->nr_slots / 2 && grow_ids(ids) != 0)
 		return -UNI_ENOMEM;
-	p = slot(ids, *id);
+	p = id_slot(ids, *id);
 	if ((created || !p->used) && add_node(ids, &p->node) != 0)
 		return -UNI_ENOMEM;
 	if (p->used && created)
-		p->now = fresh(ids);
+		p->now = make_id(ids);
 	if (!p->used) {
-		*p = (struct pair){ *id, *id >> 56 == OURS ? fresh(ids) : *id, p->node, true };
+		*p = (struct pair){ *id, *id >> 56 == OURS ? make_id(ids) : *id, p->node, true };
 		ids->nr++;
 	}
 	*id = p->now;
@@ -117,7 +117,7 @@ static int replace(struct uni_mirage_ids *ids, uint64_t *id, bool created, uint3
 }
 
 /* What became another one twice, or itself at last, is a chain without end to old viewers. */
-static bool becomes(struct uni_mirage_ids *ids, uint32_t who, uint32_t other)
+static bool may_become(struct uni_mirage_ids *ids, uint32_t who, uint32_t other)
 {
 	if (who == UINT32_MAX || other == UINT32_MAX)
 		return false;
@@ -136,10 +136,10 @@ int uni_mirage_ids_replace(struct uni_mirage_ids *ids, struct uni_promise_event 
 	if (e->kind == UNI_PE_CREATE && e->other == UNI_PROMISE_NOBODY)
 		e->kind = UNI_PE_SWITCH;
 	*keep_ret = true;
-	rc = replace(ids, &e->thread, false, &who);
+	rc = replace_id(ids, &e->thread, false, &who);
 	if (rc == 0)
-		rc = replace(ids, &e->other, e->kind == UNI_PE_CREATE, &other);
+		rc = replace_id(ids, &e->other, e->kind == UNI_PE_CREATE, &other);
 	if (rc == 0 && e->kind == UNI_PE_BECOME)
-		*keep_ret = becomes(ids, who, other);
+		*keep_ret = may_become(ids, who, other);
 	return rc;
 }

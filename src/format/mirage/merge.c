@@ -10,7 +10,7 @@ struct stream {
 	uint32_t cpu;
 };
 
-static int keep(void *arg, const struct uni_promise_event *event)
+static int keep_event(void *arg, const struct uni_promise_event *event)
 {
 	struct uni_promise_event e = *event;
 	struct stream *s = arg;
@@ -31,7 +31,7 @@ static void add_stats(struct uni_mirage_stats *sum, const struct uni_mirage_stat
 }
 
 /* The stream whose next event is the oldest; NULL at the end of all. */
-static struct stream *oldest(struct stream *s, size_t nr)
+static struct stream *oldest_stream(struct stream *s, size_t nr)
 {
 	struct stream *best = NULL;
 
@@ -49,7 +49,7 @@ static int give_out(struct stream *s, size_t nr, uni_promise_event_fn fn, void *
 	struct stream *next;
 	int rc = 0;
 
-	while (rc >= 0 && (next = oldest(s, nr)) != NULL)
+	while (rc >= 0 && (next = oldest_stream(s, nr)) != NULL)
 		rc = fn(arg, &next->all.v[next->at++]);
 	return rc < 0 ? rc : 0;
 }
@@ -67,7 +67,7 @@ int uni_mirage_merge(const struct uni_mirage_file *files, size_t nr, uni_promise
 		struct uni_mirage_stats st;
 
 		s[i].cpu = files[i].cpu;
-		rc = uni_mirage_read(files[i].data, files[i].size, keep, &s[i], &st, err);
+		rc = uni_mirage_read(files[i].data, files[i].size, keep_event, &s[i], &st, err);
 		if (rc == 0)
 			add_stats(stats_ret, &st);
 	}

@@ -10,7 +10,7 @@
 #include "format/mirage/packet.h"
 
 /* Borrowed bytes up to a NUL that lies within the packet. */
-static bool text(struct uni_cursor *c, struct uni_promise_event *e)
+static bool read_label_text(struct uni_cursor *c, struct uni_promise_event *e)
 {
 	const uint8_t *s = c->data + c->pos;
 	const uint8_t *nul = memchr(s, 0, uni_cursor_left(c));
@@ -23,7 +23,7 @@ static bool text(struct uni_cursor *c, struct uni_promise_event *e)
 }
 
 /* The payload behind the header; false: an unknown id, or it is not all there. */
-static bool payload(struct uni_cursor *c, struct uni_promise_event *e)
+static bool read_payload(struct uni_cursor *c, struct uni_promise_event *e)
 {
 	if (e->kind > UNI_PE_NOTIFY)
 		return false;
@@ -37,14 +37,14 @@ static bool payload(struct uni_cursor *c, struct uni_promise_event *e)
 	case UNI_PE_SWITCH:
 		break;
 	case UNI_PE_LABEL:
-		return !c->failed && text(c, e);
+		return !c->failed && read_label_text(c, e);
 	case UNI_PE_INCREASE:
 	case UNI_PE_COUNTER:
 		e->value = (int64_t)uni_cursor_u64(c);
-		return !c->failed && text(c, e);
+		return !c->failed && read_label_text(c, e);
 	case UNI_PE_FAIL:
 		e->other = uni_cursor_u64(c);
-		return !c->failed && text(c, e);
+		return !c->failed && read_label_text(c, e);
 	case UNI_PE_CREATE:
 		e->other = uni_cursor_u64(c);
 		e->type = uni_cursor_u8(c);
@@ -55,13 +55,13 @@ static bool payload(struct uni_cursor *c, struct uni_promise_event *e)
 	return !c->failed;
 }
 
-static bool says(const struct uni_promise_event *e, const char *label)
+static bool label_says(const struct uni_promise_event *e, const char *label)
 {
 	return e->text_len == strlen(label) && memcmp(e->text, label, e->text_len) == 0;
 }
 
 /* MirageOS has no events of their own for these: the label is the flag. */
-static void translate(struct uni_promise_event *e)
+static void translate_label(struct uni_promise_event *e)
 {
 	static const struct {
 		const char *label;
@@ -75,10 +75,10 @@ static void translate(struct uni_promise_event *e)
 
 	if (e->kind != UNI_PE_LABEL)
 		return;
-	if (says(e, UNI_MIRAGE_SHOULD_RESOLVE))
+	if (label_says(e, UNI_MIRAGE_SHOULD_RESOLVE))
 		e->kind = UNI_PE_SHOULD_RESOLVE;
 	for (unsigned i = 0; i < uni_array_len(ours) && e->thread == UNI_PROMISE_NOBODY; i++) {
-		if (!says(e, ours[i].label))
+		if (!label_says(e, ours[i].label))
 			continue;
 		e->kind = ours[i].kind;
 		e->value = ours[i].value;
@@ -114,7 +114,7 @@ static int tell_gap(struct reading *r, uint64_t time)
 }
 
 /* A damaged time in one packet must not cost those of the next: they are late then, but there. */
-static int give(struct reading *r, struct uni_promise_event *e, struct uni_mirage_stats *st)
+static int give_event(struct reading *r, struct uni_promise_event *e, struct uni_mirage_stats *st)
 {
 	int rc;
 
@@ -132,9 +132,9 @@ static bool next_event(const struct reading *r, struct uni_cursor *c, struct uni
 	*e = (struct uni_promise_event){ .other = UNI_PROMISE_NOBODY };
 	e->time = uni_cursor_u64(c);
 	e->kind = uni_cursor_u8(c);
-	if (c->failed || e->time < r->now || e->time > r->limit || !payload(c, e))
+	if (c->failed || e->time < r->now || e->time > r->limit || !read_payload(c, e))
 		return false;
-	translate(e);
+	translate_label(e);
 	return true;
 }
 
@@ -178,13 +178,13 @@ static int read_packet(struct reading *r, const uint8_t *data, const struct uni_
 		before = whole;
 		whole = c.pos;
 		if (holds)
-			rc = give(r, &held, st);
+			rc = give_event(r, &held, st);
 		held = e;
 		holds = true;
 		r->now = e.time;
 	}
 	if (rc >= 0 && holds)
-		rc = give(r, &held, st);
+		rc = give_event(r, &held, st);
 	if (rc < 0 || whole == c.size)
 		return rc < 0 ? rc : 0;
 	if (st->damaged++ == 0)

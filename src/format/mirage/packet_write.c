@@ -14,7 +14,7 @@ struct uni_mirage_writer {
 	uint8_t packet[];
 };
 
-static uint8_t *put(uint8_t *p, uint64_t v, size_t bytes)
+static uint8_t *put_le(uint8_t *p, uint64_t v, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(v >> 8 * i);
@@ -39,14 +39,14 @@ int uni_mirage_writer_open(
 }
 
 /* The packet as it is, no longer than what it holds: a file is no ring. */
-static void flush(struct uni_mirage_writer *w)
+static void flush_packet(struct uni_mirage_writer *w)
 {
-	uint8_t *p = put(w->packet, UNI_MIRAGE_MAGIC, 4);
+	uint8_t *p = put_le(w->packet, UNI_MIRAGE_MAGIC, 4);
 
 	memcpy(p, uni_mirage_uuid, sizeof(uni_mirage_uuid));
-	p = put(p + sizeof(uni_mirage_uuid), w->at * 8, 4);
-	p = put(p, w->count++, 2);
-	(void)put(p, w->at * 8, 4);
+	p = put_le(p + sizeof(uni_mirage_uuid), w->at * 8, 4);
+	p = put_le(p, w->count++, 2);
+	(void)put_le(p, w->at * 8, 4);
 	uni_sink_write(w->out, w->packet, w->at);
 	w->at = UNI_MIRAGE_HEAD;
 }
@@ -59,7 +59,7 @@ static void become_label(struct uni_promise_event *e, const char *label)
 }
 
 /* The event in the format's own words; false: there is none that says it. */
-static bool translate(struct uni_promise_event *e)
+static bool translate_event(struct uni_promise_event *e)
 {
 	switch (e->kind) {
 	case UNI_PE_SHOULD_RESOLVE:
@@ -106,14 +106,14 @@ static size_t fixed_size(unsigned kind)
 
 static void put_event(struct uni_mirage_writer *w, const struct uni_promise_event *e)
 {
-	uint8_t *p = put(w->packet + w->at, e->time, 8);
+	uint8_t *p = put_le(w->packet + w->at, e->time, 8);
 
 	*p++ = e->kind;
-	p = put(p, e->kind == UNI_PE_GC ? (uint64_t)e->value : e->thread, 8);
+	p = put_le(p, e->kind == UNI_PE_GC ? (uint64_t)e->value : e->thread, 8);
 	if (e->kind == UNI_PE_INCREASE || e->kind == UNI_PE_COUNTER)
-		p = put(p, (uint64_t)e->value, 8);
+		p = put_le(p, (uint64_t)e->value, 8);
 	else if (fixed_size(e->kind) > 8)
-		p = put(p, e->other, 8);
+		p = put_le(p, e->other, 8);
 	if (e->kind == UNI_PE_CREATE)
 		*p++ = e->type;
 	if (has_text(e->kind)) {
@@ -135,7 +135,7 @@ static void add_event(struct uni_mirage_writer *w, const struct uni_promise_even
 		return;
 	}
 	if (need > w->size - w->at)
-		flush(w);
+		flush_packet(w);
 	put_event(w, e);
 }
 
@@ -156,13 +156,13 @@ int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_
 	if (e.kind == UNI_PE_LOST) {
 		/* A hole in the counter is how the format tells it. */
 		if (w->at > UNI_MIRAGE_HEAD)
-			flush(w);
+			flush_packet(w);
 		w->count++;
 		return 0;
 	}
 	if (e.kind == UNI_PE_HIATUS)
 		add_reason(w, e);
-	if (translate(&e))
+	if (translate_event(&e))
 		add_event(w, &e);
 	return uni_sink_failed(w->out) ? -UNI_EIO : 0;
 }
@@ -172,7 +172,7 @@ int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret)
 	int rc;
 
 	if (w->at > UNI_MIRAGE_HEAD || w->count == 0)
-		flush(w);
+		flush_packet(w);
 	if (dropped_ret != NULL)
 		*dropped_ret = w->dropped;
 	rc = uni_sink_failed(w->out) ? -UNI_EIO : 0;

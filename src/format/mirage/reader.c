@@ -13,7 +13,7 @@
 
 #define CREATORS_MAX 64 /* of one promise: chains of binds get long, and say little further up */
 
-static int sniff(const char *data, size_t size)
+static int sniff_mirage(const char *data, size_t size)
 {
 	return uni_mirage_is(data, size) ? 100 : 0;
 }
@@ -23,7 +23,7 @@ static int add_event(void *arg, const struct uni_promise_event *event)
 	return uni_promise_builder_add(arg, event);
 }
 
-static void push(struct uni_stack *s, const struct uni_promise_model *m, uint32_t promise)
+static void push_promise(struct uni_stack *s, const struct uni_promise_model *m, uint32_t promise)
 {
 	const struct uni_promise *p = &m->all.v[promise];
 	const char *name;
@@ -47,7 +47,7 @@ static int add_runs(
 		if (m->all.v[i].run_ns == 0)
 			continue;
 		for (unsigned k = 0; k < CREATORS_MAX && at < m->all.nr; k++) {
-			push(s, m, at);
+			push_promise(s, m, at);
 			at = m->all.v[at].creator;
 		}
 		uni_stack_reverse(s);
@@ -121,7 +121,7 @@ const struct uni_importer uni_importer_mirage = {
 		"written by `export -f mirage`",
 	.far = true,
 	.gives = UNI_GIVES_PROMISES,
-	.sniff = sniff,
+	.sniff = sniff_mirage,
 	.read = read_mirage,
 	.is_folder = uni_mirage_is_folder,
 	.read_folder = read_folder,

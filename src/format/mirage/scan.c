@@ -23,7 +23,7 @@ struct finder {
 };
 
 /* The first one at or behind `from`, or size. */
-static size_t find(const struct finder *f, size_t from, const void *what, size_t len)
+static size_t find_bytes(const struct finder *f, size_t from, const void *what, size_t len)
 {
 	const uint8_t *at =
 		from < f->size ? memmem(f->data + from, f->size - from, what, len) : NULL;
@@ -33,13 +33,13 @@ static size_t find(const struct finder *f, size_t from, const void *what, size_t
 
 static size_t find_uuid(const struct finder *f, size_t from)
 {
-	size_t at = find(f, from + sizeof(magic), uni_mirage_uuid, sizeof(uni_mirage_uuid));
+	size_t at = find_bytes(f, from + sizeof(magic), uni_mirage_uuid, sizeof(uni_mirage_uuid));
 
 	return at == f->size ? at : at - sizeof(magic);
 }
 
 /* A few bytes of it may be damaged. */
-static bool begins(const struct finder *f, size_t at)
+static bool packet_begins(const struct finder *f, size_t at)
 {
 	unsigned alike = 0;
 
@@ -55,7 +55,7 @@ static struct finder finder_make(const void *data, size_t size)
 {
 	struct finder f = { .data = data, .size = size };
 
-	f.magic = find(&f, 0, magic, sizeof(magic));
+	f.magic = find_bytes(&f, 0, magic, sizeof(magic));
 	f.uuid = find_uuid(&f, 0);
 	return f;
 }
@@ -67,11 +67,11 @@ static size_t next_header(struct finder *f, size_t from)
 		size_t at;
 
 		if (f->magic < from)
-			f->magic = find(f, from, magic, sizeof(magic));
+			f->magic = find_bytes(f, from, magic, sizeof(magic));
 		if (f->uuid < from)
 			f->uuid = find_uuid(f, from);
 		at = uni_min(f->magic, f->uuid);
-		if (at == f->size || begins(f, at))
+		if (at == f->size || packet_begins(f, at))
 			return at;
 		from = at + 1;
 	}
@@ -152,12 +152,12 @@ static size_t header_behind(struct finder *f, size_t begin)
 	size_t own = told_end(f->data, f->size, begin);
 	size_t at = next_header(f, begin + UNI_MIRAGE_HEAD);
 
-	if (own != f->size && (own == 0 || !begins(f, own)))
+	if (own != f->size && (own == 0 || !packet_begins(f, own)))
 		return at;
 	while (at < own) {
 		size_t end = told_end(f->data, f->size, at);
 
-		if (end == f->size || (end != 0 && begins(f, end)))
+		if (end == f->size || (end != 0 && packet_begins(f, end)))
 			return at;
 		at = next_header(f, at + 1);
 	}

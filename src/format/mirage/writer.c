@@ -74,7 +74,8 @@ static int open_cpu(struct writer *w, uint32_t nr, struct uni_err *err)
 }
 
 /* What a CPU lost before its first event is told once it has one. */
-static int one(struct writer *w, const struct uni_call_event *call, struct uni_err *err)
+static int write_mirage_event(
+	struct writer *w, const struct uni_call_event *call, struct uni_err *err)
 {
 	struct uni_promise_event e;
 	bool keep = true;
@@ -103,7 +104,7 @@ static int write_events(struct writer *w, struct uni_err *err)
 
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr; i++) {
-			rc = one(w, &e[i], err);
+			rc = write_mirage_event(w, &e[i], err);
 			/* A failed write is told by whoever closes the file. */
 			if (rc != 0)
 				return rc == -UNI_EIO ? 0 : rc;
@@ -150,7 +151,7 @@ static int put_metadata(struct writer *w, struct uni_err *err)
 	return uni_sink_close(out, err);
 }
 
-static int fill(void *arg, int dir_fd, struct uni_err *err)
+static int fill_folder(void *arg, int dir_fd, struct uni_err *err)
 {
 	struct writer *w = arg;
 	int rc;
@@ -197,7 +198,7 @@ static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts
 	w->path = path;
 	w->packet = (size_t)o.packet;
 	w->ids = uni_mirage_ids_create();
-	rc = w->ids == NULL ? uni_err_nomem(err) : uni_export_folder(path, fill, w, err);
+	rc = w->ids == NULL ? uni_err_nomem(err) : uni_export_folder(path, fill_folder, w, err);
 	uni_mirage_ids_destroy(w->ids);
 	return rc;
 }

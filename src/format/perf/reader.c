@@ -53,7 +53,7 @@ static struct uni_line take_word(struct uni_line *l)
 	return word;
 }
 
-static size_t digits(struct uni_line l, size_t at)
+static size_t count_digits(struct uni_line l, size_t at)
 {
 	size_t n = 0;
 
@@ -63,11 +63,11 @@ static size_t digits(struct uni_line l, size_t at)
 }
 
 /* A thread's number; perf has -1 where it knows none. */
-static size_t number(struct uni_line l, size_t at)
+static size_t thread_number_len(struct uni_line l, size_t at)
 {
 	if (at + 1 < l.len && l.s[at] == '-' && l.s[at + 1] == '1')
 		return 2;
-	return digits(l, at);
+	return count_digits(l, at);
 }
 
 /* "1000/1000" or "1000", the name before it, which may have blanks. */
@@ -76,11 +76,11 @@ static bool find_comm(struct uni_line l, struct uni_line *ret)
 	for (size_t i = 1; i < l.len; i++) {
 		size_t n, end;
 
-		if (!is_blank(l.s[i - 1]) || (n = number(l, i)) == 0)
+		if (!is_blank(l.s[i - 1]) || (n = thread_number_len(l, i)) == 0)
 			continue;
 		end = i + n;
 		if (end < l.len && l.s[end] == '/')
-			end += 1 + number(l, end + 1);
+			end += 1 + thread_number_len(l, end + 1);
 		if (end < l.len && !is_blank(l.s[end]))
 			continue;
 		*ret = (struct uni_line){ l.s, i };
@@ -93,9 +93,9 @@ static bool find_comm(struct uni_line l, struct uni_line *ret)
 
 static bool is_time(struct uni_line l)
 {
-	size_t n = digits(l, 0);
+	size_t n = count_digits(l, 0);
 
-	return n != 0 && n < l.len && l.s[n] == '.' && n + 1 + digits(l, n + 1) == l.len;
+	return n != 0 && n < l.len && l.s[n] == '.' && n + 1 + count_digits(l, n + 1) == l.len;
 }
 
 static bool ends_in_colon(struct uni_line l)
@@ -219,7 +219,7 @@ static void cut_offset(struct uni_line *symbol)
 		symbol->len = n - 3;
 }
 
-static int sniff(const char *data, size_t size)
+static int sniff_perf(const char *data, size_t size)
 {
 	size_t pos = 0, lines = 0;
 	bool header = false;
@@ -332,7 +332,7 @@ static void set_unit(struct reader *r, const struct header *h)
 	uni_profile_set_unit(r->stack.p, unit);
 }
 
-static void begin(struct reader *r, const struct header *h)
+static void begin_sample(struct reader *r, const struct header *h)
 {
 	size_t len = uni_min(h->event.len, sizeof(r->event) - 1);
 
@@ -346,7 +346,7 @@ static void begin(struct reader *r, const struct header *h)
 	r->stats.left_out += r->skip;
 }
 
-static int end(struct reader *r)
+static int end_sample(struct reader *r)
 {
 	bool skip = r->skip || !r->open;
 
@@ -369,7 +369,7 @@ static int read_line(struct reader *r, struct uni_line l)
 	struct header h;
 
 	if (l.len == 0)
-		return r->open ? end(r) : 0;
+		return r->open ? end_sample(r) : 0;
 	if (is_blank(l.s[0])) {
 		if (r->open && !r->skip)
 			read_frame(r, l);
@@ -379,10 +379,10 @@ static int read_line(struct reader *r, struct uni_line l)
 	}
 	if (l.s[0] == '#')
 		return 0;
-	if (r->open && end(r) != 0)
+	if (r->open && end_sample(r) != 0)
 		return -UNI_ENOMEM;
 	if (parse_header(l, &h))
-		begin(r, &h);
+		begin_sample(r, &h);
 	else
 		uni_stats_bad_line(&r->stats, r->line);
 	return r->stack.oom ? -UNI_ENOMEM : 0;
@@ -401,7 +401,7 @@ static int read_perf(const char *data, size_t size, const struct uni_import_opts
 		rc = read_line(&r, l);
 	}
 	if (rc == 0 && r.open)
-		rc = end(&r);
+		rc = end_sample(&r);
 	uni_stack_deinit(&r.stack);
 	if (rc != 0)
 		return uni_err_set(
@@ -419,6 +419,6 @@ static int read_perf(const char *data, size_t size, const struct uni_import_opts
 const struct uni_importer uni_importer_perf = {
 	.name = "perf",
 	.summary = "what perf script prints",
-	.sniff = sniff,
+	.sniff = sniff_perf,
 	.read = read_perf,
 };

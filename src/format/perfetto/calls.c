@@ -118,7 +118,7 @@ static int put_switch(struct calls *c, const struct uni_call_event *e)
 	return 0;
 }
 
-static int one(struct calls *c, const struct uni_call_event *e)
+static int put_track_event(struct calls *c, const struct uni_call_event *e)
 {
 	uint64_t track = THREAD_UUID + e->thread;
 	int rc = name_thread(c, e->thread);
@@ -162,7 +162,7 @@ int uni_perfetto_calls(struct uni_perfetto *w, const struct uni_timeline *tl)
 	uni_perfetto_process(w, MACHINE, "calls");
 	while ((rc = tl->read(tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr && rc == 1; i++)
-			rc = one(&c, &e[i]) == 0 && !w->oom ? 1 : -UNI_ENOMEM;
+			rc = put_track_event(&c, &e[i]) == 0 && !w->oom ? 1 : -UNI_ENOMEM;
 		if (rc < 0)
 			break;
 	}

@@ -101,7 +101,7 @@ static int put_count(struct writer *x, const struct uni_promise_part *p)
 	return 0;
 }
 
-static int one(void *arg, const struct uni_promise_part *p)
+static int put_promise_part(void *arg, const struct uni_promise_part *p)
 {
 	struct writer *x = arg;
 	struct uni_perfetto *w = x->w;
@@ -142,7 +142,7 @@ int uni_perfetto_promises(struct uni_perfetto *w, const struct uni_promise_model
 
 	w->begun = false;
 	uni_perfetto_process(w, MACHINE, "threads and promises");
-	rc = uni_promise_parts(m, one, &x);
+	rc = uni_promise_parts(m, put_promise_part, &x);
 	uni_vec_free(&x.counters);
 	return rc;
 }

@@ -50,7 +50,7 @@ struct reader {
 	bool damaged;
 };
 
-static bool gunzip(z_stream *z, size_t most, struct uni_strbuf *out)
+static bool inflate_bytes(z_stream *z, size_t most, struct uni_strbuf *out)
 {
 	int r = Z_OK;
 
@@ -77,7 +77,7 @@ static int inflate_all(const char *data, size_t size, struct uni_strbuf *out, st
 		return uni_err_nomem(err);
 	z.next_in = (const uint8_t *)data;
 	z.avail_in = (uInt)size;
-	ok = gunzip(&z, most, out);
+	ok = inflate_bytes(&z, most, out);
 	(void)inflateEnd(&z);
 	if (uni_strbuf_failed(out))
 		return uni_err_nomem(err);
@@ -98,7 +98,7 @@ static bool is_gzip(const char *data, size_t size)
 }
 
 /* Place of what has that id among those of its kind; NOT_THERE. */
-static size_t find(const struct reader *r, char kind, uint64_t id)
+static size_t find_id(const struct reader *r, char kind, uint64_t id)
 {
 	char key[9] = { kind };
 	uint32_t at;
@@ -109,7 +109,7 @@ static size_t find(const struct reader *r, char kind, uint64_t id)
 }
 
 /* The first of that id counts. */
-static int keep(struct reader *r, char kind, uint64_t id, size_t place)
+static int keep_id(struct reader *r, char kind, uint64_t id, size_t place)
 {
 	char key[9] = { kind };
 	uint32_t at, before = uni_strtab_nr(r->ids);
@@ -136,7 +136,8 @@ static int add_location(struct reader *r, struct uni_cursor m)
 			l.address = f.v;
 	}
 	r->damaged = r->damaged || m.failed;
-	return uni_vec_push(&r->locations, l) ? keep(r, 'l', id, r->locations.nr - 1) : -UNI_ENOMEM;
+	return uni_vec_push(&r->locations, l) ? keep_id(r, 'l', id, r->locations.nr - 1)
+					      : -UNI_ENOMEM;
 }
 
 static int add_function(struct reader *r, struct uni_cursor m)
@@ -152,7 +153,7 @@ static int add_function(struct reader *r, struct uni_cursor m)
 			fn.name = f.v;
 	}
 	r->damaged = r->damaged || m.failed;
-	return uni_vec_push(&r->functions, fn) ? keep(r, 'f', id, r->functions.nr - 1)
+	return uni_vec_push(&r->functions, fn) ? keep_id(r, 'f', id, r->functions.nr - 1)
 					       : -UNI_ENOMEM;
 }
 
@@ -168,11 +169,11 @@ static int add_mapping(struct reader *r, struct uni_cursor m)
 			name = f.v;
 	}
 	r->damaged = r->damaged || m.failed;
-	return uni_vec_push(&r->mappings, name) ? keep(r, 'm', id, r->mappings.nr - 1)
+	return uni_vec_push(&r->mappings, name) ? keep_id(r, 'm', id, r->mappings.nr - 1)
 						: -UNI_ENOMEM;
 }
 
-static int collect(struct reader *r, struct uni_cursor c)
+static int collect_fields(struct reader *r, struct uni_cursor c)
 {
 	struct uni_pb_field f;
 	int rc = 0;
@@ -199,14 +200,14 @@ static int collect(struct reader *r, struct uni_cursor c)
 	return rc;
 }
 
-static struct uni_line string(const struct reader *r, uint64_t i)
+static struct uni_line string_at(const struct reader *r, uint64_t i)
 {
 	if (i >= r->strings.nr)
 		return (struct uni_line){ "", 0 };
 	return (struct uni_line){ (const char *)r->strings.v[i].data, r->strings.v[i].size };
 }
 
-static bool is(struct uni_line l, const char *s)
+static bool line_is(struct uni_line l, const char *s)
 {
 	return l.len == strlen(s) && memcmp(l.s, s, l.len) == 0;
 }
@@ -238,9 +239,9 @@ static void choose_value(struct reader *r)
 			break;
 		}
 	}
-	name = is(string(r, unit), "count") ? string(r, type) : string(r, unit);
+	name = line_is(string_at(r, unit), "count") ? string_at(r, type) : string_at(r, unit);
 	for (size_t i = 0; i < uni_array_len(units); i++) {
-		if (is(name, units[i][0]))
+		if (line_is(name, units[i][0]))
 			name = (struct uni_line){ units[i][1], strlen(units[i][1]) };
 	}
 	(void)uni_text_clean(text, sizeof(text), name.s, name.len);
@@ -269,9 +270,9 @@ static void push_line(struct reader *r, struct uni_cursor line, struct uni_line 
 	while (uni_pb_next(&line, &f)) {
 		if (f.number != 1)
 			continue;
-		at = find(r, 'f', f.v);
+		at = find_id(r, 'f', f.v);
 		if (at != NOT_THERE)
-			name = string(r, r->functions.v[at].name);
+			name = string_at(r, r->functions.v[at].name);
 	}
 	uni_stack_push(&r->stack, uni_stack_frame(&r->stack, name.s, name.len, image.s, image.len,
 					  inlined ? UNI_FK_INLINED : UNI_FK_GUEST));
@@ -279,7 +280,7 @@ static void push_line(struct reader *r, struct uni_cursor line, struct uni_line 
 
 static void push_location(struct reader *r, uint64_t id)
 {
-	size_t at = find(r, 'l', id), mapping, left = 0;
+	size_t at = find_id(r, 'l', id), mapping, left = 0;
 	struct uni_line image = { "", 0 };
 	struct uni_cursor c;
 	struct uni_pb_field f;
@@ -289,9 +290,9 @@ static void push_location(struct reader *r, uint64_t id)
 		r->damaged = true;
 		return;
 	}
-	mapping = find(r, 'm', r->locations.v[at].mapping);
+	mapping = find_id(r, 'm', r->locations.v[at].mapping);
 	if (mapping != NOT_THERE)
-		image = string(r, r->mappings.v[mapping]);
+		image = string_at(r, r->mappings.v[mapping]);
 	slash = memrchr(image.s, '/', image.len);
 	if (slash != NULL) {
 		image.len -= (size_t)(slash + 1 - image.s);
@@ -349,7 +350,7 @@ static int add_sample(struct reader *r, struct uni_cursor m)
 
 static int read_all(struct reader *r, struct uni_cursor c, struct uni_err *err)
 {
-	int rc = r->ids != NULL ? collect(r, c) : -UNI_ENOMEM;
+	int rc = r->ids != NULL ? collect_fields(r, c) : -UNI_ENOMEM;
 
 	if (rc == 0)
 		choose_value(r);
@@ -403,7 +404,7 @@ static int read_pprof(const char *data, size_t size, const struct uni_import_opt
 }
 
 /* Begins with a value type and is fields to the end, as far as one looks. */
-static int sniff(const char *data, size_t size)
+static int sniff_pprof(const char *data, size_t size)
 {
 	struct uni_cursor c = uni_cursor_make(data, size);
 	struct uni_pb_field f;
@@ -422,6 +423,6 @@ static int sniff(const char *data, size_t size)
 const struct uni_importer uni_importer_pprof = {
 	.name = "pprof",
 	.summary = "pprof's profile.proto, gzipped or not",
-	.sniff = sniff,
+	.sniff = sniff_pprof,
 	.read = read_pprof,
 };

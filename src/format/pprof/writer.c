@@ -58,7 +58,7 @@ const struct uni_exporter uni_exporter_pprof = {
 	.write = write_pprof,
 };
 
-static void flush(struct writer *w, bool all)
+static void flush_bytes(struct writer *w, bool all)
 {
 	if (!all && w->b.len < FLUSH_BYTES)
 		return;
@@ -67,7 +67,7 @@ static void flush(struct writer *w, bool all)
 	uni_strbuf_reset(&w->b);
 }
 
-static uint64_t string(struct writer *w, const char *s)
+static uint64_t add_string(struct writer *w, const char *s)
 {
 	uint32_t id = uni_strtab_add(w->strings, s, strlen(s));
 
@@ -77,8 +77,8 @@ static uint64_t string(struct writer *w, const char *s)
 
 static void put_type(struct writer *w, uint32_t field, const char *type, const char *unit)
 {
-	uni_pb_put_u64(&w->part, 1, string(w, type));
-	uni_pb_put_u64(&w->part, 2, string(w, unit));
+	uni_pb_put_u64(&w->part, 1, add_string(w, type));
+	uni_pb_put_u64(&w->part, 2, add_string(w, unit));
 	uni_pb_put_part(&w->b, field, &w->part);
 }
 
@@ -105,7 +105,8 @@ static void put_types(struct writer *w, const struct uni_view *v)
 		put_type(w, P_SAMPLE_TYPE, time, "nanoseconds");
 		put_type(w, P_PERIOD_TYPE, time, "nanoseconds");
 		if (v->filter != NULL)
-			uni_pb_put_u64(&w->b, P_COMMENT, string(w, uni_filter_whole(v->filter)));
+			uni_pb_put_u64(
+				&w->b, P_COMMENT, add_string(w, uni_filter_whole(v->filter)));
 		uni_pb_put_u64(&w->b, P_PERIOD, (uint64_t)round(w->rows.unit_ns));
 	} else {
 		put_type(w, P_SAMPLE_TYPE, w->two ? "before" : unit, pprof_unit(unit));
@@ -114,7 +115,7 @@ static void put_types(struct writer *w, const struct uni_view *v)
 	}
 }
 
-static uint64_t whole(struct writer *w, double v)
+static uint64_t whole_number(struct writer *w, double v)
 {
 	w->rounded += v != floor(v);
 	return (uint64_t)(int64_t)round(fmin(v, 9e18));
@@ -122,9 +123,9 @@ static uint64_t whole(struct writer *w, double v)
 
 static void put_label(struct writer *w, const char *key, const char *text, uint64_t number)
 {
-	uni_pb_put_u64(&w->sub, 1, string(w, key));
+	uni_pb_put_u64(&w->sub, 1, add_string(w, key));
 	if (text != NULL)
-		uni_pb_put_u64(&w->sub, 2, string(w, text));
+		uni_pb_put_u64(&w->sub, 2, add_string(w, text));
 	else
 		uni_pb_put_u64(&w->sub, 3, number);
 	uni_pb_put_part(&w->part, 3, &w->sub);
@@ -159,14 +160,14 @@ static void put_sample(
 	for (size_t i = 0; !w->oom && i < w->stack.frames.nr; i++)
 		uni_pb_put_varint(&w->sub, (uint64_t)w->stack.frames.v[i] + 1);
 	uni_pb_put_part(&w->part, 1, &w->sub);
-	uni_pb_put_varint(&w->sub, whole(w, one));
+	uni_pb_put_varint(&w->sub, whole_number(w, one));
 	if (both)
-		uni_pb_put_varint(&w->sub, w->two ? whole(w, two) : (uint64_t)round(two));
+		uni_pb_put_varint(&w->sub, w->two ? whole_number(w, two) : (uint64_t)round(two));
 	uni_pb_put_part(&w->part, 2, &w->sub);
 	if (row != NULL)
 		put_labels(w, row);
 	uni_pb_put_part(&w->b, P_SAMPLE, &w->part);
-	flush(w, false);
+	flush_bytes(w, false);
 }
 
 static int row_order(const void *a, const void *b, void *arg)
@@ -216,14 +217,14 @@ static void put_nodes(struct writer *w)
 }
 
 /* The image's mapping, which is written when it is first met. */
-static uint64_t mapping(struct writer *w, uint32_t image)
+static uint64_t mapping_id(struct writer *w, uint32_t image)
 {
 	if (image == 0)
 		return 0;
 	if (w->mapping_of[image] == 0) {
 		w->mapping_of[image] = (uint32_t)++w->nr_mappings;
 		uni_pb_put_u64(&w->part, 1, w->nr_mappings);
-		uni_pb_put_u64(&w->part, 5, string(w, uni_profile_str(w->rows.p, image)));
+		uni_pb_put_u64(&w->part, 5, add_string(w, uni_profile_str(w->rows.p, image)));
 		uni_pb_put_u64(&w->part, 7, 1); /* has_functions: nobody needs to symbolize */
 		uni_pb_put_part(&w->b, P_MAPPING, &w->part);
 	}
@@ -235,7 +236,7 @@ static void put_frame(struct writer *w, uint32_t number)
 {
 	const struct uni_frame *f = uni_profile_get_frame(w->rows.p, number);
 	const char *name = uni_profile_str(w->rows.p, uni_frame_said(f));
-	uint64_t map = mapping(w, f->image), id = (uint64_t)number + 1;
+	uint64_t map = mapping_id(w, f->image), id = (uint64_t)number + 1;
 
 	uni_pb_put_u64(&w->part, 1, id);
 	if (map != 0)
@@ -249,12 +250,12 @@ static void put_frame(struct writer *w, uint32_t number)
 	uni_pb_put_part(&w->b, P_LOCATION, &w->part);
 
 	uni_pb_put_u64(&w->part, 1, id);
-	uni_pb_put_u64(&w->part, 2, string(w, name));
-	uni_pb_put_u64(&w->part, 3, string(w, name));
+	uni_pb_put_u64(&w->part, 2, add_string(w, name));
+	uni_pb_put_u64(&w->part, 3, add_string(w, name));
 	if (f->file != 0)
-		uni_pb_put_u64(&w->part, 4, string(w, uni_profile_str(w->rows.p, f->file)));
+		uni_pb_put_u64(&w->part, 4, add_string(w, uni_profile_str(w->rows.p, f->file)));
 	uni_pb_put_part(&w->b, P_FUNCTION, &w->part);
-	flush(w, false);
+	flush_bytes(w, false);
 }
 
 static void put_times(struct writer *w, const struct uni_view *v)
@@ -284,12 +285,12 @@ static void put_document(struct writer *w, const struct uni_view *v)
 	for (uint32_t i = 0; !w->oom && i < uni_strtab_nr(w->strings); i++) {
 		uni_pb_put_bytes(&w->b, P_STRING, uni_strtab_get(w->strings, i),
 			uni_strtab_len(w->strings, i));
-		flush(w, false);
+		flush_bytes(w, false);
 	}
-	flush(w, true);
+	flush_bytes(w, true);
 }
 
-static int run(
+static int write_profile(
 	struct writer *w, const struct uni_view *v, struct uni_sink *out, struct uni_err *err)
 {
 	int rc = uni_rows_init(&w->rows, v, err);
@@ -322,7 +323,7 @@ static int write_pprof(const struct uni_view *v, const struct uni_export_opt *op
 	uni_strbuf_init(&w.b);
 	uni_strbuf_init(&w.part);
 	uni_strbuf_init(&w.sub);
-	rc = run(&w, v, out, err);
+	rc = write_profile(&w, v, out, err);
 	if (uni_gz_close(w.gz) != 0 && rc == 0)
 		rc = uni_err_set(err, UNI_EIO, "gzip failed");
 	uni_strbuf_deinit(&w.b);

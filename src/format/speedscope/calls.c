@@ -47,7 +47,7 @@ static uint32_t frame_of(struct writer *w, uint32_t func)
 }
 
 /* Times of a thread never decrease here: of several CPUs they may, by as much as clocks differ. */
-static void put(struct thread *t, char type, uint32_t frame, uint64_t ns)
+static void put_open_close(struct thread *t, char type, uint32_t frame, uint64_t ns)
 {
 	t->first_ns = t->known ? t->first_ns : ns;
 	t->last_ns = t->known ? uni_max(t->last_ns, ns) : ns;
@@ -56,7 +56,7 @@ static void put(struct thread *t, char type, uint32_t frame, uint64_t ns)
 	t->known = true;
 }
 
-static int one(struct writer *w, const struct uni_call_event *e)
+static int put_speedscope_call(struct writer *w, const struct uni_call_event *e)
 {
 	struct thread *t = thread_of(w, e->thread);
 	uint32_t frame;
@@ -66,20 +66,20 @@ static int one(struct writer *w, const struct uni_call_event *e)
 	switch (e->type) {
 	case UNI_CALL_ENTER:
 		frame = frame_of(w, e->func);
-		put(t, 'O', frame, e->ns);
+		put_open_close(t, 'O', frame, e->ns);
 		return uni_vec_push(&t->open, frame) ? 0 : -UNI_ENOMEM;
 	case UNI_CALL_LEAVE:
 		w->off_ns += e->off;
 		if (t->open.nr == 0 || ((e->flags & UNI_CALL_BEGAN) != 0 && t->open.nr <= e->depth))
 			w->halves++;
 		else
-			put(t, 'C', t->open.v[--t->open.nr], e->ns);
+			put_open_close(t, 'C', t->open.v[--t->open.nr], e->ns);
 		return 0;
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:
 		frame = frame_of(w, e->func);
-		put(t, 'O', frame, e->ns);
-		put(t, 'C', frame, e->ns);
+		put_open_close(t, 'O', frame, e->ns);
+		put_open_close(t, 'C', frame, e->ns);
 		return 0;
 	default:
 		return 0;
@@ -94,7 +94,7 @@ static int read_all(struct writer *w)
 
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr; i++) {
-			if (one(w, &e[i]) != 0)
+			if (put_speedscope_call(w, &e[i]) != 0)
 				return -UNI_ENOMEM;
 		}
 	}
@@ -102,7 +102,7 @@ static int read_all(struct writer *w)
 		struct thread *t = &w->threads.v[i];
 
 		while (t->open.nr != 0)
-			put(t, 'C', t->open.v[--t->open.nr], t->last_ns);
+			put_open_close(t, 'C', t->open.v[--t->open.nr], t->last_ns);
 		rc = uni_strbuf_failed(&t->events) ? -UNI_ENOMEM : 0;
 	}
 	return rc;

@@ -12,7 +12,7 @@
 
 static const char schema[] = "speedscope.app/file-format-schema.json";
 
-static int sniff(const char *data, size_t size)
+static int sniff_speedscope(const char *data, size_t size)
 {
 	size_t at = 0;
 
@@ -32,7 +32,7 @@ struct reader {
 	const char *unit;
 };
 
-static bool push(struct reader *r, json_int_t number)
+static bool push_frame(struct reader *r, json_int_t number)
 {
 	const json_t *f = number >= 0 ? json_array_get(r->frames, (size_t)number) : NULL;
 	const json_t *name = json_object_get(f, "name");
@@ -45,7 +45,7 @@ static bool push(struct reader *r, json_int_t number)
 	return true;
 }
 
-static int bad(struct reader *r)
+static int skip_bad_stack(struct reader *r)
 {
 	r->stack.frames.nr = 0;
 	uni_stats_bad_line(&r->stats, r->stats.stacks + r->stats.bad_lines + 1);
@@ -66,10 +66,10 @@ static int read_sampled(struct reader *r, const json_t *profile)
 		for (size_t k = 0; ok && k < json_array_size(sample); k++) {
 			const json_t *frame = json_array_get(sample, k);
 
-			ok = json_is_integer(frame) && push(r, json_integer_value(frame));
+			ok = json_is_integer(frame) && push_frame(r, json_integer_value(frame));
 		}
 		if (!ok)
-			rc = bad(r);
+			rc = skip_bad_stack(r);
 		else if (w > 0.0)
 			rc = uni_stack_flush(&r->stack, false, w, 0.0, &r->stats);
 		r->stack.frames.nr = 0;
@@ -82,8 +82,8 @@ static int flush_open(struct reader *r, double value)
 	if (r->open.nr == 0 || !(value > 0.0))
 		return 0;
 	for (size_t i = 0; i < r->open.nr; i++) {
-		if (!push(r, r->open.v[i]))
-			return bad(r);
+		if (!push_frame(r, r->open.v[i]))
+			return skip_bad_stack(r);
 	}
 	return uni_stack_flush(&r->stack, false, value, 0.0, &r->stats);
 }
@@ -98,7 +98,7 @@ static int read_event(struct reader *r, const json_t *event, double *last)
 
 	if (type == NULL || !json_is_integer(frame) || number < 0 || number >= UINT32_MAX ||
 		!isfinite(at) || at < *last)
-		return bad(r);
+		return skip_bad_stack(r);
 	rc = flush_open(r, at - *last);
 	*last = at;
 	if (rc != 0)
@@ -108,7 +108,7 @@ static int read_event(struct reader *r, const json_t *event, double *last)
 			       ? 0
 			       : -UNI_ENOMEM;
 	if (r->open.nr == 0 || r->open.v[r->open.nr - 1] != number)
-		return bad(r);
+		return skip_bad_stack(r);
 	r->open.nr--;
 	return 0;
 }
@@ -191,6 +191,6 @@ static int read_speedscope(const char *data, size_t size, const struct uni_impor
 const struct uni_importer uni_importer_speedscope = {
 	.name = "speedscope",
 	.summary = "speedscope's file format, sampled and evented",
-	.sniff = sniff,
+	.sniff = sniff_speedscope,
 	.read = read_speedscope,
 };

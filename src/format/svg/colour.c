@@ -252,7 +252,7 @@ struct uni_rgb uni_colour_inlined(struct uni_colours *c, const char *name)
 }
 
 /* From white to a colour of which both channels that fade differ in brightness as well. */
-static struct uni_rgb towards(struct uni_rgb full, double share)
+static struct uni_rgb fade_towards(struct uni_rgb full, double share)
 {
 	return (struct uni_rgb){ (uint8_t)(255.0 - (255.0 - full.r) * share),
 		(uint8_t)(255.0 - (255.0 - full.g) * share),
@@ -268,7 +268,7 @@ struct uni_rgb uni_colour_delta(double delta, double max, bool safe)
 	if (delta == 0.0)
 		return (struct uni_rgb){ 255, 255, 255 };
 	if (safe) /* the least change is a little coloured, as in the other palette */
-		return towards(delta > 0 ? orange : blue, 0.18 + 0.82 * size / max);
+		return fade_towards(delta > 0 ? orange : blue, 0.18 + 0.82 * size / max);
 	if (delta > 0)
 		return (struct uni_rgb){ 255, fade, fade };
 	return (struct uni_rgb){ fade, fade, 255 };

@@ -68,7 +68,7 @@ static int visit_all(struct uni_svg *g, visit_fn *visit)
 	return rc;
 }
 
-static void measure(struct uni_svg *g, const struct place *at)
+static void measure_depth(struct uni_svg *g, const struct place *at)
 {
 	if (at->depth > g->max_depth)
 		g->max_depth = at->depth;
@@ -86,7 +86,7 @@ int uni_svg_measure(struct uni_svg *g)
 	g->max_delta = 1.0;
 	for (size_t i = 0; g->diff && i < uni_profile_nr_nodes(g->p); i++)
 		g->max_delta = fmax(g->max_delta, fabs(node_delta(g, (uint32_t)i)));
-	return visit_all(g, measure);
+	return visit_all(g, measure_depth);
 }
 
 /* "_[k]" and its kin choose the colour and are not shown. */
@@ -109,7 +109,7 @@ static bool is_dark(struct uni_rgb c)
 }
 
 /* flamegraph.pl rounds a value before it takes the percentage of it. */
-static double percent(const struct uni_svg *g, double value)
+static double percent_of_max(const struct uni_svg *g, double value)
 {
 	if (g->compat)
 		return 100.0 * nearbyint(value * g->factor) / (g->max * g->factor);
@@ -184,7 +184,7 @@ static void put_title(struct uni_svg *g, const struct place *at, double value)
 	if (at->node == UNI_NODE_ROOT) {
 		uni_sink_puts(g->out, ", 100%");
 	} else {
-		uni_sink_printf(g->out, ", %.2f%%", percent(g, value));
+		uni_sink_printf(g->out, ", %.2f%%", percent_of_max(g, value));
 		if (g->diff) {
 			double d = node_delta(g, at->node) * (g->negate ? -1.0 : 1.0);
 
@@ -269,7 +269,7 @@ static void put_label(struct uni_svg *g, const struct place *at, double x, doubl
 	uni_sink_puts(g->out, s < end ? "..</text>" : "</text>");
 }
 
-static void draw(struct uni_svg *g, const struct place *at)
+static void draw_node(struct uni_svg *g, const struct place *at)
 {
 	double value = at->node == UNI_NODE_ROOT ? g->max : node_total(g, at->node);
 	double x = 100.0 * at->x / g->max, w = 100.0 * value / g->max, y;
@@ -299,5 +299,5 @@ static void draw(struct uni_svg *g, const struct place *at)
 
 int uni_svg_draw_frames(struct uni_svg *g)
 {
-	return visit_all(g, draw);
+	return visit_all(g, draw_node);
 }

@@ -21,7 +21,8 @@ struct uni_palette_map {
 	bool failed;
 };
 
-static void set(struct uni_palette_map *m, const char *name, size_t len, struct uni_rgb colour)
+static void set_colour(
+	struct uni_palette_map *m, const char *name, size_t len, struct uni_rgb colour)
 {
 	uint32_t id = uni_strtab_add(m->names, name, len);
 
@@ -73,7 +74,7 @@ static bool parse_line(struct uni_palette_map *m, struct uni_line l)
 			continue;
 		if (!parse_rgb(rest, &colour))
 			return false;
-		set(m, l.s, i - 1, colour);
+		set_colour(m, l.s, i - 1, colour);
 		return true;
 	}
 	return false;
@@ -124,7 +125,7 @@ struct uni_rgb uni_palette_map_colour(
 
 	if (id != UNI_STR_NONE && id != 0 && id <= m->colours.nr)
 		return m->colours.v[id - 1];
-	set(m, name, strlen(name), otherwise);
+	set_colour(m, name, strlen(name), otherwise);
 	return otherwise;
 }
 
@@ -176,7 +177,7 @@ static const char *const attr_names[] = { "title", "href", "target", "id", "clas
 	"a_extra" };
 
 /* What a browser would run, or show in this page's name, when it follows the link. */
-static bool runs(const char *url, size_t len)
+static bool is_script_url(const char *url, size_t len)
 {
 	static const char *const schemes[] = { "javascript:", "data:", "vbscript:" };
 	char head[sizeof("javascript:")];
@@ -228,7 +229,7 @@ static bool extra_runs(const char *s, size_t len)
 static bool is_refused(const char *word, size_t name_len, const char *value, size_t len)
 {
 	if (is_word(word, name_len, "href"))
-		return runs(value, len);
+		return is_script_url(value, len);
 	return (is_word(word, name_len, "g_extra") || is_word(word, name_len, "a_extra")) &&
 	       extra_runs(value, len);
 }

@@ -15,7 +15,8 @@ struct line {
 };
 
 /* Two neighbours, each in order; of alike lines the first one's stay first. */
-static void merge(const char *text, struct line *v, size_t nr_first, size_t nr, struct line *tmp)
+static void merge_runs(
+	const char *text, struct line *v, size_t nr_first, size_t nr, struct line *tmp)
 {
 	size_t a = 0, b = nr_first, to = 0;
 
@@ -29,7 +30,7 @@ static void merge(const char *text, struct line *v, size_t nr_first, size_t nr, 
 	memcpy(v + to, tmp + a, (nr_first - a) * sizeof(*v));
 }
 
-static size_t run(const char *text, const struct line *v, size_t nr)
+static size_t run_length(const char *text, const struct line *v, size_t nr)
 {
 	size_t n = nr == 0 ? 0 : 1;
 
@@ -49,11 +50,11 @@ static void sort_lines(const char *text, struct line *v, size_t nr, struct line 
 	while (merged) {
 		merged = false;
 		for (size_t i = 0; i < nr;) {
-			size_t first = run(text, v + i, nr - i);
-			size_t second = run(text, v + i + first, nr - i - first);
+			size_t first = run_length(text, v + i, nr - i);
+			size_t second = run_length(text, v + i + first, nr - i - first);
 
 			if (second != 0) {
-				merge(text, v + i, first, first + second, tmp);
+				merge_runs(text, v + i, first, first + second, tmp);
 				merged = true;
 			}
 			i += first + second;
@@ -74,7 +75,7 @@ struct walk {
 	UNI_VEC(size_t) at;
 };
 
-static bool enter(struct walk *w, uint32_t node)
+static bool enter_path(struct walk *w, uint32_t node)
 {
 	if (!uni_vec_push(&w->at, w->path.len))
 		return false;
@@ -84,7 +85,7 @@ static bool enter(struct walk *w, uint32_t node)
 	return !uni_strbuf_failed(&w->path);
 }
 
-static void leave(struct walk *w)
+static void leave_path(struct walk *w)
 {
 	w->path.len = w->at.v[--w->at.nr];
 }
@@ -96,11 +97,11 @@ static uint32_t next_of(struct walk *w, uint32_t node, bool *oom)
 	uint32_t next = n->child;
 
 	while (next == UNI_NODE_NONE && n->parent != UNI_NODE_NONE) {
-		leave(w);
+		leave_path(w);
 		next = n->next;
 		n = uni_profile_node(w->p, n->parent);
 	}
-	if (next == UNI_NODE_NONE || enter(w, next))
+	if (next == UNI_NODE_NONE || enter_path(w, next))
 		return next;
 	*oom = true;
 	return UNI_NODE_NONE;
@@ -118,7 +119,7 @@ static void put_line(struct uni_strbuf *b, const struct walk *w, const struct un
 }
 
 /* Stacks of a finished tree, which is all there is without a log, as they come in it. */
-static int collect(const struct uni_profile *p, struct line *line, struct uni_strbuf *text)
+static int collect_stacks(const struct uni_profile *p, struct line *line, struct uni_strbuf *text)
 {
 	struct walk w = { .p = p };
 	bool oom = false;
@@ -148,7 +149,7 @@ static int sorted_entries(const struct uni_profile *p, struct uni_profile_entry 
 
 	uni_strbuf_init(&text);
 	if (rc == 0)
-		rc = collect(p, line, &text);
+		rc = collect_stacks(p, line, &text);
 	if (rc != 0) {
 		free(entry);
 		return rc;

@@ -174,7 +174,7 @@ static int parse_minwidth(struct uni_svg *g, struct uni_err *err)
 	return 0;
 }
 
-static int scale(struct uni_svg *g, struct uni_err *err)
+static int scale_graph(struct uni_svg *g, struct uni_err *err)
 {
 	double sum = g->diff ? uni_profile_total2(g->p, UNI_NODE_ROOT) : uni_profile_total(g->p);
 	int rc;
@@ -295,7 +295,7 @@ static int put_document(struct uni_svg *g)
 }
 
 /* The tree as it is drawn: turned over, or in another order; *ret is owned, NULL: v's own. */
-static int shape(const struct uni_svg *g, const struct uni_view *v, struct uni_profile **ret,
+static int shape_tree(const struct uni_svg *g, const struct uni_view *v, struct uni_profile **ret,
 	struct uni_err *err)
 {
 	struct uni_profile *reversed = NULL;
@@ -323,7 +323,7 @@ static void say_whole(struct uni_svg *g, const struct uni_view *v)
 		g->subtitle = uni_filter_whole(v->filter);
 }
 
-static int draw(struct uni_svg *g, const struct uni_view *v, struct uni_err *err)
+static int draw_graph(struct uni_svg *g, const struct uni_view *v, struct uni_err *err)
 {
 	int rc = 0;
 
@@ -345,7 +345,7 @@ static int draw(struct uni_svg *g, const struct uni_view *v, struct uni_err *err
 			"%" PRIu64 " links and extras of %s would run a script and are left out\n",
 			uni_name_attrs_refused(g->attrs), g->nameattr);
 	if (rc == 0)
-		rc = scale(g, err);
+		rc = scale_graph(g, err);
 	if (rc == 0 && put_document(g) != 0)
 		rc = uni_err_set(err, UNI_ENOMEM, "out of memory drawing the flame graph");
 	if (rc == 0 && g->map != NULL)
@@ -376,11 +376,11 @@ static int write_svg(const struct uni_view *v, const struct uni_export_opt *opts
 	if (rc == 0)
 		rc = check_options(&g, err);
 	if (rc == 0)
-		rc = shape(&g, v, &shaped, err);
+		rc = shape_tree(&g, v, &shaped, err);
 	if (rc != 0)
 		return rc;
 	g.p = shaped != NULL ? shaped : v->profile;
-	rc = draw(&g, v, err);
+	rc = draw_graph(&g, v, err);
 	uni_palette_map_close(g.map);
 	uni_name_attrs_close(g.attrs);
 	uni_profile_destroy(shaped);

@@ -68,7 +68,7 @@ static bool take_hex(struct uni_line *l, uint64_t *ret)
 	return n != 0;
 }
 
-static void skip(struct uni_line *l, bool blanks)
+static void skip_blanks(struct uni_line *l, bool blanks)
 {
 	while (l->len != 0 && (l->s[0] == ' ' || l->s[0] == '\t') == blanks) {
 		l->s++;
@@ -92,10 +92,10 @@ static bool map_line(struct uni_uftrace_syms *s, struct uni_line l)
 		return true;
 	m.size = end - m.start;
 	for (unsigned i = 0; i < 4; i++) {
-		skip(&l, true);
-		skip(&l, false);
+		skip_blanks(&l, true);
+		skip_blanks(&l, false);
 	}
-	skip(&l, true);
+	skip_blanks(&l, true);
 	if (l.len == 0 || l.s[0] != '/')
 		return true;
 	id = memmem(l.s, l.len, build_id, strlen(build_id));
@@ -126,10 +126,10 @@ bool uni_uftrace_sym(struct uni_uftrace_syms *s, uint64_t base, const char *data
 	while (uni_line_next(data, size, &pos, &l)) {
 		if (l.len == 0 || l.s[0] == '#' || !take_hex(&l, &sym.addr))
 			continue;
-		skip(&l, true);
+		skip_blanks(&l, true);
 		type = l.len != 0 ? l.s[0] : '?';
-		skip(&l, false);
-		skip(&l, true);
+		skip_blanks(&l, false);
+		skip_blanks(&l, true);
 		if (l.len == 0 || type == '?')
 			continue;
 		sym.addr += s->relative ? base : 0;
@@ -154,7 +154,8 @@ void uni_uftrace_syms_sort(struct uni_uftrace_syms *s)
 }
 
 /* The newest symbol at or below the address, whose lower 48 bits are all there is. */
-static const struct uni_uftrace_symbol *lookup(const struct uni_uftrace_syms *s, uint64_t addr)
+static const struct uni_uftrace_symbol *find_symbol_at(
+	const struct uni_uftrace_syms *s, uint64_t addr)
 {
 	size_t lo = 0, hi = s->all.nr;
 
@@ -171,7 +172,7 @@ static const struct uni_uftrace_symbol *lookup(const struct uni_uftrace_syms *s,
 
 static uint32_t frame_of(struct uni_stack *stack, const struct uni_uftrace_syms *s, uint64_t addr)
 {
-	const struct uni_uftrace_symbol *sym = lookup(s, addr);
+	const struct uni_uftrace_symbol *sym = find_symbol_at(s, addr);
 	char text[32];
 	int n;
 
@@ -203,7 +204,7 @@ static void push_schedule(struct calls *c)
 }
 
 /* What passed since the record before was the innermost open call's. */
-static int pass(struct calls *c, uint64_t ns)
+static int pass_time(struct calls *c, uint64_t ns)
 {
 	uint64_t took = ns > c->since_ns ? ns - c->since_ns : 0;
 
@@ -228,7 +229,7 @@ static int pass_events(struct calls *c, uint64_t before_ns)
 
 		if (e->tid != c->thread->tid || e->ns >= before_ns)
 			break;
-		rc = pass(c, e->ns);
+		rc = pass_time(c, e->ns);
 		if (e->what != UNI_UFTRACE_ALIVE)
 			c->out = c->open.nr != 0 ? e->what : UNI_UFTRACE_IN;
 	}
@@ -309,7 +310,7 @@ int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_thread *th
 		}
 		rc = pass_events(&c, ns);
 		if (rc == 0)
-			rc = pass(&c, ns);
+			rc = pass_time(&c, ns);
 		if (rc == 0 && !c.entered)
 			rc = enter_open(&c, here);
 		if (rc == 0)

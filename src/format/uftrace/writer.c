@@ -44,18 +44,20 @@ const struct uni_exporter uni_exporter_uftrace = {
 	.write_folder = write_dir,
 };
 
-static uint64_t address(struct writer *w, uint32_t func)
+static uint64_t function_address(struct writer *w, uint32_t func)
 {
 	w->nr_funcs = uni_max(w->nr_funcs, func + 1);
 	return BASE + FIRST + (uint64_t)func * STEP;
 }
 
-static int put(struct writer *w, const struct uni_call_event *e, enum uni_uftrace_type type)
+static int put_uftrace_record(
+	struct writer *w, const struct uni_call_event *e, enum uni_uftrace_type type)
 {
-	return uni_uftrace_put(&w->data, e->thread, type, e->ns, e->depth, address(w, e->func));
+	return uni_uftrace_put(
+		&w->data, e->thread, type, e->ns, e->depth, function_address(w, e->func));
 }
 
-static int call(struct writer *w, const struct uni_call_event *e)
+static int write_call(struct writer *w, const struct uni_call_event *e)
 {
 	struct uni_uftrace_task *t = uni_uftrace_task(&w->data, e->thread);
 
@@ -65,28 +67,28 @@ static int call(struct writer *w, const struct uni_call_event *e)
 		return 0;
 	if (e->type == UNI_CALL_ENTER) {
 		t->open++;
-		return put(w, e, UNI_UFTRACE_ENTRY);
+		return put_uftrace_record(w, e, UNI_UFTRACE_ENTRY);
 	}
 	if (t->open == 0 || ((e->flags & UNI_CALL_BEGAN) != 0 && t->open <= e->depth))
 		return 0; /* its beginning is not there */
 	t->open--;
-	return put(w, e, UNI_UFTRACE_EXIT);
+	return put_uftrace_record(w, e, UNI_UFTRACE_EXIT);
 }
 
-static int one(struct writer *w, const struct uni_call_event *e)
+static int write_event(struct writer *w, const struct uni_call_event *e)
 {
 	int rc;
 
 	switch (e->type) {
 	case UNI_CALL_ENTER:
 	case UNI_CALL_LEAVE:
-		return call(w, e);
+		return write_call(w, e);
 	case UNI_CALL_LEAF:
 	case UNI_CALL_ENTRY:
 		if (e->depth > UNI_UFTRACE_DEPTH_MAX)
 			return 0;
-		rc = put(w, e, UNI_UFTRACE_ENTRY);
-		return rc != 0 ? rc : put(w, e, UNI_UFTRACE_EXIT);
+		rc = put_uftrace_record(w, e, UNI_UFTRACE_ENTRY);
+		return rc != 0 ? rc : put_uftrace_record(w, e, UNI_UFTRACE_EXIT);
 	case UNI_CALL_LOST:
 		return uni_uftrace_put(&w->data, e->thread, UNI_UFTRACE_LOST, e->ns, 0,
 			uni_min(e->count, 0xffffffu));
@@ -104,7 +106,7 @@ static int write_records(struct writer *w)
 
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr; i++) {
-			rc = one(w, &e[i]);
+			rc = write_event(w, &e[i]);
 			if (rc != 0)
 				return rc;
 		}
@@ -222,7 +224,7 @@ static int put_info(struct writer *w, struct uni_err *err)
 	return put_file(w, "info", &b, err);
 }
 
-static int fill(struct writer *w, struct uni_err *err)
+static int fill_uftrace(struct writer *w, struct uni_err *err)
 {
 	int rc = write_records(w);
 
@@ -247,7 +249,7 @@ static int fill_dir(void *arg, int dir_fd, struct uni_err *err)
 	struct writer *w = arg;
 
 	w->data.dir_fd = dir_fd;
-	return fill(w, err);
+	return fill_uftrace(w, err);
 }
 
 static int write_dir(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,

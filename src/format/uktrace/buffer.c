@@ -23,7 +23,7 @@ size_t uni_ukt_head_size(unsigned ptr_size)
 	return 24;
 }
 
-static const struct uni_ukt_def *find(const struct uni_ukt_reader *r, uint64_t cookie)
+static const struct uni_ukt_def *find_definition(const struct uni_ukt_reader *r, uint64_t cookie)
 {
 	const struct uni_ukt_def *def = uni_ukt_defs_find(r->defs, cookie);
 
@@ -32,7 +32,7 @@ static const struct uni_ukt_def *find(const struct uni_ukt_reader *r, uint64_t c
 	return def;
 }
 
-static uint64_t load(struct uni_cursor *c, unsigned size)
+static uint64_t load_number(struct uni_cursor *c, unsigned size)
 {
 	uint64_t v = 0;
 	const uint8_t *p = uni_cursor_take(c, size);
@@ -56,7 +56,7 @@ static bool read_args(
 			a->s_len = uni_cursor_u8(&c);
 			a->s = uni_cursor_take(&c, a->s_len);
 		} else {
-			a->v = load(&c, def->arg[i].size);
+			a->v = load_number(&c, def->arg[i].size);
 		}
 	}
 	return !c.failed && c.pos == size;
@@ -70,7 +70,7 @@ static bool magic_at(const struct uni_ukt_reader *r, size_t pos)
 }
 
 /* A record of a tracepoint that is not known is one if another follows it, or nothing. */
-static bool follows(const struct uni_ukt_reader *r, size_t pos)
+static bool record_follows(const struct uni_ukt_reader *r, size_t pos)
 {
 	return pos == r->size || magic_at(r, pos);
 }
@@ -89,10 +89,10 @@ static size_t record_at(const struct uni_ukt_reader *r, size_t pos, struct uni_u
 	ret->cookie = r->ptr_size == 4 ? uni_cursor_u32(&c) : uni_cursor_u64(&c);
 	if (ret->size > r->size - pos - head)
 		return 0;
-	ret->def = find(r, ret->cookie);
+	ret->def = find_definition(r, ret->cookie);
 	if (ret->def == NULL || !ret->def->readable) {
 		ret->def = NULL;
-		return follows(r, pos + head + ret->size) ? pos + head + ret->size : 0;
+		return record_follows(r, pos + head + ret->size) ? pos + head + ret->size : 0;
 	}
 	return read_args(ret->def, r->data + pos + head, ret->size, ret) ? pos + head + ret->size
 									 : 0;

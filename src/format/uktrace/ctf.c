@@ -46,7 +46,7 @@ static void put_head(struct uni_sink *out)
 }
 
 /* Bytes that an integer takes in the stream. */
-static unsigned width(const struct uni_ukt_arg_def *a)
+static unsigned integer_width(const struct uni_ukt_arg_def *a)
 {
 	return a->size == 1 || a->size == 2 || a->size == 4 ? a->size : 8;
 }
@@ -60,7 +60,8 @@ static void put_field(struct uni_sink *out, const struct uni_ukt_def *def, unsig
 	else
 		uni_sink_printf(out,
 			"\t\tinteger { size = %u; align = 8; signed = %s; base = %u; } arg%u;\n",
-			width(&def->arg[i]) * 8, s.is_signed ? "true" : "false", s.base, i + 1);
+			integer_width(&def->arg[i]) * 8, s.is_signed ? "true" : "false", s.base,
+			i + 1);
 }
 
 /* Names are text of the guest: cleaned, and escaped here. */
@@ -108,7 +109,7 @@ static void put_u32(struct uni_sink *out, uint32_t v)
 	uni_sink_write(out, &v, sizeof(v));
 }
 
-static size_t clean(const struct uni_ukt_value *a, char text[256 * 3])
+static size_t clean_text(const struct uni_ukt_value *a, char text[256 * 3])
 {
 	return uni_text_clean(text, 256 * 3, a->s, a->s_len) + 1;
 }
@@ -121,8 +122,8 @@ static uint64_t record_size(const struct uni_ukt_record *r)
 	if (r->def == NULL)
 		return n + 8 + 4;
 	for (unsigned i = 0; i < r->def->nr_args; i++)
-		n += r->def->arg[i].type == UNI_UKT_STRING ? clean(&r->arg[i], text)
-							   : width(&r->def->arg[i]);
+		n += r->def->arg[i].type == UNI_UKT_STRING ? clean_text(&r->arg[i], text)
+							   : integer_width(&r->def->arg[i]);
 	return n;
 }
 
@@ -141,9 +142,9 @@ static void put_record(
 	put_u32(out, (uint32_t)(r->def - t->defs.all.v));
 	for (unsigned i = 0; i < r->def->nr_args; i++) {
 		if (r->def->arg[i].type == UNI_UKT_STRING)
-			uni_sink_write(out, text, clean(&r->arg[i], text));
+			uni_sink_write(out, text, clean_text(&r->arg[i], text));
 		else
-			uni_sink_write(out, &r->arg[i].v, width(&r->def->arg[i]));
+			uni_sink_write(out, &r->arg[i].v, integer_width(&r->def->arg[i]));
 	}
 }
 

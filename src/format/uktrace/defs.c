@@ -12,7 +12,7 @@
 #define ALIGNMENT 4	      /* definitions lie at 8 or 32 bytes, as the compiler likes */
 
 /* Text of a definition, with its NUL or without; cleaned. */
-static const char *text(struct uni_ukt_defs *d, const uint8_t *s, size_t len)
+static const char *definition_text(struct uni_ukt_defs *d, const uint8_t *s, size_t len)
 {
 	char clean[256 * 3];
 	size_t n;
@@ -61,17 +61,17 @@ static int by_cookie(const void *a, const void *b)
 	return (x->cookie > y->cookie) - (x->cookie < y->cookie);
 }
 
-static int add(struct uni_ukt_defs *d, struct uni_ukt_def *def, const uint8_t *name,
+static int add_definition(struct uni_ukt_defs *d, struct uni_ukt_def *def, const uint8_t *name,
 	const uint8_t *format, const uint8_t len[2])
 {
-	def->name = text(d, name, len[0]);
-	def->format = text(d, format, len[1]);
+	def->name = definition_text(d, name, len[0]);
+	def->format = definition_text(d, format, len[1]);
 	if (def->name == NULL || def->format == NULL || !uni_vec_push(&d->all, *def))
 		return -UNI_ENOMEM;
 	return 0;
 }
 
-static int parse(const uint8_t *data, size_t size, struct uni_ukt_defs *d)
+static int parse_definitions(const uint8_t *data, size_t size, struct uni_ukt_defs *d)
 {
 	size_t at = 0;
 
@@ -84,7 +84,7 @@ static int parse(const uint8_t *data, size_t size, struct uni_ukt_defs *d)
 
 		uni_cursor_seek(&c, at);
 		if (read_one(&c, &def, &name, &format, len, &took)) {
-			if (add(d, &def, name, format, len) != 0)
+			if (add_definition(d, &def, name, format, len) != 0)
 				return -UNI_ENOMEM;
 			at += took;
 			at = uni_min(size, (at + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1));
@@ -100,7 +100,7 @@ static int parse(const uint8_t *data, size_t size, struct uni_ukt_defs *d)
 int uni_ukt_defs_parse(const void *data, size_t size, struct uni_ukt_defs *ret, struct uni_err *err)
 {
 	*ret = (struct uni_ukt_defs){ .text = uni_strtab_create() };
-	if (ret->text == NULL || parse(data, size, ret) != 0) {
+	if (ret->text == NULL || parse_definitions(data, size, ret) != 0) {
 		uni_ukt_defs_free(ret);
 		return uni_err_nomem(err);
 	}

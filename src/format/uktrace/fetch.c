@@ -17,7 +17,7 @@
 
 /* trace.h writes the name so that GCC's assembler takes what follows it for a comment; clang takes
  * all of it for the name. */
-static const uint8_t *section(const struct uni_objfile *f, const char *name, size_t *size_ret)
+static const uint8_t *read_section(const struct uni_objfile *f, const char *name, size_t *size_ret)
 {
 	uint32_t i = uni_elf_find_named(&f->elf, name);
 	struct uni_elf_sh sh;
@@ -62,8 +62,8 @@ static int copy_defs(const struct uni_objfile *f, const char *path, struct uni_u
 	struct uni_err *err)
 {
 	size_t size = 0, pairs_size = 0;
-	const uint8_t *defs = section(f, ".uk_tracepoints_list", &size);
-	const uint8_t *pairs = section(f, ".uk_trace_keyvals", &pairs_size);
+	const uint8_t *defs = read_section(f, ".uk_tracepoints_list", &size);
+	const uint8_t *pairs = read_section(f, ".uk_trace_keyvals", &pairs_size);
 
 	if (defs == NULL)
 		return uni_err_set(err, UNI_ENOENT,
@@ -116,7 +116,8 @@ static int find_one(const struct uni_image *img, const char *name, uint64_t bias
 	return 0;
 }
 
-static int find(const struct uni_image *img, uint64_t bias, struct places *ret, struct uni_err *err)
+static int find_buffers(
+	const struct uni_image *img, uint64_t bias, struct places *ret, struct uni_err *err)
 {
 	uint64_t size;
 	int rc = find_one(img, "uk_trace_buffer", bias, &ret->buffer, &ret->size, err);
@@ -200,7 +201,7 @@ int uni_ukt_fetch(const struct uni_image *img, uint64_t bias, const struct uni_r
 	if (rc != 0)
 		return rc;
 	ret->bias = bias;
-	rc = find(img, bias, &p, err);
+	rc = find_buffers(img, bias, &p, err);
 	if (rc == 0) {
 		rc = read_state(memory, &p, ret->ptr_size, &s);
 		if (rc != 0)

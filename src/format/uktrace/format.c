@@ -17,7 +17,7 @@ struct conversion {
 	char what;		       /* 0: the text ends in the middle of it */
 };
 
-static int number(const char **s)
+static int parse_width(const char **s)
 {
 	int n = 0;
 
@@ -26,7 +26,7 @@ static int number(const char **s)
 	return n;
 }
 
-static bool flag(char c, struct conversion *v)
+static bool parse_flag(char c, struct conversion *v)
 {
 	bool *const of[] = { &v->minus, &v->plus, &v->space, &v->alternate, &v->zero };
 	const char *at = c != '\0' ? strchr("-+ #0", c) : NULL;
@@ -37,16 +37,16 @@ static bool flag(char c, struct conversion *v)
 }
 
 /* s is behind the '%'; returns what is behind the conversion. */
-static const char *scan(const char *s, struct conversion *v)
+static const char *scan_conversion(const char *s, struct conversion *v)
 {
 	*v = (struct conversion){ .width = -1, .precision = -1 };
-	while (flag(*s, v))
+	while (parse_flag(*s, v))
 		s++;
 	if (*s == '*') {
 		v->width_arg = true;
 		s++;
 	} else if (*s >= '1' && *s <= '9') {
-		v->width = number(&s);
+		v->width = parse_width(&s);
 	}
 	if (*s == '.') {
 		s++;
@@ -54,7 +54,7 @@ static const char *scan(const char *s, struct conversion *v)
 			v->precision_arg = true;
 			s++;
 		} else {
-			v->precision = number(&s);
+			v->precision = parse_width(&s);
 		}
 	}
 	while (*s != '\0' && strchr("hlLqjzt", *s) != NULL)
@@ -80,7 +80,7 @@ struct uni_ukt_shape uni_ukt_shape(const struct uni_ukt_def *def, unsigned i)
 	unsigned arg = 0;
 
 	while ((s = strchr(s, '%')) != NULL) {
-		s = scan(s + 1, &v);
+		s = scan_conversion(s + 1, &v);
 		if (v.what == '%' || v.what == '\0')
 			continue;
 		for (int star = v.width_arg + v.precision_arg; star > 0; star--) {
@@ -107,14 +107,14 @@ struct uni_ukt_shape uni_ukt_shape(const struct uni_ukt_def *def, unsigned i)
 	return (struct uni_ukt_shape){ .base = 16 };
 }
 
-static void spaces(struct uni_strbuf *out, int n)
+static void add_spaces(struct uni_strbuf *out, int n)
 {
 	while (n-- > 0)
 		uni_strbuf_addc(out, ' ');
 }
 
 /* Characters, not bytes, as far as columns go. */
-static int columns(const char *s)
+static int utf8_columns(const char *s)
 {
 	int n = 0;
 
@@ -131,12 +131,12 @@ static void put_text(struct uni_strbuf *out, const struct conversion *v, const v
 	if (v->precision >= 0 && len > (size_t)v->precision)
 		len = (size_t)v->precision;
 	(void)uni_text_clean(clean, sizeof(clean), s, len);
-	pad = v->width - columns(clean);
+	pad = v->width - utf8_columns(clean);
 	if (!v->minus)
-		spaces(out, pad);
+		add_spaces(out, pad);
 	uni_strbuf_adds(out, clean);
 	if (v->minus)
-		spaces(out, pad);
+		add_spaces(out, pad);
 }
 
 /* The digits of an integer: sign or prefix, zeros, digits. */
@@ -153,13 +153,13 @@ static void put_int(
 		pad = 0;
 	}
 	if (!v->minus)
-		spaces(out, pad);
+		add_spaces(out, pad);
 	uni_strbuf_adds(out, prefix);
 	while (zeros-- > 0)
 		uni_strbuf_addc(out, '0');
 	uni_strbuf_add(out, digits, (size_t)nr);
 	if (v->minus)
-		spaces(out, pad);
+		add_spaces(out, pad);
 }
 
 static void put_signed(struct uni_strbuf *out, const struct conversion *v, int64_t n)
@@ -213,7 +213,7 @@ struct message {
 };
 
 /* A width or precision that is an argument. */
-static int star(struct message *m)
+static int star_argument(struct message *m)
 {
 	const struct uni_ukt_def *def = m->r->def;
 	int64_t n;
@@ -271,12 +271,12 @@ static void put_value(struct message *m, const struct conversion *v)
 static void put_conversion(struct message *m, struct conversion *v)
 {
 	if (v->width_arg) {
-		v->width = star(m);
+		v->width = star_argument(m);
 		v->minus |= v->width < 0;
 		v->width = v->width < 0 ? -v->width : v->width;
 	}
 	if (v->precision_arg) {
-		v->precision = star(m);
+		v->precision = star_argument(m);
 		v->precision = v->precision < 0 ? -1 : v->precision;
 	}
 	if (m->next < m->r->def->nr_args)
@@ -305,7 +305,7 @@ void uni_ukt_format(const struct uni_ukt_record *r, struct uni_strbuf *out)
 		s += n;
 		if (*s == '\0')
 			break;
-		s = scan(s + 1, &v);
+		s = scan_conversion(s + 1, &v);
 		if (v.what == '%')
 			uni_strbuf_addc(out, '%');
 		else if (v.what != '\0')

@@ -14,15 +14,15 @@ static int by_time(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-static struct uni_ukt_reader reader(const struct uni_ukt_trace *t)
+static struct uni_ukt_reader make_reader(const struct uni_ukt_trace *t)
 {
 	return uni_ukt_reader_make(
 		t->file->buffer, t->file->buffer_size, &t->defs, t->file->ptr_size, t->file->bias);
 }
 
-static int collect(struct uni_ukt_trace *t)
+static int collect_places(struct uni_ukt_trace *t)
 {
-	struct uni_ukt_reader r = reader(t);
+	struct uni_ukt_reader r = make_reader(t);
 	struct uni_ukt_record rec;
 	uint64_t last = 0;
 
@@ -47,7 +47,7 @@ int uni_ukt_trace_open(const struct uni_ukt_file *f, struct uni_ukt_trace *ret, 
 	rc = uni_ukt_defs_parse(f->defs, f->defs_size, &ret->defs, err);
 	if (rc != 0)
 		return rc;
-	if (collect(ret) != 0) {
+	if (collect_places(ret) != 0) {
 		uni_ukt_trace_close(ret);
 		return uni_err_nomem(err);
 	}
@@ -58,7 +58,7 @@ int uni_ukt_trace_open(const struct uni_ukt_file *f, struct uni_ukt_trace *ret, 
 
 void uni_ukt_trace_record(const struct uni_ukt_trace *t, size_t i, struct uni_ukt_record *ret)
 {
-	struct uni_ukt_reader r = reader(t);
+	struct uni_ukt_reader r = make_reader(t);
 
 	memset(ret, 0, sizeof(*ret));
 	r.pos = t->records.v[i].at;

@@ -44,7 +44,7 @@ struct machine {
 	size_t nr, nr_memo;
 };
 
-static int push(struct machine *m, struct uni_pickle_value v)
+static int push_value(struct machine *m, struct uni_pickle_value v)
 {
 	if (m->c.failed || m->nr == STACK_MAX)
 		return -UNI_EFORMAT;
@@ -54,7 +54,7 @@ static int push(struct machine *m, struct uni_pickle_value v)
 
 static int push_int(struct machine *m, uint64_t v)
 {
-	return push(m, (struct uni_pickle_value){ .kind = UNI_PICKLE_INT, .v = v });
+	return push_value(m, (struct uni_pickle_value){ .kind = UNI_PICKLE_INT, .v = v });
 }
 
 static int push_data(struct machine *m, enum uni_pickle_kind kind, uint64_t len)
@@ -71,7 +71,7 @@ static int push_data(struct machine *m, enum uni_pickle_kind kind, uint64_t len)
 		m->c.failed = true;
 	if (data == NULL)
 		return -UNI_EFORMAT;
-	return push(
+	return push_value(
 		m, (struct uni_pickle_value){ .kind = kind, .data = data, .size = (size_t)len });
 }
 
@@ -89,7 +89,7 @@ static int push_long(struct machine *m)
 }
 
 /* The pairs above `from` on the stack go into the dictionary below it. */
-static int set(struct machine *m, size_t from)
+static int set_pairs(struct machine *m, size_t from)
 {
 	size_t dict = from;
 
@@ -109,16 +109,16 @@ static int set(struct machine *m, size_t from)
 	return 0;
 }
 
-static int sets(struct machine *m)
+static int set_items(struct machine *m)
 {
 	size_t from = m->nr;
 
 	while (from != 0 && m->stack[from - 1].kind != UNI_PICKLE_MARK)
 		from--;
-	return from != 0 ? set(m, from) : -UNI_EFORMAT;
+	return from != 0 ? set_pairs(m, from) : -UNI_EFORMAT;
 }
 
-static int put(struct machine *m, uint32_t at)
+static int memo_put(struct machine *m, uint32_t at)
 {
 	if (m->nr == 0 || at >= MEMO_MAX)
 		return -UNI_EFORMAT;
@@ -128,15 +128,15 @@ static int put(struct machine *m, uint32_t at)
 	return 0;
 }
 
-static int get(struct machine *m, uint32_t at)
+static int memo_get(struct machine *m, uint32_t at)
 {
 	if (at >= MEMO_MAX || m->memo[at].kind == UNI_PICKLE_NONE)
 		return -UNI_EFORMAT;
-	return push(m, m->memo[at]);
+	return push_value(m, m->memo[at]);
 }
 
 /* Those that move no value. */
-static int other(struct machine *m, uint8_t op)
+static int run_housekeeping(struct machine *m, uint8_t op)
 {
 	switch (op) {
 	case OP_PROTO:
@@ -145,27 +145,27 @@ static int other(struct machine *m, uint8_t op)
 		(void)uni_cursor_u64(&m->c);
 		return 0;
 	case OP_PUT1:
-		return put(m, uni_cursor_u8(&m->c));
+		return memo_put(m, uni_cursor_u8(&m->c));
 	case OP_PUT4:
-		return put(m, uni_cursor_u32(&m->c));
+		return memo_put(m, uni_cursor_u32(&m->c));
 	case OP_MEMOIZE:
-		return put(m, (uint32_t)m->nr_memo);
+		return memo_put(m, (uint32_t)m->nr_memo);
 	case OP_SET:
-		return m->nr >= 2 ? set(m, m->nr - 2) : -UNI_EFORMAT;
+		return m->nr >= 2 ? set_pairs(m, m->nr - 2) : -UNI_EFORMAT;
 	case OP_SETS:
-		return sets(m);
+		return set_items(m);
 	default:
 		return -UNI_EFORMAT;
 	}
 }
 
-static int step(struct machine *m, uint8_t op)
+static int run_opcode(struct machine *m, uint8_t op)
 {
 	switch (op) {
 	case OP_MARK:
-		return push(m, (struct uni_pickle_value){ .kind = UNI_PICKLE_MARK });
+		return push_value(m, (struct uni_pickle_value){ .kind = UNI_PICKLE_MARK });
 	case OP_DICT:
-		return push(m, (struct uni_pickle_value){ .kind = UNI_PICKLE_DICT });
+		return push_value(m, (struct uni_pickle_value){ .kind = UNI_PICKLE_DICT });
 	case OP_FALSE:
 	case OP_NONE:
 		return push_int(m, 0);
@@ -192,15 +192,15 @@ static int step(struct machine *m, uint8_t op)
 	case OP_BYTES8:
 		return push_data(m, UNI_PICKLE_BYTES, uni_cursor_u64(&m->c));
 	case OP_GET1:
-		return get(m, uni_cursor_u8(&m->c));
+		return memo_get(m, uni_cursor_u8(&m->c));
 	case OP_GET4:
-		return get(m, uni_cursor_u32(&m->c));
+		return memo_get(m, uni_cursor_u32(&m->c));
 	default:
-		return other(m, op);
+		return run_housekeeping(m, op);
 	}
 }
 
-static int run(struct machine *m, struct uni_err *err)
+static int run_pickle(struct machine *m, struct uni_err *err)
 {
 	int rc = 0;
 
@@ -214,7 +214,7 @@ static int run(struct machine *m, struct uni_err *err)
 			return uni_err_set(err, UNI_EFORMAT, "the file ends at byte %zu", at);
 		if (op == OP_STOP || m->p->cut)
 			break;
-		rc = step(m, op);
+		rc = run_opcode(m, op);
 		if (m->c.failed)
 			return uni_err_set(err, UNI_EFORMAT,
 				"the file ends within what begins at byte %zu", at);
@@ -242,7 +242,7 @@ int uni_pickle_load(const uint8_t *data, size_t size, struct uni_pickle *ret, st
 		return uni_err_nomem(err);
 	m->c = uni_cursor_make(data, size);
 	m->p = ret;
-	rc = run(m, err);
+	rc = run_pickle(m, err);
 	free(m);
 	return rc;
 }

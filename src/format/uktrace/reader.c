@@ -5,12 +5,12 @@
 #include "format/import.h"
 #include "profile/calls.h"
 
-static int sniff(const char *data, size_t size)
+static int sniff_uktrace(const char *data, size_t size)
 {
 	return uni_ukt_file_is(data, size) ? 100 : 0;
 }
 
-static int add(struct uni_ukt_trace *t, struct uni_profile *p, struct uni_import_stats *st,
+static int add_calls(struct uni_ukt_trace *t, struct uni_profile *p, struct uni_import_stats *st,
 	struct uni_err *err)
 {
 	struct uni_ukt_timeline *tl = uni_ukt_timeline_open(t);
@@ -43,7 +43,7 @@ static int read_uktrace(const char *data, size_t size, const struct uni_import_o
 		return rc;
 	rc = uni_ukt_trace_open(&f, &t, err);
 	if (rc == 0)
-		rc = add(&t, p, &st, err);
+		rc = add_calls(&t, p, &st, err);
 	if (rc == 0)
 		*stats_ret = st;
 	uni_ukt_trace_close(&t);
@@ -56,6 +56,6 @@ const struct uni_importer uni_importer_uktrace = {
 	.summary = "tracepoints of Unikraft, as `uniscope compat uk-trace fetch` or Unikraft's own "
 		   "uk-trace saved them",
 	.gives = UNI_GIVES_CALLS,
-	.sniff = sniff,
+	.sniff = sniff_uktrace,
 	.read = read_uktrace,
 };

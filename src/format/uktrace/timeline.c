@@ -144,7 +144,7 @@ static bool push_event(struct uni_ukt_timeline *tl, enum uni_call_type type, uin
 	return uni_vec_push(&tl->events, e);
 }
 
-static bool enter(struct uni_ukt_timeline *tl, uint32_t func, uint64_t ns)
+static bool enter_call(struct uni_ukt_timeline *tl, uint32_t func, uint64_t ns)
 {
 	struct thread *t = &tl->threads.v[tl->now];
 
@@ -155,7 +155,7 @@ static bool enter(struct uni_ukt_timeline *tl, uint32_t func, uint64_t ns)
 }
 
 /* The newest call ends. */
-static bool leave(struct uni_ukt_timeline *tl, uint64_t ns, unsigned flags)
+static bool leave_newest(struct uni_ukt_timeline *tl, uint64_t ns, unsigned flags)
 {
 	struct thread *t = &tl->threads.v[tl->now];
 	struct open_call call = t->calls.v[--t->calls.nr];
@@ -169,7 +169,7 @@ static bool leave(struct uni_ukt_timeline *tl, uint64_t ns, unsigned flags)
 }
 
 /* The newest call of that function, + 1; 0: none is open. */
-static size_t newest(const struct thread *t, uint32_t func)
+static size_t newest_call(const struct thread *t, uint32_t func)
 {
 	size_t i = t->calls.nr;
 
@@ -179,20 +179,20 @@ static size_t newest(const struct thread *t, uint32_t func)
 }
 
 /* Calls above the one that returns were left otherwise. */
-static bool back(struct uni_ukt_timeline *tl, const struct uni_ukt_part *part, uint64_t ns)
+static bool return_call(struct uni_ukt_timeline *tl, const struct uni_ukt_part *part, uint64_t ns)
 {
 	struct thread *t = &tl->threads.v[tl->now];
-	size_t i = newest(t, tl->func[part->call]);
+	size_t i = newest_call(t, tl->func[part->call]);
 
 	if (i == 0 && part->other != UINT32_MAX)
-		i = newest(t, tl->func[part->other]);
+		i = newest_call(t, tl->func[part->other]);
 	if (i == 0) /* it began before the buffer, or on a thread that nobody told of */
 		return push_event(tl, UNI_CALL_RETURN, UNI_FUNC_NONE, ns, NULL);
 	while (t->calls.nr > i) {
-		if (!leave(tl, ns, UNI_CALL_CUT))
+		if (!leave_newest(tl, ns, UNI_CALL_CUT))
 			return false;
 	}
-	return leave(tl, ns, 0);
+	return leave_newest(tl, ns, 0);
 }
 
 static uint32_t thread_of(struct uni_ukt_timeline *tl, uint64_t id, const char *name)
@@ -247,7 +247,7 @@ static bool switch_to(struct uni_ukt_timeline *tl, const struct uni_ukt_record *
 	return true;
 }
 
-static bool add(struct uni_ukt_timeline *tl, const struct uni_ukt_record *r)
+static bool add_record(struct uni_ukt_timeline *tl, const struct uni_ukt_record *r)
 {
 	size_t i;
 
@@ -256,9 +256,9 @@ static bool add(struct uni_ukt_timeline *tl, const struct uni_ukt_record *r)
 	i = (size_t)(r->def - tl->trace->defs.all.v);
 	switch (tl->part[i].role) {
 	case UNI_UKT_CALL:
-		return enter(tl, tl->func[i], r->ns);
+		return enter_call(tl, tl->func[i], r->ns);
 	case UNI_UKT_RETURN:
-		return back(tl, &tl->part[i], r->ns);
+		return return_call(tl, &tl->part[i], r->ns);
 	case UNI_UKT_SWITCH:
 		return switch_to(tl, r);
 	default:
@@ -273,12 +273,12 @@ static bool make_events(struct uni_ukt_timeline *tl)
 
 	for (size_t i = 0; i < t->records.nr; i++) {
 		uni_ukt_trace_record(t, i, &r);
-		if (!add(tl, &r))
+		if (!add_record(tl, &r))
 			return false;
 	}
 	for (tl->now = 0; tl->now < tl->threads.nr; tl->now++) {
 		while (tl->threads.v[tl->now].calls.nr != 0) {
-			if (!leave(tl, r.ns, UNI_CALL_CUT | UNI_CALL_OPEN))
+			if (!leave_newest(tl, r.ns, UNI_CALL_CUT | UNI_CALL_OPEN))
 				return false;
 		}
 	}

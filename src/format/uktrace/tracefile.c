@@ -29,7 +29,7 @@ static bool is_key(const struct uni_pickle_value *k, const char *name)
 }
 
 /* Values are text: "1". */
-static uint64_t number(const struct uni_pickle_value *v)
+static uint64_t text_number(const struct uni_pickle_value *v)
 {
 	char s[32] = "";
 	uint64_t n = 0;
@@ -47,13 +47,13 @@ static void take_pairs(const struct uni_pickle *p, struct uni_ukt_file *ret)
 		const struct uni_pickle_value *k = &p->pairs.v[i].key, *v = &p->pairs.v[i].value;
 
 		if (is_key(k, "format_version"))
-			ret->version = number(v);
+			ret->version = text_number(v);
 		else if (is_key(k, "uniscope_bias"))
-			ret->bias = number(v);
+			ret->bias = text_number(v);
 		else if (is_key(k, "uniscope_capacity"))
-			ret->capacity = number(v);
+			ret->capacity = text_number(v);
 		else if (is_key(k, "uniscope_full"))
-			ret->full = number(v) != 0;
+			ret->full = text_number(v) != 0;
 	}
 }
 
@@ -78,7 +78,7 @@ static int take_elf(const struct uni_pickle_value *v, struct uni_ukt_file *ret)
 }
 
 /* The objects by what they are: which of them are there differs. */
-static int take(const struct uni_pickle *p, unsigned nr, struct uni_ukt_file *ret)
+static int take_object(const struct uni_pickle *p, unsigned nr, struct uni_ukt_file *ret)
 {
 	const struct uni_pickle_value *v = &p->result;
 
@@ -119,7 +119,7 @@ static int read_objects(
 
 		rc = uni_pickle_load(data + at, size - at, &p, err);
 		if (rc == 0)
-			rc = take(&p, nr, ret);
+			rc = take_object(&p, nr, ret);
 		if (p.cut && rc == -UNI_EFORMAT)
 			(void)uni_err_set(err, UNI_EFORMAT,
 				"the file is cut short: its definitions are not whole");

@@ -105,7 +105,7 @@ static struct parsed parse_line(struct uni_line l)
 	return p;
 }
 
-static int sniff(const char *data, size_t size)
+static int sniff_uniprof(const char *data, size_t size)
 {
 	size_t pos = 0, lines = 0, frames = 0, counts = 0;
 	struct uni_line l;
@@ -229,6 +229,6 @@ static int read_uniprof(const char *data, size_t size, const struct uni_import_o
 const struct uni_importer uni_importer_uniprof = {
 	.name = "uniprof",
 	.summary = "uniprof's stack traces, raw addresses or after symbolize",
-	.sniff = sniff,
+	.sniff = sniff_uniprof,
 	.read = read_uniprof,
 };

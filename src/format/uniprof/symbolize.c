@@ -82,7 +82,7 @@ static bool next_line(
 	return true;
 }
 
-static void copy(struct translator *t, struct uni_line l)
+static void copy_line(struct translator *t, struct uni_line l)
 {
 	uni_sink_write(t->out, l.s, l.len);
 	uni_sink_putc(t->out, '\n');
@@ -150,7 +150,7 @@ static bool ends_here(const char *data, size_t size, size_t pos)
 	return !next_line(data, size, &pos, clean, &next) || next.len == 0 || next.s[0] == '#';
 }
 
-static void translate(
+static void translate_line(
 	struct translator *t, struct uni_line l, const char *data, size_t size, size_t pos)
 {
 	double count = 1.0;
@@ -161,10 +161,10 @@ static void translate(
 			end_trace(t, true);
 		uni_sink_putc(t->out, '\n');
 	} else if (l.s[0] == '#') {
-		copy(t, l);
+		copy_line(t, l);
 	} else if (parse_number(l, &count) && count != 0.0) {
 		end_trace(t, false);
-		copy(t, l);
+		copy_line(t, l);
 	} else if (count == 0.0 && ends_here(data, size, pos)) {
 		end_trace(t, true);
 	} else if (parse_address(l, &number)) {
@@ -175,7 +175,7 @@ static void translate(
 		t->stats->failed++;
 	} else {
 		t->frames++;
-		copy(t, l);
+		copy_line(t, l);
 	}
 }
 
@@ -189,7 +189,7 @@ void uni_symbolize(const struct uni_symtab *symtab, bool as_is, const char *data
 
 	*ret = (struct uni_symbolize_stats){ 0 };
 	while (next_line(data, size, &pos, clean, &l))
-		translate(&t, l, data, size, pos);
+		translate_line(&t, l, data, size, pos);
 	if (t.frames != 0)
 		end_trace(&t, true);
 }

@@ -32,7 +32,8 @@ static bool is_end(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t 
 }
 
 /* Nobody called an entry point: what lies beyond is none of the chain. */
-static uint16_t cut(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr, uint8_t *stop)
+static uint16_t cut_beyond_entry(
+	const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr, uint8_t *stop)
 {
 	for (uint16_t i = 0; i < nr && s->entries.nr != 0; i++) {
 		if (!is_entry(s, i == 0 ? pc[0] : pc[i] - 1))
@@ -46,7 +47,7 @@ static uint16_t cut(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t
 }
 
 /* Frames that were interrupted, besides the first. */
-static void mark(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, uint8_t flags)
+static void mark_interrupted(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, uint8_t flags)
 {
 	for (size_t i = 0; c != NULL && i < uni_array_len(c->exact) && c->exact[i] != 0; i++)
 		s->flags[c->exact[i]] = flags;
@@ -70,9 +71,9 @@ static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
 	if (weight == 0)
 		return;
 	s->delivered += weight;
-	mark(s, c, UNI_FRAME_EXACT);
+	mark_interrupted(s, c, UNI_FRAME_EXACT);
 	s->sink->sample(s->sink->ctx, &sample);
-	mark(s, c, 0);
+	mark_interrupted(s, c, 0);
 }
 
 /* Time off the CPU becomes samples: one for each period, what is left stays for the next time. */
@@ -96,7 +97,7 @@ const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint6
 	return &s->chains.v[number];
 }
 
-static void define(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, const uint64_t *pc)
+static void define_chain(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, const uint64_t *pc)
 {
 	struct uni_kvm_chain *c;
 
@@ -116,7 +117,7 @@ static void define(struct uni_kvm_stream *s, const struct uni_bpf_rec *r, const 
 	c->stop = r->stop;
 	c->vcpu = r->number;
 	memcpy(c->exact, r->exact, sizeof(c->exact));
-	c->nr = cut(s, c->pc, r->nr, &c->stop);
+	c->nr = cut_beyond_entry(s, c->pc, r->nr, &c->stop);
 }
 
 uint32_t uni_kvm_stream_define(
@@ -127,7 +128,7 @@ uint32_t uni_kvm_stream_define(
 
 	/* Programs may be giving numbers at the same time. */
 	r.chain = __atomic_fetch_add(&g->nr_chains, 1, __ATOMIC_RELAXED);
-	define(s, &r, pc);
+	define_chain(s, &r, pc);
 	return uni_kvm_stream_chain(s, r.chain) != NULL ? r.chain : UNI_BPF_NONE;
 }
 
@@ -137,7 +138,7 @@ static void inline_sample(struct uni_kvm_stream *s, const struct uni_bpf_rec *r,
 
 	memcpy(c.exact, r->exact, sizeof(c.exact));
 
-	c.nr = cut(s, pc, r->nr, &c.stop);
+	c.nr = cut_beyond_entry(s, pc, r->nr, &c.stop);
 	hand_over(s, r->number, r->state, &c, r->t_ns, 1);
 }
 
@@ -166,7 +167,7 @@ int uni_kvm_stream_record(void *ctx, void *data, size_t size)
 		return 0;
 	memcpy(pc, r + 1, r->nr * sizeof(pc[0]));
 	if (r->type == UNI_BPF_CHAIN)
-		define(s, r, pc);
+		define_chain(s, r, pc);
 	else if (r->type == UNI_BPF_INLINE)
 		inline_sample(s, r, pc);
 	return 0;

@@ -12,7 +12,8 @@
 #include "backend/kvm/bpf/exits.h"
 
 /* The link owns the event. */
-static int attach(const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
+static int attach_event(
+	const struct bpf_program *prog, int event, uint32_t cookie, struct bpf_link **ret)
 {
 	struct bpf_perf_event_opts opts;
 
@@ -57,7 +58,7 @@ static void begin_times(
 	m->out_clock = 1;
 }
 
-static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
+static int enter_vcpu(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 	const struct uni_bpf_item *item, struct uni_err *err)
 {
 	struct perf_event_attr out = { .type = PERF_TYPE_SOFTWARE,
@@ -71,10 +72,10 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 	if (v->since_ns == 0)
 		v->since_ns = item->vcpu.now_ns;
 	v->tid = item->vcpu.tid;
-	r = attach(
+	r = attach_event(
 		s->bpf->event, uni_kvm_event_open(v->tid, &out), index | UNI_BPF_LEAVES, &v->leave);
 	if (r == 0 && s->cfg.frequency > 0)
-		r = attach(s->bpf->event, uni_kvm_ticks_open(s, v), index, &v->sample);
+		r = attach_event(s->bpf->event, uni_kvm_ticks_open(s, v), index, &v->sample);
 	if (r == 0)
 		return 0;
 	uni_kvm_stream_leave(s, v);
@@ -88,7 +89,8 @@ static int enter(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v,
 		err, UNI_EIO, "cannot sample a thread of pid %d: %s", s->pid, strerror(-r));
 }
 
-static struct uni_kvm_stream_vcpu *find(struct uni_kvm_stream *s, const struct uni_bpf_item *item)
+static struct uni_kvm_stream_vcpu *find_vcpu(
+	struct uni_kvm_stream *s, const struct uni_bpf_item *item)
 {
 	for (uint32_t i = 0; i < s->nr_vcpus; i++) {
 		if (s->bpf->vcpu[s->vcpu[i].index].id == item->id)
@@ -97,7 +99,8 @@ static struct uni_kvm_stream_vcpu *find(struct uni_kvm_stream *s, const struct u
 	return NULL;
 }
 
-static struct uni_kvm_stream_vcpu *add(struct uni_kvm_stream *s, const struct uni_bpf_item *item)
+static struct uni_kvm_stream_vcpu *add_vcpu(
+	struct uni_kvm_stream *s, const struct uni_bpf_item *item)
 {
 	struct uni_kvm_stream_vcpu *v;
 	int index = s->nr_vcpus < UNI_VCPU_MAX ? uni_kvm_bpf_take_vcpu(s->bpf) : -1;
@@ -135,11 +138,11 @@ int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err)
 	tell_memory(s);
 	for (uint32_t i = 0; i < s->scan.nr_vcpus; i++) {
 		const struct uni_bpf_item *item = &s->scan.vcpu[i];
-		struct uni_kvm_stream_vcpu *v = find(s, item);
+		struct uni_kvm_stream_vcpu *v = find_vcpu(s, item);
 		int r;
 
 		if (v == NULL)
-			v = add(s, item);
+			v = add_vcpu(s, item);
 		if (v == NULL) {
 			rc = uni_err_set(err, UNI_EBUSY,
 				"the host's kernel samples at most %d vCPUs at once, %d of a "
@@ -154,7 +157,7 @@ int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err)
 		if (item->vcpu.tid == v->tid || item->vcpu.tid == 0)
 			continue;
 		uni_kvm_stream_leave(s, v);
-		r = enter(s, v, item, err);
+		r = enter_vcpu(s, v, item, err);
 		rc = r != 0 && r != -UNI_EGONE ? r : rc;
 	}
 	uni_kvm_exits_follow(s);

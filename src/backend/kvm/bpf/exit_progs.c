@@ -31,7 +31,8 @@ static int share_maps(struct bpf_object *obj, void *ctx)
 	return 0;
 }
 
-static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struct uni_err *err)
+static int load_exit_progs(
+	struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struct uni_err *err)
 {
 	void *map;
 
@@ -50,7 +51,7 @@ static int load(struct uni_kvm_exit_progs *p, const struct uni_kvm_bpf *b, struc
 	return 0;
 }
 
-static void detach(struct uni_kvm_exit_progs *p)
+static void detach_exit_progs(struct uni_kvm_exit_progs *p)
 {
 	for (size_t i = 0; i < UNI_KVM_EXIT_PROGS_MAX; i++) {
 		(void)bpf_link__destroy(p->link[i]);
@@ -80,7 +81,7 @@ static int no_trace_point(const char *program, int r, struct uni_err *err)
 		name, strerror(-r));
 }
 
-static int attach(struct uni_kvm_exit_progs *p, struct uni_err *err)
+static int attach_exit_progs(struct uni_kvm_exit_progs *p, struct uni_err *err)
 {
 	struct bpf_program *prog;
 	size_t n = 0;
@@ -111,17 +112,17 @@ int uni_kvm_exit_progs_get(struct uni_kvm_bpf *b, struct uni_err *err)
 	p = b->exits;
 	if (p == NULL) {
 		p = calloc(1, sizeof(*p));
-		rc = p != NULL ? load(p, b, err) : uni_err_nomem(err);
+		rc = p != NULL ? load_exit_progs(p, b, err) : uni_err_nomem(err);
 	}
 	if (rc == 0 && p->users == 0)
-		rc = attach(p, err);
+		rc = attach_exit_progs(p, err);
 	if (rc == 0) {
 		p->users++;
 		b->exits = p;
 	} else if (p != b->exits) {
 		uni_kvm_exit_progs_unload(p);
 	} else if (p != NULL && p->users == 0) {
-		detach(p);
+		detach_exit_progs(p);
 	}
 	(void)pthread_mutex_unlock(&b->lock);
 	return rc;
@@ -131,7 +132,7 @@ void uni_kvm_exit_progs_put(struct uni_kvm_bpf *b)
 {
 	(void)pthread_mutex_lock(&b->lock);
 	if (--b->exits->users == 0)
-		detach(b->exits);
+		detach_exit_progs(b->exits);
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
@@ -139,7 +140,7 @@ void uni_kvm_exit_progs_unload(struct uni_kvm_exit_progs *p)
 {
 	if (p == NULL)
 		return;
-	detach(p);
+	detach_exit_progs(p);
 	if (p->exit != NULL)
 		(void)munmap(p->exit, EXITS_LEN);
 	bpf_object__close(p->obj);

@@ -123,7 +123,7 @@ void uni_kvm_exits_follow(struct uni_kvm_stream *s)
 }
 
 /* The slot of that kind; it has room for all there can be. */
-static struct seen *find(struct uni_kvm_exits *x, const struct uni_bpf_exit_key *key)
+static struct seen *find_exit_kind(struct uni_kvm_exits *x, const struct uni_bpf_exit_key *key)
 {
 	size_t mask = 2ul * MAX_SUMS - 1, i = (size_t)uni_hash_bytes(key, sizeof(*key), 0) & mask;
 
@@ -164,10 +164,10 @@ static bool hand_over(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *k
 }
 
 /* The kernel's sums only grow: what is more than the last time is new. */
-static void take(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *key,
+static void take_exit_sum(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *key,
 	const struct uni_bpf_exit_sum *sum, uint64_t now)
 {
-	struct seen *seen = find(s->exits, key);
+	struct seen *seen = find_exit_kind(s->exits, key);
 	const struct uni_bpf_exit_sum more = { .exits = sum->exits - seen->sum.exits,
 		.host_ns = sum->host_ns - seen->sum.host_ns,
 		.asleep_ns = sum->asleep_ns - seen->sum.asleep_ns,
@@ -193,7 +193,7 @@ static void read_sums(struct uni_kvm_stream *s, uint64_t now)
 			x->sums_fd, first ? NULL : &at, &next, x->key, x->sum, &n, NULL);
 		/* ENOENT is the end, and what came with it is good. */
 		for (uint32_t i = 0; (r == 0 || errno == ENOENT) && i < n; i++)
-			take(s, &x->key[i], &x->sum[i], now);
+			take_exit_sum(s, &x->key[i], &x->sum[i], now);
 		at = next;
 		first = false;
 	}

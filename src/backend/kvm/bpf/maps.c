@@ -25,7 +25,8 @@ struct shape {
 	uint32_t key, value, nr, flags;
 };
 
-static int make(const struct shape *m, int outer, int guest, int *ret, struct uni_err *err)
+static int make_inner_map(
+	const struct shape *m, int outer, int guest, int *ret, struct uni_err *err)
 {
 	uint32_t key = (uint32_t)guest, fd;
 	struct bpf_map_create_opts opts;
@@ -49,7 +50,7 @@ static int make_filled(const struct shape *m, int outer, int guest, const void *
 	struct uni_err *err)
 {
 	size_t bytes = (size_t)m->nr * m->value;
-	int rc = make(m, outer, guest, ret, err);
+	int rc = make_inner_map(m, outer, guest, ret, err);
 	void *p;
 
 	if (rc != 0)
@@ -101,11 +102,11 @@ int uni_kvm_stream_make_maps(
 	int rc = make_text(s, opts, err);
 
 	if (rc == 0)
-		rc = make(&chains, s->bpf->chains_fd, s->guest, &s->chains_fd, err);
+		rc = make_inner_map(&chains, s->bpf->chains_fd, s->guest, &s->chains_fd, err);
 	if (rc == 0)
-		rc = make(&counts, s->bpf->counts_fd, s->guest, &s->counts_fd, err);
+		rc = make_inner_map(&counts, s->bpf->counts_fd, s->guest, &s->counts_fd, err);
 	if (rc == 0)
-		rc = make(&ring, s->bpf->rings_fd, s->guest, &s->ring_fd, err);
+		rc = make_inner_map(&ring, s->bpf->rings_fd, s->guest, &s->ring_fd, err);
 	if (rc != 0)
 		return rc;
 	p = mmap(NULL, COUNTS_LEN, PROT_READ, MAP_SHARED, s->counts_fd, 0);
@@ -120,7 +121,7 @@ int uni_kvm_stream_make_maps(
 	return 0;
 }
 
-static void drop(int outer, int guest, int fd)
+static void drop_inner_map(int outer, int guest, int fd)
 {
 	uint32_t key = (uint32_t)guest;
 
@@ -135,9 +136,9 @@ void uni_kvm_stream_free_maps(struct uni_kvm_stream *s)
 	ring_buffer__free(s->ring);
 	if (s->counts != NULL)
 		(void)munmap((void *)(uintptr_t)s->counts, COUNTS_LEN);
-	drop(s->bpf->texts_fd, s->guest, s->text_fd);
-	drop(s->bpf->cfis_fd, s->guest, s->cfi_fd);
-	drop(s->bpf->chains_fd, s->guest, s->chains_fd);
-	drop(s->bpf->counts_fd, s->guest, s->counts_fd);
-	drop(s->bpf->rings_fd, s->guest, s->ring_fd);
+	drop_inner_map(s->bpf->texts_fd, s->guest, s->text_fd);
+	drop_inner_map(s->bpf->cfis_fd, s->guest, s->cfi_fd);
+	drop_inner_map(s->bpf->chains_fd, s->guest, s->chains_fd);
+	drop_inner_map(s->bpf->counts_fd, s->guest, s->counts_fd);
+	drop_inner_map(s->bpf->rings_fd, s->guest, s->ring_fd);
 }

@@ -219,7 +219,7 @@ void uni_kvm_bpf_unload(struct uni_kvm_bpf *b)
 	free(b);
 }
 
-static int take(struct uni_kvm_bpf *b, bool *used, int nr)
+static int take_slot(struct uni_kvm_bpf *b, bool *used, int nr)
 {
 	int found = -1;
 
@@ -234,12 +234,12 @@ static int take(struct uni_kvm_bpf *b, bool *used, int nr)
 
 int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b)
 {
-	return take(b, b->guest_used, UNI_BPF_GUESTS);
+	return take_slot(b, b->guest_used, UNI_BPF_GUESTS);
 }
 
 int uni_kvm_bpf_take_vcpu(struct uni_kvm_bpf *b)
 {
-	return take(b, b->vcpu_used, UNI_BPF_VCPUS);
+	return take_slot(b, b->vcpu_used, UNI_BPF_VCPUS);
 }
 
 void uni_kvm_bpf_put_guest(struct uni_kvm_bpf *b, int guest)

@@ -69,7 +69,7 @@ static __always_inline bool find_place(u32 i, struct place *ret)
 }
 
 /* chain: its number, or UNI_BPF_NONE; full: because there are too many. */
-static __always_inline void deliver(const struct place *p, u32 state, u32 chain, bool full)
+static __always_inline void deliver_sample(const struct place *p, u32 state, u32 chain, bool full)
 {
 	struct uni_bpf_scratch *s = p->s;
 	bool ok = true;
@@ -89,7 +89,7 @@ static __always_inline void deliver(const struct place *p, u32 state, u32 chain,
 }
 
 /* What is settled when the thread is back on the CPU. */
-static __always_inline void leave(
+static __always_inline void settle_off_cpu(
 	const struct place *p, u32 state, u32 chain, u64 now, const struct task_struct *t)
 {
 	p->v->out_state = state;
@@ -126,11 +126,11 @@ int uni_event(u64 *ctx)
 	else if (!leaves)
 		__sync_fetch_and_add(&p.g->failed, 1);
 	if (leaves) {
-		leave(&p, state, chain, now, t);
+		settle_off_cpu(&p, state, chain, now, t);
 		return 0;
 	}
 	p.v->samples[state & (UNI_BPF_STATES - 1)]++;
 	if (took)
-		deliver(&p, state, chain, full);
+		deliver_sample(&p, state, chain, full);
 	return 0;
 }

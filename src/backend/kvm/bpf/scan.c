@@ -45,7 +45,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Neighbours that are neighbours in the VMM too become one. */
-static void join(struct slots *all, struct uni_kvm_scan *ret)
+static void join_slots(struct slots *all, struct uni_kvm_scan *ret)
 {
 	size_t nr = 0;
 
@@ -145,7 +145,7 @@ int uni_kvm_scan_parse(const void *data, size_t size, struct uni_kvm_scan *ret)
 		else
 			ok = add_slot(&all, ret, &item);
 	}
-	join(&all, ret);
+	join_slots(&all, ret);
 	uni_vec_free(&all.s);
 	if (ret->nr_vcpus != 0)
 		qsort(ret->vcpu, ret->nr_vcpus, sizeof(ret->vcpu[0]), by_id);
@@ -154,7 +154,7 @@ int uni_kvm_scan_parse(const void *data, size_t size, struct uni_kvm_scan *ret)
 	return ret->kvm != 0 ? 0 : -UNI_ENOENT;
 }
 
-static int refuse(struct uni_err *err, const char *why)
+static int refuse_guest(struct uni_err *err, const char *why)
 {
 	return uni_err_set(err, UNI_ENOTSUP, "kvm: this guest cannot be profiled: %s", why);
 }
@@ -162,21 +162,24 @@ static int refuse(struct uni_err *err, const char *why)
 int uni_kvm_scan_allow(const struct uni_kvm_scan *scan, struct uni_err *err)
 {
 	if (scan->several)
-		return refuse(err, "its process runs more than one VM, and which is meant cannot "
-				   "be told");
+		return refuse_guest(err,
+			"its process runs more than one VM, and which is meant cannot "
+			"be told");
 	if (scan->vm_type == VM_TDX)
-		return refuse(err, "it is a TDX guest, whose registers and memory nobody can read");
+		return refuse_guest(
+			err, "it is a TDX guest, whose registers and memory nobody can read");
 	if (scan->protected_regs || scan->vm_type > VM_TDX)
-		return refuse(err, "its registers are protected (SEV-ES, SEV-SNP or TDX)");
+		return refuse_guest(err, "its registers are protected (SEV-ES, SEV-SNP or TDX)");
 	if (scan->vm_type >= VM_SEV)
-		return refuse(err, "its memory is encrypted (SEV)");
+		return refuse_guest(err, "its memory is encrypted (SEV)");
 	if (scan->private_memory)
-		return refuse(err, "it has private memory (guest_memfd), which cannot be read");
+		return refuse_guest(
+			err, "it has private memory (guest_memfd), which cannot be read");
 	return 0;
 }
 
 /* All that the iterator writes about one process. *ret is the caller's. */
-static int run(int link_fd, uint8_t **ret, size_t *size_ret)
+static int read_iterator(int link_fd, uint8_t **ret, size_t *size_ret)
 {
 	_cleanup_close_ int fd = bpf_iter_create(link_fd);
 	_cleanup_free_ uint8_t *buf = NULL;
@@ -228,7 +231,7 @@ int uni_kvm_scan(
 		return uni_err_set(err, errno == ESRCH ? UNI_EGONE : UNI_EPERM,
 			"cannot look at the files of pid %d from the kernel: %s", pid,
 			strerror(errno));
-	r = run(bpf_link__fd(link), &buf, &size);
+	r = read_iterator(bpf_link__fd(link), &buf, &size);
 	(void)bpf_link__destroy(link);
 	if (r != 0)
 		return uni_err_set(err, UNI_EIO, "reading the files of pid %d in the kernel: %s",

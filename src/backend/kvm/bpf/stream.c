@@ -54,7 +54,8 @@ static void tell_guest(const struct uni_kvm_stream *s, const struct uni_kvm_stre
  * All that takes long is done: what is counted begins here. Where the threads stand is looked at
  * once more, because what they sleep is counted from that look on.
  */
-static int go(struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
+static int start_counting(
+	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
 {
 	int rc;
 
@@ -95,7 +96,7 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 	if (rc == 0 && cfg->exits_every != 0)
 		rc = uni_kvm_exits_start(s, err);
 	if (rc == 0)
-		rc = go(s, opts, err);
+		rc = start_counting(s, opts, err);
 	if (rc == 0)
 		*ret = s;
 	else
@@ -104,7 +105,7 @@ int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct un
 }
 
 /* Memory or vCPUs may have been plugged in or out. */
-static void look(struct uni_kvm_stream *s)
+static void look_for_plugged(struct uni_kvm_stream *s)
 {
 	uint64_t now = uni_now_ns();
 
@@ -117,7 +118,7 @@ static void look(struct uni_kvm_stream *s)
 
 int uni_kvm_stream_read(struct uni_kvm_stream *s, const struct uni_stream_sink *sink)
 {
-	look(s);
+	look_for_plugged(s);
 	uni_kvm_ticks_turn(s);
 	s->sink = sink;
 	(void)ring_buffer__consume(s->ring);

@@ -32,7 +32,7 @@ static void fill_functions(const struct uni_unwind_hints *h, struct uni_bpf_text
 	}
 }
 
-static uint8_t where(const struct uni_cfi_val *v)
+static uint8_t cfi_where(const struct uni_cfi_val *v)
 {
 	switch (v->how) {
 	case UNI_CFI_SAME:
@@ -46,8 +46,8 @@ static uint8_t where(const struct uni_cfi_val *v)
 	}
 }
 
-static struct uni_bpf_cfi convert(const struct uni_cfi_table *table, const struct uni_cfi_rule *r,
-	const struct uni_arch *arch)
+static struct uni_bpf_cfi convert_rule(const struct uni_cfi_table *table,
+	const struct uni_cfi_rule *r, const struct uni_arch *arch)
 {
 	struct uni_bpf_cfi c = { .cfa = r->cfa.arg, .ra = r->ra.arg, .fp = r->fp.arg };
 
@@ -55,10 +55,10 @@ static struct uni_bpf_cfi convert(const struct uni_cfi_table *table, const struc
 		c.cfa_of = UNI_BPF_CFI_SP;
 	else if (r->cfa.how == UNI_CFI_REG && r->cfa.reg == arch->fp_reg)
 		c.cfa_of = UNI_BPF_CFI_FP;
-	c.ra_how = where(&r->ra);
+	c.ra_how = cfi_where(&r->ra);
 	if (c.ra_how == UNI_BPF_CFI_SAME)
 		c.ra_how = UNI_BPF_CFI_NONE;
-	c.fp_how = where(&r->fp);
+	c.fp_how = cfi_where(&r->fp);
 	if (c.fp_how == UNI_BPF_CFI_UNDEF)
 		c.fp_how = UNI_BPF_CFI_NONE;
 	c.interrupted = (r->flags & UNI_CFI_SIGNAL) != 0;
@@ -68,7 +68,7 @@ static struct uni_bpf_cfi convert(const struct uni_cfi_table *table, const struc
 		if (v->of != arch->sp_reg)
 			continue;
 		c.sp = v->arg;
-		c.sp_how = where(v);
+		c.sp_how = cfi_where(v);
 		if (c.sp_how != UNI_BPF_CFI_AT_CFA)
 			c.cfa_of = UNI_BPF_CFI_NONE;
 	}
@@ -89,7 +89,7 @@ int uni_kvm_text_add_cfi(
 	if (t->cfi == NULL)
 		return -UNI_ENOMEM;
 	for (size_t i = 1; i < t->nr_cfi; i++)
-		t->cfi[i] = convert(table, &table->rule[i], arch);
+		t->cfi[i] = convert_rule(table, &table->rule[i], arch);
 	for (uint32_t i = 0; i + 1 < table->nr_rows; i++) {
 		uint32_t rule = table->row[i].rule;
 

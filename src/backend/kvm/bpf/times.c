@@ -9,13 +9,13 @@
 #include "base/clock.h"
 #include "backend/kvm/bpf/exits.h"
 
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t subtract_to_zero(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
 /* Of the time since the thread left the CPU that the kernel side has not settled yet. */
-static void pending(const struct uni_kvm_stream *s, const struct uni_bpf_vcpu *m,
+static void pending_times(const struct uni_kvm_stream *s, const struct uni_bpf_vcpu *m,
 	const struct uni_bpf_item *item, uint64_t *idle_ret, uint64_t *stolen_ret)
 {
 	uint64_t off = s->bpf->guest[s->guest].clock_off, out = m->out_clock, now, away, waited;
@@ -28,13 +28,13 @@ static void pending(const struct uni_kvm_stream *s, const struct uni_bpf_vcpu *m
 	now = item->vcpu.now_ns - off; /* by the scheduler's clock */
 	if (out == 1)
 		out = m->out_ns - off;
-	waited = minus(item->vcpu.delay, m->out_delay);
+	waited = subtract_to_zero(item->vcpu.delay, m->out_delay);
 	if (item->vcpu.on_cpu != 0 && item->vcpu.arrival > out) {
 		away = item->vcpu.arrival - out;
 	} else {
-		away = minus(now, out);
+		away = subtract_to_zero(now, out);
 		if (item->vcpu.on_rq != 0 && item->vcpu.queued != 0)
-			waited += minus(now, uni_max(item->vcpu.queued, out));
+			waited += subtract_to_zero(now, uni_max(item->vcpu.queued, out));
 	}
 	if (m->out_state == UNI_BPF_STOLEN)
 		waited = away;
@@ -58,7 +58,7 @@ void uni_kvm_stream_close_times(struct uni_kvm_stream *s)
 		const struct uni_bpf_vcpu *m = &s->bpf->vcpu[v->index];
 
 		if (v->since_ns != 0)
-			pending(s, m, item_of(&s->scan, m->id), &v->end_idle, &v->end_stolen);
+			pending_times(s, m, item_of(&s->scan, m->id), &v->end_idle, &v->end_stolen);
 	}
 }
 
@@ -76,10 +76,10 @@ int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcp
 	stolen = v->end_stolen;
 	if (s->running) {
 		if (uni_kvm_scan(s->bpf, s->pid, &s->scan, NULL) == 0)
-			pending(s, m, item_of(&s->scan, m->id), &idle, &stolen);
+			pending_times(s, m, item_of(&s->scan, m->id), &idle, &stolen);
 		end = uni_now_ns();
 	}
-	wall = minus(end, v->since_ns);
+	wall = subtract_to_zero(end, v->since_ns);
 	ret->idle_ns = uni_min(m->idle_ns + idle, wall);
 	ret->stolen_ns = uni_min(m->stolen_ns + stolen, wall - ret->idle_ns);
 	on = wall - ret->idle_ns - ret->stolen_ns;
@@ -88,7 +88,7 @@ int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcp
 		ret->kvm_ns = (uint64_t)((double)on * (double)m->samples[UNI_BPF_KVM] / (double)n);
 		ret->vmm_ns = (uint64_t)((double)on * (double)m->samples[UNI_BPF_VMM] / (double)n);
 	}
-	ret->guest_ns = minus(on, ret->kvm_ns + ret->vmm_ns);
+	ret->guest_ns = subtract_to_zero(on, ret->kvm_ns + ret->vmm_ns);
 	ret->exits = uni_kvm_exits_of(s, vcpu);
 	ret->split = (s->bpf->guest[s->guest].flags & UNI_BPF_SPLIT) != 0;
 	return 0;

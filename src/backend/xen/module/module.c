@@ -86,7 +86,7 @@ static int conn_open(struct uni_xen_conn **ret, char *why, size_t cap)
 	return 0;
 }
 
-static void *buffer(struct uni_xen_conn *c, size_t nr_pages)
+static void *alloc_buffer(struct uni_xen_conn *c, size_t nr_pages)
 {
 	void *p = xencall_alloc_buffer_pages(c->call, nr_pages);
 
@@ -100,19 +100,19 @@ static void buffer_free(struct uni_xen_conn *c, void *p, size_t nr_pages)
 	xencall_free_buffer_pages(c->call, p, nr_pages);
 }
 
-static int result(int rc)
+static int errno_result(int rc)
 {
 	return rc < 0 ? -errno : rc;
 }
 
-static int call1(struct uni_xen_conn *c, unsigned op, void *arg)
+static int hypercall_1(struct uni_xen_conn *c, unsigned op, void *arg)
 {
-	return result(xencall1(c->call, op, (uintptr_t)arg));
+	return errno_result(xencall1(c->call, op, (uintptr_t)arg));
 }
 
-static int call2(struct uni_xen_conn *c, unsigned op, void *arg, uint64_t arg2)
+static int hypercall_2(struct uni_xen_conn *c, unsigned op, void *arg, uint64_t arg2)
 {
-	return result(xencall2(c->call, op, (uintptr_t)arg, arg2));
+	return errno_result(xencall2(c->call, op, (uintptr_t)arg, arg2));
 }
 
 static uint8_t *map_as(struct uni_xen_conn *c, uint32_t domid, int prot, const uint64_t *frame,
@@ -123,7 +123,7 @@ static uint8_t *map_as(struct uni_xen_conn *c, uint32_t domid, int prot, const u
 	return xenforeignmemory_map(c->memory, domid, prot, nr, (const xen_pfn_t *)frame, err_ret);
 }
 
-static const uint8_t *map(
+static const uint8_t *map_frames(
 	struct uni_xen_conn *c, uint32_t domid, const uint64_t *frame, size_t nr, int *err_ret)
 {
 	return map_as(c, domid, PROT_READ, frame, nr, err_ret);
@@ -135,7 +135,7 @@ static uint8_t *map_rw(
 	return map_as(c, domid, PROT_READ | PROT_WRITE, frame, nr, err_ret);
 }
 
-static void unmap(struct uni_xen_conn *c, const uint8_t *at, size_t nr)
+static void unmap_frames(struct uni_xen_conn *c, const uint8_t *at, size_t nr)
 {
 	(void)xenforeignmemory_unmap(c->memory, (void *)(uintptr_t)at, nr);
 }
@@ -207,12 +207,12 @@ __attribute__((visibility("default"))) const struct uni_xen_module uni_xen_modul
 	.size = sizeof(struct uni_xen_module),
 	.open = conn_open,
 	.close = conn_close,
-	.buffer = buffer,
+	.buffer = alloc_buffer,
 	.buffer_free = buffer_free,
-	.call1 = call1,
-	.call2 = call2,
-	.map = map,
-	.unmap = unmap,
+	.call1 = hypercall_1,
+	.call2 = hypercall_2,
+	.map = map_frames,
+	.unmap = unmap_frames,
 	.map_rw = map_rw,
 	.grant_map = grant_map,
 	.grant_unmap = grant_unmap,
