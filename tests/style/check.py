@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """House rules that a compiler does not check. usage: check.py RULE SOURCE_ROOT
 
-Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables. Prints each offence and exits 1, or a
+Rules: layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names. Prints each offence and exits 1, or a
 closing line that says how much was looked at."""
 import pathlib
 import re
@@ -234,6 +234,19 @@ def tables(root):
             yield f"{rel}:{n}: compares a name: {m.group(0)[:70]}"
 
 
+STATIC = re.compile(r"^static (?:[\w\s*]|\([\w\s]*\))*?\b(\w+)\((?:[^;{}])*?\)\n\{", re.M)
+
+
+def names(root):
+    """A static function is verb_noun or noun_verb, so that its name says what it does and is found by grep."""
+    for f in tracked(root, "src/*.c"):
+        text = f.read_text()
+        for m in STATIC.finditer(text):
+            if "_" not in m.group(1):
+                n = text.count("\n", 0, m.start(1)) + 1
+                yield f"{f.relative_to(root)}:{n}: {m.group(1)}(): a verb and a noun, as in slab_take()"
+
+
 def markers(root):
     """Left by a merge: they compile in no C file, but do in manual pages."""
     for f in tracked(root):
@@ -262,7 +275,7 @@ def docs(root):
 
 
 def main():
-    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables)}
+    rules = {f.__name__: f for f in (layers, licence, banned, ranges, size, leaks, markers, docs, xen, files, tables, names)}
     if len(sys.argv) != 3 or sys.argv[1] not in rules:
         sys.exit(__doc__)
     found = list(rules[sys.argv[1]](sys.argv[2]))
