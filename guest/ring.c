@@ -96,12 +96,13 @@ static void freeze(struct uni_trace_cpu *c)
 
 static int thaw(struct uni_trace_cpu *c)
 {
-	uint64_t wptr = c->frozen;
+	uint64_t wptr = c->frozen, after;
 
 	if (!wptr)
 		return 0;
-	uni_machine_fetch_add(&c->lost, rings[c->cpu].after_freeze);
-	rings[c->cpu].after_freeze = 0;
+	after = rings[c->cpu].after_freeze;
+	uni_machine_fetch_add(&c->lost, after);
+	uni_machine_fetch_add(&rings[c->cpu].after_freeze, -after); /* an interrupt may count */
 	*(volatile uint64_t *)&c->wptr = wptr;
 	*(volatile uint64_t *)&c->frozen = 0;
 	return 1;
