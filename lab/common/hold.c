@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A guest that is done and stays. A busy one would cost the host a CPU for as long as it is looked at. */
+/* A guest that is done and stays. A busy one would cost the host a CPU for as long as it is looked
+ * at. */
 #include "lab.h"
 
 void lab_hold(void)

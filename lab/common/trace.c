@@ -8,7 +8,8 @@
 #define LAB_TRACE_THREADS 16 /* MAX_THREADS of thread.c */
 
 /* ring=KiB for each vCPU (1024); stop=1: a full ring stays as it is; promises=1: events of threads
- * and promises from the beginning on; keep=1: a table of what is open of them; names=0: it tells no threads' names. */
+ * and promises from the beginning on; keep=1: a table of what is open of them; names=0: it tells no
+ * threads' names. */
 void lab_trace_init(void)
 {
 	struct uni_trace_cpu *cpus[LAB_MAX_CPUS];

@@ -26,8 +26,8 @@ static const struct list {
 	uint8_t len_at; /* where the entry says it */
 	bool absolute;
 } lists[] = {
-	{ ".altinstructions", "__alt_instructions", "__alt_instructions_end", UNI_CHANGE_ALTERNATIVE,
-		0, 0, 0, false },
+	{ ".altinstructions", "__alt_instructions", "__alt_instructions_end",
+		UNI_CHANGE_ALTERNATIVE, 0, 0, 0, false },
 	{ ".smp_locks", "__smp_locks", "__smp_locks_end", UNI_CHANGE_ALTERNATIVE, 4, 1, 0, false },
 	{ ".retpoline_sites", "__retpoline_sites", "__retpoline_sites_end", UNI_CHANGE_ALTERNATIVE,
 		4, 6, 0, false },
@@ -233,7 +233,8 @@ static bool read_trampolines(struct reader *r)
 		const struct uni_symbol *s = &r->syms->v[i];
 
 		if (starts_with(r->syms->names.s + s->name, "__SCT__") && r->v.nr < CHANGES_MAX)
-			ok = uni_vec_push(&r->v, ((struct uni_change){ s->addr, 8, UNI_CHANGE_KEY }));
+			ok = uni_vec_push(
+				&r->v, ((struct uni_change){ s->addr, 8, UNI_CHANGE_KEY }));
 	}
 	return ok;
 }

@@ -11,14 +11,14 @@
 
 /* Why a byte of code is another one in the guest. */
 enum uni_change_kind {
-	UNI_CHANGE_NONE,	       /* no reason is known */
+	UNI_CHANGE_NONE,	/* no reason is known */
 	UNI_CHANGE_ALTERNATIVE, /* Linux: instructions for this CPU (.altinstructions and others) */
-	UNI_CHANGE_KEY,	       /* Linux: static keys and static calls */
-	UNI_CHANGE_TRACER,      /* Linux' ftrace, or our tracer */
-	UNI_CHANGE_HYPERVISOR,  /* Xen's page of hypercalls */
-	UNI_CHANGE_MOVED,       /* an address, of an image that was loaded elsewhere */
-	UNI_CHANGE_TABLE,       /* accessed and dirty bits of page tables within the code */
-	UNI_CHANGE_ASSEMBLER,   /* code and data without a type, which boot code changes itself */
+	UNI_CHANGE_KEY,		/* Linux: static keys and static calls */
+	UNI_CHANGE_TRACER,	/* Linux' ftrace, or our tracer */
+	UNI_CHANGE_HYPERVISOR,	/* Xen's page of hypercalls */
+	UNI_CHANGE_MOVED,	/* an address, of an image that was loaded elsewhere */
+	UNI_CHANGE_TABLE,	/* accessed and dirty bits of page tables within the code */
+	UNI_CHANGE_ASSEMBLER,	/* code and data without a type, which boot code changes itself */
 	UNI_CHANGE_NR
 };
 

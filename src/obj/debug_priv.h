@@ -48,7 +48,7 @@ struct uni_debug {
 	uint32_t *range_cu;	  /* index of a unit, by the number in `ranges` */
 	struct uni_span *unnamed; /* nothing is told of these: the guest has other code there */
 	size_t nr_unnamed;
-	uint64_t steps;		  /* left: bounds the time that a malicious file can cost */
+	uint64_t steps; /* left: bounds the time that a malicious file can cost */
 	bool exhausted, no_memory;
 };
 

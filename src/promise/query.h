@@ -96,8 +96,8 @@ int uni_promise_findings(
 	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
 void uni_findings_deinit(struct uni_findings *f);
 
-/* Was anything there before the trace began of which it does not tell what it waited for? What hangs
- * since then makes no event. */
+/* Was anything there before the trace began of which it does not tell what it waited for? What
+ * hangs since then makes no event. */
 bool uni_promise_begin_unknown(const struct uni_promise_model *m);
 /* What an open promise needs next: the one wait that is open, or what it became. */
 uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who);

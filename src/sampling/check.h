@@ -22,9 +22,9 @@ enum uni_check_id {
 /* How the guest's code differs from the image's. */
 struct uni_difference {
 	enum uni_check_id id;
-	uint64_t compared;		/* bytes of code */
+	uint64_t compared;		 /* bytes of code */
 	uint64_t changed[UNI_CHANGE_NR]; /* of them, by reason; [UNI_CHANGE_NONE]: none is known */
-	UNI_VEC(struct uni_span) code;	/* SVMA: the functions with bytes of no known reason */
+	UNI_VEC(struct uni_span) code;	 /* SVMA: the functions with bytes of no known reason */
 };
 
 void uni_difference_deinit(struct uni_difference *d); /* zeroed ones, too */

@@ -23,8 +23,8 @@ enum uni_ftrace_tracer {
 
 /* The guest. Each returns 0, or -UNI_E* with err saying why. */
 struct uni_ftrace_ops {
-	/* From now on these functions are traced, and recorded or not. 1: what poll gives from now on
-	 * begins anew, and what was recorded before is left out. */
+	/* From now on these functions are traced, and recorded or not. 1: what poll gives from now
+	 * on begins anew, and what was recorded before is left out. */
 	int (*apply)(void *ctx, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err);
 	/* Gives what was recorded since, also of sub-buffers that are still written. Never long. */
 	int (*poll)(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_err *err);

@@ -376,7 +376,7 @@ static void test_known_frequencies(void **state)
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 1000, 1000000, 1001000 });
 	uni_tclock_add(c, 0, &(struct uni_tclock_point){ 4000001000, 1975000000, 2015000000 });
 	uni_tclock_result(c, &right, 0, &r);
-	assert_int_equal(r.hz, 2000000000); /* not 2006018500, as the middles tell */
+	assert_int_equal(r.hz, 2000000000);	/* not 2006018500, as the middles tell */
 	assert_int_equal(r.error_ns, 26000500); /* what the second one allows */
 	uni_tclock_result(c, &wrong, 0, &r);
 	assert_in_range(r.hz, 2005000000, 2015000000);

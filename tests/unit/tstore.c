@@ -96,8 +96,8 @@ static void whole_records(void **state)
 	(void)state;
 }
 
-/* Another session begins in the middle of a sub-buffer: its part is shorter than what was put of it, and
- * what is left out between them is not missing. */
+/* Another session begins in the middle of a sub-buffer: its part is shorter than what was put of
+ * it, and what is left out between them is not missing. */
 static void another_session(void **state)
 {
 	struct uni_tstore *s;

@@ -74,7 +74,8 @@ int uni_kvm_ticks_open(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v)
 		return fd;
 	t->seed = uni_now_ns() ^ (uint64_t)v->tid << 32;
 	t->first = t->turned = samples_of(&s->bpf->vcpu[v->index]);
-	clock.sample_period = (uint64_t)((double)s->period_ns * (1.0 + SPREAD * draw_next(&t->seed)));
+	clock.sample_period =
+		(uint64_t)((double)s->period_ns * (1.0 + SPREAD * draw_next(&t->seed)));
 	return t->fd = uni_kvm_event_open(v->tid, &clock);
 }
 
