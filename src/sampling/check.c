@@ -100,17 +100,18 @@ static bool is_table(const struct page *p, size_t i)
 	return (file & PT_PRESENT) != 0 && ((now ^ file) & ~(uint64_t)PT_ACCESSED) == 0;
 }
 
+static bool begins_last(const struct uni_span *v, size_t nr, uint64_t start)
+{
+	return v != NULL && nr != 0 && v[nr - 1].start == start;
+}
+
 static bool add_span(struct tally *t, bool typed, struct uni_span span)
 {
-	struct uni_span *last;
-
-	if (typed) {
-		last = t->d->code.nr != 0 ? &t->d->code.v[t->d->code.nr - 1] : NULL;
-		return (last != NULL && last->start == span.start) ||
+	if (typed)
+		return begins_last(t->d->code.v, t->d->code.nr, span.start) ||
 		       uni_vec_push(&t->d->code, span);
-	}
-	last = t->assembler.nr != 0 ? &t->assembler.v[t->assembler.nr - 1] : NULL;
-	return (last != NULL && last->start == span.start) || uni_vec_push(&t->assembler, span);
+	return begins_last(t->assembler.v, t->assembler.nr, span.start) ||
+	       uni_vec_push(&t->assembler, span);
 }
 
 static enum uni_change_kind reason_of(struct tally *t, const struct page *p, size_t i)
@@ -356,7 +357,7 @@ int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct
 {
 	bool is_virtual = uni_gmem_space(uni_as_gmem(as)) == UNI_GMEM_VIRTUAL;
 	struct tally t = { .img = img, .changes = uni_image_changes(img), .bias = bias, .d = d };
-	struct uni_pt_root own, *root = is_virtual ? NULL : &own;
+	struct uni_pt_root own = { 0 }, *root = is_virtual ? NULL : &own;
 
 	if (all_pages(img, bias) == 0)
 		return uni_err_set(

@@ -99,10 +99,13 @@ static uint64_t off_by(const struct bounds *b, __int128 line)
  */
 static uint64_t error_of(const struct bounds *b, unsigned nr, __int128 line)
 {
-	__int128 first = b[0].after, last = b[0].after, to_end, between;
+	__int128 first, last, to_end, between;
 	const struct bounds *a = NULL, *z = NULL;
 	uint64_t most;
 
+	if (nr == 0)
+		return UINT64_MAX;
+	first = last = b[0].after;
 	for (unsigned i = 1; i < nr; i++) {
 		first = b[i].after < first ? b[i].after : first;
 		last = b[i].after > last ? b[i].after : last;
@@ -115,6 +118,8 @@ static uint64_t error_of(const struct bounds *b, unsigned nr, __int128 line)
 		if (*half == NULL || off_by(&b[i], line) < off_by(*half, line))
 			*half = &b[i];
 	}
+	if (a == NULL && z == NULL)
+		return UINT64_MAX;
 	if (a == NULL || z == NULL)
 		return off_by(a != NULL ? a : z, line);
 	most = uni_max(off_by(a, line), off_by(z, line));
