@@ -50,15 +50,15 @@ as_callgrind() {
 # Samples under TCG are of the block that ran, also where that ended in a return or a call.
 by_block() { # VARIANT
 	elf=$BUILD/lab/blocks-$1.elf
-	rm -rf "$T/b.uniscope"
-	counted b "$elf" rounds=20 && boot tcg "$elf" '' || return 1
+	rm -rf "$T/blocks.uniscope"
+	counted blocks "$elf" rounds=20 && boot tcg "$elf" '' || return 1
 	for seconds in 1 4 16; do # a busy host throttles TCG
 		timeout 60 "$U" record "$target" -q -e "$elf" -F 199 -d $seconds -o "$T/s.uniscope" --overwrite &&
 			python3 "$SRC/tests/e2e/ask.py" number "$T/s.uniscope" samples 80 && break
 		retry "fewer than 80 samples in $seconds s"
 	done
 	"$U" report --json "$T/s.uniscope" >"$T/s.json" && "$U" report "$T/s.uniscope" >"$T/s.txt" &&
-		judge blocks "$T/b.json" "$T/s.json" && grep '^skid .* given to the one before' "$T/s.txt"
+		judge blocks "$T/blocks.json" "$T/s.json" && grep '^skid .* given to the one before' "$T/s.txt"
 }
 
 # Frames above the leaf, by name; a throw goes through all of dive's.

@@ -82,7 +82,7 @@ def compare(name, ours, theirs, arbiter):
     """The addresses at which they differ, as TAP comments. A peer that knows nothing has no say."""
     differ = [a for a in ours if theirs.get(a) != ours[a]]
     contested = [a for a in differ if arbiter.get(a) == ours[a]]
-    if len(contested) <= len(ours) / 1000:
+    if len(contested) <= max(1, len(ours) / 1000):
         differ = [a for a in differ if a not in contested]
     return [f"# {name} {a:#x}: {ours[a]} against {theirs.get(a)}" for a in differ]
 

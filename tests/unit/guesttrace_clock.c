@@ -106,7 +106,7 @@ static void set_aside(void (*exit_by)(void), unsigned looks_every)
 		nr_missed);
 	assert_int_equal(nr_missed, 0);
 	assert_int_equal(nr_unknown, 0);
-	assert_true(nr_looks < LOOKS && nr_points >= 10);
+	assert_true(nr_looks < LOOKS && nr_points >= 5);
 	uni_ring_close(ring);
 	trace_end(&m);
 }
