@@ -398,7 +398,7 @@ static void say_mismatch(const struct uni_attach_args *args, const struct uni_er
 /* TCG stops a vCPU before the next block of code. */
 static int use_skid(struct uni_guest *g, struct uni_err *err)
 {
-	if (g->image == NULL || !uni_guest_reads_cost_time(g) || strcmp(g->info.vmm, "qemu") != 0 ||
+	if (g->image == NULL || strcmp(g->info.vmm, "qemu") != 0 ||
 		strcmp(g->info.accel, "tcg") != 0)
 		return 0;
 	if (uni_skid_read(g->image, &g->skid) != 0)

@@ -96,8 +96,6 @@ int uni_guest_open(struct uni_guest *g, const struct uni_attach_args *args, stru
 void uni_note_left_off(const char *spec, unsigned left_off, unsigned all);
 void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct */
 
-/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
-bool uni_guest_reads_cost_time(const struct uni_guest *g);
 /* Does the guest run its image (g->differ)? uni_guest_open() has asked this. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
 /* Takes the names of what differs off its images, and says so. After this they do not change. */

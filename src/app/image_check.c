@@ -21,7 +21,8 @@ static int take_registers(
 	return uni_guest_hold(g, p, &first, ret, err);
 }
 
-bool uni_guest_reads_cost_time(const struct uni_guest *g)
+/* Only a stub's memory may need the guest to stand; what is read there costs it time. */
+static bool reads_cost_time(const struct uni_guest *g)
 {
 	const struct uni_target_ops *ops = uni_target_backend(g->spec.scheme);
 
@@ -31,9 +32,9 @@ bool uni_guest_reads_cost_time(const struct uni_guest *g)
 /* The code that the guest runs, by its own page tables, against the image's. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 {
-	unsigned most = g->saved		       ? UNI_CHECK_FEW
-			: uni_guest_reads_cost_time(g) ? UNI_CHECK_SOME
-						       : UNI_CHECK_MANY;
+	unsigned most = g->saved	     ? UNI_CHECK_FEW
+			: reads_cost_time(g) ? UNI_CHECK_SOME
+					     : UNI_CHECK_MANY;
 	_cleanup_free_ struct uni_regs *regs =
 		calloc((size_t)g->t->ops->nr_vcpus(g->t), sizeof(*regs));
 	struct uni_as *as = NULL;
@@ -47,7 +48,7 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 		return rc;
 	uni_difference_deinit(&g->differ);
 	rc = take_registers(g, &pause, regs, err);
-	if (!uni_guest_reads_cost_time(g))
+	if (!reads_cost_time(g))
 		(void)uni_pause_end(&pause);
 	if (rc == 0)
 		rc = uni_check_image(

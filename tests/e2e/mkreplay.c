@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	rc = uni_gmem_create(&ops, NULL, UNI_GMEM_VIRTUAL, &ram, 1, &m, &err);
 	if (rc == 0)
 		rc = uni_replay_writer_create(
-			argv[1], &uni_arch_x86_64, (uint32_t)nr, m, 4096, &w, &err);
+			argv[1], &uni_arch_x86_64, (uint32_t)nr, m, 4096, 0, &w, &err);
 	for (uint64_t i = 0; rc == 0 && i < snapshots; i++)
 		uni_replay_writer_snapshot(w, regs);
 	if (rc == 0)

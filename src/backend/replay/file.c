@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cursor.h"
+#include "backend/replay/writer.h"
 
 static int parse_regions(
 	struct uni_replay_file *f, struct uni_cursor *c, uint32_t nr, struct uni_err *err)
@@ -53,6 +54,7 @@ static int parse_header(struct uni_replay_file *f, struct uni_cursor *c, struct 
 		return uni_err_set(
 			err, UNI_EFORMAT, "blocks of %u bytes are not possible", f->block);
 	space = uni_cursor_u32(c);
+	f->at_blocks = (uni_cursor_u32(c) & UNI_REPLAY_AT_BLOCKS) != 0;
 	uni_cursor_seek(c, UNI_REPLAY_HEADER);
 	return parse_regions(f, c, space, err);
 }

@@ -29,6 +29,7 @@ struct uni_replay_file {
 	const struct uni_arch *arch;
 	uint32_t nr_vcpus, block;
 	enum uni_gmem_space space;
+	bool at_blocks; /* UNI_REPLAY_AT_BLOCKS */
 	UNI_VEC(struct uni_gmem_region) region;
 	UNI_VEC(struct uni_replay_block) blocks; /* by addr, snap, offset */
 	UNI_VEC(size_t) snap;			 /* offsets of the registers */

@@ -154,6 +154,10 @@ static void replay_info(struct uni_target *t, struct uni_target_info *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret->name, p->name, sizeof(ret->name));
+	if (p->file.at_blocks) {
+		(void)snprintf(ret->vmm, sizeof(ret->vmm), "qemu");
+		(void)snprintf(ret->accel, sizeof(ret->accel), "tcg");
+	}
 	ret->nr_vcpus = p->file.nr_vcpus;
 	for (size_t i = 0; i < p->file.region.nr; i++) {
 		if (__builtin_add_overflow(

@@ -186,8 +186,14 @@ static const struct uni_target_ops tee_ops = {
 static int open_tee(struct tee *p, const char *path, struct uni_err *err)
 {
 	struct uni_gmem *m = p->inner->ops->gmem(p->inner);
+	struct uni_target_info info = { 0 };
+	uint32_t flags;
 	int rc;
 
+	p->inner->ops->info(p->inner, &info);
+	flags = strcmp(info.vmm, "qemu") == 0 && strcmp(info.accel, "tcg") == 0
+			? UNI_REPLAY_AT_BLOCKS
+			: 0;
 	p->inner_gmem = m;
 	p->block = uni_gmem_granule(m);
 	p->cap = BUFFER_BYTES / p->block;
@@ -200,7 +206,8 @@ static int open_tee(struct tee *p, const char *path, struct uni_err *err)
 	if (rc != 0)
 		return rc;
 	uni_gmem_set_granule(p->gmem, p->block);
-	return uni_replay_writer_create(path, p->t.arch, p->nr_vcpus, m, p->block, &p->w, err);
+	return uni_replay_writer_create(
+		path, p->t.arch, p->nr_vcpus, m, p->block, flags, &p->w, err);
 }
 
 int uni_replay_tee(

@@ -32,7 +32,7 @@ static void put_le_number(struct uni_sink *out, uint64_t v, unsigned bytes)
 	uni_sink_write(out, b, bytes);
 }
 
-static void put_header(struct uni_replay_writer *w, const struct uni_gmem *gmem)
+static void put_header(struct uni_replay_writer *w, const struct uni_gmem *gmem, uint32_t flags)
 {
 	size_t nr = uni_gmem_nr_regions(gmem);
 	char arch[16] = { 0 };
@@ -47,7 +47,7 @@ static void put_header(struct uni_replay_writer *w, const struct uni_gmem *gmem)
 	put_le_number(w->out, uni_gmem_space(gmem), 4);
 	put_le_number(w->out, w->block, 4);
 	put_le_number(w->out, nr, 4);
-	put_le_number(w->out, 0, 4);
+	put_le_number(w->out, flags, 4);
 	put_le_number(w->out, 0, 8);
 	for (size_t i = 0; i < nr; i++) {
 		put_le_number(w->out, uni_gmem_region(gmem, i)->start, 8);
@@ -65,7 +65,7 @@ static struct seen *new_table(size_t cap)
 }
 
 int uni_replay_writer_create(const char *path, const struct uni_arch *arch, uint32_t nr_vcpus,
-	const struct uni_gmem *gmem, size_t block, struct uni_replay_writer **ret,
+	const struct uni_gmem *gmem, size_t block, uint32_t flags, struct uni_replay_writer **ret,
 	struct uni_err *err)
 {
 	struct uni_replay_writer *w;
@@ -91,7 +91,7 @@ int uni_replay_writer_create(const char *path, const struct uni_arch *arch, uint
 		uni_replay_writer_abort(w);
 		return rc;
 	}
-	put_header(w, gmem);
+	put_header(w, gmem, flags);
 	*ret = w;
 	return 0;
 }

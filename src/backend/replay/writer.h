@@ -10,12 +10,14 @@
 
 struct uni_replay_writer;
 
+#define UNI_REPLAY_AT_BLOCKS 1u /* vCPUs stood at the start of a block, as TCG stops them */
+
 /*
  * The file appears under its name when it is closed. Regions and kind of addresses are gmem's, now;
- * block is a power of two from 64 to 4096.
+ * block is a power of two from 64 to 4096; flags: UNI_REPLAY_AT_BLOCKS or 0.
  */
 int uni_replay_writer_create(const char *path, const struct uni_arch *arch, uint32_t nr_vcpus,
-	const struct uni_gmem *gmem, size_t block, struct uni_replay_writer **ret,
+	const struct uni_gmem *gmem, size_t block, uint32_t flags, struct uni_replay_writer **ret,
 	struct uni_err *err);
 /* Registers of all vCPUs, nr_vcpus of them. Blocks that follow are of this moment. */
 void uni_replay_writer_snapshot(struct uni_replay_writer *w, const struct uni_regs *regs);
