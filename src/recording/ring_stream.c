@@ -218,16 +218,20 @@ static void put_state(struct uni_tstream *t)
 {
 	struct stream *st = &t->stream[0], before = *st;
 	const uint64_t time = st->mark.ts_begin, end = st->mark.words_before;
+	uint64_t left = 0;
 	struct {
 		struct uni_trace_sub head;
 		uint64_t words[UNI_TRACE_SUB_SIZE / 16];
 	} *p = calloc(1, sizeof(*p));
 
+	for (size_t at = 0; at < t->state.nr; at += 1 + (size_t)t->state.v[at])
+		left += t->state.v[at];
 	for (size_t at = 0; p != NULL && at < t->state.nr; at += 1 + (size_t)t->state.v[at]) {
-		size_t nr = (size_t)t->state.v[at], left = t->state.nr - at;
+		size_t nr = (size_t)t->state.v[at];
 
 		p->head = st->mark;
-		p->head.words_before = end - uni_min(end, (uint64_t)left);
+		p->head.words_before = end - uni_min(end, left);
+		left -= nr;
 		memcpy(p->words, &t->state.v[at + 1], nr * 8);
 		for (size_t i = 0; i < nr; i += 1 + (p->words[i] >> 36 & 0xfff))
 			p->words[i] |= (uint32_t)time;
