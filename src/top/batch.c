@@ -26,8 +26,8 @@ static void put_head(const struct uni_top *top, const struct uni_batch_opts *opt
 
 	uni_say_window(window, sizeof(window), top);
 	uni_say_settings(settings, sizeof(settings), top);
-	uni_sink_printf(
-		out, "%s: snapshot %" PRIu64 ", %s, %s\n", opts->guest, number, window, settings);
+	uni_sink_printf(out, "%s: snapshot %" PRIu64 ", %s, %s, %s\n", opts->guest, number, window,
+		settings, uni_say_whole(top));
 	uni_say_quality(&parts, top);
 	put_parts(out, &parts, ", ");
 	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++) {

@@ -142,11 +142,17 @@ static void draw_functions(struct uni_ui *ui, int row, int height)
 {
 	const struct uni_top *top = &ui->run->top;
 	bool wide = uni_screen_columns() >= SAMPLES_FROM;
+	const char *head =
+		wide ? "  SELF%  TOTAL%    SAMPLES  FUNCTION" : "  SELF%  TOTAL%  FUNCTION";
 	char settings[UNI_SAY_MAX];
+	size_t n;
 
 	uni_say_settings(settings, sizeof(settings), top);
-	draw_bar(row, wide ? "  SELF%  TOTAL%    SAMPLES  FUNCTION" : "  SELF%  TOTAL%  FUNCTION",
-		settings);
+	n = strlen(settings);
+	/* In a narrow terminal the settings come first. */
+	if (strlen(head) + n + strlen(uni_say_whole(top)) + 4 <= (size_t)uni_screen_columns())
+		(void)snprintf(settings + n, sizeof(settings) - n, ", %s", uni_say_whole(top));
+	draw_bar(row, head, settings);
 	row++;
 	height--;
 	if (top->nr_rows == 0)

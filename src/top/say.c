@@ -36,6 +36,11 @@ void uni_say_window(char *out, size_t cap, const struct uni_top *top)
 		(void)snprintf(out, cap, "last %.0f s", seconds);
 }
 
+const char *uni_say_whole(const struct uni_top *top)
+{
+	return top->idle ? "100 % is all time" : "100 % is the guest's time on a CPU";
+}
+
 void uni_say_settings(char *out, size_t cap, const struct uni_top *top)
 {
 	char vcpu[48] = "", guest[UNI_GUEST_NAME_MAX + 16] = "";
@@ -48,10 +53,8 @@ void uni_say_settings(char *out, size_t cap, const struct uni_top *top)
 				? top->setup.guests.guest[top->guest].root
 				: "this guest");
 	(void)snprintf(out, cap, "by %s%s%s%s%s%s%s", uni_live_sort_name(top->sort), guest, vcpu,
-		top->idle ? ", with idle: 100 % is all time"
-			  : ", 100 % is the guest's time on a CPU",
-		top->filter[0] != '\0' ? ", only *" : "", top->filter,
-		top->filter[0] != '\0' ? "*" : "");
+		top->idle ? ", with idle" : "", top->filter[0] != '\0' ? ", only *" : "",
+		top->filter, top->filter[0] != '\0' ? "*" : "");
 }
 
 static void add_part(struct uni_say_parts *p, bool bad, const char *fmt, ...)

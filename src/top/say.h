@@ -14,6 +14,8 @@ void uni_say_ns(char *out, size_t cap, double ns);
 void uni_say_window(char *out, size_t cap, const struct uni_top *top);
 /* "sorted by self, vCPU 1 only, functions like "foo"": "" if all is as usual */
 void uni_say_settings(char *out, size_t cap, const struct uni_top *top);
+/* "100 % is all time" */
+const char *uni_say_whole(const struct uni_top *top);
 
 struct uni_say_parts {
 	char v[UNI_SAY_PARTS_MAX][128];
