@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ranges are (start, size). They may end exactly at the top of the number space; hand-written
- * comparisons with start + size get that wrong, so nobody else writes them (a style test greps).
+ * Ranges are (start, size). They may end exactly at the top of the number space. Hand-written
+ * comparisons with start + size get that wrong, so they are forbidden elsewhere; a style test greps
+ * for them.
  */
 #ifndef UNI_BASE_CHECKED_H
 #define UNI_BASE_CHECKED_H

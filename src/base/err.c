@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The analyzer's macro: here the function itself is meant. */
+/* Removes the analyzer's macro, to define the function itself. */
 #undef uni_err_set
 
 static void flatten_controls(char *s)
@@ -41,7 +41,7 @@ int uni_err_prefix(struct uni_err *err, const char *fmt, ...)
 	(void)vsnprintf(head, sizeof(head), fmt, ap);
 	va_end(ap);
 	memcpy(old, err->msg, sizeof(old));
-	/* A message that no longer fits loses its tail, never its cause at the front. */
+	/* A message that does not fit is cut at its end: the cause at the front stays. */
 	(void)snprintf(err->msg, sizeof(err->msg), "%s: %.380s", head, old);
 	flatten_controls(err->msg);
 	return -err->code;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Errors. Hot paths return int: 0 or a negative -UNI_E* code. Set-up functions also take a
- * struct uni_err that is filled once, where the cause is known, with what was tried and what to
- * do next; the caller passes it on unchanged and main() prints it.
+ * Errors. Hot paths return int: 0 or a negative -UNI_E* code. Set-up functions also take a struct
+ * uni_err. It is filled once, at the place that knows the cause, with what was tried and what to do
+ * next. The caller passes it on unchanged, and main() prints it.
  */
 #ifndef UNI_BASE_ERR_H
 #define UNI_BASE_ERR_H
@@ -18,14 +18,14 @@ enum uni_errcode {
 	UNI_ERANGE = 7,	    /* a range wraps or lies outside */
 	UNI_EBUDGET = 8,    /* a per-sample budget is used up */
 	UNI_EGONE = 9,	    /* the target ended or went away */
-	UNI_EBUSY = 10,	    /* somebody else holds it (another tracer, another client) */
+	UNI_EBUSY = 10,	    /* in use by somebody else (another tracer, another client) */
 	UNI_ETIMEDOUT = 11, /* no answer in time */
-	UNI_EPROTO = 12,    /* the other side spoke nonsense */
+	UNI_EPROTO = 12,    /* the other side broke the protocol */
 	UNI_EFORMAT = 13,   /* a file or packet is malformed */
 	UNI_ENOTSUP = 14,   /* not possible on this host, target or architecture */
 	UNI_EMISMATCH = 15, /* two things that must agree do not (image and guest, say) */
 	UNI_EAGAIN = 16,    /* nothing now, try again */
-	UNI_ESTALE = 17,    /* a snapshot that may not be the present */
+	UNI_ESTALE = 17,    /* a snapshot that may be out of date */
 	UNI_EUSAGE = 18,    /* bad command line: exit status 2 */
 };
 
@@ -35,19 +35,18 @@ struct uni_err {
 };
 
 /*
- * Fills err (may be NULL) unless it already holds a cause, and returns -code, so that a failing
- * path reads `return uni_err_set(err, UNI_EIO, "cannot read %s: %s", path, strerror(errno));`.
- * The message is cleaned of control bytes.
+ * Fills err (may be NULL) unless it already has a cause; removes control bytes from the message.
+ * Returns -code, so that a failing path is one line: `return uni_err_set(err, UNI_EIO, ...);`.
  */
 int uni_err_set(struct uni_err *err, enum uni_errcode code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #ifdef __clang_analyzer__
-/* It does not look into other files, and would suppose that a failure may return 0. */
+/* The analyzer does not look into other files, and would suppose that a failure may return 0. */
 #define uni_err_set(err, code, ...) ((void)uni_err_set((err), (code), __VA_ARGS__), -(int)(code))
 #endif
 
-/* The same of memory that there is none of. */
+/* The same for memory that could not be allocated. */
 static inline int uni_err_nomem(struct uni_err *err)
 {
 	return uni_err_set(err, UNI_ENOMEM, "out of memory");

@@ -19,7 +19,7 @@ void uni_hurry_end(struct uni_hurry *h)
 	const struct sched_param was = { .sched_priority = h->priority };
 
 	if (h->on)
-		/* That flag may not be taken back without more rights. */
+		/* This flag may not be cleared without more rights. */
 		(void)sched_setscheduler(0, h->policy | SCHED_RESET_ON_FORK, &was);
 	h->on = false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * While this thread holds a guest, the guest stands still for as long as the thread waits for a
- * CPU: so it goes before all others. To be used by who sleeps nearly always, or is done within a
- * millisecond. Without the right to it (CAP_SYS_NICE, RLIMIT_RTPRIO) nothing changes, and pauses
+ * While a thread holds a guest, the guest stands still for as long as the thread waits for a CPU.
+ * So the thread gets real-time priority. It must sleep nearly always, or be done within a
+ * millisecond. Without the right to do so (CAP_SYS_NICE, RLIMIT_RTPRIO) nothing changes, and pauses
  * are longer on a busy host.
  */
 #ifndef UNI_BASE_HURRY_H
@@ -12,7 +12,7 @@
 
 struct uni_hurry {
 	bool on;
-	int policy, priority; /* as it was */
+	int policy, priority; /* before the change */
 };
 
 void uni_hurry_begin(struct uni_hurry *h);

@@ -70,7 +70,7 @@ int uni_read_rest(int fd, const char *path, const void *head, size_t have, size_
 	return 0;
 }
 
-/* Devices that never end are not read; a terminal on standard input is somebody typing. */
+/* Devices that never end are not read. A terminal is allowed as standard input: somebody types. */
 static int check_kind(int fd, const char *path, size_t max, bool only_regular, struct uni_err *err)
 {
 	struct stat st;
@@ -134,7 +134,7 @@ int uni_read_file(
 int uni_read_regular(
 	const char *path, size_t max, char **data_ret, size_t *size_ret, struct uni_err *err)
 {
-	/* Not to wait for the other end, should it be a pipe. */
+	/* If it is a pipe, do not wait for the other end. */
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	int rc = check_kind(fd, path, max, true, err);
 
@@ -143,7 +143,7 @@ int uni_read_regular(
 
 int uni_open_below(int dir_fd, const char *name)
 {
-	/* Not to wait for the other end, should it be a pipe. */
+	/* If it is a pipe, do not wait for the other end. */
 	_cleanup_close_ int fd =
 		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Streaming JSON writer (RFC 8259): commas, nesting and escaping are its business. Strings are
- * escaped so that the result is also safe inside an HTML <script>: '<', U+2028 and U+2029 too.
- * (Reading JSON is libjansson's business.)
+ * Streaming JSON writer (RFC 8259): it writes commas, nesting and escapes. Strings are escaped so
+ * that the result is also safe inside an HTML <script>: '<', U+2028 and U+2029 too. (JSON is read
+ * with libjansson.)
  */
 #ifndef UNI_BASE_JSON_H
 #define UNI_BASE_JSON_H
@@ -17,7 +17,7 @@
 struct uni_json {
 	struct uni_sink *out; /* borrowed */
 	unsigned depth;
-	bool pretty; /* one member a line, two spaces a level */
+	bool pretty; /* one member on each line, two spaces for each level */
 	bool after_key;
 	bool has_member[UNI_JSON_DEPTH + 1];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a text was found to be the last time: texts that lie elsewhere, and a number for each. Made
- * for parsers that meet the same few thousand names millions of times: the end of a name is looked
- * for and its hash made in one go, eight bytes at a time.
+ * A table from texts to numbers; it does not copy the texts. Made for parsers that meet the same
+ * few thousand names millions of times. Finding the end of a name and hashing it are one loop, over
+ * eight bytes at a time.
  */
 #ifndef UNI_BASE_MEMO_H
 #define UNI_BASE_MEMO_H
@@ -30,11 +30,11 @@ struct uni_memo {
 	size_t nr_slots, nr; /* slots: a power of two, or 0 */
 };
 
-/* Zeroed is empty. Of the text no more than the pointer is kept. false: out of memory. */
+/* A zeroed memo is empty. Keeps only the pointer to the text. false: out of memory. */
 bool uni_memo_put(struct uni_memo *m, struct uni_memo_key key, uint32_t value);
 void uni_memo_deinit(struct uni_memo *m);
 
-/* Of eight bytes: the highest bit of each that is c. */
+/* Sets the highest bit of each of the eight bytes that equals c. */
 static inline uint64_t uni_memo_match(uint64_t w, char c)
 {
 	const uint64_t low = 0x7f7f7f7f7f7f7f7fu;
@@ -51,7 +51,7 @@ static inline uint64_t uni_memo_mix(uint64_t h, uint64_t w)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-/* The first eight bytes as a number, the first one lowest, 0 behind `left` of them. */
+/* The first eight bytes as a number, the first byte lowest; bytes after the first `left` are 0. */
 static inline uint64_t uni_memo_word(const char *s, size_t left)
 {
 	uint64_t w = 0;
@@ -86,7 +86,7 @@ static inline struct uni_memo_key uni_memo_key_until(const char *s, size_t len, 
 	}
 }
 
-/* Where it is looked for; to be fetched while other keys are made. */
+/* Fetches the key's slot into the cache, while the caller makes other keys. */
 static inline void uni_memo_prefetch(const struct uni_memo *m, struct uni_memo_key key)
 {
 	if (m->nr_slots != 0)
@@ -111,7 +111,7 @@ static inline bool uni_memo_same(const char *a, const char *b, size_t len)
 	return x == y;
 }
 
-/* UNI_MEMO_NONE: it is not there. */
+/* Returns UNI_MEMO_NONE if it is not there. */
 static inline uint32_t uni_memo_find(const struct uni_memo *m, struct uni_memo_key key)
 {
 	size_t mask = m->nr_slots - 1;

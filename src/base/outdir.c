@@ -16,12 +16,12 @@
 #include "base/cleanup.h"
 #include "base/privilege.h"
 
-#define LINKS_MAX 40 /* as the kernel's */
+#define LINKS_MAX 40 /* the kernel's limit */
 
 struct walk {
 	const char *path; /* for messages */
 	int fd;
-	char *rest; /* the part of the path that is not walked yet */
+	char *rest; /* the part of the path that is still to be walked */
 	unsigned links;
 	bool follow;
 };
@@ -56,7 +56,7 @@ static bool is_proc(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Puts the link's text before the rest. */
+/* Puts the text of the link before the rest. */
 static int walk_into(struct walk *w, const char *text, const char *rest, struct uni_err *err)
 {
 	char *path = NULL;
@@ -77,7 +77,7 @@ static int walk_into(struct walk *w, const char *text, const char *rest, struct 
 	return 0;
 }
 
-/* 1: the name is one of /proc's, and stands for itself. */
+/* 1: the name is a magic link of /proc, and is not followed here. */
 static int walk_link(struct walk *w, const char *name, const char *rest, struct uni_err *err)
 {
 	bool proc = is_proc(w->fd);
@@ -97,7 +97,7 @@ static int walk_link(struct walk *w, const char *name, const char *rest, struct 
 	text[n] = '\0';
 	if (proc && rest[0] == '\0' && text[0] != '/')
 		return 1;
-	/* As the kernel does: such a folder may be in another mount namespace. */
+	/* The kernel follows it: such a folder may be in another mount namespace. */
 	if (proc && rest[0] != '\0') {
 		fd = openat(w->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
@@ -109,7 +109,7 @@ static int walk_link(struct walk *w, const char *name, const char *rest, struct 
 	return walk_into(w, text, rest, err);
 }
 
-/* One folder further; `rest` is within w->rest. */
+/* Goes into one folder; `rest` is within w->rest. */
 static int walk_folder(struct walk *w, const char *name, const char *rest, struct uni_err *err)
 {
 	_cleanup_close_ int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -142,7 +142,7 @@ static int walk_last(struct walk *w, const char *name, struct uni_outdir *ret, s
 	return ret->name != NULL ? 1 : uni_err_nomem(err);
 }
 
-/* 1: the end is reached. */
+/* 1: the end of the path is reached. */
 static int walk_name(struct walk *w, struct uni_outdir *ret, struct uni_err *err)
 {
 	const char *name = w->rest + strspn(w->rest, "/");
@@ -209,7 +209,7 @@ int uni_outdir_make(int fd, const char *name)
 	made = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (made < 0 || fstat(made, &st) != 0)
 		return -errno;
-	/* Another one stands where ours was made. */
+	/* Somebody put another folder in the place of ours. */
 	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
 		return -EPERM;
 	return uni_take_fd(&made);

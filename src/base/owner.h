@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files to read that another user may have made so that they harm us: refused, as perf does. */
+/* Refuses input files of another user, who may have made them to harm us; perf does the same. */
 #ifndef UNI_BASE_OWNER_H
 #define UNI_BASE_OWNER_H
 
@@ -8,15 +8,15 @@
 
 #include "base/err.h"
 
-/* --force: set, if at all, before the first input is opened. */
+/* --force. If it is set at all, it is set before the first input is opened. */
 extern bool uni_owner_force;
 
-/* Is it root, the caller, or who called sudo? */
+/* Is it root, the caller, or the user who called sudo? */
 bool uni_owner_is_ours(uid_t uid);
 
 /*
- * -UNI_EPERM: the file or folder `fd` belongs neither to the caller nor to root. The caller is also
- * who called sudo. Pipes and the like are nobody's.
+ * -UNI_EPERM: the file or folder `fd` belongs neither to the caller nor to root. A user who called
+ * sudo counts as the caller. Pipes and the like have no owner.
  */
 int uni_owner_check(int fd, const char *path, struct uni_err *err);
 

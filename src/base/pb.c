@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define VARINT_MAX 10 /* bytes of 64 bits, seven in each */
+#define VARINT_MAX 10 /* bytes for 64 bits, seven bits in each */
 
 void uni_pb_put_varint(struct uni_strbuf *b, uint64_t v)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protocol buffers' wire format: fields into a strbuf, and fields out of bytes that are not to be
- * trusted. Which number means what is the business of those who know the message.
+ * Protocol buffers' wire format: writes fields into a strbuf, and reads fields from untrusted
+ * bytes. The callers know the messages, and what each field number means.
  */
 #ifndef UNI_BASE_PB_H
 #define UNI_BASE_PB_H
@@ -20,25 +20,25 @@ enum uni_pb_wire {
 	UNI_PB_FIXED32 = 5,
 };
 
-void uni_pb_put_varint(struct uni_strbuf *b, uint64_t v); /* without a field: packed numbers */
-void uni_pb_put_u64(struct uni_strbuf *b, uint32_t field, uint64_t v); /* also of negative ones */
+void uni_pb_put_varint(struct uni_strbuf *b, uint64_t v); /* no field number: for packed numbers */
+void uni_pb_put_u64(struct uni_strbuf *b, uint32_t field, uint64_t v); /* negative, too */
 void uni_pb_put_fixed64(struct uni_strbuf *b, uint32_t field, uint64_t v);
 void uni_pb_put_double(struct uni_strbuf *b, uint32_t field, double v);
 void uni_pb_put_bytes(struct uni_strbuf *b, uint32_t field, const void *data, size_t len);
 void uni_pb_put_str(struct uni_strbuf *b, uint32_t field, const char *s);
-/* A message, or packed numbers, that was made in a strbuf of its own; which is reset. */
+/* A message, or packed numbers, made in a strbuf of its own; the strbuf is reset. */
 void uni_pb_put_part(struct uni_strbuf *b, uint32_t field, struct uni_strbuf *part);
 
 struct uni_pb_field {
 	uint32_t number;
 	enum uni_pb_wire wire;
-	uint64_t v;	       /* of the numbers */
-	struct uni_cursor sub; /* of UNI_PB_BYTES */
+	uint64_t v;	       /* for the number types */
+	struct uni_cursor sub; /* for UNI_PB_BYTES */
 };
 
-/* The next field; false at the end, or (c->failed) where the bytes are none. */
+/* The next field; false at the end, or (c->failed) if the bytes are malformed. */
 bool uni_pb_next(struct uni_cursor *c, struct uni_pb_field *ret);
-/* The next of packed numbers; false at the end or where they are none. */
+/* The next of packed numbers; false at the end, or if the bytes are malformed. */
 bool uni_pb_next_varint(struct uni_cursor *c, uint64_t *ret);
 
 #endif

@@ -20,7 +20,7 @@ struct uni_sink {
 	int fd; /* -1: memory */
 	bool own_fd;
 	char *name;	       /* for messages */
-	struct uni_outdir dir; /* of a file */
+	struct uni_outdir dir; /* for a file */
 	char *tmp;	       /* temporary name, or NULL */
 	bool durable;
 	struct uni_strbuf *mem;
@@ -273,7 +273,10 @@ bool uni_sink_failed(const struct uni_sink *s)
 	return s->error != 0;
 }
 
-/* Names are as durable as their folder is; a file system that cannot is no failure. */
+/*
+ * A name is only as durable as its folder. If the file system cannot sync folders, that is no
+ * failure.
+ */
 static void sync_folder(const struct uni_sink *s)
 {
 	_cleanup_close_ int fd = openat(s->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -14,7 +14,7 @@ struct entry {
 	uint32_t len;
 };
 
-/* With the hash, so that neither another string's slot nor growing touches the strings. */
+/* Has the hash, so that probing and growing need not read the strings. */
 struct slot {
 	uint32_t nr; /* number + 1; 0 = free */
 	uint32_t hash;

@@ -12,11 +12,11 @@ struct uni_strtab;
 
 struct uni_strtab *uni_strtab_create(void); /* NULL: out of memory */
 void uni_strtab_destroy(struct uni_strtab *t);
-/* The string's number, adding it if it is new; UNI_STR_NONE when out of memory. */
+/* Adds the string if it is new. Returns its number, or UNI_STR_NONE when out of memory. */
 uint32_t uni_strtab_add(struct uni_strtab *t, const char *s, size_t len);
 /* The string's number, or UNI_STR_NONE if it is not there. */
 uint32_t uni_strtab_find(const struct uni_strtab *t, const char *s, size_t len);
-/* Borrowed, NUL-terminated, stable for the table's life. "" for a number out of range. */
+/* Borrowed, NUL-terminated, valid as long as the table. "" for a number out of range. */
 const char *uni_strtab_get(const struct uni_strtab *t, uint32_t id);
 size_t uni_strtab_len(const struct uni_strtab *t, uint32_t id);
 uint32_t uni_strtab_nr(const struct uni_strtab *t);

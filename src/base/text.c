@@ -148,7 +148,7 @@ bool uni_parse_size(const char *s, uint64_t *ret)
 	return uni_parse_u64(digits, &v) && !__builtin_mul_overflow(v, mul, ret);
 }
 
-/* One [set] of a glob; *p stands after '['. */
+/* One [set] of a glob; *p points behind '['. */
 static bool glob_set(const char **p, char c)
 {
 	bool negate = **p == '!' || **p == '^', hit = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text that came from a guest, a file or a socket is cleaned once on entry: valid UTF-8, no
- * control bytes, no bidirectional overrides, bounded length. Each output escapes again for itself.
+ * Text from a guest, a file or a socket is cleaned once on entry. Then it is valid UTF-8 of bounded
+ * length, without control bytes and bidirectional overrides. Each output escapes it again for its
+ * own format.
  */
 #ifndef UNI_BASE_TEXT_H
 #define UNI_BASE_TEXT_H
@@ -19,7 +20,7 @@
  */
 size_t uni_text_clean(char *out, size_t cap, const void *data, size_t len);
 
-/* What a hexadecimal digit stands for; -1: it is none. */
+/* The value of a hexadecimal digit; -1: it is no such digit. */
 static inline int uni_hex_digit(int c)
 {
 	if (c >= '0' && c <= '9')
@@ -34,7 +35,9 @@ bool uni_parse_u64(const char *s, uint64_t *ret);
 bool uni_parse_double(const char *s, double *ret);
 /* Bytes with an optional suffix K, M, G (1024-based); false if malformed or too large. */
 bool uni_parse_size(const char *s, uint64_t *ret);
-/* Does name match a shell-style glob (*, ?, [a-z])? Linear in the worst case times pattern length.
+/*
+ * Does name match a shell-style glob (*, ?, [a-z])? At worst, time is pattern length times name
+ * length.
  */
 bool uni_glob_match(const char *glob, const char *name);
 

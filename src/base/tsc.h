@@ -14,7 +14,7 @@ static inline uint64_t uni_host_tsc(void)
 	return (uint64_t)hi << 32 | lo;
 }
 #else
-/* 0: this host has none that a guest would share. */
+/* 0: this host has no counter that a guest would share. */
 static inline uint64_t uni_host_tsc(void)
 {
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Growing arrays: a struct with `T *v; size_t nr, cap;` members made by UNI_VEC(T), grown by
- * uni_vec_grow(). Plain data, so that loops over it stay plain C.
+ * Growing arrays: UNI_VEC(T) makes a struct with the members `T *v; size_t nr, cap;`, and
+ * uni_vec_grow() grows it. Plain data, so that loops over it stay plain C.
  */
 #ifndef UNI_BASE_VEC_H
 #define UNI_BASE_VEC_H
@@ -22,7 +22,7 @@ static inline bool uni_vec_grow_(void **v, size_t nr, size_t *cap, size_t extra,
 	size_t bytes, n = *cap < 8 ? 8 : *cap;
 	void *p;
 
-	/* nr <= *cap always, and no sum can overflow this way. */
+	/* nr <= *cap always, so this difference cannot wrap. */
 	if (extra <= *cap - nr)
 		return true;
 	while (extra > n - nr) {
@@ -39,7 +39,7 @@ static inline bool uni_vec_grow_(void **v, size_t nr, size_t *cap, size_t extra,
 	return true;
 }
 
-/* The same without room to spare, for what will not grow any more. */
+/* The same without room to spare, for arrays that will not grow any more. */
 static inline bool uni_vec_grow_to_(void **v, size_t nr, size_t *cap, size_t extra, size_t size)
 {
 	size_t bytes, n;
@@ -63,7 +63,7 @@ static inline bool uni_vec_grow_to_(void **v, size_t nr, size_t *cap, size_t ext
 #define uni_vec_grow(vec, extra) \
 	uni_vec_grow_((void **)&(vec)->v, (vec)->nr, &(vec)->cap, (extra), sizeof(*(vec)->v))
 
-/* Appends one element; an expression that is false when out of memory. */
+/* Appends one element. As an expression: false when out of memory. */
 #define uni_vec_push(vec, elem) \
 	(uni_vec_grow((vec), 1) ? ((vec)->v[(vec)->nr++] = (elem), true) : false)
 
