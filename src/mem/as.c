@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two caches, both for one sample: translations by 4 KiB page, and copies of guest memory by
- * granule (see gmem.h), through which stack words, code bytes and table entries alike are read.
- * A generation number empties them without touching them.
+ * Two caches, both for one sample. One has translations by 4 KiB page; the other has copies of
+ * guest memory by granule (see gmem.h). Stack words, code bytes and table entries are all read
+ * through the second cache. A generation number empties the caches without touching them.
  */
 #include "mem/as.h"
 
@@ -33,10 +33,10 @@ struct tlb_entry {
 struct line {
 	uint64_t base; /* GPA, a multiple of the granule */
 	uint32_t gen;
-	bool noted; /* that this sample needed it */
+	bool noted; /* as needed by this sample */
 };
 
-/* A granule that a sample needed, and the last one that did. */
+/* A granule that a sample needed, and the generation of the last sample that needed it. */
 struct habit {
 	uint64_t base;
 	uint32_t gen; /* 0: none */
@@ -55,13 +55,13 @@ struct uni_as {
 	struct tlb_entry tlb[TLB_NR];
 	bool sealed, missed;
 	bool direct; /* copies are cheap */
-	bool habits; /* worth noting: the target can fetch many granules at once */
-	/* The granule that a word was read from last, by address: the next one is mostly in it. */
+	bool habits; /* the target can fetch many granules at once, so habits are noted */
+	/* The granule that the last word was read from: mostly, the next word is in it, too. */
 	uint64_t hot_va;
 	const uint8_t *hot;
 	uint32_t hot_gen;
 	struct habit habit[HABITS];
-	struct line *line; /* CACHE_BYTES / granule of them, sets of WAYS */
+	struct line *line; /* CACHE_BYTES / granule lines, in sets of WAYS */
 	uint8_t *data;	   /* CACHE_BYTES; line i has its granule at i * granule */
 };
 
@@ -119,7 +119,7 @@ void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root)
 	memset(&as->stats, 0, sizeof(as->stats));
 	as->sealed = as->missed = false;
 	as->begin_ns = as->budget.wall_ns != 0 && !as->direct ? uni_now_ns() : 0;
-	if (++as->gen == 0) { /* after 2^32 samples: entries of the first ones would come alive */
+	if (++as->gen == 0) { /* after 2^32 samples: old entries would become valid again */
 		memset(as->tlb, 0, sizeof(as->tlb));
 		memset(as->line, 0, CACHE_BYTES / as->granule * sizeof(*as->line));
 		memset(as->habit, 0, sizeof(as->habit));
@@ -132,7 +132,7 @@ const struct uni_as_stats *uni_as_stats(const struct uni_as *as)
 	return &as->stats;
 }
 
-/* Where copies are cheap, the clock costs as much as they do: it is looked at now and then. */
+/* If copies are cheap, reading the clock costs as much: it is read only now and then. */
 static bool is_late(struct uni_as *as)
 {
 	uint64_t now_ns;
@@ -145,7 +145,7 @@ static bool is_late(struct uni_as *as)
 	return now_ns - as->begin_ns > as->budget.wall_ns;
 }
 
-/* One copy from the target, paid for before it is made. */
+/* One copy from the target. The budget pays for it first. */
 static int fetch_physical(struct uni_as *as, uint64_t gpa, void *buf, size_t len)
 {
 	int rc;
@@ -164,7 +164,7 @@ static int fetch_physical(struct uni_as *as, uint64_t gpa, void *buf, size_t len
 	return rc == -UNI_ERANGE ? -UNI_EFAULT : rc;
 }
 
-/* This sample needs the granule; the next ones will, too. */
+/* This sample needs the granule; the next samples will need it, too. */
 static void note_granule(struct uni_as *as, struct line *l)
 {
 	struct habit *oldest = &as->habit[0];
@@ -191,7 +191,7 @@ static size_t set_of(const struct uni_as *as, uint64_t base)
 	return (size_t)(hash >> (64 - as->set_bits)) * WAYS;
 }
 
-/* The way that holds the granule (true), or where it could be put: WAYS if nowhere for free. */
+/* The way that holds the granule (true), or a way for it: WAYS if none is free. */
 static bool find_way(const struct uni_as *as, uint64_t base, size_t set, size_t *ret)
 {
 	*ret = WAYS;
@@ -219,7 +219,7 @@ static int fill_line(struct uni_as *as, uint64_t base, size_t set, size_t *way_r
 		way = as->next_way++ % WAYS;
 	l = &as->line[set + way];
 	l->gen = as->gen - 1;
-	as->hot_gen = as->gen - 1; /* it may have been that one */
+	as->hot_gen = as->gen - 1; /* this line may have been the hot granule */
 	rc = fetch_physical(as, base, as->data + (set + way) * as->granule, as->granule);
 	if (rc == 0)
 		*l = (struct line){ .base = base, .gen = as->gen };
@@ -271,7 +271,7 @@ void uni_as_prefetch(struct uni_as *as)
 		if (h->gen == 0 || as->gen - h->gen > HABIT_AGE ||
 			find_way(as, h->base, set, &way) || way == WAYS)
 			continue;
-		/* Taken before it is filled: another habit must not get the same line. */
+		/* Taken before it is filled, so that another habit does not get the same line. */
 		as->line[set + way] = (struct line){ .base = h->base, .gen = as->gen };
 		line[nr] = set + way;
 		gpa[nr].v = h->base;
@@ -335,7 +335,7 @@ int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *re
 	if (as->stats.table_loads >= as->budget.table_loads)
 		return -UNI_EBUDGET;
 	as->stats.table_loads++;
-	/* A table lies where a guest says; its entries mostly where they should. */
+	/* A table may be anywhere, as the guest says, but its entries are nearly always aligned. */
 	if (as->direct)
 		rc = fetch_physical(as, gpa, raw, size);
 	else if ((gpa & 7) == 0)
@@ -435,7 +435,7 @@ int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len)
 	return 0;
 }
 
-/* The granule that was just read from is there: its next words need no way to it. */
+/* Remembers the granule that was just read: its next words are found without a search. */
 static void remember_granule(struct uni_as *as, uint64_t va, uint64_t gpa)
 {
 	uint64_t mask = as->granule - 1, base = gpa & ~mask;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address spaces: GVA -> GPA by walking the guest's own page tables, and reads through that.
- * A space is re-rooted at the start of each sample; its translation and page caches live for one
- * sample only, so a guest that rewrites its tables is never read through stale ones.
- * The paging mode is data (struct uni_pt_geometry), so one walker serves every architecture.
+ * Address spaces: translates GVA to GPA by walking the guest's own page tables, and reads through
+ * that. Each sample starts with a new root. The translation and page caches live for one sample
+ * only, so a guest that rewrites its tables is never read through stale entries. The paging mode is
+ * data (struct uni_pt_geometry), so one walker serves every architecture.
  */
 #ifndef UNI_MEM_AS_H
 #define UNI_MEM_AS_H
@@ -43,13 +43,15 @@ struct uni_pt_geometry {
 	/* Address bits that a pointer to a table keeps elsewhere, as level[].leaf_high. */
 	uint64_t table_high;
 	uint8_t table_high_shift;
-	/* Set in any entry on the way, in the leaf, in what points to a table: what is mapped
-	 * cannot be run. */
+	/*
+	 * Bits of an entry that forbid execution: no_exec in any entry on the way, no_exec_leaf in
+	 * the leaf, no_exec_table in a pointer to a table.
+	 */
 	uint64_t no_exec, no_exec_leaf, no_exec_table;
 	struct uni_pt_level level[UNI_PT_LEVELS_MAX];
 };
 
-/* Where translation starts: what arch->paging() makes of a vCPU's system registers. */
+/* The start of a translation; arch->paging() makes it from a vCPU's system registers. */
 struct uni_pt_root {
 	const struct uni_pt_geometry *geometry; /* borrowed, static */
 	uni_gpa root;				/* GPA of the top table */
@@ -59,8 +61,9 @@ struct uni_pt_root {
 	const struct uni_pt_geometry *geometry_high;
 	uni_gpa root_high;
 	/*
-	 * Where the space is smaller than the geometry's, 0: it is not. Levels above it are left
-	 * out: the table at the root is that of the first one that has bits of it.
+	 * The size of a space that is smaller than the geometry's; 0: it is not. The levels above
+	 * are left out: the root is the table of the first level that translates bits of this
+	 * space.
 	 */
 	uint8_t va_bits, va_bits_high;
 	bool ignore_top, ignore_top_high; /* bits 63:56 of GVAs are tags; bit 55 tells the half */
@@ -97,26 +100,26 @@ void uni_as_begin(struct uni_as *as, const struct uni_pt_root *root);
 
 /*
  * After uni_as_begin(): fetches what the last samples needed (tables, stack, code) in one request,
- * where the target can. What is used of it is of now, whatever the last samples saw.
+ * if the target can. Its contents are always new: nothing is kept from the last samples.
  */
 void uni_as_prefetch(struct uni_as *as);
-/* Fetches what of [va, va + len) is mapped and not there yet. */
+/* Fetches those parts of [va, va + len) that are mapped and not fetched yet. */
 void uni_as_touch(struct uni_as *as, uni_gva va, size_t len);
 /*
- * From now to the next uni_as_begin() the target is left alone: what has not been fetched gives
- * -UNI_EFAULT, and then uni_as_missed() is true. For unwinding after the guest runs again.
+ * From now to the next uni_as_begin() nothing is read from the target. An address that has not been
+ * fetched gives -UNI_EFAULT, and uni_as_missed() is true. For unwinding after the guest runs again.
  */
 void uni_as_seal(struct uni_as *as);
 bool uni_as_missed(const struct uni_as *as);
 
 /*
- * 0; -UNI_EFAULT not mapped, reserved bits set or table unreadable; -UNI_EBUDGET; or what the
- * target said (-UNI_EGONE). What the address maps to need not be memory.
- * page_size_ret (may be NULL): bytes of the leaf found, e.g. 4096.
+ * Returns 0; -UNI_EFAULT: not mapped, reserved bits set, or table unreadable; -UNI_EBUDGET; or the
+ * target's error (-UNI_EGONE). The address may map to something that is not memory. page_size_ret
+ * (may be NULL): bytes of the leaf found, e.g. 4096.
  */
 int uni_as_translate(struct uni_as *as, uni_gva va, uni_gpa *ret, uint64_t *page_size_ret);
 
-/* May what is mapped there be run? 0, or as uni_as_translate(): -UNI_EFAULT also if it may not. */
+/* May code at va run? Returns 0, or as uni_as_translate(): -UNI_EFAULT also if it may not run. */
 int uni_as_check_exec(struct uni_as *as, uni_gva va);
 
 struct uni_mapping {
@@ -127,8 +130,8 @@ struct uni_mapping {
 };
 
 /*
- * What is mapped at `from` or, if nothing is, next after it; from is rounded down to a page.
- * -UNI_ENOENT: nothing any more, or there are no page tables to tell (no paging, a virtual gmem);
+ * Finds the mapping at `from`, or the next one after it; from is rounded down to a page.
+ * -UNI_ENOENT: there are no more, or there are no page tables (no paging, a virtual gmem).
  * -UNI_EBUDGET: a guest's tables may be endless.
  */
 int uni_as_next(struct uni_as *as, uni_gva from, struct uni_mapping *ret);
@@ -139,8 +142,8 @@ int uni_as_read(struct uni_as *as, uni_gva va, void *buf, size_t len);
 int uni_as_read_u64(struct uni_as *as, uni_gva va, uint64_t *ret);
 
 /*
- * Copies as much of [va, va + len) as is mapped from its start, in whole pages after the first;
- * returns the bytes copied (0 if none). For stack slabs.
+ * Copies the mapped part of [va, va + len) from its start, in whole pages after the first. Returns
+ * the bytes copied (0 if none). For stack slabs.
  */
 size_t uni_as_read_some(struct uni_as *as, uni_gva va, void *buf, size_t len);
 

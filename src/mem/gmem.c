@@ -23,7 +23,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* A sorted and checked copy of the regions, owned by the caller; NULL for none of them. */
+/* A sorted and checked copy of the regions, owned by the caller; NULL if nr is 0. */
 static int copy_regions(const struct uni_gmem_region *regions, size_t nr,
 	struct uni_gmem_region **ret, struct uni_err *err)
 {
@@ -168,7 +168,7 @@ int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len)
 	uint64_t at = gpa.v;
 	uint8_t *out = buf;
 
-	/* Low memory is nearly all there is. */
+	/* Nearly all reads are of low memory. */
 	if (m->nr != 0 && uni_range_contains(m->region[0].start, m->region[0].size, at, len) &&
 		len != 0)
 		return m->ops->read(m->ctx, &m->region[0], at - m->region[0].start, buf, len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one door to guest memory. A target describes what it can read as regions and one copying
- * read function; every range is checked here against the regions before that function sees it.
- * Nothing returns a pointer into guest memory: copy once, then decide.
+ * The only access to guest memory. A target describes its readable memory as regions, with one read
+ * function that copies. Every range is checked here against the regions before that function sees
+ * it. Nothing returns a pointer into guest memory: copy once, then decide.
  */
 #ifndef UNI_MEM_GMEM_H
 #define UNI_MEM_GMEM_H
@@ -20,7 +20,7 @@ struct uni_gmem_region {
 	uint64_t cookie; /* the target's own: an HVA, a file offset */
 };
 
-/* One of several copies that are asked for at once. */
+/* One of several copies that are requested at once. */
 struct uni_gmem_piece {
 	const struct uni_gmem_region *r;
 	uint64_t offset;
@@ -30,20 +30,20 @@ struct uni_gmem_piece {
 
 struct uni_gmem_ops {
 	/*
-	 * Copies len bytes at `offset` of region r; the range is inside r. 0, or -UNI_EFAULT when
-	 * nothing backs it, -UNI_EGONE when the target ended. All or nothing.
+	 * Copies len bytes at `offset` of region r; the range is inside r. Returns 0; -UNI_EFAULT
+	 * when no memory is there; -UNI_EGONE when the target has ended. All or nothing.
 	 */
 	int (*read)(
 		void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len);
 	/*
-	 * Optional, where one request for many pieces costs little more than one for one: how many
-	 * of them, from the first on, were copied whole; or as read().
+	 * Optional: for targets where many pieces in one request cost little more than one piece.
+	 * Returns how many pieces, from the first on, were copied whole; or an error as read().
 	 */
 	int (*read_many)(void *ctx, const struct uni_gmem_piece *piece, size_t nr);
 	void (*close)(void *ctx); /* may be NULL */
 };
 
-/* What the addresses of the regions are. */
+/* The kind of the regions' addresses. */
 enum uni_gmem_space {
 	UNI_GMEM_PHYSICAL, /* guest physical: page tables are walked by us */
 	UNI_GMEM_VIRTUAL,  /* guest virtual: the target translates (plain gdb stub, a process) */
@@ -65,10 +65,10 @@ size_t uni_gmem_nr_regions(const struct uni_gmem *m);
 const struct uni_gmem_region *uni_gmem_region(const struct uni_gmem *m, size_t i); /* or NULL */
 
 /*
- * How many bytes an address space fetches (and caches) at once, a power of two. A process_vm_readv
- * of 4096 bytes costs the same 1.2 us as one of 16, so that is the default; where each byte costs,
- * as in gdb packets, a target asks for less, before any address space is made. Rounded up to what
- * is allowed.
+ * The number of bytes that an address space fetches (and caches) at once, a power of two. The
+ * default is 4096: a process_vm_readv of 4096 bytes takes 1.2 us, as one of 16 bytes does. If each
+ * byte costs, as in gdb packets, a target asks for less, before any address space is made. Rounded
+ * up to an allowed size.
  */
 #define UNI_GMEM_GRANULE_MIN 64
 #define UNI_GMEM_GRANULE_MAX 4096
@@ -76,21 +76,22 @@ void uni_gmem_set_granule(struct uni_gmem *m, size_t bytes);
 size_t uni_gmem_granule(const struct uni_gmem *m);
 
 /*
- * A copy costs no more than its bytes, as out of a mapping: an address space then keeps none of the
- * page tables' entries, and looks at the clock less often.
+ * Tells that a copy costs no more than its bytes, as it does from a mapping. Then an address space
+ * caches no page-table entries, and reads the clock less often.
  */
 void uni_gmem_set_direct(struct uni_gmem *m);
 bool uni_gmem_is_direct(const struct uni_gmem *m);
 
 /*
- * Copies [gpa, gpa + len) to buf, crossing adjacent regions if it must. 0, -UNI_ERANGE if any byte
- * is outside every region, else what the target said. buf is unspecified on failure. No allocation.
+ * Copies [gpa, gpa + len) to buf, across adjacent regions if needed. Returns 0; -UNI_ERANGE if any
+ * byte is outside every region; else the target's error. buf is unspecified on failure. No
+ * allocation.
  */
 int uni_gmem_read(struct uni_gmem *m, uni_gpa gpa, void *buf, size_t len);
 
 /*
- * Copies pieces of len bytes each at once: how many, from the first on. 0 if the target cannot, or
- * not now; that is no error, they can still be read one by one. No allocation.
+ * Copies pieces of len bytes each at once. Returns how many were copied, from the first on. 0: the
+ * target cannot do so, or not now. That is no error: read them one by one. No allocation.
  */
 #define UNI_GMEM_MANY_MAX 32
 bool uni_gmem_can_read_many(const struct uni_gmem *m);

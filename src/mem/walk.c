@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mem/walk.h"
 
-/* What serves an address: the geometry, the table of the first level and that level. */
+/* The part of the root that translates an address: the geometry, the first table and its level. */
 struct half {
 	const struct uni_pt_geometry *g;
 	uint64_t table, va; /* va: without the bits above the space */
@@ -84,7 +84,7 @@ int uni_as_walk(struct uni_as *as, uint64_t va, struct uni_walked *ret)
 	return -UNI_EFAULT;
 }
 
-/* The first address after those that cannot exist, 0 if there are only such. */
+/* The first address above the impossible ones; 0 if all above are impossible. */
 static uint64_t high_half(const struct uni_pt_root *r)
 {
 	const struct uni_pt_geometry *g = r->geometry_high;

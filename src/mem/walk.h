@@ -5,20 +5,20 @@
 
 #include "mem/as.h"
 
-#define UNI_AS_PAGE 4096u /* what translations are kept by; no architecture has smaller pages */
+#define UNI_AS_PAGE 4096u /* size of the cached translations; no architecture has smaller pages */
 
-/* What a walk found, or where it ended. */
+/* The result of a walk, or the place where it ended. */
 struct uni_walked {
 	uint64_t gpa;  /* of the page that holds the address */
-	uint64_t span; /* bytes of the leaf, or that the entry without one stands for */
-	bool no_exec;  /* some entry on the way forbids to run what is there */
+	uint64_t span; /* bytes of the leaf, or of the range that the missing entry stands for */
+	bool no_exec;  /* some entry on the way forbids execution */
 };
 
-/* As uni_as_translate(). *ret is set whatever happens. */
+/* As uni_as_translate(). Always sets *ret, also on failure. */
 int uni_as_walk(struct uni_as *as, uint64_t va, struct uni_walked *ret);
 
 const struct uni_pt_root *uni_as_root(const struct uni_as *as);
-/* An entry of a table, little endian; paid for by the budget. */
+/* Loads an entry of a table, little endian, and charges the budget for it. */
 int uni_as_load_entry(struct uni_as *as, uint64_t gpa, size_t size, uint64_t *ret);
 
 #endif
