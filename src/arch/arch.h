@@ -12,10 +12,10 @@
 #include "arch/stop.h"
 #include "mem/as.h"
 
-/* Bytes before a return address that hold every form of a call. */
+/* Bytes before a return address, enough for every form of a call. */
 #define UNI_CALL_BYTES 7
 
-/* Where a register lies in a gdb `g` packet (bytes, little endian). */
+/* The place of a register in a gdb `g` packet (bytes, little endian). */
 struct uni_gdb_reg {
 	uint16_t offset;
 	uint8_t size;
@@ -23,7 +23,7 @@ struct uni_gdb_reg {
 	uint8_t number;
 };
 
-/* A system register that no `g` packet has: a stub that describes its registers is asked for it. */
+/* A system register that is in no `g` packet: read from stubs that describe their registers. */
 struct uni_gdb_named {
 	const char *name; /* in the description */
 	uint8_t number;	  /* sys[] index; several names may have the same */
@@ -41,53 +41,58 @@ struct uni_arch {
 	const char *const *sys_names;	    /* UNI_SYS_MAX, NULL where unused */
 	const struct uni_gdb_reg *gdb_regs; /* layout without target XML (QEMU's) */
 	size_t nr_gdb_regs;
-	size_t gdb_g_size;		       /* bytes that a whole `g` reply must at least have */
-	const struct uni_gdb_named *gdb_named; /* paging() wants all of these numbers */
+	size_t gdb_g_size;		       /* minimum bytes of a whole `g` reply */
+	const struct uni_gdb_named *gdb_named; /* paging() needs all of these numbers */
 	size_t nr_gdb_named;
 
 	/* The paging mode that these registers select; -UNI_EINVAL if they contradict themselves.
 	 */
 	int (*paging)(const struct uni_regs *regs, struct uni_pt_root *ret);
 
-	/* Do a stopped vCPU's registers say that it has never run? NULL: they cannot. */
+	/* Do a stopped vCPU's registers say that it has never run? NULL: they cannot say so. */
 	bool (*never_started)(const struct uni_regs *regs);
 
-	/* Does a function with these first bytes set up a frame pointer? n may be less than asked.
+	/*
+	 * Does a function with these first bytes set up a frame pointer? n may be less than
+	 * requested.
 	 */
 	bool (*sets_frame)(const uint8_t *code, size_t n);
 
 	/*
-	 * Do the UNI_CALL_BYTES bytes before a return address end in a call? Its target, or 0 if
-	 * it goes through a register or memory.
+	 * Do the UNI_CALL_BYTES bytes before a return address end in a call? The target is 0 if the
+	 * call goes through a register or memory.
 	 */
 	bool (*after_call)(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 
 	/*
-	 * Does this code set the frame pointer to 0 without having saved it before? That is how an
-	 * outermost function, of a boot or a thread, marks the end of a chain.
+	 * Does this code set the frame pointer to 0 without having saved it before? The outermost
+	 * function, of a boot or a thread, marks the end of a chain in this way.
 	 */
 	bool (*clears_fp)(const uint8_t *code, size_t n);
 
 	/*
 	 * Frame-pointer step: replaces regs (pc, sp, fp, valid) by the caller's. `leaf` is true for
-	 * the first step of a chain, where prologue and frameless corrections apply. hints may be
-	 * NULL. Returns 0, or 1 when the chain ends (*stop_ret says why). That the frame pointer is
-	 * 0 proves nothing here (UNI_STOP_BADPTR): other code may keep a number in it.
+	 * the first step of a chain, which may need corrections for prologues and frameless
+	 * functions. hints may be NULL. Returns 0, or 1 when the chain ends (*stop_ret says why). A
+	 * frame pointer of 0 proves nothing here (UNI_STOP_BADPTR): other code may keep a number in
+	 * that register.
 	 */
 	int (*fp_step)(struct uni_as *as, const struct uni_unwind_hints *hints, bool leaf,
 		struct uni_regs *regs, enum uni_stop *stop_ret);
 
 	/*
-	 * What fp_step() finds out from code alone for the leaf, as a rule of arch/leaf.h for each
-	 * of the n bytes of code from hints->text_start on. 0 or -UNI_ENOMEM. NULL: none are made.
+	 * Does for code what fp_step() does for a leaf: makes a rule of arch/leaf.h for each of the
+	 * n bytes of code from hints->text_start on. Returns 0 or -UNI_ENOMEM. NULL: the
+	 * architecture has no rules.
 	 */
 	int (*leaf_rules)(const struct uni_unwind_hints *hints, const uint8_t *code, size_t n,
 		uint8_t *rule_ret);
 
 	/*
-	 * regs are those of a thread that is on no CPU: pc and sp as its guest saved them. Where
-	 * the code at pc only takes saved registers off the stack and returns, that is done: regs
-	 * are then those of the caller of the switch. 0, or what reading said; NULL: not known.
+	 * regs are a thread's that is on no CPU: pc and sp as its guest saved them. If the code at
+	 * pc only restores saved registers from the stack and returns, this does the same. Then
+	 * regs are those of the caller of the switch. Returns 0, or an error of reading. NULL: not
+	 * known.
 	 */
 	int (*restore)(struct uni_as *as, struct uni_regs *regs);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unwind rows: for each stretch of code, where its caller's registers are (DWARF 5, 6.4), compiled
- * once from an image's call frame information into plain data. Made by obj/, used by unwind/ and by
- * targets that unwind in the kernel, neither of which knows ELF.
+ * Unwind rows: they tell, for each stretch of code, where its caller's registers are (DWARF 5,
+ * 6.4). They are compiled once, from an image's call frame information into plain data. obj/ makes
+ * them; unwind/ uses them, and so do targets that unwind in the kernel. Neither knows ELF.
  *
- *   row   { start, rule } by rising start; a row reaches to the next one        8 bytes each
- *   rule  CFA, return address, frame pointer, others; all different            32 bytes each
- *   other rules of further registers, for the few images that need them
- *   op    expressions, one after the other, each ended by UNI_CFI_OP_END
+ *   row   { start, rule } by rising start; a row reaches to the next row        8 bytes each.
+ *   rule  CFA, return address, frame pointer, others; all different            32 bytes each.
+ *   other rules of further registers, for the few images that need them.
+ *   op    expressions, one after the other, each ended by UNI_CFI_OP_END.
  *
- * Code compiles to very few different rules, so these stay in a CPU's first cache.
+ * Code compiles to very few different rules, so all rules stay in a CPU's first cache.
  */
 #ifndef UNI_ARCH_CFI_H
 #define UNI_ARCH_CFI_H
@@ -19,27 +19,27 @@
 #include <stdint.h>
 
 enum uni_cfi_how {
-	UNI_CFI_UNDEF,	 /* lost; of a return address: this frame is the outermost one */
+	UNI_CFI_UNDEF,	 /* lost; as a return address: this frame is the outermost one */
 	UNI_CFI_SAME,	 /* where it was: the function has not touched it */
 	UNI_CFI_AT_CFA,	 /* saved at CFA + arg */
 	UNI_CFI_IS_CFA,	 /* CFA + arg itself */
 	UNI_CFI_REG,	 /* value of register `reg` + arg */
-	UNI_CFI_AT_EXPR, /* saved where the expression from op[arg] on says */
-	UNI_CFI_IS_EXPR, /* what that expression says */
-	UNI_CFI_NONE,	 /* of a CFA: nothing is known of this code */
+	UNI_CFI_AT_EXPR, /* saved at the address that the expression from op[arg] on gives */
+	UNI_CFI_IS_EXPR, /* the value of that expression */
+	UNI_CFI_NONE,	 /* as a CFA: nothing is known of this code */
 };
 
 struct uni_cfi_val {
 	int32_t arg;
 	uint8_t how; /* enum uni_cfi_how */
-	uint8_t reg; /* DWARF number, of UNI_CFI_REG */
-	uint8_t of;  /* in other[]: the register that this is the rule of */
+	uint8_t reg; /* DWARF number, for UNI_CFI_REG */
+	uint8_t of;  /* in other[]: the register that this rule is for */
 	uint8_t zero;
 };
 
 enum uni_cfi_rule_flags {
 	UNI_CFI_SIGNAL =
-		1u << 0, /* the caller was interrupted: its pc is exact, no return address */
+		1u << 0, /* the caller was interrupted: its pc is exact, not a return address */
 };
 
 struct uni_cfi_rule {
@@ -110,12 +110,12 @@ struct uni_cfi_table {
 	const struct uni_cfi_val *other;
 	const struct uni_cfi_op *op;
 	uint32_t nr_rows, nr_buckets, nr_rules, nr_others, nr_ops;
-	uint32_t size; /* offset of the last row, whose rule is 0: behind all known code */
+	uint32_t size; /* offset of the last row, which has rule 0: it is behind all known code */
 	uint8_t shift; /* a bucket is 1 << shift bytes */
 	uint64_t regs; /* bit n: register n is followed, besides pc, sp and fp */
 };
 
-/* The rule of the instruction at pc, NULL if nothing is known of it. */
+/* The rule for the instruction at pc; NULL if nothing is known of it. */
 const struct uni_cfi_rule *uni_cfi_find(const struct uni_cfi_table *t, uint64_t pc);
 
 #endif

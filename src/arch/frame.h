@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a frame of a call chain besides its address. */
+/* Facts about a frame of a call chain, besides its address. */
 #ifndef UNI_ARCH_FRAME_H
 #define UNI_ARCH_FRAME_H
 
 enum uni_frame_flags {
 	UNI_FRAME_GUESS = 1u << 0, /* found by scanning, may be wrong */
 	UNI_FRAME_EXACT = 1u << 1, /* an interrupted pc, not a return address: look up as it is */
-	/* Of a leaf where the vCPU stopped at a block's start (arch/skid.h): */
-	UNI_FRAME_MOVED =
-		1u << 2, /* the block before was of this function; where in it is not known */
+	/* For a leaf, if the vCPU stopped at a block's start (arch/skid.h): */
+	UNI_FRAME_MOVED = 1u << 2, /* the block before was in this function; where in the function
+				      is not known */
 	UNI_FRAME_UNSURE =
-		1u << 3, /* the block before may have been of its callee, or its caller */
+		1u << 3, /* the block before may have been in its callee, or its caller */
 };
 
 #endif

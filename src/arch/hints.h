@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an image tells about unwinding its code, as plain data: made by obj/, used by unwind/ and
- * by targets that unwind in the kernel, neither of which knows ELF.
+ * An image's hints for unwinding its code, as plain data. obj/ makes it; unwind/ uses it, and
+ * so do targets that unwind in the kernel. Neither knows ELF.
  *
- * The frameless map: GCC never sets up the frame pointer in functions that need no stack, even
- * with -fno-omit-frame-pointer, so there [rbp+8] is the caller's caller. Each function is listed
- * with how it begins.
+ * The frameless map: GCC never sets up the frame pointer in functions that need no stack, even with
+ * -fno-omit-frame-pointer. There, [rbp+8] is the return address of the caller. So each function is
+ * listed with how it begins.
  */
 #ifndef UNI_ARCH_HINTS_H
 #define UNI_ARCH_HINTS_H
@@ -36,24 +36,24 @@ struct uni_unwind_hints {
 	size_t nr_funcs;
 	uint64_t text_start, text_size;	     /* hull of all code of the image, GVA */
 	const struct uni_cfi_table *cfi;     /* arch/cfi.h; NULL: the image has none. Borrowed */
-	const struct uni_unwind_hints *next; /* of another image of the same guest, or NULL */
-	uint64_t stubs; /* GVA of a page of stubs that the hypervisor wrote, where has_stubs */
+	const struct uni_unwind_hints *next; /* the next image of the same guest, or NULL */
+	uint64_t stubs; /* GVA of a page of stubs that the hypervisor wrote, if has_stubs */
 	bool has_stubs;
 };
 
-/* Those, from h on, of the image whose hull of code holds pc; NULL: none. h may be NULL. */
+/* The hints, from h on, of the image whose hull has pc; NULL: none. h may be NULL. */
 const struct uni_unwind_hints *uni_hints_of(const struct uni_unwind_hints *h, uint64_t pc);
 /* Is pc in a page of stubs, of any of the images? */
 bool uni_hints_in_stubs(const struct uni_unwind_hints *h, uint64_t pc);
 /* The function that holds pc, in any of the images, or NULL. */
 const struct uni_func_hint *uni_hints_find(const struct uni_unwind_hints *h, uint64_t pc);
-/* Code that keeps no frame pointers: most of it, by size, is in functions that set up none. */
+/* Does the code keep no frame pointers, that is: do most functions, by size, set up none? */
 bool uni_hints_frameless(const struct uni_unwind_hints *h);
 /*
- * Does a frame pointer of 0 at pc mean that this is the outermost frame, and not that the code
- * keeps a number in that register? It does if the function at pc made it so, or if the one that was
- * called from there (an address of it; 0: there is none) keeps frame pointers. Code of which
- * nothing is known is believed to.
+ * Does a frame pointer of 0 at pc mean that this is the outermost frame? Otherwise the code keeps a
+ * number in that register. It does if the function at pc set it to 0, or if the function that it
+ * called keeps frame pointers. `callee` is an address of the latter (0: there is none). A function
+ * of which nothing is known is taken to keep them.
  */
 bool uni_hints_is_end(const struct uni_unwind_hints *h, uint64_t callee, uint64_t pc);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A vCPU's registers, neutral of architecture: general registers by DWARF number (psABI). */
+/*
+ * A vCPU's registers, independent of the architecture: general registers have DWARF numbers
+ * (psABI).
+ */
 #ifndef UNI_ARCH_REGS_H
 #define UNI_ARCH_REGS_H
 
@@ -11,18 +14,22 @@
 #define UNI_MORE_MAX 16
 
 enum uni_vcpu_state {
-	UNI_VCPU_RUNNING, /* on a host CPU or ready to be: registers are of this moment */
-	UNI_VCPU_HALTED,  /* waits for an interrupt: registers are of its last exit, still true */
+	UNI_VCPU_RUNNING, /* on a host CPU or ready to be on one: the registers are of this moment
+			   */
+	UNI_VCPU_HALTED,  /* waits for an interrupt: the registers are of its last exit, and still
+			     true */
 	UNI_VCPU_OFFLINE, /* not started, or removed: no registers */
 	UNI_VCPU_UNKNOWN, /* could not be read this time */
-	/* Told apart only by targets that look from the kernel; the registers are of the last
-	 * exit. */
+	/*
+	 * Only targets that look from the kernel can tell these apart. The registers are of the
+	 * last exit.
+	 */
 	UNI_VCPU_KVM,	 /* the host's KVM works for it */
 	UNI_VCPU_VMM,	 /* its thread runs in the VMM */
 	UNI_VCPU_STOLEN, /* ready to run, but the host runs something else */
-	/* Of no vCPU: of a guest's thread that was on none (record --threads). */
+	/* For a guest's thread that was on no vCPU (record --threads). */
 	UNI_OFF_CPU_READY,    /* it could run */
-	UNI_OFF_CPU_BLOCKED,  /* until somebody wakes it */
+	UNI_OFF_CPU_BLOCKED,  /* until another thread or an interrupt wakes it */
 	UNI_OFF_CPU_SLEEPING, /* until some time, at most */
 	UNI_VCPU_STATE_NR
 };
@@ -45,7 +52,7 @@ struct uni_regs {
 	bool pc_valid, sp_valid;
 };
 
-/* Registers that no profiler needs, to be shown. */
+/* Registers that are only shown; the profiler does not need them. */
 struct uni_more_regs {
 	uint32_t valid; /* bit n: v[n] is known */
 	uint64_t v[UNI_MORE_MAX];
@@ -90,14 +97,14 @@ enum uni_x86_64_sys {
 	UNI_X86_GS_BASE,
 };
 
-/* x86_64: what only a person wants to see. */
+/* x86_64: registers that are only shown to the user. */
 enum uni_x86_64_more {
 	UNI_X86_SS,
 	UNI_X86_DS,
 	UNI_X86_ES,
 	UNI_X86_FS,
 	UNI_X86_GS,
-	UNI_X86_GS_BASE_OTHER, /* that swapgs would bring */
+	UNI_X86_GS_BASE_OTHER, /* the base that swapgs would load */
 	UNI_X86_CR2,
 	UNI_X86_DR0, /* to DR7 */
 	UNI_X86_DR7 = UNI_X86_DR0 + 7,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a stop of QEMU's TCG means. A vCPU that is asked to stop does so at the start of the next
- * translated block, before that runs: the time was spent in the block before. Within a function
- * that makes no difference. Behind a call the block before was the callee's last one, and at a
- * function's first byte it was the caller's. Where the code leaves no other way to get there, a
- * chain is put right; this table says where that is.
+ * The meaning of a stop of QEMU's TCG. A vCPU that is asked to stop does so at the start of the
+ * next translated block, before that block runs. So the time was spent in the block before. Within
+ * a function that makes no difference. Behind a call, the block before was the callee's last one;
+ * at a function's first byte, it was the caller's. A chain is corrected if the code leaves no other
+ * way to get there. This table says where that is so.
  */
 #ifndef UNI_ARCH_SKID_H
 #define UNI_ARCH_SKID_H
@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 enum uni_skid_flags {
-	UNI_SKID_RETURNS = 1u << 0, /* no jump leads behind the call, and the callee ends itself */
-	UNI_SKID_ENTERS = 1u << 1,  /* no jump of the callee leads to its first byte */
+	UNI_SKID_RETURNS =
+		1u << 0, /* no jump leads behind the call, and the callee returns by itself */
+	UNI_SKID_ENTERS = 1u << 1, /* no jump of the callee leads to its first byte */
 };
 
 /* A call of a function by its address. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why a call chain ended. Data, not an error: every chain has one, and it is recorded. */
+/*
+ * Why a call chain ended. This is data, not an error: every chain has a reason, which is recorded.
+ */
 #ifndef UNI_ARCH_STOP_H
 #define UNI_ARCH_STOP_H
 

@@ -58,7 +58,7 @@ static const struct uni_gdb_reg gdb_regs[] = {
 	{ .offset = 264, .size = 4, .sys = true, .number = UNI_A64_PSTATE },
 };
 
-/* Not in a `g` reply; by QEMU's names. */
+/* Not in a `g` reply; these are QEMU's names. */
 static const struct uni_gdb_named gdb_named[] = {
 	{ "SCTLR", UNI_A64_SCTLR },
 	{ "SCTLR_EL1", UNI_A64_SCTLR },
@@ -68,8 +68,8 @@ static const struct uni_gdb_named gdb_named[] = {
 };
 
 /*
- * Pointer authentication keeps its code in the bits above the address, all but bit 55, which still
- * says in which half it is; so do tags.
+ * Pointer authentication keeps its code in the bits above the address; tags are there, too. Bit 55
+ * is left out: it still says in which half the address is.
  */
 static uint64_t strip_pac(const struct uni_regs *regs, uint64_t pc)
 {
@@ -78,7 +78,7 @@ static uint64_t strip_pac(const struct uni_regs *regs, uint64_t pc)
 	return (pc >> 55 & 1) != 0 ? pc | above : pc & ~above;
 }
 
-/* A vCPU that nobody has switched on has the registers of its reset. */
+/* A vCPU that was never switched on has the registers of its reset. */
 static bool never_started(const struct uni_regs *regs)
 {
 	uint64_t sctlr, any = regs->sp;

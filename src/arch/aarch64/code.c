@@ -2,7 +2,7 @@
 /* The few instructions around calls, prologues and epilogues; encodings from the Arm ARM, C6.2. */
 #include "arch/aarch64/aarch64.h"
 
-#define PAIR_MASK      0xffc07fffu /* but the offset */
+#define PAIR_MASK      0xffc07fffu /* all but the offset */
 #define STP_FP_LR      0xa9007bfdu /* stp x29, x30, [sp, #n] */
 #define STP_FP_LR_PRE  0xa9807bfdu /* stp x29, x30, [sp, #n]! */
 #define ADD_FP_SP_MASK 0xffc003ffu
@@ -45,13 +45,13 @@ int uni_aarch64_return_reg(uint32_t insn)
 	return (insn & RET_MASK) == RET ? (int)(insn >> 5 & 31) : -1;
 }
 
-/* May it write x30? Loads name it as either of their registers; what computes, as its result. */
+/* May it write x30? Loads name x30 as either of their registers, computations as their result. */
 static bool may_write_lr(uint32_t insn)
 {
 	unsigned first = insn & 31, second = insn >> 10 & 31;
 
 	if ((insn & SYSTEM_MASK) == SYSTEM)
-		return false; /* autiasp changes it, but not where it leads to */
+		return false; /* autiasp changes x30, but not the place that x30 leads to */
 	return first == LR || ((insn & LOAD_MASK) == LOAD && second == LR);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steps by frame records (AAPCS64, 6.4.6): x29 points at { the caller's x29, the return address }.
- * The interrupted function's return address is in x30 until it calls something, and again before it
- * returns; functions that call nothing have no record, whatever the flags say.
- *
- * x30 outside of the interrupted function itself is always its return address: within it, x30 is
- * changed by its calls alone, and these leave addresses of the function there.
+ * Steps by frame records (AAPCS64, 6.4.6). x29 points at { the caller's x29, the return address }.
+ * The interrupted function's return address is in x30 until the function calls something, and again
+ * before it returns. Functions that call nothing have no record, whatever the compiler flags say.
+ * If x30 points outside the interrupted function, it is always the return address. Only the
+ * function's own calls change x30, and they leave addresses of the function there.
  */
 #include "arch/aarch64/aarch64.h"
 #include "base/checked.h"
@@ -36,7 +35,7 @@ static uint64_t strip_pc(const struct step *s, uint64_t pc)
 	return uni_arch_aarch64.strip(s->regs, pc);
 }
 
-/* Both words in one read. */
+/* Reads both words at once. */
 static int read_record(const struct step *s, struct record *ret)
 {
 	uint8_t b[16];
@@ -60,14 +59,17 @@ static int enter_caller(
 	*stop_ret = UNI_STOP_ROOT;
 	if (ret_addr == 0)
 		return 1;
-	/* Images that we do not know: outside of all hulls, what can be run is code. */
+	/*
+	 * A return address in an image that we do not know: outside of all hulls, any executable
+	 * page counts as code.
+	 */
 	if (uni_hints_of(s->hints, ret_addr - 1) == NULL) {
 		rc = uni_as_check_exec(s->as, uni_gva_of(ret_addr - 1));
 		*stop_ret = rc == -UNI_EFAULT ? UNI_STOP_BADPC : stop_of(rc);
 		if (rc != 0)
 			return 1;
 	}
-	regs->valid = 0; /* the callee may have changed all others */
+	regs->valid = 0; /* the callee may have changed all other registers */
 	uni_regs_set(regs, UNI_A64_PC, ret_addr);
 	uni_regs_set(regs, UNI_A64_SP, sp);
 	uni_regs_set(regs, UNI_A64_FP, fp);
@@ -77,7 +79,7 @@ static int enter_caller(
 	return 0;
 }
 
-/* In the part of the function that comes before its frame record is there? */
+/* Is pc in the part of the function before its frame record is set up? */
 static bool in_prologue(const struct step *s)
 {
 	uint64_t offset = s->regs->pc - s->func->start;
@@ -90,7 +92,7 @@ static bool in_prologue(const struct step *s)
 	return uni_aarch64_prologue(code, n, &set) && offset <= set;
 }
 
-/* About to return: the record, if there was one, is taken down. */
+/* Is the function about to return, with its record, if there was one, already taken down? */
 static bool in_epilogue(const struct step *s)
 {
 	uint8_t code[CODE_MAX];
@@ -100,8 +102,8 @@ static bool in_epilogue(const struct step *s)
 }
 
 /*
- * Is x30 still, or again, the interrupted function's return address? *framed_ret: its frame record
- * may be there nevertheless.
+ * Is x30 still, or again, the interrupted function's return address? *framed_ret: the function may
+ * have a frame record nevertheless.
  */
 static bool lr_is_live(const struct step *s, uint64_t lr, bool *framed_ret)
 {
@@ -115,7 +117,7 @@ static bool lr_is_live(const struct step *s, uint64_t lr, bool *framed_ret)
 	       !uni_range_has(s->func->start, s->func->size, lr - UNI_A64_INSN);
 }
 
-/* The step from the interrupted function, if x30 is its way out. */
+/* The step from the interrupted function, if x30 is its return address. */
 static bool step_leaf(const struct step *s, enum uni_stop *stop_ret, int *rc_ret)
 {
 	struct record r;
@@ -127,7 +129,7 @@ static bool step_leaf(const struct step *s, enum uni_stop *stop_ret, int *rc_ret
 	lr = strip_pc(s, lr);
 	if (lr == 0 || !lr_is_live(s, lr, &framed))
 		return false;
-	/* A record that is set up after all (shrink-wrapping) holds the same address. */
+	/* If there is a record after all (shrink-wrapping), it has the same address. */
 	if (framed && (s->fp & 7) == 0 && s->fp >= s->regs->sp && read_record(s, &r) == 0 &&
 		r.lr == lr)
 		return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stage 1 translation at EL1 as data: Arm ARM, D8.2 and D8.3. Three granules, each also with
- * addresses of 52 bits: FEAT_LPA for 64 KiB (selected by TCR.IPS), FEAT_LPA2 for the others
- * (TCR.DS). Smaller spaces (T0SZ, T1SZ) start at a lower level, which mem/as does by itself.
- * The access flag and permissions are not looked at: who reads memory from outside is not bound.
+ * Stage 1 translation at EL1 as data: Arm ARM, D8.2 and D8.3. There are three granules. Each also
+ * has a form with 52-bit addresses: FEAT_LPA for 64 KiB (selected by TCR.IPS), FEAT_LPA2 for the
+ * others (TCR.DS). Smaller spaces (T0SZ, T1SZ) start at a lower level; mem/as takes care of that.
+ * The access flag and permissions are ignored: they do not bind a reader from outside.
  */
 #include "arch/aarch64/aarch64.h"
 
@@ -25,7 +25,7 @@
 #define VA_BITS_MAX  52
 #define VA_BITS_DEF  48
 
-/* A block is refused where the level has none: its valid bit counts as reserved. */
+/* A level without blocks refuses them: their valid bit counts as reserved. */
 #define LEVEL_TABLES(s, b)                                                           \
 	{                                                                            \
 		.shift = (s), .bits = (b), .leaf_allowed = true, .leaf_mask = TABLE, \
@@ -54,7 +54,7 @@ static const struct uni_pt_geometry unused = {
 	.nr_levels = 1,
 	.entry_size = 8,
 	.va_bits = 48,
-	.present_value = VALID, /* of no bits: never */
+	.present_value = VALID, /* a mask of no bits: never true */
 	.level = { { .shift = 47, .bits = 1 } },
 };
 
@@ -104,7 +104,7 @@ static const struct uni_pt_geometry granule_64k_52 = {
 
 enum granule { KIB_4, KIB_16, KIB_64, GRANULE_NONE };
 
-/* TCR.TG0 and TCR.TG1, which number them differently. */
+/* TCR.TG0 and TCR.TG1 number the granules differently. */
 static enum granule granule_of(uint64_t tcr, bool high)
 {
 	static const uint8_t tg0[] = { KIB_4, KIB_64, KIB_16, GRANULE_NONE };
@@ -173,7 +173,7 @@ int uni_aarch64_paging(const struct uni_regs *regs, struct uni_pt_root *ret)
 	uint64_t sctlr, tcr, ttbr0, ttbr1, pstate;
 	struct half low, high;
 
-	/* At EL2 and EL3 others would be in force, which no stub tells. */
+	/* At EL2 and EL3 other registers would be in force, which no stub provides. */
 	if (uni_regs_get_sys(regs, UNI_A64_PSTATE, &pstate) && (pstate >> 2 & 3) > 1)
 		return -UNI_EINVAL;
 	if (!uni_regs_get_sys(regs, UNI_A64_SCTLR, &sctlr))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The end of a switch between threads: loads from the stack, and a return (Arm ARM, C6.2: LDP, LDR,
- * ADD; C7.2 for those of vector registers, which nobody asks for). A thread that has not run yet
- * begins in code that also clears registers, and returns into its function.
+ * ADD). Loads of vector registers (C7.2) are passed over. A thread that has not run yet begins in
+ * code that also clears registers, and returns into its function.
  */
 #include "arch/aarch64/aarch64.h"
 #include "base/checked.h"
 
-#define CODE_MAX   128u /* bytes: ten pairs, of general and vector registers, a return */
+#define CODE_MAX   128u /* bytes: ten pairs, of general and vector registers, and a return */
 #define STAGES_MAX 3u
 #define SP	   31u /* as a base */
 #define ZR	   31u /* as a destination */
@@ -19,7 +19,7 @@
 #define SYSTEM_MASK 0xff200000u
 #define SYSTEM	    0xd5000000u /* barriers, msr: no general register is written */
 
-/* Clears: movz Rd, #0, and mov Rd, zr; of 32 bits and of 64. */
+/* Clears of registers: movz Rd, #0, and mov Rd, zr; of 32 bits and of 64. */
 #define CLEAR_MASK 0x7fffffe0u
 #define MOVZ_ZERO  0x52800000u
 #define MOV_ZR	   0x2a1f03e0u
@@ -28,9 +28,9 @@
 struct form {
 	uint32_t mask, bits;
 	uint8_t imm_at, imm_bits; /* the offset */
-	uint8_t bytes;		  /* of a register; the offset is a multiple, if it is scaled */
+	uint8_t bytes;		  /* bytes of a register; a scaled offset is a multiple of that */
 	bool is_signed, scaled, pair, vector;
-	bool writes_base, before; /* sp moves by the offset; before the load, too */
+	bool writes_base, before; /* sp moves by the offset; whether it does so before the load */
 };
 
 static const struct form forms[] = {
@@ -74,7 +74,7 @@ static int load_reg(struct uni_as *as, struct uni_regs *regs, unsigned reg, uint
 	return rc;
 }
 
-/* All or nothing: what cannot be read leaves the registers as they are. */
+/* All or nothing: if the memory cannot be read, the registers stay unchanged. */
 static int load_saved(struct uni_as *as, struct uni_regs *regs, const struct form *f, uint32_t insn)
 {
 	uint64_t offset = offset_of(f, insn), at = f->before ? regs->sp + offset : regs->sp;
@@ -112,7 +112,7 @@ static bool clears_register(uint32_t insn)
 
 enum next { GOES_ON, ENDS, RETURNS };
 
-/* One instruction; *begins is set if it is one that only threads begin with. */
+/* Runs one instruction; sets *begins if only new threads begin with such an instruction. */
 static int step_restore(
 	struct uni_as *as, struct uni_regs *regs, uint32_t insn, bool *begins, enum next *next_ret)
 {
@@ -144,7 +144,10 @@ static int step_restore(
 	return rc;
 }
 
-/* Up to and with a return. 0: that was the end; 1: the code begins a thread, and may go on. */
+/*
+ * Runs the code up to and with a return. 0: that was the end; 1: the code begins a thread, and may
+ * go on.
+ */
 static int restore_stage(struct uni_as *as, struct uni_regs *regs)
 {
 	uint8_t code[CODE_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The few instructions around calls, prologues and epilogues; opcodes from Intel SDM volume 2.
- * No disassembler: what is not known is refused, and the caller falls back to the plain chain.
+ * The few instructions around calls, prologues and epilogues; opcodes from Intel SDM volume 2. This
+ * is no disassembler: it refuses unknown code, and the caller falls back to the plain chain.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool starts_with(const uint8_t *code, size_t n, const char *bytes, size_t
 }
 #define STARTS(code, n, bytes) starts_with((code), (n), (bytes), sizeof(bytes) - 1)
 
-/* ModRM, SIB and displacement; 0 if there are fewer than that. */
+/* Length of ModRM, SIB and displacement; 0 if there are fewer bytes. */
 static size_t modrm_len(const uint8_t *p, size_t n)
 {
 	uint8_t mod, rm;
@@ -42,7 +42,7 @@ static size_t modrm_len(const uint8_t *p, size_t n)
 	return len <= n ? len : 0;
 }
 
-/* What follows an opcode of the one-byte map that can stand between the parts of a prologue. */
+/* The form of a one-byte opcode that can stand between the parts of a prologue. */
 enum shape {
 	NONE,	    /* not known to be harmless */
 	DEST_RM,    /* ModRM; writes r/m */
@@ -52,7 +52,7 @@ enum shape {
 	DEST_RM_32, /* DEST_RM and a 32-bit immediate (16 with 0x66) */
 	DEST_REG_8, /* imul reg, r/m, immediate */
 	DEST_REG_32,
-	GROUP_3, /* not, neg: DEST_RM; mul, div: only rax, rdx; but test has an immediate */
+	GROUP_3, /* not, neg: DEST_RM; mul, div: write only rax, rdx; test has an immediate */
 };
 
 static enum shape shape_of(uint8_t op)
@@ -187,8 +187,9 @@ bool uni_x86_64_is_set_frame(const uint8_t *code, size_t n)
 }
 
 /*
- * GCC's way to align the stack of a function: lea r10,[rsp+8]; and rsp,-N; push [r10-8], which
- * copies the return address to where the frame pointer expects it. Its length or 0.
+ * Length of the code with which GCC aligns the stack of a function, or 0: lea r10,[rsp+8]; and
+ * rsp,-N; push [r10-8]. It copies the return address to the place where the frame pointer expects
+ * it.
  */
 static size_t realign_len(const uint8_t *code, size_t n)
 {
@@ -273,7 +274,9 @@ static bool is_ret(const uint8_t *code, size_t n)
 	return n > 0 && (code[0] == 0xc3 || code[0] == 0xc2);
 }
 
-/* Length of pop reg or add rsp, N and what it adds to rsp; 0 if it is none, or pops rbp or rsp. */
+/*
+ * Length of pop reg or add rsp, N, and what it adds to rsp; 0 if it is neither, or pops rbp or rsp.
+ */
 static size_t pop_len(const uint8_t *code, size_t n, uint32_t *add_ret)
 {
 	*add_ret = 8;
@@ -322,7 +325,7 @@ bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret)
 	return false;
 }
 
-/* Length of push reg or sub rsp, N and what it takes off rsp; 0 if it is neither. */
+/* Length of push reg or sub rsp, N, and what it takes off rsp; 0 if it is neither. */
 static size_t push_len(const uint8_t *code, size_t n, uint32_t *sub_ret)
 {
 	*sub_ret = 8;

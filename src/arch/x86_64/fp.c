@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frame-pointer steps. [rbp] is the caller's rbp and [rbp + 8] the return address, but not always
- * for the interrupted function: in its prologue and after its epilogue rbp is still, or again, the
- * caller's, and GCC never sets it up in functions that need no stack, whatever the flags say. The
- * return address is found on the stack there, else the caller would be missing from the chain.
+ * Frame-pointer steps. [rbp] is the caller's rbp, and [rbp + 8] the return address. That is not
+ * always so for the interrupted function. In its prologue and after its epilogue, rbp is the
+ * caller's. GCC never sets rbp up in functions that need no stack, whatever the flags say. In these
+ * cases the return address is searched on the stack; otherwise the chain would lack the caller.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static bool in_text(const struct uni_unwind_hints *h, uint64_t pc)
 	return uni_hints_of(h, pc) != NULL;
 }
 
-/* Does a call of exactly this address return here? */
+/* Does a call of exactly this address return to ret_addr? */
 static bool returns_from(const struct leaf *l, uint64_t ret_addr, uint64_t callee)
 {
 	uint8_t before[CALL_MAX];
@@ -54,7 +54,7 @@ static bool returns_from(const struct leaf *l, uint64_t ret_addr, uint64_t calle
 	       uni_x86_64_direct_call(before, ret_addr, &target) && target == callee;
 }
 
-/* Is the word at addr an address behind a call of anything? */
+/* Is the word at addr a return address, that is, an address behind any call? */
 static bool is_return_slot(const struct leaf *l, uint64_t addr)
 {
 	uint8_t before[CALL_MAX];
@@ -69,8 +69,8 @@ static bool is_return_slot(const struct leaf *l, uint64_t addr)
 }
 
 /*
- * How far the function has moved rsp: for sure if true (there is nothing but pushes and the like
- * between its start and pc), else a guess from how it begins.
+ * How far the function has moved rsp. True: this is certain, as there are only pushes and the like
+ * between its start and pc. False: it is a guess from how the function begins.
  */
 static bool moved_since_start(const struct leaf *l, uint32_t *ret)
 {
@@ -83,9 +83,9 @@ static bool moved_since_start(const struct leaf *l, uint32_t *ret)
 }
 
 /*
- * A function that sets up no frame where it begins. Its return address is at rsp unless it moved
- * rsp; then it is the lowest word above that a call of this very function left. A function that
- * sets up a frame later on (shrink-wrapping) shows itself: that word is at rbp + 8.
+ * For a function that sets up no frame where it begins. Its return address is at rsp, unless it
+ * moved rsp. Then it is the lowest word above that a call of this very function left. If the
+ * function sets up a frame later on (shrink-wrapping), that word is at rbp + 8.
  */
 static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 {
@@ -112,7 +112,7 @@ static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 		uni_as_read_u64(l->as, uni_gva_of(l->fp + 8), &word) == 0 &&
 		returns_from(l, word, callee))
 		return false;
-	/* Called through a pointer, or jumped to by what was called. */
+	/* It was called through a pointer, or jumped to by a called function. */
 	*loc_ret = l->sp + moved;
 	if (is_return_slot(l, *loc_ret))
 		return true;
@@ -120,7 +120,7 @@ static bool search_frameless(const struct leaf *l, uint64_t *loc_ret)
 	return moved != 0 && is_return_slot(l, l->sp);
 }
 
-/* Before the frame is there, in a function that begins by setting it up? */
+/* Is pc before the frame is set up, in a function that begins by setting it up? */
 static bool in_prologue(const struct leaf *l, uint64_t *loc_ret)
 {
 	uint64_t offset = l->pc - l->func->start;
@@ -137,7 +137,7 @@ static bool in_prologue(const struct leaf *l, uint64_t *loc_ret)
 	return true;
 }
 
-/* Nothing is known of the function: only what the code at pc says. */
+/* Nothing is known of the function: looks only at the code at pc. */
 static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n, uint64_t *loc_ret)
 {
 	struct uni_x86_64_prologue p;
@@ -152,7 +152,7 @@ static bool at_known_code(const struct leaf *l, const uint8_t *code, size_t n, u
 	return false;
 }
 
-/* In code that the hypervisor wrote, of which no image knows anything. */
+/* Is pc in code that the hypervisor wrote, which no image describes? */
 static bool in_stub(const struct leaf *l, uint64_t *loc_ret)
 {
 	uint64_t start = l->pc & ~(uint64_t)(UNI_STUB_BYTES - 1);
@@ -168,7 +168,7 @@ static bool in_stub(const struct leaf *l, uint64_t *loc_ret)
 	return true;
 }
 
-/* Where the return address of the interrupted function is, unless it is at rbp + 8. */
+/* Finds the return address of the interrupted function; false: it is at rbp + 8. */
 static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 {
 	uint8_t code[LEAF_CODE_MAX], before[2] = { 0 };
@@ -200,7 +200,7 @@ static bool find_return(const struct leaf *l, uint64_t *loc_ret)
 	return uni_x86_64_frame_popped(before, sizeof(before)) && is_return_slot(l, l->sp);
 }
 
-/* Makes regs those of the caller that ret_addr returns to. */
+/* Replaces regs by those of the caller that ret_addr returns to. */
 static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints, uint64_t ret_addr,
 	uint64_t sp, uint64_t fp, struct uni_regs *regs, enum uni_stop *stop_ret)
 {
@@ -210,7 +210,10 @@ static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints,
 		*stop_ret = UNI_STOP_ROOT;
 		return 1;
 	}
-	/* Images that we do not know: outside of all hulls, what can be run is code. */
+	/*
+	 * A return address in an image that we do not know: outside of all hulls, any executable
+	 * page counts as code.
+	 */
 	if (!in_text(hints, ret_addr - 1)) {
 		rc = uni_as_check_exec(as, uni_gva_of(ret_addr - 1));
 		if (rc != 0) {
@@ -218,7 +221,7 @@ static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints,
 			return 1;
 		}
 	}
-	regs->valid = 0; /* the callee may have changed all others */
+	regs->valid = 0; /* the callee may have changed all other registers */
 	uni_regs_set(regs, UNI_X86_RIP, ret_addr);
 	uni_regs_set(regs, UNI_X86_RSP, sp);
 	uni_regs_set(regs, UNI_X86_RBP, fp);
@@ -228,7 +231,7 @@ static int enter_caller(struct uni_as *as, const struct uni_unwind_hints *hints,
 	return 0;
 }
 
-/* Is there a leaf correction to make? Then *rc_ret is the step's result. */
+/* Is there a correction for the leaf? Then *rc_ret is the step's result. */
 static bool step_leaf(
 	const struct leaf *l, struct uni_regs *regs, enum uni_stop *stop_ret, int *rc_ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The leaf step of fp.c as data: for each byte of code, what find_return() there would decide from
- * the instructions. A unit test holds the two against each other.
+ * The leaf step of fp.c as data: it states, for each byte of code, what find_return() would decide
+ * from the instructions. A unit test compares the two.
  */
 #include "arch/leaf.h"
 
@@ -15,13 +15,13 @@
 #define NO_RET	  UINT8_MAX
 #define SLOT_CODE "\xf3\x0f\x1e\xfa" /* endbr64 */
 
-/* Where each instruction's epilogue ends. */
+/* The epilogue that begins at each byte. */
 struct epilogue {
 	uint8_t reach; /* bytes up to the end of the ret; NO_RET: it is no epilogue */
 	uint16_t add;  /* to rsp before it */
 };
 
-/* Backwards, so that each instruction is looked at once. */
+/* Goes backwards, so that it looks at each instruction once. */
 static void find_epilogues(const uint8_t *code, size_t n, struct epilogue *ret)
 {
 	for (size_t i = n; i-- != 0;) {
@@ -41,7 +41,7 @@ static void find_epilogues(const uint8_t *code, size_t n, struct epilogue *ret)
 	}
 }
 
-/* n bytes above rsp, as a rule; `other` where a rule cannot say so. */
+/* The rule for n bytes above rsp; `other` if no rule can state that. */
 static uint8_t rule_at(uint32_t bytes, uint8_t other)
 {
 	if (bytes % 8 != 0 || bytes / 8 > UNI_LEAF_AT_MAX - UNI_LEAF_AT)
@@ -56,7 +56,7 @@ static uint8_t rule_search(uint32_t moved)
 	return (uint8_t)(UNI_LEAF_SEARCH + moved / 8);
 }
 
-/* A function without a frame: it has moved rsp by what it pushed, as far as that is all it did. */
+/* A function without a frame: states how far it has moved rsp, as long as it only pushes. */
 static void frameless_rules(const uint8_t *code, size_t n, uint8_t *rule)
 {
 	size_t max = uni_min(n, (size_t)UNI_X86_START_MAX), len;
@@ -77,7 +77,7 @@ static void frameless_rules(const uint8_t *code, size_t n, uint8_t *rule)
 	}
 }
 
-/* A function that sets up its frame: until that is done. */
+/* A function that sets up its frame: rules for the code before that is done. */
 static void framed_rules(const uint8_t *code, size_t n, uint8_t *rule)
 {
 	struct uni_x86_64_prologue p;
@@ -103,7 +103,7 @@ static uint8_t unknown_rule(const uint8_t *code, size_t n)
 	return UNI_LEAF_FRAME;
 }
 
-/* What code says wherever it is; this comes before what its function says. */
+/* Rules from the code itself; they go before those from its function. */
 static void apply_code(const uint8_t *code, size_t n, const struct epilogue *epi, uint8_t *rule)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Paging modes of x86 as data: Intel SDM volume 3A chapter 4, tables 4-4 to 4-20. Ignored bits are
- * left out, reserved ones (those that make the CPU raise a page fault) are checked. An entry of a
- * mode that stopped at a large leaf keeps PAT in bit 12, which is not part of the address.
+ * left out. Reserved bits (those that make the CPU raise a page fault) are checked. A large leaf
+ * keeps PAT in bit 12, which is not part of the address.
  */
 #include "arch/x86_64/x86_64.h"
 
@@ -19,7 +19,7 @@
 #define EFER_LME   (1ull << 8)
 #define EFER_LMA   (1ull << 10)
 #define EFER_NXE   (1ull << 11)
-#define PHYS_MASK  BITS(51, 0) /* no CPU has more; CPUID of the guest is not to be had */
+#define PHYS_MASK  BITS(51, 0) /* no CPU has more; the guest's CPUID is not available */
 #define TABLE_ADDR BITS(51, 12)
 
 /* Tables of 512 entries of 8 bytes. */
@@ -147,7 +147,7 @@ int uni_x86_64_paging(const struct uni_regs *regs, struct uni_pt_root *ret)
 	if ((cr0 & CR0_PE) == 0 || !uni_regs_get_sys(regs, UNI_X86_CR3, &cr3) ||
 		!uni_regs_get_sys(regs, UNI_X86_CR4, &cr4))
 		return -UNI_EINVAL;
-	/* Who cannot tell EFER is taken to run what this architecture is about. */
+	/* If the backend cannot read EFER, assume long mode. */
 	if (!uni_regs_get_sys(regs, UNI_X86_EFER, &efer))
 		efer = (cr4 & CR4_PAE) != 0 ? EFER_LME | EFER_LMA | EFER_NXE : 0;
 	long_mode = (efer & EFER_LMA) != 0;

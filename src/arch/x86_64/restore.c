@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The end of a switch between threads: pops, and a return (SDM volume 2: POP 58+r, RET C3). A
- * thread that has not run yet begins in code that also clears registers (XOR r, r: 31 /r), and
- * returns into its function, maybe by way of more such code.
+ * thread that has not run yet begins in code that also clears registers (XOR r, r: 31 /r). That
+ * code returns into the thread's function, or into more such code.
  */
 #include "arch/x86_64/x86_64.h"
 
@@ -10,7 +10,7 @@
 #define STEPS_MAX  32u
 #define STAGES_MAX 3u
 
-/* As instructions number them, in the order of DWARF. */
+/* By an instruction's number of the register, which differs from DWARF's. */
 static const uint8_t dwarf_of[8] = { UNI_X86_RAX, UNI_X86_RCX, UNI_X86_RDX, UNI_X86_RBX,
 	UNI_X86_RSP, UNI_X86_RBP, UNI_X86_RSI, UNI_X86_RDI };
 
@@ -54,7 +54,10 @@ static int pop_word(struct uni_as *as, struct uni_regs *regs, uint64_t *ret)
 	return rc;
 }
 
-/* Up to and with a return. 0: that was the end; 1: the code begins a thread, and may go on. */
+/*
+ * Runs the code up to and with a return. 0: that was the end; 1: the code begins a thread, and may
+ * go on.
+ */
 static int x86_restore_stage(struct uni_as *as, struct uni_regs *regs)
 {
 	uint8_t code[CODE_MAX];
@@ -78,7 +81,7 @@ static int x86_restore_stage(struct uni_as *as, struct uni_regs *regs)
 		}
 		at += in.len;
 		regs->pc += in.len;
-		begins |= in.what == CLEAR && in.reg != UNI_X86_RAX; /* that may be a result */
+		begins |= in.what == CLEAR && in.reg != UNI_X86_RAX; /* rax may be a result */
 		uni_regs_set(regs, in.reg, word);
 	}
 	return 0;

@@ -34,7 +34,7 @@ static const char *const sys_names[UNI_SYS_MAX] = {
 	[UNI_X86_GS_BASE] = "gs_base",
 };
 
-/* QEMU's own order (gdb-xml/i386-64bit.xml), sent to clients that read no target description. */
+/* QEMU's own order (gdb-xml/i386-64bit.xml), for clients that read no target description. */
 #define GPR(off, reg)                                       \
 	{                                                   \
 		.offset = (off), .size = 8, .number = (reg) \
@@ -73,8 +73,8 @@ static const struct uni_gdb_reg gdb_regs[] = {
 };
 
 /*
- * One that waits for its first start-up interrupt sits at the reset vector in real mode. QEMU may
- * call that halted, or (with KVM) running.
+ * A vCPU that waits for its first start-up interrupt is at the reset vector, in real mode. QEMU may
+ * call it halted, or (with KVM) running.
  */
 static bool never_started(const struct uni_regs *regs)
 {

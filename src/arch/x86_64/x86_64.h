@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this folder share; others use uni_arch_x86_64. */
+/* Shared by the files of this folder; other folders use uni_arch_x86_64. */
 #ifndef UNI_ARCH_X86_64_H
 #define UNI_ARCH_X86_64_H
 
 #include "arch/arch.h"
 
-/* Code bytes of a function's start that are enough to find its prologue. */
+/* Code bytes of a function's start, enough to find its prologue. */
 #define UNI_X86_PROLOGUE_MAX 32
 
-/* Where a function sets up its frame pointer, as offsets of instructions from its start. */
+/* The instructions that set up the frame pointer, as offsets from the function's start. */
 struct uni_x86_64_prologue {
 	uint8_t push; /* push rbp */
 	uint8_t mov;  /* mov rbp, rsp */
@@ -19,49 +19,53 @@ int uni_x86_64_paging(const struct uni_regs *regs, struct uni_pt_root *ret);
 /* False if the function does not begin by setting up a frame pointer. */
 bool uni_x86_64_prologue(const uint8_t *code, size_t n, struct uni_x86_64_prologue *ret);
 bool uni_x86_64_sets_frame(const uint8_t *code, size_t n);
-/* xor ebp, ebp without a push rbp before it? Instructions are not told apart: see arch.h. */
+/*
+ * Does the code have xor ebp, ebp without a push rbp before it? Searches byte by byte: see arch.h.
+ */
 bool uni_x86_64_clears_fp(const uint8_t *code, size_t n);
 
-/* Bytes before a return address that hold every form of a near call that we know. */
+/* Bytes before a return address, enough for every form of a near call that we know. */
 #define UNI_X86_CALL_MAX UNI_CALL_BYTES
 
-/* Do the UNI_X86_CALL_MAX bytes before ret_addr end in call rel32 (E8)? Its target. */
+/* Do the UNI_X86_CALL_MAX bytes before ret_addr end in call rel32 (E8)? Gives its target. */
 bool uni_x86_64_direct_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
-/* Or in a call through a register or memory (FF /2)? */
+/* Or do they end in a call through a register or memory (FF /2)? */
 bool uni_x86_64_indirect_call(const uint8_t *before);
-/* Either of them; target 0 for an indirect one. */
+/* Do they end in either of these? The target is 0 for an indirect call. */
 bool uni_x86_64_after_call(const uint8_t *before, uint64_t ret_addr, uint64_t *target_ret);
 /*
  * Does this code go straight to a ret without restoring rbp on the way? Then the return address is
- * *offset_ret above rsp, and rbp, if it was ever changed, is the caller's again.
+ * *offset_ret above rsp, and rbp is the caller's, even if it was changed before.
  */
 bool uni_x86_64_epilogue(const uint8_t *code, size_t n, uint32_t *offset_ret);
-/* One instruction of it: its length, or 0 if it is none; whether it is the ret, else what it adds
- * to rsp. */
+/*
+ * Length of one instruction of an epilogue, or 0: it is none. Tells whether it is the ret, else
+ * what it adds to rsp.
+ */
 size_t uni_x86_64_epilogue_step(const uint8_t *code, size_t n, uint32_t *add_ret, bool *ret_ret);
 /*
- * How far a function without a frame has moved rsp after its first n bytes, when these are nothing
- * but pushes, sub rsp and harmless instructions; true. Else false, and how far it had moved rsp
- * before the first instruction that is something else.
+ * How far a function without a frame has moved rsp after its first n bytes. True: these are only
+ * pushes, sub rsp and harmless instructions. False: *offset_ret is how far it had moved rsp before
+ * the first other instruction.
  */
 bool uni_x86_64_pushed(const uint8_t *code, size_t n, uint32_t *offset_ret);
-/* One instruction of these: its length, or 0 if it is none, and what it takes off rsp. */
+/* Length of one such instruction, or 0: it is none. Also gives what it takes off rsp. */
 size_t uni_x86_64_push_step(const uint8_t *code, size_t n, uint32_t *sub_ret);
-/* mov rbp, rsp? */
+/* Is it mov rbp, rsp? */
 bool uni_x86_64_is_set_frame(const uint8_t *code, size_t n);
 /*
- * How far a stub that a hypervisor wrote (Xen's hypercall page) has moved rsp after its first n
- * bytes. False if these are no such stub, or it has returned before.
+ * How far a stub of a hypervisor (Xen's hypercall page) has moved rsp after its first n bytes.
+ * False if this is no such stub, or if it has returned before.
  */
 bool uni_x86_64_stub(const uint8_t *code, size_t n, uint32_t *offset_ret);
-/* Is the instruction that ends before code[n] pop rbp or leave? May be wrong: bytes are guessed. */
+/* Is the instruction before code[n] pop rbp or leave? May be wrong: it guesses from the bytes. */
 bool uni_x86_64_frame_popped(const uint8_t *before, size_t n);
 
-/* How much of the code at pc, and of a frameless function's start, a leaf step looks at. */
+/* How many bytes a leaf step looks at: of the code at pc, and of a frameless function's start. */
 #define UNI_X86_LEAF_CODE_MAX 32
 #define UNI_X86_START_MAX     64
 
-/* leaf.c: what a leaf step finds out from code alone, for each byte of it; see arch/leaf.h. */
+/* leaf.c: the result of a leaf step that looks at code alone, for each byte; see arch/leaf.h. */
 int uni_x86_64_leaf_rules(
 	const struct uni_unwind_hints *hints, const uint8_t *code, size_t n, uint8_t *rule_ret);
 
