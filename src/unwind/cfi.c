@@ -69,7 +69,7 @@ static int register_value(
 	}
 }
 
-/* A register that cannot be had is not known in the caller, which may do without. */
+/* If the register cannot be had, it is unknown in the caller, which may not need it. */
 static void carry_register(
 	const struct frame *f, const struct uni_cfi_val *v, unsigned reg, struct uni_regs *caller)
 {
@@ -84,7 +84,7 @@ static void carry_register(
 		caller->sp = x;
 }
 
-/* Is there code at a return address? Outside of all images what can be run is. */
+/* Is there code at a return address? Outside of all images, any executable page counts as code. */
 static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 {
 	int rc;
@@ -100,8 +100,8 @@ static int check_pc(const struct frame *f, uint64_t pc, enum uni_stop *stop_ret)
 }
 
 /*
- * The caller's registers in place of the callee's. Few rules are of more than the frame pointer;
- * these are all worked out from the callee's registers, so a copy of them is needed.
+ * Replaces the callee's registers by the caller's. Few rules have more than the frame pointer.
+ * Those rules are worked out from the callee's registers, so they need a copy of them.
  */
 static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 {
@@ -135,8 +135,8 @@ static void enter_caller(struct frame *f, uint64_t pc, struct uni_regs *caller)
 }
 
 /*
- * Nearly all rules: a CFA above a register, the return address on the stack, and the frame pointer
- * too or untouched.
+ * Nearly all rules are plain. The CFA is a register plus an offset, and the return address is on
+ * the stack. The frame pointer is on the stack or untouched.
  */
 static bool is_plain(const struct uni_cfi_rule *r)
 {
@@ -144,13 +144,13 @@ static bool is_plain(const struct uni_cfi_rule *r)
 	       (r->fp.how == UNI_CFI_AT_CFA || r->fp.how == UNI_CFI_SAME);
 }
 
-/* What changes from frame to frame where all rules are plain ones. */
+/* The values that change from frame to frame while all rules are plain. */
 struct plain {
 	uint64_t pc, sp, fp;
 	bool fp_valid, exact;
 };
 
-/* One frame up. False: it takes step_cfi() to know more; p is as it was. */
+/* One frame up. False: only step_cfi() can do this step; p is unchanged. */
 static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct plain *p)
 {
@@ -182,7 +182,7 @@ static bool plain_step(const struct uni_unwinder *u, struct uni_as *as, const st
 	return true;
 }
 
-/* The same as step_cfi() again and again, in a fraction of its instructions. */
+/* Does what repeated calls of step_cfi() do, in a fraction of the instructions. */
 static void run_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st,
 	struct uni_chain *c, uint16_t max)
 {
@@ -228,7 +228,7 @@ static int step_cfi(void *ctx, struct uni_as *as, struct uni_regs *regs, struct 
 	uint64_t pc;
 	int rc;
 
-	/* A return address may be the first byte behind a function that never returns. */
+	/* A return address may be the first byte after a function that never returns. */
 	find_rule(&f, st->leaf ? regs->pc : regs->pc - 1);
 	if (f.rule == NULL)
 		return -UNI_ENOTSUP;

@@ -14,7 +14,7 @@ struct walk {
 	struct uni_regs regs; /* of the frame that was found last */
 	struct uni_step st;
 	unsigned switches;
-	bool guessed; /* and so is all that follows from it */
+	bool guessed; /* and then all later frames are guesses, too */
 };
 
 static void add_stepper(struct uni_unwinder *u, const struct uni_unwinder_ops *ops)
@@ -76,7 +76,7 @@ int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *
 	return 0;
 }
 
-/* What can be told of a frame once its registers have become its caller's. */
+/* The callee's values that are still needed when the registers are already the caller's. */
 struct callee {
 	uint64_t pc, sp, fp, valid;
 	bool sp_valid;
@@ -89,7 +89,7 @@ static struct callee remember_callee(const struct walk *w)
 	return (struct callee){ r->pc, r->sp, r->r[w->u->arch->fp_reg], r->valid, r->sp_valid };
 }
 
-/* Back to it, for who guesses: the registers that only rows know of are lost. */
+/* Back to the callee, for a stepper that guesses: registers that only rows know of are lost. */
 static void step_back(struct walk *w, const struct callee *c)
 {
 	const struct uni_arch *a = w->u->arch;
@@ -112,7 +112,10 @@ static bool stack_rises(struct walk *w, const struct callee *callee, bool leaf)
 	/* A leaf may not have touched the stack (a return address in a register). */
 	if (caller->sp == callee->sp && leaf && !w->st.exact)
 		return true;
-	/* What was interrupted may have been on another stack, but not without end. */
+	/*
+	 * An interrupted function may have been on another stack, but the number of switches is
+	 * limited.
+	 */
 	return w->st.exact && w->switches++ < SWITCHES_MAX;
 }
 
@@ -123,7 +126,7 @@ static bool is_broken(enum uni_stop stop)
 	       stop == UNI_STOP_FAULT || stop == UNI_STOP_NOREGS;
 }
 
-/* In the function before the one that is to be left; 0: there is none. */
+/* An address in the function that the current frame called; 0: there is none. */
 static uint64_t callee_pc(const struct uni_chain *c)
 {
 	unsigned i = c->nr - 2u;
@@ -133,7 +136,7 @@ static uint64_t callee_pc(const struct uni_chain *c)
 	return (c->flags[i] & UNI_FRAME_EXACT) != 0 ? c->pc[i] : c->pc[i] - 1;
 }
 
-/* One frame up with the first stepper that knows the way. 1: the chain ends. */
+/* One frame up with the first stepper that can do it. 1: the chain ends. */
 static int step_walk(struct walk *w)
 {
 	const struct uni_step in = {
@@ -163,11 +166,12 @@ static int step_walk(struct walk *w)
 		if (!is_broken(stop))
 			break;
 	}
-	w->st.stop = stop != UNI_STOP_NR ? stop : UNI_STOP_BADPC; /* nobody can unwind this code */
+	w->st.stop =
+		stop != UNI_STOP_NR ? stop : UNI_STOP_BADPC; /* no stepper can unwind this code */
 	return 1;
 }
 
-/* The first stepper's short way, as far as that goes. */
+/* Runs the first stepper's run() as far as it goes. */
 static void run_stepper(struct walk *w, uint16_t max)
 {
 	const struct uni_unwinder_ops *ops = w->u->stepper[0].ops;
@@ -191,7 +195,7 @@ int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const stru
 	return rc;
 }
 
-/* Appends a frame of what the walk's registers and last step say. */
+/* Appends a frame made from the walk's registers and its last step. */
 static void append_frame(struct walk *w)
 {
 	struct uni_chain *c = w->ret;
@@ -203,7 +207,7 @@ static void append_frame(struct walk *w)
 	c->nr++;
 }
 
-/* Nothing but the pc, for a start. False if not even that is known. */
+/* Starts with the pc only. False if even the pc is not known. */
 static bool start_chain(struct walk *w)
 {
 	w->ret->nr = 0;
@@ -238,7 +242,7 @@ void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct
 	ret->top_sp = w.regs.sp;
 }
 
-/* Without page tables nothing but the pc is to be had. */
+/* Without page tables, the chain has the pc only. */
 static void unwind_blind(
 	const struct uni_unwinder *u, const struct uni_regs *regs, struct uni_chain *ret)
 {

@@ -7,13 +7,14 @@
 #include "arch/cfi.h"
 
 /*
- * The expression from op[first] on, with the value `cfa` points at (NULL: nothing) on its stack.
- * 0; -UNI_EINVAL if it needs a register that is not known, or its stack ends; or as uni_as_read().
+ * Evaluates the expression at op[first]. Its stack first has the value that `cfa` points at (NULL:
+ * nothing). Returns 0; -UNI_EINVAL if a register is not known or the stack ends; or as
+ * uni_as_read().
  */
 int uni_cfi_eval(const struct uni_cfi_table *t, uint32_t first, const struct uni_arch *arch,
 	struct uni_as *as, const struct uni_regs *regs, const uint64_t *cfa, uint64_t *ret);
 
-/* A register by its DWARF number; pc and sp by theirs. */
+/* A register by its DWARF number; pc and sp have numbers, too. */
 bool uni_cfi_register(
 	const struct uni_arch *arch, const struct uni_regs *regs, unsigned reg, uint64_t *ret);
 

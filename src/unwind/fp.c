@@ -2,9 +2,9 @@
 #include "unwind/unwind.h"
 
 /*
- * Is the frame pointer only likely to be one here? In functions that do not begin by setting it up,
- * and in code without rows of an image that has some, it can hold anything. Who asked for nothing
- * but frame pointers gets them.
+ * Is the frame pointer only likely to be a frame pointer here? The register can hold anything in a
+ * function that does not begin by setting it up. So it can in code without rows, if the rest of its
+ * image has rows. If the user asked for frame pointers only, they are used.
  */
 static bool is_fp_doubtful(const struct uni_unwinder *u, uint64_t pc)
 {
@@ -20,8 +20,8 @@ static bool is_fp_doubtful(const struct uni_unwinder *u, uint64_t pc)
 }
 
 /*
- * A chain is complete only with evidence: a frame pointer of 0 may be a number like any other. A
- * return address of 0 is the end, but not what an unlikely frame pointer points at.
+ * A chain is complete only with evidence: a frame pointer of 0 may be any number. A return address
+ * of 0 is the end, unless an unlikely frame pointer points at it.
  */
 static enum uni_stop judge_end(const struct uni_unwinder *u, struct uni_as *as,
 	const struct uni_regs *regs, const struct uni_step *st)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last resort: looks up the stack for a word that can be a return address, because it lies
- * behind a call. That may also be one that was left over from an earlier call, so what is found is
- * a guess and marked so.
+ * The last resort: searches up the stack for a word that can be a return address, because it points
+ * behind a call. Such a word may be left over from an earlier call. So the result is a guess, and
+ * marked as such.
  */
 #include "base/checked.h"
 #include "base/cursor.h"
@@ -26,14 +26,14 @@ bool uni_unwind_after_call(
 		return false;
 	if (*target_ret == 0)
 		return true;
-	/* Stubs of the hypervisor are called where they lie in their page. */
+	/* Stubs of the hypervisor are called at any place in their page. */
 	if (uni_hints_in_stubs(h, *target_ret))
 		return true;
 	callee = uni_hints_find(h, *target_ret);
 	return callee == NULL ? uni_hints_of(h, *target_ret) != NULL : callee->start == *target_ret;
 }
 
-/* Where a return address was found; 0: nowhere. */
+/* The place of a return address; slot 0: none was found. */
 struct found {
 	uint64_t slot, pc;
 };

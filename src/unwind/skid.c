@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts a chain right that was taken when the next block was to begin: arch/skid.h. */
+/* Corrects a chain that was taken when the next block was about to begin: arch/skid.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const struct uni_skid_call *find_call(const struct uni_unwinder *u, uint6
 					  compare_ret);
 }
 
-/* The word below the stack is the return address that was taken off it last. */
+/* The word below the stack pointer is the return address that was popped last. */
 static bool has_returned(struct uni_as *as, const struct uni_regs *regs)
 {
 	uint64_t word;
@@ -31,7 +31,7 @@ static bool has_returned(struct uni_as *as, const struct uni_regs *regs)
 	       word == regs->pc;
 }
 
-/* The callee, whose last block ran, goes before the chain. */
+/* Puts the callee, whose last block ran, in front of the chain. */
 static void put_back(
 	const struct uni_unwinder *u, const struct uni_skid_call *call, struct uni_chain *c)
 {
@@ -46,7 +46,7 @@ static void put_back(
 	c->flags[1] = (uint8_t)(c->flags[1] & ~UNI_FRAME_EXACT);
 }
 
-/* The function has not begun: its caller's block ran, which ends in the call. */
+/* Takes off a function that has not begun: the caller's block ran, which ends in the call. */
 static void take_off(struct uni_chain *c)
 {
 	c->nr--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From registers to a call chain. Pure reading through a uni_as; no allocation; bounded. */
+/* From registers to a call chain. Only reads, through a uni_as; no allocation; bounded. */
 #ifndef UNI_UNWIND_UNWIND_H
 #define UNI_UNWIND_UNWIND_H
 
@@ -22,31 +22,30 @@ struct uni_chain {
 
 /* One step from a frame to its caller. */
 struct uni_step {
-	bool leaf;	    /* in: pc is an interrupted one, no return address */
-	bool guessed;	    /* in: so was this frame, or one before it */
+	bool leaf;	    /* in: pc is an interrupted pc, not a return address */
+	bool guessed;	    /* in: this frame was guessed, or a frame before it */
 	uint64_t callee;    /* in: an address of the function that this frame called; 0: none */
-	bool exact;	    /* out: so is the caller's, which was interrupted */
+	bool exact;	    /* out: the caller's pc is an interrupted pc, too */
 	bool guess;	    /* out: the caller was guessed */
 	enum uni_stop stop; /* out, when the chain ends here */
 };
 
 /*
- * A way to go from a frame to its caller. step() returns 0 and rewrites regs, 1 when the chain
- * ends here (stop says why), or -UNI_ENOTSUP when it knows nothing of this pc and the next one may
- * try; regs are then, both times, as they were.
+ * A way to go from a frame to its caller. step() returns 0 and rewrites regs, or 1 when the chain
+ * ends here (st->stop says why). It returns -UNI_ENOTSUP when it knows nothing of this pc; then the
+ * next unwinder may try. If it does not return 0, regs are unchanged.
  */
 struct uni_unwinder_ops {
 	const char *name;
 	int (*step)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st);
 	/*
-	 * Optional: appends as many frames as it surely knows, for which step() would do the same,
-	 * up to max in all; regs are then those of the last. st->exact in and out: regs->pc is an
-	 * interrupted pc.
+	 * Optional: appends up to max frames for which step() would surely do the same. Afterwards
+	 * regs are those of the last frame. st->exact, in and out: regs->pc is an interrupted pc.
 	 */
 	void (*run)(void *ctx, struct uni_as *as, struct uni_regs *regs, struct uni_step *st,
 		struct uni_chain *c, uint16_t max);
-	bool guesses; /* a last resort: also tried where another one found that the chain is broken
-		       */
+	bool guesses; /* a last resort: also tried when another stepper found that the chain is
+			 broken */
 };
 
 struct uni_unwinder {
@@ -61,27 +60,27 @@ struct uni_unwinder {
 	} stepper[4]; /* tried in order; ops NULL ends the list */
 };
 
-/* ctx of each: the struct uni_unwinder itself. */
+/* ctx of each of these is the struct uni_unwinder itself. */
 extern const struct uni_unwinder_ops uni_unwind_cfi;  /* the image's unwind rows */
 extern const struct uni_unwinder_ops uni_unwind_fp;   /* frame pointers */
 extern const struct uni_unwinder_ops uni_unwind_scan; /* looks for return addresses; guesses */
 
 /*
- * Unwind rows where the image has them, else frame pointers, else a scan. The unwinder may be moved
- * or copied only before this call: a stepper's ctx points at it.
+ * Uses unwind rows if the image has them, else frame pointers, else a scan. The unwinder may be
+ * moved or copied only before this call: a stepper's ctx points at it.
  */
 void uni_unwinder_init(
 	struct uni_unwinder *u, const struct uni_arch *arch, const struct uni_unwind_hints *hints);
 
 /*
- * Only these steppers, by name, in this order: "cfi,fp,scan". -UNI_EUSAGE for other words; the
- * unwinder is then as it was.
+ * Uses only these steppers, by name, in this order: "cfi,fp,scan". Other words: -UNI_EUSAGE, and
+ * the unwinder is unchanged.
  */
 int uni_unwinder_use(struct uni_unwinder *u, const char *names, struct uni_err *err);
 
 /*
- * Is this a return address, in the image's code and behind a call? Of a function's start, or
- * through a register or memory; target_ret is 0 then.
+ * Is this a return address, that is, an address in the image's code and behind a call? *target_ret
+ * is the start of the called function, or 0 if the call went through a register or memory.
  */
 bool uni_unwind_after_call(
 	const struct uni_unwinder *u, struct uni_as *as, uint64_t ret_addr, uint64_t *target_ret);
@@ -94,16 +93,17 @@ void uni_unwind(const struct uni_unwinder *u, struct uni_as *as, const struct un
 	struct uni_chain *ret);
 
 /*
- * The same in two parts, so that memory can be fetched in between and the guest be let go before
- * the second: the space's root from regs (0, or as arch->paging()), and the steps.
+ * uni_unwind() in two parts. The caller can fetch memory in between, and let the guest go before
+ * the second part. begin sets the space's root from regs: 0, or as arch->paging(). go does the
+ * steps.
  */
 int uni_unwind_begin(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs);
 void uni_unwind_go(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *ret);
 
 /*
- * Of a vCPU that runs and was stopped just now, by registers of that moment: the chain as it was in
- * the block before, where u->skid says that this is certain; else it is marked. Reads one word.
+ * For a vCPU that ran and was stopped just now, with registers of that moment. Makes the chain what
+ * it was in the block before, if u->skid says that this is certain; else marks it. Reads one word.
  */
 void uni_unwind_unskid(const struct uni_unwinder *u, struct uni_as *as, const struct uni_regs *regs,
 	struct uni_chain *c);
