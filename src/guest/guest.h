@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The threads of a guest: one model an operating system, each a const table of operations in a file
- * of its own. A model knows where the guest keeps its threads and what it saved of those that are
- * on no vCPU; the offsets come from the image's debug data. It reads through a uni_as only, so that
- * it works the same on a running guest and on a core file. All that it reads is hostile: lists are
- * followed for so many steps, and no thread is taken twice.
+ * The threads of a guest. There is one model for each operating system: a const table of operations
+ * in a file of its own. A model knows where the guest keeps its threads, and what the guest saved
+ * of threads that are on no vCPU. The offsets come from the image's debug data. A model reads
+ * through a uni_as only, so that it works the same on a running guest and on a core file. All that
+ * it reads is hostile: a list is followed for a limited number of steps, and no thread is taken
+ * twice.
  */
 #ifndef UNI_GUEST_GUEST_H
 #define UNI_GUEST_GUEST_H
@@ -25,7 +26,7 @@ enum uni_thread_state {
 	UNI_THREAD_UNKNOWN,
 	UNI_THREAD_RUNNING,  /* on a vCPU */
 	UNI_THREAD_READY,    /* could run, but no vCPU does */
-	UNI_THREAD_BLOCKED,  /* until somebody wakes it */
+	UNI_THREAD_BLOCKED,  /* until another thread or an interrupt wakes it */
 	UNI_THREAD_SLEEPING, /* until some time, or until it is woken */
 	UNI_THREAD_EXITED,
 	UNI_THREAD_STATE_NR
@@ -35,34 +36,34 @@ enum uni_thread_state {
 const char *uni_thread_state_name(unsigned state);
 
 struct uni_guest_thread {
-	uint64_t object; /* address of what the guest keeps of it: tells threads apart */
+	uint64_t object; /* address of the guest's structure for it: tells threads apart */
 	uint64_t number; /* the guest's own, where has_number */
 	bool has_number;
 	uint8_t state;	  /* enum uni_thread_state */
 	int32_t vcpu;	  /* where it is; -1: on none. A blocked one may still be on a vCPU that
 			     looks for work on its stack */
 	uint64_t wait_on; /* address of what it waits for, 0: not known */
-	char name[UNI_THREAD_NAME_MAX]; /* clean; "" it has none */
-	char wait_name[32];		/* what the guest calls that; clean, "" it does not */
-	/* Of one that is on no vCPU: where it goes on; pc_valid false: not known. */
+	char name[UNI_THREAD_NAME_MAX]; /* clean; "": it has no name */
+	char wait_name[32];		/* the guest's name for that; clean, "": it has none */
+	/* Registers with which a thread on no vCPU will go on; pc_valid false: not known. */
 	struct uni_regs regs;
 };
 
 /* Why a list may lack threads. */
 enum uni_threads_cut {
 	UNI_THREADS_WHOLE,
-	UNI_THREADS_LOOP,  /* it comes back to a thread that it had */
+	UNI_THREADS_LOOP,  /* the list leads back to a thread that it already had */
 	UNI_THREADS_FAULT, /* memory of it could not be read */
 	UNI_THREADS_MORE,  /* there are more than `cap` */
 };
 
-/* A line's worth: "the list of threads has a loop"; NULL: it is whole. */
+/* For messages: "the list of threads has a loop"; NULL: the list is whole. */
 const char *uni_threads_cut_text(unsigned cut);
 
 struct uni_thread_list { /* large; of uni_thread_list_create() */
 	uint8_t cut;	 /* enum uni_threads_cut */
 	uint32_t nr, cap;
-	uint32_t slot[2 * UNI_THREADS_MAX]; /* object -> its place + 1, by hash */
+	uint32_t slot[2 * UNI_THREADS_MAX]; /* object -> its index + 1, by hash */
 	struct uni_guest_thread v[];
 };
 
@@ -78,26 +79,27 @@ struct uni_model_from {
 
 struct uni_model;
 
-/* Is there a model for the guest that runs this image? Its name ("unikraft"), or NULL. */
+/* The name of the model for the guest that runs this image ("unikraft"), or NULL. */
 const char *uni_model_name(const struct uni_image *img);
 
 /*
- * -UNI_ENOENT: no model knows this guest; -UNI_ENOTSUP: it is a version that its model does not
- * know. One line either way. The debug data is not needed any more afterwards.
+ * -UNI_ENOENT: no model knows this guest; -UNI_ENOTSUP: its model does not know this version. err
+ * has one line in both cases. The debug data is not needed any more afterwards.
  */
 int uni_model_open(const struct uni_model_from *from, struct uni_model **ret, struct uni_err *err);
 void uni_model_close(struct uni_model *m); /* NULL-safe */
 
 /*
- * All threads, into list. as has the root of the guest's address space (uni_as_begin); regs are the
- * vCPUs' registers of the same moment. No allocation: for use while the guest is held. Afterwards
- * those on a vCPU are marked.
+ * Puts all threads into list. as must have the root of the guest's address space (uni_as_begin);
+ * regs are the vCPUs' registers of the same moment. Allocates nothing, for use while the guest is
+ * held. At the end, the threads on a vCPU are marked.
  */
 void uni_model_walk(const struct uni_model *m, struct uni_as *as, const struct uni_regs *regs,
 	uint32_t nr_vcpus, struct uni_thread_list *list);
 
 /*
- * Only the thread on one vCPU: 0; -UNI_ENOENT: none, or not known. Its regs are not filled.
+ * Finds only the thread on one vCPU. Returns 0, or -UNI_ENOENT: none, or not known. Does not fill
+ * its regs.
  */
 int uni_model_current(const struct uni_model *m, struct uni_as *as, const struct uni_regs *regs,
 	uint32_t vcpu, struct uni_guest_thread *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our lab guests: lab/include/lab_thread.h, whose layout is fixed. */
+/* The guests of our lab: lab/include/lab_thread.h, whose layout is fixed. */
 #include "base/checked.h"
 #include "guest/model.h"
 
@@ -19,7 +19,7 @@ static const struct uni_member known[NR] = {
 	{ "name", false, true, 64, 32 },
 };
 
-/* By enum lab_thread_state. */
+/* Indexed by enum lab_thread_state. */
 static const uint8_t states[] = { UNI_THREAD_RUNNING, UNI_THREAD_READY, UNI_THREAD_SLEEPING,
 	UNI_THREAD_BLOCKED, UNI_THREAD_EXITED };
 
@@ -51,7 +51,7 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 	return true;
 }
 
-/* Its threads are on the boot vCPU. */
+/* Its threads run on the boot vCPU only. */
 static uint64_t current_lab_thread(struct uni_look *look, uint32_t vcpu)
 {
 	uint64_t object = 0;

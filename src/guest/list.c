@@ -50,7 +50,7 @@ struct uni_thread_list *uni_thread_list_create(uint32_t cap)
 	return list;
 }
 
-/* The slot of that object, or the free one for it. There are twice as many as threads. */
+/* The slot of that object, or the free slot for it. There are twice as many slots as threads. */
 static uint32_t *slot_of(struct uni_thread_list *list, uint64_t object)
 {
 	size_t i = (size_t)uni_hash_pair(object, 0) % SLOTS;
@@ -100,7 +100,7 @@ void uni_look_list(struct uni_look *look, uint64_t first, unsigned next)
 	}
 }
 
-/* One that the list lacks is on a vCPU all the same. */
+/* A thread that the list lacks is on a vCPU all the same. */
 static struct uni_guest_thread *find_or_add(struct uni_look *look, uint64_t object)
 {
 	struct uni_thread_list *list = look->list;
@@ -128,7 +128,7 @@ static void mark_current(struct uni_look *look)
 	}
 }
 
-/* A thread that the guest says runs, but that no vCPU has, is on its way. */
+/* A thread that runs, as the guest says, but is on no vCPU, is about to get one. */
 static void settle_states(struct uni_thread_list *list)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {

@@ -71,7 +71,7 @@ void uni_look_saved(struct uni_look *look, uint64_t pc, uint64_t sp, struct uni_
 	t->regs.sp = sp;
 	t->regs.pc_valid = t->regs.sp_valid = true;
 	uni_regs_set(&t->regs, arch->sp_reg, sp);
-	/* What cannot be read ends the chain where it is; that is no fault of the list. */
+	/* If the code cannot be read, the chain ends here. The list is still good. */
 	if (arch->restore != NULL)
 		(void)arch->restore(look->as, &t->regs);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mini-OS: one list, cooperative, one vCPU. It has no variable for the current thread: the lowest
- * word of a stack has the address of its thread, whose events are handled on another stack. A
- * thread that was switched out goes on at the end of __arch_switch_threads().
+ * Mini-OS: one list of threads, cooperative, one vCPU. It has no variable for the current thread,
+ * but the lowest word of a stack has the address of its thread. Events are handled on another
+ * stack. A thread that was switched out goes on at the end of __arch_switch_threads().
  */
 #include "guest/model.h"
 
@@ -50,8 +50,8 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 }
 
 /*
- * Whose stack that is. Both point at each other: the word at the stack's start, and the thread's
- * pointer to its stack.
+ * The thread that has this stack. The word at the stack's start points at the thread, and the
+ * thread points at its stack.
  */
 static uint64_t owner_of(struct uni_look *look, uint64_t sp)
 {
@@ -66,8 +66,8 @@ static uint64_t owner_of(struct uni_look *look, uint64_t sp)
 }
 
 /*
- * Events are handled on a stack of their own: the first word on it is the stack pointer of the
- * thread that was interrupted. It ends where a stack of a thread would.
+ * Events are handled on a stack of their own, which ends where a thread's stack would end. Its
+ * first word is the stack pointer of the thread that was interrupted.
  */
 static uint64_t interrupted_stack(struct uni_look *look, uint64_t sp)
 {

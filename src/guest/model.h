@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a model of a guest's threads is made of; for the files of this folder. */
+/* The parts of a model of a guest's threads; for the files of this folder. */
 #ifndef UNI_GUEST_MODEL_H
 #define UNI_GUEST_MODEL_H
 
 #include "guest/guest.h"
 #include "obj/members.h"
 
-#define UNI_MODEL_SYMS 4 /* of one model */
+#define UNI_MODEL_SYMS 4 /* symbols of one model */
 
-/* A structure of the guest and what of it is looked at; a terminating tag is NULL. */
+/* A structure of the guest and its members that are read; an entry with tag NULL ends the table. */
 struct uni_model_struct {
 	const char *tag;
 	size_t nr;
@@ -21,10 +21,10 @@ struct uni_model {
 	uint64_t bias;
 	uint64_t sym[UNI_MODEL_SYMS]; /* addresses in the guest */
 	uint64_t sym_size[UNI_MODEL_SYMS];
-	struct uni_member *member; /* of all structures, one behind the other */
+	struct uni_member *member; /* of all structures, one after the other */
 };
 
-/* Where a walk is: the space, the vCPUs, and what was found so far. */
+/* The state of a walk: the space, the vCPUs, and the threads found so far. */
 struct uni_look {
 	const struct uni_model *m;
 	struct uni_as *as;
@@ -37,39 +37,43 @@ struct uni_look {
 struct uni_guest_ops {
 	const char *name;
 	const char *title;		  /* for messages: "Unikraft" */
-	const char *syms[UNI_MODEL_SYMS]; /* symbols; an image that has the first two is of this
-					     guest, and the others must be there as well */
+	const char *syms[UNI_MODEL_SYMS]; /* an image that has the first two symbols is of this
+					     guest; it must have the others as well */
 	const struct uni_model_struct *structs;
-	/* Structures as they were published, for images without debug data; NULL: none. */
+	/* Layouts of the published structures, for images without debug data; NULL: none. */
 	const struct uni_member *known;
-	/* Each thread by uni_look_add(). */
+	/* Calls uni_look_add() for each thread. */
 	void (*each)(struct uni_look *look);
-	/* What is at t->object; false: it cannot be read. Without a list, no regs are wanted. */
+	/*
+	 * Reads the structure at t->object; false: it cannot be read. Without a list, t->regs is
+	 * not needed.
+	 */
 	bool (*read)(struct uni_look *look, struct uni_guest_thread *t);
 	/* The thread that a vCPU runs; 0: none, or not known. */
 	uint64_t (*current)(struct uni_look *look, uint32_t vcpu);
 };
 
-/* In the order in which an image is asked for them; ends with NULL. */
+/* In the order in which they are tried on an image; ends with NULL. */
 extern const struct uni_guest_ops *const uni_guest_models[];
 
-/* Reads are of 8 bytes, or as many as the member has (at most 8), little endian. */
+/* Reads 8 bytes, or as many as the member has (at most 8), little endian. */
 bool uni_look_u64(struct uni_look *look, uint64_t at, uint64_t *ret);
-/* Member number `member` of the model, of the structure at `at`; false: not there, or not read. */
+/* Reads member number `member` of the structure at `at`; false: not there, or not readable. */
 bool uni_look_member(struct uni_look *look, uint64_t at, unsigned member, uint64_t *ret);
-/* Its address; 0 if that wraps. */
+/* The member's address; 0 if that wraps. */
 uint64_t uni_look_at(const struct uni_look *look, uint64_t at, unsigned member);
-/* Text of at most max bytes, ended by a NUL if there is one before, cleaned. */
+/* Reads text of at most max bytes, up to the first NUL, and cleans it. */
 void uni_look_text(struct uni_look *look, uint64_t at, size_t max, char *ret, size_t cap);
-/*
- * Adds a thread; false: the walk ends here (a loop, no room, too many steps, or it cannot be read).
- */
+/* Adds a thread; false: the walk ends here (a loop, no room, too many steps, or not readable). */
 bool uni_look_add(struct uni_look *look, uint64_t object);
-/* A list linked by a member that has the address of the next object; 0 or `end` ends it. */
+/* Walks a list whose member `next` has the address of the next object; 0 or `end` ends it. */
 void uni_look_list(struct uni_look *look, uint64_t first, unsigned next);
-/* For t->regs: pc and sp as the guest saved them, and what the code there takes off the stack. */
+/*
+ * Fills t->regs with the saved pc and sp and the registers that the code at pc restores from the
+ * stack.
+ */
 void uni_look_saved(struct uni_look *look, uint64_t pc, uint64_t sp, struct uni_guest_thread *t);
-/* t->regs is a blank of this guest's address space. */
+/* Makes t->regs empty, but of this guest's address space. */
 void uni_look_blank(const struct uni_look *look, struct uni_guest_thread *t);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Nanos: the threads of each process in a tree by their number. What a thread had in its registers
- * when it last entered the kernel is in its frame; a system call that blocks keeps no kernel stack,
- * so its chain is that of the program, and what it waits for is the name of a queue.
+ * Nanos: each process keeps its threads in a tree, ordered by number. A thread's frame has the
+ * registers that it had when it last entered the kernel. A blocking system call keeps no kernel
+ * stack, so the thread's chain is the program's. The name of a queue tells for what the thread
+ * waits.
  */
 #include <elf.h>
 
@@ -10,7 +11,7 @@
 #include "guest/model.h"
 
 #define PROCESSES_MAX 64u
-#define DEPTH_MAX     64u	 /* of the tree: balanced, and of at most 2^31 threads */
+#define DEPTH_MAX     64u	 /* of the tree: balanced, at most 2^31 threads */
 #define NO_QUEUE      UINT64_MAX /* INVALID_ADDRESS: it waits, but for no queue */
 
 enum { CPUINFOS, PROCESSES };
@@ -48,7 +49,9 @@ static const struct uni_model_struct structs[] = { { "thread", NR_THREAD, thread
 	{ "process", 1, process_paths }, { "rbtree", 1, tree_paths }, { "rbnode", 1, node_paths },
 	{ "cpuinfo", 1, cpu_paths }, { "buffer", 3, vector_paths }, { 0 } };
 
-/* Words of a frame (src/x86_64/frame.h), by DWARF number of the register; 0xff: not in it. */
+/*
+ * Word indexes in a frame (src/x86_64/frame.h), by DWARF number of the register; 0xff: not in it.
+ */
 static const struct frame {
 	unsigned machine, pc, sp, nr;
 	struct {
@@ -60,7 +63,7 @@ static const struct frame {
 			{ UNI_X86_R14, 14 }, { UNI_X86_R15, 15 } } },
 };
 
-/* Which of frames[] the guest's is; NULL: none that is known. */
+/* The entry of frames[] for this guest; NULL: its machine is not known. */
 static const struct frame *frame_of(const struct uni_look *look)
 {
 	for (size_t i = 0; i < uni_array_len(frames); i++) {
@@ -70,7 +73,7 @@ static const struct frame *frame_of(const struct uni_look *look)
 	return NULL;
 }
 
-/* The kernel's process has a thread that is none: it has nowhere to go on. */
+/* The kernel's process has a dummy thread: it has no place to go on from. */
 static bool is_dummy(struct uni_look *look, uint64_t thread)
 {
 	uint64_t at = uni_look_at(look, thread, FRAME), pc;
@@ -79,7 +82,7 @@ static bool is_dummy(struct uni_look *look, uint64_t thread)
 	return f != NULL && at != 0 && uni_look_u64(look, at + 8u * f->pc, &pc) && pc == 0;
 }
 
-/* In order, with the way back kept here: a hostile tree is as deep as that and no deeper. */
+/* In order, without recursion: a hostile tree cannot be deeper than this array. */
 static void each_of_tree(struct uni_look *look, uint64_t node)
 {
 	uint64_t stack[DEPTH_MAX] = { 0 };
@@ -100,7 +103,7 @@ static void each_of_tree(struct uni_look *look, uint64_t node)
 		at = stack[--depth];
 		node = at - look->m->member[CHILD].offset;
 		thread = node - look->m->member[NODE].offset;
-		/* One in a tree: uni_look_add() is what ends a tree that has no end. */
+		/* A node of the tree. uni_look_add() ends a tree that has no end. */
 		if (dummies == 0 && is_dummy(look, thread))
 			dummies++;
 		else if (!uni_look_add(look, thread))
@@ -193,8 +196,8 @@ static uint64_t context_of(struct uni_look *look, uint32_t vcpu)
 }
 
 /*
- * A thread's own context is at its start, and so is a system call's, which has the thread's
- * address: without the list there is no telling which of them it is.
+ * A thread's own context is at the thread's start. The context of a system call is elsewhere, and
+ * has the thread's address. Only the list of threads can tell which of them this is.
  */
 static uint64_t current_nanos_thread(struct uni_look *look, uint32_t vcpu)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unikraft since its schedulers have a list of their threads (0.11): uk_sched_head leads from
+ * Unikraft 0.11 or later, whose schedulers have a list of their threads. uk_sched_head leads from
  * scheduler to scheduler. A thread that was switched out goes on at the end of ukarch_ctx_switch().
  */
 #include "guest/model.h"
@@ -44,7 +44,7 @@ static void each_unikraft_thread(struct uni_look *look)
 	}
 }
 
-/* The flags moved up by one when that for an auxiliary stack came (0.17). */
+/* The flags moved up by one bit when the flag for an auxiliary stack was added (0.17). */
 static uint8_t state_of(const struct uni_look *look, uint64_t flags, uint64_t wakeup)
 {
 	unsigned shift = look->m->member[AUXSP].found ? 1 : 0;
@@ -74,7 +74,7 @@ static bool read_thread(struct uni_look *look, struct uni_guest_thread *t)
 	return true;
 }
 
-/* One word a CPU, in the order in which they were started. */
+/* One word for each CPU, in the order in which the CPUs were started. */
 static uint64_t current_unikraft_thread(struct uni_look *look, uint32_t vcpu)
 {
 	uint64_t object = 0;
