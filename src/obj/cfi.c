@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "obj/cfi_priv.h"
 
-/* Instructions that may be run in all, per byte of the sections: real images need less than one. */
+/* Limit of instructions that are run, per byte of the sections: real images need less than one. */
 #define INSNS_PER_BYTE 8u
 #define PASSES_MAX     4
 #define FEW_ROWS       16384u
@@ -30,7 +30,7 @@ static int by_start(const void *a, const void *b)
 	return x->cie < y->cie ? -1 : x->cie > y->cie;
 }
 
-/* Ranges that are not covered by any before them in the order of sections. */
+/* Drops ranges that overlap a range of an earlier section. */
 static void drop_overlaps(struct uni_cfi_entries *e)
 {
 	size_t nr = 0;
@@ -43,7 +43,7 @@ static void drop_overlaps(struct uni_cfi_entries *e)
 			e->fde.v[nr++] = f;
 			continue;
 		}
-		/* A section that comes first is believed first. */
+		/* An earlier section is preferred. */
 		if (e->cie.v[f.cie].section < e->cie.v[last->cie].section)
 			*last = f;
 	}
@@ -78,7 +78,7 @@ static bool is_entry(const struct uni_cfi_source *src, const struct uni_cfi_fde 
 	return false;
 }
 
-/* Nobody called this function, whatever it says itself. */
+/* Nobody called this function, whatever its own unwind information says. */
 static void emit_root(struct uni_cfi_builder *b, uint64_t start, const struct uni_cfi_cie *cie)
 {
 	struct uni_cfi_state s = { 0 };
@@ -101,7 +101,10 @@ static void emit_rows(struct uni_cfi_builder *b, const struct uni_cfi_source *sr
 		const struct uni_cfi_fde *f = &e->fde.v[i];
 		const struct uni_cfi_cie *cie = &e->cie.v[f->cie];
 
-		/* Rows count 32 bits from the base, and each costs a byte of instructions. */
+		/*
+		 * Rows have 32-bit offsets from the base, and each row costs at least a byte of
+		 * instructions.
+		 */
 		if (!uni_range_contains(b->base, UINT32_MAX, f->start, f->size) ||
 			b->row.nr + f->insn_size + 3 > UNI_CFI_ROWS_MAX)
 			continue;
@@ -114,8 +117,9 @@ static void emit_rows(struct uni_cfi_builder *b, const struct uni_cfi_source *sr
 }
 
 /*
- * Where rows count from: the largest part of the code, if not all of it is within 4 GiB (boot code
- * at the bottom and the rest in the higher half). What lies below or far above is left out.
+ * The base that rows count from. If not all code is within 4 GiB, the largest part has it. Boot
+ * code may be at the bottom and the rest in the higher half. Code below the base or far above it is
+ * left out.
  */
 static uint64_t choose_base(const struct uni_cfi_source *src, const struct uni_cfi_entries *e)
 {
@@ -140,9 +144,8 @@ static bool make_buckets(struct uni_cfi *c)
 	uint32_t r = 0;
 
 	/*
-	 * About one for each row, so that few steps are left to search. Rows lie close together
-	 * where functions begin and end, so more of them help, where they cost no memory to speak
-	 * of.
+	 * About one bucket for each row, so that few search steps remain. Rows are dense where
+	 * functions begin and end, so more buckets help, as long as they need little memory.
 	 */
 	while (t->shift < 31 && (t->size >> t->shift) > (uint64_t)t->nr_rows * per_row)
 		t->shift++;
@@ -205,8 +208,8 @@ static void builder_deinit(struct uni_cfi_builder *b)
 }
 
 /*
- * Most code finds its callers by sp and the frame pointer. Only where a CFA or an expression asks
- * for another register must that one be followed through all frames, so the first pass finds out.
+ * Most code finds its callers by sp and the frame pointer. Another register must be followed
+ * through all frames only if a CFA or an expression uses it. The first pass finds that out.
  */
 static int compile_table(
 	const struct uni_cfi_source *src, struct uni_cfi_entries *e, struct uni_cfi **ret)

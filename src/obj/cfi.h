@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Call frame information (.eh_frame and .debug_frame; DWARF 5, 6.4) compiled into the rows of
- * arch/cfi.h. Everything in the sections is hostile: what makes no sense has no rows, and the
- * unwinder goes on there without them.
+ * arch/cfi.h. Everything in the sections is hostile. Malformed entries give no rows; there the
+ * unwinder goes on without rows.
  */
 #ifndef UNI_OBJ_CFI_H
 #define UNI_OBJ_CFI_H
@@ -17,29 +17,30 @@ struct uni_cfi_section {
 	bool eh;       /* laid out as .eh_frame, else as .debug_frame */
 };
 
-/* Entries that make no sense: there the unwinder goes on without rows. */
+/* Malformed entries: for their code the unwinder goes on without rows. */
 struct uni_cfi_bad {
-	uint64_t nr; /* of functions; the rest is of the first one */
+	uint64_t nr; /* number of functions; the other members describe the first one */
 	bool eh;     /* it is in .eh_frame, else in .debug_frame */
 	uint8_t opcode;
-	size_t entry, insn; /* where its FDE and the instruction lie in the section */
+	size_t entry, insn; /* offsets of its FDE and of the instruction in the section */
 	uint64_t start;	    /* the function's SVMA */
 };
 
-struct uni_cfi_code { /* where code lies, SVMA; call frame information of anything else is noise */
+struct uni_cfi_code { /* a range of code, SVMA; call frame information of other addresses is ignored
+		       */
 	uint64_t start, size;
 };
 
 struct uni_cfi_source {
 	const struct uni_arch *arch;
-	/* Where they speak of the same code, the first one is believed. */
+	/* If two sections describe the same code, the first one is used. */
 	const struct uni_cfi_section *section;
 	size_t nr_sections;
 	const struct uni_cfi_code *code;
 	size_t nr_code;
 	const uint64_t *entry; /* SVMA in functions that nobody called: they get no caller */
 	size_t nr_entries;
-	struct uni_cfi_bad *bad; /* is filled; NULL: nobody wants to know */
+	struct uni_cfi_bad *bad; /* is filled; may be NULL */
 };
 
 struct uni_cfi {
@@ -51,7 +52,7 @@ struct uni_cfi {
 	struct uni_cfi_op *op;
 };
 
-/* 0 or -UNI_ENOMEM. *ret is NULL if the sections tell nothing of any code. */
+/* Returns 0 or -UNI_ENOMEM. *ret is NULL if the sections describe no code. */
 int uni_cfi_compile(const struct uni_cfi_source *src, struct uni_cfi **ret);
 void uni_cfi_destroy(struct uni_cfi *c); /* NULL-safe */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * DWARF expressions (DWARF 5, 2.5) as they occur in call frame information, turned into checked
- * operations of fixed size: whatever the unwinder finds, no operation is cut short or unknown to it
- * and every branch leads to the start of one. Those that have no place here (objects, thread-local
- * storage, calls) make the whole expression useless, and so does an absolute address.
+ * operations of fixed size. So the unwinder never meets an incomplete or unknown operation, and
+ * every branch leads to the start of one. Operations that do not belong here (objects, thread-local
+ * storage, calls) make the whole expression useless; so does an absolute address.
  */
 #include <dwarf.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static const uint8_t plain[] = {
 	[DW_OP_ne] = UNI_CFI_OP_NE,
 };
 
-/* An expression while it is read: each operation with where it stood. */
+/* An expression while it is read: each operation with its offset in the expression. */
 struct reader {
 	struct uni_cursor c;
 	unsigned addr_size;
@@ -79,7 +79,7 @@ static bool decode_pick(uint64_t depth, struct uni_cfi_op *ret)
 	return depth < UNI_CFI_EXPR_STACK;
 }
 
-/* arg is the offset in the expression until link_branches() turns it into an operation's index. */
+/* arg is an offset in the expression; link_branches() replaces it by an operation's index. */
 static bool decode_jump(struct reader *r, enum uni_cfi_opcode opcode, struct uni_cfi_op *ret)
 {
 	int16_t by = (int16_t)uni_cursor_u16(&r->c);
@@ -161,7 +161,7 @@ static bool read_op(struct reader *r, struct uni_cfi_op *ret)
 	}
 }
 
-/* Branches from offsets to indices; one may lead to the end. */
+/* Turns branches from offsets to indices; a branch may lead to the end. */
 static bool link_branches(struct reader *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
@@ -193,7 +193,7 @@ static bool read_expr(struct reader *r)
 	return r->nr != 0;
 }
 
-/* The same operations as those from op[first] on, but for where they lie? */
+/* Are the operations from op[first] on the same, except for their place? */
 static bool is_same_expr(const struct uni_cfi_builder *b, uint32_t first, const struct reader *r)
 {
 	if (first + r->nr >= b->op.nr || b->op.v[first + r->nr].opcode != UNI_CFI_OP_END)

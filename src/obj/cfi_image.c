@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where an image keeps its call frame information. */
+/* Finds an image's call frame information. */
 #include <elf.h>
 #include <gelf.h>
 
@@ -63,7 +63,10 @@ static bool add_section(struct gathered *g, const struct uni_elf *e, const char 
 	return data != NULL;
 }
 
-/* Without section headers: PT_GNU_EH_FRAME (LSB, 10.6.2) points at a header that points at it. */
+/*
+ * Without section headers: PT_GNU_EH_FRAME (LSB, 10.6.2) points at a header, which points at
+ * .eh_frame.
+ */
 static void add_loaded(struct gathered *g, const struct uni_objfile *f)
 {
 	for (uint32_t i = 0; i < f->elf.nr_ph; i++) {
@@ -82,7 +85,7 @@ static void add_loaded(struct gathered *g, const struct uni_objfile *f)
 			const struct uni_segment *s = &f->segs.v[k];
 			uint64_t off = addr - s->vaddr;
 
-			/* To the segment's end: an entry of length 0 comes before. */
+			/* Up to the segment's end: an entry of length 0 ends it earlier. */
 			if (uni_range_has(s->vaddr, s->file_size, addr))
 				add_cfi_section(g, s->bytes + off, s->file_size - off, addr, true);
 		}

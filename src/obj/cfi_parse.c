@@ -2,12 +2,12 @@
 /*
  * The entries of .eh_frame (Linux Standard Base, 10.6) and .debug_frame (DWARF 5, 6.4.1).
  *
- *   length      4 bytes, or ffffffff and 8 bytes (64-bit DWARF); 0 ends an .eh_frame
- *   id          CIE: 0 in .eh_frame, all ones in .debug_frame
- *               FDE: bytes back to the CIE in .eh_frame, the CIE's offset in .debug_frame
- *   CIE         version, augmentation, [address and segment size,] alignments, return address
- *               column, [augmentation data,] initial instructions
- *   FDE         start, size, [augmentation data,] instructions
+ *   length      4 bytes, or ffffffff and 8 bytes (64-bit DWARF); 0 ends an .eh_frame.
+ *   id          CIE: 0 in .eh_frame, all ones in .debug_frame;
+ *               FDE: bytes back to the CIE in .eh_frame, the CIE's offset in .debug_frame.
+ *   CIE         version, augmentation, [address and segment size,] alignments,
+ *               return address column, [augmentation data,] initial instructions.
+ *   FDE         start, size, [augmentation data,] instructions.
  */
 #include <dwarf.h>
 
@@ -104,7 +104,7 @@ bool uni_cfi_address(struct uni_cursor *c, uint8_t encoding, unsigned addr_size,
 	case DW_EH_PE_funcrel:
 		base = func;
 		break;
-	default: /* relative to text or data: nobody makes those for x86_64 or aarch64 */
+	default: /* relative to text or data: no compiler makes those for x86_64 or aarch64 */
 		return false;
 	}
 	if (!read_value(c, encoding & 0x0f, addr_size, ret))
@@ -115,15 +115,15 @@ bool uni_cfi_address(struct uni_cursor *c, uint8_t encoding, unsigned addr_size,
 	return true;
 }
 
-/* The frame of an entry: where its content begins and ends, and what it is. */
+/* An entry: the offsets at which its content begins and ends, and its kind. */
 struct entry {
-	size_t at, next; /* offsets of this one and the next one */
+	size_t at, next; /* offsets of this entry and the next one */
 	bool is_cie;
-	uint64_t cie_at; /* of an FDE */
+	uint64_t cie_at; /* for an FDE */
 	struct uni_cursor body;
 };
 
-/* False at the end of the section, or where it makes no sense any more. */
+/* False at the end of the section, or if the rest is malformed. */
 static bool next_entry(const struct uni_cfi_section *s, size_t at, struct entry *ret)
 {
 	struct uni_cursor c = uni_cursor_make(s->data, s->size);
@@ -154,7 +154,7 @@ static bool next_entry(const struct uni_cfi_section *s, size_t at, struct entry 
 	return true;
 }
 
-/* The letters behind 'z'. False if the encoding of addresses cannot be known. */
+/* Reads the letters after 'z'. False if the encoding of addresses is unknown. */
 static bool read_augmentation(
 	struct uni_cursor *c, const char *letters, struct uni_cfi_cie *cie, uint64_t at)
 {
@@ -168,7 +168,7 @@ static bool read_augmentation(
 			break;
 		case 'P':
 			encoding = uni_cursor_u8(c) & (uint8_t)~DW_EH_PE_indirect;
-			/* Relative or not, only its length is of interest. */
+			/* Only the length matters here, not whether it is relative. */
 			if (encoding != DW_EH_PE_aligned)
 				encoding &= 0x0f;
 			if (!uni_cfi_address(c, encoding, cie->addr_size, at, 0, &skipped))
@@ -259,7 +259,7 @@ static bool read_fde(const struct uni_cfi_section *s, const struct entry *e,
 	*ret = (struct uni_cfi_fde){ 0 };
 	if (!uni_cfi_address(&c, cie->encoding, cie->addr_size, s->addr, 0, &ret->start))
 		return false;
-	/* The size has the format of the address, but is relative to nothing. */
+	/* The size has the format of the address, but is never relative. */
 	if (cie->encoding != DW_EH_PE_aligned) {
 		if (!read_value(&c, cie->encoding & 0x0f, cie->addr_size, &ret->size))
 			return false;

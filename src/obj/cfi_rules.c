@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From states to rows: each different rule is kept once, equal neighbours become one row. */
+/* From states to rows. Each different rule is stored once; equal neighbours become one row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static bool equal_rules(
 					   a.nr_other * sizeof(*d->other)) == 0);
 }
 
-/* Twice the slots, so that at most half of them are taken. */
+/* Doubles the slots, so that at most half of them are used. */
 static bool rehash_rules(struct uni_cfi_builder *b)
 {
 	uint32_t size = b->hash_size != 0 ? 2 * b->hash_size : 1024;
@@ -75,7 +75,7 @@ static uint32_t append_rule(struct uni_cfi_builder *b, struct draft *d)
 	return b->oom ? 0 : (uint32_t)b->rule.nr - 1;
 }
 
-/* The index of this rule, 0 if there is no room for another one. */
+/* The index of this rule; 0 if there is no room for it. */
 static uint32_t intern_rule(struct uni_cfi_builder *b, struct draft *d)
 {
 	uint32_t at;
@@ -97,7 +97,7 @@ static uint32_t intern_rule(struct uni_cfi_builder *b, struct draft *d)
 	return b->hash[at];
 }
 
-/* What a register's rule is where the code does not mention it (DWARF leaves that to the ABI). */
+/* The rule of a register that the code does not mention (DWARF leaves that to the ABI). */
 static struct uni_cfi_val reg_rule(
 	const struct uni_arch *a, const struct uni_cfi_state *s, unsigned reg)
 {
@@ -117,7 +117,7 @@ static bool ra_rule(const struct uni_arch *a, const struct uni_cfi_state *s, uns
 	*ret = s->reg[column];
 	if (ret->how == UNI_CFI_NONE || ret->how == UNI_CFI_SAME)
 		*ret = (struct uni_cfi_val){ .how = UNI_CFI_REG, .reg = (uint8_t)column };
-	/* A pc that is its own return address is nonsense. */
+	/* A pc that is its own return address is invalid. */
 	return ret->how != UNI_CFI_REG || ret->reg != a->pc_reg;
 }
 
@@ -127,7 +127,7 @@ static void note_use(struct uni_cfi_builder *b, const struct uni_cfi_val *v)
 		b->used |= reg_bit(v->reg);
 }
 
-/* False: this state says nothing that could be used. */
+/* False: this state has nothing that can be used. */
 static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 	const struct uni_cfi_cie *cie, struct draft *d)
 {
@@ -142,7 +142,7 @@ static bool make_draft(struct uni_cfi_builder *b, const struct uni_cfi_state *s,
 	d->rule.fp = reg_rule(a, s, a->fp_reg);
 	d->rule.fp.of = 0;
 	d->rule.flags = cie->signal ? UNI_CFI_SIGNAL : 0;
-	/* The caller's sp is the CFA, but where something else is said. */
+	/* The caller's sp is the CFA, unless there is another rule for it. */
 	if (sp.how != UNI_CFI_NONE && (sp.how != UNI_CFI_IS_CFA || sp.arg != 0)) {
 		sp.of = a->sp_reg;
 		d->other[d->rule.nr_other++] = sp;

@@ -15,8 +15,8 @@ struct machine {
 	const struct uni_cfi_fde *fde;
 	struct uni_cursor c;
 	uint64_t loc;
-	size_t insn; /* where the one that runs begins */
-	bool ended;  /* the rest tells of code behind the function */
+	size_t insn; /* offset of the current instruction */
+	bool ended;  /* the rest describes code behind the function */
 	size_t depth;
 	struct uni_cfi_state cur, initial, saved[REMEMBER_MAX];
 };
@@ -117,7 +117,7 @@ static bool set_expr(struct machine *m, uint64_t reg, enum uni_cfi_how how)
 	if (!wanted)
 		return true;
 	if (at < 0) {
-		/* No caller without its address; other registers are just lost. */
+		/* Without the return address there is no caller; other registers are just lost. */
 		return reg != m->cie->ra && set_how(m, reg, UNI_CFI_UNDEF);
 	}
 	m->cur.reg[reg] = (struct uni_cfi_val){ .how = (uint8_t)how, .arg = at };
@@ -140,7 +140,7 @@ static bool remember_state(struct machine *m)
 	return true;
 }
 
-/* GNU practice, unlike the letter of DWARF 5: the CFA is restored as well. */
+/* As GNU tools do, but unlike the text of DWARF 5: restores the CFA, too. */
 static bool recall_state(struct machine *m)
 {
 	if (m->depth == 0)
@@ -180,7 +180,7 @@ static bool set_loc(struct machine *m)
 	       go_to(m, loc);
 }
 
-/* The instructions about a register and its place. */
+/* Runs the instructions that set a register's rule. */
 static bool register_insn(struct machine *m, uint8_t op)
 {
 	uint64_t reg = uni_cfi_uleb(&m->c);
@@ -243,7 +243,7 @@ static bool run_insn(struct machine *m)
 {
 	uint8_t op = uni_cursor_u8(&m->c), low = op & 0x3f;
 
-	switch (op & 0xc0) { /* the upper two bits, or all of it */
+	switch (op & 0xc0) { /* the upper two bits, or all bits */
 	case DW_CFA_advance_loc:
 		return advance_loc(m, low);
 	case DW_CFA_offset:
@@ -255,7 +255,7 @@ static bool run_insn(struct machine *m)
 	}
 	switch (op) {
 	case DW_CFA_nop:
-	case DW_CFA_AARCH64_negate_ra_state: /* addresses are stripped, signed or not */
+	case DW_CFA_AARCH64_negate_ra_state: /* addresses are stripped, whether signed or not */
 		return true;
 	case DW_CFA_set_loc:
 		return set_loc(m);
@@ -330,7 +330,9 @@ void uni_cfi_run(struct uni_cfi_builder *b, const struct uni_cfi_section *s,
 	clear_state(&m.cur);
 	clear_state(&m.initial);
 	good = run_insns(&m, cie->insn, cie->insn_size, budget);
-	/* A CIE says how every function begins: it has no place to move to. */
+	/*
+	 * A CIE gives the state at the start of every function: it must not advance the location.
+	 */
 	good = good && m.loc == fde->start;
 	m.initial = m.cur;
 	m.depth = 0;

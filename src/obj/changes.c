@@ -11,19 +11,19 @@
 #include "obj/symbols.h"
 
 #define CHANGES_MAX  ((size_t)1 << 20)
-#define OVERLAPS_MAX 16u /* an alternative may hold other places */
+#define OVERLAPS_MAX 16u /* an alternative may contain other places */
 
 /*
- * Linux' lists of the places in its code that it changes itself: as a section of their own, or
- * between two symbols (include/asm-generic/vmlinux.lds.h). Entries are addresses, or distances from
- * themselves.
+ * Linux' lists of the places in its code that it changes itself. A list is a section of its own, or
+ * is between two symbols (include/asm-generic/vmlinux.lds.h). Entries are addresses, or distances
+ * from themselves.
  */
 static const struct list {
 	const char *section, *start, *stop;
 	uint8_t kind;
-	uint8_t stride; /* bytes of an entry; 0: the one of 12, 13 and 14 that fits */
+	uint8_t stride; /* bytes of an entry; 0: 12, 13 or 14, whichever fits */
 	uint8_t len;	/* bytes of code; 0: see len_at */
-	uint8_t len_at; /* where the entry says it */
+	uint8_t len_at; /* offset in the entry that has the length */
 	bool absolute;
 } lists[] = {
 	{ ".altinstructions", "__alt_instructions", "__alt_instructions_end",
@@ -76,7 +76,7 @@ static bool starts_with(const char *s, const char *head)
 	return strncmp(s, head, strlen(head)) == 0;
 }
 
-/* Linux frees the memory of these, or keeps only what it copies from there. */
+/* Linux frees the memory of these sections, or keeps only a copy of some parts. */
 static bool is_freed(const char *section)
 {
 	return starts_with(section, ".init") || starts_with(section, ".exit") ||
@@ -96,7 +96,7 @@ static const char *section_name(const struct uni_elf *e, uint32_t i)
 	return name != NULL ? name : "";
 }
 
-/* A section's bytes count as far as a segment loads them. */
+/* Only those bytes of a section count that a segment loads. */
 static bool add_code(struct reader *r, uint64_t addr, uint64_t size)
 {
 	for (size_t i = 0; i < r->segs->nr; i++) {
@@ -183,7 +183,9 @@ static bool in_exec(const struct reader *r, uint64_t svma)
 	return false;
 }
 
-/* struct alt_instr has grown: all its entries must name code. 0: none fits. */
+/*
+ * struct alt_instr has grown over time: with the right size, all entries name code. 0: none fits.
+ */
 static uint8_t find_stride(const struct reader *r, const struct list *l, const uint8_t *bytes,
 	uint64_t svma, uint64_t size)
 {
@@ -224,7 +226,7 @@ static bool read_list(struct reader *r, const struct list *from)
 	return ok;
 }
 
-/* The jumps through which static calls go that are no call sites: __SCT__NAME. */
+/* The jumps for static calls that are no call sites: __SCT__NAME. */
 static bool read_trampolines(struct reader *r)
 {
 	bool ok = true;
@@ -256,7 +258,7 @@ enum uni_change_kind uni_changes_at(const struct uni_change *v, size_t nr, uint6
 {
 	size_t low = 0, high = nr;
 
-	while (low < high) { /* the first one behind svma */
+	while (low < high) { /* the first entry behind svma */
 		size_t mid = low + (high - low) / 2;
 
 		if (v[mid].addr <= svma)

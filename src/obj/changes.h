@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which bytes of an image a guest runs as they stand in the file, and which it is expected to
- * change: places that tables of the image name. Everything in the file is hostile.
+ * Which bytes of an image are the same in the guest as in the file, and which does the guest
+ * change? Tables of the image name the places that it changes. Everything in the file is hostile.
  */
 #ifndef UNI_OBJ_CHANGES_H
 #define UNI_OBJ_CHANGES_H
@@ -9,16 +9,16 @@
 #include "obj/elffile.h"
 #include "obj/ranges.h"
 
-/* Why a byte of code is another one in the guest. */
+/* Why a byte of code differs in the guest. */
 enum uni_change_kind {
 	UNI_CHANGE_NONE,	/* no reason is known */
 	UNI_CHANGE_ALTERNATIVE, /* Linux: instructions for this CPU (.altinstructions and others) */
 	UNI_CHANGE_KEY,		/* Linux: static keys and static calls */
 	UNI_CHANGE_TRACER,	/* Linux' ftrace, or our tracer */
 	UNI_CHANGE_HYPERVISOR,	/* Xen's page of hypercalls */
-	UNI_CHANGE_MOVED,	/* an address, of an image that was loaded elsewhere */
-	UNI_CHANGE_TABLE,	/* accessed and dirty bits of page tables within the code */
-	UNI_CHANGE_ASSEMBLER,	/* code and data without a type, which boot code changes itself */
+	UNI_CHANGE_MOVED,	/* an address, in an image that was loaded elsewhere */
+	UNI_CHANGE_TABLE,     /* accessed and dirty bits of page tables that are within the code */
+	UNI_CHANGE_ASSEMBLER, /* code and data without a type, which boot code changes itself */
 	UNI_CHANGE_NR
 };
 
@@ -29,7 +29,8 @@ struct uni_change {
 };
 
 struct uni_changes {
-	struct uni_span *code; /* what stays as it is: no start-up code, whose memory is freed */
+	struct uni_span
+		*code; /* code that stays the same: without start-up code, whose memory is freed */
 	size_t nr_code;
 	struct uni_change *v; /* sorted by address */
 	size_t nr;
@@ -37,12 +38,12 @@ struct uni_changes {
 
 struct uni_symbols;
 
-/* 0 or -UNI_ENOMEM; a table that makes no sense is left out. */
+/* Returns 0 or -UNI_ENOMEM; leaves out malformed tables. */
 int uni_changes_read(const struct uni_elf *e, const struct uni_segments *segs,
 	const struct uni_symbols *syms, struct uni_changes *ret);
 void uni_changes_deinit(struct uni_changes *p);
 void uni_changes_sort(struct uni_change *v, size_t nr);
-/* The kind of the place that holds the address; UNI_CHANGE_NONE. */
+/* The kind of the place that has this address, or UNI_CHANGE_NONE. */
 enum uni_change_kind uni_changes_at(const struct uni_change *v, size_t nr, uint64_t svma);
 /* "alternatives" */
 const char *uni_change_text(enum uni_change_kind kind);

@@ -16,7 +16,7 @@
 
 #define CUS_MAX	       ((size_t)1 << 20)
 #define UNPACKED_MAX   ((uint64_t)4 << 30)
-#define STEPS_PER_BYTE 4 /* ordinary files need a tenth of one */
+#define STEPS_PER_BYTE 4 /* ordinary files need a tenth of that */
 #define STEPS_MIN      ((uint64_t)1 << 20)
 #define TYPE_LINKS_MAX 16
 #define NAME_LINKS_MAX 16
@@ -70,8 +70,8 @@ const char *uni_debug_note(const struct uni_debug *d)
 }
 
 /*
- * libdw unpacks compressed sections when it first needs them, and believes the size that they
- * state (libelf refuses impossible ratios).
+ * libdw unpacks compressed sections when it first needs them, and trusts the size that they state
+ * (libelf refuses impossible ratios).
  */
 static int check_packed(const struct uni_elf *e, const char *name, struct uni_err *err)
 {
@@ -97,7 +97,7 @@ static int check_packed(const struct uni_elf *e, const char *name, struct uni_er
 	return 0;
 }
 
-/* A range that starts at 0 is that of code that the linker dropped, unless there is code at 0. */
+/* A range that starts at 0 is of code that the linker dropped, unless the image has code at 0. */
 static bool code_at_zero(const struct uni_debug *d)
 {
 	for (uint32_t i = 1; i < d->file.elf.nr_sh; i++) {
@@ -136,7 +136,7 @@ static bool add_cu(struct uni_debug *d, Dwarf_Die *die, struct cu_ranges *ranges
 	return uni_vec_push(&d->cus, cu);
 }
 
-/* Of units that start together the first one in the file counts: it comes last here. */
+/* If units start together, the first one in the file counts: it is last in this order. */
 static int cmp_ranges(const void *pa, const void *pb)
 {
 	const struct uni_symbol *a = pa, *b = pb;
@@ -158,7 +158,7 @@ static bool index_ranges(struct uni_debug *d, struct cu_ranges *ranges)
 	return uni_ranges_build(ranges->v.v, ranges->v.nr, &d->ranges);
 }
 
-/* Only the heads of the units are read: which addresses are in which. */
+/* Reads only the heads of the units: which addresses are in which unit. */
 static bool index_cus(struct uni_debug *d)
 {
 	struct cu_ranges ranges = { .zero_ok = d->code_at_zero };
@@ -178,7 +178,8 @@ static bool index_cus(struct uni_debug *d)
 	return ok;
 }
 
-/* libdw has unpacked it in place, if it was compressed (with an old-fashioned name, .zdebug too).
+/*
+ * libdw has unpacked the section in place, if it was compressed (also under the old name, .zdebug).
  */
 static struct uni_bytes find_section(const struct uni_debug *d, const char *name)
 {
@@ -207,7 +208,7 @@ static int open_dwarf(struct uni_debug *d, struct uni_err *err)
 	if (d->dw == NULL)
 		return uni_err_set(
 			err, UNI_ENOENT, "%s has no debug data: %s", name, dwarf_errmsg(-1));
-	/* Else libdw opens whatever file .gnu_debugaltlink names. */
+	/* Otherwise libdw would open any file that .gnu_debugaltlink names. */
 	dwarf_setalt(d->dw, d->dw);
 	d->steps = uni_max(STEPS_MIN, STEPS_PER_BYTE * (uint64_t)d->file.elf.size);
 	d->sections = (struct uni_line_sections){ find_section(d, ".debug_line"),
@@ -247,7 +248,7 @@ int uni_debug_from_memory(const char *name, const void *data, size_t size, struc
 	return rc == 0 ? debug_new(&file, ret, err) : rc;
 }
 
-/* Is it still the file that the image was made of, and has it DWARF? */
+/* Is it still the file that the image was made from, and does it have DWARF? */
 static bool load_own(const struct uni_image *img, const char *path, struct uni_objfile *ret)
 {
 	struct uni_objfile f = { 0 };
@@ -351,7 +352,7 @@ static const char *linkage_name(Dwarf_Die *die)
 	return dwarf_formstring(&a);
 }
 
-/* The linkage name says more (namespaces, types), so it goes first, wherever it stands. */
+/* The linkage name has more (namespaces, types), so it goes first, even if it is farther away. */
 static const char *find_name(Dwarf_Die *die)
 {
 	const char *plain = NULL;
@@ -386,7 +387,9 @@ static const char *scope_name(struct uni_debug *d, struct uni_scope *s)
 	return s->name != 0 ? uni_strtab_get(d->strings, s->name) : NULL;
 }
 
-/* Relative names are so to a directory of the list, and that one to where the compiler ran. */
+/*
+ * A relative name is below a directory of the list, and that one is below the compiler's directory.
+ */
 static uint32_t intern_file(struct uni_debug *d, struct uni_cu *cu, const struct uni_line_file *f)
 {
 	const char *dir = f->dir, *comp = NULL;
@@ -413,7 +416,7 @@ static const char *file_name(struct uni_debug *d, struct uni_cu *cu, uint32_t i)
 	return cu->file[i] != 0 ? uni_strtab_get(d->strings, cu->file[i]) : NULL;
 }
 
-/* From the place at the address outward; `line` is where the code of that scope stands. */
+/* Puts the places from the innermost outward; `at` is the line of the code in that scope. */
 static size_t put_places(struct uni_debug *d, struct uni_cu *cu, uint32_t scope, struct uni_row at,
 	struct uni_place *ret)
 {

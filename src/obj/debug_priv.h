@@ -14,8 +14,7 @@
 
 #define UNI_SCOPE_NONE UINT32_MAX
 
-/* A function, or one that was inlined into it. Names are looked up when they are first asked for.
- */
+/* A function, or one that was inlined into it. Its name is looked up at the first use. */
 struct uni_scope {
 	Dwarf_Off die;
 	uint32_t parent; /* a lower index: UNI_SCOPE_NONE if it is not inlined */
@@ -30,11 +29,12 @@ struct uni_row {
 struct uni_cu {
 	Dwarf_Off die;
 	bool loaded;
-	struct uni_ranges scopes, rows; /* pieces; their numbers are indices into these: */
+	struct uni_ranges scopes,
+		rows; /* pieces; their numbers are indices into scope[] and row[]: */
 	struct uni_scope *scope;
 	struct uni_row *row;
-	struct uni_line_unit line; /* its files stay */
-	uint32_t *file;		   /* strings, by the numbers of the files: as uni_scope.name */
+	struct uni_line_unit line; /* only its files are kept */
+	uint32_t *file; /* strings, by file number; special values as in uni_scope.name */
 };
 
 struct uni_debug {
@@ -46,21 +46,21 @@ struct uni_debug {
 	UNI_VEC(struct uni_cu) cus;
 	struct uni_ranges ranges; /* of all units */
 	uint32_t *range_cu;	  /* index of a unit, by the number in `ranges` */
-	struct uni_span *unnamed; /* nothing is told of these: the guest has other code there */
+	struct uni_span *unnamed; /* no names are given for these: the guest has other code there */
 	size_t nr_unnamed;
-	uint64_t steps; /* left: bounds the time that a malicious file can cost */
+	uint64_t steps; /* steps that are left: bounds the time that a malicious file can cost */
 	bool exhausted, no_memory;
 };
 
-/* Takes so many steps; false if there were not as many left. */
+/* Pays for so many steps; false if fewer are left. */
 bool uni_debug_spend(struct uni_debug *d, uint64_t steps);
 
-/* The type of die, or what it returns, without typedefs and qualifiers; false if it has none. */
+/* The type of die, or its return type, without typedefs and qualifiers; false if it has none. */
 bool uni_debug_plain_type(struct uni_debug *d, Dwarf_Die *die, Dwarf_Die *ret);
-/* The function that has code at this address, with all that is inlined there. */
+/* The function that has code at this address, with all functions inlined there. */
 bool uni_debug_function(struct uni_debug *d, uint64_t svma, Dwarf_Die *ret);
 
-/* Fills the tables of a unit; what cannot be read is left out. False: out of memory. */
+/* Fills the tables of a unit; leaves out what cannot be read. False: out of memory. */
 bool uni_cu_read_scopes(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);
 bool uni_cu_read_rows(struct uni_debug *d, struct uni_cu *cu, Dwarf_Die *die);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The line table of one unit, as pieces of equal file and line. Its program is run here and not by
- * libdw, because there are ten times more rows than anything else, and most say nothing new.
+ * The line table of one unit, as pieces of equal file and line. We run its program here instead of
+ * libdw: there are ten times more rows than anything else, and most of them change nothing.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 
 #define ROWS_MAX ((size_t)1 << 24)
 
-/* The line number machine (DWARF 5, 6.2.2), as far as files and lines go. */
+/* The line number machine (DWARF 5, 6.2.2), reduced to files and lines. */
 struct machine {
 	const struct uni_debug *d;
 	struct uni_line_unit *u;
 	uint64_t addr;
 	struct uni_row now;
-	uint64_t open_addr; /* where the row begins that is not yet a piece */
+	uint64_t open_addr; /* start of the row that is not yet a piece */
 	struct uni_row open;
 	bool is_open, sorted, failed;
 	UNI_VEC(struct uni_symbol) pieces; /* name: index of the row */
@@ -50,7 +50,7 @@ static void close_row(struct machine *m)
 		m->failed = true;
 }
 
-/* The machine has made a row. Of several at one address the last one counts. */
+/* The machine has made a row. If several rows have one address, the last one counts. */
 static void emit_row(struct machine *m)
 {
 	if (m->is_open && m->open.file == m->now.file && m->open.line == m->now.line)
@@ -117,7 +117,7 @@ static void run_standard(struct machine *m, struct uni_cursor *c, uint8_t op)
 	case DW_LNS_fixed_advance_pc:
 		m->addr += uni_cursor_u16(c);
 		break;
-	default: /* those that say nothing about files and lines, and those to come */
+	default: /* opcodes that do not change file or line, and future ones */
 		for (unsigned i = 0; i < m->u->nr_args[op - 1]; i++)
 			(void)uni_cfi_uleb(c);
 		break;
@@ -155,7 +155,7 @@ static int cmp_pieces(const void *pa, const void *pb)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
-/* The numbers of the flattened pieces become those of the rows. */
+/* Replaces the numbers of the flattened pieces by those of the rows. */
 static bool finish_rows(struct machine *m, struct uni_cu *cu)
 {
 	if (!m->sorted)

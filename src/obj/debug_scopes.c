@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tree of functions and inlined functions of one unit, flattened to pieces. Offsets, links and
- * nesting are the file's word: the walk goes forward only, no deeper than a limit, and each step is
+ * The tree of functions and inlined functions of one unit, flattened to pieces. The file decides
+ * offsets, links and nesting. So the walk only goes forward, its depth is limited, and each step is
  * paid for.
  */
 #include <dwarf.h>
@@ -20,10 +20,10 @@ struct walk {
 	bool no_memory;
 };
 
-/* Where the walk is. */
+/* A position of the walk. */
 struct spot {
-	uint32_t scope;	  /* that the code here belongs to */
-	unsigned depth;	  /* in the tree */
+	uint32_t scope;	  /* scope of the code here */
+	unsigned depth;	  /* depth in the tree */
 	unsigned inlined; /* inlined functions around it */
 };
 
@@ -60,7 +60,7 @@ static bool add_ranges(struct walk *w, Dwarf_Die *die, uint32_t scope)
 	return any;
 }
 
-/* UNI_SCOPE_NONE: it has no code of its own, as the abstract forms of inlined functions. */
+/* UNI_SCOPE_NONE: it has no code of its own, like the abstract form of an inlined function. */
 static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
 {
 	struct uni_scope s = {
@@ -81,7 +81,7 @@ static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
 	return index;
 }
 
-/* May the children of die hold code? spot becomes theirs. */
+/* Can the children of die have code? Then makes spot theirs. */
 static bool enter_die(struct walk *w, Dwarf_Die *die, struct spot *spot)
 {
 	uint32_t scope;
@@ -130,13 +130,13 @@ static bool walk_children(struct walk *w, Dwarf_Die *parent, struct spot spot)
 			return false;
 		r = dwarf_siblingof(&die, &next);
 		if (r == 0 && dwarf_dieoffset(&next) <= dwarf_dieoffset(&die))
-			break; /* a sibling before itself would never end */
+			break; /* a sibling that comes earlier would make an endless loop */
 		die = next;
 	}
 	return true;
 }
 
-/* Those that start together stay in the order of the walk: the outer before the inner. */
+/* Ranges that start together stay in the order of the walk: the outer before the inner. */
 static int cmp_ranges(const void *pa, const void *pb)
 {
 	const struct uni_symbol *a = pa, *b = pb;
@@ -146,7 +146,7 @@ static int cmp_ranges(const void *pa, const void *pb)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
-/* The numbers of the pieces become those of the scopes. */
+/* Replaces the numbers of the pieces by those of the scopes. */
 static void renumber_pieces(struct uni_ranges *r, const struct uni_symbol *ranges)
 {
 	for (size_t i = 0; i < r->nr; i++) {

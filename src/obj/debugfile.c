@@ -15,7 +15,7 @@ struct finder {
 	bool (*wanted)(const struct uni_elf *e);
 	struct uni_objfile *ret;
 	struct uni_strbuf *note;
-	bool check_crc; /* the file was found by a link that states its checksum */
+	bool check_crc; /* a link that states the file's checksum led to it */
 	uint32_t crc;
 };
 
@@ -35,7 +35,7 @@ static bool crc_matches(const struct uni_objfile *f, uint32_t crc)
 	return crc32_z(0, f->elf.data, f->elf.size) == crc;
 }
 
-/* The link's checksum proves the build where there is no build-id. */
+/* Without a build-id, the link's checksum proves that it is the same build. */
 static bool same_build(const struct finder *s, const struct uni_objfile *other)
 {
 	if (s->f->notes.build_id_len != 0 && other->notes.build_id_len != 0)
@@ -90,7 +90,7 @@ static const char *debug_link(const struct uni_elf *e, uint32_t *crc_ret)
 	size_t len = data != NULL ? strnlen((const char *)data, sh.size) : 0,
 	       at = (len + 4) & ~3ull;
 
-	/* A name only: the file may not lead us elsewhere. */
+	/* A plain name only: the file must not lead us to another folder. */
 	if (len == 0 || !uni_range_contains(0, sh.size, at, 4) || memchr(data, '/', len) != NULL)
 		return NULL;
 	*crc_ret = data[at] | (uint32_t)data[at + 1] << 8 | (uint32_t)data[at + 2] << 16 |
@@ -115,7 +115,7 @@ static bool try_link(struct finder *s, const char *prefix, const char *between, 
 	return try_file(s, &path);
 }
 
-/* In a directory itself that was asked for, not below it. */
+/* The file directly in a directory that the user gave, not in a folder below it. */
 static bool try_in(struct finder *s, const char *dir, const char *name)
 {
 	_cleanup_strbuf_ struct uni_strbuf path;
@@ -125,7 +125,7 @@ static bool try_in(struct finder *s, const char *dir, const char *name)
 	return try_file(s, &path);
 }
 
-/* Directory i of the search; the system's own is the last. */
+/* Directory i of the search; the last one is the system's own. */
 static const char *debug_dir(const struct uni_image_search *search, size_t i)
 {
 	size_t nr = search != NULL ? search->nr_debug_dirs : 0;

@@ -10,7 +10,7 @@
 
 #define CALLS_MAX 65536u
 
-/* Where libiberty puts its result, piece by piece. */
+/* Collects the result that libiberty makes piece by piece. */
 struct collect {
 	char text[UNI_TEXT_MAX];
 	size_t len;
@@ -19,8 +19,9 @@ struct collect {
 };
 
 /*
- * A name of a hundred bytes can stand for one of 2^30, as parts of it are referred to again and
- * again. libiberty has no other way to be stopped; it holds no memory at this point.
+ * A name of a hundred bytes can stand for a name of 2^30 bytes, as it can refer to its own parts
+ * again and again. libiberty can be stopped in no other way; it has allocated no memory at this
+ * point.
  */
 static void on_piece(const char *s, size_t len, void *ctx)
 {
@@ -46,7 +47,7 @@ static bool by_libiberty(const char *name, struct collect *c)
 	return ok != 0 && c->len != 0;
 }
 
-/* "$2b" is '+': operators, and what else an assembler's symbol cannot have in it. */
+/* "$2b" is '+': operators, and other characters that an assembler's symbol cannot have. */
 static bool ocaml_escape(const char *s, char *ret)
 {
 	int hi = s[0] == '$' ? uni_hex_digit(s[1]) : -1, lo = hi >= 0 ? uni_hex_digit(s[2]) : -1;
@@ -58,8 +59,8 @@ static bool ocaml_escape(const char *s, char *ret)
 }
 
 /*
- * Where the compiler's own number ("_123") begins. That of a function without a name stays, since
- * it is all that tells one from the other.
+ * The start of the compiler's own number ("_123"). A function without a name keeps its number,
+ * which is all that distinguishes it from others.
  */
 static size_t ocaml_end(const char *s)
 {
@@ -76,7 +77,7 @@ static size_t ocaml_end(const char *s)
 	return s[end - 1] == '_' || s[end - 1] == '.' ? len : end;
 }
 
-/* camlModule__Sub__function_123, since OCaml 5.1 camlModule.Sub.function_123. */
+/* camlModule__Sub__function_123; since OCaml 5.1: camlModule.Sub.function_123. */
 static bool by_ocaml(const char *name, struct collect *c)
 {
 	const char *s = name + 4;

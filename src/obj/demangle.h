@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a linker's name is called in the source: C++, Rust (legacy and v0), OCaml. */
+/* From a linker's name to the name in the source: C++, Rust (legacy and v0), OCaml. */
 #ifndef UNI_OBJ_DEMANGLE_H
 #define UNI_OBJ_DEMANGLE_H
 
@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /*
- * Without parameters and return types, with template arguments. False, and ret untouched, if the
- * name is not mangled, or if what it says is longer than cap. ret is clean text if name is.
+ * With template arguments, but without parameters and return types. False if the name is not
+ * mangled, or if the result is longer than cap; then ret is unchanged. ret is clean text if name
+ * is.
  */
 bool uni_demangle(const char *name, char *ret, size_t cap);
 

@@ -130,7 +130,7 @@ bool uni_elf_is_debug_only(const struct uni_elf *e)
 	return nobits;
 }
 
-/* What libelf would call "no ELF file" without saying why. */
+/* Checks for files that libelf would call "no ELF file" without a reason. */
 static int check_ident(const char *name, const uint8_t *data, size_t size, struct uni_err *err)
 {
 	if (size < EI_NIDENT || memcmp(data, ELFMAG, SELFMAG) != 0)
@@ -170,9 +170,9 @@ static size_t stated_phnum(const struct uni_elf *e, const GElf_Ehdr *h)
 }
 
 /*
- * libelf counts no more headers than the file can hold, and says nothing about it: a count that is
- * not the stated one is that of a truncated file. (If e_shnum leaves it to section 0 and libelf
- * does not believe that, then there are no sections.)
+ * libelf counts no more headers than the file can hold, without an error. So a count that differs
+ * from the stated one means a truncated file. (If e_shnum refers to section 0, and libelf does not
+ * believe that section, then there are no sections.)
  */
 static int count_tables(
 	const char *name, struct uni_elf *e, const GElf_Ehdr *h, struct uni_err *err)
@@ -225,7 +225,7 @@ int uni_elf_open(
 
 	if (rc != 0)
 		return rc;
-	(void)elf_version(EV_CURRENT); /* libelf refuses to work without having been asked */
+	(void)elf_version(EV_CURRENT); /* libelf refuses to work before this call */
 	e.elf = elf_memory(data, size);
 	rc = read_header(name, &e, err);
 	if (rc != 0) {

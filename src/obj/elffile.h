@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The few structures of ELF that an image needs, read by libelf and doubted by us: counts, offsets,
- * sizes and links of a hostile file are checked here before anything is done with them. libelf
- * refuses tables that lie outside the file, but leaves silently out what it refuses, and hands out
- * sh_offset, sh_size, sh_link and st_name as they stand in the file.
+ * The few structures of ELF that an image needs. libelf reads them, and we check them: counts,
+ * offsets, sizes and links of a hostile file are checked here before they are used. libelf refuses
+ * tables that lie outside the file, but leaves them out silently. It returns sh_offset, sh_size,
+ * sh_link and st_name unchecked.
  */
 #ifndef UNI_OBJ_ELFFILE_H
 #define UNI_OBJ_ELFFILE_H
@@ -18,7 +18,7 @@
 
 #define UNI_ELF_FILE_MAX ((size_t)1 << 30)
 
-/* Both headers' tables are known to lie inside the file: that is what uni_elf_open() checks. */
+/* uni_elf_open() has checked that the tables of both kinds of headers lie inside the file. */
 struct uni_elf {
 	Elf *elf;	     /* owned */
 	const uint8_t *data; /* borrowed */
@@ -48,15 +48,15 @@ struct uni_elf_sym {
 
 /*
  * Accepts linked (ET_EXEC, ET_DYN) little-endian files of both classes. data is borrowed until
- * uni_elf_close(), must not change, and is not const only because libelf wants it so.
+ * uni_elf_close(), must not change, and is not const only because of libelf's interface.
  */
 int uni_elf_open(
 	const char *name, void *data, size_t size, struct uni_elf *ret, struct uni_err *err);
-/* Afterwards only machine, entry and is64 still say something. Zeroed ones too. */
+/* Afterwards only machine, entry and is64 are valid. Accepts a zeroed e, too. */
 void uni_elf_close(struct uni_elf *e);
 struct uni_elf_ph uni_elf_ph(const struct uni_elf *e, uint32_t i); /* i < nr_ph */
 struct uni_elf_sh uni_elf_sh(const struct uni_elf *e, uint32_t i); /* i < nr_sh */
-/* The bytes of a section: NULL if it has none or claims some outside the file. Borrowed. */
+/* The bytes of a section, borrowed; NULL if it has none, or if they lie outside the file. */
 const uint8_t *uni_elf_section_bytes(const struct uni_elf *e, const struct uni_elf_sh *sh);
 /* The symbol table in section i, or why it cannot be read. Borrowed from e. */
 int uni_elf_symbols(
@@ -79,9 +79,9 @@ int uni_segments_read(
 	const char *name, const struct uni_elf *e, struct uni_segments *ret, struct uni_err *err);
 void uni_segments_deinit(struct uni_segments *s);
 bool uni_segments_copy(const struct uni_segments *s, uint64_t svma, void *buf, size_t len);
-/* Bytes of code that the file holds. */
+/* The number of code bytes in the file. */
 uint64_t uni_segments_code_bytes(const struct uni_segments *s);
-/* Does all code of a stand in b, at the same addresses under `mask`? False if a has none. */
+/* Is all code of a also in b, at the same addresses under `mask`? False if a has no code. */
 bool uni_segments_same_code(
 	const struct uni_segments *a, const struct uni_segments *b, uint64_t mask);
 
@@ -97,10 +97,10 @@ struct uni_elf_notes {
 };
 
 void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret);
-/* Adds those of one note area to ret, which is zeroed at first. */
+/* Adds the notes of one note area to ret, which the caller zeroed at first. */
 void uni_elf_notes_parse(const uint8_t *data, size_t size, struct uni_elf_notes *ret);
 
-/* EM_* of the instructions, which is not e_machine in an ELF32 wrapper around 64-bit code. */
+/* EM_* of the instructions. That differs from e_machine in an ELF32 wrapper around 64-bit code. */
 unsigned uni_elf_code_machine(const struct uni_elf *e, const struct uni_segments *s);
 
 #endif

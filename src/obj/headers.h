@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The beginning of an ELF file, as it lies in a guest's memory or on disk: enough to tell which
- * file it is and where it was loaded, without the rest of it.
+ * The beginning of an ELF file, from a guest's memory or from disk. It is enough to tell which file
+ * it is and where it was loaded.
  */
 #ifndef UNI_OBJ_HEADERS_H
 #define UNI_OBJ_HEADERS_H
@@ -17,7 +17,7 @@
 
 struct uni_headers {
 	uint64_t base; /* SVMA of the file's first byte */
-	bool loaded;   /* some segment has that byte: base is known */
+	bool loaded;   /* some segment has that byte, so base is known */
 	size_t nr_notes;
 	struct {
 		uint64_t svma, offset, size;
@@ -32,7 +32,7 @@ bool uni_headers_parse(const void *data, size_t size, struct uni_headers *ret);
 size_t uni_headers_build_id(
 	const uint8_t *notes, size_t size, uint8_t ret[static UNI_BUILD_ID_MAX]);
 
-/* Of a file on disk: its length, 0 if it is no such file or has none. */
+/* The build-id of a file on disk: its length; 0: it is no such file, or has none. */
 size_t uni_file_build_id(int fd, uint8_t ret[static UNI_BUILD_ID_MAX]);
 
 #endif

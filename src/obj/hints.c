@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unwind hints: how each function begins, and which ones nobody calls. */
+/* Unwind hints: how each function begins, and which functions nobody calls. */
 #include "obj/image.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "obj/image_priv.h"
 
 /*
- * Enough for a landing pad, the realignment of a stack and the frame pointer's set-up; on aarch64
- * all callee-saved registers may be stored before.
+ * Enough for a landing pad, the realignment of a stack and the frame pointer's set-up. On aarch64
+ * the stores of all callee-saved registers may come before.
  */
 #define PROLOGUE_BYTES 64
 
@@ -40,7 +40,7 @@ static uint32_t function_flags(const struct uni_image *img, const struct uni_sym
 	size_t n = (size_t)uni_min(sym->size, (uint64_t)sizeof(code));
 	uint32_t flags = 0;
 
-	/* Without its bytes nothing is claimed about a function. */
+	/* A function whose bytes are not known gets no flags. */
 	if (img->arch != NULL && img->arch->sets_frame != NULL &&
 		uni_image_bytes(img, sym->addr, code, n) && !img->arch->sets_frame(code, n)) {
 		flags |= UNI_FUNC_FRAMELESS;
@@ -57,9 +57,9 @@ static uint32_t function_flags(const struct uni_image *img, const struct uni_sym
 }
 
 /*
- * One hint a piece of the flattened symbols. A later piece of a function (another symbol lies
- * inside it) does not begin with the prologue, so a framed one gets no hint there: its start would
- * be taken for the function's.
+ * Makes one hint for each piece of the flattened symbols. A later piece of a function (another
+ * symbol lies inside it) does not begin with the prologue. So it gets no hint if the function has a
+ * frame: its start would be taken for the function's.
  */
 static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_func_hint *func)
 {
@@ -78,7 +78,7 @@ static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_
 		flags = function_flags(img, sym);
 		if (r->start[i] != sym->addr && !(flags & UNI_FUNC_FRAMELESS))
 			continue;
-		/* What the bias wraps lies outside the hull that was checked: data, not code. */
+		/* A piece that the bias wraps is outside the checked hull: it is data, not code. */
 		if (nr != 0 && r->start[i] + bias <= func[nr - 1].start)
 			continue;
 		func[nr++] = (struct uni_func_hint){
@@ -90,7 +90,7 @@ static size_t make_funcs(const struct uni_image *img, uint64_t bias, struct uni_
 	return nr;
 }
 
-/* The hull of all code of the image; 0, 0 if it has none. */
+/* The hull of all code of the image; 0, 0 if it has no code. */
 static void text_hull(const struct uni_image *img, uint64_t *start_ret, uint64_t *size_ret)
 {
 	const struct uni_segments *s = &img->file.segs;
@@ -103,7 +103,7 @@ static void text_hull(const struct uni_image *img, uint64_t *start_ret, uint64_t
 		last = uni_max(last, s->v[i].vaddr + (s->v[i].mem_size - 1));
 	}
 	*start_ret = first <= last ? first : 0;
-	/* A hull of all 2^64 bytes loses one: only a broken file has it. */
+	/* A hull of all 2^64 bytes is one byte shorter here: only a broken file has such a hull. */
 	*size_ret = first <= last ? uni_min(last - first, UINT64_MAX - 1) + 1 : 0;
 }
 

@@ -17,7 +17,7 @@ static void destroy_p(struct uni_image **img)
 	uni_image_destroy(*img);
 }
 
-/* FNV-1a, 64 bit: written down in docs/formats/usym.md, since ids name files. */
+/* FNV-1a, 64 bit: fixed in docs/formats/usym.md, since ids name files. */
 static uint64_t hash_fnv1a(uint64_t h, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -52,7 +52,9 @@ static void make_id(struct uni_image *img, const struct uni_elf_notes *main_note
 			(unsigned long long)hash_file(&img->file));
 }
 
-/* Entry points are physical in PVH notes, and in the e_entry of some higher-half images. */
+/*
+ * Entry points are physical addresses in PVH notes, and in the e_entry of some higher-half images.
+ */
 static uint64_t entry_svma(const struct uni_segments *s, uint64_t entry, bool physical)
 {
 	for (size_t i = 0; i < s->nr && !physical; i++) {
@@ -79,7 +81,7 @@ static void find_entries(struct uni_image *img)
 		img->entries[img->nr_entries++] = f->notes.pv_entry;
 }
 
-/* From here on only the segments' bytes are needed, and debug data is many times their size. */
+/* From here on only the segments' bytes are needed; debug data is many times their size. */
 static void drop_rest_of_file(struct uni_objfile *f)
 {
 	size_t total = 0, pos = 0;
@@ -89,7 +91,7 @@ static void drop_rest_of_file(struct uni_objfile *f)
 		total += f->segs.v[i].file_size;
 	bytes = total < f->elf.size ? malloc(total + 1) : NULL;
 	if (bytes == NULL)
-		return; /* nothing is wrong, it only stays larger */
+		return; /* no error: it only stays larger */
 	for (size_t i = 0; i < f->segs.nr; i++) {
 		struct uni_segment *s = &f->segs.v[i];
 
@@ -115,8 +117,8 @@ static void find_dynamic(struct uni_image *img)
 }
 
 /*
- * Takes over file; sym is the file to read symbols from, or NULL if that is file itself. The
- * machine is the symbol file's: the other may be a wrapper that says i386.
+ * Takes over file. sym is the file with the symbols, or NULL if that is file itself. The machine is
+ * the symbol file's: the other file may be a wrapper that claims to be i386.
  */
 static int build_image(struct uni_image *img, struct uni_objfile *file,
 	const struct uni_objfile *sym, struct uni_err *err)
@@ -160,7 +162,9 @@ static struct uni_image *image_new(const char *path)
 	return img;
 }
 
-/* Decides which of two files of one build gives the segments: their addresses must be the symbols'.
+/*
+ * Decides which of two files of one build gives the segments: their addresses must match the
+ * symbols'.
  */
 static int build_pair(struct uni_image *img, struct uni_objfile *f, struct uni_objfile *other,
 	struct uni_err *err)
@@ -173,7 +177,7 @@ static int build_pair(struct uni_image *img, struct uni_objfile *f, struct uni_o
 	return build_image(img, f, other, err);
 }
 
-/* The other file of a split or stripped image; img->note says where it was looked for in vain. */
+/* Finds the other file of a split or stripped image; img->note lists the places that were tried. */
 static bool find_other(struct uni_image *img, const struct uni_objfile *f,
 	const struct uni_image_search *search, struct uni_objfile *ret)
 {
@@ -324,7 +328,7 @@ const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t 
 	return i == UNI_RANGE_GAP ? NULL : &img->syms.v[i];
 }
 
-/* Of symbols of one name: global before weak before local, then the lower address. */
+/* Among symbols of one name: global before weak before local, then the lower address. */
 static bool symbol_beats(const struct uni_named *a, const struct uni_named *b)
 {
 	return a->rank != b->rank ? a->rank < b->rank : a->addr < b->addr;
@@ -359,7 +363,10 @@ const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64
 
 		if (!uni_range_has(n->addr, n->size, svma))
 			continue;
-		/* The innermost, as a member of a table that has a name, too. */
+		/*
+		 * Prefers the smallest symbol: a member of a table may have a name, and the table,
+		 * too.
+		 */
 		if (best == NULL || n->size < best->size ||
 			(n->size == best->size && symbol_beats(n, best)))
 			best = n;

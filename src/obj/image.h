@@ -28,32 +28,33 @@ struct uni_symbol {
 	uint32_t name;	   /* offset into the image's names: uni_image_sym_name() */
 	uint8_t type;	   /* STT_* */
 	uint8_t bind;	   /* STB_* */
-	bool guessed_size; /* the ELF said 0; it reaches to the next symbol or the section's end */
+	bool guessed_size; /* the ELF states 0; the symbol reaches to the next one or the section's
+			      end */
 };
 
 struct uni_image;
 
-/* Where debug data may be that was split off, before /usr/lib/debug. */
+/* Directories of split-off debug data, searched before /usr/lib/debug. */
 struct uni_image_search {
 	const char *const *debug_dirs; /* borrowed */
 	size_t nr_debug_dirs;
-	bool called; /* the guest loads it by itself: chains go on at its entry point */
+	bool called; /* the guest loads the image by itself: chains go on at its entry point */
 };
 
 /*
- * Loads PATH; if it has no symbol table, looks for PATH.dbg and PATH.debug, and for BASE, BASE.dbg,
- * BASE.debug and BASE.elf where PATH is BASE with an ending such as .elf, .bin or .stripped, with
- * the same build-id (or, without build-ids, the same code); a PATH that is only debug data finds
- * its code the same way. After these come the files that a distribution would have (debugfile.h).
- * search may be NULL. Having no symbols is not an error: uni_image_note().
- * ELF32 files that hold 64-bit code load as well.
+ * Loads PATH. If it has no symbol table, looks for its other file, which must have the same
+ * build-id (or, without build-ids, the same code). That may be PATH.dbg or PATH.debug. If PATH is
+ * BASE with an ending such as .elf, .bin or .stripped, it may also be BASE, BASE.dbg, BASE.debug or
+ * BASE.elf. If PATH is only debug data, its code is found in the same way. Last come the places
+ * that distributions use (debugfile.h). search may be NULL. An image without symbols is no error:
+ * see uni_image_note(). ELF32 files with 64-bit code load as well.
  *
- * Code symbols are FUNC, GNU_IFUNC, and NOTYPE in executable sections. Sizes: a symbol of size 0
- * (assembler) reaches to the next symbol or its section's end, and inside a symbol that has a size
- * to that one's end. No symbol reaches past its section.
- * Aliases at one address: typed before NOTYPE (linker scripts mark `_text` where the first function
- * lies), then global before weak before local, then sized before unsized, then the shorter name,
- * then strcmp order. err says what is wrong with the file.
+ * Code symbols are FUNC, GNU_IFUNC, and NOTYPE in executable sections. A symbol of size 0
+ * (assembler) reaches to the next symbol or its section's end. If it is inside a symbol that has a
+ * size, it reaches to the end of that symbol. No symbol reaches past its section.
+ * Among aliases at one address, typed symbols go before NOTYPE (linker scripts put `_text` at the
+ * first function). Then come global before weak before local, then sized before unsized, then the
+ * shorter name, then strcmp order. err says what is wrong with the file.
  */
 int uni_image_load_from(const char *path, const struct uni_image_search *search,
 	struct uni_image **ret, struct uni_err *err);
@@ -64,15 +65,18 @@ int uni_image_from_memory(const char *name, const void *data, size_t size, struc
 void uni_image_destroy(struct uni_image *img); /* NULL-safe */
 
 const char *uni_image_path(const struct uni_image *img);
-/* Path of the file the symbols came from, which may be a .dbg sibling. */
+/* Path of the file with the symbols, which may be a .dbg sibling. */
 const char *uni_image_symbol_path(const struct uni_image *img);
-/* Where symbols were looked for in vain, as a line for the user; NULL if they were found. */
+/* The places that were searched for symbols, as a line for the user; NULL if there are symbols. */
 const char *uni_image_note(const struct uni_image *img);
 const struct uni_arch *uni_image_arch(
 	const struct uni_image *img);			 /* NULL: machine not supported */
 unsigned uni_image_machine(const struct uni_image *img); /* EM_* of the code */
 size_t uni_image_build_id(const struct uni_image *img, const uint8_t **ret); /* length, 0 = none */
-/* Build-id as lower-case hex; without one "x" + a hash of the text, so every image has a key. */
+/*
+ * Build-id as lower-case hex. Without a build-id: "x" + a hash of the text, so every image has a
+ * key.
+ */
 const char *uni_image_id(const struct uni_image *img);
 uint64_t uni_image_entry(const struct uni_image *img);
 size_t uni_image_nr_segments(const struct uni_image *img);
@@ -83,57 +87,61 @@ size_t uni_image_nr_symbols(
 const struct uni_symbol *uni_image_symbol(const struct uni_image *img, size_t i);
 const char *uni_image_sym_name(const struct uni_image *img, const struct uni_symbol *sym);
 /*
- * The symbol that covers the address, or NULL: never the previous one past its end. Of several, one
- * with a stated size before one with a guessed one (a label inside), then the one that starts last.
+ * The symbol that covers the address, or NULL: never a symbol that ends before it. Among several, a
+ * stated size goes before a guessed one (a label inside), then the symbol that starts last.
  */
 const struct uni_symbol *uni_image_lookup(const struct uni_image *img, uint64_t svma);
 /*
- * By name, also data symbols and aliases; the address, size 0 if unknown. Global before weak before
- * local, then the lower address. Time grows with the number of symbols. -UNI_ENOENT.
+ * Finds the address and size (0 if unknown) of a symbol, also of data and aliases. Global before
+ * weak before local, then the lower address. Time grows with the number of symbols. -UNI_ENOENT:
+ * none.
  */
 int uni_image_find(
 	const struct uni_image *img, const char *name, uint64_t *addr_ret, uint64_t *size_ret);
 
-/* The name of what is there, code or data, and how far into it; NULL. Also slow. */
+/* The name of the code or data at svma, and the offset into it; NULL: none. Also slow. */
 const char *uni_image_name_at(const struct uni_image *img, uint64_t svma, uint64_t *off_ret);
 
-/* Copies file bytes at an SVMA; false if not all are in one segment's file part. */
+/* Copies file bytes from an SVMA; false if they are not all in one segment's file part. */
 bool uni_image_bytes(const struct uni_image *img, uint64_t svma, void *buf, size_t len);
 
 /*
- * The page of code that the hypervisor writes into the guest, by Xen's note; in the file it holds
- * nothing. False if there is none.
+ * The page of code that the hypervisor writes into the guest, by Xen's note; it is empty in the
+ * file. False if there is none.
  */
 bool uni_image_stubs(const struct uni_image *img, uint64_t *svma_ret);
 
-/* Functions whose call frame information makes no sense, and what is wrong with the first of them:
- * "2 functions; the first, at 0x1000: .eh_frame, entry at 0x18, instruction 0x3f at 0x30". 0, and
- * "" in ret: there are none. */
+/*
+ * The number of functions whose call frame information is malformed. ret gets that number, and the
+ * error in the first: "2 functions; the first, at 0x1000: .eh_frame, entry at 0x18, instruction
+ * 0x3f at 0x30". Returns 0, and "" in ret, if there are none.
+ */
 uint64_t uni_image_bad_rows(const struct uni_image *img, char *ret, size_t cap);
 
-/* Can it be booted by PVH: has it Xen's note with an entry point for that? */
+/* Can PVH boot it, that is: does it have Xen's note with an entry point for PVH? */
 bool uni_image_is_pvh(const struct uni_image *img);
 
 /* The table of dynamic linking, as linked; false: it has none. */
 bool uni_image_dynamic(const struct uni_image *img, uint64_t *svma_ret, uint64_t *size_ret);
 
 struct uni_changes;
-/* Which of its bytes a guest changes (obj/changes.h). */
+/* The bytes that a guest changes (obj/changes.h). */
 const struct uni_changes *uni_image_changes(const struct uni_image *img);
-/* Where the note with its build-id is loaded; false: nowhere. */
+/* The address at which the note with its build-id is loaded; false: it is not loaded. */
 bool uni_image_find_build_id(const struct uni_image *img, uint64_t *svma_ret);
 
 struct uni_span;
 /*
- * The guest runs other code there: no name and no line of it is told any more. This changes the
- * image: before others share it, and once. Sorted, not overlapping. 0 or -UNI_ENOMEM.
+ * From now on, gives no name and no line for these spans, where the guest runs other code. Call
+ * this once, before others share the image, as it changes the image. The spans are sorted and do
+ * not overlap. Returns 0 or -UNI_ENOMEM.
  */
 int uni_image_forget_names(struct uni_image *img, const struct uni_span *v, size_t nr);
 
 /*
- * Unwind hints for code loaded at bias (which is added); owned by the image, made at the first call
- * for a bias. That call changes the image: make it before other threads share it. Entries are the
- * functions at e_entry and at the addresses that Xen's notes give.
+ * Unwind hints for code loaded at bias (which is added); owned by the image. The first call for a
+ * bias makes them and changes the image: do it before other threads share it. The functions at
+ * e_entry and at the addresses in Xen's notes are entry points.
  */
 int uni_image_hints(struct uni_image *img, uint64_t bias, const struct uni_unwind_hints **ret,
 	struct uni_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An image beside the guest that runs it: what may differ, and what does. */
+/* Compares an image with the guest that runs it: the bytes that may differ, and those that do. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ const struct uni_changes *uni_image_changes(const struct uni_image *img)
 	return &img->changes;
 }
 
-/* "GNU" and the type of a build-id, as they stand before it in memory. */
+/* Finds "GNU" and the note type, which are before the build-id in memory. */
 bool uni_image_find_build_id(const struct uni_image *img, uint64_t *svma_ret)
 {
 	const uint32_t head[4] = { 4, (uint32_t)img->build_id_len, NT_GNU_BUILD_ID, 0x554e47 };

@@ -12,7 +12,7 @@
 #define UNI_IMAGE_NOTE_MAX 512
 #define UNI_ENTRIES_MAX	   3
 
-/* Hints for one bias. The image keeps them all, so a pointer handed out stays good. */
+/* Hints for one bias. The image keeps them all, so their pointers stay valid. */
 struct uni_image_hints {
 	struct uni_image_hints *next;
 	uint64_t bias;
@@ -30,14 +30,14 @@ struct uni_image {
 	uint8_t build_id[UNI_BUILD_ID_MAX];
 	size_t build_id_len;
 	char id[2 * UNI_BUILD_ID_MAX + 1];
-	uint64_t entries[UNI_ENTRIES_MAX]; /* SVMA where nobody called: e_entry, PVH note */
+	uint64_t entries[UNI_ENTRIES_MAX]; /* SVMA of code that nobody called: e_entry, PVH note */
 	size_t nr_entries;
 	uint64_t dynamic, dynamic_size; /* SVMA of PT_DYNAMIC; size 0: none */
-	bool called;			/* it has none: somebody calls it */
+	bool called;			/* the image has no entry points: other code calls it */
 	char note[UNI_IMAGE_NOTE_MAX];	/* "" or why there are no symbols */
 	struct uni_image_hints *hints;
 	struct uni_changes changes;
-	struct uni_span *unnamed; /* what differs in the guest: has no names any more */
+	struct uni_span *unnamed; /* spans that differ in the guest: they have no names any more */
 	size_t nr_unnamed;
 	struct uni_cfi *cfi; /* NULL: the image has no call frame information */
 	struct uni_cfi_bad bad_cfi;

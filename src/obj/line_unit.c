@@ -11,7 +11,7 @@
 #define DWARF64_MARK 0xffffffffu
 #define FORMATS_MAX  16u
 
-/* Directories and files on their way. */
+/* The lists of directories and files, while they are read. */
 struct lists {
 	const struct uni_line_sections *from;
 	bool is64;
@@ -19,7 +19,7 @@ struct lists {
 	UNI_VEC(struct uni_line_file) files;
 };
 
-/* What the entries of a list of version 5 consist of. */
+/* The fields of each entry in a list of version 5. */
 struct format {
 	uint64_t type[FORMATS_MAX], form[FORMATS_MAX];
 	size_t nr;
@@ -61,7 +61,7 @@ static const char *dir_at(const struct lists *l, uint64_t i)
 	return i < l->dirs.nr && l->dirs.v != NULL ? l->dirs.v[i] : NULL;
 }
 
-/* Versions 2 to 4: file numbers begin at 1, directory 0 is where the compiler ran. */
+/* Versions 2 to 4: file numbers begin at 1; directory 0 is the compiler's. */
 static bool read_old_lists(struct uni_cursor *c, struct lists *l)
 {
 	const struct uni_line_file none = { 0 };
@@ -97,7 +97,7 @@ static bool read_format(struct uni_cursor *c, struct format *ret)
 	return !c->failed;
 }
 
-/* A number or a string, whichever it is; at least one byte is taken. */
+/* Reads a number or a string, by its form; takes at least one byte. */
 static bool read_form(struct uni_cursor *c, const struct lists *l, uint64_t form,
 	const char **text_ret, uint64_t *number_ret)
 {
@@ -156,14 +156,14 @@ static bool read_entry(
 	return true;
 }
 
-/* How many entries follow; each has a byte at least, so the section bounds them. */
+/* The number of entries that follow. Each has at least a byte, so the section bounds it. */
 static bool read_count(struct uni_cursor *c, const struct format *f, uint64_t *ret)
 {
 	*ret = uni_cfi_uleb(c);
 	return !c->failed && (*ret == 0 || f->nr != 0) && *ret <= uni_cursor_left(c);
 }
 
-/* Version 5: both lists begin at 0, directory 0 is where the compiler ran. */
+/* Version 5: both lists begin at 0; directory 0 is the compiler's. */
 static bool read_lists(struct uni_cursor *c, struct lists *l)
 {
 	struct format f;
@@ -190,7 +190,7 @@ static bool read_lists(struct uni_cursor *c, struct lists *l)
 	return true;
 }
 
-/* Up to the lists. c then ends with the unit. */
+/* Reads up to the lists. Afterwards c ends with the unit. */
 static bool read_head(struct uni_cursor *c, struct uni_line_unit *u, bool *is64_ret)
 {
 	uint64_t size = uni_cursor_u32(c), head;
@@ -217,7 +217,10 @@ static bool read_head(struct uni_cursor *c, struct uni_line_unit *u, bool *is64_
 	u->line_base = (int8_t)uni_cursor_u8(c);
 	u->line_range = uni_cursor_u8(c);
 	u->opcode_base = uni_cursor_u8(c);
-	/* Where instructions come in bundles, addresses alone say too little: nobody has such. */
+	/*
+	 * If max_ops > 1, instructions come in bundles. That is not supported; no compiler for our
+	 * machines does it.
+	 */
 	if (u->line_range == 0 || u->opcode_base == 0 || u->max_ops > 1)
 		return false;
 	u->nr_args = uni_cursor_take(c, u->opcode_base - 1u);

@@ -21,7 +21,10 @@ static bool is_structure(Dwarf_Die *die)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
 }
 
-/* Members of unions need not say that they are at 0; bit fields and expressions are not for us. */
+/*
+ * A union's members need not state their offset, which is 0. Bit fields and expressions are not
+ * supported.
+ */
 static bool offset_of(Dwarf_Die *die, uint64_t *ret)
 {
 	Dwarf_Attribute a;
@@ -38,7 +41,7 @@ static bool offset_of(Dwarf_Die *die, uint64_t *ret)
 	return true;
 }
 
-/* The member of that name in the structure, or in an unnamed one in it. */
+/* Finds the member of that name in the structure, or in an unnamed structure inside it. */
 static bool find_here(struct uni_debug *d, Dwarf_Die *structure, const char *name, size_t len,
 	unsigned depth, struct spot *ret)
 {
@@ -93,7 +96,7 @@ static bool find_member(struct uni_debug *d, Dwarf_Die *structure, struct uni_me
 	return false;
 }
 
-/* All that must be there? Else the first that is not. */
+/* NULL if all required members are there; else the path of the first missing one. */
 static const char *first_missing(
 	struct uni_debug *d, Dwarf_Die *structure, struct uni_member *member, size_t nr)
 {

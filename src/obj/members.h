@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the members of a structure lie, by an image's debug data. */
+/* Offsets of a structure's members, from an image's debug data. */
 #ifndef UNI_OBJ_MEMBERS_H
 #define UNI_OBJ_MEMBERS_H
 
@@ -12,7 +12,7 @@
 #define UNI_MEMBER_MAX ((uint64_t)1 << 24) /* bytes: no structure that we know is larger */
 
 struct uni_member {
-	const char *path; /* "ctx.sp"; unnamed structures on the way are passed through */
+	const char *path; /* "ctx.sp"; unnamed structures in between are skipped */
 	bool optional;
 	bool found;
 	uint64_t offset; /* bytes from the start of the outermost structure */
@@ -20,10 +20,10 @@ struct uni_member {
 };
 
 /*
- * Looks for a structure or union with that tag that has all members that are not optional; several
- * may have the name, and some only declare it. -UNI_ENOENT: there is none; missing_ret (may be
- * NULL) is then the path that none had, or NULL if not even the structure is there. Members that
- * lie beyond UNI_MEMBER_MAX do not count as found.
+ * Looks for a structure or union of that tag that has all members that are not optional. Several
+ * may have the name, and some are only declarations. -UNI_ENOENT: there is none. Then *missing_ret
+ * (may be NULL) is the path that none of them had, or NULL if there is no such structure. Members
+ * beyond UNI_MEMBER_MAX do not count as found.
  */
 int uni_debug_members(struct uni_debug *d, const char *tag, struct uni_member *member, size_t nr,
 	const char **missing_ret);

@@ -7,8 +7,8 @@
 #include "base/sink.h"
 
 /*
- * Undefined symbols, then the others by address and name: "0000000000001000 T foo". Names of
- * sections and source files are left out. -UNI_ENOENT: the file has no symbol table.
+ * Writes undefined symbols, then the others by address and name: "0000000000001000 T foo". Leaves
+ * out the names of sections and source files. -UNI_ENOENT: the file has no symbol table.
  */
 int uni_nm_write(const char *path, struct uni_sink *out, struct uni_err *err);
 int uni_nm_from_memory(

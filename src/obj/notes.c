@@ -12,12 +12,11 @@
 #define XEN_ELFNOTE_HYPERCALL_PAGE 2
 #define XEN_ELFNOTE_PHYS32_ENTRY   18
 
-/* Bounds on what a hostile file can make us read: real images have a few notes of some dozen bytes.
- */
+/* Limits for hostile files: real images have a few notes of some dozen bytes. */
 #define NOTE_AREAS_MAX 64
 #define NOTE_AREA_SIZE 65536
 
-/* The first of a kind counts. */
+/* The first note of a kind counts. */
 static void take_address(const uint8_t *desc, size_t len, uint64_t *ret, bool *has_ret)
 {
 	struct uni_cursor c = uni_cursor_make(desc, len);
@@ -90,8 +89,7 @@ void uni_elf_notes(const struct uni_elf *e, struct uni_elf_notes *ret)
 	unsigned areas = 0;
 
 	*ret = (struct uni_elf_notes){ 0 };
-	/* A segment may join notes that a section keeps apart, and a debug file has sections only.
-	 */
+	/* A segment may join notes of several sections, and a debug file has sections only. */
 	for (uint32_t i = 1; i < e->nr_sh && areas < NOTE_AREAS_MAX; i++) {
 		struct uni_elf_sh sh = uni_elf_sh(e, i);
 

@@ -84,7 +84,7 @@ bool uni_objfile_same_build(const struct uni_objfile *a, const struct uni_objfil
 	return uni_segments_same_code(&a->segs, &b->segs, mask);
 }
 
-/* What f lacks: symbols if it has code bytes, code if it is the debug half of a split file. */
+/* Does other have what f lacks? That is symbols if f has code, or code if f has only debug data. */
 static bool objfile_completes(const struct uni_objfile *f, const struct uni_objfile *other)
 {
 	if (uni_elf_is_debug_only(&f->elf))
@@ -116,7 +116,7 @@ static bool try_sibling(const struct uni_objfile *f, const char *path, struct un
 	return false;
 }
 
-/* PATH without one of the endings that builds add to the file that boots. */
+/* PATH without an ending that builds add to the bootable file. */
 static char *base_name(const char *path)
 {
 	static const char *const endings[] = { ".stripped", ".elf", ".img", ".bin", ".dbg",
@@ -145,7 +145,7 @@ static bool try_siblings(const struct uni_objfile *f, const char *base, struct u
 		_cleanup_strbuf_ struct uni_strbuf path;
 
 		uni_strbuf_init(&path);
-		/* PATH.elf is nobody's convention: only BASE.elf is. */
+		/* PATH.elf is not used by any build: only BASE.elf is. */
 		if (stem == NULL || (stem == f->path && strcmp(end, ".elf") == 0))
 			continue;
 		uni_strbuf_addf(&path, "%s%s", stem, end);

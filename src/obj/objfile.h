@@ -12,7 +12,8 @@
 
 struct uni_objfile {
 	char *path;
-	char *data; /* a private copy: a mapping would fault when somebody truncates the file */
+	char *data; /* a private copy: reading a mapping would fault if the file is truncated
+		       meanwhile */
 	struct uni_elf elf;
 	struct uni_segments segs;
 	struct uni_elf_notes notes;
@@ -23,15 +24,15 @@ int uni_objfile_load(const char *path, struct uni_objfile *f, struct uni_err *er
 /* Copies data. */
 int uni_objfile_from_memory(const char *name, const void *data, size_t size, struct uni_objfile *f,
 	struct uni_err *err);
-void uni_objfile_deinit(struct uni_objfile *f); /* zeroed files too */
+void uni_objfile_deinit(struct uni_objfile *f); /* accepts zeroed files, too */
 
-/* Same build-id or, where one of them has none, same code. */
+/* Same build-id or, if one of them has none, same code. */
 bool uni_objfile_same_build(const struct uni_objfile *a, const struct uni_objfile *b);
 
 /*
- * Looks beside f->path for the file with the symbols (f is stripped) or, if f is only debug data,
- * with the code. True: ret is loaded and is the same build. note collects what was looked for and
- * why it was not taken.
+ * Looks beside f->path for the file with the symbols (f is stripped) or with the code (f is only
+ * debug data). True: ret is loaded and is the same build. note lists the files that were tried, and
+ * why each was refused.
  */
 bool uni_objfile_find_sibling(
 	const struct uni_objfile *f, struct uni_objfile *ret, struct uni_strbuf *note);

@@ -9,12 +9,12 @@
 
 #define REG_BYTES   8
 #define REGS_MAX    8  /* general argument registers, at most */
-#define MEMORY_FROM 16 /* bytes: larger ones are passed in memory, returned through a pointer */
+#define MEMORY_FROM 16 /* bytes: larger types are passed in memory, returned by pointer */
 
-/* Registers given out so far. */
+/* Registers used so far. */
 struct regs {
 	int next;
-	bool lost; /* where the next one is passed is not known */
+	bool lost; /* the place of the next parameter is not known */
 };
 
 static void describe_base(Dwarf_Die *type, struct uni_param *p)
@@ -42,14 +42,14 @@ static void describe_base(Dwarf_Die *type, struct uni_param *p)
 	}
 }
 
-/* True: it is a structure, which the rules may spread over registers. */
+/* True: it is a structure, which the calling convention may spread over registers. */
 static bool describe_type(Dwarf_Die *type, uint64_t size, struct uni_param *p)
 {
 	p->size = (uint8_t)(size <= REG_BYTES ? size : 0);
 	switch (dwarf_tag(type)) {
 	case DW_TAG_base_type:
 		describe_base(type, p);
-		/* Of 16 bytes: two registers, or two halves on the stack. */
+		/* A value of 16 bytes takes two registers, or two halves on the stack. */
 		return p->form != UNI_PARAM_OTHER && p->size == 0;
 	case DW_TAG_enumeration_type:
 		p->form = UNI_PARAM_SIGNED;
@@ -93,7 +93,7 @@ static void read_name(Dwarf_Die *die, struct uni_param *p)
 		(void)uni_text_clean(p->name, sizeof(p->name), name, strlen(name));
 }
 
-/* One that the compiler knows the value of is not passed. */
+/* A parameter whose value the compiler knows is not passed. */
 static bool is_passed(Dwarf_Die *die)
 {
 	return dwarf_tag(die) == DW_TAG_formal_parameter &&
@@ -114,7 +114,7 @@ static void read_value(
 		return;
 	spreads = describe_type(&type, size, &ret->value);
 	take_register(&own, spreads, &ret->value);
-	/* Its place comes as a first argument that nobody wrote. */
+	/* The address of the result is passed as a hidden first argument. */
 	if (ret->value.form == UNI_PARAM_OTHER && !spreads && dwarf_tag(&type) != DW_TAG_base_type)
 		regs->next++;
 }

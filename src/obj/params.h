@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a function takes and returns, by an image's debug data. */
+/* The parameters and the return value of a function, from an image's debug data. */
 #ifndef UNI_OBJ_PARAMS_H
 #define UNI_OBJ_PARAMS_H
 
@@ -14,7 +14,7 @@
 #define UNI_PARAM_NO_REG (-1)
 
 enum uni_param_form {
-	UNI_PARAM_OTHER, /* floating point, structures: not in one general register */
+	UNI_PARAM_OTHER, /* floating point, structures: not in a general register */
 	UNI_PARAM_SIGNED,
 	UNI_PARAM_UNSIGNED,
 	UNI_PARAM_BOOL,
@@ -36,9 +36,10 @@ struct uni_params {
 };
 
 /*
- * Of the function at this address, as the calling conventions that count general registers in order
- * have it (System V x86_64, AAPCS64). A small structure by value may take none, one or two: what
- * comes behind it has no known register. -UNI_ENOENT: nothing is known of it.
+ * Describes the function at this address, for calling conventions that use general registers in
+ * order (System V x86_64, AAPCS64). A small structure passed by value may take no register, one or
+ * two. So the registers of the parameters after it are not known. -UNI_ENOENT: nothing is known of
+ * the function.
  */
 int uni_debug_params(struct uni_debug *d, uint64_t svma, struct uni_params *ret);
 

@@ -8,7 +8,7 @@
 
 #define BUCKETS_MAX ((size_t)1 << 22)
 
-/* Ends are kept as the last address, since the end may be one past the top. */
+/* Keeps ends as the last address, since the end may be one past the top. */
 static uint64_t last_of(const struct uni_symbol *s)
 {
 	return s->addr + (s->size - 1);
@@ -31,7 +31,7 @@ struct open_syms {
 	size_t nr;
 };
 
-/* Ends the top symbol: the next one that reaches further goes on, or a gap begins. */
+/* Ends the top symbol: goes on with the next symbol that reaches further, or begins a gap. */
 static void close_top(struct open_syms *open, struct uni_ranges *r)
 {
 	uint64_t last = last_of(&open->syms[open->v[open->nr - 1]]);
@@ -45,7 +45,7 @@ static void close_top(struct open_syms *open, struct uni_ranges *r)
 static void flatten_symbols(
 	const struct uni_symbol *syms, size_t nr, struct open_syms *open, struct uni_ranges *r)
 {
-	uint64_t sized_last = 0; /* the furthest that a symbol of stated size reached so far */
+	uint64_t sized_last = 0; /* last address of all symbols of stated size so far */
 	bool any_sized = false;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -66,7 +66,7 @@ static void flatten_symbols(
 		close_top(open, r);
 }
 
-/* About two buckets a piece, so that the search inside one is a step or two in ordinary images. */
+/* About two buckets for each piece, so that the search inside a bucket takes a step or two. */
 static bool make_buckets(struct uni_ranges *r)
 {
 	uint64_t hull = r->start[r->nr - 1] - r->start[0];
@@ -94,7 +94,7 @@ bool uni_ranges_build(const struct uni_symbol *syms, size_t nr, struct uni_range
 	struct open_syms open = { .syms = syms, .v = stack };
 	struct uni_ranges r = { 0 };
 
-	/* A symbol begins one piece and ends in another. */
+	/* A symbol begins one piece, and its end begins another. */
 	r.start = calloc(2 * nr + 1, sizeof(*r.start));
 	r.sym = calloc(2 * nr + 1, sizeof(*r.sym));
 	if (stack == NULL || r.start == NULL || r.sym == NULL) {
@@ -118,13 +118,13 @@ void uni_ranges_deinit(struct uni_ranges *r)
 	*r = (struct uni_ranges){ 0 };
 }
 
-/* The piece that holds addr, which is not below the first one. */
+/* The piece that has addr, which is not below the first piece. */
 static size_t find_piece(const struct uni_ranges *r, uint64_t addr)
 {
 	uint64_t b = (addr - r->start[0]) >> r->shift;
 	size_t lo, hi;
 
-	/* Behind the last piece's start there is only that piece. */
+	/* Addresses behind all buckets are in the last piece. */
 	if (b >= r->nr_buckets)
 		return r->nr - 1;
 	lo = r->bucket[b];
@@ -173,7 +173,7 @@ bool uni_spans_has(const struct uni_span *v, size_t nr, uint64_t addr)
 {
 	size_t low = 0, high = nr;
 
-	while (low < high) { /* the first one behind addr */
+	while (low < high) { /* the first span behind addr */
 		size_t mid = low + (high - low) / 2;
 
 		if (v[mid].start <= addr)

@@ -2,10 +2,10 @@
 /*
  * From an address to the symbol that covers it, in tens of nanoseconds.
  *
- * Symbols may nest and overlap, so they are first flattened to pieces that do not: each piece ends
- * where the next begins, and gaps are pieces of no symbol. Where several symbols cover an address,
- * one whose size the file states goes before one whose size was guessed (labels inside an assembler
- * function), then the one that starts last.
+ * Symbols may nest and overlap. So they are first flattened to pieces that do not: each piece ends
+ * where the next one begins, and gaps are pieces of no symbol. If several symbols cover an address,
+ * a stated size goes before a guessed one (labels inside an assembler function). After that, the
+ * symbol that starts last wins.
  *
  *   symbols   A |---------------|      C |-----|
  *                   B |---|
@@ -32,20 +32,20 @@ struct uni_ranges {
 };
 
 /*
- * syms: sorted by address, sizes not 0 and not past the top. Of those that start together the last
- * one counts as the one that starts last. False: out of memory.
+ * syms: sorted by address, sizes not 0 and not past the top. If several start together, the last
+ * one in the array counts as the one that starts last. False: out of memory.
  */
 bool uni_ranges_build(const struct uni_symbol *syms, size_t nr, struct uni_ranges *ret);
 void uni_ranges_deinit(struct uni_ranges *r);
 /* Index of the symbol that covers addr, or UNI_RANGE_GAP. */
 uint32_t uni_ranges_find(const struct uni_ranges *r, uint64_t addr);
-/* Neighbouring addresses that have something in common; size is not 0. */
+/* Adjacent addresses with a common property; size is not 0. */
 struct uni_span {
 	uint64_t start, size;
 };
-/* The same, and cuts the span, which holds addr, to the piece. */
+/* The same; also cuts the span, which must have addr, to the piece. */
 uint32_t uni_ranges_find_in(const struct uni_ranges *r, uint64_t addr, struct uni_span *span);
-/* Does one of the spans, which are sorted and do not overlap, hold addr? */
+/* Is addr in one of the spans, which are sorted and do not overlap? */
 bool uni_spans_has(const struct uni_span *v, size_t nr, uint64_t addr);
 
 #endif

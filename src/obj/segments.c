@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 
-/* Real images have under ten. Bounds what a hostile file can make us compare and hash. */
+/* Real images have under ten. Limits the work for a hostile file. */
 #define SEGMENTS_MAX 1024
 
 static int check_segment(const char *name, const struct uni_elf *e, uint32_t i,
@@ -28,7 +28,7 @@ static int check_segment(const char *name, const struct uni_elf *e, uint32_t i,
 static int read_segments(
 	const char *name, const struct uni_elf *e, struct uni_segments *s, struct uni_err *err)
 {
-	/* There the program headers describe the stripped file's bytes, not this one's. */
+	/* A debug-only file's program headers describe the bytes of the stripped file. */
 	const bool no_bytes = uni_elf_is_debug_only(e);
 	uint64_t total = 0;
 
@@ -143,8 +143,8 @@ static bool is_rex_pair(uint8_t rex, uint8_t op)
 }
 
 /*
- * In 32-bit code these prefixes are `dec` of a register, which is rare before such an opcode: GCC's
- * i386 code has one pair in several hundred bytes, its x86_64 code one in about ten.
+ * In 32-bit code these prefixes are `dec` of a register, which is rare before such an opcode. GCC's
+ * i386 code has one such pair in several hundred bytes; its x86_64 code has one in about ten.
  */
 static bool looks_64bit(const struct uni_segments *s)
 {
@@ -161,7 +161,9 @@ static bool looks_64bit(const struct uni_segments *s)
 
 unsigned uni_elf_code_machine(const struct uni_elf *e, const struct uni_segments *s)
 {
-	/* Boot loaders that only take 32-bit ELF get 64-bit kernels relabelled (Unikraft, Mini-OS).
+	/*
+	 * Some boot loaders only take 32-bit ELF, so 64-bit kernels are relabelled for them
+	 * (Unikraft, Mini-OS).
 	 */
 	if (!e->is64 && e->machine == EM_386 && looks_64bit(s))
 		return EM_X86_64;

@@ -15,7 +15,7 @@
 
 struct found {
 	struct uni_site site;
-	uint32_t function; /* index, or UNKNOWN */
+	uint32_t function; /* index into functions, or UNKNOWN */
 };
 
 struct finder {
@@ -23,7 +23,7 @@ struct finder {
 	struct uni_sites *out;
 	UNI_VEC(struct uni_site_function) functions;
 	UNI_VEC(struct found) found;
-	uint32_t *by_name; /* functions.nr indexes */
+	uint32_t *by_name; /* indices of functions, sorted by name */
 };
 
 /* One instruction of five bytes that does nothing; the last byte is a displacement. */
@@ -71,7 +71,7 @@ static bool exit_state(const struct finder *f, struct uni_site *s)
 /* --- entries: what makes a function ------------------------------------------------------------
  */
 
-/* False: out of memory. An entry that no function starts with is left out. */
+/* False: out of memory. Leaves out an entry that is not at a function's start. */
 static bool add_entry(struct finder *f, uint64_t addr)
 {
 	const struct uni_symbol *sym = uni_image_lookup(f->img, addr);
@@ -99,7 +99,7 @@ static int compare_addrs(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* By address, so that functions come out sorted; each once. */
+/* Adds the entries in order of address, so that functions are sorted; each once. */
 static bool add_entries(struct finder *f, uni_site_addrs *entries)
 {
 	const struct uni_symbol *last = NULL;
@@ -118,7 +118,7 @@ static bool add_entries(struct finder *f, uni_site_addrs *entries)
 	return true;
 }
 
-/* No table: a function that begins with a nop of exactly that length was made so. */
+/* Without a table: a function that begins with a 5-byte nop was compiled for tracing. */
 static bool guess_entries(struct finder *f, uni_site_addrs *entries)
 {
 	static const uint8_t endbr[ENDBR] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -175,7 +175,7 @@ static bool sort_names(struct finder *f)
 	return true;
 }
 
-/* Index in by_name of the first function of that name, or behind them all. */
+/* Index in by_name of the first function of that name, or the number of functions. */
 static size_t first_named(const struct finder *f, const char *name, size_t len)
 {
 	size_t lo = 0, hi = f->functions.nr;
@@ -188,7 +188,7 @@ static size_t first_named(const struct finder *f, const char *name, size_t len)
 		if (order < 0)
 			lo = mid + 1;
 		else
-			hi = mid; /* equal as far as `name` goes: the whole name comes first */
+			hi = mid; /* equal up to the length of `name`: the exact name comes first */
 	}
 	return lo;
 }
@@ -204,8 +204,8 @@ static bool is_named(const struct finder *f, size_t i, const char *name, size_t 
 }
 
 /*
- * The unlikely part of a function, which GCC puts elsewhere as NAME.cold. Two functions of that
- * name: which of them it belongs to is not known, so neither knows all its exits.
+ * Finds the function of an unlikely part, which GCC puts elsewhere as NAME.cold. If two functions
+ * have that name, the part may belong to either, so for neither are all exits known.
  */
 static uint32_t parent_of(struct finder *f, const char *cold)
 {
@@ -236,12 +236,12 @@ static bool add_exit(struct finder *f, uint64_t addr)
 	if (found.function == UNKNOWN)
 		found.function = parent_of(f, uni_image_sym_name(f->img, sym));
 	if (found.function == UNKNOWN) {
-		f->out->nr_foreign++; /* in a function that is not to be traced */
+		f->out->nr_foreign++; /* in a function that cannot be traced */
 		return true;
 	}
 	if (!uni_range_contains(sym->addr, sym->size, addr, UNI_SITE_BYTES) ||
 		!exit_state(f, &found.site)) {
-		/* A conditional jump, say: it cannot be traced with its exits. */
+		/* For example a conditional jump: the function cannot be traced with its exits. */
 		f->functions.v[found.function].exits_known = false;
 		f->out->nr_foreign++;
 		return true;
@@ -277,7 +277,7 @@ static bool is_found(const struct finder *f, uint64_t addr)
 	return false;
 }
 
-/* What may be a jump to the thunk but has no relocation, for the assembler needed none. */
+/* Finds possible jumps to the thunk without a relocation, which the assembler did not need. */
 static bool has_strays(const struct finder *f, const struct uni_symbol *sym)
 {
 	const uint8_t *code = code_at(f, sym->addr, sym->size);
@@ -297,7 +297,7 @@ static bool has_strays(const struct finder *f, const struct uni_symbol *sym)
 	return false;
 }
 
-/* found is in order of addresses. */
+/* found is sorted by address. */
 static void doubt_strays(struct finder *f)
 {
 	for (size_t i = 0; f->out->relocations && i < uni_image_nr_symbols(f->img); i++) {
@@ -332,7 +332,10 @@ static int compare_by_addr(const void *a, const void *b)
 	return x->site.addr < y->site.addr ? -1 : x->site.addr > y->site.addr;
 }
 
-/* No two may share a byte. The same one twice is one; else the file lies about both functions. */
+/*
+ * Two sites must not share a byte. The same site twice counts once; otherwise the file is wrong
+ * about both functions.
+ */
 static void drop_overlaps(struct finder *f)
 {
 	size_t to = 0;
@@ -375,7 +378,7 @@ static int hand_out(struct finder *f, struct uni_err *err)
 		s->site[i] = f->found.v[i].site;
 	}
 	s->nr_sites = f->found.nr;
-	/* One whose entry overlapped something else is none. */
+	/* A function whose entry overlapped another site is not traced. */
 	for (size_t i = 0; i < f->functions.nr; i++) {
 		const struct uni_site_function *fn = &f->functions.v[i];
 
@@ -419,7 +422,7 @@ static void finder_deinit(struct finder *f)
 	free(f->by_name);
 }
 
-/* elf: files to look into, the first one that says something counts. */
+/* elf: the files to search; the first file that has sites is used. */
 static int find_sites(const struct uni_image *img, const struct uni_elf *const *elf, size_t nr,
 	struct uni_sites **ret, struct uni_err *err)
 {

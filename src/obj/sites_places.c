@@ -34,7 +34,9 @@ static void add_table(struct tables *t, uint64_t addr, uint64_t size)
 	t->table[t->nr++].size = size;
 }
 
-/* As sections of their own, or wherever a linker script put the first with Linux's names for it. */
+/*
+ * Finds the sections, or the place between the symbols that Linux's linker script defines for them.
+ */
 static void find_tables(const struct uni_image *img, const struct uni_elf *e, struct tables *ret)
 {
 	static const char *const names[] = { "__mcount_loc", "__patchable_function_entries" };
@@ -54,7 +56,7 @@ static void find_tables(const struct uni_image *img, const struct uni_elf *e, st
 		add_table(ret, start, stop - start);
 }
 
-/* In position-independent images the words are 0 and their relocations have them. */
+/* In position-independent images the words are 0; the addresses are in the relocations. */
 static bool read_table(
 	const struct uni_image *img, uint64_t addr, uint64_t size, struct uni_site_places *ret)
 {
@@ -64,7 +66,7 @@ static bool read_table(
 		uint64_t word;
 
 		if (!uni_image_bytes(img, addr + at, bytes, sizeof(bytes)))
-			return true; /* the section claims more than there is */
+			return true; /* the section claims more than the file has */
 		word = uni_cursor_u64(&c);
 		if (word != 0 && !uni_vec_push(&ret->entries, word))
 			return false;
@@ -89,7 +91,7 @@ static bool take_relocation(const GElf_Rela *r, Elf_Data *symbols, const struct 
 		return uni_vec_push(&ret->entries, sym.addr + addend);
 	case R_X86_64_PC32:
 	case R_X86_64_PLT32:
-		/* Relative to the end of the four bytes that it is in. */
+		/* The distance counts from the end of its four bytes. */
 		if (ret->thunk == 0 || !uni_elf_symbol(symbols, GELF_R_SYM(r->r_info), &sym) ||
 			sym.addr + addend + 4 != ret->thunk)
 			return true;

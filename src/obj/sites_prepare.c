@@ -25,7 +25,7 @@ static void destroy_sites(struct uni_sites **s)
 	uni_sites_destroy(*s);
 }
 
-/* Where in the file a site's bytes lie; NULL if they are not what was found there before. */
+/* A site's bytes in the file; NULL if they are not those that were found before. */
 static char *in_file(struct uni_objfile *f, const struct uni_site *site)
 {
 	for (size_t i = 0; i < f->segs.nr; i++) {
@@ -40,7 +40,7 @@ static char *in_file(struct uni_objfile *f, const struct uni_site *site)
 	return NULL;
 }
 
-/* Only of functions that are traced, so of their exits the ones that are known. */
+/* Rewrites only functions that can be traced, and only their known exits. */
 static int rewrite_sites(struct uni_objfile *f, const struct uni_sites *s,
 	struct uni_sites_prepared *ret, struct uni_err *err)
 {
@@ -64,7 +64,7 @@ static int rewrite_sites(struct uni_objfile *f, const struct uni_sites *s,
 	return 0;
 }
 
-/* As readable and executable as the one that it is made of. */
+/* Writes it with the permissions of the file that it is made from. */
 static int write_image(
 	const struct uni_objfile *f, const char *like, const char *path, struct uni_err *err)
 {

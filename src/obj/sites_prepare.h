@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes an image's places to trace (sites.h) cost nothing while nobody traces: an entry becomes one
- * nop of five bytes, a jump to the return thunk a plain `ret`.
+ * Changes an image so that its trace sites (sites.h) cost nothing while they are not traced. An
+ * entry becomes one nop of five bytes, and a jump to the return thunk becomes a plain `ret`.
  */
 #ifndef UNI_OBJ_SITES_PREPARE_H
 #define UNI_OBJ_SITES_PREPARE_H
@@ -12,12 +12,12 @@
 
 struct uni_sites_prepared {
 	size_t nr_functions;
-	size_t nr_changed, nr_ready; /* sites that were rewritten; that were so already */
+	size_t nr_changed, nr_ready; /* sites that were rewritten; sites that were already so */
 };
 
 /*
  * Reads the image at path and writes it to out (which may be path), whole or not at all, with
- * path's permissions. Its build-id stays.
+ * path's permissions. Its build-id does not change.
  */
 int uni_sites_prepare(
 	const char *path, const char *out, struct uni_sites_prepared *ret, struct uni_err *err);

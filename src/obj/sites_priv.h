@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one ELF file says about places to trace, before it is checked against the code. */
+/* The trace sites that one ELF file states, before they are checked against the code. */
 #ifndef UNI_OBJ_SITES_PRIV_H
 #define UNI_OBJ_SITES_PRIV_H
 
@@ -19,7 +19,7 @@ struct uni_site_places {
 	uint64_t thunk;		/* in: its address, or 0 */
 };
 
-/* False: out of memory. Adds to ret. */
+/* Adds to ret. False: out of memory. */
 bool uni_site_places_read(
 	const struct uni_image *img, const struct uni_elf *e, struct uni_site_places *ret);
 void uni_site_places_deinit(struct uni_site_places *p);
@@ -30,9 +30,9 @@ void uni_site_places_deinit(struct uni_site_places *p);
 extern const uint8_t uni_site_free_entry[UNI_SITE_BYTES];
 extern const uint8_t uni_site_free_exit[UNI_SITE_BYTES];
 
-/* Where four bytes lead that are relative to `next`. */
+/* The address that four bytes relative to `next` give. */
 uint64_t uni_site_rel32(uint64_t next, const uint8_t *rel32);
-/* Where the call or jump at addr goes. */
+/* The target of the call or jump at addr. */
 uint64_t uni_site_goes_to(uint64_t addr, const uint8_t *bytes);
 
 #endif

@@ -12,14 +12,15 @@
 #define FUNCTION_MOST ((uint64_t)1 << 20)
 
 /*
- * Instructions are not decoded: each byte may begin one. A jump that is none makes a call uncertain
- * that is certain, never the other way round.
+ * Instructions are not decoded: each byte may begin one. A byte sequence that only looks like a
+ * jump can make a certain call uncertain, but never the other way round.
  */
 struct reader {
 	const struct uni_image *img;
 	UNI_VEC(struct uni_skid_call) call;
-	UNI_VEC(uint64_t) target; /* of jumps within a function, then sorted */
-	UNI_VEC(uint64_t) leaves; /* first bytes of functions that a jump may leave, sorted */
+	UNI_VEC(uint64_t) target; /* targets of jumps within a function, then sorted */
+	UNI_VEC(uint64_t)
+	leaves; /* first bytes of functions that a jump may leave, sorted */
 };
 
 static int32_t branch_distance(const uint8_t *p)
@@ -43,7 +44,7 @@ static bool find_call(struct reader *r, const uint8_t *code, size_t n, uint64_t 
 	       uni_vec_push(&r->call, ((struct uni_skid_call){ svma + CALL_BYTES, callee, 0 }));
 }
 
-/* Where a jump at code would lead to, or UINT64_MAX: it is none. */
+/* The target of a jump at code, or UINT64_MAX: it is no jump. */
 static uint64_t jump_target(const uint8_t *code, size_t n, uint64_t svma)
 {
 	if (n >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The direct calls in an image's code (x86_64), and what is certain of them: arch/skid.h. */
+/* The direct calls in an image's code (x86_64), and what is certain about them: arch/skid.h. */
 #ifndef UNI_OBJ_SKID_H
 #define UNI_OBJ_SKID_H
 
@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "obj/image.h"
 
-/* nr 0 for other architectures. 0 or -UNI_ENOMEM. */
+/* nr is 0 for other architectures. Returns 0 or -UNI_ENOMEM. */
 int uni_skid_read(const struct uni_image *img, struct uni_skid *ret);
 void uni_skid_deinit(struct uni_skid *s);
 

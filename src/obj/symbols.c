@@ -14,7 +14,7 @@ struct section {
 	bool alloc, exec;
 };
 
-/* A code symbol on its way: with what decides between aliases and how far it may reach. */
+/* A code symbol while it is read: with the data that decides between aliases, and its limit. */
 struct candidate {
 	struct uni_symbol sym;
 	uint64_t section_last;
@@ -60,7 +60,7 @@ static void reader_deinit(struct reader *r)
 
 static int read_sections(struct reader *r, struct uni_err *err)
 {
-	/* st_shndx has 16 bits; what lies above is only in object files with thousands of them. */
+	/* st_shndx has 16 bits; only object files with thousands of sections need more. */
 	r->nr_sections = uni_min(r->elf->nr_sh, (uint32_t)SHN_LORESERVE);
 	r->sections = calloc((size_t)r->nr_sections + 1, sizeof(*r->sections));
 	if (r->sections == NULL)
@@ -99,13 +99,13 @@ static int open_table(struct reader *r, uint32_t index, struct uni_err *err)
 	r->strings_size = (size_t)str.size;
 	/*
 	 * Names may share their tails, so copies can be longer than the table, and cleaning can
-	 * triple them; beyond that only a file made to exhaust memory goes.
+	 * triple them. Only a file made to exhaust memory exceeds this limit.
 	 */
 	r->names_max = uni_min((size_t)UINT32_MAX, 65536 + 16 * r->strings_size);
 	return 0;
 }
 
-/* Adds the cleaned name to the names; false if it is empty (or outside the table). */
+/* Adds the cleaned name to the names; false if it is empty or outside the table. */
 static bool add_name(struct reader *r, uint32_t off, uint32_t *name_ret, uint32_t *len_ret)
 {
 	char name[UNI_TEXT_MAX];
@@ -129,7 +129,7 @@ static uint8_t bind_rank(unsigned bind)
 	return bind == STB_WEAK ? 1 : 2;
 }
 
-/* .L labels of assemblers, and the $x/$d marks that say where code and data alternate. */
+/* .L labels of assemblers, and the $x/$d marks between code and data. */
 static bool is_marker(const char *name, unsigned type, unsigned bind)
 {
 	if (type != STT_NOTYPE || bind != STB_LOCAL)
@@ -143,11 +143,11 @@ static bool is_code(const struct reader *r, const struct uni_elf_sym *sym)
 	const struct section *sec;
 
 	if (sym->section == SHN_UNDEF || sym->section >= r->nr_sections)
-		return false; /* also SHN_ABS: numbers, not places */
+		return false; /* also SHN_ABS: numbers, not addresses */
 	sec = &r->sections[sym->section];
 	if (!sec->alloc || !uni_range_has(sec->addr, sec->size, sym->addr))
 		return false;
-	/* Hand-written boot sections often lack the flag, but then their functions are typed. */
+	/* Hand-written boot sections often lack the flag, but then their functions have a type. */
 	return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && sec->exec);
 }
 
@@ -208,7 +208,7 @@ static int cmp_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* The winner among aliases comes first: the order that image.h states. */
+/* Sorts the best alias first: image.h states the order. */
 static int cmp_candidates(const void *pa, const void *pb, void *names)
 {
 	const struct candidate *a = pa, *b = pb;
@@ -228,7 +228,8 @@ static int cmp_candidates(const void *pa, const void *pb, void *names)
 	return r != 0 ? r : cmp_u64(a->sym.size, b->sym.size);
 }
 
-/* Keeps the first of each address. Without a size of its own it takes the largest of its aliases.
+/*
+ * Keeps the first symbol of each address. If it has no size, it takes the largest of its aliases.
  */
 static void drop_aliases(struct reader *r)
 {
@@ -239,7 +240,9 @@ static void drop_aliases(struct reader *r)
 		struct candidate *kept = nr != 0 ? &r->code.v[nr - 1] : NULL;
 
 		if (kept == NULL || kept->sym.addr != c->sym.addr) {
-			/* Until sizes are settled it says: take one from the aliases. */
+			/*
+			 * Until settle_sizes(), guessed_size means: take the size from the aliases.
+			 */
 			c->sym.guessed_size = c->sym.size == 0;
 			r->code.v[nr++] = *c;
 		} else if (kept->sym.guessed_size && c->sym.size > kept->sym.size) {
@@ -250,8 +253,8 @@ static void drop_aliases(struct reader *r)
 }
 
 /*
- * No symbol reaches past its section. One without a size ends before the next symbol, and inside
- * one that has a size (a label in an assembler function) with that one.
+ * No symbol reaches past its section. A symbol without a size ends before the next symbol. Inside a
+ * symbol that has a size (a label in an assembler function), it ends with that one.
  */
 static void settle_sizes(struct reader *r)
 {

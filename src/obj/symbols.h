@@ -13,7 +13,7 @@
 #include "obj/image.h"
 #include "obj/ranges.h"
 
-/* Any symbol with an address, also data and aliases: for finding by name. */
+/* Any symbol with an address, also data and aliases: to find symbols by name. */
 struct uni_named {
 	uint64_t addr, size;
 	uint32_t name;
@@ -21,16 +21,16 @@ struct uni_named {
 };
 
 struct uni_symbols {
-	struct uni_symbol *v; /* code, sorted, one an address */
+	struct uni_symbol *v; /* code, sorted, one for each address */
 	size_t nr;
 	struct uni_named *named;
 	size_t nr_named;
-	struct uni_strbuf names; /* NUL-terminated strings behind each other */
+	struct uni_strbuf names; /* NUL-terminated strings, one after the other */
 	struct uni_ranges ranges;
 };
 
 void uni_symbols_init(struct uni_symbols *s);
-/* From .symtab, else .dynsym; none in the file is not an error. s is initialised and empty. */
+/* Reads .symtab, else .dynsym; it is no error if there is neither. s is initialised and empty. */
 int uni_symbols_read(
 	const char *file, const struct uni_elf *e, struct uni_symbols *s, struct uni_err *err);
 void uni_symbols_deinit(struct uni_symbols *s);

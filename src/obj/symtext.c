@@ -29,11 +29,11 @@ struct table {
 	UNI_VEC(struct entry) v;
 	struct uni_strbuf names;
 	size_t nr_code;
-	bool all_zero; /* as /proc/kallsyms shows them to those who may not see */
+	bool all_zero; /* all addresses are 0, as in /proc/kallsyms without the right to see them */
 	bool last_wins;
 };
 
-/* A piece of a line that is still to be read. */
+/* The part of a line that is still to be read. */
 struct text {
 	const char *s;
 	size_t len;
@@ -61,7 +61,7 @@ static struct text take_word(struct text *t)
 	return word;
 }
 
-/* 3 to 16 hex digits, all of the word. */
+/* The word must be 3 to 16 hex digits. */
 static bool parse_hex(struct text word, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -81,7 +81,7 @@ static bool parse_hex(struct text word, uint64_t *ret)
 	return true;
 }
 
-/* What is left is the name; a kernel's module stands behind a tab. */
+/* The rest of the line is the name; a kernel's module follows after a tab. */
 static struct text take_name(struct text *t)
 {
 	const char *tab;
@@ -95,7 +95,7 @@ static struct text take_name(struct text *t)
 	return *t;
 }
 
-/* "g     F .text\t0000000000000026 .hidden main". The name is empty if it is no place. */
+/* "g F .text\t0000000000000026 .hidden main". The name is empty if it has no address. */
 static bool parse_objdump(struct text t, struct entry *e, struct text *name)
 {
 	const char *tab = memchr(t.s, '\t', t.len), *flags = t.s + 1;
@@ -111,7 +111,7 @@ static bool parse_objdump(struct text t, struct entry *e, struct text *name)
 		return false;
 	*name = rest;
 	word = take_word(name);
-	/* Visibility and other st_other bits stand between. */
+	/* Visibility and other st_other bits are in between. */
 	if (word.len < 2 || (word.s[0] != '.' && memcmp(word.s, "0x", 2) != 0))
 		*name = rest;
 	*name = take_name(name);
@@ -123,7 +123,7 @@ static bool parse_objdump(struct text t, struct entry *e, struct text *name)
 	return true;
 }
 
-/* Of nm, and of the first flag of objdump: l, g, u, !. */
+/* The type letter of nm, or the first flag of objdump: l, g, u, !. */
 static bool parse_type(char type, struct entry *e)
 {
 	if (strchr("tTwWilg!dDbBrRsSGuvVnNpC", type) == NULL)
@@ -157,7 +157,7 @@ static bool is_source_file(uint64_t addr, struct text name)
 	return false;
 }
 
-/* "T name", "0000000000000026 T name": what stands behind the address. */
+/* "T name", "0000000000000026 T name": the text after the address. */
 static bool parse_nm(struct text t, struct entry *e, struct text *name)
 {
 	struct text word = take_word(&t);
@@ -218,7 +218,7 @@ static bool read_lines(struct table *t, const char *data, size_t size)
 	return !uni_strbuf_failed(&t->names);
 }
 
-/* Names lie in the order of their lines. */
+/* Names are in the order of their lines. */
 static int cmp_aliases(const struct table *t, const struct entry *a, const struct entry *b)
 {
 	int r;
@@ -241,7 +241,7 @@ static int cmp_entries(const void *pa, const void *pb, void *ctx)
 	return r != 0 ? r : cmp_aliases(ctx, a, b);
 }
 
-/* To the next address that the table speaks of; entry i is the first of its own. */
+/* The distance to the next address in the table; entry i is the first at its address. */
 static uint64_t guess_size(const struct table *t, size_t i)
 {
 	uint64_t addr = t->v.v[i].addr, reach = UNI_SYMTEXT_REACH;

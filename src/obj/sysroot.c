@@ -18,12 +18,12 @@
 #include "obj/headers.h"
 
 #define DEPTH_MAX   24
-#define ENTRIES_MAX 200000u /* of all directories */
+#define ENTRIES_MAX 200000u /* in all directories together */
 
 struct entry {
 	char *path;
 	uint8_t id[UNI_BUILD_ID_MAX];
-	size_t len; /* 0: it has none */
+	size_t len; /* 0: it has no build-id */
 };
 
 struct uni_sysroot {
@@ -65,7 +65,7 @@ static void close_dir(DIR **d)
 
 static int add_dir(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned depth);
 
-/* The kernel's own: there are no images there, reading has effects, and /proc has no end. */
+/* The kernel's own file systems: they have no images, reading has effects, and /proc has no end. */
 static bool is_pseudo(int fd)
 {
 	static const unsigned long types[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,
@@ -82,7 +82,7 @@ static bool is_pseudo(int fd)
 	return false;
 }
 
-/* Takes over fd, which may be anything. */
+/* Takes over fd, which may be of any kind. */
 static int add_path(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsigned depth)
 {
 	struct stat st;
@@ -112,14 +112,18 @@ static int add_dir(struct uni_sysroot *s, int fd, struct uni_strbuf *path, unsig
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		s->seen++;
-		/* What cannot be opened is no file of ours; pipes do not make us wait. */
+		/*
+		 * Files that cannot be opened are ignored; O_NONBLOCK keeps pipes from making us
+		 * wait.
+		 */
 		one = openat(dirfd(d), e->d_name,
 			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC |
 				(e->d_type == DT_LNK ? 0 : O_NOFOLLOW));
 		if (one < 0)
 			continue;
 		uni_strbuf_addf(path, "/%s", e->d_name);
-		if (e->d_type == DT_LNK) /* to a file perhaps, but not to where we have been */
+		if (e->d_type ==
+			DT_LNK) /* a link may lead to a file, but is not followed to a folder */
 			rc = add_path(s, one, path, DEPTH_MAX);
 		else
 			rc = add_path(s, one, path, depth);
@@ -189,7 +193,7 @@ static const char *base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* How many characters two paths share at their ends. */
+/* The number of characters that two paths have in common at their ends. */
 static size_t common_end(const char *a, const char *b)
 {
 	size_t x = strlen(a), y = strlen(b), n = 0;

@@ -164,7 +164,7 @@ static bool copy_names(const char *path, const char *const *names, size_t nr, st
 	for (size_t i = 0; i < nr; i++) {
 		for (const char *c = names[i]; *c != '\0'; c++)
 			h = (h ^ (uint8_t)*c) * FNV_PRIME;
-		h *= FNV_PRIME; /* the end of a name counts too */
+		h *= FNV_PRIME; /* the end of a name counts, too */
 	}
 	uni_strbuf_addf(&s->names, "x%016" PRIx64, h);
 	uni_strbuf_addc(&s->names, '\0');

@@ -28,7 +28,7 @@ static void destroy_p(struct uni_symtab **s)
 	uni_symtab_destroy(*s);
 }
 
-/* FNV-1a, 64 bit, of the file with zeros where the checksum stands. */
+/* FNV-1a, 64 bit, of the file with zeros in place of the checksum. */
 static uint64_t usym_checksum(const uint8_t *data, size_t size)
 {
 	uint64_t h = FNV_BASIS;
@@ -176,8 +176,8 @@ static int parse_header(
 }
 
 /*
- * A string at off is accepted if it is clean text and starts right behind another one. Offsets rise
- * from symbol to symbol, so the time to check them all grows with the file's size only.
+ * A string at off is valid if it is clean text and starts right behind another string. Offsets rise
+ * from symbol to symbol, so the time for all checks is linear in the file's size.
  */
 static bool check_string(const struct uni_symtab *s, uint32_t off, size_t *len_ret)
 {
@@ -227,7 +227,7 @@ static bool parse_symbol(struct uni_cursor *c, struct uni_symtab *s)
 	return check_string(s, sym->name, &len) && len != 0;
 }
 
-/* What stands behind the symbols' names: strings, all of them clean, so that each can be used. */
+/* Checks the strings behind the symbols' names: all must be clean, as any may be used. */
 static bool check_more_names(const struct uni_symtab *s)
 {
 	uint32_t last = s->nr != 0 ? s->v[s->nr - 1].name : s->path;
@@ -240,7 +240,7 @@ static bool check_more_names(const struct uni_symtab *s)
 	return true;
 }
 
-/* A string of the names that is neither id nor path; 0 is none. */
+/* Is it a string among the names, but neither id nor path? 0 means none. */
 static bool check_ref(const struct uni_symtab *s, uint32_t off)
 {
 	return off == 0 || (off > s->path && off < s->names.len && s->names.s[off - 1] == '\0');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines and inlined functions of a symbol source: kept for chosen addresses, or asked of DWARF. */
+/* Lines and inlined functions of a symbol source: kept for chosen addresses, or read from DWARF. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ size_t uni_symtab_places(
 	return span->nr;
 }
 
-/* Places being gathered. Strings are numbers of the table until all are known. */
+/* Places while they are gathered. Strings are numbers of the table until all are known. */
 struct keeper {
 	struct uni_symtab *s;
 	struct uni_strtab *strings;
@@ -94,7 +94,7 @@ static bool add_place(struct keeper *k, const struct uni_place *from)
 	       uni_vec_push(&k->places, p);
 }
 
-/* svma rise from call to call. */
+/* svma must rise from call to call. */
 static bool keep_places(struct keeper *k, uint64_t svma)
 {
 	const struct uni_symtab_span *prev = k->spans.nr != 0 ? &k->spans.v[k->spans.nr - 1] : NULL;
@@ -116,7 +116,7 @@ static bool keep_places(struct keeper *k, uint64_t svma)
 	return uni_vec_push(&k->spans, span);
 }
 
-/* Puts the strings behind the symbols' names, and their offsets into the places. */
+/* Puts the strings behind the symbols' names, and stores their offsets in the places. */
 static bool place_strings(struct keeper *k)
 {
 	uint32_t nr = uni_strtab_nr(k->strings);

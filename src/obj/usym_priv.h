@@ -10,20 +10,23 @@
 #define FNV_BASIS 0xcbf29ce484222325ull
 #define FNV_PRIME 0x100000001b3ull
 
-/* Strings are offsets into the names; 0, where the id stands, means none. */
+/* Strings are offsets into the names; 0 (the offset of the id) means none. */
 struct uni_symtab_place {
 	uint32_t function, file, line;
 };
 
 struct uni_symtab_span {
 	uint64_t start, size;
-	uint32_t first, nr; /* of the places */
+	uint32_t first, nr; /* indices into the places */
 };
 
 struct uni_symtab {
 	struct uni_symbol *v;
 	size_t nr;
-	/* id, path, a name a symbol, in the symbols' order, then what the places need besides */
+	/*
+	 * id, path, a name for each symbol in the symbols' order, then further strings of the
+	 * places
+	 */
 	struct uni_strbuf names;
 	uint32_t path; /* offset; the id is at 0 */
 	unsigned machine;
@@ -32,8 +35,8 @@ struct uni_symtab {
 	size_t nr_spans;
 	struct uni_symtab_place *places;
 	size_t nr_places;
-	struct uni_debug *debug;      /* NULL: only what the spans say is known */
-	struct uni_symtab_part *part; /* a join: it has nothing but these */
+	struct uni_debug *debug;      /* NULL: places are known for the spans only */
+	struct uni_symtab_part *part; /* a join: its only contents */
 	size_t nr_parts;
 };
 
