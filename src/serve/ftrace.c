@@ -17,7 +17,7 @@ static const char *const tracers[] = {
 struct uni_ftrace {
 	struct uni_ftrace_cfg cfg;
 	struct uni_tstore *store;
-	struct uni_ftrace_text *pipe; /* NULL: nobody read from it yet, or its reader failed */
+	struct uni_ftrace_text *pipe; /* NULL: nobody has read from it yet, or its reader failed */
 	enum uni_ftrace_tracer tracer;
 	bool on;
 	unsigned readers;
@@ -90,7 +90,7 @@ static void apply_ftrace(
 	bool other = tracer != f->tracer;
 	int rc;
 
-	/* What was recorded until now is read before it changes what the records mean. */
+	/* Reads what was recorded so far, before the change gives new records another meaning. */
 	rc = uni_ftrace_poll(f, &err);
 	if (rc == 0)
 		rc = f->cfg.ops->apply(f->cfg.ctx, tracer, on, &err);
@@ -104,8 +104,10 @@ static void apply_ftrace(
 	f->on = on;
 	if (!other)
 		return;
-	/* As in the original, another tracer begins with empty rings. Where they tell sessions,
-	 * what comes is of this tracer. */
+	/*
+	 * As in the original, another tracer begins with empty rings. If the rings tell sessions
+	 * apart, all that comes later is from this tracer.
+	 */
 	if (rc == 0)
 		(void)uni_ftrace_poll(f, NULL);
 	uni_tstore_clear(f->store);
@@ -139,7 +141,7 @@ static struct uni_ftrace_text_cfg text_cfg(const struct uni_ftrace *f, bool pipe
 		.live = pipe };
 }
 
-/* The pipe's own text goes on where the reader before ended. */
+/* The text of the pipe goes on at the end of the previous reader's. */
 static int begin_text(struct uni_ftrace *f, struct uni_ftrace_reader *r, struct uni_err *err)
 {
 	const struct uni_ftrace_text_cfg cfg = text_cfg(f, r->pipe);
@@ -199,7 +201,7 @@ void uni_ftrace_reader_close(struct uni_ftrace_reader *r)
 {
 	if (r == NULL)
 		return;
-	/* What a client did not fetch from the pipe is gone; the next one begins anew. */
+	/* Text that a client did not fetch from the pipe is lost; the next client begins anew. */
 	if (r->pipe && !r->ended)
 		r->f->pipe = NULL;
 	if (!r->pipe || !r->ended)
@@ -268,7 +270,7 @@ static void on_tracer(struct uni_ftrace *f, const struct request *q, struct uni_
 		fail_reply(ret, 405, "read or write it");
 }
 
-/* There is one clock: what is written is ignored, as it was. */
+/* There is only one clock: writes are ignored, as in the original. */
 static void on_clock(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret)
 {
 	if (q->method == UNI_FTRACE_READ)
@@ -314,8 +316,10 @@ static void on_pipe(struct uni_ftrace *f, const struct request *q, struct uni_ft
 
 static const struct {
 	const char *path, *what;
-	/* To read it takes something away, or costs a reader's place, or switches; but for the
-	 * place, that is for ourselves only. */
+	/*
+	 * The effect of reading. CHANGE takes something away, or switches: for our user and root
+	 * only. PLACE takes a reader's place.
+	 */
 	enum { NOTHING, PLACE, CHANGE } acts;
 	void (*on)(struct uni_ftrace *f, const struct request *q, struct uni_ftrace_reply *ret);
 } files[] = {

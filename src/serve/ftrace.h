@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What Nanos serves below /ftrace/, served by the host from the guest's rings: which tracer runs,
- * whether it records, and what was recorded as text. One thread; no sockets in here (serve/httpd.h
- * has them).
+ * The host serves the files that Nanos serves below /ftrace/. It makes them from the guest's rings:
+ * the current tracer, whether it records, and the recorded trace as text. One thread; no sockets
+ * here (serve/httpd.h has them).
  *
- * `trace` shows what there is and keeps it, for as many readers as there are at once. `trace_pipe`
- * gives each call once, and goes on with the stacks as the reader before left them.
+ * `trace` shows what is kept and does not consume it; several readers at once are possible.
+ * `trace_pipe` gives each call once, and continues with the stacks that the previous reader left.
  */
 #ifndef UNI_SERVE_FTRACE_H
 #define UNI_SERVE_FTRACE_H
@@ -23,10 +23,15 @@ enum uni_ftrace_tracer {
 
 /* The guest. Each returns 0, or -UNI_E* with err saying why. */
 struct uni_ftrace_ops {
-	/* From now on these functions are traced, and recorded or not. 1: what poll gives from now
-	 * on begins anew, and what was recorded before is left out. */
+	/*
+	 * From now on traces these functions, recording or not. 1: poll starts anew from here on,
+	 * and the records before are left out.
+	 */
 	int (*apply)(void *ctx, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err);
-	/* Gives what was recorded since, also of sub-buffers that are still written. Never long. */
+	/*
+	 * Gives the records since the last call, also from sub-buffers that are still written.
+	 * Takes a short time only.
+	 */
 	int (*poll)(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_err *err);
 };
 
@@ -36,28 +41,28 @@ struct uni_ftrace_cfg {
 	const struct uni_ring_info *info;      /* of the rings */
 	const struct uni_trace_clock *clock;   /* [info->nr_cpus], or NULL: one counter for all */
 	const struct uni_funcs_naming *naming; /* NULL: addresses */
-	enum uni_ftrace_tracer tracer;	       /* at first, not recording */
+	enum uni_ftrace_tracer tracer;	       /* at first, while not recording */
 	bool on;			       /* it records already */
-	size_t max_bytes;		       /* of the trace that is kept */
-	unsigned max_readers;		       /* at once */
+	size_t max_bytes;		       /* for the trace that is kept */
+	unsigned max_readers;		       /* at the same time */
 };
 
 struct uni_ftrace;	  /* opaque */
-struct uni_ftrace_reader; /* opaque: a text on its way */
+struct uni_ftrace_reader; /* opaque: a text that is being read */
 
 int uni_ftrace_create(
 	const struct uni_ftrace_cfg *cfg, struct uni_ftrace **ret, struct uni_err *err);
-/* After its last reader was closed. NULL-safe. */
+/* Call it after the last reader was closed. NULL-safe. */
 void uni_ftrace_destroy(struct uni_ftrace *f);
-/* Takes what is new from the rings, so that they do not overrun. To be called often. */
+/* Takes new records from the rings, so that the rings do not overrun. Call it often. */
 int uni_ftrace_poll(struct uni_ftrace *f, struct uni_err *err);
-/* Somebody else switched it off: nothing is recorded until it is asked for again. */
+/* Somebody else switched tracing off: nothing is recorded until a client switches it on again. */
 void uni_ftrace_stopped(struct uni_ftrace *f);
 bool uni_ftrace_is_on(const struct uni_ftrace *f);
 
 enum uni_ftrace_method {
 	UNI_FTRACE_READ,  /* GET */
-	UNI_FTRACE_HEAD,  /* what READ would say of it, and does nothing: no reader, no switch */
+	UNI_FTRACE_HEAD,  /* as READ, but without effect: no reader, no switch */
 	UNI_FTRACE_WRITE, /* PUT, POST */
 	UNI_FTRACE_CLEAR, /* DELETE */
 };
@@ -65,20 +70,20 @@ enum uni_ftrace_method {
 struct uni_ftrace_reply {
 	unsigned status; /* of HTTP */
 	const char *type;
-	struct uni_strbuf body;		  /* unless there is a reader */
-	struct uni_ftrace_reader *reader; /* the caller's to close */
+	struct uni_strbuf body;		  /* the reply, if reader is NULL */
+	struct uni_ftrace_reader *reader; /* the caller closes it */
 };
 
-#define UNI_FTRACE_BODY_MAX 64 /* bytes of a request's body that make sense */
+#define UNI_FTRACE_BODY_MAX 64 /* longest body of a valid request, in bytes */
 
-/* Would it change what is recorded, or what is kept of it? */
+/* Would it change the recording, or what is kept of it? */
 bool uni_ftrace_changes(enum uni_ftrace_method method, const char *path);
 
-/* ret is made here in any case; deinit its body. */
+/* Always initialises ret; the caller calls deinit on its body. */
 void uni_ftrace_request(struct uni_ftrace *f, enum uni_ftrace_method method, const char *path,
 	const char *body, size_t len, struct uni_ftrace_reply *ret);
 
-/* Up to len bytes; 0 at the end; -UNI_ENOMEM. A bounded piece of work. */
+/* Reads up to len bytes. Returns 0 at the end, or -UNI_ENOMEM. Does a bounded amount of work. */
 long uni_ftrace_read(struct uni_ftrace_reader *r, char *buf, size_t len);
 void uni_ftrace_reader_close(struct uni_ftrace_reader *r); /* at any time; NULL-safe */
 

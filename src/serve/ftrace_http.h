@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * uni_ftrace over HTTP. No token, so that plain wget works; therefore it answers only who names
- * this host as such, and never a web page (serve/guard.h). Only our user and root change anything:
- * the kernel tells whose connection it is (serve/peer.h).
+ * uni_ftrace over HTTP. There is no token, so that plain wget works. Therefore a request must name
+ * this host as a local one, and must not come from a web page (serve/guard.h). Only our user and
+ * root can change anything: the kernel tells whose connection it is (serve/peer.h).
  */
 #ifndef UNI_SERVE_FTRACE_HTTP_H
 #define UNI_SERVE_FTRACE_HTTP_H

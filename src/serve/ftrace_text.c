@@ -15,7 +15,7 @@ struct uni_ftrace_text {
 	struct uni_calls *calls;
 	struct uni_trace_text *text;
 	struct uni_sink *out;
-	struct uni_strbuf ready; /* text that is not fetched yet, from `at` on */
+	struct uni_strbuf ready; /* text that was not fetched yet starts at `at` */
 	size_t at;
 	bool live, done;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A trace that becomes text while it is fetched. */
+/* A trace that is converted to text while it is fetched. */
 #ifndef UNI_SERVE_FTRACE_TEXT_H
 #define UNI_SERVE_FTRACE_TEXT_H
 
@@ -18,15 +18,15 @@ struct uni_ftrace_text_cfg {
 
 struct uni_ftrace_text; /* opaque */
 
-/* copy becomes its own in any case. What cfg points to must outlive it. */
+/* Takes over copy, also on failure. All that cfg points to must outlive the text. */
 int uni_ftrace_text_create(const struct uni_ftrace_text_cfg *cfg, struct uni_tstore_copy *copy,
 	struct uni_ftrace_text **ret, struct uni_err *err);
 void uni_ftrace_text_destroy(struct uni_ftrace_text *p); /* NULL-safe */
-/* Of a live one that was read to its end: what follows. copy becomes its own. */
+/* For a live text that was read to its end: adds what follows. Takes over copy. */
 void uni_ftrace_text_more(struct uni_ftrace_text *p, struct uni_tstore_copy *copy);
-/* Is there something that was not read yet? */
+/* Is there text that was not read yet? */
 bool uni_ftrace_text_busy(const struct uni_ftrace_text *p);
-/* Up to len bytes; 0 at the end (of what is there); -UNI_ENOMEM. */
+/* Reads up to len bytes. Returns 0 at the end of the current text, or -UNI_ENOMEM. */
 long uni_ftrace_text_read(struct uni_ftrace_text *p, char *buf, size_t len);
 
 #endif

@@ -11,16 +11,16 @@
 #include "base/checked.h"
 
 #define CONNECTION_BYTES (32 * 1024)
-#define IDLE_S		 30 /* a client that neither reads nor asks for so long is given up */
+#define IDLE_S		 30 /* a client that neither reads nor sends a request for so long is dropped */
 #define BLOCK		 (64 * 1024)
-#define ROUNDS		 8 /* of one uni_httpd_run() */
+#define ROUNDS		 8 /* in one uni_httpd_run() */
 #define BACKLOG		 1024u
 
-/* A client, of which there may be only so many. */
+/* A client; their number is limited. */
 struct client {
 	struct MHD_Connection *c;
 	struct client *next, **prev;
-	bool shed; /* it was told to go */
+	bool shed; /* its connection was shut down */
 };
 
 struct stream {
@@ -35,10 +35,11 @@ struct uni_httpd {
 	struct MHD_Daemon *daemon;
 	struct uni_httpd_cfg cfg;
 	struct stream *streams;
-	/* Those that are not being answered, who asked for nothing for longest first. */
+	/* Clients without a request in progress; the longest idle first. */
 	struct client *idle, **idle_end;
 	unsigned nr_clients, nr_shed;
-	bool again; /* some just go: only then it waits for others again, in a further run */
+	bool again; /* some clients are just leaving: they free their places only in a further run
+		     */
 	uint16_t port;
 	int fd;
 };
@@ -65,7 +66,7 @@ static void idle_add(struct uni_httpd *h, struct client *c)
 	h->idle_end = &c->next;
 }
 
-/* Nothing of one that is not in there. */
+/* Does nothing if the client is not in the list. */
 static void idle_remove(struct uni_httpd *h, struct client *c)
 {
 	if (c->prev == NULL)
@@ -110,8 +111,8 @@ static struct client *client_of(struct MHD_Connection *conn)
 }
 
 /*
- * Who connects and asks for nothing, or never ends asking, keeps nobody out: before there is no
- * room for one more, those go who have done so for longest.
+ * Clients that connect and send nothing, or never complete a request, must not keep others out.
+ * Before all places are taken, the longest idle ones are shut down.
  */
 static void shed_idle(struct uni_httpd *h)
 {
@@ -155,7 +156,7 @@ static void close_stream(void *cls)
 	free(s);
 }
 
-/* The reader is closed in any case. */
+/* Closes the reader also on failure. */
 static struct MHD_Response *open_stream(
 	struct uni_httpd *h, struct MHD_Connection *c, const struct uni_httpd_reply *reply)
 {
@@ -239,7 +240,7 @@ static const char *request_header(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-/* The body, piece by piece; what is longer than makes sense is read and dropped. */
+/* Takes the body, piece by piece; drops what exceeds the maximum. */
 static void take_body(struct request *q, size_t max, const char *data, size_t len)
 {
 	if (len > max - q->len) {
@@ -363,7 +364,7 @@ void uni_httpd_destroy(struct uni_httpd *h)
 {
 	if (h == NULL)
 		return;
-	/* It does not end with connections that wait. */
+	/* The daemon does not stop while connections wait, so wake them. */
 	uni_httpd_wake(h);
 	if (h->daemon != NULL)
 		MHD_stop_daemon(h->daemon);

@@ -32,7 +32,7 @@ static bool split_line(char *line, char *word[NR_WORDS])
 
 bool uni_peer_find(char *table, uint32_t addr, uint16_t port, uint16_t our_port, uid_t *ret)
 {
-	/* The kernel prints the words of an address as this machine has them. */
+	/* The kernel prints an address in words of this machine's byte order. */
 	char from[2][48], to[2][48], *save = NULL, *word[NR_WORDS];
 	const char *map = "0000000000000000FFFF0000";
 	uint32_t ours = htonl(INADDR_LOOPBACK);
@@ -48,7 +48,7 @@ bool uni_peer_find(char *table, uint32_t addr, uint16_t port, uint16_t our_port,
 		if (!split_line(l, word) || strcmp(word[STATE], "01") != 0)
 			continue;
 		for (unsigned i = 0; i < 2; i++) {
-			/* The kernel shows one that its process closed as root's, without inode. */
+			/* A socket that its process closed is shown as root's, without inode. */
 			if (strcmp(word[LOCAL], from[i]) == 0 && strcmp(word[REMOTE], to[i]) == 0 &&
 				uni_parse_u64(word[UID], &uid) && uid < UINT32_MAX &&
 				uni_parse_u64(word[INODE], &inode) && inode != 0) {

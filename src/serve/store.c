@@ -10,19 +10,19 @@
 
 struct part {
 	UNI_VEC(uint8_t) bytes;
-	size_t begin; /* of the oldest packet that counts */
-	/* The newest sub-buffer, and how much of it was put. */
+	size_t begin; /* of the oldest packet that is kept */
+	/* The newest sub-buffer, and how much of it was stored. */
 	uint64_t seq, time, words;
 	size_t content;
-	uint64_t extra;			 /* extra_before of what comes behind that */
-	uint64_t lost, lost_base;	 /* as it says; what was told already */
-	bool restarts;			 /* the next packet is a new one, whatever its number */
-	uint64_t skip_words, skip_extra; /* that are left out before it */
+	uint64_t extra;			 /* extra_before of the words after that */
+	uint64_t lost, lost_base;	 /* its lost counter; the part that was reported already */
+	bool restarts;			 /* the next packet starts anew, whatever its number */
+	uint64_t skip_words, skip_extra; /* words that are left out before it */
 };
 
 struct uni_tstore {
 	struct uni_ring_info info;
-	size_t max; /* bytes of a CPU */
+	size_t max; /* bytes for a CPU */
 	struct part cpu[];
 };
 
@@ -59,7 +59,7 @@ static size_t packet_size(const struct part *p, size_t at)
 	return (size_t)(head.packet_size / 8);
 }
 
-/* Drops the oldest packets until there is room, and moves the rest down now and then. */
+/* Drops the oldest packets until there is room; sometimes moves the others to the start. */
 static bool make_room(struct part *p, size_t max, size_t len)
 {
 	while (used_bytes(p) != 0 && used_bytes(p) > max - len)
@@ -75,7 +75,7 @@ static bool make_room(struct part *p, size_t max, size_t len)
 	return uni_vec_grow(&p->bytes, len);
 }
 
-/* The whole time of the last record. */
+/* The full time of the last record. */
 static uint64_t end_of(
 	const struct uni_tstore *s, const struct uni_trace_sub *packet, size_t content)
 {
@@ -87,7 +87,7 @@ static uint64_t end_of(
 	return c.now;
 }
 
-/* What lies between is not of this trace. */
+/* The words in between do not belong to this trace. */
 static void skip_between(struct part *p, const struct uni_trace_sub *next)
 {
 	p->skip_words += next->words_before - uni_min(p->words, next->words_before);
@@ -110,7 +110,7 @@ int uni_tstore_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, 
 		from = p->content;
 		head.words_before += (from - UNI_TRACE_SUB_HEAD) / 8;
 		head.extra_before = p->extra;
-		head.gaps = 0; /* a record before may have told others */
+		head.gaps = 0; /* an earlier record may have reported others */
 		head.ts_begin = p->time;
 	}
 	head.words_before -= uni_min(p->skip_words, head.words_before);
@@ -206,8 +206,8 @@ static bool add_to_stream(struct uni_trace_stream *to, const void *data, size_t 
 }
 
 /*
- * Of the packet at p->begin what was recorded until then; the rest becomes the packet. 1: nothing
- * is left of it; 0; -UNI_ENOMEM.
+ * Moves the records until then from the packet at p->begin to the stream; the rest stays as the
+ * packet. 1: nothing is left; 0: something is left; or -UNI_ENOMEM.
  */
 static int split_packet(
 	const struct uni_tstore *s, struct part *p, uint64_t until, struct uni_trace_stream *to)
@@ -220,12 +220,12 @@ static int split_packet(
 
 	while ((more = uni_trace_next(&c, &rec)) && rec.time <= until)
 		at = c;
-	if (!more) /* what makes no sense stays at its end */
+	if (!more) /* malformed records stay at the packet's end */
 		return add_to_stream(to, head, size) ? 1 : -UNI_ENOMEM;
 	gone = size - (size_t)(at.end - at.at) * 8 - UNI_TRACE_SUB_HEAD;
 	if (gone == 0)
 		return 0;
-	/* What is lost is so behind the packet's end. */
+	/* Losses are after the packet's end, so the first part has none. */
 	first.lost = 0;
 	first.content_size = first.packet_size = (UNI_TRACE_SUB_HEAD + gone) * 8;
 	if (!add_to_stream(to, &first, sizeof(first)) || !add_to_stream(to, head + 1, gone))

@@ -15,7 +15,7 @@
 
 #define ALIVE_NS (10 * UNI_NSEC_PER_SEC)
 
-/* The newest data; who reads older ones holds them. */
+/* The newest data. A client that reads older data holds them. */
 struct data {
 	const void *bytes;
 	size_t len;
@@ -30,8 +30,8 @@ struct uni_viewer {
 	char token[UNI_VIEWER_TOKEN];
 	struct data *data;
 	struct uni_viewer_state state;
-	uint64_t rev, change; /* of data; of anything that a stream says */
-	uint64_t alive_ns;    /* when streams said last that they are there */
+	uint64_t rev, change; /* of data; of any news for streams */
+	uint64_t alive_ns;    /* when streams last sent a sign of life */
 	uint64_t beat;
 	unsigned streams;
 	bool news;
@@ -39,9 +39,9 @@ struct uni_viewer {
 
 struct stream {
 	struct uni_viewer *v;
-	struct uni_strbuf text; /* from `at` on to be sent */
+	struct uni_strbuf text; /* still to be sent, from `at` on */
 	size_t at;
-	uint64_t change, beat; /* that was said */
+	uint64_t change, beat; /* that were sent */
 };
 
 static const char *const names[] = {
@@ -122,7 +122,7 @@ int uni_viewer_set_data(struct uni_viewer *v, const void *bytes, size_t len,
 	return 0;
 }
 
-/* Only what a viewer would show is news: not how long it has been. */
+/* Only what a viewer would show is news; the elapsed time is not. */
 void uni_viewer_set_state(struct uni_viewer *v, const struct uni_viewer_state *state)
 {
 	const struct uni_viewer_state *old = &v->state;
@@ -251,7 +251,7 @@ static void on_data(struct uni_viewer *v, const char *rest, const struct uni_htt
 {
 	struct data *d = v->data;
 
-	/* The page asks before it knows whether there are any: no error. */
+	/* The page asks before it knows whether there are data: this is no error. */
 	if (d == NULL) {
 		ret->status = 204;
 		return;
@@ -347,7 +347,7 @@ static void on_stop(struct uni_viewer *v, const char *rest, const struct uni_htt
 		reply_ordered(v->cfg.ops->stop(v->cfg.ctx, &err), &err, ret);
 }
 
-/* All there is. A path that ends in '/' goes on, the others are whole. */
+/* All paths. A path that ends in '/' is followed by arguments; the others are complete. */
 static const struct {
 	const char *path;
 	bool post;
@@ -378,7 +378,9 @@ static void route_request(struct uni_viewer *v, size_t i, const char *rest,
 		routes[i].on(v, rest, q, ret);
 }
 
-/* Behind the token; NULL: it is not ours. How long that takes says nothing. */
+/*
+ * The path after the token; NULL: not our token. The comparison takes the same time in all cases.
+ */
 static const char *behind_token(const struct uni_viewer *v, const char *path)
 {
 	const size_t len = UNI_VIEWER_TOKEN - 1;
@@ -401,7 +403,7 @@ void uni_viewer_request(void *arg, const struct uni_httpd_request *q, struct uni
 		uni_httpd_refuse(ret, 403, why);
 		return;
 	}
-	/* A browser asks for it by itself. */
+	/* A browser requests it by itself. */
 	if (strcmp(q->path, "/favicon.ico") == 0) {
 		ret->status = 204;
 		return;

@@ -6,7 +6,7 @@
 
 #define DIGITS_MAX 20 /* of 64 bits */
 
-/* "123" and what is behind the '/', or the end; plain decimal. */
+/* Parses "123" and the '/' after it, or the end; plain decimal. */
 static bool parse_number(const char **text, uint64_t *ret)
 {
 	size_t len = strcspn(*text, "/");
@@ -22,7 +22,7 @@ static bool parse_number(const char **text, uint64_t *ret)
 	return uni_parse_u64(digits, ret);
 }
 
-/* So many numbers with one '/' between them. */
+/* Parses so many numbers with one '/' between them. */
 static bool parse_numbers(const char *text, uint64_t *ret, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -44,7 +44,7 @@ bool uni_viewer_parse_rows(const char *text, struct uni_viewer_rows *ret)
 	return true;
 }
 
-/* A number, or "all". */
+/* Parses a number, or "all". */
 static bool one_or_all(const char **text, uint64_t max, int64_t *ret)
 {
 	uint64_t v;
