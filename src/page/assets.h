@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The viewer as embed.py made it: texts, and their hashes as a content security policy has them. */
+/*
+ * The viewer as embed.py made it: texts, and their hashes in the form of a content security policy.
+ */
 #ifndef UNI_PAGE_ASSETS_H
 #define UNI_PAGE_ASSETS_H
 

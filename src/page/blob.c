@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST 10 /* bytes of a number */
+#define LONGEST 10 /* bytes of the longest number */
 
 void uni_blob_deinit(struct uni_blob *b)
 {
@@ -52,7 +52,10 @@ void uni_column_put(struct uni_column *c, uint64_t v)
 	c->nr++;
 	if (!uni_strbuf_reserve(&c->bytes, LONGEST))
 		return;
-	/* In place: a reply is some 150,000 of them, and a call to copy each costs more than it. */
+	/*
+	 * Written in place: a reply has some 150,000 numbers, and a call for each would cost more
+	 * than its work.
+	 */
 	for (b = c->bytes.s + c->bytes.len; v > 0x7f; v >>= 7)
 		*b++ = (char)(v | 0x80);
 	*b++ = (char)v;

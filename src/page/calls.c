@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls become rows: all of a thread at one depth, one after the other, which never overlap. They
- * are told by their end, so within a row they come in order.
+ * Calls become rows. A row has all calls of a thread at one depth, one after the other, which never
+ * overlap. Calls are reported at their end, so within a row they come in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static struct uni_calls_open *thread_of(struct uni_calls_adder *a, uint32_t numb
 	return &a->threads.v[number];
 }
 
-/* Where what is at this depth of the thread goes; UINT32_MAX: out of memory. */
+/* The row of this thread at this depth; UINT32_MAX: out of memory. */
 static uint32_t row_of(struct uni_calls_adder *a, uint32_t thread, uint32_t depth)
 {
 	struct uni_calls_open *t = thread_of(a, thread);
@@ -60,7 +60,7 @@ static uint32_t row_of(struct uni_calls_adder *a, uint32_t thread, uint32_t dept
 	return t != NULL ? t->rows.v[depth] : UINT32_MAX;
 }
 
-/* The store's row for a row's calls on that vCPU; mostly it is the last one's. */
+/* The store's row for this row's calls on that vCPU; mostly it is the last call's. */
 static int64_t kept_row(struct uni_calls_adder *a, struct uni_calls_row *r, uint16_t cpu)
 {
 	int64_t row;
@@ -88,7 +88,7 @@ static int keep_span(struct uni_calls_adder *a, const struct uni_calls_span *s)
 				 a->ret->store, (uint32_t)row, s->begin, s->duration, s->node);
 }
 
-/* They have become too many to be sent to a page. */
+/* There are now too many calls to send them to a page. */
 static int begin_store(struct uni_calls_adder *a)
 {
 	int rc = 0;
@@ -157,7 +157,7 @@ static int add_calls_span(struct uni_calls_adder *a, const struct uni_call_event
 	return 0;
 }
 
-/* Below the newest open call of the thread. */
+/* The function's node below the thread's newest open call. */
 static uint32_t call_child(struct uni_calls_adder *a, const struct uni_calls_open *t, uint32_t func)
 {
 	uint32_t top = t->calls.nr != 0 ? t->calls.v[t->calls.nr - 1].node : UNI_NODE_ROOT;
@@ -174,7 +174,7 @@ static int leave_open_call(
 	uint64_t waited;
 	int rc;
 
-	/* A call of which only the end is there. */
+	/* Only the end of this call was recorded. */
 	if ((e->flags & UNI_CALL_BEGAN) != 0 && t->calls.nr <= e->depth)
 		return add_calls_span(a, e, (uint32_t)t->calls.nr, call_child(a, t, e->func), 0);
 	if (t->calls.nr == 0)
@@ -185,7 +185,7 @@ static int leave_open_call(
 	call = t->calls.v[--t->calls.nr];
 	if (!call.whole)
 		rest.duration = uni_min(e->duration, e->ns - uni_min(call.begin, e->ns));
-	/* Of one that is over while its thread is away the event may be of another CPU. */
+	/* If a call ends while its thread is away, the event may come from another CPU. */
 	if (t->out_of != 0)
 		rest.cpu = t->cpu;
 	return add_calls_span(a, &rest, (uint32_t)t->calls.nr, call.node, waited);
@@ -253,7 +253,7 @@ void uni_calls_put_rows(const struct uni_calls_adder *a, struct uni_blob *b)
 	}
 }
 
-/* order[]: the spans by row, each row's as they came. */
+/* order[]: the spans by row, and within a row in order of arrival. */
 static void put_spans(struct uni_calls_adder *a, struct uni_blob *b, const uint32_t *order)
 {
 	struct uni_column *gap = uni_blob_column(b, "c.gap"), *dur = uni_blob_column(b, "c.dur");
@@ -294,7 +294,7 @@ static int put_all(struct uni_calls_adder *a, struct uni_blob *b)
 	return 0;
 }
 
-/* Of the columns, whose names of nodes are those of the new tree from now on. */
+/* Prunes the tree; from now on the columns use the new tree's node numbers. */
 static int prune_nodes(struct uni_calls_adder *a, uint32_t max)
 {
 	struct uni_page_store *store = a->ret->store;
@@ -319,7 +319,7 @@ static int prune_nodes(struct uni_calls_adder *a, uint32_t max)
 	return 0;
 }
 
-/* What the columns have of a store: its rows as on a screen, and the sums of all. */
+/* Columns for a store: its rows at the resolution of a screen, and the sums of all calls. */
 static int put_outline(struct uni_calls_adder *a, struct uni_blob *b)
 {
 	struct uni_page_store *store = a->ret->store;
@@ -342,7 +342,8 @@ static int put_outline(struct uni_calls_adder *a, struct uni_blob *b)
 	return uni_page_store_put_sums(store, b, 0, UINT64_MAX, (struct uni_page_who){ -1, -1 });
 }
 
-/* Where nothing tells threads apart, each CPU is one; the columns of an outline do not say which.
+/*
+ * If nothing tells threads apart, each CPU is a thread; the columns of an outline do not have CPUs.
  */
 static void name_by_cpu(struct uni_calls_adder *a, uint32_t thread, struct uni_part_thread *t)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of a trace that grows. A row's calls come in order, so each row has columns of its own,
- * which grow at their ends and follow each other on the page. How the open calls would end is put
- * behind them for a look, and taken away with the next one.
+ * Calls of a trace that grows. A row's calls come in order. So each row has columns of its own,
+ * which grow at their ends; the page has them one after the other. For a look, the open calls get
+ * provisional ends, which are put last. The next look removes them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,17 @@ enum { GAP, DUR, OFF, CPU, NODE, NR_COLUMNS };
 
 static const char *const names[NR_COLUMNS] = { "c.gap", "c.dur", "c.off", "c.cpu", "c.node" };
 
-/* Of a row; those of the first call's gap, which is since the begin of all, are in `first`. */
+/*
+ * The columns of a row. `first` has the gap of the first call, which counts from the begin of all.
+ */
 struct row_columns {
 	struct uni_column *first, *column[NR_COLUMNS];
-	uint64_t begin, at; /* of the first call; where the last one ends */
+	uint64_t begin, at; /* begin of the first call; end of the last one */
 	uint64_t kept_at, kept_nr;
 	bool any, kept_any;
 };
 
-/* What there was before the ends of open calls. */
+/* The state before open calls got provisional ends. */
 struct before {
 	size_t rows, spans;
 	uint64_t nr, left_out, lost;
@@ -38,8 +40,8 @@ struct uni_page_calls {
 	UNI_VEC(struct row_columns) rows;
 	struct uni_blob row_blob, tree_blob;
 	struct uni_column *parent, *frame;
-	uint32_t nodes; /* that are in the columns, and the root */
-	size_t put;	/* calls that are, for good */
+	uint32_t nodes; /* in the columns, with the root */
+	size_t put;	/* settled calls in the columns */
 	uint64_t first_ns;
 };
 
@@ -91,7 +93,7 @@ bool uni_page_calls_too_many(const struct uni_page_calls *g)
 	return g->part.store != NULL;
 }
 
-/* As it was before the calls ended. */
+/* Restores the state before the provisional ends. */
 static void reopen_calls(struct uni_page_calls *g)
 {
 	struct uni_calls_adder *a = &g->a;
@@ -153,7 +155,7 @@ int uni_page_calls_end(struct uni_page_calls *g, const struct uni_call_event *en
 	return unless_too_many(g, rc);
 }
 
-/* Columns for the rows that there are. */
+/* Makes columns for all rows. */
 static int make_rows(struct uni_page_calls *g)
 {
 	while (g->rows.nr < g->a.rows.nr) {
@@ -167,7 +169,7 @@ static int make_rows(struct uni_page_calls *g)
 	return 0;
 }
 
-/* Away with what the last look put behind what is there for good. */
+/* Removes what the last look added after the settled part. */
 static void unsettle_columns(struct row_columns *r)
 {
 	r->at = r->kept_at;
@@ -191,7 +193,7 @@ static void put_span(struct uni_page_calls *g, const struct uni_calls_span *s)
 {
 	struct row_columns *r = &g->rows.v[s->row];
 
-	/* Nothing begins before the first of all. */
+	/* Nothing can begin before the first call. */
 	if (!r->any)
 		r->begin = r->at = s->begin;
 	else
@@ -239,7 +241,7 @@ static void add_part(struct uni_blob *b, struct uni_column *c, struct uni_column
 		b->failed = true;
 }
 
-/* Each column of the page is those of all rows. */
+/* Each column of the page consists of the columns of all rows. */
 static void put_rows(const struct uni_page_calls *g, struct uni_blob *b)
 {
 	for (unsigned i = 0; i < NR_COLUMNS; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that go off their CPU with calls open, and come back, maybe elsewhere. */
+/* Threads that leave their CPU with calls open, and come back, perhaps on another CPU. */
 #include <string.h>
 
 #include "page/calls_priv.h"
 
 static const char waiting[] = "[waiting]";
 
-/* Below the newest open call. */
+/* The node "[waiting]" below the newest open call. */
 static uint32_t waiting_node(struct uni_calls_adder *a, const struct uni_calls_open *t)
 {
 	if (a->waiting == 0)
@@ -17,7 +17,7 @@ static uint32_t waiting_node(struct uni_calls_adder *a, const struct uni_calls_o
 						     t->calls.v[t->calls.nr - 1].node, a->waiting);
 }
 
-/* Until now; length_ret: so long. */
+/* Adds the wait until now; *length_ret is its length. */
 static int wait_until(struct uni_calls_adder *a, uint32_t thread, const struct uni_calls_open *t,
 	uint64_t now, uint64_t *length_ret)
 {
@@ -30,8 +30,10 @@ static int wait_until(struct uni_calls_adder *a, uint32_t thread, const struct u
 	return uni_calls_add_part(a, thread, (uint32_t)t->calls.nr, &s);
 }
 
-/* Its open calls go on elsewhere. Of those that began before the time that is looked at nobody
- * knows here how much of them that time has. */
+/*
+ * Moves the open calls to another CPU. Calls that began before the requested time stay: their time
+ * within it is not known here.
+ */
 static int move_open_calls(
 	struct uni_calls_adder *a, uint32_t thread, struct uni_calls_open *t, uint64_t now)
 {
@@ -70,14 +72,17 @@ static int come_back(struct uni_calls_adder *a, uint32_t thread, struct uni_call
 
 int uni_calls_switch(struct uni_calls_adder *a, const struct uni_call_event *e)
 {
-	/* Others have no calls. */
+	/* Other threads have no calls. */
 	if (e->thread < a->threads.nr) {
 		struct uni_calls_open *t = &a->threads.v[e->thread];
 
 		t->out_ns = e->ns;
 		t->out_of = t->calls.nr;
 		t->cpu = e->cpu;
-		/* Now, and not when it is back: what is read as it grows has the same tree. */
+		/*
+		 * Makes the node now, and not when the thread is back, so that a growing trace has
+		 * the same tree.
+		 */
 		if (t->out_of != 0) {
 			t->out_node = waiting_node(a, t);
 			if (t->out_node == UNI_NODE_NONE)
@@ -92,7 +97,7 @@ int uni_calls_wait_end(struct uni_calls_adder *a, struct uni_calls_open *t,
 {
 	int rc;
 
-	/* One that is seen to return is back; others are over where they are. */
+	/* A thread that is seen to return is back; otherwise its calls end where they are. */
 	if ((e->flags & UNI_CALL_CUT) == 0 && (rc = uni_calls_seen(a, t, e)) != 0)
 		return rc;
 	rc = wait_until(a, e->thread, t, e->ns, waited_ret);

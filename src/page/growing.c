@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Columns that grow. What was put into them stays, as long as samples near each other need not
- * become one piece of time wider; what may yet change (the piece of time that is not over) is put
- * behind it for a look, and taken away with the next one.
+ * Columns that grow. Their contents stay until near samples must be summed over a wider piece of
+ * time. The last piece of time may still change. For a look it is put at the end, and the next look
+ * removes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@ struct part {
 	struct uni_sample_adder a;
 	struct uni_blob blob;
 	struct uni_column *parent, *frame;
-	uint32_t nodes;		   /* that are in the columns, and the root */
-	size_t put;		   /* of a.near that are */
-	uint64_t widened;	   /* near's, when they were put */
-	uint64_t kept_ns, kept_nr; /* of the adder, without what is not settled */
+	uint32_t nodes;		   /* in the columns, with the root */
+	size_t put;		   /* samples of a.near in the columns */
+	uint64_t widened;	   /* near.widened at the time they were put */
+	uint64_t kept_ns, kept_nr; /* the adder's values, without the part that is not settled */
 };
 
 struct uni_page_growing {
@@ -49,7 +49,7 @@ static int on_exit_seen(void *ctx, const struct uni_stream_exit *e, uint32_t nod
 	return uni_near_add(&p->a.near, &o);
 }
 
-/* Empty columns. */
+/* Makes empty columns. */
 static void begin_columns(struct part *p)
 {
 	const bool samples = p->opts.what == UNI_BUILD_SAMPLES;
@@ -130,7 +130,7 @@ int uni_page_growing_exit(void *growing, const struct uni_stream_exit *e)
 	return g->has_exits ? uni_builder_add_exit(g->exits.builder, e) : 0;
 }
 
-/* Bytes of what is kept begin to be kept as they are compressed. */
+/* From now on, the settled bytes are kept in compressed form. */
 static void settle_part(struct part *p)
 {
 	for (size_t i = 0; i < p->blob.columns.nr; i++)
@@ -139,7 +139,7 @@ static void settle_part(struct part *p)
 	p->kept_nr = p->a.nr;
 }
 
-/* Away with what the last look put behind what is settled. */
+/* Removes what the last look added after the settled part. */
 static void unsettle_part(struct part *p)
 {
 	for (size_t i = 0; i < p->blob.columns.nr; i++) {
@@ -153,7 +153,7 @@ static void unsettle_part(struct part *p)
 	p->a.nr = p->kept_nr;
 }
 
-/* The piece of time that is not over, as it would be if it were. */
+/* Puts the last piece of time as if it had ended. */
 static int put_open(struct part *p, size_t from)
 {
 	const struct uni_near *n = &p->a.near;
@@ -186,7 +186,7 @@ static int put_new(struct part *p)
 	return put_open(p, settled);
 }
 
-/* Of each node, with what is below it. */
+/* Adds up the sum of each node with its descendants. */
 static void add_up(const struct uni_profile *tree, const struct uni_near *n, uint64_t *total)
 {
 	for (size_t i = 0; i < n->v.nr; i++)
@@ -195,7 +195,7 @@ static void add_up(const struct uni_profile *tree, const struct uni_near *n, uin
 		total[uni_profile_node(tree, i)->parent] += total[i];
 }
 
-/* Of a tree that is too large all is made anew: it may be another part of it that matters. */
+/* If the tree is too large, all columns are made anew: another part of it may matter now. */
 static int put_pruned(
 	struct part *p, uint32_t max, struct uni_blob *b, struct uni_part_tree_info *ret)
 {

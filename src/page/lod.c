@@ -33,7 +33,7 @@ void uni_lod_destroy(struct uni_lod *l)
 	free(l);
 }
 
-/* The first of `over` that is i or above. */
+/* The index of the first of `over` that is i or above. */
 static size_t over_from(const struct uni_lod *l, size_t i)
 {
 	size_t from = 0, to = l->over.nr;
@@ -75,7 +75,7 @@ int uni_lod_add(struct uni_lod *l, uint64_t start, uint64_t dur, uint32_t id)
 	return 0;
 }
 
-/* Of at most a few thousand; a loop that the compiler makes wide. */
+/* For at most a few thousand values; the compiler vectorises this loop. */
 static uint32_t max_of(const uint32_t *v, size_t n)
 {
 	uint32_t max = 0;
@@ -94,7 +94,7 @@ static size_t first_of(const uint32_t *v, uint32_t want)
 	return i;
 }
 
-/* The longest of i <= .. < to of those that have a duration of LONG or more. */
+/* The longest of i <= .. < to among those with a duration of LONG or more. */
 static size_t longest_over(const struct uni_lod *l, size_t i, size_t to)
 {
 	size_t k = over_from(l, i), best = k;
@@ -133,7 +133,7 @@ static uint64_t sum_of_block(const struct uni_lod *l, size_t block)
 				       : sum_of(l, block * WAYS, (block + 1) * WAYS);
 }
 
-/* Of all before i, of which the index has all but the last few. */
+/* The sum of all before i; the index has it, except for the last few. */
 static uint64_t sum_to(const struct uni_lod *l, size_t i)
 {
 	size_t block = i / WAYS, group = block / WAYS;
@@ -155,7 +155,7 @@ static bool begin_group(struct uni_lod *l, size_t first)
 	return uni_vec_push(&l->group, g);
 }
 
-/* The longer a group, the coarser: the sums of all of it stay in 32 bits. */
+/* A longer group has coarser ticks, so that they fit in 32 bits. */
 static void set_ticks(struct uni_lod *l, size_t block)
 {
 	struct uni_lod_group *g = &l->group.v[block / WAYS];
@@ -186,7 +186,7 @@ static int index_block(struct uni_lod *l, size_t block)
 	return 0;
 }
 
-/* The interval that an entry of a level stands for. */
+/* The interval that belongs to an entry of a level. */
 static size_t entry_interval(const struct uni_lod *l, unsigned level, size_t i)
 {
 	for (unsigned k = level + 1; k-- > 0;)
@@ -303,7 +303,7 @@ static void look_up_longest(
 	max = max_of(v + from, to - from);
 	if (b->any && max < b->max)
 		return;
-	/* Equal: which of them is the first is known to who looked from the left. */
+	/* If two are equal, the search from the left finds the first one. */
 	from += first_of(v + from, max);
 	if (level != 0)
 		from = entry_interval(l, level - 1, from);

@@ -16,15 +16,17 @@ struct uni_lod_over {
 	uint64_t dur;
 };
 
-/* One for each 64 of the level below: the longest's duration, and which of the 64 it is in. */
+/*
+ * One entry for each 64 of the level below: the longest one's duration, and its index among the 64.
+ */
 struct uni_lod_level {
 	UNI_VEC(uint32_t) max;
 	UNI_VEC(uint8_t) at;
 };
 
-/* 64 of the 64 intervals: what theirs begin with. */
+/* A group of 64 times 64 intervals: the values that its entries are relative to. */
 struct uni_lod_group {
-	uint64_t start, before; /* of the first; the sum of all before it */
+	uint64_t start, before; /* start of the first; sum of all before it */
 	unsigned shift;
 };
 
@@ -33,14 +35,14 @@ struct uni_lod {
 	UNI_VEC(uint32_t) dur;
 	UNI_VEC(uint32_t) id;
 	UNI_VEC(struct uni_lod_over) over; /* in order */
-	UNI_VEC(uint32_t) sum;		   /* of each 64, or UNI_LOD_LONG */
-	UNI_VEC(uint32_t) tick; /* of each 64: when it begins, since its group does, >> shift */
+	UNI_VEC(uint32_t) sum;		   /* of each 64 intervals, or UNI_LOD_LONG */
+	UNI_VEC(uint32_t) tick; /* of each 64 intervals: start relative to the group's, >> shift */
 	UNI_VEC(struct uni_lod_group) group; /* the last one is not full */
 	struct uni_lod_level level[UNI_LOD_LEVELS];
-	size_t nr; /* that the index knows */
+	size_t nr; /* of indexed intervals */
 };
 
-/* As uni_lod_longest(), and how long it is: in most cases without a look at the interval. */
+/* As uni_lod_longest(), with the duration; mostly without reading the interval. */
 size_t uni_lod_longest_dur(const struct uni_lod *l, size_t from, size_t to, uint64_t *dur_ret);
 uint64_t uni_lod_dur(const struct uni_lod *l, size_t i);
 /* The first of from <= i < to that begins at t or later. */

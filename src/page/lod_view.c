@@ -6,14 +6,14 @@
 #include "page/lod_priv.h"
 
 #define WAYS	 UNI_LOD_WAYS
-#define TOGETHER 16	    /* spans that are found before they are told */
-#define MANY	 (3 * WAYS) /* in a pixel, from which on it may end with a whole 64 */
+#define TOGETHER 16	    /* spans that are found before they are reported */
+#define MANY	 (3 * WAYS) /* so many in a pixel that it may end with a whole 64 */
 
 /*
- * The first of from <= i < to that begins at t or later, which is likely to be about `step` further
- * on: two guesses by how dense they are, then wider and wider around the second one. Most of the
- * time goes into waiting for memory, so what the next search will look at first is asked for
- * already.
+ * The first of from <= i < to that begins at t or later; it is probably about `step` further on.
+ * Makes two guesses by the density of intervals, then searches wider and wider around the second
+ * one. Most of the time is spent waiting for memory, so it prefetches what the next search reads
+ * first.
  */
 static size_t search_near(const struct uni_lod *l, size_t from, size_t to, uint64_t t, size_t step)
 {
@@ -44,10 +44,10 @@ static size_t search_near(const struct uni_lod *l, size_t from, size_t to, uint6
 
 struct scale {
 	uint64_t t0;
-	double ns; /* a pixel's */
+	double ns; /* length of a pixel */
 };
 
-/* When the pixel after the one that has t begins; beyond all pixels UINT64_MAX. */
+/* Begin of the pixel after the one that has t; UINT64_MAX after all pixels. */
 static uint64_t next_pixel(const struct scale *s, uint64_t t)
 {
 	double px = t > s->t0 ? floor((double)(t - s->t0) / s->ns) + 1 : 1;
@@ -56,7 +56,7 @@ static uint64_t next_pixel(const struct scale *s, uint64_t t)
 	return at < 0x1p63 && (uint64_t)at < UINT64_MAX - s->t0 ? s->t0 + (uint64_t)at : UINT64_MAX;
 }
 
-/* When a block begins, or a bit earlier. */
+/* Begin of a block, or slightly earlier. */
 static uint64_t begin_of(const struct uni_lod *l, size_t block)
 {
 	const struct uni_lod_group *g = &l->group.v[block / WAYS];
@@ -70,8 +70,8 @@ static bool is_near(const struct scale *s, uint64_t t, uint64_t end)
 }
 
 /*
- * Where there are very many in a pixel, all that matters is in the index: the pixel is over with
- * the block in which it ends, if that is much shorter than a pixel. 0: that cannot be told.
+ * If a pixel has very many intervals, the index is enough. The pixel is taken to end with a whole
+ * block, if that block is much shorter than a pixel. 0: that is not known.
  */
 static size_t end_of_pixel(const struct uni_lod *l, const struct scale *s, size_t from, size_t step)
 {
@@ -90,7 +90,7 @@ static size_t end_of_pixel(const struct uni_lod *l, const struct scale *s, size_
 	return block * WAYS;
 }
 
-/* A span of which what is not in the index is still to be read. */
+/* A span whose start and id are still to be read, as they are not in the index. */
 struct found {
 	size_t from, nr, longest;
 	uint64_t dur;
@@ -100,7 +100,7 @@ struct view {
 	const struct uni_lod *l;
 	struct scale s;
 	uint64_t wide;
-	size_t i, end, step; /* the next; behind the last; how many were in the pixel before */
+	size_t i, end, step; /* the next; the end; how many the previous pixel had */
 };
 
 static struct found merged_run(const struct uni_lod *l, size_t from, size_t to, size_t longest)
@@ -108,7 +108,7 @@ static struct found merged_run(const struct uni_lod *l, size_t from, size_t to, 
 	return (struct found){ from, to - from, longest, uni_lod_sum(l, from, to) };
 }
 
-/* All up to there as one, unless one of them is wide. */
+/* Takes all up to `to` as one span, unless one of them is wide. */
 static bool take_run(struct view *v, size_t to, struct found *ret)
 {
 	uint64_t dur;
@@ -137,12 +137,14 @@ static struct found next_span(struct view *v)
 		t = next_pixel(&v->s, l->start.v[v->i]);
 		next = search_near(l, next, v->end, t, v->step);
 		v->step = next - v->i;
-		/* With the rest of a block, so that the next pixel may do with the index. */
+		/*
+		 * Takes the rest of a block, too, so that the index is enough for the next pixel.
+		 */
 		up = (next + WAYS - 1) / WAYS * WAYS;
 		if (v->step >= MANY && up <= v->end && is_near(&v->s, l->start.v[up - 1], t) &&
 			take_run(v, up, &one))
 			return one;
-		/* The last that begins in a pixel may go on beyond it. */
+		/* The last one that begins in a pixel may reach beyond it. */
 		if (next > v->i + 1 && uni_lod_dur(l, next - 1) >= v->wide)
 			next--;
 	}
@@ -152,7 +154,10 @@ static struct found next_span(struct view *v)
 	return one;
 }
 
-/* Some at a time: their begin and id are anywhere in memory, and are waited for together. */
+/*
+ * Several spans at a time: their begins and ids are anywhere in memory, and are waited for
+ * together.
+ */
 int uni_lod_view(
 	const struct uni_lod *l, uint64_t t0, uint64_t t1, uint32_t px, uni_lod_fn fn, void *ctx)
 {

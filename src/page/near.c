@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define PIECES 1024u /* of the time so far, in the beginning */
+#define PIECES 1024u /* of the time so far, at first */
 #define WIDER  4u
 
 static int compare_near(const void *a, const void *b)
@@ -25,7 +25,7 @@ static int compare_near(const void *a, const void *b)
 	return 0;
 }
 
-/* From `from` on: equal ones, whose times are those of their pieces' begins, become one. */
+/* Sums up equal samples from `from` on. Their times become the begins of their pieces. */
 static void combine_equal(struct uni_near *n, size_t from)
 {
 	size_t to = from;
@@ -48,7 +48,10 @@ static void combine_equal(struct uni_near *n, size_t from)
 	n->from = to;
 }
 
-/* Until half of the room is free; what differs in more than time needs the room it needs. */
+/*
+ * Widens the pieces until half of the room is free. Samples that differ in more than time get more
+ * room.
+ */
 static void widen_until_room(struct uni_near *n)
 {
 	uint64_t all = n->v.v[n->v.nr - 1].t_ns - n->first_ns + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gzip, then base64 in inert script elements: what a browser can unpack without a server. A string
- * of JavaScript ends at half a gigabyte, so there are several parts. Where there is a server, it is
- * gzip alone.
+ * gzip, then base64 in inert script elements: a browser can unpack that without a server. A string
+ * of JavaScript ends at half a gigabyte, so there are several parts. With a server, it is gzip
+ * alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +12,18 @@
 
 #include "page/blob.h"
 
-#define LEVEL	   4			/* a byte in twenty more than 6, in a third of the time */
-#define LEVEL_BARE 1			/* it goes to this very machine, and somebody waits */
+#define LEVEL	   4			/* 5 % larger than level 6, in a third of the time */
+#define LEVEL_BARE 1			/* sent within this machine, while somebody waits */
 #define PART_BYTES (UINT64_C(48) << 20) /* before base64; a multiple of CHUNK */
-#define CHUNK	   49152 /* a multiple of three, so that padding is at the end only */
-#define PIECE	   16384 /* of a column, that is compressed once: its end is flushed */
+#define CHUNK	   49152		/* a multiple of three, so that only the end has padding */
+#define PIECE	   16384		/* of a column, compressed once: flushed at its end */
 #define GZIP_HEAD  10
 #define RAW	   (-15) /* deflate alone, with the largest window */
 
 struct uni_pack {
 	struct uni_sink *out;
 	z_stream z;
-	uint64_t packed, len; /* len: before that */
+	uint64_t packed, len; /* len: size before compression */
 	unsigned parts;
 	uint32_t crc;
 	char id;
@@ -78,7 +78,7 @@ int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct 
 	p->out = out;
 	p->id = id;
 	p->crc = (uint32_t)crc32(0, NULL, 0);
-	/* RFC 1952: deflate, no name, no time, of an unknown system. */
+	/* RFC 1952: deflate, no name, no time, unknown system. */
 	memcpy(p->buf, "\x1f\x8b\x08\0\0\0\0\0\0\xff", GZIP_HEAD);
 	p->z.next_out = p->buf + GZIP_HEAD;
 	p->z.avail_out = CHUNK - GZIP_HEAD;
@@ -86,7 +86,7 @@ int uni_pack_begin(struct uni_sink *out, char id, struct uni_pack **ret, struct 
 	return 0;
 }
 
-/* deflate() fails only where its state was damaged; its input is at most what an unsigned holds. */
+/* deflate() fails only if its state is damaged; an input's length fits an unsigned. */
 static void deflate_piece(struct uni_pack *p, const unsigned char *data, unsigned len, int flush)
 {
 	bool full;
@@ -120,12 +120,12 @@ void uni_pack_put(struct uni_pack *p, const void *data, size_t len)
 	}
 }
 
-/* One more piece of the column, after a flush that nothing behind it refers across. */
+/* Compresses one more piece of the column; after the flush nothing refers back to it. */
 static bool pack_piece(struct uni_column *c, z_stream *z)
 {
 	const unsigned char *from = (const unsigned char *)c->bytes.s + c->piece.nr * PIECE;
 	struct uni_column_piece piece = { .crc = (uint32_t)crc32(crc32(0, NULL, 0), from, PIECE) };
-	/* What cannot be compressed is stored, in blocks with heads of five bytes. */
+	/* Incompressible data are stored in blocks, each with a head of five bytes. */
 	size_t most = deflateBound(z, PIECE) + 16;
 
 	if (!uni_strbuf_reserve(&c->packed, most))
@@ -144,7 +144,7 @@ static bool pack_piece(struct uni_column *c, z_stream *z)
 	return true;
 }
 
-/* Those that are whole now; false: what is not there is compressed with the rest. */
+/* Compresses all whole pieces; on failure the rest is compressed later, with the page. */
 static void pack_pieces(struct uni_column *c)
 {
 	z_stream z = { 0 };
@@ -166,7 +166,7 @@ void uni_pack_column(struct uni_pack *p, struct uni_column *c)
 	if (p->id == 0)
 		pack_pieces(c);
 	if (p->id == 0 && c->piece.nr != 0 && p->rc == 0) {
-		/* To whole bytes, and with nothing that what follows could refer to. */
+		/* Flushes to whole bytes, so that later data do not refer back. */
 		deflate_piece(p, NULL, 0, Z_FULL_FLUSH);
 		end_chunk(p);
 		uni_sink_write(p->out, c->packed.s, c->packed.len);
@@ -178,7 +178,7 @@ void uni_pack_column(struct uni_pack *p, struct uni_column *c)
 	uni_pack_put(p, c->bytes.s + done, c->bytes.len - done);
 }
 
-/* RFC 1952: what was packed, as 32 bits each, little-endian. */
+/* RFC 1952: checksum and length of the data, as 32 bits each, little-endian. */
 static void put_trailer(struct uni_pack *p)
 {
 	for (unsigned i = 0; i < 8; i++) {

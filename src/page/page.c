@@ -119,7 +119,7 @@ static void describe_page(struct uni_json *j, const struct page *p)
 {
 	struct uni_part_tree_info samples = p->samples.samples;
 
-	/* Without times, and not ours. */
+	/* A profile without times, which the caller owns. */
 	if (p->in->profile != NULL)
 		samples.tree = (struct uni_profile *)(uintptr_t)p->in->profile;
 	uni_json_object(j);
@@ -150,7 +150,7 @@ static void describe_page(struct uni_json *j, const struct page *p)
 	uni_json_object_end(j);
 }
 
-/* Of what has no single samples: the value that ended at each node. */
+/* For a profile without single samples: the value that ended at each node. */
 static void put_aggregate(struct page *p)
 {
 	const struct uni_profile *profile = p->in->profile;
@@ -187,7 +187,7 @@ static int gather_parts(struct page *p, struct uni_err *err)
 	return rc;
 }
 
-/* Magic, length of the header, header, columns. */
+/* Writes magic, length of the header, header, columns. */
 static int put_data(const struct page *p, char id, struct uni_sink *out, struct uni_err *err)
 {
 	struct uni_strbuf head;
@@ -224,7 +224,7 @@ static int put_data(const struct page *p, char id, struct uni_sink *out, struct 
 	return rc;
 }
 
-/* Nothing is fetched, and no other script runs, whatever a guest's names hold. */
+/* Nothing is loaded, and no other script runs, whatever a guest's names contain. */
 void uni_page_put_policy(struct uni_sink *out, bool served)
 {
 	uni_sink_puts(out, "default-src 'none'; script-src '");
@@ -251,13 +251,13 @@ static void put_head(struct uni_sink *out, const char *title, bool served)
 	uni_sink_puts(out, "</title>\n<style>");
 	uni_sink_puts(out, uni_page_css);
 	uni_sink_puts(out, "</style>\n");
-	/* Asked for while the script is still being read, which asks for the same. */
+	/* Requested while the script is still being read, which requests the same. */
 	if (served)
 		uni_sink_puts(
 			out, "<link rel=\"preload\" href=\"data\" as=\"fetch\" crossorigin>\n");
 	uni_sink_puts(out, "</head><body>\n"
 			   "<noscript>This report is drawn by a script.</noscript>\n");
-	/* The script comes last and takes this away: it stays when the file's end is missing. */
+	/* The script is at the end and removes this text: it stays if the file's end is missing. */
 	if (!served)
 		uni_sink_puts(out, "<p class=\"warn late\">This page is still being read, or its "
 				   "file is cut off: its end, which draws it, is missing.</p>\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A page holds so many promises, and of each other thing so many. The first ones are in there, and
- * what the findings are about, wherever it is: that is what is looked for.
+ * A page has limited numbers of promises and of other things. It has the first ones, and those that
+ * the findings are about, wherever they are: users look for the latter.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "promise/query.h"
 
 #define FINDINGS_MAX 65536
-#define PARTS_EACH   8 /* runs, waits, ... of each promise there may be, on average */
+#define PARTS_EACH   8 /* runs, waits, ... that each promise may have on average */
 
-/* The number in the page; 0: none, or it is not in there. */
+/* The number in the page; 0: none, or left out. */
 static uint64_t index_of(const struct uni_part_promises *p, uint32_t i)
 {
 	return i == UNI_PROMISE_NONE ? 0 : p->number[i];
@@ -26,7 +26,7 @@ static uint32_t use_text(struct uni_part_promises *p, uint32_t text)
 	return text;
 }
 
-/* Is there room for one more thing, that is about `who`? */
+/* Is there room for one more thing that belongs to `who`? */
 static bool takes_part(struct uni_part_promises *p, struct uni_column *c, uint32_t who)
 {
 	if (who != UNI_PROMISE_NONE && p->number[who] == 0)
@@ -120,7 +120,7 @@ static void put_waits(
 	for (size_t i = 0; i < m->waits.nr; i++) {
 		const struct uni_promise_wait *w = &m->waits.v[i];
 
-		/* On what is not there it cannot be shown to wait. */
+		/* A wait for a promise that was left out cannot be shown. */
 		if (p->number[w->on] == 0 || !takes_part(p, who, w->waiter))
 			continue;
 		uni_column_put(who, p->number[w->waiter] - 1);
@@ -214,7 +214,7 @@ static void keep_promise(struct uni_part_promises *p, uint32_t i)
 		p->number[i] = 1;
 }
 
-/* Those that findings are about; how many findings there is room for. */
+/* Keeps the promises that findings are about; returns how many findings have room. */
 static size_t keep_found(
 	struct uni_part_promises *p, const struct uni_finding *all, size_t nr, uint64_t max)
 {
@@ -229,7 +229,7 @@ static size_t keep_found(
 	return most;
 }
 
-/* Numbers from 1 on, in their order. */
+/* Numbers the promises from 1 on, in their order. */
 static void choose_promises(
 	struct uni_part_promises *p, const struct uni_promise_model *m, uint64_t max)
 {
@@ -284,7 +284,7 @@ static void describe_names(
 	uni_json_array_end(j);
 	uni_json_key(j, "types");
 	uni_json_array(j);
-	/* Of what only runs it is not told what it is: uni_promise_name() says the same. */
+	/* The type of something that only runs is not known: uni_promise_name() says the same. */
 	for (unsigned i = 0; i < UNI_PROMISE_TYPE_UNKNOWN; i++)
 		uni_json_str(j, uni_promise_type_name(i));
 	uni_json_str(j, "thread");

@@ -12,7 +12,7 @@ struct pruner {
 	const struct uni_profile *p;
 	const uint64_t *total;
 	uint32_t nr;
-	uint32_t *map, *anchor; /* anchor: where what is below goes */
+	uint32_t *map, *anchor; /* anchor: the new parent of what is below */
 	bool *stays;
 };
 
@@ -25,7 +25,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* 1; 0: it became larger than max; or -UNI_ENOMEM. Nodes below `least` do not stay. */
+/* 1; 0: it became larger than max; or -UNI_ENOMEM. Nodes with a total below `least` do not stay. */
 static int build_pruned(struct pruner *x, uint64_t least, uint32_t max, struct uni_profile *to)
 {
 	uint32_t small = uni_profile_frame_named(to, SMALL, sizeof(SMALL) - 1, UNI_FK_SYNTHETIC);
@@ -53,7 +53,9 @@ static int build_pruned(struct pruner *x, uint64_t least, uint32_t max, struct u
 	return 1;
 }
 
-/* Fewer and fewer stay until it is small enough; if only the root does, each frame is there once.
+/*
+ * Keeps fewer and fewer nodes until the tree is small enough. If only the root stays, each frame is
+ * there once.
  */
 static int shrink_until_fits(
 	struct pruner *x, const uint64_t *sorted, uint32_t max, struct uni_profile **ret)

@@ -9,7 +9,7 @@
 #include "page/prune.h"
 #include "page/samples_priv.h"
 
-/* What comes in the order of time has differences that are small, and never negative. */
+/* In the order of time, differences are small, and never negative. */
 void uni_samples_put(struct uni_sample_adder *a, const struct uni_near_one *o)
 {
 	uint64_t t_ns = a->nr++ == 0 ? o->t_ns : uni_max(o->t_ns, a->last_ns);
@@ -79,7 +79,7 @@ static int add_exit(void *ctx, const struct uni_stream_exit *e, uint32_t node)
 	return add_near_sample(ctx, &o);
 }
 
-/* Only what is served is bounded in these: *tree may become a smaller one. */
+/* Only served data have these limits: *tree may become a smaller tree. */
 static int put_near(struct uni_sample_adder *a, uint32_t nodes, struct uni_profile **tree)
 {
 	const uint32_t nr = (uint32_t)uni_profile_nr_nodes(*tree);

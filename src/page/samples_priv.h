@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples and exits become columns: of those that read them all, and of those that grow. */
+/* Shared by both ways in which samples and exits become columns: all at once, or growing. */
 #ifndef UNI_PAGE_SAMPLES_PRIV_H
 #define UNI_PAGE_SAMPLES_PRIV_H
 
 #include "page/near.h"
 #include "page/parts.h"
 
-/* Of samples what uni_near_one.kind is: their state; of exits: did the VMM have to handle it? */
+/*
+ * Meaning of uni_near_one.kind: the state of a sample; of an exit, whether the VMM had to handle
+ * it.
+ */
 struct uni_sample_adder {
 	uint64_t last_ns, nr, max;
 	uint64_t *left_out;
 	struct uni_part_tree_info *info;
 	struct uni_near near;
 	struct uni_column *time, *node, *guest, *vcpu, *weight, *kind;
-	struct uni_column *thread, *pause;	   /* of samples */
-	struct uni_column *host, *asleep, *stolen; /* of exits */
+	struct uni_column *thread, *pause;	   /* for samples */
+	struct uni_column *host, *asleep, *stolen; /* for exits */
 };
 
 /* Makes the columns. */

@@ -19,14 +19,14 @@ struct uni_store_cell {
 };
 
 /*
- * sums[slice][cell]: the time in a node, with what it called, from the begin to that of the slice:
- * what a range has is the difference of two, but for less than a slice at each end.
+ * sums[slice][cell]: the time in a node and in what it called, from the begin to the slice's begin.
+ * A range's sum is the difference of two of these, except for less than a slice at each end.
  */
 struct uni_page_store {
 	UNI_VEC(struct uni_store_row) rows;
 	UNI_VEC(struct uni_store_cell) cells; /* by thread and vCPU */
 	uint32_t *parent;
-	uint32_t *map; /* NULL: nodes are as they are */
+	uint32_t *map; /* NULL: node numbers do not change */
 	uint32_t nr_mapped;
 	uint32_t nr_nodes, nr_slices;
 	uint64_t slice; /* ns */

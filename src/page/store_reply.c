@@ -6,7 +6,7 @@
 #include "page/blob.h"
 #include "page/store_priv.h"
 
-#define BLOCKS_MAX (1u << 18) /* of a reply: with very many rows, each is coarser */
+#define BLOCKS_MAX (1u << 18) /* in a reply: with very many rows, each row is coarser */
 
 struct adder {
 	const struct uni_page_store *s;
@@ -67,7 +67,7 @@ void uni_page_store_put_rows(const struct uni_page_store *s, struct uni_blob *b,
 	}
 }
 
-/* Magic, length of the header, header, columns: as a page's data, but not compressed. */
+/* Writes magic, length of the header, header, columns: as a page's data, but not compressed. */
 static int put_reply(struct uni_blob *b, struct uni_strbuf *ret)
 {
 	_cleanup_strbuf_ struct uni_strbuf head;
@@ -108,7 +108,7 @@ int uni_page_store_reply_rows(const struct uni_page_store *s, uint64_t t0, uint6
 	return rc;
 }
 
-/* By the numbers that replies have; NULL: out of memory. */
+/* The sums by node numbers of the replies; NULL: out of memory. */
 static uint64_t *to_mapped(const struct uni_page_store *s, const uint64_t *self)
 {
 	uint64_t *ret = calloc((size_t)s->nr_mapped + 1, sizeof(*ret));

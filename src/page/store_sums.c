@@ -8,10 +8,10 @@
 #include "page/store_priv.h"
 
 #define SLICES_MAX 512u
-#define SUMS_MAX   (UINT64_C(32) << 20) /* of all slices: 256 MiB */
-#define CALLS_MIN  4096u		/* of a slice that is worth one */
+#define SUMS_MAX   (UINT64_C(32) << 20) /* for all slices: 256 MiB */
+#define CALLS_MIN  4096u		/* calls that are worth a slice */
 
-/* Rows of a thread, which are neighbours, from <= i < to; of these the ones on a vCPU. */
+/* Rows of a thread, which are neighbours: from <= i < to, only those on one vCPU. */
 struct group {
 	size_t from, to;
 	uint32_t thread, cpu;
@@ -22,7 +22,7 @@ static bool is_in(const struct uni_page_store *s, size_t row, const struct group
 	return s->rows.v[row].cpu == g->cpu;
 }
 
-/* The next thread's, of all vCPUs. */
+/* Goes to the next thread, with all its vCPUs. */
 static bool next_thread(const struct uni_page_store *s, struct group *g)
 {
 	*g = (struct group){ .from = g->to, .to = g->to };
@@ -34,7 +34,7 @@ static bool next_thread(const struct uni_page_store *s, struct group *g)
 	return true;
 }
 
-/* The thread's next vCPU; first that of a higher number than g's, or of any. */
+/* Goes to the thread's next vCPU: the next higher number, or the lowest one if `first`. */
 static bool next_cpu(const struct uni_page_store *s, struct group *g, bool first)
 {
 	uint32_t next = UINT32_MAX;
@@ -49,7 +49,7 @@ static bool next_cpu(const struct uni_page_store *s, struct group *g, bool first
 	return next != UINT32_MAX;
 }
 
-/* Begins with { 0 }. False: that was the last one. */
+/* Start with { 0 }. False: that was the last group. */
 static bool next_group(const struct uni_page_store *s, struct group *g)
 {
 	if (g->from < g->to && next_cpu(s, g, false))
@@ -57,7 +57,7 @@ static bool next_group(const struct uni_page_store *s, struct group *g)
 	return next_thread(s, g) && next_cpu(s, g, true);
 }
 
-/* cell_of[] by node is what the group before left there, 0 none; numbers are + 1. */
+/* cell_of[], by node, has the previous group's values; 0: none; numbers are + 1. */
 static int add_cells(struct uni_page_store *s, const struct group *g, uint32_t *cell_of)
 {
 	size_t first = s->cells.nr;
@@ -79,7 +79,7 @@ static int add_cells(struct uni_page_store *s, const struct group *g, uint32_t *
 	return 0;
 }
 
-/* Each slice's part of a call. */
+/* Adds each slice's part of a call. */
 static void add_call(struct uni_page_store *s, const struct uni_lod_span *c, uint32_t cell)
 {
 	uint64_t at = c->start - s->begin, end = at + c->dur;
@@ -115,7 +115,7 @@ static void set_cells(
 		cell_of[s->cells.v[*first].node] = (uint32_t)*first + 1;
 }
 
-/* Of each slice alone; then of all before it. */
+/* First sums up each slice alone, then all slices before each. */
 static void fill_sums(struct uni_page_store *s, uint32_t *cell_of)
 {
 	struct group g = { 0 };
@@ -160,7 +160,7 @@ int uni_store_add_up(struct uni_page_store *s)
 	return 0;
 }
 
-/* Adds, or takes away, the part of each call that is in a <= t < z. */
+/* Adds, or subtracts, the part of each call that is in a <= t < z. */
 static void add_piece(const struct uni_page_store *s, uint64_t a, uint64_t z,
 	struct uni_page_who who, bool minus, uint64_t *ret)
 {
@@ -182,7 +182,7 @@ static void add_piece(const struct uni_page_store *s, uint64_t a, uint64_t z,
 	}
 }
 
-/* All before t: by the slice that begins nearest, and the piece that is between. */
+/* Adds all before t: the sum at the nearest slice, and the piece in between. */
 static void add_before(const struct uni_page_store *s, uint64_t t, struct uni_page_who who,
 	bool minus, uint64_t *ret)
 {
@@ -200,13 +200,13 @@ static void add_before(const struct uni_page_store *s, uint64_t t, struct uni_pa
 		add_piece(s, t, at, who, !minus, ret);
 }
 
-/* What a node's children have is not its own; theirs come after it. */
+/* Subtracts the time of a node's children, which come after it. */
 static void without_children(const struct uni_page_store *s, uint64_t *ret)
 {
 	for (uint32_t i = 1; i < s->nr_nodes; i++) {
 		uint32_t up = s->parent[i];
 
-		/* Calls whose ends were told late may seem longer than their caller. */
+		/* Calls whose ends were reported late may seem longer than their caller. */
 		if (up != 0 && up < i)
 			ret[up] -= uni_min(ret[up], ret[i]);
 	}

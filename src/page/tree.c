@@ -3,7 +3,7 @@
 
 #include "page/parts.h"
 
-/* A parent comes before its children, mostly right before the first of them. */
+/* A parent comes before its children, mostly right before the first one. */
 void uni_part_nodes(struct uni_column *parent, struct uni_column *frame,
 	const struct uni_profile *p, uint32_t *from_ret)
 {
