@@ -24,14 +24,14 @@ void uni_guest_name(const struct uni_target_info *info, char ret[UNI_GUEST_NAME_
 	if (len >= UNI_GUEST_NAME_MAX)
 		return;
 	(void)snprintf(ret, UNI_GUEST_NAME_MAX, "%.*s", (int)len, base);
-	/* These would be taken for a pid or for a target. */
+	/* These names would be taken for a pid or for a target. */
 	if (uni_parse_u64(ret, &number) || strchr(ret, ':') != NULL)
 		ret[0] = '\0';
 }
 
 #define NR_WAYS 4
 
-/* A backend and what it says of this host: asked once, not for each guest. */
+/* A backend and its state on this host: asked once, not for each guest. */
 struct reach {
 	const struct uni_target_ops *ops;
 	struct uni_host_way way[NR_WAYS];
@@ -53,7 +53,7 @@ static void ask_host(const struct uni_target_ops *ops, struct reach *ret)
 	(void)snprintf(ret->way[0].advice, sizeof(ret->way[0].advice), "%s", err.msg);
 }
 
-/* Would this backend reach the guest? Says why either way. */
+/* Would this backend reach the guest? Gives the reason in both cases. */
 static bool try_backend(const struct reach *r, const char *keys, struct uni_found *f)
 {
 	int n = 0;

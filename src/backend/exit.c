@@ -121,7 +121,9 @@ static const char *const vmx_names[] = {
 	[85] = "wrmsr",
 };
 
-/* APM volume 2, appendix C, from 0x60 on; below are register accesses and exceptions by number. */
+/*
+ * APM volume 2, appendix C, from 0x60 on; the numbers below are register accesses and exceptions.
+ */
 #define SVM_FIRST 0x60u
 static const char *const svm_names[] = {
 	[0x60 - SVM_FIRST] = "interrupt",
@@ -290,7 +292,7 @@ bool uni_exit_is_halt(uint8_t isa, uint32_t reason)
 	}
 }
 
-/* A port access is told by its direction alone; rdmsr and wrmsr say it in their names. */
+/* A port access needs its direction; rdmsr and wrmsr have it in their names. */
 static const char *access_word(const struct uni_stream_exit *e)
 {
 	bool read = e->access == UNI_EXIT_ACCESS_READ;

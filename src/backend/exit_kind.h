@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Numbers that tell VM exits apart; also compiled into programs for the kernel, so no includes. */
+/*
+ * Numbers that identify VM exits. Programs for the kernel include this file, so it includes
+ * nothing.
+ */
 #ifndef UNI_BACKEND_EXIT_KIND_H
 #define UNI_BACKEND_EXIT_KIND_H
 
-/* Whose numbers the exit reasons are. */
+/* The meaning of an exit reason's number. */
 enum uni_exit_isa {
 	UNI_EXIT_ISA_KVM, /* KVM_EXIT_* of its user interface */
 	UNI_EXIT_ISA_VMX, /* SDM volume 3, appendix C; basic reason, without the flags above bit 15
@@ -13,7 +16,7 @@ enum uni_exit_isa {
 	UNI_EXIT_ISA_NR
 };
 
-/* What kind of number uni_stream_exit.info is. */
+/* The meaning of uni_stream_exit.info. */
 enum uni_exit_info {
 	UNI_EXIT_INFO_NONE,
 	UNI_EXIT_INFO_PORT,	 /* I/O port */

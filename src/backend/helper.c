@@ -15,7 +15,8 @@
 /* The number in field n (from 1) of /proc/self/stat, 0 if there is none. */
 static uint64_t stat_field(const char *stat, int n)
 {
-	const char *p = strrchr(stat, ')'); /* the name before it, field 2, may hold anything */
+	const char *p =
+		strrchr(stat, ')'); /* the name before it, field 2, may contain any characters */
 	char word[24];
 	uint64_t v;
 
@@ -36,7 +37,7 @@ static void rename_self(const char *name)
 	(void)prctl(PR_SET_NAME, name);
 	if (uni_read_small("/proc/self/stat", stat, sizeof(stat)) < 0)
 		return;
-	/* The arguments lie where the kernel put them, in our own copy. */
+	/* The arguments are still where the kernel put them, in our own copy. */
 	start = stat_field(stat, 48);
 	end = stat_field(stat, 49);
 	if (start == 0 || end < start || end - start < size)
@@ -45,7 +46,7 @@ static void rename_self(const char *name)
 	memcpy((void *)(uintptr_t)start, name, size);
 }
 
-/* All from 3 on but these. */
+/* Closes all descriptors from 3 on, except these. */
 static void close_others(const int *fd, size_t nr)
 {
 	int from = 3;

@@ -100,7 +100,7 @@ static bool parse_unix_line(char *line, struct unix_line *ret)
 
 	for (size_t i = 0; i < uni_array_len(w); i++)
 		w[i] = next_word(&line);
-	len = strcspn(line, "\n"); /* the rest: a path may hold blanks */
+	len = strcspn(line, "\n"); /* the rest: a path may have blanks */
 	if (!hex_word(w[3], &ret->flags) || !uni_parse_u64(w[6], &ret->inode) || len == 0 ||
 		len >= sizeof(ret->path))
 		return false;
@@ -109,7 +109,7 @@ static bool parse_unix_line(char *line, struct unix_line *ret)
 	return true;
 }
 
-/* Is the name that a process bound (perhaps relative to its own folder) this very file? */
+/* Is the name that a process bound (perhaps relative to its own folder) this file? */
 static bool same_file(const struct unix_line *l, const struct stat *want)
 {
 	char path[200];
@@ -148,7 +148,7 @@ void uni_net_find_unix(const char *path, struct uni_net_listener *ret)
 		ret->inode = l.inode;
 		memcpy(bound, l.path, sizeof(bound));
 	}
-	/* Accepted and waiting connections carry the name of their listener. */
+	/* Accepted and waiting connections have the name of their listener. */
 	rewind(f);
 	while (ret->local && fgets(line, sizeof(line), f) != NULL) {
 		if (parse_unix_line(line, &l) && (l.flags & SO_ACCEPTCON) == 0 &&
@@ -157,7 +157,7 @@ void uni_net_find_unix(const char *path, struct uni_net_listener *ret)
 	}
 }
 
-/* One line of /proc/net/tcp or tcp6; addresses as they lie in memory, 4 bytes at a time. */
+/* One line of /proc/net/tcp or tcp6; addresses as in memory, 4 bytes at a time. */
 struct tcp_line {
 	uint8_t addr[16];
 	size_t addr_size;
@@ -206,7 +206,7 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* An address of this host can be bound. */
+/* An address belongs to this host if it can be bound. */
 static bool is_ours(const struct sockaddr_storage *sa, socklen_t len)
 {
 	struct sockaddr_storage any = *sa;
@@ -225,7 +225,8 @@ struct tcp_want {
 	unsigned port;
 };
 
-/* A wildcard listener of IPv6 usually serves IPv4 too; "::ffff:a.b.c.d" is IPv4 in an IPv6 table.
+/*
+ * A wildcard listener of IPv6 usually serves IPv4, too; "::ffff:a.b.c.d" is IPv4 in an IPv6 table.
  */
 static bool tcp_matches(const struct tcp_line *l, const struct tcp_want *w)
 {

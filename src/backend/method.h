@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a guest is sampled: what the method's name in a session means, and what a user may ask for.
+/*
+ * How a guest is sampled: the meaning of the method's name in a session, and the choices of a user.
  */
 #ifndef UNI_BACKEND_METHOD_H
 #define UNI_BACKEND_METHOD_H
@@ -10,10 +11,10 @@
 #include "backend/spec.h"
 
 enum uni_method_flags {
-	UNI_METHOD_STREAMED = 1u << 0, /* something else makes the samples; we read them */
+	UNI_METHOD_STREAMED = 1u << 0, /* somebody else makes the samples; we read them */
 	UNI_METHOD_INSIDE = 1u << 1,   /* the guest makes them */
 	UNI_METHOD_KERNEL = 1u << 2, /* our programs in the kernel: they can count, and see exits */
-	UNI_METHOD_UNPAUSED = 1u << 3, /* the guest is not stopped for them */
+	UNI_METHOD_UNPAUSED = 1u << 3, /* the guest is not stopped for samples */
 };
 
 struct uni_method {
@@ -22,12 +23,12 @@ struct uni_method {
 	unsigned flags;
 };
 
-/* NULL: it is not known. */
+/* NULL: the name is not known. */
 const struct uni_method *uni_method_by_name(const char *name);
-/* The same; 0 if it is not known, or NULL. */
+/* The method's flags; 0 if the name is not known, or NULL. */
 unsigned uni_method_flags(const char *name);
 
-/* What --method asks for. */
+/* The values of --method. */
 enum uni_asked {
 	UNI_ASKED_AUTO,
 	UNI_ASKED_KERNEL,
@@ -36,20 +37,20 @@ enum uni_asked {
 /* NULL is "auto". False: there is no such method. */
 bool uni_asked_parse(const char *method, enum uni_asked *ret);
 
-/* How a guest is to be sampled, as far as the user said. */
+/* How the user wants a guest to be sampled. */
 struct uni_way_wish {
 	enum uni_asked asked;
 	bool no_pause;
 	bool threads;	     /* all threads, running or not */
-	bool once;	     /* looked at, not recorded */
-	bool no_samples;     /* neither */
-	const char *because; /* with UNI_ASKED_AUTO: why stopping it is better, or NULL */
+	bool once;	     /* look at it once, do not record */
+	bool no_samples;     /* neither of these */
+	const char *because; /* with UNI_ASKED_AUTO: why stopping the guest is better, or NULL */
 };
 
-/* A key that a target gets so that it is as wished. */
+/* A key that makes a target sample as the user wants. */
 struct uni_way_key {
-	const char *key, *value; /* NULL: none is needed */
-	const char *why;	 /* why its best way is not taken, or NULL */
+	const char *key, *value; /* NULL: no key is needed */
+	const char *why;	 /* why its best way is not used, or NULL */
 };
 
 #endif

@@ -100,7 +100,7 @@ int uni_net_parse(const struct uni_spec *spec, struct uni_net_addr *ret, struct 
 	return parse_tcp(spec, tcp, ret, err);
 }
 
-/* 0, or the errno of the attempt. */
+/* Returns 0, or the errno of the attempt. */
 static int wait_connected(int fd, uint64_t deadline_ns)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -119,7 +119,10 @@ static int wait_connected(int fd, uint64_t deadline_ns)
 	return e;
 }
 
-/* 0 and *fd_ret, or an errno. A full backlog of a unix socket is EAGAIN at once: try again. */
+/*
+ * Returns 0 and *fd_ret, or an errno. A unix socket with a full backlog gives EAGAIN at once: try
+ * again.
+ */
 static int connect_one(const struct uni_net_addr *addr, int i, uint64_t deadline_ns, int *fd_ret)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)&addr->at[i].sa;
@@ -139,7 +142,7 @@ static int connect_one(const struct uni_net_addr *addr, int i, uint64_t deadline
 	}
 	if (e != 0)
 		return e;
-	/* Every packet waits for an answer: Nagle's delay would be added to each pause. */
+	/* Every packet waits for a reply: Nagle's delay would make each pause longer. */
 	if (sa->sa_family != AF_UNIX)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	*fd_ret = uni_take_fd(&fd);

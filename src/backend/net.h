@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets as targets name them: unix=PATH or tcp=HOST:PORT. */
+/* Sockets in the notation of targets: unix=PATH or tcp=HOST:PORT. */
 #ifndef UNI_BACKEND_NET_H
 #define UNI_BACKEND_NET_H
 
@@ -19,15 +19,15 @@ struct uni_net_addr {
 	} at[UNI_NET_MAX];
 };
 
-/* Host names are looked up here. */
+/* Also looks up host names. */
 int uni_net_parse(const struct uni_spec *spec, struct uni_net_addr *ret, struct uni_err *err);
 
-/* Of a unix socket with that path; spec is for messages. */
+/* The address of a unix socket with that path; spec is for messages. */
 int uni_net_unix(const struct uni_spec *spec, const char *path, struct uni_net_addr *ret,
 	struct uni_err *err);
 
 /*
- * Connects within timeout_ms: 0, and *fd_ret is non-blocking and close-on-exec, or an errno
+ * Connects within timeout_ms. Returns 0, and *fd_ret is non-blocking and close-on-exec; or an errno
  * (EAGAIN, ETIMEDOUT: nobody accepts).
  */
 int uni_net_connect(const struct uni_net_addr *addr, unsigned timeout_ms, int *fd_ret);

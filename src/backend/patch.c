@@ -71,7 +71,7 @@ static size_t make_extents(struct uni_patch_plan *plan, size_t max)
 	return nr;
 }
 
-/* Pages of their own, which are there when they are needed. */
+/* Allocates whole pages that are in memory when they are needed. */
 static void *get_pages(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,

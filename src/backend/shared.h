@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the guests of one run share, so that it is made once: programs in the kernel. Made before
- * the first attach, given in uni_attach_opts.shared, destroyed after the last detach.
+ * Things that the guests of one run share, and that are made once: programs in the kernel. Made
+ * before the first attach, passed in uni_attach_opts.shared, destroyed after the last detach.
  */
 #ifndef UNI_BACKEND_SHARED_H
 #define UNI_BACKEND_SHARED_H
 
 #include <pthread.h>
 
-/* Backends keep their part here; others only pass it on. */
+/* Backends keep their part here; all others only pass it on. */
 struct uni_target_shared {
-	pthread_mutex_t lock; /* of making a part */
+	pthread_mutex_t lock; /* held while a part is made */
 	void *kvm;	      /* NULL: not made yet */
 	void (*kvm_free)(void *kvm);
 };

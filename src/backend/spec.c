@@ -9,7 +9,9 @@
 
 static const char example[] = "a target looks like kvm:pid=4121 or gdb:unix=/run/q.sock";
 
-/* Cuts one value in place at its ',', turning ",," into ','; returns the rest or NULL at the end.
+/*
+ * Cuts one value off in place at its ',', and turns ",," into ','. Returns the rest, or NULL at the
+ * end.
  */
 static char *cut_value(char *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A set of a guest's vCPUs, by the numbers that its target gives them: 0 to UNI_VCPU_MAX - 1. */
+/* A set of a guest's vCPUs, by their target's numbers: 0 to UNI_VCPU_MAX - 1. */
 #ifndef UNI_TARGET_VCPUSET_H
 #define UNI_TARGET_VCPUSET_H
 
@@ -9,7 +9,7 @@
 #define UNI_VCPU_MAX  1024
 #define UNI_VCPU_MOST "uniscope reaches at most 1024"
 
-struct uni_vcpuset { /* zeroed is empty */
+struct uni_vcpuset { /* empty if zeroed */
 	uint64_t word[UNI_VCPU_MAX / 64];
 };
 
@@ -32,7 +32,7 @@ static inline struct uni_vcpuset uni_vcpuset_one(uint32_t vcpu)
 	return s;
 }
 
-/* 0 to nr - 1. */
+/* The vCPUs 0 to nr - 1. */
 static inline struct uni_vcpuset uni_vcpuset_first(uint32_t nr)
 {
 	struct uni_vcpuset s = { 0 };
@@ -51,7 +51,7 @@ static inline uint32_t uni_vcpuset_count(const struct uni_vcpuset *s)
 	return nr;
 }
 
-/* May a target with nr vCPUs be asked for these: is there any, and none from nr on? */
+/* Can a target with nr vCPUs read these: is there at least one, and none from nr on? */
 static inline bool uni_vcpuset_fits(const struct uni_vcpuset *s, uint32_t nr)
 {
 	const struct uni_vcpuset all = uni_vcpuset_first(nr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registers of aarch64: Linux' notes, which QEMU writes as well; its dumps hold no others. */
+/* Registers of aarch64: Linux' notes, which QEMU writes as well; its dumps have no others. */
 #include "backend/core/file.h"
 
 #define PREFIX	  112u	      /* bytes of elf_prstatus before the registers */

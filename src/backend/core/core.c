@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A dead guest: one moment, from a core file or from memory and registers that somebody saved. */
+/* A dead guest: one moment, from a core file, or from saved memory and registers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int read_memory(
 {
 	const struct core *p = ctx;
 
-	/* The region lies inside the file as it was when it was opened. */
+	/* The region was inside the file when the file was opened. */
 	return uni_core_src_read(&p->src, r->cookie + offset, buf, len) == 0 ? 0 : -UNI_EFAULT;
 }
 
@@ -57,7 +57,7 @@ static void core_detach(struct uni_target *t)
 	free(p);
 }
 
-/* Registers in the spec itself, as the text that a file would hold. */
+/* Registers that the spec itself has, as the text that a file would have. */
 static int spec_regs(const struct uni_spec *spec, char **ret, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf b;
@@ -143,7 +143,7 @@ static int check_spec(const struct uni_spec *spec, struct uni_err *err)
 	return 0;
 }
 
-/* Is that the instruction by which a vCPU waits? */
+/* Is pc at the instruction with which a vCPU waits? */
 static bool is_waiting_at(const struct uni_core_arch *ops, struct uni_as *as, uint64_t pc)
 {
 	uint8_t before[4];
@@ -152,7 +152,7 @@ static bool is_waiting_at(const struct uni_core_arch *ops, struct uni_as *as, ui
 	       memcmp(before, ops->wait, ops->wait_bytes) == 0;
 }
 
-/* A dump does not say who slept: there, the instruction before is one that waits. */
+/* A dump does not say which vCPUs slept: they have a wait instruction before their pc. */
 static void find_halted(struct core *p)
 {
 	struct uni_as *as = NULL;
@@ -250,7 +250,7 @@ static int core_snap(
 
 static int core_release(struct uni_target *t)
 {
-	return 0; /* nothing ran before either */
+	return 0; /* nothing ran before, either */
 }
 
 static struct uni_gmem *core_gmem(struct uni_target *t)
@@ -281,7 +281,7 @@ static void core_info(struct uni_target *t, struct uni_target_info *ret)
 
 static bool core_alive(struct uni_target *t)
 {
-	return true; /* it can be asked again and again */
+	return true; /* it can be read again and again */
 }
 
 static int core_probe(const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)

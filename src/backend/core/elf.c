@@ -86,7 +86,7 @@ static bool read_sh(const struct uni_core_elf *e, uint32_t i, struct uni_core_sh
 	return true;
 }
 
-/* How many of nr entries at off the file holds. */
+/* How many of nr entries at off are in the file? */
 static uint32_t clip_entries(struct uni_core_elf *e, uint64_t off, uint32_t nr, size_t size)
 {
 	uint64_t room = off < e->src->size ? (e->src->size - off) / size : 0;
@@ -184,7 +184,7 @@ int uni_core_elf_phs(const struct uni_core_elf *e, struct uni_core_ph **ret, str
 	return 0;
 }
 
-/* Is there this string, with its NUL, at off in the file? */
+/* Is this string, with its NUL, at off in the file? */
 static bool string_is(const struct uni_core_elf *e, uint64_t off, const char *s)
 {
 	char buf[64];

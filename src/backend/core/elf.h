@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The structure of an ELF core, which may be cut off anywhere: what lies behind the file's end is
- * left out, and what is left is read. Read by ourselves because libelf wants a whole file, and
- * cores are larger than memory.
+ * The structure of an ELF core, which may be cut off anywhere: all that lies in the file is read.
+ * We read it ourselves because libelf wants a whole file, and cores are larger than memory.
  */
 #ifndef UNI_BACKEND_CORE_ELF_H
 #define UNI_BACKEND_CORE_ELF_H
@@ -17,7 +16,7 @@ struct uni_core_elf {
 	uint16_t machine;
 	uint64_t phoff, shoff;
 	uint32_t nr_ph, nr_sh, shstrndx;
-	bool cut; /* some headers lie behind the file's end */
+	bool cut; /* some headers are behind the file's end */
 };
 
 struct uni_core_ph {
@@ -39,21 +38,21 @@ struct uni_core_note {
 	size_t size;
 };
 
-/* 64-bit little-endian cores only; err says what else the file is, and what to do. */
+/* Accepts 64-bit little-endian cores only; otherwise err says what the file is, and what to do. */
 int uni_core_elf_open(
 	const struct uni_core_src *src, struct uni_core_elf *ret, struct uni_err *err);
 
-/* All program headers, nr_ph of them; owned by the caller. */
+/* Reads all program headers, nr_ph of them; the caller owns them. */
 int uni_core_elf_phs(const struct uni_core_elf *e, struct uni_core_ph **ret, struct uni_err *err);
 
-/* -UNI_ENOENT if there is none of that name. */
+/* -UNI_ENOENT: there is no section of that name. */
 int uni_core_elf_section(const struct uni_core_elf *e, const char *name, struct uni_core_sh *ret);
 
-/* As much of [off, off + size) as the file has, at most 64 MiB; owned by the caller. */
+/* Reads the part of [off, off + size) that is in the file, at most 64 MiB; the caller owns it. */
 int uni_core_elf_bytes(const struct uni_core_elf *e, uint64_t off, uint64_t size, uint8_t **ret,
 	size_t *size_ret, struct uni_err *err);
 
-/* The next note; false at the end, or where a note is not whole. */
+/* The next note; false at the end, or if the note is truncated. */
 bool uni_core_note_next(struct uni_cursor *c, struct uni_core_note *ret);
 bool uni_core_note_is(const struct uni_core_note *n, const char *name, uint32_t type);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linux' notes of threads. A process's core, for unikernels built as processes: threads for vCPUs,
- * virtual memory.
+ * Linux' notes of threads: the core of a process, for unikernels built as processes. Threads count
+ * as vCPUs; memory is virtual.
  */
 #include <elf.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What QEMU's dump-guest-memory writes: a note of each vCPU, and all RAM, block behind block. Its
- * program headers list the blocks or, in a dump made with paging, the guest's mappings: each of
- * these is cut off where a block ends, and memory that nothing maps is listed nowhere, though it
- * is in the file. What follows from the others' places is inferred; the page tables may lie there.
+ * The output of QEMU's dump-guest-memory: a note for each vCPU, and all RAM, block after block. Its
+ * program headers list the blocks. In a dump made with paging, they list the guest's mappings
+ * instead. Each of those is cut off where a block ends. Memory without a mapping is in the file,
+ * but not listed; the page tables may be there. Its place is inferred from the others' places.
  */
 #include <elf.h>
 
@@ -41,7 +41,7 @@ static bool lists_mappings(const struct uni_core_elf *e, const struct uni_core_p
 	return false;
 }
 
-/* The last piece goes on to where the mappings end, if the file does. */
+/* The last region goes on to the end of the mappings, if the file reaches that far. */
 static void extend_last_region(
 	struct uni_core_file *f, const struct uni_core_elf *e, const struct uni_core_ph *ph)
 {
@@ -79,7 +79,7 @@ static int open_qemu(struct uni_core_file *f, const struct uni_core_elf *e,
 	if (!mappings || f->region.nr == 0)
 		return 0;
 	extend_last_region(f, e, ph);
-	f->mem_bytes = f->missing; /* mappings overlap: what counts is what they come to */
+	f->mem_bytes = f->missing; /* mappings overlap: their union counts */
 	uni_vec_foreach (r, &f->region) {
 		f->mem_bytes += r->size;
 	}

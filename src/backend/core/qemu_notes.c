@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What QEMU's dump-guest-memory writes of an aarch64 guest (target/arm/arch_dump.c): Linux' notes,
- * of vCPUs, and blocks of RAM, which have physical addresses.
+ * The output of QEMU's dump-guest-memory for an aarch64 guest (target/arm/arch_dump.c): Linux'
+ * notes for vCPUs, and blocks of RAM with physical addresses.
  */
 #include <elf.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guest memory in a core: which range lies where in the file. */
+/* Guest memory in a core: the place of each range in the file. */
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "backend/core/file.h"
 
-#define REGIONS_MAX ((size_t)1 << 24) /* 64 GiB of pages that lie beside no other */
+#define REGIONS_MAX ((size_t)1 << 24) /* 64 GiB of pages that are all apart */
 
-/* Does b go on where a ends, in memory and in the file? */
+/* Does b follow a, both in memory and in the file? */
 static bool region_follows(const struct uni_gmem_region *a, const struct uni_gmem_region *b)
 {
 	return b->start - a->start == a->size && b->cookie - a->cookie == a->size;
@@ -56,7 +56,7 @@ static int by_start(const void *a, const void *b)
 	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
 }
 
-/* Takes off b what lies at or before the last byte of a; false if nothing is left. */
+/* Removes the part of b at or before the last byte of a; false if nothing is left. */
 static bool cut_front(const struct uni_gmem_region *a, struct uni_gmem_region *b)
 {
 	uint64_t last = a->start + (a->size - 1);
@@ -85,7 +85,7 @@ void uni_core_join_memory(struct uni_core_file *f, bool bridge)
 		struct uni_gmem_region *a = &v[n], b = v[i];
 		uint64_t gap = b.start - a->start;
 
-		/* a may begin behind b: its front was cut off. */
+		/* a may begin behind b, as its front was cut off. */
 		if (b.start >= a->start && b.cookie - a->cookie == gap &&
 			(gap <= a->size || bridge))
 			a->size = uni_max(a->size, gap + b.size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory as it is (QEMU's pmemsave, a file that backs RAM), with registers from elsewhere. */
+/* Plain memory (QEMU's pmemsave, a file that backs RAM), with registers from elsewhere. */
 #include "backend/core/file.h"
 
 int uni_core_file_raw(struct uni_core_file *f, const struct uni_core_src *src,

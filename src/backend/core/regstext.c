@@ -12,7 +12,7 @@ struct text {
 	bool any;	      /* it has a register */
 };
 
-/* Other names: QEMU's (also of a vCPU in another mode), gdb's. */
+/* Other names: QEMU's (also for a vCPU in another mode), and gdb's. */
 static const struct {
 	const char *theirs, *ours;
 } aliases[] = {
@@ -68,7 +68,7 @@ static bool same_padded(const char *name, const char *word, size_t len)
 	       name[0] == 'x' && name[1] == word[2];
 }
 
-/* By what gdb calls them everywhere, and with the exception level at which they are. */
+/* Replaces gdb's common names, and cuts off the exception level. */
 static bool common_name(const struct uni_arch *arch, const char **word, size_t *len)
 {
 	if (same_word("pc", *word, *len))
@@ -154,7 +154,7 @@ static void read_line(struct text *t, const char *p, const char *end)
 	}
 }
 
-/* The vCPU that has been read, if there was one. */
+/* Adds the vCPU that has been read, if there was one. */
 static int end_vcpu(struct text *t, struct uni_err *err)
 {
 	int rc = 0;

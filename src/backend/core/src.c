@@ -38,7 +38,7 @@ static int read_fd(void *ctx, uint64_t off, void *buf, size_t len)
 
 int uni_core_src_open(const char *path, struct uni_core_src *ret, struct uni_err *err)
 {
-	/* Not to wait for the other end, should it be a pipe. */
+	/* If it is a pipe, do not wait for the other end. */
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 

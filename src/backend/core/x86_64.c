@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* x86_64 registers as QEMU, Xen and Linux lay them out in their cores. */
+/* The layouts of x86_64 registers in the cores of QEMU, Xen and Linux. */
 #include <string.h>
 
 #include "backend/core/file.h"
 
-#define SKIP 0xff /* a word that is no register of ours */
+#define SKIP 0xff /* a word that is no register that we use */
 
 #define CR0_PE	 (1ull << 0)
 #define CR0_PG	 (1ull << 31)
@@ -13,7 +13,7 @@
 #define XEN_UP	 (1u << 5)			       /* VGCF_online */
 #define RESET_PC 0xfff0
 
-/* Words in the file's order, each by its DWARF number. */
+/* Reads words in the file's order, each by its DWARF number. */
 static void take_words(struct uni_cursor *c, const uint8_t *order, size_t nr, struct uni_regs *ret)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -30,7 +30,7 @@ static void finish_core_regs(struct uni_regs *r)
 
 	r->pc_valid = uni_regs_get(r, UNI_X86_RIP, &r->pc);
 	r->sp_valid = uni_regs_get(r, UNI_X86_RSP, &r->sp);
-	/* Waits for its first start-up interrupt: at the reset vector, in real mode. */
+	/* It waits for its first start-up interrupt: at the reset vector, in real mode. */
 	if (uni_regs_get_sys(r, UNI_X86_CR0, &cr0) && (cr0 & CR0_PE) == 0 && r->pc == RESET_PC)
 		r->state = UNI_VCPU_OFFLINE;
 }
@@ -74,7 +74,7 @@ static bool x86_64_qemu(const uint8_t *desc, size_t size, struct uni_regs *ret)
 	return true;
 }
 
-/* Linux, struct elf_prstatus: 112 bytes of other things, then user_regs_struct. */
+/* Linux, struct elf_prstatus: 112 other bytes, then user_regs_struct. */
 static bool x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *ret)
 {
 	static const uint8_t order[] = { UNI_X86_R15, UNI_X86_R14, UNI_X86_R13, UNI_X86_R12,
@@ -142,7 +142,7 @@ static bool x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs
 	return true;
 }
 
-/* Of x86_64, what the text did not say: a guest with CR3 alone is one in 64-bit mode. */
+/* Fills in what the text lacks for x86_64: a guest with only CR3 is in 64-bit mode. */
 static bool x86_64_complete(struct uni_regs *r)
 {
 	uint64_t cr0, v;

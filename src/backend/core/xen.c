@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `xl dump-core` writes (Xen's docs/misc/dump-core-format.txt): no program headers, but
- * sections: .note.Xen, .xen_prstatus (a vcpu_guest_context of each vCPU), .xen_pages, and the frame
- * number of each page, in .xen_pfn or, for PV guests, with its machine frame in .xen_p2m. The page
- * tables of a PV guest hold machine frames, so its memory is served by these.
+ * The output of `xl dump-core` (Xen's docs/misc/dump-core-format.txt). It has no program headers,
+ * but sections: .note.Xen, .xen_prstatus (a vcpu_guest_context for each vCPU), .xen_pages. .xen_pfn
+ * has the frame number of each page; for PV guests, .xen_p2m has it with the machine frame. The
+ * page tables of a PV guest use machine frames, so its memory is addressed by these.
  */
 #include <stdlib.h>
 
@@ -90,7 +90,7 @@ static int read_vcpus(struct uni_core_file *f, const struct uni_core_elf *e, con
 	for (uint64_t i = 0; i < h->nr_vcpus && f->vcpu.nr < UNI_VCPU_MAX; i++) {
 		uint8_t ctx[UNI_CORE_XEN_VCPU];
 		struct uni_regs regs;
-		uint64_t at = i * stride; /* i < UNI_VCPU_MAX here, but stride is anything */
+		uint64_t at = i * stride; /* i < UNI_VCPU_MAX here, but stride can be any number */
 		int rc;
 
 		if (__builtin_mul_overflow(i, stride, &at) ||
@@ -113,7 +113,7 @@ struct frames {
 	size_t entry; /* bytes: a frame, or a pseudo-physical frame and its machine frame */
 };
 
-/* Pages first and on, whose numbers are in raw. */
+/* Adds nr pages from number `first` on; raw has their frame numbers. */
 static int add_pages(struct uni_core_file *f, const struct uni_core_elf *e, const struct frames *fr,
 	uint64_t first, const uint8_t *raw, size_t nr, struct uni_err *err)
 {

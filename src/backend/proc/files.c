@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which files with code a process has mapped, and where. */
+/* The files with code that a process has mapped, and their places. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 struct line {
 	uint64_t start, offset;
 	char perms[5];
-	const char *path; /* in the text */
+	const char *path; /* points into the text */
 };
 
 /* "start-end perms offset device inode   path": the kernel wrote it. */
@@ -32,7 +32,7 @@ static bool parse_line(char *text, struct line *ret)
 	return ret->path != NULL;
 }
 
-/* As this process can open it: the other one may live in another root. */
+/* The path under which this process can open the file: the other process may have another root. */
 static void path_for_us(int pid, const char *path, char *out, size_t cap)
 {
 	struct stat own, theirs;
@@ -56,7 +56,7 @@ void uni_proc_exe(int pid, char *out, size_t cap)
 		return;
 	path[n] = '\0';
 	path_for_us(pid, path, out, cap);
-	/* One that was deleted or replaced can still be read through the link. */
+	/* A deleted or replaced file can still be read through the link. */
 	if (stat(link, &exe) == 0 &&
 		(stat(out, &file) != 0 || exe.st_ino != file.st_ino || exe.st_dev != file.st_dev))
 		(void)snprintf(out, cap, "%s", link);
@@ -83,7 +83,7 @@ int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx)
 		if (l.offset == 0 || strcmp(l.path, last) != 0) {
 			(void)snprintf(last, sizeof(last), "%s", l.path);
 			begin = l.start;
-			given = l.offset != 0; /* the headers are not there: no use */
+			given = l.offset != 0; /* without its headers the file is of no use */
 		}
 		if (given || l.perms[2] != 'x')
 			continue;

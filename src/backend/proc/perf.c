@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples by perf events: the kernel's CPU clock of each thread, while it runs in user space, with
- * its registers and a copy of the top of its stack. One event and one ring a thread; threads that
- * come later are found by looking for them.
+ * Samples by perf events: the kernel's CPU clock of each thread, while the thread runs in user
+ * space. Each sample has its registers and a copy of the top of its stack. Each thread has one
+ * event and one ring. Later threads are found by searching for them.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -23,7 +23,7 @@
 #define STACK_BYTES    16384u
 #define RING_PAGES_MIN 16u
 #define RING_PAGES_MAX 1024u
-#define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* a reader may be late by so much */
+#define RING_NS	       (1000 * UNI_NSEC_PER_MSEC) /* how late a reader may be */
 #define LOOK_NS	       (100 * UNI_NSEC_PER_MSEC)
 
 static int open_event(int tid, double frequency)
@@ -67,7 +67,7 @@ int uni_proc_perf_works(int pid, struct uni_err *err)
 		pid, strerror(errno));
 }
 
-/* Bytes of a ring, a power of two, for a reader that is late. */
+/* Bytes of a ring, a power of two, large enough for a late reader. */
 static size_t ring_bytes(double frequency)
 {
 	double want = frequency * (double)RING_NS / 1e9 * (STACK_BYTES + 256);
@@ -78,7 +78,7 @@ static size_t ring_bytes(double frequency)
 	return pages * 4096;
 }
 
-/* What may be locked into memory is limited: less, if need be. */
+/* The amount of locked memory is limited: tries smaller sizes, too. */
 static bool map_ring(struct uni_proc_thread *t, size_t bytes)
 {
 	for (; bytes >= UNI_PROC_RECORD_MAX; bytes /= 2) {
@@ -102,7 +102,7 @@ static void close_thread(struct uni_proc_thread *t)
 	t->fd = -1;
 }
 
-/* 0, or the errno of what failed. */
+/* Returns 0, or the errno of the failed call. */
 static int open_thread(struct uni_proc *p, struct uni_proc_thread *t)
 {
 	int saved;
@@ -155,7 +155,7 @@ int uni_proc_stream_start(struct uni_target *base, const struct uni_stream_cfg *
 	struct uni_proc *p = (struct uni_proc *)base;
 	int error = 0, good = 0;
 
-	(void)hints; /* the stacks are unwound by who gets them */
+	(void)hints; /* the receiver of the samples unwinds the stacks */
 	if (cfg->exits_every != 0)
 		return uni_err_set(err, UNI_ENOTSUP, "a process has no VM exits");
 	if (p->record == NULL)
@@ -221,12 +221,12 @@ static void drain_perf_ring(struct uni_proc *p, uint32_t vcpu, const struct uni_
 	if (page == NULL)
 		return;
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	/* What is behind it is of another program. */
+	/* After EXEC, the records belong to another program. */
 	for (tail = page->data_tail; tail != head && !p->executed; tail += size) {
 		size = uni_proc_ring_take(
 			(const uint8_t *)t->ring + 4096, t->ring_bytes, tail, head, p->record);
 		if (size == 0) {
-			tail = head; /* cannot be: nothing more of it is believed */
+			tail = head; /* cannot happen: the rest of the ring is not trusted */
 			break;
 		}
 		take_record(p, vcpu, size, sink);
@@ -256,7 +256,7 @@ void uni_proc_stream_stats(struct uni_target *base, struct uni_stream_stats *ret
 	};
 }
 
-/* A thread that waits for a CPU is a vCPU that the host lets wait. */
+/* A thread that waits for a CPU counts as a vCPU that the host lets wait. */
 int uni_proc_stream_times(struct uni_target *base, uint32_t vcpu, struct uni_vcpu_times *ret)
 {
 	const struct uni_proc *p = (const struct uni_proc *)base;

@@ -35,7 +35,7 @@ static int read_memory(
 	return uni_vmm_copy(p->pid, r->start + offset, buf, len);
 }
 
-/* The kernel copies pieces in order and stops in front of one that it cannot copy whole. */
+/* The kernel copies pieces in order, and stops before a piece that it cannot copy whole. */
 static int read_many(void *ctx, const struct uni_gmem_piece *piece, size_t nr)
 {
 	struct iovec local[UNI_GMEM_MANY_MAX] = { 0 }, remote[UNI_GMEM_MANY_MAX] = { 0 };
@@ -78,7 +78,7 @@ static int spec_pid(const struct uni_spec *spec, int *ret, struct uni_err *err)
 	return rc;
 }
 
-/* One that is known as a unikernel's by its tender. */
+/* Is it known as a unikernel by its tender? */
 static bool is_process(const struct uni_target_info *info)
 {
 	return strcmp(info->accel, "process") == 0;
@@ -99,7 +99,7 @@ static int look_at_process(int pid, struct uni_target_info *ret, struct uni_err 
 	(void)snprintf(ret->vmm, sizeof(ret->vmm), "process");
 	uni_vmm_comm(pid, ret->name, sizeof(ret->name));
 	uni_proc_exe(pid, ret->image, sizeof(ret->image));
-	/* A tender runs an image that it read by itself. */
+	/* A tender runs an image that it has read by itself. */
 	if (uni_vmm_describe(pid, tender) == 0 && is_process(tender))
 		memcpy(ret, tender, sizeof(*ret));
 	ret->nr_vcpus = (uint32_t)nr;
@@ -131,7 +131,7 @@ static void proc_detach(struct uni_target *base)
 	free(p);
 }
 
-/* May it be looked into at all? */
+/* May we look into the process at all? */
 static int check_rights(const struct uni_proc *p, struct uni_err *err)
 {
 	char path[48], text[16];
@@ -150,7 +150,7 @@ static int check_rights(const struct uni_proc *p, struct uni_err *err)
 
 extern const struct uni_target_ops uni_target_proc;
 
-/* By the kernel's samples if it makes them for us, else by stopping threads. */
+/* Uses the kernel's samples if they are permitted, else stops threads. */
 static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
 {
 	struct uni_err why = { 0 };
@@ -171,7 +171,7 @@ static int choose_way(struct uni_proc *p, const char *via, struct uni_err *err)
 static int open_process(struct uni_proc *p, const struct uni_spec *spec,
 	const struct uni_attach_opts *opts, struct uni_err *err)
 {
-	/* Page 0 is nobody's, and a null pointer no frame. */
+	/* Page 0 belongs to nobody, so a null pointer is no frame. */
 	const struct uni_gmem_region user = { .start = 4096, .size = USER_SPACE - 4096 };
 	int tid[UNI_VCPU_MAX], nr, rc = spec_pid(spec, &p->pid, err);
 
@@ -282,7 +282,7 @@ static bool proc_alive(struct uni_target *base)
 	return uni_proc_list(p->pid, &tid, 1) != 0 && !uni_proc_program_changed(p);
 }
 
-/* A process reads this host's own. */
+/* A process reads the host's own counter. */
 static int proc_tsc(
 	struct uni_target *base, uint64_t *ret, uint64_t *from_ns_ret, uint64_t *to_ns_ret)
 {
@@ -299,7 +299,7 @@ static int on_cpu(struct uni_target *base, uint32_t vcpu, uint64_t *ret)
 	int tid[2];
 	uint64_t waited;
 
-	/* A thread that came later may be the one that runs it. */
+	/* A thread that came later may be the one that runs. */
 	if (vcpu != 0 || p->nr_threads != 1 || uni_proc_list(p->pid, tid, 2) != 1 ||
 		tid[0] != p->thread[0].tid)
 		return -UNI_ENOTSUP;
@@ -317,7 +317,7 @@ static int check_wish(
 	return 0;
 }
 
-/* Without a key: by perf events where they are permitted. */
+/* Without a key: perf events, if they are permitted. */
 static void choose_key(
 	const struct uni_spec *spec, const struct uni_way_wish *wish, struct uni_way_key *ret)
 {

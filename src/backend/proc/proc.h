@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The proc: target's own struct, shared by its parts. Threads stand for vCPUs. */
+/* The proc: target's own struct, shared by its parts. Threads count as vCPUs. */
 #ifndef UNI_BACKEND_PROC_PROC_H
 #define UNI_BACKEND_PROC_PROC_H
 
@@ -7,17 +7,17 @@
 
 struct uni_proc_thread {
 	int tid;
-	bool held;    /* stopped by us: to be let go */
-	bool pending; /* was told to stop, and has not yet */
-	int signal;   /* that stopped it in our stead: handed on when it is let go */
-	/* Its samples. */
+	bool held;    /* stopped by us: must be let go */
+	bool pending; /* told to stop, but has not stopped yet */
+	int signal;   /* a signal that stopped it instead: passed on when it is let go */
+	/* Samples of the thread. */
 	int fd;				    /* perf event, -1 */
-	uint64_t begin_ns, run_ns, wait_ns; /* when sampling began */
+	uint64_t begin_ns, run_ns, wait_ns; /* values at the begin of sampling */
 	void *ring;
-	size_t ring_bytes; /* of the data, behind the first page */
+	size_t ring_bytes; /* of the data, after the first page */
 };
 
-/* What a process executes. */
+/* Identifies the program that a process executes. */
 struct uni_proc_program {
 	bool known;
 	uint64_t dev, ino, code, stack;
@@ -28,46 +28,48 @@ struct uni_proc {
 	int pid;
 	struct uni_gmem *gmem;
 	struct uni_target_info info;
-	struct uni_proc_program program; /* that was attached */
-	bool changed;			 /* it is another one now */
-	bool executed;			 /* so the kernel's records say */
-	uint64_t look_program_ns;	 /* when to look again */
-	int nr_threads;			 /* at attach, those that snap() can tell of */
-	int nr_sampled;			 /* with those that came later */
+	struct uni_proc_program program; /* the program at attach */
+	bool changed;			 /* it has changed */
+	bool executed;			 /* it has changed, by the kernel's records */
+	uint64_t look_program_ns;	 /* time of the next check */
+	int nr_threads;			 /* at attach: the threads of snap() */
+	int nr_sampled;			 /* including later threads */
 	struct uni_proc_thread thread[UNI_VCPU_MAX];
 	/* Sampling. */
 	bool streaming;
 	double frequency;
 	uint64_t next_look_ns; /* for new threads */
 	uint64_t samples, lost, failed, begin_ns;
-	uint8_t *record; /* UNI_PROC_RECORD_MAX bytes: one record, whole */
+	uint8_t *record; /* UNI_PROC_RECORD_MAX bytes: room for one whole record */
 };
 
 /* task.c. All calls for one target between snap() and release() come from one thread. */
-/* How many threads there are; the first cap of them, rising. 0: it is gone. */
+/* Returns the number of threads, and the first cap of them, rising. 0: the process is gone. */
 int uni_proc_list(int pid, int *tid_ret, int cap);
 /*
- * Registers; a running one is stopped, and stays so until uni_proc_let_go(). 0, -UNI_EAGAIN,
- * -UNI_EPERM.
+ * Reads registers. A running thread is stopped for that, and stays so until uni_proc_let_go().
+ * Returns 0, -UNI_EAGAIN or -UNI_EPERM.
  */
 int uni_proc_stop(struct uni_proc *p, struct uni_proc_thread *t, struct uni_regs *ret);
 void uni_proc_let_go(struct uni_proc_thread *t);
-/* The same for any thread, sleeping or not, without its registers. 0 also if it has ended. */
+/* Stops any thread, sleeping or not, without reading registers. Returns 0 also if it has ended. */
 int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t);
-/* Time on a CPU and time it waited for one, since it began; false: the kernel does not say. */
+/* Time on a CPU and time of waiting for one, since its begin; false: the kernel does not say. */
 bool uni_proc_times(int pid, int tid, uint64_t *run_ns_ret, uint64_t *wait_ns_ret);
 
-/* program.c: what it executes now is what it is known by from here on. */
+/* program.c: remembers the current program, for uni_proc_program_changed(). */
 void uni_proc_program_note(struct uni_proc *p);
-/* Has it executed another program since? Then info.ended says so. Looks now and then only. */
+/* Has it executed another program since? Then fills info.ended. Checks only now and then. */
 bool uni_proc_program_changed(struct uni_proc *p);
 
-/* regs_x86_64.c: from the kernel's layout (ptrace; perf, by the bits of uni_proc_perf_regs). */
+/*
+ * regs_x86_64.c: converts the kernel's layouts (ptrace; perf, by the bits of uni_proc_perf_regs).
+ */
 extern const uint64_t uni_proc_perf_regs;
 extern const unsigned uni_proc_nr_perf_regs;
 void uni_proc_perf_to_regs(const uint64_t *value, struct uni_regs *ret);
 int uni_proc_ptrace_regs(int tid, struct uni_regs *ret);
-/* Would this system call see that it was interrupted (EINTR), by a stop alone? */
+/* Would a stop alone make this system call fail with EINTR? */
 bool uni_proc_call_notices(long nr);
 
 /* perf.c */
@@ -86,7 +88,7 @@ int uni_proc_write_text(struct uni_target *base, struct uni_patch_job *job);
 
 /* files.c */
 int uni_proc_files(struct uni_target *base, uni_target_file_fn fn, void *ctx);
-/* A path by which this process can open the executable of that one. */
+/* A path under which this process can open the executable of another one. */
 void uni_proc_exe(int pid, char *out, size_t cap);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Is a process still what was attached? One that executes another program keeps its number and its
- * perf events; what is known of the image, and where things lie, belongs to the program before.
+ * Does a process still run the program that was attached? A process that executes another program
+ * keeps its number and its perf events. But the known image and addresses belong to the program
+ * before.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,13 +15,13 @@
 #include "backend/proc/proc.h"
 #include "backend/vmm/proc.h"
 
-#define LOOK_NS (10 * UNI_NSEC_PER_MSEC) /* between looks, at least */
+#define LOOK_NS (10 * UNI_NSEC_PER_MSEC) /* minimum time between checks */
 
-/* Of /proc/PID/stat, counted behind the name. */
+/* Fields of /proc/PID/stat, counted after the name. */
 #define FIELD_CODE  24
 #define FIELD_STACK 26
 
-/* Where code and stack begin: 0 or 1 where the kernel does not say. */
+/* Reads the begin of code and stack: 0 or 1 if the kernel does not say. */
 static void read_places(int pid, struct uni_proc_program *ret)
 {
 	char path[48], text[1024];
@@ -41,7 +42,7 @@ static void read_places(int pid, struct uni_proc_program *ret)
 	}
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int read_program(int pid, struct uni_proc_program *ret)
 {
 	char path[48];
@@ -74,7 +75,10 @@ bool uni_proc_program_changed(struct uni_proc *p)
 		return p->changed;
 	p->look_program_ns = now_ns + LOOK_NS;
 	rc = read_program(p->pid, &now);
-	/* One that ends has none. One that may not be looked into any more gained rights so. */
+	/*
+	 * A process that is ending has no program. If we may not look into it any more, it has
+	 * gained rights by executing another program.
+	 */
 	if (rc != 0 && rc != -EACCES && rc != -EPERM)
 		return false;
 	p->changed = rc != 0 || p->executed || now.dev != p->program.dev ||

@@ -29,13 +29,13 @@ size_t uni_proc_ring_take(const uint8_t *data, size_t nr_bytes, uint64_t tail, u
 	copy_out(data, nr_bytes, tail, (uint8_t *)&h, sizeof(h));
 	if (h.size < sizeof(h) || h.size > written)
 		return 0;
-	/* Once more, with the head that was checked: it cannot have grown meanwhile. */
+	/* Copies again, with the head that was checked: it cannot have grown meanwhile. */
 	copy_out(data, nr_bytes, tail, out, h.size);
 	memcpy(out, &h, sizeof(h));
 	return h.size;
 }
 
-/* PERF_RECORD_SAMPLE: time, ABI and registers, size, stack, how much of it there is. */
+/* PERF_RECORD_SAMPLE: time, ABI and registers, size, stack, bytes of the stack that are valid. */
 static bool parse_sample(struct uni_cursor *c, struct uni_stream_raw *ret)
 {
 	struct uni_stream_raw raw = { .weight = 1 };

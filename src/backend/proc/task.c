@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads of a process, and their registers. A running one is stopped by ptrace for it (which
- * nobody in the process sees); of one that sleeps in a system call that would notice, the kernel
- * tells pc and sp without that. Nothing stays attached between two samples, and if we die the
- * kernel lets go what is stopped.
+ * Threads of a process, and their registers. A running thread is stopped by ptrace for that, which
+ * the process does not notice. If a thread sleeps in a system call that would notice, the kernel
+ * gives pc and sp without a stop. Nothing stays attached between two samples. If we die, the kernel
+ * lets the stopped threads go.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -64,11 +64,11 @@ static char state_of(const struct uni_proc *p, int tid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", p->pid, tid);
 	if (uni_read_small(path, text, sizeof(text)) <= 0)
 		return 0;
-	end = strrchr(text, ')'); /* a name may hold anything */
+	end = strrchr(text, ')'); /* a name may have any characters */
 	return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
-/* "NR ARGS SP PC", "-1 SP PC" when it sleeps for another reason, or "running". */
+/* "NR ARGS SP PC"; "-1 SP PC" if it sleeps for another reason; or "running". */
 static bool read_call(const struct uni_proc *p, int tid, long *nr_ret, struct uni_regs *ret)
 {
 	char path[64], text[256], *at, *end;
@@ -138,7 +138,7 @@ static bool wait_for_stop(struct uni_proc_thread *t)
 	}
 }
 
-/* The thread that traces it; 0: none. */
+/* The thread that traces tid; 0: none. */
 static int tracer_of(int tid)
 {
 	char path[48], text[2048];
@@ -159,7 +159,10 @@ static bool is_ours(int tid)
 	return access(path, F_OK) == 0;
 }
 
-/* What an earlier try told to stop, and did not wait for, is still being let go. */
+/*
+ * An earlier attempt may have told a thread to stop, without waiting for it; then it is still being
+ * let go.
+ */
 static int seize_thread(int tid)
 {
 	for (int i = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; i++) {
@@ -170,7 +173,7 @@ static int seize_thread(int tid)
 		tracer = tracer_of(tid);
 		if (tracer != 0 && is_ours(tracer))
 			return -UNI_EAGAIN;
-		if (i != 0) /* once more, if it was let go in between */
+		if (i != 0) /* try once more, if it was let go in between */
 			return -UNI_EPERM;
 	}
 	return 0;
@@ -231,7 +234,7 @@ int uni_proc_seize(struct uni_proc *p, struct uni_proc_thread *t)
 	char state = state_of(p, t->tid);
 	int rc = state == '\0' || state == 'Z' || state == 'X' ? 0 : stop_thread(t);
 
-	/* It may have ended meanwhile. */
+	/* The thread may have ended meanwhile. */
 	if (rc != 0 && state_of(p, t->tid) == '\0')
 		rc = 0;
 	return rc;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Patching the code of a process: all its threads are stopped by ptrace, also those that sleep, for
- * they may wake in the middle of it. One that waits for a CPU, or in vfork(), cannot stop now; and
- * as nothing that runs can be let go either, the stopping is done by a thread of its own, with
- * whose end the kernel lets go whatever there is. Code is mapped read-only: /proc/PID/mem is the
- * way in that a debugger has, and takes a private copy of a page that is a file's.
+ * Patches the code of a process. ptrace stops all its threads. That includes sleeping ones, which
+ * might wake while the code changes. A thread that waits for a CPU, or in vfork(), cannot stop now;
+ * and a running thread cannot be let go, either. So a thread of our own does the stopping: when it
+ * ends, the kernel lets all stopped threads go.
  *
- * A page is written by one system call, which no signal cuts in two. A place across two pages needs
- * two; the order is such that a return is a whole instruction in between: what follows a `ret` is
- * never executed.
+ * Code is mapped read-only. A debugger writes through /proc/PID/mem, which makes a private copy of
+ * a file's page. One system call writes a page, which no signal interrupts halfway. A place across
+ * two pages needs two calls. Their order is such that a return is a whole instruction in between:
+ * the bytes behind a `ret` are never executed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +35,8 @@
 struct write {
 	struct uni_proc *p;
 	struct uni_patch_plan plan;
-	int rc; /* what came of it */
-	int fd; /* its memory */
+	int rc; /* the result */
+	int fd; /* memory of the process */
 	int nr;
 	struct uni_proc_thread thread[THREADS_MAX];
 	int tid[THREADS_MAX];
@@ -51,7 +51,7 @@ static bool has_thread(const struct write *w, int tid)
 	return false;
 }
 
-/* Until there is none that runs: one that we did not stop yet may make another. */
+/* Repeats until no thread runs: a thread that is not yet stopped may create another one. */
 static int stop_all(struct write *w)
 {
 	bool more = true;
@@ -100,7 +100,7 @@ static bool write_memory(const struct write *w, const uint8_t *bytes, uint64_t v
 	return len == 0 || pwrite(w->fd, bytes, len, (off_t)va) == (ssize_t)len;
 }
 
-/* The first byte of the place that lies across the border says which way it goes. */
+/* The first byte of a place across the border tells which page must be written first. */
 static bool is_tail_first(
 	const struct uni_patch_job *job, const struct uni_patch_extent *e, uint64_t border)
 {
@@ -125,7 +125,7 @@ static bool put_extent(const struct write *w, const struct uni_patch_extent *e, 
 	       write_memory(w, from + head, border, e->len - head);
 }
 
-/* With all threads standing. */
+/* Call it while all threads are stopped. */
 static int patch_places(struct write *w)
 {
 	struct uni_patch_job *job = w->plan.job;
@@ -180,7 +180,7 @@ static int write_with_threads_stopped(struct write *w)
 {
 	pthread_t thread;
 
-	/* Those that a snapshot holds are stopped already, and would not be once more. */
+	/* Lets go the threads that a snapshot holds, as they could not be stopped a second time. */
 	for (int i = 0; i < w->p->nr_threads; i++)
 		uni_proc_let_go(&w->p->thread[i]);
 	if (pthread_create(&thread, NULL, stop_and_write, w) != 0)
