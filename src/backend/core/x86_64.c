@@ -101,8 +101,11 @@ static bool x86_64_prstatus(const uint8_t *desc, size_t size, struct uni_regs *r
 
 /*
  * Xen, public/arch-x86/xen.h, struct vcpu_guest_context:
+ *
  *   0 FPU, 512 flags, 520 user registers (200), 720 traps, 4984 control registers, 5144 FS base
- * A PV guest has four levels of tables whatever its control registers say: it cannot choose.
+ *
+ * A PV guest always has four levels of tables, whatever its control registers say: it has no
+ * choice.
  */
 static bool x86_64_xen(const uint8_t *ctx, size_t size, bool pv, struct uni_regs *ret)
 {

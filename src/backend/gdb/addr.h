@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a gdb stub listens. */
+/* The address at which a gdb stub listens. */
 #ifndef UNI_BACKEND_GDB_ADDR_H
 #define UNI_BACKEND_GDB_ADDR_H
 
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "backend/net.h"
 
-/* A unix socket whose file is not there? Without connecting, which would stop the guest. */
+/* Is it a unix socket whose file does not exist? Does not connect, as that would stop the guest. */
 bool uni_gdb_missing(const struct uni_net_addr *addr);
 
 /* Connects within timeout_ms; *fd_ret is non-blocking and close-on-exec. */

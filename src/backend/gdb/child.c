@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The guardian's side: what runs in the child. */
+/* The guardian's side: the code that runs in the child. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,16 +17,18 @@
 #include "backend/listener.h"
 
 #define CONNECT_MS 2000
-#define LOOK_MS	   200 /* how often the lease is looked at */
+#define LOOK_MS	   200 /* how often the lease is checked */
 #define TAKEN	   1ull
 
 struct guardian {
-	struct uni_gdb_stub stub; /* its link has our copy of the line */
+	struct uni_gdb_stub stub; /* its link has our copy of the connection */
 	struct uni_gdb_shared *shared;
 	int sock;
 };
 
-/* QEMU needs a moment to notice that a debugger left: a client that is there may be a past one. */
+/*
+ * QEMU needs a moment to notice that a debugger left, so a client in the tables may be a past one.
+ */
 static int connect_alone(const struct uni_net_addr *addr, int *fd_ret, struct uni_err *err)
 {
 	uint64_t until = uni_now_ns() + CONNECT_MS * UNI_NSEC_PER_MSEC;
@@ -60,7 +62,7 @@ static int switch_on(
 	return 0;
 }
 
-/* The result, and a copy of the line if there is one. */
+/* Sends the result, and a copy of the connection if there is one. */
 static bool report_line(int sock, int fd, const struct uni_err *err)
 {
 	union {
@@ -85,7 +87,10 @@ static bool report_line(int sock, int fd, const struct uni_err *err)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(copy);
 }
 
-/* As far as the profiler told. It may have died in the middle of anything: HELD asks for most. */
+/*
+ * Takes the state from what the profiler told. It may have died at any point: HELD assumes the
+ * least.
+ */
 static void learn_state(struct guardian *g)
 {
 	uint32_t flags = atomic_load(&g->shared->flags);
@@ -96,7 +101,7 @@ static void learn_state(struct guardian *g)
 	g->stub.state = (flags & UNI_GDB_F_PAUSED) != 0 ? UNI_GDB_PAUSED : UNI_GDB_HELD;
 }
 
-/* The profiler holds the guest and has not been heard of for too long. */
+/* The profiler holds the guest, but has given no sign of life for too long. */
 static void take_over_if_due(struct guardian *g)
 {
 	uint64_t lease = atomic_load(&g->shared->lease_ns);
@@ -116,7 +121,7 @@ static void guard_guest(struct guardian *g)
 		int r = poll(&p, 1, LOOK_MS);
 
 		if (r > 0 || (r < 0 && errno != EINTR))
-			break; /* nothing is ever sent: this is the end of the other side */
+			break; /* nothing is ever sent: the other side has ended */
 		take_over_if_due(g);
 	}
 	if ((atomic_load(&g->shared->flags) & UNI_GDB_F_FINISHED) != 0)
@@ -141,7 +146,7 @@ void uni_gdb_guardian_main(
 		(void)switch_on(qmp, shared, &fd, &err);
 	else
 		(void)connect_alone(addr, &fd, &err);
-	/* When the profiler is already gone, its end of the pair will say so. */
+	/* If the profiler is already gone, the end of its socket pair will say so. */
 	(void)report_line(sock, fd, &err);
 	if (fd < 0)
 		_exit(0);

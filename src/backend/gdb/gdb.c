@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gdb: any gdb stub, over a unix socket or TCP. The guardian process owns the line to it. */
+/* gdb: any gdb stub, over a unix socket or TCP. The guardian process owns the connection to it. */
 #include "backend/gdb/gdb.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static int spec_mem(const struct uni_spec *spec, enum uni_gdb_mem *ret, struct u
 		err, UNI_EUSAGE, "target %s: mem= is auto, process or packets", spec->text);
 }
 
-/* Where the stub is, or (*monitor_ret is its path) who switches one on. */
+/* Finds the stub's address; or *monitor_ret is the path of the monitor that can switch one on. */
 static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
 	const char **monitor_ret, struct uni_err *err)
 {
@@ -61,7 +61,7 @@ static int find_stub(const struct uni_spec *spec, struct uni_net_addr *ret,
 	return uni_net_unix(spec, qmp, ret, err);
 }
 
-/* Who listens there, without connecting; everything may stay unknown. */
+/* Finds the process that listens there, without connecting; all of it may stay unknown. */
 static int look_at_listener(const struct uni_spec *spec, const struct uni_net_addr *addr,
 	struct uni_target_info *ret, struct uni_err *err)
 {
@@ -98,7 +98,7 @@ static int gdb_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 	return rc != 0 ? rc : look_at_listener(spec, &addr, ret, err);
 }
 
-/* The guardian resumed the guest because we were not heard of: forget what we knew. */
+/* The guardian resumed the guest because we gave no sign of life: forget our state. */
 static void lost_hold(struct uni_gdb_target *t)
 {
 	if (t->stub.state != UNI_GDB_HELD)
@@ -116,7 +116,10 @@ int uni_gdb_begin(struct uni_gdb_target *t)
 	if (t->stub.state == UNI_GDB_LOST)
 		return -UNI_EGONE;
 	if (!uni_gdb_guardian_alive(&t->guardian)) {
-		/* Nobody would let the guest run if we died: so it must not be stopped. */
+		/*
+		 * Without a guardian, nobody would resume the guest if we died: so it must not be
+		 * stopped.
+		 */
 		uni_gdb_stub_leave(&t->stub);
 		return -UNI_EGONE;
 	}
@@ -150,10 +153,12 @@ static void gdb_detach(struct uni_target *base)
 {
 	struct uni_gdb_target *t = (struct uni_gdb_target *)base;
 
-	/* What cannot be done now, because the guardian is at it, the guardian does at our end. */
+	/*
+	 * If the guardian is at work, the rest cannot be done now; the guardian does it at our end.
+	 */
 	if (t->stub.silent && t->stub.state != UNI_GDB_LOST)
 		(void)uni_gdb_stub_listen(&t->stub, 0);
-	/* One that is still silent is left to the guardian, which has the time to wait. */
+	/* A stub that is still silent is left to the guardian, which has the time to wait. */
 	if (t->guardian.shared != NULL && t->stub.silent && t->stub.state != UNI_GDB_LOST)
 		uni_gdb_end(t);
 	else if (t->guardian.shared != NULL &&
@@ -168,7 +173,7 @@ static void gdb_detach(struct uni_target *base)
 	free(t);
 }
 
-/* monitor: its path, if it is asked for a stub. */
+/* monitor: the path of the monitor that is asked for a stub, or NULL. */
 static int shake_hands(struct uni_gdb_target *t, const struct uni_net_addr *addr,
 	const char *monitor, const struct uni_arch *arch, bool want_phys, struct uni_err *err)
 {
@@ -264,7 +269,7 @@ static int snap_now(struct uni_gdb_target *t, const struct uni_vcpuset *set, boo
 		t->held = false;
 	else
 		t->held = t->held || hold;
-	/* A look at the registers does not end a hold that is on. */
+	/* Reading the registers does not end a hold that is in effect. */
 	if (rc == 0 && !t->held)
 		rc = uni_gdb_stub_resume(&t->stub);
 	uni_gdb_end(t);
@@ -300,7 +305,9 @@ static int gdb_release(struct uni_target *base)
 	t->held = false;
 	if (t->stub.state != UNI_GDB_HELD)
 		return 0; /* paused by somebody else, who will resume it */
-	/* The guest waits: only what is needed. A dead guardian is noticed before the next stop. */
+	/*
+	 * The guest waits: do only what is needed. A dead guardian is noticed before the next stop.
+	 */
 	if (!uni_gdb_guardian_has_lease(&t->guardian) ||
 		!uni_gdb_guardian_lease(&t->guardian, UNI_GDB_LEASE_OP_MS)) {
 		lost_hold(t);
@@ -336,7 +343,7 @@ static bool gdb_claims(const struct uni_target_info *info, char *keys_ret, size_
 	int n = snprintf(keys_ret, cap, "%s%s", by_monitor ? "qmp=" : "",
 		by_monitor ? info->qmp : info->gdb);
 
-	/* A comma in a path would have to be doubled; proc.c keeps none. */
+	/* A comma in a path would have to be doubled; proc.c drops such paths. */
 	return (by_monitor || info->gdb[0] != '\0') && n > 0 && (size_t)n < cap;
 }
 

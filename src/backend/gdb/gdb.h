@@ -15,13 +15,13 @@ struct uni_gdb_target {
 	struct uni_gmem *gmem;
 	struct uni_target_info info;
 	bool held;	       /* between a snap with HOLD and release() */
-	struct uni_regs *regs; /* owned; as the stub gives them: without gaps */
+	struct uni_regs *regs; /* owned; in the stub's order, without gaps */
 };
 
 /*
- * Before and after each exchange with the stub: the lease, what came in the meantime, what the
- * guardian must know. begin: 0; -UNI_EAGAIN when the guardian has just taken over (a hold, if there
- * was one, is over); -UNI_EGONE.
+ * Call these before and after each exchange with the stub. They handle the lease, packets that
+ * arrived meanwhile, and the state that the guardian needs. begin returns 0; -UNI_EGONE; or
+ * -UNI_EAGAIN: the guardian has just taken over, and a hold, if there was one, is over.
  */
 int uni_gdb_begin(struct uni_gdb_target *t);
 void uni_gdb_end(struct uni_gdb_target *t);
@@ -29,15 +29,15 @@ void uni_gdb_end(struct uni_gdb_target *t);
 /* write.c */
 int uni_gdb_write_text(struct uni_target *base, struct uni_patch_job *job);
 
-/* mem=: where guest memory is read from. */
+/* mem=: how guest memory is read. */
 enum uni_gdb_mem {
-	UNI_GDB_MEM_AUTO,    /* the VMM's process if it can be, else packets */
-	UNI_GDB_MEM_PROCESS, /* or fail */
+	UNI_GDB_MEM_AUTO,    /* from the VMM's process if possible, else by packets */
+	UNI_GDB_MEM_PROCESS, /* from the VMM's process, or fail */
 	UNI_GDB_MEM_PACKETS,
 };
 
 /*
- * Makes t->gmem and completes t->info.note. t->stub is open, t->regs0 and t->info are set.
+ * Makes t->gmem and completes t->info.note. t->stub must be open, and t->regs0 and t->info set.
  * qmp: path of a monitor socket or NULL.
  */
 int uni_gdb_mem_open(struct uni_gdb_target *t, enum uni_gdb_mem how,

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-#define PATIENCE_S 10 /* for the child to connect or to say why not */
+#define PATIENCE_S 10 /* for the child to connect, or to report the failure */
 #define END_MS	   10000
 #define TAKEN	   1ull
 
@@ -65,7 +65,7 @@ void uni_gdb_guardian_end(struct uni_gdb_guardian *g)
 	g->shared = NULL;
 }
 
-/* The child's report. 0 and *fd_ret, or why there is no line. */
+/* Receives the child's report. Returns 0 and *fd_ret, or the reason of the failure. */
 static int receive_line(int sock, int *fd_ret, struct uni_err *err)
 {
 	union {

@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/err.h"
 
-#define IDLE_MAX 64 /* receptions without a question */
+#define IDLE_MAX 64 /* receptions in a row without a request */
 
 void uni_gdb_link_init(struct uni_gdb_link *l, int fd)
 {
@@ -93,7 +93,7 @@ int uni_gdb_link_send(struct uni_gdb_link *l, uint64_t deadline_ns)
 	return 0;
 }
 
-/* 0 got bytes, -UNI_EAGAIN none there. */
+/* Returns 0: received bytes; or -UNI_EAGAIN: there are none. */
 static int receive_bytes(struct uni_gdb_link *l)
 {
 	ssize_t n;
@@ -120,7 +120,9 @@ static int receive_bytes(struct uni_gdb_link *l)
 
 enum packet_role { ROLE_REPLY, ROLE_STOP, ROLE_END, ROLE_OUTPUT };
 
-/* Stop packets go on with at least two hex digits, which keeps them apart from feature names. */
+/*
+ * Stop packets continue with at least two hex digits, which distinguishes them from feature names.
+ */
 static enum packet_role role_of(const struct uni_gdb_link *l)
 {
 	uint64_t v;
@@ -152,7 +154,7 @@ static int take_packet(struct uni_gdb_link *l, const struct uni_gdb_item *item, 
 		return -UNI_EPROTO;
 	l->reply[l->reply_size] = '\0';
 	if (l->ack_due && !l->implicit_ack)
-		uni_gdb_link_byte(l, '+'); /* for the one before */
+		uni_gdb_link_byte(l, '+'); /* acknowledges the packet before */
 	l->ack_due = true;
 	switch (role_of(l)) {
 	case ROLE_STOP:
@@ -169,7 +171,7 @@ static int take_packet(struct uni_gdb_link *l, const struct uni_gdb_item *item, 
 	}
 }
 
-/* One item out of the buffer. 0, -UNI_EAGAIN when no whole one is there, -UNI_EPROTO, -UNI_EGONE */
+/* Takes one item out of the buffer. 0; -UNI_EAGAIN: none is complete; -UNI_EPROTO; -UNI_EGONE. */
 static int take_item(struct uni_gdb_link *l, bool *reply_ret)
 {
 	struct uni_gdb_item item;
@@ -187,14 +189,14 @@ static int take_item(struct uni_gdb_link *l, bool *reply_ret)
 		return take_packet(l, &item, reply_ret);
 	case UNI_GDB_NACK:
 	case UNI_GDB_BAD:
-		/* Sockets do not flip bits: one of us is wrong, and the caller resynchronizes. */
+		/* Sockets do not flip bits: one side is wrong, and the caller resynchronizes. */
 		return -UNI_EPROTO;
 	default:
 		return 0;
 	}
 }
 
-/* Takes items until a reply (or, if so wanted, a stop packet) was among them. */
+/* Takes items up to a reply (or, if until_stopped, up to a stop packet). */
 static int pump_items(struct uni_gdb_link *l, bool until_stopped, uint64_t deadline_ns)
 {
 	bool is_reply = false;
@@ -207,7 +209,7 @@ static int pump_items(struct uni_gdb_link *l, bool until_stopped, uint64_t deadl
 			if (rc == -UNI_EAGAIN)
 				rc = uni_wait_fd(l->fd, POLLIN, deadline_ns);
 			else if (rc == 0 && uni_now_ns() >= deadline_ns)
-				rc = -UNI_ETIMEDOUT; /* busy with sending junk */
+				rc = -UNI_ETIMEDOUT; /* it keeps sending junk */
 		}
 		if (rc != 0 || (until_stopped ? l->stopped_event : is_reply))
 			return rc;
@@ -244,7 +246,7 @@ int uni_gdb_link_idle(struct uni_gdb_link *l)
 
 		if (rc == -UNI_EAGAIN) {
 			rc = receive_bytes(l);
-			/* A flood: nothing was asked. */
+			/* A flood: there was no request. */
 			if (rc == 0 && ++nr > IDLE_MAX)
 				return -UNI_EPROTO;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Guest memory of a gdb: target. Best first: out of the VMM's process (nothing is asked of the
- * stub), physical memory by QEMU's packets (we walk the page tables), virtual memory by packets
- * (the stub walks them).
+ * Guest memory of a gdb: target. The best way is first: from the VMM's process, without requests to
+ * the stub. Then physical memory by QEMU's packets; we walk the page tables. Then virtual memory by
+ * packets; the stub walks them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int packet_read(
 	bool held = t->held;
 	int rc = uni_gdb_begin(t);
 
-	/* What is read after a hold that was ended does not belong to its registers. */
+	/* If the hold was ended meanwhile, the memory does not belong to its registers. */
 	if (rc == 0 && held && !t->held)
 		rc = -UNI_EAGAIN;
 	if (rc == 0)
@@ -34,8 +34,8 @@ static int packet_read(
 static const struct uni_gmem_ops packet_ops = { .read = packet_read };
 
 /*
- * A physical read by packet reaches devices too, and some devices change when they are read. A PC
- * has them at 640 KiB..1 MiB and between the end of low memory and 4 GiB.
+ * A physical read by packet also reaches devices, and some devices change when they are read. A PC
+ * has devices at 640 KiB..1 MiB, and between the end of low memory and 4 GiB.
  */
 static size_t pc_regions(uint64_t mem_bytes, struct uni_gmem_region *ret)
 {
@@ -43,7 +43,7 @@ static size_t pc_regions(uint64_t mem_bytes, struct uni_gmem_region *ret)
 
 	ret[0] = (struct uni_gmem_region){ .start = 0, .size = 0xa0000 };
 	ret[1] = (struct uni_gmem_region){ .start = 0x100000, .size = low - 0x100000 };
-	/* Low memory may end earlier, then more than this is above: up to all of it. */
+	/* Low memory may end earlier. Then more memory is above 4 GiB, up to all of it. */
 	ret[2] = (struct uni_gmem_region){ .start = 4 * GIB,
 		.size = mem_bytes != 0 ? mem_bytes : 1024 * GIB };
 	return mem_bytes != 0 && mem_bytes <= 2 * GIB ? 2 : 3;
@@ -102,7 +102,7 @@ static int by_process(struct uni_gdb_target *t, const struct uni_attach_opts *op
 	return rc;
 }
 
-/* Why memory is not read from the process, short enough for a line of a report. */
+/* Why memory is not read from the process, short enough for a line in a report. */
 static const char *short_cause(int rc, const char *msg)
 {
 	if (rc == -UNI_EMISMATCH)

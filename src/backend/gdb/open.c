@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The handshake. QEMU stops the guest for whoever connects, so nothing is asked here that can be
- * learnt later, and each way out lets the guest run again.
+ * The handshake. QEMU stops the guest when a debugger connects. So only the most necessary is
+ * requested here, and each exit lets the guest run again.
  */
 #include <string.h>
 
@@ -11,7 +11,8 @@
 #include "backend/gdb/regs.h"
 #include "backend/gdb/stub.h"
 
-#define FIRST_NS    (700 * UNI_NSEC_PER_MSEC) /* until the first answer; asked up to three times */
+#define FIRST_NS (700 * UNI_NSEC_PER_MSEC) /* until the first reply; requested up to three times \
+					    */
 #define ANSWER_NS   (2 * UNI_NSEC_PER_SEC)
 #define PACKET_MIN  64
 #define PACKET_DEF  400
@@ -41,8 +42,8 @@ static void parse_features(struct uni_gdb_stub *s)
 }
 
 /*
- * The first question. A guest that ran was stopped by our coming, and its stop packet is here
- * before the answer; one that somebody had paused gives none.
+ * The first request. If the guest ran, the connection stopped it, and its stop packet arrives
+ * before the reply. If somebody had paused it, there is no stop packet.
  */
 static int greet_stub(struct uni_gdb_stub *s, struct uni_err *err)
 {
@@ -98,7 +99,7 @@ static int generic_setup(struct uni_gdb_stub *s)
 	if (rc != 0)
 		return rc;
 	s->vcont = strstr((const char *)s->link.reply, ";c") != NULL;
-	/* Its answer is a stop packet, which the link takes for an event. */
+	/* The reply is a stop packet, which the link takes as an event. */
 	s->link.stopped_event = false;
 	uni_gdb_link_packet(&s->link, "?");
 	rc = uni_gdb_link_send(&s->link, uni_now_ns() + ANSWER_NS);
@@ -116,7 +117,7 @@ static int list_threads(struct uni_gdb_stub *s)
 	int rc = ask_packet(s, "qfThreadInfo");
 
 	for (int i = 0; rc == 0; i++) {
-		/* No threads known to this stub: one vCPU, no selecting. */
+		/* This stub has no threads: one vCPU, which need not be selected. */
 		if (s->link.reply_size == 0)
 			break;
 		rc = uni_gdb_threads(
@@ -129,7 +130,7 @@ static int list_threads(struct uni_gdb_stub *s)
 	return rc < 0 ? rc : 0;
 }
 
-/* Only where the stub describes its architecture at all; without that the size of `g` decides. */
+/* Works only if the stub describes its architecture; otherwise the size of `g` decides. */
 static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
 {
 	char name[64];
@@ -146,7 +147,9 @@ static int know_arch(struct uni_gdb_stub *s, struct uni_err *err)
 	return named ? uni_gdb_check_arch(s->arch, name, err) : 0;
 }
 
-/* Without all that it takes to walk page tables, memory is read by virtual addresses. */
+/*
+ * Without all registers that are needed to walk page tables, memory is read by virtual addresses.
+ */
 static int named_regs(struct uni_gdb_stub *s, struct uni_regs *ret)
 {
 	uint64_t until = uni_now_ns() + ANSWER_NS;
@@ -232,6 +235,6 @@ int uni_gdb_stub_open_told(struct uni_gdb_stub *s, int fd, const struct uni_arch
 {
 	memset(s, 0, sizeof(*s));
 	uni_gdb_link_init(&s->link, fd);
-	s->link.stopped_event = ran; /* what the others say with a stop packet */
+	s->link.stopped_event = ran; /* the other stubs say so with a stop packet */
 	return open_line(s, arch, want_phys, regs0_ret, err);
 }

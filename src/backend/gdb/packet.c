@@ -144,7 +144,7 @@ bool uni_gdb_hex_u64(const uint8_t *text, size_t size, size_t *pos, uint64_t *re
 	return true;
 }
 
-/* "p1.2" or "2"; anything else would let a stub put bytes of its own into our packets. */
+/* "p1.2" or "2"; anything else would let a stub put its own bytes into our packets. */
 static bool thread_ok(const uint8_t *text, size_t size)
 {
 	size_t pos = 0;

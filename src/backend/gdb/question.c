@@ -10,10 +10,10 @@
 #include "backend/gdb/regs.h"
 
 #define ANSWER_NS (2 * UNI_NSEC_PER_SEC)
-#define XML_MAX	  (128u * 1024) /* QEMU's, with all CPU features, has 13 KiB */
+#define XML_MAX	  (128u * 1024) /* QEMU's has 13 KiB with all CPU features */
 #define XML_PART  0x3c0u	/* fits the smallest packets in use */
 
-/* Questions about one vCPU, in this order; then one for each register of its own. */
+/* The requests for one vCPU, in this order; then one for each named register. */
 enum question { Q_SELECT, Q_REGS, Q_STATE, Q_NR };
 
 static unsigned nr_questions(const struct uni_gdb_stub *s)
@@ -38,7 +38,7 @@ static void queue_question(struct uni_gdb_stub *s, unsigned q, int vcpu)
 			&s->link, "%s%s", packet[q], q == Q_REGS ? "" : s->thread[vcpu].text);
 }
 
-/* "[halted ]" in hex, as QEMU ends its description of a vCPU. */
+/* "[halted ]" in hex, the end of QEMU's description of a vCPU. */
 static bool says_halted(const struct uni_gdb_link *l)
 {
 	static const char halted[] = "5b68616c746564205d";
@@ -72,7 +72,7 @@ void uni_gdb_question_queue(struct uni_gdb_stub *s, int vcpu)
 	}
 }
 
-/* The named registers may be what tells. */
+/* Only the named registers may show that it was never started. */
 static void note_never_started(const struct uni_gdb_stub *s, struct uni_regs *r)
 {
 	if (s->nr_named != 0 && s->arch->never_started != NULL && s->arch->never_started(r))
@@ -95,7 +95,7 @@ int uni_gdb_question_answer(
 			     : uni_gdb_link_ask(&s->link, until_ns);
 		if (rc != 0)
 			return rc;
-		/* All answers must be taken, or the next question gets the wrong one. */
+		/* Takes all replies; otherwise the next request would get the wrong one. */
 		rc = take_answer(s, q, ret);
 		bad = bad != 0 ? bad : rc;
 	}
@@ -118,7 +118,10 @@ int uni_gdb_question_named(struct uni_gdb_stub *s, uint64_t until_ns, struct uni
 	return rc;
 }
 
-/* The system registers' part of the target description, as text. *ret is empty if there is none. */
+/*
+ * Gets the part of the target description with the system registers, as text. *ret is empty if
+ * there is none.
+ */
 static int fetch_description(struct uni_gdb_stub *s, char *ret, size_t cap)
 {
 	size_t len = 0;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is asked about a vCPU of a stopped guest, in which order, and what the answers mean. */
+/* The requests about a vCPU of a stopped guest, their order, and the meaning of the replies. */
 #ifndef UNI_BACKEND_GDB_QUESTION_H
 #define UNI_BACKEND_GDB_QUESTION_H
 
 #include "backend/gdb/stub.h"
 
-/* All questions about one vCPU, for the next send. */
+/* Queues all requests about one vCPU for the next send. */
 void uni_gdb_question_queue(struct uni_gdb_stub *s, int vcpu);
 
 /*
- * Takes the answers to that, with QEMU; asks one by one with others. 0; -UNI_EAGAIN nothing to be
- * had of this vCPU but all is well; or a failure of the line.
+ * Takes the replies to these from QEMU; sends the requests one by one to other stubs. Returns 0;
+ * -UNI_EAGAIN: this vCPU gives nothing, but the connection is fine; or an error of the connection.
  */
 int uni_gdb_question_answer(
 	struct uni_gdb_stub *s, int vcpu, uint64_t until_ns, struct uni_regs *ret);
 
 /*
- * Looks up in the stub's own description by which numbers it knows the registers that its g packet
- * does not have (arch->gdb_named). 0 or a failure of the line; what it does not have stays unknown.
+ * Looks up registers that are not in the g packet (arch->gdb_named) in the stub's own description,
+ * to get the stub's numbers. Returns 0, or an error of the connection. Registers that are not there
+ * stay unknown.
  */
 int uni_gdb_question_learn(struct uni_gdb_stub *s);
 
-/* Asks the selected vCPU for them. 0 or a failure of the line. */
+/* Requests these from the selected vCPU. Returns 0, or an error of the connection. */
 int uni_gdb_question_named(struct uni_gdb_stub *s, uint64_t until_ns, struct uni_regs *ret);
 
 #endif

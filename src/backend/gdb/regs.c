@@ -77,7 +77,7 @@ bool uni_gdb_reg_value(const uint8_t *hex, size_t size, uint64_t *ret)
 	return all.size != 0 && get_register(hex, size, &all, ret);
 }
 
-/* The number of attribute regnum="N" in the tag that goes on at p. */
+/* The number in the attribute regnum="N" of the tag that contains p. */
 static bool parse_regnum(const char *p, uint32_t *ret)
 {
 	static const char key[] = " regnum=\"";

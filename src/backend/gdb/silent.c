@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A VMM that does not answer any more, because somebody stopped it or its host is busy. Nobody may
- * be kept waiting for it, and nothing may be piled up in its socket: it is asked one question, and
- * whoever has business with it later looks whether the answer has come.
+ * A VMM that does not reply any more, because somebody stopped it or its host is busy. We must not
+ * wait for it, and must not fill its socket. So it gets one request. Later, before any other
+ * exchange, we check whether the reply has arrived.
  */
 #include "base/clock.h"
 #include "backend/gdb/stub.h"
@@ -24,13 +24,13 @@ static void ask_if_alive(struct uni_gdb_stub *s)
 void uni_gdb_stub_silence(struct uni_gdb_stub *s)
 {
 	ask_if_alive(s);
-	/* It stands or will, but is not held by us for as long as we cannot let it go on. */
+	/* The guest is stopped, or will be. But we do not hold it, as we cannot resume it now. */
 	if (s->state != UNI_GDB_PAUSED)
 		s->state = UNI_GDB_RUNNING;
 	s->silent = true;
 }
 
-/* The answer to the question behind all that it was sent before. */
+/* The reply to this request, after the replies to all earlier ones. */
 static int hear_answer(struct uni_gdb_stub *s, uint64_t until_ns)
 {
 	int rc;

@@ -10,9 +10,9 @@
 #include "backend/gdb/regs.h"
 
 #define ANSWER_NS   UNI_NSEC_PER_SEC
-#define AGAIN_NS    (500 * UNI_NSEC_PER_MSEC) /* once more, before it counts as silent */
+#define AGAIN_NS    (500 * UNI_NSEC_PER_MSEC) /* one more try, before it counts as silent */
 #define MUTE_NS	    (100 * UNI_NSEC_PER_MSEC)
-#define READ_BATCH  8	 /* m packets sent in one go */
+#define READ_BATCH  8	 /* m packets that are sent together */
 #define READ_MAX    2048 /* bytes of one m packet */
 #define INTERRUPT   0x03
 #define RECOVER_MAX 3
@@ -23,8 +23,9 @@ static uint64_t deadline_in(uint64_t ns)
 }
 
 /*
- * QEMU handles its input byte by byte, and 0x03 before the next byte is looked at: the stop and the
- * questions can travel together, which saves one wake-up of each side while the guest stands.
+ * QEMU handles its input byte by byte, and handles 0x03 before it looks at the next byte. So the
+ * stop and the requests can be sent together. That saves one wake-up of each side while the guest
+ * is stopped.
  */
 static void queue_stop(struct uni_gdb_stub *s)
 {
@@ -34,14 +35,14 @@ static void queue_stop(struct uni_gdb_stub *s)
 	uni_gdb_link_byte(&s->link, INTERRUPT);
 }
 
-/* With QEMU, a guest that was already paused answers the questions but sends no stop packet. */
+/* If the guest was already paused, QEMU answers the requests, but sends no stop packet. */
 static void note_stop(struct uni_gdb_stub *s)
 {
 	if (s->state != UNI_GDB_HELD)
 		s->state = s->link.stopped_event ? UNI_GDB_HELD : UNI_GDB_PAUSED;
 }
 
-/* Stops the guest; with QEMU only queues that, and uni_gdb_link_send() follows. */
+/* Stops the guest. For QEMU it only queues the stop; uni_gdb_link_send() must follow. */
 static int stop_guest(struct uni_gdb_stub *s)
 {
 	uint64_t until = deadline_in(ANSWER_NS);
@@ -74,7 +75,7 @@ static int send_resume(struct uni_gdb_stub *s)
 	return rc;
 }
 
-/* The guardian has not seen the list of threads: the name of the current one will do. */
+/* The guardian has not read the list of threads: the name of the current thread is enough. */
 static void note_process(struct uni_gdb_stub *s)
 {
 	struct uni_gdb_thread current;
@@ -88,7 +89,7 @@ static void note_process(struct uni_gdb_stub *s)
 		s->thread[0] = current;
 }
 
-/* Asks for something that only a stopped, listening QEMU answers just so. */
+/* Sends a request to which only a stopped, listening QEMU replies in this way. */
 static int resynchronize_stub(struct uni_gdb_stub *s)
 {
 	int rc = -UNI_EPROTO;
@@ -113,7 +114,7 @@ static int resynchronize_stub(struct uni_gdb_stub *s)
 	return rc;
 }
 
-/* A stub that is not QEMU: stopped by now, or never to be. */
+/* For a stub that is not QEMU: it has stopped by now, or never will. */
 static int generic_reset(struct uni_gdb_stub *s)
 {
 	int rc;
@@ -146,8 +147,9 @@ int uni_gdb_stub_reset(struct uni_gdb_stub *s)
 }
 
 /*
- * Something went wrong in the middle: whether the guest runs is unknown, so the line is brought to
- * a known state and the guest resumed, or the stub given up. Returns what the caller returns.
+ * Call it after a failure in the middle of an exchange: it is unknown whether the guest runs.
+ * Brings the connection to a known state and resumes the guest, or gives the stub up. Returns the
+ * caller's return value.
  */
 int uni_gdb_stub_recover(struct uni_gdb_stub *s, int rc)
 {
@@ -222,7 +224,9 @@ int uni_gdb_stub_snap(struct uni_gdb_stub *s, const struct uni_vcpuset *set, str
 	}
 	if (rc != 0)
 		return uni_gdb_stub_recover(s, rc);
-	/* A guest that is not ours to resume may be resumed behind our back: leave no debts. */
+	/*
+	 * Somebody else may resume a guest that we must not resume: leave no acknowledgement due.
+	 */
 	if (s->state == UNI_GDB_PAUSED)
 		(void)uni_gdb_link_settle(&s->link, deadline_in(ANSWER_NS));
 	return 0;
@@ -236,20 +240,20 @@ static size_t chunk_size(const struct uni_gdb_stub *s, size_t left)
 	return uni_min(left, max);
 }
 
-/* 0, -UNI_EFAULT, or a failure of the line. */
+/* Returns 0, -UNI_EFAULT, or an error of the connection. */
 static int take_bytes(struct uni_gdb_stub *s, uint8_t *out, size_t len, uint64_t until)
 {
 	int rc = s->qemu ? uni_gdb_link_reply(&s->link, until) : uni_gdb_link_ask(&s->link, until);
 
 	if (rc != 0)
 		return rc;
-	/* "E14" is an error; bytes always come in pairs of digits. */
+	/* "E14" is an error; bytes always are pairs of digits. */
 	if (s->link.reply_size != len * 2 || !uni_gdb_unhex(s->link.reply, len * 2, out, len))
 		return -UNI_EFAULT;
 	return 0;
 }
 
-/* Up to READ_BATCH packets' worth; *done_ret says how much was asked for. */
+/* Reads up to READ_BATCH packets of bytes; *done_ret is how much was requested. */
 static int read_batch(
 	struct uni_gdb_stub *s, uint64_t addr, uint8_t *out, size_t len, size_t *done_ret)
 {
@@ -342,8 +346,10 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 		return 0;
 	s->link.stopped_event = false;
 	if (s->qemu && !s->link.acked) {
-		/* Somebody else had resumed the guest already, so QEMU took our `c` for a wish to
-		 * stop it again: undo that. */
+		/*
+		 * Somebody else had already resumed the guest, so QEMU took our `c` as a request to
+		 * stop it. Undo that.
+		 */
 		s->state = UNI_GDB_HELD;
 		return uni_gdb_stub_resume(s);
 	}
@@ -351,13 +357,13 @@ int uni_gdb_stub_idle(struct uni_gdb_stub *s)
 	return uni_gdb_link_settle(&s->link, deadline_in(ANSWER_NS));
 }
 
-/* Waits for the OK that D gets; answers to what was asked before may come first. */
+/* Waits for the OK that follows D; replies to earlier requests may come first. */
 static int await_detached(struct uni_gdb_stub *s, uint64_t until)
 {
 	int rc = uni_gdb_link_ask(&s->link, until);
 
 	while (rc == 0 && !uni_gdb_reply_is(&s->link, "OK")) {
-		/* It does not know D, or not like that: make it run, and just go. */
+		/* It does not know D, or not in this form: make the guest run, and disconnect. */
 		if (s->link.reply_size == 0 || s->link.reply[0] == 'E')
 			return send_resume(s);
 		rc = uni_gdb_link_reply(&s->link, until);
@@ -365,7 +371,7 @@ static int await_detached(struct uni_gdb_stub *s, uint64_t until)
 	return rc;
 }
 
-/* Physical memory mode is a switch of QEMU's that outlives the connection. */
+/* Physical memory mode is a switch in QEMU that outlives the connection. */
 static int restore_memory_mode(struct uni_gdb_stub *s)
 {
 	if (s->phys == s->phys_was)
@@ -375,8 +381,8 @@ static int restore_memory_mode(struct uni_gdb_stub *s)
 }
 
 /*
- * A stub that names processes wants one in D as well. QEMU keeps speaking so to every client after
- * one (gdb) asked for it, so this is not ours to negotiate: the thread ids tell.
+ * A stub that names processes wants a process in D as well. QEMU does so for every later client
+ * once one client (gdb) has requested it. So we cannot negotiate it; the thread ids show it.
  */
 static void put_detach(struct uni_gdb_stub *s)
 {
@@ -402,7 +408,7 @@ static int leave_qemu(struct uni_gdb_stub *s)
 	return await_detached(s, deadline_in(ANSWER_NS));
 }
 
-/* In whatever state the line is: stop (again), then detach. */
+/* In any state of the connection: stop (again), then detach. */
 static int leave_blindly(struct uni_gdb_stub *s)
 {
 	(void)uni_gdb_link_idle(&s->link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Patching code by M packets, also where memory is read out of the VMM's process: QEMU has
- * translated the code, and only its own writer throws the translation away.
+ * Patches code by M packets, even if memory is read from the VMM's process. QEMU has translated the
+ * code, and only its own write function discards the translation.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "backend/gdb/gdb.h"
 #include "backend/patch.h"
 
-#define BATCH	   64 /* packets sent in one go */
+#define BATCH	   64 /* packets that are sent together */
 #define EXTENT_MAX 2048
 #define ANSWER_NS  (2 * UNI_NSEC_PER_SEC)
 
@@ -28,7 +28,10 @@ static void queue_write(struct uni_gdb_stub *s, const struct uni_patch *p, const
 	uni_gdb_link_packet(&s->link, "M%" PRIx64 ",%x:%s", s->phys ? p->gpa : p->va, p->len, hex);
 }
 
-/* Patches [first, first + nr), back to what they were if `undo`. *done_ret: so many were taken. */
+/*
+ * Patches [first, first + nr), or restores the old bytes if `undo`. *done_ret: how many were
+ * written.
+ */
 static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t first,
 	size_t nr, bool undo, size_t *done_ret)
 {
@@ -54,7 +57,7 @@ static int write_batch(struct uni_gdb_stub *s, const struct uni_patch_plan *plan
 static int write_all(struct uni_gdb_stub *s, const struct uni_patch_plan *plan, size_t nr,
 	bool undo, size_t *done_ret)
 {
-	/* Others than QEMU get one packet at a time. */
+	/* Stubs other than QEMU get one packet at a time. */
 	size_t batch = s->qemu ? BATCH : 1, done;
 	int rc = 0;
 
@@ -77,13 +80,13 @@ int uni_gdb_stub_patch(struct uni_gdb_stub *s, struct uni_patch_plan *p)
 	if (rc == -UNI_EFAULT) {
 		job->bad = done;
 		job->nr_written = 0;
-		/* Later ones of the batch may have been taken. */
+		/* Later places of the batch may have been written. */
 		(void)write_all(s, p, uni_min(job->nr, done + BATCH), true, &back);
 	}
 	return rc;
 }
 
-/* With the guest held. */
+/* Call it while the guest is held. */
 static int patch_held(struct uni_gdb_target *t, struct uni_patch_plan *p)
 {
 	int rc = 0;

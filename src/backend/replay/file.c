@@ -156,7 +156,7 @@ void uni_replay_file_deinit(struct uni_replay_file *f)
 void uni_replay_file_regs(
 	const struct uni_replay_file *f, size_t snap, unsigned vcpu, struct uni_regs *ret)
 {
-	/* The parser has seen that the whole record is there. */
+	/* The parser has checked that the whole record is there. */
 	struct uni_cursor c =
 		uni_cursor_make(f->data + f->snap.v[snap] + vcpu * vcpu_bytes(f), vcpu_bytes(f));
 	uint8_t known;
@@ -179,7 +179,7 @@ void uni_replay_file_regs(
 		ret->r[i] = uni_cursor_u64(&c);
 }
 
-/* The block at addr as of the snapshot: the last one that is not later. */
+/* The block at addr at the time of the snapshot: the last one that is not later. */
 static const struct uni_replay_block *find_block(
 	const struct uni_replay_file *f, size_t snap, uint64_t addr)
 {

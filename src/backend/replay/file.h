@@ -33,19 +33,22 @@ struct uni_replay_file {
 	UNI_VEC(struct uni_gmem_region) region;
 	UNI_VEC(struct uni_replay_block) blocks; /* by addr, snap, offset */
 	UNI_VEC(size_t) snap;			 /* offsets of the registers */
-	bool truncated;				 /* the last record is not whole */
+	bool truncated;				 /* the last record is incomplete */
 };
 
 extern const struct uni_target_ops uni_target_replay;
 
-/* data is borrowed for the life of ret, which uni_replay_file_deinit() ends; not on failure. */
+/*
+ * data is borrowed for the life of ret. uni_replay_file_deinit() ends that; it is not needed after
+ * a failure.
+ */
 int uni_replay_file_init(
 	struct uni_replay_file *ret, const void *data, size_t size, struct uni_err *err);
 void uni_replay_file_deinit(struct uni_replay_file *f);
 /* snap and vcpu must exist. */
 void uni_replay_file_regs(
 	const struct uni_replay_file *f, size_t snap, unsigned vcpu, struct uni_regs *ret);
-/* Memory as of snapshot snap. -UNI_EFAULT if some of it was not saved. */
+/* Reads memory at the time of snapshot snap. -UNI_EFAULT: some of it was not saved. */
 int uni_replay_file_read(
 	const struct uni_replay_file *f, size_t snap, uint64_t addr, void *buf, size_t len);
 

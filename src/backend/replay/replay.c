@@ -140,7 +140,7 @@ static int replay_snap(
 
 static int replay_release(struct uni_target *t)
 {
-	return 0; /* nothing ran before either */
+	return 0; /* nothing ran before, either */
 }
 
 static struct uni_gmem *replay_gmem(struct uni_target *t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A target that passes on to another and saves what is seen of it. */
+/* A target that passes everything on to another target, and saves what is read from it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static struct tee *tee_of(struct uni_target *t)
 	return (struct tee *)t;
 }
 
-/* Keeps the block at base, of which data[0..len) at `addr` was just read. */
+/* Saves the block at base, whose bytes at `addr` were just read into data[0..len). */
 static void keep_block(struct tee *p, const struct uni_gmem_region *r, uint64_t base, uint64_t addr,
 	const uint8_t *data, size_t len)
 {
@@ -42,7 +42,7 @@ static void keep_block(struct tee *p, const struct uni_gmem_region *r, uint64_t 
 	slot = p->bytes + p->nr * p->block;
 	if (len == p->block) {
 		memcpy(slot, data, len);
-	} else { /* all of it that exists, so that a replay can serve what lies around */
+	} else { /* all existing bytes of the block, so that a replay can also give those around */
 		last = uni_min(base + (p->block - 1), r->start + (r->size - 1));
 		memset(slot, 0, p->block);
 		if (uni_gmem_read(p->inner_gmem, uni_gpa_of(first), slot + (first - base),
@@ -79,7 +79,7 @@ static int read_memory(
 
 static const struct uni_gmem_ops gmem_ops = { .read = read_memory };
 
-/* Writes what was collected since the last snapshot. Nothing is held now. */
+/* Writes the data collected since the last snapshot. Nothing is held now. */
 static void flush_snapshot(struct tee *p)
 {
 	if (p->w != NULL && p->pending && uni_replay_writer_bytes(p->w) > UNI_REPLAY_SAVE_MAX) {

@@ -11,7 +11,7 @@
 #define TABLE_MIN 1024u
 
 struct seen {
-	uint64_t addr, hash; /* of the bytes last written; addr 1 (never aligned): empty */
+	uint64_t addr, hash; /* hash of the bytes last written; addr 1 (never aligned): empty */
 };
 
 struct uni_replay_writer {
@@ -130,7 +130,7 @@ static struct seen *seen_slot(struct seen *table, size_t cap, uint64_t addr)
 	return &table[i];
 }
 
-/* Keeps the table at most half full; without memory it stays as it is. */
+/* Keeps the table at most half full; without memory it does not grow. */
 static void grow_seen(struct uni_replay_writer *w)
 {
 	size_t cap = w->cap_seen * 2;
@@ -160,7 +160,7 @@ void uni_replay_writer_block(struct uni_replay_writer *w, uint64_t addr, const v
 	if (s->addr == addr && s->hash == hash)
 		return;
 	if (s->addr == addr ||
-		w->nr_seen < w->cap_seen - 1) { /* one stays empty: seen_slot() ends */
+		w->nr_seen < w->cap_seen - 1) { /* one slot stays empty, so that seen_slot() ends */
 		w->nr_seen += s->addr != addr;
 		*s = (struct seen){ .addr = addr, .hash = hash };
 	}

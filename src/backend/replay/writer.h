@@ -19,30 +19,31 @@ struct uni_replay_writer;
 int uni_replay_writer_create(const char *path, const struct uni_arch *arch, uint32_t nr_vcpus,
 	const struct uni_gmem *gmem, size_t block, uint32_t flags, struct uni_replay_writer **ret,
 	struct uni_err *err);
-/* Registers of all vCPUs, nr_vcpus of them. Blocks that follow are of this moment. */
+/* Registers of all vCPUs, nr_vcpus of them. The blocks that follow are of this moment. */
 void uni_replay_writer_snapshot(struct uni_replay_writer *w, const struct uni_regs *regs);
-/* One block of memory; addr is aligned. Not written again while its bytes stay the same. */
+/* One block of memory; addr is aligned. It is written again only when its bytes change. */
 void uni_replay_writer_block(struct uni_replay_writer *w, uint64_t addr, const void *bytes);
 uint64_t uni_replay_writer_bytes(const struct uni_replay_writer *w);
-/* Frees w in any case. */
+/* Frees w, also on failure. */
 int uni_replay_writer_close(struct uni_replay_writer *w, struct uni_err *err);
 void uni_replay_writer_abort(struct uni_replay_writer *w); /* NULL-safe */
 
 struct uni_replay_saved {
 	uint64_t snapshots, bytes;
-	uint64_t lost_blocks;	 /* did not fit the buffer of one snapshot, or could not be read */
+	uint64_t
+		lost_blocks; /* did not fit into the buffer of one snapshot, or could not be read */
 	uint64_t lost_snapshots; /* after UNI_REPLAY_SAVE_MAX */
 };
 
 /*
- * A target that passes everything on to `inner` and saves each snapshot with the memory that was
- * read through gmem() since: what `record --save-replay` samples instead of inner. Owns inner, also
- * on failure. Its memory regions are those of inner at this moment. While the guest is held it only
- * copies; files are written before the next snapshot.
+ * Makes a target that passes everything on to `inner`. It saves each snapshot, with the memory that
+ * was read through gmem() since. `record --save-replay` samples it instead of inner. It owns inner,
+ * also on failure. Its memory regions are those of inner at this moment. While the guest is held it
+ * only copies; it writes files before the next snapshot.
  */
 int uni_replay_tee(
 	struct uni_target *inner, const char *path, struct uni_target **ret, struct uni_err *err);
-/* Completes the file; to be called before detach, which drops an unfinished one. */
+/* Completes the file. Call it before detach, which drops an unfinished file. */
 int uni_replay_tee_finish(struct uni_target *t, struct uni_replay_saved *ret, struct uni_err *err);
 
 #endif

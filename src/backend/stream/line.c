@@ -74,7 +74,7 @@ static void port_close(void *ctx)
 {
 	struct port *p = ctx;
 
-	/* Others may have it open all the time: then closing it does not end that it is ours. */
+	/* Others may have it open all the time; then closing it does not end our exclusive use. */
 	if (p->is_tty) {
 		(void)tcsetattr(p->fd, TCSANOW, &p->was);
 		(void)ioctl(p->fd, TIOCNXCL);
@@ -112,7 +112,7 @@ static speed_t speed_of(uint64_t baud)
 	return B0;
 }
 
-/* Bytes as they are, and for nobody else meanwhile. */
+/* Sets raw mode, for our exclusive use. */
 static int make_raw(
 	const struct uni_spec *spec, const char *path, struct port *p, struct uni_err *err)
 {

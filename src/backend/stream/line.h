@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes to and from a guest: a socket, a terminal device, or a page of its own. */
+/* A connection to a guest as bytes: a socket, a terminal device, or a shared page. */
 #ifndef UNI_BACKEND_STREAM_LINE_H
 #define UNI_BACKEND_STREAM_LINE_H
 
@@ -10,9 +10,9 @@
 #include "backend/spec.h"
 
 struct uni_line_ops {
-	/* All of it: 0, -UNI_EGONE, -UNI_ETIMEDOUT. */
+	/* Sends all bytes: 0, -UNI_EGONE, -UNI_ETIMEDOUT. */
 	int (*send)(void *ctx, const void *data, size_t size, uint64_t deadline_ns);
-	/* What is there, at least one byte: how many, -UNI_EGONE, -UNI_ETIMEDOUT. */
+	/* Receives at least one byte: returns how many, or -UNI_EGONE, -UNI_ETIMEDOUT. */
 	int (*receive)(void *ctx, void *buf, size_t size, uint64_t deadline_ns);
 	void (*close)(void *ctx); /* may be NULL */
 };
@@ -20,10 +20,10 @@ struct uni_line_ops {
 struct uni_line {
 	const struct uni_line_ops *ops;
 	void *ctx;
-	char text[300]; /* where it goes, cleaned */
+	char text[300]; /* its address, cleaned */
 };
 
-/* By unix=, tcp=, tty= or grant= of the spec. */
+/* Opens the connection that unix=, tcp=, tty= or grant= of the spec names. */
 int uni_line_open(const struct uni_spec *spec, struct uni_line *ret, struct uni_err *err);
 void uni_line_close(struct uni_line *l);
 

@@ -11,7 +11,7 @@
 #define HEAD	sizeof(struct uni_stream_frame)
 #define WAIT_MS 2000
 #define TRIES	4
-#define ASK_MS	60000 /* a request whose answer trickles in is given up after so long */
+#define ASK_MS	60000 /* limit for a reply that arrives very slowly */
 
 static int lose_link(struct uni_link *l, const char *how)
 {
@@ -50,8 +50,8 @@ static int send_all(struct uni_link *l, const void *data, size_t size)
 }
 
 /*
- * A guest that waits for the rest of a frame that was cut gets it, and sees that it is none: as
- * many bytes as the longest may lack.
+ * If a frame was cut, the guest waits for its rest. This sends as many bytes as the longest frame
+ * may lack, so that the guest sees an invalid frame.
  */
 static int fill_up(struct uni_link *l)
 {
@@ -68,7 +68,7 @@ static void drop_bytes(struct uni_link *l, size_t n)
 	memmove(l->rx, l->rx + n, l->rx_size);
 }
 
-/* What is at the front begins no frame. */
+/* Skips bytes at the front that begin no frame. */
 static void pass_over(struct uni_link *l)
 {
 	static const uint32_t magic = UNI_STREAM_MAGIC;
@@ -81,7 +81,7 @@ static void pass_over(struct uni_link *l)
 	drop_bytes(l, at);
 }
 
-/* Noise is passed over as it comes: what is left at the front may be a frame. */
+/* Skips noise as it arrives, so that the rest may be a frame. */
 static void pass_noise(struct uni_link *l)
 {
 	static const uint32_t magic = UNI_STREAM_MAGIC;
@@ -90,7 +90,7 @@ static void pass_noise(struct uni_link *l)
 		pass_over(l);
 }
 
-/* The whole frame at the front, or false: more is needed. */
+/* Takes the complete frame at the front. False: it is not complete yet. */
 static bool next_frame(struct uni_link *l, struct uni_stream_frame *ret)
 {
 	pass_noise(l);
@@ -107,7 +107,7 @@ static bool next_frame(struct uni_link *l, struct uni_stream_frame *ret)
 	return false;
 }
 
-/* Nobody without the key can have made it. */
+/* Only somebody with the key can have made it. */
 static bool is_sealed(const struct uni_link *l, const struct uni_stream_frame *f)
 {
 	const uint8_t *body = l->rx + HEAD;
@@ -121,7 +121,7 @@ static bool is_sealed(const struct uni_link *l, const struct uni_stream_frame *f
 	return uni_stream_same(mac, body + f->size - sizeof(mac), sizeof(mac)) != 0;
 }
 
-/* Takes the frame out; whether it is the answer. */
+/* Takes the frame out. Returns whether it is the reply. */
 static bool take_frame(
 	struct uni_link *l, const struct uni_stream_frame *f, enum uni_stream_type type)
 {
@@ -140,7 +140,7 @@ static bool take_frame(
 	return ours;
 }
 
-/* 0; -UNI_ETIMEDOUT: nothing came for a while that may be a frame; -UNI_EGONE. */
+/* Returns 0; -UNI_ETIMEDOUT: for a while nothing arrived that may be a frame; -UNI_EGONE. */
 static int get_answer(struct uni_link *l, enum uni_stream_type type, uint64_t give_up)
 {
 	uint64_t until = uni_now_ns() + l->wait_ms * UNI_NSEC_PER_MSEC;
@@ -222,12 +222,12 @@ int uni_link_ask_for(struct uni_link *l, enum uni_stream_type type, const void *
 	return rc;
 }
 
-/* How far the reading has come: in range i, at byte `at`. */
+/* How far reading has come: range i, byte `at`. */
 struct place {
 	size_t i, at;
 };
 
-/* One request from `from` on; *to_ret: how far it goes. */
+/* Sends one request from `from` on; *to_ret: the place where it ends. */
 static int read_some(struct uni_link *l, const struct uni_link_range *r, size_t nr,
 	struct place from, struct place *to_ret)
 {

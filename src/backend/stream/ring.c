@@ -10,13 +10,13 @@
 #include "base/checked.h"
 #include "base/clock.h"
 
-/* Nothing tells us of the other side's progress: we look again, less and less often. */
+/* Nothing reports the other side's progress: we check again, less and less often. */
 #define PAUSE_MIN_NS (50 * UNI_NSEC_PER_USEC)
 #define PAUSE_MAX_NS UNI_NSEC_PER_MSEC
 
 struct ring {
 	struct uni_ring_page *page;
-	uint32_t in_prod, out_cons; /* ours: what the page says of them is the guest's to spoil */
+	uint32_t in_prod, out_cons; /* our own copies: the guest can overwrite those in the page */
 	struct uni_grant_page grant;
 };
 
@@ -31,7 +31,7 @@ static int wait_a_little(uint64_t *pause_ns, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Up to size bytes; the room ends at the array's end. */
+/* Puts up to size bytes; the room ends at the array's end. */
 static size_t put_bytes(struct ring *r, const uint8_t *from, size_t size, uint32_t used)
 {
 	size_t room = sizeof(r->page->in) - used, at = r->in_prod % sizeof(r->page->in);
@@ -120,7 +120,7 @@ int uni_line_open_ring(const struct uni_grant_page *page, struct uni_line *ret, 
 	r->page = mine.at;
 	in_cons = __atomic_load_n(&r->page->in_cons, __ATOMIC_ACQUIRE);
 	r->in_prod = __atomic_load_n(&r->page->in_prod, __ATOMIC_RELAXED);
-	if (r->in_prod - in_cons > sizeof(r->page->in)) /* somebody's nonsense: begin anew */
+	if (r->in_prod - in_cons > sizeof(r->page->in)) /* invalid: start anew */
 		r->in_prod = in_cons;
 	r->out_cons = __atomic_load_n(&r->page->out_prod, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&r->page->out_cons, r->out_cons, __ATOMIC_RELEASE);

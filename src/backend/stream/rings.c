@@ -7,7 +7,7 @@
 
 #define SUB_MASK ((uint64_t)UNI_TRACE_SUB_SIZE - 1)
 #define SUBS_MAX (1u << 20) /* of one CPU */
-#define AT_ONCE	 16	    /* sub-buffers of a CPU in one poll: others wait, and the user */
+#define AT_ONCE	 16 /* sub-buffers of a CPU in one poll: other CPUs wait, and so does the user */
 
 static uint64_t sub_address(const struct uni_rings_cpu *c, uint64_t seq)
 {
@@ -29,7 +29,7 @@ static uint64_t wptr_of(const struct uni_rings_cpu *c)
 	return place_of(&c->is);
 }
 
-/* Within its ring, and behind a sub-buffer's header. */
+/* Is the place within the CPU's ring, and behind a sub-buffer's header? */
 static bool is_sane(const struct uni_rings_cpu *c)
 {
 	uint64_t wptr = wptr_of(c);
@@ -65,7 +65,7 @@ static int open_cpu(struct uni_rings *r, uint32_t i, uint64_t rings)
 	c->seq = head.begin_seq;
 	c->at = wptr_of(c) & SUB_MASK;
 	c->done = wptr_of(c);
-	/* Another upper half will be told before it is needed. */
+	/* A new upper half will be recorded before it is needed. */
 	c->now = (uint64_t)c->is.hi << 32;
 	return 0;
 }
@@ -89,7 +89,7 @@ int uni_rings_open(struct uni_rings *r, uint64_t head)
 	return rc;
 }
 
-/* Words that follow this one. */
+/* The number of words that follow this one. */
 static uint64_t more_words(const struct uni_rings *r, uint64_t word)
 {
 	switch (r->kinds[word >> 32 & 15]) {
@@ -119,8 +119,8 @@ static void on_record(struct uni_rings *r, uint32_t i, const uint64_t *w, uint64
 }
 
 /*
- * Records from c->at up to `end` of the copy. Entries at the end may still be taken back, and
- * something longer be put there: the next poll begins with them.
+ * Handles records from c->at up to `end` of the copy. Entries at the end may still be taken back,
+ * and a longer one be put there. So the next poll begins with them.
  */
 static void count_records(struct uni_rings *r, uint32_t i, uint64_t end)
 {
@@ -131,7 +131,7 @@ static void count_records(struct uni_rings *r, uint32_t i, uint64_t end)
 		uint64_t more = more_words(r, r->copy.word[at]);
 
 		if (more >= end / 8 - at)
-			break; /* it says that it is longer than there is */
+			break; /* it claims to be longer than the data */
 		if (r->kinds[r->copy.word[at] >> 32 & 15] != UNI_TRACE_KIND_ENTRY) {
 			on_record(r, i, &r->copy.word[at], more);
 			last = at + more + 1;
@@ -148,8 +148,8 @@ static void go_to(struct uni_rings_cpu *c, uint64_t seq)
 }
 
 /*
- * What is new in the sub-buffer of c->seq, up to `end`; *whole_ret: it was not overwritten. *is: of
- * the time between `head` and the rest.
+ * Fetches the new part of sub-buffer c->seq, up to `end`. *whole_ret: it was not overwritten. *is
+ * was read after `head` and before the rest.
  */
 static int fetch_new(struct uni_rings *r, uint32_t i, uint64_t end, struct uni_trace_sub *head,
 	struct uni_trace_cpu *is, bool *whole_ret)
@@ -168,7 +168,10 @@ static int fetch_new(struct uni_rings *r, uint32_t i, uint64_t end, struct uni_t
 	return rc;
 }
 
-/* One that is not written any more. 1: not yet, for a record in it is not. */
+/*
+ * Finishes a sub-buffer that is not written any more. 1: not yet, as one of its records is still
+ * being written.
+ */
 static int finish_sub(struct uni_rings *r, uint32_t i, uint64_t now_seq)
 {
 	struct uni_rings_cpu *c = &r->cpu[i];
@@ -195,7 +198,7 @@ static int finish_sub(struct uni_rings *r, uint32_t i, uint64_t now_seq)
 	return rc;
 }
 
-/* The CPU writes another sub-buffer than it did: 0 if that one is to be read now, else 1. */
+/* The CPU writes another sub-buffer now. 0: that one is to be read now; otherwise 1. */
 static int catch_up(struct uni_rings *r, uint32_t i)
 {
 	struct uni_rings_cpu *c = &r->cpu[i];
@@ -204,7 +207,7 @@ static int catch_up(struct uni_rings *r, uint32_t i)
 
 	if (rc != 0)
 		return rc;
-	if (head.begin_seq < c->seq) /* a guest that was restored, or lies: from here on */
+	if (head.begin_seq < c->seq) /* the guest was restored, or is wrong: start from here */
 		go_to(c, head.begin_seq);
 	if (head.begin_seq - c->seq >= c->nr_subs) {
 		r->overtaken += head.begin_seq - c->seq;
@@ -218,9 +221,9 @@ static int catch_up(struct uni_rings *r, uint32_t i)
 }
 
 /*
- * Is everything up to `end`, which was the write pointer once, written? So many bytes were when the
- * head was read; if they are as many as had been taken then and until after that, none of them was
- * missing. The guest may have written more since `end` was asked for.
+ * Is everything up to `end`, a past write pointer, written? `head` has the number of bytes that
+ * were written when it was read. If that equals the number of bytes taken at that time and later,
+ * no write was pending. The guest may have written more since `end` was read.
  */
 static bool is_written(
 	uint64_t wptr, const struct uni_trace_sub *head, const struct uni_trace_cpu *is)
@@ -250,7 +253,7 @@ static int poll_cpu(struct uni_rings *r, uint32_t i)
 		rc = fetch_new(r, i, end, &head, &is, &whole);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
-	if (!whole || !is_written(wptr, &head, &is)) /* next time */
+	if (!whole || !is_written(wptr, &head, &is)) /* try again next time */
 		return 0;
 	count_records(r, i, end);
 	if (c->at == end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples that the guest makes of itself (uniscope/sample.h), out of its rings. */
+/* Samples that the guest takes of itself (uniscope/sample.h), from its rings. */
 #include <math.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "backend/stream/stream.h"
 
-#define LOOK_NS	  UNI_NSEC_PER_SEC /* between looks at the counters and the clock */
+#define LOOK_NS	  UNI_NSEC_PER_SEC /* time between looks at the counters and the clock */
 #define LOOKS	  5
-#define HZ_MIN	  UNI_NSEC_PER_MSEC /* a slower counter is none */
+#define HZ_MIN	  UNI_NSEC_PER_MSEC /* a slower counter is not used */
 #define STACK_MAX 2		    /* words at the stack pointer, in a record */
 
 static struct uni_stream_target *stream_of(struct uni_target *base)
@@ -41,7 +41,7 @@ int uni_stream_tsc(
 	return 0;
 }
 
-/* When the guest's counter was what; the narrowest of some looks. */
+/* Reads the guest's counter together with our clock; of several looks, keeps the most exact one. */
 static int look_at_clock(struct uni_stream_target *t, unsigned looks, struct uni_link_clock *ret)
 {
 	uint64_t best = UINT64_MAX;
@@ -62,7 +62,7 @@ static int look_at_clock(struct uni_stream_target *t, unsigned looks, struct uni
 	return 0;
 }
 
-/* A counter whose frequency the guest does not know tells it by two looks. */
+/* If the guest does not know its counter's frequency, two looks give it. */
 static void learn_hz(struct uni_stream_sampling *s, const struct uni_link_clock *now)
 {
 	uint64_t ns = now->ns - s->first.ns;
@@ -155,7 +155,7 @@ static uint64_t cycles_ns(const struct uni_stream_sampling *s, uint64_t cycles)
 	return (uint64_t)((__uint128_t)cycles * UNI_NSEC_PER_SEC / uni_max(s->hz, HZ_MIN));
 }
 
-/* What the guest counts; what of it did not come, is lost. */
+/* Reads the guest's counts; samples that it counts and that did not arrive are lost. */
 static int look_at_counts(struct uni_stream_target *t)
 {
 	struct uni_stream_sampling *s = &t->s;
@@ -168,7 +168,7 @@ static int look_at_counts(struct uni_stream_target *t)
 	if (rc != 0)
 		return rc;
 	learn_hz(s, &now);
-	/* An older look serves for as long as the clocks cannot have drifted apart further. */
+	/* An older look is used until the clocks may have drifted apart further. */
 	if (now.off_ns <= s->clock.off_ns + (now.ns - s->clock.ns) / 10000)
 		s->clock = now;
 	made = s->last.samples - s->base.samples;
@@ -248,7 +248,7 @@ void uni_stream_samples_stats(struct uni_target *base, struct uni_stream_stats *
 	const struct uni_stream_sampling *s = &stream_of(base)->s;
 
 	*ret = s->stats;
-	/* While it runs, some are always on their way. */
+	/* While it runs, some samples are always on their way. */
 	if (!s->on && s->stats.host_runs > s->records)
 		ret->lost = s->stats.host_runs - s->records;
 }

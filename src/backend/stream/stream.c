@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stream: a guest that is reached through a port of its own, from wherever that port comes out. */
+/* stream: a guest that is reached through a port of its own, wherever that port ends. */
 #include "backend/stream/stream.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ static int ask_about(
 int uni_stream_attach_line(const struct uni_line *line, const uint8_t *key,
 	const struct uni_attach_opts *opts, struct uni_target **ret, struct uni_err *err)
 {
-	/* Page 0 is nobody's; what else may be read is the guest's business. */
+	/* Page 0 belongs to nobody. The guest decides what else may be read. */
 	const struct uni_gmem_region all = { .start = 4096, .size = UINT64_MAX - 4096 + 1 };
 	struct uni_stream_target *t = calloc(1, sizeof(*t));
 	struct uni_line l = *line;
@@ -127,7 +127,10 @@ static int stream_attach(const struct uni_spec *spec, const struct uni_attach_op
 	return uni_stream_attach_line(&line, file != NULL ? key : NULL, opts, ret, err);
 }
 
-/* A port has one reader at a time, and asking would take as long as attaching: only the keys. */
+/*
+ * A port has one reader at a time, and a request would take as long as attaching: uses only the
+ * keys.
+ */
 static int stream_probe(
 	const struct uni_spec *spec, struct uni_target_info *ret, struct uni_err *err)
 {
@@ -145,7 +148,7 @@ static int nr_vcpus(struct uni_target *base)
 	return (int)stream_target(base)->about.nr_cpus;
 }
 
-/* Held are the rings: what the guest does goes on, and is not recorded. */
+/* A hold freezes the rings: the guest goes on, but records nothing. */
 static int freeze_rings(struct uni_stream_target *t, uint32_t want, uint32_t *was_ret)
 {
 	return uni_link_ask_for(

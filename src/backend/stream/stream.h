@@ -11,7 +11,7 @@
 /* A guest's counter and our clock at the same moment. */
 struct uni_link_clock {
 	uint64_t tsc, ns;
-	uint64_t off_ns; /* by no more */
+	uint64_t off_ns; /* the error is at most that */
 };
 
 struct uni_stream_sampling {
@@ -19,15 +19,15 @@ struct uni_stream_sampling {
 	const struct uni_stream_sink *sink; /* during a read */
 	struct uni_rings rings;
 	struct uni_stream_stats stats;
-	uint64_t last_ns[UNI_VCPU_MAX]; /* of the last sample: the clock is known better and better
-					 */
-	uint64_t records;		/* samples that came, whatever they weigh */
-	struct uni_trace_sampler base, last; /* sums of all CPUs, as it began and now */
-	uint64_t first_ticks[UNI_VCPU_MAX];  /* as it began */
-	uint32_t silent;		     /* CPUs that had none since */
-	uint64_t serving, served; /* cycles spent for hosts: before it began, and by now */
+	uint64_t last_ns[UNI_VCPU_MAX]; /* time of the last sample: the clock becomes more exact,
+					   but must not go back */
+	uint64_t records;		/* samples that arrived, whatever their weight */
+	struct uni_trace_sampler base, last; /* sums of all CPUs, at the begin and now */
+	uint64_t first_ticks[UNI_VCPU_MAX];  /* at the begin */
+	uint32_t silent;		     /* CPUs without any since then */
+	uint64_t serving, served; /* cycles spent for hosts: before the begin, and until now */
 	struct uni_link_clock first, clock;
-	uint64_t hz; /* of the counter */
+	uint64_t hz; /* frequency of the counter */
 	uint64_t next_look_ns;
 };
 
@@ -41,7 +41,7 @@ struct uni_stream_target {
 	struct uni_stream_sampling s;
 };
 
-/* Takes the line over. For tests, too. */
+/* Takes over the line. Also for tests. */
 int uni_stream_attach_line(const struct uni_line *line, const uint8_t *key,
 	const struct uni_attach_opts *opts, struct uni_target **ret, struct uni_err *err);
 

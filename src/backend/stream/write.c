@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sites and control words, written by the guest itself: it checks that a place is one, and holds
- * what it should. A request is all or nothing; of several, the earlier ones are taken back if a
- * later one is refused.
+ * Sites and control words, written by the guest itself: it checks that the place is a site, with
+ * the expected bytes. Each request is all or nothing. If a later request is refused, the earlier
+ * ones are undone.
  */
 #include <string.h>
 
