@@ -18,7 +18,7 @@
 
 #define TIMEOUT_NS (300 * UNI_NSEC_PER_MSEC)
 
-/* Value of a "Content-Length: N" line. */
+/* The value in a "Content-Length: N" line. */
 static bool length_of(const char *line, size_t len, size_t *ret)
 {
 	static const char key[] = "content-length:";
@@ -143,7 +143,7 @@ int uni_vmm_api_read(int pid, struct uni_vmm_cmdline *c)
 	buf = malloc(UNI_VMM_API_MAX);
 	if (buf == NULL)
 		return -UNI_ENOMEM;
-	/* Far smaller than any socket's buffer: it goes at once or not at all. */
+	/* Far smaller than any socket's buffer: it is sent at once, or not at all. */
 	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
 		return -UNI_EIO;
 	rc = receive_reply(fd, buf, uni_now_ns() + TIMEOUT_NS, &body, &size);

@@ -17,8 +17,8 @@ static void set_text(char *out, size_t cap, const char *s)
 }
 
 /*
- * Value of `key` in "first,key=value,..." where ',,' stands for ','. The first part may lack its
- * key: it then belongs to `implied` (NULL: to none). The last one wins, as with the VMMs.
+ * The value of `key` in "first,key=value,...", in which ',,' stands for ','. The first part may
+ * lack its key: then it belongs to `implied` (NULL: to none). The last one counts, as in the VMMs.
  */
 static bool get_key(const char *s, const char *key, const char *implied, char *out, size_t cap)
 {
@@ -91,7 +91,7 @@ static void set_cpus(const char *value, struct uni_vmm_cmdline *ret)
 
 static void set_accel(const char *list, struct uni_vmm_cmdline *ret)
 {
-	/* -accel may be repeated and accel= may hold a list: the first that works is taken. */
+	/* -accel may be repeated, and accel= may have a list: the first one that works is used. */
 	size_t n = strcspn(list, ":");
 
 	if (ret->accel[0] == '\0')
@@ -119,8 +119,8 @@ static void set_name(const char *value, struct uni_vmm_cmdline *ret)
 }
 
 /*
- * A character device of QEMU, "unix:PATH,server=on" or "tcp:HOST:PORT,...", as keys of a target.
- * A path with a comma would need quoting twice: such a one stays unknown.
+ * Converts a character device of QEMU, "unix:PATH,server=on" or "tcp:HOST:PORT,...", to keys of a
+ * target. A path with a comma would need quoting twice: it stays unknown.
  */
 static void set_socket(
 	const char *value, char *unix_ret, size_t unix_cap, char *tcp_ret, size_t tcp_cap)
@@ -147,7 +147,7 @@ static void set_socket(
 	}
 }
 
-/* "PATH", "path=PATH" or "fd=N" (Cloud Hypervisor's two forms more). */
+/* "PATH", "path=PATH" or "fd=N" (the latter two are Cloud Hypervisor's). */
 static void set_api(const char *value, struct uni_vmm_cmdline *ret)
 {
 	char text[sizeof(ret->api)];
@@ -175,7 +175,7 @@ static void apply_field(enum uni_vmm_field field, const char *value, struct uni_
 		set_text(ret->image, sizeof(ret->image), value);
 		break;
 	case UNI_VMM_FIRMWARE:
-		if (ret->image[0] == '\0') /* a kernel that comes later wins */
+		if (ret->image[0] == '\0') /* a kernel that comes later goes first */
 			set_text(ret->image, sizeof(ret->image), value);
 		break;
 	case UNI_VMM_CONFIG:
@@ -228,8 +228,10 @@ static void apply_field(enum uni_vmm_field field, const char *value, struct uni_
 	}
 }
 
-/* The words of every interface that makes a guest whose registers KVM hides. A file that merely
- * has such a name counts too: a wrong refusal is cheap, a killed guest is not. */
+/*
+ * The words of every interface that makes a guest whose registers KVM hides. A file with such a
+ * name counts, too: a wrong refusal does little harm, a killed guest does much.
+ */
 static bool names_confidential(const char *arg)
 {
 	static const char *const words[] = { "sev-guest", "sev-snp-guest", "tdx-guest",
@@ -255,7 +257,7 @@ static const char *next_arg(struct args *a)
 	if (a->pos >= a->size)
 		return NULL;
 	end = memchr(s, '\0', a->size - a->pos);
-	if (end == NULL) { /* cut off: not known to be whole */
+	if (end == NULL) { /* cut off: may be incomplete */
 		a->pos = a->size;
 		return NULL;
 	}
@@ -278,7 +280,7 @@ static const struct uni_vmm_opt *find_opt(
 	return NULL;
 }
 
-/* The value of the next option called that; NULL: there is none. */
+/* The value of the next option of that name; NULL: there is none. */
 static const char *next_value(struct args *a, const char *option)
 {
 	const char *arg;
@@ -290,8 +292,9 @@ static const char *next_value(struct args *a, const char *option)
 	return NULL;
 }
 
-/* -chardev socket,id=ID,path=PATH,server=on and -mon chardev=ID,mode=control: what -qmp is short
- * for.
+/*
+ * -chardev socket,id=ID,path=PATH,server=on and -mon chardev=ID,mode=control: the long form of
+ * -qmp.
  */
 static void find_monitor(const struct args *all, struct uni_vmm_cmdline *ret)
 {
@@ -323,8 +326,8 @@ static void find_monitor(const struct args *all, struct uni_vmm_cmdline *ret)
 
 struct words {
 	const char *run;    /* the sub-command */
-	const char *first;  /* the first behind it, or of all where there is none */
-	const char *unsure; /* taken for the value of an option that is not known */
+	const char *first;  /* the first argument behind it, or the first of all if there is none */
+	const char *unsure; /* was taken for the value of an unknown option */
 };
 
 static void parse_option(const struct uni_vmm_kind *v, const char *arg, struct args *a,
@@ -380,7 +383,7 @@ static void parse_args(const struct uni_vmm_kind *v, struct args *a, struct uni_
 			parse_option(v, arg, a, &w, ret);
 		else
 			take_word(v, arg, &w, ret);
-		/* Behind solo5's image stand the guest's own arguments. */
+		/* After solo5's image come the guest's own arguments. */
 		if (v->image == UNI_VMM_POS_FIRST && w.first != NULL)
 			break;
 	}
@@ -392,7 +395,7 @@ static void parse_args(const struct uni_vmm_kind *v, struct args *a, struct uni_
 		set_text(ret->image, sizeof(ret->image), w.first);
 }
 
-/* What the guest got without being asked for; only where the command line says all there is. */
+/* Sets the VMM's defaults, only if the command line is complete. */
 static void set_defaults(const struct uni_vmm_kind *v, struct uni_vmm_cmdline *ret)
 {
 	bool told = strcmp(v->name, "qemu") == 0 || ret->image[0] != '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a VMM's command line says about its guest. Parsers of hostile bytes: (data, size) in. */
+/* Facts about a guest from its VMM's command line. Parsers of hostile bytes: (data, size) in. */
 #ifndef UNI_BACKEND_VMM_CMDLINE_H
 #define UNI_BACKEND_VMM_CMDLINE_H
 
@@ -9,32 +9,32 @@
 
 #define UNI_VMM_PATH_MAX 4096
 
-/* Strings are cleaned text and "" when unknown; paths are as the VMM would open them. */
+/* Strings are cleaned text, and "" if unknown. Paths are those that the VMM would open. */
 struct uni_vmm_cmdline {
-	char vmm[32];	  /* "qemu", "firecracker", ...; "" no VMM that we know */
-	char accel[16];	  /* as asked for; the first of several */
+	char vmm[32];	  /* "qemu", "firecracker", ...; "": no VMM that we know */
+	char accel[16];	  /* as requested; the first of several */
 	char machine[64]; /* QEMU's machine type */
 	char name[128];
 	char image[UNI_VMM_PATH_MAX];
-	char config[UNI_VMM_PATH_MAX]; /* a file that says more (Firecracker's --config-file) */
-	char gdb_unix[200];	       /* QEMU's gdb stub, as asked for with -gdb or -s */
+	char config[UNI_VMM_PATH_MAX]; /* a file with more options (Firecracker's --config-file) */
+	char gdb_unix[200];	       /* QEMU's gdb stub, as requested with -gdb or -s */
 	char gdb_tcp[200];	       /* HOST:PORT */
 	char qmp[200];		       /* QMP on a unix socket */
 	char api[200];		       /* HTTP on a unix socket: Firecracker, Cloud Hypervisor */
 	uint32_t nr_vcpus;
 	uint64_t mem_bytes;
-	uint32_t default_vcpus;	    /* what it got where the line says nothing; 0 unknown */
+	uint32_t default_vcpus;	    /* its default if the command line says nothing; 0 unknown */
 	uint64_t default_mem_bytes; /* the same */
 	uint64_t max_below_4g;	    /* QEMU's max-ram-below-4g, 0 = the machine's default */
-	bool confidential; /* asks for SEV, TDX or another guest that hides its registers */
-	bool only_kvm;	   /* this VMM runs guests under KVM and in no other way */
-	bool opaque;	   /* names a file of further options that were not read */
+	bool confidential; /* requests SEV, TDX or another guest that hides its registers */
+	bool only_kvm;	   /* this VMM runs guests only under KVM */
+	bool opaque;	   /* names a file of further options, which was not read */
 };
 
 /*
- * data: what /proc/PID/cmdline holds, arguments with a NUL after each. exe: the executable's path,
- * "" when it is not known: then the first argument tells. Never fails: what cannot be understood
- * stays unknown.
+ * data: the contents of /proc/PID/cmdline, with a NUL after each argument. exe: the executable's
+ * path; if it is "" (unknown), the first argument is used. Never fails: unknown options leave
+ * things unknown.
  */
 void uni_vmm_cmdline_parse(
 	const void *data, size_t size, const char *exe, struct uni_vmm_cmdline *ret);

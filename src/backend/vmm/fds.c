@@ -51,7 +51,8 @@ static void add_link(struct uni_vmm_fds *ret, const char *link, int fd)
 		ret->kvm_fd = fd;
 	else if (strcmp(link, "/dev/sev") == 0)
 		ret->sev = true;
-	else if (strstr(link, "kvm-gmem") != NULL) /* its file system's name changed over time */
+	else if (strstr(link, "kvm-gmem") !=
+		 NULL) /* the name of its file system has changed over time */
 		ret->guest_memfd = true;
 }
 

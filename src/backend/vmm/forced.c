@@ -22,7 +22,7 @@ static const struct uni_vmm_forced_map *find_forced_map(
 	return NULL;
 }
 
-/* Memory alone: a file that has a name would keep what is written there. */
+/* Only memory: a file with a name would keep the changes. */
 static bool is_memory(int fd)
 {
 	struct stat st;

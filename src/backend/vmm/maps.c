@@ -12,7 +12,7 @@
 #define MAPS_MAX ((size_t)64 << 20)
 #define RAM_MAX	 (8ull << 40)
 
-/* One field of a line: digits of `base` up to `end`; false when there is none. */
+/* One field of a line: digits of `base` up to `end`; false if there is none. */
 static bool take_number(const char **p, const char *stop, int base, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -120,7 +120,7 @@ bool uni_vmm_map_may_be_ram(const struct uni_vmm_map *m)
 	       strncmp(m->name, "[v", 2) != 0;
 }
 
-/* Index of the mapping that holds addr, or nr. */
+/* Index of the mapping that contains addr, or nr. */
 static size_t find_index(const struct uni_vmm_maps *maps, uint64_t addr)
 {
 	size_t lo = 0, hi = maps->m.nr;
@@ -145,7 +145,7 @@ const struct uni_vmm_map *uni_vmm_maps_find(const struct uni_vmm_maps *maps, uin
 	return i < maps->m.nr ? &maps->m.v[i] : NULL;
 }
 
-/* Does b go on where a ends, in memory and in what backs it? */
+/* Does b follow a, both in memory and in the file that backs it? */
 static bool goes_on(const struct uni_vmm_map *a, const struct uni_vmm_map *b)
 {
 	if (b->start - a->start != a->size || a->shared != b->shared || a->inode != b->inode)

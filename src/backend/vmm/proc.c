@@ -20,7 +20,7 @@
 #define CMDLINE_MAX ((size_t)1 << 20)
 #define CONFIG_MAX  ((size_t)1 << 20)
 
-/* readlink of /proc/PID/what as a string; "" when it cannot be read. */
+/* readlink of /proc/PID/what as a string; "" if it cannot be read. */
 static void proc_link(int pid, const char *what, char *out, size_t cap)
 {
 	char path[64];
@@ -44,7 +44,9 @@ static bool other_root(int pid)
 	return strcmp(root, "/") != 0 || (theirs[0] != '\0' && strcmp(theirs, ours) != 0);
 }
 
-/* A path as the VMM gave it -> one that we can open. Unchanged when it does not fit. */
+/*
+ * Converts the VMM's path to one that we can open. Leaves it unchanged if the result does not fit.
+ */
 static void resolve_path(int pid, char *path, size_t cap)
 {
 	char old[UNI_VMM_PATH_MAX], base[UNI_VMM_PATH_MAX] = "";
@@ -91,7 +93,7 @@ int uni_vmm_cmdline_read(int pid, struct uni_vmm_cmdline *ret)
 		read_config(pid, ret);
 	resolve_path(pid, ret->api, sizeof(ret->api));
 	if (ret->image[0] == '\0' && ret->api[0] != '\0' && !ret->opaque)
-		(void)uni_vmm_api_read(pid, ret); /* as good as it gets */
+		(void)uni_vmm_api_read(pid, ret); /* best effort */
 	resolve_path(pid, ret->image, sizeof(ret->image));
 	resolve_path(pid, ret->gdb_unix, sizeof(ret->gdb_unix));
 	resolve_path(pid, ret->qmp, sizeof(ret->qmp));
@@ -114,7 +116,7 @@ static void copy_text(char *out, size_t cap, const char *s)
 	(void)uni_text_clean(out, cap, s, strlen(s));
 }
 
-/* Value of "KEY:\t..." in the text of a status file, up to the line's end; "" if there is none. */
+/* The value after "KEY:\t..." in a status file, up to the line's end; "" if there is none. */
 static void status_line(const char *text, const char *key, char *out, size_t cap)
 {
 	const char *s = strstr(text, key);
@@ -128,7 +130,7 @@ static void status_line(const char *text, const char *key, char *out, size_t cap
 	(void)snprintf(out, cap, "%.*s", (int)n, s);
 }
 
-/* Whose it is, who started it, and its number where it lives: readable of every process. */
+/* The owner, the parent, and the number in its own namespace: every process may read these. */
 static void read_status(int pid, struct uni_target_info *ret, int *parent_ret)
 {
 	char path[64], text[4096], line[256];
@@ -145,13 +147,13 @@ static void read_status(int pid, struct uni_target_info *ret, int *parent_ret)
 	status_line(text, "\nUid:\t", line, sizeof(line));
 	last = strchr(line, '\t'); /* real, effective, ... */
 	ret->uid = (uint32_t)strtoul(last != NULL ? last : line, NULL, 10);
-	/* One number per namespace, from that of this /proc inwards. */
+	/* One number for each namespace, from that of this /proc inwards. */
 	status_line(text, "\nNSpid:\t", line, sizeof(line));
 	last = strrchr(line, '\t');
 	ret->ns_pid = last != NULL ? (int)strtol(last, NULL, 10) : 0;
 }
 
-/* What is open tells more than what was asked for, which is a list of wishes. */
+/* Open files show more than the command line, which only has requests. */
 static void describe_kvm(const struct uni_vmm_cmdline *c, const struct uni_vmm_fds *fds, bool seen,
 	struct uni_target_info *ret)
 {
@@ -169,8 +171,10 @@ static void describe_kvm(const struct uni_vmm_cmdline *c, const struct uni_vmm_f
 		ret->nr_vcpus = fds->nr_vcpus + fds->nr_vcpus_left_off;
 }
 
-/* A process that is no guest's although it may have a VMM's name: `crosvm device`, the children
- * of one for its devices, a Firecracker that was not told to start yet. */
+/*
+ * Is this a process without a guest, although it may have a VMM's name? Examples: `crosvm device`,
+ * a VMM's child processes for devices, a Firecracker that was not told to start yet.
+ */
 static bool is_idle(const struct uni_vmm_cmdline *c, const struct uni_vmm_fds *fds, bool seen)
 {
 	if (c->vmm[0] == '\0' || c->only_kvm)
@@ -181,7 +185,7 @@ static bool is_idle(const struct uni_vmm_cmdline *c, const struct uni_vmm_fds *f
 struct process {
 	struct uni_target_info info;
 	int parent;
-	bool idle; /* runs no guest now */
+	bool idle; /* it runs no guest now */
 };
 
 static int describe_process(int pid, struct uni_vmm_cmdline *c, struct process *ret)
@@ -257,7 +261,7 @@ static int find_all(DIR *proc, struct list *l, struct uni_err *err)
 	return 0;
 }
 
-/* One that may not be looked into and whose parent is the same VMM: that one has the guest. */
+/* Is it a child of the same VMM that we may not look into? Then its parent has the guest. */
 static bool is_helper(const struct list *l, const struct process *p)
 {
 	if (!p->info.denied)

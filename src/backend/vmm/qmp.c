@@ -17,10 +17,10 @@
 #include "base/io.h"
 #include "backend/listener.h"
 
-#define TIMEOUT_MS  10000 /* a busy host; who holds a monitor is known at once */
+#define TIMEOUT_MS  10000 /* for a busy host; another client of the monitor is known at once */
 #define FREE_NS	    (500 * UNI_NSEC_PER_MSEC)
 #define GREETING_NS (900 * UNI_NSEC_PER_MSEC)
-#define EVENTS_MAX  4096 /* events taken while one answer is waited for */
+#define EVENTS_MAX  4096 /* events taken while waiting for one reply */
 
 struct uni_qmp {
 	int fd;
@@ -28,11 +28,11 @@ struct uni_qmp {
 	void (*on_event)(void *ctx, const struct uni_qmp_event *e);
 	void *event_ctx;
 	size_t size;		       /* bytes in buf */
-	size_t scanned;		       /* of them without a newline */
+	size_t scanned;		       /* bytes of these without a newline */
 	char buf[UNI_QMP_MESSAGE_MAX]; /* received, not parsed yet */
 };
 
-/* With `pass` (-1: none), a file descriptor for the other side, beside the first byte. */
+/* With `pass` (-1: none), also sends that file descriptor, with the first byte. */
 static ssize_t send_some(int fd, const char *text, size_t len, int pass)
 {
 	union {
@@ -92,7 +92,7 @@ static int fill_buffer(struct uni_qmp *q, uint64_t deadline_ns)
 	return 0;
 }
 
-/* The next line, parsed and taken out of the buffer. */
+/* Takes the next line out of the buffer, and parses it. */
 static int next_message(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_message *ret)
 {
 	char *end;
@@ -121,7 +121,7 @@ static void hand_over(struct uni_qmp *q, const struct uni_qmp_message *m)
 		q->on_event(q->event_ctx, &e);
 }
 
-/* The answer to what was sent last. *ret is set on 0 only. */
+/* The reply to the last command. Sets *ret only if it returns 0. */
 static int await_answer(struct uni_qmp *q, uint64_t deadline_ns, struct uni_qmp_message *ret)
 {
 	for (int i = 0; i < EVENTS_MAX; i++) {
@@ -190,7 +190,7 @@ static int held_by_another(const char *path, struct uni_err *err)
 		path);
 }
 
-/* QEMU needs a moment to notice that a client left: one that is there may be a past one. */
+/* QEMU needs a moment to notice that a client left, so a client in the tables may be a past one. */
 static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err)
 {
 	uint64_t until_ns = uni_now_ns() + FREE_NS;
@@ -207,7 +207,10 @@ static int wait_until_free(const char *path, bool *seen_ret, struct uni_err *err
 	return 0;
 }
 
-/* Nobody holds it, if it was `seen` to be free; else one that does keeps us from being greeted. */
+/*
+ * If the monitor was `seen` to be free, no other client uses it. Otherwise, without a greeting,
+ * another client does.
+ */
 static int negotiate_qmp(struct uni_qmp *q, const char *path, bool seen, struct uni_err *err)
 {
 	uint64_t until_ns = seen ? qmp_deadline(q) : uni_now_ns() + GREETING_NS;
@@ -303,7 +306,7 @@ int uni_qmp_cont(struct uni_qmp *q)
 	return rc;
 }
 
-/* A command of the monitor for people, of letters, digits, blanks, "-" and ":" only. */
+/* Runs a command of the human monitor; only letters, digits, blanks, "-" and ":". */
 static int monitor_command(struct uni_qmp *q, const char *line, struct uni_qmp_message *ret)
 {
 	char text[160];
@@ -366,7 +369,7 @@ int uni_qmp_name(struct uni_qmp *q, char *ret, size_t cap)
 	return rc;
 }
 
-#define GDB_LABEL "uniscope-gdb" /* -gdb and the monitor's own gdbserver call theirs "gdb" */
+#define GDB_LABEL "uniscope-gdb" /* -gdb and the monitor's own gdbserver use the label "gdb" */
 
 static int check_no_gdb(struct uni_qmp *q, struct uni_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QMP messages to values: pure functions over bytes that a VMM sent. */
+/* Converts QMP messages to values: pure functions over bytes from a VMM. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static enum uni_qmp_kind kind_of(const json_t *json)
 	return UNI_QMP_OTHER;
 }
 
-/* A string member, cleaned; "" if it is absent or something else. */
+/* A string member, cleaned; "" if it is missing or of another type. */
 static bool take_string(const json_t *json, const char *key, char *out, size_t cap)
 {
 	const json_t *v = json_object_get(json, key);
@@ -71,7 +71,10 @@ static const json_t *get_return(const struct uni_qmp_message *m)
 	return m->kind == UNI_QMP_RETURN ? json_object_get(m->json, "return") : NULL;
 }
 
-/* "Host virtual address for 0x200000 (pc.ram) is 0x7f1234600000\r\n", or a complaint. */
+/*
+ * "Host virtual address for 0x200000 (pc.ram) is 0x7f1234600000\r
+ * ", or an error text.
+ */
 int uni_qmp_take_gpa2hva(const struct uni_qmp_message *m, uint64_t *hva_ret)
 {
 	static const char mark[] = ") is 0x";
@@ -151,7 +154,7 @@ int uni_qmp_take_event(const struct uni_qmp_message *m, struct uni_qmp_event *re
 	return 0;
 }
 
-/* The hexadecimal number behind the word, a register's name with what separates it from it. */
+/* The hexadecimal number after the word, which is a register's name with its separator. */
 static bool take_hex(const char *text, const char *word, uint64_t *ret)
 {
 	const char *at = strstr(text, word);

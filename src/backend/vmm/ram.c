@@ -18,7 +18,7 @@
 
 #define FOUR_GIB (1ull << 32)
 
-/* For looking through all that a guest maps. */
+/* For a search through all mappings of a guest. */
 static const struct uni_as_budget all_tables = {
 	.bytes = 64u << 20, .table_loads = 1u << 22, .wall_ns = UNI_NSEC_PER_SEC
 };
@@ -27,7 +27,7 @@ struct ram {
 	int pid;
 };
 
-/* What a search works with. */
+/* The data of a search. */
 struct search {
 	int pid;
 	const struct uni_vmm_ram_opts *opts;
@@ -39,19 +39,21 @@ struct search {
 	struct uni_vmm_ram_info info;
 };
 
-/* One place where RAM may be. */
+/* A place where RAM may be. */
 struct place {
-	uint64_t hva0;	 /* of GPA 0; wraps below the mapping when RAM begins higher */
-	uint64_t size;	 /* of the run of mappings it lies in, for ties */
-	uint64_t moved;	 /* how far above its stated physical address the code is */
-	uint64_t differ; /* bytes of code that are others than the image's */
+	uint64_t hva0;	 /* HVA of GPA 0; wraps below the mapping if RAM begins higher */
+	uint64_t size;	 /* of the run of mappings around it, to decide between equals */
+	uint64_t moved;	 /* how far the code is above its stated physical address */
+	uint64_t differ; /* bytes of code that differ from the image */
 	unsigned proof;
 	uint32_t nr;
 	struct uni_gmem_region region[2];
 };
 
-/* The process may have been replaced by another with its pid only after it ended, and the target
- * that owns this gmem watches for that. */
+/*
+ * Another process can get this pid only after the first one has ended. The target that owns this
+ * gmem watches for that.
+ */
 static int ram_read(
 	void *ctx, const struct uni_gmem_region *r, uint64_t offset, void *buf, size_t len)
 {
@@ -60,7 +62,7 @@ static int ram_read(
 	return uni_vmm_copy(ram->pid, r->cookie + offset, buf, len);
 }
 
-/* The kernel copies pieces in order and stops in front of one that it cannot copy whole. */
+/* The kernel copies pieces in order, and stops before a piece that it cannot copy whole. */
 static int ram_read_many(void *ctx, const struct uni_gmem_piece *piece, size_t nr)
 {
 	struct iovec local[UNI_GMEM_MANY_MAX] = { 0 }, remote[UNI_GMEM_MANY_MAX] = { 0 };
@@ -107,7 +109,9 @@ static int make_gmem(int pid, const struct place *p, struct uni_gmem **ret, stru
 	return rc;
 }
 
-/* Bytes of RAM below the hole; *goes_on_ret: the rest is at 4 GiB, right behind in the VMM. */
+/*
+ * Bytes of RAM below the hole; *goes_on_ret: the rest is at 4 GiB, and follows directly in the VMM.
+ */
 static uint64_t below_hole(const struct search *s, uint64_t hva0, uint64_t size, bool *goes_on_ret)
 {
 	uint64_t low, hva;
@@ -122,7 +126,10 @@ static uint64_t below_hole(const struct search *s, uint64_t hva0, uint64_t size,
 	return low;
 }
 
-/* Regions of the block that holds hva, GPA 0 being at hva0. False: not in a mapping. */
+/*
+ * Finds the regions of the block that contains hva, if GPA 0 is at hva0. False: it is in no
+ * mapping.
+ */
 static bool lay_out(const struct search *s, uint64_t hva0, uint64_t hva, struct place *ret)
 {
 	uint64_t start, run, gpa, size, low = UINT64_MAX;
@@ -131,7 +138,7 @@ static bool lay_out(const struct search *s, uint64_t hva0, uint64_t hva, struct 
 	if (!uni_vmm_maps_run(&s->maps, hva, hva0, &start, &run))
 		return false;
 	*ret = (struct place){ .hva0 = hva0, .size = run };
-	/* hva0 may be a wrapped difference: see on which side of it the run begins. */
+	/* hva0 may be a wrapped difference: check on which side of it the run begins. */
 	gpa = uni_range_has(start, run, hva0) ? 0 : start - hva0;
 	size = gpa == 0 ? run - (hva0 - start) : run;
 	if (s->cmdline.mem_bytes != 0)
@@ -166,7 +173,7 @@ static bool leads_to(struct uni_as *as, uint64_t gpa)
 	return false;
 }
 
-/* Where do this vCPU's page tables, read through as, lead for the code's first address? */
+/* Follows this vCPU's page tables, through `as`, for the code's first address. */
 static enum walk walk_one(const struct search *s, struct uni_as *as, const struct uni_regs *regs,
 	const struct uni_text_hint *t, uint64_t moved)
 {
@@ -177,7 +184,7 @@ static enum walk walk_one(const struct search *s, struct uni_as *as, const struc
 		return WALK_NONE;
 	if (s->arch->paging == NULL || s->arch->paging(regs, &root) != 0 || root.geometry == NULL ||
 		root.geometry->nr_levels == 0)
-		return WALK_NONE; /* not paging (yet): proves nothing either way */
+		return WALK_NONE; /* no paging (yet): proves nothing */
 	uni_as_begin(as, &root);
 	if (s->opts->anywhere)
 		return leads_to(as, t->paddr + moved) ? WALK_YES : WALK_NO;
@@ -211,8 +218,10 @@ static enum walk walk_text(const struct search *s, const struct place *p)
 	return result;
 }
 
-/* The biggest readable mapping usually is the RAM and begins at GPA 0: no need to look further when
- * text and page walk both say so. */
+/*
+ * The largest readable mapping usually is the RAM, and begins at GPA 0. If both text and page walk
+ * confirm that, no further search is needed.
+ */
 static bool try_biggest(struct search *s, struct place *ret)
 {
 	const struct uni_vmm_map *big = NULL;
@@ -248,9 +257,9 @@ static int not_found(const struct search *s, const struct uni_scan_hits *hits, s
 }
 
 /*
- * Copies of the image lie about in a VMM: its loader keeps one, exact where the RAM may be patched.
- * Only a vCPU's page tables tell them apart, so what these prove comes first. A loader's copy may
- * hold page tables that the image came with, but is no larger than the image.
+ * A VMM has copies of the image: its loader keeps one, which is exact while the RAM may be patched.
+ * Only a vCPU's page tables distinguish them, so a proof by these goes first. A loader's copy may
+ * have page tables that are part of the image, but is no larger than the image.
  */
 static bool is_better(const struct place *p, const struct place *than)
 {
@@ -261,15 +270,17 @@ static bool is_better(const struct place *p, const struct place *than)
 	return p->differ < than->differ;
 }
 
-/* Where it is not quite the image's code, the code proves nothing and the walk must. */
+/* If the code differs from the image in places, the code proves nothing, and the walk must. */
 static bool is_proved(struct place *p, enum walk w)
 {
 	p->proof = UNI_RAM_PROOF_TEXT | (w == WALK_YES ? UNI_RAM_PROOF_WALK : 0u);
 	return w == WALK_YES || (w == WALK_NONE && p->differ == 0);
 }
 
-/* The place that the i-th hit makes likely: where the image says it is loaded or, if it may be
- * anywhere, wherever it is in a mapping that begins with the first byte of RAM. */
+/*
+ * Derives the place of RAM from the i-th hit: the image states its physical address. If the image
+ * may be anywhere, RAM is taken to begin with the mapping that has the hit.
+ */
 static bool place_of(
 	struct search *s, const struct uni_scan_hits *hits, uint32_t i, struct place *ret)
 {
@@ -322,7 +333,7 @@ static int find_by_image(struct search *s, struct place *ret, struct uni_err *er
 	return not_found(s, &hits, err);
 }
 
-/* -UNI_ENOENT: the VMM does not say, try the image. */
+/* -UNI_ENOENT: the VMM does not say; search by the image. */
 static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 {
 	uint64_t hva0;
@@ -341,7 +352,7 @@ static int find_by_vmm(struct search *s, struct place *ret, struct uni_err *err)
 		return 0;
 	rc = uni_scan_verify(s->pid, hva0, s->opts->text, s->opts->nr_text, &ret->differ);
 	if (rc == -UNI_EMISMATCH && s->opts->anywhere)
-		return 0; /* what is where is found out later */
+		return 0; /* the places are found out later */
 	if (rc == -UNI_EMISMATCH)
 		return uni_err_set(err, UNI_EMISMATCH,
 			"the guest's memory does not hold the image's code: is it the image that "

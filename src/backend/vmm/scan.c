@@ -13,9 +13,9 @@
 
 #define PAGE_SIZE	4096u
 #define PAGEMAP_PRESENT (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define BATCH		512u	     /* pages looked at by one system call; below IOV_MAX */
+#define BATCH		512u	     /* pages read by one system call; below IOV_MAX */
 #define VERIFY_CHUNK	65536u
-#define PICK_WINDOWS	1024u /* of each range; enough to find telling bytes */
+#define PICK_WINDOWS	1024u /* in each range; enough to find distinctive bytes */
 
 int uni_vmm_copy(int pid, uint64_t hva, void *buf, size_t len)
 {
@@ -54,7 +54,7 @@ static bool is_code(const struct uni_text_hint *t)
 	return t->exec && t->size != 0 && uni_range_ok(t->paddr, t->size);
 }
 
-/* Is any of [o, o + n) in a place where a tracer may have put other bytes? */
+/* Is any byte of [o, o + n) in a place where a tracer may have put other bytes? */
 static bool may_be_patched(const struct uni_text_hint *t, size_t o, size_t n)
 {
 	size_t lo = 0, hi = t->nr_patched;
@@ -70,7 +70,7 @@ static bool may_be_patched(const struct uni_text_hint *t, size_t o, size_t n)
 	return lo < t->nr_patched && uni_range_overlaps(t->patched[lo], UNI_TEXT_PATCH_BYTES, o, n);
 }
 
-/* The most telling bytes; with `any`, also of those that may be others now. */
+/* Picks the most distinctive bytes; with `any`, also bytes that may differ now. */
 static unsigned pick_probe(
 	const struct uni_text_hint *text, size_t nr, bool any, struct uni_scan_probe *ret)
 {
@@ -102,7 +102,7 @@ bool uni_scan_pick(const struct uni_text_hint *text, size_t nr, struct uni_scan_
 	return pick_probe(text, nr, false, ret) != 0 || pick_probe(text, nr, true, ret) != 0;
 }
 
-/* Bytes of this page, which is at o in t, that are others; with too many it is another page. */
+/* How many bytes differ in this page, which is at o in t. With too many, it is another page. */
 static uint64_t count_differing(const uint8_t *a, const struct uni_text_hint *t, size_t o, size_t n)
 {
 	const uint8_t *b = t->bytes + o;
@@ -135,7 +135,7 @@ static int verify_one(int pid, uint64_t hva, const struct uni_text_hint *t, uint
 	uint64_t most, uint64_t *differ)
 {
 	for (size_t o = 0; o < t->size;) {
-		/* Pieces end where pages do: how much of a page differs must be seen at once. */
+		/* Pieces end at page ends: the differences in a page must be counted together. */
 		size_t n =
 			uni_min(t->size - o, (size_t)(VERIFY_CHUNK - (t->paddr + o) % PAGE_SIZE));
 		int rc = uni_vmm_copy(pid, hva + o, buf, n);
@@ -171,7 +171,7 @@ int uni_scan_verify(
 	return rc;
 }
 
-/* State of one scan; big, so it lives on the heap. */
+/* The state of one scan; it is large, so it is on the heap. */
 struct scan {
 	int pid, pagemap;
 	const struct uni_text_hint *text;
@@ -201,7 +201,7 @@ static int check_place(struct scan *s, uint64_t hva)
 	return rc;
 }
 
-/* Reads the probe's bytes from the nr places in s->hva; places that fail are passed over. */
+/* Reads the probe's bytes from the nr places in s->hva; skips places that fail. */
 static int look_at_places(struct scan *s, size_t nr)
 {
 	size_t len = s->probe.size, done = 0;
@@ -227,7 +227,7 @@ static int look_at_places(struct scan *s, size_t nr)
 				return rc;
 		}
 		done += got;
-		if (done < nr) /* this one cannot be read */
+		if (done < nr) /* this place cannot be read */
 			done++;
 	}
 	s->ret->nr_pages += nr;
@@ -246,8 +246,8 @@ static int scan_map(struct scan *s, const struct uni_vmm_map *m)
 		int rc;
 
 		if (n <= 0)
-			return 0; /* [vsyscall] has no entries; a process that went away shows below
-				   */
+			return 0; /* [vsyscall] has no entries; a process that went away is noticed
+				     below */
 		for (size_t i = 0; i < (size_t)n / sizeof(s->entry[0]); i++) {
 			if ((s->entry[i] & PAGEMAP_PRESENT) != 0)
 				s->hva[nr++] = (first + i) * PAGE_SIZE + s->probe.paddr % PAGE_SIZE;

@@ -12,8 +12,8 @@
 #include "backend/vmm/cmdline.h"
 
 /*
- * *below_ret: bytes of RAM below the hole under 4 GiB. True if what does not fit there is known to
- * go on at 4 GiB, in the same block of the VMM right behind; false if nothing is known of it.
+ * *below_ret: bytes of RAM below the hole under 4 GiB. True: the rest is known to go on at 4 GiB,
+ * and follows directly in the same block of the VMM. False: this is not known.
  */
 bool uni_vmm_ram_split(const struct uni_vmm_cmdline *c, uint64_t *below_ret);
 

@@ -40,7 +40,7 @@ static const struct uni_vmm_opt ch_opts[] = {
 	{ "cmdline", UNI_VMM_SKIP },
 	{ "api-socket", UNI_VMM_API },
 };
-/* Here stand the options without a value; all others are taken to have one. */
+/* Lists the options without a value; all others are taken to have a value. */
 static const struct uni_vmm_opt crosvm_opts[] = {
 	{ "m", UNI_VMM_MEM_MIB },
 	{ "mem", UNI_VMM_MEM_MIB },

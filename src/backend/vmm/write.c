@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "backend/vmm/maps.h"
 
-#define BATCH 64 /* extents of one system call */
+#define BATCH 64 /* extents in one system call */
 
 typedef ssize_t copy_fn(pid_t pid, const struct iovec *local, unsigned long nr_local,
 	const struct iovec *remote, unsigned long nr_remote, unsigned long flags);
@@ -38,8 +38,8 @@ static int code_of(int e)
 }
 
 /*
- * Copies extents [0, nr) between the process and buf; *done_ret: so many are whole. The kernel
- * copies them in order, and one that has two pages at most without looking at signals in between.
+ * Copies extents [0, nr) between the process and buf; *done_ret: how many are whole. The kernel
+ * copies them in order. It copies an extent of at most two pages without checking for signals.
  */
 static int copy_all(int pid, const struct uni_gmem *m, const struct uni_patch_plan *p, uint8_t *buf,
 	size_t nr, copy_fn *copy, size_t *done_ret)
@@ -136,7 +136,7 @@ int uni_vmm_patch(
 		return 0;
 	p->job->bad = done < p->nr ? p->extent[done].first : 0;
 	p->job->nr_written = 0;
-	/* The one in which it failed may be written in part. */
+	/* The extent that failed may be written in part. */
 	(void)write_all(pid, m, p, f, p->was, uni_min(done + 1, p->nr), &back);
 	return rc;
 }

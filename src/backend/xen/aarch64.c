@@ -23,15 +23,15 @@
 #define CTX_BYTES   352u
 #define FLAG_ONLINE 1u /* VGCF_online */
 #define WFI	    0xd503207fu
-#define HVC	    0xd4000002u /* with 16 bits of its own above bit 5 */
+#define HVC	    0xd4000002u /* its own 16 bits are above bit 5 */
 #define HVC_MASK    0xffe0001fu
-#define PSR_SPSEL   1ull /* the stack pointer of the exception level, not of EL0 */
+#define PSR_SPSEL   1ull /* the stack pointer of the exception level, not EL0's */
 
 static uint64_t ctx_word(const uint8_t *ctx, size_t offset)
 {
 	uint64_t v;
 
-	memcpy(&v, ctx + offset, sizeof(v)); /* the host is of the same byte order */
+	memcpy(&v, ctx + offset, sizeof(v)); /* the host has the same byte order */
 	return v;
 }
 

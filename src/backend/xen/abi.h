@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of Xen's interface to dom0 that have not moved since Xen 4.7, in our own words: the
- * multicall (public/xen.h), the frame of a domctl and the four that are used (public/domctl.h).
- * Only domctl's interface version changes with each release; see call.h.
+ * The parts of Xen's interface to dom0 that have not changed since Xen 4.7, in our own words. These
+ * are the multicall (public/xen.h), the frame of a domctl, and the four domctls that we use
+ * (public/domctl.h). Only domctl's interface version changes with each release; see call.h.
  */
 #ifndef UNI_BACKEND_XEN_ABI_H
 #define UNI_BACKEND_XEN_ABI_H
@@ -39,9 +39,12 @@ enum uni_xen_reason { /* SHUTDOWN_*, public/sched.h */
 	UNI_XEN_WATCHDOG = 4,
 };
 
-/* struct xen_domctl_getdomaininfo as it begins since 4.5; what follows differs, and is not used. */
+/*
+ * The begin of struct xen_domctl_getdomaininfo, unchanged since 4.5. The rest differs, and is not
+ * used.
+ */
 struct uni_xen_abi_info {
-	uint16_t domain; /* echoed: of another domain, or garbage, if the layout is another one */
+	uint16_t domain; /* echoed; if the layout differs, another domain's number or garbage */
 	uint16_t pad;
 	uint32_t flags;
 	uint64_t tot_pages, max_pages, outstanding_pages, shr_pages, paged_pages;
@@ -81,7 +84,7 @@ struct uni_xen_domctl {
 
 /* struct multicall_entry */
 struct uni_xen_multicall {
-	uint64_t op, result; /* result: negative errno of Xen, which is Linux's */
+	uint64_t op, result; /* result: Xen's negative errno, which is the same as Linux's */
 	uint64_t args[6];
 };
 

@@ -17,8 +17,8 @@
 #define PAUSED_NS    (3 * UNI_NSEC_PER_MSEC)
 
 /*
- * Bytes that are copied at once. A copy out of a mapping costs nothing but its bytes, so no more
- * than what lies together: a few frames of a stack, a few table entries.
+ * Bytes that are copied at once. A copy from a mapping costs only its bytes. So a granule has only
+ * what belongs together: a few frames of a stack, a few table entries.
  */
 #define GRANULE 256u
 
@@ -30,7 +30,7 @@ static int gmem_read(
 	struct uni_xen_target *t = ctx;
 	int rc = uni_xen_pages_read(t->pages, r->start + offset, buf, len);
 
-	/* A frame that is not there may be a guest's trick, or no guest any more. */
+	/* A missing frame may be a guest's trick, or the guest may have ended. */
 	if (rc != 0 && !t->gone && t->next_look_ns != 0)
 		uni_xen_look(t, uni_now_ns());
 	return rc != 0 && t->gone ? -UNI_EGONE : rc;
@@ -51,9 +51,9 @@ void uni_xen_target_free(struct uni_xen_target *t)
 }
 
 /*
- * A PV domain's page tables hold machine frames, which can be anywhere; others have memory from 0
- * on, with a hole below 4 GiB. What a domain does not own cannot be mapped, whatever its tables
- * say.
+ * A PV domain's page tables have machine frames, which can be anywhere. Other domains have memory
+ * from 0 on, with a hole below 4 GiB. A frame that the domain does not own cannot be mapped,
+ * whatever its tables say.
  */
 static int make_gmem(struct uni_xen_target *t, struct uni_err *err)
 {
@@ -65,7 +65,7 @@ static int make_gmem(struct uni_xen_target *t, struct uni_err *err)
 	if (t->dom.hvm && bytes != 0 && bytes < PV_SPACE) {
 		r[0].size = uni_min(bytes, 4 * GIB);
 		r[1] = (struct uni_gmem_region){ .start = 4 * GIB, .size = bytes };
-		nr = bytes > GIB ? 2 : 1; /* the hole is never larger than 3 GiB */
+		nr = bytes > GIB ? 2 : 1; /* the hole is at most 3 GiB */
 	}
 	rc = uni_gmem_create(&gmem_ops, t, UNI_GMEM_PHYSICAL, r, nr, &t->gmem, err);
 	if (rc == 0)
@@ -75,7 +75,7 @@ static int make_gmem(struct uni_xen_target *t, struct uni_err *err)
 	return rc;
 }
 
-/* Is it paused for longer than a sample of somebody else's takes? */
+/* Is it paused for longer than another profiler's sample takes? */
 static bool stays_paused(struct uni_xen_target *t)
 {
 	for (int i = 0; i < PAUSED_LOOKS && t->dom.paused; i++) {
@@ -89,7 +89,7 @@ static bool stays_paused(struct uni_xen_target *t)
 	return t->dom.paused;
 }
 
-/* The stacks' frames in one call, now, and not one by one in the first pauses. */
+/* Maps the frames of the stacks now, in one call, instead of one by one in the first pauses. */
 static void map_stacks(struct uni_xen_target *t)
 {
 	uint64_t frame[UNI_XEN_BATCH];
@@ -160,7 +160,7 @@ static int check_domain(struct uni_xen_target *t, struct uni_err *err)
 	if (t->dom.nr_vcpus == 0)
 		return uni_err_set(
 			err, UNI_EAGAIN, "domain %" PRIu32 " has no vCPU yet", t->dom.domid);
-	/* Of others only their registers tell, and these may change at any time. */
+	/* Other domains only show their width in their registers, and may change it at any time. */
 	if (!t->dom.hvm && uni_xen_call_width(t->call, t->dom.domid, &bits) == 0 && bits == 32)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"domain %" PRIu32 " is a 32-bit PV guest: only 64-bit ones are known",
@@ -168,7 +168,7 @@ static int check_domain(struct uni_xen_target *t, struct uni_err *err)
 	return 0;
 }
 
-/* Two uniscopes on one domain: the second one need not pause it. */
+/* If two uniscopes use one domain, the second one need not pause it. */
 static int start_keeper(struct uni_xen_target *t, const struct uni_xen_module *m,
 	const char *state_dir, bool asked, struct uni_err *err)
 {

@@ -17,10 +17,10 @@
 #define VERSION_LAST  0x20u
 #define NO_VCPU	      UINT32_MAX
 
-enum {		/* what op[] holds */
-	SINGLE, /* the domctl that is used alone */
-	PAUSE,	/* the one that stands first in a multicall */
-	OF_VCPU /* and one for each */
+enum {		/* indexes into op[] */
+	SINGLE, /* a domctl that is used alone */
+	PAUSE,	/* the first one in a multicall */
+	OF_VCPU /* and one for each vCPU */
 };
 
 struct uni_xen_call {
@@ -29,7 +29,7 @@ struct uni_xen_call {
 	uint32_t version;
 	size_t ctx_bytes, nr_pages;
 	uint32_t nr_vcpus;
-	/* One buffer holds all that the hypervisor reads and writes. */
+	/* One buffer has everything that the hypervisor reads and writes. */
 	struct uni_xen_domctl *op;	 /* OF_VCPU + nr_vcpus; where it begins */
 	struct uni_xen_multicall *entry; /* 1 + nr_vcpus */
 	uint8_t *context;		 /* nr_vcpus */
@@ -76,7 +76,7 @@ static struct uni_xen_domctl *prepare_domctl(
 	return op;
 }
 
-/* The domctl that prepare(SINGLE) made; 0 or Xen's -errno. */
+/* Runs the domctl that prepare(SINGLE) made. Returns 0 or Xen's -errno. */
 static int do_single(struct uni_xen_call *x)
 {
 	int rc = x->m->call1(x->conn, UNI_XEN_NR_DOMCTL, &x->op[SINGLE]);
@@ -84,7 +84,10 @@ static int do_single(struct uni_xen_call *x)
 	return rc < 0 ? rc : 0;
 }
 
-/* Is it refused for another reason than its version? Asks of dom0 for a vCPU that it has not. */
+/*
+ * Is the call refused for another reason than its version? Asks dom0 about a vCPU that does not
+ * exist.
+ */
 static int try_version(struct uni_xen_call *x, uint32_t version)
 {
 	struct uni_xen_domctl *op;
@@ -216,7 +219,7 @@ int uni_xen_call_info(struct uni_xen_call *x, uint32_t domid, struct uni_xen_dom
 	rc = do_single(x);
 	if (rc < 0)
 		return code_of(rc);
-	/* Some releases answer with the next domain where there is no such one. */
+	/* If there is no such domain, some releases return the next one. */
 	if (i->domain != domid)
 		return -UNI_EGONE;
 	*ret = (struct uni_xen_dominfo){
@@ -287,7 +290,10 @@ static const struct uni_xen_domctl *ask_context(
 	return op;
 }
 
-/* Of a vCPU: it is there, it was never started (also fine), or the whole call failed. */
+/*
+ * Takes a vCPU's result: it is there; or it was never started (also fine); or the whole call
+ * failed.
+ */
 static int take_result(int64_t result, uint32_t vcpu, struct uni_vcpuset *have)
 {
 	if (result == 0)
@@ -297,7 +303,7 @@ static int take_result(int64_t result, uint32_t vcpu, struct uni_vcpuset *have)
 	return code_of((int)result);
 }
 
-/* The only entry, as a call of its own. Its failure is its result. */
+/* Makes the only entry a call of its own, whose error is the result. */
 static int call_alone(struct uni_xen_call *x)
 {
 	struct uni_xen_multicall *e = &x->entry[0];
@@ -321,7 +327,7 @@ int uni_xen_call_contexts(struct uni_xen_call *x, uint32_t domid, const struct u
 		if (uni_vcpuset_has(set, v))
 			add_entry(x, nr++, ask_context(x, domid, v));
 	}
-	/* One alone needs no list. */
+	/* A single entry needs no list. */
 	if (nr == 1)
 		rc = call_alone(x);
 	else

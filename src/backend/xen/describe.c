@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ls and doctor show of Xen and its domains. */
+/* The facts about Xen and its domains for ls and doctor. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,9 @@ int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 
 	*ret = NULL;
 	*nr_ret = 0;
-	/* On any other host there are none, which is no error; what is missing, doctor says. */
+	/*
+	 * On any other host there are no domains, which is no error; doctor says what is missing.
+	 */
 	if (uni_xen_host_check(NULL) == 0 && uni_xen_lib_open(&lib, NULL) == 0 &&
 		uni_xen_call_open(lib.m, &x, NULL) == 0) {
 		(void)uni_xen_heal(x, UNI_XEN_STATE_DIR, NULL);
@@ -109,7 +111,7 @@ int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *e
 	return rc;
 }
 
-/* The part of Xen itself: can it be asked, and how does it want to be? */
+/* Facts about Xen itself: can it be asked, and with which version? */
 static void add_hypervisor(struct uni_host_way *way)
 {
 	struct uni_err err = { 0 };

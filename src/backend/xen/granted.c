@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that a domain offers by grants, its references written into xenstore: the trace ring of
- * MirageOS (mirage-profile), at data/mprof/ring-ref below the domain's path.
+ * Memory that a domain offers by grants, whose references it writes into xenstore: the trace ring
+ * of MirageOS (mirage-profile), at data/mprof/ring-ref below the domain's path.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "backend/xen/xen.h"
 
 #define REFS_MAX  16384u /* 64 MiB; the default is 245 pages */
-#define REF_BYTES 11u	 /* of one, with its comma */
+#define REF_BYTES 11u	 /* of one reference, with its comma */
 
 int uni_xen_grant_refs(const char *text, uint32_t *ret, size_t cap)
 {
@@ -39,7 +39,7 @@ int uni_xen_grant_refs(const char *text, uint32_t *ret, size_t cap)
 	}
 }
 
-/* Maps, copies and unmaps: a grant that we hold is one that the domain cannot take back. */
+/* Maps, copies and unmaps: the domain cannot take back a grant that we hold. */
 static int copy_grants(struct uni_xen_target *t, const uint32_t *ref, size_t nr, uint8_t **ret,
 	struct uni_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest's page, by what the kernel of any domain offers, privileged or not, and without Xen's
- * libraries: /dev/xen/gntdev maps what others grant us, /dev/xen/xenbus takes requests for xenstore
- * (Xen's docs/misc/xenstore.txt).
+ * A guest's page, by the kernel interfaces of any domain, privileged or not, without Xen's
+ * libraries. /dev/xen/gntdev maps pages that others grant us. /dev/xen/xenbus takes requests for
+ * xenstore (Xen's docs/misc/xenstore.txt).
  */
 #include "backend/grant.h"
 
@@ -25,15 +25,15 @@
 
 #define GNTDEV	   "/dev/xen/gntdev"
 #define XENBUS	   "/dev/xen/xenbus"
-#define DOMIDS	   0x7ff0u /* those behind have meanings of their own */
+#define DOMIDS	   0x7ff0u /* higher numbers have special meanings */
 #define STORE_READ 2u
 #define PATH_BYTES 64
-#define VALUE_MAX  32 /* ours is a number, an error a word */
+#define VALUE_MAX  32 /* our value is a number, an error is a word */
 
-/* The kernel's interface (include/uapi/xen/gntdev.h, whose header needs others of Xen's). */
+/* The kernel's interface (include/uapi/xen/gntdev.h; that header needs other headers of Xen's). */
 struct map_request {
 	uint32_t count, pad;
-	uint64_t index; /* where to map it from */
+	uint64_t index; /* offset to map it from */
 	uint32_t domid, ref;
 };
 #define MAP_REQUEST _IOC(_IOC_NONE, 'G', 0, sizeof(struct map_request))
@@ -89,7 +89,10 @@ static bool read_all(int fd, void *buf, size_t size)
 	return true;
 }
 
-/* What xenstore has there, up to VALUE_MAX bytes, as a string; false: nothing, or not for us. */
+/*
+ * Reads the value in xenstore, up to VALUE_MAX bytes, as a string; false: there is none, or we may
+ * not read it.
+ */
 static bool read_store(const char *path, char ret[VALUE_MAX + 1])
 {
 	_cleanup_close_ int fd = open(XENBUS, O_RDWR | O_CLOEXEC);
@@ -124,7 +127,7 @@ static int find_ref(struct uni_grant *g, struct uni_err *err)
 	return 0;
 }
 
-/* As long as it is open, no other uniscope of this domain maps the same page. */
+/* As long as it is open, no other uniscope in this domain maps the same page. */
 static int have_alone(const struct uni_grant *g, int *ret, struct uni_err *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };

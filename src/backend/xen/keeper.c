@@ -25,8 +25,8 @@
 #define FILE_START "xen-"
 
 /*
- * The rest of a hold that its owner cannot end. The domain may be another one by now, or run again
- * because somebody saw it paused.
+ * Ends a hold whose owner cannot end it. The number may belong to another domain by now, or
+ * somebody who saw the domain paused may have unpaused it.
  */
 static bool unpause_domain(struct uni_xen_call *x, const struct uni_xen_state *s)
 {
@@ -37,7 +37,7 @@ static bool unpause_domain(struct uni_xen_call *x, const struct uni_xen_state *s
 	       uni_xen_call_unpause(x, s->domid) == 0;
 }
 
-/* A hold that lasts too long: its owner is stopped, or stuck. */
+/* Ends a hold that lasts too long: its owner is stopped, or stuck. */
 static void end_long_hold(struct uni_xen_call *x, struct uni_xen_state *s)
 {
 	uint64_t since = atomic_load(&s->since_ns);
@@ -58,7 +58,7 @@ static void keep_domain(struct uni_xen_call *x, struct uni_xen_keeper *k)
 		int r = poll(&p, 1, LOOK_MS);
 
 		if (r > 0 || (r < 0 && errno != EINTR))
-			break; /* nothing is ever sent: this is the end of the other side */
+			break; /* nothing is ever sent: the other side has ended */
 		end_long_hold(x, k->state);
 	}
 	since = atomic_load(&k->state->since_ns);
@@ -71,13 +71,13 @@ static void keep_domain(struct uni_xen_call *x, struct uni_xen_keeper *k)
 static _Noreturn void run_keeper(struct uni_xen_keeper *k, const struct uni_xen_module *m)
 {
 	struct uni_xen_call *x = NULL;
-	int fd[] = { k->sock, k->fd }; /* the lock goes with the state file's */
+	int fd[] = { k->sock, k->fd }; /* the state file has the lock */
 	char ok;
 
 	uni_helper_begin("uni-guardian", fd, uni_array_len(fd));
 	k->sock = fd[0];
 	k->fd = fd[1];
-	/* A connection of its own, now: what a dying parent leaves cannot be used. */
+	/* Opens its own connection, now: a dying parent's connection cannot be used. */
 	ok = uni_xen_call_open(m, &x, NULL) == 0;
 	if (send(k->sock, &ok, 1, MSG_NOSIGNAL) == 1 && ok)
 		keep_domain(x, k);
@@ -101,7 +101,7 @@ static int open_state(struct uni_xen_keeper *k, const char *dir, const struct un
 			"xen: %s cannot be made (%s), and without it the domain could stay paused "
 			"if uniscope is killed; --no-pause needs none",
 			k->path, strerror(errno));
-	/* Whoever had it may have removed it in between. */
+	/* Its last owner may have removed it in between. */
 	if (flock(k->fd, LOCK_EX | LOCK_NB) != 0 || fstat(k->fd, &here) != 0 ||
 		stat(k->path, &there) != 0 || here.st_ino != there.st_ino)
 		return uni_err_set(err, UNI_EBUSY,
@@ -191,7 +191,7 @@ static void cleanup_dir(DIR **d)
 		(void)closedir(*d);
 }
 
-/* One file of the folder. True if a domain was unpaused. */
+/* Heals one file of the folder. True if a domain was unpaused. */
 static bool heal_one(struct uni_xen_call *x, int dir, const char *name, uint32_t *last_ret)
 {
 	_cleanup_close_ int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -199,7 +199,7 @@ static bool heal_one(struct uni_xen_call *x, int dir, const char *name, uint32_t
 	bool healed = false;
 	uint64_t since;
 
-	/* Locked: its profiler or the keeper lives. */
+	/* Locked: its profiler or its keeper is alive. */
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0)
 		return false;
 	if (pread(fd, &s, sizeof(s), 0) == (ssize_t)sizeof(s) &&

@@ -22,7 +22,7 @@ bool uni_xen_host_is_xen(void)
 	       access("/proc/xen/capabilities", F_OK) == 0 || access(PRIVCMD, F_OK) == 0;
 }
 
-/* A dom0 without xenfs cannot tell; then only trying does. */
+/* Without xenfs, a dom0 cannot tell; then only trying shows it. */
 bool uni_xen_host_is_dom0(void)
 {
 	char text[64];
@@ -47,7 +47,7 @@ int uni_xen_host_check(struct uni_err *err)
 	return 0;
 }
 
-/* Beside the program, where it was copied or in the tree where both were built. */
+/* Looks beside the program: where both were copied, or in the build tree. */
 static bool module_beside(const char *where, char *ret, size_t cap)
 {
 	char exe[2048];

@@ -14,11 +14,14 @@ struct uni_xen_lib {
 	char path[4096];
 };
 
-/* -UNI_ENOTSUP and what is missing. */
+/* -UNI_ENOTSUP: err says what is missing. */
 int uni_xen_lib_open(struct uni_xen_lib *ret, struct uni_err *err);
-void uni_xen_lib_close(struct uni_xen_lib *lib); /* idempotent, fine on zeros */
+void uni_xen_lib_close(struct uni_xen_lib *lib); /* idempotent; may be zeroed */
 
-/* Are we under Xen, and may this kernel hand hypercalls through? -UNI_ENOTSUP, -UNI_EPERM, why. */
+/*
+ * Are we under Xen, and does this kernel pass hypercalls on? -UNI_ENOTSUP, -UNI_EPERM; err says
+ * why.
+ */
 int uni_xen_host_check(struct uni_err *err);
 bool uni_xen_host_is_xen(void);
 bool uni_xen_host_is_dom0(void);

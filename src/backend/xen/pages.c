@@ -7,12 +7,12 @@
 #include "base/checked.h"
 #include "base/hash.h"
 
-#define CHUNKS	4096u /* mappings at most, and frames in all of them */
-#define SLOTS	8192u /* of the table: twice what the mappings can hold, a power of two */
+#define CHUNKS	4096u /* maximum numbers of mappings, and of frames in all of them */
+#define SLOTS	8192u /* of the table: twice the frames in all mappings, a power of two */
 #define RECENT	16u
 #define NOWHERE UINT64_MAX
 
-/* One mapping: a call, and one call to undo it. */
+/* One mapping: made by one call, undone by one call. */
 struct chunk {
 	const uint8_t *at; /* NULL: free */
 	uint32_t nr;
@@ -28,7 +28,7 @@ struct uni_xen_pages {
 	uint32_t domid;
 	bool sealed;
 	uint32_t nr_chunks, mapped;
-	struct slot recent[RECENT]; /* by frame: most reads are of the same few */
+	struct slot recent[RECENT]; /* by frame: most reads are of the same few frames */
 	struct chunk chunk[CHUNKS];
 	struct slot slot[SLOTS];
 };
@@ -81,7 +81,7 @@ void uni_xen_pages_destroy(struct uni_xen_pages *p)
 	free(p);
 }
 
-/* What is read across frames is mapped in few calls. */
+/* Maps the frames of a longer read in few calls. */
 static void map_run(struct uni_xen_pages *p, uint64_t addr, size_t len)
 {
 	uint64_t frame[UNI_XEN_BATCH], first = addr / UNI_XEN_PAGE;
@@ -93,7 +93,7 @@ static void map_run(struct uni_xen_pages *p, uint64_t addr, size_t len)
 	uni_xen_pages_map(p, frame, nr);
 }
 
-/* The frame's slot, or the empty one where it belongs. The table is never full. */
+/* The frame's slot, or the empty slot for it. The table is never full. */
 static struct slot *find_slot(struct uni_xen_pages *p, uint64_t frame)
 {
 	size_t i = (size_t)uni_hash_pair(frame, 0);
@@ -149,7 +149,7 @@ static const uint8_t *frame_at(struct uni_xen_pages *p, uint64_t frame)
 	s = find_slot(p, frame);
 	if (s->frame == NOWHERE) {
 		uni_xen_pages_map(p, &frame, 1);
-		s = find_slot(p, frame); /* making room may have moved everything */
+		s = find_slot(p, frame); /* making room may have moved all slots */
 	}
 	if (s->frame == NOWHERE)
 		return NULL;
@@ -171,7 +171,7 @@ int uni_xen_pages_read(struct uni_xen_pages *p, uint64_t addr, void *buf, size_t
 		at = frame_at(p, addr / UNI_XEN_PAGE);
 		if (at == NULL)
 			return -UNI_EFAULT;
-		if (n == sizeof(uint64_t)) /* a page table's entry: known to the compiler here */
+		if (n == sizeof(uint64_t)) /* a page table's entry: the compiler knows this size */
 			memcpy(out, at + offset, sizeof(uint64_t));
 		else
 			memcpy(out, at + offset, n);

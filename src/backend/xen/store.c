@@ -13,7 +13,7 @@
 
 #define NOTES_MAX ((size_t)1 << 20)
 
-/* A value as cleaned text; false if there is none. */
+/* A value as cleaned text; false: there is none. */
 static bool read_text(struct uni_xen_call *x, const char *path, char *ret, size_t cap)
 {
 	size_t size = 0;
@@ -70,12 +70,12 @@ const char *uni_xen_store_kind(struct uni_xen_call *x, const struct uni_xen_domi
 
 void uni_xen_store_kernel_of(const char *json, size_t size, char *ret, size_t cap)
 {
-	/* xl ends it with a zero byte. */
+	/* xl puts a zero byte at its end. */
 	json_t *root = json_loadb(json, size, JSON_DISABLE_EOF_CHECK, NULL);
 	const json_t *b_info = json_object_get(root, "b_info");
 	const char *kernel = json_string_value(json_object_get(b_info, "kernel"));
 
-	/* xl of 4.7 keeps it with what is particular to PV domains. */
+	/* xl of 4.7 keeps it among the settings for PV domains. */
 	if (kernel == NULL)
 		kernel = json_string_value(
 			json_object_get(json_object_get(b_info, "type.pv"), "kernel"));
@@ -85,7 +85,7 @@ void uni_xen_store_kernel_of(const char *json, size_t size, char *ret, size_t ca
 	json_decref(root);
 }
 
-/* xl keeps a domain's configuration in a file, also where xenstore has no kernel (PVH). */
+/* xl keeps a domain's configuration in a file, even if xenstore has no kernel (PVH). */
 static void kernel_from_notes(const struct uni_xen_dominfo *d, char *ret, size_t cap)
 {
 	char path[128], uuid[UNI_XEN_UUID_TEXT];
@@ -108,7 +108,7 @@ void uni_xen_store_image(
 	(void)snprintf(path, sizeof(path), "/vm/%s/image/kernel", uuid);
 	if (!read_text(x, path, ret, cap) || ret[0] == '\0')
 		kernel_from_notes(d, ret, cap);
-	/* A boot loader's: the file is gone when the domain runs. */
+	/* A boot loader's file: it is gone when the domain runs. */
 	if (strncmp(ret, "/var/run/", 9) == 0 || strncmp(ret, "/run/", 5) == 0)
 		ret[0] = '\0';
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A domain's UUID ("handle"): its number may be another domain's tomorrow, this is not. */
+/* A domain's UUID ("handle"). Its number may be another domain's tomorrow; the UUID will not. */
 #ifndef UNI_BACKEND_XEN_UUID_H
 #define UNI_BACKEND_XEN_UUID_H
 

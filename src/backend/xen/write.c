@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Patching code through a mapping of its frames that may be written. It is made before the pause
- * and undone after it. Each place is changed by one store of a word, which nothing cuts in two.
+ * Patches code through a writable mapping of its frames. The mapping is made before the pause, and
+ * undone after it. Each place is changed by one store of a word, which nothing can interrupt.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +23,10 @@ struct writer {
 	struct uni_patch_plan plan;
 	struct uni_regs *regs;
 	uint64_t *frame;   /* by rising number, each once */
-	uint32_t *lies_in; /* by extent: the index of its first frame */
+	uint32_t *lies_in; /* by extent: index of its first frame */
 	int *why;
 	size_t nr;
-	uint8_t *at; /* all of them, one behind the other */
+	uint8_t *at; /* all of them, in a row */
 };
 
 static int add_frame(struct writer *w, uint64_t frame)
@@ -44,7 +44,7 @@ static size_t pages_of(const struct uni_patch_extent *e)
 	return (size_t)(e->gpa % UNI_XEN_PAGE + e->len + UNI_XEN_PAGE - 1) / UNI_XEN_PAGE;
 }
 
-/* Extents rise as patches do, and two may share a frame. */
+/* Extents rise as patches do, and two extents may share a frame. */
 static int list_frames(struct writer *w)
 {
 	size_t cap = uni_min(2 * w->plan.nr, (size_t)FRAMES_MAX);
@@ -99,7 +99,7 @@ static uint8_t *extent_at(const struct writer *w, size_t i)
 	return w->at + (size_t)w->lies_in[i] * UNI_XEN_PAGE + w->plan.extent[i].gpa % UNI_XEN_PAGE;
 }
 
-/* One store; of a place that lies in one page it touches nothing beyond that. */
+/* A single store; if the place is in one page, it touches nothing outside the page. */
 static void store_word(uint8_t *at, const uint8_t *bytes, size_t len)
 {
 	size_t in_page = UNI_XEN_PAGE - (uintptr_t)at % UNI_XEN_PAGE, back = 0;
@@ -133,7 +133,7 @@ static void read_all(struct writer *w)
 		memcpy(w->plan.was + w->plan.extent[i].at, extent_at(w, i), w->plan.extent[i].len);
 }
 
-/* With the domain held by us. */
+/* Call it while we hold the domain. */
 static int write_held(struct writer *w)
 {
 	int rc;
@@ -158,14 +158,16 @@ static int hold_and_write(struct writer *w)
 	uint64_t begin_ns;
 	int rc;
 
-	/* Code and pages that are needed for the first time come from a disk, maybe: not while the
-	 * domain stands. What this says of one that runs may be wrong in a moment. */
+	/*
+	 * Code and pages that are needed for the first time may come from a disk: load them before
+	 * the domain is held. The result is ignored, as the domain still runs.
+	 */
 	read_all(w);
 	(void)uni_patch_apply(&w->plan);
 	w->plan.job->bad = 0;
 	begin_ns = uni_now_ns();
 	rc = base->ops->snap(base, &all, w->regs, UNI_SNAP_HOLD);
-	/* Somebody else's pause may end at any time. */
+	/* Another client's pause may end at any time. */
 	if (rc == 0)
 		rc = w->t->held ? write_held(w) : -UNI_EAGAIN;
 	(void)base->ops->release(base);

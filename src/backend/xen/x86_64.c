@@ -21,7 +21,7 @@
 #define CTX_BYTES    5168u
 #define FLAG_ONLINE  (1u << 5) /* VGCF_online */
 
-/* Words of the user registers that have a place of their own. */
+/* Words of the user registers, for those that are handled separately. */
 enum { RIP = 16, CS, RFLAGS, RSP, SS /* then ES, DS, FS, GS */ };
 
 #define KNOWN ((1ull << UNI_X86_NR_REGS) - 1)
@@ -30,14 +30,14 @@ enum { RIP = 16, CS, RFLAGS, RSP, SS /* then ES, DS, FS, GS */ };
 #define CR0_PG	 (1ull << 31)
 #define CR4_PAE	 (1ull << 5)
 #define CR4_LA57 (1ull << 12)
-/* A PV guest runs in long mode whatever its control registers say: it cannot choose. */
+/* A PV guest always runs in long mode, whatever its control registers say: it has no choice. */
 #define EFER_PV (1ull << 8 | 1ull << 10 | 1ull << 11) /* LME, LMA, NXE */
 
 static uint64_t context_word(const uint8_t *ctx, size_t offset)
 {
 	uint64_t v;
 
-	memcpy(&v, ctx + offset, sizeof(v)); /* the host is of the same byte order */
+	memcpy(&v, ctx + offset, sizeof(v)); /* the host has the same byte order */
 	return v;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* xen: a domain of the hypervisor that this host is the dom0 of. */
+/* xen: a domain of the hypervisor whose dom0 is this host. */
 #include "backend/xen/xen.h"
 
 #include <inttypes.h>
@@ -9,15 +9,15 @@
 
 #include "base/clock.h"
 
-#define LOOK_NS	      (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is asked for */
-#define LOOK_AGAIN_NS (5 * UNI_NSEC_PER_MSEC)	/* where somebody else has it paused */
+#define LOOK_NS	      (100 * UNI_NSEC_PER_MSEC) /* how often the domain's state is read */
+#define LOOK_AGAIN_NS (5 * UNI_NSEC_PER_MSEC)	/* while somebody else has paused it */
 
 static struct uni_xen_target *xen_target(struct uni_target *t)
 {
 	return (struct uni_xen_target *)t;
 }
 
-/* It runs no more: nothing of it may stay mapped, or it would be a zombie for as long as we are. */
+/* The domain has ended: a remaining mapping would keep it as a zombie for as long as we live. */
 static void lose_domain(struct uni_xen_target *t)
 {
 	t->gone = true;
@@ -30,7 +30,7 @@ static void lose_domain(struct uni_xen_target *t)
 		uni_xen_fate(&t->dom));
 }
 
-/* Has it ended, or is it another one's number by now? */
+/* Has it ended, or does another domain have its number now? */
 static bool has_ended(struct uni_xen_target *t)
 {
 	struct uni_xen_dominfo d;
@@ -45,7 +45,7 @@ static bool has_ended(struct uni_xen_target *t)
 	return t->dom.dying || (t->dom.shutdown && !t->dead);
 }
 
-/* May it be stopped by us, now? */
+/* May we stop it now? */
 static bool may_hold(struct uni_xen_target *t)
 {
 	return t->pause && !t->dead && !t->found_paused && uni_xen_keeper_alive(&t->keeper);
@@ -60,13 +60,13 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 		lose_domain(t);
 		return;
 	}
-	if (t->held) /* and so it is paused */
+	if (t->held) /* paused by us */
 		return;
 	uni_xen_say_rest(&t->dom, &t->info);
 	if (!t->dom.paused)
 		t->found_paused = false;
 	t->others_pause = t->dom.paused && !t->found_paused && !t->dead;
-	/* It may be another profiler's, for a moment. */
+	/* It may be another profiler's pause, for a moment. */
 	if (t->others_pause)
 		t->next_look_ns = now_ns + LOOK_AGAIN_NS;
 	t->may_hold = may_hold(t);
@@ -76,7 +76,7 @@ void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns)
 	uni_xen_pages_drop(t->pages);
 }
 
-/* By the instruction before its pc; where that cannot be read, anything may be. */
+/* Looks at the instruction before its pc. If that cannot be read, the vCPU may wait. */
 static bool may_wait(struct uni_xen_target *t, const struct uni_regs *regs)
 {
 	uint8_t before[UNI_XEN_WAIT_BYTES];
@@ -91,8 +91,8 @@ static bool may_wait(struct uni_xen_target *t, const struct uni_regs *regs)
 }
 
 /*
- * Asking costs as much as the unpause does, so only those are asked about that stand where they
- * stood last, or were never seen, and where one can wait.
+ * Asking costs as much as the unpause does. So it asks only about a vCPU that is at the same place
+ * as last time, or is seen for the first time. The vCPU must also be at a place where it can wait.
  */
 static void find_halted(struct uni_xen_target *t, uint32_t vcpu, struct uni_regs *regs)
 {
@@ -175,7 +175,7 @@ static int xen_release(struct uni_target *base)
 	else if (has_ended(t))
 		rc = -UNI_EGONE;
 	if (rc == -UNI_EIO || rc == -UNI_EPERM)
-		t->held = true; /* to be tried again, by us or the keeper */
+		t->held = true; /* we, or the keeper, will try again */
 	else
 		uni_xen_keeper_done(&t->keeper);
 	return rc;

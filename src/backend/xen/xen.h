@@ -10,10 +10,10 @@
 #include "backend/xen/pages.h"
 #include "backend/xen/vcpu.h"
 
-/* Mappings are renewed after so long: a guest frame may be other memory by then. */
+/* Time after which mappings are renewed, as a guest frame may be other memory by then. */
 #define UNI_XEN_REMAP_NS 10000000000ull
 
-/* Is it worth asking whether a vCPU waits where it stands? */
+/* May a vCPU wait at this place, so that asking is worth it? */
 enum uni_xen_waits { UNI_XEN_WAITS_UNKNOWN, UNI_XEN_WAITS_NEVER, UNI_XEN_WAITS_MAYBE };
 
 struct uni_xen_target {
@@ -23,20 +23,21 @@ struct uni_xen_target {
 	struct uni_xen_call *call;
 	struct uni_xen_pages *pages;
 	struct uni_gmem *gmem;
-	struct uni_as *as;	      /* for what is looked up here */
-	struct uni_xen_keeper keeper; /* where pause */
+	struct uni_as *as;	      /* for translations that are needed here */
+	struct uni_xen_keeper keeper; /* used if pause */
 	struct uni_xen_dominfo dom;   /* at the last look */
 	struct uni_target_info info;
 	uint32_t nr_vcpus;
-	bool pause;	   /* it may be held; else it runs on while it is looked at */
+	bool pause;	   /* it may be held; otherwise it runs while it is read */
 	bool dead;	   /* a preserved domain: nothing runs in it any more */
-	bool found_paused; /* somebody's pause, from before we came: to be looked at, not sampled */
+	bool found_paused; /* somebody's pause, from before we attached: it is looked at, not
+			      sampled */
 	bool others_pause; /* somebody's pause since then */
 	bool may_hold;	   /* as of the last look */
 	bool held;
 	bool gone;
 	uint64_t next_look_ns, next_drop_ns;
-	/* Where each vCPU was last: one that is there again may wait for something. */
+	/* The last place of each vCPU: a vCPU that is at the same place again may be waiting. */
 	struct {
 		uint64_t pc, sp;
 		enum uni_xen_waits waits;
@@ -45,14 +46,14 @@ struct uni_xen_target {
 
 extern const struct uni_target_ops uni_target_xen;
 
-/* For tests: with a table of theirs in place of the loaded module. */
+/* For tests, which pass their own table instead of the loaded module. */
 int uni_xen_attach_with(const struct uni_xen_module *m, const char *state_dir,
 	const struct uni_spec *spec, struct uni_target **ret, struct uni_err *err);
 
-/* Asks for the domain's state; where it ended, all that is mapped of it is dropped. */
+/* Reads the domain's state; if the domain has ended, drops all mappings. */
 void uni_xen_look(struct uni_xen_target *t, uint64_t now_ns);
 
-/* attach.c: fills a zeroed t whose lib is there; on failure uni_xen_target_free() is due. */
+/* attach.c: fills a zeroed t whose lib is loaded; on failure call uni_xen_target_free(). */
 int uni_xen_target_open(struct uni_xen_target *t, const struct uni_xen_module *m,
 	const char *state_dir, const struct uni_spec *spec, struct uni_err *err);
 void uni_xen_target_free(struct uni_xen_target *t);
@@ -65,18 +66,21 @@ int uni_xen_write_text(struct uni_target *base, struct uni_patch_job *job);
 /* granted.c */
 int uni_xen_granted(struct uni_target *base, const char *what, uint8_t **ret, size_t *size_ret,
 	struct uni_err *err);
-/* Grant references as a guest writes them: decimal, joined by commas. Their number; for tests. */
+/*
+ * Parses grant references as guests write them: decimal, joined by commas. Returns their number;
+ * for tests.
+ */
 int uni_xen_grant_refs(const char *text, uint32_t *ret, size_t cap);
 
 /* describe.c */
 void uni_xen_describe(
 	struct uni_xen_call *x, const struct uni_xen_dominfo *d, struct uni_target_info *ret);
-/* Domains of this host; *ret is owned by the caller. */
+/* Lists the domains of this host; the caller owns *ret. */
 int uni_xen_list(struct uni_target_info **ret, size_t *nr_ret, struct uni_err *err);
 uint32_t uni_xen_host_ways(struct uni_host_way *ret, uint32_t cap);
-/* One or two words: why does it stand still? "" if it does not. */
+/* Says in one or two words why the domain is stopped; "" if it is not. */
 void uni_xen_say_rest(const struct uni_xen_dominfo *d, struct uni_target_info *ret);
-/* What became of a domain that runs no more: "powered off", "was destroyed", ... */
+/* The end of a domain that does not run any more: "powered off", "was destroyed", ... */
 const char *uni_xen_fate(const struct uni_xen_dominfo *d);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The Xen module: the only code that calls Xen's libraries. libxencall, libxenforeignmemory and
  * libxengnttab have kept their names and functions since Xen 4.7. libxenstore has changed its name
- * once, but not the functions that are used here, so it is looked for by both names.
+ * once, but not the functions that we use, so both names are tried.
  */
 #include "backend/xen/module.h"
 
@@ -22,7 +22,7 @@
 
 #define PAGE_SIZE 4096u
 
-/* What is used of libxenstore (xenstore.h). */
+/* The functions of libxenstore (xenstore.h) that we use. */
 struct store {
 	void *library, *handle;
 	void *(*open)(unsigned long flags);
@@ -34,12 +34,12 @@ struct store {
 struct uni_xen_conn {
 	xencall_handle *call;
 	xenforeignmemory_handle *memory;
-	xengnttab_handle *grants; /* opened when they are asked for */
+	xengnttab_handle *grants; /* opened at first use */
 	struct store store;
 	bool store_tried;
 };
 
-/* The libraries would print; what failed is said by our caller, in its own words. */
+/* The libraries would print messages; our caller reports errors in its own words. */
 static void drop_message(struct xentoollog_logger *l, xentoollog_level level, int errnoval,
 	const char *context, const char *format, va_list al)
 {
@@ -71,7 +71,7 @@ static int conn_open(struct uni_xen_conn **ret, char *why, size_t cap)
 
 	if (c == NULL)
 		return -ENOMEM;
-	/* One thread at a time: its buffers need no lock. */
+	/* Used by one thread at a time: its buffers need no lock. */
 	c->call = xencall_open(&silent, XENCALL_OPENFLAG_NON_REENTRANT);
 	if (c->call != NULL)
 		c->memory = xenforeignmemory_open(&silent, 0);
