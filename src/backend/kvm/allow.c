@@ -15,11 +15,11 @@
 
 #define WANTED (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS)
 
-/* linux/kvm.h of Debian 12 (6.1) is older than these. */
+/* linux/kvm.h of Debian 12 (6.1) does not have these yet. */
 #define CAP_VM_TYPES   235
 #define PLAIN_VM_TYPES 3 /* bits of KVM_X86_DEFAULT_VM and KVM_X86_SW_PROTECTED_VM */
 
-/* First character of a module's parameter; 0 no such parameter, '?' it may not be read. */
+/* The first character of a module's parameter; 0: no such parameter; '?': not readable. */
 static char read_module_param(const char *path)
 {
 	char buf[16];
@@ -68,12 +68,12 @@ static bool is_param_off(char param_value)
 	return param_value == 0 || param_value == 'N' || param_value == '0';
 }
 
-/* Can this host run no guest whose registers are protected? */
+/* Is this host unable to run guests whose registers are protected? */
 static bool host_cannot_protect(const struct uni_kvm_host *host)
 {
 	if (host->vm_types > 0 && (host->vm_types & ~PLAIN_VM_TYPES) != 0)
 		return false;
-	/* Another vendor module says nothing by parameters: the VM types have to. */
+	/* Another vendor's module has no such parameters: the VM types must tell. */
 	if (host->other && host->vm_types <= 0)
 		return false;
 	return is_param_off(host->sev_es) && is_param_off(host->tdx);
@@ -104,7 +104,9 @@ int uni_kvm_allow(const struct uni_kvm_host *host, const struct uni_vmm_cmdline 
 		return refuse_vmm(err, "its guest has private memory (guest_memfd)");
 	if (host_cannot_protect(host))
 		return 0;
-	/* This host can: then each sign above must be one that this VMM would show. */
+	/*
+	 * This host can run such guests. So this VMM must be one that would show the signs above.
+	 */
 	if (cmdline->vmm[0] == '\0')
 		return refuse_vmm(err,
 			"this host can run confidential guests and the VMM is none that is known");

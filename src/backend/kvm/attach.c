@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attaching. With the kernel side, everything about the guest comes from there and the VMM is left
- * alone; what stops vCPUs is made ready when the first snapshot is asked for.
+ * Attaching. The kernel side, if there is one, gives everything about the guest, and the VMM is
+ * left alone. The means to stop vCPUs are then prepared at the first snapshot.
  */
 #include "backend/kvm/kvm.h"
 
@@ -35,7 +35,7 @@ int uni_kvm_no_vm(int pid, struct uni_err *err)
 	return uni_err_set(err, UNI_EINVAL, "pid %d (%s) is no VMM: it holds no KVM VM", pid, comm);
 }
 
-/* The process is none whose vCPUs can be reached: says what it is instead. */
+/* The process has no vCPUs that can be reached: reports what it is instead. */
 static int no_vcpus(const struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
 {
 	char comm[32];
@@ -69,7 +69,7 @@ static int read_fds(const struct uni_kvm *k, struct uni_vmm_fds *ret, struct uni
 	return 0;
 }
 
-/* Where the VMM maps kvm_run of this vCPU; 0 if it does not. */
+/* The HVA of this vCPU's kvm_run in the VMM; 0: it is not mapped. */
 static uint64_t run_hva(const struct uni_vmm_maps *maps, uint32_t id)
 {
 	for (size_t i = 0; i < maps->m.nr; i++) {
@@ -82,7 +82,10 @@ static uint64_t run_hva(const struct uni_vmm_maps *maps, uint32_t id)
 	return 0;
 }
 
-/* Zeroed, for so many vCPUs; what is touched while a guest stands must not be paged out. */
+/*
+ * Zeroed memory for so many vCPUs. It must not be paged out, as it is used while a guest is
+ * stopped.
+ */
 static int make_room(struct uni_kvm *k, uint32_t nr, struct uni_err *err)
 {
 	size_t bytes = nr * (sizeof(*k->vcpu) + sizeof(struct uni_hold *));
@@ -141,9 +144,9 @@ static bool any_unknown(const struct uni_regs *regs, uint32_t nr)
 }
 
 /*
- * First registers. A vCPU that is in KVM_RUN gives them at the first stop; one that the VMM keeps
- * to itself just then needs another try, and one that sleeps in the VMM gives none before its next
- * exit, which must not hold up the attach.
+ * Reads the first registers. A vCPU in KVM_RUN gives them at the first stop. If the VMM has the
+ * vCPU just then, another try is needed. A vCPU that sleeps in the VMM gives none before its next
+ * exit; the attach must not wait for that.
  */
 static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *err)
 {
@@ -160,7 +163,7 @@ static int first_regs(struct uni_kvm *k, struct uni_regs *ret, struct uni_err *e
 			return uni_err_set(err, UNI_EGONE, "pid %d ended", k->pid);
 		(void)nanosleep(&pause, NULL);
 	}
-	return 0; /* with all UNKNOWN the image alone has to tell where RAM is */
+	return 0; /* if all are UNKNOWN, only the image can tell where RAM is */
 }
 
 static bool all_unknown(const struct uni_regs *regs, uint32_t nr)
@@ -183,7 +186,7 @@ static int read_first_registers(struct uni_kvm *k, const struct uni_attach_opts 
 
 		for (uint32_t i = 0; k->rests && i < k->nr; i++)
 			ret[i].state = UNI_VCPU_UNKNOWN;
-		/* VMMs that name their threads give them away at rest as well. */
+		/* VMMs that name their threads show their vCPUs even at rest. */
 		if (rc == 0 && opts->rest_ok && !k->rests && all_unknown(ret, k->nr))
 			k->rests = uni_kvm_is_paused(k->pid);
 		return rc;
@@ -194,7 +197,7 @@ static int read_first_registers(struct uni_kvm *k, const struct uni_attach_opts 
 	return 0;
 }
 
-/* The kernel knows all of the guest's memory, where a search by the image finds one block. */
+/* The kernel knows all of the guest's memory; a search by the image finds one block. */
 static int take_regions(struct uni_kvm *k, struct uni_err *err)
 {
 	struct uni_gmem_region region[UNI_BPF_SLOTS];
@@ -268,7 +271,10 @@ static void describe_kvm(struct uni_kvm *k, const char *why_not)
 			", %u vCPUs not seen running", (unsigned)nr_lost);
 }
 
-/* What stops vCPUs and reads their registers; nothing is asked of KVM before it is allowed. */
+/*
+ * Prepares the means to stop vCPUs and read their registers. Requests nothing from KVM before
+ * uni_kvm_allow() permits it.
+ */
 static int prepare_kvm(struct uni_kvm *k, const struct uni_vmm_fds *fds, struct uni_err *err)
 {
 	struct uni_vmm_cmdline cmdline;
@@ -320,7 +326,10 @@ int uni_kvm_prepare(struct uni_kvm *k, struct uni_err *err)
 	return regs != NULL ? first_regs(k, regs, err) : 0;
 }
 
-/* 0: the kernel side is there. Else why not, which is an error only if it was asked for. */
+/*
+ * Returns 0: the kernel side works. Otherwise the reason, which is an error only if the user asked
+ * for it.
+ */
 static int open_kernel(struct uni_kvm *k, const struct uni_attach_opts *opts, struct uni_err *err)
 {
 	int rc = -UNI_ENOTSUP;

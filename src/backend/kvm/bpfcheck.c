@@ -21,13 +21,13 @@
 
 #define BTF_MAX ((size_t)64 << 20)
 
-/* linux/capability.h; the last two are older than some headers. */
+/* linux/capability.h; some headers do not have the last two yet. */
 #define CAP_SYS_ADMIN_BIT    21
 #define CAP_SYS_RESOURCE_BIT 24
 #define CAP_PERFMON_BIT	     38
 #define CAP_BPF_BIT	     39
 
-/* Before this version maps were charged to RLIMIT_MEMLOCK, and ours need about that much. */
+/* Before this version, maps counted against RLIMIT_MEMLOCK; ours need about this much. */
 #define MEMLOCK_UNTIL  0x050b
 #define MEMLOCK_WANTED (64ull << 20)
 
@@ -38,7 +38,7 @@ static const char *path_of(
 	return buf;
 }
 
-/* First line of a small file, or "" if there is none. */
+/* The first line of a small file; "": there is none. */
 static void line_of(const struct uni_kvm_bpf_host *h, const char *name, char *out, size_t cap)
 {
 	char path[512];
@@ -47,7 +47,7 @@ static void line_of(const struct uni_kvm_bpf_host *h, const char *name, char *ou
 	out[n > 0 ? strcspn(out, "\n") : 0] = '\0';
 }
 
-/* Value behind "KEY:" in the status file's text, in the given base; false if it is not there. */
+/* The value after "KEY:" in the status file, in the given base; false: it is not there. */
 static bool status_value(const char *text, const char *key, int base, uint64_t *ret)
 {
 	const char *s = strstr(text, key);
@@ -66,7 +66,7 @@ struct rights {
 	bool old;      /* the kernel knows no CAP_BPF */
 	bool known;    /* caps could be read */
 	bool filtered; /* seccomp */
-	bool inner;    /* a user namespace: its capabilities are none of the host's */
+	bool inner;    /* in a user namespace: its capabilities are not valid on the host */
 };
 
 static bool has_cap(const struct rights *r, unsigned bit)
@@ -120,7 +120,7 @@ static void check_syscall(const struct uni_kvm_bpf_host *h, struct uni_host_way 
 
 static bool btf_holds(const char *data, size_t size, const char *word)
 {
-	/* Names in BTF stand between NULs. */
+	/* Names in BTF are separated by NULs. */
 	return memmem(data, size, word, strlen(word) + 1) != NULL;
 }
 
@@ -129,7 +129,7 @@ static void check_kvm_types(
 {
 	char path[512];
 
-	/* Where KVM is a module, the kernel's own types may still name its structures. */
+	/* Even if KVM is a module, the kernel's own types may have its structures. */
 	if (access(path_of(h, "/sys/kernel/btf/kvm", path, sizeof(path)), R_OK) == 0)
 		uni_host_fact_add(w, "kvm types", true, "/sys/kernel/btf/kvm");
 	else if (btf_holds(btf, size, "kvm_vcpu"))
@@ -232,7 +232,7 @@ static void check_caps(
 			"count only outside, so run uniscope on the host");
 }
 
-/* The sampler also reads a VMM's list of files and memory, as any debugger does. */
+/* The sampler also reads a VMM's list of files and its memory, as any debugger does. */
 static void check_whose(
 	const struct uni_kvm_bpf_host *h, const struct rights *r, struct uni_host_way *w)
 {
@@ -247,7 +247,7 @@ static void check_whose(
 			h->uid);
 }
 
-/* As far as nothing above explains it already. */
+/* Adds the failed trials that no fact above explains. */
 static void check_trials(
 	const struct uni_kvm_bpf_host *h, const struct rights *r, struct uni_host_way *w)
 {
@@ -284,7 +284,7 @@ static void check_trials(
 			strerror(h->event_errno));
 }
 
-/* "5.10.0-28-amd64" -> 0x050a; 0 if it is no such text. */
+/* "5.10.0-28-amd64" -> 0x050a; 0: it is no such text. */
 static unsigned version_of(const char *release)
 {
 	char *end;
@@ -368,7 +368,7 @@ static int try_event(void)
 	return fd >= 0 ? 0 : errno;
 }
 
-/* exe is a buffer for our path. */
+/* exe is a buffer for our own path. */
 static void ask_host(struct uni_kvm_bpf_host *ret, struct utsname *uts, char *exe, size_t cap,
 	struct uni_err *absent)
 {
@@ -412,7 +412,7 @@ void uni_kvm_bpf_way(struct uni_host_way *way_ret, struct uni_kvm_bpf_trial *tri
 	judge_host(way_ret, trial_ret);
 }
 
-/* What root could grant is a matter of permission, what only another kernel could is not. */
+/* If root can grant it, it is a matter of permission; if only another kernel can, it is not. */
 static enum uni_errcode code_of(const struct uni_host_way *w)
 {
 	static const char *const ours[] = { "capabilities", "user namespace", "memlock", "program",

@@ -18,11 +18,12 @@
 #include "base/io.h"
 
 /*
- * A nap is how long a guest may stand unnoticed. The thread that is waited for may be waiting for a
- * CPU itself, even for this one, and naps must leave it some: they grow with the time that passed.
+ * A nap is short enough that a stop of the guest is not noticed. The awaited thread may itself wait
+ * for a CPU, even for this one, and naps must leave it one. So naps grow with the time that has
+ * passed.
  */
 #define SPIN_NS	   (25 * UNI_NSEC_PER_USEC)
-#define SPIN_PAUSE 30 /* waits that nap at once after one in which spinning was in vain */
+#define SPIN_PAUSE 30 /* after a wait that spun in vain, so many waits nap at once */
 #define NAP_NS	   (50 * UNI_NSEC_PER_USEC)
 #define NAP_PART   8
 #define NAP_MAX_NS UNI_NSEC_PER_MSEC
@@ -39,11 +40,11 @@ int uni_hold_seize(struct uni_hold *h)
 
 int uni_hold_ask(struct uni_hold *h)
 {
-	h->state = UNI_HOLD_ASKED; /* also if it is dying: its end is collected by poll */
+	h->state = UNI_HOLD_ASKED; /* also if it is dying: poll collects its end */
 	return ptrace(PTRACE_INTERRUPT, h->tid, NULL, NULL) == 0 ? 0 : -UNI_EGONE;
 }
 
-/* Takes the end of a traced thread from the kernel, or the VMM's parent would wait for us. */
+/* Collects the end of a traced thread; otherwise the VMM's parent would wait for us. */
 static void collect_ended_thread(struct uni_hold *h)
 {
 	siginfo_t si = { 0 };
@@ -64,7 +65,7 @@ int uni_hold_poll(struct uni_hold *h)
 	}
 	if (waitid(P_PID, (id_t)h->tid, &si, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) !=
 		0) {
-		h->state = UNI_HOLD_FREE; /* ECHILD: no longer ours */
+		h->state = UNI_HOLD_FREE; /* ECHILD: it is no longer ours */
 		return -UNI_EGONE;
 	}
 	if (si.si_pid == 0)
@@ -73,14 +74,16 @@ int uni_hold_poll(struct uni_hold *h)
 		collect_ended_thread(h);
 		return -UNI_EGONE;
 	}
-	/* Either stop will do. A job-control stop is an event as well, and goes on after DETACH. */
+	/*
+	 * Either stop is fine. A job-control stop is an event as well, and continues after DETACH.
+	 */
 	h->interrupted = si.si_status >> 8 == PTRACE_EVENT_STOP && (si.si_status & 0xff) == SIGTRAP;
 	h->sig = si.si_status >> 8 == 0 ? si.si_status : 0;
 	h->state = UNI_HOLD_STOPPED;
 	return 0;
 }
 
-/* Does looking again and again pay? Not where it did not lately. */
+/* Is spinning worth it? Not if it was in vain recently. */
 static bool may_spin(struct uni_hold *const *h, uint32_t nr)
 {
 	bool spin = true;
@@ -131,7 +134,7 @@ void uni_hold_wait(struct uni_hold *const *h, uint32_t nr, uint64_t deadline_ns)
 		spin = false;
 		nap = uni_min(uni_max((now - begin) / NAP_PART, NAP_NS), NAP_MAX_NS);
 		ts = uni_ns_timespec(nap);
-		/* A stop sends SIGCHLD, which ends this nap at once where the caller blocks it. */
+		/* A stop sends SIGCHLD, which ends this nap at once if the caller blocks it. */
 		(void)sigtimedwait(&child, NULL, &ts);
 	}
 }
@@ -153,12 +156,12 @@ void uni_hold_let_go(struct uni_hold *h)
 		if (ptrace(PTRACE_DETACH, h->tid, NULL, (void *)(intptr_t)h->sig) == 0)
 			h->state = UNI_HOLD_FREE;
 		else
-			collect_ended_thread(h); /* killed in the stop */
+			collect_ended_thread(h); /* it was killed while stopped */
 		return;
 	}
 }
 
-/* KVM_RUN as the kernel shows it at a stop: ioctl(fd, KVM_RUN, 0). */
+/* Does the kernel show KVM_RUN at the stop: ioctl(fd, KVM_RUN, 0)? */
 static bool regs_in_run(const struct user_regs_struct *r)
 {
 	return r->orig_rax == SYS_ioctl && (uint32_t)r->rsi == KVM_RUN;
@@ -174,8 +177,10 @@ bool uni_hold_in_run(struct uni_hold *h, int *fd_ret)
 	return true;
 }
 
-/* Calls that return EINTR after any stop and have done nothing then (signal(7)). poll() and the
- * like are begun again by the kernel itself. */
+/*
+ * Is this a call that returns EINTR after any stop, without having done anything (signal(7))? The
+ * kernel restarts poll() and the like by itself.
+ */
 static bool may_begin_again(const struct user_regs_struct *r)
 {
 	return regs_in_run(r) || r->orig_rax == SYS_epoll_wait || r->orig_rax == SYS_epoll_pwait ||
@@ -192,7 +197,7 @@ int uni_hold_restart(struct uni_hold *h)
 		return -UNI_EGONE;
 	if (r.rax != (unsigned long long)-EINTR || !may_begin_again(&r))
 		return 0;
-	r.rip -= 2; /* the length of SYSCALL */
+	r.rip -= 2; /* the length of the SYSCALL instruction */
 	r.rax = r.orig_rax;
 	r.orig_rax = (unsigned long long)-1;
 	return ptrace(PTRACE_SETREGS, h->tid, NULL, &r) == 0 ? 0 : -UNI_EGONE;

@@ -24,15 +24,15 @@ struct text_place {
 struct uni_kvm_kernel {
 	int pid;
 	struct uni_kvm_bpf *bpf;
-	bool owned; /* bpf is ours alone */
+	bool owned; /* nobody else uses bpf */
 	struct uni_kvm_scan scan;
-	struct uni_kvm_stream *stream; /* NULL: never started */
+	struct uni_kvm_stream *stream; /* NULL: sampling was never started */
 	struct uni_regs sys;	       /* only sys[] */
 	uint32_t nr_text;
 	struct text_place text[TEXT_MAX];
 };
 
-/* While sampling is being started. */
+/* Used while sampling is being started. */
 struct reader {
 	const struct uni_kvm_kernel *k;
 	const struct uni_arch *arch;
@@ -158,7 +158,7 @@ static void kernel_keep_sys(struct uni_kvm_kernel *k, const struct uni_regs *reg
 	k->sys = *regs;
 }
 
-/* The part of [gva, gva + len) that lies in one page, by the image's own physical address. */
+/* Reads the part of [gva, gva + len) in one page, by the image's own physical address. */
 static bool read_physical(const struct reader *r, uint64_t gva, void *buf, size_t len)
 {
 	for (uint32_t i = 0; i < r->k->nr_text; i++) {
@@ -172,7 +172,7 @@ static bool read_physical(const struct reader *r, uint64_t gva, void *buf, size_
 	return false;
 }
 
-/* What is not there stays zero: no code that a chain could lead through. */
+/* Missing bytes stay zero: no chain can lead through such code. */
 static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
 {
 	const struct reader *r = ctx;
@@ -190,7 +190,9 @@ static void read_code(void *ctx, uint64_t gva, void *buf, size_t len)
 	}
 }
 
-/* Makes the address space this vCPU's; false: it is not known. *paged_ret: it has page tables. */
+/*
+ * Makes this vCPU's address space current; false: it is not known. *paged_ret: it has page tables.
+ */
 static bool take_space(struct reader *r, const struct uni_bpf_regs *from, struct uni_regs *regs_ret,
 	bool *paged_ret)
 {
@@ -212,8 +214,8 @@ static bool reg_of(const struct reader *r, const struct uni_regs *regs, uint8_t 
 }
 
 /*
- * One frame up by the image's unwind rows, as far as the kernel side knows them: 0, 1 (the chain
- * ends), or -UNI_ENOTSUP (frame pointers have to do).
+ * One frame up by the image's unwind rows, as far as the kernel side knows them. Returns 0; 1: the
+ * chain ends; -UNI_ENOTSUP: use frame pointers.
  */
 static int row_step(const struct reader *r, bool leaf, struct uni_regs *regs, enum uni_stop *stop)
 {
@@ -274,13 +276,13 @@ static uint16_t chain_from_regs(
 		pc_ret[nr++] = regs.pc;
 	}
 	*stop_ret = (uint8_t)stop;
-	/* As the kernel side says it. */
+	/* In the kernel side's form. */
 	if (stop == UNI_STOP_BADPTR && regs.r[r->arch->fp_reg] == 0)
 		*stop_ret = UNI_BPF_STOP_FP_0;
 	return nr;
 }
 
-/* KVM on this host says which samples hit the guest; software KVMs do not. */
+/* KVM on this host tells which samples hit the guest; software KVMs do not. */
 static bool host_splits(void)
 {
 	return access("/sys/module/kvm_intel", F_OK) == 0 ||
@@ -291,7 +293,7 @@ static int kernel_start(struct uni_kvm_kernel *k, const struct uni_stream_cfg *c
 	const struct uni_unwind_hints *hints, struct uni_gmem *gmem, const struct uni_arch *arch,
 	struct uni_err *err)
 {
-	/* No budget: nothing stands still for this. */
+	/* Without a budget: nothing is stopped for this. */
 	const struct uni_as_budget budget = { UINT32_MAX, UINT32_MAX, 0 };
 	struct reader reader = { .k = k, .arch = arch, .hints = hints, .gmem = gmem };
 	struct uni_kvm_stream_opts opts = { .bpf = k->bpf,

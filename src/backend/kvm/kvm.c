@@ -78,7 +78,7 @@ static int kvm_probe(const struct uni_spec *spec, struct uni_target_info *ret, s
 	return rc != 0 ? rc : uni_kvm_no_vm(pid, err);
 }
 
-/* Stops are waited for by SIGCHLD; threads made from now on inherit that it is blocked. */
+/* SIGCHLD reports stops; threads made from now on inherit that it is blocked. */
 static void block_child_signal(struct uni_kvm *k)
 {
 	sigset_t child;
@@ -96,8 +96,10 @@ static void kvm_detach(struct uni_target *t)
 	uint64_t until = uni_now_ns() + DETACH_NS;
 
 	(void)uni_kvm_release(t);
-	/* A thread that has not stopped yet would stop for nobody; one that was killed and is not
-	 * collected keeps the VMM a zombie. */
+	/*
+	 * A thread that has not stopped yet would stop for nobody. A killed thread that is not
+	 * collected keeps the VMM a zombie.
+	 */
 	while (uni_kvm_any_held(k) && uni_now_ns() < until) {
 		(void)nanosleep(&pause, NULL);
 		(void)uni_kvm_release(t);
@@ -143,7 +145,7 @@ static int kvm_attach(const struct uni_spec *spec, const struct uni_attach_opts 
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the kvm target reaches x86_64 guests, the image is for %s",
 			opts->arch->name);
-	/* Pages of its own: what is touched while a guest stands must not be paged out. */
+	/* Pages of its own, which must not be paged out: they are used while a guest is stopped. */
 	k = mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (k == MAP_FAILED)
@@ -207,8 +209,9 @@ static void kvm_info(struct uni_target *t, struct uni_target_info *ret)
 }
 
 /*
- * Where the hardware keeps control registers to itself (VMX), KVM has fresh copies only after
- * somebody asked. One sample made by stopping asks, and they hardly ever change in a unikernel.
+ * If the hardware keeps control registers to itself (VMX), KVM has fresh copies only after a
+ * request. One sample that stops the guest makes that request. They hardly ever change in a
+ * unikernel.
  */
 static void ask_for_sys(struct uni_kvm *k)
 {
@@ -252,7 +255,7 @@ static int kvm_stream_read(struct uni_target *t, const struct uni_stream_sink *s
 	bool alive = uni_kvm_alive(t);
 	int rc = k->kernel != NULL ? k->side->read(k->kernel, sink) : -UNI_ENOTSUP;
 
-	/* What was made before its end was read after that. */
+	/* Samples from before the guest's end have been read after that check. */
 	return rc == 0 && !alive ? -UNI_EGONE : rc;
 }
 
@@ -289,7 +292,7 @@ static int kvm_on_cpu(struct uni_target *t, uint32_t vcpu, uint64_t *ret)
 	return *ret != 0 ? 0 : -UNI_ENOTSUP;
 }
 
-/* What the host can say; the rest depends on the guest and is asked on attaching. */
+/* Checks what depends on the host; the rest depends on the guest, and is checked on attaching. */
 static int kvm_host_check(struct uni_err *err)
 {
 	struct uni_kvm_host host;

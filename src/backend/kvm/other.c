@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Built instead of the rest where KVM has no synchronized registers. */
+/* Built instead of the rest if KVM has no synchronized registers. */
 #include "backend/target.h"
 
 static int other_attach(const struct uni_spec *spec, const struct uni_attach_opts *opts,

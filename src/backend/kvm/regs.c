@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "backend/kvm/bpf/scan.h"
 
-/* struct kvm_regs is in the order of its own (rax rbx rcx rdx ...), DWARF has rax rdx rcx rbx. */
+/* struct kvm_regs has its own order (rax rbx rcx rdx ...), DWARF has rax rdx rcx rbx. */
 static const struct {
 	uint16_t offset;
 	uint8_t dwarf;

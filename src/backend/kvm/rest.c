@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A guest that its VMM has paused: no thread runs a vCPU, and KVM gives registers only to who runs
- * one. Nothing has to be stopped to read it, and its memory is all there; what translates addresses
- * is found by looking for the page tables that map the image where it is.
+ * A guest that its VMM has paused. No thread runs a vCPU, and KVM gives registers only to a thread
+ * that runs one. Nothing must be stopped to read the guest, and all its memory is there. To
+ * translate addresses, we search the page tables that map the image to its place.
  */
 #include "backend/kvm/rest.h"
 
@@ -26,7 +26,7 @@
 #define CHUNK	  (64u * PAGE)
 #define SEARCH_NS (8 * UNI_NSEC_PER_SEC)
 
-/* What a 64-bit guest with 4 levels of page tables has in these. */
+/* The values that a 64-bit guest with 4 levels of page tables has in these. */
 #define CR0  0x80010011u
 #define CR4  0x20u
 #define EFER 0xd00u
@@ -99,7 +99,7 @@ struct search {
 	const struct uni_text_hint *text;
 	size_t nr_text;
 	struct uni_as *as;
-	unsigned index; /* of the image in a top table */
+	unsigned index; /* index of the image in a top table */
 	uint64_t best;
 	unsigned most;
 };
@@ -133,7 +133,9 @@ static bool maps_image(const struct search *s, uint64_t root)
 	return any;
 }
 
-/* The tables that a CPU used have most entries that were accessed: those of boot have few. */
+/*
+ * Most entries of tables that a CPU used are marked as accessed; boot tables have few such entries.
+ */
 static void look_at_page(struct search *s, const uint8_t *page, uint64_t gpa)
 {
 	struct uni_cursor c = uni_cursor_make(page, PAGE);
@@ -173,7 +175,10 @@ static void search_all(struct search *s, uint8_t *buf)
 	}
 }
 
-/* The code is where the image says, unless it was moved: then nothing here finds it. */
+/*
+ * The code is at the image's stated address, unless it was moved: then this search does not find
+ * it.
+ */
 static const struct uni_text_hint *first_code(const struct uni_attach_opts *opts)
 {
 	for (size_t i = 0; i < opts->nr_text; i++) {

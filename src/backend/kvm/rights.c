@@ -88,7 +88,10 @@ int uni_kvm_rights_judge(const struct uni_kvm_rights *r, struct uni_err *err)
 		r->pid, uni_kvm_rights_advice(r->mine));
 }
 
-/* The line's numbers behind "\nKEY:\t": the nth of them, 0 the first. */
+/*
+ * A number in the line "
+ * KEY:\t": the nth, 0 is the first.
+ */
 static bool status_value(const char *text, const char *key, int base, unsigned nth, uint64_t *ret)
 {
 	const char *s = strstr(text, key);
@@ -126,7 +129,7 @@ uint64_t uni_kvm_rights_caps(void)
 	return caps;
 }
 
-/* What tells the system call that a thread is in asks for the right to attach to it. */
+/* Reading a thread's current system call needs the right to attach to the thread. */
 static bool may_trace(int pid)
 {
 	_cleanup_close_ int fd = -1;
@@ -135,7 +138,7 @@ static bool may_trace(int pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT; /* a kernel without it: attaching will tell */
+		return errno == ENOENT; /* a kernel without this file: attaching will show it */
 	return read(fd, text, sizeof(text)) >= 0 || errno == ESRCH;
 }
 

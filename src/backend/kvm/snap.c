@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One sample: stop, read, go on. Nothing here allocates or prints. */
+/* One sample: stop, read, resume. Nothing here allocates or prints. */
 #include "backend/kvm/kvm.h"
 
 #include <poll.h>
@@ -10,18 +10,20 @@
 #include "backend/kvm/regs.h"
 #include "backend/kvm/rest.h"
 
-/* Longer than any scheduling delay of a host that is not lost; a vCPU thread in uninterruptible
- * sleep exceeds it and is UNKNOWN in this sample. */
+/*
+ * Longer than any scheduling delay of a working host. A vCPU thread in uninterruptible sleep
+ * exceeds it, and is UNKNOWN in this sample.
+ */
 #define STOP_NS (200 * UNI_NSEC_PER_MSEC)
 
-/* What is going on in one call of snap(). */
+/* The state of one call of snap(). */
 struct snap {
 	struct uni_kvm *k;
 	const struct uni_vcpuset *set;
-	bool single; /* it has one vCPU */
+	bool single; /* the set has one vCPU */
 	struct uni_regs *ret;
-	uint32_t nr_wait;      /* of k->wait: asked to stop */
-	uint64_t run_delay_ns; /* of the one vCPU that is asked to stop */
+	uint32_t nr_wait;      /* entries of k->wait: threads that were asked to stop */
+	uint64_t run_delay_ns; /* for a set of one vCPU, at the request to stop */
 };
 
 static bool in_set(const struct snap *s, uint32_t i)
@@ -30,10 +32,10 @@ static bool in_set(const struct snap *s, uint32_t i)
 }
 
 /*
- * Decides what to do with one vCPU and seizes its thread if it is to be stopped. A thread asleep in
- * the VMM is left alone: the interrupt would make epoll_wait() and the like return early. Its
- * registers are those of the guest's last exit, and cannot change while it sleeps; should it wake
- * during the sample, the sample may be torn, which the unwinder takes for a broken chain.
+ * Decides what to do with one vCPU, and seizes its thread if it is to be stopped. A thread asleep
+ * in the VMM is left alone: an interrupt would make epoll_wait() and the like return early. Its
+ * registers are those of the guest's last exit, and cannot change while it sleeps. If it wakes up
+ * during the sample, the sample may be inconsistent; the unwinder then finds a broken chain.
  */
 static void prepare_vcpu(struct snap *s, uint32_t i)
 {
@@ -45,12 +47,12 @@ static void prepare_vcpu(struct snap *s, uint32_t i)
 		return;
 	}
 	if (v->hold.state != UNI_HOLD_FREE)
-		return; /* is held, or was late the last time and may stand by now */
+		return; /* it is held, or was late last time and may have stopped by now */
 	v->doing = uni_kvm_doing(v->syscall_fd, &fd);
 	if (v->doing != UNI_DOING_RUNNING && v->doing != UNI_DOING_IN_RUN)
 		return;
 	rc = uni_hold_seize(&v->hold);
-	if (rc != 0) /* EPERM: somebody else traces it now, which may end */
+	if (rc != 0) /* EPERM: somebody else traces it now, perhaps for a short time */
 		v->doing = rc == -UNI_EPERM ? UNI_DOING_DENIED : UNI_DOING_GONE;
 }
 
@@ -59,7 +61,7 @@ static void ask_to_stop(struct snap *s, uint32_t i)
 	struct uni_hold *h = &s->k->vcpu[i].hold;
 
 	if (h->state == UNI_HOLD_SEIZED) {
-		if (s->single) /* else only a delay between the stops of a group */
+		if (s->single) /* otherwise only a delay between the stops of a group */
 			s->run_delay_ns = uni_kvm_run_delay(s->k->vcpu[i].schedstat_fd);
 		(void)uni_hold_ask(h);
 	}
@@ -67,7 +69,10 @@ static void ask_to_stop(struct snap *s, uint32_t i)
 		s->k->wait[s->nr_wait++] = h;
 }
 
-/* KVM writes the registers on every return of KVM_RUN; so does it at this stop, if it cut one. */
+/*
+ * KVM writes the registers at every return of KVM_RUN. If this stop interrupted KVM_RUN, it did so
+ * now.
+ */
 static void look_where(struct uni_kvm_vcpu *v)
 {
 	int fd;
@@ -77,7 +82,7 @@ static void look_where(struct uni_kvm_vcpu *v)
 	v->primed = v->doing == UNI_DOING_IN_RUN || (uni_hold_in_run(&v->hold, &fd) && fd == v->fd);
 }
 
-/* 0, -UNI_EAGAIN or -UNI_EIO. */
+/* Returns 0, -UNI_EAGAIN or -UNI_EIO. */
 static int read_one(struct snap *s, uint32_t i)
 {
 	struct uni_kvm_vcpu *v = &s->k->vcpu[i];
@@ -94,8 +99,7 @@ static int read_one(struct snap *s, uint32_t i)
 		v->primed = false;
 	if (rc != 0)
 		return rc == -UNI_ESTALE ? -UNI_EAGAIN : rc;
-	/* Once there was one return since the registers were asked for, they are never old again.
-	 */
+	/* After one return since the registers were requested, they are never old again. */
 	v->primed = v->primed || fresh;
 	if (!v->primed)
 		return -UNI_EAGAIN;
@@ -131,7 +135,7 @@ int uni_kvm_release(struct uni_target *t)
 			let_go(k, &k->vcpu[i]);
 	}
 	(void)uni_kvm_late_end(&k->late);
-	if (uni_kvm_any_held(k)) /* one that is late may stand at any time */
+	if (uni_kvm_any_held(k)) /* a late thread may stop at any time */
 		uni_kvm_watchdog_hold(&k->watchdog);
 	else
 		uni_kvm_watchdog_free(&k->watchdog);
@@ -171,16 +175,16 @@ bool uni_kvm_alive(struct uni_target *t)
 {
 	struct uni_kvm *k = (struct uni_kvm *)t;
 
-	/* A stop that came late must not wait for the next sample. */
+	/* A stop that came late must not last until the next sample. */
 	(void)uni_kvm_release(t);
 	uni_kvm_watchdog_stop_again(&k->watchdog);
 	return (any_thread(k) || !k->prepared || k->rests) && !process_ended(k);
 }
 
 /*
- * A thread that the host has put aside cannot stop before it gets a CPU again: until then the guest
- * stands still because of the host, not because of us. Known for one vCPU only: where several are
- * held, those that stopped wait for the last.
+ * A thread that the host has preempted cannot stop before it gets a CPU again. Until then, the
+ * guest stands still because of the host, not because of us. This is known for one vCPU only: of
+ * several, those that stopped wait for the last one.
  */
 static uint64_t waited_for_host(const struct snap *s)
 {
@@ -195,7 +199,7 @@ static uint64_t waited_for_host(const struct snap *s)
 	return 0;
 }
 
-/* Registers of all that stand; how many there are. */
+/* Reads the registers of all that have stopped; returns their number. */
 static uint32_t read_all(struct snap *s, int *rc_ret)
 {
 	uint32_t nr_read = 0;
@@ -212,7 +216,7 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 			continue;
 		}
 		*rc_ret = rc != -UNI_EAGAIN ? rc : *rc_ret;
-		/* The thread ended: it was free, or its end was collected while waiting. */
+		/* The thread has ended: it was free, or its end was collected while waiting. */
 		if (v->doing == UNI_DOING_GONE ||
 			(v->doing == UNI_DOING_RUNNING && v->hold.state == UNI_HOLD_FREE) ||
 			v->hold.state == UNI_HOLD_DYING) {
@@ -226,7 +230,7 @@ static uint32_t read_all(struct snap *s, int *rc_ret)
 	return nr_read;
 }
 
-/* A run that was sampled by the kernel side until now has touched nothing of the VMM. */
+/* A run that was sampled by the kernel side so far has changed nothing in the VMM. */
 bool uni_kvm_is_prepared(struct uni_kvm *k)
 {
 	if (!k->prepared && k->unprepared.code == 0)
@@ -234,7 +238,7 @@ bool uni_kvm_is_prepared(struct uni_kvm *k)
 	return k->prepared;
 }
 
-/* Without stopping anything: the registers of each vCPU's last exit. */
+/* Without stopping anything: reads the registers of each vCPU's last exit. */
 static int snap_running(struct uni_kvm *k, const struct uni_vcpuset *set, struct uni_regs *ret)
 {
 	const struct uni_kvm_scan *scan = k->side->scan(k->kernel);
@@ -261,7 +265,7 @@ static int snap_running(struct uni_kvm *k, const struct uni_vcpuset *set, struct
 	return nr_read != 0 ? 0 : -UNI_EAGAIN;
 }
 
-/* Until when those that were asked to stop are waited for. */
+/* The time until which stops are awaited. */
 static uint64_t stop_deadline(const struct snap *s, uint64_t ask_ns, unsigned flags)
 {
 	if ((flags & UNI_SNAP_BRIEF) != 0 && s->nr_wait > 1)
@@ -269,7 +273,7 @@ static uint64_t stop_deadline(const struct snap *s, uint64_t ask_ns, unsigned fl
 	return ask_ns + (s->k->patience_ns != 0 ? s->k->patience_ns : STOP_NS);
 }
 
-/* Of several, at least one stands and one does not (yet): they all go on. */
+/* If at least one of several has stopped, and another has not (yet), all are resumed. */
 static bool gave_up(const struct snap *s, uint64_t ask_ns)
 {
 	uint32_t late = 0;

@@ -41,7 +41,7 @@ static int get_fd(int pidfd, int fd)
 	return (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0u);
 }
 
-/* ioctls on the copied file are refused (it belongs to another mm), mmap is not. */
+/* ioctls on the copied file are refused (it belongs to another mm), but mmap is not. */
 static int map_run(struct uni_kvm_sync *s, int pidfd, int vcpu_fd)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -63,13 +63,13 @@ static int read_window(const struct uni_kvm_sync *s, struct window *ret)
 {
 	if (s->run == NULL)
 		return uni_vmm_copy(s->pid, s->run_hva + WINDOW_OFFSET, ret, sizeof(*ret));
-	/* Copied once; the compiler may not look at the shared page again afterwards. */
+	/* Copied once; the compiler must not read the shared page again afterwards. */
 	memcpy(ret, (const uint8_t *)(uintptr_t)s->run + WINDOW_OFFSET, sizeof(*ret));
 	__asm__ volatile("" ::: "memory");
 	return 0;
 }
 
-/* One aligned word, at once. */
+/* Writes one aligned word, at once. */
 static int write_word(struct uni_kvm_sync *s, size_t offset, uint64_t v)
 {
 	struct iovec local = { .iov_base = &v, .iov_len = sizeof(v) };
@@ -123,7 +123,7 @@ int uni_kvm_sync_start(struct uni_kvm_sync *s, bool vmm_never)
 {
 	int rc = 0;
 
-	/* Before the request, or KVM's answer to it could be overwritten. */
+	/* Before the request; otherwise it could overwrite KVM's reply. */
 	if (s->unused || vmm_never) {
 		rc = write_rip(s, MARK);
 		s->marked = rc == 0;
@@ -140,11 +140,11 @@ int uni_kvm_sync_read(struct uni_kvm_sync *s, struct kvm_regs *regs_ret,
 	if (rc != 0)
 		return rc;
 	if ((w.valid_regs & WANTED) != WANTED) {
-		s->marked = false; /* the VMM has its own ideas of this page */
+		s->marked = false; /* the VMM itself uses this page */
 		rc = write_valid(s, w.valid_regs | WANTED);
 		return rc != 0 ? rc : -UNI_ESTALE;
 	}
-	if (w.regs.rip == MARK) /* ours, or that of another profiler */
+	if (w.regs.rip == MARK) /* our mark, or another profiler's */
 		return -UNI_EAGAIN;
 	*regs_ret = w.regs;
 	*sregs_ret = w.sregs;

@@ -26,7 +26,7 @@
 #define TRACED_NS (300 * UNI_NSEC_PER_MSEC) /* longer than another uniscope holds a thread */
 #define FIELD_MAX 24
 
-/* The next blank-separated number of a line. */
+/* The next number of a line, separated by blanks. */
 static bool next_number(struct uni_cursor *c, uint64_t *ret)
 {
 	char text[FIELD_MAX];
@@ -54,7 +54,7 @@ enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_re
 		return UNI_DOING_GONE;
 	if (size >= 7 && memcmp(data, "running", 7) == 0)
 		return UNI_DOING_RUNNING;
-	/* "16 0xd 0xae80 0x0 ...": number and arguments. "-1 sp pc": stopped in no system call. */
+	/* "16 0xd 0xae80 0x0 ...": number and arguments. "-1 sp pc": it is in no system call. */
 	if (!next_number(&c, &nr) || nr != SYS_ioctl || !next_number(&c, &fd) || fd > INT32_MAX ||
 		!next_number(&c, &request) || (uint32_t)request != KVM_RUN)
 		return UNI_DOING_ELSE;
@@ -146,7 +146,7 @@ struct find {
 	struct uni_kvm_vcpu *v;
 	struct uni_kvm_late *late;
 	uint32_t nr, nr_found;
-	uint32_t nr_threads; /* of the VMM itself */
+	uint32_t nr_threads; /* the VMM's own */
 	int last_tid;
 };
 
@@ -184,7 +184,9 @@ static void assign_thread(struct find *f, struct uni_kvm_vcpu *v, int tid, int s
 	f->nr_found++;
 }
 
-/* KVM's and vhost's workers are threads of the VMM that inherited registers they do not run with.
+/*
+ * KVM's and vhost's workers are threads of the VMM. They have inherited registers that they do not
+ * run with.
  */
 static bool is_worker(const char *comm)
 {
@@ -234,8 +236,10 @@ static bool is_late(const struct uni_kvm_late *late, int tid)
 	return false;
 }
 
-/* Stops a busy thread for an instant; the vCPU file that it is in KVM_RUN with, or -1. The VMM is
- * not known yet, so it gets no EINTR. */
+/*
+ * Stops a busy thread for an instant. Returns the vCPU file of its KVM_RUN, or -1. The VMM is not
+ * known yet, so the thread must not get EINTR.
+ */
 static int fd_of_busy(struct uni_kvm_late *late, int tid, int *rc_ret)
 {
 	uint64_t until = uni_now_ns() + PROBE_NS;
@@ -243,7 +247,7 @@ static int fd_of_busy(struct uni_kvm_late *late, int tid, int *rc_ret)
 	struct uni_hold *one = &h;
 	int fd = -1;
 
-	/* Without a place to remember it, it may not be touched. */
+	/* If there is no room to remember it, the thread must not be touched. */
 	if (late->nr == UNI_KVM_LATE_MAX)
 		return -1;
 	*rc_ret = uni_hold_seize(&h);
@@ -258,7 +262,7 @@ static int fd_of_busy(struct uni_kvm_late *late, int tid, int *rc_ret)
 	return fd;
 }
 
-/* 0, or -UNI_EPERM. */
+/* Returns 0 or -UNI_EPERM. */
 static int look_at(struct find *f, int tid)
 {
 	int sfd = open_of_thread(f->pid, tid, "syscall"), fd = -1, rc = 0;
@@ -291,7 +295,7 @@ static int look_at(struct find *f, int tid)
 	return rc == -UNI_EPERM ? rc : 0;
 }
 
-/* One pass over the threads. by_name: take the name's word for threads asleep in the VMM. */
+/* One pass over the threads. by_name: for threads asleep in the VMM, trusts their names. */
 static int scan_threads(struct find *f, bool by_name)
 {
 	char path[64], comm[32];
@@ -328,7 +332,9 @@ static int scan_threads(struct find *f, bool by_name)
 	return rc;
 }
 
-/* Another uniscope holds a thread for each of its samples only: who still does later is in the way.
+/*
+ * Another uniscope holds a thread only for each sample. If somebody still traces it later, that
+ * blocks us.
  */
 static int check_tracer(int pid, int tid, struct uni_err *err)
 {
@@ -353,13 +359,14 @@ int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < nr; i++) {
-		if (v[i].hold.tid != 0 && v[i].hold.state == UNI_HOLD_FREE) /* else by us */
+		if (v[i].hold.tid != 0 &&
+			v[i].hold.state == UNI_HOLD_FREE) /* otherwise we trace it */
 			rc = check_tracer(pid, v[i].hold.tid, err);
 	}
 	return rc;
 }
 
-/* Who may read this file may trace: the rights are the same. */
+/* The right to read this file is the same as the right to trace. */
 static bool has_right(int pid, int tid)
 {
 	int sfd = open_of_thread(pid, tid, "syscall"), fd;
@@ -403,8 +410,7 @@ int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct un
 	}
 	if (rc == 0 && f.nr_found < nr)
 		rc = scan_threads(&f, true);
-	/* A tender of one thread, asleep in its own poll(), has no other thread to be mistaken for.
-	 */
+	/* A tender with a single thread, asleep in its own poll(): no other thread can be meant. */
 	if (rc == 0 && f.nr_found == 0 && nr == 1 && f.nr_threads == 1)
 		assign_thread(&f, &v[0], f.last_tid, open_of_thread(pid, f.last_tid, "syscall"));
 	if (rc == -UNI_EPERM)

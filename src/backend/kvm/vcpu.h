@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The vCPUs of a VMM: KVM's file, the mapping of kvm_run, and the thread that runs it. */
+/* The vCPUs of a VMM: KVM's file, the mapping of kvm_run, and the thread that runs the vCPU. */
 #ifndef UNI_BACKEND_KVM_VCPU_H
 #define UNI_BACKEND_KVM_VCPU_H
 
@@ -13,55 +13,56 @@
 #include "backend/target.h"
 #include "backend/vmm/fds.h"
 
-/* What /proc/PID/task/TID/syscall says of a thread. */
+/* The state of a thread, from /proc/PID/task/TID/syscall. */
 enum uni_kvm_doing {
 	UNI_DOING_RUNNING, /* on a CPU or ready to be */
 	UNI_DOING_IN_RUN,  /* asleep in KVM_RUN: the guest waits for an interrupt */
 	UNI_DOING_ELSE,	   /* asleep in the VMM: must not be woken */
 	UNI_DOING_GONE,
-	UNI_DOING_DENIED, /* we have no right to know */
+	UNI_DOING_DENIED, /* we may not read it */
 };
 
 struct uni_kvm_vcpu {
-	uint32_t id;	  /* KVM's number */
-	int fd;		  /* in the VMM */
-	int syscall_fd;	  /* /proc/PID/task/TID/syscall; bound to that thread, not to its number */
-	int schedstat_fd; /* /proc/PID/task/TID/schedstat; -1: the kernel keeps none */
-	struct uni_hold hold; /* hold.tid 0: the thread is not known, or ended */
+	uint32_t id;	/* KVM's number */
+	int fd;		/* in the VMM */
+	int syscall_fd; /* /proc/PID/task/TID/syscall; it stays with that thread, even if the number
+			   is reused */
+	int schedstat_fd;     /* /proc/PID/task/TID/schedstat; -1: the kernel has none */
+	struct uni_hold hold; /* hold.tid 0: the thread is not known, or has ended */
 	struct uni_kvm_sync sync;
-	uint8_t doing; /* enum uni_kvm_doing, when it was last asked to stop */
+	uint8_t doing; /* enum uni_kvm_doing, at the last request to stop */
 	bool synced;   /* sync is open */
-	bool ended;    /* its thread was known */
-	bool primed;   /* KVM_RUN returned since the registers were asked for */
+	bool ended;    /* its thread was known, and has ended */
+	bool primed;   /* KVM_RUN has returned since the registers were requested */
 };
 
-/* data: the file's text. *fd_ret is set for IN_RUN. */
+/* data: the file's text. Sets *fd_ret for IN_RUN. */
 enum uni_kvm_doing uni_kvm_doing_parse(const void *data, size_t size, int *fd_ret);
-/* Reads it. One small system call, no allocation. */
+/* Reads the file. One small system call, no allocation. */
 enum uni_kvm_doing uni_kvm_doing(int syscall_fd, int *fd_ret);
 
 /*
- * How long the thread has waited for a host CPU in its life, ns; 0 if that is not known. Grows when
- * it gets one. A small system call, no allocation.
+ * How long the thread has waited for a host CPU in its life, ns; 0: not known. It grows when the
+ * thread gets a CPU. A small system call, no allocation.
  */
 uint64_t uni_kvm_run_delay(int schedstat_fd);
-/* data: the file's text, "on-CPU ns, waiting ns, slices". 0 if it is no such text. */
+/* data: the file's text, "on-CPU ns, waiting ns, slices". Returns 0 if it is no such text. */
 uint64_t uni_kvm_run_delay_parse(const void *data, size_t size);
 
-/* How long the thread had a host CPU in its life, ns, as of the last tick; 0: not known. */
+/* How long the thread had a host CPU in its life, ns, at the last tick; 0: not known. */
 uint64_t uni_kvm_on_cpu(int schedstat_fd);
 
-/* The vCPU that a thread of this name runs, as VMMs name them; false if the name tells nothing. */
+/* The vCPU of a thread with this name, as VMMs name them; false: the name does not say. */
 bool uni_kvm_vcpu_of_comm(const char *comm, uint32_t *ret);
 
-/* Is that thread of the VMM one of KVM's own? What it seems to do is what its maker did. */
+/* Is that thread of the VMM one of KVM's own? Its apparent system call is that of its creator. */
 bool uni_kvm_is_worker(int pid, int tid);
 
 #define UNI_KVM_LATE_MAX 16
 
 /*
- * Threads that were looked at and could not be let go yet: their stop is late, or their end is not
- * collected. Forgotten, they would stop for nobody, or keep the VMM a zombie for as long as we
+ * Threads that were examined and could not be let go yet: their stop is late, or their end is not
+ * collected. If we forgot them, they would stop for nobody, or keep the VMM a zombie as long as we
  * live.
  */
 struct uni_kvm_late {
@@ -69,19 +70,21 @@ struct uni_kvm_late {
 	uint32_t nr;
 };
 
-/* Lets go of those that can be by now; true if none is left. */
+/* Lets go of those that are ready by now; true: none is left. */
 bool uni_kvm_late_end(struct uni_kvm_late *late);
 
 /*
- * Finds the thread of each of nr vCPUs. Threads that sleep outside KVM_RUN are not touched; busy
- * ones are stopped for an instant to see what they do. 0 when at least one was found. *late is the
- * caller's to end, also after an error.
+ * Finds the thread of each of nr vCPUs. Threads that sleep outside KVM_RUN are not touched. Busy
+ * threads are stopped for an instant to see their system call. Returns 0 when at least one was
+ * found. The caller ends *late, also after an error.
  */
 int uni_kvm_find_threads(int pid, struct uni_kvm_vcpu *v, uint32_t nr, struct uni_kvm_late *late,
 	struct uni_err *err);
 
-/* Does another process trace one of the vCPUs' threads, and for longer than another uniscope holds
- * one? 0 or -UNI_EBUSY. */
+/*
+ * Does another process trace one of the vCPUs' threads, for longer than another uniscope would?
+ * Returns 0 or -UNI_EBUSY.
+ */
 int uni_kvm_traced(int pid, const struct uni_kvm_vcpu *v, uint32_t nr, struct uni_err *err);
 
 #endif

@@ -17,7 +17,7 @@
 #define HOLD_NS (500 * UNI_NSEC_PER_MSEC) /* more than any sample takes */
 #define LOOK_NS (200 * UNI_NSEC_PER_MSEC)
 
-/* By a signal, that is; not one that merely waits for a CPU, nor one that is debugged. */
+/* Stopped by a signal: a process that only waits for a CPU, or is debugged, does not count. */
 static bool is_stopped(pid_t pid)
 {
 	char path[32], stat[1024];
@@ -34,7 +34,7 @@ static _Noreturn void watch_profiler(struct uni_kvm_watch_page *page, pid_t prof
 {
 	struct timespec look = uni_ns_timespec(LOOK_NS);
 
-	/* Gone with the profiler. */
+	/* Ends together with the profiler. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != profiler)
 		_exit(0);
@@ -44,7 +44,7 @@ static _Noreturn void watch_profiler(struct uni_kvm_watch_page *page, pid_t prof
 
 		if (deadline != 0 && uni_now_ns() > deadline && is_stopped(profiler)) {
 			atomic_store(&page->woken, true);
-			/* Not if somebody else made it go on meanwhile. */
+			/* Not if somebody else has resumed it meanwhile. */
 			if (is_stopped(profiler))
 				(void)kill(profiler, SIGCONT);
 			else

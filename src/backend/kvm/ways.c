@@ -17,7 +17,7 @@
 #include "backend/vmm/fds.h"
 #include "backend/vmm/proc.h"
 
-/* First line of a small file below root; false if it cannot be read. */
+/* The first line of a small file below root; false: it cannot be read. */
 static bool line_of(const char *root, const char *name, char *out, size_t cap)
 {
 	char path[512];
@@ -51,7 +51,10 @@ static void check_schedstat(const struct uni_kvm_pause_host *h, struct uni_host_
 {
 	char line[128];
 
-	/* The kernel writes zeros where it does not count; who reads it ran at least once. */
+	/*
+	 * A kernel that does not count shows zeros; a process that reads the file has run at least
+	 * once.
+	 */
 	if (line_of(h->root, "/proc/self/schedstat", line, sizeof(line)) &&
 		strcmp(line, "0 0 0") != 0)
 		uni_host_fact_add(w, "schedstat", true, "idle and stolen time are known");
@@ -91,8 +94,10 @@ static bool is_there(const char *root, const char *name, int how)
 	return access(path, how) == 0;
 }
 
-/* On VMX and SVM the reason of an exit is told by a trace point that is found through tracefs; the
- * others, which are all that a software KVM has, need nothing. */
+/*
+ * On VMX and SVM, a trace point that is found through tracefs gives the reason of an exit. The
+ * other trace points need nothing; a software KVM has only those.
+ */
 static void check_tracefs(const char *root, struct uni_host_way *w)
 {
 	bool hardware = is_there(root, "/sys/module/kvm_intel", F_OK) ||
@@ -128,7 +133,7 @@ void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const
 		uni_host_fact_add(way_ret, "sampler", false, "it rests on kvm-bpf, see there");
 	check_tracefs(root, way_ret);
 	uni_host_way_judge(way_ret);
-	/* As far as nothing above explains it already. */
+	/* Only if nothing above explains it already. */
 	if (way_ret->ok)
 		uni_host_fact_add(way_ret, "program", refused[0] == '\0', "%s",
 			refused[0] == '\0' ? "its own were loaded and attached" : refused);
@@ -171,7 +176,7 @@ uint32_t uni_kvm_host_ways(struct uni_host_way *ret, uint32_t cap)
 	return 3;
 }
 
-/* The names of what a way lacks: "capabilities, lockdown". */
+/* The names of the facts that a way lacks: "capabilities, lockdown". */
 static void list_lacking(const struct uni_host_way *w, char *out, size_t cap)
 {
 	size_t len = 0;
@@ -189,7 +194,7 @@ static void list_lacking(const struct uni_host_way *w, char *out, size_t cap)
 	}
 }
 
-/* What attaching would refuse, as far as it can be seen without touching the VMM. */
+/* Checks what attaching would refuse, as far as it is visible without touching the VMM. */
 static int check_guest(const struct uni_target_info *info, struct uni_err *err)
 {
 	struct uni_vmm_cmdline cmdline;
@@ -209,7 +214,7 @@ static int check_guest(const struct uni_target_info *info, struct uni_err *err)
 		return uni_err_set(err, UNI_ENOTSUP,
 			"the process runs more than one VM: which one is meant cannot be told");
 	if (uni_kvm_host_read(-1, -1, &host, NULL) != 0)
-		return 0; /* attaching borrows the VMM's file for that */
+		return 0; /* attaching uses the VMM's file for that */
 	return uni_kvm_allow(&host, &cmdline, &fds, err);
 }
 

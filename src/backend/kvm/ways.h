@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kvm target's ways to a guest, for doctor: by pausing it, by the sampler in the kernel, and to
- * its VM exits. */
+/*
+ * The kvm target's ways to a guest, for doctor: by pausing it, by the sampler in the kernel, and to
+ * its VM exits.
+ */
 #ifndef UNI_BACKEND_KVM_WAYS_H
 #define UNI_BACKEND_KVM_WAYS_H
 
@@ -9,12 +11,12 @@
 
 #include "backend/target.h"
 
-/* Where the answers come from; tests make up their own. */
+/* The source of the facts; tests make up their own. */
 struct uni_kvm_pause_host {
-	const char *root; /* before /proc; "" for this host's */
+	const char *root; /* prefix of /proc; "" for this host's */
 	uint32_t uid;	  /* effective */
 	bool privileged;  /* has CAP_SYS_PTRACE */
-	bool asked;	  /* KVM could be asked: sync_regs is known */
+	bool asked;	  /* KVM could be asked, so sync_regs is known */
 	int sync_regs;	  /* KVM_CAP_SYNC_REGS */
 	int getfd_errno;  /* of pidfd_getfd() on ourselves */
 };
@@ -23,9 +25,9 @@ struct uni_kvm_pause_host {
 void uni_kvm_pause_facts(const struct uni_kvm_pause_host *host, struct uni_host_way *way);
 
 /*
- * What record --exits needs besides the sampler, whose way is `bpf`: the trace points of KVM, and
- * its own programs, which were loaded (refused "") or not. Fills way_ret. root is before /sys; ""
- * for this host's.
+ * Fills way_ret with the needs of record --exits: the sampler, whose way is `bpf`, the trace points
+ * of KVM, and its own programs. refused: why these were not loaded, or "". root is the prefix of
+ * /sys; "" for this host's.
  */
 void uni_kvm_exits_judge(const char *root, const struct uni_host_way *bpf, const char *refused,
 	struct uni_host_way *way_ret);

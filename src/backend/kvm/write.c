@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Patching code: every vCPU stands, also those that sleep in the VMM and might wake meanwhile. */
+/*
+ * Patches code while every vCPU is stopped, also those that sleep in the VMM and might wake up
+ * meanwhile.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +20,7 @@
 #define NAP_NS	 UNI_NSEC_PER_MSEC
 #define OFTEN_NS (3 * UNI_NSEC_PER_SEC)
 
-/* Those that uni_kvm_snap() leaves alone, for it can read them where they sleep. */
+/* Stops the vCPUs that uni_kvm_snap() leaves alone, as it can read them while they sleep. */
 static void stop_sleepers(struct uni_kvm *k)
 {
 	uint32_t nr = 0;
@@ -47,7 +50,7 @@ static bool all_stand(const struct uni_kvm *k, const struct uni_regs *regs)
 	return true;
 }
 
-/* With all vCPUs standing: are those among several instructions elsewhere? */
+/* With all vCPUs stopped: is none of them among several instructions of a place? */
 static bool may_write(
 	const struct uni_kvm *k, const struct uni_patch_plan *p, const struct uni_regs *regs)
 {
@@ -60,7 +63,7 @@ static bool may_write(
 	return true;
 }
 
-/* One go: 1 if not all vCPUs stood in time, and the guest goes on as it was. */
+/* One attempt. 1: not all vCPUs stopped in time, and the guest goes on unchanged. */
 static int try_once(struct uni_kvm *k, struct uni_patch_plan *p, const struct uni_vmm_forced *f,
 	struct uni_regs *regs)
 {
@@ -87,9 +90,9 @@ static int try_once(struct uni_kvm *k, struct uni_patch_plan *p, const struct un
 }
 
 /*
- * Where the host is busy, one vCPU may wait for a CPU, and can't stop before it has one, while the
- * others stand already. These go on then, and it is tried again: many short stops, of which each is
- * bearable, and in the end, if need be, a long one.
+ * On a busy host, a vCPU may wait for a CPU, and cannot stop before it has one, while others have
+ * stopped. Then all go on, and another attempt follows: many short stops, each of which is
+ * bearable. If necessary, the last stop is a long one.
  */
 static int try_often(struct uni_kvm *k, struct uni_patch_plan *p, struct uni_vmm_forced *f,
 	struct uni_regs *regs)
@@ -112,7 +115,7 @@ static int try_often(struct uni_kvm *k, struct uni_patch_plan *p, struct uni_vmm
 	return rc == 1 ? -UNI_EAGAIN : rc;
 }
 
-/* A vCPU may have been plugged in since, and one that was never seen to run may run any time. */
+/* A vCPU may have been plugged in since. A vCPU that was never seen to run may run at any time. */
 static int check_all_known(struct uni_kvm *k)
 {
 	struct uni_vmm_fds fds;
