@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the programs in the kernel and their loader share: maps' values and records. Compiled by
- * both compilers, so only fixed-width types, and no holes where the kernel would copy them out.
+ * Shared by the programs in the kernel and their loader: values of maps, and records. Two compilers
+ * compile it. So it has only fixed-width types, and no padding in what the kernel copies out.
  *
- * Each guest has maps of its own (inner maps of the arrays "texts", "cfis", "chains", ...),
- * so that guests do not lose each other's samples. A call chain is kept once: its first sample
- * puts it into the ring as UNI_BPF_CHAIN with a number, and from then on it is that number.
+ * Each guest has maps of its own (inner maps of the arrays "texts", "cfis", "chains", ...), so that
+ * guests do not lose each other's samples. A call chain is stored once. Its first sample puts it
+ * into the ring as UNI_BPF_CHAIN with a number; later samples have only the number.
  */
 #ifndef UNI_BACKEND_KVM_BPF_ABI_H
 #define UNI_BACKEND_KVM_BPF_ABI_H
@@ -67,17 +67,17 @@ struct uni_bpf_guest {
 	u64 text_start, text_size; /* hull of the image's code; 0: no image */
 	u64 cr0, cr3, cr4, efer;   /* by another way, where the kernel's copy may be stale */
 	u64 period_ns;		   /* of samples */
-	u64 lost;		   /* program: samples that no room was left for */
+	u64 lost;		   /* program: samples that found no room */
 	u64 failed;		   /* program: no registers */
-	u64 runs;		   /* program: how often one ran */
-	u64 clock_off; /* program: CLOCK_MONOTONIC less the scheduler's clock, at least */
+	u64 runs;		   /* program: number of its runs */
+	u64 clock_off; /* program: minimum of CLOCK_MONOTONIC minus the scheduler's clock */
 	u32 tgid;
 	u32 flags;
-	u32 online; /* vCPUs, when they were looked for */
+	u32 online; /* number of vCPUs at the last look */
 	u32 sys_have;
 	u32 nr_slots[2];
 	u32 cur_slots; /* which of the two is in use */
-	u32 changed;   /* program: memory or vCPUs are others now */
+	u32 changed;   /* program: memory or vCPUs have changed */
 	u32 nr_chains; /* program: numbers given to chains */
 	u32 max_chains;
 	struct uni_bpf_slot slot[2][UNI_BPF_SLOTS];
@@ -89,31 +89,33 @@ struct uni_bpf_vcpu {
 	u32 id;	       /* KVM's number */
 	u32 guest;     /* index */
 	u32 number;    /* the target's */
-	u32 out_state; /* program: what it is off the CPU for: UNI_BPF_HALTED, ... */
-	/* Program: since when it is off the CPU; 0: it is not, or that was settled. */
+	u32 out_state; /* program: why it is off the CPU: UNI_BPF_HALTED, ... */
+	/*
+	 * Program: since when it has been off the CPU; 0: it is on a CPU, or the time was settled.
+	 */
 	u64 out_clock; /* scheduler's clock; 1: not known, take out_ns */
 	u64 out_ns;    /* CLOCK_MONOTONIC */
-	u64 out_delay; /* how long it had waited for a CPU in its life */
+	u64 out_delay; /* how long it had waited for a CPU in its life, at that time */
 	u64 out_chain; /* number of its chain then, or UNI_BPF_NONE */
-	u64 lost_ns;   /* time off the CPU that no room was left for, less than a period */
+	u64 lost_ns;   /* time off the CPU that found no room, less than a period */
 	/* Program: totals, ns. */
 	u64 idle_ns, vmm_idle_ns, stolen_ns;
 	u64 samples[UNI_BPF_STATES];
 };
 
-/* Where a caller's registers are, of an image without frame pointers; see arch/cfi.h. */
+/* The rule for a caller's registers, in an image without frame pointers; see arch/cfi.h. */
 struct uni_bpf_cfi {
-	int cfa, ra, fp, sp; /* CFA is that much above a register; others are saved above CFA */
+	int cfa, ra, fp, sp; /* CFA is so far above a register; others are saved above CFA */
 	u8 cfa_of;	     /* enum uni_bpf_cfi_how: SP, FP, or NONE */
 	u8 ra_how;	     /* AT_CFA, UNDEF, or NONE */
 	u8 fp_how;	     /* SAME, AT_CFA, or NONE: it is lost */
 	u8 sp_how;	     /* AT_CFA, or NONE: it is CFA itself */
-	u8 interrupted;	     /* the caller was: its pc is exact */
+	u8 interrupted;	     /* the caller was interrupted: its pc is exact */
 	u8 pad[3];
 };
 
 enum uni_bpf_cfi_how {
-	UNI_BPF_CFI_NONE, /* not known, or not expressed here: frame pointers have to do */
+	UNI_BPF_CFI_NONE, /* not known, or not expressible here: use frame pointers */
 	UNI_BPF_CFI_SP,
 	UNI_BPF_CFI_FP,
 	UNI_BPF_CFI_SAME,
@@ -121,13 +123,13 @@ enum uni_bpf_cfi_how {
 	UNI_BPF_CFI_UNDEF, /* there is no caller */
 };
 
-/* 8 bytes of the image's code and what is known of them; see arch/leaf.h for the rules. */
+/* 8 bytes of the image's code, and the facts about them; see arch/leaf.h for the rules. */
 struct uni_bpf_text {
 	u64 code;
-	u16 cfi[8]; /* index in the guest's "cfis" of each byte of code; 0: NONE */
+	u16 cfi[8]; /* for each byte of code, its index in the guest's "cfis"; 0: NONE */
 	u64 rule;   /* one byte for each byte of code */
-	u32 func;   /* where the function that holds the first byte begins, from text_start */
-	u32 next;   /* and one that begins in the middle; 0: none */
+	u32 func;   /* start of the function that has the first byte, from text_start */
+	u32 next;   /* start of a function that begins in the middle; 0: none */
 };
 
 struct uni_bpf_chain_key {
@@ -140,12 +142,12 @@ struct uni_bpf_chain_key {
 
 enum uni_bpf_rec_type {
 	UNI_BPF_CHAIN = 1, /* defines a number; pc[] follows */
-	UNI_BPF_SAMPLE,	   /* of a chain that has one */
-	UNI_BPF_INLINE,	   /* a sample with pc[], there are too many chains */
+	UNI_BPF_SAMPLE,	   /* of a chain with a number */
+	UNI_BPF_INLINE,	   /* a sample with its own pc[], as there are too many chains */
 	UNI_BPF_OFF,	   /* was off the CPU: struct uni_bpf_off follows; t_ns is its begin */
 };
 
-/* Besides enum uni_stop: rbp is 0. Whether that is the root, the loader knows. */
+/* In addition to enum uni_stop: rbp is 0. The loader knows whether that is the root. */
 #define UNI_BPF_STOP_FP_0 255
 
 struct uni_bpf_rec {
@@ -154,7 +156,7 @@ struct uni_bpf_rec {
 	u32 chain;
 	u16 nr;
 	u8 type, stop, state;
-	u8 exact[3]; /* of pc[]: frames that were interrupted, 0: none */
+	u8 exact[3]; /* indexes in pc[] of frames that were interrupted; 0: none */
 };
 
 struct uni_bpf_off {
@@ -162,8 +164,8 @@ struct uni_bpf_off {
 };
 
 /*
- * What the iterator over a VMM's files writes: the head and the part of the union that `kind`
- * tells, no more, since its buffer holds all of a VM's slots or fails.
+ * The output of the iterator over a VMM's files: the head, and the part of the union that `kind`
+ * selects. It must be short: the buffer has to take all of a VM's slots.
  */
 enum uni_bpf_item_kind { UNI_BPF_ITEM_VM = 1, UNI_BPF_ITEM_SLOT, UNI_BPF_ITEM_VCPU };
 #define UNI_BPF_ITEM_SIZE(part) (16 + sizeof(((struct uni_bpf_item *)0)->part))
@@ -191,7 +193,7 @@ struct uni_bpf_item {
 			u64 vcpu; /* struct kvm_vcpu * */
 			u32 tid;  /* by the innermost pid namespace of the VMM */
 			u32 protected_regs;
-			u64 now_ns, clock; /* the clock of its run queue, maybe of a while ago */
+			u64 now_ns, clock; /* its run queue's clock, which may be a little old */
 			u64 arrival, queued, delay, exec_ns;
 			u32 on_cpu, on_rq;
 			struct uni_bpf_regs regs;

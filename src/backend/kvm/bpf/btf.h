@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where KVM is a module, its structures are described by /sys/kernel/btf/kvm, which goes on where
- * the kernel's own description ends. The loader library would ask the kernel for all modules'
- * descriptions, which takes CAP_SYS_ADMIN and time; both files can be read by everybody.
+ * If KVM is a module, /sys/kernel/btf/kvm describes its structures, and continues the kernel's own
+ * description. The loader library would ask the kernel for all modules' descriptions, which takes
+ * CAP_SYS_ADMIN and time. Everybody can read both files.
  */
 #ifndef UNI_BACKEND_KVM_BPF_BTF_H
 #define UNI_BACKEND_KVM_BPF_BTF_H
@@ -11,15 +11,16 @@
 #include <stdint.h>
 
 /*
- * One description out of the kernel's and a module's: types and strings of the second are numbered
- * on from those of the first. *ret is the caller's: free() it. 0, -UNI_EFORMAT, -UNI_ENOMEM. Pure.
+ * Makes one description of the kernel's and a module's: types and strings of the second get the
+ * numbers after those of the first. The caller frees *ret with free(). 0, -UNI_EFORMAT,
+ * -UNI_ENOMEM. Pure.
  */
 int uni_kvm_btf_join(const uint8_t *base, size_t base_size, const uint8_t *module,
 	size_t module_size, uint8_t **ret, size_t *size_ret);
 
 /*
- * A file in memory with both, for bpf_object_open_opts.btf_custom_path (its path goes to path_ret);
- * the caller closes it after loading. -1: KVM is no module here, and nothing is needed.
+ * A file in memory with both, for bpf_object_open_opts.btf_custom_path (its path is in path_ret).
+ * The caller closes it after loading. -1: KVM is no module here, and nothing is needed.
  */
 int uni_kvm_btf_open(char *path_ret, size_t cap);
 

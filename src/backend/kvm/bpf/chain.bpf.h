@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * From a vCPU's registers to its call chain, as arch/x86_64/fp.c does it, but by rules that were
- * made from the code before (arch/leaf.h): a chain is the interrupted pc, the return address of a
- * function that has no frame now, if it is one, and then the frames that rbp leads to.
+ * From a vCPU's registers to its call chain. It does what arch/x86_64/fp.c does, but by rules that
+ * were made from the code beforehand (arch/leaf.h). A chain begins with the interrupted pc. The
+ * return address of a function that has no frame at this point comes next, if there is one. Then
+ * follow the frames that rbp leads to.
  */
 #ifndef UNI_BACKEND_KVM_BPF_CHAIN_BPF_H
 #define UNI_BACKEND_KVM_BPF_CHAIN_BPF_H
@@ -11,13 +12,13 @@
 #include "arch/stop.h"
 #include "backend/kvm/bpf/guest.bpf.h"
 
-#define UNI_BELOW_WORDS 32 /* how far below rbp a call is looked for where rsp is not known */
+#define UNI_BELOW_WORDS 32 /* how far below rbp a call is searched if rsp is not known */
 #define UNI_STACK_MAX	(1024u * 1024) /* rbp this close above rsp is on the same stack */
 #define UNI_X86_LEAVE	0xc9
 #define UNI_X86_POP_RBP 0x5d
 #define UNI_HASH_MUL	0x9e3779b97f4a7c15ull
 
-/* What the leaf's search works with; callee and found are in the scratch. */
+/* The data of the leaf's search; callee and found are in the scratch. */
 struct uni_leaf {
 	const struct uni_bpf_guest *g;
 	struct uni_bpf_scratch *s;
@@ -51,14 +52,14 @@ static __always_inline bool uni_code_before(
 	return true;
 }
 
-/* call rel32 (E8) before a return address: where it goes. */
+/* Is there a call rel32 (E8) before a return address? Gives its target. */
 static __always_inline bool uni_direct_call(u64 before, u64 ret_addr, u64 *target)
 {
 	*target = ret_addr + (u64)(long long)(int)(before >> 32);
 	return (before >> 24 & 0xff) == 0xe8;
 }
 
-/* ModRM, SIB and displacement take that many bytes; they begin with the lowest byte of code. */
+/* Number of bytes of ModRM, SIB and displacement; they begin with the lowest byte of code. */
 static __always_inline u32 uni_modrm_len(u64 code)
 {
 	u32 mod = code >> 6 & 3, rm = code & 7, len = 1;
@@ -77,7 +78,7 @@ static __always_inline u32 uni_modrm_len(u64 code)
 	return len;
 }
 
-/* call through a register or memory (FF /2) before a return address. */
+/* Is there a call through a register or memory (FF /2) before a return address? */
 static __always_inline bool uni_indirect_call(u64 before)
 {
 	bool found = false;
@@ -100,7 +101,7 @@ static __always_inline bool uni_returns_from(
 	       uni_direct_call(before, ret_addr, &target) && target == callee;
 }
 
-/* A function of its own to the verifier, which would go through it for each caller's state. */
+/* A separate function for the verifier, which would otherwise check it for each caller's state. */
 __noinline int uni_is_return(const struct uni_bpf_guest *g, u32 guest, u64 ret_addr)
 {
 	u64 before, target;
@@ -111,8 +112,8 @@ __noinline int uni_is_return(const struct uni_bpf_guest *g, u32 guest, u64 ret_a
 
 /*
  * A KVM that emulates instructions writes back an instruction's registers before its pc, and a
- * sample may hit in between: rsp and rbp are then those behind the instruction that pc is still
- * at. Where KVM says when a sample hit the guest, they come from one instant.
+ * sample may come in between. Then pc is still at an instruction that rsp and rbp have already
+ * passed. If KVM tells when a sample hit the guest, all of them are of one instant.
  */
 static __always_inline bool uni_may_be_torn(const struct uni_bpf_guest *g)
 {
@@ -120,9 +121,9 @@ static __always_inline bool uni_may_be_torn(const struct uni_bpf_guest *g)
 }
 
 /*
- * Where the return address is that was looked for at loc: a word beside it (a push, pop, call or
- * ret was done), if that and only that is one. Beside it none but of a call of this very function
- * will do.
+ * Finds the return address that was expected at loc, but is not there. A push, pop, call or ret may
+ * have been done already. So it takes a word beside loc, if that word alone is a return address of
+ * this very function.
  */
 __noinline u64 uni_torn_slot(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 loc, u64 callee)
@@ -146,8 +147,8 @@ static __always_inline bool uni_ends_frame(u64 code)
 }
 
 /*
- * At a leave or pop rbp that was done: the return address is at rsp, and rbp the caller's. Or not
- * yet, which is as if it were not done.
+ * At a leave or pop rbp that was already done: the return address is at rsp, and rbp is the
+ * caller's. If it was not done yet, the result is the same.
  */
 __noinline int uni_torn_frame_end(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee)
@@ -178,14 +179,13 @@ static long uni_leaf_step(u32 i, struct uni_leaf *l)
 	return 1;
 }
 
-/* rbp is the caller's: below it lies the caller's frame, and at its lower end the call. */
+/* rbp is the caller's: the caller's frame is below it, and the call is at the frame's lower end. */
 static long uni_leaf_step_down(u32 i, struct uni_leaf *l)
 {
 	return uni_leaf_step(UNI_BELOW_WORDS - 1 - i, l);
 }
 
-/* Searches the window, which begins at va, up to `words` words; they become less by what it holds.
- */
+/* Searches up to `words` words of the window, which begins at va; subtracts the searched words. */
 static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u64 *words, u64 *loc)
 {
 	u32 nr = l->s->window_len;
@@ -198,7 +198,7 @@ static __always_inline bool uni_leaf_search_window(struct uni_leaf *l, u64 va, u
 	return l->s->found != UNI_BPF_NONE;
 }
 
-/* UNI_LEAF_SEARCH; *loc: where the return address is. */
+/* UNI_LEAF_SEARCH; *loc: the address of the return address. */
 UNI_APART bool uni_leaf_search(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u32 moved, u64 *loc)
 {
@@ -218,8 +218,10 @@ UNI_APART bool uni_leaf_search(
 	if (words != 0 && s->window_len < UNI_WINDOW_WORDS && uni_window_load(g, s, page) &&
 		uni_leaf_search_window(&l, page, &words, loc))
 		return true;
-	/* Called through a pointer, or jumped to by what was called; not if its own frame is there
-	 * already, because it set that up later on. */
+	/*
+	 * It was called through a pointer, or jumped to by a called function. Not if its own frame
+	 * is there already, because it set the frame up later on.
+	 */
 	if (same_stack && (fp & 7) == 0 && uni_stack_word(g, s, fp + 8, &word) &&
 		uni_returns_from(g, s->guest, word, callee))
 		return false;
@@ -230,7 +232,7 @@ UNI_APART bool uni_leaf_search(
 	return moved != 0 && uni_stack_word(g, s, sp, &word) && uni_is_return(g, s->guest, word);
 }
 
-/* rsp is not known, and rbp is the caller's or of this function, as the rule says. */
+/* rsp is not known. By the rule, rbp is the caller's or this function's. */
 static __always_inline bool uni_leaf_below(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 callee, u64 *loc)
 {
@@ -246,7 +248,7 @@ static __always_inline bool uni_leaf_below(
 	return s->found != UNI_BPF_NONE;
 }
 
-/* Code that no rule was made for, of another image or without one. */
+/* Code without a rule: in another image, or without an image. */
 static __always_inline bool uni_leaf_unknown(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 *loc)
 {
@@ -264,14 +266,17 @@ static __always_inline bool uni_leaf_unknown(
 	return (code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48;
 }
 
-/* Where the function begins that holds the code at off, which is in t. */
+/* The start of the function that has the code at off, which is in t. */
 static __always_inline u64 uni_function_at(
 	const struct uni_bpf_guest *g, const struct uni_bpf_text *t, u64 off)
 {
 	return g->text_start + (t->next != 0 && off >= t->next ? t->next : t->func);
 }
 
-/* What the rule of pc says: true and where the return address is, or false: in the frame. */
+/*
+ * Applies the rule of pc. True: *loc is the address of the return address. False: it is in the
+ * frame.
+ */
 static __always_inline bool uni_leaf_find(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 *loc)
 {
@@ -305,7 +310,7 @@ static __always_inline bool uni_leaf_find(
 	       uni_is_return(g, s->guest, word);
 }
 
-/* Can there be a caller at ret_addr? False: the chain ends, s->stop says why. */
+/* Can there be a caller at ret_addr? False: the chain ends; s->stop says why. */
 static __always_inline bool uni_check_pc(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
 {
@@ -316,7 +321,7 @@ static __always_inline bool uni_check_pc(
 	return uni_in_text(g, ret_addr - 1) || uni_translate(g, &s->regs, ret_addr - 1, true) != 0;
 }
 
-/* Adds the caller that returns to ret_addr; false: the chain ends, s->stop says why. */
+/* Adds the caller that ret_addr returns to; false: the chain ends; s->stop says why. */
 static __always_inline bool uni_push_frame(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 ret_addr)
 {
@@ -333,12 +338,12 @@ static __always_inline bool uni_push_frame(
 	return true;
 }
 
-/* What uni_cfi_frame() found. */
+/* The result of uni_cfi_frame(). */
 enum { UNI_CFI_UNKNOWN, UNI_CFI_STEPPED, UNI_CFI_ENDED };
 
 /*
- * One frame up by the image's unwind rows; pc is of the last frame. Not everything that rows can
- * say is known here: then it is left to frame pointers, as for code that has no rows.
+ * One frame up by the image's unwind rows; pc is the last frame's. Not everything that rows can
+ * express is known here. In that case frame pointers are used, as for code without rows.
  */
 __noinline int uni_cfi_frame(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s)
 {
@@ -400,13 +405,13 @@ struct uni_frames {
 	struct uni_bpf_scratch *s;
 };
 
-/* One frame: the caller's rbp, and above it the return address. */
+/* One frame: the caller's rbp, and the return address above it. */
 static long uni_frame_step(u32 i, struct uni_frames *f)
 {
 	struct uni_bpf_scratch *s = f->s;
 	u64 fp, caller_fp = 0, ret_addr = 0;
 
-	/* The leaf's was tried already. */
+	/* The leaf's row was tried already. */
 	if ((f->g->flags & UNI_BPF_CFI) != 0 && s->nr != 1) {
 		int found = uni_cfi_frame(f->g, s);
 
@@ -438,8 +443,8 @@ static long uni_frame_step(u32 i, struct uni_frames *f)
 }
 
 /*
- * The chain of the registers in s->regs into s->pc[], s->nr, s->stop and s->hash. 0: there is
- * none, the pc is not known.
+ * Puts the chain of the registers in s->regs into s->pc[], s->nr, s->stop and s->hash. 0: there is
+ * no chain, as the pc is not known.
  */
 __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s)
 {
@@ -476,7 +481,7 @@ __noinline int uni_chain(const struct uni_bpf_guest *g, struct uni_bpf_scratch *
 			return 1;
 		s->sp = loc + 8;
 		s->has_sp = 1;
-		/* At a mov rbp, rsp that was done: the frame is there already. */
+		/* At a mov rbp, rsp that was already done: the frame is there. */
 		if (uni_may_be_torn(g) && s->fp + 8 == loc && uni_stack_word(g, s, s->fp, &fp))
 			s->fp = fp;
 	}

@@ -31,7 +31,7 @@ static bool is_end(const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t 
 	return nr != 0 && uni_hints_is_end(&s->hints, callee, nr == 1 ? pc[0] : pc[nr - 1] - 1);
 }
 
-/* Nobody called an entry point: what lies beyond is none of the chain. */
+/* Nobody called an entry point: frames beyond it are not part of the chain. */
 static uint16_t cut_beyond_entry(
 	const struct uni_kvm_stream *s, const uint64_t *pc, uint16_t nr, uint8_t *stop)
 {
@@ -46,7 +46,7 @@ static uint16_t cut_beyond_entry(
 	return nr;
 }
 
-/* Frames that were interrupted, besides the first. */
+/* Marks frames that were interrupted, besides the first. */
 static void mark_interrupted(struct uni_kvm_stream *s, const struct uni_kvm_chain *c, uint8_t flags)
 {
 	for (size_t i = 0; c != NULL && i < uni_array_len(c->exact) && c->exact[i] != 0; i++)
@@ -76,7 +76,7 @@ static void hand_over(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
 	mark_interrupted(s, c, 0);
 }
 
-/* Time off the CPU becomes samples: one for each period, what is left stays for the next time. */
+/* Converts time off the CPU to samples, one for each period; the rest is kept for the next time. */
 static void hand_over_time(struct uni_kvm_stream *s, uint32_t vcpu, uint32_t state,
 	const struct uni_kvm_chain *c, uint64_t t_ns, uint64_t ns)
 {
@@ -126,7 +126,7 @@ uint32_t uni_kvm_stream_define(
 	struct uni_bpf_guest *g = &s->bpf->guest[s->guest];
 	struct uni_bpf_rec r = { .number = vcpu, .nr = nr, .stop = stop };
 
-	/* Programs may be giving numbers at the same time. */
+	/* Programs may be assigning numbers at the same time. */
 	r.chain = __atomic_fetch_add(&g->nr_chains, 1, __ATOMIC_RELAXED);
 	define_chain(s, &r, pc);
 	return uni_kvm_stream_chain(s, r.chain) != NULL ? r.chain : UNI_BPF_NONE;

@@ -38,7 +38,7 @@ void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *
 	v->tid = 0;
 }
 
-/* Where the thread stands as sampling begins: what it sleeps or waits for is counted from now. */
+/* Reads the thread's state at the begin of sampling: its sleep and its waits count from now on. */
 static void begin_times(
 	struct uni_kvm_stream *s, struct uni_bpf_vcpu *m, const struct uni_bpf_item *item)
 {
@@ -115,7 +115,7 @@ static struct uni_kvm_stream_vcpu *add_vcpu(
 	return v;
 }
 
-/* The slots are written where the programs do not look, and then they are told to look there. */
+/* Writes the slots to the copy that is not in use, then switches the programs to it. */
 static void tell_memory(const struct uni_kvm_stream *s)
 {
 	struct uni_bpf_guest *g = &s->bpf->guest[s->guest];

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * VM exits, each with the guest's call chain that caused it and the time until the guest went on.
+ * VM exits, each with the guest's call chain that caused it, and the time until the guest went on.
  *
- * With VMX and SVM an exit begins at the trace point kvm_exit and ends at kvm_entry. The classic
- * form of that trace point is used, not the raw one: to fill its record KVM reads the guest's rip
- * and, on VMX, so has it in arch.regs[]; the record also has the exit's qualification.
+ * With VMX and SVM, an exit begins at the trace point kvm_exit and ends at kvm_entry. The classic
+ * form of kvm_exit is used, not the raw form. To fill the classic form's record, KVM reads the
+ * guest's rip; so on VMX arch.regs[] has rip, too. The record also has the exit's qualification.
  *
- * A software KVM that emulates the guest's instructions has no such exits. There one begins where
- * KVM_RUN returns to the VMM (kvm_userspace_exit) and ends where it is called again (kvm_fpu: the
- * guest's FPU state is loaded first of all); a halt inside KVM is told by kvm_vcpu_wakeup. By then
- * rip may be behind the instruction: where kvm_pio or kvm_mmio saw it before, theirs is taken.
+ * A software KVM that emulates the guest's instructions has no such exits. There, an exit begins
+ * when KVM_RUN returns to the VMM (kvm_userspace_exit). It ends when KVM_RUN is called again
+ * (kvm_fpu: first of all, the guest's FPU state is loaded). kvm_vcpu_wakeup reports a halt inside
+ * KVM. By then rip may be behind the instruction; if kvm_pio or kvm_mmio saw it before, their rip
+ * is used.
  *
- * All of it happens in the vCPU's thread, so nothing here is shared. The times that the thread was
- * off the CPU are the sampler's.
+ * All of it happens in the vCPU's thread, so nothing here is shared. The sampler measures the times
+ * that the thread was off the CPU.
  */
 #include "backend/kvm/bpf/record.bpf.h"
 
@@ -28,11 +29,11 @@ struct trace_event_raw_kvm_exit {
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Of trace points: values of their arguments. */
+/* For trace points: values of their arguments. */
 #define UNI_PIO_OUT    1
 #define UNI_MMIO_WRITE 2
 
-/* By the number of a vCPU's thread as the kernel counts: its index in "vcpus". */
+/* From the kernel's number of a vCPU's thread to the vCPU's index in "vcpus". */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, UNI_BPF_VCPUS);
@@ -50,10 +51,10 @@ struct {
 
 UNI_PER_GUEST(exit_sums, UNI_INNER_HASH(struct uni_bpf_exit_key, struct uni_bpf_exit_sum));
 
-/* Only of guests of which not every exit is looked at. */
+/* Only for guests in which not every exit is examined. */
 UNI_PER_GUEST(exit_lasts, UNI_INNER_HASH(struct uni_bpf_exit_kind, struct uni_bpf_exit_last));
 
-/* False: this thread is none of a vCPU that is watched. */
+/* False: this thread runs no vCPU that is watched. */
 static __always_inline bool uni_exit_find(struct uni_exit_place *ret)
 {
 	u32 tid = (u32)bpf_get_current_pid_tgid(), guest,
@@ -129,7 +130,7 @@ static __always_inline void uni_exit_last_set(const struct uni_exit_place *p,
 		bpf_map_update_elem(lasts, kind, last, BPF_ANY);
 }
 
-/* What the CPU says that the exit is for. */
+/* The reason of the exit, as the CPU states it. */
 UNI_APART void uni_exit_seen(const struct uni_exit_place *p,
 	const struct trace_event_raw_kvm_exit *ctx, struct uni_exit_what *ret)
 {
@@ -165,7 +166,7 @@ int uni_kvm_entry(void *ctx)
 	return 0;
 }
 
-/* (load): KVM_RUN begins, and the guest's FPU state is loaded, or it ends. */
+/* (load): KVM_RUN begins and loads the guest's FPU state, or KVM_RUN ends. */
 SEC("raw_tp/kvm_fpu")
 int uni_kvm_fpu(const u64 *ctx)
 {
@@ -177,7 +178,7 @@ int uni_kvm_fpu(const u64 *ctx)
 	return 0;
 }
 
-/* Why KVM_RUN returns, as far as the VMM is told. */
+/* The reason why KVM_RUN returns, as the VMM is told. */
 UNI_APART void uni_exit_told(
 	const struct uni_exit_place *p, u32 reason, int error, struct uni_exit_what *ret)
 {

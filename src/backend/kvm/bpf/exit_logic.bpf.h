@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * When an exit begins and ends, and what becomes of it; see exit.bpf.c for the trace points that
- * say so. Compiled for the kernel and for unit tests: who includes it gives what is below.
+ * When an exit begins and ends, and how it is counted; see exit.bpf.c for the trace points.
+ * Compiled for the kernel and for unit tests. A file that includes this one must define the
+ * functions below.
  */
 #ifndef UNI_BACKEND_KVM_BPF_EXIT_LOGIC_BPF_H
 #define UNI_BACKEND_KVM_BPF_EXIT_LOGIC_BPF_H
@@ -10,7 +11,7 @@
 #include "backend/kvm/bpf/exit_what.bpf.h"
 #include "backend/kvm/bpf/guest.bpf.h"
 
-/* The vCPU whose thread this is. */
+/* The vCPU that this thread runs. */
 struct uni_exit_place {
 	struct uni_bpf_exit *x;
 	struct uni_bpf_vcpu *v;
@@ -22,7 +23,7 @@ static __always_inline u64 uni_exit_now(void);
 /* How long the thread has slept, and how long it has waited for a CPU, up to now. */
 static __always_inline void uni_exit_off(
 	const struct uni_exit_place *p, u64 now, u64 *asleep, u64 *stolen);
-/* The number of the chain; pc is where the guest left, 0: where its registers say. */
+/* The number of the chain; pc is where the guest left; 0: take its registers' pc. */
 static __always_inline u32 uni_exit_chain(const struct uni_exit_place *p, u64 pc, u64 now);
 /* NULL: there is none yet. False: there is no room. */
 static __always_inline struct uni_bpf_exit_sum *uni_exit_sum_of(
@@ -39,7 +40,7 @@ static __always_inline const struct kvm_vcpu *uni_exit_vcpu(const struct uni_exi
 	return (const struct kvm_vcpu *)p->v->vcpu;
 }
 
-/* n exits like that one more. */
+/* Adds n exits that are like `each`. */
 static __always_inline void uni_exit_sum(
 	struct uni_bpf_exit_sum *to, u64 n, const struct uni_bpf_exit_sum *each)
 {
@@ -49,7 +50,7 @@ static __always_inline void uni_exit_sum(
 	to->stolen_ns += n * each->stolen_ns;
 }
 
-/* One in so many is looked at. Here: is it one of those between? */
+/* One exit in N is examined. Is this one of those in between? */
 static __always_inline bool uni_exit_between(
 	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 pc)
 {
@@ -74,7 +75,7 @@ static __always_inline bool uni_exit_between(
 		last->sum.exits++;
 		return true;
 	}
-	/* Those since the last one go to it, before it is forgotten. */
+	/* Adds the exits since the last one to it, before it is forgotten. */
 	sum = uni_exit_sum_of(p, &last->key);
 	if (sum != NULL)
 		uni_exit_sum(sum, last->sum.exits, &last->sum);
@@ -84,7 +85,7 @@ static __always_inline bool uni_exit_between(
 	return false;
 }
 
-/* All of a beginning but its chain, which it is to have if true is returned. */
+/* Begins an exit, except for its chain. If it returns true, the caller adds the chain. */
 UNI_APART bool uni_exit_prepare(const struct uni_exit_place *p, const struct uni_exit_what *w,
 	u64 pc, bool by_entry, u64 now)
 {
@@ -113,11 +114,11 @@ static __always_inline void uni_exit_begin(const struct uni_exit_place *p,
 	if (!uni_exit_prepare(p, w, pc, by_entry, now))
 		return;
 	p->x->key.chain = uni_exit_chain(p, pc, now);
-	/* The host would not have spent the time since then without us. */
+	/* The time up to here was spent by us, not by the host. */
 	p->x->begin_ns = uni_exit_now();
 }
 
-/* What only came out later of an exit that is under way. */
+/* Adds facts about the exit in progress that were learnt only later. */
 static __always_inline void uni_exit_more(struct uni_bpf_exit *x, const struct uni_exit_what *w)
 {
 	if ((x->key.what & 0xf) != UNI_EXIT_INFO_NONE || w->info_kind == UNI_EXIT_INFO_NONE)
@@ -127,7 +128,7 @@ static __always_inline void uni_exit_more(struct uni_bpf_exit *x, const struct u
 	x->key.how = (x->key.how & UNI_BPF_EXIT_USERSPACE) | (w->size & UNI_BPF_EXIT_SIZE_MASK);
 }
 
-/* The next ones of its kind are taken to be like it. */
+/* The next exits of this kind are taken to be like it. */
 static __always_inline void uni_exit_remember(
 	const struct uni_exit_place *p, const struct uni_bpf_exit_sum *sum)
 {
@@ -135,7 +136,7 @@ static __always_inline void uni_exit_remember(
 
 	last.sum.exits = 0;
 	last.left = p->x->every - 1;
-	/* Where there is no room, each exit of that kind is looked at. */
+	/* If there is no room, each exit of that kind is examined. */
 	uni_exit_last_set(p, &p->x->kind, &last);
 }
 
@@ -169,23 +170,23 @@ UNI_APART void uni_exit_end(const struct uni_exit_place *p, u64 now)
 	uni_exit_add(p, now - begin, asleep - x->asleep_ns, stolen - x->stolen_ns);
 }
 
-/* The trace point kvm_exit, for that (uni_exit_by_cpu), at rip. */
+/* The trace point kvm_exit at rip, for the reason w (uni_exit_by_cpu). */
 static __always_inline void uni_exit_on_exit(
 	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 rip, u64 now)
 {
-	/* One that did not end: KVM went on with the next without entering the guest. */
+	/* The last exit did not end: KVM went on to this one without entering the guest. */
 	uni_exit_end(p, now);
 	uni_exit_begin(p, w, rip, w->isa != UNI_EXIT_ISA_KVM, now);
 }
 
-/* KVM_RUN begins. What began at kvm_exit ends at kvm_entry, which is still to come. */
+/* KVM_RUN begins. An exit that began at kvm_exit ends at kvm_entry, which is still to come. */
 static __always_inline void uni_exit_on_run(const struct uni_exit_place *p, u64 now)
 {
 	if (p->x->by_entry == 0)
 		uni_exit_end(p, now);
 }
 
-/* Was it that access that KVM saw before? Then the guest's rip of that time is the right one. */
+/* Was it the access that KVM saw before? Then the guest's rip at that time is the right one. */
 static __always_inline u64 uni_exit_seen_pc(
 	const struct uni_bpf_exit *x, const struct uni_exit_what *w)
 {
@@ -195,7 +196,7 @@ static __always_inline u64 uni_exit_seen_pc(
 	return x->seen_pc;
 }
 
-/* KVM_RUN is about to return, for that (uni_exit_by_run). */
+/* KVM_RUN is about to return, for the reason w (uni_exit_by_run). */
 static __always_inline void uni_exit_on_return(
 	const struct uni_exit_place *p, const struct uni_exit_what *w, u64 now)
 {
@@ -208,7 +209,7 @@ static __always_inline void uni_exit_on_return(
 	p->x->key.how |= UNI_BPF_EXIT_USERSPACE;
 }
 
-/* An access by the guest: of an exit under way, or one that may become an exit to the VMM. */
+/* An access by the guest: in an exit in progress, or one that may become an exit to the VMM. */
 static __always_inline void uni_exit_on_access(
 	const struct uni_exit_place *p, u8 kind, u64 info, u8 access, u64 size)
 {
@@ -226,7 +227,7 @@ static __always_inline void uni_exit_on_access(
 	p->x->seen_pc = pc;
 }
 
-/* A halt inside KVM is over. Where it was an exit, that is under way. */
+/* A halt inside KVM is over. If it was an exit, that exit is in progress. */
 static __always_inline void uni_exit_on_wakeup(
 	const struct uni_exit_place *p, u64 ns, bool slept, u64 now)
 {

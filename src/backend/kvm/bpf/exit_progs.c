@@ -13,7 +13,7 @@
 
 _Static_assert(EXITS_LEN % 4096 == 0, "it is mapped");
 
-/* Maps that the sampler has already are used, not made again. */
+/* Uses the sampler's maps, instead of making them again. */
 static int share_maps(struct bpf_object *obj, void *ctx)
 {
 	const struct bpf_object *sampler = ctx;
@@ -59,7 +59,7 @@ static void detach_exit_progs(struct uni_kvm_exit_progs *p)
 	}
 }
 
-/* On VMX and SVM nothing is seen without kvm_exit; a software KVM does not have it. */
+/* On VMX and SVM nothing is visible without kvm_exit; a software KVM does not have it. */
 static bool needs_kvm_exit(void)
 {
 	return access("/sys/module/kvm_intel", F_OK) == 0 ||
@@ -95,7 +95,7 @@ static int attach_exit_progs(struct uni_kvm_exit_progs *p, struct uni_err *err)
 			p->link[n++] = link;
 			continue;
 		}
-		/* The classic trace point is found through tracefs; others need nothing. */
+		/* The classic trace point needs tracefs; the others need nothing. */
 		if (strcmp(name, "uni_kvm_exit") == 0 && !needs_kvm_exit())
 			continue;
 		return no_trace_point(name, -errno, err);

@@ -17,11 +17,11 @@ struct uni_kvm_exit_progs {
 	struct bpf_object *obj;
 	int by_thread_fd, sums_fd, lasts_fd;
 	struct uni_bpf_exit *exit; /* the map itself: UNI_BPF_VCPUS */
-	unsigned users;		   /* guests; attached while there are some */
+	unsigned users;		   /* number of guests; attached while there are some */
 	struct bpf_link *link[UNI_KVM_EXIT_PROGS_MAX];
 };
 
-/* b->exits, loaded and attached for one user more. Thread-safe. */
+/* Loads and attaches b->exits for one more user. Thread-safe. */
 int uni_kvm_exit_progs_get(struct uni_kvm_bpf *b, struct uni_err *err);
 void uni_kvm_exit_progs_put(struct uni_kvm_bpf *b);
 void uni_kvm_exit_progs_unload(struct uni_kvm_exit_progs *p); /* NULL-safe */

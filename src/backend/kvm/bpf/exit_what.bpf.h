@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What an exit was for, from what the CPU and KVM say of it. Arithmetic only: compiled for the
- * kernel and for unit tests, which define the integer types (abi.h does).
+ * The reason of an exit, from the facts of the CPU and of KVM. Arithmetic only. It is compiled for
+ * the kernel and for unit tests, which define the integer types (abi.h does).
  */
 #ifndef UNI_BACKEND_KVM_BPF_EXIT_WHAT_BPF_H
 #define UNI_BACKEND_KVM_BPF_EXIT_WHAT_BPF_H
@@ -11,14 +11,14 @@
 struct uni_exit_what {
 	u64 info;
 	u32 reason;
-	u8 isa, info_kind, access, size; /* of backend/exit_kind.h */
+	u8 isa, info_kind, access, size; /* enums of backend/exit_kind.h */
 };
 
-/* What the trace point kvm_exit calls isa; other values are other vendors' (PVM). */
+/* Values of isa in the trace point kvm_exit; other values are other vendors' (PVM). */
 #define UNI_KVM_ISA_VMX 1
 #define UNI_KVM_ISA_SVM 2
 
-/* KVM_EXIT_* that are looked at. */
+/* The KVM_EXIT_* that are examined. */
 #define UNI_KVM_EXIT_IO	       2
 #define UNI_KVM_EXIT_HYPERCALL 3
 #define UNI_KVM_EXIT_HLT       5
@@ -27,7 +27,9 @@ struct uni_exit_what {
 #define UNI_KVM_EXIT_RDMSR     29
 #define UNI_KVM_EXIT_WRMSR     30
 
-/* The part of struct kvm_run (user-space interface, so it stays) that tells why. */
+/*
+ * The part of struct kvm_run with the reason; it is a user-space interface, so it does not change.
+ */
 struct uni_kvm_run {
 	u8 head[8];
 	u32 exit_reason;
@@ -117,7 +119,7 @@ static inline __attribute__((always_inline)) void uni_exit_svm(
 	}
 }
 
-/* From the record of the trace point kvm_exit and two registers. */
+/* From the record of the trace point kvm_exit, and two registers. */
 static inline __attribute__((always_inline)) void uni_exit_by_cpu(
 	struct uni_exit_what *w, u32 isa, u32 reason, u64 info1, u64 info2, u64 rax, u64 rcx)
 {
@@ -131,13 +133,16 @@ static inline __attribute__((always_inline)) void uni_exit_by_cpu(
 		w->isa = UNI_EXIT_ISA_SVM;
 		uni_exit_svm(w, info1, info2, rax, rcx);
 	} else {
-		/* Numbers of their own; what KVM makes of it is told when it goes to the VMM. */
+		/*
+		 * Other vendors have their own numbers; the reason is known only if the exit goes
+		 * to the VMM.
+		 */
 		w->isa = UNI_EXIT_ISA_KVM;
 		w->reason = 0;
 	}
 }
 
-/* From what the VMM is told. error: of KVM_RUN, 0 or negative. */
+/* From what the VMM is told. error: KVM_RUN's, 0 or negative. */
 static inline __attribute__((always_inline)) void uni_exit_by_run(
 	struct uni_exit_what *w, const struct uni_kvm_run *run, u32 reason, int error)
 {
@@ -174,7 +179,7 @@ static inline __attribute__((always_inline)) void uni_exit_by_run(
 	}
 }
 
-/* Four classes an octave: times of one class differ by less than a fourth. */
+/* Four classes for each octave: times in one class differ by less than a fourth. */
 static inline __attribute__((always_inline)) u8 uni_exit_bucket(u64 ns)
 {
 	u32 log2 = 0;

@@ -15,14 +15,14 @@
 #include "backend/exit_kind.h"
 #include "backend/kvm/bpf/exit_progs.h"
 
-#define MAX_SUMS  32768u /* of a guest: exits that would need more are counted as lost */
-#define MAX_LASTS 16384u /* kinds of exits of which not every one is looked at */
+#define MAX_SUMS  32768u /* for a guest: exits that would need more are counted as lost */
+#define MAX_LASTS 16384u /* kinds of exits, for guests in which not every exit is examined */
 #define BATCH	  512u
 #define SETTLE_NS                                                                      \
 	UNI_NSEC_PER_MSEC /* programs that run when they are told to stop, end by then \
 			   */
 
-/* What was handed over of one kind. */
+/* The part of one kind that was delivered. */
 struct seen {
 	struct uni_bpf_exit_key key;
 	struct uni_bpf_exit_sum sum; /* exits 0: a free slot */
@@ -31,7 +31,7 @@ struct seen {
 struct uni_kvm_exits {
 	struct uni_kvm_exit_progs *progs; /* borrowed from the loaded sampler */
 	int sums_fd, lasts_fd;
-	bool stopped, ended; /* ended: exits that were under way were handed over */
+	bool stopped, ended; /* ended: exits in progress were delivered */
 	uint64_t delivered;
 	struct seen *seen; /* a hash of 2 * MAX_SUMS */
 	struct uni_bpf_exit_key key[BATCH];
@@ -122,7 +122,7 @@ void uni_kvm_exits_follow(struct uni_kvm_stream *s)
 	}
 }
 
-/* The slot of that kind; it has room for all there can be. */
+/* The slot of that kind; there is room for all of them. */
 static struct seen *find_exit_kind(struct uni_kvm_exits *x, const struct uni_bpf_exit_key *key)
 {
 	size_t mask = 2ul * MAX_SUMS - 1, i = (size_t)uni_hash_bytes(key, sizeof(*key), 0) & mask;
@@ -163,7 +163,7 @@ static bool hand_over(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *k
 	return true;
 }
 
-/* The kernel's sums only grow: what is more than the last time is new. */
+/* The kernel's sums only grow: the difference to the last time is new. */
 static void take_exit_sum(struct uni_kvm_stream *s, const struct uni_bpf_exit_key *key,
 	const struct uni_bpf_exit_sum *sum, uint64_t now)
 {
@@ -191,7 +191,7 @@ static void read_sums(struct uni_kvm_stream *s, uint64_t now)
 
 		r = bpf_map_lookup_batch(
 			x->sums_fd, first ? NULL : &at, &next, x->key, x->sum, &n, NULL);
-		/* ENOENT is the end, and what came with it is good. */
+		/* ENOENT is the end; the entries that came with it are valid. */
 		for (uint32_t i = 0; (r == 0 || errno == ENOENT) && i < n; i++)
 			take_exit_sum(s, &x->key[i], &x->sum[i], now);
 		at = next;
@@ -199,7 +199,7 @@ static void read_sums(struct uni_kvm_stream *s, uint64_t now)
 	}
 }
 
-/* Those after the last that was looked at of each kind. */
+/* Delivers the exits after the last examined exit of each kind. */
 static void read_lasts(struct uni_kvm_stream *s)
 {
 	struct uni_bpf_exit_kind kind, next;
@@ -219,8 +219,8 @@ static void read_lasts(struct uni_kvm_stream *s)
 }
 
 /*
- * Exits after which the guest was not entered again. They lasted to the end, unless the guest ended
- * with them: then nobody waited.
+ * Delivers exits after which the guest was not entered again. They lasted to the end, unless the
+ * guest ended with them: then nobody waited.
  */
 static void read_open(struct uni_kvm_stream *s)
 {

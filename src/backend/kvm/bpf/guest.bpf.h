@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * A vCPU's registers as KVM keeps them, and the guest's memory through its page tables.
+ * A vCPU's registers in KVM's copies, and the guest's memory through its page tables.
  *
- * Where KVM keeps registers: on SVM and software KVMs all are in arch.regs[] after each exit. On
- * VMX rip, rsp and the control registers stay in the VMCS until somebody asks, and regs_avail says
- * which are there: rip is when perf asked for the sample's address, rsp mostly is not.
+ * On SVM and software KVMs, arch.regs[] has all registers after each exit. On VMX, rip, rsp and the
+ * control registers stay in the VMCS until somebody reads them; regs_avail tells which are there.
+ * rip is there if perf requested the sample's address; rsp mostly is not.
  */
 #ifndef UNI_BACKEND_KVM_BPF_GUEST_BPF_H
 #define UNI_BACKEND_KVM_BPF_GUEST_BPF_H
@@ -14,31 +14,32 @@
 #include "backend/kvm/bpf/kernel.bpf.h"
 
 /*
- * Words of the stack that are read at once: one copy of 512 bytes costs hardly more than one of 16,
- * and holds ten frames or so. Also how far above rsp a function without a frame may have moved it.
+ * Words of the stack that are read at once. A copy of 512 bytes costs hardly more than one of 16,
+ * and has about ten frames. This is also how far above rsp a function without a frame may have
+ * moved it.
  */
 #define UNI_WINDOW_WORDS 64
 
-/* What one program works with; too big for its stack. One for each CPU and kind of program. */
+/* The working data of a program, too large for its stack. One for each CPU and kind of program. */
 struct uni_bpf_scratch {
 	struct uni_bpf_rec rec; /* with pc[]: a record */
 	u64 pc[UNI_BPF_FRAMES];
 	u64 window[UNI_WINDOW_WORDS + 2];
-	u64 window_va;	/* what window[] holds: from here */
-	u32 window_len; /* so many words; 0: nothing */
+	u64 window_va;	/* address of the words in window[] */
+	u32 window_len; /* their number; 0: none */
 	u32 pad;
 	struct uni_bpf_regs regs;
-	u64 page_va, page_hva; /* the stack's page that was translated last */
-	u64 fp, sp;	       /* of the frame that is next */
+	u64 page_va, page_hva; /* the page of the stack that was translated last */
+	u64 fp, sp;	       /* of the next frame */
 	u64 hash;
 	u32 nr;
 	u32 stop;	    /* enum uni_stop */
 	u32 guest;	    /* index */
 	u32 has_sp, has_fp; /* these two are known */
-	u32 exact;	    /* the last frame was interrupted: its pc is no return address */
+	u32 exact;	    /* the last frame was interrupted: its pc is not a return address */
 	u32 nr_exact;
-	u32 found;  /* index in window[] of what the leaf's search found */
-	u64 callee; /* where the function begins that it is to return from */
+	u32 found;  /* index in window[] of the word that the leaf's search found */
+	u64 callee; /* start of the function that the word must return from */
 	struct uni_bpf_chain_key key;
 };
 
@@ -54,7 +55,7 @@ struct uni_bpf_scratch {
 #define UNI_PAGE       4096ull
 #define UNI_PAGE_NONE  1ull /* no page begins there */
 
-/* Is that control register's copy a good one? Old kernels keep them all up to date. */
+/* Is KVM's copy of that control register valid? Old kernels keep all copies up to date. */
 #define UNI_SYS_AVAIL(avail, name)                         \
 	(!UNI_HAS_ENUM(enum kvm_reg, VCPU_EXREG_##name) || \
 		((avail) >> UNI_ENUM(enum kvm_reg, VCPU_EXREG_##name) & 1) != 0)
@@ -105,7 +106,7 @@ static __always_inline void uni_regs_arm64(const struct kvm_vcpu___arm64 *v, str
 	r->have = UNI_BPF_HAVE_PC | UNI_BPF_HAVE_SP;
 }
 
-/* All that is known of the vCPU's registers without stopping it. */
+/* Reads all registers of the vCPU that are known without stopping it. */
 static __always_inline void uni_regs_read(const struct kvm_vcpu *v, struct uni_bpf_regs *r)
 {
 	if (UNI_HAS(((struct kvm_vcpu___arm64 *)0)->arch.ctxt))
@@ -114,7 +115,7 @@ static __always_inline void uni_regs_read(const struct kvm_vcpu *v, struct uni_b
 		uni_regs_x86(v, r);
 }
 
-/* Control registers that KVM has no fresh copy of are taken from one sample made another way. */
+/* If KVM has no fresh copy of a control register, takes it from a sample made in another way. */
 static __always_inline void uni_regs_complete(struct uni_bpf_regs *r, const struct uni_bpf_guest *g)
 {
 	u32 want = g->sys_have & ~r->have;
@@ -128,8 +129,8 @@ static __always_inline void uni_regs_complete(struct uni_bpf_regs *r, const stru
 }
 
 /*
- * Time off the CPU that no room is left for, in samples that it would have made: how many are whole
- * now, with what was left of the last time.
+ * Converts time off the CPU that found no room to samples: returns the whole samples, including the
+ * rest from the last time.
  */
 static __always_inline u64 uni_lost_samples(
 	const struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, u64 ns)
@@ -160,7 +161,7 @@ static long uni_slot_step(u32 i, struct uni_slot_search *s)
 	return 1;
 }
 
-/* Where the VMM has that address; 0: nowhere. Slots are whole pages, the largest comes first. */
+/* The HVA of a guest physical address; 0: none. Slots are whole pages; the largest comes first. */
 static __always_inline u64 uni_gpa_to_hva(const struct uni_bpf_guest *g, u64 gpa)
 {
 	u32 cur = g->cur_slots & 1;
@@ -174,9 +175,9 @@ static __always_inline u64 uni_gpa_to_hva(const struct uni_bpf_guest *g, u64 gpa
 }
 
 /*
- * GVA to HVA through the guest's 4- or 5-level tables (SDM 4.5), or without paging; 0: not mapped,
- * reserved bits are set, it may not be run but is to be (exec), or it is no RAM. 32-bit guests have
- * no call chains of 64-bit words.
+ * GVA to HVA through the guest's 4- or 5-level tables (SDM 4.5), or without paging. 0: not mapped;
+ * reserved bits are set; no RAM; or (with exec) not executable. 32-bit guests have no call chains
+ * of 64-bit words.
  */
 __noinline u64 uni_translate(
 	const struct uni_bpf_guest *g, const struct uni_bpf_regs *r, u64 va, bool exec)
@@ -191,7 +192,7 @@ __noinline u64 uni_translate(
 	if ((r->cr4 & UNI_CR4_PAE) == 0 || (r->efer & UNI_EFER_LMA) == 0)
 		return 0;
 	shift = (r->cr4 & UNI_CR4_LA57) != 0 ? 48 : 39;
-	mask = va >> (shift + 8); /* canonical: copies of the highest bit that counts */
+	mask = va >> (shift + 8); /* canonical: copies of the highest valid bit */
 	if (mask != 0 && mask != ~0ull >> (shift + 8))
 		return 0;
 	table = r->cr3 & UNI_PT_ADDR;
@@ -205,7 +206,10 @@ __noinline u64 uni_translate(
 			return 0;
 		if (shift == 12 || (entry & UNI_PT_LARGE) != 0) {
 			mask = (1ull << shift) - 1;
-			/* Bit 12 of a large leaf is PAT, the others up to its size are reserved. */
+			/*
+			 * Bit 12 of a large leaf is PAT; the other bits up to its size are
+			 * reserved.
+			 */
 			if (shift > 30 || (shift > 12 && (entry & mask & ~0x1fffull) != 0))
 				return 0;
 			return uni_gpa_to_hva(g, (entry & UNI_PT_ADDR & ~mask) | (va & mask));
@@ -216,10 +220,7 @@ __noinline u64 uni_translate(
 	return 0;
 }
 
-/*
- * Makes window[] hold the stack from va on, up to its page's end; 0: it is not
- * mapped.
- */
+/* Loads the stack from va on, up to its page's end, into window[]; 0: it is not mapped. */
 __noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va)
 {
 	u64 page = va & ~(UNI_PAGE - 1);
@@ -247,7 +248,7 @@ __noinline int uni_window_load(const struct uni_bpf_guest *g, struct uni_bpf_scr
 	return 1;
 }
 
-/* The word of the stack at va; one that is not aligned must not cross a page's end. */
+/* The word of the stack at va; an unaligned word must not cross a page's end. */
 static __always_inline bool uni_stack_word(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *ret)
 {
@@ -262,7 +263,7 @@ static __always_inline bool uni_stack_word(
 	return true;
 }
 
-/* Two words at a multiple of 8, which may lie in two pages. */
+/* Two words at a multiple of 8, which may be in two pages. */
 static __always_inline bool uni_stack_pair(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 va, u64 *first, u64 *second)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What a VMM's open files tell: an anonymous file "kvm-vm" is a VM with its memory slots, and
- * "kvm-vcpu:N" a vCPU with the thread that runs it. Only reads.
+ * Facts from a VMM's open files. An anonymous file "kvm-vm" is a VM with its memory slots;
+ * "kvm-vcpu:N" is a vCPU with the thread that runs it. Only reads.
  */
 #ifndef UNI_BACKEND_KVM_BPF_ITER_BPF_H
 #define UNI_BACKEND_KVM_BPF_ITER_BPF_H
@@ -9,11 +9,11 @@
 #include "backend/kvm/bpf/guest.bpf.h"
 
 #define ANON_INODE_MAGIC 0x09041934
-#define BUCKET_MAX	 1024 /* slots in one bucket of the hash, more is nonsense */
+#define BUCKET_MAX	 1024 /* slots in one bucket of the hash; more are invalid */
 #define PAGE_SHIFT	 12
 #define MM_MAX		 32767 /* KVM's limit of slots */
 
-/* Where the search for slots is; its pointers are the kernel's. */
+/* The state of the search for slots; its pointers are the kernel's. */
 struct slot_walk {
 	struct seq_file *seq;
 	const struct kvm *kvm;
@@ -22,8 +22,10 @@ struct slot_walk {
 	u32 idx; /* which of the two sets of links is in use */
 };
 
-/* struct uni_bpf_item as far as it goes of a slot and of a VM: the largest part would take up most
- * of the stack. */
+/*
+ * The head of struct uni_bpf_item, for a slot and for a VM: the largest part would take up most of
+ * the stack.
+ */
 struct slot_item {
 	u32 kind, id;
 	u64 kvm;
@@ -136,7 +138,7 @@ UNI_APART void emit_vm(struct seq_file *seq, const struct kvm *kvm)
 		walk_slots(&w);
 }
 
-/* The thread that runs the vCPU, and where it stands with the scheduler. */
+/* The thread that runs the vCPU, and its state in the scheduler. */
 static __always_inline void fill_task(struct uni_bpf_item *item, const struct kvm_vcpu *v)
 {
 	const struct task_struct *t = NULL;
@@ -152,7 +154,7 @@ static __always_inline void fill_task(struct uni_bpf_item *item, const struct kv
 	if (pid == NULL)
 		return;
 	UNI_CORE(level, pid, level);
-	/* numbers[] has as many elements as there are namespaces around it. */
+	/* numbers[] has one element for each namespace around it. */
 	bpf_probe_read_kernel(
 		&n, sizeof(n), (const void *)((u64)pid + UNI_OFFSETOF(struct pid, numbers)));
 	item->vcpu.tid = (u32)n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The kernel's structures, only those members that are used: the loader finds where they are in the
- * running kernel by its BTF (CO-RE). Names with ___ are other forms that a structure has had.
+ * The kernel's structures, with only the members that are used. The loader finds their places in
+ * the running kernel from its BTF (CO-RE). Names with ___ are other forms that a structure has had.
  */
 #ifndef UNI_BACKEND_KVM_BPF_KERNEL_BPF_H
 #define UNI_BACKEND_KVM_BPF_KERNEL_BPF_H
@@ -182,7 +182,7 @@ struct kvm_vcpu {
 	struct kvm_vcpu_arch arch;
 } UNI_RELOC;
 
-/* arm64: what x86 keeps in arch.regs[] is in arch.ctxt. */
+/* arm64: arch.ctxt has what x86 has in arch.regs[]. */
 struct user_pt_regs___arm64 {
 	u64 regs[31];
 	u64 sp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The maps of a loaded object; abi.h says what is in them. */
+/* The maps of a loaded object; abi.h describes their contents. */
 #ifndef UNI_BACKEND_KVM_BPF_MAPS_BPF_H
 #define UNI_BACKEND_KVM_BPF_MAPS_BPF_H
 
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct uni_bpf_scratch);
 } scratches SEC(".maps");
 
-/* A map of each guest's own, which the loader makes: __VA_ARGS__ is its shape. */
+/* A separate map for each guest, which the loader makes: __VA_ARGS__ is its shape. */
 #define UNI_PER_GUEST(name, ...)                          \
 	struct {                                          \
 		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
@@ -63,7 +63,7 @@ UNI_PER_GUEST(chains, UNI_INNER_HASH(struct uni_bpf_chain_key, u32));
 UNI_PER_GUEST(counts, UNI_INNER_ARRAY(struct uni_bpf_counts));
 UNI_PER_GUEST(rings, __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 4096););
 
-/* What a guest's map has for a key; NULL: nothing, or it has no such map. */
+/* The value of a key in a guest's map; NULL: none, or it has no such map. */
 #define UNI_OF_GUEST(name, guest, key)                                    \
 	({                                                                \
 		u32 guest_ = (guest);                                     \

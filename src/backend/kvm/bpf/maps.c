@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A guest's own maps, put where the programs look for them. */
+/* Puts a guest's own maps into the arrays in which the programs look for them. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static int make_inner_map(
 	uint32_t key = (uint32_t)guest, fd;
 	struct bpf_map_create_opts opts;
 
-	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
+	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library checks */
 	opts.sz = sizeof(opts);
 	opts.map_flags = m->flags;
 	*ret = bpf_map_create(m->type, m->name, m->key, m->value, m->nr, &opts);

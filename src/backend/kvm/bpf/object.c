@@ -34,10 +34,10 @@ static void *map_values(int fd, size_t elems, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The verifier's log of one program: level 4 leaves out all but why it was refused, and sums. */
+/* The verifier's log of one program: level 4 has only the reason of a refusal, and totals. */
 #define LOG_LEVEL 4
 #define LOG_SIZE  4096u
-/* What libbpf calls where the kernel has no such field. */
+/* libbpf's name for a field that the kernel does not have. */
 #define NO_FIELD "195896080"
 
 static size_t count_programs(struct bpf_object *obj)
@@ -49,7 +49,7 @@ static size_t count_programs(struct bpf_object *obj)
 	return n;
 }
 
-/* Gives each program that has none yet a part of logs, or (NULL) takes it away. */
+/* Gives each program without a log a part of logs, or (NULL) takes it away. */
 static void give_logs(struct bpf_object *obj, char *logs)
 {
 	struct bpf_program *p;
@@ -65,7 +65,7 @@ static void give_logs(struct bpf_object *obj, char *logs)
 	}
 }
 
-/* The last line that is no sum; cuts the log into lines. "" if there is none. */
+/* The last line that is no total; cuts the log into lines. "": there is none. */
 static const char *log_last_line(char *log)
 {
 	static const char *const sums[] = { "processed ", "verification time ", "stack depth " };
@@ -86,7 +86,7 @@ static const char *log_last_line(char *log)
 		       : ret;
 }
 
-/* Programs are loaded one after the other: the last that has a log is the one that was refused. */
+/* Programs are loaded one after the other: the last one with a log was refused. */
 static void say_refusal(struct bpf_object *obj, char *logs, int r, struct uni_err *err)
 {
 	const char *name = NULL, *line = "";
@@ -111,7 +111,7 @@ static void say_refusal(struct bpf_object *obj, char *logs, int r, struct uni_er
 			"the kernel's verifier refuses the program %s: %.160s", name, line);
 }
 
-/* 0 or -errno, and err says why. */
+/* Returns 0, or -errno with the reason in err. */
 static int load_programs(struct bpf_object *obj, struct uni_err *err)
 {
 	_cleanup_free_ char *logs = calloc(count_programs(obj) + 1, LOG_SIZE);
@@ -135,8 +135,8 @@ struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *n
 	char path[64];
 	int r = 0, btf = uni_kvm_btf_open(path, sizeof(path));
 
-	(void)libbpf_set_print(NULL);	/* a library does not print */
-	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library looks at */
+	(void)libbpf_set_print(NULL);	/* a library must not print */
+	memset(&opts, 0, sizeof(opts)); /* also the padding, which the library checks */
 	opts.sz = sizeof(opts);
 	opts.object_name = name;
 	opts.btf_custom_path = btf >= 0 ? path : NULL;
@@ -165,7 +165,10 @@ static int open_object(struct uni_kvm_bpf *b, struct uni_err *err)
 	b->obj =
 		uni_kvm_bpf_open(uni_bpf_object, uni_bpf_object_size, "uniscope", NULL, NULL, &why);
 	if (b->obj == NULL) {
-		/* What is missing, if that can be told, says more than what a program then met. */
+		/*
+		 * A missing right or feature, if known, says more than the error that a program
+		 * then met.
+		 */
 		int rc = uni_kvm_bpf_check(err);
 
 		return rc != 0 ? rc : uni_err_set(err, why.code, "%s", why.msg);

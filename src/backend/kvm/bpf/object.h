@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The programs in the kernel, loaded once for all guests of a run. Everything they are goes away
- * with the last file descriptor, so a profiler that is killed leaves nothing behind.
+ * The programs in the kernel, loaded once for all guests of a run. They disappear with the last
+ * file descriptor, so a profiler that is killed leaves nothing behind.
  */
 #ifndef UNI_BACKEND_KVM_BPF_OBJECT_H
 #define UNI_BACKEND_KVM_BPF_OBJECT_H
@@ -28,29 +28,30 @@ struct uni_kvm_bpf {
 	int texts_fd, cfis_fd, chains_fd, counts_fd, rings_fd;
 	struct uni_bpf_guest *guest; /* the map itself: UNI_BPF_GUESTS */
 	struct uni_bpf_vcpu *vcpu;   /* UNI_BPF_VCPUS */
-	pthread_mutex_t lock;	     /* of what follows */
+	pthread_mutex_t lock;	     /* for the members below */
 	bool guest_used[UNI_BPF_GUESTS];
 	bool vcpu_used[UNI_BPF_VCPUS];
-	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not wanted yet */
-	int stats_fd; /* the kernel counts what programs cost while this is open; -1: no right to */
+	struct uni_kvm_exit_progs *exits; /* exit_progs.c; NULL: not used yet */
+	int stats_fd; /* the kernel counts the programs' cost while this is open; -1: not permitted
+		       */
 };
 
-/* Loads the programs: takes about 0.1 s, and CAP_BPF and CAP_PERFMON. */
+/* Loads the programs: this takes about 0.1 s, and needs CAP_BPF and CAP_PERFMON. */
 int uni_kvm_bpf_load(struct uni_kvm_bpf **ret, struct uni_err *err);
 void uni_kvm_bpf_unload(struct uni_kvm_bpf *b); /* NULL-safe */
 
 /*
- * Opens and loads an object file of ours. set_up (may be NULL) is called in between. NULL: err says
- * why, with the verifier's last line if it refused a program. Other objects than this one use it as
- * well.
+ * Opens and loads one of our object files. Calls set_up (may be NULL) in between. NULL: err says
+ * why, with the verifier's last line if it refused a program. Also used for other objects than this
+ * one.
  */
 struct bpf_object *uni_kvm_bpf_open(const void *data, size_t size, const char *name,
 	int (*set_up)(struct bpf_object *obj, void *ctx), void *ctx, struct uni_err *err);
 
-/* A number for a guest or a vCPU, or -1: all are taken. Thread-safe. */
+/* A number for a guest or a vCPU; -1: all are in use. Thread-safe. */
 int uni_kvm_bpf_take_guest(struct uni_kvm_bpf *b);
 int uni_kvm_bpf_take_vcpu(struct uni_kvm_bpf *b);
-/* Clears its entry, too. */
+/* Also clears its entry. */
 void uni_kvm_bpf_put_guest(struct uni_kvm_bpf *b, int guest);
 void uni_kvm_bpf_put_vcpu(struct uni_kvm_bpf *b, int vcpu);
 

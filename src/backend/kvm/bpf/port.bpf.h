@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The few things that differ between the kernel and a unit test: the logic in guest.bpf.h and
- * chain.bpf.h is compiled for both. A test defines UNI_BPF_PORT as the header with its own version.
+ * The few differences between the kernel and a unit test: the logic in guest.bpf.h and chain.bpf.h
+ * is compiled for both. A test defines UNI_BPF_PORT as the header with its own version.
  */
 #ifndef UNI_BACKEND_KVM_BPF_PORT_BPF_H
 #define UNI_BACKEND_KVM_BPF_PORT_BPF_H
@@ -45,7 +45,7 @@ enum {
 	BPF_RB_NO_WAKEUP = 1 << 0,
 };
 
-/* A member of a structure of the kernel; not 0: it could not be read. */
+/* Reads a member of a kernel structure; not 0: it is not readable. */
 #define UNI_CORE(dst, ptr, member) bpf_core_read(&(dst), sizeof(dst), &(ptr)->member)
 #define UNI_HAS(member)		   bpf_core_field_exists(member)
 #define UNI_ENUM(type, value)	   bpf_core_enum_value(type, value)
@@ -54,10 +54,10 @@ enum {
 #define UNI_OFFSETOF(type, member) bpf_core_field_offset(type, member)
 
 /*
- * A member of a structure of the kernel, or 0 where it cannot be read. A call to read memory costs
- * as much as many instructions; since Linux 6.2 a program can have the address cast to a type and
- * then load by itself, and faults are caught all the same. The type only has to be one of the
- * kernel proper, as KVM's are not where it is a module, and begin with a number of 8 bytes.
+ * A member of a kernel structure, or 0 if it is not readable. A call to read memory costs as much
+ * as many instructions. Since Linux 6.2 a program can cast the address to a type, and load
+ * directly; faults are still caught. The type must belong to the kernel proper, as KVM's types do
+ * not if KVM is a module. It must begin with a number of 8 bytes.
  */
 enum special_kfunc_type { KF_bpf_rdonly_cast = 1 };
 extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym __weak;
@@ -74,20 +74,20 @@ struct pt_regs;
 			(dst) = 0;                                                           \
 	} while (0)
 
-/* Memory of the VMM, which is current. */
+/* Reads memory of the VMM, which is the current process. */
 static __always_inline long uni_read_user(void *dst, u32 size, u64 hva)
 {
 	return bpf_probe_read_user(dst, size, (const void *)hva);
 }
 
 /*
- * A function with a stack of its own, which is free again when it returns: Linux 6.1 gives a
- * program's deepest chain of calls 512 bytes, and counts 32 for each frame at least. Unlike
- * __noinline alone, its arguments may be pointers to anything.
+ * A function with a stack of its own, which is freed when it returns. Linux 6.1 gives a program's
+ * deepest chain of calls 512 bytes, and counts at least 32 for each frame. Unlike with __noinline
+ * alone, its arguments may point to anything.
  */
 #define UNI_APART static __noinline __attribute__((unused))
 
-/* Keeps the compiler from proving what the verifier then cannot see. */
+/* Keeps the compiler from using facts that the verifier cannot derive. */
 #define UNI_OPAQUE(x) asm volatile("" : "+r"(x))
 
 #else

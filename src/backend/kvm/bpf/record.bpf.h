@@ -6,7 +6,7 @@
 #include "backend/kvm/bpf/maps.bpf.h"
 #include "backend/kvm/bpf/chain.bpf.h"
 
-/* Nobody is woken up: the reader looks now and then. False: there was no room. */
+/* Wakes nobody up: the reader polls. False: there was no room. */
 static __always_inline bool uni_emit(u32 guest, void *data, u64 size)
 {
 	void *ring = bpf_map_lookup_elem(&rings, &guest);
@@ -14,7 +14,7 @@ static __always_inline bool uni_emit(u32 guest, void *data, u64 size)
 	return ring != NULL && bpf_ringbuf_output(ring, data, size, BPF_RB_NO_WAKEUP) == 0;
 }
 
-/* s->rec with the chain in s->pc[] behind it. */
+/* Emits s->rec, followed by the chain in s->pc[]. */
 static __always_inline bool uni_emit_chain(struct uni_bpf_scratch *s, u8 type)
 {
 	u32 nr = s->nr;
@@ -29,8 +29,8 @@ static __always_inline bool uni_emit_chain(struct uni_bpf_scratch *s, u8 type)
 }
 
 /*
- * The number of the chain in s; a chain that is new gets one and is defined by a record.
- * UNI_BPF_NONE: there are too many, or the record was lost. *full tells which.
+ * The number of the chain in s. A new chain gets a number, and a record defines it. UNI_BPF_NONE:
+ * there are too many chains (*full), or the record was lost.
  */
 static __always_inline u32 uni_number(struct uni_bpf_guest *g, struct uni_bpf_scratch *s,
 	const struct uni_bpf_vcpu *v, bool *full)
@@ -72,7 +72,10 @@ static __always_inline bool uni_count(u32 guest, u32 chain, u32 state, u64 by)
 	return true;
 }
 
-/* CLOCK_MONOTONIC less the scheduler's clock: a run queue's clock is never ahead, so the least. */
+/*
+ * CLOCK_MONOTONIC minus the scheduler's clock. A run queue's clock is never ahead, so the minimum
+ * is right.
+ */
 static __always_inline u64 uni_clock_off(struct uni_bpf_guest *g, u64 now, u64 clock)
 {
 	u64 off = now - clock;
@@ -87,13 +90,13 @@ struct uni_off_rec {
 	struct uni_bpf_off off;
 };
 
-/* Time off the CPU that was not settled yet. */
+/* Time off the CPU that is not settled yet. */
 struct uni_off_time {
 	u64 idle_ns, stolen_ns;
 };
 
 /*
- * How long the thread, which is on the CPU, was off it since it left it last: asleep, and waiting
+ * How long the thread, which is on the CPU, has been off it since it last left: asleep, and waiting
  * for a CPU. The scheduler keeps both times exactly, in its own clock.
  */
 static __always_inline void uni_off_since(struct uni_bpf_guest *g, struct uni_bpf_vcpu *v,
@@ -105,7 +108,7 @@ static __always_inline void uni_off_since(struct uni_bpf_guest *g, struct uni_bp
 	ret->idle_ns = ret->stolen_ns = 0;
 	if (begin == 0)
 		return;
-	/* Once and for all: with an offset known better later on, the time would shrink. */
+	/* Fixed now: if the offset is known better later, the time would shrink. */
 	if (begin == 1)
 		begin = v->out_clock = v->out_ns - off;
 	if ((long long)(arrival - begin) <= 0)
@@ -126,7 +129,7 @@ static __always_inline void uni_lose(struct uni_bpf_guest *g, struct uni_bpf_vcp
 		__sync_fetch_and_add(&g->lost, n);
 }
 
-/* A thread that had left the CPU is back on it: adds up how long it was away. */
+/* A thread is back on the CPU: adds up how long it was away. */
 UNI_APART void uni_settle(
 	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, const struct task_struct *t, u64 now)
 {
@@ -163,7 +166,7 @@ UNI_APART void uni_settle(
 		uni_lose(g, v, idle + stolen);
 }
 
-/* Is the guest another than the loader knows: memory or vCPUs plugged in or out? */
+/* Has the guest changed since the loader's last look: memory or vCPUs plugged in or out? */
 static __always_inline void uni_watch(struct uni_bpf_guest *g, const struct kvm *kvm)
 {
 	struct kvm_memslots *ms = NULL;
@@ -177,7 +180,7 @@ static __always_inline void uni_watch(struct uni_bpf_guest *g, const struct kvm 
 		g->changed = 1;
 }
 
-/* Is that still the vCPU that the loader found, and not memory that was used again? */
+/* Is this still the vCPU that the loader found, and not reused memory? */
 static __always_inline bool uni_is_vcpu(
 	const struct kvm_vcpu *vcpu, const struct uni_bpf_vcpu *v, const struct uni_bpf_guest *g)
 {
@@ -192,7 +195,10 @@ static __always_inline bool uni_is_vcpu(
 	return (u32)pid == g->tgid;
 }
 
-/* Registers of a vCPU that left the guest at pc (0: where they say). False: it is another vCPU. */
+/*
+ * Reads the registers of a vCPU that left the guest at pc (0: at its registers' pc). False: it is
+ * another vCPU.
+ */
 UNI_APART bool uni_take_regs(
 	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, struct uni_bpf_scratch *s, u64 pc)
 {
@@ -211,7 +217,7 @@ UNI_APART bool uni_take_regs(
 	return true;
 }
 
-/* The chain of a vCPU that left the guest at pc (0: where its registers say); 0: none. */
+/* Makes the chain of a vCPU that left the guest at pc (0: at its registers' pc); 0: none. */
 static __always_inline int uni_take_at(
 	struct uni_bpf_guest *g, struct uni_bpf_vcpu *v, struct uni_bpf_scratch *s, u64 pc)
 {

@@ -36,7 +36,7 @@ static __always_inline u32 state_of(const u64 *ctx, const struct uni_bpf_guest *
 	return from_guest != 0 ? UNI_BPF_GUEST : UNI_BPF_KVM;
 }
 
-/* What a thread is off the CPU for. */
+/* Why a thread is off the CPU. */
 static __always_inline u32 off_state_of(const struct task_struct *t)
 {
 	bool sleeps = t->on_rq == 0;
@@ -48,7 +48,7 @@ static __always_inline u32 off_state_of(const struct task_struct *t)
 	return in_run(t) ? UNI_BPF_HALTED : UNI_BPF_VMM_IDLE;
 }
 
-/* The vCPU that the event belongs to, its guest and a place to work. */
+/* The vCPU that the event belongs to, its guest, and working data. */
 struct place {
 	struct uni_bpf_vcpu *v;
 	struct uni_bpf_guest *g;
@@ -68,7 +68,7 @@ static __always_inline bool find_place(u32 i, struct place *ret)
 	return ret->g != NULL && ret->s != NULL;
 }
 
-/* chain: its number, or UNI_BPF_NONE; full: because there are too many. */
+/* chain: its number, or UNI_BPF_NONE; full: there are too many chains. */
 static __always_inline void deliver_sample(const struct place *p, u32 state, u32 chain, bool full)
 {
 	struct uni_bpf_scratch *s = p->s;
@@ -88,7 +88,7 @@ static __always_inline void deliver_sample(const struct place *p, u32 state, u32
 		__sync_fetch_and_add(&p->g->lost, 1);
 }
 
-/* What is settled when the thread is back on the CPU. */
+/* Keeps the facts that are settled when the thread is back on the CPU. */
 static __always_inline void settle_off_cpu(
 	const struct place *p, u32 state, u32 chain, u64 now, const struct task_struct *t)
 {
@@ -100,8 +100,9 @@ static __always_inline void settle_off_cpu(
 }
 
 /*
- * A tick of a vCPU thread's CPU time, or (UNI_BPF_LEAVES) the thread leaves the CPU: to sleep, or
- * because the host runs something else. One program for both, which halves what loading costs.
+ * A tick of a vCPU thread's CPU time. Or (UNI_BPF_LEAVES) the thread leaves the CPU: to sleep, or
+ * because the host runs something else. It is one program for both, which halves the time of
+ * loading.
  */
 SEC("perf_event")
 int uni_event(u64 *ctx)

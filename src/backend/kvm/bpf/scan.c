@@ -18,7 +18,7 @@
 /* KVM_X86_*_VM of the kernel's interface. */
 enum { VM_SEV = 2, VM_TDX = 5 };
 
-/* While slots are gathered. */
+/* Used while slots are gathered. */
 struct slots {
 	UNI_VEC(struct uni_bpf_slot) s;
 };
@@ -44,7 +44,7 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Neighbours that are neighbours in the VMM too become one. */
+/* Joins slots that are adjacent both in the guest and in the VMM. */
 static void join_slots(struct slots *all, struct uni_kvm_scan *ret)
 {
 	size_t nr = 0;
@@ -178,7 +178,7 @@ int uni_kvm_scan_allow(const struct uni_kvm_scan *scan, struct uni_err *err)
 	return 0;
 }
 
-/* All that the iterator writes about one process. *ret is the caller's. */
+/* Reads all output of the iterator for one process. The caller owns *ret. */
 static int read_iterator(int link_fd, uint8_t **ret, size_t *size_ret)
 {
 	_cleanup_close_ int fd = bpf_iter_create(link_fd);

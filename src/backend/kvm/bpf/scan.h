@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel knows of a VMM's VM: its memory slots, its vCPUs, the threads that run them and
- * where these stand with the scheduler. Exact, and nothing is stopped for it.
+ * The kernel's facts about a VMM's VM: its memory slots, its vCPUs, the threads that run them, and
+ * their state in the scheduler. They are exact, and nothing is stopped for them.
  */
 #ifndef UNI_BACKEND_KVM_BPF_SCAN_H
 #define UNI_BACKEND_KVM_BPF_SCAN_H
@@ -17,22 +17,22 @@ struct uni_kvm_scan {
 	bool several; /* more than one VM */
 	uint32_t nr_slots;
 	struct uni_bpf_slot slot[UNI_BPF_SLOTS]; /* joined; the largest first */
-	uint32_t nr_left_off;			 /* slots for which no room was left */
+	uint32_t nr_left_off;			 /* slots that found no room */
 	uint32_t nr_vcpus;
 	struct uni_bpf_item vcpu[UNI_VCPU_MAX]; /* by rising id; tid 0: it never ran */
 };
 
-/* 0, -UNI_EGONE, -UNI_EPERM, -UNI_ENOENT (it holds no VM), or -UNI_EIO. */
+/* Returns 0, -UNI_EGONE, -UNI_EPERM, -UNI_ENOENT (it has no VM), or -UNI_EIO. */
 int uni_kvm_scan(
 	const struct uni_kvm_bpf *b, int pid, struct uni_kvm_scan *ret, struct uni_err *err);
 
-/* The same from what the iterator wrote. Pure; for tests. -UNI_ENOENT: there is no VM in it. */
+/* The same from the iterator's output. Pure; for tests. -UNI_ENOENT: it has no VM. */
 int uni_kvm_scan_parse(const void *data, size_t size, struct uni_kvm_scan *ret);
 
 /* Can its memory and registers be read at all? 0, or -UNI_ENOTSUP with the reason. Pure. */
 int uni_kvm_scan_allow(const struct uni_kvm_scan *scan, struct uni_err *err);
 
-/* Has KVM fresh copies of the control registers that paging depends on? */
+/* Does KVM have fresh copies of the control registers that paging depends on? */
 static inline bool uni_kvm_scan_has_sys(const struct uni_bpf_regs *r)
 {
 	const uint32_t sys = UNI_BPF_HAVE_CR0 | UNI_BPF_HAVE_CR3 | UNI_BPF_HAVE_CR4;
@@ -40,7 +40,7 @@ static inline bool uni_kvm_scan_has_sys(const struct uni_bpf_regs *r)
 	return (r->have & sys) == sys;
 }
 
-/* A vCPU's registers as far as they are known; in regs.c, which every build has. */
+/* Converts the known registers of a vCPU; in regs.c, which every build has. */
 void uni_kvm_scan_regs(const struct uni_bpf_regs *r, struct uni_regs *ret);
 
 #endif

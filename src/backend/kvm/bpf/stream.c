@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "backend/kvm/bpf/exits.h"
 
-#define LOOK_NS (2 * UNI_NSEC_PER_SEC) /* vCPUs that never ran announce themselves nowhere */
+#define LOOK_NS (2 * UNI_NSEC_PER_SEC) /* vCPUs that have never run are not announced */
 
 static int copy_functions(struct uni_kvm_stream *s, const struct uni_unwind_hints *h)
 {
@@ -51,8 +51,8 @@ static void tell_guest(const struct uni_kvm_stream *s, const struct uni_kvm_stre
 }
 
 /*
- * All that takes long is done: what is counted begins here. Where the threads stand is looked at
- * once more, because what they sleep is counted from that look on.
+ * All long work is done: counting begins here. The threads' states are read once more, as their
+ * sleep counts from that moment on.
  */
 static int start_counting(
 	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err)
@@ -146,7 +146,7 @@ void uni_kvm_stream_stop(struct uni_kvm_stream *s)
 	s->ends_due = true;
 }
 
-/* The programs are shared: their cost is by runs. */
+/* The programs are shared: the cost is divided by runs. */
 void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stats *ret)
 {
 	const struct uni_bpf_guest *g = &s->bpf->guest[s->guest];

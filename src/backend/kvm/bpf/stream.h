@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One guest sampled in the kernel: its maps, its vCPUs' events, and what becomes of the records.
- * Used by one thread at a time.
+ * One guest sampled in the kernel: its maps, its vCPUs' events, and the handling of records. Used
+ * by one thread at a time.
  */
 #ifndef UNI_BACKEND_KVM_BPF_STREAM_H
 #define UNI_BACKEND_KVM_BPF_STREAM_H
@@ -19,22 +19,22 @@ struct uni_kvm_exits;
 
 /* The clock of a vCPU's samples; ticks.c. */
 struct uni_kvm_ticks {
-	int fd;			/* borrowed from the link; -1: its period is not ours to draw */
-	uint64_t first, turned; /* the vCPU's samples: when it was opened, when it was drawn */
+	int fd;			/* borrowed from the link; -1: we do not draw its period */
+	uint64_t first, turned; /* the vCPU's sample counts: at the open, and at the last draw */
 	uint64_t seed;
 };
 
-/* What is known of one vCPU besides what the kernel side keeps. */
+/* Facts about one vCPU, besides those of the kernel side. */
 struct uni_kvm_stream_vcpu {
 	int index; /* in the object's vcpu[]; -1: this vCPU is not known yet */
 	uint32_t tid;
-	uint32_t exit_tid; /* its exits are watched by this; exits.c */
+	uint32_t exit_tid; /* its exits are watched by this thread number; exits.c */
 	uint64_t ptr;	   /* struct kvm_vcpu * */
 	struct bpf_link *sample, *leave;
 	struct uni_kvm_ticks ticks;
-	uint64_t since_ns;		/* it is sampled since */
-	uint64_t carry[UNI_BPF_STATES]; /* ns that do not make a whole period */
-	uint64_t end_idle, end_stolen;	/* of the interval that was open at the end, ns */
+	uint64_t since_ns;		/* begin of its sampling */
+	uint64_t carry[UNI_BPF_STATES]; /* ns that are less than a whole period */
+	uint64_t end_idle, end_stolen;	/* ns of the interval that was open at the end */
 };
 
 /* A chain that has a number. */
@@ -42,9 +42,9 @@ struct uni_kvm_chain {
 	uint64_t *pc; /* owned; NULL: not defined (yet) */
 	uint16_t nr;
 	uint8_t stop;
-	uint8_t exact[3]; /* frames that were interrupted; 0: no more */
+	uint8_t exact[3]; /* indexes of frames that were interrupted; 0: no more */
 	uint32_t vcpu;
-	uint64_t seen[UNI_BPF_STATES]; /* counts handed over */
+	uint64_t seen[UNI_BPF_STATES]; /* counts that were delivered */
 };
 
 struct uni_kvm_stream {
@@ -54,16 +54,16 @@ struct uni_kvm_stream {
 	uint64_t period_ns;
 	uint64_t start_ns, stop_ns; /* stop_ns 0: runs */
 	uint64_t looked_ns;	    /* for new vCPUs and memory */
-	bool running, ends_due;	    /* ends_due: open ends are to be handed over */
+	bool running, ends_due;	    /* ends_due: open intervals must still be delivered */
 	bool cycles;		    /* the hardware's counter and NMI */
-	bool gone;		    /* the guest was, when it was stopped */
+	bool gone;		    /* the guest had ended when sampling stopped */
 	int text_fd, cfi_fd, chains_fd, counts_fd, ring_fd;
 	const uint64_t *counts; /* UNI_BPF_STATES for each chain */
 	struct ring_buffer *ring;
 	UNI_VEC(struct uni_kvm_chain) chains;
-	UNI_VEC(struct uni_func_hint) entries; /* sorted; chains end there */
+	UNI_VEC(struct uni_func_hint) entries; /* sorted; chains end at these */
 	UNI_VEC(struct uni_func_hint) funcs;   /* all of them */
-	struct uni_unwind_hints hints;	       /* of these; no text: none are known */
+	struct uni_unwind_hints hints;	       /* with these functions; no text: none are known */
 	uint32_t nr_vcpus;
 	struct uni_kvm_stream_vcpu vcpu[UNI_VCPU_MAX];
 	struct uni_kvm_scan scan; /* the latest */
@@ -71,12 +71,13 @@ struct uni_kvm_stream {
 	uint8_t flags[UNI_BPF_FRAMES];
 	struct uni_kvm_exits *exits;		 /* NULL: not wanted */
 	const struct uni_stream_sink *sink;	 /* during stream_read() */
-	const struct uni_kvm_unwinder *unwinder; /* during the start */
+	const struct uni_kvm_unwinder *unwinder; /* only during the start */
 };
 
 /*
- * The chain of a vCPU that is off the CPU as sampling begins, whose registers stay as they are: the
- * kernel side has not seen it leave. Up to UNI_BPF_FRAMES into pc_ret; how many.
+ * Makes the chain of a vCPU that is off the CPU when sampling begins. Its registers do not change,
+ * and the kernel side has not seen it leave. Puts up to UNI_BPF_FRAMES into pc_ret, and returns
+ * their number.
  */
 struct uni_kvm_unwinder {
 	uint16_t (*chain)(
@@ -84,7 +85,7 @@ struct uni_kvm_unwinder {
 	void *ctx;
 };
 
-/* What the loader must know of the guest to start. Borrowed during the call. */
+/* The facts about the guest that the loader needs to start. Borrowed during the call. */
 struct uni_kvm_stream_opts {
 	struct uni_kvm_bpf *bpf;
 	int pid;
@@ -92,17 +93,17 @@ struct uni_kvm_stream_opts {
 	const struct uni_unwind_hints *hints; /* may be NULL */
 	struct uni_kvm_code code;
 	struct uni_kvm_unwinder unwinder;
-	struct uni_regs sys; /* sys[]: control registers that the kernel may have no copy of */
-	bool split;	     /* this KVM tells guest from KVM */
+	struct uni_regs sys; /* sys[]: control registers of which the kernel may have no copy */
+	bool split;	     /* this KVM distinguishes guest from KVM */
 };
 
 int uni_kvm_stream_start(const struct uni_kvm_stream_opts *opts, const struct uni_stream_cfg *cfg,
 	struct uni_kvm_stream **ret, struct uni_err *err);
-/* Looks for new vCPUs and memory now and then, then hands over what has gathered. */
+/* Looks for new vCPUs and memory now and then, and delivers what has gathered. */
 int uni_kvm_stream_read(struct uni_kvm_stream *s, const struct uni_stream_sink *sink);
 void uni_kvm_stream_stats(const struct uni_kvm_stream *s, struct uni_stream_stats *ret);
 int uni_kvm_stream_times(struct uni_kvm_stream *s, uint32_t vcpu, struct uni_vcpu_times *ret);
-/* No samples are made any more; what is left can still be read. Idempotent. */
+/* Stops sampling; the rest can still be read. Idempotent. */
 void uni_kvm_stream_stop(struct uni_kvm_stream *s);
 void uni_kvm_stream_destroy(struct uni_kvm_stream *s); /* NULL-safe */
 
@@ -111,27 +112,32 @@ int uni_kvm_stream_make_maps(
 	struct uni_kvm_stream *s, const struct uni_kvm_stream_opts *opts, struct uni_err *err);
 void uni_kvm_stream_free_maps(struct uni_kvm_stream *s);
 
-/* events.c: begins or ends to sample the threads that the scan knows, and the memory it knows. */
+/* events.c: begins or ends the sampling of the threads that the scan found, and updates memory. */
 int uni_kvm_stream_follow(struct uni_kvm_stream *s, struct uni_err *err);
 void uni_kvm_stream_leave(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
 
-/* ticks.c: an event of a thread, off; -1 and errno. The ticks of a vCPU's thread, likewise. */
+/*
+ * ticks.c: opens a disabled event of a thread; -1 and errno on failure. The same for the ticks of a
+ * vCPU's thread.
+ */
 int uni_kvm_event_open(uint32_t tid, struct perf_event_attr *attr);
 int uni_kvm_ticks_open(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v);
-/* Draws periods anew, of vCPUs with enough samples since the last time. */
+/* Draws new periods for vCPUs with enough samples since the last time. */
 void uni_kvm_ticks_turn(struct uni_kvm_stream *s);
 
-/* deliver.c: the chain of a number, NULL if there is none (yet); one record of the ring, the
- * counters, and what was open at the end. */
+/*
+ * deliver.c: the chain of a number, or NULL if there is none (yet). Also delivers one record of the
+ * ring, the counters, and the intervals that were open at the end.
+ */
 const struct uni_kvm_chain *uni_kvm_stream_chain(struct uni_kvm_stream *s, uint64_t number);
 int uni_kvm_stream_record(void *ctx, void *data, size_t size);
-/* A chain that the kernel side does not know; its number, or UNI_BPF_NONE. */
+/* Defines a chain that the kernel side does not know. Returns its number, or UNI_BPF_NONE. */
 uint32_t uni_kvm_stream_define(
 	struct uni_kvm_stream *s, uint32_t vcpu, const uint64_t *pc, uint16_t nr, uint8_t stop);
 void uni_kvm_stream_counts(struct uni_kvm_stream *s);
 void uni_kvm_stream_open_ends(struct uni_kvm_stream *s);
 
-/* times.c: keeps what the scan, made as sampling ends, says of intervals that are open. */
+/* times.c: keeps the open intervals that the scan found at the end of sampling. */
 void uni_kvm_stream_close_times(struct uni_kvm_stream *s);
 
 #endif

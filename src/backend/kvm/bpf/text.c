@@ -9,7 +9,10 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 
-/* Where functions begin: the one that reaches into each element, and one that begins there. */
+/*
+ * Fills in function starts: of the function that reaches into each element, and of one that begins
+ * there.
+ */
 static void fill_functions(const struct uni_unwind_hints *h, struct uni_bpf_text *t, size_t nr)
 {
 	uint32_t last = 0;
@@ -72,7 +75,7 @@ static struct uni_bpf_cfi convert_rule(const struct uni_cfi_table *table,
 		if (c.sp_how != UNI_BPF_CFI_AT_CFA)
 			c.cfa_of = UNI_BPF_CFI_NONE;
 	}
-	/* No caller: where its frame would be does not matter. */
+	/* There is no caller, so the place of its frame does not matter. */
 	if (c.ra_how == UNI_BPF_CFI_UNDEF)
 		c.cfa_of = UNI_BPF_CFI_SP;
 	return c;
@@ -112,7 +115,7 @@ void uni_kvm_text_free(struct uni_kvm_text *t)
 	*t = (struct uni_kvm_text){ 0 };
 }
 
-/* Bytes, rules and function starts. */
+/* Fills in bytes, rules and function starts. */
 static int make_text(const struct uni_arch *arch, const struct uni_unwind_hints *hints,
 	const struct uni_kvm_code *code, struct uni_kvm_text *t)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The image's code as the kernel side wants it: bytes, rules of arch/leaf.h, function starts, and
- * unwind rows. */
+/*
+ * The image's code in the kernel side's form: bytes, rules of arch/leaf.h, function starts, and
+ * unwind rows.
+ */
 #ifndef UNI_BACKEND_KVM_BPF_TEXT_H
 #define UNI_BACKEND_KVM_BPF_TEXT_H
 
@@ -12,25 +14,25 @@
 
 #define UNI_KVM_TEXT_MAX (32u << 20) /* bytes of code */
 
-/* Copies what is at gva in the guest, as much as there is; the rest of buf is left as it is. */
+/* Copies the existing bytes at gva in the guest; leaves the rest of buf unchanged. */
 struct uni_kvm_code {
 	void (*read)(void *ctx, uint64_t gva, void *buf, size_t len);
 	void *ctx;
 };
 
-/* What goes into a guest's maps. */
+/* The contents of a guest's maps. */
 struct uni_kvm_text {
 	struct uni_bpf_text *text;
 	struct uni_bpf_cfi *cfi; /* NULL: the image has frame pointers, or no unwind rows */
 	size_t nr, nr_cfi;
 };
 
-/* 0, -UNI_ENOMEM, -UNI_ENOTSUP. Pure but for code->read(). */
+/* Returns 0, -UNI_ENOMEM, -UNI_ENOTSUP. Pure, except for code->read(). */
 int uni_kvm_text_make(const struct uni_arch *arch, const struct uni_unwind_hints *hints,
 	const struct uni_kvm_code *code, struct uni_kvm_text *ret, struct uni_err *err);
 void uni_kvm_text_free(struct uni_kvm_text *t);
 
-/* Unwind rows too: make() does it for images whose functions mostly set up no frame. */
+/* Adds unwind rows; make() does so for images whose functions mostly set up no frame. */
 int uni_kvm_text_add_cfi(
 	struct uni_kvm_text *t, const struct uni_arch *arch, const struct uni_unwind_hints *hints);
 

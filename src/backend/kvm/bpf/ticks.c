@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ticks of a vCPU thread's CPU time, which the sampler runs on.
+ * Ticks of a vCPU thread's CPU time; each one runs the sampler.
  *
- * A guest that does the same every millisecond would be seen at the same place by ticks that are as
- * regular. The CPU's own counter never is: the kernel corrects its period all the time. The
- * kernel's clock gets another period now and then, drawn by chance. It begins anew then, and what
- * had passed since the latest tick is lost. The next periods make up for that and for those that
- * were drawn too long, so that a sample stands for the wanted period on average.
+ * If a guest does the same every millisecond, ticks that are as regular would always see it at the
+ * same place. The CPU's own counter is never so regular, as the kernel corrects its period all the
+ * time.
+ * The kernel's clock gets a new random period now and then. The clock starts anew with each, so the
+ * time since the latest tick is lost. The next periods make up for that loss, and for periods that
+ * were drawn too long. So a sample stands for the wanted period on average.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -19,15 +20,14 @@
 #include "base/checked.h"
 #include "backend/kvm/bpf/stream.h"
 
-#define SPREAD	     0.25 /* part of a period that it is longer or shorter by */
+#define SPREAD	     0.25 /* maximum change of a period, as a part of it */
 #define TURN_SAMPLES 8	  /* with more, a tick that takes long could lock onto the guest */
 
 int uni_kvm_event_open(uint32_t tid, struct perf_event_attr *attr)
 {
 	attr->size = sizeof(*attr);
 	attr->disabled = 1;
-	/* The sample's address makes perf ask KVM for the guest's pc, which VMX then has at hand.
-	 */
+	/* The sample's address makes perf ask KVM for the guest's pc; then VMX has a copy of it. */
 	attr->sample_type = PERF_SAMPLE_IP;
 	return (int)syscall(SYS_perf_event_open, attr, (int)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -52,8 +52,8 @@ static uint64_t samples_of(const struct uni_bpf_vcpu *m)
 }
 
 /*
- * The CPU's own counter sends NMIs, which also see code that runs with interrupts off; hybrid CPUs
- * have one for each kind of core, so there the clock is better.
+ * The CPU's own counter sends NMIs, which also see code that runs with interrupts off. Hybrid CPUs
+ * have a counter for each kind of core, so there the clock is better.
  */
 int uni_kvm_ticks_open(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v)
 {
@@ -79,7 +79,7 @@ int uni_kvm_ticks_open(struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v)
 	return t->fd = uni_kvm_event_open(v->tid, &clock);
 }
 
-/* The debt, in samples: how many more the thread's time would have made at the wanted period. */
+/* The debt, in samples: how many more samples the wanted period would have made. */
 static void turn_period(const struct uni_kvm_stream *s, struct uni_kvm_stream_vcpu *v)
 {
 	struct uni_kvm_ticks *t = &v->ticks;
@@ -92,7 +92,8 @@ static void turn_period(const struct uni_kvm_stream *s, struct uni_kvm_stream_vc
 		return;
 	nr = (double)(samples - t->turned);
 	debt = (double)count_ns / (double)s->period_ns - (double)(samples - t->first);
-	/* A host that is too slow for its ticks never pays: forget what is more than a turn makes.
+	/*
+	 * A host that is too slow for its ticks never pays the debt: drops what exceeds one turn.
 	 */
 	most = nr * SPREAD + 2.0;
 	if (debt > most) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a vCPU's wall time went. Time off the CPU is exact, from the scheduler's own books; the
- * rest is split as the samples say.
+ * How a vCPU spent its wall time. Time off the CPU is exact, from the scheduler's own counts; the
+ * samples divide the rest.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static uint64_t subtract_to_zero(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Of the time since the thread left the CPU that the kernel side has not settled yet. */
+/* The time since the thread left the CPU that the kernel side has not settled yet. */
 static void pending_times(const struct uni_kvm_stream *s, const struct uni_bpf_vcpu *m,
 	const struct uni_bpf_item *item, uint64_t *idle_ret, uint64_t *stolen_ret)
 {
@@ -25,7 +25,7 @@ static void pending_times(const struct uni_kvm_stream *s, const struct uni_bpf_v
 		return;
 	if (off == 0)
 		off = item->vcpu.now_ns - item->vcpu.clock;
-	now = item->vcpu.now_ns - off; /* by the scheduler's clock */
+	now = item->vcpu.now_ns - off; /* in the scheduler's clock */
 	if (out == 1)
 		out = m->out_ns - off;
 	waited = subtract_to_zero(item->vcpu.delay, m->out_delay);
