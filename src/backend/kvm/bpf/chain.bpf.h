@@ -121,9 +121,9 @@ static __always_inline bool uni_may_be_torn(const struct uni_bpf_guest *g)
 }
 
 /*
- * Finds the return address that was expected at loc, but is not there. A push, pop, call or ret may
- * have been done already. So it takes a word beside loc, if that word alone is a return address of
- * this very function.
+ * The place of the return address that is expected at loc. If a push, pop, call or ret was done
+ * already, it is a word beside loc. At loc, the return address of any call will do. Beside loc, it
+ * must be behind a call of this very function.
  */
 __noinline u64 uni_torn_slot(
 	const struct uni_bpf_guest *g, struct uni_bpf_scratch *s, u64 loc, u64 callee)
