@@ -11,8 +11,7 @@
 #include "backend/gdb/regs.h"
 #include "backend/gdb/stub.h"
 
-#define FIRST_NS (700 * UNI_NSEC_PER_MSEC) /* until the first reply; requested up to three times \
-					    */
+#define FIRST_NS    (700 * UNI_NSEC_PER_MSEC) /* until the first reply; three tries at most */
 #define ANSWER_NS   (2 * UNI_NSEC_PER_SEC)
 #define PACKET_MIN  64
 #define PACKET_DEF  400
