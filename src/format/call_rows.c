@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The rows of traced calls: one for each stretch of time in which a thread's newest call is the
- * same. What it waited, on no CPU, is a row without a stack and without weight.
- */
+/* The rows of traced calls. A new row begins whenever the thread's innermost call changes. Time
+ * that the thread waited off the CPU is a row without a stack and without weight. */
 #include "format/rows.h"
 
 #include "base/checked.h"

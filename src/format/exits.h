@@ -8,13 +8,13 @@
 
 struct uni_exit_row {
 	uint64_t t_ns;	  /* host CLOCK_MONOTONIC */
-	uint64_t host_ns; /* of one of them */
-	uint64_t weight;  /* exits it stands for */
+	uint64_t host_ns; /* of one exit */
+	uint64_t weight;  /* number of exits that the row stands for */
 	uint32_t lane;
 	uint32_t frame; /* of the profile: "[exit io out 0x3f8]" */
 };
 
-/* Of one vCPU. */
+/* The rows of one vCPU. */
 struct uni_exit_lane {
 	uint32_t guest, vcpu;
 	size_t nr; /* rows */

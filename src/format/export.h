@@ -15,7 +15,8 @@ struct uni_recording;
 struct uni_sample_filter;
 struct uni_symtab;
 
-/* What an exporter may look at; each may be NULL, `needs` says which it cannot do without. */
+/* The input of an exporter. Each field may be NULL; `needs` lists those that the exporter
+ * requires. */
 struct uni_view {
 	const struct uni_profile *profile;
 	const struct uni_timeline *timeline; /* of one guest; an exporter reads it to its end */
@@ -26,7 +27,7 @@ struct uni_view {
 	const struct uni_build_opts *build; /* how samples become stacks; NULL: as they come */
 	const char *title;
 	bool mangled;		 /* names from symtab as the linker has them */
-	struct uni_strbuf *lost; /* lines that say what the format had no place for, or NULL */
+	struct uni_strbuf *lost; /* lines about data that the format cannot hold, or NULL */
 };
 
 /* The string of a frame's name where its line has a place of its own; that it is a guess has none.
@@ -40,20 +41,20 @@ enum uni_view_needs {
 	UNI_NEEDS_PROFILE = 1u << 0,
 	UNI_NEEDS_TIMELINE = 1u << 1,
 	UNI_NEEDS_SAMPLES = 1u << 2,
-	/* With a profile: single samples as well, if there are any, for their times and threads. */
+	/* With a profile: also single samples, if there are any, for their times and threads. */
 	UNI_TAKES_SAMPLES = 1u << 3,
 	/* A timeline, or a profile (with its samples), or both. */
 	UNI_TAKES_ALL = 1u << 4,
-	/* Of a timeline what it tells of threads and promises: there need be no calls in it. */
+	/* The threads and promises of a timeline; it need not have any calls. */
 	UNI_TAKES_PROMISES = 1u << 5,
-	/* With samples: VM exits as well. */
+	/* With samples: also VM exits. */
 	UNI_TAKES_EXITS = 1u << 6,
-	/* Where there is no timeline: a profile. */
+	/* A profile, if there is no timeline. */
 	UNI_OR_PROFILE = 1u << 7,
 	/* With a profile that is one of calls: these calls with their times, as a timeline. */
 	UNI_TAKES_CALLS = 1u << 8,
-	/* Of a profile it sees nodes by their parents and siblings; what numbers they have, it does
-	 * not show. */
+	/* Uses a profile's nodes only by their parents and siblings; the output does not depend on
+	 * node numbers. */
 	UNI_WALKS_TREE = 1u << 9,
 	/* With samples: exact counts of their session (recording/exact.h). */
 	UNI_NEEDS_EXACT = 1u << 11,
@@ -80,16 +81,18 @@ struct uni_exporter {
 	const char *ext;  /* "folded" */
 	const char *mime;
 	const char *summary;
-	const char *lost; /* of samples, what it has no place for: "times, vCPUs"; NULL: nothing */
+	const char *lost; /* parts of samples that it cannot hold: "times, vCPUs"; NULL: none */
 	unsigned needs;	  /* enum uni_view_needs */
 	const struct uni_export_optdef *options; /* ends with a NULL name; NULL = none */
 	/*
-	 * Writes all of it to out, whose owner closes it and sees failed writes. An option that is
-	 * not in the table, or whose value is not understood, is -UNI_EUSAGE before the first byte.
+	 * Writes everything to out. The owner of out closes it and sees failed writes. Returns
+	 * -UNI_EUSAGE before the first byte if an option is not in the table or its value is
+	 * invalid.
 	 */
 	int (*write)(const struct uni_view *v, const struct uni_export_opt *opts, size_t nr_opts,
 		struct uni_sink *out, struct uni_err *err);
-	/* Instead of write(), of formats that are folders: makes it; what is there is refused. */
+	/* Used instead of write() by formats that are folders. Makes the folder; refuses one that
+	 * exists. */
 	int (*write_folder)(const struct uni_view *v, const struct uni_export_opt *opts,
 		size_t nr_opts, const char *path, struct uni_err *err);
 };

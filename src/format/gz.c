@@ -2,7 +2,7 @@
 #include "format/gz.h"
 
 #include <stdlib.h>
-/* What it reads is not written to. */
+/* Makes zlib declare its input const. */
 #define ZLIB_CONST
 #include <zlib.h>
 

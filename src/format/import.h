@@ -11,7 +11,7 @@
 #include "obj/usym.h"
 #include "profile/profile.h"
 
-#define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, the rest: [deeper], or [truncated] */
+#define UNI_IMPORT_DEPTH 4096 /* frames kept of one stack, then [deeper] or [truncated] */
 
 struct uni_import_stats {
 	uint64_t stacks;	  /* accepted */
@@ -45,19 +45,18 @@ enum uni_importer_gives {
 struct uni_importer {
 	const char *name;
 	const char *summary;
-	const char
-		*lost;	/* what the file has and a profile has not, and where to see it, or NULL */
-	unsigned gives; /* enum uni_importer_gives */
+	const char *lost; /* data that a profile cannot hold, and where to see it, or NULL */
+	unsigned gives;	  /* enum uni_importer_gives */
 	bool far; /* sniff looks at all of it, and is not asked where another one is rather sure */
 	/* Does it look like this format? 0 no .. 100 certainly. */
 	int (*sniff)(const char *data, size_t size);
-	/* Formats that are folders: is this one? Then read_folder; one that has read as well is
-	 * found in both forms. NULL: a file. */
+	/* For formats that are folders: is the path such a folder? If so, read_folder is called. A
+	 * format that also has read exists in both forms. NULL: the format is a file. */
 	bool (*is_folder)(const char *path);
 	int (*read_folder)(const char *path, const struct uni_import_opts *opts,
 		struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err);
-	/* The same of a file whose first bytes were read, `head`; fd has the rest, and more than
-	 * max bytes of all are refused. NULL: it has to be read as a whole. */
+	/* Reads a file of which `head` was read already; fd has the rest. Refuses a file of more
+	 * than max bytes. NULL: the format needs the whole file at once. */
 	int (*read_stream)(int fd, const char *head, size_t have, uint64_t max,
 		const struct uni_import_opts *opts, struct uni_profile *p,
 		struct uni_import_stats *stats_ret, struct uni_err *err);

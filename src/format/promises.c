@@ -120,7 +120,7 @@ static int walk_pauses(struct walk *w)
 	return rc;
 }
 
-/* Where `who` ran at that time; false: that is not known. */
+/* The CPU that ran `who` at that time; false: not known. */
 static bool find_cpu(const struct walk *w, uint32_t who, uint64_t time, uint32_t *cpu_ret)
 {
 	size_t low = 0, high = w->m->runs.nr;

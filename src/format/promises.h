@@ -7,8 +7,8 @@
 
 enum uni_promise_part_kind {
 	UNI_PART_LIFE,	/* of a promise; its parts overlap with those of others */
-	UNI_PART_WAIT,	/* of one, for what `name` names */
-	UNI_PART_LABEL, /* it was called so then */
+	UNI_PART_WAIT,	/* of a promise; `name` is what it waits for */
+	UNI_PART_LABEL, /* its name changed to this */
 	UNI_PART_RUN,	/* it had the CPU; no two runs of a CPU overlap */
 	UNI_PART_PAUSE, /* of a CPU: garbage collection, or nothing to do */
 	UNI_PART_WAKE, /* from who ran on CPU `from` at begin, to who ran again at `end` on `cpu` */
@@ -16,20 +16,18 @@ enum uni_promise_part_kind {
 };
 
 struct uni_promise_part {
-	uint64_t begin, end; /* ns, host CLOCK_MONOTONIC; end of what is open: of the trace */
+	uint64_t begin, end; /* ns, host CLOCK_MONOTONIC; an open part ends with the trace */
 	const char *name;
 	const char *fate; /* of LIFE: how it ended; "" */
 	int64_t value;
 	uint32_t kind;
 	uint32_t nr; /* of LIFE, LABEL, RUN: the promise; WAIT, WAKE: the wait; COUNT: counter */
-	uint32_t promise; /* of WAIT: who waits */
+	uint32_t promise; /* of WAIT: the promise that waits */
 	uint32_t cpu, from;
 };
 
-/*
- * Kind by kind: a promise's life before its waits and labels; of a CPU the runs, and the pauses, by
- * time. What fn returns ends it, if not 0.
- */
+/* Passes the parts to fn kind by kind: a promise's life before its waits and labels; a CPU's runs,
+ * and its pauses, by time. A return value of fn other than 0 ends the walk and is returned. */
 int uni_promise_parts(const struct uni_promise_model *m,
 	int (*fn)(void *arg, const struct uni_promise_part *part), void *arg);
 

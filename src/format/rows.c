@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "profile/build.h"
 
-#define NO_PERIOD_NS 1e3 /* drawn so when nothing tells how long a sample stands for */
+#define NO_PERIOD_NS 1e3 /* used if the duration of a sample is not known */
 #define MAX_NS	     9e18
 
 static uint64_t track_hash(const struct uni_row_track *t)
@@ -227,7 +227,7 @@ void uni_rows_thread(
 	(void)uni_text_clean(ret, UNI_TEXT_MAX, name, strlen(name));
 }
 
-/* As speedscope shows them: threads of one name differ by their number. */
+/* Names as speedscope shows them: threads of the same name differ by their number. */
 static void name_of_caller(const struct uni_rows *r, uint32_t thread, char ret[UNI_TEXT_MAX])
 {
 	uint64_t number;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples one by one with their stacks as nodes of one tree: what the formats of single samples are
- * written from. Calls with their times give a row for each stretch of time in which a thread's
- * stack is the same (UNI_TAKES_CALLS). A profile without samples gives a row for each stack, one
- * after the other, so that an import goes into those formats, too; its times are made up then
- * (`timed` says so).
+ * Single samples with their stacks as nodes of one tree, from which the formats of single samples
+ * are written. Calls with their times give a row for each stretch of time in which a thread's stack
+ * is the same (UNI_TAKES_CALLS). A profile without samples gives a row for each stack, one after
+ * the other, so that these formats can hold an import, too. Then the times are made up (`timed` is
+ * false).
  */
 #ifndef UNI_FORMAT_ROWS_H
 #define UNI_FORMAT_ROWS_H
@@ -15,21 +15,22 @@
 
 struct uni_row {
 	uint64_t t_ns; /* host CLOCK_MONOTONIC; from 0 on if not timed */
-	double value;  /* in what the profile counts */
+	double value;  /* in the profile's unit */
 	uint32_t node, track, lane;
 	uint32_t pause_ns;
 	uint8_t state; /* enum uni_vcpu_state */
 };
 
-/* What a sample is of. */
+/* The guest, vCPU and thread of a sample. */
 struct uni_row_track {
 	uint32_t guest, vcpu, thread; /* thread 0: not known */
 	bool off_cpu;		      /* vcpu says nothing */
-	bool is_lane;		      /* no sample's: it stands for a lane */
+	bool is_lane;		      /* without samples: it stands for a lane */
 	uint32_t lane;
 };
 
-/* Where one thing happens at a time: a thread, or a vCPU of which no threads are known. */
+/* A row of the display in which one thing happens at a time: a thread, or a vCPU without known
+ * threads. */
 struct uni_row_lane {
 	uint32_t guest, vcpu, thread;
 	size_t nr; /* rows */
@@ -43,7 +44,7 @@ struct uni_rows {
 	uint32_t nr_guests;
 	bool timed;
 	bool is_time;	/* values are times, not numbers of something */
-	double unit_ns; /* what a value of 1 lasts: the period; not timed: ns, or a guess at it */
+	double unit_ns; /* duration of a value of 1: the period; not timed: ns, or a guess */
 	/* Private */
 	const struct uni_recording *rec;
 	const struct uni_timeline *tl;
@@ -59,7 +60,7 @@ int uni_rows_init(struct uni_rows *r, const struct uni_view *v, struct uni_err *
 int uni_rows_init_calls(struct uni_rows *r, const struct uni_view *v, struct uni_err *err);
 void uni_rows_deinit(struct uni_rows *r);
 
-/* Of rows that are being made: one more, of what t says. 0 or -UNI_ENOMEM. */
+/* For makers of rows: adds a row on track t. Returns 0 or -UNI_ENOMEM. */
 int uni_rows_push(struct uni_rows *r, struct uni_row row, const struct uni_row_track *t);
 
 /* For formats with times: tells v->lost that they are made up, if they are. */
@@ -71,7 +72,7 @@ void uni_rows_thread(
 	const struct uni_rows *r, uint32_t guest, uint32_t thread, char ret[UNI_TEXT_MAX]);
 /* "vcpu 0", "worker-3". */
 void uni_rows_lane(const struct uni_rows *r, uint32_t lane, char ret[UNI_TEXT_MAX]);
-/* What it lasts, ns. */
+/* Duration of the row, ns. */
 uint64_t uni_row_ns(const struct uni_rows *r, const struct uni_row *row);
 /* Indices of the rows lane by lane, each by time; owned by the caller. NULL: out of memory. */
 uint32_t *uni_rows_by_lane(const struct uni_rows *r);

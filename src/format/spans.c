@@ -52,7 +52,7 @@ static int set_path(struct walk *w, uint32_t node)
 	return 0;
 }
 
-/* Where the sample begins: at the end of the one before, unless that is far away. */
+/* The sample begins at the end of the one before, unless that is far away. */
 static uint64_t place_sample(const struct walk *w, uint64_t t_ns)
 {
 	if (!w->any)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples as spans, for formats that know only of those: of each lane (thread or vCPU) a function
+ * Samples as spans, for formats that have only spans. In each lane (thread or vCPU) a function
  * lasts from the first sample that has it to the last one after it without another. Each sample
- * lasts exactly what it stands for; where it was a little early or late it is moved, so that
- * neighbours touch, and by less than a period.
+ * lasts exactly as long as it stands for. A sample that was a little early or late is moved by less
+ * than a period, so that neighbours touch.
  */
 #ifndef UNI_FORMAT_SPANS_H
 #define UNI_FORMAT_SPANS_H
@@ -17,8 +17,8 @@ struct uni_row_span {
 	uint64_t begin_ns, end_ns;
 };
 
-/* By their beginnings, callers before what they call, lane by lane. 0 or -UNI_ENOMEM; what fn
- * returns ends it, if not 0. */
+/* Passes spans to fn by their beginnings, callers before callees, lane by lane. Returns 0 or
+ * -UNI_ENOMEM; a value of fn other than 0 ends the walk and is returned. */
 int uni_rows_spans(
 	const struct uni_rows *r, int (*fn)(void *arg, const struct uni_row_span *span), void *arg);
 

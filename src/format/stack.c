@@ -177,7 +177,7 @@ static bool is_plain(const char *s, size_t len)
 	return len != 0 && len <= UNI_TEXT_MAX;
 }
 
-/* Names that are clean as they are go by the profile's strings, and so does the next import's. */
+/* Clean names are kept as the profile's strings. So the next import finds them, too. */
 static uint32_t new_key(struct uni_stack *s, struct uni_memo_key key)
 {
 	bool ours = key.len > 2 && key.s[0] == '[' && key.s[key.len - 1] == ']';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What importers share: numbers, names that become frames, and the stack being collected. */
+/* Shared parts of importers: numbers, names that become frames, and the stack being collected. */
 #ifndef UNI_FORMAT_STACK_H
 #define UNI_FORMAT_STACK_H
 
@@ -32,7 +32,8 @@ bool uni_stack_init(struct uni_stack *s, struct uni_profile *p);
 void uni_stack_deinit(struct uni_stack *s);
 /* Frame of a name: cleaned; "-" for an empty one. UNI_NODE_NONE (and oom) without memory. */
 uint32_t uni_stack_name(struct uni_stack *s, const char *name, size_t len);
-/* Where the frame of a text is kept, UNI_NODE_NONE if it is new; NULL (and oom) without memory. */
+/* The place that keeps the frame of a text; it holds UNI_NODE_NONE if the text is new. NULL (and
+ * oom): out of memory. */
 uint32_t *uni_stack_known(struct uni_stack *s, const char *raw, size_t len);
 /* A frame of an image, which may be ""; both are cleaned. UNI_NODE_NONE (and oom). */
 uint32_t uni_stack_frame(struct uni_stack *s, const char *name, size_t len, const char *image,
@@ -43,13 +44,15 @@ void uni_stack_push(struct uni_stack *s, uint32_t frame);
 void uni_stack_push_names(struct uni_stack *s, const struct uni_memo_key *names, size_t nr);
 void uni_stack_reverse(struct uni_stack *s);
 /*
- * Adds what was pushed (root first) and empties it: under "[truncated]" if that is set, "[empty]"
- * without a frame, cut at UNI_IMPORT_DEPTH. Counts in stats. 0 or -UNI_ENOMEM.
+ * Adds the pushed frames (root first) and empties the stack. The frames are under "[truncated]" if
+ * that is set, and cut at UNI_IMPORT_DEPTH; a stack without a frame is "[empty]". Counts in stats.
+ * Returns 0 or -UNI_ENOMEM.
  */
 int uni_stack_flush(struct uni_stack *s, bool truncated, double value, double value2,
 	struct uni_import_stats *stats);
 
-/* Of the stack that is flushed next, or is being flushed: `before` are flushed already. */
+/* Counts a cut in the stack that is flushed next, or is being flushed; `before` is the number of
+ * stacks flushed already. */
 static inline void uni_stats_cut(struct uni_import_stats *stats, uint64_t before)
 {
 	stats->cut++;

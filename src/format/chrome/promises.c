@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lives and waits are asynchronous spans ("b", "e"), each with an id of its own, for they overlap;
- * runs are spans of a thread for each CPU, and flows ("s", "f") lead from who woke to who ran.
+ * Lives and waits are asynchronous spans ("b", "e"), each with its own id, because they overlap.
+ * Runs are spans of a thread for each CPU. Flows ("s", "f") lead from the waker to the thread that
+ * ran.
  */
 #include "format/chrome/promises.h"
 
@@ -37,7 +38,7 @@ static void begin_chrome_part(struct writer *w, char ph, uint32_t tid, const cha
 	put_name(w, name);
 }
 
-/* What overlaps with others of its kind is told apart by category and number. */
+/* Overlapping spans of one kind differ by category and number. */
 static void put_async(
 	struct writer *w, char ph, const char *cat, const struct uni_promise_part *p, uint64_t ns)
 {

@@ -18,7 +18,7 @@ static double us_of_ns(uint64_t ns)
 {
 	char text[32];
 
-	/* Exact, and so is the quotient, but for its last bit. */
+	/* The conversion is exact, and the quotient is exact except for its last bit. */
 	if (ns < UINT64_C(1) << DBL_MANT_DIG)
 		return (double)ns / (double)UNI_NSEC_PER_USEC;
 	(void)snprintf(text, sizeof(text), US_FORMAT, US(ns));

@@ -10,9 +10,10 @@
 /* ,"KEY":1234.567 */
 void uni_chrome_us(struct uni_sink *out, const char *key, uint64_t ns);
 /*
- * ,"ts":...,"dur":... where dur, as a double, is just the difference of the doubles that "ts" of
- * the beginning and of a span from end_ns on are. Readers that add them, also after they took the
- * first time off all (speedscope), see a span end before the next begins, and not an ulp later.
+ * Writes ,"ts":...,"dur":... As a double, dur is exactly the difference between the "ts" of end_ns
+ * and the "ts" of begin_ns. A reader that adds them sees a span end before the next one begins, not
+ * an ulp later. This holds even if the reader first subtracts the earliest time (speedscope
+ * does).
  */
 void uni_chrome_span(struct uni_sink *out, uint64_t begin_ns, uint64_t end_ns);
 

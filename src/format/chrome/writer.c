@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trace events as Chrome's about:tracing, Perfetto and others read them: JSON, a complete event
- * ("X") for each call, the threads of the guest as threads of process 1 and its CPUs, with what
- * each ran, as those of process 2. Samples are spans (format/spans.h): processes from 3 on are the
- * guests, their threads the guests' threads or vCPUs. Times are microseconds of the host's
- * monotonic clock.
+ * Trace events as Chrome's about:tracing, Perfetto and others read them, in JSON. Each call is a
+ * complete event ("X"). Process 1 holds the guest's threads; process 2 holds its CPUs, with what
+ * each ran. Samples are spans (format/spans.h): processes from 3 on are the guests, and their
+ * threads are the guests' threads or vCPUs. Times are microseconds of the host's monotonic
+ * clock.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -130,7 +130,7 @@ static void put_span(struct writer *w, unsigned pid, uint64_t tid, const char *n
 	uni_chrome_span(w->out, begin_ns, end_ns);
 }
 
-/* What a CPU ran until now. */
+/* The span of the thread that the CPU ran until now. */
 static int put_switch(struct writer *w, const struct uni_call_event *e)
 {
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What else writes comma-separated values. */
+/* Functions for other writers of comma-separated values. */
 #ifndef UNI_FORMAT_CSV_CSV_H
 #define UNI_FORMAT_CSV_CSV_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * trace.csv as a profile: the nanoseconds that each function took itself, below its thread. Who
- * called whom such a file does not tell.
- */
+/* trace.csv as a profile: the self time of each function in nanoseconds, below its thread. Such a
+ * file does not record callers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

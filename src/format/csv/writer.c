@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A row for each call that returned, in the order of their ends: what Nanos' parse-trace.py makes
- * of a function_graph text. Without calls, a row for each function of a profile: what the page
- * saves. Lines end in CR LF and names are quoted where they need it (RFC 4180).
+ * A row for each call that returned, in the order of their ends, as Nanos' parse-trace.py makes
+ * from a function_graph text. Without calls, a row for each function of a profile, as the page
+ * saves it. Lines end in CR LF and names are quoted if they need it (RFC 4180).
  */
 #include "format/csv/csv.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exact counts in callgrind's format: what each instruction was executed, and how often each
- * function called each other one. The tree does not tell from where in the caller: calls are at its
- * first instruction. What an arc cost counts its outermost call only, as in the other writer.
+ * Exact counts in callgrind's format: how often each instruction was executed, and how often each
+ * function called each other function. The tree does not record the call sites, so all calls are at
+ * the caller's first instruction. The cost of an arc counts its outermost call only, as in the
+ * other writer.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ struct writer {
 	const struct uni_exact_node *node;
 	const struct uni_symtab *symtab;
 	struct uni_sink *out;
-	uint64_t *total; /* by node, with what it called */
+	uint64_t *total; /* by node, including its callees */
 	struct arc *arc;
 	struct uni_exact_insn *insn;
 	size_t nr_insns;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Coverage of source lines in the format of lcov, from executions of instructions and the image's
- * debug data: each line that has code, and how often the instruction of it that ran most often did.
- */
+/* Coverage of source lines in lcov's format, from executions of instructions and the image's debug
+ * data. Each line that has code counts as often as its most executed instruction. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

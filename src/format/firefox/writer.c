@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The "processed" profile of the Firefox Profiler (profiler.firefox.com), in the form of version
- * 60, which newer ones upgrade: tables in columns that all threads share, and samples by thread.
- * The call tree's nodes are its stack table: parents come before their children in both.
+ * The "processed" profile of the Firefox Profiler (profiler.firefox.com), in version 60 of the
+ * format, which newer versions upgrade. All threads share tables in columns; samples are by thread.
+ * The call tree's nodes are the stack table: in both, parents come before their children.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -136,7 +136,7 @@ static void put_categories(struct uni_json *j)
 	uni_json_array_end(j);
 }
 
-/* What a sample lasts, where the next does not end it. */
+/* Duration of a sample that no next sample ends. */
 static double interval_ns(const struct writer *w)
 {
 	const struct uni_row *rows = w->rows.rows.v;

@@ -39,13 +39,14 @@ static int sniff_folded(const char *data, size_t size)
 
 struct reader {
 	struct uni_stack stack;
-	struct uni_line last; /* the line whose frames are still in the stack; len 0: none */
+	struct uni_line last; /* the line whose frames are still on the stack; len 0: none */
 	const struct uni_import_opts *opts;
 	struct uni_import_stats stats;
 	uint64_t line;
 };
 
-/* What both begin with, up to and with a ';', and how many frames that is. */
+/* Length of the common beginning of both lines, up to and including a ';', and its number of
+ * frames. */
 static size_t shared_frames(const struct uni_line *a, const struct uni_line *b, size_t *frames_ret)
 {
 	size_t len = uni_min(a->len, b->len), same = 0, at = 0, frames = 0;
@@ -55,7 +56,7 @@ static size_t shared_frames(const struct uni_line *a, const struct uni_line *b, 
 		size_t n = x == y ? 8 : (size_t)__builtin_ctzll(x ^ y) / 8;
 		uint64_t semi = uni_memo_match(x, ';');
 
-		/* Of those before the first difference. */
+		/* Only bytes before the first difference count. */
 		semi = n < 8 ? semi & ((UINT64_C(1) << n * 8) - 1) : semi;
 		for (; semi != 0; semi &= semi - 1) {
 			same = at + (size_t)__builtin_ctzll(semi) / 8 + 1;
@@ -118,7 +119,7 @@ static int read_line(struct reader *r, struct uni_line l)
 	}
 	l.len = uni_min(l.len, LINE_MAX_LEN);
 	push_frames(r, &l);
-	/* What is turned over or cut is not what the next line may begin with. */
+	/* A reversed or cut stack cannot be the beginning of the next one. */
 	r->last = l;
 	if (r->opts->reverse || r->stack.frames.nr >= UNI_IMPORT_DEPTH)
 		r->last.len = 0;
@@ -181,13 +182,14 @@ static int read_folded(const char *data, size_t size, const struct uni_import_op
 	return end_folded(&r, rc, stats_ret, err);
 }
 
-/* A piece of a file, whose lines are read as soon as they are whole. */
+/* A piece of a file. Its lines are read as soon as they are complete. */
 struct piece {
 	char *data;
 	size_t have, cap;
 };
 
-/* The whole lines, or what there is at the end of the file. What is left stands at the front. */
+/* Reads the complete lines, or all that is left at the end of the file. Moves the rest to the
+ * front. */
 static int read_piece(struct reader *r, struct piece *b, bool is_last)
 {
 	const char *nl = is_last ? NULL : memrchr(b->data, '\n', b->have);

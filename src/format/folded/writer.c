@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Folded stacks, "root;caller;leaf 42" a line, in the order of the tree. Other readers split at
- * ';' and take one or two numbers off the end, so in names ';' becomes ':' and a number that ends
- * a leaf is tied on with '_' ("lambda 3" would read as a differential otherwise). Inlined functions
- * end in "_[i]", as other makers of folded stacks mark them.
+ * Folded stacks, "root;caller;leaf 42" a line, in the order of the tree. Other readers split at ';'
+ * and take one or two numbers off the end. So ';' in a name becomes ':', and '_' replaces the blank
+ * before a number that ends a leaf. (Otherwise a reader would take "lambda 3" as a differential.)
+ * Inlined functions end in "_[i]", as other writers of folded stacks mark them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Where a blank stands before a number at the end; len if nowhere. */
+/* Position of the blank before a number at the end of the name, or len if there is none. */
 static size_t number_blank(const char *s, size_t len)
 {
 	size_t i = len;
@@ -40,7 +40,7 @@ static bool is_odd(const char *s, size_t len)
 	       memchr(s, '\r', len) != NULL;
 }
 
-/* What other readers would split at is something else then. */
+/* Replaces the characters at which other readers would split. */
 static void put_odd(struct uni_strbuf *b, const char *s, size_t len)
 {
 	size_t at = b->len;
@@ -88,7 +88,7 @@ struct step {
 	size_t len; /* of the text before its name */
 };
 
-/* What is written of a frame: in one place, because most of the time is cache misses. */
+/* Frame data for writing, in one place because cache misses take most of the time. */
 struct name {
 	const char *s; /* borrowed */
 	uint32_t len;
@@ -150,7 +150,7 @@ static void leave_to(struct folder *f, size_t depth)
 	f->text.len = f->path.v[depth].len;
 }
 
-/* What ended at the end of the path. */
+/* Writes the stack that ended at the end of the path. */
 static void put_stack(struct folder *f, double self, double self2)
 {
 	size_t leaf, tie;
@@ -180,7 +180,8 @@ static int visit_node(struct folder *f, uint32_t node)
 {
 	const struct uni_node *n = uni_profile_node(f->p, node);
 
-	/* Of a large tree it is far away, and needed when all below this one is written. */
+	/* In a large tree the sibling is far away in memory. It is needed after all nodes below
+	 * this one. */
 	if (n->next != UNI_NODE_NONE)
 		__builtin_prefetch(uni_profile_node(f->p, n->next));
 	if (node != UNI_NODE_ROOT && enter_frame(f, node, n->frame) != 0)

@@ -24,7 +24,7 @@ struct thread {
 	bool is_off;
 	uint16_t off_cpu;     /* that it was switched away on, */
 	uint64_t off_since;   /* when that had spent so much */
-	uint64_t unopened_ns; /* it was away in a call whose opening line is missing */
+	uint64_t unopened_ns; /* time off the CPU during calls whose opening line is missing */
 };
 
 struct cpu {
@@ -48,7 +48,7 @@ struct uni_fcalls {
 	struct uni_fcalls_stats stats;
 };
 
-/* What a CPU ran before its first switch is what that switch says. */
+/* A CPU's first switch tells which thread ran before it. */
 static void find_first(struct uni_fcalls *c)
 {
 	for (uint32_t i = 0; i < UNI_FTEXT_CPUS_MAX; i++)
@@ -126,7 +126,7 @@ static void put_call(struct uni_fcalls *c, const struct uni_call_event *e)
 		c->oom = true;
 }
 
-/* Sums of this depth and the one below it are there. */
+/* Makes sure that sums exist for this depth and the one below it. */
 static bool make_sums(struct uni_fcalls *c, struct thread *t, size_t depth)
 {
 	size_t want = depth + 2, more;
@@ -143,7 +143,7 @@ static bool make_sums(struct uni_fcalls *c, struct thread *t, size_t depth)
 	return true;
 }
 
-/* A call at this depth that ended: what it took of it itself. */
+/* Self time of a call that ended at this depth. */
 static uint64_t settle_call(struct uni_fcalls *c, struct thread *t, size_t depth, uint64_t ns)
 {
 	uint64_t below = t->sum.v[depth + 1];
@@ -171,7 +171,7 @@ static void leave_call(
 	put_call(c, &e);
 }
 
-/* Ends calls at this depth and below, whose closing braces are missing. */
+/* Ends calls at this depth and below, if their closing braces are missing. */
 static void cut_down_to(struct uni_fcalls *c, struct uni_call_event e, size_t depth)
 {
 	struct thread *t = &c->threads[e.thread];
@@ -309,9 +309,9 @@ static void close_call(
 }
 
 /*
- * How long a thread was away is not told, but what others did on this CPU meanwhile took as long,
- * at least. Of one that comes back on another CPU, or after threads that made no calls, nothing is
- * known.
+ * The text does not tell how long a thread was away. It was at least as long as other threads ran
+ * on this CPU meanwhile. If the thread comes back on another CPU, or after threads without calls,
+ * nothing is known.
  */
 static void switch_threads(struct uni_fcalls *c, const struct uni_ftext_event *l)
 {
@@ -386,7 +386,7 @@ static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
 	}
 }
 
-/* What is open at the end. */
+/* Ends the calls that are still open at the end. */
 static void end_open_calls(struct uni_fcalls *c)
 {
 	for (uint32_t i = 0; i < c->nr_threads; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lines of a function_graph or function text as calls, just as those of a trace
- * (trace/calls.h). Each thread has its stack; where no line tells threads, each CPU is one. Depths
- * find the way back where lines are missing: a call whose closing brace is missing ends where that
- * is noticed (UNI_CALL_CUT), and one whose opening line is missing is a LEAVE without an ENTER
+ * The lines of a function_graph or function text as calls, in the form of a trace's calls
+ * (trace/calls.h). Each thread has its stack; if no line names threads, each CPU is one. Depths
+ * find the way back if lines are missing. A call without its closing brace ends at the line that
+ * shows this (UNI_CALL_CUT). A call without its opening line is a LEAVE without an ENTER
  * (UNI_CALL_BEGAN), or a RETURN if it has no name.
  *
- * function_graph tells no times. Each CPU's clock begins at 0, and calls follow each other at once:
- * durations are the text's own, gaps are not known. How long a thread was switched away (`off`) is
- * at least what others did on that CPU meanwhile.
+ * function_graph has no times. Each CPU's clock begins at 0, and calls follow each other at once:
+ * durations are the text's own, gaps are not known. The time that a thread was switched away
+ * (`off`) is at least what others did on that CPU meanwhile.
  */
 #ifndef UNI_TRACE_FCALLS_H
 #define UNI_TRACE_FCALLS_H
@@ -20,8 +20,7 @@ struct uni_fcalls_stats {
 	uint64_t calls;	   /* whole ones: LEAVEs that are not cut, LEAFs, ENTRYs */
 	uint64_t unopened; /* closing braces without an opening line */
 	uint64_t unclosed; /* opening lines without a closing brace */
-	uint64_t
-		untimed; /* calls whose duration cannot be read: that of the calls in them counts */
+	uint64_t untimed;  /* calls with unreadable durations: those of the calls in them count */
 	uint64_t repaired; /* durations that had lost digits, as the calls in them show */
 	uint64_t overfull; /* calls shorter than those in them: their self time is 0 */
 };

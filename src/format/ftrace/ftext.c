@@ -43,7 +43,7 @@ uint32_t uni_ftext_thread(struct uni_ftext *t, const char *name, size_t len, uin
 	return nr - 1;
 }
 
-/* What Nanos and Linux draw around a switch. */
+/* The lines that Nanos and Linux draw around a switch. */
 static bool is_ruler(struct uni_line l)
 {
 	for (size_t i = 0; i < l.len; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What Nanos and Linux show of a kernel's calls as text: the tracers function_graph (calls with
- * their durations, nested by braces, a line "CPU) DURATION | name();") and function (entries with a
- * time each). A text becomes a list of events, one a line, and the list that text again. What the
- * lines mean together (who called whom, self time, calls cut off) is format/ftrace/fcalls.h.
+ * Text in which Nanos and Linux show a kernel's calls. The tracer function_graph shows calls with
+ * their durations, nested by braces, a line "CPU) DURATION | name();". The tracer function shows
+ * entries, each with a time. A text becomes a list of events, one a line, and the list becomes that
+ * text again. format/ftrace/fcalls.h finds out who called whom, self time, and calls cut off.
  */
 #ifndef UNI_TRACE_FTEXT_H
 #define UNI_TRACE_FTEXT_H
@@ -101,7 +101,7 @@ void uni_ftext_write_header(enum uni_ftext_tracer tracer, struct uni_sink *out);
 
 #define UNI_FTEXT_DURATION     13 /* columns */
 #define UNI_FTEXT_DURATION_MAX 32
-/* "! 207.666 us ", what stands in the column DURATION: its length. No NUL. */
+/* Writes the column DURATION, such as "! 207.666 us ", without a NUL; returns its length. */
 size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX]);
 
 #endif

@@ -57,7 +57,7 @@ static size_t parse_time(struct uni_line l, struct uni_ftext_line *ret)
 	return i + 1;
 }
 
-/* Flags may stand before the time. */
+/* Flags may precede the time. */
 static bool skip_to_time(struct uni_line *l, struct uni_ftext_line *ret)
 {
 	for (unsigned words = 0; words < 2; words++) {

@@ -16,9 +16,9 @@
 #include "format/ftrace/ftext_priv.h"
 
 #define FIELDS_MAX	3
-#define NANOS_DIGITS	8 /* columns of the number: what is longer loses its end */
+#define NANOS_DIGITS	8 /* columns of the number: longer ones lose their end */
 #define FRACTION_DIGITS 3
-/* Two years: sums of what is longer would leave no room for the calls behind it. */
+/* Two years: sums of longer durations would leave no room for the calls after them. */
 #define DURATION_MAX_US (UINT64_C(1) << 46)
 #define FLAGS_MAX	8
 
@@ -112,7 +112,7 @@ static bool is_mark(char c)
 	return c == '$' || c == '@' || c == '*' || c == '#' || c == '!' || c == '+';
 }
 
-/* Fields between bars up to the duration; *text is what is behind it. */
+/* Fields between bars up to the duration; *text is the part after it. */
 static bool parse_fields(
 	struct uni_ftext *t, struct uni_line l, struct uni_ftext_line *ret, struct uni_line *text)
 {
@@ -140,7 +140,8 @@ static bool parse_fields(
 	return false;
 }
 
-/* What a brace closes, from the comment behind it: Linux also tells what was returned there. */
+/* The function that a brace closes, from the comment after it. Linux also adds the return value
+ * there. */
 static enum uni_ftext_form parse_close(
 	struct uni_ftext *t, struct uni_line l, struct uni_ftext_event *e)
 {

@@ -48,8 +48,9 @@ static char duration_marker(uint64_t us)
 	return ' ';
 }
 
-/* What is longer than its column loses decimals, as in Nanos; but no digit before the point, which
- * made Nanos show other numbers from 100 s on: there the column gets wider. */
+/* A number that is longer than its column loses decimals, as in Nanos. It never loses a digit
+ * before the point: Nanos did so, and showed wrong numbers from 100 s on. The column gets wider
+ * instead. */
 size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX])
 {
 	uint64_t us = ns / UNI_NSEC_PER_USEC;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuchsia's trace format: records of little-endian 64-bit words, each beginning with its type
- * (4 bits), its length in words (12) and data. A call is one "duration complete" event, a switch a
- * context switch of its CPU; functions are in the string table (from 1 on) as far as that goes,
- * then written out, and so are threads. Samples are
- * spans (format/spans.h), "complete" events of objects of their own.
+ * Fuchsia's trace format: records of little-endian 64-bit words. Each begins with its type (4
+ * bits), its length in words (12) and data. A call is one "duration complete" event, a switch is a
+ * context switch of its CPU. The string table holds functions (from 1 on) until it is full; further
+ * ones are written inline, and so are threads. Samples are spans (format/spans.h), "complete"
+ * events of their own objects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -128,7 +128,7 @@ static uint64_t thread_koid(uint32_t thread)
 	return (uint64_t)thread + PROCESS + 1;
 }
 
-/* An object's name, inline; of a thread also its process, else 0. */
+/* An object's name, inline. process: that of a thread, else 0. */
 static void put_object(struct writer *w, uint64_t type, uint64_t koid, const char *name, size_t n,
 	uint64_t process)
 {
@@ -321,7 +321,7 @@ struct promised {
 	bool run_of[UNI_PROMISE_CPUS], pause_of[UNI_PROMISE_CPUS];
 };
 
-/* An event of threads and promises, which ends in `last`: its end, or what it belongs to. */
+/* An event of threads and promises. `last` is its last word: its end, or the id that links it. */
 static void put_promise(struct writer *w, uint64_t kind, uint64_t thread,
 	const struct uni_promise_part *p, uint64_t ns, uint64_t last)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `export -f mirage` made: the metadata, cpu0, cpu1 ... */
+/* Reads the folder that `export -f mirage` made: the metadata, cpu0, cpu1 ... */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "format/mirage/mirage.h"
 
-/* Where neither addresses nor counters are: what is made here begins so, and nothing else does. */
+/* Top digit of the ids made here; neither addresses nor counters have it. */
 #define OURS 0x10ULL
 
 struct pair {
@@ -18,7 +18,7 @@ struct uni_mirage_ids {
 	struct pair *slots;
 	size_t nr_slots, nr;
 	uint64_t made;
-	UNI_VEC(uint32_t) heirs; /* by node: towards what it became last of all, or itself */
+	UNI_VEC(uint32_t) heirs; /* by node: a step towards its last successor, or itself */
 };
 
 struct uni_mirage_ids *uni_mirage_ids_create(void)
@@ -116,7 +116,8 @@ static int replace_id(struct uni_mirage_ids *ids, uint64_t *id, bool created, ui
 	return 0;
 }
 
-/* What became another one twice, or itself at last, is a chain without end to old viewers. */
+/* A promise that became another one twice, or itself in the end, is an endless chain to old
+ * viewers. */
 static bool may_become(struct uni_mirage_ids *ids, uint32_t who, uint32_t other)
 {
 	if (who == UINT32_MAX || other == UINT32_MAX)
@@ -132,7 +133,7 @@ int uni_mirage_ids_replace(struct uni_mirage_ids *ids, struct uni_promise_event 
 	uint32_t who = UINT32_MAX, other = UINT32_MAX;
 	int rc;
 
-	/* Who ran is all that this says. */
+	/* Such an event only tells who ran. */
 	if (e->kind == UNI_PE_CREATE && e->other == UNI_PROMISE_NOBODY)
 		e->kind = UNI_PE_SWITCH;
 	*keep_ret = true;

@@ -30,7 +30,7 @@ static void add_stats(struct uni_mirage_stats *sum, const struct uni_mirage_stat
 	sum->damaged_bytes += st->damaged_bytes;
 }
 
-/* The stream whose next event is the oldest; NULL at the end of all. */
+/* The stream with the oldest next event; NULL at the end of all. */
 static struct stream *oldest_stream(struct stream *s, size_t nr)
 {
 	struct stream *best = NULL;

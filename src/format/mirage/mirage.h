@@ -25,8 +25,8 @@ struct uni_mirage_stats {
 	uint64_t packets, events;
 	uint64_t unused;	/* packets that never held an event */
 	uint64_t missing;	/* packets that the counter says there were between those here */
-	uint64_t damaged;	/* packets whose rest makes no sense, and places that hold none */
-	uint64_t damaged_bytes; /* not read of these */
+	uint64_t damaged;	/* packets with invalid data, and places without a packet */
+	uint64_t damaged_bytes; /* bytes of them that were not read */
 	size_t first_damage;	/* offset in the data, if damaged */
 };
 
@@ -37,10 +37,11 @@ typedef int (*uni_promise_event_fn)(void *arg, const struct uni_promise_event *e
 bool uni_mirage_is(const void *data, size_t size);
 
 /*
- * Gives out all events, oldest packet first; a gap is told as UNI_PE_LOST with value -1: how many
- * is not known. So is what is damaged, and what a ring lost before its oldest packet. Times never
- * decrease: one that does within a packet is damage, and the rest of that packet is not read; what
- * other packets hold is given out whole. UNI_EFORMAT: no such ring.
+ * Passes all events to fn, oldest packet first. A gap is a UNI_PE_LOST with value -1, because its
+ * size is not known. Damage is such a gap, too, and so is what a ring lost before its oldest
+ * packet. Times never decrease: a time that decreases within a packet is damage. The rest of that
+ * packet is not read; other packets are passed on whole. Returns -UNI_EFORMAT if data is no such
+ * ring.
  */
 int uni_mirage_read(const void *data, size_t size, uni_promise_event_fn fn, void *arg,
 	struct uni_mirage_stats *stats_ret, struct uni_err *err);
@@ -67,12 +68,13 @@ struct uni_mirage_writer;
 int uni_mirage_writer_open(
 	struct uni_sink *out, size_t packet, struct uni_mirage_writer **ret, struct uni_err *err);
 /*
- * Events that the format has not are written as MirageOS does: should_resolve as a label, a hiatus
- * as a switch to nobody; its reason and its end are labels of nobody. Events must come in the order
- * of time. One that is larger than a packet is not written, and counted.
+ * Events that the format lacks are written as MirageOS does: should_resolve as a label, a hiatus as
+ * a switch to nobody. A hiatus' reason and end are labels of nobody. Events must come in the order
+ * of time. An event larger than a packet is counted, not written.
  */
 int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_event *event);
-/* What says that a trace went on until then, though nothing happened: a label of nobody. */
+/* An event that shows that a trace went on until then, though nothing happened: a label of
+ * nobody. */
 struct uni_promise_event uni_mirage_end(uint64_t time);
 /* Writes the last packet and frees; *dropped_ret (may be NULL): events that fitted no packet. */
 int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret);
@@ -84,9 +86,10 @@ int uni_mirage_writer_close(struct uni_mirage_writer *w, uint64_t *dropped_ret);
 struct uni_mirage_ids;
 struct uni_mirage_ids *uni_mirage_ids_create(void); /* NULL: out of memory */
 /*
- * Events in the order of time. 0 or -UNI_ENOMEM. *keep_ret: false for what means nothing and would
- * be without end to an old viewer: a promise that becomes itself, at once or round about. The
- * creation of nobody, at which it would end, is made a switch to who ran.
+ * Replaces the ids of an event; events come in the order of time. Returns 0 or -UNI_ENOMEM.
+ * *keep_ret is false for a promise that becomes itself, directly or through others: it would send
+ * an old viewer into an endless loop. The creation of nobody would end the viewer, so it becomes a
+ * switch to the thread that ran.
  */
 int uni_mirage_ids_replace(struct uni_mirage_ids *ids, struct uni_promise_event *e, bool *keep_ret);
 void uni_mirage_ids_destroy(struct uni_mirage_ids *ids); /* NULL-safe */

@@ -95,7 +95,7 @@ struct reading {
 	void *arg;
 	uint64_t given; /* time of the last event that was given out */
 	uint64_t now;	/* of the packet's last event */
-	uint64_t limit; /* of this packet: about what the next one begins with */
+	uint64_t limit; /* of this packet: about the time at which the next one begins */
 	bool gap;	/* something is missing before the next event */
 	bool gap_told;
 };
@@ -138,10 +138,8 @@ static bool next_event(const struct reading *r, struct uni_cursor *c, struct uni
 	return true;
 }
 
-/*
- * No event is cut off by the end of what a packet holds: then its header is damaged, and what it
- * says of that. What lies behind the true end is older, and ends the reading.
- */
+/* A packet's content never ends inside an event. If it does, the header is damaged, and so is the
+ * size it states. Data after the true end is older, and ends the reading. */
 static bool go_on(
 	struct uni_cursor *c, const uint8_t *data, const struct uni_mirage_packet *p, size_t whole)
 {
@@ -152,10 +150,8 @@ static bool go_on(
 	return true;
 }
 
-/*
- * An event is given out when the one behind it is not earlier: a damaged time would set the clock
- * of all that follow.
- */
+/* An event is passed on only if the next one is not earlier: a damaged time would set the clock of
+ * all later events. */
 static int read_packet(struct reading *r, const uint8_t *data, const struct uni_mirage_packet *p,
 	struct uni_mirage_stats *st)
 {
@@ -199,10 +195,8 @@ static uint64_t middle_of(uint64_t a, uint64_t b, uint64_t c)
 	return uni_max(uni_min(a, b), uni_min(uni_max(a, b), c));
 }
 
-/*
- * Of two times in a row one may be damaged: the later one is a limit for what lies before. Of three
- * the middle one is about right.
- */
+/* If two times in a row differ, either may be damaged: the later one limits the times before it.
+ * The middle one of three is about right. */
 static void look_ahead(const uint8_t *data, struct uni_mirage_packets *packets)
 {
 	const struct reading any = { .limit = UINT64_MAX };
@@ -226,7 +220,7 @@ static uint64_t limit_of(const struct uni_mirage_packets *packets, size_t i)
 {
 	uint64_t limit = 0;
 
-	/* Packets of one event are looked behind, but not for ever. */
+	/* Looks past packets with one event, but not past too many. */
 	for (size_t k = i + 1; k < packets->all.nr && k - i < 16; k++) {
 		const struct uni_mirage_packet *p = &packets->all.v[k];
 
@@ -262,7 +256,8 @@ static int read_all(struct reading *r, const uint8_t *data,
 		if (rc < 0)
 			return rc;
 	}
-	/* What the counters do not tell was the newest, or who knows where. */
+	/* Losses that the counters do not show were the newest events, or their place is
+	 * unknown. */
 	if (r->given != 0 && (r->gap || (passed_over && !r->gap_told)))
 		rc = tell_gap(r, r->given);
 	return rc < 0 ? rc : 0;

@@ -38,7 +38,7 @@ int uni_mirage_writer_open(
 	return 0;
 }
 
-/* The packet as it is, no longer than what it holds: a file is no ring. */
+/* Writes the packet without padding, because a file is no ring. */
 static void flush_packet(struct uni_mirage_writer *w)
 {
 	uint8_t *p = put_le(w->packet, UNI_MIRAGE_MAGIC, 4);

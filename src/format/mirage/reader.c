@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A trace of MirageOS' threads and promises: the time that each ran, below those that created it.
- * Promises are named by their labels, else by their kind: their numbers would make each its own.
+ * Promises have their labels as names, else their kinds: by number, each promise would be a name of
+ * its own.
  */
 #include "format/mirage/mirage.h"
 
@@ -65,7 +66,7 @@ static int add_runs(
 	return rc;
 }
 
-/* What the reading of a file or a folder gave, as a profile. */
+/* Makes a profile from a file or a folder that was read. */
 static int make_profile(struct uni_promise_builder *b, const struct uni_mirage_stats *read,
 	struct uni_profile *p, struct uni_import_stats *stats_ret, struct uni_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the packets of a ring lie, in which order, whatever became of their headers. */
+/* Finds the packets of a ring and their order, even if their headers are damaged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,9 +78,9 @@ static size_t next_header(struct finder *f, size_t from)
 }
 
 /*
- * The packet at `at`; the next one begins at `end`, or nothing does. What its header says of its
- * length is believed as far as it can be: a packet that is cut off by the end of the file, or says
- * that it holds more than itself, is read as far as it is there.
+ * The packet at `at`; the next one begins at `end`, if there is a next one. The length in its
+ * header is used as far as possible. A packet that the file's end cuts off, or that states more
+ * than fits, is read as far as it exists.
  */
 static struct uni_mirage_packet packet_at(const uint8_t *data, size_t size, size_t at, size_t end)
 {
@@ -106,7 +106,7 @@ static struct uni_mirage_packet packet_at(const uint8_t *data, size_t size, size
 	return p;
 }
 
-/* A program that writes such traces has the mark in it as well, but nothing behind it. */
+/* A program that writes such traces also contains the mark, but without a packet after it. */
 static bool is_packet(const uint8_t *data, size_t size, size_t at)
 {
 	struct uni_cursor c = uni_cursor_make(data + at, size - at);
@@ -130,7 +130,7 @@ bool uni_mirage_is(const void *data, size_t size)
 	return at != size;
 }
 
-/* Where the packet at `at` ends by its header; 0: nowhere in the data. */
+/* End of the packet at `at` according to its header; 0: not in the data. */
 static size_t told_end(const uint8_t *data, size_t size, size_t at)
 {
 	struct uni_cursor c = uni_cursor_make(data + at, size - at);
@@ -196,10 +196,10 @@ int uni_mirage_scan(const uint8_t *data, size_t size, struct uni_mirage_packets 
 }
 
 /*
- * Where the oldest packet is: the file has them in order, but for the one place where the ring's
- * newest meets its oldest. There time goes back, and the counter does not go on by one. A damaged
- * header shows one of the two in another place, never both; and may hide one of them there: a
- * counter that is damaged says less than times of three events, but more than one time does.
+ * Finds the oldest packet. The file has packets in order, except at one place: there the ring's
+ * newest packet precedes its oldest. At that place time goes back, and the counter does not go on
+ * by one. A damaged header elsewhere shows one of these two signs, never both; at that place it may
+ * hide one. A damaged counter says less than times of three events, but more than one time does.
  */
 static size_t find_oldest(const struct uni_mirage_packets *packets)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The threads and promises of a trace as MirageOS recorded its own: a folder with a trace file for
- * each CPU, which mirage-trace-viewer opens, and what makes a CTF trace of it: the description that
- * the old files never had, complete.
+ * The threads and promises of a trace in the form in which MirageOS recorded its own. The output is
+ * a folder with a trace file for each CPU, which mirage-trace-viewer opens. The folder also has a
+ * complete CTF description, which the old files never had.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static int open_cpu(struct writer *w, uint32_t nr, struct uni_err *err)
 	return rc;
 }
 
-/* What a CPU lost before its first event is told once it has one. */
+/* A CPU's losses before its first event are written with that event. */
 static int write_mirage_event(
 	struct writer *w, const struct uni_call_event *call, struct uni_err *err)
 {
@@ -105,7 +105,7 @@ static int write_events(struct writer *w, struct uni_err *err)
 	while ((rc = w->tl->read(w->tl->ctx, &e, &nr)) == 1) {
 		for (size_t i = 0; i < nr; i++) {
 			rc = write_mirage_event(w, &e[i], err);
-			/* A failed write is told by whoever closes the file. */
+			/* The caller that closes the file reports a failed write. */
 			if (rc != 0)
 				return rc == -UNI_EIO ? 0 : rc;
 		}
@@ -113,7 +113,7 @@ static int write_events(struct writer *w, struct uni_err *err)
 	return rc == 0 ? 0 : uni_err_nomem(err);
 }
 
-/* Of any CPU: they are one trace. */
+/* Any CPU will do, because they are one trace. */
 static int write_end(struct writer *w)
 {
 	const struct uni_promise_event e = uni_mirage_end(w->tl->end_ns);

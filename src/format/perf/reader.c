@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `perf script` prints: a line with the thread's name, numbers, time, period and event, then a
- * frame a line ("ADDRESS SYMBOL+0xOFFSET (IMAGE)"), leaf first, and a blank line. As FlameGraph's
- * script has it, the thread's name is the root, samples of other events than the first are left
- * out, and the period, if there is one, is what a sample weighs.
+ * The output of `perf script`: a line with the thread's name, numbers, time, period and event, then
+ * the frames, then a blank line. Each frame is a line ("ADDRESS SYMBOL+0xOFFSET (IMAGE)"), leaf
+ * first. As in FlameGraph's script, the thread's name is the root, and only samples of the first
+ * event count. A sample weighs its period, if it has one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,10 +141,8 @@ struct frame {
 	struct uni_line symbol, image;
 };
 
-/*
- * Where the image begins that the line ends in, at its '('; 0: there is none. It may itself have a
- * " (deleted)", and a function "(int)", which no blank is before.
- */
+/* Position of the '(' at which the image at the end of the line begins; 0: there is none. The image
+ * may itself end in " (deleted)". A function may have "(int)", without a blank before it. */
 static size_t find_image(struct uni_line l, size_t from)
 {
 	size_t depth = 0;
@@ -171,10 +169,8 @@ static void cut_deleted(struct uni_line *image)
 		image->len -= n;
 }
 
-/*
- * "  ffffffff8106d200 cons_blk+0x49 (/boot/app)", without what is before the symbol; perf script
- * without -F dso has no image.
- */
+/* "  ffffffff8106d200 cons_blk+0x49 (/boot/app)", without the part before the symbol; perf script
+ * without -F dso has no image. */
 static bool parse_frame(struct uni_line l, struct frame *ret)
 {
 	size_t at = 0, end, open, blank;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `perf script` prints, a sample at a time: a line with the thread, the vCPU, the time and the
- * period, then a frame a line, leaf first. The period is the nanoseconds that the sample stands
- * for.
+ * Text like the output of `perf script`, a sample at a time. The first line has the thread, the
+ * vCPU, the time and the period; then each frame has a line, leaf first. The period is the
+ * nanoseconds that the sample stands for.
  */
 #include <inttypes.h>
 #include <math.h>

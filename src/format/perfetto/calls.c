@@ -166,7 +166,7 @@ int uni_perfetto_calls(struct uni_perfetto *w, const struct uni_timeline *tl)
 		if (rc < 0)
 			break;
 	}
-	/* Who runs at the end runs until then. */
+	/* A thread that runs at the end runs until the last event. */
 	for (size_t i = 0; rc == 0 && i < c.cpus.nr; i++) {
 		if (c.cpus.v[i].running)
 			put_event(&c, END, CPU_UUID + i, c.last_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the Perfetto exporter: packets, and who is in them. */
+/* Internals of the Perfetto exporter: packets, processes and threads. */
 #ifndef UNI_FORMAT_PERFETTO_PERFETTO_H
 #define UNI_FORMAT_PERFETTO_PERFETTO_H
 
@@ -26,7 +26,7 @@ struct uni_perfetto {
 	bool oom;
 };
 
-/* Ends the packet that was put together. Of one guest after the other: each is a sequence. */
+/* Ends the packet under construction. Guests come one after the other: each is a sequence. */
 void uni_perfetto_packet(struct uni_perfetto *w, uint32_t guest, uint64_t t_ns, bool timed);
 void uni_perfetto_flush(struct uni_perfetto *w);
 

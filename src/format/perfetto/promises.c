@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads and promises for Perfetto: a machine of their own. Lives and waits overlap, so each has a
- * track, and tracks of one name are shown as one; runs and pauses have a track for each CPU. Flows
- * lead from who woke to who ran.
+ * track, and Perfetto shows tracks of one name as one. Runs and pauses have a track for each CPU.
+ * Flows lead from the waker to the thread that ran.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define MACHINE UINT32_C(1001) /* that of calls is 1000 */
 
-/* Of tracks: its kind above its number. */
+/* Track numbers: the kind above the number. */
 #define LIVES	 (UINT64_C(4) << 48)
 #define WAITS	 (UINT64_C(5) << 48)
 #define RUNS	 (UINT64_C(6) << 48)
@@ -41,7 +41,7 @@ static void put_track(
 	uni_perfetto_packet(w, MACHINE, 0, false);
 }
 
-/* What else is of the event is in w->part already. */
+/* The caller has put the event's other fields into w->part. */
 static void put_event(struct uni_perfetto *w, enum type type, uint64_t track, uint64_t ns)
 {
 	uni_pb_put_u64(&w->part, 9, type);

@@ -125,7 +125,7 @@ static void intern_frame(struct samples *s, uint32_t number)
 	uni_pb_put_str(&s->part, 2, uni_profile_str(p, uni_frame_said(f)));
 	uni_pb_put_part(&s->interned, I_FUNCTION_NAME, &s->part);
 	if (f->image != 0) {
-		/* A mapping a frame: what each covers is not known, only whose it is. */
+		/* A mapping for each frame: the image is known, its address range is not. */
 		uni_pb_put_u64(&s->part, 1, (uint64_t)number + 1);
 		uni_pb_put_str(&s->part, 2, uni_profile_str(p, f->image));
 		uni_pb_put_part(&s->interned, I_MAPPING_PATH, &s->part);
@@ -217,7 +217,7 @@ static void put_slice(struct samples *s, const struct uni_exit_row *row, bool be
 	struct uni_perfetto *w = s->w;
 
 	if (begins) {
-		/* A debug annotation: how many it stands for. */
+		/* A debug annotation: how many exits the row stands for. */
 		uni_pb_put_u64(&w->sub, 3, row->weight);
 		uni_pb_put_str(&w->sub, 10, "exits");
 		uni_pb_put_part(&w->part, 4, &w->sub);

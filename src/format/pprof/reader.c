@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pprof's profile.proto, gzipped or not. Of several values a sample has, the one that the profile
- * names as its default counts, else the last, as pprof shows it. Labels, addresses and lines are
- * not kept: functions are told apart by name and image.
+ * pprof's profile.proto, gzipped or not. If a sample has several values, the profile's default one
+ * counts, else the last, as pprof shows it. Labels, addresses and lines are not kept: name and
+ * image identify a function.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ZLIB_CONST /* what it reads is not written to */
+#define ZLIB_CONST /* zlib declares its input const */
 #include <zlib.h>
 
 #include "base/checked.h"
@@ -97,7 +97,7 @@ static bool is_gzip(const char *data, size_t size)
 	return size > 2 && (uint8_t)data[0] == 0x1f && (uint8_t)data[1] == 0x8b;
 }
 
-/* Place of what has that id among those of its kind; NOT_THERE. */
+/* Index of the object with that id among those of its kind, or NOT_THERE. */
 static size_t find_id(const struct reader *r, char kind, uint64_t id)
 {
 	char key[9] = { kind };

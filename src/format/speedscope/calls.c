@@ -18,8 +18,8 @@ struct thread {
 struct writer {
 	const struct uni_timeline *tl;
 	UNI_VEC(struct thread) threads;
-	uint32_t nr_frames; /* 0 is for what has no name; of a function its number + 1 */
-	uint64_t halves;    /* calls of which the beginning is not there */
+	uint32_t nr_frames; /* 0: the frame without a name; a function has its number + 1 */
+	uint64_t halves;    /* calls without their beginning */
 	uint64_t off_ns;    /* that threads waited in calls */
 };
 

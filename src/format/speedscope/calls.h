@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "format/export.h"
 
-/* The whole document: an "evented" profile of each thread, with what it called and when. */
+/* The whole document: an "evented" profile of each thread, with its calls and their times. */
 int uni_speedscope_calls(const struct uni_view *v, struct uni_sink *out, struct uni_err *err);
 
 #endif

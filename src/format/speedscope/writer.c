@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * speedscope's file format: the frames, and a "sampled" profile for each thread or vCPU, its
- * samples in the order of time. Of a differential the two columns are two profiles. Traced calls
- * are "evented" profiles (speedscope_calls.c).
+ * speedscope's file format: the frames, and a "sampled" profile for each thread or vCPU, with its
+ * samples in the order of time. The two columns of a differential are two profiles. Traced calls
+ * are "evented" profiles (speedscope/calls.c).
  */
 #include <math.h>
 #include <stdlib.h>

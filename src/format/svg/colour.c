@@ -187,7 +187,7 @@ static double prefix_value(const uint32_t *cp, size_t nr)
 	return 1.0 - sum / max;
 }
 
-/* "module`function": what stands before the quote does not count, if it is not empty. */
+/* "module`function": the part before the quote does not count, if it is not empty. */
 static size_t skip_module(const uint32_t *cp, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++) {
@@ -251,7 +251,7 @@ struct uni_rgb uni_colour_inlined(struct uni_colours *c, const char *name)
 	return ret;
 }
 
-/* From white to a colour of which both channels that fade differ in brightness as well. */
+/* From white to a colour; both channels that fade differ from it in brightness. */
 static struct uni_rgb fade_towards(struct uni_rgb full, double share)
 {
 	return (struct uni_rgb){ (uint8_t)(255.0 - (255.0 - full.r) * share),

@@ -35,11 +35,11 @@ const char *uni_palette_background(const struct uni_palette *p);
 /* Start and end of a background gradient: a name of above or "#rrggbb"; false if neither. */
 bool uni_background(const char *name, const char **from_ret, const char **to_ret);
 
-/* What srand48(seed) makes of the seed. */
+/* The state that srand48(seed) sets. */
 uint64_t uni_rand48_seed(uint32_t seed);
 
 struct uni_rgb uni_colour_name(struct uni_colours *c, const char *name);
-/* Inlined functions stand out, whatever the palette. */
+/* Inlined functions look different in every palette. */
 struct uni_rgb uni_colour_inlined(struct uni_colours *c, const char *name);
 /* Differential: delta in [-max, max]; white, red (safe: orange) for more, blue for less. */
 struct uni_rgb uni_colour_delta(double delta, double max, bool safe);

@@ -176,7 +176,7 @@ struct uni_name_attrs {
 static const char *const attr_names[] = { "title", "href", "target", "id", "class", "g_extra",
 	"a_extra" };
 
-/* What a browser would run, or show in this page's name, when it follows the link. */
+/* A link that would make a browser run a script, or show content in this page's name. */
 static bool is_script_url(const char *url, size_t len)
 {
 	static const char *const schemes[] = { "javascript:", "data:", "vbscript:" };
@@ -218,7 +218,7 @@ static bool extra_runs(const char *s, size_t len)
 			const char *end = memchr(s + i + 1, s[i], len - i - 1);
 
 			if (end == NULL)
-				return true; /* it would swallow what comes behind it */
+				return true; /* it would swallow the text after it */
 			i = (size_t)(end - s);
 		}
 		i++;

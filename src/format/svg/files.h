@@ -11,7 +11,7 @@ struct uni_palette_map;
 
 /* Lines "FUNCTION->rgb(R,G,B)"; a file that is not there is empty. */
 int uni_palette_map_open(const char *path, struct uni_palette_map **ret, struct uni_err *err);
-/* The function's colour there; if it has none, the one that is given is kept for it. */
+/* The function's colour in the map; if it has none, adds `otherwise` for it. */
 struct uni_rgb uni_palette_map_colour(
 	struct uni_palette_map *m, const char *name, struct uni_rgb otherwise);
 /* Writes the file, sorted. */
@@ -24,7 +24,7 @@ struct uni_name_attrs;
 int uni_name_attrs_open(const char *path, struct uni_name_attrs **ret, struct uni_err *err);
 /* Its value for a function, borrowed; NULL: none. a may be NULL. */
 const char *uni_name_attr(const struct uni_name_attrs *a, const char *function, const char *name);
-/* How many links and extras were left out, because a browser would run what they are. */
+/* Number of links and extras left out because a browser would run them. */
 uint64_t uni_name_attrs_refused(const struct uni_name_attrs *a);
 void uni_name_attrs_close(struct uni_name_attrs *a); /* NULL-safe */
 

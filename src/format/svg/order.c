@@ -39,10 +39,8 @@ static size_t run_length(const char *text, const struct line *v, size_t nr)
 	return n;
 }
 
-/*
- * A tree is in the order of its names, and its lines are, but for names that others begin with:
- * what is in order already is only looked at.
- */
+/* Merge sort by runs. A tree's lines are almost in the order of names, except for names that begin
+ * other names: runs that are in order are only compared. */
 static void sort_lines(const char *text, struct line *v, size_t nr, struct line *tmp)
 {
 	bool merged = true;
@@ -68,7 +66,7 @@ static struct uni_profile_entry entry_of(const struct uni_profile *p, uint32_t n
 		uni_profile_self2(p, node) };
 }
 
-/* Where a walk through the tree is: the names from the root on, and where each begins. */
+/* Position of a walk through the tree: the names from the root on, and the offset of each. */
 struct walk {
 	const struct uni_profile *p;
 	struct uni_strbuf path;

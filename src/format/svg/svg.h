@@ -23,18 +23,18 @@ struct uni_svg {
 	bool flamechart, compat;
 	const char *cp, *nameattr, *diffcolors;
 
-	/* What follows from them and from the profile */
+	/* Derived from the options and the profile */
 	const struct uni_profile *p;
 	struct uni_sink *out;
 	struct uni_colours colours;
 	struct uni_palette_map *map;  /* of cp, or NULL */
 	struct uni_name_attrs *attrs; /* of nameattr, or NULL */
-	bool diff, ascii, safe;	      /* safe: for those who cannot tell red from others */
+	bool diff, ascii, safe;	      /* safe: for readers who cannot tell red from other colours */
 	bool dark;		      /* follows the reader's preference */
 	double max;		      /* value of the whole width */
 	double min_value;	      /* narrower is not drawn */
 	double max_delta;
-	size_t max_depth; /* of what is drawn; the root has 0 */
+	size_t max_depth; /* of the drawn frames; the root has 0 */
 	double top_pad, bottom_pad, image_height;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The flame graph as one SVG file that works from a disk in a browser and, without its script, as
- * a plain picture. Geometry, colours and titles are flamegraph.pl's, so that graphs of both can be
- * laid side by side; fg:x and fg:w hold exact values, as inferno's do. The script gets everything
- * it needs from attributes: no text of a guest is ever inside of it.
+ * The flame graph as one SVG file. It works from a disk in a browser and, without its script, as a
+ * plain picture. Geometry, colours and titles are flamegraph.pl's, so that users can compare graphs
+ * of both; fg:x and fg:w hold exact values, as inferno's do. The script gets everything it needs
+ * from attributes: it never contains text of a guest.
  */
 #include "format/svg/svg.h"
 
@@ -99,8 +99,8 @@ static int bad_option(struct uni_err *err, const char *name, const char *value, 
 		err, UNI_EUSAGE, "format svg: option %s wants %s, not \"%s\"", name, wants, value);
 }
 
-/* Plain ASCII words: an encoding goes into the XML declaration unescaped. What is written is ASCII
- * unless it is UTF-8, which is no text in those of wider units, or of other letters. */
+/* Allows plain ASCII words only, because the XML declaration does not escape them. The file is
+ * ASCII or UTF-8. It is no valid text in encodings with wider units or other letters. */
 static bool encoding_ok(const char *s)
 {
 	static const char *const others[] = { "utf-16", "utf16", "utf-32", "utf32", "utf-7", "ucs-",
@@ -205,7 +205,7 @@ static void put_attr(struct uni_svg *g, const char *name, const char *value)
 	uni_sink_putc(g->out, '"');
 }
 
-/* Where the reader prefers a dark page. Frames keep their colours. */
+/* For readers who prefer a dark page. Frames keep their colours. */
 static const char dark_css[] =
 	"@media (prefers-color-scheme:dark){svg:root{background:#14171c}\n"
 	"#background stop{stop-color:#14171c}text{fill:#e6e9ee}\n"

@@ -153,7 +153,7 @@ void uni_uftrace_syms_sort(struct uni_uftrace_syms *s)
 		qsort(s->all.v, s->all.nr, sizeof(s->all.v[0]), sym_order);
 }
 
-/* The newest symbol at or below the address, whose lower 48 bits are all there is. */
+/* The newest symbol at or below the address. Only the address' lower 48 bits are known. */
 static const struct uni_uftrace_symbol *find_symbol_at(
 	const struct uni_uftrace_syms *s, uint64_t addr)
 {
@@ -190,7 +190,7 @@ struct calls {
 	UNI_VEC(uint32_t) open; /* frames, outermost first */
 	uint64_t since_ns;
 	size_t next_event;
-	bool entered;		   /* what was open when the records began is in `open` */
+	bool entered;		   /* calls that were open when the records began are in `open` */
 	enum uni_uftrace_what out; /* UNI_UFTRACE_IN: the thread runs */
 };
 
@@ -203,7 +203,7 @@ static void push_schedule(struct calls *c)
 	uni_stack_push(c->stack, uni_stack_name(c->stack, name, strlen(name)));
 }
 
-/* What passed since the record before was the innermost open call's. */
+/* Adds the time since the record before to the innermost open call. */
 static int pass_time(struct calls *c, uint64_t ns)
 {
 	uint64_t took = ns > c->since_ns ? ns - c->since_ns : 0;
@@ -218,7 +218,7 @@ static int pass_time(struct calls *c, uint64_t ns)
 	return uni_stack_flush(c->stack, false, (double)took, 0.0, c->stats);
 }
 
-/* What the kernel said of the thread before that time. */
+/* Applies the kernel's events of the thread before that time. */
 static int pass_events(struct calls *c, uint64_t before_ns)
 {
 	const struct uni_uftrace_events *events = c->thread->events;
@@ -245,8 +245,9 @@ static bool next_record(struct uni_cursor *in, uint64_t *ns_ret, uint64_t *what_
 }
 
 /*
- * A child of fork() returns from what its parent had called, and so does who was traced from the
- * middle on, or lost records: what is left without having been entered was open, innermost first.
+ * A child of fork() returns from functions that its parent called. So does a thread that was traced
+ * from the middle on, or lost records. A function that is left without being entered was open at
+ * the beginning, innermost first.
  */
 static int enter_open(struct calls *c, struct uni_cursor in)
 {

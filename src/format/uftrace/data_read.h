@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is in a folder of uftrace: each file's content, of which nothing is believed. */
+/* Reads the files in a folder of uftrace. No content is trusted. */
 #ifndef UNI_FORMAT_UFTRACE_DATA_READ_H
 #define UNI_FORMAT_UFTRACE_DATA_READ_H
 
@@ -22,7 +22,7 @@ struct uni_uftrace_syms {
 	bool relative; /* addresses of symbols: to the beginning of their image */
 };
 
-/* What the kernel says of a thread. */
+/* The kernel's events of a thread. */
 enum uni_uftrace_what {
 	UNI_UFTRACE_ALIVE,     /* it began, was named, or ended */
 	UNI_UFTRACE_IN,	       /* a CPU runs it */
@@ -60,7 +60,7 @@ bool uni_uftrace_sym(struct uni_uftrace_syms *s, uint64_t base, const char *data
 /* After the last of them. */
 void uni_uftrace_syms_sort(struct uni_uftrace_syms *s);
 
-/* What the functions of TID.dat are, and when the thread did not run. */
+/* The symbols for TID.dat, and the times at which the thread did not run. */
 struct uni_uftrace_thread {
 	const struct uni_uftrace_syms *syms;
 	const struct uni_uftrace_events *events; /* sorted */
@@ -68,9 +68,9 @@ struct uni_uftrace_thread {
 };
 
 /*
- * TID.dat: adds what each function took itself to the stack's profile, and what passed while the
- * thread did not run to `linux:schedule` below it. 0, -UNI_ENOMEM, or -UNI_EFORMAT: bytes that are
- * no records, from *at_ret on (what came before was added).
+ * Reads TID.dat: adds each function's self time to the stack's profile. Time in which the thread
+ * did not run goes to `linux:schedule` below the function. Returns 0, -UNI_ENOMEM, or -UNI_EFORMAT
+ * for bytes that are no records, from *at_ret on (records before them were added).
  */
 int uni_uftrace_dat(struct uni_stack *stack, const struct uni_uftrace_thread *thread,
 	const char *data, size_t size, struct uni_import_stats *stats, size_t *at_ret);

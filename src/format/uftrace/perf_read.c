@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf-cpuN.dat: records as perf_event_open(2) describes them, without a header, of a dummy event
- * with sample_id_all and the sample type TID | TIME. So each ends in who and when:
+ * perf-cpuN.dat: records as perf_event_open(2) describes them, without a file header. They are of a
+ * dummy event with sample_id_all and the sample type TID | TIME, so each ends in thread and time:
  *
- *	u32 type | u16 misc | u16 size | ... | u32 pid | u32 tid | u64 ns
+ * 	u32 type | u16 misc | u16 size | ... | u32 pid | u32 tid | u64 ns
  *
  * The times are of the clock that the records of calls have.
  */

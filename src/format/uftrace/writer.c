@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A data directory as `uftrace record` leaves it (format 4), for uftrace's report, replay, graph,
- * tui and others: the guest is a program whose functions stand 16 bytes apart, its threads are
- * tasks. What uftrace has no room for, calls deeper than 1,023, is left out.
+ * tui and others. The guest is a program with functions at every 16 bytes, and its threads are
+ * tasks. Calls deeper than 1,023 are left out, because uftrace has no room for them.
  */
 #include <stdio.h>
 #include <string.h>

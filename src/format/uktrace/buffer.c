@@ -16,7 +16,7 @@ struct uni_ukt_reader uni_ukt_reader_make(const void *data, size_t size,
 	};
 }
 
-/* { u32 magic, u32 size, u64 ns, pointer }, which 32-bit ARM fills up to a multiple of 8 as well */
+/* { u32 magic, u32 size, u64 ns, pointer }; 32-bit ARM, too, pads it to a multiple of 8 */
 size_t uni_ukt_head_size(unsigned ptr_size)
 {
 	(void)ptr_size;

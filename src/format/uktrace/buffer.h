@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The records in Unikraft's trace buffer (uk_trace_buffer), one after the other. Two CPUs that
- * write at once, or an interrupt in between, leave bytes that make no sense: reading goes on at the
- * next record whose length is that of its tracepoint's arguments.
+ * write at once, or an interrupt in between, leave invalid bytes. Then reading goes on at the next
+ * record whose length matches its tracepoint's arguments.
  */
 #ifndef UNI_FORMAT_UKTRACE_BUFFER_H
 #define UNI_FORMAT_UKTRACE_BUFFER_H
@@ -50,9 +50,9 @@ bool uni_ukt_next(struct uni_ukt_reader *r, struct uni_ukt_record *ret);
 size_t uni_ukt_head_size(unsigned ptr_size);
 
 /*
- * The record's message as printf() would have made it in the guest, clean: integers have the width
- * that they were recorded with and the sign that the conversion says; an argument without a
- * conversion stands behind in hex, a conversion without an argument as "?".
+ * The record's message as printf() would have made it in the guest, cleaned. Integers have their
+ * recorded width and the sign that the conversion says. An argument without a conversion follows in
+ * hex; a conversion without an argument is "?".
  */
 void uni_ukt_format(const struct uni_ukt_record *r, struct uni_strbuf *out);
 

@@ -14,7 +14,7 @@
 #define HEAD_BYTES (4 + 16 + 4 + 5 * 8)
 #define EVENT_HEAD (8 + 4)
 
-/* Of all traces of this kind: nothing in it depends on the guest. */
+/* The same for all traces of this kind: nothing in it depends on the guest. */
 static const char uuid_text[] = "6f2b4c1e-93d0-4d0e-8a57-1f3c5b7d9e42";
 static const uint8_t uuid[16] = { 0x6f, 0x2b, 0x4c, 0x1e, 0x93, 0xd0, 0x4d, 0x0e, 0x8a, 0x57, 0x1f,
 	0x3c, 0x5b, 0x7d, 0x9e, 0x42 };

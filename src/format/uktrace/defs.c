@@ -26,7 +26,7 @@ static const char *definition_text(struct uni_ukt_defs *d, const uint8_t *s, siz
 	return id == UNI_STR_NONE ? NULL : uni_strtab_get(d->text, id);
 }
 
-/* One definition at c; false: it is none. *size_ret: what it takes with its padding. */
+/* Reads a definition at c; false: it is invalid. *size_ret: its size with its padding. */
 static bool read_one(struct uni_cursor *c, struct uni_ukt_def *ret, const uint8_t **name_ret,
 	const uint8_t **format_ret, uint8_t len_ret[2], size_t *size_ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What Unikraft's tracepoints are: the structures in section .uk_tracepoints_list of the image with
- * debug data (docs/formats/uk-trace.md). A record in the guest's buffer names one by its address
- * there, its cookie.
+ * Definitions of Unikraft's tracepoints: the structures in section .uk_tracepoints_list of the
+ * image with debug data (docs/formats/uk-trace.md). A record in the guest's buffer refers to a
+ * definition by its address there, its cookie.
  */
 #ifndef UNI_FORMAT_UKTRACE_DEFS_H
 #define UNI_FORMAT_UKTRACE_DEFS_H

@@ -99,7 +99,7 @@ int uni_ukt_image_defs(const struct uni_image *img, struct uni_ukt_file *ret, st
 	return rc;
 }
 
-/* Where the guest keeps the buffer, and how far it is. */
+/* Addresses of the guest's buffer and of its write position. */
 struct places {
 	uint64_t buffer, size; /* size 0: the symbol does not tell */
 	uint64_t writep, free;
@@ -139,7 +139,7 @@ struct state {
 	uint64_t used, free;
 };
 
-/* Both as of one moment: the guest may write between two reads. */
+/* Reads both as of one moment: the guest may write between two reads. */
 static int read_state(const struct uni_ring_source *m, const struct places *p, unsigned ptr_size,
 	struct state *ret)
 {
@@ -182,7 +182,7 @@ static int read_buffer(const struct uni_ring_source *m, const struct places *p,
 		return uni_err_nomem(err);
 	ret->capacity = size;
 	ret->buffer_size = (size_t)used;
-	/* Where there is no room for a record's head nothing more comes. */
+	/* The guest writes nothing more if there is no room for a record's head. */
 	ret->full = s->free < uni_ukt_head_size(ret->ptr_size);
 	rc = used != 0 ? m->read(m->ctx, p->buffer, ret->buffer, (size_t)used) : 0;
 	return rc == 0 ? 0

@@ -36,7 +36,7 @@ static bool parse_flag(char c, struct conversion *v)
 	return at != NULL;
 }
 
-/* s is behind the '%'; returns what is behind the conversion. */
+/* s is after the '%'; returns the position after the conversion. */
 static const char *scan_conversion(const char *s, struct conversion *v)
 {
 	*v = (struct conversion){ .width = -1, .precision = -1 };
@@ -231,7 +231,7 @@ static void put_value(struct message *m, const struct conversion *v)
 	const struct uni_ukt_def *def = m->r->def;
 	const struct uni_ukt_value *a = &m->r->arg[i];
 	const char c = (char)a->v;
-	/* What a %s or %f shows of an integer that is none of the kind. */
+	/* For a %s or %f whose argument is an integer. */
 	const struct conversion hex = { .alternate = true,
 		.width = v->width,
 		.what = 'x',
@@ -245,7 +245,7 @@ static void put_value(struct message *m, const struct conversion *v)
 	switch (v->what) {
 	case 'd':
 	case 'i':
-	/* What a float was when it was recorded: cut to an integer. */
+	/* A float that was recorded: it was cut to an integer. */
 	case 'e':
 	case 'f':
 	case 'g':

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By time; those of one time as they lie in the buffer, which is the order of their texts. */
+/* By time; records of the same time by their place in the buffer, which is the order of their
+ * texts. */
 static int by_time(const void *a, const void *b)
 {
 	const struct uni_ukt_place *x = a, *y = b;

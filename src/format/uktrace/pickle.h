@@ -28,7 +28,7 @@ enum uni_pickle_kind {
 struct uni_pickle_value {
 	enum uni_pickle_kind kind;
 	uint64_t v;
-	const uint8_t *data; /* borrowed from what was loaded */
+	const uint8_t *data; /* borrowed from the loaded data */
 	size_t size;
 };
 

@@ -56,7 +56,7 @@ static bool find_call(
 	return true;
 }
 
-/* What vfscore's writev says at its end. */
+/* The tracepoint that vfscore's writev records at its end. */
 static uint32_t find_other(struct uni_strtab *names, const uint32_t *of_name, const char *name)
 {
 	static const char begin[] = "trace_vfs_writev";
@@ -178,7 +178,7 @@ static size_t newest_call(const struct thread *t, uint32_t func)
 	return i;
 }
 
-/* Calls above the one that returns were left otherwise. */
+/* Calls above the one that returns were left in another way. */
 static bool return_call(struct uni_ukt_timeline *tl, const struct uni_ukt_part *part, uint64_t ns)
 {
 	struct thread *t = &tl->threads.v[tl->now];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tracepoints as what all exporters show: a tracepoint X whose X_ret or X_err follows (as those of
- * vfscore and posix-socket do) is a call, any other an instant. Records tell neither a CPU nor a
- * thread: all are on one row, unless a tracepoint of the scheduler tells who runs from then on (a
- * name with "switch" in it, whose last integer, or text, is the thread that comes).
+ * Tracepoints in the form that all exporters show. A tracepoint X that X_ret or X_err follows (as
+ * in vfscore and posix-socket) is a call; any other is an instant. Records name neither a CPU nor a
+ * thread, so all are on one row. A tracepoint of the scheduler changes this, if there is one. Its
+ * name contains "switch"; its last integer or text is the thread that runs from then on.
  */
 #ifndef UNI_FORMAT_UKTRACE_TIMELINE_H
 #define UNI_FORMAT_UKTRACE_TIMELINE_H
@@ -21,8 +21,8 @@ struct uni_timeline uni_ukt_timeline_get(struct uni_ukt_timeline *tl);
 /* How a tracepoint is part of a call. */
 enum uni_ukt_role { UNI_UKT_INSTANT, UNI_UKT_CALL, UNI_UKT_RETURN, UNI_UKT_SWITCH };
 
-/* Of each definition: its role, and of a return the definition of its call. NULL: out of memory;
- * the caller's to free. */
+/* For each definition: its role, and for a return the definition of its call. NULL: out of memory;
+ * the caller frees the result. */
 struct uni_ukt_part {
 	enum uni_ukt_role role;
 	bool failed; /* X_err */
@@ -33,7 +33,8 @@ struct uni_ukt_part {
 };
 struct uni_ukt_part *uni_ukt_parts(const struct uni_ukt_defs *d);
 
-/* Who comes by a record of a switch: the last integer; a text beside it, or alone, is the name. */
+/* The thread that runs after a record of a switch: the last integer is its id. A text beside it, or
+ * alone, is its name. */
 struct uni_ukt_who {
 	bool has_id;
 	uint64_t id;

@@ -77,7 +77,7 @@ static int take_elf(const struct uni_pickle_value *v, struct uni_ukt_file *ret)
 	return 0;
 }
 
-/* The objects by what they are: which of them are there differs. */
+/* Takes objects by their type, because not all files have all of them. */
 static int take_object(const struct uni_pickle *p, unsigned nr, struct uni_ukt_file *ret)
 {
 	const struct uni_pickle_value *v = &p->result;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file in which Unikraft's scripts keep what they fetched: Python pickles one behind the other,
- * of the key-value pairs of the image, the image's path (some leave it out), the size of a
- * pointer, the definitions and the buffer. Read without Python: what such a file needs of the
- * pickle machine, and nothing that makes an object run.
+ * The file in which Unikraft's scripts keep a fetched trace. It has Python pickles one after the
+ * other: the image's key-value pairs, its path (some scripts omit it), a pointer's size, the
+ * definitions, the buffer. It is read without Python, by a subset of the pickle machine that cannot
+ * make an object run code.
  */
 #ifndef UNI_FORMAT_UKTRACE_TRACEFILE_H
 #define UNI_FORMAT_UKTRACE_TRACEFILE_H
@@ -19,10 +19,10 @@
 
 struct uni_ukt_file {
 	uint64_t version; /* format_version; 0: not told */
-	/* What our own fetch adds to the pairs, where known. */
+	/* Our own fetch adds these to the pairs, if known. */
 	uint64_t bias;	   /* of the image */
 	uint64_t capacity; /* bytes of the guest's buffer; 0: not known */
-	bool full;	   /* the guest stopped tracing, for it found no room */
+	bool full;	   /* the guest stopped tracing, because it found no room */
 	bool cut;	   /* of a file: it ends within the buffer */
 	char *elf;	   /* path of the image; NULL: not told */
 	unsigned ptr_size;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What uniprof writes, raw or after symbolize: '#' lines, then per sample a frame a line, leaf
- * first ("0x1f3c" or "name+0x10"), a line "1" (a whole stack), "0" (the walk met an unmapped page)
- * or another count, and a blank line. The old pipeline lost stacks that end in "0", or glued them
- * to the next one; here each is a stack of its own, marked [truncated].
+ * uniprof's output, raw or after symbolize: '#' lines, then the samples. A sample has a line for
+ * each frame, leaf first ("0x1f3c" or "name+0x10"), then a count and a blank line. The count is "1"
+ * (a whole stack), "0" (the walk met an unmapped page) or another number. The old pipeline lost
+ * stacks that end in "0", or joined them to the next one. Here each is a stack of its own, marked
+ * [truncated].
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -119,7 +119,7 @@ bool uni_symbolize_frame(const struct uni_symtab *symtab, uint64_t bias, uint64_
 	return false;
 }
 
-/* A return address may be the first byte of the next function: the call is what stands before. */
+/* A return address may be the first byte of the next function, so the byte before it counts. */
 static void put_address(struct translator *t, uint64_t addr)
 {
 	bool exact = t->as_is || t->frames == 0 || addr == 0;
@@ -141,7 +141,7 @@ static void end_trace(struct translator *t, bool broken)
 	uni_sink_puts(t->out, UNI_SYMBOLIZE_TRUNCATED "\n1\n");
 }
 
-/* "0" ends a broken trace; in the middle of one it is a return address that is zero. */
+/* "0" ends a broken trace; inside a trace it is a return address that is zero. */
 static bool ends_here(const char *data, size_t size, size_t pos)
 {
 	char clean[UNI_TEXT_MAX];

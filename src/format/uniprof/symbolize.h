@@ -25,18 +25,19 @@ struct uni_symbolize_stats {
 #define UNI_SYMBOLIZE_TRUNCATED "[truncated]"
 
 /*
- * One frame: "name+0x10", or "[unknown]+0x1f" with the address itself (false). A caller that is
- * not exact is looked up at the call, one byte back. bias: what was added to the table's addresses.
+ * Writes a frame: "name+0x10", or "[unknown]+0x1f" with the address itself (then returns false). A
+ * caller that is not exact is looked up at the call, one byte back. bias: the difference between
+ * addresses and those of the table.
  */
 bool uni_symbolize_frame(const struct uni_symtab *symtab, uint64_t bias, uint64_t addr, bool exact,
 	struct uni_sink *out);
 
 /*
- * Comments, blank lines, counts and names stay as they are; an address becomes "name" at a symbol's
+ * Comments, blank lines, counts and names stay as they are. An address becomes "name" at a symbol's
  * start, else "name+0x10", or "[unknown]+0x1f" with the address itself. Callers are looked up at
- * the call, one byte back, unless `as_is`. A trace that was broken off (it ends in "0", or in no
- * count) gets the outermost frame "[truncated]" and counts once. Lines that are no part of any
- * trace are left out and counted. Text is cleaned.
+ * the call, one byte back, unless `as_is`. A trace that is cut off (it ends in "0", or in no count)
+ * gets the outermost frame "[truncated]" and counts once. Lines outside any trace are left out and
+ * counted. Text is cleaned.
  */
 void uni_symbolize(const struct uni_symtab *symtab, bool as_is, const char *data, size_t size,
 	struct uni_sink *out, struct uni_symbolize_stats *ret);

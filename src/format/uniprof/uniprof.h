@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What else writes uniprof's text. */
+/* Functions for other writers of uniprof's text. */
 #ifndef UNI_FORMAT_UNIPROF_UNIPROF_H
 #define UNI_FORMAT_UNIPROF_UNIPROF_H
 
@@ -8,10 +8,8 @@
 
 #include "base/sink.h"
 
-/*
- * The three header lines. Of a Xen domain that is known by its number they are uniprof's own; of
- * others they name the target.
- */
+/* Writes the three header lines. For a Xen domain given by its number they are uniprof's own; for
+ * others they name the target. */
 void uni_uniprof_header(
 	struct uni_sink *out, const char *target, uint64_t realtime_ns, bool local_time);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * uniprof's text, sample by sample in time order, for the tools that were written for it: three
- * header lines (its stackcollapse passes over exactly three), then a frame a line, leaf first, a
- * line with the weight ("1"; "0" if the chain is broken off) and a blank line.
+ * uniprof's text, sample by sample in time order, for the tools that read it. It begins with three
+ * header lines (its stackcollapse skips exactly three). A sample is a line for each frame, leaf
+ * first, a line with the weight, and a blank line. The weight is "1", or "0" if the chain is cut
+ * off.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -55,7 +56,7 @@ struct writer {
 	bool made_up;	   /* an import: its addresses are none, and offsets say nothing */
 };
 
-/* "xen:dom=3", with more keys or not: its number as text, else NULL. */
+/* The number in "xen:dom=3", with or without further keys, as text; else NULL. */
 static const char *domain_of(const char *target, size_t *len_ret)
 {
 	static const char prefix[] = "xen:dom=";
@@ -140,7 +141,7 @@ static bool has_symbols(const struct uni_view *v)
 	return false;
 }
 
-/* The number behind a broken chain is 0, whatever it stands for: it is there as often. */
+/* The number after a cut-off chain is 0, whatever its weight: so it is written as often as that. */
 static int put_sample(void *ctx, const struct uni_sample *s)
 {
 	struct writer *w = ctx;
