@@ -102,7 +102,7 @@ static inline void breakdown_enter(
 static inline void breakdown_leave(struct uni_walk *w, struct uni_walk_cpu *c,
 	struct uni_walk_frame *f, uint64_t time, unsigned flags)
 {
-	/* Of others that were cut nobody knows until when they ran. */
+	/* The end of any other cut call is not known. */
 	if ((flags & UNI_CALL_CUT) == 0 || (flags & UNI_WALK_RAN) != 0)
 		spend_time((struct breakdown *)w, c, f->func, time);
 }
@@ -174,7 +174,7 @@ static int breakdown_walk(struct breakdown *s)
 	}
 	if (rc == 0)
 		rc = uni_walk_all(w, w->to);
-	/* Where the trace ends by itself, each CPU's ends with its last record. */
+	/* If the trace ends before the window does, each CPU's time ends with its last record. */
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {
 		if (w->cpu[i].at == w->cpu[i].end)
 			s->last[i] = 0;

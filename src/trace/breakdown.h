@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where a trace's time went: self time of each function on each CPU, or in each thread. */
+/* Breaks down a trace's time: self time of each function on each CPU, or in each thread. */
 #ifndef UNI_TRACE_BREAKDOWN_H
 #define UNI_TRACE_BREAKDOWN_H
 

@@ -13,7 +13,7 @@
 
 #define BATCH 512 /* records at a time */
 
-/* What uni_walk_thread.own is here. */
+/* Indices of uni_walk_thread.own. */
 enum {
 	MATCH,	  /* frame of the call that the filter's function pattern let in; 0: none */
 	ANNOUNCE, /* frames below this were open when the time window began, and not told yet */
@@ -64,7 +64,7 @@ static bool function_matches(struct uni_calls *s, uint32_t func)
 	return s->match.v[func] == 2;
 }
 
-/* The first frame that is told of; 0: none is. */
+/* The first frame that is reported; 0: none is. */
 static uint32_t lowest_told(const struct uni_calls *s, const struct uni_walk_thread *t)
 {
 	return s->walk.filter.function == NULL ? 1 : t->own[MATCH];
@@ -188,7 +188,7 @@ static void calls_other(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t tim
 	}
 }
 
-/* Of arguments and values: whose they are. */
+/* The function to which a record of arguments or of a return value belongs. */
 static uint32_t func_of_ext(
 	struct uni_calls *s, const struct uni_walk_cpu *c, const struct uni_trace_record *rec)
 {
@@ -261,7 +261,7 @@ static void peek_all(struct uni_walk *w)
 		uni_walk_peek(w, &w->cpu[i]);
 }
 
-/* What was before the time window happens untold. */
+/* Walks to the beginning of the time window without reporting events. */
 static int skip_to_window(struct uni_calls *s)
 {
 	struct uni_walk *w = &s->walk;
@@ -392,7 +392,7 @@ static void close_copy(struct uni_calls *s)
 	free(s);
 }
 
-/* What ends of calls change; all else is borrowed. */
+/* Copies the state that uni_calls_ends() changes; borrows the rest. */
 static struct uni_calls *copy_of(const struct uni_calls *s)
 {
 	const struct uni_walk *w = &s->walk;
@@ -456,7 +456,7 @@ uint32_t uni_calls_nr_threads(const struct uni_calls *s)
 	return s->walk.nr_threads;
 }
 
-/* Of two with one address the later one is the guest's last. */
+/* If two threads have one address, the later one is the guest's last. */
 static uint32_t find_name(const struct uni_trace_input *in, uint64_t id)
 {
 	for (size_t i = uni_min(in->nr_threads, (size_t)UINT32_MAX - 2); i-- != 0;) {

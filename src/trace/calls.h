@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of a trace, merged by time over its CPUs. Each thread has its own stack, which it keeps
- * when it is switched off a CPU and on again, maybe elsewhere.
+ * Calls of a trace, merged by time over its CPUs. Each thread has its own stack. It keeps the stack
+ * when it is switched off a CPU and on again, maybe on another CPU.
  *
- * A return record tells the stack pointer, not the function: it ends the newest call, unless the
- * stack pointer shows that this one was left otherwise (longjmp, tail call, a function that does
- * not return) and an older one returns now; those in between end with it (UNI_CALL_CUT).
- * Where events are lost nobody knows what returned: the calls then open are cut, too.
- * Calls still open at the end of the trace end there (UNI_CALL_CUT), unless it is live.
+ * A return record has the stack pointer, not the function. It ends the newest call, unless the
+ * stack pointer shows that an older call returns now. (longjmp, a tail call or a function that does
+ * not return has left the newer calls.) Calls in between end with the older one (UNI_CALL_CUT). If
+ * events are lost, nobody knows which calls returned: the open calls are cut, too. Calls still open
+ * at the end of the trace end there (UNI_CALL_CUT), unless it is live.
  *
- * Memory is bounded whatever the packets hold: caps below; what is above them is counted.
+ * Memory is bounded whatever the packets hold: see the limits below. Calls and threads above a
+ * limit are counted.
  */
 #ifndef UNI_TRACE_CALLS_H
 #define UNI_TRACE_CALLS_H
@@ -75,8 +76,10 @@ struct uni_calls_filter {
 	int64_t cpu;		 /* -1: all */
 	const uint64_t *thread;	 /* ids; NULL: all, also events of no known thread */
 	size_t nr_thread;
-	bool switches; /* also those between threads that are not chosen: who ran where and when */
-	const char *function; /* glob: calls of these functions, and what they call; NULL: all */
+	/* also those between other threads: which thread ran on which CPU, and when */
+	bool switches;
+	/* glob: calls of these functions, and calls made in them; NULL: all */
+	const char *function;
 };
 #define UNI_CALLS_ALL                          \
 	{                                      \
@@ -88,7 +91,7 @@ struct uni_calls_thread {
 	bool known;  /* false: nothing tells (yet) which thread it is; id is the CPU then */
 };
 
-/* What there was besides good records. */
+/* Numbers of records, and of losses and damage. */
 struct uni_calls_stats {
 	uint64_t events;   /* records: entries, returns, leaves; of all, not only those that pass */
 	uint64_t lost;	   /* events that are missing */
@@ -96,7 +99,7 @@ struct uni_calls_stats {
 	uint64_t returns;  /* without a beginning */
 	uint64_t cut;	   /* calls not seen to return */
 	uint64_t too_deep; /* calls below UNI_CALLS_DEPTH_MAX: not told */
-	uint64_t woven; /* returns on another stack than what was called there: threads are mixed */
+	uint64_t woven;	   /* returns on another stack than their call: threads are mixed */
 	uint64_t switches; /* of threads, that were told */
 	uint64_t epochs;   /* times that a CPU's counter went back: told as if it stood still */
 	uint64_t begin_ns, end_ns; /* of the trace; complete at its end */
@@ -104,7 +107,7 @@ struct uni_calls_stats {
 
 #define UNI_CALLS_WOVEN 8 /* returns on other stacks: fewer may have other reasons */
 
-/* Are calls of several threads taken for one thread's, for the guest does not tell which runs? */
+/* Does the trace mix calls of several threads, because the guest does not record which one runs? */
 static inline bool uni_calls_are_woven(
 	const struct uni_calls_stats *st, const struct uni_trace_input *in)
 {
@@ -120,27 +123,23 @@ int uni_calls_open(const struct uni_trace_input *in, const struct uni_calls_filt
 	struct uni_funcs *funcs, struct uni_calls **ret, struct uni_err *err);
 void uni_calls_close(struct uni_calls *c); /* NULL-safe */
 
-/*
- * The next events, valid until the next call: *nr_ret of them, at least 1. 0 at the end (of what
- * is there now: see uni_calls_more()); 1 if there are events; -UNI_ENOMEM.
- */
+/* The next events, valid until the next call: *nr_ret of them, at least 1. Returns 1 if there are
+ * events, or -UNI_ENOMEM. Returns 0 at the end of the present data: see uni_calls_more(). */
 int uni_calls_read(struct uni_calls *c, const struct uni_call_event **ret, size_t *nr_ret);
-/*
- * For live traces: *in was given the data that follows (what was read before is gone), or `live` is
- * false now. Reads may go on.
- */
+/* For live traces: *in now has the data that follows (earlier data is gone), or `live` is now
+ * false. Reads may go on. */
 void uni_calls_more(struct uni_calls *c);
 
 /*
- * For a trace that is read while it grows: *in has more at the end of what was there, at the same
- * place, and names of threads may be others. From now on reads go up to `until`, CPU 0's counter.
- * -UNI_EAGAIN: something came that is older than what was read.
+ * For a trace that grows while it is read: *in has more data at the same place, after the old data.
+ * Names of threads may have changed. From now on reads go up to `until`, CPU 0's counter.
+ * -UNI_EAGAIN: the new data is older than data that was read.
  */
 int uni_calls_grown(struct uni_calls *c, uint64_t until);
 /*
- * Of such a trace: how the calls that are open now would end if it ended here; read goes on as if
- * they had not. *ret is the caller's to free. -UNI_ENOTSUP: it is just being stopped, which CPU by
- * CPU has yet to notice.
+ * For such a trace: how the open calls would end if the trace ended here. Later reads go on as if
+ * they had not ended. The caller frees *ret. -UNI_ENOTSUP: the tracer is being stopped, and not all
+ * CPUs have noticed yet.
  */
 int uni_calls_ends(const struct uni_calls *c, struct uni_call_event **ret, size_t *nr_ret);
 

@@ -26,7 +26,7 @@ struct uni_funcs *uni_funcs_create(const struct uni_funcs_naming *naming);
 void uni_funcs_destroy(struct uni_funcs *f); /* NULL-safe */
 /* The number of the function at this address. UNI_FUNC_NONE: too many, or out of memory. */
 uint32_t uni_funcs_at(struct uni_funcs *f, uint64_t address);
-/* The same by name: of what was parsed from text. */
+/* The same by name, for functions parsed from text. */
 uint32_t uni_funcs_named(struct uni_funcs *f, const char *name, size_t len);
 /* Clean, borrowed, stable; an address in hex where there is no name. */
 const char *uni_funcs_name(struct uni_funcs *f, uint32_t func);

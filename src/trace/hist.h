@@ -19,7 +19,7 @@ static inline uint32_t uni_hist_bucket(uint64_t v)
 	return b < UNI_HIST_BUCKETS ? (uint32_t)b : UNI_HIST_BUCKETS - 1;
 }
 
-/* The middle of what a bucket holds. */
+/* The middle of a bucket's range. */
 static inline uint64_t uni_hist_value(uint32_t bucket)
 {
 	unsigned shift;

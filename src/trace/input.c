@@ -57,7 +57,7 @@ static bool content_of(const struct uni_trace_input *in, const struct uni_trace_
 	return true;
 }
 
-/* What the headers of this one and of the one before tell of events between them. */
+/* Finds out from the headers of both packets how many events are missing between them. */
 static void tell_lost(struct uni_trace_packet *p, const struct uni_trace_packet *prev)
 {
 	uint64_t before = prev != NULL ? prev->lost_total : 0;

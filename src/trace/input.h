@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A trace as every consumer of it gets it: for each CPU its packets (uniscope/trace_abi.h) one
- * after the other, with what the guest's head said and how its counters relate to host time. A
- * session gives one (recording/call_input.h), tests make their own. The packets may hold anything:
- * reading them is safe, but nobody may change them while they are read.
+ * A trace as all its consumers get it: for each CPU its packets (uniscope/trace_abi.h) one after
+ * the other. It also has data from the guest's head, and relates counters to host time. A session
+ * makes one (recording/call_input.h), tests make their own. The packets may hold anything: reading
+ * them is safe, but nobody may change them meanwhile.
  */
 #ifndef UNI_TRACE_INPUT_H
 #define UNI_TRACE_INPUT_H
@@ -16,7 +16,7 @@
 #include "trace/ring.h"
 
 enum uni_trace_mode {
-	/* Of guests whose entries do not tell it themselves (UNI_TRACE_KIND_CALL): */
+	/* For guests whose entries do not show it themselves (UNI_TRACE_KIND_CALL): */
 	UNI_TRACE_MODE_AUTO,	 /* look at the first packets */
 	UNI_TRACE_MODE_GRAPH,	 /* calls and returns, some calls maybe without an end (lite) */
 	UNI_TRACE_MODE_FUNCTION, /* calls only: no stacks, no durations */
@@ -29,9 +29,10 @@ struct uni_trace_clock {
 };
 
 /*
- * One CPU. A packet is packet_size bits long (struct uni_trace_sub; whoever stores one may cut it
- * to its content). Its `lost` counts everything of this CPU that is missing until its end: what
- * the guest had no room for and what the host was too late for, each word as one event.
+ * One CPU. A packet is packet_size bits long (struct uni_trace_sub); when it is stored, it may be
+ * cut to its content. Its `lost` counts all events of this CPU that are missing until its end. Some
+ * had no room in the guest, others were overwritten before the host read them (each word counts as
+ * one event).
  */
 struct uni_trace_stream {
 	const void *data; /* 8-byte aligned; borrowed */
@@ -39,7 +40,7 @@ struct uni_trace_stream {
 	struct uni_trace_clock clock;
 };
 
-/* What is known of a guest's thread besides the number that switch records give it. */
+/* Properties of a guest's thread besides the number in switch records. */
 struct uni_trace_thread_name {
 	uint64_t id;	  /* as in switch records */
 	uint64_t number;  /* the guest's own; of none: the id */
@@ -84,10 +85,8 @@ static inline uint64_t uni_trace_clock_ns(
 			     : c->ns - uni_trace_ns(rate, c->tsc - tsc);
 }
 
-/*
- * What to add to this CPU's counter to get CPU 0's at the same moment, by their clocks; 0 where
- * these agree within their errors: then it is one counter.
- */
+/* The difference from this CPU's counter to CPU 0's at the same moment, by their clocks. 0: they
+ * agree within their errors, so it is one counter. */
 uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu);
 
 /* Host time of the first record; 0: there is none. */
@@ -111,10 +110,8 @@ struct uni_trace_packet {
 /* Bytes of the packet that begins so, as it says itself; 0: it is none. */
 size_t uni_trace_packet_size(const struct uni_trace_sub *s);
 
-/*
- * The packet at *offset or the next one that makes sense. prev: the one before, NULL at first.
- * Returns 1, or 0 at the end. *damaged_ret gets the bytes passed over added to it.
- */
+/* The packet at *offset or the next valid one. prev: the one before, NULL at first. Returns 1, or 0
+ * at the end. Adds the number of skipped bytes to *damaged_ret. */
 int uni_trace_packet(const struct uni_trace_input *in, unsigned cpu, size_t offset,
 	const struct uni_trace_packet *prev, struct uni_trace_packet *ret, uint64_t *damaged_ret);
 

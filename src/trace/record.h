@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of a packet (uniscope/trace_abi.h) one after the other, with whole time stamps.
- * Everything comes from the guest: an id or a length that makes no sense ends the packet, and the
- * caller counts what was left of it.
+ * Records of a packet (uniscope/trace_abi.h) one after the other, with complete time stamps.
+ * Everything comes from the guest. An invalid id or length ends the packet, and the caller counts
+ * the rest of it.
  */
 #ifndef UNI_TRACE_RECORD_H
 #define UNI_TRACE_RECORD_H
@@ -24,7 +24,7 @@ struct uni_trace_record {
 	const uint64_t *words; /* in the packet */
 };
 
-/* What a record of the whole time says of gaps: as struct uni_trace_sub. */
+/* The gap fields of a record of the complete time: as struct uni_trace_sub. */
 static inline uint64_t uni_trace_gaps(const struct uni_trace_record *sync)
 {
 	return sync->words[1] >> 32 | 1;
@@ -36,7 +36,7 @@ static inline uint64_t uni_trace_sync_told(const struct uni_trace_record *sync)
 	return uni_trace_gaps(sync) | (uint64_t)UNI_TRACE_SESSION_OF_SYNC(sync->words[1]) << 48;
 }
 
-/* And what a packet's header says of its first record. */
+/* The gap fields of a packet's header, for its first record. */
 static inline uint64_t uni_trace_sub_gaps(const struct uni_trace_sub *s)
 {
 	return (uint32_t)s->gaps;

@@ -6,27 +6,28 @@
 #include "trace/record.h"
 #include "trace/ring_priv.h"
 
-#define HASTY 2 /* sub-buffers that one which is held open is waited for, at the end */
+/* at the end, how many newer sub-buffers to wait for one that a writer holds open */
+#define HASTY 2
 
 #define PIECE 4096 /* of a copy that may be given up */
 
 /*
- * Memory order, as a sequence lock has it. The writer is guest/ring.c.
+ * Memory order, like that of a sequence lock. The writer is guest/ring.c.
  *
- *	writer                              reader
- *	begin_seq = 0; release fence        end_seq by an acquire load: N        (1)
- *	header and records; release fence   copy of header and records
- *	end_seq = N                         acquire fence, begin_seq again: N    (2)
+ * 	writer                              reader
+ * 	begin_seq = 0; release fence        end_seq by an acquire load: N        (1)
+ * 	header and records; release fence   copy of header and records
+ * 	end_seq = N                         acquire fence, begin_seq again: N    (2)
  *
  * (1) N in end_seq proves that all of sub-buffer N was written before the copy: the copy is not
  * older. (2) N in begin_seq afterwards proves that the writer had not begun to overwrite it before
- * the copy was made: it is not newer, not even in part. wptr and open_bytes of a sub-buffer that is
- * still written are loaded with acquire in the same way, and compared again behind a fence.
+ * the copy. So no part of the copy is newer. wptr and open_bytes of the current sub-buffer are
+ * loaded with acquire in the same way, and compared again after a fence.
  *
  * x86_64 keeps loads in order, and stores in order, so there the fences only bind the compiler.
- * aarch64 does neither: (1) is LDAR, or a load and DMB ISHLD, (2) is DMB ISHLD. That the copy is
- * made by process_vm_readv(2) changes nothing: a system call is no barrier. Pages of a Xen domain
- * that are mapped here are ordinary cached memory of the same machine: the rules are the same.
+ * aarch64 does neither: (1) is LDAR, or a load and DMB ISHLD, (2) is DMB ISHLD. process_vm_readv(2)
+ * makes the copy, but that changes nothing: a system call is no barrier. Mapped pages of a Xen
+ * domain are ordinary cached memory of the same machine: the rules are the same.
  */
 static void fence_loads(void)
 {
@@ -48,7 +49,7 @@ static int read_ring(const struct uni_ring *r, uint64_t va, void *buf, size_t le
 	return rc;
 }
 
-/* What the guest wrote before it stored this word is in what is read afterwards. */
+/* Later reads see everything that the guest wrote before it stored this word. */
 static int load_acquire(const struct uni_ring *r, uint64_t va, uint64_t *ret)
 {
 	int rc;
@@ -65,7 +66,8 @@ static uint64_t slot_address(const struct uni_ring_cpu *c, uint64_t seq)
 	return c->base + seq % uni_max(c->nr_subs, (uint64_t)1) * UNI_TRACE_SUB_SIZE;
 }
 
-/* What the CPU writes now: its state, the header of that sub-buffer, and how far it is written. */
+/* Reads the CPU's state, the header of its current sub-buffer, and the end of its reserved
+ * space. */
 static int look_at_cpu(const struct uni_ring *r, const struct uni_ring_cpu *c,
 	struct uni_trace_cpu *state, struct uni_trace_sub *head, uint64_t *end)
 {
@@ -134,10 +136,9 @@ static int recheck_seq(
 }
 
 /*
- * When the newest record was made. Its last word does not tell: it may belong to one of several
- * words, whose time is in the first. So records are followed from where they were known last, and
- * only if by now everything that was reserved up to `end` is written: what is not shows what was
- * there a round ago.
+ * Finds the time of the newest record. Its last word may be any of several; only the first word has
+ * the time. So this follows records from the last known one. It does so only if everything reserved
+ * up to `end` is written: unwritten words hold data of the previous round.
  */
 static int find_newest(struct uni_ring *r, struct uni_ring_cpu *c, const struct uni_trace_sub *head,
 	uint64_t end, struct uni_ring_now *ret)
@@ -216,7 +217,7 @@ uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, cons
 	return extra;
 }
 
-/* What is known of the words in the copy: how many events these are. */
+/* Computes from the words in the copy how many events they are. */
 static void count_extra(const struct uni_ring *r, struct uni_trace_sub *s, size_t content)
 {
 	const uint64_t *words = (const uint64_t *)(const void *)r->copy.bytes;
@@ -229,7 +230,7 @@ static void count_extra(const struct uni_ring *r, struct uni_trace_sub *s, size_
 		s->extra_before = s->extra_after = 0;
 }
 
-/* Takes the records out of the copy that were there when the reader came. Returns what is left. */
+/* Drops the records that existed before the reader came from the copy. Returns the rest's size. */
 static size_t cut_before(struct uni_ring *r, struct uni_ring_cpu *c, size_t content)
 {
 	struct uni_trace_sub *s = &r->copy.head;
@@ -246,15 +247,15 @@ static size_t cut_before(struct uni_ring *r, struct uni_ring_cpu *c, size_t cont
 	return uni_ring_cut_at(r, &at, content);
 }
 
-/* What the guest overwrote before this packet was read, told by what the packet says of itself. */
+/* Passes a packet on. Its header shows how much the guest overwrote before this packet was read. */
 static int give_packet(
 	struct uni_ring *r, unsigned i, size_t content, uni_ring_packet_fn fn, void *arg)
 {
 	struct uni_ring_cpu *c = &r->cpu[i];
 	struct uni_trace_sub *s = &r->copy.head;
 
-	/* One that is not closed says what was lost when it was made ready: before the one ahead of
-	 * it was written. */
+	/* An open sub-buffer states the losses until it was made ready. That was before the one
+	 * ahead of it was written. */
 	s->lost = uni_max(s->lost, c->stats.guest_lost);
 	if (s->begin_seq == c->cut_seq)
 		content = cut_before(r, c, content);
@@ -282,8 +283,8 @@ static size_t closed_content(const struct uni_trace_sub *s)
 	return (size_t)bytes;
 }
 
-/* The writer caught up while we copied: each time that it does so again, twice as much is left to
- * it, up to a quarter of the ring. */
+/* The writer caught up with the copy. Skips sub-buffers: each time twice as many, up to a quarter
+ * of the ring. */
 static void give_way(struct uni_ring_cpu *c, uint64_t now)
 {
 	uint64_t n = uni_min(c->way, now > c->next_seq ? now - c->next_seq : 0);
@@ -327,7 +328,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	if (rc != 0)
 		return is_missing(c, rc) ? 0 : rc;
 	if (s->begin_seq != seq) {
-		/* Overwritten; or passed over, for an older record in it is still unwritten. */
+		/* Overwritten; or skipped, because an older record in it is still unwritten. */
 		c->stats.lapped += s->begin_seq > seq || s->begin_seq == 0;
 		c->next_seq++;
 		return 0;
@@ -357,7 +358,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 	return give_packet(r, i, content, fn, arg);
 }
 
-/* All but the last `keep` sub-buffers are left out, the one that is written now included. */
+/* Skips all but the last `keep` sub-buffers; the current one counts as one of these. */
 static void skip_lapped(struct uni_ring_cpu *c, uint64_t now, uint64_t keep)
 {
 	uint64_t from;
@@ -377,9 +378,9 @@ int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 
 	if (rc != 0)
 		return rc;
-	/* Who comes to a ring takes what it holds. Who falls a round behind leaves a quarter of it,
-	 * for else the writer would be as near again after each copy, and every one be torn or
-	 * follow a gap. */
+	/* A new reader takes everything that the ring holds. A reader that has been overtaken skips
+	 * a quarter of the ring. Otherwise the writer would overtake it again during each copy, and
+	 * each packet would be torn or follow a gap. */
 	skip_lapped(c, now, c->stats.packets == 0 ? c->nr_subs : c->nr_subs * 3 / 4 + 1);
 	/* The ring's own size bounds what one poll does, whatever numbers the guest shows. */
 	for (uint64_t n = 0; n < c->nr_subs && c->next_seq < now; n++) {
@@ -391,9 +392,9 @@ int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 }
 
 /*
- * Bytes of the copy up to `end` that hold records. If the sub-buffer's count says that some are not
- * written, one that seems to go back in time is what was there a round ago; only then, for after a
- * pause of 2^31 cycles a good one seems to, as well.
+ * Bytes of the copy up to `end` that hold records. If the sub-buffer's count shows unwritten
+ * records, one that seems to go back in time is of the previous round. Otherwise such a record is
+ * valid: after a pause of 2^31 cycles it, too, seems to go back.
  */
 static size_t written_content(const struct uni_ring *r, size_t end)
 {
@@ -465,8 +466,9 @@ static size_t lasting_content(const struct uni_ring *r, size_t content)
 }
 
 /*
- * Copies what the sub-buffer that is written now holds behind what was given out. 0: *content_ret
- * bytes of it are valid and last; 0 there: none is new, or the guest was writing meanwhile.
+ * Copies the records of the current sub-buffer after those that were passed on. Returns 0 if
+ * *content_ret bytes of it are valid. *content_ret is 0 if none is new, or the guest was writing
+ * meanwhile.
  */
 static int copy_open(struct uni_ring *r, struct uni_ring_cpu *c, bool entries, size_t *content_ret)
 {
@@ -517,7 +519,7 @@ int uni_ring_take(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void 
 	if (rc != 0 || content <= UNI_TRACE_SUB_HEAD)
 		return rc;
 	rc = give_packet(r, cpu, content, fn, arg);
-	/* The rest of it comes without what has come. */
+	/* The rest of it comes without the part that was passed on. */
 	c->cut_seq = c->next_seq;
 	return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reading a guest's trace rings (uniscope/trace_abi.h) while the guest writes them. Nothing is
- * written to the guest. Sub-buffers are copied, then validated, then given out: what the guest does
- * to them afterwards changes nothing. A guest that lies can only spoil its own trace: the geometry
- * is captured once, and work per poll is bounded by the size of the ring.
+ * written to the guest. Sub-buffers are copied, then validated, then passed on: later writes of the
+ * guest change nothing. A malicious guest can only spoil its own trace: the geometry is read once,
+ * and the size of the ring bounds the work per poll.
  */
 #ifndef UNI_TRACE_RING_H
 #define UNI_TRACE_RING_H
@@ -41,7 +41,7 @@ struct uni_ring_info {
 	bool counts; /* packets tell how many events were before them, not words alone */
 };
 
-/* Of one CPU. Words are the 8-byte units of records: one a function event. */
+/* For one CPU. Words are the 8-byte units of records: one for each function event. */
 struct uni_ring_stats {
 	uint64_t packets, words; /* given out */
 	uint64_t lapped;	 /* sub-buffers overwritten before they were read */
@@ -51,7 +51,7 @@ struct uni_ring_stats {
 	uint64_t after_freeze;	 /* and that came after the ring was frozen; of a drained ring */
 };
 
-/* Of a head's first UNI_TRACE_HEAD_OLD bytes: a version that is known, and large enough. */
+/* Checks a head's first UNI_TRACE_HEAD_OLD bytes: a known version, and a sufficient size. */
 static inline bool uni_ring_version_ok(const struct uni_trace_head *h)
 {
 	return (h->version == UNI_TRACE_VERSION && h->size >= sizeof(*h)) ||
@@ -88,13 +88,13 @@ struct uni_ring_now {
 };
 int uni_ring_now(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 
-/* Leaves out what was written until now: it is neither given out nor counted. */
+/* Skips everything written until now: it is neither passed on nor counted. */
 int uni_ring_skip(struct uni_ring *r, unsigned cpu, struct uni_ring_now *ret);
 
-/* From now on polls and drains leave out what was recorded before this session began, by the number
- * that the guest tells (info.tells_sessions); it counts as neither given out nor lost. */
+/* From now on polls and drains skip records from before this session, by the session number in the
+ * records (info.tells_sessions). Such records count as neither passed on nor lost. */
 void uni_ring_only(struct uni_ring *r, uint32_t session);
-/* Where the session begins, in the packet that begins with sub-buffer `seq`. */
+/* The beginning of the session, in the packet that begins with sub-buffer `seq`. */
 struct uni_ring_from {
 	bool found; /* false: its first records were overwritten, or there are none */
 	uint64_t seq, words, extra, lost, time; /* as struct uni_ring_now */
@@ -104,40 +104,42 @@ const struct uni_ring_from *uni_ring_from(const struct uni_ring *r, unsigned cpu
 bool uni_ring_has(const struct uni_ring *r, unsigned cpu);
 
 /*
- * As soon as over() says so, which is asked before each sub-buffer, polls and drains end with
- * -UNI_EBUDGET, and a later call goes on: how long they take is up to the guest, which says how
- * large its rings are and how far they are written. `slow`: it is asked in the middle of a copy,
- * too, which is given up and later made anew: of a ring behind a slow line. NULL: never, as it is
- * at first.
+ * Sets a function that is called before each sub-buffer. If it returns true, polls and drains end
+ * with -UNI_EBUDGET; a later call goes on. Otherwise the guest could make them last as long as it
+ * likes, by the size of its rings and its write position. `slow`: for a ring behind a slow line.
+ * over() is then also called during a copy; a copy that is given up is made again later. NULL, the
+ * default: never ends them.
  */
 void uni_ring_until(struct uni_ring *r, bool slow, bool (*over)(void *ctx), void *ctx);
 
-/* From now on polls pass over a sub-buffer that a writer holds open as soon as two were begun
- * behind it, not half a ring: before the last of them, so that little is left to uni_ring_drain().
- */
+/* From now on polls skip a sub-buffer that a writer holds open once two newer ones were begun, not
+ * half a ring. For use before the last polls, so that little is left to uni_ring_drain(). */
 void uni_ring_hurry(struct uni_ring *r);
 
-/* Gives out every sub-buffer of this CPU that was closed since the last poll, in order: the first
- * time all that the ring holds. Nothing is left out but what the guest overwrites meanwhile, or
- * overwrote since, and then up to a quarter of the ring, to be ahead of it. */
+/*
+ * Passes on every sub-buffer of this CPU that was closed since the last poll, in order; the first
+ * time, all that the ring holds. It skips only data that the guest overwrites meanwhile, or has
+ * overwritten. After an overwrite it skips up to a quarter of the ring, to stay ahead of the
+ * guest.
+ */
 int uni_ring_poll(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
 
 /*
- * What the sub-buffer that is written now holds already, without passing over it: a later call
- * gives it again, with what was added, and so does a poll when it is closed. Nothing while a record
- * in it is reserved and not written, or while older sub-buffers wait for a poll. Calls that were
- * only begun are left out at its end, for the guest may still take them back; `entries`: it does
- * not, for it records nothing else (UNI_TRACE_FUNCTION).
+ * Passes on the present records of the current sub-buffer without consuming it. A later call passes
+ * them on again, with newer ones, and so does a poll when the sub-buffer is closed. Passes on
+ * nothing if a reserved record is unwritten, or while older sub-buffers wait for a poll. Calls at
+ * the end that were only begun are left out, because the guest may still take them back. `entries`:
+ * it never does, because it records nothing else (UNI_TRACE_FUNCTION).
  */
 int uni_ring_peek(struct uni_ring *r, unsigned cpu, bool entries, uni_ring_packet_fn fn, void *arg);
 
-/* The same without the newest entries, and passing over it: later calls give what comes behind it,
- * as a packet of its own. Of a guest that fills its sub-buffers slowly. */
+/* The same without the newest entries, but consumes the records: later calls pass on the records
+ * after them, as a packet of its own. For a guest that fills its sub-buffers slowly. */
 int uni_ring_take(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
 
-/* After the last poll, with the guest stopped or dead: also what is not closed. Records that a
- * stopped writer has reserved and not written end it. Of memory that stands nothing is left out but
- * what cannot be read (UNI_EFAULT, UNI_ERANGE), which counts as overwritten. */
+/* For use after the last poll, when the guest is stopped or dead: also passes on open sub-buffers.
+ * A record that a stopped writer reserved but did not write ends them. In unchanging memory this
+ * skips only unreadable parts (UNI_EFAULT, UNI_ERANGE), which count as overwritten. */
 int uni_ring_drain(struct uni_ring *r, unsigned cpu, uni_ring_packet_fn fn, void *arg);
 
 #endif

@@ -12,7 +12,7 @@ struct uni_ring_cpu {
 	uint64_t ring, cpu, base, nr_subs; /* addresses; ring: of its struct uni_trace_ring */
 	uint64_t next_seq;		   /* of the sub-buffer to read next */
 	uint64_t next_words;		   /* words that were before it, when that is known */
-	uint64_t cut_seq; /* of this one only what is behind next_words; 0: of none */
+	uint64_t cut_seq; /* the sub-buffer of which only words after next_words are new; 0: none */
 	uint64_t way;	  /* sub-buffers to leave out when the next copy is torn */
 	/* The sub-buffer that uni_ring_now() saw last: up to where its records are known, when the
 	 * last of these was made. */
@@ -40,9 +40,10 @@ struct uni_ring {
 
 /* Words from `at` on that are no events. */
 uint64_t uni_ring_extra_words(const struct uni_ring *r, const uint64_t *at, const uint64_t *end);
-/* The first `records` of the copy's go, which end at `at`: what is left of `content`. */
+/* Removes the first records of the copy, up to `at`. Returns what is left of `content`. */
 size_t uni_ring_cut_at(struct uni_ring *r, const struct uni_trace_cursor *at, size_t content);
-/* What of the copy belongs to the session; UNI_TRACE_SUB_HEAD: nothing. */
+/* Removes records of other sessions from the copy. Returns UNI_TRACE_SUB_HEAD if nothing is
+ * left. */
 size_t uni_ring_cut_session(struct uni_ring *r, struct uni_ring_cpu *c, size_t content);
 
 #endif

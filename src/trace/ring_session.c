@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ring outlives the sessions that are recorded into it: which of its records are of one session.
- */
+/* A ring outlives the sessions that are recorded into it. This finds the records of one session. */
 #include <string.h>
 
 #include "trace/ring_priv.h"
@@ -84,7 +83,7 @@ size_t uni_ring_cut_session(struct uni_ring *r, struct uni_ring_cpu *c, size_t c
 	if (!r->one_session || c->in_session)
 		return content;
 	if (!is_older(r, s->gaps)) {
-		/* Where nothing was missing the one before was the last of the old ones. */
+		/* If nothing is missing, the packet before was the last one of older sessions. */
 		if (c->next_words != 0 && s->words_before == c->next_words)
 			return begin_with(r, c, &at, s->gaps, s->ts_begin, content);
 		c->in_session = true;

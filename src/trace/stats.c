@@ -14,7 +14,7 @@
 	1024 /* calls of a thread, outermost first, that are looked at for recursion \
 	      */
 
-/* Of a function on one CPU; ns. */
+/* Numbers of a function on one CPU; ns. */
 struct row {
 	uint64_t timed, sum, total, self, min, max, leaves;
 	uint32_t *hist; /* all CPUs have the same one; NULL: none */
@@ -143,7 +143,8 @@ static inline void stats_leaf(struct uni_walk *w, struct uni_walk_cpu *c,
 		r->leaves++;
 }
 
-/* A function's calls within itself are told by how many are active on this CPU. */
+/* The number of active calls on this CPU shows whether a call is within one of the same
+ * function. */
 static void count_active(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t more)
 {
 	const struct uni_walk_thread *t = &w->thread[c->thread];
@@ -222,7 +223,7 @@ static void add_row(struct uni_func_stats *f, const struct row *r)
 	f->max = uni_max(f->max, r->max);
 }
 
-/* Of a step the middle, which may lie beyond all that is in it. */
+/* The middle of a histogram step may lie outside all values in it. */
 static uint64_t hist_percentile(const uint32_t *hist, const struct uni_func_stats *f, unsigned of)
 {
 	uint64_t v = uni_hist_percentile(hist, f->timed - f->cut, of);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a trace's functions cost: calls and their times, and the same of two traces side by side. */
+/* The cost of a trace's functions: calls and their times, and the same of two traces side by
+ * side. */
 #ifndef UNI_TRACE_STATS_H
 #define UNI_TRACE_STATS_H
 
@@ -10,14 +11,14 @@
 #include "trace/funcs.h"
 #include "trace/input.h"
 
-/* Of a function. Times are ns; a call still open at the end of the trace, or of the time window,
- * counts with what it took until then. */
+/* Numbers of a function. Times are ns. A call still open at the end of the trace, or of the time
+ * window, counts with its time until then. */
 struct uni_func_stats {
 	uint32_t func;
 	uint64_t calls; /* all of them */
 	uint64_t timed; /* of these: beginning and end are known */
 	uint64_t cut;	/* of the timed: not seen to return */
-	uint64_t total; /* in it and in what it called; calls of itself within count once */
+	uint64_t total; /* in it and in calls it made; counts recursive calls once */
 	uint64_t self;	/* not in traced calls it made, nor while its thread was on no CPU */
 	uint64_t sum;	/* of all timed calls: / timed is the average */
 	uint64_t min, max;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A line of function_graph text: " CPU) ", 13 columns of duration, " |  ", two blanks for each call
- * above it, and the call; behind the last brace is the function's name as a comment:
+ * above it, and the call. After the last brace the function's name is a comment:
  *
  *    0)   0.071 us    |    leaf();
  *    0)               |    caller() {
  *    0) ! 207.666 us  |    } ...
  *
- * A call is told when the next event shows whether it makes calls itself.
+ * A call is written when the next event shows whether it makes calls itself.
  */
 #include "trace/text.h"
 
@@ -25,7 +25,7 @@
 #define DURATION  13
 #define UNKNOWN	  "<< unknown symbol >>"
 
-/* Of a CPU. */
+/* State of a CPU. */
 struct line {
 	char prefix[16]; /* " CPU) " */
 	uint8_t prefix_len;
@@ -224,7 +224,8 @@ static inline char *begin_line(const struct uni_trace_text *t, char *p, const st
 	return put_blanks(p, 2 * (size_t)depth);
 }
 
-/* "(ARGS) {" or "(ARGS);" and the value as a comment: as Linux has them. They are told once. */
+/* "(ARGS) {" or "(ARGS);" and the value as a comment, as Linux writes them. Each is written
+ * once. */
 static char *put_values(char *p, const struct line *l, bool leaf)
 {
 	*p++ = '(';
@@ -307,7 +308,7 @@ static void put_switch(
 	uni_sink_puts(t->out, rule);
 }
 
-/* Of the call or return that comes with the next event. */
+/* Keeps arguments or a value for the call or return that comes with the next event. */
 static void keep_values(struct uni_trace_text *t, struct line *l, const struct uni_call_event *e)
 {
 	bool is_value = e->cls == UNI_TRACE_CLASS_EXIT_VALUE;

@@ -37,9 +37,9 @@ struct uni_trace_text *uni_trace_text_open(
 	struct uni_sink *out, struct uni_funcs *funcs, const struct uni_trace_text_opts *opts);
 /* Returns 0 or -UNI_ENOMEM; whether the sink failed it does not ask. */
 int uni_trace_text_put(struct uni_trace_text *t, const struct uni_call_event *e, size_t nr);
-/* What is told so far goes to the sink: for live readers. */
+/* Sends the text so far to the sink, for live readers. */
 void uni_trace_text_flush(struct uni_trace_text *t);
-/* Tells the calls whose opening line still waited for what follows. NULL-safe. */
+/* Writes the calls whose opening line still waited for the next event. NULL-safe. */
 void uni_trace_text_close(struct uni_trace_text *t);
 
 #endif

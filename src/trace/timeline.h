@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Calls one after the other, wherever they come from: a trace (trace/calls.h) or a text
- * (format/ftrace/fcalls.h). What exporters see. It is read once.
- */
+/* Calls one after the other, from a trace (trace/calls.h) or a text (format/ftrace/fcalls.h).
+ * Exporters read this. It can be read once. */
 #ifndef UNI_TRACE_TIMELINE_H
 #define UNI_TRACE_TIMELINE_H
 
@@ -17,9 +15,9 @@ struct uni_timeline {
 	const char *(*thread)(void *ctx, uint32_t thread, uint64_t *number_ret);
 	/* Instead of reading it: the text that Nanos prints; function: not function_graph. */
 	int (*text)(void *ctx, bool function, struct uni_sink *out, struct uni_err *err);
-	/* Of an UNI_CALL_EXT that was just read; NULL: such events do not come. */
+	/* Words of a UNI_CALL_EXT that was just read; NULL: such events do not come. */
 	const uint64_t *(*words)(void *ctx, const struct uni_call_event *e);
-	/* Bytes that made no sense, of what was read by now; NULL: not known. */
+	/* Bytes that were invalid, in the data read so far; NULL: not known. */
 	uint64_t (*damaged)(void *ctx);
 	double ns_per_cycle; /* of the guest's counter; 0 without words */
 	uint64_t end_ns;     /* when it was stopped; 0: with the last event, or not known */

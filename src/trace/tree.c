@@ -226,7 +226,7 @@ void uni_call_tree_deinit(struct uni_call_tree *t)
 
 /* --- of some functions ------------------------------------------------------------------------ */
 
-/* Merges into *ret, whose nodes are found by parent and function. */
+/* Merges into *ret; finds nodes there by parent and function. */
 struct merge {
 	struct tree s; /* only its nodes and slots */
 	const struct uni_call_tree *from;

@@ -33,15 +33,15 @@ int uni_call_tree_make(const struct uni_trace_input *in, const struct uni_calls_
 void uni_call_tree_deinit(struct uni_call_tree *t);
 
 /*
- * What the functions that match the glob call, as a tree whose root they are, or (callers) by what
- * they are called, innermost caller first. Calls of such a function within one are part of it.
- * 0, -UNI_ENOENT: no call of one, -UNI_ENOMEM.
+ * The calls made by functions that match the glob, as a tree with these functions as its root.
+ * callers: the calls that lead to them, innermost caller first. A call of such a function within
+ * another one is part of it. Returns 0, -UNI_ENOMEM, or -UNI_ENOENT if there is no such call.
  */
 int uni_call_tree_of(const struct uni_call_tree *t, struct uni_funcs *funcs, const char *glob,
 	bool callers, struct uni_call_tree *ret);
 
 struct uni_call_tree_text {
-	double min_percent; /* of the root's total: leave out what is below */
+	double min_percent; /* of the root's total: leave out smaller nodes */
 	uint64_t max_depth; /* 0: all */
 	bool callers;	    /* of such a tree: there is no self time */
 };

@@ -88,7 +88,7 @@ int uni_call_tree_print(const struct uni_call_tree *t, struct uni_funcs *funcs,
 	return rc;
 }
 
-/* Flat, because readers of JSON refuse what is nested as deep as a guest may call. */
+/* Flat, because readers of JSON refuse nesting as deep as a guest's calls may be. */
 int uni_call_tree_json(const struct uni_call_tree *t, struct uni_funcs *funcs,
 	const struct uni_call_tree_text *opts, struct uni_json *j)
 {

@@ -8,8 +8,8 @@
 
 #include "obj/params.h"
 
-/* "a=5, s=0xffff8000", what is not in a general register as "x=?". p NULL: nothing is known of the
- * function, all registers in hex. What does not fit is cut. */
+/* "a=5, s=0xffff8000"; a parameter that is not in a general register is "x=?". p NULL: the function
+ * is not known; shows all registers in hex. Text that does not fit is cut. */
 void uni_trace_args_text(
 	const struct uni_params *p, const uint64_t *reg, size_t nr, char *buf, size_t size);
 /* "ret=5"; "" where nothing is returned, or not in a general register. */

@@ -130,10 +130,12 @@ bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c)
 
 /* --- records that are no aligned calls and plain returns -------------------------------------- */
 
-/* Does a call that frame i makes now return at sp, where one did before? That may have been a
- * handler's, or that of a call made by something not recorded: what returns just there may be
- * deeper down. So another one has to bear it out, and the function to return where others do. What
- * the first frame knows may be of any depth, until the same function has returned again. */
+/*
+ * Does a call that frame i makes now return at sp, as an earlier one did? The earlier one may have
+ * been a handler, or a call made by an unrecorded function: such a return may be deeper down. So
+ * another call has to confirm it, and the function has to return at the usual place. For the first
+ * frame the place may be of any depth, until the same function has returned again.
+ */
 static bool returns_there(struct uni_walk *w, const struct uni_walk_thread *t, uint32_t i,
 	uint32_t newest, uint32_t sp)
 {
@@ -210,7 +212,7 @@ static void push_call(struct uni_walk *w, struct uni_walk_cpu *c, uint32_t func,
 	w->ops->leaf(w, c, &w->thread[c->thread].frame[0], func, time, UNI_CALL_ENTRY);
 }
 
-/* What is known of a call, or of its return, is told just before it. */
+/* Arguments of a call, or its return value, are reported just before it. */
 static void entry_with_args(struct uni_walk *w, struct uni_walk_cpu *c,
 	const struct uni_trace_record *rec, uint64_t time)
 {
@@ -344,7 +346,7 @@ void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, s
 	}
 	if (c->switching)
 		(void)uni_walk_other(w, c);
-	/* What has to stop stops before anything later is seen. */
+	/* Does pending stops before anything later is seen. */
 	w->ops->span(w, c, uni_min(until, w->stop.until), max);
 	w->end = uni_max(w->end, c->last);
 	uni_walk_peek(w, c);

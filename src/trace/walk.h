@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The walk over a trace's records that all its consumers share: time stamps made whole, threads
- * with their stacks, resynchronization, losses. What a consumer does at each step (its ops) is
- * compiled into a copy of the loop, for a call through a pointer costs more than all the rest.
+ * The walk over a trace's records that all its consumers share: complete time stamps, threads with
+ * their stacks, resynchronization, losses. The ops of a consumer run at each step. They are
+ * compiled into a copy of the loop, because a call through a pointer costs more than all the rest.
  *
- * CPUs are walked one after the other, each until its next context switch; switches are done in
- * order of time over all CPUs, so that a thread's stack is whole when it goes on elsewhere. Only
- * who needs the events themselves in order (calls.c) walks in smaller steps.
+ * CPUs are walked one after the other, each until its next context switch. Switches are done in
+ * order of time over all CPUs, so a thread's stack is complete when the thread goes on elsewhere.
+ * Only a consumer that needs the events themselves in order (calls.c) walks in smaller steps.
  */
 #ifndef UNI_TRACE_WALK_H
 #define UNI_TRACE_WALK_H
@@ -25,8 +25,8 @@
 #define UNI_WALK_PLACES	    4096
 #define UNI_WALK_PLACED	    16
 
-/* An open call. The stack pointer of a return must lie below those of the calls it was made from:
- * `bound` is the highest that this one's can be, as far as returns before it tell. */
+/* An open call. The stack pointer of a return lies below those of the calls it was made from.
+ * `bound` is the highest possible one for this call, according to earlier returns. */
 struct uni_walk_frame {
 	uint64_t begin; /* counter */
 	uint64_t child; /* ns in calls it made: the ops' own */
@@ -61,7 +61,7 @@ struct uni_walk_cpu {
 	uint32_t thread;
 	uint32_t unknown;	      /* the newest of its threads of which nothing was known */
 	bool muted, begun, switching; /* at `at` is a switch record that the span stopped at */
-	bool losing;		      /* what comes next, at `next`, is that events are missing */
+	bool losing;		      /* missing events come next, at time `next` */
 	uint64_t gaps;		      /* as told last, struct uni_trace_sub; 0: not yet */
 	void *own;		      /* the ops' own */
 };
@@ -89,9 +89,10 @@ struct uni_walk {
 	uint64_t gaps;	 /* the last that any CPU told; 0: none did */
 	struct {
 		struct uni_walk_cpu *by; /* NULL: none goes on */
-		uint64_t time, until; /* the other CPUs' calls end with what they do until then */
-	} stop;			      /* of all tracing, by a trigger on one CPU */
-	UNI_VEC(uint64_t) stops;      /* walk_stops.h: when there will be one */
+		/* the other CPUs' calls end at their last record before that */
+		uint64_t time, until;
+	} stop;			 /* of all tracing, by a trigger on one CPU */
+	UNI_VEC(uint64_t) stops; /* walk_stops.h: when there will be one */
 	size_t next_stop;
 	bool stops_known;
 	uint64_t begin, end; /* counter: of the first and the last record so far */
@@ -105,8 +106,8 @@ struct uni_walk {
 	struct uni_walk_slot cache[UNI_WALK_CACHE];
 };
 
-/* Of leave, beside enum uni_call_flags: it is cut, but ran until then as far as it was its CPU's.
- */
+/* A flag of leave, besides enum uni_call_flags: the call is cut, but ran until then as far as its
+ * CPU did. */
 #define UNI_WALK_RAN 0x80u
 
 /* Every op but span may be NULL. Times are CPU 0's counter. */
@@ -139,11 +140,11 @@ void uni_walk_deinit(struct uni_walk *w);
 int uni_walk_all(struct uni_walk *w, uint64_t until);
 /* The open calls end: at w->to, or where the trace does. */
 void uni_walk_finish(struct uni_walk *w);
-/* From now on time begins: open calls keep only what comes. */
+/* Times begin to count now: open calls keep only later time. */
 void uni_walk_restart(struct uni_walk *w, uint64_t time);
 
 /* One step of a CPU whose next record is the earliest: up to `until`, at most max records, or a
- * packet's end; then c->next is known again. */
+ * packet's end. Then c->next is known again. */
 void uni_walk_step(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t until, size_t max);
 static inline bool uni_walk_has_next(const struct uni_walk_cpu *c)
 {
@@ -160,9 +161,9 @@ static inline uint64_t uni_walk_ns(const struct uni_walk *w, uint64_t time)
 	return uni_trace_clock_ns(&w->in->cpu[0].clock, w->rate, time);
 }
 
-/* From one counter's value to another, ns; 0 if that was before. Every output rounds both ends as
- * here, never a difference: so the times of calls add up to what they are part of, and all
- * outputs have the same. */
+/* From one value of the counter to another, ns; 0 if `to` is before `from`. Every output rounds
+ * both ends like this, never a difference. So the times of calls add up to those of their callers,
+ * and all outputs agree. */
 static inline uint64_t uni_walk_took(const struct uni_walk *w, uint64_t from, uint64_t to)
 {
 	return to > from ? uni_walk_ns(w, to) - uni_walk_ns(w, from) : 0;
@@ -207,8 +208,8 @@ static inline bool uni_walk_is_far(uint32_t below, uint32_t sp)
 	return below != 0 && sp - below > UNI_WALK_FAR;
 }
 
-/* A call of `func`, made from f, returned where the stack pointer was sp. Where calls return that
- * one makes is the same place; handlers, and what calls that are not recorded call, are lower. */
+/* A call of `func`, made from f, returned at stack pointer sp. All direct calls from one function
+ * return at the same place. Handlers, and calls made by unrecorded functions, are lower. */
 static inline void uni_walk_returned(
 	struct uni_walk *w, struct uni_walk_frame *f, uint32_t func, uint32_t sp)
 {
@@ -220,7 +221,7 @@ static inline void uni_walk_returned(
 		*uni_walk_place(w, func) += *uni_walk_place(w, func) < UNI_WALK_PLACED;
 		return;
 	}
-	/* Of what the first frame's calls are made from nothing is known. */
+	/* The first frame's callees have unknown callers. */
 	if (f->returned != 0 && f->bound != UINT32_MAX) {
 		int8_t *lower = uni_walk_place(w, f->returned < sp ? f->by : func);
 

@@ -70,7 +70,8 @@ static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
 		return;
 	}
 	if (c->begun && p.head->ts_begin + c->offset < uni_walk_time_of(c)) {
-		/* The counter jumped back: a new epoch. Time stands still until it is past. */
+		/* The counter jumped back: a new epoch. Time does not advance until the counter is
+		 * past the old value. */
 		c->offset = uni_walk_time_of(c) - p.head->ts_begin;
 		w->stats.epochs++;
 	}
@@ -88,7 +89,7 @@ static void next_packet(struct uni_walk *w, struct uni_walk_cpu *c)
 	c->at += UNI_TRACE_SUB_HEAD / 8;
 }
 
-/* What is lost cuts calls on other CPUs, too, and so does a gap: that has to wait for its turn. */
+/* A loss cuts calls on other CPUs, too, and so does a gap: it has to wait for its turn. */
 static bool loss_comes(const struct uni_walk *w, const struct uni_walk_cpu *c, uint64_t *time_ret)
 {
 	struct uni_trace_packet p;
@@ -109,7 +110,8 @@ static bool loss_comes(const struct uni_walk *w, const struct uni_walk_cpu *c, u
 	return true;
 }
 
-/* Of the record at c->at. The time before it may be long ago: a record of the whole time tells. */
+/* Time of the record at c->at. The time before it may be long ago: a record of the complete time
+ * shows it. */
 static uint64_t next_time(const struct uni_walk *w, const struct uni_walk_cpu *c)
 {
 	uint64_t time = c->now + (uint32_t)((uint32_t)*c->at - (uint32_t)c->now);

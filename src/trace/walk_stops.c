@@ -84,7 +84,7 @@ void uni_walk_stop_comes(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t ti
 
 void uni_walk_stop(struct uni_walk *w)
 {
-	/* Not before what was told already. */
+	/* Not before events that were reported already. */
 	uint64_t now = uni_max(w->stop.time, uni_min(w->end, w->stop.until));
 
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Of a walk (walk.h): a trigger on one CPU stops the tracer on all. What was open on the others has
- * no end in the trace: it is cut at that time. CPUs are walked one after the other, so the walk has
- * to know beforehand when that will be, unless it goes by time anyway (calls.c).
+ * Part of the walk (walk.h): a trigger on one CPU stops the tracer on all. Calls that were open on
+ * the others have no end in the trace: they are cut at that time. CPUs are walked one after the
+ * other, so the walk has to know that time beforehand, unless it goes by time anyway (calls.c).
  */
 #ifndef UNI_TRACE_WALK_STOPS_H
 #define UNI_TRACE_WALK_STOPS_H
@@ -10,8 +10,8 @@
 #include "trace/record.h"
 #include "trace/walk.h"
 
-/* A CPU may be within a hook when another one stops the tracer: what it records until then, in
- * cycles, is still of before. */
+/* A CPU may be inside a hook when another one stops the tracer: its records within this number of
+ * cycles still count. */
 #define UNI_WALK_STOP_SLACK 4096
 
 static inline bool uni_walk_is_stop(const struct uni_trace_record *rec)

@@ -63,7 +63,8 @@ static bool grow_threads(struct uni_walk *w)
 	return true;
 }
 
-/* Its number; with too many of them one that is there, whose calls these are then told as. */
+/* Returns its number. If there are too many threads, returns an existing one, which then gets these
+ * calls. */
 static uint32_t add_thread(struct uni_walk *w, uint64_t id, bool known)
 {
 	struct uni_walk_thread t = { .id = id, .known = known, .nr = 1, .cap = FRAMES_MIN };
@@ -144,7 +145,7 @@ void uni_walk_cut_away(struct uni_walk *w, uint32_t thread, uint64_t time)
 	uni_walk_cut(w, c, 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);
 }
 
-/* What runs on c turns out to be thread `id`. */
+/* The thread on c turns out to be thread `id`. */
 static void learn_thread(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t id, uint64_t time)
 {
 	struct uni_walk_thread *t = &w->thread[c->thread];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of a walk (walk.h): threads, and which of them runs on which CPU. */
+/* Part of the walk (walk.h): threads, and which of them runs on which CPU. */
 #ifndef UNI_TRACE_WALK_THREADS_H
 #define UNI_TRACE_WALK_THREADS_H
 
