@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A session as one stream, for pipes: a tar archive (POSIX ustar) of its folder, and nothing else:
- * what is read back may hold only files that a session is made of, each once.
- */
+/* A session as one stream, for pipes: a tar archive (POSIX ustar) of its folder. The reader accepts
+ * only files of a session, each once. */
 #ifndef UNI_RECORDING_BUNDLE_H
 #define UNI_RECORDING_BUNDLE_H
 
@@ -21,8 +19,8 @@ int uni_bundle_write(const char *path, const char *name, struct uni_sink *out, s
 
 bool uni_bundle_is(const void *data, size_t size);
 
-/* Who takes the files of a bundle, one after the other. What is negative ends it and is returned.
- */
+/* Receives the files of a bundle, one after the other. A negative result ends the reading and is
+ * returned. */
 struct uni_bundle_ops {
 	/* sub: "symbols", "guest-0"; NULL: of the session itself. Both are safe as file names. */
 	int (*begin)(void *arg, const char *sub, const char *name, struct uni_err *err);
@@ -42,7 +40,7 @@ struct uni_bundle_reader {
 
 void uni_bundle_reader_init(
 	struct uni_bundle_reader *r, const struct uni_bundle_ops *ops, void *arg);
-/* The next bytes, as many as there are. What follows the archive's end is passed over. */
+/* Reads the next bytes, in pieces of any size. Skips bytes after the archive's end. */
 int uni_bundle_feed(
 	struct uni_bundle_reader *r, const void *data, size_t size, struct uni_err *err);
 /* No more bytes come: -UNI_EFORMAT if that is in the middle. */

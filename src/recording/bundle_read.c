@@ -147,7 +147,7 @@ static int take_header(struct uni_bundle_reader *r, struct uni_err *err)
 		return rc;
 	r->left = size;
 	r->state = BODY;
-	/* What pads the last block is counted from the size. */
+	/* The padding of the last block is computed from the size. */
 	memcpy(r->block, &size, sizeof(size));
 	return size != 0 ? 0 : file_ends(r, size, err);
 }

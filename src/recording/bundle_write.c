@@ -78,7 +78,7 @@ static int put_content(
 	return 0;
 }
 
-/* What grows meanwhile is cut to what it was. */
+/* A file that grows meanwhile is cut to its size at the beginning. */
 static int put_file(struct writer *w, const char *file, struct uni_err *err)
 {
 	_cleanup_close_ int fd =
@@ -95,7 +95,7 @@ static int put_file(struct writer *w, const char *file, struct uni_err *err)
 	return rc != 0 ? rc : put_content(w, fd, file, (uint64_t)st.st_size, err);
 }
 
-/* Those of one folder, in any order; files that are being written are not part of it. */
+/* Writes the files of one folder, in any order, without files that are being written. */
 static int put_folder(struct writer *w, const char *sub, struct uni_err *err)
 {
 	int fd = openat(w->dir_fd, sub != NULL ? sub : ".",

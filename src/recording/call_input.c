@@ -59,7 +59,7 @@ static enum uni_trace_mode mode_of(const struct uni_record_trace *t)
 	return t->mode[0] == '\0' ? UNI_TRACE_MODE_AUTO : UNI_TRACE_MODE_GRAPH;
 }
 
-/* Switch records name threads by the address of what the guest keeps of them. */
+/* Switch records name threads by the address of the guest's structure for them. */
 int uni_tinput_names(const struct uni_recorded_guest *g, struct uni_trace_thread_name **ret,
 	struct uni_trace_input *in, struct uni_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Our CTF 1.8 layout for samples: what metadata says of it, how a packet is filled and how it is
- * read back. docs/formats/session.md draws it. All fields are byte-aligned and little endian:
+ * Our CTF 1.8 layout for samples: its description in metadata, and how to fill and read a packet.
+ * docs/formats/session.md draws it. All fields are byte-aligned and little endian:
  *
  *   packet  = header, context, event...
  *   header  = u32 magic, u8 uuid[16], u32 stream_id
@@ -14,8 +14,8 @@
  *             exit:   u32 stack, u64 weight, host_ns, asleep_ns, stolen_ns, info, u32 reason,
  *                     u8 isa, info_kind, access, size, userspace, stop
  *
- * A chain is written once in each packet, before the first event that has it; stack ids count
- * from 0 in each packet, so that any packet decodes alone.
+ * Each packet has a chain once, before the first event that refers to it. Stack ids count from 0 in
+ * each packet, so that any packet decodes alone.
  */
 #ifndef UNI_RECORDING_CTF_H
 #define UNI_RECORDING_CTF_H
@@ -64,7 +64,7 @@ struct uni_ctf_packet {
 	uint8_t data[UNI_CTF_PACKET_MAX];
 };
 
-/* Of samples; the guest, and for exits `stream`, are the caller's. */
+/* Starts a packet of samples. The caller sets the guest, and `stream` for exits. */
 void uni_ctf_packet_start(struct uni_ctf_packet *p, uint32_t vcpu);
 /* false: does not fit, p is unchanged. The sample is sound (uni_ctf_can_hold) and not older. */
 bool uni_ctf_packet_add(struct uni_ctf_packet *p, const struct uni_sample *s);
@@ -83,10 +83,11 @@ struct uni_ctf_header {
 	uint32_t vcpu, stream;
 };
 
-/* Of the packet at data, which may be cut. -UNI_EFORMAT: none of ours, or an impossible size. */
+/* Parses the header of the packet at data, which may be cut. -UNI_EFORMAT: it is none of ours, or
+ * has an impossible size. */
 int uni_ctf_header_parse(const void *data, size_t size, struct uni_ctf_header *ret);
 
-/* Decoder of one packet. Large: never on a stack. */
+/* Decoder of one packet. Too large for a stack. */
 struct uni_ctf_reader {
 	struct uni_ctf_header h;
 	const uint8_t *data; /* borrowed, h.content_size bytes */

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "recording/ctf_priv.h"
 
-/* Where the dashes of a UUID are, in bytes (RFC 4122, section 3). */
+/* Places of the dashes in a UUID, in bytes (RFC 4122, section 3). */
 static bool dash_before(size_t byte)
 {
 	return byte == 4 || byte == 6 || byte == 8 || byte == 10;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What streams of samples and of exits share. */
+/* Shared parts of streams of samples and of exits. */
 #ifndef UNI_RECORDING_CTF_PRIV_H
 #define UNI_RECORDING_CTF_PRIV_H
 

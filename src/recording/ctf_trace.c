@@ -60,7 +60,7 @@ static void put_clock(struct uni_strbuf *out, unsigned cpu, const struct uni_rec
 	__uint128_t then_ns = (__uint128_t)c->ns + realtime_offset_ns, then;
 	uint64_t s = (uint64_t)(then_ns / UNI_NSEC_PER_SEC), cycles;
 
-	/* In cycles: what is more than whole seconds of both. */
+	/* In cycles: the parts of both times below a second. */
 	then = (__uint128_t)(uint64_t)(then_ns % UNI_NSEC_PER_SEC) * hz / UNI_NSEC_PER_SEC;
 	cycles = (uint64_t)then;
 	if (cycles < c->cycles % hz) {
@@ -155,8 +155,8 @@ static void put_event(struct uni_strbuf *out, unsigned cpu, unsigned id, uint8_t
 			UNI_TRACE_CLASS_USER);
 		break;
 	default:
-		/* Of entries and leaves the function's address, of exits the stack pointer: >> 4.
-		 */
+		/* The function's address >> 4 for entries and leaves, the stack pointer >> 4 for
+		 * exits. */
 		uni_strbuf_addf(out,
 			"\tname = \"%s\";\n\tfields := struct {\n"
 			"\t\tinteger { size = 28; align = 1; signed = false; base = 16; } %s;\n"

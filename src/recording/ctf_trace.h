@@ -20,7 +20,7 @@
 void uni_ctf_metadata_trace(
 	struct uni_strbuf *out, const struct uni_record_trace *trace, uint64_t realtime_offset_ns);
 
-/* What the packet before says of the next one's numbers. */
+/* Numbers of the packet before, from which those of the next one follow. */
 struct uni_ctf_trace_state {
 	uint64_t seq;	     /* packets so far */
 	uint64_t guest_seq;  /* of the last sub-buffer; 0: none yet */
@@ -37,7 +37,7 @@ struct uni_ctf_trace_state {
 #define UNI_CTF_TIME_MAX (UINT64_C(1) << 61) /* cycles */
 #define UNI_CTF_LOST_MAX (UINT64_C(1) << 62)
 
-/* When the packet for the stream begins: not before the end of the one ahead of it. */
+/* Time at which the packet for the stream begins: not before the end of the packet ahead of it. */
 uint64_t uni_ctf_trace_begin(
 	const struct uni_ctf_trace_state *st, const struct uni_trace_sub *from);
 

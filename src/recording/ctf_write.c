@@ -63,10 +63,8 @@ uint8_t *uni_ctf_put_event(struct uni_ctf_packet *p, enum uni_ctf_event id, uint
 	return uni_ctf_put_le(uni_ctf_put_le(p->data + p->len, id, 1), t_ns, 8);
 }
 
-/*
- * Writes the chain as a stack event behind what is there, and looks whether the packet has an
- * equal one: then the new bytes are simply not kept. The caller saw that there is room.
- */
+/* Writes the chain as a stack event after the others, then looks for an equal one in the packet. If
+ * there is one, the new bytes are not kept. The caller has checked that there is room. */
 uint32_t uni_ctf_intern(struct uni_ctf_packet *p, const struct uni_sample *s)
 {
 	uint8_t *start = p->data + p->len;

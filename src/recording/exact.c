@@ -202,7 +202,7 @@ static int check_all(struct uni_exact *e, struct uni_err *err)
 	return rc;
 }
 
-/* Where parts come from: memory, or a file that may still change. */
+/* Source of the parts: memory, or a file that may still change. */
 struct from {
 	const uint8_t *data;
 	uint64_t size;

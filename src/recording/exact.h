@@ -18,14 +18,15 @@ struct uni_record_stats;
 struct uni_recorder;
 struct uni_image;
 
-/* Where functions are, for the plugin: a file that it reads. -UNI_ENOENT: the image names none. */
+/* Writes a file with the addresses of functions, for the plugin. -UNI_ENOENT: the image has no
+ * names. */
 int uni_exact_write_table(const struct uni_image *img, const char *path, struct uni_err *err);
 
 /* data is copied. -UNI_EFORMAT. */
 int uni_exact_parse(const void *data, size_t size, struct uni_exact **ret, struct uni_err *err);
 /* The file that the plugin writes, also while it does. */
 int uni_exact_take(const char *path, struct uni_exact **ret, struct uni_err *err);
-/* Of a session. -UNI_ENOENT: it has none. */
+/* Loads the counts of a session. -UNI_ENOENT: it has none. */
 int uni_exact_load(
 	const char *session, unsigned guest, struct uni_exact **ret, struct uni_err *err);
 bool uni_exact_is_there(const char *session, unsigned guest);

@@ -17,15 +17,15 @@
 #define UNI_SDIR_EXACT	 "guest-%u/exact"
 
 /*
- * Makes path with its empty symbols folder and locks it; *fd_ret is the folder, the caller's to
- * close. An existing path is refused, unless `overwrite` and it is a session that holds nothing
- * but session files and that nobody records: then those files are removed,
- * but for session.json, which the caller replaces.
+ * Makes path with its empty symbols folder and locks it; *fd_ret is the folder, which the caller
+ * closes. Refuses an existing path, unless `overwrite` and it is a session. That session may hold
+ * only session files, and nobody may be recording it. Its files are then removed, except
+ * session.json, which the caller replaces.
  */
 int uni_sdir_create(const char *path, bool overwrite, int *fd_ret, struct uni_err *err);
-/* Removes a session that nobody records, if it holds nothing but session files. */
+/* Removes a session, if nobody records it and it holds only session files. */
 void uni_sdir_remove(const char *path);
-/* Removes what was made by uni_sdir_create() and is no session yet. */
+/* Removes a folder of uni_sdir_create() that is no session yet. */
 void uni_sdir_abandon(const char *path, int fd);
 /* Keeps room in it for the last session.json, until the descriptor is closed; negative: none. */
 int uni_sdir_reserve(int fd);

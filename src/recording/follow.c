@@ -113,7 +113,7 @@ static bool has_new_names(const struct uni_recording *r)
 	return false;
 }
 
-/* Threads and vCPUs come by and by, and names of threads belong to what is shown. */
+/* Threads and vCPUs appear over time, and callers need the names of threads. */
 static int look_at_session(struct uni_follow *f, struct uni_err *err)
 {
 	struct uni_session now = { 0 }, *old = &f->rec->session;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session while it is recorded: each sample and exit is handed out once, however often one looks,
- * so that a look takes as long as what is new. They come in the order of time; the newest of all
- * come with a later look if a vCPU's are not there yet.
+ * A session while it is recorded. Each look returns only new samples and exits, so its time depends
+ * on their number only. They come in the order of time. The newest ones wait for a later look if a
+ * vCPU's data is not there yet.
  */
 #ifndef UNI_RECORDING_FOLLOW_H
 #define UNI_RECORDING_FOLLOW_H
@@ -16,7 +16,7 @@ struct uni_follow; /* opaque */
 int uni_follow_open(
 	const char *path, uint64_t patience_ns, struct uni_follow **ret, struct uni_err *err);
 void uni_follow_close(struct uni_follow *f); /* NULL-safe */
-/* Its statistics are those of what was handed out; borrowed. */
+/* Its statistics count only what was passed on; borrowed. */
 struct uni_recording *uni_follow_recording(struct uni_follow *f);
 
 /* Not 0 ends the look, and is passed on. NULL: not told. */
@@ -26,10 +26,8 @@ struct uni_follow_taker {
 	void *ctx;
 };
 
-/*
- * What is new. -UNI_EAGAIN: it has to be opened anew, and all read again: it has ended, has other
- * images than before, or samples came that are older than others that were handed out.
- */
+/* Passes on everything new. -UNI_EAGAIN: the session has to be opened and read again. It has ended,
+ * has other images than before, or has new samples that are older than some that were passed on. */
 int uni_follow_look(struct uni_follow *f, const struct uni_follow_taker *to, struct uni_err *err);
 uint64_t uni_follow_torn(const struct uni_follow *f); /* packets that were passed over */
 

@@ -20,7 +20,7 @@
 
 struct stream {
 	int fd;	      /* -1: not there yet */
-	void *data;   /* mapped once, beyond its end: what is read stays where it is */
+	void *data;   /* mapped once, beyond its end: data that was read stays in place */
 	uint64_t end; /* CPU 0's counter: of the last packet */
 	bool has_end;
 };
@@ -112,7 +112,8 @@ static int open_stream(struct uni_tfollow *f, uint32_t cpu, struct uni_err *err)
 	return 0;
 }
 
-/* Up to the end of the last packet that is whole; what is none is read as in one go. */
+/* Up to the end of the last complete packet. Invalid data is left to the reader, as in a whole
+ * file. */
 static int take_packets(struct uni_tfollow *f, uint32_t cpu, struct uni_err *err)
 {
 	struct uni_trace_stream *to = &f->cpu[cpu];

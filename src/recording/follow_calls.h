@@ -12,18 +12,16 @@
 
 struct uni_tfollow; /* opaque */
 
-/* Of one guest; rec must outlive it. -UNI_ENOTSUP: how it is recorded is not known, or there is no
- * room for it in this process. */
+/* Follows the calls of one guest; rec must outlive it. -UNI_ENOTSUP: the way in which it is
+ * recorded is not known, or this process has no room for it. */
 int uni_tfollow_open(const struct uni_recording *rec, uint32_t guest, uint64_t patience_ns,
 	struct uni_tfollow **ret, struct uni_err *err);
 void uni_tfollow_close(struct uni_tfollow *f); /* NULL-safe */
 /* Borrowed; live. */
 const struct uni_trace_input *uni_tfollow_input(const struct uni_tfollow *f);
 
-/*
- * What is there by now, also of names. *until_ret: up to when, by CPU 0's counter, nothing older
- * can come, but from a CPU that has been behind the others by patience_ns.
- */
+/* Finds new packets and names. *until_ret is a time by CPU 0's counter: nothing older can come,
+ * except from a CPU that is behind the others by patience_ns. */
 int uni_tfollow_look(struct uni_tfollow *f, uint64_t *until_ret, struct uni_err *err);
 
 #endif

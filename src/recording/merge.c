@@ -22,7 +22,7 @@ struct uni_rstream {
 	uint64_t discarded;
 	bool have; /* `sample` or `exit` is the next one */
 	/* live */
-	bool dead;			/* it holds what is no packet */
+	bool dead;			/* it holds data that is no packet */
 	uint64_t seen_pos, seen_end_ns; /* of the packets that are there, read or not */
 	union {
 		struct uni_sample sample;
@@ -91,7 +91,7 @@ static uint64_t next_ns(const struct uni_rmerge *m, const struct uni_rstream *st
 	return m->kind == UNI_CTF_EXITS ? st->exit.t_ns : st->sample.t_ns;
 }
 
-/* How far do whole packets go? What cannot be one will never be. */
+/* Finds the end of the complete packets. Data that cannot be a packet now will never be one. */
 static void look_ahead(struct uni_rstream *st)
 {
 	uint8_t head[UNI_CTF_HEADER_SIZE];

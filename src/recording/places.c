@@ -17,7 +17,7 @@ struct addresses {
 	uint64_t *slot;
 	size_t nr, nr_slots; /* nr_slots is a power of two */
 	const struct uni_recording *rec;
-	const char *id; /* of the image whose addresses they are */
+	const char *id; /* of the image that has these addresses */
 };
 
 static size_t probe_address(const struct addresses *a, uint64_t addr)

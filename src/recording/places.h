@@ -7,9 +7,9 @@
 #include "recording/recording.h"
 
 /*
- * Looks up in img's debug data what the closed session at `path` recorded, and writes it into the
- * .usym of that image, so that it travels too. -UNI_ENOENT: img has no debug data, and nothing
- * changed. note_ret: why some may be missing, or NULL; static.
+ * Looks up the addresses of the closed session at `path` in img's debug data. Writes the results
+ * into the .usym of that image, so that they travel with the session. -UNI_ENOENT: img has no debug
+ * data, and nothing changed. note_ret: the reason why some may be missing, or NULL; static.
  */
 int uni_session_add_places(const char *path, const struct uni_image *img,
 	const struct uni_image_search *search, const char **note_ret, struct uni_err *err);

@@ -319,7 +319,7 @@ static void save_threads(struct uni_recorder *r)
 
 	if (since_ns != 0 && uni_now_ns() - since_ns >= THREADS_OLD_NS)
 		(void)write_session(
-			r, false, NULL); /* closing tries again, and says what is wrong */
+			r, false, NULL); /* closing tries again, and reports the error */
 }
 
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s)
@@ -376,7 +376,7 @@ int uni_recorder_flush(struct uni_recorder *r, struct uni_err *err)
 		       : uni_err_set(err, UNI_EIO, "cannot write %s: %s", r->path, strerror(-rc));
 }
 
-/* In the words and numbers of a report: what is in the session, by weight. */
+/* Writes a summary of the session, by weight, with the words and numbers of a report. */
 static int write_result(const struct uni_recorder *r, int rc, struct uni_err *err)
 {
 	uint64_t weight = 0, lost = 0;
@@ -392,7 +392,7 @@ static int write_result(const struct uni_recorder *r, int rc, struct uni_err *er
 		r->path, strerror(-rc), (unsigned long long)lost, (unsigned long long)weight);
 }
 
-/* Taken as the guest's; what was written is what counts. */
+/* Takes the guest's result, but keeps the counts of what was written. */
 static void take_result(struct uni_recorder *r, uint32_t guest, const struct uni_guest_result *from)
 {
 	struct uni_writer_count c = uni_writer_count(r->writer, guest);

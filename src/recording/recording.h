@@ -21,7 +21,7 @@
 
 struct uni_sample {
 	uint64_t t_ns;	 /* host CLOCK_MONOTONIC */
-	uint64_t weight; /* how many periods it stands for; 1 */
+	uint64_t weight; /* number of periods that it stands for; 1 */
 	uint32_t guest;	 /* number in the session, from 0 */
 	uint32_t vcpu;
 	uint32_t thread;      /* guest thread: uni_record_thread.id, 0 = unknown */
@@ -39,13 +39,12 @@ struct uni_pause_stats {
 	uint64_t nr, sum_ns, p50_ns, p99_ns, max_ns;
 };
 
-/*
- * Of one guest; of a session the sums (percentiles of pauses: the worst guest's). What is counted
- * by chain, by state or by samples taken counts weights, not entries.
- */
+/* Numbers of one guest, or the sums of a session (percentiles of pauses: the worst guest's).
+ * Numbers by chain, by state and of samples taken are weights, not entries. */
 struct uni_record_stats {
-	uint64_t samples;   /* entries taken and written (all vCPUs) */
-	uint64_t weight;    /* periods that the samples stand for: as many, if each has 1 */
+	uint64_t samples; /* entries taken and written (all vCPUs) */
+	/* periods that the samples stand for: equal to their number, if each has weight 1 */
+	uint64_t weight;
 	uint64_t ticks;	    /* deadlines that were served */
 	uint64_t late;	    /* served more than half a period after their deadline */
 	uint64_t skipped;   /* deadlines passed over: too late, or the duty cap */
@@ -55,8 +54,9 @@ struct uni_record_stats {
 	uint64_t moved;	    /* samples given to the block before (UNI_FRAME_MOVED) */
 	uint64_t unsure;    /* that may be the callee's or the caller's (UNI_FRAME_UNSURE) */
 	uint64_t guessed;   /* chains with a frame that was guessed (UNI_FRAME_GUESS) */
-	/* Chains with a frame in an image that is known, and without, of a guest with one; where
-	 * the latter end, from the lowest to the highest; and how many in a PC's firmware. */
+	/* For a guest with known images: chains with a frame in such an image, and chains without.
+	 * outside_low and outside_high bound the last addresses of the latter; firmware counts
+	 * those in a PC's firmware. */
 	uint64_t inside, outside, outside_low, outside_high, firmware;
 	uint64_t lost;		    /* samples that were made and not kept */
 	uint64_t exits, exits_lost; /* VM exits written, and seen but not kept; all by weight */
@@ -65,12 +65,14 @@ struct uni_record_stats {
 	struct uni_pause_stats pause;
 	uint64_t begin_ns, end_ns;	/* of the run, CLOCK_MONOTONIC */
 	uint64_t unwind_ns, own_cpu_ns; /* time spent unwinding; CPU time of the whole process */
-	/* Of samples that the kernel made: CPU time of its part, how often it ran; 0 unknown. */
+	/* For samples that the kernel made: CPU time of its part, and number of its runs; 0
+	 * unknown. */
 	uint64_t host_ns, host_runs;
 	uint64_t serve_ns; /* of a guest that samples itself: what handing them over took it */
 	uint32_t silent;   /* its CPUs that had no ticks, and so no samples */
 	uint32_t nr_times; /* vCPUs with known times; of a session's sum 0 */
-	struct uni_vcpu_times *times; /* so many; owned, unless who has it says otherwise */
+	/* array of that size; owned, unless the holder says otherwise */
+	struct uni_vcpu_times *times;
 };
 
 /* times[] has at least nr then, zeroed where it had less. False: out of memory, and is as it was.
@@ -95,7 +97,7 @@ struct uni_watch {
 /* A guest thread that samples belong to. */
 struct uni_record_thread {
 	uint32_t id;	 /* uni_sample.thread: from 1 on, in the order in which they were seen */
-	uint64_t object; /* address of what the guest keeps of it */
+	uint64_t object; /* address of the guest's structure for it */
 	uint64_t number; /* the guest's own, where has_number */
 	bool has_number;
 	char name[64]; /* clean; "" it has none */
@@ -118,7 +120,8 @@ struct uni_record_gap {
 	int pid;		   /* of the VMM from then on */
 };
 
-/* One guest of a session. What is the run's, from `frequency` on, is the same in all of them. */
+/* One guest of a session. The members from `frequency` on belong to the run and are the same for
+ * all guests. */
 struct uni_record_meta {
 	char target[512]; /* spec as given */
 	char method[16];  /* how it is sampled: "bpf", "perf", "pause", "read", "replay"; "" unknown
@@ -135,7 +138,7 @@ struct uni_record_meta {
 	char checked[256]; /* how the image was compared with the guest's memory; "" it was not */
 	char stale[512];   /* in what way the guest ran another build; "" it did not */
 	uint64_t bias;	   /* AVMA - SVMA */
-	uint64_t nr_bad_rows; /* functions whose call frame information makes no sense */
+	uint64_t nr_bad_rows; /* functions with invalid call frame information */
 	char bad_rows[160];   /* in words */
 	struct uni_record_image more[UNI_IMAGES_MAX - 1];
 	uint32_t nr_more;
@@ -182,7 +185,7 @@ bool uni_sample_passes(const struct uni_sample_filter *f, const struct uni_sampl
  * asked for.
  */
 bool uni_state_is_guest(unsigned state);
-/* "100 % is the guest's time on a CPU": for the heading of what is shown. */
+/* "100 % is the guest's time on a CPU": for the heading of a report. */
 const char *uni_filter_whole(const struct uni_sample_filter *f);
 
 /* Does a PC have its firmware there: a part of the first MiB, the end of the first 4 GiB? */
@@ -206,24 +209,27 @@ struct uni_recorder; /* writing */
  */
 int uni_recorder_create(const char *path, const struct uni_record_meta *meta, bool overwrite,
 	struct uni_recorder **ret, struct uni_err *err);
-/* One more; *guest_ret is its number. Of the thread that created r, also while others record. */
+/* Adds a guest; *guest_ret is its number. For the thread that created r, also while others
+ * record. */
 int uni_recorder_add_guest(struct uni_recorder *r, const struct uni_record_meta *meta,
 	uint32_t *guest_ret, struct uni_err *err);
 /* Symbols of the guest's image into symbols/ID.usym. */
 int uni_recorder_add_image(
 	struct uni_recorder *r, uint32_t guest, const struct uni_image *img, struct uni_err *err);
-/* A further one of this guest, at that bias; its first one, if it has none. Of any thread. */
+/* Adds a further image to this guest, at that bias; its first one, if it has none. For any
+ * thread. */
 int uni_recorder_add_more(struct uni_recorder *r, uint32_t guest, const struct uni_image *img,
 	uint64_t bias, struct uni_err *err);
-/* The same for symbols without an image: what was imported. */
+/* The same for symbols without an image, from an import. */
 int uni_recorder_add_symtab(struct uni_recorder *r, uint32_t guest, const struct uni_symtab *symtab,
 	struct uni_err *err);
 /*
- * Appends; never waits for the disk: what the writer thread cannot take counts as lost. Of any
- * thread, with no guest held; times that go back within a vCPU are raised to the last one.
+ * Appends a sample. Never waits for the disk: a sample that the writer thread cannot take counts as
+ * lost. For any thread, while it holds no guest. A time before the vCPU's last one is raised to
+ * that one.
  */
 void uni_recorder_sample(struct uni_recorder *r, const struct uni_sample *s);
-/* The next thread of a guest, in the order of ids, before its first sample. Of any thread. */
+/* The next thread of a guest, in the order of ids, before its first sample. For any thread. */
 int uni_recorder_thread(
 	struct uni_recorder *r, uint32_t guest, const struct uni_record_thread *thread);
 /* The same for VM exits, of a guest whose meta has exits_every; e->guest is its number. */
@@ -233,7 +239,8 @@ struct uni_tstream;
 /* Streams of function calls for a guest whose meta has a trace; borrowed until r is closed. */
 int uni_recorder_trace(
 	struct uni_recorder *r, uint32_t guest, struct uni_tstream **ret, struct uni_err *err);
-/* What became known of it: clocks, and at the end the counts of its streams. Writes them. */
+/* Sets newly known facts about the trace: clocks, and at the end the counts of its streams. Writes
+ * them. */
 int uni_recorder_set_trace(struct uni_recorder *r, uint32_t guest,
 	const struct uni_record_trace *trace, struct uni_err *err);
 /* Writes session.json as it is known now, with the threads that came since. */
@@ -254,9 +261,9 @@ struct uni_guest_result {
 };
 
 /*
- * Last packets, final session.json with state "closed". Frees r in any case. result[] has the
- * guests in order; guests above nr have no statistics. -UNI_EIO also when samples could not be
- * written in the course of the run; what was written is readable.
+ * Writes the last packets and the final session.json with state "closed". Frees r in any case.
+ * result[] has the guests in order; guests above nr have no statistics. -UNI_EIO also means that
+ * some samples could not be written during the run; the others are readable.
  */
 int uni_recorder_close(struct uni_recorder *r, const struct uni_guest_result *result, size_t nr,
 	struct uni_err *err);
@@ -266,7 +273,7 @@ struct uni_recording; /* reading */
 /* A guest of it; all borrowed. */
 struct uni_recorded_guest {
 	const struct uni_record_meta *meta;
-	/* Of a session that was not closed: what its samples tell, the rest 0. */
+	/* If the session was not closed: statistics from its samples, the rest 0. */
 	const struct uni_record_stats *stats;
 	const struct uni_watch *watch;
 	size_t nr_watch;
@@ -281,21 +288,19 @@ void uni_recording_close(struct uni_recording *r);		 /* NULL-safe */
 bool uni_recording_was_closed(const struct uni_recording *r);	 /* false: the recorder died */
 uint32_t uni_recording_nr_guests(const struct uni_recording *r); /* at least 1 */
 struct uni_recorded_guest uni_recording_guest(const struct uni_recording *r, uint32_t guest);
-/* What it is called, unlike all others of the session: its name, its image's, or "guest-N". */
+/* The guest's unique name in the session: its name, its image's, or "guest-N". */
 void uni_recording_guest_name(
 	const struct uni_recording *r, uint32_t guest, char ret[UNI_GUEST_NAME_MAX]);
 /* By number or by that name. -UNI_ENOENT, and the message lists the names. */
 int uni_recording_find_guest(
 	const struct uni_recording *r, const char *text, uint32_t *ret, struct uni_err *err);
 
-/*
- * The threads whose name matches a shell-style glob; freed by uni_thread_set_destroy().
- * -UNI_ENOENT: there is none, and the message has the names.
- */
+/* The threads whose name matches a shell-style glob; uni_thread_set_destroy() frees the result.
+ * -UNI_ENOENT: there is none, and the message has the names. */
 int uni_recording_find_threads(const struct uni_recording *r, const char *glob,
 	struct uni_thread_set **ret, struct uni_err *err);
 void uni_thread_set_destroy(struct uni_thread_set *set); /* NULL-safe */
-/* What a thread is called: its name, else its number or address. id 0: "[no thread]". */
+/* The display name of a thread: its name, else its number or address. id 0: "[no thread]". */
 void uni_record_thread_name(const struct uni_record_thread *thread, size_t nr, uint32_t id,
 	char ret[UNI_GUEST_NAME_MAX]);
 

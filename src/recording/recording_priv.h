@@ -31,16 +31,16 @@ int uni_recording_find_vcpus(struct uni_recording *r, struct uni_err *err);
 /* Is the file with these names there? */
 bool uni_recording_has_names(const struct uni_recording *r, const char *id);
 
-/* Statistics of a guest whose recorder died, or goes on: what the samples themselves can tell. */
+/* Statistics from the samples alone, for a guest whose recorder died or is still running. */
 struct uni_recounts;
 
 struct uni_recounts *uni_recounts_create(struct uni_recording *r); /* NULL: out of memory */
 void uni_recounts_destroy(struct uni_recounts *c);		   /* NULL-safe */
 int uni_recount_sample(void *recounts, const struct uni_sample *s);
 int uni_recount_exit(void *recounts, const struct uni_stream_exit *e);
-/* What they say was lost. */
+/* Takes the losses according to the streams. */
 void uni_recount_lost(struct uni_recounts *c, const struct uni_rmerge *m);
-/* Of all so far, into the recording's statistics. */
+/* Adds up everything so far, into the recording's statistics. */
 void uni_recounts_sum(struct uni_recounts *c);
 
 #endif

@@ -67,7 +67,7 @@ static int open_file(const struct uni_tstream *t, uint32_t cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* One writev(2) a packet; what does not go in whole is taken back. 0 or -errno. */
+/* One writev(2) for each packet; a partial write is undone. 0 or -errno. */
 static int append_ring_packet(
 	struct stream *st, const struct uni_trace_sub *head, const void *body, size_t len)
 {
@@ -112,8 +112,9 @@ static void count_event(struct seen *seen, uint64_t word, uint8_t kind)
 }
 
 /*
- * The records go into the stream as the guest wrote them, unless a SYNC goes back in time, at which
- * readers of CTF give up: then the result is a copy in which it does not. begin: the packet's.
+ * The records go into the stream as the guest wrote them, unless a SYNC goes back in time: readers
+ * of CTF fail at that. Then the result is a copy in which no time decreases. begin: the
+ * packet's.
  */
 static const void *look_over(struct uni_tstream *t, const struct uni_trace_sub *packet,
 	size_t content, uint64_t begin, struct seen *ret)
@@ -164,7 +165,7 @@ static int write_packet(
 	if (rc >= 0)
 		rc = append_ring_packet(st, &head, body, seen.content - sizeof(head));
 	if (rc < 0) {
-		/* The next one that fits tells what was left out, as if it had been overwritten. */
+		/* The next packet that fits reports the loss as overwritten data. */
 		t->write_errno = t->write_errno != 0 ? t->write_errno : rc;
 		return rc;
 	}
@@ -212,8 +213,8 @@ int uni_tstream_state(struct uni_tstream *t, const uint64_t *words, size_t nr)
 	return 0;
 }
 
-/* In front of what the guest had written by then: so that what it overwrites after that is known.
- */
+/* Comes before everything that the guest writes after this moment, so that later overwrites are
+ * noticed. */
 static void put_state(struct uni_tstream *t)
 {
 	struct stream *st = &t->stream[0], before = *st;

@@ -8,37 +8,35 @@
 
 struct uni_tstream; /* opaque */
 
-/*
- * For the guest of that number in the session whose folder dir_fd is (borrowed). A stream is made
- * with its first packet.
- */
+/* For guest number `guest` in the session with the folder dir_fd (borrowed). A stream is made with
+ * its first packet. */
 int uni_tstream_create(int dir_fd, uint32_t guest, const uint8_t uuid[16],
 	const struct uni_ring_info *info, struct uni_tstream **ret, struct uni_err *err);
 /* NULL-safe. */
 void uni_tstream_destroy(struct uni_tstream *t);
 
 /*
- * Where this CPU's stream begins: what it lost and wrote before is not of this trace. extra_before:
- * of its words, no events (struct uni_trace_sub). Without it the stream begins with the boot: what
- * was overwritten before the first packet counts as lost. May be told anew until something is put.
+ * Sets where this CPU's stream begins: earlier losses and records are not of this trace.
+ * extra_before: how many of the earlier words are no events (struct uni_trace_sub). Without this
+ * call the stream begins with the boot: data overwritten before the first packet counts as lost. It
+ * may be called again until something is put.
  */
 void uni_tstream_begin(struct uni_tstream *t, uint32_t cpu, uint64_t now, uint64_t words_before,
 	uint64_t extra_before, uint64_t guest_lost);
 
 /*
- * Records of CPU 0 that the stream begins with, behind its mark and at its time: what was so
- * before, told by the host. Whole extended records, without a time; they count as neither words nor
- * events. At most UNI_TRACE_SUB_SIZE / 16 words. 0 or -UNI_ENOMEM.
+ * Records of CPU 0 at the beginning of the stream, after its mark and at its time. They are the
+ * state before the trace, as the host knows it. They are whole extended records, without a time,
+ * and count as neither words nor events. At most UNI_TRACE_SUB_SIZE / 16 words. Returns 0 or
+ * -UNI_ENOMEM.
  */
 int uni_tstream_state(struct uni_tstream *t, const uint64_t *words, size_t nr);
 
-/*
- * Appends one sub-buffer, as uni_ring_packet_fn gets it (arg is the stream). What does not fit on
- * the disk is counted as lost, and the first such failure remembered. Always 0.
- */
+/* Appends one sub-buffer, as uni_ring_packet_fn gets it (arg is the stream). If the disk is full,
+ * the sub-buffer counts as lost, and the first such failure is kept. Always returns 0. */
 int uni_tstream_put(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
 
-/* The guest's count of lost events, and what was overwritten, have reached that: tells readers. */
+/* Writes the final numbers of the guest's lost events and overwritten words, for readers. */
 void uni_tstream_end(struct uni_tstream *t, uint32_t cpu, uint64_t guest_lost,
 	uint64_t words_before, uint64_t extra_before);
 

@@ -18,8 +18,7 @@
 struct uni_session_guest {	     /* large */
 	struct uni_record_meta meta; /* its trace is owned */
 	uint8_t uuid[UNI_CTF_UUID];
-	/* The times and watches are of a parsed session owned, else borrowed by who fills them in.
-	 */
+	/* A parsed session owns the times and watches; otherwise they are borrowed. */
 	struct uni_record_stats stats;
 	struct uni_watch *watch;
 	size_t nr_watch;
@@ -36,7 +35,7 @@ struct uni_session { /* zeroed is empty */
 
 /* A zeroed guest more; NULL: out of memory. There is room. */
 struct uni_session_guest *uni_session_add_guest(struct uni_session *s);
-void uni_session_deinit(struct uni_session *s);	     /* of one that borrows */
+void uni_session_deinit(struct uni_session *s);	     /* of a session that borrows */
 void uni_session_free_parsed(struct uni_session *s); /* of a parsed one */
 /* All guests' numbers together. */
 void uni_session_sum(const struct uni_session *s, struct uni_record_stats *ret);

@@ -109,7 +109,7 @@ static struct src get_object(struct src *s, const char *key)
 	return (struct src){ .obj = get_member(s, key, is_object) };
 }
 
-/* Takes over what a sub-object found wrong. */
+/* Takes over the errors of a sub-object. */
 static void merge_bad(struct src *s, const struct src *sub)
 {
 	if (s->bad == NULL)
@@ -221,7 +221,7 @@ static bool is_folder(const char *name, uint32_t guest)
 	return strcmp(name, want) == 0;
 }
 
-/* The members that make up what the samples are; NULL or the bad one. */
+/* The members that describe the samples. Returns NULL or the invalid one. */
 static const char *parse_trace(struct src *s, uint32_t number, struct uni_session_guest *ret)
 {
 	uint64_t nr_vcpus = get_u64(s, "nr_vcpus"), layout = get_u64(s, "trace_layout");
@@ -366,7 +366,7 @@ static const char *parse_stats(const json_t *obj, uint64_t version, struct uni_r
 	return s.bad;
 }
 
-/* What is the run's, into every guest. */
+/* Copies the members of the run into every guest. */
 static const char *parse_run(struct src *s, struct uni_record_meta *run)
 {
 	struct src clock = get_object(s, "clock");

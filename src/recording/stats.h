@@ -23,7 +23,7 @@ void uni_hist_add(struct uni_hist *h, uint64_t v);
 uint64_t uni_hist_quantile(const struct uni_hist *h, double q);
 void uni_hist_summary(const struct uni_hist *h, struct uni_pause_stats *ret);
 
-/* What one sample adds to the numbers that count weights: its chain, its state, itself. */
+/* Adds one sample to the numbers that count weights: its chain, its state, itself. */
 void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample *s);
 
 /* The same for where its chain lies; hints are of the guest's images, NULL: they are not known. */

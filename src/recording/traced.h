@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Function tracing in a session: what session.json says of a guest's rings, and the streams
- * guest-N/events-vcpuN, whose packets are the guest's sub-buffers. docs/formats/session.md.
+ * Function tracing in a session: the description of a guest's rings in session.json, and the
+ * streams guest-N/events-vcpuN, whose packets are the guest's sub-buffers.
+ * docs/formats/session.md.
  */
 #ifndef UNI_RECORDING_TRACED_H
 #define UNI_RECORDING_TRACED_H
@@ -23,9 +24,9 @@ struct uni_record_clock {
 };
 
 /*
- * What is known of one CPU's trace. Words are the 8-byte units of records: a function's event is
- * one, unless it has arguments. Of records that nobody has seen words are counted, and those of
- * them that are no events: words + lost_words is what the guest wrote.
+ * Numbers of one CPU's trace. Words are the 8-byte units of records: a function's event is one,
+ * unless it has arguments. For lost records, their words are counted, and how many of these are no
+ * events. The guest wrote words + lost_words.
  */
 struct uni_record_trace_cpu {
 	uint64_t nr_subs;	 /* of its ring */
@@ -42,7 +43,7 @@ struct uni_record_trace_cpu {
 
 #define UNI_RECORD_ON_CPU 512
 
-/* Looks at how long the host had run a guest of one vCPU: each may be a tick of the host late. */
+/* Checks of the time that the host had run a guest with one vCPU: each may be a host tick late. */
 struct uni_record_on_cpu {
 	uint32_t nr;
 	struct {
@@ -58,10 +59,11 @@ struct uni_record_trace {
 	uint64_t end_ns;  /* on the session's clock: when nothing was recorded any more; 0: it is
 			     not known, or CPU 0's counter cannot be compared with that clock */
 	struct uni_ring_info info;
-	uint32_t nr_functions, nr_sites;  /* that were patched for it; 0: unknown */
-	char mode[16];			  /* "graph", "lite", "function"; "" unknown */
-	char filter[256];		  /* which functions; "" unknown */
-	struct uni_record_trace_cpu *cpu; /* nr_cpus; owned, unless who has it says otherwise */
+	uint32_t nr_functions, nr_sites; /* that were patched for it; 0: unknown */
+	char mode[16];			 /* "graph", "lite", "function"; "" unknown */
+	char filter[256];		 /* which functions; "" unknown */
+	/* array of nr_cpus; owned, unless the holder says otherwise */
+	struct uni_record_trace_cpu *cpu;
 	struct uni_record_on_cpu on_cpu;
 };
 
@@ -74,8 +76,8 @@ void uni_record_trace_deinit(struct uni_record_trace *t);
 /* A guest's counter at t cycles on the host's clock, ns; saturates. */
 uint64_t uni_record_clock_ns(const struct uni_record_clock *c, uint64_t cycles);
 
-/* Events that are not in the stream of this CPU; at most so many, if any were overwritten and the
- * guest is an older one that counted their words only. */
+/* Events that are missing in the stream of this CPU. It is an upper limit if any were overwritten
+ * and the guest is an older one that counted only their words. */
 static inline uint64_t uni_record_trace_lost(const struct uni_record_trace_cpu *c)
 {
 	return c->lost + c->lost_words -

@@ -38,7 +38,7 @@ static int open_file(struct uni_wstream *st, int dir_fd, const struct uni_ctf_pa
 	return st->fd < 0 ? -errno : 0;
 }
 
-/* One write(2) a packet; what does not go in whole is taken back. 0 or -errno. */
+/* One write(2) for each packet; a partial write is undone. 0 or -errno. */
 static int append_ctf_packet(struct uni_wstream *st, const uint8_t *data, size_t len)
 {
 	size_t done = 0;

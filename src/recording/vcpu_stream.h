@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For writer.c: the streams of a guest that is recorded, and the file of one. */
+/* For writer.c: the streams of a guest that is recorded, and one stream's file. */
 #ifndef UNI_RECORDING_VCPU_STREAM_H
 #define UNI_RECORDING_VCPU_STREAM_H
 

@@ -17,7 +17,7 @@
 #define WAKE_NS		   (200 * UNI_NSEC_PER_MSEC)
 #define OLD_NS		   (750 * UNI_NSEC_PER_MSEC) /* with WAKE_NS: on disk within a second */
 
-/* What is written: one of the two. */
+/* One thing to write: a sample or an exit. */
 struct item {
 	const struct uni_sample *sample;
 	const struct uni_stream_exit *exit;
@@ -136,7 +136,7 @@ static uint64_t sane_time(struct uni_wstream *st, uint64_t t_ns)
 	return st->last_ns;
 }
 
-/* Of a vCPU that may have been plugged in just now. NULL: there is no room for one more. */
+/* The stream of a vCPU, which may be a new one. NULL: there is no room for one more. */
 static struct uni_wstream *stream_of(
 	struct uni_writer *w, struct uni_wguest *g, enum uni_ctf_stream kind, uint32_t vcpu)
 {

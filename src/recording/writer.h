@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The streams of a session being recorded. Sampling threads fill one packet a vCPU; full ones, and
- * those that are a second old, go through a queue to a thread that does nothing but append whole
- * packets. Packets come from a pool of fixed size: when the disk is too slow for it, samples are
- * lost and counted.
+ * The streams of a session being recorded. Sampling threads fill one packet a vCPU. Full packets,
+ * and those that are a second old, go through a queue to a thread that only appends whole packets.
+ * Packets come from a pool of fixed size: if the disk is too slow for it, samples are lost and
+ * counted.
  */
 #ifndef UNI_RECORDING_WRITER_H
 #define UNI_RECORDING_WRITER_H
@@ -15,14 +15,14 @@ struct uni_writer;
 
 /* dir_fd is the session's folder, borrowed. */
 int uni_writer_create(int dir_fd, struct uni_writer **ret, struct uni_err *err);
-/* Stops and frees; NULL-safe. What is in memory is written first. */
+/* Writes everything in memory, stops and frees; NULL-safe. */
 void uni_writer_destroy(struct uni_writer *w);
 
 /*
- * Streams for the next guest, from number 0 on; its folder is there. Its samples may come from
- * other threads afterwards. At most UNI_GUEST_MAX guests: the caller saw to it. exits: there will
- * be some. Samples and exits of further vCPUs, which were plugged in since, are written as well, as
- * long as there are no more than UNI_SESSION_VCPUS_MAX in all.
+ * Streams for the next guest, from number 0 on; its folder exists. Its samples may come from other
+ * threads afterwards. The caller makes sure that there are at most UNI_GUEST_MAX guests. exits:
+ * there will be some. vCPUs plugged in later get streams, too, up to UNI_SESSION_VCPUS_MAX in
+ * all.
  */
 int uni_writer_add_guest(struct uni_writer *w, uint32_t nr_vcpus, const uint8_t uuid[UNI_CTF_UUID],
 	bool exits, struct uni_err *err);
@@ -37,11 +37,11 @@ struct uni_writer_count {
 	uint64_t exits, exits_lost; /* by weight */
 };
 
-/* Of one guest so far. */
+/* Numbers of one guest so far. */
 struct uni_writer_count uni_writer_count(struct uni_writer *w, uint32_t guest);
 /* With those that came later. */
 uint32_t uni_writer_nr_vcpus(struct uni_writer *w, uint32_t guest);
-/* Of all, with those of guests that do not exist. */
+/* Numbers of all guests, including invalid ones. */
 struct uni_writer_count uni_writer_total(struct uni_writer *w);
 
 /* Waits until all samples are written. 0, or -errno of the first write that failed in the run. */
