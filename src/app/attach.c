@@ -25,7 +25,7 @@
 #define HOLD_NS	    (2 * UNI_NSEC_PER_SEC)
 #define HOLD_NAP_NS (5 * UNI_NSEC_PER_MSEC)
 
-/* Another user's process does not tell what it runs. */
+/* The command line of another user's process may be unreadable. */
 static bool is_closed_to_us(int pid)
 {
 	char link[48], path[16];
@@ -85,7 +85,7 @@ static int by_offset(const void *a, const void *b)
 	return *p < *q ? -1 : *p > *q;
 }
 
-/* The sites of one segment, as a hint wants them. */
+/* Adds the sites of one segment, in the form of a hint. */
 static void add_patched(struct uni_text_hint *h, const struct uni_segment *s,
 	const struct uni_sites *sites, uint64_t *buf, size_t *used)
 {
@@ -144,7 +144,8 @@ int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, const struct uni_vc
 	return 0;
 }
 
-/* Is it where it was linked for, else (`anywhere`) where is it; and are there others? */
+/* Finds out whether the image is at its linked address. If not, and `anywhere`, looks for its
+ * address. Also looks for other images. */
 static int find_images(
 	struct uni_guest *g, const struct uni_attach_args *args, bool anywhere, struct uni_err *err)
 {
@@ -164,7 +165,7 @@ static int find_images(
 	return rc;
 }
 
-/* Of a guest whose memory cannot be read: by what it says of itself. */
+/* For a guest whose memory cannot be read: compares the data that it provides about itself. */
 static int check_inside(
 	struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
@@ -232,7 +233,7 @@ static int attach_at(
 	return rc;
 }
 
-/* First where it was linked for; what does not fit there may have been moved. */
+/* First tries the linked address; an image that does not match there may have been moved. */
 static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, struct uni_err *err)
 {
 	struct uni_err moved = { 0 };
@@ -255,8 +256,8 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 	return 0;
 }
 
-/* A guest that still boots has no page tables, or its image is not yet where it will be; and a VMM
- * that was started a moment ago has not opened /dev/kvm. */
+/* A guest that still boots has no page tables, or its image is not yet in place. A VMM that has
+ * just started has not opened /dev/kvm yet. */
 static bool worth_a_retry(int rc, uint64_t since_ns)
 {
 	if (rc == -UNI_ENOTSUP || rc == -UNI_EINVAL)
@@ -264,15 +265,15 @@ static bool worth_a_retry(int rc, uint64_t since_ns)
 	return rc == -UNI_EMISMATCH || rc == -UNI_EFAULT || rc == -UNI_EAGAIN || rc == -UNI_ENOENT;
 }
 
-/* What the last look found. */
+/* The results of the last look. */
 struct look {
 	uint64_t bias, differ;
 };
 
 /*
- * While a guest boots, its image may be seen where it was loaded, before it moves to where it will
- * run, or not be loaded as a whole. It has settled when two looks find the same. Else it is let go
- * for another one.
+ * While a guest boots, its image may be seen at its load address, before it moves to its final one.
+ * It may also be incomplete. It has settled when two looks find the same. Otherwise detaches, for a
+ * further look.
  */
 static bool is_settling(
 	struct uni_guest *g, const struct uni_attach_args *args, int rc, struct look *last)

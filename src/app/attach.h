@@ -32,7 +32,7 @@ struct uni_attach_args {
 	void *ended_ctx;
 	bool rest_ok;	   /* a guest that its VMM has paused will do */
 	bool no_samples;   /* nothing is sampled */
-	bool inside_ok;	   /* what the guest records itself is enough: no registers, no memory */
+	bool inside_ok;	   /* the guest's own recording is enough: no registers, no memory */
 	bool accept_image; /* of another build, too */
 	bool no_image_ok;  /* go on without an image (addresses stay unnamed) */
 	struct uni_image_search search;
@@ -53,7 +53,8 @@ struct uni_guest {
 	bool accept_image; /* of another build, too */
 	bool saved;	   /* all that is read of it is saved: little is compared */
 	char checked[256]; /* how its image was compared with its memory; "" it was not */
-	char stale[512];   /* it runs another build, which no names are told of; "" it does not */
+	/* why it runs another build, so that names are not used; "" it does not */
+	char stale[512];
 	struct uni_difference differ;		 /* of the image, while the guest is attached */
 	struct uni_located more[UNI_IMAGES_MAX]; /* other images that were found in its memory */
 	size_t nr_more;

@@ -79,7 +79,7 @@ int uni_boot_begin(struct uni_boot *b, struct uni_err *err)
 	return 0;
 }
 
-/* Where the image says that it is, once it pages and before. NULL: not in its code. */
+/* Looks up the PC by the image's addresses, with paging and without. NULL: not in its code. */
 static const struct uni_segment *code_at(
 	const struct uni_boot *b, const struct uni_qmp_cpu *c, uint64_t *svma_ret)
 {
@@ -127,7 +127,8 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)ts.tv_sec * UNI_NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Firmware for PVH and multiboot never pages. Of one that does, attaching finds out. */
+/* Firmware for PVH and multiboot never enables paging. For a guest that does, attaching shows the
+ * state. */
 static void look_at_cpu(struct uni_boot *b)
 {
 	struct uni_qmp_cpu now;
@@ -218,7 +219,7 @@ bool uni_boot_ended(struct uni_boot *b)
 		if (b->end == UNI_BOOT_GOES_ON)
 			end_now(b, UNI_BOOT_EXITED);
 		b->status = status;
-		/* Only what is booted knows the device that does this. */
+		/* Only the booted program knows the device that does this. */
 		b->ran = b->ran || uni_qemu_was_debug_exit(b->q, status);
 	}
 	if (b->end != UNI_BOOT_GOES_ON)
@@ -305,7 +306,7 @@ static void tell_exit(const struct uni_boot *b, const char *after, char *ret, si
 			after, WEXITSTATUS(b->status), b->console);
 }
 
-/* What QEMU writes to the console when KVM gives up. */
+/* QEMU's message on the console when KVM gives up. */
 static const char *internal_cause(const struct uni_boot *b)
 {
 	static const struct {

@@ -49,7 +49,7 @@ int uni_boot_begin(struct uni_boot *b, struct uni_err *err);
 int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err);
 /* Takes the events since the last call. True: the guest has ended. */
 bool uni_boot_ended(struct uni_boot *b);
-/* Does it run? Of what uni_boot_ended() has found. */
+/* Does it run? According to the last uni_boot_ended(). */
 bool uni_boot_awake(const struct uni_boot *b);
 /* How it ended, as one line that begins with "the guest" or with "KVM". */
 void uni_boot_tell(const struct uni_boot *b, char *ret, size_t cap);

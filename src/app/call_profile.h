@@ -11,17 +11,13 @@
 int uni_call_profile_make(const struct uni_timeline *tl, bool count, bool per_thread,
 	struct uni_profile **ret, struct uni_profile_calls *added_ret, struct uni_err *err);
 
-/*
- * by: as --calls has it, "" for times, or numbers where one of them tells no times. What the traces
- * lack is said on stderr. A trace without calls is refused.
- */
+/* by: the value of --calls; "" for times, or for numbers if one of the traces has no times. Losses
+ * in the traces are reported on stderr. A trace without calls is refused. */
 int uni_call_profile_diff(const struct uni_source_args *before, const struct uni_source_args *after,
 	const char *by, bool scale, struct uni_profile **ret, struct uni_err *err);
 
-/*
- * Of two sources, at least one of them a trace alone: 0, and it is said that their calls are
- * compared; or why they cannot be compared unasked.
- */
+/* For two sources, at least one of them only a trace. Returns 0 and reports that calls are
+ * compared, or an error if they cannot be compared without --calls. */
 int uni_call_profile_check(const struct uni_source *before, const char *before_path,
 	const struct uni_source *after, const char *after_path, struct uni_err *err);
 

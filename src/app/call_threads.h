@@ -10,10 +10,8 @@ struct uni_call_threads { /* zeroed: none */
 	UNI_VEC(uint64_t) ids;
 };
 
-/*
- * Adds those whose name or number matches the glob, or of the id that switch records have.
- * -UNI_ENOENT, and which there are: none has that.
- */
+/* Adds the threads whose name or number matches the glob, or whose id in switch records is `text`.
+ * -UNI_ENOENT: there is none; the message lists the threads. */
 int uni_call_threads_add(struct uni_call_threads *t, const struct uni_trace_input *in,
 	const char *text, struct uni_err *err);
 /* Only these; t must outlive the filter's use. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A sub-command is one file cmd_NAME.c, one const entry and one word in cli/meson.build; one of
- * `trace` is a file trace_NAME.c and a word in its list.
- */
+/* A sub-command is one file cmd_NAME.c, one const entry and one word in cli/meson.build. A command
+ * of `trace` is a file trace_NAME.c and a word in the list there. */
 #ifndef UNI_APP_CMD_H
 #define UNI_APP_CMD_H
 
@@ -44,10 +42,8 @@ struct uni_cmd {
 	size_t min_operands, max_operands;
 	/* A command of commands has these, ended by NULL, and neither options nor run. */
 	const struct uni_cmd *const *sub;
-	/*
-	 * The option table; it points into a struct of the command's own that defaults() resets, so
-	 * that a command may run more than once in a process.
-	 */
+	/* The option table. It points into a struct of the command that defaults() resets, so that
+	 * a command may run more than once in a process. */
 	const struct uni_opt *(*options)(void);
 	/* Exit status; err is printed by the caller when it is set. */
 	int (*run)(const struct uni_cmd_ctx *ctx, struct uni_err *err);
@@ -59,7 +55,7 @@ extern const struct uni_cmd *const uni_compat_cmds[];
 extern const struct uni_cmd *const uni_trace_cmds[];
 extern const struct uni_cmd *const uni_uk_trace_cmds[];
 
-/* What an error code means for the exit status. */
+/* The exit status for an error code. */
 int uni_exit_of(int rc);
 
 #endif

@@ -53,7 +53,7 @@ static bool find_plugin_beside(const char *where, char *ret, size_t cap)
 
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err)
 {
-	/* A copy, the tree where both were built, then what is installed. */
+	/* A copy, then the tree in which both were built, then the installed files. */
 	if (find_plugin_beside("", ret, cap) || find_plugin_beside("../../plugin/", ret, cap))
 		return 0;
 	(void)snprintf(ret, cap, UNI_PLUGIN_DIR "/" UNI_EXACT_PLUGIN);
@@ -230,7 +230,7 @@ static int boot_counted(struct run *run, const struct uni_qemu_args *args, struc
 	return rc;
 }
 
-/* What QEMU has counted, once it is gone. */
+/* Gets QEMU's counts after it has ended. */
 static int count_instructions(struct run *run, struct uni_exact **ret, struct uni_err *err)
 {
 	struct uni_qemu_args args = run->args->qemu;
@@ -254,7 +254,7 @@ static int count_instructions(struct run *run, struct uni_exact **ret, struct un
 	uni_signals_begin(&signals);
 	rc = boot_counted(run, &args, err);
 	uni_signals_end(&signals);
-	/* Where it is to end may be reached before QEMU has been looked at. */
+	/* The guest may reach the end address before the first look at QEMU. */
 	if (rc != 0 && (rc != -UNI_EGONE || run->args->end_at == NULL))
 		return rc;
 	rc2 = uni_exact_take(run->counts, ret, rc == 0 ? err : NULL);

@@ -15,7 +15,7 @@
 /* Path of the plugin: beside the program, or where it is installed. -UNI_ENOENT says where. */
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
 
-/* Whether that program has what the plugin calls. */
+/* Does that program have the functions that the plugin calls? */
 bool uni_exact_can_load(const char *qemu);
 
 struct uni_exact_args {
@@ -35,7 +35,7 @@ int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);
  * lies COUNTS.functions. The option for QEMU's command line goes to stdout.
  */
 int uni_exact_print(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
-/* The session of what is counted there, also while the guest runs. */
+/* Makes the session from the counts in that file, also while the guest runs. */
 int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define MAX_INPUT ((size_t)4 << 30)
 
-/* Of one format. */
+/* The data for one format. */
 struct one {
 	const struct uni_exporter *e;
 	const char *by; /* calls are added up: "", "time", "count"; NULL: samples are */
@@ -25,7 +25,7 @@ struct one {
 
 static int open_input(struct uni_exporting *x, struct uni_err *err)
 {
-	/* What only wants stacks may not need the whole text at once. */
+	/* A format that needs only stacks may not need the whole text at once. */
 	bool part = x->walked && x->calls == NULL && x->src.exits == NULL;
 	int rc = x->has_input ? 0
 		 : part	      ? uni_input_open_part(x->src.path, MAX_INPUT, &x->in, err)
@@ -110,7 +110,7 @@ static bool wants_calls(const struct uni_exporting *x, const struct one *o)
 		       has_trace(x));
 }
 
-/* Calls alone: a text of them, or what was asked for. */
+/* Only calls: the input is a text of calls, or the user asked for them. */
 static bool only_calls(const struct uni_exporting *x, const struct one *o)
 {
 	return o->by != NULL || needs_calls(x, o->e) || x->s.importer != NULL;
@@ -145,7 +145,7 @@ static int check_samples(
 	return 0;
 }
 
-/* Calls or samples: what it is decides. */
+/* Opens calls or samples, by the kind of input. */
 static int open_either(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err)
 {
 	int rc = open_input(x, err);
@@ -186,7 +186,7 @@ int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, s
 	return rc == 0 ? check_samples(x, e, err) : rc;
 }
 
-/* Of nothing else in a trace. */
+/* From a trace it takes only promises. */
 static bool is_of_promises(const struct uni_exporter *e)
 {
 	return (e->needs & UNI_TAKES_PROMISES) != 0 && (e->needs & UNI_TAKES_ALL) == 0;
@@ -274,7 +274,7 @@ static int build_calls(struct uni_exporting *x, struct one *o, struct uni_err *e
 	return rc;
 }
 
-/* Of the threads and promises, once for all formats. */
+/* Opens the threads and promises, once for all formats. */
 static int open_promises(struct uni_exporting *x, struct one *o, struct uni_err *err)
 {
 	const struct uni_promises_args args = { .guest = x->src.guest };
@@ -363,7 +363,7 @@ static int write_to(struct one *o, const struct uni_export_opt *opts, size_t nr_
 	return uni_sink_close(out, err);
 }
 
-/* Of what the file has besides what was written: samples or calls, promises. */
+/* Reports parts of the file that were not written: samples or calls, promises. */
 static void say_left(const struct uni_exporting *x, const struct one *o)
 {
 	const struct uni_importer *i = x->opened ? x->s.importer : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `export` gives to an exporter: profiles, samples and calls, opened as each needs them. */
+/* Input of `export` for exporters: profiles, samples and calls, opened as each needs them. */
 #ifndef UNI_APP_EXPORTING_H
 #define UNI_APP_EXPORTING_H
 
@@ -21,19 +21,18 @@ struct uni_exporting {
 	struct uni_profile *diff;
 	struct uni_promise_builder *promises;
 	const struct uni_promise_model *model; /* promises', or NULL: there are none */
-	bool has_input, opened, told; /* told: what the trace lacks, once for all formats */
-	bool looked, no_calls;	      /* the trace was looked at: it has no call of a function */
+	/* told: the trace's losses were reported, once for all formats */
+	bool has_input, opened, told;
+	bool looked, no_calls; /* the trace was looked at: it has no call of a function */
 };
 
 /* Reads the source; the others do that by themselves. */
 int uni_exporting_open(struct uni_exporting *x, struct uni_err *err);
-/*
- * Writes one format to path ("-" is standard output; a folder must not be there yet). What the
- * format had no place for, and what the trace lacks, is said on stderr.
- */
+/* Writes one format to path ("-" is standard output; a folder must not exist yet). Data that the
+ * format cannot hold, and losses in the trace, are reported on stderr. */
 int uni_exporting_write(struct uni_exporting *x, const struct uni_exporter *e,
 	const struct uni_export_opt *opts, size_t nr_opts, const char *path, struct uni_err *err);
-/* Can it be written of what was given? 0, or why not in err. */
+/* Can the input be written in this format? Returns 0, or the reason in err. */
 int uni_exporting_check(struct uni_exporting *x, const struct uni_exporter *e, struct uni_err *err);
 void uni_exporting_close(struct uni_exporting *x);
 

@@ -36,7 +36,7 @@ int uni_exporting_compare_calls(struct uni_exporting *x, const char *by, struct 
 	return uni_call_profile_diff(&before, &x->src, by, x->normalize, &x->diff, err);
 }
 
-/* Of two traces the calls are all that there is to compare. */
+/* Two traces can be compared only by their calls. */
 static int compare_traces(
 	struct uni_exporting *x, const struct uni_source *before, struct uni_err *err)
 {

@@ -13,7 +13,7 @@
 
 #define AGAIN_NS (200 * UNI_NSEC_PER_MSEC)
 
-/* Addresses of one part of the session must mean in the other what they mean in this one. */
+/* Addresses must mean the same in both parts of the session. */
 static bool is_same(
 	const struct uni_guest *before, const struct uni_guest *now, const char **why_ret)
 {

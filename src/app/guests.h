@@ -19,10 +19,8 @@ struct uni_guests_args {
 	struct uni_attach_args attach; /* but for the target */
 };
 
-/*
- * Of several, one that cannot be attached is named on stderr and left out; it is an error if none
- * can. all is zeroed before, and closed in any case.
- */
+/* With several guests, one that cannot be attached is named on stderr and left out; it is an error
+ * if none can. The caller zeroes `all` before, and closes it in any case. */
 int uni_guests_open(struct uni_guests *all, const struct uni_guests_args *how, struct uni_err *err);
 void uni_guests_close(struct uni_guests *all);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An attached guest's images beside its memory: are they what it runs, and what of them is not? */
+/* Compares an attached guest's images with its memory: does it run them, and which parts differ? */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ int uni_guest_check_image(struct uni_guest *g, struct uni_err *err)
 	return 0;
 }
 
-/* Names that the guest's code contradicts are dropped, and the user is told. */
+/* Drops names that the guest's code contradicts, and tells the user. */
 static int drop_names(struct uni_guest *g, struct uni_image *img, const struct uni_difference *d,
 	char stale[sizeof(g->stale)])
 {
@@ -72,7 +72,7 @@ static int drop_names(struct uni_guest *g, struct uni_image *img, const struct u
 	return g->accept_image ? 0 : uni_image_forget_names(img, d->code.v, d->code.nr);
 }
 
-/* Of images that the guest has loaded itself. One that cannot be read now is believed. */
+/* For images that the guest has loaded itself. An image that cannot be read now counts as right. */
 static int settle_more(struct uni_guest *g)
 {
 	_cleanup_free_ struct uni_regs *regs =

@@ -11,7 +11,7 @@
 #include "app/term.h"
 #include "sampling/pages.h"
 
-/* What a search works with. */
+/* The state of a search. */
 struct uni_finder {
 	struct uni_located list[UNI_IMAGES_MAX]; /* the main image first, if there is one */
 	bool found[UNI_IMAGES_MAX];
@@ -28,7 +28,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* A file is looked for by its code as well, a folder's only by their build-id. */
+/* A single file is also found by its code, files of a folder only by their build-id. */
 static int add_sysroot(struct uni_finder *f, const char *path,
 	const struct uni_image_search *search, struct uni_err *err)
 {
@@ -80,7 +80,7 @@ static int look_for_images(struct uni_guest *g, struct uni_finder *f, struct uni
 	return rc != 0 ? rc : uni_locate(&args, f->list, f->found, &f->nr, err);
 }
 
-/* What was found becomes the guest's. */
+/* Gives the images that were found to the guest. */
 static void adopt_found(struct uni_guest *g, struct uni_finder *f, bool moved)
 {
 	size_t first = g->image != NULL;
@@ -239,7 +239,7 @@ struct placing {
 	bool placed; /* the main image */
 };
 
-/* Where the image's first byte was linked to lie. */
+/* The linked address of the image's first byte. */
 static uint64_t first_byte(const struct uni_image *img)
 {
 	uint64_t first = UINT64_MAX;
@@ -293,7 +293,8 @@ int uni_guest_place_files(
 	if (rc != 0)
 		return uni_err_set(
 			err, (enum uni_errcode) - rc, "%s: %s", g->spec.text, uni_strerror(rc));
-	/* What a tender loaded is no file of its own in there: it is where it was linked for. */
+	/* A program that a tender loaded is no file of its own in there: it is at its linked
+	 * address. */
 	if (g->image != NULL && !p.placed)
 		rc = uni_guest_check_image(g, err);
 	else if (g->image != NULL)

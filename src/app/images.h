@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A guest's images beyond the one it booted, and that one where it has moved. */
+/* A guest's images besides the one that it booted, and that one if it has moved. */
 #ifndef UNI_APP_IMAGES_H
 #define UNI_APP_IMAGES_H
 
@@ -27,8 +27,9 @@ int uni_guest_place_files(
 void uni_guest_drop_images(struct uni_guest *g);
 
 /*
- * What g loads later, from where uni_guest_find_images() looked; the caller's to destroy, before g
- * is closed. NULL where nothing can come: no --sysroot, or a guest that does not go on.
+ * Watches for images that g loads later, in the places that uni_guest_find_images() searched. The
+ * caller destroys it before g is closed. NULL if no image can come: no --sysroot, or a guest that
+ * does not go on.
  */
 int uni_guest_lookout(struct uni_guest *g,
 	void (*on_image)(void *ctx, const struct uni_located *image), void *ctx,
@@ -36,7 +37,7 @@ int uni_guest_lookout(struct uni_guest *g,
 /* For on_image: it becomes g's, and is unwound from then on. */
 int uni_guest_add_image(struct uni_guest *g, const struct uni_located *image, struct uni_err *err);
 
-/* The symbols of all of g's images as one source, with what it needs. */
+/* The symbols of all of g's images as one source, with the objects that it uses. */
 struct uni_guest_symbols {
 	const struct uni_symtab *symtab; /* NULL: none */
 	struct uni_symtab *own[UNI_IMAGES_MAX + 1];

@@ -16,7 +16,7 @@
 #include "recording/bundle.h"
 #include "recording/folder.h"
 
-#define PART ((size_t)128 * 1024) /* enough to see what it is */
+#define PART ((size_t)128 * 1024) /* enough to recognize the format */
 
 enum how { ALL_OF_IT, PART_OF_IT, SESSION_ONLY };
 
@@ -95,7 +95,7 @@ static int check_folder(const char *name, struct uni_err *err)
 	return rc == 0 ? uni_owner_check(fd, name, err) : rc;
 }
 
-/* Opens it and reads the first block, or what there is of one. */
+/* Opens it and reads the first block, or as much as there is. */
 static int open_head(const char *name, int *fd_ret, uint8_t head[static UNI_BUNDLE_BLOCK],
 	ssize_t *have_ret, struct uni_err *err)
 {
@@ -110,7 +110,7 @@ static int open_head(const char *name, int *fd_ret, uint8_t head[static UNI_BUND
 	return 0;
 }
 
-/* Of what is short all is read at once. */
+/* Reads the whole file if it is short. */
 static int read_part(const char *name, int fd, const uint8_t *head, size_t have,
 	struct uni_input *ret, struct uni_err *err)
 {

@@ -27,15 +27,13 @@ int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct u
 int uni_input_open_part(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);
 /* The whole of it, if it is not there yet. */
 int uni_input_rest(struct uni_input *in, const char *name, size_t max, struct uni_err *err);
-/*
- * For who opens a file by its name more than once: *path_ret is `name`, or where what came as a
- * stream lies until close.
- */
+/* For a caller that opens a file by its name more than once. *path_ret is `name`, or for a stream
+ * the path of a copy that exists until close. */
 int uni_input_path(
 	const char *name, struct uni_input *ret, const char **path_ret, struct uni_err *err);
 void uni_input_close(struct uni_input *in); /* of a zeroed one nothing */
 
-/* The same of what has to be a session: -UNI_EFORMAT if it is none. */
+/* The same for input that must be a session: -UNI_EFORMAT if it is not. */
 int uni_input_session(const char *name, struct uni_input *ret, struct uni_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of a session that is being recorded, for a page that is made again and again. */
+/* The calls of a session that is being recorded, for a page that is made repeatedly. */
 #ifndef UNI_APP_LIVE_CALLS_H
 #define UNI_APP_LIVE_CALLS_H
 
@@ -16,10 +16,8 @@ int uni_live_calls_open(const struct uni_recording *rec, const struct uni_source
 	struct uni_symtab *symtab, const struct uni_page_whole *whole, uint64_t patience_ns,
 	struct uni_live_calls **ret, struct uni_err *err);
 void uni_live_calls_close(struct uni_live_calls *c); /* NULL-safe */
-/*
- * What is new. -UNI_EAGAIN: it has to be opened anew, for something came that is older than what
- * was read. -UNI_ENOTSUP: now it has to be read whole.
- */
+/* Reads new data. -UNI_EAGAIN: new data is older than data that was read; open it again.
+ * -UNI_ENOTSUP: it has to be read whole now. */
 int uni_live_calls_look(struct uni_live_calls *c, struct uni_err *err);
 struct uni_page_calls *uni_live_calls_page(const struct uni_live_calls *c);
 

@@ -47,7 +47,7 @@ static int bad_value(const struct uni_opt *o, const char *v, const char *what, s
 	return uni_err_set(err, UNI_EUSAGE, "--%s takes %s, not '%s'", o->long_name, what, v);
 }
 
-/* Also what is out of any range, so that who knows the range can say it: "-1", "1e9". */
+/* Also accepts numbers out of range, so that the caller can report its range: "-1", "1e9". */
 static bool parse_number(const char *s, double *ret)
 {
 	char *end;

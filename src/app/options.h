@@ -46,8 +46,8 @@ struct uni_opt {
 	const char
 		*words; /* space-separated values that completion offers, one of these, or NULL */
 	bool *given;	/* set when the option was there; may be NULL */
-	/* What it was called once: understood, with a hint. Each letter and name means one thing in
-	 * all commands, and was taken from those that used it for another. */
+	/* The former spelling: accepted, with a hint. Each letter and name means one thing in all
+	 * commands. A command that used it for another thing has lost it. */
 	char old_letter;
 	const char *old_name;
 };
@@ -73,7 +73,7 @@ struct uni_opt {
 int uni_options_parse(const struct uni_opt *opts, int argc, char **argv, const char **operands,
 	size_t *nr_operands, char ***rest_ret, struct uni_err *err);
 
-/* Prints text wrapped between column `indent` and `width`; the cursor stands at `column`. */
+/* Prints text wrapped between column `indent` and `width`; the cursor is at `column`. */
 void uni_text_wrap(FILE *out, const char *text, unsigned column, unsigned indent, unsigned width);
 /* "  -F, --frequency HZ   help...", wrapped at `width` columns. */
 void uni_options_help(const struct uni_opt *opts, FILE *out, unsigned width);

@@ -50,7 +50,7 @@ static int check_input(const struct output *o, const char *input, struct uni_err
 	return rc;
 }
 
-/* Of one option what it names, if these are inputs. */
+/* Checks the files that one option names, if these are inputs. */
 static int check_option(const struct output *o, const struct uni_opt *in, struct uni_err *err)
 {
 	const struct uni_opt_list *l = in->value;

@@ -209,7 +209,7 @@ static void note_promises(const struct report *r, const struct uni_page_left *le
 			r->args->path, left->promise_parts);
 }
 
-/* What --thread and the like have chosen and what not. */
+/* Notes on the parts that --thread and similar options have chosen or left out. */
 static void note_choice(const struct report *r)
 {
 	const struct uni_build_opts *b = &r->args->build;

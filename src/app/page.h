@@ -11,16 +11,15 @@ struct uni_page_args {
 	const char *output;	  /* "-": standard output */
 	const char *before;	  /* a file to compare with, without times; or NULL */
 	struct uni_opt_list hide; /* globs of functions whose own time is left out at first */
-	const char *beside; /* a trace whose threads and promises go beside the others; or NULL */
+	/* a trace whose threads and promises are added to the others; or NULL */
+	const char *beside;
 };
 
-/* What FILE lacks is said on stderr. */
+/* Losses in FILE are reported on stderr. */
 int uni_page_report(
 	struct uni_source_args *args, const struct uni_page_args *page, struct uni_err *err);
-/*
- * The same as data for a page that is served; FILE may be open already (args->in). *store_ret: the
- * calls, if there are more than whole->calls, else NULL; the caller's.
- */
+/* The same as data for a page that is served; FILE may be open already (args->in). *store_ret: the
+ * calls, if there are more than whole->calls, else NULL; the caller owns it. */
 struct uni_page_store;
 int uni_page_build(struct uni_source_args *args, const char *title,
 	const struct uni_page_whole *whole, struct uni_strbuf *ret,

@@ -27,7 +27,7 @@ struct uni_page_live {
 	struct uni_follow *follow; /* with growing; NULL: nothing was read yet */
 	struct uni_page_growing *growing;
 	struct uni_live_calls *calls; /* NULL: it has none */
-	bool whole_only;	      /* it has become more than can be shown of what is new */
+	bool whole_only;	      /* there is too much to show new data alone */
 };
 
 struct uni_page_live *uni_page_live_create(
@@ -97,13 +97,13 @@ static int look_for_more(struct uni_page_live *l, struct uni_err *err)
 	/* It stays so. */
 	if (rc == -UNI_ENOTSUP && l->calls != NULL)
 		l->whole_only = uni_page_calls_too_many(uni_live_calls_page(l->calls));
-	/* What failed in the middle is not gone on with. */
+	/* After a failure in the middle everything is opened again. */
 	if (rc != 0)
 		close_followed(l);
 	return rc == -UNI_ENOMEM ? uni_err_nomem(err) : rc;
 }
 
-/* Of threads and promises all is read. */
+/* Threads and promises are read whole. */
 static int read_promises(struct uni_page_live *l, struct uni_promise_builder **builder_ret,
 	const struct uni_promise_model **ret, struct uni_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data for a page of a session that is being recorded, again and again: each time of what is new.
- */
+/* Data for a page of a session that is being recorded, made repeatedly: each time only new data is
+ * read. */
 #ifndef UNI_APP_PAGE_LIVE_H
 #define UNI_APP_PAGE_LIVE_H
 
@@ -15,8 +15,9 @@ struct uni_page_live *uni_page_live_create(
 	const struct uni_source_args *args, const struct uni_page_whole *whole);
 void uni_page_live_destroy(struct uni_page_live *l); /* NULL-safe */
 /*
- * What uni_page_build() does, but for the newest of all where a vCPU's samples or calls are not
- * there yet. -UNI_ENOTSUP: it has to, for it was closed, or has more calls than go into the data.
+ * Does the same as uni_page_build(), except for the newest data if a vCPU's samples or calls are
+ * not there yet. -UNI_ENOTSUP: use that function, because the session was closed, or has more calls
+ * than the data may hold.
  */
 int uni_page_live_build(struct uni_page_live *l, const char *path, const char *title,
 	struct uni_strbuf *ret, struct uni_err *err);

@@ -23,11 +23,11 @@
 
 #define FILE_MAX (UINT64_C(4) << 30)
 
-/* Who takes the events. */
+/* The receiver of the events. */
 struct taker {
 	uni_promise_event_fn fn;
 	void *arg;
-	struct uni_promise_builder *builder; /* gets what is no event as well; NULL: nobody */
+	struct uni_promise_builder *builder; /* also gets losses and names; NULL: nobody does */
 };
 
 static int add_to_builder(void *arg, const struct uni_promise_event *event)
@@ -80,7 +80,8 @@ static int from_folder(const struct taker *to, const char *path, struct uni_err 
 	return tell_damage(path, uni_mirage_read_folder(path, to->fn, to->arg, &st, err), &st, err);
 }
 
-/* What was open at the begin is our own kind of event: others know that it was made. */
+/* The kind for promises that were open at the beginning is our own. For other consumers it becomes
+ * a creation. */
 static bool is_others(struct uni_promise_event *e)
 {
 	if (e->kind == UNI_PE_OPEN_NOW)
@@ -128,7 +129,7 @@ static int from_calls(const struct taker *to, const struct uni_trace_input *in, 
 		return rc;
 	tl = uni_trace_timeline_get(t);
 	rc = from_timeline(to, &tl, err);
-	/* Of two with one address the later one is the guest's last. */
+	/* If two threads have one address, the later one is the guest's last. */
 	for (size_t i = in->nr_threads; rc == 0 && to->builder != NULL && i-- > 0;)
 		rc = uni_promise_builder_name(to->builder, in->thread[i].id, in->thread[i].name);
 	uni_trace_timeline_close(t);
@@ -194,7 +195,7 @@ static int add_on_cpu(struct uni_promise_builder *b, const struct uni_record_tra
 	return rc;
 }
 
-/* What the events themselves do not say. */
+/* Adds facts that the events do not contain. */
 static int add_facts(struct uni_promise_builder *b, const struct uni_recording *rec, uint32_t guest)
 {
 	const struct uni_record_trace *trace = &uni_recording_guest(rec, guest).meta->trace;

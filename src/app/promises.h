@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `trace threads`, `why`, `wakeups` and `findings` share: a model from whatever FILE is. */
+/* Shared code of `trace threads`, `why`, `wakeups` and `findings`: a model from any kind of
+ * FILE. */
 #ifndef UNI_APP_PROMISES_H
 #define UNI_APP_PROMISES_H
 
@@ -28,7 +29,7 @@ struct uni_promises {
 	struct uni_sink *out;
 };
 
-/* On stderr: what a trace of MirageOS lacks, if anything. */
+/* Reports damage and losses of a MirageOS trace on stderr, if there are any. */
 void uni_promises_say_damage(const char *path, const struct uni_mirage_stats *st);
 /*
  * Adds what FILE (called path, opened as in) has to b, which is to be finished then. Nothing,
@@ -37,10 +38,8 @@ void uni_promises_say_damage(const char *path, const struct uni_mirage_stats *st
 int uni_promises_read(struct uni_promise_builder *b, const char *path, const struct uni_input *in,
 	const struct uni_promises_args *args, struct uni_err *err);
 
-/*
- * FILE is a session, or a trace ring of MirageOS ("-": from stdin). What is missing or damaged is
- * said on stderr. Close in any case where this returned 0.
- */
+/* FILE is a session, or a trace ring of MirageOS ("-": from stdin). Losses and damage are reported
+ * on stderr. Close it in any case if this returned 0. */
 int uni_promises_open(struct uni_promises *ret, const char *path,
 	const struct uni_promises_args *args, struct uni_err *err);
 /* The same with another output than stdout. */
@@ -50,15 +49,13 @@ int uni_promises_open_to(struct uni_promises *ret, const char *path, const char 
  * it and is returned. */
 int uni_promises_each(const char *path, const struct uni_promises_args *args,
 	uni_promise_event_fn fn, void *arg, struct uni_err *err);
-/*
- * When that guest's trace was stopped, if all that the session says of time agrees, else it is said
- * on stderr that it is not believed; 0: not known.
- */
+/* The time at which that guest's trace was stopped, if all times in the session agree. If they do
+ * not, a message on stderr says that it is ignored. 0: not known. */
 uint64_t uni_promises_end_ns(const struct uni_recording *rec, uint32_t guest);
-/* rc: of what was done with it; or the output's failure. The exit status. */
+/* rc: result of the caller's work. Returns the exit status, also for a failure of the output. */
 int uni_promises_close(struct uni_promises *p, int rc, struct uni_err *err);
 
-/* A promise by number (0x... as well) or by name, the newest of that name. */
+/* A promise by number (also 0x...) or by name, the newest of that name. */
 int uni_promises_find(
 	const struct uni_promises *p, const char *text, uint32_t *ret, struct uni_err *err);
 

@@ -85,7 +85,7 @@ static const struct uni_qemu_kind *kind_of(const char *image)
 	_cleanup_close_ int fd = open(image, O_RDONLY | O_CLOEXEC);
 	uint8_t head[20];
 
-	/* e_machine of a little-endian file; QEMU says what is wrong with others. */
+	/* e_machine of a little-endian file; QEMU reports errors in others. */
 	if (fd < 0 || read(fd, head, sizeof(head)) != (ssize_t)sizeof(head) ||
 		memcmp(head, "\177ELF", 4) != 0 || head[5] != 1)
 		return &kinds[0];
@@ -163,10 +163,8 @@ static bool names_pvpanic(char *const *extra)
 	return false;
 }
 
-/*
- * The guest waits until it is let go, so that nothing of it is missed; and QEMU keeps one that has
- * ended, so that it can be seen where that was.
- */
+/* The guest does not run until we let it, so that we miss nothing. QEMU keeps a guest that has
+ * ended, so that we can see where it stopped. */
 static void build_argv(struct argv *a, const struct uni_qemu_args *args, const struct uni_qemu *q)
 {
 	bool kvm = strcmp(q->accel, "kvm") == 0;
@@ -375,7 +373,7 @@ static int open_monitor(struct uni_qemu *q, const struct uni_qemu_args *args, st
 	return rc;
 }
 
-/* What can be known to fail before a VM is made. */
+/* Detects possible failures before a VM is made. */
 static int open_files(const struct uni_qemu_args *args, int *console_ret, struct uni_err *err)
 {
 	_cleanup_(uni_outdir_close) struct uni_outdir dir = { .fd = -1 };

@@ -13,7 +13,7 @@
 struct uni_qemu_args {
 	const char *image;
 	const char *accel;     /* "kvm", "tcg", "auto" */
-	const char *accel_why; /* of one that was chosen; NULL: it was asked for */
+	const char *accel_why; /* reason if it was chosen; NULL: the user asked for it */
 	const char *machine;   /* "q35", ...; NULL: by the image */
 	const char *cpu;       /* NULL: host for KVM, max for TCG */
 	const char *append;    /* guest command line, or NULL */
@@ -51,7 +51,7 @@ const char *uni_qemu_native(const char **package_ret);
 
 /* Did it end by isa-debug-exit, which only a guest does? */
 bool uni_qemu_was_debug_exit(const struct uni_qemu *q, int status);
-/* Is that in the console, where QEMU's own messages go as well? */
+/* Is that in the console, which also has QEMU's own messages? */
 bool uni_qemu_has_said(const char *console, const char *words);
 
 #endif

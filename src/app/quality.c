@@ -198,7 +198,7 @@ static void put_stops(struct uni_sink *out, const struct uni_record_stats *st)
 			uni_quality_share(st->moved, all), uni_quality_share(st->unsure, all));
 }
 
-/* A recorder that was killed left its samples, but could not say what it had missed. */
+/* A recorder that was killed left its samples, but not the number of missed ones. */
 static void put_samples(struct uni_sink *out, const struct uni_recorded_guest *g, bool closed)
 {
 	const struct uni_record_stats *st = g->stats;
@@ -272,7 +272,7 @@ static void put_times(struct uni_sink *out, const struct uni_record_stats *st)
 	}
 }
 
-/* By what a guest runs, besides its VMM. */
+/* How the VMM runs the guest's CPUs. */
 static const char *accel_text(const struct uni_target_info *info)
 {
 	if (info->accel[0] == '\0')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a guest was sampled, how well, and what it cost: for the summary of record and for report. */
+/* How and how well a guest was sampled, and the cost: for record's summary and for report. */
 #ifndef UNI_APP_QUALITY_H
 #define UNI_APP_QUALITY_H
 
@@ -17,10 +17,10 @@ struct uni_vcpu_times uni_quality_all_vcpus(const struct uni_record_stats *st);
 void uni_quality_method(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m);
 /* By the host's kernel, which takes samples when their time has come, or not at all. */
 bool uni_quality_streamed(const struct uni_record_meta *m);
-/* Made by the guest: what is the host's cost otherwise, is the guest's. */
+/* Made by the guest: it pays the cost that the host pays otherwise. */
 bool uni_quality_inside(const struct uni_record_meta *m);
-/* That the samples, or all but a few, are no profile of the image, and what they seem to be of.
- * False: they are one. */
+/* Describes samples that are no profile of the image, all of them or all but a few, and what they
+ * may be of. False: they are a profile. */
 bool uni_quality_elsewhere(char ret[UNI_QUALITY_METHOD], const struct uni_record_meta *m,
 	const struct uni_record_stats *st);
 /* Was the guest not stopped for any sample? */

@@ -34,7 +34,7 @@ struct part {
 	char name[UNI_GUEST_NAME_MAX]; /* "" when it is the only one */
 	struct uni_watches watches;
 	struct uni_model *model;     /* of its threads; NULL: none */
-	struct uni_lookout *lookout; /* for what it loads later; NULL: nothing */
+	struct uni_lookout *lookout; /* for images that it loads later; NULL: none */
 	struct uni_record_meta meta;
 	atomic_uint_least64_t samples, missed;
 };
@@ -146,7 +146,8 @@ static bool sees_exits(const struct uni_guest *g)
 	return (g->t->ops->caps(g->t) & UNI_CAP_EXITS) != 0;
 }
 
-/* One guest whose exits cannot be seen is an error; of several the others' are. */
+/* It is an error if the only guest's exits cannot be seen; with several guests the others are
+ * kept. */
 static int check_seen(const struct run *run, struct uni_err *err)
 {
 	for (size_t i = 0; run->args->exits_every != 0 && i < run->nr; i++) {
@@ -201,10 +202,8 @@ void uni_record_fill_meta(
 	uni_self_command(meta->command, sizeof(meta->command));
 }
 
-/*
- * From now on everything that is read from the guest is also kept for a replay file; and first the
- * code by which whoever opens that is sure of the image.
- */
+/* From now on everything that is read from the guest is also kept for a replay file. This begins
+ * with the code by which a reader of that file checks the image. */
 static int tee_begin(struct uni_guest *g, const char *path, struct uni_err *err)
 {
 	struct uni_target *inner = g->t;
@@ -278,7 +277,7 @@ static void fill_job(struct run *run, size_t i)
 		.ctx = part };
 }
 
-/* A run is good if one guest was recorded; what is wrong with others is said. */
+/* A run is good if one guest was recorded; problems of others are reported. */
 static int result_of(const struct run *run, struct uni_err *err)
 {
 	size_t nr_good = 0;
@@ -337,7 +336,7 @@ static void summarize_guests(const struct run *run, const char *path)
 	uni_note("wrote %s: try `uniscope report %s`", path, path);
 }
 
-/* Also if nothing else is to be said: why there will be no more, and what is no profile. */
+/* Printed even with --quiet: why there are no more samples, and which ones are no profile. */
 static void say_worst(const struct run *run)
 {
 	char elsewhere[UNI_QUALITY_METHOD];
@@ -423,7 +422,7 @@ static int sample_and_write(struct run *run, const char *path, struct uni_err *e
 		rc2 = tee_end(run->part[0].g, args, rc == 0 ? err : NULL);
 		rc = rc != 0 ? rc : rc2;
 	}
-	/* Of a guest that was gone before its first sample there is nothing to keep. */
+	/* If a guest was gone before its first sample, there is nothing to keep. */
 	if (rc != 0 && run->rec != NULL && (drop || !has_samples(run)))
 		uni_sdir_remove(path);
 	if (rc == 0 && !args->quiet)
@@ -473,7 +472,7 @@ static int find_watches(struct run *run, struct part *part, struct uni_err *err)
 	return 0;
 }
 
-/* Asked for and not to be had is an error of the one guest, and a note of several. */
+/* A request that fails is an error if there is one guest, and a note if there are several. */
 static int find_threads(struct run *run, struct part *part, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&run->args->debug_dirs);
@@ -486,7 +485,7 @@ static int find_threads(struct run *run, struct part *part, struct uni_err *err)
 	return 0;
 }
 
-/* The same for counting in the kernel: what is paused gives single samples. */
+/* The same for counting in the kernel: a guest that is paused gives single samples. */
 static int check_counts(const struct run *run, struct uni_err *err)
 {
 	for (size_t i = 0; run->args->aggregate && i < run->nr; i++) {
@@ -505,7 +504,7 @@ static int check_counts(const struct run *run, struct uni_err *err)
 	return 0;
 }
 
-/* What would have to be read out of the guest's memory. */
+/* Refuses options that need the guest's memory. */
 static int check_inside(const struct run *run, struct uni_err *err)
 {
 	const char *what = run->args->watch.items.nr != 0   ? "--watch"

@@ -31,8 +31,8 @@ struct uni_record_args {
 	bool quiet;
 	const struct uni_attach_args *follow; /* by what its only guest is opened again, when its
 						 VMM has ended; target: its name. NULL: it is not */
-	/* Of `run`: has the guest ended, and is what was recorded worth being kept (0)? Else the
-	 * error, and it is removed. NULL: nobody asks. */
+	/* For `run`: has the guest ended, and is the recording worth keeping (0)? Otherwise the
+	 * error, and the recording is removed. NULL: not asked. */
 	bool (*ended)(void *ctx);
 	bool (*awake)(void *ctx); /* does it run now? Whether it has ended is asked first */
 	int (*judge)(void *ctx, const struct uni_record_stats *st, struct uni_err *err);
@@ -103,19 +103,19 @@ int uni_record_guests(struct uni_guest *const *g, size_t nr, const struct uni_re
 /* The first of BASE.uniscope, BASE-2.uniscope, ... that does not exist; without BASE's ".elf". */
 char *uni_session_name(const char *base);
 
-/* The same for guests: by the name of the one, else its image's. */
+/* The same for guests: by the name of the only one, else its image's. */
 char *uni_record_default_output(const struct uni_guest *g, size_t nr);
-/* What a session says of the guest, this host and this command. */
+/* Fills in the session's facts about the guest, this host and this command. */
 void uni_record_fill_meta(const struct uni_guest *g, const struct uni_record_args *args,
 	struct uni_record_meta *meta);
-/* What guest i of several is called; those that share a name go by their target. */
+/* Name of guest i of several; guests with the same name get their target as name. */
 void uni_record_name_guest(
 	struct uni_guest *const *g, size_t nr, size_t i, char ret[UNI_GUEST_NAME_MAX]);
 
 /* The names of the guest's images go into the session. */
 int uni_record_add_symbols(
 	struct uni_recorder *rec, uint32_t number, const struct uni_guest *g, struct uni_err *err);
-/* What the source says about the addresses goes with it, if the images have debug data. */
+/* If the images have debug data, adds source positions for the addresses. */
 void uni_record_add_places(
 	const struct uni_guest *g, const struct uni_record_args *args, const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sessions and their guests are called. */
+/* Names of sessions and their guests. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

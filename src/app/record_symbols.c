@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session keeps of its guests' images: symbols, and the places of its addresses. */
+/* Data of its guests' images that a session keeps: symbols, and the places of its addresses. */
 #include "app/record.h"
 
 #include "app/term.h"

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* The one guest with that pid or name; several of one name are an error, not a choice. */
+/* The only guest with that pid or name; several of one name are an error, not a choice. */
 static int resolve_found(const char *target, struct uni_spec *ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_found *found = NULL;

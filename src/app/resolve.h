@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a user writes for TARGET. */
+/* Finds the target that a user's TARGET means. */
 #ifndef UNI_APP_RESOLVE_H
 #define UNI_APP_RESOLVE_H
 

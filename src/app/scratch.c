@@ -45,7 +45,7 @@ static _Noreturn void keep_until_closed(const char *path, int watch)
 	int fd;
 	char c;
 
-	/* A signal for the whole group is not for the one that cleans up. */
+	/* The process that cleans up ignores signals for the whole group. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	/* Whoever reads our outputs must not wait for this process. */

@@ -16,6 +16,7 @@ struct uni_scratch {
 
 /* In $TMPDIR, or /tmp. Forks: before there are threads. */
 int uni_scratch_make(struct uni_scratch *ret, struct uni_err *err);
-void uni_scratch_remove(struct uni_scratch *s); /* what it holds as well; of a zeroed one nothing */
+/* with its content; does nothing for a zeroed one */
+void uni_scratch_remove(struct uni_scratch *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who wrote a session: this program, called like that. */
+/* The writer of a session: this program and its command line. */
 #ifndef UNI_APP_SELF_H
 #define UNI_APP_SELF_H
 

@@ -42,7 +42,7 @@ void uni_built_free(void *arg)
 	free(built);
 }
 
-/* What was read is kept as long as it grows, and read no more. */
+/* Keeps the data that was read as long as the session grows, and reads only new data. */
 static int build_live(struct uni_page_builder *b, const struct uni_builder_job *job,
 	struct uni_built *built, struct uni_err *err)
 {

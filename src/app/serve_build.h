@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Makes data for a page that is served, in a thread of its own: however long that takes, who serves
- * goes on. One at a time; the thread that made it calls.
- */
+/* Makes data for a page that is served, in a thread of its own: the server goes on meanwhile. One
+ * at a time; only the thread that created it may call this. */
 #ifndef UNI_APP_SERVE_BUILD_H
 #define UNI_APP_SERVE_BUILD_H
 
@@ -23,7 +21,7 @@ struct uni_builder_job {
 	struct uni_source_args args;
 	const char *title; /* NULL: by the path; borrowed, as what args holds */
 	struct uni_page_whole whole;
-	bool hush;  /* what is damaged or missing is not said */
+	bool hush;  /* do not report damage and losses */
 	bool grows; /* a session that is being recorded: args.path is all that may differ from the
 		       last one that grew */
 };
@@ -31,7 +29,7 @@ struct uni_builder_job {
 struct uni_page_builder; /* opaque */
 
 int uni_page_builder_start(struct uni_page_builder **ret, struct uni_err *err);
-/* Waits for what is being made. NULL-safe. */
+/* Waits for the current job. NULL-safe. */
 void uni_page_builder_stop(struct uni_page_builder *b);
 /* Readable when something was made; borrowed. */
 int uni_page_builder_fd(const struct uni_page_builder *b);

@@ -13,8 +13,7 @@
 
 #include "base/text.h"
 
-/* Tells the child whose it is: a program with capabilities loses PR_SET_PDEATHSIG when it begins.
- */
+/* Tells the child its parent: a program with capabilities loses PR_SET_PDEATHSIG when it begins. */
 #define PARENT "UNISCOPE_PARENT"
 
 void uni_serve_child_begin(void)
@@ -30,7 +29,7 @@ void uni_serve_child_begin(void)
 		_exit(1);
 }
 
-/* Only what may be called between fork and exec. */
+/* Calls only functions that are allowed between fork and exec. */
 static _Noreturn void exec_child(const char *const *argv, int said, pid_t parent)
 {
 	sigset_t none;
@@ -77,7 +76,7 @@ int uni_serve_child_start(struct uni_serve_child *c, const char *const *argv, st
 
 void uni_serve_child_ask_to_end(struct uni_serve_child *c)
 {
-	/* Once: a second one would not let it write what it has. */
+	/* Once: after a second signal it could not write its data. */
 	if (c->pid == 0 || c->asked)
 		return;
 	c->asked = true;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A recording in a process of its own: this program again, as `record` or `trace record`. Whatever
- * becomes of who serves it, the guest is let go as it always is, and the session is whole.
- */
+/* A recording in a process of its own: this program again, as `record` or `trace record`. Even if
+ * its server dies, it detaches from the guest as usual, and the session is complete. */
 #ifndef UNI_APP_SERVE_CHILD_H
 #define UNI_APP_SERVE_CHILD_H
 
@@ -13,7 +11,7 @@
 
 struct uni_serve_child {
 	pid_t pid;	/* 0: none runs */
-	int fd;		/* what it says, while it runs */
+	int fd;		/* its messages, while it runs */
 	char said[640]; /* its last line */
 	size_t len;
 	bool asked; /* to end */
@@ -30,10 +28,10 @@ enum uni_serve_child_end {
 	UNI_CHILD_RUNS, /* or none does */
 	UNI_CHILD_GOOD,
 	UNI_CHILD_FAILED,
-	/* Asked to end when it had not begun: until then the signal does what it does by itself. */
+	/* It was asked to end before it had begun: until then the signal has its default action. */
 	UNI_CHILD_NEVER_BEGAN,
 };
-/* Takes what it said. */
+/* Takes its messages. */
 enum uni_serve_child_end uni_serve_child_look(struct uni_serve_child *c);
 /* Ends it and waits for that. */
 enum uni_serve_child_end uni_serve_child_end(struct uni_serve_child *c);

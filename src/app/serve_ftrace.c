@@ -36,7 +36,7 @@ static int patch_functions(
 	int rc;
 
 	l->choice.c.disabled = !on;
-	/* The tracer `function` names the caller, and entries alone do not tell who that is. */
+	/* The tracer `function` names the caller, which entries alone do not show. */
 	if (l->choice.c.mode == UNI_TRACE_FUNCTION)
 		l->choice.c.mode = UNI_TRACE_GRAPH;
 	rc = uni_tracer_set(
@@ -49,8 +49,8 @@ static int patch_functions(
 	       uni_ring_info(uni_tracer_ring(l->t.tracer))->tells_sessions;
 }
 
-/* Functions are switched on when something is to be recorded first, and off with tracer nop. 1:
- * what the rings hold of before is left out from now on. */
+/* Functions are switched on with the first recording, and off with tracer nop. Returns 1 if older
+ * records in the rings have to be left out from now on. */
 static int apply_tracer(void *ctx, enum uni_ftrace_tracer tracer, bool on, struct uni_err *err)
 {
 	struct live *l = ctx;
@@ -96,7 +96,7 @@ static int poll_rings(void *ctx, uni_ring_packet_fn fn, void *arg, struct uni_er
 
 static const struct uni_ftrace_ops ops = { .apply = apply_tracer, .poll = poll_rings };
 
-/* What the guest's code is patched for is not known any more: the next one who asks patches it. */
+/* Forgets which functions are patched: the next user patches them. */
 static void look_at_others(struct live *l, struct uni_ftrace *f)
 {
 	if (l->tracer == UNI_FTRACE_NOP || uni_now_ns() < l->ours_ns)
@@ -195,7 +195,7 @@ static int serve_rings(struct live *l, const struct uni_funcs_naming *naming, st
 	return rc;
 }
 
-/* What was switched on is switched off, also when something failed, if the guest is still there. */
+/* Switches tracing off again, also after a failure, if the guest is still there. */
 static int serve_guest(struct live *l, struct uni_err *err)
 {
 	struct uni_funcs_naming naming = { .symtab = l->t.g.symtab, .bias = l->t.g.bias };

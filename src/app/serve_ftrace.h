@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `serve --ftrace`: what a guest traces, as Nanos serves it from inside. */
+/* `serve --ftrace`: a guest's trace, as Nanos serves it from inside. */
 #ifndef UNI_APP_SERVE_FTRACE_H
 #define UNI_APP_SERVE_FTRACE_H
 

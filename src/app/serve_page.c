@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One thread answers, and does nothing that takes long. The recording is a process of its own
- * (serve_child.c), and data for the page are made in a second thread (serve_build.c) from what that
- * process has written, so that neither waits for a client.
+ * One thread answers requests, and does nothing that takes long. The recording is a process of its
+ * own (serve_child.c). A second thread (serve_build.c) makes the page's data from the files of that
+ * process, so that neither waits for a client.
  */
 #include "app/serve_page.h"
 
@@ -51,7 +51,7 @@ struct serve {
 	uint64_t begin_ns;	 /* of the recording */
 	uint64_t next_ns;	 /* when data may be made again */
 	bool stale;		 /* a last look is due */
-	bool never;		 /* what was to be recorded from the start on never was */
+	bool never;		 /* the recording that was to begin at the start never began */
 	bool looked;		 /* the recording had ended when the last look began */
 	struct uni_built *built; /* the newest; the viewer's */
 };
@@ -143,7 +143,7 @@ static void begin_build(struct serve *s)
 	if (s->args->target != NULL) {
 		job.args.path = s->path;
 		job.title = s->state.target;
-		/* What a recording lacks that still goes on, it may have later. */
+		/* A recording that still goes on may get its missing data later. */
 		job.hush = job.grows = s->child.pid != 0;
 	} else {
 		job.args.in = &s->in;
@@ -208,7 +208,7 @@ static void look_at_child(struct serve *s)
 	if (end == UNI_CHILD_RUNS)
 		return;
 	s->state.what = UNI_VIEWER_NOTHING;
-	/* Who stops it at once has what was there before, and the name is free. */
+	/* If the user stops it at once, the earlier data stays, and the name is free. */
 	if (end == UNI_CHILD_NEVER_BEGAN) {
 		s->number--;
 		return;
@@ -229,7 +229,7 @@ static void look_at_child(struct serve *s)
 		uni_note("wrote %s", s->path);
 }
 
-/* Nobody looks: nothing is made, but what was recorded in the end. */
+/* Without viewers, only the final recording becomes data. */
 static void look_at_data(struct serve *s)
 {
 	bool grows = s->child.pid != 0 && uni_viewer_is_watched(s->viewer);

@@ -11,7 +11,7 @@ struct uni_serve_page_args {
 	uint16_t port; /* 0: any that is free */
 	struct uni_page_whole whole;
 	struct uni_source_args source;
-	/* Of a target: command lines of this program that record it, all but the output; NULL ends
+	/* For a target: command lines of this program that record it, without the output; NULL ends
 	 * each. */
 	const char *target; /* NULL: source.path is served as it is */
 	const char *const *record, *const *trace;

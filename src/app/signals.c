@@ -13,7 +13,7 @@ static atomic_int_least64_t first_ns; /* when somebody pressed Ctrl-C first; 0: 
 /* timeout and sudo signal both a process and its group: that is one request. */
 #define AGAIN_NS 300000000
 
-/* A closed terminal, or nobody who reads what we write, end the run as cleanly as Ctrl-C. */
+/* A closed terminal, or a closed reader of our output, ends the run as cleanly as Ctrl-C. */
 static const int taken[UNI_SIGNALS] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGTSTP };
 
 /* A second request does not wait: the kernel ends us, and the helper that holds the guest on our

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Signals while a guest is sampled: what ends a process ends the run cleanly, a second Ctrl-C at
- * once, and Ctrl-Z waits until no guest is held. The one piece of process state.
- */
+/* Signals while a guest is sampled. A signal that ends a process ends the run cleanly, a second
+ * Ctrl-C ends it at once, and Ctrl-Z waits until no guest is held. The only process-wide state. */
 #ifndef UNI_APP_SIGNALS_H
 #define UNI_APP_SIGNALS_H
 
@@ -16,7 +14,7 @@ struct uni_signals {
 	struct sigaction old[UNI_SIGNALS];
 };
 
-void uni_signals_begin(struct uni_signals *s); /* forgets what was asked before */
+void uni_signals_begin(struct uni_signals *s); /* forgets earlier requests */
 void uni_signals_end(struct uni_signals *s);
 /* Set once the run was asked to end; for uni_sampler_cfg.stop. */
 const atomic_bool *uni_signals_stop(void);
@@ -25,8 +23,8 @@ void uni_signals_ask_to_stop(void);
 /* Stops the process if that was asked for, with the gate (uni_sampler_cfg.gate) closed. */
 void uni_signals_suspend(pthread_rwlock_t *gate);
 
-/* A gate at which who wants to stop the process does not wait for ever behind guests held in turn.
- */
+/* A gate for stopping the process: its writer does not wait forever for guests that are held in
+ * turn. */
 void uni_signals_init_gate(pthread_rwlock_t *gate);
 
 #endif

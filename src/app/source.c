@@ -100,7 +100,7 @@ static int choose_guest(
 	return rc;
 }
 
-/* Of the guest that is shown, or the most that any has. */
+/* Number of vCPUs of the selected guest, or the highest of all guests. */
 static uint32_t nr_vcpus(const struct uni_source_args *args, const struct uni_recording *rec)
 {
 	uint32_t nr = 0;

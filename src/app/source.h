@@ -33,11 +33,8 @@ struct uni_source_args {
 		      */
 	bool quiet;  /* what an import has that a profile has not is said by the caller */
 	bool piled;  /* with walked: a pile will do (profile/pile.h) */
-	/*
-	 * Of an import that has nothing but names (uni_source_is_open()): is added to this
-	 * unfinished profile, whose values become the second column. Other imports get a profile of
-	 * their own.
-	 */
+	/* An import that has only names (uni_source_is_open()) is added to this unfinished profile.
+	 * Its values become the second column. Other imports get a profile of their own. */
 	struct uni_profile *into;
 	const char *format_option; /* that sets `format`; NULL: --from */
 	bool no_profile;	   /* only the recording is wanted, if it is one */
@@ -45,14 +42,14 @@ struct uni_source_args {
 	const char *guest;	   /* number or name of the only one to show, NULL: all */
 	const char *thread;	   /* glob of the names of threads to show, NULL: all */
 	/*
-	 * A thread that no sample knows leaves none of them (`threads` is an empty set), where the
-	 * session has a trace: the caller looks at its calls as well (uni_call_source_open()),
-	 * which is an error if they do not know it either. Unasked so where a session is a trace
-	 * alone.
+	 * If no sample has the chosen thread, none is shown (`threads` is an empty set), provided
+	 * the session has a trace. The caller then also looks at its calls
+	 * (uni_call_source_open()); that fails if they do not have it either. If the session is
+	 * only a trace, this is always so.
 	 */
 	bool calls_too;
-	bool on_cpu, all_time, off_cpu; /* what is counted; none: the guest's time on a CPU */
-	bool every;			/* as all_time, for one who shows parts of it himself */
+	bool on_cpu, all_time, off_cpu; /* the time that counts; none: the guest's time on a CPU */
+	bool every;			/* like all_time, for a caller that selects parts itself */
 	struct uni_build_opts
 		build; /* filter.guest and .threads, .on_cpu, .off_cpu are set from the above */
 };
@@ -65,7 +62,7 @@ struct uni_source_args {
 			UNI_WORDS_IMPORTERS, NULL, __VA_ARGS__                            \
 	}
 
-/* Option entries that all who show a session have; `a` is a struct uni_source_args. */
+/* Option entries of all commands that show a session; `a` is a struct uni_source_args. */
 #define UNI_SOURCE_OPTIONS(a)                                                                     \
 	{ 0, "guest", UNI_OPT_STR, &(a).guest, "N|NAME",                                          \
 		"only this guest, of a session with several", NULL, NULL },                       \
@@ -95,7 +92,7 @@ int uni_source_check_input(
 void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
 	const struct uni_build_read *read);
 
-/* What a file that is no session, and so has neither samples nor a trace, cannot tell. */
+/* Refuses options that need samples or a trace, if the file is no session. */
 int uni_source_check_import(const struct uni_source_args *args, struct uni_err *err);
 
 /* Has this guest, or with -1 any, a function trace? */

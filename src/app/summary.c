@@ -114,7 +114,7 @@ static void tell_times(const char *of, const char *sep, const struct uni_record_
 	}
 }
 
-/* What else it took the guest, and how many samples there really are. */
+/* Reports further costs for the guest, and the actual number of samples. */
 static void tell_cost(const char *of, const char *sep, const struct uni_record_stats *st)
 {
 	double wall = uni_quality_seconds(st);

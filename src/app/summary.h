@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What record says on stderr when it is done. */
+/* The messages of record on stderr at the end. */
 #ifndef UNI_APP_SUMMARY_H
 #define UNI_APP_SUMMARY_H
 

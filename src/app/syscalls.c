@@ -262,9 +262,9 @@ static bool is_nanos(const struct uni_image *img)
 }
 
 /*
- * Of functions that have no prefix of their own: in Unikraft those of the C library which are a
- * system call's (the compiler may have put all of it into them), for its file systems have sys_*
- * that are none. Elsewhere sys_*.
+ * For functions without a prefix of their own. In Unikraft, those functions of the C library that
+ * are a system call (the compiler may have put all of it into them). Unikraft's file systems have
+ * sys_* functions that are no system calls. In other guests, sys_*.
  */
 static bool is_other(const struct uni_image *img, const struct uni_symbol *sym, bool unikraft)
 {
@@ -312,7 +312,7 @@ static int choose_answers(struct input *in, const struct uni_image *img, struct 
 			       "they are named");
 }
 
-/* What was told is told, also if it ended in a failure. */
+/* Lines that were written stay, even if the recording ends in a failure. */
 static int write_and_tell(
 	struct input *in, struct uni_tracing *t, struct uni_tracing_session *s, struct uni_err *err)
 {
@@ -384,7 +384,7 @@ static int record_and_read(struct input *in, struct uni_tracing *t, struct uni_e
 	return rc;
 }
 
-/* Where our tracer is not linked in, Unikraft's tracepoints tell as much as they can. */
+/* Without our tracer in the image, Unikraft's tracepoints give as much as they can. */
 static int from_buffer(struct input *in, const char *target, struct uni_err *err)
 {
 	const struct uni_uktrace_args args = { .image = in->a->image,

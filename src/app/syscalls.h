@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The system calls of what a user names: a session, a guest, a file of tracepoints, a console. */
+/* The system calls of a session, a guest, a file of tracepoints or a console, as the user names
+ * it. */
 #ifndef UNI_APP_SYSCALLS_H
 #define UNI_APP_SYSCALLS_H
 
@@ -13,15 +14,15 @@ struct uni_syscalls_args {
 	bool to_given, quiet, pieces;
 	uint64_t string_max;
 	const struct uni_sysc_filter *filter;
-	/* Lines of a guest are told while it is recorded. NULL: only the log is wanted. */
+	/* The lines of a guest are written while it is recorded. NULL: only the log is wanted. */
 	const struct uni_sysc_print *lines;
 	struct uni_sink *out;
 	bool parts; /* out is a terminal: lines appear as far as they are known */
-	bool log;   /* it is wanted as well */
+	bool log;   /* it is wanted, too */
 };
 
-/* *told_ret: lines are told, and the log is empty unless it was asked for. *realtime_offset_ns_ret:
- * wall clock minus the log's times; 0: not known. */
+/* *told_ret: the lines were written, and the log is empty unless it was wanted.
+ * *realtime_offset_ns_ret: wall clock minus the log's times; 0: not known. */
 int uni_syscalls_read(const char *what, const struct uni_syscalls_args *args,
 	struct uni_sysc_log *log, bool *told_ret, uint64_t *realtime_offset_ns_ret,
 	struct uni_err *err);

@@ -34,8 +34,8 @@ struct uni_sysc_live {
 	struct uni_sysc_printer *printer;
 	struct uni_strbuf lines;
 	struct uni_sink *text; /* into `lines` */
-	/* Of each CPU: what it had written when the recording began, and up to when, by CPU 0's
-	 * counter, all that it wrote is known. */
+	/* For each CPU: its number of words when the recording began. `known`: up to this time, by
+	 * CPU 0's counter, all its words are known. */
 	struct live_cpu {
 		struct uni_trace_clock clock;
 		uint64_t first, known;
@@ -84,8 +84,8 @@ static const uint64_t *call_words(void *ctx, const struct uni_call_event *e)
 	return uni_calls_words(l->calls, e);
 }
 
-/* As far as it is known by now; a relation that is found later would make times go back. Of a
- * counter that was never seen moving the newest record was made just now. */
+/* Uses the relations known by now; one found later would make times go back. If a counter was never
+ * seen moving, its newest record counts as made just now. */
 static void set_clocks(struct uni_sysc_live *l)
 {
 	const struct uni_ring_info info = l->in.info;
@@ -162,7 +162,7 @@ static int show_calls(struct uni_sysc_live *l, struct uni_tstore_copy *copy)
 	return uni_calls_open(&l->in, NULL, l->funcs, &l->calls, &err);
 }
 
-/* What is told by now goes out. */
+/* Writes the finished lines. */
 static int put_lines(struct uni_sysc_live *l)
 {
 	const char *end;
@@ -200,10 +200,9 @@ static uint64_t offset_of(const struct uni_sysc_live *l, uint32_t cpu)
 }
 
 /*
- * A CPU of which all is there that it had written at this look is known up to the newest record
- * that any CPU had made at the look before. What is newer may have to wait for what another CPU
- * made before it: threads go from one to the other. False: some CPU has so much that it waits no
- * more.
+ * A CPU whose words at this look are all read is known up to the newest record of any CPU at the
+ * look before. Newer records may have to wait for older ones of another CPU, because threads move
+ * between CPUs. False: some CPU has so much that it does not wait any more.
  */
 static bool learn_newest(struct uni_sysc_live *l, const uint64_t *words, uint64_t *until_ret)
 {

@@ -24,7 +24,7 @@ int uni_sysc_live_create(
 void uni_sysc_live_destroy(struct uni_sysc_live *l); /* NULL-safe */
 /* For struct uni_tracing_session; borrowed. */
 const struct uni_trecord_watcher *uni_sysc_live_watcher(struct uni_sysc_live *l);
-/* When the recording is over: the rest, and on stderr what is missing. */
+/* When the recording is over: writes the rest, and reports losses on stderr. */
 int uni_sysc_live_end(struct uni_sysc_live *l, const char *what, struct uni_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a terminal can do, and talk on stderr: progress on a terminal, quiet in a pipe. */
+/* Abilities of the terminal, and messages on stderr: progress on a terminal, quiet in a pipe. */
 #ifndef UNI_APP_TERM_H
 #define UNI_APP_TERM_H
 
@@ -11,7 +11,7 @@ bool uni_term_colour(FILE *f);	  /* a terminal, TERM not dumb, NO_COLOR not set 
 
 /* A note to the user: "uniscope: ..." on stderr. */
 void uni_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* What this thread would note is not said: it does the same again and again. */
+/* Drops this thread's notes, because it does the same repeatedly. */
 void uni_note_hush(bool hush);
 /* One line that overwrites itself; nothing when stderr is no terminal. */
 void uni_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

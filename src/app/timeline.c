@@ -138,7 +138,7 @@ int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err
 	return 0;
 }
 
-/* Of a thread that only samples know there are no calls; what nobody knows is an error. */
+/* A thread that only samples have has no calls; a thread that nothing has is an error. */
 static int choose_threads(
 	const struct uni_source_args *args, struct uni_call_source *s, struct uni_err *err)
 {

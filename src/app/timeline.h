@@ -10,22 +10,19 @@ struct uni_call_source; /* opaque */
 
 /* 0, or which option of args makes no sense where there are only calls: those of samples. */
 int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err);
-/*
- * The guest, names, CPU and threads of args count. What the text has damaged is said on stderr. Of
- * a file that is no session, and of a trace without samples, args that cannot be heeded are
- * refused.
- */
+/* Uses the guest, names, CPU and threads of args. Damage in the text is reported on stderr. Options
+ * that a file without a session, or a trace without samples, cannot follow are refused. */
 int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);
 void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */
 const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s);
 /* Are there calls of functions in it, as far as its form tells? */
 bool uni_call_source_has_calls(const struct uni_call_source *s);
-/* Of a session: samples that it has besides. */
+/* Number of samples besides, in a session. */
 uint64_t uni_call_source_nr_samples(const struct uni_call_source *s);
 /* Are there events in it, and not one call among them? It is opened for that and closed again. */
 int uni_call_source_lacks_calls(const struct uni_source_args *args, bool *ret, struct uni_err *err);
-/* After the timeline was read to its end: on stderr, what it lacks. */
+/* After the timeline was read to its end: reports its losses on stderr. */
 void uni_call_source_note(const struct uni_call_source *s);
 
 #endif

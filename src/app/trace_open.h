@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of a session, and the options by which all who show them choose. */
+/* The calls of a session, and the selecting options of all commands that show them. */
 #ifndef UNI_APP_TRACE_OPEN_H
 #define UNI_APP_TRACE_OPEN_H
 
@@ -69,8 +69,7 @@ void uni_trace_close(struct uni_trace_open *t);
 
 /* On stderr, where it is so: the trace has no time but ticks. */
 void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace);
-/* Says on stderr what the trace lacks, if anything, and that nothing happened in the time window.
- */
+/* Reports the trace's losses on stderr, if any, and that nothing happened in the time window. */
 void uni_trace_note(
 	const struct uni_trace_open *t, const char *path, const struct uni_calls_stats *st);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What traced calls were given and returned, with names and types where the image has debug data.
- */
+/* Arguments and return values of traced calls, with names and types if the image has debug data. */
 #ifndef UNI_APP_TRACE_VALUES_H
 #define UNI_APP_TRACE_VALUES_H
 

@@ -147,7 +147,7 @@ static int parse_trigger(struct uni_choice *c, const char *text, struct uni_err 
 		c->name[n][len] = '\0';
 		c->trigger[n] = (struct uni_trace_trigger){ c->name[n], (enum uni_trigger)i };
 		c->c.nr_triggers++;
-		/* Who waits for a start has not begun. */
+		/* A trace with a start trigger begins switched off. */
 		c->c.disabled = c->c.disabled || i == UNI_TRIGGER_START;
 		return 0;
 	}

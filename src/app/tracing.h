@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `trace start`, `stop`, `record` and `dump` share: attaching, choosing functions, telling. */
+/* Shared code of `trace start`, `stop`, `record` and `dump`: attaching, choosing functions,
+ * messages. */
 #ifndef UNI_APP_TRACING_H
 #define UNI_APP_TRACING_H
 
@@ -18,7 +19,7 @@ struct uni_tracing_args {
 	const char *image, *qmp, *head;
 	struct uni_opt_list debug_dirs;
 	double wait;
-	bool rest_ok; /* a guest that stands will do */
+	bool rest_ok; /* a guest that is stopped is enough */
 	/* Which functions, and how: */
 	struct uni_opt_list filter, regex, exclude, args, trigger;
 	const char *mode;
@@ -27,7 +28,7 @@ struct uni_tracing_args {
 	bool pieces, threads;
 };
 
-/* Of all four commands; `a` is a struct uni_tracing_args. */
+/* The options of all four commands; `a` is a struct uni_tracing_args. */
 #define UNI_TRACING_OPTIONS(a)                                                                  \
 	{ 'e', "image", UNI_OPT_STR, &(a).image, "ELF",                                         \
 		"the image that the guest runs, with symbols (default: from the VMM's command " \
@@ -47,7 +48,7 @@ struct uni_tracing_args {
 			NULL, NULL                                                              \
 	}
 
-/* Of those that switch functions on. */
+/* The options of those that switch functions on. */
 #define UNI_CHOICE_OPTIONS(a)                                                                     \
 	{ 0, "filter", UNI_OPT_LIST, &(a).filter, "GLOB",                                         \
 		"trace functions whose name matches; * and ? stand for any text; may be given "   \
@@ -101,7 +102,7 @@ void uni_tracing_close(struct uni_tracing *t);
 /* Before functions are chosen: until it is closed nobody else may. -UNI_EBUSY: somebody has. */
 int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err);
 
-/* The options as a choice, and in words; borrows what they are made of. */
+/* The options as a choice, and in words; borrows their strings. */
 struct uni_choice {
 	struct uni_trace_choice c;
 	regex_t regex[UNI_REGEXES_MAX];
@@ -117,7 +118,8 @@ void uni_choice_free(struct uni_choice *c);
 /* Was anything of it asked for? */
 bool uni_choice_given(const struct uni_tracing_args *args);
 
-/* One line on stderr: what is traced now, how long the guest stood, what was left out. */
+/* One line on stderr: the traced functions, the time for which the guest was stopped, the functions
+ * left out. */
 void uni_tracing_say(const struct uni_trace_done *done);
 
 #endif

@@ -52,9 +52,7 @@ static void on_progress(void *ctx, const struct uni_trecord_state *st)
 		r->s->duration > 0 ? "" : " (Ctrl-C ends it)");
 }
 
-/* Who reads the session while it is made has them, too. Closing tries again, and says what is
- * wrong.
- */
+/* A reader of the growing session has them, too. Closing tries again, and reports the error. */
 static void on_names(void *ctx)
 {
 	struct run *r = ctx;
@@ -144,7 +142,7 @@ static int switch_on(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-/* Before the last look, so that what it sees is all there is. */
+/* Before the last look, so that it sees everything. */
 static void switch_off(struct run *r)
 {
 	struct uni_trace_done done;
@@ -230,7 +228,7 @@ static void say_frequency(const struct uni_record_trace *t)
 			(double)says / 1e6, (double)hz / 1e6);
 }
 
-/* What holds of every CPU that told anything: the largest bound; or of how many it is not known. */
+/* Reports the largest bound of all CPUs with a known clock, or the number of those without. */
 static void say_clock(const struct uni_record_trace *t)
 {
 	uint64_t most = 0;
@@ -292,7 +290,7 @@ static void say_missing(const struct run *r)
 			info.missing_bytes >> 10);
 }
 
-/* What shows what was recorded. */
+/* The command that shows the recording. */
 static const char *next_query(const struct run *r)
 {
 	const struct uni_choice *choice = r->s->choice;
@@ -371,7 +369,7 @@ static bool is_empty_trace(const struct run *r)
 	return words == 0;
 }
 
-/* What a snapshot has of other sessions than the newest one, or has not. */
+/* Reports whether a snapshot has data of older sessions, or has left it out. */
 static void say_sessions(const struct run *r)
 {
 	const struct uni_record_trace *t = &r->meta.trace;
@@ -422,7 +420,7 @@ static int write_it(struct run *r, const char *path, struct uni_err *err)
 	if (r->rec == NULL)
 		return rc;
 	say_missing(r);
-	/* What there is is closed properly also after a failure. */
+	/* The data is closed properly also after a failure. */
 	rc2 = r->cfg.out != NULL ? finish_session(r, rc == 0 ? err : NULL)
 				 : uni_recorder_close(r->rec, NULL, 0, NULL);
 	if (rc != 0 && is_empty_trace(r))

@@ -11,12 +11,12 @@ struct uni_tracing_session {
 	const char *write;  /* in one stream, to this file instead; "-": standard output */
 	bool overwrite, quiet;
 	bool snapshot;		   /* only what the rings hold */
-	bool all_sessions;	   /* of a snapshot: also what was there before the newest start */
+	bool all_sessions;	   /* of a snapshot: also data from before the newest start */
 	double duration;	   /* of a recording, s; 0: until Ctrl-C */
 	struct uni_choice *choice; /* to switch on, and off again at the end; NULL: as it is */
 	bool keep;		   /* do not switch off */
 	double names;		   /* look for new threads so often, s; 0: never */
-	/* Sees what is recorded, and tells it: there is no progress then. NULL: nobody. */
+	/* Gets the records and prints them: there is no progress then. NULL: nobody. */
 	const struct uni_trecord_watcher *watcher;
 };
 

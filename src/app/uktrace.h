@@ -36,7 +36,7 @@ int uni_uktrace_open(const char *what, const struct uni_uktrace_args *args,
 int uni_uktrace_of(const char *path, const char *data, size_t size,
 	const struct uni_uktrace_args *args, struct uni_ukt_file *ret, struct uni_err *err);
 
-/* On stderr: what is wrong with the trace, or what the guest could not keep. */
+/* Reports errors in the trace, or losses in the guest, on stderr. */
 void uni_uktrace_note(const char *what, const struct uni_ukt_trace *t);
 
 /* The list that Unikraft's own scripts print: a table, or lines "%016d name: message". */

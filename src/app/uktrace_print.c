@@ -28,7 +28,7 @@ static void put_times(struct uni_sink *out, char c, int n)
 		uni_sink_putc(out, c);
 }
 
-/* Columns as wide as what is in them, and two more than their names. */
+/* Columns as wide as their content, and two more than their names. */
 struct widths {
 	int time, name, msg;
 };

@@ -17,6 +17,6 @@ struct uni_watches { /* zeroed is empty */
 /* From the words "SYMBOL" or "SYMBOL:BYTES"; the guest's image knows them. */
 int uni_watches_find(const struct uni_guest *g, const struct uni_opt_list *words,
 	struct uni_watches *ret, struct uni_err *err);
-void uni_watches_deinit(struct uni_watches *w); /* what was read */
+void uni_watches_deinit(struct uni_watches *w); /* frees the parsed watches */
 
 #endif

@@ -75,10 +75,8 @@ static void last_line(int fd, char *ret, size_t cap)
 	(void)uni_text_clean(ret, cap, line, strlen(line));
 }
 
-/*
- * Runs xl to its end; what it said goes to a file in memory, for `xl create` leaves a process
- * behind that would keep a pipe open. words_ret has its last line, also of a failure.
- */
+/* Runs xl to its end. Its messages go to a file in memory, because `xl create` leaves a process
+ * behind that would keep a pipe open. words_ret has its last line, also after a failure. */
 static int run_xl(const char *const *argv, char *words_ret, size_t cap, struct uni_err *err)
 {
 	_cleanup_close_ int out = memfd_create("xl", MFD_CLOEXEC);

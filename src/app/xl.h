@@ -22,10 +22,8 @@ int uni_xl_keeper_start(struct uni_xl_keeper *k, const char *name, struct uni_er
 /* The domain is gone, or there never was one; idempotent, fine on { .sock = -1 }. */
 void uni_xl_keeper_end(struct uni_xl_keeper *k);
 
-/*
- * `xl create` of a domain of that name, of which there is none yet; its last words are in err when
- * it fails, and a domain that it had started by then is destroyed.
- */
+/* `xl create` of a domain of that name, which does not exist yet. If it fails, err has its last
+ * words, and a domain that it had started by then is destroyed. */
 int uni_xl_create(const char *config, const char *name, struct uni_err *err);
 /* Number of the domain with exactly that name; -UNI_ENOENT. */
 int uni_xl_domid(const char *name, uint64_t *ret, struct uni_err *err);

@@ -12,7 +12,7 @@
 
 #define CONFIG_MAX ((size_t)1 << 20)
 
-/* What is left of the text. */
+/* The rest of the text. */
 struct text {
 	const char *s;
 	size_t len;
@@ -41,7 +41,7 @@ static struct text take_word(struct text *t)
 	return word;
 }
 
-/* "..." or '...', on one line; the text inside, as it stands. */
+/* "..." or '...', on one line; returns the text inside, unchanged. */
 static bool take_string(struct text *t, struct text *ret)
 {
 	char quote;

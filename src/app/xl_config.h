@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a domain's configuration, as xl reads it, has to be known here. */
+/* The parts of a domain's configuration, as xl reads it, that uniscope needs. */
 #ifndef UNI_APP_XL_CONFIG_H
 #define UNI_APP_XL_CONFIG_H
 
@@ -9,10 +9,10 @@
 
 struct uni_xl_config {
 	char name[128];	   /* "" not stated */
-	char kernel[4096]; /* path as it stands there; "" not stated */
+	char kernel[4096]; /* path as stated; "" not stated */
 };
 
-/* Of several assignments the last one counts. Everything but strings is passed over. */
+/* If a name is assigned several times, the last one counts. Skips everything but strings. */
 void uni_xl_config_parse(const char *data, size_t size, struct uni_xl_config *ret);
 /* -UNI_EFORMAT: it names no domain. */
 int uni_xl_config_load(const char *path, struct uni_xl_config *ret, struct uni_err *err);

@@ -15,7 +15,7 @@
 #define CREATE_NS (120 * UNI_NSEC_PER_SEC) /* as long as an `xl create` may take that goes on */
 #define NAP_NS	  (500 * UNI_NSEC_PER_MSEC)
 
-/* The other side is gone without a word: what it made goes, too. */
+/* The other side is gone without a message: destroys the domain that it made. */
 static void destroy_when_there(const char *name)
 {
 	uint64_t until_ns = uni_now_ns() + CREATE_NS, domid;
