@@ -13,10 +13,8 @@
 
 #define PAGE 4096u
 
-/*
- * An image is refused if a tenth of its pages is something else: an eighth of their bytes, what
- * has a reason not counted. Of what is not refused each byte counts.
- */
+/* An image is refused if a tenth of its pages differ. A page differs if an eighth of its bytes do,
+ * not counting bytes with a known reason. In an accepted image each byte counts. */
 #define DIFFERENT(bytes, size) ((bytes) > (size) / 8)
 #define ENOUGH(same, readable) ((same)*10 >= (readable)*9)
 
@@ -39,7 +37,7 @@ struct tally {
 	UNI_VEC(struct uni_span) assembler;
 };
 
-/* A page, or what a piece of code shares with it, in the guest and in the file. */
+/* A page, or the part of it that a piece of code covers, in the guest and in the file. */
 struct page {
 	uint64_t svma;
 	size_t len;
@@ -87,7 +85,7 @@ static bool is_moved(const struct page *p, size_t i, uint64_t bias)
 	return false;
 }
 
-/* The CPU notes in page tables what it has used. */
+/* The CPU sets accessed and dirty bits in page tables. */
 static bool is_table(const struct page *p, size_t i)
 {
 	size_t at = i - (p->svma + i) % 8;

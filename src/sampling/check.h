@@ -10,8 +10,8 @@
 
 /* Pages to compare: */
 #define UNI_CHECK_FEW  64u    /* to tell images apart */
-#define UNI_CHECK_SOME 512u   /* where the guest stands meanwhile */
-#define UNI_CHECK_MANY 16384u /* where it does not */
+#define UNI_CHECK_SOME 512u   /* if the guest is stopped meanwhile */
+#define UNI_CHECK_MANY 16384u /* if it runs */
 
 enum uni_check_id {
 	UNI_ID_UNKNOWN, /* the image has no build-id, or the guest none where it would be */
@@ -32,10 +32,10 @@ void uni_difference_deinit(struct uni_difference *d); /* zeroed ones, too */
 bool uni_difference_is_stale(const struct uni_difference *d);
 
 /*
- * Compares the code of the image at bias with what the guest has there, through regs' address
- * space: up to nr_pages pages, evenly spread, and its build-id. d is zeroed by the caller.
- * -UNI_EMISMATCH with one clear line that says what was compared and what to do next: most is
- * other code, or nothing is mapped; pages that the guest does not map are passed over, but not all.
+ * Compares the code of the image at bias with the guest's memory, through regs' address space.
+ * Compares up to nr_pages pages, evenly spread, and the build-id. The caller zeroes d.
+ * -UNI_EMISMATCH: most is other code, or nothing is mapped; the message says what was compared and
+ * what to do next. Unmapped pages are skipped, but not all may be.
  */
 int uni_check_image(struct uni_as *as, const struct uni_arch *arch, const struct uni_regs *regs,
 	const struct uni_image *img, uint64_t bias, unsigned nr_pages, struct uni_difference *d,
@@ -51,7 +51,7 @@ enum uni_fit {
 enum uni_fit uni_check_fit(struct uni_as *as, const struct uni_pt_root *root,
 	const struct uni_image *img, uint64_t bias);
 
-/* What the user is told: "" where the image is what the guest runs. */
+/* The message for the user: "" if the guest runs the image. */
 void uni_difference_text(const struct uni_difference *d, const struct uni_image *img, bool accepted,
 	char *ret, size_t cap);
 /* How that was found out: "build-id and 120 KiB of code compared; ...". */

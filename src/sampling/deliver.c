@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From what a tick took to samples: one a vCPU, and one a thread that is on none. */
+/* Makes samples from the data of a tick: one for each vCPU, and one for each thread that is on
+ * none. */
 #include "base/checked.h"
 #include "sampling/pauser.h"
 
-/* Its number in the session; whoever wants to know is told of a new one. */
+/* Its number in the session; passes a new thread to the callback. */
 static uint32_t thread_id(struct uni_pauser *s, const struct uni_guest_thread *t)
 {
 	const struct uni_record_thread *is_new;
@@ -72,7 +73,7 @@ static void deliver_vcpu(struct uni_pauser *s, uint32_t vcpu)
 	deliver_one(s, chain, &sample);
 }
 
-/* What a thread does that does not run; false: nothing that would be a sample. */
+/* The state of a thread that does not run; false: it gives no sample. */
 static bool off_cpu_state(const struct uni_guest_thread *t, uint8_t *ret)
 {
 	switch (t->state) {
@@ -91,10 +92,8 @@ static bool off_cpu_state(const struct uni_guest_thread *t, uint8_t *ret)
 	}
 }
 
-/*
- * A blocked thread may be on a vCPU all the same, whose scheduler found nothing to run and waits on
- * the stack that it has: then the vCPU's chain is the thread's.
- */
+/* A blocked thread may still be on a vCPU: its scheduler found no other thread and waits on this
+ * one's stack. Then the vCPU's chain is the thread's. */
 static void deliver_off_cpu(struct uni_pauser *s, uint32_t i)
 {
 	const struct uni_guest_thread *t = &uni_threads_list(s->threads)->v[i];

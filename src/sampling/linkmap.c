@@ -12,7 +12,7 @@
 #define R_DEBUG_MAP    8u /* struct r_debug: int version, then the first link map */
 #define LINK_MAP_WORDS 4u /* struct link_map: bias, name, its dynamic table, the next one */
 
-/* Where the list begins: what DT_DEBUG points to; 0: none. */
+/* Address of the list, from DT_DEBUG; 0: none. */
 static uint64_t find_list(struct uni_as *as, uint64_t dynamic, uint64_t size)
 {
 	uint64_t nr = uni_min(size / sizeof(Elf64_Dyn), ENTRIES_MAX), first;

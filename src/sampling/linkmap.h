@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a dynamic linker in the guest has loaded: its list of link maps, to which the tables of
- * dynamic linking of what it loaded point (DT_DEBUG, System V ABI). All of it is the guest's word.
+ * Finds the objects that a dynamic linker in the guest has loaded. Their dynamic sections
+ * (DT_DEBUG, System V ABI) point to the linker's list of link maps. All of this comes from the
+ * guest.
  */
 #ifndef UNI_SAMPLING_LINKMAP_H
 #define UNI_SAMPLING_LINKMAP_H

@@ -232,7 +232,7 @@ static bool may_run(struct uni_search *s, const struct uni_image *img, uint64_t 
 		begin_space(s);
 		if (s->is_virtual || s->root.geometry->nr_levels == 0)
 			return true;
-		/* What is mapped only when it is used may begin anywhere. */
+		/* A segment that is mapped on demand may begin anywhere. */
 		return uni_as_next(s->as, uni_gva_of(gva), &map) == 0 && map.exec &&
 		       map.gva.v - gva < seg->vaddr + bias - gva + seg->mem_size;
 	}
@@ -273,8 +273,9 @@ static bool choose_place(struct uni_search *s, size_t image)
 }
 
 /*
- * The first vCPU that has page tables. One that is known to have none runs firmware: the image lies
- * where that has copied it, but does not run yet. Where nothing is known, addresses are physical.
+ * The first vCPU that has page tables. A vCPU that is known to have none runs firmware: the image
+ * is where the firmware has copied it, but does not run yet. If nothing is known, addresses are
+ * physical.
  */
 static int find_root(struct uni_search *s)
 {

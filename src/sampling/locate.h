@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where are images in a guest's memory? Position-independent and randomised ones run elsewhere than
- * they were linked for, and some guests load programs and libraries by themselves. All that the
- * guest's page tables map is looked through: for code of an image, and for ELF headers whose
- * build-id is known. The link maps of what was found tell of others, also where no header is
- * mapped. What looks right is verified like any image (check.h).
+ * Finds images in a guest's memory. Position-independent and randomised images are not at their
+ * linked addresses, and some guests load programs and libraries by themselves. The search covers
+ * everything that the guest's page tables map. It looks for code of an image, and for ELF headers
+ * with a known build-id. The link maps of found images lead to others, even if no header is mapped.
+ * Each candidate is verified like any image (check.h).
  */
 #ifndef UNI_SAMPLING_LOCATE_H
 #define UNI_SAMPLING_LOCATE_H
@@ -32,12 +32,11 @@ struct uni_locate_args {
 };
 
 /*
- * Finds each image of list[0..*nr) whose `image` is given (bias is set), and adds images from the
- * sysroots, up to UNI_IMAGES_MAX in all. found[i] says whether list[i] was found; of several places
- * the one counts where vCPUs run, or whose code their stacks point to. Not to be called while a
- * guest is held: it takes up to some seconds, and memory. What was added follows the given ones,
- * and its images are `owned`; none is on failure. -UNI_ENOTSUP: this target's memory is too slow to
- * look through.
+ * Finds each image of list[0..*nr) that has `image` (sets bias), and adds images from the sysroots,
+ * up to UNI_IMAGES_MAX in all. found[i]: list[i] was found. If there are several places, the one
+ * counts in which vCPUs run, or to which their stacks point. Never call it while a guest is held:
+ * it takes up to some seconds, and memory. Added images follow the given ones and are `owned`;
+ * after a failure there are none. -UNI_ENOTSUP: this target's memory is too slow for a search.
  */
 int uni_locate(const struct uni_locate_args *args, struct uni_located list[UNI_IMAGES_MAX],
 	bool found[UNI_IMAGES_MAX], size_t *nr, struct uni_err *err);
@@ -52,12 +51,10 @@ int uni_search_begin(const struct uni_locate_args *args, const struct uni_locate
 /* Looks through memory for about that time. 1: there is more of it, 0: that was all, or an error.
  */
 int uni_search_step(struct uni_search *s, uint64_t time_ns);
-/*
- * What was found, as by uni_locate(): also early, and without a step only what link maps tell of.
- * Once.
- */
+/* Returns the images that were found, like uni_locate(). It may be called early; without a step it
+ * uses only link maps. Call it once. */
 int uni_search_end(struct uni_search *s, struct uni_located list[UNI_IMAGES_MAX],
 	bool found[UNI_IMAGES_MAX], size_t *nr);
-void uni_search_destroy(struct uni_search *s); /* NULL-safe; not what it has found */
+void uni_search_destroy(struct uni_search *s); /* NULL-safe; keeps the images that were found */
 
 #endif

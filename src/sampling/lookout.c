@@ -24,7 +24,7 @@ struct uni_lookout {
 	bool unknown;		   /* an address was seen that is in none of them */
 	struct uni_search *search; /* NULL: none is under way */
 	uint64_t next_links_ns, next_sweep_ns, wait_ns;
-	struct uni_located now[UNI_IMAGES_MAX]; /* what a search says */
+	struct uni_located now[UNI_IMAGES_MAX]; /* result of the search */
 	bool found[UNI_IMAGES_MAX];
 };
 
@@ -89,7 +89,7 @@ void uni_lookout_saw(struct uni_lookout *l, const uint64_t *pc, size_t nr)
 	}
 }
 
-/* What the search has found and we did not know is the owner's. */
+/* Gives images that are new to the owner. */
 static bool finish_search(struct uni_lookout *l)
 {
 	size_t before = l->nr, nr = 0;
@@ -124,7 +124,7 @@ static bool begin_search(struct uni_lookout *l, const struct uni_regs *regs, siz
 	return uni_search_begin(&args, l->list, l->nr, &l->search, NULL) == 0;
 }
 
-/* Few and short reads; what a linker has told of needs no sweep. */
+/* A few short reads; images that a linker lists need no sweep. */
 static void read_links(struct uni_lookout *l, const struct uni_regs *regs, size_t nr_regs)
 {
 	if (begin_search(l, regs, nr_regs))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Notices what a guest loads while it is sampled: link maps are read once a second, and when
- * addresses come that no known image has, memory is looked through (locate.h), a little between any
- * two samples and never while the guest is held. Sweeps that find nothing become rarer.
+ * Notices images that a guest loads while it is sampled. Link maps are read once a second. If an
+ * address is in no known image, memory is searched (locate.h): a little between any two samples,
+ * never while the guest is held. Sweeps that find nothing become rarer.
  */
 #ifndef UNI_SAMPLING_LOOKOUT_H
 #define UNI_SAMPLING_LOOKOUT_H
@@ -16,12 +16,10 @@ struct uni_lookout_cfg {
 	const struct uni_arch *arch;
 	const struct uni_sysroot *const *sysroot; /* borrowed, nr_sysroots */
 	size_t nr_sysroots;
-	const struct uni_located *list; /* copied: what was found (`placed`), and what not yet */
+	const struct uni_located *list; /* copied: images that were found (`placed`), and others */
 	size_t nr;
-	/*
-	 * An image that is there now; what is `owned` is the callee's from then on, the others'
-	 * owner stays. Of the thread that samples, with the guest running.
-	 */
+	/* An image that is there now. From now on the callee owns an image that is `owned`; others
+	 * keep their owner. Called on the sampling thread, with the guest running. */
 	void (*on_image)(void *ctx, const struct uni_located *image);
 	void *ctx;
 };

@@ -9,7 +9,7 @@
 
 struct uni_pages; /* a walk through them */
 
-/* root NULL: a virtual gmem, all of whose regions are mapped. Borrows m. -UNI_ENOMEM. */
+/* root NULL: a virtual gmem, with all regions mapped. Borrows m. -UNI_ENOMEM. */
 int uni_pages_create(struct uni_gmem *m, const struct uni_pt_root *root, struct uni_pages **ret);
 
 /* Called for each page that can be read; false ends it. bytes are a copy, borrowed. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The loop that pauses a guest for each sample: absolute deadlines start + k/F with jitter, the
- * pause guard, a duty cap, delivery after the resume, statistics.
- */
+/* The loop that pauses a guest for each sample. It has absolute deadlines start + k/F with jitter,
+ * the pause guard, a limit on pause time, delivery after the resume, and statistics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +41,7 @@ static void tell_pauser_progress(struct uni_pauser *s, uint64_t now_ns)
 	s->cfg->on_progress(s->cfg->ctx, &s->stats, now_ns - s->stats.begin_ns);
 }
 
-/* Some of the time until the next sample is for finding what the guest has loaded meanwhile. */
+/* Uses some of the time until the next sample to find newly loaded images. */
 static void look_out(struct uni_pauser *s, uint64_t now_ns, uint64_t deadline_ns)
 {
 	uint64_t left_ns = uni_min(deadline_ns, s->end_at_ns);
@@ -82,10 +80,10 @@ static bool wait_until(struct uni_pauser *s, uint64_t deadline_ns)
 	}
 }
 
-/* What a pause is for; RETAKE: chains for which the slab was too small. */
+/* The purpose of a pause; RETAKE: chains for which the slab was too small. */
 enum purpose { CHAINS, RETAKE, WATCHES };
 
-/* The thread that the vCPU runs, where not all threads are looked at anyway. */
+/* The thread that the vCPU runs, unless all threads are captured anyway. */
 static void capture_thread(struct uni_pauser *s, uint32_t v)
 {
 	struct uni_capture *c = s->cap;
@@ -141,7 +139,8 @@ static void capture_chains(
 	s->stats.unwind_ns += uni_now_ns() - begin_ns;
 }
 
-/* With the guest running again: the vCPUs whose slab, or whose threads', was too small; if any. */
+/* With the guest running again: the vCPUs for which the slab, or that of the threads, was too
+ * small; returns false if there are none. */
 static bool finish_chains(
 	struct uni_pauser *s, const struct uni_vcpuset *set, struct uni_vcpuset *again_ret)
 {
@@ -216,7 +215,7 @@ static int hold_once(struct uni_pauser *s, const struct uni_vcpuset *set, enum p
 	int rc = uni_pause_begin(&p, s->t, set, s->cap->regs);
 
 	if (rc < 0) {
-		/* Where it failed for good the guest may have stood still all the same. */
+		/* The guest may have been stopped even by a pause that failed for good. */
 		if (rc != -UNI_EAGAIN)
 			uni_sched_paused(&s->sched, p.begin_ns, p.end_ns);
 		return rc;
@@ -243,9 +242,9 @@ static int snap_held(struct uni_pauser *s, const struct uni_vcpuset *set, bool o
 }
 
 /*
- * A target that can hold single vCPUs is asked for one after the other: each stands still for its
- * own stack only, and none waits for a vCPU thread that the host has put aside. A tick is good if
- * one vCPU was.
+ * If the target can hold single vCPUs, holds one after the other. Each is stopped only for its own
+ * stack, and none waits for a vCPU thread that the host has descheduled. A tick is good if one vCPU
+ * was.
  */
 static int tick_held(struct uni_pauser *s, bool only_watches)
 {
@@ -425,7 +424,7 @@ static uint64_t pause_ns_of(const struct uni_sampler_cfg *cfg)
 	return cfg->pause_ns != 0 ? cfg->pause_ns : uni_as_budget_default.wall_ns;
 }
 
-/* One vCPU after the other is unwound in one pause: together they get the time of one. */
+/* All vCPUs are unwound in one pause: together they get the time of one. */
 static struct uni_as_budget budget_for(uint32_t nr_vcpus, uint64_t pause_ns)
 {
 	struct uni_as_budget b = uni_as_budget_default;

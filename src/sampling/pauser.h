@@ -10,11 +10,11 @@
 #include "sampling/threads.h"
 #include "sampling/watch.h"
 
-/* What a tick took while the guest was held; delivered when it runs again. */
+/* Data of one tick, taken while the guest was held; delivered when it runs again. */
 struct uni_capture {
 	uint64_t unknown;	 /* vCPUs without registers this time */
 	struct uni_vcpuset have; /* chain[n] holds vCPU n */
-	/* Of each vCPU: */
+	/* For each vCPU: */
 	uint64_t *t_ns, *pause_ns;
 	struct uni_regs *regs;
 	struct uni_chain *chain;
@@ -23,7 +23,7 @@ struct uni_capture {
 	struct uni_guest_thread *thread;
 };
 
-/* Everything is allocated before the first pause. */
+/* thread[n] is the thread on vCPU n, unless all threads are captured */
 struct uni_pauser {
 	struct uni_target *t;
 	const struct uni_sampler_cfg *cfg;
@@ -48,7 +48,7 @@ struct uni_pauser {
 	enum uni_sampler_end end;
 };
 
-/* With the guest running again: what the tick took, to the statistics and to whoever wants it. */
+/* With the guest running again: adds the tick to the statistics and passes its samples on. */
 void uni_pauser_deliver(struct uni_pauser *s);
 
 #endif

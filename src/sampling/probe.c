@@ -18,7 +18,7 @@ static unsigned distinct_bytes(const uint8_t *p)
 	return n;
 }
 
-/* The most telling bytes of one page of code, whose first byte is at off. */
+/* The most distinctive bytes of one page of code, with its first byte at off. */
 static bool pick_page_probe(const struct uni_segment *seg, size_t off, struct uni_probe *ret)
 {
 	unsigned best = 8; /* fewer different ones are padding */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An address space of its own, whose memory is the copy of the stack first and the running process
- * behind it. The process has run on since: what is read of it may be of now, so only what hardly
- * changes (code, the outer end of a deep stack) should be.
+ * An address space of its own. Reads find the copy of the stack first, then the running process.
+ * The process has run on since, so its memory may have changed. Only data that hardly changes
+ * should come from it (code, the outer end of a deep stack).
  */
 #include "sampling/rawstack.h"
 

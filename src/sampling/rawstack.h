@@ -8,8 +8,7 @@
 
 struct uni_rawstack;
 
-/* Borrows t, for what lies outside of the copies: code, and stacks that are deeper than they are.
- */
+/* Borrows t, for reads outside the copies: code, and the rest of deeper stacks. */
 int uni_rawstack_create(struct uni_target *t, const struct uni_unwinder *u,
 	struct uni_rawstack **ret, struct uni_err *err);
 void uni_rawstack_destroy(struct uni_rawstack *r); /* NULL-safe */

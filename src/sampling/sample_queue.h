@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples on their way from the thread that takes them to the one that shows them: a ring of fixed
- * size without locks, for one producer and one consumer. A full ring drops the new sample and
- * counts it, so that a slow terminal never keeps the sampler waiting.
+ * Samples on their way from the sampling thread to the display thread. A ring of fixed size without
+ * locks, for one producer and one consumer. A full ring drops the new sample and counts it, so that
+ * a slow terminal never keeps the sampler waiting.
  */
 #ifndef UNI_SAMPLING_SAMPLE_QUEUE_H
 #define UNI_SAMPLING_SAMPLE_QUEUE_H

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sampling running guests, in the best way that each target has: samples made by the host's kernel
- * (streamer.c), which stop nothing, or a pause for each sample (pauser.c).
- */
+/* Sampling running guests, in the best way that each target offers. Either the host's kernel makes
+ * samples (streamer.c), which stops nothing, or each sample is a pause (pauser.c). */
 #ifndef UNI_SAMPLING_SAMPLER_H
 #define UNI_SAMPLING_SAMPLER_H
 
@@ -27,15 +25,13 @@ struct uni_sampler_cfg {
 	/* By which threads are known, where the guest is paused; NULL: samples have no thread. */
 	const struct uni_model *model;
 	bool threads; /* every thread, running or not, and not only those on vCPUs */
-	/* For what the guest loads later, where it is paused; NULL: nobody asks. Borrowed. */
+	/* For images that the guest loads later, if it is paused; NULL: none. Borrowed. */
 	struct uni_lookout *lookout;
 	struct uni_watch *watch; /* first and last are filled; the caller's to free */
 	size_t nr_watch;
 	const atomic_bool *stop; /* set by a signal: end cleanly */
-	/*
-	 * NULL, or held for reading while a guest is held: who wants to stop the whole process
-	 * takes it for writing, outside of the callbacks below or inside, both are fine.
-	 */
+	/* NULL, or held for reading while a guest is held. A thread that wants to stop the whole
+	 * process takes it for writing, inside or outside of the callbacks below. */
 	pthread_rwlock_t *gate;
 	/* Every sample, with the guest running; may be NULL. */
 	void (*on_sample)(void *ctx, const struct uni_sample *s);
@@ -45,8 +41,8 @@ struct uni_sampler_cfg {
 	void (*on_exit)(void *ctx, const struct uni_stream_exit *e);
 	/* About five times a second; may be NULL. */
 	void (*on_progress)(void *ctx, const struct uni_record_stats *stats, uint64_t elapsed_ns);
-	/* Does the guest run now, as far as its VMM tells? Asked before it is stopped for a sample:
-	 * none is taken of one that stands still already. NULL: nobody knows. */
+	/* Does the guest run now, according to its VMM? Called before it is stopped for a sample: a
+	 * guest that is already stopped is not sampled. NULL: not known. */
 	bool (*awake)(void *ctx);
 	void *ctx;
 };
@@ -54,7 +50,7 @@ struct uni_sampler_cfg {
 enum uni_sampler_end {
 	UNI_END_DURATION, /* the time is over */
 	UNI_END_STOPPED,  /* cfg.stop */
-	UNI_END_GONE,	  /* the guest ended; what was collected is good */
+	UNI_END_GONE,	  /* the guest ended; the samples so far are good */
 };
 
 /* How this target will be sampled: "bpf", "perf", "pause", "read" (while it runs) or "replay". */
@@ -62,10 +58,8 @@ const char *uni_sampler_method(struct uni_target *t);
 /* By the host's kernel, without a stop: one of the first two. */
 bool uni_sampler_streams(struct uni_target *t);
 
-/*
- * How the vCPUs spent their time so far, where the target tells: also of those that were plugged
- * in; of one that never ran nothing is known.
- */
+/* Adds the vCPUs' times so far, if the target has them, including vCPUs plugged in later. A vCPU
+ * that never ran has no times. */
 void uni_sampler_times(struct uni_target *t, struct uni_record_stats *st);
 
 /* Runs to its end; *stats_ret is deinitialised by the caller. Negative only when nothing useful

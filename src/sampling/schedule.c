@@ -153,7 +153,7 @@ void uni_sched_end(struct uni_sched *s, uint64_t until_ns)
 void uni_sched_sum(const struct uni_sched *s, uint64_t until_ns, uint64_t *skipped_ret,
 	uint64_t *throttled_ret)
 {
-	/* The first slot whose deadline is later: one before the last that has begun, at most. */
+	/* The first slot with a later deadline: at most one before the last slot that has begun. */
 	double slots = until_ns > s->start_ns
 			       ? (double)(until_ns - s->start_ns) / s->period_ns - 1.0
 			       : 0.0;

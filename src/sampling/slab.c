@@ -72,7 +72,7 @@ void uni_slab_take(struct uni_slab *s, uint32_t vcpu, const struct uni_regs *reg
 	if (k->blind || !regs->sp_valid)
 		return;
 	uni_as_prefetch(k->as);
-	/* The word below is what was taken off last (unwind/skid.c). */
+	/* The word below is the last one that was popped (unwind/skid.c). */
 	uni_as_touch(k->as, uni_gva_of(regs->sp - 8), k->extent + 8);
 }
 

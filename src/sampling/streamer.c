@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Guests that the host's kernel samples: nothing is stopped, and all there is to do is to fetch
- * what has gathered, seldom enough that it costs nothing. One thread does it for all of them.
- */
+/* Guests that the host's kernel samples. Nothing is stopped: one thread fetches the collected
+ * samples of all guests, rarely enough to cost nothing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +37,7 @@ struct guest {
 	int error;
 	struct uni_rawstack *raw;   /* made with the first such sample */
 	struct uni_chain chain;	    /* of the last one */
-	struct uni_chain step;	    /* of a guest's own: what is known without frame pointers */
+	struct uni_chain step;	    /* for chains from the guest: frames without frame pointers */
 	struct uni_thread_ids *ids; /* made with the first sample that tells its thread */
 	struct uni_as *as;	    /* for the watches, with the two below */
 	struct uni_watcher *watcher;
@@ -53,7 +51,7 @@ bool uni_streamer_can(struct uni_target *t)
 	       t->ops->stream_start != NULL && t->ops->stream_read != NULL;
 }
 
-/* Of a guest that tells it: all that is known of the thread is what the guest calls it. */
+/* For a guest that reports it: only the guest's address of the thread is known. */
 static uint32_t thread_id(struct guest *g, uint64_t object)
 {
 	const struct uni_guest_thread t = { .object = object };
@@ -115,9 +113,9 @@ static bool make_rawstack(struct guest *g)
 }
 
 /*
- * Where the leaf has not set up its frame yet, or has given it up, its caller is not in the chain
- * that follows frame pointers: its return address is on top of the stack, and one step of ours
- * finds it there. If the frame lies there as well, it is the same one.
+ * At a function's beginning or end, the leaf has no frame. Then the chain by frame pointers lacks
+ * its caller. The return address is on top of the stack, and one unwind step finds it there. If the
+ * frame is there, too, both are the same.
  */
 static bool skips_caller(struct guest *g, const struct uni_stream_raw *s)
 {
@@ -130,7 +128,7 @@ static bool skips_caller(struct guest *g, const struct uni_stream_raw *s)
 	return g->step.nr >= 2 && (g->step.flags[1] & UNI_FRAME_GUESS) == 0;
 }
 
-/* A sample whose chain its guest has followed. */
+/* A sample whose chain the guest has followed. */
 static void on_followed(struct guest *g, const struct uni_stream_raw *s)
 {
 	bool missing = skips_caller(g, s);
@@ -220,7 +218,7 @@ static void tell_stream_progress(struct guest *g, uint64_t now_ns)
 	cfg->on_progress(cfg->ctx, &g->job->stats, now_ns - g->job->stats.begin_ns);
 }
 
-/* One look through this vCPU. A guest whose memory is watched is held for it, nothing else is. */
+/* One read through this vCPU. Only a guest whose memory is watched is held for it. */
 static int look_through(struct guest *g, uint32_t vcpu, bool keep)
 {
 	_cleanup_pause_ struct uni_pause p = { 0 };
@@ -302,7 +300,7 @@ static uint64_t drain_period(const struct guest *g)
 	return cfg->counts ? COUNTS_NS : uni_sched_drain_ns(cfg->frequency, g->nr_sampled);
 }
 
-/* What has gathered. False: there will be no more. */
+/* Fetches the collected samples. False: there will be no more. */
 static bool fetch_gathered(struct guest *g, uint64_t now_ns)
 {
 	bool alive = uni_run_alive(g->job->t);
@@ -359,7 +357,7 @@ static int prepare_watches(struct guest *g, struct uni_err *err)
 	return rc;
 }
 
-/* What comes before its first sample, a target needs to get ready, and is none of the run. */
+/* The target needs the time before its first sample to get ready; it does not count. */
 static uint64_t told_begin(const struct guest *g, uint64_t asked_ns)
 {
 	struct uni_stream_stats in = { 0 };

@@ -14,7 +14,7 @@
 
 /* A place for a thread's stack: the same for the same thread, so that it fits better each time. */
 struct place {
-	uint64_t object; /* whose it was last */
+	uint64_t object; /* the last thread in it */
 	uint64_t round;	 /* when */
 };
 
@@ -75,7 +75,7 @@ int uni_threads_create(struct uni_target *t, const struct uni_unwinder *u,
 	const struct uni_model *model, uint64_t pause_ns, struct uni_threads **ret,
 	struct uni_err *err)
 {
-	/* Of the list itself: some words of each thread. */
+	/* For the list itself: some words of each thread. */
 	const struct uni_as_budget list_budget = {
 		.bytes = 4u << 20,
 		.table_loads = 1u << 16,
@@ -117,7 +117,7 @@ void uni_threads_prepare(struct uni_threads *s)
 		(void)make_room(s, uni_min(4 * s->room, (uint32_t)UNI_THREADS_MAX), NULL);
 }
 
-/* The place that is the thread's own, else one that nobody has this time. */
+/* The thread's own place, else one that is unused this time. */
 static uint32_t place_for(struct uni_threads *s, uint64_t object)
 {
 	uint32_t start = (uint32_t)(uni_hash_pair(object, 1) % s->room), spare = NO_SLOT;
@@ -135,7 +135,7 @@ static uint32_t place_for(struct uni_threads *s, uint64_t object)
 	return spare;
 }
 
-/* What uni_threads_unwind() needs, or the chain at once. */
+/* Copies the data for uni_threads_unwind(), or follows the chain at once. */
 static void take_one(struct uni_threads *s, uint32_t i)
 {
 	const struct uni_guest_thread *t = &s->list->v[i];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The threads of a guest at one moment. While it is held the list is copied, and of each thread
- * that is on no vCPU what it saved and a piece of its stack; chains are followed when it runs again
- * (slab.h), unless its memory or its image does not permit that. Bounded in threads and in time.
+ * The threads of a guest at one moment. While it is held, the list is copied. For each thread that
+ * is on no vCPU its saved registers and a piece of its stack are copied, too. Chains are followed
+ * when the guest runs again (slab.h), unless its memory or its image does not permit that. Bounded
+ * in threads and in time.
  */
 #ifndef UNI_SAMPLING_THREADS_H
 #define UNI_SAMPLING_THREADS_H
@@ -31,9 +32,10 @@ void uni_threads_take(struct uni_threads *s, const struct uni_regs *regs, uint32
  */
 bool uni_threads_unwind(struct uni_threads *s);
 
-/* Of the last look. */
+/* The list of the last look. */
 const struct uni_thread_list *uni_threads_list(const struct uni_threads *s);
-/* Of list->v[i]. NULL: it is on a vCPU (so its chain is that), or it could not be had. */
+/* The chain of list->v[i]. NULL: it is on a vCPU, which has the chain, or the chain could not be
+ * read. */
 const struct uni_chain *uni_threads_chain(const struct uni_threads *s, uint32_t i);
 
 /*
@@ -44,10 +46,8 @@ struct uni_thread_ids;
 
 struct uni_thread_ids *uni_thread_ids_create(void);	 /* NULL: out of memory */
 void uni_thread_ids_destroy(struct uni_thread_ids *ids); /* NULL-safe */
-/*
- * 0: there are too many, or no memory. *new_ret: the thread's entry if it has just got its number,
- * else NULL; borrowed until the next call.
- */
+/* 0: too many threads, or no memory. *new_ret: the thread's entry if it is new, else NULL; borrowed
+ * until the next call. */
 uint32_t uni_thread_ids_get(struct uni_thread_ids *ids, const struct uni_guest_thread *t,
 	const struct uni_record_thread **new_ret);
 

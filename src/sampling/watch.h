@@ -14,8 +14,8 @@ void uni_watcher_destroy(struct uni_watcher *w); /* NULL-safe */
 
 /*
  * Reads all watches through the first vCPU that has a usable address space, into `last`, and the
- * first time into `first` too. What cannot be read keeps its older value. For use
- * while the guest is held: no allocation.
+ * first time also into `first`. A watch that cannot be read keeps its older value. For use while
+ * the guest is held: allocates nothing.
  */
 void uni_watcher_read(struct uni_watcher *w, struct uni_as *as, const struct uni_regs *regs,
 	uint32_t nr_vcpus, uint64_t t_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two ways to sample, for sampler.c, and what they share. */
+/* The two ways to sample, for sampler.c, and their shared parts. */
 #ifndef UNI_SAMPLING_WAYS_H
 #define UNI_SAMPLING_WAYS_H
 
