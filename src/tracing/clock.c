@@ -109,11 +109,11 @@ void uni_tclock_close(struct uni_tclock *c)
 }
 
 /*
- * A guest's vCPU may be set aside for long between its reading the counter and its writing the
- * record. So a record that was not there at one look and is there at the next one may have an older
- * time than the first look: only the end of such an interval is sure. But records of a CPU are
- * written one after the other, and the time of one is read after the one before was written. So the
- * newest record's time was not read before a look at which the record before it was not there.
+ * A guest's vCPU may be descheduled for long between its read of the counter and its write of the
+ * record. So a record that is new at this look may have a time from before the last look: only the
+ * end of such an interval is sure. But a CPU's records are written one after the other, and a
+ * record's time is read after the record before it was written. So the newest record's time was
+ * read after any look at which the record before it was missing.
  */
 int uni_tclock_look_once(
 	struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct uni_tclock_point *ret)
@@ -249,7 +249,7 @@ static bool is_hosts(const struct uni_tclock *c, const struct uni_tclock_fit *f,
 
 #define SHARP	   100 /* points tell a frequency to 1 % */
 #define SLACK_BITS 13  /* 0.012 %: by which the frequencies that somebody tells are off */
-#define MANY	   4   /* points that overrule two who agree */
+#define MANY	   4   /* points that overrule two that agree */
 
 /* Does the counter go at the host's frequency? *sure_ret: something bears it out. */
 static bool goes_as_hosts(const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own,
@@ -264,7 +264,7 @@ static bool goes_as_hosts(const struct uni_tclock *c, unsigned cpu, uint64_t gue
 	return *sure_ret || c->has_vmm;
 }
 
-/* Where neither the host's frequency nor the guest's goes with the points. */
+/* For points that match neither the host's frequency nor the guest's. */
 static uint64_t by_points(const struct uni_tclock *c, unsigned cpu, uint64_t guest_hz, uint64_t own,
 	struct uni_tclock_fit *fit)
 {

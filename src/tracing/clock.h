@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a guest CPU's counter goes with the host's clock, with a bound on the error.
+ * The relation of a guest CPU's counter to the host's clock, with a bound on the error.
  *
- * tsc-offset  what KVM says it adds to the host's counter (debugfs, where it is mounted and may be
- *             read): exact but for reading the host's two clocks one after the other
- * ring        from the ring alone: of a record that is there now, where the one before it was not
- *             there when we looked, the time was read in between. Many such intervals are kept, and
- * a line is laid through them. An interval that contradicts most others is refused. A counter that
- * is then what the host's is, is the host's, and goes as fast. Its frequency is the host's, or else
- * the guest's, or else what the intervals tell: the first at which a line meets them. guest only
- * the frequency is known, as the guest says it host        as `guest`, but that is not the
- * frequency of this host's counter, which guests have
+ *   tsc-offset  the offset that KVM adds to the host's counter, from debugfs.
+ *               Exact, except for reading the host's two clocks one after the other.
+ *   ring        from the ring alone, by intervals and a line through them.
+ *   guest       only the frequency is known, from the guest.
+ *   host        only the frequency is known: this host's, because the guest's is another one.
+ *
+ * An interval for `ring`: a record is new at a look, and so was the record before it. Then its time
+ * was read between two looks. Many such intervals are kept, and a line is laid through them. An
+ * interval that contradicts most others is refused. A counter that has the host's value by this
+ * line is the host's counter, with its frequency. Otherwise a line is tried with the host's
+ * frequency, then the guest's, then one from the intervals; the first that meets them counts.
  */
 #ifndef UNI_TRACING_CLOCK_H
 #define UNI_TRACING_CLOCK_H
@@ -44,11 +46,11 @@ void uni_tclock_close(struct uni_tclock *c);
  */
 bool uni_tclock_look(struct uni_tclock *c, struct uni_ring *r, unsigned cpu, uint64_t most_ns);
 
-/* If anything is known of a guest's counter: waits until so long after the opening (50 ms) that the
- * frequency of the host's is, too, on which a bound rests. */
+/* If anything is known of a guest's counter, waits until 50 ms after the opening. Then the
+ * frequency of the host's counter is known, too, on which a bound depends. */
 void uni_tclock_settle(const struct uni_tclock *c);
 
-/* The better of two bounds, of what is known by now. */
+/* The better of two bounds, as far as known by now. */
 void uni_tclock_result(const struct uni_tclock *c, const struct uni_ring_info *info, unsigned cpu,
 	struct uni_record_clock *ret);
 

@@ -85,7 +85,7 @@ static unsigned most_met(const struct bounds *b, unsigned nr, __int128 *low_ret,
 	return best;
 }
 
-/* By how much the line may miss what the point tells; the true one does not. */
+/* The largest possible distance between the line and the point's true time. */
 static uint64_t off_by(const struct bounds *b, __int128 line)
 {
 	__int128 off = line - b->low > b->high - line ? line - b->low : b->high - line;
@@ -93,10 +93,8 @@ static uint64_t off_by(const struct bounds *b, __int128 line)
 	return (uint64_t)off;
 }
 
-/*
- * The true line passes these points as well, so what ours is off changes evenly: the narrowest one
- * of each half bounds it in between, and beyond them as far as there are others.
- */
+/* The true line passes these points, too, so the error of our line changes linearly. The narrowest
+ * point of each half bounds it between them, and beyond them as far as there are points. */
 static uint64_t error_of(const struct bounds *b, unsigned nr, __int128 line)
 {
 	__int128 first, last, to_end, between;

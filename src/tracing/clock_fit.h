@@ -19,7 +19,7 @@ struct uni_tclock_points {
 	unsigned nr;
 };
 
-/* One more. Where there is no room, of each two neighbours the narrower one stays. */
+/* Adds a point. If there is no room, the narrower one of each two neighbours stays. */
 void uni_tclock_keep(struct uni_tclock_points *p, const struct uni_tclock_point *point);
 
 struct uni_tclock_fit {
@@ -31,13 +31,13 @@ struct uni_tclock_fit {
 
 /*
  * The line of that frequency which meets most points; these may be off by one in 2^slack_bits of
- * the distance. True if it meets all of them, or 3 of 4 where there are at least 4: the others
+ * the distance. True if it meets all of them, or 3 of 4 if there are at least 4: the others
  * contradict these, and are refused.
  */
 bool uni_tclock_fit_at(const struct uni_tclock_points *p, uint64_t hz, unsigned slack_bits,
 	struct uni_tclock_fit *ret);
-/* A frequency at which the line meets all points that do not contradict the others; 0: they are
- * less than apart_ns apart, or none is possible. */
+/* A frequency at which the line meets all points that do not contradict the others. 0: they are
+ * less than apart_ns apart, or no frequency is possible. */
 uint64_t uni_tclock_slope(const struct uni_tclock_points *p, uint64_t apart_ns);
 /* The distance of the two points that tell a frequency best, for their widths. */
 uint64_t uni_tclock_sharpness(const struct uni_tclock_points *p);

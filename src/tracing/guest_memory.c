@@ -88,7 +88,7 @@ void uni_tmem_close(struct uni_tmem *m)
 	free(m);
 }
 
-/* The first map whose end is above va. */
+/* The first map that ends above va. */
 static size_t lower_map(const struct uni_tmem *m, uint64_t va)
 {
 	size_t lo = 0, hi = m->nr;
@@ -109,7 +109,7 @@ static bool map_has(const struct uni_mapping *map, uint64_t va)
 	return uni_range_has(map->gva.v, map->size, va);
 }
 
-/* One more; joined to the one below it where both go on. */
+/* Adds a map; joins it to the one below it if both are contiguous. */
 static void keep_map(struct uni_tmem *m, size_t at, const struct uni_mapping *one)
 {
 	struct uni_mapping *below = at != 0 ? &m->map[at - 1] : NULL;
@@ -206,7 +206,7 @@ struct uni_ring_source uni_tmem_source(struct uni_tmem *m)
 	return (struct uni_ring_source){ .read = uni_tmem_read, .ctx = m };
 }
 
-/* What makes a head of 16 bytes that look like one. */
+/* Checks whether 16 bytes that look like a head are a whole one. */
 static bool is_head(struct uni_tmem *m, uint64_t va)
 {
 	struct uni_trace_head h;
@@ -237,7 +237,7 @@ static bool search_chunk(const struct search *s, uint64_t va, uint64_t gpa, size
 	return false;
 }
 
-/* [va, va + len) is all mapped from gpa on; looks at what of it is memory. */
+/* All of [va, va + len) is mapped from gpa on; searches the parts that are memory. */
 static bool search_mapping(const struct search *s, const struct uni_mapping *map, uint64_t *ret)
 {
 	for (size_t i = 0; i < uni_gmem_nr_regions(s->m->gmem); i++) {

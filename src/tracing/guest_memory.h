@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A guest's memory by virtual address, while it runs, for what does not move: its trace rings, its
- * code. Translations are made once, through the page tables of a vCPU at that moment.
- */
+/* A guest's memory by virtual address, while it runs, for data that does not move: its trace rings,
+ * its code. Translations are made once, through the page tables of a vCPU at that moment. */
 #ifndef UNI_TRACING_GUEST_MEMORY_H
 #define UNI_TRACING_GUEST_MEMORY_H
 
@@ -18,9 +16,9 @@ void uni_tmem_close(struct uni_tmem *m); /* NULL-safe */
 
 /* Copies [va, va + len). No allocation but for places seen for the first time. */
 int uni_tmem_read(void *m, uint64_t va, void *buf, size_t len);
-/* Where va is mapped; *len_ret: so many bytes from there on are mapped behind each other. */
+/* The physical address of va; *len_ret: length of the contiguous mapping from there on. */
 int uni_tmem_where(struct uni_tmem *m, uint64_t va, uint64_t *gpa_ret, uint64_t *len_ret);
-/* May what is mapped there be run? Of a target whose memory is virtual: nobody knows, 0. */
+/* Is the mapping executable? 0, not known, if the target's memory is virtual. */
 int uni_tmem_check_exec(struct uni_tmem *m, uint64_t va);
 /* uni_tmem_read() as a source of rings. */
 struct uni_ring_source uni_tmem_source(struct uni_tmem *m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long the host had run a guest, at moments of a recording: what tells a thread that computes
- * from one whose host ran somebody else. */
+/* How long the host had run a guest, at moments of a recording. This distinguishes a thread that
+ * computes from one whose host ran something else. */
 #ifndef UNI_TRACING_HOST_TIME_H
 #define UNI_TRACING_HOST_TIME_H
 
@@ -11,7 +11,7 @@ struct uni_thost {
 	uint64_t next_ns, each_ns;    /* 0: at once, and often */
 };
 
-/* Of a guest with one vCPU, whose target can tell; if it is time for it. Cheap. */
+/* Looks, if it is time, at a guest with one vCPU whose target has its times. Cheap. */
 void uni_thost_look(struct uni_thost *h, struct uni_target *t);
 /* The same as if that had been seen; ns rises. */
 void uni_thost_add(struct uni_thost *h, uint64_t ns, uint64_t on_ns, uint64_t stolen_ns);

@@ -50,7 +50,7 @@ static int keep_packet(void *arg, unsigned cpu, const struct uni_trace_sub *pack
 	return 0;
 }
 
-/* Its stats count what is peeked at only while it is given out. */
+/* Its stats count a peeked packet only during the callback. */
 static bool is_newest(const struct uni_tlast *l, unsigned cpu)
 {
 	return l->cpu[cpu].content != 0 &&
@@ -69,8 +69,8 @@ void uni_tlast_look(struct uni_tlast *l, bool again)
 
 		if (!is_newest(l, i))
 			s->content = 0;
-		/* Calls that were only begun are what a guest dies in; who reads this knows that
-		 * none of them was taken back by then. */
+		/* A guest dies inside calls that were only begun. The reader of these packets knows
+		 * that none of them was taken back by then. */
 		for (int n = 0; n < TRIES; n++) {
 			size_t before = s->content;
 

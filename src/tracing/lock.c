@@ -18,7 +18,7 @@
 #define FOLDER "/uniscope"
 #define NAME   64
 
-/* Nobody else can make names in it: root's own, else the one that the login session has. */
+/* A folder in which nobody else can make names: root's own, else that of the login session. */
 static int folder_name(struct uni_strbuf *ret, struct uni_err *err)
 {
 	const char *own = getenv("XDG_RUNTIME_DIR");

@@ -138,8 +138,8 @@ static void put_one(struct part *p, const struct uni_trace_promise *one)
 		put_promise(p, UNI_PROMISE_NOTIFY, lonely, 3);
 }
 
-/* All are known by then. Of one that waits for several the table has the newest: that it waits for
- * this alone would not be true. */
+/* All promises are known by then. If one waits for several, the table has the newest: it would be
+ * wrong to say that it waits for this one alone. */
 static void put_wait(struct part *p, const struct uni_trace_promise *one)
 {
 	const uint64_t wait[3] = { one->id, one->waits_for, 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a guest's table says of threads and promises that are open now (struct uni_trace_promises):
- * a recording begins with it, so that it tells what hangs already. The guest stands while it is
- * copied.
+ * Threads and promises that are open now, from a guest's table (struct uni_trace_promises). A
+ * recording begins with them, so that it shows threads that already hang. The guest is stopped
+ * while the table is copied.
  */
 #ifndef UNI_TRACING_OPEN_PROMISES_H
 #define UNI_TRACING_OPEN_PROMISES_H
@@ -20,9 +20,9 @@ int uni_topen_create(const struct uni_ring_source *source, uint64_t head,
 	const struct uni_ring_info *info, struct uni_topen **ret);
 void uni_topen_destroy(struct uni_topen *o); /* NULL-safe */
 
-/* With the guest standing. False: it stands where the table is being changed. */
+/* With the guest stopped. False: it was just changing the table. */
 bool uni_topen_read(struct uni_topen *o);
-/* What was read, into the stream's beginning. 0 or -UNI_ENOMEM. */
+/* Puts the copied table at the beginning of the stream. Returns 0 or -UNI_ENOMEM. */
 int uni_topen_put(const struct uni_topen *o, struct uni_tstream *out);
 
 #endif

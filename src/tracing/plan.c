@@ -61,7 +61,7 @@ static bool is_chosen(const struct uni_trace_choice *c, const char *name)
 	return any;
 }
 
-/* What its entry calls. */
+/* The hook that its entry calls. */
 static uint64_t entry_hook(const struct plan *p, const struct uni_site_function *f)
 {
 	const struct uni_trace_hooks *h = &p->g->hooks;
@@ -85,7 +85,7 @@ static uint64_t entry_hook(const struct plan *p, const struct uni_site_function 
 	return h->entry_any;
 }
 
-/* What its returns jump to; 0: nothing, they stay as they are. */
+/* The hook that its returns jump to; 0: none, they stay as they are. */
 static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *f)
 {
 	const struct uni_trace_hooks *h = &p->g->hooks;
@@ -97,7 +97,7 @@ static uint64_t exit_hook(const struct plan *p, const struct uni_site_function *
 		return h->exit_value;
 	if (c->max_depth != 0)
 		return h->exit_any;
-	if (c->min_ns != 0) /* lite as well: without the time nobody knows what was short */
+	if (c->min_ns != 0) /* also for lite: short calls need the time */
 		return h->exit_min;
 	return c->mode == UNI_TRACE_LITE ? h->exit_lite : h->exit;
 }
@@ -131,7 +131,7 @@ static int read_code(struct plan *p, uint64_t va, uint8_t *buf, size_t len)
 	return 0;
 }
 
-/* What stands there, if it is something known: off, made cheap, or one of the tracer's hooks. */
+/* Reads the bytes there. True if they are known: off, made cheap, or one of the tracer's hooks. */
 static bool read_site(struct plan *p, const struct uni_site *s, uint8_t now[UNI_SITE_BYTES])
 {
 	uint8_t cheap[UNI_SITE_BYTES];
@@ -264,7 +264,7 @@ int uni_trace_plan_gap(
 	return rc;
 }
 
-/* Each start has a number. What the rings hold of earlier ones keeps its own. */
+/* Each start has a number. Older records in the rings keep theirs. */
 static int plan_session(struct plan *p, uint32_t now)
 {
 	uint64_t va = p->g->head + offsetof(struct uni_trace_head, control.session);
@@ -276,7 +276,7 @@ static int plan_session(struct plan *p, uint32_t now)
 	return add_patch(p, va, &now, &p->ret->session, sizeof(now), false);
 }
 
-/* The words by which the hooks are told; the guest obeys them with its next call. */
+/* The words that control the hooks; the guest obeys them with its next call. */
 static int plan_control(struct plan *p)
 {
 	const struct uni_trace_choice *c = p->choice;
@@ -295,7 +295,7 @@ static int plan_control(struct plan *p)
 	want.promises &= ~(uint32_t)UNI_TRACE_PROMISES_TELL;
 	want.promises |= c != NULL && c->promises ? UNI_TRACE_PROMISES_TELL : 0;
 	if (want.max_depth != now.max_depth)
-		want.run++; /* what was open then was counted by others, or not at all */
+		want.run++; /* calls open at that time were counted by others, or not at all */
 	want.sets++;
 	p->ret->calls_itself = p->g->calls_itself && c != NULL && !uni_trace_choice_is_threads(c);
 	p->ret->sets = want.sets;
@@ -350,7 +350,7 @@ static int check_hooks(const struct plan *p, struct uni_err *err)
 	return 0;
 }
 
-/* What is not patched cannot be told apart. */
+/* Functions that are not patched cannot be distinguished. */
 static int check_whole(const struct plan *p, struct uni_err *err)
 {
 	const struct uni_trace_choice *c = p->choice;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Which functions of a guest are traced, and the patches that make it so. Plain data: the bytes
- * that are there now come in by a reader, what comes out is a job for uni_patch_run().
- */
+/* The functions of a guest to trace, and the patches for that. Plain data: a reader supplies the
+ * present bytes, and the result is a job for uni_patch_run(). */
 #ifndef UNI_TRACING_PLAN_H
 #define UNI_TRACING_PLAN_H
 
@@ -18,7 +16,7 @@ enum uni_trigger {
 	UNI_TRIGGER_NONE,
 	UNI_TRIGGER_START,  /* enables tracing when it is called */
 	UNI_TRIGGER_STOP,   /* disables it */
-	UNI_TRIGGER_FREEZE, /* keeps what the rings hold then */
+	UNI_TRIGGER_FREEZE, /* keeps the present content of the rings */
 };
 
 struct uni_trace_trigger {
@@ -46,13 +44,13 @@ struct uni_trace_choice {
 	bool disabled;	    /* begin with the tracer off: a trigger enables it */
 };
 
-/* -UNI_EUSAGE: what it asks for does not go together. */
+/* -UNI_EUSAGE: the options contradict each other. */
 int uni_trace_choice_check(const struct uni_trace_choice *choice, struct uni_err *err);
 /* Does it ask for events of threads alone? No function is meant then. */
 bool uni_trace_choice_is_threads(const struct uni_trace_choice *c);
 
 struct uni_trace_plan {
-	struct uni_patch *patch; /* owned; by rising gpa: what has to change */
+	struct uni_patch *patch; /* owned; by rising gpa: the bytes to change */
 	size_t nr;
 	uint32_t nr_functions, nr_sites; /* that will be traced */
 	bool calls_itself;		 /* and all that needs no patching will be, too */
@@ -60,7 +58,7 @@ struct uni_trace_plan {
 	uint32_t session;		 /* control.session, then */
 	uint32_t nr_no_exits;		 /* left out: not all of their returns are known */
 	uint32_t nr_pieces;		 /* left out: see above */
-	uint32_t nr_unlike;		 /* left out: something unknown stands in the guest */
+	uint32_t nr_unlike;		 /* left out: unknown bytes in the guest */
 };
 
 struct uni_trace_guest {
@@ -72,8 +70,8 @@ struct uni_trace_guest {
 	const struct uni_ring_info *info;
 	uint64_t head; /* address of struct uni_trace_head */
 	const struct uni_ring *ring;
-	bool inside; /* it is told of gaps by the word alone: the guest itself writes what is asked
-		      */
+	/* it reports gaps by the word alone: the guest itself does the requested writes */
+	bool inside;
 	struct uni_trace_hooks hooks;
 	uint64_t tsc_hz; /* for min_ns; 0: not known */
 };
@@ -88,9 +86,9 @@ int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choic
 void uni_trace_plan_deinit(struct uni_trace_plan *p);
 
 /*
- * What makes each CPU of the guest tell, before its next record, that what was open has no end in
- * the trace: at most UNI_TRACE_GAP_PATCHES(nr_cpus) words. *nr_ret: none, if it cannot. 0 or
- * -UNI_E*.
+ * Patches that make each CPU report, before its next record, that open calls have no end in the
+ * trace. They are at most UNI_TRACE_GAP_PATCHES(nr_cpus) words. *nr_ret is 0 if the guest cannot do
+ * this. Returns 0 or -UNI_E*.
  */
 #define UNI_TRACE_GAP_PATCHES(nr_cpus) ((size_t)(nr_cpus) + 1)
 int uni_trace_plan_gap(

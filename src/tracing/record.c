@@ -26,16 +26,17 @@
 #define WHOLE_TRIES  20
 #define WHOLE_NAP_NS UNI_NSEC_PER_MSEC
 #define CATCH_UP     8 /* polls at the end, at most */
-#define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest stands */
-/* At the end, for what is left behind a slow line: until there is something, and at most. */
+#define KEEP	     4 /* sub-buffers of a CPU that are kept while the guest is stopped */
+/* Times for the rest at the end behind a slow line: until something comes, and at most. */
 #define LINE_NS	    (5 * UNI_NSEC_PER_SEC)
 #define LINE_MAX_NS (20 * UNI_NSEC_PER_SEC)
-/* At the end of any other, once somebody asked for it: to catch up; and while the guest stands. */
+/* At the end of any other one, after a request to stop: to catch up; and while the guest is
+ * stopped. */
 #define GRACE_NS (500 * UNI_NSEC_PER_MSEC)
 #define STAND_NS UNI_NSEC_PER_SEC
 
-/* A guest that is reached through a line takes as long as that does, and one that lies about its
- * rings for ever: nothing goes on for longer than somebody wants to wait. */
+/* A guest behind a slow line takes as long as the line does. A guest with false data about its
+ * rings may take forever. So every step has a limit that a user would accept. */
 struct patience {
 	const struct uni_trecord_cfg *cfg;
 	uint64_t until_ns;   /* 0: as long as it likes */
@@ -78,7 +79,7 @@ static void be_patient(const struct uni_trecord_cfg *cfg, struct patience *p)
 	uni_ring_until(uni_tracer_ring(cfg->tracer), is_line(cfg), p != NULL ? is_late : NULL, p);
 }
 
-/* What there was no time for is left. */
+/* Data for which there was no time is left. */
 static int unless_late(int rc)
 {
 	return rc == -UNI_EBUDGET ? 0 : rc;
@@ -130,7 +131,7 @@ static void take_names(const struct uni_trecord_cfg *cfg)
 		cfg->on_names(cfg->ctx);
 }
 
-/* A vCPU may stand where it changes the table: then it is tried again. */
+/* A vCPU may have stopped while it changes the table: then this is tried again. */
 static int take_open(const struct uni_trecord_cfg *cfg)
 {
 	uint32_t nr = (uint32_t)cfg->t->ops->nr_vcpus(cfg->t);
@@ -199,7 +200,7 @@ static void tell_trace_progress(
 	cfg->on_progress(cfg->ctx, &st);
 }
 
-/* A packet, to all who want it. */
+/* Passes a packet to the stream and the watcher. */
 static int put_packet(void *arg, unsigned cpu, const struct uni_trace_sub *packet, size_t content)
 {
 	const struct uni_trecord_cfg *cfg = arg;
@@ -214,7 +215,7 @@ static int put_packet(void *arg, unsigned cpu, const struct uni_trace_sub *packe
 	return 0;
 }
 
-/* One CPU; *words_ret: what it had written before that. */
+/* Polls one CPU; *words_ret: its number of words before that. */
 static int poll_one(const struct uni_trecord_cfg *cfg, uint32_t cpu, uint64_t *words_ret)
 {
 	struct uni_ring *ring = uni_tracer_ring(cfg->tracer);
@@ -250,7 +251,7 @@ static int poll_all(const struct uni_trecord_cfg *cfg, uint64_t *packets_ret, bo
 	return rc;
 }
 
-/* Of a guest that tells it. */
+/* For a target that can read the counter. */
 static uint64_t ask_for_clock(const struct uni_trecord_cfg *cfg)
 {
 	struct uni_tclock_point p;
@@ -388,7 +389,7 @@ int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret
 	return rc;
 }
 
-/* Copies made while the guest stands. */
+/* Copies made while the guest is stopped. */
 struct kept {
 	size_t nr, cap;
 	struct uni_regs *regs;	  /* of the target's vCPUs */
@@ -405,7 +406,7 @@ static int keep_last(void *arg, unsigned cpu, const struct uni_trace_sub *packet
 {
 	struct kept *k = arg;
 
-	/* What does not fit is counted with the next one that does, or at the end. */
+	/* The next packet that fits, or the end, counts packets that do not fit. */
 	if (k->nr == k->cap)
 		return 0;
 	k->packet[k->nr].cpu = cpu;
@@ -456,8 +457,8 @@ static int hold_whole(const struct uni_trecord_cfg *cfg, struct kept *k, struct 
 	}
 }
 
-/* While what was read was written, the guest went on: what it wrote meanwhile is read again, until
- * so little is left that it can be copied while it stands. */
+/* While packets were written, the guest went on. Reads the new packets again, until few enough are
+ * left to copy while it is stopped. */
 static int catch_up(const struct uni_trecord_cfg *cfg, struct patience *p)
 {
 	uint64_t packets = UINT64_MAX;
@@ -493,11 +494,11 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
 	k->regs = regs;
 	if (cfg->t->ops->tsc != NULL)
 		(void)ask_for_clock(cfg);
-	memset(k->packet, 0, cap * sizeof(k->packet[0])); /* no page faults while it stands */
+	memset(k->packet, 0, cap * sizeof(k->packet[0])); /* no page faults while it is stopped */
 	k->cap = cap;
 	be_patient(cfg, &p);
 	rc = catch_up(cfg, &p);
-	/* Now it stands: a guest that is alive cannot be held by what it says. */
+	/* The guest is stopped now: limits the time, because its data may be false. */
 	p.until_ns = cfg->whole ? 0 : uni_now_ns() + (is_line(cfg) ? LINE_NS : STAND_NS);
 	p.more_ns = LINE_MAX_NS - LINE_NS;
 	p.stopped_ns = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a guest's rings into a session: as it runs, or what they hold at one moment. */
+/* From a guest's rings into a session: while it runs, or their content at one moment. */
 #ifndef UNI_TRACING_RECORD_H
 #define UNI_TRACING_RECORD_H
 
@@ -19,17 +19,14 @@ struct uni_trecord_state {
 	uint64_t elapsed_ns, events, lost;
 };
 
-/*
- * Who looks at a recording while it is made, on its thread. Packets are those that the stream gets,
- * and what open sub-buffers hold (uni_ring_peek()). A result that is not 0 ends the recording.
- */
+/* Watches a recording while it is made, on its thread. It gets the packets of the stream, and the
+ * content of open sub-buffers (uni_ring_peek()). A result other than 0 ends the recording. */
 struct uni_trecord_cfg;
 struct uni_trecord_watcher {
-	/* What each CPU had written when the stream began: words since the boot. Names are taken.
-	 */
+	/* Number of words of each CPU when the stream began, since the boot. Names are known. */
 	int (*begin)(void *ctx, const struct uni_trecord_cfg *cfg, const uint64_t *words);
 	int (*packet)(void *ctx, unsigned cpu, const struct uni_trace_sub *packet, size_t content);
-	/* After a look at all CPUs: what each had written when it was looked at. */
+	/* After a look at all CPUs: their numbers of words at that look. */
 	int (*looked)(void *ctx, const uint64_t *words);
 	void *ctx;
 };
@@ -39,9 +36,9 @@ struct uni_trecord_cfg {
 	struct uni_tracer *tracer;
 	struct uni_tstream *out;
 	struct uni_tclock *clock;
-	struct uni_thost *host;	  /* NULL: nobody asks what the host gave it */
+	struct uni_thost *host;	  /* NULL: the host's times are not wanted */
 	struct uni_tnames *names; /* NULL: its threads are not known */
-	bool promises;		  /* what of them is open at the begin is recorded, too */
+	bool promises;		  /* promises that are open at the beginning are recorded, too */
 	uint64_t names_each_ns;	  /* look for threads that came meanwhile so often; 0: never */
 	/* Names were taken, but for those of the end; the guest runs. May be NULL. */
 	void (*on_names)(void *ctx);
@@ -57,26 +54,27 @@ struct uni_trecord_cfg {
 enum uni_trecord_end {
 	UNI_TRECORD_TIME, /* the time was up */
 	UNI_TRECORD_STOP, /* *stop, or the watcher */
-	UNI_TRECORD_LOST, /* somebody else chose functions: what comes is not what was asked for */
-	UNI_TRECORD_GONE, /* the guest ended, and with it what it recorded last */
+	UNI_TRECORD_LOST, /* another tool chose functions: new records are not the requested ones */
+	UNI_TRECORD_GONE, /* the guest ended, and its last records are lost */
 };
 
-/* Before tracing is switched on: the stream begins with what is recorded from now on. */
+/* Before tracing is switched on: the stream begins with records from now on. */
 int uni_trecord_begin(const struct uni_trecord_cfg *cfg, struct uni_err *err);
-/* Of a snapshot, before its end: how the guest's clocks go with the host's, if it records. */
+/* For a snapshot, before its end: relates the guest's clocks to the host's, if it records. */
 void uni_trecord_look(const struct uni_trecord_cfg *cfg);
-/* Streams until something ends it. Of a guest that ended, what its open sub-buffers held is there
- * as it was when they were looked at last, *unseen_ns_ret before that was noticed; else 0. */
+/* Streams until something ends it. If the guest ended, the stream has its open sub-buffers as of
+ * the last look, *unseen_ns_ret before its end was noticed; else that is 0. */
 int uni_trecord_run(const struct uni_trecord_cfg *cfg, enum uni_trecord_end *ret,
 	uint64_t *unseen_ns_ret, struct uni_err *err);
 /*
- * The rest: holds the guest while what is not closed is copied, unless it is gone. *pause_ns_ret:
- * the longest time that it stood for that, 0 of what is dead. For a snapshot this is all: every
- * sub-buffer that the rings hold.
+ * Gets the rest: holds the guest while it copies open sub-buffers, unless the guest is gone.
+ * *pause_ns_ret: the longest time for which it was stopped, 0 for a dead guest. For a snapshot this
+ * is all: every sub-buffer in the rings.
  */
 int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, struct uni_err *err);
 
-/* May the guest be recording now, so that silence tells something? One that stands does not. */
+/* May the guest be recording now, so that silence means something? A stopped guest does not
+ * record. */
 bool uni_trecord_runs(const struct uni_trecord_cfg *cfg);
 /* Clocks and counts of each CPU into the session's description; drops an end_ns that its clock
  * cannot tell. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording of calls was like, for the session's description. */
+/* Facts about a recording of calls, for the session's description. */
 #include <stdio.h>
 
 #include "base/checked.h"
@@ -39,8 +39,8 @@ void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_t
 		if (known == NULL && c->clock.error_ns != UINT64_MAX)
 			known = &c->clock;
 	}
-	/* Counters of one machine are one counter, as a rule: better than nothing for those CPUs
-	 * that recorded too little to tell. */
+	/* Usually the counters of one machine are one counter: this helps CPUs with too few
+	 * records. */
 	for (uint32_t i = 0; i < nr; i++) {
 		struct uni_record_clock *c = &ret->cpu[i].clock;
 

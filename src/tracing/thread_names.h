@@ -21,8 +21,8 @@ void uni_tnames_take(struct uni_tnames *n, const struct uni_regs *regs, uint32_t
 /* With the guest running again, of the last look: an array that the caller frees. 0 or -UNI_ENOMEM.
  */
 int uni_tnames_get(const struct uni_tnames *n, struct uni_record_thread **ret, size_t *nr_ret);
-/* With the guest running again: those of the last look that no look before had, into the session,
- * which has its threads of that guest from here alone. *nr_ret: so many. */
+/* With the guest running again: puts the names that are new at the last look into the session. Only
+ * this adds threads of that guest to the session. *nr_ret: their number. */
 int uni_tnames_record(
 	struct uni_tnames *n, struct uni_recorder *rec, uint32_t guest, size_t *nr_ret);
 

@@ -104,8 +104,8 @@ static bool calls_itself(const struct uni_image *img)
 	       uni_image_find(img, "uni_trace_entry_return", &addr, &size) == 0;
 }
 
-/* What tells of its threads only need have no function that can be patched, nor what calls the
- * tracer by itself, nor what is chosen. */
+/* For events of threads alone, the image needs no functions to patch, nor calls to the tracer, nor
+ * a choice. */
 static int find_sites(
 	struct uni_tracer *t, const struct uni_trace_choice *choice, struct uni_err *err)
 {

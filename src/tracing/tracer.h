@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The tracer of a guest, from outside: finds its rings, switches functions on and off, reads what
- * it records. Nothing is kept in the guest but what it shows itself, so that any run goes on where
- * another ended or died.
- */
+/* The tracer of a guest, from outside: finds its rings, switches functions on and off, reads its
+ * records. All state is in the guest itself, so any run goes on where another ended or died. */
 #ifndef UNI_TRACING_TRACER_H
 #define UNI_TRACING_TRACER_H
 
@@ -31,7 +28,7 @@ void uni_tracer_close(struct uni_tracer *t); /* NULL-safe; the guest goes on as 
 struct uni_ring *uni_tracer_ring(struct uni_tracer *t);
 /* How its memory is read, and where its uni_trace_head is. */
 const struct uni_ring_source *uni_tracer_source(const struct uni_tracer *t, uint64_t *head_ret);
-/* What the guest's control line says now. 0 or -UNI_E*. */
+/* Reads the guest's control line. Returns 0 or -UNI_E*. */
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
 
 struct uni_trace_done {
@@ -40,21 +37,19 @@ struct uni_trace_done {
 	uint64_t pause_ns;			    /* the guest stood so long at a time */
 	uint32_t nr_no_exits, nr_pieces, nr_unlike; /* functions left out; struct uni_trace_plan */
 	bool threads;				    /* their events are recorded */
-	bool calls_itself; /* so are functions that need no patching: all that do this */
+	bool calls_itself; /* functions that need no patching are traced, too: all of them */
 };
 
-/*
- * Exactly the chosen functions are traced from now on; NULL: none, and every byte is as it was.
- * Stops the guest once, for the writing alone. Needs an image.
- */
+/* Traces exactly the chosen functions from now on. NULL: none, and every byte is as before. Stops
+ * the guest once, only for the writing. Needs an image. */
 int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	struct uni_trace_done *ret, struct uni_err *err);
-/* From now on the rings show what was recorded since the newest start, if the guest numbers starts
+/* From now on the rings show only records since the newest start, if the guest numbers starts
  * (info.tells_sessions); uni_tracer_set() does this for its own. */
 int uni_tracer_newest(struct uni_tracer *t, struct uni_err *err);
-/* False: since uni_tracer_set() somebody else chose. */
+/* False: since uni_tracer_set() another tool chose functions. */
 bool uni_tracer_is_ours(struct uni_tracer *t);
-/* What uni_tracer_set() would refuse before it changes anything: 0 or the same error. */
+/* Checks a choice as uni_tracer_set() would before it changes anything: 0 or the same error. */
 int uni_tracer_check(
 	struct uni_tracer *t, const struct uni_trace_choice *choice, struct uni_err *err);
 /* The guest's own switch, whatever is patched. */
