@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "profile/profile.h"
 
-/* Where a profile came from; no member is NULL. */
+/* The origin of a profile; no member is NULL. */
 struct uni_aggregate_origin {
 	const char *source;  /* file it was read from */
 	const char *version; /* of uniscope */

@@ -90,7 +90,7 @@ static bool is_wanted_sample(struct uni_builder *b, const struct uni_sample *s)
 	       uni_sample_passes(&b->opts->filter, s);
 }
 
-/* What is above the guest's own frames. */
+/* The frames above the guest's own ones. */
 static bool push_roots(struct uni_builder *b, const struct guest *g, const struct uni_sample *s)
 {
 	char vcpu[32] = "[no vcpu]", name[UNI_GUEST_NAME_MAX], thread[UNI_GUEST_NAME_MAX + 8];
@@ -303,7 +303,7 @@ static int add_sample(void *ctx, const struct uni_sample *s)
 	return uni_builder_add(ctx, s);
 }
 
-/* With more than one guest on show, each is told apart by its root. */
+/* With more than one guest on show, each has a root frame of its own. */
 static void describe_guests(const struct uni_recording *rec, const struct uni_build_opts *opts,
 	struct uni_build_guest *ret, char (*name)[UNI_GUEST_NAME_MAX])
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A profile from a recording, of its samples or of its VM exits: names, filters, one tree for all
- * or one below each vCPU. Where a sample is not of the guest's own code, a frame of ours at the
- * leaf says so: "[idle]", "[kvm]",
- * "[vmm]", "[stolen]"; of a thread that was on no vCPU "[ready]", "[blocked]", "[sleeping]". With
- * more than one guest, each has its name as the root frame.
+ * or one below each vCPU. If a sample is outside the guest's own code, a synthetic frame at the
+ * leaf says so: "[idle]", "[kvm]", "[vmm]", "[stolen]". For a thread that was on no vCPU it is
+ * "[ready]", "[blocked]" or "[sleeping]". With more than one guest, each has its name as the root
+ * frame.
  */
 #ifndef UNI_PROFILE_BUILD_H
 #define UNI_PROFILE_BUILD_H
@@ -15,9 +15,9 @@
 #include "recording/recording.h"
 
 /*
- * What is added up. With exits a frame "[exit io out 0x3f8]" is the leaf; of times, what the thread
- * slept or had no CPU is below it as "[asleep]" and "[stolen]", but for halts: the guest had
- * nothing to do then, which is nobody's cost, and it is left out.
+ * The values that are added up. With exits, a frame "[exit io out 0x3f8]" is the leaf. With times,
+ * frames "[asleep]" and "[stolen]" below it have the time that the thread slept or had no CPU. For
+ * halts that time is left out: the guest had nothing to do then, so it is no cost.
  */
 enum uni_build_what {
 	UNI_BUILD_SAMPLES,
@@ -58,21 +58,21 @@ struct uni_build_opts {
 /* The leaf frame of a vCPU's state, "[idle]"; NULL: none, it ran guest code. */
 const char *uni_state_frame(unsigned state);
 
-/* What was there to build from, whatever the options left out of it. */
+/* The input of the build, including parts that the options left out. */
 struct uni_build_read {
 	uint64_t samples; /* read; fewer than the statistics say: the streams are damaged */
 	uint64_t exits;	  /* the same, by weight */
 	uint64_t torn;	  /* packets that were passed over */
 };
 
-/* A guest whose samples are added one by one. All borrowed. */
+/* A guest for adding samples one by one. All borrowed. */
 struct uni_build_guest {
 	const char *root;		 /* frame above all its chains; NULL: none */
 	const struct uni_symtab *symtab; /* NULL: addresses stay unnamed */
 	uint64_t bias;
 	const char *image_path;
 	bool names_only; /* imported: addresses are made up */
-	const char *vmm; /* by whose ports exits are named; NULL: none */
+	const char *vmm; /* it defines the ports after which exits are named; NULL: none */
 	bool elsewhere; /* few of its chains lie in its image: the others get a root of their own */
 	const struct uni_record_thread *thread;
 	size_t nr_thread;
@@ -87,12 +87,12 @@ int uni_builder_create(const struct uni_build_opts *opts, const struct uni_build
 /* The same with the guests of a recording, which must outlive it, as opts must. */
 int uni_builder_of_recording(const struct uni_recording *rec, const struct uni_build_opts *opts,
 	struct uni_builder **ret);
-/* Of a recording that goes on: it has other threads now. */
+/* For a recording that still grows: it has other threads now. */
 void uni_builder_set_threads(struct uni_builder *b, const struct uni_recording *rec);
 /* s->guest is one of them. 0 or -UNI_ENOMEM. */
 int uni_builder_add(struct uni_builder *b, const struct uni_sample *s);
 int uni_builder_add_exit(struct uni_builder *b, const struct uni_stream_exit *e);
-/* What was added so far; not finished, borrowed. */
+/* The profile of everything added so far; not finished, borrowed. */
 const struct uni_profile *uni_builder_profile(const struct uni_builder *b);
 /* The finished profile, owned by the caller; b can only be destroyed after that. */
 int uni_builder_finish(struct uni_builder *b, struct uni_profile **ret);

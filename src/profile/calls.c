@@ -64,7 +64,8 @@ static uint32_t newest_node(const struct stack *s)
 	return s->nodes.nr != 0 ? s->nodes.v[s->nodes.nr - 1] : s->root;
 }
 
-/* Threads of one name are one; without one it is the number that all formats show. */
+/* Threads of the same name are one; a thread without a name has the number that all formats
+ * show. */
 static uint32_t thread_node(struct adder *a, uint32_t thread)
 {
 	char text[UNI_TEXT_MAX + 32];

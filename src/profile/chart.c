@@ -29,7 +29,7 @@ static int set_path(struct chart *c, uint32_t node)
 	return 0;
 }
 
-/* What a function took itself behind its first call has a place of its own: a nameless child. */
+/* Self time after a function's first call has a place of its own: a nameless child. */
 static int add_self(struct chart *c, const struct uni_profile_entry *e)
 {
 	uint32_t node = c->nodes.v[c->path.nr], *last = &c->last.v[c->path.nr];

@@ -16,8 +16,9 @@ int uni_profile_diff(const struct uni_profile *before, const struct uni_profile 
 	struct uni_profile **ret);
 
 /*
- * Without the own values of functions whose names match one of the globs: what they call stays, and
- * totals are those of what is left. *left_out_ret: the sum of both columns of what is not. hide.c.
+ * Without the self values of functions whose names match one of the globs. Their callees stay, and
+ * totals are those of the rest. *left_out_ret: the sum of both columns that was left out.
+ * hide.c.
  */
 int uni_profile_hide(const struct uni_profile *p, const char *const *glob, size_t nr,
 	struct uni_profile **ret, double *left_out_ret);

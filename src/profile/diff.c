@@ -43,7 +43,7 @@ static int add_scaled(
 
 	if (frames == NULL || nodes == NULL || map_frames(to, from, frames) != 0)
 		return -UNI_ENOMEM;
-	for (size_t i = 0; i < nr; i++) { /* callers have lower numbers than what they call */
+	for (size_t i = 0; i < nr; i++) { /* callers have lower numbers than callees */
 		const struct uni_node *n = uni_profile_node(from, (uint32_t)i);
 		double v = n->self * scale;
 

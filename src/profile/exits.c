@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "backend/exit.h"
 
-#define MAX_ROWS 16384u /* what is more goes into one row */
+#define MAX_ROWS 16384u /* further ones go into one row */
 #define CLASSES	 256u	/* of lengths: four an octave */
 
 /* A row being added to. */
@@ -39,7 +39,7 @@ struct builder {
 	struct uni_exit_table *t;
 	const struct uni_recording *rec;
 	const struct uni_build_opts *opts;
-	struct uni_naming naming; /* inlined functions are part of the one they are in */
+	struct uni_naming naming; /* inlined functions are part of the function around them */
 	struct uni_profile *frames;
 	struct guest *guest;
 	uint32_t *slot; /* hash of a row -> its number + 1 */
@@ -209,7 +209,7 @@ static int by_cost(const void *a, const void *b)
 	return r != 0 ? r : strcmp(x->guest, y->guest);
 }
 
-/* The total's host time has no idle time, so that it is what the rows cost. */
+/* The total's host time excludes idle time, so that it is the cost of the rows. */
 static void add_row(struct uni_exit_table *t, size_t i)
 {
 	const struct sum *s = &t->sums[i];

@@ -19,7 +19,7 @@ struct uni_exit_row {
 	bool halt;	      /* asleep is idle time */
 	double exits;
 	double userspace;      /* of these the VMM had to handle */
-	double host_ns;	       /* until the guest was entered again, but for what was stolen */
+	double host_ns;	       /* until the guest was entered again, without stolen time */
 	double asleep_ns;      /* of that: the thread slept */
 	double stolen_ns;      /* besides: it was ready, and the host ran something else */
 	double p50_ns, p99_ns; /* of host_ns of single exits, within an eighth */
@@ -34,7 +34,7 @@ void uni_exit_table_destroy(struct uni_exit_table *t); /* NULL-safe */
 size_t uni_exit_table_rows(const struct uni_exit_table *t, const struct uni_exit_row **ret);
 /* All rows together; label, function and percentiles mean nothing. */
 const struct uni_exit_row *uni_exit_table_sum(const struct uni_exit_table *t);
-/* What the host spent on them: without the time in which a halted guest's thread slept. */
+/* The host's cost of them: excludes the time in which a halted guest's thread slept. */
 double uni_exit_row_cost_ns(const struct uni_exit_row *row);
 
 void uni_text_exits(

@@ -15,7 +15,7 @@ static double mean_us(const struct uni_exit_row *r)
 	return r->exits > 0 ? uni_exit_row_cost_ns(r) / r->exits / 1e3 : 0;
 }
 
-/* A percentile of halts tells how long they were, not what they cost. */
+/* A percentile of halts is their duration, not their cost. */
 static void put_p99(const struct uni_exit_row *r, struct uni_sink *out)
 {
 	if (r->halt)

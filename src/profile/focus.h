@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One function's view of a profile: what it calls, or who calls it. */
+/* One function's view of a profile: its callees, or its callers. */
 #ifndef UNI_PROFILE_FOCUS_H
 #define UNI_PROFILE_FOCUS_H
 

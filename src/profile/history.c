@@ -155,10 +155,8 @@ static void drop_chain(struct uni_history *h, uint32_t number)
 	h->spare.v[h->spare.nr++] = number;
 }
 
-/*
- * Room for a chain of that size, and some more, so that this is rare: drops chains that no sample
- * has, after the oldest quarter of the samples when that is needed.
- */
+/* Makes room for a chain of that size, and some more, so that this is rare. Drops chains without
+ * samples; if needed, first drops the oldest quarter of the samples. */
 static bool make_room(struct uni_history *h, size_t size)
 {
 	size_t enough = h->chain_bytes_max / 4 * 3;

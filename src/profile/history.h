@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a live view remembers of a run, in memory of fixed size: the samples one by one as far back
- * as they fit, and each distinct chain once with all that it weighed since the start. When there is
- * no more room, the oldest samples go first, then the chains that no remembered sample has.
- * Of one thread only.
+ * The memory of a live view, of fixed size. It holds the newest samples one by one, as many as fit,
+ * and each distinct chain once with its total weight since the start. If there is no more room, the
+ * oldest samples go first, then the chains that no remembered sample has. For one thread only.
  */
 #ifndef UNI_PROFILE_HISTORY_H
 #define UNI_PROFILE_HISTORY_H
@@ -16,7 +15,7 @@
 
 struct uni_history;
 
-/* Where a sample was: a chain of one vCPU of one guest in one state. */
+/* The place of a sample: a chain of one vCPU of one guest in one state. */
 struct uni_history_chain {
 	uint64_t weight; /* of all its samples since the start */
 	uint32_t guest, vcpu;
@@ -46,10 +45,8 @@ void uni_history_info(const struct uni_history *h, struct uni_history_info *ret)
 /* Chains have numbers below this; not each is in use. */
 size_t uni_history_nr_chains(const struct uni_history *h);
 bool uni_history_chain(const struct uni_history *h, size_t i, struct uni_history_chain *ret);
-/*
- * The weight of each chain in samples with since_ns < t <= until_ns, into ret[nr_chains]. since_ns
- * 0 is everything since the start, also what is no longer remembered one by one.
- */
+/* The weight of each chain in samples with since_ns < t <= until_ns, into ret[nr_chains]. since_ns
+ * 0 is everything since the start, including forgotten samples. */
 void uni_history_weigh(
 	const struct uni_history *h, uint64_t since_ns, uint64_t until_ns, uint64_t *ret);
 /* The remembered samples in the order in which they came; fn's non-zero result ends it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile of what a history remembers, at one moment and over one window of time. */
+/* A profile from a history, at one moment and over one window of time. */
 #ifndef UNI_PROFILE_LIVE_H
 #define UNI_PROFILE_LIVE_H
 
@@ -7,7 +7,7 @@
 #include "profile/profile.h"
 #include "profile/history.h"
 
-/* The guests whose samples the history has. */
+/* The guests that have samples in the history. */
 struct uni_live_guests {
 	const struct uni_build_guest *guest; /* nr of them */
 	const uint32_t
@@ -38,10 +38,8 @@ enum uni_live_sort { UNI_LIVE_SELF, UNI_LIVE_TOTAL, UNI_LIVE_NAME, UNI_LIVE_SORT
 
 const char *uni_live_sort_name(enum uni_live_sort by); /* "self" */
 
-/*
- * Functions whose name holds `filter` (upper and lower case alike; NULL or "" is all), sorted.
- * Rows are owned by the caller: free().
- */
+/* Functions whose name contains `filter` (ignoring case; NULL or "" is all), sorted. The caller
+ * frees the rows: free(). */
 int uni_live_rows(const struct uni_profile *p, enum uni_live_sort by, const char *filter,
 	struct uni_func_row **ret, size_t *nr_ret);
 

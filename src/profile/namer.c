@@ -31,7 +31,7 @@ struct uni_namer {
 	UNI_VEC(uint32_t) pool;	   /* frames */
 };
 
-/* What is known of one address before it becomes frames. */
+/* Facts about one address before it becomes frames. */
 struct found {
 	uint64_t pc, svma, off;
 	const char *symbol; /* NULL: none covers it */
@@ -114,7 +114,7 @@ static bool push_named_frame(struct uni_namer *n, const struct uni_frame *f)
 	return frame != UNI_NODE_NONE && uni_vec_push(&n->pool, frame);
 }
 
-/* Names the frame, and says so if it was guessed: the bare name is kept as well. */
+/* Names the frame, and marks a guess; the bare name is kept, too. */
 static void put_frame_name(
 	struct uni_namer *n, const struct found *at, struct uni_frame *f, char *text, size_t len)
 {
@@ -150,7 +150,7 @@ static size_t put_name(const struct uni_namer *n, const char *name, char text[UN
 	return uni_text_clean(text, UNI_TEXT_MAX, name, UNI_TEXT_MAX);
 }
 
-/* Adds the line to the name and to the frame, which keeps the bare name as well. */
+/* Adds the line to the name and to the frame, which also keeps the bare name. */
 static size_t put_line(struct uni_namer *n, const struct uni_place *place, struct uni_frame *f,
 	char *text, size_t len)
 {
@@ -167,7 +167,7 @@ static size_t put_line(struct uni_namer *n, const struct uni_place *place, struc
 			     base_of(place->file), place->line);
 }
 
-/* The function that has the code; NULL for a name: what the place says. */
+/* The function with that code; NULL for a name: the one of the place. */
 static bool push_function(
 	struct uni_namer *n, const struct found *at, const struct uni_place *place)
 {

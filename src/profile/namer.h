@@ -34,8 +34,8 @@ struct uni_namer *uni_namer_create(const struct uni_namer_from *from); /* NULL: 
 void uni_namer_destroy(struct uni_namer *n);			       /* NULL-safe */
 /*
  * Frames of p, at least one, the caller before the inlined; borrowed until the next call. flags are
- * enum uni_frame_flags: what is not exact is a return address, and the call is looked up, which
- * ends before it. NULL: out of memory.
+ * enum uni_frame_flags. An address that is not exact is a return address: the lookup is for the
+ * call, which ends before it. NULL: out of memory.
  */
 const uint32_t *uni_namer_frames(struct uni_namer *n, uint64_t pc, unsigned flags, size_t *nr_ret);
 

@@ -16,7 +16,7 @@ double uni_outline_share(const struct uni_profile *p, double before, double afte
 	double a = outline_percent(before, uni_profile_total(p));
 	double b = outline_percent(after, uni_profile_total2(p, UNI_NODE_ROOT));
 
-	/* What is new must not be left out. */
+	/* New nodes must not be left out. */
 	return a > b ? a : b;
 }
 

@@ -47,7 +47,7 @@ void uni_pile_deinit(struct uni_pile *pile)
 	uni_vec_free(&pile->stacks);
 }
 
-/* Does a stand behind b? They are the same up to `depth`. */
+/* Is a after b in the order? They are the same up to `depth`. */
 static bool is_behind(const struct sorter *s, uint32_t a, uint32_t b, size_t depth)
 {
 	const struct uni_pile_stack *x = &s->pile->stacks.v[a], *y = &s->pile->stacks.v[b];
@@ -157,7 +157,8 @@ static unsigned bits_of(size_t nr)
 	return bits;
 }
 
-/* What each adds to the one before it, one behind the other: from here on nothing is far away. */
+/* Stores the frames that each stack adds to the one before it, one after the other: all later
+ * accesses are sequential. */
 static bool line_up(const struct uni_pile *pile, const struct keyed *keys, struct uni_pile *ret)
 {
 	const struct uni_pile_stack *last = NULL;

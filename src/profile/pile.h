@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks as they come, of which a call tree is made at once: they are sorted, and then each node
- * is made once and in its place, without looking for it. A node's number is its place in the tree,
- * depth first.
+ * Stacks in the order of arrival, from which a call tree is made at once. They are sorted; then
+ * each node is made once and in its place, without searching for it. A node's number is its place
+ * in the tree, depth first.
  */
 #ifndef UNI_PROFILE_PILE_H
 #define UNI_PROFILE_PILE_H
@@ -13,7 +13,8 @@
 struct uni_pile_stack {
 	size_t at; /* of its first frame, the root's; once sorted, of the first not shared */
 	uint32_t nr;
-	uint32_t same; /* once sorted: frames, from the root, that the one before has as well */
+	/* once sorted: number of frames, from the root, that the stack before shares */
+	uint32_t same;
 	double value, value2;
 };
 
@@ -30,9 +31,9 @@ void uni_pile_deinit(struct uni_pile *pile);
  * came. Then frames are only there where they are not the stack's before. false: out of memory. */
 bool uni_pile_sort(struct uni_pile *pile, const uint32_t *rank, size_t nr_ranks);
 /*
- * Instead of uni_profile_finish(), for who goes from stack to stack only: the pile is sorted, and
- * no tree is made. There is a root with totals then, and no other node. Without a pile it is the
- * same.
+ * Used instead of uni_profile_finish(), by a caller that only goes from stack to stack. The pile is
+ * sorted, and no tree is made: only a root with totals. Without a pile it is the same as that
+ * function.
  */
 int uni_profile_finish_pile(struct uni_profile *p);
 /* The pile that was finished as such, sorted; NULL: there is a tree. */

@@ -138,7 +138,7 @@ static bool slots_grow(struct uni_profile *p)
 	return slots_resize(&p->slots, &p->nr_slots, p->nr_slots == 0 ? 256 : p->nr_slots * 2);
 }
 
-/* Room for two more at no more than half full: all that one new child can need. */
+/* Room for two more at no more than half full: one new child needs no more. */
 static bool slots_reserve(struct uni_profile *p)
 {
 	return (p->nr_slots_used + 2) * 2 <= p->nr_slots || slots_grow(p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An aggregate: frames, and a call tree of them with self and total values. Made from a recording
- * or an import, seen by reports and exporters. Compact, because 1,000,000 distinct stacks are
- * usual: a node is 32 bytes (16 more with a second column), and a child is found by looking at the
+ * An aggregate: frames, and a call tree of them with self and total values. Recordings and imports
+ * make it; reports and exporters read it. It is compact, because 1,000,000 distinct stacks are
+ * usual: a node has 32 bytes (16 more with a second column). A child is found by looking at the
  * first one, then in a hash of (parent, frame) that holds only children with siblings.
  */
 #ifndef UNI_PROFILE_PROFILE_H
@@ -25,7 +25,7 @@ enum uni_frame_kind {
 	UNI_FK_INLINED,
 };
 
-/* What a bare name tells: bracketed ones ("[truncated]") are not functions. */
+/* The kind according to a bare name: bracketed ones ("[truncated]") are not functions. */
 enum uni_frame_kind uni_frame_kind_of(const char *name);
 
 struct uni_frame {
@@ -63,10 +63,8 @@ struct uni_strtab *uni_profile_strings(struct uni_profile *p);
 struct uni_memo *uni_profile_names(struct uni_profile *p);
 size_t uni_profile_nr_strings(const struct uni_profile *p);
 
-/*
- * frames root first. Adds value to the leaf's self; value2 is the second column of a diff. Stacks
- * that share a prefix with the one added before are cheapest.
- */
+/* frames root first. Adds value to the leaf's self; value2 is the second column of a diff. A stack
+ * that shares a prefix with the one before is cheapest. */
 int uni_profile_add(
 	struct uni_profile *p, const uint32_t *frames, size_t nr, double value, double value2);
 /*
@@ -76,7 +74,7 @@ int uni_profile_add(
  */
 void uni_profile_pile_up(struct uni_profile *p);
 bool uni_profile_piles_up(const struct uni_profile *p);
-/* The node in which the stack added last ended; its number stays what it is. */
+/* The last node of the stack added last; its number never changes. */
 uint32_t uni_profile_last(const struct uni_profile *p);
 /* The child of `parent` with that frame, made if it is not there; UNI_NODE_NONE: out of memory. */
 uint32_t uni_profile_child(struct uni_profile *p, uint32_t parent, uint32_t frame);
@@ -99,10 +97,8 @@ const char *uni_profile_node_name(
  * value2 that is not 0, or at once by uni_profile_enable_second(). Getters give 0 without one.
  */
 int uni_profile_enable_second(struct uni_profile *p);
-/*
- * What was added so far becomes the second column; what is added from now on is the first. For a
- * difference of two inputs in one tree.
- */
+/* Everything added so far becomes the second column; later values are the first. For a difference
+ * of two inputs in one tree. */
 int uni_profile_to_second(struct uni_profile *p);
 /* Before the end: makes the first column's total that of the second, if both have something. */
 void uni_profile_scale_first(struct uni_profile *p);
@@ -117,15 +113,15 @@ size_t uni_profile_depth(const struct uni_profile *p, uint32_t node);
 int uni_profile_reversed(const struct uni_profile *p, struct uni_profile **ret);
 
 /*
- * For trees in which siblings may be of the same frame, in an order of their own: a new last child,
- * `before` being its left neighbour or UNI_NODE_NONE. Such a tree is finished as it is, and nothing
- * else makes children in it.
+ * For trees in which siblings may have the same frame, in an order of their own. Adds a new last
+ * child; `before` is its left neighbour or UNI_NODE_NONE. Such a tree is finished as it is, and no
+ * other function makes children in it.
  */
 uint32_t uni_profile_append(
 	struct uni_profile *p, uint32_t parent, uint32_t before, uint32_t frame);
 void uni_profile_finish_as_is(struct uni_profile *p);
 
-/* What was added, one by one and in that order: for flame charts. */
+/* The added stacks, one by one and in order: for flame charts. */
 struct uni_profile_entry {
 	uint32_t node;
 	double value, value2;
@@ -134,14 +130,12 @@ struct uni_profile_entry {
 void uni_profile_keep_log(struct uni_profile *p);
 /* Borrowed; *nr_ret 0 if it was not kept. */
 const struct uni_profile_entry *uni_profile_log(const struct uni_profile *p, size_t *nr_ret);
-/*
- * A finished copy whose children stand in the order of these entries of p, left to right: only
- * neighbours with the same callers are one. A child whose name is "" is its caller's own time.
- */
+/* A finished copy with children in the order of these entries of p, left to right. Only neighbours
+ * with the same callers are merged. A child with the name "" is its caller's self time. */
 int uni_profile_chart(const struct uni_profile *p, const struct uni_profile_entry *entry, size_t nr,
 	struct uni_profile **ret);
 
-/* What the values are: "samples", "us". */
+/* The unit of the values: "samples", "us". */
 void uni_profile_set_unit(struct uni_profile *p, const char *unit);
 const char *uni_profile_unit(const struct uni_profile *p);
 

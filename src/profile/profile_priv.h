@@ -38,7 +38,8 @@ struct uni_profile {
 	struct uni_memo names; /* frames that are nothing but a name; of the strings above */
 };
 
-/* What only who adds stacks needs; of many names it is the most there is besides the nodes. */
+/* Frees data that is only needed for adding stacks. With many names it is the largest part besides
+ * the nodes. */
 void uni_profile_drop_finders(struct uni_profile *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a profile tells of itself. */
+/* Reads the contents of a profile. */
 #include <assert.h>
 #include <string.h>
 

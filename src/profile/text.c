@@ -83,7 +83,7 @@ static void put_kind(const struct uni_profile *p, uint32_t frame, struct uni_sin
 		uni_sink_puts(out, " [inlined]");
 }
 
-/* Rows of ours ("vcpu 0", "[truncated]") in which nothing ended only repeat what is below. */
+/* Synthetic rows ("vcpu 0", "[truncated]") without self value only repeat the rows below. */
 static bool row_shown(const struct uni_profile *p, const struct uni_func_row *row)
 {
 	return uni_profile_get_frame(p, row->frame)->kind != UNI_FK_SYNTHETIC || row->self != 0.0 ||

@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 
 struct uni_text_opts {
-	bool colour;	    /* ANSI: hot rows stand out */
+	bool colour;	    /* ANSI: highlights hot rows */
 	unsigned width;	    /* columns; longer names are cut with "..": 0 = never */
 	size_t max_rows;    /* of a table, or lines of the tree: 0 = all */
 	double min_percent; /* of the total, below which a row or a branch is left out */

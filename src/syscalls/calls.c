@@ -10,7 +10,7 @@
 #include "syscalls/source.h"
 
 #define NONE	  UINT32_MAX
-#define TEXTS_MAX 65536 /* of a log that is told while it grows */
+#define TEXTS_MAX 65536 /* of a log that is printed while it grows */
 
 const struct uni_sysc_prefixes uni_sysc_prefixes = {
 	.v = { "__uk_syscall_r_", "uk_syscall_r_", "uk_syscall_e_", "__uk_syscall_e_" },
@@ -48,7 +48,7 @@ const struct uni_sysc_def *uni_sysc_of_function(
 	return def != NULL ? def : def_behind_prefix(function, "");
 }
 
-/* What is known of a function: looked up once. */
+/* Facts about a function: looked up once. */
 struct known {
 	bool looked;
 	const struct uni_sysc_def *def;
@@ -67,7 +67,7 @@ struct thread {
 	bool by_errno;
 	bool has_args, has_value, has_inner;
 	uint64_t arg[UNI_SYSC_ARGS_MAX], value;
-	int64_t inner; /* what a call within it of the same name returned */
+	int64_t inner; /* result of an inner call of the same name */
 };
 
 struct uni_sysc_reader {
@@ -210,8 +210,8 @@ static int end_syscall(struct uni_sysc_reader *r, struct thread *t, const struct
 	return uni_sysc_log_forget(r->log, t->entry);
 }
 
-/* A call within a system call is its own business; of one with the same name (Unikraft's functions
- * of one call are two or three) the result may tell more. */
+/* Calls within a system call are not reported. If an inner call has the same name (Unikraft has two
+ * or three functions for one call), its result may be more exact. */
 static int enter_answer(struct uni_sysc_reader *r, struct thread *t, const struct uni_call_event *e)
 {
 	const struct known *k = known_function(r, e->func);

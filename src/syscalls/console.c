@@ -14,7 +14,7 @@
 #define LINE_MAX_BYTES 8192
 #define PENDING_MAX    1024
 
-/* A call whose line said that it is unfinished. */
+/* A call with an unfinished line. */
 struct pending {
 	uint32_t thread, entry; /* entry UINT32_MAX: -e leaves it out */
 };
@@ -97,7 +97,7 @@ static const char *skip_stamp(const char *s, uint64_t *ns_ret)
 	return begin + len + strspn(begin + len, " ");
 }
 
-/* The call whose name stands there; *name_ret: text of the log. False: none that anybody knows. */
+/* The call with that name; *name_ret: text of the log. False: an unknown name. */
 static bool find_call(struct console *c, const char *s, size_t len,
 	const struct uni_sysc_def **def_ret, uint32_t *name_ret)
 {
@@ -157,7 +157,8 @@ static char *find_result(char *s, char **close_ret)
 	return NULL;
 }
 
-/* Nanos tells at its end what a call has filled in; strace puts all there that it did not yet. */
+/* Nanos prints output arguments at the end of a call; strace prints all remaining arguments
+ * there. */
 static int more_args(
 	struct console *c, struct uni_sysc_entry *e, const char *from, const char *close)
 {
@@ -348,10 +349,8 @@ static bool take_table_frame(struct console *c, const char *s)
 	return false;
 }
 
-/*
- * A call behind what something printed without a newline: "prompt> [2] write(1". Where a thread's
- * number in brackets stands, and a call that is known follows. NULL: no such place.
- */
+/* A call after text that was printed without a newline: "prompt> [2] write(1". Looks for a thread's
+ * number in brackets, followed by a known call. NULL: there is none. */
 static char *behind_text(struct console *c)
 {
 	for (char *at = c->line; (at = strchr(at + 1, '[')) != NULL;) {

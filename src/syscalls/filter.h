@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* strace's -e: which system calls are told. */
+/* strace's -e: the system calls to print. */
 #ifndef UNI_SYSCALLS_FILTER_H
 #define UNI_SYSCALLS_FILTER_H
 
@@ -27,10 +27,8 @@ struct uni_sysc_filter {
 	unsigned ends; /* 1 << enum uni_sysc_end that pass; 0: all */
 };
 
-/*
- * "trace=open,close,%file,/^epoll", "file", "!network", "all", "none", "status=failed". Borrows the
- * expression. Each of trace= replaces the one before it.
- */
+/* "trace=open,close,%file,/^epoll", "file", "!network", "all", "none", "status=failed". Borrows the
+ * expression. Each trace= replaces the one before it. */
 int uni_sysc_filter_add(struct uni_sysc_filter *f, const char *expression, struct uni_err *err);
 void uni_sysc_filter_deinit(struct uni_sysc_filter *f);
 bool uni_sysc_filter_name(const struct uni_sysc_filter *f, const char *name);

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-/* Numbers as Linux has them on x86_64; where aarch64 differs (O_DIRECTORY and its like), Unikraft
- * and Nanos use x86_64's in what they print themselves. */
+/* Numbers as Linux has them on x86_64. aarch64 has others (O_DIRECTORY and similar), but Unikraft
+ * and Nanos print x86_64's. */
 struct word {
 	uint64_t v;
 	const char *name;
@@ -16,7 +16,7 @@ struct kind {
 	uint64_t mask;		   /* of the bits that are one choice: an access mode, a type */
 	const struct word *choice; /* ends with a name of NULL */
 	const struct word *flag;
-	const char *zero; /* what no bit at all is called, NULL: 0 */
+	const char *zero; /* name of the value without any bit, NULL: 0 */
 };
 
 #define END             \

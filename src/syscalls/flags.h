@@ -5,7 +5,7 @@
 
 #include "base/strbuf.h"
 
-/* "O_RDWR|O_CREAT"; what has no name in hex, of kinds that have none at all, too. */
+/* "O_RDWR|O_CREAT"; bits without a name in hex, also for kinds without any names. */
 void uni_sysc_put_flags(char kind, uint64_t v, struct uni_strbuf *out);
 
 #endif

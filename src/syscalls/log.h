@@ -44,7 +44,7 @@ struct uni_sysc_log {
 	struct {
 		uint32_t name;
 		bool known, passes;
-	} cache[UNI_SYSC_CACHE];  /* what the filter says of names */
+	} cache[UNI_SYSC_CACHE];  /* the filter's results for names */
 	UNI_VEC(uint32_t) unused; /* entries of `all` that were forgotten */
 	uint64_t dropped;	  /* calls beyond UNI_SYSC_LOG_MAX */
 	uint64_t other_lines;	  /* of a text: lines that are no system calls */
@@ -62,23 +62,22 @@ int uni_sysc_log_add(struct uni_sysc_log *log, const struct uni_sysc_entry *e);
 int uni_sysc_log_put(struct uni_sysc_log *log, const struct uni_sysc_entry *e, uint32_t *index_ret);
 /* Do calls of that name (a text of the log) pass the filter? */
 bool uni_sysc_log_passes(struct uni_sysc_log *log, uint32_t name);
-/* For who tells a log while it grows: its place is for another. */
+/* For callers that print a log while it grows: frees the entry's place for another one. */
 int uni_sysc_log_forget(struct uni_sysc_log *log, uint32_t index);
-/* Texts of entries that were forgotten go: all numbers of texts but those of entries are void. */
+/* Frees the texts of forgotten entries: all numbers of texts except those in entries become
+ * invalid. */
 int uni_sysc_log_shrink(struct uni_sysc_log *log);
 
 struct uni_sysc_print {
 	enum { UNI_SYSC_NO_TIME, UNI_SYSC_TIME, UNI_SYSC_TIME_US, UNI_SYSC_EPOCH } stamp; /* -t.. */
 	bool relative;									  /* -r */
 	bool duration;									  /* -T */
-	unsigned column;	     /* -a: where results stand */
+	unsigned column;	     /* -a: column of results */
 	uint64_t realtime_offset_ns; /* wall clock minus the log's */
 };
 
-/*
- * In order of their beginnings; of threads that were in calls at once in pieces, as strace does.
- * Where only calls that ended some way are told: whole, in order of their ends.
- */
+/* Prints in the order of beginnings; calls of threads at the same time are in pieces, as in strace.
+ * If a filter selects calls by their end, prints whole calls, in the order of their ends. */
 int uni_sysc_print(
 	const struct uni_sysc_log *log, const struct uni_sysc_print *opts, struct uni_sink *out);
 
@@ -93,7 +92,7 @@ void uni_sysc_json(const struct uni_sysc_log *log, struct uni_sink *out);
 
 enum uni_sysc_order { UNI_SYSC_BY_TIME, UNI_SYSC_BY_CALLS, UNI_SYSC_BY_ERRORS, UNI_SYSC_BY_NAME };
 
-/* The table of strace -c: the log's calls, and what the guest summed up itself. */
+/* The table of strace -c: the log's calls, and the guest's own sums. */
 int uni_sysc_summary(
 	const struct uni_sysc_log *log, enum uni_sysc_order order, struct uni_sink *out);
 

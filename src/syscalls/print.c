@@ -37,7 +37,7 @@ static const char *log_text(const struct uni_sysc_log *log, uint32_t id)
 	return uni_strtab_get(log->text, id);
 }
 
-/* Ours by the value, or what the guest printed. */
+/* Formats the value, or uses the text that the guest printed. */
 static void put_value(
 	const struct uni_sysc_log *log, const struct uni_sysc_entry *e, struct uni_strbuf *out)
 {
@@ -177,7 +177,7 @@ static int by_time(const void *a, const void *b)
 	return x->entry > y->entry ? 1 : -1;
 }
 
-/* Every moment of the calls that are told; a log without times is in its own order. */
+/* Every moment of the calls to print; a log without times is in its own order. */
 static size_t collect_moments(const struct uni_sysc_log *log, struct moment *m)
 {
 	size_t nr = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where system calls are known from: a trace of functions, Unikraft's tracepoints, a console. */
+/* Sources of system calls: a trace of functions, Unikraft's tracepoints, a console. */
 #ifndef UNI_SYSCALLS_SOURCE_H
 #define UNI_SYSCALLS_SOURCE_H
 
@@ -10,7 +10,7 @@
 
 #define UNI_SYSC_PREFIXES_MAX 16
 
-/* What functions that answer a system call are called before its name. */
+/* Prefixes, before the call's name, of functions that answer a system call. */
 struct uni_sysc_prefixes {
 	const char *v[UNI_SYSC_PREFIXES_MAX]; /* borrowed */
 	size_t nr;
@@ -51,9 +51,9 @@ int uni_sysc_reader_read(struct uni_sysc_reader *r);
 int uni_sysc_from_tracepoints(const struct uni_ukt_trace *t, struct uni_sysc_log *log);
 
 /*
- * What a guest printed on its console: Nanos' strace klib and its table of sums, its older
- * debugsyscalls, Unikraft's strace option, strace itself. Other lines are passed over. machine: of
- * numbers without names. 0 or -UNI_ENOMEM.
+ * Reads a guest's console output: Nanos' strace klib and its table of sums, its older
+ * debugsyscalls, Unikraft's strace option, strace itself. Skips other lines. machine: for numbers
+ * without names. Returns 0 or -UNI_ENOMEM.
  */
 int uni_sysc_from_console(
 	const char *data, size_t size, unsigned machine, struct uni_sysc_log *log);

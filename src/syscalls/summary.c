@@ -37,11 +37,12 @@ static void add_to_row(struct row *r, uint64_t calls, uint64_t errors, uint64_t 
 	r->ns += ns;
 }
 
-/* As strace, which sums up what has returned; what never does counts without time. */
+/* Like strace, which sums up calls that have returned; a call that never does counts without
+ * time. */
 static int sum_up(struct table *t, const struct uni_sysc_log *log)
 {
-	/* What the guest summed up itself has times; lines that it printed of the same calls have
-	 * none, and would count twice. */
+	/* The guest's own sums have times. Its printed lines of the same calls have none, and would
+	 * count twice. */
 	for (size_t i = 0; i < log->sums.nr; i++) {
 		const struct uni_sysc_sum *s = &log->sums.v[i];
 		struct row *r = row_of(t, log, s->name);
@@ -68,7 +69,7 @@ static int sum_up(struct table *t, const struct uni_sysc_log *log)
 	return 0;
 }
 
-/* The greater first; what is equal by name. */
+/* The greater first; equal ones by name. */
 static int compare_rows(uint64_t x, uint64_t y, const struct row *a, const struct row *b)
 {
 	if (x != y)

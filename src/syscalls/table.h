@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Linux' system calls, which unikernels answer as well: numbers, what kinds of arguments each has,
- * and the classes by which `strace -e` chooses. Written from the manual's section 2.
- */
+/* Linux' system calls, which unikernels implement, too: numbers, the kinds of their arguments, and
+ * the classes of `strace -e`. Written from the manual's section 2. */
 #ifndef UNI_SYSCALLS_TABLE_H
 #define UNI_SYSCALLS_TABLE_H
 

@@ -14,7 +14,7 @@
 
 static const char *const prefixes[] = { "trace_vfs_", "trace_posix_socket_" };
 
-/* Where Unikraft's name is another one. */
+/* Calls with another name in Unikraft. */
 static const struct {
 	const char *tracepoint, *call;
 } renamed[] = {
@@ -25,7 +25,7 @@ static const struct {
 	{ "readdir64", "getdents64" },
 };
 
-/* What vfscore calls itself to answer a call, and tells as well. */
+/* Calls that vfscore makes itself to answer a call, and that it also reports. */
 static const struct {
 	const char *call, *inner;
 } within[] = {
@@ -52,7 +52,7 @@ struct reader {
 	struct uni_ukt_part *part;
 	struct call open[OPEN_MAX];
 	size_t nr;
-	uint32_t thread; /* who runs, by the tracepoints of switches */
+	uint32_t thread; /* the running thread, by the tracepoints of switches */
 };
 
 static const struct uni_sysc_def *def_of(const char *tracepoint)
@@ -125,9 +125,9 @@ static bool is_within(const struct call *c, const struct uni_sysc_def *def, uint
 }
 
 /*
- * Records tell no threads, and there may be no tracepoint of switches: while one is in a call
- * another may begin one, and what cannot belong to a call that is open is a call of its own. What
- * can is that call's own business.
+ * Records name no threads, and there may be no tracepoint of switches. While one thread is in a
+ * call, another one may begin a call. A call that cannot belong to an open one is a call of its
+ * own. A call that can is an inner call, and is left out.
  */
 static bool is_inner(const struct reader *r, const struct uni_sysc_def *def, uint32_t definition)
 {

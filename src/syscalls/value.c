@@ -66,7 +66,7 @@ static void put_string(const struct args *a, uint64_t v)
 		uni_sysc_quote(text, len, a->memory->string_max, a->out);
 }
 
-/* What is written: as many bytes as the next argument says. */
+/* A buffer to write, with the length in the next argument. */
 static void put_buffer(const struct args *a, unsigned i)
 {
 	uint8_t text[STRING_CAP];
@@ -94,7 +94,7 @@ static void put_dirfd(struct uni_strbuf *out, int32_t fd)
 		uni_strbuf_addf(out, "%" PRId32, fd);
 }
 
-/* fcntl's third is what the second says. False: there is none. */
+/* fcntl's third argument depends on the second. False: there is none. */
 static bool put_fcntl(const struct args *a)
 {
 	enum { GETFD = 1, SETFD = 2, GETFL = 3, SETFL = 4, GETOWN = 9 };

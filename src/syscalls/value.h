@@ -18,13 +18,13 @@ struct uni_sysc_memory {
 void uni_sysc_args(const struct uni_sysc_def *def, const uint64_t *arg, unsigned nr,
 	const struct uni_sysc_memory *memory, struct uni_strbuf *out);
 
-/* "text"..., with what is no plain text escaped as in C. */
+/* "text"..., with other characters escaped as in C. */
 void uni_sysc_quote(const void *text, size_t len, size_t max, struct uni_strbuf *out);
 
-/* Has the call no mode, for its argument before that makes no file (kind: that one's)? */
+/* Has the call no mode, because its argument before that makes no file (kind: that argument's)? */
 bool uni_sysc_no_mode(char kind, uint64_t flags);
 
-/* What a register holds, as the call's result: sign-extended if the call returns an int. */
+/* The call's result from a register: sign-extended if the call returns an int. */
 int64_t uni_sysc_result(const struct uni_sysc_def *def, uint64_t reg);
 /* Is it an error? Then *errno_ret is which, a positive number. */
 bool uni_sysc_is_error(int64_t result, int *errno_ret);
