@@ -16,7 +16,8 @@ void uni_promise_builder_lost(struct uni_promise_builder *b, uint64_t total, boo
 	b->m.gaps++;
 }
 
-/* The code of what has ended may go on, and is not heard of again: with it, nobody waits. */
+/* An ended promise's code may go on without further events: then its waits end when their value
+ * came, or at once. */
 static void end_late(struct uni_promise_wait *w)
 {
 	w->after_end = true;
@@ -36,7 +37,7 @@ void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who)
 		struct uni_promise_wait *w = &m->waits.v[i];
 
 		if (w->end != UNI_PROMISE_OPEN)
-			break; /* all older ones ended as well */
+			break; /* all older ones have ended, too */
 		p->nr_open--;
 		/* Its own end ended all waits there were. */
 		if (p->fate != UNI_FATE_BECAME || w->begin > heir->end) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What happens to light threads and promises, whoever recorded it: the guest's rings, or a trace
- * file of MirageOS. A thread and the promise of its result are one thing here, called promise: it
- * is created, runs, waits for others, and is resolved, fails or becomes another one.
+ * Events of light threads and promises, from the guest's rings or a trace file of MirageOS. A
+ * thread and the promise of its result are one thing here, called promise. It is created, runs,
+ * waits for others, and is resolved, fails or becomes another one.
  *
  * Kinds 0 to 13 and their fields are those of MirageOS' trace (mirage-profile, event ids), so that
  * its files convert without loss.
@@ -58,7 +58,7 @@ struct uni_promise_event {
 	uint8_t kind, type;
 };
 
-/* Static text; "?" for what is none. */
+/* Static text; "?" for invalid numbers. */
 const char *uni_promise_kind_name(unsigned kind);
 const char *uni_promise_type_name(unsigned type);
 

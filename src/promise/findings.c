@@ -10,16 +10,14 @@ static int report_finding(struct uni_findings *f, struct uni_finding found)
 	return uni_vec_push(&f->all, found) ? 0 : -UNI_ENOMEM;
 }
 
-/* A signal that nobody waits for is no loss there: the next one who comes finds it. */
+/* A signal that nobody waits for is not lost there: the next waiter finds it. */
 static bool remembers_signals(const struct uni_promise *on)
 {
 	return on->type == UNI_PROMISE_TYPE_SEMAPHORE || on->type == UNI_PROMISE_TYPE_MVAR;
 }
 
-/*
- * What it is may not be in the trace. Who took its value after that signal has got what was
- * signalled; and nobody signals to itself.
- */
+/* The type of `on` may not be in the trace. A promise that took its value after that signal has
+ * received the signal. And no promise signals to itself. */
 static bool was_kept(const struct uni_promise *on, uint32_t waiter)
 {
 	return remembers_signals(on) || on->taken || on->lonely_by == waiter;
@@ -34,9 +32,9 @@ static bool came_too_late(const struct uni_promise_model *m, const struct uni_pr
 	       !was_kept(on, w->waiter);
 }
 
-#define OLDER 4096 /* waits of one promise that are looked at */
+#define OLDER 4096 /* waits of one promise that are examined */
 
-/* When it was last woken by the same one before; UNI_PROMISE_OPEN: never. */
+/* The last time that an earlier wait for the same promise was woken; UNI_PROMISE_OPEN: never. */
 static uint64_t woken_before(const struct uni_promise_model *m, const struct uni_promise_wait *w)
 {
 	uint32_t i = w->next;
@@ -51,7 +49,8 @@ static uint64_t woken_before(const struct uni_promise_model *m, const struct uni
 	return UNI_PROMISE_OPEN;
 }
 
-/* It made what must end and nobody is known to work for, or was made by the same one. */
+/* It created a promise that must end and that nobody is known to work for, or its creator has done
+ * so. */
 static bool may_owe(const struct uni_promise_model *m, const struct uni_promise *p)
 {
 	if (p->owes)
@@ -60,9 +59,9 @@ static bool may_owe(const struct uni_promise_model *m, const struct uni_promise 
 }
 
 /*
- * Does anything go wrong because it waits? Who was woken by it before may have nothing to do, and
- * wait for more; but not if it has made since what must end, before it missed that signal, or has
- * resolved others of that kind.
+ * Is it an error that it waits? If the same promise woke it before, it may have nothing to do and
+ * wait for more work. But it is an error if, since then and before the missed signal, it created a
+ * promise that must end. It is also an error if it has resolved others of that kind.
  */
 static bool is_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w)
 {

@@ -20,7 +20,7 @@ static unsigned promise_rank(const struct uni_promise *p)
 	return p->should_resolve ? 0 : 1;
 }
 
-/* By what is compared, for the promises themselves are all over the memory. */
+/* The sort key, because the promises themselves are scattered in memory. */
 struct key {
 	uint64_t life;
 	uint32_t i;

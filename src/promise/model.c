@@ -38,16 +38,14 @@ static void end_run(struct uni_promise_builder *b, struct uni_promise_cpu *c)
 	c->run = UNI_PROMISE_NONE;
 }
 
-/* Is it the wait of who wants the value of `on`, or of what became that? */
+/* Does this wait want the value of `on`, or of the promise that became `on`? */
 static bool is_for(struct uni_promise_builder *b, const struct uni_promise_wait *w, uint32_t on)
 {
 	return uni_promise_meant(&b->m, w->on) == on;
 }
 
-/*
- * The promise runs again, or has ended: whatever it waited for, it waits no more. The wait that
- * woke it is the one whose value has come, `on` if that is known.
- */
+/* The promise runs again, or has ended: none of its waits goes on. The wait that woke it is the one
+ * for the value that came, `on` if that is known. */
 static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t on, uint32_t cpu)
 {
 	uint32_t woke = UNI_PROMISE_NONE;
@@ -58,7 +56,7 @@ static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t 
 		struct uni_promise_wait *w = &b->m.waits.v[i];
 
 		if (w->end != UNI_PROMISE_OPEN)
-			break; /* all older ones ended as well */
+			break; /* all older ones have ended, too */
 		w->end = b->now;
 		w->cpu = cpu;
 		p->nr_open--;
@@ -73,7 +71,7 @@ static uint32_t end_waits(struct uni_promise_builder *b, uint32_t who, uint32_t 
 	return woke;
 }
 
-/* `who` has the CPU from now on, for the sake of `on`. */
+/* `who` has the CPU from now on, because of `on`. */
 static int run_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t on)
 {
 	struct uni_promise_cpu *c = &b->cpus[cpu];
@@ -129,7 +127,7 @@ static bool is_waiting(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 		const struct uni_promise_wait *w = &b->m.waits.v[i];
 
 		if (w->end != UNI_PROMISE_OPEN)
-			return false; /* all older ones ended as well */
+			return false; /* all older ones have ended, too */
 		if (w->ready == UNI_PROMISE_OPEN && is_for(b, w, on))
 			return true;
 	}
@@ -168,7 +166,7 @@ static int begin_wait(struct uni_promise_builder *b, uint32_t who, uint32_t on)
 	return 0;
 }
 
-/* The value of `who` is there, from `waker` on that CPU: whoever waits for it may run. */
+/* The value of `who` is there, from `waker` on that CPU: its waiters may run. */
 static void wake_all(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t waker)
 {
 	struct uni_promise *p = &b->m.all.v[who];
@@ -203,7 +201,7 @@ static void wake_one(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, 
 	}
 }
 
-/* Who waited for `from` waits for `to`. */
+/* Waiters for `from` now wait for `to`. */
 static void hand_waiters(struct uni_promise_builder *b, uint32_t from, uint32_t to)
 {
 	struct uni_promise *f = &b->m.all.v[from], *t = &b->m.all.v[to];
@@ -262,7 +260,7 @@ static int end_promise(struct uni_promise_builder *b, const struct uni_promise_e
 	if (e->kind == UNI_PE_FAIL && uni_promise_text(b, e, &text) != 0)
 		return -UNI_ENOMEM;
 	if (e->kind == UNI_PE_BECOME && (other == UNI_PROMISE_NONE || other == ends))
-		return 0; /* what becomes itself stays what it is */
+		return 0; /* a promise that becomes itself does not change */
 	p->end = b->now;
 	p->failure = text;
 	if (e->kind == UNI_PE_BECOME) {
@@ -460,7 +458,7 @@ int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_prom
 		return -UNI_ENOMEM;
 	who = uni_promise_meant(&b->m, named);
 	other = uni_promise_meant(&b->m, other);
-	/* What it waited for before it became another one. */
+	/* Ends the waits from before it became another one. */
 	if (who != named && means_running(event->kind))
 		(void)end_waits(b, named, other, event->cpu);
 	return promise_event(b, event, who, other);
@@ -482,7 +480,7 @@ const struct uni_promise_model *uni_promise_builder_finish(struct uni_promise_bu
 	if (b->m.begin == UINT64_MAX)
 		b->m.begin = b->m.end = 0;
 	for (unsigned i = 0; i < UNI_PROMISE_CPUS; i++) {
-		/* Without memory for it, what was silent passes for heard. */
+		/* If there is no memory for a silence, its time counts as heard. */
 		(void)uni_promise_builder_heard(b, i, b->m.end);
 		end_run(b, &b->cpus[i]);
 		end_pause(b, &b->cpus[i]);

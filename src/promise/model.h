@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who lived, ran and waited for whom: made of promise events in the order of time, from any moment
- * on (a ring has lost its beginning) and across gaps. Nothing in an event is believed but that it
- * happened: ids that were never created appear when they are first named.
+ * The lives, runs and waits of promises, made from events in the order of time. The events may
+ * begin at any moment (a ring has lost its beginning) and may have gaps. An event proves only that
+ * it happened: ids that were never created appear when they are first named.
  *
- * One CPU runs one promise at a time. A wait begins when a promise wants a value that is not there,
- * and ends when it runs again or has ended itself; in between the value may arrive: from then on it
- * is the scheduler that lets it wait. What has ended may still run, and want values: such a wait
- * ends when it runs again too; if it does not, when the value arrives; else as soon as it began.
+ * One CPU runs one promise at a time. A wait begins when a promise wants a value that is not there.
+ * It ends when the promise runs again or has ended itself. The value may arrive in between: from
+ * then on the promise waits for the scheduler. A promise that has ended may still run, and want
+ * values. Such a wait also ends when it runs again; if it does not, when the value arrives; else as
+ * soon as it began.
  *
- * What has become another one is that one: whoever names it from then on means the other, as
- * MirageOS' Lwt does, which goes on with the id of the first.
+ * A promise that has become another one is the same as that one. Later events with its id mean the
+ * other one, as in MirageOS' Lwt, which goes on with the id of the first.
  */
 #ifndef UNI_PROMISE_MODEL_H
 #define UNI_PROMISE_MODEL_H
@@ -40,32 +41,37 @@ enum uni_promise_fate {
 struct uni_promise {
 	uint64_t id;
 	uint64_t begin, end; /* ns; end UNI_PROMISE_OPEN while its fate is */
-	uint64_t last;	     /* its last event: what is open and silent is probably garbage */
+	/* its last event: an open promise that is silent is probably garbage */
+	uint64_t last;
 	uint64_t run_ns, wait_ns;
-	uint32_t creator, resolver; /* who ran then; UNI_PROMISE_NONE: nobody, or not known */
-	uint32_t other;		    /* BECAME: which one */
-	uint32_t heir;		    /* towards what it became last of all; itself: nothing */
-	uint32_t label, failure;    /* strings of the model, cleaned; 0 none */
+	/* the running promise then; UNI_PROMISE_NONE: nobody, or not known */
+	uint32_t creator, resolver;
+	uint32_t other; /* BECAME: which one */
+	/* a step towards the last promise that it became; itself: none */
+	uint32_t heir;
+	uint32_t label, failure; /* strings of the model, cleaned; 0 none */
 	uint32_t nr_runs, nr_waits;
 	uint32_t first_wait;	       /* its own, newest first, by `next` */
 	uint32_t nr_open;	       /* of these, that have not ended */
 	uint32_t waiters, last_waiter; /* of it, not ready, newest first, by `next_on` */
 	uint32_t
-		depth; /* of the chain of waits that led to its end, each woken by the one before */
-	uint32_t nr_lonely; /* signals of it that nobody waited for */
+		/* length of the chain of waits that led to its end, each woken by the one before */
+		depth;
+	uint32_t nr_lonely; /* its signals without a waiter */
 	uint64_t lonely;    /* time of the last of them */
-	uint32_t lonely_by; /* who ran then */
+	uint32_t lonely_by; /* the running promise then */
 	uint8_t type, fate;
 	bool created;	     /* its creation is in the trace */
 	bool told;	     /* it was open when the trace began, which was told with its wait */
 	bool taken;	     /* its value, by somebody, since the last of nr_lonely */
 	bool should_resolve; /* its program said that it ends */
-	/* Known at the end of the trace, of what is open: */
-	bool must_end;	     /* it should resolve, or what became it should */
+	/* For open promises, known at the end of the trace: */
+	bool must_end;	     /* it should resolve, or a promise that became it should */
 	bool awaited;	     /* somebody waits for it */
 	bool owes;	     /* it made one that must end, and for which nobody is known to work */
 	uint64_t owes_since; /* the newest of these */
-	bool settles;	     /* it resolved what had to end, of who made such a one */
+	/* it resolved a promise that had to end, of a creator with open ones */
+	bool settles;
 };
 
 /* A stretch in which one promise had a CPU. */
@@ -78,10 +84,10 @@ struct uni_promise_run {
 
 struct uni_promise_wait {
 	uint64_t begin;
-	uint64_t ready; /* when what it waited for was there, or UNI_PROMISE_OPEN */
+	uint64_t ready; /* time at which its value was there, or UNI_PROMISE_OPEN */
 	uint64_t end;	/* when it ran again or ended, or UNI_PROMISE_OPEN */
 	uint32_t waiter, on;
-	uint32_t waker;	  /* who resolved or signalled, UNI_PROMISE_NONE: not known */
+	uint32_t waker;	  /* the promise that resolved or signalled, UNI_PROMISE_NONE: not known */
 	uint32_t next;	  /* of the same waiter, older */
 	uint32_t next_on; /* for the same promise, older; while neither is ready */
 	uint32_t cpu;	  /* where it ran again, or was ended */
@@ -115,10 +121,8 @@ struct uni_promise_silence {
 	uint32_t next; /* of the same run, or UNI_PROMISE_NONE */
 };
 
-/*
- * The host had run the one CPU of the guest for on_ns in all, so far as it had counted at `ns`;
- * what another one below it took meanwhile from any of its CPUs may be in that.
- */
+/* The host had run the guest's only CPU for on_ns in all, counted up to `ns`. A hypervisor below
+ * the host may have stolen some of that time from any of the host's CPUs. */
 struct uni_promise_on_cpu {
 	uint64_t ns, on_ns, stolen_ns;
 	uint64_t late; /* the model's: so often until then it told more than can have been */
@@ -146,14 +150,14 @@ struct uni_promise_model {
 	uint64_t on_cpu_error;			      /* ns: its times and the others' differ so */
 	uint64_t begin, end;			      /* of the trace, ns */
 	uint64_t events, lost;			      /* lost: as far as known */
-	bool begin_told;       /* what was open when the trace began is in it ... */
+	bool begin_told;       /* promises that were open at the beginning are in it ... */
 	uint64_t begin_missed; /* ... but for so many changes */
-	bool lost_at_most;     /* each word of what was overwritten counts as one there */
+	bool lost_at_most;     /* each overwritten word counts as one there */
 	bool nobody_owes;      /* as `owes`, of nobody */
 	uint64_t gaps;
-	uint64_t last_gap;  /* ns; 0 none: what came before may have been told by what is missing */
-	uint64_t not_kept;  /* waits beyond UNI_PROMISE_WAITS of one promise */
-	uint64_t backwards; /* events whose time lay before the one before */
+	uint64_t last_gap;  /* ns; 0 none: events before it may be missing */
+	uint64_t not_kept;  /* waits of one promise beyond UNI_PROMISE_WAITS */
+	uint64_t backwards; /* events that were earlier than the one before */
 };
 
 struct uni_promise_builder;
@@ -163,18 +167,17 @@ struct uni_promise_builder *uni_promise_builder_create(void);
 int uni_promise_builder_add(struct uni_promise_builder *b, const struct uni_promise_event *event);
 /* Something else was heard of the CPU then. 0 or -UNI_ENOMEM. */
 int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint64_t time);
-/*
- * A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of no
- * known type. 0 or -UNI_ENOMEM.
- */
+/* A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of
+ * unknown type. Returns 0 or -UNI_ENOMEM. */
 int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name);
 /* So long was recorded, whatever the last event was; of no event, or before it, nothing. */
 void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time);
-/* So much was lost in all: what no event told was so before the first one, or behind the last. */
+/* The total loss: losses without an event were before the first one, or after the last. */
 void uni_promise_builder_lost(struct uni_promise_builder *b, uint64_t total, bool at_most);
 /*
- * What the host gave the guest, of a trace of one CPU; times go with those of events to within
- * error_ns. One that cannot come after the one before is not taken. 0 or -UNI_ENOMEM.
+ * The CPU time that the host gave the guest, for a trace of one CPU. Its times match those of
+ * events to within error_ns. A look that cannot follow the one before is ignored. Returns 0 or
+ * -UNI_ENOMEM.
  */
 int uni_promise_builder_on_cpu(
 	struct uni_promise_builder *b, const struct uni_promise_on_cpu *look, uint64_t error_ns);

@@ -31,13 +31,13 @@ int uni_promise_know(struct uni_promise_builder *b, uint64_t id, uint32_t *ret);
 int uni_promise_text(
 	struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t *ret);
 
-/* In a complete model, ends what waits of `who` are open though it has ended itself. */
+/* In a complete model, ends the open waits of `who`, which has ended itself. */
 void uni_promise_end_waits(struct uni_promise_model *m, uint32_t who);
-/* Whose end matters, in a model that is complete otherwise. */
+/* Marks the promises whose end matters, in a model that is complete otherwise. */
 void uni_promise_mark_needed(struct uni_promise_model *m);
-/* What it became last of all, or itself. */
+/* The last promise that it became, or itself. */
 uint32_t uni_promise_heir(const struct uni_promise_model *m, uint32_t who);
-/* The same, of UNI_PROMISE_NONE as well; the next look is shorter. */
+/* The same, also for UNI_PROMISE_NONE; makes the next look-up shorter. */
 uint32_t uni_promise_meant(struct uni_promise_model *m, uint32_t who);
 
 #endif

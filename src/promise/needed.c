@@ -29,7 +29,7 @@ static bool is_passive(const struct uni_promise *p)
 	return p->nr_runs == 0 && p->nr_waits == 0;
 }
 
-/* Who resolves one connection is likely to be who resolves the next one. */
+/* The promise that resolved one connection probably resolves the next one, too. */
 static void mark_settlers(struct uni_promise_model *m)
 {
 	for (uint32_t i = 0; i < m->all.nr; i++) {

@@ -50,7 +50,7 @@ static size_t first_at(const struct uni_promise_model *m, uint64_t ns)
 	return lo;
 }
 
-/* What lies between two looks, less what may have been outside. */
+/* The CPU time between two looks, less the part that may be outside of [from, to). */
 static uint64_t outside_between(const struct uni_promise_on_cpu *a,
 	const struct uni_promise_on_cpu *b, uint64_t from, uint64_t to)
 {

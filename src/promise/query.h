@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a person asks of a model: why, how late, and what is wrong. */
+/* Questions about a model: why, how late, and what is wrong. */
 #ifndef UNI_PROMISE_QUERY_H
 #define UNI_PROMISE_QUERY_H
 
@@ -16,7 +16,8 @@ struct uni_promise_rows {
 	size_t more; /* that opts->max left out */
 };
 
-/* What is open and should not be first, then what is open, then by life. 0 or -UNI_ENOMEM. */
+/* First open promises that should not be, then other open ones, then by life. Returns 0 or
+ * -UNI_ENOMEM. */
 int uni_promise_list(const struct uni_promise_model *m, const struct uni_promise_list_opts *opts,
 	struct uni_promise_rows *ret);
 
@@ -47,12 +48,10 @@ struct uni_promise_step {
 	uint8_t kind;
 };
 
-#define UNI_PROMISE_STEPS 48 /* that are told */
+#define UNI_PROMISE_STEPS 48 /* that are returned */
 
-/*
- * What led to the end of promise `who`, or what it is stuck on: the newest first, each step follows
- * from the one behind it. Returns how many steps were written, at most cap.
- */
+/* The causes of the end of promise `who`, or of its being stuck: the newest first, each step
+ * follows from the one after it. Returns the number of steps, at most cap. */
 size_t uni_promise_why(const struct uni_promise_model *m, uint32_t who,
 	struct uni_promise_step *steps, size_t cap);
 
@@ -82,24 +81,26 @@ struct uni_findings {
 #define UNI_PROMISE_BUSY_NS 100000000 /* where nobody says otherwise */
 
 /*
- * A lost wake-up needs somebody who suffers from it: the one who waits must end, or is waited for,
- * or may be who should resolve what must; and unless it must end itself it was never woken by the
- * same one before it made what must, or has resolved such ones before. Else it may be a worker
- * without work, which is in doubt.
+ * A lost wake-up needs a victim: the waiter must end, or is waited for, or may have to resolve a
+ * promise that must end. Unless it must end itself, one more condition holds. Either the same
+ * promise had never woken it before it created the promise that must end, or it has resolved such
+ * promises before. Otherwise it may be a worker without work, which is in doubt.
  *
- * Starved is what was ready for at least `busy_ns` while one other promise had its CPU for so long.
- * A guest does not know when the host runs something else in its place: that this promise ran has
- * to be seen in its events, in what the host gave the guest, or in that most of its turns are so
- * long; else it is in doubt. 0 or -UNI_ENOMEM.
+ * A promise starved if it was ready for at least `busy_ns` while one other promise had its CPU for
+ * that long. A guest does not know when the host runs something else in its place. So there has to
+ * be evidence that the other promise ran. This is its events, the CPU time that the host gave the
+ * guest, or that most of its turns are that long. Otherwise it is in doubt. Returns 0 or
+ * -UNI_ENOMEM.
  */
 int uni_promise_findings(
 	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
 void uni_findings_deinit(struct uni_findings *f);
 
-/* Was anything there before the trace began of which it does not tell what it waited for? What
- * hangs since then makes no event. */
+/* Did any promise exist before the trace began whose waits then are not known? A promise that hangs
+ * since then makes no event. */
 bool uni_promise_begin_unknown(const struct uni_promise_model *m);
-/* What an open promise needs next: the one wait that is open, or what it became. */
+/* The promise that an open promise needs next: from its only open wait, or the one that it
+ * became. */
 uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who);
 
 /* The ended waits with the longest time from ready to running, longest first; returns how many. */

@@ -4,7 +4,7 @@
 
 #include "promise/query.h"
 
-/* Is it a lost wake-up: what it waits for came before it, and never since? */
+/* Is it a lost wake-up: did its signal come before the wait, and never since? */
 bool uni_promise_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w);
 
 /* Until its end, or that of the trace. */
@@ -13,7 +13,7 @@ uint64_t uni_promise_life(const struct uni_promise_model *m, const struct uni_pr
 /* The host ran the guest for so long of [from, to), at least. */
 uint64_t uni_promise_on_cpu_ns(const struct uni_promise_model *m, uint64_t from, uint64_t to);
 
-/* Adds who starved, and where that is in doubt. 0 or -UNI_ENOMEM. */
+/* Adds promises that starved, and whether that is in doubt. Returns 0 or -UNI_ENOMEM. */
 int uni_promise_starved(
 	const struct uni_promise_model *m, uint64_t busy_ns, struct uni_findings *ret);
 

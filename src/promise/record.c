@@ -56,7 +56,7 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 {
 	unsigned kind = cls - (unsigned)UNI_TRACE_CLASS_USER;
 
-	/* Every one has two words at least: what it is about, and a last one. */
+	/* Every event has at least two words: its subject, and a last one. */
 	if (cls < UNI_TRACE_CLASS_USER || kind > UNI_PE_RESUME || nr < 2)
 		return false;
 	*ret = (struct uni_promise_event){ .time = time,

@@ -11,14 +11,14 @@
 #include "trace/timeline.h"
 
 /*
- * What an extended record of class `cls` and `nr` words says, at `time` ns on that CPU; its text is
- * borrowed from the words. ns_per_cycle: of the guest's counter. False: it is none of these, or
- * makes no sense.
+ * Converts an extended record of class `cls` and `nr` words, at `time` ns on that CPU; the text is
+ * borrowed from the words. ns_per_cycle: for the guest's counter. False: it is none of these, or is
+ * invalid.
  */
 bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uint32_t cpu,
 	uint64_t time, double ns_per_cycle, struct uni_promise_event *ret);
 
-#define UNI_PROMISE_WORDS 2048 /* that a record has at most; longer texts are cut */
+#define UNI_PROMISE_WORDS 2048 /* maximum of a record; longer texts are cut */
 
 /* The other way round, with cycles of 1 ns: how many words. The kind is none of LOST. */
 unsigned uni_promise_to_record(

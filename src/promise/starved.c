@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who could run and did not, for somebody else had the CPU; or the host had it. */
+/* Finds promises that could run and did not, because another one had the CPU, or the host had
+ * it. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -14,7 +15,7 @@ static int by_begin(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Of one wait, that are looked at: work stays in proportion to the trace. */
+/* maximum of runs examined for one wait: work stays in proportion to the trace */
 #define HOG_RUNS 4096
 
 #define USUAL 3
@@ -59,7 +60,8 @@ static const struct uni_promise_run *find_hog(
 	return best;
 }
 
-#define SILENCES 4096 /* of one run, that are looked at: what lies behind counts as silent */
+/* maximum of silences examined for one run: time after these counts as silent */
+#define SILENCES 4096
 
 /* How long nothing was heard of the run in [from, to). */
 static uint64_t silent_ns(const struct uni_promise_model *m, const struct uni_promise_run *run,
@@ -114,7 +116,7 @@ static int judge_wait(const struct uni_promise_model *m, const struct long_runs 
 	found.other = by->promise;
 	found.ns = to - w->ready;
 	found.silent = silent_ns(m, by, from, until);
-	/* If it was the last one that is known, what is missing may be another one's turn. */
+	/* If it was the last known run, another promise's turn may be missing. */
 	if (by->end < m->end || m->lost == 0)
 		found.on_cpu = uni_promise_on_cpu_ns(m, from, until);
 	if (until - from - found.silent >= busy_ns || found.on_cpu >= busy_ns ||

@@ -7,9 +7,9 @@
 #include "promise/text.h"
 
 #define NAME	96
-#define CHAINS	3 /* that are told */
+#define CHAINS	3 /* that are printed */
 #define DOUBTS	5
-#define CIRCLE	16 /* of those that wait for one another */
+#define CIRCLE	16 /* promises of a circle that are printed */
 #define LOOK_AT 64
 
 /* "12.345 ms": three digits behind the point at most, the unit by the size. */
@@ -223,7 +223,7 @@ static void tell_finding(
 	}
 }
 
-/* Is it a link of the chain that leads to `end`? Then it has been told with that one. */
+/* Is it a link of the chain that leads to `end`? Then it was printed with that one. */
 static bool is_link(const struct uni_promise_model *m, uint32_t who, uint32_t end)
 {
 	struct uni_promise_step s[UNI_PROMISE_STEPS];

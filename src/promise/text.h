@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is asked of a model, as text for people and as JSON for programs. */
+/* Answers from a model, as text for people and as JSON for programs. */
 #ifndef UNI_PROMISE_TEXT_H
 #define UNI_PROMISE_TEXT_H
 

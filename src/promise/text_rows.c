@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The table of threads and promises. There may be millions, in an order that is not that of the
- * memory: what comes is fetched early, and numbers are written by hand, as printf() would.
- */
+/* The table of threads and promises. There may be millions, in another order than that of memory.
+ * So rows are fetched early, and numbers are formatted by hand, as printf() would. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -50,7 +50,8 @@ static const struct uni_promise_run *run_at(
 		else
 			hi = mid;
 	}
-	/* From the first run that ends at or after it: the one around it, if it is there. */
+	/* Begins with the first run that ends at or after it: the run around it, if there is
+	 * one. */
 	for (size_t i = lo; i < m->runs.nr && m->runs.v[i].begin <= time; i++) {
 		if (m->runs.v[i].promise == who)
 			return &m->runs.v[i];
@@ -62,7 +63,7 @@ static const struct uni_promise_run *run_at(
 	return NULL;
 }
 
-/* The oldest wait that is open: what it waits for first. UNI_PROMISE_NONE: there is none. */
+/* The oldest open wait: what it waits for first. UNI_PROMISE_NONE: there is none. */
 static uint32_t open_wait(const struct uni_promise_model *m, uint32_t who)
 {
 	uint32_t found = UNI_PROMISE_NONE, i = m->all.v[who].first_wait;
@@ -90,21 +91,19 @@ static bool runs_itself(const struct uni_promise *p)
 	return p->type == UNI_PROMISE_TYPE_THREAD || p->type == UNI_PROMISE_TYPE_ASYNC;
 }
 
-/* What nobody ever resolves. */
+/* Promises of these types are signalled, never resolved. */
 static bool is_signalled(const struct uni_promise *p)
 {
 	return p->type == UNI_PROMISE_TYPE_CONDITION || p->type == UNI_PROMISE_TYPE_SEMAPHORE ||
 	       p->type == UNI_PROMISE_TYPE_MVAR;
 }
 
-/*
- * Who is to resolve a promise is told by nobody before it happens. But if somebody missed a wake-up
- * it is likely to be who made the promise, or who was made by the same one, and so knows of it.
- */
+/* Before it happens, nothing shows which promise will resolve this one. A likely candidate has
+ * missed a wake-up, and knows this promise: it is its creator, or has the same creator. */
 static uint32_t find_suspect(const struct uni_promise_model *m, uint32_t who)
 {
 	uint32_t found = UNI_PROMISE_NONE, creator = m->all.v[who].creator;
-	unsigned most = 1; /* who has nothing to do with it */
+	unsigned most = 1; /* one without a relation */
 
 	for (size_t i = 0; i < m->waits.nr; i++) {
 		uint32_t waiter = m->waits.v[i].waiter;
@@ -136,7 +135,7 @@ static uint32_t step_unresolved(struct walk *w, uint32_t who)
 	return by;
 }
 
-/* What is open leads to what it waits for. */
+/* An open promise leads to the one that it waits for. */
 static uint32_t step_stuck(struct walk *w, uint32_t who)
 {
 	const struct uni_promise *p = &w->m->all.v[who];
@@ -172,10 +171,8 @@ static uint32_t step_stuck(struct walk *w, uint32_t who)
 	return is_signalled(p) || runs_itself(p) ? step_origin(w, who) : step_unresolved(w, who);
 }
 
-/*
- * What let `runner` run at `time`: what it had waited for, if that has an end of its own; else who
- * signalled it, and what let that one run.
- */
+/* The cause that `runner` ran at `time`: the promise that it had waited for, if that has ended.
+ * Otherwise the promise that signalled it, and the cause that this one ran. */
 static uint32_t cause_of_run(struct walk *w, uint32_t runner, uint64_t time, uint64_t *before)
 {
 	while (runner != UNI_PROMISE_NONE) {
@@ -205,7 +202,7 @@ static uint32_t cause_of_run(struct walk *w, uint32_t runner, uint64_t time, uin
 	return UNI_PROMISE_NONE;
 }
 
-/* What has ended leads to what let its resolver run. */
+/* An ended promise leads to the cause that its resolver ran. */
 static uint32_t step_ended(struct walk *w, uint32_t who, uint64_t *before)
 {
 	const struct uni_promise *p = &w->m->all.v[who];

@@ -110,7 +110,7 @@ void uni_tclock_close(struct uni_tclock *c)
 
 /*
  * A guest's vCPU may be descheduled for long between its read of the counter and its write of the
- * record. So a record that is new at this look may have a time from before the last look: only the
+ * record. So a record that is new at this look may have a time from before the last look. Only the
  * end of such an interval is sure. But a CPU's records are written one after the other, and a
  * record's time is read after the record before it was written. So the newest record's time was
  * read after any look at which the record before it was missing.
