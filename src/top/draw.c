@@ -39,14 +39,14 @@ static void draw_title(const struct uni_ui *ui)
 	uni_say_window(window, sizeof(window), top);
 	(void)snprintf(right, sizeof(right), "%s%s", what, window);
 	(void)snprintf(left, sizeof(left), " uniscope top  %s", ui->run->title);
-	/* On a narrow screen what is shown matters more than whose it is. */
+	/* On a narrow screen the view matters more than the guest's name. */
 	if ((int)(strlen(left) + strlen(right)) + 3 > uni_screen_columns())
 		(void)snprintf(left, sizeof(left), " %.*s",
 			uni_max(uni_screen_columns() - (int)strlen(right) - 4, 0), ui->run->title);
 	draw_bar(0, left, right);
 }
 
-/* Parts side by side in at most so many lines; what does not fit whole is left out. */
+/* Parts side by side in at most `height` lines; a part that does not fit whole is left out. */
 static int draw_parts(int row, int height, const struct uni_say_parts *p)
 {
 	int column = 0, line = 0;
@@ -91,7 +91,7 @@ static enum uni_ink heat_ink(double percent)
 					 : UNI_INK_PLAIN;
 }
 
-/* A picked row is of one colour, from end to end. */
+/* A picked row has one colour, from end to end. */
 static void draw_row(
 	int row, bool picked, bool here, double first, const char *numbers, const char *name)
 {

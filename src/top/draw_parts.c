@@ -27,7 +27,7 @@ static int draw_stretch(
 	return to;
 }
 
-/* [|||||||++**!!.....]: guest, KVM, VMM, stolen; what is empty was idle. */
+/* [|||||||++**!!.....]: guest, KVM, VMM, stolen; the empty part was idle. */
 static void draw_meter(int row, int column, int width, const struct uni_top_vcpu *v)
 {
 	double sum = 0.0;
@@ -41,7 +41,7 @@ static void draw_meter(int row, int column, int width, const struct uni_top_vcpu
 	(void)uni_screen_put(row, column + width + 1, 1, UNI_INK_KEY, "]");
 }
 
-/* How the lines of vCPUs are laid out, so that they stand below each other. */
+/* Layout of the vCPUs' lines, so that their columns align. */
 struct layout {
 	int label, meter;
 	size_t nr; /* parts that have room while the meter keeps its least width */

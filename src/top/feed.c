@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "sampling/sample_queue.h"
 
-#define QUEUE_BYTES	  (8u << 20) /* of one guest; of many together four times that */
+#define QUEUE_BYTES	  (8u << 20) /* of one guest; all guests together have four times that */
 #define QUEUE_BYTES_LEAST (1u << 20)
 #define HOLD_NS		  UNI_NSEC_PER_SEC
 #define EXITS_EVERY	  1000u /* all are counted; so few are looked at more closely */
@@ -30,7 +30,7 @@ struct uni_feed {
 	size_t nr;
 	struct part *part;
 	struct uni_sampler_job *job; /* nr; the thread's while it runs */
-	size_t next;		     /* whose sample is taken out next */
+	size_t next;		     /* the guest to take the next sample from */
 	pthread_t thread;
 	atomic_bool stop;
 	atomic_bool ended;     /* job[] has the results */
@@ -150,7 +150,8 @@ static struct uni_feed *feed_new(
 
 	if (f == NULL)
 		return NULL;
-	/* Who waits to stop this process must not wait for a gap between samples for ever. */
+	/* A thread that waits to stop this process must not wait forever for a gap between
+	 * samples. */
 	(void)pthread_rwlockattr_init(&attr);
 	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	(void)pthread_rwlock_init(&f->gate, &attr);

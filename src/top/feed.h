@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The sampling thread of `top`, and what comes out of it: samples through a ring without locks,
- * statistics as a copy. Nothing that the other side does, or fails to do, keeps it waiting.
- */
+/* The sampling thread of `top`, and its output: samples through a ring without locks, statistics as
+ * a copy. The other side can never keep it waiting. */
 #ifndef UNI_TOP_FEED_H
 #define UNI_TOP_FEED_H
 
@@ -27,7 +25,7 @@ struct uni_feed_status {
 	size_t nr_failed; /* guests that could not be sampled */
 	int rc; /* of the sampler, if it is so for all guests; err says why for the first */
 	struct uni_err err;
-	/* Of the vCPUs of all guests, one guest after the other: so many are filled. */
+	/* The vCPUs of all guests, one guest after the other: the number of filled entries. */
 	uint32_t nr_vcpus;
 	struct uni_feed_vcpu {
 		bool timed; /* the target tells; else times is 0 */
@@ -46,10 +44,10 @@ static inline void uni_feed_status_copy(
 struct uni_feed;
 
 /*
- * Starts to sample g[nr], which are borrowed and must not be used for anything else until
- * uni_feed_stop(). Samples carry their number. With `exits`, VM exits are counted where they can
- * be. The caller has blocked SIGCHLD or not: it is blocked
- * from now on in the calling thread, because a target may wait for it in the other one.
+ * Starts to sample g[nr]. They are borrowed, and must not be used for anything else until
+ * uni_feed_stop(). Samples carry their number. With `exits`, VM exits are counted if possible.
+ * Blocks SIGCHLD in the calling thread from now on, because a target may wait for it in the other
+ * one.
  */
 int uni_feed_start(struct uni_guest *const *g, size_t nr, double frequency, bool exits,
 	struct uni_feed **ret, struct uni_err *err);
@@ -59,9 +57,9 @@ void uni_feed_stop(struct uni_feed *f);
 /* The next sample; its pc and flags are valid until the next call. False: none now. */
 bool uni_feed_next(struct uni_feed *f, struct uni_sample *ret);
 void uni_feed_status(struct uni_feed *f, struct uni_feed_status *ret);
-/* Of one guest, with its times; ret is an initialised one. */
+/* The statistics of one guest, with its times; ret must be initialised. */
 void uni_feed_guest_stats(struct uni_feed *f, size_t i, struct uni_record_stats *ret);
-/* All guests have, and all their samples can be taken out. */
+/* All guests have ended, and all their samples can be taken out. */
 bool uni_feed_ended(const struct uni_feed *f);
 
 /*

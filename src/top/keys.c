@@ -26,7 +26,7 @@ void uni_ui_say(struct uni_ui *ui, bool bad, const char *fmt, ...)
 	ui->changed = true;
 }
 
-/* Encodes a code point behind the filter; what does not fit is not typed. */
+/* Appends a code point to the filter; does nothing if it does not fit. */
 static void filter_add(char *filter, int32_t c)
 {
 	char in[5] = { 0 }, out[8];
@@ -173,7 +173,7 @@ static void change_guest(struct uni_ui *ui, bool next)
 	ui->again = true;
 }
 
-/* With several guests that is the vCPU of that number of each, or of the one that is shown. */
+/* With several guests it is the vCPU of that number of each, or of the selected guest. */
 static void change_vcpu(struct uni_ui *ui, bool next)
 {
 	struct uni_top *top = &ui->run->top;

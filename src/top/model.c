@@ -185,7 +185,7 @@ static int rebuild_profile(struct uni_top *top)
 	return arrange_rows(top);
 }
 
-/* vCPUs were plugged in: what is known of the others moves, so that each has its line. */
+/* vCPUs were plugged in: moves the data of the others, so that each has its line. */
 static void make_room(struct uni_top *top, const uint32_t *first)
 {
 	struct uni_feed_status *last = &top->last;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `top` shows, without a terminal: samples go in, and at each refresh a table of functions,
- * the calls below (or above) the selected one, what each vCPU did, and how good the sampling is.
+ * The contents of `top`, without a terminal. Samples go in. Each refresh computes a table of
+ * functions, and the calls below (or above) the selected one. It also computes the activity of each
+ * vCPU, and the quality of the sampling.
  */
 #ifndef UNI_TOP_MODEL_H
 #define UNI_TOP_MODEL_H
@@ -38,7 +39,7 @@ struct uni_top_quality {
 };
 
 struct uni_top_setup {
-	struct uni_live_guests guests; /* what it points at is borrowed */
+	struct uni_live_guests guests; /* its pointers are borrowed */
 	size_t memory_bytes;
 	uint64_t start_ns;
 };
@@ -47,9 +48,9 @@ struct uni_top {
 	struct uni_top_setup setup; /* guests.first_vcpu is that below */
 	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
 	struct uni_history *history;
-	uint64_t start_ns; /* of what is shown as "since start" */
+	uint64_t start_ns; /* of the view "since start" */
 
-	/* Settings; what they change shows at the next uni_top_refresh() or _rearrange(). */
+	/* Settings; changes take effect at the next uni_top_refresh() or _rearrange(). */
 	uint64_t window_ns; /* 0: since the start */
 	enum uni_live_sort sort;
 	char filter[UNI_TOP_NAME_MAX];
@@ -58,7 +59,7 @@ struct uni_top {
 	struct uni_naming naming;
 	uint64_t frozen_ns; /* nothing later is shown; 0: not frozen */
 
-	/* What there is to see. */
+	/* The displayed data. */
 	struct uni_profile *profile; /* NULL before the first refresh */
 	struct uni_live_sums sums;
 	struct uni_func_row *rows;
@@ -95,18 +96,18 @@ int uni_top_select(struct uni_top *top, size_t row);
 int uni_top_select_frame(struct uni_top *top, uint32_t frame);
 int uni_top_select_name(struct uni_top *top, const char *name);
 
-/* Of all guests. */
+/* Number of vCPUs of all guests. */
 uint32_t uni_top_nr_vcpus(const struct uni_top *top);
 
 struct uni_top_place {
 	uint32_t guest, vcpu;
 };
 
-/* Whose vCPU number i of all is. */
+/* The guest of vCPU number i of all. */
 struct uni_top_place uni_top_place(const struct uni_top *top, uint32_t i);
 /* Cleaned, never NULL. */
 const char *uni_top_row_name(const struct uni_top *top, size_t row);
-/* In percent of what the profile holds. */
+/* In percent of the profile's total. */
 double uni_top_percent(const struct uni_top *top, double value);
 
 #endif

@@ -56,7 +56,7 @@ static void rate_quality(struct uni_top *top, const struct uni_feed_status *st)
 	cost_per_sample(q, st);
 }
 
-/* Where the target does not count, the states of the samples tell running from halted. */
+/* If the target has no counts, the states of the samples distinguish running from halted. */
 static void vcpu_from_states(struct uni_top_vcpu *v, const uint64_t *state)
 {
 	uint64_t sum = 0;
@@ -107,7 +107,7 @@ void uni_top_rates(struct uni_top *top, const struct uni_feed_status *st)
 	uint64_t wall_ns =
 		grown_since(st->at_ns, top->last.at_ns != 0 ? top->last.at_ns : st->stats.begin_ns);
 
-	/* Where they are counted, one vCPU at least has some. */
+	/* If exits are counted, at least one vCPU has some. */
 	for (uint32_t i = 0; i < uni_top_nr_vcpus(top); i++)
 		exits |= st->vcpu[i].times.exits != 0;
 	rate_quality(top, st);

@@ -189,7 +189,7 @@ void uni_top_run_drain(struct uni_top_run *r)
 
 int uni_top_run_refresh(struct uni_top_run *r, struct uni_err *err)
 {
-	/* Status first: what it says has ended, has ended with all samples in the queue. */
+	/* The status first: if it says that a guest has ended, all its samples are in the queue. */
 	uni_feed_status(r->feed, &r->status);
 	uni_top_run_drain(r);
 	if (uni_top_refresh(&r->top, uni_now_ns(), &r->status) != 0)

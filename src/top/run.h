@@ -21,7 +21,7 @@ struct uni_top_args {
 	struct uni_opt_list debug_dirs;
 };
 
-/* What a guest needs besides what record has. */
+/* Data of a guest besides that of record. */
 struct uni_top_guest {
 	char name[UNI_GUEST_NAME_MAX];
 	struct uni_record_meta meta;   /* of a session that is saved */
@@ -39,7 +39,7 @@ struct uni_top_run {
 	struct uni_feed *feed;
 	struct uni_feed_status status;
 	struct uni_top top;
-	char title[320]; /* what the screen says of the guests */
+	char title[320]; /* the guests, as the screen names them */
 };
 
 /* -UNI_EUSAGE: what makes no sense. */
@@ -54,10 +54,11 @@ void uni_top_run_deinit(struct uni_top_run *r);
 void uni_top_run_drain(struct uni_top_run *r);
 /* Drains, and shows everything as of now. */
 int uni_top_run_refresh(struct uni_top_run *r, struct uni_err *err);
-/* Ctrl-Z: between samples, so that no guest stands still with us; returns when we go on. */
+/* Ctrl-Z: stops between samples, so that no guest is held meanwhile; returns when the process goes
+ * on. */
 void uni_top_run_suspend(struct uni_top_run *r);
 
-/* Writes what is remembered as a session. path_ret: its folder, owned by the caller. */
+/* Writes the remembered samples as a session. path_ret: its folder, owned by the caller. */
 int uni_top_run_save(struct uni_top_run *r, char **path_ret, struct uni_err *err);
 
 /* Prints snapshots until there are enough of them, the guest ends, or nobody wants more. */

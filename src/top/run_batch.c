@@ -33,10 +33,8 @@ static bool wait_until(struct uni_top_run *r, uint64_t deadline_ns, bool *ended_
 	}
 }
 
-/*
- * Until something is known. A target may need longer to get ready than an interval is long, and a
- * snapshot of that time would be empty: the first interval begins as the sampling does.
- */
+/* Waits until something is known. A target may need longer than an interval to get ready, and a
+ * snapshot of that time would be empty. So the first interval begins with the sampling. */
 static uint64_t wait_for_begin(struct uni_top_run *r)
 {
 	uint64_t now_ns = uni_now_ns(), give_up_ns = now_ns + BEGIN_NS;

@@ -25,7 +25,7 @@ struct uni_say_parts {
 
 /* How good the sampling is, the most important first. */
 void uni_say_quality(struct uni_say_parts *ret, const struct uni_top *top);
-/* Of one vCPU: "busy 63.2 %", "idle 36.8 %", ... as far as known. */
+/* The parts of one vCPU: "busy 63.2 %", "idle 36.8 %", ... as far as known. */
 void uni_say_vcpu(struct uni_say_parts *ret, const struct uni_top_vcpu *v);
 /* Why it is over; "" while it runs. */
 void uni_say_end(char *out, size_t cap, const struct uni_top *top);

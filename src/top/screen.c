@@ -23,7 +23,7 @@
 
 static const int crashes[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 
-/* There is one terminal. What the crash handler needs is made beforehand. */
+/* There is one terminal. Data for the crash handler is made beforehand. */
 static struct {
 	SCREEN *screen;
 	bool open, colour;
@@ -34,7 +34,7 @@ static struct {
 	struct sigaction old[uni_array_len(crashes)];
 } term;
 
-/* Only what may be called here: the terminal gets well, then the crash takes its course. */
+/* Calls only async-signal-safe functions: restores the terminal, then lets the crash go on. */
 static void on_crash(int sig)
 {
 	(void)!write(STDOUT_FILENO, term.restore, term.restore_len);
@@ -191,7 +191,7 @@ void uni_screen_redraw(void)
 	(void)clearok(stdscr, true);
 }
 
-/* One character of valid UTF-8; '?' for what is none or cannot be shown here. */
+/* One character of valid UTF-8; '?' if it is invalid or cannot be shown here. */
 static wchar_t next_char(const char **text)
 {
 	const unsigned char *s = (const unsigned char *)*text;

@@ -16,7 +16,7 @@
 enum uni_ink {
 	UNI_INK_PLAIN,
 	UNI_INK_BAR,	   /* title, headings */
-	UNI_INK_PICK,	   /* what is selected */
+	UNI_INK_PICK,	   /* the selected row */
 	UNI_INK_PICK_AWAY, /* ... where the keys do not go */
 	UNI_INK_HOT,
 	UNI_INK_WARM,
@@ -62,14 +62,12 @@ int uni_screen_columns(void);
 void uni_screen_begin(void); /* an empty picture */
 void uni_screen_show(void);
 void uni_screen_redraw(void); /* the next one from scratch */
-/*
- * Text from (row, column) on, in at most `width` columns; what does not fit is cut, the cut marked
- * by ".." . Returns the columns used. Nothing is put outside the screen.
- */
+/* Text from (row, column) on, in at most `width` columns. Longer text is cut, and ".." marks the
+ * cut. Returns the number of used columns. Never writes outside the screen. */
 int uni_screen_put(int row, int column, int width, enum uni_ink ink, const char *text);
 /* The same character `width` times. */
 void uni_screen_fill(int row, int column, int width, enum uni_ink ink, char c);
-/* Where the user types; -1: nowhere. */
+/* The position at which the user types; -1: none. */
 void uni_screen_cursor(int row, int column);
 
 /* enum uni_key or a code point; waits for that long. */

@@ -8,7 +8,7 @@
 
 static const int taken[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGPIPE };
 
-/* What handlers can reach: the process's own state, not a library's. */
+/* State for the handlers: the process's own, not a library's. */
 static atomic_bool ended, suspended;
 static struct sigaction old[uni_array_len(taken)];
 static bool have_old;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The screen of `top`: what is on it, and what the keys do to it. */
+/* The screen of `top`: its contents, and the effects of keys. */
 #ifndef UNI_TOP_UI_H
 #define UNI_TOP_UI_H
 
@@ -32,10 +32,8 @@ void uni_ui_draw_help(int row, int height);
 /* The lines of vCPUs, at most so many; returns how many there are. */
 int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height);
 
-/*
- * What a key means: changes settings, sets ui->again when the model must be shown anew, ui->changed
- * when only the picture must.
- */
+/* Handles a key and changes settings. Sets ui->again if the model has to be computed again, or
+ * ui->changed if only the picture has to be drawn. */
 void uni_ui_key(struct uni_ui *ui, int32_t key);
 void uni_ui_say(struct uni_ui *ui, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
