@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the front ends for older tools share: how they name guests and symbols. */
+/* Shared code of the front ends for older tools: names of guests and symbols. */
 #ifndef UNI_COMPAT_NAMES_H
 #define UNI_COMPAT_NAMES_H
 
@@ -16,7 +16,7 @@ int uni_compat_target(const char *operand, char ret[UNI_COMPAT_TARGET_MAX], stru
 int uni_compat_symbols(const char *path, const struct uni_image_search *search,
 	struct uni_symtab **ret, struct uni_err *err);
 
-/* What the trace itself does not say: deadlines missed, traces broken off. */
+/* Reports facts that the trace itself lacks: missed deadlines, traces that were cut off. */
 void uni_compat_note_trace(const char *path, const struct uni_symbolize_stats *stats);
 
 #endif

@@ -19,13 +19,13 @@
 
 #define SUFFIX ".uniscope"
 
-/* The domain and what was asked of it. */
+/* The domain and the user's options. */
 struct run {
 	const struct uni_run_xl_args *args;
 	struct uni_xl_config config;
 	const char *image;
 	uint64_t domid;
-	char *session; /* path of what was recorded; owned */
+	char *session; /* path of the recording; owned */
 };
 
 void uni_xl_target(const char *given, uint64_t domid, char *ret, size_t cap)
@@ -130,7 +130,7 @@ static int write_five(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-/* Before a domain is made: what can be known to fail. */
+/* Before a domain is made: detects possible failures. */
 static int prepare_image(struct run *r, struct uni_err *err)
 {
 	const char *given = r->args->image;

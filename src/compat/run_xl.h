@@ -15,7 +15,7 @@ struct uni_run_xl_args {
 
 int uni_run_xl(const struct uni_run_xl_args *args, struct uni_err *err);
 
-/* A domain that may just have been created: how it is reached, and what it runs. */
+/* Time to wait for a domain that was just created. */
 #define UNI_XL_BOOT_NS (20 * UNI_NSEC_PER_SEC)
 /* "xen:dom=N", or `given` unless that is NULL. */
 void uni_xl_target(const char *given, uint64_t domid, char *ret, size_t cap);

@@ -78,7 +78,8 @@ static int check_arguments(const struct uni_five *five, struct uni_err *err)
 	return uni_record_check_args(&o.rec, err);
 }
 
-/* Of another name than it is looked for by, it would be found by nobody, and run for ever. */
+/* If its name differed from the one to look for, nobody would find it, and it would run for
+ * ever. */
 static int create_domain(struct uni_err *err)
 {
 	struct uni_xl_config config;
@@ -153,7 +154,7 @@ static int trace_domain(const struct uni_five *five, uint64_t domid, struct uni_
 	return rc;
 }
 
-/* What was made here goes when it could not be traced. */
+/* Destroys the domain that was made here, if it cannot be traced. */
 static int start_and_trace(const struct uni_five *five, struct uni_err *err)
 {
 	struct uni_signals signals;

@@ -180,7 +180,7 @@ static int write_flame_graph(
 	return rc == 0 ? save_text(five, "-flamegraph.svg", &text, err) : rc;
 }
 
-/* What the traces with names say, as a profile. */
+/* Makes a profile of the traces with names. */
 static int add_up(const struct uni_strbuf *text, struct uni_profile *p, struct uni_err *err)
 {
 	const struct uni_import_opts opts = { .mangled = true };

@@ -13,7 +13,7 @@ struct uni_five {
 	const char *name;  /* of the domain */
 	const char *image; /* ELF with symbols */
 	struct uni_image_search search;
-	/* Told before each step what it is; may be NULL. */
+	/* Called before each step with its name; may be NULL. */
 	void (*say)(const char *step);
 };
 
@@ -21,7 +21,7 @@ struct uni_five {
 int uni_five_check(const struct uni_five *five, struct uni_err *err);
 /* Path of NAME-stacktrace, which is the caller's to write; free() it. NULL: no memory. */
 char *uni_five_stacktrace(const struct uni_five *five);
-/* The other four, from that one. */
+/* Makes the other four from that one. */
 int uni_five_write(const struct uni_five *five, struct uni_err *err);
 
 #endif

@@ -97,7 +97,7 @@ static int convert_trace(const char *path, struct uni_sink *out, struct uni_err 
 		(void)uni_mirage_writer_close(c.w, NULL);
 	}
 	uni_mirage_ids_destroy(c.ids);
-	/* A write that failed is told by whoever closes the sink. */
+	/* The caller that closes the sink reports a failed write. */
 	return rc == -UNI_EIO && err->code == 0 ? 0 : rc;
 }
 
@@ -131,7 +131,7 @@ static int write_trace(const char *path, struct uni_err *err)
 	return rc;
 }
 
-/* For people without a picture: what is wrong, and who there is. */
+/* For people without a picture: findings, and a list of threads. */
 static int show_findings(const char *path, struct uni_err *err)
 {
 	const struct uni_promise_list_opts all = { 0 };

@@ -54,7 +54,7 @@ static int add_csv(const char *path, const char *data, size_t size, struct uni_c
 	return 0;
 }
 
-/* What is no pipe can be read twice. */
+/* A pipe cannot be read twice, so it is not tested. */
 static bool is_trace(const char *path)
 {
 	_cleanup_close_ int fd = -1;

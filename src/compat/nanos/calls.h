@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the front ends for Nanos' trace utilities share. */
+/* Shared code of the front ends for Nanos' trace utilities. */
 #ifndef UNI_COMPAT_NANOS_CALLS_H
 #define UNI_COMPAT_NANOS_CALLS_H
 

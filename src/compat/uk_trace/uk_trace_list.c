@@ -44,7 +44,7 @@ static int print_trace(const char *what, const struct uni_ukt_file *f, struct un
 	struct uni_sink *out;
 	int rc;
 
-	/* Of an image there is nothing else to tell. */
+	/* For an image only the definitions can be listed. */
 	o.definitions |= f->buffer == NULL;
 	rc = uni_ukt_trace_open(f, &t, err);
 	if (rc != 0)

@@ -68,7 +68,7 @@ static int check_uniprof_options(struct uni_err *err)
 	return uni_record_check_args(&o.rec, err);
 }
 
-/* Whose names are written; NULL: addresses are. */
+/* The symbols for names; NULL: addresses are written. */
 static int find_names(const struct uni_guest *g, struct uni_symtab **ret, struct uni_err *err)
 {
 	const struct uni_image_search search = uni_search_of(&o.rec.debug_dirs);

@@ -36,7 +36,7 @@ static void put_trace(struct tracer *t, const struct uni_sample *s)
 		else
 			uni_sink_printf(t->out, "0x%" PRIx64 "\n", s->pc[i]);
 	}
-	/* With names it is for readers who drop what counts 0 times. */
+	/* Text with names is for readers that drop a stack with count 0. */
 	if (broken && symtab != NULL)
 		uni_sink_puts(t->out, UNI_SYMBOLIZE_TRUNCATED "\n1\n\n");
 	else
@@ -85,7 +85,7 @@ static void on_progress(void *ctx, const struct uni_record_stats *st, uint64_t e
 	(void)st;
 	(void)elapsed_ns;
 	uni_signals_suspend(&t->gate);
-	uni_sink_flush(t->out); /* who reads a pipe wants to see them */
+	uni_sink_flush(t->out); /* readers of a pipe want to see them */
 	if (uni_sink_failed(t->out))
 		uni_signals_ask_to_stop();
 }

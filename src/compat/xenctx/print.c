@@ -52,7 +52,7 @@ static bool is_code(const struct printer *p, uint64_t word)
 	return word >= p->args->kernel_start;
 }
 
-/* By bit, what is said of it while clear and while set. */
+/* By bit, the texts for clear and set. */
 static const struct {
 	uint8_t bit;
 	const char *clear, *set;
@@ -119,7 +119,7 @@ static void put_more(
 	put_value(p, (m->valid >> reg & 1) != 0, m->v[reg]);
 }
 
-/* What a target does not read is shown as unknown, not as 0. */
+/* Registers that a target does not read are shown as unknown, not as 0. */
 static void put_selector(const struct printer *p, const char *name, bool known, uint64_t value)
 {
 	(void)fprintf(p->out, "%s: ", name);
@@ -270,7 +270,7 @@ static void put_ascii(const struct printer *p, const uint8_t *v, size_t len)
 		(void)fputc(v[i] >= 0x20 && v[i] < 0x7f ? v[i] : '.', p->out);
 }
 
-/* Whole words, so many bytes a line; what is not mapped ends it. */
+/* Whole words, bytes_per_line in each line; unmapped memory ends it. */
 static void put_lines(const struct printer *p, const struct uni_xenctx_bytes *b, uint64_t lines)
 {
 	size_t size = shown_words(b) * UNI_XENCTX_WORD, at = 0;
@@ -301,8 +301,8 @@ static bool holds_word(const struct uni_xenctx_bytes *b, uint64_t addr, uint64_t
 }
 
 /*
- * Where the return address to frame i stands, in the frame of its callee: on x86 at the upper end,
- * on aarch64 near the lower one. False if it is on no stack (in a register, interrupted), or was
+ * Address of the return address to frame i, in its callee's frame. It is at the upper end on x86,
+ * near the lower one on aarch64. False if it is on no stack (in a register, interrupted), or was
  * not read.
  */
 static bool place_of(const struct uni_xenctx_vcpu *v, size_t i, uint64_t *ret)
@@ -325,7 +325,7 @@ static bool place_of(const struct uni_xenctx_vcpu *v, size_t i, uint64_t *ret)
 	return false;
 }
 
-/* mark: stands before the frame in a stack trace. */
+/* mark: precedes the frame in a stack trace. */
 static void put_frame(const struct printer *p, const struct uni_xenctx_vcpu *v, size_t i, char mark)
 {
 	const struct uni_chain *c = &v->chain;

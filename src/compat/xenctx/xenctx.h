@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The views of a stopped guest that xenctx offers: what is taken of it, and how it is printed. */
+/* xenctx's views of a stopped guest: capturing and printing them. */
 #ifndef UNI_COMPAT_XENCTX_XENCTX_H
 #define UNI_COMPAT_XENCTX_XENCTX_H
 
@@ -7,7 +7,7 @@
 
 #include "app/attach.h"
 
-#define UNI_XENCTX_CODE	      32 /* bytes around the instruction, which stands at UNI_XENCTX_BEFORE */
+#define UNI_XENCTX_CODE	      32 /* bytes around the instruction, which is at UNI_XENCTX_BEFORE */
 #define UNI_XENCTX_BEFORE     21
 #define UNI_XENCTX_PAGE	      4096u
 #define UNI_XENCTX_PAGES_MAX  64 /* of stack, or of memory */
@@ -28,7 +28,7 @@ struct uni_xenctx_args {
 struct uni_xenctx_bytes {
 	uint64_t addr;
 	uint64_t shown; /* as much of it may be printed; the rest is to find return addresses in */
-	size_t len;	/* so much was mapped, of what was asked for */
+	size_t len;	/* number of mapped bytes in the requested range */
 	uint8_t *v;
 };
 
@@ -40,7 +40,7 @@ struct uni_xenctx_vcpu {
 	bool has_code[UNI_XENCTX_CODE];
 };
 
-/* Everything that is printed, of one moment. */
+/* All data to print, from one moment. */
 struct uni_xenctx {
 	struct uni_regs *regs;
 	struct uni_xenctx_vcpu **vcpu; /* NULL: not asked for */
