@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command that a user's words name, and what is printed of the commands' table. */
+/* The command that a user's words name, and output about the table of commands. */
 #ifndef UNI_CLI_CALLED_H
 #define UNI_CLI_CALLED_H
 
@@ -24,10 +24,8 @@ void uni_help_command(const struct uni_called *called, FILE *out);
 /* The list of all commands as roff. */
 void uni_help_man(FILE *out);
 
-/*
- * For the shells' completion: words as they were typed, the last one up to the cursor. A candidate
- * a line, behind a tab what it is; a line ":files" stands for names of files.
- */
+/* For the shells' completion: the typed words, the last one up to the cursor. Prints a candidate a
+ * line, with a tab and a description; a line ":files" means names of files. */
 int uni_complete(const struct uni_cmd *const *list, int argc, char **argv);
 
 #endif

@@ -33,7 +33,7 @@ static const struct uni_opt *list_doctor_options(void)
 #define NR_WAYS	     16
 #define BACKEND_WAYS 4 /* of one backend */
 
-/* Where it is; b is empty if it is nowhere. */
+/* Path of the program; b is empty if there is none. */
 static bool on_path(const char *program, struct uni_strbuf *b)
 {
 	const char *path = getenv("PATH");

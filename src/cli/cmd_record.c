@@ -40,7 +40,7 @@ static const struct uni_opt *list_record_options(void)
 	return table;
 }
 
-/* What belongs to one process, a copy of memory or a thread's number, means nothing in the next. */
+/* A copy of memory or a thread's number belongs to one process and means nothing in the next. */
 static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 {
 	const char *name = ctx->nr_operands == 1 ? ctx->operands[0] : "";
@@ -56,7 +56,7 @@ static int check_follow(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	return 0;
 }
 
-/* perf and others run what stands there. */
+/* perf and others run a command that is given there. */
 static int refuse_command(const char *word, struct uni_err *err)
 {
 	return uni_err_set(err, UNI_EUSAGE,
@@ -117,7 +117,7 @@ static int run_record(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 	if (rc == 0)
 		rc = uni_record_guests(all.open.v, all.open.nr, &o.rec, NULL, err);
 	uni_guests_close(&all);
-	/* What was named and could not be had is a failure; of --all nothing was named. */
+	/* A named target that cannot be recorded is a failure; --all names none. */
 	if (rc == 0 && all.nr_failed != 0 && !o.all)
 		return UNI_EXIT_FAILED;
 	return uni_exit_of(rc);

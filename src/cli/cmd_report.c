@@ -23,7 +23,7 @@ static struct {
 	struct uni_page_args page;
 } o;
 
-/* What --hide leaves out is told on stderr. */
+/* Reports on stderr how much --hide leaves out. */
 static int hide_functions(struct uni_source *s, struct uni_err *err)
 {
 	double all = uni_profile_total(s->profile), left_out;
@@ -99,7 +99,7 @@ static const struct uni_opt *list_report_options(void)
 	return table;
 }
 
-/* Little of what is shown lies in the image (`none`: nothing). */
+/* Only a small part of the view is in the image (`none`: no part). */
 static bool is_elsewhere(const struct uni_source *s, bool none)
 {
 	uint32_t nr = s->rec != NULL ? uni_recording_nr_guests(s->rec) : 0;

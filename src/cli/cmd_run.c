@@ -157,7 +157,7 @@ static char *console_path(const char *session)
 	return uni_strbuf_detach(&b);
 }
 
-/* A try to boot it: what was chosen where the user did not, and how it went. */
+/* A try to boot it: choices that the user left open, and the result. */
 struct attempt {
 	struct uni_qemu_args args;
 	struct uni_qemu q;
@@ -185,10 +185,8 @@ static bool is_awake(void *ctx)
 	return uni_boot_awake(&a->boot);
 }
 
-/*
- * Of a guest that died what was recorded until then is kept if any of it is the image's; unless KVM
- * is to blame, and there is another way.
- */
+/* If the guest died, keeps the recording if any of it is the image's. Exception: KVM is to blame,
+ * and there is another way. */
 static int judge_attempt(void *ctx, const struct uni_record_stats *st, struct uni_err *err)
 {
 	struct attempt *a = ctx;
@@ -225,7 +223,7 @@ static int record_it(struct attempt *a, struct uni_err *err)
 	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err);
 
-	/* What stands still for ever looks as if it ran there all the time. */
+	/* A guest that is stopped for ever looks as if it ran there all the time. */
 	if (rc == 0 && has_ended(a)) {
 		uni_guest_close(&g);
 		return -UNI_EGONE;
@@ -237,7 +235,7 @@ static int record_it(struct attempt *a, struct uni_err *err)
 	return rc;
 }
 
-/* How a guest that died says more than what was noticed of it by the way. */
+/* The end of a guest that died says more than errors noticed meanwhile. */
 static int tell_end(struct attempt *a, int rc, struct uni_err *err)
 {
 	char line[512];
@@ -381,7 +379,7 @@ static int boot_with_qemu(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 				.repeatable = o.repeatable,
 				.rec = &o.rec },
 			err);
-	/* What is wrong with a file that is no ELF, QEMU says. */
+	/* QEMU reports errors in a file that is no ELF. */
 	(void)uni_image_load(path, &image, &unread);
 	if (o.machine == NULL && fits_microvm(image, ctx->rest))
 		a.args.machine = "microvm";

@@ -56,7 +56,7 @@ static const struct uni_opt *list_stacks_options(void)
 	return table;
 }
 
-/* What is printed under one head. */
+/* One stack to print, under one head. */
 struct stack {
 	const struct uni_chain *chain;
 	const struct uni_regs *regs;
@@ -218,7 +218,7 @@ static void shot_free(struct shot *shot)
 	free(shot);
 }
 
-/* What is printed of one entry of a chain: the function that has the code, and those inlined. */
+/* Names for one entry of a chain: the function with that code, and the inlined ones. */
 struct named {
 	const char *name; /* NULL: unknown */
 	uint64_t off;
@@ -320,8 +320,8 @@ static void print_frame(const struct shot *shot, const struct uni_chain *c, size
 	(void)puts((c->flags[i] & UNI_FRAME_GUESS) != 0 && !o.naming.unmarked ? " ?" : "");
 }
 
-/* Of a guest that stands still as a whole no vCPU runs; one that waited for something does so
- * still. */
+/* In a guest that is stopped as a whole no vCPU runs; one that waited for something still does
+ * so. */
 static const char *state_name(const struct shot *shot, const struct stack *k)
 {
 	const char *rest = shot->g->info.rest;
@@ -498,7 +498,7 @@ static int run_stacks(const struct uni_cmd_ctx *ctx, struct uni_err *err)
 		free(shot);
 		return uni_exit_of(rc);
 	}
-	/* What a file holds, and what it lacks. */
+	/* Prints the file's note: its contents and gaps. */
 	if ((g.t->ops->caps(g.t) & UNI_CAP_DEAD) != 0)
 		(void)fprintf(stderr, "uniscope: %s\n", g.info.note);
 	rc = take_shot(&g, shot, err);

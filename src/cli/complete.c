@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the shells' completion asks for: commands, options, their values, targets, sessions. */
+/* Candidates for the shells' completion: commands, options, their values, targets, sessions. */
 #include "cli/called.h"
 
 #include <dirent.h>
@@ -128,7 +128,7 @@ static void offer_importers(const struct typed *t)
 		offer_word(t, uni_importers[i]->name, uni_importers[i]->summary);
 }
 
-/* What `arg` of an option, or an operand, stands for. */
+/* Offers candidates for the `arg` of an option, or for an operand. */
 static void offer_kind(const struct typed *t, const char *kind)
 {
 	if (strstr(kind, "TARGET") != NULL)

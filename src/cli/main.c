@@ -26,7 +26,7 @@ static bool wants_help(int argc, char **argv)
 	return false;
 }
 
-/* A word that is no command of the list: what it was perhaps meant to be. */
+/* A word that is no command of the list: suggests similar commands. */
 static int unknown_command(
 	const struct uni_cmd *const *list, const char *word, const char *above, struct uni_err *err)
 {
@@ -100,8 +100,8 @@ static int flush_output(int status)
 	errno = 0;
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
 		return status;
-	/* What failed in an earlier write is mostly still there to fail again; else a line's end is
-	 * tried, for its error: the output is broken anyway. */
+	/* The cause of an earlier failed write usually persists. Otherwise writes a line's end to
+	 * get its error: the output is broken anyway. */
 	e = errno;
 	if (e == 0 && putchar('\n') == '\n' && fflush(stdout) != 0)
 		e = errno;
@@ -110,7 +110,7 @@ static int flush_output(int status)
 	return status != UNI_EXIT_OK ? status : UNI_EXIT_FAILED;
 }
 
-/* `help COMMAND` and the options that stand in place of one; -1: it is none of these. */
+/* `help COMMAND` and options in place of a command; -1: it is none of these. */
 static int run_other(int argc, char **argv)
 {
 	struct uni_called called = uni_called_find(uni_cmds, argc - 2, argv + 2);
@@ -152,7 +152,7 @@ static void allow_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* The program has an older tool's name: a link that stands for `uniscope compat NAME`. */
+/* The program has an older tool's name: a link that means `uniscope compat NAME`. */
 static bool is_older_tool(char **argv)
 {
 	char *slash = strrchr(argv[0], '/');

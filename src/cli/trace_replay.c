@@ -48,12 +48,12 @@ static const char *thread_name(const void *ctx, uint32_t thread, uint64_t *numbe
 
 struct put {
 	struct uni_trace_text *text;
-	struct uni_call_event *gone; /* by CPU: switch that is not told yet, else type 0; or NULL */
-	bool any;		     /* a call was put */
+	/* by CPU: switch that is not written yet, else type 0; or NULL */
+	struct uni_call_event *gone;
+	bool any; /* a call was put */
 };
 
-/* Of a few functions: who goes and who comes matters only where the next call is another thread's.
- */
+/* With few functions: a switch matters only if the next call is another thread's. */
 static bool put_off(struct put *p, const struct uni_call_event *e)
 {
 	struct uni_call_event *gone = &p->gone[e->cpu];
@@ -94,7 +94,7 @@ static int put_all(struct uni_calls *calls, struct put *p, const struct uni_sink
 	size_t nr;
 	int rc;
 
-	/* A reader that went away is told by the sink's close. */
+	/* The sink's close reports a reader that has gone away. */
 	while ((rc = uni_calls_read(calls, &e, &nr)) == 1 && !uni_sink_failed(out)) {
 		rc = p->gone != NULL ? put_few(p, e, nr) : uni_trace_text_put(p->text, e, nr);
 		if (rc != 0)
