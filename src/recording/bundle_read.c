@@ -139,7 +139,7 @@ static int take_header(struct uni_bundle_reader *r, struct uni_err *err)
 		!parse_tar_number(r->block + UNI_TAR_SIZE, 12, &size))
 		return refuse_bundle(err, "it is damaged");
 	if (type == '5' && size == 0)
-		return 0; /* a folder: its files tell */
+		return 0; /* a folder: its files contain its name */
 	if (type != '0' && type != '\0')
 		return refuse_bundle(err, "it holds other things than files");
 	rc = begin_file(r, err);

@@ -24,7 +24,7 @@ int uni_ctf_open(struct uni_ctf_reader *r, const void *data, size_t size, uint32
 	uni_ctf_body *body, void *scratch);
 /* 1: an event is in *ret, 0: the end, -UNI_EFORMAT. */
 int uni_ctf_step(struct uni_ctf_reader *r, uni_ctf_body *body, void *ret);
-/* The chain into r->pc and r->flags, and its length; false: there is none of that id. */
+/* The chain into r->pc and r->flags, and its length; false: no chain has that id. */
 bool uni_ctf_chain(struct uni_ctf_reader *r, uint32_t stack, uint16_t *nr_ret);
 
 /* Text of metadata: the stream and its stack event; files is what their names begin with. */

@@ -202,7 +202,7 @@ void uni_ctf_trace_header(struct uni_ctf_trace_state *st, const struct uni_trace
 	overwritten = st->lost_words - uni_min(st->lost_extra, st->lost_words);
 	if (from->lost > st->base_lost)
 		st->lost = uni_max(st->lost, uni_min(from->lost - st->base_lost, UNI_CTF_LOST_MAX));
-	/* A number that the guest passed over is no packet that is missing. */
+	/* A number that the guest skipped is no missing packet. */
 	if (missed != 0 && from->begin_seq > st->guest_seq)
 		st->seq += from->begin_seq - st->guest_seq - 1;
 	*ret = (struct uni_trace_sub){ .ctf_magic = UNI_TRACE_CTF_MAGIC,

@@ -30,7 +30,7 @@ struct uni_ctf_trace_state {
 	uint64_t lost_words; /* that are known to be missing by now */
 	uint64_t lost_extra; /* of these: no events */
 	uint64_t base_lost;  /* the guest's count of lost events when the stream began */
-	uint64_t lost;	     /* events since, as the guest says */
+	uint64_t lost;	     /* lost events since, according to the guest */
 };
 
 /* Beyond these a guest lies, and readers of CTF give up. */

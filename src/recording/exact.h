@@ -35,7 +35,7 @@ int uni_exact_save(
 void uni_exact_destroy(struct uni_exact *e); /* NULL-safe */
 
 bool uni_exact_has_ended(const struct uni_exact *e);   /* QEMU ended well */
-bool uni_exact_has_reached(const struct uni_exact *e); /* ended where it was told to */
+bool uni_exact_has_reached(const struct uni_exact *e); /* it ended at the requested address */
 enum uni_exact_mode uni_exact_mode(const struct uni_exact *e);
 uint32_t uni_exact_nr_vcpus(const struct uni_exact *e);
 uint64_t uni_exact_stat(const struct uni_exact *e, enum uni_exact_stat stat);

@@ -164,7 +164,7 @@ static int lock_session(const char *path, int fd, struct uni_err *err)
 	return 0; /* file systems without locks are no reason to refuse */
 }
 
-/* With privileges a folder that others can change is none to write a recording into. */
+/* With privileges, no recording goes into a folder that others can change. */
 static int check_owner(const char *path, int fd, struct uni_err *err)
 {
 	struct stat st;

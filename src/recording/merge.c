@@ -107,7 +107,8 @@ static void look_ahead(struct uni_rstream *st)
 	}
 }
 
-/* What is at st->pos? Moves past it. Bad without a credible size: past everything. */
+/* Reads the packet at st->pos and moves past it. A bad packet without a credible size moves to the
+ * end. */
 static enum packet load_packet(const struct uni_rmerge *m, struct uni_rstream *st)
 {
 	struct uni_ctf_header h;
@@ -255,7 +256,7 @@ static bool is_before(
 	return a->guest != b->guest ? a->guest < b->guest : a->vcpu < b->vcpu;
 }
 
-/* The stream with the oldest sample; of equal ones the first guest's, the lowest vCPU's. m->nr:
+/* The stream with the oldest sample; among equal ones the first guest's, the lowest vCPU's. m->nr:
  * there is none. */
 static size_t merge_first(const struct uni_rmerge *m)
 {

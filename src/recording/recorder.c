@@ -24,10 +24,8 @@
 #define THREADS_OLD_NS \
 	UNI_NSEC_PER_SEC /* new threads are in session.json after this at the latest */
 
-/*
- * All but the writer and the guests' threads belongs to the thread that created the recorder. The
- * lock is for the latter, and for whoever writes session.json.
- */
+/* The thread that created the recorder owns everything except the writer and the guests' threads.
+ * The lock is for these threads, and for the one that writes session.json. */
 struct uni_recorder {
 	char *path;
 	int dir_fd, reserve_fd;

@@ -47,7 +47,7 @@ struct uni_record_stats {
 	uint64_t weight;
 	uint64_t ticks;	    /* deadlines that were served */
 	uint64_t late;	    /* served more than half a period after their deadline */
-	uint64_t skipped;   /* deadlines passed over: too late, or the duty cap */
+	uint64_t skipped;   /* skipped deadlines: too late, or the duty cap */
 	uint64_t throttled; /* of the skipped: because the guest would have been paused too much */
 	uint64_t failed;    /* ticks, or single vCPUs of a tick, without registers */
 	uint64_t truncated; /* chains that did not reach their root */
@@ -75,8 +75,8 @@ struct uni_record_stats {
 	struct uni_vcpu_times *times;
 };
 
-/* times[] has at least nr then, zeroed where it had less. False: out of memory, and is as it was.
- */
+/* Makes room for at least nr entries in times[], zeroed if new. False: out of memory, and nothing
+ * changed. */
 bool uni_record_stats_room(struct uni_record_stats *st, uint32_t nr);
 /* All of it into *to, which has its own. False: out of memory, and *to has no times. */
 bool uni_record_stats_copy(struct uni_record_stats *to, const struct uni_record_stats *from);
@@ -146,7 +146,7 @@ struct uni_record_meta {
 	uint32_t nr_gap;
 	uint32_t nr_vcpus;
 	double frequency;	     /* asked, Hz */
-	uint32_t exits_every;	     /* one VM exit in so many was looked at; 0: none */
+	uint32_t exits_every;	     /* one of that many VM exits was recorded; 0: none */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC at the start */
 	char uniscope_version[32];
 	char command[1024];
@@ -155,7 +155,7 @@ struct uni_record_meta {
 	struct uni_record_trace trace; /* of functions; nr_cpus 0: there is none */
 };
 
-/* Which samples; zeroed is none but vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
+/* Selects samples; a zeroed one selects only vCPU 0 of guest 0: begin with UNI_FILTER_ALL. */
 struct uni_sample_filter {
 	int64_t guest, vcpu; /* -1: all */
 	bool on_cpu;	     /* the guest's time on a CPU only: uni_state_is_guest() */

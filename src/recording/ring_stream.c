@@ -97,7 +97,7 @@ static bool is_function_class(unsigned cls)
 
 /* A packet's records as CTF reads them. */
 struct seen {
-	size_t content; /* bytes up to where the rest makes no sense */
+	size_t content; /* bytes before the first invalid record */
 	uint64_t end;	/* the newest time stamp */
 	uint64_t events, others, told;
 };

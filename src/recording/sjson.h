@@ -47,7 +47,7 @@ int uni_session_write(int dir_fd, const char *path, const struct uni_session *s,
 /* ret is filled only on success; the message does not name the file. */
 int uni_session_parse(const char *text, size_t size, struct uni_session *ret, struct uni_err *err);
 int uni_session_load(const char *path, struct uni_session *ret, struct uni_err *err);
-/* Does the folder hold a session.json that says it is one, of whatever version? */
+/* Does the folder have a session.json that claims to be one, of any version? */
 bool uni_session_is_one(int dir_fd);
 /* May the id be part of a file name? Lower-case hex, an "x" in front allowed. */
 bool uni_session_id_ok(const char *id);

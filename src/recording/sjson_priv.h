@@ -10,7 +10,7 @@
 
 /* Members of a guest that are about its threads. */
 void uni_session_put_threads(struct uni_json *j, const struct uni_session_guest *g);
-/* NULL, or the member that makes no sense. */
+/* NULL, or the invalid member. */
 const char *uni_session_parse_threads(const json_t *guest, struct uni_session_guest *ret);
 
 /* The same for the times in which it was not there. */

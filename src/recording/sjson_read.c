@@ -388,7 +388,7 @@ static const char *parse_guests(
 	size_t nr = json_array_size(list), nr_vcpus = 0;
 	const char *bad = NULL;
 
-	/* Version 1 said that there is one. */
+	/* Version 1 allows only one. */
 	if (nr == 0 || nr > UNI_GUEST_MAX || (version == 1 && nr > 1))
 		return "guests";
 	for (uint32_t i = 0; bad == NULL && i < nr; i++) {
@@ -408,7 +408,7 @@ static const char *parse_guests(
 	return bad == NULL && nr_vcpus > UNI_SESSION_VCPUS_MAX ? "guests" : bad;
 }
 
-/* NULL, or the member that makes no sense. */
+/* NULL, or the invalid member. */
 static const char *parse_root(const json_t *root, uint64_t version, struct uni_session *ret)
 {
 	_cleanup_free_ struct uni_record_meta *run = calloc(1, sizeof(*run));

@@ -84,7 +84,7 @@ void uni_record_stats_count(struct uni_record_stats *st, const struct uni_sample
 	add_saturated(&st->state[state], s->weight);
 	if (stop != UNI_STOP_ROOT)
 		add_saturated(&st->truncated, s->weight);
-	/* All above a guess is one: the outermost frame tells. */
+	/* All frames above a guess are guesses: so the outermost frame is enough. */
 	if (s->nr != 0 && s->flags != NULL && (s->flags[s->nr - 1] & UNI_FRAME_GUESS) != 0)
 		add_saturated(&st->guessed, s->weight);
 	if (s->nr != 0 && s->flags != NULL && (s->flags[0] & UNI_FRAME_MOVED) != 0)
@@ -216,7 +216,7 @@ void uni_record_stats_add(struct uni_record_stats *sum, const struct uni_record_
 		sum->begin_ns = one->begin_ns;
 	sum->end_ns = uni_max(sum->end_ns, one->end_ns);
 	add_saturated(&sum->unwind_ns, one->unwind_ns);
-	/* Each guest's is that of the whole process. */
+	/* Each guest has that of the whole process. */
 	sum->own_cpu_ns = uni_max(sum->own_cpu_ns, one->own_cpu_ns);
 	add_saturated(&sum->host_ns, one->host_ns);
 	add_saturated(&sum->host_runs, one->host_runs);

@@ -67,7 +67,7 @@ struct uni_record_trace {
 	struct uni_record_on_cpu on_cpu;
 };
 
-/* Zeroed ones for so many CPUs, instead of those it had. False: out of memory; it has none then. */
+/* Replaces the array by a zeroed one for that many CPUs. False: out of memory; it has none then. */
 bool uni_record_trace_room(struct uni_record_trace *t, uint32_t nr_cpus);
 /* All of it into *to, which has its own. False: out of memory, and *to has no CPUs. */
 bool uni_record_trace_copy(struct uni_record_trace *to, const struct uni_record_trace *from);

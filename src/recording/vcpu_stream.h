@@ -19,7 +19,7 @@ struct uni_wstream {
 struct uni_wguest {
 	uint8_t uuid[UNI_CTF_UUID];
 	struct uni_writer_count count;
-	uint32_t nr_vcpus; /* as it was told, and those that came later */
+	uint32_t nr_vcpus; /* the given number, and those that came later */
 	struct uni_wstream *stream[UNI_CTF_STREAM_NR][UNI_VCPU_MAX]; /* NULL: nothing for it yet */
 };
 

@@ -81,7 +81,7 @@ static void submit_old(struct uni_writer *w, uint64_t since_ns)
 	}
 }
 
-/* NULL when the thread is so far behind that there is none. No guest is held, so it may be made. */
+/* NULL if the thread is so late that there is none. No guest is held, so the caller may wait. */
 static struct uni_ctf_packet *empty_packet(struct uni_writer *w)
 {
 	struct uni_ctf_packet *p = w->pool;

@@ -334,7 +334,8 @@ static void join_spans(struct uni_difference *d)
 	d->code.nr = kept;
 }
 
-/* A few bytes of code without types have a reason; many, or where there are no types, do not. */
+/* A few differing bytes of code without types have a reason. Many do not, nor does any if nothing
+ * has types. */
 static void judge_assembler(struct tally *t)
 {
 	struct uni_difference *d = t->d;
@@ -380,7 +381,7 @@ void uni_difference_deinit(struct uni_difference *d)
 	*d = (struct uni_difference){ 0 };
 }
 
-/* A build changes itself in ways that no table tells; another one has another layout. */
+/* A build changes itself at places that no table lists; another build has another layout. */
 bool uni_difference_is_stale(const struct uni_difference *d)
 {
 	const uint64_t n = d->changed[UNI_CHANGE_NONE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is this the image that the guest runs, and which of its functions are as the file says? */
+/* Is this the image that the guest runs, and which of its functions are as in the file? */
 #ifndef UNI_SAMPLING_CHECK_H
 #define UNI_SAMPLING_CHECK_H
 

@@ -17,7 +17,7 @@
 #define TIME_NS	    (8 * UNI_NSEC_PER_SEC)
 #define PLACES_MAX  256 /* of one image, and of ELF headers */
 #define STACK_WORDS 512u
-#define HERE	    1000u /* a vCPU that runs in an image says more than any stack */
+#define HERE	    1000u /* a vCPU that runs in an image is better evidence than any stack */
 
 struct probe {
 	size_t image; /* index in the list */
@@ -124,7 +124,7 @@ static bool has_id(const struct uni_image *img, const uint8_t *id, size_t len)
 	return uni_image_build_id(img, &own) == len && memcmp(own, id, len) == 0;
 }
 
-/* Puts a sysroot's file on the list; UNI_IMAGES_MAX: it is none for this guest. */
+/* Puts a sysroot's file on the list; UNI_IMAGES_MAX: it is no image for this guest. */
 static size_t load_sysroot_file(struct uni_search *s, const char *path)
 {
 	static const struct uni_image_search how = { .called = true };

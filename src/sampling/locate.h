@@ -18,7 +18,7 @@ struct uni_located {
 	struct uni_image *image;
 	uint64_t bias;
 	bool owned;  /* loaded by us: the caller destroys it */
-	bool placed; /* in: bias is where it was found before, and it is left alone */
+	bool placed; /* in: bias is known already: not searched */
 };
 
 struct uni_locate_args {
@@ -41,10 +41,8 @@ struct uni_locate_args {
 int uni_locate(const struct uni_locate_args *args, struct uni_located list[UNI_IMAGES_MAX],
 	bool found[UNI_IMAGES_MAX], size_t *nr, struct uni_err *err);
 
-/*
- * The same in steps, for while a guest is sampled. All that args points to, and the images of the
- * list, are borrowed until uni_search_destroy(); what list[] says of them is copied.
- */
+/* The same in steps, for use while a guest is sampled. args' pointers and the list's images are
+ * borrowed until uni_search_destroy(); the entries of list[] are copied. */
 struct uni_search;
 int uni_search_begin(const struct uni_locate_args *args, const struct uni_located *list, size_t nr,
 	struct uni_search **ret, struct uni_err *err);

@@ -28,7 +28,7 @@ struct uni_lookout {
 	bool found[UNI_IMAGES_MAX];
 };
 
-/* All code of an image from end to end: what lies between is nobody else's. */
+/* All code of an image from end to end: the space between belongs to no other image. */
 static void add_hull(struct uni_lookout *l, const struct uni_located *at)
 {
 	uint64_t first = UINT64_MAX, last = 0;

@@ -16,8 +16,9 @@ int uni_pages_create(struct uni_gmem *m, const struct uni_pt_root *root, struct 
 typedef bool (*uni_page_fn)(void *ctx, uint64_t gva, bool exec, const uint8_t *bytes);
 
 /*
- * Goes on where it was left, for about time_ns: 1 there is more, 0 all was seen, or fn ended it, or
- * -UNI_EGONE. Bounded in pages; a page that lies at several addresses comes several times.
+ * Goes on from the last call, for about time_ns. Returns 1 if there is more, 0 if all was seen or
+ * fn ended it, or -UNI_EGONE. Bounded in pages; a page with several addresses comes several
+ * times.
  */
 int uni_pages_step(struct uni_pages *p, uint64_t time_ns, uni_page_fn fn, void *ctx);
 void uni_pages_destroy(struct uni_pages *p); /* NULL-safe */

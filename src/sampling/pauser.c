@@ -235,7 +235,7 @@ static int snap_held(struct uni_pauser *s, const struct uni_vcpuset *set, bool o
 	struct uni_vcpuset again;
 	bool any = rc == 0 && !only_watches && finish_chains(s, set, &again);
 
-	/* If it cannot be had once more, the shorter chain is what there is. */
+	/* If the guest cannot be held again, the shorter chain stays. */
 	if (any && s->resume == 0 && hold_once(s, &again, RETAKE) == 0 && s->threads != NULL)
 		(void)uni_threads_unwind(s->threads);
 	return rc;

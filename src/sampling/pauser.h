@@ -44,7 +44,7 @@ struct uni_pauser {
 	uint64_t own_cpu_begin_ns;
 	uint64_t errors; /* failed ticks in a row that were no -UNI_EAGAIN */
 	int error;	 /* the last of them */
-	int resume;	 /* 0, or why the guest could not be told to go on */
+	int resume;	 /* 0, or the error of the failed resume */
 	enum uni_sampler_end end;
 };
 

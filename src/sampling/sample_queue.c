@@ -7,10 +7,8 @@
 
 #include "base/checked.h"
 
-/*
- * In the ring: a struct record, pc[nr], flags[nr], padded to 8 bytes. A record never wraps: where
- * it would, the rest of the ring is passed over by a record with only a size.
- */
+/* In the ring: a struct record, pc[nr], flags[nr], padded to 8 bytes. A record never wraps: a
+ * record with only a size fills the rest of the ring instead. */
 struct record {
 	uint32_t size; /* bytes of the whole record */
 	uint16_t nr;
@@ -27,7 +25,8 @@ struct uni_sampleq {
 	_Alignas(64) _Atomic uint64_t head; /* bytes ever written; the producer's */
 	_Atomic uint64_t lost;
 	_Alignas(64) _Atomic uint64_t tail; /* bytes ever given back; the consumer's */
-	uint64_t taken;			    /* bytes ever handed out, given back by the next pop */
+	/* bytes that were ever popped; the next pop frees them */
+	uint64_t taken;
 	_Alignas(64) uint8_t data[];
 };
 

@@ -18,7 +18,7 @@ struct uni_sampler_cfg {
 	double max_duty;      /* share of wall time the guest may be paused; 0.10 (1: no cap) */
 	uint64_t pause_ns;    /* reading ends after this in each pause; 0: as long as usual */
 	bool jitter;	      /* the deadline lies anywhere in its period */
-	uint32_t exits_every; /* one VM exit in so many, 0: none; needs UNI_CAP_EXITS */
+	uint32_t exits_every; /* one VM exit of so many is recorded, 0: none; needs UNI_CAP_EXITS */
 	bool counts;	      /* counts of equal chains will do, where the kernel makes them */
 	bool hurry;	      /* a thread that pauses guests goes before all others, if it may */
 	const struct uni_unwinder *unwinder; /* and its hints for the kernel */

@@ -97,10 +97,8 @@ static uint64_t not_before(const struct uni_sched *s)
 	return uni_max(bucket_ns, room_at(s));
 }
 
-/*
- * Passes over slots that end before to_ns, all but the last, in one step: after a long delay at a
- * high rate there are millions. Returns how many.
- */
+/* Skips slots that end before to_ns, except the last, in one step: after a long delay at a high
+ * rate there are millions. Returns their number. */
 static uint64_t jump_slots(struct uni_sched *s, uint64_t to_ns)
 {
 	double slots;

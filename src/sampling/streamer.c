@@ -32,13 +32,13 @@ struct guest {
 	uint64_t end_at_ns;  /* UINT64_MAX: none */
 	uint64_t drain_ns, next_drain_ns, next_progress_ns, next_watch_ns;
 	uint64_t own_cpu_begin_ns;
-	uint64_t failed;       /* samples without a chain that tell nothing */
+	uint64_t failed;       /* samples with an empty chain */
 	uint64_t errors_since; /* 0: the last read went well */
 	int error;
 	struct uni_rawstack *raw;   /* made with the first such sample */
 	struct uni_chain chain;	    /* of the last one */
 	struct uni_chain step;	    /* for chains from the guest: frames without frame pointers */
-	struct uni_thread_ids *ids; /* made with the first sample that tells its thread */
+	struct uni_thread_ids *ids; /* made with the first sample that names its thread */
 	struct uni_as *as;	    /* for the watches, with the two below */
 	struct uni_watcher *watcher;
 	struct uni_hist pause;

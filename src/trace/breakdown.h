@@ -20,7 +20,7 @@ struct uni_breakdown_cell {
 
 struct uni_breakdown {
 	UNI_VEC(struct uni_breakdown_cell) cell; /* by group, then self time, most first */
-	UNI_VEC(struct uni_calls_thread) thread; /* of threads: who they are */
+	UNI_VEC(struct uni_calls_thread) thread; /* of threads: their ids */
 	uint64_t left_out;			 /* ns for which there were too many cells */
 	struct uni_calls_stats stats;
 };

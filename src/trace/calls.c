@@ -15,8 +15,9 @@
 
 /* Indices of uni_walk_thread.own. */
 enum {
-	MATCH,	  /* frame of the call that the filter's function pattern let in; 0: none */
-	ANNOUNCE, /* frames below this were open when the time window began, and not told yet */
+	MATCH, /* frame of the call that the filter's function pattern let in; 0: none */
+	/* frames below this were open when the time window began, and are not reported yet */
+	ANNOUNCE,
 };
 
 struct uni_calls {

@@ -70,7 +70,7 @@ struct uni_call_event {
 	};
 };
 
-/* Which events; zeroed is none: begin with UNI_CALLS_ALL. */
+/* Selects events; a zeroed one selects none: begin with UNI_CALLS_ALL. */
 struct uni_calls_filter {
 	uint64_t from_ns, to_ns; /* host time; calls across an end are cut to the part within */
 	int64_t cpu;		 /* -1: all */
@@ -88,7 +88,7 @@ struct uni_calls_filter {
 
 struct uni_calls_thread {
 	uint64_t id; /* of switch records */
-	bool known;  /* false: nothing tells (yet) which thread it is; id is the CPU then */
+	bool known;  /* false: the thread is not known (yet); id is the CPU then */
 };
 
 /* Numbers of records, and of losses and damage. */
@@ -98,10 +98,10 @@ struct uni_calls_stats {
 	uint64_t damaged;  /* bytes that are no packets, or no records */
 	uint64_t returns;  /* without a beginning */
 	uint64_t cut;	   /* calls not seen to return */
-	uint64_t too_deep; /* calls below UNI_CALLS_DEPTH_MAX: not told */
+	uint64_t too_deep; /* calls below UNI_CALLS_DEPTH_MAX: not reported */
 	uint64_t woven;	   /* returns on another stack than their call: threads are mixed */
-	uint64_t switches; /* of threads, that were told */
-	uint64_t epochs;   /* times that a CPU's counter went back: told as if it stood still */
+	uint64_t switches; /* of threads, that were reported */
+	uint64_t epochs;   /* times that a CPU's counter went back: time then stands still */
 	uint64_t begin_ns, end_ns; /* of the trace; complete at its end */
 };
 
@@ -145,7 +145,7 @@ int uni_calls_ends(const struct uni_calls *c, struct uni_call_event **ret, size_
 
 struct uni_calls_thread uni_calls_thread(const struct uni_calls *c, uint32_t thread);
 uint32_t uni_calls_nr_threads(const struct uni_calls *c);
-/* "NAME" and number of a thread as text formats tell them: name "tid" if it has none. */
+/* "NAME" and number of a thread, as in text formats; the name is "tid" if it has none. */
 const char *uni_calls_thread_name(struct uni_calls *c, uint32_t thread, uint64_t *number_ret);
 const uint64_t *uni_calls_words(const struct uni_calls *c, const struct uni_call_event *e);
 const struct uni_calls_stats *uni_calls_stats(const struct uni_calls *c);

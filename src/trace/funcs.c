@@ -119,7 +119,7 @@ uint32_t uni_funcs_named(struct uni_funcs *f, const char *name, size_t len)
 	return f->by_name.v[s];
 }
 
-/* The beginning of a function is what traces tell, so that an offset means a symbol that lacks. */
+/* Traces have addresses of functions' beginnings, so an offset means that a symbol is missing. */
 static uint32_t find_name(struct uni_funcs *f, uint64_t address)
 {
 	char text[UNI_TEXT_MAX];

@@ -28,7 +28,7 @@ void uni_funcs_destroy(struct uni_funcs *f); /* NULL-safe */
 uint32_t uni_funcs_at(struct uni_funcs *f, uint64_t address);
 /* The same by name, for functions parsed from text. */
 uint32_t uni_funcs_named(struct uni_funcs *f, const char *name, size_t len);
-/* Clean, borrowed, stable; an address in hex where there is no name. */
+/* Clean, borrowed, stable; an address in hex if it has no name. */
 const char *uni_funcs_name(struct uni_funcs *f, uint32_t func);
 uint64_t uni_funcs_address(const struct uni_funcs *f, uint32_t func); /* 0: known by name only */
 /* Numbers are below this. */

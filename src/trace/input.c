@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "trace/record.h"
 
-/* Packets that are looked at to tell a trace of calls only from one with returns. */
+/* Number of packets examined to distinguish a trace of calls only from one with returns. */
 #define MODE_PACKETS 4
 
 uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu)
@@ -37,7 +37,7 @@ size_t uni_trace_packet_size(const struct uni_trace_sub *s)
 	return (size_t)bytes;
 }
 
-/* Bytes of the packet at data, or 0: it is none. */
+/* Bytes of the packet at data; 0: there is no valid packet. */
 static size_t size_of(const struct uni_trace_sub *s, size_t left)
 {
 	size_t bytes = left < UNI_TRACE_SUB_HEAD ? 0 : uni_trace_packet_size(s);
@@ -126,8 +126,8 @@ uint64_t uni_trace_begin_ns(const struct uni_trace_input *in)
 		       : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), begin);
 }
 
-/* A CPU's counter at its last record in there; 0: none. The whole time is no event: a CPU that was
- * idle tells it when it notices that another one froze the rings, however late. */
+/* A CPU's counter at its last record in the packet; 0: none. Records of the complete time do not
+ * count: an idle CPU writes one when it notices, however late, that another CPU froze the rings. */
 static uint64_t last_time(const struct uni_trace_input *in, const struct uni_trace_packet *p)
 {
 	struct uni_trace_cursor c = uni_trace_records(&in->info, p->head, p->content);
@@ -173,7 +173,7 @@ uint64_t uni_trace_end_ns(const struct uni_trace_input *in)
 	return end == 0 ? 0 : uni_trace_clock_ns(&in->cpu[0].clock, uni_trace_rate(in), end);
 }
 
-/* Has it returns, or calls that were told to have ended? */
+/* Does it have returns, or calls with an end? */
 static bool has_ends(const struct uni_trace_input *in, const struct uni_trace_packet *p)
 {
 	const uint64_t *words = (const uint64_t *)(const void *)p->head;

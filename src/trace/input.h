@@ -92,22 +92,22 @@ uint64_t uni_trace_offset(const struct uni_trace_input *in, unsigned cpu);
 /* Host time of the first record; 0: there is none. */
 uint64_t uni_trace_begin_ns(const struct uni_trace_input *in);
 
-/* And of the last one that tells more than the time; 0: there is none. */
+/* Host time of the last record that is more than a time; 0: there is none. */
 uint64_t uni_trace_end_ns(const struct uni_trace_input *in);
 
 /* A packet of a stream, checked: everything up to `content` may be read. */
 struct uni_trace_packet {
 	const struct uni_trace_sub *head;
 	size_t content;	      /* bytes that are valid, header included */
-	size_t next;	      /* offset of the packet behind it */
-	uint64_t lapped;      /* events missing before it; where that is not known, words */
-	uint64_t lost;	      /* events missing within it or right behind it */
+	size_t next;	      /* offset of the next packet */
+	uint64_t lapped;      /* events missing before it; if that is not known, words */
+	uint64_t lost;	      /* events missing within it or right after it */
 	uint64_t words_after; /* as words_before of the next packet, if nothing is missing */
 	uint64_t extra_after; /* of these: no events */
 	uint64_t lost_total;  /* its header's */
 };
 
-/* Bytes of the packet that begins so, as it says itself; 0: it is none. */
+/* Bytes of the packet that begins like this, by its own header; 0: invalid. */
 size_t uni_trace_packet_size(const struct uni_trace_sub *s);
 
 /* The packet at *offset or the next valid one. prev: the one before, NULL at first. Returns 1, or 0

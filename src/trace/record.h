@@ -30,7 +30,7 @@ static inline uint64_t uni_trace_gaps(const struct uni_trace_record *sync)
 	return sync->words[1] >> 32 | 1;
 }
 
-/* All of it, as struct uni_trace_sub says it of its first record. */
+/* The whole gap word, as in struct uni_trace_sub for its first record. */
 static inline uint64_t uni_trace_sync_told(const struct uni_trace_record *sync)
 {
 	return uni_trace_gaps(sync) | (uint64_t)UNI_TRACE_SESSION_OF_SYNC(sync->words[1]) << 48;
@@ -62,7 +62,7 @@ static inline struct uni_trace_cursor uni_trace_records(
 		.kinds = info->kinds };
 }
 
-/* The words behind a record of several; 0xffff: more than there are. */
+/* Number of words after a record's first one; 0xffff: more than there are. */
 static inline unsigned uni_trace_words(uint64_t word, uint8_t kind)
 {
 	if (kind == UNI_TRACE_KIND_SYNC)
@@ -70,7 +70,7 @@ static inline unsigned uni_trace_words(uint64_t word, uint8_t kind)
 	return kind == UNI_TRACE_KIND_EXT ? (unsigned)(word >> 36 & 0xfff) : 0;
 }
 
-/* False at the end, or where the rest makes no sense (then c->at < c->end). */
+/* False at the end, or if the rest is invalid (then c->at < c->end). */
 static inline bool uni_trace_next(struct uni_trace_cursor *c, struct uni_trace_record *ret)
 {
 	uint64_t word;
@@ -84,7 +84,8 @@ static inline bool uni_trace_next(struct uni_trace_cursor *c, struct uni_trace_r
 	nr = uni_trace_words(word, kind);
 	if (kind == UNI_TRACE_KIND_NONE || nr >= (size_t)(c->end - c->at))
 		return false;
-	/* 32 bits tell the time from one record to the next; more than one wrap tells a SYNC. */
+	/* 32 bits are enough from one record to the next; a SYNC follows if the time wraps more
+	 * than once. */
 	c->now += (uint32_t)((uint32_t)word - (uint32_t)c->now);
 	ret->kind = kind;
 	ret->value = c->window | (word >> 32 & ~UINT64_C(15));

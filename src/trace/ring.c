@@ -334,7 +334,7 @@ static int read_one(struct uni_ring *r, unsigned i, uint64_t now, uni_ring_packe
 		return 0;
 	}
 	if (end_seq != seq) {
-		/* A writer that was set aside holds it open, maybe for ever. */
+		/* A writer that was descheduled holds it open, maybe forever. */
 		if (now - seq <= (r->hasty ? HASTY : c->nr_subs / 2))
 			return 1;
 		c->stats.lapped++;

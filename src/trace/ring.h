@@ -23,7 +23,7 @@ struct uni_ring_source {
 	int (*read)(void *ctx, uint64_t va, void *buf, size_t len);
 	void *ctx;
 	/* Optional: an aligned word by an acquire load, of memory that is mapped here. NULL:
-	 * read(), and a fence behind it. */
+	 * read(), and a fence after it. */
 	int (*load)(void *ctx, uint64_t va, uint64_t *ret);
 };
 
@@ -38,15 +38,15 @@ struct uni_ring_info {
 	bool tells_sessions;  /* UNI_TRACE_TELLS_SESSIONS */
 	bool keeps_promises;  /* UNI_TRACE_KEEPS_PROMISES */
 	uint8_t uuid[16], kinds[16];
-	bool counts; /* packets tell how many events were before them, not words alone */
+	bool counts; /* packets have the number of events before them, not only words */
 };
 
 /* For one CPU. Words are the 8-byte units of records: one for each function event. */
 struct uni_ring_stats {
-	uint64_t packets, words; /* given out */
+	uint64_t packets, words; /* passed on */
 	uint64_t lapped;	 /* sub-buffers overwritten before they were read */
 	uint64_t torn;		 /* of these, noticed after the copy */
-	uint64_t lapped_words;	 /* their words, as far as later packets tell */
+	uint64_t lapped_words;	 /* their words, as far as later packets show */
 	uint64_t guest_lost;	 /* events that the guest itself had no room for */
 	uint64_t after_freeze;	 /* and that came after the ring was frozen; of a drained ring */
 };
@@ -59,7 +59,7 @@ static inline bool uni_ring_version_ok(const struct uni_trace_head *h)
 }
 
 /* head: address of the guest's uni_trace_head. The source must outlive the ring. UNI_EFORMAT: no
- * ring there, or one that is malformed; the message says in what. */
+ * ring there, or a malformed one; the message names the error. */
 int uni_ring_open(const struct uni_ring_source *source, uint64_t head, struct uni_ring **ret,
 	struct uni_err *err);
 void uni_ring_close(struct uni_ring *r); /* NULL-safe */

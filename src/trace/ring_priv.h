@@ -25,7 +25,7 @@ struct uni_ring_cpu {
 struct uni_ring {
 	struct uni_ring_source source;
 	struct uni_ring_info info;
-	bool one_session; /* nothing is given out that is older than `session` */
+	bool one_session; /* nothing older than `session` is passed on */
 	uint16_t session;
 	bool hasty;
 	bool slow;		 /* its line: a copy is given up in the middle */

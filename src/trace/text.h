@@ -19,8 +19,8 @@ enum uni_trace_text_kind {
 struct uni_trace_text_opts {
 	enum uni_trace_text_kind kind;
 	bool no_header;
-	bool no_switches; /* graph: leave out the blocks that tell which thread goes and comes, as
-			     Nanos does */
+	bool no_switches; /* graph: leave out the blocks that show a switch of threads, as Nanos
+			   * does */
 	/* Names of threads; -> uni_calls_thread_name(). NULL: "tid" and the event's number. */
 	const char *(*thread_name)(const void *ctx, uint32_t thread, uint64_t *number_ret);
 	const void *ctx;

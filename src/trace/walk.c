@@ -417,7 +417,7 @@ void uni_walk_finish(struct uni_walk *w)
 
 	if (w->stop.by != NULL)
 		uni_walk_stop(w);
-	/* Behind the window the trace goes on. */
+	/* The trace goes on after the window. */
 	for (uint32_t i = 0; i < w->nr_cpus; i++) {
 		if (w->cpu[i].at != w->cpu[i].end)
 			time = w->to;
@@ -425,7 +425,7 @@ void uni_walk_finish(struct uni_walk *w)
 	if (w->begin == UNI_WALK_NEVER)
 		w->begin = w->end;
 	w->stats.begin_ns = uni_walk_ns(w, uni_max(w->begin, w->from));
-	/* The window may lie behind it all. */
+	/* The window may be after all events. */
 	w->stats.end_ns = uni_max(uni_walk_ns(w, time), w->stats.begin_ns);
 	for (uint32_t i = 0; i < w->nr_cpus; i++)
 		uni_walk_cut(w, &w->cpu[i], 1, time, UNI_CALL_CUT | UNI_CALL_OPEN);

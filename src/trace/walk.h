@@ -55,14 +55,14 @@ struct uni_walk_cpu {
 	struct uni_trace_packet packet;
 	const uint64_t *at, *end; /* records of the packet that are left */
 	uint64_t now;		  /* counter of the last record, as the guest has it */
-	uint64_t last;		  /* CPU 0's at the last one that tells more than the time */
+	uint64_t last;		  /* CPU 0's at the last record that is more than a time */
 	uint64_t offset;	  /* to CPU 0's */
 	uint64_t next;		  /* time of the record at `at`, if there is one */
 	uint32_t thread;
 	uint32_t unknown;	      /* the newest of its threads of which nothing was known */
 	bool muted, begun, switching; /* at `at` is a switch record that the span stopped at */
 	bool losing;		      /* missing events come next, at time `next` */
-	uint64_t gaps;		      /* as told last, struct uni_trace_sub; 0: not yet */
+	uint64_t gaps;		      /* as reported last, struct uni_trace_sub; 0: not yet */
 	void *own;		      /* the ops' own */
 };
 
@@ -86,7 +86,7 @@ struct uni_walk {
 	bool functions;	 /* entries have no exits, though they do not say so (KIND_CALL) */
 	bool park;	 /* spans stop at switch records */
 	uint64_t losses; /* times that events were lost */
-	uint64_t gaps;	 /* the last that any CPU told; 0: none did */
+	uint64_t gaps;	 /* the last that any CPU reported; 0: none did */
 	struct {
 		struct uni_walk_cpu *by; /* NULL: none goes on */
 		/* the other CPUs' calls end at their last record before that */
@@ -174,7 +174,7 @@ uint64_t uni_walk_cycles(const struct uni_walk *w, uint64_t ns); /* the counter 
 /* --- for the loop only ------------------------------------------------------------------------ */
 
 uint32_t uni_walk_func(struct uni_walk *w, uint32_t payload);
-/* More room for frames of the CPU's thread; false: no more calls can be told. */
+/* More room for frames of the CPU's thread; false: no more calls can be recorded. */
 bool uni_walk_grow(struct uni_walk *w, struct uni_walk_cpu *c);
 /* Any other record at c->at. False: the span ends here. */
 bool uni_walk_other(struct uni_walk *w, struct uni_walk_cpu *c);

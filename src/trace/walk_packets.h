@@ -32,7 +32,8 @@ static inline bool uni_walk_is_gap(const struct uni_walk_cpu *c, uint64_t gaps)
 /* Tracing was off, or other functions were traced, before c's next record: open calls have no end
  * in the trace. They end where they were seen last, and it is c's turn to do so. */
 void uni_walk_gap(struct uni_walk *w, struct uni_walk_cpu *c, uint64_t gaps);
-/* A CPU has told it, at that time: those that recorded nothing since do not tell it themselves. */
+/* A CPU has reported it, at that time: CPUs without records since then do not report it
+ * themselves. */
 void uni_walk_gap_told(struct uni_walk *w, uint64_t gaps, uint64_t time);
 
 #endif

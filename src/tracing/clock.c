@@ -13,12 +13,12 @@
 #include "base/text.h"
 #include "base/tsc.h"
 
-#define APART_NS     (200 * UNI_NSEC_PER_MSEC) /* of two points that tell a frequency */
+#define APART_NS     (200 * UNI_NSEC_PER_MSEC) /* of two points that determine a frequency */
 #define SETTLED_NS   (APART_NS / 4) /* of two looks at the host's own, which are narrow */
 #define LOOKS_MAX    256
-#define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nobody records */
-#define GUEST_HZ_OFF 100 /* one in so many: by which a guest's own frequency may be wrong */
-#define HZ_MIN	     UNI_NSEC_PER_MSEC /* a slower counter is none: the guest tells nonsense */
+#define STILL_NS     (200 * UNI_NSEC_PER_USEC) /* without a record: nothing is recorded */
+#define GUEST_HZ_OFF 100 /* one part in so many: possible error of a guest's own frequency */
+#define HZ_MIN	     UNI_NSEC_PER_MSEC /* a slower counter is invalid */
 #define HOST_READS   16
 #define NAPS_MAX     3
 #define NAP_NS	     (100 * UNI_NSEC_PER_USEC)
@@ -247,8 +247,8 @@ static bool is_hosts(const struct uni_tclock *c, const struct uni_tclock_fit *f,
 	return hz != 0 && off <= most && off >= -most;
 }
 
-#define SHARP	   100 /* points tell a frequency to 1 % */
-#define SLACK_BITS 13  /* 0.012 %: by which the frequencies that somebody tells are off */
+#define SHARP	   100 /* points determine a frequency to 1 % */
+#define SLACK_BITS 13  /* 0.012 %: possible error of stated frequencies */
 #define MANY	   4   /* points that overrule two that agree */
 
 /* Does the counter go at the host's frequency? *sure_ret: something bears it out. */

@@ -63,7 +63,7 @@ struct uni_tclock_look {
 	uint64_t before_ns; /* when that look began; 0: there was none that was sure */
 	uint64_t since_ns;  /* `was` was not written before that; 0: not known */
 };
-/* ret->to_ns 0: it tells nothing. 0 or -UNI_E*. */
+/* ret->to_ns 0: it found no interval. Returns 0 or -UNI_E*. */
 int uni_tclock_look_once(
 	struct uni_ring *r, unsigned cpu, struct uni_tclock_look *l, struct uni_tclock_point *ret);
 

@@ -44,7 +44,7 @@ const struct uni_tclock_point *uni_tclock_narrowest(const struct uni_tclock_poin
 	return best;
 }
 
-/* A point as it is seen from the line's own place, after so many ns. */
+/* A point relative to the line's own place, after so many ns. */
 struct bounds {
 	__int128 after, low, high, slack;
 };
@@ -59,7 +59,7 @@ static struct bounds bounds_of(
 		slack };
 }
 
-/* The place that lies within most of them: it begins where one of them does. */
+/* The place that is inside most of them: it begins at the beginning of one of them. */
 static unsigned most_met(const struct bounds *b, unsigned nr, __int128 *low_ret, __int128 *high_ret)
 {
 	unsigned best = 0;

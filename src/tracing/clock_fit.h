@@ -39,7 +39,7 @@ bool uni_tclock_fit_at(const struct uni_tclock_points *p, uint64_t hz, unsigned 
 /* A frequency at which the line meets all points that do not contradict the others. 0: they are
  * less than apart_ns apart, or no frequency is possible. */
 uint64_t uni_tclock_slope(const struct uni_tclock_points *p, uint64_t apart_ns);
-/* The distance of the two points that tell a frequency best, for their widths. */
+/* The distance, relative to their widths, of the two points that determine a frequency best. */
 uint64_t uni_tclock_sharpness(const struct uni_tclock_points *p);
 /* The narrowest; NULL: there is none. */
 const struct uni_tclock_point *uni_tclock_narrowest(const struct uni_tclock_points *p);

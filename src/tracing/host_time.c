@@ -9,7 +9,7 @@
 #include "base/io.h"
 
 #define EACH_NS	 (20 * UNI_NSEC_PER_MSEC)
-#define QUICK_NS UNI_NSEC_PER_MSEC /* a look that took longer tells too little of when it was */
+#define QUICK_NS UNI_NSEC_PER_MSEC /* a look that took longer has too uncertain a time */
 #define STOLEN	 8		   /* the column of "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ ..." */
 
 bool uni_thost_stolen(const char *text, uint64_t ticks_a_second, uint64_t *ret)
@@ -33,7 +33,7 @@ bool uni_thost_stolen(const char *text, uint64_t ticks_a_second, uint64_t *ret)
 static bool stolen_now(uint64_t *ret)
 {
 	long hz = sysconf(_SC_CLK_TCK);
-	char text[256]; /* the first line says it */
+	char text[256]; /* the first line has it */
 
 	return hz > 0 && uni_read_small("/proc/stat", text, sizeof(text)) > 0 &&
 	       uni_thost_stolen(text, (uint64_t)hz, ret);

@@ -7,7 +7,7 @@
 #include "recording/traced.h"
 
 struct uni_thost {
-	struct uni_record_on_cpu all; /* where there is no room, every second one goes */
+	struct uni_record_on_cpu all; /* when it is full, every second one is dropped */
 	uint64_t next_ns, each_ns;    /* 0: at once, and often */
 };
 

@@ -10,8 +10,9 @@
 #define TRIES 4 /* a record may just be written */
 
 struct seen {
-	size_t content;	  /* 0: nothing */
-	uint64_t packets; /* that polls had given out by then: the next one would be this */
+	size_t content; /* 0: nothing */
+	/* number of packets that polls had passed on by then: the next one would be this */
+	uint64_t packets;
 	union {
 		struct uni_trace_sub head;
 		uint8_t bytes[UNI_TRACE_SUB_SIZE];

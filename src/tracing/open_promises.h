@@ -14,8 +14,8 @@
 
 struct uni_topen; /* opaque */
 
-/* head: address of the guest's uni_trace_head. 0 with *ret NULL: it keeps no table, or one that
- * makes no sense. -UNI_ENOMEM. The source must outlive it. */
+/* head: address of the guest's uni_trace_head. Returns 0 with *ret NULL if the guest keeps no
+ * table, or an invalid one; or -UNI_ENOMEM. The source must outlive it. */
 int uni_topen_create(const struct uni_ring_source *source, uint64_t head,
 	const struct uni_ring_info *info, struct uni_topen **ret);
 void uni_topen_destroy(struct uni_topen *o); /* NULL-safe */

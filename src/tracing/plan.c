@@ -309,8 +309,8 @@ static int plan_control(struct plan *p)
 	return rc;
 }
 
-/* Rings that a trigger stopped go on when somebody begins anew. `stop` leaves them: they hold what
- * led to it. */
+/* Rings that a trigger stopped go on with a new start. `stop` leaves them, because they hold the
+ * events before the trigger. */
 static int plan_thaw(struct plan *p)
 {
 	static const uint8_t zero[sizeof(uint32_t)];
@@ -364,7 +364,7 @@ static int check_whole(const struct plan *p, struct uni_err *err)
 		uni_image_path(p->g->image));
 }
 
-/* A trigger with a slip in its name would never fire, and nobody would learn of it. */
+/* A trigger with a misspelt name would never fire, without any message. */
 static int check_names(const struct plan *p, struct uni_err *err)
 {
 	const struct uni_trace_choice *c = p->choice;

@@ -77,9 +77,9 @@ struct uni_trace_guest {
 };
 
 /*
- * choice NULL: nothing is traced any more, each site is as the file has it. -UNI_ENOENT: no
- * function is meant, and the message says which there are; -UNI_EMISMATCH: places hold what nobody
- * knows.
+ * choice NULL: stops all tracing, and each site becomes as in the file. -UNI_ENOENT: the choice has
+ * no function, and the message lists those that exist. -UNI_EMISMATCH: places have unknown
+ * bytes.
  */
 int uni_trace_plan(const struct uni_trace_guest *g, const struct uni_trace_choice *choice,
 	struct uni_trace_plan *ret, struct uni_err *err);

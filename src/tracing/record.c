@@ -40,7 +40,7 @@
 struct patience {
 	const struct uni_trecord_cfg *cfg;
 	uint64_t until_ns;   /* 0: as long as it likes */
-	uint64_t more_ns;    /* so much longer, as long as nothing came through a line */
+	uint64_t more_ns;    /* added to until_ns as long as nothing came through a line */
 	uint64_t stopped_ns; /* when cfg->stop was seen first; 0: not yet */
 	uint64_t grace_ns;   /* how much longer it may take then */
 };

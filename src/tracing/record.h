@@ -77,7 +77,7 @@ int uni_trecord_end(const struct uni_trecord_cfg *cfg, uint64_t *pause_ns_ret, s
  * record. */
 bool uni_trecord_runs(const struct uni_trecord_cfg *cfg);
 /* Clocks and counts of each CPU into the session's description; drops an end_ns that its clock
- * cannot tell. */
+ * cannot express. */
 void uni_trecord_describe(const struct uni_trecord_cfg *cfg, struct uni_record_trace *ret);
 
 #endif

@@ -14,7 +14,7 @@ bool uni_trecord_runs(const struct uni_trecord_cfg *cfg)
 	       info.rest[0] == '\0' && !info.stopped;
 }
 
-/* By offset or by records that were seen being made, at a rate that somebody knows. */
+/* By offset, or by records whose writing was observed, at a known rate. */
 static bool is_known(const struct uni_record_clock *c, uint64_t guest_hz)
 {
 	return c->error_ns != UINT64_MAX || (c->ns != 0 && guest_hz != 0);

@@ -249,8 +249,7 @@ int uni_tracer_set(struct uni_tracer *t, const struct uni_trace_choice *choice,
 	else
 		*ret = (struct uni_trace_done){ .nr_functions = plan.nr_functions,
 			.nr_sites = plan.nr_sites,
-			/* The word that tells one choice from the next is no place of the guest's.
-			 */
+			/* The word that marks a choice is no place of the guest's code. */
 			.nr_written = job.nr_written - (job.nr_written != 0),
 			.pause_ns = job.pause_ns,
 			.threads = choice != NULL && choice->promises,

@@ -32,9 +32,10 @@ const struct uni_ring_source *uni_tracer_source(const struct uni_tracer *t, uint
 int uni_tracer_control(struct uni_tracer *t, struct uni_trace_control *ret);
 
 struct uni_trace_done {
-	uint32_t nr_functions, nr_sites;	    /* traced now */
-	uint64_t nr_written;			    /* places that had to be changed */
-	uint64_t pause_ns;			    /* the guest stood so long at a time */
+	uint32_t nr_functions, nr_sites; /* traced now */
+	uint64_t nr_written;		 /* places that had to be changed */
+	/* the longest time for which the guest was stopped */
+	uint64_t pause_ns;
 	uint32_t nr_no_exits, nr_pieces, nr_unlike; /* functions left out; struct uni_trace_plan */
 	bool threads;				    /* their events are recorded */
 	bool calls_itself; /* functions that need no patching are traced, too: all of them */
