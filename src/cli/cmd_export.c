@@ -149,7 +149,7 @@ static int split_options(
 	return 0;
 }
 
-/* Formats that the file has nothing for are left out, and that is said. */
+/* Leaves out formats for which the file has no data, with a message. */
 static int write_all(struct uni_exporting *x, struct uni_err *err)
 {
 	_cleanup_strbuf_ struct uni_strbuf path;

@@ -162,7 +162,7 @@ struct attempt {
 	struct uni_qemu_args args;
 	struct uni_qemu q;
 	struct uni_boot boot;
-	bool booted;	/* boot tells how it went */
+	bool booted;	/* boot has the result */
 	bool qemu_left; /* QEMU could not even begin */
 };
 
@@ -223,7 +223,7 @@ static int record_it(struct attempt *a, struct uni_err *err)
 	struct uni_guest g, *const one[] = { &g };
 	int rc = uni_guest_open(&g, &args, err);
 
-	/* A guest that is stopped for ever looks as if it ran there all the time. */
+	/* A guest that is stopped forever looks as if it ran there all the time. */
 	if (rc == 0 && has_ended(a)) {
 		uni_guest_close(&g);
 		return -UNI_EGONE;
@@ -279,8 +279,8 @@ static int try_once(struct attempt *a, const struct uni_image *image, struct uni
 	return rc;
 }
 
-/* Is there another way to boot it, and is that not the image's own fault? Chooses it, and says so.
- */
+/* Is there another way to boot it, and is the failure not the image's own fault? Chooses it, with a
+ * message. */
 static bool choose_next(struct attempt *a, struct uni_err *err)
 {
 	const struct uni_boot *b = &a->boot;
@@ -305,7 +305,7 @@ static bool choose_next(struct attempt *a, struct uni_err *err)
 	return true;
 }
 
-/* microvm starts in a moment, and has no PCI. Options that we do not know get what there was. */
+/* microvm starts quickly, and has no PCI. Unknown options get the old machine. */
 static bool fits_microvm(const struct uni_image *image, char *const *extra)
 {
 	if (image == NULL || !uni_image_is_pvh(image) || uni_image_arch(image) == NULL)

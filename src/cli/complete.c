@@ -188,7 +188,7 @@ static const struct uni_opt *asks_value(const struct uni_opt *opts, const char *
 	return o != NULL && o->arg != NULL ? o : NULL;
 }
 
-/* The operand of that number, of those that the command says it takes: "FILE THREAD". */
+/* The operand of that number, from the command's list of operands: "FILE THREAD". */
 static void offer_operand(const struct typed *t, const struct uni_cmd *c, size_t number)
 {
 	const char *p = c->operands;

@@ -15,7 +15,7 @@
 #include "app/serve_child.h"
 #include "config.h"
 
-#define FILES 65536 /* that may be open at once, if the user may have so many */
+#define FILES 65536 /* files open at once, if the user may have so many */
 
 static bool wants_help(int argc, char **argv)
 {
@@ -92,7 +92,7 @@ static int run_command(const struct uni_called *called, int argc, char **argv)
 	return status;
 }
 
-/* A full disk or a closed pipe behind stdout is a failure like any other. */
+/* A full disk or a closed pipe at stdout is a failure like any other. */
 static int flush_output(int status)
 {
 	int e;

@@ -225,7 +225,7 @@ int uni_run_xl(const struct uni_run_xl_args *args, struct uni_err *err)
 	}
 	if (rc != 0)
 		return rc;
-	/* From here to its end the domain is ours: Ctrl-C must not leave it behind. */
+	/* From here to its end the domain is ours: after Ctrl-C it must not remain. */
 	uni_signals_begin(&signals);
 	rc = boot_and_record(&r, err);
 	uni_signals_end(&signals);

@@ -35,7 +35,7 @@ static int make_symtab(
 	return uni_symtab_of_names(from, names, nr, ret, err);
 }
 
-/* Leaf first; a stack deeper than a chain can be loses its outermost callers, and says so. */
+/* Leaf first; a stack deeper than a chain may be loses its outermost callers, and is marked so. */
 static void chain_of(const struct uni_profile *p, uint32_t node, struct uni_chain *c)
 {
 	c->nr = 0;

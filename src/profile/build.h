@@ -26,8 +26,9 @@ enum uni_build_what {
 };
 
 /*
- * Is told of each sample that was added, or exit (with UNI_BUILD_EXITS), and the node where: its
- * number is that of the finished profile. Not 0 ends the building and is passed on; NULL: not told.
+ * Called for each added sample, or exit (with UNI_BUILD_EXITS), with its node; node numbers are
+ * those of the finished profile. A result other than 0 ends the building and is returned. NULL: not
+ * called.
  */
 struct uni_build_watch {
 	void *ctx;
@@ -46,8 +47,8 @@ struct uni_build_opts {
 	bool mark_truncated; /* a "[truncated]" root frame under chains that did not end at their
 				root */
 	bool keep_log;	     /* uni_profile_keep_log() */
-	bool no_guest_roots; /* several guests in one tree, and the watch tells them apart */
-	const struct uni_build_watch *watch; /* NULL: nobody */
+	bool no_guest_roots; /* several guests in one tree; the watch distinguishes them */
+	const struct uni_build_watch *watch; /* NULL: none */
 };
 
 #define UNI_BUILD_DEFAULTS               \
@@ -62,7 +63,7 @@ const char *uni_state_frame(unsigned state);
 struct uni_build_read {
 	uint64_t samples; /* read; fewer than the statistics say: the streams are damaged */
 	uint64_t exits;	  /* the same, by weight */
-	uint64_t torn;	  /* packets that were passed over */
+	uint64_t torn;	  /* packets that were skipped */
 };
 
 /* A guest for adding samples one by one. All borrowed. */

@@ -135,7 +135,7 @@ static int leave_profile_call(struct adder *a, struct stack *s, const struct uni
 	return rc == 0 ? tell_watcher(a, e->thread, e->ns, newest_node(s)) : rc;
 }
 
-/* One thread goes, the other goes on where it was. */
+/* One thread leaves the CPU; the other goes on at its last place. */
 static int change_thread(struct adder *a, const struct uni_call_event *e)
 {
 	const struct stack *next = stack_of(a, e->next);

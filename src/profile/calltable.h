@@ -22,7 +22,7 @@ struct uni_call_table {
 
 int uni_call_table_init(struct uni_call_table *t);    /* -UNI_ENOMEM */
 void uni_call_table_deinit(struct uni_call_table *t); /* also of zeros */
-/* Adds to the cell what call->name says nothing of: name is the function's. -UNI_ENOMEM. */
+/* Adds call to the cell of the function `name`; ignores call->name. -UNI_ENOMEM. */
 int uni_call_table_add(
 	struct uni_call_table *t, const char *name, size_t len, const struct uni_call_cell *call);
 /* The calls that returned, of a timeline that is read to its end. -UNI_ENOMEM. */

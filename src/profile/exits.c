@@ -113,7 +113,7 @@ static uint64_t hash_exit_kind(const struct sum *s)
 		(uint64_t)s->label << 32 | s->function, (uint64_t)s->guest << 8 | s->isa);
 }
 
-/* The row with key's names, made if there is none; NULL: out of memory. */
+/* The row with key's names, made if it is missing; NULL: out of memory. */
 static struct sum *find_row(struct builder *b, const struct sum *key)
 {
 	struct uni_exit_table *t = b->t;

@@ -13,7 +13,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* By name; what else tells two frames apart decides only between equal names. */
+/* By name; other differences between two frames count only if their names are equal. */
 static int frame_cmp(const void *a, const void *b, void *ctx)
 {
 	const struct uni_profile *p = ctx;

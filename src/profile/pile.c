@@ -14,7 +14,7 @@
 #define NR_BYTES 256
 
 struct keyed {
-	uint64_t key; /* the ranks of its next few frames, each + 1; 0 behind the leaf */
+	uint64_t key; /* the ranks of its next few frames, each + 1; 0 after the leaf */
 	uint32_t stack;
 };
 
@@ -73,8 +73,8 @@ static void sort_few(const struct sorter *s, struct keyed *k, size_t nr, size_t 
 	}
 }
 
-/* Stable, a byte after the other from the lowest; bytes that are the same in all are passed over.
- */
+/* A stable sort by one byte after the other, from the lowest; skips bytes that are the same in
+ * all. */
 static void sort_many(struct sorter *s, struct keyed *k, size_t nr)
 {
 	struct keyed *from = k, *to = s->tmp;

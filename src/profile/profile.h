@@ -100,7 +100,7 @@ int uni_profile_enable_second(struct uni_profile *p);
 /* Everything added so far becomes the second column; later values are the first. For a difference
  * of two inputs in one tree. */
 int uni_profile_to_second(struct uni_profile *p);
-/* Before the end: makes the first column's total that of the second, if both have something. */
+/* Before the end: scales the first column's total to the second's, if neither is 0. */
 void uni_profile_scale_first(struct uni_profile *p);
 bool uni_profile_has_second(const struct uni_profile *p);
 double uni_profile_self2(const struct uni_profile *p, uint32_t node);

@@ -21,7 +21,7 @@ struct uni_text_opts {
 #define UNI_NUMBER_MAX 64
 void uni_text_number(char *ret, double v);
 
-/* Functions by self value, with totals. Says how many were left out. */
+/* Functions by self value, with totals. States how many were left out. */
 int uni_text_functions(
 	const struct uni_profile *p, const struct uni_text_opts *opts, struct uni_sink *out);
 /* The call tree, callers first, heaviest branch first; a chain of only children does not indent. */

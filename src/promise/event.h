@@ -28,10 +28,11 @@ enum uni_promise_kind {
 	UNI_PE_SIGNAL = 9,	/* thread runs from now on, for other was resolved or signalled */
 	UNI_PE_TRY_READ = 10,	/* thread wanted other's value: not there, it waits */
 	UNI_PE_COUNTER = 11,	/* counter text is value now, in thread */
-	UNI_PE_READ_LATER = 12, /* thread waits for other, while somebody else runs */
-	UNI_PE_NOTIFY = 13, /* other was signalled to thread, or to NOBODY; whoever runs, runs on */
-	UNI_PE_OPEN_NOW = 14, /* other, of `type`, made by thread, is open: told at the begin */
-	UNI_PE_ALL_OPEN = 15, /* that were all; value: so many changes had been missed */
+	UNI_PE_READ_LATER = 12, /* thread waits for other, while another one runs */
+	/* other was signalled to thread, or to NOBODY; the running thread runs on */
+	UNI_PE_NOTIFY = 13,
+	UNI_PE_OPEN_NOW = 14, /* other, of `type`, made by thread, is open at the beginning */
+	UNI_PE_ALL_OPEN = 15, /* the last of these; value: number of changes that were missed */
 	UNI_PE_SHOULD_RESOLVE = 16, /* thread is meant to end */
 	UNI_PE_HIATUS = 17,	    /* nothing runs: value is enum uni_promise_hiatus */
 	UNI_PE_RESUME = 18,	    /* the end of that */

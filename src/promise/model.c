@@ -232,7 +232,7 @@ static int create_promise(
 	return 0;
 }
 
-/* Nobody runs by this: it was so before. */
+/* Does not change the running promise: it was open before. */
 static int open_now(struct uni_promise_builder *b, const struct uni_promise_event *e, uint32_t by)
 {
 	uint32_t i;
@@ -306,7 +306,7 @@ static int add_count(struct uni_promise_builder *b, const struct uni_promise_eve
 	return uni_promise_push(&b->m.counts, c) ? 0 : -UNI_ENOMEM;
 }
 
-/* A signal that runs nobody at once. */
+/* A signal after which no other promise runs at once. */
 static int notify_promise(struct uni_promise_builder *b, uint32_t cpu, uint32_t who, uint32_t of)
 {
 	struct uni_promise *p = get_promise(b, of);

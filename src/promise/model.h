@@ -62,13 +62,13 @@ struct uni_promise {
 	uint32_t lonely_by; /* the running promise then */
 	uint8_t type, fate;
 	bool created;	     /* its creation is in the trace */
-	bool told;	     /* it was open when the trace began, which was told with its wait */
-	bool taken;	     /* its value, by somebody, since the last of nr_lonely */
-	bool should_resolve; /* its program said that it ends */
+	bool told;	     /* it was open when the trace began, and its wait is known */
+	bool taken;	     /* its value was taken since the last of nr_lonely */
+	bool should_resolve; /* its program stated that it ends */
 	/* For open promises, known at the end of the trace: */
 	bool must_end;	     /* it should resolve, or a promise that became it should */
-	bool awaited;	     /* somebody waits for it */
-	bool owes;	     /* it made one that must end, and for which nobody is known to work */
+	bool awaited;	     /* another promise waits for it */
+	bool owes;	     /* it created one that must end, and for which none is known to work */
 	uint64_t owes_since; /* the newest of these */
 	/* it resolved a promise that had to end, of a creator with open ones */
 	bool settles;
@@ -90,7 +90,7 @@ struct uni_promise_wait {
 	uint32_t waker;	  /* the promise that resolved or signalled, UNI_PROMISE_NONE: not known */
 	uint32_t next;	  /* of the same waiter, older */
 	uint32_t next_on; /* for the same promise, older; while neither is ready */
-	uint32_t cpu;	  /* where it ran again, or was ended */
+	uint32_t cpu;	  /* of its next run, or of its end */
 	uint32_t depth;	  /* 1, and more if the waker had itself waited before it ran: its chain */
 	bool given_up;	  /* ended by something else: a timeout, another one of several */
 	bool after_end;	  /* its waiter had ended before, and did not run again after it */
@@ -125,7 +125,7 @@ struct uni_promise_silence {
  * the host may have stolen some of that time from any of the host's CPUs. */
 struct uni_promise_on_cpu {
 	uint64_t ns, on_ns, stolen_ns;
-	uint64_t late; /* the model's: so often until then it told more than can have been */
+	uint64_t late; /* set by the model: how often until then the host stated too much time */
 };
 
 /* A pause: garbage collection, or nothing to do. */
@@ -151,9 +151,9 @@ struct uni_promise_model {
 	uint64_t begin, end;			      /* of the trace, ns */
 	uint64_t events, lost;			      /* lost: as far as known */
 	bool begin_told;       /* promises that were open at the beginning are in it ... */
-	uint64_t begin_missed; /* ... but for so many changes */
+	uint64_t begin_missed; /* ... except this number of changes */
 	bool lost_at_most;     /* each overwritten word counts as one there */
-	bool nobody_owes;      /* as `owes`, of nobody */
+	bool nobody_owes;      /* as `owes`, for promises without a creator */
 	uint64_t gaps;
 	uint64_t last_gap;  /* ns; 0 none: events before it may be missing */
 	uint64_t not_kept;  /* waits of one promise beyond UNI_PROMISE_WAITS */
@@ -170,7 +170,8 @@ int uni_promise_builder_heard(struct uni_promise_builder *b, uint32_t cpu, uint6
 /* A name from elsewhere, for the newest promise of that id if it has none and is a thread, or of
  * unknown type. Returns 0 or -UNI_ENOMEM. */
 int uni_promise_builder_name(struct uni_promise_builder *b, uint64_t id, const char *name);
-/* So long was recorded, whatever the last event was; of no event, or before it, nothing. */
+/* The recording lasted until `time`, even after the last event. Ignored without any event, or
+ * before the last one. */
 void uni_promise_builder_end(struct uni_promise_builder *b, uint64_t time);
 /* The total loss: losses without an event were before the first one, or after the last. */
 void uni_promise_builder_lost(struct uni_promise_builder *b, uint64_t total, bool at_most);

@@ -20,7 +20,7 @@ struct uni_promise_builder {
 	struct uni_promise_cpu cpus[UNI_PROMISE_CPUS];
 };
 
-/* Appends; false: no memory, or no index left (they have 32 bits, and one value is none). */
+/* Appends; false: no memory, or no index left (they have 32 bits, and one value means none). */
 #define uni_promise_push(vec, elem) ((vec)->nr < UNI_PROMISE_NONE && uni_vec_push(vec, elem))
 
 /* A new promise of that id takes the place of an old one: ids are addresses in some guests. */

@@ -76,7 +76,8 @@ uint64_t uni_promise_on_cpu_ns(const struct uni_promise_model *m, uint64_t from,
 		return 0;
 	first = first_at(m, from);
 	last = first_at(m, to);
-	/* The looks right outside tell more of a short time, those inside more if it slept. */
+	/* For a short time the looks right outside are more exact; for one in which it slept, those
+	 * inside. */
 	for (size_t i = first - (first != 0); i <= first && i < m->on_cpu.nr; i++) {
 		for (size_t k = last - (last != 0); k <= last && k < m->on_cpu.nr; k++) {
 			/* A count that caught up was too old before. */

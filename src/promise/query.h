@@ -66,7 +66,8 @@ struct uni_finding {
 	uint64_t time;	 /* when it went wrong */
 	uint64_t ns;	 /* STARVED: how long; else since when until the end of the trace */
 	uint64_t silent; /* STARVED: of that, nothing was heard of other */
-	uint64_t on_cpu; /* STARVED: the host ran the guest for so long of other's turn, at least */
+	/* STARVED: minimum time of other's turn for which the host ran the guest */
+	uint64_t on_cpu;
 	uint32_t who, other, by;
 	uint8_t kind;
 };
@@ -78,7 +79,7 @@ struct uni_findings {
 		 * LOST_WAKEUP: it may have nothing to do */
 };
 
-#define UNI_PROMISE_BUSY_NS 100000000 /* where nobody says otherwise */
+#define UNI_PROMISE_BUSY_NS 100000000 /* the default */
 
 /*
  * A lost wake-up needs a victim: the waiter must end, or is waited for, or may have to resolve a
@@ -107,7 +108,8 @@ uint32_t uni_promise_needs(const struct uni_promise_model *m, uint32_t who);
 size_t uni_promise_wakeups(
 	const struct uni_promise_model *m, const struct uni_promise_wait **ret, size_t cap);
 
-/* The promises that ended behind the longest chains of waits; of equal ones, what took longest. */
+/* The promises that ended after the longest chains of waits; among equal ones, those that took
+ * longest. */
 size_t uni_promise_longest(const struct uni_promise_model *m, uint32_t *ret, size_t cap);
 
 #endif

@@ -7,10 +7,10 @@
 /* Is it a lost wake-up: did its signal come before the wait, and never since? */
 bool uni_promise_missed(const struct uni_promise_model *m, const struct uni_promise_wait *w);
 
-/* Until its end, or that of the trace. */
+/* Time until its end, or the end of the trace. */
 uint64_t uni_promise_life(const struct uni_promise_model *m, const struct uni_promise *p);
 
-/* The host ran the guest for so long of [from, to), at least. */
+/* Minimum time in [from, to) for which the host ran the guest. */
 uint64_t uni_promise_on_cpu_ns(const struct uni_promise_model *m, uint64_t from, uint64_t to);
 
 /* Adds promises that starved, and whether that is in doubt. Returns 0 or -UNI_ENOMEM. */

@@ -24,7 +24,7 @@ static bool event_fields(struct uni_promise_event *e, const uint64_t *words, uns
 		e->value = (int64_t)(words[0] & 0xff);
 		return true;
 	case UNI_PE_GC:
-		/* More than a year is none; the product fits then. */
+		/* A value above a year is invalid; the product fits then. */
 		e->value = words[0] >> 56 != 0 ? 0 : (int64_t)((double)words[0] * ns);
 		return e->value >= 0 && e->value < INT64_MAX / 2;
 	case UNI_PE_LABEL:
@@ -67,7 +67,7 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 	return event_fields(ret, words, nr, ns_per_cycle);
 }
 
-/* The text and what pads it behind `nr` words. */
+/* Appends the text and its padding to `nr` words. */
 static unsigned put_text(const struct uni_promise_event *e, uint64_t *words, unsigned nr)
 {
 	size_t max = (size_t)(UNI_PROMISE_WORDS - nr - 1) * 8;

@@ -20,7 +20,7 @@ bool uni_promise_of_record(uint16_t cls, const uint64_t *words, unsigned nr, uin
 
 #define UNI_PROMISE_WORDS 2048 /* maximum of a record; longer texts are cut */
 
-/* The other way round, with cycles of 1 ns: how many words. The kind is none of LOST. */
+/* The reverse, with cycles of 1 ns; returns the number of words. Not for kind LOST. */
 unsigned uni_promise_to_record(
 	const struct uni_promise_event *e, uint64_t words[UNI_PROMISE_WORDS], uint16_t *cls_ret);
 

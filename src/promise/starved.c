@@ -85,10 +85,8 @@ static uint64_t silent_ns(const struct uni_promise_model *m, const struct uni_pr
 	return sum;
 }
 
-/*
- * Is it usual that this promise has the CPU for so long, and of hardly any other? A host preempts
- * whoever runs.
- */
+/* Does this promise usually have the CPU for that long, and hardly any other? A host preempts any
+ * promise. */
 static bool is_usual(const struct uni_promise_model *m, const struct long_runs *r, uint32_t promise)
 {
 	uint32_t nr = r->of[promise];

@@ -12,7 +12,7 @@
 #define CIRCLE	16 /* promises of a circle that are printed */
 #define LOOK_AT 64
 
-/* "12.345 ms": three digits behind the point at most, the unit by the size. */
+/* "12.345 ms": at most three digits after the point, the unit by the size. */
 static const char *format_duration(uint64_t ns, char buf[24])
 {
 	if (ns < 1000)
@@ -294,7 +294,7 @@ static void tell_idle(
 		uni_sink_printf(out, "    and %zu more\n", nr - DOUBTS);
 }
 
-/* The guest cannot tell whether it was its own doing. */
+/* The guest cannot know whether it was its own doing. */
 static void tell_starved(
 	struct uni_sink *out, const struct uni_promise_model *m, const struct uni_findings *f)
 {

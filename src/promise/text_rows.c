@@ -22,10 +22,8 @@ static char *put_digits(char *end, uint64_t v, unsigned nr)
 	return end;
 }
 
-/*
- * "12.345 ms": ns / unit with so many digits behind the point. Just between two of them printf()
- * goes by the bits of the double.
- */
+/* "12.345 ms": ns / unit with `nr` digits after the point. For a value in the middle of two,
+ * printf() goes by the bits of the double. */
 static size_t put_fixed(char buf[32], uint64_t ns, uint64_t unit, unsigned nr, const char *name)
 {
 	uint64_t step = unit, rest, n;
@@ -50,7 +48,7 @@ static size_t put_fixed(char buf[32], uint64_t ns, uint64_t unit, unsigned nr, c
 	return len;
 }
 
-/* Three digits behind the point at most, the unit by the size. */
+/* At most three digits after the point, the unit by the size. */
 static size_t put_duration(char buf[32], uint64_t ns)
 {
 	if (ns < 1000)

@@ -117,7 +117,7 @@ static uint32_t find_suspect(const struct uni_promise_model *m, uint32_t who)
 	return found;
 }
 
-/* An open promise for which nobody is known to work. */
+/* An open promise for which none is known to work. */
 static uint32_t step_unresolved(struct walk *w, uint32_t who)
 {
 	uint32_t by = UNI_PROMISE_NONE;

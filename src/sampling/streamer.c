@@ -32,7 +32,7 @@ struct guest {
 	uint64_t end_at_ns;  /* UINT64_MAX: none */
 	uint64_t drain_ns, next_drain_ns, next_progress_ns, next_watch_ns;
 	uint64_t own_cpu_begin_ns;
-	uint64_t failed;       /* samples with an empty chain */
+	uint64_t failed;       /* running, but without a chain */
 	uint64_t errors_since; /* 0: the last read went well */
 	int error;
 	struct uni_rawstack *raw;   /* made with the first such sample */

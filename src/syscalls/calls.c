@@ -60,7 +60,7 @@ struct known {
 struct thread {
 	uint32_t name; /* text of the log */
 	bool named;
-	uint32_t entry; /* of the log, that is open; NONE: none, or it is not told */
+	uint32_t entry; /* the open one in the log; NONE: none, or it is not printed */
 	bool open;
 	const struct uni_sysc_def *def;
 	uint32_t depth; /* of the call that is open */
@@ -311,7 +311,7 @@ void uni_sysc_reader_destroy(struct uni_sysc_reader *r)
 	free(r);
 }
 
-/* Texts of calls that were told are not kept for ever; names are looked up again. */
+/* Texts of printed calls are not kept; names are looked up again. */
 static int tidy_texts(struct uni_sysc_reader *r)
 {
 	if (uni_strtab_nr(r->log->text) < TEXTS_MAX)

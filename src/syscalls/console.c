@@ -23,13 +23,13 @@ struct console {
 	struct uni_sysc_log *log;
 	unsigned machine;
 	bool in_table; /* lines are those of a table of sums */
-	bool rows;     /* behind its rule */
-	uint64_t ns;   /* since 1970, of the line; 0: it does not tell */
+	bool rows;     /* after its rule */
+	uint64_t ns;   /* of the line, since 1970; 0: unknown */
 	UNI_VEC(struct pending) pending;
 	char line[LINE_MAX_BYTES];
 };
 
-/* Without carriage returns and colours; cut where it is longer than any line is. */
+/* Removes carriage returns and colours; cuts a line that is longer than any valid one. */
 static void take_line(struct console *c, const char *s, size_t len)
 {
 	size_t n = 0;
@@ -74,10 +74,8 @@ static const char *skip_thread(struct console *c, const char *s, uint32_t *ret)
 	return s;
 }
 
-/*
- * strace's stamps: "12:34:56 ", "12:34:56.123456 ", "1700000000.123456 ", "     0.000012 ".
- * Only the third is a time that says when.
- */
+/* strace's stamps: "12:34:56 ", "12:34:56.123456 ", "1700000000.123456 ", " 0.000012 ". Only the
+ * third is an absolute time. */
 static const char *skip_stamp(const char *s, uint64_t *ns_ret)
 {
 	const char *begin = s + strspn(s, " ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* System calls that a guest made, wherever they are known from, and how strace tells them. */
+/* System calls of a guest, from any source, and printing them as strace does. */
 #ifndef UNI_SYSCALLS_LOG_H
 #define UNI_SYSCALLS_LOG_H
 
@@ -14,7 +14,7 @@ enum uni_sysc_end {
 	UNI_SYSC_OPEN, /* not seen to return */
 	UNI_SYSC_OK,
 	UNI_SYSC_FAILED,
-	UNI_SYSC_NO_RESULT, /* it does not return, or nobody knows what */
+	UNI_SYSC_NO_RESULT, /* it does not return, or its result is unknown */
 };
 
 struct uni_sysc_entry {
@@ -55,10 +55,10 @@ int uni_sysc_log_init(struct uni_sysc_log *log, const struct uni_sysc_filter *fi
 void uni_sysc_log_deinit(struct uni_sysc_log *log); /* of a zeroed one nothing */
 /* The number of a text; 0 for "". -1 as uint32_t: out of memory. */
 uint32_t uni_sysc_log_text(struct uni_sysc_log *log, const char *s, size_t len);
-/* Whether it passes the filter by its name is looked at here; by its end in what tells it. */
+/* Applies the part of the filter about names; printers apply the part about results. */
 int uni_sysc_log_add(struct uni_sysc_log *log, const struct uni_sysc_entry *e);
 
-/* The same; *index_ret: its place in `all`, UINT32_MAX if it is not told. */
+/* The same; *index_ret: its place in `all`, UINT32_MAX if it is not printed. */
 int uni_sysc_log_put(struct uni_sysc_log *log, const struct uni_sysc_entry *e, uint32_t *index_ret);
 /* Do calls of that name (a text of the log) pass the filter? */
 bool uni_sysc_log_passes(struct uni_sysc_log *log, uint32_t name);

@@ -24,7 +24,7 @@ struct uni_sysc_printer {
 	struct uni_sysc_print opts;
 	struct uni_sink *out;
 	bool threads;	 /* there are several */
-	bool any_thread; /* one was told, of this name: */
+	bool any_thread; /* one was printed, of this name: */
 	uint64_t thread;
 	bool any;	  /* a stamp was printed */
 	uint64_t last_ns; /* of the stamp before, for -r */
@@ -97,7 +97,7 @@ static void put_stamp(struct uni_sysc_printer *p, const struct uni_sysc_entry *e
 	uni_sink_putc(p->out, ' ');
 }
 
-/* strace counts columns behind the stamp and the process. */
+/* strace counts columns after the stamp and the process. */
 static void begin_line(struct uni_sysc_printer *p, const struct uni_sysc_entry *e, uint64_t ns)
 {
 	const char *thread = log_text(p->log, e->thread);

@@ -14,8 +14,8 @@
 struct uni_sysc_prefixes {
 	const char *v[UNI_SYSC_PREFIXES_MAX]; /* borrowed */
 	size_t nr;
-	/* Functions named as the call itself (a C library's), or sys_ and its name, count where
-	 * their arguments were recorded: somebody chose them. */
+	/* Functions named as the call itself (a C library's), or sys_ and its name, count if their
+	 * arguments were recorded: then a user chose them. */
 	bool others;
 };
 
@@ -30,10 +30,8 @@ const struct uni_sysc_def *uni_sysc_of_function(
 int uni_sysc_from_calls(const struct uni_timeline *tl, const struct uni_sysc_prefixes *prefixes,
 	const struct uni_sysc_memory *memory, struct uni_sysc_log *log);
 
-/*
- * The same of a timeline that grows. told: the entry of the log begins, or has ended. Entries that
- * have ended are forgotten.
- */
+/* The same for a timeline that grows. The callback gets each entry of the log when it begins, and
+ * when it has ended. Ended entries are forgotten. */
 struct uni_sysc_reader; /* opaque */
 struct uni_sysc_told {
 	void (*fn)(void *ctx, uint32_t entry, bool end);
@@ -47,7 +45,8 @@ void uni_sysc_reader_destroy(struct uni_sysc_reader *r); /* NULL-safe */
 /* All that is there now. 0 or -UNI_ENOMEM. */
 int uni_sysc_reader_read(struct uni_sysc_reader *r);
 
-/* Those of vfscore and posix-socket that tell a whole call. 0 or -UNI_ENOMEM. */
+/* Takes tracepoints of vfscore and posix-socket that describe a whole call. Returns 0 or
+ * -UNI_ENOMEM. */
 int uni_sysc_from_tracepoints(const struct uni_ukt_trace *t, struct uni_sysc_log *log);
 
 /*

@@ -27,8 +27,9 @@ struct uni_sysc_def {
 	const char *name;
 	int16_t x86_64, aarch64; /* numbers; -1: not there */
 	uint16_t classes;	 /* enum uni_sysc_class */
-	/* A letter for each argument (syscalls/value.c), then maybe ':' and how the result is
-	 * shown: p an address, l and z 64 bits, o octal, ? there is none; else an int. */
+	/* A letter for each argument (syscalls/value.c), then optionally ':' and the format of the
+	 * result. p is an address, l and z are 64 bits, o is octal, ? means none; otherwise it is
+	 * an int. */
 	const char *kinds;
 };
 
@@ -43,7 +44,7 @@ const struct uni_sysc_def *uni_sysc_by_number(unsigned machine, uint64_t nr);
 unsigned uni_sysc_class_of(const char *name, size_t len);
 /* Letters of kinds before the ':'. */
 unsigned uni_sysc_nr_args(const struct uni_sysc_def *def);
-/* The letter behind it; 'd' if there is none. */
+/* The letter after the ':'; 'd' if there is none. */
 char uni_sysc_result_kind(const struct uni_sysc_def *def);
 
 #endif

@@ -41,9 +41,9 @@ static const struct {
 
 struct call {
 	const struct uni_sysc_def *def;
-	uint32_t entry; /* of the log; UINT32_MAX: it is not told */
+	uint32_t entry; /* of the log; UINT32_MAX: it is not printed */
 	uint32_t definition;
-	uint32_t thread; /* text of the log; 0: nobody has told yet */
+	uint32_t thread; /* text of the log; 0: not known yet */
 };
 
 struct reader {
@@ -173,7 +173,7 @@ static int begin_traced(struct reader *r, const struct uni_ukt_record *rec, uint
 
 	if (def != NULL && !is_inner(r, def, definition))
 		rc = add_entry_of(r, rec, def, &c.entry);
-	/* One that is open for so long will not end. */
+	/* A call that has been open for so long will not end. */
 	if (r->nr == OPEN_MAX)
 		forget_open(r, 0);
 	r->open[r->nr++] = c;
@@ -234,7 +234,7 @@ static void end_traced(
 	e = &r->log->all.v[entry];
 	e->end_ns = rec->ns;
 	e->end = part->failed ? UNI_SYSC_FAILED : UNI_SYSC_OK;
-	/* Without an argument it is 0: the call told that it succeeded. */
+	/* Without an argument it is 0: the tracepoint means success. */
 	e->value = rec->def->nr_args != 0 ? uni_ukt_signed(rec->def, 0, rec->arg[0].v) : 0;
 	if (part->failed && e->value < 0)
 		e->value = -e->value;

@@ -70,7 +70,7 @@ static void put_tree(const struct uni_top *top, struct uni_sink *out)
 		uni_sink_puts(out, "   no samples\n");
 		return;
 	}
-	/* Turned over, a caller's "self" would be that of the function. */
+	/* In the inverted tree, a caller's "self" would be the function's. */
 	uni_sink_printf(out, "%s  TOTAL%%  FUNCTION\n", top->callers ? "        " : "   SELF%");
 	for (size_t i = 0; i < top->outline.lines.nr; i++) {
 		const struct uni_outline_line *l = &top->outline.lines.v[i];

@@ -174,7 +174,7 @@ static void draw_call(const struct uni_ui *ui, int row, size_t i)
 	char numbers[128], name[UNI_SAY_MAX];
 	size_t len = 0;
 
-	/* Turned over, a caller's "self" would be that of the function. */
+	/* In the inverted tree, a caller's "self" would be the function's. */
 	if (top->callers)
 		(void)snprintf(numbers, sizeof(numbers), "%7s %7.2f  ", "",
 			uni_top_percent(top, n->total));
@@ -192,7 +192,7 @@ static void draw_call(const struct uni_ui *ui, int row, size_t i)
 static void draw_calls(struct uni_ui *ui, int row, int height)
 {
 	const struct uni_top *top = &ui->run->top;
-	/* The first line is the root of the tree, which is nobody. */
+	/* The first line is the root of the tree, which is no function. */
 	size_t nr = top->outline.lines.nr != 0 ? top->outline.lines.nr - 1 : 0;
 	char head[UNI_SAY_MAX];
 

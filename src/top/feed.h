@@ -17,18 +17,18 @@ struct uni_feed_status {
 	uint64_t dropped; /* samples that were taken, but the reader was too slow for them */
 	bool streams;	  /* some are made in the host's kernel */
 	bool inside;	  /* all are made by the guests themselves */
-	/* As of uni_live_guests; it grows when vCPUs are plugged in. All 0: not told. */
+	/* As in uni_live_guests; it grows when vCPUs are plugged in. All 0: not known. */
 	uint32_t first_vcpu[UNI_GUEST_MAX + 1];
 	/* Once it has ended: */
 	bool ended;
 	enum uni_sampler_end end;
 	size_t nr_failed; /* guests that could not be sampled */
-	int rc; /* of the sampler, if it is so for all guests; err says why for the first */
+	int rc; /* the sampler's error, if all guests have one; err is the first guest's */
 	struct uni_err err;
 	/* The vCPUs of all guests, one guest after the other: the number of filled entries. */
 	uint32_t nr_vcpus;
 	struct uni_feed_vcpu {
-		bool timed; /* the target tells; else times is 0 */
+		bool timed; /* the target has times; else times is 0 */
 		struct uni_vcpu_times times;
 	} vcpu[UNI_SESSION_VCPUS_MAX];
 };

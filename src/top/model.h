@@ -17,11 +17,12 @@
 struct uni_top_vcpu {
 	double guest, kvm, vmm, idle, stolen;
 	double exits; /* a second; negative: not counted */
-	bool split;   /* guest and kvm were told apart */
+	bool split;   /* guest and kvm are separate */
 	bool sampled; /* estimated from the states of samples in the window */
 };
 
-/* How good the sampling is: of the time between the last two refreshes where not said otherwise. */
+/* The quality of the sampling. Numbers are of the time between the last two refreshes, unless
+ * stated otherwise. */
 struct uni_top_quality {
 	uint64_t samples; /* in the window */
 	double rate;	  /* samples a second, all vCPUs */

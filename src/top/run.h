@@ -42,7 +42,7 @@ struct uni_top_run {
 	char title[320]; /* the guests, as the screen names them */
 };
 
-/* -UNI_EUSAGE: what makes no sense. */
+/* -UNI_EUSAGE: invalid options. */
 int uni_top_check_args(const struct uni_top_args *args, struct uni_err *err);
 
 /* Starts sampling. Deinit in any case. */
@@ -61,7 +61,7 @@ void uni_top_run_suspend(struct uni_top_run *r);
 /* Writes the remembered samples as a session. path_ret: its folder, owned by the caller. */
 int uni_top_run_save(struct uni_top_run *r, char **path_ret, struct uni_err *err);
 
-/* Prints snapshots until there are enough of them, the guest ends, or nobody wants more. */
+/* Prints snapshots until there are enough, the guest ends, or the reader has gone away. */
 int uni_top_run_batch(struct uni_top_run *r, struct uni_err *err);
 /* On the terminal until the user quits. */
 int uni_top_run_screen(struct uni_top_run *r, struct uni_err *err);

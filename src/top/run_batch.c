@@ -53,7 +53,7 @@ static uint64_t wait_for_begin(struct uni_top_run *r)
 	return r->status.stats.begin_ns != 0 ? r->status.stats.begin_ns : now_ns;
 }
 
-/* 0, 1: nobody reads any more, or -UNI_E*. */
+/* 0, 1: the reader has gone away, or -UNI_E*. */
 static int print_batch(struct uni_top_run *r, uint64_t number, struct uni_err *err)
 {
 	struct uni_batch_opts opts = { .guest = r->title,

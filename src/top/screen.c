@@ -208,7 +208,7 @@ static wchar_t next_char(const char **text)
 	return c;
 }
 
-/* As much as fits; with ".." at the end where it was cut. Returns columns. */
+/* As much as fits; ".." at the end marks a cut. Returns columns. */
 static int lay_out(const char *text, int width, wchar_t out[TEXT_MAX + 3])
 {
 	int used = 0, cut_at = 0, cut_used = 0, n = 0;
@@ -303,7 +303,7 @@ int32_t uni_screen_key(unsigned wait_ms)
 	int r = get_wch(&c);
 
 	if (r == ERR) {
-		/* Without waiting inside ncurses: it would not tell a closed terminal. */
+		/* Waits outside of ncurses, which would not report a closed terminal. */
 		bool input = poll(&p, 1, (int)wait_ms) > 0;
 
 		if (input && (p.revents & (POLLHUP | POLLERR | POLLNVAL)))

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /*
- * Ctrl-C, termination and a closed terminal ask for the end, Ctrl-Z for a stop; a closed pipe is
- * an error of write() and no signal. Until _restore(); may be called again when somebody else (a
- * library) has taken them in the meantime.
+ * Ctrl-C, termination and a closed terminal ask for the end, Ctrl-Z for a stop. A closed pipe is an
+ * error of write() and no signal. Valid until _restore(); call it again if a library has changed
+ * them in the meantime.
  */
 void uni_top_signals_take(void);
 void uni_top_signals_restore(void);

@@ -29,7 +29,7 @@ struct uni_ui {
 void uni_ui_draw(struct uni_ui *ui);
 /* The list of keys, from that row on. */
 void uni_ui_draw_help(int row, int height);
-/* The lines of vCPUs, at most so many; returns how many there are. */
+/* The lines of vCPUs, at most `height`; returns their number. */
 int uni_ui_draw_vcpus(const struct uni_top_run *r, int row, int height);
 
 /* Handles a key and changes settings. Sets ui->again if the model has to be computed again, or

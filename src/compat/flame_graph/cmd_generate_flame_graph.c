@@ -162,7 +162,7 @@ static int start_and_trace(const struct uni_five *five, struct uni_err *err)
 	uint64_t domid = 0;
 	int rc, rc2 = 0;
 
-	/* Ctrl-C must not leave it behind. */
+	/* After Ctrl-C the domain must not remain. */
 	uni_signals_begin(&signals);
 	rc = start_domain(&domid, &created, err);
 	if (rc == 0)

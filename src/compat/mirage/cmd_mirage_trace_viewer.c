@@ -180,7 +180,7 @@ static bool is_again(const struct uni_cmd_ctx *ctx, size_t i)
 	return false;
 }
 
-/* DIR/NAME.html and .json; NAME is that of the file without its end, or its place, or both. */
+/* DIR/NAME.html and .json; NAME is the file's name without its suffix, its place, or both. */
 static void out_name(const struct trace *t, const char *ext, struct uni_strbuf *ret)
 {
 	size_t len;
@@ -301,7 +301,7 @@ static int run_mirage_trace_viewer(const struct uni_cmd_ctx *ctx, struct uni_err
 	if (rc == 0 && o.domain == NULL)
 		rc = uni_privilege_drop(err);
 	if (rc == 0 && o.html != NULL)
-		(void)uni_outdir_mkdir(o.html, &fd, NULL); /* the first file tells what fails */
+		(void)uni_outdir_mkdir(o.html, &fd, NULL); /* the first file reports errors */
 	if (rc == 0 && o.domain != NULL)
 		rc = from_domain(err);
 	for (size_t i = 0; rc == 0 && i < ctx->nr_operands; i++)

@@ -14,7 +14,7 @@ struct uni_tracer_args {
 	bool quiet;			 /* nothing else on stderr */
 };
 
-/* Until the time is over, a signal, the guest's end, or nobody reads any more. */
+/* Runs until the time is over, a signal, the guest's end, or the reader has gone away. */
 int uni_tracer_run(struct uni_guest *g, const struct uni_tracer_args *args, struct uni_sink *out,
 	struct uni_err *err);
 

@@ -378,7 +378,7 @@ static void put_word(const struct printer *p, uint64_t addr, uint64_t word, uint
 	(void)fprintf(p->out, "%016" PRIx64 ": %s %016" PRIx64 "\n", addr, line, word);
 }
 
-/* Every word of the stack: those of the chain as in a call trace, and what else may be code. */
+/* Every word of the stack: those of the chain as in a call trace, and others that may be code. */
 static void put_stack_trace(const struct printer *p, const struct uni_xenctx_vcpu *v)
 {
 	const struct uni_xenctx_bytes *b = &v->stack;

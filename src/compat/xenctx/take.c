@@ -56,7 +56,7 @@ static int prepare_context(
 	return 0;
 }
 
-/* From addr to the end of the last of so many pages, the first being addr's own. */
+/* Bytes from addr to the end of that many pages, the first being addr's own. */
 static uint64_t to_limit(uint64_t pages, uint64_t addr)
 {
 	uint64_t size = pages * UNI_XENCTX_PAGE - addr % UNI_XENCTX_PAGE;

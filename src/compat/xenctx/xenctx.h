@@ -17,7 +17,7 @@
 
 struct uni_xenctx_args {
 	const struct uni_symtab *symtab; /* NULL: addresses stay without names */
-	uint64_t kernel_start;		 /* code begins there, if neither image nor names tell */
+	uint64_t kernel_start;		 /* code begins there, if neither image nor names show it */
 	bool all_regs, all_vcpus, stack_trace, ascii, tagged, frame_pointers;
 	bool has_memory, has_dump;
 	uint64_t memory, dump; /* addresses: to dump, and to take for a stack */
