@@ -13,7 +13,7 @@
 int uni_export_folder(const char *path, int (*fill)(void *arg, int dir_fd, struct uni_err *err),
 	void *arg, struct uni_err *err);
 
-/* A new file in it, called `path`/name in messages; *fd_ret is to be closed behind the sink. */
+/* Makes a new file in it, called `path`/name in messages; close *fd_ret after the sink. */
 int uni_export_folder_file(int dir_fd, const char *path, const char *name, int *fd_ret,
 	struct uni_sink **ret, struct uni_err *err);
 

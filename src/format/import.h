@@ -19,13 +19,13 @@ struct uni_import_stats {
 	uint64_t empty;		  /* of those: without a frame; shown as [empty] */
 	uint64_t cut;		  /* of those: deeper than UNI_IMPORT_DEPTH */
 	uint64_t first_cut;	  /* the number of the first of these, 1-based; 0 = none */
-	uint64_t bad_lines;	  /* passed over */
+	uint64_t bad_lines;	  /* skipped */
 	uint64_t first_bad_line;  /* 1-based, 0 = none */
-	uint64_t too_large;	  /* lines passed over for a number that sums could not hold */
+	uint64_t too_large;	  /* lines skipped because of a number that is too large for sums */
 	uint64_t first_too_large; /* 1-based, 0 = none */
-	uint64_t damaged;	  /* parts of a binary format that make no sense, passed over */
-	uint64_t missed;	  /* deadlines that the tool which wrote it says it missed */
-	uint64_t left_out;	  /* samples of what cannot be added to the rest */
+	uint64_t damaged;	  /* invalid parts of a binary format, skipped */
+	uint64_t missed;	  /* missed deadlines, according to the tool that wrote it */
+	uint64_t left_out;	  /* samples with values that cannot be added to the others */
 	const char *left_why;	  /* "are of other events"; NULL: none */
 };
 

@@ -21,7 +21,7 @@ enum uni_export_opt_type {
 int uni_export_opts_parse(const struct uni_exporter *e, const struct uni_export_opt *opts,
 	size_t nr_opts, void *base, struct uni_err *err);
 
-/* -UNI_EUSAGE if the view lacks what e->needs says. */
+/* -UNI_EUSAGE if the view lacks something that e->needs. */
 int uni_export_check_view(
 	const struct uni_exporter *e, const struct uni_view *v, struct uni_err *err);
 

@@ -11,7 +11,8 @@ enum uni_promise_part_kind {
 	UNI_PART_LABEL, /* its name changed to this */
 	UNI_PART_RUN,	/* it had the CPU; no two runs of a CPU overlap */
 	UNI_PART_PAUSE, /* of a CPU: garbage collection, or nothing to do */
-	UNI_PART_WAKE, /* from who ran on CPU `from` at begin, to who ran again at `end` on `cpu` */
+	/* from the thread on CPU `from` at begin, to the one that ran again at `end` on `cpu` */
+	UNI_PART_WAKE,
 	UNI_PART_COUNT, /* the counter `name` is value from begin on */
 };
 

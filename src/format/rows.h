@@ -24,7 +24,7 @@ struct uni_row {
 /* The guest, vCPU and thread of a sample. */
 struct uni_row_track {
 	uint32_t guest, vcpu, thread; /* thread 0: not known */
-	bool off_cpu;		      /* vcpu says nothing */
+	bool off_cpu;		      /* vcpu is meaningless */
 	bool is_lane;		      /* without samples: it stands for a lane */
 	uint32_t lane;
 };
@@ -63,7 +63,7 @@ void uni_rows_deinit(struct uni_rows *r);
 /* For makers of rows: adds a row on track t. Returns 0 or -UNI_ENOMEM. */
 int uni_rows_push(struct uni_rows *r, struct uni_row row, const struct uni_row_track *t);
 
-/* For formats with times: tells v->lost that they are made up, if they are. */
+/* For formats with times: adds a line to v->lost if the times are made up. */
 void uni_rows_say(const struct uni_rows *r, const struct uni_view *v);
 /* "web1", clean. */
 void uni_rows_guest(const struct uni_rows *r, uint32_t guest, char ret[UNI_TEXT_MAX]);

@@ -10,10 +10,8 @@
 
 /* Digits with an optional fraction, the whole string; false if not, or not below 2^53. */
 bool uni_parse_count(const char *s, size_t len, double *ret);
-/*
- * "stack 42": takes blanks and the number behind them off the end of the line; false (and nothing
- * taken) without one.
- */
+/* "stack 42": takes the number and the blanks before it off the end of the line; false (and nothing
+ * taken) without one. */
 bool uni_line_take_count(struct uni_line *l, double *ret);
 
 /* Does it end in a number which that refuses for its size? */

@@ -7,10 +7,8 @@
 
 #include "base/sink.h"
 
-/*
- * The code point at *s, which it passes over; 0 at the end. Bytes that are no UTF-8 count as
- * U+FFFD each.
- */
+/* Reads the code point at *s and advances it; 0 at the end. Each byte of invalid UTF-8 counts as
+ * U+FFFD. */
 uint32_t uni_utf8_next(const char **s, const char *end);
 
 /*

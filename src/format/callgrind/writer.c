@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * callgrind's format for KCachegrind and callgrind_annotate: what each function took itself, by
- * line, and what its calls of each other function took. Samples do not tell how often one calls
+ * callgrind's format for KCachegrind and callgrind_annotate: each function's self cost, by line,
+ * and the cost of its calls of each other function. Samples do not show how often one calls
  * another: the "calls" are the places in the call tree where it does. An arc that leads into itself
- * again (recursion) counts its outermost call only, as the total of a function does.
+ * again (recursion) counts its outermost call only, as a function's total does.
  */
 #include <assert.h>
 #include <inttypes.h>

@@ -15,7 +15,7 @@
 
 struct uni_callcsv_stats {
 	uint64_t rows;		 /* that were added */
-	uint64_t bad_lines;	 /* passed over */
+	uint64_t bad_lines;	 /* skipped */
 	uint64_t first_bad_line; /* from 1, 0: none */
 	uint64_t negative;	 /* times below 0, which older tools computed: they count as 0 */
 };

@@ -48,7 +48,7 @@ struct writer {
 	UNI_VEC(struct function) functions;
 };
 
-/* The first executed instruction at or behind addr. */
+/* The first executed instruction at or after addr. */
 static size_t insn_from(const struct writer *w, uint64_t addr)
 {
 	size_t low = 0, high = w->nr_insns;

@@ -35,7 +35,7 @@ static int sniff_folded(const char *data, size_t size)
 }
 
 #define AT_ONCE	     64
-#define LINE_MAX_LEN ((size_t)1 << 31) /* of a line: frames behind are not read */
+#define LINE_MAX_LEN ((size_t)1 << 31) /* of a line: frames after that are not read */
 
 struct reader {
 	struct uni_stack stack;

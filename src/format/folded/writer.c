@@ -208,7 +208,8 @@ static int write_tree(struct folder *f)
 	}
 }
 
-/* The leaves are names that are seldom seen, and far away; what says where one is comes first. */
+/* Leaves' names are rarely used, and far away in memory; the entry that points to one comes
+ * first. */
 static void prefetch_leaf(const struct folder *f, const struct uni_pile *pile, size_t i)
 {
 	const struct uni_pile_stack *s = pile->stacks.v + i, *t = s + AHEAD;

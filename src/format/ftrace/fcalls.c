@@ -23,18 +23,18 @@ struct thread {
 	UNI_VEC(uint64_t) sum; /* by depth: of the calls there since one ended above them */
 	bool is_off;
 	uint16_t off_cpu;     /* that it was switched away on, */
-	uint64_t off_since;   /* when that had spent so much */
+	uint64_t off_since;   /* spent_ns of that CPU then */
 	uint64_t unopened_ns; /* time off the CPU during calls whose opening line is missing */
 };
 
 struct cpu {
 	uint64_t now_ns;
-	/* In calls that began and ended within one turn of a thread: only these tell how long it
-	 * ran, for others may have waited. */
+	/* Time in calls that began and ended within one turn of a thread: only these show how long
+	 * it ran, because others may have waited. */
 	uint64_t spent_ns;
 	uint64_t turn;	 /* counts switches */
 	uint32_t thread; /* that runs */
-	bool named;	 /* the text tells which */
+	bool named;	 /* the text names it */
 };
 
 struct uni_fcalls {
@@ -348,7 +348,7 @@ static void one_line(struct uni_fcalls *c, const struct uni_ftext_event *l)
 	e.thread = cpu->thread;
 	e.ns = e.tsc = cpu->now_ns;
 	t = &c->threads[e.thread];
-	/* Without indentation, braces alone tell. */
+	/* Without indentation, only braces show the depth. */
 	if (!c->t->nested && l->kind != UNI_FTEXT_SWITCH)
 		e.depth = (uint32_t)uni_min(
 			t->open.nr - (l->kind == UNI_FTEXT_CLOSE && t->open.nr != 0),

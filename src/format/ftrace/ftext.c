@@ -151,8 +151,7 @@ static void pass_over(struct uni_ftext_stats *st, uint64_t *count)
 		st->first_bad_line = st->lines;
 }
 
-/* Keeps what belongs to the tracer of this text, which the first good line tells if no header did.
- */
+/* Keeps lines of this text's tracer. If no header names the tracer, the first good line does. */
 static int take_line(struct uni_ftext *t, enum uni_ftext_form form,
 	const struct uni_ftext_line *line, struct uni_ftext_stats *st)
 {

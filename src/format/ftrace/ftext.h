@@ -23,7 +23,7 @@
 enum uni_ftext_kind {
 	UNI_FTEXT_OPEN,	  /* "name() {": a call that made others */
 	UNI_FTEXT_LEAF,	  /* "name();" */
-	UNI_FTEXT_CLOSE,  /* the end of a call, with its name behind it or not */
+	UNI_FTEXT_CLOSE,  /* the end of a call, with or without its name */
 	UNI_FTEXT_SWITCH, /* of this CPU, from one thread to another */
 	UNI_FTEXT_HIT,	  /* tracer function: an entry */
 	UNI_FTEXT_LOST,	  /* ns: events that are missing here */
@@ -61,7 +61,7 @@ enum uni_ftext_tracer {
 struct uni_ftext {
 	enum uni_ftext_tracer tracer;
 	bool seconds; /* HIT times were seconds and are nanoseconds; else cycles */
-	bool nested;  /* depths were told by the lines' indentation, not only by braces */
+	bool nested;  /* depths come from the lines' indentation, not only from braces */
 	struct uni_strtab *strings;
 	struct uni_strtab *thread_keys;
 	UNI_VEC(struct uni_ftext_event) events;
@@ -76,7 +76,7 @@ struct uni_ftext_stats {
 	uint64_t damaged;	 /* durations that had lost digits */
 	uint64_t unreadable; /* durations that are no number, or years: the call is kept without one
 			      */
-	uint64_t outside;    /* CPU or depth beyond the limits above; passed over */
+	uint64_t outside;    /* CPU or depth beyond the limits above; skipped */
 };
 
 /* All three may be called on a struct that is all zeros. */
@@ -88,10 +88,8 @@ uint32_t uni_ftext_thread(struct uni_ftext *t, const char *name, size_t len, uin
 /* How likely this is such a text: 0 no .. 100 certainly. */
 int uni_ftext_sniff(const char *data, size_t size);
 
-/*
- * t is made here; the caller deinits it. Names are cleaned. Lines that cannot be read are counted
- * and passed over; -UNI_EFORMAT only if there is neither a header nor a good line.
- */
+/* t is made here; the caller deinits it. Names are cleaned. Unreadable lines are counted and
+ * skipped; -UNI_EFORMAT only if there is neither a header nor a good line. */
 int uni_ftext_parse(const char *data, size_t size, struct uni_ftext *t,
 	struct uni_ftext_stats *stats_ret, struct uni_err *err);
 

@@ -10,7 +10,7 @@
 
 #define FRACTION_DIGITS 9
 
-/* The "[12]" behind "-34 ": its place, and behind it. */
+/* The "[12]" after "-34 ": its place, and its end. */
 static bool find_cpu(struct uni_line l, uint64_t *cpu, size_t *at, size_t *end)
 {
 	for (size_t i = 1; i < l.len; i++) {

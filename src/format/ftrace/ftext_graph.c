@@ -8,7 +8,7 @@
  *	 0)  idle-1  => bash-17			between two rulers
  *
  * Linux can put a time ("12.345678 |") in front and a task ("bash-17 |") and flags ("d..1 |")
- * behind the CPU, and comments behind the text.
+ * after the CPU, and comments after the text.
  */
 #include <string.h>
 

@@ -30,7 +30,7 @@ enum uni_ftext_form uni_ftext_function_line(
 
 /* Number of the cleaned name; UNI_STR_NONE without memory. */
 uint32_t uni_ftext_name(struct uni_ftext *t, struct uni_line raw);
-/* "NAME-123", the number behind the last dash; false if it is not. */
+/* "NAME-123", the number after the last dash; false if it has another form. */
 bool uni_ftext_task(struct uni_ftext *t, struct uni_line raw, uint32_t *ret);
 
 static inline bool uni_ftext_blank(char c)

@@ -63,7 +63,7 @@ size_t uni_ftext_duration(uint64_t ns, char ret[UNI_FTEXT_DURATION_MAX])
 	memset(ret, ' ', UNI_FTEXT_DURATION_MAX);
 	ret[0] = duration_marker(us);
 	memcpy(ret + 2, number, n);
-	ret[n + 3] = 'u'; /* behind a blank */
+	ret[n + 3] = 'u'; /* after a blank */
 	ret[n + 4] = 's';
 	return uni_max(n + 5, (size_t)UNI_FTEXT_DURATION);
 }

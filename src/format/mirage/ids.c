@@ -93,7 +93,7 @@ static uint32_t last_heir(struct uni_mirage_ids *ids, uint32_t node)
 	return node;
 }
 
-/* *node_ret stays as it is for nobody. */
+/* *node_ret does not change for nobody. */
 static int replace_id(struct uni_mirage_ids *ids, uint64_t *id, bool created, uint32_t *node_ret)
 {
 	struct pair *p;

@@ -24,7 +24,7 @@
 struct uni_mirage_stats {
 	uint64_t packets, events;
 	uint64_t unused;	/* packets that never held an event */
-	uint64_t missing;	/* packets that the counter says there were between those here */
+	uint64_t missing;	/* packets that are missing here according to the counter */
 	uint64_t damaged;	/* packets with invalid data, and places without a packet */
 	uint64_t damaged_bytes; /* bytes of them that were not read */
 	size_t first_damage;	/* offset in the data, if damaged */

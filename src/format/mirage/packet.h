@@ -13,7 +13,7 @@
 #define UNI_MIRAGE_HEAD		  30
 #define UNI_MIRAGE_EVENT_HEAD	  9
 #define UNI_MIRAGE_SHOULD_RESOLVE "__should_resolve"
-/* Ours: labels of nobody, which other viewers pass over. */
+/* Ours: labels of nobody, which other viewers skip. */
 #define UNI_MIRAGE_SUSPEND   "__suspend"
 #define UNI_MIRAGE_HIBERNATE "__hibernate"
 #define UNI_MIRAGE_RESUME    "__resume"

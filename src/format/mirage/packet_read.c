@@ -22,7 +22,7 @@ static bool read_label_text(struct uni_cursor *c, struct uni_promise_event *e)
 	return uni_cursor_take(c, (size_t)(nul - s) + 1) != NULL;
 }
 
-/* The payload behind the header; false: an unknown id, or it is not all there. */
+/* The payload after the header; false: an unknown id, or the payload is incomplete. */
 static bool read_payload(struct uni_cursor *c, struct uni_promise_event *e)
 {
 	if (e->kind > UNI_PE_NOTIFY)
@@ -93,7 +93,7 @@ static void translate_label(struct uni_promise_event *e)
 struct reading {
 	uni_promise_event_fn fn;
 	void *arg;
-	uint64_t given; /* time of the last event that was given out */
+	uint64_t given; /* time of the last event that was passed on */
 	uint64_t now;	/* of the packet's last event */
 	uint64_t limit; /* of this packet: about the time at which the next one begins */
 	bool gap;	/* something is missing before the next event */
@@ -126,7 +126,7 @@ static int give_event(struct reading *r, struct uni_promise_event *e, struct uni
 	return rc < 0 ? rc : r->fn(r->arg, e);
 }
 
-/* The next event; false: the rest of the packet makes no sense. */
+/* The next event; false: the rest of the packet is invalid. */
 static bool next_event(const struct reading *r, struct uni_cursor *c, struct uni_promise_event *e)
 {
 	*e = (struct uni_promise_event){ .other = UNI_PROMISE_NOBODY };
@@ -242,7 +242,7 @@ static int read_all(struct reading *r, const uint8_t *data,
 		const struct uni_mirage_packet *p = &packets->all.v[i];
 		uint16_t gap = (uint16_t)(p->count - last - 1);
 
-		/* Before the first one the ring has gone round, nobody knows how often. */
+		/* Before the first one the ring was overwritten, an unknown number of times. */
 		if (i == 0)
 			r->gap = p->count != 0;
 		else if (gap != 0 && gap < 0x8000) {

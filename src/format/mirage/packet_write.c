@@ -58,7 +58,7 @@ static void become_label(struct uni_promise_event *e, const char *label)
 	e->text_len = (uint32_t)strlen(label);
 }
 
-/* The event in the format's own words; false: there is none that says it. */
+/* The event in the format's own kinds; false: it has no such kind. */
 static bool translate_event(struct uni_promise_event *e)
 {
 	switch (e->kind) {
@@ -139,7 +139,7 @@ static void add_event(struct uni_mirage_writer *w, const struct uni_promise_even
 	put_event(w, e);
 }
 
-/* Before the switch to nobody that every viewer understands: why. */
+/* The reason, before the switch to nobody that every viewer understands. */
 static void add_reason(struct uni_mirage_writer *w, struct uni_promise_event e)
 {
 	if (e.value != UNI_HIATUS_SUSPEND && e.value != UNI_HIATUS_HIBERNATE)
@@ -154,7 +154,7 @@ int uni_mirage_writer_add(struct uni_mirage_writer *w, const struct uni_promise_
 	struct uni_promise_event e = *event;
 
 	if (e.kind == UNI_PE_LOST) {
-		/* A hole in the counter is how the format tells it. */
+		/* The format expresses a loss as a hole in the counter. */
 		if (w->at > UNI_MIRAGE_HEAD)
 			flush_packet(w);
 		w->count++;

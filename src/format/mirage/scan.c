@@ -22,7 +22,7 @@ struct finder {
 	size_t magic, uuid; /* headers that may begin there, by either; size: there are no more */
 };
 
-/* The first one at or behind `from`, or size. */
+/* The first one at or after `from`, or size. */
 static size_t find_bytes(const struct finder *f, size_t from, const void *what, size_t len)
 {
 	const uint8_t *at =
@@ -60,7 +60,7 @@ static struct finder finder_make(const void *data, size_t size)
 	return f;
 }
 
-/* The first header at or behind `from`, which never goes back; size: there is none. */
+/* The first header at or after `from`, which never decreases; size: there is none. */
 static size_t next_header(struct finder *f, size_t from)
 {
 	for (;;) {
@@ -143,10 +143,8 @@ static size_t told_end(const uint8_t *data, size_t size, size_t at)
 	return bytes > size - at ? 0 : at + (size_t)bytes;
 }
 
-/*
- * The header behind the packet at `begin`. A text in it may look like one: such a one leads to no
- * other header, nor to the end, where this packet's own does.
- */
+/* The header after the packet at `begin`. A text in it may look like a header. Such a text leads
+ * neither to another header nor to the end; this packet's own header does. */
 static size_t header_behind(struct finder *f, size_t begin)
 {
 	size_t own = told_end(f->data, f->size, begin);

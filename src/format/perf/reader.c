@@ -62,7 +62,7 @@ static size_t count_digits(struct uni_line l, size_t at)
 	return n;
 }
 
-/* A thread's number; perf has -1 where it knows none. */
+/* A thread's number; perf has -1 if it does not know it. */
 static size_t thread_number_len(struct uni_line l, size_t at)
 {
 	if (at + 1 < l.len && l.s[at] == '-' && l.s[at + 1] == '1')
@@ -152,7 +152,7 @@ static size_t find_image(struct uni_line l, size_t from)
 		if (l.s[i] == '(' && --depth == 0)
 			return is_blank(l.s[i - 1]) ? i : 0;
 	}
-	/* One that nobody closed is in its name. */
+	/* An unclosed one is part of the name. */
 	for (size_t i = l.len; l.s[l.len - 1] == ')' && i-- > from;) {
 		if (l.s[i] == '(' && is_blank(l.s[i - 1]))
 			return i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Perfetto's trace: packets of protobuf. Each guest is a machine with its own sequence of packets,
- * in which names, frames and call stacks are written where they are first used. Samples are
- * PerfSamples of the guest's threads (or vCPUs), calls slices of theirs (perfetto_calls.c), pauses
- * a counter of each vCPU. docs/formats/exchange.md has the numbers of the fields.
+ * Perfetto's trace: packets of protobuf. Each guest is a machine with its own sequence of packets.
+ * Names, frames and call stacks are written there at their first use. Samples are PerfSamples of
+ * the guest's threads (or vCPUs), calls are slices of theirs (perfetto/calls.c), pauses a counter
+ * of each vCPU. docs/formats/exchange.md has the numbers of the fields.
  */
 #include "format/perfetto/perfetto.h"
 

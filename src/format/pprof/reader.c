@@ -18,8 +18,8 @@
 #include "base/text.h"
 #include "format/stack.h"
 
-/* Bytes out: so many for each byte in (real profiles have 3 to 20), for small ones these, at most.
- */
+/* Limit of output bytes for each input byte (real profiles have 3 to 20), and for small inputs in
+ * all. */
 #define INFLATED_EACH  32
 #define INFLATED_SMALL ((size_t)16 << 20)
 #define INFLATED_MAX   ((size_t)1 << 30)

@@ -94,7 +94,7 @@ static const char *pprof_unit(const char *unit)
 	return unit;
 }
 
-/* All time is nobody's CPU time. */
+/* Profiles of all time are no CPU time. */
 static void put_types(struct writer *w, const struct uni_view *v)
 {
 	const char *unit = uni_profile_unit(w->rows.p);
@@ -225,7 +225,7 @@ static uint64_t mapping_id(struct writer *w, uint32_t image)
 		w->mapping_of[image] = (uint32_t)++w->nr_mappings;
 		uni_pb_put_u64(&w->part, 1, w->nr_mappings);
 		uni_pb_put_u64(&w->part, 5, add_string(w, uni_profile_str(w->rows.p, image)));
-		uni_pb_put_u64(&w->part, 7, 1); /* has_functions: nobody needs to symbolize */
+		uni_pb_put_u64(&w->part, 7, 1); /* has_functions: readers need not symbolize */
 		uni_pb_put_part(&w->b, P_MAPPING, &w->part);
 	}
 	return w->mapping_of[image];

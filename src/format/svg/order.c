@@ -88,7 +88,7 @@ static void leave_path(struct walk *w)
 	w->path.len = w->at.v[--w->at.nr];
 }
 
-/* Depth first; UNI_NODE_NONE behind the last one, or (and *oom) without memory. */
+/* Depth first; UNI_NODE_NONE after the last one, or (and *oom) without memory. */
 static uint32_t next_of(struct walk *w, uint32_t node, bool *oom)
 {
 	const struct uni_node *n = uni_profile_node(w->p, node);

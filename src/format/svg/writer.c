@@ -122,7 +122,7 @@ static int check_options(struct uni_svg *g, struct uni_err *err)
 	g->colours.palette = uni_palette_by_name(g->colors);
 	if (g->colours.palette == NULL)
 		return bad_option(err, "colors", g->colors, uni_palette_names());
-	/* Colours that somebody chose stay; flamegraph.pl has one look. */
+	/* Colours from options stay; flamegraph.pl has one look. */
 	g->dark = g->bgcolors == NULL && !g->compat;
 	if (g->bgcolors == NULL)
 		g->bgcolors = uni_palette_background(g->colours.palette);

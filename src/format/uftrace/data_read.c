@@ -240,7 +240,7 @@ static bool next_record(struct uni_cursor *in, uint64_t *ns_ret, uint64_t *what_
 {
 	*ns_ret = uni_cursor_u64(in);
 	*what_ret = uni_cursor_u64(in);
-	/* With `more`, arguments follow, and only a description tells how many bytes. */
+	/* With `more`, arguments follow, and only a description has their number of bytes. */
 	return (*what_ret >> 3 & 7) == MAGIC && (*what_ret & 4) == 0;
 }
 
@@ -276,7 +276,7 @@ static int enter_open(struct calls *c, struct uni_cursor in)
 
 static int enter_or_leave(struct calls *c, uint64_t what)
 {
-	c->out = UNI_UFTRACE_IN; /* it runs, even if what said so was lost */
+	c->out = UNI_UFTRACE_IN; /* it runs, even if the event for that was lost */
 	if ((what & 3) == ENTRY && c->open.nr < DEPTH_MAX) {
 		if (!uni_vec_push(&c->open, frame_of(c->stack, c->thread->syms, what >> 16)))
 			return -UNI_ENOMEM;

@@ -40,7 +40,7 @@ struct uni_uftrace_events {
 	UNI_VEC(struct uni_uftrace_event) all;
 };
 
-/* perf-cpuN.dat. Parts that make no sense are counted. false: out of memory. */
+/* perf-cpuN.dat. Invalid parts are counted. false: out of memory. */
 bool uni_uftrace_perf(
 	struct uni_uftrace_events *events, const char *data, size_t size, uint64_t *damaged);
 /* After the last of them. */
@@ -51,7 +51,7 @@ size_t uni_uftrace_events_of(const struct uni_uftrace_events *events, uint32_t t
 /* false: out of memory. Deinit in any case. */
 bool uni_uftrace_syms_init(struct uni_uftrace_syms *s);
 void uni_uftrace_syms_deinit(struct uni_uftrace_syms *s);
-/* The file `info`: false if it is none of uftrace's, or of a byte order or size we do not read. */
+/* The file `info`: false if it is not uftrace's, or has another byte order or size. */
 bool uni_uftrace_info(const char *data, size_t size, struct uni_uftrace_syms *s);
 /* sid-*.map: lines as of /proc/PID/maps. false: out of memory. */
 bool uni_uftrace_map(struct uni_uftrace_syms *s, const char *data, size_t size);

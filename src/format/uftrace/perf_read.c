@@ -57,7 +57,7 @@ bool uni_uftrace_perf(
 		struct uni_cursor end;
 
 		if (body == NULL || bytes < HEADER_BYTES) {
-			++*damaged; /* nothing tells where the next one begins */
+			++*damaged; /* the next one cannot be found */
 			return true;
 		}
 		if (!is_known(type) || len < SAMPLE_BYTES)

@@ -42,7 +42,7 @@ static uint64_t load_number(struct uni_cursor *c, unsigned size)
 	return v;
 }
 
-/* Do these bytes hold just the arguments that the definition says? */
+/* Do these bytes have exactly the arguments of the definition? */
 static bool read_args(
 	const struct uni_ukt_def *def, const uint8_t *data, size_t size, struct uni_ukt_record *ret)
 {

@@ -28,7 +28,7 @@ struct uni_ukt_stats {
 	uint64_t records;
 	uint64_t unknown; /* of these: of no known tracepoint */
 	uint64_t damaged; /* bytes that are no records */
-	uint64_t gaps;	  /* times that reading had to begin anew behind some */
+	uint64_t gaps;	  /* times that reading had to skip bytes */
 };
 
 struct uni_ukt_reader {

@@ -39,7 +39,7 @@ struct uni_ukt_defs {
 	uint64_t damaged; /* bytes that are no definition and no padding */
 };
 
-/* ret needs no initialization; free it in any case where this returned 0. */
+/* ret needs no initialization; free it whenever this returned 0. */
 int uni_ukt_defs_parse(
 	const void *data, size_t size, struct uni_ukt_defs *ret, struct uni_err *err);
 void uni_ukt_defs_free(struct uni_ukt_defs *d); /* of a zeroed one nothing */

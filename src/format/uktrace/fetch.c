@@ -36,7 +36,7 @@ static const uint8_t *read_section(const struct uni_objfile *f, const char *name
 	return bytes;
 }
 
-/* "format_version = 1" among NUL-terminated pairs; 0: it is not told. */
+/* "format_version = 1" among NUL-terminated pairs; 0: not stated. */
 static uint64_t version_of(const uint8_t *s, size_t size)
 {
 	static const char key[] = "format_version = ";
@@ -101,7 +101,7 @@ int uni_ukt_image_defs(const struct uni_image *img, struct uni_ukt_file *ret, st
 
 /* Addresses of the guest's buffer and of its write position. */
 struct places {
-	uint64_t buffer, size; /* size 0: the symbol does not tell */
+	uint64_t buffer, size; /* size 0: the symbol has none */
 	uint64_t writep, free;
 };
 

@@ -11,10 +11,8 @@
 /* The definitions in the image, or in its file with debug data. -UNI_ENOENT: it has none. */
 int uni_ukt_image_defs(const struct uni_image *img, struct uni_ukt_file *ret, struct uni_err *err);
 
-/*
- * Definitions and buffer; bias as uni_image_hints(). ret needs no initialization; free it in any
- * case where this returned 0.
- */
+/* Definitions and buffer; bias as uni_image_hints(). ret needs no initialization; free it whenever
+ * this returned 0. */
 int uni_ukt_fetch(const struct uni_image *img, uint64_t bias, const struct uni_ring_source *memory,
 	struct uni_ukt_file *ret, struct uni_err *err);
 

@@ -16,10 +16,10 @@ struct uni_ukt_trace {
 	struct uni_ukt_defs defs;
 	struct uni_ukt_stats stats;
 	UNI_VEC(struct uni_ukt_place) records;
-	uint64_t unordered; /* records that were behind a later one: several CPUs wrote */
+	uint64_t unordered; /* records after a later one: several CPUs wrote */
 };
 
-/* Close in any case where this returned 0. */
+/* Close it whenever this returned 0. */
 int uni_ukt_trace_open(
 	const struct uni_ukt_file *f, struct uni_ukt_trace *ret, struct uni_err *err);
 void uni_ukt_trace_close(struct uni_ukt_trace *t);

@@ -31,7 +31,7 @@ struct uni_ukt_timeline {
 	struct uni_strtab *names;
 	uint32_t *func; /* of each definition; of calls and instants */
 	uint32_t unknown;
-	UNI_VEC(struct thread) threads; /* [0]: nobody has told yet */
+	UNI_VEC(struct thread) threads; /* [0]: not known yet */
 	uint32_t now;
 	UNI_VEC(struct uni_call_event) events;
 	bool given;
@@ -186,7 +186,7 @@ static bool return_call(struct uni_ukt_timeline *tl, const struct uni_ukt_part *
 
 	if (i == 0 && part->other != UINT32_MAX)
 		i = newest_call(t, tl->func[part->other]);
-	if (i == 0) /* it began before the buffer, or on a thread that nobody told of */
+	if (i == 0) /* it began before the buffer, or on an unknown thread */
 		return push_event(tl, UNI_CALL_RETURN, UNI_FUNC_NONE, ns, NULL);
 	while (t->calls.nr > i) {
 		if (!leave_newest(tl, ns, UNI_CALL_CUT))

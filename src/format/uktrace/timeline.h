@@ -27,8 +27,8 @@ struct uni_ukt_part {
 	enum uni_ukt_role role;
 	bool failed; /* X_err */
 	uint32_t call;
-	/* Which it ends where none of those is open; UINT32_MAX: none. vfscore's writev ends with
-	 * what pwritev does. */
+	/* The call that it ends if that one is not open; UINT32_MAX: none. vfscore's writev ends
+	 * with pwritev's. */
 	uint32_t other;
 };
 struct uni_ukt_part *uni_ukt_parts(const struct uni_ukt_defs *d);
@@ -38,7 +38,7 @@ struct uni_ukt_part *uni_ukt_parts(const struct uni_ukt_defs *d);
 struct uni_ukt_who {
 	bool has_id;
 	uint64_t id;
-	char name[256 * 3]; /* clean; "": not told */
+	char name[256 * 3]; /* clean; "": not known */
 };
 void uni_ukt_who(const struct uni_ukt_record *r, struct uni_ukt_who *ret);
 

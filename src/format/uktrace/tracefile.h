@@ -18,13 +18,13 @@
 #define UNI_UKT_VERSION 1 /* format_version that is known */
 
 struct uni_ukt_file {
-	uint64_t version; /* format_version; 0: not told */
+	uint64_t version; /* format_version; 0: not stated */
 	/* Our own fetch adds these to the pairs, if known. */
 	uint64_t bias;	   /* of the image */
 	uint64_t capacity; /* bytes of the guest's buffer; 0: not known */
 	bool full;	   /* the guest stopped tracing, because it found no room */
 	bool cut;	   /* of a file: it ends within the buffer */
-	char *elf;	   /* path of the image; NULL: not told */
+	char *elf;	   /* path of the image; NULL: not stated */
 	unsigned ptr_size;
 	uint8_t *defs, *buffer;
 	size_t defs_size, buffer_size;
@@ -32,7 +32,7 @@ struct uni_ukt_file {
 
 /* Looks like one? */
 bool uni_ukt_file_is(const void *data, size_t size);
-/* ret needs no initialization; free it in any case where this returned 0. Copies the data. */
+/* ret needs no initialization; free it whenever this returned 0. Copies the data. */
 int uni_ukt_file_read(const void *data, size_t size, struct uni_ukt_file *ret, struct uni_err *err);
 void uni_ukt_file_free(struct uni_ukt_file *f); /* of a zeroed one nothing */
 

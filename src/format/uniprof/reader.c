@@ -60,7 +60,7 @@ static bool parse_missed(const struct uni_line *l, double *ret)
 	       uni_parse_count(l->s + pre, l->len - pre - post, ret);
 }
 
-/* The offset behind the last '+', if it is one: names such as operator+ have that sign too. */
+/* The offset after the last '+', if it is one: names such as operator+ have that sign, too. */
 static void cut_offset(struct parsed *p)
 {
 	for (size_t i = p->name.len; i-- > 1;) {

@@ -37,7 +37,7 @@ static bool parse_address(struct uni_line l, uint64_t *ret)
 	return true;
 }
 
-/* How often a trace was seen: "1" of uniprof itself; "0" says that it is broken. */
+/* Count of a trace: uniprof itself writes "1"; "0" means that the trace is cut off. */
 static bool parse_number(struct uni_line l, double *ret)
 {
 	return memchr(l.s, '.', l.len) == NULL && uni_parse_count(l.s, l.len, ret);

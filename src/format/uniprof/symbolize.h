@@ -17,7 +17,7 @@ struct uni_symbolize_stats {
 	uint64_t traces;
 	uint64_t broken;  /* of those: marked [truncated] */
 	uint64_t unknown; /* addresses without a name */
-	uint64_t missed;  /* deadlines that uniprof says it missed */
+	uint64_t missed;  /* missed deadlines, according to uniprof */
 	uint64_t failed;  /* vCPUs that it could not read */
 };
 
