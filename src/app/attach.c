@@ -250,7 +250,7 @@ static int attach_once(struct uni_guest *g, const struct uni_attach_args *args, 
 		return rc;
 	if (attach_at(g, args, true, &moved) != 0) {
 		g->bias = 0;
-		return rc; /* the first cause says more */
+		return rc; /* the first error is more useful */
 	}
 	err->code = 0;
 	return 0;
@@ -342,7 +342,7 @@ static int check_method(
 		return uni_err_set(
 			err, UNI_EUSAGE, "--method pause and --no-pause contradict each other");
 	if (ops == NULL)
-		return 0; /* uni_target_probe() says so */
+		return 0; /* uni_target_probe() reports it */
 	rc = ops->check_wish != NULL ? ops->check_wish(&g->spec, &wish, err) : 0;
 	if (rc != 0 || wish.asked != UNI_ASKED_KERNEL ||
 		(uni_method_flags(ops->stream_method) & UNI_METHOD_KERNEL) != 0)

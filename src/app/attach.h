@@ -28,7 +28,7 @@ struct uni_attach_args {
 	bool once;	    /* registers are read once, now: no kernel can do that for us */
 	struct uni_target_shared *shared; /* with other guests of this run, or NULL */
 	uint64_t wait_ns; /* how long to try again while the guest still boots; 0 = one try */
-	bool (*ended)(void *ctx); /* the guest is gone, and waiting of no use; NULL: nobody knows */
+	bool (*ended)(void *ctx); /* the guest is gone, and waiting is useless; NULL: not known */
 	void *ended_ctx;
 	bool rest_ok;	   /* a guest that its VMM has paused will do */
 	bool no_samples;   /* nothing is sampled */
@@ -99,13 +99,12 @@ void uni_guest_close(struct uni_guest *g); /* detaches; fine on a zeroed struct 
 
 /* Does the guest run its image (g->differ)? uni_guest_open() has asked this. */
 int uni_guest_check_image(struct uni_guest *g, struct uni_err *err);
-/* Takes the names of what differs off its images, and says so. After this they do not change. */
+/* Drops names of code that differs from its images, with a message. After this they do not
+ * change. */
 int uni_guest_settle_images(struct uni_guest *g, struct uni_err *err);
 
-/*
- * uni_pause_begin() for a single look, tried for up to two seconds while the vCPUs are where they
- * cannot be read, or another tool holds them. err may be NULL.
- */
+/* uni_pause_begin() for a single look. Tries for up to two seconds while vCPUs cannot be read, or
+ * another tool holds them. err may be NULL. */
 int uni_guest_hold(struct uni_guest *g, struct uni_pause *p, const struct uni_vcpuset *set,
 	struct uni_regs *regs_ret, struct uni_err *err);
 

@@ -14,11 +14,12 @@
 #include "app/term.h"
 #include "backend/vmm/scan.h"
 
-#define LOOK_NS	    (100 * UNI_NSEC_PER_MSEC)
-#define SAY_NS	    (3 * UNI_NSEC_PER_SEC) /* of waiting, until that is said on no terminal, too */
+#define LOOK_NS (100 * UNI_NSEC_PER_MSEC)
+/* of waiting, before a message about it, even without a terminal */
+#define SAY_NS	    (3 * UNI_NSEC_PER_SEC)
 #define BSS_BYTES   65536u
 #define NR_SAME	    50			   /* looks that all show the same registers, ... */
-#define SAME_CPU_NS (3 * UNI_NSEC_PER_SEC) /* ... while QEMU has worked for so long */
+#define SAME_CPU_NS (3 * UNI_NSEC_PER_SEC) /* ... while QEMU has worked for this long */
 
 static uint64_t since_begin(const struct uni_boot *b, uint64_t wall_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a guest that `run` has booted: what its VMM tells of it, by QMP. */
+/* The life of a guest that `run` has booted, as its VMM reports it by QMP. */
 #ifndef UNI_APP_BOOT_H
 #define UNI_APP_BOOT_H
 
@@ -11,9 +11,9 @@ enum uni_boot_end {
 	UNI_BOOT_GOES_ON,
 	UNI_BOOT_SHUTDOWN, /* it switched itself off */
 	UNI_BOOT_RESET,	   /* by itself: a reboot, or a triple fault */
-	UNI_BOOT_PANIC,	   /* it told its panic device */
+	UNI_BOOT_PANIC,	   /* it reported this to its panic device */
 	UNI_BOOT_INTERNAL, /* KVM gave up: "internal error" */
-	UNI_BOOT_OUTSIDE,  /* somebody ended it: by a monitor, a signal */
+	UNI_BOOT_OUTSIDE,  /* ended from outside: by a monitor, a signal */
 	UNI_BOOT_EXITED,   /* QEMU's process ended */
 	UNI_BOOT_STUCK,	   /* in its firmware, where nothing changes any more */
 	UNI_BOOT_LATE,	   /* in its firmware for longer than was to be waited */
@@ -42,10 +42,8 @@ struct uni_boot {
 
 /* q was started and waits: lets the guest run. */
 int uni_boot_begin(struct uni_boot *b, struct uni_err *err);
-/*
- * Until the guest executes its image: 0. Else -UNI_EGONE, and uni_boot_tell() says what happened;
- * -UNI_ETIMEDOUT after wait_ns; -UNI_EAGAIN when the user ended it.
- */
+/* Waits until the guest executes its image: 0. Otherwise -UNI_EGONE (uni_boot_tell() describes the
+ * end), -UNI_ETIMEDOUT after wait_ns, or -UNI_EAGAIN when the user ended it. */
 int uni_boot_wait(struct uni_boot *b, uint64_t wait_ns, struct uni_err *err);
 /* Takes the events since the last call. True: the guest has ended. */
 bool uni_boot_ended(struct uni_boot *b);

@@ -25,7 +25,7 @@ enum uni_cmd_group {
 struct uni_cmd_ctx {
 	const char **operands;
 	size_t nr_operands;
-	char **rest; /* what stood behind "--", NULL-terminated; NULL if nothing did */
+	char **rest; /* words after "--", NULL-terminated; NULL if there are none */
 };
 
 struct uni_cmd {

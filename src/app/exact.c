@@ -181,7 +181,7 @@ static char **more_options(char **extra)
 	return all;
 }
 
-/* Until the guest ends, or the time is over, or somebody asks. */
+/* Waits until the guest ends, the time is over, or the user stops it. */
 static void wait_for(struct run *run, struct uni_boot *boot)
 {
 	double seconds = run->args->rec->duration;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A guest run under QEMU's TCG with our plugin, which counts each instruction where it is executed,
- * and the session made of that.
- */
+/* Runs a guest under QEMU's TCG with our plugin, which counts executions of each instruction, and
+ * makes a session from the counts. */
 #ifndef UNI_APP_EXACT_H
 #define UNI_APP_EXACT_H
 
@@ -12,7 +10,8 @@
 
 #define UNI_EXACT_PLUGIN "uniscope-exact.so"
 
-/* Path of the plugin: beside the program, or where it is installed. -UNI_ENOENT says where. */
+/* Path of the plugin: beside the program, or where it is installed. -UNI_ENOENT: the message has
+ * these places. */
 int uni_exact_plugin(char *ret, size_t cap, struct uni_err *err);
 
 /* Does that program have the functions that the plugin calls? */
@@ -30,10 +29,8 @@ struct uni_exact_args {
 /* Boots, waits for the guest's end, the time or Ctrl-C, ends the guest, writes the session. */
 int uni_exact_run(const struct uni_exact_args *args, struct uni_err *err);
 
-/*
- * For a guest that somebody else starts. `counts` is the file that the plugin will write; beside it
- * lies COUNTS.functions. The option for QEMU's command line goes to stdout.
- */
+/* For a guest that the user starts. `counts` is the file that the plugin will write;
+ * COUNTS.functions is beside it. Writes the option for QEMU's command line to stdout. */
 int uni_exact_print(const struct uni_exact_args *args, const char *counts, struct uni_err *err);
 /* Makes the session from the counts in that file, also while the guest runs. */
 int uni_exact_read(const struct uni_exact_args *args, const char *counts, struct uni_err *err);

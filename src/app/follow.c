@@ -26,7 +26,7 @@ static bool is_same(
 	       strcmp(uni_image_id(before->image), uni_image_id(now->image)) == 0;
 }
 
-/* One try; *g stays NULL if there is none yet. */
+/* One try; *ret stays NULL if there is no such guest yet. */
 static int open_again(struct uni_follow *f, struct uni_guest **ret, struct uni_err *err)
 {
 	_cleanup_free_ struct uni_guest *g = calloc(1, sizeof(*g));

@@ -15,10 +15,8 @@ struct uni_follow {
 	uint32_t nr_gap;
 };
 
-/*
- * `before` is gone since gone_ns: waits for a guest with the same name and image at the same place,
- * which f->now is then. False: there is none in time, and why was said.
- */
+/* `before` is gone since gone_ns: waits for a guest with the same name and image at the same place,
+ * and puts it into f->now. False, with a message: none came in time. */
 bool uni_follow_again(
 	struct uni_follow *f, const struct uni_guest *before, uint64_t gone_ns, bool quiet);
 void uni_follow_deinit(struct uni_follow *f);

@@ -57,7 +57,7 @@ static int open_one(struct uni_guests *all, const struct uni_guests_args *how, c
 	return 0;
 }
 
-/* One of several: what keeps it out is said, and the others go on. */
+/* One of several: if it fails, reports why, and the others go on. */
 static void try_one(struct uni_guests *all, const struct uni_guests_args *how, const char *target,
 	const char *name)
 {

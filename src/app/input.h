@@ -13,7 +13,7 @@
 #include "app/scratch.h"
 
 struct uni_input {
-	const char *folder; /* a folder, which need not be a session; NULL: it is none */
+	const char *folder; /* a folder, which need not be a session; NULL: no folder */
 	char *data;	    /* else all of the file */
 	size_t size;
 	bool part; /* data is only the beginning, fd has the rest: uni_input_rest() */
@@ -21,7 +21,7 @@ struct uni_input {
 	struct uni_scratch scratch; /* the folder, if it came as a stream */
 };
 
-/* A file that is no session may have max bytes. Close in any case where this returned 0. */
+/* A file that is no session may have max bytes. Close it whenever this returned 0. */
 int uni_input_open(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);
 /* The same, but of a large file only the beginning is read. */
 int uni_input_open_part(const char *name, size_t max, struct uni_input *ret, struct uni_err *err);

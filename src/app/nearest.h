@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The name that was perhaps meant by a word that is none of them. */
+/* Suggests the name that a user may have meant by an unknown word. */
 #ifndef UNI_APP_NEAREST_H
 #define UNI_APP_NEAREST_H
 

@@ -66,9 +66,9 @@ struct uni_opt {
 	}
 
 /*
- * Parses argv[1..argc), options and operands in any order; "--" ends the options. Operands are
- * collected into operands (argc entries suffice). With rest_ret, everything behind "--" is left
- * there instead. -UNI_EUSAGE with one line that names the option.
+ * Parses argv[1..argc), options and operands in any order; "--" ends the options. Collects operands
+ * into operands (argc entries suffice). With rest_ret, everything after "--" goes there instead.
+ * -UNI_EUSAGE with one line that names the option.
  */
 int uni_options_parse(const struct uni_opt *opts, int argc, char **argv, const char **operands,
 	size_t *nr_operands, char ***rest_ret, struct uni_err *err);

@@ -13,7 +13,8 @@
 #include "config.h"
 #include "recording/follow.h"
 
-/* A vCPU that tells nothing for so long is not waited for; and longer, where it then did. */
+/* A vCPU without data for this long does not delay the others. The time grows if data came later
+ * than that. */
 #define PATIENCE_NS	(3 * UNI_NSEC_PER_SEC)
 #define PATIENCE_MAX_NS (60 * UNI_NSEC_PER_SEC)
 

@@ -89,7 +89,7 @@ static bool is_others(struct uni_promise_event *e)
 	return e->kind != UNI_PE_ALL_OPEN;
 }
 
-/* A call says that the guest ran then. */
+/* A call proves that the guest ran then. */
 static int take_call_time(const struct taker *to, const struct uni_call_event *e)
 {
 	if (to->builder == NULL || (e->flags & UNI_CALL_CUT) != 0)
@@ -156,7 +156,7 @@ static const char *no_end(
 	return NULL;
 }
 
-/* Nothing is longer than can have been, whatever the session says; then its last event ends it. */
+/* Ignores a time that contradicts the rest of the session; then the last event ends the trace. */
 uint64_t uni_promises_end_ns(const struct uni_recording *rec, uint32_t guest)
 {
 	const struct uni_recorded_guest g = uni_recording_guest(rec, guest);
@@ -171,7 +171,7 @@ uint64_t uni_promises_end_ns(const struct uni_recording *rec, uint32_t guest)
 	return 0;
 }
 
-/* Which of several vCPUs is which CPU of a trace is not known: does one tell all there is? */
+/* With several vCPUs it is not known which is which CPU of a trace: is there only one? */
 static bool is_of_one_cpu(const struct uni_record_trace *t)
 {
 	for (uint32_t i = 1; i < t->nr_cpus; i++) {

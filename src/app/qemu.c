@@ -38,14 +38,14 @@ static void sleep_for(uint64_t ns)
 }
 
 /*
- * How an image of each architecture is booted; the first one where it cannot be told. Nested and
- * software KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. KVM of arm64 may
- * have no GICv2, which is what `virt` has by itself.
+ * How to boot an image of each architecture; the first one if that is unknown. Nested and software
+ * KVMs offer the ARCH_CAPABILITIES MSR and then refuse it: QEMU aborts. KVM of arm64 may have no
+ * GICv2, which is the default of `virt`.
  */
 static const struct uni_qemu_kind {
 	uint16_t elf_machine;
 	const char *uname, *program, *package, *machine;
-	bool isa; /* a guest may end QEMU by isa-debug-exit, and tell pvpanic that it panics */
+	bool isa; /* a guest may end QEMU by isa-debug-exit, and report a panic by pvpanic */
 	const char *kvm_cpu, *kvm_options; /* options of the machine */
 } kinds[] = {
 	{ 62, "x86_64", "qemu-system-x86_64", "qemu-system-x86", "q35", true,
@@ -54,7 +54,7 @@ static const struct uni_qemu_kind {
 		",gic-version=host" },
 };
 
-/* This host's own images; the first one where there is none. */
+/* The kind for this host's own images; the first one if there is none. */
 static const struct uni_qemu_kind *native_kind(void)
 {
 	struct utsname uts;
@@ -289,7 +289,7 @@ static ssize_t read_console(const char *console, char *buf, size_t cap)
 	return len;
 }
 
-/* The last line that QEMU wrote, which says why it ended; "nothing" if there is none. */
+/* The last line of QEMU's output, which has the reason for its end; "nothing" if there is none. */
 static void last_words(const char *console, char *out, size_t cap)
 {
 	char buf[512];

@@ -42,7 +42,7 @@ struct uni_qemu {
 int uni_qemu_start(const struct uni_qemu_args *args, struct uni_qemu *ret, struct uni_err *err);
 /* Has it ended by itself? *status_ret: its wait status. */
 int uni_qemu_ended(struct uni_qemu *q, int *status_ret);
-/* The same, and if it is on its way out, waits for its end: its VM is gone before wait() tells. */
+/* The same; if QEMU is about to end, waits for that: its VM is gone before wait() returns. */
 bool uni_qemu_ending(struct uni_qemu *q, int *status_ret);
 void uni_qemu_stop(struct uni_qemu *q); /* ends it and removes its folder; idempotent */
 

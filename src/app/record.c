@@ -44,7 +44,7 @@ struct run {
 	struct uni_recorder *rec;
 	pthread_rwlock_t gate; /* read: a guest is held; written: the process may be stopped */
 	atomic_uint_least64_t next_progress_ns;
-	struct uni_follow *follow;     /* NULL: nobody is followed */
+	struct uni_follow *follow;     /* NULL: without --follow */
 	uint64_t before_ns, before_nr; /* of the run's parts so far: how long, how many samples */
 	size_t nr;
 	struct uni_sampler_job *job; /* nr, as the parts */

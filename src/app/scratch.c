@@ -38,7 +38,7 @@ static void empty_folder(int dir_fd, unsigned depth)
 		(void)close(dir_fd);
 }
 
-/* The keeper: waits until nobody holds the other end of the pipe. */
+/* The keeper: waits until the other end of the pipe is closed everywhere. */
 static _Noreturn void keep_until_closed(const char *path, int watch)
 {
 	sigset_t all;
@@ -48,7 +48,7 @@ static _Noreturn void keep_until_closed(const char *path, int watch)
 	/* The process that cleans up ignores signals for the whole group. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	/* Whoever reads our outputs must not wait for this process. */
+	/* Readers of our outputs must not wait for this process. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
 	while (read(watch, &c, 1) < 0 && errno == EINTR)

@@ -56,7 +56,8 @@ struct serve {
 	struct uni_built *built; /* the newest; the viewer's */
 };
 
-/* Kept where the user said, numbered from the second on; else in a folder that goes away. */
+/* The path of the user's option, numbered from the second on; otherwise in a folder that is
+ * removed. */
 static char *next_path(struct serve *s)
 {
 	const char *output = s->args->output;

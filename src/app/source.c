@@ -67,7 +67,7 @@ static void note_symbols(const struct uni_recording *rec)
 	}
 }
 
-/* The names of another build would be believed. */
+/* Users would trust the names of another build. */
 static void note_build(const struct uni_source_args *args, const struct uni_source *s)
 {
 	const char *id = uni_symtab_id(s->symtab);
@@ -112,7 +112,7 @@ static uint32_t nr_vcpus(const struct uni_source_args *args, const struct uni_re
 	return nr;
 }
 
-/* Options that make no sense for this session. */
+/* Refuses options that do not fit this session. */
 static int check_session_args(
 	const struct uni_source_args *args, const struct uni_recording *rec, struct uni_err *err)
 {
@@ -272,7 +272,7 @@ int uni_source_check_import(const struct uni_source_args *args, struct uni_err *
 	return 0;
 }
 
-/* Without images and lines, by which the functions of two profiles would be told apart. */
+/* Without images and lines, which would distinguish functions of the two profiles. */
 static bool only_names(const struct uni_source *s)
 {
 	return s->importer != NULL && (s->importer->gives & UNI_GIVES_NAMES) != 0;

@@ -31,7 +31,7 @@ struct uni_source_args {
 	bool unordered; /* of an import: children need no order, it goes on from here */
 	bool walked; /* of an import: its tree is only walked down, the numbers of nodes may be any
 		      */
-	bool quiet;  /* what an import has that a profile has not is said by the caller */
+	bool quiet;  /* the caller reports data of an import that a profile cannot hold */
 	bool piled;  /* with walked: a pile will do (profile/pile.h) */
 	/* An import that has only names (uni_source_is_open()) is added to this unfinished profile.
 	 * Its values become the second column. Other imports get a profile of their own. */
@@ -85,10 +85,10 @@ struct uni_source_args {
 			"one tree below each thread's name", NULL, NULL                           \
 	}
 
-/* Is it something that can be opened, as far as its first look tells? */
+/* Can it be opened, according to a first look? */
 int uni_source_check_input(
 	const struct uni_source_args *args, const struct uni_input *in, struct uni_err *err);
-/* Says on stderr how much of what there is could not be read, if any. */
+/* Reports on stderr how much of the data could not be read, if any. */
 void uni_source_note_damage(const struct uni_source_args *args, const struct uni_source *s,
 	const struct uni_build_read *read);
 
@@ -104,7 +104,7 @@ bool uni_source_is_trace(const struct uni_source *s);
 /* Unordered, and only of names: the profile is not finished, so that another can be added. */
 bool uni_source_is_open(const struct uni_source_args *args, const struct uni_source *s);
 
-/* The profile is finished, or open. Close in any case where this returned 0. */
+/* The profile is finished, or open. Close it whenever this returned 0. */
 int uni_source_open(struct uni_source_args *args, struct uni_source *ret, struct uni_err *err);
 void uni_source_close(struct uni_source *s);
 /* Two profiles as one: an error if both have nothing. */

@@ -18,17 +18,16 @@ enum uni_symbols_kind {
 	UNI_SYMBOLS_TEXT,
 };
 
-/* By its first bytes. A file that cannot be read counts as ELF: loading it says why. */
+/* By its first bytes. A file that cannot be read counts as ELF: loading it reports the error. */
 enum uni_symbols_kind uni_symbols_kind_of(const char *path);
 
-/*
- * ELF, .usym, or a table in text. With `places`, ELF brings its lines and inlined functions; that
- * it has none is said on stderr, not an error.
- */
+/* ELF, .usym, or a table in text. With `places`, ELF brings its lines and inlined functions; a
+ * message on stderr, not an error, reports if it has none. */
 int uni_symbols_load(const char *path, const struct uni_image_search *search, bool places,
 	struct uni_symtab **ret, struct uni_err *err);
 
-/* Lines and inlined functions for the symbols of img; that it has none is said on stderr. */
+/* Lines and inlined functions for the symbols of img; a message on stderr reports if it has
+ * none. */
 void uni_symbols_add_debug(
 	const struct uni_image *img, const struct uni_image_search *search, struct uni_symtab *s);
 

@@ -45,7 +45,7 @@ static unsigned machine_of(const struct input *in, struct uni_err *err)
 
 /* --- a session -------------------------------------------------------------------------------- */
 
-/* The guest's image, for texts that its calls point to: those in memory that nobody writes. */
+/* The guest's image, for texts that its calls point to: those in read-only memory. */
 struct texts {
 	struct uni_image *image; /* NULL: none */
 	uint64_t bias;
@@ -344,7 +344,7 @@ static int record_answers(
 	struct uni_tracing_args args = { 0 };
 	struct uni_tracing_session s = { .output = path,
 		.overwrite = in->a->save != NULL,
-		/* It would say that a session was written, which nobody sees. */
+		/* It would report a session that the user does not see. */
 		.quiet = in->a->quiet || in->a->save == NULL,
 		.duration = in->a->duration };
 	struct uni_choice choice;

@@ -40,7 +40,7 @@ struct uni_sysc_live {
 		struct uni_trace_clock clock;
 		uint64_t first, known;
 	} * cpu;
-	uint64_t *until; /* of each CPU: told so far, by its own counter */
+	uint64_t *until; /* for each CPU: printed so far, by its own counter */
 	uint64_t newest; /* of all CPUs at the last look */
 };
 
@@ -373,6 +373,6 @@ int uni_sysc_live_end(struct uni_sysc_live *l, const char *what, struct uni_err 
 		rc = put_lines(l);
 	if (rc == 0)
 		say_missing(l, what);
-	/* Which write failed, the sink says when it is closed. */
+	/* The sink reports a failed write when it is closed. */
 	return rc == 0 || rc == -UNI_EIO ? 0 : uni_err_nomem(err);
 }

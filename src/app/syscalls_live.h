@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* System calls told while they are recorded. */
+/* Prints system calls while they are recorded. */
 #ifndef UNI_APP_SYSCALLS_LIVE_H
 #define UNI_APP_SYSCALLS_LIVE_H
 
@@ -15,7 +15,7 @@ struct uni_sysc_live_args {
 	const struct uni_sysc_memory *memory;
 	const struct uni_sysc_print *print; /* but for the wall clock */
 	struct uni_sink *out;		    /* whole lines at a time, unless `parts` */
-	bool parts;			    /* somebody looks at a terminal */
+	bool parts;			    /* the output is a terminal */
 };
 
 /* Borrows all. */

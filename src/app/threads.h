@@ -7,7 +7,7 @@
 #include "guest/guest.h"
 #include "recording/recording.h"
 
-/* -UNI_ENOENT, -UNI_ENOTSUP and one line: nobody knows the threads of this guest, or version. */
+/* -UNI_ENOENT, -UNI_ENOTSUP and one line: the threads of this guest, or version, are not known. */
 int uni_guest_model(const struct uni_guest *g, const struct uni_image_search *search,
 	struct uni_model **ret, struct uni_err *err);
 

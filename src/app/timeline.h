@@ -8,7 +8,8 @@
 
 struct uni_call_source; /* opaque */
 
-/* 0, or which option of args makes no sense where there are only calls: those of samples. */
+/* Returns 0, or an error that names an option of args that fits only samples, if there are only
+ * calls. */
 int uni_calls_args_check(const struct uni_source_args *args, struct uni_err *err);
 /* Uses the guest, names, CPU and threads of args. Damage in the text is reported on stderr. Options
  * that a file without a session, or a trace without samples, cannot follow are refused. */
@@ -16,7 +17,7 @@ int uni_call_source_open(
 	const struct uni_source_args *args, struct uni_call_source **ret, struct uni_err *err);
 void uni_call_source_close(struct uni_call_source *s); /* NULL-safe */
 const struct uni_timeline *uni_call_source_get(const struct uni_call_source *s);
-/* Are there calls of functions in it, as far as its form tells? */
+/* Are there calls of functions in it, according to its form? */
 bool uni_call_source_has_calls(const struct uni_call_source *s);
 /* Number of samples besides, in a session. */
 uint64_t uni_call_source_nr_samples(const struct uni_call_source *s);

@@ -13,7 +13,7 @@ struct uni_trace_args {
 	const char *guest, *symbols, *function;
 	struct uni_opt_list threads, debug_dirs;
 	double from, to;  /* seconds of the trace */
-	const char *last; /* "10ms": only so much before its end */
+	const char *last; /* "10ms": only this time before its end */
 	uint64_t cpu;
 	bool to_given, cpu_given, mangled;
 };
@@ -62,12 +62,12 @@ struct uni_trace_open {
 	uint64_t begin_ns; /* of the trace */
 };
 
-/* Close in any case where this returned 0. */
+/* Close it whenever this returned 0. */
 int uni_trace_open(const char *path, const struct uni_trace_args *args, struct uni_trace_open *ret,
 	struct uni_err *err);
 void uni_trace_close(struct uni_trace_open *t);
 
-/* On stderr, where it is so: the trace has no time but ticks. */
+/* Reports on stderr if the trace has only ticks instead of time. */
 void uni_trace_note_rate(const char *path, const struct uni_record_trace *trace);
 /* Reports the trace's losses on stderr, if any, and that nothing happened in the time window. */
 void uni_trace_note(

@@ -28,7 +28,7 @@ void uni_trace_values_deinit(struct uni_trace_values *v)
 	uni_image_destroy(v->image);
 }
 
-/* Only once there is something to tell. */
+/* Only when there are values to print. */
 static void look_for_debug(struct uni_trace_values *v)
 {
 	const struct uni_record_meta *meta =

@@ -14,7 +14,7 @@
 
 #define RETRY_NS (100 * UNI_NSEC_PER_MSEC)
 
-/* The guest sets its ring up some time after its image is where it belongs. */
+/* The guest sets its ring up some time after its image is in place. */
 static int wait_for_ring(struct uni_tracing *t, const struct uni_tracer_args *args,
 	uint64_t until_ns, struct uni_err *err)
 {

@@ -95,11 +95,12 @@ struct uni_tracing {
 	int owner; /* -1: not ours alone */
 };
 
-/* Close in any case where this returned 0. */
+/* Close it whenever this returned 0. */
 int uni_tracing_open(struct uni_tracing *t, const char *target, const struct uni_tracing_args *args,
 	struct uni_err *err);
 void uni_tracing_close(struct uni_tracing *t);
-/* Before functions are chosen: until it is closed nobody else may. -UNI_EBUSY: somebody has. */
+/* Before functions are chosen: excludes other tracers until it is closed. -UNI_EBUSY: another one
+ * has the guest. */
 int uni_tracing_own(struct uni_tracing *t, const char *target, struct uni_err *err);
 
 /* The options as a choice, and in words; borrows their strings. */

@@ -83,7 +83,7 @@ static int fill_meta(struct run *r, struct uni_err *err)
 	return rc;
 }
 
-/* Threads without a name are still told apart: that none is to be had is no failure. */
+/* Threads without a name still differ by their numbers: missing names are no failure. */
 static void find_names(struct run *r)
 {
 	const struct uni_image_search none = { 0 };
@@ -269,7 +269,7 @@ static void say_end(const struct run *r)
 		info.ended[0] != '\0' ? info.ended : "the guest ended", (double)r->unseen_ns / 1e9);
 }
 
-/* Also if nothing else is to be said. */
+/* Also with --quiet. */
 static void say_why(const struct run *r)
 {
 	struct uni_target_info info;

@@ -16,7 +16,7 @@ struct uni_tracing_session {
 	struct uni_choice *choice; /* to switch on, and off again at the end; NULL: as it is */
 	bool keep;		   /* do not switch off */
 	double names;		   /* look for new threads so often, s; 0: never */
-	/* Gets the records and prints them: there is no progress then. NULL: nobody. */
+	/* Gets the records and prints them: there is no progress then. NULL: none. */
 	const struct uni_trecord_watcher *watcher;
 };
 

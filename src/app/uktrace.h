@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unikraft's tracepoints from wherever a user says that they are. */
+/* Unikraft's tracepoints from any source that a user names. */
 #ifndef UNI_APP_UKTRACE_H
 #define UNI_APP_UKTRACE_H
 
@@ -24,7 +24,7 @@ struct uni_uktrace_args {
 			NULL                                                                     \
 	}
 
-/* Out of a guest, with the image of args. Free ret in any case where this returned 0. */
+/* Out of a guest, with the image of args. Free ret whenever this returned 0. */
 int uni_uktrace_fetch(const char *target, const struct uni_uktrace_args *args,
 	struct uni_ukt_file *ret, struct uni_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Code of no image that is known: where it lies, and what to do about it. */
+/* Code outside known images: its place, and advice for the user. */
 #ifndef UNI_APP_UNKNOWN_H
 #define UNI_APP_UNKNOWN_H
 

@@ -25,7 +25,7 @@ static void exec_xl(const char *const *argv, int out)
 {
 	int in = open("/dev/null", O_RDONLY);
 
-	/* Ctrl-C is for us: half a domain helps nobody. */
+	/* Ctrl-C is for us: a half-made domain is useless. */
 	(void)setpgid(0, 0);
 	if (in >= 0)
 		(void)dup2(in, STDIN_FILENO);

@@ -62,7 +62,8 @@ static bool take_string(struct text *t, struct text *ret)
 	return false;
 }
 
-/* To behind the end of the statement; strings and comments may hold what ends one. */
+/* Skips to after the end of the statement; strings and comments may contain characters that end
+ * one. */
 static void skip_statement(struct text *t)
 {
 	struct text ignored;
