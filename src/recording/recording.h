@@ -71,7 +71,7 @@ struct uni_record_stats {
 	uint64_t serve_ns; /* of a guest that samples itself: what handing them over took it */
 	uint32_t silent;   /* its CPUs that had no ticks, and so no samples */
 	uint32_t nr_times; /* vCPUs with known times; of a session's sum 0 */
-	/* array of that size; owned, unless the holder says otherwise */
+	/* nr_times entries; owned, unless the holder says otherwise */
 	struct uni_vcpu_times *times;
 };
 
