@@ -2,7 +2,7 @@
 /*
  * The file that the plugin for QEMU and uniscope share: exact counts of a guest that runs under
  * TCG. The plugin writes it through a mapping, so it is complete up to the last block even if QEMU
- * is killed. Who reads it trusts nothing in it.
+ * is killed. The reader trusts nothing in it.
  *
  *     header | functions | nodes | blocks | lengths | cuts
  *

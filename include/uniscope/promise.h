@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads and promises: what a guest's scheduler and promise library tell the tracer, so that the
- * host can say who waits for whom. A thread and the promise of its result are one thing with one
- * id, any number but UNI_PROMISE_NOBODY; an id that is created again is another promise.
+ * host can say who waits for whom. A thread and the promise of its result share one id: any number
+ * but UNI_PROMISE_NOBODY. Creating an id again makes another promise.
  *
  * Each call is a record of a few words in this CPU's ring, and one test of a variable while it is
- * off. Safe anywhere, interrupts included. `self` is who runs, UNI_PROMISE_NOBODY for the idle
- * loop.
+ * off. Safe anywhere, interrupts included. `self` is the thread that runs, UNI_PROMISE_NOBODY for
+ * the idle loop.
  *
- * Kinds, types and their numbers up to 13 and 17 are those of MirageOS' trace (mirage-profile). */
+ * Kinds up to 13 and types up to 17 have the numbers of MirageOS' trace (mirage-profile). */
 #ifndef UNISCOPE_PROMISE_H
 #define UNISCOPE_PROMISE_H
 
@@ -22,7 +22,7 @@ extern "C" {
 
 /* Class of an extended record: UNI_TRACE_CLASS_USER + kind. Words, 64 bits each, in this order:
  * thread, other or value, text; types and reasons have a word of their own. A text is at most
- * UNI_PROMISE_TEXT bytes, NUL-padded so that the record's last word has an upper half of 0; a
+ * UNI_PROMISE_TEXT bytes, NUL-padded so that the record's last word has an upper half of 0. A
  * record without text or type ends in a word of 0. */
 enum uni_promise_event_kind {
 	UNI_PROMISE_CREATE = 0,	     /* self, new one, type */
@@ -74,19 +74,19 @@ enum uni_promise_why_idle { UNI_PROMISE_WAIT_FOR_WORK, UNI_PROMISE_SUSPEND, UNI_
 
 #define UNI_PROMISE_TEXT 128
 
-/* What the calls below do while control.promises is set, which the host writes, or the guest: not
- * before uni_trace_init(). Not to be called otherwise. */
+/* The calls below call these while control.promises is set. The host sets it, or the guest, after
+ * uni_trace_init(). Do not call them otherwise. */
 void uni_promise_word(unsigned kind, uint64_t a);
 void uni_promise_two(unsigned kind, uint64_t a, uint64_t b);
 void uni_promise_three(unsigned kind, uint64_t a, uint64_t b, uint32_t c);
 void uni_promise_text1(unsigned kind, uint64_t a, const char *text);
 void uni_promise_text2(unsigned kind, uint64_t a, uint64_t b, const char *text);
 
-/* From now on a table of what is open is kept in this memory (64-byte aligned, 64 bytes each and 32
- * more, at least 16 of them, a power of two of them is used), also while nothing is recorded: then
- * a recording that is begun when something hangs already tells what. It costs each call below a
- * look into that table. After uni_trace_init(), before the first call below. Returns 0, or -1: too
- * little memory. Needs guest/promise_table.c. */
+/* Keeps a table of open threads and promises in this memory from now on, even while nothing is
+ * recorded. A recording that begins after something hangs can then show it. The memory is 64-byte
+ * aligned: 32 bytes and 64 for each entry; a power of two of entries is used, at least 16. Each
+ * call below then also updates the table. Call it after uni_trace_init(), before the first call
+ * below. Returns 0, or -1: too little memory. Needs guest/promise_table.c. */
 int uni_promise_keep(void *mem, uint64_t size);
 
 static inline int uni_promise_on(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sampler that a guest links, for who sees no more than the guest: from the guest's own timer
- * interrupt it writes the interrupted call chain into the tracer's ring (uniscope/trace.h), from
- * where the host reads it, or fetches it through a stream (uniscope/stream.h). It allocates
- * nothing, waits for nothing, and is off until somebody asks for samples: then a tick costs the
- * reading of one variable.
+ * A sampler that a guest links; it needs no access to the host. The guest's timer interrupt calls
+ * it, and it writes the interrupted call chain into the tracer's ring (uniscope/trace.h). The host
+ * reads the ring, or fetches it through a stream (uniscope/stream.h). The sampler allocates
+ * nothing, waits for nothing, and is off until somebody asks for samples. While it is off, a tick
+ * only reads one variable.
  */
 #ifndef UNISCOPE_SAMPLE_H
 #define UNISCOPE_SAMPLE_H
@@ -21,7 +21,7 @@ extern "C" {
 #define UNI_SAMPLE_DEPTH 120
 #endif
 
-/* What the timer interrupted. */
+/* The interrupted code. */
 struct uni_sample_at {
 	uint64_t pc, sp, fp;
 	/* Frame pointers are followed, and the stack is read, only within these limits: the stack
@@ -45,8 +45,8 @@ void uni_sample_tick(const struct uni_sample_at *at);
 uint32_t uni_sample_hz(void);
 void uni_sample_set_hz(uint32_t hz);
 
-/* So much of this CPU's time until now is not that of what the next tick interrupts, as far as it
- * had no ticks of its own: uni_stream_poll() says so of its own work. */
+/* Leaves the last `cycles` cycles of this CPU out of its next sample, if no tick came in them.
+ * uni_stream_poll() calls this for its own work. */
 void uni_sample_leave_out(uint64_t cycles);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pull protocol: how a host that cannot see a guest's memory reaches its tracer and sampler,
- * through any ordered stream of bytes. docs/formats/stream.md describes it; the first half of this
- * file is what both sides share, the second what a guest calls.
+ * through any ordered stream of bytes. docs/formats/stream.md describes it. The first half of this
+ * file is shared by both sides; a guest calls the second half.
  *
- * The host asks, the guest answers; nothing else is ever sent. Little-endian. The host may read the
- * tracer's own memory (rings, head, and the code if the guest patches itself) and nothing else,
- * write the tracer's control words, and switch sites on and off.
+ * The host asks, the guest answers; nothing else is ever sent. Numbers are little-endian. The host
+ * may read the tracer's own memory: rings, head, and the code if the guest patches itself. It may
+ * write the tracer's control words, and switch sites on and off. It may do nothing else.
  */
 #ifndef UNISCOPE_STREAM_H
 #define UNISCOPE_STREAM_H
@@ -39,7 +39,7 @@ enum uni_stream_type {
 	UNI_STREAM_BYE,	   /* - : - ; samples are off, and the key has to be proved again */
 };
 
-/* Of answers. */
+/* Status of an answer. */
 enum uni_stream_status {
 	UNI_STREAM_OK,
 	UNI_STREAM_UNKNOWN,  /* no such request, or not of this length */
@@ -129,8 +129,8 @@ void uni_stream_hash(
 	const uint8_t key[UNI_STREAM_KEY_BYTES], const void *data, uint64_t size, uint8_t ret[16]);
 
 /*
- * What comes of a key and both nonces: proofs that either side has it, and the keys of frames. Who
- * heard another session has none of these.
+ * Derived from a key and both nonces: proofs that each side has the key, and the keys of frames.
+ * They differ in each session.
  */
 struct uni_stream_secrets {
 	uint8_t host_proof[UNI_STREAM_PROOF], guest_proof[UNI_STREAM_PROOF];
@@ -142,17 +142,18 @@ void uni_stream_derive(const uint8_t key[UNI_STREAM_KEY_BYTES],
 /* Over the frame's fields but crc, and the body without its last UNI_STREAM_MAC_BYTES. */
 void uni_stream_mac(const uint8_t key[UNI_STREAM_KEY_BYTES], const struct uni_stream_frame *f,
 	const void *body, uint8_t ret[UNI_STREAM_MAC_BYTES]);
-/* In a time that does not depend on where they differ. */
+/* Takes equally long wherever they differ. */
 int uni_stream_same(const uint8_t *a, const uint8_t *b, unsigned size);
-/* May a frame begin there, of whose bytes so many are there? */
+/* Returns whether a frame may begin at `bytes`, of which `left` are there. */
 int uni_stream_may_begin(const uint8_t *bytes, uint32_t left);
 
 /* --- what a guest calls ----------------------------------------------------------------------- */
 
 struct uni_stream_config {
 	/*
-	 * Both wait for nothing: as many bytes as there are, or there is room for; 0: none now.
-	 * The port is an ordered stream of bytes; one that loses some is survived.
+	 * Neither waits: they move as many bytes as there are, or as there is room for; 0: none
+	 * now. The port is an ordered stream of bytes. The protocol survives a port that loses
+	 * some.
 	 */
 	unsigned (*read)(void *ctx, void *buf, unsigned size);
 	unsigned (*write)(void *ctx, const void *data, unsigned size);
@@ -162,22 +163,22 @@ struct uni_stream_config {
 	const void *notes;  /* the section with its build-id (.note.gnu.build-id), or NULL */
 	uint64_t notes_size;
 	/*
-	 * The code, which the host may read. To patch its own sites: who writes them, all of `nr`
-	 * places of 5 bytes, while no CPU runs there. NULL: it is refused.
+	 * The code, which the host may read. `patch` writes all of `nr` places of 5 bytes, while no
+	 * CPU runs there. NULL: the guest refuses to patch its own sites.
 	 */
 	uint64_t text_start, text_end;
 	void (*patch)(void *ctx, const struct uni_stream_patch *place, unsigned nr);
 	/*
-	 * Where functions may be traced, as the linker gathered them: __mcount_loc, or
-	 * __patchable_function_entries. Only these places are entries then; without them every nop
+	 * The places where functions may be traced, as the linker gathered them: __mcount_loc, or
+	 * __patchable_function_entries. Only these places are entries then. Without them every nop
 	 * of five bytes in the code is taken for one.
 	 */
 	const uint64_t *entries;
 	uint64_t nr_entries;
-	uint64_t seed; /* anything that differs with each boot, if there is something */
+	uint64_t seed; /* differs with each boot, if the guest has such a number */
 };
 
-/* One port; the guest's memory. What is in it is none of the guest's business. */
+/* One port, in memory of the guest, which looks at no field. */
 struct uni_stream {
 	struct uni_stream_config config;
 	struct uni_stream_stats_body stats;
@@ -194,14 +195,15 @@ struct uni_stream {
 	} in __attribute__((aligned(8))), out __attribute__((aligned(8)));
 };
 
-/* After uni_trace_init() and uni_sample_init(). Until it is called the guest ignores the port. */
+/* Call it after uni_trace_init() and uni_sample_init(). Until then the guest ignores the port. */
 void uni_stream_init(struct uni_stream *s, const struct uni_stream_config *config);
 
 /*
- * Moves what can be moved, `most` bytes or one frame more, and returns: from the port's interrupt,
- * an idle loop, a timer, on one CPU at a time. Returns whether there is something to be sent that
- * the port had no room for. Who has not asked for ten seconds gets what it asked for taken back
- * here: where no interrupt comes without a host, call it from a timer as well (`most` may be 0).
+ * Moves what can be moved, `most` bytes or one frame more, and returns. Call it from the port's
+ * interrupt, an idle loop or a timer, on one CPU at a time. Returns whether bytes wait to be sent
+ * that the port had no room for. If the host has sent no request for ten seconds, samples and
+ * freezes that it asked for end here. So call it from a timer as well if no interrupt comes without
+ * a host (`most` may be 0).
  */
 int uni_stream_poll(struct uni_stream *s, unsigned most);
 

@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* Where a guest finds its own struct uni_trace_cpu: at %gs:UNI_TRACE_GS of each CPU, which the
- * guest reserves (64 bytes, 64-byte aligned), or, without UNI_TRACE_GS, in one variable: a single
- * CPU. */
+/* Each CPU finds its own struct uni_trace_cpu at %gs:UNI_TRACE_GS, which the guest reserves (64
+ * bytes, 64-byte aligned). Without UNI_TRACE_GS there is one CPU, and the struct is a variable. */
 
-/* What %gs:UNI_TRACE_GS has to be while a CPU has no area of its own yet: hooks record nothing
- * there. A CPU that starts (SMP trampoline) runs no traced code before its %gs base is either this
- * one's address - UNI_TRACE_GS or its own: a hook cannot tell a base that was never set. */
+/* %gs:UNI_TRACE_GS has to be this area while a CPU has none of its own yet: hooks record nothing
+ * there. A CPU that starts (SMP trampoline) first sets its %gs base to this address - UNI_TRACE_GS,
+ * or to its own. Until then it runs no traced code: a hook cannot detect a base that was never
+ * set. */
 extern struct uni_trace_cpu uni_trace_early;
 
 /* Rings from memory that the guest gives: it stays the library's. Rounds down to whole sub-buffers
@@ -27,42 +27,44 @@ extern struct uni_trace_cpu uni_trace_early;
 int uni_trace_init(void *mem, uint64_t size, unsigned nr_cpus, struct uni_trace_cpu *const *cpus,
 	enum uni_trace_ring_mode mode, uint64_t tsc_hz);
 
-/* What init() leaves of `size` bytes for each CPU's ring. */
+/* The bytes of each CPU's ring, if init() is given `size` bytes. */
 uint64_t uni_trace_ring_size(uint64_t size, unsigned nr_cpus);
 
-/* What the host otherwise writes (struct uni_trace_control): may be called at any time, on any CPU.
- * Functions record only where they are patched, or call the tracer by themselves. */
+/* These set what the host otherwise writes (struct uni_trace_control). They may be called at any
+ * time, on any CPU. Functions record only where they are patched, or if they call the tracer
+ * themselves. */
 void uni_trace_enable(int on);
 void uni_trace_set_mode(unsigned mode); /* UNI_TRACE_GRAPH, UNI_TRACE_LITE, UNI_TRACE_FUNCTION */
 void uni_trace_set_min_time(uint32_t cycles);
 void uni_trace_set_max_depth(uint32_t calls);
 
-/* For the depth limit, in a context switch: this CPU's depth becomes that of the thread that comes;
- * that of the thread that goes is returned, to be kept. 0 for a new thread, and for one that is
- * told to be over. */
+/* For the depth limit, in a context switch: sets this CPU's depth to that of the next thread.
+ * Returns the depth of the previous thread, which the caller keeps. 0 for a new thread, and for a
+ * thread whose open calls are over. */
 uint64_t uni_trace_swap_depth(uint64_t next);
 
-/* Only for code of -pg alone (x86_64/returns.c): memory for return addresses that are kept while
- * their calls run, 16 bytes each; more than twice as many as calls are open at a time. Returns 0,
- * or -1: too little. */
+/* Only for code of -pg alone (x86_64/returns.c): memory for the return addresses of the calls that
+ * are open. Each takes 16 bytes; give more than twice as many as calls are open at a time. Returns
+ * 0, or -1: too little. */
 int uni_trace_return_table(void *mem, uint64_t size);
 
-/* The counter may have jumped (resume, migration): a new epoch, told in every ring as it writes on.
+/* The counter may have jumped (resume, migration). Begins a new epoch, which each ring records
+ * before its next event.
  */
 void uni_trace_new_epoch(void);
 
-/* Thread `next` runs on this CPU from now on, after `prev`: any numbers that tell threads apart
- * (their control block's address is what the host can name). Call it in the switch, with the
- * stack of either. Before uni_trace_init() it does nothing. */
+/* Thread `next` runs on this CPU from now on, after `prev`. Both are any numbers that tell threads
+ * apart; the host can name the address of a control block. Call it in the switch, on the stack of
+ * either. Before uni_trace_init() it does nothing. */
 void uni_trace_switch(uint64_t prev, uint64_t next, uint32_t reason);
 
-/* The same, and `prev` does not go on where it was: the calls that it has open are over, though
- * none of them returns. A thread that ends; an event loop that begins again at the top of its
- * stack, also with `next` equal to `prev`. */
+/* The same, but `prev` does not go on where it was: its open calls are over, though none of them
+ * returns. For a thread that ends, and for an event loop that begins again at the top of its stack.
+ * `next` may equal `prev`. */
 void uni_trace_switch_over(uint64_t prev, uint64_t next, uint32_t reason);
 
-/* Stops the rings where they are, this CPU's at once and the others' with their next event: what
- * they hold is kept until uni_trace_thaw(); events in between count as lost. */
+/* Stops the rings: this CPU's at once, the others' with their next event. They keep their events
+ * until uni_trace_thaw(); events in between count as lost. */
 void uni_trace_freeze(void);
 void uni_trace_thaw(void);
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The trace ring in guest memory, as guest and host both see it.
  *
- * A guest has one struct uni_trace_head (symbol `uni_trace_head`, or found by its magic) which
- * names one struct uni_trace_cpu for each CPU, which names a ring of sub-buffers. A sub-buffer is a
- * packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
+ * A guest has one struct uni_trace_head (symbol `uni_trace_head`, or found by its magic). It names
+ * one struct uni_trace_cpu for each CPU, and each of these has a ring of sub-buffers. A sub-buffer
+ * is a packet of the Common Trace Format 1.8 as it lies there: header, then 8-byte records, so that
  * saving one is a copy. Everything is little-endian; addresses are guest virtual.
  *
- * The guest writes all of it; the host writes struct uni_trace_control, 0 to head.frozen, ~0 to
- * each uni_trace_cpu.hi (where UNI_TRACE_TELLS_GAPS) and the places that it patches, nothing else.
- * The host believes nothing in here: it captures the geometry once, checks it, and copies before it
- * looks. */
+ * The guest writes all of it. The host writes only struct uni_trace_control, 0 to head.frozen, ~0
+ * to each uni_trace_cpu.hi (if UNI_TRACE_TELLS_GAPS), and the places that it patches. The host
+ * trusts nothing in here: it captures the geometry once, checks it, and copies before it looks. */
 #ifndef UNISCOPE_TRACE_ABI_H
 #define UNISCOPE_TRACE_ABI_H
 
@@ -25,7 +24,7 @@
 #define UNI_TRACE_SUB_MIN   4 /* sub-buffers of a ring, at least */
 #define UNI_TRACE_CTF_MAGIC 0xc1fc1fc1u
 
-/* Where the fields lie that assembly touches; checked below. */
+/* Offsets of the fields that assembly uses; checked below. */
 #define UNI_TRACE_SUB_OPEN  76
 #define UNI_TRACE_SUB_EXTRA 112
 #define UNI_TRACE_CPU_WPTR  0
@@ -43,9 +42,9 @@
  * events is known. */
 #define UNI_TRACE_COUNTS_EXTRA 1
 #define UNI_TRACE_EXTRA_GONE   (1ull << 63) /* the next sub-buffer has begun with it */
-/* What was recorded before and after control.gaps changed is told apart: sub.gaps and each SYNC say
- * UNI_TRACE_GAPS_TOLD(control.gaps). To make every CPU tell it before its next record, write ~0 to
- * its `hi` afterwards, while it stands. */
+/* sub.gaps and each SYNC say UNI_TRACE_GAPS_TOLD(control.gaps), so that a reader can tell records
+ * before and after a change of control.gaps apart. To make every CPU write a SYNC before its next
+ * record, write ~0 to its `hi` after the change, while it stands. */
 #define UNI_TRACE_TELLS_GAPS	  2
 #define UNI_TRACE_GAPS_TOLD(gaps) ((uint32_t)(gaps) << 1 | 1)
 /* Each start by a host has a number, control.session. sub.gaps and each SYNC say its low 16 bits,
@@ -81,12 +80,13 @@
  * starts it again nothing is known of any CPU. */
 #define UNI_TRACE_STOPS 4
 
-/* The upper half of a switch's last word: the previous thread does not go on where it was, the
- * calls that it has open are over. */
+/* The upper half of a switch's last word: the previous thread does not go on where it was. Its open
+ * calls are over. */
 #define UNI_TRACE_OVER 2
 
-/* The upper half of an entry's last word where its function is not aligned, and of no other record:
- * by it exit_min knows what it may take back. And of its first word: id, words, class. */
+/* The upper half of the last word of an entry whose function is not aligned. No other record has
+ * it: exit_min sees by it which record it may take back. The second is the upper half of the
+ * entry's first word: id, words, class. */
 #define UNI_TRACE_ODD_ENTRY 2
 #define UNI_TRACE_ODD_FIRST 0x10014
 
@@ -94,12 +94,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A record is one aligned word: low half of the time stamp, id, payload (28 bits).
- * Ids of entries are odd and all others even: bit 32 of the newest word tells whether it is the
- * entry of the call that returns now. Every record of several words therefore ends in a word whose
- * bit 32 is 0. Which ids mean entry and exit depends on the architecture (head.kinds): the
- * payload's low nibble is what the return address of the patched call, or the stack pointer,
- * happens to end in. */
+/* A record is one aligned word: low half of the time stamp, id, payload (28 bits). Ids of entries
+ * are odd and all others even. So bit 32 of the newest word tells whether it is the entry of the
+ * call that returns now. Every record of several words therefore ends in a word whose bit 32 is 0.
+ * The architecture decides which ids mean entry and exit (head.kinds). The payload's low nibble is
+ * that of the patched call's return address, or of the stack pointer. */
 enum uni_trace_id {
 	UNI_TRACE_EXIT_UNALIGNED =
 		0, /* x86_64: as EXIT, the stack was 8-byte aligned at the call */
@@ -130,21 +129,21 @@ enum uni_trace_class {
 	UNI_TRACE_CLASS_CALL = 5, /* its last u32 is 0, or UNI_TRACE_STOPS */
 	UNI_TRACE_CLASS_CALL_ARGS = 6,
 	/* A sample of the guest's own sampler (uniscope/sample.h): u64 thread, stack pointer, frame
-	 * pointer, the two words at the stack pointer, then the call chain, leaf first, as far as
-	 * there is room, then u32 UNI_TRACE_SAMPLE_*, u32 0 */
+	 * pointer. The two words at the stack pointer. The call chain, leaf first, as far as there
+	 * is room. Then u32 UNI_TRACE_SAMPLE_*, u32 0 */
 	UNI_TRACE_CLASS_SAMPLE = 7,
-	/* What an argument points to, just before its ENTRY_ARGS or CALL_ARGS on the same CPU: the
-	 * bytes, NUL-padded to whole words, then u8 argument, u8 UNI_TRACE_TEXT_*, u16 bytes, u32
-	 * 0 */
+	/* The text that an argument points to, just before its ENTRY_ARGS or CALL_ARGS on the same
+	 * CPU. The bytes, NUL-padded to whole words, then u8 argument, u8 UNI_TRACE_TEXT_*, u16
+	 * bytes, u32 0 */
 	UNI_TRACE_CLASS_TEXT = 8,
-	/* A span begins, or ends, on the thread that runs: u64 its number, u64 address of its name
-	 * in the image (0: none), u32 kind, u32 0; an end has no name */
+	/* A span begins, or ends, on the running thread. u64 number, u64 address of its name in the
+	 * image (0: none), u32 kind, u32 0; an end has no name */
 	UNI_TRACE_CLASS_SPAN_BEGIN = 9,
 	UNI_TRACE_CLASS_SPAN_END = 10,
 	UNI_TRACE_CLASS_USER = 64, /* from here on: events of the thread and promise API */
 };
 
-/* Of a CLASS_TEXT. */
+/* UNI_TRACE_TEXT_* of a CLASS_TEXT. */
 #define UNI_TRACE_TEXT_CUT 1 /* there is more of it */
 #define UNI_TRACE_TEXT_BAD 2 /* it could not be read, or not all of it */
 
@@ -159,7 +158,7 @@ enum uni_trace_sample_end {
 	UNI_TRACE_SAMPLE_BAD,	    /* a frame pointer that cannot be one */
 };
 
-/* What an id means on this architecture. */
+/* The meaning of an id on this architecture. */
 enum uni_trace_kind {
 	UNI_TRACE_KIND_NONE,
 	UNI_TRACE_KIND_ENTRY,
@@ -194,10 +193,10 @@ struct uni_trace_sub {
 	uint64_t end_seq;      /* N as well once it is closed: whole and final */
 	uint64_t words_before; /* 8-byte words of records that this CPU wrote before it */
 	uint64_t extra_before; /* of these: all but one of each event, and all of a SYNC */
-	/* Of its own words, and UNI_TRACE_EXTRA_GONE; readers put in extra_before of what comes
-	 * next. */
+	/* The same of its own words, and UNI_TRACE_EXTRA_GONE. Readers put extra_before of the next
+	 * sub-buffer in its place. */
 	uint64_t extra_after;
-	/* Of the first record, UNI_TRACE_SUB_GAPS; 0: it is not told. Bit 32 is 0, so that the word
+	/* UNI_TRACE_SUB_GAPS at the first record; 0: not known. Bit 32 is 0, so that the word
 	 * before the first record is no entry. */
 	uint64_t gaps;
 };
@@ -236,8 +235,8 @@ struct uni_trace_control {
 	uint32_t
 		max_depth; /* the hooks *_any and those with arguments drop deeper calls; 0: none */
 	uint32_t run;	   /* another number: the depths that CPUs counted are void */
-	/* Of uniscope/promise.h. UNI_TRACE_PROMISES_TELL: events are recorded. _KEEP is the guest's
-	 * own. 0: its calls do nothing. */
+	/* For uniscope/promise.h, whose calls do nothing if it is 0. UNI_TRACE_PROMISES_TELL:
+	 * events are recorded. _KEEP is the guest's own. */
 	uint32_t promises;
 	uint32_t sample_hz; /* samples a second of each CPU (uniscope/sample.h); 0: none */
 	uint32_t sets;	    /* changes when a host chooses functions: another one sees that by it */
@@ -315,7 +314,7 @@ struct uni_trace_head {
 	uint64_t reserved[6];
 };
 
-/* What a CPU's sampler tells of itself. Written by that CPU alone. */
+/* Statistics of a CPU's sampler. Written by that CPU alone. */
 struct uni_trace_sampler {
 	uint64_t ticks; /* timer interrupts while it was on */
 	uint64_t samples;
@@ -328,8 +327,8 @@ struct uni_trace_sampler {
 	uint64_t last; /* when the last tick came; 0: none since it was off */
 };
 
-/* What a patched site may call; addresses in the guest, 0: this guest has none. Each does nothing
- * while control.enable is 0. */
+/* The functions that a patched site may call: addresses in the guest; 0: this guest has none. Each
+ * does nothing while control.enable is 0. */
 struct uni_trace_hooks {
 	uint64_t entry; /* aligned functions: the return address's low nibble is an entry's id */
 	uint64_t entry_any; /* any function; max_depth */
